@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: GPL-2.0
+# weir: `make help` lists what can be made.
+
+VERSION := 0.1.0
+
+PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+MANDIR ?= $(PREFIX)/share/man
+CFLAGS ?= -O2 -g
+LDFLAGS ?= -Wl,--as-needed
+# Seconds that `make fuzz` gives to each target.
+FUZZ_TIME ?= 60
+
+BPF_CLANG ?= $(shell command -v clang-16 || command -v clang || command -v clang-14 || echo clang)
+BPFTOOL ?= $(shell PATH="$$PATH:/usr/sbin:/sbin" command -v bpftool || echo bpftool)
+# Where the kernel's types come from: a file with BTF (raw or ELF), or `none` for the few in vmlinux/vmlinux-min.h.
+VMLINUX_BTF ?= $(or $(wildcard /sys/kernel/btf/vmlinux),none)
+
+MAKEFLAGS += --no-print-directory --no-builtin-rules
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-8s %s\n' $(1) $@)
+
+REVISION := $(shell git describe --always --dirty --exclude='*' 2>/dev/null)
+FULL_VERSION := $(VERSION)$(addprefix +g,$(REVISION))
+
+PACKAGES := libbpf libelf zlib libevent jansson yaml-0.1 libmnl
+PACKAGE_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
+LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
+
+WARNINGS := -Wall -Wextra -Werror
+HOST_FLAGS = -std=gnu11 -D_GNU_SOURCE= $(WARNINGS) -Iinclude -Iuser -Ibuild $(PACKAGE_CFLAGS) -DWEIR_VERSION='"$(FULL_VERSION)"'
+SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+FUZZ_SANITIZE := -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all -fsanitize=address,undefined,fuzzer
+
+MACHINE := $(shell uname -m)
+ARCH_x86_64 := x86
+ARCH_aarch64 := arm64
+ARCH_ppc64le := powerpc
+ARCH_s390x := s390
+ARCH := $(or $(ARCH_$(MACHINE)),$(MACHINE))
+# -target bpf does not look where the host's multiarch headers are.
+SYSTEM_INCLUDES = $(shell $(BPF_CLANG) -v -E -x c - </dev/null 2>&1 | \
+	sed -n '/search starts here:/,/End of search list/ s|^ \(/[^ ]*\).*|-idirafter \1|p')
+BPF_FLAGS = -target bpf -mcpu=v3 -O2 -g -std=gnu11 $(WARNINGS) -Iinclude -Ibuild -D__TARGET_ARCH_$(ARCH) $(SYSTEM_INCLUDES)
+
+SKELETONS := $(patsubst bpf/%.bpf.c,build/%.skel.h,$(wildcard bpf/*.bpf.c))
+USER_SOURCES := $(wildcard user/*.c)
+LIB_SOURCES := $(filter-out user/main.c,$(USER_SOURCES))
+MAN_PAGES := $(wildcard docs/*.8)
+
+UNIT_TESTS := $(patsubst %.c,build/%,$(wildcard tests/unit/test_*.c))
+UNIT_HELPERS := $(patsubst %.c,build/asan/%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
+PROG_TESTS := $(patsubst %.c,build/%,$(wildcard tests/prog/test_*.c))
+PROG_HELPERS := $(patsubst %.c,build/%.o,$(filter-out tests/prog/test_%,$(wildcard tests/prog/*.c)))
+PLAYER_OBJECTS := $(patsubst %.c,build/asan/%.o,$(wildcard tests/player/*.c))
+PLAYER := $(if $(PLAYER_OBJECTS),build/tests/player/player)
+FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_REPLAYS := $(addprefix build/tests/fuzz/fuzz_,$(FUZZ_TARGETS))
+
+HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c)
+FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/*/*.h user/*.h tests/*/*.h vmlinux/*.h)
+
+.PHONY: all tests install uninstall demo test check unit fuzz format lint clean help FORCE
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: build/weir ## build/weir: the agent and the command line, with the BPF programs inside (the default)
+
+# --- BPF: source -> object without DWARF -> skeleton
+
+ifeq ($(VMLINUX_BTF),none)
+build/vmlinux.h: vmlinux/vmlinux-min.h build/bpf.settings
+	$(call say,COPY)
+	$(Q)cp $< $@
+else
+build/vmlinux.h: build/bpf.settings
+	$(call say,BTF)
+	$(Q)$(BPFTOOL) btf dump file $(VMLINUX_BTF) format c > $@
+endif
+
+build/%.bpf.dwarf.o: bpf/%.bpf.c build/vmlinux.h
+	$(call say,CLANG)
+	$(Q)$(BPF_CLANG) $(BPF_FLAGS) -MMD -MP -c $< -o $@
+
+# The static linker keeps BTF and drops DWARF (and with it the build's paths).
+build/%.bpf.o: build/%.bpf.dwarf.o
+	$(call say,BPFLINK)
+	$(Q)$(BPFTOOL) gen object $@ $<
+
+build/%.skel.h: build/%.bpf.o
+	$(call say,SKELETON)
+	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
+
+# --- Host: plain objects, and the same ones with sanitizers (asan) and for libFuzzer (fuzz)
+
+build/%.o: %.c build/host.settings | $(SKELETONS)
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(HOST_FLAGS) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $< -o $@
+
+build/asan/%.o: %.c build/host.settings | $(SKELETONS)
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(HOST_FLAGS) $(SANITIZE) -MMD -MP -c $< -o $@
+
+build/fuzz/%.o: %.c build/host.settings | $(SKELETONS)
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(BPF_CLANG) $(HOST_FLAGS) $(FUZZ_SANITIZE) -MMD -MP -c $< -o $@
+
+build/libweir.a: $(LIB_SOURCES:%.c=build/%.o)
+build/asan/libweir.a: $(LIB_SOURCES:%.c=build/asan/%.o)
+build/fuzz/libweir.a: $(LIB_SOURCES:%.c=build/fuzz/%.o)
+%/libweir.a:
+	$(call say,AR)
+	$(Q)mkdir -p $(@D)
+	$(Q)rm -f $@
+	$(Q)$(AR) rcs $@ $^
+
+build/weir: build/user/main.o build/libweir.a
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS) $^ $(LIBS) -o $@
+
+# --- Tests
+
+tests: $(UNIT_TESTS) $(PROG_TESTS) $(PLAYER) $(FUZZ_REPLAYS)
+
+build/tests/unit/%: build/asan/tests/unit/%.o $(UNIT_HELPERS) build/asan/libweir.a
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(SANITIZE) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
+
+build/tests/prog/%: build/tests/prog/%.o $(PROG_HELPERS) build/libweir.a
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
+
+build/tests/player/player: $(PLAYER_OBJECTS) build/asan/libweir.a
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(SANITIZE) $(LDFLAGS) $^ $(LIBS) -o $@
+
+build/tests/fuzz/%: build/asan/tests/fuzz/%.o build/asan/tests/fuzz/replay.o build/asan/libweir.a
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(SANITIZE) $(LDFLAGS) $^ $(LIBS) -o $@
+
+build/fuzz/%: build/fuzz/tests/fuzz/fuzz_%.o build/fuzz/libweir.a
+	$(call say,LINK)
+	$(Q)$(BPF_CLANG) $(FUZZ_SANITIZE) $(LDFLAGS) $^ $(LIBS) -o $@
+
+# --- What people ask for
+
+install: all ## install the binary and the man pages (DESTDIR, PREFIX=/usr/local)
+	install -D -m 755 build/weir $(DESTDIR)$(BINDIR)/weir
+	$(if $(MAN_PAGES),install -D -m 644 -t $(DESTDIR)$(MANDIR)/man8 $(MAN_PAGES))
+
+uninstall: ## remove what install put there
+	rm -f $(DESTDIR)$(BINDIR)/weir $(addprefix $(DESTDIR)$(MANDIR)/man8/,$(notdir $(MAN_PAGES)))
+
+# A recursive make sees the tools and libraries that install-deps has just brought.
+demo: ## two users, one of them noisy, in front of a real nginx (root; installs what it misses on Debian)
+	@tests/install-deps demo
+	@$(MAKE) all
+	@tests/demo/demo
+
+test: ## every test (root; installs what it misses on Debian)
+	@tests/install-deps test
+	@$(MAKE) all tests
+	@tests/run
+
+check: ## the tests that need no root: unit, packet player, oracle, fuzz corpus
+	@tests/install-deps --check check
+	@$(MAKE) all tests
+	@tests/run unit player oracle fuzz
+
+unit: $(UNIT_TESTS) ## the unit tests alone
+	@tests/run unit
+
+fuzz: $(addprefix build/fuzz/,$(FUZZ_TARGETS)) ## search for new failures with libFuzzer (FUZZ_TIME=60 seconds a target)
+	$(Q)set -e; for target in $(FUZZ_TARGETS); do \
+		mkdir -p build/fuzz/corpus/$$target; \
+		echo "fuzz $$target for $(FUZZ_TIME) s"; \
+		build/fuzz/$$target -max_total_time=$(FUZZ_TIME) -print_final_stats=1 -artifact_prefix=build/fuzz/$$target- \
+			build/fuzz/corpus/$$target tests/fuzz/corpus/$$target; \
+	done
+
+format: ## format all C in place
+	clang-format -i $(FORMATTED)
+
+lint: $(SKELETONS) build/vmlinux.h ## clang-format, clang-tidy and cppcheck, warnings are errors
+	@tests/install-deps --check lint
+	clang-format --dry-run -Werror $(FORMATTED)
+	clang-tidy --quiet $(HOST_SOURCES) -- $(HOST_FLAGS)
+	clang-tidy --quiet $(wildcard bpf/*.bpf.c) -- $(BPF_FLAGS)
+	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
+		--suppress=missingIncludeSystem -Iinclude -Iuser $(HOST_SOURCES)
+
+clean: ## remove everything that was built
+	rm -rf build
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+# --- A changed compiler, flag, version or BTF remakes what was built with the old one
+
+bpf_SETTINGS = $(BPF_CLANG) $(BPF_FLAGS) $(VMLINUX_BTF)
+host_SETTINGS = $(CC) $(HOST_FLAGS) $(CFLAGS) $(CPPFLAGS) $(BPF_CLANG)
+
+build/%.settings: FORCE | build
+	$(file >$@.new,$($*_SETTINGS))@cmp -s $@.new $@ || cp $@.new $@
+
+build:
+	@tests/install-deps --check build
+	@mkdir -p $@
+
+-include $(shell find build -name '*.d' 2>/dev/null)

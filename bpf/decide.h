@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * May this request pass? Every limit that applies is asked, the narrowest first; a request that one of them refuses
+ * gives back what it took, so that it consumes nothing anywhere.
+ */
+#ifndef WEIR_BPF_DECIDE_H
+#define WEIR_BPF_DECIDE_H
+
+#include "identify.h"
+#include "maps.h"
+
+/* Everything there is to one limit of one request. The pointers are of this very packet, in one program run. */
+struct charge {
+	struct weir_limit *limit;
+	struct weir_bucket *bucket;
+	struct lock *lock;
+};
+
+/* Subjects are hashes already; the limit is mixed in so that no two limits' subject 0 share a lock. */
+static __always_inline struct lock *lock_of(__u32 limit, __u64 subject)
+{
+	__u32 index = (subject ^ limit) % WEIR_LOCKS;
+
+	return bpf_map_lookup_elem(&locks, &index);
+}
+
+static __always_inline struct weir_limit *limit_of(__u32 index, __u64 subject)
+{
+	struct weir_override_key key = { .limit = index, .subject = subject };
+	struct weir_limit *limit = bpf_map_lookup_elem(&overrides, &key);
+
+	if (!limit)
+		limit = bpf_map_lookup_elem(&limits, &index);
+	return limit && (limit->flags & WEIR_LIMIT_SET) ? limit : NULL;
+}
+
+static __always_inline struct weir_bucket *bucket_of(__u32 index, __u64 subject)
+{
+	void *map = bpf_map_lookup_elem(&buckets, &index);
+
+	return map ? bpf_map_lookup_elem(map, &subject) : NULL;
+}
+
+static __always_inline struct weir_bucket *bucket_new(struct work *w, __u32 index, __u64 subject)
+{
+	void *map = bpf_map_lookup_elem(&buckets, &index);
+
+	if (!map)
+		return NULL;
+	bpf_map_update_elem(map, &subject, &w->full, BPF_NOEXIST);
+	return bpf_map_lookup_elem(map, &subject);
+}
+
+/* Who is charged under a limit of this type; 0 for a request that has no such subject. */
+static __always_inline __u64 subject_of(struct work *w, __u32 type, __u8 *kind)
+{
+	if (type == WEIR_LIMIT_USER)
+		return user_subject(w, kind);
+	*kind = WEIR_NAME_NAMESPACE;
+	return type == WEIR_LIMIT_NAMESPACE ? w->request.request.namespace_subject : 0;
+}
+
+/*
+ * Asks one limit and, unless another one has refused before, takes a token of it. Notes a refusal in w->refused and the
+ * longest wait in w->wait_ns; notes in w->charged what was taken, and from whom.
+ */
+__noinline int limit_ask(struct __sk_buff *skb, struct work *w, __u32 type)
+{
+	struct charge c;
+	__u64 subject, wait_ns = 0;
+	bool take, admits;
+	__u32 index;
+	__u8 kind;
+
+	if (!w || type >= WEIR_LIMIT_TYPES)
+		return 0;
+	subject = subject_of(w, type, &kind);
+	if (!subject && type != WEIR_LIMIT_TOTAL)
+		return 0;
+	index = weir_limit_index(w->server, type);
+	c.limit = limit_of(index, subject);
+	if (!c.limit)
+		return 0;
+	c.bucket = bucket_of(index, subject);
+	if (!c.bucket) {
+		c.bucket = bucket_new(w, index, subject);
+		if (subject)
+			remember_name(skb, w, subject, kind);
+	}
+	c.lock = lock_of(index, subject);
+	if (!c.bucket || !c.lock) {
+		count(w->server, WEIR_BUCKET_MAP_FULL);
+		return 0;
+	}
+
+	take = !w->refused;
+	bpf_spin_lock(&c.lock->lock);
+	admits = take && weir_bucket_take(c.bucket, &c.limit->history, w->now_ns);
+	if (!admits)
+		wait_ns = weir_bucket_wait_ns(c.bucket, &c.limit->history, w->now_ns);
+	c.bucket->passed += admits;
+	c.bucket->shed += !!wait_ns;
+	bpf_spin_unlock(&c.lock->lock);
+
+	if (admits) {
+		w->charged |= 1U << type;
+		w->subjects[type & 3] = subject;
+	} else if (wait_ns) {
+		w->refused |= 1U << type;
+		if (wait_ns > w->wait_ns)
+			w->wait_ns = wait_ns;
+	}
+	return 0;
+}
+
+__noinline int limit_give_back(struct work *w, __u32 type)
+{
+	struct charge c;
+	__u64 subject;
+	__u32 index;
+
+	if (!w || type >= WEIR_LIMIT_TYPES || !(w->charged & (1U << type)))
+		return 0;
+	subject = w->subjects[type & 3];
+	index = weir_limit_index(w->server, type);
+	c.limit = limit_of(index, subject);
+	c.bucket = bucket_of(index, subject);
+	c.lock = lock_of(index, subject);
+	if (!c.limit || !c.bucket || !c.lock)
+		return 0;
+	bpf_spin_lock(&c.lock->lock);
+	weir_bucket_give_back(c.bucket, &c.limit->history);
+	c.bucket->passed--;
+	bpf_spin_unlock(&c.lock->lock);
+	return 0;
+}
+
+/* Sets w->refused (a bit for each limit that refused, 0: the request may pass) and w->retry_s. */
+__noinline int decide(struct __sk_buff *skb, struct work *w)
+{
+	if (!w)
+		return 0;
+	w->charged = 0;
+	w->wait_ns = 0;
+	limit_ask(skb, w, WEIR_LIMIT_USER);
+	limit_ask(skb, w, WEIR_LIMIT_NAMESPACE);
+	limit_ask(skb, w, WEIR_LIMIT_TOTAL);
+	if (!w->refused)
+		return 0;
+	w->retry_s = weir_retry_after_s(w->wait_ns);
+	limit_give_back(w, WEIR_LIMIT_USER);
+	limit_give_back(w, WEIR_LIMIT_NAMESPACE);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* tc egress: packets of the servers. */
+#ifndef WEIR_BPF_EGRESS_H
+#define WEIR_BPF_EGRESS_H
+
+#include "frame.h"
+#include "track.h"
+
+/* A new connection of the same two ends: what is known of the old one ends with it. */
+static __always_inline void syn_ack(struct work *w, const struct weir_conn *c)
+{
+	if (c && (!c->server_isn || c->server_isn != w->packet.segment.seq))
+		conn_forget(&w->packet.flow, c->server, c->splice.cuts);
+}
+
+__noinline int pass_to_client(struct __sk_buff *skb, struct work *w)
+{
+	if (!w || !w->view.splice.cuts)
+		return TC_ACT_UNSPEC;
+	weir_splice_to_client(&w->view.splice, &w->packet.segment);
+	if (packet_store_numbers(skb, &w->packet)) {
+		count(w->server, WEIR_UNTRANSLATABLE);
+		return TC_ACT_SHOT;
+	}
+	count(w->server, WEIR_TRANSLATED);
+	return TC_ACT_UNSPEC;
+}
+
+static __always_inline int egress_conn(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
+{
+	const struct weir_segment *g = &w->packet.segment;
+	enum weir_reason why = WEIR_REASON_COUNT;
+	enum weir_action action;
+
+	bpf_spin_lock(&c->lock);
+	c->last_ns = w->now_ns;
+	action = weir_conn_begin_server(c, g, &w->response, &why);
+	weir_conn_look(c, g, action, &w->view);
+	bpf_spin_unlock(&c->lock);
+
+	if (action == WEIR_FRAME) {
+		frame_responses(skb, w);
+		bpf_spin_lock(&c->lock);
+		weir_conn_commit_server(c, &w->response, &why);
+		bpf_spin_unlock(&c->lock);
+	}
+	if (why != WEIR_REASON_COUNT)
+		count(w->server, why);
+	conn_retire(w, c, true);
+	return action == WEIR_HOLD ? TC_ACT_SHOT : pass_to_client(skb, w);
+}
+
+SEC("tc")
+int weir_egress(struct __sk_buff *skb)
+{
+	struct work *w = work_of(HOOK_EGRESS);
+	struct weir_conn *c;
+	struct packet *p;
+	__u32 end;
+
+	/* What came in by an interface is forwarded, or is an answer of weir's own: no socket here has sent it. */
+	if (!w || skb->vlan_present || skb->ingress_ifindex)
+		return TC_ACT_UNSPEC;
+	p = &w->packet;
+	if (!packet_parse_ip(skb, p, &end) || !packet_parse_ports(skb, p) ||
+	    !server_listens(p->source, p->source_port, &w->server))
+		return TC_ACT_UNSPEC;
+	flow_set(p, false);
+	c = bpf_map_lookup_elem(&conns, &p->flow);
+	if (!c || !packet_parse_tcp(skb, p, end))
+		return TC_ACT_UNSPEC;
+	if (p->segment.flags & WEIR_TCP_SYN) {
+		syn_ack(w, c);
+		return TC_ACT_UNSPEC;
+	}
+	w->now_ns = bpf_ktime_get_ns();
+	return egress_conn(skb, w, c);
+}
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Runs a packet's payload through the framing machines, a window at a time, and has each request decided. */
+#ifndef WEIR_BPF_FRAME_H
+#define WEIR_BPF_FRAME_H
+
+#include "decide.h"
+#include "maps.h"
+
+#define FRAME_STEPS 131072 /* more than the bytes of the largest packet */
+
+struct feed {
+	struct __sk_buff *skb;
+	struct work *work;
+};
+
+/* The payload byte at offset `at`; negative: it cannot be had. */
+static __always_inline int payload_byte(struct __sk_buff *skb, struct work *w, __u32 at)
+{
+	__u32 index = at - w->window_at;
+
+	if (index >= w->window_length) {
+		__u32 n = w->packet.segment.len - at;
+
+		if (n > WEIR_WINDOW)
+			n = WEIR_WINDOW;
+		barrier_var(n);
+		if (!n || n > WEIR_WINDOW || bpf_skb_load_bytes(skb, w->packet.payload + at, w->window, n))
+			return -1;
+		w->window_at = at;
+		w->window_length = n;
+		index = 0;
+	}
+	return w->window[index & (WEIR_WINDOW - 1)];
+}
+
+static __always_inline void refuse(struct work *w)
+{
+	struct weir_request_reader *r = &w->request;
+	__u32 why = r->heads ? WEIR_PIPELINED : r->why_not;
+
+	if (w->server_flags & WEIR_SERVER_DRY_RUN) {
+		w->dry_run++;
+	} else if (why == WEIR_REASON_COUNT) {
+		r->shed = 1;
+		return;
+	} else {
+		w->unanswered++;
+		w->unanswered_why = why;
+		w->passed++;
+	}
+	weir_request_reader_passed(r);
+}
+
+/* What becomes of the request whose head has just ended. */
+static __always_inline void request_decide(struct __sk_buff *skb, struct work *w)
+{
+	struct weir_request_reader *r = &w->request;
+
+	if (r->request.flags & WEIR_REQUEST_HEALTH) {
+		w->exempt++;
+		weir_request_reader_passed(r);
+		return;
+	}
+	w->refused = 0;
+	if (!(w->server_flags & WEIR_SERVER_PAUSED) && r->why_not != WEIR_MID_STREAM)
+		decide(skb, w);
+	if (w->refused) {
+		refuse(w);
+		return;
+	}
+	w->passed++;
+	weir_request_reader_passed(r);
+}
+
+static long request_step(__u32 i __attribute__((unused)), struct feed *f)
+{
+	struct work *w = f->work;
+	struct weir_request_reader *r = &w->request;
+	__u32 at = r->next - w->packet.segment.seq;
+	enum weir_frame_event event;
+	int byte;
+
+	if (at >= w->packet.segment.len)
+		return 1;
+	byte = payload_byte(f->skb, w, at);
+	if (byte < 0)
+		return 1;
+	event = weir_request_reader_feed(r, w->seed, byte);
+	if (event == WEIR_FRAME_LOST || r->lost != WEIR_REASON_COUNT)
+		return 1;
+	if (event == WEIR_FRAME_HEAD)
+		request_decide(f->skb, w);
+	return r->shed && weir_request_ended(&r->request);
+}
+
+__noinline int frame_requests(struct __sk_buff *skb, struct work *w)
+{
+	struct feed feed = { .skb = skb, .work = w };
+
+	if (!w)
+		return 0;
+	w->window_length = 0;
+	bpf_loop(FRAME_STEPS, request_step, &feed, 0);
+	return 0;
+}
+
+static long response_step(__u32 i __attribute__((unused)), struct feed *f)
+{
+	struct work *w = f->work;
+	struct weir_response_reader *r = &w->response;
+	__u32 at = r->next - w->packet.segment.seq;
+	int byte;
+
+	if (at >= w->packet.segment.len)
+		return 1;
+	byte = payload_byte(f->skb, w, at);
+	if (byte < 0)
+		return 1;
+	return weir_response_reader_feed(r, byte) == WEIR_FRAME_LOST;
+}
+
+__noinline int frame_responses(struct __sk_buff *skb, struct work *w)
+{
+	struct feed feed = { .skb = skb, .work = w };
+
+	if (!w)
+		return 0;
+	w->window_length = 0;
+	bpf_loop(FRAME_STEPS, response_step, &feed, 0);
+	return 0;
+}
+
+#endif

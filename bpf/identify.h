@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Whose request is it: the subjects that limits are kept for, and their names for people. */
+#ifndef WEIR_BPF_IDENTIFY_H
+#define WEIR_BPF_IDENTIFY_H
+
+#include "weir/subject.h"
+
+#include "maps.h"
+
+static __always_inline bool from_trusted_proxy(const struct work *w)
+{
+	struct weir_proxy_key key = { .prefixlen = 32 + 128, .server = w->server };
+
+	__builtin_memcpy(key.address, w->packet.source, sizeof(key.address));
+	return bpf_map_lookup_elem(&proxies, &key);
+}
+
+/* The peer's address, an IPv6 one cut to its /64. */
+static __always_inline void peer_address(const struct work *w, __u8 *address)
+{
+	__builtin_memcpy(address, w->packet.source, 16);
+	if (w->packet.ipv6)
+		__builtin_memset(address + 8, 0, 8);
+}
+
+/* The user the request counts for: X-Remote-User when a trusted proxy says so, else the peer. */
+static __always_inline __u64 user_subject(struct work *w, __u8 *kind)
+{
+	const struct weir_request *r = &w->request.request;
+	__u8 address[16];
+
+	if (r->user_subject && from_trusted_proxy(w)) {
+		if (!(r->flags & WEIR_REQUEST_USER_REPEATED)) {
+			*kind = WEIR_NAME_USER;
+			return r->user_subject;
+		}
+		w->repeated_user++;
+	}
+	*kind = WEIR_NAME_ADDRESS;
+	peer_address(w, address);
+	return weir_subject_of_address(w->seed, WEIR_NAME_ADDRESS, address);
+}
+
+/* Remembers what a subject is called, as far as the name stands in this packet. */
+__noinline int remember_name(struct __sk_buff *skb, struct work *w, __u64 subject, __u8 kind)
+{
+	const struct weir_request *r;
+	struct weir_name *name;
+	__u32 offset, length, at;
+
+	if (!w)
+		return 0;
+	r = &w->request.request;
+	name = &w->name;
+	if (bpf_map_lookup_elem(&names, &subject))
+		return 0;
+	__builtin_memset(name, 0, sizeof(*name));
+	name->kind = kind;
+	if (kind == WEIR_NAME_ADDRESS) {
+		peer_address(w, (__u8 *)name->text);
+		name->length = 16;
+		name->whole = 16;
+	} else {
+		offset = kind == WEIR_NAME_USER ? r->user_offset : r->namespace_offset;
+		length = kind == WEIR_NAME_USER ? r->user_length : r->namespace_length;
+		at = w->request.start - w->packet.segment.seq + offset;
+		if (!w->request.whole || !length || at + length > w->packet.segment.len)
+			return 0;
+		name->whole = length;
+		if (length > WEIR_NAME_TEXT)
+			length = WEIR_NAME_TEXT;
+		name->length = length;
+		if (bpf_skb_load_bytes(skb, w->packet.payload + at, name->text, length))
+			return 0;
+	}
+	bpf_map_update_elem(&names, &subject, name, BPF_ANY);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The maps (their contents: include/weir/abi.h) and each program's scratch memory. */
+#ifndef WEIR_BPF_MAPS_H
+#define WEIR_BPF_MAPS_H
+
+#include "weir/abi.h"
+#include "weir/answer.h"
+#include "weir/conn.h"
+
+#include "packet.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct weir_settings);
+} settings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, WEIR_MAX_LISTENERS);
+	__type(key, __u16);
+	__type(value, struct weir_port);
+} ports SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, WEIR_MAX_LISTENERS);
+	__type(key, struct weir_listener);
+	__type(value, __u32);
+} listeners SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, WEIR_MAX_SERVERS);
+	__type(key, __u32);
+	__type(value, struct weir_server);
+} servers SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, WEIR_MAX_PROXIES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct weir_proxy_key);
+	__type(value, __u8);
+} proxies SEC(".maps");
+
+/* A hash, not an array: an update replaces the whole value at once, so no program reads half of a new limit. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, WEIR_MAX_LIMITS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct weir_limit);
+} limits SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, WEIR_MAX_OVERRIDES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct weir_override_key);
+	__type(value, struct weir_limit);
+} overrides SEC(".maps");
+
+struct bucket_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, WEIR_DEFAULT_KEYS);
+	__type(key, __u64);
+	__type(value, struct weir_bucket);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, WEIR_MAX_LIMITS);
+	__type(key, __u32);
+	__array(values, struct bucket_map);
+} buckets SEC(".maps");
+
+/* An LRU map's values cannot hold a lock: buckets share these by their subjects. */
+struct lock {
+	struct bpf_spin_lock lock;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, WEIR_LOCKS);
+	__type(key, __u32);
+	__type(value, struct lock);
+} locks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, WEIR_MAX_NAMES);
+	__type(key, __u64);
+	__type(value, struct weir_name);
+} names SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, WEIR_DEFAULT_CONNS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct weir_flow);
+	__type(value, struct weir_conn);
+} conns SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, WEIR_MAX_SERVERS * WEIR_REASON_COUNT);
+	__type(key, __u32);
+	__type(value, __u64);
+} counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, WEIR_ANSWER_KINDS * WEIR_RETRY_DIGITS);
+	__type(key, __u32);
+	__type(value, struct weir_answer);
+} answers SEC(".maps");
+
+#define WEIR_WINDOW 256 /* bytes of payload looked at at a time */
+#define WEIR_HEAD_BYTES 96
+#define WEIR_TEXT_ROOM 512 /* an answer, and zeros up to a whole word */
+
+enum hook {
+	HOOK_INGRESS,
+	HOOK_EGRESS,
+	HOOKS,
+};
+
+/* One packet's working memory. A program is not interrupted by itself, and each hook has its own. */
+struct work {
+	struct packet packet;
+	struct weir_segment reply; /* to be written over the packet */
+	struct weir_view view;
+	__u64 seed[2];
+	__u64 now_ns;
+	__u32 server;
+	__u32 server_flags;
+	__u32 swallow_max;
+	__u32 retry_s;
+	__u32 window_at; /* payload offset of window[0] */
+	__u32 window_length;
+	__u32 passed, exempt, dry_run; /* requests of this packet, counted when it is committed */
+	__u32 refused;		       /* bit n: a limit of type n refused the request now decided */
+	__u32 charged;		       /* bit n: it took a token of one */
+	__u64 subjects[4];	       /* whose, by type */
+	__u64 wait_ns;		       /* the longest wait of those that refused */
+	__u32 unanswered;	       /* requests that were refused but could not be answered, by unanswered_why */
+	__u32 unanswered_why;
+	__u32 repeated_user;
+	struct weir_request_reader request;
+	struct weir_response_reader response;
+	struct weir_conn fresh;
+	struct weir_bucket full; /* all zero: what a new bucket is */
+	struct weir_name name;
+	__u8 window[WEIR_WINDOW];
+	__u8 head[WEIR_HEAD_BYTES] __attribute__((aligned(8)));
+	char text[WEIR_TEXT_ROOM] __attribute__((aligned(8)));
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, HOOKS);
+	__type(key, __u32);
+	__type(value, struct work);
+} works SEC(".maps");
+
+static __always_inline struct work *work_of(__u32 hook)
+{
+	return bpf_map_lookup_elem(&works, &hook);
+}
+
+static __always_inline void count_many(__u32 server, __u32 reason, __u64 n)
+{
+	__u32 index = server * WEIR_REASON_COUNT + reason;
+	__u64 *counter = bpf_map_lookup_elem(&counters, &index);
+
+	if (counter)
+		*counter += n;
+}
+
+static __always_inline void count(__u32 server, __u32 reason)
+{
+	count_many(server, reason, 1);
+}
+
+#endif

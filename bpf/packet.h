@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* From an skb to plain numbers, and plain numbers back into an skb. */
+#ifndef WEIR_BPF_PACKET_H
+#define WEIR_BPF_PACKET_H
+
+#include "weir/abi.h"
+#include "weir/segment.h"
+
+#include <bpf/bpf_endian.h>
+
+#define ETHERTYPE_IPV4 0x0800
+#define ETHERTYPE_IPV6 0x86dd
+#define ETHERNET_BYTES 14
+#define IPV4_BYTES 20
+#define IPV6_BYTES 40
+#define TCP_BYTES 20
+#define TCP_TS_BYTES 12 /* NOP NOP timestamp */
+#define TCP_PROTOCOL 6
+#define IPV4_FRAGMENT 0x3fff /* offset and more-fragments bit */
+#define TCP_OPTION_BYTES 40
+#define LOOPBACK_IFINDEX 1 /* of every network namespace */
+
+struct packet {
+	struct weir_segment segment;
+	struct weir_flow flow; /* filled for the direction of the hook */
+	__u32 l4;	       /* offsets from the start of the frame */
+	__u32 payload;
+	__u32 sack_at; /* of the first SACK block; 0: none */
+	__u8 ipv6;
+	__u8 plain_ip; /* no IP options: the TCP header stands where a reply's will */
+	__u8 tos;
+	__u8 pad;
+	__u16 source_port, dest_port; /* network order */
+	__u16 check;		      /* as on the wire */
+	__u16 ip_id;
+	__u8 ethernet[ETHERNET_BYTES];
+	__u8 pad2[2];
+	__u8 source[16], dest[16]; /* network order, IPv4 mapped */
+	__u32 option_at, options_length;
+	__u8 options[TCP_OPTION_BYTES + 24];
+};
+
+struct ipv4_header {
+	__u8 version_ihl, tos;
+	__be16 length, id, fragment;
+	__u8 ttl, protocol;
+	__be16 check;
+	__be32 source, dest;
+};
+
+struct ipv6_header {
+	__be32 version_class_label;
+	__be16 payload_length;
+	__u8 next_header, hop_limit;
+	__u8 source[16], dest[16];
+};
+
+struct tcp_header {
+	__be16 source, dest;
+	__be32 seq, ack;
+	__u8 offset, flags; /* offset: header length in words << 4 */
+	__be16 window;
+	__u16 check;
+	__be16 urgent;
+};
+
+static __always_inline void map_ipv4(__u8 *out, __be32 address)
+{
+	__u32 *words = (__u32 *)out;
+
+	words[0] = 0;
+	words[1] = 0;
+	words[2] = bpf_htonl(0xffff);
+	words[3] = address;
+}
+
+/* The end of the IP packet in the frame (Ethernet may pad behind it); BIG TCP says 0. */
+static __always_inline __u32 ip_end(struct __sk_buff *skb, __u32 length, __u32 from)
+{
+	__u32 end = ETHERNET_BYTES + from + length;
+
+	return !length || end > skb->len ? skb->len : end;
+}
+
+/* Reads addresses and ports: all that a packet of nobody's server costs. False: not a TCP packet that can be read. */
+static __always_inline bool packet_parse_ip(struct __sk_buff *skb, struct packet *p, __u32 *end)
+{
+	if (skb->protocol == bpf_htons(ETHERTYPE_IPV4)) {
+		struct ipv4_header ip;
+
+		if (bpf_skb_load_bytes(skb, ETHERNET_BYTES, &ip, sizeof(ip)))
+			return false;
+		if (ip.protocol != TCP_PROTOCOL || (ip.version_ihl >> 4) != 4 || (ip.version_ihl & 15) < 5 ||
+		    (ip.fragment & bpf_htons(IPV4_FRAGMENT)))
+			return false;
+		map_ipv4(p->source, ip.source);
+		map_ipv4(p->dest, ip.dest);
+		p->ipv6 = 0;
+		p->plain_ip = (ip.version_ihl & 15) == 5;
+		p->tos = ip.tos;
+		p->ip_id = ip.id;
+		p->l4 = ETHERNET_BYTES + (ip.version_ihl & 15) * 4;
+		*end = ip_end(skb, bpf_ntohs(ip.length), 0);
+		return true;
+	}
+	if (skb->protocol == bpf_htons(ETHERTYPE_IPV6)) {
+		struct ipv6_header ip;
+
+		if (bpf_skb_load_bytes(skb, ETHERNET_BYTES, &ip, sizeof(ip)))
+			return false;
+		if (ip.next_header != TCP_PROTOCOL || (bpf_ntohl(ip.version_class_label) >> 28) != 6)
+			return false;
+		__builtin_memcpy(p->source, ip.source, 16);
+		__builtin_memcpy(p->dest, ip.dest, 16);
+		p->ipv6 = 1;
+		p->plain_ip = 1;
+		p->tos = bpf_ntohl(ip.version_class_label) >> 20 & 0xff;
+		p->ip_id = 0;
+		p->l4 = ETHERNET_BYTES + IPV6_BYTES;
+		*end = ip_end(skb, bpf_ntohs(ip.payload_length), IPV6_BYTES);
+		return true;
+	}
+	return false;
+}
+
+static __always_inline bool packet_parse_ports(struct __sk_buff *skb, struct packet *p)
+{
+	__be16 ports[2];
+
+	if (bpf_skb_load_bytes(skb, p->l4, ports, sizeof(ports)))
+		return false;
+	p->source_port = ports[0];
+	p->dest_port = ports[1];
+	return true;
+}
+
+#define TCP_OPTION_END 0
+#define TCP_OPTION_NOP 1
+#define TCP_OPTION_SACK 5
+#define TCP_OPTION_TS 8
+#define TCP_TS_WORD 0x0101080a /* NOP NOP kind length: how the timestamp option stands in nearly every segment */
+
+static __always_inline __u32 option_word(const struct packet *p, __u32 at)
+{
+	at &= 63;
+	if (at > sizeof(p->options) - 4)
+		return 0;
+	return (__u32)p->options[at] << 24 | (__u32)p->options[at + 1] << 16 | (__u32)p->options[at + 2] << 8 |
+	       p->options[at + 3];
+}
+
+static __always_inline void packet_read_sack(struct packet *p, __u32 at, __u32 length)
+{
+	struct weir_segment *g = &p->segment;
+	__u32 blocks = (length - 2) / 8;
+
+	if (blocks > WEIR_SACK_BLOCKS)
+		blocks = WEIR_SACK_BLOCKS;
+	for (__u32 i = 0; i < WEIR_SACK_BLOCKS; i++) {
+		if (i >= blocks)
+			break;
+		g->sack[i].start = option_word(p, at + 2 + 8 * i);
+		g->sack[i].end = option_word(p, at + 6 + 8 * i);
+	}
+	g->sacks = blocks;
+	p->sack_at = p->l4 + TCP_BYTES + at + 2;
+}
+
+struct option_walk {
+	struct packet *packet;
+};
+
+/* The option at p->option_at. Positions live in the packet, not in registers, or the verifier follows each of them. */
+static long option_step(__u32 i __attribute__((unused)), struct option_walk *walk)
+{
+	struct packet *p = walk->packet;
+	struct weir_segment *g = &p->segment;
+	__u32 at = p->option_at, kind, size;
+
+	if (at + 1 >= p->options_length)
+		return 1;
+	kind = p->options[at & 63];
+	if (kind == TCP_OPTION_END)
+		return 1;
+	if (kind == TCP_OPTION_NOP) {
+		p->option_at = at + 1;
+		return 0;
+	}
+	size = p->options[(at + 1) & 63];
+	if (size < 2 || at + size > p->options_length)
+		return 1;
+	if (kind == TCP_OPTION_TS && size == 10) {
+		g->has_ts = 1;
+		g->tsval = option_word(p, at + 2);
+		g->tsecr = option_word(p, at + 6);
+	} else if (kind == TCP_OPTION_SACK && size >= 10) {
+		packet_read_sack(p, at, size);
+	}
+	p->option_at = at + size;
+	return 0;
+}
+
+static __always_inline void packet_read_options(struct __sk_buff *skb, struct packet *p, __u32 length)
+{
+	struct option_walk walk = { .packet = p };
+	struct weir_segment *g = &p->segment;
+
+	if (length > TCP_OPTION_BYTES)
+		length = TCP_OPTION_BYTES;
+	if (!length || bpf_skb_load_bytes(skb, p->l4 + TCP_BYTES, p->options, length))
+		return;
+	/* What nearly every segment has, and nothing else. */
+	if (length == TCP_TS_BYTES && option_word(p, 0) == TCP_TS_WORD) {
+		g->has_ts = 1;
+		g->tsval = option_word(p, 4);
+		g->tsecr = option_word(p, 8);
+		return;
+	}
+	p->option_at = 0;
+	p->options_length = length;
+	bpf_loop(TCP_OPTION_BYTES, option_step, &walk, 0);
+}
+
+/* Reads the TCP header behind the ports. False: malformed, the kernel will drop it. */
+__noinline int packet_parse_tcp(struct __sk_buff *skb, struct packet *p, __u32 end)
+{
+	struct weir_segment *g;
+	struct tcp_header tcp;
+	__u32 length;
+
+	if (!p)
+		return false;
+	g = &p->segment;
+	if (bpf_skb_load_bytes(skb, p->l4, &tcp, sizeof(tcp)))
+		return false;
+	length = (tcp.offset >> 4) * 4;
+	p->payload = p->l4 + length;
+	if (length < TCP_BYTES || p->payload > end)
+		return false;
+	g->seq = bpf_ntohl(tcp.seq);
+	g->ack = bpf_ntohl(tcp.ack);
+	g->len = end - p->payload;
+	g->window = bpf_ntohs(tcp.window);
+	g->flags = tcp.flags;
+	g->sacks = 0;
+	g->has_ts = 0;
+	g->tsval = 0;
+	g->tsecr = 0;
+	p->check = tcp.check;
+	p->sack_at = 0;
+	if (length > TCP_BYTES)
+		packet_read_options(skb, p, length - TCP_BYTES);
+	return true;
+}
+
+/* Puts changed SACK blocks back. They may stand at an odd offset, where a sum's bytes are swapped. */
+static __always_inline int packet_store_sacks(struct __sk_buff *skb, const struct packet *p)
+{
+	const struct weir_segment *g = &p->segment;
+
+	for (__u32 i = 0; i < WEIR_SACK_BLOCKS; i++) {
+		__u32 at = p->sack_at + 8 * i;
+		__be32 old[2], new[2];
+		__s64 diff;
+
+		if (i >= g->sacks)
+			break;
+		if (bpf_skb_load_bytes(skb, at, old, sizeof(old)))
+			return -1;
+		new[0] = bpf_htonl(g->sack[i].start);
+		new[1] = bpf_htonl(g->sack[i].end);
+		diff = bpf_csum_diff(old, sizeof(old), new, sizeof(new), 0);
+		if ((at - p->l4) & 1) {
+			diff = (diff & 0xffff) + ((__u32)diff >> 16);
+			diff = (diff & 0xffff) + (diff >> 16);
+			diff = bpf_ntohs(diff);
+		}
+		if (bpf_l4_csum_replace(skb, p->l4 + __builtin_offsetof(struct tcp_header, check), 0, diff, 0) ||
+		    bpf_skb_store_bytes(skb, at, new, sizeof(new), 0))
+			return -1;
+	}
+	return 0;
+}
+
+/* Puts a translated segment's numbers back into the packet; the checksum moves by the difference. */
+__noinline int packet_store_numbers(struct __sk_buff *skb, struct packet *p)
+{
+	__be32 old[2], new[2];
+	__s64 diff;
+	__u32 at;
+
+	if (!p)
+		return -1;
+	at = p->l4 + __builtin_offsetof(struct tcp_header, seq);
+	new[0] = bpf_htonl(p->segment.seq);
+	new[1] = bpf_htonl(p->segment.ack);
+	if (bpf_skb_load_bytes(skb, at, old, sizeof(old)))
+		return -1;
+	diff = bpf_csum_diff(old, sizeof(old), new, sizeof(new), 0);
+	if (bpf_l4_csum_replace(skb, p->l4 + __builtin_offsetof(struct tcp_header, check), 0, diff, 0) ||
+	    bpf_skb_store_bytes(skb, at, new, sizeof(new), 0))
+		return -1;
+	return p->segment.sacks ? packet_store_sacks(skb, p) : 0;
+}
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Making another packet of the one in hand: the answer that goes back to the client, and what the server may see of
+ * the packet that was answered. Both are written whole, headers and all, so nothing of the old packet shines through.
+ */
+#ifndef WEIR_BPF_REPLY_H
+#define WEIR_BPF_REPLY_H
+
+#include "maps.h"
+
+#define REPLY_TTL 64
+#define IPV4_DONT_FRAGMENT 0x4000
+#define CHECK_AT __builtin_offsetof(struct tcp_header, check)
+
+struct reply_shape {
+	__u32 l4;     /* offset of the TCP header */
+	__u32 header; /* bytes of all headers */
+	__u32 text;   /* bytes of w->text behind them */
+};
+
+static __always_inline __u16 sum_fold(__u64 sum)
+{
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (sum & 0xffff) + (sum >> 16);
+}
+
+static __always_inline __u64 sum_words(const void *from, __u32 words)
+{
+	const __u32 *word = from;
+	__u64 sum = 0;
+
+	for (__u32 i = 0; i < words; i++)
+		sum += word[i];
+	return sum;
+}
+
+/* Is the TCP checksum left to the device (CHECKSUM_PARTIAL)? Then a change of the sum leaves the field as it is. */
+static __always_inline int checksum_is_partial(struct __sk_buff *skb, __u32 l4, bool *partial)
+{
+	__u16 before, after;
+
+	if (bpf_skb_load_bytes(skb, l4 + CHECK_AT, &before, 2) || bpf_l4_csum_replace(skb, l4 + CHECK_AT, 0, 1, 2) ||
+	    bpf_skb_load_bytes(skb, l4 + CHECK_AT, &after, 2))
+		return -1;
+	*partial = before == after;
+	return 0;
+}
+
+static __always_inline void write_ethernet(struct work *w, bool to_client)
+{
+	const __u8 *e = w->packet.ethernet;
+
+	__builtin_memcpy(w->head, to_client ? e + 6 : e, 6);
+	__builtin_memcpy(w->head + 6, to_client ? e : e + 6, 6);
+	w->head[12] = e[12];
+	w->head[13] = e[13];
+}
+
+static __always_inline void write_ipv4(struct work *w, bool to_client, __u32 tcp_bytes)
+{
+	const struct packet *p = &w->packet;
+	struct ipv4_header ip = {
+		.version_ihl = 0x45,
+		.tos = p->tos & ~3,
+		.length = bpf_htons(IPV4_BYTES + tcp_bytes),
+		.id = p->ip_id,
+		.fragment = bpf_htons(IPV4_DONT_FRAGMENT),
+		.ttl = REPLY_TTL,
+		.protocol = TCP_PROTOCOL,
+	};
+
+	__builtin_memcpy(&ip.source, (to_client ? p->dest : p->source) + 12, 4);
+	__builtin_memcpy(&ip.dest, (to_client ? p->source : p->dest) + 12, 4);
+	ip.check = ~sum_fold(sum_words(&ip, sizeof(ip) / 4));
+	__builtin_memcpy(w->head + ETHERNET_BYTES, &ip, sizeof(ip));
+}
+
+static __always_inline void write_ipv6(struct work *w, bool to_client, __u32 tcp_bytes)
+{
+	const struct packet *p = &w->packet;
+	struct ipv6_header ip = {
+		.version_class_label = bpf_htonl(6U << 28 | (__u32)(p->tos & ~3) << 20),
+		.payload_length = bpf_htons(tcp_bytes),
+		.next_header = TCP_PROTOCOL,
+		.hop_limit = REPLY_TTL,
+	};
+
+	__builtin_memcpy(ip.source, to_client ? p->dest : p->source, 16);
+	__builtin_memcpy(ip.dest, to_client ? p->source : p->dest, 16);
+	__builtin_memcpy(w->head + ETHERNET_BYTES, &ip, sizeof(ip));
+}
+
+/* Sum of the pseudo header; a mapped IPv4 address adds the same constant twice, so only its last word is taken. */
+static __always_inline __u64 pseudo_sum(const struct packet *p, __u32 tcp_bytes)
+{
+	__u64 sum = bpf_htonl(tcp_bytes) + (__u64)bpf_htonl(TCP_PROTOCOL);
+
+	if (p->ipv6)
+		return sum + sum_words(p->source, 4) + sum_words(p->dest, 4);
+	return sum + sum_words(p->source + 12, 1) + sum_words(p->dest + 12, 1);
+}
+
+static __always_inline __u32 write_tcp(struct work *w, __u8 *at, const struct weir_segment *g, bool to_client,
+				       __u32 text, bool partial)
+{
+	const struct packet *p = &w->packet;
+	__u32 bytes = TCP_BYTES + (g->has_ts ? TCP_TS_BYTES : 0);
+	struct {
+		struct tcp_header tcp;
+		__be32 ts[3];
+	} h = {
+		.tcp = {
+			.source = to_client ? p->dest_port : p->source_port,
+			.dest = to_client ? p->source_port : p->dest_port,
+			.seq = bpf_htonl(g->seq),
+			.ack = bpf_htonl(g->ack),
+			.offset = bytes / 4 << 4,
+			.flags = g->flags,
+			.window = bpf_htons(g->window),
+		},
+	};
+	__u64 sum = pseudo_sum(p, bytes + text);
+
+	if (g->has_ts) {
+		h.ts[0] = bpf_htonl(TCP_TS_WORD);
+		h.ts[1] = bpf_htonl(g->tsval);
+		h.ts[2] = bpf_htonl(g->tsecr);
+	}
+	if (!partial) {
+		sum += sum_words(&h, sizeof(h) / 4);
+		if (text && text <= WEIR_ANSWER_TEXT)
+			sum += (__u32)bpf_csum_diff(NULL, 0, (__be32 *)w->text, (text + 3) & 0x1fc, 0);
+		h.tcp.check = ~sum_fold(sum);
+	} else {
+		h.tcp.check = sum_fold(sum);
+	}
+	__builtin_memcpy(at, &h, sizeof(h));
+	return bytes;
+}
+
+/* Writes w->reply over the packet, with `text` bytes of w->text (zeros up to a whole word) as payload. */
+__noinline int packet_write(struct __sk_buff *skb, struct work *w, int to_client, __u32 text)
+{
+	__u32 l4, header;
+	bool partial;
+
+	if (!w || !w->packet.plain_ip || checksum_is_partial(skb, w->packet.l4, &partial))
+		return -1;
+	l4 = w->packet.ipv6 ? ETHERNET_BYTES + IPV6_BYTES : ETHERNET_BYTES + IPV4_BYTES;
+	write_ethernet(w, to_client);
+	if (w->packet.ipv6)
+		header = l4 + write_tcp(w, w->head + ETHERNET_BYTES + IPV6_BYTES, &w->reply, to_client, text, partial);
+	else
+		header = l4 + write_tcp(w, w->head + ETHERNET_BYTES + IPV4_BYTES, &w->reply, to_client, text, partial);
+	if (w->packet.ipv6)
+		write_ipv6(w, to_client, header - l4 + text);
+	else
+		write_ipv4(w, to_client, header - l4 + text);
+
+	if (bpf_skb_change_tail(skb, header + text, 0))
+		return -1;
+	if (header < ETHERNET_BYTES || header > WEIR_HEAD_BYTES ||
+	    bpf_skb_store_bytes(skb, 0, w->head, header, BPF_F_RECOMPUTE_CSUM))
+		return -1;
+	if (!text)
+		return 0;
+	barrier_var(text); /* or the verifier does not see the bound it needs */
+	if (!text || text > WEIR_ANSWER_TEXT || bpf_skb_store_bytes(skb, header, w->text, text, BPF_F_RECOMPUTE_CSUM))
+		return -1;
+	return 0;
+}
+
+/* Puts the text of an answer into w->text, zeros up to a whole word. Returns its length, 0 when there is none. */
+__noinline int answer_text(struct work *w, struct weir_answer_choice *choice)
+{
+	struct weir_answer *a;
+	__u32 index, length;
+
+	if (!w || !choice)
+		return 0;
+	index = weir_answer_index(choice->kind, weir_decimal_digits(choice->retry_s));
+	a = bpf_map_lookup_elem(&answers, &index);
+	if (!a)
+		return 0;
+	length = choice->head ? a->head_length : a->length;
+	if (!length || length > WEIR_ANSWER_TEXT)
+		return 0;
+	__builtin_memcpy(w->text, a->text, WEIR_ANSWER_TEXT);
+	weir_answer_stamp(w->text, a, choice->retry_s);
+	/* The checksum is taken over whole words. */
+	w->text[length] = 0;
+	w->text[length + 1] = 0;
+	w->text[length + 2] = 0;
+	return length;
+}
+
+#endif

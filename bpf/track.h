@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The table of connections: when an entry begins, and when it may go. */
+#ifndef WEIR_BPF_TRACK_H
+#define WEIR_BPF_TRACK_H
+
+#include "maps.h"
+
+#define LINGER_TRANSLATED_NS (60 * WEIR_NS_PER_S) /* TIME-WAIT of either side still needs its numbers translated */
+#define LINGER_NS (10 * WEIR_NS_PER_S)		  /* a RST alone proves nothing: wait for silence */
+
+/* enum values of the kernel's TCP states */
+#define STATE_ESTABLISHED 1
+#define STATE_NEW_SYN_RECV 12
+
+static __always_inline bool server_listens(const __u8 *address, __u16 port, __u32 *server)
+{
+	__u16 host_port = bpf_ntohs(port);
+	struct weir_port *entry = bpf_map_lookup_elem(&ports, &host_port);
+	struct weir_listener key;
+	__u32 *found;
+
+	if (!entry)
+		return false;
+	if (entry->addresses) {
+		__builtin_memset(&key, 0, sizeof(key));
+		__builtin_memcpy(key.address, address, sizeof(key.address));
+		key.port = host_port;
+		found = bpf_map_lookup_elem(&listeners, &key);
+		if (found) {
+			*server = *found;
+			return true;
+		}
+	}
+	if (!entry->any)
+		return false;
+	*server = entry->any - 1;
+	return true;
+}
+
+static __always_inline void flow_set(struct packet *p, bool from_client)
+{
+	struct weir_flow *f = &p->flow;
+
+	__builtin_memcpy(f->client, from_client ? p->source : p->dest, 16);
+	__builtin_memcpy(f->server, from_client ? p->dest : p->source, 16);
+	f->client_port = from_client ? p->source_port : p->dest_port;
+	f->server_port = from_client ? p->dest_port : p->source_port;
+}
+
+/* The kernel's own socket says what is true of a connection whose first packets were not seen, or are just coming. */
+static __always_inline struct bpf_sock *socket_of(struct __sk_buff *skb, const struct packet *p)
+{
+	struct bpf_sock_tuple tuple = {};
+
+	if (p->ipv6) {
+		__builtin_memcpy(tuple.ipv6.saddr, p->source, 16);
+		__builtin_memcpy(tuple.ipv6.daddr, p->dest, 16);
+		tuple.ipv6.sport = p->source_port;
+		tuple.ipv6.dport = p->dest_port;
+		return bpf_skc_lookup_tcp(skb, &tuple, sizeof(tuple.ipv6), BPF_F_CURRENT_NETNS, 0);
+	}
+	__builtin_memcpy(&tuple.ipv4.saddr, p->source + 12, 4);
+	__builtin_memcpy(&tuple.ipv4.daddr, p->dest + 12, 4);
+	tuple.ipv4.sport = p->source_port;
+	tuple.ipv4.dport = p->dest_port;
+	return bpf_skc_lookup_tcp(skb, &tuple, sizeof(tuple.ipv4), BPF_F_CURRENT_NETNS, 0);
+}
+
+static __always_inline bool open_from_request(struct weir_conn *fresh, __u32 server, struct bpf_sock *sk)
+{
+	struct tcp_request_sock *request = bpf_skc_to_tcp_request_sock(sk);
+	struct inet_request_sock *inet;
+	__u32 window;
+
+	if (!request)
+		return false;
+	inet = (struct inet_request_sock *)request;
+	window = inet->req.__req_common.skc_rcv_wnd >> BPF_CORE_READ_BITFIELD(inet, rcv_wscale);
+	fresh->server_isn = request->snt_isn;
+	weir_conn_open(fresh, server, WEIR_PHASE_FOLLOWED, request->rcv_isn + 1, request->snt_isn + 1,
+		       window > 0xffff ? 0xffff : window);
+	return true;
+}
+
+static __always_inline bool open_from_socket(struct weir_conn *fresh, __u32 server, struct bpf_sock *sk)
+{
+	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+	bool untouched;
+	__u32 window;
+
+	if (!tcp)
+		return false;
+	untouched = !tcp->bytes_received && !tcp->bytes_sent;
+	window = tcp->rcv_wnd >> BPF_CORE_READ_BITFIELD(tcp, rx_opt.rcv_wscale);
+	weir_conn_open(fresh, server, untouched ? WEIR_PHASE_FOLLOWED : WEIR_PHASE_HUNTING, tcp->rcv_nxt, tcp->snd_nxt,
+		       window > 0xffff ? 0xffff : window);
+	return true;
+}
+
+/* Begins to follow the connection of a client's packet, if the kernel has a socket for it. 1: it is in the table. */
+__noinline int conn_open(struct __sk_buff *skb, struct work *w)
+{
+	struct weir_conn *fresh;
+	struct bpf_sock *sk;
+	bool known = false;
+
+	if (!w)
+		return 0;
+	fresh = &w->fresh;
+	__builtin_memset(fresh, 0, sizeof(*fresh));
+	sk = socket_of(skb, &w->packet);
+	if (!sk)
+		return 0;
+	if (sk->state == STATE_NEW_SYN_RECV)
+		known = open_from_request(fresh, w->server, sk);
+	else if (sk->state == STATE_ESTABLISHED)
+		known = open_from_socket(fresh, w->server, sk);
+	bpf_sk_release(sk);
+	if (!known)
+		return 0;
+	if (bpf_map_update_elem(&conns, &w->packet.flow, fresh, BPF_NOEXIST)) {
+		count(w->server, WEIR_CONN_MAP_FULL);
+		return 0;
+	}
+	count(w->server, WEIR_CONN_OPENED);
+	if (fresh->phase == WEIR_PHASE_HUNTING)
+		count(w->server, WEIR_MID_STREAM);
+	return 1;
+}
+
+static __always_inline void conn_forget(struct weir_flow *flow, __u32 server, bool translated)
+{
+	if (bpf_map_delete_elem(&conns, flow))
+		return;
+	count(server, WEIR_CONN_CLOSED);
+	if (translated)
+		count(server, WEIR_SPLICE_CLOSED);
+}
+
+static int conn_expire(void *map __attribute__((unused)), struct weir_flow *flow, struct weir_conn *c)
+{
+	__u64 linger_ns = c->splice.cuts ? LINGER_TRANSLATED_NS : LINGER_NS;
+	__u64 idle_ns = bpf_ktime_get_ns() - c->last_ns;
+
+	if (idle_ns < linger_ns)
+		bpf_timer_start(&c->timer, linger_ns - idle_ns, 0);
+	else
+		conn_forget(flow, c->server, c->splice.cuts);
+	return 0;
+}
+
+/* An entry that may be done for goes when it has been silent for long enough. */
+static __always_inline void conn_linger(struct weir_conn *c)
+{
+	if (c->dying)
+		return;
+	c->dying = 1;
+	if (bpf_timer_init(&c->timer, &conns, 1 /* CLOCK_MONOTONIC */))
+		return;
+	bpf_timer_set_callback(&c->timer, conn_expire);
+	bpf_timer_start(&c->timer, c->splice.cuts ? LINGER_TRANSLATED_NS : LINGER_NS, 0);
+}
+
+/*
+ * Lets the entry go when the connection is over: at once where nothing was translated and both sides, or the server's
+ * socket, said so.
+ */
+static __always_inline void conn_retire(struct work *w, struct weir_conn *c, bool from_server)
+{
+	bool reset = w->packet.segment.flags & WEIR_TCP_RST;
+	bool closed = weir_splice_closed(&c->splice);
+
+	if (!closed && !reset && c->phase != WEIR_PHASE_CLOSED)
+		return;
+	if (!c->splice.cuts && (closed || from_server))
+		conn_forget(&w->packet.flow, c->server, false);
+	else
+		conn_linger(c);
+}
+
+#endif

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The BPF object: everything that runs in the kernel for one network namespace. */
+#include "vmlinux.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#define TC_ACT_UNSPEC (-1) /* the next program, or the kernel, goes on with the packet */
+#define TC_ACT_SHOT 2
+#define PACKET_HOST 0
+
+#include "control.h"
+#include "egress.h"
+#include "ingress.h"
+
+char LICENSE[] SEC("license") = "GPL";

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the BPF programs and the agent share through maps. Fixed widths, explicit padding, host byte order unless a
+ * field says otherwise. One set of these maps exists for each network namespace that has an attached server (the set
+ * is pinned in a directory of its own), so ids are local to the namespace.
+ *
+ *   map         type            key                      value
+ *   settings    ARRAY(1)        0                        struct weir_settings
+ *   ports       HASH            __u16 port (host order)  struct weir_port
+ *   listeners   HASH            struct weir_listener     __u32 server
+ *   servers     ARRAY           server                   struct weir_server
+ *   proxies     LPM_TRIE        struct weir_proxy_key    __u8 (1)
+ *   limits      HASH            __u32 limit index        struct weir_limit     the default of a limit
+ *   overrides   HASH            struct weir_override_key struct weir_limit     for one subject
+ *   buckets     ARRAY_OF_MAPS   limit index              LRU_HASH: __u64 subject -> struct weir_bucket
+ *   locks       ARRAY           subject, striped         struct bpf_spin_lock  of the buckets
+ *   names       LRU_HASH        __u64 subject            struct weir_name      for display only
+ *   conns       HASH            struct weir_flow         struct weir_conn      (conn.h)
+ *   counters    PERCPU_ARRAY    server * WEIR_REASON_COUNT + reason   __u64
+ *   answers     ARRAY           enum weir_answer_kind * WEIR_RETRY_DIGITS + digits - 1   struct weir_answer
+ *
+ * A subject is the keyed hash of a name (subject.h); 0 is the only subject of `total`.
+ */
+#ifndef WEIR_ABI_H
+#define WEIR_ABI_H
+
+#include "bucket.h"
+#include "reason.h"
+#include "types.h"
+
+#define WEIR_ABI_VERSION 1
+
+#define WEIR_MAX_SERVERS 64
+#define WEIR_MAX_OVERRIDES 131072
+#define WEIR_MAX_LISTENERS 1024
+#define WEIR_MAX_PROXIES 4096
+#define WEIR_LOCKS 4096
+#define WEIR_MAX_NAMES 65536
+#define WEIR_DEFAULT_CONNS 262144
+#define WEIR_DEFAULT_KEYS 65536
+
+enum weir_limit_type {
+	WEIR_LIMIT_TOTAL,
+	WEIR_LIMIT_NAMESPACE,
+	WEIR_LIMIT_USER,
+	WEIR_LIMIT_TYPES,
+};
+
+#define WEIR_MAX_LIMITS (WEIR_MAX_SERVERS * WEIR_LIMIT_TYPES)
+
+/* The index of a server's limit in `limits` and `buckets`. */
+WEIR_INLINE __u32 weir_limit_index(__u32 server, __u32 type)
+{
+	return server * WEIR_LIMIT_TYPES + type;
+}
+
+struct weir_settings {
+	__u32 abi_version; /* WEIR_ABI_VERSION of the maps' maker */
+	__u32 pad;
+	__u64 seed[2]; /* key of the subject hash, random, made once with the maps */
+};
+WEIR_ASSERT_SIZE(struct weir_settings, 24);
+
+/* A port on which some attached server listens. */
+struct weir_port {
+	__u32 any;	 /* server + 1 that listens on every address of this port, 0: none */
+	__u32 addresses; /* entries of this port in `listeners` */
+};
+WEIR_ASSERT_SIZE(struct weir_port, 8);
+
+struct weir_listener {
+	__u8 address[16]; /* network order; IPv4 as ::ffff:a.b.c.d */
+	__u16 port;	  /* host order */
+	__u8 pad[6];
+};
+WEIR_ASSERT_SIZE(struct weir_listener, 24);
+
+enum weir_server_flags {
+	WEIR_SERVER_ACTIVE = 1 << 0,
+	WEIR_SERVER_PAUSED = 1 << 1,   /* everything passes at once; connections are still followed */
+	WEIR_SERVER_DRY_RUN = 1 << 2,  /* decided and counted, never shed */
+	WEIR_SERVER_DRAINING = 1 << 3, /* detached: only translated connections are still served */
+	WEIR_SERVER_CLOSING = 1 << 4,  /* lesser mode everywhere: a 429 also closes its connection */
+	WEIR_SERVER_CLOSING_LOOPBACK = 1 << 5, /* lesser mode on loopback only */
+};
+
+struct weir_server {
+	__u32 flags;
+	__u32 swallow_max; /* bytes of a shed request's body that are swallowed to keep its connection; above: 429 and close */
+};
+WEIR_ASSERT_SIZE(struct weir_server, 8);
+
+struct weir_proxy_key {
+	__u32 prefixlen;  /* 32 (server) + bits of the address */
+	__u32 server;	  /* compared whole, so its byte order does not matter */
+	__u8 address[16]; /* network order; IPv4 as ::ffff:a.b.c.d, so /8 is 96 + 8 bits */
+};
+WEIR_ASSERT_SIZE(struct weir_proxy_key, 24);
+
+struct weir_override_key {
+	__u32 limit;
+	__u32 pad;
+	__u64 subject;
+};
+WEIR_ASSERT_SIZE(struct weir_override_key, 16);
+
+/* One limit (or one subject's override of it): the rate in force and the ones before it, newest first. */
+struct weir_limit {
+	__u32 flags;
+	__u32 pad;
+	struct weir_rate_history history;
+};
+
+enum weir_limit_flags {
+	WEIR_LIMIT_SET = 1 << 0, /* unset: this limit does not exist */
+};
+
+enum weir_name_kind {
+	WEIR_NAME_NAMESPACE = 'n',
+	WEIR_NAME_USER = 'u',
+	WEIR_NAME_ADDRESS = 'a', /* text holds 16 bytes: the address, network order; IPv6 cut to its /64 */
+};
+
+#define WEIR_NAME_TEXT 120
+
+struct weir_name {
+	__u8 kind;   /* enum weir_name_kind */
+	__u8 length; /* bytes in text */
+	__u16 whole; /* bytes the name had before it was cut for display */
+	__u32 pad;
+	char text[WEIR_NAME_TEXT];
+};
+WEIR_ASSERT_SIZE(struct weir_name, 128);
+
+/* A connection's two ends as the server's host sees them. Addresses and ports in network order, IPv4 as ::ffff:a.b.c.d. */
+struct weir_flow {
+	__u8 client[16];
+	__u8 server[16];
+	__u16 client_port;
+	__u16 server_port;
+};
+WEIR_ASSERT_SIZE(struct weir_flow, 36);
+
+/* Input of the program weir_settle: bring a bucket up to date at the rate in force. */
+struct weir_settle {
+	__u32 limit;
+	__u32 pad;
+	__u64 subject;
+	__u64 now_ns; /* CLOCK_MONOTONIC */
+};
+WEIR_ASSERT_SIZE(struct weir_settle, 24);
+
+/* Input of the program weir_forget: drop a connection's entry and count `reason` (enum weir_reason). */
+struct weir_forget {
+	struct weir_flow flow;
+	__u32 reason;
+};
+WEIR_ASSERT_SIZE(struct weir_forget, 40);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Every outcome has a name. The enum is the index of the per-CPU counters in BPF, the word in the logs and the label
+ * of the metric. A new outcome is a new line here, at the end of its group; nothing else needs to know.
+ *
+ * X(NAME, "label", GROUP)
+ *   DECISION   what became of a request               weir_requests_total{decision}
+ *   SHED       which limit refused a shed request      weir_shed_total{limit,reason}
+ *   UNREAD     what could not be parsed or followed    weir_unread_total{reason}: passed unharmed
+ *   UNANSWERED a refused request that was let through  weir_unanswered_total{reason}
+ *   PACKET     what was done to packets                weir_packets_total{action}
+ *   CONN       life of tracked connections             weir_connections_*; gauges are differences of these
+ */
+#ifndef WEIR_REASON_H
+#define WEIR_REASON_H
+
+#define WEIR_REASONS(X)                                        \
+	X(PASSED, "passed", DECISION)                          \
+	X(SHED, "shed", DECISION)                              \
+	X(EXEMPT, "exempt", DECISION)                          \
+	X(DRY_RUN_SHED, "dry_run_shed", DECISION)              \
+	X(SHED_TOTAL, "total", SHED)                           \
+	X(SHED_NAMESPACE, "namespace", SHED)                   \
+	X(SHED_USER, "user", SHED)                             \
+	X(TLS, "tls", UNREAD)                                  \
+	X(HTTP2, "http2", UNREAD)                              \
+	X(NOT_HTTP, "not_http", UNREAD)                        \
+	X(BAD_REQUEST_LINE, "bad_request_line", UNREAD)        \
+	X(BAD_VERSION, "bad_version", UNREAD)                  \
+	X(BAD_HEADER, "bad_header", UNREAD)                    \
+	X(BARE_CR, "bare_cr", UNREAD)                          \
+	X(BARE_LF, "bare_lf", UNREAD)                          \
+	X(NUL_BYTE, "nul_byte", UNREAD)                        \
+	X(FOLDED_HEADER, "folded_header", UNREAD)              \
+	X(HEAD_TOO_LONG, "head_too_long", UNREAD)              \
+	X(BAD_CONTENT_LENGTH, "bad_content_length", UNREAD)    \
+	X(LENGTH_CONFLICT, "length_conflict", UNREAD)          \
+	X(BAD_TRANSFER_ENCODING, "bad_transfer_encoding", UNREAD) \
+	X(BAD_CHUNK, "bad_chunk", UNREAD)                      \
+	X(UPGRADE, "upgrade", UNREAD)                          \
+	X(CONNECT, "connect", UNREAD)                          \
+	X(BAD_RESPONSE, "bad_response", UNREAD)                \
+	X(REPEATED_USER, "repeated_user", UNREAD)              \
+	X(MID_STREAM, "mid_stream", UNREAD)                    \
+	X(GAP, "gap", UNREAD)                                  \
+	X(TOO_MANY_PIPELINED, "too_many_pipelined", UNREAD)    \
+	X(CONTENDED, "contended", UNREAD)                      \
+	X(CONN_MAP_FULL, "conn_map_full", UNREAD)              \
+	X(BUCKET_MAP_FULL, "bucket_map_full", UNREAD)          \
+	X(SPLIT_HEAD, "split_head", UNANSWERED)                \
+	X(PIPELINED, "pipelined", UNANSWERED)                  \
+	X(ANSWER_OUTSTANDING, "answer_outstanding", UNANSWERED) \
+	X(UNACKED, "unacked", UNANSWERED)                      \
+	X(PACKET_SURGERY, "packet_surgery", UNANSWERED)        \
+	X(ANSWERED, "answered", PACKET)                        \
+	X(ANSWERED_AGAIN, "answered_again", PACKET)            \
+	X(ANSWERED_CLOSE, "answered_close", PACKET)            \
+	X(SWALLOWED, "swallowed", PACKET)                      \
+	X(TRANSLATED, "translated", PACKET)                    \
+	X(HELD, "held", PACKET)                                \
+	X(OUT_OF_ORDER, "out_of_order", PACKET)                \
+	X(BAD_CHECKSUM, "bad_checksum", PACKET)                \
+	X(UNTRANSLATABLE, "untranslatable", PACKET)            \
+	X(CONN_OPENED, "opened", CONN)                         \
+	X(CONN_CLOSED, "closed", CONN)                         \
+	X(SPLICE_OPENED, "translated_opened", CONN)            \
+	X(SPLICE_CLOSED, "translated_closed", CONN)            \
+	X(CONN_SWEPT, "swept", CONN)                           \
+	X(CONN_RESET, "reset", CONN)
+
+enum weir_reason {
+#define X(name, label, group) WEIR_##name,
+	WEIR_REASONS(X)
+#undef X
+	WEIR_REASON_COUNT
+};
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A client's stream, requests one after the other: byte by byte, and again with everything skipped that may be. */
+#include "weir/request.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <string.h>
+
+static const __u64 seed[2] = { 0x0706050403020100ULL, 0x0f0e0d0c0b0a0908ULL };
+
+/* What came out of a stream, and where. */
+struct outcome {
+	struct weir_request request;
+	uint64_t events;
+	size_t used;
+};
+
+static void note(struct outcome *o, enum weir_frame_event event)
+{
+	o->events = (o->events ^ (o->used * 4 + event)) * 0x9e3779b97f4a7c15ULL;
+}
+
+static void check_head(const struct weir_request *r, size_t fed)
+{
+	assert(r->head_length == fed && fed <= WEIR_HEAD_MAX);
+	assert((size_t)r->namespace_offset + r->namespace_length < fed);
+	assert((size_t)r->user_offset + r->user_length < fed);
+	assert(!r->namespace_subject == !r->namespace_length);
+	assert(!r->user_subject == !r->user_length);
+	assert(!r->user_subject == !(r->flags & WEIR_REQUEST_USER));
+	assert((r->flags & WEIR_REQUEST_HAS_LENGTH) || !r->content_length);
+	assert(!(r->flags & WEIR_REQUEST_HAS_LENGTH) || !(r->flags & WEIR_REQUEST_CHUNKED));
+	assert(!(r->flags & WEIR_REQUEST_HEALTH) || !r->namespace_subject);
+	if (r->flags & WEIR_REQUEST_CHUNKED)
+		assert(!weir_request_ended(r));
+	else
+		assert(weir_request_ended(r) == !r->content_length && weir_request_skippable(r) == r->content_length);
+}
+
+static void restart(struct weir_request *r)
+{
+	struct weir_request clean;
+
+	memset(&clean, 0xa5, sizeof(clean));
+	weir_request_start(&clean);
+	weir_request_start(r);
+	assert(!memcmp(r, &clean, sizeof(clean)) && weir_request_fresh(r));
+}
+
+/* Bytes that need no look from here on; they are taken in steps of at most `step`. */
+static size_t skippable(const struct weir_request *r, const uint8_t *data, size_t size, size_t step)
+{
+	uint64_t skip = weir_request_skippable(r);
+	size_t most = size < step ? size : step;
+
+	if (skip)
+		return skip < most ? skip : most;
+	most = most < weir_request_boring(r) ? most : weir_request_boring(r);
+	for (size_t n = 0; n < most; n++)
+		if (!weir_is_text(data[n]))
+			return n;
+	return most;
+}
+
+static enum weir_frame_event take(struct weir_request *r, size_t n)
+{
+	if (weir_request_skippable(r))
+		return weir_request_skip(r, n);
+	weir_request_pass(r, n);
+	return WEIR_FRAME_MORE;
+}
+
+/* step 0: never skips */
+static void run(struct outcome *o, const uint8_t *data, size_t size, size_t step)
+{
+	struct weir_request *r = &o->request;
+	enum weir_frame_event event = WEIR_FRAME_MORE;
+	size_t start = 0;
+
+	memset(o, 0, sizeof(*o));
+	restart(r);
+	while (o->used < size && event != WEIR_FRAME_LOST) {
+		size_t n = step ? skippable(r, data + o->used, size - o->used, step) : 0;
+
+		event = n ? take(r, n) : weir_request_byte(r, seed, data[o->used]);
+		o->used += n ? n : 1;
+		if (event == WEIR_FRAME_HEAD)
+			check_head(r, o->used - start);
+		assert(event != WEIR_FRAME_MESSAGE || weir_request_ended(r));
+		assert(event != WEIR_FRAME_MORE || !weir_request_ended(r));
+		if (event != WEIR_FRAME_MORE)
+			note(o, event);
+		if (weir_request_ended(r)) {
+			restart(r);
+			start = o->used;
+		}
+	}
+	if (event == WEIR_FRAME_LOST) {
+		assert(r->lost && r->lost < WEIR_REASON_COUNT);
+		assert(!weir_request_skippable(r) && !weir_request_boring(r));
+		assert(weir_request_byte(r, seed, 'G') == WEIR_FRAME_LOST);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const size_t steps[] = { 1, 3, SIZE_MAX };
+	struct outcome one, other;
+
+	run(&one, data, size, 0);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		run(&other, data, size, steps[i]);
+		assert(!memcmp(&one, &other, sizeof(one)));
+	}
+	return 0;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A server's stream, responses one after the other: byte by byte, and again with everything skipped that may be. The
+ * input's first byte says which requests are answered: bit n % 8 set, request n was HEAD.
+ */
+#include "weir/response.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <string.h>
+
+/* What came out of a stream, and where. */
+struct outcome {
+	struct weir_response response;
+	uint64_t events;
+	size_t used;
+};
+
+static void note(struct outcome *o, enum weir_frame_event event)
+{
+	o->events = (o->events ^ (o->used * 4 + event)) * 0x9e3779b97f4a7c15ULL;
+}
+
+static void check_head(const struct weir_response *r, bool head_request, size_t fed)
+{
+	bool no_body = head_request || r->status == 204 || r->status == 304;
+
+	assert(r->head_length == fed && fed <= WEIR_HEAD_MAX);
+	assert(r->status >= 100 && r->status <= 999 && r->status != 101);
+	assert(!(r->flags & WEIR_RESPONSE_INTERIM) == (r->status >= 200));
+	assert((r->flags & WEIR_RESPONSE_HAS_LENGTH) || !r->content_length);
+	assert(!(r->flags & WEIR_RESPONSE_HAS_LENGTH) || !(r->flags & WEIR_RESPONSE_CHUNKED));
+	if (r->flags & WEIR_RESPONSE_INTERIM)
+		assert(!weir_response_ended(r) && !weir_response_skippable(r));
+	else if (no_body)
+		assert(weir_response_ended(r) && !(r->flags & WEIR_RESPONSE_UNTIL_CLOSE));
+	else if (r->flags & WEIR_RESPONSE_UNTIL_CLOSE)
+		assert(weir_response_skippable(r) == WEIR_BODY_ENDLESS);
+	else if (r->flags & WEIR_RESPONSE_HAS_LENGTH)
+		assert(weir_response_ended(r) == !r->content_length && weir_response_skippable(r) == r->content_length);
+	else
+		assert(r->flags & WEIR_RESPONSE_CHUNKED);
+}
+
+static void restart(struct weir_response *r)
+{
+	struct weir_response clean;
+
+	memset(&clean, 0xa5, sizeof(clean));
+	weir_response_start(&clean);
+	weir_response_start(r);
+	assert(!memcmp(r, &clean, sizeof(clean)));
+}
+
+/* Bytes that need no look from here on; they are taken in steps of at most `step`. */
+static size_t skippable(const struct weir_response *r, const uint8_t *data, size_t size, size_t step)
+{
+	uint64_t skip = weir_response_skippable(r);
+	size_t most = size < step ? size : step;
+
+	if (skip)
+		return skip < most ? skip : most;
+	most = most < weir_response_boring(r) ? most : weir_response_boring(r);
+	for (size_t n = 0; n < most; n++)
+		if (!weir_is_text(data[n]))
+			return n;
+	return most;
+}
+
+static enum weir_frame_event take(struct weir_response *r, size_t n)
+{
+	if (weir_response_skippable(r))
+		return weir_response_skip(r, n);
+	weir_response_pass(r, n);
+	return WEIR_FRAME_MORE;
+}
+
+/* step 0: never skips */
+static void run(struct outcome *o, uint8_t heads, const uint8_t *data, size_t size, size_t step)
+{
+	struct weir_response *r = &o->response;
+	enum weir_frame_event event = WEIR_FRAME_MORE;
+	size_t start = 0, responses = 0;
+
+	memset(o, 0, sizeof(*o));
+	restart(r);
+	while (o->used < size && event != WEIR_FRAME_LOST) {
+		size_t n = step ? skippable(r, data + o->used, size - o->used, step) : 0;
+		bool head_request = heads >> (responses % 8) & 1;
+
+		event = n ? take(r, n) : weir_response_byte(r, head_request, data[o->used]);
+		o->used += n ? n : 1;
+		if (event == WEIR_FRAME_HEAD) {
+			check_head(r, head_request, o->used - start);
+			start = o->used;
+		}
+		assert(event != WEIR_FRAME_MESSAGE || weir_response_ended(r));
+		assert(event != WEIR_FRAME_MORE || !weir_response_ended(r));
+		if (event != WEIR_FRAME_MORE)
+			note(o, event);
+		if (weir_response_ended(r)) {
+			restart(r);
+			start = o->used;
+			responses++;
+		}
+	}
+	if (event == WEIR_FRAME_LOST) {
+		assert(r->lost == WEIR_BAD_RESPONSE || r->lost == WEIR_UPGRADE);
+		assert(!weir_response_skippable(r) && !weir_response_boring(r));
+		assert(weir_response_byte(r, false, 'H') == WEIR_FRAME_LOST);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const size_t steps[] = { 1, 3, SIZE_MAX };
+	struct outcome one, other;
+
+	if (!size)
+		return 0;
+	run(&one, data[0], data + 1, size - 1, 0);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		run(&other, data[0], data + 1, size - 1, steps[i]);
+		assert(!memcmp(&one, &other, sizeof(one)));
+	}
+	return 0;
+}

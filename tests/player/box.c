@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "world.h"
+
+void box_reset(struct world *w)
+{
+	struct box *b = &w->box;
+
+	b->open = b->server_busy = false;
+	b->waits = b->sheds = b->closes = b->followed = b->texts = 0;
+	for (int i = 0; i < BOX_JOBS; i++)
+		b->job[i].busy = false;
+	memset(&b->conn, 0, sizeof(b->conn));
+}
+
+static int box_make_text(uint8_t *to, const struct weir_answer_choice *choice)
+{
+	char body[128];
+	int length = snprintf(body, sizeof(body), "{\"code\":429,\"retryAfterSeconds\":%u}\n", choice->retry_s);
+
+	return snprintf((char *)to, BOX_TEXT,
+			"HTTP/1.1 429 Too Many Requests\r\nRetry-After: %u\r\n%sContent-Length: %d\r\n\r\n%s", choice->retry_s,
+			choice->kind == WEIR_ANSWER_CLOSE ? "Connection: close\r\n" : "", length, choice->head ? "" : body);
+}
+
+/* The text of a choice, made once for all packets that carry it. */
+static unsigned int box_text(struct world *w, const struct weir_answer_choice *choice)
+{
+	struct box *b = &w->box;
+
+	for (unsigned int i = b->texts; i--;) {
+		if (!memcmp(&b->choice[i], choice, sizeof(*choice)))
+			return i;
+	}
+	if (b->texts == BOX_TEXTS)
+		abort();
+	b->choice[b->texts] = *choice;
+	b->text_length[b->texts] = box_make_text(b->text[b->texts], choice);
+	return b->texts++;
+}
+
+/* Was the packet left as it came, as long as nothing was shed? */
+static void box_check_untouched(struct world *w, const struct weir_view *view, const struct packet *before,
+				const struct packet *p)
+{
+	if (!view->splice.cuts && memcmp(&before->g, &p->g, sizeof(p->g)))
+		world_fail(w, "weir: a packet was changed before anything was shed");
+}
+
+static void box_reply(struct world *w, const struct packet *p, enum weir_action action, const struct weir_view *view)
+{
+	const struct tcp *client = &w->tcp[CLIENT];
+	struct packet reply = { 0 };
+	unsigned int text;
+
+	weir_view_reply(view, &p->g, action, &reply.g);
+	if (reply.g.len) {
+		text = box_text(w, &view->answer);
+		reply.data = w->box.text[text];
+		if (reply.g.len != w->box.text_length[text])
+			world_fail(w, "weir: an answer of %u bytes in place of %zu", reply.g.len, w->box.text_length[text]);
+	}
+	if (reply.g.has_ts && (__s32)(reply.g.tsval - client->ts_recent) < 0)
+		world_fail(w, "weir: a reply whose time stamp the client has seen pass");
+	if (action == WEIR_ANSWER && !reply.g.len)
+		world_fail(w, "weir: an empty answer");
+	world_send(w, HOP_WEIR_CLIENT, &reply);
+}
+
+/* What becomes of a client's packet. */
+static void box_act(struct world *w, enum weir_action action, const struct packet *p)
+{
+	struct weir_view view;
+	struct packet out = *p;
+
+	weir_conn_look(&w->box.conn, &p->g, action, &view);
+	if (action == WEIR_HOLD)
+		return;
+	if (action == WEIR_PASS) {
+		weir_splice_to_server(&view.splice, &out.g);
+		box_check_untouched(w, &view, p, &out);
+		world_send(w, HOP_WEIR_SERVER, &out);
+		return;
+	}
+	box_reply(w, p, action, &view);
+	w->box.closes += action == WEIR_CLOSE;
+	if (action != WEIR_CLOSE && !view.news)
+		return;
+	weir_view_forward(&view, &p->g, action, &out.g);
+	out.data = NULL;
+	world_send(w, HOP_WEIR_SERVER, &out);
+}
+
+static unsigned int box_read_id(const struct packet *p, const struct weir_request_reader *r)
+{
+	const char *path = strstr((const char *)p->data + (r->start - p->g.seq), " /r/");
+
+	return path ? strtoul(path + 4, NULL, 10) : EXCHANGES_MAX;
+}
+
+static bool box_refuses(struct world *w, const struct packet *p, const struct weir_request_reader *r, unsigned int *id)
+{
+	const struct box_options *o = &w->config.box;
+
+	if (r->why_not != WEIR_REASON_COUNT || r->heads || r->shed || r->start != p->g.seq)
+		return false;
+	*id = box_read_id(p, r);
+	return random_chance(&w->net.random, o->shed) || (*id < 64 && o->shed_mask >> *id & 1);
+}
+
+static void box_choose(struct world *w, const struct packet *p, struct weir_request_reader *r)
+{
+	static const uint16_t top[] = { 9, 99, 999, 9999 };
+	__u32 end = p->g.seq + p->g.len;
+	__u32 body = seq_after(r->next, end) ? r->next - end : 0;
+	bool unending = !weir_request_ended(&r->request) &&
+			(weir_request_skippable(&r->request) || r->request.flags & WEIR_REQUEST_CHUNKED);
+	bool closes = r->request.flags & (WEIR_REQUEST_EXPECT | WEIR_REQUEST_CLOSE) || unending ||
+		      body > w->config.box.swallow_max;
+	uint8_t scratch[BOX_TEXT];
+
+	r->answer = (struct weir_answer_choice){
+		.retry_s = 1 + random_below(&w->net.random, top[random_below(&w->net.random, 4)]),
+		.kind = closes ? WEIR_ANSWER_CLOSE : WEIR_ANSWER_KEEP,
+		.head = r->request.method == WEIR_METHOD_HEAD,
+	};
+	r->answer.length = box_make_text(scratch, &r->answer);
+}
+
+static void box_feed_client(struct world *w, struct box_job *j)
+{
+	static const __u64 seed[2] = { 1, 2 };
+	struct weir_request_reader *r = &j->request;
+	const struct packet *p = &j->packet;
+	__u32 end = p->g.seq + p->g.len;
+
+	while (seq_before(r->next, end)) {
+		enum weir_frame_event event = weir_request_reader_feed(r, seed, p->data[r->next - p->g.seq]);
+
+		if (event == WEIR_FRAME_LOST)
+			break;
+		if (event == WEIR_FRAME_HEAD) {
+			r->shed = box_refuses(w, p, r, &j->id);
+			if (!r->shed)
+				weir_request_reader_passed(r);
+		}
+		if (r->shed && weir_request_ended(&r->request))
+			break;
+	}
+	if (r->shed)
+		box_choose(w, p, r);
+}
+
+static void box_note_shed(struct world *w, const struct box_job *j)
+{
+	struct exchange *x = &w->exchange[j->id];
+	unsigned int text = box_text(w, &j->request.answer);
+
+	if (j->id >= w->client.made || x->shed || x->served) {
+		world_fail(w, "weir: request %u is shed and was not to be", j->id);
+		return;
+	}
+	x->shed = true;
+	x->shed_closes = j->request.answer.kind == WEIR_ANSWER_CLOSE;
+	x->refusal = w->box.text[text];
+	x->refusal_length = w->box.text_length[text];
+	w->box.sheds++;
+}
+
+static void box_commit_client(struct world *w, struct box_job *j)
+{
+	enum weir_reason why = WEIR_REASON_COUNT;
+	enum weir_action action = weir_conn_commit_client(&w->box.conn, &j->packet.g, &j->request, &why);
+
+	j->busy = false;
+	if (j->request.shed && action != WEIR_HOLD)
+		box_note_shed(w, j);
+	world_note(w, "commit", action, why);
+	box_act(w, action, &j->packet);
+}
+
+static void box_feed_server(struct box_job *j)
+{
+	struct weir_response_reader *r = &j->response;
+	const struct packet *p = &j->packet;
+
+	while (r->lost == WEIR_REASON_COUNT && seq_before(r->next, p->g.seq + p->g.len))
+		weir_response_reader_feed(r, p->data[r->next - p->g.seq]);
+}
+
+static void box_pass_to_client(struct world *w, const struct packet *p)
+{
+	struct weir_view view;
+	struct packet out = *p;
+
+	weir_conn_look(&w->box.conn, &p->g, WEIR_PASS, &view);
+	weir_splice_to_client(&view.splice, &out.g);
+	box_check_untouched(w, &view, p, &out);
+	world_send(w, HOP_WEIR_CLIENT, &out);
+}
+
+static void box_commit_server(struct world *w, struct box_job *j)
+{
+	enum weir_reason why = WEIR_REASON_COUNT;
+
+	j->busy = w->box.server_busy = false;
+	weir_conn_commit_server(&w->box.conn, &j->response, &why);
+	world_note(w, "commit", WEIR_PASS, why);
+	box_pass_to_client(w, &j->packet);
+	while (w->box.waits && !w->box.server_busy) {
+		struct packet p = w->box.waiting[0];
+
+		w->box.waits--;
+		memmove(w->box.waiting, w->box.waiting + 1, w->box.waits * sizeof(p));
+		box_from_server(w, &p);
+	}
+}
+
+void box_commit(struct world *w, unsigned int job)
+{
+	struct box_job *j = &w->box.job[job];
+
+	if (j->from_server)
+		box_commit_server(w, j);
+	else
+		box_commit_client(w, j);
+}
+
+static struct box_job *box_job(struct world *w)
+{
+	for (unsigned int i = 0; i < BOX_JOBS; i++) {
+		if (!w->box.job[i].busy)
+			return &w->box.job[i];
+	}
+	abort();
+}
+
+static void box_commit_some_time(struct world *w, struct box_job *j)
+{
+	const struct box_options *o = &w->config.box;
+	unsigned int job = j - w->box.job;
+
+	j->busy = true;
+	if (j->from_server)
+		w->box.server_busy = true;
+	if (random_chance(&w->net.random, o->race))
+		net_schedule(&w->net, w->net.now + random_below(&w->net.random, o->race_ns + 1), EVENT_COMMIT, job, NULL);
+	else
+		box_commit(w, job);
+}
+
+/* A packet of a connection that weir has not seen before: the server's socket says what is known of it. */
+static void box_open(struct world *w, const struct weir_segment *g)
+{
+	const struct tcp *t = &w->tcp[SERVER];
+	struct weir_conn *c = &w->box.conn;
+	uint64_t window = (t->edge - t->received) >> t->o.scale;
+	bool untouched = t->received == 1 && t->next == 1;
+
+	if (w->box.open || w->net.now < w->config.box.attach_ns || g->flags & WEIR_TCP_RST)
+		return;
+	if (t->state == TCP_SYN_RECEIVED)
+		weir_conn_open(c, 0, WEIR_PHASE_FOLLOWED, t->irs + 1, t->iss + 1, window);
+	else if (t->state == TCP_OPEN && !tcp_fin_sent(t) && !tcp_fin_received(t))
+		weir_conn_open(c, 0, untouched ? WEIR_PHASE_FOLLOWED : WEIR_PHASE_HUNTING, t->irs + t->received,
+			       t->iss + t->next, window);
+	else
+		return;
+	w->box.open = true;
+}
+
+void box_from_client(struct world *w, const struct packet *p)
+{
+	struct box_job *j = box_job(w);
+	enum weir_reason why = WEIR_REASON_COUNT;
+	enum weir_action action;
+
+	if (!(p->g.flags & WEIR_TCP_SYN))
+		box_open(w, &p->g);
+	if (!w->box.open || p->g.flags & WEIR_TCP_SYN) {
+		world_send(w, HOP_WEIR_SERVER, p);
+		return;
+	}
+	*j = (struct box_job){ .packet = *p };
+	action = weir_conn_begin_client(&w->box.conn, &p->g, &j->request, &why);
+	world_note(w, "begin", action, why);
+	if (action != WEIR_FRAME) {
+		box_act(w, action, p);
+		return;
+	}
+	w->box.followed |= w->box.conn.phase == WEIR_PHASE_FOLLOWED;
+	box_feed_client(w, j);
+	box_commit_some_time(w, j);
+}
+
+void box_from_server(struct world *w, const struct packet *p)
+{
+	struct box_job *j = box_job(w);
+	enum weir_reason why = WEIR_REASON_COUNT;
+	enum weir_action action;
+
+	if (w->box.server_busy) {
+		if (w->box.waits == BOX_JOBS)
+			abort();
+		w->box.waiting[w->box.waits++] = *p;
+		return;
+	}
+	if (!w->box.open || p->g.flags & WEIR_TCP_SYN) {
+		world_send(w, HOP_WEIR_CLIENT, p);
+		return;
+	}
+	*j = (struct box_job){ .packet = *p, .from_server = true };
+	action = weir_conn_begin_server(&w->box.conn, &p->g, &j->response, &why);
+	world_note(w, "begin", action, why);
+	if (action == WEIR_PASS)
+		box_pass_to_client(w, p);
+	if (action != WEIR_FRAME)
+		return;
+	box_feed_server(j);
+	box_commit_some_time(w, j);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * weir's place between client and server: runs the connection logic (weir/conn.h) over the packets as the programs on
+ * the two hooks do, the steps of several packets in any order, and decides which requests are refused.
+ */
+#ifndef PLAYER_BOX_H
+#define PLAYER_BOX_H
+
+#include "net.h"
+#include "weir/conn.h"
+
+#define BOX_JOBS 256
+#define BOX_TEXTS 256
+#define BOX_TEXT 512
+
+struct world;
+
+struct box_options {
+	unsigned int shed;  /* per mille of the requests that may be refused */
+	uint64_t shed_mask; /* requests below 64 that are refused in any case */
+	uint32_t swallow_max;
+	unsigned int race;  /* per mille of packets whose commit waits */
+	uint64_t race_ns;   /* that long, at most */
+	uint64_t attach_ns; /* joins then, in mid-stream; 0: sees everything */
+};
+
+/* A packet between begin and commit. */
+struct box_job {
+	bool busy, from_server;
+	struct packet packet;
+	struct weir_request_reader request;
+	struct weir_response_reader response;
+	unsigned int id; /* of the request that is to be shed */
+};
+
+struct box {
+	bool open;
+	struct weir_conn conn;
+	struct box_job job[BOX_JOBS];
+	struct packet waiting[BOX_JOBS]; /* of the server, behind one that is not committed */
+	unsigned int waits;
+	bool server_busy;
+	unsigned int sheds, closes, followed;
+	unsigned int texts;
+	struct weir_answer_choice choice[BOX_TEXTS];
+	uint8_t text[BOX_TEXTS][BOX_TEXT];
+	size_t text_length[BOX_TEXTS];
+};
+
+void box_reset(struct world *w);
+void box_from_client(struct world *w, const struct packet *p);
+void box_from_server(struct world *w, const struct packet *p);
+void box_commit(struct world *w, unsigned int job);
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include "datapath_fixture.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "netns.h"
+
+#define PIN_DIR "/sys/fs/bpf/weir-test"
+
+int test_netns;
+struct error error;
+
+static __u64 cookie;
+static char net_dir[128];
+
+static int make_netns(void *unused)
+{
+	(void)unused;
+	return unshare(CLONE_NEWNET) ? -errno : netns_open(NULL, NULL);
+}
+
+/* An empty /sys/fs/bpf, so that opening has to mount it. */
+static int make_mounts(void)
+{
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		return -errno;
+	while (!umount2("/sys/fs/bpf", MNT_DETACH))
+		;
+	return 0;
+}
+
+int namespaces_setup(void **state)
+{
+	int home = netns_open(NULL, NULL);
+
+	(void)state;
+	test_netns = netns_run(home, make_netns, NULL, NULL);
+	close(home);
+	if (test_netns < 0 || netns_cookie(test_netns, &cookie, NULL) || make_mounts())
+		return -1;
+	snprintf(net_dir, sizeof(net_dir), PIN_DIR "/net-%llu", cookie);
+	return inside("ip link set lo up");
+}
+
+static int open_into(struct datapath **dp, __u32 conns_max)
+{
+	struct datapath_options options = {
+		.pin_dir = PIN_DIR,
+		.netns_fd = test_netns,
+		.netns_cookie = cookie,
+		.conns_max = conns_max,
+	};
+
+	return datapath_open(dp, &options, &error);
+}
+
+struct datapath *open_datapath(__u32 conns_max)
+{
+	struct datapath *dp = NULL;
+
+	done(open_into(&dp, conns_max));
+	return dp;
+}
+
+int try_open(__u32 conns_max)
+{
+	struct datapath *dp = NULL;
+	int ret = open_into(&dp, conns_max);
+
+	datapath_close(dp);
+	return ret;
+}
+
+int datapath_setup(void **state)
+{
+	*state = open_datapath(1024);
+	return 0;
+}
+
+int datapath_teardown(void **state)
+{
+	done(datapath_remove(*state, &error));
+	datapath_close(*state);
+	assert_int_equal(access(net_dir, F_OK), -1);
+	return 0;
+}
+
+static int run_command(void *command)
+{
+	return system(command);
+}
+
+int inside(const char *format, ...)
+{
+	char command[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(command, sizeof(command), format, args);
+	va_end(args);
+	return call_inside(run_command, command);
+}
+
+int call_inside(int (*run)(void *arg), void *arg)
+{
+	return netns_run(test_netns, run, arg, NULL);
+}
+
+bool pinned(const char *format, ...)
+{
+	char path[256];
+	int length = snprintf(path, sizeof(path), "%s/", net_dir);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(path + length, sizeof(path) - length, format, args);
+	va_end(args);
+	return !access(path, F_OK);
+}
+
+int unpin(const char *name)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", net_dir, name);
+	return unlink(path);
+}
+
+int detach_pinned(const char *link)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", net_dir, link);
+	CLEANUP_CLOSE int fd = bpf_obj_get(path);
+	return fd < 0 ? fd : bpf_link_detach(fd);
+}
+
+/* The kernel frees programs some time after the last reference went. */
+bool program_is_gone(__u32 id)
+{
+	for (int i = 0; i < 1000; i++) {
+		int fd = bpf_prog_get_fd_by_id(id);
+
+		if (fd < 0)
+			return true;
+		close(fd);
+		usleep(5000);
+	}
+	return false;
+}
+
+static int find_ifindex(void *name)
+{
+	return if_nametoindex(name);
+}
+
+__u32 ifindex_of(const char *device)
+{
+	return call_inside(find_ifindex, (void *)device);
+}
+
+struct query {
+	__u32 ifindex, program;
+	enum bpf_attach_type hook;
+};
+
+static int query_hook(void *arg)
+{
+	struct query *query = arg;
+	__u32 ids[64], n = 64, flags;
+
+	if (bpf_prog_query(query->ifindex, query->hook, 0, &flags, ids, &n))
+		return 0;
+	while (n--) {
+		if (ids[n] == query->program)
+			return 1;
+	}
+	return 0;
+}
+
+bool runs(struct datapath *dp, const char *device, enum attach_direction direction)
+{
+	struct query query = {
+		.ifindex = ifindex_of(device),
+		.program = dp->attach.program[direction].id,
+		.hook = direction == ATTACH_INGRESS ? 46 : 47, /* tcx */
+	};
+
+	return call_inside(query_hook, &query);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The 429 texts and the stamping of their Retry-After, read back as a client would. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "../../user/answer_text.h"
+#include "weir/bucket.h"
+
+static struct weir_answer make(enum weir_answer_kind kind, unsigned int digits)
+{
+	struct weir_answer answer;
+
+	assert_int_equal(weir_answer_make(kind, digits, &answer), 0);
+	return answer;
+}
+
+static void test_every_byte_of_one(void **state)
+{
+	static const char expected[] =
+		"HTTP/1.1 429 Too Many Requests\r\n"
+		"Content-Type: application/json\r\n"
+		"Retry-After: 37\r\n"
+		"Content-Length: 197\r\n"
+		"\r\n"
+		"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\","
+		"\"message\":\"Too many requests, please try again later.\",\"reason\":\"TooManyRequests\","
+		"\"details\":{\"retryAfterSeconds\":37},\"code\":429}\n";
+	struct weir_answer answer = make(WEIR_ANSWER_KEEP, 2);
+	char text[WEIR_ANSWER_TEXT];
+
+	(void)state;
+	memcpy(text, answer.text, sizeof(text));
+	weir_answer_stamp(text, &answer, 37);
+	assert_int_equal(answer.length, strlen(expected));
+	assert_string_equal(text, expected);
+	assert_int_equal(answer.head_length, strstr(expected, "{") - expected);
+}
+
+static void test_close_says_so(void **state)
+{
+	(void)state;
+	for (unsigned int digits = 1; digits <= WEIR_RETRY_DIGITS; digits++) {
+		struct weir_answer keep = make(WEIR_ANSWER_KEEP, digits);
+		struct weir_answer close = make(WEIR_ANSWER_CLOSE, digits);
+		const char *header = strstr(close.text, "\r\nConnection: close\r\n");
+
+		assert_null(strstr(keep.text, "Connection"));
+		assert_non_null(header);
+		assert_true(header < close.text + close.head_length);
+		assert_int_equal(close.length, keep.length + strlen("Connection: close\r\n"));
+	}
+}
+
+static void test_bad_arguments(void **state)
+{
+	struct weir_answer answer, untouched;
+
+	(void)state;
+	memset(&answer, 0x55, sizeof(answer));
+	untouched = answer;
+	assert_int_equal(weir_answer_make(WEIR_ANSWER_KINDS, 1, &answer), -EINVAL);
+	assert_int_equal(weir_answer_make(WEIR_ANSWER_KEEP, 0, &answer), -EINVAL);
+	assert_int_equal(weir_answer_make(WEIR_ANSWER_KEEP, WEIR_RETRY_DIGITS + 1, &answer), -EINVAL);
+	assert_memory_equal(&answer, &untouched, sizeof(answer));
+}
+
+/* The number behind `name` in the head. */
+static long header(const char *head, const char *name)
+{
+	const char *found = strstr(head, name);
+	char *end;
+	long value;
+
+	assert_non_null(found);
+	value = strtol(found + strlen(name), &end, 10);
+	assert_memory_equal(end, "\r\n", 2);
+	return value;
+}
+
+static void check_body(const char *body, size_t length, __u32 seconds)
+{
+	json_t *status = json_loadb(body, length, JSON_REJECT_DUPLICATES, NULL);
+
+	assert_non_null(status);
+	assert_int_equal(body[length - 1], '\n');
+	assert_string_equal(json_string_value(json_object_get(status, "reason")), "TooManyRequests");
+	assert_int_equal(json_integer_value(json_object_get(status, "code")), 429);
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(status, "details"), "retryAfterSeconds")),
+			 seconds);
+	json_decref(status);
+}
+
+static void test_every_retry_after(void **state)
+{
+	struct weir_answer answers[WEIR_ANSWER_KINDS * WEIR_RETRY_DIGITS];
+
+	(void)state;
+	for (enum weir_answer_kind kind = 0; kind < WEIR_ANSWER_KINDS; kind++)
+		for (unsigned int digits = 1; digits <= WEIR_RETRY_DIGITS; digits++)
+			answers[weir_answer_index(kind, digits)] = make(kind, digits);
+
+	for (enum weir_answer_kind kind = 0; kind < WEIR_ANSWER_KINDS; kind++) {
+		for (__u32 seconds = 1; seconds <= WEIR_RETRY_MAX_S; seconds++) {
+			const struct weir_answer *answer =
+				&answers[weir_answer_index(kind, weir_decimal_digits(seconds))];
+			/* As in BPF: words are copied, and nothing past them may be touched. */
+			char *text = malloc(WEIR_ANSWER_TEXT);
+
+			memcpy(text, answer->text, WEIR_ANSWER_TEXT);
+			weir_answer_stamp(text, answer, seconds);
+			assert_int_equal(strlen(text), answer->length);
+			assert_memory_equal(text + answer->head_length - 4, "\r\n\r\n", 4);
+			assert_ptr_equal(strstr(text, "\r\n\r\n") + 4, text + answer->head_length);
+			assert_int_equal(header(text, "\r\nRetry-After: "), seconds);
+			assert_int_equal(header(text, "\r\nContent-Length: "), answer->length - answer->head_length);
+			check_body(text + answer->head_length, answer->length - answer->head_length, seconds);
+			free(text);
+		}
+	}
+}
+
+/* Whatever stands in the map, nothing outside the text is written. */
+static void test_wild_offsets(void **state)
+{
+	char *text = calloc(1, WEIR_ANSWER_TEXT);
+	char *zeros = calloc(1, WEIR_ANSWER_TEXT);
+
+	(void)state;
+	for (__u32 at = WEIR_ANSWER_TEXT - WEIR_RETRY_DIGITS + 1; at <= 65535; at++) {
+		struct weir_answer wild = { .digits = at, .header_at = at, .body_at = at };
+
+		weir_answer_stamp(text, &wild, 1234);
+	}
+	assert_memory_equal(text, zeros, WEIR_ANSWER_TEXT);
+	for (__u32 digits = 0; digits <= 65535; digits++) {
+		struct weir_answer wild = { .digits = digits, .header_at = WEIR_ANSWER_TEXT - WEIR_RETRY_DIGITS };
+
+		weir_answer_stamp(text, &wild, 1234);
+	}
+	free(text);
+	free(zeros);
+}
+
+static void test_decimal_digits(void **state)
+{
+	char text[16];
+
+	(void)state;
+	for (__u32 n = 0; n < 10000; n++)
+		assert_int_equal(weir_decimal_digits(n), snprintf(text, sizeof(text), "%u", n));
+	assert_int_equal(weir_decimal_digits(WEIR_RETRY_MAX_S), WEIR_RETRY_DIGITS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_byte_of_one), cmocka_unit_test(test_close_says_so),
+		cmocka_unit_test(test_bad_arguments),	  cmocka_unit_test(test_every_retry_after),
+		cmocka_unit_test(test_wild_offsets),	  cmocka_unit_test(test_decimal_digits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

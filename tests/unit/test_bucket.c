@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The token bucket at its edges, its arithmetic against the compiler's, and many threads at once. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../user/rate.h"
+#include "weir/bucket.h"
+
+#define SECOND WEIR_NS_PER_S
+#define DAY (86400 * SECOND)
+
+typedef __int128 units;
+
+static units exact(struct weir_tokens tokens)
+{
+	return tokens.high * ((units)1 << 64) + tokens.low;
+}
+
+static __u64 qps(const char *text)
+{
+	__u64 per_ns;
+
+	assert_int_equal(weir_qps_parse(text, &per_ns), 0);
+	return per_ns;
+}
+
+static struct weir_rate_history rate(const char *text, __u64 burst)
+{
+	return (struct weir_rate_history){ .rates[0] = { .per_ns = qps(text), .burst = burst } };
+}
+
+static __u32 takes(struct weir_bucket *b, const struct weir_rate_history *h, __u64 now_ns, __u32 asked)
+{
+	__u32 passed = 0;
+
+	for (__u32 i = 0; i < asked; i++)
+		passed += weir_bucket_take(b, h, now_ns);
+	return passed;
+}
+
+static void test_starts_full_and_refills(void **state)
+{
+	struct weir_rate_history h = rate("5", 10);
+	struct weir_bucket b = {};
+
+	(void)state;
+	assert_int_equal(takes(&b, &h, 100 * SECOND, 20), 10);
+	assert_int_equal(takes(&b, &h, 101 * SECOND, 20), 5);
+	assert_int_equal(takes(&b, &h, 102 * SECOND - 1, 20), 4);
+	assert_int_equal(takes(&b, &h, 102 * SECOND, 20), 1);
+	assert_int_equal(takes(&b, &h, 104 * SECOND, 20), 10);
+	assert_int_equal(takes(&b, &h, 10000 * SECOND, 20), 10);
+}
+
+static void test_refused_changes_nothing(void **state)
+{
+	struct weir_rate_history h = rate("0.5", 3);
+	struct weir_bucket b = { .passed = 7, .shed = 8 }, before;
+
+	(void)state;
+	assert_int_equal(takes(&b, &h, SECOND, 3), 3);
+	assert_int_equal(b.passed, 7);
+	assert_int_equal(b.shed, 8);
+	before = b;
+	assert_int_equal(takes(&b, &h, 2 * SECOND, 5), 0);
+	assert_memory_equal(&b, &before, sizeof(b));
+	/* Asking each ns does not lose what a refused request saw. */
+	for (__u64 now = 3 * SECOND - 1000; now < 3 * SECOND; now++)
+		assert_int_equal(takes(&b, &h, now, 1), 0);
+	assert_int_equal(takes(&b, &h, 3 * SECOND, 5), 1);
+}
+
+static void test_qps_zero(void **state)
+{
+	struct weir_rate_history h = rate("0", 2);
+	struct weir_bucket b = {};
+
+	(void)state;
+	assert_int_equal(takes(&b, &h, SECOND, 5), 2);
+	assert_int_equal(takes(&b, &h, 365 * DAY, 5), 0);
+	assert_int_equal(weir_bucket_wait_ns(&b, &h, 365 * DAY), WEIR_NEVER_NS);
+}
+
+static void test_burst_zero(void **state)
+{
+	struct weir_rate_history h = rate("1000000000", 0);
+	struct weir_bucket b = {}, untouched = {};
+
+	(void)state;
+	assert_int_equal(takes(&b, &h, DAY, 5), 0);
+	assert_memory_equal(&b, &untouched, sizeof(b));
+	assert_int_equal(weir_bucket_wait_ns(&b, &h, DAY), WEIR_NEVER_NS);
+	/* Nothing was ever taken from it: it is full at the burst it gets. */
+	weir_rate_history_push(&h, qps("1"), 4, 2 * DAY);
+	assert_int_equal(takes(&b, &h, 2 * DAY, 5), 4);
+}
+
+/* No product and no sum overflows at the largest numbers that there are. */
+static void test_extremes(void **state)
+{
+	struct weir_rate_history h = rate("1000000000", WEIR_BURST_MAX);
+	struct weir_bucket b = {};
+
+	(void)state;
+	assert_true(exact(weir_bucket_tokens(&b, &h, 0)) == (units)WEIR_BURST_MAX * WEIR_TOKEN);
+	assert_int_equal(takes(&b, &h, 1, 1), 1);
+	assert_true(exact(weir_bucket_tokens(&b, &h, 1)) == (units)(WEIR_BURST_MAX - 1) * WEIR_TOKEN);
+	assert_true(exact(weir_bucket_tokens(&b, &h, ~0ULL)) == (units)WEIR_BURST_MAX * WEIR_TOKEN);
+	assert_int_equal(takes(&b, &h, ~0ULL, 1000), 1000);
+
+	h = rate("0.000000001", 1);
+	b = (struct weir_bucket){};
+	assert_int_equal(takes(&b, &h, 1, 2), 1);
+	assert_int_equal(weir_bucket_wait_ns(&b, &h, 1), SECOND * SECOND);
+	assert_int_equal(takes(&b, &h, SECOND * SECOND, 1), 0);
+	assert_int_equal(takes(&b, &h, SECOND * SECOND + 1, 2), 1);
+}
+
+static void test_arithmetic(void **state)
+{
+	static const __u64 numbers[] = {
+		0,	    1,		2,	    0xffffffff, 0x100000000, 0x100000001,
+		WEIR_TOKEN, 1ULL << 63, ~0ULL >> 1, ~0ULL - 1,	~0ULL,	     0x123456789abcdef
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		for (size_t j = 0; j < sizeof(numbers) / sizeof(*numbers); j++) {
+			__u64 a = numbers[i], b = numbers[j];
+			unsigned __int128 product = (unsigned __int128)a * b;
+			struct weir_tokens tokens = weir_tokens_product(a, b);
+			struct weir_tokens x = { .high = -1, .low = a }, y = { .low = b };
+
+			assert_true(tokens.low == (__u64)product);
+			assert_true((__u64)tokens.high == (__u64)(product >> 64));
+			assert_true(exact(weir_tokens_sum(x, y)) == exact(x) + exact(y));
+			assert_true(exact(weir_tokens_min(x, y)) == exact(x));
+			assert_true(exact(weir_tokens_min(y, x)) == exact(x));
+			x.high = 0;
+			assert_true(exact(weir_tokens_min(x, y)) == (a < b ? a : b));
+		}
+	}
+	assert_true(weir_tokens_missing((struct weir_tokens){ .low = WEIR_TOKEN }) == 0);
+	assert_true(weir_tokens_missing((struct weir_tokens){ .low = WEIR_TOKEN - 1 }) == 1);
+	assert_true(weir_tokens_missing((struct weir_tokens){}) == WEIR_TOKEN);
+	assert_true(weir_tokens_missing((struct weir_tokens){ .high = -1, .low = -5ULL }) == WEIR_TOKEN + 5);
+	assert_true(weir_tokens_missing((struct weir_tokens){ .high = 1 }) == 0);
+}
+
+static void test_time_that_goes_back(void **state)
+{
+	struct weir_rate_history h = rate("1", 2);
+	struct weir_bucket b = {};
+
+	(void)state;
+	assert_int_equal(takes(&b, &h, 10 * SECOND, 5), 2);
+	assert_int_equal(takes(&b, &h, 11 * SECOND, 1), 1);
+	assert_int_equal(takes(&b, &h, 5 * SECOND, 1), 0);
+	assert_int_equal(weir_bucket_wait_ns(&b, &h, 5 * SECOND), 7 * SECOND);
+	assert_int_equal(takes(&b, &h, 12 * SECOND, 1), 1);
+	/* One is left, taken at an earlier time: the same second does not count twice. */
+	assert_int_equal(takes(&b, &h, 14 * SECOND, 1), 1);
+	assert_int_equal(takes(&b, &h, 13 * SECOND, 1), 1);
+	assert_int_equal(b.last_ns, 14 * SECOND);
+	assert_int_equal(takes(&b, &h, 14 * SECOND, 1), 0);
+}
+
+/* 600,000 tokens (45 hours at 3.7 qps, 2 years at 0.01) taken as they come: one for each that is due and not one more. */
+static void test_exact_over_days(void **state)
+{
+	static const char *const rates[] = { "0.333333333", "3.7", "0.01", "0.001", "1000000", "999999.999999999" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
+		struct weir_rate_history h = rate(rates[i], 100);
+		units per_ns = h.rates[0].per_ns, taken = 0;
+		struct weir_bucket b = {};
+		__u64 now = 0;
+
+		assert_int_equal(takes(&b, &h, now, 1000), 100);
+		for (__u64 n = 0; n < 40000; n++) {
+			now += n * 7919 % 30000 * (WEIR_TOKEN / h.rates[0].per_ns) / 1000;
+			while (weir_bucket_take(&b, &h, now))
+				taken++;
+			/* A token that is there within the next ns is given now. */
+			assert_true(taken <= (now + 1) * per_ns / WEIR_TOKEN);
+			assert_true(taken >= now * per_ns / WEIR_TOKEN);
+		}
+		assert_true(taken > 590000);
+		assert_true(exact(weir_bucket_tokens(&b, &h, now)) == now * per_ns - taken * WEIR_TOKEN);
+	}
+}
+
+static void test_give_back(void **state)
+{
+	struct weir_rate_history h = rate("1", 5);
+	struct weir_bucket b = {}, other = {};
+
+	(void)state;
+	/* The second of each pair is refused elsewhere: b is asked twice as often as other and gives the same. */
+	for (__u64 now = SECOND; now < 100 * SECOND; now += SECOND / 3) {
+		bool reserved = weir_bucket_take(&b, &h, now);
+		bool taken = weir_bucket_take(&other, &h, now + 100);
+
+		if (reserved)
+			weir_bucket_give_back(&b, &h);
+		assert_int_equal(weir_bucket_take(&b, &h, now + 100), taken);
+		assert_true(exact(b.tokens) == exact(other.tokens));
+	}
+	/* Other requests in between, and never above the burst. */
+	b = (struct weir_bucket){};
+	assert_true(weir_bucket_take(&b, &h, 0));
+	assert_true(weir_bucket_take(&b, &h, 60 * SECOND));
+	weir_bucket_give_back(&b, &h);
+	assert_true(exact(b.tokens) == (units)5 * WEIR_TOKEN);
+	weir_bucket_give_back(&b, &h);
+	assert_true(exact(b.tokens) == (units)5 * WEIR_TOKEN);
+}
+
+static void test_wait_is_the_shortest(void **state)
+{
+	static const char *const rates[] = { "3.7", "0.01", "7", "123456.789", "700000000", "1000000000" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
+		struct weir_rate_history h = rate(rates[i], 3);
+		struct weir_bucket b = {};
+		__u64 now = 5;
+
+		for (int n = 0; n < 100; n++) {
+			struct weir_bucket before = b;
+			__u64 wait = weir_bucket_wait_ns(&b, &h, now);
+
+			assert_int_equal(weir_bucket_take(&before, &h, now), wait == 0);
+			if (wait)
+				assert_false(weir_bucket_take(&b, &h, now + wait - 1));
+			assert_true(weir_bucket_take(&b, &h, now + wait));
+			now += wait / 2;
+		}
+	}
+}
+
+static void test_change_keeps_tokens_clipped(void **state)
+{
+	struct weir_rate_history h = {};
+	struct weir_bucket b = {};
+
+	(void)state;
+	weir_rate_history_push(&h, qps("1"), 10, 100 * SECOND);
+	assert_int_equal(takes(&b, &h, 100 * SECOND, 4), 4);
+	/* 6 + 2, then clipped to 3, then 3 + 10 * 0.1, then under a wide burst 4 + 2 * 5. */
+	weir_rate_history_push(&h, qps("0.1"), 3, 102 * SECOND);
+	weir_rate_history_push(&h, qps("0.1"), 50, 103 * SECOND);
+	weir_rate_history_push(&h, qps("5"), 60, 113 * SECOND);
+	assert_true(exact(weir_bucket_tokens(&b, &h, 115 * SECOND)) == (units)14 * WEIR_TOKEN);
+	assert_int_equal(takes(&b, &h, 115 * SECOND, 100), 14);
+	/* Brought up to date at each step or all at once: the same. */
+	assert_int_equal(takes(&b, &h, 116 * SECOND, 100), 5);
+}
+
+static void test_change_while_full(void **state)
+{
+	struct weir_rate_history h = {};
+	struct weir_bucket b = {};
+
+	(void)state;
+	weir_rate_history_push(&h, qps("1"), 2, SECOND);
+	assert_int_equal(takes(&b, &h, SECOND, 1), 1);
+	/* Raised at the instant of that request: the one left stays, nothing is clipped to the old burst later. */
+	weir_rate_history_push(&h, qps("100"), 1000, SECOND);
+	assert_int_equal(takes(&b, &h, 2 * SECOND, 1000), 101);
+	/* A request that read the clock before the change is asked under the new rate, at its beginning. */
+	weir_rate_history_push(&h, qps("100"), 3, 3 * SECOND - 1);
+	weir_rate_history_push(&h, qps("0"), 7, 3 * SECOND);
+	assert_int_equal(takes(&b, &h, 2 * SECOND, 1000), 3);
+	b = (struct weir_bucket){};
+	assert_int_equal(takes(&b, &h, 2 * SECOND, 1), 1);
+	assert_int_equal(takes(&b, &h, 4 * SECOND, 1000), 6);
+	/* qps 0 keeps what there is as well. */
+	weir_rate_history_push(&h, qps("1"), 7, 1000 * SECOND);
+	assert_int_equal(takes(&b, &h, 1002 * SECOND, 1000), 2);
+}
+
+static void test_history(void **state)
+{
+	struct weir_rate_history h = {}, before;
+	struct weir_bucket b = {};
+
+	(void)state;
+	weir_rate_history_push(&h, 1, 1, 10);
+	weir_rate_history_push(&h, 1, 2, 10);
+	weir_rate_history_push(&h, 1, 3, 5);
+	assert_int_equal(h.rates[0].since_ns, 12);
+	assert_int_equal(h.rates[1].since_ns, 11);
+	assert_int_equal(h.rates[2].since_ns, 10);
+	before = h;
+	weir_rate_history_push(&h, 1, 3, 99);
+	assert_memory_equal(&h, &before, sizeof(h));
+
+	/* Five changes after its last use a bucket has lost the time before the oldest that is kept, nothing else. */
+	h = (struct weir_rate_history){};
+	weir_rate_history_push(&h, qps("1"), 100, SECOND);
+	assert_int_equal(takes(&b, &h, SECOND, 100), 100);
+	for (__u64 i = 1; i <= 4; i++)
+		weir_rate_history_push(&h, qps("1"), 100 + i, SECOND + i * 10 * SECOND);
+	assert_int_equal(takes(&b, &h, 51 * SECOND, 1000), 40);
+
+	/* A bucket older than all history (its limit was deleted and made anew) keeps its tokens and gains no others. */
+	assert_int_equal(takes(&b, &h, 61 * SECOND, 3), 3);
+	h = (struct weir_rate_history){};
+	weir_rate_history_push(&h, qps("1"), 100, 1000 * SECOND);
+	assert_int_equal(takes(&b, &h, 1000 * SECOND, 1000), 7);
+}
+
+/* Changes that come faster than tokens do not starve a bucket that is only refused in between. */
+static void test_many_changes(void **state)
+{
+	struct weir_rate_history h = {};
+	struct weir_bucket b = {};
+	__u32 passed = 0;
+
+	(void)state;
+	weir_rate_history_push(&h, qps("0.01"), 1, 0);
+	assert_int_equal(takes(&b, &h, 1, 2), 1);
+	for (__u64 now = 1; now <= 1000 * SECOND; now += SECOND) {
+		passed += takes(&b, &h, now, 1);
+		weir_rate_history_push(&h, qps("0.01"), 1 + now / SECOND % 2, now + SECOND / 2);
+	}
+	passed += takes(&b, &h, 1 + 1000 * SECOND, 1);
+	assert_int_equal(passed, 10);
+}
+
+/*
+ * Threads that read a clock, then get the lock in any order, and take from one bucket; some give their token back. The
+ * bucket is empty from the start and never fills, so each unit gained is either in it or was kept by a request.
+ */
+#define THREADS 8
+#define TAKES 50000
+#define STEP_NS 997
+
+static struct {
+	pthread_mutex_t lock;
+	struct weir_bucket bucket;
+	struct weir_rate_history history;
+	atomic_ullong clock_ns;
+	atomic_ullong kept;
+} shared = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void *take_many(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < TAKES; i++) {
+		__u64 now = atomic_fetch_add(&shared.clock_ns, STEP_NS);
+		bool give_back = i % 5 == 0, taken;
+
+		pthread_mutex_lock(&shared.lock);
+		taken = weir_bucket_take(&shared.bucket, &shared.history, now);
+		pthread_mutex_unlock(&shared.lock);
+		if (!taken)
+			continue;
+		if (!give_back) {
+			atomic_fetch_add(&shared.kept, 1);
+			continue;
+		}
+		pthread_mutex_lock(&shared.lock);
+		weir_bucket_give_back(&shared.bucket, &shared.history);
+		pthread_mutex_unlock(&shared.lock);
+	}
+	return NULL;
+}
+
+static void test_many_threads(void **state)
+{
+	pthread_t threads[THREADS];
+	units gained, given;
+	__u64 end_ns;
+
+	(void)state;
+	shared.history = rate("123456.789", 50);
+	atomic_store(&shared.kept, takes(&shared.bucket, &shared.history, 0, 100));
+	assert_int_equal(shared.kept, 50);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, take_many, NULL), 0);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+
+	end_ns = atomic_load(&shared.clock_ns);
+	assert_int_equal(end_ns, (__u64)THREADS * TAKES * STEP_NS);
+	/* Never more than burst + qps * t (and what comes within the ns that x/time/rate rounds away) ... */
+	gained = (units)(end_ns + 1) * shared.history.rates[0].per_ns;
+	given = (units)shared.kept * WEIR_TOKEN;
+	assert_true(given <= 50 * (units)WEIR_TOKEN + gained);
+	/* ... and nothing lost or made: what the bucket gained until it was last used is what was kept and what is left. */
+	gained = (units)shared.bucket.last_ns * shared.history.rates[0].per_ns;
+	assert_true(given + exact(shared.bucket.tokens) == 50 * (units)WEIR_TOKEN + gained);
+	assert_true(shared.kept > 50 + 1000);
+}
+
+static void test_retry_after(void **state)
+{
+	(void)state;
+	assert_int_equal(weir_retry_after_s(0), 1);
+	assert_int_equal(weir_retry_after_s(1), 1);
+	assert_int_equal(weir_retry_after_s(SECOND), 1);
+	assert_int_equal(weir_retry_after_s(SECOND + 1), 2);
+	assert_int_equal(weir_retry_after_s(2 * SECOND), 2);
+	assert_int_equal(weir_retry_after_s(3599 * SECOND), 3599);
+	assert_int_equal(weir_retry_after_s(3599 * SECOND + 1), 3600);
+	assert_int_equal(weir_retry_after_s(3600 * SECOND), 3600);
+	assert_int_equal(weir_retry_after_s(3600 * SECOND + 1), WEIR_RETRY_MAX_S);
+	assert_int_equal(weir_retry_after_s(WEIR_NEVER_NS), WEIR_RETRY_MAX_S);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_starts_full_and_refills),
+		cmocka_unit_test(test_refused_changes_nothing),
+		cmocka_unit_test(test_qps_zero),
+		cmocka_unit_test(test_burst_zero),
+		cmocka_unit_test(test_extremes),
+		cmocka_unit_test(test_arithmetic),
+		cmocka_unit_test(test_time_that_goes_back),
+		cmocka_unit_test(test_exact_over_days),
+		cmocka_unit_test(test_give_back),
+		cmocka_unit_test(test_wait_is_the_shortest),
+		cmocka_unit_test(test_change_keeps_tokens_clipped),
+		cmocka_unit_test(test_change_while_full),
+		cmocka_unit_test(test_history),
+		cmocka_unit_test(test_many_changes),
+		cmocka_unit_test(test_many_threads),
+		cmocka_unit_test(test_retry_after),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

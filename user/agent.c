@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "agent_log.h"
+#include "agent_private.h"
+#include "cleanup.h"
+#include "control.h"
+#include "metrics_http.h"
+
+#define DRAIN_S 1
+#define UPKEEP_S 10
+
+/* What the event loop runs on. */
+struct service {
+	struct agent agent;
+	struct control *control;
+	struct metrics_http *http;
+	struct event *terminate, *interrupt, *drain, *upkeep;
+};
+
+/* The descriptor of the lock, which is held as long as it is open. */
+static int lock_state_dir(const char *state_dir, struct error *err)
+{
+	CLEANUP_CLOSE int fd = -1;
+	char path[PATH_MAX], holder[32] = "";
+	int ret;
+
+	if (mkdir(state_dir, 0700) && errno != EEXIST)
+		return error_set(err, -errno, "state directory %s: %s", state_dir, strerror(errno));
+	if (snprintf(path, sizeof(path), "%s/lock", state_dir) >= (int)sizeof(path))
+		return error_set(err, -ENAMETOOLONG, "state directory %s: its path is too long", state_dir);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return error_set(err, -errno, "%s: %s", path, strerror(errno));
+	if (flock(fd, LOCK_EX | LOCK_NB)) {
+		if (pread(fd, holder, sizeof(holder) - 1, 0) <= 0)
+			strcpy(holder, "unknown");
+		return error_set(err, -EBUSY, "another agent (pid %s) runs on %s", holder, state_dir);
+	}
+	ret = snprintf(holder, sizeof(holder), "%d", getpid());
+	if (ftruncate(fd, 0) || pwrite(fd, holder, ret, 0) != ret)
+		return error_set(err, -errno, "%s: %s", path, strerror(errno));
+	ret = fd;
+	fd = -1;
+	return ret;
+}
+
+/* Many clients of the metrics must not use up what the others need. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static void stop(evutil_socket_t signal, short what, void *context)
+{
+	struct service *service = context;
+
+	(void)what;
+	log_info("stopping on %s: what is in force stays in force", strsignal(signal));
+	event_base_loopbreak(service->agent.base);
+}
+
+static void drain(evutil_socket_t fd, short what, void *context)
+{
+	struct service *service = context;
+
+	(void)fd;
+	(void)what;
+	servers_drain(&service->agent);
+}
+
+static void upkeep(evutil_socket_t fd, short what, void *context)
+{
+	struct service *service = context;
+	struct net *net;
+
+	(void)fd;
+	(void)what;
+	servers_bring_up(&service->agent);
+	for (net = service->agent.nets; net; net = net->next) {
+		net_follow(net);
+		net_probe(net);
+		net_sweep(net);
+	}
+}
+
+/* The text for GET /metrics; the caller frees it. */
+static char *read_metrics(void *context)
+{
+	struct service *service = context;
+	CLEANUP_JSON json_t *result = NULL;
+	struct error err;
+
+	if (agent_metrics(&service->agent, NULL, &result, &err)) {
+		log_error("metrics: %s", err.text);
+		return NULL;
+	}
+	return metrics_text(json_object_get(result, "metrics"));
+}
+
+static struct event *add_signal(struct service *service, int signal)
+{
+	struct event *event = evsignal_new(service->agent.base, signal, stop, service);
+
+	if (event)
+		event_add(event, NULL);
+	return event;
+}
+
+static struct event *add_timer(struct service *service, event_callback_fn run, int seconds)
+{
+	struct event *event = event_new(service->agent.base, -1, EV_PERSIST, run, service);
+
+	if (event)
+		event_add(event, &(struct timeval){ .tv_sec = seconds });
+	return event;
+}
+
+static int add_events(struct service *service, struct error *err)
+{
+	service->terminate = add_signal(service, SIGTERM);
+	service->interrupt = add_signal(service, SIGINT);
+	service->drain = add_timer(service, drain, DRAIN_S);
+	service->upkeep = add_timer(service, upkeep, UPKEEP_S);
+	if (!service->terminate || !service->interrupt || !service->drain || !service->upkeep)
+		return error_set(err, -ENOMEM, "out of memory");
+	return 0;
+}
+
+/* The metrics' port is taken first: a start that must fail fails before it touches anything. */
+static int start(struct service *service, struct error *err)
+{
+	struct agent *agent = &service->agent;
+	const struct agent_options *options = agent->options;
+	int ret;
+
+	agent->base = event_base_new();
+	if (!agent->base)
+		return error_set(err, -ENOMEM, "out of memory");
+	ret = options->metrics ? metrics_http_open(&service->http, agent->base, options->metrics, read_metrics, service, err) : 0;
+	if (!ret)
+		ret = state_load(&agent->state, options->state_dir, err);
+	if (!ret)
+		ret = add_events(service, err);
+	if (ret)
+		return ret;
+	servers_bring_up(agent);
+	return control_open(&service->control, agent->base, options->state_dir, agent_request, agent, err);
+}
+
+static void free_event(struct event *event)
+{
+	if (event)
+		event_free(event);
+}
+
+static void finish(struct service *service)
+{
+	control_close(service->control);
+	metrics_http_close(service->http);
+	nets_close(&service->agent);
+	free_event(service->terminate);
+	free_event(service->interrupt);
+	free_event(service->drain);
+	free_event(service->upkeep);
+	if (service->agent.base)
+		event_base_free(service->agent.base);
+	state_clear(&service->agent.state);
+}
+
+int agent_run(const struct agent_options *options, struct error *err)
+{
+	struct service service = { .agent.options = options };
+	CLEANUP_CLOSE int lock = lock_state_dir(options->state_dir, err);
+	int ret;
+
+	if (lock < 0)
+		return lock;
+	raise_file_limit();
+	signal(SIGPIPE, SIG_IGN);
+	clock_gettime(CLOCK_REALTIME, &service.agent.started);
+	ret = start(&service, err);
+	if (!ret) {
+		log_info("ready: state in %s, pins in %s, metrics %s", options->state_dir, options->pin_dir,
+			 options->metrics ? options->metrics : "off");
+		event_base_dispatch(service.agent.base);
+	}
+	finish(&service);
+	return ret;
+}

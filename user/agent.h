@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The daemon: owns the maps, keeps the desired state in force, answers commands. */
+#ifndef WEIR_USER_AGENT_H
+#define WEIR_USER_AGENT_H
+
+#include "error.h"
+
+struct agent_options {
+	const char *state_dir;
+	const char *pin_dir;
+	const char *metrics; /* ADDR:PORT; NULL: not served */
+};
+
+/* Runs until SIGTERM or SIGINT, then returns 0; what is in force stays in force. */
+int agent_run(const struct agent_options *options, struct error *err);
+
+#endif

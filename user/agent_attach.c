@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "agent_cgroup.h"
+#include "agent_log.h"
+#include "agent_private.h"
+#include "cleanup.h"
+#include "netns.h"
+
+static int free_slot(const struct state *state, struct error *err)
+{
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
+		if (!state->servers[slot])
+			return slot;
+	return error_set(err, -ENOSPC, "%d servers are attached: there is no room for more", WEIR_MAX_SERVERS);
+}
+
+/* A command that names no namespace means its own, which must then be the agent's. */
+static int check_home(json_t *inode, struct error *err)
+{
+	struct stat self;
+
+	if (!json_is_integer(inode) || stat("/proc/self/ns/net", &self) || json_integer_value(inode) == (json_int_t)self.st_ino)
+		return 0;
+	return error_set(err, -EXDEV, "this command and the agent run in two network namespaces: say which with --netns");
+}
+
+/* What only the machine can tell of a new server. */
+static int check_new(struct agent *agent, struct server *server, struct error *err)
+{
+	CLEANUP_CLOSE int fd = netns_open(server->netns, err);
+	int ret;
+
+	if (fd < 0)
+		return fd;
+	ret = netns_cookie(fd, &server->netns_cookie, err);
+	if (!ret)
+		ret = state_check(&agent->state, server, err);
+	if (!ret)
+		ret = net_check_interfaces(fd, server, err);
+	if (!ret && server->cgroup)
+		ret = cgroup_check(server->cgroup, err);
+	if (!ret && !server->cgroup)
+		server->cgroup = cgroup_root();
+	return ret ?: net_clear_leftovers(agent, fd, server->netns_cookie, err);
+}
+
+/* Gives back a slot whose server could not be put in force. */
+static void give_up(struct agent *agent, int slot)
+{
+	struct error err;
+
+	if (server_end(agent, slot, &err))
+		log_error("undoing an attach: %s", err.text);
+}
+
+int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
+{
+	CLEANUP_SERVER struct server *server = NULL;
+	json_t *description = NULL, *inode = NULL;
+	json_error_t why;
+	int slot, ret;
+
+	if (json_unpack_ex(arguments, &why, 0, "{s:o, s?o !}", "server", &description, "netns_inode", &inode))
+		return error_set(err, -EINVAL, "attach: %s", why.text);
+	ret = server_from_json(description, &server, err);
+	if (!ret && !server->netns)
+		ret = check_home(inode, err);
+	if (!ret)
+		ret = check_new(agent, server, err);
+	slot = ret ? ret : free_slot(&agent->state, err);
+	if (slot < 0)
+		return slot;
+	server->draining = false;
+	agent->state.servers[slot] = server;
+	server = NULL;
+	ret = state_save(&agent->state, agent->options->state_dir, err);
+	if (!ret)
+		ret = server_bring_up(agent, slot, err);
+	if (!ret)
+		ret = net_settle(server_net(agent, agent->state.servers[slot]), err);
+	if (ret) {
+		give_up(agent, slot);
+		return ret;
+	}
+	log_info("server \"%s\" is attached", agent->state.servers[slot]->name);
+	*result = json_pack("{s:s}", "name", agent->state.servers[slot]->name);
+	return 0;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <net/if.h>
+#include <string.h>
+
+#include "agent_log.h"
+#include "agent_private.h"
+#include "cleanup.h"
+#include "netns.h"
+
+#define SWEEP_IDLE_NS (120 * WEIR_NS_PER_S)
+
+struct net *net_find(const struct agent *agent, __u64 cookie)
+{
+	struct net *net;
+
+	for (net = agent->nets; net; net = net->next)
+		if (net->cookie == cookie)
+			break;
+	return net;
+}
+
+struct net *server_net(const struct agent *agent, const struct server *server)
+{
+	return net_find(agent, server->netns_cookie);
+}
+
+static bool has_servers(const struct agent *agent, __u64 cookie)
+{
+	const struct state *state = &agent->state;
+
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
+		if (state->servers[slot] && state->servers[slot]->netns_cookie == cookie)
+			return true;
+	return false;
+}
+
+static void net_free(struct net *net)
+{
+	struct net **link = &net->agent->nets;
+
+	while (*link != net)
+		link = &(*link)->next;
+	*link = net->next;
+	if (net->changed)
+		event_free(net->changed);
+	datapath_close(net->dp);
+	if (net->fd >= 0)
+		close(net->fd);
+	free(net);
+}
+
+/* The interfaces that the servers of a namespace want together. names is NULL when one of them wants all. */
+static int wanted_interfaces(const struct net *net, const char ***names, size_t *n, struct error *err)
+{
+	const struct state *state = &net->agent->state;
+	CLEANUP_FREE const char **wanted = NULL;
+	size_t n_wanted = 0;
+
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		const struct server *server = state->servers[slot];
+		const char **grown;
+
+		if (!server || server->netns_cookie != net->cookie)
+			continue;
+		if (server->n_interfaces == 0) {
+			*names = NULL;
+			*n = 0;
+			return 0;
+		}
+		grown = reallocarray(wanted, n_wanted + server->n_interfaces, sizeof(*grown));
+		if (!grown)
+			return error_set(err, -ENOMEM, "out of memory");
+		wanted = grown;
+		for (size_t i = 0; i < server->n_interfaces; i++)
+			wanted[n_wanted++] = server->interfaces[i];
+	}
+	*names = wanted;
+	*n = n_wanted;
+	wanted = NULL;
+	return 0;
+}
+
+static int sync_links(struct net *net, struct error *err)
+{
+	struct datapath_interfaces wanted = { 0 };
+	CLEANUP_FREE const char **names = NULL;
+	int ret;
+
+	ret = wanted_interfaces(net, &names, &wanted.n, err);
+	if (ret)
+		return ret;
+	wanted.names = names;
+	return datapath_links_sync(net->dp, &wanted, err);
+}
+
+void net_follow(struct net *net)
+{
+	struct error err = { 0 };
+
+	if (sync_links(net, &err) && strcmp(err.text, net->links_err.text) != 0)
+		log_error("interfaces: %s", err.text);
+	net->links_err = err;
+}
+
+static void devices_changed(evutil_socket_t fd, short what, void *context)
+{
+	(void)fd;
+	(void)what;
+	net_follow(context);
+}
+
+static int open_datapath(const struct agent *agent, int fd, __u64 cookie, struct datapath **dp, struct error *err)
+{
+	const struct datapath_options options = {
+		.pin_dir = agent->options->pin_dir,
+		.netns_fd = fd,
+		.netns_cookie = cookie,
+	};
+
+	return datapath_open(dp, &options, err);
+}
+
+int net_clear_leftovers(const struct agent *agent, int fd, __u64 cookie, struct error *err)
+{
+	struct datapath *dp;
+	char dir[PATH_MAX];
+	int ret;
+
+	snprintf(dir, sizeof(dir), "%s/net-%llu", agent->options->pin_dir, cookie);
+	if (has_servers(agent, cookie) || net_find(agent, cookie) || access(dir, F_OK))
+		return 0;
+	log_warning("%s is of servers that are not in the state: it is removed", dir);
+	ret = open_datapath(agent, fd, cookie, &dp, err);
+	if (ret)
+		return ret;
+	ret = datapath_remove(dp, err);
+	datapath_close(dp);
+	return ret;
+}
+
+static int net_open(struct net *net, struct error *err)
+{
+	struct event_base *base = net->agent->base;
+	int ret;
+
+	if (net->fd < 0)
+		return error_set(err, -errno, "network namespace: %s", strerror(errno));
+	ret = open_datapath(net->agent, net->fd, net->cookie, &net->dp, err);
+	if (ret)
+		return ret;
+	net->changed = event_new(base, datapath_netlink_fd(net->dp), EV_READ | EV_PERSIST, devices_changed, net);
+	if (!net->changed || event_add(net->changed, NULL))
+		return error_set(err, -ENOMEM, "out of memory");
+	return 0;
+}
+
+int net_get(struct agent *agent, int fd, __u64 cookie, struct net **out, struct error *err)
+{
+	struct net *net = net_find(agent, cookie);
+	int ret;
+
+	if (net) {
+		*out = net;
+		return 0;
+	}
+	net = calloc(1, sizeof(*net));
+	if (!net)
+		return error_set(err, -ENOMEM, "out of memory");
+	*net = (struct net){ .agent = agent, .next = agent->nets, .cookie = cookie, .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0) };
+	agent->nets = net;
+	ret = net_open(net, err);
+	if (ret) {
+		net_free(net);
+		return ret;
+	}
+	net_probe(net);
+	*out = net;
+	return 0;
+}
+
+int net_settle(struct net *net, struct error *err)
+{
+	int ret;
+
+	if (has_servers(net->agent, net->cookie))
+		return sync_links(net, err);
+	ret = datapath_remove(net->dp, err);
+	net_free(net);
+	return ret;
+}
+
+void net_probe(struct net *net)
+{
+	const struct state *state = &net->agent->state;
+	struct error err = { 0 };
+	int tracked;
+
+	tracked = datapath_loopback_tracked(net->dp, &err);
+	if (tracked < 0)
+		log_warning("cannot tell whether conntrack tracks loopback: %s", err.text);
+	if (tracked < 0 || tracked == net->loopback_tracked)
+		return;
+	net->loopback_tracked = tracked;
+	log_info("conntrack %s loopback connections", tracked ? "now tracks" : "no longer tracks");
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		const struct server *server = state->servers[slot];
+
+		if (server && server_net(net->agent, server) == net && net->agent->servers[slot].in_force &&
+		    datapath_server_flags(net->dp, slot, server_flags(server, net), &err))
+			log_error("server \"%s\": %s", server->name, err.text);
+	}
+}
+
+void net_sweep(struct net *net)
+{
+	struct error err;
+	int n = datapath_sweep(net->dp, SWEEP_IDLE_NS, &err);
+
+	if (n < 0)
+		log_error("sweep: %s", err.text);
+	else if (n > 0)
+		log_info("swept %d connections whose sockets are gone", n);
+}
+
+void nets_close(struct agent *agent)
+{
+	while (agent->nets)
+		net_free(agent->nets);
+}
+
+static int check_interfaces(void *arg)
+{
+	const struct server *server = arg;
+
+	for (size_t i = 0; i < server->n_interfaces; i++)
+		if (!if_nametoindex(server->interfaces[i]))
+			return i + 1;
+	return 0;
+}
+
+int net_check_interfaces(int fd, const struct server *server, struct error *err)
+{
+	int ret = netns_run(fd, check_interfaces, (void *)server, err);
+
+	if (ret > 0)
+		return error_set(err, -ENODEV, "there is no interface \"%s\" in this network namespace",
+				 server->interfaces[ret - 1]);
+	return ret;
+}

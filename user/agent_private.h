@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the agent's parts share. The state's file never knows less than the kernel: what a command adds is saved before
+ * it is applied, what it takes away is saved afterwards. So an agent that was killed anywhere finds all it has made.
+ */
+#ifndef WEIR_USER_AGENT_PRIVATE_H
+#define WEIR_USER_AGENT_PRIVATE_H
+
+#include <event2/event.h>
+#include <jansson.h>
+#include <time.h>
+
+#include "agent.h"
+#include "datapath.h"
+#include "metrics.h"
+#include "state.h"
+
+struct agent;
+
+/* A network namespace in use. */
+struct net {
+	struct agent *agent;
+	struct net *next;
+	__u64 cookie;
+	int fd;
+	struct datapath *dp;
+	struct event *changed;	/* devices came or went */
+	bool loopback_tracked;	/* by conntrack, so translated connections would be invalid to it */
+	struct error links_err; /* the last failure to follow the devices, so that it is logged once */
+};
+
+struct agent {
+	const struct agent_options *options;
+	struct event_base *base;
+	struct state state;
+	struct {
+		bool in_force;
+		struct error problem; /* why it is not */
+	} servers[WEIR_MAX_SERVERS];
+	struct net *nets;
+	struct timespec started; /* CLOCK_REALTIME */
+	__u64 control_requests;
+	__u64 control_errors;
+};
+
+/* agent_net.c: namespaces */
+
+/* The namespace in use with this cookie, or NULL. */
+struct net *net_find(const struct agent *agent, __u64 cookie);
+/* Opens it if need be; fd stays the caller's. A namespace that no server uses is let go by net_settle(). */
+int net_get(struct agent *agent, int fd, __u64 cookie, struct net **out, struct error *err);
+/* Removes what is pinned for a namespace of which the state knows no server: an agent's whose state was lost. */
+int net_clear_leftovers(const struct agent *agent, int fd, __u64 cookie, struct error *err);
+/* Follows what the servers now want of a namespace: its interfaces, or its end when no server is left. */
+int net_settle(struct net *net, struct error *err);
+/* Follows the interfaces alone; a failure is logged once and kept as the namespace's links_err. */
+void net_follow(struct net *net);
+/* Looks whether conntrack tracks loopback; tells the servers when that changed. */
+void net_probe(struct net *net);
+void net_sweep(struct net *net);
+/* Leaves everything in force. */
+void nets_close(struct agent *agent);
+/* Are these the names of devices of the namespace? */
+int net_check_interfaces(int fd, const struct server *server, struct error *err);
+
+/* agent_servers.c: servers in the kernel */
+
+/* The namespace of a server whose datapath is open, or NULL. */
+struct net *server_net(const struct agent *agent, const struct server *server);
+__u32 server_flags(const struct server *server, const struct net *net);
+/* A server that is not in force has none to change: 0. */
+int server_apply_flags(struct agent *agent, int slot, struct error *err);
+/* Puts a server and its limits in force, or takes it over unchanged. A failure is also kept as its problem. */
+int server_bring_up(struct agent *agent, int slot, struct error *err);
+/* Brings up what is in the state and not in force; failures are logged. */
+void servers_bring_up(struct agent *agent);
+/* Takes a server out of the kernel and the state. Its connections must not need translating any more. */
+int server_end(struct agent *agent, int slot, struct error *err);
+/* The slot that a command names, or the only one there is. -ENOENT; -EBUSY when it is draining. */
+int server_named(const struct agent *agent, const char *name, struct error *err);
+
+/* agent_attach.c, agent_detach.c, agent_pause.c */
+int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+int agent_detach(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+int agent_pause(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+int agent_resume(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+/* Ends the servers that were detached and have no translated connection left. */
+void servers_drain(struct agent *agent);
+
+/* agent_limits.c */
+int limits_apply(struct net *net, int slot, const struct server *server, struct error *err);
+int agent_limit_set(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+int agent_limit_delete(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+int agent_limit_list(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+
+/* agent_status.c */
+int agent_status(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+
+/* agent_request.c: a command by its name (control_handler) */
+int agent_request(void *agent, const char *command, json_t *arguments, json_t **result, struct error *err);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Servers in the kernel: put in force, taken over, ended. */
+#include <errno.h>
+#include <string.h>
+
+#include "agent_log.h"
+#include "agent_private.h"
+#include "cleanup.h"
+#include "netns.h"
+
+#define SWALLOW_MAX 65536 /* bytes of a shed request's body; a longer one costs its connection */
+
+__u32 server_flags(const struct server *server, const struct net *net)
+{
+	bool closing = server->loopback == LOOPBACK_CLOSE ||
+		       (server->loopback == LOOPBACK_AUTO && net->loopback_tracked);
+	__u32 flags = WEIR_SERVER_ACTIVE;
+
+	flags |= server->paused ? WEIR_SERVER_PAUSED : 0;
+	flags |= server->dry_run ? WEIR_SERVER_DRY_RUN : 0;
+	flags |= server->draining ? WEIR_SERVER_DRAINING : 0;
+	flags |= closing ? WEIR_SERVER_CLOSING_LOOPBACK : 0;
+	return flags;
+}
+
+int server_apply_flags(struct agent *agent, int slot, struct error *err)
+{
+	const struct server *server = agent->state.servers[slot];
+	struct net *net = server_net(agent, server);
+
+	if (!agent->servers[slot].in_force)
+		return 0;
+	return datapath_server_flags(net->dp, slot, server_flags(server, net), err);
+}
+
+static int apply_server(struct net *net, int slot, const struct server *server, struct error *err)
+{
+	const struct weir_server kernel_side = { .flags = server_flags(server, net), .swallow_max = SWALLOW_MAX };
+	int ret;
+
+	ret = datapath_server_set(net->dp, slot, &kernel_side, server->listens, server->n_listens, server->proxies,
+				  server->n_proxies, err);
+	return ret ? ret : limits_apply(net, slot, server, err);
+}
+
+/* The namespace may have been made anew since the server was attached: then it is another one, of another cookie. */
+static int bring_up(struct agent *agent, int slot, struct error *err)
+{
+	struct server *server = agent->state.servers[slot];
+	CLEANUP_CLOSE int fd = netns_open(server->netns, err);
+	struct net *net;
+	__u64 cookie;
+	int ret;
+
+	if (fd < 0)
+		return fd;
+	ret = netns_cookie(fd, &cookie, err);
+	if (ret)
+		return ret;
+	if (server->netns_cookie != cookie)
+		log_warning("server \"%s\": its network namespace is another one now", server->name);
+	server->netns_cookie = cookie;
+	ret = state_check(&agent->state, server, err);
+	if (!ret)
+		ret = net_get(agent, fd, cookie, &net, err);
+	return ret ? ret : apply_server(net, slot, server, err);
+}
+
+int server_bring_up(struct agent *agent, int slot, struct error *err)
+{
+	struct error why = { 0 };
+	int ret = bring_up(agent, slot, &why);
+
+	agent->servers[slot].in_force = !ret;
+	agent->servers[slot].problem = why;
+	return ret ? error_set(err, ret, "%s", why.text) : 0;
+}
+
+void servers_bring_up(struct agent *agent)
+{
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		const struct server *server = agent->state.servers[slot];
+		struct error before = agent->servers[slot].problem, err;
+
+		if (!server || agent->servers[slot].in_force)
+			continue;
+		if (server_bring_up(agent, slot, &err) == 0) {
+			log_info("server \"%s\" is in force", server->name);
+			net_follow(server_net(agent, server));
+		} else if (strcmp(err.text, before.text) != 0) {
+			log_error("server \"%s\" is not in force: %s", server->name, err.text);
+		}
+	}
+}
+
+int server_end(struct agent *agent, int slot, struct error *err)
+{
+	struct server *server = agent->state.servers[slot];
+	struct net *net = server_net(agent, server);
+	int ret, saved;
+
+	ret = net ? datapath_server_clear(net->dp, slot, err) : 0;
+	if (ret)
+		return ret;
+	agent->state.servers[slot] = NULL;
+	agent->servers[slot].in_force = false;
+	server_free(server);
+	ret = net ? net_settle(net, err) : 0;
+	saved = state_save(&agent->state, agent->options->state_dir, ret ? NULL : err);
+	return ret ?: saved;
+}
+
+int server_named(const struct agent *agent, const char *name, struct error *err)
+{
+	int slot = name ? state_find(&agent->state, name) : state_find_only(&agent->state, err);
+
+	if (slot < 0)
+		return name ? error_set(err, -ENOENT, "there is no server \"%s\"", name) : slot;
+	if (agent->state.servers[slot]->draining)
+		return error_set(err, -EBUSY, "server \"%s\" is detached and draining", agent->state.servers[slot]->name);
+	return slot;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent_private.h"
+#include "cleanup.h"
+#include "output.h"
+
+#define TOP_SUBJECTS 10
+
+static const char *server_mode(const struct agent *agent, int slot)
+{
+	const struct server *server = agent->state.servers[slot];
+
+	if (!agent->servers[slot].in_force)
+		return "failed";
+	if (server->draining)
+		return "draining";
+	if (server->paused)
+		return "paused";
+	return server->dry_run ? "dry-run" : "limiting";
+}
+
+static json_t *describe_loopback(const struct server *server, const struct net *net)
+{
+	const char *why = "asked for";
+	bool closing = net && (server_flags(server, net) & WEIR_SERVER_CLOSING_LOOPBACK);
+
+	if (server->loopback == LOOPBACK_AUTO)
+		why = net && net->loopback_tracked ? "conntrack tracks loopback" : "conntrack does not track loopback";
+	return json_pack("{s:s, s:s}", "mode", closing ? "close" : "translate", "why", why);
+}
+
+static json_t *list_ports(const struct server *server)
+{
+	json_t *ports = json_array();
+
+	for (size_t i = 0; i < server->n_listens; i++) {
+		bool seen = false;
+
+		for (size_t j = 0; j < i; j++)
+			seen |= server->listens[j].port == server->listens[i].port;
+		if (!seen)
+			json_array_append_new(ports, json_integer(server->listens[i].port));
+	}
+	return ports;
+}
+
+static json_t *list_links(struct net *net)
+{
+	CLEANUP_FREE struct datapath_link *links = NULL;
+	json_t *list = json_array();
+	int n = net ? datapath_links(net->dp, &links, NULL) : 0;
+
+	for (int i = 0; i < n; i++)
+		json_array_append_new(list, json_pack("{s:s, s:s, s:b}", "name", links[i].name, "how", links[i].how, "attached",
+						      links[i].attached));
+	return list;
+}
+
+/* Names come from requests: they are shown only as far as they are printable. NULL for the one subject of `total`. */
+static char *subject_text(struct net *net, const struct datapath_subject_use *use)
+{
+	char text[256], *unknown;
+
+	if (use->type == WEIR_LIMIT_TOTAL)
+		return NULL;
+	if (datapath_name(net->dp, use->subject, text, sizeof(text)) == 0)
+		return output_visible(text);
+	return asprintf(&unknown, "#%016llx", use->subject) < 0 ? NULL : unknown;
+}
+
+static json_t *list_top(struct net *net, int slot)
+{
+	struct datapath_subject_use top[TOP_SUBJECTS];
+	json_t *list = json_array();
+	int n = datapath_top(net->dp, slot, top, TOP_SUBJECTS, NULL);
+
+	for (int i = 0; i < n; i++) {
+		CLEANUP_FREE char *subject = NULL;
+
+		if (!top[i].shed)
+			continue;
+		subject = subject_text(net, &top[i]);
+		json_array_append_new(list, json_pack("{s:s, s:s?, s:I, s:I}", "limit", limit_type_name(top[i].type), "subject",
+						      subject, "passed", (json_int_t)top[i].passed, "shed",
+						      (json_int_t)top[i].shed));
+	}
+	return list;
+}
+
+/* The counters of a group that are not zero. */
+static json_t *list_counters(const __u64 *counters, enum metrics_group group)
+{
+	json_t *object = json_object();
+
+	for (int reason = 0; reason < WEIR_REASON_COUNT; reason++)
+		if (metrics_reasons[reason].group == group && counters[reason])
+			json_object_set_new(object, metrics_reasons[reason].label, json_integer(counters[reason]));
+	return object;
+}
+
+static void add_counters(json_t *object, const __u64 *counters)
+{
+	const struct {
+		const char *key;
+		__u64 value;
+	} numbers[] = {
+		{ "connections", metrics_connections(counters) }, { "passed", counters[WEIR_PASSED] },
+		{ "shed", counters[WEIR_SHED] },		  { "exempt", counters[WEIR_EXEMPT] },
+		{ "dry_run_shed", counters[WEIR_DRY_RUN_SHED] },  { "translated", metrics_translated(counters) },
+	};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		json_object_set_new(object, numbers[i].key, json_integer(numbers[i].value));
+	json_object_set_new(object, "unread", list_counters(counters, METRICS_UNREAD));
+	json_object_set_new(object, "unanswered", list_counters(counters, METRICS_UNANSWERED));
+	json_object_set_new(object, "packets", list_counters(counters, METRICS_PACKET));
+}
+
+static const char *server_problem(const struct agent *agent, int slot, const struct net *net)
+{
+	if (!agent->servers[slot].in_force)
+		return agent->servers[slot].problem.text;
+	return net->links_err.text[0] ? net->links_err.text : NULL;
+}
+
+/* What was asked for, as the state has it, and beside it what there is. */
+static int describe_server(const struct agent *agent, int slot, json_t **out, struct error *err)
+{
+	const struct server *server = agent->state.servers[slot];
+	struct net *net = agent->servers[slot].in_force ? server_net(agent, server) : NULL;
+	__u64 counters[WEIR_REASON_COUNT] = { 0 };
+	json_t *object;
+	int ret;
+
+	ret = net ? datapath_counters(net->dp, slot, counters, err) : 0;
+	if (ret)
+		return ret;
+	object = server_to_json(server);
+	json_object_del(object, "limits");
+	json_object_set_new(object, "ports", list_ports(server));
+	json_object_set_new(object, "mode", json_string(server_mode(agent, slot)));
+	json_object_set_new(object, "problem", json_pack("s?", server_problem(agent, slot, net)));
+	json_object_set_new(object, "loopback", describe_loopback(server, net));
+	json_object_set_new(object, "links", list_links(net));
+	json_object_set_new(object, "top", net ? list_top(net, slot) : json_array());
+	add_counters(object, counters);
+	*out = object;
+	return 0;
+}
+
+int agent_status(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
+{
+	CLEANUP_JSON json_t *servers = json_array();
+
+	(void)arguments;
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		json_t *server;
+		int ret;
+
+		if (!agent->state.servers[slot])
+			continue;
+		ret = describe_server(agent, slot, &server, err);
+		if (ret)
+			return ret;
+		json_array_append_new(servers, server);
+	}
+	*result = json_pack("{s:{s:s, s:i, s:s, s:s, s:s?}, s:O}", "agent", "version", WEIR_VERSION, "pid", (int)getpid(),
+			    "state_dir", agent->options->state_dir, "pin_dir", agent->options->pin_dir, "metrics",
+			    agent->options->metrics, "servers", servers);
+	return 0;
+}
+
+int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
+{
+	struct metrics_server servers[WEIR_MAX_SERVERS] = { 0 };
+	struct metrics_snapshot snapshot = {
+		.servers = servers,
+		.version = WEIR_VERSION,
+		.start_time_s = agent->started.tv_sec + agent->started.tv_nsec / 1e9,
+		.conns_max = WEIR_DEFAULT_CONNS,
+		.control_requests = agent->control_requests,
+		.control_errors = agent->control_errors,
+	};
+
+	(void)arguments;
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		const struct server *server = agent->state.servers[slot];
+		struct metrics_server *place = &servers[snapshot.n_servers];
+		int ret = 0;
+
+		if (!server)
+			continue;
+		place->name = server->name;
+		if (agent->servers[slot].in_force)
+			ret = datapath_counters(server_net(agent, server)->dp, slot, place->counters, err);
+		if (ret)
+			return ret;
+		snapshot.n_servers++;
+	}
+	*result = json_pack("{s:o}", "metrics", metrics_families(&snapshot));
+	return 0;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The texts of the 429 answers: what the map `answers` is filled with. */
+#ifndef WEIR_USER_ANSWER_TEXT_H
+#define WEIR_USER_ANSWER_TEXT_H
+
+#include "weir/answer.h"
+
+/*
+ * The answer for a Retry-After of `digits` (1 to WEIR_RETRY_DIGITS) digits, with 1, 10, 100 or 1000 in its holes.
+ * -EINVAL: no such kind or digits; -EMSGSIZE: the text does not fit; -ENOMEM.
+ */
+int weir_answer_make(enum weir_answer_kind kind, unsigned int digits, struct weir_answer *answer);
+
+#endif

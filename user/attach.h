@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The two programs on a device: by tcx links, pinned as DIR/link-IFINDEX-{egress,ingress}, or on an older kernel as
+ * filters of a clsact qdisc, with DIR/clsact-IFINDEX as the note that they are there and DIR/qdisc-IFINDEX as the note
+ * that the qdisc is ours. Functions work in the caller's network namespace, may be repeated, and repair what a killed
+ * process left half done. Egress goes on first and off last: what ingress answers, egress must translate.
+ */
+#ifndef WEIR_USER_ATTACH_H
+#define WEIR_USER_ATTACH_H
+
+#include <linux/types.h>
+
+#include "error.h"
+
+enum attach_way {
+	ATTACH_UNKNOWN, /* until the first device shows what the kernel has */
+	ATTACH_TCX,
+	ATTACH_CLSACT,
+};
+
+enum attach_direction {
+	ATTACH_EGRESS,
+	ATTACH_INGRESS,
+	ATTACH_DIRECTIONS,
+};
+
+struct attach {
+	const char *dir; /* of the pins */
+	struct {
+		int fd;
+		__u32 id; /* the kernel's */
+	} program[ATTACH_DIRECTIONS];
+	enum attach_way way;
+};
+
+const char *attach_direction_name(enum attach_direction direction);
+
+/* -ENODEV: the device is gone. */
+int attach_add(struct attach *attach, __u32 ifindex, struct error *err);
+void attach_remove(const struct attach *attach, __u32 ifindex);
+
+/* Puts the programs in the place of the ones found on the devices that have them. */
+int attach_take_over(struct attach *attach, struct error *err);
+
+/* The devices with pins or notes. Returns how many and the list, which the caller frees; or a negative errno. */
+int attach_list(const struct attach *attach, __u32 **ifindexes);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The command line: what every command shares. Wrong usage ends the process with status 2 and a line on stderr;
+ * commands return the exit status of everything else, 0 or 1.
+ */
+#ifndef WEIR_USER_CLI_H
+#define WEIR_USER_CLI_H
+
+#include <argp.h>
+#include <jansson.h>
+
+#include "error.h"
+#include "output.h"
+
+#define CLI_USAGE 2
+
+/* What is given everywhere: by option, else by environment, else the default. */
+struct cli {
+	enum output_format format;
+	const char *state_dir;
+	const char *pin_dir;
+};
+extern struct cli cli;
+
+struct command {
+	const char *name;      /* one or two words */
+	const char *arguments; /* after the options, as in the usage line */
+	const char *summary;
+	int (*run)(const struct command *command, int argc, char **argv);
+};
+extern const struct command commands[]; /* ends with a NULL name */
+
+/* The options of struct cli. */
+extern const struct argp cli_common;
+void cli_defaults(void);
+
+/* Parses a command's options and the common ones. */
+void cli_parse(const struct command *command, const struct argp_option *options, argp_parser_t parser, void *input,
+	       int argc, char **argv);
+/* For a command with no options of its own and at most one argument, which becomes *argument. */
+void cli_parse_plain(const struct command *command, const char **argument, int argc, char **argv);
+
+/* Ends the process when `wrong`: "weir COMMAND: WHAT: ERR". */
+void cli_check(const struct argp_state *state, int wrong, const char *what, const struct error *err);
+
+/* Prints "weir: ..." on stderr; returns 1. */
+int cli_fail(const struct error *err);
+
+/* Asks the agent; takes over arguments. Returns the reply, or NULL after saying what went wrong. */
+json_t *cli_call(const char *command, json_t *arguments);
+
+/* Prints a value in the format asked for, as a table with `table`. Returns the exit status. */
+int cli_print(json_t *value, int (*table)(json_t *value));
+
+/* The members of what the agent sent; "" and 0 where there is none. */
+const char *cli_text(json_t *object, const char *key);
+json_int_t cli_number(json_t *object, const char *key);
+
+int cli_agent(const struct command *command, int argc, char **argv);
+int cli_attach(const struct command *command, int argc, char **argv);
+int cli_detach(const struct command *command, int argc, char **argv);
+int cli_pause(const struct command *command, int argc, char **argv);
+int cli_limit_set(const struct command *command, int argc, char **argv);
+int cli_limit_delete(const struct command *command, int argc, char **argv);
+int cli_limit_list(const struct command *command, int argc, char **argv);
+int cli_status(const struct command *command, int argc, char **argv);
+int cli_metrics(const struct command *command, int argc, char **argv);
+int cli_version(const struct command *command, int argc, char **argv);
+int cli_help(const struct command *command, int argc, char **argv);
+
+#endif

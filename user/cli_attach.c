@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "cli.h"
+#include "state.h"
+
+enum {
+	KEY_CGROUP = 0x200,
+	KEY_DRY_RUN,
+	KEY_KEYS,
+	KEY_LOOPBACK,
+};
+
+static const struct argp_option options[] = {
+	{ "port", 'p', "PORT[,PORT]", 0, "a port on which the server listens, on every address", 0 },
+	{ "listen", 'l', "ADDR:PORT", 0, "one address and port on which it listens", 0 },
+	{ "netns", 'n', "PATH", 0, "its network namespace: a path, or a name below /run/netns (default: this one)", 0 },
+	{ "interface", 'i', "IF", 0, "an interface to watch (default: all)", 0 },
+	{ "cgroup", KEY_CGROUP, "DIR", 0, "its directory of the cgroup2 hierarchy (default: the root)", 0 },
+	{ "trusted-proxy", 't', "CIDR", 0, "peers whose X-Remote-User header names the user", 0 },
+	{ "dry-run", KEY_DRY_RUN, NULL, 0, "decide and count, shed nothing", 0 },
+	{ "keys", KEY_KEYS, "N", 0, "buckets kept for each limit (default: 65536)", 0 },
+	{ "loopback", KEY_LOOPBACK, "MODE", 0,
+	  "over-limit requests on loopback: auto (the default: as conntrack allows), translate, close", 0 },
+	{ 0 },
+};
+
+static void append(json_t *server, const char *key, const char *text)
+{
+	json_t *list = json_object_get(server, key);
+
+	if (!list) {
+		list = json_array();
+		json_object_set_new(server, key, list);
+	}
+	json_array_append_new(list, json_string(text));
+}
+
+static void add_ports(const struct argp_state *state, json_t *server, char *list)
+{
+	struct datapath_listen listen = { .any = true };
+	char text[PARSE_LISTEN_TEXT];
+	struct error err;
+	char *port;
+
+	while ((port = strsep(&list, ","))) {
+		cli_check(state, parse_port(port, &listen.port, &err), "--port", &err);
+		format_listen(&listen, text);
+		append(server, "listen", text);
+	}
+}
+
+static void add_listen(const struct argp_state *state, json_t *server, const char *arg)
+{
+	struct datapath_listen listen;
+	struct error err;
+
+	cli_check(state, parse_listen(arg, &listen, &err), "--listen", &err);
+	append(server, "listen", arg);
+}
+
+static void add_proxy(const struct argp_state *state, json_t *server, const char *arg)
+{
+	struct datapath_cidr cidr;
+	struct error err;
+
+	cli_check(state, parse_cidr(arg, &cidr, &err), "--trusted-proxy", &err);
+	append(server, "trusted_proxies", arg);
+}
+
+static void add_interface(const struct argp_state *state, json_t *server, const char *arg)
+{
+	struct error err;
+
+	cli_check(state, parse_interface(arg, &err), "--interface", &err);
+	append(server, "interfaces", arg);
+}
+
+static void set_keys(const struct argp_state *state, json_t *server, const char *arg)
+{
+	struct error err;
+	__u64 keys;
+
+	cli_check(state, parse_number(arg, PARSE_KEYS_MAX, &keys, &err), "--keys", &err);
+	json_object_set_new(server, "keys", json_integer(keys));
+}
+
+static void set_loopback(const struct argp_state *state, json_t *server, const char *arg)
+{
+	enum loopback_mode mode;
+	struct error err;
+
+	cli_check(state, loopback_mode_parse(arg, &mode, &err), "--loopback", &err);
+	json_object_set_new(server, "loopback", json_string(arg));
+}
+
+static void set_name(const struct argp_state *state, json_t *server, const char *arg)
+{
+	struct error err;
+
+	if (json_object_get(server, "name"))
+		argp_failure(state, CLI_USAGE, 0, "one server at a time, \"%s\" is too many", arg);
+	cli_check(state, parse_server_name(arg, &err), "NAME", &err);
+	json_object_set_new(server, "name", json_string(arg));
+}
+
+/* The agent has another working directory. Names without a slash stay as they are: they may be names, not paths. */
+static void set_path(const struct argp_state *state, json_t *server, const char *key, const char *arg)
+{
+	CLEANUP_FREE char *cwd = *arg != '/' && strchr(arg, '/') ? getcwd(NULL, 0) : NULL;
+
+	if (!*arg)
+		argp_failure(state, CLI_USAGE, 0, "--%s: the path is empty", key);
+	json_object_set_new(server, key, cwd ? json_sprintf("%s/%s", cwd, arg) : json_string(arg));
+}
+
+static void set_cgroup(const struct argp_state *state, json_t *server, const char *arg)
+{
+	CLEANUP_FREE char *path = realpath(arg, NULL);
+
+	set_path(state, server, "cgroup", path ?: arg);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	json_t *server = state->input;
+
+	switch (key) {
+	case 'p':
+		add_ports(state, server, arg);
+		break;
+	case 'l':
+		add_listen(state, server, arg);
+		break;
+	case 'n':
+		set_path(state, server, "netns", arg);
+		break;
+	case 'i':
+		add_interface(state, server, arg);
+		break;
+	case 't':
+		add_proxy(state, server, arg);
+		break;
+	case KEY_CGROUP:
+		set_cgroup(state, server, arg);
+		break;
+	case KEY_DRY_RUN:
+		json_object_set_new(server, "dry_run", json_true());
+		break;
+	case KEY_KEYS:
+		set_keys(state, server, arg);
+		break;
+	case KEY_LOOPBACK:
+		set_loopback(state, server, arg);
+		break;
+	case ARGP_KEY_ARG:
+		set_name(state, server, arg);
+		break;
+	case ARGP_KEY_END:
+		if (!json_object_get(server, "name"))
+			argp_failure(state, CLI_USAGE, 0, "name the server");
+		if (!json_object_get(server, "listen"))
+			argp_failure(state, CLI_USAGE, 0, "say where it listens, with --port or --listen");
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static int print_attached(json_t *result)
+{
+	return printf("server \"%s\" is attached\n", cli_text(result, "name")) < 0;
+}
+
+/* netns_inode: which namespace "this one" is, for the agent to compare with its own. */
+int cli_attach(const struct command *command, int argc, char **argv)
+{
+	CLEANUP_JSON json_t *server = json_object();
+	CLEANUP_JSON json_t *result = NULL;
+	struct stat self = { 0 };
+
+	cli_parse(command, options, parse, server, argc, argv);
+	stat("/proc/self/ns/net", &self);
+	result = cli_call("attach", json_pack("{s:O, s:I}", "server", server, "netns_inode", (json_int_t)self.st_ino));
+	return result ? cli_print(result, print_attached) : 1;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <errno.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "cli.h"
+#include "metrics.h"
+
+#define COLUMNS(heads) (sizeof(heads) / sizeof(*(heads)))
+
+/* "80,443" */
+static void cell_list(struct table *table, json_t *numbers)
+{
+	CLEANUP_FREE char *text = NULL;
+	size_t size, i;
+	FILE *out = open_memstream(&text, &size);
+	json_t *number;
+
+	if (!out)
+		return;
+	json_array_foreach(numbers, i, number)
+		fprintf(out, "%s%" JSON_INTEGER_FORMAT, i ? "," : "", json_integer_value(number));
+	fclose(out);
+	table_cell(table, "%s", text);
+}
+
+static int print_servers(json_t *servers)
+{
+	static const char *const heads[] = { "SERVER", "PORTS", "MODE",	  "LOOPBACK",	"CONNECTIONS",
+					     "PASSED", "SHED",	"EXEMPT", "TRANSLATED" };
+	static const char *const numbers[] = { "connections", "passed", "shed", "exempt", "translated" };
+	CLEANUP_TABLE struct table *table = table_new(heads, COLUMNS(heads));
+	json_t *server;
+	size_t i;
+
+	if (!table)
+		return -ENOMEM;
+	json_array_foreach(servers, i, server) {
+		table_cell(table, "%s", cli_text(server, "name"));
+		cell_list(table, json_object_get(server, "ports"));
+		table_cell(table, "%s", cli_text(server, "mode"));
+		table_cell(table, "%s", cli_text(json_object_get(server, "loopback"), "mode"));
+		for (size_t n = 0; n < sizeof(numbers) / sizeof(*numbers); n++)
+			table_cell(table, "%lld", cli_number(server, numbers[n]));
+	}
+	return table_print(table, stdout, 1);
+}
+
+/* What needs a sentence: a server that is not in force, loopback that is closed. */
+static void print_remarks(json_t *servers)
+{
+	json_t *server;
+	size_t i;
+
+	json_array_foreach(servers, i, server) {
+		CLEANUP_FREE char *problem = output_visible(cli_text(server, "problem"));
+		json_t *loopback = json_object_get(server, "loopback");
+
+		if (problem && *problem)
+			printf("\n%s: %s\n", cli_text(server, "name"), problem);
+		if (strcmp(cli_text(loopback, "mode"), "close") == 0)
+			printf("\n%s: a 429 on loopback closes its connection: %s\n", cli_text(server, "name"),
+			       cli_text(loopback, "why"));
+	}
+}
+
+static int print_links(json_t *servers)
+{
+	static const char *const heads[] = { "SERVER", "INTERFACE", "ATTACHED" };
+	CLEANUP_TABLE struct table *table = table_new(heads, COLUMNS(heads));
+	json_t *server, *link;
+	size_t i, j;
+
+	if (!table)
+		return -ENOMEM;
+	json_array_foreach(servers, i, server) {
+		json_array_foreach(json_object_get(server, "links"), j, link) {
+			bool attached = json_is_true(json_object_get(link, "attached"));
+
+			table_cell(table, "%s", cli_text(server, "name"));
+			table_cell(table, "%s", cli_text(link, "name"));
+			table_cell(table, "%s%s", attached ? "" : "no: ", cli_text(link, "how"));
+		}
+	}
+	return table_print(table, stdout, 0);
+}
+
+static int print_top(json_t *servers)
+{
+	static const char *const heads[] = { "SERVER", "LIMIT", "SUBJECT", "SHED", "PASSED" };
+	CLEANUP_TABLE struct table *table = table_new(heads, COLUMNS(heads));
+	json_t *server, *use;
+	size_t i, j;
+
+	if (!table)
+		return -ENOMEM;
+	json_array_foreach(servers, i, server) {
+		json_array_foreach(json_object_get(server, "top"), j, use) {
+			json_t *subject = json_object_get(use, "subject");
+
+			table_cell(table, "%s", cli_text(server, "name"));
+			table_cell(table, "%s", cli_text(use, "limit"));
+			table_cell(table, "%s", json_string_value(subject) ?: "-");
+			table_cell(table, "%lld", cli_number(use, "shed"));
+			table_cell(table, "%lld", cli_number(use, "passed"));
+		}
+	}
+	return table_print(table, stdout, 0);
+}
+
+static int print_counted(json_t *servers)
+{
+	static const char *const heads[] = { "SERVER", "COUNTED", "REASON", "TIMES" };
+	static const char *const groups[] = { "unread", "unanswered" };
+	CLEANUP_TABLE struct table *table = table_new(heads, COLUMNS(heads));
+	const char *reason;
+	json_t *server, *count;
+	size_t i;
+
+	if (!table)
+		return -ENOMEM;
+	json_array_foreach(servers, i, server) {
+		for (size_t group = 0; group < sizeof(groups) / sizeof(*groups); group++) {
+			json_object_foreach(json_object_get(server, groups[group]), reason, count) {
+				table_cell(table, "%s", cli_text(server, "name"));
+				table_cell(table, "%s", groups[group]);
+				table_cell(table, "%s", reason);
+				table_cell(table, "%lld", json_integer_value(count));
+			}
+		}
+	}
+	return table_print(table, stdout, 0);
+}
+
+static int print_status(json_t *result)
+{
+	json_t *servers = json_object_get(result, "servers");
+	int ret = print_servers(servers);
+
+	print_remarks(servers);
+	return ret ?: print_links(servers) ?: print_top(servers) ?: print_counted(servers);
+}
+
+int cli_status(const struct command *command, int argc, char **argv)
+{
+	CLEANUP_JSON json_t *result = NULL;
+
+	cli_parse_plain(command, NULL, argc, argv);
+	result = cli_call("status", json_object());
+	return result ? cli_print(result, print_status) : 1;
+}
+
+static int print_metrics(json_t *result)
+{
+	CLEANUP_FREE char *text = metrics_text(json_object_get(result, "metrics"));
+
+	if (!text)
+		return -ENOMEM;
+	return fputs(text, stdout) < 0 ? -EIO : 0;
+}
+
+int cli_metrics(const struct command *command, int argc, char **argv)
+{
+	CLEANUP_JSON json_t *result = NULL;
+
+	cli_parse_plain(command, NULL, argc, argv);
+	result = cli_call("metrics", json_object());
+	return result ? cli_print(result, print_metrics) : 1;
+}

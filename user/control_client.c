@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "control.h"
+
+#define WAITING_MS 2000
+#define GIVE_UP_MS 120000
+
+static int refused(const struct sockaddr_un *address, int error, struct error *err)
+{
+	if (error == ENOENT || error == ECONNREFUSED)
+		return error_set(err, -error, "no agent answers at %s: is \"weir agent\" running?", address->sun_path);
+	if (error == EACCES)
+		return error_set(err, -error, "%s: only root may talk to the agent", address->sun_path);
+	return error_set(err, -error, "%s: %s", address->sun_path, strerror(error));
+}
+
+static int connect_agent(const char *state_dir, struct error *err)
+{
+	CLEANUP_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un address;
+	int ret;
+
+	if (fd < 0)
+		return error_set(err, -errno, "socket: %s", strerror(errno));
+	ret = control_address(state_dir, &address, err);
+	if (ret)
+		return ret;
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)))
+		return refused(&address, errno, err);
+	ret = fd;
+	fd = -1;
+	return ret;
+}
+
+static int send_line(int fd, json_t *request, struct error *err)
+{
+	CLEANUP_FREE char *text = json_dumps(request, JSON_COMPACT);
+	size_t length, sent = 0;
+
+	if (!text)
+		return error_set(err, -EINVAL, "the command is not valid UTF-8");
+	length = strlen(text);
+	if (length >= CONTROL_LINE_MAX)
+		return error_set(err, -E2BIG, "the command is too long");
+	text[length] = '\n'; /* in the place of its NUL */
+	while (sent <= length) {
+		ssize_t n = send(fd, text + sent, length + 1 - sent, MSG_NOSIGNAL);
+
+		if (n < 0 && errno != EINTR)
+			return error_set(err, -errno, "the agent closed the connection: %s", strerror(errno));
+		sent += n > 0 ? n : 0;
+	}
+	return 0;
+}
+
+/* Waits until there is something to read. */
+static int wait_readable(int fd, void (*waiting)(void), struct error *err)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+
+	if (poll(&pollfd, 1, WAITING_MS) > 0)
+		return 0;
+	if (waiting)
+		waiting();
+	if (poll(&pollfd, 1, GIVE_UP_MS) > 0)
+		return 0;
+	return error_set(err, -ETIMEDOUT, "the agent does not answer");
+}
+
+/* The reply is everything up to the newline that ends it; the agent sends nothing after it. */
+static int read_line(int fd, FILE *line, struct error *err)
+{
+	char buffer[65536];
+	ssize_t n;
+
+	do {
+		n = read(fd, buffer, sizeof(buffer));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return error_set(err, -EPIPE, "the agent closed the connection without an answer");
+		fwrite(buffer, 1, n, line);
+	} while (n < 0 || buffer[n - 1] != '\n');
+	return 0;
+}
+
+static int receive_reply(int fd, json_t **reply, struct error *err)
+{
+	CLEANUP_FREE char *text = NULL;
+	size_t size = 0;
+	FILE *line = open_memstream(&text, &size);
+	json_error_t why;
+	int ret;
+
+	if (!line)
+		return error_set(err, -ENOMEM, "out of memory");
+	ret = read_line(fd, line, err);
+	if (fclose(line) && !ret)
+		ret = error_set(err, -ENOMEM, "out of memory");
+	if (ret)
+		return ret;
+	*reply = json_loadb(text, size, 0, &why);
+	return *reply ? 0 : error_set(err, -EPROTO, "the agent's answer is not JSON: %s", why.text);
+}
+
+static int read_reply(json_t *reply, json_t **result, struct error *err)
+{
+	json_t *error = json_object_get(reply, "error");
+	json_t *value = json_object_get(reply, "result");
+
+	if (error)
+		return error_set(err, -EREMOTEIO, "%s", json_is_string(error) ? json_string_value(error) : "unknown error");
+	if (!value)
+		return error_set(err, -EPROTO, "the agent's answer has neither a result nor an error");
+	*result = json_incref(value);
+	return 0;
+}
+
+int control_call(const char *state_dir, const char *command, json_t *arguments, json_t **result, void (*waiting)(void),
+		 struct error *err)
+{
+	CLEANUP_CLOSE int fd = connect_agent(state_dir, err);
+	CLEANUP_JSON json_t *request = json_pack("{s:s, s:O?}", "command", command, "arguments", arguments);
+	CLEANUP_JSON json_t *reply = NULL;
+	int ret;
+
+	if (fd < 0)
+		return fd;
+	ret = send_line(fd, request, err);
+	if (!ret)
+		ret = wait_readable(fd, waiting, err);
+	if (!ret)
+		ret = receive_reply(fd, &reply, err);
+	return ret ? ret : read_reply(reply, result, err);
+}

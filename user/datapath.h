@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The kernel side of one network namespace: its maps and programs, pinned in one directory, and the links of its
+ * interfaces. All functions return 0 or a negative errno with err filled in. Nothing here prints.
+ *
+ * Pins: PIN_DIR/net-COOKIE/{map name}, .../prog-{ingress,egress}, .../link-IFINDEX-{ingress,egress} (tcx only).
+ * Everything survives the process: datapath_close() leaves it in force, datapath_open() takes over what is there,
+ * replaces the programs on the links it finds and never resets a map.
+ */
+#ifndef WEIR_USER_DATAPATH_H
+#define WEIR_USER_DATAPATH_H
+
+#include "weir/abi.h"
+
+#include "error.h"
+
+struct datapath;
+
+struct datapath_options {
+	const char *pin_dir; /* on a bpffs */
+	int netns_fd;	     /* owned by the caller; must stay open as long as the datapath */
+	__u64 netns_cookie;
+	__u32 conns_max; /* 0: WEIR_DEFAULT_CONNS */
+};
+
+int datapath_open(struct datapath **out, const struct datapath_options *options, struct error *err);
+void datapath_close(struct datapath *dp);
+
+/* Takes programs off every interface and removes every pin of this namespace. The datapath must then be closed. */
+int datapath_remove(struct datapath *dp, struct error *err);
+
+/* A server's kernel side. Slots 0..WEIR_MAX_SERVERS-1 are given out by the caller. */
+struct datapath_listen {
+	bool any;	  /* every address */
+	__u8 address[16]; /* network order, IPv4 as ::ffff:a.b.c.d; all zero with any */
+	__u16 port;	  /* host order */
+};
+
+struct datapath_cidr {
+	__u8 address[16]; /* as above */
+	__u8 bits;	  /* of 128: 96 + n for IPv4 */
+};
+
+int datapath_server_set(struct datapath *dp, __u32 slot, const struct weir_server *server,
+			const struct datapath_listen *listens, size_t n_listens, const struct datapath_cidr *proxies,
+			size_t n_proxies, struct error *err);
+int datapath_server_flags(struct datapath *dp, __u32 slot, __u32 flags, struct error *err);
+/* Forgets listeners, proxies, limits, overrides and buckets; the counters of the slot start at 0 for its next owner. */
+int datapath_server_clear(struct datapath *dp, __u32 slot, struct error *err);
+
+/* subject 0 with default: the limit's default. keys: size of the bucket map, 0: WEIR_DEFAULT_KEYS (used when it is made). */
+int datapath_limit_set(struct datapath *dp, __u32 slot, enum weir_limit_type type, __u64 per_ns, __u64 burst, __u32 keys,
+		       struct error *err);
+int datapath_limit_delete(struct datapath *dp, __u32 slot, enum weir_limit_type type, struct error *err);
+int datapath_override_set(struct datapath *dp, __u32 slot, enum weir_limit_type type, __u64 subject, __u64 per_ns,
+			  __u64 burst, struct error *err);
+int datapath_override_delete(struct datapath *dp, __u32 slot, enum weir_limit_type type, __u64 subject, struct error *err);
+
+/* The subject of a name, hashed with this namespace's seed. An address is 16 bytes, already cut to what is limited. */
+__u64 datapath_subject(const struct datapath *dp, enum weir_name_kind kind, const void *bytes, size_t length);
+/* Text for a subject ("alice", "10.0.0.1", "2001:db8::/64"); -ENOENT when the name is no longer known. */
+int datapath_name(struct datapath *dp, __u64 subject, char *text, size_t size);
+
+/* Sums over CPUs; `counters` has WEIR_REASON_COUNT places. */
+int datapath_counters(struct datapath *dp, __u32 slot, __u64 *counters, struct error *err);
+
+struct datapath_subject_use {
+	enum weir_limit_type type;
+	__u64 subject;
+	__u64 passed, shed;
+};
+/* The n subjects that were refused most, most first; returns how many (>= 0). */
+int datapath_top(struct datapath *dp, __u32 slot, struct datapath_subject_use *top, size_t n, struct error *err);
+
+/*
+ * Interfaces. sync compares the namespace's devices with the links that exist and repairs the difference; call it
+ * at start and whenever the netlink descriptor is readable (it drains it).
+ */
+struct datapath_interfaces {
+	const char *const *names; /* NULL: all */
+	size_t n;
+};
+int datapath_netlink_fd(const struct datapath *dp);
+int datapath_links_sync(struct datapath *dp, const struct datapath_interfaces *wanted, struct error *err);
+
+struct datapath_link {
+	char name[16];
+	__u32 ifindex;
+	const char *how; /* "tcx", "clsact", or why it is left out: "bridge port", "bond slave", ... */
+	bool attached;
+};
+/* Caller frees *links. Returns how many (>= 0). */
+int datapath_links(struct datapath *dp, struct datapath_link **links, struct error *err);
+
+/* Does conntrack track loopback connections of this namespace? 1 yes, 0 no. */
+int datapath_loopback_tracked(struct datapath *dp, struct error *err);
+
+/*
+ * Connections. sweep forgets those whose socket is gone and that have been idle for idle_ns; returns how many.
+ * reset ends, by RST to both sides, the translated connections of a slot; returns how many.
+ */
+int datapath_sweep(struct datapath *dp, __u64 idle_ns, struct error *err);
+int datapath_reset_translated(struct datapath *dp, __u32 slot, struct error *err);
+
+#endif

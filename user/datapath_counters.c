@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the programs have counted, and the names of those they counted. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "weir/subject.h"
+
+#include "datapath_private.h"
+
+int datapath_counters(struct datapath *dp, __u32 slot, __u64 *counters, struct error *err)
+{
+	CLEANUP_FREE __u64 *each = calloc(dp->cpus, sizeof(*each));
+	__u64 sums[WEIR_REASON_COUNT] = {};
+
+	if (!each)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (__u32 reason = 0; reason < WEIR_REASON_COUNT; reason++) {
+		__u32 index = slot * WEIR_REASON_COUNT + reason;
+
+		if (bpf_map_lookup_elem(dp->maps.counters, &index, each))
+			return datapath_map_failed(err, -errno, "counters");
+		for (int cpu = 0; cpu < dp->cpus; cpu++)
+			sums[reason] += each[cpu];
+	}
+	memcpy(counters, sums, sizeof(sums));
+	return 0;
+}
+
+int datapath_counters_clear(struct datapath *dp, __u32 slot, struct error *err)
+{
+	CLEANUP_FREE __u64 *zeros = calloc(dp->cpus, sizeof(*zeros));
+
+	if (!zeros)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (__u32 reason = 0; reason < WEIR_REASON_COUNT; reason++) {
+		__u32 index = slot * WEIR_REASON_COUNT + reason;
+
+		if (bpf_map_update_elem(dp->maps.counters, &index, zeros, BPF_ANY))
+			return datapath_map_failed(err, -errno, "counters");
+	}
+	return 0;
+}
+
+/* Keeps the list sorted and at most n long; returns its new length. */
+static size_t top_insert(struct datapath_subject_use *top, size_t used, size_t n,
+			 const struct datapath_subject_use *use)
+{
+	size_t at = used;
+
+	while (at && top[at - 1].shed < use->shed)
+		at--;
+	if (at == n)
+		return used;
+	if (used < n)
+		used++;
+	memmove(&top[at + 1], &top[at], (used - at - 1) * sizeof(*top));
+	top[at] = *use;
+	return used;
+}
+
+static int top_of_limit(struct datapath *dp, __u32 slot, enum weir_limit_type type, struct datapath_subject_use *top,
+			size_t *used, size_t n)
+{
+	__u32 index = weir_limit_index(slot, type), id;
+	CLEANUP_CURSOR struct map_cursor cursor = {};
+	int ret;
+
+	if (bpf_map_lookup_elem(dp->maps.buckets, &index, &id))
+		return errno == ENOENT ? 0 : -errno;
+	CLEANUP_CLOSE int fd = bpf_map_get_fd_by_id(id);
+	if (fd < 0)
+		return fd;
+	ret = map_cursor_open(&cursor, fd, sizeof(__u64), sizeof(struct weir_bucket));
+	while (!ret && (ret = map_cursor_next(&cursor)) > 0) {
+		const struct weir_bucket *buckets = cursor.values;
+		const __u64 *subjects = cursor.keys;
+
+		ret = 0;
+		for (__u32 i = 0; i < cursor.n; i++) {
+			struct datapath_subject_use use = {
+				.type = type,
+				.subject = subjects[i],
+				.passed = buckets[i].passed,
+				.shed = buckets[i].shed,
+			};
+
+			if (use.shed)
+				*used = top_insert(top, *used, n, &use);
+		}
+	}
+	return ret;
+}
+
+/* `total` has no subjects to compare: its count is WEIR_SHED_TOTAL. */
+int datapath_top(struct datapath *dp, __u32 slot, struct datapath_subject_use *top, size_t n, struct error *err)
+{
+	static const enum weir_limit_type types[] = { WEIR_LIMIT_NAMESPACE, WEIR_LIMIT_USER };
+	size_t used = 0;
+	int ret = 0;
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(*types) && !ret && n; i++)
+		ret = top_of_limit(dp, slot, types[i], top, &used, n);
+	return ret ? datapath_map_failed(err, ret, "buckets") : (int)used;
+}
+
+__u64 datapath_subject(const struct datapath *dp, enum weir_name_kind kind, const void *bytes, size_t length)
+{
+	struct weir_subject_hash hash;
+	const __u8 *byte = bytes;
+
+	weir_subject_start(&hash, dp->seed, kind);
+	for (size_t i = 0; i < length; i++)
+		weir_subject_byte(&hash, byte[i]);
+	return weir_subject_end(&hash);
+}
+
+static void address_text(const __u8 *address, char *text, size_t size)
+{
+	char buffer[INET6_ADDRSTRLEN];
+
+	if (IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)address))
+		snprintf(text, size, "%s", inet_ntop(AF_INET, address + 12, buffer, sizeof(buffer)));
+	else
+		snprintf(text, size, "%s/64", inet_ntop(AF_INET6, address, buffer, sizeof(buffer)));
+}
+
+/* Names are what a client sent: nothing but plain characters may reach a terminal. */
+static void name_text(const struct weir_name *name, char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = 0;
+	for (size_t i = 0; i < name->length && i < WEIR_NAME_TEXT && used < size; i++) {
+		unsigned char c = name->text[i];
+		bool plain = c > ' ' && c < 0x7f && c != '\\';
+
+		used += snprintf(text + used, size - used, plain ? "%c" : "\\x%02x", c);
+	}
+	if (name->whole > name->length && used < size)
+		snprintf(text + used, size - used, "...");
+}
+
+int datapath_name(struct datapath *dp, __u64 subject, char *text, size_t size)
+{
+	struct weir_name name;
+
+	if (bpf_map_lookup_elem(dp->maps.names, &subject, &name))
+		return -errno;
+	if (!size)
+		return -ENOSPC;
+	if (name.kind == WEIR_NAME_ADDRESS)
+		address_text((const __u8 *)name.text, text, size);
+	else
+		name_text(&name, text, size);
+	return 0;
+}

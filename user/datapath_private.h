@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the files user/datapath*.c share. */
+#ifndef WEIR_USER_DATAPATH_PRIVATE_H
+#define WEIR_USER_DATAPATH_PRIVATE_H
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <libmnl/libmnl.h>
+
+#include "attach.h"
+#include "cleanup.h"
+#include "datapath.h"
+
+struct weir_bpf;
+
+/* The maps that both sides know (weir/abi.h), which are pinned. `settings` is made first and removed last. */
+#define DATAPATH_MAPS(X) \
+	X(settings)      \
+	X(ports)         \
+	X(listeners)     \
+	X(servers)       \
+	X(proxies)       \
+	X(limits)        \
+	X(overrides)     \
+	X(buckets)       \
+	X(locks)         \
+	X(names)         \
+	X(conns)         \
+	X(counters)      \
+	X(answers)
+
+/* Descriptors; the skeleton owns them. */
+struct datapath_maps {
+#define X(name) int name;
+	DATAPATH_MAPS(X)
+#undef X
+};
+
+struct datapath {
+	char *dir; /* PIN_DIR/net-COOKIE */
+	int netns_fd;
+	struct weir_bpf *skeleton;
+	struct datapath_maps maps;
+	int settle_fd, forget_fd; /* programs */
+	__u64 seed[2];
+	int cpus; /* possible ones: values of a per-CPU map */
+	struct attach attach;
+	struct mnl_socket *monitor;  /* NULL until opened */
+	struct datapath_link *links; /* as the latest sync left them */
+	int n_links;
+};
+
+/* Loads the programs on the maps that are pinned already, pins the rest (datapath_maps.c). */
+int datapath_maps_open(struct datapath *dp, __u32 conns_max, struct error *err);
+
+/* The line of libbpf that says what went wrong first since the last call of libbpf_listen(). */
+void libbpf_listen(void);
+const char *libbpf_said(void);
+
+__u64 datapath_now_ns(void);
+
+/* Runs a SEC("syscall") program on its input. */
+int datapath_run(int prog_fd, void *input, size_t size);
+
+/* Removes a limit, its overrides and its buckets. */
+int datapath_limit_clear(struct datapath *dp, __u32 limit, struct error *err);
+
+/* Forgets the connections of a slot, whatever their state. */
+int datapath_conns_clear(struct datapath *dp, __u32 slot, struct error *err);
+
+int datapath_counters_clear(struct datapath *dp, __u32 slot, struct error *err);
+
+/* "limits: Invalid argument": what failed on which map. Returns code. */
+int datapath_map_failed(struct error *err, int code, const char *map);
+
+/*
+ * Reads a hash or a trie in batches. An entry that is there all the while is seen, and seen once; of the others some.
+ * Deleting what was seen is fine (in a trie: after the last batch).
+ */
+struct map_cursor {
+	int fd;
+	__u32 key_size, value_size, room;
+	__u32 n; /* entries in keys and values now */
+	bool begun, ended;
+	void *keys, *values, *token;
+};
+
+/* -ENOMEM; sizes are those of the map. Closing is by CLEANUP_CURSOR. */
+int map_cursor_open(struct map_cursor *cursor, int fd, __u32 key_size, __u32 value_size);
+/* 1: n entries (possibly 0); 0: there are no more; or a negative errno. */
+int map_cursor_next(struct map_cursor *cursor);
+void map_cursor_close(struct map_cursor *cursor);
+#define CLEANUP_CURSOR __attribute__((cleanup(map_cursor_close)))
+
+#endif

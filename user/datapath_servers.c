@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Which server owns which port and address. */
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "datapath_private.h"
+
+static struct weir_listener listener_key(const struct datapath_listen *listen)
+{
+	struct weir_listener key = { .port = listen->port };
+
+	memcpy(key.address, listen->address, sizeof(key.address));
+	return key;
+}
+
+static struct weir_proxy_key proxy_key(__u32 slot, const struct datapath_cidr *cidr)
+{
+	struct weir_proxy_key key = { .prefixlen = 32 + cidr->bits, .server = slot };
+
+	memcpy(key.address, cidr->address, sizeof(key.address));
+	return key;
+}
+
+static int server_write(struct datapath *dp, __u32 slot, const struct weir_server *server, struct error *err)
+{
+	if (bpf_map_update_elem(dp->maps.servers, &slot, server, BPF_ANY))
+		return datapath_map_failed(err, -errno, "servers");
+	return 0;
+}
+
+static int server_read(struct datapath *dp, __u32 slot, struct weir_server *server, struct error *err)
+{
+	if (bpf_map_lookup_elem(dp->maps.servers, &slot, server))
+		return datapath_map_failed(err, -errno, "servers");
+	return 0;
+}
+
+/* --- proxies */
+
+static bool proxy_wanted(const struct weir_proxy_key *key, const struct datapath_cidr *proxies, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct weir_proxy_key wanted = proxy_key(key->server, &proxies[i]);
+
+		if (!memcmp(key, &wanted, sizeof(wanted)))
+			return true;
+	}
+	return false;
+}
+
+/* All of them are read before any is deleted: a trie cannot be read on from a key that is gone. */
+static int proxies_prune(struct datapath *dp, __u32 slot, const struct datapath_cidr *proxies, size_t n)
+{
+	CLEANUP_FREE struct weir_proxy_key *stale = malloc(WEIR_MAX_PROXIES * sizeof(*stale));
+	CLEANUP_CURSOR struct map_cursor cursor = {};
+	size_t n_stale = 0;
+	int ret = map_cursor_open(&cursor, dp->maps.proxies, sizeof(struct weir_proxy_key), sizeof(__u8));
+
+	if (ret || !stale)
+		return -ENOMEM;
+	while ((ret = map_cursor_next(&cursor)) > 0) {
+		const struct weir_proxy_key *keys = cursor.keys;
+
+		for (__u32 i = 0; i < cursor.n; i++) {
+			if (keys[i].server == slot && n_stale < WEIR_MAX_PROXIES && !proxy_wanted(&keys[i], proxies, n))
+				stale[n_stale++] = keys[i];
+		}
+	}
+	for (size_t i = 0; i < n_stale && !ret; i++) {
+		if (bpf_map_delete_elem(dp->maps.proxies, &stale[i]) && errno != ENOENT)
+			ret = -errno;
+	}
+	return ret;
+}
+
+static int proxies_set(struct datapath *dp, __u32 slot, const struct datapath_cidr *proxies, size_t n,
+		       struct error *err)
+{
+	const __u8 one = 1;
+	int ret;
+
+	for (size_t i = 0; i < n; i++) {
+		struct weir_proxy_key key = proxy_key(slot, &proxies[i]);
+
+		if (bpf_map_update_elem(dp->maps.proxies, &key, &one, BPF_ANY))
+			return datapath_map_failed(err, -errno, "proxies");
+	}
+	ret = proxies_prune(dp, slot, proxies, n);
+	return ret ? datapath_map_failed(err, ret, "proxies") : 0;
+}
+
+/* --- listeners and ports */
+
+static bool listener_wanted(const struct weir_listener *key, const struct datapath_listen *listens, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct weir_listener wanted = listener_key(&listens[i]);
+
+		if (!listens[i].any && !memcmp(key, &wanted, sizeof(wanted)))
+			return true;
+	}
+	return false;
+}
+
+static bool any_wanted(__u16 port, const struct datapath_listen *listens, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (listens[i].any && listens[i].port == port)
+			return true;
+	}
+	return false;
+}
+
+static int listeners_prune(struct datapath *dp, __u32 slot, const struct datapath_listen *listens, size_t n)
+{
+	CLEANUP_CURSOR struct map_cursor cursor = {};
+	int ret = map_cursor_open(&cursor, dp->maps.listeners, sizeof(struct weir_listener), sizeof(__u32));
+
+	while (!ret && (ret = map_cursor_next(&cursor)) > 0) {
+		const struct weir_listener *keys = cursor.keys;
+		const __u32 *owners = cursor.values;
+
+		ret = 0;
+		for (__u32 i = 0; i < cursor.n; i++) {
+			if (owners[i] == slot && !listener_wanted(&keys[i], listens, n))
+				bpf_map_delete_elem(dp->maps.listeners, &keys[i]);
+		}
+	}
+	return ret;
+}
+
+/* Counted anew each time, so that a count can not go wrong for good. */
+static int port_addresses(struct datapath *dp, __u16 port, __u32 *addresses)
+{
+	CLEANUP_CURSOR struct map_cursor cursor = {};
+	int ret = map_cursor_open(&cursor, dp->maps.listeners, sizeof(struct weir_listener), sizeof(__u32));
+	__u32 n = 0;
+
+	if (ret)
+		return ret;
+	while ((ret = map_cursor_next(&cursor)) > 0) {
+		const struct weir_listener *keys = cursor.keys;
+
+		for (__u32 i = 0; i < cursor.n; i++)
+			n += keys[i].port == port;
+	}
+	if (!ret)
+		*addresses = n;
+	return ret;
+}
+
+/* Brings one port's entry in line with the listeners and with what the slot wants of it. */
+static int port_refresh(struct datapath *dp, __u32 slot, __u16 port, bool any)
+{
+	struct weir_port old = {}, entry;
+	int ret;
+
+	bpf_map_lookup_elem(dp->maps.ports, &port, &old);
+	entry = old;
+	if (any)
+		entry.any = slot + 1;
+	else if (old.any == slot + 1)
+		entry.any = 0;
+	ret = port_addresses(dp, port, &entry.addresses);
+	if (ret)
+		return ret;
+	if (entry.any || entry.addresses)
+		return bpf_map_update_elem(dp->maps.ports, &port, &entry, BPF_ANY);
+	ret = bpf_map_delete_elem(dp->maps.ports, &port);
+	return ret == -ENOENT ? 0 : ret;
+}
+
+static int ports_refresh(struct datapath *dp, __u32 slot, const struct datapath_listen *listens, size_t n)
+{
+	CLEANUP_CURSOR struct map_cursor cursor = {};
+	int ret = map_cursor_open(&cursor, dp->maps.ports, sizeof(__u16), sizeof(struct weir_port));
+
+	for (size_t i = 0; i < n && !ret; i++)
+		ret = port_refresh(dp, slot, listens[i].port, any_wanted(listens[i].port, listens, n));
+	while (!ret && (ret = map_cursor_next(&cursor)) > 0) {
+		const __u16 *ports = cursor.keys;
+
+		ret = 0;
+		for (__u32 i = 0; i < cursor.n && !ret; i++)
+			ret = port_refresh(dp, slot, ports[i], any_wanted(ports[i], listens, n));
+	}
+	return ret;
+}
+
+static int listens_set(struct datapath *dp, __u32 slot, const struct datapath_listen *listens, size_t n,
+		       struct error *err)
+{
+	int ret;
+
+	for (size_t i = 0; i < n; i++) {
+		struct weir_listener key = listener_key(&listens[i]);
+
+		if (!listens[i].any && bpf_map_update_elem(dp->maps.listeners, &key, &slot, BPF_ANY))
+			return datapath_map_failed(err, -errno, "listeners");
+	}
+	ret = listeners_prune(dp, slot, listens, n);
+	if (ret)
+		return datapath_map_failed(err, ret, "listeners");
+	ret = ports_refresh(dp, slot, listens, n);
+	return ret ? datapath_map_failed(err, ret, "ports") : 0;
+}
+
+/* --- servers */
+
+static int listens_check(struct datapath *dp, __u32 slot, const struct datapath_listen *listens, size_t n,
+			 struct error *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct weir_listener key = listener_key(&listens[i]);
+		struct weir_port port = {};
+		__u32 owner = slot;
+
+		bpf_map_lookup_elem(dp->maps.ports, &listens[i].port, &port);
+		bpf_map_lookup_elem(dp->maps.listeners, &key, &owner);
+		if ((listens[i].any && port.any && port.any != slot + 1) || (!listens[i].any && owner != slot))
+			return error_set(err, -EADDRINUSE, "port %u belongs to another server", listens[i].port);
+	}
+	return 0;
+}
+
+int datapath_server_set(struct datapath *dp, __u32 slot, const struct weir_server *server,
+			const struct datapath_listen *listens, size_t n_listens, const struct datapath_cidr *proxies,
+			size_t n_proxies, struct error *err)
+{
+	struct weir_server old, quiet = { .swallow_max = server->swallow_max };
+	int ret = server_read(dp, slot, &old, err) ?: listens_check(dp, slot, listens, n_listens, err);
+
+	if (ret)
+		return ret;
+	/* A server that is in force stays so meanwhile; a new one has no packets before it is whole. */
+	if (!(old.flags & WEIR_SERVER_ACTIVE))
+		ret = server_write(dp, slot, &quiet, err);
+	return ret						      ?:
+		       proxies_set(dp, slot, proxies, n_proxies, err) ?:
+		       listens_set(dp, slot, listens, n_listens, err) ?:
+									server_write(dp, slot, server, err);
+}
+
+int datapath_server_flags(struct datapath *dp, __u32 slot, __u32 flags, struct error *err)
+{
+	struct weir_server server;
+	int ret = server_read(dp, slot, &server, err);
+
+	server.flags = flags;
+	return ret ?: server_write(dp, slot, &server, err);
+}
+
+/* Programs that were running when this was called, and may have seen what was there before, have ended. */
+static void wait_for_programs(void)
+{
+	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+}
+
+int datapath_server_clear(struct datapath *dp, __u32 slot, struct error *err)
+{
+	const struct weir_server none = {};
+	int ret = listens_set(dp, slot, NULL, 0, err)	     ?:
+			  server_write(dp, slot, &none, err) ?:
+							       proxies_set(dp, slot, NULL, 0, err);
+
+	wait_for_programs();
+	for (__u32 type = 0; type < WEIR_LIMIT_TYPES && !ret; type++)
+		ret = datapath_limit_clear(dp, weir_limit_index(slot, type), err);
+	return ret ?: datapath_conns_clear(dp, slot, err) ?: datapath_counters_clear(dp, slot, err);
+}

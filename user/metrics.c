@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "metrics.h"
+
+const struct metrics_reason metrics_reasons[WEIR_REASON_COUNT] = {
+#define X(name, label, group) [WEIR_##name] = { label, METRICS_##group },
+	WEIR_REASONS(X)
+#undef X
+};
+
+/* Counters are read one CPU at a time while they run: a difference can be short of zero for a moment. */
+static __u64 difference(__u64 opened, __u64 closed)
+{
+	return opened > closed ? opened - closed : 0;
+}
+
+__u64 metrics_connections(const __u64 counters[static WEIR_REASON_COUNT])
+{
+	return difference(counters[WEIR_CONN_OPENED], counters[WEIR_CONN_CLOSED]);
+}
+
+__u64 metrics_translated(const __u64 counters[static WEIR_REASON_COUNT])
+{
+	return difference(counters[WEIR_SPLICE_OPENED], counters[WEIR_SPLICE_CLOSED]);
+}
+
+/* Adds a family to the list and returns its samples, borrowed. */
+static json_t *add_family(json_t *families, const char *name, const char *type, const char *help)
+{
+	json_t *samples = json_array();
+
+	json_array_append_new(families,
+			      json_pack("{s:s, s:s, s:s, s:o}", "name", name, "type", type, "help", help, "samples", samples));
+	return samples;
+}
+
+/* Takes over labels. */
+static void add_sample(json_t *samples, json_t *labels, json_t *value)
+{
+	json_array_append_new(samples, json_pack("{s:o, s:o}", "labels", labels, "value", value));
+}
+
+static void add_single(json_t *families, const char *name, const char *type, const char *help, json_t *value)
+{
+	add_sample(add_family(families, name, type, help), json_object(), value);
+}
+
+static void add_agent(json_t *families, const struct metrics_snapshot *snapshot)
+{
+	json_t *info = add_family(families, "weir_build_info", "gauge", "The agent's version; always 1.");
+
+	add_sample(info, json_pack("{s:s}", "version", snapshot->version), json_integer(1));
+	add_single(families, "weir_agent_start_time_seconds", "gauge", "When the agent started, in Unix time.",
+		   json_real(snapshot->start_time_s));
+	add_single(families, "weir_control_requests_total", "counter", "Commands the agent was given.",
+		   json_integer(snapshot->control_requests));
+	add_single(families, "weir_control_errors_total", "counter", "Commands the agent refused or failed.",
+		   json_integer(snapshot->control_errors));
+	add_single(families, "weir_conns_max", "gauge", "Connections that can be tracked at once in one network namespace.",
+		   json_integer(snapshot->conns_max));
+}
+
+/* One family for a whole group: a series for each server and reason. */
+static void add_group(json_t *families, const struct metrics_snapshot *snapshot, enum metrics_group group, const char *name,
+		      const char *label, const char *help)
+{
+	json_t *samples = add_family(families, name, "counter", help);
+
+	for (size_t i = 0; i < snapshot->n_servers; i++) {
+		const struct metrics_server *server = &snapshot->servers[i];
+
+		for (unsigned int reason = 0; reason < WEIR_REASON_COUNT; reason++) {
+			json_t *labels;
+
+			if (metrics_reasons[reason].group != group)
+				continue;
+			labels = json_pack("{s:s, s:s}", "server", server->name, label, metrics_reasons[reason].label);
+			if (group == METRICS_SHED)
+				json_object_set_new(labels, "reason", json_string("rate"));
+			add_sample(samples, labels, json_integer(server->counters[reason]));
+		}
+	}
+}
+
+#define NOTHING (-1)
+
+/* One series for each server: a counter, or how far one counter is ahead of another. */
+static void add_per_server(json_t *families, const struct metrics_snapshot *snapshot, const char *name, const char *type,
+			   const char *help, int reason, int minus)
+{
+	json_t *samples = add_family(families, name, type, help);
+
+	for (size_t i = 0; i < snapshot->n_servers; i++) {
+		const struct metrics_server *server = &snapshot->servers[i];
+		__u64 less = minus == NOTHING ? 0 : server->counters[minus];
+
+		add_sample(samples, json_pack("{s:s}", "server", server->name),
+			   json_integer(difference(server->counters[reason], less)));
+	}
+}
+
+static void add_connections(json_t *families, const struct metrics_snapshot *snapshot)
+{
+	char name[96], help[96];
+
+	add_per_server(families, snapshot, "weir_connections", "gauge", "Connections that are tracked.",
+		       WEIR_CONN_OPENED, WEIR_CONN_CLOSED);
+	add_per_server(families, snapshot, "weir_translated_connections", "gauge",
+		       "Tracked connections whose sequence numbers are translated.", WEIR_SPLICE_OPENED,
+		       WEIR_SPLICE_CLOSED);
+	for (int reason = 0; reason < WEIR_REASON_COUNT; reason++) {
+		const char *label = metrics_reasons[reason].label;
+
+		if (metrics_reasons[reason].group != METRICS_CONN)
+			continue;
+		snprintf(name, sizeof(name), "weir_connections_%s_total", label);
+		snprintf(help, sizeof(help), "Tracked connections: %s.", label);
+		add_per_server(families, snapshot, name, "counter", help, reason, NOTHING);
+	}
+}
+
+json_t *metrics_families(const struct metrics_snapshot *snapshot)
+{
+	json_t *families = json_array();
+
+	add_agent(families, snapshot);
+	add_group(families, snapshot, METRICS_DECISION, "weir_requests_total", "decision", "Requests by what became of them.");
+	add_group(families, snapshot, METRICS_SHED, "weir_shed_total", "limit", "Shed requests by the limit that refused them.");
+	add_group(families, snapshot, METRICS_UNREAD, "weir_unread_total", "reason",
+		  "What could not be parsed or followed, and passed unharmed.");
+	add_group(families, snapshot, METRICS_UNANSWERED, "weir_unanswered_total", "reason",
+		  "Requests over a limit that could not be answered, and passed.");
+	add_group(families, snapshot, METRICS_PACKET, "weir_packets_total", "action", "Packets by what was done to them.");
+	add_connections(families, snapshot);
+	return families;
+}
+
+static void print_label_value(FILE *out, const char *value)
+{
+	for (; *value; value++) {
+		if (*value == '\n')
+			fputs("\\n", out);
+		else if (*value == '\\' || *value == '"')
+			fprintf(out, "\\%c", *value);
+		else
+			fputc(*value, out);
+	}
+}
+
+static void print_labels(FILE *out, json_t *labels)
+{
+	const char *name, *separator = "{";
+	json_t *value;
+
+	json_object_foreach(labels, name, value) {
+		fprintf(out, "%s%s=\"", separator, name);
+		print_label_value(out, json_string_value(value));
+		fputc('"', out);
+		separator = ",";
+	}
+	if (json_object_size(labels))
+		fputc('}', out);
+}
+
+static void print_value(FILE *out, json_t *value)
+{
+	if (json_is_integer(value))
+		fprintf(out, " %" JSON_INTEGER_FORMAT "\n", json_integer_value(value));
+	else
+		fprintf(out, " %.3f\n", json_real_value(value));
+}
+
+static void print_family(FILE *out, json_t *family)
+{
+	const char *name = json_string_value(json_object_get(family, "name"));
+	json_t *sample;
+	size_t i;
+
+	fprintf(out, "# HELP %s %s\n", name, json_string_value(json_object_get(family, "help")));
+	fprintf(out, "# TYPE %s %s\n", name, json_string_value(json_object_get(family, "type")));
+	json_array_foreach(json_object_get(family, "samples"), i, sample) {
+		fputs(name, out);
+		print_labels(out, json_object_get(sample, "labels"));
+		print_value(out, json_object_get(sample, "value"));
+	}
+}
+
+char *metrics_text(json_t *families)
+{
+	char *text = NULL;
+	json_t *family;
+	size_t size, i;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	json_array_foreach(families, i, family)
+		print_family(out, family);
+	if (fclose(out)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}

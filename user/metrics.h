@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The counters as Prometheus knows them: a pure function of a snapshot. Families are JSON, a list of
+ *
+ *   {name, type: "counter"|"gauge", help, samples: [{labels: {NAME: TEXT}, value}]}
+ *
+ * and text is the exposition format 0.0.4 of that. Every series of every server is always there, zero too.
+ */
+#ifndef WEIR_USER_METRICS_H
+#define WEIR_USER_METRICS_H
+
+#include <jansson.h>
+
+#include "weir/reason.h"
+#include "weir/types.h"
+
+/* The groups of reason.h. */
+enum metrics_group {
+	METRICS_DECISION,
+	METRICS_SHED,
+	METRICS_UNREAD,
+	METRICS_UNANSWERED,
+	METRICS_PACKET,
+	METRICS_CONN,
+};
+
+struct metrics_reason {
+	const char *label;
+	enum metrics_group group;
+};
+extern const struct metrics_reason metrics_reasons[WEIR_REASON_COUNT];
+
+struct metrics_server {
+	const char *name;
+	__u64 counters[WEIR_REASON_COUNT];
+};
+
+struct metrics_snapshot {
+	const struct metrics_server *servers;
+	size_t n_servers;
+	const char *version;
+	double start_time_s; /* Unix time */
+	__u64 conns_max;
+	__u64 control_requests;
+	__u64 control_errors;
+};
+
+/* Connections that are tracked, and those of them that are translated. */
+__u64 metrics_connections(const __u64 counters[static WEIR_REASON_COUNT]);
+__u64 metrics_translated(const __u64 counters[static WEIR_REASON_COUNT]);
+
+/* A new reference; NULL without memory. */
+json_t *metrics_families(const struct metrics_snapshot *snapshot);
+
+/* The caller frees it; NULL without memory. */
+char *metrics_text(json_t *families);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What commands print: a JSON value as JSON or YAML, or a table for people. Functions return 0 or a negative errno. */
+#ifndef WEIR_USER_OUTPUT_H
+#define WEIR_USER_OUTPUT_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "error.h"
+
+enum output_format {
+	OUTPUT_TABLE,
+	OUTPUT_JSON,
+	OUTPUT_YAML,
+	OUTPUT_FORMATS,
+};
+
+int output_format_parse(const char *text, enum output_format *format, struct error *err);
+
+int output_json(FILE *file, json_t *value);
+int output_yaml(FILE *file, json_t *value); /* yaml.c */
+
+/*
+ * text with everything that is not printable UTF-8 as \xNN, so that names chosen by clients can neither move a
+ * terminal's cursor nor break a line. The caller frees it; NULL without memory.
+ */
+char *output_visible(const char *text);
+
+/* Rows of cells, as wide as their widest. */
+struct table;
+
+/* heads: borrowed, n of them. NULL without memory. */
+struct table *table_new(const char *const *heads, size_t n);
+void table_free(struct table *table);
+/* The next cell, row by row. Texts are made visible. */
+int table_cell(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Prints nothing when there is no row and `always` is not set. */
+int table_print(const struct table *table, FILE *file, int always);
+
+static inline void cleanup_table(struct table **table)
+{
+	table_free(*table);
+}
+#define CLEANUP_TABLE __attribute__((cleanup(cleanup_table)))
+
+#endif

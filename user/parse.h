@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The words people type, strictly: ports, addresses, names. Each function takes one whole text, returns 0 or -EINVAL
+ * with err filled in, and leaves its out-parameter untouched on failure. The texts of errors quote what was given.
+ */
+#ifndef WEIR_USER_PARSE_H
+#define WEIR_USER_PARSE_H
+
+#include "datapath.h"
+#include "error.h"
+
+#define PARSE_NAME_SIZE 64	/* a server's name with its NUL */
+#define PARSE_INTERFACE_SIZE 16 /* IFNAMSIZ */
+#define PARSE_SUBJECT_MAX 1024	/* bytes */
+#define PARSE_KEYS_MAX (1U << 24)
+
+int parse_number(const char *text, __u64 max, __u64 *out, struct error *err);
+int parse_port(const char *text, __u16 *port, struct error *err);
+
+/* ADDR:PORT, [ADDR6]:PORT or *:PORT. 0.0.0.0 and :: mean every address, as * does. */
+int parse_listen(const char *text, struct datapath_listen *listen, struct error *err);
+
+/* ADDR or ADDR/BITS, host bits cut off. -ERANGE: an address, but with an impossible prefix. */
+int parse_cidr(const char *text, struct datapath_cidr *cidr, struct error *err);
+
+int parse_server_name(const char *text, struct error *err);
+int parse_interface(const char *text, struct error *err);
+int parse_limit_type(const char *text, enum weir_limit_type *type, struct error *err);
+
+/* Whom a limit is for. text is canonical: one text for each subject, and parsing it again gives the same subject. */
+struct subject {
+	enum weir_name_kind kind;
+	__u8 address[16]; /* with WEIR_NAME_ADDRESS: what is hashed, network order; otherwise the text is */
+	char text[PARSE_SUBJECT_MAX + 1];
+};
+int parse_subject(enum weir_limit_type type, const char *text, struct subject *subject, struct error *err);
+
+#define PARSE_ADDRESS_TEXT 46 /* INET6_ADDRSTRLEN */
+#define PARSE_LISTEN_TEXT 64
+/* IPv4 where the address is ::ffff:a.b.c.d */
+void format_address(const __u8 address[static 16], char text[static PARSE_ADDRESS_TEXT]);
+void format_listen(const struct datapath_listen *listen, char text[static PARSE_LISTEN_TEXT]);
+void format_cidr(const struct datapath_cidr *cidr, char text[static PARSE_LISTEN_TEXT]);
+
+/* "total", "namespace" or "user" */
+const char *limit_type_name(enum weir_limit_type type);
+
+#endif

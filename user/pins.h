@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Directories on a bpffs, where maps, programs and links outlive the process that made them. */
+#ifndef WEIR_USER_PINS_H
+#define WEIR_USER_PINS_H
+
+#include <linux/limits.h>
+
+#include "error.h"
+
+#define PINS_NAME_MAX 64 /* bytes of a name in such a directory, with its '/' and NUL */
+
+/*
+ * Makes the directory (mode 0700) and those above it. -EINVAL when it would not be on a bpffs; only where the path lies
+ * in /sys/fs/bpf and nothing is mounted there, that is mounted.
+ */
+int pins_directory(const char *path, struct error *err);
+
+/* DIR/name; names stay below PINS_NAME_MAX and DIR below PATH_MAX - PINS_NAME_MAX. */
+void pins_path(char path[static PATH_MAX], const char *dir, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Pins under this name, in place of what is pinned there. Negative errno. */
+int pins_replace(int fd, const char *dir, const char *name);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "state.h"
+
+static const char *const loopback_modes[LOOPBACK_MODES] = {
+	[LOOPBACK_AUTO] = "auto",
+	[LOOPBACK_TRANSLATE] = "translate",
+	[LOOPBACK_CLOSE] = "close",
+};
+
+const char *loopback_mode_name(enum loopback_mode mode)
+{
+	return loopback_modes[mode];
+}
+
+int loopback_mode_parse(const char *text, enum loopback_mode *mode, struct error *err)
+{
+	for (unsigned int i = 0; i < LOOPBACK_MODES; i++) {
+		if (strcmp(text, loopback_modes[i]) == 0) {
+			*mode = i;
+			return 0;
+		}
+	}
+	return error_set(err, -EINVAL, "\"%s\" is not a loopback mode (auto, translate or close)", text);
+}
+
+void limit_clear(struct limit *limit)
+{
+	free(limit->subject);
+	*limit = (struct limit){ 0 };
+}
+
+void server_free(struct server *server)
+{
+	if (!server)
+		return;
+	for (size_t i = 0; i < server->n_limits; i++)
+		limit_clear(&server->limits[i]);
+	free(server->limits);
+	free(server->interfaces);
+	free(server->proxies);
+	free(server->listens);
+	free(server->cgroup);
+	free(server->netns);
+	free(server);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+struct limit *server_limit(const struct server *server, enum weir_limit_type type, const char *subject)
+{
+	for (size_t i = 0; i < server->n_limits; i++) {
+		struct limit *limit = &server->limits[i];
+
+		if (limit->type == type && same_text(limit->subject, subject))
+			return limit;
+	}
+	return NULL;
+}
+
+int server_limit_add(struct server *server, const struct limit *limit)
+{
+	size_t n = server->n_limits;
+	struct limit *grown = server->limits;
+
+	/* The array doubles when it is full, which it is at every power of two. */
+	if ((n & (n - 1)) == 0) {
+		grown = reallocarray(server->limits, n ? n * 2 : 1, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+	}
+	grown[n] = *limit;
+	server->limits = grown;
+	server->n_limits = n + 1;
+	return 0;
+}
+
+void server_limit_remove(struct server *server, struct limit *limit)
+{
+	struct limit *end = server->limits + server->n_limits;
+
+	limit_clear(limit);
+	memmove(limit, limit + 1, (end - limit - 1) * sizeof(*limit));
+	server->n_limits--;
+}
+
+int state_find(const struct state *state, const char *name)
+{
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
+		if (state->servers[slot] && strcmp(state->servers[slot]->name, name) == 0)
+			return slot;
+	return -ENOENT;
+}
+
+/* Appends ", NAME" for each server, as far as it fits. */
+static void list_names(const struct state *state, char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		const struct server *server = state->servers[slot];
+
+		if (server && used + strlen(server->name) + 3 < size)
+			used += sprintf(text + used, "%s%s", used ? ", " : "", server->name);
+	}
+}
+
+int state_find_only(const struct state *state, struct error *err)
+{
+	int only = -ENOENT, n = 0;
+	char names[256];
+
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		if (state->servers[slot]) {
+			only = slot;
+			n++;
+		}
+	}
+	if (n == 0)
+		return error_set(err, -ENOENT, "no server is attached");
+	if (n > 1) {
+		list_names(state, names, sizeof(names));
+		return error_set(err, -EINVAL, "%d servers are attached, name one of them: %s", n, names);
+	}
+	return only;
+}
+
+static bool same_listen(const struct datapath_listen *a, const struct datapath_listen *b)
+{
+	return a->port == b->port && a->any == b->any &&
+	       (a->any || memcmp(a->address, b->address, sizeof(a->address)) == 0);
+}
+
+static const struct datapath_listen *shared_listen(const struct server *a, const struct server *b)
+{
+	for (size_t i = 0; i < a->n_listens; i++)
+		for (size_t j = 0; j < b->n_listens; j++)
+			if ((a != b || i != j) && same_listen(&a->listens[i], &b->listens[j]))
+				return &a->listens[i];
+	return NULL;
+}
+
+int state_check(const struct state *state, const struct server *server, struct error *err)
+{
+	const struct datapath_listen *shared = shared_listen(server, server);
+	char text[PARSE_LISTEN_TEXT];
+
+	if (shared) {
+		format_listen(shared, text);
+		return error_set(err, -EEXIST, "%s is given twice for server \"%s\"", text, server->name);
+	}
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		const struct server *other = state->servers[slot];
+
+		if (!other || other == server)
+			continue;
+		if (strcmp(other->name, server->name) == 0)
+			return error_set(err, -EEXIST,
+					 other->draining ? "server \"%s\" is draining: it can be attached again when its "
+							   "translated connections have ended, or after a detach --force" :
+							   "server \"%s\" is attached already",
+					 server->name);
+		shared = other->netns_cookie == server->netns_cookie ? shared_listen(server, other) : NULL;
+		if (shared) {
+			format_listen(shared, text);
+			return error_set(err, -EEXIST, "server \"%s\" cannot have %s: server \"%s\" of this namespace has it",
+					 server->name, text, other->name);
+		}
+	}
+	return 0;
+}
+
+void state_clear(struct state *state)
+{
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
+		server_free(state->servers[slot]);
+	*state = (struct state){ 0 };
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The desired state: which servers are attached and what limits them, as plain structs, as JSON, and in
+ * STATE_DIR/state.json. Nothing here knows of the kernel. A server's slot is its place in state.servers and its id in
+ * the maps of its namespace.
+ */
+#ifndef WEIR_USER_STATE_H
+#define WEIR_USER_STATE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "datapath.h"
+#include "error.h"
+#include "parse.h"
+
+/* How over-limit requests on loopback are answered: as conntrack allows, kept alive, or closed. */
+enum loopback_mode {
+	LOOPBACK_AUTO,
+	LOOPBACK_TRANSLATE,
+	LOOPBACK_CLOSE,
+	LOOPBACK_MODES,
+};
+
+const char *loopback_mode_name(enum loopback_mode mode);
+int loopback_mode_parse(const char *text, enum loopback_mode *mode, struct error *err);
+
+struct limit {
+	enum weir_limit_type type;
+	char *subject; /* canonical (parse_subject); NULL: the default for each */
+	__u64 per_ns;  /* the rate as the kernel counts it (rate.h) */
+	__u32 burst;   /* tokens */
+	__u32 keys;    /* buckets kept; 0: the server's */
+};
+
+struct server {
+	char name[PARSE_NAME_SIZE];
+	char *netns; /* path; NULL: the agent's own namespace */
+	__u64 netns_cookie;
+	char *cgroup;
+	struct datapath_listen *listens;
+	size_t n_listens;
+	struct datapath_cidr *proxies;
+	size_t n_proxies;
+	char (*interfaces)[PARSE_INTERFACE_SIZE]; /* NULL: all */
+	size_t n_interfaces;
+	struct limit *limits;
+	size_t n_limits;
+	enum loopback_mode loopback;
+	__u32 keys; /* buckets kept for each limit; 0: WEIR_DEFAULT_KEYS */
+	bool dry_run;
+	bool paused;
+	bool draining; /* detached; stays until its translated connections have ended */
+};
+
+struct state {
+	struct server *servers[WEIR_MAX_SERVERS]; /* owned; NULL: the slot is free */
+};
+
+void server_free(struct server *server);
+static inline void cleanup_server(struct server **server)
+{
+	server_free(*server);
+}
+#define CLEANUP_SERVER __attribute__((cleanup(cleanup_server)))
+
+/* The whole server, limits included, as state.json holds it; NULL without memory. A new reference. */
+json_t *server_to_json(const struct server *server);
+
+/* Checks every value. Caller owns *out (server_free). */
+int server_from_json(json_t *json, struct server **out, struct error *err);
+
+/* {type, subject, qps, burst, keys}; caller owns what *out points to (limit_clear). */
+int limit_from_json(json_t *json, struct limit *out, struct error *err);
+void limit_clear(struct limit *limit);
+#define CLEANUP_LIMIT __attribute__((cleanup(limit_clear)))
+
+/* The limit of this type for this canonical subject (NULL: the default), or NULL. */
+struct limit *server_limit(const struct server *server, enum weir_limit_type type, const char *subject);
+/* Takes over what the limit points to on success; -ENOMEM. */
+int server_limit_add(struct server *server, const struct limit *limit);
+void server_limit_remove(struct server *server, struct limit *limit);
+
+/* The slot of a name; -ENOENT. */
+int state_find(const struct state *state, const char *name);
+/* The slot of the only server; err lists the servers otherwise. */
+int state_find_only(const struct state *state, struct error *err);
+/* May this server stand beside the others? -EEXIST names both when two have one name or one listener. */
+int state_check(const struct state *state, const struct server *server, struct error *err);
+void state_clear(struct state *state);
+
+/*
+ * STATE_DIR/state.json. save is atomic and on disk when it returns. load: no file is an empty state; a file that
+ * cannot be read in full is an error and changes nothing.
+ */
+int state_save(const struct state *state, const char *state_dir, struct error *err);
+int state_load(struct state *state, const char *state_dir, struct error *err);
+
+#endif

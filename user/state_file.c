@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "state.h"
+
+#define STATE_VERSION 1
+
+static int file_path(const char *state_dir, const char *name, char path[static PATH_MAX], struct error *err)
+{
+	if (snprintf(path, PATH_MAX, "%s/%s", state_dir, name) >= PATH_MAX)
+		return error_set(err, -ENAMETOOLONG, "the path of %s/%s is too long", state_dir, name);
+	return 0;
+}
+
+/* {version, servers: {SLOT: server}} */
+static json_t *state_to_json(const struct state *state)
+{
+	json_t *servers = json_object();
+	char slot[16];
+
+	for (int i = 0; i < WEIR_MAX_SERVERS; i++) {
+		if (!state->servers[i])
+			continue;
+		snprintf(slot, sizeof(slot), "%d", i);
+		json_object_set_new(servers, slot, server_to_json(state->servers[i]));
+	}
+	return json_pack("{s:i, s:o}", "version", STATE_VERSION, "servers", servers);
+}
+
+static int write_whole(const char *path, json_t *json, struct error *err)
+{
+	CLEANUP_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return error_set(err, -errno, "cannot write %s: %s", path, strerror(errno));
+	errno = 0;
+	if (json_dumpfd(json, fd, JSON_COMPACT) || fsync(fd))
+		return error_set(err, errno ? -errno : -EIO, "cannot write %s: %s", path, strerror(errno ? errno : EIO));
+	return 0;
+}
+
+/* A rename is on disk when its directory is. */
+static int sync_dir(const char *path, struct error *err)
+{
+	CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0 || fsync(fd))
+		return error_set(err, -errno, "cannot sync %s: %s", path, strerror(errno));
+	return 0;
+}
+
+int state_save(const struct state *state, const char *state_dir, struct error *err)
+{
+	CLEANUP_JSON json_t *json = state_to_json(state);
+	char path[PATH_MAX], fresh[PATH_MAX];
+	int ret;
+
+	if (!json)
+		return error_set(err, -ENOMEM, "cannot save the state: out of memory");
+	ret = file_path(state_dir, "state.json", path, err);
+	if (!ret)
+		ret = file_path(state_dir, "state.json.new", fresh, err);
+	if (!ret)
+		ret = write_whole(fresh, json, err);
+	if (ret)
+		return ret;
+	if (rename(fresh, path))
+		return error_set(err, -errno, "cannot replace %s: %s", path, strerror(errno));
+	return sync_dir(state_dir, err);
+}
+
+static int place_server(struct state *state, const char *slot_text, json_t *json, struct error *err)
+{
+	CLEANUP_SERVER struct server *server = NULL;
+	__u64 slot;
+	int ret;
+
+	ret = parse_number(slot_text, WEIR_MAX_SERVERS - 1, &slot, err);
+	if (!ret)
+		ret = server_from_json(json, &server, err);
+	if (!ret)
+		ret = state_check(state, server, err);
+	if (ret)
+		return ret;
+	state->servers[slot] = server;
+	server = NULL;
+	return 0;
+}
+
+static int state_from_json(json_t *json, struct state *state, struct error *err)
+{
+	json_t *servers, *server;
+	json_error_t why;
+	const char *slot;
+	int version, ret;
+
+	if (json_unpack_ex(json, &why, 0, "{s:i, s:o !}", "version", &version, "servers", &servers))
+		return error_set(err, -EINVAL, "%s", why.text);
+	if (version != STATE_VERSION)
+		return error_set(err, -EPROTO, "it is of version %d, this weir reads version %d", version, STATE_VERSION);
+	json_object_foreach(servers, slot, server) {
+		ret = place_server(state, slot, server, err);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+int state_load(struct state *state, const char *state_dir, struct error *err)
+{
+	CLEANUP_FCLOSE FILE *file = NULL;
+	CLEANUP_JSON json_t *json = NULL;
+	struct state loaded = { 0 };
+	char path[PATH_MAX];
+	json_error_t why;
+	struct error detail;
+	int ret;
+
+	ret = file_path(state_dir, "state.json", path, err);
+	if (ret)
+		return ret;
+	file = fopen(path, "re");
+	if (!file && errno == ENOENT)
+		return 0;
+	if (!file)
+		return error_set(err, -errno, "cannot read %s: %s", path, strerror(errno));
+	json = json_loadf(file, JSON_REJECT_DUPLICATES, &why);
+	if (!json)
+		return error_set(err, -EINVAL, "cannot read %s: line %d: %s (move it away to start with nothing)", path,
+				 why.line, why.text);
+	ret = state_from_json(json, &loaded, &detail);
+	if (ret) {
+		state_clear(&loaded);
+		return error_set(err, ret, "cannot read %s: %s (move it away to start with nothing)", path, detail.text);
+	}
+	*state = loaded;
+	return 0;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Stands in for vmlinux.h where the build host has no BTF: the stable types from the uapi headers, and of the
+ * kernel's own structs the fields that weir reads. CO-RE finds where those really are when the programs are loaded,
+ * so neither the order nor the offsets here mean anything.
+ */
+#ifndef WEIR_VMLINUX_MIN_H
+#define WEIR_VMLINUX_MIN_H
+
+#include <linux/types.h>
+
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/tcp.h>
+
+typedef _Bool bool;
+
+enum {
+	false = 0,
+	true = 1,
+};
+
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s8 s8;
+typedef __s16 s16;
+typedef __s32 s32;
+typedef __s64 s64;
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct sock_common {
+	unsigned short skc_family;
+	volatile unsigned char skc_state;
+	u32 skc_rcv_wnd; /* of a request_sock */
+	u32 skc_window_clamp;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+};
+
+struct inet_sock {
+	struct sock sk;
+};
+
+struct inet_connection_sock {
+	struct inet_sock icsk_inet;
+};
+
+struct tcp_sock {
+	struct inet_connection_sock inet_conn;
+	u64 bytes_received;
+	u64 bytes_sent;
+	u32 rcv_nxt;
+	u32 rcv_wnd;
+	u32 snd_nxt;
+	u32 snd_una;
+};
+
+struct request_sock {
+	struct sock_common __req_common;
+	u32 ts_recent;
+};
+
+struct inet_request_sock {
+	struct request_sock req;
+	u16 snd_wscale : 4, rcv_wscale : 4, tstamp_ok : 1, sack_ok : 1, wscale_ok : 1;
+};
+
+struct tcp_request_sock {
+	struct inet_request_sock req;
+	u32 rcv_isn;
+	u32 snt_isn;
+};
+
+#pragma clang attribute pop
+
+#endif
