@@ -3,6 +3,7 @@
 #ifndef WEIR_BPF_INGRESS_H
 #define WEIR_BPF_INGRESS_H
 
+#include "checksum.h"
 #include "frame.h"
 #include "reply.h"
 #include "track.h"
@@ -201,6 +202,10 @@ int weir_ingress(struct __sk_buff *skb)
 	}
 	if (!p->plain_ip || bpf_skb_load_bytes(skb, 0, p->ethernet, ETHERNET_BYTES))
 		return TC_ACT_UNSPEC;
+	if (!checksum_is_right(skb, w)) {
+		count(w->server, WEIR_BAD_CHECKSUM);
+		return TC_ACT_UNSPEC;
+	}
 	return ingress_conn(skb, w, c);
 }
 

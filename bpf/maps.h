@@ -144,6 +144,7 @@ struct work {
 	__u32 refused;		       /* bit n: a limit of type n refused the request now decided */
 	__u32 charged;		       /* bit n: it took a token of one */
 	__u64 subjects[4];	       /* whose, by type */
+	__u64 sum;		       /* of a checksum */
 	__u64 wait_ns;		       /* the longest wait of those that refused */
 	__u32 unanswered;	       /* requests that were refused but could not be answered, by unanswered_why */
 	__u32 unanswered_why;
@@ -153,7 +154,7 @@ struct work {
 	struct weir_conn fresh;
 	struct weir_bucket full; /* all zero: what a new bucket is */
 	struct weir_name name;
-	__u8 window[WEIR_WINDOW];
+	__u8 window[WEIR_WINDOW] __attribute__((aligned(8)));
 	__u8 head[WEIR_HEAD_BYTES] __attribute__((aligned(8)));
 	char text[WEIR_TEXT_ROOM] __attribute__((aligned(8)));
 };

@@ -6,48 +6,11 @@
 #ifndef WEIR_BPF_REPLY_H
 #define WEIR_BPF_REPLY_H
 
+#include "checksum.h"
 #include "maps.h"
 
 #define REPLY_TTL 64
 #define IPV4_DONT_FRAGMENT 0x4000
-#define CHECK_AT __builtin_offsetof(struct tcp_header, check)
-
-struct reply_shape {
-	__u32 l4;     /* offset of the TCP header */
-	__u32 header; /* bytes of all headers */
-	__u32 text;   /* bytes of w->text behind them */
-};
-
-static __always_inline __u16 sum_fold(__u64 sum)
-{
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (sum & 0xffff) + (sum >> 16);
-}
-
-static __always_inline __u64 sum_words(const void *from, __u32 words)
-{
-	const __u32 *word = from;
-	__u64 sum = 0;
-
-	for (__u32 i = 0; i < words; i++)
-		sum += word[i];
-	return sum;
-}
-
-/* Is the TCP checksum left to the device (CHECKSUM_PARTIAL)? Then a change of the sum leaves the field as it is. */
-static __always_inline int checksum_is_partial(struct __sk_buff *skb, __u32 l4, bool *partial)
-{
-	__u16 before, after;
-
-	if (bpf_skb_load_bytes(skb, l4 + CHECK_AT, &before, 2) || bpf_l4_csum_replace(skb, l4 + CHECK_AT, 0, 1, 2) ||
-	    bpf_skb_load_bytes(skb, l4 + CHECK_AT, &after, 2))
-		return -1;
-	*partial = before == after;
-	return 0;
-}
 
 static __always_inline void write_ethernet(struct work *w, bool to_client)
 {
@@ -91,16 +54,6 @@ static __always_inline void write_ipv6(struct work *w, bool to_client, __u32 tcp
 	__builtin_memcpy(ip.source, to_client ? p->dest : p->source, 16);
 	__builtin_memcpy(ip.dest, to_client ? p->source : p->dest, 16);
 	__builtin_memcpy(w->head + ETHERNET_BYTES, &ip, sizeof(ip));
-}
-
-/* Sum of the pseudo header; a mapped IPv4 address adds the same constant twice, so only its last word is taken. */
-static __always_inline __u64 pseudo_sum(const struct packet *p, __u32 tcp_bytes)
-{
-	__u64 sum = bpf_htonl(tcp_bytes) + (__u64)bpf_htonl(TCP_PROTOCOL);
-
-	if (p->ipv6)
-		return sum + sum_words(p->source, 4) + sum_words(p->dest, 4);
-	return sum + sum_words(p->source + 12, 1) + sum_words(p->dest + 12, 1);
 }
 
 static __always_inline __u32 write_tcp(struct work *w, __u8 *at, const struct weir_segment *g, bool to_client,

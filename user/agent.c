@@ -150,7 +150,9 @@ static int start(struct service *service, struct error *err)
 	agent->base = event_base_new();
 	if (!agent->base)
 		return error_set(err, -ENOMEM, "out of memory");
-	ret = options->metrics ? metrics_http_open(&service->http, agent->base, options->metrics, read_metrics, service, err) : 0;
+	ret = options->metrics ?
+		      metrics_http_open(&service->http, agent->base, options->metrics, read_metrics, service, err) :
+		      0;
 	if (!ret)
 		ret = state_load(&agent->state, options->state_dir, err);
 	if (!ret)

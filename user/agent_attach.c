@@ -21,9 +21,11 @@ static int check_home(json_t *inode, struct error *err)
 {
 	struct stat self;
 
-	if (!json_is_integer(inode) || stat("/proc/self/ns/net", &self) || json_integer_value(inode) == (json_int_t)self.st_ino)
+	if (!json_is_integer(inode) || stat("/proc/self/ns/net", &self) ||
+	    json_integer_value(inode) == (json_int_t)self.st_ino)
 		return 0;
-	return error_set(err, -EXDEV, "this command and the agent run in two network namespaces: say which with --netns");
+	return error_set(err, -EXDEV,
+			 "this command and the agent run in two network namespaces: say which with --netns");
 }
 
 /* What only the machine can tell of a new server. */

@@ -25,12 +25,14 @@ static __u32 limit_keys(const struct server *server, const struct limit *limit)
 	return limit->keys ?: server->keys;
 }
 
-static int apply_limit(struct net *net, int slot, const struct server *server, const struct limit *limit, struct error *err)
+static int apply_limit(struct net *net, int slot, const struct server *server, const struct limit *limit,
+		       struct error *err)
 {
 	if (limit->subject)
 		return datapath_override_set(net->dp, slot, limit->type, kernel_subject(net, limit), limit->per_ns,
 					     limit->burst, err);
-	return datapath_limit_set(net->dp, slot, limit->type, limit->per_ns, limit->burst, limit_keys(server, limit), err);
+	return datapath_limit_set(net->dp, slot, limit->type, limit->per_ns, limit->burst, limit_keys(server, limit),
+				  err);
 }
 
 static int unapply_limit(struct net *net, int slot, const struct limit *limit, struct error *err)
@@ -64,10 +66,10 @@ static json_t *describe(const struct server *server, const struct limit *limit)
 	char qps[WEIR_QPS_TEXT];
 
 	weir_qps_format(limit->per_ns, qps, sizeof(qps));
-	return json_pack("{s:s, s:s, s:s?, s:o, s:I, s:s}", "server", server->name, "type", limit_type_name(limit->type),
-			 "subject", limit->subject, "qps",
-			 strchr(qps, '.') ? json_real(strtod(qps, NULL)) : json_integer(strtoll(qps, NULL, 10)), "burst",
-			 (json_int_t)limit->burst, "source", "command line");
+	return json_pack("{s:s, s:s, s:s?, s:o, s:I, s:s}", "server", server->name, "type",
+			 limit_type_name(limit->type), "subject", limit->subject, "qps",
+			 strchr(qps, '.') ? json_real(strtod(qps, NULL)) : json_integer(strtoll(qps, NULL, 10)),
+			 "burst", (json_int_t)limit->burst, "source", "command line");
 }
 
 static int save(const struct agent *agent, struct error *err)
@@ -108,7 +110,8 @@ static int add_limit(struct agent *agent, int slot, const struct limit *limit, s
 	return ret;
 }
 
-static int change_limit(struct agent *agent, int slot, struct limit *limit, const struct limit *wanted, struct error *err)
+static int change_limit(struct agent *agent, int slot, struct limit *limit, const struct limit *wanted,
+			struct error *err)
 {
 	struct limit before = *limit;
 	int ret;
@@ -133,7 +136,8 @@ static int check_keys(const struct server *server, const struct limit *wanted, s
 	if (!wanted->keys)
 		return 0;
 	if (wanted->subject || wanted->type == WEIR_LIMIT_TOTAL)
-		return error_set(err, -EINVAL, "keys: only the default of a namespace or user limit has a number of buckets");
+		return error_set(err, -EINVAL,
+				 "keys: only the default of a namespace or user limit has a number of buckets");
 	if (limit && limit->keys != wanted->keys)
 		return error_set(err, -EINVAL, "keys: the buckets of limit \"%s\" are made already: delete it first",
 				 limit_type_name(wanted->type));
@@ -176,7 +180,8 @@ int agent_limit_set(struct agent *agent, json_t *arguments, json_t **result, str
 	if (slot < 0)
 		return slot;
 	name = agent->state.servers[slot]->name;
-	answer = json_pack("{s:s, s:s, s:s?}", "server", name, "type", limit_type_name(wanted.type), "subject", wanted.subject);
+	answer = json_pack("{s:s, s:s, s:s?}", "server", name, "type", limit_type_name(wanted.type), "subject",
+			   wanted.subject);
 	ret = set_limit(agent, slot, &wanted, err);
 	if (!ret)
 		*result = json_incref(answer);
@@ -204,7 +209,8 @@ int agent_limit_delete(struct agent *agent, json_t *arguments, json_t **result, 
 	json_error_t why;
 	int slot, ret;
 
-	if (json_unpack_ex(arguments, &why, 0, "{s?s, s:s, s?s !}", "server", &name, "type", &type_text, "subject", &text))
+	if (json_unpack_ex(arguments, &why, 0, "{s?s, s:s, s?s !}", "server", &name, "type", &type_text, "subject",
+			   &text))
 		return error_set(err, -EINVAL, "limit delete: %s", why.text);
 	ret = parse_limit_type(type_text, &type, err);
 	if (!ret && text)
@@ -220,8 +226,8 @@ int agent_limit_delete(struct agent *agent, json_t *arguments, json_t **result, 
 				 type_text, text ? " for " : "", text ? text : "");
 	ret = delete_limit(agent, slot, limit, err);
 	if (!ret)
-		*result = json_pack("{s:s, s:s, s:s?}", "server", agent->state.servers[slot]->name, "type", type_text, "subject",
-				    text ? subject.text : NULL);
+		*result = json_pack("{s:s, s:s, s:s?}", "server", agent->state.servers[slot]->name, "type", type_text,
+				    "subject", text ? subject.text : NULL);
 	return ret;
 }
 

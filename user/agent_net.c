@@ -169,7 +169,9 @@ int net_get(struct agent *agent, int fd, __u64 cookie, struct net **out, struct 
 	net = calloc(1, sizeof(*net));
 	if (!net)
 		return error_set(err, -ENOMEM, "out of memory");
-	*net = (struct net){ .agent = agent, .next = agent->nets, .cookie = cookie, .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0) };
+	*net = (struct net){
+		.agent = agent, .next = agent->nets, .cookie = cookie, .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)
+	};
 	agent->nets = net;
 	ret = net_open(net, err);
 	if (ret) {

@@ -10,15 +10,9 @@ static const struct {
 	const char *name;
 	int (*run)(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 } commands[] = {
-	{ "attach", agent_attach },
-	{ "detach", agent_detach },
-	{ "pause", agent_pause },
-	{ "resume", agent_resume },
-	{ "limit set", agent_limit_set },
-	{ "limit delete", agent_limit_delete },
-	{ "limit list", agent_limit_list },
-	{ "status", agent_status },
-	{ "metrics", agent_metrics },
+	{ "attach", agent_attach },	    { "detach", agent_detach },	      { "pause", agent_pause },
+	{ "resume", agent_resume },	    { "limit set", agent_limit_set }, { "limit delete", agent_limit_delete },
+	{ "limit list", agent_limit_list }, { "status", agent_status },	      { "metrics", agent_metrics },
 };
 
 static int run(struct agent *agent, const char *command, json_t *arguments, json_t **result, struct error *err)

@@ -117,6 +117,7 @@ int server_named(const struct agent *agent, const char *name, struct error *err)
 	if (slot < 0)
 		return name ? error_set(err, -ENOENT, "there is no server \"%s\"", name) : slot;
 	if (agent->state.servers[slot]->draining)
-		return error_set(err, -EBUSY, "server \"%s\" is detached and draining", agent->state.servers[slot]->name);
+		return error_set(err, -EBUSY, "server \"%s\" is detached and draining",
+				 agent->state.servers[slot]->name);
 	return slot;
 }

@@ -30,7 +30,8 @@ static json_t *describe_loopback(const struct server *server, const struct net *
 
 	if (server->loopback == LOOPBACK_AUTO)
 		why = net && net->loopback_tracked ? "conntrack tracks loopback" : "conntrack does not track loopback";
-	return json_pack("{s:s, s:s}", "mode", closing ? "close" : "translate", "why", why);
+	return json_pack("{s:s, s:s, s:s}", "asked", loopback_mode_name(server->loopback), "mode",
+			 closing ? "close" : "translate", "why", why);
 }
 
 static json_t *list_ports(const struct server *server)
@@ -55,8 +56,8 @@ static json_t *list_links(struct net *net)
 	int n = net ? datapath_links(net->dp, &links, NULL) : 0;
 
 	for (int i = 0; i < n; i++)
-		json_array_append_new(list, json_pack("{s:s, s:s, s:b}", "name", links[i].name, "how", links[i].how, "attached",
-						      links[i].attached));
+		json_array_append_new(list, json_pack("{s:s, s:s, s:b}", "name", links[i].name, "how", links[i].how,
+						      "attached", links[i].attached));
 	return list;
 }
 
@@ -84,8 +85,8 @@ static json_t *list_top(struct net *net, int slot)
 		if (!top[i].shed)
 			continue;
 		subject = subject_text(net, &top[i]);
-		json_array_append_new(list, json_pack("{s:s, s:s?, s:I, s:I}", "limit", limit_type_name(top[i].type), "subject",
-						      subject, "passed", (json_int_t)top[i].passed, "shed",
+		json_array_append_new(list, json_pack("{s:s, s:s?, s:I, s:I}", "limit", limit_type_name(top[i].type),
+						      "subject", subject, "passed", (json_int_t)top[i].passed, "shed",
 						      (json_int_t)top[i].shed));
 	}
 	return list;
@@ -108,9 +109,12 @@ static void add_counters(json_t *object, const __u64 *counters)
 		const char *key;
 		__u64 value;
 	} numbers[] = {
-		{ "connections", metrics_connections(counters) }, { "passed", counters[WEIR_PASSED] },
-		{ "shed", counters[WEIR_SHED] },		  { "exempt", counters[WEIR_EXEMPT] },
-		{ "dry_run_shed", counters[WEIR_DRY_RUN_SHED] },  { "translated", metrics_translated(counters) },
+		{ "connections", metrics_connections(counters) },
+		{ "passed", counters[WEIR_PASSED] },
+		{ "shed", counters[WEIR_SHED] },
+		{ "exempt", counters[WEIR_EXEMPT] },
+		{ "dry_run_shed", counters[WEIR_DRY_RUN_SHED] },
+		{ "translated", metrics_translated(counters) },
 	};
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
@@ -141,6 +145,7 @@ static int describe_server(const struct agent *agent, int slot, json_t **out, st
 		return ret;
 	object = server_to_json(server);
 	json_object_del(object, "limits");
+	json_object_set_new(object, "keys", json_integer(server->keys ?: WEIR_DEFAULT_KEYS));
 	json_object_set_new(object, "ports", list_ports(server));
 	json_object_set_new(object, "mode", json_string(server_mode(agent, slot)));
 	json_object_set_new(object, "problem", json_pack("s?", server_problem(agent, slot, net)));
@@ -168,9 +173,9 @@ int agent_status(struct agent *agent, json_t *arguments, json_t **result, struct
 			return ret;
 		json_array_append_new(servers, server);
 	}
-	*result = json_pack("{s:{s:s, s:i, s:s, s:s, s:s?}, s:O}", "agent", "version", WEIR_VERSION, "pid", (int)getpid(),
-			    "state_dir", agent->options->state_dir, "pin_dir", agent->options->pin_dir, "metrics",
-			    agent->options->metrics, "servers", servers);
+	*result = json_pack("{s:{s:s, s:i, s:s, s:s, s:s?}, s:O}", "agent", "version", WEIR_VERSION, "pid",
+			    (int)getpid(), "state_dir", agent->options->state_dir, "pin_dir", agent->options->pin_dir,
+			    "metrics", agent->options->metrics, "servers", servers);
 	return 0;
 }
 

@@ -14,10 +14,14 @@ enum {
 	KEY_SERVER,
 };
 
-#define SERVER_OPTION { "server", KEY_SERVER, "NAME", 0, "the server (default: the only one there is)", 0 }
+#define SERVER_OPTION                                                                             \
+	{                                                                                         \
+		"server", KEY_SERVER, "NAME", 0, "the server (default: the only one there is)", 0 \
+	}
 
 static const struct argp_option set_options[] = {
-	{ "qps", KEY_QPS, "Q", 0, "requests a second, a decimal; 0: the burst is there once and nothing comes back", 0 },
+	{ "qps", KEY_QPS, "Q", 0, "requests a second, a decimal; 0: the burst is there once and nothing comes back",
+	  0 },
 	{ "burst", KEY_BURST, "B", 0, "requests at once, a whole number; 0: every request is refused", 0 },
 	{ "keys", KEY_KEYS, "N", 0, "buckets kept (default: what attach said)", 0 },
 	SERVER_OPTION,
@@ -153,8 +157,8 @@ int cli_limit_set(const struct command *command, int argc, char **argv)
 	json_t *limit;
 
 	cli_parse(command, set_options, parse_set, &words, argc, argv);
-	limit = json_pack("{s:s, s:s*, s:s, s:I}", "type", words.type, "subject", words.subject, "qps", words.qps, "burst",
-			  (json_int_t)words.burst);
+	limit = json_pack("{s:s, s:s*, s:s, s:I}", "type", words.type, "subject", words.subject, "qps", words.qps,
+			  "burst", (json_int_t)words.burst);
 	if (words.keys)
 		json_object_set_new(limit, "keys", json_integer(words.keys));
 	result = cli_call("limit set", json_pack("{s:s*, s:o}", "server", words.server, "limit", limit));
@@ -167,8 +171,8 @@ int cli_limit_delete(const struct command *command, int argc, char **argv)
 	struct limit_words words = { 0 };
 
 	cli_parse(command, server_options, parse, &words, argc, argv);
-	result = cli_call("limit delete", json_pack("{s:s*, s:s, s:s*}", "server", words.server, "type", words.type, "subject",
-						    words.subject));
+	result = cli_call("limit delete", json_pack("{s:s*, s:s, s:s*}", "server", words.server, "type", words.type,
+						    "subject", words.subject));
 	return result ? cli_print(result, print_deleted) : 1;
 }
 
@@ -181,7 +185,7 @@ static int print_list(json_t *result)
 
 	if (!table)
 		return -ENOMEM;
-	json_array_foreach(json_object_get(result, "limits"), i, limit) {
+	json_array_foreach (json_object_get(result, "limits"), i, limit) {
 		json_t *subject = json_object_get(limit, "subject");
 
 		table_cell(table, "%s", cli_text(limit, "server"));
@@ -191,7 +195,7 @@ static int print_list(json_t *result)
 		table_cell(table, "%lld", cli_number(limit, "burst"));
 		table_cell(table, "%s", cli_text(limit, "source"));
 	}
-	return table_print(table, stdout, 1);
+	return table_print(table, stdout);
 }
 
 static error_t parse_list(int key, char *arg, struct argp_state *state)

@@ -48,12 +48,13 @@ static int print_detached(json_t *result)
 	json_t *server;
 	size_t i;
 
-	json_array_foreach(json_object_get(result, "servers"), i, server) {
+	json_array_foreach (json_object_get(result, "servers"), i, server) {
 		const char *name = cli_text(server, "name");
 		long long draining = cli_number(server, "draining"), reset = cli_number(server, "reset");
 
 		if (draining)
-			printf("server \"%s\" is draining: %lld translated connections are still open\n", name, draining);
+			printf("server \"%s\" is draining: %lld translated connections are still open\n", name,
+			       draining);
 		else if (reset)
 			printf("server \"%s\" is detached, %lld connections were reset\n", name, reset);
 		else
@@ -78,7 +79,7 @@ static int print_paused(json_t *result)
 	json_t *name;
 	size_t i;
 
-	json_array_foreach(json_object_get(result, "servers"), i, name)
+	json_array_foreach (json_object_get(result, "servers"), i, name)
 		printf("server \"%s\" %s\n", json_string_value(name), paused ? "is paused" : "limits again");
 	return ferror(stdout);
 }

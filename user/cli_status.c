@@ -8,6 +8,15 @@
 
 #define COLUMNS(heads) (sizeof(heads) / sizeof(*(heads)))
 
+/* A blank line before every table but the first; nothing for one without rows. */
+static int print_more(const struct table *table)
+{
+	if (!table_rows(table))
+		return 0;
+	putchar('\n');
+	return table_print(table, stdout);
+}
+
 /* "80,443" */
 static void cell_list(struct table *table, json_t *numbers)
 {
@@ -18,7 +27,7 @@ static void cell_list(struct table *table, json_t *numbers)
 
 	if (!out)
 		return;
-	json_array_foreach(numbers, i, number)
+	json_array_foreach (numbers, i, number)
 		fprintf(out, "%s%" JSON_INTEGER_FORMAT, i ? "," : "", json_integer_value(number));
 	fclose(out);
 	table_cell(table, "%s", text);
@@ -26,7 +35,7 @@ static void cell_list(struct table *table, json_t *numbers)
 
 static int print_servers(json_t *servers)
 {
-	static const char *const heads[] = { "SERVER", "PORTS", "MODE",	  "LOOPBACK",	"CONNECTIONS",
+	static const char *const heads[] = { "SERVER", "PORTS", "MODE",	  "LOOPBACK",  "CONNECTIONS",
 					     "PASSED", "SHED",	"EXEMPT", "TRANSLATED" };
 	static const char *const numbers[] = { "connections", "passed", "shed", "exempt", "translated" };
 	CLEANUP_TABLE struct table *table = table_new(heads, COLUMNS(heads));
@@ -35,7 +44,7 @@ static int print_servers(json_t *servers)
 
 	if (!table)
 		return -ENOMEM;
-	json_array_foreach(servers, i, server) {
+	json_array_foreach (servers, i, server) {
 		table_cell(table, "%s", cli_text(server, "name"));
 		cell_list(table, json_object_get(server, "ports"));
 		table_cell(table, "%s", cli_text(server, "mode"));
@@ -43,7 +52,7 @@ static int print_servers(json_t *servers)
 		for (size_t n = 0; n < sizeof(numbers) / sizeof(*numbers); n++)
 			table_cell(table, "%lld", cli_number(server, numbers[n]));
 	}
-	return table_print(table, stdout, 1);
+	return table_print(table, stdout);
 }
 
 /* What needs a sentence: a server that is not in force, loopback that is closed. */
@@ -52,7 +61,7 @@ static void print_remarks(json_t *servers)
 	json_t *server;
 	size_t i;
 
-	json_array_foreach(servers, i, server) {
+	json_array_foreach (servers, i, server) {
 		CLEANUP_FREE char *problem = output_visible(cli_text(server, "problem"));
 		json_t *loopback = json_object_get(server, "loopback");
 
@@ -73,8 +82,8 @@ static int print_links(json_t *servers)
 
 	if (!table)
 		return -ENOMEM;
-	json_array_foreach(servers, i, server) {
-		json_array_foreach(json_object_get(server, "links"), j, link) {
+	json_array_foreach (servers, i, server) {
+		json_array_foreach (json_object_get(server, "links"), j, link) {
 			bool attached = json_is_true(json_object_get(link, "attached"));
 
 			table_cell(table, "%s", cli_text(server, "name"));
@@ -82,7 +91,7 @@ static int print_links(json_t *servers)
 			table_cell(table, "%s%s", attached ? "" : "no: ", cli_text(link, "how"));
 		}
 	}
-	return table_print(table, stdout, 0);
+	return print_more(table);
 }
 
 static int print_top(json_t *servers)
@@ -94,8 +103,8 @@ static int print_top(json_t *servers)
 
 	if (!table)
 		return -ENOMEM;
-	json_array_foreach(servers, i, server) {
-		json_array_foreach(json_object_get(server, "top"), j, use) {
+	json_array_foreach (servers, i, server) {
+		json_array_foreach (json_object_get(server, "top"), j, use) {
 			json_t *subject = json_object_get(use, "subject");
 
 			table_cell(table, "%s", cli_text(server, "name"));
@@ -105,7 +114,7 @@ static int print_top(json_t *servers)
 			table_cell(table, "%lld", cli_number(use, "passed"));
 		}
 	}
-	return table_print(table, stdout, 0);
+	return print_more(table);
 }
 
 static int print_counted(json_t *servers)
@@ -119,9 +128,9 @@ static int print_counted(json_t *servers)
 
 	if (!table)
 		return -ENOMEM;
-	json_array_foreach(servers, i, server) {
+	json_array_foreach (servers, i, server) {
 		for (size_t group = 0; group < sizeof(groups) / sizeof(*groups); group++) {
-			json_object_foreach(json_object_get(server, groups[group]), reason, count) {
+			json_object_foreach (json_object_get(server, groups[group]), reason, count) {
 				table_cell(table, "%s", cli_text(server, "name"));
 				table_cell(table, "%s", groups[group]);
 				table_cell(table, "%s", reason);
@@ -129,7 +138,7 @@ static int print_counted(json_t *servers)
 			}
 		}
 	}
-	return table_print(table, stdout, 0);
+	return print_more(table);
 }
 
 static int print_status(json_t *result)

@@ -52,7 +52,7 @@ static bool tracks(struct sockaddr *address, socklen_t length, int level)
 	if (server < 0 || client < 0)
 		return errno != EAFNOSUPPORT;
 	ret = loopback_listen(server, address, length) ?: loopback_connect(client, address, length);
-	/* Nothing flows where loopback is down or the family is off. */
+	/* Nothing flows where the family is off. */
 	if (ret == -EADDRNOTAVAIL || ret == -ENETUNREACH)
 		return false;
 	return ret || is_tracked(client, level);

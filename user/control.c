@@ -37,8 +37,9 @@ int control_address(const char *state_dir, struct sockaddr_un *address, struct e
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 
 	if (snprintf(a.sun_path, sizeof(a.sun_path), "%s/weir.sock", state_dir) >= (int)sizeof(a.sun_path))
-		return error_set(err, -ENAMETOOLONG, "state directory %s: its path is too long for a socket (at most %zu)",
-				 state_dir, sizeof(a.sun_path) - sizeof("/weir.sock"));
+		return error_set(err, -ENAMETOOLONG,
+				 "state directory %s: its path is too long for a socket (at most %zu)", state_dir,
+				 sizeof(a.sun_path) - sizeof("/weir.sock"));
 	*address = a;
 	return 0;
 }
@@ -210,8 +211,8 @@ int control_open(struct control **out, struct event_base *base, const char *stat
 	control->handler = handler;
 	control->context = context;
 	LIST_INIT(&control->clients);
-	control->listener = evconnlistener_new(base, client_accept, control, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC,
-					       0, fd);
+	control->listener = evconnlistener_new(base, client_accept, control,
+					       LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
 	if (!control->listener) {
 		close(fd);
 		return error_set(err, -ENOMEM, "out of memory");

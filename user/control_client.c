@@ -116,7 +116,8 @@ static int read_reply(json_t *reply, json_t **result, struct error *err)
 	json_t *value = json_object_get(reply, "result");
 
 	if (error)
-		return error_set(err, -EREMOTEIO, "%s", json_is_string(error) ? json_string_value(error) : "unknown error");
+		return error_set(err, -EREMOTEIO, "%s",
+				 json_is_string(error) ? json_string_value(error) : "unknown error");
 	if (!value)
 		return error_set(err, -EPROTO, "the agent's answer has neither a result nor an error");
 	*result = json_incref(value);

@@ -89,7 +89,8 @@ static int list_commands(FILE *out)
 	fprintf(out, "Usage: weir COMMAND [ARGUMENT...]\n\n");
 	for (const struct command *command = commands; command->name; command++)
 		fprintf(out, "  %-14s %s\n", command->name, command->summary);
-	fprintf(out, "\n\"weir help COMMAND\" explains one. Everywhere: -o table|json|yaml, --json, --state-dir DIR, --pin-dir DIR.\n");
+	fprintf(out,
+		"\n\"weir help COMMAND\" explains one. Everywhere: -o table|json|yaml, --json, --state-dir DIR, --pin-dir DIR.\n");
 	return ferror(out) != 0;
 }
 

@@ -32,8 +32,8 @@ static json_t *add_family(json_t *families, const char *name, const char *type, 
 {
 	json_t *samples = json_array();
 
-	json_array_append_new(families,
-			      json_pack("{s:s, s:s, s:s, s:o}", "name", name, "type", type, "help", help, "samples", samples));
+	json_array_append_new(families, json_pack("{s:s, s:s, s:s, s:o}", "name", name, "type", type, "help", help,
+						  "samples", samples));
 	return samples;
 }
 
@@ -59,13 +59,14 @@ static void add_agent(json_t *families, const struct metrics_snapshot *snapshot)
 		   json_integer(snapshot->control_requests));
 	add_single(families, "weir_control_errors_total", "counter", "Commands the agent refused or failed.",
 		   json_integer(snapshot->control_errors));
-	add_single(families, "weir_conns_max", "gauge", "Connections that can be tracked at once in one network namespace.",
+	add_single(families, "weir_conns_max", "gauge",
+		   "Connections that can be tracked at once in one network namespace.",
 		   json_integer(snapshot->conns_max));
 }
 
 /* One family for a whole group: a series for each server and reason. */
-static void add_group(json_t *families, const struct metrics_snapshot *snapshot, enum metrics_group group, const char *name,
-		      const char *label, const char *help)
+static void add_group(json_t *families, const struct metrics_snapshot *snapshot, enum metrics_group group,
+		      const char *name, const char *label, const char *help)
 {
 	json_t *samples = add_family(families, name, "counter", help);
 
@@ -88,8 +89,8 @@ static void add_group(json_t *families, const struct metrics_snapshot *snapshot,
 #define NOTHING (-1)
 
 /* One series for each server: a counter, or how far one counter is ahead of another. */
-static void add_per_server(json_t *families, const struct metrics_snapshot *snapshot, const char *name, const char *type,
-			   const char *help, int reason, int minus)
+static void add_per_server(json_t *families, const struct metrics_snapshot *snapshot, const char *name,
+			   const char *type, const char *help, int reason, int minus)
 {
 	json_t *samples = add_family(families, name, type, help);
 
@@ -127,13 +128,16 @@ json_t *metrics_families(const struct metrics_snapshot *snapshot)
 	json_t *families = json_array();
 
 	add_agent(families, snapshot);
-	add_group(families, snapshot, METRICS_DECISION, "weir_requests_total", "decision", "Requests by what became of them.");
-	add_group(families, snapshot, METRICS_SHED, "weir_shed_total", "limit", "Shed requests by the limit that refused them.");
+	add_group(families, snapshot, METRICS_DECISION, "weir_requests_total", "decision",
+		  "Requests by what became of them.");
+	add_group(families, snapshot, METRICS_SHED, "weir_shed_total", "limit",
+		  "Shed requests by the limit that refused them.");
 	add_group(families, snapshot, METRICS_UNREAD, "weir_unread_total", "reason",
 		  "What could not be parsed or followed, and passed unharmed.");
 	add_group(families, snapshot, METRICS_UNANSWERED, "weir_unanswered_total", "reason",
 		  "Requests over a limit that could not be answered, and passed.");
-	add_group(families, snapshot, METRICS_PACKET, "weir_packets_total", "action", "Packets by what was done to them.");
+	add_group(families, snapshot, METRICS_PACKET, "weir_packets_total", "action",
+		  "Packets by what was done to them.");
 	add_connections(families, snapshot);
 	return families;
 }
@@ -155,7 +159,7 @@ static void print_labels(FILE *out, json_t *labels)
 	const char *name, *separator = "{";
 	json_t *value;
 
-	json_object_foreach(labels, name, value) {
+	json_object_foreach (labels, name, value) {
 		fprintf(out, "%s%s=\"", separator, name);
 		print_label_value(out, json_string_value(value));
 		fputc('"', out);
@@ -181,7 +185,7 @@ static void print_family(FILE *out, json_t *family)
 
 	fprintf(out, "# HELP %s %s\n", name, json_string_value(json_object_get(family, "help")));
 	fprintf(out, "# TYPE %s %s\n", name, json_string_value(json_object_get(family, "type")));
-	json_array_foreach(json_object_get(family, "samples"), i, sample) {
+	json_array_foreach (json_object_get(family, "samples"), i, sample) {
 		fputs(name, out);
 		print_labels(out, json_object_get(sample, "labels"));
 		print_value(out, json_object_get(sample, "value"));
@@ -197,7 +201,7 @@ char *metrics_text(json_t *families)
 
 	if (!out)
 		return NULL;
-	json_array_foreach(families, i, family)
+	json_array_foreach (families, i, family)
 		print_family(out, family);
 	if (fclose(out)) {
 		free(text);

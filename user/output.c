@@ -146,18 +146,21 @@ static void print_row(const struct table *table, const char *const *cells, const
 	fprintf(file, "%s\n", cells[table->n_columns - 1]);
 }
 
-int table_print(const struct table *table, FILE *file, int always)
+size_t table_rows(const struct table *table)
+{
+	return table->n_cells / table->n_columns;
+}
+
+int table_print(const struct table *table, FILE *file)
 {
 	CLEANUP_FREE size_t *widths = calloc(table->n_columns, sizeof(*widths));
 
 	if (!widths)
 		return -ENOMEM;
-	if (table->n_cells == 0 && !always)
-		return 0;
 	for (size_t i = 0; i < table->n_columns; i++)
 		widths[i] = column_width(table, i);
 	print_row(table, table->heads, widths, file);
-	for (size_t i = 0; i + table->n_columns <= table->n_cells; i += table->n_columns)
-		print_row(table, (const char *const *)table->cells + i, widths, file);
+	for (size_t row = 0; row < table_rows(table); row++)
+		print_row(table, (const char *const *)table->cells + row * table->n_columns, widths, file);
 	return ferror(file) ? -EIO : 0;
 }

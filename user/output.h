@@ -34,8 +34,8 @@ struct table *table_new(const char *const *heads, size_t n);
 void table_free(struct table *table);
 /* The next cell, row by row. Texts are made visible. */
 int table_cell(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Prints nothing when there is no row and `always` is not set. */
-int table_print(const struct table *table, FILE *file, int always);
+size_t table_rows(const struct table *table);
+int table_print(const struct table *table, FILE *file);
 
 static inline void cleanup_table(struct table **table)
 {

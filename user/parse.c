@@ -175,8 +175,8 @@ int parse_server_name(const char *text, struct error *err)
 
 	if (!ends_well || length >= PARSE_NAME_SIZE || strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-.") != length)
 		return error_set(err, -EINVAL,
-				 "\"%s\" is not a server's name (a-z, 0-9, - and . inside, at most %d characters)", text,
-				 PARSE_NAME_SIZE - 1);
+				 "\"%s\" is not a server's name (a-z, 0-9, - and . inside, at most %d characters)",
+				 text, PARSE_NAME_SIZE - 1);
 	return 0;
 }
 

@@ -163,14 +163,16 @@ int state_check(const struct state *state, const struct server *server, struct e
 			continue;
 		if (strcmp(other->name, server->name) == 0)
 			return error_set(err, -EEXIST,
-					 other->draining ? "server \"%s\" is draining: it can be attached again when its "
-							   "translated connections have ended, or after a detach --force" :
-							   "server \"%s\" is attached already",
+					 other->draining ?
+						 "server \"%s\" is draining: it can be attached again when its "
+						 "translated connections have ended, or after a detach --force" :
+						 "server \"%s\" is attached already",
 					 server->name);
 		shared = other->netns_cookie == server->netns_cookie ? shared_listen(server, other) : NULL;
 		if (shared) {
 			format_listen(shared, text);
-			return error_set(err, -EEXIST, "server \"%s\" cannot have %s: server \"%s\" of this namespace has it",
+			return error_set(err, -EEXIST,
+					 "server \"%s\" cannot have %s: server \"%s\" of this namespace has it",
 					 server->name, text, other->name);
 		}
 	}

@@ -40,7 +40,8 @@ static int write_whole(const char *path, json_t *json, struct error *err)
 		return error_set(err, -errno, "cannot write %s: %s", path, strerror(errno));
 	errno = 0;
 	if (json_dumpfd(json, fd, JSON_COMPACT) || fsync(fd))
-		return error_set(err, errno ? -errno : -EIO, "cannot write %s: %s", path, strerror(errno ? errno : EIO));
+		return error_set(err, errno ? -errno : -EIO, "cannot write %s: %s", path,
+				 strerror(errno ? errno : EIO));
 	return 0;
 }
 
@@ -102,8 +103,9 @@ static int state_from_json(json_t *json, struct state *state, struct error *err)
 	if (json_unpack_ex(json, &why, 0, "{s:i, s:o !}", "version", &version, "servers", &servers))
 		return error_set(err, -EINVAL, "%s", why.text);
 	if (version != STATE_VERSION)
-		return error_set(err, -EPROTO, "it is of version %d, this weir reads version %d", version, STATE_VERSION);
-	json_object_foreach(servers, slot, server) {
+		return error_set(err, -EPROTO, "it is of version %d, this weir reads version %d", version,
+				 STATE_VERSION);
+	json_object_foreach (servers, slot, server) {
 		ret = place_server(state, slot, server, err);
 		if (ret)
 			return ret;
@@ -136,7 +138,8 @@ int state_load(struct state *state, const char *state_dir, struct error *err)
 	ret = state_from_json(json, &loaded, &detail);
 	if (ret) {
 		state_clear(&loaded);
-		return error_set(err, ret, "cannot read %s: %s (move it away to start with nothing)", path, detail.text);
+		return error_set(err, ret, "cannot read %s: %s (move it away to start with nothing)", path,
+				 detail.text);
 	}
 	*state = loaded;
 	return 0;

@@ -59,20 +59,14 @@ static json_t *limits_to_json(const struct server *server)
 
 json_t *server_to_json(const struct server *server)
 {
-	return json_pack("{s:s, s:o, s:s?, s:s, s:s?, s:o, s:o, s:s, s:I, s:b, s:b, s:b, s:o}",
-			 "name", server->name,
-			 "listen", texts_to_json(server, server->n_listens, listen_item),
-			 "netns", server->netns,
-			 "netns_cookie", (json_int_t)server->netns_cookie,
-			 "cgroup", server->cgroup,
-			 "trusted_proxies", texts_to_json(server, server->n_proxies, proxy_item),
-			 "interfaces", texts_to_json(server, server->n_interfaces, interface_item),
-			 "loopback", loopback_mode_name(server->loopback),
-			 "keys", (json_int_t)server->keys,
-			 "dry_run", server->dry_run,
-			 "paused", server->paused,
-			 "draining", server->draining,
-			 "limits", limits_to_json(server));
+	return json_pack("{s:s, s:o, s:s?, s:I, s:s?, s:o, s:o, s:s, s:I, s:b, s:b, s:b, s:o}", "name", server->name,
+			 "listen", texts_to_json(server, server->n_listens, listen_item), "netns", server->netns,
+			 "netns_cookie", (json_int_t)server->netns_cookie, "cgroup", server->cgroup, "trusted_proxies",
+			 texts_to_json(server, server->n_proxies, proxy_item), "interfaces",
+			 texts_to_json(server, server->n_interfaces, interface_item), "loopback",
+			 loopback_mode_name(server->loopback), "keys", (json_int_t)server->keys, "dry_run",
+			 server->dry_run, "paused", server->paused, "draining", server->draining, "limits",
+			 limits_to_json(server));
 }
 
 /* NULL or JSON null: *out becomes NULL. */
@@ -145,7 +139,7 @@ static int texts_from_json(json_t *array, const char *key, parse_item *parse, si
 	if (!places)
 		return error_set(err, -ENOMEM, "out of memory");
 	*(void **)out = places;
-	json_array_foreach(array, i, item) {
+	json_array_foreach (array, i, item) {
 		if (!json_is_string(item))
 			return error_set(err, -EINVAL, "%s: must be a list of strings", key);
 		if (parse(json_string_value(item), places + i * size, &why))
@@ -215,7 +209,7 @@ static int limits_from_json(json_t *array, struct server *server, struct error *
 
 	if (array && !json_is_array(array))
 		return error_set(err, -EINVAL, "limits: must be a list");
-	json_array_foreach(array, i, item) {
+	json_array_foreach (array, i, item) {
 		struct limit limit;
 		int ret;
 
@@ -234,8 +228,8 @@ static int limits_from_json(json_t *array, struct server *server, struct error *
 struct members {
 	const char *name;
 	const char *loopback;
-	json_t *listen, *netns, *netns_cookie, *cgroup, *trusted_proxies, *interfaces, *keys, *dry_run, *paused, *draining,
-		*limits;
+	json_t *listen, *netns, *netns_cookie, *cgroup, *trusted_proxies, *interfaces, *keys, *dry_run, *paused,
+		*draining, *limits;
 };
 
 static int members_find(json_t *json, struct members *m, struct error *err)
@@ -243,21 +237,11 @@ static int members_find(json_t *json, struct members *m, struct error *err)
 	json_error_t why;
 
 	*m = (struct members){ 0 };
-	if (json_unpack_ex(json, &why, 0,
-			   "{s:s, s:o, s?s, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o !}",
-			   "name", &m->name,
-			   "listen", &m->listen,
-			   "loopback", &m->loopback,
-			   "netns", &m->netns,
-			   "netns_cookie", &m->netns_cookie,
-			   "cgroup", &m->cgroup,
-			   "trusted_proxies", &m->trusted_proxies,
-			   "interfaces", &m->interfaces,
-			   "keys", &m->keys,
-			   "dry_run", &m->dry_run,
-			   "paused", &m->paused,
-			   "draining", &m->draining,
-			   "limits", &m->limits))
+	if (json_unpack_ex(json, &why, 0, "{s:s, s:o, s?s, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o !}", "name",
+			   &m->name, "listen", &m->listen, "loopback", &m->loopback, "netns", &m->netns, "netns_cookie",
+			   &m->netns_cookie, "cgroup", &m->cgroup, "trusted_proxies", &m->trusted_proxies, "interfaces",
+			   &m->interfaces, "keys", &m->keys, "dry_run", &m->dry_run, "paused", &m->paused, "draining",
+			   &m->draining, "limits", &m->limits))
 		return error_set(err, -EINVAL, "server: %s", why.text);
 	return 0;
 }

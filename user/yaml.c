@@ -45,7 +45,7 @@ static int emit_object(yaml_emitter_t *emitter, json_t *object)
 
 	made = yaml_mapping_start_event_initialize(&event, NULL, NULL, 1, YAML_ANY_MAPPING_STYLE);
 	ret = emit(emitter, &event, made);
-	json_object_foreach(object, key, value) {
+	json_object_foreach (object, key, value) {
 		if (!ret)
 			ret = emit_scalar(emitter, key, stands_plain(key));
 		if (!ret)
@@ -63,7 +63,7 @@ static int emit_array(yaml_emitter_t *emitter, json_t *array)
 
 	made = yaml_sequence_start_event_initialize(&event, NULL, NULL, 1, YAML_ANY_SEQUENCE_STYLE);
 	ret = emit(emitter, &event, made);
-	json_array_foreach(array, i, value)
+	json_array_foreach (array, i, value)
 		if (!ret)
 			ret = emit_value(emitter, value);
 	return ret ? ret : emit(emitter, &event, yaml_sequence_end_event_initialize(&event));

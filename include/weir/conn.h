@@ -69,7 +69,7 @@ struct weir_conn {
 	__u32 response_next; /* server's numbers */
 	__u32 requests;	     /* heads passed to the server */
 	__u32 responses;     /* final responses whose end is known */
-	__u32 version;	     /* moves with every commit of the client's side */
+	__u32 version;	     /* moves with every commit of the client's side, and every hunt */
 	__u32 server_isn;    /* tells a repeated SYN-ACK from a new connection's; 0: not known */
 	struct weir_answer_choice answer;
 	__u8 phase; /* enum weir_phase */
@@ -155,6 +155,7 @@ WEIR_INLINE void weir_conn_hunt(struct weir_conn *c)
 {
 	c->phase = WEIR_PHASE_HUNTING;
 	c->requests = c->responses = 0;
+	c->version++;
 	weir_request_start(&c->request);
 	weir_response_start(&c->response);
 }
@@ -173,7 +174,7 @@ WEIR_INLINE bool weir_conn_hunt_begins(const struct weir_conn *c, const struct w
 WEIR_INLINE bool weir_conn_crosses_fin(const struct weir_conn *c, const struct weir_segment *g)
 {
 	return c->splice.cuts && (c->splice.fins & WEIR_SPLICE_SERVER_FIN) && weir_splice_answer_acked(&c->splice) &&
-	       c->splice.server_acked + c->splice.in_off == g->seq && c->requests == c->responses;
+	       weir_splice_server_settled(&c->splice, g) && c->requests == c->responses;
 }
 
 WEIR_INLINE enum weir_action weir_conn_swallow(struct weir_conn *c, const struct weir_segment *g)
@@ -236,7 +237,13 @@ WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const s
 		return s->answer_length ? WEIR_ANSWER : WEIR_ACK;
 	}
 
-	if (c->phase == WEIR_PHASE_OPAQUE || !g->len || (g->flags & (WEIR_TCP_RST | WEIR_TCP_SYN)))
+	if (c->phase == WEIR_PHASE_OPAQUE || (g->flags & (WEIR_TCP_RST | WEIR_TCP_SYN)))
+		goto pass;
+	if (weir_splice_fin_ahead(s, g)) {
+		*why = WEIR_OUT_OF_ORDER;
+		return WEIR_HOLD;
+	}
+	if (!g->len)
 		goto pass;
 
 	if (c->phase == WEIR_PHASE_HUNTING) {
@@ -258,6 +265,7 @@ WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const s
 		weir_splice_swallow(s, g->len);
 		weir_splice_answer(s, 0);
 		c->request_next = s->cut_end;
+		c->phase = WEIR_PHASE_FOLLOWED; /* all that follows will be cut in its order */
 		*why = WEIR_SWALLOWED;
 		return WEIR_ACK;
 	}
@@ -270,7 +278,10 @@ WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const s
 			c->request_next += n;
 			goto pass;
 		}
-		if (c->phase == WEIR_PHASE_HUNTING) {
+		/* The server may have what was never seen here: then it does not come again, either. */
+		if (c->phase == WEIR_PHASE_HUNTING || seq_after(s->server_acked + s->in_off, c->request_next)) {
+			if (c->phase == WEIR_PHASE_FOLLOWED)
+				*why = WEIR_GAP;
 			weir_conn_hunt(c);
 			goto pass;
 		}
@@ -292,7 +303,7 @@ WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const s
 	return WEIR_FRAME;
 
 pass:
-	weir_splice_tell(s, g);
+	weir_splice_pass(s, g);
 	return WEIR_PASS;
 }
 
@@ -392,7 +403,7 @@ WEIR_INLINE enum weir_action weir_conn_commit_client(struct weir_conn *c, const 
 		*why = WEIR_TOO_MANY_PIPELINED;
 		c->phase = WEIR_PHASE_OPAQUE;
 	}
-	weir_splice_tell(&c->splice, g);
+	weir_splice_pass(&c->splice, g);
 	return WEIR_PASS;
 }
 
@@ -475,6 +486,9 @@ WEIR_INLINE enum weir_frame_event weir_response_reader_feed(struct weir_response
 /* A socket sends one segment at a time, so nobody else has moved this side. */
 WEIR_INLINE void weir_conn_commit_server(struct weir_conn *c, const struct weir_response_reader *r, enum weir_reason *why)
 {
+	/* A hunt has begun meanwhile. */
+	if (r->responses > c->requests - c->responses)
+		return;
 	c->response = r->response;
 	c->response_next = r->next;
 	c->responses += r->responses;

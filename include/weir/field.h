@@ -350,7 +350,7 @@ WEIR_INLINE int weir_field_byte(struct weir_framing *f, __u8 c)
 	}
 }
 
-/* The same for the most frequent byte of all, one of a value that does not matter; false: it is not one, or no room is left. */
+/* Takes the most frequent byte of all, text in a value that does not matter. false: it is another, or one too many. */
 WEIR_INLINE bool weir_field_skims(struct weir_framing *f, __u8 c)
 {
 	if (f->state != WEIR_AT_VALUE || !weir_is_text(c) || f->position >= WEIR_HEAD_MAX)

@@ -9,7 +9,7 @@
 /* The outcome of one byte. */
 enum weir_frame_event {
 	WEIR_FRAME_MORE, /* go on */
-	WEIR_FRAME_HEAD, /* this byte ended a head: `_ended` tells whether the message ended with it or a body follows */
+	WEIR_FRAME_HEAD, /* this byte ended a head: `_ended` tells whether the message ended, too, or a body follows */
 	WEIR_FRAME_MESSAGE, /* this byte ended the body, and the message with it */
 	WEIR_FRAME_LOST,    /* it can not be followed from here on: the machine's `lost` says why (enum weir_reason) */
 };

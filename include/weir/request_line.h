@@ -3,8 +3,8 @@
  * A request as the framing machine knows it, and its first line (RFC 9112, 3). request.h is what to include.
  *
  * The namespace is the one of Kubernetes' RequestInfo: in the path, percent-decoded (%2F separates like a slash) and
- * without the slashes at either end, api/VERSION/namespaces/NAME or apis/GROUP/VERSION/namespaces/NAME, where `watch` or
- * `proxy` may follow VERSION, and anything NAME. Dot segments are names like any other.
+ * without the slashes at either end, api/VERSION/namespaces/NAME or apis/GROUP/VERSION/namespaces/NAME, where `watch`
+ * or `proxy` may follow VERSION, and anything NAME. Dot segments are names like any other.
  */
 #ifndef WEIR_REQUEST_LINE_H
 #define WEIR_REQUEST_LINE_H

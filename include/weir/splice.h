@@ -37,6 +37,7 @@ struct weir_splice {
 	__u32 answer_length; /* 0 until the answer is made, or when the cut has none */
 	__u32 client_acked;  /* client's numbers: the highest acknowledgement seen from the client */
 	__u32 client_end;    /* client's numbers: behind the highest byte (or FIN) the client sent */
+	__u32 passed_end;    /* client's numbers: behind the highest byte (or FIN) that went on to the server, or was cut */
 	__u32 server_end;    /* server's numbers: behind the highest byte (or FIN) the server sent */
 	__u32 server_acked;  /* server's numbers: the highest acknowledgement seen from the server */
 	__u32 server_tsval;  /* the latest timestamp of the server, with has_ts */
@@ -49,7 +50,7 @@ struct weir_splice {
 	__u8 owed; /* a cut is open: its request is still being swallowed and its answer not yet made */
 	__u8 pad[3];
 };
-WEIR_ASSERT_SIZE(struct weir_splice, 68);
+WEIR_ASSERT_SIZE(struct weir_splice, 72);
 
 #define WEIR_SPLICE_CLIENT_FIN 1
 #define WEIR_SPLICE_SERVER_FIN 2
@@ -72,9 +73,10 @@ WEIR_INLINE void weir_splice_open(struct weir_splice *s, __u32 client_next, __u3
 		.answer_start = server_next,
 		.client_acked = server_next,
 		.client_end = client_next,
+		.passed_end = client_next,
 		.server_end = server_next,
 		.server_acked = client_next,
-		.told = server_next,
+		.told = server_next - 1, /* the handshake's own acknowledgement may still be news */
 		.server_window = server_window,
 	};
 }
@@ -214,6 +216,14 @@ WEIR_INLINE void weir_splice_tell(struct weir_splice *s, const struct weir_segme
 		s->told = seq_max(s->told, ack);
 }
 
+/* Notes that a segment goes on to the server whole. */
+WEIR_INLINE void weir_splice_pass(struct weir_splice *s, const struct weir_segment *g)
+{
+	weir_splice_tell(s, g);
+	if (!(g->flags & WEIR_TCP_RST) && (g->len || (g->flags & WEIR_TCP_FIN)))
+		s->passed_end = seq_max(s->passed_end, g->seq + g->len + !!(g->flags & WEIR_TCP_FIN));
+}
+
 /* Does a segment acknowledge what the server has not been told yet? */
 WEIR_INLINE bool weir_splice_has_news(const struct weir_splice *s, const struct weir_segment *g)
 {
@@ -266,8 +276,11 @@ WEIR_INLINE enum weir_splice_verdict weir_splice_judge_server(struct weir_splice
 		return WEIR_SPLICE_PASS;
 	weir_splice_trail(s);
 
-	/* A retransmission joined over the answer's place can only be laid over an answer that has arrived. */
 	place = weir_splice_answer_place(s);
+	/* What follows an answer that is not made yet has no place yet. */
+	if (s->owed && !(g->flags & WEIR_TCP_RST) && seq_after(g->seq + g->len + !!(g->flags & WEIR_TCP_FIN), place))
+		return WEIR_SPLICE_HOLD;
+	/* A retransmission joined over the answer's place can only be laid over an answer that has arrived. */
 	if (g->len && seq_before(g->seq, place) && seq_after(g->seq + g->len, place) && !weir_splice_answer_acked(s))
 		return WEIR_SPLICE_HOLD;
 	return WEIR_SPLICE_PASS;
@@ -292,6 +305,22 @@ WEIR_INLINE void weir_splice_to_client(const struct weir_splice *s, struct weir_
 	}
 }
 
+/* A bare FIN from beyond a gap: were it stored by the server, the gap's bytes could not be cut any more. */
+WEIR_INLINE bool weir_splice_fin_ahead(const struct weir_splice *s, const struct weir_segment *g)
+{
+	return (g->flags & WEIR_TCP_FIN) && !g->len && seq_after(g->seq, s->passed_end) &&
+	       seq_after(g->seq, s->server_acked + s->in_off);
+}
+
+/*
+ * Does the server have all of the client's stream before this segment, and nothing from beyond its start? What has gone
+ * ahead of a gap is stored by the server at its place without the cut.
+ */
+WEIR_INLINE bool weir_splice_server_settled(const struct weir_splice *s, const struct weir_segment *g)
+{
+	return s->server_acked + s->in_off == g->seq && !seq_after(s->passed_end, g->seq);
+}
+
 /* May the bytes of this client segment, which are new and in order, be cut? (client's numbers, before translation) */
 WEIR_INLINE bool weir_splice_settled(const struct weir_splice *s, const struct weir_segment *g)
 {
@@ -299,7 +328,7 @@ WEIR_INLINE bool weir_splice_settled(const struct weir_splice *s, const struct w
 		return false;
 	if (!(g->flags & WEIR_TCP_ACK) || g->ack != s->server_end + s->out_off)
 		return false;
-	return s->server_acked + s->in_off == g->seq;
+	return weir_splice_server_settled(s, g);
 }
 
 /* Opens a cut at a settled segment's first byte; its answer is owed. */
@@ -319,6 +348,7 @@ WEIR_INLINE void weir_splice_swallow(struct weir_splice *s, __u32 length)
 	s->cut_end += length;
 	s->in_off += length;
 	s->client_end = seq_max(s->client_end, s->cut_end);
+	s->passed_end = seq_max(s->passed_end, s->cut_end);
 }
 
 /* Closes the cut: its answer has `length` bytes; 0: none, the client needs no answer any more. */

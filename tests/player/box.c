@@ -241,14 +241,21 @@ static void box_commit_some_time(struct world *w, struct box_job *j)
 {
 	const struct box_options *o = &w->config.box;
 	unsigned int job = j - w->box.job;
+	uint64_t wait = random_below(&w->net.random, o->race_ns + 1);
 
 	j->busy = true;
 	if (j->from_server)
 		w->box.server_busy = true;
 	if (random_chance(&w->net.random, o->race))
-		net_schedule(&w->net, w->net.now + random_below(&w->net.random, o->race_ns + 1), EVENT_COMMIT, job, NULL);
+		net_schedule(&w->net, w->net.now + wait, EVENT_COMMIT, job, NULL);
 	else
 		box_commit(w, job);
+}
+
+/* Has the server's socket something out of order, or not looked at yet, that was not seen here? */
+static bool box_overlooked(const struct world *w)
+{
+	return w->tcp[SERVER].early.n || net_under_way(&w->net, HOP_WEIR_SERVER);
 }
 
 /* A packet of a connection that weir has not seen before: the server's socket says what is known of it. */
@@ -263,7 +270,7 @@ static void box_open(struct world *w, const struct weir_segment *g)
 		return;
 	if (t->state == TCP_SYN_RECEIVED)
 		weir_conn_open(c, 0, WEIR_PHASE_FOLLOWED, t->irs + 1, t->iss + 1, window);
-	else if (t->state == TCP_OPEN && !tcp_fin_sent(t) && !tcp_fin_received(t))
+	else if (t->state == TCP_OPEN && !tcp_fin_sent(t) && !tcp_fin_received(t) && !box_overlooked(w))
 		weir_conn_open(c, 0, untouched ? WEIR_PHASE_FOLLOWED : WEIR_PHASE_HUNTING, t->irs + t->received,
 			       t->iss + t->next, window);
 	else
@@ -302,9 +309,8 @@ void box_from_server(struct world *w, const struct packet *p)
 	enum weir_action action;
 
 	if (w->box.server_busy) {
-		if (w->box.waits == BOX_JOBS)
-			abort();
-		w->box.waiting[w->box.waits++] = *p;
+		if (w->box.waits < BOX_JOBS)
+			w->box.waiting[w->box.waits++] = *p;
 		return;
 	}
 	if (!w->box.open || p->g.flags & WEIR_TCP_SYN) {

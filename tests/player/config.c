@@ -31,6 +31,19 @@ struct config config_plain(uint64_t seed)
 	return c;
 }
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Bodies of more packets or round trips than this would only show patience. */
+static uint64_t patient(uint64_t body, uint64_t write, const struct tcp_options *o)
+{
+	uint64_t packet = least(o->mss, write ? write : o->mss);
+
+	return least(body, packet * least(100, 20 * o->flight));
+}
+
 static uint64_t one_of(struct random *r, const uint64_t *values, unsigned int n)
 {
 	return values[random_below(r, n)];
@@ -102,7 +115,7 @@ static struct tcp_options random_tcp(struct random *r, const struct tcp_options 
 static struct client_options random_client(struct random *r)
 {
 	struct client_options o = {
-		.exchanges = random_between(r, 1, random_chance(r, 200) ? 30 : 8),
+		.exchanges = random_between(r, 1, random_chance(r, 150) ? 24 : 6),
 		.depth = random_chance(r, 700) ? 1 : random_between(r, 2, 8),
 		.body = ONE_OF(r, 0, 300, 1000),
 		.head = ONE_OF(r, 0, 300),
@@ -159,6 +172,8 @@ struct config config_random(uint64_t seed)
 	c.tcp[SERVER] = random_tcp(&r, &c.tcp[CLIENT]);
 	c.client = random_client(&r);
 	c.server = random_server(&r);
+	c.client.body_most = patient(c.client.body_most, c.client.write_most, &c.tcp[CLIENT]);
+	c.server.body_most = patient(c.server.body_most, c.server.write_most, &c.tcp[SERVER]);
 	c.box = (struct box_options){
 		.shed = ONE_OF(&r, 0, 300, 700, 1000),
 		.swallow_max = ONE_OF(&r, 0, 2000, 65536, 1 << 20),

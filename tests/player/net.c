@@ -63,6 +63,15 @@ struct event net_take(struct net *n)
 	return first;
 }
 
+bool net_under_way(const struct net *n, enum hop hop)
+{
+	for (size_t i = 0; i < n->n; i++) {
+		if (n->heap[i].kind == EVENT_PACKET && n->heap[i].at == hop)
+			return true;
+	}
+	return false;
+}
+
 void net_send(struct net *n, enum hop hop, const struct packet *p)
 {
 	struct link *l = &n->link[hop];

@@ -72,5 +72,7 @@ void net_send(struct net *n, enum hop hop, const struct packet *p);
 /* Time of the next event, NEVER when there is none. */
 uint64_t net_next(const struct net *n);
 struct event net_take(struct net *n);
+/* Is any packet on its way over this hop? */
+bool net_under_way(const struct net *n, enum hop hop);
 
 #endif

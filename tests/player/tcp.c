@@ -3,6 +3,7 @@
 #include "world.h"
 
 #define TRIES_MAX 16
+#define KEEPALIVE_TRIES_MAX 200
 #define RTO_MAX (4 * SECOND)
 #define LINGER (100 * SECOND)
 
@@ -162,7 +163,10 @@ void tcp_output(struct tcp *t)
 	while (t->next < tcp_data_end(t) + t->shut) {
 		uint64_t limit = t->una + least(t->window, flight), was = t->next;
 
-		if (t->next >= limit || tcp_send_data(t, t->next, limit - t->next) == was)
+		/* A silly window is not filled (RFC 9293, 3.8.6.2.1). */
+		if (t->next >= limit || (t->una < t->next && limit - t->next < least(t->o.mss, tcp_data_end(t) - t->next)))
+			break;
+		if (tcp_send_data(t, t->next, limit - t->next) == was)
 			break;
 		sent = true;
 	}
@@ -248,7 +252,7 @@ static void tcp_keepalive(struct tcp *t)
 	t->timer[TCP_KEEPALIVE] = t->w->net.now + t->o.keepalive_ns;
 	if (t->una != t->next || t->next < tcp_data_end(t) + t->shut)
 		return;
-	if (++t->tries > TRIES_MAX) {
+	if (++t->tries > KEEPALIVE_TRIES_MAX) {
 		tcp_finish(t, TCP_END_TIMEOUT);
 		return;
 	}

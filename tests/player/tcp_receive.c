@@ -90,7 +90,9 @@ static bool tcp_handshake(struct tcp *t, const struct weir_segment *g)
 		if (!(g->flags & WEIR_TCP_ACK))
 			return false;
 		if (g->ack != t->iss + 1) {
-			world_fail(t->w, "%s: handshake acknowledged wrongly", world_side(t->side));
+			if ((int32_t)(g->ack - t->iss) > 0)
+				world_fail(t->w, "%s: more than its SYN is acknowledged", world_side(t->side));
+			tcp_refuse(t, g);
 			return false;
 		}
 		if (g->seq - (t->irs + 1) <= t->o.room)
@@ -125,12 +127,14 @@ static void tcp_check_bytes(struct tcp *t, const struct packet *p, int64_t at, i
 }
 
 /*
- * What lies wholly below the received is discarded unseen, and a duplicate from before the last cut but one may be laid
- * anywhere there.
+ * What lies wholly below the received is discarded unseen: a duplicate from before the last cut but one may be laid
+ * anywhere there, and the byte of a keep-alive probe has no meaning.
  */
 static void tcp_check_repeats(struct tcp *t, const struct packet *p, int64_t at)
 {
-	if (at + p->g.len > (int64_t)t->received || t->w->box.sheds < 2)
+	bool discarded = at + p->g.len <= (int64_t)t->received;
+
+	if (!discarded || (t->w->box.conn.splice.cuts < 2 && p->g.len > 1))
 		tcp_check_bytes(t, p, at, 1, t->received - tcp_fin_received(t));
 	for (unsigned int i = 0; i < t->early.n; i++) {
 		int64_t end = t->early.at[i].end;

@@ -16,10 +16,10 @@ extern int test_netns;
 extern struct error error;
 
 /* A call that must succeed; its text says why it did not. */
-#define done(call)                                               \
-	do {                                                     \
-		if ((call) < 0)                                  \
-			fail_msg("%s: %s", #call, error.text);   \
+#define done(call)                                             \
+	do {                                                   \
+		if ((call) < 0)                                \
+			fail_msg("%s: %s", #call, error.text); \
 	} while (0)
 
 int namespaces_setup(void **state);
@@ -43,7 +43,7 @@ int detach_pinned(const char *link);
 bool program_is_gone(__u32 id);
 
 __u32 ifindex_of(const char *device);
-/* Is the datapath's own program among those on the device's tcx hook? */
+/* Is the datapath's own program among those on the device, by tcx or clsact? */
 bool runs(struct datapath *dp, const char *device, enum attach_direction direction);
 
 #endif

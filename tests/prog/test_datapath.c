@@ -69,7 +69,8 @@ static void test_mounts_bpffs_and_pins(void **state)
 #define X(name) #name,
 		DATAPATH_MAPS(X)
 #undef X
-		"prog-ingress", "prog-egress",
+			"prog-ingress",
+		"prog-egress",
 	};
 
 	(void)state;
@@ -316,7 +317,7 @@ static void test_override_without_default(void **state)
 {
 	struct datapath *dp = *state;
 	__u32 index = weir_limit_index(0, WEIR_LIMIT_NAMESPACE);
-	struct weir_bucket bucket;
+	struct weir_bucket bucket = {};
 
 	done(datapath_override_set(dp, 0, WEIR_LIMIT_NAMESPACE, 7, WEIR_QPS, 1, &error));
 	assert_int_equal(override_of(dp, index, 7).flags, WEIR_LIMIT_SET);
@@ -363,7 +364,7 @@ static void test_override_is_settled_before_it_goes(void **state)
 {
 	struct datapath *dp = *state;
 	__u32 index = weir_limit_index(0, WEIR_LIMIT_USER);
-	struct weir_bucket bucket, before = { .started = 1, .shed = 5, .passed = 6 };
+	struct weir_bucket bucket = {}, before = { .started = 1, .shed = 5, .passed = 6 };
 
 	done(datapath_limit_set(dp, 0, WEIR_LIMIT_USER, 0, 1000, 0, &error));
 	done(datapath_override_set(dp, 0, WEIR_LIMIT_USER, 7, WEIR_QPS_MAX * WEIR_QPS, 100, &error));

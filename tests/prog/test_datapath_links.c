@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "datapath_fixture.h"
 
@@ -54,10 +55,10 @@ static void test_links_follow_devices(void **state)
 	struct datapath *dp = *state;
 	__u32 ifindex;
 
-	assert_int_equal(datapath_links(dp, &(struct datapath_link *){ NULL }, &error), 0);
+	assert_string_equal(link_of(dp, "lo").how, "not there");
 	sync_all(dp);
 	assert_true(attached(dp, "lo"));
-	assert_string_equal(link_of(dp, "lo").how, "tcx");
+	assert_string_equal(link_of(dp, "lo").how, dp->attach.way == ATTACH_TCX ? "tcx" : "clsact");
 	assert_false(monitor_readable(dp));
 
 	assert_int_equal(inside("ip link add veth0 type veth peer name veth1"), 0);
@@ -68,8 +69,10 @@ static void test_links_follow_devices(void **state)
 	assert_true(attached(dp, "veth1"));
 	ifindex = link_of(dp, "veth0").ifindex;
 	assert_int_equal(ifindex, ifindex_of("veth0"));
-	assert_true(pinned("link-%u-ingress", ifindex));
-	assert_true(pinned("link-%u-egress", ifindex));
+	if (dp->attach.way == ATTACH_TCX) {
+		assert_true(pinned("link-%u-ingress", ifindex));
+		assert_true(pinned("link-%u-egress", ifindex));
+	}
 
 	/* Another device under the number of one that is gone. */
 	assert_int_equal(inside("ip link del veth0"), 0);
@@ -83,6 +86,7 @@ static void test_links_follow_devices(void **state)
 	sync_all(dp);
 	assert_false(pinned("link-%u-ingress", ifindex));
 	assert_false(pinned("link-%u-egress", ifindex));
+	assert_false(pinned("clsact-%u", ifindex));
 	assert_string_equal(link_of(dp, "veth2").how, "not there");
 }
 
@@ -92,8 +96,11 @@ static void test_links_repair(void **state)
 	char name[64];
 
 	sync_all(dp);
+	if (dp->attach.way != ATTACH_TCX)
+		skip();
 	/* As if killed between the two directions, or between detaching and unpinning. */
 	snprintf(name, sizeof(name), "link-%u-ingress", ifindex_of("lo"));
+	assert_int_equal(detach_pinned(name), 0);
 	assert_int_equal(unpin(name), 0);
 	sync_all(dp);
 	assert_true(pinned("%s", name));
@@ -119,8 +126,9 @@ static void test_links_leave_a_device_that_moved_away(void **state)
 			 0);
 	sync_all(dp);
 	assert_false(pinned("link-%u-ingress", ifindex));
+	assert_false(pinned("clsact-%u", ifindex));
 	assert_true(attached(dp, "veth0"));
-	assert_int_equal(system("kill $(cat /run/weir-test-pid); rm /run/weir-test-pid"), 0);
+	assert_int_equal(inside("kill $(cat /run/weir-test-pid); rm /run/weir-test-pid"), 0);
 }
 
 static void test_bridge_port_is_left_to_the_bridge(void **state)
@@ -157,8 +165,8 @@ static void test_macvlan_is_left_to_its_parent(void **state)
 {
 	struct datapath *dp = *state;
 
-	assert_int_equal(inside("ip link add veth0 type veth peer name veth1 && ip link add mac0 link veth0 type macvlan"),
-			 0);
+	assert_int_equal(
+		inside("ip link add veth0 type veth peer name veth1 && ip link add mac0 link veth0 type macvlan"), 0);
 	sync_all(dp);
 	assert_true(attached(dp, "veth0"));
 	assert_false(attached(dp, "mac0"));
@@ -230,17 +238,19 @@ static void test_clsact(void **state)
 
 	/* Taken over by opening, before anything is synchronised. */
 	again = open_datapath(0);
-	assert_int_equal(inside("tc filter show dev lo ingress | grep -q 'id %u '", again->attach.program[ATTACH_INGRESS].id),
+	assert_int_equal(inside("tc filter show dev lo ingress | grep -q 'id %u '",
+				again->attach.program[ATTACH_INGRESS].id),
 			 0);
 	assert_int_equal(inside("tc filter show dev lo ingress | grep -c weir_ingress | grep -qx 1"), 0);
 	datapath_close(dp);
 	*state = again;
 
 	/* Someone else's filter or qdisc stays. */
-	assert_int_equal(inside("tc filter add dev veth0 ingress protocol all prio 7 matchall action pass 2>/dev/null || "
-				"tc filter add dev veth0 ingress protocol all prio 7 bpf da object-pinned %s/prog-egress",
-				again->dir),
-			 0);
+	assert_int_equal(
+		inside("tc filter add dev veth0 ingress protocol all prio 7 matchall action pass 2>/dev/null || "
+		       "tc filter add dev veth0 ingress protocol all prio 7 bpf da object-pinned %s/prog-egress",
+		       again->dir),
+		0);
 	done(datapath_remove(again, &error));
 	assert_int_not_equal(qdisc("lo"), 0);
 	assert_int_not_equal(filters("lo"), 0);
@@ -273,10 +283,14 @@ static void test_conntrack_on_loopback(void **state)
 	assert_int_equal(inside("nft 'add rule inet t raw meta nfproto ipv4 notrack'"), 0);
 	assert_int_equal(datapath_loopback_tracked(dp, &error), 1);
 	assert_int_equal(inside("nft delete table inet t"), 0);
+	/* The kernel lets go of conntrack some time after the last rule that needs it. */
+	for (int i = 0; i < 1000 && datapath_loopback_tracked(dp, &error); i++)
+		usleep(5000);
 	assert_int_equal(datapath_loopback_tracked(dp, &error), 0);
 
+	/* Where no connection can be made there is no telling: the answer is the safe one. */
 	assert_int_equal(inside("ip link set lo down"), 0);
-	assert_int_equal(datapath_loopback_tracked(dp, &error), 0);
+	assert_int_equal(datapath_loopback_tracked(dp, &error), 1);
 	assert_int_equal(inside("ip link set lo up"), 0);
 }
 

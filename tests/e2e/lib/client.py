@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A client that reads each answer as one, and knows to which request it belongs."""
+import array
+import collections
+import fcntl
+import json
+import socket
+import termios
+
+from lib.http import Stream, expected_body, parse_head
+from lib.process import PATIENCE_S, eventually
+
+SHED_LINE = "HTTP/1.1 429 Too Many Requests"
+SHED_MESSAGE = "Too many requests, please try again later."
+
+Answer = collections.namedtuple("Answer", "line status fields body")
+
+
+def check_shed(answer, method="GET"):
+    """A 429 is right in every part; returns its Retry-After."""
+    fields = dict(answer.fields)
+    assert answer.line == SHED_LINE
+    retry_after = int(fields.pop("retry-after"))
+    length = int(fields.pop("content-length"))
+    assert fields.pop("content-type") == "application/json"
+    assert fields.pop("connection", "close") == "close"
+    assert not fields
+    assert retry_after >= 1
+    if method == "HEAD":
+        assert answer.body == b"" and length > 0
+        return retry_after
+    assert len(answer.body) == length
+    assert json.loads(answer.body) == {
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": SHED_MESSAGE,
+        "reason": "TooManyRequests", "details": {"retryAfterSeconds": retry_after}, "code": 429,
+    }
+    return retry_after
+
+
+class Client:
+    def __init__(self, place, port, user=None):
+        self.user = user
+        self.host = f"{place.authority}:{port}"
+        with place.client_ns.entered():
+            self.socket = socket.create_connection((place.address, port), timeout=PATIENCE_S)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.stream = Stream(self.socket)
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def settle(self):
+        """Waits until the other side has acknowledged everything."""
+        left = array.array("i", [1])
+
+        def acknowledged():
+            fcntl.ioctl(self.socket, termios.TIOCOUTQ, left)
+            return left[0] == 0
+
+        eventually(acknowledged, "the other side has acknowledged everything")
+
+    def head(self, target, method="GET", version="HTTP/1.1", **fields):
+        lines = [f"{method} {target} {version}", f"Host: {self.host}"]
+        if self.user is not None:
+            lines.append(f"X-Remote-User: {self.user}")
+        lines += [f"{name.replace('_', '-')}: {value}" for name, value in fields.items()]
+        return "\r\n".join(lines).encode() + b"\r\n\r\n"
+
+    def ask(self, target, method="GET", body=None, chunks=None, **fields):
+        """Sends a request in one go; chunks: a body of unknown length."""
+        if chunks is not None:
+            fields["Transfer_Encoding"] = "chunked"
+            body = b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
+        elif body is not None:
+            fields["Content_Length"] = len(body)
+        self.send(self.head(target, method, **fields) + (body or b""))
+
+    def read(self, method="GET"):
+        """One answer. Interim ones are passed over."""
+        status = 100
+        while status // 100 == 1:
+            head = self.stream.until(b"\r\n\r\n")
+            if head is None:
+                raise EOFError("the stream ended where an answer was due")
+            line, fields = parse_head(head)
+            status = int(line.split(" ")[1])
+        return Answer(line, status, fields, b"" if method == "HEAD" else self.stream.body(fields))
+
+    def check(self, answer, target, method="GET", body=b""):
+        """The answer belongs to this request; returns its status."""
+        if answer.status == 429:
+            check_shed(answer, method)
+        else:
+            assert answer.status == 200
+            assert answer.body == (b"" if method == "HEAD" else expected_body(target, body))
+        assert not self.stream.buffer, "there is more than the answer"
+        return answer.status
+
+    def exchange(self, target, method="GET", body=None, chunks=None, **fields):
+        """Asks, and returns an answer that belongs to what was asked."""
+        self.ask(target, method, body, chunks, **fields)
+        answer = self.read(method)
+        self.check(answer, target, method, b"".join(chunks) if chunks is not None else body or b"")
+        return answer
+
+    def get(self, target, **fields):
+        return self.exchange(target, **fields).status
+
+    def drive(self, n, path="/r", **fields):
+        """n requests, one after the other: the status of each."""
+        return [self.get(f"{path}/{i}", **fields) for i in range(n)]
+
+    def expect_end(self):
+        """The stream has ended cleanly, and there was nothing more in it."""
+        assert not self.stream.fill(), f"there is more: {self.stream.buffer!r}"
+        assert not self.stream.buffer
+
+    def rest(self):
+        """Everything up to the end of the stream."""
+        while self.stream.fill():
+            pass
+        return self.stream.take(len(self.stream.buffer))
+
+    def end_of_requests(self):
+        self.socket.shutdown(socket.SHUT_WR)
+
+    def close(self):
+        self.socket.close()

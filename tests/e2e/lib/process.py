@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Commands that must succeed, processes that must end, and conditions that come true in their own time."""
+import contextlib
+import subprocess
+import time
+
+PATIENCE_S = 60
+
+
+def run(*words, **options):
+    """The output of a command that must succeed."""
+    done = subprocess.run([str(word) for word in words], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=PATIENCE_S, **options)
+    assert done.returncode == 0, f"{' '.join(done.args)}: {done.stderr.strip() or done.stdout.strip()}"
+    return done.stdout
+
+
+def eventually(condition, what):
+    """Waits until the condition holds, and returns what it said. It is slow only where it fails."""
+    end = time.monotonic() + PATIENCE_S
+    while not (value := condition()):
+        assert time.monotonic() < end, f"never came true: {what}"
+        time.sleep(0.01)
+    return value
+
+
+def end(process):
+    """Ends a process that we started; returns its exit status."""
+    if process.poll() is None:
+        process.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        return process.wait(PATIENCE_S / 2)
+    process.kill()
+    process.wait()
+    raise AssertionError(f"{process.args} did not end when told to")

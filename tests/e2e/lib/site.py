@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A server behind weir, and everything that is wanted around it."""
+from lib.client import Client
+from lib.process import eventually
+
+
+class Site:
+    def __init__(self, world, place, server):
+        self.world = world
+        self.place = place
+        self.server = server
+        self.weir = world.weir
+
+    def attach(self, *options):
+        """Peers are trusted to name the user unless the options say whom to trust."""
+        trust = () if "--trusted-proxy" in options else ("--trusted-proxy", self.place.client_address)
+        home = () if self.weir.namespace else ("--netns", self.place.server_ns.path)
+        self.weir("attach", "web", "--port", self.server.port, *home, *trust, *options)
+
+    def limit(self, kind, *subject, qps=0, burst):
+        """With qps 0 the burst is there once: every count is exact."""
+        self.weir("limit", "set", kind, *subject, "--qps", qps, "--burst", burst)
+
+    def client(self, user=None):
+        client = Client(self.place, self.server.port, user)
+        self.world.at_end(client.close)
+        return client
+
+    def status(self):
+        return self.weir.server("web")
+
+    def packets(self, what):
+        return self.status()["packets"].get(what, 0)
+
+    def unanswered(self):
+        return self.status()["unanswered"]
+
+    def unread(self):
+        return self.status()["unread"]
+
+    def check(self, passed, shed, exempt=0, dry_run_shed=0):
+        """`status`, `metrics` and the server's own log all say the same."""
+        assert self.weir.counts() == {"passed": passed, "shed": shed, "exempt": exempt, "dry_run_shed": dry_run_shed}
+        served = passed + exempt + dry_run_shed
+        eventually(lambda: self.server.served() >= served, f"the server has logged {served} requests")
+        assert self.server.served() == served

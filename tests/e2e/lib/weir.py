@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0
+"""weir itself: an agent of our own, its commands, and its numbers."""
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from lib.process import PATIENCE_S, end, eventually
+
+BINARY = Path(__file__).resolve().parents[3] / "build/weir"
+DECISIONS = ("passed", "shed", "exempt", "dry_run_shed")
+SAMPLE = re.compile(r'(\w+)(?:\{(.*)\})? (\S+)')
+LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+
+
+def parse_metrics(text):
+    """{name: {(label value, ...): number}}, the labels in the order of their names."""
+    families = {}
+    for line in text.splitlines():
+        if line.startswith("#"):
+            continue
+        name, labels, value = SAMPLE.fullmatch(line).groups()
+        key = tuple(value for _, value in sorted(LABEL.findall(labels or "")))
+        samples = families.setdefault(name, {})
+        assert key not in samples, f"twice: {line}"
+        samples[key] = float(value)
+    return families
+
+
+class Weir:
+    def __init__(self, directory, pins, namespace=None):
+        self.state_dir = directory / "state"
+        self.pins = pins
+        self.log_path = directory / "agent.log"
+        self.namespace = namespace  # where the agent and its commands run; None: where the tests do
+        self.metrics_port = None
+        self.process = None
+
+    def command(self, *words):
+        command = [str(word) for word in (BINARY, *words)]
+        return self.namespace.command(*command) if self.namespace else command
+
+    def environment(self):
+        return {**os.environ, "WEIR_STATE_DIR": str(self.state_dir), "WEIR_PIN_DIR": str(self.pins)}
+
+    def log(self):
+        return self.log_path.read_text()
+
+    def start(self, metrics="off"):
+        offset = self.log_path.stat().st_size if self.log_path.exists() else 0
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(self.command("agent", "--metrics", metrics), env=self.environment(),
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        eventually(lambda: "ready" in self.log()[offset:] or self.process.poll() is not None, "the agent is ready")
+        assert self.process.poll() is None, self.log()
+
+    def running(self):
+        return self.process is not None and self.process.poll() is None
+
+    def stop(self):
+        """Ends the agent, which must go cleanly."""
+        assert end(self.process) == 0, self.log()
+        self.process = None
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process = None
+
+    def run(self, *words, **options):
+        """A command's outcome, whatever it is."""
+        return subprocess.run(self.command(*words), env=self.environment(), text=True, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE_S, **options)
+
+    def __call__(self, *words):
+        """The output of a command that must succeed and have nothing to complain about."""
+        done = self.run(*words)
+        assert (done.returncode, done.stderr) == (0, ""), f"weir {' '.join(map(str, words))}: {done.stderr}"
+        return done.stdout
+
+    def refused(self, *words, status=1):
+        """The one line on stderr of a command that must fail."""
+        done = self.run(*words)
+        assert (done.returncode, done.stdout) == (status, ""), f"weir {' '.join(map(str, words))}: {done}"
+        assert done.stderr.endswith("\n")
+        return done.stderr
+
+    def json(self, *words):
+        return json.loads(self(*words, "--json"))
+
+    def servers(self):
+        return self.json("status")["servers"]
+
+    def server(self, name="web"):
+        """What `status` says of a server."""
+        (server,) = [server for server in self.servers() if server["name"] == name]
+        return server
+
+    def metrics(self):
+        return parse_metrics(self("metrics"))
+
+    def counts(self, name="web"):
+        """The requests by decision, on which `status` and `metrics` agree."""
+        status, metrics = self.server(name), self.metrics()
+        said = {decision: status[decision] for decision in DECISIONS}
+        assert said == {decision: metrics["weir_requests_total"][decision, name] for decision in DECISIONS}
+        return said

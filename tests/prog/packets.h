@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Packets as bytes, for programs run by BPF_PROG_TEST_RUN: built from numbers, and read back with every sum checked. */
+#ifndef WEIR_TESTS_PACKETS_H
+#define WEIR_TESTS_PACKETS_H
+
+#include "weir/conn.h"
+
+#define PACKET_ROOM 4096
+#define CLIENT_PORT 40000
+#define SERVER_PORT 8080
+
+struct spec {
+	bool ipv6;
+	bool from_server;
+	__u32 seq, ack;
+	__u8 flags;
+	__u16 window;
+	bool ts;
+	__u32 tsval, tsecr;
+	const __u8 *options; /* behind the timestamp; a multiple of 4 bytes */
+	size_t n_options;
+	const char *text;
+	size_t n_text; /* 0: strlen(text) */
+	bool bad_checksum;
+	__u8 protocol; /* 0: TCP */
+	__u16 port;    /* the server's; 0: SERVER_PORT */
+};
+
+struct packet {
+	__u8 bytes[PACKET_ROOM];
+	size_t length;
+};
+
+/* What a packet says; text points into it. */
+struct seen {
+	bool from_server;
+	__u32 seq, ack;
+	__u8 flags;
+	__u16 window;
+	bool ts;
+	__u32 tsval, tsecr;
+	const __u8 *options;
+	size_t n_options;
+	const char *text;
+	size_t n_text;
+};
+
+void packet_build(struct packet *p, const struct spec *spec);
+/* Fails the test when an address, a length or a checksum is wrong. */
+void packet_see(const struct packet *p, struct seen *seen);
+
+/* Runs a tc program on the packet, which becomes what the program made of it. Returns the program's verdict. */
+int packet_run(int program, struct packet *p);
+
+/* The key of the connection between the two ends that all these packets have. */
+void packet_flow(bool ipv6, struct weir_flow *flow);
+
+#endif

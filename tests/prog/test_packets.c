@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The tc programs, packet by packet: what goes in, the verdict, and every byte that comes out. */
+#include "packets.h"
+
+#include <bpf/bpf.h>
+#include <string.h>
+
+#include "datapath_fixture.h"
+#include "rate.h"
+#include "weir.skel.h"
+
+#define PASS (-1)
+#define DROP 2
+#define CLIENT_NEXT 1000U
+#define SERVER_NEXT 500000U
+#define ACK WEIR_TCP_ACK
+#define PSH_ACK (WEIR_TCP_PSH | WEIR_TCP_ACK)
+#define FIN_ACK (WEIR_TCP_FIN | WEIR_TCP_ACK)
+
+static const char get_a[] = "GET /api/v1/namespaces/a/pods HTTP/1.1\r\nHost: x\r\n\r\n";
+static const char ok[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+
+static struct datapath *dp;
+static int ingress, egress;
+
+static int setup(void **state)
+{
+	static const struct datapath_listen listen = { .any = true, .port = SERVER_PORT };
+	struct weir_server server = { .flags = WEIR_SERVER_ACTIVE, .swallow_max = 65536 };
+
+	datapath_setup(state);
+	dp = *state;
+	ingress = bpf_program__fd(dp->skeleton->progs.weir_ingress);
+	egress = bpf_program__fd(dp->skeleton->progs.weir_egress);
+	done(datapath_server_set(dp, 0, &server, &listen, 1, NULL, 0, &error));
+	return 0;
+}
+
+static void limit(enum weir_limit_type type, const char *qps, __u64 burst)
+{
+	__u64 per_ns;
+
+	assert_int_equal(weir_qps_parse(qps, &per_ns), 0);
+	done(datapath_limit_set(dp, 0, type, per_ns, burst, 0, &error));
+}
+
+static __u64 counter(enum weir_reason reason)
+{
+	__u64 counters[WEIR_REASON_COUNT];
+
+	done(datapath_counters(dp, 0, counters, &error));
+	return counters[reason];
+}
+
+/* A connection whose handshake is done. */
+static void connect_ends(bool ipv6)
+{
+	struct weir_conn c = {};
+	struct weir_flow flow;
+
+	packet_flow(ipv6, &flow);
+	weir_conn_open(&c, 0, WEIR_PHASE_FOLLOWED, CLIENT_NEXT, SERVER_NEXT, 501);
+	c.splice.told = SERVER_NEXT;
+	assert_int_equal(bpf_map_update_elem(dp->maps.conns, &flow, &c, BPF_NOEXIST), 0);
+}
+
+static struct packet packet; /* the latest one */
+
+static int run(int program, const struct spec *spec)
+{
+	packet_build(&packet, spec);
+	return packet_run(program, &packet);
+}
+
+static void assert_untouched(int program, const struct spec *spec)
+{
+	struct packet before;
+
+	packet_build(&before, spec);
+	assert_int_equal(run(program, spec), PASS);
+	assert_int_equal(packet.length, before.length);
+	assert_memory_equal(packet.bytes, before.bytes, before.length);
+}
+
+/* The latest packet is an answer of weir's with this Retry-After. */
+static void assert_answer(struct seen *seen, const char *retry, bool body)
+{
+	char want[64];
+
+	packet_see(&packet, seen);
+	assert_true(seen->from_server);
+	snprintf(want, sizeof(want), "\r\nRetry-After: %s\r\n", retry);
+	assert_memory_equal(seen->text, "HTTP/1.1 429 Too Many Requests\r\n", 32);
+	assert_non_null(memmem(seen->text, seen->n_text, want, strlen(want)));
+	if (body)
+		assert_memory_equal(seen->text + seen->n_text - 12, "\"code\":429}\n", 12);
+	else
+		assert_memory_equal(seen->text + seen->n_text - 4, "\r\n\r\n", 4);
+}
+
+static void test_foreign_packets_are_untouched(void **state)
+{
+	(void)state;
+	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	assert_untouched(ingress, &(struct spec){ .port = 8081, .flags = PSH_ACK, .text = get_a });
+	assert_untouched(egress, &(struct spec){ .port = 8081, .flags = PSH_ACK, .text = ok, .from_server = true });
+	assert_untouched(ingress, &(struct spec){ .protocol = 17, .flags = PSH_ACK, .text = get_a });
+	assert_untouched(ingress, &(struct spec){ .ipv6 = true, .protocol = 44, .flags = PSH_ACK, .text = get_a });
+	/* no socket, no connection: not even of an attached server */
+	assert_untouched(ingress, &(struct spec){ .flags = PSH_ACK, .text = get_a });
+	assert_untouched(ingress, &(struct spec){ .flags = WEIR_TCP_SYN });
+	assert_int_equal(counter(WEIR_CONN_OPENED), 0);
+}
+
+static void pass_one(bool ipv6)
+{
+	size_t n = strlen(get_a);
+
+	connect_ends(ipv6);
+	limit(WEIR_LIMIT_USER, "0.5", 1);
+	assert_untouched(ingress, &(struct spec){ .ipv6 = ipv6, .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK,
+						  .window = 99, .ts = true, .tsval = 7, .tsecr = 70, .text = get_a });
+	assert_untouched(egress, &(struct spec){ .ipv6 = ipv6, .from_server = true, .seq = SERVER_NEXT,
+						 .ack = CLIENT_NEXT + n, .flags = PSH_ACK, .window = 502, .ts = true,
+						 .tsval = 75, .tsecr = 7, .text = ok });
+}
+
+static void answer_one(bool ipv6, bool ts)
+{
+	size_t n = strlen(get_a), m = strlen(ok);
+	struct spec request = { .ipv6 = ipv6, .seq = CLIENT_NEXT + n, .ack = SERVER_NEXT + m, .flags = PSH_ACK,
+				.window = 99, .ts = ts, .tsval = 9, .tsecr = 75, .text = get_a };
+	struct packet first;
+	struct seen seen;
+
+	pass_one(ipv6);
+	/* The response's acknowledgement comes by itself, so that the next request has nothing new to say to the server. */
+	assert_untouched(ingress, &(struct spec){ .ipv6 = ipv6, .seq = CLIENT_NEXT + n, .ack = SERVER_NEXT + m,
+						  .flags = ACK, .window = 99, .ts = ts, .tsval = 8, .tsecr = 75 });
+	assert_int_equal(run(ingress, &request), PASS);
+	assert_answer(&seen, "2", true);
+	assert_int_equal(seen.seq, SERVER_NEXT + m);
+	assert_int_equal(seen.ack, CLIENT_NEXT + 2 * n);
+	assert_int_equal(seen.flags, PSH_ACK);
+	assert_int_equal(seen.window, 502);
+	assert_int_equal(seen.ts, ts);
+	if (ts) {
+		assert_int_equal(seen.tsval, 75);
+		assert_int_equal(seen.tsecr, 9);
+	}
+	first = packet;
+
+	/* The same bytes again for a retransmission. */
+	assert_int_equal(run(ingress, &request), PASS);
+	assert_int_equal(packet.length, first.length);
+	assert_memory_equal(packet.bytes, first.bytes, first.length);
+	assert_int_equal(counter(WEIR_SHED), 1);
+	assert_int_equal(counter(WEIR_SHED_USER), 1);
+	assert_int_equal(counter(WEIR_ANSWERED), 2);
+	assert_int_equal(counter(WEIR_ANSWERED_AGAIN), 1);
+	assert_int_equal(counter(WEIR_PASSED), 1);
+	assert_int_equal(counter(WEIR_SPLICE_OPENED), 1);
+}
+
+static void test_answer_ipv4(void **state)
+{
+	(void)state;
+	answer_one(false, true);
+}
+
+static void test_answer_ipv4_without_timestamps(void **state)
+{
+	(void)state;
+	answer_one(false, false);
+}
+
+static void test_answer_ipv6(void **state)
+{
+	(void)state;
+	answer_one(true, true);
+}
+
+static void test_answer_to_head_has_no_body(void **state)
+{
+	struct seen seen;
+
+	(void)state;
+	connect_ends(false);
+	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK,
+						      .text = "HEAD / HTTP/1.1\r\nHost: x\r\n\r\n" }),
+			 PASS);
+	assert_answer(&seen, "3600", false);
+	assert_int_equal(seen.window, 501);
+}
+
+static void test_longest_wait_is_told(void **state)
+{
+	struct seen seen;
+
+	(void)state;
+	connect_ends(false);
+	limit(WEIR_LIMIT_TOTAL, "0.01", 0);
+	limit(WEIR_LIMIT_NAMESPACE, "0", 0);
+	limit(WEIR_LIMIT_USER, "1", 0);
+	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a }),
+			 PASS);
+	assert_answer(&seen, "3600", true);
+	assert_int_equal(counter(WEIR_SHED_TOTAL), 1);
+	assert_int_equal(counter(WEIR_SHED_NAMESPACE), 1);
+	assert_int_equal(counter(WEIR_SHED_USER), 1);
+}
+
+/* A refused request takes nothing from the other limits: total still has its one token. */
+static void test_refused_consumes_nothing(void **state)
+{
+	(void)state;
+	connect_ends(false);
+	limit(WEIR_LIMIT_TOTAL, "0", 1);
+	limit(WEIR_LIMIT_NAMESPACE, "0", 0);
+	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a }),
+			 PASS);
+	assert_int_equal(counter(WEIR_SHED), 1);
+	assert_int_equal(counter(WEIR_SHED_TOTAL), 0);
+
+	connect_ends(true);
+	assert_untouched(ingress, &(struct spec){ .ipv6 = true, .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK,
+						  .text = "GET / HTTP/1.1\r\nHost: x\r\n\r\n" });
+	assert_int_equal(counter(WEIR_PASSED), 1);
+}
+
+/* After one shed: both directions translated, SACK too, wherever its option stands. */
+static void test_translation(void **state)
+{
+	static const __u8 sack_even[] = { 1, 1, 5, 10, 0, 7, 0xa1, 0x20, 0, 7, 0xa1, 0x84 };
+	static const __u8 sack_odd[] = { 1, 5, 10, 0, 7, 0xa1, 0x20, 0, 7, 0xa1, 0x84, 1 };
+	size_t n = strlen(get_a), m = strlen(ok);
+	__u32 client, server, answer;
+	struct seen seen;
+
+	(void)state;
+	connect_ends(false);
+	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a }),
+			 PASS);
+	packet_see(&packet, &seen);
+	answer = seen.n_text;
+	client = CLIENT_NEXT + n;
+	server = SERVER_NEXT + answer;
+
+	/* until the answer is acknowledged, what follows is held and the server's acknowledgement shows nothing of it */
+	assert_int_equal(run(ingress, &(struct spec){ .seq = client, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a }), DROP);
+	assert_int_equal(counter(WEIR_HELD), 1);
+	assert_int_equal(run(egress, &(struct spec){ .from_server = true, .seq = SERVER_NEXT, .ack = CLIENT_NEXT, .flags = ACK }),
+			 PASS);
+	packet_see(&packet, &seen);
+	assert_int_equal(seen.ack, CLIENT_NEXT);
+
+	assert_int_equal(run(ingress, &(struct spec){ .seq = client, .ack = server - 5, .flags = ACK, .window = 77 }), PASS);
+	packet_see(&packet, &seen);
+	assert_int_equal(seen.seq, CLIENT_NEXT);
+	assert_int_equal(seen.ack, SERVER_NEXT);
+	assert_int_equal(seen.window, 77);
+
+	limit(WEIR_LIMIT_TOTAL, "1000000", 1000000);
+	done(datapath_limit_delete(dp, 0, WEIR_LIMIT_TOTAL, &error));
+	assert_int_equal(run(ingress, &(struct spec){ .seq = client, .ack = server, .flags = PSH_ACK, .text = get_a }), PASS);
+	packet_see(&packet, &seen);
+	assert_false(seen.from_server);
+	assert_int_equal(seen.seq, CLIENT_NEXT);
+	assert_int_equal(seen.ack, SERVER_NEXT);
+	assert_int_equal(seen.n_text, n);
+
+	assert_int_equal(run(egress, &(struct spec){ .from_server = true, .seq = SERVER_NEXT, .ack = CLIENT_NEXT + n,
+						     .flags = PSH_ACK, .text = ok }),
+			 PASS);
+	packet_see(&packet, &seen);
+	assert_int_equal(seen.seq, server);
+	assert_int_equal(seen.ack, client + n);
+	assert_memory_equal(seen.text, ok, m);
+
+	for (int odd = 0; odd < 2; odd++) {
+		const __u8 *sack = odd ? sack_odd : sack_even;
+
+		assert_int_equal(run(ingress, &(struct spec){ .seq = client + n, .ack = server, .flags = ACK, .ts = true,
+							      .options = sack, .n_options = 12 }),
+				 PASS);
+		packet_see(&packet, &seen);
+		assert_int_equal(seen.ack, SERVER_NEXT);
+		/* 0x7a120 is SERVER_NEXT, at or before the answer's start; 0x7a184 lies inside the answer */
+		assert_memory_equal(seen.options + (odd ? 3 : 4), "\0\7\xa1\x20\0\7\xa1\x20", 8);
+	}
+}
+
+static void test_small_body_is_swallowed(void **state)
+{
+	static const char head[] = "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n01234";
+	size_t n = strlen(head);
+	struct seen seen;
+
+	(void)state;
+	connect_ends(false);
+	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = ACK, .text = head }), PASS);
+	packet_see(&packet, &seen);
+	assert_true(seen.from_server);
+	assert_int_equal(seen.n_text, 0);
+	assert_int_equal(seen.ack, CLIENT_NEXT + n);
+
+	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT + n, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = "56789" }),
+			 PASS);
+	assert_answer(&seen, "3600", true);
+	assert_int_equal(seen.ack, CLIENT_NEXT + n + 5);
+	assert_int_equal(seen.seq, SERVER_NEXT);
+	assert_int_equal(counter(WEIR_SHED), 1);
+	assert_int_equal(counter(WEIR_ANSWERED_CLOSE), 0);
+}
+
+/* On loopback the packet that comes back is what goes on to the server: its RST. The answer went out as a copy. */
+static void closes(const char *text)
+{
+	struct seen seen;
+
+	connect_ends(false);
+	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = ACK, .text = text }), PASS);
+	packet_see(&packet, &seen);
+	assert_false(seen.from_server);
+	assert_int_equal(seen.flags, WEIR_TCP_RST);
+	assert_int_equal(seen.seq, CLIENT_NEXT);
+	assert_int_equal(seen.n_text, 0);
+	assert_int_equal(counter(WEIR_ANSWERED_CLOSE), 1);
+
+	/* the client's FIN is acknowledged, the server says no more */
+	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT + strlen(text), .ack = SERVER_NEXT + 4096, .flags = FIN_ACK }),
+			 PASS);
+	packet_see(&packet, &seen);
+	assert_true(seen.from_server);
+	assert_true(seen.flags & WEIR_TCP_ACK);
+	assert_int_equal(seen.ack, CLIENT_NEXT + strlen(text) + 1);
+	assert_int_equal(run(egress, &(struct spec){ .from_server = true, .seq = SERVER_NEXT, .ack = CLIENT_NEXT, .flags = ACK }),
+			 DROP);
+}
+
+static void test_long_body_closes(void **state)
+{
+	(void)state;
+	closes("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n01234");
+}
+
+static void test_expect_closes(void **state)
+{
+	(void)state;
+	closes("POST /x HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
+}
+
+static void test_connection_close_closes(void **state)
+{
+	(void)state;
+	closes("GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+}
+
+/* A shed request that acknowledges news goes on to the server without its bytes. */
+static void test_news_goes_on(void **state)
+{
+	size_t n = strlen(get_a), m = strlen(ok);
+	struct seen seen;
+
+	(void)state;
+	pass_one(false);
+	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT + n, .ack = SERVER_NEXT + m, .flags = PSH_ACK,
+						      .window = 99, .ts = true, .tsval = 9, .tsecr = 75, .text = get_a }),
+			 PASS);
+	packet_see(&packet, &seen);
+	assert_false(seen.from_server);
+	assert_int_equal(seen.flags, ACK);
+	assert_int_equal(seen.seq, CLIENT_NEXT + n);
+	assert_int_equal(seen.ack, SERVER_NEXT + m);
+	assert_int_equal(seen.window, 99);
+	assert_int_equal(seen.n_text, 0);
+	assert_int_equal(seen.tsval, 9);
+	assert_int_equal(counter(WEIR_ANSWERED), 1);
+}
+
+static void test_bad_checksum_is_left_to_the_kernel(void **state)
+{
+	(void)state;
+	connect_ends(false);
+	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a,
+						  .bad_checksum = true });
+	assert_int_equal(counter(WEIR_BAD_CHECKSUM), 1);
+	assert_int_equal(counter(WEIR_SHED), 0);
+}
+
+struct unharmed {
+	const char *text;
+	size_t n_text;
+	enum weir_reason why;
+};
+
+/* What cannot be followed passes bit for bit and is counted, whatever the limits are. */
+static void test_unread_passes_unharmed(void **state)
+{
+	static const struct unharmed cases[] = {
+		{ "\x16\x03\x01\x02\x00\x01", 6, WEIR_TLS },
+		{ "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 0, WEIR_HTTP2 },
+		{ "\x01\x02\x03", 0, WEIR_NOT_HTTP },
+		{ "GET / HTTP/1.1\nHost: x\n\n", 0, WEIR_BARE_LF },
+		{ "GET / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 0, WEIR_LENGTH_CONFLICT },
+	};
+	struct weir_flow flow;
+
+	(void)state;
+	packet_flow(false, &flow);
+	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct unharmed *c = &cases[i];
+
+		connect_ends(false);
+		assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK,
+							  .text = c->text, .n_text = c->n_text });
+		assert_int_equal(counter(c->why), 1);
+		assert_int_equal(bpf_map_delete_elem(dp->maps.conns, &flow), 0);
+	}
+	assert_int_equal(counter(WEIR_SHED), 0);
+}
+
+static void test_split_head_passes(void **state)
+{
+	(void)state;
+	connect_ends(false);
+	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = "GET / HT" });
+	assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT + 8, .ack = SERVER_NEXT, .flags = PSH_ACK,
+						  .text = "TP/1.1\r\nHost: x\r\n\r\n" });
+	assert_int_equal(counter(WEIR_SPLIT_HEAD), 1);
+	assert_int_equal(counter(WEIR_PASSED), 1);
+}
+
+static void test_pipelined_passes(void **state)
+{
+	static const char two[] = "GET /1 HTTP/1.1\r\nHost: x\r\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\n\r\n";
+
+	(void)state;
+	connect_ends(false);
+	limit(WEIR_LIMIT_TOTAL, "0", 1);
+	assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = two });
+	assert_int_equal(counter(WEIR_PASSED), 2);
+	assert_int_equal(counter(WEIR_PIPELINED), 1);
+}
+
+static void test_health_is_exempt(void **state)
+{
+	(void)state;
+	connect_ends(false);
+	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK,
+						  .text = "GET /readyz/etcd HTTP/1.1\r\nHost: x\r\n\r\n" });
+	assert_int_equal(counter(WEIR_EXEMPT), 1);
+}
+
+static void test_dry_run_and_pause(void **state)
+{
+	size_t n = strlen(get_a);
+
+	(void)state;
+	connect_ends(false);
+	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	done(datapath_server_flags(dp, 0, WEIR_SERVER_ACTIVE | WEIR_SERVER_DRY_RUN, &error));
+	assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a });
+	assert_int_equal(counter(WEIR_DRY_RUN_SHED), 1);
+	assert_int_equal(counter(WEIR_PASSED), 0);
+	assert_untouched(egress, &(struct spec){ .from_server = true, .seq = SERVER_NEXT, .ack = CLIENT_NEXT + n, .flags = PSH_ACK,
+						 .text = ok });
+	done(datapath_server_flags(dp, 0, WEIR_SERVER_ACTIVE | WEIR_SERVER_PAUSED, &error));
+	assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT + n, .ack = SERVER_NEXT + strlen(ok), .flags = PSH_ACK,
+						  .text = get_a });
+	assert_int_equal(counter(WEIR_PASSED), 1);
+	assert_int_equal(counter(WEIR_SHED), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, datapath_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(foreign_packets_are_untouched),
+		TEST(answer_ipv4),
+		TEST(answer_ipv4_without_timestamps),
+		TEST(answer_ipv6),
+		TEST(answer_to_head_has_no_body),
+		TEST(longest_wait_is_told),
+		TEST(refused_consumes_nothing),
+		TEST(translation),
+		TEST(small_body_is_swallowed),
+		TEST(long_body_closes),
+		TEST(expect_closes),
+		TEST(connection_close_closes),
+		TEST(news_goes_on),
+		TEST(bad_checksum_is_left_to_the_kernel),
+		TEST(unread_passes_unharmed),
+		TEST(split_head_passes),
+		TEST(pipelined_passes),
+		TEST(health_is_exempt),
+		TEST(dry_run_and_pause),
+	};
+
+	return cmocka_run_group_tests_name("packets", tests, namespaces_setup, NULL);
+}

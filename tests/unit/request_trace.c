@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include "request_trace.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+const __u64 request_seed[2] = { 0x1122334455667788ULL, 0x99aabbccddeeff00ULL };
+
+static const char *const labels[] = {
+#define X(name, label, group) label,
+	WEIR_REASONS(X)
+#undef X
+};
+
+static const char *const methods[] = { "GET",	 "HEAD",    "POST",    "PUT",	"PATCH",
+				       "DELETE", "OPTIONS", "CONNECT", "OTHER", "PRI" };
+
+static const struct {
+	__u16 flag;
+	const char *text;
+} flags[] = {
+	{ WEIR_REQUEST_HTTP10, "http10" },	    { WEIR_REQUEST_CLOSE, "close" },
+	{ WEIR_REQUEST_EXPECT, "expect" },	    { WEIR_REQUEST_UPGRADE, "upgrade" },
+	{ WEIR_REQUEST_CHUNKED, "chunked" },	    { WEIR_REQUEST_HAS_LENGTH, "length" },
+	{ WEIR_REQUEST_HEALTH, "health" },	    { WEIR_REQUEST_USER, "user" },
+	{ WEIR_REQUEST_USER_REPEATED, "repeated" }, { WEIR_REQUEST_NAMESPACE_ENCODED, "encoded" },
+};
+
+struct trace {
+	char text[512];
+	size_t length;
+};
+
+__attribute__((format(printf, 2, 3))) static void say(struct trace *t, const char *format, ...)
+{
+	va_list arguments;
+	int n;
+
+	va_start(arguments, format);
+	n = vsnprintf(t->text + t->length, sizeof(t->text) - t->length, format, arguments);
+	va_end(arguments);
+	assert_true(n >= 0 && (size_t)n < sizeof(t->text) - t->length);
+	t->length += n;
+}
+
+__u64 request_subject(__u8 kind, const char *name, size_t length)
+{
+	struct weir_subject_hash h;
+
+	weir_subject_start(&h, request_seed, kind);
+	for (size_t i = 0; i < length; i++)
+		weir_subject_byte(&h, name[i]);
+	return weir_subject_end(&h);
+}
+
+static void say_head(struct trace *t, const struct weir_request *r, const char *message)
+{
+	say(t, "%s", methods[r->method]);
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
+		if (r->flags & flags[i].flag)
+			say(t, " %s", flags[i].text);
+	if (r->flags & WEIR_REQUEST_HAS_LENGTH)
+		say(t, "=%llu", (unsigned long long)r->content_length);
+	if (r->namespace_subject)
+		say(t, " ns=%.*s", r->namespace_length, message + r->namespace_offset);
+	else
+		assert_true(!r->namespace_length && !r->namespace_offset);
+	if (r->user_subject)
+		say(t, " user=%.*s", r->user_length, message + r->user_offset);
+	else
+		assert_true(!r->user_length && !r->user_offset && !(r->flags & WEIR_REQUEST_USER));
+}
+
+/* What a head said, without where the machine is. */
+static struct weir_request said(const struct weir_request *r)
+{
+	struct weir_request copy = *r;
+
+	memset(&copy.framing, 0, sizeof(copy.framing));
+	return copy;
+}
+
+/*
+ * Feeds a stream. With `moved` the machine changes its place between any two bytes, and its old place is overwritten.
+ * With `skipping` whatever may be skipped or passed over is. last: what the latest head said, which a body must not
+ * change.
+ */
+static void feed(struct trace *t, const char *stream, size_t length, bool moved, bool skipping,
+		 struct weir_request *last)
+{
+	struct weir_request places[2], *r = &places[0];
+	size_t start = 0, at = 0;
+
+	t->length = 0;
+	t->text[0] = '\0';
+	weir_request_start(r);
+	assert_true(weir_request_fresh(r));
+	while (at < length) {
+		enum weir_frame_event event;
+		__u64 skip = weir_request_skippable(r);
+		__u32 boring = weir_request_boring(r);
+
+		if (moved) {
+			struct weir_request *other = &places[r == &places[0]];
+
+			*other = *r;
+			memset(r, 0xa5, sizeof(*r));
+			r = other;
+		}
+		if (skipping && boring && stream[at] >= ' ' && stream[at] < 0x7f) {
+			size_t text = 0;
+
+			while (text < boring && at + text < length && weir_is_text(stream[at + text]))
+				text++;
+			weir_request_pass(r, text);
+			at += text;
+			continue;
+		}
+		if (skipping && skip) {
+			if (skip > length - at)
+				skip = length - at;
+			event = weir_request_skip(r, skip);
+			at += skip;
+		} else {
+			event = weir_request_byte(r, request_seed, stream[at++]);
+		}
+		assert_false(weir_request_fresh(r));
+		if (event == WEIR_FRAME_LOST) {
+			say(t, "lost %s %zu", labels[r->lost], at - 1);
+			assert_int_equal(weir_request_byte(r, request_seed, 'G'), WEIR_FRAME_LOST);
+			assert_int_equal(weir_request_skippable(r), 0);
+			return;
+		}
+		if (event == WEIR_FRAME_HEAD) {
+			assert_int_equal(r->head_length, at - start);
+			say_head(t, r, stream + start);
+			say(t, " head %zu; ", at);
+			*last = said(r);
+		}
+		assert_int_equal(event == WEIR_FRAME_MESSAGE || (event == WEIR_FRAME_HEAD && weir_request_ended(r)),
+				 weir_request_ended(r));
+		if (event == WEIR_FRAME_MESSAGE) {
+			struct weir_request now = said(r);
+
+			assert_memory_equal(&now, last, sizeof(now));
+			say(t, "end %zu; ", at);
+		}
+		if (weir_request_ended(r)) {
+			start = at;
+			weir_request_start(r);
+		}
+	}
+	if (start < at)
+		say(t, "more");
+	else if (t->length)
+		t->text[t->length -= 2] = '\0';
+}
+
+void request_check(const char *stream, size_t length, const char *expected, struct weir_request *last)
+{
+	struct trace whole, other;
+	struct weir_request request = { .lost = 0 };
+
+	feed(&whole, stream, length, false, false, last);
+	if (strcmp(whole.text, expected))
+		print_error("stream: %.*s\n", length < 200 ? (int)length : 200, stream);
+	assert_string_equal(whole.text, expected);
+	for (int way = 1; way < 4; way++) {
+		request = *last;
+		feed(&other, stream, length, way & 1, way & 2, &request);
+		assert_string_equal(other.text, whole.text);
+		assert_memory_equal(&request, last, sizeof(request));
+	}
+}
+
+void request_check_examples(const struct request_example *examples, size_t count, __u8 kind)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct weir_request last = { .lost = 0 };
+		__u64 subject = 0;
+
+		request_check(examples[i].stream, strlen(examples[i].stream), examples[i].trace, &last);
+		if (examples[i].name)
+			subject = request_subject(kind, examples[i].name, strlen(examples[i].name));
+		if (kind == WEIR_NAME_NAMESPACE)
+			assert_int_equal(last.namespace_subject, subject);
+		else
+			assert_int_equal(last.user_subject, subject);
+	}
+}
+
+void request_check_long(const char *before, char c, size_t length, const char *after, const char *expected,
+			struct weir_request *last)
+{
+	size_t size = strlen(before) + length + strlen(after);
+	char *stream = malloc(size + 1);
+
+	assert_non_null(stream);
+	strcpy(stream, before);
+	memset(stream + strlen(before), c, length);
+	strcpy(stream + strlen(before) + length, after);
+	request_check(stream, size, expected, last);
+	free(stream);
+}
