@@ -23,21 +23,23 @@ static int set_up(struct datapath **out)
 	struct datapath_listen listens[] = { { .any = true, .port = 80 }, { .port = 81 } };
 	struct datapath_cidr proxies[] = { { .bits = 128 } };
 	struct datapath *dp = *out = open_datapath(1024);
+	int ret;
 
 	memcpy(listens[1].address, address, sizeof(address));
 	memcpy(proxies[0].address, address, sizeof(address));
-	done(datapath_server_set(dp, 0, &server, listens, 2, proxies, 1, &error));
-	done(datapath_limit_set(dp, 0, WEIR_LIMIT_USER, WEIR_QPS, 1, 10, &error));
-	done(datapath_override_set(dp, 0, WEIR_LIMIT_USER, 7, WEIR_QPS, 2, &error));
-	return datapath_links_sync(dp, NULL, &error);
+	ret = datapath_server_set(dp, 0, &server, listens, 2, proxies, 1, &error);
+	if (!ret)
+		ret = datapath_limit_set(dp, 0, WEIR_LIMIT_USER, WEIR_QPS, 1, 10, &error);
+	if (!ret)
+		ret = datapath_override_set(dp, 0, WEIR_LIMIT_USER, 7, WEIR_QPS, 2, &error);
+	return ret ?: datapath_links_sync(dp, NULL, &error);
 }
 
 static int take_down(struct datapath **out)
 {
 	struct datapath *dp = *out = open_datapath(1024);
 
-	done(datapath_server_clear(dp, 0, &error));
-	return datapath_remove(dp, &error);
+	return datapath_server_clear(dp, 0, &error) ?: datapath_remove(dp, &error);
 }
 
 static bool changes_something(long call)

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Each test has a world of its own: namespaces, servers, an agent. It leaves nothing behind, and that is checked."""
+import contextlib
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from lib import netns
+from lib.others import RealServer
+from lib.process import run
+from lib.server import EchoServer
+from lib.site import Site
+from lib.weir import BINARY, Weir
+
+
+@pytest.fixture(scope="session")
+def bpffs(tmp_path_factory):
+    """A bpffs on which pins can be made."""
+    mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+    usable = [where for _, where, kind, options, *_ in mounts if kind == "bpf" and "rw" in options.split(",")]
+    if usable:
+        yield Path(usable[0])
+        return
+    private = tmp_path_factory.mktemp("bpffs")
+    run("mount", "-t", "bpf", "bpf", private)
+    yield private
+    run("umount", private)
+
+
+class World:
+    def __init__(self, name, directory, bpffs):
+        self.name = name
+        self.directory = directory
+        self.pins = bpffs / name
+        self.namespaces = []
+        self.endings = contextlib.ExitStack()
+        self.weir = Weir(directory, self.pins)
+
+    def at_end(self, action, *arguments):
+        self.endings.callback(action, *arguments)
+
+    def namespace(self, role):
+        namespace = netns.Netns(f"{self.name}-{role}")
+        self.namespaces.append(namespace)
+        return namespace
+
+    def loopback(self, family=4):
+        return netns.loopback(self.namespace("lo"), family)
+
+    def veth(self, family=4):
+        return netns.veth(self.namespace("s"), self.namespace("c"), family)
+
+    def place(self, kind, family=4):
+        return self.veth(family) if kind == "veth" else self.loopback(family)
+
+    def echo(self, place, port=8080):
+        server = EchoServer(place.server_ns, place.address, port)
+        self.at_end(server.close)
+        return server
+
+    def real_server(self, program, place, **options):
+        server = RealServer(program, place.server_ns, place.address, self.directory, **options)
+        self.at_end(server.close)
+        return server
+
+    def site(self, place=None, server=None):
+        """A server behind an agent, on loopback unless a place is given; nothing is attached yet."""
+        place = place or self.loopback()
+        if not self.weir.running():
+            self.weir.start()
+        return Site(self, place, server or self.echo(place))
+
+    def end_weir(self):
+        """Detaches everything by the agent, and ends it. Says what is left."""
+        if not self.weir.log_path.exists():
+            return []
+        if not self.weir.running():
+            self.weir.start()
+        self.weir("detach", "--all", "--force")
+        left = [f"server {server['name']}" for server in self.weir.servers()]
+        left += [text for namespace in self.namespaces for text in namespace.leftovers()]
+        self.weir.stop()
+        left += [str(pin) for pin in self.pins.rglob("*")]
+        self.pins.rmdir()
+        return left
+
+    def end(self):
+        try:
+            left = self.end_weir()
+        finally:
+            self.endings.close()
+            for namespace in self.namespaces:
+                namespace.delete()
+        left += [path.name for path in Path("/run/netns").glob(f"{self.name}*")]
+        assert not left, f"left behind: {left}"
+
+
+@pytest.fixture
+def world(request, tmp_path, bpffs):
+    assert BINARY.exists(), f"{BINARY} is not built"
+    slug = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")[:60]
+    world = World(f"weir-{slug}-{os.getpid()}", tmp_path, bpffs)
+    yield world
+    world.end()
+
+
+@pytest.fixture
+def site(world):
+    """An echo server on loopback, attached, without limits."""
+    site = world.site()
+    site.attach()
+    return site

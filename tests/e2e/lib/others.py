@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Real servers, with a log that says what they saw. Their answer to TARGET is the line TARGET."""
+import re
+import shutil
+import socket
+import subprocess
+
+import pytest
+
+from lib.process import end, eventually
+
+NGINX = """
+daemon off;
+worker_processes 1;
+pid {directory}/nginx.pid;
+error_log {directory}/error.log;
+events {{ worker_connections 2048; }}
+http {{
+    client_body_temp_path {directory}/body;
+    proxy_temp_path {directory}/proxy;
+    fastcgi_temp_path {directory}/fastcgi;
+    uwsgi_temp_path {directory}/uwsgi;
+    scgi_temp_path {directory}/scgi;
+    log_format seen "$connection $request_method $request_uri $status";
+    access_log {directory}/access.log seen;
+    keepalive_timeout {idle_s}s;
+    keepalive_requests 1000000;
+    client_max_body_size 0;
+    server {{
+        listen {listen} backlog=1024;
+        location / {{ return 200 "$request_uri\\n"; }}
+    }}
+}}
+"""
+
+HAPROXY = """
+global
+    log {directory}/log.sock format raw local0
+    maxconn 1000
+defaults
+    mode http
+    timeout client {idle_s}s
+    timeout http-keep-alive {idle_s}s
+    log global
+    log-format "%ci:%cp %HM %HU %ST"
+frontend web
+    bind {listen}
+    http-request return status 200 content-type text/plain lf-string "%[path]\\n"
+"""
+
+NODE = """
+const http = require("http"), fs = require("fs");
+const log = fs.openSync("{directory}/access.log", "a");
+const server = http.createServer((request, response) => {{
+    request.resume();
+    request.on("end", () => {{
+        fs.writeSync(log, `${{request.socket.remotePort}} ${{request.method}} ${{request.url}} 200\\n`);
+        const body = request.url + "\\n";
+        response.writeHead(200, {{"Content-Length": Buffer.byteLength(body)}});
+        response.end(request.method === "HEAD" ? undefined : body);
+    }});
+}});
+server.keepAliveTimeout = {idle_s} * 1000;
+server.listen({port}, "{address}", 1024);
+"""
+
+
+class RealServer:
+    def __init__(self, program, namespace, address, directory, idle_s=75, port=8080):
+        self.port = port
+        self.directory = directory / f"{program}-{port}"
+        self.directory.mkdir()
+        self.directory.chmod(0o777)
+        self.log_path = self.directory / "access.log"
+        if not shutil.which(program):
+            pytest.skip(f"there is no {program}")
+        bracketed = f"[{address}]" if ":" in address else address
+        config, text, command = self.how(program)
+        config.write_text(text.format(directory=self.directory, idle_s=idle_s, port=port, address=address,
+                                      listen=f"{bracketed}:{port}"))
+        with open(self.directory / "output", "wb") as output:
+            self.process = subprocess.Popen(namespace.command(*command), stdin=subprocess.DEVNULL, stdout=output,
+                                            stderr=output)
+        eventually(lambda: self.listens(namespace, address), f"{program} listens: {self.directory}/output")
+
+    def how(self, program):
+        config = self.directory / "config"
+        if program == "nginx":
+            return config, NGINX, ["nginx", "-p", self.directory, "-e", self.directory / "error.log", "-c", config]
+        if program == "haproxy":
+            self.log_socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            self.log_socket.bind(str(self.directory / "log.sock"))
+            self.log_socket.setblocking(False)
+            return config, HAPROXY, ["haproxy", "-f", config]
+        return config, NODE, ["node", config]
+
+    def listens(self, namespace, address):
+        assert self.process.poll() is None, (self.directory / "output").read_text()
+        found = namespace.run("ss", "-Hltn", f"sport = :{self.port}")
+        return bool(found.strip())
+
+    def log(self):
+        """Lines of what was seen."""
+        if hasattr(self, "log_socket"):
+            with open(self.log_path, "a") as log:
+                while line := self.receive():
+                    log.write(line)
+        return self.log_path.read_text().splitlines() if self.log_path.exists() else []
+
+    def receive(self):
+        try:
+            return re.sub(r"^<\d+>", "", self.log_socket.recv(4096).decode())
+        except BlockingIOError:
+            return None
+
+    def requests(self):
+        """(connection, method, target) of each."""
+        return [tuple(line.split(" ")[:3]) for line in self.log()]
+
+    def targets(self):
+        return [target for _, _, target in self.requests()]
+
+    def served(self):
+        return len(self.log())
+
+    def close(self):
+        end(self.process)
+        if hasattr(self, "log_socket"):
+            self.log_socket.close()
