@@ -33,6 +33,27 @@ static __always_inline int payload_byte(struct __sk_buff *skb, struct work *w, _
 	return w->window[index & (WEIR_WINDOW - 1)];
 }
 
+/*
+ * How many of the next eight bytes of payload, from offset `at`, are text that may be passed over: all of them or none.
+ * Any byte below a space, and DEL, has its high bit set in `other` (bytes of 0x80 and above are text).
+ */
+static __always_inline __u32 text_ahead(const struct work *w, __u32 at, __u32 boring)
+{
+	const __u64 ones = 0x0101010101010101ULL, highs = ones << 7;
+	__u32 index = at - w->window_at;
+	__u64 word, del, other;
+
+	if (boring < 8 || index >= w->window_length || w->window_length - index < 8)
+		return 0;
+	index &= WEIR_WINDOW - 1;
+	if (index > WEIR_WINDOW - 8)
+		return 0;
+	word = *(const __u64 *)&w->window[index];
+	del = word ^ ones * 0x7f;
+	other = ((word - ones * ' ') & ~word) | ((del - ones) & ~del);
+	return other & highs ? 0 : 8;
+}
+
 static __always_inline void refuse(struct work *w)
 {
 	struct weir_request_reader *r = &w->request;
@@ -78,10 +99,17 @@ static long request_step(__u32 i __attribute__((unused)), struct feed *f)
 	struct weir_request_reader *r = &w->request;
 	__u32 at = r->next - w->packet.segment.seq;
 	enum weir_frame_event event;
+	__u32 n;
 	int byte;
 
 	if (at >= w->packet.segment.len)
 		return 1;
+	n = text_ahead(w, at, weir_request_boring(&r->request));
+	if (n) {
+		weir_request_pass(&r->request, n);
+		r->next += n;
+		return 0;
+	}
 	byte = payload_byte(f->skb, w, at);
 	if (byte < 0)
 		return 1;
@@ -109,10 +137,17 @@ static long response_step(__u32 i __attribute__((unused)), struct feed *f)
 	struct work *w = f->work;
 	struct weir_response_reader *r = &w->response;
 	__u32 at = r->next - w->packet.segment.seq;
+	__u32 n;
 	int byte;
 
 	if (at >= w->packet.segment.len)
 		return 1;
+	n = text_ahead(w, at, weir_response_boring(&r->response));
+	if (n) {
+		weir_response_pass(&r->response, n);
+		r->next += n;
+		return 0;
+	}
 	byte = payload_byte(f->skb, w, at);
 	if (byte < 0)
 		return 1;

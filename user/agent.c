@@ -26,12 +26,20 @@ struct service {
 	struct event *terminate, *interrupt, *drain, *upkeep;
 };
 
-/* The descriptor of the lock, which is held as long as it is open. */
+static void read_pid(int fd, int *pid)
+{
+	char text[16] = "";
+
+	if (pread(fd, text, sizeof(text) - 1, 0) > 0)
+		*pid = atoi(text);
+}
+
+/* The descriptor of the lock, which is held as long as it is open. It holds a pid, always as many bytes. */
 static int lock_state_dir(const char *state_dir, struct error *err)
 {
 	CLEANUP_CLOSE int fd = -1;
-	char path[PATH_MAX], holder[32] = "";
-	int ret;
+	char path[PATH_MAX];
+	int ret, holder = 0;
 
 	if (mkdir(state_dir, 0700) && errno != EEXIST)
 		return error_set(err, -errno, "state directory %s: %s", state_dir, strerror(errno));
@@ -41,12 +49,10 @@ static int lock_state_dir(const char *state_dir, struct error *err)
 	if (fd < 0)
 		return error_set(err, -errno, "%s: %s", path, strerror(errno));
 	if (flock(fd, LOCK_EX | LOCK_NB)) {
-		if (pread(fd, holder, sizeof(holder) - 1, 0) <= 0)
-			strcpy(holder, "unknown");
-		return error_set(err, -EBUSY, "another agent (pid %s) runs on %s", holder, state_dir);
+		read_pid(fd, &holder);
+		return error_set(err, -EBUSY, "another agent (pid %d) runs on %s", holder, state_dir);
 	}
-	ret = snprintf(holder, sizeof(holder), "%d", getpid());
-	if (ftruncate(fd, 0) || pwrite(fd, holder, ret, 0) != ret)
+	if (dprintf(fd, "%-10d\n", getpid()) < 0)
 		return error_set(err, -errno, "%s: %s", path, strerror(errno));
 	ret = fd;
 	fd = -1;

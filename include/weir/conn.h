@@ -265,6 +265,7 @@ WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const s
 		weir_splice_swallow(s, g->len);
 		weir_splice_answer(s, 0);
 		c->request_next = s->cut_end;
+		c->version++;
 		c->phase = WEIR_PHASE_FOLLOWED; /* all that follows will be cut in its order */
 		*why = WEIR_SWALLOWED;
 		return WEIR_ACK;

@@ -198,7 +198,7 @@ WEIR_INLINE enum weir_splice_verdict weir_splice_judge_client(struct weir_splice
 	weir_splice_trail(s);
 
 	if (g->len && seq_before(g->seq, s->cut_end) && seq_after(end, s->cut_start)) {
-		bool probe = g->len == 1 && end == s->cut_end;
+		bool probe = g->len == 1 && end == s->cut_end && g->seq != s->cut_start;
 
 		return probe && weir_splice_answer_acked(s) ? WEIR_SPLICE_PASS : WEIR_SPLICE_AGAIN;
 	}
@@ -269,7 +269,7 @@ WEIR_INLINE void weir_splice_see_server(struct weir_splice *s, const struct weir
 /* May a segment from the server go on to the client? PASS or HOLD. */
 WEIR_INLINE enum weir_splice_verdict weir_splice_judge_server(struct weir_splice *s, const struct weir_segment *g)
 {
-	__u32 place;
+	__u32 place, end;
 
 	weir_splice_see_server(s, g);
 	if (!s->cuts)
@@ -277,20 +277,22 @@ WEIR_INLINE enum weir_splice_verdict weir_splice_judge_server(struct weir_splice
 	weir_splice_trail(s);
 
 	place = weir_splice_answer_place(s);
-	/* What follows an answer that is not made yet has no place yet. */
-	if (s->owed && !(g->flags & WEIR_TCP_RST) && seq_after(g->seq + g->len + !!(g->flags & WEIR_TCP_FIN), place))
-		return WEIR_SPLICE_HOLD;
-	/* A retransmission joined over the answer's place can only be laid over an answer that has arrived. */
-	if (g->len && seq_before(g->seq, place) && seq_after(g->seq + g->len, place) && !weir_splice_answer_acked(s))
-		return WEIR_SPLICE_HOLD;
-	return WEIR_SPLICE_PASS;
+	end = g->seq + g->len + !!(g->flags & WEIR_TCP_FIN);
+	if (end == g->seq || !seq_after(end, place) || weir_splice_answer_acked(s))
+		return WEIR_SPLICE_PASS;
+	/*
+	 * What follows an answer that is not made yet has no place yet. A retransmission joined over the answer's place
+	 * can only be laid over an answer that has arrived.
+	 */
+	return s->owed || seq_before(g->seq, place) ? WEIR_SPLICE_HOLD : WEIR_SPLICE_PASS;
 }
 
 /* Rewrites a server's segment that may go on into the client's numbers. */
 WEIR_INLINE void weir_splice_to_client(const struct weir_splice *s, struct weir_segment *g)
 {
 	__u32 place = weir_splice_answer_place(s);
-	bool old = g->len ? !seq_after(g->seq + g->len, place) : seq_before(g->seq, place);
+	__u32 end = g->seq + g->len + !!(g->flags & WEIR_TCP_FIN);
+	bool old = end == g->seq ? seq_before(end, place) : !seq_after(end, place);
 
 	if (!s->cuts)
 		return;

@@ -194,8 +194,12 @@ static void box_pass_to_client(struct world *w, const struct packet *p)
 {
 	struct weir_view view;
 	struct packet out = *p;
+	__u32 place;
 
 	weir_conn_look(&w->box.conn, &p->g, WEIR_PASS, &view);
+	place = weir_splice_answer_place(&view.splice);
+	out.joined = view.splice.answer_length && seq_before(p->g.seq, place) &&
+		     seq_after(p->g.seq + p->g.len + !!(p->g.flags & WEIR_TCP_FIN), place);
 	weir_splice_to_client(&view.splice, &out.g);
 	box_check_untouched(w, &view, p, &out);
 	world_send(w, HOP_WEIR_CLIENT, &out);

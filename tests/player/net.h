@@ -30,6 +30,7 @@ struct packet {
 	struct weir_segment g;
 	const uint8_t *data; /* g.len bytes that live as long as the schedule */
 	uint32_t number;     /* among all packets sent on this hop, from 0 */
+	bool joined;	     /* laid over an answer that has arrived: its bytes below are not the client's */
 };
 
 /* What may happen to a packet on its way, per mille, until `heals`. */

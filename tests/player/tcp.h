@@ -92,6 +92,7 @@ struct tcp {
 	unsigned int unacknowledged;
 	uint32_t ts_recent;
 	uint64_t acked; /* latest acknowledgement sent */
+	uint64_t challenged_ns; /* no answer before to what is not acceptable and carries nothing */
 };
 
 void tcp_reset(struct tcp *t, struct world *w, enum side side, const struct tcp_options *o);

@@ -2,6 +2,8 @@
 /* The receiving half, and what it does not forgive. */
 #include "world.h"
 
+#define CHALLENGE_INTERVAL (500 * MS)
+
 static uint64_t least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
@@ -115,6 +117,18 @@ static bool tcp_acceptable(const struct tcp *t, const struct weir_segment *g, in
 	return at < edge && end > received;
 }
 
+/* An acknowledgement in reply to what is not acceptable, at a limited rate: two ends must not keep each other busy. */
+static void tcp_challenge(struct tcp *t, const struct weir_segment *g)
+{
+	bool bare = !g->len && !(g->flags & WEIR_TCP_FIN);
+
+	if (bare && t->w->net.now < t->challenged_ns)
+		return;
+	if (bare)
+		t->challenged_ns = t->w->net.now + CHALLENGE_INTERVAL;
+	tcp_acknowledge(t);
+}
+
 /* Bytes that were received before must be the same now; `at` is below which they were. */
 static void tcp_check_bytes(struct tcp *t, const struct packet *p, int64_t at, int64_t start, int64_t end)
 {
@@ -134,7 +148,8 @@ static void tcp_check_repeats(struct tcp *t, const struct packet *p, int64_t at)
 {
 	bool discarded = at + p->g.len <= (int64_t)t->received;
 
-	if (!discarded || (t->w->box.conn.splice.cuts < 2 && p->g.len > 1))
+	if (p->joined ? false :
+			!discarded || (t->w->box.conn.splice.cuts < 2 && p->g.len > 1))
 		tcp_check_bytes(t, p, at, 1, t->received - tcp_fin_received(t));
 	for (unsigned int i = 0; i < t->early.n; i++) {
 		int64_t end = t->early.at[i].end;
@@ -309,7 +324,7 @@ static void tcp_take(struct tcp *t, const struct packet *p)
 		if (at == (int64_t)t->received)
 			tcp_finish(t, TCP_END_RESET);
 		else if (tcp_acceptable(t, g, at))
-			tcp_acknowledge(t);
+			tcp_challenge(t, g);
 		return;
 	}
 	if (g->len)
@@ -319,7 +334,7 @@ static void tcp_take(struct tcp *t, const struct packet *p)
 	if (tcp_is_stale(t, g) || !tcp_acceptable(t, g, at) || g->flags & WEIR_TCP_SYN) {
 		if (at + g->len + !!(g->flags & WEIR_TCP_FIN) <= (int64_t)t->received && g->len)
 			t->again = (struct range){ at < 1 ? 1 : at, at + g->len < 1 ? 1 : at + g->len };
-		tcp_acknowledge(t);
+		tcp_challenge(t, g);
 		return;
 	}
 	if (!(g->flags & WEIR_TCP_ACK))

@@ -191,14 +191,15 @@ static void world_judge(struct world *w)
 {
 	const struct tcp *client = &w->tcp[CLIENT], *server = &w->tcp[SERVER];
 	bool excused = w->server.closed || w->box.closes || w->client.early;
+	/* A server may wait in vain where the RST that would have ended it was lost. */
+	bool in_vain = !server->una || w->box.closes || (w->box.conn.splice.owed && client->end == TCP_END_ABORT);
 
 	if (!tcp_is_over(client) || (!tcp_is_over(server) && server->state != TCP_LISTEN))
 		world_fail(w, "the connection does not end: client in state %d, server in state %d, %u of %u answered",
 			   client->state, server->state, w->client.answered, w->config.client.exchanges);
 	if (w->client.answered < w->config.client.exchanges && !excused && !(w->client.made && w->exchange[w->client.made - 1].closes))
 		world_fail(w, "%u of %u requests answered, and nobody closed", w->client.answered, w->config.client.exchanges);
-	/* A server whose half-open connection's RST is lost waits in vain, and so does one whose RST is lost after a close. */
-	if (client->end == TCP_END_TIMEOUT || (server->end == TCP_END_TIMEOUT && server->una && !w->box.closes))
+	if (client->end == TCP_END_TIMEOUT || (server->end == TCP_END_TIMEOUT && !in_vain))
 		world_fail(w, "the %s gave up", world_side(client->end == TCP_END_TIMEOUT ? CLIENT : SERVER));
 	if (client->end == TCP_END_RESET && !w->server.closed)
 		world_fail(w, "the client was reset, and not by the server");
