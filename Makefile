@@ -57,10 +57,14 @@ PLAYER := $(if $(PLAYER_OBJECTS),build/tests/player/player)
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_REPLAYS := $(addprefix build/tests/fuzz/fuzz_,$(FUZZ_TARGETS))
 
+VM_PROGRAMS := $(patsubst %.c,build/%,$(wildcard tests/vm/*.c))
+# The BPF object of every clang there is, for test-kernels.
+VM_OBJECTS := $(patsubst %,build/vm/%.o,$(notdir $(shell PATH="$$PATH" command -v clang-14 clang-16 clang-19)))
+
 HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c)
 FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/*/*.h user/*.h tests/*/*.h vmlinux/*.h)
 
-.PHONY: all tests install uninstall demo test check unit fuzz format lint clean help FORCE
+.PHONY: all tests install uninstall demo test check unit fuzz test-kernels format lint clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -144,6 +148,16 @@ build/tests/fuzz/%: build/asan/tests/fuzz/%.o build/asan/tests/fuzz/replay.o bui
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(SANITIZE) $(LDFLAGS) $^ $(LIBS) -o $@
 
+build/tests/vm/%: build/tests/vm/%.o
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS) $^ $(LIBS) -o $@
+
+build/vm/%.o: bpf/weir.bpf.c build/vmlinux.h
+	$(call say,CLANG)
+	$(Q)mkdir -p $(@D)
+	$(Q)$* $(BPF_FLAGS) -MMD -MP -MT $@ -c $< -o build/vm/$*.dwarf.o
+	$(Q)$(BPFTOOL) gen object $@ build/vm/$*.dwarf.o
+
 build/fuzz/%: build/fuzz/tests/fuzz/fuzz_%.o build/fuzz/libweir.a
 	$(call say,LINK)
 	$(Q)$(BPF_CLANG) $(FUZZ_SANITIZE) $(LDFLAGS) $^ $(LIBS) -o $@
@@ -184,6 +198,11 @@ fuzz: $(addprefix build/fuzz/,$(FUZZ_TARGETS)) ## search for new failures with l
 			build/fuzz/corpus/$$target tests/fuzz/corpus/$$target; \
 	done
 
+test-kernels: ## tests on other kernels, in QEMU: KERNELS="DIRECTORY..." of unpacked kernel packages (docs/kernels.md)
+	@tests/install-deps kernels
+	@$(MAKE) all $(PROG_TESTS) $(VM_PROGRAMS) $(VM_OBJECTS)
+	@tests/vm/run $(KERNELS)
+
 format: ## format all C in place
 	clang-format -i $(FORMATTED)
 
@@ -199,7 +218,7 @@ clean: ## remove everything that was built
 	rm -rf build
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 # --- A changed compiler, flag, version or BTF remakes what was built with the old one
 

@@ -61,16 +61,23 @@ static long checksum_step(__u32 i, struct checksum_walk *walk)
 
 	if (at >= end)
 		return 1;
-	n = end - at;
+	n = size_up_to(WEIR_WINDOW, end - at);
 	if (n < WEIR_WINDOW)
 		__builtin_memset(w->window, 0, WEIR_WINDOW);
-	else
-		n = WEIR_WINDOW;
-	barrier_var(n);
-	if (!n || n > WEIR_WINDOW || bpf_skb_load_bytes(walk->skb, w->packet.l4 + at, w->window, n))
+	if (bpf_skb_load_bytes(walk->skb, w->packet.l4 + at, w->window, n))
 		return 1;
 	w->sum += (__u32)bpf_csum_diff(NULL, 0, (__be32 *)w->window, WEIR_WINDOW, 0);
 	return 0;
+}
+
+/* The folded sum of the pseudo header and the TCP segment as it stands in the packet. */
+static __always_inline __u16 segment_sum(struct __sk_buff *skb, struct work *w)
+{
+	struct checksum_walk walk = { .skb = skb, .work = w };
+
+	w->sum = pseudo_sum(&w->packet, w->packet.payload + w->packet.segment.len - w->packet.l4);
+	bpf_loop(CHECKSUM_STEPS, checksum_step, &walk, 0);
+	return sum_fold(w->sum);
 }
 
 /*
@@ -79,17 +86,14 @@ static long checksum_step(__u32 i, struct checksum_walk *walk)
  */
 __noinline int checksum_is_right(struct __sk_buff *skb, struct work *w)
 {
-	struct checksum_walk walk = { .skb = skb, .work = w };
+	__u64 pseudo;
 
 	if (!w)
 		return 0;
 	if (bpf_csum_level(skb, BPF_CSUM_LEVEL_QUERY) >= 0)
 		return 1;
-	w->sum = pseudo_sum(&w->packet, w->packet.payload + w->packet.segment.len - w->packet.l4);
-	if (w->packet.check == sum_fold(w->sum))
-		return 1;
-	bpf_loop(CHECKSUM_STEPS, checksum_step, &walk, 0);
-	return sum_fold(w->sum) == 0xffff;
+	pseudo = pseudo_sum(&w->packet, w->packet.payload + w->packet.segment.len - w->packet.l4);
+	return w->packet.check == sum_fold(pseudo) || segment_sum(skb, w) == 0xffff;
 }
 
 #endif

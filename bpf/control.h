@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the agent has done in the kernel, where it is one step with what the packets do. */
+/*
+ * What the agent has done in the kernel, where it is one step with what the packets do. These run by
+ * BPF_PROG_TEST_RUN, their input behind the Ethernet header of a made-up frame: programs of type `syscall`, which
+ * would take it as it is, may not use locks before Linux 6.2.
+ */
 #ifndef WEIR_BPF_CONTROL_H
 #define WEIR_BPF_CONTROL_H
 
@@ -7,41 +11,44 @@
 #include "track.h"
 
 /* Brings a subject's bucket up to date at the rate in force, before that rate is taken away. */
-SEC("syscall")
-int weir_settle(struct weir_settle *args)
+SEC("tc")
+int weir_settle(struct __sk_buff *skb)
 {
-	__u32 index = args->limit;
-	__u64 subject = args->subject, now_ns = args->now_ns;
-	struct weir_limit *limit = limit_of(index, subject);
-	void *map = bpf_map_lookup_elem(&buckets, &index);
-	struct lock *lock = lock_of(index, subject);
+	struct weir_settle settle;
 	struct weir_bucket *bucket;
+	struct weir_limit *limit;
+	struct lock *lock;
 
-	if (!limit || !map || !lock)
+	if (bpf_skb_load_bytes(skb, ETHERNET_BYTES, &settle, sizeof(settle)))
 		return 0;
-	bucket = bpf_map_lookup_elem(map, &subject);
-	if (!bucket)
+	limit = limit_of(settle.limit, settle.subject);
+	bucket = bucket_of(settle.limit, settle.subject);
+	lock = lock_of(settle.limit, settle.subject);
+	if (!limit || !bucket || !lock)
 		return 0;
 	bpf_spin_lock(&lock->lock);
 	if (bucket->started) {
-		bucket->tokens = weir_bucket_tokens(bucket, &limit->history, now_ns);
-		bucket->last_ns = weir_bucket_clock(bucket, &limit->history, now_ns);
+		bucket->tokens = weir_bucket_tokens(bucket, &limit->history, settle.now_ns);
+		bucket->last_ns = weir_bucket_clock(bucket, &limit->history, settle.now_ns);
 	}
 	bpf_spin_unlock(&lock->lock);
 	return 0;
 }
 
 /* Forgets a connection whose socket is gone, and counts it. */
-SEC("syscall")
-int weir_forget(struct weir_forget *args)
+SEC("tc")
+int weir_forget(struct __sk_buff *skb)
 {
-	struct weir_flow flow = args->flow;
-	struct weir_conn *c = bpf_map_lookup_elem(&conns, &flow);
+	struct weir_forget forget;
+	struct weir_conn *c;
 
-	if (!c || args->reason >= WEIR_REASON_COUNT)
+	if (bpf_skb_load_bytes(skb, ETHERNET_BYTES, &forget, sizeof(forget)))
 		return 0;
-	count(c->server, args->reason);
-	conn_forget(&flow, c->server, c->splice.cuts);
+	c = bpf_map_lookup_elem(&conns, &forget.flow);
+	if (!c || forget.reason >= WEIR_REASON_COUNT)
+		return 0;
+	count(c->server, forget.reason);
+	conn_forget(&forget.flow, c->server, conn_translated(c));
 	return 0;
 }
 

@@ -41,11 +41,12 @@ static __always_inline struct weir_bucket *bucket_of(__u32 index, __u64 subject)
 	return map ? bpf_map_lookup_elem(map, &subject) : NULL;
 }
 
-static __always_inline struct weir_bucket *bucket_new(struct work *w, __u32 index, __u64 subject)
+static __always_inline struct weir_bucket *bucket_new(__u32 index, __u64 subject)
 {
 	void *map = bpf_map_lookup_elem(&buckets, &index);
+	struct work *w = work_of(HOOK_INGRESS);
 
-	if (!map)
+	if (!map || !w)
 		return NULL;
 	bpf_map_update_elem(map, &subject, &w->full, BPF_NOEXIST);
 	return bpf_map_lookup_elem(map, &subject);
@@ -83,9 +84,9 @@ __noinline int limit_ask(struct __sk_buff *skb, struct work *w, __u32 type)
 		return 0;
 	c.bucket = bucket_of(index, subject);
 	if (!c.bucket) {
-		c.bucket = bucket_new(w, index, subject);
+		c.bucket = bucket_new(index, subject);
 		if (subject)
-			remember_name(skb, w, subject, kind);
+			remember_name(skb, subject, kind);
 	}
 	c.lock = lock_of(index, subject);
 	if (!c.bucket || !c.lock) {

@@ -10,7 +10,7 @@
 static __always_inline void syn_ack(struct work *w, const struct weir_conn *c)
 {
 	if (c && (!c->server_isn || c->server_isn != w->packet.segment.seq))
-		conn_forget(&w->packet.flow, c->server, c->splice.cuts);
+		conn_forget(&w->packet.flow, c->server, conn_translated(c));
 }
 
 __noinline int pass_to_client(struct __sk_buff *skb, struct work *w)

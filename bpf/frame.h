@@ -13,18 +13,15 @@ struct feed {
 	struct work *work;
 };
 
-/* The payload byte at offset `at`; negative: it cannot be had. */
+/* The byte at offset `at` of the payload, which is longer; negative: it cannot be had. */
 static __always_inline int payload_byte(struct __sk_buff *skb, struct work *w, __u32 at)
 {
 	__u32 index = at - w->window_at;
 
 	if (index >= w->window_length) {
-		__u32 n = w->packet.segment.len - at;
+		__u32 n = size_up_to(WEIR_WINDOW, w->packet.segment.len - at);
 
-		if (n > WEIR_WINDOW)
-			n = WEIR_WINDOW;
-		barrier_var(n);
-		if (!n || n > WEIR_WINDOW || bpf_skb_load_bytes(skb, w->packet.payload + at, w->window, n))
+		if (bpf_skb_load_bytes(skb, w->packet.payload + at, w->window, n))
 			return -1;
 		w->window_at = at;
 		w->window_length = n;
@@ -54,6 +51,7 @@ static __always_inline __u32 text_ahead(const struct work *w, __u32 at, __u32 bo
 	return other & highs ? 0 : 8;
 }
 
+/* The request is refused: it is answered, or waits (TCP brings it again) until it can be answered or may pass. */
 static __always_inline void refuse(struct work *w)
 {
 	struct weir_request_reader *r = &w->request;
@@ -61,14 +59,19 @@ static __always_inline void refuse(struct work *w)
 
 	if (w->server_flags & WEIR_SERVER_DRY_RUN) {
 		w->dry_run++;
-	} else if (why == WEIR_REASON_COUNT) {
+		weir_request_reader_passed(r);
+		return;
+	}
+	if (why == WEIR_REASON_COUNT) {
 		r->shed = 1;
 		return;
-	} else {
-		w->unanswered++;
-		w->unanswered_why = why;
-		w->passed++;
 	}
+	w->unanswered_why = why;
+	if (why != WEIR_SERVER_CLOSED) {
+		r->held = 1;
+		return;
+	}
+	w->passed++;
 	weir_request_reader_passed(r);
 }
 
@@ -118,7 +121,7 @@ static long request_step(__u32 i __attribute__((unused)), struct feed *f)
 		return 1;
 	if (event == WEIR_FRAME_HEAD)
 		request_decide(f->skb, w);
-	return r->shed && weir_request_ended(&r->request);
+	return r->held || (r->shed && weir_request_ended(&r->request));
 }
 
 __noinline int frame_requests(struct __sk_buff *skb, struct work *w)

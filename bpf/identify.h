@@ -42,8 +42,9 @@ static __always_inline __u64 user_subject(struct work *w, __u8 *kind)
 }
 
 /* Remembers what a subject is called, as far as the name stands in this packet. */
-__noinline int remember_name(struct __sk_buff *skb, struct work *w, __u64 subject, __u8 kind)
+__noinline int remember_name(struct __sk_buff *skb, __u64 subject, __u8 kind)
 {
+	struct work *w = work_of(HOOK_INGRESS);
 	const struct weir_request *r;
 	struct weir_name *name;
 	__u32 offset, length, at;
@@ -67,8 +68,7 @@ __noinline int remember_name(struct __sk_buff *skb, struct work *w, __u64 subjec
 		if (!w->request.whole || !length || at + length > w->packet.segment.len)
 			return 0;
 		name->whole = length;
-		if (length > WEIR_NAME_TEXT)
-			length = WEIR_NAME_TEXT;
+		length = size_up_to(WEIR_NAME_TEXT, length);
 		name->length = length;
 		if (bpf_skb_load_bytes(skb, w->packet.payload + at, name->text, length))
 			return 0;

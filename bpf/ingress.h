@@ -4,6 +4,7 @@
 #define WEIR_BPF_INGRESS_H
 
 #include "checksum.h"
+#include "cut.h"
 #include "frame.h"
 #include "reply.h"
 #include "track.h"
@@ -48,8 +49,6 @@ __noinline int count_requests(struct work *w, __u32 action)
 		count_many(s, WEIR_EXEMPT, w->exempt);
 	if (w->dry_run)
 		count_many(s, WEIR_DRY_RUN_SHED, w->dry_run);
-	if (w->unanswered)
-		count_many(s, w->unanswered_why, w->unanswered);
 	if (w->repeated_user)
 		count_many(s, WEIR_REPEATED_USER, w->repeated_user);
 	if (!w->request.shed)
@@ -123,6 +122,9 @@ static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, s
 
 	if (action == WEIR_FRAME) {
 		cuts = w->view.splice.cuts;
+		/* A reply has no IP options, and no place to stand where they were. */
+		if (!w->packet.plain_ip && w->request.why_not == WEIR_REASON_COUNT)
+			w->request.why_not = WEIR_PACKET_SURGERY;
 		frame_requests(skb, w);
 		if (w->request.shed)
 			choose_answer(skb, w);
@@ -132,18 +134,59 @@ static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, s
 		bpf_spin_unlock(&c->lock);
 		if (action != WEIR_HOLD)
 			count_requests(w, action);
-		if (!cuts && w->view.splice.cuts)
-			count(w->server, WEIR_SPLICE_OPENED);
+		if (action == WEIR_CLOSE ? cuts : !cuts && w->view.splice.cuts)
+			count(w->server, action == WEIR_CLOSE ? WEIR_SPLICE_CLOSED : WEIR_SPLICE_OPENED);
 	}
 	if (why != WEIR_REASON_COUNT)
 		count(w->server, why);
+	if (w->unanswered_why != WEIR_REASON_COUNT)
+		count(w->server, w->unanswered_why);
 	if (action == WEIR_ANSWER)
 		count(w->server, WEIR_ANSWERED);
 	conn_retire(w, c, false);
 
+	if (action == WEIR_CUT && packet_cut(skb, w, w->request.start - g->seq)) {
+		/* What was cut off comes again, with what was to pass: known by its numbers, it passes then. */
+		count(w->server, WEIR_PACKET_SURGERY);
+		action = WEIR_HOLD;
+	} else if (action == WEIR_CUT) {
+		count(w->server, WEIR_CUT_SHORT);
+	}
 	if (action == WEIR_HOLD)
 		return TC_ACT_SHOT;
-	return action == WEIR_PASS ? pass_to_server(skb, w) : reply(skb, w, action);
+	return action == WEIR_PASS || action == WEIR_CUT ? pass_to_server(skb, w) : reply(skb, w, action);
+}
+
+/*
+ * Writes no-operations over the MPTCP option of a SYN: the connection becomes plain TCP, as behind any middlebox that
+ * does not know the option. MPTCP's own sequence numbers would not bear a translated stream.
+ */
+__noinline int remove_mptcp(struct __sk_buff *skb, struct work *w)
+{
+	__u8 old[TCP_OPTION_BYTES] = {}, nops[TCP_OPTION_BYTES] = {};
+	__u32 at, bytes;
+	__s64 diff;
+
+	if (!w)
+		return 0;
+	/* From an even offset, as sums are of 16-bit words; the byte before is kept as it is. */
+	at = w->packet.mptcp_at - ((w->packet.mptcp_at - w->packet.l4) & 1);
+	bytes = size_up_to(TCP_OPTION_BYTES, w->packet.mptcp_bytes + w->packet.mptcp_at - at);
+	if (bpf_skb_load_bytes(skb, at, old, bytes))
+		return 0;
+	__builtin_memset(nops, TCP_OPTION_NOP, sizeof(nops));
+	if (at != w->packet.mptcp_at)
+		nops[0] = old[0];
+	for (__u32 i = 0; i < TCP_OPTION_BYTES; i++) {
+		if (i >= bytes)
+			nops[i] = 0;
+	}
+	diff = bpf_csum_diff((__be32 *)old, sizeof(old), (__be32 *)nops, sizeof(nops), 0);
+	if (bpf_l4_csum_replace(skb, w->packet.l4 + CHECK_AT, 0, diff, 0) ||
+	    bpf_skb_store_bytes(skb, at, nops, bytes, 0))
+		return 0;
+	count(w->server, WEIR_MPTCP_REMOVED);
+	return 0;
 }
 
 static __always_inline bool load_settings(struct work *w)
@@ -164,7 +207,7 @@ static __always_inline bool load_settings(struct work *w)
 	w->passed = 0;
 	w->exempt = 0;
 	w->dry_run = 0;
-	w->unanswered = 0;
+	w->unanswered_why = WEIR_REASON_COUNT;
 	w->repeated_user = 0;
 	return true;
 }
@@ -189,18 +232,26 @@ int weir_ingress(struct __sk_buff *skb)
 
 	flow_set(p, true);
 	c = bpf_map_lookup_elem(&conns, &p->flow);
-	if (p->segment.flags & WEIR_TCP_SYN)
+	if (p->segment.flags & WEIR_TCP_SYN) {
+		if (p->mptcp_at)
+			remove_mptcp(skb, w);
 		return TC_ACT_UNSPEC;
+	}
 	if (!c) {
 		if ((p->segment.flags & WEIR_TCP_RST) || (w->server_flags & WEIR_SERVER_DRAINING))
 			return TC_ACT_UNSPEC;
-		if (!conn_open(skb, w))
+		if (!conn_open(skb))
 			return TC_ACT_UNSPEC;
 		c = bpf_map_lookup_elem(&conns, &p->flow);
 		if (!c)
 			return TC_ACT_UNSPEC;
+		/* Joined when it was MPTCP already. */
+		if (p->mptcp_at) {
+			c->phase = WEIR_PHASE_OPAQUE;
+			count(w->server, WEIR_MPTCP);
+		}
 	}
-	if (!p->plain_ip || bpf_skb_load_bytes(skb, 0, p->ethernet, ETHERNET_BYTES))
+	if (bpf_skb_load_bytes(skb, 0, p->ethernet, ETHERNET_BYTES))
 		return TC_ACT_UNSPEC;
 	if (!checksum_is_right(skb, w)) {
 		count(w->server, WEIR_BAD_CHECKSUM);

@@ -127,7 +127,10 @@ enum hook {
 	HOOKS,
 };
 
-/* One packet's working memory. A program is not interrupted by itself, and each hook has its own. */
+/*
+ * One packet's working memory. A program is not interrupted by itself, and each hook has its own. Before Linux 6.3 a
+ * map's key or value may not be in memory that came as a function's argument: who needs that asks for work_of() again.
+ */
 struct work {
 	struct packet packet;
 	struct weir_segment reply; /* to be written over the packet */
@@ -146,8 +149,7 @@ struct work {
 	__u64 subjects[4];	       /* whose, by type */
 	__u64 sum;		       /* of a checksum */
 	__u64 wait_ns;		       /* the longest wait of those that refused */
-	__u32 unanswered;	       /* requests that were refused but could not be answered, by unanswered_why */
-	__u32 unanswered_why;
+	__u32 unanswered_why;	       /* a request was refused but cannot be answered; else WEIR_REASON_COUNT */
 	__u32 repeated_user;
 	struct weir_request_reader request;
 	struct weir_response_reader response;

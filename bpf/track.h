@@ -98,8 +98,9 @@ static __always_inline bool open_from_socket(struct weir_conn *fresh, __u32 serv
 }
 
 /* Begins to follow the connection of a client's packet, if the kernel has a socket for it. 1: it is in the table. */
-__noinline int conn_open(struct __sk_buff *skb, struct work *w)
+__noinline int conn_open(struct __sk_buff *skb)
 {
+	struct work *w = work_of(HOOK_INGRESS);
 	struct weir_conn *fresh;
 	struct bpf_sock *sk;
 	bool known = false;
@@ -128,6 +129,17 @@ __noinline int conn_open(struct __sk_buff *skb, struct work *w)
 	return 1;
 }
 
+/* Does this connection still need its numbers translated? */
+static __always_inline bool conn_translated(const struct weir_conn *c)
+{
+	return c->splice.cuts && c->phase != WEIR_PHASE_CLOSED;
+}
+
+static __always_inline __u64 conn_linger_ns(const struct weir_conn *c)
+{
+	return conn_translated(c) ? LINGER_TRANSLATED_NS : LINGER_NS;
+}
+
 static __always_inline void conn_forget(struct weir_flow *flow, __u32 server, bool translated)
 {
 	if (bpf_map_delete_elem(&conns, flow))
@@ -139,13 +151,13 @@ static __always_inline void conn_forget(struct weir_flow *flow, __u32 server, bo
 
 static int conn_expire(void *map __attribute__((unused)), struct weir_flow *flow, struct weir_conn *c)
 {
-	__u64 linger_ns = c->splice.cuts ? LINGER_TRANSLATED_NS : LINGER_NS;
+	__u64 linger_ns = conn_linger_ns(c);
 	__u64 idle_ns = bpf_ktime_get_ns() - c->last_ns;
 
 	if (idle_ns < linger_ns)
 		bpf_timer_start(&c->timer, linger_ns - idle_ns, 0);
 	else
-		conn_forget(flow, c->server, c->splice.cuts);
+		conn_forget(flow, c->server, conn_translated(c));
 	return 0;
 }
 
@@ -158,7 +170,7 @@ static __always_inline void conn_linger(struct weir_conn *c)
 	if (bpf_timer_init(&c->timer, &conns, 1 /* CLOCK_MONOTONIC */))
 		return;
 	bpf_timer_set_callback(&c->timer, conn_expire);
-	bpf_timer_start(&c->timer, c->splice.cuts ? LINGER_TRANSLATED_NS : LINGER_NS, 0);
+	bpf_timer_start(&c->timer, conn_linger_ns(c), 0);
 }
 
 /*

@@ -26,12 +26,12 @@ struct service {
 	struct event *terminate, *interrupt, *drain, *upkeep;
 };
 
-static void read_pid(int fd, int *pid)
+/* 0: it cannot be read. */
+static int read_pid(int fd)
 {
 	char text[16] = "";
 
-	if (pread(fd, text, sizeof(text) - 1, 0) > 0)
-		*pid = atoi(text);
+	return pread(fd, text, sizeof(text) - 1, 0) > 0 ? atoi(text) : 0;
 }
 
 /* The descriptor of the lock, which is held as long as it is open. It holds a pid, always as many bytes. */
@@ -39,7 +39,7 @@ static int lock_state_dir(const char *state_dir, struct error *err)
 {
 	CLEANUP_CLOSE int fd = -1;
 	char path[PATH_MAX];
-	int ret, holder = 0;
+	int ret;
 
 	if (mkdir(state_dir, 0700) && errno != EEXIST)
 		return error_set(err, -errno, "state directory %s: %s", state_dir, strerror(errno));
@@ -48,10 +48,8 @@ static int lock_state_dir(const char *state_dir, struct error *err)
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return error_set(err, -errno, "%s: %s", path, strerror(errno));
-	if (flock(fd, LOCK_EX | LOCK_NB)) {
-		read_pid(fd, &holder);
-		return error_set(err, -EBUSY, "another agent (pid %d) runs on %s", holder, state_dir);
-	}
+	if (flock(fd, LOCK_EX | LOCK_NB))
+		return error_set(err, -EBUSY, "another agent (pid %d) runs on %s", read_pid(fd), state_dir);
 	if (dprintf(fd, "%-10d\n", getpid()) < 0)
 		return error_set(err, -errno, "%s: %s", path, strerror(errno));
 	ret = fd;

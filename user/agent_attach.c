@@ -65,7 +65,7 @@ int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct
 	int slot, ret;
 
 	if (json_unpack_ex(arguments, &why, 0, "{s:o, s?o !}", "server", &description, "netns_inode", &inode))
-		return error_set(err, -EINVAL, "attach: %s", why.text);
+		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
 	ret = server_from_json(description, &server, err);
 	if (!ret && !server->netns)
 		ret = check_home(inode, err);

@@ -129,9 +129,9 @@ int agent_detach(struct agent *agent, json_t *arguments, json_t **result, struct
 	json_error_t why;
 
 	if (json_unpack_ex(arguments, &why, 0, "{s?s, s?b, s?b !}", "name", &name, "all", &all, "force", &force))
-		return error_set(err, -EINVAL, "detach: %s", why.text);
+		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
 	if (!name == !all)
-		return error_set(err, -EINVAL, "detach: name one server, or all");
+		return error_set(err, -EINVAL, "name one server, or all");
 	slot = name ? state_find(&agent->state, name) : 0;
 	if (slot < 0)
 		return error_set(err, -ENOENT, "there is no server \"%s\"", name);

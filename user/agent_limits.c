@@ -172,7 +172,7 @@ int agent_limit_set(struct agent *agent, json_t *arguments, json_t **result, str
 	int slot, ret;
 
 	if (json_unpack_ex(arguments, &why, 0, "{s?s, s:o !}", "server", &name, "limit", &description))
-		return error_set(err, -EINVAL, "limit set: %s", why.text);
+		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
 	ret = limit_from_json(description, &wanted, err);
 	if (ret)
 		return ret;
@@ -211,7 +211,7 @@ int agent_limit_delete(struct agent *agent, json_t *arguments, json_t **result, 
 
 	if (json_unpack_ex(arguments, &why, 0, "{s?s, s:s, s?s !}", "server", &name, "type", &type_text, "subject",
 			   &text))
-		return error_set(err, -EINVAL, "limit delete: %s", why.text);
+		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
 	ret = parse_limit_type(type_text, &type, err);
 	if (!ret && text)
 		ret = parse_subject(type, text, &subject, err);
@@ -238,7 +238,7 @@ int agent_limit_list(struct agent *agent, json_t *arguments, json_t **result, st
 	json_t *list;
 
 	if (json_unpack_ex(arguments, &why, 0, "{s?s !}", "server", &name))
-		return error_set(err, -EINVAL, "limit list: %s", why.text);
+		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
 	if (name && state_find(&agent->state, name) < 0)
 		return error_set(err, -ENOENT, "there is no server \"%s\"", name);
 	list = json_array();

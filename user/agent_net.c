@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -123,13 +124,35 @@ static int open_datapath(const struct agent *agent, int fd, __u64 cookie, struct
 	return datapath_open(dp, &options, err);
 }
 
+static void pin_path(const struct agent *agent, __u64 cookie, char path[static PATH_MAX])
+{
+	snprintf(path, PATH_MAX, "%s/net-%llu", agent->options->pin_dir, cookie);
+}
+
+/* The pins are all that holds links and maps of a namespace that cannot be entered any more. */
+void net_unpin(const struct agent *agent, __u64 cookie)
+{
+	char path[PATH_MAX];
+	struct dirent *entry;
+	DIR *dir;
+
+	pin_path(agent, cookie, path);
+	if (has_servers(agent, cookie) || !(dir = opendir(path)))
+		return;
+	while ((entry = readdir(dir)))
+		unlinkat(dirfd(dir), entry->d_name, 0); /* "." and ".." are no files */
+	closedir(dir);
+	if (rmdir(path))
+		log_warning("cannot remove %s: %s", path, strerror(errno));
+}
+
 int net_clear_leftovers(const struct agent *agent, int fd, __u64 cookie, struct error *err)
 {
 	struct datapath *dp;
 	char dir[PATH_MAX];
 	int ret;
 
-	snprintf(dir, sizeof(dir), "%s/net-%llu", agent->options->pin_dir, cookie);
+	pin_path(agent, cookie, dir);
 	if (has_servers(agent, cookie) || net_find(agent, cookie) || access(dir, F_OK))
 		return 0;
 	log_warning("%s is of servers that are not in the state: it is removed", dir);
@@ -206,7 +229,8 @@ void net_probe(struct net *net)
 	if (tracked < 0 || tracked == net->loopback_tracked)
 		return;
 	net->loopback_tracked = tracked;
-	log_info("conntrack %s loopback connections", tracked ? "now tracks" : "no longer tracks");
+	log_info("network namespace %llu: conntrack %s loopback connections", net->cookie,
+		 tracked ? "tracks" : "no longer tracks");
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
 		const struct server *server = state->servers[slot];
 

@@ -48,7 +48,7 @@ static int pause_or_resume(struct agent *agent, bool paused, json_t *arguments, 
 	int slot, ret;
 
 	if (json_unpack_ex(arguments, &why, 0, "{s?s !}", "name", &name))
-		return error_set(err, -EINVAL, "%s", why.text);
+		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
 	if (name) {
 		slot = server_named(agent, name, err);
 		ret = slot < 0 ? slot : set_paused(agent, slot, paused, err);

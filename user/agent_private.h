@@ -51,6 +51,8 @@ struct net *net_find(const struct agent *agent, __u64 cookie);
 int net_get(struct agent *agent, int fd, __u64 cookie, struct net **out, struct error *err);
 /* Removes what is pinned for a namespace of which the state knows no server: an agent's whose state was lost. */
 int net_clear_leftovers(const struct agent *agent, int fd, __u64 cookie, struct error *err);
+/* Removes the pins of a namespace that is not open and that no server uses any more. */
+void net_unpin(const struct agent *agent, __u64 cookie);
 /* Follows what the servers now want of a namespace: its interfaces, or its end when no server is left. */
 int net_settle(struct net *net, struct error *err);
 /* Follows the interfaces alone; a failure is logged once and kept as the namespace's links_err. */

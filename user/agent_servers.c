@@ -104,8 +104,11 @@ int server_end(struct agent *agent, int slot, struct error *err)
 		return ret;
 	agent->state.servers[slot] = NULL;
 	agent->servers[slot].in_force = false;
+	if (net)
+		ret = net_settle(net, err);
+	else
+		net_unpin(agent, server->netns_cookie);
 	server_free(server);
-	ret = net ? net_settle(net, err) : 0;
 	saved = state_save(&agent->state, agent->options->state_dir, ret ? NULL : err);
 	return ret ?: saved;
 }

@@ -32,6 +32,13 @@ void cli_check(const struct argp_state *state, int wrong, const char *what, cons
 	argp_failure(state, CLI_USAGE, 0, "%s: %s", what, visible ? visible : "wrong");
 }
 
+void cli_too_many(const struct argp_state *state, const char *word)
+{
+	CLEANUP_FREE char *visible = output_visible(word);
+
+	argp_failure(state, CLI_USAGE, 0, "\"%s\" is one argument too many", visible ? visible : "");
+}
+
 enum {
 	KEY_JSON = 0x100,
 	KEY_STATE_DIR,
@@ -91,8 +98,10 @@ static error_t parse_argument(int key, char *arg, struct argp_state *state)
 {
 	const char **argument = state->input;
 
-	if (key != ARGP_KEY_ARG || !argument || *argument)
+	if (key != ARGP_KEY_ARG)
 		return ARGP_ERR_UNKNOWN;
+	if (!argument || *argument)
+		cli_too_many(state, arg);
 	*argument = arg;
 	return 0;
 }

@@ -43,6 +43,9 @@ void cli_parse_plain(const struct command *command, const char **argument, int a
 /* Ends the process when `wrong`: "weir COMMAND: WHAT: ERR". */
 void cli_check(const struct argp_state *state, int wrong, const char *what, const struct error *err);
 
+/* Ends the process: there is no place for this word. */
+void cli_too_many(const struct argp_state *state, const char *word);
+
 /* Prints "weir: ..." on stderr; returns 1. */
 int cli_fail(const struct error *err);
 

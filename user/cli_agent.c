@@ -18,6 +18,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct datapath_listen listen;
 	struct error err;
 
+	if (key == ARGP_KEY_ARG)
+		cli_too_many(state, arg);
 	if (key != 'm')
 		return ARGP_ERR_UNKNOWN;
 	agent->metrics = NULL;

@@ -104,7 +104,7 @@ static void set_name(const struct argp_state *state, json_t *server, const char 
 	struct error err;
 
 	if (json_object_get(server, "name"))
-		argp_failure(state, CLI_USAGE, 0, "one server at a time, \"%s\" is too many", arg);
+		cli_too_many(state, arg);
 	cli_check(state, parse_server_name(arg, &err), "NAME", &err);
 	json_object_set_new(server, "name", json_string(arg));
 }

@@ -87,7 +87,7 @@ static void set_word(const struct argp_state *state, struct limit_words *words, 
 		cli_check(state, parse_subject(words->type_value, arg, &subject, &err), "SUBJECT", &err);
 		words->subject = arg;
 	} else {
-		argp_failure(state, CLI_USAGE, 0, "one subject at a time, \"%s\" is too many", arg);
+		cli_too_many(state, arg);
 	}
 }
 
@@ -200,6 +200,8 @@ static int print_list(json_t *result)
 
 static error_t parse_list(int key, char *arg, struct argp_state *state)
 {
+	if (key == ARGP_KEY_ARG)
+		cli_too_many(state, arg);
 	return key == KEY_SERVER ? parse(key, arg, state) : ARGP_ERR_UNKNOWN;
 }
 

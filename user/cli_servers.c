@@ -31,7 +31,7 @@ static error_t parse_detach(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (named)
-			argp_failure(state, CLI_USAGE, 0, "one server at a time, \"%s\" is too many", arg);
+			cli_too_many(state, arg);
 		json_object_set_new(arguments, "name", json_string(arg));
 		return 0;
 	case ARGP_KEY_END:

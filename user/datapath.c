@@ -2,6 +2,7 @@
 #include "datapath.h"
 
 #include <errno.h>
+#include <linux/if_ether.h>
 #include <linux/rtnetlink.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,10 +29,14 @@ __u64 datapath_now_ns(void)
 	return now.tv_sec * WEIR_NS_PER_S + now.tv_nsec;
 }
 
-int datapath_run(int prog_fd, void *input, size_t size)
+int datapath_run(int prog_fd, const void *input, size_t size)
 {
-	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = input, .ctx_size_in = size);
+	__u8 frame[ETH_HLEN + DATAPATH_INPUT_MAX] = {};
+	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame, .data_size_in = ETH_HLEN + size);
 
+	if (size > DATAPATH_INPUT_MAX)
+		return -E2BIG;
+	memcpy(frame + ETH_HLEN, input, size);
 	return bpf_prog_test_run_opts(prog_fd, &run);
 }
 

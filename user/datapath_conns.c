@@ -54,7 +54,7 @@ static bool choose_idle(const struct weir_conn *c, const struct choice *choice)
 
 static bool choose_translated(const struct weir_conn *c, const struct choice *choice)
 {
-	return c->server == choice->slot && c->splice.cuts;
+	return c->server == choice->slot && c->splice.cuts && c->phase != WEIR_PHASE_CLOSED;
 }
 
 static bool choose_slot(const struct weir_conn *c, const struct choice *choice)

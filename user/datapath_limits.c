@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Limits, their overrides for single subjects, and the maps of their buckets. */
+#include <bpf/btf.h>
 #include <errno.h>
 #include <string.h>
 
 #include "datapath_private.h"
+#include "weir.skel.h"
 
 #define LRU_SPARE_PER_CPU 128 /* entries that each CPU keeps for itself, out of the others' reach */
 
@@ -19,11 +21,16 @@ static int buckets_open(struct datapath *dp, __u32 limit)
 	return bpf_map_get_fd_by_id(id);
 }
 
+/* With types, as the prototype in the object has them: Linux 6.1 takes no map that differs in what they led it to find. */
 static int buckets_make(struct datapath *dp, __u32 limit, __u32 keys)
 {
+	const struct btf *btf = bpf_object__btf(dp->skeleton->obj);
+	DECLARE_LIBBPF_OPTS(bpf_map_create_opts, types, .btf_fd = btf__fd(btf),
+			    .btf_key_type_id = btf__find_by_name_kind(btf, "__u64", BTF_KIND_TYPEDEF),
+			    .btf_value_type_id = btf__find_by_name_kind(btf, "weir_bucket", BTF_KIND_STRUCT));
 	__u32 room = keys + keys / 4 + LRU_SPARE_PER_CPU * dp->cpus;
 	CLEANUP_CLOSE int fd = bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "weir_buckets", sizeof(__u64),
-					      sizeof(struct weir_bucket), room, NULL);
+					      sizeof(struct weir_bucket), room, &types);
 
 	if (fd < 0)
 		return fd;

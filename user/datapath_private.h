@@ -59,8 +59,9 @@ const char *libbpf_said(void);
 
 __u64 datapath_now_ns(void);
 
-/* Runs a SEC("syscall") program on its input. */
-int datapath_run(int prog_fd, void *input, size_t size);
+/* Runs a program of bpf/control.h on its input, of DATAPATH_INPUT_MAX bytes at most. */
+#define DATAPATH_INPUT_MAX 64
+int datapath_run(int prog_fd, const void *input, size_t size);
 
 /* Removes a limit, its overrides and its buckets. */
 int datapath_limit_clear(struct datapath *dp, __u32 limit, struct error *err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* weir: the agent and its command line. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,13 +46,12 @@ static const struct command *find_command(int argc, char **argv, int *words)
 
 static int unknown(int argc, char **argv)
 {
-	CLEANUP_FREE char *word = output_visible(argv[0]);
-	CLEANUP_FREE char *second = output_visible(argc > 1 ? argv[1] : "");
+	bool limit = strcmp(argv[0], "limit") == 0;
+	CLEANUP_FREE char *second = output_visible(limit && argc > 1 ? argv[1] : "");
+	CLEANUP_FREE char *first = output_visible(argv[0]);
 
-	if (strcmp(argv[0], "limit") != 0)
-		fprintf(stderr, "weir: there is no command \"%s\", \"weir help\" lists them\n", word);
-	else
-		fprintf(stderr, "weir: limit: set, delete or list, not \"%s\"\n", second);
+	fprintf(stderr, "weir: there is no command \"%s%s%s\", \"weir help\" lists them\n", first,
+		second && *second ? " " : "", second);
 	return CLI_USAGE;
 }
 

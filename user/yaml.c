@@ -16,7 +16,7 @@ static int stands_plain(const char *text)
 	for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++)
 		if (strcasecmp(text, taken[i]) == 0)
 			return 0;
-	return isalpha((unsigned char)*text) || *text == '/';
+	return (isalpha((unsigned char)*text) || *text == '/') && !strchr(text, '\n');
 }
 
 static int emit(yaml_emitter_t *emitter, yaml_event_t *event, int made)

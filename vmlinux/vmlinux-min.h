@@ -54,6 +54,10 @@ struct inet_connection_sock {
 	struct inet_sock icsk_inet;
 };
 
+struct tcp_options_received {
+	u16 snd_wscale : 4, rcv_wscale : 4;
+};
+
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
 	u64 bytes_received;
@@ -61,7 +65,7 @@ struct tcp_sock {
 	u32 rcv_nxt;
 	u32 rcv_wnd;
 	u32 snd_nxt;
-	u32 snd_una;
+	struct tcp_options_received rx_opt;
 };
 
 struct request_sock {

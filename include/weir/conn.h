@@ -41,6 +41,7 @@ enum weir_action {
 	WEIR_ANSWER,  /* drop; say the answer */
 	WEIR_ACK,     /* drop; say a bare acknowledgement */
 	WEIR_CLOSE,   /* say the answer with FIN; to the server the segment becomes a RST */
+	WEIR_CUT,     /* send on, translated, only what comes before the reader's `start`, and no FIN */
 };
 
 /* The answer of the latest cut: what is needed to make the same bytes again. */
@@ -98,8 +99,9 @@ struct weir_request_reader {
 	__u16 lost;	 /* enum weir_reason, with phase OPAQUE to come; else WEIR_REASON_COUNT */
 	__u16 why_not;	 /* the first request may not be answered: enum weir_reason; else WEIR_REASON_COUNT */
 	__u8 whole;	 /* the request now being read began in this segment */
-	__u8 shed;	 /* the first request is refused */
-	__u8 pad[2];
+	__u8 shed;	 /* the first request is refused, and will be answered */
+	__u8 held;	 /* the request now being read is refused, and can not be answered now */
+	__u8 pad;
 	struct weir_answer_choice answer; /* with shed */
 	struct weir_request request;
 };
@@ -146,7 +148,9 @@ WEIR_INLINE enum weir_reason weir_conn_why_not(const struct weir_conn *c, const 
 		return WEIR_SPLIT_HEAD;
 	if (!weir_conn_idle(c))
 		return WEIR_PIPELINED;
-	if (!weir_splice_settled(&c->splice, g) || (c->splice.fins & WEIR_SPLICE_SERVER_FIN))
+	if (c->splice.fins & WEIR_SPLICE_SERVER_FIN)
+		return WEIR_SERVER_CLOSED;
+	if (!weir_splice_settled(&c->splice, g))
 		return WEIR_UNACKED;
 	return WEIR_REASON_COUNT;
 }
@@ -300,6 +304,7 @@ WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const s
 	r->why_not = weir_conn_why_not(c, g);
 	r->whole = 0;
 	r->shed = 0;
+	r->held = 0;
 	r->request = c->request;
 	return WEIR_FRAME;
 
@@ -376,9 +381,25 @@ WEIR_INLINE enum weir_action weir_conn_shed(struct weir_conn *c, const struct we
 	return weir_conn_swallow(c, g);
 }
 
+/* What is before a held request passes; the request comes again, and is asked again. */
+WEIR_INLINE enum weir_action weir_conn_cut(struct weir_conn *c, const struct weir_segment *g,
+					   const struct weir_request_reader *r)
+{
+	struct weir_segment before = *g;
+
+	before.len = r->start - g->seq;
+	before.flags &= ~WEIR_TCP_FIN;
+	c->version++;
+	c->request_next = r->start;
+	weir_request_start(&c->request);
+	weir_conn_count_requests(c, r);
+	weir_splice_pass(&c->splice, &before);
+	return WEIR_CUT;
+}
+
 /*
- * Makes the fed copy the state. HOLD: someone else moved the state meanwhile, or a shed is no longer safe; nothing has
- * changed and the segment must be dropped (it comes again), with what its requests were charged given back.
+ * Makes the fed copy the state. HOLD: someone else moved the state meanwhile, or a shed is no longer safe, or the segment
+ * has nothing but a request that must wait; nothing has changed and the segment must be dropped: it comes again.
  */
 WEIR_INLINE enum weir_action weir_conn_commit_client(struct weir_conn *c, const struct weir_segment *g,
 						     const struct weir_request_reader *r, enum weir_reason *why)
@@ -386,6 +407,10 @@ WEIR_INLINE enum weir_action weir_conn_commit_client(struct weir_conn *c, const 
 	if (c->version != r->version || (r->shed && weir_conn_why_not(c, g) != WEIR_REASON_COUNT)) {
 		*why = WEIR_CONTENDED;
 		return WEIR_HOLD;
+	}
+	if (r->held) {
+		*why = WEIR_HELD;
+		return r->whole && seq_after(r->start, g->seq) ? weir_conn_cut(c, g, r) : WEIR_HOLD;
 	}
 	c->version++;
 	c->request = r->request;

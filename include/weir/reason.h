@@ -7,7 +7,8 @@
  *   DECISION   what became of a request               weir_requests_total{decision}
  *   SHED       which limit refused a shed request      weir_shed_total{limit,reason}
  *   UNREAD     what could not be parsed or followed    weir_unread_total{reason}: passed unharmed
- *   UNANSWERED a refused request that was let through  weir_unanswered_total{reason}
+ *   UNANSWERED a refused request that cannot be        weir_unanswered_total{reason}: waits until it may pass or
+ *              answered now                            be answered; let through only when its server has closed
  *   PACKET     what was done to packets                weir_packets_total{action}
  *   CONN       life of tracked connections             weir_connections_*; gauges are differences of these
  */
@@ -44,12 +45,12 @@
 	X(MID_STREAM, "mid_stream", UNREAD)                    \
 	X(GAP, "gap", UNREAD)                                  \
 	X(TOO_MANY_PIPELINED, "too_many_pipelined", UNREAD)    \
-	X(CONTENDED, "contended", UNREAD)                      \
+	X(MPTCP, "mptcp", UNREAD)                              \
 	X(CONN_MAP_FULL, "conn_map_full", UNREAD)              \
 	X(BUCKET_MAP_FULL, "bucket_map_full", UNREAD)          \
 	X(SPLIT_HEAD, "split_head", UNANSWERED)                \
 	X(PIPELINED, "pipelined", UNANSWERED)                  \
-	X(ANSWER_OUTSTANDING, "answer_outstanding", UNANSWERED) \
+	X(SERVER_CLOSED, "server_closed", UNANSWERED)          \
 	X(UNACKED, "unacked", UNANSWERED)                      \
 	X(PACKET_SURGERY, "packet_surgery", UNANSWERED)        \
 	X(ANSWERED, "answered", PACKET)                        \
@@ -59,6 +60,9 @@
 	X(TRANSLATED, "translated", PACKET)                    \
 	X(HELD, "held", PACKET)                                \
 	X(OUT_OF_ORDER, "out_of_order", PACKET)                \
+	X(CONTENDED, "contended", PACKET)                      \
+	X(CUT_SHORT, "cut_short", PACKET)                      \
+	X(MPTCP_REMOVED, "mptcp_removed", PACKET)              \
 	X(BAD_CHECKSUM, "bad_checksum", PACKET)                \
 	X(UNTRANSLATABLE, "untranslatable", PACKET)            \
 	X(CONN_OPENED, "opened", CONN)                         \

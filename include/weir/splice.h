@@ -149,13 +149,16 @@ WEIR_INLINE __u32 weir_splice_sack_end_to_client(const struct weir_splice *s, __
 	return edge + (seq_after(edge, weir_splice_cut_place(s)) ? s->in_off : weir_splice_in_before(s));
 }
 
-/* server's acknowledgement of the client's stream -> client's numbers */
+/*
+ * server's acknowledgement of the client's stream -> client's numbers. While a body is swallowed, what weir itself has
+ * acknowledged is shown, or the client would pass over the window that comes with it.
+ */
 WEIR_INLINE __u32 weir_splice_ack_to_client(const struct weir_splice *s, __u32 ack)
 {
 	__u32 place = weir_splice_cut_place(s);
 
 	if (ack == place)
-		return weir_splice_answer_acked(s) ? s->cut_end : s->cut_start;
+		return seq_before(s->client_acked, weir_splice_answer_end(s)) ? s->cut_start : s->cut_end;
 	return ack + (seq_before(ack, place) ? weir_splice_in_before(s) : s->in_off);
 }
 

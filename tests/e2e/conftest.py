@@ -83,7 +83,8 @@ class World:
         left += [text for namespace in self.namespaces for text in namespace.leftovers()]
         self.weir.stop()
         left += [str(pin) for pin in self.pins.rglob("*")]
-        self.pins.rmdir()
+        if self.pins.exists():
+            self.pins.rmdir()
         return left
 
     def end(self):

@@ -267,7 +267,8 @@ static void box_open(struct world *w, const struct weir_segment *g)
 {
 	const struct tcp *t = &w->tcp[SERVER];
 	struct weir_conn *c = &w->box.conn;
-	uint64_t window = (t->edge - t->received) >> t->o.scale;
+	uint64_t room = (t->edge - t->received) >> t->o.scale;
+	__u16 window = room > UINT16_MAX ? UINT16_MAX : room;
 	bool untouched = t->received == 1 && t->next == 1;
 
 	if (w->box.open || w->net.now < w->config.box.attach_ns || g->flags & WEIR_TCP_RST)

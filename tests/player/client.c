@@ -106,7 +106,7 @@ static void client_write(struct world *w)
 		n = limit - t->written;
 		if (o->write_most && n > o->write_most)
 			n = random_between(r, 1, o->write_most);
-		tcp_write(t, n);
+		tcp_write(t, n, o->last_with_fin && c->made == o->exchanges && t->written + n == c->composed);
 		if (o->pause_ns && random_chance(r, 500))
 			c->timer = w->net.now + random_below(r, o->pause_ns) + 1;
 	}

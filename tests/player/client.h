@@ -25,6 +25,7 @@ struct client_options {
 	uint64_t think_ns;		/* before a request, at most */
 	uint64_t abort_ns, shutdown_ns; /* at that time; NEVER */
 	enum farewell farewell;
+	bool last_with_fin; /* the last request's last bytes bring the FIN */
 	bool gives_up_body; /* closes when it is answered before its body is written */
 };
 

@@ -130,6 +130,7 @@ static struct client_options random_client(struct random *r)
 		.abort_ns = random_chance(r, 50) ? random_below(r, 3 * SECOND) : NEVER,
 		.shutdown_ns = random_chance(r, 80) ? random_below(r, 3 * SECOND) : NEVER,
 		.farewell = random_below(r, 4),
+		.last_with_fin = random_chance(r, 100),
 		.gives_up_body = random_chance(r, 300),
 	};
 

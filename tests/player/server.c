@@ -208,7 +208,7 @@ static void server_write(struct world *w)
 		if (o->write_most && n > o->write_most)
 			n = random_between(r, 1, o->write_most);
 		s->timer = NEVER;
-		tcp_write(t, n);
+		tcp_write(t, n, false);
 		s->idle_at = w->net.now + o->idle_ns;
 		if (o->pause_ns && random_chance(r, 500))
 			s->timer = w->net.now + random_below(r, o->pause_ns) + 1;

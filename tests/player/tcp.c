@@ -282,9 +282,10 @@ void tcp_timer(struct tcp *t, enum tcp_timer which)
 	}
 }
 
-void tcp_write(struct tcp *t, uint64_t length)
+void tcp_write(struct tcp *t, uint64_t length, bool last)
 {
 	t->written += length;
+	t->shut |= last;
 	tcp_output(t);
 }
 

@@ -101,8 +101,8 @@ void tcp_connect(struct tcp *t);
 void tcp_receive(struct tcp *t, const struct packet *p);
 void tcp_timer(struct tcp *t, enum tcp_timer which);
 
-/* For the application. Bytes are written into t->out by the caller; this many more of them may now go. */
-void tcp_write(struct tcp *t, uint64_t length);
+/* For the application. Bytes are written into t->out by the caller; this many more of them may now go (last: and a FIN). */
+void tcp_write(struct tcp *t, uint64_t length, bool last);
 void tcp_shutdown(struct tcp *t);
 void tcp_close(struct tcp *t);
 void tcp_abort(struct tcp *t);

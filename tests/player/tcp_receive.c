@@ -147,9 +147,11 @@ static void tcp_check_bytes(struct tcp *t, const struct packet *p, int64_t at, i
 static void tcp_check_repeats(struct tcp *t, const struct packet *p, int64_t at)
 {
 	bool discarded = at + p->g.len <= (int64_t)t->received;
+	bool meant = !discarded || (t->w->box.conn.splice.cuts < 2 && p->g.len > 1);
 
-	if (p->joined ? false :
-			!discarded || (t->w->box.conn.splice.cuts < 2 && p->g.len > 1))
+	if (p->joined && at > (int64_t)t->received)
+		world_fail(t->w, "%s: joined bytes are laid where nothing has arrived", world_side(t->side));
+	else if (meant && !p->joined)
 		tcp_check_bytes(t, p, at, 1, t->received - tcp_fin_received(t));
 	for (unsigned int i = 0; i < t->early.n; i++) {
 		int64_t end = t->early.at[i].end;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * An agent that is killed at any point, started again: it ends up where one that was never killed does. A child sets
- * everything up (or takes it down) and is killed before its n-th system call that changes something, for every n.
+ * everything up (or takes it down) and is killed before its n-th system call that changes something, for one n after the other.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -13,7 +13,10 @@
 
 #include "datapath_fixture.h"
 
-#define STEP 7 /* prime: other calls in each of the two tests, and few enough to wait for */
+#define STEP 11 /* not every call, for time's sake */
+
+/* ATTACH_UNKNOWN: what the kernel has. */
+static enum attach_way way;
 
 static const __u8 address[16] = { [10] = 0xff, 0xff, 10, 0, 0, 1 };
 
@@ -25,6 +28,8 @@ static int set_up(struct datapath **out)
 	struct datapath *dp = *out = open_datapath(1024);
 	int ret;
 
+	if (way)
+		dp->attach.way = way;
 	memcpy(listens[1].address, address, sizeof(address));
 	memcpy(proxies[0].address, address, sizeof(address));
 	ret = datapath_server_set(dp, 0, &server, listens, 2, proxies, 1, &error);
@@ -165,11 +170,27 @@ static void test_killed_while_taking_down(void **state)
 	}
 }
 
+static int with_clsact(void **state)
+{
+	(void)state;
+	way = ATTACH_CLSACT;
+	return 0;
+}
+
+static int without_clsact(void **state)
+{
+	(void)state;
+	way = ATTACH_UNKNOWN;
+	return 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_killed_while_setting_up),
 		cmocka_unit_test(test_killed_while_taking_down),
+		cmocka_unit_test_setup_teardown(test_killed_while_setting_up, with_clsact, without_clsact),
+		cmocka_unit_test_setup_teardown(test_killed_while_taking_down, with_clsact, without_clsact),
 	};
 
 	return cmocka_run_group_tests_name("datapath_crash", tests, namespaces_setup, NULL);

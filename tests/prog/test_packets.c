@@ -426,28 +426,107 @@ static void test_unread_passes_unharmed(void **state)
 	assert_int_equal(counter(WEIR_SHED), 0);
 }
 
+static const char two[] = "GET /1 HTTP/1.1\r\nHost: x\r\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\n\r\n";
+#define ONE ((sizeof(two) - 1) / 2)
+
 static void test_split_head_passes(void **state)
 {
 	(void)state;
 	connect_ends(false);
-	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	limit(WEIR_LIMIT_TOTAL, "0", 1);
 	assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = "GET / HT" });
 	assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT + 8, .ack = SERVER_NEXT, .flags = PSH_ACK,
 						  .text = "TP/1.1\r\nHost: x\r\n\r\n" });
-	assert_int_equal(counter(WEIR_SPLIT_HEAD), 1);
+	assert_int_equal(counter(WEIR_PASSED), 1);
+}
+
+/* The server has the first part already, so there is nothing to answer: the rest waits until the limit lets it pass. */
+static void test_refused_split_head_waits(void **state)
+{
+	struct spec rest = { .seq = CLIENT_NEXT + 8, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = "TP/1.1\r\nHost: x\r\n\r\n" };
+
+	(void)state;
+	connect_ends(false);
+	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = "GET / HT" });
+	assert_int_equal(run(ingress, &rest), DROP);
+	assert_int_equal(run(ingress, &rest), DROP);
+	assert_int_equal(counter(WEIR_SPLIT_HEAD), 2);
+	assert_int_equal(counter(WEIR_HELD), 2);
+	assert_int_equal(counter(WEIR_PASSED), 0);
+	done(datapath_limit_delete(dp, 0, WEIR_LIMIT_TOTAL, &error));
+	assert_untouched(ingress, &rest);
 	assert_int_equal(counter(WEIR_PASSED), 1);
 }
 
 static void test_pipelined_passes(void **state)
 {
-	static const char two[] = "GET /1 HTTP/1.1\r\nHost: x\r\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\n\r\n";
-
 	(void)state;
 	connect_ends(false);
-	limit(WEIR_LIMIT_TOTAL, "0", 1);
+	limit(WEIR_LIMIT_TOTAL, "0", 2);
 	assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = two });
 	assert_int_equal(counter(WEIR_PASSED), 2);
+}
+
+/* Of two requests in one packet the second is refused: it is cut off, and answered when it comes again in its turn. */
+static void refused_second(bool ipv6)
+{
+	struct spec second = { .ipv6 = ipv6, .seq = CLIENT_NEXT + ONE, .ack = SERVER_NEXT, .flags = FIN_ACK, .text = two + ONE };
+	size_t m = strlen(ok);
+	struct seen seen;
+
+	connect_ends(ipv6);
+	limit(WEIR_LIMIT_TOTAL, "0", 1);
+	assert_int_equal(run(ingress, &(struct spec){ .ipv6 = ipv6, .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = FIN_ACK | PSH_ACK,
+						      .ts = true, .tsval = 3, .text = two }),
+			 PASS);
+	packet_see(&packet, &seen);
+	assert_int_equal(seen.n_text, ONE);
+	assert_memory_equal(seen.text, two, ONE);
+	assert_int_equal(seen.flags, PSH_ACK);
 	assert_int_equal(counter(WEIR_PIPELINED), 1);
+	assert_int_equal(counter(WEIR_CUT_SHORT), 1);
+
+	/* not before the first one is answered */
+	assert_int_equal(run(ingress, &second), DROP);
+	assert_untouched(egress, &(struct spec){ .ipv6 = ipv6, .from_server = true, .seq = SERVER_NEXT, .ack = CLIENT_NEXT + ONE,
+						 .flags = PSH_ACK, .text = ok });
+	assert_int_equal(run(ingress, &second), DROP);
+	assert_untouched(ingress, &(struct spec){ .ipv6 = ipv6, .seq = CLIENT_NEXT + ONE, .ack = SERVER_NEXT + m, .flags = ACK });
+	second.ack = SERVER_NEXT + m;
+	assert_int_equal(run(ingress, &second), PASS);
+	assert_answer(&seen, "3600", true);
+	assert_int_equal(seen.seq, SERVER_NEXT + m);
+	assert_int_equal(seen.ack, CLIENT_NEXT + 2 * ONE);
+	assert_int_equal(counter(WEIR_PASSED), 1);
+	assert_int_equal(counter(WEIR_SHED), 1);
+}
+
+static void test_refused_second_is_cut_off(void **state)
+{
+	(void)state;
+	refused_second(false);
+}
+
+static void test_refused_second_is_cut_off_ipv6(void **state)
+{
+	(void)state;
+	refused_second(true);
+}
+
+static void test_mptcp_is_taken_off_the_syn(void **state)
+{
+	static const __u8 even[] = { 30, 4, 1, 0, 2, 4, 5, 0xb4 }, odd[] = { 1, 30, 4, 1, 0, 2, 4, 5, 0xb4, 1, 1, 1 };
+	struct seen seen;
+
+	(void)state;
+	assert_int_equal(run(ingress, &(struct spec){ .seq = 1, .flags = WEIR_TCP_SYN, .options = even, .n_options = 8 }), PASS);
+	packet_see(&packet, &seen);
+	assert_memory_equal(seen.options, "\1\1\1\1\2\4\5\xb4", 8);
+	assert_int_equal(run(ingress, &(struct spec){ .seq = 1, .flags = WEIR_TCP_SYN, .options = odd, .n_options = 12 }), PASS);
+	packet_see(&packet, &seen);
+	assert_memory_equal(seen.options, "\1\1\1\1\1\2\4\5\xb4\1\1\1", 12);
+	assert_int_equal(counter(WEIR_MPTCP_REMOVED), 2);
 }
 
 static void test_health_is_exempt(void **state)
@@ -501,7 +580,11 @@ int main(void)
 		TEST(bad_checksum_is_left_to_the_kernel),
 		TEST(unread_passes_unharmed),
 		TEST(split_head_passes),
+		TEST(refused_split_head_waits),
 		TEST(pipelined_passes),
+		TEST(refused_second_is_cut_off),
+		TEST(refused_second_is_cut_off_ipv6),
+		TEST(mptcp_is_taken_off_the_syn),
 		TEST(health_is_exempt),
 		TEST(dry_run_and_pause),
 	};

@@ -5,6 +5,7 @@ import collections
 import fcntl
 import json
 import socket
+import struct
 import termios
 
 from lib.http import Stream, expected_body, parse_head
@@ -38,11 +39,18 @@ def check_shed(answer, method="GET"):
 
 
 class Client:
-    def __init__(self, place, port, user=None):
+    def __init__(self, place, port, user=None, source=None, receive_buffer=None):
         self.user = user
         self.host = f"{place.authority}:{port}"
         with place.client_ns.entered():
-            self.socket = socket.create_connection((place.address, port), timeout=PATIENCE_S)
+            self.socket = socket.socket(place.family)
+        if receive_buffer:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        if source:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self.socket.bind(source)
+        self.socket.settimeout(PATIENCE_S)
+        self.socket.connect((place.address, port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.stream = Stream(self.socket)
 
@@ -86,14 +94,14 @@ class Client:
             status = int(line.split(" ")[1])
         return Answer(line, status, fields, b"" if method == "HEAD" else self.stream.body(fields))
 
-    def check(self, answer, target, method="GET", body=b""):
-        """The answer belongs to this request; returns its status."""
+    def check(self, answer, target, method="GET", body=b"", last=True):
+        """The answer belongs to this request; returns its status. last: nothing may follow it."""
         if answer.status == 429:
             check_shed(answer, method)
         else:
             assert answer.status == 200
             assert answer.body == (b"" if method == "HEAD" else expected_body(target, body))
-        assert not self.stream.buffer, "there is more than the answer"
+        assert not (last and self.stream.buffer), "there is more than the answer"
         return answer.status
 
     def exchange(self, target, method="GET", body=None, chunks=None, **fields):
@@ -125,4 +133,9 @@ class Client:
         self.socket.shutdown(socket.SHUT_WR)
 
     def close(self):
+        self.socket.close()
+
+    def reset(self):
+        """Ends the connection by a RST."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.socket.close()

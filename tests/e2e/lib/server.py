@@ -6,7 +6,7 @@ import threading
 import time
 
 from lib.http import Stream, expected_body, parameters, parse_head
-from lib.process import PATIENCE_S
+from lib.process import PATIENCE_S, eventually
 
 
 class Request:
@@ -35,7 +35,8 @@ class EchoServer:
         self.threads = []
         with namespace.entered():
             family = socket.AF_INET6 if ":" in address else socket.AF_INET
-            self.listener = socket.create_server((address, port), family=family, backlog=1024)
+            self.listener = socket.create_server((address, port), family=family, backlog=1024,
+                                                 dualstack_ipv6=address == "::")
         self.start(self.accept)
 
     def start(self, run, *arguments):
@@ -89,7 +90,17 @@ class EchoServer:
             connection.socket.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
         request = Request(connection.number, method, target, version, fields, stream.body(fields))
         self.requests.append(request)
+        if "upgrade" in parameters(target):
+            return self.repeat(connection)
         return self.answer(connection, request)
+
+    @staticmethod
+    def repeat(connection):
+        """Another protocol: whatever comes goes back."""
+        connection.socket.sendall(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+        while connection.stream.fill():
+            connection.socket.sendall(connection.stream.take(1 << 16))
+        return False
 
     @staticmethod
     def answer(connection, request):
@@ -117,6 +128,7 @@ class EchoServer:
 
     def hang_up(self, number):
         """Closes a connection that waits for a request, as at the end of an idle time."""
+        eventually(lambda: len(self.connections) > number, "the connection is accepted")
         connection = self.connections[number]
         connection.ending = "closed"
         connection.socket.shutdown(socket.SHUT_RD)

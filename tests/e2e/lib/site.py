@@ -21,8 +21,8 @@ class Site:
         """With qps 0 the burst is there once: every count is exact."""
         self.weir("limit", "set", kind, *subject, "--qps", qps, "--burst", burst)
 
-    def client(self, user=None):
-        client = Client(self.place, self.server.port, user)
+    def client(self, user=None, **options):
+        client = Client(self.place, self.server.port, user, **options)
         self.world.at_end(client.close)
         return client
 

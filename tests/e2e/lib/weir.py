@@ -83,8 +83,8 @@ class Weir:
         """The one line on stderr of a command that must fail."""
         done = self.run(*words)
         assert (done.returncode, done.stdout) == (status, ""), f"weir {' '.join(map(str, words))}: {done}"
-        assert done.stderr.endswith("\n")
-        return done.stderr
+        assert done.stderr.endswith("\n") and done.stderr.count("\n") == 1, f"not one line: {done.stderr}"
+        return done.stderr.rstrip("\n")
 
     def json(self, *words):
         return json.loads(self(*words, "--json"))

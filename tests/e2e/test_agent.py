@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The agent may go, cleanly or not: what is in force stays in force, and the next agent takes it over."""
+import shutil
+import socket
+import subprocess
+import urllib.error
+import urllib.request
+
+import pytest
+
+from lib.weir import parse_metrics
+from test_detach import Load
+
+
+def end_of_agent(weir, how):
+    weir.kill() if how == "killed" else weir.stop()
+
+
+@pytest.mark.parametrize("how", ["killed", "stopped"])
+def test_end_under_load(world, how):
+    site = world.site(world.veth())
+    site.attach()
+    site.limit("user", burst=10)
+    site.limit("user", "quiet", burst=1_000_000)
+    load = Load(site, ["noisy"] * 3 + ["quiet"] * 3)
+    load.more(20)
+    links = site.status()["links"]
+    end_of_agent(world.weir, how)
+    load.more(50)
+    assert site.client("another").drive(12) == [200] * 10 + [429] * 2
+    world.weir.start()
+    load.more(50)
+    load.stop()
+    # The buckets are those of before: nobody had a second burst.
+    assert sum(heard.count(200) for heard in load.heard[:3]) == 10
+    assert all(429 not in heard for heard in load.heard[3:])
+    assert site.status()["links"] == links
+    site.check(passed=load.count(200) + 10, shed=load.count(429) + 2)
+    assert len(site.server.connections) == 7
+
+
+@pytest.mark.parametrize("how", ["killed", "stopped"])
+def test_limits_after_restart(site, how):
+    site.limit("user", burst=3)
+    site.limit("user", "alice", burst=5)
+    limits = site.weir.json("limit", "list")
+    assert site.client("alice").drive(2) == [200, 200]
+    end_of_agent(site.weir, how)
+    assert "no agent" in site.weir.refused("status")
+    site.weir.start()
+    assert site.weir.json("limit", "list") == limits
+    assert site.client("alice").drive(4) == [200] * 3 + [429]
+    site.limit("user", "alice", burst=0)
+    assert site.client("alice").drive(1) == [429]
+    assert site.client("bob").drive(4) == [200] * 3 + [429]
+
+
+def test_pause_survives(site):
+    site.limit("user", burst=0)
+    site.weir("pause", "web")
+    site.weir.kill()
+    site.weir.start()
+    assert site.status()["mode"] == "paused"
+    assert site.client().get("/") == 200
+
+
+def test_second_agent_is_refused(site):
+    line = site.weir.refused("agent", "--metrics", "off")
+    assert f"another agent (pid {site.weir.process.pid}) runs on {site.weir.state_dir}" in line
+    site.limit("user", burst=0)
+    assert site.client().get("/") == 429
+
+
+def test_two_agents(world, tmp_path):
+    """Each has a state directory and a pin directory of its own."""
+    other = type(world.weir)(tmp_path / "other", world.pins.with_name(world.pins.name + "-other"))
+    other.state_dir.parent.mkdir()
+    site = world.site()
+    site.attach()
+    other.start()
+    assert other.servers() == []
+    assert [server["name"] for server in site.weir.servers()] == ["web"]
+    other.stop()
+    if other.pins.exists():
+        other.pins.rmdir()
+
+
+def test_detach_after_kill(site):
+    site.limit("user", burst=1)
+    client = site.client()
+    assert client.drive(3) == [200, 429, 429]
+    site.weir.kill()
+    site.weir.start()
+    assert site.weir.json("detach", "web", "--force")["servers"] == [{"name": "web", "reset": 1, "draining": 0}]
+    assert site.client().drive(3) == [200] * 3
+
+
+def test_drain_goes_on_after_kill(site):
+    site.limit("user", burst=1)
+    client = site.client()
+    assert client.drive(3) == [200, 429, 429]
+    site.weir("detach", "web")
+    site.weir.kill()
+    assert client.drive(3) == [200] * 3
+    site.weir.start()
+    assert (site.status()["mode"], site.status()["translated"]) == ("draining", 1)
+    assert client.drive(3) == [200] * 3
+
+
+def test_pins_are_gone(site):
+    """As after a reboot: the state is there and the kernel knows nothing."""
+    site.limit("user", burst=1)
+    assert site.client().drive(2) == [200, 429]
+    site.weir.stop()
+    for directory in site.weir.pins.iterdir():
+        shutil.rmtree(directory)
+    site.weir.start()
+    assert site.client().drive(2) == [200, 429]
+    assert site.weir.counts()["shed"] == 1
+
+
+def test_namespace_is_gone(world):
+    site = world.site(world.veth())
+    site.attach()
+    world.weir.stop()
+    gone = world.namespaces.pop(0)
+    path = gone.path
+    gone.delete()
+    world.weir.start()
+    (server,) = world.weir.servers()
+    assert server["mode"] == "failed"
+    assert path in server["problem"]
+    assert "--force" in world.weir.refused("detach", "web")
+    world.weir("detach", "web", "--force")
+    for directory in world.pins.iterdir():
+        shutil.rmtree(directory)
+
+
+@pytest.fixture
+def port():
+    """One that was free a moment ago."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def fetch(port, path="/metrics", method="GET"):
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.status, answer.headers["Content-Type"], answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.headers["Content-Type"], error.read().decode()
+
+
+def test_metrics_over_http(world, port):
+    world.weir.start(metrics=f"127.0.0.1:{port}")
+    site = world.site()
+    site.attach()
+    site.limit("user", burst=1)
+    assert site.client().drive(3) == [200, 429, 429]
+    status, kind, text = fetch(port)
+    assert (status, kind) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    families = parse_metrics(text)
+    assert families["weir_requests_total"]["shed", "web"] == 2
+    for name in "weir_requests_total", "weir_shed_total", "weir_connections", "weir_packets_total":
+        assert families[name] == site.weir.metrics()[name]
+    assert [fetch(port, "/healthz")[0], fetch(port, "/")[0], fetch(port, method="POST")[0]] == [200, 404, 405]
+
+
+def test_metrics_are_clean(site):
+    if not shutil.which("promtool"):
+        pytest.skip("there is no promtool")
+    site.limit("user", burst=1)
+    assert site.client('q"uo\\te').drive(3) == [200, 429, 429]
+    text = site.weir("metrics")
+    done = subprocess.run(["promtool", "check", "metrics"], input=text, text=True, capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert "# TYPE weir_requests_total counter\n" in text
+    assert parse_metrics(text)["weir_build_info"] == {(site.weir.json("version")["version"],): 1}
+
+
+def test_metrics_port_is_taken(world, port):
+    with socket.create_server(("127.0.0.1", port)):
+        line = world.weir.refused("agent", "--metrics", f"127.0.0.1:{port}")
+    assert f"127.0.0.1:{port}" in line and "in use" in line
+
+
+def test_state_dir_is_private(site):
+    for path in site.weir.state_dir, *site.weir.state_dir.iterdir():
+        assert path.stat().st_mode & 0o077 == 0, path

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The command line: what it prints, and that a mistake is one clear line and changes nothing."""
+import pytest
+
+from lib.weir import Weir
+
+COMMANDS = ["agent", "attach", "detach", "pause", "resume", "limit set", "limit delete", "limit list", "status",
+            "metrics", "version", "help"]
+
+# Wrong usage: exit 2, whether there is an agent or not. What the line must say.
+USAGE = {
+    "bogus": "bogus",
+    "limit bogus": "bogus",
+    "limit": '"limit"',
+    "help bogus": "bogus",
+    "attach": "name the server",
+    "attach web2": "--port or --listen",
+    "attach web2 --port 0": '"0" is not a port',
+    "attach web2 --port 65536": '"65536" is not a port',
+    "attach web2 --port 80,65536": '"65536" is not a port',
+    "attach web2 --port 8a": '"8a" is not a port',
+    "attach web2 --port -1": '"-1" is not a port',
+    "attach web2 --listen 80": '"80" is not ADDR:PORT',
+    "attach web2 --listen 10.0.0.300:80": '"10.0.0.300" is not an IP address',
+    "attach web2 --listen fd00::1:80": "is not ADDR:PORT",
+    "attach web2 --port 80 --trusted-proxy 10.0.0.0/33": "prefix must be 0 to 32",
+    "attach web2 --port 80 --trusted-proxy nonsense": '"nonsense" is not an IP address or CIDR',
+    "attach web2 --port 80 --loopback maybe": "maybe",
+    "attach web2 --port 80 --interface a/b": '"a/b" is not an interface',
+    "attach web2 --port 80 --keys 0x10": '"0x10" is not a whole number',
+    "attach WEB --port 80": '"WEB" is not a server\'s name',
+    "attach one two --port 80": '"two"',
+    "detach": "--all",
+    "detach web --all": "--all",
+    "limit set": "total, namespace or user",
+    "limit set everything --qps 1 --burst 1": '"everything" is not a limit',
+    "limit set user --qps 12abc --burst 1": '"12abc" is not a rate',
+    "limit set user --qps -1 --burst 1": '"-1" is not a rate',
+    "limit set user --qps 1e3 --burst 1": '"1e3" is not a rate',
+    "limit set user --qps 1000000001 --burst 1": '"1000000001" is not a rate',
+    "limit set user --qps nan --burst 1": '"nan" is not a rate',
+    "limit set user --qps 1 --burst 1.5": '"1.5" is not a burst',
+    "limit set user --qps 1 --burst -1": '"-1" is not a burst',
+    "limit set user --qps 1": "--burst is missing",
+    "limit set user --burst 1": "--qps is missing",
+    "limit set total alice --qps 1 --burst 1": "a total limit has no subject",
+    "limit set namespace a/b --qps 1 --burst 1": '"a/b" is not a namespace',
+    "limit set user a b --qps 1 --burst 1": '"b"',
+    "limit delete everything": '"everything" is not a limit',
+    "status -o xml": '"xml" is not a format',
+    "status extra": '"extra"',
+    "limit delete user a b": '"b"',
+    "agent --metrics off extra": '"extra"',
+    "agent --metrics 9790": '"9790" is not ADDR:PORT',
+}
+
+# What only the agent can tell: exit 1.
+REFUSED = {
+    "attach web --port 80": '"web"',
+    "attach web2 --port 8080 --netns {netns}": "8080",
+    "attach web2 --port 80 --netns /does/not/exist": "/does/not/exist",
+    "attach web2 --port 80 --netns {netns} --interface nosuch0": '"nosuch0"',
+    "attach web2 --port 80 --netns {netns} --cgroup /does/not/exist": "/does/not/exist",
+    "detach web2": 'no server "web2"',
+    "pause web2": 'no server "web2"',
+    "resume web2": 'no server "web2"',
+    "limit set user --qps 1 --burst 1 --server web2": 'no server "web2"',
+    "limit delete user --server web2": 'no server "web2"',
+    "limit list --server web2": 'no server "web2"',
+    "limit delete user carol": "has no user limit for carol",
+    "limit delete total": "has no total limit",
+}
+
+
+@pytest.fixture
+def weir(tmp_path, bpffs):
+    """Commands without an agent."""
+    return Weir(tmp_path, bpffs / "weir-nothing")
+
+
+@pytest.mark.parametrize("words", USAGE)
+def test_usage(weir, words):
+    assert USAGE[words] in weir.refused(*words.split(), status=2)
+    assert not weir.state_dir.exists() and not weir.pins.exists()
+
+
+@pytest.mark.parametrize("words", ["status", "metrics", "limit list", "limit set user --qps 1 --burst 1", "pause",
+                                   "limit delete user", "resume", "detach --all", "attach web --port 80"])
+def test_without_agent(weir, words):
+    assert "no agent answers" in weir.refused(*words.split())
+    assert not weir.state_dir.exists() and not weir.pins.exists()
+
+
+@pytest.mark.parametrize("words", ["status --nosuch", "agent --port 80", "limit list --server"])
+def test_unknown_options(weir, words):
+    done = weir.run(*words.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("weir ")
+
+
+def test_no_command(weir):
+    done = weir.run()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("Usage: weir COMMAND")
+
+
+def test_refusals_change_nothing(site):
+    site.limit("user", burst=3)
+    site.limit("user", "alice", burst=5)
+    before = site.status(), site.weir.json("limit", "list")
+    for words, said in REFUSED.items():
+        line = site.weir.refused(*words.format(netns=site.place.server_ns.path).split())
+        assert said in line, words
+    for words in USAGE:
+        assert USAGE[words] in site.weir.refused(*words.split(), status=2)
+    assert (site.status(), site.weir.json("limit", "list")) == before
+
+
+def test_attach_from_another_namespace(world):
+    """`this namespace` would be another one than the agent's."""
+    site = world.site()
+    done = world.weir.run("status")
+    assert done.returncode == 0
+    world.weir.namespace = site.place.server_ns
+    assert "--netns" in world.weir.refused("attach", "web", "--port", 80)
+    world.weir.namespace = None
+    assert world.weir.servers() == []
+
+
+def test_help(weir):
+    listing = weir("help")
+    for command in COMMANDS:
+        assert f"\n  {command} " in listing
+    for command in COMMANDS[:-1]:
+        assert weir("help", *command.split()).startswith(f"Usage: weir {command} ")
+    assert weir("--help") == listing
+
+
+def test_version(weir):
+    version = weir.json("version")["version"]
+    assert weir("version") == weir("--version") == f"weir {version}\n"
+    assert weir("version", "-o", "yaml") == f'version: "{version}"\n'
+
+
+def test_limit_list(site):
+    site.limit("total", qps=1000, burst=2000)
+    site.limit("namespace", qps=0.5, burst=1)
+    site.limit("user", "alice", qps=0.001, burst=3)
+    site.limit("user", "2001:db8::1", qps=1, burst=1)
+    rows = [(row["server"], row["type"], row["subject"], row["qps"], row["burst"])
+            for row in site.weir.json("limit", "list")["limits"]]
+    assert sorted(rows, key=str) == sorted([
+        ("web", "total", None, 1000, 2000), ("web", "namespace", None, 0.5, 1), ("web", "user", "alice", 0.001, 3),
+        ("web", "user", "2001:db8::/64", 1, 1)], key=str)
+    table = site.weir("limit", "list").splitlines()
+    assert table[0].split() == ["SERVER", "LIMIT", "SUBJECT", "QPS", "BURST", "SOURCE"]
+    assert len(table) == 5
+    assert ["web", "user", "alice", "0.001", "3"] in [line.split()[:5] for line in table]
+    assert "subject: alice" in site.weir("limit", "list", "-o", "yaml")
+
+
+def test_limit_set_again_replaces(site):
+    site.limit("user", qps=1, burst=1)
+    site.limit("user", qps=2, burst=3)
+    (limit,) = site.weir.json("limit", "list", "--server", "web")["limits"]
+    assert (limit["qps"], limit["burst"], limit["subject"]) == (2, 3, None)
+
+
+def test_status(site):
+    site.limit("user", "alice", burst=1)
+    assert site.client("alice").drive(3) == [200, 429, 429]
+    (server,) = site.weir.json("status")["servers"]
+    assert {key: server[key] for key in ("name", "ports", "connections", "passed", "shed", "mode", "translated")} == {
+        "name": "web", "ports": [site.server.port], "connections": 1, "passed": 1, "shed": 2, "mode": "limiting",
+        "translated": 1}
+    table = site.weir("status")
+    heads, values = (line.split() for line in table.splitlines()[:2])
+    row = dict(zip(heads, values))
+    assert (row["SERVER"], row["PORTS"], row["CONNECTIONS"], row["PASSED"], row["SHED"], row["TRANSLATED"]) == (
+        "web", str(site.server.port), "1", "1", "2", "1")
+    assert ["web", "user", "alice", "2", "1"] in [line.split() for line in table.splitlines()]
+    assert "name: web" in site.weir("status", "-o", "yaml")
+
+
+def test_status_of_nothing(world):
+    world.weir.start()
+    assert world.weir.json("status")["servers"] == []
+    assert world.weir.json("limit", "list") == {"limits": []}
+    assert world.weir.refused("limit", "set", "user", "--qps", 1, "--burst", 1)
+
+
+def test_hostile_names_are_shown_harmlessly(site):
+    """A name is what a client sent: no control character reaches the terminal, whatever it was."""
+    site.limit("user", burst=0)
+    name = "ev\u0080\u009bil\u202eé"
+    client = site.client()
+    client.send(client.head("/r").replace(b"\r\n\r\n", b"\r\nX-Remote-User: " + name.encode() + b"\r\n\r\n"))
+    assert client.read().status == 429
+    assert site.weir("status").replace("\n", "").isprintable()
+    (top,) = site.status()["top"]
+    assert top["subject"].isprintable() and top["subject"].startswith("ev")
+
+
+def test_directories_by_option(world):
+    """--state-dir and --pin-dir stand for the variables, before or behind the command."""
+    world.weir.start()
+    environment = world.weir.environment
+    world.weir.environment = lambda: {key: value for key, value in environment().items() if "WEIR" not in key}
+    assert world.weir("--state-dir", world.weir.state_dir, "status", "--json")
+    assert world.weir("status", "--json", "--state-dir", world.weir.state_dir)
+    world.weir.environment = environment

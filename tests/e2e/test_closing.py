@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A server that closes a connection which is busy being refused: the client reads its answers, then a clean end."""
+import socket
+import time
+
+import pytest
+
+from lib.process import eventually
+
+IDLE_S = 1
+CLOSE_WAIT = 8  # first byte of TCP_INFO
+
+
+def drive_to_the_end(client, pause):
+    """Asks until the stream ends; returns how often. An answer is whole or does not come, and nothing is reset."""
+    asked = 0
+    while True:
+        client.ask(f"/r/{asked}")
+        asked += 1
+        if not client.stream.fill():
+            return asked
+        client.check(client.read(), f"/r/{asked - 1}")
+        pause()
+
+
+@pytest.fixture(params=["loopback", "veth"])
+def refusing(request, world):
+    site = world.site(world.place(request.param))
+    site.attach()
+    site.limit("user", burst=1)
+    return site
+
+
+@pytest.mark.parametrize("program", ["nginx", "haproxy", "node"])
+@pytest.mark.parametrize("pause_s", [0, 0.03, 0.3])
+def test_idle_time_of_a_real_server(world, program, pause_s):
+    """The server has heard nothing for a second, while the client has asked all the time."""
+    place = world.veth()
+    site = world.site(place, world.real_server(program, place, idle_s=IDLE_S))
+    site.attach()
+    site.limit("user", burst=1)
+    client = site.client()
+    assert client.get("/first") == 200
+    asked = drive_to_the_end(client, lambda: time.sleep(pause_s))
+    shed = site.weir.counts()["shed"]
+    assert asked - 1 == shed > 0
+    site.check(passed=1, shed=shed)
+    assert site.client().get("/next") == 429
+
+
+def test_close_after_429(refusing):
+    client = refusing.client()
+    assert client.drive(3) == [200, 429, 429]
+    refusing.server.hang_up(0)
+    client.expect_end()
+    eventually(lambda: refusing.server.connections[0].ending == "closed", "the server has closed")
+    client.close()
+    assert refusing.client().get("/next") == 429
+
+
+def wait_for_fin(client):
+    """Until the server's FIN is there, unread."""
+    eventually(lambda: client.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == CLOSE_WAIT,
+               "the FIN has come")
+
+
+def test_request_crosses_the_close(refusing):
+    """A request that the server will never read is no reason for a reset."""
+    client = refusing.client()
+    assert client.drive(3) == [200, 429, 429]
+    refusing.server.hang_up(0)
+    wait_for_fin(client)
+    client.ask("/too/late")
+    client.settle()
+    client.expect_end()
+    client.ask("/later/still")
+    client.settle()
+    client.close()
+    refusing.check(passed=1, shed=2)
+    assert refusing.client().get("/next") == 429
+
+
+def test_close_without_any_pass(refusing):
+    refusing.limit("total", burst=0)
+    client = refusing.client()
+    assert client.drive(3) == [429] * 3
+    refusing.server.hang_up(0)
+    client.expect_end()
+
+
+def test_close_by_the_server_with_its_answer(refusing):
+    """Connection: close of the server's own, behind sheds."""
+    client = refusing.client()
+    assert client.drive(3) == [200, 429, 429]
+    assert client.get("/livez?close=1") == 200
+    client.expect_end()
+    refusing.check(passed=1, shed=2, exempt=1)
+
+
+def test_reset_by_the_client(refusing):
+    """The server's socket goes with it, although the numbers were translated."""
+    client = refusing.client()
+    assert client.drive(3) == [200, 429, 429]
+    client.reset()
+    eventually(lambda: refusing.server.connections[0].ending == "reset", "the server's socket is reset")
+
+
+def test_untranslated_connections_are_forgotten(site):
+    for i in range(5):
+        client = site.client()
+        assert client.get(f"/{i}") == 200
+        client.close()
+    eventually(lambda: site.status()["connections"] == 0, "closed connections are forgotten")
+    metrics = site.weir.metrics()
+    assert metrics["weir_connections_opened_total"]["web",] == metrics["weir_connections_closed_total"]["web",] == 5

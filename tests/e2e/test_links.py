@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Interfaces come, go and stand on top of each other: each packet is handled exactly once."""
+import pytest
+
+from lib import netns
+from lib.netns import Place
+from lib.process import eventually
+
+
+def attached(site):
+    return {link["name"] for link in site.status()["links"] if link["attached"]}
+
+
+def check_once(site, client=None):
+    """Two pass and three do not, and each is counted once."""
+    before = site.weir.counts()
+    client = client or site.client()
+    assert client.drive(5) == [200, 200, 429, 429, 429]
+    assert client.get("/livez?size=100000") == 200
+    after = site.weir.counts()
+    assert (after["passed"] - before["passed"], after["shed"] - before["shed"]) == (2, 3)
+
+
+def test_come_and_go(world):
+    server_ns, client_ns = world.namespace("s"), world.namespace("c")
+    site = world.site(Place(server_ns, client_ns, "0.0.0.0", "0.0.0.0/0"))
+    site.attach()
+    site.limit("user", burst=2)
+    assert attached(site) == {"lo"}
+    for subnet in range(1, 4):
+        addresses = netns.add_veth(server_ns, client_ns, 4, subnet)
+        eventually(lambda: attached(site) == {"lo", "eth0"}, "the new interface is attached")
+        site.place = Place(server_ns, client_ns, *addresses)
+        check_once(site)
+        server_ns.ip("link", "del", "eth0")
+        eventually(lambda: attached(site) == {"lo"}, "the interface is forgotten")
+    site.check(passed=6, shed=9, exempt=3)
+
+
+def test_interfaces_that_came_without_an_agent(world):
+    server_ns, client_ns = world.namespace("s"), world.namespace("c")
+    site = world.site(Place(server_ns, client_ns, "0.0.0.0", "0.0.0.0/0"))
+    site.attach()
+    site.limit("user", burst=2)
+    site.weir.kill()
+    site.place = netns.veth(server_ns, client_ns, 4)
+    site.weir.start()
+    assert attached(site) == {"lo", "eth0"}
+    check_once(site)
+
+
+def test_only_the_named_interface(world):
+    server_ns = world.namespace("s")
+    client_ns, other_ns = world.namespace("c"), world.namespace("o")
+    watched = Place(server_ns, client_ns, *netns.add_veth(server_ns, client_ns, 4, 1, "eth1"))
+    other = Place(server_ns, other_ns, *netns.add_veth(server_ns, other_ns, 4, 2, "eth2"))
+    server = world.echo(Place(server_ns, server_ns, "0.0.0.0", "0.0.0.0"))
+    site = world.site(watched, server)
+    site.attach("--interface", "eth1")
+    site.limit("user", burst=2)
+    assert attached(site) == {"eth1"}
+    check_once(site)
+    site.place = other
+    assert site.client().drive(5) == [200] * 5
+    assert site.weir.counts()["passed"] == 2
+
+
+def test_routed_past(world):
+    """A router that happens to run a server on the same port."""
+    client_ns, router_ns, server_ns = (world.namespace(role) for role in "crs")
+    near = netns.add_veth(router_ns, client_ns, 4, 1, "eth1")
+    far = netns.add_veth(server_ns, router_ns, 4, 2, "eth2")
+    client_ns.ip("route", "add", "default", "via", near[0])
+    server_ns.ip("route", "add", "default", "via", far[1])
+    router_ns.run("sysctl", "-q", "net.ipv4.ip_forward=1")
+    own = world.site(Place(router_ns, client_ns, *near))
+    own.attach()
+    own.limit("user", burst=2)
+    passing = Place(server_ns, client_ns, far[0], near[1])
+    beyond = world.site(passing, world.echo(passing))
+    assert beyond.client().drive(6) == [200] * 6
+    check_once(own)
+    own.check(passed=2, shed=3, exempt=1)
+    assert beyond.server.served() == 6
+
+
+def make_device(namespace, name, *kind):
+    try:
+        namespace.ip("link", "add", *kind[:kind.index("type")], "name", name, *kind[kind.index("type"):])
+    except AssertionError as why:
+        pytest.skip(f"this kernel has no such device: {why}")
+    namespace.ip("link", "set", name, "up")
+
+
+def move_address(namespace, address, device):
+    namespace.ip("addr", "flush", "dev", "eth0")
+    namespace.ip("addr", "add", f"{address}/24", "dev", device)
+
+
+def bridge(place):
+    make_device(place.server_ns, "over", "type", "bridge")
+    place.server_ns.ip("link", "set", "eth0", "master", "over")
+    move_address(place.server_ns, place.address, "over")
+    return {"lo", "over"}
+
+
+def vlan(place):
+    for namespace, address in (place.server_ns, place.address), (place.client_ns, place.client_address):
+        make_device(namespace, "over", "link", "eth0", "type", "vlan", "id", "5")
+        move_address(namespace, address, "over")
+    return {"lo", "eth0", "over"}
+
+
+def vlan_on_bridge(place):
+    make_device(place.client_ns, "over", "link", "eth0", "type", "vlan", "id", "5")
+    move_address(place.client_ns, place.client_address, "over")
+    make_device(place.server_ns, "bridge", "type", "bridge")
+    place.server_ns.ip("link", "set", "eth0", "master", "bridge")
+    make_device(place.server_ns, "over", "link", "bridge", "type", "vlan", "id", "5")
+    move_address(place.server_ns, place.address, "over")
+    return {"lo", "bridge", "over"}
+
+
+def bond(place):
+    make_device(place.server_ns, "over", "type", "bond", "mode", "active-backup")
+    place.server_ns.ip("link", "set", "eth0", "down")
+    place.server_ns.ip("link", "set", "eth0", "master", "over")
+    place.server_ns.ip("link", "set", "over", "up")
+    move_address(place.server_ns, place.address, "over")
+    return {"lo", "over"}
+
+
+def macvlan(place):
+    make_device(place.server_ns, "over", "link", "eth0", "type", "macvlan", "mode", "bridge")
+    move_address(place.server_ns, place.address, "over")
+    return {"lo", "eth0"}
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("stack", [bridge, vlan, vlan_on_bridge, bond, macvlan])
+def test_stacked(world, stack, when):
+    """The devices are stacked before the attach, or while it is in force."""
+    place = world.veth()
+    server = world.echo(Place(place.server_ns, place.server_ns, "0.0.0.0", "0.0.0.0"))
+    site = world.site(place, server)
+    if when == "after":
+        site.attach()
+    expected = stack(place)
+    if when == "before":
+        site.attach()
+    site.limit("user", burst=2)
+    eventually(lambda: attached(site) == expected, f"attached to {expected}")
+    check_once(site)
+    site.check(passed=2, shed=3, exempt=1)
+    assert site.packets("answered") == 3

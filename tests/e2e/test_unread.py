@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What cannot be followed, or not answered, passes unharmed, and is counted under its reason."""
+import pytest
+
+from lib.process import eventually
+
+TLS_HELLO = bytes.fromhex("160301004a0100004603035b") + bytes(range(66))
+HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes.fromhex("000000040000000000")
+
+STREAMS = {
+    "tls": TLS_HELLO,
+    "http2": HTTP2_PREFACE,
+    "not_http": b"\x00\x01\x02 binary \xff\xfe\r\n\r\n",
+    "bad_version": b"GET / HTTP/1.2\r\nHost: x\r\n\r\n",
+    "bad_header": b"GET / HTTP/1.1\r\nHost : x\r\n\r\n",
+    "bare_lf": b"GET / HTTP/1.1\nHost: x\n\n",
+    "folded_header": b"GET / HTTP/1.1\r\nHost: x\r\nX-Fold: a\r\n b\r\n\r\n",
+    "bad_content_length": b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1x\r\n\r\nx",
+    "length_conflict": b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx",
+    "connect": b"CONNECT example.org:443 HTTP/1.1\r\nHost: example.org\r\n\r\n",
+}
+
+
+def whole_answer(site, data):
+    """All that the server says to these bytes, when nothing more comes."""
+    client = site.client()
+    client.send(data)
+    client.end_of_requests()
+    return client.rest()
+
+
+@pytest.fixture(params=["nginx", "haproxy"])
+def refusing(request, world):
+    """A real server that knows what to say to garbage; every request is over its limit."""
+    place = world.loopback()
+    site = world.site(place, world.real_server(request.param, place))
+    site.attach()
+    site.limit("user", burst=0)
+    return site
+
+
+def without_date(answer):
+    """The same answer, whatever the time."""
+    return b"\r\n".join(line for line in answer.split(b"\r\n") if not line.startswith(b"Date: "))
+
+
+@pytest.mark.parametrize("reason", STREAMS)
+def test_stream_passes(refusing, reason):
+    passed = whole_answer(refusing, STREAMS[reason])
+    assert refusing.unread() == {reason: 1}
+    refusing.weir("detach", "web")
+    assert without_date(passed) == without_date(whole_answer(refusing, STREAMS[reason]))
+
+
+def test_unread_stays_unread(site):
+    """A connection that was lost is never limited again."""
+    site.limit("user", burst=0)
+    client = site.client()
+    client.send(b"\r\n")
+    client.send(client.head("/folded", X_Fold="a\r\n b"))
+    eventually(lambda: site.unread(), "something could not be read")
+    assert site.unread() == {"folded_header": 1}
+
+
+def test_split_head(site):
+    site.limit("user", burst=0)
+    client = site.client()
+    for i in range(3):
+        head = client.head(f"/split/{i}")
+        client.send(head[:20])
+        client.settle()
+        client.send(head[20:])
+        assert client.read().status == 200
+        assert client.get(f"/whole/{i}") == 429
+    assert site.unanswered() == {"split_head": 3}
+    site.check(passed=3, shed=3)
+
+
+def test_pipelined_behind_an_outstanding_answer(site):
+    site.limit("user", burst=1)
+    client = site.client()
+    client.ask("/slow?delay_ms=300")
+    client.settle()
+    client.ask("/second")
+    client.check(client.read(), "/slow?delay_ms=300", last=False)
+    client.check(client.read(), "/second")
+    assert client.get("/third") == 429
+    assert site.unanswered() == {"pipelined": 1}
+    site.check(passed=2, shed=1)
+
+
+def test_pipelined_in_one_packet(site):
+    """The first takes the last token; the others could not be answered in their turn."""
+    site.limit("user", burst=1)
+    client = site.client()
+    targets = [f"/p/{i}" for i in range(5)]
+    client.send(b"".join(client.head(target) for target in targets))
+    for target in targets[:-1]:
+        client.check(client.read(), target, last=False)
+    client.check(client.read(), targets[-1])
+    assert client.get("/after") == 429
+    assert site.unanswered() == {"pipelined": 4}
+    site.check(passed=5, shed=1)
+
+
+def test_pipelined_all_refused(site):
+    """Each is answered once, in its turn: what is behind a refused request comes again."""
+    site.limit("user", burst=0)
+    client = site.client()
+    client.send(b"".join(client.head(f"/p/{i}") for i in range(3)))
+    for _ in range(3):
+        assert client.read().status == 429
+    assert client.get("/livez") == 200
+    site.check(passed=0, shed=3, exempt=1)
+
+
+def test_pipelined_with_head_between(site):
+    """The answers' ends are known although one has a length and no body."""
+    client = site.client()
+    methods = ["GET", "HEAD", "GET", "HEAD", "HEAD", "GET"]
+    client.send(b"".join(client.head(f"/m/{i}", method) for i, method in enumerate(methods)))
+    for i, method in enumerate(methods):
+        client.check(client.read(method), f"/m/{i}", method, last=False)
+    site.limit("user", burst=0)
+    assert client.drive(3) == [429] * 3
+    site.check(passed=6, shed=3)
+
+
+def test_upgrade(site):
+    """What follows a 101 is no HTTP, even when it looks like it."""
+    site.limit("user", burst=1)
+    client = site.client()
+    client.ask("/ws?upgrade=1", Connection="Upgrade", Upgrade="websocket")
+    assert client.stream.until(b"\r\n\r\n").startswith(b"HTTP/1.1 101 ")
+    for _ in range(3):
+        message = client.head("/looks/like/it")
+        client.send(message)
+        assert client.stream.exactly(len(message)) == message
+    assert site.unread() == {"upgrade": 1}
+    site.check(passed=1, shed=0)
+
+
+def test_upgrade_that_is_refused(site):
+    """The server took it for a plain request: so does weir."""
+    site.limit("user", burst=1)
+    client = site.client()
+    assert client.get("/ws", Connection="Upgrade", Upgrade="websocket") == 200
+    assert client.get("/after") == 429
+    assert not site.unread()
+
+
+def test_long_head_in_one_packet(site):
+    site.limit("user", burst=0)
+    client = site.client()
+    fields = {f"X_Filler_{i}": "f" * 1000 for i in range(6)}
+    assert client.get("/long", **fields) == 429
+    assert client.get("/short") == 429
+    site.check(passed=0, shed=2)
+
+
+def test_long_head_over_packets(world):
+    place = world.veth()
+    place.offload("tso", "off", "gso", "off", "gro", "off")
+    site = world.site(place)
+    site.attach()
+    site.limit("user", burst=0)
+    client = site.client()
+    fields = {f"X_Filler_{i}": "f" * 1000 for i in range(6)}
+    assert client.get("/long", **fields) == 200
+    assert client.get("/short") == 429
+    assert site.unanswered() == {"split_head": 1}
+    site.check(passed=1, shed=1)

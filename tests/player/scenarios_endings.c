@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* How connections end: FIN and RST of either side at every moment, and 429s that close. */
+#include "scenarios.h"
+
+#define STEP (250 * US)
+
+static struct config config_mixed(unsigned int exchanges)
+{
+	struct config c = config_plain(1);
+
+	c.client.exchanges = exchanges;
+	c.client.body = 300;
+	c.client.body_most = 6000;
+	c.server.delay_ns = 2 * MS;
+	c.box.shed_mask = 0x5a;
+	return c;
+}
+
+/* Plays with each of some moments put into `when`. */
+static bool at_every_moment(struct world *w, struct config *c, uint64_t *when, uint64_t until)
+{
+	for (*when = STEP; *when < until; *when += STEP) {
+		c->seed = *when / STEP;
+		if (!world_play(w, c))
+			return false;
+	}
+	return true;
+}
+
+static bool client_resets(struct world *w)
+{
+	struct config c = config_mixed(7);
+
+	return at_every_moment(w, &c, &c.client.abort_ns, 150 * MS);
+}
+
+static bool server_resets(struct world *w)
+{
+	struct config c = config_mixed(7);
+
+	return at_every_moment(w, &c, &c.server.abort_ns, 150 * MS);
+}
+
+static bool client_half_closes(struct world *w)
+{
+	struct config c = config_mixed(7);
+
+	return at_every_moment(w, &c, &c.client.shutdown_ns, 150 * MS);
+}
+
+static bool server_closes(struct world *w)
+{
+	struct config c = config_mixed(7);
+
+	c.client.think_ns = 10 * MS;
+	if (!at_every_moment(w, &c, &c.server.idle_ns, 30 * MS))
+		return false;
+	c.server.half_close = true;
+	return at_every_moment(w, &c, &c.server.idle_ns, 30 * MS);
+}
+
+/* A server that closes while its client is being refused must not make the client see a reset. */
+static bool server_fin_crosses(struct world *w)
+{
+	struct config c = config_plain(1);
+	unsigned int crossed = 0;
+
+	c.client.exchanges = 8;
+	c.client.body = 300;
+	c.client.body_most = 3000;
+	c.client.think_ns = 4 * MS;
+	c.box.shed_mask = 0xfe;
+	for (c.server.idle_ns = 11 * MS; c.server.idle_ns < 120 * MS; c.server.idle_ns += 100 * US) {
+		c.seed = c.server.idle_ns / US;
+		if (!world_play(w, &c) ||
+		    !expect(w, !w->box.sheds || w->tcp[CLIENT].end == TCP_END_CLEAN, "the client reads a clean end"))
+			return false;
+		crossed += w->box.conn.splice.answer_length == 0 && w->box.sheds;
+	}
+	return expect(w, crossed > 50, "many requests have crossed the FIN");
+}
+
+/* The server's idle timer runs off while a shed request's body is being swallowed. */
+static bool server_fin_in_body(struct world *w)
+{
+	struct config c = config_plain(1);
+
+	c.client.exchanges = 1;
+	c.client.body = 1000;
+	c.client.body_most = 20000;
+	c.client.write_most = 500;
+	c.client.pause_ns = 10 * MS;
+	c.server.idle_ns = 15 * MS;
+	c.box.shed_mask = 1;
+	for (c.seed = 1; c.seed <= 200; c.seed++) {
+		if (!world_play(w, &c))
+			return false;
+		if (w->box.sheds && !expect_answers(w, &c, 1))
+			return false;
+	}
+	return true;
+}
+
+static bool play_last(struct world *w, bool apart, uint64_t shed_mask)
+{
+	struct config c = config_plain(1);
+	struct cues cues = { .n = 1, .cue = { { HOP_CLIENT_WEIR, is_joined_fin, .act = CUE_COUNT } } };
+
+	c.client.exchanges = 3;
+	c.client.last_with_fin = true;
+	c.client.body = 500;
+	c.client.body_most = 4000;
+	c.tcp[CLIENT].fin_apart = apart;
+	c.box.shed_mask = shed_mask;
+	for (c.seed = 1; c.seed <= 100; c.seed++) {
+		if (!cues_play(w, &c, &cues) || !expect_answers(w, &c, __builtin_popcountll(shed_mask)) ||
+		    !expect(w, apart || cues.cue[0].seen, "the FIN comes with the last bytes") ||
+		    !expect(w, w->tcp[CLIENT].end == TCP_END_CLEAN && w->tcp[SERVER].end == TCP_END_CLEAN, "both end cleanly"))
+			return false;
+	}
+	return true;
+}
+
+static bool fin_with_request(struct world *w)
+{
+	return play_last(w, false, 4) && play_last(w, false, 5) && play_last(w, false, 2);
+}
+
+static bool fin_after_request(struct world *w)
+{
+	return play_last(w, true, 4) && play_last(w, true, 5) && play_last(w, true, 2);
+}
+
+/* A FIN gets through, the request before it does not: nothing may be stored behind the place of a cut. */
+static bool fin_before_lost_request(struct world *w)
+{
+	struct config c = config_plain(1);
+	struct cues cues = { .n = 1, .cue = { { HOP_CLIENT_WEIR, is_request, 2, 1, CUE_LOSE } } };
+
+	c.client.exchanges = 3;
+	c.client.last_with_fin = true;
+	c.tcp[CLIENT].fin_apart = true;
+	c.box.shed_mask = 6;
+	return cues_play(w, &c, &cues) && expect_answers(w, &c, 2) &&
+	       expect(w, w->tcp[SERVER].end == TCP_END_CLEAN, "the server reads a clean end");
+}
+
+/* Each way to be refused with a close, with every answer lost some times. */
+static bool closes(struct world *w)
+{
+	struct config c = config_plain(1);
+	struct cues cues = { .n = 2,
+			     .cue = { { HOP_WEIR_CLIENT, is_answer, .act = CUE_LOSE },
+				      { HOP_WEIR_SERVER, is_reset, .act = CUE_COUNT } } };
+
+	c.client.exchanges = 2;
+	c.client.body = 1000;
+	c.client.body_most = 20000;
+	c.box.shed_mask = 2;
+	for (c.seed = 1; c.seed <= 300; c.seed++) {
+		c.client.expect = c.seed % 3 == 0 ? 1000 : 0;
+		c.client.chunked = c.seed % 3 == 1 ? 1000 : 0;
+		c.box.swallow_max = c.seed % 3 == 2 ? 100 : 65536;
+		cues.cue[0].times = 1 + c.seed % 4;
+		cues.cue[0].act = c.seed % 4 ? CUE_LOSE : CUE_COUNT;
+		if (!cues_play(w, &c, &cues) || !expect_answers(w, &c, 1))
+			return false;
+		if (w->box.closes && (!expect(w, cues.cue[1].seen == 1, "the server was reset once") ||
+				      !expect(w, w->tcp[SERVER].end == TCP_END_RESET, "the server's side is over") ||
+				      !expect(w, w->tcp[CLIENT].end == TCP_END_CLEAN, "the client's side ends cleanly")))
+			return false;
+	}
+	return true;
+}
+
+static bool close_with_fin(struct world *w)
+{
+	struct config c = config_plain(1);
+
+	c.client.exchanges = 1;
+	c.client.close = 1000;
+	c.client.last_with_fin = true;
+	c.box.shed_mask = 1;
+	return world_play(w, &c) && expect_answers(w, &c, 1) && expect(w, w->box.closes == 1, "it was refused with a close") &&
+	       expect(w, w->tcp[CLIENT].end == TCP_END_CLEAN, "the client's side ends cleanly") &&
+	       expect(w, w->tcp[SERVER].end == TCP_END_RESET, "the server's side is over");
+}
+
+const struct scenario scenarios_endings[] = {
+	{ "the client resets at every moment", client_resets },
+	{ "the server resets at every moment", server_resets },
+	{ "the client half-closes at every moment", client_half_closes },
+	{ "the server closes at every moment", server_closes },
+	{ "a server's FIN crosses refused requests", server_fin_crosses },
+	{ "a server's FIN while a body is swallowed", server_fin_in_body },
+	{ "a FIN with the last request", fin_with_request },
+	{ "a FIN right after the last request", fin_after_request },
+	{ "a FIN arrives before the request that is to be shed", fin_before_lost_request },
+	{ "refused with a close, the answer lost", closes },
+	{ "refused with a close, with the client's FIN", close_with_fin },
+	{ 0 },
+};

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include "fake_datapath.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "netns.h"
+
+#define MAX_FDS 64
+
+struct datapath fake_nets[FAKE_NETS];
+const char *fake_failing;
+int fake_failures;
+
+static __u64 cookies[MAX_FDS]; /* by descriptor of a namespace */
+
+static int fails(const char *function, struct error *err)
+{
+	if (!fake_failing || strcmp(fake_failing, function) != 0 || fake_failures == 0)
+		return 0;
+	fake_failures--;
+	return error_set(err, -EIO, "%s failed", function);
+}
+
+void fake_reset(void)
+{
+	memset(fake_nets, 0, sizeof(fake_nets));
+	fake_failing = NULL;
+	fake_failures = 0;
+}
+
+/* --- netns.h */
+
+int netns_open(const char *path, struct error *err)
+{
+	__u64 cookie = 1;
+	int fd;
+
+	if (path && (sscanf(path, "/netns/%llu", &cookie) != 1 || cookie >= FAKE_NETS))
+		return error_set(err, -ENOENT, "there is no namespace %s", path);
+	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && fd < MAX_FDS)
+		cookies[fd] = cookie;
+	return fd;
+}
+
+int netns_cookie(int netns_fd, __u64 *cookie, struct error *err)
+{
+	(void)err;
+	*cookie = cookies[netns_fd];
+	return 0;
+}
+
+int netns_run(int netns_fd, int (*run)(void *arg), void *arg, struct error *err)
+{
+	(void)netns_fd;
+	(void)err;
+	return run(arg);
+}
+
+/* --- datapath.h */
+
+int datapath_open(struct datapath **out, const struct datapath_options *options, struct error *err)
+{
+	struct datapath *dp = &fake_nets[options->netns_cookie];
+	int ret = fails(__func__, err);
+
+	if (ret)
+		return ret;
+	if (pipe2(dp->netlink, O_CLOEXEC))
+		return error_set(err, -errno, "pipe");
+	dp->pinned = true;
+	dp->open = true;
+	*out = dp;
+	return 0;
+}
+
+void datapath_close(struct datapath *dp)
+{
+	if (!dp)
+		return;
+	dp->open = false;
+	close(dp->netlink[0]);
+	close(dp->netlink[1]);
+}
+
+/* All but what datapath_close() still needs. */
+int datapath_remove(struct datapath *dp, struct error *err)
+{
+	const struct datapath gone = { .open = true,
+				       .netlink = { dp->netlink[0], dp->netlink[1] },
+				       .tracked = dp->tracked };
+	int ret = fails(__func__, err);
+
+	if (!ret)
+		*dp = gone;
+	return ret;
+}
+
+int datapath_server_set(struct datapath *dp, __u32 slot, const struct weir_server *server,
+			const struct datapath_listen *listens, size_t n_listens, const struct datapath_cidr *proxies,
+			size_t n_proxies, struct error *err)
+{
+	int ret = fails(__func__, err);
+
+	(void)listens;
+	(void)proxies;
+	if (ret)
+		return ret;
+	dp->writes++;
+	dp->servers[slot].set = true;
+	dp->servers[slot].flags = server->flags;
+	dp->servers[slot].n_listens = n_listens;
+	dp->servers[slot].n_proxies = n_proxies;
+	return 0;
+}
+
+int datapath_server_flags(struct datapath *dp, __u32 slot, __u32 flags, struct error *err)
+{
+	int ret = fails(__func__, err);
+
+	if (ret)
+		return ret;
+	dp->writes++;
+	dp->servers[slot].flags = flags;
+	return 0;
+}
+
+int datapath_server_clear(struct datapath *dp, __u32 slot, struct error *err)
+{
+	int ret = fails(__func__, err);
+
+	if (ret)
+		return ret;
+	dp->writes++;
+	memset(&dp->servers[slot], 0, sizeof(dp->servers[slot]));
+	memset(&dp->limits[weir_limit_index(slot, 0)], 0, WEIR_LIMIT_TYPES * sizeof(dp->limits[0]));
+	for (int i = 0; i < FAKE_OVERRIDES; i++)
+		if (dp->overrides[i].limit / WEIR_LIMIT_TYPES == slot)
+			dp->overrides[i] = (struct fake_limit){ 0 };
+	memset(dp->counters[slot], 0, sizeof(dp->counters[slot]));
+	return 0;
+}
+
+int datapath_limit_set(struct datapath *dp, __u32 slot, enum weir_limit_type type, __u64 per_ns, __u64 burst,
+		       __u32 keys, struct error *err)
+{
+	struct fake_limit *limit = &dp->limits[weir_limit_index(slot, type)];
+	int ret = fails(__func__, err);
+
+	if (ret)
+		return ret;
+	dp->writes++;
+	*limit = (struct fake_limit){ .set = true, .per_ns = per_ns, .burst = burst, .keys = keys };
+	return 0;
+}
+
+int datapath_limit_delete(struct datapath *dp, __u32 slot, enum weir_limit_type type, struct error *err)
+{
+	int ret = fails(__func__, err);
+
+	if (!ret)
+		dp->limits[weir_limit_index(slot, type)].set = false;
+	return ret;
+}
+
+static struct fake_limit *find_override(struct datapath *dp, __u32 limit, __u64 subject)
+{
+	for (int i = 0; i < FAKE_OVERRIDES; i++)
+		if (dp->overrides[i].set && dp->overrides[i].limit == limit && dp->overrides[i].subject == subject)
+			return &dp->overrides[i];
+	return NULL;
+}
+
+static struct fake_limit *free_override(struct datapath *dp)
+{
+	for (int i = 0; i < FAKE_OVERRIDES; i++)
+		if (!dp->overrides[i].set)
+			return &dp->overrides[i];
+	return NULL;
+}
+
+int datapath_override_set(struct datapath *dp, __u32 slot, enum weir_limit_type type, __u64 subject, __u64 per_ns,
+			  __u64 burst, struct error *err)
+{
+	__u32 index = weir_limit_index(slot, type);
+	struct fake_limit *place = find_override(dp, index, subject) ?: free_override(dp);
+	int ret = place ? fails(__func__, err) : -ENOSPC;
+
+	if (ret)
+		return ret;
+	dp->writes++;
+	*place = (struct fake_limit){
+		.set = true, .limit = index, .subject = subject, .per_ns = per_ns, .burst = burst
+	};
+	return 0;
+}
+
+int datapath_override_delete(struct datapath *dp, __u32 slot, enum weir_limit_type type, __u64 subject,
+			     struct error *err)
+{
+	struct fake_limit *place = find_override(dp, weir_limit_index(slot, type), subject);
+	int ret = fails(__func__, err);
+
+	if (!ret && place)
+		*place = (struct fake_limit){ 0 };
+	return ret;
+}
+
+/* FNV-1a of kind and bytes. */
+__u64 datapath_subject(const struct datapath *dp, enum weir_name_kind kind, const void *bytes, size_t length)
+{
+	__u64 hash = (0xcbf29ce484222325ULL ^ kind) * 0x100000001b3ULL;
+
+	(void)dp;
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ ((const __u8 *)bytes)[i]) * 0x100000001b3ULL;
+	return hash;
+}
+
+struct fake_limit *fake_override(struct datapath *dp, __u32 slot, enum weir_limit_type type, const char *name)
+{
+	enum weir_name_kind kind = type == WEIR_LIMIT_USER ? WEIR_NAME_USER : WEIR_NAME_NAMESPACE;
+
+	return find_override(dp, weir_limit_index(slot, type), datapath_subject(dp, kind, name, strlen(name)));
+}
+
+int datapath_name(struct datapath *dp, __u64 subject, char *text, size_t size)
+{
+	(void)dp;
+	if (subject != 5)
+		return -ENOENT;
+	snprintf(text, size, "mal\x1bory");
+	return 0;
+}
+
+int datapath_counters(struct datapath *dp, __u32 slot, __u64 *counters, struct error *err)
+{
+	int ret = fails(__func__, err);
+
+	if (!ret)
+		memcpy(counters, dp->counters[slot], sizeof(dp->counters[slot]));
+	return ret;
+}
+
+/* One that is known by name, one that is not, and the one of `total`. */
+int datapath_top(struct datapath *dp, __u32 slot, struct datapath_subject_use *top, size_t n, struct error *err)
+{
+	(void)dp;
+	(void)slot;
+	(void)err;
+	if (n < 3)
+		return 0;
+	top[0] = (struct datapath_subject_use){ .type = WEIR_LIMIT_USER, .subject = 5, .passed = 1, .shed = 30 };
+	top[1] =
+		(struct datapath_subject_use){ .type = WEIR_LIMIT_NAMESPACE, .subject = 0xab, .passed = 2, .shed = 20 };
+	top[2] = (struct datapath_subject_use){ .type = WEIR_LIMIT_TOTAL, .passed = 3, .shed = 10 };
+	return 3;
+}
+
+int datapath_netlink_fd(const struct datapath *dp)
+{
+	return dp->netlink[0];
+}
+
+int datapath_links_sync(struct datapath *dp, const struct datapath_interfaces *wanted, struct error *err)
+{
+	int ret = fails(__func__, err);
+
+	if (!ret)
+		dp->n_wanted = wanted->names ? wanted->n : 0;
+	return ret;
+}
+
+int datapath_links(struct datapath *dp, struct datapath_link **links, struct error *err)
+{
+	(void)dp;
+	(void)err;
+	*links = calloc(1, sizeof(**links));
+	**links = (struct datapath_link){ .name = "lo", .ifindex = 1, .how = "tcx", .attached = true };
+	return 1;
+}
+
+int datapath_loopback_tracked(struct datapath *dp, struct error *err)
+{
+	(void)err;
+	return dp->tracked;
+}
+
+int datapath_sweep(struct datapath *dp, __u64 idle_ns, struct error *err)
+{
+	(void)dp;
+	(void)idle_ns;
+	(void)err;
+	return 0;
+}
+
+int datapath_reset_translated(struct datapath *dp, __u32 slot, struct error *err)
+{
+	__u64 *counters = dp->counters[slot];
+	int n = counters[WEIR_SPLICE_OPENED] - counters[WEIR_SPLICE_CLOSED];
+	int ret = fails(__func__, err);
+
+	if (ret)
+		return ret;
+	counters[WEIR_SPLICE_CLOSED] += n;
+	return n;
+}

@@ -1,0 +1,607 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The agent's commands over a kernel side in memory: what they do, and that what fails changes nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent_private.h"
+#include "cleanup.h"
+#include "fake_datapath.h"
+#include "rate.h"
+
+struct fixture {
+	struct agent agent;
+	struct agent_options options;
+	char state_dir[32], pin_dir[32];
+	struct error err;
+};
+
+static void start_agent(struct fixture *f)
+{
+	f->agent = (struct agent){ .options = &f->options, .base = event_base_new() };
+	assert_int_equal(state_load(&f->agent.state, f->state_dir, &f->err), 0);
+	servers_bring_up(&f->agent);
+}
+
+/* As SIGKILL would: what is in the kernel and in the file stays as it is. */
+static void end_agent(struct fixture *f)
+{
+	nets_close(&f->agent);
+	state_clear(&f->agent.state);
+	event_base_free(f->agent.base);
+}
+
+static int set_up(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	strcpy(f->state_dir, "/tmp/weir-test-XXXXXX");
+	strcpy(f->pin_dir, "/tmp/weir-test-XXXXXX");
+	assert_non_null(mkdtemp(f->state_dir));
+	assert_non_null(mkdtemp(f->pin_dir));
+	f->options = (struct agent_options){ .state_dir = f->state_dir, .pin_dir = f->pin_dir };
+	fake_reset();
+	start_agent(f);
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+	char path[64];
+
+	end_agent(f);
+	snprintf(path, sizeof(path), "%s/state.json", f->state_dir);
+	unlink(path);
+	assert_int_equal(rmdir(f->state_dir), 0);
+	assert_int_equal(rmdir(f->pin_dir), 0);
+	free(f);
+	return 0;
+}
+
+/* Runs a command; its result, which the caller owns, or NULL when it failed. */
+static json_t *run(struct fixture *f, const char *command, const char *arguments)
+{
+	CLEANUP_JSON json_t *json = json_loads(arguments, 0, NULL);
+	json_t *result = NULL;
+
+	assert_non_null(json);
+	f->err.text[0] = '\0';
+	if (agent_request(&f->agent, command, json, &result, &f->err)) {
+		assert_null(result);
+		assert_string_not_equal(f->err.text, "");
+	}
+	return result;
+}
+
+static void succeed(struct fixture *f, const char *command, const char *arguments)
+{
+	CLEANUP_JSON json_t *result = run(f, command, arguments);
+
+	if (!result)
+		fail_msg("%s %s: %s", command, arguments, f->err.text);
+}
+
+/* The error must contain `word`. */
+static void refuse(struct fixture *f, const char *command, const char *arguments, const char *word)
+{
+	CLEANUP_JSON json_t *result = run(f, command, arguments);
+
+	assert_null(result);
+	if (!strstr(f->err.text, word))
+		fail_msg("%s %s: \"%s\" does not say \"%s\"", command, arguments, f->err.text, word);
+}
+
+static char *saved_state(const struct fixture *f)
+{
+	char path[64];
+	CLEANUP_JSON json_t *json = NULL;
+
+	snprintf(path, sizeof(path), "%s/state.json", f->state_dir);
+	json = json_load_file(path, 0, NULL);
+	return json ? json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS) : strdup("");
+}
+
+#define ATTACH \
+	"{\"server\":{\"name\":\"api\",\"listen\":[\"*:80\",\"10.0.0.1:81\"],\"trusted_proxies\":[\"10.0.0.0/8\"]}}"
+
+static void attach(void **state)
+{
+	struct fixture *f = *state;
+	struct datapath *dp = &fake_nets[1];
+
+	succeed(f, "attach", ATTACH);
+	assert_true(dp->open);
+	assert_int_equal(dp->servers[0].flags, WEIR_SERVER_ACTIVE);
+	assert_int_equal(dp->servers[0].n_listens, 2);
+	assert_int_equal(dp->servers[0].n_proxies, 1);
+	assert_int_equal(dp->n_wanted, 0);
+}
+
+static void attach_refused(void **state)
+{
+	struct fixture *f = *state;
+	CLEANUP_FREE char *before = NULL, *after = NULL;
+	unsigned int writes;
+
+	succeed(f, "attach", ATTACH);
+	before = saved_state(f);
+	writes = fake_nets[1].writes;
+	refuse(f, "attach", ATTACH, "attached already");
+	refuse(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:80\"]}}", "\"api\"");
+	refuse(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:90\"],\"netns\":\"/nowhere\"}}", "/nowhere");
+	refuse(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:90\"],\"interfaces\":[\"nosuch0\"]}}",
+	       "nosuch0");
+	refuse(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:90\"],\"cgroup\":\"/nowhere\"}}", "/nowhere");
+	refuse(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:90\"],\"cgroup\":\"/\"}}", "cgroup2");
+	refuse(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:90\"]},\"netns_inode\":1}", "--netns");
+	refuse(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:0\"]}}", "\"0\"");
+	refuse(f, "attach", "{}", "server");
+	after = saved_state(f);
+	assert_string_equal(before, after);
+	assert_int_equal(fake_nets[1].writes, writes);
+}
+
+/* Wherever the kernel refuses, nothing is left of the server: here with no other beside it, then with one. */
+static void attach_undone(void **state)
+{
+	static const char *const steps[] = { "datapath_open", "datapath_server_set", "datapath_links_sync" };
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+		fake_failing = steps[i];
+		fake_failures = 1;
+		refuse(f, "attach", ATTACH, steps[i]);
+		assert_null(f->agent.state.servers[0]);
+		assert_null(f->agent.nets);
+		assert_false(fake_nets[1].pinned);
+		assert_false(fake_nets[1].servers[0].set);
+	}
+	succeed(f, "attach", ATTACH);
+	for (size_t i = 1; i < sizeof(steps) / sizeof(*steps); i++) {
+		CLEANUP_FREE char *before = saved_state(f), *after = NULL;
+
+		fake_failing = steps[i];
+		fake_failures = 1;
+		refuse(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:90\"]}}", steps[i]);
+		after = saved_state(f);
+		assert_string_equal(before, after);
+		assert_false(fake_nets[1].servers[1].set);
+		assert_true(fake_nets[1].servers[0].set);
+	}
+}
+
+static void interfaces_are_united(void **state)
+{
+	struct fixture *f = *state;
+
+	succeed(f, "attach", "{\"server\":{\"name\":\"a\",\"listen\":[\"*:1\"],\"interfaces\":[\"lo\"]}}");
+	assert_int_equal(fake_nets[1].n_wanted, 1);
+	succeed(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:2\"],\"interfaces\":[\"lo\"]}}");
+	assert_int_equal(fake_nets[1].n_wanted, 2);
+	succeed(f, "attach", "{\"server\":{\"name\":\"c\",\"listen\":[\"*:3\"]}}");
+	assert_int_equal(fake_nets[1].n_wanted, 0);
+	succeed(f, "detach", "{\"name\":\"c\"}");
+	assert_int_equal(fake_nets[1].n_wanted, 2);
+}
+
+static void namespaces(void **state)
+{
+	struct fixture *f = *state;
+
+	succeed(f, "attach", "{\"server\":{\"name\":\"a\",\"listen\":[\"*:80\"]}}");
+	succeed(f, "attach",
+		"{\"server\":{\"name\":\"b\",\"listen\":[\"*:80\"],\"netns\":\"/netns/2\"},\"netns_inode\":1}");
+	assert_true(fake_nets[1].servers[0].set);
+	assert_true(fake_nets[2].servers[1].set);
+	refuse(f, "attach", "{\"server\":{\"name\":\"c\",\"listen\":[\"*:80\"],\"netns\":\"/netns/2\"}}", "\"b\"");
+	succeed(f, "detach", "{\"name\":\"a\"}");
+	assert_false(fake_nets[1].pinned || fake_nets[1].open);
+	assert_true(fake_nets[2].pinned && fake_nets[2].open);
+}
+
+/* What is pinned for a namespace without any server of the state is an agent's whose state was lost. */
+static void leftovers_are_removed(void **state)
+{
+	struct fixture *f = *state;
+	char path[64];
+
+	fake_nets[1].pinned = true;
+	fake_nets[1].servers[9].set = true;
+	snprintf(path, sizeof(path), "%s/net-1", f->pin_dir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	succeed(f, "attach", ATTACH);
+	assert_false(fake_nets[1].servers[9].set);
+	assert_true(fake_nets[1].servers[0].set);
+	/* Of a namespace with servers nothing is removed. */
+	fake_nets[1].servers[9].set = true;
+	succeed(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:90\"]}}");
+	assert_true(fake_nets[1].servers[9].set);
+	assert_int_equal(rmdir(path), 0);
+}
+
+static void limits(void **state)
+{
+	struct fixture *f = *state;
+	struct datapath *dp = &fake_nets[1];
+	CLEANUP_FREE char *list_text = NULL;
+	CLEANUP_JSON json_t *list = NULL;
+
+	succeed(f, "attach", ATTACH);
+	succeed(f, "limit set", "{\"limit\":{\"type\":\"total\",\"qps\":\"100\",\"burst\":10}}");
+	succeed(f, "limit set", "{\"limit\":{\"type\":\"user\",\"qps\":\"0.5\",\"burst\":3,\"keys\":64}}");
+	succeed(f, "limit set",
+		"{\"server\":\"api\",\"limit\":{\"type\":\"user\",\"subject\":\"alice\",\"qps\":\"7\",\"burst\":1}}");
+	assert_true(dp->limits[WEIR_LIMIT_TOTAL].per_ns == 100 * WEIR_QPS);
+	assert_true(dp->limits[WEIR_LIMIT_TOTAL].burst == 10);
+	assert_true(dp->limits[WEIR_LIMIT_USER].per_ns == WEIR_QPS / 2);
+	assert_int_equal(dp->limits[WEIR_LIMIT_USER].keys, 64);
+	assert_true(fake_override(dp, 0, WEIR_LIMIT_USER, "alice")->per_ns == 7 * WEIR_QPS);
+	list = run(f, "limit list", "{}");
+	list_text = json_dumps(list, JSON_COMPACT);
+	assert_string_equal(
+		list_text,
+		"{\"limits\":["
+		"{\"server\":\"api\",\"type\":\"total\",\"subject\":null,\"qps\":100,\"burst\":10,\"source\":\"command line\"},"
+		"{\"server\":\"api\",\"type\":\"user\",\"subject\":null,\"qps\":0.5,\"burst\":3,\"source\":\"command line\"},"
+		"{\"server\":\"api\",\"type\":\"user\",\"subject\":\"alice\",\"qps\":7,\"burst\":1,\"source\":\"command line\"}"
+		"]}");
+	succeed(f, "limit delete", "{\"type\":\"user\"}");
+	assert_false(dp->limits[WEIR_LIMIT_USER].set);
+	assert_non_null(fake_override(dp, 0, WEIR_LIMIT_USER, "alice"));
+	succeed(f, "limit delete", "{\"type\":\"user\",\"subject\":\"alice\"}");
+	assert_null(fake_override(dp, 0, WEIR_LIMIT_USER, "alice"));
+	refuse(f, "limit delete", "{\"type\":\"user\",\"subject\":\"alice\"}", "alice");
+	assert_true(dp->limits[WEIR_LIMIT_TOTAL].set);
+}
+
+/* One subject, however its address is written. */
+static void address_subjects(void **state)
+{
+	static const __u8 cut[16] = { 0x20, 0x01, 0x0d, 0xb8 };
+	struct fixture *f = *state;
+	struct datapath *dp = &fake_nets[1];
+
+	succeed(f, "attach", ATTACH);
+	succeed(f, "limit set",
+		"{\"limit\":{\"type\":\"user\",\"subject\":\"2001:db8::1\",\"qps\":\"7\",\"burst\":1}}");
+	succeed(f, "limit set",
+		"{\"limit\":{\"type\":\"user\",\"subject\":\"2001:DB8::/64\",\"qps\":\"8\",\"burst\":1}}");
+	assert_int_equal(f->agent.state.servers[0]->n_limits, 1);
+	assert_true(dp->overrides[0].subject == datapath_subject(dp, WEIR_NAME_ADDRESS, cut, sizeof(cut)));
+	assert_true(dp->overrides[0].per_ns == 8 * WEIR_QPS);
+	assert_false(dp->overrides[1].set);
+	succeed(f, "limit delete", "{\"type\":\"user\",\"subject\":\"2001:db8::2\"}");
+	assert_false(dp->overrides[0].set);
+}
+
+static void limits_refused(void **state)
+{
+	struct fixture *f = *state;
+	CLEANUP_FREE char *before = NULL, *after = NULL;
+	unsigned int writes;
+
+	refuse(f, "limit set", "{\"limit\":{\"type\":\"total\",\"qps\":\"1\",\"burst\":1}}", "no server");
+	succeed(f, "attach", ATTACH);
+	succeed(f, "limit set", "{\"limit\":{\"type\":\"user\",\"qps\":\"1\",\"burst\":1}}");
+	before = saved_state(f);
+	writes = fake_nets[1].writes;
+	refuse(f, "limit set", "{\"limit\":{\"type\":\"user\",\"qps\":\"12abc\",\"burst\":1}}", "12abc");
+	refuse(f, "limit set", "{\"limit\":{\"type\":\"user\",\"qps\":\"1\",\"burst\":1,\"keys\":9}}", "keys");
+	refuse(f, "limit set", "{\"limit\":{\"type\":\"user\",\"subject\":\"a\",\"qps\":\"1\",\"burst\":1,\"keys\":9}}",
+	       "keys");
+	refuse(f, "limit set", "{\"limit\":{\"type\":\"total\",\"subject\":\"a\",\"qps\":\"1\",\"burst\":1}}", "total");
+	refuse(f, "limit set", "{\"server\":\"b\",\"limit\":{\"type\":\"user\",\"qps\":\"1\",\"burst\":1}}", "\"b\"");
+	refuse(f, "limit list", "{\"server\":\"b\"}", "\"b\"");
+	refuse(f, "limit delete", "{\"type\":\"total\"}", "no total limit");
+	after = saved_state(f);
+	assert_string_equal(before, after);
+	assert_int_equal(fake_nets[1].writes, writes);
+	succeed(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:90\"]}}");
+	refuse(f, "limit set", "{\"limit\":{\"type\":\"user\",\"qps\":\"1\",\"burst\":1}}", "api, b");
+}
+
+static void limits_undone(void **state)
+{
+	struct fixture *f = *state;
+	CLEANUP_FREE char *before = NULL, *after = NULL;
+
+	succeed(f, "attach", ATTACH);
+	succeed(f, "limit set", "{\"limit\":{\"type\":\"user\",\"qps\":\"1\",\"burst\":1}}");
+	before = saved_state(f);
+	fake_failing = "datapath_limit_set";
+	fake_failures = 1;
+	refuse(f, "limit set", "{\"limit\":{\"type\":\"user\",\"qps\":\"2\",\"burst\":2}}", fake_failing);
+	fake_failures = 1;
+	refuse(f, "limit set", "{\"limit\":{\"type\":\"total\",\"qps\":\"2\",\"burst\":2}}", fake_failing);
+	fake_failing = "datapath_override_set";
+	fake_failures = 1;
+	refuse(f, "limit set", "{\"limit\":{\"type\":\"user\",\"subject\":\"a\",\"qps\":\"2\",\"burst\":2}}",
+	       fake_failing);
+	fake_failing = "datapath_limit_delete";
+	fake_failures = 1;
+	refuse(f, "limit delete", "{\"type\":\"user\"}", fake_failing);
+	after = saved_state(f);
+	assert_string_equal(before, after);
+	assert_int_equal(f->agent.state.servers[0]->n_limits, 1);
+	assert_int_equal(f->agent.state.servers[0]->limits[0].burst, 1);
+}
+
+static void detach_at_once(void **state)
+{
+	struct fixture *f = *state;
+
+	succeed(f, "attach", ATTACH);
+	succeed(f, "limit set", "{\"limit\":{\"type\":\"user\",\"qps\":\"1\",\"burst\":1}}");
+	refuse(f, "detach", "{\"name\":\"b\"}", "\"b\"");
+	refuse(f, "detach", "{}", "name one");
+	refuse(f, "detach", "{\"name\":\"api\",\"all\":true}", "name one");
+	succeed(f, "detach", "{\"name\":\"api\"}");
+	assert_null(f->agent.state.servers[0]);
+	assert_null(f->agent.nets);
+	assert_false(fake_nets[1].pinned || fake_nets[1].open);
+	succeed(f, "attach", ATTACH);
+	assert_int_equal(f->agent.state.servers[0]->n_limits, 0);
+}
+
+/* A server with translated connections limits nothing more and stays until they have ended. */
+static void detach_drains(void **state)
+{
+	struct fixture *f = *state;
+	struct datapath *dp = &fake_nets[1];
+	CLEANUP_JSON json_t *result = NULL, *list = NULL;
+	CLEANUP_FREE char *text = NULL;
+
+	succeed(f, "attach", ATTACH);
+	succeed(f, "limit set", "{\"limit\":{\"type\":\"user\",\"qps\":\"1\",\"burst\":1}}");
+	dp->counters[0][WEIR_SPLICE_OPENED] = 5;
+	dp->counters[0][WEIR_SPLICE_CLOSED] = 3;
+	result = run(f, "detach", "{\"name\":\"api\"}");
+	text = json_dumps(result, JSON_COMPACT);
+	assert_string_equal(text, "{\"servers\":[{\"name\":\"api\",\"reset\":0,\"draining\":2}]}");
+	assert_int_equal(dp->servers[0].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_DRAINING);
+	list = run(f, "limit list", "{}");
+	assert_int_equal(json_array_size(json_object_get(list, "limits")), 0);
+	refuse(f, "attach", ATTACH, "draining");
+	refuse(f, "limit set", "{\"limit\":{\"type\":\"user\",\"qps\":\"1\",\"burst\":1}}", "draining");
+	refuse(f, "pause", "{\"name\":\"api\"}", "draining");
+
+	/* It drains on under the next agent, which sets no limit again. */
+	end_agent(f);
+	memset(dp->limits, 0, sizeof(dp->limits));
+	start_agent(f);
+	assert_int_equal(dp->servers[0].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_DRAINING);
+	assert_false(dp->limits[WEIR_LIMIT_USER].set);
+	servers_drain(&f->agent);
+	assert_non_null(f->agent.state.servers[0]);
+	dp->counters[0][WEIR_SPLICE_CLOSED] = 5;
+	servers_drain(&f->agent);
+	assert_null(f->agent.state.servers[0]);
+	assert_false(dp->pinned);
+	succeed(f, "attach", ATTACH);
+}
+
+static void detach_by_force(void **state)
+{
+	struct fixture *f = *state;
+	CLEANUP_JSON json_t *result = NULL;
+	CLEANUP_FREE char *text = NULL;
+
+	succeed(f, "attach", ATTACH);
+	fake_nets[1].counters[0][WEIR_SPLICE_OPENED] = 2;
+	succeed(f, "detach", "{\"name\":\"api\"}");
+	assert_true(fake_nets[1].pinned);
+	succeed(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:90\"]}}");
+	result = run(f, "detach", "{\"all\":true,\"force\":true}");
+	text = json_dumps(result, JSON_COMPACT);
+	assert_string_equal(text, "{\"servers\":[{\"name\":\"api\",\"reset\":2,\"draining\":0},"
+				  "{\"name\":\"b\",\"reset\":0,\"draining\":0}]}");
+	assert_false(fake_nets[1].pinned);
+}
+
+static void detach_undone(void **state)
+{
+	struct fixture *f = *state;
+	CLEANUP_FREE char *before = NULL, *after = NULL;
+
+	succeed(f, "attach", ATTACH);
+	before = saved_state(f);
+	fake_failing = "datapath_server_flags";
+	fake_failures = 1;
+	refuse(f, "detach", "{\"name\":\"api\"}", fake_failing);
+	after = saved_state(f);
+	assert_string_equal(before, after);
+	assert_int_equal(fake_nets[1].servers[0].flags, WEIR_SERVER_ACTIVE);
+}
+
+static void pause_and_resume(void **state)
+{
+	struct fixture *f = *state;
+	struct datapath *dp = &fake_nets[1];
+
+	refuse(f, "pause", "{}", "no server");
+	succeed(f, "attach", "{\"server\":{\"name\":\"a\",\"listen\":[\"*:1\"],\"dry_run\":true}}");
+	succeed(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:2\"]}}");
+	succeed(f, "pause", "{\"name\":\"a\"}");
+	assert_int_equal(dp->servers[0].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_DRY_RUN | WEIR_SERVER_PAUSED);
+	assert_int_equal(dp->servers[1].flags, WEIR_SERVER_ACTIVE);
+	succeed(f, "pause", "{}");
+	assert_int_equal(dp->servers[1].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_PAUSED);
+	fake_failing = "datapath_server_flags";
+	fake_failures = 1;
+	refuse(f, "resume", "{\"name\":\"a\"}", fake_failing);
+	assert_true(f->agent.state.servers[0]->paused);
+	succeed(f, "resume", "{}");
+	assert_int_equal(dp->servers[0].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_DRY_RUN);
+	assert_int_equal(dp->servers[1].flags, WEIR_SERVER_ACTIVE);
+}
+
+/* The next agent finds what was in force in its old slots and changes none of it. */
+static void take_over(void **state)
+{
+	struct fixture *f = *state;
+	struct datapath before;
+
+	succeed(f, "attach", "{\"server\":{\"name\":\"a\",\"listen\":[\"*:1\"]}}");
+	succeed(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:2\"]}}");
+	succeed(f, "detach", "{\"name\":\"a\"}");
+	succeed(f, "limit set", "{\"limit\":{\"type\":\"user\",\"qps\":\"0.25\",\"burst\":2,\"keys\":9}}");
+	succeed(f, "limit set", "{\"limit\":{\"type\":\"user\",\"subject\":\"alice\",\"qps\":\"7\",\"burst\":1}}");
+	succeed(f, "pause", "{}");
+	before = fake_nets[1];
+	end_agent(f);
+	start_agent(f);
+	assert_string_equal(f->agent.state.servers[1]->name, "b");
+	assert_memory_equal(fake_nets[1].servers, before.servers, sizeof(before.servers));
+	assert_memory_equal(fake_nets[1].limits, before.limits, sizeof(before.limits));
+	assert_memory_equal(fake_nets[1].overrides, before.overrides, sizeof(before.overrides));
+	assert_true(fake_nets[1].open);
+}
+
+/* What stands for the pins of the agent's own namespace. */
+static void make_pins(const struct fixture *f)
+{
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/net-1", f->pin_dir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	strcat(path, "/conns");
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fclose(file);
+}
+
+/* A server that cannot be brought up is kept, told of, tried again, and leaves only by force. */
+static void not_in_force(void **state)
+{
+	struct fixture *f = *state;
+	CLEANUP_JSON json_t *status = NULL;
+	json_t *server;
+
+	succeed(f, "attach", ATTACH);
+	succeed(f, "limit set", "{\"limit\":{\"type\":\"total\",\"qps\":\"1\",\"burst\":1}}");
+	end_agent(f);
+	fake_failing = "datapath_open";
+	fake_failures = 2;
+	start_agent(f);
+	status = run(f, "status", "{}");
+	server = json_array_get(json_object_get(status, "servers"), 0);
+	assert_string_equal(json_string_value(json_object_get(server, "mode")), "failed");
+	assert_string_equal(json_string_value(json_object_get(server, "problem")), "datapath_open failed");
+	refuse(f, "detach", "{\"name\":\"api\"}", "--force");
+	succeed(f, "pause", "{}");
+	servers_bring_up(&f->agent); /* fails again */
+	assert_false(f->agent.servers[0].in_force);
+	servers_bring_up(&f->agent);
+	assert_true(f->agent.servers[0].in_force);
+	assert_int_equal(fake_nets[1].servers[0].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_PAUSED);
+	end_agent(f);
+	fake_failures = 1;
+	start_agent(f);
+	make_pins(f);
+	succeed(f, "detach", "{\"name\":\"api\",\"force\":true}");
+	assert_null(f->agent.state.servers[0]); /* and its pins are gone: tear_down removes the directory */
+}
+
+static void loopback(void **state)
+{
+	struct fixture *f = *state;
+	struct datapath *dp = &fake_nets[1];
+
+	dp->tracked = 1;
+	succeed(f, "attach", "{\"server\":{\"name\":\"a\",\"listen\":[\"*:1\"]}}");
+	succeed(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:2\"],\"loopback\":\"translate\"}}");
+	succeed(f, "attach", "{\"server\":{\"name\":\"c\",\"listen\":[\"*:3\"],\"loopback\":\"close\"}}");
+	assert_int_equal(dp->servers[0].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_CLOSING_LOOPBACK);
+	assert_int_equal(dp->servers[1].flags, WEIR_SERVER_ACTIVE);
+	assert_int_equal(dp->servers[2].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_CLOSING_LOOPBACK);
+	dp->tracked = 0;
+	net_probe(f->agent.nets);
+	assert_int_equal(dp->servers[0].flags, WEIR_SERVER_ACTIVE);
+	assert_int_equal(dp->servers[1].flags, WEIR_SERVER_ACTIVE);
+	assert_int_equal(dp->servers[2].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_CLOSING_LOOPBACK);
+	dp->tracked = -EIO; /* not known: as before */
+	net_probe(f->agent.nets);
+	assert_int_equal(dp->servers[0].flags, WEIR_SERVER_ACTIVE);
+}
+
+static void status(void **state)
+{
+	struct fixture *f = *state;
+	CLEANUP_JSON json_t *result = NULL;
+	CLEANUP_FREE char *top = NULL, *ports = NULL, *unread = NULL;
+	json_t *server;
+
+	succeed(f, "attach", ATTACH);
+	fake_nets[1].counters[0][WEIR_PASSED] = 10;
+	fake_nets[1].counters[0][WEIR_SHED] = 4;
+	fake_nets[1].counters[0][WEIR_TLS] = 2;
+	fake_nets[1].counters[0][WEIR_CONN_OPENED] = 3;
+	fake_nets[1].counters[0][WEIR_CONN_CLOSED] = 1;
+	result = run(f, "status", "{}");
+	server = json_array_get(json_object_get(result, "servers"), 0);
+	assert_int_equal(json_integer_value(json_object_get(server, "connections")), 2);
+	assert_int_equal(json_integer_value(json_object_get(server, "passed")), 10);
+	assert_int_equal(json_integer_value(json_object_get(server, "shed")), 4);
+	assert_string_equal(json_string_value(json_object_get(server, "mode")), "limiting");
+	ports = json_dumps(json_object_get(server, "ports"), JSON_COMPACT);
+	assert_string_equal(ports, "[80,81]");
+	unread = json_dumps(json_object_get(server, "unread"), JSON_COMPACT);
+	assert_string_equal(unread, "{\"tls\":2}");
+	top = json_dumps(json_object_get(server, "top"), JSON_COMPACT);
+	assert_string_equal(top, "[{\"limit\":\"user\",\"subject\":\"mal\\\\x1bory\",\"passed\":1,\"shed\":30},"
+				 "{\"limit\":\"namespace\",\"subject\":\"#00000000000000ab\",\"passed\":2,\"shed\":20},"
+				 "{\"limit\":\"total\",\"subject\":null,\"passed\":3,\"shed\":10}]");
+}
+
+static void metrics(void **state)
+{
+	struct fixture *f = *state;
+	CLEANUP_JSON json_t *result = NULL;
+	CLEANUP_FREE char *text = NULL;
+
+	succeed(f, "attach", ATTACH);
+	refuse(f, "attach", ATTACH, "already");
+	fake_nets[1].counters[0][WEIR_SHED_USER] = 4;
+	result = run(f, "metrics", "{}");
+	text = metrics_text(json_object_get(result, "metrics"));
+	assert_non_null(strstr(text, "weir_shed_total{server=\"api\",limit=\"user\",reason=\"rate\"} 4\n"));
+	assert_non_null(strstr(text, "\nweir_control_requests_total 2\n"));
+	assert_non_null(strstr(text, "\nweir_control_errors_total 1\n"));
+}
+
+static void no_such_command(void **state)
+{
+	refuse(*state, "reboot", "{}", "\"reboot\"");
+	refuse(*state, "limit set", "[]", "limit");
+}
+
+int main(void)
+{
+#define with_agent(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		with_agent(attach),	      with_agent(attach_refused),
+		with_agent(attach_undone),    with_agent(interfaces_are_united),
+		with_agent(namespaces),	      with_agent(leftovers_are_removed),
+		with_agent(limits),	      with_agent(address_subjects),
+		with_agent(limits_refused),   with_agent(limits_undone),
+		with_agent(detach_at_once),   with_agent(detach_drains),
+		with_agent(detach_by_force),  with_agent(detach_undone),
+		with_agent(pause_and_resume), with_agent(take_over),
+		with_agent(not_in_force),     with_agent(loopback),
+		with_agent(status),	      with_agent(metrics),
+		with_agent(no_such_command),
+	};
+
+	return cmocka_run_group_tests_name("agent", tests, NULL, NULL);
+}

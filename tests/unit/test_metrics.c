@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cleanup.h"
+#include "metrics.h"
+
+static char *text_of(const struct metrics_server *servers, size_t n)
+{
+	const struct metrics_snapshot snapshot = {
+		.servers = servers,
+		.n_servers = n,
+		.version = "1.2\\3\"\n",
+		.start_time_s = 1700000000.25,
+		.conns_max = 1000,
+		.control_requests = 7,
+		.control_errors = 2,
+	};
+	CLEANUP_JSON json_t *families = metrics_families(&snapshot);
+	char *text = metrics_text(families);
+
+	assert_non_null(text);
+	return text;
+}
+
+static void assert_line(const char *text, const char *line)
+{
+	const char *at = text;
+	size_t length = strlen(line);
+
+	while ((at = strstr(at, line))) {
+		if ((at == text || at[-1] == '\n') && at[length] == '\n')
+			return;
+		at++;
+	}
+	print_error("no line \"%s\" in:\n%s", line, text);
+	fail();
+}
+
+static size_t count_lines(const char *text, const char *start)
+{
+	size_t n = 0;
+
+	for (const char *line = text; line && *line; line = strchr(line, '\n'), line += line != NULL)
+		n += strncmp(line, start, strlen(start)) == 0;
+	return n;
+}
+
+static void the_agents_own(void **state)
+{
+	CLEANUP_FREE char *text = text_of(NULL, 0);
+
+	(void)state;
+	assert_line(text, "weir_build_info{version=\"1.2\\\\3\\\"\\n\"} 1");
+	assert_line(text, "weir_agent_start_time_seconds 1700000000.250");
+	assert_line(text, "weir_control_requests_total 7");
+	assert_line(text, "weir_control_errors_total 2");
+	assert_line(text, "weir_conns_max 1000");
+	assert_line(text, "# TYPE weir_requests_total counter");
+	assert_int_equal(count_lines(text, "weir_requests_total"), 0);
+}
+
+/* Every counter of reason.h is a series of its own, also while it is zero. */
+static void all_series(void **state)
+{
+	static const struct {
+		const char *group;
+		const char *format;
+	} series[] = {
+		{ "DECISION", "weir_requests_total{server=\"api\",decision=\"%s\"} %u" },
+		{ "SHED", "weir_shed_total{server=\"api\",limit=\"%s\",reason=\"rate\"} %u" },
+		{ "UNREAD", "weir_unread_total{server=\"api\",reason=\"%s\"} %u" },
+		{ "UNANSWERED", "weir_unanswered_total{server=\"api\",reason=\"%s\"} %u" },
+		{ "PACKET", "weir_packets_total{server=\"api\",action=\"%s\"} %u" },
+		{ "CONN", "weir_connections_%s_total{server=\"api\"} %u" },
+	};
+	static const char *const groups[] = {
+#define X(name, label, group) #group,
+		WEIR_REASONS(X)
+#undef X
+	};
+	struct metrics_server servers[] = { { .name = "api" }, { .name = "zero" } };
+	CLEANUP_FREE char *text = NULL;
+	char line[256];
+
+	(void)state;
+	for (unsigned int reason = 0; reason < WEIR_REASON_COUNT; reason++)
+		servers[0].counters[reason] = 1000 + reason;
+	text = text_of(servers, 2);
+	for (unsigned int reason = 0; reason < WEIR_REASON_COUNT; reason++) {
+		size_t i = 0;
+
+		while (strcmp(series[i].group, groups[reason]) != 0)
+			assert_true(++i < sizeof(series) / sizeof(*series));
+		snprintf(line, sizeof(line), series[i].format, metrics_reasons[reason].label, 1000 + reason);
+		assert_line(text, line);
+	}
+	assert_int_equal(count_lines(text, "weir_requests_total{server=\"api\""), 4);
+	assert_int_equal(count_lines(text, "weir_requests_total{server=\"zero\""), 4);
+	assert_line(text, "weir_requests_total{server=\"zero\",decision=\"shed\"} 0");
+}
+
+static void gauges(void **state)
+{
+	struct metrics_server server = { .name = "api" };
+	CLEANUP_FREE char *text = NULL;
+
+	(void)state;
+	server.counters[WEIR_CONN_OPENED] = 12;
+	server.counters[WEIR_CONN_CLOSED] = 5;
+	server.counters[WEIR_SPLICE_OPENED] = 2;
+	server.counters[WEIR_SPLICE_CLOSED] = 3; /* read after the other: not below zero */
+	text = text_of(&server, 1);
+	assert_line(text, "weir_connections{server=\"api\"} 7");
+	assert_line(text, "weir_translated_connections{server=\"api\"} 0");
+	assert_true(metrics_connections(server.counters) == 7);
+	assert_true(metrics_translated(server.counters) == 0);
+}
+
+/* Each family is announced once, before its samples, which stand together. */
+static void families_are_whole(void **state)
+{
+	struct metrics_server servers[] = { { .name = "a" }, { .name = "b" } };
+	CLEANUP_FREE char *text = text_of(servers, 2);
+	char family[128] = "", start[160];
+	size_t n_help = 0;
+	char *rest = text, *line;
+
+	(void)state;
+	while ((line = strsep(&rest, "\n")) && *line) {
+		if (sscanf(line, "# HELP %127s ", family) == 1) {
+			n_help++;
+			assert_true(strlen(line) > strlen("# HELP  ") + strlen(family));
+			continue;
+		}
+		snprintf(start, sizeof(start), "# TYPE %s ", family);
+		if (strncmp(line, start, strlen(start)) == 0)
+			continue;
+		assert_memory_equal(line, family, strlen(family));
+		assert_non_null(strchr("{ ", line[strlen(family)]));
+	}
+	assert_int_equal(n_help, 18);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_agents_own),
+		cmocka_unit_test(all_series),
+		cmocka_unit_test(gauges),
+		cmocka_unit_test(families_are_whole),
+	};
+
+	return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);
+}

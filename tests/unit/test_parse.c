@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <errno.h>
+
+#include "parse.h"
+
+static void ports(void **state)
+{
+	static const char *const wrong[] = {
+		"", "0", "65536", "80x", "-1", "+80", " 80", "80 ", "8e1", "0x50", "99999999999999999999"
+	};
+	struct error err;
+	__u16 port = 7;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		assert_int_equal(parse_port(wrong[i], &port, &err), -EINVAL);
+		assert_int_equal(port, 7);
+		assert_non_null(strstr(err.text, wrong[i]));
+	}
+	assert_int_equal(parse_port("1", &port, &err), 0);
+	assert_int_equal(port, 1);
+	assert_int_equal(parse_port("65535", &port, &err), 0);
+	assert_int_equal(port, 65535);
+}
+
+static void numbers(void **state)
+{
+	__u64 value = 7;
+
+	(void)state;
+	assert_int_equal(parse_number("18446744073709551615", ~0ULL, &value, NULL), 0);
+	assert_true(value == ~0ULL);
+	assert_int_equal(parse_number("18446744073709551616", ~0ULL, &value, NULL), -EINVAL);
+	assert_int_equal(parse_number("100", 99, &value, NULL), -EINVAL);
+	assert_int_equal(parse_number("1.5", 99, &value, NULL), -EINVAL);
+	assert_true(value == ~0ULL);
+}
+
+/* given, and as it is written back; NULL: refused */
+static void listens(void **state)
+{
+	static const struct {
+		const char *given, *written;
+	} cases[] = {
+		{ "*:80", "*:80" },
+		{ "0.0.0.0:80", "*:80" },
+		{ "[::]:80", "*:80" },
+		{ "10.0.0.1:8080", "10.0.0.1:8080" },
+		{ "[2001:DB8::1]:80", "[2001:db8::1]:80" },
+		{ "[::ffff:10.0.0.1]:80", "10.0.0.1:80" },
+		{ "80", NULL },
+		{ ":80", NULL },
+		{ "10.0.0.1", NULL },
+		{ "10.0.0.1:", NULL },
+		{ "10.0.0.1:0", NULL },
+		{ "10.0.0:80", NULL },
+		{ "localhost:80", NULL },
+		{ "2001:db8::1:80", NULL },
+		{ "[10.0.0.1]:80", NULL },
+		{ "[]:80", NULL },
+		{ "[*]:80", NULL },
+		{ "[2001:db8::1:80", NULL },
+		{ "[2001:db8::1]80", NULL },
+		{ "1111111111111111111111111111111111111111111111111111111111:80", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct datapath_listen listen;
+		char text[PARSE_LISTEN_TEXT];
+		struct error err;
+		int ret = parse_listen(cases[i].given, &listen, &err);
+
+		assert_int_equal(ret, cases[i].written ? 0 : -EINVAL);
+		if (ret)
+			continue;
+		format_listen(&listen, text);
+		assert_string_equal(text, cases[i].written);
+	}
+}
+
+static void listen_layout(void **state)
+{
+	static const __u8 mapped[16] = { [10] = 0xff, 0xff, 10, 0, 0, 1 };
+	static const __u8 zero[16];
+	struct datapath_listen listen;
+
+	(void)state;
+	assert_int_equal(parse_listen("10.0.0.1:8080", &listen, NULL), 0);
+	assert_memory_equal(listen.address, mapped, 16);
+	assert_int_equal(listen.port, 8080);
+	assert_false(listen.any);
+	assert_int_equal(parse_listen("0.0.0.0:1", &listen, NULL), 0);
+	assert_memory_equal(listen.address, zero, 16);
+	assert_true(listen.any);
+}
+
+static void cidrs(void **state)
+{
+	static const struct {
+		const char *given;
+		int ret;
+		const char *written;
+		int bits;
+	} cases[] = {
+		{ "10.1.2.3/8", 0, "10.0.0.0/8", 104 },
+		{ "10.1.2.3/31", 0, "10.1.2.2/31", 127 },
+		{ "10.1.2.3", 0, "10.1.2.3/32", 128 },
+		{ "0.0.0.0/0", 0, "0.0.0.0/0", 96 },
+		{ "2001:db8:1:2:3::/64", 0, "2001:db8:1:2::/64", 64 },
+		{ "2001:db8::1", 0, "2001:db8::1/128", 128 },
+		{ "::/0", 0, "::/0", 0 },
+		{ "10.0.0.0/33", -ERANGE, NULL, 0 },
+		{ "10.0.0.0/", -ERANGE, NULL, 0 },
+		{ "10.0.0.0/-1", -ERANGE, NULL, 0 },
+		{ "::/129", -ERANGE, NULL, 0 },
+		{ "10.0.0/8", -EINVAL, NULL, 0 },
+		{ "alice", -EINVAL, NULL, 0 },
+		{ "", -EINVAL, NULL, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct datapath_cidr cidr;
+		char text[PARSE_LISTEN_TEXT];
+		int ret = parse_cidr(cases[i].given, &cidr, NULL);
+
+		assert_int_equal(ret, cases[i].ret);
+		if (ret)
+			continue;
+		format_cidr(&cidr, text);
+		assert_string_equal(text, cases[i].written);
+		assert_int_equal(cidr.bits, cases[i].bits);
+	}
+}
+
+static void server_names(void **state)
+{
+	static const char *const right[] = {
+		"a",
+		"api",
+		"api-1.example",
+		"0",
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", /* 63 */
+	};
+	static const char *const wrong[] = {
+		"",    "-a",  "a-",	  ".a",
+		"a.",  "A",   "a_b",	  "a b",
+		"a/b", "a\n", "\xc3\xa4", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(right) / sizeof(*right); i++)
+		assert_int_equal(parse_server_name(right[i], NULL), 0);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		assert_int_equal(parse_server_name(wrong[i], NULL), -EINVAL);
+}
+
+static void interfaces(void **state)
+{
+	static const char *const wrong[] = { "", ".", "..", "a/b", "a b", "a:1", "abcdefghijklmnop", "a\n" };
+
+	(void)state;
+	assert_int_equal(parse_interface("eth0.100", NULL), 0);
+	assert_int_equal(parse_interface("abcdefghijklmno", NULL), 0);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		assert_int_equal(parse_interface(wrong[i], NULL), -EINVAL);
+}
+
+static void subjects(void **state)
+{
+	static const struct {
+		enum weir_limit_type type;
+		const char *given, *text; /* NULL: refused */
+		int kind;
+	} cases[] = {
+		{ WEIR_LIMIT_USER, "alice", "alice", WEIR_NAME_USER },
+		{ WEIR_LIMIT_USER, "system:serviceaccount:a:b", "system:serviceaccount:a:b", WEIR_NAME_USER },
+		{ WEIR_LIMIT_USER, "Alice Smith", "Alice Smith", WEIR_NAME_USER },
+		{ WEIR_LIMIT_USER, "a/64", "a/64", WEIR_NAME_USER },
+		{ WEIR_LIMIT_USER, "10.0.0.1", "10.0.0.1", WEIR_NAME_ADDRESS },
+		{ WEIR_LIMIT_USER, "10.0.0.1/32", "10.0.0.1", WEIR_NAME_ADDRESS },
+		{ WEIR_LIMIT_USER, "::ffff:10.0.0.1", "10.0.0.1", WEIR_NAME_ADDRESS },
+		{ WEIR_LIMIT_USER, "2001:DB8::1", "2001:db8::/64", WEIR_NAME_ADDRESS },
+		{ WEIR_LIMIT_USER, "2001:db8::/64", "2001:db8::/64", WEIR_NAME_ADDRESS },
+		{ WEIR_LIMIT_USER, "10.0.0.0/8", NULL, 0 },
+		{ WEIR_LIMIT_USER, "10.0.0.0/99", NULL, 0 },
+		{ WEIR_LIMIT_USER, "2001:db8::/48", NULL, 0 },
+		{ WEIR_LIMIT_USER, "", NULL, 0 },
+		{ WEIR_LIMIT_USER, "a\nb", NULL, 0 },
+		{ WEIR_LIMIT_NAMESPACE, "kube-system", "kube-system", WEIR_NAME_NAMESPACE },
+		{ WEIR_LIMIT_NAMESPACE, "10.0.0.1", "10.0.0.1", WEIR_NAME_NAMESPACE },
+		{ WEIR_LIMIT_NAMESPACE, "a/b", NULL, 0 },
+		{ WEIR_LIMIT_NAMESPACE, "a b", NULL, 0 },
+		{ WEIR_LIMIT_TOTAL, "alice", NULL, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct subject subject, again;
+		int ret = parse_subject(cases[i].type, cases[i].given, &subject, NULL);
+
+		assert_int_equal(ret != 0, cases[i].text == NULL);
+		if (ret)
+			continue;
+		assert_string_equal(subject.text, cases[i].text);
+		assert_int_equal(subject.kind, cases[i].kind);
+		assert_int_equal(parse_subject(cases[i].type, subject.text, &again, NULL), 0);
+		assert_string_equal(again.text, subject.text);
+		if (subject.kind == WEIR_NAME_ADDRESS)
+			assert_memory_equal(again.address, subject.address, 16);
+	}
+}
+
+static void subject_length(void **state)
+{
+	char text[PARSE_SUBJECT_MAX + 2];
+	struct subject subject;
+
+	(void)state;
+	memset(text, 'a', sizeof(text));
+	text[PARSE_SUBJECT_MAX + 1] = '\0';
+	assert_int_equal(parse_subject(WEIR_LIMIT_USER, text, &subject, NULL), -EINVAL);
+	text[PARSE_SUBJECT_MAX] = '\0';
+	assert_int_equal(parse_subject(WEIR_LIMIT_USER, text, &subject, NULL), 0);
+	assert_string_equal(subject.text, text);
+}
+
+static void limit_types(void **state)
+{
+	enum weir_limit_type type;
+
+	(void)state;
+	for (enum weir_limit_type i = 0; i < WEIR_LIMIT_TYPES; i++) {
+		assert_int_equal(parse_limit_type(limit_type_name(i), &type, NULL), 0);
+		assert_int_equal(type, i);
+	}
+	assert_int_equal(parse_limit_type("users", &type, NULL), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ports),	 cmocka_unit_test(numbers),  cmocka_unit_test(listens),
+		cmocka_unit_test(listen_layout), cmocka_unit_test(cidrs),    cmocka_unit_test(server_names),
+		cmocka_unit_test(interfaces),	 cmocka_unit_test(subjects), cmocka_unit_test(subject_length),
+		cmocka_unit_test(limit_types),
+	};
+
+	return cmocka_run_group_tests_name("parse", tests, NULL, NULL);
+}
