@@ -39,7 +39,7 @@ __noinline int packet_cut(struct __sk_buff *skb, struct work *w, __u32 keep)
 	tcp_bytes = header + keep;
 	if (checksum_is_partial(skb, l4, &partial))
 		return -1;
-	if (cut_ip_length(skb, w->packet.ipv6, bpf_htons(w->packet.ipv6 ? tcp_bytes : tcp_bytes + l4 - ETHERNET_BYTES)))
+	if (cut_ip_length(skb, w->packet.ipv6, bpf_htons(tcp_bytes + l4 - ETHERNET_BYTES - (w->packet.ipv6 ? IPV6_BYTES : 0))))
 		return -1;
 
 	w->packet.segment.len = keep;

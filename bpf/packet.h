@@ -28,7 +28,7 @@ struct packet {
 	__u32 sack_at; /* of the first SACK block; 0: none */
 	__u32 mptcp_at, mptcp_bytes; /* of an MPTCP option; 0: none */
 	__u8 ipv6;
-	__u8 plain_ip; /* no IP options: the TCP header stands where a reply's will */
+	__u8 plain_ip; /* no IP options or extension headers: the TCP header stands where a reply's will */
 	__u8 tos;
 	__u8 pad;
 	__u16 source_port, dest_port; /* network order */
@@ -94,6 +94,31 @@ static __always_inline __u32 ip_end(struct __sk_buff *skb, __u32 length, __u32 f
 	return !length || end > skb->len ? skb->len : end;
 }
 
+#define IPV6_HOP_BY_HOP 0
+#define IPV6_ROUTING 43
+#define IPV6_DESTINATION 60
+#define IPV6_EXTENSIONS 4 /* more in one packet are not followed */
+
+/* The frame's offset of the TCP header behind IPv6 extension headers, the first of which is `next`; 0: none there. */
+__noinline int ipv6_tcp_at(struct __sk_buff *skb, __u32 next)
+{
+	__u32 at = ETHERNET_BYTES + IPV6_BYTES;
+
+	for (int i = 0; i < IPV6_EXTENSIONS; i++) {
+		__u8 extension[2]; /* next header, length in words of 8 bytes less one */
+
+		if (next != IPV6_HOP_BY_HOP && next != IPV6_ROUTING && next != IPV6_DESTINATION)
+			return 0;
+		if (bpf_skb_load_bytes(skb, at, extension, sizeof(extension)))
+			return 0;
+		next = extension[0];
+		at += (extension[1] + 1) * 8;
+		if (next == TCP_PROTOCOL)
+			return at;
+	}
+	return 0;
+}
+
 /* Reads addresses and ports: all that a packet of nobody's server costs. False: not a TCP packet that can be read. */
 static __always_inline bool packet_parse_ip(struct __sk_buff *skb, struct packet *p, __u32 *end)
 {
@@ -120,15 +145,17 @@ static __always_inline bool packet_parse_ip(struct __sk_buff *skb, struct packet
 
 		if (bpf_skb_load_bytes(skb, ETHERNET_BYTES, &ip, sizeof(ip)))
 			return false;
-		if (ip.next_header != TCP_PROTOCOL || (bpf_ntohl(ip.version_class_label) >> 28) != 6)
+		p->l4 = ETHERNET_BYTES + IPV6_BYTES;
+		if (ip.next_header != TCP_PROTOCOL)
+			p->l4 = ipv6_tcp_at(skb, ip.next_header);
+		if (!p->l4 || (bpf_ntohl(ip.version_class_label) >> 28) != 6)
 			return false;
 		__builtin_memcpy(p->source, ip.source, 16);
 		__builtin_memcpy(p->dest, ip.dest, 16);
 		p->ipv6 = 1;
-		p->plain_ip = 1;
+		p->plain_ip = ip.next_header == TCP_PROTOCOL;
 		p->tos = bpf_ntohl(ip.version_class_label) >> 20 & 0xff;
 		p->ip_id = 0;
-		p->l4 = ETHERNET_BYTES + IPV6_BYTES;
 		*end = ip_end(skb, bpf_ntohs(ip.payload_length), IPV6_BYTES);
 		return true;
 	}

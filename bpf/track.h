@@ -8,6 +8,8 @@
 #define LINGER_TRANSLATED_NS (60 * WEIR_NS_PER_S) /* TIME-WAIT of either side still needs its numbers translated */
 #define LINGER_NS (10 * WEIR_NS_PER_S)		  /* a RST alone proves nothing: wait for silence */
 
+#define EEXIST 17
+
 /* enum values of the kernel's TCP states */
 #define STATE_ESTABLISHED 1
 #define STATE_NEW_SYN_RECV 12
@@ -104,6 +106,7 @@ __noinline int conn_open(struct __sk_buff *skb)
 	struct weir_conn *fresh;
 	struct bpf_sock *sk;
 	bool known = false;
+	long ret;
 
 	if (!w)
 		return 0;
@@ -119,7 +122,10 @@ __noinline int conn_open(struct __sk_buff *skb)
 	bpf_sk_release(sk);
 	if (!known)
 		return 0;
-	if (bpf_map_update_elem(&conns, &w->packet.flow, fresh, BPF_NOEXIST)) {
+	ret = bpf_map_update_elem(&conns, &w->packet.flow, fresh, BPF_NOEXIST);
+	if (ret == -EEXIST) /* by another CPU, just now */
+		return 1;
+	if (ret) {
 		count(w->server, WEIR_CONN_MAP_FULL);
 		return 0;
 	}

@@ -32,17 +32,21 @@ static json_t *state_to_json(const struct state *state)
 	return json_pack("{s:i, s:o}", "version", STATE_VERSION, "servers", servers);
 }
 
-static int write_whole(const char *path, json_t *json, struct error *err)
+static int write_whole(const char *path, const char *text, struct error *err)
 {
 	CLEANUP_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	size_t length = strlen(text), written = 0;
 
 	if (fd < 0)
 		return error_set(err, -errno, "cannot write %s: %s", path, strerror(errno));
-	errno = 0;
-	if (json_dumpfd(json, fd, JSON_COMPACT) || fsync(fd))
-		return error_set(err, errno ? -errno : -EIO, "cannot write %s: %s", path,
-				 strerror(errno ? errno : EIO));
-	return 0;
+	while (written < length) {
+		ssize_t n = write(fd, text + written, length - written);
+
+		if (n < 0)
+			return error_set(err, -errno, "cannot write %s: %s", path, strerror(errno));
+		written += n;
+	}
+	return fsync(fd) ? error_set(err, -errno, "cannot write %s: %s", path, strerror(errno)) : 0;
 }
 
 /* A rename is on disk when its directory is. */
@@ -58,16 +62,17 @@ static int sync_dir(const char *path, struct error *err)
 int state_save(const struct state *state, const char *state_dir, struct error *err)
 {
 	CLEANUP_JSON json_t *json = state_to_json(state);
+	CLEANUP_FREE char *text = json_dumps(json, JSON_COMPACT);
 	char path[PATH_MAX], fresh[PATH_MAX];
 	int ret;
 
-	if (!json)
+	if (!text)
 		return error_set(err, -ENOMEM, "cannot save the state: out of memory");
 	ret = file_path(state_dir, "state.json", path, err);
 	if (!ret)
 		ret = file_path(state_dir, "state.json.new", fresh, err);
 	if (!ret)
-		ret = write_whole(fresh, json, err);
+		ret = write_whole(fresh, text, err);
 	if (ret)
 		return ret;
 	if (rename(fresh, path))

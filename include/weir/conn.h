@@ -75,7 +75,8 @@ struct weir_conn {
 	struct weir_answer_choice answer;
 	__u8 phase; /* enum weir_phase */
 	__u8 dying; /* the timer runs */
-	__u8 pad[6];
+	__u8 pipelines; /* the client has sent a request before the answer to the one before */
+	__u8 pad[5];
 	struct weir_request request;
 	struct weir_response response;
 };
@@ -155,9 +156,10 @@ WEIR_INLINE enum weir_reason weir_conn_why_not(const struct weir_conn *c, const 
 	return WEIR_REASON_COUNT;
 }
 
+/* Where a client pipelines, a silence does not tell how many answers are outstanding: then there is no way back. */
 WEIR_INLINE void weir_conn_hunt(struct weir_conn *c)
 {
-	c->phase = WEIR_PHASE_HUNTING;
+	c->phase = c->pipelines ? WEIR_PHASE_OPAQUE : WEIR_PHASE_HUNTING;
 	c->requests = c->responses = 0;
 	c->version++;
 	weir_request_start(&c->request);
@@ -419,8 +421,9 @@ WEIR_INLINE enum weir_action weir_conn_commit_client(struct weir_conn *c, const 
 		return weir_conn_shed(c, g, r);
 
 	weir_conn_count_requests(c, r);
+	c->pipelines |= c->requests - c->responses > 1;
 	if (c->phase == WEIR_PHASE_HUNTING) {
-		if (r->lost != WEIR_REASON_COUNT)
+		if (r->lost != WEIR_REASON_COUNT || c->pipelines)
 			weir_conn_hunt(c);
 	} else if (r->lost != WEIR_REASON_COUNT) {
 		*why = r->lost;

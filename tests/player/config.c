@@ -182,8 +182,8 @@ struct config config_random(uint64_t seed)
 		.race_ns = ONE_OF(&r, 10 * US, 1 * MS, 20 * MS),
 		.attach_ns = random_chance(&r, 150) ? random_below(&r, 500 * MS) + 1 : 0,
 	};
-	/* How many answers are outstanding when weir joins cannot be known: that is exact where there is one at most. */
-	if (c.box.attach_ns)
+	/* How many answers are outstanding where weir joins, or joins again, cannot be known: at most one must be. */
+	if (c.box.attach_ns || c.link[HOP_SERVER_WEIR].loss)
 		c.client.depth = 1;
 	return c;
 }

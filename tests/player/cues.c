@@ -93,11 +93,12 @@ static struct packet piece(const struct packet *p, unsigned int which)
 static void send_pieces(struct world *w, enum hop hop, const struct packet *p)
 {
 	uint64_t when = w->net.now + w->net.link[hop].delay_ns;
+	static const unsigned int order[] = { 2, 0, 1 };
 
-	for (unsigned int i = 3; i--;) {
-		struct packet part = piece(p, i);
+	for (unsigned int i = 0; i < 3; i++) {
+		struct packet part = piece(p, order[i]);
 
-		net_schedule(&w->net, when + (2 - i) * MS, EVENT_PACKET, hop, &part);
+		net_schedule(&w->net, when + i * MS, EVENT_PACKET, hop, &part);
 	}
 }
 

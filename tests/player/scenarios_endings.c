@@ -80,6 +80,30 @@ static bool server_fin_crosses(struct world *w)
 	return expect(w, crossed > 50, "many requests have crossed the FIN");
 }
 
+/* Single bytes cross the server's FIN, and what weir says of them is lost. */
+static bool bytes_cross_fin(struct world *w)
+{
+	struct config c = config_plain(1);
+	unsigned int crossed = 0;
+
+	c.client.exchanges = 2;
+	c.client.last_with_fin = true;
+	c.client.body = 1000;
+	c.client.body_most = 10;
+	c.box.shed_mask = 1;
+	c.server.idle_ns = 60 * MS;
+	c.client.think_ns = 100 * MS;
+	c.link[HOP_WEIR_CLIENT].loss = 300;
+	c.link[HOP_WEIR_CLIENT].heals_ns = 3 * SECOND;
+	for (c.seed = 1; c.seed <= 400; c.seed++) {
+		c.tcp[CLIENT].resegment = c.seed % 2 ? 500 : 900;
+		if (!world_play(w, &c) || !expect(w, !w->box.sheds || w->tcp[CLIENT].end == TCP_END_CLEAN, "the client reads a clean end"))
+			return false;
+		crossed += w->box.sheds && w->box.conn.splice.cuts > w->box.sheds;
+	}
+	return expect(w, crossed > 20, "bytes have crossed the FIN");
+}
+
 /* The server's idle timer runs off while a shed request's body is being swallowed. */
 static bool server_fin_in_body(struct world *w)
 {
@@ -192,6 +216,7 @@ const struct scenario scenarios_endings[] = {
 	{ "the client half-closes at every moment", client_half_closes },
 	{ "the server closes at every moment", server_closes },
 	{ "a server's FIN crosses refused requests", server_fin_crosses },
+	{ "single bytes cross a server's FIN", bytes_cross_fin },
 	{ "a server's FIN while a body is swallowed", server_fin_in_body },
 	{ "a FIN with the last request", fin_with_request },
 	{ "a FIN right after the last request", fin_after_request },

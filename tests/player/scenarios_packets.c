@@ -118,6 +118,22 @@ static bool joined_over_answer(struct world *w)
 	       expect(w, cues.cue[2].seen, "the server has joined its FIN to older bytes");
 }
 
+/* The same once the answer has arrived, of which the server does not hear. */
+static bool joined_after_answer(struct world *w)
+{
+	struct config c = config_plain(1);
+	struct cues cues = { .n = 2,
+			     .cue = { { HOP_WEIR_SERVER, any_packet, 2, 8, CUE_LOSE },
+				      { HOP_WEIR_CLIENT, is_joined, .act = CUE_COUNT } } };
+
+	c.client.exchanges = 2;
+	c.client.farewell = FAREWELL_STAY;
+	c.server.idle_ns = 100 * MS;
+	c.box.shed_mask = 2;
+	return cues_play(w, &c, &cues) && expect_answers(w, &c, 1) &&
+	       expect(w, cues.cue[1].seen, "joined bytes were laid over the answer");
+}
+
 static bool play_probes(struct world *w, bool byte)
 {
 	struct config c = config_plain(1);
@@ -227,6 +243,7 @@ const struct scenario scenarios_packets[] = {
 	{ "acknowledgements inside the 429", ack_inside_answer },
 	{ "SACK blocks around the cut and inside the 429", sack_around_cut },
 	{ "a retransmission joined over the 429's place", joined_over_answer },
+	{ "a retransmission joined over a 429 that has arrived", joined_after_answer },
 	{ "keep-alive probes after a cut", empty_probe },
 	{ "keep-alive probes with a byte after a cut", byte_probe },
 	{ "the handshake's end comes with the first shed request", handshake_with_request },

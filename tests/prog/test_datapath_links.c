@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The programs on real devices that come, go and are stacked on each other; and what conntrack does on loopback. */
 #include <errno.h>
+#include <net/if.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,10 +91,19 @@ static void test_links_follow_devices(void **state)
 	assert_string_equal(link_of(dp, "veth2").how, "not there");
 }
 
+/* A link's descriptor. */
+static int attach_ingress_to_egress(void *arg)
+{
+	struct datapath *dp = arg;
+
+	return bpf_link_create(dp->attach.program[ATTACH_INGRESS].fd, if_nametoindex("lo"), 47 /* tcx */, NULL);
+}
+
 static void test_links_repair(void **state)
 {
 	struct datapath *dp = *state;
 	char name[64];
+	int other;
 
 	sync_all(dp);
 	if (dp->attach.way != ATTACH_TCX)
@@ -108,8 +118,12 @@ static void test_links_repair(void **state)
 	snprintf(name, sizeof(name), "link-%u-egress", ifindex_of("lo"));
 	assert_int_equal(detach_pinned(name), 0);
 	assert_false(runs(dp, "lo", ATTACH_EGRESS));
+	/* Someone else's program there does not pass for ours. */
+	other = call_inside(attach_ingress_to_egress, dp);
+	assert_true(other >= 0);
 	sync_all(dp);
 	assert_true(attached(dp, "lo"));
+	close(other);
 }
 
 static void test_links_leave_a_device_that_moved_away(void **state)

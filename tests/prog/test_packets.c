@@ -426,6 +426,65 @@ static void test_unread_passes_unharmed(void **state)
 	assert_int_equal(counter(WEIR_SHED), 0);
 }
 
+/* Puts eight bytes of no meaning between the IP header and the TCP header: an option list, or an extension header. */
+static void lengthen_ip_header(struct packet *p, bool ipv6)
+{
+	__u8 *ip = p->bytes + 14, *behind = ip + (ipv6 ? 40 : 20);
+	__u32 sum = 0;
+
+	memmove(behind + 8, behind, p->bytes + p->length - behind);
+	memset(behind, 1, 8);
+	p->length += 8;
+	if (ipv6) {
+		behind[0] = 6;
+		behind[1] = 0;
+		ip[6] = 60;
+		ip[5] += 8;
+		return;
+	}
+	ip[0] = 0x47;
+	ip[3] += 8;
+	ip[10] = ip[11] = 0;
+	for (int i = 0; i < 28; i += 2)
+		sum += ip[i] << 8 | ip[i + 1];
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = ~(sum + (sum >> 16));
+	ip[10] = sum >> 8;
+	ip[11] = sum;
+}
+
+/* A request in such a packet counts like any other; over the limit it waits, because no reply can be made of it. */
+static void lengthened(bool ipv6)
+{
+	struct packet before;
+
+	connect_ends(ipv6);
+	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	packet_build(&before, &(struct spec){ .ipv6 = ipv6, .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a });
+	lengthen_ip_header(&before, ipv6);
+	packet = before;
+	assert_int_equal(packet_run(ingress, &packet), DROP);
+	assert_int_equal(counter(WEIR_PACKET_SURGERY), 1);
+	done(datapath_limit_delete(dp, 0, WEIR_LIMIT_TOTAL, &error));
+	packet = before;
+	assert_int_equal(packet_run(ingress, &packet), PASS);
+	assert_int_equal(packet.length, before.length);
+	assert_memory_equal(packet.bytes, before.bytes, before.length);
+	assert_int_equal(counter(WEIR_PASSED), 1);
+}
+
+static void test_ip_options(void **state)
+{
+	(void)state;
+	lengthened(false);
+}
+
+static void test_ipv6_extension_header(void **state)
+{
+	(void)state;
+	lengthened(true);
+}
+
 static const char two[] = "GET /1 HTTP/1.1\r\nHost: x\r\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\n\r\n";
 #define ONE ((sizeof(two) - 1) / 2)
 
@@ -579,6 +638,8 @@ int main(void)
 		TEST(news_goes_on),
 		TEST(bad_checksum_is_left_to_the_kernel),
 		TEST(unread_passes_unharmed),
+		TEST(ip_options),
+		TEST(ipv6_extension_header),
 		TEST(split_head_passes),
 		TEST(refused_split_head_waits),
 		TEST(pipelined_passes),

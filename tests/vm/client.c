@@ -106,8 +106,8 @@ static void request_make(struct request *r, long conn, long n)
 	r->method = n % 11 == 7 ? HEAD : n % 7 == 3 ? POST : GET;
 	r->body = r->method == POST ? (n * 977) % BODY_MAX : 0;
 	r->large = r->method == GET && n % 50 == 20;
-	snprintf(r->path, sizeof(r->path), "/%sapi/v1/namespaces/ns%ld/pods/%ld-%.*s", r->large ? "large/" : "", conn, n,
-		 (int)(n * 31 % (sizeof(padding) - 1)), padding);
+	snprintf(r->path, sizeof(r->path), "/%sapi/v1/namespaces/ns%ld/pods/%ld-%.*s", r->large ? "large/" : "", conn,
+		 n, (int)(n * 31 % (sizeof(padding) - 1)), padding);
 }
 
 static void request_send(struct connection *c, const struct request *r)
@@ -116,8 +116,8 @@ static void request_send(struct connection *c, const struct request *r)
 	char text[PATH_BYTES + BODY_MAX + 256];
 	size_t n, sent = 0;
 
-	n = snprintf(text, sizeof(text), "%s %s HTTP/1.1\r\nHost: weir\r\nX-Remote-User: %s\r\n", method_names[r->method],
-		     r->path, user);
+	n = snprintf(text, sizeof(text), "%s %s HTTP/1.1\r\nHost: weir\r\nX-Remote-User: %s\r\n",
+		     method_names[r->method], r->path, user);
 	if (r->method == POST)
 		n += snprintf(text + n, sizeof(text) - n, "Content-Length: %zu\r\n", r->body);
 	n += snprintf(text + n, sizeof(text) - n, "\r\n");
@@ -187,7 +187,7 @@ static bool passed_is_right(const struct request *r, const struct answer *a)
 
 static bool shed_is_right(const struct answer *a)
 {
-	return a->retry_after && a->length && (!a->body || strstr(a->body, "\"reason\":\"TooManyRequests\",\"code\":429"));
+	return a->retry_after && a->length && (!a->body || strstr(a->body, "\"reason\":\"TooManyRequests\""));
 }
 
 static void exchange(struct connection *c, long n)

@@ -71,7 +71,7 @@ int main(int argc, char **argv)
 		explain(argv[1]);
 		return 1;
 	}
-	bpf_object__for_each_program(program, object)
+	bpf_object__for_each_program (program, object)
 		ret = ret ?: report(program);
 	bpf_object__close(object);
 	return ret ? 1 : 0;
