@@ -177,7 +177,7 @@ __noinline int remove_mptcp(struct __sk_buff *skb, struct work *w)
 	__builtin_memset(nops, TCP_OPTION_NOP, sizeof(nops));
 	if (at != w->packet.mptcp_at)
 		nops[0] = old[0];
-	for (__u32 i = 0; i < TCP_OPTION_BYTES; i++) {
+	for (__u32 i = 1; i < TCP_OPTION_BYTES; i++) {
 		if (i >= bytes)
 			nops[i] = 0;
 	}
@@ -220,8 +220,8 @@ int weir_ingress(struct __sk_buff *skb)
 	struct packet *p;
 	__u32 end;
 
-	/* A VLAN's packets pass its own device, too; packets for others are only overheard. */
-	if (!w || skb->vlan_present || skb->pkt_type != PACKET_HOST)
+	/* A VLAN's packets pass its own device, too. What is not for this device's address may be for a macvlan on top. */
+	if (!w || skb->vlan_present || (skb->pkt_type != PACKET_HOST && skb->pkt_type != PACKET_OTHERHOST))
 		return TC_ACT_UNSPEC;
 	p = &w->packet;
 	if (!packet_parse_ip(skb, p, &end) || !packet_parse_ports(skb, p) ||

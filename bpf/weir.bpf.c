@@ -8,6 +8,7 @@
 #define TC_ACT_UNSPEC (-1) /* the next program, or the kernel, goes on with the packet */
 #define TC_ACT_SHOT 2
 #define PACKET_HOST 0
+#define PACKET_OTHERHOST 3
 
 #include "control.h"
 #include "egress.h"

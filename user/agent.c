@@ -31,7 +31,7 @@ static int read_pid(int fd)
 {
 	char text[16] = "";
 
-	return pread(fd, text, sizeof(text) - 1, 0) > 0 ? atoi(text) : 0;
+	return pread(fd, text, sizeof(text) - 1, 0) > 0 ? strtol(text, NULL, 10) : 0;
 }
 
 /* The descriptor of the lock, which is held as long as it is open. It holds a pid, always as many bytes. */
@@ -39,7 +39,6 @@ static int lock_state_dir(const char *state_dir, struct error *err)
 {
 	CLEANUP_CLOSE int fd = -1;
 	char path[PATH_MAX];
-	int ret;
 
 	if (mkdir(state_dir, 0700) && errno != EEXIST)
 		return error_set(err, -errno, "state directory %s: %s", state_dir, strerror(errno));
@@ -52,9 +51,7 @@ static int lock_state_dir(const char *state_dir, struct error *err)
 		return error_set(err, -EBUSY, "another agent (pid %d) runs on %s", read_pid(fd), state_dir);
 	if (dprintf(fd, "%-10d\n", getpid()) < 0)
 		return error_set(err, -errno, "%s: %s", path, strerror(errno));
-	ret = fd;
-	fd = -1;
-	return ret;
+	return cleanup_take(&fd);
 }
 
 /* Many clients of the metrics must not use up what the others need. */

@@ -6,39 +6,15 @@
 #include "cleanup.h"
 #include "output.h"
 
-static void log_line(const char *level, const char *format, va_list args)
+void log_event(const char *level, const char *format, ...)
 {
 	CLEANUP_FREE char *visible = NULL;
 	char text[1024];
+	va_list args;
 
+	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
 	visible = output_visible(text);
 	fprintf(stderr, "weir: %s: %s\n", level, visible ? visible : "out of memory");
-}
-
-void log_info(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	log_line("info", format, args);
-	va_end(args);
-}
-
-void log_warning(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	log_line("warning", format, args);
-	va_end(args);
-}
-
-void log_error(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	log_line("error", format, args);
-	va_end(args);
 }

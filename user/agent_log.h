@@ -3,8 +3,10 @@
 #ifndef WEIR_USER_AGENT_LOG_H
 #define WEIR_USER_AGENT_LOG_H
 
-void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_event(const char *level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#define log_info(...) log_event("info", __VA_ARGS__)
+#define log_warning(...) log_event("warning", __VA_ARGS__)
+#define log_error(...) log_event("error", __VA_ARGS__)
 
 #endif

@@ -99,7 +99,7 @@ int agent_limit_list(struct agent *agent, json_t *arguments, json_t **result, st
 int agent_status(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 
-/* agent_request.c: a command by its name (control_handler) */
-int agent_request(void *agent, const char *command, json_t *arguments, json_t **result, struct error *err);
+/* agent_request.c: a command by its name (control_handler); context: the agent */
+int agent_request(void *context, const char *command, json_t *arguments, json_t **result, struct error *err);
 
 #endif

@@ -124,9 +124,10 @@ static void add_counters(json_t *object, const __u64 *counters)
 	json_object_set_new(object, "packets", list_counters(counters, METRICS_PACKET));
 }
 
+/* net: NULL when the server is not in force */
 static const char *server_problem(const struct agent *agent, int slot, const struct net *net)
 {
-	if (!agent->servers[slot].in_force)
+	if (!net)
 		return agent->servers[slot].problem.text;
 	return net->links_err.text[0] ? net->links_err.text : NULL;
 }

@@ -19,6 +19,15 @@ static inline void cleanup_close(int *fd)
 		close(*fd);
 }
 
+/* Takes a descriptor out of its cleanup: the caller's now. */
+static inline int cleanup_take(int *fd)
+{
+	int taken = *fd;
+
+	*fd = -1;
+	return taken;
+}
+
 static inline void cleanup_fclose(FILE **file)
 {
 	if (*file)

@@ -100,9 +100,10 @@ static error_t parse_argument(int key, char *arg, struct argp_state *state)
 
 	if (key != ARGP_KEY_ARG)
 		return ARGP_ERR_UNKNOWN;
-	if (!argument || *argument)
+	if (argument && !*argument)
+		*argument = arg;
+	else
 		cli_too_many(state, arg);
-	*argument = arg;
 	return 0;
 }
 

@@ -28,7 +28,7 @@ struct control {
 	struct sockaddr_un address;
 	control_handler *handler;
 	void *context;
-	LIST_HEAD(, client) clients;
+	LIST_HEAD(client_list, client) clients;
 	unsigned int n_clients;
 };
 

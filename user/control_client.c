@@ -34,9 +34,7 @@ static int connect_agent(const char *state_dir, struct error *err)
 		return ret;
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)))
 		return refused(&address, errno, err);
-	ret = fd;
-	fd = -1;
-	return ret;
+	return cleanup_take(&fd);
 }
 
 static int send_line(int fd, json_t *request, struct error *err)
@@ -78,17 +76,18 @@ static int wait_readable(int fd, void (*waiting)(void), struct error *err)
 static int read_line(int fd, FILE *line, struct error *err)
 {
 	char buffer[65536];
-	ssize_t n;
 
-	do {
-		n = read(fd, buffer, sizeof(buffer));
+	for (;;) {
+		ssize_t n = read(fd, buffer, sizeof(buffer));
+
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
 			return error_set(err, -EPIPE, "the agent closed the connection without an answer");
 		fwrite(buffer, 1, n, line);
-	} while (n < 0 || buffer[n - 1] != '\n');
-	return 0;
+		if (buffer[n - 1] == '\n')
+			return 0;
+	}
 }
 
 static int receive_reply(int fd, json_t **reply, struct error *err)

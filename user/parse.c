@@ -214,7 +214,7 @@ static bool has_control(const char *text)
 /* 1: the text is an address subject; 0: it is no address at all. */
 static int parse_address_subject(const char *text, struct subject *subject, struct error *err)
 {
-	struct datapath_cidr cidr;
+	struct datapath_cidr cidr = { 0 };
 	char address[PARSE_ADDRESS_TEXT];
 	bool v6;
 	int ret;

@@ -365,6 +365,7 @@ WEIR_INLINE void weir_conn_count_requests(struct weir_conn *c, const struct weir
 
 	c->head_bits = (c->head_bits & ~place) | (bits & place);
 	c->requests += r->heads;
+	c->pipelines |= c->requests - c->responses > 1;
 }
 
 WEIR_INLINE enum weir_action weir_conn_shed(struct weir_conn *c, const struct weir_segment *g,
@@ -421,7 +422,6 @@ WEIR_INLINE enum weir_action weir_conn_commit_client(struct weir_conn *c, const 
 		return weir_conn_shed(c, g, r);
 
 	weir_conn_count_requests(c, r);
-	c->pipelines |= c->requests - c->responses > 1;
 	if (c->phase == WEIR_PHASE_HUNTING) {
 		if (r->lost != WEIR_REASON_COUNT || c->pipelines)
 			weir_conn_hunt(c);

@@ -162,7 +162,7 @@ def test_metrics_over_http(world, port):
     assert (status, kind) == (200, "text/plain; version=0.0.4; charset=utf-8")
     families = parse_metrics(text)
     assert families["weir_requests_total"]["shed", "web"] == 2
-    for name in "weir_requests_total", "weir_shed_total", "weir_connections", "weir_packets_total":
+    for name in "weir_requests_total", "weir_shed_total", "weir_connections", "weir_translated_connections":
         assert families[name] == site.weir.metrics()[name]
     assert [fetch(port, "/healthz")[0], fetch(port, "/")[0], fetch(port, method="POST")[0]] == [200, 404, 405]
 

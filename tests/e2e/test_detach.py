@@ -159,19 +159,3 @@ def test_attach_again_after_force(world, place):
         site.limit("user", burst=1)
         assert site.client().drive(3) == [200, 429, 429]
         site.weir("detach", "--all", "--force")
-
-
-def test_drained(world):
-    """A server that was detached goes when its last translated connection has ended, TIME-WAIT and all."""
-    site = world.site()
-    site.attach()
-    site.limit("user", burst=1)
-    client, other = site.client(), site.client()
-    assert client.drive(3) == [200, 429, 429]
-    assert other.get("/refused") == 429
-    assert "draining: 2 translated" in site.weir("detach", "web")
-    assert client.drive(5) == [200] * 5
-    assert "draining" in site.weir.refused("limit", "set", "user", "--qps", 1, "--burst", 1)
-    client.close()
-    other.close()
-    eventually(lambda: not site.weir.servers(), "the server is drained")

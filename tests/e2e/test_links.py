@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Interfaces come, go and stand on top of each other: each packet is handled exactly once."""
+import json
+
 import pytest
 
 from lib import netns
@@ -133,6 +135,8 @@ def bond(place):
 def macvlan(place):
     make_device(place.server_ns, "over", "link", "eth0", "type", "macvlan", "mode", "bridge")
     move_address(place.server_ns, place.address, "over")
+    mac = json.loads(place.server_ns.ip("-j", "link", "show", "over"))[0]["address"]
+    place.client_ns.ip("neigh", "replace", place.address, "lladdr", mac, "dev", "eth0")
     return {"lo", "eth0"}
 
 

@@ -128,7 +128,7 @@ def test_keepalive_probes(world, kind):
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 2)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    time.sleep(4.5)
+    time.sleep(3.5)
     assert client.get("/livez") == 200
     assert client.drive(2) == [429, 429]
     site.check(passed=0, shed=4, exempt=2)

@@ -9,7 +9,7 @@ void box_reset(struct world *w)
 	struct box *b = &w->box;
 
 	b->open = b->server_busy = false;
-	b->waits = b->sheds = b->closes = b->followed = b->texts = 0;
+	b->waits = b->sheds = b->closes = b->cut_short = b->followed = b->texts = 0;
 	for (int i = 0; i < BOX_JOBS; i++)
 		b->job[i].busy = false;
 	memset(&b->conn, 0, sizeof(b->conn));
@@ -21,8 +21,9 @@ static int box_make_text(uint8_t *to, const struct weir_answer_choice *choice)
 	int length = snprintf(body, sizeof(body), "{\"code\":429,\"retryAfterSeconds\":%u}\n", choice->retry_s);
 
 	return snprintf((char *)to, BOX_TEXT,
-			"HTTP/1.1 429 Too Many Requests\r\nRetry-After: %u\r\n%sContent-Length: %d\r\n\r\n%s", choice->retry_s,
-			choice->kind == WEIR_ANSWER_CLOSE ? "Connection: close\r\n" : "", length, choice->head ? "" : body);
+			"HTTP/1.1 429 Too Many Requests\r\nRetry-After: %u\r\n%sContent-Length: %d\r\n\r\n%s",
+			choice->retry_s, choice->kind == WEIR_ANSWER_CLOSE ? "Connection: close\r\n" : "", length,
+			choice->head ? "" : body);
 }
 
 /* The text of a choice, made once for all packets that carry it. */
@@ -60,7 +61,8 @@ static void box_reply(struct world *w, const struct packet *p, enum weir_action 
 		text = box_text(w, &view->answer);
 		reply.data = w->box.text[text];
 		if (reply.g.len != w->box.text_length[text])
-			world_fail(w, "weir: an answer of %u bytes in place of %zu", reply.g.len, w->box.text_length[text]);
+			world_fail(w, "weir: an answer of %u bytes in place of %zu", reply.g.len,
+				   w->box.text_length[text]);
 	}
 	if (reply.g.has_ts && (__s32)(reply.g.tsval - client->ts_recent) < 0)
 		world_fail(w, "weir: a reply whose time stamp the client has seen pass");
@@ -93,21 +95,28 @@ static void box_act(struct world *w, enum weir_action action, const struct packe
 	world_send(w, HOP_WEIR_SERVER, &out);
 }
 
+/* The request's number. A client's payload stands in its stream, so that a head's start can be read from its end. */
 static unsigned int box_read_id(const struct packet *p, const struct weir_request_reader *r)
 {
-	const char *path = strstr((const char *)p->data + (r->start - p->g.seq), " /r/");
+	const char *path = strstr((const char *)p->data + (__s32)(r->start - p->g.seq), " /r/");
 
 	return path ? strtoul(path + 4, NULL, 10) : EXCHANGES_MAX;
 }
 
-static bool box_refuses(struct world *w, const struct packet *p, const struct weir_request_reader *r, unsigned int *id)
+/* What becomes of the request whose head has just ended. */
+static void box_decide(struct world *w, struct box_job *j)
 {
 	const struct box_options *o = &w->config.box;
+	struct weir_request_reader *r = &j->request;
+	enum weir_reason why_not = r->heads ? WEIR_PIPELINED : r->why_not;
 
-	if (r->why_not != WEIR_REASON_COUNT || r->heads || r->shed || r->start != p->g.seq)
-		return false;
-	*id = box_read_id(p, r);
-	return random_chance(&w->net.random, o->shed) || (*id < 64 && o->shed_mask >> *id & 1);
+	j->id = box_read_id(&j->packet, r);
+	if (why_not == WEIR_REASON_COUNT)
+		r->shed = random_chance(&w->net.random, o->shed) || (j->id < 64 && o->shed_mask >> j->id & 1);
+	else if (r->why_not != WEIR_MID_STREAM && why_not != WEIR_SERVER_CLOSED)
+		r->held = random_chance(&w->net.random, why_not == WEIR_SPLIT_HEAD ? o->hold / 2 : o->hold);
+	if (!r->shed && !r->held)
+		weir_request_reader_passed(r);
 }
 
 static void box_choose(struct world *w, const struct packet *p, struct weir_request_reader *r)
@@ -141,12 +150,9 @@ static void box_feed_client(struct world *w, struct box_job *j)
 
 		if (event == WEIR_FRAME_LOST)
 			break;
-		if (event == WEIR_FRAME_HEAD) {
-			r->shed = box_refuses(w, p, r, &j->id);
-			if (!r->shed)
-				weir_request_reader_passed(r);
-		}
-		if (r->shed && weir_request_ended(&r->request))
+		if (event == WEIR_FRAME_HEAD && !r->shed)
+			box_decide(w, j);
+		if (r->held || (r->shed && weir_request_ended(&r->request)))
 			break;
 	}
 	if (r->shed)
@@ -169,6 +175,18 @@ static void box_note_shed(struct world *w, const struct box_job *j)
 	w->box.sheds++;
 }
 
+/* Passes what comes before `until`, if the packet can be cut there. */
+static void box_cut(struct world *w, const struct packet *p, __u32 until)
+{
+	struct packet before = *p;
+
+	before.g.len = until - p->g.seq;
+	before.g.flags &= ~WEIR_TCP_FIN;
+	w->box.cut_short++;
+	if (!random_chance(&w->net.random, w->config.box.blunt))
+		box_act(w, WEIR_PASS, &before);
+}
+
 static void box_commit_client(struct world *w, struct box_job *j)
 {
 	enum weir_reason why = WEIR_REASON_COUNT;
@@ -178,6 +196,10 @@ static void box_commit_client(struct world *w, struct box_job *j)
 	if (j->request.shed && action != WEIR_HOLD)
 		box_note_shed(w, j);
 	world_note(w, "commit", action, why);
+	if (action == WEIR_CUT) {
+		box_cut(w, &j->packet, j->request.start);
+		return;
+	}
 	box_act(w, action, &j->packet);
 }
 
@@ -188,6 +210,22 @@ static void box_feed_server(struct box_job *j)
 
 	while (r->lost == WEIR_REASON_COUNT && seq_before(r->next, p->g.seq + p->g.len))
 		weir_response_reader_feed(r, p->data[r->next - p->g.seq]);
+}
+
+/* A SACK block is as long as it was, unless it lies on both sides of the cut's place. */
+static void box_check_sacks(struct world *w, const struct weir_view *view, const struct packet *before,
+			    const struct packet *p)
+{
+	__u32 place = weir_splice_cut_place(&view->splice);
+
+	for (int i = 0; i < p->g.sacks; i++) {
+		__u32 start = before->g.sack[i].start, end = before->g.sack[i].end;
+
+		if (p->g.sack[i].end - p->g.sack[i].start != end - start &&
+		    !(seq_before(start, place) && seq_before(place, end)))
+			world_fail(w, "weir: a SACK block of %u bytes became one of %u", end - start,
+				   p->g.sack[i].end - p->g.sack[i].start);
+	}
 }
 
 static void box_pass_to_client(struct world *w, const struct packet *p)
@@ -202,6 +240,7 @@ static void box_pass_to_client(struct world *w, const struct packet *p)
 		     seq_after(p->g.seq + p->g.len + !!(p->g.flags & WEIR_TCP_FIN), place);
 	weir_splice_to_client(&view.splice, &out.g);
 	box_check_untouched(w, &view, p, &out);
+	box_check_sacks(w, &view, p, &out);
 	world_send(w, HOP_WEIR_CLIENT, &out);
 }
 

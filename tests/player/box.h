@@ -16,8 +16,10 @@
 struct world;
 
 struct box_options {
-	unsigned int shed;  /* per mille of the requests that may be refused */
+	unsigned int shed;  /* per mille of the requests that may be answered, which are refused */
 	uint64_t shed_mask; /* requests below 64 that are refused in any case */
+	unsigned int hold;  /* per mille of the times that a request which may not be answered now is made to wait */
+	unsigned int blunt; /* per mille of packets that cannot be cut off at a request's boundary */
 	uint32_t swallow_max;
 	unsigned int race;  /* per mille of packets whose commit waits */
 	uint64_t race_ns;   /* that long, at most */
@@ -40,7 +42,7 @@ struct box {
 	struct packet waiting[BOX_JOBS]; /* of the server, behind one that is not committed */
 	unsigned int waits;
 	bool server_busy;
-	unsigned int sheds, closes, followed;
+	unsigned int sheds, closes, cut_short, followed;
 	unsigned int texts;
 	struct weir_answer_choice choice[BOX_TEXTS];
 	uint8_t text[BOX_TEXTS][BOX_TEXT];

@@ -23,13 +23,17 @@ static void client_compose(struct world *w)
 
 	*x = (struct exchange){ .start = c->composed };
 	if (has_body)
-		length = random_chance(r, 500) ? random_below(r, o->body_most + 1) : random_below(r, o->body_most / 20 + 1);
+		length = random_chance(r, 500) ? random_below(r, o->body_most + 1) :
+						 random_below(r, o->body_most / 20 + 1);
 	if (length + 20000 > room)
 		length = 0;
 	x->is_head = !has_body && random_chance(r, o->head);
 	x->closes = random_chance(r, o->close);
 	x->expects = has_body && length && random_chance(r, o->expect);
-	at += sprintf((char *)at, "%s /r/%u HTTP/1.1\r\nHost: player\r\n", x->is_head ? "HEAD" : has_body ? "POST" : "GET",
+	at += sprintf((char *)at, "%s /r/%u HTTP/1.1\r\nHost: player\r\n",
+		      x->is_head ? "HEAD" :
+		      has_body	 ? "POST" :
+				   "GET",
 		      c->made);
 	at += http_put_filler(at, r, o->filler_most);
 	if (x->closes)

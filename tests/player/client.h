@@ -17,7 +17,7 @@ enum farewell {
 
 struct client_options {
 	unsigned int exchanges;
-	unsigned int depth;		/* requests written ahead of answers: 1 for one at a time */
+	unsigned int depth;				 /* requests written ahead of answers: 1 for one at a time */
 	unsigned int body, head, chunked, expect, close; /* per mille of requests */
 	uint64_t body_most, filler_most;
 	uint64_t write_most;		/* bytes in one go; 0: all */
@@ -30,13 +30,13 @@ struct client_options {
 };
 
 struct client {
-	uint64_t timer; /* nothing is written before */
+	uint64_t timer;	   /* nothing is written before */
 	uint64_t composed; /* bytes of requests made so far, not all of them written */
 	uint64_t at;	   /* of the server's stream: behind the last whole answer */
 	uint64_t interim;  /* of the server's stream: behind what was looked at */
 	unsigned int made, answered;
 	bool continued; /* 100 has come for the request being written */
-	bool leaving;   /* it has said its farewell */
+	bool leaving;	/* it has said its farewell */
 	bool early;	/* it did so before its last answer */
 	bool ended;	/* it has seen the connection's end */
 };

@@ -49,7 +49,8 @@ static uint64_t one_of(struct random *r, const uint64_t *values, unsigned int n)
 	return values[random_below(r, n)];
 }
 
-#define ONE_OF(r, ...) one_of(r, (const uint64_t[]){ __VA_ARGS__ }, sizeof((uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
+#define ONE_OF(r, ...) \
+	one_of(r, (const uint64_t[]){ __VA_ARGS__ }, sizeof((uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
 
 /* Often so that the stream's early bytes cross the end of the number space. */
 static uint32_t random_isn(struct random *r)
@@ -177,6 +178,8 @@ struct config config_random(uint64_t seed)
 	c.server.body_most = patient(c.server.body_most, c.server.write_most, &c.tcp[SERVER]);
 	c.box = (struct box_options){
 		.shed = ONE_OF(&r, 0, 300, 700, 1000),
+		.hold = ONE_OF(&r, 0, 0, 200, 400),
+		.blunt = ONE_OF(&r, 0, 300),
 		.swallow_max = ONE_OF(&r, 0, 2000, 65536, 1 << 20),
 		.race = ONE_OF(&r, 0, 0, 300, 800),
 		.race_ns = ONE_OF(&r, 10 * US, 1 * MS, 20 * MS),

@@ -35,7 +35,7 @@ struct cues {
 bool cues_play(struct world *w, const struct config *config, struct cues *cues);
 
 bool any_packet(const struct world *w, const struct packet *p);
-bool is_answer(const struct world *w, const struct packet *p); /* begins a 429 */
+bool is_answer(const struct world *w, const struct packet *p);	/* begins a 429 */
 bool is_request(const struct world *w, const struct packet *p); /* begins one */
 bool is_bare_ack(const struct world *w, const struct packet *p);
 bool is_shut(const struct world *w, const struct packet *p); /* weir's own, and the window in it is 0 */
@@ -43,7 +43,7 @@ bool is_data(const struct world *w, const struct packet *p);
 bool is_fin(const struct world *w, const struct packet *p);
 bool is_joined_fin(const struct world *w, const struct packet *p); /* with data */
 bool is_reset(const struct world *w, const struct packet *p);
-bool is_joined(const struct world *w, const struct packet *p); /* laid over the answer */
+bool is_joined(const struct world *w, const struct packet *p);	  /* laid over the answer */
 bool is_old_probe(const struct world *w, const struct packet *p); /* a keep-alive probe as the server must see it */
 
 #endif

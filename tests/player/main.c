@@ -101,9 +101,9 @@ static bool play_random(struct world *w, const struct options *o, unsigned int n
 	}
 	printf("# %llu schedules, %llu packets, %llu answers, %llu requests shed (%llu with a close), %llu resets, "
 	       "%llu joined in mid-stream\n",
-	       (unsigned long long)total.schedules, (unsigned long long)total.packets, (unsigned long long)total.answered,
-	       (unsigned long long)total.sheds, (unsigned long long)total.closes, (unsigned long long)total.resets,
-	       (unsigned long long)total.hunted);
+	       (unsigned long long)total.schedules, (unsigned long long)total.packets,
+	       (unsigned long long)total.answered, (unsigned long long)total.sheds, (unsigned long long)total.closes,
+	       (unsigned long long)total.resets, (unsigned long long)total.hunted);
 	printf("%s %u - random schedules from seed %llu on\n", total.failed ? "not ok" : "ok", number,
 	       (unsigned long long)o->seed);
 	return !total.failed;

@@ -37,10 +37,10 @@ struct packet {
 struct link {
 	uint64_t delay_ns, jitter_ns;
 	uint64_t heals_ns;
-	uint64_t late_ns;     /* of a late duplicate, at most */
+	uint64_t late_ns; /* of a late duplicate, at most */
 	uint64_t outage_from_ns, outage_until_ns;
 	unsigned int loss, duplicate, late_duplicate, reorder;
-	uint64_t last_ns;     /* arrival of the latest packet that kept its order */
+	uint64_t last_ns; /* arrival of the latest packet that kept its order */
 	uint32_t sent;
 };
 

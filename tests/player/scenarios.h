@@ -3,8 +3,8 @@
 #ifndef PLAYER_SCENARIOS_H
 #define PLAYER_SCENARIOS_H
 
-#include "cues.h"
 #include "config.h"
+#include "cues.h"
 
 struct scenario {
 	const char *name;

@@ -91,13 +91,16 @@ static bool bytes_cross_fin(struct world *w)
 	c.client.body = 1000;
 	c.client.body_most = 10;
 	c.box.shed_mask = 1;
-	c.server.idle_ns = 60 * MS;
-	c.client.think_ns = 100 * MS;
+	c.server.idle_ns = 100 * MS;
+	c.client.think_ns = 200 * MS;
+	c.link[HOP_CLIENT_WEIR].delay_ns = 40 * MS;
+	c.link[HOP_WEIR_CLIENT].delay_ns = 40 * MS;
 	c.link[HOP_WEIR_CLIENT].loss = 300;
 	c.link[HOP_WEIR_CLIENT].heals_ns = 3 * SECOND;
 	for (c.seed = 1; c.seed <= 400; c.seed++) {
 		c.tcp[CLIENT].resegment = c.seed % 2 ? 500 : 900;
-		if (!world_play(w, &c) || !expect(w, !w->box.sheds || w->tcp[CLIENT].end == TCP_END_CLEAN, "the client reads a clean end"))
+		if (!world_play(w, &c) ||
+		    !expect(w, !w->box.sheds || w->tcp[CLIENT].end == TCP_END_CLEAN, "the client reads a clean end"))
 			return false;
 		crossed += w->box.sheds && w->box.conn.splice.cuts > w->box.sheds;
 	}
@@ -139,7 +142,8 @@ static bool play_last(struct world *w, bool apart, uint64_t shed_mask)
 	for (c.seed = 1; c.seed <= 100; c.seed++) {
 		if (!cues_play(w, &c, &cues) || !expect_answers(w, &c, __builtin_popcountll(shed_mask)) ||
 		    !expect(w, apart || cues.cue[0].seen, "the FIN comes with the last bytes") ||
-		    !expect(w, w->tcp[CLIENT].end == TCP_END_CLEAN && w->tcp[SERVER].end == TCP_END_CLEAN, "both end cleanly"))
+		    !expect(w, w->tcp[CLIENT].end == TCP_END_CLEAN && w->tcp[SERVER].end == TCP_END_CLEAN,
+			    "both end cleanly"))
 			return false;
 	}
 	return true;
@@ -159,7 +163,8 @@ static bool fin_after_request(struct world *w)
 static bool fin_before_lost_request(struct world *w)
 {
 	struct config c = config_plain(1);
-	struct cues cues = { .n = 1, .cue = { { HOP_CLIENT_WEIR, is_request, 2, 1, CUE_LOSE } } };
+	struct cues cues = { .n = 1,
+			     .cue = { { HOP_CLIENT_WEIR, is_request, .skip = 2, .times = 1, .act = CUE_LOSE } } };
 
 	c.client.exchanges = 3;
 	c.client.last_with_fin = true;
@@ -189,9 +194,10 @@ static bool closes(struct world *w)
 		cues.cue[0].act = c.seed % 4 ? CUE_LOSE : CUE_COUNT;
 		if (!cues_play(w, &c, &cues) || !expect_answers(w, &c, 1))
 			return false;
-		if (w->box.closes && (!expect(w, cues.cue[1].seen == 1, "the server was reset once") ||
-				      !expect(w, w->tcp[SERVER].end == TCP_END_RESET, "the server's side is over") ||
-				      !expect(w, w->tcp[CLIENT].end == TCP_END_CLEAN, "the client's side ends cleanly")))
+		if (w->box.closes &&
+		    (!expect(w, cues.cue[1].seen == 1, "the server was reset once") ||
+		     !expect(w, w->tcp[SERVER].end == TCP_END_RESET, "the server's side is over") ||
+		     !expect(w, w->tcp[CLIENT].end == TCP_END_CLEAN, "the client's side ends cleanly")))
 			return false;
 	}
 	return true;
@@ -205,7 +211,8 @@ static bool close_with_fin(struct world *w)
 	c.client.close = 1000;
 	c.client.last_with_fin = true;
 	c.box.shed_mask = 1;
-	return world_play(w, &c) && expect_answers(w, &c, 1) && expect(w, w->box.closes == 1, "it was refused with a close") &&
+	return world_play(w, &c) && expect_answers(w, &c, 1) &&
+	       expect(w, w->box.closes == 1, "it was refused with a close") &&
 	       expect(w, w->tcp[CLIENT].end == TCP_END_CLEAN, "the client's side ends cleanly") &&
 	       expect(w, w->tcp[SERVER].end == TCP_END_RESET, "the server's side is over");
 }

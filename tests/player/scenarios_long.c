@@ -110,7 +110,8 @@ static bool server_passes(struct flow *f, const uint8_t *data, uint32_t length)
 static bool request(struct flow *f, uint64_t body)
 {
 	char text[100];
-	int length = snprintf(text, sizeof(text), "POST / HTTP/1.1\r\nContent-Length: %llu\r\n\r\n", (unsigned long long)body);
+	int length = snprintf(text, sizeof(text), "POST / HTTP/1.1\r\nContent-Length: %llu\r\n\r\n",
+			      (unsigned long long)body);
 
 	return client_passes(f, (const uint8_t *)text, length) && server_passes(f, NULL, 0);
 }
@@ -118,8 +119,8 @@ static bool request(struct flow *f, uint64_t body)
 static bool response(struct flow *f, uint64_t body)
 {
 	char text[100];
-	int length =
-		snprintf(text, sizeof(text), "HTTP/1.1 200 OK\r\nContent-Length: %llu\r\n\r\n", (unsigned long long)body);
+	int length = snprintf(text, sizeof(text), "HTTP/1.1 200 OK\r\nContent-Length: %llu\r\n\r\n",
+			      (unsigned long long)body);
 
 	return server_passes(f, (const uint8_t *)text, length) && client_passes(f, NULL, 0);
 }
@@ -169,14 +170,16 @@ static bool download(struct flow *f, uint64_t mib)
 static bool play_long(struct world *w, uint64_t up_mib, uint64_t down_mib)
 {
 	static uint8_t filler[MIB];
-	struct flow f = { .w = w, .filler = filler, .client_isn = -5U, .server_isn = 0x7ffffff0, .client_at = 1, .server_at = 1 };
+	struct flow f = {
+		.w = w, .filler = filler, .client_isn = -5U, .server_isn = 0x7ffffff0, .client_at = 1, .server_at = 1
+	};
 
 	w->failed = false;
 	memset(filler, 'x', sizeof(filler));
 	weir_conn_open(&f.c, 0, WEIR_PHASE_FOLLOWED, f.client_isn + 1, f.server_isn + 1, 1000);
 	for (int i = 0; i < 4; i++) {
-		if (!shed(&f) || !shed(&f) || !upload(&f, up_mib) || !shed(&f) || !download(&f, down_mib) || !shed(&f) ||
-		    !upload(&f, 1))
+		if (!shed(&f) || !shed(&f) || !upload(&f, up_mib) || !shed(&f) || !download(&f, down_mib) ||
+		    !shed(&f) || !upload(&f, 1))
 			return false;
 	}
 	return expect(w, f.c.splice.cuts == 16, "every cut was made");

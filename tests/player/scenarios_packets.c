@@ -30,10 +30,26 @@ static bool lost_answer(struct world *w)
 	       expect(w, cues.cue[0].seen == 2, "the answer was made twice");
 }
 
+/* The server acknowledges all the time, and nothing of it may stand for the lost answer. */
+static bool lost_answer_under_acks(struct world *w)
+{
+	struct config c = config_plain(1);
+	struct cues cues = { .n = 2,
+			     .cue = { { HOP_WEIR_CLIENT, is_answer, .times = 3, .act = CUE_LOSE },
+				      { HOP_SERVER_WEIR, is_bare_ack, .act = CUE_COUNT } } };
+
+	c.tcp[SERVER].keepalive_ns = 20 * MS;
+	c.box.shed_mask = 2;
+	return cues_play(w, &c, &cues) && expect_answers(w, &c, 1) &&
+	       expect(w, cues.cue[0].seen == 4, "the answer was made four times") &&
+	       expect(w, cues.cue[1].seen > 10, "the server has acknowledged meanwhile");
+}
+
 static bool lost_request(struct world *w)
 {
 	struct config c = config_plain(1);
-	struct cues cues = { .n = 1, .cue = { { HOP_CLIENT_WEIR, is_request, 1, 1, CUE_LOSE } } };
+	struct cues cues = { .n = 1,
+			     .cue = { { HOP_CLIENT_WEIR, is_request, .skip = 1, .times = 1, .act = CUE_LOSE } } };
 
 	c.box.shed_mask = 2;
 	return cues_play(w, &c, &cues) && expect_answers(w, &c, 1) && expect(w, cues.cue[0].seen == 5, "one was lost");
@@ -42,7 +58,7 @@ static bool lost_request(struct world *w)
 static bool lost_twice_with_follower(struct world *w)
 {
 	struct config c = config_plain(1);
-	struct cues cues = { .n = 1, .cue = { { HOP_WEIR_CLIENT, is_answer, 0, 2, CUE_LOSE } } };
+	struct cues cues = { .n = 1, .cue = { { HOP_WEIR_CLIENT, is_answer, .times = 2, .act = CUE_LOSE } } };
 
 	c.client.depth = 3;
 	c.client.write_most = 100000;
@@ -56,7 +72,7 @@ static bool old_server_bytes(struct world *w)
 {
 	struct config c = config_plain(1);
 	struct cues cues = { .n = 2,
-			     .cue = { { HOP_WEIR_SERVER, is_bare_ack, 0, 3, CUE_LOSE },
+			     .cue = { { HOP_WEIR_SERVER, is_bare_ack, .times = 3, .act = CUE_LOSE },
 				      { HOP_SERVER_WEIR, is_data, .act = CUE_COUNT } } };
 
 	c.client.exchanges = 2;
@@ -86,7 +102,7 @@ static bool sack_around_cut(struct world *w)
 	struct config c = config_plain(1);
 	struct cues cues = { .n = 2,
 			     .cue = { { HOP_WEIR_CLIENT, is_answer, .act = CUE_SPLIT },
-				      { HOP_WEIR_SERVER, is_data, 3, 2, CUE_LOSE } } };
+				      { HOP_WEIR_SERVER, is_data, .skip = 3, .times = 2, .act = CUE_LOSE } } };
 
 	c.tcp[CLIENT].delayed_ack_ns = 0;
 	c.client.body = 1000;
@@ -104,8 +120,8 @@ static bool joined_over_answer(struct world *w)
 {
 	struct config c = config_plain(1);
 	struct cues cues = { .n = 4,
-			     .cue = { { HOP_WEIR_CLIENT, is_answer, 0, 3, CUE_LOSE },
-				      { HOP_WEIR_SERVER, is_bare_ack, 0, 6, CUE_LOSE },
+			     .cue = { { HOP_WEIR_CLIENT, is_answer, .times = 3, .act = CUE_LOSE },
+				      { HOP_WEIR_SERVER, is_bare_ack, .times = 6, .act = CUE_LOSE },
 				      { HOP_SERVER_WEIR, is_joined_fin, .act = CUE_COUNT },
 				      { HOP_WEIR_CLIENT, is_joined, .act = CUE_COUNT } } };
 
@@ -123,7 +139,7 @@ static bool joined_after_answer(struct world *w)
 {
 	struct config c = config_plain(1);
 	struct cues cues = { .n = 2,
-			     .cue = { { HOP_WEIR_SERVER, any_packet, 2, 8, CUE_LOSE },
+			     .cue = { { HOP_WEIR_SERVER, any_packet, .skip = 2, .times = 8, .act = CUE_LOSE },
 				      { HOP_WEIR_CLIENT, is_joined, .act = CUE_COUNT } } };
 
 	c.client.exchanges = 2;
@@ -163,7 +179,7 @@ static bool byte_probe(struct world *w)
 static bool handshake_with_request(struct world *w)
 {
 	struct config c = config_plain(1);
-	struct cues cues = { .n = 1, .cue = { { HOP_CLIENT_WEIR, is_bare_ack, 0, 1, CUE_LOSE } } };
+	struct cues cues = { .n = 1, .cue = { { HOP_CLIENT_WEIR, is_bare_ack, .times = 1, .act = CUE_LOSE } } };
 
 	for (c.seed = 1; c.seed <= 20; c.seed++) {
 		c.client.exchanges = 1;
@@ -171,7 +187,8 @@ static bool handshake_with_request(struct world *w)
 		c.server.idle_ns = 1 * SECOND;
 		c.box.shed_mask = 1;
 		if (!cues_play(w, &c, &cues) || !expect_answers(w, &c, 1) ||
-		    !expect(w, w->tcp[SERVER].end == TCP_END_CLEAN && w->net.now < 500 * SECOND, "the server was connected"))
+		    !expect(w, w->tcp[SERVER].end == TCP_END_CLEAN && w->net.now < 500 * SECOND,
+			    "the server was connected"))
 			return false;
 	}
 	return true;
@@ -218,6 +235,27 @@ static bool shut_window(struct world *w)
 	return expect(w, shut, "weir has said that the window is shut");
 }
 
+/* Requests that are refused and cannot be answered yet wait, and are answered one after the other. */
+static bool pipelined_wait(struct world *w)
+{
+	struct config c = config_plain(1);
+
+	c.client.exchanges = 12;
+	c.client.depth = 6;
+	c.box.hold = 1000;
+	c.box.shed = 1000;
+	if (!world_play(w, &c) || !expect_answers(w, &c, 12))
+		return false;
+	/* Segments in which one passes and the next must wait. */
+	c.box.shed = 0;
+	c.box.shed_mask = 0xaaa;
+	c.tcp[CLIENT].flight = 1;
+	c.client.think_ns = 0;
+	c.server.delay_ns = 30 * MS;
+	return world_play(w, &c) && expect_answers(w, &c, w->box.sheds) &&
+	       expect(w, w->box.cut_short, "some were cut off");
+}
+
 static bool swallowed_bodies(struct world *w)
 {
 	struct config c = config_plain(1);
@@ -237,6 +275,7 @@ const struct scenario scenarios_packets[] = {
 	{ "a connection on which nothing is shed is left as it is", nothing_shed },
 	{ "every request shed, the server reads none", everything_shed },
 	{ "a lost 429", lost_answer },
+	{ "a lost 429 among the server's acknowledgements", lost_answer_under_acks },
 	{ "a lost request that is to be shed", lost_request },
 	{ "a 429 lost twice, with pipelined followers", lost_twice_with_follower },
 	{ "server bytes from before the 429 again after it", old_server_bytes },
@@ -249,6 +288,7 @@ const struct scenario scenarios_packets[] = {
 	{ "the handshake's end comes with the first shed request", handshake_with_request },
 	{ "small and zero windows", small_windows },
 	{ "a body swallowed while the server's window is shut", shut_window },
+	{ "pipelined requests that are refused wait for their answers", pipelined_wait },
 	{ "swallowed bodies", swallowed_bodies },
 	{ 0 },
 };

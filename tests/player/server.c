@@ -128,8 +128,8 @@ static bool server_take_request(struct world *w)
 		return false;
 	server_begin_request(w, x);
 	body = http_body(p + length, n - length, &head);
-	if (body >= 0 && ((uint64_t)(length + body) != x->length ||
-			  memcmp(p, w->tcp[CLIENT].out + x->start, x->length)))
+	if (body >= 0 &&
+	    ((uint64_t)(length + body) != x->length || memcmp(p, w->tcp[CLIENT].out + x->start, x->length)))
 		world_fail(w, "server: the body of request %u has changed", head.id);
 	if (body == -2)
 		world_fail(w, "server: the body of request %u is broken", head.id);

@@ -164,7 +164,8 @@ void tcp_output(struct tcp *t)
 		uint64_t limit = t->una + least(t->window, flight), was = t->next;
 
 		/* A silly window is not filled (RFC 9293, 3.8.6.2.1). */
-		if (t->next >= limit || (t->una < t->next && limit - t->next < least(t->o.mss, tcp_data_end(t) - t->next)))
+		if (t->next >= limit ||
+		    (t->una < t->next && limit - t->next < least(t->o.mss, tcp_data_end(t) - t->next)))
 			break;
 		if (tcp_send_data(t, t->next, limit - t->next) == was)
 			break;
@@ -325,7 +326,8 @@ void tcp_read(struct tcp *t, uint64_t length)
 
 	t->read += least(length, t->received - tcp_fin_received(t) - t->read);
 	free = t->o.room - least(t->o.room, t->received - t->read);
-	if (t->state == TCP_OPEN && !tcp_fin_received(t) && before < t->o.mss && free >= before + least(t->o.mss, t->o.room / 2))
+	if (t->state == TCP_OPEN && !tcp_fin_received(t) && before < t->o.mss &&
+	    free >= before + least(t->o.mss, t->o.room / 2))
 		tcp_acknowledge(t);
 }
 

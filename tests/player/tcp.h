@@ -84,14 +84,14 @@ struct tcp {
 	uint64_t read;	   /* next offset the application has not taken */
 	uint64_t edge;	   /* right edge of the window as offered */
 	struct ranges early;
-	uint64_t early_last; /* start of what came early last: its SACK block goes first */
-	struct range again;  /* to be reported as a D-SACK */
-	uint64_t fin_at;     /* the peer's FIN, with fin_known */
+	uint64_t early_last;	   /* start of what came early last: its SACK block goes first */
+	struct range again;	   /* to be reported as a D-SACK */
+	uint64_t fin_at;	   /* the peer's FIN, with fin_known */
 	bool fin_known, fin_first; /* fin_first: it came before this side's own */
-	bool read_shut;	     /* the application wants no more: new data is answered with RST */
+	bool read_shut;		   /* the application wants no more: new data is answered with RST */
 	unsigned int unacknowledged;
 	uint32_t ts_recent;
-	uint64_t acked; /* latest acknowledgement sent */
+	uint64_t acked;		/* latest acknowledgement sent */
 	uint64_t challenged_ns; /* no answer before to what is not acceptable and carries nothing */
 };
 
@@ -101,7 +101,7 @@ void tcp_connect(struct tcp *t);
 void tcp_receive(struct tcp *t, const struct packet *p);
 void tcp_timer(struct tcp *t, enum tcp_timer which);
 
-/* For the application. Bytes are written into t->out by the caller; this many more of them may now go (last: and a FIN). */
+/* For the application. Bytes are put into t->out by the caller; this many more of them may go, `last`: and a FIN. */
 void tcp_write(struct tcp *t, uint64_t length, bool last);
 void tcp_shutdown(struct tcp *t);
 void tcp_close(struct tcp *t);

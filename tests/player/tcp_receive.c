@@ -233,8 +233,9 @@ static bool tcp_take_ack(struct tcp *t, const struct weir_segment *g, int64_t at
 		world_fail(t->w, "%s: a time stamp of the future is echoed", world_side(t->side));
 		return false;
 	}
-	if (ack > (int64_t)t->una || (ack == (int64_t)t->una && (at > (int64_t)t->window_at ||
-								   (at == (int64_t)t->window_at && window > t->window)))) {
+	if (ack > (int64_t)t->una ||
+	    (ack == (int64_t)t->una &&
+	     (at > (int64_t)t->window_at || (at == (int64_t)t->window_at && window > t->window)))) {
 		t->window = window;
 		t->window_at = at;
 	}
@@ -271,7 +272,7 @@ static void tcp_take_data(struct tcp *t, const struct packet *p, int64_t at)
 	int64_t until = least(end < 0 ? 0 : end, t->edge);
 	bool gap;
 
-	if (at < (int64_t)t->received)
+	if (at < (int64_t)t->received && end > 1)
 		t->again = (struct range){ most(at < 1 ? 1 : at, 1), least(end < 1 ? 1 : end, t->received) };
 	else if (t->early.n && ranges_hold(&t->early, at, end))
 		t->again = (struct range){ at, end };
@@ -334,8 +335,8 @@ static void tcp_take(struct tcp *t, const struct packet *p)
 	if (!tcp_is_stale(t, g) && (g->len || g->flags & WEIR_TCP_FIN) && at + g->len >= (int64_t)t->received)
 		tcp_check_fin(t, g, at);
 	if (tcp_is_stale(t, g) || !tcp_acceptable(t, g, at) || g->flags & WEIR_TCP_SYN) {
-		if (at + g->len + !!(g->flags & WEIR_TCP_FIN) <= (int64_t)t->received && g->len)
-			t->again = (struct range){ at < 1 ? 1 : at, at + g->len < 1 ? 1 : at + g->len };
+		if (at + g->len + !!(g->flags & WEIR_TCP_FIN) <= (int64_t)t->received && g->len && at + g->len > 1)
+			t->again = (struct range){ at < 1 ? 1 : at, at + g->len };
 		tcp_challenge(t, g);
 		return;
 	}
@@ -367,8 +368,8 @@ void tcp_receive(struct tcp *t, const struct packet *p)
 	if (t->state == TCP_TIME_WAIT) {
 		int64_t at = unwrap(p->g.seq, t->irs, t->received);
 
-		if (!(p->g.flags & WEIR_TCP_RST) && (p->g.len || p->g.flags & (WEIR_TCP_FIN | WEIR_TCP_SYN) ||
-						     at != (int64_t)t->received))
+		if (!(p->g.flags & WEIR_TCP_RST) &&
+		    (p->g.len || p->g.flags & (WEIR_TCP_FIN | WEIR_TCP_SYN) || at != (int64_t)t->received))
 			tcp_acknowledge(t);
 		return;
 	}

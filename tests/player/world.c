@@ -55,8 +55,9 @@ static void world_show(const struct world *w, enum hop hop, const struct packet 
 	uint32_t mine = w->tcp[from].iss, other = w->tcp[!from].iss;
 
 	printf("# %10.3f %-14s#%-4u %s%s%s%s%s %u +%u", w->net.now / 1e6, names[hop], p->number,
-	       g->flags & WEIR_TCP_SYN ? "S" : "", g->flags & WEIR_TCP_FIN ? "F" : "", g->flags & WEIR_TCP_RST ? "R" : "",
-	       g->flags & WEIR_TCP_PSH ? "P" : "", g->flags & WEIR_TCP_ACK ? "." : "", g->seq - mine, g->len);
+	       g->flags & WEIR_TCP_SYN ? "S" : "", g->flags & WEIR_TCP_FIN ? "F" : "",
+	       g->flags & WEIR_TCP_RST ? "R" : "", g->flags & WEIR_TCP_PSH ? "P" : "",
+	       g->flags & WEIR_TCP_ACK ? "." : "", g->seq - mine, g->len);
 	if (g->flags & WEIR_TCP_ACK)
 		printf(" ack %u win %u", g->ack - other, g->window);
 	for (int i = 0; i < g->sacks; i++)
@@ -68,12 +69,12 @@ static void world_show(const struct world *w, enum hop hop, const struct packet 
 
 void world_note(struct world *w, const char *step, enum weir_action action, enum weir_reason why)
 {
-	static const char *const actions[] = { "pass", "hold", "frame", "answer", "ack", "close" };
+	static const char *const actions[] = { "pass", "hold", "frame", "answer", "ack", "close", "cut" };
 	static const char *const reasons[] = {
 #define X(name, label, group) label,
 		WEIR_REASONS(X)
 #undef X
-		"",
+			"",
 	};
 	const struct weir_conn *c = &w->box.conn;
 	const struct weir_splice *s = &c->splice;
@@ -82,8 +83,9 @@ void world_note(struct world *w, const char *step, enum weir_action action, enum
 	if (!w->trace)
 		return;
 	printf("# %10.3f   %s: %s %s  phase %u cut %u-%u (in %u) answer %u+%u (out %u) owed %u requests %u/%u\n",
-	       w->net.now / 1e6, step, actions[action], reasons[why], c->phase, s->cut_start - client, s->cut_end - client,
-	       s->in_off, s->answer_start - server, s->answer_length, s->out_off, s->owed, c->requests, c->responses);
+	       w->net.now / 1e6, step, actions[action], reasons[why], c->phase, s->cut_start - client,
+	       s->cut_end - client, s->in_off, s->answer_start - server, s->answer_length, s->out_off, s->owed,
+	       c->requests, c->responses);
 }
 
 void world_send(struct world *w, enum hop hop, const struct packet *packet)
@@ -139,7 +141,8 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 static uint64_t world_next_timer(const struct world *w)
 {
 	const uint64_t fixed[] = { w->config.client.abort_ns, w->config.client.shutdown_ns, w->config.server.abort_ns };
-	uint64_t next = earlier(w->client.timer, earlier(w->server.timer, earlier(w->server.read_at, w->server.idle_at)));
+	uint64_t next = earlier(w->client.timer,
+				earlier(w->server.timer, earlier(w->server.read_at, w->server.idle_at)));
 
 	for (int i = 0; i < SIDES; i++) {
 		for (int k = 0; k < TCP_TIMERS; k++)
@@ -197,8 +200,10 @@ static void world_judge(struct world *w)
 	if (!tcp_is_over(client) || (!tcp_is_over(server) && server->state != TCP_LISTEN))
 		world_fail(w, "the connection does not end: client in state %d, server in state %d, %u of %u answered",
 			   client->state, server->state, w->client.answered, w->config.client.exchanges);
-	if (w->client.answered < w->config.client.exchanges && !excused && !(w->client.made && w->exchange[w->client.made - 1].closes))
-		world_fail(w, "%u of %u requests answered, and nobody closed", w->client.answered, w->config.client.exchanges);
+	if (w->client.answered < w->config.client.exchanges && !excused &&
+	    !(w->client.made && w->exchange[w->client.made - 1].closes))
+		world_fail(w, "%u of %u requests answered, and nobody closed", w->client.answered,
+			   w->config.client.exchanges);
 	if (client->end == TCP_END_TIMEOUT || (server->end == TCP_END_TIMEOUT && !in_vain))
 		world_fail(w, "the %s gave up", world_side(client->end == TCP_END_TIMEOUT ? CLIENT : SERVER));
 	if (client->end == TCP_END_RESET && !w->server.closed)

@@ -8,111 +8,13 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent_private.h"
+#include "agent_fixture.h"
 #include "cleanup.h"
 #include "fake_datapath.h"
 #include "rate.h"
-
-struct fixture {
-	struct agent agent;
-	struct agent_options options;
-	char state_dir[32], pin_dir[32];
-	struct error err;
-};
-
-static void start_agent(struct fixture *f)
-{
-	f->agent = (struct agent){ .options = &f->options, .base = event_base_new() };
-	assert_int_equal(state_load(&f->agent.state, f->state_dir, &f->err), 0);
-	servers_bring_up(&f->agent);
-}
-
-/* As SIGKILL would: what is in the kernel and in the file stays as it is. */
-static void end_agent(struct fixture *f)
-{
-	nets_close(&f->agent);
-	state_clear(&f->agent.state);
-	event_base_free(f->agent.base);
-}
-
-static int set_up(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	strcpy(f->state_dir, "/tmp/weir-test-XXXXXX");
-	strcpy(f->pin_dir, "/tmp/weir-test-XXXXXX");
-	assert_non_null(mkdtemp(f->state_dir));
-	assert_non_null(mkdtemp(f->pin_dir));
-	f->options = (struct agent_options){ .state_dir = f->state_dir, .pin_dir = f->pin_dir };
-	fake_reset();
-	start_agent(f);
-	*state = f;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	struct fixture *f = *state;
-	char path[64];
-
-	end_agent(f);
-	snprintf(path, sizeof(path), "%s/state.json", f->state_dir);
-	unlink(path);
-	assert_int_equal(rmdir(f->state_dir), 0);
-	assert_int_equal(rmdir(f->pin_dir), 0);
-	free(f);
-	return 0;
-}
-
-/* Runs a command; its result, which the caller owns, or NULL when it failed. */
-static json_t *run(struct fixture *f, const char *command, const char *arguments)
-{
-	CLEANUP_JSON json_t *json = json_loads(arguments, 0, NULL);
-	json_t *result = NULL;
-
-	assert_non_null(json);
-	f->err.text[0] = '\0';
-	if (agent_request(&f->agent, command, json, &result, &f->err)) {
-		assert_null(result);
-		assert_string_not_equal(f->err.text, "");
-	}
-	return result;
-}
-
-static void succeed(struct fixture *f, const char *command, const char *arguments)
-{
-	CLEANUP_JSON json_t *result = run(f, command, arguments);
-
-	if (!result)
-		fail_msg("%s %s: %s", command, arguments, f->err.text);
-}
-
-/* The error must contain `word`. */
-static void refuse(struct fixture *f, const char *command, const char *arguments, const char *word)
-{
-	CLEANUP_JSON json_t *result = run(f, command, arguments);
-
-	assert_null(result);
-	if (!strstr(f->err.text, word))
-		fail_msg("%s %s: \"%s\" does not say \"%s\"", command, arguments, f->err.text, word);
-}
-
-static char *saved_state(const struct fixture *f)
-{
-	char path[64];
-	CLEANUP_JSON json_t *json = NULL;
-
-	snprintf(path, sizeof(path), "%s/state.json", f->state_dir);
-	json = json_load_file(path, 0, NULL);
-	return json ? json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS) : strdup("");
-}
-
-#define ATTACH \
-	"{\"server\":{\"name\":\"api\",\"listen\":[\"*:80\",\"10.0.0.1:81\"],\"trusted_proxies\":[\"10.0.0.0/8\"]}}"
 
 static void attach(void **state)
 {
@@ -336,93 +238,6 @@ static void limits_undone(void **state)
 	assert_int_equal(f->agent.state.servers[0]->limits[0].burst, 1);
 }
 
-static void detach_at_once(void **state)
-{
-	struct fixture *f = *state;
-
-	succeed(f, "attach", ATTACH);
-	succeed(f, "limit set", "{\"limit\":{\"type\":\"user\",\"qps\":\"1\",\"burst\":1}}");
-	refuse(f, "detach", "{\"name\":\"b\"}", "\"b\"");
-	refuse(f, "detach", "{}", "name one");
-	refuse(f, "detach", "{\"name\":\"api\",\"all\":true}", "name one");
-	succeed(f, "detach", "{\"name\":\"api\"}");
-	assert_null(f->agent.state.servers[0]);
-	assert_null(f->agent.nets);
-	assert_false(fake_nets[1].pinned || fake_nets[1].open);
-	succeed(f, "attach", ATTACH);
-	assert_int_equal(f->agent.state.servers[0]->n_limits, 0);
-}
-
-/* A server with translated connections limits nothing more and stays until they have ended. */
-static void detach_drains(void **state)
-{
-	struct fixture *f = *state;
-	struct datapath *dp = &fake_nets[1];
-	CLEANUP_JSON json_t *result = NULL, *list = NULL;
-	CLEANUP_FREE char *text = NULL;
-
-	succeed(f, "attach", ATTACH);
-	succeed(f, "limit set", "{\"limit\":{\"type\":\"user\",\"qps\":\"1\",\"burst\":1}}");
-	dp->counters[0][WEIR_SPLICE_OPENED] = 5;
-	dp->counters[0][WEIR_SPLICE_CLOSED] = 3;
-	result = run(f, "detach", "{\"name\":\"api\"}");
-	text = json_dumps(result, JSON_COMPACT);
-	assert_string_equal(text, "{\"servers\":[{\"name\":\"api\",\"reset\":0,\"draining\":2}]}");
-	assert_int_equal(dp->servers[0].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_DRAINING);
-	list = run(f, "limit list", "{}");
-	assert_int_equal(json_array_size(json_object_get(list, "limits")), 0);
-	refuse(f, "attach", ATTACH, "draining");
-	refuse(f, "limit set", "{\"limit\":{\"type\":\"user\",\"qps\":\"1\",\"burst\":1}}", "draining");
-	refuse(f, "pause", "{\"name\":\"api\"}", "draining");
-
-	/* It drains on under the next agent, which sets no limit again. */
-	end_agent(f);
-	memset(dp->limits, 0, sizeof(dp->limits));
-	start_agent(f);
-	assert_int_equal(dp->servers[0].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_DRAINING);
-	assert_false(dp->limits[WEIR_LIMIT_USER].set);
-	servers_drain(&f->agent);
-	assert_non_null(f->agent.state.servers[0]);
-	dp->counters[0][WEIR_SPLICE_CLOSED] = 5;
-	servers_drain(&f->agent);
-	assert_null(f->agent.state.servers[0]);
-	assert_false(dp->pinned);
-	succeed(f, "attach", ATTACH);
-}
-
-static void detach_by_force(void **state)
-{
-	struct fixture *f = *state;
-	CLEANUP_JSON json_t *result = NULL;
-	CLEANUP_FREE char *text = NULL;
-
-	succeed(f, "attach", ATTACH);
-	fake_nets[1].counters[0][WEIR_SPLICE_OPENED] = 2;
-	succeed(f, "detach", "{\"name\":\"api\"}");
-	assert_true(fake_nets[1].pinned);
-	succeed(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:90\"]}}");
-	result = run(f, "detach", "{\"all\":true,\"force\":true}");
-	text = json_dumps(result, JSON_COMPACT);
-	assert_string_equal(text, "{\"servers\":[{\"name\":\"api\",\"reset\":2,\"draining\":0},"
-				  "{\"name\":\"b\",\"reset\":0,\"draining\":0}]}");
-	assert_false(fake_nets[1].pinned);
-}
-
-static void detach_undone(void **state)
-{
-	struct fixture *f = *state;
-	CLEANUP_FREE char *before = NULL, *after = NULL;
-
-	succeed(f, "attach", ATTACH);
-	before = saved_state(f);
-	fake_failing = "datapath_server_flags";
-	fake_failures = 1;
-	refuse(f, "detach", "{\"name\":\"api\"}", fake_failing);
-	after = saved_state(f);
-	assert_string_equal(before, after);
-	assert_int_equal(fake_nets[1].servers[0].flags, WEIR_SERVER_ACTIVE);
-}
-
 static void pause_and_resume(void **state)
 {
 	struct fixture *f = *state;
@@ -443,96 +258,6 @@ static void pause_and_resume(void **state)
 	succeed(f, "resume", "{}");
 	assert_int_equal(dp->servers[0].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_DRY_RUN);
 	assert_int_equal(dp->servers[1].flags, WEIR_SERVER_ACTIVE);
-}
-
-/* The next agent finds what was in force in its old slots and changes none of it. */
-static void take_over(void **state)
-{
-	struct fixture *f = *state;
-	struct datapath before;
-
-	succeed(f, "attach", "{\"server\":{\"name\":\"a\",\"listen\":[\"*:1\"]}}");
-	succeed(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:2\"]}}");
-	succeed(f, "detach", "{\"name\":\"a\"}");
-	succeed(f, "limit set", "{\"limit\":{\"type\":\"user\",\"qps\":\"0.25\",\"burst\":2,\"keys\":9}}");
-	succeed(f, "limit set", "{\"limit\":{\"type\":\"user\",\"subject\":\"alice\",\"qps\":\"7\",\"burst\":1}}");
-	succeed(f, "pause", "{}");
-	before = fake_nets[1];
-	end_agent(f);
-	start_agent(f);
-	assert_string_equal(f->agent.state.servers[1]->name, "b");
-	assert_memory_equal(fake_nets[1].servers, before.servers, sizeof(before.servers));
-	assert_memory_equal(fake_nets[1].limits, before.limits, sizeof(before.limits));
-	assert_memory_equal(fake_nets[1].overrides, before.overrides, sizeof(before.overrides));
-	assert_true(fake_nets[1].open);
-}
-
-/* What stands for the pins of the agent's own namespace. */
-static void make_pins(const struct fixture *f)
-{
-	char path[64];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/net-1", f->pin_dir);
-	assert_int_equal(mkdir(path, 0700), 0);
-	strcat(path, "/conns");
-	file = fopen(path, "w");
-	assert_non_null(file);
-	fclose(file);
-}
-
-/* A server that cannot be brought up is kept, told of, tried again, and leaves only by force. */
-static void not_in_force(void **state)
-{
-	struct fixture *f = *state;
-	CLEANUP_JSON json_t *status = NULL;
-	json_t *server;
-
-	succeed(f, "attach", ATTACH);
-	succeed(f, "limit set", "{\"limit\":{\"type\":\"total\",\"qps\":\"1\",\"burst\":1}}");
-	end_agent(f);
-	fake_failing = "datapath_open";
-	fake_failures = 2;
-	start_agent(f);
-	status = run(f, "status", "{}");
-	server = json_array_get(json_object_get(status, "servers"), 0);
-	assert_string_equal(json_string_value(json_object_get(server, "mode")), "failed");
-	assert_string_equal(json_string_value(json_object_get(server, "problem")), "datapath_open failed");
-	refuse(f, "detach", "{\"name\":\"api\"}", "--force");
-	succeed(f, "pause", "{}");
-	servers_bring_up(&f->agent); /* fails again */
-	assert_false(f->agent.servers[0].in_force);
-	servers_bring_up(&f->agent);
-	assert_true(f->agent.servers[0].in_force);
-	assert_int_equal(fake_nets[1].servers[0].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_PAUSED);
-	end_agent(f);
-	fake_failures = 1;
-	start_agent(f);
-	make_pins(f);
-	succeed(f, "detach", "{\"name\":\"api\",\"force\":true}");
-	assert_null(f->agent.state.servers[0]); /* and its pins are gone: tear_down removes the directory */
-}
-
-static void loopback(void **state)
-{
-	struct fixture *f = *state;
-	struct datapath *dp = &fake_nets[1];
-
-	dp->tracked = 1;
-	succeed(f, "attach", "{\"server\":{\"name\":\"a\",\"listen\":[\"*:1\"]}}");
-	succeed(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:2\"],\"loopback\":\"translate\"}}");
-	succeed(f, "attach", "{\"server\":{\"name\":\"c\",\"listen\":[\"*:3\"],\"loopback\":\"close\"}}");
-	assert_int_equal(dp->servers[0].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_CLOSING_LOOPBACK);
-	assert_int_equal(dp->servers[1].flags, WEIR_SERVER_ACTIVE);
-	assert_int_equal(dp->servers[2].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_CLOSING_LOOPBACK);
-	dp->tracked = 0;
-	net_probe(f->agent.nets);
-	assert_int_equal(dp->servers[0].flags, WEIR_SERVER_ACTIVE);
-	assert_int_equal(dp->servers[1].flags, WEIR_SERVER_ACTIVE);
-	assert_int_equal(dp->servers[2].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_CLOSING_LOOPBACK);
-	dp->tracked = -EIO; /* not known: as before */
-	net_probe(f->agent.nets);
-	assert_int_equal(dp->servers[0].flags, WEIR_SERVER_ACTIVE);
 }
 
 static void status(void **state)
@@ -595,12 +320,8 @@ int main(void)
 		with_agent(namespaces),	      with_agent(leftovers_are_removed),
 		with_agent(limits),	      with_agent(address_subjects),
 		with_agent(limits_refused),   with_agent(limits_undone),
-		with_agent(detach_at_once),   with_agent(detach_drains),
-		with_agent(detach_by_force),  with_agent(detach_undone),
-		with_agent(pause_and_resume), with_agent(take_over),
-		with_agent(not_in_force),     with_agent(loopback),
-		with_agent(status),	      with_agent(metrics),
-		with_agent(no_such_command),
+		with_agent(pause_and_resume), with_agent(status),
+		with_agent(metrics),	      with_agent(no_such_command),
 	};
 
 	return cmocka_run_group_tests_name("agent", tests, NULL, NULL);

@@ -20,6 +20,8 @@
 #include "cleanup.h"
 #include "control.h"
 
+#define LARGE (3UL * CONTROL_LINE_MAX)
+
 struct fixture {
 	char dir[32];
 	struct event_base *base;
@@ -37,10 +39,10 @@ static int handle(void *context, const char *command, json_t *arguments, json_t 
 		return 0;
 	}
 	if (strcmp(command, "large") == 0) {
-		CLEANUP_FREE char *text = malloc(3 * CONTROL_LINE_MAX + 1);
+		CLEANUP_FREE char *text = malloc(LARGE + 1);
 
-		memset(text, 'x', 3 * CONTROL_LINE_MAX);
-		text[3 * CONTROL_LINE_MAX] = '\0';
+		memset(text, 'x', LARGE);
+		text[LARGE] = '\0';
 		*result = json_string(text);
 		return 0;
 	}
@@ -160,7 +162,7 @@ static void large_reply(void **state)
 	CLEANUP_JSON json_t *result = NULL;
 
 	assert_int_equal(control_call(f->dir, "large", NULL, &result, NULL, NULL), 0);
-	assert_int_equal(json_string_length(result), 3 * CONTROL_LINE_MAX);
+	assert_int_equal(json_string_length(result), LARGE);
 }
 
 static void too_large_request(void **state)

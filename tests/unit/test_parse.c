@@ -105,25 +105,23 @@ static void listen_layout(void **state)
 static void cidrs(void **state)
 {
 	static const struct {
-		const char *given;
-		int ret;
-		const char *written;
-		int bits;
+		const char *given, *written;
+		int ret, bits;
 	} cases[] = {
-		{ "10.1.2.3/8", 0, "10.0.0.0/8", 104 },
-		{ "10.1.2.3/31", 0, "10.1.2.2/31", 127 },
-		{ "10.1.2.3", 0, "10.1.2.3/32", 128 },
-		{ "0.0.0.0/0", 0, "0.0.0.0/0", 96 },
-		{ "2001:db8:1:2:3::/64", 0, "2001:db8:1:2::/64", 64 },
-		{ "2001:db8::1", 0, "2001:db8::1/128", 128 },
-		{ "::/0", 0, "::/0", 0 },
-		{ "10.0.0.0/33", -ERANGE, NULL, 0 },
-		{ "10.0.0.0/", -ERANGE, NULL, 0 },
-		{ "10.0.0.0/-1", -ERANGE, NULL, 0 },
-		{ "::/129", -ERANGE, NULL, 0 },
-		{ "10.0.0/8", -EINVAL, NULL, 0 },
-		{ "alice", -EINVAL, NULL, 0 },
-		{ "", -EINVAL, NULL, 0 },
+		{ "10.1.2.3/8", "10.0.0.0/8", 0, 104 },
+		{ "10.1.2.3/31", "10.1.2.2/31", 0, 127 },
+		{ "10.1.2.3", "10.1.2.3/32", 0, 128 },
+		{ "0.0.0.0/0", "0.0.0.0/0", 0, 96 },
+		{ "2001:db8:1:2:3::/64", "2001:db8:1:2::/64", 0, 64 },
+		{ "2001:db8::1", "2001:db8::1/128", 0, 128 },
+		{ "::/0", "::/0", 0, 0 },
+		{ "10.0.0.0/33", NULL, -ERANGE, 0 },
+		{ "10.0.0.0/", NULL, -ERANGE, 0 },
+		{ "10.0.0.0/-1", NULL, -ERANGE, 0 },
+		{ "::/129", NULL, -ERANGE, 0 },
+		{ "10.0.0/8", NULL, -EINVAL, 0 },
+		{ "alice", NULL, -EINVAL, 0 },
+		{ "", NULL, -EINVAL, 0 },
 	};
 
 	(void)state;
@@ -178,28 +176,28 @@ static void subjects(void **state)
 {
 	static const struct {
 		enum weir_limit_type type;
-		const char *given, *text; /* NULL: refused */
 		int kind;
+		const char *given, *text; /* NULL: refused */
 	} cases[] = {
-		{ WEIR_LIMIT_USER, "alice", "alice", WEIR_NAME_USER },
-		{ WEIR_LIMIT_USER, "system:serviceaccount:a:b", "system:serviceaccount:a:b", WEIR_NAME_USER },
-		{ WEIR_LIMIT_USER, "Alice Smith", "Alice Smith", WEIR_NAME_USER },
-		{ WEIR_LIMIT_USER, "a/64", "a/64", WEIR_NAME_USER },
-		{ WEIR_LIMIT_USER, "10.0.0.1", "10.0.0.1", WEIR_NAME_ADDRESS },
-		{ WEIR_LIMIT_USER, "10.0.0.1/32", "10.0.0.1", WEIR_NAME_ADDRESS },
-		{ WEIR_LIMIT_USER, "::ffff:10.0.0.1", "10.0.0.1", WEIR_NAME_ADDRESS },
-		{ WEIR_LIMIT_USER, "2001:DB8::1", "2001:db8::/64", WEIR_NAME_ADDRESS },
-		{ WEIR_LIMIT_USER, "2001:db8::/64", "2001:db8::/64", WEIR_NAME_ADDRESS },
-		{ WEIR_LIMIT_USER, "10.0.0.0/8", NULL, 0 },
-		{ WEIR_LIMIT_USER, "10.0.0.0/99", NULL, 0 },
-		{ WEIR_LIMIT_USER, "2001:db8::/48", NULL, 0 },
-		{ WEIR_LIMIT_USER, "", NULL, 0 },
-		{ WEIR_LIMIT_USER, "a\nb", NULL, 0 },
-		{ WEIR_LIMIT_NAMESPACE, "kube-system", "kube-system", WEIR_NAME_NAMESPACE },
-		{ WEIR_LIMIT_NAMESPACE, "10.0.0.1", "10.0.0.1", WEIR_NAME_NAMESPACE },
-		{ WEIR_LIMIT_NAMESPACE, "a/b", NULL, 0 },
-		{ WEIR_LIMIT_NAMESPACE, "a b", NULL, 0 },
-		{ WEIR_LIMIT_TOTAL, "alice", NULL, 0 },
+		{ WEIR_LIMIT_USER, WEIR_NAME_USER, "alice", "alice" },
+		{ WEIR_LIMIT_USER, WEIR_NAME_USER, "system:serviceaccount:a:b", "system:serviceaccount:a:b" },
+		{ WEIR_LIMIT_USER, WEIR_NAME_USER, "Alice Smith", "Alice Smith" },
+		{ WEIR_LIMIT_USER, WEIR_NAME_USER, "a/64", "a/64" },
+		{ WEIR_LIMIT_USER, WEIR_NAME_ADDRESS, "10.0.0.1", "10.0.0.1" },
+		{ WEIR_LIMIT_USER, WEIR_NAME_ADDRESS, "10.0.0.1/32", "10.0.0.1" },
+		{ WEIR_LIMIT_USER, WEIR_NAME_ADDRESS, "::ffff:10.0.0.1", "10.0.0.1" },
+		{ WEIR_LIMIT_USER, WEIR_NAME_ADDRESS, "2001:DB8::1", "2001:db8::/64" },
+		{ WEIR_LIMIT_USER, WEIR_NAME_ADDRESS, "2001:db8::/64", "2001:db8::/64" },
+		{ WEIR_LIMIT_USER, 0, "10.0.0.0/8", NULL },
+		{ WEIR_LIMIT_USER, 0, "10.0.0.0/99", NULL },
+		{ WEIR_LIMIT_USER, 0, "2001:db8::/48", NULL },
+		{ WEIR_LIMIT_USER, 0, "", NULL },
+		{ WEIR_LIMIT_USER, 0, "a\nb", NULL },
+		{ WEIR_LIMIT_NAMESPACE, WEIR_NAME_NAMESPACE, "kube-system", "kube-system" },
+		{ WEIR_LIMIT_NAMESPACE, WEIR_NAME_NAMESPACE, "10.0.0.1", "10.0.0.1" },
+		{ WEIR_LIMIT_NAMESPACE, 0, "a/b", NULL },
+		{ WEIR_LIMIT_NAMESPACE, 0, "a b", NULL },
+		{ WEIR_LIMIT_TOTAL, 0, "alice", NULL },
 	};
 
 	(void)state;

@@ -9,6 +9,7 @@
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,15 +65,14 @@ int main(int argc, char **argv)
 	}
 	libbpf_set_print(print_nothing);
 	object = bpf_object__open_file(argv[1], NULL);
-	ret = object ? bpf_object__load(object) : -1;
+	ret = object ? bpf_object__load(object) : -errno;
 	if (ret) {
-		fprintf(stderr, "%s: refused: %s\n", argv[1], strerror(object ? -ret : 0));
-		bpf_object__close(object);
+		fprintf(stderr, "%s: refused: %s\n", argv[1], strerror(-ret));
 		explain(argv[1]);
-		return 1;
+	} else {
+		bpf_object__for_each_program (program, object)
+			ret = ret ?: report(program);
 	}
-	bpf_object__for_each_program (program, object)
-		ret = ret ?: report(program);
 	bpf_object__close(object);
 	return ret ? 1 : 0;
 }

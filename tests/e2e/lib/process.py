@@ -15,9 +15,9 @@ def run(*words, **options):
     return done.stdout
 
 
-def eventually(condition, what):
+def eventually(condition, what, patience_s=PATIENCE_S):
     """Waits until the condition holds, and returns what it said. It is slow only where it fails."""
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + patience_s
     while not (value := condition()):
         assert time.monotonic() < end, f"never came true: {what}"
         time.sleep(0.01)

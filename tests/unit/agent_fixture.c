@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <unistd.h>
+
+#include "agent_fixture.h"
+#include "cleanup.h"
+#include "fake_datapath.h"
+
+void start_agent(struct fixture *f)
+{
+	f->agent = (struct agent){ .options = &f->options, .base = event_base_new() };
+	assert_int_equal(state_load(&f->agent.state, f->state_dir, &f->err), 0);
+	servers_bring_up(&f->agent);
+}
+
+void end_agent(struct fixture *f)
+{
+	nets_close(&f->agent);
+	state_clear(&f->agent.state);
+	event_base_free(f->agent.base);
+}
+
+int set_up(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	strcpy(f->state_dir, "/tmp/weir-test-XXXXXX");
+	strcpy(f->pin_dir, "/tmp/weir-test-XXXXXX");
+	assert_non_null(mkdtemp(f->state_dir));
+	assert_non_null(mkdtemp(f->pin_dir));
+	f->options = (struct agent_options){ .state_dir = f->state_dir, .pin_dir = f->pin_dir };
+	fake_reset();
+	start_agent(f);
+	*state = f;
+	return 0;
+}
+
+int tear_down(void **state)
+{
+	struct fixture *f = *state;
+	char path[64];
+
+	end_agent(f);
+	snprintf(path, sizeof(path), "%s/state.json", f->state_dir);
+	unlink(path);
+	assert_int_equal(rmdir(f->state_dir), 0);
+	assert_int_equal(rmdir(f->pin_dir), 0);
+	free(f);
+	return 0;
+}
+
+json_t *run(struct fixture *f, const char *command, const char *arguments)
+{
+	CLEANUP_JSON json_t *json = json_loads(arguments, 0, NULL);
+	json_t *result = NULL;
+
+	assert_non_null(json);
+	f->err.text[0] = '\0';
+	if (agent_request(&f->agent, command, json, &result, &f->err)) {
+		assert_null(result);
+		assert_string_not_equal(f->err.text, "");
+	}
+	return result;
+}
+
+void succeed(struct fixture *f, const char *command, const char *arguments)
+{
+	CLEANUP_JSON json_t *result = run(f, command, arguments);
+
+	if (!result)
+		fail_msg("%s %s: %s", command, arguments, f->err.text);
+}
+
+void refuse(struct fixture *f, const char *command, const char *arguments, const char *word)
+{
+	CLEANUP_JSON json_t *result = run(f, command, arguments);
+
+	assert_null(result);
+	if (!strstr(f->err.text, word))
+		fail_msg("%s %s: \"%s\" does not say \"%s\"", command, arguments, f->err.text, word);
+}
+
+char *saved_state(const struct fixture *f)
+{
+	char path[64];
+	CLEANUP_JSON json_t *json = NULL;
+
+	snprintf(path, sizeof(path), "%s/state.json", f->state_dir);
+	json = json_load_file(path, 0, NULL);
+	return json ? json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS) : strdup("");
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* An agent in directories of its own, over the kernel side in memory (fake_datapath.h). */
+#ifndef WEIR_TESTS_AGENT_FIXTURE_H
+#define WEIR_TESTS_AGENT_FIXTURE_H
+
+#include "agent_private.h"
+
+struct fixture {
+	struct agent agent;
+	struct agent_options options;
+	char state_dir[32], pin_dir[32];
+	struct error err; /* of the latest command */
+};
+
+/* cmocka's setup and teardown. */
+int set_up(void **state);
+int tear_down(void **state);
+
+void start_agent(struct fixture *f);
+/* As SIGKILL would: what is in the kernel and in the file stays as it is. */
+void end_agent(struct fixture *f);
+
+/* Runs a command; its result, which the caller owns, or NULL when it failed. */
+json_t *run(struct fixture *f, const char *command, const char *arguments);
+void succeed(struct fixture *f, const char *command, const char *arguments);
+/* The error must contain `word`. */
+void refuse(struct fixture *f, const char *command, const char *arguments, const char *word);
+
+/* state.json; the caller frees it. */
+char *saved_state(const struct fixture *f);
+
+#define ATTACH \
+	"{\"server\":{\"name\":\"api\",\"listen\":[\"*:80\",\"10.0.0.1:81\"],\"trusted_proxies\":[\"10.0.0.0/8\"]}}"
+
+#endif
