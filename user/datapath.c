@@ -2,10 +2,12 @@
 #include "datapath.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/if_ether.h>
 #include <linux/rtnetlink.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -131,7 +133,19 @@ static int directory_open(struct datapath *dp, const struct datapath_options *op
 		dp->dir = NULL;
 		return error_set(err, -ENOMEM, "out of memory");
 	}
-	return pins_directory(dp->dir, err);
+	ret = pins_directory(dp->dir, err);
+	if (ret)
+		return ret;
+	/* One agent for each directory of pins, wherever it keeps its state: another one would undo what it finds there. */
+	dp->dir_fd = open(dp->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dp->dir_fd < 0)
+		return error_set(err, -errno, "%s: %s", dp->dir, strerror(errno));
+	if (flock(dp->dir_fd, LOCK_EX | LOCK_NB))
+		return error_set(err, -EBUSY,
+				 "another agent, with another state directory, holds the pins in %s: stop it, or give each "
+				 "agent a --pin-dir of its own",
+				 dp->dir);
+	return 0;
 }
 
 int datapath_open(struct datapath **out, const struct datapath_options *options, struct error *err)
@@ -145,6 +159,7 @@ int datapath_open(struct datapath **out, const struct datapath_options *options,
 	if (!dp)
 		return error_set(err, -ENOMEM, "out of memory");
 	dp->netns_fd = options->netns_fd;
+	dp->dir_fd = -1;
 	dp->cpus = libbpf_num_possible_cpus();
 	ret = directory_open(dp, options, err)			      ?:
 		      datapath_maps_open(dp, options->conns_max, err) ?:
@@ -164,6 +179,8 @@ void datapath_close(struct datapath *dp)
 	if (dp->monitor)
 		mnl_socket_close(dp->monitor);
 	weir_bpf__destroy(dp->skeleton);
+	if (dp->dir_fd >= 0)
+		close(dp->dir_fd);
 	free(dp->links);
 	free(dp->dir);
 	free(dp);

@@ -37,7 +37,8 @@ struct datapath_maps {
 };
 
 struct datapath {
-	char *dir; /* PIN_DIR/net-COOKIE */
+	char *dir;  /* PIN_DIR/net-COOKIE */
+	int dir_fd; /* holds the lock on it */
 	int netns_fd;
 	struct weir_bpf *skeleton;
 	struct datapath_maps maps;

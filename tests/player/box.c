@@ -212,7 +212,7 @@ static void box_feed_server(struct box_job *j)
 		weir_response_reader_feed(r, p->data[r->next - p->g.seq]);
 }
 
-/* A SACK block is as long as it was, unless it lies on both sides of the cut's place. */
+/* A SACK block is as long as it was, unless it lies on both sides of the cut's place, and on its side of the ack. */
 static void box_check_sacks(struct world *w, const struct weir_view *view, const struct packet *before,
 			    const struct packet *p)
 {
@@ -220,6 +220,9 @@ static void box_check_sacks(struct world *w, const struct weir_view *view, const
 
 	for (int i = 0; i < p->g.sacks; i++) {
 		__u32 start = before->g.sack[i].start, end = before->g.sack[i].end;
+
+		if (seq_before(before->g.ack, start) && !seq_before(p->g.ack, p->g.sack[i].start))
+			world_fail(w, "weir: a SACK block from beyond the acknowledgement lies before it");
 
 		if (p->g.sack[i].end - p->g.sack[i].start != end - start &&
 		    !(seq_before(start, place) && seq_before(place, end)))

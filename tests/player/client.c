@@ -191,9 +191,7 @@ static bool client_take_message(struct world *w)
 	c->at = c->interim;
 	x->answered = true;
 	c->answered++;
-	if (t->written < x->start + x->length && w->config.client.gives_up_body)
-		client_leave(w, FAREWELL_CLOSE);
-	else if (head.closes)
+	if (head.closes || (t->written < x->start + x->length && w->config.client.gives_up_body))
 		client_leave(w, FAREWELL_CLOSE);
 	else if (c->timer != NEVER && t->written != c->composed)
 		c->timer = w->net.now;

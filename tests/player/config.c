@@ -37,11 +37,11 @@ static uint64_t least(uint64_t a, uint64_t b)
 }
 
 /* Bodies of more packets or round trips than this would only show patience. */
-static uint64_t patient(uint64_t body, uint64_t write, const struct tcp_options *o)
+static uint64_t patient(uint64_t body, uint64_t write, const struct tcp_options *o, const struct tcp_options *peer)
 {
-	uint64_t packet = least(o->mss, write ? write : o->mss);
+	uint64_t packet = least(least(o->mss, peer->room / 2), write ? write : o->mss);
 
-	return least(body, packet * least(100, 20 * o->flight));
+	return least(body, packet * least(100, 20ULL * o->flight));
 }
 
 static uint64_t one_of(struct random *r, const uint64_t *values, unsigned int n)
@@ -174,8 +174,8 @@ struct config config_random(uint64_t seed)
 	c.tcp[SERVER] = random_tcp(&r, &c.tcp[CLIENT]);
 	c.client = random_client(&r);
 	c.server = random_server(&r);
-	c.client.body_most = patient(c.client.body_most, c.client.write_most, &c.tcp[CLIENT]);
-	c.server.body_most = patient(c.server.body_most, c.server.write_most, &c.tcp[SERVER]);
+	c.client.body_most = patient(c.client.body_most, c.client.write_most, &c.tcp[CLIENT], &c.tcp[SERVER]);
+	c.server.body_most = patient(c.server.body_most, c.server.write_most, &c.tcp[SERVER], &c.tcp[CLIENT]);
 	c.box = (struct box_options){
 		.shed = ONE_OF(&r, 0, 300, 700, 1000),
 		.hold = ONE_OF(&r, 0, 0, 200, 400),

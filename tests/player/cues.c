@@ -62,6 +62,12 @@ bool is_reset(const struct world *w, const struct packet *p)
 	return p->g.flags & WEIR_TCP_RST;
 }
 
+bool is_handshake(const struct world *w, const struct packet *p)
+{
+	(void)w;
+	return p->g.flags & WEIR_TCP_SYN;
+}
+
 bool is_joined(const struct world *w, const struct packet *p)
 {
 	(void)w;

@@ -16,12 +16,12 @@ enum cue_act {
 
 struct cue {
 	enum hop hop;
+	enum cue_act act;
 	bool (*matches)(const struct world *w, const struct packet *p);
+	uint64_t late_ns;
 	unsigned int skip;  /* that many are let go before it acts */
 	unsigned int times; /* 0: always */
-	enum cue_act act;
-	uint64_t late_ns;
-	unsigned int seen; /* packets that matched */
+	unsigned int seen;  /* packets that matched */
 };
 
 #define CUES_MAX 8
@@ -43,6 +43,7 @@ bool is_data(const struct world *w, const struct packet *p);
 bool is_fin(const struct world *w, const struct packet *p);
 bool is_joined_fin(const struct world *w, const struct packet *p); /* with data */
 bool is_reset(const struct world *w, const struct packet *p);
+bool is_handshake(const struct world *w, const struct packet *p); /* SYN, and ACK or not */
 bool is_joined(const struct world *w, const struct packet *p);	  /* laid over the answer */
 bool is_old_probe(const struct world *w, const struct packet *p); /* a keep-alive probe as the server must see it */
 

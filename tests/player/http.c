@@ -27,7 +27,8 @@ static const uint8_t *http_pattern(void)
 	for (size_t i = 0; i + 64 < PATTERN; i += random_between(&r, 40, 400)) {
 		const char *text = bait[random_below(&r, sizeof(bait) / sizeof(bait[0]))];
 
-		memcpy(pattern + i, text, strlen(text));
+		for (size_t k = 0; text[k]; k++)
+			pattern[i + k] = text[k];
 	}
 	memcpy(pattern + PATTERN, pattern, PATTERN);
 	return pattern;

@@ -97,7 +97,7 @@ static bool bytes_cross_fin(struct world *w)
 	c.link[HOP_WEIR_CLIENT].delay_ns = 40 * MS;
 	c.link[HOP_WEIR_CLIENT].loss = 300;
 	c.link[HOP_WEIR_CLIENT].heals_ns = 3 * SECOND;
-	for (c.seed = 1; c.seed <= 400; c.seed++) {
+	for (c.seed = 1; c.seed <= 3000; c.seed++) {
 		c.tcp[CLIENT].resegment = c.seed % 2 ? 500 : 900;
 		if (!world_play(w, &c) ||
 		    !expect(w, !w->box.sheds || w->tcp[CLIENT].end == TCP_END_CLEAN, "the client reads a clean end"))
@@ -105,6 +105,32 @@ static bool bytes_cross_fin(struct world *w)
 		crossed += w->box.sheds && w->box.conn.splice.cuts > w->box.sheds;
 	}
 	return expect(w, crossed > 20, "bytes have crossed the FIN");
+}
+
+/* Steps of several packets at once while the server closes, and packets of weir's own that never arrive. */
+static bool steps_cross_fin(struct world *w)
+{
+	struct config c = config_plain(1);
+
+	c.client.exchanges = 4;
+	c.client.think_ns = 40 * MS;
+	c.client.body = 300;
+	c.client.body_most = 300;
+	c.tcp[CLIENT].resegment = 300;
+	c.link[HOP_CLIENT_WEIR] =
+		(struct link){ .delay_ns = 20 * MS, .duplicate = 500, .reorder = 200, .jitter_ns = 2 * MS };
+	c.link[HOP_CLIENT_WEIR].heals_ns = 3 * SECOND;
+	c.link[HOP_SERVER_WEIR] = (struct link){ .loss = 50, .heals_ns = 3 * SECOND };
+	c.box.shed = 600;
+	c.box.race = 700;
+	c.box.race_ns = 10 * MS;
+	for (c.seed = 1; c.seed <= 4000; c.seed++) {
+		c.server.idle_ns = (25 + c.seed % 100) * MS;
+		c.server.half_close = c.seed & 1;
+		if (!world_play(w, &c))
+			return false;
+	}
+	return true;
 }
 
 /* The server's idle timer runs off while a shed request's body is being swallowed. */
@@ -131,7 +157,7 @@ static bool server_fin_in_body(struct world *w)
 static bool play_last(struct world *w, bool apart, uint64_t shed_mask)
 {
 	struct config c = config_plain(1);
-	struct cues cues = { .n = 1, .cue = { { HOP_CLIENT_WEIR, is_joined_fin, .act = CUE_COUNT } } };
+	struct cues cues = { .n = 1, .cue = { { HOP_CLIENT_WEIR, CUE_COUNT, is_joined_fin } } };
 
 	c.client.exchanges = 3;
 	c.client.last_with_fin = true;
@@ -163,8 +189,7 @@ static bool fin_after_request(struct world *w)
 static bool fin_before_lost_request(struct world *w)
 {
 	struct config c = config_plain(1);
-	struct cues cues = { .n = 1,
-			     .cue = { { HOP_CLIENT_WEIR, is_request, .skip = 2, .times = 1, .act = CUE_LOSE } } };
+	struct cues cues = { .n = 1, .cue = { { HOP_CLIENT_WEIR, CUE_LOSE, is_request, .skip = 2, .times = 1 } } };
 
 	c.client.exchanges = 3;
 	c.client.last_with_fin = true;
@@ -178,9 +203,9 @@ static bool fin_before_lost_request(struct world *w)
 static bool closes(struct world *w)
 {
 	struct config c = config_plain(1);
-	struct cues cues = { .n = 2,
-			     .cue = { { HOP_WEIR_CLIENT, is_answer, .act = CUE_LOSE },
-				      { HOP_WEIR_SERVER, is_reset, .act = CUE_COUNT } } };
+	struct cues cues = {
+		.n = 2, .cue = { { HOP_WEIR_CLIENT, CUE_LOSE, is_answer }, { HOP_WEIR_SERVER, CUE_COUNT, is_reset } }
+	};
 
 	c.client.exchanges = 2;
 	c.client.body = 1000;
@@ -224,6 +249,7 @@ const struct scenario scenarios_endings[] = {
 	{ "the server closes at every moment", server_closes },
 	{ "a server's FIN crosses refused requests", server_fin_crosses },
 	{ "single bytes cross a server's FIN", bytes_cross_fin },
+	{ "the steps of several packets while a server closes", steps_cross_fin },
 	{ "a server's FIN while a body is swallowed", server_fin_in_body },
 	{ "a FIN with the last request", fin_with_request },
 	{ "a FIN right after the last request", fin_after_request },

@@ -106,8 +106,8 @@ void tcp_write(struct tcp *t, uint64_t length, bool last);
 void tcp_shutdown(struct tcp *t);
 void tcp_close(struct tcp *t);
 void tcp_abort(struct tcp *t);
-/* Takes up to `most` bytes that have come in order. */
-void tcp_read(struct tcp *t, uint64_t most);
+/* Takes up to `length` bytes that have come in order. */
+void tcp_read(struct tcp *t, uint64_t length);
 /* The peer's FIN has come, and all before it was read. */
 bool tcp_at_eof(const struct tcp *t);
 

@@ -5,6 +5,7 @@
 #include <net/if.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
@@ -47,6 +48,18 @@ int namespaces_setup(void **state)
 	return inside("ip link set lo up");
 }
 
+/* The lock of the datapath opened latest: letting go of it is what an agent's death does. */
+static int latest_lock = -1;
+
+void agent_dies(void)
+{
+	if (latest_lock < 0)
+		return;
+	flock(latest_lock, LOCK_UN);
+	close(latest_lock);
+	latest_lock = -1;
+}
+
 static int open_into(struct datapath **dp, __u32 conns_max)
 {
 	struct datapath_options options = {
@@ -56,13 +69,18 @@ static int open_into(struct datapath **dp, __u32 conns_max)
 		.conns_max = conns_max,
 	};
 
-	return datapath_open(dp, &options, &error);
+	int ret = datapath_open(dp, &options, &error);
+
+	if (!ret)
+		latest_lock = dup((*dp)->dir_fd);
+	return ret;
 }
 
 struct datapath *open_datapath(__u32 conns_max)
 {
 	struct datapath *dp = NULL;
 
+	agent_dies();
 	done(open_into(&dp, conns_max));
 	return dp;
 }
@@ -70,10 +88,20 @@ struct datapath *open_datapath(__u32 conns_max)
 int try_open(__u32 conns_max)
 {
 	struct datapath *dp = NULL;
-	int ret = open_into(&dp, conns_max);
+	int ret;
+
+	agent_dies();
+	ret = open_into(&dp, conns_max);
 
 	datapath_close(dp);
 	return ret;
+}
+
+int open_beside(void)
+{
+	struct datapath *dp = NULL;
+
+	return open_into(&dp, 0);
 }
 
 int datapath_setup(void **state)
@@ -84,6 +112,7 @@ int datapath_setup(void **state)
 
 int datapath_teardown(void **state)
 {
+	agent_dies();
 	done(datapath_remove(*state, &error));
 	datapath_close(*state);
 	assert_int_equal(access(net_dir, F_OK), -1);

@@ -27,6 +27,10 @@ int datapath_setup(void **state);
 int datapath_teardown(void **state);
 
 struct datapath *open_datapath(__u32 conns_max);
+/* The agent that opened latest is no more, its programs and maps are. The two below begin with it. */
+void agent_dies(void);
+/* What opening returns while the latest agent lives. */
+int open_beside(void);
 /* Opens and closes again; what opening returned. */
 int try_open(__u32 conns_max);
 

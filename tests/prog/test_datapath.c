@@ -118,6 +118,13 @@ static void test_open_finishes_what_was_left(void **state)
 	datapath_close(again);
 }
 
+static void test_open_refuses_a_second_agent(void **state)
+{
+	(void)state;
+	assert_int_equal(open_beside(), -EBUSY);
+	assert_non_null(strstr(error.text, "another agent"));
+}
+
 static void test_open_refuses_another_version(void **state)
 {
 	struct datapath *dp = *state;
@@ -513,6 +520,7 @@ int main(void)
 		TEST(test_mounts_bpffs_and_pins),
 		TEST(test_open_takes_over),
 		TEST(test_open_finishes_what_was_left),
+		TEST(test_open_refuses_a_second_agent),
 		TEST(test_open_refuses_another_version),
 		TEST(test_open_refuses_other_sizes),
 		TEST(test_open_needs_a_bpffs),
