@@ -57,6 +57,10 @@ PLAYER := $(if $(PLAYER_OBJECTS),build/tests/player/player)
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_REPLAYS := $(addprefix build/tests/fuzz/fuzz_,$(FUZZ_TARGETS))
 
+BENCH_PROGRAMS := build/tests/bench/load build/tests/bench/decision
+# --quick: each point for a moment only, to see that the benchmarks run; --write FILE: the results there, too.
+BENCH_FLAGS ?=
+
 VM_PROGRAMS := $(patsubst %.c,build/%,$(wildcard tests/vm/*.c))
 # The BPF object of every clang there is, for test-kernels.
 VM_OBJECTS := $(foreach clang,clang-14 clang-16 clang-19,$(if $(shell command -v $(clang)),build/vm/$(clang).o))
@@ -64,7 +68,7 @@ VM_OBJECTS := $(foreach clang,clang-14 clang-16 clang-19,$(if $(shell command -v
 HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c)
 FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/*/*.h user/*.h tests/*/*.h vmlinux/*.h)
 
-.PHONY: all tests install uninstall demo test check unit fuzz test-kernels format lint clean help FORCE
+.PHONY: all tests install uninstall demo test check unit fuzz bench test-kernels format lint clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -152,6 +156,12 @@ build/tests/vm/%: build/tests/vm/%.o
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS) $^ $(LIBS) -o $@
 
+build/tests/bench/load: build/tests/bench/usage.o
+build/tests/bench/decision: $(PROG_HELPERS)
+build/tests/bench/%: build/tests/bench/%.o build/libweir.a
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS) $(filter %.o,$^) build/libweir.a $(LIBS) -lcmocka -o $@
+
 build/vm/%.o: bpf/weir.bpf.c build/vmlinux.h
 	$(call say,CLANG)
 	$(Q)mkdir -p $(@D)
@@ -202,6 +212,11 @@ test-kernels: ## tests on other kernels, in QEMU: KERNELS="DIRECTORY..." of unpa
 	@tests/install-deps kernels
 	@$(MAKE) all $(PROG_TESTS) $(VM_PROGRAMS) $(VM_OBJECTS)
 	@tests/vm/run $(KERNELS)
+
+bench: ## side by side with nginx and HAProxy, into build/bench/ (root; BENCH_FLAGS=--quick, six minutes without)
+	@tests/install-deps test
+	@$(MAKE) all $(BENCH_PROGRAMS)
+	@tests/bench/run $(BENCH_FLAGS)
 
 format: ## format all C in place
 	clang-format -i $(FORMATTED)

@@ -8,7 +8,7 @@ import urllib.request
 
 import pytest
 
-from lib.weir import parse_metrics
+from lib.weir import Weir, parse_metrics
 from test_detach import Load
 
 
@@ -72,11 +72,13 @@ def test_second_agent_is_refused(site):
 
 
 def test_two_agents(world, tmp_path):
-    """Each has a state directory and a pin directory of its own."""
-    other = type(world.weir)(tmp_path / "other", world.pins.with_name(world.pins.name + "-other"))
+    """Each needs a state directory and a pin directory of its own."""
+    other = Weir(tmp_path / "other", world.pins)
     other.state_dir.parent.mkdir()
     site = world.site()
     site.attach()
+    assert str(world.pins) in other.refused("agent", "--metrics", "off")
+    other.pins = world.pins.with_name(world.pins.name + "-other")
     other.start()
     assert other.servers() == []
     assert [server["name"] for server in site.weir.servers()] == ["web"]

@@ -60,6 +60,13 @@ def test_big_tcp(world, family):
     check_translated(site)
 
 
+def discarded_sacks(namespace):
+    """SACK blocks that a sender here could not make sense of."""
+    names, values = (line.split() for line in namespace.run("grep", "^TcpExt:", "/proc/net/netstat").splitlines())
+    counters = dict(zip(names, values))
+    return int(counters["TCPSACKDiscard"])
+
+
 @pytest.mark.parametrize("n", [1, 2])
 @pytest.mark.parametrize("family", [4, 6])
 def test_loss_in_a_large_transfer(world, family, n):
@@ -78,6 +85,8 @@ def test_loss_in_a_large_transfer(world, family, n):
         assert client.get(f"/refused/{i}") == 429
         assert client.exchange(f"/livez/{i}?echo=1", "POST", b"0123456789" * 60_000).status == 200
     site.check(passed=0, shed=5, exempt=6)
+    for namespace in place.server_ns, place.client_ns:
+        assert discarded_sacks(namespace) == 0
 
 
 def test_dual_stack_socket(world):
@@ -114,6 +123,37 @@ def test_port_is_used_again(world, kind):
     site.check(passed=0, shed=8, exempt=4)
 
 
+def probe(sock):
+    """From now on this end asks every second of silence whether the other one is there."""
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 1)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 2)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+
+def test_window_opens_while_the_429_is_lost(world):
+    """What the server says meanwhile does not acknowledge the request, or nobody would ask for the 429 again."""
+    place = world.veth()
+    server = world.echo(place)
+    server.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
+    site = world.site(place, server)
+    site.attach()
+    site.limit("user", burst=0)
+    client = site.client()
+    assert client.drive(1) == [429]
+    rules = loss.Loss(place.client_ns)
+    target = "/livez?early_ms=600"
+    client.send(client.head(target, "POST", Content_Length=20_000))
+    client.check(client.read(), target)
+    client.send(b"e" * 20_000)
+    client.settle()
+    rules.drop("input", loss.SHED, 4)
+    assert client.get("/refused") == 429
+    assert rules.lost() == 4
+    assert client.get("/livez") == 200
+    site.check(passed=0, shed=2, exempt=2)
+
+
 @pytest.mark.parametrize("kind", ["loopback", "veth"])
 def test_keepalive_probes(world, kind):
     """Both sides ask whether the other one is there, again and again, in the numbers of a shed request."""
@@ -124,10 +164,7 @@ def test_keepalive_probes(world, kind):
     assert client.get("/livez") == 200
     assert client.drive(2) == [429, 429]
     for sock in client.socket, site.server.connections[0].socket:
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 1)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 2)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        probe(sock)
     time.sleep(3.5)
     assert client.get("/livez") == 200
     assert client.drive(2) == [429, 429]

@@ -64,7 +64,10 @@ static void box_reply(struct world *w, const struct packet *p, enum weir_action 
 			world_fail(w, "weir: an answer of %u bytes in place of %zu", reply.g.len,
 				   w->box.text_length[text]);
 	}
-	if (reply.g.has_ts && (__s32)(reply.g.tsval - client->ts_recent) < 0)
+	if (reply.g.window != w->box.window)
+		world_fail(w, "weir: a window of %u where the server's is %u", reply.g.window, w->box.window);
+	/* Where weir has joined and heard nothing of the server yet, an answer may be too old, and is made again. */
+	if (view->splice.has_ts && (__s32)(reply.g.tsval - client->ts_recent) < 0)
 		world_fail(w, "weir: a reply whose time stamp the client has seen pass");
 	if (action == WEIR_ANSWER && !reply.g.len)
 		world_fail(w, "weir: an empty answer");
@@ -323,6 +326,7 @@ static void box_open(struct world *w, const struct weir_segment *g)
 	else
 		return;
 	w->box.open = true;
+	w->box.window = window;
 }
 
 void box_from_client(struct world *w, const struct packet *p)
@@ -365,6 +369,8 @@ void box_from_server(struct world *w, const struct packet *p)
 		return;
 	}
 	*j = (struct box_job){ .packet = *p, .from_server = true };
+	if (!(p->g.flags & WEIR_TCP_RST) && w->box.conn.phase != WEIR_PHASE_CLOSED)
+		w->box.window = p->g.window;
 	action = weir_conn_begin_server(&w->box.conn, &p->g, &j->response, &why);
 	world_note(w, "begin", action, why);
 	if (action == WEIR_PASS)

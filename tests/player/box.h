@@ -42,6 +42,7 @@ struct box {
 	struct packet waiting[BOX_JOBS]; /* of the server, behind one that is not committed */
 	unsigned int waits;
 	bool server_busy;
+	__u16 window; /* the server's latest, as far as it was seen */
 	unsigned int sheds, closes, cut_short, followed;
 	unsigned int texts;
 	struct weir_answer_choice choice[BOX_TEXTS];

@@ -214,7 +214,9 @@ void client_step(struct world *w)
 		c->timer = NEVER;
 		return;
 	}
-	if (tcp_at_eof(t)) {
+	if (tcp_at_eof(t) && !c->notices_at)
+		c->notices_at = w->net.now + o->notice_ns;
+	if (c->notices_at && w->net.now >= c->notices_at) {
 		client_leave(w, FAREWELL_CLOSE);
 		c->ended = true;
 		return;

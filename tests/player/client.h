@@ -24,6 +24,7 @@ struct client_options {
 	uint64_t pause_ns;		/* between writes, at most */
 	uint64_t think_ns;		/* before a request, at most */
 	uint64_t abort_ns, shutdown_ns; /* at that time; NEVER */
+	uint64_t notice_ns;		/* it notices the server's FIN so long after */
 	enum farewell farewell;
 	bool last_with_fin; /* the last request's last bytes bring the FIN */
 	bool gives_up_body; /* closes when it is answered before its body is written */
@@ -35,10 +36,11 @@ struct client {
 	uint64_t at;	   /* of the server's stream: behind the last whole answer */
 	uint64_t interim;  /* of the server's stream: behind what was looked at */
 	unsigned int made, answered;
-	bool continued; /* 100 has come for the request being written */
-	bool leaving;	/* it has said its farewell */
-	bool early;	/* it did so before its last answer */
-	bool ended;	/* it has seen the connection's end */
+	bool continued;	     /* 100 has come for the request being written */
+	uint64_t notices_at; /* the server's FIN; 0: it has not come */
+	bool leaving;	     /* it has said its farewell */
+	bool early;	     /* it did so before its last answer */
+	bool ended;	     /* it has seen the connection's end */
 };
 
 void client_reset(struct world *w);

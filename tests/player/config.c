@@ -130,6 +130,7 @@ static struct client_options random_client(struct random *r)
 		.think_ns = ONE_OF(r, 0, 100 * MS, 3 * SECOND),
 		.abort_ns = random_chance(r, 50) ? random_below(r, 3 * SECOND) : NEVER,
 		.shutdown_ns = random_chance(r, 80) ? random_below(r, 3 * SECOND) : NEVER,
+		.notice_ns = ONE_OF(r, 0, 0, 1 * MS, 200 * MS),
 		.farewell = random_below(r, 4),
 		.last_with_fin = random_chance(r, 100),
 		.gives_up_body = random_chance(r, 300),

@@ -44,6 +44,11 @@ bool is_data(const struct world *w, const struct packet *p)
 	return p->g.len;
 }
 
+bool is_body(const struct world *w, const struct packet *p)
+{
+	return p->g.len && !is_request(w, p);
+}
+
 bool is_fin(const struct world *w, const struct packet *p)
 {
 	(void)w;
@@ -121,6 +126,12 @@ static enum fate cue_play(struct world *w, struct cue *c, struct packet *p)
 	case CUE_LATE:
 		net_schedule(&w->net, when + c->late_ns, EVENT_PACKET, c->hop, p);
 		return FATE_SEND;
+	case CUE_BYPASS:
+		/* Its numbers are the server's only while nothing is cut. */
+		if (w->box.conn.splice.cuts)
+			return FATE_SEND;
+		net_schedule(&w->net, when, EVENT_PACKET, HOP_WEIR_SERVER, p);
+		return FATE_DELIVERED;
 	case CUE_SHUT:
 		p->g.window = 0;
 		return FATE_SEND;

@@ -8,10 +8,11 @@
 enum cue_act {
 	CUE_COUNT, /* nothing is done, but it is counted */
 	CUE_LOSE,
-	CUE_TWICE, /* and again at once */
-	CUE_LATE,  /* and again later */
-	CUE_SHUT,  /* it offers no window */
-	CUE_SPLIT, /* in three pieces, the last one first */
+	CUE_TWICE,  /* and again at once */
+	CUE_LATE,   /* and again later */
+	CUE_BYPASS, /* it reaches the server, and weir does not see it */
+	CUE_SHUT,   /* it offers no window */
+	CUE_SPLIT,  /* in three pieces, the last one first */
 };
 
 struct cue {
@@ -40,6 +41,7 @@ bool is_request(const struct world *w, const struct packet *p); /* begins one */
 bool is_bare_ack(const struct world *w, const struct packet *p);
 bool is_shut(const struct world *w, const struct packet *p); /* weir's own, and the window in it is 0 */
 bool is_data(const struct world *w, const struct packet *p);
+bool is_body(const struct world *w, const struct packet *p); /* data that begins no request */
 bool is_fin(const struct world *w, const struct packet *p);
 bool is_joined_fin(const struct world *w, const struct packet *p); /* with data */
 bool is_reset(const struct world *w, const struct packet *p);

@@ -107,6 +107,24 @@ static bool bytes_cross_fin(struct world *w)
 	return expect(w, crossed > 20, "bytes have crossed the FIN");
 }
 
+/* A client that has acknowledged the server's FIN, and has not read it, goes on asking. */
+static bool asks_after_fin(struct world *w)
+{
+	struct config c = config_plain(1);
+
+	c.client.exchanges = 5;
+	c.client.think_ns = 40 * MS;
+	c.client.notice_ns = 100 * MS;
+	for (c.seed = 1; c.seed <= 1000; c.seed++) {
+		c.server.idle_ns = (5 + c.seed % 60) * MS;
+		c.server.half_close = c.seed & 1;
+		c.box.shed_mask = c.seed % 32;
+		if (!world_play(w, &c) || !expect(w, !w->box.sheds || w->tcp[CLIENT].end != TCP_END_RESET, "no reset"))
+			return false;
+	}
+	return true;
+}
+
 /* Steps of several packets at once while the server closes, and packets of weir's own that never arrive. */
 static bool steps_cross_fin(struct world *w)
 {
@@ -157,7 +175,7 @@ static bool server_fin_in_body(struct world *w)
 static bool play_last(struct world *w, bool apart, uint64_t shed_mask)
 {
 	struct config c = config_plain(1);
-	struct cues cues = { .n = 1, .cue = { { HOP_CLIENT_WEIR, CUE_COUNT, is_joined_fin } } };
+	struct cues cues = { .n = 1, .cue = { { HOP_CLIENT_WEIR, CUE_COUNT, .matches = is_joined_fin } } };
 
 	c.client.exchanges = 3;
 	c.client.last_with_fin = true;
@@ -189,7 +207,8 @@ static bool fin_after_request(struct world *w)
 static bool fin_before_lost_request(struct world *w)
 {
 	struct config c = config_plain(1);
-	struct cues cues = { .n = 1, .cue = { { HOP_CLIENT_WEIR, CUE_LOSE, is_request, .skip = 2, .times = 1 } } };
+	struct cues cues = { .n = 1,
+			     .cue = { { HOP_CLIENT_WEIR, CUE_LOSE, .matches = is_request, .skip = 2, .times = 1 } } };
 
 	c.client.exchanges = 3;
 	c.client.last_with_fin = true;
@@ -199,33 +218,35 @@ static bool fin_before_lost_request(struct world *w)
 	       expect(w, w->tcp[SERVER].end == TCP_END_CLEAN, "the server reads a clean end");
 }
 
-/* Each way to be refused with a close, with every answer lost some times. */
+/* Each way to be refused with a close, often after other refusals, with every answer lost some times. */
 static bool closes(struct world *w)
 {
 	struct config c = config_plain(1);
-	struct cues cues = {
-		.n = 2, .cue = { { HOP_WEIR_CLIENT, CUE_LOSE, is_answer }, { HOP_WEIR_SERVER, CUE_COUNT, is_reset } }
-	};
+	struct cues cues = { .n = 2,
+			     .cue = { { HOP_WEIR_CLIENT, CUE_LOSE, .matches = is_answer },
+				      { HOP_WEIR_SERVER, CUE_COUNT, .matches = is_reset } } };
+	unsigned int later = 0;
 
-	c.client.exchanges = 2;
-	c.client.body = 1000;
+	c.client.exchanges = 4;
+	c.client.body = 700;
 	c.client.body_most = 20000;
-	c.box.shed_mask = 2;
-	for (c.seed = 1; c.seed <= 300; c.seed++) {
-		c.client.expect = c.seed % 3 == 0 ? 1000 : 0;
-		c.client.chunked = c.seed % 3 == 1 ? 1000 : 0;
+	c.box.shed = 1000;
+	for (c.seed = 1; c.seed <= 400; c.seed++) {
+		c.client.expect = c.seed % 3 == 0 ? 500 : 0;
+		c.client.chunked = c.seed % 3 == 1 ? 500 : 0;
 		c.box.swallow_max = c.seed % 3 == 2 ? 100 : 65536;
 		cues.cue[0].times = 1 + c.seed % 4;
 		cues.cue[0].act = c.seed % 4 ? CUE_LOSE : CUE_COUNT;
-		if (!cues_play(w, &c, &cues) || !expect_answers(w, &c, 1))
+		if (!cues_play(w, &c, &cues) || !expect(w, w->client.answered == w->box.sheds, "each has its answer"))
 			return false;
 		if (w->box.closes &&
 		    (!expect(w, cues.cue[1].seen == 1, "the server was reset once") ||
 		     !expect(w, w->tcp[SERVER].end == TCP_END_RESET, "the server's side is over") ||
 		     !expect(w, w->tcp[CLIENT].end == TCP_END_CLEAN, "the client's side ends cleanly")))
 			return false;
+		later += w->box.closes && w->box.sheds > 1;
 	}
-	return true;
+	return expect(w, later > 50, "many were closed after other refusals");
 }
 
 static bool close_with_fin(struct world *w)
@@ -249,6 +270,7 @@ const struct scenario scenarios_endings[] = {
 	{ "the server closes at every moment", server_closes },
 	{ "a server's FIN crosses refused requests", server_fin_crosses },
 	{ "single bytes cross a server's FIN", bytes_cross_fin },
+	{ "a client goes on asking after the server's FIN", asks_after_fin },
 	{ "the steps of several packets while a server closes", steps_cross_fin },
 	{ "a server's FIN while a body is swallowed", server_fin_in_body },
 	{ "a FIN with the last request", fin_with_request },

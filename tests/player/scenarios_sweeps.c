@@ -100,8 +100,8 @@ static bool every_number(struct world *w)
 {
 	struct config c = config_plain(1);
 	struct cues cues = { .n = 2,
-			     .cue = { { HOP_WEIR_CLIENT, CUE_LOSE, is_answer, .times = 1 },
-				      { HOP_WEIR_CLIENT, CUE_SPLIT, is_answer, .skip = 2, .times = 1 } } };
+			     .cue = { { HOP_WEIR_CLIENT, CUE_LOSE, .matches = is_answer, .times = 1 },
+				      { HOP_WEIR_CLIENT, CUE_SPLIT, .matches = is_answer, .skip = 2, .times = 1 } } };
 	static const uint32_t ends[] = { 0, 0x80000000U };
 
 	c.box.shed_mask = 6;

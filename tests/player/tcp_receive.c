@@ -263,6 +263,15 @@ static void tcp_soon_acknowledge(struct tcp *t, bool now)
 		t->timer[TCP_DELAYED_ACK] = t->w->net.now + t->o.delayed_ack_ns;
 }
 
+/* These bytes have come again. */
+static void tcp_note_again(struct tcp *t, int64_t start, int64_t end)
+{
+	if (start < 1)
+		start = 1;
+	if (start < end)
+		t->again = (struct range){ start, end };
+}
+
 /* The part of a segment that lies in the window. */
 static void tcp_take_data(struct tcp *t, const struct packet *p, int64_t at)
 {
@@ -272,10 +281,10 @@ static void tcp_take_data(struct tcp *t, const struct packet *p, int64_t at)
 	int64_t until = least(end < 0 ? 0 : end, t->edge);
 	bool gap;
 
-	if (at < (int64_t)t->received && end > 1)
-		t->again = (struct range){ most(at < 1 ? 1 : at, 1), least(end < 1 ? 1 : end, t->received) };
+	if (at < (int64_t)t->received)
+		tcp_note_again(t, at, least(end < 1 ? 1 : end, t->received));
 	else if (t->early.n && ranges_hold(&t->early, at, end))
-		t->again = (struct range){ at, end };
+		tcp_note_again(t, at, end);
 	if (from >= until)
 		return tcp_acknowledge(t);
 	if (until > (int64_t)STREAM_ROOM) {
@@ -332,11 +341,11 @@ static void tcp_take(struct tcp *t, const struct packet *p)
 	}
 	if (g->len)
 		tcp_check_repeats(t, p, at);
-	if (!tcp_is_stale(t, g) && (g->len || g->flags & WEIR_TCP_FIN) && at + g->len >= (int64_t)t->received)
+	if (!tcp_is_stale(t, g) && (g->flags & WEIR_TCP_FIN || (g->len && at + g->len >= (int64_t)t->received)))
 		tcp_check_fin(t, g, at);
 	if (tcp_is_stale(t, g) || !tcp_acceptable(t, g, at) || g->flags & WEIR_TCP_SYN) {
-		if (at + g->len + !!(g->flags & WEIR_TCP_FIN) <= (int64_t)t->received && g->len && at + g->len > 1)
-			t->again = (struct range){ at < 1 ? 1 : at, at + g->len };
+		if (at + g->len + !!(g->flags & WEIR_TCP_FIN) <= (int64_t)t->received)
+			tcp_note_again(t, at, at + g->len);
 		tcp_challenge(t, g);
 		return;
 	}

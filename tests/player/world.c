@@ -140,7 +140,8 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 
 static uint64_t world_next_timer(const struct world *w)
 {
-	const uint64_t fixed[] = { w->config.client.abort_ns, w->config.client.shutdown_ns, w->config.server.abort_ns };
+	const uint64_t fixed[] = { w->config.client.abort_ns, w->config.client.shutdown_ns, w->config.server.abort_ns,
+				   w->client.notices_at };
 	uint64_t next = earlier(w->client.timer,
 				earlier(w->server.timer, earlier(w->server.read_at, w->server.idle_at)));
 
@@ -148,7 +149,7 @@ static uint64_t world_next_timer(const struct world *w)
 		for (int k = 0; k < TCP_TIMERS; k++)
 			next = earlier(next, w->tcp[i].timer[k]);
 	}
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		if (fixed[i] > w->net.now)
 			next = earlier(next, fixed[i]);
 	}

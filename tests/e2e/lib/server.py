@@ -88,11 +88,21 @@ class EchoServer:
         method, target, version = first.split(" ")
         if fields.get("expect") == "100-continue":
             connection.socket.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+        if "early_ms" in parameters(target):
+            return self.answer_early(connection, Request(connection.number, method, target, version, fields, b""))
         request = Request(connection.number, method, target, version, fields, stream.body(fields))
         self.requests.append(request)
         if "upgrade" in parameters(target):
             return self.repeat(connection)
         return self.answer(connection, request)
+
+    def answer_early(self, connection, request):
+        """The answer goes out first, the body is read later."""
+        self.requests.append(request)
+        keep = self.answer(connection, request)
+        time.sleep(int(parameters(request.target)["early_ms"]) / 1000)
+        connection.stream.body(request.fields)
+        return keep
 
     @staticmethod
     def repeat(connection):

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What one packet, one connection and one key cost."""
+import json
+import time
+
+from figures import number, table
+from lib.process import run
+from machine import BUILD, NGINX, SERVER_CPU, pinned
+
+CONNECTIONS = 2000
+REQUESTS_KEYS = (10, 1000000)
+
+
+def decisions(times):
+    text = run(BUILD / "decision", times, preexec_fn=pinned(SERVER_CPU))
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def map_bytes(machine):
+    """{map: bytes} of what is pinned."""
+    (directory,) = machine.weir.pins.glob("net-*")
+    found = {}
+    for path in directory.iterdir():
+        if not path.name.startswith(("prog-", "link-")):
+            found[path.name] = json.loads(run("bpftool", "-j", "map", "show", "pinned", path))["bytes_memlock"]
+    return found
+
+
+def connection_bytes(machine):
+    """(all maps without connections, what one connection adds)."""
+    with machine.attached("--port", NGINX):
+        before = map_bytes(machine)
+        load = machine.begin_load(NGINX, seconds=1.5, connections=CONNECTIONS, rate=CONNECTIONS)
+        time.sleep(1)
+        during = map_bytes(machine)
+        machine.finish_load(load)
+    return sum(before.values()), (during["conns"] - before["conns"]) / CONNECTIONS
+
+
+def report(machine, pace):
+    lines = decisions(pace.test_runs)
+    packets = [[line["packet"], line["ns"]] for line in lines if "packet" in line]
+    heads = [[line["head"], line["bytes"], number(line["ns"])] for line in lines if "head" in line]
+    requests = {(line["keys"], line["limits"]): line for line in lines if "keys" in line}
+    keys = sorted({keys for keys, _ in requests})
+    decided = [[f"{k:,}", *(number(requests[k, limits]["ns"]) for limits in (0, 1, 2)),
+                number(requests[k, 1]["bytes"] / k)] for k in keys]
+    fixed, connection = connection_bytes(machine)
+    few, many = (requests[k, 1]["ns"] for k in REQUESTS_KEYS)
+    foreign = max(line["ns"] for line in lines if line.get("packet") in ("UDP", "to another port", "from another port"))
+    text = f"""## What one packet costs
+
+By BPF_PROG_TEST_RUN, the mean of {pace.test_runs:,} runs; the loop around them is the first line.
+
+{table(["packet", "ns"], packets)}
+Reading heads, as many in a packet as 3,000 bytes hold: the median over packets, for one.
+
+{table(["head", "bytes", "ns"], heads)}
+Requests of 56 bytes, 48 in a packet, each of a random user among those with a bucket: the median over packets, ns for
+one request. Reading it, without limits; with a limit for each user; with one for the server, too.
+
+{table(["users", "read", "one limit", "two limits", "bucket map, bytes a user"], decided)}
+## Memory
+
+By the kernel's own account (`memlock`).
+
+{table(["", "bytes"], [["all maps of a network namespace, but buckets and connections", f"{fixed:,}"],
+                       [f"a connection, of {CONNECTIONS:,}", number(connection)],
+                       ["a key, of 1,000,000 asked for", number(requests[1000000, 1]["bytes"] / 1000000)]])}
+"""
+    return text, [("a foreign packet, ns in a test run", foreign, "<=", 50),
+                  ("a request read and decided at 1,000,000 keys to 10", many / few, "<=", 1.3)]

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the programs cost for one packet, by BPF_PROG_TEST_RUN, in a network namespace of their own.
+ *
+ *   decision [RUNS]
+ *
+ * One JSON object a line. Packets that leave everything as it was are run RUNS times in one go:
+ *
+ *   {"packet": NAME, "ns": MEAN}
+ *
+ * A head is read only once: several in one packet, on a connection that is set back before each run, without limits:
+ *
+ *   {"head": NAME, "bytes": OF ONE, "ns": MEDIAN OF ONE}
+ *
+ * So is a request decided only once: REQUESTS in a packet, each of a random user of those that have a bucket:
+ *
+ *   {"keys": N, "limits": N, "ns": MEDIAN OF ONE, "bytes": OF THE BUCKET MAP}
+ *
+ * With no limits they are read and not decided. As on loopback, checksums are left to the device.
+ */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../prog/datapath_fixture.h"
+#include "../prog/packets.h"
+#include "rate.h"
+#include "weir.skel.h"
+
+#define CLIENT_NEXT 1000U
+#define SERVER_NEXT 500000U
+#define REQUESTS 48
+#define USER_TEXT "GET / HTTP/1.1\r\nHost: bench\r\nX-Remote-User: u0000000\r\n\r\n"
+#define USER_DIGITS 7
+#define USER_AT (sizeof(USER_TEXT) - 1 - 4 - USER_DIGITS)
+#define TCP_CHECK_AT (14 + 20 + 16)
+#define BATCH 10000
+#define TLS_RECORD 1024
+#define HEADS_ROOM 3000 /* bytes of heads in a packet */
+#define PACKETS 1001
+
+static struct datapath *dp;
+static int ingress, egress;
+static __u32 times = 1000000;
+
+static __attribute__((noreturn)) void die(const char *what, int error_number)
+{
+	fprintf(stderr, "decision: %s: %s\n", what, strerror(error_number));
+	exit(1);
+}
+
+/* --- the programs, on one packet */
+
+struct run {
+	int program;
+	struct packet *packet;
+	__u32 repeat;
+	__u32 ns;
+};
+
+static int run_inside(void *arg)
+{
+	struct run *run = arg;
+	struct bpf_test_run_opts options = {
+		.sz = sizeof(options),
+		.data_in = run->packet->bytes,
+		.data_size_in = run->packet->length,
+		.repeat = run->repeat,
+	};
+
+	if (bpf_prog_test_run_opts(run->program, &options))
+		return -errno;
+	run->ns = options.duration;
+	return 0;
+}
+
+static __u32 run_ns(int program, struct packet *packet, __u32 repeat)
+{
+	struct run run = { .program = program, .packet = packet, .repeat = repeat };
+	int ret = call_inside(run_inside, &run);
+
+	if (ret)
+		die("test run", -ret);
+	return run.ns;
+}
+
+/* The sum of the pseudo header stands where the checksum will, as in a packet that has not left this host. */
+static void leave_checksum(struct packet *p)
+{
+	__u32 sum = 6 + p->length - 34;
+
+	for (int i = 26; i < 34; i += 2)
+		sum += p->bytes[i] << 8 | p->bytes[i + 1];
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	p->bytes[TCP_CHECK_AT] = sum >> 8;
+	p->bytes[TCP_CHECK_AT + 1] = sum;
+}
+
+static struct packet packet_of(struct spec spec)
+{
+	struct packet p;
+
+	spec.seq += spec.from_server ? SERVER_NEXT : CLIENT_NEXT;
+	spec.ack += spec.from_server ? CLIENT_NEXT : SERVER_NEXT;
+	spec.flags |= WEIR_TCP_ACK;
+	spec.window = 501;
+	spec.ts = true;
+	packet_build(&p, &spec);
+	leave_checksum(&p);
+	return p;
+}
+
+/* A connection whose handshake is done, whatever came before, and whose server owes so many answers. */
+static void connect_ends(__u32 outstanding)
+{
+	struct weir_conn c = {};
+	struct weir_flow flow;
+
+	packet_flow(false, &flow);
+	weir_conn_open(&c, 0, WEIR_PHASE_FOLLOWED, CLIENT_NEXT, SERVER_NEXT, 501);
+	c.splice.told = SERVER_NEXT;
+	c.requests = outstanding;
+	if (bpf_map_update_elem(dp->maps.conns, &flow, &c, BPF_ANY))
+		die("conns", errno);
+}
+
+/* --- packets that change nothing */
+
+static int empty_program(void)
+{
+	static const struct bpf_insn nothing[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = -1 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int fd = bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "nothing", "GPL", nothing, 2, NULL);
+
+	if (fd < 0)
+		die("an empty program", errno);
+	return fd;
+}
+
+static void measure(const char *name, int program, struct spec spec)
+{
+	struct packet packet = packet_of(spec);
+
+	run_ns(program, &packet, 1);
+	printf("{\"packet\": \"%s\", \"ns\": %u}\n", name, run_ns(program, &packet, times));
+}
+
+static void measure_packets(void)
+{
+	static char record[TLS_RECORD] = { 0x17, 0x03, 0x03, (TLS_RECORD - 5) >> 8, (TLS_RECORD - 5) & 0xff };
+	CLEANUP_CLOSE int nothing = empty_program();
+
+	measure("any, to a program that does nothing", nothing, (struct spec){});
+	measure("UDP", ingress, (struct spec){ .protocol = 17 });
+	measure("to another port", ingress, (struct spec){ .port = SERVER_PORT + 1 });
+	measure("from another port", egress, (struct spec){ .port = SERVER_PORT + 1, .from_server = true });
+	connect_ends(0);
+	measure("pure ACK from the client of a followed connection", ingress, (struct spec){});
+	measure("pure ACK from its server", egress, (struct spec){ .from_server = true });
+	measure("TLS record from a client, 1 KiB", ingress, (struct spec){ .text = record, .n_text = sizeof(record) });
+	measure("TLS record from its server, 1 KiB", egress,
+		(struct spec){ .text = record, .n_text = sizeof(record), .from_server = true });
+}
+
+/* --- heads */
+
+static int compare(const void *a, const void *b)
+{
+	return *(const __u32 *)a < *(const __u32 *)b ? -1 : *(const __u32 *)a > *(const __u32 *)b;
+}
+
+static double median_of_one(__u32 *ns, __u32 n, __u32 in_a_packet)
+{
+	__u32 middle;
+
+	qsort(ns, n, sizeof(*ns), compare);
+	middle = ns[n / 2];
+	return (double)middle / in_a_packet;
+}
+
+/* All heads of the packet were read: the connection has counted them. */
+static bool all_were_read(bool from_server, __u32 heads)
+{
+	struct weir_conn c;
+	struct weir_flow flow;
+
+	packet_flow(false, &flow);
+	if (bpf_map_lookup_elem(dp->maps.conns, &flow, &c))
+		die("conns", errno);
+	return (from_server ? c.responses : c.requests) == heads;
+}
+
+static void measure_head(const char *name, int program, bool from_server, const char *head)
+{
+	static __u32 ns[PACKETS];
+	static char text[HEADS_ROOM];
+	const size_t size = strlen(head);
+	const __u32 heads = sizeof(text) / size;
+	struct packet packet;
+
+	for (size_t i = 0; i < heads * size; i++)
+		text[i] = head[i % size];
+	packet = packet_of((struct spec){ .text = text, .n_text = heads * size, .from_server = from_server });
+	for (int i = 0; i < PACKETS; i++) {
+		connect_ends(from_server ? heads : 0);
+		ns[i] = run_ns(program, &packet, 1);
+		if (!all_were_read(from_server, heads))
+			die(name, EINVAL);
+	}
+	printf("{\"head\": \"%s\", \"bytes\": %zu, \"ns\": %.1f}\n", name, size, median_of_one(ns, PACKETS, heads));
+}
+
+static void measure_heads(void)
+{
+	measure_head("a small request", ingress, false, "GET / HTTP/1.1\r\nHost: bench\r\n\r\n");
+	measure_head("a request of kubectl", ingress, false,
+		     "GET /api/v1/namespaces/default/pods?limit=500 HTTP/1.1\r\n"
+		     "Host: 127.0.0.1:8001\r\n"
+		     "User-Agent: kubectl/v1.31.0 (linux/amd64) kubernetes/9edcffc\r\n"
+		     "Accept: application/json;as=Table;v=v1;g=meta.k8s.io,application/json\r\n"
+		     "Accept-Encoding: gzip\r\n\r\n");
+	measure_head("a response of Go", egress, true,
+		     "HTTP/1.1 200 OK\r\n"
+		     "Date: Fri, 20 Nov 2026 11:36:45 GMT\r\n"
+		     "Content-Length: 0\r\n\r\n");
+	measure_head("a response of nginx", egress, true,
+		     "HTTP/1.1 200 OK\r\n"
+		     "Server: nginx/1.22.1\r\n"
+		     "Date: Fri, 20 Nov 2026 11:36:45 GMT\r\n"
+		     "Content-Type: text/plain\r\n"
+		     "Content-Length: 0\r\n"
+		     "Connection: keep-alive\r\n\r\n");
+}
+
+/* --- requests and decisions */
+
+static void user_write(char *digits, __u32 user)
+{
+	for (int i = USER_DIGITS - 1; i >= 0; i--) {
+		digits[i] = '0' + user % 10;
+		user /= 10;
+	}
+}
+
+static int buckets_fd(enum weir_limit_type type)
+{
+	__u32 index = weir_limit_index(0, type), id;
+	int fd;
+
+	if (bpf_map_lookup_elem(dp->maps.buckets, &index, &id))
+		die("buckets", errno);
+	fd = bpf_map_get_fd_by_id(id);
+	if (fd < 0)
+		die("buckets", errno);
+	return fd;
+}
+
+/* Gives each of the users a bucket that was in use a moment ago. */
+static void buckets_fill(int fd, __u32 keys)
+{
+	static struct weir_bucket values[BATCH];
+	static __u64 subjects[BATCH];
+	char user[] = "u0000000";
+	__u32 n;
+
+	for (__u32 from = 0; from < keys; from += n) {
+		n = keys - from < BATCH ? keys - from : BATCH;
+		for (__u32 i = 0; i < n; i++) {
+			user_write(user + 1, from + i);
+			subjects[i] = datapath_subject(dp, WEIR_NAME_USER, user, sizeof(user) - 1);
+			values[i] = (struct weir_bucket){ .started = 1,
+							  .tokens.low = 10 * WEIR_TOKEN,
+							  .last_ns = datapath_now_ns() };
+		}
+		if (bpf_map_update_batch(fd, subjects, values, &n, NULL))
+			die("filling the buckets", errno);
+	}
+}
+
+static unsigned long map_bytes(int fd)
+{
+	unsigned long bytes = 0;
+	char path[64], line[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		if (!strncmp(line, "memlock:", 8))
+			bytes = strtoul(line + 8, NULL, 10);
+	}
+	if (file)
+		fclose(file);
+	return bytes;
+}
+
+static __u64 passed(void)
+{
+	__u64 counters[WEIR_REASON_COUNT];
+
+	done(datapath_counters(dp, 0, counters, &error));
+	return counters[WEIR_PASSED];
+}
+
+/* The median of one request, over n packets. */
+static double measure_requests(__u32 keys, __u32 n)
+{
+	static char text[REQUESTS * (sizeof(USER_TEXT) - 1)];
+	const size_t size = sizeof(USER_TEXT) - 1;
+	__u64 before = passed();
+	struct packet packet;
+	__u32 *ns = calloc(n, sizeof(*ns));
+	double median;
+
+	if (!ns)
+		die("memory", ENOMEM);
+	for (__u32 i = 0; i < n; i++) {
+		for (int r = 0; r < REQUESTS; r++) {
+			memcpy(text + r * size, USER_TEXT, size);
+			user_write(text + r * size + USER_AT, random() % keys);
+		}
+		packet = packet_of((struct spec){ .text = text, .n_text = sizeof(text) });
+		connect_ends(0);
+		ns[i] = run_ns(ingress, &packet, 1);
+	}
+	if (passed() - before != (__u64)n * REQUESTS)
+		die("some requests were not read, or did not pass", EINVAL);
+	median = median_of_one(ns, n, REQUESTS);
+	free(ns);
+	return median;
+}
+
+static void limit_set(enum weir_limit_type type, __u32 keys)
+{
+	__u64 per_ns;
+
+	if (weir_qps_parse("1000000", &per_ns))
+		die("qps", EINVAL);
+	done(datapath_limit_set(dp, 0, type, per_ns, 1000000, keys, &error));
+}
+
+static void measure_decisions(__u32 keys)
+{
+	__u32 n = times / 500 + 1;
+	unsigned long bytes;
+
+	printf("{\"keys\": %u, \"limits\": 0, \"ns\": %.1f, \"bytes\": 0}\n", keys, measure_requests(keys, n));
+	limit_set(WEIR_LIMIT_USER, keys);
+	{
+		CLEANUP_CLOSE int fd = buckets_fd(WEIR_LIMIT_USER);
+
+		buckets_fill(fd, keys);
+		bytes = map_bytes(fd);
+	}
+	printf("{\"keys\": %u, \"limits\": 1, \"ns\": %.1f, \"bytes\": %lu}\n", keys, measure_requests(keys, n), bytes);
+	limit_set(WEIR_LIMIT_TOTAL, 1);
+	printf("{\"keys\": %u, \"limits\": 2, \"ns\": %.1f, \"bytes\": %lu}\n", keys, measure_requests(keys, n), bytes);
+	done(datapath_limit_delete(dp, 0, WEIR_LIMIT_USER, &error));
+	done(datapath_limit_delete(dp, 0, WEIR_LIMIT_TOTAL, &error));
+}
+
+static void set_up(void)
+{
+	static const struct datapath_listen listen = { .any = true, .port = SERVER_PORT };
+	/* Whoever is at 127.0.0.0/8 may say whose request it is. */
+	static const struct datapath_cidr proxy = { .address = { [10] = 0xff, 0xff, 127 }, .bits = 96 + 8 };
+	struct weir_server server = { .flags = WEIR_SERVER_ACTIVE, .swallow_max = 65536 };
+
+	if (namespaces_setup(NULL))
+		die("a network namespace", errno);
+	dp = open_datapath(1024);
+	ingress = bpf_program__fd(dp->skeleton->progs.weir_ingress);
+	egress = bpf_program__fd(dp->skeleton->progs.weir_egress);
+	done(datapath_server_set(dp, 0, &server, &listen, 1, &proxy, 1, &error));
+}
+
+int main(int argc, char **argv)
+{
+	static const __u32 keys[] = { 10, 10000, 1000000 };
+
+	if (argc > 1)
+		times = strtoul(argv[1], NULL, 10);
+	set_up();
+	measure_packets();
+	measure_heads();
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+		measure_decisions(keys[i]);
+	done(datapath_remove(dp, &error));
+	datapath_close(dp);
+	return 0;
+}

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Numbers as text, and rows of them as Markdown tables."""
+from statistics import median
+
+
+def number(value, digits=3):
+    """As many digits as mean something: 12,300, 45.6, 0.0789."""
+    if abs(value) >= 10 ** digits - 0.5:
+        return f"{round(value, digits - len(str(round(abs(value))))):,.0f}"
+    return f"{value:.{digits}g}"
+
+
+def spread(values, digits=3):
+    """The median, and the least and the most behind it."""
+    return f"{number(median(values), digits)} ({number(min(values), digits)} to {number(max(values), digits)})"
+
+
+def ratios(ones, others):
+    """Round by round."""
+    return [one / other for one, other in zip(ones, others)]
+
+
+def table(head, rows):
+    """The first column is text, the others are numbers."""
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
