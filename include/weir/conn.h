@@ -531,11 +531,15 @@ WEIR_INLINE void weir_conn_commit_server(struct weir_conn *c, const struct weir_
 	c->phase = WEIR_PHASE_OPAQUE;
 }
 
-/* Taken under the lock, after begin or commit said `action` of segment g. */
+/* Taken under the lock, after begin or commit said `action` of segment g. Where nothing was ever cut, that is all of it. */
 WEIR_INLINE void weir_conn_look(struct weir_conn *c, const struct weir_segment *g, enum weir_action action,
 				struct weir_view *view)
 {
 	view->closed = c->phase == WEIR_PHASE_CLOSED;
+	view->news = 0;
+	view->splice.cuts = c->splice.cuts;
+	if (!c->splice.cuts)
+		return;
 	view->news = action >= WEIR_ANSWER && !view->closed && weir_splice_has_news(&c->splice, g);
 	if (view->news)
 		weir_splice_tell(&c->splice, g);
