@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,11 @@ class World:
                 namespace.delete()
         left += [path.name for path in Path("/run/netns").glob(f"{self.name}*")]
         assert not left, f"left behind: {left}"
+
+
+def pytest_configure():
+    """Who is told to end cleans up behind himself, as after ^C."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items):

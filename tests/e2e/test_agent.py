@@ -71,20 +71,19 @@ def test_second_agent_is_refused(site):
     assert site.client().get("/") == 429
 
 
-def test_two_agents(world, tmp_path):
-    """Each needs a state directory and a pin directory of its own."""
+def test_two_agents_on_one_pin_dir(world, tmp_path):
+    """With a state directory of its own: it may not touch the namespace that the first one holds."""
     other = Weir(tmp_path / "other", world.pins)
     other.state_dir.parent.mkdir()
     site = world.site()
     site.attach()
-    assert str(world.pins) in other.refused("agent", "--metrics", "off")
-    other.pins = world.pins.with_name(world.pins.name + "-other")
+    site.limit("user", burst=1)
     other.start()
+    assert str(world.pins) in other.refused("attach", "api", "--port", 81, "--netns", site.place.server_ns.path)
     assert other.servers() == []
-    assert [server["name"] for server in site.weir.servers()] == ["web"]
     other.stop()
-    if other.pins.exists():
-        other.pins.rmdir()
+    assert site.client().drive(2) == [200, 429]
+    site.check(passed=1, shed=1)
 
 
 def test_detach_after_kill(site):

@@ -42,6 +42,16 @@ static unsigned int box_text(struct world *w, const struct weir_answer_choice *c
 	return b->texts++;
 }
 
+/* What a look does not fill holds what another packet left there. */
+static struct weir_view box_look(struct world *w, const struct packet *p, enum weir_action action)
+{
+	struct weir_view view;
+
+	memset(&view, 0xa5, sizeof(view));
+	weir_conn_look(&w->box.conn, &p->g, action, &view);
+	return view;
+}
+
 /* Was the packet left as it came, as long as nothing was shed? */
 static void box_check_untouched(struct world *w, const struct weir_view *view, const struct packet *before,
 				const struct packet *p)
@@ -80,7 +90,7 @@ static void box_act(struct world *w, enum weir_action action, const struct packe
 	struct weir_view view;
 	struct packet out = *p;
 
-	weir_conn_look(&w->box.conn, &p->g, action, &view);
+	view = box_look(w, p, action);
 	if (action == WEIR_HOLD)
 		return;
 	if (action == WEIR_PASS) {
@@ -226,7 +236,6 @@ static void box_check_sacks(struct world *w, const struct weir_view *view, const
 
 		if (seq_before(before->g.ack, start) && !seq_before(p->g.ack, p->g.sack[i].start))
 			world_fail(w, "weir: a SACK block from beyond the acknowledgement lies before it");
-
 		if (p->g.sack[i].end - p->g.sack[i].start != end - start &&
 		    !(seq_before(start, place) && seq_before(place, end)))
 			world_fail(w, "weir: a SACK block of %u bytes became one of %u", end - start,
@@ -240,13 +249,14 @@ static void box_pass_to_client(struct world *w, const struct packet *p)
 	struct packet out = *p;
 	__u32 place;
 
-	weir_conn_look(&w->box.conn, &p->g, WEIR_PASS, &view);
+	view = box_look(w, p, WEIR_PASS);
 	place = weir_splice_answer_place(&view.splice);
-	out.joined = view.splice.answer_length && seq_before(p->g.seq, place) &&
+	out.joined = view.splice.cuts && view.splice.answer_length && seq_before(p->g.seq, place) &&
 		     seq_after(p->g.seq + p->g.len + !!(p->g.flags & WEIR_TCP_FIN), place);
 	weir_splice_to_client(&view.splice, &out.g);
 	box_check_untouched(w, &view, p, &out);
-	box_check_sacks(w, &view, p, &out);
+	if (view.splice.cuts)
+		box_check_sacks(w, &view, p, &out);
 	world_send(w, HOP_WEIR_CLIENT, &out);
 }
 

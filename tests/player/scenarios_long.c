@@ -64,7 +64,7 @@ static enum weir_action client_steps(struct flow *f, const struct weir_segment *
 static bool client_passes(struct flow *f, const uint8_t *data, uint32_t length)
 {
 	struct weir_segment g = client_segment(f, length);
-	struct weir_view view;
+	struct weir_view view = { 0 };
 
 	if (!expect(f->w, client_steps(f, &g, data, false) == WEIR_PASS, "a client's segment passes"))
 		return false;
@@ -89,7 +89,7 @@ static bool server_passes(struct flow *f, const uint8_t *data, uint32_t length)
 	struct weir_response_reader r = { 0 };
 	enum weir_reason why = WEIR_REASON_COUNT;
 	enum weir_action action = weir_conn_begin_server(&f->c, &g, &r, &why);
-	struct weir_view view;
+	struct weir_view view = { 0 };
 
 	if (action == WEIR_FRAME) {
 		while (r.lost == WEIR_REASON_COUNT && seq_before(r.next, g.seq + g.len))
@@ -130,7 +130,7 @@ static bool shed(struct flow *f)
 	static const char text[] = "GET / HTTP/1.1\r\n\r\n";
 	struct weir_segment g = client_segment(f, sizeof(text) - 1), reply;
 	enum weir_action action = client_steps(f, &g, (const uint8_t *)text, true);
-	struct weir_view view;
+	struct weir_view view = { 0 };
 
 	if (!expect(f->w, action == WEIR_ANSWER, "the request is answered"))
 		return false;

@@ -280,7 +280,7 @@ static bool pipelined_wait(struct world *w)
 	return world_play(w, &c) && expect_answers(w, &c, 6) && expect(w, w->box.cut_short, "some were cut off");
 }
 
-/* A part of a body reaches the server by a way that weir does not see: the connection goes on, and is followed again. */
+/* A part of a body reaches the server by a way that weir does not see: the connection is lost, and found again. */
 static bool bypassed(struct world *w)
 {
 	struct config c = config_plain(1);

@@ -107,7 +107,8 @@ class EchoServer:
     @staticmethod
     def repeat(connection):
         """Another protocol: whatever comes goes back."""
-        connection.socket.sendall(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+        connection.socket.sendall(b"HTTP/1.1 101 Switching Protocols\r\n"
+                                  b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
         while connection.stream.fill():
             connection.socket.sendall(connection.stream.take(1 << 16))
         return False
