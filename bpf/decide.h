@@ -103,9 +103,9 @@ __noinline int limit_ask(struct __sk_buff *skb, struct work *w, __u32 type)
 	c.bucket->shed += !!wait_ns;
 	bpf_spin_unlock(&c.lock->lock);
 
+	w->subjects[type & 3] = subject;
 	if (admits) {
 		w->charged |= 1U << type;
-		w->subjects[type & 3] = subject;
 	} else if (wait_ns) {
 		w->refused |= 1U << type;
 		if (wait_ns > w->wait_ns)
@@ -114,13 +114,14 @@ __noinline int limit_ask(struct __sk_buff *skb, struct work *w, __u32 type)
 	return 0;
 }
 
-__noinline int limit_give_back(struct work *w, __u32 type)
+/* Undoes what limit_ask() did at a limit that admitted, or what it counted at one that refused. */
+__noinline int limit_undo(struct work *w, __u32 type)
 {
 	struct charge c;
 	__u64 subject;
 	__u32 index;
 
-	if (!w || type >= WEIR_LIMIT_TYPES || !(w->charged & (1U << type)))
+	if (!w || type >= WEIR_LIMIT_TYPES || !((w->charged | w->refused) & (1U << type)))
 		return 0;
 	subject = w->subjects[type & 3];
 	index = weir_limit_index(w->server, type);
@@ -130,9 +131,24 @@ __noinline int limit_give_back(struct work *w, __u32 type)
 	if (!c.limit || !c.bucket || !c.lock)
 		return 0;
 	bpf_spin_lock(&c.lock->lock);
-	weir_bucket_give_back(c.bucket, &c.limit->history);
-	c.bucket->passed--;
+	if (w->charged & (1U << type)) {
+		weir_bucket_give_back(c.bucket, &c.limit->history);
+		c.bucket->passed--;
+	} else {
+		c.bucket->shed--;
+	}
 	bpf_spin_unlock(&c.lock->lock);
+	w->charged &= ~(1U << type);
+	w->refused &= ~(1U << type);
+	return 0;
+}
+
+/* The request decided last comes again: as if it had not been asked for. */
+__noinline int undo_decision(struct work *w)
+{
+	limit_undo(w, WEIR_LIMIT_USER);
+	limit_undo(w, WEIR_LIMIT_NAMESPACE);
+	limit_undo(w, WEIR_LIMIT_TOTAL);
 	return 0;
 }
 
@@ -142,6 +158,7 @@ __noinline int decide(struct __sk_buff *skb, struct work *w)
 	if (!w)
 		return 0;
 	w->charged = 0;
+	w->refused = 0;
 	w->wait_ns = 0;
 	limit_ask(skb, w, WEIR_LIMIT_USER);
 	limit_ask(skb, w, WEIR_LIMIT_NAMESPACE);
@@ -149,8 +166,10 @@ __noinline int decide(struct __sk_buff *skb, struct work *w)
 	if (!w->refused)
 		return 0;
 	w->retry_s = weir_retry_after_s(w->wait_ns);
-	limit_give_back(w, WEIR_LIMIT_USER);
-	limit_give_back(w, WEIR_LIMIT_NAMESPACE);
+	if (w->charged & (1U << WEIR_LIMIT_USER))
+		limit_undo(w, WEIR_LIMIT_USER);
+	if (w->charged & (1U << WEIR_LIMIT_NAMESPACE))
+		limit_undo(w, WEIR_LIMIT_NAMESPACE);
 	return 0;
 }
 

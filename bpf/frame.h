@@ -78,6 +78,7 @@ static __always_inline void refuse(struct work *w)
 		return;
 	}
 	w->unanswered_why = why;
+	undo_decision(w);
 	if (why != WEIR_SERVER_CLOSED) {
 		r->held = 1;
 		return;

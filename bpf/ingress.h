@@ -134,6 +134,8 @@ static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, s
 		bpf_spin_unlock(&c->lock);
 		if (action != WEIR_HOLD)
 			count_requests(w, action);
+		else if (why == WEIR_CONTENDED)
+			undo_decision(w);
 		if (action == WEIR_CLOSE ? cuts : !cuts && w->view.splice.cuts)
 			count(w->server, action == WEIR_CLOSE ? WEIR_SPLICE_CLOSED : WEIR_SPLICE_OPENED);
 	}
@@ -205,6 +207,8 @@ static __always_inline bool load_settings(struct work *w)
 	w->swallow_max = server->swallow_max;
 	w->now_ns = bpf_ktime_get_ns();
 	w->passed = 0;
+	w->charged = 0;
+	w->refused = 0;
 	w->exempt = 0;
 	w->dry_run = 0;
 	w->unanswered_why = WEIR_REASON_COUNT;

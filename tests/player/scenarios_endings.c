@@ -115,6 +115,7 @@ static bool asks_after_fin(struct world *w)
 	c.client.exchanges = 5;
 	c.client.think_ns = 40 * MS;
 	c.client.notice_ns = 100 * MS;
+	c.box.hold = 1000;
 	for (c.seed = 1; c.seed <= 1000; c.seed++) {
 		c.server.idle_ns = (5 + c.seed % 60) * MS;
 		c.server.half_close = c.seed & 1;

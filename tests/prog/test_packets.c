@@ -504,16 +504,19 @@ static void test_refused_split_head_waits(void **state)
 {
 	struct spec rest = { .seq = CLIENT_NEXT + 8, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = "TP/1.1\r\nHost: x\r\n\r\n" };
 
+	struct datapath_subject_use top;
+
 	(void)state;
 	connect_ends(false);
-	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	limit(WEIR_LIMIT_USER, "0", 0);
 	assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = "GET / HT" });
 	assert_int_equal(run(ingress, &rest), DROP);
 	assert_int_equal(run(ingress, &rest), DROP);
 	assert_int_equal(counter(WEIR_SPLIT_HEAD), 2);
 	assert_int_equal(counter(WEIR_HELD), 2);
 	assert_int_equal(counter(WEIR_PASSED), 0);
-	done(datapath_limit_delete(dp, 0, WEIR_LIMIT_TOTAL, &error));
+	assert_int_equal(datapath_top(dp, 0, &top, 1, &error), 0); /* nobody was shed */
+	done(datapath_limit_delete(dp, 0, WEIR_LIMIT_USER, &error));
 	assert_untouched(ingress, &rest);
 	assert_int_equal(counter(WEIR_PASSED), 1);
 }
