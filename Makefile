@@ -227,7 +227,8 @@ lint: $(SKELETONS) build/vmlinux.h ## clang-format, clang-tidy and cppcheck, war
 	clang-tidy --quiet $(HOST_SOURCES) -- $(HOST_FLAGS)
 	clang-tidy --quiet $(wildcard bpf/*.bpf.c) -- $(BPF_FLAGS)
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
-		--suppress=missingIncludeSystem -Iinclude -Iuser $(HOST_SOURCES)
+		--suppress=missingIncludeSystem --include=$(shell pkg-config --variable=includedir jansson)/jansson.h \
+		-Iinclude -Iuser $(HOST_SOURCES)
 
 clean: ## remove everything that was built
 	rm -rf build

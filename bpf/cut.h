@@ -6,7 +6,8 @@
 #include "checksum.h"
 #include "maps.h"
 
-#define CHANGE_TAIL_MAX 16000 /* bpf_skb_change_tail() fails above some 16 KiB; IP trims what is left behind its length */
+#define CHANGE_TAIL_MAX \
+	16000 /* bpf_skb_change_tail() fails above some 16 KiB; IP trims what is left behind its length */
 #define FLAGS_AT __builtin_offsetof(struct tcp_header, flags)
 
 static __always_inline int cut_ip_length(struct __sk_buff *skb, bool ipv6, __be16 length)
@@ -39,7 +40,8 @@ __noinline int packet_cut(struct __sk_buff *skb, struct work *w, __u32 keep)
 	tcp_bytes = header + keep;
 	if (checksum_is_partial(skb, l4, &partial))
 		return -1;
-	if (cut_ip_length(skb, w->packet.ipv6, bpf_htons(tcp_bytes + l4 - ETHERNET_BYTES - (w->packet.ipv6 ? IPV6_BYTES : 0))))
+	if (cut_ip_length(skb, w->packet.ipv6,
+			  bpf_htons(tcp_bytes + l4 - ETHERNET_BYTES - (w->packet.ipv6 ? IPV6_BYTES : 0))))
 		return -1;
 
 	w->packet.segment.len = keep;

@@ -105,14 +105,14 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, WEIR_MAX_SERVERS * WEIR_REASON_COUNT);
+	__uint(max_entries, WEIR_MAX_SERVERS *WEIR_REASON_COUNT);
 	__type(key, __u32);
 	__type(value, __u64);
 } counters SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, WEIR_ANSWER_KINDS * WEIR_RETRY_DIGITS);
+	__uint(max_entries, WEIR_ANSWER_KINDS *WEIR_RETRY_DIGITS);
 	__type(key, __u32);
 	__type(value, struct weir_answer);
 } answers SEC(".maps");

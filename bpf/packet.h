@@ -25,7 +25,7 @@ struct packet {
 	struct weir_flow flow; /* filled for the direction of the hook */
 	__u32 l4;	       /* offsets from the start of the frame */
 	__u32 payload;
-	__u32 sack_at; /* of the first SACK block; 0: none */
+	__u32 sack_at;		     /* of the first SACK block; 0: none */
 	__u32 mptcp_at, mptcp_bytes; /* of an MPTCP option; 0: none */
 	__u8 ipv6;
 	__u8 plain_ip; /* no IP options or extension headers: the TCP header stands where a reply's will */

@@ -141,10 +141,11 @@ static int directory_open(struct datapath *dp, const struct datapath_options *op
 	if (dp->dir_fd < 0)
 		return error_set(err, -errno, "%s: %s", dp->dir, strerror(errno));
 	if (flock(dp->dir_fd, LOCK_EX | LOCK_NB))
-		return error_set(err, -EBUSY,
-				 "another agent, with another state directory, holds the pins in %s: stop it, or give each "
-				 "agent a --pin-dir of its own",
-				 dp->dir);
+		return error_set(
+			err, -EBUSY,
+			"another agent, with another state directory, holds the pins in %s: stop it, or give each "
+			"agent a --pin-dir of its own",
+			dp->dir);
 	return 0;
 }
 

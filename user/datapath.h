@@ -49,12 +49,13 @@ int datapath_server_flags(struct datapath *dp, __u32 slot, __u32 flags, struct e
 int datapath_server_clear(struct datapath *dp, __u32 slot, struct error *err);
 
 /* subject 0 with default: the limit's default. keys: size of the bucket map, 0: WEIR_DEFAULT_KEYS (used when it is made). */
-int datapath_limit_set(struct datapath *dp, __u32 slot, enum weir_limit_type type, __u64 per_ns, __u64 burst, __u32 keys,
-		       struct error *err);
+int datapath_limit_set(struct datapath *dp, __u32 slot, enum weir_limit_type type, __u64 per_ns, __u64 burst,
+		       __u32 keys, struct error *err);
 int datapath_limit_delete(struct datapath *dp, __u32 slot, enum weir_limit_type type, struct error *err);
 int datapath_override_set(struct datapath *dp, __u32 slot, enum weir_limit_type type, __u64 subject, __u64 per_ns,
 			  __u64 burst, struct error *err);
-int datapath_override_delete(struct datapath *dp, __u32 slot, enum weir_limit_type type, __u64 subject, struct error *err);
+int datapath_override_delete(struct datapath *dp, __u32 slot, enum weir_limit_type type, __u64 subject,
+			     struct error *err);
 
 /* The subject of a name, hashed with this namespace's seed. An address is 16 bytes, already cut to what is limited. */
 __u64 datapath_subject(const struct datapath *dp, enum weir_name_kind kind, const void *bytes, size_t length);

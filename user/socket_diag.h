@@ -21,7 +21,7 @@ struct socket_id {
  * the kernel has no inet_diag.
  */
 typedef void (*socket_diag_each_t)(const struct weir_flow *flow, const struct socket_id *id, void *arg);
-int socket_diag_each(struct mnl_socket *nl, socket_diag_each_t each, void *arg);
+int socket_diag_each(struct mnl_socket *nl, socket_diag_each_t call, void *arg);
 
 /*
  * The state (TCP_ESTABLISHED, ...) of this flow's socket, 0 when there is none, or a negative errno. Sockets that are

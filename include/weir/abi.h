@@ -77,10 +77,10 @@ WEIR_ASSERT_SIZE(struct weir_listener, 24);
 
 enum weir_server_flags {
 	WEIR_SERVER_ACTIVE = 1 << 0,
-	WEIR_SERVER_PAUSED = 1 << 1,   /* everything passes at once; connections are still followed */
-	WEIR_SERVER_DRY_RUN = 1 << 2,  /* decided and counted, never shed */
-	WEIR_SERVER_DRAINING = 1 << 3, /* detached: only translated connections are still served */
-	WEIR_SERVER_CLOSING = 1 << 4,  /* lesser mode everywhere: a 429 also closes its connection */
+	WEIR_SERVER_PAUSED = 1 << 1,	       /* everything passes at once; connections are still followed */
+	WEIR_SERVER_DRY_RUN = 1 << 2,	       /* decided and counted, never shed */
+	WEIR_SERVER_DRAINING = 1 << 3,	       /* detached: only translated connections are still served */
+	WEIR_SERVER_CLOSING = 1 << 4,	       /* lesser mode everywhere: a 429 also closes its connection */
 	WEIR_SERVER_CLOSING_LOOPBACK = 1 << 5, /* lesser mode on loopback only */
 };
 

@@ -35,13 +35,13 @@ enum weir_phase {
 };
 
 enum weir_action {
-	WEIR_PASS,    /* send on, translated */
-	WEIR_HOLD,    /* drop */
-	WEIR_FRAME,   /* feed the new bytes, then commit */
-	WEIR_ANSWER,  /* drop; say the answer */
-	WEIR_ACK,     /* drop; say a bare acknowledgement */
-	WEIR_CLOSE,   /* say the answer with FIN; to the server the segment becomes a RST */
-	WEIR_CUT,     /* send on, translated, only what comes before the reader's `start`, and no FIN */
+	WEIR_PASS,   /* send on, translated */
+	WEIR_HOLD,   /* drop */
+	WEIR_FRAME,  /* feed the new bytes, then commit */
+	WEIR_ANSWER, /* drop; say the answer */
+	WEIR_ACK,    /* drop; say a bare acknowledgement */
+	WEIR_CLOSE,  /* say the answer with FIN; to the server the segment becomes a RST */
+	WEIR_CUT,    /* send on, translated, only what comes before the reader's `start`, and no FIN */
 };
 
 /* The answer of the latest cut: what is needed to make the same bytes again. */
@@ -73,8 +73,8 @@ struct weir_conn {
 	__u32 version;	     /* moves with every commit of the client's side, and every hunt */
 	__u32 server_isn;    /* tells a repeated SYN-ACK from a new connection's; 0: not known */
 	struct weir_answer_choice answer;
-	__u8 phase; /* enum weir_phase */
-	__u8 dying; /* the timer runs */
+	__u8 phase;	/* enum weir_phase */
+	__u8 dying;	/* the timer runs */
 	__u8 pipelines; /* the client has sent a request before the answer to the one before */
 	__u8 pad[5];
 	struct weir_request request;
@@ -145,12 +145,12 @@ WEIR_INLINE enum weir_reason weir_conn_why_not(const struct weir_conn *c, const 
 {
 	if (c->phase != WEIR_PHASE_FOLLOWED)
 		return WEIR_MID_STREAM;
+	if (c->splice.fins & WEIR_SPLICE_SERVER_FIN)
+		return WEIR_SERVER_CLOSED;
 	if (g->seq != c->request_next || !weir_conn_at_boundary(c))
 		return WEIR_SPLIT_HEAD;
 	if (!weir_conn_idle(c))
 		return WEIR_PIPELINED;
-	if (c->splice.fins & WEIR_SPLICE_SERVER_FIN)
-		return WEIR_SERVER_CLOSED;
 	if (!weir_splice_settled(&c->splice, g))
 		return WEIR_UNACKED;
 	return WEIR_REASON_COUNT;
@@ -170,7 +170,8 @@ WEIR_INLINE void weir_conn_hunt(struct weir_conn *c)
 WEIR_INLINE bool weir_conn_hunt_begins(const struct weir_conn *c, const struct weir_segment *g)
 {
 	return c->requests == c->responses && (g->flags & WEIR_TCP_ACK) &&
-	       g->ack == c->splice.server_end + c->splice.out_off && c->splice.server_acked + c->splice.in_off == g->seq;
+	       g->ack == c->splice.server_end + c->splice.out_off &&
+	       c->splice.server_acked + c->splice.in_off == g->seq;
 }
 
 /*
@@ -513,7 +514,8 @@ WEIR_INLINE enum weir_frame_event weir_response_reader_feed(struct weir_response
 }
 
 /* A socket sends one segment at a time, so nobody else has moved this side. */
-WEIR_INLINE void weir_conn_commit_server(struct weir_conn *c, const struct weir_response_reader *r, enum weir_reason *why)
+WEIR_INLINE void weir_conn_commit_server(struct weir_conn *c, const struct weir_response_reader *r,
+					 enum weir_reason *why)
 {
 	/* A hunt has begun meanwhile. */
 	if (r->responses > c->requests - c->responses)

@@ -16,8 +16,8 @@
 
 struct weir_segment {
 	__u32 seq;
-	__u32 ack;  /* valid with WEIR_TCP_ACK */
-	__u32 len;  /* payload bytes; SYN and FIN not counted */
+	__u32 ack; /* valid with WEIR_TCP_ACK */
+	__u32 len; /* payload bytes; SYN and FIN not counted */
 	__u16 window;
 	__u8 flags;
 	__u8 sacks; /* blocks in use */

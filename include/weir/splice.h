@@ -37,7 +37,7 @@ struct weir_splice {
 	__u32 answer_length; /* 0 until the answer is made, or when the cut has none */
 	__u32 client_acked;  /* client's numbers: the highest acknowledgement seen from the client */
 	__u32 client_end;    /* client's numbers: behind the highest byte (or FIN) the client sent */
-	__u32 passed_end;    /* client's numbers: behind the highest byte (or FIN) that went on to the server, or was cut */
+	__u32 passed_end; /* client's numbers: behind the highest byte (or FIN) that went on to the server, or was cut */
 	__u32 server_end;    /* server's numbers: behind the highest byte (or FIN) the server sent */
 	__u32 server_acked;  /* server's numbers: the highest acknowledgement seen from the server */
 	__u32 server_tsval;  /* the latest timestamp of the server, with has_ts */
@@ -368,7 +368,8 @@ WEIR_INLINE void weir_splice_answer(struct weir_splice *s, __u32 length)
  * The header of what weir itself says to the client in reply to segment g: the answer (len = answer_length), or the
  * bare acknowledgement of what has been swallowed so far (len 0).
  */
-WEIR_INLINE void weir_splice_reply(const struct weir_splice *s, const struct weir_segment *g, struct weir_segment *reply)
+WEIR_INLINE void weir_splice_reply(const struct weir_splice *s, const struct weir_segment *g,
+				   struct weir_segment *reply)
 {
 	*reply = (struct weir_segment){
 		.seq = s->answer_start,

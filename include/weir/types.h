@@ -17,7 +17,8 @@ typedef _Bool weir_bool;
 #define WEIR_INLINE static inline __attribute__((always_inline))
 
 /* A layout that both sides rely on is asserted on both sides: this header is compiled for each. */
-#define WEIR_ASSERT_SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), #type " changed its size: raise WEIR_ABI_VERSION")
+#define WEIR_ASSERT_SIZE(type, bytes) \
+	_Static_assert(sizeof(type) == (bytes), #type " changed its size: raise WEIR_ABI_VERSION")
 #define WEIR_ASSERT_OFFSET(type, member, bytes) \
 	_Static_assert(__builtin_offsetof(type, member) == (bytes), #type "." #member " moved: raise WEIR_ABI_VERSION")
 

@@ -118,25 +118,52 @@ static void pass_one(bool ipv6)
 
 	connect_ends(ipv6);
 	limit(WEIR_LIMIT_USER, "0.5", 1);
-	assert_untouched(ingress, &(struct spec){ .ipv6 = ipv6, .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK,
-						  .window = 99, .ts = true, .tsval = 7, .tsecr = 70, .text = get_a });
-	assert_untouched(egress, &(struct spec){ .ipv6 = ipv6, .from_server = true, .seq = SERVER_NEXT,
-						 .ack = CLIENT_NEXT + n, .flags = PSH_ACK, .window = 502, .ts = true,
-						 .tsval = 75, .tsecr = 7, .text = ok });
+	assert_untouched(ingress, &(struct spec){ .ipv6 = ipv6,
+						  .seq = CLIENT_NEXT,
+						  .ack = SERVER_NEXT,
+						  .flags = PSH_ACK,
+						  .window = 99,
+						  .ts = true,
+						  .tsval = 7,
+						  .tsecr = 70,
+						  .text = get_a });
+	assert_untouched(egress, &(struct spec){ .ipv6 = ipv6,
+						 .from_server = true,
+						 .seq = SERVER_NEXT,
+						 .ack = CLIENT_NEXT + n,
+						 .flags = PSH_ACK,
+						 .window = 502,
+						 .ts = true,
+						 .tsval = 75,
+						 .tsecr = 7,
+						 .text = ok });
 }
 
 static void answer_one(bool ipv6, bool ts)
 {
 	size_t n = strlen(get_a), m = strlen(ok);
-	struct spec request = { .ipv6 = ipv6, .seq = CLIENT_NEXT + n, .ack = SERVER_NEXT + m, .flags = PSH_ACK,
-				.window = 99, .ts = ts, .tsval = 9, .tsecr = 75, .text = get_a };
+	struct spec request = { .ipv6 = ipv6,
+				.seq = CLIENT_NEXT + n,
+				.ack = SERVER_NEXT + m,
+				.flags = PSH_ACK,
+				.window = 99,
+				.ts = ts,
+				.tsval = 9,
+				.tsecr = 75,
+				.text = get_a };
 	struct packet first;
 	struct seen seen;
 
 	pass_one(ipv6);
 	/* The response's acknowledgement comes by itself, so that the next request has nothing new to say to the server. */
-	assert_untouched(ingress, &(struct spec){ .ipv6 = ipv6, .seq = CLIENT_NEXT + n, .ack = SERVER_NEXT + m,
-						  .flags = ACK, .window = 99, .ts = ts, .tsval = 8, .tsecr = 75 });
+	assert_untouched(ingress, &(struct spec){ .ipv6 = ipv6,
+						  .seq = CLIENT_NEXT + n,
+						  .ack = SERVER_NEXT + m,
+						  .flags = ACK,
+						  .window = 99,
+						  .ts = ts,
+						  .tsval = 8,
+						  .tsecr = 75 });
 	assert_int_equal(run(ingress, &request), PASS);
 	assert_answer(&seen, "2", true);
 	assert_int_equal(seen.seq, SERVER_NEXT + m);
@@ -187,7 +214,9 @@ static void test_answer_to_head_has_no_body(void **state)
 	(void)state;
 	connect_ends(false);
 	limit(WEIR_LIMIT_TOTAL, "0", 0);
-	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK,
+	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT,
+						      .ack = SERVER_NEXT,
+						      .flags = PSH_ACK,
 						      .text = "HEAD / HTTP/1.1\r\nHost: x\r\n\r\n" }),
 			 PASS);
 	assert_answer(&seen, "3600", false);
@@ -203,7 +232,8 @@ static void test_longest_wait_is_told(void **state)
 	limit(WEIR_LIMIT_TOTAL, "0.01", 0);
 	limit(WEIR_LIMIT_NAMESPACE, "0", 0);
 	limit(WEIR_LIMIT_USER, "1", 0);
-	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a }),
+	assert_int_equal(run(ingress,
+			     &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a }),
 			 PASS);
 	assert_answer(&seen, "3600", true);
 	assert_int_equal(counter(WEIR_SHED_TOTAL), 1);
@@ -218,13 +248,17 @@ static void test_refused_consumes_nothing(void **state)
 	connect_ends(false);
 	limit(WEIR_LIMIT_TOTAL, "0", 1);
 	limit(WEIR_LIMIT_NAMESPACE, "0", 0);
-	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a }),
+	assert_int_equal(run(ingress,
+			     &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a }),
 			 PASS);
 	assert_int_equal(counter(WEIR_SHED), 1);
 	assert_int_equal(counter(WEIR_SHED_TOTAL), 0);
 
 	connect_ends(true);
-	assert_untouched(ingress, &(struct spec){ .ipv6 = true, .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK,
+	assert_untouched(ingress, &(struct spec){ .ipv6 = true,
+						  .seq = CLIENT_NEXT,
+						  .ack = SERVER_NEXT,
+						  .flags = PSH_ACK,
 						  .text = "GET / HTTP/1.1\r\nHost: x\r\n\r\n" });
 	assert_int_equal(counter(WEIR_PASSED), 1);
 }
@@ -241,7 +275,8 @@ static void test_translation(void **state)
 	(void)state;
 	connect_ends(false);
 	limit(WEIR_LIMIT_TOTAL, "0", 0);
-	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a }),
+	assert_int_equal(run(ingress,
+			     &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a }),
 			 PASS);
 	packet_see(&packet, &seen);
 	answer = seen.n_text;
@@ -249,14 +284,19 @@ static void test_translation(void **state)
 	server = SERVER_NEXT + answer;
 
 	/* until the answer is acknowledged, what follows is held and the server's acknowledgement shows nothing of it */
-	assert_int_equal(run(ingress, &(struct spec){ .seq = client, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a }), DROP);
+	assert_int_equal(run(ingress,
+			     &(struct spec){ .seq = client, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a }),
+			 DROP);
 	assert_int_equal(counter(WEIR_HELD), 1);
-	assert_int_equal(run(egress, &(struct spec){ .from_server = true, .seq = SERVER_NEXT, .ack = CLIENT_NEXT, .flags = ACK }),
-			 PASS);
+	assert_int_equal(
+		run(egress,
+		    &(struct spec){ .from_server = true, .seq = SERVER_NEXT, .ack = CLIENT_NEXT, .flags = ACK }),
+		PASS);
 	packet_see(&packet, &seen);
 	assert_int_equal(seen.ack, CLIENT_NEXT);
 
-	assert_int_equal(run(ingress, &(struct spec){ .seq = client, .ack = server - 5, .flags = ACK, .window = 77 }), PASS);
+	assert_int_equal(run(ingress, &(struct spec){ .seq = client, .ack = server - 5, .flags = ACK, .window = 77 }),
+			 PASS);
 	packet_see(&packet, &seen);
 	assert_int_equal(seen.seq, CLIENT_NEXT);
 	assert_int_equal(seen.ack, SERVER_NEXT);
@@ -264,15 +304,19 @@ static void test_translation(void **state)
 
 	limit(WEIR_LIMIT_TOTAL, "1000000", 1000000);
 	done(datapath_limit_delete(dp, 0, WEIR_LIMIT_TOTAL, &error));
-	assert_int_equal(run(ingress, &(struct spec){ .seq = client, .ack = server, .flags = PSH_ACK, .text = get_a }), PASS);
+	assert_int_equal(run(ingress, &(struct spec){ .seq = client, .ack = server, .flags = PSH_ACK, .text = get_a }),
+			 PASS);
 	packet_see(&packet, &seen);
 	assert_false(seen.from_server);
 	assert_int_equal(seen.seq, CLIENT_NEXT);
 	assert_int_equal(seen.ack, SERVER_NEXT);
 	assert_int_equal(seen.n_text, n);
 
-	assert_int_equal(run(egress, &(struct spec){ .from_server = true, .seq = SERVER_NEXT, .ack = CLIENT_NEXT + n,
-						     .flags = PSH_ACK, .text = ok }),
+	assert_int_equal(run(egress, &(struct spec){ .from_server = true,
+						     .seq = SERVER_NEXT,
+						     .ack = CLIENT_NEXT + n,
+						     .flags = PSH_ACK,
+						     .text = ok }),
 			 PASS);
 	packet_see(&packet, &seen);
 	assert_int_equal(seen.seq, server);
@@ -282,8 +326,12 @@ static void test_translation(void **state)
 	for (int odd = 0; odd < 2; odd++) {
 		const __u8 *sack = odd ? sack_odd : sack_even;
 
-		assert_int_equal(run(ingress, &(struct spec){ .seq = client + n, .ack = server, .flags = ACK, .ts = true,
-							      .options = sack, .n_options = 12 }),
+		assert_int_equal(run(ingress, &(struct spec){ .seq = client + n,
+							      .ack = server,
+							      .flags = ACK,
+							      .ts = true,
+							      .options = sack,
+							      .n_options = 12 }),
 				 PASS);
 		packet_see(&packet, &seen);
 		assert_int_equal(seen.ack, SERVER_NEXT);
@@ -301,14 +349,18 @@ static void test_small_body_is_swallowed(void **state)
 	(void)state;
 	connect_ends(false);
 	limit(WEIR_LIMIT_TOTAL, "0", 0);
-	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = ACK, .text = head }), PASS);
+	assert_int_equal(run(ingress,
+			     &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = ACK, .text = head }),
+			 PASS);
 	packet_see(&packet, &seen);
 	assert_true(seen.from_server);
 	assert_int_equal(seen.n_text, 0);
 	assert_int_equal(seen.ack, CLIENT_NEXT + n);
 
-	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT + n, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = "56789" }),
-			 PASS);
+	assert_int_equal(
+		run(ingress,
+		    &(struct spec){ .seq = CLIENT_NEXT + n, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = "56789" }),
+		PASS);
 	assert_answer(&seen, "3600", true);
 	assert_int_equal(seen.ack, CLIENT_NEXT + n + 5);
 	assert_int_equal(seen.seq, SERVER_NEXT);
@@ -323,7 +375,9 @@ static void closes(const char *text)
 
 	connect_ends(false);
 	limit(WEIR_LIMIT_TOTAL, "0", 0);
-	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = ACK, .text = text }), PASS);
+	assert_int_equal(run(ingress,
+			     &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = ACK, .text = text }),
+			 PASS);
 	packet_see(&packet, &seen);
 	assert_false(seen.from_server);
 	assert_int_equal(seen.flags, WEIR_TCP_RST);
@@ -332,14 +386,18 @@ static void closes(const char *text)
 	assert_int_equal(counter(WEIR_ANSWERED_CLOSE), 1);
 
 	/* the client's FIN is acknowledged, the server says no more */
-	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT + strlen(text), .ack = SERVER_NEXT + 4096, .flags = FIN_ACK }),
-			 PASS);
+	assert_int_equal(
+		run(ingress,
+		    &(struct spec){ .seq = CLIENT_NEXT + strlen(text), .ack = SERVER_NEXT + 4096, .flags = FIN_ACK }),
+		PASS);
 	packet_see(&packet, &seen);
 	assert_true(seen.from_server);
 	assert_true(seen.flags & WEIR_TCP_ACK);
 	assert_int_equal(seen.ack, CLIENT_NEXT + strlen(text) + 1);
-	assert_int_equal(run(egress, &(struct spec){ .from_server = true, .seq = SERVER_NEXT, .ack = CLIENT_NEXT, .flags = ACK }),
-			 DROP);
+	assert_int_equal(
+		run(egress,
+		    &(struct spec){ .from_server = true, .seq = SERVER_NEXT, .ack = CLIENT_NEXT, .flags = ACK }),
+		DROP);
 }
 
 static void test_long_body_closes(void **state)
@@ -368,8 +426,14 @@ static void test_news_goes_on(void **state)
 
 	(void)state;
 	pass_one(false);
-	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT + n, .ack = SERVER_NEXT + m, .flags = PSH_ACK,
-						      .window = 99, .ts = true, .tsval = 9, .tsecr = 75, .text = get_a }),
+	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT + n,
+						      .ack = SERVER_NEXT + m,
+						      .flags = PSH_ACK,
+						      .window = 99,
+						      .ts = true,
+						      .tsval = 9,
+						      .tsecr = 75,
+						      .text = get_a }),
 			 PASS);
 	packet_see(&packet, &seen);
 	assert_false(seen.from_server);
@@ -387,7 +451,10 @@ static void test_bad_checksum_is_left_to_the_kernel(void **state)
 	(void)state;
 	connect_ends(false);
 	limit(WEIR_LIMIT_TOTAL, "0", 0);
-	assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a,
+	assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT,
+						  .ack = SERVER_NEXT,
+						  .flags = PSH_ACK,
+						  .text = get_a,
 						  .bad_checksum = true });
 	assert_int_equal(counter(WEIR_BAD_CHECKSUM), 1);
 	assert_int_equal(counter(WEIR_SHED), 0);
@@ -407,7 +474,8 @@ static void test_unread_passes_unharmed(void **state)
 		{ "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 0, WEIR_HTTP2 },
 		{ "\x01\x02\x03", 0, WEIR_NOT_HTTP },
 		{ "GET / HTTP/1.1\nHost: x\n\n", 0, WEIR_BARE_LF },
-		{ "GET / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 0, WEIR_LENGTH_CONFLICT },
+		{ "GET / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 0,
+		  WEIR_LENGTH_CONFLICT },
 	};
 	struct weir_flow flow;
 
@@ -418,8 +486,11 @@ static void test_unread_passes_unharmed(void **state)
 		const struct unharmed *c = &cases[i];
 
 		connect_ends(false);
-		assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK,
-							  .text = c->text, .n_text = c->n_text });
+		assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT,
+							  .ack = SERVER_NEXT,
+							  .flags = PSH_ACK,
+							  .text = c->text,
+							  .n_text = c->n_text });
 		assert_int_equal(counter(c->why), 1);
 		assert_int_equal(bpf_map_delete_elem(dp->maps.conns, &flow), 0);
 	}
@@ -460,7 +531,9 @@ static void lengthened(bool ipv6)
 
 	connect_ends(ipv6);
 	limit(WEIR_LIMIT_TOTAL, "0", 0);
-	packet_build(&before, &(struct spec){ .ipv6 = ipv6, .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a });
+	packet_build(&before,
+		     &(struct spec){
+			     .ipv6 = ipv6, .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a });
 	lengthen_ip_header(&before, ipv6);
 	packet = before;
 	assert_int_equal(packet_run(ingress, &packet), DROP);
@@ -493,8 +566,12 @@ static void test_split_head_passes(void **state)
 	(void)state;
 	connect_ends(false);
 	limit(WEIR_LIMIT_TOTAL, "0", 1);
-	assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = "GET / HT" });
-	assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT + 8, .ack = SERVER_NEXT, .flags = PSH_ACK,
+	assert_untouched(
+		ingress,
+		&(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = "GET / HT" });
+	assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT + 8,
+						  .ack = SERVER_NEXT,
+						  .flags = PSH_ACK,
 						  .text = "TP/1.1\r\nHost: x\r\n\r\n" });
 	assert_int_equal(counter(WEIR_PASSED), 1);
 }
@@ -502,14 +579,18 @@ static void test_split_head_passes(void **state)
 /* The server has the first part already, so there is nothing to answer: the rest waits until the limit lets it pass. */
 static void test_refused_split_head_waits(void **state)
 {
-	struct spec rest = { .seq = CLIENT_NEXT + 8, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = "TP/1.1\r\nHost: x\r\n\r\n" };
+	struct spec rest = {
+		.seq = CLIENT_NEXT + 8, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = "TP/1.1\r\nHost: x\r\n\r\n"
+	};
 
 	struct datapath_subject_use top;
 
 	(void)state;
 	connect_ends(false);
 	limit(WEIR_LIMIT_USER, "0", 0);
-	assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = "GET / HT" });
+	assert_untouched(
+		ingress,
+		&(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = "GET / HT" });
 	assert_int_equal(run(ingress, &rest), DROP);
 	assert_int_equal(run(ingress, &rest), DROP);
 	assert_int_equal(counter(WEIR_SPLIT_HEAD), 2);
@@ -526,21 +607,29 @@ static void test_pipelined_passes(void **state)
 	(void)state;
 	connect_ends(false);
 	limit(WEIR_LIMIT_TOTAL, "0", 2);
-	assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = two });
+	assert_untouched(ingress,
+			 &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = two });
 	assert_int_equal(counter(WEIR_PASSED), 2);
 }
 
 /* Of two requests in one packet the second is refused: it is cut off, and answered when it comes again in its turn. */
 static void refused_second(bool ipv6)
 {
-	struct spec second = { .ipv6 = ipv6, .seq = CLIENT_NEXT + ONE, .ack = SERVER_NEXT, .flags = FIN_ACK, .text = two + ONE };
+	struct spec second = {
+		.ipv6 = ipv6, .seq = CLIENT_NEXT + ONE, .ack = SERVER_NEXT, .flags = FIN_ACK, .text = two + ONE
+	};
 	size_t m = strlen(ok);
 	struct seen seen;
 
 	connect_ends(ipv6);
 	limit(WEIR_LIMIT_TOTAL, "0", 1);
-	assert_int_equal(run(ingress, &(struct spec){ .ipv6 = ipv6, .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = FIN_ACK | PSH_ACK,
-						      .ts = true, .tsval = 3, .text = two }),
+	assert_int_equal(run(ingress, &(struct spec){ .ipv6 = ipv6,
+						      .seq = CLIENT_NEXT,
+						      .ack = SERVER_NEXT,
+						      .flags = FIN_ACK | PSH_ACK,
+						      .ts = true,
+						      .tsval = 3,
+						      .text = two }),
 			 PASS);
 	packet_see(&packet, &seen);
 	assert_int_equal(seen.n_text, ONE);
@@ -551,10 +640,16 @@ static void refused_second(bool ipv6)
 
 	/* not before the first one is answered */
 	assert_int_equal(run(ingress, &second), DROP);
-	assert_untouched(egress, &(struct spec){ .ipv6 = ipv6, .from_server = true, .seq = SERVER_NEXT, .ack = CLIENT_NEXT + ONE,
-						 .flags = PSH_ACK, .text = ok });
+	assert_untouched(egress, &(struct spec){ .ipv6 = ipv6,
+						 .from_server = true,
+						 .seq = SERVER_NEXT,
+						 .ack = CLIENT_NEXT + ONE,
+						 .flags = PSH_ACK,
+						 .text = ok });
 	assert_int_equal(run(ingress, &second), DROP);
-	assert_untouched(ingress, &(struct spec){ .ipv6 = ipv6, .seq = CLIENT_NEXT + ONE, .ack = SERVER_NEXT + m, .flags = ACK });
+	assert_untouched(
+		ingress,
+		&(struct spec){ .ipv6 = ipv6, .seq = CLIENT_NEXT + ONE, .ack = SERVER_NEXT + m, .flags = ACK });
 	second.ack = SERVER_NEXT + m;
 	assert_int_equal(run(ingress, &second), PASS);
 	assert_answer(&seen, "3600", true);
@@ -582,10 +677,12 @@ static void test_mptcp_is_taken_off_the_syn(void **state)
 	struct seen seen;
 
 	(void)state;
-	assert_int_equal(run(ingress, &(struct spec){ .seq = 1, .flags = WEIR_TCP_SYN, .options = even, .n_options = 8 }), PASS);
+	assert_int_equal(
+		run(ingress, &(struct spec){ .seq = 1, .flags = WEIR_TCP_SYN, .options = even, .n_options = 8 }), PASS);
 	packet_see(&packet, &seen);
 	assert_memory_equal(seen.options, "\1\1\1\1\2\4\5\xb4", 8);
-	assert_int_equal(run(ingress, &(struct spec){ .seq = 1, .flags = WEIR_TCP_SYN, .options = odd, .n_options = 12 }), PASS);
+	assert_int_equal(
+		run(ingress, &(struct spec){ .seq = 1, .flags = WEIR_TCP_SYN, .options = odd, .n_options = 12 }), PASS);
 	packet_see(&packet, &seen);
 	assert_memory_equal(seen.options, "\1\1\1\1\1\2\4\5\xb4\1\1\1", 12);
 	assert_int_equal(counter(WEIR_MPTCP_REMOVED), 2);
@@ -596,7 +693,9 @@ static void test_health_is_exempt(void **state)
 	(void)state;
 	connect_ends(false);
 	limit(WEIR_LIMIT_TOTAL, "0", 0);
-	assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK,
+	assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT,
+						  .ack = SERVER_NEXT,
+						  .flags = PSH_ACK,
 						  .text = "GET /readyz/etcd HTTP/1.1\r\nHost: x\r\n\r\n" });
 	assert_int_equal(counter(WEIR_EXEMPT), 1);
 }
@@ -609,13 +708,19 @@ static void test_dry_run_and_pause(void **state)
 	connect_ends(false);
 	limit(WEIR_LIMIT_TOTAL, "0", 0);
 	done(datapath_server_flags(dp, 0, WEIR_SERVER_ACTIVE | WEIR_SERVER_DRY_RUN, &error));
-	assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a });
+	assert_untouched(ingress,
+			 &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a });
 	assert_int_equal(counter(WEIR_DRY_RUN_SHED), 1);
 	assert_int_equal(counter(WEIR_PASSED), 0);
-	assert_untouched(egress, &(struct spec){ .from_server = true, .seq = SERVER_NEXT, .ack = CLIENT_NEXT + n, .flags = PSH_ACK,
+	assert_untouched(egress, &(struct spec){ .from_server = true,
+						 .seq = SERVER_NEXT,
+						 .ack = CLIENT_NEXT + n,
+						 .flags = PSH_ACK,
 						 .text = ok });
 	done(datapath_server_flags(dp, 0, WEIR_SERVER_ACTIVE | WEIR_SERVER_PAUSED, &error));
-	assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT + n, .ack = SERVER_NEXT + strlen(ok), .flags = PSH_ACK,
+	assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT + n,
+						  .ack = SERVER_NEXT + strlen(ok),
+						  .flags = PSH_ACK,
 						  .text = get_a });
 	assert_int_equal(counter(WEIR_PASSED), 1);
 	assert_int_equal(counter(WEIR_SHED), 0);
