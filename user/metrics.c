@@ -135,7 +135,7 @@ json_t *metrics_families(const struct metrics_snapshot *snapshot)
 	add_group(families, snapshot, METRICS_UNREAD, "weir_unread_total", "reason",
 		  "What could not be parsed or followed, and passed unharmed.");
 	add_group(families, snapshot, METRICS_UNANSWERED, "weir_unanswered_total", "reason",
-		  "Requests over a limit that could not be answered, and passed.");
+		  "Times a request over its limit could not be answered at once, and had to wait.");
 	add_group(families, snapshot, METRICS_PACKET, "weir_packets_total", "action",
 		  "Packets by what was done to them.");
 	add_connections(families, snapshot);
