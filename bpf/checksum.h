@@ -86,6 +86,7 @@ static __always_inline __u16 segment_sum(struct __sk_buff *skb, struct work *w)
  */
 __noinline int checksum_is_right(struct __sk_buff *skb, struct work *w)
 {
+	bool partial;
 	__u64 pseudo;
 
 	if (!w)
@@ -93,7 +94,10 @@ __noinline int checksum_is_right(struct __sk_buff *skb, struct work *w)
 	if (bpf_csum_level(skb, BPF_CSUM_LEVEL_QUERY) >= 0)
 		return 1;
 	pseudo = pseudo_sum(&w->packet, w->packet.payload + w->packet.segment.len - w->packet.l4);
-	return w->packet.check == sum_fold(pseudo) || segment_sum(skb, w) == 0xffff;
+	if (w->packet.check == sum_fold(pseudo) || segment_sum(skb, w) == 0xffff)
+		return 1;
+	/* Another host's half-made sum is trusted by the kernel, whatever it says; asking spoils the field if it is not. */
+	return !checksum_is_partial(skb, w->packet.l4, &partial) && partial;
 }
 
 #endif

@@ -59,7 +59,7 @@ int weir_egress(struct __sk_buff *skb)
 	__u32 end;
 
 	/* What came in by an interface is forwarded, or is an answer of weir's own: no socket here has sent it. */
-	if (!w || skb->vlan_present || skb->ingress_ifindex)
+	if (!w || has_own_device(skb) || skb->ingress_ifindex)
 		return TC_ACT_UNSPEC;
 	p = &w->packet;
 	if (!packet_parse_ip(skb, p, &end) || !packet_parse_ports(skb, p) ||

@@ -92,6 +92,11 @@ static __always_inline void request_decide(struct __sk_buff *skb, struct work *w
 {
 	struct weir_request_reader *r = &w->request;
 
+	if (weir_request_reader_full(r)) {
+		w->unanswered_why = WEIR_TOO_MANY_PIPELINED;
+		r->held = 1;
+		return;
+	}
 	if (r->request.flags & WEIR_REQUEST_HEALTH) {
 		w->exempt++;
 		weir_request_reader_passed(r);

@@ -14,8 +14,8 @@ __noinline int choose_answer(struct __sk_buff *skb, struct work *w)
 {
 	bool loopback = skb->ifindex == LOOPBACK_IFINDEX;
 	struct weir_request_reader *r;
+	bool closing, behind;
 	__u32 rest;
-	bool closing;
 
 	if (!w)
 		return 0;
@@ -26,10 +26,14 @@ __noinline int choose_answer(struct __sk_buff *skb, struct work *w)
 	r->answer.retry_s = w->retry_s;
 	r->answer.head = r->request.method == WEIR_METHOD_HEAD;
 	r->answer.kind = WEIR_ANSWER_KEEP;
-	if ((__s32)rest < 0)
+	behind = (__s32)rest < 0;
+	if (behind)
 		rest = 0;
-	/* A body that is not sent yet, or of unknown or great length, is not worth swallowing. */
-	if (closing || (r->request.flags & (WEIR_REQUEST_EXPECT | WEIR_REQUEST_CLOSE)) ||
+	/*
+	 * A body that is not sent yet, or of unknown or great length, is not worth swallowing; and what is pipelined
+	 * behind a refused request would be sent again at ever longer intervals.
+	 */
+	if (closing || r->must_close || behind || (r->request.flags & (WEIR_REQUEST_EXPECT | WEIR_REQUEST_CLOSE)) ||
 	    !weir_request_ended(&r->request) || rest > w->swallow_max)
 		r->answer.kind = WEIR_ANSWER_CLOSE;
 	r->answer.length = answer_text(w, &r->answer);
@@ -160,34 +164,57 @@ static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, s
 }
 
 /*
- * Writes no-operations over the MPTCP option of a SYN: the connection becomes plain TCP, as behind any middlebox that
- * does not know the option. MPTCP's own sequence numbers would not bear a translated stream.
+ * Writes no-operations over an option of a SYN, as a middlebox that does not know it might. MPTCP's own sequence numbers
+ * would not bear a translated stream, and data in a SYN (TCP Fast Open) comes before there is a connection to follow:
+ * without the option both fall back to plain TCP. 0: done.
  */
-__noinline int remove_mptcp(struct __sk_buff *skb, struct work *w)
+__noinline int remove_option(struct __sk_buff *skb, struct work *w, __u32 option_at, __u32 option_bytes)
 {
 	__u8 old[TCP_OPTION_BYTES] = {}, nops[TCP_OPTION_BYTES] = {};
 	__u32 at, bytes;
 	__s64 diff;
 
 	if (!w)
-		return 0;
+		return -1;
 	/* From an even offset, as sums are of 16-bit words; the byte before is kept as it is. */
-	at = w->packet.mptcp_at - ((w->packet.mptcp_at - w->packet.l4) & 1);
-	bytes = size_up_to(TCP_OPTION_BYTES, w->packet.mptcp_bytes + w->packet.mptcp_at - at);
+	at = option_at - ((option_at - w->packet.l4) & 1);
+	bytes = size_up_to(TCP_OPTION_BYTES, option_bytes + option_at - at);
 	if (bpf_skb_load_bytes(skb, at, old, bytes))
-		return 0;
+		return -1;
 	__builtin_memset(nops, TCP_OPTION_NOP, sizeof(nops));
-	if (at != w->packet.mptcp_at)
+	if (at != option_at)
 		nops[0] = old[0];
 	for (__u32 i = 1; i < TCP_OPTION_BYTES; i++) {
 		if (i >= bytes)
 			nops[i] = 0;
 	}
 	diff = bpf_csum_diff((__be32 *)old, sizeof(old), (__be32 *)nops, sizeof(nops), 0);
-	if (bpf_l4_csum_replace(skb, w->packet.l4 + CHECK_AT, 0, diff, 0) ||
-	    bpf_skb_store_bytes(skb, at, nops, bytes, 0))
-		return 0;
-	count(w->server, WEIR_MPTCP_REMOVED);
+	if (bpf_l4_csum_replace(skb, w->packet.l4 + CHECK_AT, 0, diff, 0))
+		return -1;
+	return bpf_skb_store_bytes(skb, at, nops, bytes, 0);
+}
+
+/* An urgent byte is taken out of the stream that the server reads, but not out of the one read here: none is urgent. */
+__noinline int remove_urgent(struct __sk_buff *skb, struct work *w)
+{
+	__be16 old, new, none = 0, urgent;
+	__u32 flags_at, urgent_at;
+
+	if (!w)
+		return -1;
+	flags_at = w->packet.l4 + __builtin_offsetof(struct tcp_header, offset);
+	urgent_at = w->packet.l4 + __builtin_offsetof(struct tcp_header, urgent);
+	if (bpf_skb_load_bytes(skb, flags_at, &old, sizeof(old)) || bpf_skb_load_bytes(skb, urgent_at, &urgent, sizeof(urgent)))
+		return -1;
+	new = old & ~bpf_htons(WEIR_TCP_URG);
+	if (bpf_l4_csum_replace(skb, w->packet.l4 + CHECK_AT, old, new, 2) ||
+	    bpf_l4_csum_replace(skb, w->packet.l4 + CHECK_AT, urgent, none, 2) ||
+	    bpf_skb_store_bytes(skb, flags_at, &new, sizeof(new), 0) ||
+	    bpf_skb_store_bytes(skb, urgent_at, &none, sizeof(none), 0) ||
+	    bpf_skb_load_bytes(skb, w->packet.l4 + CHECK_AT, &w->packet.check, sizeof(w->packet.check)))
+		return -1;
+	w->packet.segment.flags &= ~WEIR_TCP_URG;
+	count(w->server, WEIR_URGENT_REMOVED);
 	return 0;
 }
 
@@ -223,9 +250,10 @@ int weir_ingress(struct __sk_buff *skb)
 	struct weir_conn *c;
 	struct packet *p;
 	__u32 end;
+	int opened;
 
-	/* A VLAN's packets pass its own device, too. What is not for this device's address may be for a macvlan on top. */
-	if (!w || skb->vlan_present || (skb->pkt_type != PACKET_HOST && skb->pkt_type != PACKET_OTHERHOST))
+	/* What is not for this device's address may be for a macvlan on top. */
+	if (!w || has_own_device(skb) || (skb->pkt_type != PACKET_HOST && skb->pkt_type != PACKET_OTHERHOST))
 		return TC_ACT_UNSPEC;
 	p = &w->packet;
 	if (!packet_parse_ip(skb, p, &end) || !packet_parse_ports(skb, p) ||
@@ -234,17 +262,25 @@ int weir_ingress(struct __sk_buff *skb)
 	if (!load_settings(w) || !packet_parse_tcp(skb, p, end))
 		return TC_ACT_UNSPEC;
 
+	if ((p->segment.flags & WEIR_TCP_URG) && remove_urgent(skb, w))
+		return TC_ACT_SHOT;
 	flow_set(p, true);
 	c = bpf_map_lookup_elem(&conns, &p->flow);
 	if (p->segment.flags & WEIR_TCP_SYN) {
-		if (p->mptcp_at)
-			remove_mptcp(skb, w);
+		if (p->mptcp_at && !remove_option(skb, w, p->mptcp_at, p->mptcp_bytes))
+			count(w->server, WEIR_MPTCP_REMOVED);
+		if (p->tfo_at && !remove_option(skb, w, p->tfo_at, p->tfo_bytes))
+			count(w->server, WEIR_TFO_REMOVED);
 		return TC_ACT_UNSPEC;
 	}
 	if (!c) {
 		if ((p->segment.flags & WEIR_TCP_RST) || (w->server_flags & WEIR_SERVER_DRAINING))
 			return TC_ACT_UNSPEC;
-		if (!conn_open(skb))
+		opened = conn_open(skb);
+		/* The data comes again when there is a connection. */
+		if (opened == OPENED_SOON && p->segment.len && packet_cut(skb, w, 0))
+			return TC_ACT_SHOT;
+		if (opened != OPENED)
 			return TC_ACT_UNSPEC;
 		c = bpf_map_lookup_elem(&conns, &p->flow);
 		if (!c)
@@ -259,7 +295,7 @@ int weir_ingress(struct __sk_buff *skb)
 		return TC_ACT_UNSPEC;
 	if (!checksum_is_right(skb, w)) {
 		count(w->server, WEIR_BAD_CHECKSUM);
-		return TC_ACT_UNSPEC;
+		return TC_ACT_SHOT;
 	}
 	return ingress_conn(skb, w, c);
 }

@@ -27,6 +27,7 @@ struct packet {
 	__u32 payload;
 	__u32 sack_at;		     /* of the first SACK block; 0: none */
 	__u32 mptcp_at, mptcp_bytes; /* of an MPTCP option; 0: none */
+	__u32 tfo_at, tfo_bytes;     /* of a TCP Fast Open option; 0: none */
 	__u8 ipv6;
 	__u8 plain_ip; /* no IP options or extension headers: the TCP header stands where a reply's will */
 	__u8 tos;
@@ -84,6 +85,14 @@ static __always_inline void map_ipv4(__u8 *out, __be32 address)
 	words[1] = 0;
 	words[2] = bpf_htonl(0xffff);
 	words[3] = address;
+}
+
+#define VLAN_ID 0xfff
+
+/* A VLAN's packets pass its own device, too; a tag without a VLAN is only a priority. */
+static __always_inline bool has_own_device(struct __sk_buff *skb)
+{
+	return skb->vlan_present && (skb->vlan_tci & VLAN_ID);
 }
 
 /* The end of the IP packet in the frame (Ethernet may pad behind it); BIG TCP says 0. */
@@ -178,6 +187,7 @@ static __always_inline bool packet_parse_ports(struct __sk_buff *skb, struct pac
 #define TCP_OPTION_SACK 5
 #define TCP_OPTION_TS 8
 #define TCP_OPTION_MPTCP 30
+#define TCP_OPTION_TFO 34
 #define TCP_TS_WORD 0x0101080a /* NOP NOP kind length: how the timestamp option stands in nearly every segment */
 
 static __always_inline __u32 option_word(const struct packet *p, __u32 at)
@@ -238,6 +248,9 @@ static long option_step(__u32 i __attribute__((unused)), struct option_walk *wal
 	} else if (kind == TCP_OPTION_MPTCP) {
 		p->mptcp_at = p->l4 + TCP_BYTES + at;
 		p->mptcp_bytes = size;
+	} else if (kind == TCP_OPTION_TFO) {
+		p->tfo_at = p->l4 + TCP_BYTES + at;
+		p->tfo_bytes = size;
 	}
 	p->option_at = at + size;
 	return 0;
@@ -292,6 +305,7 @@ __noinline int packet_parse_tcp(struct __sk_buff *skb, struct packet *p, __u32 e
 	p->check = tcp.check;
 	p->sack_at = 0;
 	p->mptcp_at = 0;
+	p->tfo_at = 0;
 	if (length > TCP_BYTES)
 		packet_read_options(skb, p, length - TCP_BYTES);
 	return true;

@@ -12,6 +12,7 @@
 
 /* enum values of the kernel's TCP states */
 #define STATE_ESTABLISHED 1
+#define STATE_LISTEN 10
 #define STATE_NEW_SYN_RECV 12
 
 static __always_inline bool server_listens(const __u8 *address, __u16 port, __u32 *server)
@@ -99,40 +100,50 @@ static __always_inline bool open_from_socket(struct weir_conn *fresh, __u32 serv
 	return true;
 }
 
-/* Begins to follow the connection of a client's packet, if the kernel has a socket for it. 1: it is in the table. */
+enum opened {
+	OPENED_NOT,  /* the kernel has no such connection, or there is no room for it */
+	OPENED,	     /* it is in the table */
+	OPENED_SOON, /* by this very packet, if it answers a SYN cookie: only then can the kernel say where it stands */
+};
+
+/* Begins to follow the connection of a client's packet. */
 __noinline int conn_open(struct __sk_buff *skb)
 {
 	struct work *w = work_of(HOOK_INGRESS);
 	struct weir_conn *fresh;
 	struct bpf_sock *sk;
 	bool known = false;
+	__u32 state;
 	long ret;
 
 	if (!w)
-		return 0;
+		return OPENED_NOT;
 	fresh = &w->fresh;
 	__builtin_memset(fresh, 0, sizeof(*fresh));
 	sk = socket_of(skb, &w->packet);
 	if (!sk)
-		return 0;
-	if (sk->state == STATE_NEW_SYN_RECV)
+		return OPENED_NOT;
+	state = sk->state;
+	if (state == STATE_NEW_SYN_RECV)
 		known = open_from_request(fresh, w->server, sk);
-	else if (sk->state == STATE_ESTABLISHED)
+	else if (state == STATE_ESTABLISHED)
 		known = open_from_socket(fresh, w->server, sk);
 	bpf_sk_release(sk);
+	if (state == STATE_LISTEN)
+		return OPENED_SOON;
 	if (!known)
-		return 0;
+		return OPENED_NOT;
 	ret = bpf_map_update_elem(&conns, &w->packet.flow, fresh, BPF_NOEXIST);
 	if (ret == -EEXIST) /* by another CPU, just now */
-		return 1;
+		return OPENED;
 	if (ret) {
 		count(w->server, WEIR_CONN_MAP_FULL);
-		return 0;
+		return OPENED_NOT;
 	}
 	count(w->server, WEIR_CONN_OPENED);
 	if (fresh->phase == WEIR_PHASE_HUNTING)
 		count(w->server, WEIR_MID_STREAM);
-	return 1;
+	return OPENED;
 }
 
 /* Does this connection still need its numbers translated? */

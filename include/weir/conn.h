@@ -95,6 +95,7 @@ struct weir_request_reader {
 	__u32 next;
 	__u32 version;
 	__u32 start;	 /* of the request now being read; valid when it began in this segment */
+	__u32 outstanding; /* requests without an answer before this segment */
 	__u32 heads;	 /* that ended in this segment, not counting a shed one */
 	__u64 head_bits; /* of these; bit 0 is the first */
 	__u16 lost;	 /* enum weir_reason, with phase OPAQUE to come; else WEIR_REASON_COUNT */
@@ -102,7 +103,7 @@ struct weir_request_reader {
 	__u8 whole;	 /* the request now being read began in this segment */
 	__u8 shed;	 /* the first request is refused, and will be answered */
 	__u8 held;	 /* the request now being read is refused, and can not be answered now */
-	__u8 pad;
+	__u8 must_close; /* if the first request is answered, then only with WEIR_ANSWER_CLOSE */
 	struct weir_answer_choice answer; /* with shed */
 	struct weir_request request;
 };
@@ -154,6 +155,16 @@ WEIR_INLINE enum weir_reason weir_conn_why_not(const struct weir_conn *c, const 
 	if (!weir_splice_settled(&c->splice, g))
 		return WEIR_UNACKED;
 	return WEIR_REASON_COUNT;
+}
+
+/*
+ * The server has the first part of a head, of which this segment brings more, and nothing else is under way: the request
+ * can still be answered, but only together with the end of the connection.
+ */
+WEIR_INLINE bool weir_conn_may_only_close(const struct weir_conn *c, const struct weir_segment *g)
+{
+	return c->phase == WEIR_PHASE_FOLLOWED && g->seq == c->request_next && weir_request_in_head(&c->request) &&
+	       weir_conn_idle(c) && !(c->splice.fins & WEIR_SPLICE_SERVER_FIN) && weir_splice_settled(&c->splice, g);
 }
 
 /* Where a client pipelines, a silence does not tell how many answers are outstanding: then there is no way back. */
@@ -222,6 +233,10 @@ WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const s
 
 	if (c->phase == WEIR_PHASE_CLOSED)
 		return weir_conn_after_close(c, g);
+	if (!weir_splice_acceptable(s, g)) {
+		*why = WEIR_UNACCEPTABLE;
+		return WEIR_HOLD;
+	}
 
 	if (s->owed && g->seq == s->cut_end && !(g->flags & WEIR_TCP_RST)) {
 		weir_splice_see_client(s, g);
@@ -301,10 +316,12 @@ WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const s
 	r->next = c->request_next;
 	r->version = c->version;
 	r->start = c->request_next;
+	r->outstanding = c->requests - c->responses;
 	r->heads = 0;
 	r->head_bits = 0;
 	r->lost = WEIR_REASON_COUNT;
-	r->why_not = weir_conn_why_not(c, g);
+	r->must_close = weir_conn_may_only_close(c, g);
+	r->why_not = r->must_close ? WEIR_REASON_COUNT : weir_conn_why_not(c, g);
 	r->whole = 0;
 	r->shed = 0;
 	r->held = 0;
@@ -347,6 +364,12 @@ WEIR_INLINE enum weir_frame_event weir_request_reader_feed(struct weir_request_r
 	else
 		weir_request_reader_skip(r);
 	return event;
+}
+
+/* Is there no room for the request whose head has just ended? It waits until others have been answered. */
+WEIR_INLINE bool weir_request_reader_full(const struct weir_request_reader *r)
+{
+	return r->outstanding + r->heads >= WEIR_OUTSTANDING_MAX;
 }
 
 WEIR_INLINE void weir_request_reader_passed(struct weir_request_reader *r)
@@ -408,7 +431,9 @@ WEIR_INLINE enum weir_action weir_conn_cut(struct weir_conn *c, const struct wei
 WEIR_INLINE enum weir_action weir_conn_commit_client(struct weir_conn *c, const struct weir_segment *g,
 						     const struct weir_request_reader *r, enum weir_reason *why)
 {
-	if (c->version != r->version || (r->shed && weir_conn_why_not(c, g) != WEIR_REASON_COUNT)) {
+	bool unsafe = r->must_close ? !weir_conn_may_only_close(c, g) : weir_conn_why_not(c, g) != WEIR_REASON_COUNT;
+
+	if (c->version != r->version || (r->shed && unsafe)) {
 		*why = WEIR_CONTENDED;
 		return WEIR_HOLD;
 	}

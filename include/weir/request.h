@@ -34,6 +34,12 @@ WEIR_INLINE bool weir_request_fresh(const struct weir_request *r)
 	return r->framing.state == WEIR_AT_START && !r->framing.position;
 }
 
+/* A head has begun and not ended. */
+WEIR_INLINE bool weir_request_in_head(const struct weir_request *r)
+{
+	return !weir_request_fresh(r) && !r->head_length && r->framing.state != WEIR_AT_ENDED && r->framing.state != WEIR_AT_LOST;
+}
+
 WEIR_INLINE bool weir_request_ended(const struct weir_request *r)
 {
 	return r->framing.state == WEIR_AT_ENDED;

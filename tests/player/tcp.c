@@ -2,7 +2,7 @@
 /* The sending half, the timers and what the application calls. */
 #include "world.h"
 
-#define TRIES_MAX 16
+#define TRIES_MAX 30
 #define KEEPALIVE_TRIES_MAX 200
 #define RTO_MAX (4 * SECOND)
 #define LINGER (100 * SECOND)
@@ -243,7 +243,8 @@ static void tcp_tail_probe(struct tcp *t)
 	if (t->una == t->next || t->recovering)
 		return;
 	t->probed = true;
-	tcp_send_data(t, t->next - least(back, t->next - t->una), back);
+	back = least(back, t->next - t->una);
+	tcp_send_data(t, t->next - back, back);
 }
 
 static void tcp_keepalive(struct tcp *t)

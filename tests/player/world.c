@@ -195,8 +195,9 @@ static void world_judge(struct world *w)
 {
 	const struct tcp *client = &w->tcp[CLIENT], *server = &w->tcp[SERVER];
 	bool excused = w->server.closed || w->box.closes || w->client.early;
-	/* A server may wait in vain where the RST that would have ended it was lost. */
-	bool in_vain = !server->una || w->box.closes || (w->box.conn.splice.owed && client->end == TCP_END_ABORT);
+	/* A server may wait in vain where the RST that would have ended it was lost, or its client's with an answer open. */
+	bool open = w->box.conn.splice.cuts && !weir_splice_answer_acked(&w->box.conn.splice);
+	bool in_vain = !server->una || w->box.closes || (open && client->end == TCP_END_ABORT);
 
 	if (!tcp_is_over(client) || (!tcp_is_over(server) && server->state != TCP_LISTEN))
 		world_fail(w, "the connection does not end: client in state %d, server in state %d, %u of %u answered",

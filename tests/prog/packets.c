@@ -94,6 +94,7 @@ void packet_build(struct packet *p, const struct spec *spec)
 	tcp[12] = header / 4 << 4;
 	tcp[13] = spec->flags;
 	put(tcp + 14, 2, spec->window);
+	put(tcp + 18, 2, spec->urgent);
 	if (spec->ts) {
 		put(tcp + 20, 4, 0x0101080a);
 		put(tcp + 24, 4, spec->tsval);
@@ -131,6 +132,7 @@ void packet_see(const struct packet *p, struct seen *seen)
 	seen->ack = get(tcp + 8, 4);
 	seen->flags = tcp[13];
 	seen->window = get(tcp + 14, 2);
+	seen->urgent = get(tcp + 18, 2);
 	seen->options = tcp + 20;
 	if (header >= 20 + TS_OPTION && get(tcp + 20, 4) == 0x0101080a) {
 		seen->ts = true;

@@ -14,7 +14,7 @@ struct spec {
 	bool from_server;
 	__u32 seq, ack;
 	__u8 flags;
-	__u16 window;
+	__u16 window, urgent;
 	bool ts;
 	__u32 tsval, tsecr;
 	const __u8 *options; /* behind the timestamp; a multiple of 4 bytes */
@@ -36,7 +36,7 @@ struct seen {
 	bool from_server;
 	__u32 seq, ack;
 	__u8 flags;
-	__u16 window;
+	__u16 window, urgent;
 	bool ts;
 	__u32 tsval, tsecr;
 	const __u8 *options;

@@ -446,18 +446,73 @@ static void test_news_goes_on(void **state)
 	assert_int_equal(counter(WEIR_ANSWERED), 1);
 }
 
-static void test_bad_checksum_is_left_to_the_kernel(void **state)
+static void test_bad_checksum_is_dropped(void **state)
 {
 	(void)state;
 	connect_ends(false);
 	limit(WEIR_LIMIT_TOTAL, "0", 0);
-	assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT,
-						  .ack = SERVER_NEXT,
-						  .flags = PSH_ACK,
-						  .text = get_a,
-						  .bad_checksum = true });
+	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT,
+						      .ack = SERVER_NEXT,
+						      .flags = PSH_ACK,
+						      .text = get_a,
+						      .bad_checksum = true }),
+			 DROP);
 	assert_int_equal(counter(WEIR_BAD_CHECKSUM), 1);
 	assert_int_equal(counter(WEIR_SHED), 0);
+}
+
+/* Payload that the server would not take must not be read here, either. */
+static void test_unacceptable_is_dropped(void **state)
+{
+	(void)state;
+	connect_ends(false);
+	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT, .flags = WEIR_TCP_PSH, .text = get_a }), DROP);
+	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT,
+						      .ack = SERVER_NEXT + 1,
+						      .flags = PSH_ACK,
+						      .text = get_a }),
+			 DROP);
+	assert_int_equal(counter(WEIR_UNACCEPTABLE), 2);
+	assert_int_equal(counter(WEIR_PASSED), 0);
+}
+
+static void test_nothing_is_urgent(void **state)
+{
+	struct seen seen;
+
+	(void)state;
+	connect_ends(false);
+	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT,
+						      .ack = SERVER_NEXT,
+						      .flags = PSH_ACK | WEIR_TCP_URG,
+						      .urgent = 5,
+						      .text = get_a }),
+			 PASS);
+	packet_see(&packet, &seen);
+	assert_int_equal(seen.flags, PSH_ACK);
+	assert_int_equal(seen.urgent, 0);
+	assert_int_equal(counter(WEIR_URGENT_REMOVED), 1);
+	assert_int_equal(counter(WEIR_PASSED), 1);
+}
+
+/* The 65th request without an answer waits, whatever it asks for. */
+static void test_too_many_pipelined_wait(void **state)
+{
+	static const char one[] = "GET /healthz HTTP/1.1\r\n\r\n";
+	char text[66 * sizeof(one)] = "";
+	struct seen seen;
+
+	(void)state;
+	connect_ends(false);
+	for (int i = 0; i < 66; i++)
+		strcat(text, one);
+	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = text }),
+			 PASS);
+	packet_see(&packet, &seen);
+	assert_int_equal(seen.n_text, 64 * strlen(one));
+	assert_int_equal(counter(WEIR_EXEMPT), 64);
+	assert_int_equal(counter(WEIR_TOO_MANY_PIPELINED), 1);
+	assert_int_equal(counter(WEIR_CUT_SHORT), 1);
 }
 
 struct unharmed {
@@ -576,30 +631,33 @@ static void test_split_head_passes(void **state)
 	assert_int_equal(counter(WEIR_PASSED), 1);
 }
 
-/* The server has the first part already, so there is nothing to answer: the rest waits until the limit lets it pass. */
-static void test_refused_split_head_waits(void **state)
+/* The server has the first part of the head already: the answer ends the connection. */
+static void test_refused_split_head_closes(void **state)
 {
-	struct spec rest = {
-		.seq = CLIENT_NEXT + 8, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = "TP/1.1\r\nHost: x\r\n\r\n"
-	};
-
-	struct datapath_subject_use top;
+	struct seen seen;
 
 	(void)state;
 	connect_ends(false);
-	limit(WEIR_LIMIT_USER, "0", 0);
-	assert_untouched(
-		ingress,
-		&(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = "GET / HT" });
-	assert_int_equal(run(ingress, &rest), DROP);
-	assert_int_equal(run(ingress, &rest), DROP);
-	assert_int_equal(counter(WEIR_SPLIT_HEAD), 2);
-	assert_int_equal(counter(WEIR_HELD), 2);
+	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = "GET / HT" });
+	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT + 8,
+						      .ack = SERVER_NEXT,
+						      .flags = PSH_ACK,
+						      .text = "TP/1.1\r\nHost: x\r\n\r\n" }),
+			 DROP); /* not before the server has acknowledged the first part */
+	assert_int_equal(counter(WEIR_SPLIT_HEAD), 1);
+	assert_untouched(egress, &(struct spec){ .from_server = true, .seq = SERVER_NEXT, .ack = CLIENT_NEXT + 8, .flags = ACK });
+	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT + 8,
+						      .ack = SERVER_NEXT,
+						      .flags = PSH_ACK,
+						      .text = "TP/1.1\r\nHost: x\r\n\r\n" }),
+			 PASS);
+	packet_see(&packet, &seen);
+	assert_int_equal(seen.flags, WEIR_TCP_RST);
+	assert_int_equal(seen.seq, CLIENT_NEXT + 8);
+	assert_int_equal(counter(WEIR_ANSWERED_CLOSE), 1);
+	assert_int_equal(counter(WEIR_SHED), 1);
 	assert_int_equal(counter(WEIR_PASSED), 0);
-	assert_int_equal(datapath_top(dp, 0, &top, 1, &error), 0); /* nobody was shed */
-	done(datapath_limit_delete(dp, 0, WEIR_LIMIT_USER, &error));
-	assert_untouched(ingress, &rest);
-	assert_int_equal(counter(WEIR_PASSED), 1);
 }
 
 static void test_pipelined_passes(void **state)
@@ -744,12 +802,15 @@ int main(void)
 		TEST(expect_closes),
 		TEST(connection_close_closes),
 		TEST(news_goes_on),
-		TEST(bad_checksum_is_left_to_the_kernel),
+		TEST(bad_checksum_is_dropped),
+		TEST(unacceptable_is_dropped),
+		TEST(nothing_is_urgent),
+		TEST(too_many_pipelined_wait),
 		TEST(unread_passes_unharmed),
 		TEST(ip_options),
 		TEST(ipv6_extension_header),
 		TEST(split_head_passes),
-		TEST(refused_split_head_waits),
+		TEST(refused_split_head_closes),
 		TEST(pipelined_passes),
 		TEST(refused_second_is_cut_off),
 		TEST(refused_second_is_cut_off_ipv6),
