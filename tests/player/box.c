@@ -109,22 +109,24 @@ static void box_act(struct world *w, enum weir_action action, const struct packe
 }
 
 /* The request's number. A client's payload stands in its stream, so that a head's start can be read from its end. */
-static unsigned int box_read_id(const struct packet *p, const struct weir_request_reader *r)
+static unsigned int box_read_id(const struct packet *p, const struct weir_request_reader *r, __u32 head_end)
 {
-	const char *path = strstr((const char *)p->data + (__s32)(r->start - p->g.seq), " /r/");
+	const char *path = strstr((const char *)p->data + (__s32)(head_end - r->request.head_length - p->g.seq), " /r/");
 
 	return path ? strtoul(path + 4, NULL, 10) : EXCHANGES_MAX;
 }
 
 /* What becomes of the request whose head has just ended. */
-static void box_decide(struct world *w, struct box_job *j)
+static void box_decide(struct world *w, struct box_job *j, __u32 head_end)
 {
 	const struct box_options *o = &w->config.box;
 	struct weir_request_reader *r = &j->request;
 	enum weir_reason why_not = r->heads ? WEIR_PIPELINED : r->why_not;
 
-	j->id = box_read_id(&j->packet, r);
-	if (why_not == WEIR_REASON_COUNT)
+	j->id = box_read_id(&j->packet, r, head_end);
+	if (weir_request_reader_full(r))
+		r->held = 1;
+	else if (why_not == WEIR_REASON_COUNT)
 		r->shed = random_chance(&w->net.random, o->shed) || (j->id < 64 && o->shed_mask >> j->id & 1);
 	else if (r->why_not != WEIR_MID_STREAM && why_not != WEIR_SERVER_CLOSED)
 		r->held = random_chance(&w->net.random, why_not == WEIR_SPLIT_HEAD ? o->hold / 2 : o->hold);
@@ -140,7 +142,7 @@ static void box_choose(struct world *w, const struct packet *p, struct weir_requ
 	bool unending = !weir_request_ended(&r->request) &&
 			(weir_request_skippable(&r->request) || r->request.flags & WEIR_REQUEST_CHUNKED);
 	bool closes = r->request.flags & (WEIR_REQUEST_EXPECT | WEIR_REQUEST_CLOSE) || unending ||
-		      body > w->config.box.swallow_max;
+		      r->must_close || seq_before(r->next, end) || body > w->config.box.swallow_max;
 	uint8_t scratch[BOX_TEXT];
 
 	r->answer = (struct weir_answer_choice){
@@ -159,12 +161,13 @@ static void box_feed_client(struct world *w, struct box_job *j)
 	__u32 end = p->g.seq + p->g.len;
 
 	while (seq_before(r->next, end)) {
+		__u32 behind = r->next + 1;
 		enum weir_frame_event event = weir_request_reader_feed(r, seed, p->data[r->next - p->g.seq]);
 
 		if (event == WEIR_FRAME_LOST)
 			break;
 		if (event == WEIR_FRAME_HEAD && !r->shed)
-			box_decide(w, j);
+			box_decide(w, j, behind);
 		if (r->held || (r->shed && weir_request_ended(&r->request)))
 			break;
 	}
