@@ -10,9 +10,19 @@ bool expect(struct world *w, bool truth, const char *what)
 	return truth;
 }
 
+/* Is the latest answer a 429 that ended the connection? What was to come behind it is never answered. */
+static bool ended_by_refusal(const struct world *w)
+{
+	unsigned int n = w->client.answered;
+
+	return n && w->exchange[n - 1].shed && w->exchange[n - 1].shed_closes;
+}
+
 bool expect_answers(struct world *w, const struct config *c, unsigned int sheds)
 {
 	if (w->client.answered == c->client.exchanges && w->box.sheds == sheds)
+		return true;
+	if (ended_by_refusal(w) && w->box.sheds <= sheds)
 		return true;
 	world_fail(w, "%u of %u answered, %u of them shed where %u should be", w->client.answered, c->client.exchanges,
 		   w->box.sheds, sheds);

@@ -147,6 +147,14 @@ static bool server_take_request(struct world *w)
 	return true;
 }
 
+/* A request that is shed with a close may leave the first part of its head here; no other shed one leaves anything. */
+static bool server_must_not_have(const struct world *w, const struct exchange *x, const uint8_t *p, uint64_t n)
+{
+	if (!x->shed)
+		return false;
+	return !x->shed_closes || n >= x->length || memcmp(p, w->tcp[CLIENT].out + x->start, n);
+}
+
 void server_check_rest(struct world *w)
 {
 	struct tcp *t = &w->tcp[SERVER];
@@ -157,7 +165,7 @@ void server_check_rest(struct world *w)
 	unsigned int id = s->next;
 
 	while (n) {
-		while (id < w->client.made && w->exchange[id].shed)
+		while (id < w->client.made && server_must_not_have(w, &w->exchange[id], p, n))
 			id++;
 		x = &w->exchange[id];
 		if (id == w->client.made || memcmp(p, w->tcp[CLIENT].out + x->start, n < x->length ? n : x->length)) {
