@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * May this request pass? Every limit that applies is asked, the narrowest first; a request that one of them refuses
+ * May this request (or the records of this segment) pass? Every limit that applies is asked, the narrowest first; a request that one of them refuses
  * gives back what it took, so that it consumes nothing anywhere.
  */
 #ifndef WEIR_BPF_DECIDE_H
@@ -41,10 +41,10 @@ static __always_inline struct weir_bucket *bucket_of(__u32 index, __u64 subject)
 	return map ? bpf_map_lookup_elem(map, &subject) : NULL;
 }
 
-static __always_inline struct weir_bucket *bucket_new(__u32 index, __u64 subject)
+static __always_inline struct weir_bucket *bucket_new(__u32 hook, __u32 index, __u64 subject)
 {
 	void *map = bpf_map_lookup_elem(&buckets, &index);
-	struct work *w = work_of(HOOK_INGRESS);
+	struct work *w = work_of(hook);
 
 	if (!map || !w)
 		return NULL;
@@ -62,8 +62,8 @@ static __always_inline __u64 subject_of(struct work *w, __u32 type, __u8 *kind)
 }
 
 /*
- * Asks one limit and, unless another one has refused before, takes a token of it. Notes a refusal in w->refused and the
- * longest wait in w->wait_ns; notes in w->charged what was taken, and from whom.
+ * Asks one limit and, unless another one has refused before, takes w->weight tokens of it. Notes a refusal in w->refused
+ * and the longest wait in w->wait_ns; notes in w->charged what was taken, and from whom.
  */
 __noinline int limit_ask(struct __sk_buff *skb, struct work *w, __u32 type)
 {
@@ -84,9 +84,9 @@ __noinline int limit_ask(struct __sk_buff *skb, struct work *w, __u32 type)
 		return 0;
 	c.bucket = bucket_of(index, subject);
 	if (!c.bucket) {
-		c.bucket = bucket_new(index, subject);
+		c.bucket = bucket_new(w->hook, index, subject);
 		if (subject)
-			remember_name(skb, subject, kind);
+			remember_name(skb, w->hook, subject, kind);
 	}
 	c.lock = lock_of(index, subject);
 	if (!c.bucket || !c.lock) {
@@ -96,11 +96,11 @@ __noinline int limit_ask(struct __sk_buff *skb, struct work *w, __u32 type)
 
 	take = !w->refused;
 	bpf_spin_lock(&c.lock->lock);
-	admits = take && weir_bucket_take(c.bucket, &c.limit->history, w->now_ns);
+	admits = take && weir_bucket_take_weight(c.bucket, &c.limit->history, w->now_ns, w->weight);
 	if (!admits)
 		wait_ns = weir_bucket_wait_ns(c.bucket, &c.limit->history, w->now_ns);
-	c.bucket->passed += admits;
-	c.bucket->shed += !!wait_ns;
+	c.bucket->passed += admits ? w->asked : 0;
+	c.bucket->shed += wait_ns ? w->asked_anew : 0;
 	bpf_spin_unlock(&c.lock->lock);
 
 	w->subjects[type & 3] = subject;
@@ -132,10 +132,10 @@ __noinline int limit_undo(struct work *w, __u32 type)
 		return 0;
 	bpf_spin_lock(&c.lock->lock);
 	if (w->charged & (1U << type)) {
-		weir_bucket_give_back(c.bucket, &c.limit->history);
-		c.bucket->passed--;
+		weir_bucket_give_back_weight(c.bucket, &c.limit->history, w->weight);
+		c.bucket->passed -= w->asked;
 	} else {
-		c.bucket->shed--;
+		c.bucket->shed -= w->asked_anew;
 	}
 	bpf_spin_unlock(&c.lock->lock);
 	w->charged &= ~(1U << type);
@@ -143,7 +143,7 @@ __noinline int limit_undo(struct work *w, __u32 type)
 	return 0;
 }
 
-/* The request decided last comes again: as if it had not been asked for. */
+/* The request (or the segment) decided last comes again: as if it had not been asked for. */
 __noinline int undo_decision(struct work *w)
 {
 	limit_undo(w, WEIR_LIMIT_USER);

@@ -42,9 +42,9 @@ static __always_inline __u64 user_subject(struct work *w, __u8 *kind)
 }
 
 /* Remembers what a subject is called, as far as the name stands in this packet. */
-__noinline int remember_name(struct __sk_buff *skb, __u64 subject, __u8 kind)
+__noinline int remember_name(struct __sk_buff *skb, __u32 hook, __u64 subject, __u8 kind)
 {
-	struct work *w = work_of(HOOK_INGRESS);
+	struct work *w = work_of(hook);
 	const struct weir_request *r;
 	struct weir_name *name;
 	__u32 offset, length, at;

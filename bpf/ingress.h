@@ -7,6 +7,7 @@
 #include "cut.h"
 #include "frame.h"
 #include "reply.h"
+#include "settings.h"
 #include "track.h"
 
 /* A request is refused and may be answered: how, and whether its connection can go on. */
@@ -218,31 +219,6 @@ __noinline int remove_urgent(struct __sk_buff *skb, struct work *w)
 	return 0;
 }
 
-static __always_inline bool load_settings(struct work *w)
-{
-	__u32 zero = 0;
-	struct weir_settings *set = bpf_map_lookup_elem(&settings, &zero);
-	struct weir_server *server = bpf_map_lookup_elem(&servers, &w->server);
-
-	if (!set || !server || !(server->flags & (WEIR_SERVER_ACTIVE | WEIR_SERVER_DRAINING)))
-		return false;
-	w->seed[0] = set->seed[0];
-	w->seed[1] = set->seed[1];
-	w->server_flags = server->flags;
-	if (server->flags & WEIR_SERVER_DRAINING)
-		w->server_flags |= WEIR_SERVER_PAUSED;
-	w->swallow_max = server->swallow_max;
-	w->now_ns = bpf_ktime_get_ns();
-	w->passed = 0;
-	w->charged = 0;
-	w->refused = 0;
-	w->exempt = 0;
-	w->dry_run = 0;
-	w->unanswered_why = WEIR_REASON_COUNT;
-	w->repeated_user = 0;
-	return true;
-}
-
 SEC("tc")
 int weir_ingress(struct __sk_buff *skb)
 {
@@ -256,10 +232,10 @@ int weir_ingress(struct __sk_buff *skb)
 	if (!w || has_own_device(skb) || (skb->pkt_type != PACKET_HOST && skb->pkt_type != PACKET_OTHERHOST))
 		return TC_ACT_UNSPEC;
 	p = &w->packet;
-	if (!packet_parse_ip(skb, p, &end) || !packet_parse_ports(skb, p) ||
+	if (!packet_parse_ip(skb, p, ETHERNET_BYTES, &end) || !packet_parse_ports(skb, p) ||
 	    !server_listens(p->dest, p->dest_port, &w->server))
 		return TC_ACT_UNSPEC;
-	if (!load_settings(w) || !packet_parse_tcp(skb, p, end))
+	if (!load_settings(w, HOOK_INGRESS) || !packet_parse_tcp(skb, p, end))
 		return TC_ACT_UNSPEC;
 
 	if ((p->segment.flags & WEIR_TCP_URG) && remove_urgent(skb, w))
@@ -287,7 +263,7 @@ int weir_ingress(struct __sk_buff *skb)
 			return TC_ACT_UNSPEC;
 		/* Joined when it was MPTCP already. */
 		if (p->mptcp_at) {
-			c->phase = WEIR_PHASE_OPAQUE;
+			weir_conn_opaque(c, c->request_next, WEIR_MPTCP);
 			count(w->server, WEIR_MPTCP);
 		}
 	}

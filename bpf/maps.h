@@ -6,6 +6,7 @@
 #include "weir/abi.h"
 #include "weir/answer.h"
 #include "weir/conn.h"
+#include "weir/hold.h"
 
 #include "packet.h"
 
@@ -124,6 +125,7 @@ struct {
 enum hook {
 	HOOK_INGRESS,
 	HOOK_EGRESS,
+	HOOK_HOLD,
 	HOOKS,
 };
 
@@ -136,7 +138,9 @@ struct work {
 	struct weir_segment reply; /* to be written over the packet */
 	struct weir_view view;
 	__u64 seed[2];
+	__u64 netns_cookie;
 	__u64 now_ns;
+	__u32 hook; /* enum hook: whose memory this is */
 	__u32 server;
 	__u32 server_flags;
 	__u32 swallow_max;
@@ -147,12 +151,17 @@ struct work {
 	__u32 refused;		       /* bit n: a limit of type n refused the request now decided */
 	__u32 charged;		       /* bit n: it took a token of one */
 	__u64 subjects[4];	       /* whose, by type */
+	__u32 weight;		       /* tokens that it costs to pass */
+	__u32 asked;		       /* requests (or records) that this is about */
+	__u32 asked_anew;	       /* those that were not refused before */
 	__u64 sum;		       /* of a checksum */
 	__u64 wait_ns;		       /* the longest wait of those that refused */
 	__u32 unanswered_why;	       /* a request was refused but cannot be answered; else WEIR_REASON_COUNT */
 	__u32 repeated_user;
 	struct weir_request_reader request;
 	struct weir_response_reader response;
+	struct weir_hold_reader hold;
+	struct weir_hold_socket socket;
 	struct weir_conn fresh;
 	struct weir_bucket full; /* all zero: what a new bucket is */
 	struct weir_name name;

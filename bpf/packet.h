@@ -95,10 +95,10 @@ static __always_inline bool has_own_device(struct __sk_buff *skb)
 	return skb->vlan_present && (skb->vlan_tci & VLAN_ID);
 }
 
-/* The end of the IP packet in the frame (Ethernet may pad behind it); BIG TCP says 0. */
+/* The end of the IP packet of which `length` bytes follow `from` (Ethernet may pad behind it); BIG TCP says 0. */
 static __always_inline __u32 ip_end(struct __sk_buff *skb, __u32 length, __u32 from)
 {
-	__u32 end = ETHERNET_BYTES + from + length;
+	__u32 end = from + length;
 
 	return !length || end > skb->len ? skb->len : end;
 }
@@ -108,11 +108,9 @@ static __always_inline __u32 ip_end(struct __sk_buff *skb, __u32 length, __u32 f
 #define IPV6_DESTINATION 60
 #define IPV6_EXTENSIONS 4 /* more in one packet are not followed */
 
-/* The frame's offset of the TCP header behind IPv6 extension headers, the first of which is `next`; 0: none there. */
-__noinline int ipv6_tcp_at(struct __sk_buff *skb, __u32 next)
+/* The offset of the TCP header behind IPv6 extension headers, which begin at `at` with `next`; 0: none there. */
+__noinline int ipv6_tcp_at(struct __sk_buff *skb, __u32 at, __u32 next)
 {
-	__u32 at = ETHERNET_BYTES + IPV6_BYTES;
-
 	for (int i = 0; i < IPV6_EXTENSIONS; i++) {
 		__u8 extension[2]; /* next header, length in words of 8 bytes less one */
 
@@ -128,13 +126,16 @@ __noinline int ipv6_tcp_at(struct __sk_buff *skb, __u32 next)
 	return 0;
 }
 
-/* Reads addresses and ports: all that a packet of nobody's server costs. False: not a TCP packet that can be read. */
-static __always_inline bool packet_parse_ip(struct __sk_buff *skb, struct packet *p, __u32 *end)
+/*
+ * Reads the IP header at l3. It and the ports are all that a packet of nobody's server costs. False: not a TCP packet
+ * that can be read.
+ */
+static __always_inline bool packet_parse_ip(struct __sk_buff *skb, struct packet *p, __u32 l3, __u32 *end)
 {
 	if (skb->protocol == bpf_htons(ETHERTYPE_IPV4)) {
 		struct ipv4_header ip;
 
-		if (bpf_skb_load_bytes(skb, ETHERNET_BYTES, &ip, sizeof(ip)))
+		if (bpf_skb_load_bytes(skb, l3, &ip, sizeof(ip)))
 			return false;
 		if (ip.protocol != TCP_PROTOCOL || (ip.version_ihl >> 4) != 4 || (ip.version_ihl & 15) < 5 ||
 		    (ip.fragment & bpf_htons(IPV4_FRAGMENT)))
@@ -145,18 +146,18 @@ static __always_inline bool packet_parse_ip(struct __sk_buff *skb, struct packet
 		p->plain_ip = (ip.version_ihl & 15) == 5;
 		p->tos = ip.tos;
 		p->ip_id = ip.id;
-		p->l4 = ETHERNET_BYTES + (ip.version_ihl & 15) * 4;
-		*end = ip_end(skb, bpf_ntohs(ip.length), 0);
+		p->l4 = l3 + (ip.version_ihl & 15) * 4;
+		*end = ip_end(skb, bpf_ntohs(ip.length), l3);
 		return true;
 	}
 	if (skb->protocol == bpf_htons(ETHERTYPE_IPV6)) {
 		struct ipv6_header ip;
 
-		if (bpf_skb_load_bytes(skb, ETHERNET_BYTES, &ip, sizeof(ip)))
+		if (bpf_skb_load_bytes(skb, l3, &ip, sizeof(ip)))
 			return false;
-		p->l4 = ETHERNET_BYTES + IPV6_BYTES;
+		p->l4 = l3 + IPV6_BYTES;
 		if (ip.next_header != TCP_PROTOCOL)
-			p->l4 = ipv6_tcp_at(skb, ip.next_header);
+			p->l4 = ipv6_tcp_at(skb, p->l4, ip.next_header);
 		if (!p->l4 || (bpf_ntohl(ip.version_class_label) >> 28) != 6)
 			return false;
 		__builtin_memcpy(p->source, ip.source, 16);
@@ -165,7 +166,7 @@ static __always_inline bool packet_parse_ip(struct __sk_buff *skb, struct packet
 		p->plain_ip = ip.next_header == TCP_PROTOCOL;
 		p->tos = bpf_ntohl(ip.version_class_label) >> 20 & 0xff;
 		p->ip_id = 0;
-		*end = ip_end(skb, bpf_ntohs(ip.payload_length), IPV6_BYTES);
+		*end = ip_end(skb, bpf_ntohs(ip.payload_length), l3 + IPV6_BYTES);
 		return true;
 	}
 	return false;

@@ -93,6 +93,7 @@ static void upkeep(evutil_socket_t fd, short what, void *context)
 	servers_bring_up(&service->agent);
 	for (net = service->agent.nets; net; net = net->next) {
 		net_follow(net);
+		net_hold(net);
 		net_probe(net);
 		net_sweep(net);
 	}

@@ -106,6 +106,38 @@ void net_follow(struct net *net)
 	net->links_err = err;
 }
 
+/* A server's cgroup is not known where no cgroup2 hierarchy was mounted when it was attached. */
+static int sync_holds(struct net *net, struct error *err)
+{
+	const struct state *state = &net->agent->state;
+	const char *cgroups[WEIR_MAX_SERVERS];
+	bool nowhere = false;
+	size_t n = 0;
+	int ret;
+
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		const struct server *server = state->servers[slot];
+
+		if (!server || server->netns_cookie != net->cookie)
+			continue;
+		if (server->cgroup)
+			cgroups[n++] = server->cgroup;
+		else
+			nowhere = true;
+	}
+	ret = datapath_hold_sync(net->dp, cgroups, n, err);
+	return ret || !nowhere ? ret : error_set(err, -ENOENT, "no cgroup2 hierarchy is mounted");
+}
+
+void net_hold(struct net *net)
+{
+	struct error err = { 0 };
+
+	if (sync_holds(net, &err) && strcmp(err.text, net->hold_err.text) != 0)
+		log_warning("TLS and what else cannot be read is not limited: %s", err.text);
+	net->hold_err = err;
+}
+
 static void devices_changed(evutil_socket_t fd, short what, void *context)
 {
 	(void)fd;
@@ -210,8 +242,10 @@ int net_settle(struct net *net, struct error *err)
 {
 	int ret;
 
-	if (has_servers(net->agent, net->cookie))
+	if (has_servers(net->agent, net->cookie)) {
+		net_hold(net);
 		return sync_links(net, err);
+	}
 	ret = datapath_remove(net->dp, err);
 	net_free(net);
 	return ret;

@@ -27,6 +27,7 @@ struct net {
 	struct event *changed;	/* devices came or went */
 	bool loopback_tracked;	/* by conntrack, so translated connections would be invalid to it */
 	struct error links_err; /* the last failure to follow the devices, so that it is logged once */
+	struct error hold_err;	/* the same, to reach the sockets of connections that cannot be read */
 };
 
 struct agent {
@@ -57,6 +58,8 @@ void net_unpin(const struct agent *agent, __u64 cookie);
 int net_settle(struct net *net, struct error *err);
 /* Follows the interfaces alone; a failure is logged once and kept as the namespace's links_err. */
 void net_follow(struct net *net);
+/* Has what cannot be read held on the servers' cgroups; a failure is logged once and kept as the namespace's hold_err. */
+void net_hold(struct net *net);
 /* Looks whether conntrack tracks loopback; tells the servers when that changed. */
 void net_probe(struct net *net);
 void net_sweep(struct net *net);

@@ -87,6 +87,7 @@ void servers_bring_up(struct agent *agent)
 		if (server_bring_up(agent, slot, &err) == 0) {
 			log_info("server \"%s\" is in force", server->name);
 			net_follow(server_net(agent, server));
+			net_hold(server_net(agent, server));
 		} else if (strcmp(err.text, before.text) != 0) {
 			log_error("server \"%s\" is not in force: %s", server->name, err.text);
 		}

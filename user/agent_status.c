@@ -34,6 +34,14 @@ static json_t *describe_loopback(const struct server *server, const struct net *
 			 closing ? "close" : "translate", "why", why);
 }
 
+/* Is what cannot be read held? A server that is not in force has no namespace, and no reason of its own. */
+static json_t *describe_hold(const struct net *net)
+{
+	const char *why = net && net->hold_err.text[0] ? net->hold_err.text : NULL;
+
+	return json_pack("{s:b, s:s?}", "on", net && !why, "why", why);
+}
+
 static json_t *list_ports(const struct server *server)
 {
 	json_t *ports = json_array();
@@ -115,10 +123,14 @@ static void add_counters(json_t *object, const __u64 *counters)
 		{ "exempt", counters[WEIR_EXEMPT] },
 		{ "dry_run_shed", counters[WEIR_DRY_RUN_SHED] },
 		{ "translated", metrics_translated(counters) },
+		{ "records_passed", counters[WEIR_RECORDS_PASSED] },
+		{ "records_held", counters[WEIR_RECORDS_HELD] },
+		{ "records_dry_run_held", counters[WEIR_RECORDS_DRY_RUN_HELD] },
 	};
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
 		json_object_set_new(object, numbers[i].key, json_integer(numbers[i].value));
+	json_object_set_new(object, "held_seconds", json_real(metrics_held_s(counters)));
 	json_object_set_new(object, "unread", list_counters(counters, METRICS_UNREAD));
 	json_object_set_new(object, "unanswered", list_counters(counters, METRICS_UNANSWERED));
 	json_object_set_new(object, "packets", list_counters(counters, METRICS_PACKET));
@@ -151,6 +163,7 @@ static int describe_server(const struct agent *agent, int slot, json_t **out, st
 	json_object_set_new(object, "mode", json_string(server_mode(agent, slot)));
 	json_object_set_new(object, "problem", json_pack("s?", server_problem(agent, slot, net)));
 	json_object_set_new(object, "loopback", describe_loopback(server, net));
+	json_object_set_new(object, "hold", describe_hold(net));
 	json_object_set_new(object, "links", list_links(net));
 	json_object_set_new(object, "top", net ? list_top(net, slot) : json_array());
 	add_counters(object, counters);

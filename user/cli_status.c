@@ -35,9 +35,11 @@ static void cell_list(struct table *table, json_t *numbers)
 
 static int print_servers(json_t *servers)
 {
-	static const char *const heads[] = { "SERVER", "PORTS", "MODE",	  "LOOPBACK",  "CONNECTIONS",
-					     "PASSED", "SHED",	"EXEMPT", "TRANSLATED" };
-	static const char *const numbers[] = { "connections", "passed", "shed", "exempt", "translated" };
+	static const char *const heads[] = { "SERVER", "PORTS", "MODE",	  "LOOPBACK",	"CONNECTIONS",
+					     "PASSED", "SHED",	"EXEMPT", "TRANSLATED", "HELD" };
+	static const char *const numbers[] = {
+		"connections", "passed", "shed", "exempt", "translated", "records_held"
+	};
 	CLEANUP_TABLE struct table *table = table_new(heads, COLUMNS(heads));
 	json_t *server;
 	size_t i;
@@ -64,9 +66,13 @@ static void print_remarks(json_t *servers)
 	json_array_foreach (servers, i, server) {
 		CLEANUP_FREE char *problem = output_visible(cli_text(server, "problem"));
 		json_t *loopback = json_object_get(server, "loopback");
+		CLEANUP_FREE char *no_hold = output_visible(cli_text(json_object_get(server, "hold"), "why"));
 
 		if (problem && *problem)
 			printf("\n%s: %s\n", cli_text(server, "name"), problem);
+		if (no_hold && *no_hold)
+			printf("\n%s: TLS and what else cannot be read is not limited: %s\n", cli_text(server, "name"),
+			       no_hold);
 		if (strcmp(cli_text(loopback, "mode"), "close") == 0)
 			printf("\n%s: a 429 on loopback closes its connection: %s\n", cli_text(server, "name"),
 			       cli_text(loopback, "why"));

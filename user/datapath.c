@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "datapath_private.h"
+#include "hold_links.h"
 #include "netlink.h"
 #include "netns.h"
 #include "pins.h"
@@ -113,10 +114,12 @@ static int programs_open(struct datapath *dp, struct error *err)
 
 	dp->attach.dir = dp->dir;
 	dp->settle_fd = bpf_program__fd(dp->skeleton->progs.weir_settle);
+	dp->hold_fd = bpf_program__fd(dp->skeleton->progs.weir_hold);
 	dp->forget_fd = bpf_program__fd(dp->skeleton->progs.weir_forget);
 	ret = program_pin(dp, ATTACH_EGRESS, dp->skeleton->progs.weir_egress, err)	     ?:
 		      program_pin(dp, ATTACH_INGRESS, dp->skeleton->progs.weir_ingress, err) ?:
 		      netns_run(dp->netns_fd, take_over_inside, &call, err);
+	ret = ret ?: hold_links_take_over(dp->dir, dp->hold_fd, err);
 	if (ret)
 		return ret;
 	ret = netns_run(dp->netns_fd, monitor_open, dp, err);
@@ -160,6 +163,7 @@ int datapath_open(struct datapath **out, const struct datapath_options *options,
 	if (!dp)
 		return error_set(err, -ENOMEM, "out of memory");
 	dp->netns_fd = options->netns_fd;
+	dp->netns_cookie = options->netns_cookie;
 	dp->dir_fd = -1;
 	dp->cpus = libbpf_num_possible_cpus();
 	ret = directory_open(dp, options, err)			      ?:
@@ -212,6 +216,9 @@ int datapath_remove(struct datapath *dp, struct error *err)
 
 	if (ret)
 		return error_set(err, ret, "detaching: %s", strerror(-ret));
+	ret = hold_links_sync(dp->dir, dp->hold_fd, NULL, 0, err);
+	if (ret)
+		return ret;
 	for (size_t i = 0; i < n; i++) {
 		pins_path(path, dp->dir, "%s", pins[i < n_programs ? i : n - 1 - (i - n_programs)]);
 		if (unlink(path) && errno != ENOENT)

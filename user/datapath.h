@@ -3,7 +3,8 @@
  * The kernel side of one network namespace: its maps and programs, pinned in one directory, and the links of its
  * interfaces. All functions return 0 or a negative errno with err filled in. Nothing here prints.
  *
- * Pins: PIN_DIR/net-COOKIE/{map name}, .../prog-{ingress,egress}, .../link-IFINDEX-{ingress,egress} (tcx only).
+ * Pins: PIN_DIR/net-COOKIE/{map name}, .../prog-{ingress,egress}, .../link-IFINDEX-{ingress,egress} (tcx only),
+ * .../link-cgroup-ID.
  * Everything survives the process: datapath_close() leaves it in force, datapath_open() takes over what is there,
  * replaces the programs on the links it finds and never resets a map.
  */
@@ -92,6 +93,12 @@ struct datapath_link {
 };
 /* Caller frees *links. Returns how many (>= 0). */
 int datapath_links(struct datapath *dp, struct datapath_link **links, struct error *err);
+
+/*
+ * Makes these cgroups (paths) the ones whose sockets are held when they cannot be read. Where it fails, what can be read is
+ * limited all the same.
+ */
+int datapath_hold_sync(struct datapath *dp, const char *const *cgroups, size_t n, struct error *err);
 
 /* Does conntrack track loopback connections of this namespace? 1 yes, 0 no. */
 int datapath_loopback_tracked(struct datapath *dp, struct error *err);

@@ -6,6 +6,7 @@
 
 #include "conntrack.h"
 #include "datapath_private.h"
+#include "hold_links.h"
 #include "links.h"
 #include "netns.h"
 
@@ -113,6 +114,11 @@ int datapath_links(struct datapath *dp, struct datapath_link **links, struct err
 		memcpy(copy, dp->links, dp->n_links * sizeof(*copy));
 	*links = copy;
 	return dp->n_links;
+}
+
+int datapath_hold_sync(struct datapath *dp, const char *const *cgroups, size_t n, struct error *err)
+{
+	return hold_links_sync(dp->dir, dp->hold_fd, cgroups, n, err);
 }
 
 static int tracked_inside(void *arg)

@@ -143,6 +143,7 @@ static int settings_fill(struct datapath *dp, struct error *err)
 		return datapath_map_failed(err, -errno, "settings");
 	if (!settings.abi_version) {
 		settings.abi_version = WEIR_ABI_VERSION;
+		settings.netns_cookie = dp->netns_cookie;
 		if (getrandom(settings.seed, sizeof(settings.seed), 0) != sizeof(settings.seed) ||
 		    bpf_map_update_elem(dp->maps.settings, &zero, &settings, BPF_ANY))
 			return datapath_map_failed(err, -errno, "settings");

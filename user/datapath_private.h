@@ -40,9 +40,10 @@ struct datapath {
 	char *dir;  /* PIN_DIR/net-COOKIE */
 	int dir_fd; /* holds the lock on it */
 	int netns_fd;
+	__u64 netns_cookie;
 	struct weir_bpf *skeleton;
 	struct datapath_maps maps;
-	int settle_fd, forget_fd; /* programs */
+	int settle_fd, forget_fd, hold_fd; /* programs */
 	__u64 seed[2];
 	int cpus; /* possible ones: values of a per-CPU map */
 	struct attach attach;

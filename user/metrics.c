@@ -27,6 +27,11 @@ __u64 metrics_translated(const __u64 counters[static WEIR_REASON_COUNT])
 	return difference(counters[WEIR_SPLICE_OPENED], counters[WEIR_SPLICE_CLOSED]);
 }
 
+double metrics_held_s(const __u64 counters[static WEIR_REASON_COUNT])
+{
+	return (double)counters[WEIR_HELD_NS] / WEIR_NS_PER_S;
+}
+
 /* Adds a family to the list and returns its samples, borrowed. */
 static json_t *add_family(json_t *families, const char *name, const char *type, const char *help)
 {
@@ -123,6 +128,19 @@ static void add_connections(json_t *families, const struct metrics_snapshot *sna
 	}
 }
 
+static void add_held(json_t *families, const struct metrics_snapshot *snapshot)
+{
+	json_t *samples = add_family(families, "weir_held_seconds_total", "counter",
+				     "How long records were withheld until they passed.");
+
+	for (size_t i = 0; i < snapshot->n_servers; i++) {
+		const struct metrics_server *server = &snapshot->servers[i];
+
+		add_sample(samples, json_pack("{s:s}", "server", server->name),
+			   json_real(metrics_held_s(server->counters)));
+	}
+}
+
 json_t *metrics_families(const struct metrics_snapshot *snapshot)
 {
 	json_t *families = json_array();
@@ -136,6 +154,9 @@ json_t *metrics_families(const struct metrics_snapshot *snapshot)
 		  "What could not be parsed or followed, and passed unharmed.");
 	add_group(families, snapshot, METRICS_UNANSWERED, "weir_unanswered_total", "reason",
 		  "Times a request over its limit could not be answered at once, and had to wait.");
+	add_group(families, snapshot, METRICS_RECORD, "weir_records_total", "decision",
+		  "Records of connections that cannot be read, by what became of them.");
+	add_held(families, snapshot);
 	add_group(families, snapshot, METRICS_PACKET, "weir_packets_total", "action",
 		  "Packets by what was done to them.");
 	add_connections(families, snapshot);

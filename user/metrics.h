@@ -20,6 +20,8 @@ enum metrics_group {
 	METRICS_SHED,
 	METRICS_UNREAD,
 	METRICS_UNANSWERED,
+	METRICS_RECORD,
+	METRICS_TIME,
 	METRICS_PACKET,
 	METRICS_CONN,
 };
@@ -48,6 +50,9 @@ struct metrics_snapshot {
 /* Connections that are tracked, and those of them that are translated. */
 __u64 metrics_connections(const __u64 counters[static WEIR_REASON_COUNT]);
 __u64 metrics_translated(const __u64 counters[static WEIR_REASON_COUNT]);
+
+/* How long records were withheld until they passed, in seconds. */
+double metrics_held_s(const __u64 counters[static WEIR_REASON_COUNT]);
 
 /* A new reference; NULL without memory. */
 json_t *metrics_families(const struct metrics_snapshot *snapshot);

@@ -35,9 +35,18 @@ typedef __s64 s64;
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct net {
+	u64 net_cookie;
+};
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
 struct sock_common {
 	unsigned short skc_family;
 	volatile unsigned char skc_state;
+	possible_net_t skc_net;
 	u32 skc_rcv_wnd; /* of a request_sock */
 	u32 skc_window_clamp;
 };
@@ -55,6 +64,7 @@ struct inet_connection_sock {
 };
 
 struct tcp_options_received {
+	u32 ts_recent;
 	u16 snd_wscale : 4, rcv_wscale : 4;
 };
 
@@ -63,6 +73,7 @@ struct tcp_sock {
 	u64 bytes_received;
 	u64 bytes_sent;
 	u32 rcv_nxt;
+	u32 rcv_wup;
 	u32 rcv_wnd;
 	u32 snd_nxt;
 	struct tcp_options_received rx_opt;

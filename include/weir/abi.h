@@ -57,9 +57,10 @@ WEIR_INLINE __u32 weir_limit_index(__u32 server, __u32 type)
 struct weir_settings {
 	__u32 abi_version; /* WEIR_ABI_VERSION of the maps' maker */
 	__u32 pad;
-	__u64 seed[2]; /* key of the subject hash, random, made once with the maps */
+	__u64 seed[2];	    /* key of the subject hash, random, made once with the maps */
+	__u64 netns_cookie; /* of the namespace these maps are of */
 };
-WEIR_ASSERT_SIZE(struct weir_settings, 24);
+WEIR_ASSERT_SIZE(struct weir_settings, 32);
 
 /* A port on which some attached server listens. */
 struct weir_port {

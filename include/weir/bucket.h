@@ -10,6 +10,10 @@
  * One difference, on purpose: x/time/rate sets its clock back when it is asked about an earlier time, and then gains
  * the same time twice. CPUs read the clock before they get the lock, so here an earlier time counts as no time.
  *
+ * A taker may also weigh more than one token (weir_bucket_take_weight): it is let in by one whole token and takes its
+ * weight, so that the bucket is below zero by the rest and nobody is let in before that is gained again. What passes in
+ * the long run is still what the rate allows.
+ *
  * Tokens are counted in 1e-18 and rates in 1e-9 tokens a second, which is 1e-18 a nanosecond: the gain is elapsed
  * nanoseconds times rate, in 128 bits, and nothing is ever rounded. A limit keeps the rates it had, so that a bucket
  * that was last used three changes ago is brought up to date at the rates that held then: a change keeps the tokens a
@@ -46,7 +50,7 @@ struct weir_rate_history {
 };
 WEIR_ASSERT_SIZE(struct weir_rate_history, 96);
 
-/* high * 2^64 + low units; below zero only by what is owed, which is less than one token. */
+/* high * 2^64 + low units; below zero by what is owed. */
 struct weir_tokens {
 	__s64 high;
 	__u64 low;
@@ -91,11 +95,20 @@ WEIR_INLINE struct weir_tokens weir_tokens_min(struct weir_tokens a, struct weir
 	return less ? a : b;
 }
 
-/* The units that are missing for one whole token, 0: it is there. */
+WEIR_INLINE struct weir_tokens weir_tokens_minus(struct weir_tokens a)
+{
+	return (struct weir_tokens){ .high = -a.high - !!a.low, .low = -a.low };
+}
+
+#define WEIR_MISSING_MAX (~0ULL)
+
+/* The units that are missing for one whole token, 0: it is there. WEIR_MISSING_MAX: so many, or more. */
 WEIR_INLINE __u64 weir_tokens_missing(struct weir_tokens tokens)
 {
 	if (tokens.high > 0 || (tokens.high == 0 && tokens.low >= WEIR_TOKEN))
 		return 0;
+	if (tokens.high < -1 || (tokens.high == -1 && tokens.low <= WEIR_TOKEN))
+		return WEIR_MISSING_MAX;
 	return WEIR_TOKEN - tokens.low;
 }
 
@@ -170,10 +183,10 @@ WEIR_INLINE struct weir_tokens weir_bucket_tokens(struct weir_bucket *b, const s
 	return weir_rate_gain(newest, b->tokens, weir_bucket_clock(b, h, now_ns) - b->last_ns);
 }
 
-/* Takes one token and says true, or takes nothing. */
-WEIR_INLINE bool weir_bucket_take(struct weir_bucket *b, const struct weir_rate_history *h, __u64 now_ns)
+/* Takes `weight` tokens and says true if there is one, or takes nothing. */
+WEIR_INLINE bool weir_bucket_take_weight(struct weir_bucket *b, const struct weir_rate_history *h, __u64 now_ns,
+					 __u32 weight)
 {
-	const struct weir_tokens minus_one = { .high = -1, .low = -WEIR_TOKEN };
 	struct weir_tokens tokens = weir_bucket_tokens(b, h, now_ns);
 	__u64 missing = weir_tokens_missing(tokens);
 
@@ -181,25 +194,50 @@ WEIR_INLINE bool weir_bucket_take(struct weir_bucket *b, const struct weir_rate_
 	if (missing && missing >= h->rates[0].per_ns)
 		return false;
 	b->last_ns = weir_bucket_clock(b, h, now_ns);
-	b->tokens = weir_tokens_sum(tokens, minus_one);
+	b->tokens = weir_tokens_sum(tokens, weir_tokens_minus(weir_tokens_product(weight, WEIR_TOKEN)));
 	b->started = 1;
 	return true;
 }
 
-/* Undoes one weir_bucket_take() that said true, also when others took in between: as if it had never been. */
-WEIR_INLINE void weir_bucket_give_back(struct weir_bucket *b, const struct weir_rate_history *h)
+/* Takes one token and says true, or takes nothing. */
+WEIR_INLINE bool weir_bucket_take(struct weir_bucket *b, const struct weir_rate_history *h, __u64 now_ns)
 {
-	const struct weir_tokens one = { .low = WEIR_TOKEN };
+	return weir_bucket_take_weight(b, h, now_ns, 1);
+}
 
-	b->tokens = weir_tokens_min(weir_tokens_sum(b->tokens, one),
+/* Undoes one weir_bucket_take_weight() that said true, also when others took in between: as if it had never been. */
+WEIR_INLINE void weir_bucket_give_back_weight(struct weir_bucket *b, const struct weir_rate_history *h, __u32 weight)
+{
+	b->tokens = weir_tokens_min(weir_tokens_sum(b->tokens, weir_tokens_product(weight, WEIR_TOKEN)),
 				    weir_tokens_product(h->rates[0].burst, WEIR_TOKEN));
 }
 
-/* The shortest time from `now_ns` after which weir_bucket_take() says true; WEIR_NEVER_NS: at these rates, never. */
+WEIR_INLINE void weir_bucket_give_back(struct weir_bucket *b, const struct weir_rate_history *h)
+{
+	weir_bucket_give_back_weight(b, h, 1);
+}
+
+/* How long a rate takes to make good what a bucket is below zero, in steps of 2^16 ns and rounded up. */
+WEIR_INLINE __u64 weir_rate_repays_ns(__u64 per_ns, struct weir_tokens tokens)
+{
+	struct weir_tokens owed = weir_tokens_minus(tokens);
+	__u64 steps;
+
+	if (owed.high >> 16)
+		return WEIR_NEVER_NS;
+	steps = ((__u64)owed.high << 48 | owed.low >> 16) / per_ns + 1;
+	return steps >> 47 ? WEIR_NEVER_NS : steps << 16;
+}
+
+/*
+ * The shortest time from `now_ns` after which weir_bucket_take() says true; WEIR_NEVER_NS: at these rates, never. A bucket
+ * that owes many tokens is told up to 66 us more.
+ */
 WEIR_INLINE __u64 weir_bucket_wait_ns(struct weir_bucket *b, const struct weir_rate_history *h, __u64 now_ns)
 {
 	const struct weir_rate *newest = &h->rates[0];
-	__u64 missing = weir_tokens_missing(weir_bucket_tokens(b, h, now_ns));
+	struct weir_tokens tokens = weir_bucket_tokens(b, h, now_ns);
+	__u64 missing = weir_tokens_missing(tokens), wait_ns;
 
 	if (!newest->burst)
 		return WEIR_NEVER_NS;
@@ -207,7 +245,14 @@ WEIR_INLINE __u64 weir_bucket_wait_ns(struct weir_bucket *b, const struct weir_r
 		return 0;
 	if (!newest->per_ns)
 		return WEIR_NEVER_NS;
-	return missing / newest->per_ns + (weir_bucket_clock(b, h, now_ns) - now_ns);
+	wait_ns = missing / newest->per_ns;
+	if (missing == WEIR_MISSING_MAX) {
+		wait_ns = weir_rate_repays_ns(newest->per_ns, tokens);
+		if (wait_ns == WEIR_NEVER_NS)
+			return WEIR_NEVER_NS;
+		wait_ns += WEIR_TOKEN / newest->per_ns;
+	}
+	return wait_ns + (weir_bucket_clock(b, h, now_ns) - now_ns);
 }
 
 /* Whole seconds for a Retry-After header: rounded up, 1 to WEIR_RETRY_MAX_S. */

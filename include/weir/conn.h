@@ -20,6 +20,7 @@
 
 #include "abi.h"
 #include "answer.h"
+#include "record.h"
 #include "request.h"
 #include "response.h"
 #include "splice.h"
@@ -53,6 +54,16 @@ struct weir_answer_choice {
 	__u8 pad[2];
 };
 
+/* How far the client's side of an opaque connection was let through to the server (hold.h). */
+struct weir_hold {
+	__u64 since_ns; /* since when what is at `next` is withheld; 0: it is not */
+	__u32 next;	/* server's numbers: next byte to look at */
+	__u32 version;	/* moves with every commit */
+	struct weir_record record;
+	__u8 by_records; /* the stream is TLS, and `record` in step with it */
+	__u8 pad[3];
+};
+
 struct weir_conn {
 #ifdef __bpf__
 	struct bpf_spin_lock lock;
@@ -73,10 +84,12 @@ struct weir_conn {
 	__u32 version;	     /* moves with every commit of the client's side, and every hunt */
 	__u32 server_isn;    /* tells a repeated SYN-ACK from a new connection's; 0: not known */
 	struct weir_answer_choice answer;
-	__u8 phase;	/* enum weir_phase */
-	__u8 dying;	/* the timer runs */
-	__u8 pipelines; /* the client has sent a request before the answer to the one before */
-	__u8 pad[5];
+	__u8 phase;	 /* enum weir_phase */
+	__u8 dying;	 /* the timer runs */
+	__u8 pipelines;	 /* the client has sent a request before the answer to the one before */
+	__u8 opaque_why; /* enum weir_reason, with phase OPAQUE; MID_STREAM: TLS that was joined in mid-stream */
+	__u8 pad[4];
+	struct weir_hold hold;
 	struct weir_request request;
 	struct weir_response response;
 };
@@ -130,6 +143,17 @@ WEIR_INLINE void weir_conn_open(struct weir_conn *c, __u32 server, enum weir_pha
 	weir_response_start(&c->response);
 }
 
+/* It cannot be followed from here on; `next`, in the server's numbers, is where what could not be read begins. */
+WEIR_INLINE void weir_conn_opaque(struct weir_conn *c, __u32 next, enum weir_reason why)
+{
+	c->phase = WEIR_PHASE_OPAQUE;
+	c->opaque_why = why;
+	c->hold.next = next;
+	c->hold.by_records = why == WEIR_TLS;
+	c->hold.version++;
+	weir_record_start(&c->hold.record);
+}
+
 /* No answer is outstanding and no byte of one is still to come. */
 WEIR_INLINE bool weir_conn_idle(const struct weir_conn *c)
 {
@@ -170,7 +194,9 @@ WEIR_INLINE bool weir_conn_may_only_close(const struct weir_conn *c, const struc
 /* Where a client pipelines, a silence does not tell how many answers are outstanding: then there is no way back. */
 WEIR_INLINE void weir_conn_hunt(struct weir_conn *c)
 {
-	c->phase = c->pipelines ? WEIR_PHASE_OPAQUE : WEIR_PHASE_HUNTING;
+	c->phase = WEIR_PHASE_HUNTING;
+	if (c->pipelines)
+		weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, c->request_next), WEIR_GAP);
 	c->requests = c->responses = 0;
 	c->version++;
 	weir_request_start(&c->request);
@@ -453,10 +479,10 @@ WEIR_INLINE enum weir_action weir_conn_commit_client(struct weir_conn *c, const 
 			weir_conn_hunt(c);
 	} else if (r->lost != WEIR_REASON_COUNT) {
 		*why = r->lost;
-		c->phase = WEIR_PHASE_OPAQUE;
+		weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, r->start), r->lost);
 	} else if (c->requests - c->responses > WEIR_OUTSTANDING_MAX) {
 		*why = WEIR_TOO_MANY_PIPELINED;
-		c->phase = WEIR_PHASE_OPAQUE;
+		weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, c->request_next), *why);
 	}
 	weir_splice_pass(&c->splice, g);
 	return WEIR_PASS;
@@ -555,7 +581,7 @@ WEIR_INLINE void weir_conn_commit_server(struct weir_conn *c, const struct weir_
 		return;
 	}
 	*why = r->lost;
-	c->phase = WEIR_PHASE_OPAQUE;
+	weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, c->request_next), r->lost);
 }
 
 /* Taken under the lock, after begin or commit said `action` of segment g. Where nothing was ever cut, that is all of it. */

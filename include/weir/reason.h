@@ -9,6 +9,8 @@
  *   UNREAD     what could not be parsed or followed    weir_unread_total{reason}: passed unharmed
  *   UNANSWERED a refused request that cannot be        weir_unanswered_total{reason}: waits until it may pass or
  *              answered now                            be answered; let through only when its server has closed
+ *   RECORD     what became of a record (hold.h)        weir_records_total{decision}
+ *   TIME       nanoseconds                             weir_held_seconds_total
  *   PACKET     what was done to packets                weir_packets_total{action}
  *   CONN       life of tracked connections             weir_connections_*; gauges are differences of these
  */
@@ -68,6 +70,12 @@
 	X(MPTCP_REMOVED, "mptcp_removed", PACKET)                 \
 	X(BAD_CHECKSUM, "bad_checksum", PACKET)                   \
 	X(UNTRANSLATABLE, "untranslatable", PACKET)               \
+	X(OUT_OF_WINDOW, "out_of_window", PACKET)                 \
+	X(HELD_RECORD, "held_record", PACKET)                     \
+	X(RECORDS_PASSED, "passed", RECORD)                       \
+	X(RECORDS_HELD, "held", RECORD)                           \
+	X(RECORDS_DRY_RUN_HELD, "dry_run_held", RECORD)           \
+	X(HELD_NS, "held_ns", TIME)                               \
 	X(CONN_OPENED, "opened", CONN)                            \
 	X(CONN_CLOSED, "closed", CONN)                            \
 	X(SPLICE_OPENED, "translated_opened", CONN)               \

@@ -50,6 +50,20 @@ class World:
     def loopback(self, family=4):
         return netns.loopback(self.namespace("lo"), family)
 
+    def loopback_elsewhere(self):
+        return netns.loopback(self.namespace("lo2"), 4)
+
+    def cgroup(self, name):
+        """An empty directory of the cgroup2 hierarchy: no server's sockets are there."""
+        mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+        roots = [where for _, where, kind, *_ in mounts if kind == "cgroup2"]
+        if not roots:
+            pytest.skip("no cgroup2 is mounted")
+        directory = Path(roots[0]) / f"{self.name}-{name}"
+        directory.mkdir()
+        self.at_end(lambda: directory.exists() and directory.rmdir())
+        return directory
+
     def veth(self, family=4):
         return netns.veth(self.namespace("s"), self.namespace("c"), family)
 

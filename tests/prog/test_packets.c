@@ -515,6 +515,22 @@ static void test_too_many_pipelined_wait(void **state)
 	assert_int_equal(counter(WEIR_CUT_SHORT), 1);
 }
 
+/* Of a connection that cannot be read, the hold program would take it for the client's before the socket drops it. */
+static void test_bad_checksum_of_an_opaque_connection(void **state)
+{
+	const struct spec hello = { .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = "\x16\x03\x01" };
+	struct spec bad = hello;
+
+	(void)state;
+	connect_ends(false);
+	assert_untouched(ingress, &hello);
+	assert_int_equal(counter(WEIR_TLS), 1);
+	assert_untouched(ingress, &hello);
+	bad.bad_checksum = true;
+	assert_int_equal(run(ingress, &bad), DROP);
+	assert_int_equal(counter(WEIR_BAD_CHECKSUM), 1);
+}
+
 struct unharmed {
 	const char *text;
 	size_t n_text;
@@ -806,6 +822,7 @@ int main(void)
 		TEST(unacceptable_is_dropped),
 		TEST(nothing_is_urgent),
 		TEST(too_many_pipelined_wait),
+		TEST(bad_checksum_of_an_opaque_connection),
 		TEST(unread_passes_unharmed),
 		TEST(ip_options),
 		TEST(ipv6_extension_header),

@@ -30,7 +30,8 @@ struct datapath {
 	struct fake_limit overrides[FAKE_OVERRIDES];
 	__u64 counters[WEIR_MAX_SERVERS][WEIR_REASON_COUNT];
 	size_t n_wanted; /* interfaces; 0: all */
-	int tracked;	 /* loopback, by conntrack */
+	size_t n_cgroups;
+	int tracked; /* loopback, by conntrack */
 	int netlink[2];
 };
 

@@ -170,6 +170,36 @@ static void not_in_force(void **state)
 	assert_null(f->agent.state.servers[0]); /* and its pins are gone: tear_down removes the directory */
 }
 
+/* Where connections that cannot be read cannot be held, the server is in force all the same, and it is said. */
+static void hold_fails(void **state)
+{
+	struct fixture *f = *state;
+	CLEANUP_JSON json_t *without = NULL, *with = NULL;
+	json_t *hold;
+
+	fake_failing = "datapath_hold_sync";
+	fake_failures = 1;
+	succeed(f, "attach", "{\"server\":{\"name\":\"a\",\"listen\":[\"*:1\"]}}");
+	without = run(f, "status", "{}");
+	hold = json_object_get(json_array_get(json_object_get(without, "servers"), 0), "hold");
+	assert_true(json_is_false(json_object_get(hold, "on")));
+	assert_string_equal(json_string_value(json_object_get(hold, "why")), "datapath_hold_sync failed");
+	assert_true(f->agent.servers[0].in_force);
+	free(f->agent.state.servers[0]->cgroup);
+	f->agent.state.servers[0]->cgroup = strdup("/cgroup");
+	net_hold(f->agent.nets);
+	with = run(f, "status", "{}");
+	hold = json_object_get(json_array_get(json_object_get(with, "servers"), 0), "hold");
+	assert_true(json_is_true(json_object_get(hold, "on")));
+	assert_int_equal(fake_nets[1].n_cgroups, 1);
+	/* Attached where there was no cgroup2. */
+	free(f->agent.state.servers[0]->cgroup);
+	f->agent.state.servers[0]->cgroup = NULL;
+	net_hold(f->agent.nets);
+	assert_non_null(strstr(f->agent.nets->hold_err.text, "cgroup2"));
+	assert_int_equal(fake_nets[1].n_cgroups, 0);
+}
+
 static void loopback(void **state)
 {
 	struct fixture *f = *state;
@@ -198,7 +228,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		with_agent(detach_at_once), with_agent(detach_drains), with_agent(detach_by_force),
 		with_agent(detach_undone),  with_agent(take_over),     with_agent(not_in_force),
-		with_agent(loopback),
+		with_agent(loopback),	    with_agent(hold_fails),
 	};
 
 	return cmocka_run_group_tests_name("agent lifetime", tests, NULL, NULL);

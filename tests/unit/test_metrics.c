@@ -77,6 +77,8 @@ static void all_series(void **state)
 		{ "SHED", "weir_shed_total{server=\"api\",limit=\"%s\",reason=\"rate\"} %u" },
 		{ "UNREAD", "weir_unread_total{server=\"api\",reason=\"%s\"} %u" },
 		{ "UNANSWERED", "weir_unanswered_total{server=\"api\",reason=\"%s\"} %u" },
+		{ "RECORD", "weir_records_total{server=\"api\",decision=\"%s\"} %u" },
+		{ "TIME", "weir_held_seconds_total{server=\"api\"} 0.000" },
 		{ "PACKET", "weir_packets_total{server=\"api\",action=\"%s\"} %u" },
 		{ "CONN", "weir_connections_%s_total{server=\"api\"} %u" },
 	};
@@ -115,10 +117,12 @@ static void gauges(void **state)
 	server.counters[WEIR_CONN_OPENED] = 12;
 	server.counters[WEIR_CONN_CLOSED] = 5;
 	server.counters[WEIR_SPLICE_OPENED] = 2;
+	server.counters[WEIR_HELD_NS] = 2500000000;
 	server.counters[WEIR_SPLICE_CLOSED] = 3; /* read after the other: not below zero */
 	text = text_of(&server, 1);
 	assert_line(text, "weir_connections{server=\"api\"} 7");
 	assert_line(text, "weir_translated_connections{server=\"api\"} 0");
+	assert_line(text, "weir_held_seconds_total{server=\"api\"} 2.500");
 	assert_true(metrics_connections(server.counters) == 7);
 	assert_true(metrics_translated(server.counters) == 0);
 }
@@ -145,7 +149,7 @@ static void families_are_whole(void **state)
 		assert_memory_equal(line, family, strlen(family));
 		assert_non_null(strchr("{ ", line[strlen(family)]));
 	}
-	assert_int_equal(n_help, 18);
+	assert_int_equal(n_help, 20);
 }
 
 int main(void)

@@ -63,7 +63,7 @@ server.listen({port}, "{address}", 1024);
 
 
 class RealServer:
-    def __init__(self, program, namespace, address, directory, idle_s=75, port=8080):
+    def __init__(self, program, namespace, address, directory, idle_s=75, port=8080, text=None):
         self.port = port
         self.directory = directory / f"{program}-{port}"
         self.directory.mkdir()
@@ -72,8 +72,8 @@ class RealServer:
         if not shutil.which(program):
             pytest.skip(f"there is no {program}")
         bracketed = f"[{address}]" if ":" in address else address
-        config, text, command = self.how(program)
-        config.write_text(text.format(directory=self.directory, idle_s=idle_s, port=port, address=address,
+        config, usual, command = self.how(program)
+        config.write_text((text or usual).format(directory=self.directory, idle_s=idle_s, port=port, address=address,
                                       listen=f"{bracketed}:{port}"))
         with open(self.log_path, "ab") as log, open(self.directory / "errors", "ab") as errors:
             self.process = subprocess.Popen(namespace.command(*command), stdin=subprocess.DEVNULL, stdout=log,

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What is asked of a server, before any of its packets is looked at. */
+#ifndef WEIR_BPF_SETTINGS_H
+#define WEIR_BPF_SETTINGS_H
+
+#include "maps.h"
+
+static __always_inline bool load_settings(struct work *w, __u32 hook)
+{
+	__u32 zero = 0;
+	struct weir_settings *set = bpf_map_lookup_elem(&settings, &zero);
+	struct weir_server *server = bpf_map_lookup_elem(&servers, &w->server);
+
+	if (!set || !server || !(server->flags & (WEIR_SERVER_ACTIVE | WEIR_SERVER_DRAINING)))
+		return false;
+	w->hook = hook;
+	w->netns_cookie = set->netns_cookie;
+	w->seed[0] = set->seed[0];
+	w->seed[1] = set->seed[1];
+	w->server_flags = server->flags;
+	if (server->flags & WEIR_SERVER_DRAINING)
+		w->server_flags |= WEIR_SERVER_PAUSED;
+	w->swallow_max = server->swallow_max;
+	w->now_ns = bpf_ktime_get_ns();
+	w->passed = 0;
+	w->charged = 0;
+	w->refused = 0;
+	w->exempt = 0;
+	w->dry_run = 0;
+	w->unanswered_why = WEIR_REASON_COUNT;
+	w->repeated_user = 0;
+	w->weight = 1;
+	w->asked = 1;
+	w->asked_anew = 1;
+	return true;
+}
+
+#endif

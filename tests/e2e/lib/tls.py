@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A TLS server that answers each HTTP/1.1 request with its target, and clients of it."""
+import contextlib
+import functools
+import socket
+import ssl
+import threading
+
+from lib.process import PATIENCE_S, run
+
+
+class TlsServer:
+    def __init__(self, namespace, address, directory, port=8443):
+        self.port = port
+        self.targets = []
+        self.threads = []
+        self.connections = []
+        certificate, key = directory / f"tls-{port}.crt", directory / f"tls-{port}.key"
+        if not certificate.exists():
+            run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                "-subj", "/CN=weir", "-days", "2", "-keyout", key, "-out", certificate)
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(certificate, key)
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        with namespace.entered():
+            self.listener = socket.create_server((address, port), family=family, backlog=128)
+        self.start(self.accept)
+
+    def start(self, work, *arguments):
+        thread = threading.Thread(target=work, args=arguments, daemon=True)
+        self.threads.append(thread)
+        thread.start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self.listener.accept()
+                self.connections.append(connection)
+                self.start(self.serve, connection)
+
+    def serve(self, connection):
+        with contextlib.suppress(OSError), self.context.wrap_socket(connection, server_side=True) as tls:
+            self.connections.append(tls)
+            stream = tls.makefile("rb")
+            while first := stream.readline():
+                while stream.readline() != b"\r\n":
+                    pass
+                target = first.split(b" ")[1]
+                self.targets.append(target.decode())
+                tls.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(target), target))
+
+    def served(self):
+        return len(self.targets)
+
+    def close(self):
+        with contextlib.suppress(OSError):
+            self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        for connection in self.connections:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        for thread in self.threads:
+            thread.join(PATIENCE_S)
+            assert not thread.is_alive(), "a thread of the server does not end"
+
+
+class TlsClient:
+    """One connection. A request is one record."""
+
+    def __init__(self, place, port, version=None, source=None):
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        if version:
+            context.minimum_version = context.maximum_version = version
+        with place.client_ns.entered():
+            plain = socket.create_connection((place.address, port), PATIENCE_S, source)
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket = context.wrap_socket(plain)
+        self.stream = self.socket.makefile("rb")
+
+    def ask(self, target):
+        self.socket.sendall(f"GET {target} HTTP/1.1\r\nHost: weir\r\n\r\n".encode())
+
+    def read(self):
+        """The body of the next answer, which must be one that the server has sent."""
+        assert self.stream.readline() == b"HTTP/1.1 200 OK\r\n"
+        fields = dict(line.rstrip().split(b": ") for line in iter(self.stream.readline, b"\r\n"))
+        return self.stream.read(int(fields[b"Content-Length"])).decode()
+
+    def get(self, target):
+        self.ask(target)
+        assert self.read() == target
+
+    def drive(self, n, prefix="/"):
+        for i in range(n):
+            self.get(f"{prefix}{i}")
+
+    def close(self):
+        self.stream.close()
+        self.socket.close()
+
+
+def drive_together(clients, n):
+    """Each client makes n requests, all at once; a failure of one is the caller's."""
+    failures = []
+
+    def drive(client, number):
+        try:
+            client.drive(n, f"/{number}/")
+        except Exception as failure:  # pylint: disable=broad-except
+            failures.append(failure)
+
+    threads = [threading.Thread(target=functools.partial(drive, client, i)) for i, client in enumerate(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures, failures

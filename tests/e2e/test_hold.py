@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What cannot be read is withheld while it is over its limit: nothing fails, it slows."""
+import shutil
+import ssl
+import time
+from pathlib import Path
+
+import pytest
+
+from lib.process import PATIENCE_S, eventually
+from lib.tls import TlsClient, TlsServer, drive_together
+
+HTTP2 = """
+daemon off;
+worker_processes 1;
+pid {directory}/nginx.pid;
+error_log {directory}/error.log;
+events {{ worker_connections 64; }}
+http {{
+    client_body_temp_path {directory}/body;
+    proxy_temp_path {directory}/proxy;
+    fastcgi_temp_path {directory}/fastcgi;
+    uwsgi_temp_path {directory}/uwsgi;
+    scgi_temp_path {directory}/scgi;
+    access_log off;
+    server {{
+        listen {listen} http2;
+        location / {{ return 200 "$request_uri\\n"; }}
+    }}
+}}
+"""
+
+pytestmark = pytest.mark.skipif("cgroup2" not in Path("/proc/mounts").read_text(), reason="no cgroup2 is mounted")
+
+
+class Held:
+    """A TLS server behind weir."""
+
+    def __init__(self, world, place):
+        self.world = world
+        self.place = place
+        self.weir = world.weir
+        self.server = TlsServer(place.server_ns, place.address, world.directory)
+        world.at_end(self.server.close)
+        self.weir.start()
+
+    def attach(self, *options):
+        self.weir("attach", "web", "--port", self.server.port, "--netns", self.place.server_ns.path, *options)
+
+    def limit(self, kind="user", qps=0, burst=0):
+        self.weir("limit", "set", kind, "--qps", qps, "--burst", burst)
+
+    def client(self, place=None, **options):
+        client = TlsClient(place or self.place, self.server.port, **options)
+        self.world.at_end(client.close)
+        return client
+
+    def records(self):
+        """(passed, held, held in dry run), on which `status` and `metrics` agree."""
+        status, metrics = self.weir.server("web"), self.weir.metrics()["weir_records_total"]
+        said = tuple(status[key] for key in ("records_passed", "records_held", "records_dry_run_held"))
+        assert said == tuple(metrics[decision, "web"] for decision in ("passed", "held", "dry_run_held"))
+        return said
+
+    def packets(self, what):
+        return self.weir.server("web")["packets"].get(what, 0)
+
+    def held_s(self):
+        return self.weir.metrics()["weir_held_seconds_total"]["web",]
+
+
+@pytest.fixture
+def held(world):
+    """On loopback, attached."""
+    held = Held(world, world.loopback())
+    held.attach()
+    return held
+
+
+@pytest.mark.parametrize("kind", ["user", "total"])
+@pytest.mark.parametrize("where,family", [("loopback", 4), ("veth", 4), ("veth", 6)])
+def test_all_succeed_and_none_before_its_time(world, where, family, kind):
+    qps, burst, clients, each = 20, 4, 3, 10
+    held = Held(world, world.place(where, family))
+    held.attach()
+    held.limit(kind, qps=qps, burst=burst)
+    before = time.monotonic()
+    drive_together([held.client() for _ in range(clients)], each)
+    elapsed_s = time.monotonic() - before
+    passed, withheld, _ = held.records()
+    assert passed == held.server.served() == clients * each
+    assert passed <= burst + qps * elapsed_s
+    assert 0 < withheld <= passed - burst
+    assert held.packets("held_record") >= withheld
+    assert 0 < held.held_s() <= clients * elapsed_s
+    assert held.weir.server("web")["unread"] == {"tls": clients}
+
+
+def test_within_the_limit_nothing_is_held(held):
+    held.limit(burst=12)
+    for _ in range(3):
+        held.client().drive(4)
+    assert held.records() == (12, 0, 0)
+    assert (held.packets("held_record"), held.packets("out_of_order"), held.held_s()) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_handshakes_cost_nothing(held, version):
+    """Nor does the end of a connection."""
+    held.limit(burst=5)
+    for _ in range(5):
+        client = TlsClient(held.place, held.server.port, version)
+        client.get("/one")
+        client.socket.unwrap()
+        client.close()
+    for _ in range(5):
+        held.client(version=version)
+    assert held.records() == (5, 0, 0)
+
+
+def test_over_the_limit_waits(held):
+    """Whatever the limit is when it comes again decides."""
+    held.limit(burst=2)
+    client = held.client()
+    client.drive(2)
+    client.ask("/third")
+    eventually(lambda: held.packets("held_record") > 2, "it has come again")
+    assert (held.records(), held.server.served()) == ((2, 1, 0), 2)
+    held.limit(qps=10, burst=3)
+    assert client.read() == "/third"
+    assert held.records() == (3, 1, 0)
+
+
+def test_pause_lets_all_through(held):
+    held.limit(burst=0)
+    clients = [held.client() for _ in range(4)]
+    for i, client in enumerate(clients):
+        client.ask(f"/{i}")
+    eventually(lambda: held.records() == (0, 4, 0), "each is withheld")
+    held.weir("pause")
+    assert [client.read() for client in clients] == [f"/{i}" for i in range(4)]
+    clients[0].drive(10)
+    held.weir("resume")
+    clients[0].ask("/after")
+    eventually(lambda: held.records() == (14, 5, 0), "it is withheld")
+    held.weir("pause")
+    assert clients[0].read() == "/after"
+
+
+def test_others_are_not_slowed(world):
+    """Each address has its own bucket."""
+    place = world.veth()
+    place.client_ns.ip("addr", "add", "10.9.7.77/24", "dev", "eth0")
+    held = Held(world, place)
+    held.attach()
+    held.limit(burst=3)
+    noisy = held.client()
+    noisy.drive(3)
+    noisy.ask("/over")
+    eventually(lambda: held.packets("held_record"), "it is withheld")
+    held.client(source=("10.9.7.77", 0)).drive(3)
+    assert held.records() == (6, 1, 0)
+    uses = held.weir.server("web")["top"]
+    assert [(use["subject"], use["passed"], use["shed"]) for use in uses] == [(place.client_address, 3, 1)]
+
+
+def test_dry_run_counts_and_passes(world):
+    held = Held(world, world.loopback())
+    held.attach("--dry-run")
+    held.limit(burst=2)
+    held.client().drive(7)
+    assert held.records() == (2, 0, 5)
+    assert held.packets("held_record") == 0
+
+
+def test_joined_in_mid_stream(world):
+    """Connections that were there before: the first record that begins a packet is the first that counts."""
+    held = Held(world, world.loopback())
+    client = held.client()
+    client.drive(5)
+    held.attach()
+    held.limit(burst=3)
+    client.drive(3)
+    assert held.records() == (3, 0, 0)
+    client.ask("/over")
+    eventually(lambda: held.records() == (3, 1, 0), "it is withheld")
+    held.weir("pause")
+    assert client.read() == "/over"
+
+
+def test_long_records_weigh_more(held):
+    """6,000 bytes weigh 6 tokens: the bucket owes what it did not have."""
+    held.limit(qps=10, burst=2)
+    client = held.client()
+    before = time.monotonic()
+    client.get("/" + "x" * 6000)
+    client.get("/next")
+    assert time.monotonic() - before >= 0.5
+    assert held.records() == (2, 1, 0)
+
+
+def test_a_server_elsewhere_is_not_ours(world):
+    """The same port, addresses and client port in another namespace."""
+    held = Held(world, world.loopback())
+    held.attach()
+    held.limit(burst=3)
+    there = world.loopback_elsewhere()
+    other = TlsServer(there.server_ns, there.address, world.directory)
+    world.at_end(other.close)
+    held.client(source=("127.0.0.1", 20001)).drive(3)
+    twin = TlsClient(there, other.port, source=("127.0.0.1", 20001))
+    world.at_end(twin.close)
+    twin.drive(10)
+    assert held.records() == (3, 0, 0)
+    assert (held.packets("held_record"), held.packets("out_of_order")) == (0, 0)
+
+
+def test_survives_the_agent(held):
+    """It goes on without the agent, and under the next one."""
+    held.limit(burst=3)
+    client = held.client()
+    client.drive(1)
+    held.weir.kill()
+    client.drive(1)
+    held.weir.start()
+    client.drive(1)
+    client.ask("/over")
+    eventually(lambda: held.records() == (3, 1, 0), "it is withheld")
+    held.weir("detach", "web")
+    assert client.read() == "/over"
+
+
+def test_http2_without_tls(world):
+    """By segments: a connection's preface and its request are one or two."""
+    place = world.loopback()
+    if not shutil.which("curl"):
+        pytest.skip("there is no curl")
+    server = world.real_server("nginx", place, text=HTTP2)
+    site = world.site(place, server)
+    site.attach()
+    site.limit("user", qps=10, burst=2)
+    before = time.monotonic()
+    for i in range(6):
+        url = f"http://127.0.0.1:{server.port}/{i}"
+        assert place.client_ns.run("curl", "-sS", "--http2-prior-knowledge", "--max-time", PATIENCE_S, url) == f"/{i}\n"
+    elapsed_s = time.monotonic() - before
+    status = site.status()
+    assert status["unread"] == {"http2": 6}
+    assert 6 <= status["records_passed"] <= min(12, 2 + 10 * elapsed_s)
+    assert status["records_held"] > 0
+
+
+def test_without_cgroup2_the_rest_works(world):
+    """A cgroup that went away is said so, in one line."""
+    cgroup = world.cgroup("gone")
+    held = Held(world, world.loopback())
+    held.attach("--cgroup", cgroup)
+    assert held.weir.server("web")["hold"] == {"on": True, "why": None}
+    held.limit(burst=1)
+    held.client().drive(5)
+    assert held.records() == (0, 0, 0)
+    cgroup.rmdir()
+    held.weir.kill()
+    held.weir.start()
+    hold = held.weir.server("web")["hold"]
+    assert not hold["on"] and str(cgroup) in hold["why"]
+    assert f"web: TLS and what else cannot be read is not limited: {hold['why']}\n" in held.weir("status")
+    assert held.weir.log().count("is not limited") == 1

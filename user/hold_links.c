@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include "hold_links.h"
+
+#include <bpf/bpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cleanup.h"
+#include "pins.h"
+
+/* The id of a cgroup is the inode of its directory. */
+static bool link_id(const char *name, unsigned long long *id)
+{
+	int end = 0;
+
+	return sscanf(name, "link-cgroup-%llu%n", id, &end) == 1 && !name[end];
+}
+
+static void link_remove(const char *path)
+{
+	CLEANUP_CLOSE int fd = bpf_obj_get(path);
+
+	/* Unpinning alone would take the program off only some time later. */
+	if (fd >= 0)
+		bpf_link_detach(fd);
+	unlink(path);
+}
+
+/* -ENOLINK: the cgroup is gone. */
+static int link_update(const char *path, int prog_fd)
+{
+	CLEANUP_CLOSE int fd = bpf_obj_get(path);
+	int ret = fd < 0 ? fd : bpf_link_update(fd, prog_fd, NULL);
+
+	if (ret == -ENOLINK) {
+		unlink(path);
+		return 0;
+	}
+	return ret;
+}
+
+static int directory_open(const char *dir, DIR **out, struct error *err)
+{
+	*out = opendir(dir);
+	return *out ? 0 : error_set(err, -errno, "reading %s: %s", dir, strerror(errno));
+}
+
+int hold_links_take_over(const char *dir, int prog_fd, struct error *err)
+{
+	unsigned long long id;
+	char path[PATH_MAX];
+	struct dirent *entry;
+	DIR *pins;
+	int ret = directory_open(dir, &pins, err);
+
+	if (ret)
+		return ret;
+	while (!ret && (entry = readdir(pins))) {
+		if (!link_id(entry->d_name, &id))
+			continue;
+		pins_path(path, dir, "%s", entry->d_name);
+		ret = link_update(path, prog_fd);
+		if (ret)
+			error_set(err, ret, "replacing the program of %s: %s", path, strerror(-ret));
+	}
+	closedir(pins);
+	return ret;
+}
+
+static bool is_below(const char *path, const char *other)
+{
+	size_t length = strlen(other);
+
+	return strlen(path) > length && !strncmp(path, other, length) && path[length] == '/';
+}
+
+static bool is_served_by_another(const char *const *cgroups, size_t n, size_t at)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (is_below(cgroups[at], cgroups[i]))
+			return true;
+	}
+	return false;
+}
+
+static int link_add(const char *dir, int prog_fd, const char *cgroup, unsigned long long *id)
+{
+	CLEANUP_CLOSE int fd = open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP_CLOSE int link = -1;
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		return -errno;
+	*id = st.st_ino;
+	pins_path(path, dir, "link-cgroup-%llu", *id);
+	if (!access(path, F_OK))
+		return 0;
+	link = bpf_link_create(prog_fd, fd, BPF_CGROUP_INET_INGRESS, NULL);
+	return link < 0 ? link : bpf_obj_pin(link, path);
+}
+
+static bool id_wanted(const unsigned long long *ids, size_t n, unsigned long long id)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (ids[i] == id)
+			return true;
+	}
+	return false;
+}
+
+static int links_prune(const char *dir, const unsigned long long *ids, size_t n, struct error *err)
+{
+	unsigned long long id;
+	char path[PATH_MAX];
+	struct dirent *entry;
+	DIR *pins;
+	int ret = directory_open(dir, &pins, err);
+
+	if (ret)
+		return ret == -ENOENT ? 0 : ret;
+	while ((entry = readdir(pins))) {
+		if (!link_id(entry->d_name, &id) || id_wanted(ids, n, id))
+			continue;
+		pins_path(path, dir, "%s", entry->d_name);
+		link_remove(path);
+	}
+	closedir(pins);
+	return 0;
+}
+
+int hold_links_sync(const char *dir, int prog_fd, const char *const *cgroups, size_t n, struct error *err)
+{
+	CLEANUP_FREE unsigned long long *ids = calloc(n + 1, sizeof(*ids));
+	int ret = 0, failed;
+
+	if (!ids)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < n; i++) {
+		if (is_served_by_another(cgroups, n, i))
+			continue;
+		failed = link_add(dir, prog_fd, cgroups[i], &ids[i]);
+		if (failed && !ret)
+			ret = error_set(err, failed, "attaching to cgroup %s: %s", cgroups[i], strerror(-failed));
+	}
+	failed = links_prune(dir, ids, n, ret ? NULL : err);
+	return ret ?: failed;
+}
