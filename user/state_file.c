@@ -110,6 +110,8 @@ static int state_from_json(json_t *json, struct state *state, struct error *err)
 	if (version != STATE_VERSION)
 		return error_set(err, -EPROTO, "it is of version %d, this weir reads version %d", version,
 				 STATE_VERSION);
+	if (!json_is_object(servers))
+		return error_set(err, -EINVAL, "\"servers\" is not an object");
 	json_object_foreach (servers, slot, server) {
 		ret = place_server(state, slot, server, err);
 		if (ret)

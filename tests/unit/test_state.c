@@ -317,6 +317,8 @@ static void bad_files(void **state)
 		"",
 		"{",
 		"{\"version\":1}",
+		"{\"version\":1,\"servers\":null}",
+		"{\"version\":1,\"servers\":[1]}",
 		"{\"version\":2,\"servers\":{}}",
 		"{\"version\":1,\"servers\":{},\"more\":1}",
 		"{\"version\":1,\"servers\":{\"64\":{\"name\":\"a\",\"listen\":[\"*:1\"]}}}",
