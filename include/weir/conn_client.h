@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The client's side of a connection: its segments are judged, framed, and passed, held or cut. */
+#ifndef WEIR_CONN_CLIENT_H
+#define WEIR_CONN_CLIENT_H
+
+#include "conn_state.h"
+
+WEIR_INLINE bool weir_conn_at_boundary(const struct weir_conn *c)
+{
+	return weir_request_fresh(&c->request) || weir_request_ended(&c->request);
+}
+
+/* Why must the request that starts with this segment not be answered? WEIR_REASON_COUNT: it may be. */
+WEIR_INLINE enum weir_reason weir_conn_why_not(const struct weir_conn *c, const struct weir_segment *g)
+{
+	if (c->phase != WEIR_PHASE_FOLLOWED)
+		return WEIR_MID_STREAM;
+	if (c->splice.fins & WEIR_SPLICE_SERVER_FIN)
+		return WEIR_SERVER_CLOSED;
+	if (g->seq != c->request_next || !weir_conn_at_boundary(c))
+		return WEIR_SPLIT_HEAD;
+	if (!weir_conn_idle(c))
+		return WEIR_PIPELINED;
+	if (!weir_splice_settled(&c->splice, g))
+		return WEIR_UNACKED;
+	return WEIR_REASON_COUNT;
+}
+
+/*
+ * The server has the first part of a head, of which this segment brings more, and nothing else is under way: the request
+ * can still be answered, but only together with the end of the connection.
+ */
+WEIR_INLINE bool weir_conn_may_only_close(const struct weir_conn *c, const struct weir_segment *g)
+{
+	return c->phase == WEIR_PHASE_FOLLOWED && g->seq == c->request_next && weir_request_in_head(&c->request) &&
+	       weir_conn_idle(c) && !(c->splice.fins & WEIR_SPLICE_SERVER_FIN) && weir_splice_settled(&c->splice, g);
+}
+
+/* Where framing could begin again: the client speaks first after a silence in which both sides had everything. */
+WEIR_INLINE bool weir_conn_hunt_begins(const struct weir_conn *c, const struct weir_segment *g)
+{
+	return c->requests == c->responses && (g->flags & WEIR_TCP_ACK) &&
+	       g->ack == c->splice.server_end + c->splice.out_off &&
+	       c->splice.server_acked + c->splice.in_off == g->seq;
+}
+
+/*
+ * The server has closed while its client was being refused. A request that crosses its FIN would be met by a RST, which
+ * may overtake the FIN at the client: it is cut and acknowledged instead, and the client reads a clean end of stream.
+ */
+WEIR_INLINE bool weir_conn_crosses_fin(const struct weir_conn *c, const struct weir_segment *g)
+{
+	return c->splice.cuts && (c->splice.fins & WEIR_SPLICE_SERVER_FIN) && weir_splice_answer_acked(&c->splice) &&
+	       weir_splice_server_settled(&c->splice, g) && c->requests == c->responses;
+}
+
+WEIR_INLINE enum weir_action weir_conn_swallow(struct weir_conn *c, const struct weir_segment *g)
+{
+	__u32 rest = c->request_next - c->splice.cut_end;
+
+	weir_splice_swallow(&c->splice, g->len < rest ? g->len : rest);
+	if (c->splice.cut_end != c->request_next)
+		return WEIR_ACK;
+	weir_splice_answer(&c->splice, c->answer.length);
+	return WEIR_ANSWER;
+}
+
+/* The client of a connection that weir ended: its answer is said again until acknowledged, the rest is acknowledged. */
+WEIR_INLINE enum weir_action weir_conn_after_close(struct weir_conn *c, const struct weir_segment *g)
+{
+	struct weir_splice *s = &c->splice;
+	__u32 end = g->seq + g->len + !!(g->flags & WEIR_TCP_FIN);
+
+	weir_splice_see_client(s, g);
+	if ((g->flags & WEIR_TCP_ACK) && seq_after(g->ack, s->client_acked) &&
+	    !seq_after(g->ack, weir_splice_answer_end(s) + 1))
+		s->client_acked = g->ack;
+	if (g->flags & WEIR_TCP_RST || (!g->len && !(g->flags & WEIR_TCP_FIN)))
+		return WEIR_HOLD;
+	if (!seq_after(g->seq, s->cut_end) && seq_after(end, s->cut_end))
+		weir_splice_swallow(s, end - s->cut_end);
+	return seq_before(s->client_acked, weir_splice_answer_end(s)) ? WEIR_ANSWER : WEIR_ACK;
+}
+
+/* Takes a client's segment as far as its header goes. With FRAME, `r` is ready to be fed. */
+WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const struct weir_segment *g,
+						    struct weir_request_reader *r, enum weir_reason *why)
+{
+	struct weir_splice *s = &c->splice;
+	__u32 end = g->seq + g->len;
+	enum weir_splice_verdict verdict;
+
+	if (c->phase == WEIR_PHASE_CLOSED)
+		return weir_conn_after_close(c, g);
+	if (!weir_splice_acceptable(s, g)) {
+		*why = WEIR_UNACCEPTABLE;
+		return WEIR_HOLD;
+	}
+
+	if (s->owed && g->seq == s->cut_end && !(g->flags & WEIR_TCP_RST)) {
+		weir_splice_see_client(s, g);
+		if (g->len) {
+			*why = WEIR_SWALLOWED;
+			return weir_conn_swallow(c, g);
+		}
+		/* The client gave up in the middle of a body: the server sees a clean end at the boundary before it. */
+		if (g->flags & WEIR_TCP_FIN)
+			weir_splice_answer(s, 0);
+	}
+
+	verdict = weir_splice_judge_client(s, g);
+	if (verdict == WEIR_SPLICE_HOLD) {
+		*why = WEIR_HELD;
+		return WEIR_HOLD;
+	}
+	if (verdict == WEIR_SPLICE_AGAIN) {
+		*why = WEIR_ANSWERED_AGAIN;
+		return s->answer_length ? WEIR_ANSWER : WEIR_ACK;
+	}
+
+	if (c->phase == WEIR_PHASE_OPAQUE || (g->flags & (WEIR_TCP_RST | WEIR_TCP_SYN)))
+		goto pass;
+	if (weir_splice_fin_ahead(s, g)) {
+		*why = WEIR_OUT_OF_ORDER;
+		return WEIR_HOLD;
+	}
+	if (!g->len)
+		goto pass;
+
+	if (c->phase == WEIR_PHASE_HUNTING) {
+		if (c->requests && weir_conn_idle(c) && g->seq == c->request_next) {
+			c->phase = WEIR_PHASE_FOLLOWED;
+		} else if (weir_conn_hunt_begins(c, g)) {
+			weir_conn_hunt(c);
+			c->request_next = g->seq;
+			c->response_next = s->server_end;
+		} else if (!c->requests) {
+			goto pass;
+		}
+	}
+
+	if (!seq_after(end, c->request_next))
+		goto pass;
+	if (weir_conn_crosses_fin(c, g)) {
+		weir_splice_cut(s, g);
+		weir_splice_swallow(s, g->len);
+		weir_splice_answer(s, 0);
+		c->request_next = s->cut_end;
+		c->version++;
+		c->phase = WEIR_PHASE_FOLLOWED; /* all that follows will be cut in its order */
+		*why = WEIR_SWALLOWED;
+		return WEIR_ACK;
+	}
+	if (seq_after(g->seq, c->request_next)) {
+		__u64 more = weir_request_skippable(&c->request);
+		__u32 n = more < WEIR_SKIP_MAX ? more : WEIR_SKIP_MAX;
+
+		if (n) {
+			weir_request_skip(&c->request, n);
+			c->request_next += n;
+			goto pass;
+		}
+		/* The server may have what was never seen here: then it does not come again, either. */
+		if (c->phase == WEIR_PHASE_HUNTING || seq_after(s->server_acked + s->in_off, c->request_next)) {
+			if (c->phase == WEIR_PHASE_FOLLOWED)
+				*why = WEIR_GAP;
+			weir_conn_hunt(c);
+			goto pass;
+		}
+		/* What comes ahead of its turn cannot be judged yet: TCP brings it again. */
+		*why = WEIR_OUT_OF_ORDER;
+		return WEIR_HOLD;
+	}
+
+	r->next = c->request_next;
+	r->version = c->version;
+	r->start = c->request_next;
+	r->outstanding = c->requests - c->responses;
+	r->heads = 0;
+	r->head_bits = 0;
+	r->lost = WEIR_REASON_COUNT;
+	r->must_close = weir_conn_may_only_close(c, g);
+	r->why_not = r->must_close ? WEIR_REASON_COUNT : weir_conn_why_not(c, g);
+	r->whole = 0;
+	r->shed = 0;
+	r->held = 0;
+	r->request = c->request;
+	return WEIR_FRAME;
+
+pass:
+	weir_splice_pass(s, g);
+	return WEIR_PASS;
+}
+
+WEIR_INLINE void weir_request_reader_skip(struct weir_request_reader *r)
+{
+	__u64 more = weir_request_skippable(&r->request);
+	__u32 n = more < WEIR_SKIP_MAX ? more : WEIR_SKIP_MAX;
+
+	if (!n)
+		return;
+	r->next += n;
+	weir_request_skip(&r->request, n);
+}
+
+/* The next byte of the client's stream, at r->next. After HEAD the caller decides, then calls _passed(), or sets shed or held. */
+WEIR_INLINE enum weir_frame_event weir_request_reader_feed(struct weir_request_reader *r, const __u64 *seed, __u8 byte)
+{
+	enum weir_frame_event event;
+
+	if (weir_request_ended(&r->request))
+		weir_request_start(&r->request);
+	if (weir_request_fresh(&r->request)) {
+		r->start = r->next;
+		r->whole = 1;
+	}
+	event = weir_request_byte(&r->request, seed, byte);
+	r->next++;
+	if (event == WEIR_FRAME_LOST)
+		r->lost = r->request.lost;
+	else if (event == WEIR_FRAME_HEAD && r->request.method == WEIR_METHOD_CONNECT)
+		r->lost = WEIR_CONNECT;
+	else
+		weir_request_reader_skip(r);
+	return event;
+}
+
+/* Is there no room for the request whose head has just ended? It waits until others have been answered. */
+WEIR_INLINE bool weir_request_reader_full(const struct weir_request_reader *r)
+{
+	return r->outstanding + r->heads >= WEIR_OUTSTANDING_MAX;
+}
+
+WEIR_INLINE void weir_request_reader_passed(struct weir_request_reader *r)
+{
+	if (r->request.method == WEIR_METHOD_HEAD)
+		r->head_bits |= 1ULL << (r->heads % WEIR_OUTSTANDING_MAX);
+	r->heads++;
+}
+
+/* Is there room for one more request on this connection? More outstanding ones than bits cannot be told apart. */
+WEIR_INLINE void weir_conn_count_requests(struct weir_conn *c, const struct weir_request_reader *r)
+{
+	__u32 at = c->requests % WEIR_OUTSTANDING_MAX;
+	__u64 mask = r->heads < WEIR_OUTSTANDING_MAX ? (1ULL << r->heads) - 1 : ~0ULL;
+	__u64 place = at ? mask << at | mask >> (WEIR_OUTSTANDING_MAX - at) : mask;
+	__u64 bits = at ? r->head_bits << at | r->head_bits >> (WEIR_OUTSTANDING_MAX - at) : r->head_bits;
+
+	c->head_bits = (c->head_bits & ~place) | (bits & place);
+	c->requests += r->heads;
+	c->pipelines |= c->requests - c->responses > 1;
+}
+
+WEIR_INLINE enum weir_action weir_conn_shed(struct weir_conn *c, const struct weir_segment *g,
+					    const struct weir_request_reader *r)
+{
+	struct weir_splice *s = &c->splice;
+
+	c->answer = r->answer;
+	weir_splice_cut(s, g);
+	if (r->answer.kind == WEIR_ANSWER_CLOSE) {
+		weir_splice_swallow(s, g->len + !!(g->flags & WEIR_TCP_FIN));
+		weir_splice_answer(s, c->answer.length);
+		c->phase = WEIR_PHASE_CLOSED;
+		return WEIR_CLOSE;
+	}
+	return weir_conn_swallow(c, g);
+}
+
+/* What is before a held request passes; the request comes again, and is asked again. */
+WEIR_INLINE enum weir_action weir_conn_cut(struct weir_conn *c, const struct weir_segment *g,
+					   const struct weir_request_reader *r)
+{
+	struct weir_segment before = *g;
+
+	before.len = r->start - g->seq;
+	before.flags &= ~WEIR_TCP_FIN;
+	c->version++;
+	c->request_next = r->start;
+	weir_request_start(&c->request);
+	weir_conn_count_requests(c, r);
+	weir_splice_pass(&c->splice, &before);
+	return WEIR_CUT;
+}
+
+/*
+ * Makes the fed copy the state. HOLD: someone else moved the state meanwhile, or a shed is no longer safe, or the segment
+ * has nothing but a request that must wait; nothing has changed and the segment must be dropped: it comes again.
+ */
+WEIR_INLINE enum weir_action weir_conn_commit_client(struct weir_conn *c, const struct weir_segment *g,
+						     const struct weir_request_reader *r, enum weir_reason *why)
+{
+	bool unsafe = r->must_close ? !weir_conn_may_only_close(c, g) : weir_conn_why_not(c, g) != WEIR_REASON_COUNT;
+
+	if (c->version != r->version || (r->shed && unsafe)) {
+		*why = WEIR_CONTENDED;
+		return WEIR_HOLD;
+	}
+	if (r->held) {
+		*why = WEIR_HELD;
+		return r->whole && seq_after(r->start, g->seq) ? weir_conn_cut(c, g, r) : WEIR_HOLD;
+	}
+	c->version++;
+	c->request = r->request;
+	c->request_next = r->next;
+	if (r->shed)
+		return weir_conn_shed(c, g, r);
+
+	weir_conn_count_requests(c, r);
+	if (c->phase == WEIR_PHASE_HUNTING) {
+		if (r->lost != WEIR_REASON_COUNT || c->pipelines)
+			weir_conn_hunt(c);
+	} else if (r->lost != WEIR_REASON_COUNT) {
+		*why = r->lost;
+		weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, r->start), r->lost);
+	} else if (c->requests - c->responses > WEIR_OUTSTANDING_MAX) {
+		*why = WEIR_TOO_MANY_PIPELINED;
+		weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, c->request_next), *why);
+	}
+	weir_splice_pass(&c->splice, g);
+	return WEIR_PASS;
+}
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A connection as it stands in the map `conns`, and what passes between the steps of a segment (conn.h). */
+#ifndef WEIR_CONN_STATE_H
+#define WEIR_CONN_STATE_H
+
+#include "abi.h"
+#include "answer.h"
+#include "record.h"
+#include "request.h"
+#include "response.h"
+#include "splice.h"
+
+#define WEIR_SKIP_MAX (1U << 30)
+#define WEIR_OUTSTANDING_MAX 64
+
+enum weir_phase {
+	WEIR_PHASE_FOLLOWED, /* both machines are in step with the streams */
+	WEIR_PHASE_HUNTING,  /* joined in mid-stream: a whole exchange must be seen before anything is answered */
+	WEIR_PHASE_OPAQUE,   /* cannot be followed: passes, still translated if it was */
+	WEIR_PHASE_CLOSED,   /* ended by weir: the server's socket was reset, the client has a FIN */
+};
+
+enum weir_action {
+	WEIR_PASS,   /* send on, translated */
+	WEIR_HOLD,   /* drop */
+	WEIR_FRAME,  /* feed the new bytes, then commit */
+	WEIR_ANSWER, /* drop; say the answer */
+	WEIR_ACK,    /* drop; say a bare acknowledgement */
+	WEIR_CLOSE,  /* say the answer with FIN; to the server the segment becomes a RST */
+	WEIR_CUT,    /* send on, translated, only what comes before the reader's `start`, and no FIN */
+};
+
+/* The answer of the latest cut: what is needed to make the same bytes again. */
+struct weir_answer_choice {
+	__u16 retry_s;
+	__u16 length;
+	__u8 kind; /* enum weir_answer_kind */
+	__u8 head; /* the request was HEAD: no body */
+	__u8 pad[2];
+};
+
+/* How far the client's side of an opaque connection was let through to the server (hold.h). */
+struct weir_hold {
+	__u64 since_ns; /* since when what is at `next` is withheld; 0: it is not */
+	__u32 next;	/* server's numbers: next byte to look at */
+	__u32 version;	/* moves with every commit */
+	struct weir_record record;
+	__u8 by_records; /* the stream is TLS, and `record` in step with it */
+	__u8 pad[3];
+};
+
+struct weir_conn {
+#ifdef __bpf__
+	struct bpf_spin_lock lock;
+	__u32 server;
+	struct bpf_timer timer;
+#else
+	__u32 lock;
+	__u32 server;
+	__u64 timer[2];
+#endif
+	__u64 last_ns;	 /* CLOCK_MONOTONIC of the latest packet */
+	__u64 head_bits; /* bit n % 64: outstanding request n is a HEAD */
+	struct weir_splice splice;
+	__u32 request_next;  /* client's numbers: next byte to frame */
+	__u32 response_next; /* server's numbers */
+	__u32 requests;	     /* heads passed to the server */
+	__u32 responses;     /* final responses whose end is known */
+	__u32 version;	     /* moves with every commit of the client's side, and every hunt */
+	__u32 server_isn;    /* tells a repeated SYN-ACK from a new connection's; 0: not known */
+	struct weir_answer_choice answer;
+	__u8 phase;	 /* enum weir_phase */
+	__u8 dying;	 /* the timer runs */
+	__u8 pipelines;	 /* the client has sent a request before the answer to the one before */
+	__u8 opaque_why; /* enum weir_reason, with phase OPAQUE; MID_STREAM: TLS that was joined in mid-stream */
+	__u8 pad[4];
+	struct weir_hold hold;
+	struct weir_request request;
+	struct weir_response response;
+};
+
+/* What must be known of a connection to act on a segment once the lock is released. */
+struct weir_view {
+	struct weir_splice splice;
+	struct weir_answer_choice answer;
+	__u8 closed; /* ended by weir */
+	__u8 news;   /* a segment that was cut acknowledges something the server has not been told */
+	__u8 pad[2];
+};
+
+/* A segment's worth of framing, on a copy of the machine. `why` counts: WEIR_REASON_COUNT when there is nothing to count. */
+struct weir_request_reader {
+	__u32 next;
+	__u32 version;
+	__u32 start;	   /* of the request now being read; valid when it began in this segment */
+	__u32 outstanding; /* requests without an answer before this segment */
+	__u32 heads;	   /* that ended in this segment, not counting a shed one */
+	__u64 head_bits;   /* of these; bit 0 is the first */
+	__u16 lost;	   /* enum weir_reason, with phase OPAQUE to come; else WEIR_REASON_COUNT */
+	__u16 why_not;	   /* the first request may not be answered: enum weir_reason; else WEIR_REASON_COUNT */
+	__u8 whole;	   /* the request now being read began in this segment */
+	__u8 shed;	   /* the first request is refused, and will be answered */
+	__u8 held;	   /* the request now being read is refused, and can not be answered now */
+	__u8 must_close;   /* if the first request is answered, then only with WEIR_ANSWER_CLOSE */
+	struct weir_answer_choice answer; /* with shed */
+	struct weir_request request;
+};
+
+struct weir_response_reader {
+	__u32 next;
+	__u32 responses;
+	__u32 outstanding;
+	__u16 lost;
+	__u16 pad;
+	__u64 head_bits; /* bit 0: the oldest outstanding request is a HEAD */
+	struct weir_response response;
+};
+
+WEIR_INLINE void weir_conn_open(struct weir_conn *c, __u32 server, enum weir_phase phase, __u32 client_next,
+				__u32 server_next, __u16 server_window)
+{
+	c->server = server;
+	c->phase = phase;
+	c->request_next = client_next;
+	c->response_next = server_next;
+	weir_splice_open(&c->splice, client_next, server_next, server_window);
+	weir_request_start(&c->request);
+	weir_response_start(&c->response);
+}
+
+/* It cannot be followed from here on; `next`, in the server's numbers, is where what could not be read begins. */
+WEIR_INLINE void weir_conn_opaque(struct weir_conn *c, __u32 next, enum weir_reason why)
+{
+	c->phase = WEIR_PHASE_OPAQUE;
+	c->opaque_why = why;
+	c->hold.next = next;
+	c->hold.by_records = why == WEIR_TLS;
+	c->hold.version++;
+	weir_record_start(&c->hold.record);
+}
+
+/* No answer is outstanding and no byte of one is still to come. */
+WEIR_INLINE bool weir_conn_idle(const struct weir_conn *c)
+{
+	return c->requests == c->responses && c->splice.server_end == c->response_next;
+}
+
+/* Where a client pipelines, a silence does not tell how many answers are outstanding: then there is no way back. */
+WEIR_INLINE void weir_conn_hunt(struct weir_conn *c)
+{
+	c->phase = WEIR_PHASE_HUNTING;
+	if (c->pipelines)
+		weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, c->request_next), WEIR_GAP);
+	c->requests = c->responses = 0;
+	c->version++;
+	weir_request_start(&c->request);
+	weir_response_start(&c->response);
+}
+
+#endif
