@@ -63,6 +63,10 @@ struct inet_connection_sock {
 	struct inet_sock icsk_inet;
 };
 
+struct rb_root {
+	struct rb_node *rb_node;
+};
+
 struct tcp_options_received {
 	u32 ts_recent;
 	u16 snd_wscale : 4, rcv_wscale : 4;
@@ -77,6 +81,7 @@ struct tcp_sock {
 	u32 rcv_wnd;
 	u32 snd_nxt;
 	struct tcp_options_received rx_opt;
+	struct rb_root out_of_order_queue;
 };
 
 struct request_sock {

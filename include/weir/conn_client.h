@@ -92,7 +92,7 @@ WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const s
 
 	if (c->phase == WEIR_PHASE_CLOSED)
 		return weir_conn_after_close(c, g);
-	if (!weir_splice_acceptable(s, g)) {
+	if (!weir_splice_acceptable(g)) {
 		*why = WEIR_UNACCEPTABLE;
 		return WEIR_HOLD;
 	}

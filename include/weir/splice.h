@@ -187,13 +187,10 @@ WEIR_INLINE void weir_splice_see_client(struct weir_splice *s, const struct weir
 	}
 }
 
-/* Would the server take this segment's payload, by its acknowledgement? (RFC 9293, 3.10.7.4; RFC 5961, 5.2) */
-WEIR_INLINE bool weir_splice_acceptable(const struct weir_splice *s, const struct weir_segment *g)
+/* A server takes no payload without an acknowledgement (RFC 9293, 3.10.7.4): it must not be read here, either. */
+WEIR_INLINE bool weir_splice_acceptable(const struct weir_segment *g)
 {
-	if (!g->len || (g->flags & WEIR_TCP_RST))
-		return true;
-	return (g->flags & WEIR_TCP_ACK) && !seq_after(g->ack, s->server_end + s->out_off) &&
-	       !seq_before(g->ack, s->client_acked - WEIR_SPLICE_TRAIL);
+	return !g->len || (g->flags & (WEIR_TCP_ACK | WEIR_TCP_RST));
 }
 
 /*
