@@ -201,7 +201,8 @@ static void measure_head(const char *name, int program, bool from_server, const 
 	static __u32 ns[PACKETS];
 	static char text[HEADS_ROOM];
 	const size_t size = strlen(head);
-	const __u32 heads = sizeof(text) / size;
+	const __u32 room = sizeof(text) / size;
+	const __u32 heads = room < WEIR_OUTSTANDING_MAX ? room : WEIR_OUTSTANDING_MAX;
 	struct packet packet;
 
 	for (size_t i = 0; i < heads * size; i++)
