@@ -205,7 +205,8 @@ __noinline int remove_urgent(struct __sk_buff *skb, struct work *w)
 		return -1;
 	flags_at = w->packet.l4 + __builtin_offsetof(struct tcp_header, offset);
 	urgent_at = w->packet.l4 + __builtin_offsetof(struct tcp_header, urgent);
-	if (bpf_skb_load_bytes(skb, flags_at, &old, sizeof(old)) || bpf_skb_load_bytes(skb, urgent_at, &urgent, sizeof(urgent)))
+	if (bpf_skb_load_bytes(skb, flags_at, &old, sizeof(old)) ||
+	    bpf_skb_load_bytes(skb, urgent_at, &urgent, sizeof(urgent)))
 		return -1;
 	new = old & ~bpf_htons(WEIR_TCP_URG);
 	if (bpf_l4_csum_replace(skb, w->packet.l4 + CHECK_AT, old, new, 2) ||

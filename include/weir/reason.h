@@ -63,9 +63,9 @@
 	X(HELD, "held", PACKET)                                   \
 	X(OUT_OF_ORDER, "out_of_order", PACKET)                   \
 	X(CONTENDED, "contended", PACKET)                         \
-	X(UNACCEPTABLE, "unacceptable", PACKET)                \
-	X(URGENT_REMOVED, "urgent_removed", PACKET)            \
-	X(TFO_REMOVED, "tfo_removed", PACKET)                  \
+	X(UNACCEPTABLE, "unacceptable", PACKET)                   \
+	X(URGENT_REMOVED, "urgent_removed", PACKET)               \
+	X(TFO_REMOVED, "tfo_removed", PACKET)                     \
 	X(CUT_SHORT, "cut_short", PACKET)                         \
 	X(MPTCP_REMOVED, "mptcp_removed", PACKET)                 \
 	X(BAD_CHECKSUM, "bad_checksum", PACKET)                   \

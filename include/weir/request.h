@@ -37,7 +37,8 @@ WEIR_INLINE bool weir_request_fresh(const struct weir_request *r)
 /* A head has begun and not ended. */
 WEIR_INLINE bool weir_request_in_head(const struct weir_request *r)
 {
-	return !weir_request_fresh(r) && !r->head_length && r->framing.state != WEIR_AT_ENDED && r->framing.state != WEIR_AT_LOST;
+	return !weir_request_fresh(r) && !r->head_length && r->framing.state != WEIR_AT_ENDED &&
+	       r->framing.state != WEIR_AT_LOST;
 }
 
 WEIR_INLINE bool weir_request_ended(const struct weir_request *r)

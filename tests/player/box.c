@@ -111,7 +111,8 @@ static void box_act(struct world *w, enum weir_action action, const struct packe
 /* The request's number. A client's payload stands in its stream, so that a head's start can be read from its end. */
 static unsigned int box_read_id(const struct packet *p, const struct weir_request_reader *r, __u32 head_end)
 {
-	const char *path = strstr((const char *)p->data + (__s32)(head_end - r->request.head_length - p->g.seq), " /r/");
+	const char *path = strstr((const char *)p->data + (__s32)(head_end - r->request.head_length - p->g.seq),
+				  " /r/");
 
 	return path ? strtoul(path + 4, NULL, 10) : EXCHANGES_MAX;
 }
@@ -141,8 +142,8 @@ static void box_choose(struct world *w, const struct packet *p, struct weir_requ
 	__u32 body = seq_after(r->next, end) ? r->next - end : 0;
 	bool unending = !weir_request_ended(&r->request) &&
 			(weir_request_skippable(&r->request) || r->request.flags & WEIR_REQUEST_CHUNKED);
-	bool closes = r->request.flags & (WEIR_REQUEST_EXPECT | WEIR_REQUEST_CLOSE) || unending ||
-		      r->must_close || seq_before(r->next, end) || body > w->config.box.swallow_max;
+	bool closes = r->request.flags & (WEIR_REQUEST_EXPECT | WEIR_REQUEST_CLOSE) || unending || r->must_close ||
+		      seq_before(r->next, end) || body > w->config.box.swallow_max;
 	uint8_t scratch[BOX_TEXT];
 
 	r->answer = (struct weir_answer_choice){

@@ -466,7 +466,8 @@ static void test_unacceptable_is_dropped(void **state)
 {
 	(void)state;
 	connect_ends(false);
-	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT, .flags = WEIR_TCP_PSH, .text = get_a }), DROP);
+	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT, .flags = WEIR_TCP_PSH, .text = get_a }),
+			 DROP);
 	assert_int_equal(counter(WEIR_UNACCEPTABLE), 1);
 	assert_int_equal(counter(WEIR_PASSED), 0);
 }
@@ -501,7 +502,8 @@ static void test_too_many_pipelined_wait(void **state)
 	connect_ends(false);
 	for (int i = 0; i < 66; i++)
 		strcat(text, one);
-	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = text }),
+	assert_int_equal(run(ingress,
+			     &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = text }),
 			 PASS);
 	packet_see(&packet, &seen);
 	assert_int_equal(seen.n_text, 64 * strlen(one));
@@ -650,14 +652,18 @@ static void test_refused_split_head_closes(void **state)
 	(void)state;
 	connect_ends(false);
 	limit(WEIR_LIMIT_TOTAL, "0", 0);
-	assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = "GET / HT" });
+	assert_untouched(
+		ingress,
+		&(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = "GET / HT" });
 	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT + 8,
 						      .ack = SERVER_NEXT,
 						      .flags = PSH_ACK,
 						      .text = "TP/1.1\r\nHost: x\r\n\r\n" }),
 			 DROP); /* not before the server has acknowledged the first part */
 	assert_int_equal(counter(WEIR_SPLIT_HEAD), 1);
-	assert_untouched(egress, &(struct spec){ .from_server = true, .seq = SERVER_NEXT, .ack = CLIENT_NEXT + 8, .flags = ACK });
+	assert_untouched(
+		egress,
+		&(struct spec){ .from_server = true, .seq = SERVER_NEXT, .ack = CLIENT_NEXT + 8, .flags = ACK });
 	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT + 8,
 						      .ack = SERVER_NEXT,
 						      .flags = PSH_ACK,
