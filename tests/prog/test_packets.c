@@ -763,6 +763,20 @@ static void test_mptcp_is_taken_off_the_syn(void **state)
 	assert_int_equal(counter(WEIR_MPTCP_REMOVED), 2);
 }
 
+static void test_fast_open_is_taken_off_the_syn(void **state)
+{
+	static const __u8 both[] = { 30, 4, 1, 0, 34, 2, 1, 1 };
+	struct seen seen;
+
+	(void)state;
+	assert_int_equal(
+		run(ingress, &(struct spec){ .seq = 1, .flags = WEIR_TCP_SYN, .options = both, .n_options = 8 }), PASS);
+	packet_see(&packet, &seen);
+	assert_memory_equal(seen.options, "\1\1\1\1\1\1\1\1", 8);
+	assert_int_equal(counter(WEIR_TFO_REMOVED), 1);
+	assert_int_equal(counter(WEIR_MPTCP_REMOVED), 1);
+}
+
 static void test_health_is_exempt(void **state)
 {
 	(void)state;
@@ -833,6 +847,7 @@ int main(void)
 		TEST(refused_second_is_cut_off),
 		TEST(refused_second_is_cut_off_ipv6),
 		TEST(mptcp_is_taken_off_the_syn),
+		TEST(fast_open_is_taken_off_the_syn),
 		TEST(health_is_exempt),
 		TEST(dry_run_and_pause),
 	};
