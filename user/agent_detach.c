@@ -4,10 +4,7 @@
  * any more, until they are gone.
  */
 #include <errno.h>
-#include <linux/membarrier.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "agent_log.h"
 #include "agent_private.h"
@@ -45,14 +42,6 @@ void servers_drain(struct agent *agent)
 	}
 }
 
-/* Returns when no program still runs that began before: whatever it did to a connection is counted by then. */
-static void wait_for_programs(void)
-{
-	/* It waits for a grace period of RCU. It fails only with nohz_full CPUs: a tick or two are long enough there. */
-	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
-		usleep(20000);
-}
-
 static int start_draining(struct agent *agent, int slot, struct error *err)
 {
 	struct server *server = agent->state.servers[slot];
@@ -69,7 +58,6 @@ static int start_draining(struct agent *agent, int slot, struct error *err)
 		state_save(&agent->state, agent->options->state_dir, NULL);
 		return ret;
 	}
-	wait_for_programs();
 	return 0;
 }
 

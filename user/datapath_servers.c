@@ -244,19 +244,25 @@ int datapath_server_set(struct datapath *dp, __u32 slot, const struct weir_serve
 									server_write(dp, slot, server, err);
 }
 
+/* Programs that were running when this was called, and may have seen what was there before, have ended. */
+static void wait_for_programs(void)
+{
+	/* It waits for a grace period of RCU. It fails only with nohz_full CPUs: a tick or two are long enough there. */
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
+		usleep(20000);
+}
+
 int datapath_server_flags(struct datapath *dp, __u32 slot, __u32 flags, struct error *err)
 {
 	struct weir_server server;
 	int ret = server_read(dp, slot, &server, err);
 
+	if (ret)
+		return ret;
 	server.flags = flags;
-	return ret ?: server_write(dp, slot, &server, err);
-}
-
-/* Programs that were running when this was called, and may have seen what was there before, have ended. */
-static void wait_for_programs(void)
-{
-	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	ret = server_write(dp, slot, &server, err);
+	wait_for_programs();
+	return ret;
 }
 
 int datapath_server_clear(struct datapath *dp, __u32 slot, struct error *err)
