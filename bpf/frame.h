@@ -11,6 +11,7 @@
 struct feed {
 	struct __sk_buff *skb;
 	struct work *work;
+	const struct weir_reading *how;
 };
 
 /* The byte at offset `at` of the payload, which is longer; negative: it cannot be had. */
@@ -133,7 +134,7 @@ static long request_step(__u32 i __attribute__((unused)), struct feed *f)
 	byte = payload_byte(f->skb, w, at);
 	if (byte < 0)
 		return 1;
-	event = weir_request_reader_feed(r, w->seed, byte);
+	event = weir_request_reader_feed(r, f->how, byte);
 	if (event == WEIR_FRAME_LOST || r->lost != WEIR_REASON_COUNT)
 		return 1;
 	if (event == WEIR_FRAME_HEAD)
@@ -144,9 +145,14 @@ static long request_step(__u32 i __attribute__((unused)), struct feed *f)
 __noinline int frame_requests(struct __sk_buff *skb, struct work *w)
 {
 	struct feed feed = { .skb = skb, .work = w };
+	struct weir_server *server;
 
 	if (!w)
 		return 0;
+	server = bpf_map_lookup_elem(&servers, &w->server);
+	if (!server)
+		return 0;
+	feed.how = &server->reading;
 	w->window_length = 0;
 	bpf_loop(FRAME_STEPS, request_step, &feed, 0);
 	return 0;

@@ -35,9 +35,10 @@ int server_apply_flags(struct agent *agent, int slot, struct error *err)
 
 static int apply_server(struct net *net, int slot, const struct server *server, struct error *err)
 {
-	const struct weir_server kernel_side = { .flags = server_flags(server, net), .swallow_max = SWALLOW_MAX };
+	struct weir_server kernel_side = { .flags = server_flags(server, net), .swallow_max = SWALLOW_MAX };
 	int ret;
 
+	weir_reading_default(&kernel_side.reading);
 	ret = datapath_server_set(net->dp, slot, &kernel_side, server->listens, server->n_listens, server->proxies,
 				  server->n_proxies, err);
 	return ret ? ret : limits_apply(net, slot, server, err);

@@ -30,7 +30,7 @@ void datapath_close(struct datapath *dp);
 /* Takes programs off every interface and removes every pin of this namespace. The datapath must then be closed. */
 int datapath_remove(struct datapath *dp, struct error *err);
 
-/* A server's kernel side. Slots 0..WEIR_MAX_SERVERS-1 are given out by the caller. */
+/* A server's kernel side, for which the seed is filled in. Slots 0..WEIR_MAX_SERVERS-1 are given out by the caller. */
 struct datapath_listen {
 	bool any;	  /* every address */
 	__u8 address[16]; /* network order, IPv4 as ::ffff:a.b.c.d; all zero with any */

@@ -230,18 +230,19 @@ int datapath_server_set(struct datapath *dp, __u32 slot, const struct weir_serve
 			const struct datapath_listen *listens, size_t n_listens, const struct datapath_cidr *proxies,
 			size_t n_proxies, struct error *err)
 {
-	struct weir_server old, quiet = { .swallow_max = server->swallow_max };
+	struct weir_server old, quiet = { .swallow_max = server->swallow_max }, whole = *server;
 	int ret = server_read(dp, slot, &old, err) ?: listens_check(dp, slot, listens, n_listens, err);
 
 	if (ret)
 		return ret;
+	memcpy(whole.reading.seed, dp->seed, sizeof(dp->seed));
 	/* A server that is in force stays so meanwhile; a new one has no packets before it is whole. */
 	if (!(old.flags & WEIR_SERVER_ACTIVE))
 		ret = server_write(dp, slot, &quiet, err);
 	return ret						      ?:
 		       proxies_set(dp, slot, proxies, n_proxies, err) ?:
 		       listens_set(dp, slot, listens, n_listens, err) ?:
-									server_write(dp, slot, server, err);
+									server_write(dp, slot, &whole, err);
 }
 
 /* Programs that were running when this was called, and may have seen what was there before, have ended. */

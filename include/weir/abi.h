@@ -25,10 +25,11 @@
 #define WEIR_ABI_H
 
 #include "bucket.h"
+#include "reading.h"
 #include "reason.h"
 #include "types.h"
 
-#define WEIR_ABI_VERSION 1
+#define WEIR_ABI_VERSION 2
 
 #define WEIR_MAX_SERVERS 64
 #define WEIR_MAX_OVERRIDES 131072
@@ -88,8 +89,9 @@ enum weir_server_flags {
 struct weir_server {
 	__u32 flags;
 	__u32 swallow_max; /* bytes of a shed request's body that are swallowed to keep its connection; above: 429 and close */
+	struct weir_reading reading;
 };
-WEIR_ASSERT_SIZE(struct weir_server, 8);
+WEIR_ASSERT_SIZE(struct weir_server, 56);
 
 struct weir_proxy_key {
 	__u32 prefixlen;  /* 32 (server) + bits of the address */

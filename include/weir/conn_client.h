@@ -204,7 +204,8 @@ WEIR_INLINE void weir_request_reader_skip(struct weir_request_reader *r)
 }
 
 /* The next byte of the client's stream, at r->next. After HEAD the caller decides, then calls _passed(), or sets shed or held. */
-WEIR_INLINE enum weir_frame_event weir_request_reader_feed(struct weir_request_reader *r, const __u64 *seed, __u8 byte)
+WEIR_INLINE enum weir_frame_event weir_request_reader_feed(struct weir_request_reader *r,
+							   const struct weir_reading *how, __u8 byte)
 {
 	enum weir_frame_event event;
 
@@ -214,7 +215,7 @@ WEIR_INLINE enum weir_frame_event weir_request_reader_feed(struct weir_request_r
 		r->start = r->next;
 		r->whole = 1;
 	}
-	event = weir_request_byte(&r->request, seed, byte);
+	event = weir_request_byte(&r->request, how, byte);
 	r->next++;
 	if (event == WEIR_FRAME_LOST)
 		r->lost = r->request.lost;

@@ -12,9 +12,9 @@
 #define WEIR_FIELD_H
 
 #include "frame.h"
+#include "reading.h"
 #include "types.h"
 
-#define WEIR_TOKEN_MAX 24   /* bytes of a token that are kept */
 #define WEIR_TOKEN_NONE 255 /* `count` of what is longer, or can not be a token */
 
 /* Where in a message the next byte belongs. A machine's states of its own come after these. */
@@ -166,6 +166,12 @@ WEIR_INLINE bool weir_token_equals(const struct weir_framing *f, __u32 length, _
 #define WEIR_TOKEN_IS(framing, text)                                                                   \
 	weir_token_equals(framing, sizeof(text) - 1, WEIR_TEXT_WORD(text, 0), WEIR_TEXT_WORD(text, 1), \
 			  WEIR_TEXT_WORD(text, 2))
+
+/* Does the token equal a name that is known only when the server is attached? */
+WEIR_INLINE bool weir_token_is_word(const struct weir_framing *f, const struct weir_word *word)
+{
+	return word->length && weir_token_equals(f, word->length, word->bytes[0], word->bytes[1], word->bytes[2]);
+}
 
 /* The version that the token holds: an event, or the loss when it is none that is followed. */
 WEIR_INLINE int weir_version_end(struct weir_framing *f)

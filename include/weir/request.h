@@ -4,12 +4,12 @@
  * struct that may be copied between any two bytes.
  *
  *   weir_request_start(r)            before a request's first byte
- *   weir_request_byte(r, seed, c)    until WEIR_FRAME_HEAD; again until WEIR_FRAME_MESSAGE unless weir_request_ended(r)
+ *   weir_request_byte(r, how, c)     until WEIR_FRAME_HEAD; again until WEIR_FRAME_MESSAGE unless weir_request_ended(r)
  *
  * Bytes of bodies may be skipped instead. A byte that follows the end without a new start is lost (MID_STREAM).
  *
- * The namespace comes from the path (request_line.h). The user is X-Remote-User's value, or the first one's where there
- * are several. Both may have any length that fits a head.
+ * The namespace comes from the path (request_line.h). The user is the value of the header that `how` names, or the
+ * first one's where there are several. Both may have any length that fits a head.
  */
 #ifndef WEIR_REQUEST_H
 #define WEIR_REQUEST_H
@@ -124,16 +124,17 @@ WEIR_INLINE int weir_request_user_byte(struct weir_request *r, __u8 c, struct we
 	return WEIR_FRAME_MORE;
 }
 
-WEIR_INLINE bool weir_request_at_user(const struct weir_request *r, __u8 c)
+WEIR_INLINE bool weir_request_at_user(const struct weir_request *r, const struct weir_reading *how, __u8 c)
 {
 	const struct weir_framing *f = &r->framing;
 
 	return c == ':' && f->state == WEIR_AT_NAME && !(f->seen & WEIR_SEEN_LAST_CHUNK) &&
-	       WEIR_TOKEN_IS(f, "x-remote-user");
+	       weir_token_is_word(f, &how->user_header);
 }
 
 /* One byte of the head, the body or the trailers; WEIR_FRAME_HEAD also at the trailers' end. */
-WEIR_INLINE int weir_request_any_byte(struct weir_request *r, __u8 c, struct weir_name_steps *name)
+WEIR_INLINE int weir_request_any_byte(struct weir_request *r, const struct weir_reading *how, __u8 c,
+				      struct weir_name_steps *name)
 {
 	struct weir_framing *f = &r->framing;
 
@@ -141,7 +142,7 @@ WEIR_INLINE int weir_request_any_byte(struct weir_request *r, __u8 c, struct wei
 		return weir_body_byte(f, c);
 	if (f->position++ >= WEIR_HEAD_MAX)
 		return -WEIR_HEAD_TOO_LONG;
-	if (weir_request_at_user(r, c))
+	if (weir_request_at_user(r, how, c))
 		return weir_request_user_start(r);
 	if (f->state == WEIR_AT_USER)
 		return weir_request_user_byte(r, c, name);
@@ -208,7 +209,7 @@ WEIR_INLINE enum weir_frame_event weir_request_lose(struct weir_request *r, __u8
 	return WEIR_FRAME_LOST;
 }
 
-WEIR_INLINE enum weir_frame_event weir_request_byte(struct weir_request *r, const __u64 seed[2], __u8 c)
+WEIR_INLINE enum weir_frame_event weir_request_byte(struct weir_request *r, const struct weir_reading *how, __u8 c)
 {
 	struct weir_name_steps name = { .kind = WEIR_NAME_NAMESPACE };
 	int outcome;
@@ -217,9 +218,9 @@ WEIR_INLINE enum weir_frame_event weir_request_byte(struct weir_request *r, cons
 		return WEIR_FRAME_MORE;
 	if (r->framing.state == WEIR_AT_LOST)
 		return WEIR_FRAME_LOST;
-	outcome = weir_request_any_byte(r, c, &name);
+	outcome = weir_request_any_byte(r, how, c, &name);
 	if (name.steps)
-		weir_request_name(r, seed, &name);
+		weir_request_name(r, how->seed, &name);
 	if (outcome == WEIR_FRAME_HEAD)
 		return weir_request_fields_end(r);
 	return outcome < 0 ? weir_request_lose(r, -outcome) : (enum weir_frame_event)outcome;

@@ -373,6 +373,7 @@ static void set_up(void)
 	static const struct datapath_cidr proxy = { .address = { [10] = 0xff, 0xff, 127 }, .bits = 96 + 8 };
 	struct weir_server server = { .flags = WEIR_SERVER_ACTIVE, .swallow_max = 65536 };
 
+	weir_reading_default(&server.reading);
 	if (namespaces_setup(NULL))
 		die("a network namespace", errno);
 	dp = open_datapath(1024);

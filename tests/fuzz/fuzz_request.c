@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-static const __u64 seed[2] = { 0x0706050403020100ULL, 0x0f0e0d0c0b0a0908ULL };
+static struct weir_reading reading = { .seed = { 0x0706050403020100ULL, 0x0f0e0d0c0b0a0908ULL } };
 
 /* What came out of a stream, and where. */
 struct outcome {
@@ -82,7 +82,7 @@ static void run(struct outcome *o, const uint8_t *data, size_t size, size_t step
 	while (o->used < size && event != WEIR_FRAME_LOST) {
 		size_t n = step ? skippable(r, data + o->used, size - o->used, step) : 0;
 
-		event = n ? take(r, n) : weir_request_byte(r, seed, data[o->used]);
+		event = n ? take(r, n) : weir_request_byte(r, &reading, data[o->used]);
 		o->used += n ? n : 1;
 		if (event == WEIR_FRAME_HEAD)
 			check_head(r, o->used - start);
@@ -98,7 +98,7 @@ static void run(struct outcome *o, const uint8_t *data, size_t size, size_t step
 	if (event == WEIR_FRAME_LOST) {
 		assert(r->lost && r->lost < WEIR_REASON_COUNT);
 		assert(!weir_request_skippable(r) && !weir_request_boring(r));
-		assert(weir_request_byte(r, seed, 'G') == WEIR_FRAME_LOST);
+		assert(weir_request_byte(r, &reading, 'G') == WEIR_FRAME_LOST);
 	}
 }
 
@@ -109,6 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const size_t steps[] = { 1, 3, SIZE_MAX };
 	struct outcome one, other;
 
+	weir_reading_default(&reading);
 	run(&one, data, size, 0);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		run(&other, data, size, steps[i]);

@@ -156,14 +156,14 @@ static void box_choose(struct world *w, const struct packet *p, struct weir_requ
 
 static void box_feed_client(struct world *w, struct box_job *j)
 {
-	static const __u64 seed[2] = { 1, 2 };
+	static const struct weir_reading reading = { .seed = { 1, 2 } };
 	struct weir_request_reader *r = &j->request;
 	const struct packet *p = &j->packet;
 	__u32 end = p->g.seq + p->g.len;
 
 	while (seq_before(r->next, end)) {
 		__u32 behind = r->next + 1;
-		enum weir_frame_event event = weir_request_reader_feed(r, seed, p->data[r->next - p->g.seq]);
+		enum weir_frame_event event = weir_request_reader_feed(r, &reading, p->data[r->next - p->g.seq]);
 
 		if (event == WEIR_FRAME_LOST)
 			break;

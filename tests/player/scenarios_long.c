@@ -42,7 +42,7 @@ static struct weir_segment client_segment(const struct flow *f, uint32_t length)
 
 static enum weir_action client_steps(struct flow *f, const struct weir_segment *g, const uint8_t *data, bool shed)
 {
-	static const __u64 seed[2];
+	static const struct weir_reading reading;
 	struct weir_request_reader r = { 0 };
 	enum weir_reason why = WEIR_REASON_COUNT;
 	enum weir_action action = weir_conn_begin_client(&f->c, g, &r, &why);
@@ -50,7 +50,7 @@ static enum weir_action client_steps(struct flow *f, const struct weir_segment *
 	if (action != WEIR_FRAME)
 		return action;
 	while (seq_before(r.next, g->seq + g->len)) {
-		if (weir_request_reader_feed(&r, seed, data[r.next - g->seq]) != WEIR_FRAME_HEAD)
+		if (weir_request_reader_feed(&r, &reading, data[r.next - g->seq]) != WEIR_FRAME_HEAD)
 			continue;
 		r.shed = shed && r.why_not == WEIR_REASON_COUNT;
 		if (r.shed)

@@ -28,6 +28,7 @@ static int setup(void **state)
 	static const struct datapath_listen listen = { .any = true, .port = SERVER_PORT };
 	struct weir_server server = { .flags = WEIR_SERVER_ACTIVE, .swallow_max = 65536 };
 
+	weir_reading_default(&server.reading);
 	datapath_setup(state);
 	dp = *state;
 	ingress = bpf_program__fd(dp->skeleton->progs.weir_ingress);

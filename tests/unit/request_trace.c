@@ -11,7 +11,12 @@
 
 #include <cmocka.h>
 
-const __u64 request_seed[2] = { 0x1122334455667788ULL, 0x99aabbccddeeff00ULL };
+struct weir_reading request_reading = { .seed = { 0x1122334455667788ULL, 0x99aabbccddeeff00ULL } };
+
+__attribute__((constructor)) static void set_reading(void)
+{
+	weir_reading_default(&request_reading);
+}
 
 static const char *const labels[] = {
 #define X(name, label, group) label,
@@ -54,7 +59,7 @@ __u64 request_subject(__u8 kind, const char *name, size_t length)
 {
 	struct weir_subject_hash h;
 
-	weir_subject_start(&h, request_seed, kind);
+	weir_subject_start(&h, request_reading.seed, kind);
 	for (size_t i = 0; i < length; i++)
 		weir_subject_byte(&h, name[i]);
 	return weir_subject_end(&h);
@@ -129,12 +134,12 @@ static void feed(struct trace *t, const char *stream, size_t length, bool moved,
 			event = weir_request_skip(r, skip);
 			at += skip;
 		} else {
-			event = weir_request_byte(r, request_seed, stream[at++]);
+			event = weir_request_byte(r, &request_reading, stream[at++]);
 		}
 		assert_false(weir_request_fresh(r));
 		if (event == WEIR_FRAME_LOST) {
 			say(t, "lost %s %zu", labels[r->lost], at - 1);
-			assert_int_equal(weir_request_byte(r, request_seed, 'G'), WEIR_FRAME_LOST);
+			assert_int_equal(weir_request_byte(r, &request_reading, 'G'), WEIR_FRAME_LOST);
 			assert_int_equal(weir_request_skippable(r), 0);
 			return;
 		}

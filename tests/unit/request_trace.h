@@ -18,7 +18,8 @@
 #define G "GET / HTTP/1.1\r\n"
 #define P "POST / HTTP/1.1\r\n"
 
-extern const __u64 request_seed[2];
+/* The defaults. */
+extern struct weir_reading request_reading;
 
 struct request_example {
 	const char *stream;
@@ -26,7 +27,7 @@ struct request_example {
 	const char *name; /* the namespace or user that must have been hashed, decoded; NULL: none */
 };
 
-/* The subject that a whole name should have, under request_seed. */
+/* The subject that a whole name should have, under request_reading. */
 __u64 request_subject(__u8 kind, const char *name, size_t length);
 
 /* Feeds a stream in every way, which must not make a difference. last: what the latest head said. */

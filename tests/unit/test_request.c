@@ -249,9 +249,9 @@ static void test_no_start(void **state)
 	(void)state;
 	weir_request_start(&r);
 	for (size_t i = 0; i < sizeof(head) - 1; i++)
-		weir_request_byte(&r, request_seed, head[i]);
+		weir_request_byte(&r, &request_reading, head[i]);
 	assert_true(weir_request_ended(&r));
-	assert_int_equal(weir_request_byte(&r, request_seed, 'G'), WEIR_FRAME_LOST);
+	assert_int_equal(weir_request_byte(&r, &request_reading, 'G'), WEIR_FRAME_LOST);
 	assert_int_equal(r.lost, WEIR_MID_STREAM);
 }
 

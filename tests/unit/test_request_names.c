@@ -181,11 +181,11 @@ static void test_longest_names(void **state)
 	memset(name, 'n', length);
 	weir_request_start(&r);
 	for (size_t i = 0; i < strlen(before); i++)
-		weir_request_byte(&r, request_seed, before[i]);
+		weir_request_byte(&r, &request_reading, before[i]);
 	for (size_t i = 0; i < length; i++)
-		weir_request_byte(&r, request_seed, name[i]);
+		weir_request_byte(&r, &request_reading, name[i]);
 	for (size_t i = 0; i < strlen(after); i++)
-		event = weir_request_byte(&r, request_seed, after[i]);
+		event = weir_request_byte(&r, &request_reading, after[i]);
 	assert_int_equal(event, WEIR_FRAME_HEAD);
 	assert_int_equal(r.namespace_offset, strlen(before));
 	assert_int_equal(r.namespace_length, length);

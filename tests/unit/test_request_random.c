@@ -4,6 +4,7 @@
  * must agree on what it says, and on where the message ends; what one refuses the other must refuse.
  */
 #include "request_reader.h"
+#include "request_trace.h"
 #include "weir/request.h"
 
 #include <setjmp.h>
@@ -19,7 +20,6 @@
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 #define ROUNDS 60000
 
-static const __u64 seed[2] = { 0x1122334455667788ULL, 0x99aabbccddeeff00ULL };
 
 static const char *const methods[] = { "GET",	 "HEAD",    "POST",    "PUT", "PATCH",
 				       "DELETE", "OPTIONS", "CONNECT", NULL,  "PRI" };
@@ -30,7 +30,7 @@ static __u64 subject_of(__u8 kind, const char *name)
 
 	if (!*name)
 		return 0;
-	weir_subject_start(&h, seed, kind);
+	weir_subject_start(&h, request_reading.seed, kind);
 	while (*name)
 		weir_subject_byte(&h, *name++);
 	return weir_subject_end(&h);
@@ -81,7 +81,7 @@ static void compare(const struct request_reading *expected, const char *stream, 
 
 	weir_request_start(&r);
 	while (at < size && event != WEIR_FRAME_LOST && !ended) {
-		event = weir_request_byte(&r, seed, stream[at++]);
+		event = weir_request_byte(&r, &request_reading, stream[at++]);
 		ended = weir_request_ended(&r);
 		if (event != WEIR_FRAME_HEAD)
 			continue;
