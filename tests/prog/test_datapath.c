@@ -129,14 +129,16 @@ static void test_open_refuses_another_version(void **state)
 {
 	struct datapath *dp = *state;
 	struct weir_settings settings, other;
+	char said[64];
 	__u32 zero = 0;
 
+	snprintf(said, sizeof(said), "ABI %d, this one has %d", WEIR_ABI_VERSION + 2, WEIR_ABI_VERSION);
 	assert_int_equal(bpf_map_lookup_elem(dp->maps.settings, &zero, &settings), 0);
 	other = settings;
 	other.abi_version = WEIR_ABI_VERSION + 2;
 	assert_int_equal(bpf_map_update_elem(dp->maps.settings, &zero, &other, BPF_ANY), 0);
 	assert_int_equal(try_open(0), -EPROTO);
-	assert_non_null(strstr(error.text, "ABI 3, this one has 1"));
+	assert_non_null(strstr(error.text, said));
 	assert_null(strchr(error.text, '\n'));
 	assert_int_equal(bpf_map_update_elem(dp->maps.settings, &zero, &settings, BPF_ANY), 0);
 	assert_int_equal(try_open(0), 0);
