@@ -146,10 +146,12 @@ __noinline int frame_requests(struct __sk_buff *skb, struct work *w)
 {
 	struct feed feed = { .skb = skb, .work = w };
 	struct weir_server *server;
+	__u32 index;
 
 	if (!w)
 		return 0;
-	server = bpf_map_lookup_elem(&servers, &w->server);
+	index = w->server;
+	server = bpf_map_lookup_elem(&servers, &index);
 	if (!server)
 		return 0;
 	feed.how = &server->reading;
