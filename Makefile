@@ -68,7 +68,7 @@ VM_OBJECTS := $(foreach clang,clang-14 clang-16 clang-19,$(if $(shell command -v
 HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c)
 FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/*/*.h user/*.h tests/*/*.h vmlinux/*.h)
 
-.PHONY: all tests install uninstall demo test check unit fuzz bench test-kernels format lint clean help FORCE
+.PHONY: all tests install uninstall demo test check unit fuzz bench test-kernels soak-kernels format lint clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -212,6 +212,11 @@ test-kernels: ## tests on other kernels, in QEMU: KERNELS="DIRECTORY..." of unpa
 	@tests/install-deps kernels
 	@$(MAKE) all $(PROG_TESTS) $(VM_PROGRAMS) $(VM_OBJECTS)
 	@tests/vm/run $(KERNELS)
+
+soak-kernels: ## the answer path under bad networks on other kernels: KERNELS as above, VM_RUNS=1000, VM_TIMEOUT in seconds
+	@tests/install-deps kernels
+	@$(MAKE) all $(VM_PROGRAMS)
+	@VM_GUEST=tests/vm/soak tests/vm/run $(KERNELS)
 
 bench: ## side by side with nginx and HAProxy, into build/bench/ (root; BENCH_FLAGS=--quick, six minutes without)
 	@tests/install-deps test
