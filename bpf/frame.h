@@ -31,36 +31,19 @@ static __always_inline int payload_byte(struct __sk_buff *skb, struct work *w, _
 	return w->window[index & (WEIR_WINDOW - 1)];
 }
 
-/*
- * How many of the next eight bytes of payload, from offset `at`, are text that may be passed over. A byte below a space,
- * and DEL, sets its high bit in `other` (bytes of 0x80 and above are text); what a borrow sets beside it stands higher,
- * so the lowest one is exact.
- */
-static __always_inline __u32 text_ahead(const struct work *w, __u32 at, __u32 boring)
+/* The next eight bytes of payload from offset `at` on, as far as they are in the window; the first one lowest. */
+static __always_inline __u64 word_ahead(const struct work *w, __u32 at)
 {
-	const __u64 ones = 0x0101010101010101ULL, highs = ones << 7;
-	__u32 index = at - w->window_at, text = 0;
-	__u64 word, del, other;
+	__u32 index = at - w->window_at, left = w->window_length - index;
+	__u64 word;
 
-	if (boring < 8 || index >= w->window_length || w->window_length - index < 8)
+	if (index >= w->window_length || index > WEIR_WINDOW - 8)
 		return 0;
-	index &= WEIR_WINDOW - 1;
-	if (index > WEIR_WINDOW - 8)
-		return 0;
-	word = *(const __u64 *)&w->window[index];
-	del = word ^ ones * 0x7f;
-	other = (((word - ones * ' ') & ~word) | ((del - ones) & ~del)) & highs;
-	if (!other)
-		return 8;
-	if (!(other & 0xffffffff)) {
-		text = 4;
-		other >>= 32;
-	}
-	if (!(other & 0xffff)) {
-		text += 2;
-		other >>= 16;
-	}
-	return text + !(other & 0xff);
+	word = *(const __u64 *)&w->window[index & (WEIR_WINDOW - 1)];
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	word = __builtin_bswap64(word);
+#endif
+	return left < 8 ? word & ((1ULL << 8 * left) - 1) : word;
 }
 
 /* The request is refused: it is answered, or waits (TCP brings it again) until it can be answered or may pass. */
@@ -120,17 +103,12 @@ static long request_step(__u32 i __attribute__((unused)), struct feed *f)
 	struct weir_request_reader *r = &w->request;
 	__u32 at = r->next - w->packet.segment.seq;
 	enum weir_frame_event event;
-	__u32 n;
 	int byte;
 
 	if (at >= w->packet.segment.len)
 		return 1;
-	n = text_ahead(w, at, weir_request_boring(&r->request));
-	if (n) {
-		weir_request_pass(&r->request, n);
-		r->next += n;
+	if (weir_request_reader_take(r, word_ahead(w, at)))
 		return 0;
-	}
 	byte = payload_byte(f->skb, w, at);
 	if (byte < 0)
 		return 1;
@@ -165,17 +143,12 @@ static long response_step(__u32 i __attribute__((unused)), struct feed *f)
 	struct work *w = f->work;
 	struct weir_response_reader *r = &w->response;
 	__u32 at = r->next - w->packet.segment.seq;
-	__u32 n;
 	int byte;
 
 	if (at >= w->packet.segment.len)
 		return 1;
-	n = text_ahead(w, at, weir_response_boring(&r->response));
-	if (n) {
-		weir_response_pass(&r->response, n);
-		r->next += n;
+	if (weir_response_reader_take(r, word_ahead(w, at)))
 		return 0;
-	}
 	byte = payload_byte(f->skb, w, at);
 	if (byte < 0)
 		return 1;

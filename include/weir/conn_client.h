@@ -226,6 +226,15 @@ WEIR_INLINE enum weir_frame_event weir_request_reader_feed(struct weir_request_r
 	return event;
 }
 
+/* As feeding, for what it takes of the next eight bytes at once (run.h); 0: feed it the next one. */
+WEIR_INLINE __u32 weir_request_reader_take(struct weir_request_reader *r, __u64 word)
+{
+	__u32 n = weir_request_take(&r->request, word);
+
+	r->next += n;
+	return n;
+}
+
 /* Is there no room for the request whose head has just ended? It waits until others have been answered. */
 WEIR_INLINE bool weir_request_reader_full(const struct weir_request_reader *r)
 {

@@ -81,6 +81,15 @@ WEIR_INLINE enum weir_frame_event weir_response_reader_feed(struct weir_response
 	return event;
 }
 
+/* As feeding, for what it takes of the next eight bytes at once (run.h); 0: feed it the next one. */
+WEIR_INLINE __u32 weir_response_reader_take(struct weir_response_reader *r, __u64 word)
+{
+	__u32 n = weir_response_take(&r->response, word);
+
+	r->next += n;
+	return n;
+}
+
 /* A socket sends one segment at a time, so nobody else has moved this side. */
 WEIR_INLINE void weir_conn_commit_server(struct weir_conn *c, const struct weir_response_reader *r,
 					 enum weir_reason *why)

@@ -138,10 +138,17 @@ WEIR_INLINE void weir_token_start(struct weir_framing *f)
 	f->gap = 0;
 }
 
+/* It is none, whatever follows. */
+WEIR_INLINE void weir_token_none(struct weir_framing *f)
+{
+	f->token[0] = f->token[1] = f->token[2] = 0;
+	f->count = WEIR_TOKEN_NONE;
+}
+
 WEIR_INLINE void weir_token_byte(struct weir_framing *f, __u8 c)
 {
 	if (f->gap || f->count >= WEIR_TOKEN_MAX) {
-		f->count = WEIR_TOKEN_NONE;
+		weir_token_none(f);
 		return;
 	}
 	f->token[2] = f->token[2] << 8 | f->token[1] >> 56;
@@ -363,12 +370,6 @@ WEIR_INLINE bool weir_field_skims(struct weir_framing *f, __u8 c)
 		return false;
 	f->position++;
 	return true;
-}
-
-/* Bytes of a value that need not be looked at beyond being text; 0 elsewhere. */
-WEIR_INLINE __u32 weir_framing_boring(const struct weir_framing *f)
-{
-	return f->state == WEIR_AT_VALUE ? WEIR_HEAD_MAX - f->position : 0;
 }
 
 #endif

@@ -19,6 +19,7 @@
 #include "field.h"
 #include "frame.h"
 #include "request_line.h"
+#include "run.h"
 #include "subject.h"
 #include "types.h"
 
@@ -58,16 +59,10 @@ WEIR_INLINE enum weir_frame_event weir_request_skip(struct weir_request *r, __u6
 	return (enum weir_frame_event)weir_body_skip(&r->framing, n);
 }
 
-/* Bytes that may be passed over, as long as all of them are text (weir_is_text): of a header value nobody reads. */
-WEIR_INLINE __u32 weir_request_boring(const struct weir_request *r)
+/* Takes what it can of the next eight bytes at once (run.h), none of which ends anything. */
+WEIR_INLINE __u32 weir_request_take(struct weir_request *r, __u64 word)
 {
-	return weir_framing_boring(&r->framing);
-}
-
-/* n: at most weir_request_boring() */
-WEIR_INLINE void weir_request_pass(struct weir_request *r, __u32 n)
-{
-	r->framing.position += n;
+	return weir_framing_take(&r->framing, word);
 }
 
 /* The colon of X-Remote-User. */

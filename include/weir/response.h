@@ -16,12 +16,12 @@
 #include "body.h"
 #include "field.h"
 #include "frame.h"
+#include "run.h"
 #include "types.h"
 
 enum weir_response_state {
 	WEIR_AT_RESPONSE_VERSION = WEIR_AT_OWN,
 	WEIR_AT_STATUS,
-	WEIR_AT_PHRASE,
 };
 
 /* Final at WEIR_FRAME_HEAD. */
@@ -68,16 +68,16 @@ WEIR_INLINE enum weir_frame_event weir_response_skip(struct weir_response *r, __
 	return (enum weir_frame_event)weir_body_skip(&r->framing, n);
 }
 
-/* Bytes that may be passed over, as long as all of them are text (weir_is_text): of a header value nobody reads. */
-WEIR_INLINE __u32 weir_response_boring(const struct weir_response *r)
+/* Takes what it can of the next eight bytes at once (run.h), none of which ends anything. */
+WEIR_INLINE __u32 weir_response_take(struct weir_response *r, __u64 word)
 {
-	return weir_framing_boring(&r->framing);
-}
+	struct weir_framing *f = &r->framing;
 
-/* n: at most weir_response_boring() */
-WEIR_INLINE void weir_response_pass(struct weir_response *r, __u32 n)
-{
-	r->framing.position += n;
+	if (f->state != WEIR_AT_RESPONSE_VERSION || f->count || word != WEIR_RUN_HTTP11)
+		return weir_framing_take(f, word);
+	weir_token_bytes(f, word, 8);
+	f->position += 8;
+	return 8;
 }
 
 WEIR_INLINE int weir_response_version_byte(struct weir_response *r, __u8 c)
@@ -97,7 +97,7 @@ WEIR_INLINE int weir_response_version_byte(struct weir_response *r, __u8 c)
 WEIR_INLINE int weir_response_status_byte(struct weir_response *r, __u8 c)
 {
 	if (r->status >= 100) {
-		r->framing.state = WEIR_AT_PHRASE;
+		r->framing.state = WEIR_AT_VALUE; /* the phrase is text that nobody reads */
 		return c == ' ' ? WEIR_FRAME_MORE : -WEIR_BAD_RESPONSE;
 	}
 	if (!weir_is_digit(c) || (c == '0' && !r->status))
@@ -106,23 +106,9 @@ WEIR_INLINE int weir_response_status_byte(struct weir_response *r, __u8 c)
 	return WEIR_FRAME_MORE;
 }
 
-WEIR_INLINE int weir_response_phrase_byte(struct weir_response *r, __u8 c)
-{
-	if (c == '\r')
-		r->framing.state = WEIR_AT_LINE_LF;
-	return c && c != '\n' ? WEIR_FRAME_MORE : -WEIR_BAD_RESPONSE;
-}
-
 WEIR_INLINE int weir_response_line_byte(struct weir_response *r, __u8 c)
 {
-	switch (r->framing.state) {
-	case WEIR_AT_RESPONSE_VERSION:
-		return weir_response_version_byte(r, c);
-	case WEIR_AT_STATUS:
-		return weir_response_status_byte(r, c);
-	default:
-		return weir_response_phrase_byte(r, c);
-	}
+	return r->framing.state == WEIR_AT_STATUS ? weir_response_status_byte(r, c) : weir_response_version_byte(r, c);
 }
 
 /* One byte of the head, the body or the trailers; WEIR_FRAME_HEAD also at the trailers' end. */

@@ -47,27 +47,16 @@ static void restart(struct weir_request *r)
 	assert(!memcmp(r, &clean, sizeof(clean)) && weir_request_fresh(r));
 }
 
-/* Bytes that need no look from here on; they are taken in steps of at most `step`. */
-static size_t skippable(const struct weir_request *r, const uint8_t *data, size_t size, size_t step)
+/* Takes what needs no look byte by byte, at most `most` bytes: how many. */
+static size_t take(struct weir_request *r, const uint8_t *data, size_t most, enum weir_frame_event *event)
 {
 	uint64_t skip = weir_request_skippable(r);
-	size_t most = size < step ? size : step;
 
-	if (skip)
-		return skip < most ? skip : most;
-	most = most < weir_request_boring(r) ? most : weir_request_boring(r);
-	for (size_t n = 0; n < most; n++)
-		if (!weir_is_text(data[n]))
-			return n;
-	return most;
-}
-
-static enum weir_frame_event take(struct weir_request *r, size_t n)
-{
-	if (weir_request_skippable(r))
-		return weir_request_skip(r, n);
-	weir_request_pass(r, n);
-	return WEIR_FRAME_MORE;
+	if (!skip)
+		return weir_request_take(r, weir_run_word(data, most));
+	skip = skip < most ? skip : most;
+	*event = weir_request_skip(r, skip);
+	return skip;
 }
 
 /* step 0: never skips */
@@ -80,9 +69,12 @@ static void run(struct outcome *o, const uint8_t *data, size_t size, size_t step
 	memset(o, 0, sizeof(*o));
 	restart(r);
 	while (o->used < size && event != WEIR_FRAME_LOST) {
-		size_t n = step ? skippable(r, data + o->used, size - o->used, step) : 0;
+		size_t left = size - o->used, n;
 
-		event = n ? take(r, n) : weir_request_byte(r, &reading, data[o->used]);
+		event = WEIR_FRAME_MORE;
+		n = step ? take(r, data + o->used, left < step ? left : step, &event) : 0;
+		if (!n)
+			event = weir_request_byte(r, &reading, data[o->used]);
 		o->used += n ? n : 1;
 		if (event == WEIR_FRAME_HEAD)
 			check_head(r, o->used - start);
@@ -97,7 +89,7 @@ static void run(struct outcome *o, const uint8_t *data, size_t size, size_t step
 	}
 	if (event == WEIR_FRAME_LOST) {
 		assert(r->lost && r->lost < WEIR_REASON_COUNT);
-		assert(!weir_request_skippable(r) && !weir_request_boring(r));
+		assert(!weir_request_skippable(r) && !weir_request_take(r, ~0ULL >> 1));
 		assert(weir_request_byte(r, &reading, 'G') == WEIR_FRAME_LOST);
 	}
 }

@@ -52,27 +52,16 @@ static void restart(struct weir_response *r)
 	assert(!memcmp(r, &clean, sizeof(clean)));
 }
 
-/* Bytes that need no look from here on; they are taken in steps of at most `step`. */
-static size_t skippable(const struct weir_response *r, const uint8_t *data, size_t size, size_t step)
+/* Takes what needs no look byte by byte, at most `most` bytes: how many. */
+static size_t take(struct weir_response *r, const uint8_t *data, size_t most, enum weir_frame_event *event)
 {
 	uint64_t skip = weir_response_skippable(r);
-	size_t most = size < step ? size : step;
 
-	if (skip)
-		return skip < most ? skip : most;
-	most = most < weir_response_boring(r) ? most : weir_response_boring(r);
-	for (size_t n = 0; n < most; n++)
-		if (!weir_is_text(data[n]))
-			return n;
-	return most;
-}
-
-static enum weir_frame_event take(struct weir_response *r, size_t n)
-{
-	if (weir_response_skippable(r))
-		return weir_response_skip(r, n);
-	weir_response_pass(r, n);
-	return WEIR_FRAME_MORE;
+	if (!skip)
+		return weir_response_take(r, weir_run_word(data, most));
+	skip = skip < most ? skip : most;
+	*event = weir_response_skip(r, skip);
+	return skip;
 }
 
 /* step 0: never skips */
@@ -85,10 +74,13 @@ static void run(struct outcome *o, uint8_t heads, const uint8_t *data, size_t si
 	memset(o, 0, sizeof(*o));
 	restart(r);
 	while (o->used < size && event != WEIR_FRAME_LOST) {
-		size_t n = step ? skippable(r, data + o->used, size - o->used, step) : 0;
+		size_t left = size - o->used, n;
 		bool head_request = heads >> (responses % 8) & 1;
 
-		event = n ? take(r, n) : weir_response_byte(r, head_request, data[o->used]);
+		event = WEIR_FRAME_MORE;
+		n = step ? take(r, data + o->used, left < step ? left : step, &event) : 0;
+		if (!n)
+			event = weir_response_byte(r, head_request, data[o->used]);
 		o->used += n ? n : 1;
 		if (event == WEIR_FRAME_HEAD) {
 			check_head(r, head_request, o->used - start);
@@ -106,7 +98,7 @@ static void run(struct outcome *o, uint8_t heads, const uint8_t *data, size_t si
 	}
 	if (event == WEIR_FRAME_LOST) {
 		assert(r->lost == WEIR_BAD_RESPONSE || r->lost == WEIR_UPGRADE);
-		assert(!weir_response_skippable(r) && !weir_response_boring(r));
+		assert(!weir_response_skippable(r) && !weir_response_take(r, ~0ULL >> 1));
 		assert(weir_response_byte(r, false, 'H') == WEIR_FRAME_LOST);
 	}
 }

@@ -162,9 +162,13 @@ static void box_feed_client(struct world *w, struct box_job *j)
 	__u32 end = p->g.seq + p->g.len;
 
 	while (seq_before(r->next, end)) {
+		const uint8_t *next = p->data + (r->next - p->g.seq);
 		__u32 behind = r->next + 1;
-		enum weir_frame_event event = weir_request_reader_feed(r, &reading, p->data[r->next - p->g.seq]);
+		enum weir_frame_event event;
 
+		if (weir_request_reader_take(r, weir_run_word(next, end - r->next)))
+			continue;
+		event = weir_request_reader_feed(r, &reading, *next);
 		if (event == WEIR_FRAME_LOST)
 			break;
 		if (event == WEIR_FRAME_HEAD && !r->shed)
@@ -225,8 +229,14 @@ static void box_feed_server(struct box_job *j)
 	struct weir_response_reader *r = &j->response;
 	const struct packet *p = &j->packet;
 
-	while (r->lost == WEIR_REASON_COUNT && seq_before(r->next, p->g.seq + p->g.len))
-		weir_response_reader_feed(r, p->data[r->next - p->g.seq]);
+	__u32 end = p->g.seq + p->g.len;
+
+	while (r->lost == WEIR_REASON_COUNT && seq_before(r->next, end)) {
+		const uint8_t *next = p->data + (r->next - p->g.seq);
+
+		if (!weir_response_reader_take(r, weir_run_word(next, end - r->next)))
+			weir_response_reader_feed(r, *next);
+	}
 }
 
 /* A SACK block is as long as it was, unless it lies on both sides of the cut's place, and on its side of the ack. */

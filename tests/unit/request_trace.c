@@ -110,7 +110,7 @@ static void feed(struct trace *t, const char *stream, size_t length, bool moved,
 	while (at < length) {
 		enum weir_frame_event event;
 		__u64 skip = weir_request_skippable(r);
-		__u32 boring = weir_request_boring(r);
+		size_t run;
 
 		if (moved) {
 			struct weir_request *other = &places[r == &places[0]];
@@ -119,13 +119,9 @@ static void feed(struct trace *t, const char *stream, size_t length, bool moved,
 			memset(r, 0xa5, sizeof(*r));
 			r = other;
 		}
-		if (skipping && boring && stream[at] >= ' ' && stream[at] < 0x7f) {
-			size_t text = 0;
-
-			while (text < boring && at + text < length && weir_is_text(stream[at + text]))
-				text++;
-			weir_request_pass(r, text);
-			at += text;
+		run = skipping ? weir_request_take(r, weir_run_word((const __u8 *)stream + at, length - at)) : 0;
+		if (run) {
+			at += run;
 			continue;
 		}
 		if (skipping && skip) {
