@@ -121,6 +121,7 @@ enum weir_limit_flags {
 enum weir_name_kind {
 	WEIR_NAME_NAMESPACE = 'n',
 	WEIR_NAME_USER = 'u',
+	WEIR_NAME_OBJECT = 'o',	 /* whom an event comes from and what it is about (event.h) */
 	WEIR_NAME_ADDRESS = 'a', /* text holds 16 bytes: the address, network order; IPv6 cut to its /64 */
 };
 

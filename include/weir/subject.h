@@ -68,6 +68,41 @@ WEIR_INLINE void weir_subject_byte(struct weir_subject_hash *h, __u8 c)
 	h->tail = 0;
 }
 
+/* Up to eight bytes at once, the first one lowest. What lies above them is 0. */
+WEIR_INLINE void weir_subject_bytes(struct weir_subject_hash *h, __u64 bytes, __u32 n)
+{
+	__u32 have = h->length % 8;
+
+	h->tail |= bytes << (have * 8);
+	h->length += n;
+	if (have + n < 8)
+		return;
+	weir_subject_compress(h->state, h->tail);
+	h->tail = have ? bytes >> (64 - have * 8) : 0;
+}
+
+/* A character as UTF-8 (RFC 3629) has it. code: at most 0x10ffff */
+WEIR_INLINE void weir_subject_character(struct weir_subject_hash *h, __u32 code)
+{
+	__u32 bytes = 0x80 | (code & 0x3f), n = 1;
+
+	if (code < 0x80) {
+		bytes = code;
+	} else if (code < 0x800) {
+		bytes = bytes << 8 | 0xc0 | code >> 6;
+		n = 2;
+	} else {
+		bytes = bytes << 8 | 0x80 | (code >> 6 & 0x3f);
+		n = 3;
+		if (code >= 0x10000) {
+			bytes = bytes << 8 | 0x80 | (code >> 12 & 0x3f);
+			n = 4;
+		}
+		bytes = bytes << 8 | (n == 3 ? 0xe0 | code >> 12 : 0xf0 | code >> 18);
+	}
+	weir_subject_bytes(h, bytes, n);
+}
+
 /* Leaves `h` as it is: more bytes may follow, for a longer name. */
 WEIR_INLINE __u64 weir_subject_end(const struct weir_subject_hash *h)
 {

@@ -2,6 +2,7 @@
 #include "weir/abi.h"
 #include "weir/subject.h"
 
+#include <endian.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,6 +68,47 @@ static void test_end_changes_nothing(void **state)
 		assert_int_equal(weir_subject_end(&h), vectors[n]);
 		weir_subject_byte(&h, n);
 	}
+}
+
+/* Any number of bytes at once, anywhere, is as one after the other. */
+static void test_bytes_at_once(void **state)
+{
+	static const char text[] = "\x01twenty-three bytes \xff\x80\xc3";
+	const size_t length = sizeof(text) - 1;
+
+	(void)state;
+	for (size_t first = 0; first <= 8; first++) {
+		for (size_t n = 1; n <= 8; n++) {
+			struct weir_subject_hash h;
+			size_t at = first;
+
+			weir_subject_start(&h, key, WEIR_NAME_USER);
+			for (size_t i = 0; i < first; i++)
+				weir_subject_byte(&h, text[i]);
+			while (at < length) {
+				size_t rest = length - at < n ? length - at : n;
+				__u64 bytes = 0;
+
+				memcpy(&bytes, text + at, rest);
+				weir_subject_bytes(&h, htole64(bytes), rest);
+				at += rest;
+			}
+			assert_int_equal(weir_subject_end(&h), subject_of(WEIR_NAME_USER, text, length));
+		}
+	}
+}
+
+static void test_characters(void **state)
+{
+	static const __u32 codes[] = { 0, 'a', 0x7f, 0x80, 0x7ff, 0x800, 0xffff, 0x10000, 0x10ffff };
+	static const char text[] = "\0a\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xef\xbf\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf";
+	struct weir_subject_hash h;
+
+	(void)state;
+	weir_subject_start(&h, key, WEIR_NAME_USER);
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
+		weir_subject_character(&h, codes[i]);
+	assert_int_equal(weir_subject_end(&h), subject_of(WEIR_NAME_USER, text, sizeof(text) - 1));
 }
 
 static void test_kinds_differ(void **state)
@@ -157,9 +199,10 @@ static void test_never_zero(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_vectors),	     cmocka_unit_test(test_end_changes_nothing),
-		cmocka_unit_test(test_kinds_differ), cmocka_unit_test(test_long_names_differ),
-		cmocka_unit_test(test_address),	     cmocka_unit_test(test_seed_matters),
+		cmocka_unit_test(test_vectors),	      cmocka_unit_test(test_end_changes_nothing),
+		cmocka_unit_test(test_bytes_at_once), cmocka_unit_test(test_characters),
+		cmocka_unit_test(test_kinds_differ),  cmocka_unit_test(test_long_names_differ),
+		cmocka_unit_test(test_address),	      cmocka_unit_test(test_seed_matters),
 		cmocka_unit_test(test_never_zero),
 	};
 
