@@ -86,6 +86,11 @@ server_start() {
 			access_log off;
 			log_format user '\$http_x_remote_user';
 			keepalive_requests 1000000;
+			# A starved guest is slow: what the server gives up on says nothing of weir.
+			keepalive_timeout 1h;
+			client_header_timeout 1h;
+			client_body_timeout 1h;
+			send_timeout 1h;
 			server {
 				listen $port;
 				listen [::]:$port;
