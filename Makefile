@@ -50,6 +50,7 @@ MAN_PAGES := $(wildcard docs/*.8)
 
 UNIT_TESTS := $(patsubst %.c,build/%,$(wildcard tests/unit/test_*.c))
 UNIT_HELPERS := $(patsubst %.c,build/asan/%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
+CORPUS_HELPERS := $(patsubst %.c,build/asan/%.o,$(wildcard tests/corpus/*.c))
 PROG_TESTS := $(patsubst %.c,build/%,$(wildcard tests/prog/test_*.c))
 PROG_HELPERS := $(patsubst %.c,build/%.o,$(filter-out tests/prog/test_%,$(wildcard tests/prog/*.c)))
 PLAYER_OBJECTS := $(patsubst %.c,build/asan/%.o,$(wildcard tests/player/*.c))
@@ -133,7 +134,7 @@ build/weir: build/user/main.o build/libweir.a
 
 tests: $(UNIT_TESTS) $(PROG_TESTS) $(PLAYER) $(FUZZ_REPLAYS)
 
-build/tests/unit/%: build/asan/tests/unit/%.o $(UNIT_HELPERS) build/asan/libweir.a
+build/tests/unit/%: build/asan/tests/unit/%.o $(UNIT_HELPERS) $(CORPUS_HELPERS) build/asan/libweir.a
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(SANITIZE) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
@@ -147,7 +148,8 @@ build/tests/player/player: $(PLAYER_OBJECTS) build/asan/libweir.a
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(SANITIZE) $(LDFLAGS) $^ $(LIBS) -o $@
 
-build/tests/fuzz/%: build/asan/tests/fuzz/%.o build/asan/tests/fuzz/replay.o build/asan/libweir.a
+build/tests/fuzz/%: build/asan/tests/fuzz/%.o build/asan/tests/fuzz/replay.o build/asan/tests/corpus/stream.o \
+		build/asan/libweir.a
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(SANITIZE) $(LDFLAGS) $^ $(LIBS) -o $@
@@ -201,8 +203,9 @@ unit: $(UNIT_TESTS) ## the unit tests alone
 	@tests/run unit
 
 fuzz: $(addprefix build/fuzz/,$(FUZZ_TARGETS)) ## search for new failures with libFuzzer (FUZZ_TIME=60 seconds a target)
+	$(Q)mkdir -p $(FUZZ_TARGETS:%=build/fuzz/corpus/%)
+	$(Q)tests/corpus/unpack build/fuzz/corpus/request
 	$(Q)set -e; for target in $(FUZZ_TARGETS); do \
-		mkdir -p build/fuzz/corpus/$$target; \
 		echo "fuzz $$target for $(FUZZ_TIME) s"; \
 		build/fuzz/$$target -max_total_time=$(FUZZ_TIME) -print_final_stats=1 -artifact_prefix=build/fuzz/$$target- \
 			build/fuzz/corpus/$$target tests/fuzz/corpus/$$target; \

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Stands in for libFuzzer: gives each file of the directories named on the command line to the fuzz target, once. A
- * failure is a crash, as under libFuzzer. No input at all is a failure too: it would prove nothing.
+ * Stands in for libFuzzer: gives each file of the directories named on the command line to the fuzz target, once, or the
+ * stream that is written in it (../corpus/stream.h). A failure is a crash, as under libFuzzer. No input at all is a
+ * failure too: it would prove nothing.
  */
+#include "../corpus/stream.h"
+
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,6 +18,24 @@ static _Noreturn void fail(const char *what)
 {
 	perror(what);
 	exit(EXIT_FAILURE);
+}
+
+static bool is_stream(const char *path)
+{
+	const char *suffix = strrchr(path, '.');
+
+	return suffix && !strcmp(suffix, STREAM_SUFFIX);
+}
+
+static void replay_stream(const char *path)
+{
+	struct stream s;
+
+	printf("%s\n", path);
+	fflush(stdout);
+	stream_load(&s, path);
+	LLVMFuzzerTestOneInput(s.bytes, s.length);
+	stream_free(&s);
 }
 
 /* The input lies in memory of exactly its size, so that the sanitizer sees one byte too far. */
@@ -49,7 +70,10 @@ static unsigned int replay_directory(const char *path)
 
 		if (entries[i]->d_name[0] != '.') {
 			snprintf(input, sizeof(input), "%s/%s", path, entries[i]->d_name);
-			replay(input);
+			if (is_stream(input))
+				replay_stream(input);
+			else
+				replay(input);
 			inputs++;
 		}
 		free(entries[i]);
