@@ -5,6 +5,7 @@
 
 #include "decide.h"
 #include "maps.h"
+#include "trace.h"
 
 #define FRAME_STEPS 131072 /* more than the bytes of the largest packet */
 
@@ -47,7 +48,7 @@ static __always_inline __u64 word_ahead(const struct work *w, __u32 at)
 }
 
 /* The request is refused: it is answered, or waits (TCP brings it again) until it can be answered or may pass. */
-static __always_inline void refuse(struct work *w)
+static __always_inline enum weir_reason refuse(struct work *w)
 {
 	struct weir_request_reader *r = &w->request;
 	__u32 why = r->heads ? WEIR_PIPELINED : r->why_not;
@@ -55,46 +56,46 @@ static __always_inline void refuse(struct work *w)
 	if (w->server_flags & WEIR_SERVER_DRY_RUN) {
 		w->dry_run++;
 		weir_request_reader_passed(r);
-		return;
+		return WEIR_DRY_RUN_SHED;
 	}
 	if (why == WEIR_REASON_COUNT) {
 		r->shed = 1;
-		return;
+		return WEIR_SHED;
 	}
 	w->unanswered_why = why;
 	undo_decision(w);
 	if (why != WEIR_SERVER_CLOSED) {
 		r->held = 1;
-		return;
+		return WEIR_REASON_COUNT;
 	}
 	w->passed++;
 	weir_request_reader_passed(r);
+	return WEIR_PASSED;
 }
 
-/* What becomes of the request whose head has just ended. */
-static __always_inline void request_decide(struct __sk_buff *skb, struct work *w)
+/* What becomes of the request whose head has just ended; WEIR_REASON_COUNT: it waits. */
+static __always_inline enum weir_reason request_decide(struct __sk_buff *skb, struct work *w)
 {
 	struct weir_request_reader *r = &w->request;
 
 	if (weir_request_reader_full(r)) {
 		w->unanswered_why = WEIR_TOO_MANY_PIPELINED;
 		r->held = 1;
-		return;
+		return WEIR_REASON_COUNT;
 	}
 	if (r->request.flags & WEIR_REQUEST_HEALTH) {
 		w->exempt++;
 		weir_request_reader_passed(r);
-		return;
+		return WEIR_EXEMPT;
 	}
 	w->refused = 0;
 	if (!(w->server_flags & WEIR_SERVER_PAUSED) && r->why_not != WEIR_MID_STREAM)
 		decide(skb, w);
-	if (w->refused) {
-		refuse(w);
-		return;
-	}
+	if (w->refused)
+		return refuse(w);
 	w->passed++;
 	weir_request_reader_passed(r);
+	return WEIR_PASSED;
 }
 
 static long request_step(__u32 i __attribute__((unused)), struct feed *f)
@@ -103,6 +104,7 @@ static long request_step(__u32 i __attribute__((unused)), struct feed *f)
 	struct weir_request_reader *r = &w->request;
 	__u32 at = r->next - w->packet.segment.seq;
 	enum weir_frame_event event;
+	enum weir_reason decision;
 	int byte;
 
 	if (at >= w->packet.segment.len)
@@ -115,8 +117,11 @@ static long request_step(__u32 i __attribute__((unused)), struct feed *f)
 	event = weir_request_reader_feed(r, f->how, byte);
 	if (event == WEIR_FRAME_LOST || r->lost != WEIR_REASON_COUNT)
 		return 1;
-	if (event == WEIR_FRAME_HEAD)
-		request_decide(f->skb, w);
+	if (event == WEIR_FRAME_HEAD) {
+		decision = request_decide(f->skb, w);
+		if (w->tracing && decision != WEIR_REASON_COUNT)
+			trace_note(f->skb, w, decision);
+	}
 	return r->held || (r->shed && weir_request_ended(&r->request));
 }
 

@@ -77,12 +77,13 @@ struct weir_request {
 	__u32 head_length;
 	__u16 namespace_length;
 	__u16 user_length;
-	__u16 flags;   /* enum weir_request_flags */
-	__u8 method;   /* enum weir_method */
-	__u8 lost;     /* enum weir_reason, after WEIR_FRAME_LOST */
-	__u8 role;     /* enum weir_segment_role */
-	__u8 hex_high; /* value of the first digit, in WEIR_AT_PATH_HEX_LOW */
-	__u8 pad[6];
+	__u16 line_length; /* of the request line, empty lines before it included, its CRLF not */
+	__u16 flags;	   /* enum weir_request_flags */
+	__u8 method;	   /* enum weir_method */
+	__u8 lost;	   /* enum weir_reason, after WEIR_FRAME_LOST */
+	__u8 role;	   /* enum weir_segment_role */
+	__u8 hex_high;	   /* value of the first digit, in WEIR_AT_PATH_HEX_LOW */
+	__u8 pad[4];
 };
 WEIR_ASSERT_SIZE(struct weir_request, 152);
 
@@ -368,6 +369,7 @@ WEIR_INLINE int weir_request_version_byte(struct weir_request *r, __u8 c)
 
 	if (c == '\r') {
 		f->state = WEIR_AT_LINE_LF;
+		r->line_length = f->position - 1;
 		if (r->method == WEIR_METHOD_PRI && WEIR_TOKEN_IS(f, "HTTP/2.0"))
 			return -WEIR_HTTP2;
 		return weir_version_end(f);
