@@ -118,6 +118,8 @@ int agent_trace(struct agent *agent, json_t *arguments, json_t **result, struct 
 void trace_read(struct net *net);
 /* Has the kernel trace what readers want, for a while: to be called again each second. Tells them what was lost. */
 void trace_refresh(struct agent *agent);
+/* A server has come into force: who reads of all servers reads of it, too. */
+void trace_server_begins(struct agent *agent);
 /* A server is about to end: who reads of it alone is told. */
 void trace_server_ends(struct agent *agent, int slot);
 

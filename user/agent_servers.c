@@ -75,7 +75,7 @@ int server_bring_up(struct agent *agent, int slot, struct error *err)
 	agent->servers[slot].in_force = !ret;
 	agent->servers[slot].problem = why;
 	if (!ret)
-		trace_refresh(agent);
+		trace_server_begins(agent);
 	return ret ? error_set(err, ret, "%s", why.text) : 0;
 }
 

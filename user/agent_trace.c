@@ -113,26 +113,19 @@ static void read_all(struct agent *agent)
 
 /* --- what was lost */
 
-static __u64 lost_in_ring(const struct agent *agent, int slot)
-{
-	const struct server *server = agent->state.servers[slot];
-	__u64 counters[WEIR_REASON_COUNT];
-
-	if (!server || !agent->servers[slot].in_force ||
-	    datapath_counters(server_net(agent, server)->dp, slot, counters, NULL))
-		return 0;
-	return counters[WEIR_TRACE_LOST];
-}
-
-/* The counters of a slot begin again with its next owner. */
+/* Brings the reader's count of what found the ring full up to date. */
 static void count_lost(struct reader *reader)
 {
-	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
-		__u64 now = follows(reader, slot) ? lost_in_ring(reader->agent, slot) : 0;
+	const struct agent *agent = reader->agent;
 
-		if (now > reader->ring_lost[slot])
-			reader->lost += now - reader->ring_lost[slot];
-		reader->ring_lost[slot] = now;
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		__u64 counters[WEIR_REASON_COUNT];
+
+		if (!follows(reader, slot) || !agent->servers[slot].in_force ||
+		    datapath_counters(server_net(agent, agent->state.servers[slot])->dp, slot, counters, NULL))
+			continue;
+		reader->lost += counters[WEIR_TRACE_LOST] - reader->ring_lost[slot];
+		reader->ring_lost[slot] = counters[WEIR_TRACE_LOST];
 	}
 }
 
@@ -192,6 +185,24 @@ static void reader_ended(void *arg)
 	trace_refresh(agent);
 }
 
+/* What was lost before is nobody's. */
+static void begin_counting(struct reader *reader)
+{
+	__u64 lost = reader->lost;
+
+	count_lost(reader);
+	reader->lost = lost;
+}
+
+void trace_server_begins(struct agent *agent)
+{
+	struct reader *reader;
+
+	LIST_FOREACH(reader, &agent->readers, entry)
+	begin_counting(reader);
+	ask_kernel(agent);
+}
+
 void trace_server_ends(struct agent *agent, int slot)
 {
 	struct reader *reader = LIST_FIRST(&agent->readers), *next;
@@ -219,14 +230,14 @@ static int choose_decisions(struct reader *reader, json_t *decisions, struct err
 	for (int reason = 0; reason < WEIR_REASON_COUNT; reason++)
 		reader->decisions[reason] = json_array_size(decisions) == 0;
 	json_array_foreach (decisions, i, decision) {
+		const char *word = json_string_value(decision) ?: "";
 		int reason = 0;
 
-		while (reason < WEIR_REASON_COUNT &&
-		       (metrics_reasons[reason].group != METRICS_DECISION ||
-			strcmp(metrics_reasons[reason].label, json_string_value(decision) ?: "") != 0))
+		while (reason < WEIR_REASON_COUNT && (metrics_reasons[reason].group != METRICS_DECISION ||
+						      strcmp(metrics_reasons[reason].label, word) != 0))
 			reason++;
 		if (reason == WEIR_REASON_COUNT)
-			return error_set(err, -EINVAL, "there is no decision \"%s\"", json_string_value(decision));
+			return error_set(err, -EINVAL, "there is no decision \"%s\"", word);
 		reader->decisions[reason] = true;
 	}
 	return 0;
@@ -278,8 +289,7 @@ int agent_trace(struct agent *agent, json_t *arguments, json_t **result, struct 
 	reader->agent = agent;
 	reader->client = agent->client;
 	reader->since_ns = clock_ns(CLOCK_MONOTONIC);
-	count_lost(reader);
-	reader->lost = 0;
+	begin_counting(reader);
 	*result = json_pack("{s:o}", "servers", list_servers(agent, reader));
 	control_stream(reader->client, reader_ended, reader);
 	LIST_INSERT_HEAD(&agent->readers, reader, entry);

@@ -210,24 +210,37 @@ static void say_servers(json_t *servers)
 	fprintf(stderr, "%s; ^C ends\n", json_array_size(servers) ? "" : " (no server is attached yet)");
 }
 
+static int print_heads(struct table *table, struct error *err)
+{
+	if (cli.format != OUTPUT_TABLE || (table_print(table, stdout) == 0 && fflush(stdout) == 0))
+		return 0;
+	return error_set(err, -EIO, "cannot write the output");
+}
+
+static int follow(const struct trace_options *trace, struct error *err)
+{
+	CLEANUP_TABLE struct table *table = table_new(heads, COLUMNS);
+	CLEANUP_FCLOSE FILE *stream = NULL;
+	CLEANUP_JSON json_t *result = NULL;
+	int ret;
+
+	if (!table)
+		return error_set(err, -ENOMEM, "out of memory");
+	table_widen(table, widths);
+	ret = control_follow(cli.state_dir, "trace", trace->arguments, &result, &stream, err);
+	if (ret)
+		return ret;
+	say_servers(json_object_get(result, "servers"));
+	prepare_end(stream, trace->seconds);
+	return print_heads(table, err) ?: read_stream(stream, table, trace->count, err);
+}
+
 int cli_trace(const struct command *command, int argc, char **argv)
 {
 	CLEANUP_JSON json_t *arguments = json_object();
 	struct trace_options trace = { .arguments = arguments };
-	CLEANUP_TABLE struct table *table = table_new(heads, COLUMNS);
-	CLEANUP_FCLOSE FILE *stream = NULL;
-	CLEANUP_JSON json_t *result = NULL;
 	struct error err;
 
 	cli_parse(command, options, parse, &trace, argc, argv);
-	if (!table)
-		return cli_fail((error_set(&err, -ENOMEM, "out of memory"), &err));
-	table_widen(table, widths);
-	if (control_follow(cli.state_dir, "trace", arguments, &result, &stream, &err))
-		return cli_fail(&err);
-	say_servers(json_object_get(result, "servers"));
-	if (cli.format == OUTPUT_TABLE && (table_print(table, stdout) || fflush(stdout)))
-		return cli_fail((error_set(&err, -EIO, "cannot write the output"), &err));
-	prepare_end(stream, trace.seconds);
-	return read_stream(stream, table, trace.count, &err) ? cli_fail(&err) : 0;
+	return follow(&trace, &err) ? cli_fail(&err) : 0;
 }

@@ -93,7 +93,8 @@ json_t *trace_json(const struct weir_trace_record *record, const struct trace_co
 {
 	const struct weir_trace *trace = &record->trace;
 	struct span line = request_line(record), method = take_word(&line), target = take_word(&line);
-	bool cut = trace->line_kept < trace->line_length && line.length == 0;
+	bool cut = trace->line_kept < trace->line_length &&
+		   target.at + target.length == record->line + trace->line_kept;
 	char time[40], client[PARSE_ADDRESS_TEXT];
 	json_t *object;
 
