@@ -58,7 +58,7 @@ static __always_inline __u64 subject_of(struct work *w, __u32 type, __u8 *kind)
 	if (type == WEIR_LIMIT_USER)
 		return user_subject(w, kind);
 	*kind = WEIR_NAME_NAMESPACE;
-	return type == WEIR_LIMIT_NAMESPACE ? w->request.request.namespace_subject : 0;
+	return type == WEIR_LIMIT_NAMESPACE ? w->attributes.namespace : 0;
 }
 
 /*

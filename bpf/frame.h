@@ -5,14 +5,15 @@
 
 #include "decide.h"
 #include "maps.h"
-#include "trace.h"
 
-#define FRAME_STEPS 131072 /* more than the bytes of the largest packet */
+#define FRAME_STEPS 131072				/* more than the bytes of the largest packet */
+#define FRAME_REQUESTS (2 * (WEIR_OUTSTANDING_MAX + 1)) /* of each the head, then the body */
 
 struct feed {
 	struct __sk_buff *skb;
 	struct work *work;
 	const struct weir_reading *how;
+	enum weir_frame_event event; /* the latest byte's */
 };
 
 /* The byte at offset `at` of the payload, which is longer; negative: it cannot be had. */
@@ -48,7 +49,7 @@ static __always_inline __u64 word_ahead(const struct work *w, __u32 at)
 }
 
 /* The request is refused: it is answered, or waits (TCP brings it again) until it can be answered or may pass. */
-static __always_inline enum weir_reason refuse(struct work *w)
+static __always_inline void refuse(struct work *w)
 {
 	struct weir_request_reader *r = &w->request;
 	__u32 why = r->heads ? WEIR_PIPELINED : r->why_not;
@@ -56,46 +57,61 @@ static __always_inline enum weir_reason refuse(struct work *w)
 	if (w->server_flags & WEIR_SERVER_DRY_RUN) {
 		w->dry_run++;
 		weir_request_reader_passed(r);
-		return WEIR_DRY_RUN_SHED;
+		return;
 	}
 	if (why == WEIR_REASON_COUNT) {
 		r->shed = 1;
-		return WEIR_SHED;
+		return;
 	}
 	w->unanswered_why = why;
 	undo_decision(w);
 	if (why != WEIR_SERVER_CLOSED) {
 		r->held = 1;
-		return WEIR_REASON_COUNT;
+		return;
 	}
 	w->passed++;
 	weir_request_reader_passed(r);
-	return WEIR_PASSED;
 }
 
-/* What becomes of the request whose head has just ended; WEIR_REASON_COUNT: it waits. */
-static __always_inline enum weir_reason request_decide(struct __sk_buff *skb, struct work *w)
+/* Sets w->attributes. */
+__noinline int note_attributes(struct work *w)
+{
+	struct weir_server *server;
+	__u32 index;
+
+	if (!w)
+		return 0;
+	index = w->server;
+	server = bpf_map_lookup_elem(&servers, &index);
+	if (server)
+		weir_attributes_of(&w->request.request, &server->reading, &w->attributes);
+	return 0;
+}
+
+/* What becomes of the request whose head has just ended. */
+static __always_inline void request_decide(struct __sk_buff *skb, struct work *w)
 {
 	struct weir_request_reader *r = &w->request;
 
 	if (weir_request_reader_full(r)) {
 		w->unanswered_why = WEIR_TOO_MANY_PIPELINED;
 		r->held = 1;
-		return WEIR_REASON_COUNT;
+		return;
 	}
 	if (r->request.flags & WEIR_REQUEST_HEALTH) {
 		w->exempt++;
 		weir_request_reader_passed(r);
-		return WEIR_EXEMPT;
+		return;
 	}
 	w->refused = 0;
 	if (!(w->server_flags & WEIR_SERVER_PAUSED) && r->why_not != WEIR_MID_STREAM)
 		decide(skb, w);
-	if (w->refused)
-		return refuse(w);
+	if (w->refused) {
+		refuse(w);
+		return;
+	}
 	w->passed++;
 	weir_request_reader_passed(r);
-	return WEIR_PASSED;
 }
 
 static long request_step(__u32 i __attribute__((unused)), struct feed *f)
@@ -103,8 +119,6 @@ static long request_step(__u32 i __attribute__((unused)), struct feed *f)
 	struct work *w = f->work;
 	struct weir_request_reader *r = &w->request;
 	__u32 at = r->next - w->packet.segment.seq;
-	enum weir_frame_event event;
-	enum weir_reason decision;
 	int byte;
 
 	if (at >= w->packet.segment.len)
@@ -114,13 +128,26 @@ static long request_step(__u32 i __attribute__((unused)), struct feed *f)
 	byte = payload_byte(f->skb, w, at);
 	if (byte < 0)
 		return 1;
-	event = weir_request_reader_feed(r, f->how, byte);
-	if (event == WEIR_FRAME_LOST || r->lost != WEIR_REASON_COUNT)
+	f->event = weir_request_reader_feed(r, f->how, byte);
+	return f->event != WEIR_FRAME_MORE;
+}
+
+/*
+ * Reads on, to a head's end or a message's. What follows from that is not done in request_step(): the two of them need
+ * more stack together than there is.
+ */
+static long request_next(__u32 i __attribute__((unused)), struct feed *f)
+{
+	struct work *w = f->work;
+	struct weir_request_reader *r = &w->request;
+
+	f->event = WEIR_FRAME_MORE;
+	bpf_loop(FRAME_STEPS, request_step, f, 0);
+	if (f->event == WEIR_FRAME_MORE || f->event == WEIR_FRAME_LOST || r->lost != WEIR_REASON_COUNT)
 		return 1;
-	if (event == WEIR_FRAME_HEAD) {
-		decision = request_decide(f->skb, w);
-		if (w->tracing && decision != WEIR_REASON_COUNT)
-			trace_note(f->skb, w, decision);
+	if (f->event == WEIR_FRAME_HEAD) {
+		note_attributes(w);
+		request_decide(f->skb, w);
 	}
 	return r->held || (r->shed && weir_request_ended(&r->request));
 }
@@ -139,7 +166,7 @@ __noinline int frame_requests(struct __sk_buff *skb, struct work *w)
 		return 0;
 	feed.how = &server->reading;
 	w->window_length = 0;
-	bpf_loop(FRAME_STEPS, request_step, &feed, 0);
+	bpf_loop(FRAME_REQUESTS, request_next, &feed, 0);
 	return 0;
 }
 

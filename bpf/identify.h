@@ -41,17 +41,32 @@ static __always_inline __u64 user_subject(struct work *w, __u8 *kind)
 	return weir_subject_of_address(w->seed, WEIR_NAME_ADDRESS, address);
 }
 
+/* Where in the request the name stands, and how long it is. */
+static __always_inline __u32 name_place(const struct work *w, __u8 kind, __u32 *length)
+{
+	const struct weir_request *r = &w->request.request;
+	__u32 segment = w->attributes.namespace_at;
+
+	*length = 0;
+	if (kind == WEIR_NAME_USER) {
+		*length = r->user_length;
+		return r->user_offset;
+	}
+	if (segment >= WEIR_PATH_SEGMENTS)
+		return 0;
+	*length = r->path.segments[segment].length;
+	return r->path.segments[segment].offset;
+}
+
 /* Remembers what a subject is called, as far as the name stands in this packet. */
 __noinline int remember_name(struct __sk_buff *skb, __u32 hook, __u64 subject, __u8 kind)
 {
 	struct work *w = work_of(hook);
-	const struct weir_request *r;
 	struct weir_name *name;
-	__u32 offset, length, at;
+	__u32 length, at;
 
 	if (!w)
 		return 0;
-	r = &w->request.request;
 	name = &w->name;
 	if (bpf_map_lookup_elem(&names, &subject))
 		return 0;
@@ -62,9 +77,7 @@ __noinline int remember_name(struct __sk_buff *skb, __u32 hook, __u64 subject, _
 		name->length = 16;
 		name->whole = 16;
 	} else {
-		offset = kind == WEIR_NAME_USER ? r->user_offset : r->namespace_offset;
-		length = kind == WEIR_NAME_USER ? r->user_length : r->namespace_length;
-		at = w->request.start - w->packet.segment.seq + offset;
+		at = w->request.start - w->packet.segment.seq + name_place(w, kind, &length);
 		if (!w->request.whole || !length || at + length > w->packet.segment.len)
 			return 0;
 		name->whole = length;

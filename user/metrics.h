@@ -24,7 +24,6 @@ enum metrics_group {
 	METRICS_TIME,
 	METRICS_PACKET,
 	METRICS_CONN,
-	METRICS_TRACE,
 };
 
 struct metrics_reason {

@@ -18,11 +18,43 @@ struct weir_word {
 };
 WEIR_ASSERT_SIZE(struct weir_word, 32);
 
-struct weir_reading {
-	__u64 seed[2];		      /* of the subjects' hash, the same as in struct weir_settings */
-	struct weir_word user_header; /* X-Remote-User, unless the server calls it otherwise */
+/*
+ * How the server makes a path's segments of its bytes.
+ *   kubernetes  decoded, then cut at slashes, %2F among them; slashes at either end are not there; dots are names
+ *   nginx       decoded, several slashes are one, dot segments are resolved, and what comes after # is not there
+ *   raw         cut at slashes, whatever lies between them
+ */
+#define WEIR_PATHS(X)               \
+	X(KUBERNETES, "kubernetes") \
+	X(NGINX, "nginx")           \
+	X(RAW, "raw")
+
+enum weir_paths {
+#define X(name, text) WEIR_PATHS_##name,
+	WEIR_PATHS(X)
+#undef X
+	WEIR_PATHS_COUNT
 };
-WEIR_ASSERT_SIZE(struct weir_reading, 48);
+
+/* What names the namespace that a request is charged to. */
+enum weir_tenant {
+	WEIR_TENANT_PATH,    /* the path, by Kubernetes' rule */
+	WEIR_TENANT_SEGMENT, /* segment n of the path, from 1 */
+	WEIR_TENANT_PREFIX,  /* the segment after n certain ones */
+};
+
+#define WEIR_PREFIX_SEGMENTS 8
+
+struct weir_reading {
+	__u64 seed[2];			    /* of the subjects' hash, the same as in struct weir_settings */
+	struct weir_word user_header;	    /* X-Remote-User, unless the server calls it otherwise */
+	__u64 prefix[WEIR_PREFIX_SEGMENTS]; /* subjects of kind WEIR_NAME_NAMESPACE */
+	__u8 paths;			    /* enum weir_paths */
+	__u8 tenant;			    /* enum weir_tenant */
+	__u8 tenant_segments;		    /* n */
+	__u8 pad[5];
+};
+WEIR_ASSERT_SIZE(struct weir_reading, 120);
 
 /* text: lower case. -1: longer than a word can be; the word is untouched then. */
 WEIR_INLINE int weir_word_set(struct weir_word *word, const char *text, __u32 length)

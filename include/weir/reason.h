@@ -12,7 +12,6 @@
  *   RECORD     what became of a record (hold.h)        weir_records_total{decision}
  *   TIME       nanoseconds                             weir_held_seconds_total
  *   PACKET     what was done to packets                weir_packets_total{action}
- *   TRACE      records that found the ring full        weir_trace_lost_total
  *   CONN       life of tracked connections             weir_connections_*; gauges are differences of these
  */
 #ifndef WEIR_REASON_H
@@ -51,6 +50,7 @@
 	X(MPTCP, "mptcp", UNREAD)                                 \
 	X(CONN_MAP_FULL, "conn_map_full", UNREAD)                 \
 	X(BUCKET_MAP_FULL, "bucket_map_full", UNREAD)             \
+	X(BAD_PATH, "bad_path", UNREAD)                           \
 	X(SPLIT_HEAD, "split_head", UNANSWERED)                   \
 	X(PIPELINED, "pipelined", UNANSWERED)                     \
 	X(SERVER_CLOSED, "server_closed", UNANSWERED)             \
@@ -82,8 +82,7 @@
 	X(SPLICE_OPENED, "translated_opened", CONN)               \
 	X(SPLICE_CLOSED, "translated_closed", CONN)               \
 	X(CONN_SWEPT, "swept", CONN)                              \
-	X(CONN_RESET, "reset", CONN)                              \
-	X(TRACE_LOST, "trace_lost", TRACE)
+	X(CONN_RESET, "reset", CONN)
 
 enum weir_reason {
 #define X(name, label, group) WEIR_##name,

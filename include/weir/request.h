@@ -8,8 +8,8 @@
  *
  * Bytes of bodies may be skipped instead. A byte that follows the end without a new start is lost (MID_STREAM).
  *
- * The namespace comes from the path (request_line.h). The user is the value of the header that `how` names, or the
- * first one's where there are several. Both may have any length that fits a head.
+ * The user is the value of the header that `how` names, or the first one's where there are several. It and the
+ * segments of the path (path.h), which `how` says how to cut, may have any length that fits a head.
  */
 #ifndef WEIR_REQUEST_H
 #define WEIR_REQUEST_H
@@ -62,7 +62,16 @@ WEIR_INLINE enum weir_frame_event weir_request_skip(struct weir_request *r, __u6
 /* Takes what it can of the next eight bytes at once (run.h), none of which ends anything. */
 WEIR_INLINE __u32 weir_request_take(struct weir_request *r, __u64 word)
 {
-	return weir_framing_take(&r->framing, word);
+	struct weir_framing *f = &r->framing;
+	__u32 n;
+
+	if (f->state < WEIR_AT_PATH || f->state > WEIR_AT_TARGET_REST)
+		return weir_framing_take(f, word);
+	if (f->position > WEIR_HEAD_MAX - 8)
+		return 0;
+	n = weir_request_target_take(r, word);
+	f->position += n;
+	return n;
 }
 
 /* The colon of X-Remote-User. */
@@ -141,22 +150,21 @@ WEIR_INLINE int weir_request_any_byte(struct weir_request *r, const struct weir_
 		return weir_request_user_start(r);
 	if (f->state == WEIR_AT_USER)
 		return weir_request_user_byte(r, c, name);
-	return f->state < WEIR_AT_OWN ? weir_field_byte(f, c) : weir_request_line_byte(r, c, name);
+	return f->state < WEIR_AT_OWN ? weir_field_byte(f, c) : weir_request_line_byte(r, how, c, name);
 }
 
 WEIR_INLINE void weir_request_name(struct weir_request *r, const __u64 seed[2], const struct weir_name_steps *name)
 {
-	__u64 subject;
-
 	if (name->steps & WEIR_STEP_END) {
-		subject = weir_subject_end(&r->hash);
 		if (name->kind == WEIR_NAME_USER)
-			r->user_subject = subject;
+			r->user_subject = weir_subject_end(&r->hash);
 		else
-			r->namespace_subject = subject;
+			weir_path_keep(&r->path, name->segment, &r->hash, name->end);
 	}
-	if (name->steps & WEIR_STEP_START)
+	if (name->steps & WEIR_STEP_START) {
+		r->path.start = r->framing.position;
 		weir_subject_start(&r->hash, seed, name->kind);
+	}
 	if (name->steps & WEIR_STEP_BYTE)
 		weir_subject_byte(&r->hash, name->byte);
 }
@@ -193,6 +201,8 @@ WEIR_INLINE enum weir_frame_event weir_request_fields_end(struct weir_request *r
 	r->head_length = f->position;
 	r->content_length = f->left;
 	r->flags |= weir_request_seen_flags(f);
+	if (weir_path_is_health(&r->path))
+		r->flags |= WEIR_REQUEST_HEALTH;
 	weir_body_start(f);
 	return WEIR_FRAME_HEAD;
 }

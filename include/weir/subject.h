@@ -14,11 +14,12 @@
 
 struct weir_subject_hash {
 	__u64 state[4];
+	__u64 first;  /* the first eight bytes, once they are there */
 	__u64 tail;   /* bytes not yet taken into the state, the first one lowest */
 	__u32 length; /* bytes fed, the kind included */
 	__u32 pad;
 };
-WEIR_ASSERT_SIZE(struct weir_subject_hash, 48);
+WEIR_ASSERT_SIZE(struct weir_subject_hash, 56);
 
 WEIR_INLINE __u64 weir_rotate_left(__u64 x, __u32 bits)
 {
@@ -53,6 +54,7 @@ WEIR_INLINE void weir_subject_start(struct weir_subject_hash *h, const __u64 see
 	h->state[1] = seed[1] ^ 0x646f72616e646f6dULL;
 	h->state[2] = seed[0] ^ 0x6c7967656e657261ULL;
 	h->state[3] = seed[1] ^ 0x7465646279746573ULL;
+	h->first = 0;
 	h->tail = kind;
 	h->length = 1;
 	h->pad = 0;
@@ -64,6 +66,8 @@ WEIR_INLINE void weir_subject_byte(struct weir_subject_hash *h, __u8 c)
 	h->length++;
 	if (h->length % 8)
 		return;
+	if (h->length == 8)
+		h->first = h->tail;
 	weir_subject_compress(h->state, h->tail);
 	h->tail = 0;
 }
@@ -77,6 +81,8 @@ WEIR_INLINE void weir_subject_bytes(struct weir_subject_hash *h, __u64 bytes, __
 	h->length += n;
 	if (have + n < 8)
 		return;
+	if (h->length - n < 8)
+		h->first = h->tail;
 	weir_subject_compress(h->state, h->tail);
 	h->tail = have ? bytes >> (64 - have * 8) : 0;
 }

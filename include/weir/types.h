@@ -7,7 +7,9 @@
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 typedef _Bool weir_bool;
+#define WEIR_BARRIER(n) barrier_var(n) /* what is compared is what is used: the compiler may not take an older copy */
 #else
+#define WEIR_BARRIER(n) ((void)0)
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>

@@ -23,14 +23,18 @@ static void note(struct outcome *o, enum weir_frame_event event)
 static void check_head(const struct weir_request *r, size_t fed)
 {
 	assert(r->head_length == fed && fed <= WEIR_HEAD_MAX);
-	assert((size_t)r->namespace_offset + r->namespace_length < fed);
+	for (size_t i = 0; i < WEIR_PATH_SEGMENTS && i < r->path.count; i++) {
+		const struct weir_path_segment *segment = &r->path.segments[i];
+
+		assert((size_t)segment->offset + segment->length < fed);
+		assert(!segment->subject == !segment->length);
+	}
 	assert((size_t)r->user_offset + r->user_length < fed);
-	assert(!r->namespace_subject == !r->namespace_length);
 	assert(!r->user_subject == !r->user_length);
 	assert(!r->user_subject == !(r->flags & WEIR_REQUEST_USER));
 	assert((r->flags & WEIR_REQUEST_HAS_LENGTH) || !r->content_length);
 	assert(!(r->flags & WEIR_REQUEST_HAS_LENGTH) || !(r->flags & WEIR_REQUEST_CHUNKED));
-	assert(!(r->flags & WEIR_REQUEST_HEALTH) || !r->namespace_subject);
+	assert(!(r->flags & WEIR_REQUEST_HEALTH) || !weir_path_is_of_api(&r->path));
 	if (r->flags & WEIR_REQUEST_CHUNKED)
 		assert(!weir_request_ended(r));
 	else

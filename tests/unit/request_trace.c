@@ -35,7 +35,7 @@ static const struct {
 	{ WEIR_REQUEST_EXPECT, "expect" },	    { WEIR_REQUEST_UPGRADE, "upgrade" },
 	{ WEIR_REQUEST_CHUNKED, "chunked" },	    { WEIR_REQUEST_HAS_LENGTH, "length" },
 	{ WEIR_REQUEST_HEALTH, "health" },	    { WEIR_REQUEST_USER, "user" },
-	{ WEIR_REQUEST_USER_REPEATED, "repeated" }, { WEIR_REQUEST_NAMESPACE_ENCODED, "encoded" },
+	{ WEIR_REQUEST_USER_REPEATED, "repeated" },
 };
 
 struct trace {
@@ -65,6 +65,27 @@ __u64 request_subject(__u8 kind, const char *name, size_t length)
 	return weir_subject_end(&h);
 }
 
+__u64 request_namespace(const struct weir_request *r)
+{
+	struct weir_attributes a;
+
+	weir_attributes_of(r, &request_reading, &a);
+	return a.namespace;
+}
+
+static void say_namespace(struct trace *t, const struct weir_request *r, const char *message)
+{
+	const struct weir_path_segment *segment;
+	struct weir_attributes a;
+
+	weir_attributes_of(r, &request_reading, &a);
+	if (!a.namespace)
+		return;
+	assert_true(a.namespace_at < WEIR_PATH_SEGMENTS);
+	segment = &r->path.segments[a.namespace_at];
+	say(t, " ns=%.*s", segment->length, message + segment->offset);
+}
+
 static void say_head(struct trace *t, const struct weir_request *r, const char *message)
 {
 	say(t, "%s", methods[r->method]);
@@ -73,10 +94,7 @@ static void say_head(struct trace *t, const struct weir_request *r, const char *
 			say(t, " %s", flags[i].text);
 	if (r->flags & WEIR_REQUEST_HAS_LENGTH)
 		say(t, "=%llu", (unsigned long long)r->content_length);
-	if (r->namespace_subject)
-		say(t, " ns=%.*s", r->namespace_length, message + r->namespace_offset);
-	else
-		assert_true(!r->namespace_length && !r->namespace_offset);
+	say_namespace(t, r, message);
 	if (r->user_subject)
 		say(t, " user=%.*s", r->user_length, message + r->user_offset);
 	else
@@ -191,7 +209,7 @@ void request_check_examples(const struct request_example *examples, size_t count
 		if (examples[i].name)
 			subject = request_subject(kind, examples[i].name, strlen(examples[i].name));
 		if (kind == WEIR_NAME_NAMESPACE)
-			assert_int_equal(last.namespace_subject, subject);
+			assert_int_equal(request_namespace(&last), subject);
 		else
 			assert_int_equal(last.user_subject, subject);
 	}

@@ -7,6 +7,7 @@
 #ifndef WEIR_TESTS_REQUEST_TRACE_H
 #define WEIR_TESTS_REQUEST_TRACE_H
 
+#include "weir/attributes.h"
 #include "weir/request.h"
 
 #include <stddef.h>
@@ -29,6 +30,9 @@ struct request_example {
 
 /* The subject that a whole name should have, under request_reading. */
 __u64 request_subject(__u8 kind, const char *name, size_t length);
+
+/* The subject of its namespace; 0: none. */
+__u64 request_namespace(const struct weir_request *r);
 
 /* Feeds a stream in every way, which must not make a difference. last: what the latest head said. */
 void request_check(const char *stream, size_t length, const char *expected, struct weir_request *last);

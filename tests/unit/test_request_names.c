@@ -57,18 +57,18 @@ static const struct request_example paths[] = {
 	  "d" },
 	/* percent-encoding */
 	{ "GET /%61pi/v1/n%61mespaces/prod" V11, "GET ns=prod head 44", "prod" },
-	{ "GET /api/v1/namespaces/p%72od/x" V11, "GET encoded ns=p%72od head 44", "prod" },
-	{ "GET /api/v1/namespaces/%70%72%6f%64" V11, "GET encoded ns=%70%72%6f%64 head 48", "prod" },
-	{ "GET /api/v1/namespaces/pro%64" V11, "GET encoded ns=pro%64 head 42", "prod" },
+	{ "GET /api/v1/namespaces/p%72od/x" V11, "GET ns=p%72od head 44", "prod" },
+	{ "GET /api/v1/namespaces/%70%72%6f%64" V11, "GET ns=%70%72%6f%64 head 48", "prod" },
+	{ "GET /api/v1/namespaces/pro%64" V11, "GET ns=pro%64 head 42", "prod" },
 	{ "GET /api/v1/namespaces/prod%2Fpods" V11, "GET ns=prod head 47", "prod" },
 	{ "GET /api/v1/namespaces/prod%2fpods" V11, "GET ns=prod head 47", "prod" },
 	{ "GET /api%2fv1%2Fnamespaces%2Fprod" V11, "GET ns=prod head 46", "prod" },
 	{ "GET /%2F%2fapi/v1/namespaces/prod%2F" V11, "GET ns=prod head 49", "prod" },
 	{ "GET /api/v1/namespaces/%2Fprod" V11, "GET head 43", NULL },
-	{ "GET /api/v1/namespaces/a%3Fb%20c%25%34" V11, "GET encoded ns=a%3Fb%20c%25%34 head 51", "a?b c%4" },
+	{ "GET /api/v1/namespaces/a%3Fb%20c%25%34" V11, "GET ns=a%3Fb%20c%25%34 head 51", "a?b c%4" },
 	{ "GET /api%00/v1/namespaces/prod" V11, "GET head 43", NULL },
 	{ "GET /%00api/v1/namespaces/prod" V11, "GET head 43", NULL },
-	{ "GET /api/v1/namespaces/%0d%0A" V11, "GET encoded ns=%0d%0A head 42", "\r\n" },
+	{ "GET /api/v1/namespaces/%0d%0A" V11, "GET ns=%0d%0A head 42", "\r\n" },
 	{ "GET /a%" V11, "lost bad_request_line 7", NULL },
 	{ "GET /a%4" V11, "lost bad_request_line 8", NULL },
 	{ "GET /a%4g" V11, "lost bad_request_line 8", NULL },
@@ -160,7 +160,7 @@ static void test_long_names(void **state)
 
 		snprintf(expected, sizeof(expected), "GET ns=%.*s head %d", n, name, 41 + n);
 		request_check_long("GET /api/v1/namespaces/", 'n', n, "/pods" V11, expected, &last);
-		assert_int_equal(last.namespace_subject, request_subject(WEIR_NAME_NAMESPACE, name, n));
+		assert_int_equal(request_namespace(&last), request_subject(WEIR_NAME_NAMESPACE, name, n));
 		snprintf(expected, sizeof(expected), "GET user user=%.*s head %d", n, name, 35 + n);
 		request_check_long(G "X-Remote-User: ", 'n', n, END, expected, &last);
 		assert_int_equal(last.user_subject, request_subject(WEIR_NAME_USER, name, n));
@@ -187,9 +187,9 @@ static void test_longest_names(void **state)
 	for (size_t i = 0; i < strlen(after); i++)
 		event = weir_request_byte(&r, &request_reading, after[i]);
 	assert_int_equal(event, WEIR_FRAME_HEAD);
-	assert_int_equal(r.namespace_offset, strlen(before));
-	assert_int_equal(r.namespace_length, length);
-	assert_int_equal(r.namespace_subject, request_subject(WEIR_NAME_NAMESPACE, name, length));
+	assert_int_equal(r.path.segments[3].offset, strlen(before));
+	assert_int_equal(r.path.segments[3].length, length);
+	assert_int_equal(request_namespace(&r), request_subject(WEIR_NAME_NAMESPACE, name, length));
 	free(name);
 }
 

@@ -20,7 +20,6 @@
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 #define ROUNDS 60000
 
-
 static const char *const methods[] = { "GET",	 "HEAD",    "POST",    "PUT", "PATCH",
 				       "DELETE", "OPTIONS", "CONNECT", NULL,  "PRI" };
 
@@ -57,17 +56,22 @@ static unsigned int flags_of(const struct request_reading *r)
 static void compare_head(const struct request_reading *expected, const struct weir_request *r, const char *stream)
 {
 	char namespace[STREAM_MAX];
-	ssize_t length = request_reader_decode(stream + r->namespace_offset, r->namespace_length, namespace);
+	struct weir_path_segment segment = { .length = 0 };
+	struct weir_attributes a;
+	ssize_t length;
 
+	weir_attributes_of(r, &request_reading, &a);
+	if (a.namespace)
+		segment = r->path.segments[a.namespace_at];
+	length = request_reader_decode(stream + segment.offset, segment.length, namespace);
 	assert_int_equal(r->head_length, expected->head_length);
 	assert_int_equal(r->method, method_of(expected->method));
-	assert_int_equal(r->flags & ~WEIR_REQUEST_NAMESPACE_ENCODED, flags_of(expected));
+	assert_int_equal(r->flags, flags_of(expected));
 	assert_int_equal(r->content_length, expected->content_length);
-	assert_int_equal(r->namespace_subject, subject_of(WEIR_NAME_NAMESPACE, expected->namespace));
+	assert_int_equal(a.namespace, subject_of(WEIR_NAME_NAMESPACE, expected->namespace));
 	assert_int_equal(r->user_subject, subject_of(WEIR_NAME_USER, expected->user));
 	assert_int_equal(length, strlen(expected->namespace));
 	assert_memory_equal(namespace, expected->namespace, length);
-	assert_int_equal(!!(r->flags & WEIR_REQUEST_NAMESPACE_ENCODED), length != r->namespace_length);
 	assert_int_equal(r->user_length, strlen(expected->user));
 	assert_memory_equal(stream + r->user_offset, expected->user, r->user_length);
 }
