@@ -52,11 +52,24 @@ static __always_inline struct weir_bucket *bucket_new(__u32 hook, __u32 index, _
 	return bpf_map_lookup_elem(map, &subject);
 }
 
+/* Of an Event; its user where what tells it apart is not known. */
+static __always_inline __u64 event_subject(struct work *w, __u8 *kind)
+{
+	if (w->event_key == WEIR_REASON_COUNT)
+		return 0;
+	if (w->event_key != WEIR_EVENT_KEYED)
+		return user_subject(w, kind);
+	*kind = WEIR_NAME_OBJECT;
+	return w->event_subject;
+}
+
 /* Who is charged under a limit of this type; 0 for a request that has no such subject. */
 static __always_inline __u64 subject_of(struct work *w, __u32 type, __u8 *kind)
 {
 	if (type == WEIR_LIMIT_USER)
 		return user_subject(w, kind);
+	if (type == WEIR_LIMIT_SOURCE_AND_OBJECT)
+		return event_subject(w, kind);
 	*kind = WEIR_NAME_NAMESPACE;
 	return type == WEIR_LIMIT_NAMESPACE ? w->attributes.namespace : 0;
 }
@@ -146,6 +159,7 @@ __noinline int limit_undo(struct work *w, __u32 type)
 /* The request (or the segment) decided last comes again: as if it had not been asked for. */
 __noinline int undo_decision(struct work *w)
 {
+	limit_undo(w, WEIR_LIMIT_SOURCE_AND_OBJECT);
 	limit_undo(w, WEIR_LIMIT_USER);
 	limit_undo(w, WEIR_LIMIT_NAMESPACE);
 	limit_undo(w, WEIR_LIMIT_TOTAL);
@@ -160,12 +174,16 @@ __noinline int decide(struct __sk_buff *skb, struct work *w)
 	w->charged = 0;
 	w->refused = 0;
 	w->wait_ns = 0;
+	if (w->event_key != WEIR_REASON_COUNT)
+		limit_ask(skb, w, WEIR_LIMIT_SOURCE_AND_OBJECT);
 	limit_ask(skb, w, WEIR_LIMIT_USER);
 	limit_ask(skb, w, WEIR_LIMIT_NAMESPACE);
 	limit_ask(skb, w, WEIR_LIMIT_TOTAL);
 	if (!w->refused)
 		return 0;
 	w->retry_s = weir_retry_after_s(w->wait_ns);
+	if (w->charged & (1U << WEIR_LIMIT_SOURCE_AND_OBJECT))
+		limit_undo(w, WEIR_LIMIT_SOURCE_AND_OBJECT);
 	if (w->charged & (1U << WEIR_LIMIT_USER))
 		limit_undo(w, WEIR_LIMIT_USER);
 	if (w->charged & (1U << WEIR_LIMIT_NAMESPACE))

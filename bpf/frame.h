@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Runs a packet's payload through the framing machines, a window at a time, and has each request decided. */
+/* Runs a packet's payload through the framing machines and has each request decided. */
 #ifndef WEIR_BPF_FRAME_H
 #define WEIR_BPF_FRAME_H
 
 #include "decide.h"
+#include "event.h"
 #include "maps.h"
+#include "window.h"
 
 #define FRAME_STEPS 131072				/* more than the bytes of the largest packet */
 #define FRAME_REQUESTS (2 * (WEIR_OUTSTANDING_MAX + 1)) /* of each the head, then the body */
@@ -15,38 +17,6 @@ struct feed {
 	const struct weir_reading *how;
 	enum weir_frame_event event; /* the latest byte's */
 };
-
-/* The byte at offset `at` of the payload, which is longer; negative: it cannot be had. */
-static __always_inline int payload_byte(struct __sk_buff *skb, struct work *w, __u32 at)
-{
-	__u32 index = at - w->window_at;
-
-	if (index >= w->window_length) {
-		__u32 n = size_up_to(WEIR_WINDOW, w->packet.segment.len - at);
-
-		if (bpf_skb_load_bytes(skb, w->packet.payload + at, w->window, n))
-			return -1;
-		w->window_at = at;
-		w->window_length = n;
-		index = 0;
-	}
-	return w->window[index & (WEIR_WINDOW - 1)];
-}
-
-/* The next eight bytes of payload from offset `at` on, as far as they are in the window; the first one lowest. */
-static __always_inline __u64 word_ahead(const struct work *w, __u32 at)
-{
-	__u32 index = at - w->window_at, left = w->window_length - index;
-	__u64 word;
-
-	if (index >= w->window_length || index > WEIR_WINDOW - 8)
-		return 0;
-	word = *(const __u64 *)&w->window[index & (WEIR_WINDOW - 1)];
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	word = __builtin_bswap64(word);
-#endif
-	return left < 8 ? word & ((1ULL << 8 * left) - 1) : word;
-}
 
 /* The request is refused: it is answered, or waits (TCP brings it again) until it can be answered or may pass. */
 static __always_inline void refuse(struct work *w)
@@ -104,14 +74,25 @@ static __always_inline void request_decide(struct __sk_buff *skb, struct work *w
 		return;
 	}
 	w->refused = 0;
-	if (!(w->server_flags & WEIR_SERVER_PAUSED) && r->why_not != WEIR_MID_STREAM)
+	if (!(w->server_flags & WEIR_SERVER_PAUSED) && r->why_not != WEIR_MID_STREAM) {
+		note_event(skb, w);
 		decide(skb, w);
+	}
 	if (w->refused) {
 		refuse(w);
 		return;
 	}
 	w->passed++;
 	weir_request_reader_passed(r);
+}
+
+/* An Event that waits is counted when its turn has come. */
+static __always_inline void tally_event(struct work *w)
+{
+	__u32 key = w->event_key - WEIR_EVENT_KEYED;
+
+	if (key < WEIR_EVENT_KEYS && !w->request.held)
+		w->events[key]++;
 }
 
 static long request_step(__u32 i __attribute__((unused)), struct feed *f)
@@ -146,8 +127,10 @@ static long request_next(__u32 i __attribute__((unused)), struct feed *f)
 	if (f->event == WEIR_FRAME_MORE || f->event == WEIR_FRAME_LOST || r->lost != WEIR_REASON_COUNT)
 		return 1;
 	if (f->event == WEIR_FRAME_HEAD) {
+		w->event_key = WEIR_REASON_COUNT;
 		note_attributes(w);
 		request_decide(f->skb, w);
+		tally_event(w);
 	}
 	return r->held || (r->shed && weir_request_ended(&r->request));
 }

@@ -58,6 +58,25 @@ static __always_inline __u32 name_place(const struct work *w, __u8 kind, __u32 *
 	return r->path.segments[segment].offset;
 }
 
+/* Writes a field of the packet's Event to its place, cut to the room there is. */
+static __always_inline int object_text(struct __sk_buff *skb, const struct work *w, enum weir_event_field field,
+				       char *text, __u32 room)
+{
+	__u32 at = w->packet.payload + w->event_at + w->event.offsets[field];
+
+	if (!w->event.lengths[field])
+		return 0;
+	return bpf_skb_load_bytes(skb, at, text, size_up_to(room, w->event.lengths[field]));
+}
+
+static __always_inline int object_name(struct __sk_buff *skb, const struct work *w, struct weir_object_name *name)
+{
+	if (object_text(skb, w, WEIR_EVENT_KIND, name->kind, sizeof(name->kind)) ||
+	    object_text(skb, w, WEIR_EVENT_NAMESPACE, name->namespace, sizeof(name->namespace)))
+		return -1;
+	return object_text(skb, w, WEIR_EVENT_NAME, name->name, sizeof(name->name));
+}
+
 /* Remembers what a subject is called, as far as the name stands in this packet. */
 __noinline int remember_name(struct __sk_buff *skb, __u32 hook, __u64 subject, __u8 kind)
 {
@@ -76,6 +95,11 @@ __noinline int remember_name(struct __sk_buff *skb, __u32 hook, __u64 subject, _
 		peer_address(w, (__u8 *)name->text);
 		name->length = 16;
 		name->whole = 16;
+	} else if (kind == WEIR_NAME_OBJECT) {
+		name->length = sizeof(struct weir_object_name);
+		name->whole = sizeof(struct weir_object_name);
+		if (object_name(skb, w, (struct weir_object_name *)name->text))
+			return 0;
 	} else {
 		at = w->request.start - w->packet.segment.seq + name_place(w, kind, &length);
 		if (!w->request.whole || !length || at + length > w->packet.segment.len)

@@ -56,6 +56,10 @@ __noinline int count_requests(struct work *w, __u32 action)
 		count_many(s, WEIR_DRY_RUN_SHED, w->dry_run);
 	if (w->repeated_user)
 		count_many(s, WEIR_REPEATED_USER, w->repeated_user);
+	for (int key = 0; key < WEIR_EVENT_KEYS; key++) {
+		if (w->events[key])
+			count_many(s, WEIR_EVENT_KEYED + key, w->events[key]);
+	}
 	if (!w->request.shed)
 		return 0;
 	count(s, WEIR_SHED);

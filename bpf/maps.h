@@ -7,6 +7,7 @@
 #include "weir/answer.h"
 #include "weir/attributes.h"
 #include "weir/conn.h"
+#include "weir/event.h"
 #include "weir/hold.h"
 
 #include "packet.h"
@@ -149,6 +150,7 @@ struct work {
 	__u32 window_at; /* payload offset of window[0] */
 	__u32 window_length;
 	__u32 passed, exempt, dry_run; /* requests of this packet, counted when it is committed */
+	__u32 events[WEIR_EVENT_KEYS]; /* by enum weir_reason from EVENT_KEYED on; counted with them */
 	__u32 refused;		       /* bit n: a limit of type n refused the request now decided */
 	__u32 charged;		       /* bit n: it took a token of one */
 	__u64 subjects[4];	       /* whose, by type */
@@ -161,6 +163,10 @@ struct work {
 	__u32 repeated_user;
 	struct weir_request_reader request;
 	struct weir_attributes attributes; /* of the request whose head has ended last */
+	struct weir_event event;
+	__u64 event_subject; /* whom an Event is charged to, with WEIR_EVENT_KEYED */
+	__u32 event_key;     /* enum weir_reason, WEIR_REASON_COUNT: the request is no Event, or they have no limit */
+	__u32 event_at;	     /* payload offset of its body */
 	struct weir_response_reader response;
 	struct weir_hold_reader hold;
 	struct weir_hold_socket socket;

@@ -27,6 +27,8 @@ static __always_inline bool load_settings(struct work *w, __u32 hook)
 	w->refused = 0;
 	w->exempt = 0;
 	w->dry_run = 0;
+	__builtin_memset(w->events, 0, sizeof(w->events));
+	w->event_key = WEIR_REASON_COUNT;
 	w->unanswered_why = WEIR_REASON_COUNT;
 	w->repeated_user = 0;
 	w->weight = 1;

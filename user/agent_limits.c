@@ -137,7 +137,7 @@ static int check_keys(const struct server *server, const struct limit *wanted, s
 		return 0;
 	if (wanted->subject || wanted->type == WEIR_LIMIT_TOTAL)
 		return error_set(err, -EINVAL,
-				 "keys: only the default of a namespace or user limit has a number of buckets");
+				 "keys: only a limit's default has a number of buckets, and total has one");
 	if (limit && limit->keys != wanted->keys)
 		return error_set(err, -EINVAL, "keys: the buckets of limit \"%s\" are made already: delete it first",
 				 limit_type_name(wanted->type));

@@ -113,7 +113,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!words->type)
-			argp_failure(state, CLI_USAGE, 0, "say which limit: total, namespace or user");
+			argp_failure(state, CLI_USAGE, 0,
+				     "say which limit: total, namespace, user or source-and-object");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -96,7 +96,8 @@ static int top_of_limit(struct datapath *dp, __u32 slot, enum weir_limit_type ty
 /* `total` has no subjects to compare: its count is WEIR_SHED_TOTAL. */
 int datapath_top(struct datapath *dp, __u32 slot, struct datapath_subject_use *top, size_t n, struct error *err)
 {
-	static const enum weir_limit_type types[] = { WEIR_LIMIT_NAMESPACE, WEIR_LIMIT_USER };
+	static const enum weir_limit_type types[] = { WEIR_LIMIT_NAMESPACE, WEIR_LIMIT_USER,
+						      WEIR_LIMIT_SOURCE_AND_OBJECT };
 	size_t used = 0;
 	int ret = 0;
 
@@ -126,20 +127,47 @@ static void address_text(const __u8 *address, char *text, size_t size)
 		snprintf(text, size, "%s/64", inet_ntop(AF_INET6, address, buffer, sizeof(buffer)));
 }
 
-/* Names are what a client sent: nothing but plain characters may reach a terminal. */
-static void name_text(const struct weir_name *name, char *text, size_t size)
+/* Names are what a client sent: nothing but plain characters may reach a terminal. Returns where the text ends now. */
+static size_t plain_text(const char *bytes, size_t length, bool cut, char *text, size_t used, size_t size)
 {
-	size_t used = 0;
-
-	text[0] = 0;
-	for (size_t i = 0; i < name->length && i < WEIR_NAME_TEXT && used < size; i++) {
-		unsigned char c = name->text[i];
+	for (size_t i = 0; i < length && used < size; i++) {
+		unsigned char c = bytes[i];
 		bool plain = c > ' ' && c < 0x7f && c != '\\';
 
 		used += snprintf(text + used, size - used, plain ? "%c" : "\\x%02x", c);
 	}
-	if (name->whole > name->length && used < size)
-		snprintf(text + used, size - used, "...");
+	if (cut && used < size)
+		used += snprintf(text + used, size - used, "...");
+	return used;
+}
+
+static void name_text(const struct weir_name *name, char *text, size_t size)
+{
+	size_t length = name->length < WEIR_NAME_TEXT ? name->length : WEIR_NAME_TEXT;
+
+	text[0] = 0;
+	plain_text(name->text, length, name->whole > name->length, text, 0, size);
+}
+
+/* KIND/NAMESPACE/NAME, without what is empty. A text that fills its place may have been cut. */
+static void object_text(const struct weir_object_name *name, char *text, size_t size)
+{
+	const struct {
+		const char *text;
+		size_t room;
+	} parts[] = { { name->kind, sizeof(name->kind) },
+		      { name->namespace, sizeof(name->namespace) },
+		      { name->name, sizeof(name->name) } };
+	size_t used = 0;
+
+	text[0] = 0;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		size_t length = strnlen(parts[i].text, parts[i].room);
+
+		if (length && used && used < size)
+			used += snprintf(text + used, size - used, "/");
+		used = plain_text(parts[i].text, length, length == parts[i].room, text, used, size);
+	}
 }
 
 int datapath_name(struct datapath *dp, __u64 subject, char *text, size_t size)
@@ -152,6 +180,8 @@ int datapath_name(struct datapath *dp, __u64 subject, char *text, size_t size)
 		return -ENOSPC;
 	if (name.kind == WEIR_NAME_ADDRESS)
 		address_text((const __u8 *)name.text, text, size);
+	else if (name.kind == WEIR_NAME_OBJECT)
+		object_text((const struct weir_object_name *)name.text, text, size);
 	else
 		name_text(&name, text, size);
 	return 0;

@@ -150,6 +150,8 @@ json_t *metrics_families(const struct metrics_snapshot *snapshot)
 		  "Requests by what became of them.");
 	add_group(families, snapshot, METRICS_SHED, "weir_shed_total", "limit",
 		  "Shed requests by the limit that refused them.");
+	add_group(families, snapshot, METRICS_EVENT, "weir_events_total", "key",
+		  "Events by what the source-and-object limit told them apart.");
 	add_group(families, snapshot, METRICS_UNREAD, "weir_unread_total", "reason",
 		  "What could not be parsed or followed, and passed unharmed.");
 	add_group(families, snapshot, METRICS_UNANSWERED, "weir_unanswered_total", "reason",

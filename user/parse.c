@@ -15,6 +15,7 @@ static const char *const limit_types[WEIR_LIMIT_TYPES] = {
 	[WEIR_LIMIT_TOTAL] = "total",
 	[WEIR_LIMIT_NAMESPACE] = "namespace",
 	[WEIR_LIMIT_USER] = "user",
+	[WEIR_LIMIT_SOURCE_AND_OBJECT] = "source-and-object",
 };
 
 const char *limit_type_name(enum weir_limit_type type)
@@ -200,7 +201,7 @@ int parse_limit_type(const char *text, enum weir_limit_type *type, struct error 
 			return 0;
 		}
 	}
-	return error_set(err, -EINVAL, "\"%s\" is not a limit (total, namespace or user)", text);
+	return error_set(err, -EINVAL, "\"%s\" is not a limit (total, namespace, user or source-and-object)", text);
 }
 
 static bool has_control(const char *text)
@@ -243,6 +244,9 @@ int parse_subject(enum weir_limit_type type, const char *text, struct subject *s
 
 	if (type == WEIR_LIMIT_TOTAL)
 		return error_set(err, -EINVAL, "\"%s\": a total limit has no subject", text);
+	if (type == WEIR_LIMIT_SOURCE_AND_OBJECT)
+		return error_set(err, -EINVAL,
+				 "\"%s\": a source-and-object limit is the same for all, without a subject", text);
 	if (length == 0 || length > PARSE_SUBJECT_MAX || has_control(text))
 		return error_set(err, -EINVAL, "a subject is 1 to %d bytes without control characters",
 				 PARSE_SUBJECT_MAX);

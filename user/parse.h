@@ -42,7 +42,7 @@ void format_address(const __u8 address[static 16], char text[static PARSE_ADDRES
 void format_listen(const struct datapath_listen *listen, char text[static PARSE_LISTEN_TEXT]);
 void format_cidr(const struct datapath_cidr *cidr, char text[static PARSE_LISTEN_TEXT]);
 
-/* "total", "namespace" or "user" */
+/* "total", "namespace", "user" or "source-and-object" */
 const char *limit_type_name(enum weir_limit_type type);
 
 #endif

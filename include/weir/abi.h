@@ -44,6 +44,7 @@ enum weir_limit_type {
 	WEIR_LIMIT_TOTAL,
 	WEIR_LIMIT_NAMESPACE,
 	WEIR_LIMIT_USER,
+	WEIR_LIMIT_SOURCE_AND_OBJECT, /* of Kubernetes Events alone (event.h) */
 	WEIR_LIMIT_TYPES,
 };
 
@@ -121,7 +122,7 @@ enum weir_limit_flags {
 enum weir_name_kind {
 	WEIR_NAME_NAMESPACE = 'n',
 	WEIR_NAME_USER = 'u',
-	WEIR_NAME_OBJECT = 'o',	 /* whom an event comes from and what it is about (event.h) */
+	WEIR_NAME_OBJECT = 'o',	 /* text holds a struct weir_object_name */
 	WEIR_NAME_ADDRESS = 'a', /* text holds 16 bytes: the address, network order; IPv6 cut to its /64 */
 };
 
@@ -135,6 +136,14 @@ struct weir_name {
 	char text[WEIR_NAME_TEXT];
 };
 WEIR_ASSERT_SIZE(struct weir_name, 128);
+
+/* What an event is about, for display: texts cut to their places, with zeros behind what is shorter. */
+struct weir_object_name {
+	char kind[24];
+	char namespace[32];
+	char name[64];
+};
+WEIR_ASSERT_SIZE(struct weir_object_name, WEIR_NAME_TEXT);
 
 /* A connection's two ends as the server's host sees them. Addresses and ports in network order, IPv4 as ::ffff:a.b.c.d. */
 struct weir_flow {

@@ -65,7 +65,6 @@ struct weir_event {
 	__u8 field;			   /* enum weir_event_field: of the value that follows, or is being read */
 	__u8 pad[3];
 };
-WEIR_ASSERT_SIZE(struct weir_event, 200);
 
 WEIR_INLINE void weir_event_start(struct weir_event *e, enum weir_event_schema schema)
 {

@@ -6,6 +6,8 @@
  * X(NAME, "label", GROUP)
  *   DECISION   what became of a request               weir_requests_total{decision}
  *   SHED       which limit refused a shed request      weir_shed_total{limit,reason}
+ *   EVENT      what the source-and-object limit told   weir_events_total{key}: a fallback is to the user, where the
+ *              an event by                            event's fields cannot be had
  *   UNREAD     what could not be parsed or followed    weir_unread_total{reason}: passed unharmed
  *   UNANSWERED a refused request that cannot be        weir_unanswered_total{reason}: waits until it may pass or
  *              answered now                            be answered; let through only when its server has closed
@@ -25,6 +27,11 @@
 	X(SHED_TOTAL, "total", SHED)                              \
 	X(SHED_NAMESPACE, "namespace", SHED)                      \
 	X(SHED_USER, "user", SHED)                                \
+	X(SHED_SOURCE_AND_OBJECT, "source-and-object", SHED)      \
+	X(EVENT_KEYED, "source_and_object", EVENT)                \
+	X(EVENT_PATCH, "fallback_patch", EVENT)                   \
+	X(EVENT_CUT, "fallback_cut", EVENT)                       \
+	X(EVENT_UNREADABLE, "fallback_unreadable", EVENT)         \
 	X(TLS, "tls", UNREAD)                                     \
 	X(HTTP2, "http2", UNREAD)                                 \
 	X(NOT_HTTP, "not_http", UNREAD)                           \
@@ -83,6 +90,8 @@
 	X(SPLICE_CLOSED, "translated_closed", CONN)               \
 	X(CONN_SWEPT, "swept", CONN)                              \
 	X(CONN_RESET, "reset", CONN)
+
+#define WEIR_EVENT_KEYS 4 /* reasons of the group EVENT */
 
 enum weir_reason {
 #define X(name, label, group) WEIR_##name,

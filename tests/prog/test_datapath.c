@@ -486,6 +486,23 @@ static void test_names(void **state)
 	assert_string_equal(text, "untouched");
 }
 
+static void test_names_of_objects(void **state)
+{
+	struct weir_object_name pod = { "Pod", "shop", "web-\x1b" }, node = { .kind = "Node" }, none = {};
+	struct datapath *dp = *state;
+
+	memset(node.name, 'n', sizeof(node.name));
+	name_put(dp, 1, WEIR_NAME_OBJECT, &pod, sizeof(pod), sizeof(pod));
+	name_put(dp, 2, WEIR_NAME_OBJECT, &node, sizeof(node), sizeof(node));
+	name_put(dp, 3, WEIR_NAME_OBJECT, &none, sizeof(none), sizeof(none));
+	assert_string_equal(name_of(dp, 1, 64), "Pod/shop/web-\\x1b");
+	assert_string_equal(name_of(dp, 1, 5), "Pod/");
+	assert_string_equal(name_of(dp, 1, 4), "Pod");
+	assert_string_equal(name_of(dp, 2, 300),
+			    "Node/nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn...");
+	assert_string_equal(name_of(dp, 3, 64), "");
+}
+
 static void test_top(void **state)
 {
 	struct datapath *dp = *state;
@@ -535,6 +552,7 @@ int main(void)
 		TEST(test_clear_leaves_nothing_for_the_next),
 		TEST(test_counters_sum),
 		TEST(test_names),
+		TEST(test_names_of_objects),
 		TEST(test_top),
 	};
 

@@ -75,6 +75,7 @@ static void all_series(void **state)
 	} series[] = {
 		{ "DECISION", "weir_requests_total{server=\"api\",decision=\"%s\"} %u" },
 		{ "SHED", "weir_shed_total{server=\"api\",limit=\"%s\",reason=\"rate\"} %u" },
+		{ "EVENT", "weir_events_total{server=\"api\",key=\"%s\"} %u" },
 		{ "UNREAD", "weir_unread_total{server=\"api\",reason=\"%s\"} %u" },
 		{ "UNANSWERED", "weir_unanswered_total{server=\"api\",reason=\"%s\"} %u" },
 		{ "RECORD", "weir_records_total{server=\"api\",decision=\"%s\"} %u" },
@@ -149,7 +150,7 @@ static void families_are_whole(void **state)
 		assert_memory_equal(line, family, strlen(family));
 		assert_non_null(strchr("{ ", line[strlen(family)]));
 	}
-	assert_int_equal(n_help, 20);
+	assert_int_equal(n_help, 21);
 }
 
 int main(void)

@@ -193,6 +193,7 @@ static void subjects(void **state)
 		{ WEIR_LIMIT_USER, 0, "2001:db8::/48", NULL },
 		{ WEIR_LIMIT_USER, 0, "", NULL },
 		{ WEIR_LIMIT_USER, 0, "a\nb", NULL },
+		{ WEIR_LIMIT_SOURCE_AND_OBJECT, 0, "web-1", NULL },
 		{ WEIR_LIMIT_NAMESPACE, WEIR_NAME_NAMESPACE, "kube-system", "kube-system" },
 		{ WEIR_LIMIT_NAMESPACE, WEIR_NAME_NAMESPACE, "10.0.0.1", "10.0.0.1" },
 		{ WEIR_LIMIT_NAMESPACE, 0, "a/b", NULL },

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What tells a Kubernetes Event apart: read from its body, where that stands in the packet of its head. */
+#ifndef WEIR_BPF_EVENT_H
+#define WEIR_BPF_EVENT_H
+
+#include "weir/event.h"
+
+#include "window.h"
+
+/* Does the request write an Event? */
+static __always_inline bool is_event(const struct weir_attributes *a)
+{
+	if (a->resource_word != WEIR_WORD_EVENTS || a->subresource)
+		return false;
+	if (a->group_at != WEIR_SEGMENT_NONE && a->group_word != WEIR_WORD_EVENTS_K8S_IO)
+		return false;
+	return a->verb == WEIR_VERB_CREATE || a->verb == WEIR_VERB_UPDATE || a->verb == WEIR_VERB_PATCH;
+}
+
+static __always_inline bool events_are_limited(const struct work *w)
+{
+	__u32 index = weir_limit_index(w->server, WEIR_LIMIT_SOURCE_AND_OBJECT);
+	struct weir_limit *limit = bpf_map_lookup_elem(&limits, &index);
+
+	return limit && (limit->flags & WEIR_LIMIT_SET);
+}
+
+struct event_feed {
+	struct __sk_buff *skb;
+	struct work *work;
+	enum weir_event_outcome outcome;
+};
+
+static long event_step(__u32 i, struct event_feed *f)
+{
+	struct work *w = f->work;
+	int byte = payload_byte(f->skb, w, w->event_at + i);
+
+	f->outcome = byte < 0 ? WEIR_EVENT_LOST : weir_event_byte(&w->event, w->seed, byte);
+	return f->outcome != WEIR_EVENT_MORE;
+}
+
+/* Reads the body of the request whose head has just ended, as a whole or not at all. */
+static __always_inline enum weir_reason event_read(struct __sk_buff *skb, struct work *w)
+{
+	struct event_feed feed = { .skb = skb, .work = w };
+	const struct weir_request_reader *r = &w->request;
+	__u32 length = r->request.content_length;
+	bool core = w->attributes.group_at == WEIR_SEGMENT_NONE;
+
+	/* The reader has passed the body already. What is chunked has no length. */
+	w->event_at = r->next - length - w->packet.segment.seq;
+	if (!length || r->request.content_length > WEIR_EVENT_BODY_MAX || w->event_at + length > w->packet.segment.len)
+		return WEIR_EVENT_CUT;
+	weir_event_start(&w->event, core ? WEIR_EVENT_CORE : WEIR_EVENT_EVENTS);
+	bpf_loop(length, event_step, &feed, 0);
+	return feed.outcome == WEIR_EVENT_WHOLE ? WEIR_EVENT_KEYED : WEIR_EVENT_UNREADABLE;
+}
+
+/* Sets w->event_key, and leaves it for a request that the limit of Events is not for. */
+__noinline int note_event(struct __sk_buff *skb, struct work *w)
+{
+	const struct weir_attributes *a;
+
+	if (!w)
+		return 0;
+	a = &w->attributes;
+	if (!is_event(a) || (a->flags & WEIR_ATTRIBUTE_DRY_RUN) || !events_are_limited(w))
+		return 0;
+	w->event_key = a->verb == WEIR_VERB_PATCH ? WEIR_EVENT_PATCH : event_read(skb, w);
+	if (w->event_key == WEIR_EVENT_KEYED)
+		w->event_subject = weir_event_subject(&w->event, w->seed);
+	return 0;
+}
+
+#endif

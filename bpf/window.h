@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A packet's payload, a window of it at a time. */
+#ifndef WEIR_BPF_WINDOW_H
+#define WEIR_BPF_WINDOW_H
+
+#include "maps.h"
+
+/* The byte at offset `at` of the payload, which is longer; negative: it cannot be had. */
+static __always_inline int payload_byte(struct __sk_buff *skb, struct work *w, __u32 at)
+{
+	__u32 index = at - w->window_at;
+
+	if (index >= w->window_length) {
+		__u32 n = size_up_to(WEIR_WINDOW, w->packet.segment.len - at);
+
+		if (bpf_skb_load_bytes(skb, w->packet.payload + at, w->window, n))
+			return -1;
+		w->window_at = at;
+		w->window_length = n;
+		index = 0;
+	}
+	return w->window[index & (WEIR_WINDOW - 1)];
+}
+
+/* The next eight bytes of payload from offset `at` on, as far as they are in the window; the first one lowest. */
+static __always_inline __u64 word_ahead(const struct work *w, __u32 at)
+{
+	__u32 index = at - w->window_at, left = w->window_length - index;
+	__u64 word;
+
+	if (index >= w->window_length || index > WEIR_WINDOW - 8)
+		return 0;
+	word = *(const __u64 *)&w->window[index & (WEIR_WINDOW - 1)];
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	word = __builtin_bswap64(word);
+#endif
+	return left < 8 ? word & ((1ULL << 8 * left) - 1) : word;
+}
+
+#endif

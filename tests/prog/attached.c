@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include "attached.h"
+
+#include <bpf/bpf.h>
+
+#include "rate.h"
+#include "weir.skel.h"
+
+struct datapath *dp;
+int ingress, egress;
+struct packet packet;
+
+int attached_setup(void **state)
+{
+	static const struct datapath_listen listen = { .any = true, .port = SERVER_PORT };
+	struct weir_server server = { .flags = WEIR_SERVER_ACTIVE, .swallow_max = 65536 };
+
+	weir_reading_default(&server.reading);
+	datapath_setup(state);
+	dp = *state;
+	ingress = bpf_program__fd(dp->skeleton->progs.weir_ingress);
+	egress = bpf_program__fd(dp->skeleton->progs.weir_egress);
+	done(datapath_server_set(dp, 0, &server, &listen, 1, NULL, 0, &error));
+	return 0;
+}
+
+void limit(enum weir_limit_type type, const char *qps, __u64 burst)
+{
+	__u64 per_ns;
+
+	assert_int_equal(weir_qps_parse(qps, &per_ns), 0);
+	done(datapath_limit_set(dp, 0, type, per_ns, burst, 0, &error));
+}
+
+__u64 counter(enum weir_reason reason)
+{
+	__u64 counters[WEIR_REASON_COUNT];
+
+	done(datapath_counters(dp, 0, counters, &error));
+	return counters[reason];
+}
+
+void connect_ends(bool ipv6)
+{
+	struct weir_conn c = {};
+	struct weir_flow flow;
+
+	packet_flow(ipv6, &flow);
+	weir_conn_open(&c, 0, WEIR_PHASE_FOLLOWED, CLIENT_NEXT, SERVER_NEXT, 501);
+	c.splice.told = SERVER_NEXT;
+	assert_int_equal(bpf_map_update_elem(dp->maps.conns, &flow, &c, BPF_ANY), 0);
+}
+
+int run(int program, const struct spec *spec)
+{
+	packet_build(&packet, spec);
+	return packet_run(program, &packet);
+}
+
+void assert_untouched(int program, const struct spec *spec)
+{
+	struct packet before;
+
+	packet_build(&before, spec);
+	assert_int_equal(run(program, spec), PASS);
+	assert_int_equal(packet.length, before.length);
+	assert_memory_equal(packet.bytes, before.bytes, before.length);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* One attached server, connections of the ends in packets.h to it, and packets through its programs. */
+#ifndef WEIR_TESTS_ATTACHED_H
+#define WEIR_TESTS_ATTACHED_H
+
+#include "datapath_fixture.h"
+#include "packets.h"
+
+#define PASS (-1)
+#define DROP 2
+#define CLIENT_NEXT 1000U
+#define SERVER_NEXT 500000U
+#define ACK WEIR_TCP_ACK
+#define PSH_ACK (WEIR_TCP_PSH | WEIR_TCP_ACK)
+#define FIN_ACK (WEIR_TCP_FIN | WEIR_TCP_ACK)
+
+extern struct datapath *dp;
+extern int ingress, egress;  /* programs */
+extern struct packet packet; /* the latest one */
+
+/* The server is attached without options and limits; datapath_teardown() removes it. */
+int attached_setup(void **state);
+void limit(enum weir_limit_type type, const char *qps, __u64 burst);
+__u64 counter(enum weir_reason reason);
+/* Makes a connection whose handshake is done, a new one in place of the one before. */
+void connect_ends(bool ipv6);
+
+/* Runs a program on the packet that is built of `spec`: its verdict. */
+int run(int program, const struct spec *spec);
+/* It passes, and bit for bit as it came. */
+void assert_untouched(int program, const struct spec *spec);
+
+#endif
