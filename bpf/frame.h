@@ -6,6 +6,7 @@
 #include "decide.h"
 #include "event.h"
 #include "maps.h"
+#include "trace.h"
 #include "window.h"
 
 #define FRAME_STEPS 131072				/* more than the bytes of the largest packet */
@@ -19,7 +20,7 @@ struct feed {
 };
 
 /* The request is refused: it is answered, or waits (TCP brings it again) until it can be answered or may pass. */
-static __always_inline void refuse(struct work *w)
+static __always_inline enum weir_reason refuse(struct work *w)
 {
 	struct weir_request_reader *r = &w->request;
 	__u32 why = r->heads ? WEIR_PIPELINED : r->why_not;
@@ -27,20 +28,21 @@ static __always_inline void refuse(struct work *w)
 	if (w->server_flags & WEIR_SERVER_DRY_RUN) {
 		w->dry_run++;
 		weir_request_reader_passed(r);
-		return;
+		return WEIR_DRY_RUN_SHED;
 	}
 	if (why == WEIR_REASON_COUNT) {
 		r->shed = 1;
-		return;
+		return WEIR_SHED;
 	}
 	w->unanswered_why = why;
 	undo_decision(w);
 	if (why != WEIR_SERVER_CLOSED) {
 		r->held = 1;
-		return;
+		return WEIR_REASON_COUNT;
 	}
 	w->passed++;
 	weir_request_reader_passed(r);
+	return WEIR_PASSED;
 }
 
 /* Sets w->attributes. */
@@ -58,32 +60,31 @@ __noinline int note_attributes(struct work *w)
 	return 0;
 }
 
-/* What becomes of the request whose head has just ended. */
-static __always_inline void request_decide(struct __sk_buff *skb, struct work *w)
+/* What becomes of the request whose head has just ended; WEIR_REASON_COUNT: it waits. */
+static __always_inline enum weir_reason request_decide(struct __sk_buff *skb, struct work *w)
 {
 	struct weir_request_reader *r = &w->request;
 
 	if (weir_request_reader_full(r)) {
 		w->unanswered_why = WEIR_TOO_MANY_PIPELINED;
 		r->held = 1;
-		return;
+		return WEIR_REASON_COUNT;
 	}
 	if (r->request.flags & WEIR_REQUEST_HEALTH) {
 		w->exempt++;
 		weir_request_reader_passed(r);
-		return;
+		return WEIR_EXEMPT;
 	}
 	w->refused = 0;
 	if (!(w->server_flags & WEIR_SERVER_PAUSED) && r->why_not != WEIR_MID_STREAM) {
 		note_event(skb, w);
 		decide(skb, w);
 	}
-	if (w->refused) {
-		refuse(w);
-		return;
-	}
+	if (w->refused)
+		return refuse(w);
 	w->passed++;
 	weir_request_reader_passed(r);
+	return WEIR_PASSED;
 }
 
 /* An Event that waits is counted when its turn has come. */
@@ -121,6 +122,7 @@ static long request_next(__u32 i __attribute__((unused)), struct feed *f)
 {
 	struct work *w = f->work;
 	struct weir_request_reader *r = &w->request;
+	enum weir_reason decision;
 
 	f->event = WEIR_FRAME_MORE;
 	bpf_loop(FRAME_STEPS, request_step, f, 0);
@@ -129,8 +131,10 @@ static long request_next(__u32 i __attribute__((unused)), struct feed *f)
 	if (f->event == WEIR_FRAME_HEAD) {
 		w->event_key = WEIR_REASON_COUNT;
 		note_attributes(w);
-		request_decide(f->skb, w);
+		decision = request_decide(f->skb, w);
 		tally_event(w);
+		if (w->tracing && decision != WEIR_REASON_COUNT)
+			trace_note(f->skb, w, decision);
 	}
 	return r->held || (r->shed && weir_request_ended(&r->request));
 }

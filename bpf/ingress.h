@@ -141,10 +141,13 @@ static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, s
 		action = weir_conn_commit_client(c, g, &w->request, &why);
 		weir_conn_look(c, g, action, &w->view);
 		bpf_spin_unlock(&c->lock);
-		if (action != WEIR_HOLD)
+		if (action != WEIR_HOLD) {
 			count_requests(w, action);
-		else if (why == WEIR_CONTENDED)
+			if (w->noted)
+				trace_write(skb, w);
+		} else if (why == WEIR_CONTENDED) {
 			undo_decision(w);
+		}
 		if (action == WEIR_CLOSE ? cuts : !cuts && w->view.splice.cuts)
 			count(w->server, action == WEIR_CLOSE ? WEIR_SPLICE_CLOSED : WEIR_SPLICE_OPENED);
 	}

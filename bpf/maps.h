@@ -9,6 +9,7 @@
 #include "weir/conn.h"
 #include "weir/event.h"
 #include "weir/hold.h"
+#include "weir/trace.h"
 
 #include "packet.h"
 
@@ -161,6 +162,8 @@ struct work {
 	__u64 wait_ns;		       /* the longest wait of those that refused */
 	__u32 unanswered_why;	       /* a request was refused but cannot be answered; else WEIR_REASON_COUNT */
 	__u32 repeated_user;
+	__u32 tracing; /* someone wants to know what becomes of requests */
+	__u32 noted;   /* of this packet, for them (trace.h) */
 	struct weir_request_reader request;
 	struct weir_attributes attributes; /* of the request whose head has ended last */
 	struct weir_event event;
@@ -173,6 +176,7 @@ struct work {
 	struct weir_conn fresh;
 	struct weir_bucket full; /* all zero: what a new bucket is */
 	struct weir_name name;
+	struct weir_trace_record record;
 	__u8 window[WEIR_WINDOW] __attribute__((aligned(8)));
 	__u8 head[WEIR_HEAD_BYTES] __attribute__((aligned(8)));
 	char text[WEIR_TEXT_ROOM] __attribute__((aligned(8)));

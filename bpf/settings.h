@@ -22,6 +22,8 @@ static __always_inline bool load_settings(struct work *w, __u32 hook)
 		w->server_flags |= WEIR_SERVER_PAUSED;
 	w->swallow_max = server->swallow_max;
 	w->now_ns = bpf_ktime_get_ns();
+	w->tracing = server->trace_until_ns > w->now_ns;
+	w->noted = 0;
 	w->passed = 0;
 	w->charged = 0;
 	w->refused = 0;

@@ -15,7 +15,7 @@
 #include "control.h"
 #include "metrics_http.h"
 
-#define DRAIN_S 1
+#define TICK_S 1
 #define UPKEEP_S 10
 
 /* What the event loop runs on. */
@@ -23,7 +23,7 @@ struct service {
 	struct agent agent;
 	struct control *control;
 	struct metrics_http *http;
-	struct event *terminate, *interrupt, *drain, *upkeep;
+	struct event *terminate, *interrupt, *tick, *upkeep;
 };
 
 /* 0: it cannot be read. */
@@ -74,13 +74,14 @@ static void stop(evutil_socket_t signal, short what, void *context)
 	event_base_loopbreak(service->agent.base);
 }
 
-static void drain(evutil_socket_t fd, short what, void *context)
+static void tick(evutil_socket_t fd, short what, void *context)
 {
 	struct service *service = context;
 
 	(void)fd;
 	(void)what;
 	servers_drain(&service->agent);
+	trace_refresh(&service->agent);
 }
 
 static void upkeep(evutil_socket_t fd, short what, void *context)
@@ -135,9 +136,9 @@ static int add_events(struct service *service, struct error *err)
 {
 	service->terminate = add_signal(service, SIGTERM);
 	service->interrupt = add_signal(service, SIGINT);
-	service->drain = add_timer(service, drain, DRAIN_S);
+	service->tick = add_timer(service, tick, TICK_S);
 	service->upkeep = add_timer(service, upkeep, UPKEEP_S);
-	if (!service->terminate || !service->interrupt || !service->drain || !service->upkeep)
+	if (!service->terminate || !service->interrupt || !service->tick || !service->upkeep)
 		return error_set(err, -ENOMEM, "out of memory");
 	return 0;
 }
@@ -178,7 +179,7 @@ static void finish(struct service *service)
 	nets_close(&service->agent);
 	free_event(service->terminate);
 	free_event(service->interrupt);
-	free_event(service->drain);
+	free_event(service->tick);
 	free_event(service->upkeep);
 	if (service->agent.base)
 		event_base_free(service->agent.base);

@@ -10,6 +10,7 @@
 #include "agent_private.h"
 #include "cleanup.h"
 #include "netns.h"
+#include "output.h"
 
 #define SWEEP_IDLE_NS (120 * WEIR_NS_PER_S)
 
@@ -47,6 +48,8 @@ static void net_free(struct net *net)
 	*link = net->next;
 	if (net->changed)
 		event_free(net->changed);
+	if (net->traced)
+		event_free(net->traced);
 	datapath_close(net->dp);
 	if (net->fd >= 0)
 		close(net->fd);
@@ -145,6 +148,13 @@ static void devices_changed(evutil_socket_t fd, short what, void *context)
 	net_follow(context);
 }
 
+static void requests_traced(evutil_socket_t fd, short what, void *context)
+{
+	(void)fd;
+	(void)what;
+	trace_read(context);
+}
+
 static int open_datapath(const struct agent *agent, int fd, __u64 cookie, struct datapath **dp, struct error *err)
 {
 	const struct datapath_options options = {
@@ -207,7 +217,8 @@ static int net_open(struct net *net, struct error *err)
 	if (ret)
 		return ret;
 	net->changed = event_new(base, datapath_netlink_fd(net->dp), EV_READ | EV_PERSIST, devices_changed, net);
-	if (!net->changed || event_add(net->changed, NULL))
+	net->traced = event_new(base, datapath_trace_fd(net->dp), EV_READ | EV_PERSIST, requests_traced, net);
+	if (!net->changed || event_add(net->changed, NULL) || !net->traced || event_add(net->traced, NULL))
 		return error_set(err, -ENOMEM, "out of memory");
 	return 0;
 }
@@ -283,6 +294,16 @@ void net_sweep(struct net *net)
 		log_error("sweep: %s", err.text);
 	else if (n > 0)
 		log_info("swept %d connections whose sockets are gone", n);
+}
+
+/* Names come from requests: they are shown only as far as they are printable. */
+char *net_name(struct net *net, __u64 subject)
+{
+	char text[256], *unknown;
+
+	if (datapath_name(net->dp, subject, text, sizeof(text)) == 0)
+		return output_visible(text);
+	return asprintf(&unknown, "#%016llx", subject) < 0 ? NULL : unknown;
 }
 
 void nets_close(struct agent *agent)

@@ -8,14 +8,17 @@
 
 #include <event2/event.h>
 #include <jansson.h>
+#include <sys/queue.h>
 #include <time.h>
 
 #include "agent.h"
+#include "control.h"
 #include "datapath.h"
 #include "metrics.h"
 #include "state.h"
 
 struct agent;
+struct reader;
 
 /* A network namespace in use. */
 struct net {
@@ -25,6 +28,7 @@ struct net {
 	int fd;
 	struct datapath *dp;
 	struct event *changed;	/* devices came or went */
+	struct event *traced;	/* there are records to be read */
 	bool loopback_tracked;	/* by conntrack, so translated connections would be invalid to it */
 	struct error links_err; /* the last failure to follow the devices, so that it is logged once */
 	struct error hold_err;	/* the same, to reach the sockets of connections that cannot be read */
@@ -37,9 +41,12 @@ struct agent {
 	struct {
 		bool in_force;
 		struct error problem; /* why it is not */
+		bool traced;	      /* its requests are, for some reader */
 	} servers[WEIR_MAX_SERVERS];
 	struct net *nets;
-	struct timespec started; /* CLOCK_REALTIME */
+	struct control_client *client;	    /* who gave the command at hand */
+	LIST_HEAD(readers, reader) readers; /* who trace */
+	struct timespec started;	    /* CLOCK_REALTIME */
 	__u64 control_requests;
 	__u64 control_errors;
 };
@@ -63,6 +70,8 @@ void net_hold(struct net *net);
 /* Looks whether conntrack tracks loopback; tells the servers when that changed. */
 void net_probe(struct net *net);
 void net_sweep(struct net *net);
+/* What a subject is called, as far as it is known; the caller frees it. NULL without memory. */
+char *net_name(struct net *net, __u64 subject);
 /* Leaves everything in force. */
 void nets_close(struct agent *agent);
 /* Are these the names of devices of the namespace? */
@@ -102,7 +111,20 @@ int agent_limit_list(struct agent *agent, json_t *arguments, json_t **result, st
 int agent_status(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 
+/* agent_trace.c: requests told as they are decided */
+
+int agent_trace(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+/* Reads what the programs of a namespace have written, and tells the readers. */
+void trace_read(struct net *net);
+/* Has the kernel trace what readers want, for a while: to be called again each second. Tells them what was lost. */
+void trace_refresh(struct agent *agent);
+/* A server has come into force: who reads of all servers reads of it, too. */
+void trace_server_begins(struct agent *agent);
+/* A server is about to end: who reads of it alone is told. */
+void trace_server_ends(struct agent *agent, int slot);
+
 /* agent_request.c: a command by its name (control_handler); context: the agent */
-int agent_request(void *context, const char *command, json_t *arguments, json_t **result, struct error *err);
+int agent_request(void *context, struct control_client *client, const char *command, json_t *arguments, json_t **result,
+		  struct error *err);
 
 #endif

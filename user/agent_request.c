@@ -13,6 +13,7 @@ static const struct {
 	{ "attach", agent_attach },	    { "detach", agent_detach },	      { "pause", agent_pause },
 	{ "resume", agent_resume },	    { "limit set", agent_limit_set }, { "limit delete", agent_limit_delete },
 	{ "limit list", agent_limit_list }, { "status", agent_status },	      { "metrics", agent_metrics },
+	{ "trace", agent_trace },
 };
 
 static int run(struct agent *agent, const char *command, json_t *arguments, json_t **result, struct error *err)
@@ -23,12 +24,14 @@ static int run(struct agent *agent, const char *command, json_t *arguments, json
 	return error_set(err, -EINVAL, "the agent has no command \"%s\"", command);
 }
 
-int agent_request(void *context, const char *command, json_t *arguments, json_t **result, struct error *err)
+int agent_request(void *context, struct control_client *client, const char *command, json_t *arguments, json_t **result,
+		  struct error *err)
 {
 	CLEANUP_JSON json_t *none = json_object();
 	struct agent *agent = context;
 	int ret;
 
+	agent->client = client;
 	ret = run(agent, command, json_is_object(arguments) ? arguments : none, result, err);
 	agent->control_requests++;
 	agent->control_errors += ret != 0;

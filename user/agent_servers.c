@@ -74,6 +74,8 @@ int server_bring_up(struct agent *agent, int slot, struct error *err)
 
 	agent->servers[slot].in_force = !ret;
 	agent->servers[slot].problem = why;
+	if (!ret)
+		trace_server_begins(agent);
 	return ret ? error_set(err, ret, "%s", why.text) : 0;
 }
 
@@ -101,6 +103,7 @@ int server_end(struct agent *agent, int slot, struct error *err)
 	struct net *net = server_net(agent, server);
 	int ret, saved;
 
+	trace_server_ends(agent, slot);
 	ret = net ? datapath_server_clear(net->dp, slot, err) : 0;
 	if (ret)
 		return ret;

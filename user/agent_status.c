@@ -6,7 +6,6 @@
 
 #include "agent_private.h"
 #include "cleanup.h"
-#include "output.h"
 
 #define TOP_SUBJECTS 10
 
@@ -69,18 +68,6 @@ static json_t *list_links(struct net *net)
 	return list;
 }
 
-/* Names come from requests: they are shown only as far as they are printable. NULL for the one subject of `total`. */
-static char *subject_text(struct net *net, const struct datapath_subject_use *use)
-{
-	char text[256], *unknown;
-
-	if (use->type == WEIR_LIMIT_TOTAL)
-		return NULL;
-	if (datapath_name(net->dp, use->subject, text, sizeof(text)) == 0)
-		return output_visible(text);
-	return asprintf(&unknown, "#%016llx", use->subject) < 0 ? NULL : unknown;
-}
-
 static json_t *list_top(struct net *net, int slot)
 {
 	struct datapath_subject_use top[TOP_SUBJECTS];
@@ -92,7 +79,8 @@ static json_t *list_top(struct net *net, int slot)
 
 		if (!top[i].shed)
 			continue;
-		subject = subject_text(net, &top[i]);
+		/* `total` has but one. */
+		subject = top[i].type == WEIR_LIMIT_TOTAL ? NULL : net_name(net, top[i].subject);
 		json_array_append_new(list, json_pack("{s:s, s:s?, s:I, s:I}", "limit", limit_type_name(top[i].type),
 						      "subject", subject, "passed", (json_int_t)top[i].passed, "shed",
 						      (json_int_t)top[i].shed));

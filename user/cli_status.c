@@ -9,7 +9,7 @@
 #define COLUMNS(heads) (sizeof(heads) / sizeof(*(heads)))
 
 /* A blank line before every table but the first; nothing for one without rows. */
-static int print_more(const struct table *table)
+static int print_more(struct table *table)
 {
 	if (!table_rows(table))
 		return 0;

@@ -15,11 +15,13 @@
 #include "cleanup.h"
 #include "control.h"
 
-struct client {
+struct control_client {
 	struct control *control;
 	struct bufferevent *stream;
-	bool closing; /* what is in its output is the last it gets */
-	LIST_ENTRY(client) entry;
+	bool closing;		  /* what is in its output is the last it gets */
+	void (*ended)(void *arg); /* of a stream; else NULL */
+	void *ended_arg;
+	LIST_ENTRY(control_client) entry;
 };
 
 struct control {
@@ -28,7 +30,7 @@ struct control {
 	struct sockaddr_un address;
 	control_handler *handler;
 	void *context;
-	LIST_HEAD(client_list, client) clients;
+	LIST_HEAD(client_list, control_client) clients;
 	unsigned int n_clients;
 };
 
@@ -44,15 +46,33 @@ int control_address(const char *state_dir, struct sockaddr_un *address, struct e
 	return 0;
 }
 
-static void client_free(struct client *client)
+/* Who streams is told once. */
+static void stream_ended(struct control_client *client)
+{
+	void (*ended)(void *arg) = client->ended;
+
+	client->ended = NULL;
+	if (ended)
+		ended(client->ended_arg);
+}
+
+static void client_free(struct control_client *client)
 {
 	struct control *control = client->control;
 
+	stream_ended(client);
 	LIST_REMOVE(client, entry);
 	bufferevent_free(client->stream);
 	free(client);
 	if (control->n_clients-- == CONTROL_CLIENTS_MAX)
 		evconnlistener_enable(control->listener);
+}
+
+static void set_patience(struct control_client *client)
+{
+	const struct timeval timeout = { .tv_sec = CONTROL_TIMEOUT_S };
+
+	bufferevent_set_timeouts(client->stream, &timeout, &timeout);
 }
 
 static json_t *error_reply(const char *text)
@@ -62,8 +82,9 @@ static json_t *error_reply(const char *text)
 	return json_pack("{s:O}", "error", value ? value : json_null());
 }
 
-static json_t *answer(struct control *control, const char *line, size_t length)
+static json_t *answer(struct control_client *client, const char *line, size_t length)
 {
+	const struct control *control = client->control;
 	CLEANUP_JSON json_t *request = NULL;
 	json_t *arguments = NULL, *result = NULL;
 	struct error err = { 0 };
@@ -75,34 +96,68 @@ static json_t *answer(struct control *control, const char *line, size_t length)
 		return error_reply("the request is not JSON");
 	if (json_unpack_ex(request, &why, 0, "{s:s, s?o !}", "command", &command, "arguments", &arguments))
 		return error_reply("a request has a command and its arguments");
-	if (control->handler(control->context, command, arguments, &result, &err))
+	if (control->handler(control->context, client, command, arguments, &result, &err))
 		return error_reply(err.text);
 	return json_pack("{s:o}", "result", result);
 }
 
-/* The client is read again when its reply is out (client_written), so replies never pile up. */
-static void reply(struct client *client, json_t *value)
+static void send_line(struct control_client *client, json_t *value)
 {
 	CLEANUP_FREE char *text = json_dumps(value, JSON_COMPACT);
 
 	json_decref(value);
-	bufferevent_disable(client->stream, EV_READ);
 	evbuffer_add_printf(bufferevent_get_output(client->stream), "%s\n",
 			    text ? text : "{\"error\":\"out of memory\"}");
 }
 
+/* The client is read again when its reply is out (client_written), so replies never pile up. */
+static void reply(struct control_client *client, json_t *value)
+{
+	if (!client->ended)
+		bufferevent_disable(client->stream, EV_READ);
+	send_line(client, value);
+}
+
+void control_stream(struct control_client *client, void (*ended)(void *arg), void *arg)
+{
+	client->ended = ended;
+	client->ended_arg = arg;
+	bufferevent_set_timeouts(client->stream, NULL, NULL);
+}
+
+bool control_send(struct control_client *client, json_t *value)
+{
+	if (evbuffer_get_length(bufferevent_get_output(client->stream)) < CONTROL_QUEUE_MAX) {
+		send_line(client, value);
+		return true;
+	}
+	json_decref(value);
+	return false;
+}
+
+void control_end(struct control_client *client, json_t *value)
+{
+	client->ended = NULL;
+	client->closing = true;
+	set_patience(client);
+	send_line(client, value);
+}
+
 static void client_read(struct bufferevent *stream, void *context)
 {
-	struct client *client = context;
+	struct control_client *client = context;
 	struct evbuffer *input = bufferevent_get_input(stream);
 	CLEANUP_FREE char *line = NULL;
 	size_t length;
 
-	if (client->closing || evbuffer_get_length(bufferevent_get_output(stream)) > 0)
+	/* Who is sent a stream has nothing more to say than its end. */
+	if (client->ended)
+		evbuffer_drain(input, evbuffer_get_length(input));
+	if (client->ended || client->closing || evbuffer_get_length(bufferevent_get_output(stream)) > 0)
 		return;
 	line = evbuffer_readln(input, &length, EVBUFFER_EOL_LF);
 	if (line) {
-		reply(client, answer(client->control, line, length));
+		reply(client, answer(client, line, length));
 	} else if (evbuffer_get_length(input) >= CONTROL_LINE_MAX) {
 		client->closing = true;
 		reply(client, error_reply("the request is too long"));
@@ -111,7 +166,7 @@ static void client_read(struct bufferevent *stream, void *context)
 
 static void client_written(struct bufferevent *stream, void *context)
 {
-	struct client *client = context;
+	struct control_client *client = context;
 
 	if (client->closing) {
 		client_free(client);
@@ -121,12 +176,15 @@ static void client_written(struct bufferevent *stream, void *context)
 	client_read(stream, client);
 }
 
-/* Gone, silent for too long, or not reading. */
+/* Gone, silent for too long, or not reading. Who followed a stream may only have closed its own side. */
 static void client_event(struct bufferevent *stream, short what, void *context)
 {
-	(void)stream;
-	(void)what;
-	client_free(context);
+	struct control_client *client = context;
+
+	if (what & BEV_EVENT_EOF)
+		stream_ended(client);
+	if (!(what & BEV_EVENT_EOF) || !client->closing || !evbuffer_get_length(bufferevent_get_output(stream)))
+		client_free(client);
 }
 
 static bool may_talk(evutil_socket_t fd)
@@ -137,10 +195,9 @@ static bool may_talk(evutil_socket_t fd)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && (peer.uid == 0 || peer.uid == geteuid());
 }
 
-static struct client *client_new(struct control *control, evutil_socket_t fd)
+static struct control_client *client_new(struct control *control, evutil_socket_t fd)
 {
-	const struct timeval timeout = { .tv_sec = CONTROL_TIMEOUT_S };
-	struct client *client = calloc(1, sizeof(*client));
+	struct control_client *client = calloc(1, sizeof(*client));
 
 	if (!client)
 		return NULL;
@@ -151,7 +208,7 @@ static struct client *client_new(struct control *control, evutil_socket_t fd)
 	}
 	client->control = control;
 	bufferevent_setcb(client->stream, client_read, client_written, client_event, client);
-	bufferevent_set_timeouts(client->stream, &timeout, &timeout);
+	set_patience(client);
 	bufferevent_setwatermark(client->stream, EV_READ, 0, CONTROL_LINE_MAX);
 	bufferevent_enable(client->stream, EV_READ | EV_WRITE);
 	LIST_INSERT_HEAD(&control->clients, client, entry);

@@ -7,12 +7,16 @@
  *
  * Only root and the agent's own user are served. A line is at most CONTROL_LINE_MAX bytes; a client that is silent or
  * does not read its replies is dropped after CONTROL_TIMEOUT_S.
+ *
+ * A command may be answered by a stream: after its reply, objects in lines of their own as they come, until the client
+ * closes its sending side. It is still sent what there was up to then. Of one that does not keep up, lines are left out.
  */
 #ifndef WEIR_USER_CONTROL_H
 #define WEIR_USER_CONTROL_H
 
 #include <event2/event.h>
 #include <jansson.h>
+#include <stdbool.h>
 #include <sys/un.h>
 
 #include "error.h"
@@ -20,14 +24,27 @@
 #define CONTROL_LINE_MAX (1U << 20)
 #define CONTROL_CLIENTS_MAX 128 /* served at once; the others wait in the socket's queue */
 #define CONTROL_TIMEOUT_S 10
+#define CONTROL_QUEUE_MAX (4U << 20) /* bytes of a stream that its client has not read yet */
 
 /* The address of a state directory's socket; -ENAMETOOLONG. */
 int control_address(const char *state_dir, struct sockaddr_un *address, struct error *err);
 
-/* Handles a command. Sets *result (a new reference) and returns 0, or a negative errno with err filled in. */
-typedef int control_handler(void *context, const char *command, json_t *arguments, json_t **result, struct error *err);
-
 struct control;
+struct control_client;
+
+/* Handles a command. Sets *result (a new reference) and returns 0, or a negative errno with err filled in. */
+typedef int control_handler(void *context, struct control_client *client, const char *command, json_t *arguments,
+			    json_t **result, struct error *err);
+
+/*
+ * For a handler that succeeds: a stream follows its reply. ended(arg) is called when the client wants no more or is gone;
+ * it may still send, and is to control_end().
+ */
+void control_stream(struct control_client *client, void (*ended)(void *arg), void *arg);
+/* Takes over value. False when the client does not keep up: it is left out. */
+bool control_send(struct control_client *client, json_t *value);
+/* Ends the stream with a last line, and the connection after it. Takes over value. */
+void control_end(struct control_client *client, json_t *value);
 
 /* Binds the socket (a stale one is replaced: the caller holds the lock of the directory) and serves it from `base`. */
 int control_open(struct control **out, struct event_base *base, const char *state_dir, control_handler *handler,
@@ -41,5 +58,9 @@ void control_close(struct control *control);
  */
 int control_call(const char *state_dir, const char *command, json_t *arguments, json_t **result, void (*waiting)(void),
 		 struct error *err);
+
+/* As control_call, for a command that is answered by a stream: the lines after the reply are read from *stream. */
+int control_follow(const char *state_dir, const char *command, json_t *arguments, json_t **result, FILE **stream,
+		   struct error *err);
 
 #endif

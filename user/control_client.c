@@ -72,40 +72,20 @@ static int wait_readable(int fd, void (*waiting)(void), struct error *err)
 	return error_set(err, -ETIMEDOUT, "the agent does not answer");
 }
 
-/* The reply is everything up to the newline that ends it; the agent sends nothing after it. */
-static int read_line(int fd, FILE *line, struct error *err)
+static int receive_reply(FILE *stream, json_t **reply, struct error *err)
 {
-	char buffer[65536];
-
-	for (;;) {
-		ssize_t n = read(fd, buffer, sizeof(buffer));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return error_set(err, -EPIPE, "the agent closed the connection without an answer");
-		fwrite(buffer, 1, n, line);
-		if (buffer[n - 1] == '\n')
-			return 0;
-	}
-}
-
-static int receive_reply(int fd, json_t **reply, struct error *err)
-{
-	CLEANUP_FREE char *text = NULL;
-	size_t size = 0;
-	FILE *line = open_memstream(&text, &size);
+	CLEANUP_FREE char *line = NULL;
+	size_t room = 0;
 	json_error_t why;
-	int ret;
+	ssize_t length;
 
-	if (!line)
+	errno = 0;
+	length = getline(&line, &room, stream);
+	if (length < 0 && errno == ENOMEM)
 		return error_set(err, -ENOMEM, "out of memory");
-	ret = read_line(fd, line, err);
-	if (fclose(line) && !ret)
-		ret = error_set(err, -ENOMEM, "out of memory");
-	if (ret)
-		return ret;
-	*reply = json_loadb(text, size, 0, &why);
+	if (length <= 0 || line[length - 1] != '\n')
+		return error_set(err, -EPIPE, "the agent closed the connection without an answer");
+	*reply = json_loadb(line, length, 0, &why);
 	return *reply ? 0 : error_set(err, -EPROTO, "the agent's answer is not JSON: %s", why.text);
 }
 
@@ -123,20 +103,44 @@ static int read_reply(json_t *reply, json_t **result, struct error *err)
 	return 0;
 }
 
-int control_call(const char *state_dir, const char *command, json_t *arguments, json_t **result, void (*waiting)(void),
-		 struct error *err)
+/* Asks, and reads the reply; what follows it is left to be read from *stream. */
+static int ask(const char *state_dir, const char *command, json_t *arguments, json_t **result, void (*waiting)(void),
+	       FILE **stream, struct error *err)
 {
-	CLEANUP_CLOSE int fd = connect_agent(state_dir, err);
 	CLEANUP_JSON json_t *request = json_pack("{s:s, s:O?}", "command", command, "arguments", arguments);
+	CLEANUP_CLOSE int fd = connect_agent(state_dir, err);
 	CLEANUP_JSON json_t *reply = NULL;
 	int ret;
 
 	if (fd < 0)
 		return fd;
-	ret = send_line(fd, request, err);
-	if (!ret)
-		ret = wait_readable(fd, waiting, err);
-	if (!ret)
-		ret = receive_reply(fd, &reply, err);
-	return ret ? ret : read_reply(reply, result, err);
+	ret = send_line(fd, request, err) ?: wait_readable(fd, waiting, err);
+	if (ret)
+		return ret;
+	*stream = fdopen(fd, "r");
+	if (!*stream)
+		return error_set(err, -ENOMEM, "out of memory");
+	cleanup_take(&fd);
+	return receive_reply(*stream, &reply, err) ?: read_reply(reply, result, err);
+}
+
+int control_call(const char *state_dir, const char *command, json_t *arguments, json_t **result, void (*waiting)(void),
+		 struct error *err)
+{
+	CLEANUP_FCLOSE FILE *stream = NULL;
+
+	return ask(state_dir, command, arguments, result, waiting, &stream, err);
+}
+
+int control_follow(const char *state_dir, const char *command, json_t *arguments, json_t **result, FILE **out,
+		   struct error *err)
+{
+	CLEANUP_FCLOSE FILE *stream = NULL;
+	int ret = ask(state_dir, command, arguments, result, NULL, &stream, err);
+
+	if (ret)
+		return ret;
+	*out = stream;
+	stream = NULL;
+	return 0;
 }

@@ -168,6 +168,7 @@ int datapath_open(struct datapath **out, const struct datapath_options *options,
 	dp->cpus = libbpf_num_possible_cpus();
 	ret = directory_open(dp, options, err)			      ?:
 		      datapath_maps_open(dp, options->conns_max, err) ?:
+		      datapath_trace_open(dp, err)		      ?:
 									programs_open(dp, err);
 	if (ret) {
 		datapath_close(dp);
@@ -183,6 +184,7 @@ void datapath_close(struct datapath *dp)
 		return;
 	if (dp->monitor)
 		mnl_socket_close(dp->monitor);
+	ring_buffer__free(dp->ring);
 	weir_bpf__destroy(dp->skeleton);
 	if (dp->dir_fd >= 0)
 		close(dp->dir_fd);

@@ -12,6 +12,7 @@
 #define WEIR_USER_DATAPATH_H
 
 #include "weir/abi.h"
+#include "weir/trace.h"
 
 #include "error.h"
 
@@ -103,6 +104,15 @@ int datapath_hold_sync(struct datapath *dp, const char *const *cgroups, size_t n
 
 /* Does conntrack track loopback connections of this namespace? 1 yes, 0 no. */
 int datapath_loopback_tracked(struct datapath *dp, struct error *err);
+
+/*
+ * The ring of requests. until: CLOCK_MONOTONIC, up to which those of a slot are written; 0: no more. read gives what is
+ * there to tell(arg, record), to which the bytes behind its line_kept do not belong; returns whether there may be more.
+ */
+int datapath_trace_until(struct datapath *dp, __u32 slot, __u64 until_ns, struct error *err);
+int datapath_trace_fd(const struct datapath *dp);
+bool datapath_trace_read(struct datapath *dp, void (*tell)(void *arg, const struct weir_trace_record *record),
+			 void *arg);
 
 /*
  * Connections. sweep forgets those whose socket is gone and that have been idle for idle_ns; returns how many.

@@ -27,6 +27,7 @@ struct weir_bpf;
 	X(names)         \
 	X(conns)         \
 	X(counters)      \
+	X(trace)         \
 	X(answers)
 
 /* Descriptors; the skeleton owns them. */
@@ -47,13 +48,18 @@ struct datapath {
 	__u64 seed[2];
 	int cpus; /* possible ones: values of a per-CPU map */
 	struct attach attach;
-	struct mnl_socket *monitor;  /* NULL until opened */
-	struct datapath_link *links; /* as the latest sync left them */
+	struct ring_buffer *ring;		/* NULL until opened */
+	struct datapath_trace_reading *reading; /* whom it is read for, just now */
+	struct mnl_socket *monitor;		/* NULL until opened */
+	struct datapath_link *links;		/* as the latest sync left them */
 	int n_links;
 };
 
 /* Loads the programs on the maps that are pinned already, pins the rest (datapath_maps.c). */
 int datapath_maps_open(struct datapath *dp, __u32 conns_max, struct error *err);
+
+/* Makes the ring `trace` readable (datapath_trace.c). */
+int datapath_trace_open(struct datapath *dp, struct error *err);
 
 /* The line of libbpf that says what went wrong first since the last call of libbpf_listen(). */
 void libbpf_listen(void);

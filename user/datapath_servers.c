@@ -266,6 +266,17 @@ int datapath_server_flags(struct datapath *dp, __u32 slot, __u32 flags, struct e
 	return ret;
 }
 
+int datapath_trace_until(struct datapath *dp, __u32 slot, __u64 until_ns, struct error *err)
+{
+	struct weir_server server;
+	int ret = server_read(dp, slot, &server, err);
+
+	if (ret)
+		return ret;
+	server.trace_until_ns = until_ns;
+	return server_write(dp, slot, &server, err);
+}
+
 int datapath_server_clear(struct datapath *dp, __u32 slot, struct error *err)
 {
 	const struct weir_server none = {};

@@ -21,6 +21,7 @@ const struct command commands[] = {
 	{ "limit delete", "total|namespace|user|source-and-object [SUBJECT]", "Delete a limit.", cli_limit_delete },
 	{ "limit list", "", "List the limits.", cli_limit_list },
 	{ "status", "", "Show servers, connections, what passed and what was shed.", cli_status },
+	{ "trace", "[NAME]", "Show each request as it is decided, until ^C.", cli_trace },
 	{ "metrics", "", "Print the metrics as Prometheus text, once.", cli_metrics },
 	{ "version", "", "Print the version.", cli_version },
 	{ "help", "[COMMAND]", "List the commands, or explain one.", cli_help },

@@ -162,6 +162,8 @@ json_t *metrics_families(const struct metrics_snapshot *snapshot)
 	add_group(families, snapshot, METRICS_PACKET, "weir_packets_total", "action",
 		  "Packets by what was done to them.");
 	add_connections(families, snapshot);
+	add_per_server(families, snapshot, "weir_trace_lost_total", "counter",
+		       "Requests that were to be traced and found no room.", WEIR_TRACE_LOST, NOTHING);
 	return families;
 }
 

@@ -25,6 +25,7 @@ enum metrics_group {
 	METRICS_TIME,
 	METRICS_PACKET,
 	METRICS_CONN,
+	METRICS_TRACE,
 };
 
 struct metrics_reason {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,13 @@ int output_json(FILE *file, json_t *value)
 	if (json_dumpf(value, file, JSON_INDENT(2) | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15)))
 		return -EIO;
 	return fputc('\n', file) == EOF ? -EIO : 0;
+}
+
+int output_json_line(FILE *file, json_t *value)
+{
+	if (json_dumpf(value, file, JSON_COMPACT | JSON_REAL_PRECISION(15)) || fputc('\n', file) == EOF || fflush(file))
+		return -EIO;
+	return 0;
 }
 
 /* The length of the UTF-8 sequence at p when it is one printable character, else 0. C1 controls are not printable. */
@@ -71,6 +79,8 @@ char *output_visible(const char *text)
 struct table {
 	const char *const *heads;
 	size_t n_columns;
+	size_t *widths;
+	bool headed; /* the heads are printed */
 	char **cells;
 	size_t n_cells;
 };
@@ -78,19 +88,31 @@ struct table {
 struct table *table_new(const char *const *heads, size_t n)
 {
 	struct table *table = calloc(1, sizeof(*table));
+	size_t *widths = calloc(n, sizeof(*widths));
 
-	if (table)
-		*table = (struct table){ .heads = heads, .n_columns = n };
+	if (!table || !widths) {
+		free(table);
+		free(widths);
+		return NULL;
+	}
+	*table = (struct table){ .heads = heads, .n_columns = n, .widths = widths };
 	return table;
+}
+
+static void forget_cells(struct table *table)
+{
+	for (size_t i = 0; i < table->n_cells; i++)
+		free(table->cells[i]);
+	table->n_cells = 0;
 }
 
 void table_free(struct table *table)
 {
 	if (!table)
 		return;
-	for (size_t i = 0; i < table->n_cells; i++)
-		free(table->cells[i]);
+	forget_cells(table);
 	free(table->cells);
+	free(table->widths);
 	free(table);
 }
 
@@ -129,20 +151,22 @@ static size_t columns_of(const char *text)
 	return n;
 }
 
-static size_t column_width(const struct table *table, size_t column)
+static void widen(struct table *table, size_t column, size_t width)
 {
-	size_t width = columns_of(table->heads[column]);
-
-	for (size_t i = column; i < table->n_cells; i += table->n_columns)
-		if (columns_of(table->cells[i]) > width)
-			width = columns_of(table->cells[i]);
-	return width;
+	if (table->widths[column] < width)
+		table->widths[column] = width;
 }
 
-static void print_row(const struct table *table, const char *const *cells, const size_t *widths, FILE *file)
+void table_widen(struct table *table, const size_t *widths)
+{
+	for (size_t i = 0; i < table->n_columns; i++)
+		widen(table, i, widths[i]);
+}
+
+static void print_row(const struct table *table, const char *const *cells, FILE *file)
 {
 	for (size_t i = 0; i + 1 < table->n_columns; i++)
-		fprintf(file, "%s%*s", cells[i], (int)(widths[i] - columns_of(cells[i]) + 2), "");
+		fprintf(file, "%s%*s", cells[i], (int)(table->widths[i] - columns_of(cells[i]) + 2), "");
 	fprintf(file, "%s\n", cells[table->n_columns - 1]);
 }
 
@@ -151,16 +175,17 @@ size_t table_rows(const struct table *table)
 	return table->n_cells / table->n_columns;
 }
 
-int table_print(const struct table *table, FILE *file)
+int table_print(struct table *table, FILE *file)
 {
-	CLEANUP_FREE size_t *widths = calloc(table->n_columns, sizeof(*widths));
-
-	if (!widths)
-		return -ENOMEM;
 	for (size_t i = 0; i < table->n_columns; i++)
-		widths[i] = column_width(table, i);
-	print_row(table, table->heads, widths, file);
+		widen(table, i, columns_of(table->heads[i]));
+	for (size_t i = 0; i < table->n_cells; i++)
+		widen(table, i % table->n_columns, columns_of(table->cells[i]));
+	if (!table->headed)
+		print_row(table, table->heads, file);
+	table->headed = true;
 	for (size_t row = 0; row < table_rows(table); row++)
-		print_row(table, (const char *const *)table->cells + row * table->n_columns, widths, file);
+		print_row(table, (const char *const *)table->cells + row * table->n_columns, file);
+	forget_cells(table);
 	return ferror(file) ? -EIO : 0;
 }

@@ -20,6 +20,9 @@ int output_format_parse(const char *text, enum output_format *format, struct err
 int output_json(FILE *file, json_t *value);
 int output_yaml(FILE *file, json_t *value); /* yaml.c */
 
+/* In one line, flushed: for what comes over time. */
+int output_json_line(FILE *file, json_t *value);
+
 /*
  * text with everything that is not printable UTF-8 as \xNN, so that names chosen by clients can neither move a
  * terminal's cursor nor break a line. The caller frees it; NULL without memory.
@@ -35,7 +38,10 @@ void table_free(struct table *table);
 /* The next cell, row by row. Texts are made visible. */
 int table_cell(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 size_t table_rows(const struct table *table);
-int table_print(const struct table *table, FILE *file);
+/* The heads, at the first time, and the rows since the last. Columns only ever widen. */
+int table_print(struct table *table, FILE *file);
+/* Columns are this wide from the start; n_columns of them. */
+void table_widen(struct table *table, const size_t *widths);
 
 static inline void cleanup_table(struct table **table)
 {

@@ -17,6 +17,7 @@
  *   names       LRU_HASH        __u64 subject            struct weir_name      for display only
  *   conns       HASH            struct weir_flow         struct weir_conn      (conn.h)
  *   counters    PERCPU_ARRAY    server * WEIR_REASON_COUNT + reason   __u64
+ *   trace       RINGBUF                                  struct weir_trace_record (trace.h)
  *   answers     ARRAY           enum weir_answer_kind * WEIR_RETRY_DIGITS + digits - 1   struct weir_answer
  *
  * A subject is the keyed hash of a name (subject.h); 0 is the only subject of `total`.
@@ -90,9 +91,10 @@ enum weir_server_flags {
 struct weir_server {
 	__u32 flags;
 	__u32 swallow_max; /* bytes of a shed request's body that are swallowed to keep its connection; above: 429 and close */
+	__u64 trace_until_ns; /* CLOCK_MONOTONIC; until then its requests are traced: it ends by itself when the agent dies */
 	struct weir_reading reading;
 };
-WEIR_ASSERT_SIZE(struct weir_server, 128);
+WEIR_ASSERT_SIZE(struct weir_server, 136);
 
 struct weir_proxy_key {
 	__u32 prefixlen;  /* 32 (server) + bits of the address */

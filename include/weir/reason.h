@@ -14,6 +14,7 @@
  *   RECORD     what became of a record (hold.h)        weir_records_total{decision}
  *   TIME       nanoseconds                             weir_held_seconds_total
  *   PACKET     what was done to packets                weir_packets_total{action}
+ *   TRACE      records that found the ring full        weir_trace_lost_total
  *   CONN       life of tracked connections             weir_connections_*; gauges are differences of these
  */
 #ifndef WEIR_REASON_H
@@ -89,7 +90,8 @@
 	X(SPLICE_OPENED, "translated_opened", CONN)               \
 	X(SPLICE_CLOSED, "translated_closed", CONN)               \
 	X(CONN_SWEPT, "swept", CONN)                              \
-	X(CONN_RESET, "reset", CONN)
+	X(CONN_RESET, "reset", CONN)                              \
+	X(TRACE_LOST, "trace_lost", TRACE)
 
 #define WEIR_EVENT_KEYS 4 /* reasons of the group EVENT */
 

@@ -240,6 +240,7 @@ WEIR_INLINE int weir_request_version_byte(struct weir_request *r, __u8 c)
 
 	if (c == '\r') {
 		f->state = WEIR_AT_LINE_LF;
+		r->line_length = f->position - 1;
 		if (r->method == WEIR_METHOD_PRI && WEIR_TOKEN_IS(f, "HTTP/2.0"))
 			return -WEIR_HTTP2;
 		return weir_version_end(f);

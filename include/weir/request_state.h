@@ -86,13 +86,14 @@ struct weir_request {
 	__u32 user_offset;
 	__u32 head_length;
 	__u16 user_length;
-	__u16 flags;   /* enum weir_request_flags */
-	__u8 method;   /* enum weir_method */
-	__u8 spelling; /* enum weir_method that it would be in capital letters */
-	__u8 lost;     /* enum weir_reason, after WEIR_FRAME_LOST */
-	__u8 pad;
+	__u16 line_length; /* of the request line, empty lines before it included, its CRLF not */
+	__u16 flags;	   /* enum weir_request_flags */
+	__u8 method;	   /* enum weir_method */
+	__u8 spelling;	   /* enum weir_method that it would be in capital letters */
+	__u8 lost;	   /* enum weir_reason, after WEIR_FRAME_LOST */
+	__u8 pad[7];
 };
-WEIR_ASSERT_SIZE(struct weir_request, 320);
+WEIR_ASSERT_SIZE(struct weir_request, 328);
 
 /* What one byte does to the hash of a name; done at one place, in this order, to keep the inlined code small. */
 enum weir_name_step {

@@ -4,15 +4,17 @@ import contextlib
 import os
 import re
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from lib import netns
 from lib.others import RealServer
-from lib.process import run
+from lib.process import eventually, run
 from lib.server import EchoServer
 from lib.site import Site
+from lib.trace import Trace
 from lib.weir import BINARY, Weir
 
 
@@ -86,6 +88,25 @@ class World:
         if not self.weir.running():
             self.weir.start()
         return Site(self, place, server or self.echo(place))
+
+    def trace(self, *words):
+        trace = Trace(self.weir, self.directory, *words)
+        self.at_end(trace.kill)
+        return trace
+
+    @contextlib.contextmanager
+    def table_trace(self):
+        """The lines of a trace as a table, as they come."""
+        path = self.directory / "table"
+        with open(path, "wb") as out:
+            process = subprocess.Popen(self.weir.command("trace"), env=self.weir.environment(), stdout=out,
+                                       stderr=subprocess.DEVNULL)
+        try:
+            eventually(lambda: path.read_text().endswith("\n"), "the heads are there")
+            yield lambda: path.read_text().splitlines()
+        finally:
+            process.kill()
+            process.wait()
 
     def end_weir(self):
         """Detaches everything by the agent, and ends it. Says what is left."""

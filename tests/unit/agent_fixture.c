@@ -63,7 +63,7 @@ json_t *run(struct fixture *f, const char *command, const char *arguments)
 
 	assert_non_null(json);
 	f->err.text[0] = '\0';
-	if (agent_request(&f->agent, command, json, &result, &f->err)) {
+	if (agent_request(&f->agent, NULL, command, json, &result, &f->err)) {
 		assert_null(result);
 		assert_string_not_equal(f->err.text, "");
 	}

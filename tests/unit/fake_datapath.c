@@ -73,7 +73,7 @@ int datapath_open(struct datapath **out, const struct datapath_options *options,
 
 	if (ret)
 		return ret;
-	if (pipe2(dp->netlink, O_CLOEXEC))
+	if (pipe2(dp->netlink, O_CLOEXEC) || pipe2(dp->traced, O_CLOEXEC))
 		return error_set(err, -errno, "pipe");
 	dp->pinned = true;
 	dp->open = true;
@@ -88,6 +88,8 @@ void datapath_close(struct datapath *dp)
 	dp->open = false;
 	close(dp->netlink[0]);
 	close(dp->netlink[1]);
+	close(dp->traced[0]);
+	close(dp->traced[1]);
 }
 
 /* All but what datapath_close() still needs. */
@@ -95,6 +97,7 @@ int datapath_remove(struct datapath *dp, struct error *err)
 {
 	const struct datapath gone = { .open = true,
 				       .netlink = { dp->netlink[0], dp->netlink[1] },
+				       .traced = { dp->traced[0], dp->traced[1] },
 				       .tracked = dp->tracked };
 	int ret = fails(__func__, err);
 
@@ -130,6 +133,32 @@ int datapath_server_flags(struct datapath *dp, __u32 slot, __u32 flags, struct e
 	dp->writes++;
 	dp->servers[slot].flags = flags;
 	return 0;
+}
+
+int datapath_trace_until(struct datapath *dp, __u32 slot, __u64 until_ns, struct error *err)
+{
+	int ret = fails(__func__, err);
+
+	if (!ret)
+		dp->servers[slot].trace_until_ns = until_ns;
+	return ret;
+}
+
+int datapath_trace_fd(const struct datapath *dp)
+{
+	return dp->traced[0];
+}
+
+/* The records that a test has put there. */
+bool datapath_trace_read(struct datapath *dp, void (*tell)(void *arg, const struct weir_trace_record *record),
+			 void *arg)
+{
+	unsigned int n = dp->n_records;
+
+	dp->n_records = 0;
+	for (unsigned int i = 0; i < n; i++)
+		tell(arg, &dp->records[i]);
+	return false;
 }
 
 int datapath_server_clear(struct datapath *dp, __u32 slot, struct error *err)

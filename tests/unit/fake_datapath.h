@@ -10,6 +10,7 @@
 
 #define FAKE_NETS 4
 #define FAKE_OVERRIDES 16
+#define FAKE_RECORDS 8
 
 struct fake_limit {
 	bool set;
@@ -25,6 +26,7 @@ struct datapath {
 		bool set;
 		__u32 flags;
 		size_t n_listens, n_proxies;
+		__u64 trace_until_ns;
 	} servers[WEIR_MAX_SERVERS];
 	struct fake_limit limits[WEIR_MAX_LIMITS];
 	struct fake_limit overrides[FAKE_OVERRIDES];
@@ -33,6 +35,9 @@ struct datapath {
 	size_t n_cgroups;
 	int tracked; /* loopback, by conntrack */
 	int netlink[2];
+	int traced[2]; /* the descriptor of the ring, which is never readable */
+	struct weir_trace_record records[FAKE_RECORDS];
+	unsigned int n_records;
 };
 
 extern struct datapath fake_nets[FAKE_NETS]; /* by cookie */

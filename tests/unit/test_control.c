@@ -31,9 +31,11 @@ struct fixture {
 };
 
 /* "echo" gives back its arguments, "fail" an error, "large" a long text. */
-static int handle(void *context, const char *command, json_t *arguments, json_t **result, struct error *err)
+static int handle(void *context, struct control_client *client, const char *command, json_t *arguments, json_t **result,
+		  struct error *err)
 {
 	(void)context;
+	(void)client;
 	if (strcmp(command, "echo") == 0) {
 		*result = arguments ? json_incref(arguments) : json_null();
 		return 0;

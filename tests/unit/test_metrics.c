@@ -82,6 +82,7 @@ static void all_series(void **state)
 		{ "TIME", "weir_held_seconds_total{server=\"api\"} 0.000" },
 		{ "PACKET", "weir_packets_total{server=\"api\",action=\"%s\"} %u" },
 		{ "CONN", "weir_connections_%s_total{server=\"api\"} %u" },
+		{ "TRACE", "weir_%s_total{server=\"api\"} %u" },
 	};
 	static const char *const groups[] = {
 #define X(name, label, group) #group,
@@ -150,7 +151,7 @@ static void families_are_whole(void **state)
 		assert_memory_equal(line, family, strlen(family));
 		assert_non_null(strchr("{ ", line[strlen(family)]));
 	}
-	assert_int_equal(n_help, 21);
+	assert_int_equal(n_help, 22);
 }
 
 int main(void)

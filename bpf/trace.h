@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Tells who traces what became of each request. A packet's requests are noted as they are decided and written to the
+ * ring when the packet is committed: one that is dropped comes again, and is decided again.
+ */
+#ifndef WEIR_BPF_TRACE_H
+#define WEIR_BPF_TRACE_H
+
+#include "weir/trace.h"
+
+#include "identify.h"
+#include "maps.h"
+
+#define TRACE_RING_BYTES (4U << 20)
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, TRACE_RING_BYTES);
+} trace SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, WEIR_TRACE_REQUESTS);
+	__type(key, __u32);
+	__type(value, struct weir_trace);
+} noted SEC(".maps");
+
+struct trace_walk {
+	struct __sk_buff *skb;
+	struct work *work;
+};
+
+/* The request whose head has just been read, and what became of it: enum weir_reason, of the group DECISION. */
+__noinline int trace_note(struct __sk_buff *skb, struct work *w, __u32 decision)
+{
+	bool refused = decision == WEIR_SHED || decision == WEIR_DRY_RUN_SHED;
+	__u32 index, repeated;
+	struct weir_trace *t;
+	__u8 kind;
+
+	if (!w)
+		return 0;
+	index = w->noted;
+	t = bpf_map_lookup_elem(&noted, &index);
+	if (!t)
+		return 0;
+	w->noted++;
+	__builtin_memset(t, 0, sizeof(*t));
+	weir_trace_request(t, &w->request, &w->attributes, &w->packet.segment);
+	repeated = w->repeated_user;
+	t->user = user_subject(w, &kind);
+	w->repeated_user = repeated; /* counted already */
+	t->user_kind = kind;
+	t->time_ns = w->now_ns;
+	t->server = w->server;
+	t->decision = decision;
+	t->refused = refused ? w->refused : 0;
+	t->retry_s = refused ? w->retry_s : 0;
+	t->client_port = w->packet.source_port;
+	__builtin_memcpy(t->client, w->packet.source, sizeof(t->client));
+	remember_name(skb, w->hook, t->user, kind);
+	if (t->attributes.namespace)
+		remember_name(skb, w->hook, t->attributes.namespace, WEIR_NAME_NAMESPACE);
+	return 0;
+}
+
+static long trace_step(__u32 i, struct trace_walk *walk)
+{
+	struct work *w = walk->work;
+	struct weir_trace *t = bpf_map_lookup_elem(&noted, &i);
+	__u32 kept, at;
+
+	if (!t)
+		return 1;
+	kept = t->line_kept;
+	at = t->start - w->packet.segment.seq;
+	w->record.trace = *t;
+	if (kept) {
+		kept = ((kept - 1) & (WEIR_TRACE_LINE - 1)) + 1; /* as it is: for the verifier */
+		if (bpf_skb_load_bytes(walk->skb, w->packet.payload + at, w->record.line, kept))
+			w->record.trace.line_kept = kept = 0;
+	}
+	if (bpf_ringbuf_output(&trace, &w->record, sizeof(*t) + kept, 0))
+		count(w->server, WEIR_TRACE_LOST);
+	return 0;
+}
+
+/* The packet is committed, and stands as it came. */
+__noinline int trace_write(struct __sk_buff *skb, struct work *w)
+{
+	struct trace_walk walk = { .skb = skb, .work = w };
+
+	if (!w)
+		return 0;
+	bpf_loop(w->noted, trace_step, &walk, 0);
+	return 0;
+}
+
+#endif
