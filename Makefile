@@ -69,7 +69,7 @@ VM_OBJECTS := $(foreach clang,clang-14 clang-16 clang-19,$(if $(shell command -v
 HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c)
 FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/*/*.h user/*.h tests/*/*.h vmlinux/*.h)
 
-.PHONY: all tests install uninstall demo test check unit fuzz bench test-kernels soak-kernels format lint clean help FORCE
+.PHONY: all tests install uninstall demo test check unit fuzz bench test-kernels test-kube soak-kernels format lint clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -220,6 +220,9 @@ soak-kernels: ## the answer path under bad networks on other kernels: KERNELS as
 	@tests/install-deps kernels
 	@$(MAKE) all $(VM_PROGRAMS)
 	@VM_GUEST=tests/vm/soak tests/vm/run $(KERNELS)
+
+test-kube: all ## weir's reading of requests against a kube-apiserver's audit log: KUBE_FRONT=, KUBE_AUDIT_LOG= (tests/kube/run)
+	@tests/kube/run || [ $$? = 77 ]
 
 bench: ## side by side with nginx and HAProxy, into build/bench/ (root; BENCH_FLAGS=--quick, six minutes without)
 	@tests/install-deps test
