@@ -6,6 +6,7 @@
 #include "checksum.h"
 #include "cut.h"
 #include "frame.h"
+#include "reject.h"
 #include "reply.h"
 #include "settings.h"
 #include "track.h"
@@ -22,7 +23,7 @@ __noinline int choose_answer(struct __sk_buff *skb, struct work *w)
 		return 0;
 	r = &w->request;
 	rest = r->next - (w->packet.segment.seq + w->packet.segment.len);
-	closing = (w->server_flags & WEIR_SERVER_CLOSING) ||
+	closing = r->answer.rejected || (w->server_flags & WEIR_SERVER_CLOSING) ||
 		  (loopback && (w->server_flags & WEIR_SERVER_CLOSING_LOOPBACK));
 	r->answer.retry_s = w->retry_s;
 	r->answer.head = r->request.method == WEIR_METHOD_HEAD;
@@ -37,7 +38,7 @@ __noinline int choose_answer(struct __sk_buff *skb, struct work *w)
 	if (closing || r->must_close || behind || (r->request.flags & (WEIR_REQUEST_EXPECT | WEIR_REQUEST_CLOSE)) ||
 	    !weir_request_ended(&r->request) || rest > w->swallow_max)
 		r->answer.kind = WEIR_ANSWER_CLOSE;
-	r->answer.length = answer_text(w, &r->answer);
+	r->answer.length = r->begun ? 0 : answer_text(w, &r->answer);
 	return 0;
 }
 
@@ -60,15 +61,21 @@ __noinline int count_requests(struct work *w, __u32 action)
 		if (w->events[key])
 			count_many(s, WEIR_EVENT_KEYED + key, w->events[key]);
 	}
+	if (w->dry_run_rejected)
+		count(s, WEIR_DRY_RUN_REJECTED);
+	if (action == WEIR_CLOSE)
+		count(s, WEIR_ANSWERED_CLOSE);
 	if (!w->request.shed)
 		return 0;
+	if (w->request.answer.rejected) {
+		count(s, WEIR_REJECTED);
+		return 0;
+	}
 	count(s, WEIR_SHED);
 	for (int type = 0; type < WEIR_LIMIT_TYPES; type++) {
 		if (w->refused & (1U << type))
 			count(s, WEIR_SHED_TOTAL + type);
 	}
-	if (action == WEIR_CLOSE)
-		count(s, WEIR_ANSWERED_CLOSE);
 	return 0;
 }
 
@@ -132,9 +139,14 @@ static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, s
 	if (action == WEIR_FRAME) {
 		cuts = w->view.splice.cuts;
 		/* A reply has no IP options, and no place to stand where they were. */
-		if (!w->packet.plain_ip && w->request.why_not == WEIR_REASON_COUNT)
-			w->request.why_not = WEIR_PACKET_SURGERY;
+		if (!w->packet.plain_ip) {
+			w->request.must_close = 0;
+			if (w->request.why_not == WEIR_REASON_COUNT)
+				w->request.why_not = WEIR_PACKET_SURGERY;
+		}
 		frame_requests(skb, w);
+		if (w->request.lost != WEIR_REASON_COUNT)
+			reject(skb, w);
 		if (w->request.shed)
 			choose_answer(skb, w);
 		bpf_spin_lock(&c->lock);

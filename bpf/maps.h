@@ -116,7 +116,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, WEIR_ANSWER_KINDS *WEIR_RETRY_DIGITS);
+	__uint(max_entries, WEIR_ANSWERS);
 	__type(key, __u32);
 	__type(value, struct weir_answer);
 } answers SEC(".maps");
@@ -152,6 +152,7 @@ struct work {
 	__u32 window_length;
 	__u32 passed, exempt, dry_run; /* requests of this packet, counted when it is committed */
 	__u32 events[WEIR_EVENT_KEYS]; /* by enum weir_reason from EVENT_KEYED on; counted with them */
+	__u32 dry_run_rejected;	       /* likewise */
 	__u32 refused;		       /* bit n: a limit of type n refused the request now decided */
 	__u32 charged;		       /* bit n: it took a token of one */
 	__u64 subjects[4];	       /* whose, by type */

@@ -132,7 +132,8 @@ __noinline int answer_text(struct work *w, struct weir_answer_choice *choice)
 
 	if (!w || !choice)
 		return 0;
-	index = weir_answer_index(choice->kind, weir_decimal_digits(choice->retry_s));
+	index = choice->rejected ? weir_rejection_index(choice->rejected) :
+				   weir_answer_index(choice->kind, weir_decimal_digits(choice->retry_s));
 	a = bpf_map_lookup_elem(&answers, &index);
 	if (!a)
 		return 0;

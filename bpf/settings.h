@@ -31,6 +31,7 @@ static __always_inline bool load_settings(struct work *w, __u32 hook)
 	w->dry_run = 0;
 	__builtin_memset(w->events, 0, sizeof(w->events));
 	w->event_key = WEIR_REASON_COUNT;
+	w->dry_run_rejected = 0;
 	w->unanswered_why = WEIR_REASON_COUNT;
 	w->repeated_user = 0;
 	w->weight = 1;

@@ -19,6 +19,7 @@ __u32 server_flags(const struct server *server, const struct net *net)
 	flags |= server->paused ? WEIR_SERVER_PAUSED : 0;
 	flags |= server->dry_run ? WEIR_SERVER_DRY_RUN : 0;
 	flags |= server->draining ? WEIR_SERVER_DRAINING : 0;
+	flags |= server->framing == FRAMING_PASS ? WEIR_SERVER_PASS_AMBIGUOUS : 0;
 	flags |= closing ? WEIR_SERVER_CLOSING_LOOPBACK : 0;
 	return flags;
 }

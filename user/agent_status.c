@@ -110,6 +110,8 @@ static void add_counters(json_t *object, const __u64 *counters)
 		{ "shed", counters[WEIR_SHED] },
 		{ "exempt", counters[WEIR_EXEMPT] },
 		{ "dry_run_shed", counters[WEIR_DRY_RUN_SHED] },
+		{ "rejected", counters[WEIR_REJECTED] },
+		{ "dry_run_rejected", counters[WEIR_DRY_RUN_REJECTED] },
 		{ "translated", metrics_translated(counters) },
 		{ "records_passed", counters[WEIR_RECORDS_PASSED] },
 		{ "records_held", counters[WEIR_RECORDS_HELD] },

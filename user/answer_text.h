@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The texts of the 429 answers: what the map `answers` is filled with. */
+/* The texts of the answers: what the map `answers` is filled with. */
 #ifndef WEIR_USER_ANSWER_TEXT_H
 #define WEIR_USER_ANSWER_TEXT_H
 
@@ -10,5 +10,8 @@
  * -EINVAL: no such kind or digits; -EMSGSIZE: the text does not fit; -ENOMEM.
  */
 int weir_answer_make(enum weir_answer_kind kind, unsigned int digits, struct weir_answer *answer);
+
+/* The 400 for an ambiguity (weir/ambiguity.h). -EINVAL: `why` is none; otherwise as above. */
+int weir_rejection_make(enum weir_reason why, struct weir_answer *answer);
 
 #endif

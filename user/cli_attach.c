@@ -12,6 +12,7 @@
 enum {
 	KEY_CGROUP = 0x200,
 	KEY_DRY_RUN,
+	KEY_FRAMING,
 	KEY_KEYS,
 	KEY_LOOPBACK,
 };
@@ -24,6 +25,8 @@ static const struct argp_option options[] = {
 	{ "cgroup", KEY_CGROUP, "DIR", 0, "its directory of the cgroup2 hierarchy (default: the root)", 0 },
 	{ "trusted-proxy", 't', "CIDR", 0, "peers whose X-Remote-User header names the user", 0 },
 	{ "dry-run", KEY_DRY_RUN, NULL, 0, "decide and count, shed nothing", 0 },
+	{ "framing", KEY_FRAMING, "MODE", 0, "ambiguous requests: reject (the default: a 400), pass (to the server)",
+	  0 },
 	{ "keys", KEY_KEYS, "N", 0, "buckets kept for each limit (default: 65536)", 0 },
 	{ "loopback", KEY_LOOPBACK, "MODE", 0,
 	  "over-limit requests on loopback: auto (the default: as conntrack allows), translate, close", 0 },
@@ -99,6 +102,15 @@ static void set_loopback(const struct argp_state *state, json_t *server, const c
 	json_object_set_new(server, "loopback", json_string(arg));
 }
 
+static void set_framing(const struct argp_state *state, json_t *server, const char *arg)
+{
+	enum framing_mode mode;
+	struct error err;
+
+	cli_check(state, framing_mode_parse(arg, &mode, &err), "--framing", &err);
+	json_object_set_new(server, "framing", json_string(arg));
+}
+
 static void set_name(const struct argp_state *state, json_t *server, const char *arg)
 {
 	struct error err;
@@ -151,6 +163,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_DRY_RUN:
 		json_object_set_new(server, "dry_run", json_true());
+		break;
+	case KEY_FRAMING:
+		set_framing(state, server, arg);
 		break;
 	case KEY_KEYS:
 		set_keys(state, server, arg);

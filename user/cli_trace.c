@@ -24,7 +24,7 @@ enum {
 };
 
 static const struct argp_option options[] = {
-	{ "decision", KEY_DECISION, "D", 0, "only these: passed, shed, exempt, dry_run_shed (repeatable)", 0 },
+	{ "decision", KEY_DECISION, "D", 0, "only these: passed, shed, rejected, ... (repeatable)", 0 },
 	{ "count", KEY_COUNT, "N", 0, "end after so many requests", 0 },
 	{ "for", KEY_FOR, "SECONDS", 0, "end after this time", 0 },
 	{ 0 },

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "weir/ambiguity.h"
 #include "weir/answer.h"
 #include "weir/conn.h"
 
@@ -153,28 +154,45 @@ static int settings_fill(struct datapath *dp, struct error *err)
 }
 
 /* What is right already is not written again: a program may be copying it. */
-static int answer_fill(struct datapath *dp, enum weir_answer_kind kind, __u32 digits, struct error *err)
+static int answer_fill(struct datapath *dp, __u32 index, const struct weir_answer *answer, struct error *err)
 {
-	__u32 index = weir_answer_index(kind, digits);
-	struct weir_answer answer, there;
-	int ret = weir_answer_make(kind, digits, &answer);
+	struct weir_answer there;
 
-	if (ret)
-		return error_set(err, ret, "making the answers: %s", strerror(-ret));
-	if (!bpf_map_lookup_elem(dp->maps.answers, &index, &there) && !memcmp(&answer, &there, sizeof(answer)))
+	if (!bpf_map_lookup_elem(dp->maps.answers, &index, &there) && !memcmp(answer, &there, sizeof(there)))
 		return 0;
-	if (bpf_map_update_elem(dp->maps.answers, &index, &answer, BPF_ANY))
+	if (bpf_map_update_elem(dp->maps.answers, &index, answer, BPF_ANY))
 		return datapath_map_failed(err, -errno, "answers");
 	return 0;
 }
 
 static int answers_fill(struct datapath *dp, struct error *err)
 {
+	struct weir_answer answer;
 	int ret = 0;
 
 	for (__u32 kind = 0; kind < WEIR_ANSWER_KINDS; kind++) {
-		for (__u32 digits = 1; digits <= WEIR_RETRY_DIGITS && !ret; digits++)
-			ret = answer_fill(dp, kind, digits, err);
+		for (__u32 digits = 1; digits <= WEIR_RETRY_DIGITS && !ret; digits++) {
+			ret = weir_answer_make(kind, digits, &answer);
+			if (ret)
+				return error_set(err, ret, "making the 429s: %s", strerror(-ret));
+			ret = answer_fill(dp, weir_answer_index(kind, digits), &answer, err);
+		}
+	}
+	return ret;
+}
+
+static int rejections_fill(struct datapath *dp, struct error *err)
+{
+	struct weir_answer answer;
+	int ret = 0;
+
+	for (enum weir_reason why = 0; why < WEIR_REASON_COUNT && !ret; why++) {
+		if (!weir_reason_is_ambiguity(why, false))
+			continue;
+		ret = weir_rejection_make(why, &answer);
+		if (ret)
+			return error_set(err, ret, "making the 400s: %s", strerror(-ret));
+		ret = answer_fill(dp, weir_rejection_index(why), &answer, err);
 	}
 	return ret;
 }
@@ -209,5 +227,5 @@ int datapath_maps_open(struct datapath *dp, __u32 conns_max, struct error *err)
 #define X(name) dp->maps.name = bpf_map__fd(dp->skeleton->maps.name);
 	DATAPATH_MAPS(X)
 #undef X
-	return settings_fill(dp, err) ?: answers_fill(dp, err);
+	return settings_fill(dp, err) ?: answers_fill(dp, err) ?: rejections_fill(dp, err);
 }

@@ -153,7 +153,7 @@ json_t *metrics_families(const struct metrics_snapshot *snapshot)
 	add_group(families, snapshot, METRICS_EVENT, "weir_events_total", "key",
 		  "Events by what the source-and-object limit told them apart.");
 	add_group(families, snapshot, METRICS_UNREAD, "weir_unread_total", "reason",
-		  "What could not be parsed or followed, and passed unharmed.");
+		  "What could not be parsed or followed: it was rejected, or passed unharmed.");
 	add_group(families, snapshot, METRICS_UNANSWERED, "weir_unanswered_total", "reason",
 		  "Times a request over its limit could not be answered at once, and had to wait.");
 	add_group(families, snapshot, METRICS_RECORD, "weir_records_total", "decision",

@@ -11,6 +11,21 @@ static const char *const loopback_modes[LOOPBACK_MODES] = {
 	[LOOPBACK_CLOSE] = "close",
 };
 
+static const char *const framing_modes[FRAMING_MODES] = {
+	[FRAMING_REJECT] = "reject",
+	[FRAMING_PASS] = "pass",
+};
+
+/* The place of a text among `n` others, or n. */
+static unsigned int find_text(const char *const *texts, unsigned int n, const char *text)
+{
+	unsigned int i = 0;
+
+	while (i < n && strcmp(text, texts[i]) != 0)
+		i++;
+	return i;
+}
+
 const char *loopback_mode_name(enum loopback_mode mode)
 {
 	return loopback_modes[mode];
@@ -18,13 +33,27 @@ const char *loopback_mode_name(enum loopback_mode mode)
 
 int loopback_mode_parse(const char *text, enum loopback_mode *mode, struct error *err)
 {
-	for (unsigned int i = 0; i < LOOPBACK_MODES; i++) {
-		if (strcmp(text, loopback_modes[i]) == 0) {
-			*mode = i;
-			return 0;
-		}
-	}
-	return error_set(err, -EINVAL, "\"%s\" is not a loopback mode (auto, translate or close)", text);
+	unsigned int found = find_text(loopback_modes, LOOPBACK_MODES, text);
+
+	if (found == LOOPBACK_MODES)
+		return error_set(err, -EINVAL, "\"%s\" is not a loopback mode (auto, translate or close)", text);
+	*mode = found;
+	return 0;
+}
+
+const char *framing_mode_name(enum framing_mode mode)
+{
+	return framing_modes[mode];
+}
+
+int framing_mode_parse(const char *text, enum framing_mode *mode, struct error *err)
+{
+	unsigned int found = find_text(framing_modes, FRAMING_MODES, text);
+
+	if (found == FRAMING_MODES)
+		return error_set(err, -EINVAL, "\"%s\" is not a framing mode (reject or pass)", text);
+	*mode = found;
+	return 0;
 }
 
 void limit_clear(struct limit *limit)

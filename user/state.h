@@ -25,6 +25,16 @@ enum loopback_mode {
 const char *loopback_mode_name(enum loopback_mode mode);
 int loopback_mode_parse(const char *text, enum loopback_mode *mode, struct error *err);
 
+/* What becomes of an ambiguous request: a 400, or the server gets it and the connection is followed no further. */
+enum framing_mode {
+	FRAMING_REJECT,
+	FRAMING_PASS,
+	FRAMING_MODES,
+};
+
+const char *framing_mode_name(enum framing_mode mode);
+int framing_mode_parse(const char *text, enum framing_mode *mode, struct error *err);
+
 struct limit {
 	enum weir_limit_type type;
 	char *subject; /* canonical (parse_subject); NULL: the default for each */
@@ -47,6 +57,7 @@ struct server {
 	struct limit *limits;
 	size_t n_limits;
 	enum loopback_mode loopback;
+	enum framing_mode framing;
 	__u32 keys; /* buckets kept for each limit; 0: WEIR_DEFAULT_KEYS */
 	bool dry_run;
 	bool paused;

@@ -18,7 +18,7 @@
  *   conns       HASH            struct weir_flow         struct weir_conn      (conn.h)
  *   counters    PERCPU_ARRAY    server * WEIR_REASON_COUNT + reason   __u64
  *   trace       RINGBUF                                  struct weir_trace_record (trace.h)
- *   answers     ARRAY           enum weir_answer_kind * WEIR_RETRY_DIGITS + digits - 1   struct weir_answer
+ *   answers     ARRAY           weir_answer_index(), weir_rejection_index()   struct weir_answer   (answer.h)
  *
  * A subject is the keyed hash of a name (subject.h); 0 is the only subject of `total`.
  */
@@ -86,6 +86,7 @@ enum weir_server_flags {
 	WEIR_SERVER_DRAINING = 1 << 3,	       /* detached: only translated connections are still served */
 	WEIR_SERVER_CLOSING = 1 << 4,	       /* lesser mode everywhere: a 429 also closes its connection */
 	WEIR_SERVER_CLOSING_LOOPBACK = 1 << 5, /* lesser mode on loopback only */
+	WEIR_SERVER_PASS_AMBIGUOUS = 1 << 6,   /* ambiguous requests go to it, instead of being rejected */
 };
 
 struct weir_server {

@@ -3,10 +3,13 @@
  * The 429 answer, ready but for its Retry-After: a text with two holes of as many digits as that number has, one in the
  * header and one in the body. Content-Length depends on the digits, so each count of digits has a text of its own. The
  * agent makes them (user/answer_text.h); whoever answers copies one and stamps the number in.
+ *
+ * And the 400 that rejects a request: one text for each ambiguity (ambiguity.h), without holes. It always closes.
  */
 #ifndef WEIR_ANSWER_H
 #define WEIR_ANSWER_H
 
+#include "reason.h"
 #include "types.h"
 
 #define WEIR_RETRY_DIGITS 4 /* of WEIR_RETRY_MAX_S */
@@ -21,7 +24,7 @@ enum weir_answer_kind {
 struct weir_answer {
 	__u16 length;	   /* bytes of text */
 	__u16 head_length; /* bytes up to the body: the whole answer to a HEAD request */
-	__u16 digits;	   /* of the Retry-After this text is for, 1 to WEIR_RETRY_DIGITS */
+	__u16 digits;	   /* of the Retry-After this text is for, 1 to WEIR_RETRY_DIGITS; 0: it has none */
 	__u16 header_at;   /* offset of the header's digits */
 	__u16 body_at;	   /* offset of the body's digits */
 	__u16 pad[3];
@@ -29,11 +32,18 @@ struct weir_answer {
 };
 WEIR_ASSERT_SIZE(struct weir_answer, 512);
 
-/* The index in the map `answers`. */
+/* The places in the map `answers`: of a 429, and behind those of a 400. */
 WEIR_INLINE __u32 weir_answer_index(enum weir_answer_kind kind, __u32 digits)
 {
 	return kind * WEIR_RETRY_DIGITS + digits - 1;
 }
+
+WEIR_INLINE __u32 weir_rejection_index(enum weir_reason why)
+{
+	return WEIR_ANSWER_KINDS * WEIR_RETRY_DIGITS + why;
+}
+
+#define WEIR_ANSWERS (WEIR_ANSWER_KINDS * WEIR_RETRY_DIGITS + WEIR_REASON_COUNT)
 
 /* The decimal digits of n, which is below 10^WEIR_RETRY_DIGITS. */
 WEIR_INLINE __u32 weir_decimal_digits(__u32 n)

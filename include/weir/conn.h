@@ -19,6 +19,7 @@
 #define WEIR_CONN_H
 
 #include "conn_client.h"
+#include "conn_reject.h"
 #include "conn_server.h"
 #include "conn_state.h"
 

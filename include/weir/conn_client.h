@@ -26,14 +26,34 @@ WEIR_INLINE enum weir_reason weir_conn_why_not(const struct weir_conn *c, const 
 	return WEIR_REASON_COUNT;
 }
 
+/* The client is sending a body, and the server's answer to it has begun, or has ended already. */
+WEIR_INLINE bool weir_conn_answer_begun(const struct weir_conn *c)
+{
+	__u32 outstanding = c->requests - c->responses;
+
+	if (!weir_request_in_body(&c->request) || outstanding > 1)
+		return false;
+	return !outstanding || !(weir_response_fresh(&c->response) || weir_response_ended(&c->response));
+}
+
+/* The client is sending a body, and the server's next byte, if there is one, belongs to the answer to it. */
+WEIR_INLINE bool weir_conn_answer_due(const struct weir_conn *c)
+{
+	return weir_request_in_body(&c->request) && c->requests - c->responses == 1 &&
+	       c->splice.server_end == c->response_next;
+}
+
 /*
- * The server has the first part of a head, of which this segment brings more, and nothing else is under way: the request
- * can still be answered, but only together with the end of the connection.
+ * The server has the first part of a request, of which this segment brings more, and no answer before that one's is
+ * outstanding: the request can still be answered, but only together with the end of the connection.
  */
 WEIR_INLINE bool weir_conn_may_only_close(const struct weir_conn *c, const struct weir_segment *g)
 {
-	return c->phase == WEIR_PHASE_FOLLOWED && g->seq == c->request_next && weir_request_in_head(&c->request) &&
-	       weir_conn_idle(c) && !(c->splice.fins & WEIR_SPLICE_SERVER_FIN) && weir_splice_settled(&c->splice, g);
+	bool last = weir_request_in_head(&c->request) ? weir_conn_idle(c) :
+							weir_conn_answer_due(c) || weir_conn_answer_begun(c);
+
+	return last && c->phase == WEIR_PHASE_FOLLOWED && g->seq == c->request_next &&
+	       !(c->splice.fins & WEIR_SPLICE_SERVER_FIN) && weir_splice_settled(&c->splice, g);
 }
 
 /* Where framing could begin again: the client speaks first after a silence in which both sides had everything. */
@@ -79,7 +99,7 @@ WEIR_INLINE enum weir_action weir_conn_after_close(struct weir_conn *c, const st
 		return WEIR_HOLD;
 	if (!seq_after(g->seq, s->cut_end) && seq_after(end, s->cut_end))
 		weir_splice_swallow(s, end - s->cut_end);
-	return seq_before(s->client_acked, weir_splice_answer_end(s)) ? WEIR_ANSWER : WEIR_ACK;
+	return seq_after(s->client_acked, weir_splice_answer_end(s)) ? WEIR_ACK : WEIR_ANSWER;
 }
 
 /* Takes a client's segment as far as its header goes. With FRAME, `r` is ready to be fed. */
@@ -180,10 +200,13 @@ WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const s
 	r->head_bits = 0;
 	r->lost = WEIR_REASON_COUNT;
 	r->must_close = weir_conn_may_only_close(c, g);
-	r->why_not = r->must_close ? WEIR_REASON_COUNT : weir_conn_why_not(c, g);
+	r->why_not = r->must_close && weir_request_in_head(&c->request) ? WEIR_REASON_COUNT : weir_conn_why_not(c, g);
+	r->first = !c->requests && !s->cuts;
+	r->begun = weir_conn_answer_begun(c);
 	r->whole = 0;
 	r->shed = 0;
 	r->held = 0;
+	r->answer.rejected = 0;
 	r->request = c->request;
 	return WEIR_FRAME;
 
@@ -277,7 +300,7 @@ WEIR_INLINE enum weir_action weir_conn_shed(struct weir_conn *c, const struct we
 	return weir_conn_swallow(c, g);
 }
 
-/* What is before a held request passes; the request comes again, and is asked again. */
+/* What is before a held request, or was passed before, passes; the rest comes again, and is asked again. */
 WEIR_INLINE enum weir_action weir_conn_cut(struct weir_conn *c, const struct weir_segment *g,
 					   const struct weir_request_reader *r)
 {
@@ -287,7 +310,8 @@ WEIR_INLINE enum weir_action weir_conn_cut(struct weir_conn *c, const struct wei
 	before.flags &= ~WEIR_TCP_FIN;
 	c->version++;
 	c->request_next = r->start;
-	weir_request_start(&c->request);
+	if (r->whole)
+		weir_request_start(&c->request);
 	weir_conn_count_requests(c, r);
 	weir_splice_pass(&c->splice, &before);
 	return WEIR_CUT;
@@ -308,13 +332,16 @@ WEIR_INLINE enum weir_action weir_conn_commit_client(struct weir_conn *c, const 
 	}
 	if (r->held) {
 		*why = WEIR_HELD;
-		return r->whole && seq_after(r->start, g->seq) ? weir_conn_cut(c, g, r) : WEIR_HOLD;
+		return seq_after(r->start, g->seq) ? weir_conn_cut(c, g, r) : WEIR_HOLD;
 	}
 	c->version++;
 	c->request = r->request;
 	c->request_next = r->next;
-	if (r->shed)
+	if (r->shed) {
+		if (r->answer.rejected)
+			*why = r->answer.rejected;
 		return weir_conn_shed(c, g, r);
+	}
 
 	weir_conn_count_requests(c, r);
 	if (c->phase == WEIR_PHASE_HUNTING) {

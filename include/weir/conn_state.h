@@ -34,9 +34,10 @@ enum weir_action {
 struct weir_answer_choice {
 	__u16 retry_s;
 	__u16 length;
-	__u8 kind; /* enum weir_answer_kind */
-	__u8 head; /* the request was HEAD: no body */
-	__u8 pad[2];
+	__u8 kind;     /* enum weir_answer_kind */
+	__u8 head;     /* the request was HEAD: no body */
+	__u8 rejected; /* it is a 400: enum weir_reason, why; 0: a 429 */
+	__u8 pad;
 };
 
 /* How far the client's side of an opaque connection was let through to the server (hold.h). */
@@ -96,12 +97,15 @@ struct weir_request_reader {
 	__u32 outstanding; /* requests without an answer before this segment */
 	__u32 heads;	   /* that ended in this segment, not counting a shed one */
 	__u64 head_bits;   /* of these; bit 0 is the first */
-	__u16 lost;	   /* enum weir_reason, with phase OPAQUE to come; else WEIR_REASON_COUNT */
+	__u16 lost;	   /* enum weir_reason, with phase OPAQUE to come unless shed or held; else WEIR_REASON_COUNT */
 	__u16 why_not;	   /* the first request may not be answered: enum weir_reason; else WEIR_REASON_COUNT */
 	__u8 whole;	   /* the request now being read began in this segment */
 	__u8 shed;	   /* the first request is refused, and will be answered */
 	__u8 held;	   /* the request now being read is refused, and can not be answered now */
-	__u8 must_close;   /* if the first request is answered, then only with WEIR_ANSWER_CLOSE */
+	__u8 must_close;   /* what the segment goes on with may be answered, but only with WEIR_ANSWER_CLOSE */
+	__u8 first;	   /* no request came before this segment */
+	__u8 begun;	   /* the answer to what the segment goes on with has begun: there is no place for another */
+	__u8 pad[6];
 	struct weir_answer_choice answer; /* with shed */
 	struct weir_request request;
 };

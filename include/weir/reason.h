@@ -8,7 +8,8 @@
  *   SHED       which limit refused a shed request      weir_shed_total{limit,reason}
  *   EVENT      what the source-and-object limit told   weir_events_total{key}: a fallback is to the user, where the
  *              an event by                            event's fields cannot be had
- *   UNREAD     what could not be parsed or followed    weir_unread_total{reason}: passed unharmed
+ *   UNREAD     what could not be parsed or followed    weir_unread_total{reason}: rejected (ambiguity.h), or passed
+ *              unharmed
  *   UNANSWERED a refused request that cannot be        weir_unanswered_total{reason}: waits until it may pass or
  *              answered now                            be answered; let through only when its server has closed
  *   RECORD     what became of a record (hold.h)        weir_records_total{decision}
@@ -25,6 +26,8 @@
 	X(SHED, "shed", DECISION)                                 \
 	X(EXEMPT, "exempt", DECISION)                             \
 	X(DRY_RUN_SHED, "dry_run_shed", DECISION)                 \
+	X(REJECTED, "rejected", DECISION)                         \
+	X(DRY_RUN_REJECTED, "dry_run_rejected", DECISION)         \
 	X(SHED_TOTAL, "total", SHED)                              \
 	X(SHED_NAMESPACE, "namespace", SHED)                      \
 	X(SHED_USER, "user", SHED)                                \

@@ -42,6 +42,12 @@ WEIR_INLINE bool weir_request_in_head(const struct weir_request *r)
 	       r->framing.state != WEIR_AT_LOST;
 }
 
+/* A head has ended, and its body has not. */
+WEIR_INLINE bool weir_request_in_body(const struct weir_request *r)
+{
+	return r->head_length && r->framing.state != WEIR_AT_ENDED && r->framing.state != WEIR_AT_LOST;
+}
+
 WEIR_INLINE bool weir_request_ended(const struct weir_request *r)
 {
 	return r->framing.state == WEIR_AT_ENDED;

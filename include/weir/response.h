@@ -51,6 +51,12 @@ WEIR_INLINE void weir_response_start(struct weir_response *r)
 	r->framing.state = WEIR_AT_RESPONSE_VERSION;
 }
 
+/* Nothing of the final response has come yet. */
+WEIR_INLINE bool weir_response_fresh(const struct weir_response *r)
+{
+	return r->framing.state == WEIR_AT_RESPONSE_VERSION && !r->framing.position;
+}
+
 WEIR_INLINE bool weir_response_ended(const struct weir_response *r)
 {
 	return r->framing.state == WEIR_AT_ENDED;

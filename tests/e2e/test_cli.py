@@ -26,6 +26,7 @@ USAGE = {
     "attach web2 --port 80 --trusted-proxy 10.0.0.0/33": "prefix must be 0 to 32",
     "attach web2 --port 80 --trusted-proxy nonsense": '"nonsense" is not an IP address or CIDR',
     "attach web2 --port 80 --loopback maybe": "maybe",
+    "attach web2 --port 80 --framing guess": '"guess" is not a framing mode',
     "attach web2 --port 80 --interface a/b": '"a/b" is not an interface',
     "attach web2 --port 80 --keys 0x10": '"0x10" is not a whole number',
     "attach WEB --port 80": '"WEB" is not a server\'s name',

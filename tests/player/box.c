@@ -8,8 +8,8 @@ void box_reset(struct world *w)
 {
 	struct box *b = &w->box;
 
-	b->open = b->server_busy = false;
-	b->waits = b->sheds = b->closes = b->cut_short = b->followed = b->texts = 0;
+	b->open = b->server_busy = b->gap = false;
+	b->waits = b->sheds = b->rejects = b->closes = b->cut_short = b->followed = b->texts = 0;
 	for (int i = 0; i < BOX_JOBS; i++)
 		b->job[i].busy = false;
 	memset(&b->conn, 0, sizeof(b->conn));
@@ -20,6 +20,10 @@ static int box_make_text(uint8_t *to, const struct weir_answer_choice *choice)
 	char body[128];
 	int length = snprintf(body, sizeof(body), "{\"code\":429,\"retryAfterSeconds\":%u}\n", choice->retry_s);
 
+	if (choice->rejected)
+		return snprintf((char *)to, BOX_TEXT,
+				"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 4\r\n\r\n%s",
+				choice->head ? "" : "400\n");
 	return snprintf((char *)to, BOX_TEXT,
 			"HTTP/1.1 429 Too Many Requests\r\nRetry-After: %u\r\n%sContent-Length: %d\r\n\r\n%s",
 			choice->retry_s, choice->kind == WEIR_ANSWER_CLOSE ? "Connection: close\r\n" : "", length,
@@ -79,7 +83,7 @@ static void box_reply(struct world *w, const struct packet *p, enum weir_action 
 	/* Where weir has joined and heard nothing of the server yet, an answer may be too old, and is made again. */
 	if (view->splice.has_ts && (__s32)(reply.g.tsval - client->ts_recent) < 0)
 		world_fail(w, "weir: a reply whose time stamp the client has seen pass");
-	if (action == WEIR_ANSWER && !reply.g.len)
+	if (action == WEIR_ANSWER && !reply.g.len && !view->closed)
 		world_fail(w, "weir: an empty answer");
 	world_send(w, HOP_WEIR_CLIENT, &reply);
 }
@@ -142,16 +146,40 @@ static void box_choose(struct world *w, const struct packet *p, struct weir_requ
 	__u32 body = seq_after(r->next, end) ? r->next - end : 0;
 	bool unending = !weir_request_ended(&r->request) &&
 			(weir_request_skippable(&r->request) || r->request.flags & WEIR_REQUEST_CHUNKED);
-	bool closes = r->request.flags & (WEIR_REQUEST_EXPECT | WEIR_REQUEST_CLOSE) || unending || r->must_close ||
-		      seq_before(r->next, end) || body > w->config.box.swallow_max;
+	bool closes = r->answer.rejected || r->request.flags & (WEIR_REQUEST_EXPECT | WEIR_REQUEST_CLOSE) || unending ||
+		      r->must_close || seq_before(r->next, end) || body > w->config.box.swallow_max;
 	uint8_t scratch[BOX_TEXT];
 
 	r->answer = (struct weir_answer_choice){
 		.retry_s = 1 + random_below(&w->net.random, top[random_below(&w->net.random, 4)]),
 		.kind = closes ? WEIR_ANSWER_CLOSE : WEIR_ANSWER_KEEP,
 		.head = r->request.method == WEIR_METHOD_HEAD,
+		.rejected = r->answer.rejected,
 	};
-	r->answer.length = box_make_text(scratch, &r->answer);
+	r->answer.length = r->begun ? 0 : box_make_text(scratch, &r->answer);
+}
+
+/* The request of which this is a byte; EXCHANGES_MAX: none. */
+static unsigned int box_find_id(const struct world *w, __u32 seq)
+{
+	uint64_t at = (__u32)(seq - w->tcp[CLIENT].iss - 1);
+
+	for (unsigned int id = 0; id < w->client.made; id++) {
+		if (at - w->exchange[id].start < w->exchange[id].length)
+			return id;
+	}
+	return EXCHANGES_MAX;
+}
+
+static void box_reject(const struct world *w, struct box_job *j)
+{
+	struct weir_request_reader *r = &j->request;
+
+	if (!weir_request_reader_may_reject(r))
+		return;
+	weir_request_reader_unpass(r);
+	weir_request_reader_reject(r);
+	j->id = box_find_id(w, r->next - 1);
 }
 
 static void box_feed_client(struct world *w, struct box_job *j)
@@ -176,6 +204,8 @@ static void box_feed_client(struct world *w, struct box_job *j)
 		if (r->held || (r->shed && weir_request_ended(&r->request)))
 			break;
 	}
+	if (r->lost != WEIR_REASON_COUNT)
+		box_reject(w, j);
 	if (r->shed)
 		box_choose(w, p, r);
 }
@@ -196,6 +226,25 @@ static void box_note_shed(struct world *w, const struct box_job *j)
 	w->box.sheds++;
 }
 
+static void box_note_reject(struct world *w, const struct box_job *j)
+{
+	struct exchange *x = &w->exchange[j->id];
+	unsigned int text = box_text(w, &j->request.answer);
+
+	if (j->id >= w->client.made || !x->ambiguous || x->shed || x->rejected) {
+		world_fail(w, "weir: request %u is rejected and was not to be", j->id);
+		return;
+	}
+	w->box.rejects++;
+	x->rejected = true;
+	if (j->request.begun)
+		return;
+	x->refusal = w->box.text[text];
+	x->refusal_length = w->box.text_length[text];
+	if (x->served)
+		x->refusal_after = (__u32)(w->box.conn.splice.server_end - w->tcp[SERVER].iss - 1) - x->response_start;
+}
+
 /* Passes what comes before `until`, if the packet can be cut there. */
 static void box_cut(struct world *w, const struct packet *p, __u32 until)
 {
@@ -214,8 +263,12 @@ static void box_commit_client(struct world *w, struct box_job *j)
 	enum weir_action action = weir_conn_commit_client(&w->box.conn, &j->packet.g, &j->request, &why);
 
 	j->busy = false;
-	if (j->request.shed && action != WEIR_HOLD)
-		box_note_shed(w, j);
+	if (j->request.shed && action != WEIR_HOLD) {
+		if (j->request.answer.rejected)
+			box_note_reject(w, j);
+		else
+			box_note_shed(w, j);
+	}
 	world_note(w, "commit", action, why);
 	if (action == WEIR_CUT) {
 		box_cut(w, &j->packet, j->request.start);
@@ -386,6 +439,8 @@ void box_from_server(struct world *w, const struct packet *p)
 	if (w->box.server_busy) {
 		if (w->box.waits < BOX_JOBS)
 			w->box.waiting[w->box.waits++] = *p;
+		else
+			w->box.gap = true;
 		return;
 	}
 	if (!w->box.open || p->g.flags & WEIR_TCP_SYN) {

@@ -32,7 +32,7 @@ struct box_job {
 	struct packet packet;
 	struct weir_request_reader request;
 	struct weir_response_reader response;
-	unsigned int id; /* of the request that is to be shed */
+	unsigned int id; /* of the request that is to be shed, or rejected */
 };
 
 struct box {
@@ -42,8 +42,9 @@ struct box {
 	struct packet waiting[BOX_JOBS]; /* of the server, behind one that is not committed */
 	unsigned int waits;
 	bool server_busy;
+	bool gap; /* too many waited: one was not seen, and what follows cannot be read for sure */
 	__u16 window; /* the server's latest, as far as it was seen */
-	unsigned int sheds, closes, cut_short, followed;
+	unsigned int sheds, rejects, closes, cut_short, followed;
 	unsigned int texts;
 	struct weir_answer_choice choice[BOX_TEXTS];
 	uint8_t text[BOX_TEXTS][BOX_TEXT];

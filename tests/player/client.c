@@ -20,6 +20,8 @@ static void client_compose(struct world *w)
 	bool has_body = random_chance(r, o->body), chunked = has_body && random_chance(r, o->chunked);
 	uint64_t room = STREAM_ROOM - c->composed, length = 0;
 	uint8_t *text = t->out + c->composed, *at = text;
+	uint64_t bad_at = 0;
+	bool bad_chunks;
 
 	*x = (struct exchange){ .start = c->composed };
 	if (has_body)
@@ -30,6 +32,8 @@ static void client_compose(struct world *w)
 	x->is_head = !has_body && random_chance(r, o->head);
 	x->closes = random_chance(r, o->close);
 	x->expects = has_body && length && random_chance(r, o->expect);
+	x->ambiguous = random_chance(r, o->ambiguous);
+	bad_chunks = x->ambiguous && chunked && random_chance(r, 700);
 	at += sprintf((char *)at, "%s /r/%u HTTP/1.1\r\nHost: player\r\n",
 		      x->is_head ? "HEAD" :
 		      has_body	 ? "POST" :
@@ -44,10 +48,19 @@ static void client_compose(struct world *w)
 		at += sprintf((char *)at, "Transfer-Encoding: chunked\r\n");
 	else if (has_body)
 		at += sprintf((char *)at, "Content-Length: %llu\r\n", (unsigned long long)length);
+	if (x->ambiguous && !bad_chunks) {
+		x->bad_at = at - text;
+		at += http_put_bad_line(at, r, &bad_at);
+	}
 	at += sprintf((char *)at, "\r\n");
 	x->head_length = at - text;
-	if (has_body)
+	if (bad_chunks) {
+		x->bad_at = at - text;
+		at += http_put_bad_chunks(at, r, length, &bad_at);
+	} else if (has_body) {
 		at += http_put_body(at, r, length, chunked);
+	}
+	x->bad_at += bad_at;
 	x->length = at - text;
 	c->composed += x->length;
 	c->made++;
@@ -116,37 +129,38 @@ static void client_write(struct world *w)
 	}
 }
 
+/* Is this the beginning of the answer: the server's, or the one that weir gave, behind interim ones of the server's? */
+static bool client_expects(const struct world *w, const struct exchange *x, const uint8_t *got, uint64_t n)
+{
+	const uint8_t *served = w->tcp[SERVER].out + x->response_start;
+	/* An answer that the server has not made whole has no length yet. */
+	uint64_t most = !x->served ? 0 : x->refusal ? x->refusal_after : w->server.composed - x->response_start;
+	uint64_t part = n < most ? n : most;
+
+	if (memcmp(got, served, part))
+		return false;
+	return n == part || (x->refusal && n - part <= x->refusal_length && !memcmp(got + part, x->refusal, n - part));
+}
+
 /* The connection is over: what is left of the server's stream must be the beginning of the next answer. */
 void client_check_rest(struct world *w)
 {
 	const struct tcp *t = &w->tcp[CLIENT];
 	const struct exchange *x = &w->exchange[w->client.answered];
-	const uint8_t *answer = x->shed ? x->refusal : w->tcp[SERVER].out + x->response_start;
 	uint64_t n = t->received ? t->received - tcp_fin_received(t) - 1 - w->client.at : 0;
-	/* An answer that the server has not made whole has no length yet. */
-	uint64_t most = x->shed ? x->refusal_length : w->server.composed - x->response_start;
 
-	if (!n)
-		return;
-	if (w->client.answered == w->client.made || (!x->shed && !x->served) || n > most ||
-	    memcmp(t->in + w->client.at, answer, n))
+	if (n && (w->client.answered == w->client.made || !client_expects(w, x, t->in + w->client.at, n)))
 		world_fail(w, "client: what comes last is not from the answer to request %u", w->client.answered);
 }
 
 static void client_check_answer(struct world *w, struct exchange *x, uint64_t end)
 {
-	const struct tcp *t = &w->tcp[CLIENT];
-	const uint8_t *got = t->in + w->client.at;
 	uint64_t length = end - w->client.at;
-	unsigned int id = w->client.answered;
+	uint64_t whole = x->refusal ? x->refusal_after + x->refusal_length : x->response_length;
 
-	if (x->shed) {
-		if (length != x->refusal_length || memcmp(got, x->refusal, length))
-			world_fail(w, "client: the answer to the shed request %u is not its 429", id);
-	} else if (!x->served || length != x->response_length ||
-		   memcmp(got, w->tcp[SERVER].out + x->response_start, length)) {
-		world_fail(w, "client: the answer to request %u is not the server's", id);
-	}
+	if (length != whole || !client_expects(w, x, w->tcp[CLIENT].in + w->client.at, length))
+		world_fail(w, "client: the answer to request %u is not %s", w->client.answered,
+			   x->refusal ? "weir's" : "the server's");
 }
 
 /* One whole head, with its body when it is final. False when there is none yet. */

@@ -19,6 +19,7 @@ struct client_options {
 	unsigned int exchanges;
 	unsigned int depth;				 /* requests written ahead of answers: 1 for one at a time */
 	unsigned int body, head, chunked, expect, close; /* per mille of requests */
+	unsigned int ambiguous;				 /* likewise */
 	uint64_t body_most, filler_most;
 	uint64_t write_most;		/* bytes in one go; 0: all */
 	uint64_t pause_ns;		/* between writes, at most */

@@ -186,8 +186,11 @@ struct config config_random(uint64_t seed)
 		.race_ns = ONE_OF(&r, 10 * US, 1 * MS, 20 * MS),
 		.attach_ns = random_chance(&r, 150) ? random_below(&r, 500 * MS) + 1 : 0,
 	};
-	/* How many answers are outstanding where weir joins, or joins again, cannot be known: at most one must be. */
-	if (c.box.attach_ns || c.link[HOP_SERVER_WEIR].loss)
+	c.client.ambiguous = ONE_OF(&r, 0, 0, 0, 30, 200);
+	/* How many answers are outstanding where weir joins, or joins again, cannot be known: at most one must be, and nothing is rejected. */
+	if (c.box.attach_ns || c.link[HOP_SERVER_WEIR].loss) {
 		c.client.depth = 1;
+		c.client.ambiguous = 0;
+	}
 	return c;
 }

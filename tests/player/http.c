@@ -47,15 +47,11 @@ static void http_fill(uint8_t *to, struct random *r, size_t length)
 	}
 }
 
-size_t http_put_body(uint8_t *to, struct random *r, size_t length, bool chunked)
+static size_t http_put_chunks(uint8_t *to, struct random *r, size_t length)
 {
 	uint8_t *at = to;
 	size_t n;
 
-	if (!chunked) {
-		http_fill(to, r, length);
-		return length;
-	}
 	while (length) {
 		n = random_between(r, 1, length < 4000 ? length : 4000);
 		at += sprintf((char *)at, random_chance(r, 100) ? "%zx;name=value\r\n" : "%zX\r\n", n);
@@ -64,8 +60,57 @@ size_t http_put_body(uint8_t *to, struct random *r, size_t length, bool chunked)
 		length -= n;
 		at += sprintf((char *)at, "\r\n");
 	}
-	at += sprintf((char *)at, random_chance(r, 200) ? "0\r\nTrailer: 1\r\n\r\n" : "0\r\n\r\n");
 	return at - to;
+}
+
+size_t http_put_body(uint8_t *to, struct random *r, size_t length, bool chunked)
+{
+	size_t n;
+
+	if (!chunked) {
+		http_fill(to, r, length);
+		return length;
+	}
+	n = http_put_chunks(to, r, length);
+	return n + sprintf((char *)to + n, random_chance(r, 200) ? "0\r\nTrailer: 1\r\n\r\n" : "0\r\n\r\n");
+}
+
+struct bad_text {
+	const char *good, *bad;
+};
+
+static size_t http_put_bad(uint8_t *to, const struct bad_text *text, uint64_t *bad_at)
+{
+	*bad_at = strlen(text->good);
+	return sprintf((char *)to, "%s%s", text->good, text->bad);
+}
+
+size_t http_put_bad_line(uint8_t *to, struct random *r, uint64_t *bad_at)
+{
+	static const struct bad_text lines[] = {
+		{ "X-Bad", " : 1\r\n" },	  { "X-Bad: 1", "\n" },
+		{ "X-Bad: 1\r", "X: 2\r\n" },	  { "X-Bad: 1\r\n", "\t2\r\n" },
+		{ "Content-Length: ", "+1\r\n" }, { "Content-Length: 0\r\nTransfer-Encoding", ": chunked\r\n" },
+	};
+
+	return http_put_bad(to, &lines[random_below(r, sizeof(lines) / sizeof(lines[0]))], bad_at);
+}
+
+size_t http_put_bad_chunks(uint8_t *to, struct random *r, size_t length, uint64_t *bad_at)
+{
+	static const struct bad_text chunks[] = {
+		{ "", "\r\n0\r\n\r\n" },
+		{ "0\r", " \n\r\n" },
+		{ "1\r\nx", "0\r\n\r\n" },
+		{ "0\r\nTrailer", " : 1\r\n\r\n" },
+	};
+	uint8_t *start = to;
+
+	length = http_put_chunks(to, r, length);
+	to += length;
+	length += http_put_bad(to, &chunks[random_below(r, sizeof(chunks) / sizeof(chunks[0]))], bad_at);
+	*bad_at += to - start;
+	return length;
 }
 
 size_t http_put_filler(uint8_t *to, struct random *r, size_t most)

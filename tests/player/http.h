@@ -15,9 +15,14 @@ struct exchange {
 	uint64_t start, length, head_length;
 	bool is_head, expects, closes; /* HEAD; Expect: 100-continue; Connection: close */
 
+	bool ambiguous; /* from the byte bad_at of the request on: the server must not get it */
+	uint64_t bad_at;
+
 	bool shed, shed_closes; /* by weir, with the text below */
+	bool rejected;		/* likewise; without a text when the server's own answer had begun */
 	const uint8_t *refusal;
 	uint64_t refusal_length;
+	uint64_t refusal_after; /* that many bytes of the server's, interim answers */
 
 	bool served; /* the server has begun to answer */
 	uint64_t response_start, response_length;
@@ -40,6 +45,9 @@ ssize_t http_body(const uint8_t *p, size_t n, const struct http_head *head);
 
 /* Each writes at `to` and returns the bytes written. */
 size_t http_put_body(uint8_t *to, struct random *r, size_t length, bool chunked);
+/* A header line, or chunks, that nobody is to accept: from the offset *bad_at of what was written on. */
+size_t http_put_bad_line(uint8_t *to, struct random *r, uint64_t *bad_at);
+size_t http_put_bad_chunks(uint8_t *to, struct random *r, size_t length, uint64_t *bad_at);
 size_t http_put_filler(uint8_t *to, struct random *r, size_t most);
 
 #endif

@@ -68,7 +68,7 @@ static uint64_t seconds_now(void)
 
 /* What the schedules were made of, so that one who reads the output sees that they were not empty. */
 struct totals {
-	uint64_t schedules, failed, packets, answered, sheds, closes, resets, hunted;
+	uint64_t schedules, failed, packets, answered, sheds, rejects, closes, resets, hunted;
 };
 
 static void totals_add(struct totals *total, const struct world *w)
@@ -77,6 +77,7 @@ static void totals_add(struct totals *total, const struct world *w)
 	total->packets += w->packets;
 	total->answered += w->client.answered;
 	total->sheds += w->box.sheds;
+	total->rejects += w->box.rejects;
 	total->closes += w->box.closes;
 	total->resets += w->tcp[CLIENT].end == TCP_END_RESET || w->tcp[SERVER].end == TCP_END_RESET;
 	total->hunted += w->config.box.attach_ns && w->box.followed;
@@ -99,11 +100,11 @@ static bool play_random(struct world *w, const struct options *o, unsigned int n
 		}
 		totals_add(&total, w);
 	}
-	printf("# %llu schedules, %llu packets, %llu answers, %llu requests shed (%llu with a close), %llu resets, "
-	       "%llu joined in mid-stream\n",
+	printf("# %llu schedules, %llu packets, %llu answers, %llu requests shed, %llu rejected, %llu closes, "
+	       "%llu resets, %llu joined in mid-stream\n",
 	       (unsigned long long)total.schedules, (unsigned long long)total.packets,
-	       (unsigned long long)total.answered, (unsigned long long)total.sheds, (unsigned long long)total.closes,
-	       (unsigned long long)total.resets, (unsigned long long)total.hunted);
+	       (unsigned long long)total.answered, (unsigned long long)total.sheds, (unsigned long long)total.rejects,
+	       (unsigned long long)total.closes, (unsigned long long)total.resets, (unsigned long long)total.hunted);
 	printf("%s %u - random schedules from seed %llu on\n", total.failed ? "not ok" : "ok", number,
 	       (unsigned long long)o->seed);
 	return !total.failed;

@@ -264,6 +264,48 @@ static bool close_with_fin(struct world *w)
 	       expect(w, w->tcp[SERVER].end == TCP_END_RESET, "the server's side is over");
 }
 
+/* Ambiguous requests among others, in pieces and pipelined: everything before them is answered, nothing waits in vain. */
+static bool rejects(struct world *w)
+{
+	struct config c = config_plain(1);
+	struct cues cues = { .n = 1, .cue = { { HOP_WEIR_CLIENT, CUE_LOSE, .matches = any_packet } } };
+	unsigned int with_text = 0, without = 0, behind = 0;
+
+	c.client.exchanges = 5;
+	c.client.body = 700;
+	c.client.chunked = 900;
+	c.client.body_most = 3000;
+	c.client.ambiguous = 300;
+	c.client.pause_ns = 20 * MS;
+	c.server.delay_ns = 30 * MS;
+	for (c.seed = 1; c.seed <= 3000; c.seed++) {
+		c.client.depth = c.seed % 3 ? 1 : 3;
+		c.client.write_most = c.seed % 4 ? 200 : 0;
+		c.server.early = c.seed % 5 ? 0 : 800;
+		c.server.write_most = c.seed % 5 == 1 ? 50 : 0;
+		c.server.pause_ns = c.seed % 5 == 1 ? 300 * MS : 0;
+		cues.cue[0].skip = c.seed % 40;
+		cues.cue[0].times = c.seed % 7 == 0;
+		cues.cue[0].act = c.seed % 7 ? CUE_COUNT : CUE_LOSE;
+		if (!cues_play(w, &c, &cues))
+			return false;
+		if (!w->box.rejects)
+			continue;
+		if (!expect(w, w->box.rejects == 1 && w->box.closes == 1, "it is the last of its connection") ||
+		    !expect(w, w->tcp[CLIENT].end == TCP_END_CLEAN, "the client's side ends cleanly") ||
+		    !expect(w, w->tcp[SERVER].end == TCP_END_RESET, "the server's side is over") ||
+		    !expect(w, !w->server.closed, "it is not the server that closes"))
+			return false;
+		if (w->client.answered && w->exchange[w->client.answered - 1].refusal)
+			with_text++;
+		else
+			without++;
+		behind += w->client.answered > 1;
+	}
+	return expect(w, with_text > 2000 && without > 50 && behind > 1000,
+		      "all kinds of rejected requests were there");
+}
+
 const struct scenario scenarios_endings[] = {
 	{ "the client resets at every moment", client_resets },
 	{ "the server resets at every moment", server_resets },
@@ -279,5 +321,6 @@ const struct scenario scenarios_endings[] = {
 	{ "a FIN arrives before the request that is to be shed", fin_before_lost_request },
 	{ "refused with a close, the answer lost", closes },
 	{ "refused with a close, with the client's FIN", close_with_fin },
+	{ "ambiguous requests are rejected in their turn", rejects },
 	{ 0 },
 };

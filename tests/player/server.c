@@ -62,7 +62,7 @@ static void server_answer(struct world *w, struct exchange *x)
 }
 
 /* The request whose head is at p, or NULL when it is not one that may come here and now. */
-static struct exchange *server_find(struct world *w, const uint8_t *p, const struct http_head *head)
+static struct exchange *server_find(struct world *w, const uint8_t *p, uint64_t n, const struct http_head *head)
 {
 	struct exchange *x = &w->exchange[head->id];
 
@@ -72,6 +72,10 @@ static struct exchange *server_find(struct world *w, const uint8_t *p, const str
 	}
 	if (x->shed) {
 		world_fail(w, "server: request %u was shed", head->id);
+		return NULL;
+	}
+	if (x->ambiguous && n > x->bad_at && !w->box.gap) {
+		world_fail(w, "server: request %u is ambiguous", head->id);
 		return NULL;
 	}
 	if (head->length != x->head_length || memcmp(p, w->tcp[CLIENT].out + x->start, head->length)) {
@@ -123,7 +127,7 @@ static bool server_take_request(struct world *w)
 		world_fail(w, "server: no request where one should begin");
 	if (length <= 0)
 		return false;
-	x = server_find(w, p, &head);
+	x = server_find(w, p, n, &head);
 	if (!x)
 		return false;
 	server_begin_request(w, x);
@@ -131,7 +135,7 @@ static bool server_take_request(struct world *w)
 	if (body >= 0 &&
 	    ((uint64_t)(length + body) != x->length || memcmp(p, w->tcp[CLIENT].out + x->start, x->length)))
 		world_fail(w, "server: the body of request %u has changed", head.id);
-	if (body == -2)
+	if (body == -2 && !w->box.gap)
 		world_fail(w, "server: the body of request %u is broken", head.id);
 	if (body >= 0 && !s->answering) {
 		s->answering = true;
@@ -172,6 +176,8 @@ void server_check_rest(struct world *w)
 			world_fail(w, "server: what comes last is not from request %u", id);
 			return;
 		}
+		if (x->ambiguous && n > x->bad_at && !s->closed && !w->box.gap)
+			world_fail(w, "server: what comes last is ambiguous");
 		if (n <= x->length)
 			return;
 		p += x->length;

@@ -105,6 +105,7 @@ static bool tcp_handshake(struct tcp *t, const struct weir_segment *g)
 	}
 }
 
+/* As Linux does, which takes an empty segment right at the window's edge. */
 static bool tcp_acceptable(const struct tcp *t, const struct weir_segment *g, int64_t at)
 {
 	int64_t end = at + g->len + !!(g->flags & WEIR_TCP_FIN);
@@ -113,7 +114,7 @@ static bool tcp_acceptable(const struct tcp *t, const struct weir_segment *g, in
 	if (at == received && (end == at || edge > received))
 		return true;
 	if (end == at)
-		return at > received && at < edge;
+		return at > received && at <= edge;
 	return at < edge && end > received;
 }
 

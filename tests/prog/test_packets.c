@@ -1,87 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The tc programs, packet by packet: what goes in, the verdict, and every byte that comes out. */
-#include "packets.h"
+#include "attached.h"
 
 #include <bpf/bpf.h>
 #include <string.h>
 
-#include "datapath_fixture.h"
-#include "rate.h"
-#include "weir.skel.h"
-
-#define PASS (-1)
-#define DROP 2
-#define CLIENT_NEXT 1000U
-#define SERVER_NEXT 500000U
-#define ACK WEIR_TCP_ACK
-#define PSH_ACK (WEIR_TCP_PSH | WEIR_TCP_ACK)
-#define FIN_ACK (WEIR_TCP_FIN | WEIR_TCP_ACK)
-
 static const char get_a[] = "GET /api/v1/namespaces/a/pods HTTP/1.1\r\nHost: x\r\n\r\n";
 static const char ok[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
-
-static struct datapath *dp;
-static int ingress, egress;
-
-static int setup(void **state)
-{
-	static const struct datapath_listen listen = { .any = true, .port = SERVER_PORT };
-	struct weir_server server = { .flags = WEIR_SERVER_ACTIVE, .swallow_max = 65536 };
-
-	weir_reading_default(&server.reading);
-	datapath_setup(state);
-	dp = *state;
-	ingress = bpf_program__fd(dp->skeleton->progs.weir_ingress);
-	egress = bpf_program__fd(dp->skeleton->progs.weir_egress);
-	done(datapath_server_set(dp, 0, &server, &listen, 1, NULL, 0, &error));
-	return 0;
-}
-
-static void limit(enum weir_limit_type type, const char *qps, __u64 burst)
-{
-	__u64 per_ns;
-
-	assert_int_equal(weir_qps_parse(qps, &per_ns), 0);
-	done(datapath_limit_set(dp, 0, type, per_ns, burst, 0, &error));
-}
-
-static __u64 counter(enum weir_reason reason)
-{
-	__u64 counters[WEIR_REASON_COUNT];
-
-	done(datapath_counters(dp, 0, counters, &error));
-	return counters[reason];
-}
-
-/* A connection whose handshake is done. */
-static void connect_ends(bool ipv6)
-{
-	struct weir_conn c = {};
-	struct weir_flow flow;
-
-	packet_flow(ipv6, &flow);
-	weir_conn_open(&c, 0, WEIR_PHASE_FOLLOWED, CLIENT_NEXT, SERVER_NEXT, 501);
-	c.splice.told = SERVER_NEXT;
-	assert_int_equal(bpf_map_update_elem(dp->maps.conns, &flow, &c, BPF_NOEXIST), 0);
-}
-
-static struct packet packet; /* the latest one */
-
-static int run(int program, const struct spec *spec)
-{
-	packet_build(&packet, spec);
-	return packet_run(program, &packet);
-}
-
-static void assert_untouched(int program, const struct spec *spec)
-{
-	struct packet before;
-
-	packet_build(&before, spec);
-	assert_int_equal(run(program, spec), PASS);
-	assert_int_equal(packet.length, before.length);
-	assert_memory_equal(packet.bytes, before.bytes, before.length);
-}
 
 /* The latest packet is an answer of weir's with this Retry-After. */
 static void assert_answer(struct seen *seen, const char *retry, bool body)
@@ -551,6 +476,7 @@ static void test_unread_passes_unharmed(void **state)
 	(void)state;
 	packet_flow(false, &flow);
 	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	done(datapath_server_flags(dp, 0, WEIR_SERVER_ACTIVE | WEIR_SERVER_PASS_AMBIGUOUS, &error));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct unharmed *c = &cases[i];
 
@@ -816,7 +742,7 @@ static void test_dry_run_and_pause(void **state)
 	assert_int_equal(counter(WEIR_SHED), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, datapath_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, attached_setup, datapath_teardown)
 
 int main(void)
 {

@@ -242,6 +242,35 @@ static void test_waiting(void **state)
 	assert_line(&records[0], line_a);
 }
 
+/* An ambiguous request is told of as far as it could be read; what its head had been decided to be is not. */
+static void test_rejected(void **state)
+{
+	static const char chunked[] = "POST /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n";
+	char text[512];
+
+	(void)state;
+	send_first("GET /healthz HTTP/1.1\r\nHost : x\r\n\r\n");
+	assert_int_equal(read_records(), 1);
+	assert_int_equal(records[0].trace.decision, WEIR_REJECTED);
+	assert_line(&records[0], "GET /healthz HTTP/1.1");
+	assert_int_equal(records[0].trace.head_length, 0);
+	send_first(chunked);
+	assert_int_equal(read_records(), 1);
+	assert_int_equal(records[0].trace.decision, WEIR_REJECTED);
+	/* Its turn has not come. */
+	snprintf(text, sizeof(text), "%s%s", get_a, chunked);
+	assert_int_equal(send_first(text), PASS);
+	assert_int_equal(read_records(), 1);
+	assert_int_equal(records[0].trace.decision, WEIR_PASSED);
+	assert_line(&records[0], line_a);
+
+	set_flags(WEIR_SERVER_DRY_RUN);
+	assert_int_equal(send_first("GET\r\n"), PASS);
+	assert_int_equal(read_records(), 1);
+	assert_int_equal(records[0].trace.decision, WEIR_DRY_RUN_REJECTED);
+	assert_line(&records[0], "");
+}
+
 static void test_split_head(void **state)
 {
 	char text[sizeof(get_a)];
@@ -313,6 +342,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_refused, setup, datapath_teardown),
 		cmocka_unit_test_setup_teardown(test_several_in_a_packet, setup, datapath_teardown),
 		cmocka_unit_test_setup_teardown(test_waiting, setup, datapath_teardown),
+		cmocka_unit_test_setup_teardown(test_rejected, setup, datapath_teardown),
 		cmocka_unit_test_setup_teardown(test_split_head, setup, datapath_teardown),
 		cmocka_unit_test_setup_teardown(test_long_lines, setup, datapath_teardown),
 		cmocka_unit_test_setup_teardown(test_full_ring, setup, datapath_teardown),

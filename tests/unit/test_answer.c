@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The 429 texts and the stamping of their Retry-After, read back as a client would. */
+/* The texts of the answers and the stamping of a 429's Retry-After, read back as a client would. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +13,7 @@
 #include <jansson.h>
 
 #include "../../user/answer_text.h"
+#include "weir/ambiguity.h"
 #include "weir/bucket.h"
 
 static struct weir_answer make(enum weir_answer_kind kind, unsigned int digits)
@@ -150,6 +151,55 @@ static void test_wild_offsets(void **state)
 	free(zeros);
 }
 
+static void test_every_byte_of_a_400(void **state)
+{
+	static const char expected[] =
+		"HTTP/1.1 400 Bad Request\r\n"
+		"Content-Type: application/json\r\n"
+		"Content-Length: 155\r\n"
+		"Connection: close\r\n"
+		"\r\n"
+		"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\","
+		"\"message\":\"The request is ambiguous: LF without CR.\",\"reason\":\"BadRequest\",\"code\":400}\n";
+	struct weir_answer answer;
+	char text[WEIR_ANSWER_TEXT];
+
+	(void)state;
+	assert_int_equal(weir_rejection_make(WEIR_BARE_LF, &answer), 0);
+	memcpy(text, answer.text, sizeof(text));
+	weir_answer_stamp(text, &answer, 3600);
+	assert_string_equal(text, expected);
+	assert_int_equal(answer.length, strlen(expected));
+	assert_int_equal(answer.head_length, strstr(expected, "{") - expected);
+}
+
+/* Each ambiguity has a text of its own that says its length, and nothing else has one. */
+static void test_every_ambiguity(void **state)
+{
+	struct weir_answer answers[WEIR_REASON_COUNT] = { 0 };
+
+	(void)state;
+	for (enum weir_reason why = 0; why < WEIR_REASON_COUNT; why++) {
+		struct weir_answer *answer = &answers[why];
+
+		if (!weir_reason_is_ambiguity(why, false)) {
+			assert_int_equal(weir_rejection_make(why, answer), -EINVAL);
+			assert_false(weir_reason_is_ambiguity(why, true));
+			continue;
+		}
+		assert_int_equal(weir_rejection_make(why, answer), 0);
+		assert_int_equal(header(answer->text, "\r\nContent-Length: "), answer->length - answer->head_length);
+		for (enum weir_reason other = 0; other < why; other++)
+			assert_string_not_equal(answer->text, answers[other].text);
+	}
+	assert_true(weir_reason_is_ambiguity(WEIR_BARE_LF, true));
+	assert_false(weir_reason_is_ambiguity(WEIR_NOT_HTTP, true));
+	assert_false(weir_reason_is_ambiguity(WEIR_TLS, true));
+	assert_false(weir_reason_is_ambiguity(WEIR_HTTP2, false));
+	assert_false(weir_reason_is_ambiguity(WEIR_CONNECT, false));
+	assert_false(weir_reason_is_ambiguity(WEIR_UPGRADE, false));
+}
+
 static void test_decimal_digits(void **state)
 {
 	char text[16];
@@ -163,9 +213,10 @@ static void test_decimal_digits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_byte_of_one), cmocka_unit_test(test_close_says_so),
-		cmocka_unit_test(test_bad_arguments),	  cmocka_unit_test(test_every_retry_after),
-		cmocka_unit_test(test_wild_offsets),	  cmocka_unit_test(test_decimal_digits),
+		cmocka_unit_test(test_every_byte_of_one),   cmocka_unit_test(test_close_says_so),
+		cmocka_unit_test(test_bad_arguments),	    cmocka_unit_test(test_every_retry_after),
+		cmocka_unit_test(test_wild_offsets),	    cmocka_unit_test(test_decimal_digits),
+		cmocka_unit_test(test_every_byte_of_a_400), cmocka_unit_test(test_every_ambiguity),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

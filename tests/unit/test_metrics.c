@@ -105,8 +105,8 @@ static void all_series(void **state)
 		snprintf(line, sizeof(line), series[i].format, metrics_reasons[reason].label, 1000 + reason);
 		assert_line(text, line);
 	}
-	assert_int_equal(count_lines(text, "weir_requests_total{server=\"api\""), 4);
-	assert_int_equal(count_lines(text, "weir_requests_total{server=\"zero\""), 4);
+	assert_int_equal(count_lines(text, "weir_requests_total{server=\"api\""), 6);
+	assert_int_equal(count_lines(text, "weir_requests_total{server=\"zero\""), 6);
 	assert_line(text, "weir_requests_total{server=\"zero\",decision=\"shed\"} 0");
 }
 

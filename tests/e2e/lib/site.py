@@ -38,9 +38,10 @@ class Site:
     def unread(self):
         return self.status()["unread"]
 
-    def check(self, passed, shed, exempt=0, dry_run_shed=0):
+    def check(self, passed, shed, exempt=0, dry_run_shed=0, rejected=0):
         """`status`, `metrics` and the server's own log all say the same."""
-        assert self.weir.counts() == {"passed": passed, "shed": shed, "exempt": exempt, "dry_run_shed": dry_run_shed}
+        assert self.weir.counts() == {"passed": passed, "shed": shed, "exempt": exempt, "dry_run_shed": dry_run_shed,
+                                      "rejected": rejected, "dry_run_rejected": 0}
         served = passed + exempt + dry_run_shed
         eventually(lambda: self.server.served() >= served, f"the server has logged {served} requests")
         assert self.server.served() == served

@@ -9,7 +9,7 @@ from pathlib import Path
 from lib.process import PATIENCE_S, end, eventually
 
 BINARY = Path(__file__).resolve().parents[3] / "build/weir"
-DECISIONS = ("passed", "shed", "exempt", "dry_run_shed")
+DECISIONS = ("passed", "shed", "exempt", "dry_run_shed", "rejected", "dry_run_rejected")
 SAMPLE = re.compile(r'(\w+)(?:\{(.*)\})? (\S+)')
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 

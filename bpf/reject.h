@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What becomes of a request that is ambiguous: it is rejected, or its server is to get it all the same. */
+#ifndef WEIR_BPF_REJECT_H
+#define WEIR_BPF_REJECT_H
+
+#include "decide.h"
+#include "maps.h"
+#include "trace.h"
+
+/* The request's head was read in this packet, and it was decided that it may pass: as if it had not been. */
+static __always_inline void undo_pass(struct work *w)
+{
+	__u32 key = w->event_key - WEIR_EVENT_KEYED;
+
+	if (w->tracing && w->noted)
+		w->noted--;
+	if (key < WEIR_EVENT_KEYS)
+		w->events[key]--;
+	if (w->request.request.flags & WEIR_REQUEST_HEALTH) {
+		w->exempt--;
+		return;
+	}
+	w->passed--;
+	undo_decision(w);
+}
+
+/* What such a request asks for is not known. */
+static __always_inline void note_rejected(struct __sk_buff *skb, struct work *w, __u32 decision)
+{
+	if (!w->tracing)
+		return;
+	__builtin_memset(&w->attributes, 0, sizeof(w->attributes));
+	trace_note(skb, w, decision);
+}
+
+/* The framing machine was lost. A request that is rejected is charged to nobody. */
+__noinline int reject(struct __sk_buff *skb, struct work *w)
+{
+	struct weir_request_reader *r;
+	enum weir_reason why;
+
+	if (!w)
+		return 0;
+	r = &w->request;
+	if ((w->server_flags & (WEIR_SERVER_PAUSED | WEIR_SERVER_PASS_AMBIGUOUS)) || !weir_request_reader_may_reject(r))
+		return 0;
+	if (w->server_flags & WEIR_SERVER_DRY_RUN) {
+		w->dry_run_rejected = 1;
+		note_rejected(skb, w, WEIR_DRY_RUN_REJECTED);
+		return 0;
+	}
+	if (weir_request_reader_unpass(r))
+		undo_pass(w);
+	why = weir_request_reader_reject(r);
+	if (r->held)
+		w->unanswered_why = why;
+	else
+		note_rejected(skb, w, WEIR_REJECTED);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Ambiguous requests: what their bytes say is not the same to every reader, so that a server might serve another request
+ * than the one that was charged. Such a one is rejected with a 400 that says why, unless its server is to get it.
+ *
+ * X(NAME, "in plain words")   NAME is one of enum weir_reason
+ */
+#ifndef WEIR_AMBIGUITY_H
+#define WEIR_AMBIGUITY_H
+
+#include "reason.h"
+#include "types.h"
+
+#define WEIR_AMBIGUITIES(X)                                           \
+	X(TLS, "TLS amid requests")                                   \
+	X(NOT_HTTP, "no method at its start")                         \
+	X(BAD_REQUEST_LINE, "malformed request line")                 \
+	X(BAD_VERSION, "neither HTTP/1.1 nor HTTP/1.0")               \
+	X(BAD_HEADER, "malformed header")                             \
+	X(BARE_CR, "CR without LF")                                   \
+	X(BARE_LF, "LF without CR")                                   \
+	X(NUL_BYTE, "NUL in the head")                                \
+	X(FOLDED_HEADER, "header continued on a second line")         \
+	X(HEAD_TOO_LONG, "head of more than 64 KiB")                  \
+	X(BAD_CONTENT_LENGTH, "Content-Length that is not a number")  \
+	X(LENGTH_CONFLICT, "length told twice")                       \
+	X(BAD_TRANSFER_ENCODING, "Transfer-Encoding but for chunked") \
+	X(BAD_CHUNK, "malformed chunk or trailer")
+
+/* first: it is the connection's first request. Then another protocol is not taken for one that is spelled badly. */
+WEIR_INLINE bool weir_reason_is_ambiguity(__u32 reason, bool first)
+{
+#define X(name, words) | 1ULL << WEIR_##name
+	const __u64 ambiguities = 0 WEIR_AMBIGUITIES(X); /* all of them are among the first 64 reasons */
+#undef X
+
+	if (first && (reason == WEIR_TLS || reason == WEIR_NOT_HTTP))
+		return false;
+	return reason < 64 && ambiguities >> reason & 1;
+}
+
+#endif

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Ambiguous requests, packet by packet: the 400 to the client, the RST to the server, and when neither is due. */
+#include "attached.h"
+
+#include <bpf/bpf.h>
+#include <string.h>
+
+#include "weir/ambiguity.h"
+
+static const char get[] = "GET /api/v1/namespaces/a/pods HTTP/1.1\r\nHost: x\r\n\r\n";
+static const char bad[] = "GET / HTTP/1.1\r\nHost : x\r\n\r\n";
+static const char chunked[] = "POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+static const char bad_chunk[] = "5\r\nhello\r\nZZ\r\n";
+static const char ok[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+
+static struct spec request(__u32 at, const char *text)
+{
+	return (struct spec){ .seq = CLIENT_NEXT + at, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = text };
+}
+
+static void passes(__u32 at, const char *text)
+{
+	const struct spec spec = request(at, text);
+
+	assert_untouched(ingress, &spec);
+}
+
+static void server_says(__u32 at, __u32 acked, const char *text)
+{
+	assert_untouched(egress, &(struct spec){ .from_server = true,
+						 .seq = SERVER_NEXT + at,
+						 .ack = CLIENT_NEXT + acked,
+						 .flags = ACK,
+						 .text = text });
+}
+
+/* What goes on to the server is a RST behind what it has got. */
+static void assert_reset(__u32 at)
+{
+	struct seen seen;
+
+	packet_see(&packet, &seen);
+	assert_false(seen.from_server);
+	assert_int_equal(seen.flags, WEIR_TCP_RST);
+	assert_int_equal(seen.seq, CLIENT_NEXT + at);
+	assert_int_equal(seen.n_text, 0);
+	assert_int_equal(counter(WEIR_REJECTED), 1);
+	assert_int_equal(counter(WEIR_ANSWERED_CLOSE), 1);
+}
+
+/* The client asks for the answer again, which had gone out as a copy. */
+static void see_answer(__u32 at, const char *text, struct seen *seen)
+{
+	const struct spec spec = request(at, text);
+
+	assert_int_equal(run(ingress, &spec), PASS);
+	packet_see(&packet, seen);
+	assert_true(seen->from_server);
+	assert_int_equal(seen->flags & (WEIR_TCP_FIN | WEIR_TCP_ACK), FIN_ACK);
+	assert_int_equal(seen->ack, CLIENT_NEXT + at + strlen(text));
+}
+
+static void assert_400(const struct seen *seen, const char *words, bool body)
+{
+	assert_memory_equal(seen->text, "HTTP/1.1 400 Bad Request\r\n", 26);
+	assert_non_null(memmem(seen->text, seen->n_text, "\r\nConnection: close\r\n", 21));
+	if (body) {
+		assert_non_null(memmem(seen->text, seen->n_text, words, strlen(words)));
+		assert_memory_equal(seen->text + seen->n_text - 12, "\"code\":400}\n", 12);
+	} else {
+		assert_memory_equal(seen->text + seen->n_text - 4, "\r\n\r\n", 4);
+	}
+}
+
+struct ambiguous {
+	const char *text;
+	size_t n_text;
+	enum weir_reason why;
+	const char *words;
+};
+
+/* Charged to nobody, exempt from nothing, answered with its own 400. */
+static void test_each_ambiguity(void **state)
+{
+	static const struct ambiguous cases[] = {
+		{ "GET\r\n\r\n", 0, WEIR_BAD_REQUEST_LINE, "malformed request line" },
+		{ "GET /healthz HTTP/1.2\r\n\r\n", 0, WEIR_BAD_VERSION, "neither" },
+		{ "GET /healthz HTTP/1.1\r\nHost : x\r\n\r\n", 0, WEIR_BAD_HEADER, "malformed header" },
+		{ "GET / HTTP/1.1\r\nX: 1\rY: 2\r\n\r\n", 0, WEIR_BARE_CR, "CR without LF" },
+		{ "GET / HTTP/1.1\nHost: x\n\n", 0, WEIR_BARE_LF, "LF without CR" },
+		{ "\nGET / HTTP/1.1\r\n\r\n", 0, WEIR_BARE_LF, "LF without CR" },
+		{ "GET / HTTP/1.1\r\nX: \0\r\n\r\n", 24, WEIR_NUL_BYTE, "NUL" },
+		{ "GET / HTTP/1.1\r\nX: 1\r\n 2\r\n\r\n", 0, WEIR_FOLDED_HEADER, "second line" },
+		{ "POST / HTTP/1.1\r\nContent-Length: +1\r\n\r\n", 0, WEIR_BAD_CONTENT_LENGTH, "not a number" },
+		{ "POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n", 0, WEIR_LENGTH_CONFLICT,
+		  "told twice" },
+		{ "POST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", 0, WEIR_BAD_TRANSFER_ENCODING,
+		  "but for chunked" },
+		{ "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n", 0, WEIR_BAD_CHUNK, "malformed chunk" },
+	};
+
+	(void)state;
+	limit(WEIR_LIMIT_TOTAL, "0", 1);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct ambiguous *c = &cases[i];
+		struct spec spec = request(0, c->text);
+		__u64 before = counter(c->why);
+		struct seen seen;
+
+		spec.n_text = c->n_text;
+		connect_ends(i % 2);
+		spec.ipv6 = i % 2;
+		assert_int_equal(run(ingress, &spec), PASS);
+		packet_see(&packet, &seen);
+		assert_int_equal(seen.flags, WEIR_TCP_RST);
+		assert_int_equal(counter(c->why), before + 1);
+		assert_int_equal(counter(WEIR_REJECTED), i + 1);
+		assert_int_equal(run(ingress, &spec), PASS);
+		packet_see(&packet, &seen);
+		assert_400(&seen, c->words, true);
+	}
+	assert_int_equal(counter(WEIR_PASSED) + counter(WEIR_SHED) + counter(WEIR_EXEMPT), 0);
+	connect_ends(false);
+	passes(0, get); /* the token is still there */
+}
+
+static void test_head_gets_no_body(void **state)
+{
+	static const char head[] = "HEAD / HTTP/1.1\r\nHost : x\r\n\r\n";
+	const struct spec spec = request(0, head);
+	struct seen seen;
+
+	(void)state;
+	connect_ends(false);
+	assert_int_equal(run(ingress, &spec), PASS);
+	assert_reset(0);
+	see_answer(0, head, &seen);
+	assert_400(&seen, NULL, false);
+}
+
+/* What begins like another protocol is let be at the very start, and nowhere else. */
+static void test_other_protocols(void **state)
+{
+	static const char *const others[] = { "\x16\x03\x01\x02", "\x01\x02\x03" };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		const struct spec spec = request(strlen(get), others[i]);
+
+		connect_ends(false);
+		passes(0, others[i]);
+		connect_ends(false);
+		passes(0, get);
+		assert_int_equal(run(ingress, &spec), DROP); /* its turn has not come */
+		assert_int_equal(counter(WEIR_PIPELINED), i + 1);
+	}
+	assert_int_equal(counter(WEIR_TLS), 1);
+	assert_int_equal(counter(WEIR_NOT_HTTP), 1);
+	connect_ends(false);
+	passes(0, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+	assert_int_equal(counter(WEIR_HTTP2), 1);
+	assert_int_equal(counter(WEIR_REJECTED), 0);
+}
+
+/* The good one before it goes on alone; the ambiguous one is answered when it has had its answer. */
+static void test_behind_another(void **state)
+{
+	struct spec spec;
+	struct seen seen;
+	char both[256];
+
+	(void)state;
+	snprintf(both, sizeof(both), "%s%s", get, bad);
+	connect_ends(false);
+	spec = request(0, both);
+	assert_int_equal(run(ingress, &spec), PASS);
+	packet_see(&packet, &seen);
+	assert_int_equal(seen.n_text, strlen(get));
+	assert_memory_equal(seen.text, get, strlen(get));
+	assert_int_equal(counter(WEIR_PIPELINED), 1);
+	server_says(0, strlen(get), ok);
+	spec = request(strlen(get), bad);
+	spec.ack += strlen(ok);
+	assert_int_equal(run(ingress, &spec), PASS);
+	assert_reset(strlen(get));
+	assert_int_equal(counter(WEIR_PASSED), 1);
+	assert_int_equal(counter(WEIR_BAD_HEADER), 1);
+}
+
+/* The server has the first part: it gets no more of it. */
+static void test_split_head(void **state)
+{
+	const struct spec rest = request(18, bad + 18), again = request(0, bad);
+	struct seen seen;
+	char part[32];
+
+	(void)state;
+	snprintf(part, sizeof(part), "%.18s", bad);
+	connect_ends(false);
+	passes(0, part);
+	assert_int_equal(run(ingress, &rest), DROP); /* before the server has acknowledged the first part */
+	assert_int_equal(run(ingress, &again), PASS);
+	packet_see(&packet, &seen);
+	assert_int_equal(seen.n_text, 18); /* the server may have acknowledged it in vain */
+	server_says(0, 18, NULL);
+	assert_int_equal(run(ingress, &rest), PASS);
+	assert_reset(18);
+	see_answer(18, bad + 18, &seen);
+	assert_400(&seen, "malformed header", true);
+}
+
+/* Head and bad chunk in one packet: nothing of it goes on, and nothing is charged. */
+static void test_bad_chunk_with_its_head(void **state)
+{
+	struct spec spec;
+	char text[256];
+
+	(void)state;
+	limit(WEIR_LIMIT_USER, "0", 1);
+	snprintf(text, sizeof(text), "%s%s", chunked, bad_chunk);
+	connect_ends(false);
+	spec = request(0, text);
+	assert_int_equal(run(ingress, &spec), PASS);
+	assert_reset(0);
+	assert_int_equal(counter(WEIR_PASSED), 0);
+	connect_ends(false);
+	passes(0, get);
+}
+
+static void begin_body(void)
+{
+	connect_ends(false);
+	passes(0, chunked);
+	server_says(0, strlen(chunked), NULL);
+}
+
+/* The server has not begun to answer: the 400 is said in its stead. */
+static void test_bad_chunk_later(void **state)
+{
+	const struct spec spec = request(strlen(chunked), bad_chunk);
+	struct seen seen;
+
+	(void)state;
+	begin_body();
+	server_says(0, strlen(chunked), "HTTP/1.1 100 Continue\r\n\r\n");
+	assert_int_equal(run(ingress, &spec), DROP); /* the client has not acknowledged the interim answer */
+	begin_body();
+	assert_int_equal(run(ingress, &spec), PASS);
+	assert_reset(strlen(chunked));
+	see_answer(strlen(chunked), bad_chunk, &seen);
+	assert_400(&seen, "malformed chunk", true);
+	assert_int_equal(counter(WEIR_PASSED), 2);
+}
+
+/* Its answer has begun: no second one is put into it, and nobody waits for its end. */
+static void answer_has_begun(const char *answer)
+{
+	struct spec spec = request(strlen(chunked), bad_chunk);
+	struct seen seen;
+
+	begin_body();
+	server_says(0, strlen(chunked), answer);
+	spec.ack += strlen(answer);
+	assert_int_equal(run(ingress, &spec), PASS);
+	assert_reset(strlen(chunked));
+	see_answer(strlen(chunked), bad_chunk, &seen);
+	assert_int_equal(seen.n_text, 0);
+	assert_int_equal(seen.seq, SERVER_NEXT + strlen(answer));
+}
+
+static void test_bad_chunk_in_an_answer(void **state)
+{
+	(void)state;
+	answer_has_begun("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel");
+}
+
+static void test_bad_chunk_behind_its_answer(void **state)
+{
+	(void)state;
+	answer_has_begun("HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n");
+}
+
+static void with_flags(__u32 flags)
+{
+	done(datapath_server_flags(dp, 0, WEIR_SERVER_ACTIVE | flags, &error));
+	connect_ends(false);
+	passes(0, bad);
+	passes(strlen(bad), get); /* and what follows is not read */
+	assert_int_equal(counter(WEIR_REJECTED), 0);
+	assert_int_equal(counter(WEIR_PASSED), 0);
+	assert_int_equal(counter(WEIR_BAD_HEADER), 1);
+}
+
+static void test_pass_mode(void **state)
+{
+	(void)state;
+	with_flags(WEIR_SERVER_PASS_AMBIGUOUS);
+}
+
+static void test_paused(void **state)
+{
+	(void)state;
+	with_flags(WEIR_SERVER_PAUSED);
+}
+
+static void test_dry_run(void **state)
+{
+	(void)state;
+	with_flags(WEIR_SERVER_DRY_RUN);
+	assert_int_equal(counter(WEIR_DRY_RUN_REJECTED), 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, attached_setup, datapath_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(each_ambiguity),
+		TEST(head_gets_no_body),
+		TEST(other_protocols),
+		TEST(behind_another),
+		TEST(split_head),
+		TEST(bad_chunk_with_its_head),
+		TEST(bad_chunk_later),
+		TEST(bad_chunk_in_an_answer),
+		TEST(bad_chunk_behind_its_answer),
+		TEST(pass_mode),
+		TEST(paused),
+		TEST(dry_run),
+	};
+
+	return cmocka_run_group_tests_name("reject", tests, namespaces_setup, NULL);
+}
