@@ -40,6 +40,7 @@ static int apply_server(struct net *net, int slot, const struct server *server, 
 	int ret;
 
 	weir_reading_default(&kernel_side.reading);
+	tenancy_apply(&server->tenancy, net->dp, &kernel_side.reading);
 	ret = datapath_server_set(net->dp, slot, &kernel_side, server->listens, server->n_listens, server->proxies,
 				  server->n_proxies, err);
 	return ret ? ret : limits_apply(net, slot, server, err);

@@ -15,6 +15,8 @@ enum {
 	KEY_FRAMING,
 	KEY_KEYS,
 	KEY_LOOPBACK,
+	KEY_NAMESPACE_FROM,
+	KEY_PATHS,
 };
 
 static const struct argp_option options[] = {
@@ -30,6 +32,9 @@ static const struct argp_option options[] = {
 	{ "keys", KEY_KEYS, "N", 0, "buckets kept for each limit (default: 65536)", 0 },
 	{ "loopback", KEY_LOOPBACK, "MODE", 0,
 	  "over-limit requests on loopback: auto (the default: as conntrack allows), translate, close", 0 },
+	{ "paths", KEY_PATHS, "HOW", 0, "how it reads paths: kubernetes (the default), nginx, raw", 0 },
+	{ "namespace-from", KEY_NAMESPACE_FROM, "WHAT", 0,
+	  "what names a request's namespace: path (the default: as in Kubernetes), segment=N, prefix=/A/B/", 0 },
 	{ 0 },
 };
 
@@ -111,6 +116,24 @@ static void set_framing(const struct argp_state *state, json_t *server, const ch
 	json_object_set_new(server, "framing", json_string(arg));
 }
 
+static void set_paths(const struct argp_state *state, json_t *server, const char *arg)
+{
+	enum weir_paths paths;
+	struct error err;
+
+	cli_check(state, paths_parse(arg, &paths, &err), "--paths", &err);
+	json_object_set_new(server, "paths", json_string(arg));
+}
+
+static void set_namespace_from(const struct argp_state *state, json_t *server, const char *arg)
+{
+	struct tenancy tenancy = { 0 };
+	struct error err;
+
+	cli_check(state, namespace_from_parse(arg, &tenancy, &err), "--namespace-from", &err);
+	json_object_set_new(server, "namespace_from", json_string(arg));
+}
+
 static void set_name(const struct argp_state *state, json_t *server, const char *arg)
 {
 	struct error err;
@@ -172,6 +195,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_LOOPBACK:
 		set_loopback(state, server, arg);
+		break;
+	case KEY_PATHS:
+		set_paths(state, server, arg);
+		break;
+	case KEY_NAMESPACE_FROM:
+		set_namespace_from(state, server, arg);
 		break;
 	case ARGP_KEY_ARG:
 		set_name(state, server, arg);

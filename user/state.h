@@ -13,6 +13,7 @@
 #include "datapath.h"
 #include "error.h"
 #include "parse.h"
+#include "tenancy.h"
 
 /* How over-limit requests on loopback are answered: as conntrack allows, kept alive, or closed. */
 enum loopback_mode {
@@ -58,6 +59,7 @@ struct server {
 	size_t n_limits;
 	enum loopback_mode loopback;
 	enum framing_mode framing;
+	struct tenancy tenancy;
 	__u32 keys; /* buckets kept for each limit; 0: WEIR_DEFAULT_KEYS */
 	bool dry_run;
 	bool paused;
