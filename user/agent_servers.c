@@ -21,6 +21,7 @@ __u32 server_flags(const struct server *server, const struct net *net)
 	flags |= server->draining ? WEIR_SERVER_DRAINING : 0;
 	flags |= server->framing == FRAMING_PASS ? WEIR_SERVER_PASS_AMBIGUOUS : 0;
 	flags |= closing ? WEIR_SERVER_CLOSING_LOOPBACK : 0;
+	flags |= net->paced && server->hold != HOLD_DROP ? WEIR_SERVER_PACED : 0;
 	return flags;
 }
 

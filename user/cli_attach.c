@@ -17,6 +17,7 @@ enum {
 	KEY_LOOPBACK,
 	KEY_NAMESPACE_FROM,
 	KEY_PATHS,
+	KEY_HOLD,
 };
 
 static const struct argp_option options[] = {
@@ -35,6 +36,8 @@ static const struct argp_option options[] = {
 	{ "paths", KEY_PATHS, "HOW", 0, "how it reads paths: kubernetes (the default), nginx, raw", 0 },
 	{ "namespace-from", KEY_NAMESPACE_FROM, "WHAT", 0,
 	  "what names a request's namespace: path (the default: as in Kubernetes), segment=N, prefix=/A/B/", 0 },
+	{ "hold", KEY_HOLD, "MODE", 0,
+	  "what cannot be read and is over a limit: auto (the default: pace where the kernel can), pace, drop", 0 },
 	{ 0 },
 };
 
@@ -96,6 +99,15 @@ static void set_keys(const struct argp_state *state, json_t *server, const char 
 
 	cli_check(state, parse_number(arg, PARSE_KEYS_MAX, &keys, &err), "--keys", &err);
 	json_object_set_new(server, "keys", json_integer(keys));
+}
+
+static void set_hold(const struct argp_state *state, json_t *server, const char *arg)
+{
+	enum hold_mode mode;
+	struct error err;
+
+	cli_check(state, hold_mode_parse(arg, &mode, &err), "--hold", &err);
+	json_object_set_new(server, "hold", json_string(arg));
 }
 
 static void set_loopback(const struct argp_state *state, json_t *server, const char *arg)
@@ -201,6 +213,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_NAMESPACE_FROM:
 		set_namespace_from(state, server, arg);
+		break;
+	case KEY_HOLD:
+		set_hold(state, server, arg);
 		break;
 	case ARGP_KEY_ARG:
 		set_name(state, server, arg);
