@@ -84,7 +84,6 @@
 	X(UNTRANSLATABLE, "untranslatable", PACKET)               \
 	X(OUT_OF_WINDOW, "out_of_window", PACKET)                 \
 	X(HELD_RECORD, "held_record", PACKET)                     \
-	X(PACED, "paced", PACKET)                                 \
 	X(RECORDS_PASSED, "passed", RECORD)                       \
 	X(RECORDS_HELD, "held", RECORD)                           \
 	X(RECORDS_DRY_RUN_HELD, "dry_run_held", RECORD)           \

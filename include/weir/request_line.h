@@ -16,9 +16,9 @@ WEIR_INLINE int weir_request_start_byte(struct weir_request *r, __u8 c)
 {
 	struct weir_framing *f = &r->framing;
 
-	if (c == '\r' && f->position <= 2 * WEIR_REQUEST_EMPTY_LINES) {
+	if (c == '\r') {
 		f->state = WEIR_AT_START_LF;
-		return WEIR_FRAME_MORE;
+		return f->position <= 2 * WEIR_REQUEST_EMPTY_LINES ? WEIR_FRAME_MORE : -WEIR_BAD_REQUEST_LINE;
 	}
 	if (c == 0x16) /* a TLS record with a handshake in it (RFC 8446, 5.1) */
 		return -WEIR_TLS;

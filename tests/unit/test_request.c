@@ -15,7 +15,7 @@
 static const struct request_example lines[] = {
 	{ G "\r\n", "GET head 18", NULL },
 	{ "\r\n\r\n\r\n\r\n" G "\r\n", "GET head 26", NULL },
-	{ "\r\n\r\n\r\n\r\n\r\n" G "\r\n", "lost not_http 8", NULL },
+	{ "\r\n\r\n\r\n\r\n\r\n" G "\r\n", "lost bad_request_line 8", NULL },
 	{ "\rG", "lost bare_cr 1", NULL },
 	{ "\n" G, "lost bare_lf 0", NULL },
 	{ " " G, "lost not_http 0", NULL },
