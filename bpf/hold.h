@@ -103,13 +103,6 @@ static __always_inline int hold_conn(struct __sk_buff *skb, struct work *w, stru
 	return verdict;
 }
 
-static __always_inline void socket_read(const struct tcp_sock *tcp, struct weir_hold_socket *socket)
-{
-	socket->next = tcp->rcv_nxt;
-	socket->edge = tcp->rcv_wup + tcp->rcv_wnd;
-	socket->ts_recent = tcp->rx_opt.ts_recent;
-}
-
 /*
  * A cgroup's sockets may be of several network namespaces. Of two servers with one port in two of them, each is the
  * business of its own maps.
@@ -122,7 +115,9 @@ static __always_inline bool socket_is_here(struct __sk_buff *skb, struct work *w
 	if (!tcp || tcp->inet_conn.icsk_inet.sk.__sk_common.skc_net.net->net_cookie != w->netns_cookie)
 		return false;
 	w->socket.listens = sk->state == STATE_LISTEN;
-	socket_read(tcp, &w->socket);
+	w->socket.next = tcp->rcv_nxt;
+	w->socket.edge = tcp->rcv_wup + tcp->rcv_wnd;
+	w->socket.ts_recent = tcp->rx_opt.ts_recent;
 	return true;
 }
 

@@ -6,7 +6,6 @@
 #include "checksum.h"
 #include "cut.h"
 #include "frame.h"
-#include "pace.h"
 #include "reject.h"
 #include "reply.h"
 #include "settings.h"
@@ -129,7 +128,6 @@ static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, s
 	const struct weir_segment *g = &w->packet.segment;
 	enum weir_reason why = WEIR_REASON_COUNT;
 	enum weir_action action;
-	int verdict;
 	__u32 cuts;
 
 	bpf_spin_lock(&c->lock);
@@ -171,6 +169,7 @@ static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, s
 		count(w->server, w->unanswered_why);
 	if (action == WEIR_ANSWER)
 		count(w->server, WEIR_ANSWERED);
+	conn_retire(w, c, false);
 
 	if (action == WEIR_CUT && packet_cut(skb, w, w->request.start - g->seq)) {
 		/* What was cut off comes again, with what was to pass: known by its numbers, it passes then. */
@@ -180,13 +179,8 @@ static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, s
 		count(w->server, WEIR_CUT_SHORT);
 	}
 	if (action == WEIR_HOLD)
-		verdict = TC_ACT_SHOT;
-	else
-		verdict = action == WEIR_PASS || action == WEIR_CUT ? pass_to_server(skb, w) : reply(skb, w, action);
-	if (verdict == TC_ACT_UNSPEC && w->view.opaque && (w->server_flags & WEIR_SERVER_PACED))
-		verdict = pace(skb, w, c);
-	conn_retire(w, c, false);
-	return verdict;
+		return TC_ACT_SHOT;
+	return action == WEIR_PASS || action == WEIR_CUT ? pass_to_server(skb, w) : reply(skb, w, action);
 }
 
 /*
