@@ -128,7 +128,9 @@ static long request_next(__u32 i __attribute__((unused)), struct feed *f)
 	bpf_loop(FRAME_STEPS, request_step, f, 0);
 	if (f->event == WEIR_FRAME_MORE || f->event == WEIR_FRAME_LOST || r->lost != WEIR_REASON_COUNT)
 		return 1;
-	if (f->event == WEIR_FRAME_HEAD) {
+	if (f->event == WEIR_FRAME_HEAD && r->again) {
+		weir_request_reader_passed(r);
+	} else if (f->event == WEIR_FRAME_HEAD) {
 		w->event_key = WEIR_REASON_COUNT;
 		note_attributes(w);
 		decision = request_decide(f->skb, w);

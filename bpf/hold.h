@@ -115,9 +115,7 @@ static __always_inline bool socket_is_here(struct __sk_buff *skb, struct work *w
 	if (!tcp || tcp->inet_conn.icsk_inet.sk.__sk_common.skc_net.net->net_cookie != w->netns_cookie)
 		return false;
 	w->socket.listens = sk->state == STATE_LISTEN;
-	w->socket.next = tcp->rcv_nxt;
-	w->socket.edge = tcp->rcv_wup + tcp->rcv_wnd;
-	w->socket.ts_recent = tcp->rx_opt.ts_recent;
+	socket_read(&w->socket, tcp, w->now_ns);
 	return true;
 }
 

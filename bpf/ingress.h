@@ -123,6 +123,19 @@ __noinline int pass_to_server(struct __sk_buff *skb, struct work *w)
 	return TC_ACT_UNSPEC;
 }
 
+static __noinline enum weir_action ingress_begin(struct work *w, struct weir_conn *c, enum weir_reason *why)
+{
+	const struct weir_segment *g = &w->packet.segment;
+	enum weir_action action;
+
+	bpf_spin_lock(&c->lock);
+	c->last_ns = w->now_ns;
+	action = weir_conn_begin_client(c, &w->socket, g, &w->request, why);
+	weir_conn_look(c, g, action, &w->view);
+	bpf_spin_unlock(&c->lock);
+	return action;
+}
+
 static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
 {
 	const struct weir_segment *g = &w->packet.segment;
@@ -130,12 +143,12 @@ static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, s
 	enum weir_action action;
 	__u32 cuts;
 
-	bpf_spin_lock(&c->lock);
-	c->last_ns = w->now_ns;
-	action = weir_conn_begin_client(c, g, &w->request, &why);
-	weir_conn_look(c, g, action, &w->view);
-	bpf_spin_unlock(&c->lock);
-
+	w->socket.asked = w->socket.known = 0;
+	action = ingress_begin(w, c, &why);
+	if (action == WEIR_ASK) {
+		socket_ask(skb);
+		action = ingress_begin(w, c, &why);
+	}
 	if (action == WEIR_FRAME) {
 		cuts = w->view.splice.cuts;
 		/* A reply has no IP options, and no place to stand where they were. */

@@ -173,7 +173,7 @@ struct work {
 	__u32 event_at;	     /* payload offset of its body */
 	struct weir_response_reader response;
 	struct weir_hold_reader hold;
-	struct weir_hold_socket socket;
+	struct weir_socket socket;
 	struct weir_conn fresh;
 	struct weir_bucket full; /* all zero: what a new bucket is */
 	struct weir_name name;

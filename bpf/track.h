@@ -4,16 +4,12 @@
 #define WEIR_BPF_TRACK_H
 
 #include "maps.h"
+#include "socket.h"
 
 #define LINGER_TRANSLATED_NS (60 * WEIR_NS_PER_S) /* TIME-WAIT of either side still needs its numbers translated */
 #define LINGER_NS (10 * WEIR_NS_PER_S)		  /* a RST alone proves nothing: wait for silence */
 
 #define EEXIST 17
-
-/* enum values of the kernel's TCP states */
-#define STATE_ESTABLISHED 1
-#define STATE_LISTEN 10
-#define STATE_NEW_SYN_RECV 12
 
 static __always_inline bool server_listens(const __u8 *address, __u16 port, __u32 *server)
 {
@@ -50,25 +46,6 @@ static __always_inline void flow_set(struct packet *p, bool from_client)
 	f->server_port = from_client ? p->dest_port : p->source_port;
 }
 
-/* The kernel's own socket says what is true of a connection whose first packets were not seen, or are just coming. */
-static __always_inline struct bpf_sock *socket_of(struct __sk_buff *skb, const struct packet *p)
-{
-	struct bpf_sock_tuple tuple = {};
-
-	if (p->ipv6) {
-		__builtin_memcpy(tuple.ipv6.saddr, p->source, 16);
-		__builtin_memcpy(tuple.ipv6.daddr, p->dest, 16);
-		tuple.ipv6.sport = p->source_port;
-		tuple.ipv6.dport = p->dest_port;
-		return bpf_skc_lookup_tcp(skb, &tuple, sizeof(tuple.ipv6), BPF_F_CURRENT_NETNS, 0);
-	}
-	__builtin_memcpy(&tuple.ipv4.saddr, p->source + 12, 4);
-	__builtin_memcpy(&tuple.ipv4.daddr, p->dest + 12, 4);
-	tuple.ipv4.sport = p->source_port;
-	tuple.ipv4.dport = p->dest_port;
-	return bpf_skc_lookup_tcp(skb, &tuple, sizeof(tuple.ipv4), BPF_F_CURRENT_NETNS, 0);
-}
-
 static __always_inline bool open_from_request(struct weir_conn *fresh, __u32 server, struct bpf_sock *sk)
 {
 	struct tcp_request_sock *request = bpf_skc_to_tcp_request_sock(sk);
@@ -82,6 +59,7 @@ static __always_inline bool open_from_request(struct weir_conn *fresh, __u32 ser
 	fresh->server_isn = request->snt_isn;
 	weir_conn_open(fresh, server, WEIR_PHASE_FOLLOWED, request->rcv_isn + 1, request->snt_isn + 1,
 		       window > 0xffff ? 0xffff : window);
+	fresh->splice.server_scale = BPF_CORE_READ_BITFIELD(inet, rcv_wscale);
 	return true;
 }
 
@@ -98,6 +76,7 @@ static __always_inline bool open_from_socket(struct weir_conn *fresh, __u32 serv
 	window = tcp->rcv_wnd >> BPF_CORE_READ_BITFIELD(tcp, rx_opt.rcv_wscale);
 	weir_conn_open(fresh, server, untouched ? WEIR_PHASE_FOLLOWED : WEIR_PHASE_HUNTING, tcp->rcv_nxt, tcp->snd_nxt,
 		       window > 0xffff ? 0xffff : window);
+	fresh->splice.server_scale = BPF_CORE_READ_BITFIELD(tcp, rx_opt.rcv_wscale);
 	return true;
 }
 

@@ -3,12 +3,8 @@
 #ifndef WEIR_CONN_CLIENT_H
 #define WEIR_CONN_CLIENT_H
 
+#include "conn_doubt.h"
 #include "conn_state.h"
-
-WEIR_INLINE bool weir_conn_at_boundary(const struct weir_conn *c)
-{
-	return weir_request_fresh(&c->request) || weir_request_ended(&c->request);
-}
 
 /* Why must the request that starts with this segment not be answered? WEIR_REASON_COUNT: it may be. */
 WEIR_INLINE enum weir_reason weir_conn_why_not(const struct weir_conn *c, const struct weir_segment *g)
@@ -102,17 +98,29 @@ WEIR_INLINE enum weir_action weir_conn_after_close(struct weir_conn *c, const st
 	return seq_after(s->client_acked, weir_splice_answer_end(s)) ? WEIR_ACK : WEIR_ANSWER;
 }
 
-/* Takes a client's segment as far as its header goes. With FRAME, `r` is ready to be fed. */
-WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const struct weir_segment *g,
-						    struct weir_request_reader *r, enum weir_reason *why)
+/*
+ * Takes a client's segment as far as its header goes. With FRAME, `r` is ready to be fed. ASK: nothing has changed; it is
+ * to be called again when `k` is what the server's socket says.
+ */
+WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const struct weir_socket *k,
+						    const struct weir_segment *g, struct weir_request_reader *r,
+						    enum weir_reason *why)
 {
 	struct weir_splice *s = &c->splice;
 	__u32 end = g->seq + g->len;
 	enum weir_splice_verdict verdict;
+	enum weir_action action;
 
 	if (c->phase == WEIR_PHASE_CLOSED)
 		return weir_conn_after_close(c, g);
 	if (!weir_splice_acceptable(g)) {
+		*why = WEIR_UNACCEPTABLE;
+		return WEIR_HOLD;
+	}
+	weir_unconfirmed_settle(&c->unconfirmed, weir_conn_acked(c));
+	if (!k->asked && weir_conn_doubts(c, g))
+		return WEIR_ASK;
+	if (weir_conn_socket_drops(c, k, g)) {
 		*why = WEIR_UNACCEPTABLE;
 		return WEIR_HOLD;
 	}
@@ -138,7 +146,20 @@ WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const s
 		return s->answer_length ? WEIR_ANSWER : WEIR_ACK;
 	}
 
-	if (c->phase == WEIR_PHASE_OPAQUE || (g->flags & (WEIR_TCP_RST | WEIR_TCP_SYN)))
+	if (g->flags & (WEIR_TCP_RST | WEIR_TCP_SYN))
+		goto pass;
+	if (k->known && g->len) {
+		/* It takes none of this, and it must not be read. */
+		if (weir_socket_shut(k) && seq_after(end, k->next + s->in_off))
+			return WEIR_PASS;
+		r->again = 0;
+		action = weir_conn_confirm(c, k, g, r, why);
+		if (action == WEIR_PASS)
+			goto pass;
+		if (action != WEIR_FRAME || r->again)
+			return action;
+	}
+	if (c->phase == WEIR_PHASE_OPAQUE)
 		goto pass;
 	if (weir_splice_fin_ahead(s, g)) {
 		*why = WEIR_OUT_OF_ORDER;
@@ -192,22 +213,18 @@ WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const s
 		return WEIR_HOLD;
 	}
 
-	r->next = c->request_next;
-	r->version = c->version;
-	r->start = c->request_next;
-	r->outstanding = c->requests - c->responses;
-	r->heads = 0;
-	r->head_bits = 0;
-	r->lost = WEIR_REASON_COUNT;
+	if (weir_conn_too_far_ahead(c, k, g)) {
+		if (!k->asked)
+			return WEIR_ASK;
+		*why = WEIR_OUT_OF_ORDER;
+		return WEIR_HOLD;
+	}
+
+	weir_request_reader_open(r, c);
 	r->must_close = weir_conn_may_only_close(c, g);
 	r->why_not = r->must_close && weir_request_in_head(&c->request) ? WEIR_REASON_COUNT : weir_conn_why_not(c, g);
 	r->first = !c->requests && !s->cuts;
 	r->begun = weir_conn_answer_begun(c);
-	r->whole = 0;
-	r->shed = 0;
-	r->held = 0;
-	r->answer.rejected = 0;
-	r->request = c->request;
 	return WEIR_FRAME;
 
 pass:
@@ -222,6 +239,7 @@ WEIR_INLINE void weir_request_reader_skip(struct weir_request_reader *r)
 
 	if (!n)
 		return;
+	r->skipped = r->next;
 	r->next += n;
 	weir_request_skip(&r->request, n);
 }
@@ -269,6 +287,8 @@ WEIR_INLINE void weir_request_reader_passed(struct weir_request_reader *r)
 	if (r->request.method == WEIR_METHOD_HEAD)
 		r->head_bits |= 1ULL << (r->heads % WEIR_OUTSTANDING_MAX);
 	r->heads++;
+	if (r->again && r->next == r->again_end)
+		r->held = 1;
 }
 
 /* Is there room for one more request on this connection? More outstanding ones than bits cannot be told apart. */
@@ -290,6 +310,7 @@ WEIR_INLINE enum weir_action weir_conn_shed(struct weir_conn *c, const struct we
 	struct weir_splice *s = &c->splice;
 
 	c->answer = r->answer;
+	c->unconfirmed.n = 0;
 	weir_splice_cut(s, g);
 	if (r->answer.kind == WEIR_ANSWER_CLOSE) {
 		weir_splice_swallow(s, g->len + !!(g->flags & WEIR_TCP_FIN));
@@ -308,6 +329,7 @@ WEIR_INLINE enum weir_action weir_conn_cut(struct weir_conn *c, const struct wei
 
 	before.len = r->start - g->seq;
 	before.flags &= ~WEIR_TCP_FIN;
+	weir_conn_note_read(c, g, r, r->start);
 	c->version++;
 	c->request_next = r->start;
 	if (r->whole)
@@ -322,7 +344,7 @@ WEIR_INLINE enum weir_action weir_conn_cut(struct weir_conn *c, const struct wei
  * has nothing but a request that must wait; nothing has changed and the segment must be dropped: it comes again.
  */
 WEIR_INLINE enum weir_action weir_conn_commit_client(struct weir_conn *c, const struct weir_segment *g,
-						     const struct weir_request_reader *r, enum weir_reason *why)
+						     struct weir_request_reader *r, enum weir_reason *why)
 {
 	bool unsafe = r->must_close ? !weir_conn_may_only_close(c, g) : weir_conn_why_not(c, g) != WEIR_REASON_COUNT;
 
@@ -330,10 +352,14 @@ WEIR_INLINE enum weir_action weir_conn_commit_client(struct weir_conn *c, const 
 		*why = WEIR_CONTENDED;
 		return WEIR_HOLD;
 	}
+	if (r->again)
+		return weir_conn_commit_again(c, g, r, why);
 	if (r->held) {
 		*why = WEIR_HELD;
 		return seq_after(r->start, g->seq) ? weir_conn_cut(c, g, r) : WEIR_HOLD;
 	}
+	if (!r->shed)
+		weir_conn_note_read(c, g, r, r->next);
 	c->version++;
 	c->request = r->request;
 	c->request_next = r->next;
@@ -350,6 +376,7 @@ WEIR_INLINE enum weir_action weir_conn_commit_client(struct weir_conn *c, const 
 	} else if (r->lost != WEIR_REASON_COUNT) {
 		*why = r->lost;
 		weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, r->start), r->lost);
+		weir_unconfirmed_trim(&c->unconfirmed, r->start);
 	} else if (c->requests - c->responses > WEIR_OUTSTANDING_MAX) {
 		*why = WEIR_TOO_MANY_PIPELINED;
 		weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, c->request_next), *why);

@@ -14,7 +14,7 @@
 /* May the request that was lost be rejected? A connection that was joined in mid-stream, or is closing, is left alone. */
 WEIR_INLINE bool weir_request_reader_may_reject(const struct weir_request_reader *r)
 {
-	return !r->shed && r->why_not != WEIR_MID_STREAM && r->why_not != WEIR_SERVER_CLOSED &&
+	return !r->shed && !r->again && r->why_not != WEIR_MID_STREAM && r->why_not != WEIR_SERVER_CLOSED &&
 	       weir_reason_is_ambiguity(r->lost, r->first && !r->heads);
 }
 

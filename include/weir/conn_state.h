@@ -8,7 +8,9 @@
 #include "record.h"
 #include "request.h"
 #include "response.h"
+#include "socket.h"
 #include "splice.h"
+#include "unconfirmed.h"
 
 #define WEIR_SKIP_MAX (1U << 30)
 #define WEIR_OUTSTANDING_MAX 64
@@ -24,6 +26,7 @@ enum weir_action {
 	WEIR_PASS,   /* send on, translated */
 	WEIR_HOLD,   /* drop */
 	WEIR_FRAME,  /* feed the new bytes, then commit */
+	WEIR_ASK,    /* ask the server's socket, then begin again */
 	WEIR_ANSWER, /* drop; say the answer */
 	WEIR_ACK,    /* drop; say a bare acknowledgement */
 	WEIR_CLOSE,  /* say the answer with FIN; to the server the segment becomes a RST */
@@ -76,6 +79,7 @@ struct weir_conn {
 	__u8 opaque_why; /* enum weir_reason, with phase OPAQUE; MID_STREAM: TLS that was joined in mid-stream */
 	__u8 pad[4];
 	struct weir_hold hold;
+	struct weir_unconfirmed unconfirmed;
 	struct weir_request request;
 	struct weir_response response;
 };
@@ -105,7 +109,13 @@ struct weir_request_reader {
 	__u8 must_close;   /* what the segment goes on with may be answered, but only with WEIR_ANSWER_CLOSE */
 	__u8 first;	   /* no request came before this segment */
 	__u8 begun;	   /* the answer to what the segment goes on with has begun: there is no place for another */
-	__u8 pad[6];
+	__u8 again;	   /* this was read before: it is only compared, nothing is decided */
+	__u8 early;	   /* and the server has bytes from behind it */
+	__u8 pad[2];
+	__u32 skipped;	   /* where the latest body that was passed over began */
+	__u32 again_start; /* where it began, and ended then */
+	__u32 again_end;
+	__u32 again_heads;
 	struct weir_answer_choice answer; /* with shed */
 	struct weir_request request;
 };
@@ -119,6 +129,28 @@ struct weir_response_reader {
 	__u64 head_bits; /* bit 0: the oldest outstanding request is a HEAD */
 	struct weir_response response;
 };
+
+/* Ready to be fed what comes next; nothing may be answered. */
+WEIR_INLINE void weir_request_reader_open(struct weir_request_reader *r, const struct weir_conn *c)
+{
+	r->next = c->request_next;
+	r->version = c->version;
+	r->start = c->request_next;
+	r->outstanding = c->requests - c->responses;
+	r->heads = 0;
+	r->head_bits = 0;
+	r->lost = WEIR_REASON_COUNT;
+	r->why_not = WEIR_UNACKED;
+	r->whole = 0;
+	r->shed = 0;
+	r->held = 0;
+	r->must_close = 0;
+	r->first = 0;
+	r->begun = 0;
+	r->again = 0;
+	r->answer.rejected = 0;
+	r->request = c->request;
+}
 
 WEIR_INLINE void weir_conn_open(struct weir_conn *c, __u32 server, enum weir_phase phase, __u32 client_next,
 				__u32 server_next, __u16 server_window)
@@ -143,6 +175,11 @@ WEIR_INLINE void weir_conn_opaque(struct weir_conn *c, __u32 next, enum weir_rea
 	weir_record_start(&c->hold.record);
 }
 
+WEIR_INLINE bool weir_conn_at_boundary(const struct weir_conn *c)
+{
+	return weir_request_fresh(&c->request) || weir_request_ended(&c->request);
+}
+
 /* No answer is outstanding and no byte of one is still to come. */
 WEIR_INLINE bool weir_conn_idle(const struct weir_conn *c)
 {
@@ -156,6 +193,7 @@ WEIR_INLINE void weir_conn_hunt(struct weir_conn *c)
 	if (c->pipelines)
 		weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, c->request_next), WEIR_GAP);
 	c->requests = c->responses = 0;
+	c->unconfirmed.n = 0;
 	c->version++;
 	weir_request_start(&c->request);
 	weir_response_start(&c->response);

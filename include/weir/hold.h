@@ -18,15 +18,7 @@
 
 #include "conn.h"
 #include "record.h"
-
-/* What the kernel's socket knows. A segment that completes a handshake comes to the listener, which knows nothing. */
-struct weir_hold_socket {
-	__u32 next;	 /* the first byte it has not got */
-	__u32 edge;	 /* behind the last byte it has room for */
-	__u32 ts_recent; /* the client's latest timestamp; 0: none */
-	__u8 listens;
-	__u8 pad[3];
-};
+#include "socket.h"
 
 /* One segment on a copy of the machine. */
 struct weir_hold_reader {
@@ -53,19 +45,17 @@ WEIR_INLINE void weir_hold_seek(struct weir_hold_reader *r)
  * Will the socket take this segment's bytes? What it would drop must not be followed, or the client could send something
  * else in its place. PASS: it drops them and says so, as to any probe of a closed window. HOLD: it drops them.
  */
-WEIR_INLINE enum weir_action weir_hold_socket_takes(const struct weir_hold_socket *k, const struct weir_segment *g)
+WEIR_INLINE enum weir_action weir_hold_socket_takes(const struct weir_socket *k, const struct weir_segment *g)
 {
 	if (k->listens)
 		return WEIR_FRAME;
-	if (!seq_after(k->edge, k->next))
+	if (weir_socket_shut(k))
 		return WEIR_PASS;
-	if (seq_after(g->seq + g->len, k->edge) || (g->has_ts && k->ts_recent && seq_before(g->tsval, k->ts_recent)))
-		return WEIR_HOLD;
-	return WEIR_FRAME;
+	return weir_socket_drops(k, g) ? WEIR_HOLD : WEIR_FRAME;
 }
 
 /* PASS: it has no news, or none that the socket takes. HOLD: the socket drops it, or what is before it must come first. */
-WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const struct weir_hold_socket *k,
+WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const struct weir_socket *k,
 					     const struct weir_segment *g, struct weir_hold_reader *r,
 					     enum weir_reason *why)
 {

@@ -59,6 +59,7 @@
 	X(GAP, "gap", UNREAD)                                     \
 	X(TOO_MANY_PIPELINED, "too_many_pipelined", UNREAD)       \
 	X(MPTCP, "mptcp", UNREAD)                                 \
+	X(CONTRADICTED, "contradicted", UNREAD)                   \
 	X(CONN_MAP_FULL, "conn_map_full", UNREAD)                 \
 	X(BUCKET_MAP_FULL, "bucket_map_full", UNREAD)             \
 	X(BAD_PATH, "bad_path", UNREAD)                           \
@@ -84,6 +85,8 @@
 	X(UNTRANSLATABLE, "untranslatable", PACKET)               \
 	X(OUT_OF_WINDOW, "out_of_window", PACKET)                 \
 	X(HELD_RECORD, "held_record", PACKET)                     \
+	X(UNCONFIRMED, "unconfirmed", PACKET)                     \
+	X(RETAKEN, "retaken", PACKET)                             \
 	X(RECORDS_PASSED, "passed", RECORD)                       \
 	X(RECORDS_HELD, "held", RECORD)                           \
 	X(RECORDS_DRY_RUN_HELD, "dry_run_held", RECORD)           \

@@ -35,6 +35,20 @@ WEIR_INLINE bool weir_request_fresh(const struct weir_request *r)
 	return r->framing.state == WEIR_AT_START && !r->framing.position;
 }
 
+/* Have two machines read the same, as far as it matters? */
+WEIR_INLINE bool weir_request_same(const struct weir_request *a, const struct weir_request *b)
+{
+	const __u8 *one = (const __u8 *)a, *other = (const __u8 *)b;
+	__u64 differ = 0, x, y;
+
+	for (__u32 i = 0; i + 8 <= sizeof(*a); i += 8) {
+		__builtin_memcpy(&x, one + i, 8);
+		__builtin_memcpy(&y, other + i, 8);
+		differ |= x ^ y;
+	}
+	return !differ;
+}
+
 /* A head has begun and not ended. */
 WEIR_INLINE bool weir_request_in_head(const struct weir_request *r)
 {

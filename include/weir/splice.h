@@ -44,13 +44,16 @@ struct weir_splice {
 	__u32 client_fin;    /* client's numbers: behind the client's FIN, with fins */
 	__u32 server_fin;    /* server's numbers: behind the server's FIN, with fins */
 	__u32 told;	     /* server's numbers: the highest acknowledgement passed on to the server */
+	__u32 client_tsval;  /* the latest timestamp of the client, with client_has_ts */
 	__u16 server_window; /* the window field of the server's latest segment */
+	__u8 server_scale;   /* by which it is to be shifted */
 	__u8 has_ts;
+	__u8 client_has_ts;
 	__u8 fins; /* WEIR_SPLICE_*_FIN seen */
 	__u8 owed; /* a cut is open: its request is still being swallowed and its answer not yet made */
-	__u8 pad[3];
+	__u8 pad;
 };
-WEIR_ASSERT_SIZE(struct weir_splice, 72);
+WEIR_ASSERT_SIZE(struct weir_splice, 76);
 
 #define WEIR_SPLICE_CLIENT_FIN 1
 #define WEIR_SPLICE_SERVER_FIN 2
@@ -106,6 +109,12 @@ WEIR_INLINE __u32 weir_splice_cut_place(const struct weir_splice *s)
 WEIR_INLINE __u32 weir_splice_answer_place(const struct weir_splice *s)
 {
 	return weir_splice_answer_end(s) - s->out_off;
+}
+
+/* The right edge of the window that the server has offered last, in the client's numbers. */
+WEIR_INLINE __u32 weir_splice_edge(const struct weir_splice *s)
+{
+	return s->server_acked + s->in_off + ((__u32)s->server_window << (s->server_scale & 15));
 }
 
 WEIR_INLINE bool weir_splice_answer_acked(const struct weir_splice *s)
@@ -180,6 +189,10 @@ WEIR_INLINE void weir_splice_see_client(struct weir_splice *s, const struct weir
 		s->client_acked = seq_max(s->client_acked, g->ack);
 	if (g->flags & WEIR_TCP_RST)
 		return;
+	if (g->has_ts && (!s->client_has_ts || seq_after(g->tsval, s->client_tsval))) {
+		s->client_tsval = g->tsval;
+		s->client_has_ts = 1;
+	}
 	s->client_end = seq_max(s->client_end, end);
 	if (g->flags & WEIR_TCP_FIN) {
 		s->client_fin = end;

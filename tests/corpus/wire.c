@@ -132,6 +132,7 @@ static void note_end(struct wire *w)
 
 static void weir_gets(struct wire *w, const struct piece *p)
 {
+	static const struct weir_socket nobody = { .asked = 1 };
 	struct weir_segment g = {
 		.seq = CLIENT_ISN + (uint32_t)p->from,
 		.ack = w->server_next,
@@ -145,7 +146,7 @@ static void weir_gets(struct wire *w, const struct piece *p)
 	struct weir_request_reader r;
 	enum weir_action action;
 
-	action = weir_conn_begin_client(&w->conn, &g, &r, &why);
+	action = weir_conn_begin_client(&w->conn, &nobody, &g, &r, &why);
 	if (action == WEIR_FRAME) {
 		feed(w, &g, &r);
 		action = weir_conn_commit_client(&w->conn, &g, &r, &why);

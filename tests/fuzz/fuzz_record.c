@@ -58,7 +58,7 @@ static void run(struct outcome *o, bool midway, const uint8_t *data, size_t size
 /* As one segment after the other; what it costs until a record is lost is what the machine said. */
 static void run_held(struct outcome *o, bool midway, const uint8_t *data, size_t size, size_t segment)
 {
-	const struct weir_hold_socket socket = { .listens = 1 };
+	const struct weir_socket socket = { .listens = 1 };
 	struct weir_conn c = {};
 
 	memset(o, 0, sizeof(*o));

@@ -10,6 +10,7 @@ void box_reset(struct world *w)
 
 	b->open = b->server_busy = b->gap = false;
 	b->waits = b->sheds = b->rejects = b->closes = b->cut_short = b->followed = b->texts = 0;
+	b->asks = b->retaken = b->contradicted = 0;
 	for (int i = 0; i < BOX_JOBS; i++)
 		b->job[i].busy = false;
 	memset(&b->conn, 0, sizeof(b->conn));
@@ -129,6 +130,10 @@ static void box_decide(struct world *w, struct box_job *j, __u32 head_end)
 	enum weir_reason why_not = r->heads ? WEIR_PIPELINED : r->why_not;
 
 	j->id = box_read_id(&j->packet, r, head_end);
+	if (r->again) {
+		weir_request_reader_passed(r);
+		return;
+	}
 	if (weir_request_reader_full(r))
 		r->held = 1;
 	else if (why_not == WEIR_REASON_COUNT)
@@ -257,6 +262,13 @@ static void box_cut(struct world *w, const struct packet *p, __u32 until)
 		box_act(w, WEIR_PASS, &before);
 }
 
+static void box_note(struct world *w, enum weir_reason why)
+{
+	w->box.retaken += why == WEIR_RETAKEN;
+	w->box.contradicted += why == WEIR_CONTRADICTED;
+	w->box.gap |= why == WEIR_CONTRADICTED;
+}
+
 static void box_commit_client(struct world *w, struct box_job *j)
 {
 	enum weir_reason why = WEIR_REASON_COUNT;
@@ -270,6 +282,7 @@ static void box_commit_client(struct world *w, struct box_job *j)
 			box_note_shed(w, j);
 	}
 	world_note(w, "commit", action, why);
+	box_note(w, why);
 	if (action == WEIR_CUT) {
 		box_cut(w, &j->packet, j->request.start);
 		return;
@@ -402,8 +415,45 @@ static void box_open(struct world *w, const struct weir_segment *g)
 			       t->iss + t->next, window);
 	else
 		return;
+	c->splice.server_scale = t->o.scale;
 	w->box.open = true;
 	w->box.window = window;
+}
+
+/* What the server's socket says. */
+static void box_ask(struct world *w, struct weir_socket *k)
+{
+	const struct tcp *t = &w->tcp[SERVER];
+
+	w->box.asks++;
+	*k = (struct weir_socket){ .asked = 1 };
+	if (t->state != TCP_OPEN && t->state != TCP_SYN_RECEIVED)
+		return;
+	*k = (struct weir_socket){
+		.next = t->irs + t->received,
+		.edge = t->irs + t->edge,
+		.sent = t->iss + t->next,
+		.acked = t->iss + t->una,
+		.ack_slack = 1U << 30,
+		.ts_recent = t->o.timestamps ? t->ts_recent : 0,
+		.asked = 1,
+		.known = 1,
+		.early = !!t->early.n,
+	};
+}
+
+static enum weir_action box_begin(struct world *w, const struct packet *p, struct box_job *j, enum weir_reason *why)
+{
+	struct weir_socket socket = { 0 };
+	enum weir_action action;
+
+	w->box.conn.last_ns = w->net.now;
+	action = weir_conn_begin_client(&w->box.conn, &socket, &p->g, &j->request, why);
+	if (action != WEIR_ASK)
+		return action;
+	world_note(w, "begin", action, *why);
+	box_ask(w, &socket);
+	return weir_conn_begin_client(&w->box.conn, &socket, &p->g, &j->request, why);
 }
 
 void box_from_client(struct world *w, const struct packet *p)
@@ -419,8 +469,13 @@ void box_from_client(struct world *w, const struct packet *p)
 		return;
 	}
 	*j = (struct box_job){ .packet = *p };
-	action = weir_conn_begin_client(&w->box.conn, &p->g, &j->request, &why);
+	action = box_begin(w, p, j, &why);
 	world_note(w, "begin", action, why);
+	box_note(w, why);
+	if (action == WEIR_CUT) {
+		box_cut(w, p, j->request.start);
+		return;
+	}
 	if (action != WEIR_FRAME) {
 		box_act(w, action, p);
 		return;

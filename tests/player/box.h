@@ -42,9 +42,10 @@ struct box {
 	struct packet waiting[BOX_JOBS]; /* of the server, behind one that is not committed */
 	unsigned int waits;
 	bool server_busy;
-	bool gap;     /* too many waited: one was not seen, and what follows cannot be read for sure */
+	bool gap;     /* one was not seen, or never came to the server: what follows cannot be read for sure */
 	__u16 window; /* the server's latest, as far as it was seen */
 	unsigned int sheds, rejects, closes, cut_short, followed;
+	unsigned int asks, retaken, contradicted;
 	unsigned int texts;
 	struct weir_answer_choice choice[BOX_TEXTS];
 	uint8_t text[BOX_TEXTS][BOX_TEXT];

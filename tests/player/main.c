@@ -68,7 +68,8 @@ static uint64_t seconds_now(void)
 
 /* What the schedules were made of, so that one who reads the output sees that they were not empty. */
 struct totals {
-	uint64_t schedules, failed, packets, answered, sheds, rejects, closes, resets, hunted;
+	uint64_t schedules, failed, packets, answered, sheds, rejects, closes, resets, hunted, asks, retaken,
+		contradicted;
 };
 
 static void totals_add(struct totals *total, const struct world *w)
@@ -80,6 +81,9 @@ static void totals_add(struct totals *total, const struct world *w)
 	total->rejects += w->box.rejects;
 	total->closes += w->box.closes;
 	total->resets += w->tcp[CLIENT].end == TCP_END_RESET || w->tcp[SERVER].end == TCP_END_RESET;
+	total->asks += w->box.asks;
+	total->retaken += w->box.retaken;
+	total->contradicted += w->box.contradicted;
 	total->hunted += w->config.box.attach_ns && w->box.followed;
 }
 
@@ -101,10 +105,13 @@ static bool play_random(struct world *w, const struct options *o, unsigned int n
 		totals_add(&total, w);
 	}
 	printf("# %llu schedules, %llu packets, %llu answers, %llu requests shed, %llu rejected, %llu closes, "
-	       "%llu resets, %llu joined in mid-stream\n",
+	       "%llu resets, %llu joined in mid-stream, the socket asked %llu times (%llu times read again, %llu times given "
+	       "up)\n",
 	       (unsigned long long)total.schedules, (unsigned long long)total.packets,
 	       (unsigned long long)total.answered, (unsigned long long)total.sheds, (unsigned long long)total.rejects,
-	       (unsigned long long)total.closes, (unsigned long long)total.resets, (unsigned long long)total.hunted);
+	       (unsigned long long)total.closes, (unsigned long long)total.resets, (unsigned long long)total.hunted,
+	       (unsigned long long)total.asks, (unsigned long long)total.retaken,
+	       (unsigned long long)total.contradicted);
 	printf("%s %u - random schedules from seed %llu on\n", total.failed ? "not ok" : "ok", number,
 	       (unsigned long long)o->seed);
 	return !total.failed;

@@ -42,10 +42,11 @@ static struct weir_segment client_segment(const struct flow *f, uint32_t length)
 
 static enum weir_action client_steps(struct flow *f, const struct weir_segment *g, const uint8_t *data, bool shed)
 {
+	static const struct weir_socket nobody = { .asked = 1 };
 	static const struct weir_reading reading;
 	struct weir_request_reader r = { 0 };
 	enum weir_reason why = WEIR_REASON_COUNT;
-	enum weir_action action = weir_conn_begin_client(&f->c, g, &r, &why);
+	enum weir_action action = weir_conn_begin_client(&f->c, &nobody, g, &r, &why);
 
 	if (action != WEIR_FRAME)
 		return action;

@@ -74,8 +74,11 @@ static struct exchange *server_find(struct world *w, const uint8_t *p, uint64_t 
 		world_fail(w, "server: request %u was shed", head->id);
 		return NULL;
 	}
-	if (x->ambiguous && n > x->bad_at && !w->box.gap) {
-		world_fail(w, "server: request %u is ambiguous", head->id);
+	if (x->ambiguous && n > x->bad_at) {
+		if (!w->box.gap)
+			world_fail(w, "server: request %u is ambiguous", head->id);
+		w->server.closed = true;
+		tcp_abort(&w->tcp[SERVER]);
 		return NULL;
 	}
 	if (head->length != x->head_length || memcmp(p, w->tcp[CLIENT].out + x->start, head->length)) {

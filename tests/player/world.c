@@ -69,7 +69,7 @@ static void world_show(const struct world *w, enum hop hop, const struct packet 
 
 void world_note(struct world *w, const char *step, enum weir_action action, enum weir_reason why)
 {
-	static const char *const actions[] = { "pass", "hold", "frame", "answer", "ack", "close", "cut" };
+	static const char *const actions[] = { "pass", "hold", "frame", "ask", "answer", "ack", "close", "cut" };
 	static const char *const reasons[] = {
 #define X(name, label, group) label,
 		WEIR_REASONS(X)

@@ -16,7 +16,7 @@
 /* A connection, the client's stream, and what came of it. */
 struct scene {
 	struct weir_conn conn;
-	struct weir_hold_socket socket;
+	struct weir_socket socket;
 	__u8 stream[ROOM];
 	__u32 size;
 	__u64 now_ns, held_ns;
@@ -39,7 +39,7 @@ static void open_scene(struct scene *s, enum weir_phase phase)
 	memset(s, 0, sizeof(*s));
 	weir_conn_open(&s->conn, 0, phase, START, 1, 1000);
 	s->now_ns = WEIR_NS_PER_S;
-	s->socket = (struct weir_hold_socket){ .next = START, .edge = START + ROOM };
+	s->socket = (struct weir_socket){ .next = START, .edge = START + ROOM };
 }
 
 static void open_tls(struct scene *s)
@@ -369,18 +369,18 @@ static void test_what_the_socket_drops(void **state)
 	assert_int_equal(offer(&s, 0, 105, false), WEIR_PASS);
 	assert_int_equal(s.conn.hold.next, START);
 
-	s.socket = (struct weir_hold_socket){ .next = START, .edge = START + 105, .ts_recent = 5 };
+	s.socket = (struct weir_socket){ .next = START, .edge = START + 105, .ts_recent = 5 };
 	g = segment(0, 105);
 	g.has_ts = 1;
-	g.tsval = 4;
+	g.tsval = 3;
 	assert_int_equal(weir_hold_begin(&s.conn, &s.socket, &g, &r, &why), WEIR_HOLD);
 	assert_int_equal(why, WEIR_OUT_OF_WINDOW);
-	g.tsval = 5;
+	g.tsval = 4;
 	assert_int_equal(weir_hold_begin(&s.conn, &s.socket, &g, &r, &why), WEIR_FRAME);
 	g.tsval = 0x80000000;
 	s.socket.ts_recent = 0;
 	assert_int_equal(weir_hold_begin(&s.conn, &s.socket, &g, &r, &why), WEIR_FRAME);
-	s.socket = (struct weir_hold_socket){ .listens = 1 };
+	s.socket = (struct weir_socket){ .listens = 1 };
 	assert_int_equal(offer(&s, 0, 105, false), WEIR_PASS);
 	assert_int_equal(s.conn.hold.next, START + 105);
 }

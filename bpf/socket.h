@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The kernel's own socket of a connection's server, and what it says (include/weir/socket.h). */
+#ifndef WEIR_BPF_SOCKET_H
+#define WEIR_BPF_SOCKET_H
+
+#include "maps.h"
+
+/* enum values of the kernel's TCP states */
+#define STATE_ESTABLISHED 1
+#define STATE_LISTEN 10
+#define STATE_NEW_SYN_RECV 12
+
+#define PAWS_FORGETS_S (24 * 24 * 3600) /* a timestamp that is older than this says nothing */
+
+/* It is the caller's to release. */
+static __always_inline struct bpf_sock *socket_of(struct __sk_buff *skb, const struct packet *p)
+{
+	struct bpf_sock_tuple tuple = {};
+
+	if (p->ipv6) {
+		__builtin_memcpy(tuple.ipv6.saddr, p->source, 16);
+		__builtin_memcpy(tuple.ipv6.daddr, p->dest, 16);
+		tuple.ipv6.sport = p->source_port;
+		tuple.ipv6.dport = p->dest_port;
+		return bpf_skc_lookup_tcp(skb, &tuple, sizeof(tuple.ipv6), BPF_F_CURRENT_NETNS, 0);
+	}
+	__builtin_memcpy(&tuple.ipv4.saddr, p->source + 12, 4);
+	__builtin_memcpy(&tuple.ipv4.daddr, p->dest + 12, 4);
+	tuple.ipv4.sport = p->source_port;
+	tuple.ipv4.dport = p->dest_port;
+	return bpf_skc_lookup_tcp(skb, &tuple, sizeof(tuple.ipv4), BPF_F_CURRENT_NETNS, 0);
+}
+
+static __always_inline void socket_read(struct weir_socket *k, struct tcp_sock *tcp, __u64 now_ns)
+{
+	__u32 window = tcp->max_window;
+
+	k->next = tcp->rcv_nxt;
+	k->edge = tcp->rcv_wup + tcp->rcv_wnd;
+	k->sent = tcp->snd_nxt;
+	k->acked = tcp->snd_una;
+	k->ack_slack = tcp->bytes_acked < window ? tcp->bytes_acked : window;
+	k->ts_recent = tcp->rx_opt.ts_recent;
+	if (k->ts_recent && (__u32)(now_ns / WEIR_NS_PER_S) - (__u32)tcp->rx_opt.ts_recent_stamp > PAWS_FORGETS_S)
+		k->ts_recent = 0;
+	k->early = !!tcp->out_of_order_queue.rb_node;
+	k->busy = tcp->inet_conn.icsk_inet.sk.sk_backlog.len > 0;
+	k->known = 1;
+}
+
+static __always_inline void socket_read_request(struct weir_socket *k, struct tcp_request_sock *request)
+{
+	k->next = request->rcv_isn + 1;
+	k->edge = k->next + request->req.req.__req_common.skc_rcv_wnd;
+	k->sent = k->acked = request->snt_isn + 1;
+	k->ack_slack = 0;
+	k->ts_recent = request->req.req.ts_recent;
+	k->early = k->busy = 0;
+	k->known = 1;
+}
+
+/* Reads into w->socket what the socket of a client's packet says, if there is one that has a say. */
+__noinline int socket_ask(struct __sk_buff *skb)
+{
+	struct work *w = work_of(HOOK_INGRESS);
+	struct tcp_request_sock *request;
+	struct tcp_sock *tcp;
+	struct bpf_sock *sk;
+
+	if (!w)
+		return 0;
+	w->socket.asked = 1;
+	sk = socket_of(skb, &w->packet);
+	if (!sk)
+		return 0;
+	if (sk->state == STATE_NEW_SYN_RECV) {
+		request = bpf_skc_to_tcp_request_sock(sk);
+		if (request)
+			socket_read_request(&w->socket, request);
+	} else if (sk->state != STATE_LISTEN) {
+		tcp = bpf_skc_to_tcp_sock(sk);
+		if (tcp)
+			socket_read(&w->socket, tcp, w->now_ns);
+	}
+	bpf_sk_release(sk);
+	return 0;
+}
+
+#endif

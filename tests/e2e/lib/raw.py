@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A client that writes its own TCP segments, and so can send what no kernel would."""
+import socket
+import struct
+import time
+
+from lib.process import eventually
+
+FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
+MD5 = bytes([1, 1, 19, 18]) + bytes(16)
+WINDOW = 60000
+
+NO_RESETS = """
+table inet raw_client {
+    chain output { type filter hook output priority 0; tcp flags rst drop; }
+}
+"""
+
+
+def checksum(data):
+    data += b"\0" * (len(data) % 2)
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    return ~total & 0xffff
+
+
+class RawClient:
+    """One connection, over IPv4. The kernel of its namespace knows nothing of it, and must not say so."""
+
+    def __init__(self, place, port, source_port=44444):
+        self.address = socket.inet_aton(place.address)
+        self.source = socket.inet_aton(place.client_address)
+        self.port, self.source_port = port, source_port
+        place.client_ns.run("nft", "-f", "-", input=NO_RESETS)
+        with place.client_ns.entered():
+            self.socket = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP)
+        self.socket.connect((place.address, 0))
+        self.next = 0x7fffff00
+        self.peer = 0
+        self.acked = self.next  # by the server
+        self.echoed = 0
+        self.stream = b""
+        self.began = time.monotonic()
+        self.send(flags=SYN, tsval=self.clock())
+        eventually(self.handshake, "the server answers")
+
+    def close(self):
+        self.socket.close()
+
+    def clock(self):
+        return 1_000_000 + int((time.monotonic() - self.began) * 1000)
+
+    def handshake(self):
+        self.receive()
+        if not self.peer:
+            return False
+        self.next += 1
+        self.send()
+        return True
+
+    def send(self, data=b"", at=None, flags=ACK, ack=None, tsval=None, options=b""):
+        """A segment at `at` (else where the stream goes on), by which this side's own idea of the stream is not moved."""
+        options = struct.pack("!BBBBII", 1, 1, 8, 10, self.clock() if tsval is None else tsval, self.echoed) + options
+        header = struct.pack("!HHIIBBHHH", self.source_port, self.port, (self.next if at is None else at) & 0xffffffff,
+                             (self.peer if ack is None else ack) & 0xffffffff, (20 + len(options)) // 4 << 4, flags,
+                             WINDOW, 0, 0)
+        segment = header + options + data
+        pseudo = self.source + self.address + struct.pack("!BBH", 0, 6, len(segment))
+        self.socket.send(segment[:16] + struct.pack("!H", checksum(pseudo + segment)) + segment[18:])
+
+    def receive(self):
+        """Takes what has come, and acknowledges data."""
+        while True:
+            try:
+                packet = self.socket.recv(65536, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return
+            tcp = packet[(packet[0] & 15) * 4:]
+            source, dest, seq, ack, offset, flags = struct.unpack("!HHIIBB", tcp[:14])
+            if (source, dest) != (self.port, self.source_port):
+                continue
+            self.take(seq, ack, flags, tcp[20:(offset >> 4) * 4], tcp[(offset >> 4) * 4:])
+
+    def take(self, seq, ack, flags, options, data):
+        while options and options[0] != 8:
+            options = options[1 if options[0] == 1 else options[1]:]
+        self.echoed = struct.unpack("!I", options[2:6])[0] if options else 0
+        if flags & ACK and (ack - self.acked) & 0xffffffff < 1 << 31:
+            self.acked = ack
+        if flags & SYN:
+            self.peer = seq + 1
+        elif data and seq == self.peer & 0xffffffff:
+            self.peer += len(data)
+            self.stream += data
+            self.send()
+
+    def insist(self, data, times=8):
+        """Sends data as the next of the stream, again and again until the server has acknowledged it; was it?"""
+        end = (self.next + len(data)) & 0xffffffff
+        for _ in range(times):
+            self.send(data, flags=ACK | PSH)
+            until = time.monotonic() + 0.15
+            while time.monotonic() < until:
+                time.sleep(0.01)
+                self.receive()
+            if self.acked == end:
+                break
+        done = self.acked == end
+        if done:
+            self.next += len(data)
+        return done
