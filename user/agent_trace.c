@@ -43,8 +43,7 @@ static bool is_followed(const struct agent *agent, int slot)
 {
 	const struct reader *reader;
 
-	LIST_FOREACH(reader, &agent->readers, entry)
-	{
+	LIST_FOREACH (reader, &agent->readers, entry) {
 		if (follows(reader, slot))
 			return true;
 	}
@@ -91,8 +90,7 @@ static void tell(void *arg, const struct weir_trace_record *record)
 	if (record->trace.server >= WEIR_MAX_SERVERS || record->trace.decision >= WEIR_REASON_COUNT ||
 	    !net->agent->state.servers[record->trace.server])
 		return;
-	LIST_FOREACH(reader, &net->agent->readers, entry)
-	{
+	LIST_FOREACH (reader, &net->agent->readers, entry) {
 		if (!wants(reader, &record->trace))
 			continue;
 		if (!request)
@@ -169,8 +167,8 @@ void trace_refresh(struct agent *agent)
 	struct reader *reader;
 
 	ask_kernel(agent);
-	LIST_FOREACH(reader, &agent->readers, entry)
-	tell_lost(reader);
+	LIST_FOREACH (reader, &agent->readers, entry)
+		tell_lost(reader);
 }
 
 static void reader_free(struct reader *reader)
@@ -205,8 +203,8 @@ void trace_server_begins(struct agent *agent)
 {
 	struct reader *reader;
 
-	LIST_FOREACH(reader, &agent->readers, entry)
-	begin_counting(reader);
+	LIST_FOREACH (reader, &agent->readers, entry)
+		begin_counting(reader);
 	ask_kernel(agent);
 }
 
@@ -256,8 +254,8 @@ static int reader_check(struct agent *agent, struct reader *reader, const char *
 	const struct reader *other;
 	int n = 0;
 
-	LIST_FOREACH(other, &agent->readers, entry)
-	n++;
+	LIST_FOREACH (other, &agent->readers, entry)
+		n++;
 	if (n >= READERS_MAX)
 		return error_set(err, -EBUSY, "%d others trace already", n);
 	reader->slot = name ? state_find(&agent->state, name) : ALL_SERVERS;
