@@ -28,7 +28,6 @@ static __always_inline bool events_are_limited(const struct work *w)
 struct event_feed {
 	struct __sk_buff *skb;
 	struct work *work;
-	enum weir_event_outcome outcome;
 };
 
 static long event_step(__u32 i, struct event_feed *f)
@@ -36,8 +35,8 @@ static long event_step(__u32 i, struct event_feed *f)
 	struct work *w = f->work;
 	int byte = payload_byte(f->skb, w, w->event_at + i);
 
-	f->outcome = byte < 0 ? WEIR_EVENT_LOST : weir_event_byte(&w->event, w->seed, byte);
-	return f->outcome != WEIR_EVENT_MORE;
+	w->event_outcome = byte < 0 ? WEIR_EVENT_LOST : weir_event_byte(&w->event, w->seed, byte);
+	return w->event_outcome != WEIR_EVENT_MORE;
 }
 
 /* Reads the body of the request whose head has just ended, as a whole or not at all. */
@@ -54,7 +53,7 @@ static __always_inline enum weir_reason event_read(struct __sk_buff *skb, struct
 		return WEIR_EVENT_CUT;
 	weir_event_start(&w->event, core ? WEIR_EVENT_CORE : WEIR_EVENT_EVENTS);
 	bpf_loop(length, event_step, &feed, 0);
-	return feed.outcome == WEIR_EVENT_WHOLE ? WEIR_EVENT_KEYED : WEIR_EVENT_UNREADABLE;
+	return w->event_outcome == WEIR_EVENT_WHOLE ? WEIR_EVENT_KEYED : WEIR_EVENT_UNREADABLE;
 }
 
 /* Sets w->event_key, and leaves it for a request that the limit of Events is not for. */

@@ -16,7 +16,6 @@ struct feed {
 	struct __sk_buff *skb;
 	struct work *work;
 	const struct weir_reading *how;
-	enum weir_frame_event event; /* the latest byte's */
 };
 
 /* The request is refused: it is answered, or waits (TCP brings it again) until it can be answered or may pass. */
@@ -110,8 +109,8 @@ static long request_step(__u32 i __attribute__((unused)), struct feed *f)
 	byte = payload_byte(f->skb, w, at);
 	if (byte < 0)
 		return 1;
-	f->event = weir_request_reader_feed(r, f->how, byte);
-	return f->event != WEIR_FRAME_MORE;
+	w->frame_event = weir_request_reader_feed(r, f->how, byte);
+	return w->frame_event != WEIR_FRAME_MORE;
 }
 
 /*
@@ -124,13 +123,13 @@ static long request_next(__u32 i __attribute__((unused)), struct feed *f)
 	struct weir_request_reader *r = &w->request;
 	enum weir_reason decision;
 
-	f->event = WEIR_FRAME_MORE;
+	w->frame_event = WEIR_FRAME_MORE;
 	bpf_loop(FRAME_STEPS, request_step, f, 0);
-	if (f->event == WEIR_FRAME_MORE || f->event == WEIR_FRAME_LOST || r->lost != WEIR_REASON_COUNT)
+	if (w->frame_event == WEIR_FRAME_MORE || w->frame_event == WEIR_FRAME_LOST || r->lost != WEIR_REASON_COUNT)
 		return 1;
-	if (f->event == WEIR_FRAME_HEAD && r->again) {
+	if (w->frame_event == WEIR_FRAME_HEAD && r->again) {
 		weir_request_reader_passed(r);
-	} else if (f->event == WEIR_FRAME_HEAD) {
+	} else if (w->frame_event == WEIR_FRAME_HEAD) {
 		w->event_key = WEIR_REASON_COUNT;
 		note_attributes(w);
 		decision = request_decide(f->skb, w);

@@ -135,6 +135,8 @@ enum hook {
 /*
  * One packet's working memory. A program is not interrupted by itself, and each hook has its own. Before Linux 6.3 a
  * map's key or value may not be in memory that came as a function's argument: who needs that asks for work_of() again.
+ * And what a bpf_loop() finds out is kept here, not on its caller's stack: older verifiers take a branch on it for one that
+ * is never taken, and cut out what follows.
  */
 struct work {
 	struct packet packet;
@@ -171,6 +173,8 @@ struct work {
 	__u64 event_subject; /* whom an Event is charged to, with WEIR_EVENT_KEYED */
 	__u32 event_key;     /* enum weir_reason, WEIR_REASON_COUNT: the request is no Event, or they have no limit */
 	__u32 event_at;	     /* payload offset of its body */
+	__u32 event_outcome; /* enum weir_event_outcome, of the byte of it read latest */
+	__u32 frame_event;   /* enum weir_frame_event, of the byte read latest */
 	struct weir_response_reader response;
 	struct weir_hold_reader hold;
 	struct weir_socket socket;
