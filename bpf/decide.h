@@ -75,14 +75,15 @@ static __always_inline __u64 subject_of(struct work *w, __u32 type, __u8 *kind)
 }
 
 /*
- * Asks one limit and, unless another one has refused before, takes w->weight tokens of it. Notes a refusal in w->refused
- * and the longest wait in w->wait_ns; notes in w->charged what was taken, and from whom.
+ * Asks one limit and, unless another one has refused before, takes w->weight tokens of it: at w->at_ns, which it moves to
+ * when they are there, if that is not after w->latest_ns. Notes a refusal in w->refused and the longest wait in
+ * w->wait_ns; notes in w->charged what was taken, and from whom.
  */
 __noinline int limit_ask(struct __sk_buff *skb, struct work *w, __u32 type)
 {
 	struct charge c;
-	__u64 subject, wait_ns = 0;
-	bool take, admits;
+	__u64 subject, wait_ns;
+	bool admits;
 	__u32 index;
 	__u8 kind;
 
@@ -91,6 +92,7 @@ __noinline int limit_ask(struct __sk_buff *skb, struct work *w, __u32 type)
 	subject = subject_of(w, type, &kind);
 	if (!subject && type != WEIR_LIMIT_TOTAL)
 		return 0;
+	w->subjects[type & 3] = subject;
 	index = weir_limit_index(w->server, type);
 	c.limit = limit_of(index, subject);
 	if (!c.limit)
@@ -107,18 +109,19 @@ __noinline int limit_ask(struct __sk_buff *skb, struct work *w, __u32 type)
 		return 0;
 	}
 
-	take = !w->refused;
 	bpf_spin_lock(&c.lock->lock);
-	admits = take && weir_bucket_take_weight(c.bucket, &c.limit->history, w->now_ns, w->weight);
-	if (!admits)
-		wait_ns = weir_bucket_wait_ns(c.bucket, &c.limit->history, w->now_ns);
+	wait_ns = weir_bucket_turn_ns(c.bucket, &c.limit->history, w->at_ns);
+	admits = !w->refused && wait_ns <= w->latest_ns - w->at_ns;
+	if (admits)
+		weir_bucket_reserve(c.bucket, &c.limit->history, w->at_ns, wait_ns, w->weight);
 	c.bucket->passed += admits ? w->asked : 0;
 	c.bucket->shed += wait_ns ? w->asked_anew : 0;
 	bpf_spin_unlock(&c.lock->lock);
 
-	w->subjects[type & 3] = subject;
 	if (admits) {
 		w->charged |= 1U << type;
+		w->waited |= wait_ns ? 1U << type : 0;
+		w->at_ns += wait_ns;
 	} else if (wait_ns) {
 		w->refused |= 1U << type;
 		if (wait_ns > w->wait_ns)
@@ -147,12 +150,13 @@ __noinline int limit_undo(struct work *w, __u32 type)
 	if (w->charged & (1U << type)) {
 		weir_bucket_give_back_weight(c.bucket, &c.limit->history, w->weight);
 		c.bucket->passed -= w->asked;
-	} else {
-		c.bucket->shed -= w->asked_anew;
 	}
+	if ((w->refused | w->waited) & (1U << type))
+		c.bucket->shed -= w->asked_anew;
 	bpf_spin_unlock(&c.lock->lock);
 	w->charged &= ~(1U << type);
 	w->refused &= ~(1U << type);
+	w->waited &= ~(1U << type);
 	return 0;
 }
 
@@ -173,6 +177,7 @@ __noinline int decide(struct __sk_buff *skb, struct work *w)
 		return 0;
 	w->charged = 0;
 	w->refused = 0;
+	w->waited = 0;
 	w->wait_ns = 0;
 	if (w->event_key != WEIR_REASON_COUNT)
 		limit_ask(skb, w, WEIR_LIMIT_SOURCE_AND_OBJECT);

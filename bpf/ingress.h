@@ -6,6 +6,7 @@
 #include "checksum.h"
 #include "cut.h"
 #include "frame.h"
+#include "pace.h"
 #include "reject.h"
 #include "reply.h"
 #include "settings.h"
@@ -141,6 +142,7 @@ static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, s
 	const struct weir_segment *g = &w->packet.segment;
 	enum weir_reason why = WEIR_REASON_COUNT;
 	enum weir_action action;
+	int verdict;
 	__u32 cuts;
 
 	w->socket.asked = w->socket.known = 0;
@@ -182,7 +184,6 @@ static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, s
 		count(w->server, w->unanswered_why);
 	if (action == WEIR_ANSWER)
 		count(w->server, WEIR_ANSWERED);
-	conn_retire(w, c, false);
 
 	if (action == WEIR_CUT && packet_cut(skb, w, w->request.start - g->seq)) {
 		/* What was cut off comes again, with what was to pass: known by its numbers, it passes then. */
@@ -192,8 +193,13 @@ static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, s
 		count(w->server, WEIR_CUT_SHORT);
 	}
 	if (action == WEIR_HOLD)
-		return TC_ACT_SHOT;
-	return action == WEIR_PASS || action == WEIR_CUT ? pass_to_server(skb, w) : reply(skb, w, action);
+		verdict = TC_ACT_SHOT;
+	else
+		verdict = action == WEIR_PASS || action == WEIR_CUT ? pass_to_server(skb, w) : reply(skb, w, action);
+	if (verdict == TC_ACT_UNSPEC && w->view.opaque && (w->server_flags & WEIR_SERVER_PACED))
+		verdict = pace(skb, w, c);
+	conn_retire(w, c, false);
+	return verdict;
 }
 
 /*

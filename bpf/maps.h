@@ -145,7 +145,8 @@ struct work {
 	__u64 seed[2];
 	__u64 netns_cookie;
 	__u64 now_ns;
-	__u32 hook; /* enum hook: whose memory this is */
+	__u64 at_ns, latest_ns; /* when tokens are to be taken, and until when it may wait for them */
+	__u32 hook;		/* enum hook: whose memory this is */
 	__u32 server;
 	__u32 server_flags;
 	__u32 swallow_max;
@@ -157,13 +158,15 @@ struct work {
 	__u32 dry_run_rejected;	       /* likewise */
 	__u32 refused;		       /* bit n: a limit of type n refused the request now decided */
 	__u32 charged;		       /* bit n: it took a token of one */
-	__u64 subjects[4];	       /* whose, by type */
-	__u32 weight;		       /* tokens that it costs to pass */
-	__u32 asked;		       /* requests (or records) that this is about */
-	__u32 asked_anew;	       /* those that were not refused before */
-	__u64 sum;		       /* of a checksum */
-	__u64 wait_ns;		       /* the longest wait of those that refused */
-	__u32 unanswered_why;	       /* a request was refused but cannot be answered; else WEIR_REASON_COUNT */
+	__u32 waited;		       /* bit n: one that is there only later */
+	__u32 pace_ifindex;
+	__u64 subjects[4];    /* whose, by type */
+	__u32 weight;	      /* tokens that it costs to pass */
+	__u32 asked;	      /* requests (or records) that this is about */
+	__u32 asked_anew;     /* those that were not refused before */
+	__u64 sum;	      /* of a checksum */
+	__u64 wait_ns;	      /* the longest wait of those that refused */
+	__u32 unanswered_why; /* a request was refused but cannot be answered; else WEIR_REASON_COUNT */
 	__u32 repeated_user;
 	__u32 tracing; /* someone wants to know what becomes of requests */
 	__u32 noted;   /* of this packet, for them (trace.h) */

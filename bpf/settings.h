@@ -22,6 +22,9 @@ static __always_inline bool load_settings(struct work *w, __u32 hook)
 		w->server_flags |= WEIR_SERVER_PAUSED;
 	w->swallow_max = server->swallow_max;
 	w->now_ns = bpf_ktime_get_ns();
+	w->at_ns = w->now_ns;
+	w->latest_ns = w->now_ns;
+	w->pace_ifindex = set->pace_ifindex;
 	w->tracing = server->trace_until_ns > w->now_ns;
 	w->noted = 0;
 	w->passed = 0;

@@ -95,6 +95,9 @@ static void upkeep(evutil_socket_t fd, short what, void *context)
 	for (net = service->agent.nets; net; net = net->next) {
 		net_follow(net);
 		net_hold(net);
+		/* A kernel that could not pace will not learn it by being asked again. */
+		if (net->paced)
+			net_pace(net);
 		net_probe(net);
 		net_sweep(net);
 	}

@@ -48,6 +48,13 @@ static int check_new(struct agent *agent, struct server *server, struct error *e
 	return ret ?: net_clear_leftovers(agent, fd, server->netns_cookie, err);
 }
 
+static int check_pace(const struct server *server, const struct net *net, struct error *err)
+{
+	if (server->hold != HOLD_PACE || net->paced)
+		return 0;
+	return error_set(err, -EOPNOTSUPP, "what cannot be read cannot wait for its time here: %s", net->pace_err.text);
+}
+
 /* Gives back a slot whose server could not be put in force. */
 static void give_up(struct agent *agent, int slot)
 {
@@ -82,6 +89,8 @@ int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct
 		ret = server_bring_up(agent, slot, err);
 	if (!ret)
 		ret = net_settle(server_net(agent, agent->state.servers[slot]), err);
+	if (!ret)
+		ret = check_pace(agent->state.servers[slot], server_net(agent, agent->state.servers[slot]), err);
 	if (ret) {
 		give_up(agent, slot);
 		return ret;

@@ -141,6 +141,53 @@ void net_hold(struct net *net)
 	net->hold_err = err;
 }
 
+static bool wants_pace(const struct net *net)
+{
+	const struct state *state = &net->agent->state;
+
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		const struct server *server = state->servers[slot];
+
+		if (server && server->netns_cookie == net->cookie && server->hold != HOLD_DROP)
+			return true;
+	}
+	return false;
+}
+
+/* Tells the programs what is asked of the namespace's servers now. */
+static void apply_flags(const struct net *net)
+{
+	const struct state *state = &net->agent->state;
+	struct error err;
+
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		const struct server *server = state->servers[slot];
+
+		if (server && server->netns_cookie == net->cookie && server_apply_flags(net->agent, slot, &err))
+			log_error("server \"%s\": %s", server->name, err.text);
+	}
+}
+
+/* Packets are sent to the device only while it is there: the servers stop before it goes, and begin when it has come. */
+void net_pace(struct net *net)
+{
+	struct error err = { 0 };
+	bool wanted = wants_pace(net), paced;
+
+	if (!wanted && net->paced) {
+		net->paced = false;
+		apply_flags(net);
+	}
+	paced = !datapath_pace(net->dp, wanted, &err) && wanted;
+	if (err.text[0] && strcmp(err.text, net->pace_err.text) != 0)
+		log_info("what cannot be read is held by dropping: %s", err.text);
+	net->pace_err = err;
+	if (paced == net->paced)
+		return;
+	net->paced = paced;
+	apply_flags(net);
+}
+
 static void devices_changed(evutil_socket_t fd, short what, void *context)
 {
 	(void)fd;
@@ -245,6 +292,7 @@ int net_get(struct agent *agent, int fd, __u64 cookie, struct net **out, struct 
 		return ret;
 	}
 	net_probe(net);
+	net_pace(net);
 	*out = net;
 	return 0;
 }
@@ -255,6 +303,7 @@ int net_settle(struct net *net, struct error *err)
 
 	if (has_servers(net->agent, net->cookie)) {
 		net_hold(net);
+		net_pace(net);
 		return sync_links(net, err);
 	}
 	ret = datapath_remove(net->dp, err);
@@ -264,7 +313,6 @@ int net_settle(struct net *net, struct error *err)
 
 void net_probe(struct net *net)
 {
-	const struct state *state = &net->agent->state;
 	struct error err = { 0 };
 	int tracked;
 
@@ -276,13 +324,7 @@ void net_probe(struct net *net)
 	net->loopback_tracked = tracked;
 	log_info("network namespace %llu: conntrack %s loopback connections", net->cookie,
 		 tracked ? "tracks" : "no longer tracks");
-	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
-		const struct server *server = state->servers[slot];
-
-		if (server && server_net(net->agent, server) == net && net->agent->servers[slot].in_force &&
-		    datapath_server_flags(net->dp, slot, server_flags(server, net), &err))
-			log_error("server \"%s\": %s", server->name, err.text);
-	}
+	apply_flags(net);
 }
 
 void net_sweep(struct net *net)

@@ -32,6 +32,8 @@ struct net {
 	bool loopback_tracked;	/* by conntrack, so translated connections would be invalid to it */
 	struct error links_err; /* the last failure to follow the devices, so that it is logged once */
 	struct error hold_err;	/* the same, to reach the sockets of connections that cannot be read */
+	bool paced;		/* what cannot be read waits on a device of its own, for the servers that want that */
+	struct error pace_err;	/* why it does not, if one of them does */
 };
 
 struct agent {
@@ -67,6 +69,8 @@ int net_settle(struct net *net, struct error *err);
 void net_follow(struct net *net);
 /* Has what cannot be read held on the servers' cgroups; a failure is logged once and kept as the namespace's hold_err. */
 void net_hold(struct net *net);
+/* Has what is held wait, if a server wants that and the kernel can; tells the servers when that changed. */
+void net_pace(struct net *net);
 /* Looks whether conntrack tracks loopback; tells the servers when that changed. */
 void net_probe(struct net *net);
 void net_sweep(struct net *net);

@@ -21,6 +21,7 @@ __u32 server_flags(const struct server *server, const struct net *net)
 	flags |= server->draining ? WEIR_SERVER_DRAINING : 0;
 	flags |= server->framing == FRAMING_PASS ? WEIR_SERVER_PASS_AMBIGUOUS : 0;
 	flags |= closing ? WEIR_SERVER_CLOSING_LOOPBACK : 0;
+	flags |= net->paced && server->hold != HOLD_DROP ? WEIR_SERVER_PACED : 0;
 	return flags;
 }
 
@@ -40,6 +41,7 @@ static int apply_server(struct net *net, int slot, const struct server *server, 
 	int ret;
 
 	weir_reading_default(&kernel_side.reading);
+	tenancy_apply(&server->tenancy, net->dp, &kernel_side.reading);
 	ret = datapath_server_set(net->dp, slot, &kernel_side, server->listens, server->n_listens, server->proxies,
 				  server->n_proxies, err);
 	return ret ? ret : limits_apply(net, slot, server, err);

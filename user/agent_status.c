@@ -33,12 +33,17 @@ static json_t *describe_loopback(const struct server *server, const struct net *
 			 closing ? "close" : "translate", "why", why);
 }
 
-/* Is what cannot be read held? A server that is not in force has no namespace, and no reason of its own. */
-static json_t *describe_hold(const struct net *net)
+/* Is what cannot be read held, and how? A server that is not in force has no namespace, and no reason of its own. */
+static json_t *describe_hold(const struct server *server, const struct net *net)
 {
 	const char *why = net && net->hold_err.text[0] ? net->hold_err.text : NULL;
+	const char *no_pace = net && net->pace_err.text[0] ? net->pace_err.text : NULL;
 
-	return json_pack("{s:b, s:s?}", "on", net && !why, "why", why);
+	if (server->hold == HOLD_DROP)
+		no_pace = "asked for";
+	return json_pack("{s:b, s:s?, s:s, s:s, s:s?}", "on", net && !why, "why", why, "asked",
+			 hold_mode_name(server->hold), "mode", net && net->paced && !no_pace ? "pace" : "drop",
+			 "no_pace", no_pace);
 }
 
 static json_t *list_ports(const struct server *server)
@@ -153,7 +158,7 @@ static int describe_server(const struct agent *agent, int slot, json_t **out, st
 	json_object_set_new(object, "mode", json_string(server_mode(agent, slot)));
 	json_object_set_new(object, "problem", json_pack("s?", server_problem(agent, slot, net)));
 	json_object_set_new(object, "loopback", describe_loopback(server, net));
-	json_object_set_new(object, "hold", describe_hold(net));
+	json_object_set_new(object, "hold", describe_hold(server, net));
 	json_object_set_new(object, "links", list_links(net));
 	json_object_set_new(object, "top", net ? list_top(net, slot) : json_array());
 	add_counters(object, counters);
@@ -204,8 +209,10 @@ int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struc
 		if (!server)
 			continue;
 		place->name = server->name;
-		if (agent->servers[slot].in_force)
+		if (agent->servers[slot].in_force) {
+			place->paced = server_flags(server, server_net(agent, server)) & WEIR_SERVER_PACED;
 			ret = datapath_counters(server_net(agent, server)->dp, slot, place->counters, err);
+		}
 		if (ret)
 			return ret;
 		snapshot.n_servers++;

@@ -23,6 +23,7 @@
 #define TCX_INGRESS ((enum bpf_attach_type)46)
 #define TCX_EGRESS ((enum bpf_attach_type)47)
 #define TCX_MAX 64 /* programs on one hook */
+#define LOOPBACK_IFINDEX 1
 
 /* Ours among the filters of a device: before those that take what number is free. */
 #define CLSACT_PRIORITY 1
@@ -49,6 +50,13 @@ static void link_path(char path[static PATH_MAX], const struct attach *a, __u32 
 }
 
 /* --- tcx */
+
+bool attach_has_tcx(void)
+{
+	__u32 ids[TCX_MAX], n = TCX_MAX, flags;
+
+	return bpf_prog_query(LOOPBACK_IFINDEX, TCX_INGRESS, 0, &flags, ids, &n) != -EINVAL;
+}
 
 /* A link outlives its device, and a number may be given to another one: only the device knows what runs on it. */
 static bool tcx_runs(const struct attach *a, __u32 ifindex, enum attach_direction d)

@@ -9,6 +9,7 @@
 #define WEIR_USER_ATTACH_H
 
 #include <linux/types.h>
+#include <stdbool.h>
 
 #include "error.h"
 
@@ -34,6 +35,9 @@ struct attach {
 };
 
 const char *attach_direction_name(enum attach_direction direction);
+
+/* Has this kernel tcx? Linux 6.6 and later do. */
+bool attach_has_tcx(void);
 
 /* -ENODEV: the device is gone. */
 int attach_add(struct attach *attach, __u32 ifindex, struct error *err);

@@ -15,6 +15,9 @@ enum {
 	KEY_FRAMING,
 	KEY_KEYS,
 	KEY_LOOPBACK,
+	KEY_NAMESPACE_FROM,
+	KEY_PATHS,
+	KEY_HOLD,
 };
 
 static const struct argp_option options[] = {
@@ -30,6 +33,11 @@ static const struct argp_option options[] = {
 	{ "keys", KEY_KEYS, "N", 0, "buckets kept for each limit (default: 65536)", 0 },
 	{ "loopback", KEY_LOOPBACK, "MODE", 0,
 	  "over-limit requests on loopback: auto (the default: as conntrack allows), translate, close", 0 },
+	{ "paths", KEY_PATHS, "HOW", 0, "how it reads paths: kubernetes (the default), nginx, raw", 0 },
+	{ "namespace-from", KEY_NAMESPACE_FROM, "WHAT", 0,
+	  "what names a request's namespace: path (the default: as in Kubernetes), segment=N, prefix=/A/B/", 0 },
+	{ "hold", KEY_HOLD, "MODE", 0,
+	  "what cannot be read and is over a limit: auto (the default: pace where the kernel can), pace, drop", 0 },
 	{ 0 },
 };
 
@@ -93,6 +101,15 @@ static void set_keys(const struct argp_state *state, json_t *server, const char 
 	json_object_set_new(server, "keys", json_integer(keys));
 }
 
+static void set_hold(const struct argp_state *state, json_t *server, const char *arg)
+{
+	enum hold_mode mode;
+	struct error err;
+
+	cli_check(state, hold_mode_parse(arg, &mode, &err), "--hold", &err);
+	json_object_set_new(server, "hold", json_string(arg));
+}
+
 static void set_loopback(const struct argp_state *state, json_t *server, const char *arg)
 {
 	enum loopback_mode mode;
@@ -109,6 +126,24 @@ static void set_framing(const struct argp_state *state, json_t *server, const ch
 
 	cli_check(state, framing_mode_parse(arg, &mode, &err), "--framing", &err);
 	json_object_set_new(server, "framing", json_string(arg));
+}
+
+static void set_paths(const struct argp_state *state, json_t *server, const char *arg)
+{
+	enum weir_paths paths;
+	struct error err;
+
+	cli_check(state, paths_parse(arg, &paths, &err), "--paths", &err);
+	json_object_set_new(server, "paths", json_string(arg));
+}
+
+static void set_namespace_from(const struct argp_state *state, json_t *server, const char *arg)
+{
+	struct tenancy tenancy = { 0 };
+	struct error err;
+
+	cli_check(state, namespace_from_parse(arg, &tenancy, &err), "--namespace-from", &err);
+	json_object_set_new(server, "namespace_from", json_string(arg));
 }
 
 static void set_name(const struct argp_state *state, json_t *server, const char *arg)
@@ -172,6 +207,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_LOOPBACK:
 		set_loopback(state, server, arg);
+		break;
+	case KEY_PATHS:
+		set_paths(state, server, arg);
+		break;
+	case KEY_NAMESPACE_FROM:
+		set_namespace_from(state, server, arg);
+		break;
+	case KEY_HOLD:
+		set_hold(state, server, arg);
 		break;
 	case ARGP_KEY_ARG:
 		set_name(state, server, arg);

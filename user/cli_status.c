@@ -57,6 +57,21 @@ static int print_servers(json_t *servers)
 	return table_print(table, stdout);
 }
 
+/* Nothing for what is as it should be: what cannot be read waits, or is dropped because that was asked for. */
+static void print_hold(const char *server, json_t *hold)
+{
+	CLEANUP_FREE char *not_held = output_visible(cli_text(hold, "why"));
+	CLEANUP_FREE char *no_pace = output_visible(cli_text(hold, "no_pace"));
+
+	if (not_held && *not_held)
+		printf("\n%s: %s is not limited: %s\n", server,
+		       strcmp(cli_text(hold, "mode"), "pace") ? "TLS and what else cannot be read" :
+								"TLS that is joined in mid-stream",
+		       not_held);
+	else if (no_pace && *no_pace && strcmp(cli_text(hold, "asked"), "drop"))
+		printf("\n%s: TLS and what else cannot be read is held by dropping: %s\n", server, no_pace);
+}
+
 /* What needs a sentence: a server that is not in force, loopback that is closed. */
 static void print_remarks(json_t *servers)
 {
@@ -66,13 +81,10 @@ static void print_remarks(json_t *servers)
 	json_array_foreach (servers, i, server) {
 		CLEANUP_FREE char *problem = output_visible(cli_text(server, "problem"));
 		json_t *loopback = json_object_get(server, "loopback");
-		CLEANUP_FREE char *no_hold = output_visible(cli_text(json_object_get(server, "hold"), "why"));
 
 		if (problem && *problem)
 			printf("\n%s: %s\n", cli_text(server, "name"), problem);
-		if (no_hold && *no_hold)
-			printf("\n%s: TLS and what else cannot be read is not limited: %s\n", cli_text(server, "name"),
-			       no_hold);
+		print_hold(cli_text(server, "name"), json_object_get(server, "hold"));
 		if (strcmp(cli_text(loopback, "mode"), "close") == 0)
 			printf("\n%s: a 429 on loopback closes its connection: %s\n", cli_text(server, "name"),
 			       cli_text(loopback, "why"));

@@ -218,7 +218,7 @@ int datapath_remove(struct datapath *dp, struct error *err)
 
 	if (ret)
 		return error_set(err, ret, "detaching: %s", strerror(-ret));
-	ret = hold_links_sync(dp->dir, dp->hold_fd, NULL, 0, err);
+	ret = datapath_pace(dp, false, err) ?: hold_links_sync(dp->dir, dp->hold_fd, NULL, 0, err);
 	if (ret)
 		return ret;
 	for (size_t i = 0; i < n; i++) {

@@ -102,6 +102,12 @@ int datapath_links(struct datapath *dp, struct datapath_link **links, struct err
  */
 int datapath_hold_sync(struct datapath *dp, const char *const *cgroups, size_t n, struct error *err);
 
+/*
+ * Makes (or takes away) the device on which what cannot be read waits for its time, for the servers with
+ * WEIR_SERVER_PACED. Where it fails, no packet may be sent there; -EOPNOTSUPP: this kernel cannot.
+ */
+int datapath_pace(struct datapath *dp, bool on, struct error *err);
+
 /* Does conntrack track loopback connections of this namespace? 1 yes, 0 no. */
 int datapath_loopback_tracked(struct datapath *dp, struct error *err);
 

@@ -141,6 +141,19 @@ static void add_held(json_t *families, const struct metrics_snapshot *snapshot)
 	}
 }
 
+static void add_paced(json_t *families, const struct metrics_snapshot *snapshot)
+{
+	json_t *samples = add_family(
+		families, "weir_hold_paced", "gauge",
+		"1: what cannot be read waits for its time when it is over a limit. 0: it is dropped.");
+
+	for (size_t i = 0; i < snapshot->n_servers; i++) {
+		const struct metrics_server *server = &snapshot->servers[i];
+
+		add_sample(samples, json_pack("{s:s}", "server", server->name), json_integer(server->paced));
+	}
+}
+
 json_t *metrics_families(const struct metrics_snapshot *snapshot)
 {
 	json_t *families = json_array();
@@ -159,6 +172,7 @@ json_t *metrics_families(const struct metrics_snapshot *snapshot)
 	add_group(families, snapshot, METRICS_RECORD, "weir_records_total", "decision",
 		  "Records of connections that cannot be read, by what became of them.");
 	add_held(families, snapshot);
+	add_paced(families, snapshot);
 	add_group(families, snapshot, METRICS_PACKET, "weir_packets_total", "action",
 		  "Packets by what was done to them.");
 	add_connections(families, snapshot);

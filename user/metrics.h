@@ -10,6 +10,7 @@
 #define WEIR_USER_METRICS_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "weir/reason.h"
 #include "weir/types.h"
@@ -37,6 +38,7 @@ extern const struct metrics_reason metrics_reasons[WEIR_REASON_COUNT];
 struct metrics_server {
 	const char *name;
 	__u64 counters[WEIR_REASON_COUNT];
+	bool paced; /* what cannot be read waits for its time */
 };
 
 struct metrics_snapshot {

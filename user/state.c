@@ -16,6 +16,12 @@ static const char *const framing_modes[FRAMING_MODES] = {
 	[FRAMING_PASS] = "pass",
 };
 
+static const char *const hold_modes[HOLD_MODES] = {
+	[HOLD_AUTO] = "auto",
+	[HOLD_PACE] = "pace",
+	[HOLD_DROP] = "drop",
+};
+
 /* The place of a text among `n` others, or n. */
 static unsigned int find_text(const char *const *texts, unsigned int n, const char *text)
 {
@@ -52,6 +58,21 @@ int framing_mode_parse(const char *text, enum framing_mode *mode, struct error *
 
 	if (found == FRAMING_MODES)
 		return error_set(err, -EINVAL, "\"%s\" is not a framing mode (reject or pass)", text);
+	*mode = found;
+	return 0;
+}
+
+const char *hold_mode_name(enum hold_mode mode)
+{
+	return hold_modes[mode];
+}
+
+int hold_mode_parse(const char *text, enum hold_mode *mode, struct error *err)
+{
+	unsigned int found = find_text(hold_modes, HOLD_MODES, text);
+
+	if (found == HOLD_MODES)
+		return error_set(err, -EINVAL, "\"%s\" is not a way to hold (auto, pace or drop)", text);
 	*mode = found;
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include "datapath.h"
 #include "error.h"
 #include "parse.h"
+#include "tenancy.h"
 
 /* How over-limit requests on loopback are answered: as conntrack allows, kept alive, or closed. */
 enum loopback_mode {
@@ -34,6 +35,17 @@ enum framing_mode {
 
 const char *framing_mode_name(enum framing_mode mode);
 int framing_mode_parse(const char *text, enum framing_mode *mode, struct error *err);
+
+/* What cannot be read and is over a limit: waits on a device where the kernel can do that, must do so, or is dropped. */
+enum hold_mode {
+	HOLD_AUTO,
+	HOLD_PACE,
+	HOLD_DROP,
+	HOLD_MODES,
+};
+
+const char *hold_mode_name(enum hold_mode mode);
+int hold_mode_parse(const char *text, enum hold_mode *mode, struct error *err);
 
 struct limit {
 	enum weir_limit_type type;
@@ -58,6 +70,8 @@ struct server {
 	size_t n_limits;
 	enum loopback_mode loopback;
 	enum framing_mode framing;
+	struct tenancy tenancy;
+	enum hold_mode hold;
 	__u32 keys; /* buckets kept for each limit; 0: WEIR_DEFAULT_KEYS */
 	bool dry_run;
 	bool paused;

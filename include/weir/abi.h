@@ -58,8 +58,8 @@ WEIR_INLINE __u32 weir_limit_index(__u32 server, __u32 type)
 }
 
 struct weir_settings {
-	__u32 abi_version; /* WEIR_ABI_VERSION of the maps' maker */
-	__u32 pad;
+	__u32 abi_version;  /* WEIR_ABI_VERSION of the maps' maker */
+	__u32 pace_ifindex; /* the device on which paced packets wait (pace.h); 0: there is none */
 	__u64 seed[2];	    /* key of the subject hash, random, made once with the maps */
 	__u64 netns_cookie; /* of the namespace these maps are of */
 };
@@ -87,6 +87,7 @@ enum weir_server_flags {
 	WEIR_SERVER_CLOSING = 1 << 4,	       /* lesser mode everywhere: a 429 also closes its connection */
 	WEIR_SERVER_CLOSING_LOOPBACK = 1 << 5, /* lesser mode on loopback only */
 	WEIR_SERVER_PASS_AMBIGUOUS = 1 << 6,   /* ambiguous requests go to it, instead of being rejected */
+	WEIR_SERVER_PACED = 1 << 7,	       /* what cannot be read waits on a device instead of being dropped */
 };
 
 struct weir_server {

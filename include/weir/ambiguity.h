@@ -25,7 +25,8 @@
 	X(BAD_CONTENT_LENGTH, "Content-Length that is not a number")  \
 	X(LENGTH_CONFLICT, "length told twice")                       \
 	X(BAD_TRANSFER_ENCODING, "Transfer-Encoding but for chunked") \
-	X(BAD_CHUNK, "malformed chunk or trailer")
+	X(BAD_CHUNK, "malformed chunk or trailer")                    \
+	X(BAD_PATH, "path that leads above its root, or has a NUL")
 
 /* first: it is the connection's first request. Then another protocol is not taken for one that is spelled badly. */
 WEIR_INLINE bool weir_reason_is_ambiguity(__u32 reason, bool first)

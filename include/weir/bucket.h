@@ -58,8 +58,8 @@ struct weir_tokens {
 
 /* The two counters are the caller's, who alone knows what became of the request: no function here touches them. */
 struct weir_bucket {
-	__u32 started; /* 0: no token was ever taken, full */
-	__u32 pad;
+	__u32 started;		   /* 0: no token was ever taken, full */
+	__u32 reserved;		   /* last_ns is when someone who waits is let in, not when someone asked */
 	struct weir_tokens tokens; /* at last_ns */
 	__u64 last_ns;
 	__u64 passed; /* requests that took a token and kept it */
@@ -253,6 +253,27 @@ WEIR_INLINE __u64 weir_bucket_wait_ns(struct weir_bucket *b, const struct weir_r
 		wait_ns += WEIR_TOKEN / newest->per_ns;
 	}
 	return wait_ns + (weir_bucket_clock(b, h, now_ns) - now_ns);
+}
+
+/*
+ * The same for who is ready to wait, and for who asks while others do: behind those whose instants are still to come.
+ * weir_bucket_reserve() then takes `weight` tokens as of that instant, at which the bucket's clock stands from then on: each
+ * is let in as if it had asked only then.
+ */
+WEIR_INLINE __u64 weir_bucket_turn_ns(struct weir_bucket *b, const struct weir_rate_history *h, __u64 now_ns)
+{
+	__u64 ahead_ns = b->reserved && b->last_ns > now_ns ? b->last_ns - now_ns : 0;
+	__u64 wait_ns = weir_bucket_wait_ns(b, h, now_ns + ahead_ns);
+
+	return wait_ns == WEIR_NEVER_NS ? wait_ns : ahead_ns + wait_ns;
+}
+
+/* turn_ns: what weir_bucket_turn_ns() has just said, and not WEIR_NEVER_NS. */
+WEIR_INLINE void weir_bucket_reserve(struct weir_bucket *b, const struct weir_rate_history *h, __u64 now_ns,
+				     __u64 turn_ns, __u32 weight)
+{
+	weir_bucket_take_weight(b, h, now_ns + turn_ns, weight);
+	b->reserved = !!turn_ns;
 }
 
 /* Whole seconds for a Retry-After header: rounded up, 1 to WEIR_RETRY_MAX_S. */

@@ -28,6 +28,7 @@ WEIR_INLINE void weir_conn_look(struct weir_conn *c, const struct weir_segment *
 				struct weir_view *view)
 {
 	view->closed = c->phase == WEIR_PHASE_CLOSED;
+	view->opaque = c->phase == WEIR_PHASE_OPAQUE;
 	view->news = 0;
 	view->splice.cuts = c->splice.cuts;
 	if (!c->splice.cuts)

@@ -45,9 +45,10 @@ struct weir_answer_choice {
 
 /* How far the client's side of an opaque connection was let through to the server (hold.h). */
 struct weir_hold {
-	__u64 since_ns; /* since when what is at `next` is withheld; 0: it is not */
-	__u32 next;	/* server's numbers: next byte to look at */
-	__u32 version;	/* moves with every commit */
+	__u64 since_ns;	  /* since when what is at `next` is withheld; 0: it is not */
+	__u64 departs_ns; /* when the last segment that was let through late goes on to the server (pace.h) */
+	__u32 next;	  /* server's numbers: next byte to look at */
+	__u32 version;	  /* moves with every commit */
 	struct weir_record record;
 	__u8 by_records; /* the stream is TLS, and `record` in step with it */
 	__u8 pad[3];
@@ -90,7 +91,8 @@ struct weir_view {
 	struct weir_answer_choice answer;
 	__u8 closed; /* ended by weir */
 	__u8 news;   /* a segment that was cut acknowledges something the server has not been told */
-	__u8 pad[2];
+	__u8 opaque;
+	__u8 pad;
 };
 
 /* A segment's worth of framing, on a copy of the machine. `why` counts: WEIR_REASON_COUNT when there is nothing to count. */

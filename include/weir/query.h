@@ -65,14 +65,23 @@ WEIR_INLINE bool weir_query_is_true(const struct weir_framing *f)
 	return !WEIR_TOKEN_IS(f, "0");
 }
 
-WEIR_INLINE void weir_query_limit_byte(struct weir_query *q, __u8 c)
+/* A negative one is none. */
+WEIR_INLINE void weir_query_limit_byte(struct weir_request *r, __u8 c)
 {
+	struct weir_framing *f = &r->framing;
+	struct weir_query *q = &r->query;
+
+	if (c == '-' && !f->count && !f->gap) {
+		f->gap = 1;
+		return;
+	}
+	f->count = 1;
 	if (!weir_is_digit(c))
 		q->pair |= WEIR_PAIR_STRANGE;
-	else if (q->limit < ~0U / 10)
-		q->limit = q->limit * 10 + (c - '0');
-	else
+	else if (q->limit >= ~0U / 10)
 		q->limit = ~0U;
+	else if (!f->gap)
+		q->limit = q->limit * 10 + (c - '0');
 }
 
 WEIR_INLINE void weir_query_name_end(struct weir_request *r, __u32 at, struct weir_name_steps *name)
@@ -149,7 +158,7 @@ WEIR_INLINE void weir_query_value_byte(struct weir_request *r, __u8 c, __u32 at,
 	case WEIR_QUERY_OTHER:
 		break;
 	case WEIR_QUERY_LIMIT:
-		weir_query_limit_byte(&r->query, c);
+		weir_query_limit_byte(r, c);
 		break;
 	case WEIR_QUERY_FIELD_SELECTOR:
 		weir_query_selector_byte(r, c, at, name);
@@ -178,6 +187,16 @@ WEIR_INLINE __u8 weir_query_value_says(struct weir_request *r)
 	}
 }
 
+WEIR_INLINE void weir_query_limit_end(struct weir_request *r)
+{
+	struct weir_query *q = &r->query;
+
+	if (!r->framing.count)
+		q->pair |= WEIR_PAIR_STRANGE;
+	if (q->pair & (WEIR_PAIR_BAD | WEIR_PAIR_STRANGE))
+		q->limit = 0;
+}
+
 WEIR_INLINE void weir_query_pair_end(struct weir_request *r, __u32 at, struct weir_name_steps *name)
 {
 	struct weir_query *q = &r->query;
@@ -186,8 +205,8 @@ WEIR_INLINE void weir_query_pair_end(struct weir_request *r, __u32 at, struct we
 		weir_query_key_end(r);
 	if (q->key == WEIR_QUERY_FIELD_SELECTOR)
 		weir_query_term_end(r, at, name);
-	if (q->key == WEIR_QUERY_LIMIT && (q->pair & (WEIR_PAIR_BAD | WEIR_PAIR_STRANGE)))
-		q->limit = 0;
+	if (q->key == WEIR_QUERY_LIMIT)
+		weir_query_limit_end(r);
 	if (q->key == WEIR_QUERY_OTHER || (q->pair & WEIR_PAIR_BAD))
 		return;
 	q->seen |= 1U << q->key;

@@ -87,6 +87,7 @@
 	X(HELD_RECORD, "held_record", PACKET)                     \
 	X(UNCONFIRMED, "unconfirmed", PACKET)                     \
 	X(RETAKEN, "retaken", PACKET)                             \
+	X(PACED, "paced", PACKET)                                 \
 	X(RECORDS_PASSED, "passed", RECORD)                       \
 	X(RECORDS_HELD, "held", RECORD)                           \
 	X(RECORDS_DRY_RUN_HELD, "dry_run_held", RECORD)           \

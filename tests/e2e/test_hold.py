@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What cannot be read is withheld while it is over its limit: nothing fails, it slows."""
+"""What cannot be read is dropped while it is over its limit: nothing fails, it slows. (Waiting for it: test_pace.py)"""
 import shutil
 import ssl
 import time
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from lib.held import Held
 from lib.process import PATIENCE_S, eventually
 from lib.tls import TlsClient, TlsServer, drive_together
 
@@ -31,42 +32,6 @@ http {{
 """
 
 pytestmark = pytest.mark.skipif("cgroup2" not in Path("/proc/mounts").read_text(), reason="no cgroup2 is mounted")
-
-
-class Held:
-    """A TLS server behind weir."""
-
-    def __init__(self, world, place):
-        self.world = world
-        self.place = place
-        self.weir = world.weir
-        self.server = TlsServer(place.server_ns, place.address, world.directory)
-        world.at_end(self.server.close)
-        self.weir.start()
-
-    def attach(self, *options):
-        self.weir("attach", "web", "--port", self.server.port, "--netns", self.place.server_ns.path, *options)
-
-    def limit(self, kind="user", qps=0, burst=0):
-        self.weir("limit", "set", kind, "--qps", qps, "--burst", burst)
-
-    def client(self, place=None, **options):
-        client = TlsClient(place or self.place, self.server.port, **options)
-        self.world.at_end(client.close)
-        return client
-
-    def records(self):
-        """(passed, held, held in dry run), on which `status` and `metrics` agree."""
-        status, metrics = self.weir.server("web"), self.weir.metrics()["weir_records_total"]
-        said = tuple(status[key] for key in ("records_passed", "records_held", "records_dry_run_held"))
-        assert said == tuple(metrics[decision, "web"] for decision in ("passed", "held", "dry_run_held"))
-        return said
-
-    def packets(self, what):
-        return self.weir.server("web")["packets"].get(what, 0)
-
-    def held_s(self):
-        return self.weir.metrics()["weir_held_seconds_total"]["web",]
 
 
 @pytest.fixture
@@ -255,7 +220,9 @@ def test_without_cgroup2_the_rest_works(world):
     cgroup = world.cgroup("gone")
     held = Held(world, world.loopback())
     held.attach("--cgroup", cgroup)
-    assert held.weir.server("web")["hold"] == {"on": True, "why": None}
+    assert held.weir.server("web")["hold"] == {
+        "on": True, "why": None, "asked": "drop", "mode": "drop", "no_pace": "asked for"
+    }
     held.limit(burst=1)
     held.client().drive(5)
     assert held.records() == (0, 0, 0)

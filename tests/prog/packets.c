@@ -148,6 +148,7 @@ void packet_see(const struct packet *p, struct seen *seen)
 struct test_run {
 	int program;
 	struct packet *packet;
+	struct __sk_buff *context;
 };
 
 /* The test run takes the loopback device of the caller's network namespace. */
@@ -156,7 +157,8 @@ static int run_inside(void *arg)
 	struct test_run *run = arg;
 	struct packet in = *run->packet;
 	LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = in.bytes, .data_size_in = in.length,
-		    .data_out = run->packet->bytes, .data_size_out = PACKET_ROOM, .repeat = 1);
+		    .data_out = run->packet->bytes, .data_size_out = PACKET_ROOM, .ctx_out = run->context,
+		    .ctx_size_out = sizeof(*run->context), .repeat = 1);
 
 	if (bpf_prog_test_run_opts(run->program, &options))
 		return -errno;
@@ -166,7 +168,14 @@ static int run_inside(void *arg)
 
 int packet_run(int program, struct packet *p)
 {
-	struct test_run run = { .program = program, .packet = p };
+	struct __sk_buff context;
+
+	return packet_run_in(program, p, &context);
+}
+
+int packet_run_in(int program, struct packet *p, struct __sk_buff *context)
+{
+	struct test_run run = { .program = program, .packet = p, .context = context };
 	int verdict = call_inside(run_inside, &run);
 
 	if (verdict < 0)

@@ -3,6 +3,8 @@
 #ifndef WEIR_TESTS_PACKETS_H
 #define WEIR_TESTS_PACKETS_H
 
+#include <linux/bpf.h>
+
 #include "weir/conn.h"
 
 #define PACKET_ROOM 4096
@@ -51,6 +53,8 @@ void packet_see(const struct packet *p, struct seen *seen);
 
 /* Runs a tc program on the packet, which becomes what the program made of it. Returns the program's verdict. */
 int packet_run(int program, struct packet *p);
+/* The same; *context is what the program left of what is not in the packet's bytes. */
+int packet_run_in(int program, struct packet *p, struct __sk_buff *context);
 
 /* The key of the connection between the two ends that all these packets have. */
 void packet_flow(bool ipv6, struct weir_flow *flow);

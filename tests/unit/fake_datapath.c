@@ -98,7 +98,8 @@ int datapath_remove(struct datapath *dp, struct error *err)
 	const struct datapath gone = { .open = true,
 				       .netlink = { dp->netlink[0], dp->netlink[1] },
 				       .traced = { dp->traced[0], dp->traced[1] },
-				       .tracked = dp->tracked };
+				       .tracked = dp->tracked,
+				       .can_pace = dp->can_pace };
 	int ret = fails(__func__, err);
 
 	if (!ret)
@@ -324,6 +325,12 @@ int datapath_hold_sync(struct datapath *dp, const char *const *cgroups, size_t n
 	if (!ret)
 		dp->n_cgroups = n;
 	return ret;
+}
+
+int datapath_pace(struct datapath *dp, bool on, struct error *err)
+{
+	dp->paced = on && dp->can_pace;
+	return on && !dp->can_pace ? error_set(err, -EOPNOTSUPP, "no fq in this kernel") : 0;
 }
 
 int datapath_loopback_tracked(struct datapath *dp, struct error *err)

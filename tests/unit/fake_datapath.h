@@ -33,6 +33,7 @@ struct datapath {
 	__u64 counters[WEIR_MAX_SERVERS][WEIR_REASON_COUNT];
 	size_t n_wanted; /* interfaces; 0: all */
 	size_t n_cgroups;
+	bool can_pace, paced;
 	int tracked; /* loopback, by conntrack */
 	int netlink[2];
 	int traced[2]; /* the descriptor of the ring, which is never readable */

@@ -222,13 +222,73 @@ static void loopback(void **state)
 	assert_int_equal(dp->servers[0].flags, WEIR_SERVER_ACTIVE);
 }
 
+static const char *hold_text(struct fixture *f, int server, const char *key)
+{
+	static char text[128];
+	CLEANUP_JSON json_t *status = run(f, "status", "{}");
+	json_t *hold = json_object_get(json_array_get(json_object_get(status, "servers"), server), "hold");
+
+	snprintf(text, sizeof(text), "%s", json_string_value(json_object_get(hold, key)) ?: "");
+	return text;
+}
+
+/* What cannot be read waits on a device as soon as one server of a namespace wants that, and as long as one does. */
+static void pace(void **state)
+{
+	struct fixture *f = *state;
+	struct datapath *dp = &fake_nets[1];
+
+	dp->can_pace = true;
+	succeed(f, "attach", "{\"server\":{\"name\":\"a\",\"listen\":[\"*:1\"],\"hold\":\"drop\"}}");
+	assert_false(dp->paced);
+	assert_int_equal(dp->servers[0].flags, WEIR_SERVER_ACTIVE);
+	assert_string_equal(hold_text(f, 0, "mode"), "drop");
+	assert_string_equal(hold_text(f, 0, "no_pace"), "asked for");
+	succeed(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:2\"]}}");
+	succeed(f, "attach", "{\"server\":{\"name\":\"c\",\"listen\":[\"*:3\"],\"hold\":\"pace\"}}");
+	assert_true(dp->paced);
+	assert_int_equal(dp->servers[0].flags, WEIR_SERVER_ACTIVE);
+	assert_int_equal(dp->servers[1].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_PACED);
+	assert_int_equal(dp->servers[2].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_PACED);
+	assert_string_equal(hold_text(f, 0, "mode"), "drop");
+	assert_string_equal(hold_text(f, 1, "mode"), "pace");
+	assert_string_equal(hold_text(f, 1, "no_pace"), "");
+	/* The device is gone and cannot be made again. */
+	dp->can_pace = false;
+	net_pace(f->agent.nets);
+	assert_int_equal(dp->servers[2].flags, WEIR_SERVER_ACTIVE);
+	assert_string_equal(hold_text(f, 2, "mode"), "drop");
+	assert_string_equal(hold_text(f, 2, "no_pace"), "no fq in this kernel");
+	dp->can_pace = true;
+	net_pace(f->agent.nets);
+	assert_int_equal(dp->servers[2].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_PACED);
+	succeed(f, "detach", "{\"name\":\"b\"}");
+	assert_true(dp->paced);
+	succeed(f, "detach", "{\"name\":\"c\"}");
+	assert_false(dp->paced);
+}
+
+static void cannot_pace(void **state)
+{
+	struct fixture *f = *state;
+
+	refuse(f, "attach", "{\"server\":{\"name\":\"a\",\"listen\":[\"*:1\"],\"hold\":\"pace\"}}",
+	       "no fq in this kernel");
+	assert_null(f->agent.state.servers[0]);
+	succeed(f, "attach", "{\"server\":{\"name\":\"a\",\"listen\":[\"*:1\"]}}");
+	assert_int_equal(fake_nets[1].servers[0].flags, WEIR_SERVER_ACTIVE);
+	assert_string_equal(hold_text(f, 0, "mode"), "drop");
+	assert_string_equal(hold_text(f, 0, "no_pace"), "no fq in this kernel");
+}
+
 int main(void)
 {
 #define with_agent(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		with_agent(detach_at_once), with_agent(detach_drains), with_agent(detach_by_force),
 		with_agent(detach_undone),  with_agent(take_over),     with_agent(not_in_force),
-		with_agent(loopback),	    with_agent(hold_fails),
+		with_agent(loopback),	    with_agent(hold_fails),    with_agent(pace),
+		with_agent(cannot_pace),
 	};
 
 	return cmocka_run_group_tests_name("agent lifetime", tests, NULL, NULL);

@@ -112,7 +112,7 @@ static void all_series(void **state)
 
 static void gauges(void **state)
 {
-	struct metrics_server server = { .name = "api" };
+	struct metrics_server server = { .name = "api", .paced = true };
 	CLEANUP_FREE char *text = NULL;
 
 	(void)state;
@@ -125,6 +125,7 @@ static void gauges(void **state)
 	assert_line(text, "weir_connections{server=\"api\"} 7");
 	assert_line(text, "weir_translated_connections{server=\"api\"} 0");
 	assert_line(text, "weir_held_seconds_total{server=\"api\"} 2.500");
+	assert_line(text, "weir_hold_paced{server=\"api\"} 1");
 	assert_true(metrics_connections(server.counters) == 7);
 	assert_true(metrics_translated(server.counters) == 0);
 }
@@ -151,7 +152,7 @@ static void families_are_whole(void **state)
 		assert_memory_equal(line, family, strlen(family));
 		assert_non_null(strchr("{ ", line[strlen(family)]));
 	}
-	assert_int_equal(n_help, 22);
+	assert_int_equal(n_help, 23);
 }
 
 int main(void)

@@ -15,11 +15,11 @@
 #include "rate.h"
 #include "state.h"
 
-#define FULL                                                                                                                       \
-	"{\"name\":\"api\",\"listen\":[\"*:80\",\"[2001:db8::1]:443\"],\"netns\":\"/run/netns/a\",\"netns_cookie\":17,"            \
-	"\"cgroup\":\"/sys/fs/cgroup\",\"trusted_proxies\":[\"10.0.0.0/8\"],\"interfaces\":[\"eth0\",\"lo\"],"                     \
-	"\"loopback\":\"close\",\"framing\":\"pass\",\"keys\":100,\"dry_run\":true,\"paused\":true,\"draining\":true,\"limits\":[" \
-	"{\"type\":\"user\",\"subject\":null,\"qps\":\"0.5\",\"burst\":10,\"keys\":5},"                                            \
+#define FULL                                                                                                                                                                                                 \
+	"{\"name\":\"api\",\"listen\":[\"*:80\",\"[2001:db8::1]:443\"],\"netns\":\"/run/netns/a\",\"netns_cookie\":17,"                                                                                      \
+	"\"cgroup\":\"/sys/fs/cgroup\",\"trusted_proxies\":[\"10.0.0.0/8\"],\"interfaces\":[\"eth0\",\"lo\"],"                                                                                               \
+	"\"loopback\":\"close\",\"framing\":\"pass\",\"paths\":\"nginx\",\"namespace_from\":\"prefix=/t/u/\",\"hold\":\"drop\",\"keys\":100,\"dry_run\":true,\"paused\":true,\"draining\":true,\"limits\":[" \
+	"{\"type\":\"user\",\"subject\":null,\"qps\":\"0.5\",\"burst\":10,\"keys\":5},"                                                                                                                      \
 	"{\"type\":\"user\",\"subject\":\"2001:db8::/64\",\"qps\":\"1000000000\",\"burst\":0,\"keys\":0}]}"
 
 static int read_server(const char *text, struct server **server, struct error *err)
@@ -53,6 +53,9 @@ static void server_round_trip(void **state)
 	assert_string_equal(server->interfaces[1], "lo");
 	assert_int_equal(server->loopback, LOOPBACK_CLOSE);
 	assert_int_equal(server->framing, FRAMING_PASS);
+	assert_int_equal(server->tenancy.paths, WEIR_PATHS_NGINX);
+	assert_int_equal(server->tenancy.segments, 2);
+	assert_int_equal(server->hold, HOLD_DROP);
 	assert_true(server->limits[0].per_ns == WEIR_QPS / 2);
 	assert_int_equal(server->limits[0].keys, 5);
 }
@@ -68,6 +71,9 @@ static void defaults(void **state)
 	assert_null(server->interfaces);
 	assert_int_equal(server->loopback, LOOPBACK_AUTO);
 	assert_int_equal(server->framing, FRAMING_REJECT);
+	assert_int_equal(server->tenancy.paths, WEIR_PATHS_KUBERNETES);
+	assert_int_equal(server->tenancy.tenant, WEIR_TENANT_PATH);
+	assert_int_equal(server->hold, HOLD_AUTO);
 	assert_false(server->dry_run || server->paused || server->draining);
 }
 
@@ -88,6 +94,10 @@ static void bad_servers(void **state)
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"interfaces\":[\"a/b\"]}", "a/b" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"loopback\":\"maybe\"}", "maybe" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"framing\":\"guess\"}", "guess" },
+		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"paths\":\"apache\"}", "apache" },
+		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"namespace_from\":\"host\"}", "host" },
+		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"hold\":\"still\"}", "still" },
+		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"hold\":1}", "string" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"keys\":-1}", "keys" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"keys\":16777217}", "keys" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"dry_run\":1}", "dry_run" },

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Delaying the packets of connections that cannot be read: one that is over a limit gets its time of departure and is
+ * sent to a device of the agent's (user/pace.h), whose queueing discipline lets it go then. It comes back up from there
+ * as from the device on which it arrived, behind the programs on it.
+ */
+#ifndef WEIR_BPF_PACE_H
+#define WEIR_BPF_PACE_H
+
+#include "weir/pace.h"
+
+#include "decide.h"
+#include "hold.h"
+#include "track.h"
+
+#define TSTAMP_MONOTONIC 1 /* BPF_SKB_TSTAMP_DELIVERY_MONO */
+
+/* What the kernel's socket knows of the packet's connection. False: there is none that would take data. */
+static __always_inline bool socket_knows(struct __sk_buff *skb, struct work *w)
+{
+	struct bpf_sock *sk = socket_of(skb, &w->packet);
+	struct tcp_sock *tcp;
+
+	if (!sk)
+		return false;
+	w->socket.listens = sk->state == STATE_LISTEN || sk->state == STATE_NEW_SYN_RECV;
+	tcp = bpf_skc_to_tcp_sock(sk);
+	if (tcp)
+		socket_read(&w->socket, tcp, w->now_ns);
+	bpf_sk_release(sk);
+	return tcp || w->socket.listens;
+}
+
+/*
+ * Takes what the segment weighs, as of w->at_ns. The broadest limit comes first, so that the time it sets is the time at
+ * which the narrower one is asked: that keeps nobody else waiting.
+ */
+__noinline int reserve(struct __sk_buff *skb, struct work *w)
+{
+	if (!w)
+		return 0;
+	w->charged = 0;
+	w->refused = 0;
+	w->waited = 0;
+	w->wait_ns = 0;
+	w->weight = w->hold.weight;
+	w->asked = w->hold.records;
+	w->asked_anew = w->hold.again ? 0 : w->hold.records;
+	w->at_ns = w->now_ns;
+	w->latest_ns = w->now_ns + WEIR_PACE_MAX_NS;
+	if (!w->weight)
+		return 0;
+	/* No request: what an earlier packet's reader has left does not say who this is. */
+	__builtin_memset(&w->request.request, 0, sizeof(w->request.request));
+	limit_ask(skb, w, WEIR_LIMIT_TOTAL);
+	limit_ask(skb, w, WEIR_LIMIT_USER);
+	if (w->refused && (w->charged & (1U << WEIR_LIMIT_TOTAL)))
+		limit_undo(w, WEIR_LIMIT_TOTAL);
+	return 0;
+}
+
+static __always_inline enum weir_action pace_segment(struct __sk_buff *skb, struct work *w, struct weir_conn *c,
+						     __u64 *departs_ns, enum weir_reason *why)
+{
+	enum weir_action action;
+	__u64 held_ns = 0;
+
+	hold_frame(skb, w);
+	reserve(skb, w);
+	if (w->refused) {
+		withhold(w, c);
+		return WEIR_HOLD;
+	}
+	bpf_spin_lock(&c->lock);
+	action = weir_pace_commit(c, &w->hold, w->now_ns, w->at_ns, departs_ns, &held_ns, why);
+	bpf_spin_unlock(&c->lock);
+	if (action == WEIR_HOLD) {
+		undo_decision(w);
+		return WEIR_HOLD;
+	}
+	count_many(w->server, WEIR_RECORDS_PASSED, w->hold.records);
+	if (held_ns)
+		count_many(w->server, WEIR_HELD_NS, held_ns);
+	if (w->waited)
+		count_many(w->server, WEIR_RECORDS_HELD, w->asked_anew);
+	return WEIR_PASS;
+}
+
+/* Priorities may have a say in when a packet departs, and were the sender's on loopback. */
+static __always_inline int depart(struct __sk_buff *skb, struct work *w, __u64 departs_ns)
+{
+	skb->priority = 0;
+	if (bpf_skb_set_tstamp(skb, departs_ns, TSTAMP_MONOTONIC))
+		return TC_ACT_SHOT;
+	count(w->server, WEIR_PACED);
+	return bpf_redirect(w->pace_ifindex, 0);
+}
+
+/*
+ * A packet on its way to the server, with the server's numbers. Not inlined, so that its stack and that of reading requests
+ * do not add up; not global, for `c` has to be known for a map's value.
+ */
+static __noinline int pace(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
+{
+	enum weir_reason why = WEIR_REASON_COUNT;
+	enum weir_action action;
+	__u64 departs_ns = 0;
+
+	if (!weir_pace_concerns(&w->packet.segment) || (w->server_flags & (WEIR_SERVER_PAUSED | WEIR_SERVER_DRY_RUN)) ||
+	    !socket_knows(skb, w))
+		return TC_ACT_UNSPEC;
+	bpf_spin_lock(&c->lock);
+	action = weir_pace_begin(c, &w->socket, &w->packet.segment, &w->hold, &departs_ns, &why);
+	bpf_spin_unlock(&c->lock);
+	if (action == WEIR_FRAME)
+		action = pace_segment(skb, w, c, &departs_ns, &why);
+	if (why != WEIR_REASON_COUNT)
+		count(w->server, why);
+	if (action == WEIR_HOLD)
+		return TC_ACT_SHOT;
+	return weir_pace_waits(departs_ns, w->now_ns) ? depart(skb, w, departs_ns) : TC_ACT_UNSPEC;
+}
+
+#endif

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Delaying what cannot be read, packet by packet: which are sent to the device where they wait, and until when. The
+ * connection's ends are real, for the programs ask the server's socket; what it says stands still, as no packet comes.
+ */
+#include "packets.h"
+
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "datapath_fixture.h"
+#include "rate.h"
+#include "weir.skel.h"
+
+#define PASS (-1)
+#define DROP 2
+#define REDIRECT 7
+#define DEVICE 77 /* nothing is sent by a test run */
+#define MS (WEIR_NS_PER_S / 1000)
+#define PSH_ACK (WEIR_TCP_PSH | WEIR_TCP_ACK)
+#define RECORD_BYTES 105
+
+static struct datapath *dp;
+static int ingress;
+static int listener = -1, client = -1, server = -1;
+static __u32 next_seq, next_ack; /* of the client */
+static struct packet packet;
+static __u64 departs_ns; /* the latest packet */
+
+/* --- the connection */
+
+static int make_ends(void *unused)
+{
+	struct sockaddr_in s = { .sin_family = AF_INET, .sin_port = htons(SERVER_PORT) };
+	struct sockaddr_in c = { .sin_family = AF_INET, .sin_port = htons(CLIENT_PORT) };
+	int one = 1;
+
+	(void)unused;
+	inet_pton(AF_INET, "127.0.0.1", &s.sin_addr);
+	inet_pton(AF_INET, "127.0.0.9", &c.sin_addr);
+	listener = socket(AF_INET, SOCK_STREAM, 0);
+	client = socket(AF_INET, SOCK_STREAM, 0);
+	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	setsockopt(client, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(listener, (struct sockaddr *)&s, sizeof(s)) || listen(listener, 1) ||
+	    bind(client, (struct sockaddr *)&c, sizeof(c)) || connect(client, (struct sockaddr *)&s, sizeof(s)))
+		return -errno;
+	server = accept(listener, NULL, NULL);
+	return server < 0 ? -errno : 0;
+}
+
+static void close_ends(void)
+{
+	struct linger at_once = { .l_onoff = 1 };
+
+	setsockopt(client, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+	close(client);
+	close(server);
+	close(listener);
+}
+
+/* The number of the next byte in one of the server's queues. */
+static __u32 server_queue(int queue)
+{
+	int on = 1, off = -1;
+	socklen_t size = sizeof(__u32);
+	__u32 next = 0;
+
+	assert_int_equal(setsockopt(server, IPPROTO_TCP, TCP_REPAIR, &on, sizeof(on)), 0);
+	assert_int_equal(setsockopt(server, IPPROTO_TCP, TCP_REPAIR_QUEUE, &queue, sizeof(queue)), 0);
+	assert_int_equal(getsockopt(server, IPPROTO_TCP, TCP_QUEUE_SEQ, &next, &size), 0);
+	assert_int_equal(setsockopt(server, IPPROTO_TCP, TCP_REPAIR, &off, sizeof(off)), 0);
+	return next;
+}
+
+static void follow(enum weir_reason opaque_why)
+{
+	struct weir_conn c = {};
+	struct weir_flow flow;
+
+	packet_flow(false, &flow);
+	next_seq = server_queue(TCP_RECV_QUEUE);
+	next_ack = server_queue(TCP_SEND_QUEUE);
+	weir_conn_open(&c, 0, WEIR_PHASE_FOLLOWED, next_seq, next_ack, 501);
+	weir_conn_opaque(&c, next_seq, opaque_why);
+	weir_record_start_midway(&c.hold.record);
+	assert_int_equal(bpf_map_update_elem(dp->maps.conns, &flow, &c, BPF_ANY), 0);
+}
+
+/* --- the datapath */
+
+static void set_flags(__u32 flags)
+{
+	done(datapath_server_flags(dp, 0, WEIR_SERVER_ACTIVE | flags, &error));
+}
+
+static int setup(void **state)
+{
+	static const struct datapath_listen listen = { .any = true, .port = SERVER_PORT };
+	static const struct datapath_cidr anyone = { .bits = 0 };
+	struct weir_server description = { .flags = WEIR_SERVER_ACTIVE | WEIR_SERVER_PACED };
+	struct weir_settings settings;
+	__u32 zero = 0;
+
+	weir_reading_default(&description.reading);
+	datapath_setup(state);
+	dp = *state;
+	ingress = bpf_program__fd(dp->skeleton->progs.weir_ingress);
+	done(datapath_server_set(dp, 0, &description, &listen, 1, &anyone, 1, &error));
+	assert_int_equal(bpf_map_lookup_elem(dp->maps.settings, &zero, &settings), 0);
+	settings.pace_ifindex = DEVICE;
+	assert_int_equal(bpf_map_update_elem(dp->maps.settings, &zero, &settings, BPF_ANY), 0);
+	assert_int_equal(call_inside(make_ends, NULL), 0);
+	follow(WEIR_TLS);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	close_ends();
+	return datapath_teardown(state);
+}
+
+static void limit(enum weir_limit_type type, const char *qps, __u64 burst)
+{
+	__u64 per_ns;
+
+	assert_int_equal(weir_qps_parse(qps, &per_ns), 0);
+	done(datapath_limit_set(dp, 0, type, per_ns, burst, 0, &error));
+}
+
+static __u64 counter(enum weir_reason reason)
+{
+	__u64 counters[WEIR_REASON_COUNT];
+
+	done(datapath_counters(dp, 0, counters, &error));
+	return counters[reason];
+}
+
+static int send_spec(const struct spec *spec)
+{
+	struct packet before;
+	struct __sk_buff context;
+	int verdict;
+
+	packet_build(&packet, spec);
+	before = packet;
+	verdict = packet_run_in(ingress, &packet, &context);
+	departs_ns = verdict == REDIRECT ? context.tstamp : 0;
+	assert_int_equal(packet.length, before.length);
+	assert_memory_equal(packet.bytes, before.bytes, before.length);
+	return verdict;
+}
+
+/* The n-th record of the stream, of RECORD_BYTES with its header. */
+static int send_record(__u32 n)
+{
+	static const char text[RECORD_BYTES] = { 0x17, 3, 3, 0, RECORD_BYTES - 5 };
+
+	return send_spec(&(struct spec){ .seq = next_seq + n * RECORD_BYTES,
+					 .ack = next_ack,
+					 .flags = PSH_ACK,
+					 .text = text,
+					 .n_text = sizeof(text) });
+}
+
+/* --- tests */
+
+static void test_over_the_limit_waits(void **state)
+{
+	__u64 first_ns;
+
+	(void)state;
+	limit(WEIR_LIMIT_USER, "10", 1);
+	assert_int_equal(send_record(0), PASS);
+	assert_int_equal(send_record(1), REDIRECT);
+	first_ns = departs_ns;
+	assert_true(first_ns > datapath_now_ns() - 100 * MS && first_ns <= datapath_now_ns() + 100 * MS);
+	assert_int_equal(send_record(2), REDIRECT);
+	assert_true(departs_ns == first_ns + 100 * MS);
+	/* Again: neither charged again, nor ahead of the others. */
+	assert_int_equal(send_record(1), REDIRECT);
+	assert_true(departs_ns == first_ns + 100 * MS);
+	assert_int_equal(send_record(3), REDIRECT);
+	assert_true(departs_ns == first_ns + 200 * MS);
+	assert_int_equal(counter(WEIR_RECORDS_PASSED), 4);
+	assert_int_equal(counter(WEIR_RECORDS_HELD), 3);
+	assert_int_equal(counter(WEIR_PACED), 4);
+	assert_int_equal(counter(WEIR_HELD_RECORD), 0);
+	assert_true(counter(WEIR_HELD_NS) > 300 * MS && counter(WEIR_HELD_NS) <= 600 * MS);
+}
+
+/* Acknowledgements and the connection's end go ahead of what waits. */
+static void test_without_data_nothing_waits(void **state)
+{
+	struct spec spec = { .ack = next_ack, .flags = WEIR_TCP_ACK };
+
+	(void)state;
+	limit(WEIR_LIMIT_USER, "1", 1);
+	assert_int_equal(send_record(0), PASS);
+	assert_int_equal(send_record(1), REDIRECT);
+	spec.seq = next_seq + 2 * RECORD_BYTES;
+	assert_int_equal(send_spec(&spec), PASS);
+	spec.flags = WEIR_TCP_ACK | WEIR_TCP_FIN;
+	assert_int_equal(send_spec(&spec), PASS);
+	spec.flags = WEIR_TCP_RST;
+	assert_int_equal(send_spec(&spec), PASS);
+}
+
+static void test_too_long_to_wait(void **state)
+{
+	(void)state;
+	limit(WEIR_LIMIT_USER, "0.1", 1);
+	assert_int_equal(send_record(0), PASS);
+	assert_int_equal(send_record(1), DROP);
+	assert_int_equal(send_record(1), DROP);
+	assert_int_equal(counter(WEIR_RECORDS_HELD), 1);
+	assert_int_equal(counter(WEIR_HELD_RECORD), 2);
+	assert_int_equal(counter(WEIR_PACED), 0);
+	limit(WEIR_LIMIT_USER, "1000000", 1);
+	assert_int_not_equal(send_record(1), DROP);
+	assert_int_equal(counter(WEIR_RECORDS_PASSED), 2);
+	assert_int_equal(counter(WEIR_RECORDS_HELD), 1);
+}
+
+/* Of two limits the later one says when, and what one refuses is not taken from the other. */
+static void test_two_limits(void **state)
+{
+	__u64 first_ns;
+
+	(void)state;
+	limit(WEIR_LIMIT_TOTAL, "10", 1);
+	limit(WEIR_LIMIT_USER, "1", 1);
+	assert_int_equal(send_record(0), PASS);
+	assert_int_equal(send_record(1), REDIRECT);
+	first_ns = departs_ns;
+	for (__u32 n = 2; n < 6; n++) {
+		assert_int_equal(send_record(n), REDIRECT);
+		assert_true(departs_ns == first_ns + (n - 1) * 1000 * MS);
+	}
+	for (int i = 0; i < 50; i++)
+		assert_int_equal(send_record(6), DROP);
+	done(datapath_limit_delete(dp, 0, WEIR_LIMIT_USER, &error));
+	/* The total owes for six, not for all that were asked for. */
+	assert_int_equal(send_record(6), REDIRECT);
+	assert_true(departs_ns == first_ns + 4000 * MS);
+	assert_int_equal(counter(WEIR_RECORDS_PASSED), 7);
+}
+
+static void test_where_it_does_not_wait(void **state)
+{
+	(void)state;
+	limit(WEIR_LIMIT_USER, "1", 1);
+	set_flags(0);
+	for (__u32 n = 0; n < 5; n++)
+		assert_int_equal(send_record(n), PASS); /* the socket's hook asks */
+	set_flags(WEIR_SERVER_PACED | WEIR_SERVER_PAUSED);
+	for (__u32 n = 0; n < 5; n++)
+		assert_int_equal(send_record(n), PASS);
+	set_flags(WEIR_SERVER_PACED | WEIR_SERVER_DRY_RUN);
+	for (__u32 n = 0; n < 5; n++)
+		assert_int_equal(send_record(n), PASS);
+	assert_int_equal(counter(WEIR_RECORDS_PASSED), 0);
+	set_flags(WEIR_SERVER_PACED);
+	assert_int_equal(send_record(0), PASS);
+	assert_int_equal(send_record(1), REDIRECT);
+}
+
+/* What the server would drop is not charged. */
+static void test_what_the_socket_drops(void **state)
+{
+	(void)state;
+	limit(WEIR_LIMIT_USER, "10", 5);
+	follow(WEIR_HTTP2);
+	assert_int_equal(send_spec(&(struct spec){ .seq = next_seq + 0x1000000,
+						   .ack = next_ack,
+						   .flags = PSH_ACK,
+						   .text = "far beyond the window" }),
+			 PASS); /* ahead of a gap: the socket's hook asks, and drops it */
+	follow(WEIR_TLS);
+	close_ends();
+	listener = client = server = -1;
+	assert_int_equal(send_record(0), PASS); /* to be met by a RST */
+	assert_int_equal(counter(WEIR_RECORDS_PASSED), 0);
+}
+
+/* The user of a request that was read before on this CPU is not who sends records now. */
+static void test_charges_the_peer(void **state)
+{
+	static const char get[] = "GET / HTTP/1.1\r\nX-Remote-User: someone\r\n\r\n";
+	struct weir_conn c = {};
+	struct weir_flow flow;
+	struct packet request;
+
+	(void)state;
+	done(datapath_override_set(dp, 0, WEIR_LIMIT_USER, datapath_subject(dp, WEIR_NAME_USER, "someone", 7), 0, 1,
+				   &error));
+	packet_flow(true, &flow);
+	weir_conn_open(&c, 0, WEIR_PHASE_FOLLOWED, 1000, 1, 501);
+	assert_int_equal(bpf_map_update_elem(dp->maps.conns, &flow, &c, BPF_NOEXIST), 0);
+	packet_build(&request,
+		     &(struct spec){ .ipv6 = true, .seq = 1000, .ack = next_ack, .flags = PSH_ACK, .text = get });
+	assert_int_equal(packet_run(ingress, &request), PASS);
+	for (__u32 n = 0; n < 5; n++)
+		assert_int_equal(send_record(n), PASS);
+	assert_int_equal(counter(WEIR_RECORDS_PASSED), 5);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_over_the_limit_waits),   TEST(test_without_data_nothing_waits),
+		TEST(test_too_long_to_wait),	   TEST(test_two_limits),
+		TEST(test_where_it_does_not_wait), TEST(test_what_the_socket_drops),
+		TEST(test_charges_the_peer),
+	};
+
+	return cmocka_run_group_tests_name("pace", tests, namespaces_setup, NULL);
+}

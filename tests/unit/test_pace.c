@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Waiting for tokens: who departs when, that nobody does before, and in which order a connection's segments do. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "weir/pace.h"
+
+#define SECOND WEIR_NS_PER_S
+#define MS (SECOND / 1000)
+#define START 0xfffffff0U /* the stream wraps around */
+#define ROOM 8192
+
+static struct weir_rate_history rate(__u64 qps, __u64 burst)
+{
+	return (struct weir_rate_history){ .rates[0] = { .per_ns = qps * WEIR_QPS, .burst = burst } };
+}
+
+/* --- the bucket */
+
+static bool try_reserve(struct weir_bucket *b, const struct weir_rate_history *h, __u64 now_ns, __u64 latest_ns,
+			__u32 weight, __u64 *turn_ns)
+{
+	*turn_ns = weir_bucket_turn_ns(b, h, now_ns);
+	if (*turn_ns > latest_ns - now_ns)
+		return false;
+	weir_bucket_reserve(b, h, now_ns, *turn_ns, weight);
+	return true;
+}
+
+static __u64 reserve(struct weir_bucket *b, const struct weir_rate_history *h, __u64 now_ns, __u32 weight)
+{
+	__u64 turn_ns;
+
+	assert_true(try_reserve(b, h, now_ns, now_ns + WEIR_PACE_MAX_NS, weight, &turn_ns));
+	return turn_ns;
+}
+
+static void test_reserved_in_turn(void **state)
+{
+	struct weir_rate_history h = rate(10, 2);
+	struct weir_bucket b = {};
+	__u64 wait_ns;
+
+	(void)state;
+	assert_int_equal(reserve(&b, &h, SECOND, 1), 0);
+	assert_int_equal(reserve(&b, &h, SECOND, 1), 0);
+	assert_int_equal(reserve(&b, &h, SECOND, 1), 100 * MS);
+	assert_int_equal(reserve(&b, &h, SECOND, 1), 200 * MS);
+	assert_int_equal(reserve(&b, &h, SECOND + 50 * MS, 1), 250 * MS);
+	/* What is over one token is owed by those behind. */
+	assert_int_equal(reserve(&b, &h, SECOND, 5), 400 * MS);
+	assert_int_equal(reserve(&b, &h, SECOND, 1), 900 * MS);
+	/* Who would not wait comes behind those who do. */
+	assert_false(try_reserve(&b, &h, SECOND, SECOND, 1, &wait_ns));
+	assert_int_equal(wait_ns, 1000 * MS);
+	assert_false(try_reserve(&b, &h, SECOND + 1000 * MS - 1, SECOND + 1000 * MS - 1, 1, &wait_ns));
+	assert_int_equal(wait_ns, 1);
+	assert_true(try_reserve(&b, &h, SECOND + 1000 * MS, SECOND + 1000 * MS, 1, &wait_ns));
+	/* Full again. */
+	assert_int_equal(reserve(&b, &h, 10 * SECOND, 1), 0);
+	assert_int_equal(reserve(&b, &h, 10 * SECOND, 1), 0);
+	assert_int_equal(reserve(&b, &h, 10 * SECOND, 1), 100 * MS);
+}
+
+static void refused(const struct weir_rate_history *h, struct weir_bucket *b, __u64 now_ns)
+{
+	struct weir_bucket before = *b;
+	__u64 wait_ns;
+
+	assert_false(try_reserve(b, h, now_ns, now_ns + WEIR_PACE_MAX_NS, 1, &wait_ns));
+	assert_true(wait_ns > WEIR_PACE_MAX_NS);
+	assert_memory_equal(b, &before, sizeof(before));
+}
+
+static void test_too_long_to_wait(void **state)
+{
+	struct weir_rate_history slow = rate(1, 1), once = rate(0, 1), never = rate(1, 0);
+	struct weir_bucket b = {};
+
+	(void)state;
+	for (__u64 i = 0; i <= 5; i++)
+		assert_int_equal(reserve(&b, &slow, SECOND, 1), i * SECOND);
+	refused(&slow, &b, SECOND);
+	assert_int_equal(reserve(&b, &slow, 2 * SECOND, 1), 5 * SECOND);
+	b = (struct weir_bucket){};
+	assert_int_equal(reserve(&b, &once, SECOND, 1), 0);
+	refused(&once, &b, SECOND);
+	b = (struct weir_bucket){};
+	refused(&never, &b, SECOND);
+}
+
+/* Also what is given back is there only at its time. */
+static void test_given_back(void **state)
+{
+	struct weir_rate_history h = rate(10, 1);
+	struct weir_bucket b = {};
+
+	(void)state;
+	assert_int_equal(reserve(&b, &h, SECOND, 1), 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(reserve(&b, &h, SECOND, 3), 100 * MS);
+		weir_bucket_give_back_weight(&b, &h, 3);
+	}
+	assert_int_equal(reserve(&b, &h, SECOND, 1), 100 * MS);
+	assert_int_equal(reserve(&b, &h, SECOND, 1), 200 * MS);
+}
+
+/* A clock that was read before another CPU's, and used after it, is no reason to wait. */
+static void test_clocks_that_differ(void **state)
+{
+	struct weir_rate_history h = rate(10, 3);
+	struct weir_bucket b = {};
+
+	(void)state;
+	assert_int_equal(reserve(&b, &h, 2 * SECOND, 1), 0);
+	assert_int_equal(reserve(&b, &h, SECOND, 1), 0);
+	assert_int_equal(reserve(&b, &h, SECOND, 1), 0);
+	assert_int_equal(reserve(&b, &h, 2 * SECOND, 1), 100 * MS);
+	/* Once full, the bucket has forgotten who waited. */
+	assert_int_equal(reserve(&b, &h, 9 * SECOND, 1), 0);
+	assert_int_equal(reserve(&b, &h, 8 * SECOND, 1), 0);
+}
+
+/* However they come: between two that depart there is the time that the ones between them took to gain. */
+static void test_nobody_before_its_time(void **state)
+{
+	enum {
+		MANY = 400
+	};
+	static __u64 departs_ns[MANY], weights[MANY];
+	struct weir_rate_history h = rate(100, 7);
+	struct weir_bucket b = {};
+	__u64 now_ns = SECOND, wait_ns;
+	int n = 0;
+
+	(void)state;
+	srandom(1);
+	while (n < MANY) {
+		__u32 weight = random() % 10 ? 1 : 1 + random() % 20;
+
+		now_ns += random() % 3 ? 0 : random() % (40 * MS);
+		if (!try_reserve(&b, &h, now_ns, now_ns + WEIR_PACE_MAX_NS, weight, &wait_ns))
+			continue;
+		departs_ns[n] = now_ns + wait_ns;
+		weights[n++] = weight;
+	}
+	for (int first = 0; first < n; first++) {
+		__u64 taken = 0;
+
+		for (int last = first; last < n; last++) {
+			/* The one that is let in by its first token owes the rest. */
+			assert_true((taken + 1) * 10 * MS <= 7 * 10 * MS + departs_ns[last] - departs_ns[first] + 1);
+			taken += weights[last];
+		}
+	}
+}
+
+/* --- the connection */
+
+struct scene {
+	struct weir_conn conn;
+	struct weir_socket socket;
+	__u8 stream[ROOM];
+	__u32 size;
+	__u64 now_ns, departs_ns, held_ns;
+	__u32 weight;
+	enum weir_reason why;
+};
+
+static void open_scene(struct scene *s, enum weir_reason opaque_why)
+{
+	memset(s, 0, sizeof(*s));
+	weir_conn_open(&s->conn, 0, WEIR_PHASE_FOLLOWED, START, 1, 1000);
+	weir_conn_opaque(&s->conn, START, opaque_why);
+	weir_record_start_midway(&s->conn.hold.record);
+	s->socket = (struct weir_socket){ .next = START, .edge = START + ROOM };
+	s->now_ns = 10 * SECOND;
+}
+
+/* Returns where it begins. */
+static __u32 add_record(struct scene *s, __u32 length)
+{
+	const __u8 header[] = { WEIR_RECORD_DATA, 3, 3, length >> 8, length };
+	__u32 at = s->size;
+
+	assert_true(at + sizeof(header) + length <= ROOM);
+	memcpy(s->stream + at, header, sizeof(header));
+	memset(s->stream + at + sizeof(header), 0xee, length);
+	s->size += sizeof(header) + length;
+	return at;
+}
+
+static void read_segment(const struct scene *s, const struct weir_segment *g, struct weir_hold_reader *r)
+{
+	while (r->by_records && r->next - g->seq < g->len) {
+		if (weir_hold_reader_feed(r, s->stream[r->next - START]) == WEIR_FRAME_LOST)
+			break;
+	}
+	weir_hold_reader_end(r, g);
+}
+
+/* One segment; the limits let it pass after `wait_ns`, if it weighs anything. */
+static enum weir_action offer(struct scene *s, __u32 at, __u32 length, __u64 wait_ns)
+{
+	struct weir_segment g = { .seq = START + at, .len = length, .flags = WEIR_TCP_ACK };
+	struct weir_hold_reader r;
+	enum weir_action action;
+
+	s->why = WEIR_REASON_COUNT;
+	s->departs_ns = s->held_ns = s->weight = 0;
+	action = weir_pace_begin(&s->conn, &s->socket, &g, &r, &s->departs_ns, &s->why);
+	if (action != WEIR_FRAME)
+		return action;
+	read_segment(s, &g, &r);
+	s->weight = r.weight;
+	return weir_pace_commit(&s->conn, &r, s->now_ns, s->now_ns + (r.weight ? wait_ns : 0), &s->departs_ns,
+				&s->held_ns, &s->why);
+}
+
+static bool waits(const struct scene *s)
+{
+	return weir_pace_waits(s->departs_ns, s->now_ns);
+}
+
+/* The hook that comes after has nothing to ask for. */
+static void assert_paid(struct scene *s, __u32 at, __u32 length)
+{
+	struct weir_segment g = { .seq = START + at, .len = length, .flags = WEIR_TCP_ACK };
+	struct weir_hold_reader r;
+
+	assert_int_equal(weir_hold_begin(&s->conn, &s->socket, &g, &r, &s->why), WEIR_PASS);
+}
+
+static void test_within_the_limit(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	open_scene(&s, WEIR_TLS);
+	add_record(&s, 100);
+	assert_int_equal(offer(&s, 0, s.size, 0), WEIR_PASS);
+	assert_int_equal(s.weight, 1);
+	assert_false(waits(&s));
+	assert_int_equal(s.held_ns, 0);
+	assert_paid(&s, 0, s.size);
+}
+
+static void test_over_the_limit(void **state)
+{
+	struct scene s;
+	__u32 at;
+
+	(void)state;
+	open_scene(&s, WEIR_TLS);
+	add_record(&s, 100);
+	assert_int_equal(offer(&s, 0, s.size, 70 * MS), WEIR_PASS);
+	assert_int_equal(s.departs_ns, s.now_ns + 70 * MS);
+	assert_int_equal(s.held_ns, 70 * MS);
+	assert_true(waits(&s));
+	assert_paid(&s, 0, s.size);
+	/* It comes again while it waits, and afterwards. */
+	s.now_ns += 60 * MS;
+	assert_int_equal(offer(&s, 0, s.size, SECOND), WEIR_PASS);
+	assert_int_equal(s.weight, 0);
+	assert_int_equal(s.departs_ns, s.now_ns + 10 * MS);
+	assert_true(waits(&s));
+	s.now_ns += 10 * MS;
+	assert_int_equal(offer(&s, 0, s.size, SECOND), WEIR_PASS);
+	assert_true(waits(&s)); /* for the same is perhaps just on its way */
+	s.now_ns += WEIR_PACE_SLACK_NS;
+	assert_int_equal(offer(&s, 0, s.size, SECOND), WEIR_PASS);
+	assert_int_equal(s.weight, 0);
+	assert_false(waits(&s));
+	/* The next one is held for as long as it is. */
+	at = add_record(&s, 100);
+	assert_int_equal(offer(&s, at, 105, 30 * MS), WEIR_PASS);
+	assert_int_equal(s.held_ns, 30 * MS);
+	assert_int_equal(s.departs_ns, s.now_ns + 30 * MS);
+}
+
+/* What costs nothing does not overtake; nor does what would be let in earlier. */
+static void test_in_order(void **state)
+{
+	struct scene s;
+	__u32 second, third;
+
+	(void)state;
+	open_scene(&s, WEIR_TLS);
+	add_record(&s, 3000);
+	second = add_record(&s, 10);
+	third = add_record(&s, 100);
+	assert_int_equal(offer(&s, 0, 1000, 70 * MS), WEIR_PASS);
+	assert_int_equal(s.weight, 3);
+	/* The rest of the record, in whatever order, and a short one. */
+	assert_int_equal(offer(&s, 2000, 1005, 0), WEIR_PASS);
+	assert_int_equal(s.departs_ns, s.now_ns + 70 * MS);
+	assert_int_equal(offer(&s, 1000, 1000, 0), WEIR_PASS);
+	assert_int_equal(s.departs_ns, s.now_ns + 70 * MS);
+	assert_int_equal(offer(&s, second, 15, SECOND), WEIR_PASS);
+	assert_int_equal(s.weight, 0);
+	assert_int_equal(s.departs_ns, s.now_ns + 70 * MS);
+	assert_int_equal(offer(&s, third, 105, 20 * MS), WEIR_PASS);
+	assert_int_equal(s.weight, 1);
+	assert_int_equal(s.departs_ns, s.now_ns + 70 * MS);
+	assert_int_equal(s.conn.hold.next, START + s.size);
+}
+
+/* It would have to wait for too long: withheld, and asked again. */
+static void test_refused(void **state)
+{
+	struct weir_segment g = { .seq = START, .len = 105, .flags = WEIR_TCP_ACK };
+	struct weir_hold_reader r;
+	struct scene s;
+
+	(void)state;
+	open_scene(&s, WEIR_TLS);
+	add_record(&s, 100);
+	assert_int_equal(weir_pace_begin(&s.conn, &s.socket, &g, &r, &s.departs_ns, &s.why), WEIR_FRAME);
+	read_segment(&s, &g, &r);
+	weir_hold_refuse(&s.conn, &r, s.now_ns);
+	s.now_ns += 200 * MS;
+	assert_int_equal(weir_pace_begin(&s.conn, &s.socket, &g, &r, &s.departs_ns, &s.why), WEIR_FRAME);
+	assert_true(r.again);
+	assert_int_equal(offer(&s, 0, 105, 100 * MS), WEIR_PASS);
+	assert_int_equal(s.held_ns, 300 * MS);
+	assert_int_equal(s.departs_ns, s.now_ns + 100 * MS);
+}
+
+static void test_by_segments(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	open_scene(&s, WEIR_HTTP2);
+	memset(s.stream, 'x', ROOM);
+	assert_int_equal(offer(&s, 0, 100, 50 * MS), WEIR_PASS);
+	assert_true(waits(&s));
+	/* Behind a gap it is the socket's hook that asks, but it departs no earlier. */
+	assert_int_equal(offer(&s, 200, 100, 0), WEIR_PASS);
+	assert_int_equal(s.weight, 0);
+	assert_int_equal(s.departs_ns, s.now_ns + 50 * MS);
+	assert_int_equal(s.conn.hold.next, START + 100);
+	assert_int_equal(offer(&s, 100, 200, 60 * MS), WEIR_PASS);
+	assert_int_equal(s.weight, 1);
+	assert_int_equal(s.departs_ns, s.now_ns + 60 * MS);
+	assert_int_equal(s.conn.hold.next, START + 300);
+}
+
+static void test_out_of_order_records(void **state)
+{
+	struct scene s;
+	__u32 at;
+
+	(void)state;
+	open_scene(&s, WEIR_TLS);
+	add_record(&s, 100);
+	at = add_record(&s, 100);
+	assert_int_equal(offer(&s, at, 105, 0), WEIR_HOLD);
+	assert_int_equal(s.why, WEIR_OUT_OF_ORDER);
+	assert_int_equal(offer(&s, 0, s.size, 0), WEIR_PASS);
+	assert_int_equal(s.weight, 2);
+}
+
+/* Another CPU was ahead: nothing has changed. */
+static void test_contended(void **state)
+{
+	struct weir_segment g = { .seq = START, .len = 105, .flags = WEIR_TCP_ACK };
+	struct weir_hold_reader r;
+	struct weir_hold before;
+	struct scene s;
+
+	(void)state;
+	open_scene(&s, WEIR_TLS);
+	add_record(&s, 100);
+	assert_int_equal(weir_pace_begin(&s.conn, &s.socket, &g, &r, &s.departs_ns, &s.why), WEIR_FRAME);
+	read_segment(&s, &g, &r);
+	assert_int_equal(offer(&s, 0, 105, 0), WEIR_PASS);
+	before = s.conn.hold;
+	assert_int_equal(weir_pace_commit(&s.conn, &r, s.now_ns, s.now_ns + SECOND, &s.departs_ns, &s.held_ns, &s.why),
+			 WEIR_HOLD);
+	assert_int_equal(s.why, WEIR_CONTENDED);
+	assert_memory_equal(&s.conn.hold, &before, sizeof(before));
+}
+
+static void test_not_ours(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	assert_false(weir_pace_concerns(&(struct weir_segment){ .flags = WEIR_TCP_ACK }));
+	assert_false(weir_pace_concerns(&(struct weir_segment){ .flags = WEIR_TCP_ACK | WEIR_TCP_FIN }));
+	assert_false(weir_pace_concerns(&(struct weir_segment){ .len = 1, .flags = WEIR_TCP_RST }));
+	assert_true(weir_pace_concerns(&(struct weir_segment){ .len = 1, .flags = WEIR_TCP_ACK | WEIR_TCP_FIN }));
+	/* Joined in mid-stream: the socket's hook finds out what it is. */
+	open_scene(&s, WEIR_TLS);
+	s.conn.phase = WEIR_PHASE_HUNTING;
+	add_record(&s, 100);
+	assert_int_equal(offer(&s, 0, 105, SECOND), WEIR_PASS);
+	assert_int_equal(s.weight, 0);
+	assert_false(waits(&s));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_reserved_in_turn),
+		cmocka_unit_test(test_too_long_to_wait),
+		cmocka_unit_test(test_given_back),
+		cmocka_unit_test(test_clocks_that_differ),
+		cmocka_unit_test(test_nobody_before_its_time),
+		cmocka_unit_test(test_within_the_limit),
+		cmocka_unit_test(test_over_the_limit),
+		cmocka_unit_test(test_in_order),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_by_segments),
+		cmocka_unit_test(test_out_of_order_records),
+		cmocka_unit_test(test_contended),
+		cmocka_unit_test(test_not_ours),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

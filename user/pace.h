@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The device on which packets wait for their time of departure (include/weir/pace.h): an ifb, which sends what it is
+ * given back up into the namespace, with the queueing discipline fq, which keeps to the times. Both functions work in the
+ * caller's namespace and may be repeated.
+ */
+#ifndef WEIR_USER_PACE_H
+#define WEIR_USER_PACE_H
+
+#include <linux/types.h>
+
+#include "error.h"
+
+#define PACE_DEVICE "weir-hold"
+
+/* Makes the device, or repairs it. -EOPNOTSUPP: this kernel has no ifb or no fq, and nothing was changed. */
+int pace_device_make(__u32 *ifindex, struct error *err);
+
+/* What waits is lost; TCP brings it again. */
+int pace_device_remove(struct error *err);
+
+#endif
