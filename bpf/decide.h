@@ -53,25 +53,21 @@ static __always_inline struct weir_bucket *bucket_new(__u32 hook, __u32 index, _
 }
 
 /* Of an Event; its user where what tells it apart is not known. */
-static __always_inline __u64 event_subject(struct work *w, __u8 *kind)
+static __always_inline __u64 event_subject(const struct work *w)
 {
 	if (w->event_key == WEIR_REASON_COUNT)
 		return 0;
-	if (w->event_key != WEIR_EVENT_KEYED)
-		return user_subject(w, kind);
-	*kind = WEIR_NAME_OBJECT;
-	return w->event_subject;
+	return w->event_key == WEIR_EVENT_KEYED ? w->event_subject : w->identity.user;
 }
 
 /* Who is charged under a limit of this type; 0 for a request that has no such subject. */
-static __always_inline __u64 subject_of(struct work *w, __u32 type, __u8 *kind)
+static __always_inline __u64 subject_of(const struct work *w, __u32 type)
 {
 	if (type == WEIR_LIMIT_USER)
-		return user_subject(w, kind);
+		return w->identity.user;
 	if (type == WEIR_LIMIT_SOURCE_AND_OBJECT)
-		return event_subject(w, kind);
-	*kind = WEIR_NAME_NAMESPACE;
-	return type == WEIR_LIMIT_NAMESPACE ? w->attributes.namespace : 0;
+		return event_subject(w);
+	return type == WEIR_LIMIT_NAMESPACE ? w->identity.namespace : 0;
 }
 
 /*
@@ -79,17 +75,16 @@ static __always_inline __u64 subject_of(struct work *w, __u32 type, __u8 *kind)
  * when they are there, if that is not after w->latest_ns. Notes a refusal in w->refused and the longest wait in
  * w->wait_ns; notes in w->charged what was taken, and from whom.
  */
-__noinline int limit_ask(struct __sk_buff *skb, struct work *w, __u32 type)
+__noinline int limit_ask(struct work *w, __u32 type)
 {
 	struct charge c;
 	__u64 subject, wait_ns;
 	bool admits;
 	__u32 index;
-	__u8 kind;
 
 	if (!w || type >= WEIR_LIMIT_TYPES)
 		return 0;
-	subject = subject_of(w, type, &kind);
+	subject = subject_of(w, type);
 	if (!subject && type != WEIR_LIMIT_TOTAL)
 		return 0;
 	w->subjects[type & 3] = subject;
@@ -100,8 +95,7 @@ __noinline int limit_ask(struct __sk_buff *skb, struct work *w, __u32 type)
 	c.bucket = bucket_of(index, subject);
 	if (!c.bucket) {
 		c.bucket = bucket_new(w->hook, index, subject);
-		if (subject)
-			remember_name(skb, w->hook, subject, kind);
+		w->nameless |= 1U << type;
 	}
 	c.lock = lock_of(index, subject);
 	if (!c.bucket || !c.lock) {
@@ -170,6 +164,14 @@ __noinline int undo_decision(struct work *w)
 	return 0;
 }
 
+static __always_inline void remember_names(struct __sk_buff *skb, struct work *w)
+{
+	for (__u32 type = WEIR_LIMIT_TOTAL + 1; type < WEIR_LIMIT_TYPES; type++) {
+		if (w->nameless & (1U << type))
+			remember_name(skb, w->hook, type);
+	}
+}
+
 /* Sets w->refused (a bit for each limit that refused, 0: the request may pass) and w->retry_s. */
 __noinline int decide(struct __sk_buff *skb, struct work *w)
 {
@@ -179,11 +181,13 @@ __noinline int decide(struct __sk_buff *skb, struct work *w)
 	w->refused = 0;
 	w->waited = 0;
 	w->wait_ns = 0;
+	w->nameless = 0;
 	if (w->event_key != WEIR_REASON_COUNT)
-		limit_ask(skb, w, WEIR_LIMIT_SOURCE_AND_OBJECT);
-	limit_ask(skb, w, WEIR_LIMIT_USER);
-	limit_ask(skb, w, WEIR_LIMIT_NAMESPACE);
-	limit_ask(skb, w, WEIR_LIMIT_TOTAL);
+		limit_ask(w, WEIR_LIMIT_SOURCE_AND_OBJECT);
+	limit_ask(w, WEIR_LIMIT_USER);
+	limit_ask(w, WEIR_LIMIT_NAMESPACE);
+	limit_ask(w, WEIR_LIMIT_TOTAL);
+	remember_names(skb, w);
 	if (!w->refused)
 		return 0;
 	w->retry_s = weir_retry_after_s(w->wait_ns);

@@ -15,7 +15,7 @@
 struct feed {
 	struct __sk_buff *skb;
 	struct work *work;
-	const struct weir_reading *how;
+	const struct weir_server *server;
 };
 
 /* The request is refused: it is answered, or waits (TCP brings it again) until it can be answered or may pass. */
@@ -48,12 +48,10 @@ static __always_inline enum weir_reason refuse(struct work *w)
 __noinline int note_attributes(struct work *w)
 {
 	struct weir_server *server;
-	__u32 index;
 
 	if (!w)
 		return 0;
-	index = w->server;
-	server = bpf_map_lookup_elem(&servers, &index);
+	server = server_of(w);
 	if (server)
 		weir_attributes_of(&w->request.request, &server->reading, &w->attributes);
 	return 0;
@@ -69,7 +67,8 @@ static __always_inline enum weir_reason request_decide(struct __sk_buff *skb, st
 		r->held = 1;
 		return WEIR_REASON_COUNT;
 	}
-	if (r->request.flags & WEIR_REQUEST_HEALTH) {
+	identify(w->hook);
+	if ((r->request.flags & WEIR_REQUEST_HEALTH) || identity_exempt(w)) {
 		w->exempt++;
 		weir_request_reader_passed(r);
 		return WEIR_EXEMPT;
@@ -86,13 +85,28 @@ static __always_inline enum weir_reason request_decide(struct __sk_buff *skb, st
 	return WEIR_PASSED;
 }
 
-/* An Event that waits is counted when its turn has come. */
 static __always_inline void tally_event(struct work *w)
 {
 	__u32 key = w->event_key - WEIR_EVENT_KEYED;
 
-	if (key < WEIR_EVENT_KEYS && !w->request.held)
+	if (key < WEIR_EVENT_KEYS)
 		w->events[key]++;
+}
+
+/* A request that waits is counted when its turn has come. */
+static __always_inline void request_end(struct __sk_buff *skb, struct work *w)
+{
+	enum weir_reason decision;
+
+	w->event_key = WEIR_REASON_COUNT;
+	note_attributes(w);
+	decision = request_decide(skb, w);
+	if (decision == WEIR_REASON_COUNT)
+		return;
+	note_identity(w);
+	tally_event(w);
+	if (w->tracing)
+		trace_note(skb, w, decision);
 }
 
 static long request_step(__u32 i __attribute__((unused)), struct feed *f)
@@ -109,7 +123,11 @@ static long request_step(__u32 i __attribute__((unused)), struct feed *f)
 	byte = payload_byte(f->skb, w, at);
 	if (byte < 0)
 		return 1;
-	w->frame_event = weir_request_reader_feed(r, f->how, byte);
+	w->frame_event = weir_request_reader_feed(r, &f->server->reading, byte);
+	if (w->frame_event == WEIR_FRAME_GROUP) {
+		request_group(w->hook);
+		w->frame_event = WEIR_FRAME_MORE;
+	}
 	return w->frame_event != WEIR_FRAME_MORE;
 }
 
@@ -121,38 +139,27 @@ static long request_next(__u32 i __attribute__((unused)), struct feed *f)
 {
 	struct work *w = f->work;
 	struct weir_request_reader *r = &w->request;
-	enum weir_reason decision;
 
 	w->frame_event = WEIR_FRAME_MORE;
 	bpf_loop(FRAME_STEPS, request_step, f, 0);
 	if (w->frame_event == WEIR_FRAME_MORE || w->frame_event == WEIR_FRAME_LOST || r->lost != WEIR_REASON_COUNT)
 		return 1;
-	if (w->frame_event == WEIR_FRAME_HEAD && r->again) {
+	if (w->frame_event == WEIR_FRAME_HEAD && r->again)
 		weir_request_reader_passed(r);
-	} else if (w->frame_event == WEIR_FRAME_HEAD) {
-		w->event_key = WEIR_REASON_COUNT;
-		note_attributes(w);
-		decision = request_decide(f->skb, w);
-		tally_event(w);
-		if (w->tracing && decision != WEIR_REASON_COUNT)
-			trace_note(f->skb, w, decision);
-	}
+	else if (w->frame_event == WEIR_FRAME_HEAD)
+		request_end(f->skb, w);
 	return r->held || (r->shed && weir_request_ended(&r->request));
 }
 
 __noinline int frame_requests(struct __sk_buff *skb, struct work *w)
 {
 	struct feed feed = { .skb = skb, .work = w };
-	struct weir_server *server;
-	__u32 index;
 
 	if (!w)
 		return 0;
-	index = w->server;
-	server = bpf_map_lookup_elem(&servers, &index);
-	if (!server)
+	feed.server = server_of(w);
+	if (!feed.server)
 		return 0;
-	feed.how = &server->reading;
 	w->window_length = 0;
 	bpf_loop(FRAME_REQUESTS, request_next, &feed, 0);
 	return 0;

@@ -47,6 +47,9 @@ static __always_inline bool hold_refused(struct __sk_buff *skb, struct work *w)
 	w->weight = w->hold.weight;
 	w->asked = w->hold.records;
 	w->asked_anew = w->hold.again ? 0 : w->hold.records;
+	identify_peer(w);
+	if (identity_exempt(w))
+		return false;
 	decide(skb, w);
 	return w->refused;
 }

@@ -56,11 +56,17 @@ __noinline int count_requests(struct work *w, __u32 action)
 		count_many(s, WEIR_EXEMPT, w->exempt);
 	if (w->dry_run)
 		count_many(s, WEIR_DRY_RUN_SHED, w->dry_run);
-	if (w->repeated_user)
-		count_many(s, WEIR_REPEATED_USER, w->repeated_user);
 	for (int key = 0; key < WEIR_EVENT_KEYS; key++) {
 		if (w->events[key])
 			count_many(s, WEIR_EVENT_KEYED + key, w->events[key]);
+	}
+	for (int i = 0; i < WEIR_SOURCES; i++) {
+		if (w->sources[i])
+			count_many(s, WEIR_BY_REQUEST_HEADER + i, w->sources[i]);
+	}
+	for (int i = 0; i < WEIR_NOTES; i++) {
+		if (w->notes[i])
+			count_many(s, WEIR_UNTRUSTED_IDENTITY + i, w->notes[i]);
 	}
 	if (w->dry_run_rejected)
 		count(s, WEIR_DRY_RUN_REJECTED);

@@ -9,6 +9,7 @@
 #include "weir/conn.h"
 #include "weir/event.h"
 #include "weir/hold.h"
+#include "weir/identity.h"
 #include "weir/trace.h"
 
 #include "packet.h"
@@ -48,6 +49,30 @@ struct {
 	__type(key, struct weir_proxy_key);
 	__type(value, __u8);
 } proxies SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, WEIR_MAX_GROUP_KEYS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct weir_subject_key);
+	__type(value, __u32);
+} groups SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, WEIR_MAX_TOKENS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct weir_subject_key);
+	__type(value, struct weir_principal);
+} tokens SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, WEIR_MAX_ADDRESSES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct weir_proxy_key);
+	__type(value, struct weir_principal);
+} addresses SEC(".maps");
 
 /* A hash, not an array: an update replaces the whole value at once, so no program reads half of a new limit. */
 struct {
@@ -160,16 +185,21 @@ struct work {
 	__u32 charged;		       /* bit n: it took a token of one */
 	__u32 waited;		       /* bit n: one that is there only later */
 	__u32 pace_ifindex;
-	__u64 subjects[4];    /* whose, by type */
-	__u32 weight;	      /* tokens that it costs to pass */
-	__u32 asked;	      /* requests (or records) that this is about */
-	__u32 asked_anew;     /* those that were not refused before */
-	__u64 sum;	      /* of a checksum */
-	__u64 wait_ns;	      /* the longest wait of those that refused */
-	__u32 unanswered_why; /* a request was refused but cannot be answered; else WEIR_REASON_COUNT */
-	__u32 repeated_user;
-	__u32 tracing; /* someone wants to know what becomes of requests */
-	__u32 noted;   /* of this packet, for them (trace.h) */
+	__u32 nameless;		       /* bit n: its subject was not known to one */
+	__u64 subjects[4];	       /* whose, by type */
+	__u32 weight;		       /* tokens that it costs to pass */
+	__u32 asked;		       /* requests (or records) that this is about */
+	__u32 asked_anew;	       /* those that were not refused before */
+	__u64 sum;		       /* of a checksum */
+	__u64 wait_ns;		       /* the longest wait of those that refused */
+	__u32 unanswered_why;	       /* a request was refused but cannot be answered; else WEIR_REASON_COUNT */
+	__u32 sources[WEIR_SOURCES];   /* requests of this packet by enum weir_source, counted when it is committed */
+	__u32 notes[WEIR_NOTES];       /* the same, by what was noted */
+	struct weir_proxy_key peer;    /* for the address's look-ups: `proxies`, `addresses` */
+	struct weir_subject_key known; /* for those of names: `tokens`, `groups` */
+	struct weir_identity identity; /* whose the request is that is being decided */
+	__u32 tracing;		       /* someone wants to know what becomes of requests */
+	__u32 noted;		       /* of this packet, for them (trace.h) */
 	struct weir_request_reader request;
 	struct weir_attributes attributes; /* of the request whose head has ended last */
 	struct weir_event event;

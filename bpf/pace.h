@@ -43,6 +43,7 @@ __noinline int reserve(struct __sk_buff *skb, struct work *w)
 	w->refused = 0;
 	w->waited = 0;
 	w->wait_ns = 0;
+	w->nameless = 0;
 	w->weight = w->hold.weight;
 	w->asked = w->hold.records;
 	w->asked_anew = w->hold.again ? 0 : w->hold.records;
@@ -50,12 +51,19 @@ __noinline int reserve(struct __sk_buff *skb, struct work *w)
 	w->latest_ns = w->now_ns + WEIR_PACE_MAX_NS;
 	if (!w->weight)
 		return 0;
-	/* No request: what an earlier packet's reader has left does not say who this is. */
-	__builtin_memset(&w->request.request, 0, sizeof(w->request.request));
-	limit_ask(skb, w, WEIR_LIMIT_TOTAL);
-	limit_ask(skb, w, WEIR_LIMIT_USER);
-	if (w->refused && (w->charged & (1U << WEIR_LIMIT_TOTAL)))
+	identify_peer(w);
+	if (identity_exempt(w))
+		return 0;
+	limit_ask(w, WEIR_LIMIT_TOTAL);
+	limit_ask(w, WEIR_LIMIT_NAMESPACE);
+	limit_ask(w, WEIR_LIMIT_USER);
+	remember_names(skb, w);
+	if (!w->refused)
+		return 0;
+	if (w->charged & (1U << WEIR_LIMIT_TOTAL))
 		limit_undo(w, WEIR_LIMIT_TOTAL);
+	if (w->charged & (1U << WEIR_LIMIT_NAMESPACE))
+		limit_undo(w, WEIR_LIMIT_NAMESPACE);
 	return 0;
 }
 

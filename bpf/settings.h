@@ -36,7 +36,8 @@ static __always_inline bool load_settings(struct work *w, __u32 hook)
 	w->event_key = WEIR_REASON_COUNT;
 	w->dry_run_rejected = 0;
 	w->unanswered_why = WEIR_REASON_COUNT;
-	w->repeated_user = 0;
+	__builtin_memset(w->sources, 0, sizeof(w->sources));
+	__builtin_memset(w->notes, 0, sizeof(w->notes));
 	w->weight = 1;
 	w->asked = 1;
 	w->asked_anew = 1;

@@ -34,9 +34,8 @@ struct trace_walk {
 __noinline int trace_note(struct __sk_buff *skb, struct work *w, __u32 decision)
 {
 	bool refused = decision == WEIR_SHED || decision == WEIR_DRY_RUN_SHED;
-	__u32 index, repeated;
 	struct weir_trace *t;
-	__u8 kind;
+	__u32 index;
 
 	if (!w)
 		return 0;
@@ -47,10 +46,9 @@ __noinline int trace_note(struct __sk_buff *skb, struct work *w, __u32 decision)
 	w->noted++;
 	__builtin_memset(t, 0, sizeof(*t));
 	weir_trace_request(t, &w->request, &w->attributes, &w->packet.segment);
-	repeated = w->repeated_user;
-	t->user = user_subject(w, &kind);
-	w->repeated_user = repeated; /* counted already */
-	t->user_kind = kind;
+	t->user = w->identity.user;
+	t->user_kind = w->identity.source == WEIR_SOURCE_ANONYMOUS ? WEIR_NAME_ADDRESS : WEIR_NAME_USER;
+	t->attributes.namespace = w->identity.namespace;
 	t->time_ns = w->now_ns;
 	t->server = w->server;
 	t->decision = decision;
@@ -58,9 +56,9 @@ __noinline int trace_note(struct __sk_buff *skb, struct work *w, __u32 decision)
 	t->retry_s = refused ? w->retry_s : 0;
 	t->client_port = w->packet.source_port;
 	__builtin_memcpy(t->client, w->packet.source, sizeof(t->client));
-	remember_name(skb, w->hook, t->user, kind);
-	if (t->attributes.namespace)
-		remember_name(skb, w->hook, t->attributes.namespace, WEIR_NAME_NAMESPACE);
+	remember_name(skb, w->hook, WEIR_LIMIT_USER);
+	if (w->identity.namespace)
+		remember_name(skb, w->hook, WEIR_LIMIT_NAMESPACE);
 	return 0;
 }
 

@@ -23,7 +23,7 @@ struct service {
 	struct agent agent;
 	struct control *control;
 	struct metrics_http *http;
-	struct event *terminate, *interrupt, *tick, *upkeep;
+	struct event *terminate, *interrupt, *hangup, *tick, *upkeep;
 };
 
 /* 0: it cannot be read. */
@@ -74,6 +74,18 @@ static void stop(evutil_socket_t signal, short what, void *context)
 	event_base_loopbreak(service->agent.base);
 }
 
+static void reload(evutil_socket_t signal, short what, void *context)
+{
+	CLEANUP_JSON json_t *list = json_array();
+	struct service *service = context;
+	struct error err;
+
+	(void)signal;
+	(void)what;
+	if (servers_reload(&service->agent, list, &err))
+		log_error("%s", err.text);
+}
+
 static void tick(evutil_socket_t fd, short what, void *context)
 {
 	struct service *service = context;
@@ -117,9 +129,9 @@ static char *read_metrics(void *context)
 	return metrics_text(json_object_get(result, "metrics"));
 }
 
-static struct event *add_signal(struct service *service, int signal)
+static struct event *add_signal(struct service *service, int signal, event_callback_fn run)
 {
-	struct event *event = evsignal_new(service->agent.base, signal, stop, service);
+	struct event *event = evsignal_new(service->agent.base, signal, run, service);
 
 	if (event)
 		event_add(event, NULL);
@@ -137,11 +149,12 @@ static struct event *add_timer(struct service *service, event_callback_fn run, i
 
 static int add_events(struct service *service, struct error *err)
 {
-	service->terminate = add_signal(service, SIGTERM);
-	service->interrupt = add_signal(service, SIGINT);
+	service->terminate = add_signal(service, SIGTERM, stop);
+	service->interrupt = add_signal(service, SIGINT, stop);
+	service->hangup = add_signal(service, SIGHUP, reload);
 	service->tick = add_timer(service, tick, TICK_S);
 	service->upkeep = add_timer(service, upkeep, UPKEEP_S);
-	if (!service->terminate || !service->interrupt || !service->tick || !service->upkeep)
+	if (!service->terminate || !service->interrupt || !service->hangup || !service->tick || !service->upkeep)
 		return error_set(err, -ENOMEM, "out of memory");
 	return 0;
 }
@@ -182,6 +195,7 @@ static void finish(struct service *service)
 	nets_close(&service->agent);
 	free_event(service->terminate);
 	free_event(service->interrupt);
+	free_event(service->hangup);
 	free_event(service->tick);
 	free_event(service->upkeep);
 	if (service->agent.base)

@@ -87,6 +87,8 @@ int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct
 	ret = state_save(&agent->state, agent->options->state_dir, err);
 	if (!ret)
 		ret = server_bring_up(agent, slot, err);
+	if (!ret && agent->servers[slot].identity_err.text[0])
+		ret = error_set(err, -EINVAL, "%s", agent->servers[slot].identity_err.text);
 	if (!ret)
 		ret = net_settle(server_net(agent, agent->state.servers[slot]), err);
 	if (!ret)

@@ -42,8 +42,9 @@ struct agent {
 	struct state state;
 	struct {
 		bool in_force;
-		struct error problem; /* why it is not */
-		bool traced;	      /* its requests are, for some reader */
+		struct error problem;	   /* why it is not */
+		struct error identity_err; /* the last failure to read its files of tokens and addresses */
+		bool traced;		   /* its requests are, for some reader */
 	} servers[WEIR_MAX_SERVERS];
 	struct net *nets;
 	struct control_client *client;	    /* who gave the command at hand */
@@ -104,6 +105,17 @@ int agent_pause(struct agent *agent, json_t *arguments, json_t **result, struct 
 int agent_resume(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 /* Ends the servers that were detached and have no translated connection left. */
 void servers_drain(struct agent *agent);
+
+/* agent_identity.c */
+int identity_apply(struct net *net, int slot, const struct server *server, struct error *err);
+/* Reads the files of a server that is in force. A failure is also kept as its identity_err, and changes nothing else. */
+struct identity_count {
+	int tokens, addresses;
+};
+int identity_load(struct agent *agent, int slot, struct identity_count *count, struct error *err);
+/* The same for every server in force; what was read is added to the list. The first failure is returned. */
+int servers_reload(struct agent *agent, json_t *list, struct error *err);
+int agent_reload(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 
 /* agent_limits.c */
 int limits_apply(struct net *net, int slot, const struct server *server, struct error *err);

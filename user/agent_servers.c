@@ -6,6 +6,7 @@
 #include "agent_log.h"
 #include "agent_private.h"
 #include "cleanup.h"
+#include "identity.h"
 #include "netns.h"
 
 #define SWALLOW_MAX 65536 /* bytes of a shed request's body; a longer one costs its connection */
@@ -20,6 +21,8 @@ __u32 server_flags(const struct server *server, const struct net *net)
 	flags |= server->dry_run ? WEIR_SERVER_DRY_RUN : 0;
 	flags |= server->draining ? WEIR_SERVER_DRAINING : 0;
 	flags |= server->framing == FRAMING_PASS ? WEIR_SERVER_PASS_AMBIGUOUS : 0;
+	flags |= server->identity.exempt_users.n ? WEIR_SERVER_KNOWS_USERS : 0;
+	flags |= server->identity.addresses.n || server->identity.address_file ? WEIR_SERVER_HAS_ADDRESSES : 0;
 	flags |= closing ? WEIR_SERVER_CLOSING_LOOPBACK : 0;
 	flags |= net->paced && server->hold != HOLD_DROP ? WEIR_SERVER_PACED : 0;
 	return flags;
@@ -40,10 +43,13 @@ static int apply_server(struct net *net, int slot, const struct server *server, 
 	struct weir_server kernel_side = { .flags = server_flags(server, net), .swallow_max = SWALLOW_MAX };
 	int ret;
 
-	weir_reading_default(&kernel_side.reading);
+	identity_reading(&server->identity, &kernel_side.reading);
 	tenancy_apply(&server->tenancy, net->dp, &kernel_side.reading);
-	ret = datapath_server_set(net->dp, slot, &kernel_side, server->listens, server->n_listens, server->proxies,
-				  server->n_proxies, err);
+	identity_known_groups(&server->identity, &kernel_side.groups);
+	ret = identity_apply(net, slot, server, err);
+	if (!ret)
+		ret = datapath_server_set(net->dp, slot, &kernel_side, server->listens, server->n_listens,
+					  server->proxies, server->n_proxies, err);
 	return ret ? ret : limits_apply(net, slot, server, err);
 }
 
@@ -77,9 +83,13 @@ int server_bring_up(struct agent *agent, int slot, struct error *err)
 
 	agent->servers[slot].in_force = !ret;
 	agent->servers[slot].problem = why;
-	if (!ret)
-		trace_server_begins(agent);
-	return ret ? error_set(err, ret, "%s", why.text) : 0;
+	if (ret)
+		return error_set(err, ret, "%s", why.text);
+	trace_server_begins(agent);
+	if (identity_load(agent, slot, &(struct identity_count){ 0 }, &why))
+		log_error("server \"%s\" keeps the tokens and addresses it had: %s", agent->state.servers[slot]->name,
+			  why.text);
+	return 0;
 }
 
 void servers_bring_up(struct agent *agent)

@@ -128,6 +128,8 @@ static void add_counters(json_t *object, const __u64 *counters)
 	json_object_set_new(object, "held_seconds", json_real(metrics_held_s(counters)));
 	json_object_set_new(object, "unread", list_counters(counters, METRICS_UNREAD));
 	json_object_set_new(object, "unanswered", list_counters(counters, METRICS_UNANSWERED));
+	json_object_set_new(object, "identified", list_counters(counters, METRICS_SOURCE));
+	json_object_set_new(object, "notes", list_counters(counters, METRICS_IDENTITY));
 	json_object_set_new(object, "packets", list_counters(counters, METRICS_PACKET));
 }
 
@@ -136,7 +138,9 @@ static const char *server_problem(const struct agent *agent, int slot, const str
 {
 	if (!net)
 		return agent->servers[slot].problem.text;
-	return net->links_err.text[0] ? net->links_err.text : NULL;
+	if (net->links_err.text[0])
+		return net->links_err.text;
+	return agent->servers[slot].identity_err.text[0] ? agent->servers[slot].identity_err.text : NULL;
 }
 
 /* What was asked for, as the state has it, and beside it what there is. */

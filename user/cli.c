@@ -81,7 +81,15 @@ const struct argp cli_common = { .options = common_options, .parser = parse_comm
 void cli_parse(const struct command *command, const struct argp_option *options, argp_parser_t parser, void *input,
 	       int argc, char **argv)
 {
-	const struct argp_child children[] = { { .argp = &cli_common }, { 0 } };
+	cli_parse_more(command, options, parser, NULL, input, argc, argv);
+}
+
+void cli_parse_more(const struct command *command, const struct argp_option *options, argp_parser_t parser,
+		    const struct argp *more, void *input, int argc, char **argv)
+{
+	const struct argp_child children[] = { { .argp = more ?: &cli_common },
+					       { .argp = more ? &cli_common : NULL },
+					       { 0 } };
 	const struct argp argp = {
 		.options = options,
 		.parser = parser,

@@ -34,9 +34,15 @@ extern const struct command commands[]; /* ends with a NULL name */
 extern const struct argp cli_common;
 void cli_defaults(void);
 
+/* The options of `attach` that say how requests are identified; input: the server's JSON. */
+extern const struct argp cli_attach_identity;
+
 /* Parses a command's options and the common ones. */
 void cli_parse(const struct command *command, const struct argp_option *options, argp_parser_t parser, void *input,
 	       int argc, char **argv);
+/* The same with `more` options, whose parser's input is what the command's own one makes of child_inputs[0]. */
+void cli_parse_more(const struct command *command, const struct argp_option *options, argp_parser_t parser,
+		    const struct argp *more, void *input, int argc, char **argv);
 /* For a command with no options of its own and at most one argument, which becomes *argument. */
 void cli_parse_plain(const struct command *command, const char **argument, int argc, char **argv);
 
@@ -63,6 +69,7 @@ int cli_agent(const struct command *command, int argc, char **argv);
 int cli_attach(const struct command *command, int argc, char **argv);
 int cli_detach(const struct command *command, int argc, char **argv);
 int cli_pause(const struct command *command, int argc, char **argv);
+int cli_reload(const struct command *command, int argc, char **argv);
 int cli_limit_set(const struct command *command, int argc, char **argv);
 int cli_limit_delete(const struct command *command, int argc, char **argv);
 int cli_limit_list(const struct command *command, int argc, char **argv);

@@ -26,7 +26,7 @@ static const struct argp_option options[] = {
 	{ "netns", 'n', "PATH", 0, "its network namespace: a path, or a name below /run/netns (default: this one)", 0 },
 	{ "interface", 'i', "IF", 0, "an interface to watch (default: all)", 0 },
 	{ "cgroup", KEY_CGROUP, "DIR", 0, "its directory of the cgroup2 hierarchy (default: the root)", 0 },
-	{ "trusted-proxy", 't', "CIDR", 0, "peers whose X-Remote-User header names the user", 0 },
+	{ "trusted-proxy", 't', "CIDR", 0, "peers whose headers name the user and groups", 0 },
 	{ "dry-run", KEY_DRY_RUN, NULL, 0, "decide and count, shed nothing", 0 },
 	{ "framing", KEY_FRAMING, "MODE", 0, "ambiguous requests: reject (the default: a 400), pass (to the server)",
 	  0 },
@@ -35,7 +35,8 @@ static const struct argp_option options[] = {
 	  "over-limit requests on loopback: auto (the default: as conntrack allows), translate, close", 0 },
 	{ "paths", KEY_PATHS, "HOW", 0, "how it reads paths: kubernetes (the default), nginx, raw", 0 },
 	{ "namespace-from", KEY_NAMESPACE_FROM, "WHAT", 0,
-	  "what names a request's namespace: path (the default: as in Kubernetes), segment=N, prefix=/A/B/", 0 },
+	  "what names a request's namespace: path (the default: as in Kubernetes), segment=N, prefix=/A/B/, header=NAME",
+	  0 },
 	{ "hold", KEY_HOLD, "MODE", 0,
 	  "what cannot be read and is over a limit: auto (the default: pace where the kernel can), pace, drop", 0 },
 	{ 0 },
@@ -178,6 +179,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	json_t *server = state->input;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = server;
+		break;
 	case 'p':
 		add_ports(state, server, arg);
 		break;
@@ -244,7 +248,7 @@ int cli_attach(const struct command *command, int argc, char **argv)
 	CLEANUP_JSON json_t *result = NULL;
 	struct stat self = { 0 };
 
-	cli_parse(command, options, parse, server, argc, argv);
+	cli_parse_more(command, options, parse, &cli_attach_identity, server, argc, argv);
 	stat("/proc/self/ns/net", &self);
 	result = cli_call("attach", json_pack("{s:O, s:I}", "server", server, "netns_inode", (json_int_t)self.st_ino));
 	return result ? cli_print(result, print_attached) : 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* detach, pause and resume */
+/* detach, pause, resume and reload */
 #include <stdbool.h>
 #include <string.h>
 
@@ -93,4 +93,25 @@ int cli_pause(const struct command *command, int argc, char **argv)
 	cli_parse_plain(command, &name, argc, argv);
 	result = cli_call(command->name, name ? json_pack("{s:s}", "name", name) : json_object());
 	return result ? cli_print(result, print_paused) : 1;
+}
+
+static int print_reloaded(json_t *result)
+{
+	json_t *server;
+	size_t i;
+
+	json_array_foreach (json_object_get(result, "servers"), i, server)
+		printf("server \"%s\" knows %lld tokens and %lld addresses\n", cli_text(server, "name"),
+		       (long long)cli_number(server, "tokens"), (long long)cli_number(server, "addresses"));
+	return ferror(stdout);
+}
+
+int cli_reload(const struct command *command, int argc, char **argv)
+{
+	CLEANUP_JSON json_t *result = NULL;
+	const char *name = NULL;
+
+	cli_parse_plain(command, &name, argc, argv);
+	result = cli_call("reload", name ? json_pack("{s:s}", "name", name) : json_object());
+	return result ? cli_print(result, print_reloaded) : 1;
 }

@@ -138,7 +138,7 @@ static int print_top(json_t *servers)
 static int print_counted(json_t *servers)
 {
 	static const char *const heads[] = { "SERVER", "COUNTED", "REASON", "TIMES" };
-	static const char *const groups[] = { "unread", "unanswered" };
+	static const char *const groups[] = { "unread", "unanswered", "notes" };
 	CLEANUP_TABLE struct table *table = table_new(heads, COLUMNS(heads));
 	const char *reason;
 	json_t *server, *count;

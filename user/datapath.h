@@ -51,6 +51,29 @@ int datapath_server_flags(struct datapath *dp, __u32 slot, __u32 flags, struct e
 /* Forgets listeners, proxies, limits, overrides and buckets; the counters of the slot start at 0 for its next owner. */
 int datapath_server_clear(struct datapath *dp, __u32 slot, struct error *err);
 
+/* Groups, and users, that a server's settings name: these and no others. bit: which of struct weir_groups */
+struct datapath_group {
+	__u64 subject;
+	__u32 bit;
+};
+int datapath_groups_set(struct datapath *dp, __u32 slot, const struct datapath_group *groups, size_t n,
+			struct error *err);
+
+/* Whom tokens, and networks, stand for: these and no others. Of equal ones the last counts. */
+struct datapath_token {
+	__u64 subject; /* of kind WEIR_NAME_TOKEN */
+	struct weir_principal principal;
+};
+int datapath_tokens_set(struct datapath *dp, __u32 slot, const struct datapath_token *tokens, size_t n,
+			struct error *err);
+
+struct datapath_address {
+	struct datapath_cidr cidr;
+	struct weir_principal principal;
+};
+int datapath_addresses_set(struct datapath *dp, __u32 slot, const struct datapath_address *addresses, size_t n,
+			   struct error *err);
+
 /* subject 0 with default: the limit's default. keys: size of the bucket map, 0: WEIR_DEFAULT_KEYS (used when it is made). */
 int datapath_limit_set(struct datapath *dp, __u32 slot, enum weir_limit_type type, __u64 per_ns, __u64 burst,
 		       __u32 keys, struct error *err);

@@ -20,6 +20,9 @@ struct weir_bpf;
 	X(listeners)     \
 	X(servers)       \
 	X(proxies)       \
+	X(groups)        \
+	X(tokens)        \
+	X(addresses)     \
 	X(limits)        \
 	X(overrides)     \
 	X(buckets)       \
@@ -70,6 +73,10 @@ __u64 datapath_now_ns(void);
 /* Runs a program of bpf/control.h on its input, of DATAPATH_INPUT_MAX bytes at most. */
 #define DATAPATH_INPUT_MAX 64
 int datapath_run(int prog_fd, const void *input, size_t size);
+
+/* Who is a trusted proxy: these networks and no others. */
+int datapath_proxies_set(struct datapath *dp, __u32 slot, const struct datapath_cidr *proxies, size_t n,
+			 struct error *err);
 
 /* Removes a limit, its overrides and its buckets. */
 int datapath_limit_clear(struct datapath *dp, __u32 limit, struct error *err);

@@ -16,14 +16,6 @@ static struct weir_listener listener_key(const struct datapath_listen *listen)
 	return key;
 }
 
-static struct weir_proxy_key proxy_key(__u32 slot, const struct datapath_cidr *cidr)
-{
-	struct weir_proxy_key key = { .prefixlen = 32 + cidr->bits, .server = slot };
-
-	memcpy(key.address, cidr->address, sizeof(key.address));
-	return key;
-}
-
 static int server_write(struct datapath *dp, __u32 slot, const struct weir_server *server, struct error *err)
 {
 	if (bpf_map_update_elem(dp->maps.servers, &slot, server, BPF_ANY))
@@ -36,60 +28,6 @@ static int server_read(struct datapath *dp, __u32 slot, struct weir_server *serv
 	if (bpf_map_lookup_elem(dp->maps.servers, &slot, server))
 		return datapath_map_failed(err, -errno, "servers");
 	return 0;
-}
-
-/* --- proxies */
-
-static bool proxy_wanted(const struct weir_proxy_key *key, const struct datapath_cidr *proxies, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		struct weir_proxy_key wanted = proxy_key(key->server, &proxies[i]);
-
-		if (!memcmp(key, &wanted, sizeof(wanted)))
-			return true;
-	}
-	return false;
-}
-
-/* All of them are read before any is deleted: a trie cannot be read on from a key that is gone. */
-static int proxies_prune(struct datapath *dp, __u32 slot, const struct datapath_cidr *proxies, size_t n)
-{
-	CLEANUP_FREE struct weir_proxy_key *stale = malloc(WEIR_MAX_PROXIES * sizeof(*stale));
-	CLEANUP_CURSOR struct map_cursor cursor = {};
-	size_t n_stale = 0;
-	int ret = map_cursor_open(&cursor, dp->maps.proxies, sizeof(struct weir_proxy_key), sizeof(__u8));
-
-	if (ret || !stale)
-		return -ENOMEM;
-	while ((ret = map_cursor_next(&cursor)) > 0) {
-		const struct weir_proxy_key *keys = cursor.keys;
-
-		for (__u32 i = 0; i < cursor.n; i++) {
-			if (keys[i].server == slot && n_stale < WEIR_MAX_PROXIES && !proxy_wanted(&keys[i], proxies, n))
-				stale[n_stale++] = keys[i];
-		}
-	}
-	for (size_t i = 0; i < n_stale && !ret; i++) {
-		if (bpf_map_delete_elem(dp->maps.proxies, &stale[i]) && errno != ENOENT)
-			ret = -errno;
-	}
-	return ret;
-}
-
-static int proxies_set(struct datapath *dp, __u32 slot, const struct datapath_cidr *proxies, size_t n,
-		       struct error *err)
-{
-	const __u8 one = 1;
-	int ret;
-
-	for (size_t i = 0; i < n; i++) {
-		struct weir_proxy_key key = proxy_key(slot, &proxies[i]);
-
-		if (bpf_map_update_elem(dp->maps.proxies, &key, &one, BPF_ANY))
-			return datapath_map_failed(err, -errno, "proxies");
-	}
-	ret = proxies_prune(dp, slot, proxies, n);
-	return ret ? datapath_map_failed(err, ret, "proxies") : 0;
 }
 
 /* --- listeners and ports */
@@ -239,10 +177,10 @@ int datapath_server_set(struct datapath *dp, __u32 slot, const struct weir_serve
 	/* A server that is in force stays so meanwhile; a new one has no packets before it is whole. */
 	if (!(old.flags & WEIR_SERVER_ACTIVE))
 		ret = server_write(dp, slot, &quiet, err);
-	return ret						      ?:
-		       proxies_set(dp, slot, proxies, n_proxies, err) ?:
-		       listens_set(dp, slot, listens, n_listens, err) ?:
-									server_write(dp, slot, &whole, err);
+	return ret							       ?:
+		       datapath_proxies_set(dp, slot, proxies, n_proxies, err) ?:
+		       listens_set(dp, slot, listens, n_listens, err)	       ?:
+										 server_write(dp, slot, &whole, err);
 }
 
 /* Programs that were running when this was called, and may have seen what was there before, have ended. */
@@ -282,9 +220,13 @@ int datapath_server_clear(struct datapath *dp, __u32 slot, struct error *err)
 	const struct weir_server none = {};
 	int ret = listens_set(dp, slot, NULL, 0, err)	     ?:
 			  server_write(dp, slot, &none, err) ?:
-							       proxies_set(dp, slot, NULL, 0, err);
+							       datapath_proxies_set(dp, slot, NULL, 0, err);
 
 	wait_for_programs();
+	ret = ret						  ?:
+		      datapath_groups_set(dp, slot, NULL, 0, err) ?:
+		      datapath_tokens_set(dp, slot, NULL, 0, err) ?:
+								    datapath_addresses_set(dp, slot, NULL, 0, err);
 	for (__u32 type = 0; type < WEIR_LIMIT_TYPES && !ret; type++)
 		ret = datapath_limit_clear(dp, weir_limit_index(slot, type), err);
 	return ret ?: datapath_conns_clear(dp, slot, err) ?: datapath_counters_clear(dp, slot, err);

@@ -16,6 +16,7 @@ const struct command commands[] = {
 	{ "detach", "NAME", "Let a server go: at once, or when its translated connections have ended.", cli_detach },
 	{ "pause", "[NAME]", "Let everything pass, at once.", cli_pause },
 	{ "resume", "[NAME]", "Limit again.", cli_pause },
+	{ "reload", "[NAME]", "Read the files of tokens and addresses again, as SIGHUP does.", cli_reload },
 	{ "limit set", "total|namespace|user|source-and-object [SUBJECT]",
 	  "Set a limit: for one subject, or the default for each.", cli_limit_set },
 	{ "limit delete", "total|namespace|user|source-and-object [SUBJECT]", "Delete a limit.", cli_limit_delete },

@@ -169,6 +169,10 @@ json_t *metrics_families(const struct metrics_snapshot *snapshot)
 		  "What could not be parsed or followed: it was rejected, or passed unharmed.");
 	add_group(families, snapshot, METRICS_UNANSWERED, "weir_unanswered_total", "reason",
 		  "Times a request over its limit could not be answered at once, and had to wait.");
+	add_group(families, snapshot, METRICS_SOURCE, "weir_identified_total", "source",
+		  "Requests by what said whose they are.");
+	add_group(families, snapshot, METRICS_IDENTITY, "weir_identity_notes_total", "note",
+		  "Requests with something odd about whose they are.");
 	add_group(families, snapshot, METRICS_RECORD, "weir_records_total", "decision",
 		  "Records of connections that cannot be read, by what became of them.");
 	add_held(families, snapshot);

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "weir/field.h"
+
 #include "parse.h"
 
 #define MAPPED_BITS 96 /* of ::ffff:0:0/96, where IPv4 addresses live */
@@ -204,12 +206,52 @@ int parse_limit_type(const char *text, enum weir_limit_type *type, struct error 
 	return error_set(err, -EINVAL, "\"%s\" is not a limit (total, namespace, user or source-and-object)", text);
 }
 
+/* Those that tell where a message ends are read for that alone. */
+static bool is_framing_header(const char *name)
+{
+	static const char *const names[] = { "connection",	  "content-length", "expect",	    "host",
+					     "transfer-encoding", "upgrade",	    "authorization" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+int parse_header(const char *text, char name[static PARSE_HEADER_SIZE], struct error *err)
+{
+	size_t length = strlen(text);
+	char lower[PARSE_HEADER_SIZE] = "";
+
+	for (size_t i = 0; i < length; i++)
+		if (!weir_is_tchar(text[i]))
+			return error_set(err, -EINVAL, "\"%s\" is not a header's name", text);
+	if (length == 0 || length > WEIR_TOKEN_MAX)
+		return error_set(err, -EINVAL, "\"%s\" is %zu bytes long: a header's name may have 1 to %d here", text,
+				 length, WEIR_TOKEN_MAX);
+	for (size_t i = 0; i < length; i++)
+		lower[i] = weir_lower(text[i]);
+	if (is_framing_header(lower))
+		return error_set(err, -EINVAL, "\"%s\" is a header with another meaning", text);
+	memcpy(name, lower, sizeof(lower));
+	return 0;
+}
+
 static bool has_control(const char *text)
 {
 	for (; *text; text++)
 		if ((unsigned char)*text < ' ' || *text == 0x7f)
 			return true;
 	return false;
+}
+
+int parse_subject_name(const char *text, struct error *err)
+{
+	size_t length = strlen(text);
+
+	if (length == 0 || length > PARSE_SUBJECT_MAX || has_control(text))
+		return error_set(err, -EINVAL, "a name is 1 to %d bytes without control characters", PARSE_SUBJECT_MAX);
+	return 0;
 }
 
 /* 1: the text is an address subject; 0: it is no address at all. */

@@ -11,7 +11,8 @@
 
 #define PARSE_NAME_SIZE 64	/* a server's name with its NUL */
 #define PARSE_INTERFACE_SIZE 16 /* IFNAMSIZ */
-#define PARSE_SUBJECT_MAX 1024	/* bytes */
+#define PARSE_HEADER_SIZE (WEIR_TOKEN_MAX + 1)
+#define PARSE_SUBJECT_MAX 1024 /* bytes */
 #define PARSE_KEYS_MAX (1U << 24)
 
 int parse_number(const char *text, __u64 max, __u64 *out, struct error *err);
@@ -25,6 +26,10 @@ int parse_cidr(const char *text, struct datapath_cidr *cidr, struct error *err);
 
 int parse_server_name(const char *text, struct error *err);
 int parse_interface(const char *text, struct error *err);
+/* A header that weir may read: the name in lower case. */
+int parse_header(const char *text, char name[static PARSE_HEADER_SIZE], struct error *err);
+/* The name of a user, a group or a namespace, none of which may hold control characters. */
+int parse_subject_name(const char *text, struct error *err);
 int parse_limit_type(const char *text, enum weir_limit_type *type, struct error *err);
 
 /* Whom a limit is for. text is canonical: one text for each subject, and parsing it again gives the same subject. */

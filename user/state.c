@@ -90,6 +90,7 @@ void server_free(struct server *server)
 	for (size_t i = 0; i < server->n_limits; i++)
 		limit_clear(&server->limits[i]);
 	free(server->limits);
+	identity_settings_clear(&server->identity);
 	free(server->interfaces);
 	free(server->proxies);
 	free(server->listens);

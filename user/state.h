@@ -13,6 +13,7 @@
 #include "datapath.h"
 #include "error.h"
 #include "parse.h"
+#include "state_identity.h"
 #include "tenancy.h"
 
 /* How over-limit requests on loopback are answered: as conntrack allows, kept alive, or closed. */
@@ -68,6 +69,7 @@ struct server {
 	size_t n_interfaces;
 	struct limit *limits;
 	size_t n_limits;
+	struct identity_settings identity;
 	enum loopback_mode loopback;
 	enum framing_mode framing;
 	struct tenancy tenancy;

@@ -62,7 +62,7 @@ json_t *server_to_json(const struct server *server)
 	char namespace_from[TENANCY_TEXT];
 
 	namespace_from_format(&server->tenancy, namespace_from);
-	return json_pack("{s:s, s:o, s:s?, s:I, s:s?, s:o, s:o, s:s, s:s, s:s, s:s, s:s, s:I, s:b, s:b, s:b, s:o}",
+	return json_pack("{s:s, s:o, s:s?, s:I, s:s?, s:o, s:o, s:s, s:s, s:s, s:s, s:s, s:I, s:b, s:b, s:b, s:o, s:o}",
 			 "name", server->name, "listen", texts_to_json(server, server->n_listens, listen_item), "netns",
 			 server->netns, "netns_cookie", (json_int_t)server->netns_cookie, "cgroup", server->cgroup,
 			 "trusted_proxies", texts_to_json(server, server->n_proxies, proxy_item), "interfaces",
@@ -70,7 +70,8 @@ json_t *server_to_json(const struct server *server)
 			 loopback_mode_name(server->loopback), "framing", framing_mode_name(server->framing), "paths",
 			 paths_name(server->tenancy.paths), "namespace_from", namespace_from, "hold",
 			 hold_mode_name(server->hold), "keys", (json_int_t)server->keys, "dry_run", server->dry_run,
-			 "paused", server->paused, "draining", server->draining, "limits", limits_to_json(server));
+			 "paused", server->paused, "draining", server->draining, "identity",
+			 identity_settings_to_json(&server->identity), "limits", limits_to_json(server));
 }
 
 /* NULL or JSON null: *out becomes NULL. */
@@ -233,7 +234,7 @@ struct members {
 	const char *name;
 	const char *loopback, *framing, *paths, *namespace_from, *hold;
 	json_t *listen, *netns, *netns_cookie, *cgroup, *trusted_proxies, *interfaces, *keys, *dry_run, *paused,
-		*draining, *limits;
+		*draining, *identity, *limits;
 };
 
 static int members_find(json_t *json, struct members *m, struct error *err)
@@ -241,13 +242,14 @@ static int members_find(json_t *json, struct members *m, struct error *err)
 	json_error_t why;
 
 	*m = (struct members){ 0 };
-	if (json_unpack_ex(json, &why, 0,
-			   "{s:s, s:o, s?s, s?s, s?s, s?s, s?s, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o !}",
-			   "name", &m->name, "listen", &m->listen, "loopback", &m->loopback, "framing", &m->framing,
-			   "paths", &m->paths, "namespace_from", &m->namespace_from, "hold", &m->hold, "netns",
-			   &m->netns, "netns_cookie", &m->netns_cookie, "cgroup", &m->cgroup, "trusted_proxies",
-			   &m->trusted_proxies, "interfaces", &m->interfaces, "keys", &m->keys, "dry_run", &m->dry_run,
-			   "paused", &m->paused, "draining", &m->draining, "limits", &m->limits))
+	if (json_unpack_ex(
+		    json, &why, 0,
+		    "{s:s, s:o, s?s, s?s, s?s, s?s, s?s, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o !}",
+		    "name", &m->name, "listen", &m->listen, "loopback", &m->loopback, "framing", &m->framing, "paths",
+		    &m->paths, "namespace_from", &m->namespace_from, "hold", &m->hold, "netns", &m->netns,
+		    "netns_cookie", &m->netns_cookie, "cgroup", &m->cgroup, "trusted_proxies", &m->trusted_proxies,
+		    "interfaces", &m->interfaces, "keys", &m->keys, "dry_run", &m->dry_run, "paused", &m->paused,
+		    "draining", &m->draining, "identity", &m->identity, "limits", &m->limits))
 		return error_set(err, -EINVAL, "server: %s", why.text);
 	return 0;
 }
@@ -297,8 +299,20 @@ static int read_options(const struct members *m, struct server *server, struct e
 	if (!ret)
 		ret = flag_from_json(m->draining, "draining", &server->draining, err);
 	if (!ret)
+		ret = identity_settings_from_json(m->identity, &server->identity, err);
+	if (!ret)
 		server->netns_cookie = json_integer_value(m->netns_cookie);
 	return ret;
+}
+
+/* One header cannot say two things. */
+static int check_headers(const struct server *server, struct error *err)
+{
+	const char *header = server->tenancy.header;
+
+	if (strcmp(header, server->identity.user_header) != 0 && strcmp(header, server->identity.group_header) != 0)
+		return 0;
+	return error_set(err, -EINVAL, "\"%s\" cannot name the namespace: it names the user or groups", header);
 }
 
 static int server_read(json_t *json, struct server *server, struct error *err)
@@ -313,7 +327,7 @@ static int server_read(json_t *json, struct server *server, struct error *err)
 		return ret;
 	strcpy(server->name, m.name);
 	ret = read_options(&m, server, err);
-	return ret ? ret : read_lists(&m, server, err);
+	return ret ?: check_headers(server, err) ?: read_lists(&m, server, err);
 }
 
 int server_from_json(json_t *json, struct server **out, struct error *err)

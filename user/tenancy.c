@@ -75,6 +75,12 @@ static int prefix_parse(const char *prefix, struct tenancy *out, struct error *e
 	return 0;
 }
 
+static int header_parse(const char *name, struct tenancy *out, struct error *err)
+{
+	out->tenant = WEIR_TENANT_HEADER;
+	return parse_header(name, out->header, err);
+}
+
 int namespace_from_parse(const char *text, struct tenancy *out, struct error *err)
 {
 	struct tenancy tenancy = { .paths = out->paths };
@@ -84,8 +90,11 @@ int namespace_from_parse(const char *text, struct tenancy *out, struct error *er
 		ret = segment_parse(text + strlen("segment="), &tenancy, err);
 	else if (starts_with(text, "prefix="))
 		ret = prefix_parse(text + strlen("prefix="), &tenancy, err);
+	else if (starts_with(text, "header="))
+		ret = header_parse(text + strlen("header="), &tenancy, err);
 	else if (strcmp(text, "path") != 0)
-		ret = error_set(err, -EINVAL, "\"%s\" does not name a namespace (path, segment=N or prefix=/A/B/)",
+		ret = error_set(err, -EINVAL,
+				"\"%s\" does not name a namespace (path, segment=N, prefix=/A/B/ or header=NAME)",
 				text);
 	if (!ret)
 		*out = tenancy;
@@ -98,6 +107,8 @@ void namespace_from_format(const struct tenancy *tenancy, char text[static TENAN
 		snprintf(text, TENANCY_TEXT, "segment=%u", tenancy->segments);
 	else if (tenancy->tenant == WEIR_TENANT_PREFIX)
 		snprintf(text, TENANCY_TEXT, "prefix=%s/", tenancy->prefix);
+	else if (tenancy->tenant == WEIR_TENANT_HEADER)
+		snprintf(text, TENANCY_TEXT, "header=%s", tenancy->header);
 	else
 		snprintf(text, TENANCY_TEXT, "path");
 }
@@ -110,6 +121,7 @@ void tenancy_apply(const struct tenancy *tenancy, const struct datapath *dp, str
 	reading->paths = tenancy->paths;
 	reading->tenant = tenancy->tenant;
 	reading->tenant_segments = tenancy->segments;
+	weir_reading_name(reading, WEIR_HEADER_NAMESPACE, tenancy->header, strlen(tenancy->header));
 	for (__u32 i = 0; (length = next_segment(&segment)); i++, segment += length)
 		reading->prefix[i] = datapath_subject(dp, WEIR_NAME_NAMESPACE, segment, length);
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How a server makes segments of a path (--paths), and which of them names the namespace that a request is charged to
- * (--namespace-from): as words, and as the programs want them.
+ * How a server makes segments of a path (--paths), and which of them, or which header, names the namespace that a request
+ * is charged to (--namespace-from): as words, and as the programs want them.
  */
 #ifndef WEIR_USER_TENANCY_H
 #define WEIR_USER_TENANCY_H
 
 #include "datapath.h"
 #include "error.h"
+#include "parse.h"
 
 #define TENANCY_PREFIX 496				   /* bytes of a prefix, with a NUL */
 #define TENANCY_TEXT (TENANCY_PREFIX + sizeof("prefix=/")) /* where the namespace comes from */
@@ -15,14 +16,15 @@
 struct tenancy {
 	enum weir_paths paths;
 	enum weir_tenant tenant;
-	__u32 segments;		     /* with SEGMENT and PREFIX */
-	char prefix[TENANCY_PREFIX]; /* with PREFIX: its segments, a slash before each */
+	__u32 segments;			/* with SEGMENT and PREFIX */
+	char prefix[TENANCY_PREFIX];	/* with PREFIX: its segments, a slash before each */
+	char header[PARSE_HEADER_SIZE]; /* with HEADER: its name in lower case; else empty */
 };
 
 const char *paths_name(enum weir_paths paths);
 int paths_parse(const char *text, enum weir_paths *paths, struct error *err);
 
-/* `path`, `segment=N` or `prefix=/A/B/`. Sets all of *out but its paths; on failure it is untouched. */
+/* `path`, `segment=N`, `prefix=/A/B/` or `header=NAME`. Sets all of *out but its paths; on failure it is untouched. */
 int namespace_from_parse(const char *text, struct tenancy *out, struct error *err);
 void namespace_from_format(const struct tenancy *tenancy, char text[static TENANCY_TEXT]);
 

@@ -10,6 +10,9 @@
  *   listeners   HASH            struct weir_listener     __u32 server
  *   servers     ARRAY           server                   struct weir_server
  *   proxies     LPM_TRIE        struct weir_proxy_key    __u8 (1)
+ *   groups      HASH            struct weir_subject_key  __u32 bit (groups.h)   that a group has, or a user who is named
+ *   tokens      HASH            struct weir_subject_key  struct weir_principal
+ *   addresses   LPM_TRIE        struct weir_proxy_key    struct weir_principal
  *   limits      HASH            __u32 limit index        struct weir_limit     the default of a limit
  *   overrides   HASH            struct weir_override_key struct weir_limit     for one subject
  *   buckets     ARRAY_OF_MAPS   limit index              LRU_HASH: __u64 subject -> struct weir_bucket
@@ -26,6 +29,7 @@
 #define WEIR_ABI_H
 
 #include "bucket.h"
+#include "groups.h"
 #include "reading.h"
 #include "reason.h"
 #include "types.h"
@@ -36,6 +40,9 @@
 #define WEIR_MAX_OVERRIDES 131072
 #define WEIR_MAX_LISTENERS 1024
 #define WEIR_MAX_PROXIES 4096
+#define WEIR_MAX_GROUP_KEYS 65536
+#define WEIR_MAX_TOKENS 65536
+#define WEIR_MAX_ADDRESSES 65536
 #define WEIR_LOCKS 4096
 #define WEIR_MAX_NAMES 65536
 #define WEIR_DEFAULT_CONNS 262144
@@ -88,15 +95,27 @@ enum weir_server_flags {
 	WEIR_SERVER_CLOSING_LOOPBACK = 1 << 5, /* lesser mode on loopback only */
 	WEIR_SERVER_PASS_AMBIGUOUS = 1 << 6,   /* ambiguous requests go to it, instead of being rejected */
 	WEIR_SERVER_PACED = 1 << 7,	       /* what cannot be read waits on a device instead of being dropped */
+	WEIR_SERVER_HAS_ADDRESSES = 1 << 8,    /* in `addresses` */
+	WEIR_SERVER_KNOWS_USERS = 1 << 9,      /* in `groups`: users who are named, each of whom is a group of one */
 };
+
+/* Groups that follow from how a request is identified, and those that no limit is for: as far as they are known. */
+struct weir_known_groups {
+	struct weir_groups authenticated;    /* system:authenticated */
+	struct weir_groups unauthenticated;  /* system:unauthenticated */
+	struct weir_groups service_accounts; /* system:serviceaccounts */
+	struct weir_groups exempt;
+};
+WEIR_ASSERT_SIZE(struct weir_known_groups, 64);
 
 struct weir_server {
 	__u32 flags;
 	__u32 swallow_max; /* bytes of a shed request's body that are swallowed to keep its connection; above: 429 and close */
 	__u64 trace_until_ns; /* CLOCK_MONOTONIC; until then its requests are traced: it ends by itself when the agent dies */
 	struct weir_reading reading;
+	struct weir_known_groups groups;
 };
-WEIR_ASSERT_SIZE(struct weir_server, 136);
+WEIR_ASSERT_SIZE(struct weir_server, 328);
 
 struct weir_proxy_key {
 	__u32 prefixlen;  /* 32 (server) + bits of the address */
@@ -126,6 +145,8 @@ enum weir_limit_flags {
 enum weir_name_kind {
 	WEIR_NAME_NAMESPACE = 'n',
 	WEIR_NAME_USER = 'u',
+	WEIR_NAME_GROUP = 'g',
+	WEIR_NAME_TOKEN = 't',	 /* its text is nowhere */
 	WEIR_NAME_OBJECT = 'o',	 /* text holds a struct weir_object_name */
 	WEIR_NAME_ADDRESS = 'a', /* text holds 16 bytes: the address, network order; IPv6 cut to its /64 */
 };
@@ -148,6 +169,23 @@ struct weir_object_name {
 	char name[64];
 };
 WEIR_ASSERT_SIZE(struct weir_object_name, WEIR_NAME_TEXT);
+
+/* A name of a server's: a token, a group. */
+struct weir_subject_key {
+	__u32 server;
+	__u32 pad;
+	__u64 subject;
+};
+WEIR_ASSERT_SIZE(struct weir_subject_key, 16);
+
+/* Whom a token or an address stands for. */
+struct weir_principal {
+	__u64 user;	 /* subject */
+	__u64 namespace; /* subject, of requests that name none; 0: none */
+	struct weir_groups groups;
+	struct weir_name user_name, namespace_name;
+};
+WEIR_ASSERT_SIZE(struct weir_principal, 288);
 
 /* A connection's two ends as the server's host sees them. Addresses and ports in network order, IPv4 as ::ffff:a.b.c.d. */
 struct weir_flow {

@@ -26,7 +26,8 @@
 	X(LENGTH_CONFLICT, "length told twice")                       \
 	X(BAD_TRANSFER_ENCODING, "Transfer-Encoding but for chunked") \
 	X(BAD_CHUNK, "malformed chunk or trailer")                    \
-	X(BAD_PATH, "path that leads above its root, or has a NUL")
+	X(BAD_PATH, "path that leads above its root, or has a NUL")   \
+	X(REPEATED_NAMESPACE, "namespace named twice")
 
 /* first: it is the connection's first request. Then another protocol is not taken for one that is spelled badly. */
 WEIR_INLINE bool weir_reason_is_ambiguity(__u32 reason, bool first)

@@ -259,13 +259,19 @@ WEIR_INLINE bool weir_path_has_prefix(const struct weir_path *p, const struct we
 }
 
 /* Where something else than Kubernetes' rule says what a request's namespace is. */
-WEIR_INLINE void weir_attributes_tenant(const struct weir_path *p, const struct weir_reading *how,
+WEIR_INLINE void weir_attributes_tenant(const struct weir_request *r, const struct weir_reading *how,
 					struct weir_attributes *a)
 {
+	const struct weir_path *p = &r->path;
 	__u32 at = how->tenant_segments;
 
 	if (how->tenant == WEIR_TENANT_PATH)
 		return;
+	if (how->tenant == WEIR_TENANT_HEADER) {
+		a->namespace = r->namespace_subject;
+		a->namespace_at = WEIR_SEGMENT_NONE;
+		return;
+	}
 	if (how->tenant == WEIR_TENANT_SEGMENT)
 		at--;
 	a->namespace = how->tenant == WEIR_TENANT_PREFIX && !weir_path_has_prefix(p, how) ? 0 :
@@ -292,7 +298,7 @@ WEIR_INLINE void weir_attributes_of(const struct weir_request *r, const struct w
 		a->flags |= WEIR_ATTRIBUTE_READ_ONLY;
 	if (weir_attributes_run_long(r, a))
 		a->flags |= WEIR_ATTRIBUTE_LONG_RUNNING;
-	weir_attributes_tenant(&r->path, how, a);
+	weir_attributes_tenant(r, how, a);
 }
 
 #endif

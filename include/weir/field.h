@@ -56,9 +56,8 @@ enum weir_seen {
 	WEIR_SEEN_UPGRADE_OPTION = 1 << 5, /* Connection: upgrade */
 	WEIR_SEEN_UPGRADE = 1 << 6,	   /* Upgrade: ... */
 	WEIR_SEEN_EXPECT = 1 << 7,	   /* Expect: 100-continue */
-	WEIR_SEEN_USER = 1 << 8,	   /* X-Remote-User, even an empty one (request.h) */
-	WEIR_SEEN_ODD_PATH = 1 << 9,	   /* percent-encoded, or several slashes at its start (request.h) */
-	WEIR_SEEN_LAST_CHUNK = 1 << 10,	   /* header lines are trailers now */
+	WEIR_SEEN_ODD_PATH = 1 << 8,	   /* percent-encoded, or several slashes at its start (request.h) */
+	WEIR_SEEN_LAST_CHUNK = 1 << 9,	   /* header lines are trailers now */
 };
 
 /*
@@ -71,7 +70,7 @@ struct weir_framing {
 	__u32 position; /* bytes so far of the head, of a chunk's size line, of the trailers */
 	__u16 seen;	/* enum weir_seen */
 	__u8 state;	/* enum weir_framing_state, or the machine's own */
-	__u8 field;	/* enum weir_field, in WEIR_AT_KNOWN_VALUE */
+	__u8 field;	/* enum weir_field, in WEIR_AT_KNOWN_VALUE; or as the machine's own state has it */
 	__u8 count;	/* bytes in token, or digits of a number; stays at WEIR_TOKEN_NONE */
 	__u8 gap;	/* white space came after the token or number: another byte would not belong to it */
 	__u8 pad[6];

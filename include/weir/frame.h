@@ -12,6 +12,7 @@ enum weir_frame_event {
 	WEIR_FRAME_HEAD, /* this byte ended a head: `_ended` tells whether the message ended, too, or a body follows */
 	WEIR_FRAME_MESSAGE, /* this byte ended the body, and the message with it */
 	WEIR_FRAME_LOST,    /* it can not be followed from here on: the machine's `lost` says why (enum weir_reason) */
+	WEIR_FRAME_GROUP,   /* a request's header that names a group has ended (request.h) */
 };
 
 /* HEAD is 1, so that "the request was HEAD" may stand for the method where nothing else is known of it. */

@@ -41,20 +41,32 @@ enum weir_tenant {
 	WEIR_TENANT_PATH,    /* the path, by Kubernetes' rule */
 	WEIR_TENANT_SEGMENT, /* segment n of the path, from 1 */
 	WEIR_TENANT_PREFIX,  /* the segment after n certain ones */
+	WEIR_TENANT_HEADER,  /* WEIR_HEADER_NAMESPACE */
 };
 
 #define WEIR_PREFIX_SEGMENTS 8
 
-struct weir_reading {
-	__u64 seed[2];			    /* of the subjects' hash, the same as in struct weir_settings */
-	struct weir_word user_header;	    /* X-Remote-User, unless the server calls it otherwise */
-	__u64 prefix[WEIR_PREFIX_SEGMENTS]; /* subjects of kind WEIR_NAME_NAMESPACE */
-	__u8 paths;			    /* enum weir_paths */
-	__u8 tenant;			    /* enum weir_tenant */
-	__u8 tenant_segments;		    /* n */
-	__u8 pad[5];
+/* Headers that say whose a request is. */
+enum weir_header {
+	WEIR_HEADER_USER,
+	WEIR_HEADER_GROUP,
+	WEIR_HEADER_TOKEN, /* Authorization, whose bearer tokens are read */
+	WEIR_HEADER_NAMESPACE,
+	WEIR_HEADER_IMPERSONATE, /* noted, its value is not read */
+	WEIR_HEADERS,
 };
-WEIR_ASSERT_SIZE(struct weir_reading, 120);
+
+struct weir_reading {
+	__u64 seed[2];				/* of the subjects' hash, the same as in struct weir_settings */
+	struct weir_word headers[WEIR_HEADERS]; /* enum weir_header: their names */
+	__u64 prefix[WEIR_PREFIX_SEGMENTS];	/* subjects of kind WEIR_NAME_NAMESPACE */
+	__u32 lengths;				/* bit n: one of the headers' names has n bytes */
+	__u8 paths;				/* enum weir_paths */
+	__u8 tenant;				/* enum weir_tenant */
+	__u8 tenant_segments;			/* n */
+	__u8 pad;
+};
+WEIR_ASSERT_SIZE(struct weir_reading, 248);
 
 /* text: lower case. -1: longer than a word can be; the word is untouched then. */
 WEIR_INLINE int weir_word_set(struct weir_word *word, const char *text, __u32 length)
@@ -69,10 +81,25 @@ WEIR_INLINE int weir_word_set(struct weir_word *word, const char *text, __u32 le
 	return 0;
 }
 
+/* Names a header, as weir_word_set() does; length 0: it is not read. */
+WEIR_INLINE int weir_reading_name(struct weir_reading *how, enum weir_header header, const char *text, __u32 length)
+{
+	__u32 i;
+
+	if (weir_word_set(&how->headers[header], text, length))
+		return -1;
+	how->lengths = 0;
+	for (i = 0; i < WEIR_HEADERS; i++)
+		how->lengths |= 1U << how->headers[i].length;
+	return 0;
+}
+
 /* What holds where nothing else is asked for, but for the seed. */
 WEIR_INLINE void weir_reading_default(struct weir_reading *how)
 {
-	weir_word_set(&how->user_header, "x-remote-user", 13);
+	weir_reading_name(how, WEIR_HEADER_USER, "x-remote-user", 13);
+	weir_reading_name(how, WEIR_HEADER_GROUP, "x-remote-group", 14);
+	weir_reading_name(how, WEIR_HEADER_IMPERSONATE, "impersonate-user", 16);
 }
 
 #endif

@@ -12,6 +12,8 @@
  *              unharmed
  *   UNANSWERED a refused request that cannot be        weir_unanswered_total{reason}: waits until it may pass or
  *              answered now                            be answered; let through only when its server has closed
+ *   SOURCE     what said whose a request is (identity.h)  weir_identified_total{source}
+ *   IDENTITY   what else was noticed about that           weir_identity_notes_total{note}
  *   RECORD     what became of a record (hold.h)        weir_records_total{decision}
  *   TIME       nanoseconds                             weir_held_seconds_total
  *   PACKET     what was done to packets                weir_packets_total{action}
@@ -54,7 +56,6 @@
 	X(UPGRADE, "upgrade", UNREAD)                             \
 	X(CONNECT, "connect", UNREAD)                             \
 	X(BAD_RESPONSE, "bad_response", UNREAD)                   \
-	X(REPEATED_USER, "repeated_user", UNREAD)                 \
 	X(MID_STREAM, "mid_stream", UNREAD)                       \
 	X(GAP, "gap", UNREAD)                                     \
 	X(TOO_MANY_PIPELINED, "too_many_pipelined", UNREAD)       \
@@ -63,6 +64,7 @@
 	X(CONN_MAP_FULL, "conn_map_full", UNREAD)                 \
 	X(BUCKET_MAP_FULL, "bucket_map_full", UNREAD)             \
 	X(BAD_PATH, "bad_path", UNREAD)                           \
+	X(REPEATED_NAMESPACE, "repeated_namespace", UNREAD)       \
 	X(SPLIT_HEAD, "split_head", UNANSWERED)                   \
 	X(PIPELINED, "pipelined", UNANSWERED)                     \
 	X(SERVER_CLOSED, "server_closed", UNANSWERED)             \
@@ -92,6 +94,15 @@
 	X(RECORDS_HELD, "held", RECORD)                           \
 	X(RECORDS_DRY_RUN_HELD, "dry_run_held", RECORD)           \
 	X(HELD_NS, "held_ns", TIME)                               \
+	X(BY_REQUEST_HEADER, "request_header", SOURCE)            \
+	X(BY_TOKEN, "token", SOURCE)                              \
+	X(BY_ADDRESS_TABLE, "address_table", SOURCE)              \
+	X(BY_NOBODY, "anonymous", SOURCE)                         \
+	X(UNTRUSTED_IDENTITY, "untrusted_identity", IDENTITY)     \
+	X(REPEATED_USER, "repeated_user", IDENTITY)               \
+	X(REPEATED_TOKEN, "repeated_token", IDENTITY)             \
+	X(IMPERSONATED, "impersonated", IDENTITY)                 \
+	X(OVERFLOW, "overflow", IDENTITY)                         \
 	X(CONN_OPENED, "opened", CONN)                            \
 	X(CONN_CLOSED, "closed", CONN)                            \
 	X(SPLICE_OPENED, "translated_opened", CONN)               \

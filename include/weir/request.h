@@ -6,10 +6,12 @@
  *   weir_request_start(r)            before a request's first byte
  *   weir_request_byte(r, how, c)     until WEIR_FRAME_HEAD; again until WEIR_FRAME_MESSAGE unless weir_request_ended(r)
  *
- * Bytes of bodies may be skipped instead. A byte that follows the end without a new start is lost (MID_STREAM).
+ * WEIR_FRAME_GROUP comes in between where a group's name has ended, whose subject is in group_subject: who knows the group
+ * adds it to `groups`. Bytes of bodies may be skipped instead. A byte that follows the end without a new start is lost
+ * (MID_STREAM).
  *
- * The user is the value of the header that `how` names, or the first one's where there are several. It and the
- * segments of the path (path.h), which `how` says how to cut, may have any length that fits a head.
+ * User, groups and token come from the headers that `how` names (request_header.h), the namespace from another or from the
+ * path, which `how` says how to cut into segments (path.h). All may have any length that fits a head.
  */
 #ifndef WEIR_REQUEST_H
 #define WEIR_REQUEST_H
@@ -18,6 +20,7 @@
 #include "body.h"
 #include "field.h"
 #include "frame.h"
+#include "request_header.h"
 #include "request_line.h"
 #include "run.h"
 #include "subject.h"
@@ -94,96 +97,59 @@ WEIR_INLINE __u32 weir_request_take(struct weir_request *r, __u64 word)
 	return n;
 }
 
-/* The colon of X-Remote-User. */
-WEIR_INLINE int weir_request_user_start(struct weir_request *r)
-{
-	struct weir_framing *f = &r->framing;
-
-	f->state = WEIR_AT_USER;
-	weir_token_start(f);
-	if (f->seen & WEIR_SEEN_USER) {
-		f->state = WEIR_AT_VALUE;
-		r->flags |= WEIR_REQUEST_USER_REPEATED;
-	}
-	f->seen |= WEIR_SEEN_USER;
-	return WEIR_FRAME_MORE;
-}
-
-/* The name is taken to end at every byte of white space after a visible one: no other byte may follow. */
-WEIR_INLINE void weir_request_user_pause(struct weir_request *r, struct weir_name_steps *name)
-{
-	if (!r->framing.count || r->framing.gap)
-		return;
-	r->framing.gap = 1;
-	r->flags |= WEIR_REQUEST_USER;
-	r->user_length = r->framing.position - 1 - r->user_offset;
-	name->steps = WEIR_STEP_END;
-}
-
-WEIR_INLINE int weir_request_user_byte(struct weir_request *r, __u8 c, struct weir_name_steps *name)
-{
-	struct weir_framing *f = &r->framing;
-
-	name->kind = WEIR_NAME_USER;
-	name->byte = c;
-	if (c == '\r') {
-		weir_request_user_pause(r, name);
-		f->state = WEIR_AT_LINE_LF;
-		return WEIR_FRAME_MORE;
-	}
-	if (!weir_is_text(c))
-		return weir_bad_byte(c, WEIR_BAD_HEADER);
-	if (weir_is_blank(c)) {
-		weir_request_user_pause(r, name);
-	} else {
-		f->gap = 0;
-		if (!f->count) {
-			f->count = 1;
-			r->user_offset = f->position - 1;
-			name->steps = WEIR_STEP_START;
-		}
-	}
-	if (f->count)
-		name->steps |= WEIR_STEP_BYTE;
-	return WEIR_FRAME_MORE;
-}
-
-WEIR_INLINE bool weir_request_at_user(const struct weir_request *r, const struct weir_reading *how, __u8 c)
-{
-	const struct weir_framing *f = &r->framing;
-
-	return c == ':' && f->state == WEIR_AT_NAME && !(f->seen & WEIR_SEEN_LAST_CHUNK) &&
-	       weir_token_is_word(f, &how->user_header);
-}
-
 /* One byte of the head, the body or the trailers; WEIR_FRAME_HEAD also at the trailers' end. */
 WEIR_INLINE int weir_request_any_byte(struct weir_request *r, const struct weir_reading *how, __u8 c,
 				      struct weir_name_steps *name)
 {
 	struct weir_framing *f = &r->framing;
+	enum weir_header header;
 
 	if (f->state >= WEIR_AT_BODY && f->state < WEIR_AT_OWN)
 		return weir_body_byte(f, c);
 	if (f->position++ >= WEIR_HEAD_MAX)
 		return -WEIR_HEAD_TOO_LONG;
-	if (weir_request_at_user(r, how, c))
-		return weir_request_user_start(r);
-	if (f->state == WEIR_AT_USER)
-		return weir_request_user_byte(r, c, name);
+	if (c == ':' && f->state == WEIR_AT_NAME) {
+		header = weir_request_header_named(f, how);
+		if (header < WEIR_HEADERS)
+			return weir_request_header_start(r, header);
+	}
+	if (f->state >= WEIR_AT_CREDENTIALS)
+		return weir_request_header_byte(r, c, name);
 	return f->state < WEIR_AT_OWN ? weir_field_byte(f, c) : weir_request_line_byte(r, how, c, name);
+}
+
+WEIR_INLINE __u8 weir_header_kind(__u8 header)
+{
+	if (header == WEIR_HEADER_USER)
+		return WEIR_NAME_USER;
+	if (header == WEIR_HEADER_GROUP)
+		return WEIR_NAME_GROUP;
+	return header == WEIR_HEADER_TOKEN ? WEIR_NAME_TOKEN : WEIR_NAME_NAMESPACE;
+}
+
+WEIR_INLINE void weir_request_named(struct weir_request *r, __u8 header, __u64 subject)
+{
+	if (header == WEIR_HEADER_USER)
+		r->user_subject = subject;
+	else if (header == WEIR_HEADER_GROUP)
+		r->group_subject = subject;
+	else if (header == WEIR_HEADER_TOKEN)
+		r->token_subject = subject;
+	else
+		r->namespace_subject = subject;
 }
 
 WEIR_INLINE void weir_request_name(struct weir_request *r, const __u64 seed[2], const struct weir_name_steps *name)
 {
 	if (name->steps & WEIR_STEP_END) {
-		if (name->kind == WEIR_NAME_USER)
-			r->user_subject = weir_subject_end(&r->hash);
+		if (name->header < WEIR_HEADERS)
+			weir_request_named(r, name->header, weir_subject_end(&r->hash));
 		else
 			weir_path_keep(&r->path, name->segment, &r->hash, name->end);
 	}
 	if (name->steps & WEIR_STEP_START) {
 		r->path.start = r->framing.position;
-		weir_subject_start(&r->hash, seed, name->kind);
+		weir_subject_start(&r->hash, seed, weir_header_kind(name->header));
 	}
 	if (name->steps & WEIR_STEP_BYTE)
 		weir_subject_byte(&r->hash, name->byte);
@@ -236,7 +202,7 @@ WEIR_INLINE enum weir_frame_event weir_request_lose(struct weir_request *r, __u8
 
 WEIR_INLINE enum weir_frame_event weir_request_byte(struct weir_request *r, const struct weir_reading *how, __u8 c)
 {
-	struct weir_name_steps name = { .kind = WEIR_NAME_NAMESPACE };
+	struct weir_name_steps name = { .header = WEIR_HEADERS };
 	int outcome;
 
 	if (weir_field_skims(&r->framing, c))

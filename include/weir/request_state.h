@@ -5,6 +5,7 @@
 
 #include "field.h"
 #include "frame.h"
+#include "groups.h"
 #include "path.h"
 #include "subject.h"
 #include "types.h"
@@ -27,7 +28,8 @@ enum weir_request_state {
 	WEIR_AT_QUERY_HEX_LOW,
 	WEIR_AT_TARGET_REST, /* nothing in it matters */
 	WEIR_AT_VERSION,
-	WEIR_AT_USER, /* value of X-Remote-User */
+	WEIR_AT_CREDENTIALS, /* value of Authorization, up to the token (request_header.h) */
+	WEIR_AT_NAME_VALUE,  /* value that is hashed, of the header in `field` (enum weir_header) */
 };
 
 /* Final at WEIR_FRAME_HEAD. */
@@ -40,8 +42,6 @@ enum weir_request_flags {
 	WEIR_REQUEST_HAS_LENGTH = 1 << 5,
 	WEIR_REQUEST_HEALTH =
 		1 << 6, /* /healthz, /livez, /readyz or below, in a path that no server reads as another one */
-	WEIR_REQUEST_USER = 1 << 7,
-	WEIR_REQUEST_USER_REPEATED = 1 << 8,
 };
 
 /* Parameters of a query that are read, and what they were found to say (query.h). */
@@ -81,19 +81,28 @@ struct weir_request {
 	struct weir_subject_hash hash; /* of the name that is being read */
 	struct weir_path path;
 	struct weir_query query;
-	__u64 user_subject;   /* 0: none */
-	__u64 content_length; /* 0 without WEIR_REQUEST_HAS_LENGTH */
+	__u64 user_subject;	   /* 0: none */
+	__u64 token_subject;	   /* 0: none */
+	__u64 namespace_subject;   /* of the header that names the namespace; 0: none */
+	__u64 group_subject;	   /* of the group that WEIR_FRAME_GROUP is about */
+	struct weir_groups groups; /* those whose names are known, put there by who feeds the machine */
+	__u64 content_length;	   /* 0 without WEIR_REQUEST_HAS_LENGTH */
 	__u32 user_offset;
+	__u32 namespace_offset;
 	__u32 head_length;
 	__u16 user_length;
-	__u16 line_length; /* of the request line, empty lines before it included, its CRLF not */
-	__u16 flags;	   /* enum weir_request_flags */
-	__u8 method;	   /* enum weir_method */
-	__u8 spelling;	   /* enum weir_method that it would be in capital letters */
-	__u8 lost;	   /* enum weir_reason, after WEIR_FRAME_LOST */
-	__u8 pad[7];
+	__u16 namespace_length;
+	__u16 line_length;     /* of the request line, empty lines before it included, its CRLF not */
+	__u16 flags;	       /* enum weir_request_flags */
+	__u8 method;	       /* enum weir_method */
+	__u8 spelling;	       /* enum weir_method that it would be in capital letters */
+	__u8 lost;	       /* enum weir_reason, after WEIR_FRAME_LOST */
+	__u8 headers_seen;     /* bit n: enum weir_header n, even an empty one */
+	__u8 headers_repeated; /* the same */
+	__u8 account;	       /* enum weir_account (request_header.h) */
+	__u8 pad[6];
 };
-WEIR_ASSERT_SIZE(struct weir_request, 328);
+WEIR_ASSERT_SIZE(struct weir_request, 376);
 
 /* What one byte does to the hash of a name; done at one place, in this order, to keep the inlined code small. */
 enum weir_name_step {
@@ -104,7 +113,7 @@ enum weir_name_step {
 
 struct weir_name_steps {
 	__u8 steps;    /* enum weir_name_step */
-	__u8 kind;     /* enum weir_name_kind */
+	__u8 header;   /* enum weir_header; WEIR_HEADERS: it is of the request line */
 	__u8 byte;     /* decoded */
 	__u32 segment; /* END: place in the path */
 	__u32 end;     /* the same: offset of what comes after it */

@@ -17,7 +17,7 @@ struct outcome {
 
 static void note(struct outcome *o, enum weir_frame_event event)
 {
-	o->events = (o->events ^ (o->used * 4 + event)) * 0x9e3779b97f4a7c15ULL;
+	o->events = (o->events ^ (o->used * 8 + event)) * 0x9e3779b97f4a7c15ULL;
 }
 
 static void check_head(const struct weir_request *r, size_t fed)
@@ -31,7 +31,7 @@ static void check_head(const struct weir_request *r, size_t fed)
 	}
 	assert((size_t)r->user_offset + r->user_length < fed);
 	assert(!r->user_subject == !r->user_length);
-	assert(!r->user_subject == !(r->flags & WEIR_REQUEST_USER));
+	assert(!r->user_subject || weir_request_says(r, WEIR_HEADER_USER));
 	assert((r->flags & WEIR_REQUEST_HAS_LENGTH) || !r->content_length);
 	assert(!(r->flags & WEIR_REQUEST_HAS_LENGTH) || !(r->flags & WEIR_REQUEST_CHUNKED));
 	assert(!(r->flags & WEIR_REQUEST_HEALTH) || !weir_path_is_of_api(&r->path));

@@ -178,6 +178,39 @@ int datapath_server_clear(struct datapath *dp, __u32 slot, struct error *err)
 	return 0;
 }
 
+int datapath_groups_set(struct datapath *dp, __u32 slot, const struct datapath_group *groups, size_t n,
+			struct error *err)
+{
+	int ret = fails(__func__, err);
+
+	(void)groups;
+	if (!ret)
+		dp->servers[slot].n_groups = n;
+	return ret;
+}
+
+int datapath_tokens_set(struct datapath *dp, __u32 slot, const struct datapath_token *tokens, size_t n,
+			struct error *err)
+{
+	int ret = fails(__func__, err);
+
+	(void)tokens;
+	if (!ret)
+		dp->servers[slot].n_tokens = n;
+	return ret;
+}
+
+int datapath_addresses_set(struct datapath *dp, __u32 slot, const struct datapath_address *addresses, size_t n,
+			   struct error *err)
+{
+	int ret = fails(__func__, err);
+
+	(void)addresses;
+	if (!ret)
+		dp->servers[slot].n_addresses = n;
+	return ret;
+}
+
 int datapath_limit_set(struct datapath *dp, __u32 slot, enum weir_limit_type type, __u64 per_ns, __u64 burst,
 		       __u32 keys, struct error *err)
 {

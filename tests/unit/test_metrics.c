@@ -78,6 +78,8 @@ static void all_series(void **state)
 		{ "EVENT", "weir_events_total{server=\"api\",key=\"%s\"} %u" },
 		{ "UNREAD", "weir_unread_total{server=\"api\",reason=\"%s\"} %u" },
 		{ "UNANSWERED", "weir_unanswered_total{server=\"api\",reason=\"%s\"} %u" },
+		{ "SOURCE", "weir_identified_total{server=\"api\",source=\"%s\"} %u" },
+		{ "IDENTITY", "weir_identity_notes_total{server=\"api\",note=\"%s\"} %u" },
 		{ "RECORD", "weir_records_total{server=\"api\",decision=\"%s\"} %u" },
 		{ "TIME", "weir_held_seconds_total{server=\"api\"} 0.000" },
 		{ "PACKET", "weir_packets_total{server=\"api\",action=\"%s\"} %u" },
@@ -152,7 +154,7 @@ static void families_are_whole(void **state)
 		assert_memory_equal(line, family, strlen(family));
 		assert_non_null(strchr("{ ", line[strlen(family)]));
 	}
-	assert_int_equal(n_help, 23);
+	assert_int_equal(n_help, 25);
 }
 
 int main(void)

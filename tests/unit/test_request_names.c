@@ -120,17 +120,17 @@ static void test_paths(void **state)
 }
 
 static const struct request_example users[] = {
-	{ G "X-Remote-User: ci" END, "GET user user=ci head 37", "ci" },
-	{ G "x-REMOTE-user:ci" END, "GET user user=ci head 36", "ci" },
-	{ G "X-Remote-User: \t ci \t\t " END, "GET user user=ci head 43", "ci" },
-	{ G "X-Remote-User:  a  b\tc d  " END, "GET user user=a  b\tc d head 46", "a  b\tc d" },
-	{ G "X-Remote-User: system:serviceaccount:a:b\r\nHost: x" END,
-	  "GET user user=system:serviceaccount:a:b head 69", "system:serviceaccount:a:b" },
-	{ G "X-Remote-User: \xc3\xb6, \"x\"" END, "GET user user=\xc3\xb6, \"x\" head 42", "\xc3\xb6, \"x\"" },
+	{ G "X-Remote-User: ci" END, "GET user=ci head 37", "ci" },
+	{ G "x-REMOTE-user:ci" END, "GET user=ci head 36", "ci" },
+	{ G "X-Remote-User: \t ci \t\t " END, "GET user=ci head 43", "ci" },
+	{ G "X-Remote-User:  a  b\tc d  " END, "GET user=a  b\tc d head 46", "a  b\tc d" },
+	{ G "X-Remote-User: system:serviceaccount:a:b\r\nHost: x" END, "GET user=system:serviceaccount:a:b head 69",
+	  "system:serviceaccount:a:b" },
+	{ G "X-Remote-User: \xc3\xb6, \"x\"" END, "GET user=\xc3\xb6, \"x\" head 42", "\xc3\xb6, \"x\"" },
 	{ G "X-Remote-User:" END, "GET head 34", NULL },
 	{ G "X-Remote-User: \t" END, "GET head 36", NULL },
-	{ G "X-Remote-User: a\r\nX-Remote-User: b" END, "GET user repeated user=a head 54", "a" },
-	{ G "X-Remote-User: a\r\nx-remote-user: a" END, "GET user repeated user=a head 54", "a" },
+	{ G "X-Remote-User: a\r\nX-Remote-User: b" END, "GET repeated user=a head 54", "a" },
+	{ G "X-Remote-User: a\r\nx-remote-user: a" END, "GET repeated user=a head 54", "a" },
 	{ G "X-Remote-User:\r\nX-Remote-User: b" END, "GET repeated head 52", NULL },
 	{ G "X-Remote-Use: a\r\nX-Remote-Users: b\r\nX_Remote_User: c\r\nXX-Remote-User: d" END, "GET head 91", NULL },
 	{ G "X-Remote-User: a\x01" END, "lost bad_header 32", NULL },
@@ -161,7 +161,7 @@ static void test_long_names(void **state)
 		snprintf(expected, sizeof(expected), "GET ns=%.*s head %d", n, name, 41 + n);
 		request_check_long("GET /api/v1/namespaces/", 'n', n, "/pods" V11, expected, &last);
 		assert_int_equal(request_namespace(&last), request_subject(WEIR_NAME_NAMESPACE, name, n));
-		snprintf(expected, sizeof(expected), "GET user user=%.*s head %d", n, name, 35 + n);
+		snprintf(expected, sizeof(expected), "GET user=%.*s head %d", n, name, 35 + n);
 		request_check_long(G "X-Remote-User: ", 'n', n, END, expected, &last);
 		assert_int_equal(last.user_subject, request_subject(WEIR_NAME_USER, name, n));
 	}

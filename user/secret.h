@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A file whose text must not be found anywhere afterwards: it is in no core dump, and wiped when it is let go. */
+#ifndef WEIR_USER_SECRET_H
+#define WEIR_USER_SECRET_H
+
+#include <stddef.h>
+
+#include "error.h"
+
+struct secret {
+	char *text; /* a byte behind `length` is there, too */
+	size_t length;
+	size_t size; /* of the mapping */
+};
+
+int secret_read(const char *path, struct secret *out, struct error *err);
+void secret_wipe(struct secret *secret);
+#define CLEANUP_SECRET __attribute__((cleanup(secret_wipe)))
+
+#endif

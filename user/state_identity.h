@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* How a server's requests are identified, as part of the desired state (state.h): plain values and their JSON. */
+#ifndef WEIR_USER_STATE_IDENTITY_H
+#define WEIR_USER_STATE_IDENTITY_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "error.h"
+#include "parse.h"
+
+/* Texts, all of them owned. */
+struct texts {
+	char **items;
+	size_t n;
+};
+
+struct identity_settings {
+	char user_header[PARSE_HEADER_SIZE], group_header[PARSE_HEADER_SIZE]; /* lower case */
+	struct texts exempt_groups, exempt_users;			      /* the users canonical (parse_subject) */
+	char *token_file, *address_file;				      /* absolute paths; NULL: none */
+	struct texts addresses; /* rows like those of the file (identity_file.h) */
+};
+
+/* A new reference. */
+json_t *identity_settings_to_json(const struct identity_settings *settings);
+
+/* json: NULL, or an object in which what is not given has its default. Caller clears *out, on failure too. */
+int identity_settings_from_json(json_t *json, struct identity_settings *out, struct error *err);
+void identity_settings_clear(struct identity_settings *settings);
+
+#endif
