@@ -151,7 +151,7 @@ WEIR_INLINE int weir_request_segment_end(struct weir_request *r, const struct we
 
 	if (place < 0)
 		return place;
-	name->steps = WEIR_STEP_END | WEIR_STEP_START;
+	name->steps = place == WEIR_SEGMENT_NONE ? WEIR_STEP_START : WEIR_STEP_END | WEIR_STEP_START;
 	name->segment = place;
 	name->end = at;
 	return WEIR_FRAME_MORE;
