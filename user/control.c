@@ -110,9 +110,13 @@ static void send_line(struct control_client *client, json_t *value)
 			    text ? text : "{\"error\":\"out of memory\"}");
 }
 
-/* The client is read again when its reply is out (client_written), so replies never pile up. */
+/*
+ * The client is read again when its reply is out (client_written), so replies never pile up. Its patience begins now, not
+ * before the command, which may have taken longer than that.
+ */
 static void reply(struct control_client *client, json_t *value)
 {
+	event_base_update_cache_time(bufferevent_get_base(client->stream));
 	if (!client->ended)
 		bufferevent_disable(client->stream, EV_READ);
 	send_line(client, value);
