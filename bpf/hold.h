@@ -26,6 +26,21 @@ static long hold_step(__u32 i __attribute__((unused)), struct feed *f)
 	return byte < 0 || weir_hold_reader_feed(r, byte) == WEIR_FRAME_LOST;
 }
 
+static long hold_line_step(__u32 i, struct feed *f)
+{
+	struct work *w = f->work;
+	__u32 at = w->hold.news - w->packet.segment.seq + i;
+	int byte;
+
+	if (at >= w->packet.segment.len)
+		return 1;
+	byte = payload_byte(f->skb, w, at);
+	if (byte < 0)
+		return 1;
+	weir_hold_reader_line(&w->hold, byte);
+	return 0;
+}
+
 __noinline int hold_frame(struct __sk_buff *skb, struct work *w)
 {
 	struct feed feed = { .skb = skb, .work = w };
@@ -35,6 +50,8 @@ __noinline int hold_frame(struct __sk_buff *skb, struct work *w)
 	w->window_length = 0;
 	if (w->hold.by_records)
 		bpf_loop(FRAME_STEPS, hold_step, &feed, 0);
+	if (w->hold.by_lines && (!w->hold.by_records || w->hold.seeking))
+		bpf_loop(FRAME_STEPS, hold_line_step, &feed, 0);
 	weir_hold_reader_end(&w->hold, &w->packet.segment);
 	return 0;
 }
@@ -90,20 +107,77 @@ static __always_inline int hold_segment(struct __sk_buff *skb, struct work *w, s
 
 static __always_inline int hold_conn(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
 {
+	const struct weir_segment *g = &w->packet.segment;
+	bool unseen, ends = g->flags & (WEIR_TCP_FIN | WEIR_TCP_RST);
 	enum weir_reason why = WEIR_REASON_COUNT;
 	int verdict = SOCKET_GETS_IT;
 	enum weir_action action;
 
 	bpf_spin_lock(&c->lock);
-	action = weir_hold_begin(c, &w->socket, &w->packet.segment, &w->hold, &why);
+	unseen = !(w->server_flags & WEIR_SERVER_DRAINING) && weir_hold_overlooked(c, &w->socket, g);
+	if (unseen)
+		weir_hold_unseen(c, &w->socket, g);
+	if (c->opaque_why == WEIR_UNSEEN)
+		c->last_ns = w->now_ns;
+	action = weir_hold_begin(c, &w->socket, g, &w->hold, &why);
 	bpf_spin_unlock(&c->lock);
+	if (unseen)
+		count(w->server, WEIR_UNSEEN);
 	if (action == WEIR_FRAME)
 		verdict = hold_segment(skb, w, c, &why);
 	else if (action == WEIR_HOLD)
 		verdict = SOCKET_GETS_NOTHING;
 	if (why != WEIR_REASON_COUNT)
 		count(w->server, why);
+	/* Nobody else sees its end. */
+	if (ends && c->opaque_why == WEIR_UNSEEN)
+		conn_linger(c);
 	return verdict;
+}
+
+/* The segment completes a handshake of which nothing was seen: there is no connection yet, and it is charged by itself. */
+static __always_inline int hold_handshake(struct __sk_buff *skb, struct work *w)
+{
+	__u32 seq = w->packet.segment.seq;
+
+	w->hold = (struct weir_hold_reader){ .next = seq, .news = seq, .by_lines = 1, .line = 1 };
+	hold_frame(skb, w);
+	if (!hold_refused(skb, w)) {
+		count_many(w->server, WEIR_RECORDS_PASSED, w->hold.records);
+		return SOCKET_GETS_IT;
+	}
+	if (w->server_flags & WEIR_SERVER_DRY_RUN) {
+		count_many(w->server, WEIR_RECORDS_DRY_RUN_HELD, w->hold.records);
+		return SOCKET_GETS_IT;
+	}
+	count(w->server, WEIR_HELD_RECORD);
+	count_many(w->server, WEIR_RECORDS_HELD, w->asked_anew);
+	return SOCKET_GETS_NOTHING;
+}
+
+/* Data of a connection that is in no table: it came by a way on which no program is, or when there was no room. */
+static __always_inline int hold_unseen(struct __sk_buff *skb, struct work *w)
+{
+	const struct packet *p = &w->packet;
+	struct weir_conn *fresh = &w->fresh, *c;
+
+	if (!p->segment.len || (p->segment.flags & (WEIR_TCP_SYN | WEIR_TCP_RST)) ||
+	    (w->server_flags & (WEIR_SERVER_DRAINING | WEIR_SERVER_SOME_INTERFACES)))
+		return SOCKET_GETS_IT;
+	if (w->socket.listens)
+		return hold_handshake(skb, w);
+	if (!w->socket.open || weir_hold_socket_takes(&w->socket, &p->segment) != WEIR_FRAME)
+		return SOCKET_GETS_IT;
+	__builtin_memset(fresh, 0, sizeof(*fresh));
+	weir_conn_open(fresh, w->server, WEIR_PHASE_FOLLOWED, w->socket.next, w->socket.sent, 0);
+	weir_hold_unseen(fresh, &w->socket, &p->segment);
+	fresh->hold.by_records = w->socket.untouched;
+	if (bpf_map_update_elem(&conns, &p->flow, fresh, BPF_NOEXIST) == 0) {
+		count(w->server, WEIR_CONN_OPENED);
+		count(w->server, WEIR_UNSEEN);
+	}
+	c = bpf_map_lookup_elem(&conns, &p->flow);
+	return c ? hold_conn(skb, w, c) : SOCKET_GETS_IT;
 }
 
 /*
@@ -118,6 +192,7 @@ static __always_inline bool socket_is_here(struct __sk_buff *skb, struct work *w
 	if (!tcp || tcp->inet_conn.icsk_inet.sk.__sk_common.skc_net.net->net_cookie != w->netns_cookie)
 		return false;
 	w->socket.listens = sk->state == STATE_LISTEN;
+	w->socket.open = sk->state == STATE_ESTABLISHED || sk->state == STATE_FIN_WAIT1 || sk->state == STATE_FIN_WAIT2;
 	socket_read(&w->socket, tcp, w->now_ns);
 	return true;
 }
@@ -140,7 +215,7 @@ int weir_hold(struct __sk_buff *skb)
 		return SOCKET_GETS_IT;
 	flow_set(p, true);
 	c = bpf_map_lookup_elem(&conns, &p->flow);
-	return c ? hold_conn(skb, w, c) : SOCKET_GETS_IT;
+	return c ? hold_conn(skb, w, c) : hold_unseen(skb, w);
 }
 
 #endif

@@ -264,6 +264,38 @@ __noinline int remove_urgent(struct __sk_buff *skb, struct work *w)
 	return 0;
 }
 
+/*
+ * The rest of the packet cannot be read. It is left to the hold, which sees it whole, and with it the connection: bytes
+ * that are not read here could take the place of those that were. Of a translated one no part can be passed on.
+ */
+__noinline int ingress_fragment(struct __sk_buff *skb, __u32 end)
+{
+	struct work *w = work_of(HOOK_INGRESS);
+	struct weir_conn *c;
+	bool news = false;
+
+	if (!w)
+		return TC_ACT_UNSPEC;
+	count(w->server, WEIR_FRAGMENT);
+	flow_set(&w->packet, true);
+	c = bpf_map_lookup_elem(&conns, &w->packet.flow);
+	if (!c)
+		return TC_ACT_UNSPEC;
+	socket_ask(skb);
+	if (!packet_parse_tcp(skb, &w->packet, end) || c->splice.cuts || !w->socket.known ||
+	    weir_socket_drops(&w->socket, &w->packet.segment))
+		return TC_ACT_SHOT;
+	bpf_spin_lock(&c->lock);
+	if (c->phase == WEIR_PHASE_FOLLOWED || c->phase == WEIR_PHASE_HUNTING) {
+		weir_hold_unseen(c, &w->socket, &w->packet.segment);
+		news = true;
+	}
+	bpf_spin_unlock(&c->lock);
+	if (news)
+		count(w->server, WEIR_UNSEEN);
+	return TC_ACT_UNSPEC;
+}
+
 SEC("tc")
 int weir_ingress(struct __sk_buff *skb)
 {
@@ -280,7 +312,11 @@ int weir_ingress(struct __sk_buff *skb)
 	if (!packet_parse_ip(skb, p, ETHERNET_BYTES, &end) || !packet_parse_ports(skb, p) ||
 	    !server_listens(p->dest, p->dest_port, &w->server))
 		return TC_ACT_UNSPEC;
-	if (!load_settings(w, HOOK_INGRESS) || !packet_parse_tcp(skb, p, end))
+	if (!load_settings(w, HOOK_INGRESS))
+		return TC_ACT_UNSPEC;
+	if (p->fragment)
+		return ingress_fragment(skb, end);
+	if (!packet_parse_tcp(skb, p, end))
 		return TC_ACT_UNSPEC;
 
 	if ((p->segment.flags & WEIR_TCP_URG) && remove_urgent(skb, w))

@@ -16,7 +16,8 @@
 #define TCP_BYTES 20
 #define TCP_TS_BYTES 12 /* NOP NOP timestamp */
 #define TCP_PROTOCOL 6
-#define IPV4_FRAGMENT 0x3fff /* offset and more-fragments bit */
+#define IPV4_MORE_FRAGMENTS 0x2000
+#define IPV4_FRAGMENT_OFFSET 0x1fff
 #define TCP_OPTION_BYTES 40
 #define LOOPBACK_IFINDEX 1 /* of every network namespace */
 
@@ -31,7 +32,7 @@ struct packet {
 	__u8 ipv6;
 	__u8 plain_ip; /* no IP options or extension headers: the TCP header stands where a reply's will */
 	__u8 tos;
-	__u8 pad;
+	__u8 fragment; /* the first part of a packet that comes in parts; of the others nobody can tell whose they are */
 	__u16 source_port, dest_port; /* network order */
 	__u16 check;		      /* as on the wire */
 	__u16 ip_id;
@@ -105,21 +106,33 @@ static __always_inline __u32 ip_end(struct __sk_buff *skb, __u32 length, __u32 f
 
 #define IPV6_HOP_BY_HOP 0
 #define IPV6_ROUTING 43
+#define IPV6_FRAGMENT 44
+#define IPV6_FRAGMENT_OFFSET 0xfff8
 #define IPV6_DESTINATION 60
 #define IPV6_EXTENSIONS 4 /* more in one packet are not followed */
 
-/* The offset of the TCP header behind IPv6 extension headers, which begin at `at` with `next`; 0: none there. */
-__noinline int ipv6_tcp_at(struct __sk_buff *skb, __u32 at, __u32 next)
+/* The offset of the TCP header behind IPv6 extension headers, which begin at p->l4 with `next`; 0: none there. */
+__noinline int ipv6_tcp_at(struct __sk_buff *skb, struct packet *p, __u32 next)
 {
-	for (int i = 0; i < IPV6_EXTENSIONS; i++) {
-		__u8 extension[2]; /* next header, length in words of 8 bytes less one */
+	__u32 at;
 
-		if (next != IPV6_HOP_BY_HOP && next != IPV6_ROUTING && next != IPV6_DESTINATION)
+	if (!p)
+		return 0;
+	at = p->l4;
+	for (int i = 0; i < IPV6_EXTENSIONS; i++) {
+		__be16 extension[2]; /* next header, length in words of 8 bytes less one; then a fragment's offset */
+		__u8 *header = (__u8 *)extension;
+
+		if (next != IPV6_HOP_BY_HOP && next != IPV6_ROUTING && next != IPV6_DESTINATION &&
+		    next != IPV6_FRAGMENT)
 			return 0;
 		if (bpf_skb_load_bytes(skb, at, extension, sizeof(extension)))
 			return 0;
-		next = extension[0];
-		at += (extension[1] + 1) * 8;
+		if (next == IPV6_FRAGMENT && (extension[1] & bpf_htons(IPV6_FRAGMENT_OFFSET)))
+			return 0;
+		p->fragment |= next == IPV6_FRAGMENT;
+		at += next == IPV6_FRAGMENT ? 8 : (header[1] + 1) * 8;
+		next = header[0];
 		if (next == TCP_PROTOCOL)
 			return at;
 	}
@@ -138,8 +151,9 @@ static __always_inline bool packet_parse_ip(struct __sk_buff *skb, struct packet
 		if (bpf_skb_load_bytes(skb, l3, &ip, sizeof(ip)))
 			return false;
 		if (ip.protocol != TCP_PROTOCOL || (ip.version_ihl >> 4) != 4 || (ip.version_ihl & 15) < 5 ||
-		    (ip.fragment & bpf_htons(IPV4_FRAGMENT)))
+		    (ip.fragment & bpf_htons(IPV4_FRAGMENT_OFFSET)))
 			return false;
+		p->fragment = !!(ip.fragment & bpf_htons(IPV4_MORE_FRAGMENTS));
 		map_ipv4(p->source, ip.source);
 		map_ipv4(p->dest, ip.dest);
 		p->ipv6 = 0;
@@ -156,8 +170,9 @@ static __always_inline bool packet_parse_ip(struct __sk_buff *skb, struct packet
 		if (bpf_skb_load_bytes(skb, l3, &ip, sizeof(ip)))
 			return false;
 		p->l4 = l3 + IPV6_BYTES;
+		p->fragment = 0;
 		if (ip.next_header != TCP_PROTOCOL)
-			p->l4 = ipv6_tcp_at(skb, p->l4, ip.next_header);
+			p->l4 = ipv6_tcp_at(skb, p, ip.next_header);
 		if (!p->l4 || (bpf_ntohl(ip.version_class_label) >> 28) != 6)
 			return false;
 		__builtin_memcpy(p->source, ip.source, 16);

@@ -7,6 +7,8 @@
 
 /* enum values of the kernel's TCP states */
 #define STATE_ESTABLISHED 1
+#define STATE_FIN_WAIT1 4
+#define STATE_FIN_WAIT2 5
 #define STATE_LISTEN 10
 #define STATE_NEW_SYN_RECV 12
 
@@ -45,6 +47,7 @@ static __always_inline void socket_read(struct weir_socket *k, struct tcp_sock *
 		k->ts_recent = 0;
 	k->early = !!tcp->out_of_order_queue.rb_node;
 	k->busy = tcp->inet_conn.icsk_inet.sk.sk_backlog.len > 0;
+	k->untouched = !tcp->bytes_received;
 	k->known = 1;
 }
 
@@ -70,6 +73,7 @@ __noinline int socket_ask(struct __sk_buff *skb)
 	if (!w)
 		return 0;
 	w->socket.asked = 1;
+	w->socket.known = 0;
 	sk = socket_of(skb, &w->packet);
 	if (!sk)
 		return 0;

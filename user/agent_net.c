@@ -301,10 +301,12 @@ int net_settle(struct net *net, struct error *err)
 {
 	int ret;
 
+	/* First what reads, then what holds all that was not seen. */
 	if (has_servers(net->agent, net->cookie)) {
+		ret = sync_links(net, err);
 		net_hold(net);
 		net_pace(net);
-		return sync_links(net, err);
+		return ret;
 	}
 	ret = datapath_remove(net->dp, err);
 	net_free(net);

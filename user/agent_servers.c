@@ -20,6 +20,7 @@ __u32 server_flags(const struct server *server, const struct net *net)
 	flags |= server->paused ? WEIR_SERVER_PAUSED : 0;
 	flags |= server->dry_run ? WEIR_SERVER_DRY_RUN : 0;
 	flags |= server->draining ? WEIR_SERVER_DRAINING : 0;
+	flags |= server->n_interfaces ? WEIR_SERVER_SOME_INTERFACES : 0;
 	flags |= server->framing == FRAMING_PASS ? WEIR_SERVER_PASS_AMBIGUOUS : 0;
 	flags |= server->identity.exempt_users.n ? WEIR_SERVER_KNOWS_USERS : 0;
 	flags |= server->identity.addresses.n || server->identity.address_file ? WEIR_SERVER_HAS_ADDRESSES : 0;

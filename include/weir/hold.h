@@ -12,6 +12,9 @@
  * whose records were lost, is taken by segments: each that has news is one record of its length. A connection joined
  * in mid-stream is taken for TLS when a segment begins as a record of application data does; if it turns out to be none,
  * the connection is what it was.
+ *
+ * Where tc could have read HTTP and was shown something else, or nothing, a client gains nothing by that: each segment
+ * costs a token at least, and as many as it has empty lines, for each may end a request's head.
  */
 #ifndef WEIR_HOLD_H
 #define WEIR_HOLD_H
@@ -24,6 +27,7 @@
 struct weir_hold_reader {
 	__u32 next;    /* next byte to feed */
 	__u32 news;    /* the first byte that is new */
+	__u32 acked;   /* the first byte that the server has not got, as far as is known */
 	__u32 version; /* of the state it was copied from */
 	__u32 records; /* found in this segment, not counting those that cost nothing */
 	__u32 weight;  /* of them together, in tokens */
@@ -31,6 +35,10 @@ struct weir_hold_reader {
 	__u8 seeking; /* the segment may begin with a record, if it is one of application data */
 	__u8 joining; /* else it is none of a held connection's */
 	__u8 again;   /* it was withheld before */
+	__u8 by_lines;
+	__u8 line; /* the next byte begins a line, for all that is known */
+	__u8 pad[2];
+	__u32 lines; /* empty ones */
 	struct weir_record record;
 };
 
@@ -54,6 +62,29 @@ WEIR_INLINE enum weir_action weir_hold_socket_takes(const struct weir_socket *k,
 	return weir_socket_drops(k, g) ? WEIR_HOLD : WEIR_FRAME;
 }
 
+/*
+ * Does a segment bring the socket what was not seen on its way: as fragments, by another device, after its addresses were
+ * changed? All that was seen has gone on through weir_splice_pass().
+ */
+WEIR_INLINE bool weir_hold_overlooked(const struct weir_conn *c, const struct weir_socket *k,
+				      const struct weir_segment *g)
+{
+	__u32 end = g->seq + g->len;
+
+	if (!g->len || (g->flags & (WEIR_TCP_SYN | WEIR_TCP_RST)) ||
+	    (c->phase != WEIR_PHASE_FOLLOWED && c->phase != WEIR_PHASE_HUNTING))
+		return false;
+	return seq_after(end, c->splice.passed_end - c->splice.in_off) &&
+	       (k->listens || (seq_after(end, k->next) && weir_hold_socket_takes(k, g) == WEIR_FRAME));
+}
+
+/* From where the server stands the connection is opaque. */
+WEIR_INLINE void weir_hold_unseen(struct weir_conn *c, const struct weir_socket *k, const struct weir_segment *g)
+{
+	weir_conn_opaque(c, k->listens ? g->seq : k->next, WEIR_UNSEEN);
+	c->unconfirmed.n = 0;
+}
+
 /* PASS: it has no news, or none that the socket takes. HOLD: the socket drops it, or what is before it must come first. */
 WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const struct weir_socket *k,
 					     const struct weir_segment *g, struct weir_hold_reader *r,
@@ -72,7 +103,15 @@ WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const st
 		*why = WEIR_OUT_OF_WINDOW;
 	if (action != WEIR_FRAME)
 		return action;
-	*r = (struct weir_hold_reader){ .next = g->seq, .news = g->seq, .version = h->version, .again = !!h->since_ns };
+	*r = (struct weir_hold_reader){
+		.next = g->seq,
+		.news = g->seq,
+		.acked = k->listens ? c->splice.server_acked : k->next,
+		.version = h->version,
+		.again = !!h->since_ns,
+		.by_lines = c->opaque_why == WEIR_UNSEEN || c->opaque_why == WEIR_CONTRADICTED,
+		.line = 1,
+	};
 	if (c->phase == WEIR_PHASE_HUNTING) {
 		r->joining = 1;
 		weir_hold_seek(r);
@@ -80,7 +119,7 @@ WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const st
 	}
 	ahead = seq_after(g->seq, h->next);
 	/* What the server has and was never seen here does not come again. */
-	in_order = !ahead || !seq_after(g->seq, c->splice.server_acked);
+	in_order = !ahead || !seq_after(g->seq, r->acked);
 	if (h->by_records && !in_order) {
 		*why = WEIR_OUT_OF_ORDER;
 		return WEIR_HOLD;
@@ -90,7 +129,8 @@ WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const st
 	if (h->by_records && !ahead) {
 		r->by_records = 1;
 		r->record = h->record;
-	} else if (in_order && (c->opaque_why == WEIR_TLS || c->opaque_why == WEIR_MID_STREAM)) {
+	} else if (in_order &&
+		   (c->opaque_why == WEIR_TLS || c->opaque_why == WEIR_MID_STREAM || c->opaque_why == WEIR_UNSEEN)) {
 		weir_hold_seek(r);
 	}
 	return WEIR_FRAME;
@@ -126,6 +166,13 @@ WEIR_INLINE enum weir_frame_event weir_hold_reader_feed(struct weir_hold_reader 
 	return event;
 }
 
+/* With by_lines, and unless it is by records: a byte that is new. */
+WEIR_INLINE void weir_hold_reader_line(struct weir_hold_reader *r, __u8 byte)
+{
+	r->lines += byte == '\n' && r->line;
+	r->line = byte == '\n' || (byte == '\r' && r->line);
+}
+
 /* All bytes have been fed, or the records were lost: what is new of the segment is one record then. */
 WEIR_INLINE void weir_hold_reader_end(struct weir_hold_reader *r, const struct weir_segment *g)
 {
@@ -133,7 +180,9 @@ WEIR_INLINE void weir_hold_reader_end(struct weir_hold_reader *r, const struct w
 		return;
 	r->by_records = 0;
 	r->next = g->seq + g->len;
-	r->weight = r->joining ? 0 : weir_bytes_weight(r->next - r->news, WEIR_RECORD_FREE);
+	r->weight = r->joining ? 0 : weir_bytes_weight(r->next - r->news, r->by_lines ? 0 : WEIR_RECORD_FREE);
+	if (r->by_lines && r->lines > r->weight)
+		r->weight = r->lines;
 	r->records = !!r->weight;
 }
 
@@ -171,7 +220,7 @@ WEIR_INLINE enum weir_action weir_hold_commit(struct weir_conn *c, const struct 
 	h->by_records = r->by_records;
 	h->record = r->record;
 	/* What is ahead of a gap does not make the gap old. */
-	if (!seq_after(r->news, h->next) || !seq_after(r->news, c->splice.server_acked))
+	if (!seq_after(r->news, h->next) || !seq_after(r->news, r->acked))
 		h->next = r->next;
 	return WEIR_PASS;
 }

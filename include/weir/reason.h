@@ -60,6 +60,7 @@
 	X(GAP, "gap", UNREAD)                                     \
 	X(TOO_MANY_PIPELINED, "too_many_pipelined", UNREAD)       \
 	X(MPTCP, "mptcp", UNREAD)                                 \
+	X(UNSEEN, "unseen", UNREAD)                               \
 	X(CONTRADICTED, "contradicted", UNREAD)                   \
 	X(CONN_MAP_FULL, "conn_map_full", UNREAD)                 \
 	X(BUCKET_MAP_FULL, "bucket_map_full", UNREAD)             \
@@ -88,6 +89,7 @@
 	X(OUT_OF_WINDOW, "out_of_window", PACKET)                 \
 	X(HELD_RECORD, "held_record", PACKET)                     \
 	X(UNCONFIRMED, "unconfirmed", PACKET)                     \
+	X(FRAGMENT, "fragment", PACKET)                           \
 	X(RETAKEN, "retaken", PACKET)                             \
 	X(PACED, "paced", PACKET)                                 \
 	X(RECORDS_PASSED, "passed", RECORD)                       \

@@ -21,7 +21,9 @@ struct weir_socket {
 	__u8 listens;	 /* a segment that completes a handshake comes to the listener, which knows nothing */
 	__u8 early;	 /* it has bytes from beyond a gap */
 	__u8 busy;	 /* there are segments that it has not looked at yet */
-	__u8 pad[3];
+	__u8 open;	 /* it may get data */
+	__u8 untouched;	 /* and has got none yet */
+	__u8 pad;
 };
 
 /* Will it drop this segment (server's numbers), whatever it carries? As tcp_validate_incoming() and tcp_ack() do. */

@@ -46,3 +46,26 @@ def test_decoys(raw, kind):
         client.insist(get(f"{i}"))
     assert 0 < site.server.served() <= BURST
     assert site.weir.counts()["passed"] >= site.server.served()
+
+
+def test_decoy_and_fragments(raw):
+    """The decoy is read, and what takes its place at the server comes in a way that is not."""
+    site, client = raw
+    Loss(site.place.server_ns).nft(f"add rule inet {TABLE} input {POST} drop\n")
+    client.send(DECOY)
+    time.sleep(0.15)
+    for i in range(BURST + 3):
+        client.insist(get(f"{i}"), times=4, **({"fragments": 48} if i == 0 else {}))
+    assert 0 < site.server.served() <= BURST
+    assert site.unread()["unseen"] == 1
+
+
+def test_pieces_and_many_at_once(raw):
+    """Once weir does not read a connection, requests in tiny pieces are not free, nor are many in a packet cheap."""
+    site, client = raw
+    client.insist(get("first") + b"GET /half", fragments=48)
+    client.insist(b" HTTP/1.1\r\n")
+    for piece in b"Host: ", b"x\r\n", b"\r\n":
+        client.insist(piece, times=3)
+    client.insist(get("many") * 20, times=3)
+    assert 0 < site.server.served() <= BURST

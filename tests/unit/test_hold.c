@@ -84,6 +84,8 @@ static enum weir_action offer(struct scene *s, __u32 at, __u32 length, bool refu
 		if (weir_hold_reader_feed(&r, s->stream[r.next - START]) == WEIR_FRAME_LOST)
 			break;
 	}
+	for (__u32 at = r.news; r.by_lines && (!r.by_records || r.seeking) && at != g.seq + g.len; at++)
+		weir_hold_reader_line(&r, s->stream[at - START]);
 	weir_hold_reader_end(&r, &g);
 	if (refuse && r.weight) {
 		weir_hold_refuse(&s->conn, &r, s->now_ns);
@@ -212,7 +214,7 @@ static void test_missed(void **state)
 	add_record(&s, WEIR_RECORD_DATA, 1000);
 	add_record(&s, WEIR_RECORD_DATA, 100);
 	add_record(&s, WEIR_RECORD_DATA, 100);
-	s.conn.splice.server_acked = START + 1005;
+	s.socket.next = START + 1005;
 	assert_int_equal(offer(&s, 1005, 50, false), WEIR_PASS);
 	assert_true(s.conn.hold.by_records);
 	assert_int_equal(offer(&s, 1055, 160, false), WEIR_PASS);
@@ -271,8 +273,8 @@ static void test_by_segments(void **state)
 	assert_int_equal(offer(&s, 1062, 938, true), WEIR_HOLD);
 	assert_int_equal(offer(&s, 1062, 938, false), WEIR_PASS);
 	check(&s, 4, 5);
-	/* The server tells that it has what was ahead. */
-	s.conn.splice.server_acked = START + 2100;
+	/* The server has what was ahead. */
+	s.socket.next = START + 2100;
 	assert_int_equal(offer(&s, 2100, 100, false), WEIR_PASS);
 	assert_int_equal(s.conn.hold.next, START + 2200);
 	check(&s, 5, 6);
@@ -385,6 +387,90 @@ static void test_what_the_socket_drops(void **state)
 	assert_int_equal(s.conn.hold.next, START + 105);
 }
 
+/* What came to the socket by a way that is not seen makes its connection opaque, from where the server stands. */
+static void test_unseen(void **state)
+{
+	struct weir_segment seen = segment(0, 500), unseen = segment(300, 400), g;
+	struct scene s;
+
+	(void)state;
+	for (enum weir_phase phase = WEIR_PHASE_FOLLOWED; phase <= WEIR_PHASE_HUNTING; phase++) {
+		open_scene(&s, phase);
+		weir_splice_pass(&s.conn.splice, &seen);
+		assert_false(weir_hold_overlooked(&s.conn, &s.socket, &seen));
+		assert_true(weir_hold_overlooked(&s.conn, &s.socket, &unseen));
+		s.socket.next = START + 200;
+		weir_hold_unseen(&s.conn, &s.socket, &unseen);
+		assert_int_equal(s.conn.phase, WEIR_PHASE_OPAQUE);
+		assert_int_equal(s.conn.opaque_why, WEIR_UNSEEN);
+		assert_int_equal(s.conn.hold.next, START + 200);
+		assert_false(weir_hold_overlooked(&s.conn, &s.socket, &unseen));
+		add_record(&s, WEIR_RECORD_HANDSHAKE, 700);
+		assert_int_equal(offer(&s, 200, 500, true), WEIR_HOLD);
+		assert_int_equal(offer(&s, 200, 500, false), WEIR_PASS);
+		check(&s, 1, 1);
+	}
+	/* In a translated connection, by the server's numbers. */
+	open_scene(&s, WEIR_PHASE_FOLLOWED);
+	s.conn.splice.in_off = 100;
+	weir_splice_pass(&s.conn.splice, &seen);
+	g = segment(0, 400);
+	assert_false(weir_hold_overlooked(&s.conn, &s.socket, &g));
+	g.len++;
+	assert_true(weir_hold_overlooked(&s.conn, &s.socket, &g));
+}
+
+/* Each segment costs something there, and each empty line. */
+static void test_unseen_requests(void **state)
+{
+	static const char *const texts[] = { "G", "GET / HTTP/1.1\r\n", "\r\n", "\n",
+					     "GET /\n\n\r\nGET / HTTP/1.1\r\n\r\n" };
+	static const __u32 weights[] = { 1, 1, 1, 1, 3 };
+	__u32 weight = 0, at = 0;
+	struct scene s;
+
+	(void)state;
+	open_scene(&s, WEIR_PHASE_FOLLOWED);
+	weir_conn_opaque(&s.conn, START, WEIR_UNSEEN);
+	for (int i = 0; i < 5; i++) {
+		memcpy(s.stream + at, texts[i], strlen(texts[i]));
+		assert_int_equal(offer(&s, at, strlen(texts[i]), false), WEIR_PASS);
+		at += strlen(texts[i]);
+		weight += weights[i];
+		check(&s, i + 1, weight);
+	}
+	memset(s.stream + at, '\n', 3000);
+	assert_int_equal(offer(&s, at, 3000, false), WEIR_PASS);
+	check(&s, 6, weight + 3000);
+}
+
+/* What the socket has or will not take is nothing new to it. */
+static void test_not_unseen(void **state)
+{
+	struct weir_segment g = segment(0, 100);
+	struct scene s;
+
+	(void)state;
+	open_scene(&s, WEIR_PHASE_FOLLOWED);
+	s.socket.next = START + 100;
+	assert_false(weir_hold_overlooked(&s.conn, &s.socket, &g));
+	s.socket.listens = 1;
+	assert_true(weir_hold_overlooked(&s.conn, &s.socket, &g));
+	s.socket = (struct weir_socket){ .next = START, .edge = START + 99 };
+	assert_false(weir_hold_overlooked(&s.conn, &s.socket, &g));
+	s.socket.edge = START;
+	assert_false(weir_hold_overlooked(&s.conn, &s.socket, &g));
+	s.socket.edge = START + 100;
+	assert_true(weir_hold_overlooked(&s.conn, &s.socket, &g));
+	g.flags |= WEIR_TCP_RST;
+	assert_false(weir_hold_overlooked(&s.conn, &s.socket, &g));
+	g = segment(0, 0);
+	assert_false(weir_hold_overlooked(&s.conn, &s.socket, &g));
+	g = segment(0, 100);
+	s.conn.phase = WEIR_PHASE_CLOSED;
+	assert_false(weir_hold_overlooked(&s.conn, &s.socket, &g));
+}
+
 /* Connections that can be read are the answer lane's, and bare acknowledgements nobody's. */
 static void test_not_ours(void **state)
 {
@@ -416,6 +502,9 @@ int main(void)
 		cmocka_unit_test(test_not_joined),
 		cmocka_unit_test(test_contended),
 		cmocka_unit_test(test_what_the_socket_drops),
+		cmocka_unit_test(test_unseen),
+		cmocka_unit_test(test_unseen_requests),
+		cmocka_unit_test(test_not_unseen),
 		cmocka_unit_test(test_not_ours),
 	};
 

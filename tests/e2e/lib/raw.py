@@ -35,18 +35,22 @@ class RawClient:
         place.client_ns.run("nft", "-f", "-", input=NO_RESETS)
         with place.client_ns.entered():
             self.socket = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP)
-        self.socket.connect((place.address, 0))
+            self.parts = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+        for sock in self.socket, self.parts:
+            sock.connect((place.address, 0))
         self.next = 0x7fffff00
         self.peer = 0
         self.acked = self.next  # by the server
         self.echoed = 0
         self.stream = b""
+        self.packets = 0
         self.began = time.monotonic()
         self.send(flags=SYN, tsval=self.clock())
         eventually(self.handshake, "the server answers")
 
     def close(self):
         self.socket.close()
+        self.parts.close()
 
     def clock(self):
         return 1_000_000 + int((time.monotonic() - self.began) * 1000)
@@ -59,15 +63,30 @@ class RawClient:
         self.send()
         return True
 
-    def send(self, data=b"", at=None, flags=ACK, ack=None, tsval=None, options=b""):
-        """A segment at `at` (else where the stream goes on), by which this side's own idea of the stream is not moved."""
+    def send(self, data=b"", at=None, flags=ACK, ack=None, tsval=None, options=b"", fragments=0):
+        """
+        A segment at `at` (else where the stream goes on), by which this side's own idea of the stream is not moved.
+        fragments: in IP packets of so many bytes.
+        """
         options = struct.pack("!BBBBII", 1, 1, 8, 10, self.clock() if tsval is None else tsval, self.echoed) + options
         header = struct.pack("!HHIIBBHHH", self.source_port, self.port, (self.next if at is None else at) & 0xffffffff,
                              (self.peer if ack is None else ack) & 0xffffffff, (20 + len(options)) // 4 << 4, flags,
                              WINDOW, 0, 0)
         segment = header + options + data
         pseudo = self.source + self.address + struct.pack("!BBH", 0, 6, len(segment))
-        self.socket.send(segment[:16] + struct.pack("!H", checksum(pseudo + segment)) + segment[18:])
+        segment = segment[:16] + struct.pack("!H", checksum(pseudo + segment)) + segment[18:]
+        if fragments:
+            self.send_parts(segment, fragments)
+        else:
+            self.socket.send(segment)
+
+    def send_parts(self, segment, size):
+        self.packets += 1
+        for at in range(0, len(segment), size):
+            part = segment[at:at + size]
+            more = 0x2000 if at + size < len(segment) else 0
+            self.parts.send(struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(part), self.packets, at // 8 | more, 64, 6, 0) +
+                            self.source + self.address + part)
 
     def receive(self):
         """Takes what has come, and acknowledges data."""
@@ -95,11 +114,11 @@ class RawClient:
             self.stream += data
             self.send()
 
-    def insist(self, data, times=8):
+    def insist(self, data, times=8, **how):
         """Sends data as the next of the stream, again and again until the server has acknowledged it; was it?"""
         end = (self.next + len(data)) & 0xffffffff
         for _ in range(times):
-            self.send(data, flags=ACK | PSH)
+            self.send(data, flags=ACK | PSH, **how)
             until = time.monotonic() + 0.15
             while time.monotonic() < until:
                 time.sleep(0.01)

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What reaches the server by a way on which no program reads is held instead, packet by packet."""
+import os
+from pathlib import Path
+
+import pytest
+
+from lib.client import Client
+from lib.process import eventually
+from lib.raw import RawClient
+from lib.tun import Tunnel
+
+BURST = 3
+REDIRECT = """
+table ip redirected {{
+    chain prerouting {{ type nat hook prerouting priority -100; tcp dport 8099 redirect to :{port}; }}
+    chain output {{ type nat hook output priority -100; tcp dport 8099 redirect to :{port}; }}
+}}
+"""
+
+pytestmark = pytest.mark.skipif("cgroup2" not in Path("/proc/mounts").read_text(), reason="no cgroup2 is mounted")
+
+
+def check_held(site, client, what="held_record"):
+    """As many requests as the limit allows pass, and the next one waits until there is another limit."""
+    site.limit("user", burst=BURST)
+    assert client.drive(BURST) == [200] * BURST
+    client.ask("/held")
+    eventually(lambda: site.packets(what) > 0, "the next one is withheld")
+    assert site.server.served() == BURST
+    site.limit("user", qps=10, burst=BURST + 1)
+    assert client.check(client.read(), "/held") == 200
+
+
+# On loopback the requests are read, as they are redirected before; but not their answers.
+@pytest.mark.parametrize("kind,what", [("loopback", "held"), ("veth", "held_record")])
+def test_redirected_in_the_same_namespace(world, kind, what):
+    place = world.place(kind)
+    site = world.site(place)
+    try:
+        place.server_ns.run("nft", "-f", "-", input=REDIRECT.format(port=site.server.port))
+    except AssertionError as why:
+        pytest.skip(f"no NAT here: {why}")
+    site.attach()
+    client = Client(place, 8099)
+    world.at_end(client.close)
+    check_held(site, client, what)
+    # Who comes directly is answered.
+    site.limit("user", burst=0)
+    assert site.client().drive(1) == [429]
+
+
+@pytest.fixture
+def tunnel(world):
+    if not os.path.exists("/dev/net/tun"):
+        pytest.skip("no /dev/net/tun here")
+    tunnel = Tunnel(world.namespace("s"), world.namespace("c"))
+    world.at_end(tunnel.close)
+    return tunnel
+
+
+def test_device_without_ethernet(world, tunnel):
+    site = world.site(tunnel.place)
+    site.attach()
+    check_held(site, site.client())
+    assert site.unread() == {"unseen": 1}
+
+
+def test_entries_go(world, tunnel):
+    """Nobody but the hold sees the end of such a connection."""
+    site = world.site(tunnel.place)
+    site.attach()
+    for i in range(3):
+        client = site.client()
+        assert client.get(f"/{i}") == 200
+        client.close()
+    assert site.status()["connections"] == 3
+    eventually(lambda: site.status()["connections"] == 0, "they are forgotten")
+
+
+def test_interfaces_that_are_not_meant_are_free(world, tunnel):
+    site = world.site(tunnel.place)
+    site.attach("--interface", "lo")
+    site.limit("user", burst=0)
+    assert site.client().drive(BURST) == [200] * BURST
+    assert site.unread() == {}
+
+
+def test_fragments(world):
+    site = world.site(world.veth())
+    site.attach()
+    site.limit("user", burst=BURST)
+    client = RawClient(site.place, site.server.port)
+    world.at_end(client.close)
+    for i in range(BURST + 2):
+        client.insist(b"GET /%d HTTP/1.1\r\nHost: x\r\nX-Fill: %s\r\n\r\n" % (i, b"x" * 200), times=4, fragments=64)
+    assert site.server.served() == BURST
+    assert site.unread() == {"unseen": 1}
+    assert site.packets("fragment") >= BURST
+    assert site.packets("held_record") > 0
