@@ -6,6 +6,7 @@
 #ifndef WEIR_BPF_DECIDE_H
 #define WEIR_BPF_DECIDE_H
 
+#include "buckets.h"
 #include "identify.h"
 #include "maps.h"
 
@@ -15,42 +16,6 @@ struct charge {
 	struct weir_bucket *bucket;
 	struct lock *lock;
 };
-
-/* Subjects are hashes already; the limit is mixed in so that no two limits' subject 0 share a lock. */
-static __always_inline struct lock *lock_of(__u32 limit, __u64 subject)
-{
-	__u32 index = (subject ^ limit) % WEIR_LOCKS;
-
-	return bpf_map_lookup_elem(&locks, &index);
-}
-
-static __always_inline struct weir_limit *limit_of(__u32 index, __u64 subject)
-{
-	struct weir_override_key key = { .limit = index, .subject = subject };
-	struct weir_limit *limit = bpf_map_lookup_elem(&overrides, &key);
-
-	if (!limit)
-		limit = bpf_map_lookup_elem(&limits, &index);
-	return limit && (limit->flags & WEIR_LIMIT_SET) ? limit : NULL;
-}
-
-static __always_inline struct weir_bucket *bucket_of(__u32 index, __u64 subject)
-{
-	void *map = bpf_map_lookup_elem(&buckets, &index);
-
-	return map ? bpf_map_lookup_elem(map, &subject) : NULL;
-}
-
-static __always_inline struct weir_bucket *bucket_new(__u32 hook, __u32 index, __u64 subject)
-{
-	void *map = bpf_map_lookup_elem(&buckets, &index);
-	struct work *w = work_of(hook);
-
-	if (!map || !w)
-		return NULL;
-	bpf_map_update_elem(map, &subject, &w->full, BPF_NOEXIST);
-	return bpf_map_lookup_elem(map, &subject);
-}
 
 /* Of an Event; its user where what tells it apart is not known. */
 static __always_inline __u64 event_subject(const struct work *w)
@@ -73,7 +38,7 @@ static __always_inline __u64 subject_of(const struct work *w, __u32 type)
 /*
  * Asks one limit and, unless another one has refused before, takes w->weight tokens of it: at w->at_ns, which it moves to
  * when they are there, if that is not after w->latest_ns. Notes a refusal in w->refused and the longest wait in
- * w->wait_ns; notes in w->charged what was taken, and from whom.
+ * w->wait_ns; notes in w->charged what was taken. 1: the subject, w->subjects[type], has no bucket.
  */
 __noinline int limit_ask(struct work *w, __u32 type)
 {
@@ -84,25 +49,17 @@ __noinline int limit_ask(struct work *w, __u32 type)
 
 	if (!w || type >= WEIR_LIMIT_TYPES)
 		return 0;
-	subject = subject_of(w, type);
+	subject = w->subjects[type & 3];
 	if (!subject && type != WEIR_LIMIT_TOTAL)
 		return 0;
-	w->subjects[type & 3] = subject;
 	index = weir_limit_index(w->server, type);
 	c.limit = limit_of(index, subject);
 	if (!c.limit)
 		return 0;
 	c.bucket = bucket_of(index, subject);
-	if (!c.bucket) {
-		c.bucket = bucket_new(w->hook, index, subject);
-		w->nameless |= 1U << type;
-	}
 	c.lock = lock_of(index, subject);
-	if (!c.bucket || !c.lock) {
-		count(w->server, WEIR_BUCKET_MAP_FULL);
-		return 0;
-	}
-
+	if (!c.bucket || !c.lock)
+		return 1;
 	bpf_spin_lock(&c.lock->lock);
 	wait_ns = weir_bucket_turn_ns(c.bucket, &c.limit->history, w->at_ns);
 	admits = !w->refused && wait_ns <= w->latest_ns - w->at_ns;
@@ -122,6 +79,16 @@ __noinline int limit_ask(struct work *w, __u32 type)
 			w->wait_ns = wait_ns;
 	}
 	return 0;
+}
+
+static __always_inline void ask(struct work *w, __u32 type)
+{
+	w->subjects[type & 3] = subject_of(w, type);
+	if (!limit_ask(w, type))
+		return;
+	bucket_make(w->hook, type);
+	if (limit_ask(w, type))
+		count(w->server, WEIR_BUCKET_MAP_FULL);
 }
 
 /* Undoes what limit_ask() did at a limit that admitted, or what it counted at one that refused. */
@@ -183,10 +150,10 @@ __noinline int decide(struct __sk_buff *skb, struct work *w)
 	w->wait_ns = 0;
 	w->nameless = 0;
 	if (w->event_key != WEIR_REASON_COUNT)
-		limit_ask(w, WEIR_LIMIT_SOURCE_AND_OBJECT);
-	limit_ask(w, WEIR_LIMIT_USER);
-	limit_ask(w, WEIR_LIMIT_NAMESPACE);
-	limit_ask(w, WEIR_LIMIT_TOTAL);
+		ask(w, WEIR_LIMIT_SOURCE_AND_OBJECT);
+	ask(w, WEIR_LIMIT_USER);
+	ask(w, WEIR_LIMIT_NAMESPACE);
+	ask(w, WEIR_LIMIT_TOTAL);
 	remember_names(skb, w);
 	if (!w->refused)
 		return 0;

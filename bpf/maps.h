@@ -105,6 +105,14 @@ struct {
 	__array(values, struct bucket_map);
 } buckets SEC(".maps");
 
+/* Of each limit, how many subjects that are new may have a bucket of their own. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, WEIR_MAX_LIMITS);
+	__type(key, __u32);
+	__type(value, struct weir_bucket);
+} newcomers SEC(".maps");
+
 /* An LRU map's values cannot hold a lock: buckets share these by their subjects. */
 struct lock {
 	struct bpf_spin_lock lock;

@@ -54,9 +54,9 @@ __noinline int reserve(struct __sk_buff *skb, struct work *w)
 	identify_peer(w);
 	if (identity_exempt(w))
 		return 0;
-	limit_ask(w, WEIR_LIMIT_TOTAL);
-	limit_ask(w, WEIR_LIMIT_NAMESPACE);
-	limit_ask(w, WEIR_LIMIT_USER);
+	ask(w, WEIR_LIMIT_TOTAL);
+	ask(w, WEIR_LIMIT_NAMESPACE);
+	ask(w, WEIR_LIMIT_USER);
 	remember_names(skb, w);
 	if (!w->refused)
 		return 0;

@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "identity_file.h"
 #include "parse.h"
+#include "state_identity.h"
 
 enum {
 	KEY_USER_HEADER = 0x300,
@@ -15,7 +16,8 @@ enum {
 	KEY_TOKEN_FILE,
 	KEY_ADDRESS,
 	KEY_ADDRESS_FILE,
-	KEY_LAST = KEY_ADDRESS_FILE,
+	KEY_NEW_SUBJECTS,
+	KEY_LAST = KEY_NEW_SUBJECTS,
 };
 
 static const struct argp_option options[] = {
@@ -29,6 +31,9 @@ static const struct argp_option options[] = {
 	{ "address", KEY_ADDRESS, "ROW", 0,
 	  "a network and whom it stands for: CIDR,user,\"group1,group2\",namespace (the last two may be left out)", 5 },
 	{ "address-file", KEY_ADDRESS_FILE, "FILE", 0, "such rows, one a line", 5 },
+	{ "new-subjects", KEY_NEW_SUBJECTS, "QPS[:BURST]", 0,
+	  "how many users, namespaces, ... may be new to a limit; those beyond share a bucket (default: 1000:10000; 0: off)",
+	  5 },
 	{ "exempt-group", KEY_EXEMPT_GROUP, "NAME", 0,
 	  "a group that no limit is for (default: system:masters; '': none)", 5 },
 	{ "exempt-user", KEY_EXEMPT_USER, "NAME", 0, "a user or address that no limit is for", 5 },
@@ -102,6 +107,16 @@ static void add_address(const struct argp_state *state, json_t *identity, const 
 	json_array_append_new(member(identity, "addresses", json_array()), json_string(arg));
 }
 
+static void set_new_subjects(const struct argp_state *state, json_t *identity, const char *arg)
+{
+	struct error err;
+	__u64 per_ns;
+	__u32 burst;
+
+	cli_check(state, newcomers_parse(arg, &per_ns, &burst, &err), "--new-subjects", &err);
+	json_object_set_new(identity, "new_subjects", json_string(arg));
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	json_t *identity;
@@ -130,6 +145,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_ADDRESS_FILE:
 		set_file(state, identity, "address_file", arg);
+		break;
+	case KEY_NEW_SUBJECTS:
+		set_new_subjects(state, identity, arg);
 		break;
 	}
 	return 0;

@@ -174,6 +174,10 @@ int datapath_name(struct datapath *dp, __u64 subject, char *text, size_t size)
 {
 	struct weir_name name;
 
+	if (subject == WEIR_SUBJECT_OVERFLOW) {
+		snprintf(text, size, "(overflow)");
+		return 0;
+	}
 	if (bpf_map_lookup_elem(dp->maps.names, &subject, &name))
 		return -errno;
 	if (!size)

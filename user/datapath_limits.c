@@ -234,5 +234,8 @@ int datapath_limit_clear(struct datapath *dp, __u32 limit, struct error *err)
 	if (ret)
 		return datapath_map_failed(err, ret, "overrides");
 	ret = buckets_remove(dp, limit);
-	return ret ? datapath_map_failed(err, ret, "buckets") : 0;
+	if (ret)
+		return datapath_map_failed(err, ret, "buckets");
+	ret = bpf_map_update_elem(dp->maps.newcomers, &limit, &(struct weir_bucket){}, BPF_ANY);
+	return ret ? datapath_map_failed(err, ret, "newcomers") : 0;
 }

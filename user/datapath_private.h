@@ -26,6 +26,7 @@ struct weir_bpf;
 	X(limits)        \
 	X(overrides)     \
 	X(buckets)       \
+	X(newcomers)     \
 	X(locks)         \
 	X(names)         \
 	X(conns)         \

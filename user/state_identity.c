@@ -8,10 +8,13 @@
 #include "weir/groups.h"
 
 #include "identity_file.h"
+#include "rate.h"
 
 #define USER_HEADER "x-remote-user"
 #define GROUP_HEADER "x-remote-group"
 #define EXEMPT_GROUP "system:masters"
+#define NEWCOMERS "1000"
+#define NEWCOMERS_S 10
 
 static void texts_clear(struct texts *texts)
 {
@@ -39,12 +42,55 @@ static json_t *texts_to_json(const struct texts *texts)
 	return array;
 }
 
+/* The burst that goes with a rate alone: what it gains in NEWCOMERS_S seconds. */
+static __u64 usual_burst(__u64 per_ns)
+{
+	__u64 qps = (per_ns + WEIR_QPS - 1) / WEIR_QPS;
+
+	return qps < WEIR_BURST_MAX / NEWCOMERS_S ? qps * NEWCOMERS_S : WEIR_BURST_MAX;
+}
+
+int newcomers_parse(const char *text, __u64 *per_ns, __u32 *burst, struct error *err)
+{
+	const char *colon = strchrnul(text, ':');
+	char qps[WEIR_QPS_TEXT] = "";
+	__u64 rate, tokens;
+
+	if (colon - text < (ptrdiff_t)sizeof(qps))
+		memcpy(qps, text, colon - text);
+	if (weir_qps_parse(qps, &rate))
+		return error_set(err, -EINVAL, "\"%s\" is not QPS or QPS:BURST: the rate is a decimal from 0 to %u",
+				 text, WEIR_QPS_MAX);
+	tokens = usual_burst(rate);
+	if (*colon && weir_burst_parse(colon + 1, &tokens))
+		return error_set(err, -EINVAL, "\"%s\" is not QPS or QPS:BURST: the burst is a whole number up to %u",
+				 text, WEIR_BURST_MAX);
+	*per_ns = rate;
+	*burst = tokens;
+	return 0;
+}
+
+#define NEWCOMERS_TEXT (WEIR_QPS_TEXT + 16)
+
+static void newcomers_format(const struct identity_settings *settings, char text[static NEWCOMERS_TEXT])
+{
+	char qps[WEIR_QPS_TEXT];
+
+	weir_qps_format(settings->newcomers_per_ns, qps, sizeof(qps));
+	snprintf(text, NEWCOMERS_TEXT, "%s:%u", qps, settings->newcomers);
+}
+
 json_t *identity_settings_to_json(const struct identity_settings *settings)
 {
-	return json_pack("{s:s, s:s, s:o, s:o, s:s?, s:s?, s:o}", "user_header", settings->user_header, "group_header",
-			 settings->group_header, "exempt_groups", texts_to_json(&settings->exempt_groups),
-			 "exempt_users", texts_to_json(&settings->exempt_users), "token_file", settings->token_file,
-			 "address_file", settings->address_file, "addresses", texts_to_json(&settings->addresses));
+	char newcomers[NEWCOMERS_TEXT];
+
+	newcomers_format(settings, newcomers);
+	return json_pack("{s:s, s:s, s:o, s:o, s:s?, s:s?, s:o, s:s}", "user_header", settings->user_header,
+			 "group_header", settings->group_header, "exempt_groups",
+			 texts_to_json(&settings->exempt_groups), "exempt_users",
+			 texts_to_json(&settings->exempt_users), "token_file", settings->token_file, "address_file",
+			 settings->address_file, "addresses", texts_to_json(&settings->addresses), "new_subjects",
+			 newcomers);
 }
 
 /* The canonical form of one text, for the caller to free. */
@@ -118,7 +164,7 @@ static int texts_from_json(json_t *array, const char *key, make_text *make, stru
 
 /* The members of the object, borrowed; NULL: not given. */
 struct members {
-	const char *user_header, *group_header;
+	const char *user_header, *group_header, *new_subjects;
 	json_t *exempt_groups, *exempt_users, *token_file, *address_file, *addresses;
 };
 
@@ -162,13 +208,14 @@ static int principals_read(const struct members *m, struct identity_settings *ou
 
 int identity_settings_from_json(json_t *json, struct identity_settings *out, struct error *err)
 {
+	struct error newcomers_err = { 0 };
 	struct members m = { 0 };
 	json_error_t why;
 
-	if (json && json_unpack_ex(json, &why, 0, "{s?s, s?s, s?o, s?o, s?o, s?o, s?o !}", "user_header",
+	if (json && json_unpack_ex(json, &why, 0, "{s?s, s?s, s?o, s?o, s?o, s?o, s?o, s?s !}", "user_header",
 				   &m.user_header, "group_header", &m.group_header, "exempt_groups", &m.exempt_groups,
 				   "exempt_users", &m.exempt_users, "token_file", &m.token_file, "address_file",
-				   &m.address_file, "addresses", &m.addresses))
+				   &m.address_file, "addresses", &m.addresses, "new_subjects", &m.new_subjects))
 		return error_set(err, -EINVAL, "identity: %s", why.text);
 	if (!m.exempt_groups) {
 		json_t *masters = json_pack("[s]", EXEMPT_GROUP);
@@ -178,5 +225,7 @@ int identity_settings_from_json(json_t *json, struct identity_settings *out, str
 		if (ret)
 			return ret;
 	}
+	if (newcomers_parse(m.new_subjects ?: NEWCOMERS, &out->newcomers_per_ns, &out->newcomers, &newcomers_err))
+		return error_set(err, -EINVAL, "new_subjects: %s", newcomers_err.text);
 	return headers_read(&m, out, err) ?: exempt_read(&m, out, err) ?: principals_read(&m, out, err);
 }

@@ -16,6 +16,7 @@
  *   limits      HASH            __u32 limit index        struct weir_limit     the default of a limit
  *   overrides   HASH            struct weir_override_key struct weir_limit     for one subject
  *   buckets     ARRAY_OF_MAPS   limit index              LRU_HASH: __u64 subject -> struct weir_bucket
+ *   newcomers   ARRAY           limit index              struct weir_bucket    subjects that may get a bucket
  *   locks       ARRAY           subject, striped         struct bpf_spin_lock  of the buckets
  *   names       LRU_HASH        __u64 subject            struct weir_name      for display only
  *   conns       HASH            struct weir_flow         struct weir_conn      (conn.h)
@@ -23,7 +24,8 @@
  *   trace       RINGBUF                                  struct weir_trace_record (trace.h)
  *   answers     ARRAY           weir_answer_index(), weir_rejection_index()   struct weir_answer   (answer.h)
  *
- * A subject is the keyed hash of a name (subject.h); 0 is the only subject of `total`.
+ * A subject is the keyed hash of a name (subject.h); 0 is the only subject of `total`. New ones for which there is no
+ * allowance are WEIR_SUBJECT_OVERFLOW to a limit.
  */
 #ifndef WEIR_ABI_H
 #define WEIR_ABI_H
@@ -35,6 +37,8 @@
 #include "types.h"
 
 #define WEIR_ABI_VERSION 2
+
+#define WEIR_SUBJECT_OVERFLOW (~0ULL)
 
 #define WEIR_MAX_SERVERS 64
 #define WEIR_MAX_OVERRIDES 131072
@@ -115,8 +119,9 @@ struct weir_server {
 	__u64 trace_until_ns; /* CLOCK_MONOTONIC; until then its requests are traced: it ends by itself when the agent dies */
 	struct weir_reading reading;
 	struct weir_known_groups groups;
+	struct weir_rate_history newcomers; /* subjects that may be new to a limit; burst 0: all */
 };
-WEIR_ASSERT_SIZE(struct weir_server, 328);
+WEIR_ASSERT_SIZE(struct weir_server, 424);
 
 struct weir_proxy_key {
 	__u32 prefixlen;  /* 32 (server) + bits of the address */

@@ -20,7 +20,7 @@
 	"\"cgroup\":\"/sys/fs/cgroup\",\"trusted_proxies\":[\"10.0.0.0/8\"],\"interfaces\":[\"eth0\",\"lo\"],"                                                                                   \
 	"\"loopback\":\"close\",\"framing\":\"pass\",\"paths\":\"nginx\",\"namespace_from\":\"prefix=/t/u/\",\"hold\":\"drop\",\"keys\":100,\"dry_run\":true,\"paused\":true,\"draining\":true," \
 	"\"identity\":{\"user_header\":\"x-user\",\"group_header\":\"x-group\",\"exempt_groups\":[\"ops\",\"dev\"],"                                                                             \
-	"\"exempt_users\":[\"root\",\"2001:db8::/64\"],\"token_file\":\"/etc/t\",\"address_file\":null,\"addresses\":[\"10.0.0.0/8,ann\"]},\"limits\":["                                         \
+	"\"exempt_users\":[\"root\",\"2001:db8::/64\"],\"token_file\":\"/etc/t\",\"address_file\":null,\"addresses\":[\"10.0.0.0/8,ann\"],\"new_subjects\":\"0.5:7\"},\"limits\":["              \
 	"{\"type\":\"user\",\"subject\":null,\"qps\":\"0.5\",\"burst\":10,\"keys\":5},"                                                                                                          \
 	"{\"type\":\"user\",\"subject\":\"2001:db8::/64\",\"qps\":\"1000000000\",\"burst\":0,\"keys\":0}]}"
 
