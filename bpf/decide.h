@@ -109,7 +109,7 @@ __noinline int limit_undo(struct work *w, __u32 type)
 		return 0;
 	bpf_spin_lock(&c.lock->lock);
 	if (w->charged & (1U << type)) {
-		weir_bucket_give_back_weight(c.bucket, &c.limit->history, w->weight);
+		weir_bucket_give_back(c.bucket, &c.limit->history, w->weight);
 		c.bucket->passed -= w->asked;
 	}
 	if ((w->refused | w->waited) & (1U << type))
@@ -139,16 +139,30 @@ static __always_inline void remember_names(struct __sk_buff *skb, struct work *w
 	}
 }
 
-/* Sets w->refused (a bit for each limit that refused, 0: the request may pass) and w->retry_s. */
-__noinline int decide(struct __sk_buff *skb, struct work *w)
+static __always_inline void decision_start(struct work *w)
 {
-	if (!w)
-		return 0;
 	w->charged = 0;
 	w->refused = 0;
 	w->waited = 0;
 	w->wait_ns = 0;
 	w->nameless = 0;
+}
+
+/* A limit has refused: those that admitted get back what they gave. */
+static __always_inline void decision_give_back(struct work *w)
+{
+	for (__u32 type = 0; type < WEIR_LIMIT_TYPES; type++) {
+		if (w->charged & (1U << type))
+			limit_undo(w, type);
+	}
+}
+
+/* Sets w->refused (a bit for each limit that refused, 0: the request may pass) and w->retry_s. */
+__noinline int decide(struct __sk_buff *skb, struct work *w)
+{
+	if (!w)
+		return 0;
+	decision_start(w);
 	if (w->event_key != WEIR_REASON_COUNT)
 		ask(w, WEIR_LIMIT_SOURCE_AND_OBJECT);
 	ask(w, WEIR_LIMIT_USER);
@@ -158,12 +172,7 @@ __noinline int decide(struct __sk_buff *skb, struct work *w)
 	if (!w->refused)
 		return 0;
 	w->retry_s = weir_retry_after_s(w->wait_ns);
-	if (w->charged & (1U << WEIR_LIMIT_SOURCE_AND_OBJECT))
-		limit_undo(w, WEIR_LIMIT_SOURCE_AND_OBJECT);
-	if (w->charged & (1U << WEIR_LIMIT_USER))
-		limit_undo(w, WEIR_LIMIT_USER);
-	if (w->charged & (1U << WEIR_LIMIT_NAMESPACE))
-		limit_undo(w, WEIR_LIMIT_NAMESPACE);
+	decision_give_back(w);
 	return 0;
 }
 

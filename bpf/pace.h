@@ -39,11 +39,7 @@ __noinline int reserve(struct __sk_buff *skb, struct work *w)
 {
 	if (!w)
 		return 0;
-	w->charged = 0;
-	w->refused = 0;
-	w->waited = 0;
-	w->wait_ns = 0;
-	w->nameless = 0;
+	decision_start(w);
 	w->weight = w->hold.weight;
 	w->asked = w->hold.records;
 	w->asked_anew = w->hold.again ? 0 : w->hold.records;
@@ -58,12 +54,8 @@ __noinline int reserve(struct __sk_buff *skb, struct work *w)
 	ask(w, WEIR_LIMIT_NAMESPACE);
 	ask(w, WEIR_LIMIT_USER);
 	remember_names(skb, w);
-	if (!w->refused)
-		return 0;
-	if (w->charged & (1U << WEIR_LIMIT_TOTAL))
-		limit_undo(w, WEIR_LIMIT_TOTAL);
-	if (w->charged & (1U << WEIR_LIMIT_NAMESPACE))
-		limit_undo(w, WEIR_LIMIT_NAMESPACE);
+	if (w->refused)
+		decision_give_back(w);
 	return 0;
 }
 

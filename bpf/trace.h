@@ -47,7 +47,7 @@ __noinline int trace_note(struct __sk_buff *skb, struct work *w, __u32 decision)
 	__builtin_memset(t, 0, sizeof(*t));
 	weir_trace_request(t, &w->request, &w->attributes, &w->packet.segment);
 	t->user = w->identity.user;
-	t->user_kind = w->identity.source == WEIR_SOURCE_ANONYMOUS ? WEIR_NAME_ADDRESS : WEIR_NAME_USER;
+	t->source = w->identity.source;
 	t->attributes.namespace = w->identity.namespace;
 	t->time_ns = w->now_ns;
 	t->server = w->server;

@@ -235,15 +235,12 @@ static int choose_decisions(struct reader *reader, json_t *decisions, struct err
 	for (int reason = 0; reason < WEIR_REASON_COUNT; reason++)
 		reader->decisions[reason] = json_array_size(decisions) == 0;
 	json_array_foreach (decisions, i, decision) {
-		const char *word = json_string_value(decision) ?: "";
-		int reason = 0;
+		enum weir_reason chosen;
+		int ret = metrics_decision_parse(json_string_value(decision) ?: "", &chosen, err);
 
-		while (reason < WEIR_REASON_COUNT && (metrics_reasons[reason].group != METRICS_DECISION ||
-						      strcmp(metrics_reasons[reason].label, word) != 0))
-			reason++;
-		if (reason == WEIR_REASON_COUNT)
-			return error_set(err, -EINVAL, "there is no decision \"%s\"", word);
-		reader->decisions[reason] = true;
+		if (ret)
+			return ret;
+		reader->decisions[chosen] = true;
 	}
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include "cleanup.h"
 #include "cli.h"
 #include "control.h"
+#include "metrics.h"
 #include "parse.h"
 
 #define SECONDS_MAX 1000000000
@@ -36,22 +37,37 @@ struct trace_options {
 	__u64 seconds;	   /* 0: no end */
 };
 
+/* An end that comes: at 0 there would be none. */
+static int parse_end(const char *text, __u64 max, __u64 *out, struct error *err)
+{
+	__u64 value;
+	int ret = parse_number(text, max, &value, err);
+
+	if (!ret && !value)
+		ret = error_set(err, -EINVAL, "must be at least 1");
+	if (!ret)
+		*out = value;
+	return ret;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct trace_options *trace = state->input;
+	enum weir_reason decision;
 	struct error err;
 
 	switch (key) {
 	case KEY_DECISION:
+		cli_check(state, metrics_decision_parse(arg, &decision, &err), "--decision", &err);
 		if (!json_object_get(trace->arguments, "decisions"))
 			json_object_set_new(trace->arguments, "decisions", json_array());
 		json_array_append_new(json_object_get(trace->arguments, "decisions"), json_string(arg));
 		return 0;
 	case KEY_COUNT:
-		cli_check(state, parse_number(arg, UINT64_MAX, &trace->count, &err), "--count", &err);
+		cli_check(state, parse_end(arg, UINT64_MAX, &trace->count, &err), "--count", &err);
 		return 0;
 	case KEY_FOR:
-		cli_check(state, parse_number(arg, SECONDS_MAX, &trace->seconds, &err), "--for", &err);
+		cli_check(state, parse_end(arg, SECONDS_MAX, &trace->seconds, &err), "--for", &err);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (json_object_get(trace->arguments, "name"))

@@ -96,6 +96,21 @@ static int list_commands(FILE *out)
 	return ferror(out) != 0;
 }
 
+/* The commands of two words that begin with this one, if there are any. */
+static bool list_group(const char *word)
+{
+	size_t length = strlen(word);
+	bool any = false;
+
+	for (const struct command *command = commands; command->name; command++) {
+		if (strncmp(command->name, word, length) != 0 || command->name[length] != ' ')
+			continue;
+		printf("  %-14s %s\n", command->name, command->summary);
+		any = true;
+	}
+	return any;
+}
+
 /* The words after "help" are a command's name; argp explains it. */
 int cli_help(const struct command *command, int argc, char **argv)
 {
@@ -107,6 +122,8 @@ int cli_help(const struct command *command, int argc, char **argv)
 	if (argc < 2 || argv[1][0] == '-')
 		return list_commands(stdout);
 	about = find_command(argc - 1, argv + 1, &words);
+	if (!about && argc == 2 && list_group(argv[1]))
+		return 0;
 	if (!about)
 		return unknown(argc - 1, argv + 1);
 	if (asprintf(&explain[0], "weir %s", about->name) < 0)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,25 @@ static json_t *add_family(json_t *families, const char *name, const char *type, 
 	json_array_append_new(families, json_pack("{s:s, s:s, s:s, s:o}", "name", name, "type", type, "help", help,
 						  "samples", samples));
 	return samples;
+}
+
+int metrics_decision_parse(const char *text, enum weir_reason *out, struct error *err)
+{
+	char known[256] = "";
+
+	for (int reason = 0; reason < WEIR_REASON_COUNT; reason++) {
+		size_t length = strlen(known);
+
+		if (metrics_reasons[reason].group != METRICS_DECISION)
+			continue;
+		if (strcmp(metrics_reasons[reason].label, text) == 0) {
+			*out = reason;
+			return 0;
+		}
+		snprintf(known + length, sizeof(known) - length, "%s%s", length ? ", " : "",
+			 metrics_reasons[reason].label);
+	}
+	return error_set(err, -EINVAL, "there is no decision \"%s\": %s", text, known);
 }
 
 /* Takes over labels. */

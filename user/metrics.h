@@ -15,6 +15,8 @@
 #include "weir/reason.h"
 #include "weir/types.h"
 
+#include "error.h"
+
 /* The groups of reason.h. */
 enum metrics_group {
 	METRICS_DECISION,
@@ -36,6 +38,9 @@ struct metrics_reason {
 	enum metrics_group group;
 };
 extern const struct metrics_reason metrics_reasons[WEIR_REASON_COUNT];
+
+/* The reason of group DECISION with this label; -EINVAL, and err lists them. */
+int metrics_decision_parse(const char *text, enum weir_reason *out, struct error *err);
 
 struct metrics_server {
 	const char *name;

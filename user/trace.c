@@ -9,6 +9,7 @@
 #include "metrics.h"
 #include "output.h"
 #include "parse.h"
+#include "weir/identity.h"
 
 /* A stretch of the request line. */
 struct span {
@@ -54,11 +55,6 @@ static struct span request_line(const struct weir_trace_record *record)
 		line.length--;
 	}
 	return line;
-}
-
-static const char *source_name(const struct weir_trace *trace)
-{
-	return trace->user_kind == WEIR_NAME_USER ? "request_header" : "address";
 }
 
 /* null: of unknown length, chunked */
@@ -207,9 +203,9 @@ json_t *trace_json(const struct weir_trace_record *record, const struct trace_co
 	format_address(trace->client, client);
 	object = json_pack("{s:s, s:s, s:s, s:i, s:s, s:s, s:o?, s:o?, s:o?, s:s, s:i, s:o}", "time", time, "server",
 			   context->server, "client", client, "port", ntohs(trace->client_port), "user", context->user,
-			   "source", source_name(trace), "method", span_json(method, false), "target",
-			   span_json(target, cut), "verb", verb_json(trace, method), "decision",
-			   metrics_reasons[trace->decision].label, "head", trace->head_length, "body",
+			   "source", metrics_reasons[weir_source_reason(trace->source)].label, "method",
+			   span_json(method, false), "target", span_json(target, cut), "verb", verb_json(trace, method),
+			   "decision", metrics_reasons[trace->decision].label, "head", trace->head_length, "body",
 			   body_json(trace));
 	add_names(object, record, context);
 	if (trace->attributes.flags & WEIR_ATTRIBUTE_LONG_RUNNING)

@@ -206,15 +206,10 @@ WEIR_INLINE bool weir_bucket_take(struct weir_bucket *b, const struct weir_rate_
 }
 
 /* Undoes one weir_bucket_take_weight() that said true, also when others took in between: as if it had never been. */
-WEIR_INLINE void weir_bucket_give_back_weight(struct weir_bucket *b, const struct weir_rate_history *h, __u32 weight)
+WEIR_INLINE void weir_bucket_give_back(struct weir_bucket *b, const struct weir_rate_history *h, __u32 weight)
 {
 	b->tokens = weir_tokens_min(weir_tokens_sum(b->tokens, weir_tokens_product(weight, WEIR_TOKEN)),
 				    weir_tokens_product(h->rates[0].burst, WEIR_TOKEN));
-}
-
-WEIR_INLINE void weir_bucket_give_back(struct weir_bucket *b, const struct weir_rate_history *h)
-{
-	weir_bucket_give_back_weight(b, h, 1);
 }
 
 /* How long a rate takes to make good what a bucket is below zero, in steps of 2^16 ns and rounded up. */

@@ -48,7 +48,7 @@ struct weir_trace {
 	__u8 decision;	 /* enum weir_reason, of the group DECISION */
 	__u8 refused;	 /* bit n: a limit of type n refused it */
 	__u8 method;	 /* enum weir_method */
-	__u8 user_kind;	 /* enum weir_name_kind */
+	__u8 source;	 /* enum weir_source */
 };
 WEIR_ASSERT_SIZE(struct weir_trace, 152);
 

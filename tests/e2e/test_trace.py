@@ -44,8 +44,8 @@ def test_every_kind(world, site, trace):
         ("alice", "request_header", None, 5, None),
         ("alice", "request_header", None, 0, None),
         ("alice", "request_header", None, 0, ["user"]),
-        (address, "address", "busy", 0, ["namespace"]),
-        (address, "address", None, None, None),
+        (address, "anonymous", "busy", 0, ["namespace"]),
+        (address, "anonymous", None, None, None),
     ]
     assert said(requests, "verb", "group", "resource", "subresource", "name") == [
         ("get", None, "pods", None, "a"),
@@ -182,7 +182,10 @@ def test_server_ends(world, site, trace):
 
 def test_wrong_use(world, site):
     assert site.weir.refused("trace", "other") == 'weir: there is no server "other"'
-    assert site.weir.refused("trace", "--decision", "tls") == 'weir: there is no decision "tls"'
+    refusal = site.weir.refused("trace", "--decision", "tls", status=2)
+    assert 'there is no decision "tls": passed, shed, exempt' in refusal
+    for option in "--count", "--for":
+        assert f"{option}: must be at least 1" in site.weir.refused("trace", option, 0, status=2)
     assert "--count" in site.weir.refused("trace", "--count", "many", status=2)
     assert "one argument too many" in site.weir.refused("trace", "web", "web", status=2)
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The ring `trace`: what the ingress program says of the requests in a packet. */
 #include "packets.h"
+#include "weir/identity.h"
 
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -136,7 +137,7 @@ static void test_passed(void **state)
 	assert_int_equal(trace->refused, 0);
 	assert_int_equal(ntohs(trace->client_port), CLIENT_PORT);
 	assert_memory_equal(trace->client, flow.client, 16);
-	assert_int_equal(trace->user_kind, WEIR_NAME_ADDRESS);
+	assert_int_equal(trace->source, WEIR_SOURCE_ANONYMOUS);
 	assert_true(trace->user == subject(WEIR_NAME_ADDRESS, flow.client, 16));
 	assert_true(trace->attributes.namespace == subject(WEIR_NAME_NAMESPACE, "a", 1));
 	assert_int_equal(trace->attributes.verb, WEIR_VERB_LIST);

@@ -16,6 +16,8 @@
 #include "fake_datapath.h"
 #include "line_client.h"
 
+#define DECISIONS "passed, shed, exempt, dry_run_shed, rejected, dry_run_rejected"
+
 static struct control *control;
 static struct line_client first, second;
 
@@ -197,8 +199,9 @@ static void server_ends(void **state)
 static void refused(void **state)
 {
 	trace(&first, "{\"name\":\"other\"}", "{\"error\":\"there is no server \\\"other\\\"\"}");
-	trace(&first, "{\"decisions\":[\"passed\",\"tls\"]}", "{\"error\":\"there is no decision \\\"tls\\\"\"}");
-	trace(&first, "{\"decisions\":[5]}", "{\"error\":\"there is no decision \\\"\\\"\"}");
+	trace(&first, "{\"decisions\":[\"passed\",\"tls\"]}",
+	      "{\"error\":\"there is no decision \\\"tls\\\": " DECISIONS "\"}");
+	trace(&first, "{\"decisions\":[5]}", "{\"error\":\"there is no decision \\\"\\\": " DECISIONS "\"}");
 	(void)state;
 }
 

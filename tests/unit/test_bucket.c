@@ -212,7 +212,7 @@ static void test_give_back(void **state)
 		bool taken = weir_bucket_take(&other, &h, now + 100);
 
 		if (reserved)
-			weir_bucket_give_back(&b, &h);
+			weir_bucket_give_back(&b, &h, 1);
 		assert_int_equal(weir_bucket_take(&b, &h, now + 100), taken);
 		assert_true(exact(b.tokens) == exact(other.tokens));
 	}
@@ -220,9 +220,9 @@ static void test_give_back(void **state)
 	b = (struct weir_bucket){};
 	assert_true(weir_bucket_take(&b, &h, 0));
 	assert_true(weir_bucket_take(&b, &h, 60 * SECOND));
-	weir_bucket_give_back(&b, &h);
+	weir_bucket_give_back(&b, &h, 1);
 	assert_true(exact(b.tokens) == (units)5 * WEIR_TOKEN);
-	weir_bucket_give_back(&b, &h);
+	weir_bucket_give_back(&b, &h, 1);
 	assert_true(exact(b.tokens) == (units)5 * WEIR_TOKEN);
 }
 
@@ -372,7 +372,7 @@ static void *take_many(void *arg)
 			continue;
 		}
 		pthread_mutex_lock(&shared.lock);
-		weir_bucket_give_back(&shared.bucket, &shared.history);
+		weir_bucket_give_back(&shared.bucket, &shared.history, 1);
 		pthread_mutex_unlock(&shared.lock);
 	}
 	return NULL;
@@ -489,9 +489,9 @@ static void test_weight_given_back(void **state)
 	(void)state;
 	assert_true(takes_weight(&b, &h, 100 * SECOND, 2));
 	assert_true(takes_weight(&b, &h, 100 * SECOND, 40));
-	weir_bucket_give_back_weight(&b, &h, 40);
+	weir_bucket_give_back(&b, &h, 40);
 	assert_int_equal(takes(&b, &h, 100 * SECOND, 20), 3);
-	weir_bucket_give_back_weight(&b, &h, 40);
+	weir_bucket_give_back(&b, &h, 40);
 	assert_int_equal(takes(&b, &h, 100 * SECOND, 20), 5);
 }
 

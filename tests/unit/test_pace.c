@@ -105,7 +105,7 @@ static void test_given_back(void **state)
 	assert_int_equal(reserve(&b, &h, SECOND, 1), 0);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(reserve(&b, &h, SECOND, 3), 100 * MS);
-		weir_bucket_give_back_weight(&b, &h, 3);
+		weir_bucket_give_back(&b, &h, 3);
 	}
 	assert_int_equal(reserve(&b, &h, SECOND, 1), 100 * MS);
 	assert_int_equal(reserve(&b, &h, SECOND, 1), 200 * MS);

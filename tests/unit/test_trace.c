@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "weir/conn.h"
+#include "weir/identity.h"
 
 #include "cleanup.h"
 #include "trace.h"
@@ -41,7 +42,7 @@ static struct weir_trace_record record(const char *line)
 	struct weir_trace_record r = {
 		.trace = { .client = { [10] = 0xff, 0xff, 10, 0, 0, 1 },
 			   .client_port = htons(40000),
-			   .user_kind = WEIR_NAME_USER,
+			   .source = WEIR_SOURCE_REQUEST_HEADER,
 			   .decision = WEIR_PASSED,
 			   .head_length = 100,
 			   .line_length = strlen(line),
