@@ -87,8 +87,11 @@ static __always_inline void ask(struct work *w, __u32 type)
 	if (!limit_ask(w, type))
 		return;
 	bucket_make(w->hook, type);
-	if (limit_ask(w, type))
-		count(w->server, WEIR_BUCKET_MAP_FULL);
+	if (!limit_ask(w, type))
+		return;
+	count(w->server, WEIR_BUCKET_MAP_FULL);
+	if (w->server_flags & WEIR_SERVER_FULL_REFUSES)
+		w->refused |= 1U << type;
 }
 
 /* Undoes what limit_ask() did at a limit that admitted, or what it counted at one that refused. */

@@ -177,7 +177,10 @@ static __always_inline int hold_unseen(struct __sk_buff *skb, struct work *w)
 		count(w->server, WEIR_UNSEEN);
 	}
 	c = bpf_map_lookup_elem(&conns, &p->flow);
-	return c ? hold_conn(skb, w, c) : SOCKET_GETS_IT;
+	if (c)
+		return hold_conn(skb, w, c);
+	count(w->server, WEIR_CONN_MAP_FULL);
+	return w->server_flags & WEIR_SERVER_FULL_REFUSES ? SOCKET_GETS_NOTHING : SOCKET_GETS_IT;
 }
 
 /*

@@ -337,6 +337,8 @@ int weir_ingress(struct __sk_buff *skb)
 		/* The data comes again when there is a connection. */
 		if (opened == OPENED_SOON && p->segment.len && packet_cut(skb, w, 0))
 			return TC_ACT_SHOT;
+		if (opened == OPENED_NO_ROOM && p->segment.len && (w->server_flags & WEIR_SERVER_FULL_REFUSES))
+			return TC_ACT_SHOT;
 		if (opened != OPENED)
 			return TC_ACT_UNSPEC;
 		c = bpf_map_lookup_elem(&conns, &p->flow);

@@ -81,8 +81,9 @@ static __always_inline bool open_from_socket(struct weir_conn *fresh, __u32 serv
 }
 
 enum opened {
-	OPENED_NOT,  /* the kernel has no such connection, or there is no room for it */
-	OPENED,	     /* it is in the table */
+	OPENED_NOT,	/* the kernel has no such connection */
+	OPENED,		/* it is in the table */
+	OPENED_NO_ROOM, /* it is not, for the table is full */
 	OPENED_SOON, /* by this very packet, if it answers a SYN cookie: only then can the kernel say where it stands */
 };
 
@@ -118,7 +119,7 @@ __noinline int conn_open(struct __sk_buff *skb)
 		return OPENED;
 	if (ret) {
 		count(w->server, WEIR_CONN_MAP_FULL);
-		return OPENED_NOT;
+		return OPENED_NO_ROOM;
 	}
 	count(w->server, WEIR_CONN_OPENED);
 	if (fresh->phase == WEIR_PHASE_HUNTING)

@@ -8,7 +8,8 @@
 struct agent_options {
 	const char *state_dir;
 	const char *pin_dir;
-	const char *metrics; /* ADDR:PORT; NULL: not served */
+	const char *metrics;	/* ADDR:PORT; NULL: not served */
+	unsigned int conns_max; /* of one network namespace; 0: as it is, or the default */
 };
 
 /* Runs until SIGTERM or SIGINT, then returns 0; what is in force stays in force. */

@@ -208,6 +208,7 @@ static int open_datapath(const struct agent *agent, int fd, __u64 cookie, struct
 		.pin_dir = agent->options->pin_dir,
 		.netns_fd = fd,
 		.netns_cookie = cookie,
+		.conns_max = agent->options->conns_max,
 	};
 
 	return datapath_open(dp, &options, err);

@@ -164,6 +164,7 @@ static int describe_server(const struct agent *agent, int slot, json_t **out, st
 	json_object_set_new(object, "loopback", describe_loopback(server, net));
 	json_object_set_new(object, "hold", describe_hold(server, net));
 	json_object_set_new(object, "links", list_links(net));
+	json_object_set_new(object, "connections_max", net ? json_integer(datapath_conns_max(net->dp)) : json_null());
 	json_object_set_new(object, "top", net ? list_top(net, slot) : json_array());
 	add_counters(object, counters);
 	*out = object;
@@ -192,14 +193,31 @@ int agent_status(struct agent *agent, json_t *arguments, json_t **result, struct
 	return 0;
 }
 
+static int measure_server(const struct agent *agent, int slot, const struct net *net, struct metrics_server *place,
+			  struct error *err)
+{
+	place->paced = server_flags(agent->state.servers[slot], net) & WEIR_SERVER_PACED;
+	place->conns_max = datapath_conns_max(net->dp);
+	return datapath_counters(net->dp, slot, place->counters, err);
+}
+
+/* The servers of a namespace share a table of connections. */
+static void measure_tables(struct metrics_server *servers, const struct net *const *nets, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < n; j++)
+			if (nets[i] && nets[i] == nets[j])
+				servers[i].conns += metrics_connections(servers[j].counters);
+}
+
 int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
 	struct metrics_server servers[WEIR_MAX_SERVERS] = { 0 };
+	const struct net *nets[WEIR_MAX_SERVERS];
 	struct metrics_snapshot snapshot = {
 		.servers = servers,
 		.version = WEIR_VERSION,
 		.start_time_s = agent->started.tv_sec + agent->started.tv_nsec / 1e9,
-		.conns_max = WEIR_DEFAULT_CONNS,
 		.control_requests = agent->control_requests,
 		.control_errors = agent->control_errors,
 	};
@@ -208,19 +226,20 @@ int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struc
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
 		const struct server *server = agent->state.servers[slot];
 		struct metrics_server *place = &servers[snapshot.n_servers];
+		const struct net *net;
 		int ret = 0;
 
 		if (!server)
 			continue;
 		place->name = server->name;
-		if (agent->servers[slot].in_force) {
-			place->paced = server_flags(server, server_net(agent, server)) & WEIR_SERVER_PACED;
-			ret = datapath_counters(server_net(agent, server)->dp, slot, place->counters, err);
-		}
+		net = agent->servers[slot].in_force ? server_net(agent, server) : NULL;
+		if (net)
+			ret = measure_server(agent, slot, net, place, err);
 		if (ret)
 			return ret;
-		snapshot.n_servers++;
+		nets[snapshot.n_servers++] = net;
 	}
+	measure_tables(servers, nets, snapshot.n_servers);
 	*result = json_pack("{s:o}", "metrics", metrics_families(&snapshot));
 	return 0;
 }

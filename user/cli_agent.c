@@ -6,27 +6,54 @@
 #include "parse.h"
 
 #define METRICS_DEFAULT "127.0.0.1:9790"
+#define CONNECTIONS_MAX (1U << 24)
 
 static const struct argp_option options[] = {
 	{ "metrics", 'm', "ADDR:PORT", 0, "where to serve Prometheus (default: " METRICS_DEFAULT "), or off", 0 },
+	{ "connections", 'c', "N", 0, "connections followed at once in one network namespace (default: 262144)", 0 },
 	{ 0 },
 };
+
+static void set_connections(const struct argp_state *state, struct agent_options *agent, const char *arg)
+{
+	struct error err;
+	__u64 n;
+
+	cli_check(state, parse_number(arg, CONNECTIONS_MAX, &n, &err), "--connections", &err);
+	if (!n)
+		argp_failure(state, CLI_USAGE, 0, "--connections: at least one");
+	agent->conns_max = n;
+}
+
+static void set_metrics(const struct argp_state *state, struct agent_options *agent, const char *arg)
+{
+	struct datapath_listen listen;
+	struct error err;
+
+	agent->metrics = NULL;
+	if (strcmp(arg, "off") == 0)
+		return;
+	cli_check(state, parse_listen(arg, &listen, &err), "--metrics", &err);
+	agent->metrics = arg;
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct agent_options *agent = state->input;
-	struct datapath_listen listen;
-	struct error err;
 
-	if (key == ARGP_KEY_ARG)
+	switch (key) {
+	case ARGP_KEY_ARG:
 		cli_too_many(state, arg);
-	if (key != 'm')
+		break;
+	case 'c':
+		set_connections(state, agent, arg);
+		break;
+	case 'm':
+		set_metrics(state, agent, arg);
+		break;
+	default:
 		return ARGP_ERR_UNKNOWN;
-	agent->metrics = NULL;
-	if (strcmp(arg, "off") == 0)
-		return 0;
-	cli_check(state, parse_listen(arg, &listen, &err), "--metrics", &err);
-	agent->metrics = arg;
+	}
 	return 0;
 }
 

@@ -18,6 +18,7 @@ enum {
 	KEY_NAMESPACE_FROM,
 	KEY_PATHS,
 	KEY_HOLD,
+	KEY_WHEN_FULL,
 };
 
 static const struct argp_option options[] = {
@@ -39,6 +40,8 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "hold", KEY_HOLD, "MODE", 0,
 	  "what cannot be read and is over a limit: auto (the default: pace where the kernel can), pace, drop", 0 },
+	{ "when-full", KEY_WHEN_FULL, "MODE", 0,
+	  "what finds no room in weir's tables: open (the default: it passes), closed (it waits, or is refused)", 0 },
 	{ 0 },
 };
 
@@ -109,6 +112,15 @@ static void set_hold(const struct argp_state *state, json_t *server, const char 
 
 	cli_check(state, hold_mode_parse(arg, &mode, &err), "--hold", &err);
 	json_object_set_new(server, "hold", json_string(arg));
+}
+
+static void set_when_full(const struct argp_state *state, json_t *server, const char *arg)
+{
+	enum full_mode mode;
+	struct error err;
+
+	cli_check(state, full_mode_parse(arg, &mode, &err), "--when-full", &err);
+	json_object_set_new(server, "when_full", json_string(arg));
 }
 
 static void set_loopback(const struct argp_state *state, json_t *server, const char *arg)
@@ -220,6 +232,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_HOLD:
 		set_hold(state, server, arg);
+		break;
+	case KEY_WHEN_FULL:
+		set_when_full(state, server, arg);
 		break;
 	case ARGP_KEY_ARG:
 		set_name(state, server, arg);

@@ -145,8 +145,9 @@ bool datapath_trace_read(struct datapath *dp, void (*tell)(void *arg, const stru
 
 /*
  * Connections. sweep forgets those whose socket is gone and that have been idle for idle_ns; returns how many.
- * reset ends, by RST to both sides, the translated connections of a slot; returns how many.
+ * reset ends, by RST to both sides, the translated connections of a slot; returns how many. max: what the table can hold.
  */
+__u32 datapath_conns_max(const struct datapath *dp);
 int datapath_sweep(struct datapath *dp, __u64 idle_ns, struct error *err);
 int datapath_reset_translated(struct datapath *dp, __u32 slot, struct error *err);
 

@@ -229,3 +229,8 @@ int datapath_maps_open(struct datapath *dp, __u32 conns_max, struct error *err)
 #undef X
 	return settings_fill(dp, err) ?: answers_fill(dp, err) ?: rejections_fill(dp, err);
 }
+
+__u32 datapath_conns_max(const struct datapath *dp)
+{
+	return bpf_map__max_entries(dp->skeleton->maps.conns);
+}

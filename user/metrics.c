@@ -84,9 +84,6 @@ static void add_agent(json_t *families, const struct metrics_snapshot *snapshot)
 		   json_integer(snapshot->control_requests));
 	add_single(families, "weir_control_errors_total", "counter", "Commands the agent refused or failed.",
 		   json_integer(snapshot->control_errors));
-	add_single(families, "weir_conns_max", "gauge",
-		   "Connections that can be tracked at once in one network namespace.",
-		   json_integer(snapshot->conns_max));
 }
 
 /* One family for a whole group: a series for each server and reason. */
@@ -148,6 +145,21 @@ static void add_connections(json_t *families, const struct metrics_snapshot *sna
 	}
 }
 
+/* The table that a server shares with the others of its namespace. */
+static void add_table(json_t *families, const struct metrics_snapshot *snapshot)
+{
+	json_t *used = add_family(families, "weir_conns", "gauge",
+				  "Entries in the table of connections of the server's network namespace.");
+	json_t *max = add_family(families, "weir_conns_max", "gauge", "Connections for which that table has room.");
+
+	for (size_t i = 0; i < snapshot->n_servers; i++) {
+		const struct metrics_server *server = &snapshot->servers[i];
+
+		add_sample(used, json_pack("{s:s}", "server", server->name), json_integer(server->conns));
+		add_sample(max, json_pack("{s:s}", "server", server->name), json_integer(server->conns_max));
+	}
+}
+
 static void add_held(json_t *families, const struct metrics_snapshot *snapshot)
 {
 	json_t *samples = add_family(families, "weir_held_seconds_total", "counter",
@@ -200,6 +212,7 @@ json_t *metrics_families(const struct metrics_snapshot *snapshot)
 	add_group(families, snapshot, METRICS_PACKET, "weir_packets_total", "action",
 		  "Packets by what was done to them.");
 	add_connections(families, snapshot);
+	add_table(families, snapshot);
 	add_per_server(families, snapshot, "weir_trace_lost_total", "counter",
 		       "Requests that were to be traced and found no room.", WEIR_TRACE_LOST, NOTHING);
 	return families;

@@ -45,7 +45,9 @@ int metrics_decision_parse(const char *text, enum weir_reason *out, struct error
 struct metrics_server {
 	const char *name;
 	__u64 counters[WEIR_REASON_COUNT];
-	bool paced; /* what cannot be read waits for its time */
+	bool paced;	 /* what cannot be read waits for its time */
+	__u64 conns;	 /* entries in the table of its namespace, those of other servers included */
+	__u64 conns_max; /* and how many there can be */
 };
 
 struct metrics_snapshot {
@@ -53,7 +55,6 @@ struct metrics_snapshot {
 	size_t n_servers;
 	const char *version;
 	double start_time_s; /* Unix time */
-	__u64 conns_max;
 	__u64 control_requests;
 	__u64 control_errors;
 };

@@ -22,6 +22,11 @@ static const char *const hold_modes[HOLD_MODES] = {
 	[HOLD_DROP] = "drop",
 };
 
+static const char *const full_modes[FULL_MODES] = {
+	[FULL_OPEN] = "open",
+	[FULL_CLOSED] = "closed",
+};
+
 /* The place of a text among `n` others, or n. */
 static unsigned int find_text(const char *const *texts, unsigned int n, const char *text)
 {
@@ -73,6 +78,21 @@ int hold_mode_parse(const char *text, enum hold_mode *mode, struct error *err)
 
 	if (found == HOLD_MODES)
 		return error_set(err, -EINVAL, "\"%s\" is not a way to hold (auto, pace or drop)", text);
+	*mode = found;
+	return 0;
+}
+
+const char *full_mode_name(enum full_mode mode)
+{
+	return full_modes[mode];
+}
+
+int full_mode_parse(const char *text, enum full_mode *mode, struct error *err)
+{
+	unsigned int found = find_text(full_modes, FULL_MODES, text);
+
+	if (found == FULL_MODES)
+		return error_set(err, -EINVAL, "\"%s\" is not what a full table can be (open or closed)", text);
 	*mode = found;
 	return 0;
 }

@@ -48,6 +48,16 @@ enum hold_mode {
 const char *hold_mode_name(enum hold_mode mode);
 int hold_mode_parse(const char *text, enum hold_mode *mode, struct error *err);
 
+/* What finds no room in the kernel's tables: it passes, or it waits and is refused. */
+enum full_mode {
+	FULL_OPEN,
+	FULL_CLOSED,
+	FULL_MODES,
+};
+
+const char *full_mode_name(enum full_mode mode);
+int full_mode_parse(const char *text, enum full_mode *mode, struct error *err);
+
 struct limit {
 	enum weir_limit_type type;
 	char *subject; /* canonical (parse_subject); NULL: the default for each */
@@ -74,6 +84,7 @@ struct server {
 	enum framing_mode framing;
 	struct tenancy tenancy;
 	enum hold_mode hold;
+	enum full_mode when_full;
 	__u32 keys; /* buckets kept for each limit; 0: WEIR_DEFAULT_KEYS */
 	bool dry_run;
 	bool paused;

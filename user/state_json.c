@@ -62,16 +62,18 @@ json_t *server_to_json(const struct server *server)
 	char namespace_from[TENANCY_TEXT];
 
 	namespace_from_format(&server->tenancy, namespace_from);
-	return json_pack("{s:s, s:o, s:s?, s:I, s:s?, s:o, s:o, s:s, s:s, s:s, s:s, s:s, s:I, s:b, s:b, s:b, s:o, s:o}",
-			 "name", server->name, "listen", texts_to_json(server, server->n_listens, listen_item), "netns",
-			 server->netns, "netns_cookie", (json_int_t)server->netns_cookie, "cgroup", server->cgroup,
-			 "trusted_proxies", texts_to_json(server, server->n_proxies, proxy_item), "interfaces",
-			 texts_to_json(server, server->n_interfaces, interface_item), "loopback",
-			 loopback_mode_name(server->loopback), "framing", framing_mode_name(server->framing), "paths",
-			 paths_name(server->tenancy.paths), "namespace_from", namespace_from, "hold",
-			 hold_mode_name(server->hold), "keys", (json_int_t)server->keys, "dry_run", server->dry_run,
-			 "paused", server->paused, "draining", server->draining, "identity",
-			 identity_settings_to_json(&server->identity), "limits", limits_to_json(server));
+	return json_pack(
+		"{s:s, s:o, s:s?, s:I, s:s?, s:o, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:b, s:b, s:b, s:o, s:o}",
+		"name", server->name, "listen", texts_to_json(server, server->n_listens, listen_item), "netns",
+		server->netns, "netns_cookie", (json_int_t)server->netns_cookie, "cgroup", server->cgroup,
+		"trusted_proxies", texts_to_json(server, server->n_proxies, proxy_item), "interfaces",
+		texts_to_json(server, server->n_interfaces, interface_item), "loopback",
+		loopback_mode_name(server->loopback), "framing", framing_mode_name(server->framing), "paths",
+		paths_name(server->tenancy.paths), "namespace_from", namespace_from, "hold",
+		hold_mode_name(server->hold), "when_full", full_mode_name(server->when_full), "keys",
+		(json_int_t)server->keys, "dry_run", server->dry_run, "paused", server->paused, "draining",
+		server->draining, "identity", identity_settings_to_json(&server->identity), "limits",
+		limits_to_json(server));
 }
 
 /* NULL or JSON null: *out becomes NULL. */
@@ -232,7 +234,7 @@ static int limits_from_json(json_t *array, struct server *server, struct error *
 /* The members of a server, borrowed; NULL: not given. */
 struct members {
 	const char *name;
-	const char *loopback, *framing, *paths, *namespace_from, *hold;
+	const char *loopback, *framing, *paths, *namespace_from, *hold, *when_full;
 	json_t *listen, *netns, *netns_cookie, *cgroup, *trusted_proxies, *interfaces, *keys, *dry_run, *paused,
 		*draining, *identity, *limits;
 };
@@ -244,12 +246,12 @@ static int members_find(json_t *json, struct members *m, struct error *err)
 	*m = (struct members){ 0 };
 	if (json_unpack_ex(
 		    json, &why, 0,
-		    "{s:s, s:o, s?s, s?s, s?s, s?s, s?s, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o !}",
+		    "{s:s, s:o, s?s, s?s, s?s, s?s, s?s, s?s, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o !}",
 		    "name", &m->name, "listen", &m->listen, "loopback", &m->loopback, "framing", &m->framing, "paths",
-		    &m->paths, "namespace_from", &m->namespace_from, "hold", &m->hold, "netns", &m->netns,
-		    "netns_cookie", &m->netns_cookie, "cgroup", &m->cgroup, "trusted_proxies", &m->trusted_proxies,
-		    "interfaces", &m->interfaces, "keys", &m->keys, "dry_run", &m->dry_run, "paused", &m->paused,
-		    "draining", &m->draining, "identity", &m->identity, "limits", &m->limits))
+		    &m->paths, "namespace_from", &m->namespace_from, "hold", &m->hold, "when_full", &m->when_full,
+		    "netns", &m->netns, "netns_cookie", &m->netns_cookie, "cgroup", &m->cgroup, "trusted_proxies",
+		    &m->trusted_proxies, "interfaces", &m->interfaces, "keys", &m->keys, "dry_run", &m->dry_run,
+		    "paused", &m->paused, "draining", &m->draining, "identity", &m->identity, "limits", &m->limits))
 		return error_set(err, -EINVAL, "server: %s", why.text);
 	return 0;
 }
@@ -290,6 +292,8 @@ static int read_options(const struct members *m, struct server *server, struct e
 		ret = namespace_from_parse(m->namespace_from, &server->tenancy, err);
 	if (!ret && m->hold)
 		ret = hold_mode_parse(m->hold, &server->hold, err);
+	if (!ret && m->when_full)
+		ret = full_mode_parse(m->when_full, &server->when_full, err);
 	if (!ret)
 		ret = number_from_json(m->keys, "keys", PARSE_KEYS_MAX, &server->keys, err);
 	if (!ret)

@@ -98,10 +98,11 @@ enum weir_server_flags {
 	WEIR_SERVER_CLOSING = 1 << 4,	       /* lesser mode everywhere: a 429 also closes its connection */
 	WEIR_SERVER_CLOSING_LOOPBACK = 1 << 5, /* lesser mode on loopback only */
 	WEIR_SERVER_SOME_INTERFACES = 1 << 10, /* what comes by others is not limited */
-	WEIR_SERVER_PASS_AMBIGUOUS = 1 << 6,   /* ambiguous requests go to it, instead of being rejected */
-	WEIR_SERVER_PACED = 1 << 7,	       /* what cannot be read waits on a device instead of being dropped */
-	WEIR_SERVER_HAS_ADDRESSES = 1 << 8,    /* in `addresses` */
-	WEIR_SERVER_KNOWS_USERS = 1 << 9,      /* in `groups`: users who are named, each of whom is a group of one */
+	WEIR_SERVER_FULL_REFUSES = 1 << 11, /* what finds no room in a table waits, or is refused, instead of passing */
+	WEIR_SERVER_PASS_AMBIGUOUS = 1 << 6, /* ambiguous requests go to it, instead of being rejected */
+	WEIR_SERVER_PACED = 1 << 7,	     /* what cannot be read waits on a device instead of being dropped */
+	WEIR_SERVER_HAS_ADDRESSES = 1 << 8,  /* in `addresses` */
+	WEIR_SERVER_KNOWS_USERS = 1 << 9,    /* in `groups`: users who are named, each of whom is a group of one */
 };
 
 /* Groups that follow from how a request is identified, and those that no limit is for: as far as they are known. */

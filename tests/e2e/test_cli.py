@@ -27,6 +27,7 @@ USAGE = {
     "attach web2 --port 80 --trusted-proxy nonsense": '"nonsense" is not an IP address or CIDR',
     "attach web2 --port 80 --loopback maybe": "maybe",
     "attach web2 --port 80 --framing guess": '"guess" is not a framing mode',
+    "attach web2 --port 80 --when-full ajar": '"ajar" is not what a full table can be',
     "attach web2 --port 80 --paths apache": '"apache" is not a way to read paths',
     "attach web2 --port 80 --namespace-from host": '"host" does not name a namespace',
     "attach web2 --port 80 --namespace-from segment=0": "the first segment is 1",
@@ -58,6 +59,8 @@ USAGE = {
     "status extra": '"extra"',
     "limit delete user a b": '"b"',
     "agent --metrics off extra": '"extra"',
+    "agent --connections 0": "at least one",
+    "agent --connections 16777217": '"16777217"',
     "agent --metrics 9790": '"9790" is not ADDR:PORT',
 }
 

@@ -372,6 +372,12 @@ int datapath_loopback_tracked(struct datapath *dp, struct error *err)
 	return dp->tracked;
 }
 
+__u32 datapath_conns_max(const struct datapath *dp)
+{
+	(void)dp;
+	return WEIR_DEFAULT_CONNS;
+}
+
 int datapath_sweep(struct datapath *dp, __u64 idle_ns, struct error *err)
 {
 	(void)dp;

@@ -15,13 +15,13 @@
 #include "rate.h"
 #include "state.h"
 
-#define FULL                                                                                                                                                                                     \
-	"{\"name\":\"api\",\"listen\":[\"*:80\",\"[2001:db8::1]:443\"],\"netns\":\"/run/netns/a\",\"netns_cookie\":17,"                                                                          \
-	"\"cgroup\":\"/sys/fs/cgroup\",\"trusted_proxies\":[\"10.0.0.0/8\"],\"interfaces\":[\"eth0\",\"lo\"],"                                                                                   \
-	"\"loopback\":\"close\",\"framing\":\"pass\",\"paths\":\"nginx\",\"namespace_from\":\"prefix=/t/u/\",\"hold\":\"drop\",\"keys\":100,\"dry_run\":true,\"paused\":true,\"draining\":true," \
-	"\"identity\":{\"user_header\":\"x-user\",\"group_header\":\"x-group\",\"exempt_groups\":[\"ops\",\"dev\"],"                                                                             \
-	"\"exempt_users\":[\"root\",\"2001:db8::/64\"],\"token_file\":\"/etc/t\",\"address_file\":null,\"addresses\":[\"10.0.0.0/8,ann\"],\"new_subjects\":\"0.5:7\"},\"limits\":["              \
-	"{\"type\":\"user\",\"subject\":null,\"qps\":\"0.5\",\"burst\":10,\"keys\":5},"                                                                                                          \
+#define FULL                                                                                                                                                                                                              \
+	"{\"name\":\"api\",\"listen\":[\"*:80\",\"[2001:db8::1]:443\"],\"netns\":\"/run/netns/a\",\"netns_cookie\":17,"                                                                                                   \
+	"\"cgroup\":\"/sys/fs/cgroup\",\"trusted_proxies\":[\"10.0.0.0/8\"],\"interfaces\":[\"eth0\",\"lo\"],"                                                                                                            \
+	"\"loopback\":\"close\",\"framing\":\"pass\",\"paths\":\"nginx\",\"namespace_from\":\"prefix=/t/u/\",\"hold\":\"drop\",\"when_full\":\"closed\",\"keys\":100,\"dry_run\":true,\"paused\":true,\"draining\":true," \
+	"\"identity\":{\"user_header\":\"x-user\",\"group_header\":\"x-group\",\"exempt_groups\":[\"ops\",\"dev\"],"                                                                                                      \
+	"\"exempt_users\":[\"root\",\"2001:db8::/64\"],\"token_file\":\"/etc/t\",\"address_file\":null,\"addresses\":[\"10.0.0.0/8,ann\"],\"new_subjects\":\"0.5:7\"},\"limits\":["                                       \
+	"{\"type\":\"user\",\"subject\":null,\"qps\":\"0.5\",\"burst\":10,\"keys\":5},"                                                                                                                                   \
 	"{\"type\":\"user\",\"subject\":\"2001:db8::/64\",\"qps\":\"1000000000\",\"burst\":0,\"keys\":0}]}"
 
 static int read_server(const char *text, struct server **server, struct error *err)
@@ -58,6 +58,7 @@ static void server_round_trip(void **state)
 	assert_int_equal(server->tenancy.paths, WEIR_PATHS_NGINX);
 	assert_int_equal(server->tenancy.segments, 2);
 	assert_int_equal(server->hold, HOLD_DROP);
+	assert_int_equal(server->when_full, FULL_CLOSED);
 	assert_true(server->limits[0].per_ns == WEIR_QPS / 2);
 	assert_int_equal(server->limits[0].keys, 5);
 }
@@ -76,6 +77,7 @@ static void defaults(void **state)
 	assert_int_equal(server->tenancy.paths, WEIR_PATHS_KUBERNETES);
 	assert_int_equal(server->tenancy.tenant, WEIR_TENANT_PATH);
 	assert_int_equal(server->hold, HOLD_AUTO);
+	assert_int_equal(server->when_full, FULL_OPEN);
 	assert_false(server->dry_run || server->paused || server->draining);
 }
 
@@ -100,6 +102,7 @@ static void bad_servers(void **state)
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"namespace_from\":\"host\"}", "host" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"hold\":\"still\"}", "still" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"hold\":1}", "string" },
+		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"when_full\":\"ajar\"}", "ajar" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"keys\":-1}", "keys" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"keys\":16777217}", "keys" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"dry_run\":1}", "dry_run" },
