@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The limiters of client-go's work queues, and the penalties that limits make of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../../user/backoff_text.h"
+#include "../../user/duration.h"
+
+#define MS 1000000ULL
+#define SECOND WEIR_NS_PER_S
+#define MINUTE (60 * SECOND)
+#define HOUR (60 * MINUTE)
+
+static struct weir_backoff policy_of(const char *text)
+{
+	struct weir_backoff policy;
+	struct error err = {};
+
+	if (backoff_parse(text, &policy, &err))
+		fail_msg("%s", err.text);
+	return policy;
+}
+
+static __u64 when(const struct weir_backoff *policy, struct weir_backoff_state *state)
+{
+	return weir_backoff_when(policy, state, NULL, 0);
+}
+
+/* The delay after the last of so many failures. */
+static __u64 nth(const struct weir_backoff *policy, __u32 failures)
+{
+	struct weir_backoff_state state = {};
+
+	while (failures-- > 1)
+		when(policy, &state);
+	return when(policy, &state);
+}
+
+static void test_no_policy(void **state)
+{
+	struct weir_backoff none = {};
+	struct weir_backoff_state item = {};
+
+	(void)state;
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(when(&none, &item), 0);
+	assert_int_equal(weir_backoff_requeues(&none, &item), 0);
+}
+
+static void test_exponential(void **state)
+{
+	struct weir_backoff policy = policy_of("exponential:1ms..1s");
+	struct weir_backoff_state one = {}, two = {};
+
+	(void)state;
+	for (__u64 delay = MS; delay <= 16 * MS; delay *= 2)
+		assert_int_equal(when(&policy, &one), delay);
+	assert_int_equal(weir_backoff_requeues(&policy, &one), 5);
+	assert_int_equal(when(&policy, &two), MS);
+	assert_int_equal(when(&policy, &two), 2 * MS);
+	assert_int_equal(weir_backoff_requeues(&policy, &two), 2);
+	weir_backoff_forget(&one);
+	assert_int_equal(weir_backoff_requeues(&policy, &one), 0);
+	assert_int_equal(when(&policy, &one), MS);
+	assert_int_equal(weir_backoff_requeues(&policy, &two), 2);
+}
+
+static void test_exponential_does_not_overflow(void **state)
+{
+	struct weir_backoff short_one = policy_of("exponential:1ms..1000s");
+	struct weir_backoff long_one = policy_of("exponential:1m..1000h");
+	struct weir_backoff smallest = policy_of("exponential:1ns..9223372036854775807ns");
+	struct weir_backoff any = { .parts = WEIR_BACKOFF_EXPONENTIAL, .base_ns = 1, .max_ns = ~0ULL };
+
+	(void)state;
+	assert_int_equal(nth(&short_one, 6), 32 * MS);
+	assert_int_equal(nth(&short_one, 20), (1ULL << 19) * MS);
+	assert_int_equal(nth(&short_one, 21), 1000 * SECOND);
+	assert_int_equal(nth(&short_one, 1000), 1000 * SECOND);
+	assert_int_equal(nth(&long_one, 3), 4 * MINUTE);
+	assert_int_equal(nth(&long_one, 1000), 1000 * HOUR);
+	assert_int_equal(nth(&smallest, 63), 1ULL << 62);
+	assert_int_equal(nth(&smallest, 64), DURATION_MAX_NS);
+	assert_int_equal(nth(&smallest, 65), DURATION_MAX_NS);
+	assert_int_equal(nth(&any, 64), 1ULL << 63);
+	assert_int_equal(nth(&any, 65), ~0ULL);
+	any.base_ns = 3;
+	assert_int_equal(nth(&any, 63), 3ULL << 62);
+	assert_int_equal(nth(&any, 64), ~0ULL);
+	any.base_ns = ~0ULL;
+	assert_int_equal(nth(&any, 1), ~0ULL);
+	assert_int_equal(nth(&any, 2), ~0ULL);
+	any.base_ns = 0;
+	assert_int_equal(nth(&any, 2000), 0);
+}
+
+static void test_failures_stay_at_their_largest(void **state)
+{
+	struct weir_backoff policy = policy_of("exponential:1ms..1s+fast-slow:0s,2s,4294967295");
+	struct weir_backoff_state item = { .failures = ~0U - 1 };
+
+	(void)state;
+	assert_int_equal(when(&policy, &item), SECOND);
+	assert_int_equal(weir_backoff_requeues(&policy, &item), ~0U);
+	assert_int_equal(when(&policy, &item), 2 * SECOND);
+	assert_int_equal(weir_backoff_requeues(&policy, &item), ~0U);
+}
+
+static void test_fast_slow(void **state)
+{
+	struct weir_backoff policy = policy_of("fast-slow:5ms,10s,3"), slow = policy_of("fast-slow:5ms,10s,0");
+	struct weir_backoff_state one = {}, two = {};
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(when(&policy, &one), 5 * MS);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(when(&policy, &one), 10 * SECOND);
+	assert_int_equal(weir_backoff_requeues(&policy, &one), 5);
+	assert_int_equal(when(&policy, &two), 5 * MS);
+	assert_int_equal(when(&policy, &two), 5 * MS);
+	assert_int_equal(weir_backoff_requeues(&policy, &two), 2);
+	weir_backoff_forget(&one);
+	assert_int_equal(weir_backoff_requeues(&policy, &one), 0);
+	assert_int_equal(when(&policy, &one), 5 * MS);
+	assert_int_equal(nth(&slow, 1), 10 * SECOND);
+}
+
+static void test_max_of(void **state)
+{
+	struct weir_backoff policy = policy_of("fast-slow:5ms,3s,3+exponential:1ms..1s");
+	struct weir_backoff_state one = {}, two = {};
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(when(&policy, &one), 5 * MS);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(when(&policy, &one), 3 * SECOND);
+	assert_int_equal(weir_backoff_requeues(&policy, &one), 5);
+	assert_int_equal(when(&policy, &two), 5 * MS);
+	assert_int_equal(when(&policy, &two), 5 * MS);
+	assert_int_equal(weir_backoff_requeues(&policy, &two), 2);
+	weir_backoff_forget(&one);
+	assert_int_equal(weir_backoff_requeues(&policy, &one), 0);
+	assert_int_equal(when(&policy, &one), 5 * MS);
+}
+
+/* What is capped is counted and charged all the same. */
+static void test_max_wait(void **state)
+{
+	struct weir_backoff policy = policy_of("exponential:1ms..1000s+max-wait:5ms");
+	struct weir_backoff both = policy_of("fast-slow:2ms,3s,1+bucket:1/1+max-wait:2500ms");
+	struct weir_backoff_state item = {};
+	struct weir_bucket bucket = {};
+
+	(void)state;
+	assert_int_equal(when(&policy, &item), MS);
+	assert_int_equal(when(&policy, &item), 2 * MS);
+	assert_int_equal(when(&policy, &item), 4 * MS);
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(when(&policy, &item), 5 * MS);
+	assert_int_equal(weir_backoff_requeues(&policy, &item), 1003);
+	weir_backoff_forget(&item);
+	assert_int_equal(when(&policy, &item), MS);
+
+	item = (struct weir_backoff_state){};
+	assert_int_equal(weir_backoff_when(&both, &item, &bucket, SECOND), 2 * MS);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(weir_backoff_when(&both, &item, &bucket, SECOND), 2500 * MS);
+	both.parts &= ~WEIR_BACKOFF_MAX_WAIT;
+	assert_int_equal(weir_backoff_when(&both, &item, &bucket, SECOND), 5 * SECOND);
+}
+
+/* Everyone's failures take its tokens, and nobody's success brings one back. */
+static void test_bucket(void **state)
+{
+	struct weir_backoff policy = policy_of("bucket:10/3");
+	struct weir_backoff_state one = {}, two = {};
+	struct weir_bucket bucket = {};
+	__u64 now = 5 * SECOND;
+
+	(void)state;
+	assert_int_equal(weir_backoff_when(&policy, &one, &bucket, now), 0);
+	assert_int_equal(weir_backoff_when(&policy, &two, &bucket, now), 0);
+	assert_int_equal(weir_backoff_when(&policy, &one, &bucket, now), 0);
+	assert_int_equal(weir_backoff_when(&policy, &one, &bucket, now), 100 * MS);
+	assert_int_equal(weir_backoff_requeues(&policy, &one), 0);
+	weir_backoff_forget(&one);
+	assert_int_equal(weir_backoff_when(&policy, &one, &bucket, now), 200 * MS);
+	assert_int_equal(weir_backoff_when(&policy, &two, &bucket, now + 50 * MS), 250 * MS);
+	assert_int_equal(weir_backoff_when(&policy, &two, &bucket, now + 10 * SECOND), 0);
+}
+
+static void test_bucket_that_never_has_one(void **state)
+{
+	struct weir_backoff policy = { .parts = WEIR_BACKOFF_BUCKET, .bucket.rates[0] = { .burst = 1 } };
+	struct weir_backoff_state item = {};
+	struct weir_bucket bucket = {}, last;
+
+	(void)state;
+	assert_int_equal(weir_backoff_when(&policy, &item, &bucket, SECOND), 0);
+	assert_true(item.charged);
+	last = bucket;
+	assert_true(weir_backoff_when(&policy, &item, &bucket, HOUR) == WEIR_NEVER_NS);
+	assert_false(item.charged);
+	assert_memory_equal(&bucket, &last, sizeof(bucket));
+	policy.parts |= WEIR_BACKOFF_MAX_WAIT;
+	policy.max_wait_ns = MINUTE;
+	assert_int_equal(weir_backoff_when(&policy, &item, &bucket, HOUR), MINUTE);
+}
+
+/* client-go's DefaultControllerRateLimiter: the bucket is charged although the exponential delay is the longer one. */
+static void test_default_of_controllers(void **state)
+{
+	struct weir_backoff policy = policy_of("exponential:5ms..1000s+bucket:10/100");
+	struct weir_backoff_state item = {}, other = {};
+	struct weir_bucket bucket = {};
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		__u64 expected = i < 18 ? 5 * MS << i : 1000 * SECOND;
+
+		assert_int_equal(weir_backoff_when(&policy, &item, &bucket, SECOND), expected);
+	}
+	assert_int_equal(weir_backoff_when(&policy, &other, &bucket, SECOND), 100 * MS);
+	assert_int_equal(weir_backoff_when(&policy, &other, &bucket, SECOND), 200 * MS);
+}
+
+/* --- penalties */
+
+static void test_penalty(void **state)
+{
+	struct weir_backoff policy = policy_of("exponential:1s..8s");
+	struct weir_backoff_state subject = {}, before;
+	__u64 now = HOUR, told[] = { 1, 2, 4, 8, 8 };
+
+	(void)state;
+	assert_int_equal(weir_penalty_wait_ns(&subject, now), 0);
+	for (size_t i = 0; i < sizeof(told) / sizeof(*told); i++) {
+		assert_int_equal(weir_penalty_refused(&policy, &subject, NULL, now, 100 * MS), told[i] * SECOND);
+		before = subject;
+		/* However often it asks, it was told the truth. */
+		for (__u64 waited = 0; waited < told[i] * SECOND; waited += 10 * MS)
+			assert_int_equal(weir_penalty_wait_ns(&subject, now + waited), told[i] * SECOND - waited);
+		assert_memory_equal(&subject, &before, sizeof(subject));
+		now += told[i] * SECOND;
+		assert_int_equal(weir_penalty_wait_ns(&subject, now - 1), 1);
+		assert_int_equal(weir_penalty_wait_ns(&subject, now), 0);
+	}
+	assert_int_equal(weir_backoff_requeues(&policy, &subject), 5);
+	weir_penalty_admitted(&subject);
+	assert_int_equal(weir_backoff_requeues(&policy, &subject), 0);
+	assert_int_equal(weir_penalty_wait_ns(&subject, 0), 0);
+	assert_int_equal(weir_penalty_refused(&policy, &subject, NULL, now, 100 * MS), SECOND);
+}
+
+/* Never shorter than the limit's own wait, never longer than what can be told. */
+static void test_penalty_bounds(void **state)
+{
+	struct weir_backoff policy = policy_of("fast-slow:1s,48h,2");
+	struct weir_backoff never = { .parts = WEIR_BACKOFF_BUCKET };
+	struct weir_backoff_state subject = {};
+	struct weir_bucket bucket = {};
+
+	(void)state;
+	assert_int_equal(weir_penalty_refused(&policy, &subject, NULL, HOUR, 5 * SECOND), 5 * SECOND);
+	assert_int_equal(weir_penalty_wait_ns(&subject, HOUR), 5 * SECOND);
+	assert_int_equal(weir_penalty_refused(&policy, &subject, NULL, 2 * HOUR, WEIR_NEVER_NS), HOUR);
+	assert_int_equal(weir_penalty_wait_ns(&subject, 2 * HOUR), HOUR);
+	assert_int_equal(weir_penalty_refused(&policy, &subject, NULL, 3 * HOUR, 1), HOUR);
+	assert_int_equal(weir_penalty_refused(&never, &subject, &bucket, 4 * HOUR, 1), HOUR);
+	assert_int_equal(weir_retry_after_s(weir_penalty_wait_ns(&subject, 4 * HOUR)), WEIR_RETRY_MAX_S);
+}
+
+static void test_penalty_undone(void **state)
+{
+	struct weir_backoff policy = policy_of("exponential:1s..1000s+bucket:1/2");
+	struct weir_backoff_state subject = {};
+	struct weir_bucket bucket = {};
+	__u64 told;
+
+	(void)state;
+	for (__u64 now = HOUR, expected = 1; expected < 500; expected *= 2) {
+		for (int again = 0; again < 3; again++) {
+			told = weir_penalty_refused(&policy, &subject, &bucket, now, 1);
+			assert_int_equal(told, expected * SECOND);
+			weir_penalty_undo(&policy, &subject, &bucket, now);
+			assert_int_equal(weir_penalty_wait_ns(&subject, now), 0);
+			now += MS;
+		}
+		now += weir_penalty_refused(&policy, &subject, &bucket, now, 1);
+	}
+	/* Of the bucket's two tokens as many are left as without what was undone. */
+	policy = policy_of("exponential:1ns..1ns+bucket:1/2");
+	subject = (struct weir_backoff_state){};
+	bucket = (struct weir_bucket){};
+	for (int i = 0; i < 10; i++) {
+		weir_penalty_refused(&policy, &subject, &bucket, HOUR + i, 1);
+		weir_penalty_undo(&policy, &subject, &bucket, HOUR + i);
+	}
+	assert_int_equal(weir_penalty_refused(&policy, &subject, &bucket, HOUR + 10, 1), 1);
+	assert_int_equal(weir_penalty_refused(&policy, &subject, &bucket, HOUR + 20, 1), 1);
+	assert_int_equal(weir_penalty_refused(&policy, &subject, &bucket, HOUR + 30, 1), SECOND - 20);
+}
+
+/* What has happened to the subject since then stays. */
+static void test_penalty_undone_too_late(void **state)
+{
+	struct weir_backoff policy = policy_of("exponential:1s..1000s+bucket:1/2");
+	struct weir_backoff_state subject = {}, before;
+	struct weir_bucket bucket = {}, charged;
+
+	(void)state;
+	weir_penalty_refused(&policy, &subject, &bucket, HOUR, 1);
+	weir_penalty_refused(&policy, &subject, &bucket, 2 * HOUR, 1);
+	before = subject;
+	charged = bucket;
+	weir_penalty_undo(&policy, &subject, &bucket, HOUR);
+	assert_memory_equal(&subject, &before, sizeof(subject));
+	weir_penalty_admitted(&subject);
+	weir_penalty_undo(&policy, &subject, &bucket, 2 * HOUR);
+	assert_int_equal(subject.failures, 0);
+	assert_memory_equal(&bucket, &charged, sizeof(bucket));
+	weir_penalty_undo(&policy, &subject, &bucket, 0);
+	assert_int_equal(subject.failures, 0);
+}
+
+/* --- against a second way to say it, with numbers that are wide enough */
+
+static __u64 random_state = 1;
+
+/* splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014) */
+static __u64 random_u64(void)
+{
+	__u64 z = random_state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+/* Of any length in bits. */
+static __u64 random_length(void)
+{
+	return random_u64() >> random_u64() % 64;
+}
+
+static unsigned __int128 longest_of(const struct weir_backoff *policy, __u64 failures)
+{
+	unsigned __int128 exponential = policy->base_ns, longest = 0;
+
+	if (policy->parts & WEIR_BACKOFF_EXPONENTIAL) {
+		for (__u64 i = 0; i < failures && exponential <= policy->max_ns; i++)
+			exponential *= 2;
+		longest = exponential > policy->max_ns ? policy->max_ns : exponential;
+	}
+	if (policy->parts & WEIR_BACKOFF_FAST_SLOW) {
+		__u64 delay = failures + 1 <= policy->attempts ? policy->fast_ns : policy->slow_ns;
+
+		longest = delay > longest ? delay : longest;
+	}
+	if (policy->parts & WEIR_BACKOFF_MAX_WAIT && longest > policy->max_wait_ns)
+		longest = policy->max_wait_ns;
+	return longest;
+}
+
+static void test_random(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2000; i++) {
+		struct weir_backoff policy = {
+			.parts = random_u64() & ~WEIR_BACKOFF_BUCKET,
+			.attempts = random_u64() % 10,
+			.base_ns = random_length(),
+			.max_ns = random_length(),
+			.fast_ns = random_length(),
+			.slow_ns = random_length(),
+			.max_wait_ns = random_length(),
+		};
+		struct weir_backoff_state item = {};
+		__u64 failures = 0;
+
+		for (int n = 0; n < 100; n++) {
+			if (random_u64() % 40 == 0) {
+				weir_backoff_forget(&item);
+				failures = 0;
+			}
+			assert_true(when(&policy, &item) == longest_of(&policy, failures));
+			failures++;
+			assert_int_equal(weir_backoff_requeues(&policy, &item),
+					 policy.parts & (WEIR_BACKOFF_EXPONENTIAL | WEIR_BACKOFF_FAST_SLOW) ? failures :
+													      0);
+		}
+	}
+}
+
+/* A subject some of whose refusals are undone, against one that never had those. */
+static void test_random_undo(void **state)
+{
+	struct weir_backoff policy = policy_of("exponential:5ms..10s+fast-slow:30ms,2s,4+bucket:20/5+max-wait:8s");
+	struct weir_backoff_state undone = {}, never = {};
+	struct weir_bucket undone_bucket = {}, never_bucket = {};
+	__u64 now = HOUR;
+
+	(void)state;
+	for (int i = 0; i < 100000; i++) {
+		__u64 wait = random_u64() % (100 * MS);
+
+		now += random_length() % SECOND;
+		if (weir_penalty_wait_ns(&undone, now)) {
+			assert_int_equal(weir_penalty_wait_ns(&undone, now), weir_penalty_wait_ns(&never, now));
+			continue;
+		}
+		assert_int_equal(weir_penalty_wait_ns(&never, now), 0);
+		if (random_u64() % 8 == 0) {
+			weir_penalty_admitted(&undone);
+			weir_penalty_admitted(&never);
+			continue;
+		}
+		if (random_u64() % 2) {
+			weir_penalty_refused(&policy, &undone, &undone_bucket, now, random_u64() % SECOND);
+			weir_penalty_undo(&policy, &undone, &undone_bucket, now);
+		}
+		assert_int_equal(weir_penalty_refused(&policy, &undone, &undone_bucket, now, wait),
+				 weir_penalty_refused(&policy, &never, &never_bucket, now, wait));
+		assert_int_equal(undone.failures, never.failures);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_no_policy),
+		cmocka_unit_test(test_exponential),
+		cmocka_unit_test(test_exponential_does_not_overflow),
+		cmocka_unit_test(test_failures_stay_at_their_largest),
+		cmocka_unit_test(test_fast_slow),
+		cmocka_unit_test(test_max_of),
+		cmocka_unit_test(test_max_wait),
+		cmocka_unit_test(test_bucket),
+		cmocka_unit_test(test_bucket_that_never_has_one),
+		cmocka_unit_test(test_default_of_controllers),
+		cmocka_unit_test(test_penalty),
+		cmocka_unit_test(test_penalty_bounds),
+		cmocka_unit_test(test_penalty_undone),
+		cmocka_unit_test(test_penalty_undone_too_late),
+		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_random_undo),
+	};
+
+	return cmocka_run_group_tests_name("backoff", tests, NULL, NULL);
+}
