@@ -191,6 +191,7 @@ demo: ## two users, one of them noisy, in front of a real nginx (root; installs 
 
 test: ## every test (root; installs what it misses on Debian)
 	@tests/install-deps test
+	@tests/oracle/client-go build/tests/oracle/client-go || true
 	@$(MAKE) all tests
 	@tests/run
 

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Random traces for back-off policies, and whether backoff.h says what client-go's limiters say (limiters.go).
+ *
+ *   backoff_trace kinds                          their names
+ *   backoff_trace make KIND SEED TRACES          traces to standard output
+ *   backoff_trace check KIND TRACE ANSWERS       compares; one line to standard output, exit status 1: not equal
+ *
+ * Every answer has to be the same to the ns, except for:
+ *   - a product of exactly 2^63 ns, which client-go turns into a negative delay: counted, not compared.
+ *   - a delay that the bucket sets: x/time/rate adds in float64 what bucket.h adds exactly. It may differ by 1 ns and a
+ *     thousand millionth of the time between two tokens: counted.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../user/rate.h"
+#include "weir/backoff.h"
+
+#define ITEMS 8
+#define ASKS 1000 /* of one trace */
+#define INT64_MAX_NS (~0ULL >> 1)
+#define DOUBLE_MAX_NS (1ULL << 53) /* above, float64 has no exact product */
+#define YEAR (365 * 86400 * WEIR_NS_PER_S)
+
+static const struct kind {
+	const char *name;
+	__u32 parts;
+	__u32 perhaps; /* parts that only some traces have */
+} kinds[] = {
+	{ "exponential", WEIR_BACKOFF_EXPONENTIAL, 0 },
+	{ "fast-slow", WEIR_BACKOFF_FAST_SLOW, 0 },
+	{ "bucket", WEIR_BACKOFF_BUCKET, 0 },
+	{ "max-of", WEIR_BACKOFF_EXPONENTIAL | WEIR_BACKOFF_FAST_SLOW, 0 },
+	{ "controllers", WEIR_BACKOFF_EXPONENTIAL | WEIR_BACKOFF_BUCKET, 0 },
+	{ "anything", 0, ~0U },
+};
+
+/* --- making traces */
+
+static __u64 random_state;
+
+/* splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014) */
+static __u64 random_u64(void)
+{
+	__u64 z = random_state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+static __u64 below(__u64 n)
+{
+	return random_u64() % n;
+}
+
+/* Of any length in bits; sometimes a power of two, whose multiples meet the ends of the range. */
+static __u64 random_ns(__u64 max)
+{
+	__u64 ns = random_u64() >> below(64);
+
+	if (below(8) == 0)
+		ns = 1ULL << below(64);
+	return ns > max ? max : ns;
+}
+
+static void print_policy(const struct kind *kind)
+{
+	static const char *const rates[] = { "10", "1", "0.5", "3.7", "0.01", "100", "1000", "0.333333333" };
+	__u32 parts = kind->parts | (kind->perhaps & random_u64());
+
+	printf("policy");
+	if (parts & WEIR_BACKOFF_EXPONENTIAL)
+		printf(" %llu %llu", 1 + random_ns(DOUBLE_MAX_NS - 1), random_ns(INT64_MAX_NS - 1));
+	else
+		printf(" - -");
+	if (parts & WEIR_BACKOFF_FAST_SLOW)
+		printf(" %llu %llu %llu", random_ns(INT64_MAX_NS - 1), random_ns(INT64_MAX_NS - 1), below(12));
+	else
+		printf(" - - -");
+	if (parts & WEIR_BACKOFF_BUCKET)
+		printf(" %s %llu", rates[below(8)], 1 + below(below(2) ? 3 : 200));
+	else
+		printf(" - -");
+	if (parts & WEIR_BACKOFF_MAX_WAIT)
+		printf(" %llu\n", random_ns(INT64_MAX_NS - 1));
+	else
+		printf(" -\n");
+}
+
+static void make_trace(const struct kind *kind)
+{
+	__u64 now = 1 + below(YEAR), gap_ns = 1 + random_ns(100 * WEIR_NS_PER_S);
+	__u64 forgets = 2 + below(200); /* one of so many asks */
+
+	print_policy(kind);
+	for (int i = 0; i < ASKS; i++) {
+		__u64 item = below(ITEMS);
+
+		now += below(4) ? below(gap_ns) : 0;
+		if (below(forgets) == 0)
+			printf("forget %llu\n", item);
+		if (below(4) == 0)
+			printf("requeues %llu\n", item);
+		else
+			printf("when %llu %llu\n", now, item);
+	}
+}
+
+/* --- comparing */
+
+struct simulation {
+	struct weir_backoff policy;
+	struct weir_backoff_state items[ITEMS];
+	struct weir_bucket bucket;
+};
+
+struct tally {
+	__u64 traces, delays, requeues, overflows, rounded;
+};
+
+static bool number(const char *word, __u64 *value)
+{
+	char *end;
+
+	*value = strtoull(word, &end, 10);
+	return end != word && !*end;
+}
+
+/* Two words are a part, or "-" and "-". */
+static bool read_part(struct weir_backoff *policy, enum weir_backoff_parts part, const char *first, __u64 *a,
+		      const char *second, __u64 *b)
+{
+	if (!strcmp(first, "-"))
+		return true;
+	policy->parts |= part;
+	return number(first, a) && number(second, b);
+}
+
+static bool read_policy(char *const *words, struct weir_backoff *policy)
+{
+	struct weir_rate *rate = &policy->bucket.rates[0];
+	__u64 attempts = 0;
+
+	*policy = (struct weir_backoff){};
+	if (!read_part(policy, WEIR_BACKOFF_EXPONENTIAL, words[0], &policy->base_ns, words[1], &policy->max_ns) ||
+	    !read_part(policy, WEIR_BACKOFF_FAST_SLOW, words[2], &policy->fast_ns, words[3], &policy->slow_ns) ||
+	    !read_part(policy, WEIR_BACKOFF_MAX_WAIT, words[7], &policy->max_wait_ns, words[7], &policy->max_wait_ns))
+		return false;
+	if (policy->parts & WEIR_BACKOFF_FAST_SLOW && !number(words[4], &attempts))
+		return false;
+	policy->attempts = attempts;
+	if (!strcmp(words[5], "-"))
+		return true;
+	policy->parts |= WEIR_BACKOFF_BUCKET;
+	return !weir_qps_parse(words[5], &rate->per_ns) && !weir_burst_parse(words[6], &rate->burst);
+}
+
+/* Is it there that client-go's delay becomes negative? */
+static bool overflows(const struct weir_backoff *policy, __u32 failures)
+{
+	return policy->parts & WEIR_BACKOFF_EXPONENTIAL && failures < 64 &&
+	       (unsigned __int128)policy->base_ns << failures == (unsigned __int128)1 << 63;
+}
+
+static bool check_when(struct simulation *s, __u64 now, __u64 item, const char *answer, struct tally *tally)
+{
+	struct weir_backoff_state *state = &s->items[item];
+	bool overflow = overflows(&s->policy, state->failures);
+	__u64 ours = weir_backoff_when(&s->policy, state, &s->bucket, now), theirs, difference;
+
+	tally->delays++;
+	if (!strcmp(answer, "never"))
+		return ours == WEIR_NEVER_NS;
+	if (overflow) {
+		tally->overflows++;
+		return true;
+	}
+	if (!number(answer, &theirs))
+		return false;
+	difference = ours > theirs ? ours - theirs : theirs - ours;
+	if (difference && s->policy.parts & WEIR_BACKOFF_BUCKET) {
+		tally->rounded++;
+		return difference <= 1 + WEIR_TOKEN / s->policy.bucket.rates[0].per_ns / WEIR_QPS;
+	}
+	return !difference;
+}
+
+static bool check_line(struct simulation *s, char *line, FILE *answers, struct tally *tally)
+{
+	char answer[32], *words[9] = {}, *rest = line;
+	__u64 now, item = 0, requeues;
+	int n = 0;
+
+	while (n < 9 && (words[n] = strtok_r(rest, " \n", &rest)))
+		n++;
+	if (n == 9 && !strcmp(words[0], "policy")) {
+		*s = (struct simulation){};
+		tally->traces++;
+		return read_policy(words + 1, &s->policy);
+	}
+	if (n < 2 || !number(words[n - 1], &item) || item >= ITEMS)
+		return false;
+	if (n == 2 && !strcmp(words[0], "forget")) {
+		weir_backoff_forget(&s->items[item]);
+		return true;
+	}
+	if (fscanf(answers, "%31s", answer) != 1)
+		return false;
+	if (n == 2 && !strcmp(words[0], "requeues")) {
+		tally->requeues++;
+		return number(answer, &requeues) && weir_backoff_requeues(&s->policy, &s->items[item]) == requeues;
+	}
+	return n == 3 && number(words[1], &now) && check_when(s, now, item, answer, tally);
+}
+
+static int check(const struct kind *kind, FILE *trace, FILE *answers)
+{
+	struct tally tally = {};
+	struct simulation s = {};
+	__u64 line_number = 0;
+	char line[256];
+
+	while (fgets(line, sizeof(line), trace)) {
+		line_number++;
+		if (!check_line(&s, line, answers, &tally)) {
+			printf("back-off %s: line %llu of the trace differs\n", kind->name, line_number);
+			return 1;
+		}
+	}
+	printf("back-off %s: %llu traces, %llu delays, %llu within float64 rounding, %llu overflows of client-go, "
+	       "%llu NumRequeues\n",
+	       kind->name, tally.traces, tally.delays, tally.rounded, tally.overflows, tally.requeues);
+	if (fgetc(answers) == '\n' && fgetc(answers) != EOF)
+		return 1;
+	return !tally.delays || !tally.requeues;
+}
+
+static const struct kind *kind_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (!strcmp(kinds[i].name, name))
+			return &kinds[i];
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	const struct kind *kind = argc == 5 ? kind_find(argv[2]) : NULL;
+
+	if (argc == 2 && !strcmp(argv[1], "kinds")) {
+		for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+			puts(kinds[i].name);
+		return 0;
+	}
+	if (kind && !strcmp(argv[1], "make")) {
+		random_state = strtoull(argv[3], NULL, 10);
+		for (__u64 traces = strtoull(argv[4], NULL, 10); traces; traces--)
+			make_trace(kind);
+		return 0;
+	}
+	if (kind && !strcmp(argv[1], "check")) {
+		FILE *trace = fopen(argv[3], "r"), *answers = fopen(argv[4], "r");
+
+		if (trace && answers)
+			return check(kind, trace, answers);
+		perror("backoff_trace");
+		return 2;
+	}
+	fprintf(stderr, "usage: backoff_trace kinds | make KIND SEED TRACES | check KIND TRACE ANSWERS\n");
+	return 2;
+}
