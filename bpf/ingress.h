@@ -10,6 +10,7 @@
 #include "reject.h"
 #include "reply.h"
 #include "settings.h"
+#include "strip.h"
 #include "track.h"
 
 /* A request is refused and may be answered: how, and whether its connection can go on. */
@@ -209,62 +210,6 @@ static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, s
 }
 
 /*
- * Writes no-operations over an option of a SYN, as a middlebox that does not know it might. MPTCP's own sequence numbers
- * would not bear a translated stream, and data in a SYN (TCP Fast Open) comes before there is a connection to follow:
- * without the option both fall back to plain TCP. 0: done.
- */
-__noinline int remove_option(struct __sk_buff *skb, struct work *w, __u32 option_at, __u32 option_bytes)
-{
-	__u8 old[TCP_OPTION_BYTES] = {}, nops[TCP_OPTION_BYTES] = {};
-	__u32 at, bytes;
-	__s64 diff;
-
-	if (!w)
-		return -1;
-	/* From an even offset, as sums are of 16-bit words; the byte before is kept as it is. */
-	at = option_at - ((option_at - w->packet.l4) & 1);
-	bytes = size_up_to(TCP_OPTION_BYTES, option_bytes + option_at - at);
-	if (bpf_skb_load_bytes(skb, at, old, bytes))
-		return -1;
-	__builtin_memset(nops, TCP_OPTION_NOP, sizeof(nops));
-	if (at != option_at)
-		nops[0] = old[0];
-	for (__u32 i = 1; i < TCP_OPTION_BYTES; i++) {
-		if (i >= bytes)
-			nops[i] = 0;
-	}
-	diff = bpf_csum_diff((__be32 *)old, sizeof(old), (__be32 *)nops, sizeof(nops), 0);
-	if (bpf_l4_csum_replace(skb, w->packet.l4 + CHECK_AT, 0, diff, 0))
-		return -1;
-	return bpf_skb_store_bytes(skb, at, nops, bytes, 0);
-}
-
-/* An urgent byte is taken out of the stream that the server reads, but not out of the one read here: none is urgent. */
-__noinline int remove_urgent(struct __sk_buff *skb, struct work *w)
-{
-	__be16 old, new, none = 0, urgent;
-	__u32 flags_at, urgent_at;
-
-	if (!w)
-		return -1;
-	flags_at = w->packet.l4 + __builtin_offsetof(struct tcp_header, offset);
-	urgent_at = w->packet.l4 + __builtin_offsetof(struct tcp_header, urgent);
-	if (bpf_skb_load_bytes(skb, flags_at, &old, sizeof(old)) ||
-	    bpf_skb_load_bytes(skb, urgent_at, &urgent, sizeof(urgent)))
-		return -1;
-	new = old & ~bpf_htons(WEIR_TCP_URG);
-	if (bpf_l4_csum_replace(skb, w->packet.l4 + CHECK_AT, old, new, 2) ||
-	    bpf_l4_csum_replace(skb, w->packet.l4 + CHECK_AT, urgent, none, 2) ||
-	    bpf_skb_store_bytes(skb, flags_at, &new, sizeof(new), 0) ||
-	    bpf_skb_store_bytes(skb, urgent_at, &none, sizeof(none), 0) ||
-	    bpf_skb_load_bytes(skb, w->packet.l4 + CHECK_AT, &w->packet.check, sizeof(w->packet.check)))
-		return -1;
-	w->packet.segment.flags &= ~WEIR_TCP_URG;
-	count(w->server, WEIR_URGENT_REMOVED);
-	return 0;
-}
-
-/*
  * The rest of the packet cannot be read. It is left to the hold, which sees it whole, and with it the connection: bytes
  * that are not read here could take the place of those that were. Of a translated one no part can be passed on.
  */
@@ -296,12 +241,38 @@ __noinline int ingress_fragment(struct __sk_buff *skb, __u32 end)
 	return TC_ACT_UNSPEC;
 }
 
+/*
+ * A signature would not bear a changed segment: a connection that has them is never answered, but held from here on. False:
+ * the server has no key, and drops it.
+ */
+static __always_inline bool signed_segment(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
+{
+	bool news = false;
+
+	if (c->phase != WEIR_PHASE_FOLLOWED && c->phase != WEIR_PHASE_HUNTING)
+		return true;
+	socket_ask(skb);
+	if (w->socket.known && !w->socket.signs)
+		return false;
+	bpf_spin_lock(&c->lock);
+	if (c->phase == WEIR_PHASE_FOLLOWED || c->phase == WEIR_PHASE_HUNTING) {
+		weir_conn_opaque(c, w->socket.known ? w->socket.next : w->packet.segment.seq, WEIR_SIGNED);
+		c->unconfirmed.n = 0;
+		news = true;
+	}
+	bpf_spin_unlock(&c->lock);
+	if (news)
+		count(w->server, WEIR_SIGNED);
+	return true;
+}
+
 SEC("tc")
 int weir_ingress(struct __sk_buff *skb)
 {
 	struct work *w = work_of(HOOK_INGRESS);
 	struct weir_conn *c;
 	struct packet *p;
+	bool is_signed;
 	__u32 end;
 	int opened;
 
@@ -319,11 +290,14 @@ int weir_ingress(struct __sk_buff *skb)
 	if (!packet_parse_tcp(skb, p, end))
 		return TC_ACT_UNSPEC;
 
-	if ((p->segment.flags & WEIR_TCP_URG) && remove_urgent(skb, w))
+	is_signed = p->signature && kernel_signs(p->signature);
+	if ((p->segment.flags & WEIR_TCP_URG) && !is_signed && remove_urgent(skb, w))
 		return TC_ACT_SHOT;
 	flow_set(p, true);
 	c = bpf_map_lookup_elem(&conns, &p->flow);
 	if (p->segment.flags & WEIR_TCP_SYN) {
+		if (is_signed)
+			return TC_ACT_UNSPEC;
 		if (p->mptcp_at && !remove_option(skb, w, p->mptcp_at, p->mptcp_bytes))
 			count(w->server, WEIR_MPTCP_REMOVED);
 		if (p->tfo_at && !remove_option(skb, w, p->tfo_at, p->tfo_bytes))
@@ -354,6 +328,10 @@ int weir_ingress(struct __sk_buff *skb)
 		return TC_ACT_UNSPEC;
 	if (!checksum_is_right(skb, w)) {
 		count(w->server, WEIR_BAD_CHECKSUM);
+		return TC_ACT_SHOT;
+	}
+	if (is_signed && !signed_segment(skb, w, c)) {
+		count(w->server, WEIR_UNACCEPTABLE);
 		return TC_ACT_SHOT;
 	}
 	return ingress_conn(skb, w, c);

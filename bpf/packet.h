@@ -37,7 +37,8 @@ struct packet {
 	__u16 check;		      /* as on the wire */
 	__u16 ip_id;
 	__u8 ethernet[ETHERNET_BYTES];
-	__u8 pad2[2];
+	__u8 signature; /* the kind of option that signs the segment; 0: none */
+	__u8 pad2;
 	__u8 source[16], dest[16]; /* network order, IPv4 mapped */
 	__u32 option_at, options_length;
 	__u8 options[TCP_OPTION_BYTES + 24];
@@ -202,6 +203,9 @@ static __always_inline bool packet_parse_ports(struct __sk_buff *skb, struct pac
 #define TCP_OPTION_NOP 1
 #define TCP_OPTION_SACK 5
 #define TCP_OPTION_TS 8
+#define TCP_OPTION_MD5 19
+#define TCP_OPTION_MD5_BYTES 18
+#define TCP_OPTION_AO 29
 #define TCP_OPTION_MPTCP 30
 #define TCP_OPTION_TFO 34
 #define TCP_TS_WORD 0x0101080a /* NOP NOP kind length: how the timestamp option stands in nearly every segment */
@@ -267,6 +271,8 @@ static long option_step(__u32 i __attribute__((unused)), struct option_walk *wal
 	} else if (kind == TCP_OPTION_TFO) {
 		p->tfo_at = p->l4 + TCP_BYTES + at;
 		p->tfo_bytes = size;
+	} else if (kind == TCP_OPTION_AO || (kind == TCP_OPTION_MD5 && size == TCP_OPTION_MD5_BYTES)) {
+		p->signature = kind;
 	}
 	p->option_at = at + size;
 	return 0;
@@ -322,6 +328,7 @@ __noinline int packet_parse_tcp(struct __sk_buff *skb, struct packet *p, __u32 e
 	p->sack_at = 0;
 	p->mptcp_at = 0;
 	p->tfo_at = 0;
+	p->signature = 0;
 	if (length > TCP_BYTES)
 		packet_read_options(skb, p, length - TCP_BYTES);
 	return true;

@@ -14,6 +14,26 @@
 
 #define PAWS_FORGETS_S (24 * 24 * 3600) /* a timestamp that is older than this says nothing */
 
+/* Members that a kernel has if it can sign segments. */
+struct tcp_sock___signing {
+	void *md5sig_info, *ao_info;
+} __attribute__((preserve_access_index));
+
+/* Can the kernel tell a signature from an option of no meaning? */
+static __always_inline bool kernel_signs(__u32 kind)
+{
+	if (kind == TCP_OPTION_MD5)
+		return bpf_core_field_exists(struct tcp_sock___signing, md5sig_info);
+	return bpf_core_field_exists(struct tcp_sock___signing, ao_info);
+}
+
+static __always_inline bool socket_signs(struct tcp_sock *tcp)
+{
+	struct tcp_sock___signing *s = (struct tcp_sock___signing *)tcp;
+
+	return (kernel_signs(TCP_OPTION_MD5) && s->md5sig_info) || (kernel_signs(TCP_OPTION_AO) && s->ao_info);
+}
+
 /* It is the caller's to release. */
 static __always_inline struct bpf_sock *socket_of(struct __sk_buff *skb, const struct packet *p)
 {
@@ -48,6 +68,7 @@ static __always_inline void socket_read(struct weir_socket *k, struct tcp_sock *
 	k->early = !!tcp->out_of_order_queue.rb_node;
 	k->busy = tcp->inet_conn.icsk_inet.sk.sk_backlog.len > 0;
 	k->untouched = !tcp->bytes_received;
+	k->signs = socket_signs(tcp);
 	k->known = 1;
 }
 
@@ -59,6 +80,7 @@ static __always_inline void socket_read_request(struct weir_socket *k, struct tc
 	k->ack_slack = 0;
 	k->ts_recent = request->req.req.ts_recent;
 	k->early = k->busy = 0;
+	k->signs = 1;
 	k->known = 1;
 }
 

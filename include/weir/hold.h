@@ -13,7 +13,7 @@
  * in mid-stream is taken for TLS when a segment begins as a record of application data does; if it turns out to be none,
  * the connection is what it was.
  *
- * Where tc could have read HTTP and was shown something else, or nothing, a client gains nothing by that: each segment
+ * Where tc could have read HTTP and was shown something else, or nothing, or may not touch it, a client gains nothing by that: each segment
  * costs a token at least, and as many as it has empty lines, for each may end a request's head.
  */
 #ifndef WEIR_HOLD_H
@@ -85,6 +85,12 @@ WEIR_INLINE void weir_hold_unseen(struct weir_conn *c, const struct weir_socket 
 	c->unconfirmed.n = 0;
 }
 
+/* HTTP that is not read for another reason than what it says. */
+WEIR_INLINE bool weir_hold_may_be_http(const struct weir_conn *c)
+{
+	return c->opaque_why == WEIR_UNSEEN || c->opaque_why == WEIR_CONTRADICTED || c->opaque_why == WEIR_SIGNED;
+}
+
 /* PASS: it has no news, or none that the socket takes. HOLD: the socket drops it, or what is before it must come first. */
 WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const struct weir_socket *k,
 					     const struct weir_segment *g, struct weir_hold_reader *r,
@@ -109,7 +115,7 @@ WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const st
 		.acked = k->listens ? c->splice.server_acked : k->next,
 		.version = h->version,
 		.again = !!h->since_ns,
-		.by_lines = c->opaque_why == WEIR_UNSEEN || c->opaque_why == WEIR_CONTRADICTED,
+		.by_lines = weir_hold_may_be_http(c),
 		.line = 1,
 	};
 	if (c->phase == WEIR_PHASE_HUNTING) {
@@ -129,8 +135,8 @@ WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const st
 	if (h->by_records && !ahead) {
 		r->by_records = 1;
 		r->record = h->record;
-	} else if (in_order &&
-		   (c->opaque_why == WEIR_TLS || c->opaque_why == WEIR_MID_STREAM || c->opaque_why == WEIR_UNSEEN)) {
+	} else if (in_order && (c->opaque_why == WEIR_TLS || c->opaque_why == WEIR_MID_STREAM ||
+				c->opaque_why == WEIR_UNSEEN || c->opaque_why == WEIR_SIGNED)) {
 		weir_hold_seek(r);
 	}
 	return WEIR_FRAME;

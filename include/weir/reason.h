@@ -60,6 +60,7 @@
 	X(GAP, "gap", UNREAD)                                     \
 	X(TOO_MANY_PIPELINED, "too_many_pipelined", UNREAD)       \
 	X(MPTCP, "mptcp", UNREAD)                                 \
+	X(SIGNED, "signed", UNREAD)                               \
 	X(UNSEEN, "unseen", UNREAD)                               \
 	X(CONTRADICTED, "contradicted", UNREAD)                   \
 	X(CONN_MAP_FULL, "conn_map_full", UNREAD)                 \

@@ -23,7 +23,7 @@ struct weir_socket {
 	__u8 busy;	 /* there are segments that it has not looked at yet */
 	__u8 open;	 /* it may get data */
 	__u8 untouched;	 /* and has got none yet */
-	__u8 pad;
+	__u8 signs;	 /* it takes signed segments alone (RFC 2385, 5925), as far as can be told */
 };
 
 /* Will it drop this segment (server's numbers), whatever it carries? As tcp_validate_incoming() and tcp_ack() do. */

@@ -39,13 +39,15 @@ def check_shed(answer, method="GET"):
 
 
 class Client:
-    def __init__(self, place, port, user=None, source=None, receive_buffer=None):
+    def __init__(self, place, port, user=None, source=None, receive_buffer=None, prepare=None):
         self.user = user
         self.host = f"{place.authority}:{port}"
         with place.client_ns.entered():
             self.socket = socket.socket(place.family)
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        if prepare:
+            prepare(self.socket)
         if source:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self.socket.bind(source)

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What is taken off a client's packets: options of its SYN and the urgent mark, by which the two streams would differ. */
+#ifndef WEIR_BPF_STRIP_H
+#define WEIR_BPF_STRIP_H
+
+#include "checksum.h"
+#include "maps.h"
+
+/*
+ * Writes no-operations over an option of a SYN, as a middlebox that does not know it might. MPTCP's own sequence numbers
+ * would not bear a translated stream, and data in a SYN (TCP Fast Open) comes before there is a connection to follow:
+ * without the option both fall back to plain TCP. 0: done.
+ */
+__noinline int remove_option(struct __sk_buff *skb, struct work *w, __u32 option_at, __u32 option_bytes)
+{
+	__u8 old[TCP_OPTION_BYTES] = {}, nops[TCP_OPTION_BYTES] = {};
+	__u32 at, bytes;
+	__s64 diff;
+
+	if (!w)
+		return -1;
+	/* From an even offset, as sums are of 16-bit words; the byte before is kept as it is. */
+	at = option_at - ((option_at - w->packet.l4) & 1);
+	bytes = size_up_to(TCP_OPTION_BYTES, option_bytes + option_at - at);
+	if (bpf_skb_load_bytes(skb, at, old, bytes))
+		return -1;
+	__builtin_memset(nops, TCP_OPTION_NOP, sizeof(nops));
+	if (at != option_at)
+		nops[0] = old[0];
+	for (__u32 i = 1; i < TCP_OPTION_BYTES; i++) {
+		if (i >= bytes)
+			nops[i] = 0;
+	}
+	diff = bpf_csum_diff((__be32 *)old, sizeof(old), (__be32 *)nops, sizeof(nops), 0);
+	if (bpf_l4_csum_replace(skb, w->packet.l4 + CHECK_AT, 0, diff, 0))
+		return -1;
+	return bpf_skb_store_bytes(skb, at, nops, bytes, 0);
+}
+
+/* An urgent byte is taken out of the stream that the server reads, but not out of the one read here: none is urgent. */
+__noinline int remove_urgent(struct __sk_buff *skb, struct work *w)
+{
+	__be16 old, new, none = 0, urgent;
+	__u32 flags_at, urgent_at;
+
+	if (!w)
+		return -1;
+	flags_at = w->packet.l4 + __builtin_offsetof(struct tcp_header, offset);
+	urgent_at = w->packet.l4 + __builtin_offsetof(struct tcp_header, urgent);
+	if (bpf_skb_load_bytes(skb, flags_at, &old, sizeof(old)) ||
+	    bpf_skb_load_bytes(skb, urgent_at, &urgent, sizeof(urgent)))
+		return -1;
+	new = old & ~bpf_htons(WEIR_TCP_URG);
+	if (bpf_l4_csum_replace(skb, w->packet.l4 + CHECK_AT, old, new, 2) ||
+	    bpf_l4_csum_replace(skb, w->packet.l4 + CHECK_AT, urgent, none, 2) ||
+	    bpf_skb_store_bytes(skb, flags_at, &new, sizeof(new), 0) ||
+	    bpf_skb_store_bytes(skb, urgent_at, &none, sizeof(none), 0) ||
+	    bpf_skb_load_bytes(skb, w->packet.l4 + CHECK_AT, &w->packet.check, sizeof(w->packet.check)))
+		return -1;
+	w->packet.segment.flags &= ~WEIR_TCP_URG;
+	count(w->server, WEIR_URGENT_REMOVED);
+	return 0;
+}
+
+#endif
