@@ -110,6 +110,35 @@ void packet_build(struct packet *p, const struct spec *spec)
 	p->length = tcp + header + n_text - p->bytes;
 }
 
+void packet_sum_ip(struct packet *p)
+{
+	__u8 *ip = p->bytes + ETHERNET;
+
+	if (get(p->bytes + 12, 2) == 0x86dd)
+		return;
+	put(ip + 10, 2, 0);
+	put(ip + 10, 2, (__u16)~fold(sum(0, ip, (ip[0] & 15) * 4)));
+}
+
+void packet_lengthen_ip(struct packet *p)
+{
+	bool ipv6 = get(p->bytes + 12, 2) == 0x86dd;
+	__u8 *ip = p->bytes + ETHERNET, *behind = ip + (ipv6 ? 40 : 20), *length = ip + (ipv6 ? 4 : 2);
+
+	memmove(behind + 8, behind, p->bytes + p->length - behind);
+	memset(behind, 1, 8);
+	p->length += 8;
+	put(length, 2, get(length, 2) + 8);
+	if (ipv6) {
+		behind[0] = 6;
+		behind[1] = 0;
+		ip[6] = 60;
+	} else {
+		ip[0] = 0x47;
+	}
+	packet_sum_ip(p);
+}
+
 void packet_see(const struct packet *p, struct seen *seen)
 {
 	bool ipv6 = get(p->bytes + 12, 2) == 0x86dd;
@@ -149,6 +178,7 @@ struct test_run {
 	int program;
 	struct packet *packet;
 	struct __sk_buff *context;
+	struct __sk_buff *context_in; /* may be NULL */
 };
 
 /* The test run takes the loopback device of the caller's network namespace. */
@@ -157,7 +187,8 @@ static int run_inside(void *arg)
 	struct test_run *run = arg;
 	struct packet in = *run->packet;
 	LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = in.bytes, .data_size_in = in.length,
-		    .data_out = run->packet->bytes, .data_size_out = PACKET_ROOM, .ctx_out = run->context,
+		    .data_out = run->packet->bytes, .data_size_out = PACKET_ROOM, .ctx_in = run->context_in,
+		    .ctx_size_in = run->context_in ? sizeof(*run->context_in) : 0, .ctx_out = run->context,
 		    .ctx_size_out = sizeof(*run->context), .repeat = 1);
 
 	if (bpf_prog_test_run_opts(run->program, &options))
@@ -173,14 +204,26 @@ int packet_run(int program, struct packet *p)
 	return packet_run_in(program, p, &context);
 }
 
-int packet_run_in(int program, struct packet *p, struct __sk_buff *context)
+static int run_as(int program, struct packet *p, struct __sk_buff *context, struct __sk_buff *context_in)
 {
-	struct test_run run = { .program = program, .packet = p, .context = context };
+	struct test_run run = { .program = program, .packet = p, .context = context, .context_in = context_in };
 	int verdict = call_inside(run_inside, &run);
 
 	if (verdict < 0)
 		fail_msg("test run: %s", strerror(-verdict));
 	return (__s8)verdict;
+}
+
+int packet_run_in(int program, struct packet *p, struct __sk_buff *context)
+{
+	return run_as(program, p, context, NULL);
+}
+
+int packet_run_gro(int program, struct packet *p, __u32 gso_size)
+{
+	struct __sk_buff context, in = { .gso_size = gso_size, .gso_segs = p->length / gso_size + 1 };
+
+	return run_as(program, p, &context, &in);
 }
 
 static void map_end(const __u8 *end, bool ipv6, __u8 *out)

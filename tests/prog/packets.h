@@ -48,6 +48,10 @@ struct seen {
 };
 
 void packet_build(struct packet *p, const struct spec *spec);
+/* Puts eight bytes of no meaning between the IP header and the TCP header: an option list, or an extension header. */
+void packet_lengthen_ip(struct packet *p);
+/* Makes the IP header's checksum right, if there is one. */
+void packet_sum_ip(struct packet *p);
 /* Fails the test when an address, a length or a checksum is wrong. */
 void packet_see(const struct packet *p, struct seen *seen);
 
@@ -55,6 +59,9 @@ void packet_see(const struct packet *p, struct seen *seen);
 int packet_run(int program, struct packet *p);
 /* The same; *context is what the program left of what is not in the packet's bytes. */
 int packet_run_in(int program, struct packet *p, struct __sk_buff *context);
+
+/* The same of a packet that the kernel has put together from segments of gso_size bytes (GRO). */
+int packet_run_gro(int program, struct packet *p, __u32 gso_size);
 
 /* The key of the connection between the two ends that all these packets have. */
 void packet_flow(bool ipv6, struct weir_flow *flow);

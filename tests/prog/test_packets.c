@@ -492,33 +492,6 @@ static void test_unread_passes_unharmed(void **state)
 	assert_int_equal(counter(WEIR_SHED), 0);
 }
 
-/* Puts eight bytes of no meaning between the IP header and the TCP header: an option list, or an extension header. */
-static void lengthen_ip_header(struct packet *p, bool ipv6)
-{
-	__u8 *ip = p->bytes + 14, *behind = ip + (ipv6 ? 40 : 20);
-	__u32 sum = 0;
-
-	memmove(behind + 8, behind, p->bytes + p->length - behind);
-	memset(behind, 1, 8);
-	p->length += 8;
-	if (ipv6) {
-		behind[0] = 6;
-		behind[1] = 0;
-		ip[6] = 60;
-		ip[5] += 8;
-		return;
-	}
-	ip[0] = 0x47;
-	ip[3] += 8;
-	ip[10] = ip[11] = 0;
-	for (int i = 0; i < 28; i += 2)
-		sum += ip[i] << 8 | ip[i + 1];
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = ~(sum + (sum >> 16));
-	ip[10] = sum >> 8;
-	ip[11] = sum;
-}
-
 /* A request in such a packet counts like any other; over the limit it waits, because no reply can be made of it. */
 static void lengthened(bool ipv6)
 {
@@ -529,7 +502,7 @@ static void lengthened(bool ipv6)
 	packet_build(&before,
 		     &(struct spec){
 			     .ipv6 = ipv6, .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a });
-	lengthen_ip_header(&before, ipv6);
+	packet_lengthen_ip(&before);
 	packet = before;
 	assert_int_equal(packet_run(ingress, &packet), DROP);
 	assert_int_equal(counter(WEIR_PACKET_SURGERY), 1);
