@@ -148,7 +148,7 @@ static long request_next(__u32 i __attribute__((unused)), struct feed *f)
 		weir_request_reader_passed(r);
 	else if (w->frame_event == WEIR_FRAME_HEAD)
 		request_end(f->skb, w);
-	return r->held || (r->shed && weir_request_ended(&r->request));
+	return r->held || r->lost != WEIR_REASON_COUNT || (r->shed && weir_request_ended(&r->request));
 }
 
 __noinline int frame_requests(struct __sk_buff *skb, struct work *w)

@@ -260,9 +260,7 @@ WEIR_INLINE enum weir_frame_event weir_request_reader_feed(struct weir_request_r
 	r->next++;
 	if (event == WEIR_FRAME_LOST)
 		r->lost = r->request.lost;
-	else if (event == WEIR_FRAME_HEAD && r->request.method == WEIR_METHOD_CONNECT)
-		r->lost = WEIR_CONNECT;
-	else
+	else if (event != WEIR_FRAME_HEAD || r->request.method != WEIR_METHOD_CONNECT)
 		weir_request_reader_skip(r);
 	return event;
 }
@@ -282,8 +280,11 @@ WEIR_INLINE bool weir_request_reader_full(const struct weir_request_reader *r)
 	return r->outstanding + r->heads >= WEIR_OUTSTANDING_MAX;
 }
 
+/* What follows a CONNECT is for another protocol, or for HTTP if the server refuses it: who can tell beforehand? */
 WEIR_INLINE void weir_request_reader_passed(struct weir_request_reader *r)
 {
+	if (r->request.method == WEIR_METHOD_CONNECT)
+		r->lost = WEIR_CONNECT;
 	if (r->request.method == WEIR_METHOD_HEAD)
 		r->head_bits |= 1ULL << (r->heads % WEIR_OUTSTANDING_MAX);
 	r->heads++;
@@ -374,9 +375,11 @@ WEIR_INLINE enum weir_action weir_conn_commit_client(struct weir_conn *c, const 
 		if (r->lost != WEIR_REASON_COUNT || c->pipelines)
 			weir_conn_hunt(c);
 	} else if (r->lost != WEIR_REASON_COUNT) {
+		__u32 from = r->lost == WEIR_CONNECT ? r->next : r->start;
+
 		*why = r->lost;
-		weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, r->start), r->lost);
-		weir_unconfirmed_trim(&c->unconfirmed, r->start);
+		weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, from), r->lost);
+		weir_unconfirmed_trim(&c->unconfirmed, from);
 	} else if (c->requests - c->responses > WEIR_OUTSTANDING_MAX) {
 		*why = WEIR_TOO_MANY_PIPELINED;
 		weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, c->request_next), *why);

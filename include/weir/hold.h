@@ -88,7 +88,8 @@ WEIR_INLINE void weir_hold_unseen(struct weir_conn *c, const struct weir_socket 
 /* HTTP that is not read for another reason than what it says. */
 WEIR_INLINE bool weir_hold_may_be_http(const struct weir_conn *c)
 {
-	return c->opaque_why == WEIR_UNSEEN || c->opaque_why == WEIR_CONTRADICTED || c->opaque_why == WEIR_SIGNED;
+	return c->opaque_why == WEIR_UNSEEN || c->opaque_why == WEIR_CONTRADICTED || c->opaque_why == WEIR_SIGNED ||
+	       c->opaque_why == WEIR_CONNECT;
 }
 
 /* PASS: it has no news, or none that the socket takes. HOLD: the socket drops it, or what is before it must come first. */

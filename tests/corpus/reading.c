@@ -90,7 +90,7 @@ static void note_end(struct feeding *f)
 
 static void note_lost(struct feeding *f, __u16 reason)
 {
-	if (f->request.head_length && reason != WEIR_CONNECT)
+	if (f->request.head_length)
 		fputc('\n', f->out);
 	f->reading->lost = reason;
 	fprintf(f->out, "lost %s\n", labels[reason]);
@@ -107,12 +107,12 @@ static void feed_byte(struct feeding *f)
 		note_lost(f, r->lost);
 		return;
 	}
+	if (event == WEIR_FRAME_HEAD)
+		note_head(f);
 	if (event == WEIR_FRAME_HEAD && r->method == WEIR_METHOD_CONNECT) {
 		note_lost(f, WEIR_CONNECT);
 		return;
 	}
-	if (event == WEIR_FRAME_HEAD)
-		note_head(f);
 	if (weir_request_ended(r))
 		note_end(f);
 }

@@ -104,7 +104,7 @@ static void feed(struct wire *w, const struct weir_segment *g, struct weir_reque
 		if (weir_request_reader_take(r, weir_run_word(bytes + at, g->len - at)))
 			continue;
 		event = weir_request_reader_feed(r, w->how, bytes[at]);
-		if (event == WEIR_FRAME_HEAD && r->lost == WEIR_REASON_COUNT) {
+		if (event == WEIR_FRAME_HEAD) {
 			if (weir_request_reader_full(r)) {
 				r->held = 1;
 				break;

@@ -21,7 +21,6 @@ STREAMS = {
     "folded_header": b"GET / HTTP/1.1\r\nHost: x\r\nX-Fold: a\r\n b\r\n\r\n",
     "bad_content_length": b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1x\r\n\r\nx",
     "length_conflict": b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx",
-    "connect": b"CONNECT example.org:443 HTTP/1.1\r\nHost: example.org\r\n\r\n",
 }
 
 

@@ -367,7 +367,7 @@ static void feed(struct job *j, bool refuse)
 			break;
 		if (event == WEIR_FRAME_HEAD && !r->shed)
 			decide(j, at + 1, refuse);
-		if (r->held || (r->shed && weir_request_ended(&r->request)))
+		if (r->held || r->lost != WEIR_REASON_COUNT || (r->shed && weir_request_ended(&r->request)))
 			break;
 	}
 	r->answer = (struct weir_answer_choice){ .length = ANSWER, .kind = WEIR_ANSWER_KEEP };

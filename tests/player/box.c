@@ -206,7 +206,7 @@ static void box_feed_client(struct world *w, struct box_job *j)
 			break;
 		if (event == WEIR_FRAME_HEAD && !r->shed)
 			box_decide(w, j, behind);
-		if (r->held || (r->shed && weir_request_ended(&r->request)))
+		if (r->held || r->lost != WEIR_REASON_COUNT || (r->shed && weir_request_ended(&r->request)))
 			break;
 	}
 	if (r->lost != WEIR_REASON_COUNT)

@@ -103,11 +103,11 @@ static void read_on(struct weir_request *r, const struct stream *s, size_t *at, 
 		*at += n;
 		if (event == WEIR_FRAME_LOST)
 			read->lost = r->lost;
-		else if (event == WEIR_FRAME_HEAD && r->method == WEIR_METHOD_CONNECT)
-			read->lost = WEIR_CONNECT;
-		else if (event == WEIR_FRAME_HEAD)
+		if (event == WEIR_FRAME_HEAD)
 			read->message[read->messages++] =
 				(struct message){ .start = read->rest, .head_end = *at, .head = *r };
+		if (event == WEIR_FRAME_HEAD && r->method == WEIR_METHOD_CONNECT)
+			read->lost = WEIR_CONNECT;
 		if (read->lost == WEIR_REASON_COUNT && weir_request_ended(r)) {
 			read->message[read->messages - 1].end = read->rest = *at;
 			weir_request_start(r);
