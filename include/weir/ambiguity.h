@@ -29,14 +29,17 @@
 	X(BAD_PATH, "path that leads above its root, or has a NUL")   \
 	X(REPEATED_NAMESPACE, "namespace named twice")
 
-/* first: it is the connection's first request. Then another protocol is not taken for one that is spelled badly. */
+/*
+ * first: it is the connection's first request. TLS is another protocol then. Whatever else does not begin with a method is
+ * not: a server that passes over a byte order mark, say, would find a request behind it.
+ */
 WEIR_INLINE bool weir_reason_is_ambiguity(__u32 reason, bool first)
 {
 #define X(name, words) | 1ULL << WEIR_##name
 	const __u64 ambiguities = 0 WEIR_AMBIGUITIES(X); /* all of them are among the first 64 reasons */
 #undef X
 
-	if (first && (reason == WEIR_TLS || reason == WEIR_NOT_HTTP))
+	if (first && reason == WEIR_TLS)
 		return false;
 	return reason < 64 && ambiguities >> reason & 1;
 }

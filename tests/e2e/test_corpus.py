@@ -16,8 +16,8 @@ from lib.streams import read_streams
 STREAMS = read_streams()
 ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*(.*)", re.DOTALL)
 PACKET = 60000  # bytes that come in one packet here
-# What is no HTTP/1, or not any more, is no ambiguity: it is charged as something that cannot be read, and held.
-HELD = ("tls", "http2", "not_http", "connect")
+# What is another protocol that is known, or may be one from there on, is no ambiguity: it is charged as something that cannot be read, and held.
+HELD = ("tls", "http2", "connect")
 # How each server reads paths. lighttpd and Apache clean them as nginx does.
 PATHS = {"nginx": "nginx", "apache": "nginx", "lighttpd": "nginx", "go": "kubernetes", "haproxy": "raw", "node": "raw"}
 ENCODED = re.compile(rb"\\x([0-9a-f]{2})")

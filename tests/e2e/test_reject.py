@@ -7,6 +7,7 @@ import pytest
 from lib.process import eventually
 
 STREAMS = {
+    "not_http": b"\xef\xbb\xbfGET / HTTP/1.1\r\nHost: x\r\n\r\n",
     "bad_request_line": b"GET /a b HTTP/1.1\r\nHost: x\r\n\r\n",
     "bad_version": b"GET / HTTP/1.2\r\nHost: x\r\n\r\n",
     "bad_header": b"GET / HTTP/1.1\r\nHost : x\r\n\r\n",
