@@ -6,6 +6,7 @@
 #include "decide.h"
 #include "event.h"
 #include "maps.h"
+#include "preamble.h"
 #include "trace.h"
 #include "window.h"
 
@@ -161,6 +162,12 @@ __noinline int frame_requests(struct __sk_buff *skb, struct work *w)
 	if (!feed.server)
 		return 0;
 	w->window_length = 0;
+	if (weir_preamble_awaited(&w->request.preamble)) {
+		frame_preamble(skb, w);
+		if (weir_preamble_awaited(&w->request.preamble) || w->request.held ||
+		    w->request.lost != WEIR_REASON_COUNT)
+			return 0;
+	}
 	bpf_loop(FRAME_REQUESTS, request_next, &feed, 0);
 	return 0;
 }

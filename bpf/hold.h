@@ -64,7 +64,7 @@ static __always_inline bool hold_refused(struct __sk_buff *skb, struct work *w)
 	w->weight = w->hold.weight;
 	w->asked = w->hold.records;
 	w->asked_anew = w->hold.again ? 0 : w->hold.records;
-	identify_peer(w);
+	identify_client(w);
 	if (identity_exempt(w))
 		return false;
 	decide(skb, w);
@@ -120,6 +120,7 @@ static __always_inline int hold_conn(struct __sk_buff *skb, struct work *w, stru
 	if (c->opaque_why == WEIR_UNSEEN)
 		c->last_ns = w->now_ns;
 	action = weir_hold_begin(c, &w->socket, g, &w->hold, &why);
+	w->request.preamble = c->preamble;
 	bpf_spin_unlock(&c->lock);
 	if (unseen)
 		count(w->server, WEIR_UNSEEN);
@@ -141,6 +142,7 @@ static __always_inline int hold_handshake(struct __sk_buff *skb, struct work *w)
 	__u32 seq = w->packet.segment.seq;
 
 	w->hold = (struct weir_hold_reader){ .next = seq, .news = seq, .by_lines = 1, .line = 1 };
+	w->request.preamble = (struct weir_preamble){};
 	hold_frame(skb, w);
 	if (!hold_refused(skb, w)) {
 		count_many(w->server, WEIR_RECORDS_PASSED, w->hold.records);

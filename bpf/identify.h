@@ -16,11 +16,11 @@ static __always_inline void *known_as(struct work *w, void *map, __u64 subject)
 	return bpf_map_lookup_elem(map, &w->known);
 }
 
-/* The peer's address, an IPv6 one cut to its /64. */
-static __always_inline void peer_address(const struct work *w, __u8 *address)
+/* The client's address, an IPv6 one cut to its /64. After find_client(). */
+static __always_inline void client_address(const struct work *w, __u8 *address)
 {
-	__builtin_memcpy(address, w->packet.source, 16);
-	if (w->packet.ipv6)
+	__builtin_memcpy(address, w->peer.address, 16);
+	if (!weir_address_is_ipv4(address))
 		__builtin_memset(address + 8, 0, 8);
 }
 
@@ -52,6 +52,36 @@ static __always_inline void join_group(struct work *w, __u64 subject, struct wei
 		weir_groups_add(set, *bit);
 }
 
+static __always_inline void find_peer(struct work *w)
+{
+	w->peer.prefixlen = 32 + 128;
+	w->peer.server = w->server;
+	__builtin_memcpy(w->peer.address, w->packet.source, sizeof(w->peer.address));
+}
+
+/* Sets w->peer to the client: whom the connection's preamble names, if its peer may say so; else the peer. 1: it may not. */
+__noinline int find_client(__u32 hook)
+{
+	struct work *w = work_of(hook);
+
+	if (!w)
+		return 0;
+	find_peer(w);
+	if (!w->request.preamble.given)
+		return 0;
+	if (!bpf_map_lookup_elem(&balancers, &w->peer))
+		return 1;
+	__builtin_memcpy(w->peer.address, w->request.preamble.address, sizeof(w->peer.address));
+	return 0;
+}
+
+/* Is the peer one that may name users? */
+static __always_inline bool peer_is_trusted(struct work *w)
+{
+	find_peer(w);
+	return bpf_map_lookup_elem(&proxies, &w->peer);
+}
+
 /* Sets w->identity. */
 __noinline int identify(__u32 hook)
 {
@@ -59,6 +89,7 @@ __noinline int identify(__u32 hook)
 	const struct weir_request *r;
 	struct weir_server *server;
 	struct weir_identity *id;
+	bool trusted, unbelieved;
 	__u8 address[16];
 
 	if (!w)
@@ -68,14 +99,14 @@ __noinline int identify(__u32 hook)
 		return 0;
 	r = &w->request.request;
 	id = &w->identity;
-	w->peer.prefixlen = 32 + 128;
-	w->peer.server = w->server;
-	__builtin_memcpy(w->peer.address, w->packet.source, sizeof(w->peer.address));
-	weir_identify(id, r, w->attributes.namespace, &server->groups,
-		      weir_request_claims(r) && bpf_map_lookup_elem(&proxies, &w->peer), principal_by_token(w),
+	trusted = weir_request_claims(r) && peer_is_trusted(w);
+	unbelieved = find_client(hook);
+	weir_identify(id, r, w->attributes.namespace, &server->groups, trusted, principal_by_token(w),
 		      principal_by_address(w));
+	if (unbelieved)
+		weir_identity_note(id, WEIR_UNTRUSTED_IDENTITY);
 	if (!id->user) {
-		peer_address(w, address);
+		client_address(w, address);
 		id->user = weir_subject_of_address(w->seed, WEIR_NAME_ADDRESS, address);
 	}
 	if (w->server_flags & WEIR_SERVER_KNOWS_USERS)
@@ -83,8 +114,11 @@ __noinline int identify(__u32 hook)
 	return 0;
 }
 
-/* The same where there is no request: what an earlier packet's reader has left does not say whose this is. */
-static __always_inline void identify_peer(struct work *w)
+/*
+ * The same where there is no request: what an earlier packet's reader has left does not say whose this is. Its preamble is
+ * that of the connection, put there before.
+ */
+static __always_inline void identify_client(struct work *w)
 {
 	__builtin_memset(&w->request.request, 0, sizeof(w->request.request));
 	__builtin_memset(&w->attributes, 0, sizeof(w->attributes));
@@ -191,7 +225,7 @@ static __always_inline int name_write(struct __sk_buff *skb, struct work *w, __u
 	if (w->identity.source == WEIR_SOURCE_ANONYMOUS) {
 		w->name.kind = WEIR_NAME_ADDRESS;
 		w->name.length = w->name.whole = 16;
-		peer_address(w, (__u8 *)w->name.text);
+		client_address(w, (__u8 *)w->name.text);
 		return 0;
 	}
 	w->name.kind = WEIR_NAME_USER;

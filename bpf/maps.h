@@ -51,6 +51,14 @@ struct {
 } proxies SEC(".maps");
 
 struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, WEIR_MAX_PROXIES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct weir_proxy_key);
+	__type(value, __u8);
+} balancers SEC(".maps");
+
+struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, WEIR_MAX_GROUP_KEYS);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -203,7 +211,7 @@ struct work {
 	__u32 unanswered_why;	       /* a request was refused but cannot be answered; else WEIR_REASON_COUNT */
 	__u32 sources[WEIR_SOURCES];   /* requests of this packet by enum weir_source, counted when it is committed */
 	__u32 notes[WEIR_NOTES];       /* the same, by what was noted */
-	struct weir_proxy_key peer;    /* for the address's look-ups: `proxies`, `addresses` */
+	struct weir_proxy_key peer;    /* for look-ups of addresses; in the end that of the client (identify.h) */
 	struct weir_subject_key known; /* for those of names: `tokens`, `groups` */
 	struct weir_identity identity; /* whose the request is that is being decided */
 	__u32 tracing;		       /* someone wants to know what becomes of requests */

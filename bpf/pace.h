@@ -47,7 +47,7 @@ __noinline int reserve(struct __sk_buff *skb, struct work *w)
 	w->latest_ns = w->now_ns + WEIR_PACE_MAX_NS;
 	if (!w->weight)
 		return 0;
-	identify_peer(w);
+	identify_client(w);
 	if (identity_exempt(w))
 		return 0;
 	ask(w, WEIR_LIMIT_TOTAL);
@@ -111,6 +111,7 @@ static __noinline int pace(struct __sk_buff *skb, struct work *w, struct weir_co
 		return TC_ACT_UNSPEC;
 	bpf_spin_lock(&c->lock);
 	action = weir_pace_begin(c, &w->socket, &w->packet.segment, &w->hold, &departs_ns, &why);
+	w->request.preamble = c->preamble;
 	bpf_spin_unlock(&c->lock);
 	if (action == WEIR_FRAME)
 		action = pace_segment(skb, w, c, &departs_ns, &why);

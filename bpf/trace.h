@@ -54,8 +54,9 @@ __noinline int trace_note(struct __sk_buff *skb, struct work *w, __u32 decision)
 	t->decision = decision;
 	t->refused = refused ? w->refused : 0;
 	t->retry_s = refused ? w->retry_s : 0;
+	find_client(w->hook);
 	t->client_port = w->packet.source_port;
-	__builtin_memcpy(t->client, w->packet.source, sizeof(t->client));
+	__builtin_memcpy(t->client, w->peer.address, sizeof(t->client));
 	remember_name(skb, w->hook, WEIR_LIMIT_USER);
 	if (w->identity.namespace)
 		remember_name(skb, w->hook, WEIR_LIMIT_NAMESPACE);

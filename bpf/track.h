@@ -114,6 +114,8 @@ __noinline int conn_open(struct __sk_buff *skb)
 		return OPENED_SOON;
 	if (!known)
 		return OPENED_NOT;
+	if (fresh->phase == WEIR_PHASE_FOLLOWED && (w->server_flags & WEIR_SERVER_PREAMBLES))
+		weir_conn_await_preamble(fresh);
 	ret = bpf_map_update_elem(&conns, &w->packet.flow, fresh, BPF_NOEXIST);
 	if (ret == -EEXIST) /* by another CPU, just now */
 		return OPENED;

@@ -24,6 +24,7 @@ __u32 server_flags(const struct server *server, const struct net *net)
 	flags |= server->framing == FRAMING_PASS ? WEIR_SERVER_PASS_AMBIGUOUS : 0;
 	flags |= server->identity.exempt_users.n ? WEIR_SERVER_KNOWS_USERS : 0;
 	flags |= server->identity.addresses.n || server->identity.address_file ? WEIR_SERVER_HAS_ADDRESSES : 0;
+	flags |= server->n_balancers ? WEIR_SERVER_PREAMBLES : 0;
 	flags |= server->when_full == FULL_CLOSED ? WEIR_SERVER_FULL_REFUSES : 0;
 	flags |= closing ? WEIR_SERVER_CLOSING_LOOPBACK : 0;
 	flags |= net->paced && server->hold != HOLD_DROP ? WEIR_SERVER_PACED : 0;
@@ -53,6 +54,8 @@ static int apply_server(struct net *net, int slot, const struct server *server, 
 		.burst = server->identity.newcomers,
 	};
 	ret = identity_apply(net, slot, server, err);
+	if (!ret)
+		ret = datapath_balancers_set(net->dp, slot, server->balancers, server->n_balancers, err);
 	if (!ret)
 		ret = datapath_server_set(net->dp, slot, &kernel_side, server->listens, server->n_listens,
 					  server->proxies, server->n_proxies, err);

@@ -17,6 +17,7 @@ enum {
 	KEY_LOOPBACK,
 	KEY_NAMESPACE_FROM,
 	KEY_PATHS,
+	KEY_PROXY_PROTOCOL,
 	KEY_HOLD,
 	KEY_WHEN_FULL,
 };
@@ -28,6 +29,9 @@ static const struct argp_option options[] = {
 	{ "interface", 'i', "IF", 0, "an interface to watch (default: all)", 0 },
 	{ "cgroup", KEY_CGROUP, "DIR", 0, "its directory of the cgroup2 hierarchy (default: the root)", 0 },
 	{ "trusted-proxy", 't', "CIDR", 0, "peers whose headers name the user and groups", 0 },
+	{ "proxy-protocol", KEY_PROXY_PROTOCOL, "CIDR", 0,
+	  "its connections begin with a PROXY protocol preamble: peers whose word for their client's address is taken",
+	  0 },
 	{ "dry-run", KEY_DRY_RUN, NULL, 0, "decide and count, shed nothing", 0 },
 	{ "framing", KEY_FRAMING, "MODE", 0, "ambiguous requests: reject (the default: a 400), pass (to the server)",
 	  0 },
@@ -79,13 +83,14 @@ static void add_listen(const struct argp_state *state, json_t *server, const cha
 	append(server, "listen", arg);
 }
 
-static void add_proxy(const struct argp_state *state, json_t *server, const char *arg)
+static void add_network(const struct argp_state *state, json_t *server, const char *key, const char *option,
+			const char *arg)
 {
 	struct datapath_cidr cidr;
 	struct error err;
 
-	cli_check(state, parse_cidr(arg, &cidr, &err), "--trusted-proxy", &err);
-	append(server, "trusted_proxies", arg);
+	cli_check(state, parse_cidr(arg, &cidr, &err), option, &err);
+	append(server, key, arg);
 }
 
 static void add_interface(const struct argp_state *state, json_t *server, const char *arg)
@@ -207,7 +212,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		add_interface(state, server, arg);
 		break;
 	case 't':
-		add_proxy(state, server, arg);
+		add_network(state, server, "trusted_proxies", "--trusted-proxy", arg);
+		break;
+	case KEY_PROXY_PROTOCOL:
+		add_network(state, server, "proxy_protocol", "--proxy-protocol", arg);
 		break;
 	case KEY_CGROUP:
 		set_cgroup(state, server, arg);

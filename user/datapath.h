@@ -46,6 +46,9 @@ struct datapath_cidr {
 int datapath_server_set(struct datapath *dp, __u32 slot, const struct weir_server *server,
 			const struct datapath_listen *listens, size_t n_listens, const struct datapath_cidr *proxies,
 			size_t n_proxies, struct error *err);
+/* Whose PROXY protocol preambles are believed: these networks and no others. */
+int datapath_balancers_set(struct datapath *dp, __u32 slot, const struct datapath_cidr *balancers, size_t n,
+			   struct error *err);
 /* Returns when no program runs that has seen the old flags: whatever it did to a connection is counted by then. */
 int datapath_server_flags(struct datapath *dp, __u32 slot, __u32 flags, struct error *err);
 /* Forgets listeners, proxies, limits, overrides and buckets; the counters of the slot start at 0 for its next owner. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Who is known: trusted proxies, groups and users that settings name, tokens, addresses. */
+/* Who is known: trusted proxies and balancers, groups and users that settings name, tokens, addresses. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,22 +120,37 @@ static int networks_prune(int fd, __u32 value_size, __u32 max, __u32 slot, const
 	return ret;
 }
 
-int datapath_proxies_set(struct datapath *dp, __u32 slot, const struct datapath_cidr *proxies, size_t n,
-			 struct error *err)
+/* These peers of a slot, and no others, are in the trie. */
+static int peers_set(int fd, __u32 slot, const struct datapath_cidr *peers, size_t n)
 {
 	CLEANUP_FREE struct weir_proxy_key *keys = calloc(n + 1, sizeof(*keys));
 	const __u8 one = 1;
 	int ret = keys ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < n && !ret; i++) {
-		keys[i] = network_key(slot, &proxies[i]);
-		ret = bpf_map_update_elem(dp->maps.proxies, &keys[i], &one, BPF_ANY);
+		keys[i] = network_key(slot, &peers[i]);
+		ret = bpf_map_update_elem(fd, &keys[i], &one, BPF_ANY);
 	}
-	if (!ret) {
-		qsort(keys, n, sizeof(*keys), compare_networks);
-		ret = networks_prune(dp->maps.proxies, sizeof(one), WEIR_MAX_PROXIES, slot, keys, n);
-	}
+	if (ret)
+		return ret;
+	qsort(keys, n, sizeof(*keys), compare_networks);
+	return networks_prune(fd, sizeof(one), WEIR_MAX_PROXIES, slot, keys, n);
+}
+
+int datapath_proxies_set(struct datapath *dp, __u32 slot, const struct datapath_cidr *proxies, size_t n,
+			 struct error *err)
+{
+	int ret = peers_set(dp->maps.proxies, slot, proxies, n);
+
 	return ret ? datapath_map_failed(err, ret, "proxies") : 0;
+}
+
+int datapath_balancers_set(struct datapath *dp, __u32 slot, const struct datapath_cidr *balancers, size_t n,
+			   struct error *err)
+{
+	int ret = peers_set(dp->maps.balancers, slot, balancers, n);
+
+	return ret ? datapath_map_failed(err, ret, "balancers") : 0;
 }
 
 int datapath_addresses_set(struct datapath *dp, __u32 slot, const struct datapath_address *addresses, size_t n,

@@ -20,6 +20,7 @@ struct weir_bpf;
 	X(listeners)     \
 	X(servers)       \
 	X(proxies)       \
+	X(balancers)     \
 	X(groups)        \
 	X(tokens)        \
 	X(addresses)     \

@@ -223,10 +223,11 @@ int datapath_server_clear(struct datapath *dp, __u32 slot, struct error *err)
 							       datapath_proxies_set(dp, slot, NULL, 0, err);
 
 	wait_for_programs();
-	ret = ret						  ?:
-		      datapath_groups_set(dp, slot, NULL, 0, err) ?:
-		      datapath_tokens_set(dp, slot, NULL, 0, err) ?:
-								    datapath_addresses_set(dp, slot, NULL, 0, err);
+	ret = ret						     ?:
+		      datapath_balancers_set(dp, slot, NULL, 0, err) ?:
+		      datapath_groups_set(dp, slot, NULL, 0, err)    ?:
+		      datapath_tokens_set(dp, slot, NULL, 0, err)    ?:
+								       datapath_addresses_set(dp, slot, NULL, 0, err);
 	for (__u32 type = 0; type < WEIR_LIMIT_TYPES && !ret; type++)
 		ret = datapath_limit_clear(dp, weir_limit_index(slot, type), err);
 	return ret ?: datapath_conns_clear(dp, slot, err) ?: datapath_counters_clear(dp, slot, err);

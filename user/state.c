@@ -113,6 +113,7 @@ void server_free(struct server *server)
 	identity_settings_clear(&server->identity);
 	free(server->interfaces);
 	free(server->proxies);
+	free(server->balancers);
 	free(server->listens);
 	free(server->cgroup);
 	free(server->netns);

@@ -75,6 +75,9 @@ struct server {
 	size_t n_listens;
 	struct datapath_cidr *proxies;
 	size_t n_proxies;
+	struct datapath_cidr
+		*balancers; /* each connection begins with a PROXY protocol preamble; theirs are believed */
+	size_t n_balancers; /* 0: none begins with one */
 	char (*interfaces)[PARSE_INTERFACE_SIZE]; /* NULL: all */
 	size_t n_interfaces;
 	struct limit *limits;

@@ -31,6 +31,11 @@ static void proxy_item(const struct server *server, size_t i, char text[static P
 	format_cidr(&server->proxies[i], text);
 }
 
+static void balancer_item(const struct server *server, size_t i, char text[static PARSE_LISTEN_TEXT])
+{
+	format_cidr(&server->balancers[i], text);
+}
+
 static void interface_item(const struct server *server, size_t i, char text[static PARSE_LISTEN_TEXT])
 {
 	strcpy(text, server->interfaces[i]);
@@ -63,10 +68,11 @@ json_t *server_to_json(const struct server *server)
 
 	namespace_from_format(&server->tenancy, namespace_from);
 	return json_pack(
-		"{s:s, s:o, s:s?, s:I, s:s?, s:o, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:b, s:b, s:b, s:o, s:o}",
+		"{s:s, s:o, s:s?, s:I, s:s?, s:o, s:o, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:b, s:b, s:b, s:o, s:o}",
 		"name", server->name, "listen", texts_to_json(server, server->n_listens, listen_item), "netns",
 		server->netns, "netns_cookie", (json_int_t)server->netns_cookie, "cgroup", server->cgroup,
-		"trusted_proxies", texts_to_json(server, server->n_proxies, proxy_item), "interfaces",
+		"trusted_proxies", texts_to_json(server, server->n_proxies, proxy_item), "proxy_protocol",
+		texts_to_json(server, server->n_balancers, balancer_item), "interfaces",
 		texts_to_json(server, server->n_interfaces, interface_item), "loopback",
 		loopback_mode_name(server->loopback), "framing", framing_mode_name(server->framing), "paths",
 		paths_name(server->tenancy.paths), "namespace_from", namespace_from, "hold",
@@ -235,8 +241,8 @@ static int limits_from_json(json_t *array, struct server *server, struct error *
 struct members {
 	const char *name;
 	const char *loopback, *framing, *paths, *namespace_from, *hold, *when_full;
-	json_t *listen, *netns, *netns_cookie, *cgroup, *trusted_proxies, *interfaces, *keys, *dry_run, *paused,
-		*draining, *identity, *limits;
+	json_t *listen, *netns, *netns_cookie, *cgroup, *trusted_proxies, *proxy_protocol, *interfaces, *keys, *dry_run,
+		*paused, *draining, *identity, *limits;
 };
 
 static int members_find(json_t *json, struct members *m, struct error *err)
@@ -246,12 +252,13 @@ static int members_find(json_t *json, struct members *m, struct error *err)
 	*m = (struct members){ 0 };
 	if (json_unpack_ex(
 		    json, &why, 0,
-		    "{s:s, s:o, s?s, s?s, s?s, s?s, s?s, s?s, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o !}",
+		    "{s:s, s:o, s?s, s?s, s?s, s?s, s?s, s?s, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o !}",
 		    "name", &m->name, "listen", &m->listen, "loopback", &m->loopback, "framing", &m->framing, "paths",
 		    &m->paths, "namespace_from", &m->namespace_from, "hold", &m->hold, "when_full", &m->when_full,
 		    "netns", &m->netns, "netns_cookie", &m->netns_cookie, "cgroup", &m->cgroup, "trusted_proxies",
-		    &m->trusted_proxies, "interfaces", &m->interfaces, "keys", &m->keys, "dry_run", &m->dry_run,
-		    "paused", &m->paused, "draining", &m->draining, "identity", &m->identity, "limits", &m->limits))
+		    &m->trusted_proxies, "proxy_protocol", &m->proxy_protocol, "interfaces", &m->interfaces, "keys",
+		    &m->keys, "dry_run", &m->dry_run, "paused", &m->paused, "draining", &m->draining, "identity",
+		    &m->identity, "limits", &m->limits))
 		return error_set(err, -EINVAL, "server: %s", why.text);
 	return 0;
 }
@@ -265,6 +272,9 @@ static int read_lists(const struct members *m, struct server *server, struct err
 	if (!ret)
 		ret = texts_from_json(m->trusted_proxies, "trusted_proxies", proxy_parse, sizeof(*server->proxies),
 				      &server->proxies, &server->n_proxies, err);
+	if (!ret)
+		ret = texts_from_json(m->proxy_protocol, "proxy_protocol", proxy_parse, sizeof(*server->balancers),
+				      &server->balancers, &server->n_balancers, err);
 	if (!ret)
 		ret = texts_from_json(m->interfaces, "interfaces", interface_parse, sizeof(*server->interfaces),
 				      &server->interfaces, &server->n_interfaces, err);

@@ -10,6 +10,7 @@
  *   listeners   HASH            struct weir_listener     __u32 server
  *   servers     ARRAY           server                   struct weir_server
  *   proxies     LPM_TRIE        struct weir_proxy_key    __u8 (1)
+ *   balancers   LPM_TRIE        struct weir_proxy_key    __u8 (1)              whose preambles are believed (preamble.h)
  *   groups      HASH            struct weir_subject_key  __u32 bit (groups.h)   that a group has, or a user who is named
  *   tokens      HASH            struct weir_subject_key  struct weir_principal
  *   addresses   LPM_TRIE        struct weir_proxy_key    struct weir_principal
@@ -103,6 +104,7 @@ enum weir_server_flags {
 	WEIR_SERVER_PACED = 1 << 7,	     /* what cannot be read waits on a device instead of being dropped */
 	WEIR_SERVER_HAS_ADDRESSES = 1 << 8,  /* in `addresses` */
 	WEIR_SERVER_KNOWS_USERS = 1 << 9,    /* in `groups`: users who are named, each of whom is a group of one */
+	WEIR_SERVER_PREAMBLES = 1 << 12,     /* each of its connections begins with a PROXY protocol preamble */
 };
 
 /* Groups that follow from how a request is identified, and those that no limit is for: as far as they are known. */

@@ -27,7 +27,8 @@
 	X(BAD_TRANSFER_ENCODING, "Transfer-Encoding but for chunked") \
 	X(BAD_CHUNK, "malformed chunk or trailer")                    \
 	X(BAD_PATH, "path that leads above its root, or has a NUL")   \
-	X(REPEATED_NAMESPACE, "namespace named twice")
+	X(REPEATED_NAMESPACE, "namespace named twice")                \
+	X(BAD_PREAMBLE, "no PROXY protocol preamble before it")
 
 /*
  * first: it is the connection's first request. TLS is another protocol then. Whatever else does not begin with a method is

@@ -12,6 +12,9 @@
  * needed to do it: to translate the segment (weir_splice_to_server, _to_client), or to make replies (weir_view_reply,
  * weir_view_forward).
  *
+ * On a server whose connections begin with a PROXY protocol preamble the reader's bytes go to that machine first
+ * (weir_request_reader_feed_preamble), and to the request's when it has ended.
+ *
  * The framing position may run ahead of the bytes seen: a body of known length is skipped as a whole, so that its
  * segments are below the position and pass without a look, in whatever order they come.
  */

@@ -39,14 +39,19 @@ WEIR_INLINE bool weir_conn_answer_due(const struct weir_conn *c)
 	       c->splice.server_end == c->response_next;
 }
 
+/* The server has the first part of a head, or of the preamble. */
+WEIR_INLINE bool weir_conn_in_head(const struct weir_conn *c)
+{
+	return weir_preamble_midway(&c->preamble) || weir_request_in_head(&c->request);
+}
+
 /*
  * The server has the first part of a request, of which this segment brings more, and no answer before that one's is
  * outstanding: the request can still be answered, but only together with the end of the connection.
  */
 WEIR_INLINE bool weir_conn_may_only_close(const struct weir_conn *c, const struct weir_segment *g)
 {
-	bool last = weir_request_in_head(&c->request) ? weir_conn_idle(c) :
-							weir_conn_answer_due(c) || weir_conn_answer_begun(c);
+	bool last = weir_conn_in_head(c) ? weir_conn_idle(c) : weir_conn_answer_due(c) || weir_conn_answer_begun(c);
 
 	return last && c->phase == WEIR_PHASE_FOLLOWED && g->seq == c->request_next &&
 	       !(c->splice.fins & WEIR_SPLICE_SERVER_FIN) && weir_splice_settled(&c->splice, g);
@@ -222,7 +227,7 @@ WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const s
 
 	weir_request_reader_open(r, c);
 	r->must_close = weir_conn_may_only_close(c, g);
-	r->why_not = r->must_close && weir_request_in_head(&c->request) ? WEIR_REASON_COUNT : weir_conn_why_not(c, g);
+	r->why_not = r->must_close && weir_conn_in_head(c) ? WEIR_REASON_COUNT : weir_conn_why_not(c, g);
 	r->first = !c->requests && !s->cuts;
 	r->begun = weir_conn_answer_begun(c);
 	return WEIR_FRAME;
@@ -244,7 +249,42 @@ WEIR_INLINE void weir_request_reader_skip(struct weir_request_reader *r)
 	weir_request_skip(&r->request, n);
 }
 
-/* The next byte of the client's stream, at r->next. After HEAD the caller decides, then calls _passed(), or sets shed or held. */
+/* The preamble has ended, and a request may follow: it is not answered before the server has the preamble. */
+WEIR_INLINE void weir_request_reader_introduced(struct weir_request_reader *r)
+{
+	r->start = r->next;
+	r->must_close = 0;
+	if (r->why_not == WEIR_REASON_COUNT || r->why_not == WEIR_SPLIT_HEAD)
+		r->why_not = WEIR_UNACKED;
+	if (r->again && r->next == r->again_end)
+		r->held = 1;
+}
+
+WEIR_INLINE enum weir_frame_event weir_request_reader_preamble(struct weir_request_reader *r,
+							       enum weir_frame_event event)
+{
+	if (event == WEIR_FRAME_LOST)
+		r->lost = WEIR_BAD_PREAMBLE;
+	else if (event == WEIR_FRAME_MESSAGE)
+		weir_request_reader_introduced(r);
+	return event;
+}
+
+/* The next byte of the client's stream, at r->next, as long as weir_preamble_awaited(&r->preamble). */
+WEIR_INLINE enum weir_frame_event weir_request_reader_feed_preamble(struct weir_request_reader *r, __u8 byte)
+{
+	r->next++;
+	return weir_request_reader_preamble(r, weir_preamble_byte(&r->preamble, byte));
+}
+
+/* As feeding n bytes that are passed over; n: at most weir_preamble_skippable(). */
+WEIR_INLINE enum weir_frame_event weir_request_reader_skip_preamble(struct weir_request_reader *r, __u32 n)
+{
+	r->next += n;
+	return weir_request_reader_preamble(r, weir_preamble_skip(&r->preamble, n));
+}
+
+/* The next byte of the client's stream behind the preamble, at r->next. After HEAD the caller decides, then calls _passed(), or sets shed or held. */
 WEIR_INLINE enum weir_frame_event weir_request_reader_feed(struct weir_request_reader *r,
 							   const struct weir_reading *how, __u8 byte)
 {
@@ -333,6 +373,8 @@ WEIR_INLINE enum weir_action weir_conn_cut(struct weir_conn *c, const struct wei
 	weir_conn_note_read(c, g, r, r->start);
 	c->version++;
 	c->request_next = r->start;
+	if (r->lost != WEIR_BAD_PREAMBLE)
+		c->preamble = r->preamble;
 	if (r->whole)
 		weir_request_start(&c->request);
 	weir_conn_count_requests(c, r);
@@ -362,6 +404,7 @@ WEIR_INLINE enum weir_action weir_conn_commit_client(struct weir_conn *c, const 
 	if (!r->shed)
 		weir_conn_note_read(c, g, r, r->next);
 	c->version++;
+	c->preamble = r->preamble;
 	c->request = r->request;
 	c->request_next = r->next;
 	if (r->shed) {

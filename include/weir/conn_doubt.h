@@ -57,6 +57,8 @@ WEIR_INLINE void weir_conn_retake(struct weir_conn *c, const struct weir_read *r
 	c->version++;
 	c->requests = read->requests;
 	c->request_next = read->start;
+	if (weir_conn_preamble_begins(c, read->start))
+		weir_preamble_start(&c->preamble);
 	weir_request_start(&c->request);
 	s->passed_end = read->start;
 	if (seq_after(s->client_fin, read->start))
@@ -70,6 +72,8 @@ WEIR_INLINE void weir_conn_reread(struct weir_conn *c, const struct weir_socket 
 {
 	weir_request_reader_open(r, c);
 	weir_request_start(&r->request);
+	if (weir_conn_preamble_begins(c, read->start))
+		weir_preamble_start(&r->preamble);
 	r->next = read->start;
 	r->outstanding = read->requests - c->responses;
 	r->again = 1;
@@ -124,7 +128,8 @@ WEIR_INLINE enum weir_action weir_conn_commit_again(struct weir_conn *c, const s
 	struct weir_unconfirmed *u = &c->unconfirmed;
 	__u32 at = weir_unconfirmed_find(u, r->again_start, g->seq + g->len);
 
-	if (r->next == r->again_end && r->heads == r->again_heads && weir_request_same(&r->request, &c->request)) {
+	if (r->next == r->again_end && r->heads == r->again_heads && weir_preamble_same(&r->preamble, &c->preamble) &&
+	    weir_request_same(&r->request, &c->request)) {
 		r->start = r->again_end;
 		return seq_after(g->seq + g->len, r->again_end) ? WEIR_CUT : WEIR_PASS;
 	}

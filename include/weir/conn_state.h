@@ -5,6 +5,7 @@
 
 #include "abi.h"
 #include "answer.h"
+#include "preamble.h"
 #include "record.h"
 #include "request.h"
 #include "response.h"
@@ -74,13 +75,14 @@ struct weir_conn {
 	__u32 version;	     /* moves with every commit of the client's side, and every hunt */
 	__u32 server_isn;    /* tells a repeated SYN-ACK from a new connection's; 0: not known */
 	struct weir_answer_choice answer;
-	__u8 phase;	 /* enum weir_phase */
-	__u8 dying;	 /* the timer runs */
-	__u8 pipelines;	 /* the client has sent a request before the answer to the one before */
-	__u8 opaque_why; /* enum weir_reason, with phase OPAQUE; MID_STREAM: TLS that was joined in mid-stream */
-	__u8 pad[4];
+	__u8 phase;	   /* enum weir_phase */
+	__u8 dying;	   /* the timer runs */
+	__u8 pipelines;	   /* the client has sent a request before the answer to the one before */
+	__u8 opaque_why;   /* enum weir_reason, with phase OPAQUE; MID_STREAM: TLS that was joined in mid-stream */
+	__u32 preamble_at; /* client's numbers: its first byte, once some of it has been read */
 	struct weir_hold hold;
 	struct weir_unconfirmed unconfirmed;
+	struct weir_preamble preamble; /* and afterwards whom it names */
 	struct weir_request request;
 	struct weir_response response;
 };
@@ -119,6 +121,7 @@ struct weir_request_reader {
 	__u32 again_end;
 	__u32 again_heads;
 	struct weir_answer_choice answer; /* with shed */
+	struct weir_preamble preamble;
 	struct weir_request request;
 };
 
@@ -151,6 +154,7 @@ WEIR_INLINE void weir_request_reader_open(struct weir_request_reader *r, const s
 	r->begun = 0;
 	r->again = 0;
 	r->answer.rejected = 0;
+	r->preamble = c->preamble;
 	r->request = c->request;
 }
 
@@ -177,9 +181,24 @@ WEIR_INLINE void weir_conn_opaque(struct weir_conn *c, __u32 next, enum weir_rea
 	weir_record_start(&c->hold.record);
 }
 
+/* The connection has been opened, and no byte of the client's was seen: a preamble comes first. */
+WEIR_INLINE void weir_conn_await_preamble(struct weir_conn *c)
+{
+	weir_preamble_start(&c->preamble);
+	c->preamble_at = c->request_next;
+}
+
+/* Does the preamble begin here? */
+WEIR_INLINE bool weir_conn_preamble_begins(const struct weir_conn *c, __u32 seq)
+{
+	return weir_preamble_begun(&c->preamble) && seq == c->preamble_at;
+}
+
+/* What comes next begins a request, or the connection's preamble. */
 WEIR_INLINE bool weir_conn_at_boundary(const struct weir_conn *c)
 {
-	return weir_request_fresh(&c->request) || weir_request_ended(&c->request);
+	return !weir_preamble_midway(&c->preamble) &&
+	       (weir_request_fresh(&c->request) || weir_request_ended(&c->request));
 }
 
 /* No answer is outstanding and no byte of one is still to come. */
@@ -197,6 +216,8 @@ WEIR_INLINE void weir_conn_hunt(struct weir_conn *c)
 	c->requests = c->responses = 0;
 	c->unconfirmed.n = 0;
 	c->version++;
+	if (weir_preamble_awaited(&c->preamble))
+		c->preamble = (struct weir_preamble){};
 	weir_request_start(&c->request);
 	weir_response_start(&c->response);
 }

@@ -89,7 +89,7 @@ WEIR_INLINE void weir_hold_unseen(struct weir_conn *c, const struct weir_socket 
 WEIR_INLINE bool weir_hold_may_be_http(const struct weir_conn *c)
 {
 	return c->opaque_why == WEIR_UNSEEN || c->opaque_why == WEIR_CONTRADICTED || c->opaque_why == WEIR_SIGNED ||
-	       c->opaque_why == WEIR_CONNECT;
+	       c->opaque_why == WEIR_CONNECT || c->opaque_why == WEIR_BAD_PREAMBLE;
 }
 
 /* PASS: it has no news, or none that the socket takes. HOLD: the socket drops it, or what is before it must come first. */

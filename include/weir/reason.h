@@ -67,6 +67,7 @@
 	X(BUCKET_MAP_FULL, "bucket_map_full", UNREAD)             \
 	X(BAD_PATH, "bad_path", UNREAD)                           \
 	X(REPEATED_NAMESPACE, "repeated_namespace", UNREAD)       \
+	X(BAD_PREAMBLE, "bad_preamble", UNREAD)                   \
 	X(SPLIT_HEAD, "split_head", UNANSWERED)                   \
 	X(PIPELINED, "pipelined", UNANSWERED)                     \
 	X(SERVER_CLOSED, "server_closed", UNANSWERED)             \

@@ -125,6 +125,16 @@ WEIR_INLINE __u64 weir_subject_end(const struct weir_subject_hash *h)
 	return subject ? subject : 1;
 }
 
+/* Is it an IPv4 address, as ::ffff:a.b.c.d? */
+WEIR_INLINE bool weir_address_is_ipv4(const __u8 address[WEIR_ADDRESS_BYTES])
+{
+	__u32 high = 0;
+
+	for (int i = 0; i < 10; i++)
+		high |= address[i];
+	return !high && address[10] == 0xff && address[11] == 0xff;
+}
+
 /* The subject of a name of WEIR_ADDRESS_BYTES bytes at once. */
 WEIR_INLINE __u64 weir_subject_of_address(const __u64 seed[2], __u8 kind, const __u8 address[WEIR_ADDRESS_BYTES])
 {

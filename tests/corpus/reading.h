@@ -18,8 +18,9 @@ struct reading {
 	struct message message[MESSAGES_MAX];
 	unsigned int messages;
 	size_t rest; /* offset behind the last message that came to its end */
-	__u16 lost;  /* enum weir_reason; WEIR_REASON_COUNT: it was not */
-	char *text;  /* as it stands in a stream's file */
+	struct weir_preamble preamble;
+	__u16 lost; /* enum weir_reason; WEIR_REASON_COUNT: it was not */
+	char *text; /* as it stands in a stream's file */
 };
 
 void reading_make(struct reading *r, const struct stream *s, const struct weir_reading *how);

@@ -97,6 +97,14 @@ static void feed(struct wire *w, const struct weir_segment *g, struct weir_reque
 	struct reading *read = w->read;
 	__u32 end = g->seq + g->len;
 
+	while (seq_before(r->next, end) && weir_preamble_awaited(&r->preamble)) {
+		__u32 skip = weir_preamble_skippable(&r->preamble), left = end - r->next;
+
+		if (skip)
+			weir_request_reader_skip_preamble(r, skip < left ? skip : left);
+		else
+			weir_request_reader_feed_preamble(r, bytes[r->next - g->seq]);
+	}
 	while (seq_before(r->next, end) && r->lost == WEIR_REASON_COUNT && !r->held) {
 		__u32 at = r->next - g->seq, head_end = r->next + 1;
 		enum weir_frame_event event;
@@ -215,6 +223,8 @@ bool wire_play(const struct stream *s, const struct reading *whole, const struct
 	r->text = NULL;
 	w.here = calloc(1, s->length + 1);
 	weir_conn_open(&w.conn, 0, WEIR_PHASE_FOLLOWED, CLIENT_ISN, SERVER_ISN, WINDOW);
+	if (o->preamble)
+		weir_conn_await_preamble(&w.conn);
 	for (unsigned int step = 0; step < STEPS_MAX && w.taken < s->length; step++) {
 		if (!w.queued || (w.queued < 8 && chance(&w, 500)))
 			client_sends(&w);
@@ -224,6 +234,7 @@ bool wire_play(const struct stream *s, const struct reading *whole, const struct
 	/* An end was announced that does not come. */
 	if (r->messages && r->message[r->messages - 1].end > s->length)
 		r->message[r->messages - 1].end = 0;
+	r->preamble = w.conn.preamble;
 	free(w.here);
 	return w.taken == s->length;
 }

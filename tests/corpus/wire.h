@@ -12,6 +12,7 @@
 struct wire_options {
 	uint64_t seed;
 	uint32_t largest;			     /* bytes of a segment */
+	bool preamble;				     /* the stream begins with one, of which `whole` knows nothing */
 	unsigned int loss, repeat, reorder, overlap; /* per mille of segments */
 };
 

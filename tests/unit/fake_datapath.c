@@ -125,6 +125,19 @@ int datapath_server_set(struct datapath *dp, __u32 slot, const struct weir_serve
 	return 0;
 }
 
+int datapath_balancers_set(struct datapath *dp, __u32 slot, const struct datapath_cidr *balancers, size_t n,
+			   struct error *err)
+{
+	int ret = fails(__func__, err);
+
+	(void)balancers;
+	if (ret)
+		return ret;
+	dp->writes++;
+	dp->servers[slot].n_balancers = n;
+	return 0;
+}
+
 int datapath_server_flags(struct datapath *dp, __u32 slot, __u32 flags, struct error *err)
 {
 	int ret = fails(__func__, err);

@@ -25,7 +25,7 @@ struct datapath {
 	struct {
 		bool set;
 		__u32 flags;
-		size_t n_listens, n_proxies, n_groups, n_tokens, n_addresses;
+		size_t n_listens, n_proxies, n_balancers, n_groups, n_tokens, n_addresses;
 		__u64 trace_until_ns;
 	} servers[WEIR_MAX_SERVERS];
 	struct fake_limit limits[WEIR_MAX_LIMITS];

@@ -189,12 +189,65 @@ static void test_hostile_network(void **state)
 	play_all(&(struct wire_options){ .largest = 60, .loss = 200, .repeat = 150, .reorder = 400, .overlap = 300 });
 }
 
+/* The stream and what is read of it, with something before both. */
+static void put_before(const void *bytes, size_t n, const struct stream *s, const struct reading *whole,
+		       struct stream *behind, struct reading *moved)
+{
+	*behind = (struct stream){ .bytes = malloc(n + s->length), .length = n + s->length };
+	memcpy(behind->bytes, bytes, n);
+	memcpy(behind->bytes + n, s->bytes, s->length);
+	*moved = *whole;
+	for (unsigned int i = 0; i < whole->messages; i++) {
+		struct message *m = &moved->message[i];
+
+		m->start += n;
+		m->head_end += n;
+		m->end += m->end ? n : 0;
+	}
+}
+
+static void play_behind(const void *preamble, size_t n, const __u8 address[16])
+{
+	struct wire_options o = {
+		.largest = 40, .loss = 100, .repeat = 150, .reorder = 300, .overlap = 300, .preamble = true
+	};
+	static struct reading read, moved;
+	struct stream behind;
+
+	for (size_t i = 0; i < count; i++) {
+		if (streams[i].length > SHORT)
+			continue;
+		put_before(preamble, n, &streams[i], &readings[i], &behind, &moved);
+		for (o.seed = 1; o.seed <= PLAYS; o.seed++) {
+			o.largest = o.seed % 3 ? 40 : 1;
+			if (!wire_play(&behind, &moved, &how, &o, &read) || !same(&read, &moved))
+				fail_msg("%s is read differently behind a preamble (seed %llu)", streams[i].name,
+					 (unsigned long long)o.seed);
+			assert_true(read.preamble.given);
+			assert_memory_equal(read.preamble.address, address, 16);
+		}
+		free(behind.bytes);
+	}
+}
+
+static void test_behind_a_preamble(void **state)
+{
+	static const char line[] = "PROXY TCP6 2001:db8::1 ::2 40000 80\r\n";
+	static const __u8 line_address[16] = { 0x20, 0x01, 0x0d, 0xb8, [15] = 1 };
+	static const char binary[] = "\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x10\xc0\0\x02\x01\xc0\0\x02\x02\x9c\x40\0\x50more";
+	static const __u8 binary_address[16] = { [10] = 0xff, 0xff, 192, 0, 2, 1 };
+
+	(void)state;
+	play_behind(line, sizeof(line) - 1, line_address);
+	play_behind(binary, sizeof(binary) - 1, binary_address);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_as_the_files_say), cmocka_unit_test(test_cut_in_two),
 		cmocka_unit_test(test_in_order),	 cmocka_unit_test(test_byte_by_byte),
-		cmocka_unit_test(test_hostile_network),
+		cmocka_unit_test(test_hostile_network),	 cmocka_unit_test(test_behind_a_preamble),
 	};
 
 	return cmocka_run_group_tests(tests, load, unload);

@@ -64,7 +64,9 @@ static void feed(struct scene *s, const struct weir_segment *g, const char *text
 {
 	static const struct weir_reading reading = { .seed = { 1, 2 } };
 
-	while (seq_before(r->next, g->seq + g->len) && !r->held) {
+	while (seq_before(r->next, g->seq + g->len) && weir_preamble_awaited(&r->preamble))
+		weir_request_reader_feed_preamble(r, text[r->next - g->seq]);
+	while (seq_before(r->next, g->seq + g->len) && !r->held && r->lost == WEIR_REASON_COUNT) {
 		if (weir_request_reader_feed(r, &reading, text[r->next - g->seq]) != WEIR_FRAME_HEAD)
 			continue;
 		s->got++;
@@ -512,6 +514,73 @@ static void test_what_is_confirmed_is_forgotten(void **state)
 	assert_int_equal(s.asks, 0);
 }
 
+#define ONE "PROXY TCP4 192.0.2.1 192.0.2.9 1 80\r\n"
+#define OTHER "PROXY TCP4 192.0.2.2 192.0.2.9 1 80\r\n"
+#define GET "GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
+
+static void open_with_preamble(struct scene *s)
+{
+	open_scene(s);
+	weir_conn_await_preamble(&s->conn);
+}
+
+static void check_named(const struct scene *s, int last)
+{
+	assert_true(s->conn.preamble.given);
+	assert_int_equal(s->conn.preamble.address[15], last);
+}
+
+/* The server never got the preamble: what comes in its place says whose the connection is. */
+static void test_another_preamble(void **state)
+{
+	static const char *const one[] = { ONE, ONE GET }, *const other[] = { OTHER, OTHER GET };
+	struct scene s;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		open_with_preamble(&s);
+		assert_int_equal(send(&s, 0, one[i]), WEIR_PASS);
+		check_named(&s, 1);
+		later(&s);
+		assert_int_equal(send(&s, 0, one[i]), WEIR_PASS);
+		assert_int_equal(s.asks, 1);
+		check_named(&s, 1);
+		assert_int_equal(send(&s, 0, other[i]), WEIR_HOLD);
+		assert_int_equal(s.why, WEIR_RETAKEN);
+		check_at(&s, 0, 0);
+		assert_int_equal(send(&s, 0, other[i]), WEIR_PASS);
+		check_named(&s, 2);
+		check_at(&s, strlen(other[i]), i);
+	}
+}
+
+/* A preamble in pieces is one read; the request behind it is another. */
+static void test_preamble_in_pieces_read_again(void **state)
+{
+	__u32 n = strlen(ONE);
+	char first[11] = "";
+	struct scene s;
+
+	(void)state;
+	memcpy(first, ONE, 10);
+	open_with_preamble(&s);
+	assert_int_equal(send(&s, 0, first), WEIR_PASS);
+	assert_int_equal(send(&s, 10, &ONE[10]), WEIR_PASS);
+	assert_int_equal(send(&s, n, get), WEIR_PASS);
+	check_at(&s, n + strlen(get), 1);
+	assert_int_equal(s.conn.unconfirmed.n, 2);
+	later(&s);
+	assert_int_equal(send(&s, 0, ONE GET), WEIR_PASS);
+	check_at(&s, n + strlen(get), 1);
+	s.socket.next = CLIENT + n;
+	assert_int_equal(send(&s, n, get), WEIR_PASS);
+	assert_int_equal(send(&s, n, decoy), WEIR_HOLD);
+	assert_int_equal(s.why, WEIR_RETAKEN);
+	assert_int_equal(send(&s, n, decoy), WEIR_PASS);
+	check_named(&s, 1);
+	check_at(&s, n + strlen(decoy) + 999999, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -529,6 +598,8 @@ int main(void)
 		cmocka_unit_test(test_decoy_that_cannot_be_read),
 		cmocka_unit_test(test_far_ahead),
 		cmocka_unit_test(test_what_is_confirmed_is_forgotten),
+		cmocka_unit_test(test_another_preamble),
+		cmocka_unit_test(test_preamble_in_pieces_read_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

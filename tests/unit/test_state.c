@@ -17,7 +17,7 @@
 
 #define FULL                                                                                                                                                                                                              \
 	"{\"name\":\"api\",\"listen\":[\"*:80\",\"[2001:db8::1]:443\"],\"netns\":\"/run/netns/a\",\"netns_cookie\":17,"                                                                                                   \
-	"\"cgroup\":\"/sys/fs/cgroup\",\"trusted_proxies\":[\"10.0.0.0/8\"],\"interfaces\":[\"eth0\",\"lo\"],"                                                                                                            \
+	"\"cgroup\":\"/sys/fs/cgroup\",\"trusted_proxies\":[\"10.0.0.0/8\"],\"proxy_protocol\":[\"192.0.2.0/24\"],\"interfaces\":[\"eth0\",\"lo\"],"                                                                      \
 	"\"loopback\":\"close\",\"framing\":\"pass\",\"paths\":\"nginx\",\"namespace_from\":\"prefix=/t/u/\",\"hold\":\"drop\",\"when_full\":\"closed\",\"keys\":100,\"dry_run\":true,\"paused\":true,\"draining\":true," \
 	"\"identity\":{\"user_header\":\"x-user\",\"group_header\":\"x-group\",\"exempt_groups\":[\"ops\",\"dev\"],"                                                                                                      \
 	"\"exempt_users\":[\"root\",\"2001:db8::/64\"],\"token_file\":\"/etc/t\",\"address_file\":null,\"addresses\":[\"10.0.0.0/8,ann\"],\"new_subjects\":\"0.5:7\"},\"limits\":["                                       \
@@ -52,6 +52,8 @@ static void server_round_trip(void **state)
 	assert_int_equal(server->n_listens, 2);
 	assert_true(server->listens[0].any);
 	assert_int_equal(server->proxies[0].bits, 104);
+	assert_int_equal(server->n_balancers, 1);
+	assert_int_equal(server->balancers[0].bits, 120);
 	assert_string_equal(server->interfaces[1], "lo");
 	assert_int_equal(server->loopback, LOOPBACK_CLOSE);
 	assert_int_equal(server->framing, FRAMING_PASS);
@@ -95,6 +97,7 @@ static void bad_servers(void **state)
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"lisden\":[]}", "lisden" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"netns\":5}", "netns" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"trusted_proxies\":[\"10/8\"]}", "10/8" },
+		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"proxy_protocol\":true}", "proxy_protocol: must be a list" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"interfaces\":[\"a/b\"]}", "a/b" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"loopback\":\"maybe\"}", "maybe" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"framing\":\"guess\"}", "guess" },
