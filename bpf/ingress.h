@@ -160,12 +160,6 @@ static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, s
 	}
 	if (action == WEIR_FRAME) {
 		cuts = w->view.splice.cuts;
-		/* A reply has no IP options, and no place to stand where they were. */
-		if (!w->packet.plain_ip) {
-			w->request.must_close = 0;
-			if (w->request.why_not == WEIR_REASON_COUNT)
-				w->request.why_not = WEIR_PACKET_SURGERY;
-		}
 		frame_requests(skb, w);
 		if (w->request.lost != WEIR_REASON_COUNT)
 			reject(skb, w);

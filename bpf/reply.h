@@ -94,13 +94,27 @@ static __always_inline __u32 write_tcp(struct work *w, __u8 *at, const struct we
 	return bytes;
 }
 
+/* A reply has no IP options or extension headers: they are taken out, so that the TCP header stands where its own will. */
+static __always_inline int make_ip_plain(struct __sk_buff *skb, struct packet *p)
+{
+	__u32 l4 = ETHERNET_BYTES + (p->ipv6 ? IPV6_BYTES : IPV4_BYTES);
+
+	if (p->plain_ip)
+		return 0;
+	if (bpf_skb_adjust_room(skb, (__s32)(l4 - p->l4), BPF_ADJ_ROOM_NET, 0))
+		return -1;
+	p->l4 = l4;
+	p->plain_ip = 1;
+	return 0;
+}
+
 /* Writes w->reply over the packet, with `text` bytes of w->text (zeros up to a whole word) as payload. */
 __noinline int packet_write(struct __sk_buff *skb, struct work *w, int to_client, __u32 text)
 {
 	__u32 l4, header;
 	bool partial;
 
-	if (!w || !w->packet.plain_ip || checksum_is_partial(skb, w->packet.l4, &partial))
+	if (!w || make_ip_plain(skb, &w->packet) || checksum_is_partial(skb, w->packet.l4, &partial))
 		return -1;
 	l4 = w->packet.ipv6 ? ETHERNET_BYTES + IPV6_BYTES : ETHERNET_BYTES + IPV4_BYTES;
 	write_ethernet(w, to_client);

@@ -35,6 +35,27 @@ def test_options(world, setting):
     check_mixed(site, seed=11)
 
 
+def lengthen(sock):
+    """Every packet that this socket sends has IP options, or an extension header, of no meaning."""
+    if sock.family == socket.AF_INET6:
+        sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_DSTOPTS, b"\0\0\1\4\0\0\0\0")
+    else:
+        sock.setsockopt(socket.IPPROTO_IP, socket.IP_OPTIONS, b"\1\1\1\0")
+
+
+@pytest.mark.parametrize("family", [4, 6])
+@pytest.mark.parametrize("kind", ["loopback", "veth"])
+def test_ip_options(world, kind, family):
+    site = world.site(world.place(kind, family))
+    site.attach()
+    check_translated(site, site.client(prepare=lengthen))
+    client = site.client(prepare=lengthen)
+    client.send(client.head("/refused", "POST", Expect="100-continue", Content_Length=5))
+    assert client.check(client.read(), "/refused", "POST") == 429
+    client.expect_end()
+    assert site.unanswered() == {}
+
+
 @pytest.mark.parametrize("mtu", [1300, 9000, 65535])
 def test_mtu(world, mtu):
     place = world.veth()

@@ -492,26 +492,39 @@ static void test_unread_passes_unharmed(void **state)
 	assert_int_equal(counter(WEIR_SHED), 0);
 }
 
-/* A request in such a packet counts like any other; over the limit it waits, because no reply can be made of it. */
+/* A request in such a packet is like any other; what is said to the client, and to the server, has a plain header. */
 static void lengthened(bool ipv6)
 {
 	struct packet before;
+	struct spec request = { .ipv6 = ipv6, .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a };
+	struct seen seen;
 
 	connect_ends(ipv6);
-	limit(WEIR_LIMIT_TOTAL, "0", 0);
-	packet_build(&before,
-		     &(struct spec){
-			     .ipv6 = ipv6, .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a });
+	limit(WEIR_LIMIT_TOTAL, "0", 1);
+	packet_build(&before, &request);
 	packet_lengthen_ip(&before);
-	packet = before;
-	assert_int_equal(packet_run(ingress, &packet), DROP);
-	assert_int_equal(counter(WEIR_PACKET_SURGERY), 1);
-	done(datapath_limit_delete(dp, 0, WEIR_LIMIT_TOTAL, &error));
 	packet = before;
 	assert_int_equal(packet_run(ingress, &packet), PASS);
 	assert_int_equal(packet.length, before.length);
 	assert_memory_equal(packet.bytes, before.bytes, before.length);
 	assert_int_equal(counter(WEIR_PASSED), 1);
+
+	connect_ends(ipv6);
+	packet = before;
+	assert_int_equal(packet_run(ingress, &packet), PASS);
+	assert_answer(&seen, "3600", true);
+	assert_int_equal(seen.seq, SERVER_NEXT);
+	assert_int_equal(seen.ack, CLIENT_NEXT + strlen(get_a));
+
+	connect_ends(ipv6);
+	request.text = "POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n";
+	packet_build(&packet, &request);
+	packet_lengthen_ip(&packet);
+	assert_int_equal(packet_run(ingress, &packet), PASS);
+	packet_see(&packet, &seen);
+	assert_false(seen.from_server);
+	assert_int_equal(seen.flags, WEIR_TCP_RST);
+	assert_int_equal(counter(WEIR_PACKET_SURGERY), 0);
 }
 
 static void test_ip_options(void **state)
