@@ -30,6 +30,7 @@ LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
 WARNINGS := -Wall -Wextra -Werror
 HOST_FLAGS = -std=gnu11 -D_GNU_SOURCE= $(WARNINGS) -Iinclude -Iuser -Ibuild $(PACKAGE_CFLAGS) -DWEIR_VERSION='"$(FULL_VERSION)"'
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+THREAD_SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
 FUZZ_SANITIZE := -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all -fsanitize=address,undefined,fuzzer
 
 MACHINE := $(shell uname -m)
@@ -51,6 +52,9 @@ MAN_PAGES := $(wildcard docs/*.8)
 UNIT_TESTS := $(patsubst %.c,build/%,$(wildcard tests/unit/test_*.c))
 UNIT_HELPERS := $(patsubst %.c,build/asan/%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
 CORPUS_HELPERS := $(patsubst %.c,build/asan/%.o,$(wildcard tests/corpus/*.c))
+# What several threads share, and the unit tests that have several: with ThreadSanitizer, too.
+THREADED := $(patsubst %,build/tsan/user/%.o,metrics error workqueue workqueue_heap workqueue_item workqueue_metrics)
+THREAD_TESTS := $(patsubst tests/unit/%.c,build/tests/threads/%,$(wildcard tests/unit/test_*_threads.c))
 PROG_TESTS := $(patsubst %.c,build/%,$(wildcard tests/prog/test_*.c))
 PROG_HELPERS := $(patsubst %.c,build/%.o,$(filter-out tests/prog/test_%,$(wildcard tests/prog/*.c)))
 PLAYER_OBJECTS := $(patsubst %.c,build/asan/%.o,$(wildcard tests/player/*.c))
@@ -100,7 +104,7 @@ build/%.skel.h: build/%.bpf.o
 	$(call say,SKELETON)
 	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
 
-# --- Host: plain objects, and the same ones with sanitizers (asan) and for libFuzzer (fuzz)
+# --- Host: plain objects, and the same ones with sanitizers (asan, tsan) and for libFuzzer (fuzz)
 
 build/%.o: %.c build/host.settings | $(SKELETONS)
 	$(call say,CC)
@@ -111,6 +115,11 @@ build/asan/%.o: %.c build/host.settings | $(SKELETONS)
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_FLAGS) $(SANITIZE) -MMD -MP -c $< -o $@
+
+build/tsan/%.o: %.c build/host.settings | $(SKELETONS)
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(HOST_FLAGS) $(THREAD_SANITIZE) -MMD -MP -c $< -o $@
 
 build/fuzz/%.o: %.c build/host.settings | $(SKELETONS)
 	$(call say,CC)
@@ -132,12 +141,17 @@ build/weir: build/user/main.o build/libweir.a
 
 # --- Tests
 
-tests: $(UNIT_TESTS) $(PROG_TESTS) $(PLAYER) $(FUZZ_REPLAYS)
+tests: $(UNIT_TESTS) $(THREAD_TESTS) $(PROG_TESTS) $(PLAYER) $(FUZZ_REPLAYS)
 
 build/tests/unit/%: build/asan/tests/unit/%.o $(UNIT_HELPERS) $(CORPUS_HELPERS) build/asan/libweir.a
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(SANITIZE) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
+
+build/tests/threads/%: build/tsan/tests/unit/%.o $(THREADED)
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(THREAD_SANITIZE) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
 
 build/tests/prog/%: build/tests/prog/%.o $(PROG_HELPERS) build/libweir.a
 	$(call say,LINK)
@@ -195,10 +209,10 @@ test: ## every test (root; installs what it misses on Debian)
 	@$(MAKE) all tests
 	@tests/run
 
-check: ## the tests that need no root: unit, packet player, oracle, fuzz corpus
+check: ## the tests that need no root: unit, threads, packet player, oracle, fuzz corpus
 	@tests/install-deps --check check
 	@$(MAKE) all tests
-	@tests/run unit player oracle fuzz
+	@tests/run unit threads player oracle fuzz
 
 unit: $(UNIT_TESTS) ## the unit tests alone
 	@tests/run unit

@@ -33,8 +33,7 @@ double metrics_held_s(const __u64 counters[static WEIR_REASON_COUNT])
 	return (double)counters[WEIR_HELD_NS] / WEIR_NS_PER_S;
 }
 
-/* Adds a family to the list and returns its samples, borrowed. */
-static json_t *add_family(json_t *families, const char *name, const char *type, const char *help)
+json_t *metrics_add_family(json_t *families, const char *name, const char *type, const char *help)
 {
 	json_t *samples = json_array();
 
@@ -62,22 +61,27 @@ int metrics_decision_parse(const char *text, enum weir_reason *out, struct error
 	return error_set(err, -EINVAL, "there is no decision \"%s\": %s", text, known);
 }
 
-/* Takes over labels. */
-static void add_sample(json_t *samples, json_t *labels, json_t *value)
+void metrics_add_sample(json_t *samples, json_t *labels, json_t *value)
 {
 	json_array_append_new(samples, json_pack("{s:o, s:o}", "labels", labels, "value", value));
 }
 
+void metrics_add_part(json_t *samples, const char *suffix, json_t *labels, json_t *value)
+{
+	json_array_append_new(samples,
+			      json_pack("{s:s, s:o, s:o}", "suffix", suffix, "labels", labels, "value", value));
+}
+
 static void add_single(json_t *families, const char *name, const char *type, const char *help, json_t *value)
 {
-	add_sample(add_family(families, name, type, help), json_object(), value);
+	metrics_add_sample(metrics_add_family(families, name, type, help), json_object(), value);
 }
 
 static void add_agent(json_t *families, const struct metrics_snapshot *snapshot)
 {
-	json_t *info = add_family(families, "weir_build_info", "gauge", "The agent's version; always 1.");
+	json_t *info = metrics_add_family(families, "weir_build_info", "gauge", "The agent's version; always 1.");
 
-	add_sample(info, json_pack("{s:s}", "version", snapshot->version), json_integer(1));
+	metrics_add_sample(info, json_pack("{s:s}", "version", snapshot->version), json_integer(1));
 	add_single(families, "weir_agent_start_time_seconds", "gauge", "When the agent started, in Unix time.",
 		   json_real(snapshot->start_time_s));
 	add_single(families, "weir_control_requests_total", "counter", "Commands the agent was given.",
@@ -90,7 +94,7 @@ static void add_agent(json_t *families, const struct metrics_snapshot *snapshot)
 static void add_group(json_t *families, const struct metrics_snapshot *snapshot, enum metrics_group group,
 		      const char *name, const char *label, const char *help)
 {
-	json_t *samples = add_family(families, name, "counter", help);
+	json_t *samples = metrics_add_family(families, name, "counter", help);
 
 	for (size_t i = 0; i < snapshot->n_servers; i++) {
 		const struct metrics_server *server = &snapshot->servers[i];
@@ -103,7 +107,7 @@ static void add_group(json_t *families, const struct metrics_snapshot *snapshot,
 			labels = json_pack("{s:s, s:s}", "server", server->name, label, metrics_reasons[reason].label);
 			if (group == METRICS_SHED)
 				json_object_set_new(labels, "reason", json_string("rate"));
-			add_sample(samples, labels, json_integer(server->counters[reason]));
+			metrics_add_sample(samples, labels, json_integer(server->counters[reason]));
 		}
 	}
 }
@@ -114,14 +118,14 @@ static void add_group(json_t *families, const struct metrics_snapshot *snapshot,
 static void add_per_server(json_t *families, const struct metrics_snapshot *snapshot, const char *name,
 			   const char *type, const char *help, int reason, int minus)
 {
-	json_t *samples = add_family(families, name, type, help);
+	json_t *samples = metrics_add_family(families, name, type, help);
 
 	for (size_t i = 0; i < snapshot->n_servers; i++) {
 		const struct metrics_server *server = &snapshot->servers[i];
 		__u64 less = minus == NOTHING ? 0 : server->counters[minus];
 
-		add_sample(samples, json_pack("{s:s}", "server", server->name),
-			   json_integer(difference(server->counters[reason], less)));
+		metrics_add_sample(samples, json_pack("{s:s}", "server", server->name),
+				   json_integer(difference(server->counters[reason], less)));
 	}
 }
 
@@ -148,41 +152,42 @@ static void add_connections(json_t *families, const struct metrics_snapshot *sna
 /* The table that a server shares with the others of its namespace. */
 static void add_table(json_t *families, const struct metrics_snapshot *snapshot)
 {
-	json_t *used = add_family(families, "weir_conns", "gauge",
-				  "Entries in the table of connections of the server's network namespace.");
-	json_t *max = add_family(families, "weir_conns_max", "gauge", "Connections for which that table has room.");
+	json_t *used = metrics_add_family(families, "weir_conns", "gauge",
+					  "Entries in the table of connections of the server's network namespace.");
+	json_t *max = metrics_add_family(families, "weir_conns_max", "gauge",
+					 "Connections for which that table has room.");
 
 	for (size_t i = 0; i < snapshot->n_servers; i++) {
 		const struct metrics_server *server = &snapshot->servers[i];
 
-		add_sample(used, json_pack("{s:s}", "server", server->name), json_integer(server->conns));
-		add_sample(max, json_pack("{s:s}", "server", server->name), json_integer(server->conns_max));
+		metrics_add_sample(used, json_pack("{s:s}", "server", server->name), json_integer(server->conns));
+		metrics_add_sample(max, json_pack("{s:s}", "server", server->name), json_integer(server->conns_max));
 	}
 }
 
 static void add_held(json_t *families, const struct metrics_snapshot *snapshot)
 {
-	json_t *samples = add_family(families, "weir_held_seconds_total", "counter",
-				     "How long records were withheld until they passed.");
+	json_t *samples = metrics_add_family(families, "weir_held_seconds_total", "counter",
+					     "How long records were withheld until they passed.");
 
 	for (size_t i = 0; i < snapshot->n_servers; i++) {
 		const struct metrics_server *server = &snapshot->servers[i];
 
-		add_sample(samples, json_pack("{s:s}", "server", server->name),
-			   json_real(metrics_held_s(server->counters)));
+		metrics_add_sample(samples, json_pack("{s:s}", "server", server->name),
+				   json_real(metrics_held_s(server->counters)));
 	}
 }
 
 static void add_paced(json_t *families, const struct metrics_snapshot *snapshot)
 {
-	json_t *samples = add_family(
+	json_t *samples = metrics_add_family(
 		families, "weir_hold_paced", "gauge",
 		"1: what cannot be read waits for its time when it is over a limit. 0: it is dropped.");
 
 	for (size_t i = 0; i < snapshot->n_servers; i++) {
 		const struct metrics_server *server = &snapshot->servers[i];
 
-		add_sample(samples, json_pack("{s:s}", "server", server->name), json_integer(server->paced));
+		metrics_add_sample(samples, json_pack("{s:s}", "server", server->name), json_integer(server->paced));
 	}
 }
 
@@ -245,12 +250,13 @@ static void print_labels(FILE *out, json_t *labels)
 		fputc('}', out);
 }
 
-static void print_value(FILE *out, json_t *value)
+/* Milliseconds, but what histograms add up to the ns. */
+static void print_value(FILE *out, json_t *value, bool of_histogram)
 {
 	if (json_is_integer(value))
 		fprintf(out, " %" JSON_INTEGER_FORMAT "\n", json_integer_value(value));
 	else
-		fprintf(out, " %.3f\n", json_real_value(value));
+		fprintf(out, " %.*f\n", of_histogram ? 9 : 3, json_real_value(value));
 }
 
 static void print_family(FILE *out, json_t *family)
@@ -262,9 +268,11 @@ static void print_family(FILE *out, json_t *family)
 	fprintf(out, "# HELP %s %s\n", name, json_string_value(json_object_get(family, "help")));
 	fprintf(out, "# TYPE %s %s\n", name, json_string_value(json_object_get(family, "type")));
 	json_array_foreach (json_object_get(family, "samples"), i, sample) {
-		fputs(name, out);
+		const char *suffix = json_string_value(json_object_get(sample, "suffix"));
+
+		fprintf(out, "%s%s", name, suffix ?: "");
 		print_labels(out, json_object_get(sample, "labels"));
-		print_value(out, json_object_get(sample, "value"));
+		print_value(out, json_object_get(sample, "value"), suffix);
 	}
 }
 

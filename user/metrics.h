@@ -2,8 +2,9 @@
 /*
  * The counters as Prometheus knows them: a pure function of a snapshot. Families are JSON, a list of
  *
- *   {name, type: "counter"|"gauge", help, samples: [{labels: {NAME: TEXT}, value}]}
+ *   {name, type: "counter"|"gauge"|"histogram", help, samples: [{labels: {NAME: TEXT}, value}]}
  *
+ * where a histogram's samples also have the suffix ("_bucket", "_sum", "_count") that the family's name gets,
  * and text is the exposition format 0.0.4 of that. Every series of every server is always there, zero too.
  */
 #ifndef WEIR_USER_METRICS_H
@@ -68,6 +69,12 @@ double metrics_held_s(const __u64 counters[static WEIR_REASON_COUNT]);
 
 /* A new reference; NULL without memory. */
 json_t *metrics_families(const struct metrics_snapshot *snapshot);
+
+/* For those who add families: the samples of a new one, borrowed. */
+json_t *metrics_add_family(json_t *families, const char *name, const char *type, const char *help);
+/* Both take over labels and value. */
+void metrics_add_sample(json_t *samples, json_t *labels, json_t *value);
+void metrics_add_part(json_t *samples, const char *suffix, json_t *labels, json_t *value);
 
 /* The caller frees it; NULL without memory. */
 char *metrics_text(json_t *families);
