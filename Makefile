@@ -53,7 +53,7 @@ UNIT_TESTS := $(patsubst %.c,build/%,$(wildcard tests/unit/test_*.c))
 UNIT_HELPERS := $(patsubst %.c,build/asan/%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
 CORPUS_HELPERS := $(patsubst %.c,build/asan/%.o,$(wildcard tests/corpus/*.c))
 # What several threads share, and the unit tests that have several: with ThreadSanitizer, too.
-THREADED := $(patsubst %,build/tsan/user/%.o,metrics error workqueue workqueue_heap workqueue_item workqueue_metrics)
+THREADED := $(patsubst %,build/tsan/user/%.o,error metrics retries workqueue workqueue_heap workqueue_item workqueue_metrics)
 THREAD_TESTS := $(patsubst tests/unit/%.c,build/tests/threads/%,$(wildcard tests/unit/test_*_threads.c))
 PROG_TESTS := $(patsubst %.c,build/%,$(wildcard tests/prog/test_*.c))
 PROG_HELPERS := $(patsubst %.c,build/%.o,$(filter-out tests/prog/test_%,$(wildcard tests/prog/*.c)))

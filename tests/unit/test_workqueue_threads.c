@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "../../user/retries.h"
 #include "../../user/workqueue.h"
 
 #define MS 1000000ULL
@@ -33,7 +34,9 @@ static shut_down *const ways_to_shut_down[] = { workqueue_shut_down, workqueue_s
 
 static struct workqueue *open_queue(void)
 {
-	struct workqueue_options options = {};
+	struct workqueue_options options = {
+		.policy = { .parts = WEIR_BACKOFF_EXPONENTIAL, .base_ns = 1, .max_ns = MS },
+	};
 	struct workqueue *queue;
 
 	assert_int_equal(workqueue_open(&queue, &options), 0);
@@ -57,6 +60,7 @@ static void join(pthread_t thread)
 
 struct crowd {
 	struct workqueue *queue;
+	struct retries *retries;
 	struct {
 		atomic_uint wanted; /* what its producer has brought it to */
 		atomic_uint done;   /* what a worker has seen of that */
@@ -86,7 +90,18 @@ static void *produce(void *context)
 	return NULL;
 }
 
-/* Adds every key again the first two times that it gets it. */
+/* Adds every key again the first two times that it gets it; half of the keys because they have failed. */
+static void add_again(struct crowd *crowd, unsigned long n, const char *key)
+{
+	struct error why = { "not yet" };
+
+	crowd->adds_again++;
+	if (n % 2)
+		workqueue_add(crowd->queue, key);
+	else
+		retries_failed(crowd->retries, key, &why);
+}
+
 static void *consume(void *context)
 {
 	struct crowd *crowd = context;
@@ -105,10 +120,10 @@ static void *consume(void *context)
 		if (crowd->keys[n].workers++)
 			crowd->twice_at_once++;
 		crowd->keys[n].done = crowd->keys[n].wanted;
-		if (gotten[n]++ < 2) {
-			crowd->adds_again++;
-			workqueue_add(crowd->queue, key);
-		}
+		if (gotten[n]++ < 2)
+			add_again(crowd, n, key);
+		else
+			retries_succeeded(crowd->retries, key);
 		sched_yield();
 		crowd->keys[n].workers--;
 		workqueue_done(crowd->queue, key);
@@ -116,13 +131,33 @@ static void *consume(void *context)
 	return NULL;
 }
 
+/* Looks on, and is not counted: what it adds for later has no time left to come. */
+static void *observe(void *context)
+{
+	struct crowd *crowd = context;
+	struct workqueue_metrics metrics;
+
+	while (!workqueue_shutting_down(crowd->queue)) {
+		workqueue_metrics(crowd->queue, &metrics);
+		if (workqueue_length(crowd->queue) > KEYS)
+			crowd->unknown++;
+		workqueue_requeues(crowd->queue, "0");
+		workqueue_add_after(crowd->queue, "1", HOUR);
+		json_decref(retries_dropped(crowd->retries));
+		sched_yield();
+	}
+	return NULL;
+}
+
 static void run_crowd(struct crowd *crowd, shut_down *end)
 {
-	pthread_t producers[KEYS], workers[WORKERS];
+	pthread_t producers[KEYS], workers[WORKERS], observer;
 	struct producer contexts[KEYS];
 	struct workqueue_metrics metrics;
 
 	crowd->queue = open_queue();
+	assert_int_equal(retries_open(&crowd->retries, crowd->queue, 3), 0);
+	observer = start(observe, crowd);
 	for (unsigned int i = 0; i < KEYS; i++) {
 		contexts[i] = (struct producer){ crowd, i };
 		producers[i] = start(produce, &contexts[i]);
@@ -135,11 +170,13 @@ static void run_crowd(struct crowd *crowd, shut_down *end)
 	workqueue_add(crowd->queue, "added after the end");
 	for (int i = 0; i < WORKERS; i++)
 		join(workers[i]);
+	join(observer);
 	assert_int_equal(workqueue_length(crowd->queue), 0);
 	workqueue_metrics(crowd->queue, &metrics);
 	assert_int_equal(metrics.depth, 0);
 	assert_int_equal(metrics.unfinished_work_ns, 0);
 	assert_in_range(metrics.adds, KEYS, KEYS * ADDS + crowd->adds_again);
+	retries_close(crowd->retries);
 	workqueue_close(crowd->queue);
 }
 
