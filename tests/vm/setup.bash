@@ -78,7 +78,7 @@ server_start() {
 		user root;
 		worker_processes 2;
 		pid $scratch/nginx.pid;
-		error_log $scratch/error.log;
+		error_log $scratch/error.log info;
 		events {
 			worker_connections 1024;
 		}
