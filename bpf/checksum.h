@@ -80,9 +80,30 @@ static __always_inline __u16 segment_sum(struct __sk_buff *skb, struct work *w)
 	return sum_fold(w->sum);
 }
 
+#define IPV4_BYTES_MAX 60
+
+/* Is the IP header's checksum right? Else the kernel will drop the packet, as it does without asking the device. */
+__noinline int ip_checksum_is_right(struct __sk_buff *skb, struct work *w)
+{
+	__u32 bytes;
+
+	if (!w)
+		return 0;
+	if (w->packet.ipv6)
+		return 1;
+	bytes = size_up_to(IPV4_BYTES_MAX, w->packet.l4 - ETHERNET_BYTES);
+	if (bytes > IPV4_BYTES)
+		__builtin_memset(w->head, 0, IPV4_BYTES_MAX);
+	if (bpf_skb_load_bytes(skb, ETHERNET_BYTES, w->head, bytes))
+		return 0;
+	return sum_fold(sum_words(w->head, (bytes > IPV4_BYTES ? IPV4_BYTES_MAX : IPV4_BYTES) / 4)) == 0xffff;
+}
+
 /*
  * Is the TCP checksum right? Else the server will drop the packet, and it must not be charged or answered. A device that
- * has checked it says so; a packet of this host has only the pseudo header's sum in the field.
+ * has checked it says so; a packet of this host has only the pseudo header's sum in the field. One that comes from
+ * elsewhere with just that in its field is taken for such a packet: it is read, as one is that is lost behind weir, and
+ * what comes in its place is compared with it (conn_doubt.h). What is not read again needs more (checksum_is_sure).
  */
 __noinline int checksum_is_right(struct __sk_buff *skb, struct work *w)
 {
@@ -98,6 +119,25 @@ __noinline int checksum_is_right(struct __sk_buff *skb, struct work *w)
 		return 1;
 	/* Another host's half-made sum is trusted by the kernel, whatever it says; asking spoils the field if it is not. */
 	return !checksum_is_partial(skb, w->packet.l4, &partial) && partial;
+}
+
+/* Of a packet whose checksum is right: is it so although only the pseudo header's sum may be in the field? */
+__noinline int checksum_is_sure(struct __sk_buff *skb, struct work *w)
+{
+	bool partial;
+	__u64 pseudo;
+
+	if (!w)
+		return 0;
+	pseudo = pseudo_sum(&w->packet, w->packet.payload + w->packet.segment.len - w->packet.l4);
+	if (w->packet.check != sum_fold(pseudo) || bpf_csum_level(skb, BPF_CSUM_LEVEL_QUERY) >= 0)
+		return 1;
+	if (checksum_is_partial(skb, w->packet.l4, &partial))
+		return 0;
+	if (partial)
+		return 1;
+	return !bpf_skb_store_bytes(skb, w->packet.l4 + CHECK_AT, &w->packet.check, 2, 0) &&
+	       segment_sum(skb, w) == 0xffff;
 }
 
 #endif

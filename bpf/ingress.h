@@ -243,10 +243,8 @@ static __always_inline bool signed_segment(struct __sk_buff *skb, struct work *w
 {
 	bool news = false;
 
-	if (c->phase != WEIR_PHASE_FOLLOWED && c->phase != WEIR_PHASE_HUNTING)
-		return true;
 	socket_ask(skb);
-	if (w->socket.known && !w->socket.signs)
+	if (w->socket.known && w->socket.signs == WEIR_SIGNS_NOT)
 		return false;
 	bpf_spin_lock(&c->lock);
 	if (c->phase == WEIR_PHASE_FOLLOWED || c->phase == WEIR_PHASE_HUNTING) {
@@ -260,6 +258,13 @@ static __always_inline bool signed_segment(struct __sk_buff *skb, struct work *w
 	return true;
 }
 
+/* A segment without a signature, of a connection that has them. */
+static __always_inline bool socket_wants_signature(struct __sk_buff *skb, struct work *w)
+{
+	socket_ask(skb);
+	return w->socket.known && w->socket.signs == WEIR_SIGNS;
+}
+
 SEC("tc")
 int weir_ingress(struct __sk_buff *skb)
 {
@@ -270,7 +275,7 @@ int weir_ingress(struct __sk_buff *skb)
 	__u32 end;
 	int opened;
 
-	/* What is not for this device's address may be for a macvlan on top. */
+	/* What is not for this device's address may be for a macvlan on top; if it is not, it is like one lost behind weir. */
 	if (!w || has_own_device(skb) || (skb->pkt_type != PACKET_HOST && skb->pkt_type != PACKET_OTHERHOST))
 		return TC_ACT_UNSPEC;
 	p = &w->packet;
@@ -279,6 +284,10 @@ int weir_ingress(struct __sk_buff *skb)
 		return TC_ACT_UNSPEC;
 	if (!load_settings(w, HOOK_INGRESS))
 		return TC_ACT_UNSPEC;
+	if (!ip_checksum_is_right(skb, w)) {
+		count(w->server, WEIR_BAD_CHECKSUM);
+		return TC_ACT_SHOT;
+	}
 	if (p->fragment)
 		return ingress_fragment(skb, end);
 	if (!packet_parse_tcp(skb, p, end))
@@ -324,7 +333,7 @@ int weir_ingress(struct __sk_buff *skb)
 		count(w->server, WEIR_BAD_CHECKSUM);
 		return TC_ACT_SHOT;
 	}
-	if (is_signed && !signed_segment(skb, w, c)) {
+	if (is_signed ? !signed_segment(skb, w, c) : c->opaque_why == WEIR_SIGNED && socket_wants_signature(skb, w)) {
 		count(w->server, WEIR_UNACCEPTABLE);
 		return TC_ACT_SHOT;
 	}

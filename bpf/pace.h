@@ -97,6 +97,16 @@ static __always_inline int depart(struct __sk_buff *skb, struct work *w, __u64 d
 }
 
 /*
+ * What is charged here is not charged again at the socket, whatever comes in its place: so it must get there. Packets that
+ * the kernel may drop on the way (for their destination's hardware address, or what is in IP options) are the socket's
+ * hook's, which sees those that it does not drop.
+ */
+static __always_inline bool arrives(struct __sk_buff *skb, struct work *w)
+{
+	return skb->pkt_type == PACKET_HOST && w->packet.plain_ip && checksum_is_sure(skb, w);
+}
+
+/*
  * A packet on its way to the server, with the server's numbers. Not inlined, so that its stack and that of reading requests
  * do not add up; not global, for `c` has to be known for a map's value.
  */
@@ -107,7 +117,7 @@ static __noinline int pace(struct __sk_buff *skb, struct work *w, struct weir_co
 	__u64 departs_ns = 0;
 
 	if (!weir_pace_concerns(&w->packet.segment) || (w->server_flags & (WEIR_SERVER_PAUSED | WEIR_SERVER_DRY_RUN)) ||
-	    !socket_knows(skb, w))
+	    !arrives(skb, w) || !socket_knows(skb, w))
 		return TC_ACT_UNSPEC;
 	bpf_spin_lock(&c->lock);
 	action = weir_pace_begin(c, &w->socket, &w->packet.segment, &w->hold, &departs_ns, &why);

@@ -97,12 +97,14 @@ static __always_inline bool has_own_device(struct __sk_buff *skb)
 	return skb->vlan_present && (skb->vlan_tci & VLAN_ID);
 }
 
-/* The end of the IP packet of which `length` bytes follow `from` (Ethernet may pad behind it); BIG TCP says 0. */
-static __always_inline __u32 ip_end(struct __sk_buff *skb, __u32 length, __u32 from)
+/*
+ * Where the IP packet ends of which `length` bytes follow `from` (Ethernet may pad behind it); BIG TCP says 0. False: it is
+ * cut off, and the kernel drops it.
+ */
+static __always_inline bool ip_end(struct __sk_buff *skb, __u32 length, __u32 from, __u32 *end)
 {
-	__u32 end = from + length;
-
-	return !length || end > skb->len ? skb->len : end;
+	*end = length ? from + length : skb->len;
+	return length ? *end <= skb->len : skb->gso_size;
 }
 
 #define IPV6_HOP_BY_HOP 0
@@ -162,8 +164,7 @@ static __always_inline bool packet_parse_ip(struct __sk_buff *skb, struct packet
 		p->tos = ip.tos;
 		p->ip_id = ip.id;
 		p->l4 = l3 + (ip.version_ihl & 15) * 4;
-		*end = ip_end(skb, bpf_ntohs(ip.length), l3);
-		return true;
+		return ip_end(skb, bpf_ntohs(ip.length), l3, end);
 	}
 	if (skb->protocol == bpf_htons(ETHERTYPE_IPV6)) {
 		struct ipv6_header ip;
@@ -182,8 +183,7 @@ static __always_inline bool packet_parse_ip(struct __sk_buff *skb, struct packet
 		p->plain_ip = ip.next_header == TCP_PROTOCOL;
 		p->tos = bpf_ntohl(ip.version_class_label) >> 20 & 0xff;
 		p->ip_id = 0;
-		*end = ip_end(skb, bpf_ntohs(ip.payload_length), l3 + IPV6_BYTES);
-		return true;
+		return ip_end(skb, bpf_ntohs(ip.payload_length), l3 + IPV6_BYTES, end);
 	}
 	return false;
 }

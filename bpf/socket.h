@@ -68,7 +68,7 @@ static __always_inline void socket_read(struct weir_socket *k, struct tcp_sock *
 	k->early = !!tcp->out_of_order_queue.rb_node;
 	k->busy = tcp->inet_conn.icsk_inet.sk.sk_backlog.len > 0;
 	k->untouched = !tcp->bytes_received;
-	k->signs = socket_signs(tcp);
+	k->signs = socket_signs(tcp) ? WEIR_SIGNS : WEIR_SIGNS_NOT;
 	k->known = 1;
 }
 
@@ -80,7 +80,7 @@ static __always_inline void socket_read_request(struct weir_socket *k, struct tc
 	k->ack_slack = 0;
 	k->ts_recent = request->req.req.ts_recent;
 	k->early = k->busy = 0;
-	k->signs = 1;
+	k->signs = WEIR_SIGNS_UNKNOWN;
 	k->known = 1;
 }
 

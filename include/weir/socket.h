@@ -8,6 +8,13 @@
 
 #define WEIR_PAWS_SLACK 1 /* ticks by which the kernel lets a timestamp be older than the latest */
 
+/* Does it take signed segments alone (RFC 2385, 5925), or unsigned ones alone? */
+enum weir_signs {
+	WEIR_SIGNS_NOT,
+	WEIR_SIGNS,
+	WEIR_SIGNS_UNKNOWN,
+};
+
 /* All numbers are the server's. */
 struct weir_socket {
 	__u32 next;	 /* the first byte it has not got */
@@ -23,7 +30,7 @@ struct weir_socket {
 	__u8 busy;	 /* there are segments that it has not looked at yet */
 	__u8 open;	 /* it may get data */
 	__u8 untouched;	 /* and has got none yet */
-	__u8 signs;	 /* it takes signed segments alone (RFC 2385, 5925), as far as can be told */
+	__u8 signs;	 /* enum weir_signs */
 };
 
 /* Will it drop this segment (server's numbers), whatever it carries? As tcp_validate_incoming() and tcp_ack() do. */

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """A client that shows weir segments which its server never takes: nobody gets past a limit by that."""
+import struct
 import time
 
 import pytest
 
 from lib.loss import POST, TABLE, Loss
-from lib.raw import MD5, RawClient
+from lib.raw import MD5, RawClient, checksum
 
 BURST = 2
 DECOY = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 999999\r\n\r\n"
@@ -25,12 +26,33 @@ def raw(world):
     return site, client
 
 
+def another_mac(frame):
+    frame[5] ^= 1
+
+
+def bad_ip_checksum(frame):
+    frame[24] ^= 1
+
+
+def cut_off(frame):
+    frame[16:18] = struct.pack("!H", len(frame) - 14 + 1)
+    frame[24:26] = bytes(2)
+    frame[24:26] = struct.pack("!H", checksum(frame[14:34]))
+
+
+def half_made_checksum(frame):
+    pseudo = frame[26:34] + struct.pack("!BBH", 0, 6, len(frame) - 34)
+    frame[50:52] = struct.pack("!H", ~checksum(pseudo) & 0xffff)
+
+
 DECOYS = {
     "lost_in_the_firewall": lambda client: {},
     "old_timestamp": lambda client: {"tsval": client.clock() - 100_000},
     "old_acknowledgement": lambda client: {"ack": client.peer - 1_000_000},
     "acknowledges_what_was_never_sent": lambda client: {"ack": client.peer + 1_000_000},
     "signed": lambda client: {"options": MD5},
+    **{spoil.__name__: lambda client, spoil=spoil: {"spoil": spoil}
+       for spoil in (another_mac, bad_ip_checksum, cut_off, half_made_checksum)},
 }
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """A client that writes its own TCP segments, and so can send what no kernel would."""
+import json
 import socket
 import struct
 import time
@@ -32,10 +33,12 @@ class RawClient:
         self.address = socket.inet_aton(place.address)
         self.source = socket.inet_aton(place.client_address)
         self.port, self.source_port = port, source_port
+        self.place = place
         place.client_ns.run("nft", "-f", "-", input=NO_RESETS)
         with place.client_ns.entered():
             self.socket = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP)
             self.parts = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+            self.frames = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
         for sock in self.socket, self.parts:
             sock.connect((place.address, 0))
         self.next = 0x7fffff00
@@ -51,6 +54,7 @@ class RawClient:
     def close(self):
         self.socket.close()
         self.parts.close()
+        self.frames.close()
 
     def clock(self):
         return 1_000_000 + int((time.monotonic() - self.began) * 1000)
@@ -63,10 +67,10 @@ class RawClient:
         self.send()
         return True
 
-    def send(self, data=b"", at=None, flags=ACK, ack=None, tsval=None, options=b"", fragments=0):
+    def send(self, data=b"", at=None, flags=ACK, ack=None, tsval=None, options=b"", fragments=0, spoil=None):
         """
         A segment at `at` (else where the stream goes on), by which this side's own idea of the stream is not moved.
-        fragments: in IP packets of so many bytes.
+        fragments: in IP packets of so many bytes. spoil: makes another frame of this one, a bytearray.
         """
         options = struct.pack("!BBBBII", 1, 1, 8, 10, self.clock() if tsval is None else tsval, self.echoed) + options
         header = struct.pack("!HHIIBBHHH", self.source_port, self.port, (self.next if at is None else at) & 0xffffffff,
@@ -75,10 +79,21 @@ class RawClient:
         segment = header + options + data
         pseudo = self.source + self.address + struct.pack("!BBH", 0, 6, len(segment))
         segment = segment[:16] + struct.pack("!H", checksum(pseudo + segment)) + segment[18:]
-        if fragments:
+        if spoil:
+            self.send_frame(segment, spoil)
+        elif fragments:
             self.send_parts(segment, fragments)
         else:
             self.socket.send(segment)
+
+    def send_frame(self, segment, spoil):
+        macs = [bytes.fromhex(json.loads(namespace.ip("-j", "link", "show", device))[0]["address"].replace(":", ""))
+                for namespace, device in self.place.devices()]
+        ip = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(segment), 1, 0x4000, 64, 6, 0) + self.source + self.address
+        frame = bytearray(b"".join(macs) + b"\x08\x00" + ip + segment)
+        frame[24:26] = struct.pack("!H", checksum(frame[14:34]))
+        spoil(frame)
+        self.frames.sendto(frame, ("eth0", 0))
 
     def send_parts(self, segment, size):
         self.packets += 1
