@@ -199,7 +199,7 @@ static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, s
 		verdict = action == WEIR_PASS || action == WEIR_CUT ? pass_to_server(skb, w) : reply(skb, w, action);
 	if (verdict == TC_ACT_UNSPEC && w->view.opaque && (w->server_flags & WEIR_SERVER_PACED))
 		verdict = pace(skb, w, c);
-	conn_retire(w, c, false);
+	conn_retire(w, c, false, client_resets(skb, w));
 	return verdict;
 }
 

@@ -7,7 +7,7 @@
 #include "socket.h"
 
 #define LINGER_TRANSLATED_NS (60 * WEIR_NS_PER_S) /* TIME-WAIT of either side still needs its numbers translated */
-#define LINGER_NS (10 * WEIR_NS_PER_S)		  /* a RST alone proves nothing: wait for silence */
+#define LINGER_NS (10 * WEIR_NS_PER_S) /* a RST that was to reach the socket may not have: wait for silence */
 
 #define EEXIST 17
 
@@ -174,12 +174,23 @@ static __always_inline void conn_linger(struct weir_conn *c)
 }
 
 /*
+ * Does a client's segment, in the server's numbers, end the connection by a RST? Of those that do not stand exactly at the
+ * next byte (RFC 5961, 3.2) the socket lives on, and so must what is known of it.
+ */
+static __always_inline bool client_resets(struct __sk_buff *skb, struct work *w)
+{
+	if (!(w->packet.segment.flags & WEIR_TCP_RST))
+		return false;
+	socket_ask(skb);
+	return !w->socket.known || w->packet.segment.seq == w->socket.next;
+}
+
+/*
  * Lets the entry go when the connection is over: at once where nothing was translated and both sides, or the server's
  * socket, said so.
  */
-static __always_inline void conn_retire(struct work *w, struct weir_conn *c, bool from_server)
+static __always_inline void conn_retire(struct work *w, struct weir_conn *c, bool from_server, bool reset)
 {
-	bool reset = w->packet.segment.flags & WEIR_TCP_RST;
 	bool closed = weir_splice_closed(&c->splice);
 
 	if (!closed && !reset && c->phase != WEIR_PHASE_CLOSED)

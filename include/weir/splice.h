@@ -194,16 +194,17 @@ WEIR_INLINE void weir_splice_see_client(struct weir_splice *s, const struct weir
 		s->client_has_ts = 1;
 	}
 	s->client_end = seq_max(s->client_end, end);
-	if (g->flags & WEIR_TCP_FIN) {
+	/* What is older than what has passed is nobody's end: the server takes it for a duplicate. */
+	if ((g->flags & WEIR_TCP_FIN) && !seq_before(end, s->passed_end)) {
 		s->client_fin = end;
 		s->fins |= WEIR_SPLICE_CLIENT_FIN;
 	}
 }
 
-/* A server takes no payload without an acknowledgement (RFC 9293, 3.10.7.4): it must not be read here, either. */
+/* A server takes nothing without an acknowledgement but SYN and RST (RFC 9293, 3.10.7.4): it must not be read here, either. */
 WEIR_INLINE bool weir_splice_acceptable(const struct weir_segment *g)
 {
-	return !g->len || (g->flags & (WEIR_TCP_ACK | WEIR_TCP_RST));
+	return g->flags & (WEIR_TCP_ACK | WEIR_TCP_RST | WEIR_TCP_SYN);
 }
 
 /*

@@ -11,6 +11,10 @@ FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 MD5 = bytes([1, 1, 19, 18]) + bytes(16)
 WINDOW = 60000
 
+TCP_REPAIR, TCP_REPAIR_QUEUE, TCP_QUEUE_SEQ, TCP_TIMESTAMP = 19, 20, 21, 24
+RECEIVE_QUEUE, SEND_QUEUE = 1, 2
+REPAIR_OFF = -1
+
 NO_RESETS = """
 table inet raw_client {
     chain output { type filter hook output priority 0; tcp flags rst drop; }
@@ -24,6 +28,51 @@ def checksum(data):
     while total >> 16:
         total = (total & 0xffff) + (total >> 16)
     return ~total & 0xffff
+
+
+def tcp_segment(ends, ports, seq, ack, flags, options, data):
+    """ends, ports: the source's and the destination's."""
+    header = struct.pack("!HHIIBBHHH", *ports, seq & 0xffffffff, ack & 0xffffffff, (20 + len(options)) // 4 << 4, flags,
+                         WINDOW, 0, 0)
+    segment = header + options + data
+    pseudo = b"".join(ends) + struct.pack("!BBH", 0, 6, len(segment))
+    return segment[:16] + struct.pack("!H", checksum(pseudo + segment)) + segment[18:]
+
+
+def timestamps(value, echoed):
+    return struct.pack("!BBBBII", 1, 1, 8, 10, value & 0xffffffff, echoed & 0xffffffff)
+
+
+class Impostor:
+    """Who sends segments, over IPv4, as if they were a client's: of a socket that is connected."""
+
+    def __init__(self, place, sock):
+        self.client = sock
+        self.ports = sock.getsockname()[1], sock.getpeername()[1]
+        self.ends = [socket.inet_aton(sock.getsockname()[0]), socket.inet_aton(place.address)]
+        with place.client_ns.entered():
+            self.socket = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP)
+        self.socket.connect((place.address, 0))
+
+    def close(self):
+        self.socket.close()
+
+    def numbers(self):
+        """The client's next byte, and the one it waits for."""
+        self.client.setsockopt(socket.IPPROTO_TCP, TCP_REPAIR, 1)
+        numbers = []
+        for queue in SEND_QUEUE, RECEIVE_QUEUE:
+            self.client.setsockopt(socket.IPPROTO_TCP, TCP_REPAIR_QUEUE, queue)
+            numbers.append(self.client.getsockopt(socket.IPPROTO_TCP, TCP_QUEUE_SEQ) & 0xffffffff)
+        self.client.setsockopt(socket.IPPROTO_TCP, TCP_REPAIR, REPAIR_OFF)
+        return numbers
+
+    def send(self, flags, seq=0, ack=0, clock=None, data=b"", options=b""):
+        """seq, ack, clock: relative to what the client would send; without a clock there is no timestamp."""
+        if clock is not None:
+            options = timestamps(self.client.getsockopt(socket.IPPROTO_TCP, TCP_TIMESTAMP) + clock, 0) + options
+        here, there = self.numbers()
+        self.socket.send(tcp_segment(self.ends, self.ports, here + seq, there + ack, flags, options, data))
 
 
 class RawClient:
@@ -72,13 +121,9 @@ class RawClient:
         A segment at `at` (else where the stream goes on), by which this side's own idea of the stream is not moved.
         fragments: in IP packets of so many bytes. spoil: makes another frame of this one, a bytearray.
         """
-        options = struct.pack("!BBBBII", 1, 1, 8, 10, self.clock() if tsval is None else tsval, self.echoed) + options
-        header = struct.pack("!HHIIBBHHH", self.source_port, self.port, (self.next if at is None else at) & 0xffffffff,
-                             (self.peer if ack is None else ack) & 0xffffffff, (20 + len(options)) // 4 << 4, flags,
-                             WINDOW, 0, 0)
-        segment = header + options + data
-        pseudo = self.source + self.address + struct.pack("!BBH", 0, 6, len(segment))
-        segment = segment[:16] + struct.pack("!H", checksum(pseudo + segment)) + segment[18:]
+        options = timestamps(self.clock() if tsval is None else tsval, self.echoed) + options
+        segment = tcp_segment((self.source, self.address), (self.source_port, self.port),
+                              self.next if at is None else at, self.peer if ack is None else ack, flags, options, data)
         if spoil:
             self.send_frame(segment, spoil)
         elif fragments:
