@@ -78,7 +78,7 @@ class Impostor:
 class RawClient:
     """One connection, over IPv4. The kernel of its namespace knows nothing of it, and must not say so."""
 
-    def __init__(self, place, port, source_port=44444):
+    def __init__(self, place, port, source_port=44444, syn_data=b""):
         self.address = socket.inet_aton(place.address)
         self.source = socket.inet_aton(place.client_address)
         self.port, self.source_port = port, source_port
@@ -97,7 +97,7 @@ class RawClient:
         self.stream = b""
         self.packets = 0
         self.began = time.monotonic()
-        self.send(flags=SYN, tsval=self.clock())
+        self.send(syn_data, flags=SYN, tsval=self.clock())
         eventually(self.handshake, "the server answers")
 
     def close(self):
