@@ -10,6 +10,7 @@
 #include "reject.h"
 #include "reply.h"
 #include "settings.h"
+#include "signature.h"
 #include "strip.h"
 #include "track.h"
 
@@ -235,43 +236,12 @@ __noinline int ingress_fragment(struct __sk_buff *skb, __u32 end)
 	return TC_ACT_UNSPEC;
 }
 
-/*
- * A signature would not bear a changed segment: a connection that has them is never answered, but held from here on. False:
- * the server has no key, and drops it.
- */
-static __always_inline bool signed_segment(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
-{
-	bool news = false;
-
-	socket_ask(skb);
-	if (w->socket.known && w->socket.signs == WEIR_SIGNS_NOT)
-		return false;
-	bpf_spin_lock(&c->lock);
-	if (c->phase == WEIR_PHASE_FOLLOWED || c->phase == WEIR_PHASE_HUNTING) {
-		weir_conn_opaque(c, w->socket.known ? w->socket.next : w->packet.segment.seq, WEIR_SIGNED);
-		c->unconfirmed.n = 0;
-		news = true;
-	}
-	bpf_spin_unlock(&c->lock);
-	if (news)
-		count(w->server, WEIR_SIGNED);
-	return true;
-}
-
-/* A segment without a signature, of a connection that has them. */
-static __always_inline bool socket_wants_signature(struct __sk_buff *skb, struct work *w)
-{
-	socket_ask(skb);
-	return w->socket.known && w->socket.signs == WEIR_SIGNS;
-}
-
 SEC("tc")
 int weir_ingress(struct __sk_buff *skb)
 {
 	struct work *w = work_of(HOOK_INGRESS);
 	struct weir_conn *c;
 	struct packet *p;
-	bool is_signed;
 	__u32 end;
 	int opened;
 
@@ -293,13 +263,13 @@ int weir_ingress(struct __sk_buff *skb)
 	if (!packet_parse_tcp(skb, p, end))
 		return TC_ACT_UNSPEC;
 
-	is_signed = p->signature && kernel_signs(p->signature);
-	if ((p->segment.flags & WEIR_TCP_URG) && !is_signed && remove_urgent(skb, w))
+	signature_recognise(p);
+	if ((p->segment.flags & WEIR_TCP_URG) && !p->signature && remove_urgent(skb, w))
 		return TC_ACT_SHOT;
 	flow_set(p, true);
 	c = bpf_map_lookup_elem(&conns, &p->flow);
 	if (p->segment.flags & WEIR_TCP_SYN) {
-		if (is_signed)
+		if (p->signature)
 			return TC_ACT_UNSPEC;
 		if (p->mptcp_at && !remove_option(skb, w, p->mptcp_at, p->mptcp_bytes))
 			count(w->server, WEIR_MPTCP_REMOVED);
@@ -333,7 +303,9 @@ int weir_ingress(struct __sk_buff *skb)
 		count(w->server, WEIR_BAD_CHECKSUM);
 		return TC_ACT_SHOT;
 	}
-	if (is_signed ? !signed_segment(skb, w, c) : c->opaque_why == WEIR_SIGNED && socket_wants_signature(skb, w)) {
+	/* The second is weir_splice_acceptable() for a FIN, too: there it would cost verifiers twice the steps. */
+	if (((p->signature || c->opaque_why == WEIR_SIGNED) && !signature_fits(skb, w, c)) ||
+	    !(p->segment.flags & (WEIR_TCP_ACK | WEIR_TCP_RST))) {
 		count(w->server, WEIR_UNACCEPTABLE);
 		return TC_ACT_SHOT;
 	}

@@ -201,10 +201,10 @@ WEIR_INLINE void weir_splice_see_client(struct weir_splice *s, const struct weir
 	}
 }
 
-/* A server takes nothing without an acknowledgement but SYN and RST (RFC 9293, 3.10.7.4): it must not be read here, either. */
+/* A server takes no payload without an acknowledgement (RFC 9293, 3.10.7.4): it must not be read here, either. */
 WEIR_INLINE bool weir_splice_acceptable(const struct weir_segment *g)
 {
-	return g->flags & (WEIR_TCP_ACK | WEIR_TCP_RST | WEIR_TCP_SYN);
+	return !g->len || (g->flags & (WEIR_TCP_ACK | WEIR_TCP_RST));
 }
 
 /*

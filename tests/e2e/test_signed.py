@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from lib.process import eventually
-from lib.raw import MD5, RawClient
+from lib.raw import ACK, MD5, PSH, Impostor, RawClient
 
 TCP_MD5SIG = 14
 KEY = b"a secret of both"
@@ -72,6 +72,20 @@ def test_many_in_a_packet_pay_for_each(signed):
     client.ask("/one-more")
     eventually(lambda: site.packets("held_record") >= 2, "it was withheld, and came again")
     assert site.server.served() == 10  # one token lets a packet in, and the rest is owed
+
+
+def test_without_its_signature(signed):
+    """What is not signed pays for nothing: the server drops it."""
+    site, client = signed
+    site.limit("user", burst=BURST)
+    client = client()
+    assert client.get("/first") == 200
+    impostor = Impostor(site.place, client.socket)
+    site.world.at_end(impostor.close)
+    impostor.send(PSH | ACK, data=client.head("/forged"))
+    eventually(lambda: site.packets("unacceptable") == 1, "it was dropped")
+    assert client.drive(BURST - 1) == [200] * (BURST - 1)
+    assert site.status()["records_passed"] == BURST
 
 
 def test_a_signature_without_a_key(world):
