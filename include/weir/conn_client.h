@@ -153,6 +153,11 @@ WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const s
 
 	if (g->flags & (WEIR_TCP_RST | WEIR_TCP_SYN))
 		goto pass;
+	/* To say so by another RST the kernel needs none of the bytes, which a listener might take for a new connection's. */
+	if (weir_conn_socket_gone(c, k)) {
+		r->start = g->seq;
+		return g->len ? WEIR_CUT : WEIR_PASS;
+	}
 	if (k->known && g->len) {
 		/* It takes none of this, and it must not be read. */
 		if (weir_socket_shut(k) && seq_after(end, k->next + s->in_off))

@@ -24,10 +24,19 @@ WEIR_INLINE bool weir_conn_doubts(const struct weir_conn *c, const struct weir_s
 		return false;
 	if (c->phase == WEIR_PHASE_OPAQUE)
 		return weir_unconfirmed_find(&c->unconfirmed, seq_max(g->seq, acked), end) < WEIR_READS;
-	return (g->has_ts && s->client_has_ts && seq_before(g->tsval, s->client_tsval)) ||
+	return s->server_reset || (g->has_ts && s->client_has_ts && seq_before(g->tsval, s->client_tsval)) ||
 	       seq_before(g->ack, s->client_acked) || seq_after(g->ack, s->server_end + s->out_off) ||
 	       seq_after(end, weir_splice_edge(s)) ||
 	       weir_unconfirmed_find(&c->unconfirmed, seq_max(g->seq, acked), end) < WEIR_READS;
+}
+
+/*
+ * Is the connection over for the server? Its RST may not have come to the client. What the client sends must meet another
+ * one: it may neither be read nor wait.
+ */
+WEIR_INLINE bool weir_conn_socket_gone(const struct weir_conn *c, const struct weir_socket *k)
+{
+	return c->splice.server_reset && k->asked && !k->known;
 }
 
 /* Would the server's socket drop this segment? What it says of a closed window is for the client. */

@@ -49,9 +49,9 @@ struct weir_splice {
 	__u8 server_scale;   /* by which it is to be shifted */
 	__u8 has_ts;
 	__u8 client_has_ts;
-	__u8 fins; /* WEIR_SPLICE_*_FIN seen */
-	__u8 owed; /* a cut is open: its request is still being swallowed and its answer not yet made */
-	__u8 pad;
+	__u8 fins;	   /* WEIR_SPLICE_*_FIN seen */
+	__u8 owed;	   /* a cut is open: its request is still being swallowed and its answer not yet made */
+	__u8 server_reset; /* the server has sent a RST: its socket may be gone */
 };
 WEIR_ASSERT_SIZE(struct weir_splice, 76);
 
@@ -273,8 +273,10 @@ WEIR_INLINE void weir_splice_see_server(struct weir_splice *s, const struct weir
 {
 	__u32 end = g->seq + g->len + !!(g->flags & WEIR_TCP_FIN);
 
-	if (g->flags & WEIR_TCP_RST)
+	if (g->flags & WEIR_TCP_RST) {
+		s->server_reset = 1;
 		return;
+	}
 	s->server_end = seq_max(s->server_end, end);
 	if (g->flags & WEIR_TCP_ACK)
 		s->server_acked = seq_max(s->server_acked, g->ack);

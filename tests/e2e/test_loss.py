@@ -145,6 +145,27 @@ def test_fin_of_server_is_lost(lossy, n):
     lossy.check(lossy.at_client, n)
 
 
+def test_reset_of_server_is_lost(world):
+    """What waits for an answer that will not come is told so by another RST."""
+    site = world.site(world.veth())
+    site.attach()
+    at_client = loss.Loss(site.place.client_ns)
+    at_client.drop("input", f"tcp flags & rst == rst tcp sport {site.server.port}")
+    site.limit("user", burst=1)
+    client = site.client()
+    assert client.drive(2) == [200, 429]
+    site.weir("limit", "delete", "user")
+    client.ask("/never?reset=1&delay_ms=3000")
+    eventually(lambda: site.server.served() == 2, "the server has the request")
+    site.limit("user", burst=0)
+    client.ask("/waits")
+    eventually(lambda: site.unanswered().get("pipelined"), "the next one waits")
+    with pytest.raises(ConnectionResetError):
+        client.read()
+    Lossy.check(at_client, 1)
+    assert site.server.served() == 2
+
+
 def test_closing_429_is_lost(lossy):
     """The server's socket is gone by then: weir alone says it again."""
     lossy.at_client.drop("input", loss.SHED, 2)

@@ -41,6 +41,28 @@ static bool server_resets(struct world *w)
 	return at_every_moment(w, &c, &c.server.abort_ns, 150 * MS);
 }
 
+/* The server's RST never comes to the client, whose next requests wait for one another: it must meet another RST. */
+static bool server_reset_is_lost(struct world *w)
+{
+	struct config c = config_mixed(12);
+	struct cues cues = { .n = 1, .cue = { { HOP_WEIR_CLIENT, CUE_LOSE, .matches = is_reset, .times = 1 } } };
+	unsigned int lost = 0, waited = 0;
+
+	c.client.depth = 4;
+	c.client.filler_most = 2000;
+	c.server.delay_ns = 20 * MS;
+	c.box.shed_mask = 1;
+	c.box.hold = 1000;
+	for (c.server.abort_ns = STEP; c.server.abort_ns < 300 * MS; c.server.abort_ns += STEP) {
+		c.seed = c.server.abort_ns / STEP;
+		if (!cues_play(w, &c, &cues))
+			return false;
+		lost += cues.cue[0].seen > 0;
+		waited += cues.cue[0].seen > 1;
+	}
+	return expect(w, lost > 100 && waited > 100, "RSTs are lost, and others come");
+}
+
 static bool client_half_closes(struct world *w)
 {
 	struct config c = config_mixed(7);
@@ -309,6 +331,7 @@ static bool rejects(struct world *w)
 const struct scenario scenarios_endings[] = {
 	{ "the client resets at every moment", client_resets },
 	{ "the server resets at every moment", server_resets },
+	{ "a server's RST is lost, at every moment", server_reset_is_lost },
 	{ "the client half-closes at every moment", client_half_closes },
 	{ "the server closes at every moment", server_closes },
 	{ "a server's FIN crosses refused requests", server_fin_crosses },

@@ -2,6 +2,7 @@
 """A server that logs every request it sees and answers as the request's target asks (lib.http)."""
 import contextlib
 import socket
+import struct
 import threading
 import time
 
@@ -132,6 +133,10 @@ class EchoServer:
         if request.method == "HEAD":
             pieces = []
         time.sleep(int(wish.get("delay_ms", 0)) / 1000)
+        if "reset" in wish:
+            connection.ending = "reset"
+            connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            return False
         connection.socket.sendall("\r\n".join(head).encode() + b"\r\n\r\n" + b"".join(pieces))
         if not keep:
             connection.ending = "closed"
