@@ -175,6 +175,7 @@ WEIR_INLINE void weir_conn_opaque(struct weir_conn *c, __u32 next, enum weir_rea
 {
 	c->phase = WEIR_PHASE_OPAQUE;
 	c->opaque_why = why;
+	c->version++; /* what is being read meanwhile comes again, as what it is then */
 	c->hold.next = next;
 	c->hold.by_records = why == WEIR_TLS;
 	c->hold.version++;

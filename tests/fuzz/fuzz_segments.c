@@ -5,7 +5,9 @@
  * it ends at the same place and says the same. Only what lies behind the point from which the connection is opaque is
  * the hold's business (hold.h).
  *
- * The input is a list of steps of STEP bytes; struct step says what they mean.
+ * Where connections begin with a PROXY protocol preamble, it is the server's that was read here, too.
+ *
+ * The input is a list of steps of STEP bytes; struct step says what they mean. An odd rest: there are preambles.
  */
 #include "weir/conn.h"
 
@@ -66,6 +68,7 @@ struct server {
 	uint32_t tsval;
 	struct piece early[LATE];
 	unsigned int n_early;
+	struct weir_preamble preamble;
 	struct weir_request request; /* reads what has come */
 	uint32_t read, start;	     /* how far, and where the request now read began */
 	unsigned int requests, answers;
@@ -119,12 +122,29 @@ static const char *const requests[3][6] = {
 	  "GET /t HTTP/1.1\r\nHost: a\r\n\r\n", "GET /o HTTP/1.1\r\nHost: a\r\n\r\n" },
 };
 
+#define PREAMBLE(text)                 \
+	{                              \
+		text, sizeof(text) - 1 \
+	}
+
+static const struct {
+	const char *text;
+	size_t length;
+} preambles[3] = {
+	PREAMBLE("PROXY TCP4 192.0.2.1 192.0.2.9 1 80\r\n"),
+	PREAMBLE("PROXY TCP4 192.0.2.2 192.0.2.9 1 80\r\n"),
+	PREAMBLE("\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x10\xc0\0\x02\x03\xc0\0\x02\x09\0\x01\0\x50more"),
+};
+
 static uint8_t stories[3][STREAM];
 
-static void tell_stories(void)
+static void tell_stories(bool introduced)
 {
 	for (int s = 0; s < 3; s++) {
-		for (size_t at = 0, i = 0; at < STREAM; i++) {
+		size_t before = introduced ? preambles[s].length : 0;
+
+		memcpy(stories[s], preambles[s].text, before);
+		for (size_t at = before, i = 0; at < STREAM; i++) {
 			size_t n = strlen(requests[s][i % 6]);
 
 			n = n < STREAM - at ? n : STREAM - at;
@@ -162,10 +182,27 @@ static void check_told(uint32_t start, uint32_t end)
 	assert(opaque_at(end));
 }
 
+static void server_read_preamble(void)
+{
+	const struct weir_preamble *here = &scene.conn.preamble;
+	struct server *s = &scene.server;
+	enum weir_frame_event event = WEIR_FRAME_MORE;
+
+	while (s->read < s->next && event == WEIR_FRAME_MORE)
+		event = weir_preamble_byte(&s->preamble, s->stream[s->read++]);
+	s->lost = event == WEIR_FRAME_LOST;
+	if (event == WEIR_FRAME_MESSAGE)
+		assert(opaque_at(s->read) || (here->given && !memcmp(here->address, s->preamble.address, 16)));
+}
+
 static void server_read(void)
 {
 	struct server *s = &scene.server;
 
+	if (weir_preamble_awaited(&s->preamble))
+		server_read_preamble();
+	if (weir_preamble_awaited(&s->preamble))
+		return;
 	while (s->read < s->next && !s->lost) {
 		if (weir_request_ended(&s->request))
 			weir_request_start(&s->request);
@@ -355,7 +392,9 @@ static void feed(struct job *j, bool refuse)
 
 	j->start = scene.start;
 	j->from = r->next;
-	while (seq_before(r->next, end)) {
+	while (seq_before(r->next, end) && weir_preamble_awaited(&r->preamble))
+		weir_request_reader_feed_preamble(r, j->piece.bytes[r->next - g->seq]);
+	while (seq_before(r->next, end) && !r->held && r->lost == WEIR_REASON_COUNT) {
 		uint32_t at = r->next;
 		uint8_t byte = j->piece.bytes[at - g->seq];
 		enum weir_frame_event event;
@@ -469,14 +508,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	bool introduced = size % STEP & 1;
 	struct step step;
 
-	tell_stories();
+	tell_stories(introduced);
 	memset(&scene, 0, sizeof(scene));
 	scene.now = 1000000 * MS;
 	scene.server.edge = WINDOW;
 	weir_conn_open(&scene.conn, 0, WEIR_PHASE_FOLLOWED, CLIENT_ISN, SERVER_ISN, WINDOW);
 	weir_request_start(&scene.server.request);
+	if (introduced) {
+		weir_conn_await_preamble(&scene.conn);
+		weir_preamble_start(&scene.server.preamble);
+	}
 	for (; size >= STEP; data += STEP, size -= STEP) {
 		memcpy(&step, data, STEP);
 		play(&step);
