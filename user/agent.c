@@ -164,8 +164,10 @@ static int start(struct service *service, struct error *err)
 {
 	struct agent *agent = &service->agent;
 	const struct agent_options *options = agent->options;
-	int ret;
+	int ret = datapath_kernel_check(err);
 
+	if (ret)
+		return ret;
 	agent->base = event_base_new();
 	if (!agent->base)
 		return error_set(err, -ENOMEM, "out of memory");

@@ -43,7 +43,7 @@ int datapath_run(int prog_fd, const void *input, size_t size)
 	return bpf_prog_test_run_opts(prog_fd, &run);
 }
 
-static int kernel_check(struct error *err)
+int datapath_kernel_check(struct error *err)
 {
 	struct utsname kernel;
 	int major = 0, minor = 0;
@@ -119,7 +119,8 @@ static int programs_open(struct datapath *dp, struct error *err)
 	ret = program_pin(dp, ATTACH_EGRESS, dp->skeleton->progs.weir_egress, err)	     ?:
 		      program_pin(dp, ATTACH_INGRESS, dp->skeleton->progs.weir_ingress, err) ?:
 		      netns_run(dp->netns_fd, take_over_inside, &call, err);
-	ret = ret ?: hold_links_take_over(dp->dir, dp->hold_fd, err);
+	if (!ret && dp->hold_fd >= 0)
+		ret = hold_links_take_over(dp->dir, dp->hold_fd, err);
 	if (ret)
 		return ret;
 	ret = netns_run(dp->netns_fd, monitor_open, dp, err);
@@ -154,12 +155,9 @@ static int directory_open(struct datapath *dp, const struct datapath_options *op
 
 int datapath_open(struct datapath **out, const struct datapath_options *options, struct error *err)
 {
-	struct datapath *dp;
-	int ret = kernel_check(err);
+	struct datapath *dp = calloc(1, sizeof(*dp));
+	int ret;
 
-	if (ret)
-		return ret;
-	dp = calloc(1, sizeof(*dp));
 	if (!dp)
 		return error_set(err, -ENOMEM, "out of memory");
 	dp->netns_fd = options->netns_fd;

@@ -25,6 +25,13 @@ struct datapath_options {
 	__u32 conns_max; /* 0: WEIR_DEFAULT_CONNS */
 };
 
+/* -EOPNOTSUPP: this kernel is too old, or does not describe its types. */
+int datapath_kernel_check(struct error *err);
+
+/*
+ * Where the kernel refuses the program that holds what cannot be read, it goes without it: datapath_hold_sync() fails then.
+ * Any other program that is refused is an error.
+ */
 int datapath_open(struct datapath **out, const struct datapath_options *options, struct error *err);
 void datapath_close(struct datapath *dp);
 

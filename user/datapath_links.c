@@ -118,6 +118,9 @@ int datapath_links(struct datapath *dp, struct datapath_link **links, struct err
 
 int datapath_hold_sync(struct datapath *dp, const char *const *cgroups, size_t n, struct error *err)
 {
+	if (dp->no_hold.text[0])
+		return hold_links_sync(dp->dir, -1, NULL, 0, err) ?:
+								    error_set(err, -EOPNOTSUPP, "%s", dp->no_hold.text);
 	return hold_links_sync(dp->dir, dp->hold_fd, cgroups, n, err);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Opening: the BPF object on the maps that are pinned already, or on new ones. */
 #include <errno.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/utsname.h>
 
 #include "weir/ambiguity.h"
 #include "weir/answer.h"
@@ -11,41 +11,9 @@
 
 #include "answer_text.h"
 #include "datapath_private.h"
+#include "libbpf_log.h"
 #include "pins.h"
 #include "weir.skel.h"
-
-static char said[256];
-
-/* Keeps the first line that is about a failure: those after it tell of its consequences. */
-static int listen_to_libbpf(enum libbpf_print_level level, const char *format, va_list args)
-{
-	char line[sizeof(said)];
-	va_list again;
-
-	if (getenv("WEIR_DEBUG")) {
-		va_copy(again, args);
-		vfprintf(stderr, format, again);
-		va_end(again);
-	}
-	if (level != LIBBPF_WARN || said[0])
-		return 0;
-	vsnprintf(line, sizeof(line), format, args);
-	line[strcspn(line, "\n")] = 0;
-	if (!strstr(line, "Retrying"))
-		strcpy(said, line);
-	return 0;
-}
-
-void libbpf_listen(void)
-{
-	said[0] = 0;
-	libbpf_set_print(listen_to_libbpf);
-}
-
-const char *libbpf_said(void)
-{
-	return said[0] ? said : "libbpf did not say why";
-}
 
 int datapath_map_failed(struct error *err, int code, const char *map)
 {
@@ -125,16 +93,6 @@ static int map_pin(const struct datapath *dp, const struct bpf_map *map, struct 
 	return ret && ret != -EEXIST ? error_set(err, ret, "pinning %s: %s", path, strerror(-ret)) : 0;
 }
 
-static int load(struct datapath *dp, struct error *err)
-{
-	int ret = weir_bpf__load(dp->skeleton);
-
-	if (ret == -EPERM)
-		return error_set(err, ret, "the kernel refuses bpf(): weir needs root (CAP_BPF, CAP_NET_ADMIN): %s",
-				 libbpf_said());
-	return ret ? error_set(err, ret, "loading the BPF programs: %s", libbpf_said()) : 0;
-}
-
 static int settings_fill(struct datapath *dp, struct error *err)
 {
 	struct weir_settings settings;
@@ -197,37 +155,88 @@ static int rejections_fill(struct datapath *dp, struct error *err)
 	return ret;
 }
 
-int datapath_maps_open(struct datapath *dp, __u32 conns_max, struct error *err)
+/* The skeleton's maps, each pinned one in its place. */
+static int maps_reuse(struct datapath *dp, __u32 conns_max, struct error *err)
 {
-	int ret;
-
-	libbpf_listen();
-	dp->skeleton = weir_bpf__open();
-	if (!dp->skeleton)
-		return error_set(err, -errno, "opening the BPF object: %s", libbpf_said());
-
 	struct bpf_map *const maps[] = {
 #define X(name) dp->skeleton->maps.name,
 		DATAPATH_MAPS(X)
 #undef X
 	};
-	const size_t n = sizeof(maps) / sizeof(*maps);
+	int ret = 0;
 
 	bpf_map__set_max_entries(dp->skeleton->maps.conns, conns_max ?: WEIR_DEFAULT_CONNS);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps) && !ret; i++)
 		ret = map_reuse(dp, maps[i], conns_max, err);
-		if (ret)
-			return ret;
-	}
-	ret = load(dp, err);
-	for (size_t i = 0; i < n && !ret; i++)
-		ret = map_pin(dp, maps[i], err);
-	if (ret)
-		return ret;
-#define X(name) dp->maps.name = bpf_map__fd(dp->skeleton->maps.name);
+	return ret;
+}
+
+static int maps_pin(struct datapath *dp, struct error *err)
+{
+	int ret = 0;
+
+#define X(name)                                                 \
+	ret = ret ?: map_pin(dp, dp->skeleton->maps.name, err); \
+	dp->maps.name = bpf_map__fd(dp->skeleton->maps.name);
 	DATAPATH_MAPS(X)
 #undef X
-	return settings_fill(dp, err) ?: answers_fill(dp, err) ?: rejections_fill(dp, err);
+	return ret;
+}
+
+/* Why a load has failed. */
+static int refusal(int code, struct error *err)
+{
+	const char *program = libbpf_log_refused(), *why = libbpf_log_verifier();
+	struct utsname kernel;
+
+	if (code == -EPERM)
+		return error_set(err, code, "the kernel refuses bpf(): weir needs root (CAP_BPF, CAP_NET_ADMIN): %s",
+				 libbpf_log_failure());
+	if (!program)
+		return error_set(err, code, "loading the BPF programs: %s", libbpf_log_failure());
+	uname(&kernel);
+	return error_set(err, code,
+			 "this kernel (%s) refuses the program %s: %s%s%s (WEIR_DEBUG=1 weir agent shows all)",
+			 kernel.release, program, strerror(-code), *why ? ": " : "", why);
+}
+
+static int load(struct datapath *dp, __u32 conns_max, bool hold, struct error *err)
+{
+	int ret;
+
+	libbpf_log_begin();
+	dp->skeleton = weir_bpf__open();
+	if (!dp->skeleton)
+		return error_set(err, -errno, "opening the BPF object: %s", libbpf_log_failure());
+	bpf_program__set_autoload(dp->skeleton->progs.weir_hold, hold);
+	ret = maps_reuse(dp, conns_max, err);
+	if (ret)
+		return ret;
+	ret = weir_bpf__load(dp->skeleton);
+	return ret ? refusal(ret, err) : 0;
+}
+
+/* Requests that can be read are limited without weir_hold. */
+static int load_what_goes(struct datapath *dp, __u32 conns_max, struct error *err)
+{
+	struct error why = { 0 };
+	int ret = load(dp, conns_max, true, &why);
+
+	if (ret && libbpf_log_refused() && !strcmp(libbpf_log_refused(), "weir_hold")) {
+		dp->no_hold = why;
+		weir_bpf__destroy(dp->skeleton);
+		return load(dp, conns_max, false, err);
+	}
+	return ret ? error_set(err, ret, "%s", why.text) : 0;
+}
+
+int datapath_maps_open(struct datapath *dp, __u32 conns_max, struct error *err)
+{
+	return load_what_goes(dp, conns_max, err) ?:
+		       maps_pin(dp, err)	  ?:
+		       settings_fill(dp, err)	  ?:
+		       answers_fill(dp, err)	  ?:
+						    rejections_fill(dp, err);
 }
 
 __u32 datapath_conns_max(const struct datapath *dp)

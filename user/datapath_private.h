@@ -50,6 +50,7 @@ struct datapath {
 	struct weir_bpf *skeleton;
 	struct datapath_maps maps;
 	int settle_fd, forget_fd, hold_fd; /* programs */
+	struct error no_hold;		   /* why hold_fd is none; "": it is one */
 	__u64 seed[2];
 	int cpus; /* possible ones: values of a per-CPU map */
 	struct attach attach;
@@ -65,10 +66,6 @@ int datapath_maps_open(struct datapath *dp, __u32 conns_max, struct error *err);
 
 /* Makes the ring `trace` readable (datapath_trace.c). */
 int datapath_trace_open(struct datapath *dp, struct error *err);
-
-/* The line of libbpf that says what went wrong first since the last call of libbpf_listen(). */
-void libbpf_listen(void);
-const char *libbpf_said(void);
 
 __u64 datapath_now_ns(void);
 

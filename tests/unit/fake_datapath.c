@@ -66,6 +66,11 @@ int netns_run(int netns_fd, int (*run)(void *arg), void *arg, struct error *err)
 
 /* --- datapath.h */
 
+int datapath_kernel_check(struct error *err)
+{
+	return fails(__func__, err);
+}
+
 int datapath_open(struct datapath **out, const struct datapath_options *options, struct error *err)
 {
 	struct datapath *dp = &fake_nets[options->netns_cookie];
