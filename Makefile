@@ -68,7 +68,7 @@ BENCH_FLAGS ?=
 
 VM_PROGRAMS := $(patsubst %.c,build/%,$(wildcard tests/vm/*.c))
 # The BPF object of every clang there is, for test-kernels.
-VM_OBJECTS := $(foreach clang,clang-14 clang-16 clang-19,$(if $(shell command -v $(clang)),build/vm/$(clang).o))
+VM_OBJECTS := $(foreach clang,clang-14 clang-15 clang-16 clang-19,$(if $(shell command -v $(clang)),build/vm/$(clang).o))
 
 HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c)
 FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/*/*.h user/*.h tests/*/*.h vmlinux/*.h)

@@ -226,12 +226,16 @@ static void clsact_remove(const struct attach *a, __u32 ifindex)
 
 /* --- either */
 
-static int attach_failed(int code, __u32 ifindex, struct error *err)
+static int attach_failed(const struct attach *a, int code, __u32 ifindex, struct error *err)
 {
 	char name[IF_NAMESIZE] = "?";
+	const char *why = strerror(-code);
 
+	/* How the kernel says that it does not know the kind of qdisc, or of filter. */
+	if (a->way == ATTACH_CLSACT && code == -ENOENT)
+		why = "this kernel has neither tcx (Linux 6.6) nor clsact (CONFIG_NET_SCH_INGRESS, CONFIG_NET_CLS_BPF)";
 	if_indextoname(ifindex, name);
-	return error_set(err, code, "attaching to interface %s (%u): %s", name, ifindex, strerror(-code));
+	return error_set(err, code, "attaching to interface %s (%u): %s", name, ifindex, why);
 }
 
 int attach_add(struct attach *a, __u32 ifindex, struct error *err)
@@ -247,7 +251,7 @@ int attach_add(struct attach *a, __u32 ifindex, struct error *err)
 	}
 	if (a->way == ATTACH_CLSACT)
 		ret = clsact_add(a, ifindex);
-	return ret ? attach_failed(ret, ifindex, err) : 0;
+	return ret ? attach_failed(a, ret, ifindex, err) : 0;
 }
 
 void attach_remove(const struct attach *a, __u32 ifindex)
@@ -275,7 +279,7 @@ int attach_take_over(struct attach *a, struct error *err)
 			if (ret == -ENOENT || ret == -ENODEV || (clsact && ret == -EINVAL))
 				continue;
 			if (ret)
-				return attach_failed(ret, ifindexes[i], err);
+				return attach_failed(a, ret, ifindexes[i], err);
 		}
 	}
 	return 0;
