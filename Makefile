@@ -56,7 +56,8 @@ CORPUS_HELPERS := $(patsubst %.c,build/asan/%.o,$(wildcard tests/corpus/*.c))
 THREADED := $(patsubst %,build/tsan/user/%.o,error metrics retries workqueue workqueue_heap workqueue_item workqueue_metrics)
 THREAD_TESTS := $(patsubst tests/unit/%.c,build/tests/threads/%,$(wildcard tests/unit/test_*_threads.c))
 PROG_TESTS := $(patsubst %.c,build/%,$(wildcard tests/prog/test_*.c))
-PROG_HELPERS := $(patsubst %.c,build/%.o,$(filter-out tests/prog/test_%,$(wildcard tests/prog/*.c)))
+PROG_HELPERS := $(patsubst %.c,build/%.o,$(filter-out tests/prog/test_%,$(wildcard tests/prog/*.c))) \
+	$(addprefix build/tests/unit/,rule_fixture.o request_trace.o request_reader.o)
 PLAYER_OBJECTS := $(patsubst %.c,build/asan/%.o,$(wildcard tests/player/*.c))
 PLAYER := $(if $(PLAYER_OBJECTS),build/tests/player/player)
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -173,7 +174,7 @@ build/tests/vm/%: build/tests/vm/%.o
 	$(Q)$(CC) $(LDFLAGS) $^ $(LIBS) -o $@
 
 build/tests/bench/load: build/tests/bench/usage.o
-build/tests/bench/decision: $(PROG_HELPERS)
+build/tests/bench/decision: build/tests/bench/many_rules.o $(PROG_HELPERS)
 build/tests/bench/%: build/tests/bench/%.o build/libweir.a
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS) $(filter %.o,$^) build/libweir.a $(LIBS) -lcmocka -o $@

@@ -17,29 +17,46 @@ static __always_inline struct lock *lock_of(__u32 limit, __u64 subject)
 	return bpf_map_lookup_elem(&locks, &index);
 }
 
-static __always_inline struct weir_limit *limit_of(__u32 index, __u64 subject)
+static __always_inline struct weir_amount *override_of(__u32 index, __u64 subject)
 {
 	struct weir_override_key key = { .limit = index, .subject = subject };
-	struct weir_limit *limit = bpf_map_lookup_elem(&overrides, &key);
 
-	if (!limit)
-		limit = bpf_map_lookup_elem(&limits, &index);
-	return limit && (limit->flags & WEIR_LIMIT_SET) ? limit : NULL;
+	return bpf_map_lookup_elem(&overrides, &key);
 }
 
-static __always_inline struct weir_bucket *bucket_of(__u32 index, __u64 subject)
+/* What a subject may have of a limit; NULL: it is not limited. */
+static __always_inline struct weir_amount *amount_of(struct weir_limit *limit, __u32 index, __u64 subject)
+{
+	struct weir_amount *amount = override_of(index, subject) ?: &limit->amount;
+
+	return amount->flags & WEIR_LIMIT_SET ? amount : NULL;
+}
+
+static __always_inline struct weir_kept *kept_of(__u32 index, __u64 subject)
 {
 	void *map = bpf_map_lookup_elem(&buckets, &index);
 
 	return map ? bpf_map_lookup_elem(map, &subject) : NULL;
 }
 
-/* Has the server's operator named this subject? There are only so many of them. */
-static __always_inline bool has_own_limit(__u32 index, __u64 subject)
+static __always_inline struct weir_bucket *bucket_of(__u32 index, __u64 subject)
 {
-	struct weir_override_key key = { .limit = index, .subject = subject };
+	struct weir_kept *kept = kept_of(index, subject);
 
-	return bpf_map_lookup_elem(&overrides, &key);
+	return kept ? &kept->bucket : NULL;
+}
+
+static __always_inline void limit_count(__u32 index, const struct weir_limit *limit, __u64 admitted, __u64 refused)
+{
+	struct weir_limit_counts *counts = bpf_map_lookup_elem(&limit_counts, &index);
+
+	if (!counts)
+		return;
+	counts->admitted += admitted;
+	if (limit->flags & WEIR_LIMIT_DRY_RUN)
+		counts->dry_run_refused += refused;
+	else
+		counts->refused += refused;
 }
 
 /* May one more subject of this limit get a bucket? */
@@ -58,26 +75,27 @@ static __always_inline bool newcomer_admitted(const struct work *w, __u32 index)
 	return admitted;
 }
 
-/* The subject of a limit, w->subjects[type], has no bucket: it gets one, or becomes the subject that has it. */
-__noinline int bucket_make(__u32 hook, __u32 type)
+/* The subject of limit n of the request has no bucket: it gets one, or becomes the subject that has it. */
+__noinline int bucket_make(__u32 hook, __u32 n)
 {
 	struct work *w = work_of(hook);
 	__u64 subject;
 	__u32 index;
 	void *map;
 
-	if (!w || type >= WEIR_LIMIT_TYPES)
+	if (!w || n >= WEIR_MATCHES_MAX)
 		return 0;
-	index = weir_limit_index(w->server, type);
+	index = weir_limit_index(w->server, w->limits[n]);
 	map = bpf_map_lookup_elem(&buckets, &index);
 	if (!map)
 		return 0;
-	subject = w->subjects[type & 3];
-	if (!subject || has_own_limit(index, subject) || newcomer_admitted(w, index)) {
-		w->nameless |= 1U << type;
+	subject = w->subjects[n];
+	/* Those that the server's operator has named are only so many. */
+	if (!subject || override_of(index, subject) || newcomer_admitted(w, index)) {
+		w->nameless |= 1U << n;
 	} else {
 		subject = WEIR_SUBJECT_OVERFLOW;
-		w->subjects[type & 3] = subject;
+		w->subjects[n] = subject;
 		weir_identity_note(&w->identity, WEIR_OVERFLOW);
 	}
 	bpf_map_update_elem(map, &subject, &w->full, BPF_NOEXIST);

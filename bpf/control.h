@@ -16,20 +16,22 @@ int weir_settle(struct __sk_buff *skb)
 {
 	struct weir_settle settle;
 	struct weir_bucket *bucket;
+	struct weir_amount *amount;
 	struct weir_limit *limit;
 	struct lock *lock;
 
 	if (bpf_skb_load_bytes(skb, ETHERNET_BYTES, &settle, sizeof(settle)))
 		return 0;
-	limit = limit_of(settle.limit, settle.subject);
+	limit = bpf_map_lookup_elem(&limits, &settle.limit);
+	amount = limit ? amount_of(limit, settle.limit, settle.subject) : NULL;
 	bucket = bucket_of(settle.limit, settle.subject);
 	lock = lock_of(settle.limit, settle.subject);
-	if (!limit || !bucket || !lock)
+	if (!amount || !bucket || !lock)
 		return 0;
 	bpf_spin_lock(&lock->lock);
 	if (bucket->started) {
-		bucket->tokens = weir_bucket_tokens(bucket, &limit->history, settle.now_ns);
-		bucket->last_ns = weir_bucket_clock(bucket, &limit->history, settle.now_ns);
+		bucket->tokens = weir_bucket_tokens(bucket, &amount->history, settle.now_ns);
+		bucket->last_ns = weir_bucket_clock(bucket, &amount->history, settle.now_ns);
 	}
 	bpf_spin_unlock(&lock->lock);
 	return 0;
@@ -48,7 +50,7 @@ int weir_forget(struct __sk_buff *skb)
 	if (!c || forget.reason >= WEIR_REASON_COUNT)
 		return 0;
 	count(c->server, forget.reason);
-	conn_forget(&forget.flow, c->server, conn_translated(c));
+	conn_forget(&forget.flow, c);
 	return 0;
 }
 

@@ -1,145 +1,213 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * May this request (or the records of this segment) pass? Every limit that applies is asked, the narrowest first; a request that one of them refuses
- * gives back what it took, so that it consumes nothing anywhere.
+ * May this request (or the records of this segment) pass? Every limit that is for it is asked, the narrowest first; a
+ * request that one of them refuses gives back what it took, so that it consumes nothing anywhere.
  */
 #ifndef WEIR_BPF_DECIDE_H
 #define WEIR_BPF_DECIDE_H
 
 #include "buckets.h"
-#include "identify.h"
+#include "in_flight.h"
 #include "maps.h"
+#include "match.h"
+#include "names.h"
+#include "penalty.h"
+#include "subjects.h"
 
 /* Everything there is to one limit of one request. The pointers are of this very packet, in one program run. */
 struct charge {
 	struct weir_limit *limit;
+	struct weir_amount *amount;
 	struct weir_bucket *bucket;
 	struct lock *lock;
+	__u32 index;
 };
 
-/* Of an Event; its user where what tells it apart is not known. */
-static __always_inline __u64 event_subject(const struct work *w)
+/* One of those that every server may have. */
+static __always_inline void limit_add(struct work *w, enum weir_limit_type type)
 {
-	if (w->event_key == WEIR_REASON_COUNT)
-		return 0;
-	return w->event_key == WEIR_EVENT_KEYED ? w->event_subject : w->identity.user;
+	if (w->traits & (WEIR_SERVER_LIMITED << type))
+		w->limits[w->n_limits++ & (WEIR_MATCHES_MAX - 1)] = type;
 }
 
-/* Who is charged under a limit of this type; 0 for a request that has no such subject. */
-static __always_inline __u64 subject_of(const struct work *w, __u32 type)
+/* Sets w->limits to those that are for the request (or the records), the narrowest first. True: it is exempt. */
+static __always_inline bool limits_find(struct work *w)
 {
-	if (type == WEIR_LIMIT_USER)
-		return w->identity.user;
-	if (type == WEIR_LIMIT_SOURCE_AND_OBJECT)
-		return event_subject(w);
-	return type == WEIR_LIMIT_NAMESPACE ? w->identity.namespace : 0;
+	bool exempt;
+
+	w->n_limits = 0;
+	limit_add(w, WEIR_LIMIT_SOURCE_AND_OBJECT);
+	limit_add(w, WEIR_LIMIT_USER);
+	exempt = w->generation && match_limits(w->hook);
+	limit_add(w, WEIR_LIMIT_NAMESPACE);
+	limit_add(w, WEIR_LIMIT_TOTAL);
+	return exempt;
 }
 
-/*
- * Asks one limit and, unless another one has refused before, takes w->weight tokens of it: at w->at_ns, which it moves to
- * when they are there, if that is not after w->latest_ns. Notes a refusal in w->refused and the longest wait in
- * w->wait_ns; notes in w->charged what was taken. 1: the subject, w->subjects[type], has no bucket.
- */
-__noinline int limit_ask(struct work *w, __u32 type)
+/* Limit n has been asked: it has taken what it was asked for, or would do so in wait_ns. */
+static __always_inline void limit_asked(struct work *w, const struct charge *c, __u32 n, bool admits, __u64 wait_ns)
 {
-	struct charge c;
-	__u64 subject, wait_ns;
-	bool admits;
-	__u32 index;
+	bool dry_run = c->limit->flags & WEIR_LIMIT_DRY_RUN;
 
-	if (!w || type >= WEIR_LIMIT_TYPES)
-		return 0;
-	subject = w->subjects[type & 3];
-	if (!subject && type != WEIR_LIMIT_TOTAL)
-		return 0;
-	index = weir_limit_index(w->server, type);
-	c.limit = limit_of(index, subject);
-	if (!c.limit)
-		return 0;
-	c.bucket = bucket_of(index, subject);
-	c.lock = lock_of(index, subject);
-	if (!c.bucket || !c.lock)
-		return 1;
-	bpf_spin_lock(&c.lock->lock);
-	wait_ns = weir_bucket_turn_ns(c.bucket, &c.limit->history, w->at_ns);
-	admits = !w->refused && wait_ns <= w->latest_ns - w->at_ns;
-	if (admits)
-		weir_bucket_reserve(c.bucket, &c.limit->history, w->at_ns, wait_ns, w->weight);
-	c.bucket->passed += admits ? w->asked : 0;
-	c.bucket->shed += wait_ns ? w->asked_anew : 0;
-	bpf_spin_unlock(&c.lock->lock);
-
+	limit_count(c->index, c->limit, admits ? w->asked : 0, !admits && wait_ns ? w->asked_anew : 0);
 	if (admits) {
-		w->charged |= 1U << type;
-		w->waited |= wait_ns ? 1U << type : 0;
+		w->charged |= 1U << n;
+		w->waited |= wait_ns ? 1U << n : 0;
 		w->at_ns += wait_ns;
+	} else if (wait_ns && dry_run) {
+		w->overlooked |= 1U << n;
 	} else if (wait_ns) {
-		w->refused |= 1U << type;
+		w->refused |= 1U << n;
+		w->waits_ns[n & (WEIR_MATCHES_MAX - 1)] = wait_ns;
 		if (wait_ns > w->wait_ns)
 			w->wait_ns = wait_ns;
 	}
+}
+
+/* There is no place in a table for what limit n would have to keep. */
+static __always_inline void no_room(struct work *w, __u32 n, enum weir_reason reason)
+{
+	count(w->server, reason);
+	if (!(w->server_flags & WEIR_SERVER_FULL_REFUSES))
+		return;
+	w->refused |= 1U << n;
+	w->waits_ns[n & (WEIR_MATCHES_MAX - 1)] = 0;
+}
+
+static __always_inline int in_flight_ask(struct work *w, const struct charge *c, __u32 n)
+{
+	enum in_flight_outcome outcome;
+
+	if (w->unreadable || w->in_flight_held)
+		return 0;
+	/* Penalties are kept with the buckets. */
+	if (limit_penalises(c->limit) && !kept_of(c->index, w->subjects[n]))
+		return 1;
+	outcome = in_flight_take(w, c->limit, c->amount, c->index, w->subjects[n], w->refused);
+	w->places_limit = n;
+	if (outcome == IN_FLIGHT_NO_ROOM)
+		no_room(w, n, WEIR_IN_FLIGHT_MAP_FULL);
+	else
+		limit_asked(w, c, n, outcome == IN_FLIGHT_TAKEN && !w->refused,
+			    outcome == IN_FLIGHT_REFUSED ? IN_FLIGHT_RETRY_NS : 0);
 	return 0;
 }
 
-static __always_inline void ask(struct work *w, __u32 type)
+static __always_inline int rate_ask(struct work *w, struct charge *c, __u32 n)
 {
-	w->subjects[type & 3] = subject_of(w, type);
-	if (!limit_ask(w, type))
-		return;
-	bucket_make(w->hook, type);
-	if (!limit_ask(w, type))
-		return;
-	count(w->server, WEIR_BUCKET_MAP_FULL);
-	if (w->server_flags & WEIR_SERVER_FULL_REFUSES)
-		w->refused |= 1U << type;
+	__u64 wait_ns;
+	bool admits;
+
+	c->bucket = bucket_of(c->index, w->subjects[n]);
+	c->lock = lock_of(c->index, w->subjects[n]);
+	if (!c->bucket || !c->lock)
+		return 1;
+	bpf_spin_lock(&c->lock->lock);
+	wait_ns = weir_bucket_turn_ns(c->bucket, &c->amount->history, w->at_ns);
+	admits = !w->refused && wait_ns <= w->latest_ns - w->at_ns;
+	if (admits)
+		weir_bucket_reserve(c->bucket, &c->amount->history, w->at_ns, wait_ns, w->weight);
+	c->bucket->passed += admits ? w->asked : 0;
+	c->bucket->shed += wait_ns ? w->asked_anew : 0;
+	bpf_spin_unlock(&c->lock->lock);
+	limit_asked(w, c, n, admits, wait_ns);
+	return 0;
 }
 
-/* Undoes what limit_ask() did at a limit that admitted, or what it counted at one that refused. */
-__noinline int limit_undo(struct work *w, __u32 type)
+/*
+ * Asks limit n of the request and, unless another one has refused before, takes w->weight tokens of it: at w->at_ns, which
+ * it moves to when they are there, if that is not after w->latest_ns. Notes a refusal in w->refused and the longest wait in
+ * w->wait_ns; notes in w->charged what was taken. 1: the subject, w->subjects[n], has no bucket.
+ */
+__noinline int limit_ask(struct work *w, __u32 n)
 {
 	struct charge c;
-	__u64 subject;
-	__u32 index;
 
-	if (!w || type >= WEIR_LIMIT_TYPES || !((w->charged | w->refused) & (1U << type)))
+	if (!w || n >= WEIR_MATCHES_MAX)
 		return 0;
-	subject = w->subjects[type & 3];
-	index = weir_limit_index(w->server, type);
-	c.limit = limit_of(index, subject);
-	c.bucket = bucket_of(index, subject);
-	c.lock = lock_of(index, subject);
-	if (!c.limit || !c.bucket || !c.lock)
+	c.index = weir_limit_index(w->server, w->limits[n]);
+	c.limit = bpf_map_lookup_elem(&limits, &c.index);
+	if (!c.limit)
 		return 0;
-	bpf_spin_lock(&c.lock->lock);
-	if (w->charged & (1U << type)) {
-		weir_bucket_give_back(c.bucket, &c.limit->history, w->weight);
-		c.bucket->passed -= w->asked;
+	if (!w->subjects[n] && c.limit->key)
+		return 0;
+	c.amount = amount_of(c.limit, c.index, w->subjects[n]);
+	if (!c.amount)
+		return 0;
+	return c.limit->kind == WEIR_LIMIT_IN_FLIGHT ? in_flight_ask(w, &c, n) : rate_ask(w, &c, n);
+}
+
+static __always_inline void ask(struct work *w, __u32 n)
+{
+	if (!limit_ask(w, n))
+		return;
+	bucket_make(w->hook, n);
+	if (limit_ask(w, n))
+		no_room(w, n, WEIR_BUCKET_MAP_FULL);
+}
+
+/* Gives back the tokens that limit_ask() took, or what it counted. */
+static __always_inline void rate_undo(struct work *w, struct charge *c, __u32 n)
+{
+	c->bucket = bucket_of(c->index, w->subjects[n]);
+	c->lock = lock_of(c->index, w->subjects[n]);
+	if (!c->bucket || !c->lock)
+		return;
+	bpf_spin_lock(&c->lock->lock);
+	if (w->charged >> n & 1) {
+		weir_bucket_give_back(c->bucket, &c->amount->history, w->weight);
+		c->bucket->passed -= w->asked;
 	}
-	if ((w->refused | w->waited) & (1U << type))
-		c.bucket->shed -= w->asked_anew;
-	bpf_spin_unlock(&c.lock->lock);
-	w->charged &= ~(1U << type);
-	w->refused &= ~(1U << type);
-	w->waited &= ~(1U << type);
+	if ((w->refused | w->waited | w->overlooked) >> n & 1)
+		c->bucket->shed -= w->asked_anew;
+	bpf_spin_unlock(&c->lock->lock);
+}
+
+/* Undoes what was done at limit n when it admitted, or when it refused. Places: places_undo(). */
+__noinline int limit_undo(struct work *w, __u32 n)
+{
+	__u32 asked = 0;
+	struct charge c;
+
+	if (!w || n >= WEIR_MATCHES_MAX)
+		return 0;
+	asked = (w->charged | w->refused | w->overlooked) >> n & 1;
+	if (!asked)
+		return 0;
+	c.index = weir_limit_index(w->server, w->limits[n]);
+	c.limit = bpf_map_lookup_elem(&limits, &c.index);
+	if (!c.limit)
+		return 0;
+	c.amount = amount_of(c.limit, c.index, w->subjects[n]);
+	if (c.amount && c.limit->kind == WEIR_LIMIT_RATE)
+		rate_undo(w, &c, n);
+	limit_count(c.index, c.limit, w->charged >> n & 1 ? -(__u64)w->asked : 0,
+		    (w->refused | w->overlooked) >> n & 1 ? -(__u64)w->asked_anew : 0);
+	if (w->failed >> n & 1)
+		penalty_undo(w, n);
+	w->charged &= ~(1U << n);
+	w->refused &= ~(1U << n);
+	w->waited &= ~(1U << n);
+	w->overlooked &= ~(1U << n);
+	w->failed &= ~(1U << n);
+	w->penalised &= ~(1U << n);
 	return 0;
 }
 
 /* The request (or the segment) decided last comes again: as if it had not been asked for. */
 __noinline int undo_decision(struct work *w)
 {
-	limit_undo(w, WEIR_LIMIT_SOURCE_AND_OBJECT);
-	limit_undo(w, WEIR_LIMIT_USER);
-	limit_undo(w, WEIR_LIMIT_NAMESPACE);
-	limit_undo(w, WEIR_LIMIT_TOTAL);
-	return 0;
-}
-
-static __always_inline void remember_names(struct __sk_buff *skb, struct work *w)
-{
-	for (__u32 type = WEIR_LIMIT_TOTAL + 1; type < WEIR_LIMIT_TYPES; type++) {
-		if (w->nameless & (1U << type))
-			remember_name(skb, w->hook, type);
+	if (!w)
+		return 0;
+#pragma GCC unroll 16
+	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
+		if (n >= w->n_limits)
+			break;
+		limit_undo(w, n);
 	}
+	if (w->places.n)
+		places_drop(w->hook);
+	return 0;
 }
 
 static __always_inline void decision_start(struct work *w)
@@ -147,31 +215,99 @@ static __always_inline void decision_start(struct work *w)
 	w->charged = 0;
 	w->refused = 0;
 	w->waited = 0;
+	w->overlooked = 0;
+	w->penalised = 0;
+	w->failed = 0;
+	w->in_flight_held = 0;
 	w->wait_ns = 0;
 	w->nameless = 0;
+	w->places.n = 0;
 }
 
 /* A limit has refused: those that admitted get back what they gave. */
 static __always_inline void decision_give_back(struct work *w)
 {
-	for (__u32 type = 0; type < WEIR_LIMIT_TYPES; type++) {
-		if (w->charged & (1U << type))
-			limit_undo(w, type);
+#pragma GCC unroll 16
+	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
+		if (w->charged >> n & 1)
+			limit_undo(w, n);
+	}
+	if (w->places.n)
+		places_undo(w->hook);
+}
+
+/* Everyone whom the request would be charged to. */
+static __always_inline void subjects_find(struct work *w)
+{
+#pragma GCC unroll 16
+	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
+		if (n >= w->n_limits)
+			break;
+		subject_find(w, n);
 	}
 }
 
-/* Sets w->refused (a bit for each limit that refused, 0: the request may pass) and w->retry_s. */
+/* Those who do not back off are refused before any limit is asked. */
+static __always_inline void penalties_ask(struct work *w)
+{
+#pragma GCC unroll 16
+	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
+		if (n >= w->n_limits)
+			break;
+		penalty_ask(w, n);
+	}
+}
+
+/* What the decision means to those who were penalised, or are from now on. */
+static __always_inline void penalties_note(struct work *w)
+{
+#pragma GCC unroll 16
+	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
+		if (n >= w->n_limits)
+			break;
+		if (!w->refused)
+			penalty_end(w, n);
+		else if (w->refused >> n & 1)
+			penalty_begin(w, n);
+	}
+}
+
+/* The first one first. */
+static __always_inline void limits_ask(struct work *w)
+{
+#pragma GCC unroll 16
+	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
+		if (n >= w->n_limits)
+			break;
+		ask(w, n);
+	}
+	if (!w->refused && w->places.n && places_keep(w->hook))
+		no_room(w, w->places_limit & (WEIR_MATCHES_MAX - 1), WEIR_PLACES_MAP_FULL);
+}
+
+/*
+ * Decides what w->limits is for. Sets w->refused (a bit for each limit that refused, 0: the request may pass) and
+ * w->retry_s.
+ */
 __noinline int decide(struct __sk_buff *skb, struct work *w)
 {
+	bool penalties;
+
 	if (!w)
 		return 0;
 	decision_start(w);
-	if (w->event_key != WEIR_REASON_COUNT)
-		ask(w, WEIR_LIMIT_SOURCE_AND_OBJECT);
-	ask(w, WEIR_LIMIT_USER);
-	ask(w, WEIR_LIMIT_NAMESPACE);
-	ask(w, WEIR_LIMIT_TOTAL);
-	remember_names(skb, w);
+	subjects_find(w);
+	penalties = (w->traits & WEIR_SERVER_PENALTIES) && !w->unreadable;
+	if ((w->traits & WEIR_SERVER_IN_FLIGHT) && !w->unreadable)
+		places_begin(w->hook);
+	if (penalties)
+		penalties_ask(w);
+	if (!w->refused) {
+		limits_ask(w);
+		if (penalties)
+			penalties_note(w);
+		remember_names(skb, w);
+	}
 	if (!w->refused)
 		return 0;
 	w->retry_s = weir_retry_after_s(w->wait_ns);

@@ -10,7 +10,7 @@
 static __always_inline void syn_ack(struct work *w, const struct weir_conn *c)
 {
 	if (c && (!c->server_isn || c->server_isn != w->packet.segment.seq))
-		conn_forget(&w->packet.flow, c->server, conn_translated(c));
+		conn_forget(&w->packet.flow, c);
 }
 
 __noinline int pass_to_client(struct __sk_buff *skb, struct work *w)
@@ -30,10 +30,12 @@ static __always_inline int egress_conn(struct __sk_buff *skb, struct work *w, st
 {
 	const struct weir_segment *g = &w->packet.segment;
 	enum weir_reason why = WEIR_REASON_COUNT;
+	__u32 done_before, done;
 	enum weir_action action;
 
 	bpf_spin_lock(&c->lock);
 	c->last_ns = w->now_ns;
+	done_before = weir_conn_done(c);
 	action = weir_conn_begin_server(c, g, &w->response, &why);
 	weir_conn_look(c, g, action, &w->view);
 	bpf_spin_unlock(&c->lock);
@@ -44,6 +46,12 @@ static __always_inline int egress_conn(struct __sk_buff *skb, struct work *w, st
 		weir_conn_commit_server(c, &w->response, &why);
 		bpf_spin_unlock(&c->lock);
 	}
+	done = weir_conn_done(c);
+	if (done != done_before && seq_before(done_before, c->places_end))
+		places_release_all(&w->packet.flow, done_before, done);
+	/* Nothing more comes from the server. */
+	if (g->flags & (WEIR_TCP_FIN | WEIR_TCP_RST))
+		conn_release(&w->packet.flow, c);
 	if (why != WEIR_REASON_COUNT)
 		count(w->server, why);
 	conn_retire(w, c, true, g->flags & WEIR_TCP_RST);

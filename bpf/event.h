@@ -17,14 +17,6 @@ static __always_inline bool is_event(const struct weir_attributes *a)
 	return a->verb == WEIR_VERB_CREATE || a->verb == WEIR_VERB_UPDATE || a->verb == WEIR_VERB_PATCH;
 }
 
-static __always_inline bool events_are_limited(const struct work *w)
-{
-	__u32 index = weir_limit_index(w->server, WEIR_LIMIT_SOURCE_AND_OBJECT);
-	struct weir_limit *limit = bpf_map_lookup_elem(&limits, &index);
-
-	return limit && (limit->flags & WEIR_LIMIT_SET);
-}
-
 struct event_feed {
 	struct __sk_buff *skb;
 	struct work *work;
@@ -64,7 +56,7 @@ __noinline int note_event(struct __sk_buff *skb, struct work *w)
 	if (!w)
 		return 0;
 	a = &w->attributes;
-	if (!is_event(a) || (a->flags & WEIR_ATTRIBUTE_DRY_RUN) || !events_are_limited(w))
+	if (!is_event(a) || (a->flags & WEIR_ATTRIBUTE_DRY_RUN) || !(w->traits & WEIR_SERVER_OBJECTS))
 		return 0;
 	w->event_key = a->verb == WEIR_VERB_PATCH ? WEIR_EVENT_PATCH : event_read(skb, w);
 	if (w->event_key == WEIR_EVENT_KEYED)

@@ -69,7 +69,7 @@ static __always_inline enum weir_reason request_decide(struct __sk_buff *skb, st
 		return WEIR_REASON_COUNT;
 	}
 	identify(w->hook);
-	if ((r->request.flags & WEIR_REQUEST_HEALTH) || identity_exempt(w)) {
+	if ((r->request.flags & WEIR_REQUEST_HEALTH) || identity_exempt(w) || limits_find(w)) {
 		w->exempt++;
 		weir_request_reader_passed(r);
 		return WEIR_EXEMPT;

@@ -65,7 +65,7 @@ static __always_inline bool hold_refused(struct __sk_buff *skb, struct work *w)
 	w->asked = w->hold.records;
 	w->asked_anew = w->hold.again ? 0 : w->hold.records;
 	identify_client(w);
-	if (identity_exempt(w))
+	if (identity_exempt(w) || limits_find(w))
 		return false;
 	decide(skb, w);
 	return w->refused;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Whose request is it: the subjects that limits are kept for, and their names for people. */
+/* Whose request is it: include/weir/identity.h on the maps. */
 #ifndef WEIR_BPF_IDENTIFY_H
 #define WEIR_BPF_IDENTIFY_H
 
@@ -105,10 +105,12 @@ __noinline int identify(__u32 hook)
 		      principal_by_address(w));
 	if (unbelieved)
 		weir_identity_note(id, WEIR_UNTRUSTED_IDENTITY);
-	if (!id->user) {
+	if (!id->user || (w->traits & WEIR_SERVER_SOURCES)) {
 		client_address(w, address);
-		id->user = weir_subject_of_address(w->seed, WEIR_NAME_ADDRESS, address);
+		w->source = weir_subject_of_address(w->seed, WEIR_NAME_ADDRESS, address);
 	}
+	if (!id->user)
+		id->user = w->source;
 	if (w->server_flags & WEIR_SERVER_KNOWS_USERS)
 		join_group(w, id->user, &id->groups);
 	return 0;
@@ -122,6 +124,7 @@ static __always_inline void identify_client(struct work *w)
 {
 	__builtin_memset(&w->request.request, 0, sizeof(w->request.request));
 	__builtin_memset(&w->attributes, 0, sizeof(w->attributes));
+	w->unreadable = 1;
 	identify(w->hook);
 }
 
@@ -147,123 +150,6 @@ static __always_inline void note_identity(struct work *w)
 	w->sources[w->identity.source & (WEIR_SOURCES - 1)]++;
 	for (int i = 0; i < WEIR_NOTES; i++)
 		w->notes[i] += w->identity.notes >> i & 1;
-}
-
-/* Whom a name is that no header of this packet says; NULL: one does. */
-static __always_inline struct weir_principal *principal_of(struct work *w, __u32 type)
-{
-	if (type == WEIR_LIMIT_SOURCE_AND_OBJECT)
-		return NULL;
-	if (type == WEIR_LIMIT_NAMESPACE)
-		return w->attributes.namespace ? NULL : principal_by_address(w);
-	if (w->identity.source == WEIR_SOURCE_TOKEN)
-		return principal_by_token(w);
-	return w->identity.source == WEIR_SOURCE_ADDRESS_TABLE ? principal_by_address(w) : NULL;
-}
-
-/* Where in the request the namespace's name stands, and how long it is. */
-static __always_inline __u32 namespace_place(const struct work *w, __u32 *length)
-{
-	const struct weir_request *r = &w->request.request;
-	__u32 segment = w->attributes.namespace_at;
-
-	*length = r->namespace_length;
-	if (segment >= WEIR_PATH_SEGMENTS)
-		return r->namespace_offset;
-	*length = r->path.segments[segment].length;
-	return r->path.segments[segment].offset;
-}
-
-/* Writes a field of the packet's Event to its place, cut to the room there is. */
-static __always_inline int object_text(struct __sk_buff *skb, const struct work *w, enum weir_event_field field,
-				       char *text, __u32 room)
-{
-	__u32 at = w->packet.payload + w->event_at + w->event.offsets[field];
-
-	if (!w->event.lengths[field])
-		return 0;
-	return bpf_skb_load_bytes(skb, at, text, size_up_to(room, w->event.lengths[field]));
-}
-
-static __always_inline int object_name(struct __sk_buff *skb, const struct work *w, struct weir_object_name *name)
-{
-	if (object_text(skb, w, WEIR_EVENT_KIND, name->kind, sizeof(name->kind)) ||
-	    object_text(skb, w, WEIR_EVENT_NAMESPACE, name->namespace, sizeof(name->namespace)))
-		return -1;
-	return object_text(skb, w, WEIR_EVENT_NAME, name->name, sizeof(name->name));
-}
-
-/* A name as it stands in this packet. 0: it does. */
-static __always_inline int read_name(struct __sk_buff *skb, struct work *w, __u32 offset, __u32 length)
-{
-	__u32 at = w->request.start - w->packet.segment.seq + offset;
-
-	if (!w->request.whole || !length || at + length > w->packet.segment.len)
-		return -1;
-	w->name.whole = length;
-	length = size_up_to(WEIR_NAME_TEXT, length);
-	w->name.length = length;
-	return bpf_skb_load_bytes(skb, w->packet.payload + at, w->name.text, length);
-}
-
-/* What the subject of a limit is called, as the packet has it. 0: it does. */
-static __always_inline int name_write(struct __sk_buff *skb, struct work *w, __u32 type)
-{
-	const struct weir_request *r = &w->request.request;
-	__u32 at, length;
-
-	if (type == WEIR_LIMIT_NAMESPACE) {
-		w->name.kind = WEIR_NAME_NAMESPACE;
-		at = namespace_place(w, &length);
-		return read_name(skb, w, at, length);
-	}
-	if (type == WEIR_LIMIT_SOURCE_AND_OBJECT) {
-		w->name.kind = WEIR_NAME_OBJECT;
-		w->name.length = w->name.whole = sizeof(struct weir_object_name);
-		return object_name(skb, w, (struct weir_object_name *)w->name.text);
-	}
-	if (w->identity.source == WEIR_SOURCE_ANONYMOUS) {
-		w->name.kind = WEIR_NAME_ADDRESS;
-		w->name.length = w->name.whole = 16;
-		client_address(w, (__u8 *)w->name.text);
-		return 0;
-	}
-	w->name.kind = WEIR_NAME_USER;
-	return read_name(skb, w, r->user_offset, r->user_length);
-}
-
-static __always_inline __u64 named_subject(const struct work *w, __u32 type)
-{
-	if (type == WEIR_LIMIT_SOURCE_AND_OBJECT)
-		return w->event_subject;
-	return type == WEIR_LIMIT_USER ? w->identity.user : w->identity.namespace;
-}
-
-/* Remembers what the subject of a limit is called, as far as that is known. */
-__noinline int remember_name(struct __sk_buff *skb, __u32 hook, __u32 type)
-{
-	struct work *w = work_of(hook);
-	struct weir_principal *principal;
-	__u64 subject;
-
-	if (!w)
-		return 0;
-	if (type == WEIR_LIMIT_SOURCE_AND_OBJECT && w->event_key != WEIR_EVENT_KEYED)
-		type = WEIR_LIMIT_USER;
-	subject = named_subject(w, type);
-	if (bpf_map_lookup_elem(&names, &subject))
-		return 0;
-	principal = principal_of(w, type);
-	if (principal) {
-		bpf_map_update_elem(&names, &subject,
-				    type == WEIR_LIMIT_USER ? &principal->user_name : &principal->namespace_name,
-				    BPF_ANY);
-		return 0;
-	}
-	__builtin_memset(&w->name, 0, sizeof(w->name));
-	if (!name_write(skb, w, type))
-		bpf_map_update_elem(&names, &subject, &w->name, BPF_ANY);
-	return 0;
 }
 
 #endif

@@ -45,6 +45,15 @@ __noinline int choose_answer(struct __sk_buff *skb, struct work *w)
 	return 0;
 }
 
+static __always_inline void count_refusal(const struct work *w, __u32 slot)
+{
+	__u32 index = weir_limit_index(w->server, slot);
+	const struct weir_limit *limit = bpf_map_lookup_elem(&limits, &index);
+
+	if (limit && limit->reason < WEIR_REASON_COUNT)
+		count(w->server, limit->reason);
+}
+
 __noinline int count_requests(struct work *w, __u32 action)
 {
 	__u32 s;
@@ -81,9 +90,11 @@ __noinline int count_requests(struct work *w, __u32 action)
 		return 0;
 	}
 	count(s, WEIR_SHED);
-	for (int type = 0; type < WEIR_LIMIT_TYPES; type++) {
-		if (w->refused & (1U << type))
-			count(s, WEIR_SHED_TOTAL + type);
+	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
+		if (w->penalised >> n & 1)
+			count(s, WEIR_SHED_PENALTY);
+		else if (w->refused >> n & 1)
+			count_refusal(w, w->limits[n]);
 	}
 	return 0;
 }
@@ -167,6 +178,7 @@ static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, s
 		if (w->request.shed)
 			choose_answer(skb, w);
 		bpf_spin_lock(&c->lock);
+		weir_conn_note_places(c, w->places_end);
 		action = weir_conn_commit_client(c, g, &w->request, &why);
 		weir_conn_look(c, g, action, &w->view);
 		bpf_spin_unlock(&c->lock);
@@ -186,6 +198,8 @@ static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, s
 		count(w->server, w->unanswered_why);
 	if (action == WEIR_ANSWER)
 		count(w->server, WEIR_ANSWERED);
+	if (action == WEIR_CLOSE)
+		conn_release(&w->packet.flow, c);
 
 	if (action == WEIR_CUT && packet_cut(skb, w, w->request.start - g->seq)) {
 		/* What was cut off comes again, with what was to pass: known by its numbers, it passes then. */

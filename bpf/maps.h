@@ -96,14 +96,62 @@ struct {
 	__uint(max_entries, WEIR_MAX_OVERRIDES);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct weir_override_key);
-	__type(value, struct weir_limit);
+	__type(value, struct weir_amount);
 } overrides SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 2 * WEIR_MAX_SERVERS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct weir_rules_key);
+	__type(value, struct weir_rules);
+} rules SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, WEIR_MAX_VECTORS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct weir_vector_key);
+	__type(value, struct weir_vector);
+} vectors SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, WEIR_MAX_SOURCES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct weir_source_key);
+	__type(value, struct weir_vector);
+} sources SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, WEIR_MAX_LIMITS);
+	__type(key, __u32);
+	__type(value, struct weir_limit_counts);
+} limit_counts SEC(".maps");
+
+/* No LRU: what is taken is given back. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, WEIR_MAX_IN_FLIGHT);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct weir_in_flight_key);
+	__type(value, struct weir_in_flight);
+} in_flight SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, WEIR_DEFAULT_CONNS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct weir_place_key);
+	__type(value, struct weir_places);
+} places SEC(".maps");
 
 struct bucket_map {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, WEIR_DEFAULT_KEYS);
 	__type(key, __u64);
-	__type(value, struct weir_bucket);
+	__type(value, struct weir_kept);
 };
 
 struct {
@@ -190,6 +238,7 @@ struct work {
 	__u32 hook;		/* enum hook: whose memory this is */
 	__u32 server;
 	__u32 server_flags;
+	__u32 traits; /* enum weir_server_traits */
 	__u32 swallow_max;
 	__u32 retry_s;
 	__u32 window_at; /* payload offset of window[0] */
@@ -197,25 +246,43 @@ struct work {
 	__u32 passed, exempt, dry_run; /* requests of this packet, counted when it is committed */
 	__u32 events[WEIR_EVENT_KEYS]; /* by enum weir_reason from EVENT_KEYED on; counted with them */
 	__u32 dry_run_rejected;	       /* likewise */
-	__u32 refused;		       /* bit n: a limit of type n refused the request now decided */
-	__u32 charged;		       /* bit n: it took a token of one */
-	__u32 waited;		       /* bit n: one that is there only later */
 	__u32 pace_ifindex;
-	__u32 nameless;		       /* bit n: its subject was not known to one */
-	__u64 subjects[4];	       /* whose, by type */
-	__u32 weight;		       /* tokens that it costs to pass */
-	__u32 asked;		       /* requests (or records) that this is about */
-	__u32 asked_anew;	       /* those that were not refused before */
-	__u64 sum;		       /* of a checksum */
-	__u64 wait_ns;		       /* the longest wait of those that refused */
-	__u32 unanswered_why;	       /* a request was refused but cannot be answered; else WEIR_REASON_COUNT */
+	__u32 n_limits;			  /* that are for the request (or the records) now decided */
+	__u32 limits[WEIR_MATCHES_MAX];	  /* their slots; what follows has a bit, or a place, for each of them */
+	__u32 refused;			  /* it refused */
+	__u32 charged;			  /* it gave a token, or places */
+	__u32 waited;			  /* a token that is there only later */
+	__u32 overlooked;		  /* it would have refused, but is there to be watched only */
+	__u32 nameless;			  /* its subject was not known to it */
+	__u32 in_flight_held;		  /* the request holds its places from before */
+	__u32 penalised;		  /* it was not asked: the subject has not waited for as long as it was told */
+	__u32 failed;			  /* the refusal has begun a penalty */
+	__u64 subjects[WEIR_MATCHES_MAX]; /* whose */
+	__u64 waits_ns[WEIR_MATCHES_MAX]; /* after which it would admit, where it has refused */
+	__u32 weight;			  /* tokens that it costs to pass */
+	__u32 asked;			  /* requests (or records) that this is about */
+	__u32 asked_anew;		  /* those that were not refused before */
+	__u64 sum;			  /* of a checksum */
+	__u64 wait_ns;			  /* the longest wait of those that refused */
+	__u32 unanswered_why;		  /* a request was refused but cannot be answered; else WEIR_REASON_COUNT */
 	__u32 sources[WEIR_SOURCES];   /* requests of this packet by enum weir_source, counted when it is committed */
 	__u32 notes[WEIR_NOTES];       /* the same, by what was noted */
 	struct weir_proxy_key peer;    /* for look-ups of addresses; in the end that of the client (identify.h) */
 	struct weir_subject_key known; /* for those of names: `tokens`, `groups` */
 	struct weir_identity identity; /* whose the request is that is being decided */
-	__u32 tracing;		       /* someone wants to know what becomes of requests */
-	__u32 noted;		       /* of this packet, for them (trace.h) */
+	__u64 source;		       /* subject of the peer's address, where some limit asks for it */
+	__u32 generation;	       /* of the server's rules */
+	__u32 unreadable;	       /* it is records that are decided: nothing is known of what they ask for */
+	struct weir_vector_key vector_key;
+	struct weir_source_key source_key;
+	struct weir_vector matched; /* rules */
+	struct weir_vector either;
+	struct weir_place_key place_key; /* of the request that is being decided */
+	struct weir_places places;	 /* what it holds */
+	__u32 places_limit;		 /* the last one that was asked for some */
+	__u32 places_end;		 /* behind the last request that holds some; 0: none of this packet does */
+	__u32 tracing;			 /* someone wants to know what becomes of requests */
+	__u32 noted;			 /* of this packet, for them (trace.h) */
 	struct weir_request_reader request;
 	struct weir_attributes attributes; /* of the request whose head has ended last */
 	struct weir_event event;
@@ -228,7 +295,7 @@ struct work {
 	struct weir_hold_reader hold;
 	struct weir_socket socket;
 	struct weir_conn fresh;
-	struct weir_bucket full; /* all zero: what a new bucket is */
+	struct weir_kept full; /* all zero: what is kept of a new subject */
 	struct weir_name name;
 	struct weir_trace_record record;
 	__u8 window[WEIR_WINDOW] __attribute__((aligned(8)));

@@ -48,11 +48,15 @@ __noinline int reserve(struct __sk_buff *skb, struct work *w)
 	if (!w->weight)
 		return 0;
 	identify_client(w);
-	if (identity_exempt(w))
+	if (identity_exempt(w) || limits_find(w))
 		return 0;
-	ask(w, WEIR_LIMIT_TOTAL);
-	ask(w, WEIR_LIMIT_NAMESPACE);
-	ask(w, WEIR_LIMIT_USER);
+	subjects_find(w);
+#pragma GCC unroll 16
+	for (__u32 i = 0; i < WEIR_MATCHES_MAX; i++) {
+		if (i >= w->n_limits)
+			break;
+		ask(w, w->n_limits - 1 - i);
+	}
 	remember_names(skb, w);
 	if (w->refused)
 		decision_give_back(w);

@@ -29,6 +29,12 @@ static __always_inline bool load_settings(struct work *w, __u32 hook)
 	w->latest_ns = w->now_ns;
 	w->pace_ifindex = set->pace_ifindex;
 	w->tracing = server->trace_until_ns > w->now_ns;
+	w->generation = server->generation;
+	w->traits = server->traits;
+	w->unreadable = 0;
+	w->n_limits = 0;
+	w->places.n = 0;
+	w->places_end = 0;
 	w->noted = 0;
 	w->passed = 0;
 	w->charged = 0;

@@ -8,8 +8,8 @@
 
 #include "weir/trace.h"
 
-#include "identify.h"
 #include "maps.h"
+#include "names.h"
 
 #define TRACE_RING_BYTES (4U << 20)
 
@@ -29,6 +29,14 @@ struct trace_walk {
 	struct __sk_buff *skb;
 	struct work *work;
 };
+
+static __always_inline void trace_refusals(const struct work *w, struct weir_trace *t)
+{
+	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
+		if (w->refused >> n & 1)
+			t->refused[t->n_refused++ & (WEIR_TRACE_REFUSED - 1)] = w->limits[n];
+	}
+}
 
 /* The request whose head has just been read, and what became of it: enum weir_reason, of the group DECISION. */
 __noinline int trace_note(struct __sk_buff *skb, struct work *w, __u32 decision)
@@ -52,14 +60,15 @@ __noinline int trace_note(struct __sk_buff *skb, struct work *w, __u32 decision)
 	t->time_ns = w->now_ns;
 	t->server = w->server;
 	t->decision = decision;
-	t->refused = refused ? w->refused : 0;
+	if (refused)
+		trace_refusals(w, t);
 	t->retry_s = refused ? w->retry_s : 0;
 	find_client(w->hook);
 	t->client_port = w->packet.source_port;
 	__builtin_memcpy(t->client, w->peer.address, sizeof(t->client));
-	remember_name(skb, w->hook, WEIR_LIMIT_USER);
+	remember_name(skb, w->hook, WEIR_KEY_USER);
 	if (w->identity.namespace)
-		remember_name(skb, w->hook, WEIR_LIMIT_NAMESPACE);
+		remember_name(skb, w->hook, WEIR_KEY_NAMESPACE);
 	return 0;
 }
 

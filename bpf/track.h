@@ -3,6 +3,7 @@
 #ifndef WEIR_BPF_TRACK_H
 #define WEIR_BPF_TRACK_H
 
+#include "in_flight.h"
 #include "maps.h"
 #include "socket.h"
 
@@ -140,24 +141,37 @@ static __always_inline __u64 conn_linger_ns(const struct weir_conn *c)
 	return conn_translated(c) ? LINGER_TRANSLATED_NS : LINGER_NS;
 }
 
-static __always_inline void conn_forget(struct weir_flow *flow, __u32 server, bool translated)
+/* Whatever its requests hold is free: the server has ended, or the connection has. */
+static __always_inline void conn_release(const struct weir_flow *flow, const struct weir_conn *c)
 {
+	if (weir_conn_holds_places(c))
+		places_release_all(flow, weir_conn_done(c), c->places_end);
+}
+
+static __always_inline void conn_forget(struct weir_flow *flow, const struct weir_conn *c)
+{
+	__u32 server = c->server, from = weir_conn_done(c), end = c->places_end;
+	bool translated = conn_translated(c);
+
 	if (bpf_map_delete_elem(&conns, flow))
 		return;
 	count(server, WEIR_CONN_CLOSED);
 	if (translated)
 		count(server, WEIR_SPLICE_CLOSED);
+	if (seq_before(from, end))
+		places_release_all(flow, from, end);
 }
 
-static int conn_expire(void *map __attribute__((unused)), struct weir_flow *flow, struct weir_conn *c)
+static int conn_expire(void *map __attribute__((unused)), struct weir_flow *key, struct weir_conn *c)
 {
+	struct weir_flow flow = *key; /* functions that are verified by themselves do not take a map's key */
 	__u64 linger_ns = conn_linger_ns(c);
 	__u64 idle_ns = bpf_ktime_get_ns() - c->last_ns;
 
 	if (idle_ns < linger_ns)
 		bpf_timer_start(&c->timer, linger_ns - idle_ns, 0);
 	else
-		conn_forget(flow, c->server, conn_translated(c));
+		conn_forget(&flow, c);
 	return 0;
 }
 
@@ -196,7 +210,7 @@ static __always_inline void conn_retire(struct work *w, struct weir_conn *c, boo
 	if (!closed && !reset && c->phase != WEIR_PHASE_CLOSED)
 		return;
 	if (!c->splice.cuts && (closed || from_server))
-		conn_forget(&w->packet.flow, c->server, false);
+		conn_forget(&w->packet.flow, c);
 	else
 		conn_linger(c);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include <errno.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "agent_cgroup.h"
 #include "agent_log.h"
@@ -48,6 +49,16 @@ static int check_new(struct agent *agent, struct server *server, struct error *e
 	return ret ?: net_clear_leftovers(agent, fd, server->netns_cookie, err);
 }
 
+/* Numbers go on from the time, so that they are others than those of a server that had the slot before. */
+static int name_new(struct server *server, struct error *err)
+{
+	int ret;
+
+	server->last_number = time(NULL);
+	ret = server_give_numbers(server, err) ?: server_name_groups(server, err);
+	return ret < 0 ? ret : 0;
+}
+
 static int check_pace(const struct server *server, const struct net *net, struct error *err)
 {
 	if (server->hold != HOLD_PACE || net->paced)
@@ -82,6 +93,9 @@ int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct
 	if (slot < 0)
 		return slot;
 	server->draining = false;
+	ret = name_new(server, err);
+	if (ret)
+		return ret;
 	agent->state.servers[slot] = server;
 	server = NULL;
 	ret = state_save(&agent->state, agent->options->state_dir, err);

@@ -117,11 +117,18 @@ int identity_load(struct agent *agent, int slot, struct identity_count *count, s
 int servers_reload(struct agent *agent, json_t *list, struct error *err);
 int agent_reload(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 
-/* agent_limits.c */
+/* agent_limits.c, agent_limit_set.c, agent_limit_delete.c, agent_limit_list.c, agent_max_in_flight.c */
 int limits_apply(struct net *net, int slot, const struct server *server, struct error *err);
 int agent_limit_set(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 int agent_limit_delete(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 int agent_limit_list(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+int agent_max_in_flight(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+
+/* agent_limit_counts.c */
+
+/* What the limits and priority levels of a server have counted; the caller frees *out (limits_measured_free). Returns how many. */
+int limits_measure(const struct agent *agent, int slot, struct metrics_limit **out, struct error *err);
+void limits_measured_free(struct metrics_limit *limits, size_t n);
 
 /* agent_status.c */
 int agent_status(struct agent *agent, json_t *arguments, json_t **result, struct error *err);

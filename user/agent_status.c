@@ -6,6 +6,8 @@
 
 #include "agent_private.h"
 #include "cleanup.h"
+#include "identity.h"
+#include "output.h"
 
 #define TOP_SUBJECTS 10
 
@@ -73,7 +75,15 @@ static json_t *list_links(struct net *net)
 	return list;
 }
 
-static json_t *list_top(struct net *net, int slot)
+/* Of groups the kernel keeps no names: rules have named them. */
+static char *subject_name(struct net *net, const struct server *server, __u64 subject)
+{
+	const char *group = identity_group_name(&server->identity, net->dp, subject);
+
+	return group ? output_visible(group) : net_name(net, subject);
+}
+
+static json_t *list_top(struct net *net, int slot, const struct server *server)
 {
 	struct datapath_subject_use top[TOP_SUBJECTS];
 	json_t *list = json_array();
@@ -81,14 +91,16 @@ static json_t *list_top(struct net *net, int slot)
 
 	for (int i = 0; i < n; i++) {
 		CLEANUP_FREE char *subject = NULL;
+		char limit[SLOT_NAME_SIZE];
 
 		if (!top[i].shed)
 			continue;
-		/* `total` has but one. */
-		subject = top[i].type == WEIR_LIMIT_TOTAL ? NULL : net_name(net, top[i].subject);
-		json_array_append_new(list, json_pack("{s:s, s:s?, s:I, s:I}", "limit", limit_type_name(top[i].type),
-						      "subject", subject, "passed", (json_int_t)top[i].passed, "shed",
-						      (json_int_t)top[i].shed));
+		server_slot_name(server, top[i].slot, limit);
+		/* A limit that is the same for all has but one. */
+		subject = top[i].subject ? subject_name(net, server, top[i].subject) : NULL;
+		json_array_append_new(list,
+				      json_pack("{s:s, s:s?, s:I, s:I}", "limit", limit, "subject", subject, "passed",
+						(json_int_t)top[i].passed, "shed", (json_int_t)top[i].shed));
 	}
 	return list;
 }
@@ -143,20 +155,43 @@ static const char *server_problem(const struct agent *agent, int slot, const str
 	return agent->servers[slot].identity_err.text[0] ? agent->servers[slot].identity_err.text : NULL;
 }
 
-/* What was asked for, as the state has it, and beside it what there is. */
+static json_t *list_limits(const struct metrics_limit *limits, size_t n)
+{
+	json_t *list = json_array(), *limit;
+
+	for (size_t i = 0; i < n; i++) {
+		limit = json_pack("{s:s, s:I, s:I, s:I}", "limit", limits[i].name, "admitted",
+				  (json_int_t)limits[i].counts.admitted, "refused",
+				  (json_int_t)limits[i].counts.refused, "dry_run_refused",
+				  (json_int_t)limits[i].counts.dry_run_refused);
+		if (limits[i].in_flight) {
+			json_object_set_new(limit, "in_flight", json_integer(limits[i].taken));
+			json_object_set_new(limit, "highest", json_integer(limits[i].highest));
+		}
+		json_array_append_new(list, limit);
+	}
+	return list;
+}
+
+/* What was asked for, as the state has it, and beside it what there is. Limits are listed elsewhere. */
 static int describe_server(const struct agent *agent, int slot, json_t **out, struct error *err)
 {
+	static const char *const not_told[] = { "limits", "last_number", "groups" };
 	const struct server *server = agent->state.servers[slot];
 	struct net *net = agent->servers[slot].in_force ? server_net(agent, server) : NULL;
 	__u64 counters[WEIR_REASON_COUNT] = { 0 };
+	struct metrics_limit *limits = NULL;
 	json_t *object;
-	int ret;
+	int ret, n_limits;
 
 	ret = net ? datapath_counters(net->dp, slot, counters, err) : 0;
-	if (ret)
-		return ret;
+	n_limits = ret ?: limits_measure(agent, slot, &limits, err);
+	if (n_limits < 0)
+		return n_limits;
 	object = server_to_json(server);
-	json_object_del(object, "limits");
+	for (size_t i = 0; i < sizeof(not_told) / sizeof(*not_told); i++)
+		json_object_del(object, not_told[i]);
+	json_object_set_new(object, "limits", list_limits(limits, n_limits));
 	json_object_set_new(object, "keys", json_integer(server->keys ?: WEIR_DEFAULT_KEYS));
 	json_object_set_new(object, "ports", list_ports(server));
 	json_object_set_new(object, "mode", json_string(server_mode(agent, slot)));
@@ -165,8 +200,9 @@ static int describe_server(const struct agent *agent, int slot, json_t **out, st
 	json_object_set_new(object, "hold", describe_hold(server, net));
 	json_object_set_new(object, "links", list_links(net));
 	json_object_set_new(object, "connections_max", net ? json_integer(datapath_conns_max(net->dp)) : json_null());
-	json_object_set_new(object, "top", net ? list_top(net, slot) : json_array());
+	json_object_set_new(object, "top", net ? list_top(net, slot, server) : json_array());
 	add_counters(object, counters);
+	limits_measured_free(limits, n_limits);
 	*out = object;
 	return 0;
 }
@@ -212,6 +248,7 @@ static void measure_tables(struct metrics_server *servers, const struct net *con
 
 int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
+	struct metrics_limit *limits[WEIR_MAX_SERVERS] = { 0 };
 	struct metrics_server servers[WEIR_MAX_SERVERS] = { 0 };
 	const struct net *nets[WEIR_MAX_SERVERS];
 	struct metrics_snapshot snapshot = {
@@ -221,25 +258,32 @@ int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struc
 		.control_requests = agent->control_requests,
 		.control_errors = agent->control_errors,
 	};
+	int ret = 0;
 
 	(void)arguments;
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
 		const struct server *server = agent->state.servers[slot];
 		struct metrics_server *place = &servers[snapshot.n_servers];
 		const struct net *net;
-		int ret = 0;
 
 		if (!server)
 			continue;
+		ret = 0;
 		place->name = server->name;
 		net = agent->servers[slot].in_force ? server_net(agent, server) : NULL;
 		if (net)
 			ret = measure_server(agent, slot, net, place, err);
-		if (ret)
-			return ret;
+		ret = ret ?: limits_measure(agent, slot, &limits[snapshot.n_servers], err);
+		if (ret < 0)
+			break;
+		place->limits = limits[snapshot.n_servers];
+		place->n_limits = ret;
 		nets[snapshot.n_servers++] = net;
 	}
 	measure_tables(servers, nets, snapshot.n_servers);
-	*result = json_pack("{s:o}", "metrics", metrics_families(&snapshot));
-	return 0;
+	if (ret >= 0)
+		*result = json_pack("{s:o}", "metrics", metrics_families(&snapshot));
+	for (size_t i = 0; i < snapshot.n_servers; i++)
+		limits_measured_free(limits[i], servers[i].n_limits);
+	return ret < 0 ? ret : 0;
 }

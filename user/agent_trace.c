@@ -63,17 +63,35 @@ static __u64 subject_of_segment(void *dp, const char *bytes, size_t length)
 	return datapath_subject(dp, WEIR_NAME_NAMESPACE, bytes, length);
 }
 
+/* One that was deleted since has no name any more. */
+static size_t name_limits(const struct server *server, const struct weir_trace *trace, char names[][SLOT_NAME_SIZE],
+			  const char *limits[])
+{
+	size_t n = trace->n_refused < WEIR_TRACE_REFUSED ? trace->n_refused : WEIR_TRACE_REFUSED;
+
+	for (size_t i = 0; i < n; i++) {
+		server_slot_name(server, trace->refused[i], names[i]);
+		limits[i] = *names[i] ? names[i] : "(deleted)";
+	}
+	return n;
+}
+
 static json_t *describe(struct net *net, const struct weir_trace_record *record)
 {
 	const struct weir_trace *trace = &record->trace;
 	CLEANUP_FREE char *user = net_name(net, trace->user);
 	CLEANUP_FREE char *namespace = trace->attributes.namespace ? net_name(net, trace->attributes.namespace) : NULL;
 	__u64 ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC) + trace->time_ns;
+	const struct server *server = net->agent->state.servers[trace->server];
+	char names[WEIR_TRACE_REFUSED][SLOT_NAME_SIZE];
+	const char *limits[WEIR_TRACE_REFUSED];
 	const struct trace_context context = {
-		.server = net->agent->state.servers[trace->server]->name,
+		.server = server->name,
 		.user = user,
 		.namespace = namespace,
 		.time = { .tv_sec = ns / WEIR_NS_PER_S, .tv_nsec = ns % WEIR_NS_PER_S },
+		.limits = limits,
+		.n_limits = name_limits(server, trace, names, limits),
 		.subject = subject_of_segment,
 		.arg = net->dp,
 	};

@@ -37,6 +37,15 @@ void cli_defaults(void);
 /* The options of `attach` that say how requests are identified; input: the server's JSON. */
 extern const struct argp cli_attach_identity;
 
+/* The options of `limit set` that say which requests it is for; input: the rule's JSON. */
+extern const struct argp cli_limit_rule;
+
+/* For commands about one server. */
+#define CLI_SERVER_OPTION(key)                                                             \
+	{                                                                                  \
+		"server", key, "NAME", 0, "the server (default: the only one there is)", 0 \
+	}
+
 /* Parses a command's options and the common ones. */
 void cli_parse(const struct command *command, const struct argp_option *options, argp_parser_t parser, void *input,
 	       int argc, char **argv);
@@ -73,6 +82,7 @@ int cli_reload(const struct command *command, int argc, char **argv);
 int cli_limit_set(const struct command *command, int argc, char **argv);
 int cli_limit_delete(const struct command *command, int argc, char **argv);
 int cli_limit_list(const struct command *command, int argc, char **argv);
+int cli_max_in_flight(const struct command *command, int argc, char **argv);
 int cli_status(const struct command *command, int argc, char **argv);
 int cli_metrics(const struct command *command, int argc, char **argv);
 int cli_trace(const struct command *command, int argc, char **argv);

@@ -20,6 +20,8 @@ enum {
 	KEY_PROXY_PROTOCOL,
 	KEY_HOLD,
 	KEY_WHEN_FULL,
+	KEY_EXEMPT_SOURCE,
+	KEY_EXEMPT_PATH,
 };
 
 static const struct argp_option options[] = {
@@ -46,6 +48,8 @@ static const struct argp_option options[] = {
 	  "what cannot be read and is over a limit: auto (the default: pace where the kernel can), pace, drop", 0 },
 	{ "when-full", KEY_WHEN_FULL, "MODE", 0,
 	  "what finds no room in weir's tables: open (the default: it passes), closed (it waits, or is refused)", 0 },
+	{ "exempt-source", KEY_EXEMPT_SOURCE, "CIDR", 0, "peers whose requests no limit is for", 0 },
+	{ "exempt-path", KEY_EXEMPT_PATH, "PATH", 0, "a path that no limit is for; /PATH/*: all below it", 0 },
 	{ 0 },
 };
 
@@ -108,6 +112,30 @@ static void set_keys(const struct argp_state *state, json_t *server, const char 
 
 	cli_check(state, parse_number(arg, PARSE_KEYS_MAX, &keys, &err), "--keys", &err);
 	json_object_set_new(server, "keys", json_integer(keys));
+}
+
+/* All that is exempt for one reason is one rule (rule.h), with the key that the reason has there. */
+static void add_exempt(const struct argp_state *state, json_t *server, const char *key, const char *option,
+		       const char *arg)
+{
+	CLEANUP_JSON json_t *alone = json_pack("{s:[s]}", key, arg);
+	CLEANUP_RULE struct rule read = { 0 };
+	json_t *exempt = json_object_get(server, "exempt"), *rule;
+	struct error err;
+	size_t i;
+
+	cli_check(state, rule_from_json(alone, &read, &err), option, &err);
+	if (!exempt) {
+		exempt = json_array();
+		json_object_set_new(server, "exempt", exempt);
+	}
+	json_array_foreach (exempt, i, rule) {
+		if (json_object_get(rule, key)) {
+			append(rule, key, arg);
+			return;
+		}
+	}
+	json_array_append(exempt, alone);
 }
 
 static void set_hold(const struct argp_state *state, json_t *server, const char *arg)
@@ -243,6 +271,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_WHEN_FULL:
 		set_when_full(state, server, arg);
+		break;
+	case KEY_EXEMPT_SOURCE:
+		add_exempt(state, server, "sources", "--exempt-source", arg);
+		break;
+	case KEY_EXEMPT_PATH:
+		add_exempt(state, server, "paths", "--exempt-path", arg);
 		break;
 	case ARGP_KEY_ARG:
 		set_name(state, server, arg);

@@ -78,7 +78,7 @@ static void add_exempt_user(const struct argp_state *state, json_t *identity, co
 	struct subject subject;
 	struct error err;
 
-	cli_check(state, parse_subject(WEIR_LIMIT_USER, arg, &subject, &err), "--exempt-user", &err);
+	cli_check(state, parse_subject(WEIR_KEY_USER, arg, &subject, &err), "--exempt-user", &err);
 	json_array_append_new(member(identity, "exempt_users", json_array()), json_string(subject.text));
 }
 

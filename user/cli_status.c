@@ -4,6 +4,7 @@
 
 #include "cleanup.h"
 #include "cli.h"
+#include "limit.h"
 #include "metrics.h"
 
 #define COLUMNS(heads) (sizeof(heads) / sizeof(*(heads)))
@@ -135,6 +136,41 @@ static int print_top(json_t *servers)
 	return print_more(table);
 }
 
+/* A number that there is, or "-". */
+static void cell_if_there(struct table *table, json_t *number)
+{
+	if (number)
+		table_cell(table, "%" JSON_INTEGER_FORMAT, json_integer_value(number));
+	else
+		table_cell(table, "-");
+}
+
+/* What limits with names of their own, and priority levels, have said. */
+static int print_limits(json_t *servers)
+{
+	static const char *const heads[] = {
+		"SERVER", "LIMIT", "ADMITTED", "REFUSED", "DRY-RUN", "IN-FLIGHT", "HIGHEST"
+	};
+	static const char *const numbers[] = { "admitted", "refused", "dry_run_refused", "in_flight", "highest" };
+	CLEANUP_TABLE struct table *table = table_new(heads, COLUMNS(heads));
+	json_t *server, *limit;
+	size_t i, j;
+
+	if (!table)
+		return -ENOMEM;
+	json_array_foreach (servers, i, server) {
+		json_array_foreach (json_object_get(server, "limits"), j, limit) {
+			if (limit_builtin(cli_text(limit, "limit")) >= 0)
+				continue;
+			table_cell(table, "%s", cli_text(server, "name"));
+			table_cell(table, "%s", cli_text(limit, "limit"));
+			for (size_t n = 0; n < sizeof(numbers) / sizeof(*numbers); n++)
+				cell_if_there(table, json_object_get(limit, numbers[n]));
+		}
+	}
+	return print_more(table);
+}
+
 static int print_counted(json_t *servers)
 {
 	static const char *const heads[] = { "SERVER", "COUNTED", "REASON", "TIMES" };
@@ -165,7 +201,7 @@ static int print_status(json_t *result)
 	int ret = print_servers(servers);
 
 	print_remarks(servers);
-	return ret ?: print_links(servers) ?: print_top(servers) ?: print_counted(servers);
+	return ret ?: print_links(servers) ?: print_top(servers) ?: print_limits(servers) ?: print_counted(servers);
 }
 
 int cli_status(const struct command *command, int argc, char **argv)

@@ -84,14 +84,62 @@ struct datapath_address {
 int datapath_addresses_set(struct datapath *dp, __u32 slot, const struct datapath_address *addresses, size_t n,
 			   struct error *err);
 
-/* subject 0 with default: the limit's default. keys: size of the bucket map, 0: WEIR_DEFAULT_KEYS (used when it is made). */
-int datapath_limit_set(struct datapath *dp, __u32 slot, enum weir_limit_type type, __u64 per_ns, __u64 burst,
-		       __u32 keys, struct error *err);
-int datapath_limit_delete(struct datapath *dp, __u32 slot, enum weir_limit_type type, struct error *err);
-int datapath_override_set(struct datapath *dp, __u32 slot, enum weir_limit_type type, __u64 subject, __u64 per_ns,
-			  __u64 burst, struct error *err);
-int datapath_override_delete(struct datapath *dp, __u32 slot, enum weir_limit_type type, __u64 subject,
-			     struct error *err);
+/* How much of a limit: of a rate, or of places. set false: nothing, only subjects with an override are limited. */
+struct datapath_amount {
+	bool set;
+	__u64 per_ns, burst;
+	__u32 places;
+};
+
+struct datapath_limit {
+	enum weir_limit_kind kind;
+	enum weir_reason reason; /* of the group SHED: what is counted when it refuses */
+	__u8 key;		 /* enum weir_key_part */
+	__u32 flags;		 /* enum weir_limit_flags */
+	__u32 epoch;		 /* differs from that of the limit that had the slot before */
+	__u32 keys;		 /* size of its bucket map, used when that is made; 0: WEIR_DEFAULT_KEYS */
+	struct weir_groups groups;
+	struct datapath_amount amount; /* of subjects without an override */
+	struct weir_backoff penalty;   /* without parts: none */
+};
+
+/* A change keeps the buckets of those who are still limited. An override needs its limit. */
+int datapath_limit_set(struct datapath *dp, __u32 server, __u32 slot, const struct datapath_limit *limit,
+		       struct error *err);
+/* With its overrides and its buckets. */
+int datapath_limit_delete(struct datapath *dp, __u32 server, __u32 slot, struct error *err);
+int datapath_override_set(struct datapath *dp, __u32 server, __u32 slot, __u64 subject,
+			  const struct datapath_amount *amount, struct error *err);
+int datapath_override_delete(struct datapath *dp, __u32 server, __u32 slot, __u64 subject, struct error *err);
+
+/* Sums over CPUs. */
+int datapath_limit_counts(struct datapath *dp, __u32 server, __u32 slot, struct weir_limit_counts *counts,
+			  struct error *err);
+
+/* By slot: places that are taken, of all subjects together, and the most that one subject ever had. Adds to what is there. */
+struct datapath_places {
+	__u64 taken;
+	__u32 highest;
+};
+int datapath_in_flight(struct datapath *dp, __u32 server, struct datapath_places places[WEIR_SERVER_LIMITS],
+		       struct error *err);
+
+/* Which requests the limits behind the first WEIR_LIMIT_TYPES are for (weir/match.h): these rules and no others, at once. */
+struct datapath_vector {
+	enum weir_dimension dimension;
+	__u64 value;
+	struct weir_vector vector;
+};
+
+struct datapath_source {
+	struct datapath_cidr cidr;
+	struct weir_vector vector;
+};
+
+/* rules NULL: none. */
+int datapath_rules_set(struct datapath *dp, __u32 server, const struct weir_rules *rules,
+		       const struct datapath_vector *vectors, size_t n_vectors, const struct datapath_source *sources,
+		       size_t n_sources, struct error *err);
 
 /* The subject of a name, hashed with this namespace's seed. An address is 16 bytes, already cut to what is limited. */
 __u64 datapath_subject(const struct datapath *dp, enum weir_name_kind kind, const void *bytes, size_t length);
@@ -102,7 +150,7 @@ int datapath_name(struct datapath *dp, __u64 subject, char *text, size_t size);
 int datapath_counters(struct datapath *dp, __u32 slot, __u64 *counters, struct error *err);
 
 struct datapath_subject_use {
-	enum weir_limit_type type;
+	__u32 slot; /* of the limit */
 	__u64 subject;
 	__u64 passed, shed;
 };

@@ -60,10 +60,10 @@ static size_t top_insert(struct datapath_subject_use *top, size_t used, size_t n
 	return used;
 }
 
-static int top_of_limit(struct datapath *dp, __u32 slot, enum weir_limit_type type, struct datapath_subject_use *top,
-			size_t *used, size_t n)
+static int top_of_limit(struct datapath *dp, __u32 server, __u32 slot, struct datapath_subject_use *top, size_t *used,
+			size_t n)
 {
-	__u32 index = weir_limit_index(slot, type), id;
+	__u32 index = weir_limit_index(server, slot), id;
 	CLEANUP_CURSOR struct map_cursor cursor = {};
 	int ret;
 
@@ -72,18 +72,18 @@ static int top_of_limit(struct datapath *dp, __u32 slot, enum weir_limit_type ty
 	CLEANUP_CLOSE int fd = bpf_map_get_fd_by_id(id);
 	if (fd < 0)
 		return fd;
-	ret = map_cursor_open(&cursor, fd, sizeof(__u64), sizeof(struct weir_bucket));
+	ret = map_cursor_open(&cursor, fd, sizeof(__u64), sizeof(struct weir_kept));
 	while (!ret && (ret = map_cursor_next(&cursor)) > 0) {
-		const struct weir_bucket *buckets = cursor.values;
+		const struct weir_kept *kept = cursor.values;
 		const __u64 *subjects = cursor.keys;
 
 		ret = 0;
 		for (__u32 i = 0; i < cursor.n; i++) {
 			struct datapath_subject_use use = {
-				.type = type,
+				.slot = slot,
 				.subject = subjects[i],
-				.passed = buckets[i].passed,
-				.shed = buckets[i].shed,
+				.passed = kept[i].bucket.passed,
+				.shed = kept[i].bucket.shed,
 			};
 
 			if (use.shed)
@@ -94,15 +94,13 @@ static int top_of_limit(struct datapath *dp, __u32 slot, enum weir_limit_type ty
 }
 
 /* `total` has no subjects to compare: its count is WEIR_SHED_TOTAL. */
-int datapath_top(struct datapath *dp, __u32 slot, struct datapath_subject_use *top, size_t n, struct error *err)
+int datapath_top(struct datapath *dp, __u32 server, struct datapath_subject_use *top, size_t n, struct error *err)
 {
-	static const enum weir_limit_type types[] = { WEIR_LIMIT_NAMESPACE, WEIR_LIMIT_USER,
-						      WEIR_LIMIT_SOURCE_AND_OBJECT };
 	size_t used = 0;
 	int ret = 0;
 
-	for (size_t i = 0; i < sizeof(types) / sizeof(*types) && !ret && n; i++)
-		ret = top_of_limit(dp, slot, types[i], top, &used, n);
+	for (__u32 slot = WEIR_LIMIT_TOTAL + 1; slot < WEIR_SERVER_LIMITS && !ret && n; slot++)
+		ret = top_of_limit(dp, server, slot, top, &used, n);
 	return ret ? datapath_map_failed(err, ret, "buckets") : (int)used;
 }
 
@@ -170,6 +168,22 @@ static void object_text(const struct weir_object_name *name, char *text, size_t 
 	}
 }
 
+/* PART/PART; of a part that is not known any more, "?". */
+static void parts_text(struct datapath *dp, const struct weir_name *name, char *text, size_t size)
+{
+	const __u64 *parts = (const __u64 *)name->text;
+	size_t used = 0;
+
+	text[0] = 0;
+	for (size_t i = 0; i < name->length / sizeof(*parts) && i < WEIR_KEY_PARTS && used + 1 < size; i++) {
+		if (i)
+			used += snprintf(text + used, size - used, "/");
+		if (used < size && datapath_name(dp, parts[i], text + used, size - used))
+			snprintf(text + used, size - used, "?");
+		used += strlen(text + used);
+	}
+}
+
 int datapath_name(struct datapath *dp, __u64 subject, char *text, size_t size)
 {
 	struct weir_name name;
@@ -186,6 +200,8 @@ int datapath_name(struct datapath *dp, __u64 subject, char *text, size_t size)
 		address_text((const __u8 *)name.text, text, size);
 	else if (name.kind == WEIR_NAME_OBJECT)
 		object_text((const struct weir_object_name *)name.text, text, size);
+	else if (name.kind == WEIR_NAME_PARTS)
+		parts_text(dp, &name, text, size);
 	else
 		name_text(&name, text, size);
 	return 0;

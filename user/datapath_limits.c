@@ -2,6 +2,7 @@
 /* Limits, their overrides for single subjects, and the maps of their buckets. */
 #include <bpf/btf.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "datapath_private.h"
@@ -27,10 +28,10 @@ static int buckets_make(struct datapath *dp, __u32 limit, __u32 keys)
 	const struct btf *btf = bpf_object__btf(dp->skeleton->obj);
 	DECLARE_LIBBPF_OPTS(bpf_map_create_opts, types, .btf_fd = btf__fd(btf),
 			    .btf_key_type_id = btf__find_by_name_kind(btf, "__u64", BTF_KIND_TYPEDEF),
-			    .btf_value_type_id = btf__find_by_name_kind(btf, "weir_bucket", BTF_KIND_STRUCT));
+			    .btf_value_type_id = btf__find_by_name_kind(btf, "weir_kept", BTF_KIND_STRUCT));
 	__u32 room = keys + keys / 4 + LRU_SPARE_PER_CPU * dp->cpus;
 	CLEANUP_CLOSE int fd = bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "weir_buckets", sizeof(__u64),
-					      sizeof(struct weir_bucket), room, &types);
+					      sizeof(struct weir_kept), room, &types);
 
 	if (fd < 0)
 		return fd;
@@ -57,11 +58,12 @@ static int buckets_remove(struct datapath *dp, __u32 limit)
 
 /* --- limits and overrides */
 
-static bool limit_exists(struct datapath *dp, __u32 limit)
+/* Is the limit there for subjects without an override? */
+static bool has_default(struct datapath *dp, __u32 limit)
 {
 	struct weir_limit value;
 
-	return !bpf_map_lookup_elem(dp->maps.limits, &limit, &value) && (value.flags & WEIR_LIMIT_SET);
+	return !bpf_map_lookup_elem(dp->maps.limits, &limit, &value) && (value.amount.flags & WEIR_LIMIT_SET);
 }
 
 static struct weir_override_key override_key(__u32 limit, __u64 subject)
@@ -72,7 +74,7 @@ static struct weir_override_key override_key(__u32 limit, __u64 subject)
 static bool override_exists(struct datapath *dp, __u32 limit, __u64 subject)
 {
 	struct weir_override_key key = override_key(limit, subject);
-	struct weir_limit value;
+	struct weir_amount value;
 
 	return !bpf_map_lookup_elem(dp->maps.overrides, &key, &value);
 }
@@ -83,7 +85,7 @@ static int overrides_each(struct datapath *dp, __u32 limit,
 {
 	CLEANUP_CURSOR struct map_cursor cursor = {};
 	int ret = map_cursor_open(&cursor, dp->maps.overrides, sizeof(struct weir_override_key),
-				  sizeof(struct weir_limit));
+				  sizeof(struct weir_amount));
 
 	while (!ret && (ret = map_cursor_next(&cursor)) > 0) {
 		const struct weir_override_key *keys = cursor.keys;
@@ -95,13 +97,6 @@ static int overrides_each(struct datapath *dp, __u32 limit,
 		}
 	}
 	return ret;
-}
-
-static int override_found(struct datapath *dp, const struct weir_override_key *key)
-{
-	(void)dp;
-	(void)key;
-	return 1;
 }
 
 static int override_drop(struct datapath *dp, const struct weir_override_key *key)
@@ -122,95 +117,144 @@ static int buckets_prune(struct datapath *dp, __u32 limit)
 		return 0;
 	if (fd < 0)
 		return fd;
-	ret = map_cursor_open(&cursor, fd, sizeof(__u64), sizeof(struct weir_bucket));
+	ret = map_cursor_open(&cursor, fd, sizeof(__u64), sizeof(struct weir_kept));
 	while (!ret && (ret = map_cursor_next(&cursor)) > 0) {
 		const __u64 *subjects = cursor.keys;
 
 		ret = 0;
 		for (__u32 i = 0; i < cursor.n; i++) {
-			if (!override_exists(dp, limit, subjects[i]))
+			if (subjects[i] != WEIR_SUBJECT_PENALTY && !override_exists(dp, limit, subjects[i]))
 				bpf_map_delete_elem(fd, &subjects[i]);
 		}
 	}
 	return ret;
 }
 
-/* Drops the buckets that nothing limits any more. */
+/* Drops the buckets of subjects that nothing limits any more. */
 static int buckets_tidy(struct datapath *dp, __u32 limit)
 {
-	int ret;
-
-	if (limit_exists(dp, limit))
-		return 0;
-	ret = overrides_each(dp, limit, override_found);
-	if (ret < 0)
-		return ret;
-	return ret ? buckets_prune(dp, limit) : buckets_remove(dp, limit);
+	return has_default(dp, limit) ? 0 : buckets_prune(dp, limit);
 }
 
-static struct weir_limit limit_pushed(const struct weir_limit *before, __u64 per_ns, __u64 burst)
+static struct weir_amount amount_pushed(const struct weir_amount *before, const struct datapath_amount *wanted)
+{
+	struct weir_amount amount = *before;
+
+	if (!wanted->set) {
+		amount.flags &= ~WEIR_LIMIT_SET;
+		return amount;
+	}
+	amount.flags |= WEIR_LIMIT_SET;
+	amount.places = wanted->places;
+	weir_rate_history_push(&amount.history, wanted->per_ns, wanted->burst, datapath_now_ns());
+	return amount;
+}
+
+static struct weir_limit limit_changed(const struct weir_limit *before, const struct datapath_limit *wanted)
 {
 	struct weir_limit limit = *before;
 
-	limit.flags |= WEIR_LIMIT_SET;
-	weir_rate_history_push(&limit.history, per_ns, burst, datapath_now_ns());
+	limit.amount = amount_pushed(&before->amount, &wanted->amount);
+	limit.groups = wanted->groups;
+	limit.flags = wanted->flags;
+	limit.epoch = wanted->epoch;
+	limit.reason = wanted->reason;
+	limit.kind = wanted->kind;
+	limit.key = wanted->key;
+	limit.penalty = wanted->penalty;
 	return limit;
 }
 
-int datapath_limit_set(struct datapath *dp, __u32 slot, enum weir_limit_type type, __u64 per_ns, __u64 burst,
-		       __u32 keys, struct error *err)
+static __u32 limit_traits(const struct weir_limit *limit)
 {
-	__u32 index = weir_limit_index(slot, type);
+	return (limit->kind == WEIR_LIMIT_IN_FLIGHT ? WEIR_SERVER_IN_FLIGHT : 0) |
+	       (limit->key & WEIR_KEY_OBJECT ? WEIR_SERVER_OBJECTS : 0) |
+	       (limit->key & WEIR_KEY_SOURCE ? WEIR_SERVER_SOURCES : 0) |
+	       (limit->penalty.parts ? WEIR_SERVER_PENALTIES : 0);
+}
+
+/* What the limits that a server has ask for. */
+static int traits_refresh(struct datapath *dp, __u32 server, struct error *err)
+{
+	struct weir_server value;
+	struct weir_limit limit;
+	__u32 traits = 0;
+	int ret = datapath_server_read(dp, server, &value, err);
+
+	for (__u32 slot = 0; slot < WEIR_SERVER_LIMITS; slot++) {
+		__u32 index = weir_limit_index(server, slot);
+
+		if (bpf_map_lookup_elem(dp->maps.limits, &index, &limit))
+			continue;
+		traits |= limit_traits(&limit);
+		if (slot < WEIR_LIMIT_TYPES)
+			traits |= WEIR_SERVER_LIMITED << slot;
+	}
+	if (ret || value.traits == traits)
+		return ret;
+	value.traits = traits;
+	return datapath_server_write(dp, server, &value, err);
+}
+
+/* The shared bucket of the limit's penalties. */
+static int penalty_bucket_make(struct datapath *dp, __u32 index)
+{
+	CLEANUP_CLOSE int fd = buckets_open(dp, index);
+	const struct weir_kept none = {};
+	const __u64 subject = WEIR_SUBJECT_PENALTY;
+
+	if (fd < 0)
+		return fd;
+	if (bpf_map_update_elem(fd, &subject, &none, BPF_NOEXIST) && errno != EEXIST)
+		return -errno;
+	return 0;
+}
+
+int datapath_limit_set(struct datapath *dp, __u32 server, __u32 slot, const struct datapath_limit *wanted,
+		       struct error *err)
+{
+	__u32 index = weir_limit_index(server, slot);
 	struct weir_limit old = {}, limit;
-	int ret = buckets_ensure(dp, index, keys, err);
+	int ret = buckets_ensure(dp, index, wanted->keys, err);
 
 	if (ret)
 		return ret;
 	bpf_map_lookup_elem(dp->maps.limits, &index, &old);
-	limit = limit_pushed(&old, per_ns, burst);
+	limit = limit_changed(&old, wanted);
 	if (memcmp(&limit, &old, sizeof(limit)) && bpf_map_update_elem(dp->maps.limits, &index, &limit, BPF_ANY))
 		return datapath_map_failed(err, -errno, "limits");
-	return 0;
-}
-
-int datapath_limit_delete(struct datapath *dp, __u32 slot, enum weir_limit_type type, struct error *err)
-{
-	__u32 index = weir_limit_index(slot, type);
-	int ret = bpf_map_delete_elem(dp->maps.limits, &index);
-
-	if (ret && ret != -ENOENT)
-		return datapath_map_failed(err, ret, "limits");
 	ret = buckets_tidy(dp, index);
-	return ret ? datapath_map_failed(err, ret, "buckets") : 0;
+	if (!ret && (wanted->penalty.parts & WEIR_BACKOFF_BUCKET))
+		ret = penalty_bucket_make(dp, index);
+	return ret ? datapath_map_failed(err, ret, "buckets") : traits_refresh(dp, server, err);
 }
 
 /* A new override goes on from the rates that the subject had until now. */
-int datapath_override_set(struct datapath *dp, __u32 slot, enum weir_limit_type type, __u64 subject, __u64 per_ns,
-			  __u64 burst, struct error *err)
+int datapath_override_set(struct datapath *dp, __u32 server, __u32 slot, __u64 subject,
+			  const struct datapath_amount *wanted, struct error *err)
 {
-	__u32 index = weir_limit_index(slot, type);
+	__u32 index = weir_limit_index(server, slot);
 	struct weir_override_key key = override_key(index, subject);
-	struct weir_limit old = {}, limit;
+	struct weir_amount old = {}, amount;
 	bool there = !bpf_map_lookup_elem(dp->maps.overrides, &key, &old);
-	int ret = buckets_ensure(dp, index, 0, err);
+	struct weir_limit limit;
 
-	if (ret)
-		return ret;
+	if (bpf_map_lookup_elem(dp->maps.limits, &index, &limit))
+		return error_set(err, -ENOENT, "the limit of an override is not there");
 	if (!there)
-		bpf_map_lookup_elem(dp->maps.limits, &index, &old);
-	limit = limit_pushed(&old, per_ns, burst);
-	if (there && !memcmp(&limit, &old, sizeof(limit)))
+		old = limit.amount;
+	amount = amount_pushed(&old, wanted);
+	if (there && !memcmp(&amount, &old, sizeof(amount)))
 		return 0;
-	if (bpf_map_update_elem(dp->maps.overrides, &key, &limit, BPF_ANY))
+	if (bpf_map_update_elem(dp->maps.overrides, &key, &amount, BPF_ANY))
 		return datapath_map_failed(err, -errno, "overrides");
 	return 0;
 }
 
 /* The bucket gets what it gained at the override's rate before the default's takes its place. */
-int datapath_override_delete(struct datapath *dp, __u32 slot, enum weir_limit_type type, __u64 subject,
-			     struct error *err)
+int datapath_override_delete(struct datapath *dp, __u32 server, __u32 slot, __u64 subject, struct error *err)
 {
-	__u32 index = weir_limit_index(slot, type);
+	__u32 index = weir_limit_index(server, slot);
 	struct weir_override_key key = override_key(index, subject);
 	struct weir_settle settle = { .limit = index, .subject = subject, .now_ns = datapath_now_ns() };
 	int ret = datapath_run(dp->settle_fd, &settle, sizeof(settle));
@@ -224,18 +268,74 @@ int datapath_override_delete(struct datapath *dp, __u32 slot, enum weir_limit_ty
 	return ret ? datapath_map_failed(err, ret, "buckets") : 0;
 }
 
-int datapath_limit_clear(struct datapath *dp, __u32 limit, struct error *err)
+static int counts_clear(struct datapath *dp, __u32 limit)
 {
-	int ret = bpf_map_delete_elem(dp->maps.limits, &limit);
+	CLEANUP_FREE struct weir_limit_counts *none = calloc(dp->cpus, sizeof(*none));
+
+	if (!none)
+		return -ENOMEM;
+	return bpf_map_update_elem(dp->maps.limit_counts, &limit, none, BPF_ANY);
+}
+
+int datapath_limit_counts(struct datapath *dp, __u32 server, __u32 slot, struct weir_limit_counts *out,
+			  struct error *err)
+{
+	CLEANUP_FREE struct weir_limit_counts *counts = calloc(dp->cpus, sizeof(*counts));
+	__u32 index = weir_limit_index(server, slot);
+	struct weir_limit_counts sum = {};
+
+	if (!counts)
+		return error_set(err, -ENOMEM, "out of memory");
+	if (bpf_map_lookup_elem(dp->maps.limit_counts, &index, counts))
+		return datapath_map_failed(err, -errno, "limit_counts");
+	for (int i = 0; i < dp->cpus; i++) {
+		sum.admitted += counts[i].admitted;
+		sum.refused += counts[i].refused;
+		sum.dry_run_refused += counts[i].dry_run_refused;
+	}
+	*out = sum;
+	return 0;
+}
+
+/* Requests that the limit has admitted go on holding places that nobody counts any more. */
+static int limit_drop(struct datapath *dp, __u32 index, struct error *err)
+{
+	int ret = bpf_map_delete_elem(dp->maps.limits, &index);
 
 	if (ret && ret != -ENOENT)
 		return datapath_map_failed(err, ret, "limits");
-	ret = overrides_each(dp, limit, override_drop);
+	ret = overrides_each(dp, index, override_drop);
 	if (ret)
 		return datapath_map_failed(err, ret, "overrides");
-	ret = buckets_remove(dp, limit);
+	ret = buckets_remove(dp, index);
 	if (ret)
 		return datapath_map_failed(err, ret, "buckets");
-	ret = bpf_map_update_elem(dp->maps.newcomers, &limit, &(struct weir_bucket){}, BPF_ANY);
-	return ret ? datapath_map_failed(err, ret, "newcomers") : 0;
+	ret = datapath_in_flight_clear(dp, index);
+	if (ret)
+		return datapath_map_failed(err, ret, "in_flight");
+	ret = bpf_map_update_elem(dp->maps.newcomers, &index, &(struct weir_bucket){}, BPF_ANY);
+	if (ret)
+		return datapath_map_failed(err, ret, "newcomers");
+	ret = counts_clear(dp, index);
+	return ret ? datapath_map_failed(err, ret, "limit_counts") : 0;
+}
+
+int datapath_limit_delete(struct datapath *dp, __u32 server, __u32 slot, struct error *err)
+{
+	return limit_drop(dp, weir_limit_index(server, slot), err) ?: traits_refresh(dp, server, err);
+}
+
+/* A server has few of the limits that it could have. */
+int datapath_limits_clear(struct datapath *dp, __u32 server, struct error *err)
+{
+	struct weir_limit limit;
+	int ret = 0;
+
+	for (__u32 slot = 0; slot < WEIR_SERVER_LIMITS && !ret; slot++) {
+		__u32 index = weir_limit_index(server, slot);
+
+		if (!bpf_map_lookup_elem(dp->maps.limits, &index, &limit))
+			ret = limit_drop(dp, index, err);
+	}
+	return ret;
 }

@@ -24,7 +24,13 @@ struct weir_bpf;
 	X(groups)        \
 	X(tokens)        \
 	X(addresses)     \
+	X(rules)         \
+	X(vectors)       \
+	X(sources)       \
 	X(limits)        \
+	X(limit_counts)  \
+	X(in_flight)     \
+	X(places)        \
 	X(overrides)     \
 	X(buckets)       \
 	X(newcomers)     \
@@ -77,8 +83,17 @@ int datapath_run(int prog_fd, const void *input, size_t size);
 int datapath_proxies_set(struct datapath *dp, __u32 slot, const struct datapath_cidr *proxies, size_t n,
 			 struct error *err);
 
-/* Removes a limit, its overrides and its buckets. */
-int datapath_limit_clear(struct datapath *dp, __u32 limit, struct error *err);
+int datapath_server_read(struct datapath *dp, __u32 server, struct weir_server *value, struct error *err);
+int datapath_server_write(struct datapath *dp, __u32 server, const struct weir_server *value, struct error *err);
+
+/* Returns when programs that were running when this was called, and may have seen what was there before, have ended. */
+void datapath_wait_for_programs(void);
+
+/* Removes all limits of a server, with their overrides, buckets and counts. */
+int datapath_limits_clear(struct datapath *dp, __u32 server, struct error *err);
+
+/* Forgets the places of a limit (weir_limit_index()) that are taken. */
+int datapath_in_flight_clear(struct datapath *dp, __u32 limit);
 
 /* Forgets the connections of a slot, whatever their state. */
 int datapath_conns_clear(struct datapath *dp, __u32 slot, struct error *err);

@@ -16,14 +16,14 @@ static struct weir_listener listener_key(const struct datapath_listen *listen)
 	return key;
 }
 
-static int server_write(struct datapath *dp, __u32 slot, const struct weir_server *server, struct error *err)
+int datapath_server_write(struct datapath *dp, __u32 slot, const struct weir_server *server, struct error *err)
 {
 	if (bpf_map_update_elem(dp->maps.servers, &slot, server, BPF_ANY))
 		return datapath_map_failed(err, -errno, "servers");
 	return 0;
 }
 
-static int server_read(struct datapath *dp, __u32 slot, struct weir_server *server, struct error *err)
+int datapath_server_read(struct datapath *dp, __u32 slot, struct weir_server *server, struct error *err)
 {
 	if (bpf_map_lookup_elem(dp->maps.servers, &slot, server))
 		return datapath_map_failed(err, -errno, "servers");
@@ -169,22 +169,23 @@ int datapath_server_set(struct datapath *dp, __u32 slot, const struct weir_serve
 			size_t n_proxies, struct error *err)
 {
 	struct weir_server old, quiet = { .swallow_max = server->swallow_max }, whole = *server;
-	int ret = server_read(dp, slot, &old, err) ?: listens_check(dp, slot, listens, n_listens, err);
+	int ret = datapath_server_read(dp, slot, &old, err) ?: listens_check(dp, slot, listens, n_listens, err);
 
 	if (ret)
 		return ret;
 	memcpy(whole.reading.seed, dp->seed, sizeof(dp->seed));
+	whole.generation = old.generation;
+	whole.traits = old.traits;
 	/* A server that is in force stays so meanwhile; a new one has no packets before it is whole. */
 	if (!(old.flags & WEIR_SERVER_ACTIVE))
-		ret = server_write(dp, slot, &quiet, err);
+		ret = datapath_server_write(dp, slot, &quiet, err);
 	return ret							       ?:
 		       datapath_proxies_set(dp, slot, proxies, n_proxies, err) ?:
 		       listens_set(dp, slot, listens, n_listens, err)	       ?:
-										 server_write(dp, slot, &whole, err);
+		       datapath_server_write(dp, slot, &whole, err);
 }
 
-/* Programs that were running when this was called, and may have seen what was there before, have ended. */
-static void wait_for_programs(void)
+void datapath_wait_for_programs(void)
 {
 	/* It waits for a grace period of RCU. It fails only with nohz_full CPUs: a tick or two are long enough there. */
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
@@ -194,41 +195,43 @@ static void wait_for_programs(void)
 int datapath_server_flags(struct datapath *dp, __u32 slot, __u32 flags, struct error *err)
 {
 	struct weir_server server;
-	int ret = server_read(dp, slot, &server, err);
+	int ret = datapath_server_read(dp, slot, &server, err);
 
 	if (ret)
 		return ret;
 	server.flags = flags;
-	ret = server_write(dp, slot, &server, err);
-	wait_for_programs();
+	ret = datapath_server_write(dp, slot, &server, err);
+	datapath_wait_for_programs();
 	return ret;
 }
 
 int datapath_trace_until(struct datapath *dp, __u32 slot, __u64 until_ns, struct error *err)
 {
 	struct weir_server server;
-	int ret = server_read(dp, slot, &server, err);
+	int ret = datapath_server_read(dp, slot, &server, err);
 
 	if (ret)
 		return ret;
 	server.trace_until_ns = until_ns;
-	return server_write(dp, slot, &server, err);
+	return datapath_server_write(dp, slot, &server, err);
 }
 
 int datapath_server_clear(struct datapath *dp, __u32 slot, struct error *err)
 {
 	const struct weir_server none = {};
-	int ret = listens_set(dp, slot, NULL, 0, err)	     ?:
-			  server_write(dp, slot, &none, err) ?:
-							       datapath_proxies_set(dp, slot, NULL, 0, err);
+	int ret = listens_set(dp, slot, NULL, 0, err)		      ?:
+			  datapath_server_write(dp, slot, &none, err) ?:
+									datapath_proxies_set(dp, slot, NULL, 0, err);
 
-	wait_for_programs();
+	datapath_wait_for_programs();
 	ret = ret						     ?:
 		      datapath_balancers_set(dp, slot, NULL, 0, err) ?:
 		      datapath_groups_set(dp, slot, NULL, 0, err)    ?:
 		      datapath_tokens_set(dp, slot, NULL, 0, err)    ?:
 								       datapath_addresses_set(dp, slot, NULL, 0, err);
-	for (__u32 type = 0; type < WEIR_LIMIT_TYPES && !ret; type++)
-		ret = datapath_limit_clear(dp, weir_limit_index(slot, type), err);
-	return ret ?: datapath_conns_clear(dp, slot, err) ?: datapath_counters_clear(dp, slot, err);
+	return ret								 ?:
+		       datapath_rules_set(dp, slot, NULL, NULL, 0, NULL, 0, err) ?:
+		       datapath_limits_clear(dp, slot, err)			 ?:
+		       datapath_conns_clear(dp, slot, err)			 ?:
+										   datapath_counters_clear(dp, slot, err);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Bit n is that of the nth group in `exempt_groups`; the bit after the last group's is that of all exempt users. */
+/*
+ * Bit n is that of the nth group in `exempt_groups`; the next one is that of all exempt users; then come those of
+ * `rule_groups`. So what is exempt stays so while rules come and go.
+ */
 #include "identity.h"
 
 #include "cleanup.h"
@@ -20,16 +23,63 @@ void identity_reading(const struct identity_settings *settings, struct weir_read
 	weir_reading_name(how, WEIR_HEADER_GROUP, settings->group_header, strlen(settings->group_header));
 }
 
+static __u32 users_bit(const struct identity_settings *settings)
+{
+	return settings->exempt_groups.n;
+}
+
+static __u32 rules_bit(const struct identity_settings *settings)
+{
+	return users_bit(settings) + 1;
+}
+
+static int find_group(const struct texts *groups, const char *name, size_t length)
+{
+	for (size_t i = 0; i < groups->n; i++)
+		if (strlen(groups->items[i]) == length && memcmp(groups->items[i], name, length) == 0)
+			return i;
+	return -ENOENT;
+}
+
+static int group_bit(const struct identity_settings *settings, const char *name, size_t length)
+{
+	int place = find_group(&settings->exempt_groups, name, length);
+
+	if (place >= 0 || !length)
+		return place;
+	place = find_group(&settings->rule_groups, name, length);
+	return place < 0 ? place : (int)rules_bit(settings) + place;
+}
+
+int identity_group_bit(const struct identity_settings *settings, const char *name)
+{
+	return group_bit(settings, name, strlen(name));
+}
+
+static const char *name_among(const struct texts *groups, const struct datapath *dp, __u64 subject)
+{
+	for (size_t i = 0; i < groups->n; i++) {
+		const char *name = groups->items[i];
+
+		if (*name && datapath_subject(dp, WEIR_NAME_GROUP, name, strlen(name)) == subject)
+			return name;
+	}
+	return NULL;
+}
+
+const char *identity_group_name(const struct identity_settings *settings, const struct datapath *dp, __u64 subject)
+{
+	return name_among(&settings->exempt_groups, dp, subject) ?: name_among(&settings->rule_groups, dp, subject);
+}
+
 /* Adds the bit of a group, if it has one. */
 static void add_group_named(const struct identity_settings *settings, const char *name, size_t length,
 			    struct weir_groups *groups)
 {
-	for (size_t i = 0; i < settings->exempt_groups.n; i++) {
-		const char *group = settings->exempt_groups.items[i];
+	int bit = group_bit(settings, name, length);
 
-		if (strlen(group) == length && memcmp(group, name, length) == 0)
-			weir_groups_add(groups, i);
-	}
+	if (bit >= 0)
+		weir_groups_add(groups, bit);
 }
 
 static void add_group(const struct identity_settings *settings, const char *name, struct weir_groups *groups)
@@ -46,7 +96,7 @@ void identity_known_groups(const struct identity_settings *settings, struct weir
 	for (size_t i = 0; i < settings->exempt_groups.n; i++)
 		weir_groups_add(&known->exempt, i);
 	if (settings->exempt_users.n)
-		weir_groups_add(&known->exempt, settings->exempt_groups.n);
+		weir_groups_add(&known->exempt, users_bit(settings));
 }
 
 /* Of system:serviceaccounts:NAMESPACE, what its accounts' names begin with (request_header.h). Or NULL. */
@@ -64,33 +114,46 @@ static __u64 user_subject(const struct datapath *dp, const char *text)
 {
 	struct subject subject;
 
-	parse_subject(WEIR_LIMIT_USER, text, &subject, NULL);
+	parse_subject(WEIR_KEY_USER, text, &subject, NULL);
 	if (subject.kind == WEIR_NAME_ADDRESS)
 		return datapath_subject(dp, subject.kind, subject.address, sizeof(subject.address));
 	return datapath_subject(dp, subject.kind, subject.text, strlen(subject.text));
 }
 
-int identity_group_keys(const struct identity_settings *settings, const struct datapath *dp,
-			struct datapath_group **out)
+/* The keys of groups of which the first one has this bit; returns how many. */
+static int add_keys(const struct texts *groups, __u32 bit, const struct datapath *dp, struct datapath_group *keys)
 {
-	const struct texts *groups = &settings->exempt_groups, *users = &settings->exempt_users;
-	struct datapath_group *keys = calloc(2 * groups->n + users->n + 1, sizeof(*keys));
 	int n = 0;
 
-	if (!keys)
-		return -ENOMEM;
 	for (size_t i = 0; i < groups->n; i++) {
 		const char *name = groups->items[i];
 		CLEANUP_FREE char *prefix = account_prefix(name);
 
-		keys[n++] = (struct datapath_group){ datapath_subject(dp, WEIR_NAME_GROUP, name, strlen(name)), i };
+		if (*name)
+			keys[n++] = (struct datapath_group){ datapath_subject(dp, WEIR_NAME_GROUP, name, strlen(name)),
+							     bit + i };
 		if (prefix)
 			keys[n++] = (struct datapath_group){
-				datapath_subject(dp, WEIR_NAME_USER, prefix, strlen(prefix)), i
+				datapath_subject(dp, WEIR_NAME_USER, prefix, strlen(prefix)), bit + i
 			};
 	}
+	return n;
+}
+
+int identity_group_keys(const struct identity_settings *settings, const struct datapath *dp,
+			struct datapath_group **out)
+{
+	const struct texts *exempt = &settings->exempt_groups, *users = &settings->exempt_users;
+	const struct texts *named = &settings->rule_groups;
+	struct datapath_group *keys = calloc(2 * (exempt->n + named->n) + users->n + 1, sizeof(*keys));
+	int n;
+
+	if (!keys)
+		return -ENOMEM;
+	n = add_keys(exempt, 0, dp, keys);
+	n += add_keys(named, rules_bit(settings), dp, keys + n);
 	for (size_t i = 0; i < users->n; i++)
-		keys[n++] = (struct datapath_group){ user_subject(dp, users->items[i]), groups->n };
+		keys[n++] = (struct datapath_group){ user_subject(dp, users->items[i]), users_bit(settings) };
 	*out = keys;
 	return n;
 }

@@ -12,6 +12,12 @@ void identity_reading(const struct identity_settings *settings, struct weir_read
 /* The groups that are exempt, and those that follow from how a request is identified. */
 void identity_known_groups(const struct identity_settings *settings, struct weir_known_groups *known);
 
+/* The bit of a group that settings or rules name; -ENOENT. */
+int identity_group_bit(const struct identity_settings *settings, const char *name);
+
+/* Which of them has this subject to dp; NULL: none. */
+const char *identity_group_name(const struct identity_settings *settings, const struct datapath *dp, __u64 subject);
+
 /* What the map `groups` is to hold; the subjects are those of dp. Caller frees *out. Returns how many, or -ENOMEM. */
 int identity_group_keys(const struct identity_settings *settings, const struct datapath *dp,
 			struct datapath_group **out);

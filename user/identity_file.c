@@ -114,7 +114,7 @@ static int address_row_read(struct reading *r, const struct csv_record *record)
 	if (record->n > 2)
 		check_groups(r, record, 2);
 	if (record->n > 3 && *record->fields[3] &&
-	    parse_subject(WEIR_LIMIT_NAMESPACE, record->fields[3], &(struct subject){ 0 }, &err))
+	    parse_subject(WEIR_KEY_NAMESPACE, record->fields[3], &(struct subject){ 0 }, &err))
 		complain(r, &record->places[3], "this is not a namespace");
 	if (r->failed)
 		return 0;

@@ -90,6 +90,20 @@ static void add_agent(json_t *families, const struct metrics_snapshot *snapshot)
 		   json_integer(snapshot->control_errors));
 }
 
+/* What there was too much of. */
+static const char *shed_reason(enum weir_reason reason)
+{
+	switch (reason) {
+	case WEIR_SHED_IN_FLIGHT:
+	case WEIR_SHED_LEVEL:
+		return "in_flight";
+	case WEIR_SHED_PENALTY:
+		return "penalty";
+	default:
+		return "rate";
+	}
+}
+
 /* One family for a whole group: a series for each server and reason. */
 static void add_group(json_t *families, const struct metrics_snapshot *snapshot, enum metrics_group group,
 		      const char *name, const char *label, const char *help)
@@ -106,7 +120,7 @@ static void add_group(json_t *families, const struct metrics_snapshot *snapshot,
 				continue;
 			labels = json_pack("{s:s, s:s}", "server", server->name, label, metrics_reasons[reason].label);
 			if (group == METRICS_SHED)
-				json_object_set_new(labels, "reason", json_string("rate"));
+				json_object_set_new(labels, "reason", json_string(shed_reason(reason)));
 			metrics_add_sample(samples, labels, json_integer(server->counters[reason]));
 		}
 	}
@@ -191,6 +205,52 @@ static void add_paced(json_t *families, const struct metrics_snapshot *snapshot)
 	}
 }
 
+/* --- by limit */
+
+static void add_outcomes(json_t *samples, const char *server, const struct metrics_limit *limit)
+{
+	const struct {
+		const char *outcome;
+		__u64 value;
+	} outcomes[] = {
+		{ "admitted", limit->counts.admitted },
+		{ "refused", limit->counts.refused },
+		{ "dry_run_refused", limit->counts.dry_run_refused },
+	};
+
+	for (size_t i = 0; i < sizeof(outcomes) / sizeof(*outcomes); i++)
+		metrics_add_sample(samples,
+				   json_pack("{s:s, s:s, s:s}", "server", server, "limit", limit->name, "outcome",
+					     outcomes[i].outcome),
+				   json_integer(outcomes[i].value));
+}
+
+static void add_limits(json_t *families, const struct metrics_snapshot *snapshot)
+{
+	json_t *requests = metrics_add_family(families, "weir_limit_requests_total", "counter",
+					      "Requests by limit that was asked, and by what it said.");
+	json_t *taken = metrics_add_family(families, "weir_limit_in_flight", "gauge",
+					   "Places of a limit of requests in flight that are taken.");
+	json_t *highest = metrics_add_family(families, "weir_limit_in_flight_highest", "gauge",
+					     "The most places that one subject of the limit ever had.");
+
+	for (size_t i = 0; i < snapshot->n_servers; i++) {
+		const struct metrics_server *server = &snapshot->servers[i];
+
+		for (size_t n = 0; n < server->n_limits; n++) {
+			const struct metrics_limit *limit = &server->limits[n];
+			json_t *labels = json_pack("{s:s, s:s}", "server", server->name, "limit", limit->name);
+
+			add_outcomes(requests, server->name, limit);
+			if (limit->in_flight) {
+				metrics_add_sample(taken, json_incref(labels), json_integer(limit->taken));
+				metrics_add_sample(highest, json_incref(labels), json_integer(limit->highest));
+			}
+			json_decref(labels);
+		}
+	}
+}
+
 json_t *metrics_families(const struct metrics_snapshot *snapshot)
 {
 	json_t *families = json_array();
@@ -200,6 +260,7 @@ json_t *metrics_families(const struct metrics_snapshot *snapshot)
 		  "Requests by what became of them.");
 	add_group(families, snapshot, METRICS_SHED, "weir_shed_total", "limit",
 		  "Shed requests by the limit that refused them.");
+	add_limits(families, snapshot);
 	add_group(families, snapshot, METRICS_EVENT, "weir_events_total", "key",
 		  "Events by what the source-and-object limit told them apart.");
 	add_group(families, snapshot, METRICS_UNREAD, "weir_unread_total", "reason",

@@ -13,6 +13,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "weir/limit.h"
 #include "weir/reason.h"
 #include "weir/types.h"
 
@@ -43,8 +44,18 @@ extern const struct metrics_reason metrics_reasons[WEIR_REASON_COUNT];
 /* The reason of group DECISION with this label; -EINVAL, and err lists them. */
 int metrics_decision_parse(const char *text, enum weir_reason *out, struct error *err);
 
+/* One of a server's limits. */
+struct metrics_limit {
+	char *name;
+	bool in_flight;			 /* it is of requests in flight: it has places */
+	struct weir_limit_counts counts; /* requests it was asked for */
+	__u64 taken, highest;		 /* places: of all subjects together, and the most that one of them ever had */
+};
+
 struct metrics_server {
 	const char *name;
+	const struct metrics_limit *limits;
+	size_t n_limits;
 	__u64 counters[WEIR_REASON_COUNT];
 	bool paced;	 /* what cannot be read waits for its time */
 	__u64 conns;	 /* entries in the table of its namespace, those of other servers included */

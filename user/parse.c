@@ -13,18 +13,6 @@
 
 static const __u8 mapped_prefix[12] = { [10] = 0xff, [11] = 0xff };
 
-static const char *const limit_types[WEIR_LIMIT_TYPES] = {
-	[WEIR_LIMIT_TOTAL] = "total",
-	[WEIR_LIMIT_NAMESPACE] = "namespace",
-	[WEIR_LIMIT_USER] = "user",
-	[WEIR_LIMIT_SOURCE_AND_OBJECT] = "source-and-object",
-};
-
-const char *limit_type_name(enum weir_limit_type type)
-{
-	return limit_types[type];
-}
-
 int parse_number(const char *text, __u64 max, __u64 *out, struct error *err)
 {
 	__u64 value = 0;
@@ -171,16 +159,26 @@ int parse_cidr(const char *text, struct datapath_cidr *cidr, struct error *err)
 	return 0;
 }
 
-int parse_server_name(const char *text, struct error *err)
+static int parse_name(const char *text, const char *whose, struct error *err)
 {
 	size_t length = strlen(text);
 	bool ends_well = length > 0 && isalnum((unsigned char)text[0]) && isalnum((unsigned char)text[length - 1]);
 
 	if (!ends_well || length >= PARSE_NAME_SIZE || strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-.") != length)
 		return error_set(err, -EINVAL,
-				 "\"%s\" is not a server's name (a-z, 0-9, - and . inside, at most %d characters)",
-				 text, PARSE_NAME_SIZE - 1);
+				 "\"%s\" is not a %s's name (a-z, 0-9, - and . inside, at most %d characters)", text,
+				 whose, PARSE_NAME_SIZE - 1);
 	return 0;
+}
+
+int parse_server_name(const char *text, struct error *err)
+{
+	return parse_name(text, "server", err);
+}
+
+int parse_limit_name(const char *text, struct error *err)
+{
+	return parse_name(text, "limit", err);
 }
 
 int parse_interface(const char *text, struct error *err)
@@ -193,17 +191,6 @@ int parse_interface(const char *text, struct error *err)
 	if (bad)
 		return error_set(err, -EINVAL, "\"%s\" is not an interface's name", text);
 	return 0;
-}
-
-int parse_limit_type(const char *text, enum weir_limit_type *type, struct error *err)
-{
-	for (unsigned int i = 0; i < WEIR_LIMIT_TYPES; i++) {
-		if (strcmp(text, limit_types[i]) == 0) {
-			*type = i;
-			return 0;
-		}
-	}
-	return error_set(err, -EINVAL, "\"%s\" is not a limit (total, namespace, user or source-and-object)", text);
 }
 
 /* Those that tell where a message ends are read for that alone. */
@@ -254,6 +241,18 @@ int parse_subject_name(const char *text, struct error *err)
 	return 0;
 }
 
+static enum weir_name_kind subject_kind(enum weir_key_part part)
+{
+	switch (part) {
+	case WEIR_KEY_USER:
+		return WEIR_NAME_USER;
+	case WEIR_KEY_GROUP:
+		return WEIR_NAME_GROUP;
+	default:
+		return WEIR_NAME_NAMESPACE;
+	}
+}
+
 /* 1: the text is an address subject; 0: it is no address at all. */
 static int parse_address_subject(const char *text, struct subject *subject, struct error *err)
 {
@@ -267,9 +266,9 @@ static int parse_address_subject(const char *text, struct subject *subject, stru
 		return ret == -ERANGE ? ret : 0;
 	v6 = strchr(text, ':') && !(cidr.bits == 128 && is_mapped(cidr.address));
 	if (!v6 && cidr.bits != 128)
-		return error_set(err, -EINVAL, "\"%s\": IPv4 users are single addresses", text);
+		return error_set(err, -EINVAL, "\"%s\": IPv4 users and sources are single addresses", text);
 	if (v6 && cidr.bits != 128 && cidr.bits != 64)
-		return error_set(err, -EINVAL, "\"%s\": IPv6 users are addresses or /64 networks", text);
+		return error_set(err, -EINVAL, "\"%s\": IPv6 users and sources are addresses or /64 networks", text);
 	if (v6)
 		cut_address(cidr.address, 64);
 	subject->kind = WEIR_NAME_ADDRESS;
@@ -279,27 +278,24 @@ static int parse_address_subject(const char *text, struct subject *subject, stru
 	return 1;
 }
 
-int parse_subject(enum weir_limit_type type, const char *text, struct subject *subject, struct error *err)
+int parse_subject(enum weir_key_part part, const char *text, struct subject *subject, struct error *err)
 {
 	size_t length = strlen(text);
 	int ret;
 
-	if (type == WEIR_LIMIT_TOTAL)
-		return error_set(err, -EINVAL, "\"%s\": a total limit has no subject", text);
-	if (type == WEIR_LIMIT_SOURCE_AND_OBJECT)
-		return error_set(err, -EINVAL,
-				 "\"%s\": a source-and-object limit is the same for all, without a subject", text);
 	if (length == 0 || length > PARSE_SUBJECT_MAX || has_control(text))
 		return error_set(err, -EINVAL, "a subject is 1 to %d bytes without control characters",
 				 PARSE_SUBJECT_MAX);
-	if (type == WEIR_LIMIT_USER) {
+	if (part == WEIR_KEY_USER || part == WEIR_KEY_SOURCE) {
 		ret = parse_address_subject(text, subject, err);
 		if (ret)
 			return ret < 0 ? ret : 0;
 	}
-	if (type == WEIR_LIMIT_NAMESPACE && strpbrk(text, "/ ?#%"))
+	if (part == WEIR_KEY_SOURCE)
+		return error_set(err, -EINVAL, "\"%s\" is not an IP address", text);
+	if (part == WEIR_KEY_NAMESPACE && strpbrk(text, "/ ?#%"))
 		return error_set(err, -EINVAL, "\"%s\" is not a namespace", text);
-	subject->kind = type == WEIR_LIMIT_USER ? WEIR_NAME_USER : WEIR_NAME_NAMESPACE;
+	subject->kind = subject_kind(part);
 	memcpy(subject->text, text, length + 1);
 	return 0;
 }

@@ -9,7 +9,7 @@
 #include "datapath.h"
 #include "error.h"
 
-#define PARSE_NAME_SIZE 64	/* a server's name with its NUL */
+#define PARSE_NAME_SIZE 64	/* a server's or limit's name with its NUL */
 #define PARSE_INTERFACE_SIZE 16 /* IFNAMSIZ */
 #define PARSE_HEADER_SIZE (WEIR_TOKEN_MAX + 1)
 #define PARSE_SUBJECT_MAX 1024 /* bytes */
@@ -25,20 +25,20 @@ int parse_listen(const char *text, struct datapath_listen *listen, struct error 
 int parse_cidr(const char *text, struct datapath_cidr *cidr, struct error *err);
 
 int parse_server_name(const char *text, struct error *err);
+int parse_limit_name(const char *text, struct error *err);
 int parse_interface(const char *text, struct error *err);
 /* A header that weir may read: the name in lower case. */
 int parse_header(const char *text, char name[static PARSE_HEADER_SIZE], struct error *err);
 /* The name of a user, a group or a namespace, none of which may hold control characters. */
 int parse_subject_name(const char *text, struct error *err);
-int parse_limit_type(const char *text, enum weir_limit_type *type, struct error *err);
 
-/* Whom a limit is for. text is canonical: one text for each subject, and parsing it again gives the same subject. */
+/* Whom a limit is for, as one part of its key has it (enum weir_key_part). text is canonical: one text for each subject, and parsing it again gives the same subject. */
 struct subject {
 	enum weir_name_kind kind;
 	__u8 address[16]; /* with WEIR_NAME_ADDRESS: what is hashed, network order; otherwise the text is */
 	char text[PARSE_SUBJECT_MAX + 1];
 };
-int parse_subject(enum weir_limit_type type, const char *text, struct subject *subject, struct error *err);
+int parse_subject(enum weir_key_part part, const char *text, struct subject *subject, struct error *err);
 
 #define PARSE_ADDRESS_TEXT 46 /* INET6_ADDRSTRLEN */
 #define PARSE_LISTEN_TEXT 64
@@ -46,8 +46,5 @@ int parse_subject(enum weir_limit_type type, const char *text, struct subject *s
 void format_address(const __u8 address[static 16], char text[static PARSE_ADDRESS_TEXT]);
 void format_listen(const struct datapath_listen *listen, char text[static PARSE_LISTEN_TEXT]);
 void format_cidr(const struct datapath_cidr *cidr, char text[static PARSE_LISTEN_TEXT]);
-
-/* "total", "namespace", "user" or "source-and-object" */
-const char *limit_type_name(enum weir_limit_type type);
 
 #endif

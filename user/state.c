@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "state.h"
 
 static const char *const loopback_modes[LOOPBACK_MODES] = {
@@ -97,12 +98,6 @@ int full_mode_parse(const char *text, enum full_mode *mode, struct error *err)
 	return 0;
 }
 
-void limit_clear(struct limit *limit)
-{
-	free(limit->subject);
-	*limit = (struct limit){ 0 };
-}
-
 void server_free(struct server *server)
 {
 	if (!server)
@@ -110,6 +105,10 @@ void server_free(struct server *server)
 	for (size_t i = 0; i < server->n_limits; i++)
 		limit_clear(&server->limits[i]);
 	free(server->limits);
+	for (size_t i = 0; i < server->n_exempt; i++)
+		rule_clear(&server->exempt[i]);
+	free(server->exempt);
+	priorities_clear(&server->priorities);
 	identity_settings_clear(&server->identity);
 	free(server->interfaces);
 	free(server->proxies);
@@ -120,45 +119,29 @@ void server_free(struct server *server)
 	free(server);
 }
 
-static bool same_text(const char *a, const char *b)
+struct limit *server_limit(const struct server *server, const char *name)
 {
-	return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
-struct limit *server_limit(const struct server *server, enum weir_limit_type type, const char *subject)
-{
-	for (size_t i = 0; i < server->n_limits; i++) {
-		struct limit *limit = &server->limits[i];
-
-		if (limit->type == type && same_text(limit->subject, subject))
-			return limit;
-	}
+	for (size_t i = 0; i < server->n_limits; i++)
+		if (strcmp(server->limits[i].name, name) == 0)
+			return &server->limits[i];
 	return NULL;
 }
 
 int server_limit_add(struct server *server, const struct limit *limit)
 {
-	size_t n = server->n_limits;
-	struct limit *grown = server->limits;
+	struct limit *grown = array_grow(server->limits, server->n_limits, sizeof(*grown));
 
-	/* The array doubles when it is full, which it is at every power of two. */
-	if ((n & (n - 1)) == 0) {
-		grown = reallocarray(server->limits, n ? n * 2 : 1, sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-	}
-	grown[n] = *limit;
+	if (!grown)
+		return -ENOMEM;
+	grown[server->n_limits++] = *limit;
 	server->limits = grown;
-	server->n_limits = n + 1;
 	return 0;
 }
 
 void server_limit_remove(struct server *server, struct limit *limit)
 {
-	struct limit *end = server->limits + server->n_limits;
-
 	limit_clear(limit);
-	memmove(limit, limit + 1, (end - limit - 1) * sizeof(*limit));
+	array_cut(server->limits, server->n_limits, sizeof(*limit), limit - server->limits);
 	server->n_limits--;
 }
 

@@ -12,7 +12,9 @@
 
 #include "datapath.h"
 #include "error.h"
+#include "limit.h"
 #include "parse.h"
+#include "priority.h"
 #include "state_identity.h"
 #include "tenancy.h"
 
@@ -58,14 +60,6 @@ enum full_mode {
 const char *full_mode_name(enum full_mode mode);
 int full_mode_parse(const char *text, enum full_mode *mode, struct error *err);
 
-struct limit {
-	enum weir_limit_type type;
-	char *subject; /* canonical (parse_subject); NULL: the default for each */
-	__u64 per_ns;  /* the rate as the kernel counts it (rate.h) */
-	__u32 burst;   /* tokens */
-	__u32 keys;    /* buckets kept; 0: the server's */
-};
-
 struct server {
 	char name[PARSE_NAME_SIZE];
 	char *netns; /* path; NULL: the agent's own namespace */
@@ -82,6 +76,11 @@ struct server {
 	size_t n_interfaces;
 	struct limit *limits;
 	size_t n_limits;
+	__u32 last_number; /* the latest that was given to a limit or a priority level (limit.h) */
+	struct priorities priorities;
+	__u32 concurrency;   /* seats, of which the priority levels have their shares */
+	struct rule *exempt; /* requests that no limit is for, beside those of exempt groups and users */
+	size_t n_exempt;
 	struct identity_settings identity;
 	enum loopback_mode loopback;
 	enum framing_mode framing;
@@ -111,16 +110,23 @@ json_t *server_to_json(const struct server *server);
 /* Checks every value. Caller owns *out (server_free). */
 int server_from_json(json_t *json, struct server **out, struct error *err);
 
-/* {type, subject, qps, burst, keys}; caller owns what *out points to (limit_clear). */
-int limit_from_json(json_t *json, struct limit *out, struct error *err);
-void limit_clear(struct limit *limit);
-#define CLEANUP_LIMIT __attribute__((cleanup(limit_clear)))
-
-/* The limit of this type for this canonical subject (NULL: the default), or NULL. */
-struct limit *server_limit(const struct server *server, enum weir_limit_type type, const char *subject);
+/* The limit of this name, or NULL. */
+struct limit *server_limit(const struct server *server, const char *name);
 /* Takes over what the limit points to on success; -ENOMEM. */
 int server_limit_add(struct server *server, const struct limit *limit);
 void server_limit_remove(struct server *server, struct limit *limit);
+
+/* Numbers the limits and priority levels that have none yet. -ENOSPC. */
+int server_give_numbers(struct server *server, struct error *err);
+#define SLOT_NAME_SIZE 272
+/* What has a slot: a limit's name, or "level/" and a priority level's; "" for nothing. */
+void server_slot_name(const struct server *server, __u32 slot, char name[static SLOT_NAME_SIZE]);
+
+/*
+ * Brings the groups that rules name (identity_settings.rule_groups) up to date: those that are still named keep their bits.
+ * Returns whether that changed anything; -E2BIG.
+ */
+int server_name_groups(struct server *server, struct error *err);
 
 /* The slot of a name; -ENOENT. */
 int state_find(const struct state *state, const char *name);
@@ -136,5 +142,7 @@ void state_clear(struct state *state);
  */
 int state_save(const struct state *state, const char *state_dir, struct error *err);
 int state_load(struct state *state, const char *state_dir, struct error *err);
+/* Turns the servers of a file of the version before into those of this one. */
+void state_upgrade(json_t *servers);
 
 #endif

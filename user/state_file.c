@@ -8,7 +8,7 @@
 #include "cleanup.h"
 #include "state.h"
 
-#define STATE_VERSION 1
+#define STATE_VERSION 2
 
 static int file_path(const char *state_dir, const char *name, char path[static PATH_MAX], struct error *err)
 {
@@ -107,11 +107,13 @@ static int state_from_json(json_t *json, struct state *state, struct error *err)
 
 	if (json_unpack_ex(json, &why, 0, "{s:i, s:o !}", "version", &version, "servers", &servers))
 		return error_set(err, -EINVAL, "%s", why.text);
-	if (version != STATE_VERSION)
-		return error_set(err, -EPROTO, "it is of version %d, this weir reads version %d", version,
-				 STATE_VERSION);
+	if (version != STATE_VERSION && version != STATE_VERSION - 1)
+		return error_set(err, -EPROTO, "it is of version %d, this weir reads version %d, and %d", version,
+				 STATE_VERSION, STATE_VERSION - 1);
 	if (!json_is_object(servers))
 		return error_set(err, -EINVAL, "\"servers\" is not an object");
+	if (version != STATE_VERSION)
+		state_upgrade(servers);
 	json_object_foreach (servers, slot, server) {
 		ret = place_server(state, slot, server, err);
 		if (ret)

@@ -16,30 +16,14 @@
 #define NEWCOMERS "1000"
 #define NEWCOMERS_S 10
 
-static void texts_clear(struct texts *texts)
-{
-	for (size_t i = 0; i < texts->n; i++)
-		free(texts->items[i]);
-	free(texts->items);
-	*texts = (struct texts){ 0 };
-}
-
 void identity_settings_clear(struct identity_settings *settings)
 {
 	texts_clear(&settings->exempt_groups);
 	texts_clear(&settings->exempt_users);
+	texts_clear(&settings->rule_groups);
 	texts_clear(&settings->addresses);
 	free(settings->token_file);
 	free(settings->address_file);
-}
-
-static json_t *texts_to_json(const struct texts *texts)
-{
-	json_t *array = json_array();
-
-	for (size_t i = 0; i < texts->n; i++)
-		json_array_append_new(array, json_string(texts->items[i]));
-	return array;
 }
 
 /* The burst that goes with a rate alone: what it gains in NEWCOMERS_S seconds. */
@@ -93,15 +77,6 @@ json_t *identity_settings_to_json(const struct identity_settings *settings)
 			 newcomers);
 }
 
-/* The canonical form of one text, for the caller to free. */
-typedef int make_text(const char *text, char **out, struct error *err);
-
-static int copy_text(const char *text, char **out, struct error *err)
-{
-	*out = strdup(text);
-	return *out ? 0 : error_set(err, -ENOMEM, "out of memory");
-}
-
 static int group_text(const char *text, char **out, struct error *err)
 {
 	return parse_subject_name(text, err) ?: copy_text(text, out, err);
@@ -110,7 +85,7 @@ static int group_text(const char *text, char **out, struct error *err)
 static int user_text(const char *text, char **out, struct error *err)
 {
 	struct subject subject;
-	int ret = parse_subject(WEIR_LIMIT_USER, text, &subject, err);
+	int ret = parse_subject(WEIR_KEY_USER, text, &subject, err);
 
 	return ret ?: copy_text(subject.text, out, err);
 }
@@ -137,29 +112,6 @@ static int path_from_json(json_t *json, const char *key, char **out, struct erro
 	if (!path || *path != '/')
 		return error_set(err, -EINVAL, "%s: must be an absolute path", key);
 	return copy_text(path, out, err);
-}
-
-static int texts_from_json(json_t *array, const char *key, make_text *make, struct texts *out, struct error *err)
-{
-	struct error why = { 0 };
-	json_t *item;
-	size_t i;
-
-	if (!json_is_array(array))
-		return error_set(err, -EINVAL, "%s: must be a list", key);
-	if (json_array_size(array) == 0)
-		return 0;
-	out->items = calloc(json_array_size(array), sizeof(*out->items));
-	if (!out->items)
-		return error_set(err, -ENOMEM, "out of memory");
-	json_array_foreach (array, i, item) {
-		if (!json_is_string(item))
-			return error_set(err, -EINVAL, "%s: must be a list of strings", key);
-		if (make(json_string_value(item), &out->items[out->n], &why))
-			return error_set(err, -EINVAL, "%s: %s", key, why.text);
-		out->n++;
-	}
-	return 0;
 }
 
 /* The members of the object, borrowed; NULL: not given. */

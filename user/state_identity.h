@@ -8,17 +8,13 @@
 
 #include "error.h"
 #include "parse.h"
-
-/* Texts, all of them owned. */
-struct texts {
-	char **items;
-	size_t n;
-};
+#include "texts.h"
 
 struct identity_settings {
 	char user_header[PARSE_HEADER_SIZE], group_header[PARSE_HEADER_SIZE]; /* lower case */
 	struct texts exempt_groups, exempt_users;			      /* the users canonical (parse_subject) */
-	char *token_file, *address_file;				      /* absolute paths; NULL: none */
+	struct texts rule_groups; /* those that rules name, each in the place that is its bit (identity.c); "": free */
+	char *token_file, *address_file; /* absolute paths; NULL: none */
 	__u64 newcomers_per_ns; /* subjects new to a limit that may get a bucket: the rate as the kernel counts it */
 	__u32 newcomers;	/* burst; 0: all of them */
 	struct texts addresses; /* rows like those of the file (identity_file.h) */

@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Servers and limits as JSON. Unknown members are errors: a misspelt one must not be silently without effect. */
+/* Servers as JSON. Unknown members are errors: a misspelt one must not be silently without effect. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cleanup.h"
-#include "rate.h"
+#include "json_read.h"
 #include "state.h"
 
-static json_t *limit_to_json(const struct limit *limit)
-{
-	char qps[WEIR_QPS_TEXT];
-
-	weir_qps_format(limit->per_ns, qps, sizeof(qps));
-	return json_pack("{s:s, s:s?, s:s, s:I, s:I}", "type", limit_type_name(limit->type), "subject", limit->subject,
-			 "qps", qps, "burst", (json_int_t)limit->burst, "keys", (json_int_t)limit->keys);
-}
+#define SERVER_CONCURRENCY 600 /* seats: what kube-apiserver has by default */
 
 /* The text of item i of something with n of them. */
 typedef void format_item(const struct server *server, size_t i, char text[static PARSE_LISTEN_TEXT]);
@@ -41,7 +35,7 @@ static void interface_item(const struct server *server, size_t i, char text[stat
 	strcpy(text, server->interfaces[i]);
 }
 
-static json_t *texts_to_json(const struct server *server, size_t n, format_item *format)
+static json_t *items_to_json(const struct server *server, size_t n, format_item *format)
 {
 	json_t *array = json_array();
 	char text[PARSE_LISTEN_TEXT];
@@ -62,55 +56,37 @@ static json_t *limits_to_json(const struct server *server)
 	return array;
 }
 
+static json_t *exempt_to_json(const struct server *server)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < server->n_exempt; i++)
+		json_array_append_new(array, rule_to_json(&server->exempt[i]));
+	return array;
+}
+
 json_t *server_to_json(const struct server *server)
 {
 	char namespace_from[TENANCY_TEXT];
 
 	namespace_from_format(&server->tenancy, namespace_from);
 	return json_pack(
-		"{s:s, s:o, s:s?, s:I, s:s?, s:o, s:o, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:b, s:b, s:b, s:o, s:o}",
-		"name", server->name, "listen", texts_to_json(server, server->n_listens, listen_item), "netns",
+		"{s:s, s:o, s:s?, s:I, s:s?, s:o, s:o, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:b, s:b, s:b, s:o, s:o, s:I, "
+		"s:o, s:o, s:I, s:o, s:o}",
+		"name", server->name, "listen", items_to_json(server, server->n_listens, listen_item), "netns",
 		server->netns, "netns_cookie", (json_int_t)server->netns_cookie, "cgroup", server->cgroup,
-		"trusted_proxies", texts_to_json(server, server->n_proxies, proxy_item), "proxy_protocol",
-		texts_to_json(server, server->n_balancers, balancer_item), "interfaces",
-		texts_to_json(server, server->n_interfaces, interface_item), "loopback",
+		"trusted_proxies", items_to_json(server, server->n_proxies, proxy_item), "proxy_protocol",
+		items_to_json(server, server->n_balancers, balancer_item), "interfaces",
+		items_to_json(server, server->n_interfaces, interface_item), "loopback",
 		loopback_mode_name(server->loopback), "framing", framing_mode_name(server->framing), "paths",
 		paths_name(server->tenancy.paths), "namespace_from", namespace_from, "hold",
 		hold_mode_name(server->hold), "when_full", full_mode_name(server->when_full), "keys",
 		(json_int_t)server->keys, "dry_run", server->dry_run, "paused", server->paused, "draining",
 		server->draining, "identity", identity_settings_to_json(&server->identity), "limits",
-		limits_to_json(server));
-}
-
-/* NULL or JSON null: *out becomes NULL. */
-static int text_from_json(json_t *json, const char *key, char **out, struct error *err)
-{
-	if (!json || json_is_null(json))
-		return 0;
-	if (!json_is_string(json))
-		return error_set(err, -EINVAL, "%s: must be a string", key);
-	*out = strdup(json_string_value(json));
-	return *out ? 0 : error_set(err, -ENOMEM, "out of memory");
-}
-
-static int flag_from_json(json_t *json, const char *key, bool *out, struct error *err)
-{
-	if (json && !json_is_boolean(json))
-		return error_set(err, -EINVAL, "%s: must be true or false", key);
-	*out = json_is_true(json);
-	return 0;
-}
-
-static int number_from_json(json_t *json, const char *key, __u32 max, __u32 *out, struct error *err)
-{
-	json_int_t value = json_integer_value(json);
-
-	if (!json)
-		return 0;
-	if (!json_is_integer(json) || value < 0 || value > max)
-		return error_set(err, -EINVAL, "%s: must be a whole number up to %u", key, max);
-	*out = value;
-	return 0;
+		limits_to_json(server), "last_number", (json_int_t)server->last_number, "priority_levels",
+		priority_levels_to_json(&server->priorities), "flow_schemas", flow_schemas_to_json(&server->priorities),
+		"concurrency", (json_int_t)server->concurrency, "exempt", exempt_to_json(server), "groups",
+		texts_to_json(&server->identity.rule_groups));
 }
 
 /* Parses one text of an array into a place of `size` bytes. */
@@ -136,7 +112,7 @@ static int interface_parse(const char *text, void *place, struct error *err)
 }
 
 /* *out points to n places of `size` bytes, NULL for none; the caller frees it, on failure too. */
-static int texts_from_json(json_t *array, const char *key, parse_item *parse, size_t size, void *out, size_t *n,
+static int items_from_json(json_t *array, const char *key, parse_item *parse, size_t size, void *out, size_t *n,
 			   struct error *err)
 {
 	struct error why = { 0 };
@@ -162,79 +138,21 @@ static int texts_from_json(json_t *array, const char *key, parse_item *parse, si
 	return 0;
 }
 
-static int subject_from_json(json_t *json, enum weir_limit_type type, char **out, struct error *err)
+static int limit_item(json_t *json, void *place, struct error *err)
 {
-	CLEANUP_FREE char *text = NULL;
-	struct subject subject;
-	int ret;
+	struct limit *limit = place;
+	int ret = limit_from_json(json, limit, err);
 
-	ret = text_from_json(json, "subject", &text, err);
-	if (ret || !text)
-		return ret;
-	ret = parse_subject(type, text, &subject, err);
-	if (ret)
-		return ret;
-	*out = strdup(subject.text);
-	return *out ? 0 : error_set(err, -ENOMEM, "out of memory");
-}
-
-static int limit_read(json_t *json, struct limit *limit, struct error *err)
-{
-	const char *type, *qps;
-	json_t *subject = NULL, *burst, *keys = NULL;
-	json_error_t why;
-	int ret;
-
-	if (json_unpack_ex(json, &why, 0, "{s:s, s:s, s:o, s?o, s?o !}", "type", &type, "qps", &qps, "burst", &burst,
-			   "subject", &subject, "keys", &keys))
-		return error_set(err, -EINVAL, "limit: %s", why.text);
-	ret = parse_limit_type(type, &limit->type, err);
 	if (!ret)
-		ret = subject_from_json(subject, limit->type, &limit->subject, err);
-	if (!ret)
-		ret = number_from_json(burst, "burst", WEIR_BURST_MAX, &limit->burst, err);
-	if (!ret)
-		ret = number_from_json(keys, "keys", PARSE_KEYS_MAX, &limit->keys, err);
+		ret = limit_check_amounts(limit, err);
 	if (ret)
-		return ret;
-	if (weir_qps_parse(qps, &limit->per_ns))
-		return error_set(err, -EINVAL, "qps: \"%s\" is not a rate (a decimal from 0 to %u)", qps, WEIR_QPS_MAX);
-	return 0;
-}
-
-int limit_from_json(json_t *json, struct limit *out, struct error *err)
-{
-	struct limit limit = { 0 };
-	int ret;
-
-	ret = limit_read(json, &limit, err);
-	if (ret)
-		limit_clear(&limit);
-	else
-		*out = limit;
+		limit_clear(limit);
 	return ret;
 }
 
-static int limits_from_json(json_t *array, struct server *server, struct error *err)
+static int rule_item(json_t *json, void *place, struct error *err)
 {
-	json_t *item;
-	size_t i;
-
-	if (array && !json_is_array(array))
-		return error_set(err, -EINVAL, "limits: must be a list");
-	json_array_foreach (array, i, item) {
-		struct limit limit;
-		int ret;
-
-		ret = limit_from_json(item, &limit, err);
-		if (ret)
-			return ret;
-		if (server_limit_add(server, &limit)) {
-			limit_clear(&limit);
-			return error_set(err, -ENOMEM, "out of memory");
-		}
-	}
-	return 0;
+	return rule_from_json(json, place, err);
 }
 
 /* The members of a server, borrowed; NULL: not given. */
@@ -242,7 +160,8 @@ struct members {
 	const char *name;
 	const char *loopback, *framing, *paths, *namespace_from, *hold, *when_full;
 	json_t *listen, *netns, *netns_cookie, *cgroup, *trusted_proxies, *proxy_protocol, *interfaces, *keys, *dry_run,
-		*paused, *draining, *identity, *limits;
+		*paused, *draining, *identity, *limits, *last_number, *priority_levels, *flow_schemas, *concurrency,
+		*exempt, *groups;
 };
 
 static int members_find(json_t *json, struct members *m, struct error *err)
@@ -252,34 +171,71 @@ static int members_find(json_t *json, struct members *m, struct error *err)
 	*m = (struct members){ 0 };
 	if (json_unpack_ex(
 		    json, &why, 0,
-		    "{s:s, s:o, s?s, s?s, s?s, s?s, s?s, s?s, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o !}",
+		    "{s:s, s:o, s?s, s?s, s?s, s?s, s?s, s?s, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, "
+		    "s?o, s?o, s?o, s?o, s?o, s?o, s?o !}",
 		    "name", &m->name, "listen", &m->listen, "loopback", &m->loopback, "framing", &m->framing, "paths",
 		    &m->paths, "namespace_from", &m->namespace_from, "hold", &m->hold, "when_full", &m->when_full,
 		    "netns", &m->netns, "netns_cookie", &m->netns_cookie, "cgroup", &m->cgroup, "trusted_proxies",
 		    &m->trusted_proxies, "proxy_protocol", &m->proxy_protocol, "interfaces", &m->interfaces, "keys",
 		    &m->keys, "dry_run", &m->dry_run, "paused", &m->paused, "draining", &m->draining, "identity",
-		    &m->identity, "limits", &m->limits))
+		    &m->identity, "limits", &m->limits, "last_number", &m->last_number, "priority_levels",
+		    &m->priority_levels, "flow_schemas", &m->flow_schemas, "concurrency", &m->concurrency, "exempt",
+		    &m->exempt, "groups", &m->groups))
 		return error_set(err, -EINVAL, "server: %s", why.text);
 	return 0;
+}
+
+/* One name is one limit's, and one place in the kernel. */
+static int check_limits(const struct server *server, struct error *err)
+{
+	char name[SLOT_NAME_SIZE];
+
+	for (size_t i = 0; i < server->n_limits; i++) {
+		const struct limit *limit = &server->limits[i];
+
+		if (server_limit(server, limit->name) != limit)
+			return error_set(err, -EINVAL, "limits: \"%s\" is there twice", limit->name);
+		server_slot_name(server, limit_slot(limit), name);
+		if (limit->number && strcmp(name, limit->name) != 0)
+			return error_set(err, -EINVAL, "number: %u of %s is in the place of %s", limit->number,
+					 limit->name, name);
+	}
+	return 0;
+}
+
+static int read_limits(const struct members *m, struct server *server, struct error *err)
+{
+	int ret;
+
+	server->concurrency = SERVER_CONCURRENCY;
+	ret = list_from_json(m->limits, "limits", limit_item, sizeof(*server->limits), &server->limits, &server->n_limits, err) ?:
+		      number_from_json(m->last_number, "last_number", UINT32_MAX, &server->last_number, err)	 ?:
+		      priorities_from_json(m->priority_levels, m->flow_schemas, &server->priorities, err)	 ?:
+		      number_from_json(m->concurrency, "concurrency", WEIR_BURST_MAX, &server->concurrency, err) ?:
+		      list_from_json(m->exempt, "exempt", rule_item, sizeof(*server->exempt), &server->exempt,
+				     &server->n_exempt, err);
+	if (!ret && m->groups)
+		ret = texts_from_json(m->groups, "groups", copy_text, &server->identity.rule_groups, err);
+	return ret ?: check_limits(server, err);
 }
 
 static int read_lists(const struct members *m, struct server *server, struct error *err)
 {
 	int ret;
 
-	ret = texts_from_json(m->listen, "listen", listen_parse, sizeof(*server->listens), &server->listens,
+	ret = items_from_json(m->listen, "listen", listen_parse, sizeof(*server->listens), &server->listens,
 			      &server->n_listens, err);
 	if (!ret)
-		ret = texts_from_json(m->trusted_proxies, "trusted_proxies", proxy_parse, sizeof(*server->proxies),
+		ret = items_from_json(m->trusted_proxies, "trusted_proxies", proxy_parse, sizeof(*server->proxies),
 				      &server->proxies, &server->n_proxies, err);
 	if (!ret)
-		ret = texts_from_json(m->proxy_protocol, "proxy_protocol", proxy_parse, sizeof(*server->balancers),
+		ret = items_from_json(m->proxy_protocol, "proxy_protocol", proxy_parse, sizeof(*server->balancers),
 				      &server->balancers, &server->n_balancers, err);
 	if (!ret)
-		ret = texts_from_json(m->interfaces, "interfaces", interface_parse, sizeof(*server->interfaces),
+		ret = items_from_json(m->interfaces, "interfaces", interface_parse, sizeof(*server->interfaces),
 				      &server->interfaces, &server->n_interfaces, err);
 	if (!ret)
-		ret = limits_from_json(m->limits, server, err);
+		ret = read_limits(m, server, err);
 	if (!ret && server->n_listens == 0)
 		ret = error_set(err, -EINVAL, "listen: a server needs at least one port");
 	return ret;

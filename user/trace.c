@@ -63,14 +63,12 @@ static json_t *body_json(const struct weir_trace *trace)
 	return trace->flags & WEIR_REQUEST_CHUNKED ? json_null() : json_integer(trace->content_length);
 }
 
-static json_t *limits_json(const struct weir_trace *trace)
+static json_t *limits_json(const struct trace_context *context)
 {
 	json_t *limits = json_array();
 
-	for (unsigned int type = 0; type < WEIR_LIMIT_TYPES; type++) {
-		if (trace->refused & (1U << type))
-			json_array_append_new(limits, json_string(limit_type_name(type)));
-	}
+	for (size_t i = 0; i < context->n_limits; i++)
+		json_array_append_new(limits, json_string(context->limits[i]));
 	return limits;
 }
 
@@ -212,9 +210,9 @@ json_t *trace_json(const struct weir_trace_record *record, const struct trace_co
 		json_object_set_new(object, "long_running", json_true());
 	if (trace->attributes.flags & WEIR_ATTRIBUTE_DRY_RUN)
 		json_object_set_new(object, "dry_run", json_true());
-	if (trace->refused) {
+	if (trace->n_refused) {
 		json_object_set_new(object, "retry_after", json_integer(trace->retry_s));
-		json_object_set_new(object, "limits", limits_json(trace));
+		json_object_set_new(object, "limits", limits_json(context));
 	}
 	return object;
 }

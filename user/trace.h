@@ -14,6 +14,9 @@ struct trace_context {
 	const char *user;      /* what its subjects are called */
 	const char *namespace; /* NULL: none */
 	struct timespec time;  /* CLOCK_REALTIME */
+	/* What the limits that refused it are called, in their order. */
+	const char *const *limits;
+	size_t n_limits;
 	/* The subject of these bytes, as a segment of a path: it tells how the name in the request line was read. */
 	__u64 (*subject)(void *arg, const char *bytes, size_t length);
 	void *arg;

@@ -14,9 +14,15 @@
  *   groups      HASH            struct weir_subject_key  __u32 bit (groups.h)   that a group has, or a user who is named
  *   tokens      HASH            struct weir_subject_key  struct weir_principal
  *   addresses   LPM_TRIE        struct weir_proxy_key    struct weir_principal
- *   limits      HASH            __u32 limit index        struct weir_limit     the default of a limit
- *   overrides   HASH            struct weir_override_key struct weir_limit     for one subject
- *   buckets     ARRAY_OF_MAPS   limit index              LRU_HASH: __u64 subject -> struct weir_bucket
+ *   rules       HASH            struct weir_rules_key    struct weir_rules     (match.h)
+ *   vectors     HASH            struct weir_vector_key   struct weir_vector
+ *   sources     LPM_TRIE        struct weir_source_key   struct weir_vector
+ *   limits      HASH            __u32 limit index        struct weir_limit     (limit.h)
+ *   overrides   HASH            struct weir_override_key struct weir_amount    for one subject
+ *   limit_counts PERCPU_ARRAY   limit index              struct weir_limit_counts
+ *   in_flight   HASH            struct weir_in_flight_key struct weir_in_flight
+ *   places      HASH            struct weir_place_key    struct weir_places    what an outstanding request holds
+ *   buckets     ARRAY_OF_MAPS   limit index              LRU_HASH: __u64 subject -> struct weir_kept
  *   newcomers   ARRAY           limit index              struct weir_bucket    subjects that may get a bucket
  *   locks       ARRAY           subject, striped         struct bpf_spin_lock  of the buckets
  *   names       LRU_HASH        __u64 subject            struct weir_name      for display only
@@ -33,13 +39,16 @@
 
 #include "bucket.h"
 #include "groups.h"
+#include "limit.h"
+#include "match.h"
 #include "reading.h"
 #include "reason.h"
 #include "types.h"
 
-#define WEIR_ABI_VERSION 2
+#define WEIR_ABI_VERSION 3
 
 #define WEIR_SUBJECT_OVERFLOW (~0ULL)
+#define WEIR_SUBJECT_PENALTY (~1ULL) /* its bucket is that of the limit's penalties */
 
 #define WEIR_MAX_SERVERS 64
 #define WEIR_MAX_OVERRIDES 131072
@@ -48,25 +57,20 @@
 #define WEIR_MAX_GROUP_KEYS 65536
 #define WEIR_MAX_TOKENS 65536
 #define WEIR_MAX_ADDRESSES 65536
+#define WEIR_MAX_VECTORS 262144
+#define WEIR_MAX_SOURCES 65536
+#define WEIR_MAX_IN_FLIGHT 262144
 #define WEIR_LOCKS 4096
 #define WEIR_MAX_NAMES 65536
 #define WEIR_DEFAULT_CONNS 262144
 #define WEIR_DEFAULT_KEYS 65536
 
-enum weir_limit_type {
-	WEIR_LIMIT_TOTAL,
-	WEIR_LIMIT_NAMESPACE,
-	WEIR_LIMIT_USER,
-	WEIR_LIMIT_SOURCE_AND_OBJECT, /* of Kubernetes Events alone (event.h) */
-	WEIR_LIMIT_TYPES,
-};
+#define WEIR_MAX_LIMITS (WEIR_MAX_SERVERS * WEIR_SERVER_LIMITS)
 
-#define WEIR_MAX_LIMITS (WEIR_MAX_SERVERS * WEIR_LIMIT_TYPES)
-
-/* The index of a server's limit in `limits` and `buckets`. */
-WEIR_INLINE __u32 weir_limit_index(__u32 server, __u32 type)
+/* The index of a server's limit in `limits`, `buckets`, `newcomers` and `limit_counts`. */
+WEIR_INLINE __u32 weir_limit_index(__u32 server, __u32 slot)
 {
-	return server * WEIR_LIMIT_TYPES + type;
+	return server * WEIR_SERVER_LIMITS + slot;
 }
 
 struct weir_settings {
@@ -107,6 +111,15 @@ enum weir_server_flags {
 	WEIR_SERVER_PREAMBLES = 1 << 12,     /* each of its connections begins with a PROXY protocol preamble */
 };
 
+/* What its limits ask for; nothing of it is done for a server without such limits. */
+enum weir_server_traits {
+	WEIR_SERVER_IN_FLIGHT = 1 << 0, /* places are counted */
+	WEIR_SERVER_OBJECTS = 1 << 1,	/* what an Event is about is a part of some key */
+	WEIR_SERVER_SOURCES = 1 << 2,	/* the peer's address is */
+	WEIR_SERVER_PENALTIES = 1 << 3, /* subjects that do not back off are penalised */
+	WEIR_SERVER_LIMITED = 1 << 8,	/* and the bits above it: it has the limit of enum weir_limit_type */
+};
+
 /* Groups that follow from how a request is identified, and those that no limit is for: as far as they are known. */
 struct weir_known_groups {
 	struct weir_groups authenticated;    /* system:authenticated */
@@ -123,8 +136,10 @@ struct weir_server {
 	struct weir_reading reading;
 	struct weir_known_groups groups;
 	struct weir_rate_history newcomers; /* subjects that may be new to a limit; burst 0: all */
+	__u32 generation;		    /* of its rules; 0: it has none */
+	__u32 traits;			    /* enum weir_server_traits */
 };
-WEIR_ASSERT_SIZE(struct weir_server, 424);
+WEIR_ASSERT_SIZE(struct weir_server, 432);
 
 struct weir_proxy_key {
 	__u32 prefixlen;  /* 32 (server) + bits of the address */
@@ -140,17 +155,6 @@ struct weir_override_key {
 };
 WEIR_ASSERT_SIZE(struct weir_override_key, 16);
 
-/* One limit (or one subject's override of it): the rate in force and the ones before it, newest first. */
-struct weir_limit {
-	__u32 flags;
-	__u32 pad;
-	struct weir_rate_history history;
-};
-
-enum weir_limit_flags {
-	WEIR_LIMIT_SET = 1 << 0, /* unset: this limit does not exist */
-};
-
 enum weir_name_kind {
 	WEIR_NAME_NAMESPACE = 'n',
 	WEIR_NAME_USER = 'u',
@@ -158,6 +162,7 @@ enum weir_name_kind {
 	WEIR_NAME_TOKEN = 't',	 /* its text is nowhere */
 	WEIR_NAME_OBJECT = 'o',	 /* text holds a struct weir_object_name */
 	WEIR_NAME_ADDRESS = 'a', /* text holds 16 bytes: the address, network order; IPv6 cut to its /64 */
+	WEIR_NAME_PARTS = 'p',	 /* text holds the subjects of a key's parts, in the order of enum weir_key_part */
 };
 
 #define WEIR_NAME_TEXT 120
@@ -204,6 +209,26 @@ struct weir_flow {
 	__u16 server_port;
 };
 WEIR_ASSERT_SIZE(struct weir_flow, 36);
+
+/* An outstanding request, and the places that it holds until its response has been sent. */
+struct weir_place_key {
+	struct weir_flow flow;
+	__u32 request; /* as struct weir_conn counts them */
+};
+WEIR_ASSERT_SIZE(struct weir_place_key, 40);
+
+#define WEIR_PLACES_MAX 8
+
+struct weir_places {
+	__u32 n;
+	__u32 pad;
+	struct {
+		struct weir_in_flight_key key;
+		__u32 taken;
+		__u32 pad;
+	} of[WEIR_PLACES_MAX];
+};
+WEIR_ASSERT_SIZE(struct weir_places, 200);
 
 /* Input of the program weir_settle: bring a bucket up to date at the rate in force. */
 struct weir_settle {

@@ -75,10 +75,11 @@ struct weir_conn {
 	__u32 version;	     /* moves with every commit of the client's side, and every hunt */
 	__u32 server_isn;    /* tells a repeated SYN-ACK from a new connection's; 0: not known */
 	struct weir_answer_choice answer;
-	__u8 phase;	   /* enum weir_phase */
-	__u8 dying;	   /* the timer runs */
-	__u8 pipelines;	   /* the client has sent a request before the answer to the one before */
-	__u8 opaque_why;   /* enum weir_reason, with phase OPAQUE; MID_STREAM: TLS that was joined in mid-stream */
+	__u8 phase;	 /* enum weir_phase */
+	__u8 dying;	 /* the timer runs */
+	__u8 pipelines;	 /* the client has sent a request before the answer to the one before */
+	__u8 opaque_why; /* enum weir_reason, with phase OPAQUE; MID_STREAM: TLS that was joined in mid-stream */
+	__u32 places_end; /* behind the last request that holds places of a limit (limit.h); those that are done do not */
 	__u32 preamble_at; /* client's numbers: its first byte, once some of it has been read */
 	struct weir_hold hold;
 	struct weir_unconfirmed unconfirmed;
@@ -102,7 +103,8 @@ struct weir_request_reader {
 	__u32 next;
 	__u32 version;
 	__u32 start;	   /* of the request now being read; valid when it began in this segment */
-	__u32 outstanding; /* requests without an answer before this segment */
+	__u32 requests;	   /* before this segment */
+	__u32 outstanding; /* of these without an answer */
 	__u32 heads;	   /* that ended in this segment, not counting a shed one */
 	__u64 head_bits;   /* of these; bit 0 is the first */
 	__u16 lost;	   /* enum weir_reason, with phase OPAQUE to come unless shed or held; else WEIR_REASON_COUNT */
@@ -141,6 +143,7 @@ WEIR_INLINE void weir_request_reader_open(struct weir_request_reader *r, const s
 	r->next = c->request_next;
 	r->version = c->version;
 	r->start = c->request_next;
+	r->requests = c->requests;
 	r->outstanding = c->requests - c->responses;
 	r->heads = 0;
 	r->head_bits = 0;
@@ -208,13 +211,39 @@ WEIR_INLINE bool weir_conn_idle(const struct weir_conn *c)
 	return c->requests == c->responses && c->splice.server_end == c->response_next;
 }
 
-/* Where a client pipelines, a silence does not tell how many answers are outstanding: then there is no way back. */
+/* Requests whose answers the server has sent to their ends: one whose end is known may still be on its way. */
+WEIR_INLINE __u32 weir_conn_done(const struct weir_conn *c)
+{
+	bool sending = c->responses && weir_response_ended(&c->response) &&
+		       seq_before(c->splice.server_end, c->response_next);
+
+	return c->responses - sending;
+}
+
+/* Has a request that is not done taken places of some limit? */
+WEIR_INLINE bool weir_conn_holds_places(const struct weir_conn *c)
+{
+	return seq_after(c->places_end, weir_conn_done(c));
+}
+
+/* end: behind the last request of a segment that has taken some, whatever becomes of the segment; 0: none has. */
+WEIR_INLINE void weir_conn_note_places(struct weir_conn *c, __u32 end)
+{
+	if (end && seq_after(end, c->places_end))
+		c->places_end = end;
+}
+
+/*
+ * Where a client pipelines, a silence does not tell how many answers are outstanding: then there is no way back. Nor is
+ * there one where requests hold places: which of them have been answered is not known before the connection ends.
+ */
 WEIR_INLINE void weir_conn_hunt(struct weir_conn *c)
 {
 	c->phase = WEIR_PHASE_HUNTING;
-	if (c->pipelines)
+	if (c->pipelines || weir_conn_holds_places(c))
 		weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, c->request_next), WEIR_GAP);
-	c->requests = c->responses = 0;
+	else
+		c->requests = c->responses = c->places_end = 0;
 	c->unconfirmed.n = 0;
 	c->version++;
 	if (weir_preamble_awaited(&c->preamble))

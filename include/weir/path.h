@@ -110,6 +110,12 @@ WEIR_INLINE bool weir_path_starts_with_dot(const struct weir_subject_hash *h)
 	return ((h->length < 8 ? h->tail : h->first) >> 8 & 0xff) == '.';
 }
 
+/* The path has ended with what is in h: is there nothing behind its last slash, as the server reads it? */
+WEIR_INLINE bool weir_path_ends_open(enum weir_paths paths, const struct weir_subject_hash *h)
+{
+	return h->length == 1 || (paths == WEIR_PATHS_NGINX && (WEIR_NAME_IS(h, ".") || WEIR_NAME_IS(h, "..")));
+}
+
 /*
  * The segment whose bytes are in h has ended. The place where it is to be kept, WEIR_SEGMENT_NONE where it is not, or the
  * negative of an enum weir_reason.

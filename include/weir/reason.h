@@ -34,6 +34,12 @@
 	X(SHED_NAMESPACE, "namespace", SHED)                      \
 	X(SHED_USER, "user", SHED)                                \
 	X(SHED_SOURCE_AND_OBJECT, "source-and-object", SHED)      \
+	X(SHED_SOURCE, "source", SHED)                            \
+	X(SHED_GROUP, "group", SHED)                              \
+	X(SHED_COMBINED, "combined", SHED)                        \
+	X(SHED_IN_FLIGHT, "in_flight", SHED)                      \
+	X(SHED_LEVEL, "priority_level", SHED)                     \
+	X(SHED_PENALTY, "penalty", SHED)                          \
 	X(EVENT_KEYED, "source_and_object", EVENT)                \
 	X(EVENT_PATCH, "fallback_patch", EVENT)                   \
 	X(EVENT_CUT, "fallback_cut", EVENT)                       \
@@ -65,6 +71,8 @@
 	X(CONTRADICTED, "contradicted", UNREAD)                   \
 	X(CONN_MAP_FULL, "conn_map_full", UNREAD)                 \
 	X(BUCKET_MAP_FULL, "bucket_map_full", UNREAD)             \
+	X(IN_FLIGHT_MAP_FULL, "in_flight_map_full", UNREAD)       \
+	X(PLACES_MAP_FULL, "places_map_full", UNREAD)             \
 	X(BAD_PATH, "bad_path", UNREAD)                           \
 	X(REPEATED_NAMESPACE, "repeated_namespace", UNREAD)       \
 	X(BAD_PREAMBLE, "bad_preamble", UNREAD)                   \

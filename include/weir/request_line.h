@@ -165,7 +165,7 @@ WEIR_INLINE int weir_request_path_end(struct weir_request *r, const struct weir_
 	int outcome = weir_request_segment_end(r, how, at, name);
 
 	p->length = at - p->offset;
-	p->open = r->hash.length == 1;
+	p->open = weir_path_ends_open((enum weir_paths)how->paths, &r->hash);
 	r->framing.state = c == ' ' ? WEIR_AT_VERSION : WEIR_AT_TARGET_REST;
 	if (c == '?' && weir_path_is_of_api(p))
 		weir_query_start(r);

@@ -45,6 +45,9 @@ def report(machine, pace):
     keys = sorted({keys for keys, _ in requests})
     decided = [[f"{k:,}", *(number(requests[k, limits]["ns"]) for limits in (0, 1, 2)),
                 number(requests[k, 1]["bytes"] / k)] for k in keys]
+    matched = {(line["users"], line["rules"]): number(line["ns"]) for line in lines if "rules" in line}
+    rules = sorted({rules for _, rules in matched})
+    matching = [[f"{k:,}", *(matched[k, n] for n in rules)] for k in keys]
     fixed, connection = connection_bytes(machine)
     few, many = (requests[k, 1]["ns"] for k in REQUESTS_KEYS)
     foreign = max(line["ns"] for line in lines if line.get("packet") in ("UDP", "to another port", "from another port"))
@@ -60,6 +63,10 @@ Requests of 56 bytes, 48 in a packet, each of a random user among those with a b
 one request. Reading it, without limits; with a limit for each user; with one for the server, too.
 
 {table(["users", "read", "one limit", "two limits", "bucket map, bytes a user"], decided)}
+The same with one limit for each user that has rules, of which the last matches; each has conditions on user, verb,
+namespace, path and address.
+
+{table(["users", *(f"{n:,} rule{'s' * (n > 1)}" for n in rules)], matching)}
 ## Memory
 
 By the kernel's own account (`memlock`).

@@ -16,6 +16,10 @@
  *
  *   {"keys": N, "limits": N, "ns": MEDIAN OF ONE, "bytes": OF THE BUCKET MAP}
  *
+ * And with one limit for each user, which has so many rules, of which the last matches:
+ *
+ *   {"rules": N, "users": N, "ns": MEDIAN OF ONE}
+ *
  * With no limits they are read and not decided. As on loopback, checksums are left to the device.
  */
 #include <bpf/bpf.h>
@@ -27,6 +31,7 @@
 
 #include "../prog/datapath_fixture.h"
 #include "../prog/packets.h"
+#include "many_rules.h"
 #include "rate.h"
 #include "weir.skel.h"
 
@@ -249,9 +254,9 @@ static void user_write(char *digits, __u32 user)
 	}
 }
 
-static int buckets_fd(enum weir_limit_type type)
+static int buckets_fd(__u32 slot)
 {
-	__u32 index = weir_limit_index(0, type), id;
+	__u32 index = weir_limit_index(0, slot), id;
 	int fd;
 
 	if (bpf_map_lookup_elem(dp->maps.buckets, &index, &id))
@@ -265,7 +270,7 @@ static int buckets_fd(enum weir_limit_type type)
 /* Gives each of the users a bucket that was in use a moment ago. */
 static void buckets_fill(int fd, __u32 keys)
 {
-	static struct weir_bucket values[BATCH];
+	static struct weir_kept values[BATCH];
 	static __u64 subjects[BATCH];
 	char user[] = "u0000000";
 	__u32 n;
@@ -275,9 +280,9 @@ static void buckets_fill(int fd, __u32 keys)
 		for (__u32 i = 0; i < n; i++) {
 			user_write(user + 1, from + i);
 			subjects[i] = datapath_subject(dp, WEIR_NAME_USER, user, sizeof(user) - 1);
-			values[i] = (struct weir_bucket){ .started = 1,
-							  .tokens.low = 10 * WEIR_TOKEN,
-							  .last_ns = datapath_now_ns() };
+			values[i].bucket = (struct weir_bucket){ .started = 1,
+								 .tokens.low = 10 * WEIR_TOKEN,
+								 .last_ns = datapath_now_ns() };
 		}
 		if (bpf_map_update_batch(fd, subjects, values, &n, NULL))
 			die("filling the buckets", errno);
@@ -337,13 +342,18 @@ static double measure_requests(__u32 keys, __u32 n)
 	return median;
 }
 
-static void limit_set(enum weir_limit_type type, __u32 keys)
+static __u64 ample(void)
 {
 	__u64 per_ns;
 
 	if (weir_qps_parse("1000000", &per_ns))
 		die("qps", EINVAL);
-	done(datapath_limit_set(dp, 0, type, per_ns, 1000000, keys, &error));
+	return per_ns;
+}
+
+static void ample_set(enum weir_limit_type type, __u32 keys)
+{
+	done(limit_set(dp, 0, type, ample(), 1000000, keys));
 }
 
 static void measure_decisions(__u32 keys)
@@ -352,7 +362,7 @@ static void measure_decisions(__u32 keys)
 	unsigned long bytes;
 
 	printf("{\"keys\": %u, \"limits\": 0, \"ns\": %.1f, \"bytes\": 0}\n", keys, measure_requests(keys, n));
-	limit_set(WEIR_LIMIT_USER, keys);
+	ample_set(WEIR_LIMIT_USER, keys);
 	{
 		CLEANUP_CLOSE int fd = buckets_fd(WEIR_LIMIT_USER);
 
@@ -360,10 +370,34 @@ static void measure_decisions(__u32 keys)
 		bytes = map_bytes(fd);
 	}
 	printf("{\"keys\": %u, \"limits\": 1, \"ns\": %.1f, \"bytes\": %lu}\n", keys, measure_requests(keys, n), bytes);
-	limit_set(WEIR_LIMIT_TOTAL, 1);
+	ample_set(WEIR_LIMIT_TOTAL, 1);
 	printf("{\"keys\": %u, \"limits\": 2, \"ns\": %.1f, \"bytes\": %lu}\n", keys, measure_requests(keys, n), bytes);
 	done(datapath_limit_delete(dp, 0, WEIR_LIMIT_USER, &error));
 	done(datapath_limit_delete(dp, 0, WEIR_LIMIT_TOTAL, &error));
+}
+
+static __u64 admitted(__u32 slot)
+{
+	struct weir_limit_counts counts = { 0 };
+
+	done(datapath_limit_counts(dp, 0, slot, &counts, &error));
+	return counts.admitted;
+}
+
+static void measure_rules(__u32 rules, __u32 keys)
+{
+	__u64 before = admitted(MANY_RULES_SLOT);
+
+	done(many_rules_set(dp, rules, ample(), keys, &error));
+	{
+		CLEANUP_CLOSE int fd = buckets_fd(MANY_RULES_SLOT);
+
+		buckets_fill(fd, keys);
+	}
+	printf("{\"rules\": %u, \"users\": %u, \"ns\": %.1f}\n", rules, keys, measure_requests(keys, times / 500 + 1));
+	if (admitted(MANY_RULES_SLOT) - before != (__u64)(times / 500 + 1) * REQUESTS)
+		die("some requests did not meet the rules", EINVAL);
+	done(many_rules_unset(dp, &error));
 }
 
 static void set_up(void)
@@ -374,6 +408,7 @@ static void set_up(void)
 	struct weir_server server = { .flags = WEIR_SERVER_ACTIVE, .swallow_max = 65536 };
 
 	weir_reading_default(&server.reading);
+	weir_groups_add(&server.groups.authenticated, MANY_RULES_GROUP);
 	if (namespaces_setup(NULL))
 		die("a network namespace", errno);
 	dp = open_datapath(1024);
@@ -393,6 +428,9 @@ int main(int argc, char **argv)
 	measure_heads();
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
 		measure_decisions(keys[i]);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+		for (__u32 rules = 1; rules <= 1000; rules *= rules == 1 ? 100 : 10)
+			measure_rules(rules, keys[i]);
 	done(datapath_remove(dp, &error));
 	datapath_close(dp);
 	return 0;

@@ -4,7 +4,8 @@ import pytest
 
 from lib.weir import Weir
 
-COMMANDS = ["agent", "attach", "detach", "pause", "resume", "limit set", "limit delete", "limit list", "status",
+COMMANDS = ["agent", "attach", "detach", "pause", "resume", "limit set", "limit delete", "limit list", "max-in-flight",
+            "status",
             "metrics", "version", "help"]
 
 # Wrong usage: exit 2, whether there is an agent or not. What the line must say.
@@ -39,8 +40,8 @@ USAGE = {
     "attach one two --port 80": '"two"',
     "detach": "--all",
     "detach web --all": "--all",
-    "limit set": "total, namespace, user or source-and-object",
-    "limit set everything --qps 1 --burst 1": '"everything" is not a limit',
+    "limit set": "total, namespace, user, source-and-object",
+    "limit set Everything --qps 1 --burst 1": '"Everything" is not a limit',
     "limit set user --qps 12abc --burst 1": '"12abc" is not a rate',
     "limit set user --qps -1 --burst 1": '"-1" is not a rate',
     "limit set user --qps 1e3 --burst 1": '"1e3" is not a rate',
@@ -51,10 +52,10 @@ USAGE = {
     "limit set user --qps 1": "--burst is missing",
     "limit set user --burst 1": "--qps is missing",
     "limit set total alice --qps 1 --burst 1": "a total limit has no subject",
-    "limit set source-and-object web-1 --qps 1 --burst 1": "a source-and-object limit is the same for all",
+    "limit set source-and-object web-1 --qps 1 --burst 1": "a limit for each object is the same for all",
     "limit set namespace a/b --qps 1 --burst 1": '"a/b" is not a namespace',
     "limit set user a b --qps 1 --burst 1": '"b"',
-    "limit delete everything": '"everything" is not a limit',
+    "limit delete Everything": '"Everything" is not a limit',
     "status -o xml": '"xml" is not a format',
     "status extra": '"extra"',
     "limit delete user a b": '"b"',
@@ -77,8 +78,8 @@ REFUSED = {
     "limit set user --qps 1 --burst 1 --server web2": 'no server "web2"',
     "limit delete user --server web2": 'no server "web2"',
     "limit list --server web2": 'no server "web2"',
-    "limit delete user carol": "has no user limit for carol",
-    "limit delete total": "has no total limit",
+    "limit delete user carol": "has nothing for \"carol\"",
+    "limit delete total": "has no limit \"total\"",
 }
 
 
@@ -157,15 +158,17 @@ def test_limit_list(site):
     site.limit("namespace", qps=0.5, burst=1)
     site.limit("user", "alice", qps=0.001, burst=3)
     site.limit("user", "2001:db8::1", qps=1, burst=1)
-    rows = [(row["server"], row["type"], row["subject"], row["qps"], row["burst"])
-            for row in site.weir.json("limit", "list")["limits"]]
-    assert sorted(rows, key=str) == sorted([
-        ("web", "total", None, 1000, 2000), ("web", "namespace", None, 0.5, 1), ("web", "user", "alice", 0.001, 3),
-        ("web", "user", "2001:db8::/64", 1, 1)], key=str)
+    common = {"server": "web", "mode": "enforce", "source": "command line"}
+    assert site.weir.json("limit", "list")["limits"] == [
+        {**common, "name": "total", "qps": 1000, "burst": 2000},
+        {**common, "name": "namespace", "qps": 0.5, "burst": 1},
+        {**common, "name": "user", "overrides": [{"subject": "alice", "qps": 0.001, "burst": 3},
+                                                 {"subject": "2001:db8::/64", "qps": 1, "burst": 1}]}]
     table = site.weir("limit", "list").splitlines()
-    assert table[0].split() == ["SERVER", "LIMIT", "SUBJECT", "QPS", "BURST", "SOURCE"]
+    assert table[0].split() == ["SERVER", "LIMIT", "KEY", "SUBJECT", "QPS", "BURST", "IN-FLIGHT", "MATCH", "MODE",
+                                "SOURCE"]
     assert len(table) == 5
-    assert ["web", "user", "alice", "0.001", "3"] in [line.split()[:5] for line in table]
+    assert ["web", "user", "-", "alice", "0.001", "3", "-", "all", "enforce"] in [line.split()[:9] for line in table]
     assert "subject: alice" in site.weir("limit", "list", "-o", "yaml")
 
 
@@ -173,7 +176,8 @@ def test_limit_set_again_replaces(site):
     site.limit("user", qps=1, burst=1)
     site.limit("user", qps=2, burst=3)
     (limit,) = site.weir.json("limit", "list", "--server", "web")["limits"]
-    assert (limit["qps"], limit["burst"], limit["subject"]) == (2, 3, None)
+    assert (limit["qps"], limit["burst"]) == (2, 3)
+    assert "overrides" not in limit
 
 
 def test_status(site):

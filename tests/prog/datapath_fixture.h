@@ -34,6 +34,12 @@ int open_beside(void);
 /* Opens and closes again; what opening returned. */
 int try_open(__u32 conns_max);
 
+/* The limits that every server has, at a rate. The override's limit is made, without a default, where it is not there. */
+int limit_set(struct datapath *dp, __u32 server, enum weir_limit_type type, __u64 per_ns, __u64 burst, __u32 keys);
+int limit_unset(struct datapath *dp, __u32 server, enum weir_limit_type type);
+int override_set(struct datapath *dp, __u32 server, enum weir_limit_type type, __u64 subject, __u64 per_ns,
+		 __u64 burst);
+
 /* Runs a shell command in the test's network namespace; its status. */
 int inside(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Calls run(arg) there. */

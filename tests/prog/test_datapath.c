@@ -243,21 +243,22 @@ static void test_server_keeps_to_its_ports(void **state)
 
 /* --- limits */
 
-static struct weir_limit limit_of(struct datapath *dp, __u32 index)
+/* What the limit is by default. */
+static struct weir_amount limit_of(struct datapath *dp, __u32 index)
 {
 	struct weir_limit limit = {};
 
 	bpf_map_lookup_elem(dp->maps.limits, &index, &limit);
-	return limit;
+	return limit.amount;
 }
 
-static struct weir_limit override_of(struct datapath *dp, __u32 index, __u64 subject)
+static struct weir_amount override_of(struct datapath *dp, __u32 index, __u64 subject)
 {
 	struct weir_override_key key = { .limit = index, .subject = subject };
-	struct weir_limit limit = {};
+	struct weir_amount amount = {};
 
-	bpf_map_lookup_elem(dp->maps.overrides, &key, &limit);
-	return limit;
+	bpf_map_lookup_elem(dp->maps.overrides, &key, &amount);
+	return amount;
 }
 
 /* A descriptor, or negative: the limit has no buckets. */
@@ -273,29 +274,35 @@ static int buckets_of(struct datapath *dp, __u32 index)
 static void bucket_put(struct datapath *dp, __u32 index, __u64 subject, struct weir_bucket bucket)
 {
 	CLEANUP_CLOSE int fd = buckets_of(dp, index);
+	struct weir_kept kept = { .bucket = bucket };
 
 	assert_true(fd >= 0);
-	assert_int_equal(bpf_map_update_elem(fd, &subject, &bucket, BPF_ANY), 0);
+	assert_int_equal(bpf_map_update_elem(fd, &subject, &kept, BPF_ANY), 0);
 }
 
 static bool bucket_get(struct datapath *dp, __u32 index, __u64 subject, struct weir_bucket *bucket)
 {
 	CLEANUP_CLOSE int fd = buckets_of(dp, index);
 
-	return fd >= 0 && !bpf_map_lookup_elem(fd, &subject, bucket);
+	struct weir_kept kept;
+
+	if (fd < 0 || bpf_map_lookup_elem(fd, &subject, &kept))
+		return false;
+	*bucket = kept.bucket;
+	return true;
 }
 
 static void test_limit_changes(void **state)
 {
 	struct datapath *dp = *state;
 	__u32 index = weir_limit_index(2, WEIR_LIMIT_USER);
-	struct weir_limit first, second;
+	struct weir_amount first, second;
 	struct bpf_map_info info = {};
 	__u32 length = sizeof(info);
 	int fd;
 
 	assert_int_equal(buckets_of(dp, index), -ENOENT);
-	done(datapath_limit_set(dp, 2, WEIR_LIMIT_USER, 5 * WEIR_QPS, 10, 100, &error));
+	done(limit_set(dp, 2, WEIR_LIMIT_USER, 5 * WEIR_QPS, 10, 100));
 	first = limit_of(dp, index);
 	assert_int_equal(first.flags, WEIR_LIMIT_SET);
 	assert_int_equal(first.history.rates[0].burst, 10);
@@ -305,11 +312,11 @@ static void test_limit_changes(void **state)
 	assert_true(info.max_entries < 100000);
 	close(fd);
 
-	done(datapath_limit_set(dp, 2, WEIR_LIMIT_USER, 5 * WEIR_QPS, 10, 100, &error));
+	done(limit_set(dp, 2, WEIR_LIMIT_USER, 5 * WEIR_QPS, 10, 100));
 	second = limit_of(dp, index);
 	assert_memory_equal(&first, &second, sizeof(first));
 
-	done(datapath_limit_set(dp, 2, WEIR_LIMIT_USER, 6 * WEIR_QPS, 10, 0, &error));
+	done(limit_set(dp, 2, WEIR_LIMIT_USER, 6 * WEIR_QPS, 10, 0));
 	second = limit_of(dp, index);
 	assert_int_equal(second.history.rates[0].per_ns, 6 * WEIR_QPS);
 	assert_memory_equal(&second.history.rates[1], &first.history.rates[0], sizeof(struct weir_rate));
@@ -328,43 +335,43 @@ static void test_override_without_default(void **state)
 	__u32 index = weir_limit_index(0, WEIR_LIMIT_NAMESPACE);
 	struct weir_bucket bucket = {};
 
-	done(datapath_override_set(dp, 0, WEIR_LIMIT_NAMESPACE, 7, WEIR_QPS, 1, &error));
+	done(override_set(dp, 0, WEIR_LIMIT_NAMESPACE, 7, WEIR_QPS, 1));
 	assert_int_equal(override_of(dp, index, 7).flags, WEIR_LIMIT_SET);
 	assert_int_equal(override_of(dp, index, 7).history.rates[1].burst, 0);
 	bucket_put(dp, index, 7, (struct weir_bucket){ .started = 1, .shed = 3 });
 
 	/* A default comes and goes again: the override's bucket stays, the others' do not. */
-	done(datapath_limit_set(dp, 0, WEIR_LIMIT_NAMESPACE, WEIR_QPS, 9, 0, &error));
+	done(limit_set(dp, 0, WEIR_LIMIT_NAMESPACE, WEIR_QPS, 9, 0));
 	bucket_put(dp, index, 8, (struct weir_bucket){ .started = 1 });
-	done(datapath_limit_delete(dp, 0, WEIR_LIMIT_NAMESPACE, &error));
+	done(limit_unset(dp, 0, WEIR_LIMIT_NAMESPACE));
 	assert_false(bucket_get(dp, index, 8, &bucket));
 	assert_true(bucket_get(dp, index, 7, &bucket));
 	assert_int_equal(bucket.shed, 3);
 
 	done(datapath_override_delete(dp, 0, WEIR_LIMIT_NAMESPACE, 7, &error));
 	assert_int_equal(override_of(dp, index, 7).flags, 0);
-	assert_int_equal(buckets_of(dp, index), -ENOENT);
+	assert_false(bucket_get(dp, index, 7, &bucket));
 }
 
 static void test_override_goes_on_from_the_default(void **state)
 {
 	struct datapath *dp = *state;
 	__u32 index = weir_limit_index(0, WEIR_LIMIT_USER);
-	struct weir_limit limit, override, again;
+	struct weir_amount limit, override, again;
 
-	done(datapath_limit_set(dp, 0, WEIR_LIMIT_USER, WEIR_QPS, 10, 0, &error));
-	done(datapath_override_set(dp, 0, WEIR_LIMIT_USER, 7, 2 * WEIR_QPS, 20, &error));
+	done(limit_set(dp, 0, WEIR_LIMIT_USER, WEIR_QPS, 10, 0));
+	done(override_set(dp, 0, WEIR_LIMIT_USER, 7, 2 * WEIR_QPS, 20));
 	limit = limit_of(dp, index);
 	override = override_of(dp, index, 7);
 	assert_int_equal(override.history.rates[0].burst, 20);
 	assert_memory_equal(&override.history.rates[1], &limit.history.rates[0], sizeof(struct weir_rate));
 
-	done(datapath_override_set(dp, 0, WEIR_LIMIT_USER, 7, 2 * WEIR_QPS, 20, &error));
+	done(override_set(dp, 0, WEIR_LIMIT_USER, 7, 2 * WEIR_QPS, 20));
 	again = override_of(dp, index, 7);
 	assert_memory_equal(&again, &override, sizeof(override));
 
 	/* The same rate as the default is an override all the same: the default may change later. */
-	done(datapath_override_set(dp, 0, WEIR_LIMIT_USER, 8, WEIR_QPS, 10, &error));
+	done(override_set(dp, 0, WEIR_LIMIT_USER, 8, WEIR_QPS, 10));
 	assert_int_equal(override_of(dp, index, 8).flags, WEIR_LIMIT_SET);
 }
 
@@ -375,8 +382,8 @@ static void test_override_is_settled_before_it_goes(void **state)
 	__u32 index = weir_limit_index(0, WEIR_LIMIT_USER);
 	struct weir_bucket bucket = {}, before = { .started = 1, .shed = 5, .passed = 6 };
 
-	done(datapath_limit_set(dp, 0, WEIR_LIMIT_USER, 0, 1000, 0, &error));
-	done(datapath_override_set(dp, 0, WEIR_LIMIT_USER, 7, WEIR_QPS_MAX * WEIR_QPS, 100, &error));
+	done(limit_set(dp, 0, WEIR_LIMIT_USER, 0, 1000, 0));
+	done(override_set(dp, 0, WEIR_LIMIT_USER, 7, WEIR_QPS_MAX * WEIR_QPS, 100));
 	before.last_ns = datapath_now_ns();
 	bucket_put(dp, index, 7, before);
 	while (datapath_now_ns() < before.last_ns + 1000)
@@ -406,9 +413,9 @@ static void test_clear_leaves_nothing_for_the_next(void **state)
 	assert_true(dp->cpus <= 1024);
 	done(datapath_server_set(dp, 1, &server, &listen, 1, NULL, 0, &error));
 	for (int type = 0; type < WEIR_LIMIT_TYPES; type++)
-		done(datapath_limit_set(dp, 1, type, WEIR_QPS, 1, 10, &error));
-	done(datapath_override_set(dp, 1, WEIR_LIMIT_USER, 7, WEIR_QPS, 1, &error));
-	done(datapath_override_set(dp, 2, WEIR_LIMIT_USER, 7, WEIR_QPS, 1, &error));
+		done(limit_set(dp, 1, type, WEIR_QPS, 1, 10));
+	done(override_set(dp, 1, WEIR_LIMIT_USER, 7, WEIR_QPS, 1));
+	done(override_set(dp, 2, WEIR_LIMIT_USER, 7, WEIR_QPS, 1));
 	assert_int_equal(bpf_map_update_elem(dp->maps.conns, &flow, &conn, BPF_ANY), 0);
 	assert_int_equal(bpf_map_update_elem(dp->maps.conns, &others, &other, BPF_ANY), 0);
 	for (__u32 i = WEIR_REASON_COUNT; i < 3 * WEIR_REASON_COUNT; i++)
@@ -511,7 +518,7 @@ static void test_top(void **state)
 
 	assert_int_equal(datapath_top(dp, 0, top, 8, &error), 0);
 	for (int type = 0; type < WEIR_LIMIT_TYPES; type++)
-		done(datapath_limit_set(dp, 0, type, WEIR_QPS, 1, 4000, &error));
+		done(limit_set(dp, 0, type, WEIR_QPS, 1, 4000));
 	bucket_put(dp, weir_limit_index(0, WEIR_LIMIT_TOTAL), 0, (struct weir_bucket){ .shed = 99999 });
 	for (__u64 i = 1; i <= 3000; i++)
 		bucket_put(dp, users, i, (struct weir_bucket){ .shed = i % 1500, .passed = i });
@@ -519,10 +526,10 @@ static void test_top(void **state)
 	bucket_put(dp, namespaces, 6, (struct weir_bucket){ .shed = 0, .passed = 1 });
 
 	assert_int_equal(datapath_top(dp, 0, top, 5, &error), 5);
-	assert_int_equal(top[0].type, WEIR_LIMIT_NAMESPACE);
+	assert_int_equal(top[0].slot, WEIR_LIMIT_NAMESPACE);
 	assert_int_equal(top[0].subject, 5);
 	for (int i = 1; i < 5; i++) {
-		assert_int_equal(top[i].type, WEIR_LIMIT_USER);
+		assert_int_equal(top[i].slot, WEIR_LIMIT_USER);
 		assert_int_equal(top[i].shed, 1499 - (i - 1) / 2);
 		assert_int_equal(top[i].subject % 1500, top[i].shed);
 		assert_int_equal(top[i].passed, top[i].subject);

@@ -35,9 +35,9 @@ static int set_up(struct datapath **out)
 	memcpy(proxies[0].address, address, sizeof(address));
 	ret = datapath_server_set(dp, 0, &server, listens, 2, proxies, 1, &error);
 	if (!ret)
-		ret = datapath_limit_set(dp, 0, WEIR_LIMIT_USER, WEIR_QPS, 1, 10, &error);
+		ret = limit_set(dp, 0, WEIR_LIMIT_USER, WEIR_QPS, 1, 10);
 	if (!ret)
-		ret = datapath_override_set(dp, 0, WEIR_LIMIT_USER, 7, WEIR_QPS, 2, &error);
+		ret = override_set(dp, 0, WEIR_LIMIT_USER, 7, WEIR_QPS, 2);
 	return ret ?: datapath_links_sync(dp, NULL, &error);
 }
 
@@ -109,7 +109,7 @@ static void check_complete(struct datapath *dp)
 	__u16 ports[] = { 80, 81 };
 	struct weir_port port;
 	struct weir_server server;
-	struct weir_limit limit;
+	struct weir_amount limit;
 	__u32 zero = 0, value;
 
 	memcpy(listener.address, address, sizeof(address));

@@ -183,7 +183,7 @@ static void test_names(void **state)
 	limit(WEIR_LIMIT_SOURCE_AND_OBJECT, "0", 0);
 	assert_false(request_passes("POST", CORE, EVENT_OF("web-1")));
 	assert_int_equal(datapath_top(dp, 0, top, 4, &error), 1);
-	assert_int_equal(top[0].type, WEIR_LIMIT_SOURCE_AND_OBJECT);
+	assert_int_equal(top[0].slot, WEIR_LIMIT_SOURCE_AND_OBJECT);
 	assert_int_equal(top[0].shed, 1);
 	assert_int_equal(datapath_name(dp, top[0].subject, name, sizeof(name)), 0);
 	assert_string_equal(name, "Pod/shop/web-1");

@@ -132,7 +132,7 @@ static void limit(enum weir_limit_type type, const char *qps, __u64 burst)
 	__u64 per_ns;
 
 	assert_int_equal(weir_qps_parse(qps, &per_ns), 0);
-	done(datapath_limit_set(dp, 0, type, per_ns, burst, 0, &error));
+	done(limit_set(dp, 0, type, per_ns, burst, 0));
 }
 
 static __u64 counter(enum weir_reason reason)
@@ -299,8 +299,7 @@ static void test_charges_the_peer(void **state)
 	struct packet request;
 
 	(void)state;
-	done(datapath_override_set(dp, 0, WEIR_LIMIT_USER, datapath_subject(dp, WEIR_NAME_USER, "someone", 7), 0, 1,
-				   &error));
+	done(override_set(dp, 0, WEIR_LIMIT_USER, datapath_subject(dp, WEIR_NAME_USER, "someone", 7), 0, 1));
 	packet_flow(true, &flow);
 	weir_conn_open(&c, 0, WEIR_PHASE_FOLLOWED, 1000, 1, 501);
 	assert_int_equal(bpf_map_update_elem(dp->maps.conns, &flow, &c, BPF_NOEXIST), 0);

@@ -67,7 +67,7 @@ static void refuse_named(void)
 {
 	__u64 subject = datapath_subject(dp, WEIR_NAME_ADDRESS, named, sizeof(named));
 
-	done(datapath_override_set(dp, 0, WEIR_LIMIT_USER, subject, 0, 0, &error));
+	done(override_set(dp, 0, WEIR_LIMIT_USER, subject, 0, 0));
 }
 
 /* In two packets, cut anywhere: the first passes as it is; of the second what is the preamble's. */

@@ -73,7 +73,7 @@ static void limit(enum weir_limit_type type, const char *qps, __u64 burst)
 	__u64 per_ns;
 
 	assert_int_equal(weir_qps_parse(qps, &per_ns), 0);
-	done(datapath_limit_set(dp, SLOT, type, per_ns, burst, 0, &error));
+	done(limit_set(dp, SLOT, type, per_ns, burst, 0));
 }
 
 /* The connection begins anew, whatever it was. */
@@ -134,7 +134,7 @@ static void test_passed(void **state)
 	assert_int_equal(trace->content_length, 0);
 	assert_int_equal(trace->flags, 0);
 	assert_int_equal(trace->retry_s, 0);
-	assert_int_equal(trace->refused, 0);
+	assert_int_equal(trace->n_refused, 0);
 	assert_int_equal(ntohs(trace->client_port), CLIENT_PORT);
 	assert_memory_equal(trace->client, flow.client, 16);
 	assert_int_equal(trace->source, WEIR_SOURCE_ANONYMOUS);
@@ -179,7 +179,9 @@ static void test_refused(void **state)
 	assert_int_equal(read_records(), 1);
 	assert_line(&records[0], line_a);
 	assert_int_equal(records[0].trace.decision, WEIR_SHED);
-	assert_int_equal(records[0].trace.refused, 1 << WEIR_LIMIT_NAMESPACE | 1 << WEIR_LIMIT_USER);
+	assert_int_equal(records[0].trace.n_refused, 2);
+	assert_int_equal(records[0].trace.refused[0], WEIR_LIMIT_USER);
+	assert_int_equal(records[0].trace.refused[1], WEIR_LIMIT_NAMESPACE);
 	assert_int_equal(records[0].trace.retry_s, 3600);
 	/* The answer is said again: that is no other request. */
 	send_at(CLIENT_NEXT, get_a);
@@ -195,7 +197,7 @@ static void test_refused(void **state)
 	assert_int_equal(send_first(get_a), PASS);
 	assert_int_equal(read_records(), 1);
 	assert_int_equal(records[0].trace.decision, WEIR_PASSED);
-	assert_int_equal(records[0].trace.refused, 0);
+	assert_int_equal(records[0].trace.n_refused, 0);
 }
 
 static void test_several_in_a_packet(void **state)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "key.h"
 #include "netns.h"
 
 #define MAX_FDS 64
@@ -188,10 +189,10 @@ int datapath_server_clear(struct datapath *dp, __u32 slot, struct error *err)
 		return ret;
 	dp->writes++;
 	memset(&dp->servers[slot], 0, sizeof(dp->servers[slot]));
-	memset(&dp->limits[weir_limit_index(slot, 0)], 0, WEIR_LIMIT_TYPES * sizeof(dp->limits[0]));
+	memset(&dp->limits[weir_limit_index(slot, 0)], 0, WEIR_SERVER_LIMITS * sizeof(dp->limits[0]));
 	for (int i = 0; i < FAKE_OVERRIDES; i++)
-		if (dp->overrides[i].limit / WEIR_LIMIT_TYPES == slot)
-			dp->overrides[i] = (struct fake_limit){ 0 };
+		if (dp->overrides[i].limit / WEIR_SERVER_LIMITS == slot)
+			dp->overrides[i] = (struct fake_override){ 0 };
 	memset(dp->counters[slot], 0, sizeof(dp->counters[slot]));
 	return 0;
 }
@@ -229,69 +230,117 @@ int datapath_addresses_set(struct datapath *dp, __u32 slot, const struct datapat
 	return ret;
 }
 
-int datapath_limit_set(struct datapath *dp, __u32 slot, enum weir_limit_type type, __u64 per_ns, __u64 burst,
-		       __u32 keys, struct error *err)
+int datapath_limit_set(struct datapath *dp, __u32 server, __u32 slot, const struct datapath_limit *limit,
+		       struct error *err)
 {
-	struct fake_limit *limit = &dp->limits[weir_limit_index(slot, type)];
 	int ret = fails(__func__, err);
 
 	if (ret)
 		return ret;
 	dp->writes++;
-	*limit = (struct fake_limit){ .set = true, .per_ns = per_ns, .burst = burst, .keys = keys };
+	dp->limits[weir_limit_index(server, slot)] = (struct fake_limit){ .there = true, .limit = *limit };
 	return 0;
 }
 
-int datapath_limit_delete(struct datapath *dp, __u32 slot, enum weir_limit_type type, struct error *err)
+int datapath_limit_delete(struct datapath *dp, __u32 server, __u32 slot, struct error *err)
+{
+	__u32 index = weir_limit_index(server, slot);
+	int ret = fails(__func__, err);
+
+	if (ret)
+		return ret;
+	dp->limits[index].there = false;
+	for (int i = 0; i < FAKE_OVERRIDES; i++)
+		if (dp->overrides[i].limit == index)
+			dp->overrides[i] = (struct fake_override){ 0 };
+	return 0;
+}
+
+struct datapath_limit *fake_limit(struct datapath *dp, __u32 server, __u32 slot)
+{
+	struct fake_limit *limit = &dp->limits[weir_limit_index(server, slot)];
+
+	return limit->there ? &limit->limit : NULL;
+}
+
+static struct fake_override *find_override(struct datapath *dp, __u32 limit, __u64 subject)
+{
+	for (int i = 0; i < FAKE_OVERRIDES; i++)
+		if (dp->overrides[i].there && dp->overrides[i].limit == limit && dp->overrides[i].subject == subject)
+			return &dp->overrides[i];
+	return NULL;
+}
+
+static struct fake_override *free_override(struct datapath *dp)
+{
+	for (int i = 0; i < FAKE_OVERRIDES; i++)
+		if (!dp->overrides[i].there)
+			return &dp->overrides[i];
+	return NULL;
+}
+
+int datapath_override_set(struct datapath *dp, __u32 server, __u32 slot, __u64 subject,
+			  const struct datapath_amount *amount, struct error *err)
+{
+	__u32 index = weir_limit_index(server, slot);
+	struct fake_override *place = find_override(dp, index, subject) ?: free_override(dp);
+	int ret = place ? fails(__func__, err) : -ENOSPC;
+
+	if (!ret && !dp->limits[index].there)
+		ret = error_set(err, -ENOENT, "the limit of an override is not there");
+	if (ret)
+		return ret;
+	dp->writes++;
+	*place = (struct fake_override){ .there = true, .limit = index, .subject = subject, .amount = *amount };
+	return 0;
+}
+
+int datapath_override_delete(struct datapath *dp, __u32 server, __u32 slot, __u64 subject, struct error *err)
+{
+	struct fake_override *place = find_override(dp, weir_limit_index(server, slot), subject);
+	int ret = fails(__func__, err);
+
+	if (!ret && place)
+		*place = (struct fake_override){ 0 };
+	return ret;
+}
+
+int datapath_limit_counts(struct datapath *dp, __u32 server, __u32 slot, struct weir_limit_counts *counts,
+			  struct error *err)
 {
 	int ret = fails(__func__, err);
 
 	if (!ret)
-		dp->limits[weir_limit_index(slot, type)].set = false;
+		*counts = dp->servers[server].counts[slot];
 	return ret;
 }
 
-static struct fake_limit *find_override(struct datapath *dp, __u32 limit, __u64 subject)
+int datapath_in_flight(struct datapath *dp, __u32 server, struct datapath_places places[WEIR_SERVER_LIMITS],
+		       struct error *err)
 {
-	for (int i = 0; i < FAKE_OVERRIDES; i++)
-		if (dp->overrides[i].set && dp->overrides[i].limit == limit && dp->overrides[i].subject == subject)
-			return &dp->overrides[i];
-	return NULL;
+	int ret = fails(__func__, err);
+
+	if (!ret)
+		memcpy(places, dp->servers[server].places, sizeof(dp->servers[server].places));
+	return ret;
 }
 
-static struct fake_limit *free_override(struct datapath *dp)
+int datapath_rules_set(struct datapath *dp, __u32 server, const struct weir_rules *rules,
+		       const struct datapath_vector *vectors, size_t n_vectors, const struct datapath_source *sources,
+		       size_t n_sources, struct error *err)
 {
-	for (int i = 0; i < FAKE_OVERRIDES; i++)
-		if (!dp->overrides[i].set)
-			return &dp->overrides[i];
-	return NULL;
-}
+	int ret = fails(__func__, err);
 
-int datapath_override_set(struct datapath *dp, __u32 slot, enum weir_limit_type type, __u64 subject, __u64 per_ns,
-			  __u64 burst, struct error *err)
-{
-	__u32 index = weir_limit_index(slot, type);
-	struct fake_limit *place = find_override(dp, index, subject) ?: free_override(dp);
-	int ret = place ? fails(__func__, err) : -ENOSPC;
-
+	(void)vectors;
+	(void)sources;
 	if (ret)
 		return ret;
 	dp->writes++;
-	*place = (struct fake_limit){
-		.set = true, .limit = index, .subject = subject, .per_ns = per_ns, .burst = burst
-	};
+	dp->servers[server].has_rules = rules;
+	dp->servers[server].rules = rules ? *rules : (struct weir_rules){ 0 };
+	dp->servers[server].n_vectors = n_vectors;
+	dp->servers[server].n_sources = n_sources;
 	return 0;
-}
-
-int datapath_override_delete(struct datapath *dp, __u32 slot, enum weir_limit_type type, __u64 subject,
-			     struct error *err)
-{
-	struct fake_limit *place = find_override(dp, weir_limit_index(slot, type), subject);
-	int ret = fails(__func__, err);
-
-	if (!ret && place)
-		*place = (struct fake_limit){ 0 };
-	return ret;
 }
 
 /* FNV-1a of kind and bytes. */
@@ -305,11 +354,11 @@ __u64 datapath_subject(const struct datapath *dp, enum weir_name_kind kind, cons
 	return hash;
 }
 
-struct fake_limit *fake_override(struct datapath *dp, __u32 slot, enum weir_limit_type type, const char *name)
+struct datapath_amount *fake_override(struct datapath *dp, __u32 server, __u32 slot, __u8 key, const char *subject)
 {
-	enum weir_name_kind kind = type == WEIR_LIMIT_USER ? WEIR_NAME_USER : WEIR_NAME_NAMESPACE;
+	struct fake_override *found = find_override(dp, weir_limit_index(server, slot), key_subject(dp, key, subject));
 
-	return find_override(dp, weir_limit_index(slot, type), datapath_subject(dp, kind, name, strlen(name)));
+	return found ? &found->amount : NULL;
 }
 
 int datapath_name(struct datapath *dp, __u64 subject, char *text, size_t size)
@@ -338,10 +387,10 @@ int datapath_top(struct datapath *dp, __u32 slot, struct datapath_subject_use *t
 	(void)err;
 	if (n < 3)
 		return 0;
-	top[0] = (struct datapath_subject_use){ .type = WEIR_LIMIT_USER, .subject = 5, .passed = 1, .shed = 30 };
+	top[0] = (struct datapath_subject_use){ .slot = WEIR_LIMIT_USER, .subject = 5, .passed = 1, .shed = 30 };
 	top[1] =
-		(struct datapath_subject_use){ .type = WEIR_LIMIT_NAMESPACE, .subject = 0xab, .passed = 2, .shed = 20 };
-	top[2] = (struct datapath_subject_use){ .type = WEIR_LIMIT_TOTAL, .passed = 3, .shed = 10 };
+		(struct datapath_subject_use){ .slot = WEIR_LIMIT_NAMESPACE, .subject = 0xab, .passed = 2, .shed = 20 };
+	top[2] = (struct datapath_subject_use){ .slot = WEIR_LIMIT_TOTAL, .passed = 3, .shed = 10 };
 	return 3;
 }
 

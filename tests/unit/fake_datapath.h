@@ -13,9 +13,15 @@
 #define FAKE_RECORDS 8
 
 struct fake_limit {
-	bool set;
-	__u64 per_ns, burst, subject;
-	__u32 keys, limit;
+	bool there;
+	struct datapath_limit limit;
+};
+
+struct fake_override {
+	bool there;
+	__u32 limit; /* weir_limit_index() */
+	__u64 subject;
+	struct datapath_amount amount;
 };
 
 /* A namespace's maps and links: they outlive the agent that opened them. */
@@ -27,9 +33,14 @@ struct datapath {
 		__u32 flags;
 		size_t n_listens, n_proxies, n_balancers, n_groups, n_tokens, n_addresses;
 		__u64 trace_until_ns;
+		bool has_rules;
+		struct weir_rules rules;
+		size_t n_vectors, n_sources;
+		struct weir_limit_counts counts[WEIR_SERVER_LIMITS];
+		struct datapath_places places[WEIR_SERVER_LIMITS];
 	} servers[WEIR_MAX_SERVERS];
 	struct fake_limit limits[WEIR_MAX_LIMITS];
-	struct fake_limit overrides[FAKE_OVERRIDES];
+	struct fake_override overrides[FAKE_OVERRIDES];
 	__u64 counters[WEIR_MAX_SERVERS][WEIR_REASON_COUNT];
 	size_t n_wanted; /* interfaces; 0: all */
 	size_t n_cgroups;
@@ -47,7 +58,9 @@ extern const char *fake_failing;
 extern int fake_failures;
 
 void fake_reset(void);
-/* The override of a slot's limit for a subject's bytes, or NULL. */
-struct fake_limit *fake_override(struct datapath *dp, __u32 slot, enum weir_limit_type type, const char *name);
+/* A server's limit in a slot; NULL: there is none. */
+struct datapath_limit *fake_limit(struct datapath *dp, __u32 server, __u32 slot);
+/* What an override says of a subject of the key, which is in canonical form; NULL: there is none. */
+struct datapath_amount *fake_override(struct datapath *dp, __u32 server, __u32 slot, __u8 key, const char *subject);
 
 #endif

@@ -139,31 +139,38 @@ static void limits(void **state)
 	CLEANUP_JSON json_t *list = NULL;
 
 	succeed(f, "attach", ATTACH);
-	succeed(f, "limit set", "{\"limit\":{\"type\":\"total\",\"qps\":\"100\",\"burst\":10}}");
-	succeed(f, "limit set", "{\"limit\":{\"type\":\"user\",\"qps\":\"0.5\",\"burst\":3,\"keys\":64}}");
+	succeed(f, "limit set", "{\"limit\":{\"name\":\"total\",\"qps\":\"100\",\"burst\":10}}");
+	succeed(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"0.5\",\"burst\":3,\"keys\":64}}");
 	succeed(f, "limit set",
-		"{\"server\":\"api\",\"limit\":{\"type\":\"user\",\"subject\":\"alice\",\"qps\":\"7\",\"burst\":1}}");
-	assert_true(dp->limits[WEIR_LIMIT_TOTAL].per_ns == 100 * WEIR_QPS);
-	assert_true(dp->limits[WEIR_LIMIT_TOTAL].burst == 10);
-	assert_true(dp->limits[WEIR_LIMIT_USER].per_ns == WEIR_QPS / 2);
-	assert_int_equal(dp->limits[WEIR_LIMIT_USER].keys, 64);
-	assert_true(fake_override(dp, 0, WEIR_LIMIT_USER, "alice")->per_ns == 7 * WEIR_QPS);
+		"{\"server\":\"api\",\"limit\":{\"name\":\"user\",\"qps\":\"7\",\"burst\":1},\"subject\":\"alice\"}");
+	assert_true(fake_limit(dp, 0, WEIR_LIMIT_TOTAL)->amount.per_ns == 100 * WEIR_QPS);
+	assert_true(fake_limit(dp, 0, WEIR_LIMIT_TOTAL)->amount.burst == 10);
+	assert_int_equal(fake_limit(dp, 0, WEIR_LIMIT_TOTAL)->key, 0);
+	assert_int_equal(fake_limit(dp, 0, WEIR_LIMIT_TOTAL)->reason, WEIR_SHED_TOTAL);
+	assert_true(fake_limit(dp, 0, WEIR_LIMIT_USER)->amount.per_ns == WEIR_QPS / 2);
+	assert_int_equal(fake_limit(dp, 0, WEIR_LIMIT_USER)->keys, 64);
+	assert_int_equal(fake_limit(dp, 0, WEIR_LIMIT_USER)->key, WEIR_KEY_USER);
+	assert_int_equal(fake_limit(dp, 0, WEIR_LIMIT_USER)->reason, WEIR_SHED_USER);
+	assert_true(fake_override(dp, 0, WEIR_LIMIT_USER, WEIR_KEY_USER, "alice")->per_ns == 7 * WEIR_QPS);
+	assert_false(dp->servers[0].has_rules);
 	list = run(f, "limit list", "{}");
 	list_text = json_dumps(list, JSON_COMPACT);
-	assert_string_equal(
-		list_text,
-		"{\"limits\":["
-		"{\"server\":\"api\",\"type\":\"total\",\"subject\":null,\"qps\":100,\"burst\":10,\"source\":\"command line\"},"
-		"{\"server\":\"api\",\"type\":\"user\",\"subject\":null,\"qps\":0.5,\"burst\":3,\"source\":\"command line\"},"
-		"{\"server\":\"api\",\"type\":\"user\",\"subject\":\"alice\",\"qps\":7,\"burst\":1,\"source\":\"command line\"}"
-		"]}");
-	succeed(f, "limit delete", "{\"type\":\"user\"}");
-	assert_false(dp->limits[WEIR_LIMIT_USER].set);
-	assert_non_null(fake_override(dp, 0, WEIR_LIMIT_USER, "alice"));
-	succeed(f, "limit delete", "{\"type\":\"user\",\"subject\":\"alice\"}");
-	assert_null(fake_override(dp, 0, WEIR_LIMIT_USER, "alice"));
-	refuse(f, "limit delete", "{\"type\":\"user\",\"subject\":\"alice\"}", "alice");
-	assert_true(dp->limits[WEIR_LIMIT_TOTAL].set);
+	assert_string_equal(list_text,
+			    "{\"limits\":["
+			    "{\"server\":\"api\",\"name\":\"total\",\"qps\":100,\"burst\":10,\"mode\":\"enforce\","
+			    "\"source\":\"command line\"},"
+			    "{\"server\":\"api\",\"name\":\"user\",\"qps\":0.5,\"burst\":3,"
+			    "\"overrides\":[{\"subject\":\"alice\",\"qps\":7,\"burst\":1}],\"mode\":\"enforce\","
+			    "\"keys\":64,\"source\":\"command line\"}]}");
+	succeed(f, "limit delete", "{\"limit\":\"user\"}");
+	assert_false(fake_limit(dp, 0, WEIR_LIMIT_USER)->amount.set);
+	assert_non_null(fake_override(dp, 0, WEIR_LIMIT_USER, WEIR_KEY_USER, "alice"));
+	refuse(f, "limit delete", "{\"limit\":\"user\"}", "no default");
+	succeed(f, "limit delete", "{\"limit\":\"user\",\"subject\":\"alice\"}");
+	assert_null(fake_override(dp, 0, WEIR_LIMIT_USER, WEIR_KEY_USER, "alice"));
+	assert_null(fake_limit(dp, 0, WEIR_LIMIT_USER));
+	refuse(f, "limit delete", "{\"limit\":\"user\",\"subject\":\"alice\"}", "no limit \"user\"");
+	assert_non_null(fake_limit(dp, 0, WEIR_LIMIT_TOTAL));
 }
 
 /* One subject, however its address is written. */
@@ -175,15 +182,16 @@ static void address_subjects(void **state)
 
 	succeed(f, "attach", ATTACH);
 	succeed(f, "limit set",
-		"{\"limit\":{\"type\":\"user\",\"subject\":\"2001:db8::1\",\"qps\":\"7\",\"burst\":1}}");
+		"{\"limit\":{\"name\":\"user\",\"qps\":\"7\",\"burst\":1},\"subject\":\"2001:db8::1\"}");
 	succeed(f, "limit set",
-		"{\"limit\":{\"type\":\"user\",\"subject\":\"2001:DB8::/64\",\"qps\":\"8\",\"burst\":1}}");
-	assert_int_equal(f->agent.state.servers[0]->n_limits, 1);
+		"{\"limit\":{\"name\":\"user\",\"qps\":\"8\",\"burst\":1},\"subject\":\"2001:DB8::/64\"}");
+	assert_int_equal(f->agent.state.servers[0]->limits[0].n_overrides, 1);
+	assert_false(fake_limit(dp, 0, WEIR_LIMIT_USER)->amount.set);
 	assert_true(dp->overrides[0].subject == datapath_subject(dp, WEIR_NAME_ADDRESS, cut, sizeof(cut)));
-	assert_true(dp->overrides[0].per_ns == 8 * WEIR_QPS);
-	assert_false(dp->overrides[1].set);
-	succeed(f, "limit delete", "{\"type\":\"user\",\"subject\":\"2001:db8::2\"}");
-	assert_false(dp->overrides[0].set);
+	assert_true(dp->overrides[0].amount.per_ns == 8 * WEIR_QPS);
+	assert_false(dp->overrides[1].there);
+	succeed(f, "limit delete", "{\"limit\":\"user\",\"subject\":\"2001:db8::2\"}");
+	assert_false(dp->overrides[0].there);
 }
 
 static void limits_refused(void **state)
@@ -192,24 +200,25 @@ static void limits_refused(void **state)
 	CLEANUP_FREE char *before = NULL, *after = NULL;
 	unsigned int writes;
 
-	refuse(f, "limit set", "{\"limit\":{\"type\":\"total\",\"qps\":\"1\",\"burst\":1}}", "no server");
+	refuse(f, "limit set", "{\"limit\":{\"name\":\"total\",\"qps\":\"1\",\"burst\":1}}", "no server");
 	succeed(f, "attach", ATTACH);
-	succeed(f, "limit set", "{\"limit\":{\"type\":\"user\",\"qps\":\"1\",\"burst\":1}}");
+	succeed(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"1\",\"burst\":1}}");
 	before = saved_state(f);
 	writes = fake_nets[1].writes;
-	refuse(f, "limit set", "{\"limit\":{\"type\":\"user\",\"qps\":\"12abc\",\"burst\":1}}", "12abc");
-	refuse(f, "limit set", "{\"limit\":{\"type\":\"user\",\"qps\":\"1\",\"burst\":1,\"keys\":9}}", "keys");
-	refuse(f, "limit set", "{\"limit\":{\"type\":\"user\",\"subject\":\"a\",\"qps\":\"1\",\"burst\":1,\"keys\":9}}",
+	refuse(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"12abc\",\"burst\":1}}", "12abc");
+	refuse(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"1\",\"burst\":1,\"keys\":9}}", "keys");
+	refuse(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"1\",\"burst\":1,\"keys\":9},\"subject\":\"a\"}",
 	       "keys");
-	refuse(f, "limit set", "{\"limit\":{\"type\":\"total\",\"subject\":\"a\",\"qps\":\"1\",\"burst\":1}}", "total");
-	refuse(f, "limit set", "{\"server\":\"b\",\"limit\":{\"type\":\"user\",\"qps\":\"1\",\"burst\":1}}", "\"b\"");
+	refuse(f, "limit set", "{\"limit\":{\"name\":\"total\",\"qps\":\"1\",\"burst\":1},\"subject\":\"a\"}", "total");
+	refuse(f, "limit set", "{\"server\":\"b\",\"limit\":{\"name\":\"user\",\"qps\":\"1\",\"burst\":1}}", "\"b\"");
+	refuse(f, "limit set", "{\"limit\":{\"name\":\"user\",\"in_flight\":1}}", "in_flight");
 	refuse(f, "limit list", "{\"server\":\"b\"}", "\"b\"");
-	refuse(f, "limit delete", "{\"type\":\"total\"}", "no total limit");
+	refuse(f, "limit delete", "{\"limit\":\"total\"}", "no limit \"total\"");
 	after = saved_state(f);
 	assert_string_equal(before, after);
 	assert_int_equal(fake_nets[1].writes, writes);
 	succeed(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:90\"]}}");
-	refuse(f, "limit set", "{\"limit\":{\"type\":\"user\",\"qps\":\"1\",\"burst\":1}}", "api, b");
+	refuse(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"1\",\"burst\":1}}", "api, b");
 }
 
 static void limits_undone(void **state)
@@ -218,24 +227,25 @@ static void limits_undone(void **state)
 	CLEANUP_FREE char *before = NULL, *after = NULL;
 
 	succeed(f, "attach", ATTACH);
-	succeed(f, "limit set", "{\"limit\":{\"type\":\"user\",\"qps\":\"1\",\"burst\":1}}");
+	succeed(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"1\",\"burst\":1}}");
 	before = saved_state(f);
 	fake_failing = "datapath_limit_set";
 	fake_failures = 1;
-	refuse(f, "limit set", "{\"limit\":{\"type\":\"user\",\"qps\":\"2\",\"burst\":2}}", fake_failing);
+	refuse(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"2\",\"burst\":2}}", fake_failing);
 	fake_failures = 1;
-	refuse(f, "limit set", "{\"limit\":{\"type\":\"total\",\"qps\":\"2\",\"burst\":2}}", fake_failing);
+	refuse(f, "limit set", "{\"limit\":{\"name\":\"total\",\"qps\":\"2\",\"burst\":2}}", fake_failing);
 	fake_failing = "datapath_override_set";
 	fake_failures = 1;
-	refuse(f, "limit set", "{\"limit\":{\"type\":\"user\",\"subject\":\"a\",\"qps\":\"2\",\"burst\":2}}",
+	refuse(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"2\",\"burst\":2},\"subject\":\"a\"}",
 	       fake_failing);
 	fake_failing = "datapath_limit_delete";
 	fake_failures = 1;
-	refuse(f, "limit delete", "{\"type\":\"user\"}", fake_failing);
+	refuse(f, "limit delete", "{\"limit\":\"user\"}", fake_failing);
 	after = saved_state(f);
 	assert_string_equal(before, after);
 	assert_int_equal(f->agent.state.servers[0]->n_limits, 1);
-	assert_int_equal(f->agent.state.servers[0]->limits[0].burst, 1);
+	assert_true(f->agent.state.servers[0]->limits[0].amount.burst == 1);
+	assert_true(fake_limit(&fake_nets[1], 0, WEIR_LIMIT_USER)->amount.burst == 1);
 }
 
 static void pause_and_resume(void **state)

@@ -34,7 +34,7 @@ static void detach_at_once(void **state)
 	struct fixture *f = *state;
 
 	succeed(f, "attach", ATTACH);
-	succeed(f, "limit set", "{\"limit\":{\"type\":\"user\",\"qps\":\"1\",\"burst\":1}}");
+	succeed(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"1\",\"burst\":1}}");
 	refuse(f, "detach", "{\"name\":\"b\"}", "\"b\"");
 	refuse(f, "detach", "{}", "name one");
 	refuse(f, "detach", "{\"name\":\"api\",\"all\":true}", "name one");
@@ -55,7 +55,7 @@ static void detach_drains(void **state)
 	CLEANUP_FREE char *text = NULL;
 
 	succeed(f, "attach", ATTACH);
-	succeed(f, "limit set", "{\"limit\":{\"type\":\"user\",\"qps\":\"1\",\"burst\":1}}");
+	succeed(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"1\",\"burst\":1}}");
 	dp->counters[0][WEIR_SPLICE_OPENED] = 5;
 	dp->counters[0][WEIR_SPLICE_CLOSED] = 3;
 	result = run(f, "detach", "{\"name\":\"api\"}");
@@ -65,7 +65,7 @@ static void detach_drains(void **state)
 	list = run(f, "limit list", "{}");
 	assert_int_equal(json_array_size(json_object_get(list, "limits")), 0);
 	refuse(f, "attach", ATTACH, "draining");
-	refuse(f, "limit set", "{\"limit\":{\"type\":\"user\",\"qps\":\"1\",\"burst\":1}}", "draining");
+	refuse(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"1\",\"burst\":1}}", "draining");
 	refuse(f, "pause", "{\"name\":\"api\"}", "draining");
 
 	/* It drains on under the next agent, which sets no limit again. */
@@ -73,7 +73,7 @@ static void detach_drains(void **state)
 	memset(dp->limits, 0, sizeof(dp->limits));
 	start_agent(f);
 	assert_int_equal(dp->servers[0].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_DRAINING);
-	assert_false(dp->limits[WEIR_LIMIT_USER].set);
+	assert_null(fake_limit(dp, 0, WEIR_LIMIT_USER));
 	servers_drain(&f->agent);
 	assert_non_null(f->agent.state.servers[0]);
 	dp->counters[0][WEIR_SPLICE_CLOSED] = 5;
@@ -125,8 +125,8 @@ static void take_over(void **state)
 	succeed(f, "attach", "{\"server\":{\"name\":\"a\",\"listen\":[\"*:1\"]}}");
 	succeed(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:2\"]}}");
 	succeed(f, "detach", "{\"name\":\"a\"}");
-	succeed(f, "limit set", "{\"limit\":{\"type\":\"user\",\"qps\":\"0.25\",\"burst\":2,\"keys\":9}}");
-	succeed(f, "limit set", "{\"limit\":{\"type\":\"user\",\"subject\":\"alice\",\"qps\":\"7\",\"burst\":1}}");
+	succeed(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"0.25\",\"burst\":2,\"keys\":9}}");
+	succeed(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"7\",\"burst\":1},\"subject\":\"alice\"}");
 	succeed(f, "pause", "{}");
 	before = fake_nets[1];
 	end_agent(f);
@@ -146,7 +146,7 @@ static void not_in_force(void **state)
 	json_t *server;
 
 	succeed(f, "attach", ATTACH);
-	succeed(f, "limit set", "{\"limit\":{\"type\":\"total\",\"qps\":\"1\",\"burst\":1}}");
+	succeed(f, "limit set", "{\"limit\":{\"name\":\"total\",\"qps\":\"1\",\"burst\":1}}");
 	end_agent(f);
 	fake_failing = "datapath_open";
 	fake_failures = 2;

@@ -73,6 +73,8 @@ static void all_series(void **state)
 	} series[] = {
 		{ "DECISION", "weir_requests_total{server=\"api\",decision=\"%s\"} %u" },
 		{ "SHED", "weir_shed_total{server=\"api\",limit=\"%s\",reason=\"rate\"} %u" },
+		{ "PLACES", "weir_shed_total{server=\"api\",limit=\"%s\",reason=\"in_flight\"} %u" },
+		{ "PENALTY", "weir_shed_total{server=\"api\",limit=\"%s\",reason=\"penalty\"} %u" },
 		{ "EVENT", "weir_events_total{server=\"api\",key=\"%s\"} %u" },
 		{ "UNREAD", "weir_unread_total{server=\"api\",reason=\"%s\"} %u" },
 		{ "UNANSWERED", "weir_unanswered_total{server=\"api\",reason=\"%s\"} %u" },
@@ -98,9 +100,14 @@ static void all_series(void **state)
 		servers[0].counters[reason] = 1000 + reason;
 	text = text_of(servers, 2);
 	for (unsigned int reason = 0; reason < WEIR_REASON_COUNT; reason++) {
+		const char *group = groups[reason];
 		size_t i = 0;
 
-		while (strcmp(series[i].group, groups[reason]) != 0)
+		if (reason == WEIR_SHED_IN_FLIGHT || reason == WEIR_SHED_LEVEL)
+			group = "PLACES";
+		if (reason == WEIR_SHED_PENALTY)
+			group = "PENALTY";
+		while (strcmp(series[i].group, group) != 0)
 			assert_true(++i < sizeof(series) / sizeof(*series));
 		snprintf(line, sizeof(line), series[i].format, metrics_reasons[reason].label, 1000 + reason);
 		assert_line(text, line);
@@ -108,6 +115,25 @@ static void all_series(void **state)
 	assert_int_equal(count_lines(text, "weir_requests_total{server=\"api\""), 6);
 	assert_int_equal(count_lines(text, "weir_requests_total{server=\"zero\""), 6);
 	assert_line(text, "weir_requests_total{server=\"zero\",decision=\"shed\"} 0");
+}
+
+static void by_limit(void **state)
+{
+	const struct metrics_limit limits[] = {
+		{ .name = "user", .counts = { .admitted = 5, .refused = 4, .dry_run_refused = 3 } },
+		{ .name = "level/low", .in_flight = true, .counts = { .admitted = 9 }, .taken = 2, .highest = 7 },
+	};
+	const struct metrics_server server = { .name = "api", .limits = limits, .n_limits = 2 };
+	CLEANUP_FREE char *text = text_of(&server, 1);
+
+	(void)state;
+	assert_line(text, "weir_limit_requests_total{server=\"api\",limit=\"user\",outcome=\"admitted\"} 5");
+	assert_line(text, "weir_limit_requests_total{server=\"api\",limit=\"user\",outcome=\"refused\"} 4");
+	assert_line(text, "weir_limit_requests_total{server=\"api\",limit=\"user\",outcome=\"dry_run_refused\"} 3");
+	assert_line(text, "weir_limit_requests_total{server=\"api\",limit=\"level/low\",outcome=\"refused\"} 0");
+	assert_line(text, "weir_limit_in_flight{server=\"api\",limit=\"level/low\"} 2");
+	assert_line(text, "weir_limit_in_flight_highest{server=\"api\",limit=\"level/low\"} 7");
+	assert_int_equal(count_lines(text, "weir_limit_in_flight{"), 1);
 }
 
 static void gauges(void **state)
@@ -154,16 +180,14 @@ static void families_are_whole(void **state)
 		assert_memory_equal(line, family, strlen(family));
 		assert_non_null(strchr("{ ", line[strlen(family)]));
 	}
-	assert_int_equal(n_help, 26);
+	assert_int_equal(n_help, 29);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_agents_own),
-		cmocka_unit_test(all_series),
-		cmocka_unit_test(gauges),
-		cmocka_unit_test(families_are_whole),
+		cmocka_unit_test(the_agents_own), cmocka_unit_test(all_series),		cmocka_unit_test(gauges),
+		cmocka_unit_test(by_limit),	  cmocka_unit_test(families_are_whole),
 	};
 
 	return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);

@@ -175,43 +175,46 @@ static void interfaces(void **state)
 static void subjects(void **state)
 {
 	static const struct {
-		enum weir_limit_type type;
+		enum weir_key_part part;
 		int kind;
 		const char *given, *text; /* NULL: refused */
 	} cases[] = {
-		{ WEIR_LIMIT_USER, WEIR_NAME_USER, "alice", "alice" },
-		{ WEIR_LIMIT_USER, WEIR_NAME_USER, "system:serviceaccount:a:b", "system:serviceaccount:a:b" },
-		{ WEIR_LIMIT_USER, WEIR_NAME_USER, "Alice Smith", "Alice Smith" },
-		{ WEIR_LIMIT_USER, WEIR_NAME_USER, "a/64", "a/64" },
-		{ WEIR_LIMIT_USER, WEIR_NAME_ADDRESS, "10.0.0.1", "10.0.0.1" },
-		{ WEIR_LIMIT_USER, WEIR_NAME_ADDRESS, "10.0.0.1/32", "10.0.0.1" },
-		{ WEIR_LIMIT_USER, WEIR_NAME_ADDRESS, "::ffff:10.0.0.1", "10.0.0.1" },
-		{ WEIR_LIMIT_USER, WEIR_NAME_ADDRESS, "2001:DB8::1", "2001:db8::/64" },
-		{ WEIR_LIMIT_USER, WEIR_NAME_ADDRESS, "2001:db8::/64", "2001:db8::/64" },
-		{ WEIR_LIMIT_USER, 0, "10.0.0.0/8", NULL },
-		{ WEIR_LIMIT_USER, 0, "10.0.0.0/99", NULL },
-		{ WEIR_LIMIT_USER, 0, "2001:db8::/48", NULL },
-		{ WEIR_LIMIT_USER, 0, "", NULL },
-		{ WEIR_LIMIT_USER, 0, "a\nb", NULL },
-		{ WEIR_LIMIT_SOURCE_AND_OBJECT, 0, "web-1", NULL },
-		{ WEIR_LIMIT_NAMESPACE, WEIR_NAME_NAMESPACE, "kube-system", "kube-system" },
-		{ WEIR_LIMIT_NAMESPACE, WEIR_NAME_NAMESPACE, "10.0.0.1", "10.0.0.1" },
-		{ WEIR_LIMIT_NAMESPACE, 0, "a/b", NULL },
-		{ WEIR_LIMIT_NAMESPACE, 0, "a b", NULL },
-		{ WEIR_LIMIT_TOTAL, 0, "alice", NULL },
+		{ WEIR_KEY_USER, WEIR_NAME_USER, "alice", "alice" },
+		{ WEIR_KEY_USER, WEIR_NAME_USER, "system:serviceaccount:a:b", "system:serviceaccount:a:b" },
+		{ WEIR_KEY_USER, WEIR_NAME_USER, "Alice Smith", "Alice Smith" },
+		{ WEIR_KEY_USER, WEIR_NAME_USER, "a/64", "a/64" },
+		{ WEIR_KEY_USER, WEIR_NAME_ADDRESS, "10.0.0.1", "10.0.0.1" },
+		{ WEIR_KEY_USER, WEIR_NAME_ADDRESS, "10.0.0.1/32", "10.0.0.1" },
+		{ WEIR_KEY_USER, WEIR_NAME_ADDRESS, "::ffff:10.0.0.1", "10.0.0.1" },
+		{ WEIR_KEY_USER, WEIR_NAME_ADDRESS, "2001:DB8::1", "2001:db8::/64" },
+		{ WEIR_KEY_USER, WEIR_NAME_ADDRESS, "2001:db8::/64", "2001:db8::/64" },
+		{ WEIR_KEY_USER, 0, "10.0.0.0/8", NULL },
+		{ WEIR_KEY_USER, 0, "10.0.0.0/99", NULL },
+		{ WEIR_KEY_USER, 0, "2001:db8::/48", NULL },
+		{ WEIR_KEY_USER, 0, "", NULL },
+		{ WEIR_KEY_USER, 0, "a\nb", NULL },
+		{ WEIR_KEY_NAMESPACE, WEIR_NAME_NAMESPACE, "kube-system", "kube-system" },
+		{ WEIR_KEY_NAMESPACE, WEIR_NAME_NAMESPACE, "10.0.0.1", "10.0.0.1" },
+		{ WEIR_KEY_NAMESPACE, 0, "a/b", NULL },
+		{ WEIR_KEY_NAMESPACE, 0, "a b", NULL },
+		{ WEIR_KEY_GROUP, WEIR_NAME_GROUP, "10.0.0.1", "10.0.0.1" },
+		{ WEIR_KEY_SOURCE, WEIR_NAME_ADDRESS, "10.0.0.1", "10.0.0.1" },
+		{ WEIR_KEY_SOURCE, WEIR_NAME_ADDRESS, "2001:db8::9", "2001:db8::/64" },
+		{ WEIR_KEY_SOURCE, 0, "10.0.0.0/8", NULL },
+		{ WEIR_KEY_SOURCE, 0, "alice", NULL },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct subject subject, again;
-		int ret = parse_subject(cases[i].type, cases[i].given, &subject, NULL);
+		int ret = parse_subject(cases[i].part, cases[i].given, &subject, NULL);
 
 		assert_int_equal(ret != 0, cases[i].text == NULL);
 		if (ret)
 			continue;
 		assert_string_equal(subject.text, cases[i].text);
 		assert_int_equal(subject.kind, cases[i].kind);
-		assert_int_equal(parse_subject(cases[i].type, subject.text, &again, NULL), 0);
+		assert_int_equal(parse_subject(cases[i].part, subject.text, &again, NULL), 0);
 		assert_string_equal(again.text, subject.text);
 		if (subject.kind == WEIR_NAME_ADDRESS)
 			assert_memory_equal(again.address, subject.address, 16);
@@ -226,22 +229,20 @@ static void subject_length(void **state)
 	(void)state;
 	memset(text, 'a', sizeof(text));
 	text[PARSE_SUBJECT_MAX + 1] = '\0';
-	assert_int_equal(parse_subject(WEIR_LIMIT_USER, text, &subject, NULL), -EINVAL);
+	assert_int_equal(parse_subject(WEIR_KEY_USER, text, &subject, NULL), -EINVAL);
 	text[PARSE_SUBJECT_MAX] = '\0';
-	assert_int_equal(parse_subject(WEIR_LIMIT_USER, text, &subject, NULL), 0);
+	assert_int_equal(parse_subject(WEIR_KEY_USER, text, &subject, NULL), 0);
 	assert_string_equal(subject.text, text);
 }
 
-static void limit_types(void **state)
+static void limit_names(void **state)
 {
-	enum weir_limit_type type;
+	static const char *const wrong[] = { "", "A", "a b", "-a", "a/b", "a_b" };
 
 	(void)state;
-	for (enum weir_limit_type i = 0; i < WEIR_LIMIT_TYPES; i++) {
-		assert_int_equal(parse_limit_type(limit_type_name(i), &type, NULL), 0);
-		assert_int_equal(type, i);
-	}
-	assert_int_equal(parse_limit_type("users", &type, NULL), -EINVAL);
+	assert_int_equal(parse_limit_name("list-secrets.v2", NULL), 0);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		assert_int_equal(parse_limit_name(wrong[i], NULL), -EINVAL);
 }
 
 int main(void)
@@ -250,7 +251,7 @@ int main(void)
 		cmocka_unit_test(ports),	 cmocka_unit_test(numbers),  cmocka_unit_test(listens),
 		cmocka_unit_test(listen_layout), cmocka_unit_test(cidrs),    cmocka_unit_test(server_names),
 		cmocka_unit_test(interfaces),	 cmocka_unit_test(subjects), cmocka_unit_test(subject_length),
-		cmocka_unit_test(limit_types),
+		cmocka_unit_test(limit_names),
 	};
 
 	return cmocka_run_group_tests_name("parse", tests, NULL, NULL);

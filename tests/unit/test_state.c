@@ -15,14 +15,24 @@
 #include "rate.h"
 #include "state.h"
 
-#define FULL                                                                                                                                                                                                              \
-	"{\"name\":\"api\",\"listen\":[\"*:80\",\"[2001:db8::1]:443\"],\"netns\":\"/run/netns/a\",\"netns_cookie\":17,"                                                                                                   \
-	"\"cgroup\":\"/sys/fs/cgroup\",\"trusted_proxies\":[\"10.0.0.0/8\"],\"proxy_protocol\":[\"192.0.2.0/24\"],\"interfaces\":[\"eth0\",\"lo\"],"                                                                      \
-	"\"loopback\":\"close\",\"framing\":\"pass\",\"paths\":\"nginx\",\"namespace_from\":\"prefix=/t/u/\",\"hold\":\"drop\",\"when_full\":\"closed\",\"keys\":100,\"dry_run\":true,\"paused\":true,\"draining\":true," \
-	"\"identity\":{\"user_header\":\"x-user\",\"group_header\":\"x-group\",\"exempt_groups\":[\"ops\",\"dev\"],"                                                                                                      \
-	"\"exempt_users\":[\"root\",\"2001:db8::/64\"],\"token_file\":\"/etc/t\",\"address_file\":null,\"addresses\":[\"10.0.0.0/8,ann\"],\"new_subjects\":\"0.5:7\"},\"limits\":["                                       \
-	"{\"type\":\"user\",\"subject\":null,\"qps\":\"0.5\",\"burst\":10,\"keys\":5},"                                                                                                                                   \
-	"{\"type\":\"user\",\"subject\":\"2001:db8::/64\",\"qps\":\"1000000000\",\"burst\":0,\"keys\":0}]}"
+#define FULL                                                                                                                                         \
+	"{\"name\":\"api\",\"listen\":[\"*:80\",\"[2001:db8::1]:443\"],\"netns\":\"/run/netns/a\",\"netns_cookie\":17,"                              \
+	"\"cgroup\":\"/sys/fs/cgroup\",\"trusted_proxies\":[\"10.0.0.0/8\"],\"proxy_protocol\":[\"192.0.2.0/24\"],\"interfaces\":[\"eth0\",\"lo\"]," \
+	"\"loopback\":\"close\",\"framing\":\"pass\",\"paths\":\"nginx\",\"namespace_from\":\"prefix=/t/u/\","                                       \
+	"\"hold\":\"drop\",\"when_full\":\"closed\",\"keys\":100,\"dry_run\":true,\"paused\":true,\"draining\":true,"                                \
+	"\"identity\":{\"user_header\":\"x-user\",\"group_header\":\"x-group\",\"exempt_groups\":[\"ops\",\"dev\"],"                                 \
+	"\"exempt_users\":[\"root\",\"2001:db8::/64\"],\"token_file\":\"/etc/t\",\"address_file\":null,"                                             \
+	"\"addresses\":[\"10.0.0.0/8,ann\"],\"new_subjects\":\"0.5:7\"},\"limits\":["                                                                \
+	"{\"name\":\"user\",\"qps\":\"0.5\",\"burst\":10,"                                                                                           \
+	"\"overrides\":[{\"subject\":\"2001:db8::/64\",\"qps\":\"1000000000\",\"burst\":0}],"                                                        \
+	"\"mode\":\"enforce\",\"keys\":5},"                                                                                                          \
+	"{\"name\":\"slow\",\"key\":\"namespace,user\",\"number\":17,\"in_flight\":2,"                                                               \
+	"\"rules\":[{\"groups\":[\"qa\"],\"verbs\":[\"list\"]}],\"mode\":\"dry-run\",\"keys\":0}],"                                                  \
+	"\"last_number\":18,\"priority_levels\":[{\"name\":\"free\",\"exempt\":true},"                                                               \
+	"{\"name\":\"low\",\"shares\":30,\"number\":18}],"                                                                                           \
+	"\"flow_schemas\":[{\"name\":\"s\",\"level\":\"low\",\"precedence\":7,\"distinguisher\":\"ByUser\","                                         \
+	"\"rules\":[{\"resources\":[\"pods\"]}]}],\"concurrency\":50,"                                                                               \
+	"\"exempt\":[{\"paths\":[\"/metrics\"]}],\"groups\":[\"\",\"qa\"]}"
 
 static int read_server(const char *text, struct server **server, struct error *err)
 {
@@ -61,8 +71,12 @@ static void server_round_trip(void **state)
 	assert_int_equal(server->tenancy.segments, 2);
 	assert_int_equal(server->hold, HOLD_DROP);
 	assert_int_equal(server->when_full, FULL_CLOSED);
-	assert_true(server->limits[0].per_ns == WEIR_QPS / 2);
+	assert_true(server->limits[0].amount.per_ns == WEIR_QPS / 2);
 	assert_int_equal(server->limits[0].keys, 5);
+	assert_int_equal(limit_slot(&server->limits[0]), WEIR_LIMIT_USER);
+	assert_int_equal(limit_slot(&server->limits[1]), WEIR_LIMIT_TYPES + 17);
+	assert_int_equal(server->limits[1].kind, WEIR_LIMIT_IN_FLIGHT);
+	assert_int_equal(server->limits[1].key, WEIR_KEY_NAMESPACE | WEIR_KEY_USER);
 }
 
 static void defaults(void **state)
@@ -81,6 +95,7 @@ static void defaults(void **state)
 	assert_int_equal(server->hold, HOLD_AUTO);
 	assert_int_equal(server->when_full, FULL_OPEN);
 	assert_false(server->dry_run || server->paused || server->draining);
+	assert_int_equal(server->concurrency, 600);
 }
 
 /* A server's text and a word of the error that it must give. */
@@ -110,7 +125,16 @@ static void bad_servers(void **state)
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"keys\":16777217}", "keys" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"dry_run\":1}", "dry_run" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"limits\":{}}", "limits" },
-		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"limits\":[{\"type\":\"user\",\"qps\":\"5\"}]}", "burst" },
+#define WITH(members) "{\"name\":\"a\",\"listen\":[\"*:80\"]," members "}"
+#define LIMIT(name, number) "{\"name\":\"" name "\",\"key\":\"user\",\"in_flight\":1,\"number\":" number "}"
+		{ WITH("\"limits\":[{\"name\":\"user\",\"qps\":\"5\"}]"), "burst" },
+		{ WITH("\"limits\":[{\"name\":\"user\"}]"), "how much" },
+		{ WITH("\"limits\":[" LIMIT("x", "1") "," LIMIT("x", "2") "]"), "twice" },
+		{ WITH("\"limits\":[" LIMIT("x", "1") "," LIMIT("y", "253") "]"), "place" },
+		{ WITH("\"exempt\":[{\"path\":[\"/x\"]}]"), "path" },
+		{ WITH("\"concurrency\":-1"), "concurrency" },
+		{ WITH("\"flow_schemas\":[{\"name\":\"s\",\"level\":\"low\",\"rules\":[]}]"),
+		  "no priority level \"low\"" },
 	};
 
 	(void)state;
@@ -125,62 +149,105 @@ static void bad_servers(void **state)
 	}
 }
 
-static void limits(void **state)
-{
-	static const struct {
-		const char *text;
-		int ret;
-	} cases[] = {
-		{ "{\"type\":\"user\",\"subject\":\"10.0.0.1/32\",\"qps\":\"5\",\"burst\":1}", 0 },
-		{ "{\"type\":\"total\",\"qps\":\"0\",\"burst\":0}", 0 },
-		{ "{\"type\":\"total\",\"subject\":\"a\",\"qps\":\"5\",\"burst\":1}", -EINVAL },
-		{ "{\"type\":\"user\",\"subject\":\"\",\"qps\":\"5\",\"burst\":1}", -EINVAL },
-		{ "{\"type\":\"user\",\"qps\":\"12abc\",\"burst\":1}", -EINVAL },
-		{ "{\"type\":\"user\",\"qps\":\"-5\",\"burst\":1}", -EINVAL },
-		{ "{\"type\":\"user\",\"qps\":5,\"burst\":1}", -EINVAL },
-		{ "{\"type\":\"user\",\"qps\":\"5\",\"burst\":1.5}", -EINVAL },
-		{ "{\"type\":\"user\",\"qps\":\"5\",\"burst\":-1}", -EINVAL },
-		{ "{\"type\":\"user\",\"qps\":\"5\",\"burst\":1000000001}", -EINVAL },
-		{ "{\"type\":\"user\",\"qps\":\"5\",\"burst\":1,\"color\":1}", -EINVAL },
-		{ "{\"type\":\"group\",\"qps\":\"5\",\"burst\":1}", -EINVAL },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		CLEANUP_JSON json_t *json = json_loads(cases[i].text, 0, NULL);
-		CLEANUP_LIMIT struct limit limit = { 0 };
-
-		assert_int_equal(limit_from_json(json, &limit, NULL), cases[i].ret);
-		if (limit.subject)
-			assert_string_equal(limit.subject, "10.0.0.1");
-	}
-}
-
 static void limit_lists(void **state)
 {
 	CLEANUP_SERVER struct server *server = make_server("{\"name\":\"a\",\"listen\":[\"*:80\"]}");
-	char name[16];
 
 	(void)state;
 	for (__u32 i = 0; i < 100; i++) {
-		struct limit limit = { .type = WEIR_LIMIT_USER, .burst = i };
+		struct limit limit = { .number = i + 1 };
 
-		snprintf(name, sizeof(name), "user%u", i);
-		limit.subject = i ? strdup(name) : NULL;
+		snprintf(limit.name, sizeof(limit.name), "limit%u", i);
 		assert_int_equal(server_limit_add(server, &limit), 0);
 	}
-	assert_int_equal(server_limit(server, WEIR_LIMIT_USER, NULL)->burst, 0);
-	assert_int_equal(server_limit(server, WEIR_LIMIT_USER, "user63")->burst, 63);
-	assert_null(server_limit(server, WEIR_LIMIT_NAMESPACE, "user63"));
+	assert_int_equal(server_limit(server, "limit63")->number, 64);
+	assert_null(server_limit(server, "limit100"));
 	for (int i = 0; i < 100; i += 2) {
-		snprintf(name, sizeof(name), "user%d", i);
-		server_limit_remove(server, server_limit(server, WEIR_LIMIT_USER, i ? name : NULL));
+		char name[32];
+
+		snprintf(name, sizeof(name), "limit%d", i);
+		server_limit_remove(server, server_limit(server, name));
 	}
 	assert_int_equal(server->n_limits, 50);
-	for (int i = 0; i < 100; i++) {
-		snprintf(name, sizeof(name), "user%d", i);
-		assert_int_equal(server_limit(server, WEIR_LIMIT_USER, i ? name : NULL) != NULL, i % 2);
+	assert_null(server_limit(server, "limit62"));
+	assert_int_equal(server_limit(server, "limit63")->number, 64);
+}
+
+/* A place in the kernel is used again only when all others have been, and then under another number. */
+static void numbers(void **state)
+{
+	CLEANUP_SERVER struct server *server = make_server("{\"name\":\"a\",\"listen\":[\"*:80\"]}");
+	const __u32 room = WEIR_SERVER_LIMITS - WEIR_LIMIT_TYPES;
+	char name[SLOT_NAME_SIZE];
+	struct error err;
+	__u32 slot;
+
+	(void)state;
+	server->last_number = 1000;
+	assert_int_equal(server_limit_add(server, &(struct limit){ .name = "user" }), 0);
+	for (__u32 i = 0; i < room; i++) {
+		struct limit limit = { 0 };
+
+		snprintf(limit.name, sizeof(limit.name), "limit%u", i);
+		assert_int_equal(server_limit_add(server, &limit), 0);
+		assert_int_equal(server_give_numbers(server, &err), 0);
+		assert_int_equal(server->limits[server->n_limits - 1].number, 1001 + i);
 	}
+	assert_int_equal(server->limits[0].number, 0);
+	assert_int_equal(server_limit_add(server, &(struct limit){ .name = "more" }), 0);
+	assert_int_equal(server_give_numbers(server, &err), -ENOSPC);
+	slot = limit_slot(server_limit(server, "limit5"));
+	server_slot_name(server, slot, name);
+	assert_string_equal(name, "limit5");
+	server_limit_remove(server, server_limit(server, "limit5"));
+	assert_int_equal(server_give_numbers(server, &err), 0);
+	assert_int_equal(limit_slot(server_limit(server, "more")), slot);
+	assert_int_equal(server_limit(server, "more")->number, 1001 + room + 5);
+}
+
+/* A group that rules go on naming keeps its bit, whatever becomes of the others. */
+static void groups(void **state)
+{
+	CLEANUP_SERVER struct server *server = make_server(
+		"{\"name\":\"a\",\"listen\":[\"*:80\"],\"identity\":{\"exempt_groups\":[\"ops\"]},"
+		"\"exempt\":[{\"groups\":[\"b\",\"ops\"]}],\"limits\":["
+		"{\"name\":\"x\",\"key\":\"user\",\"in_flight\":1,\"rules\":[{\"groups\":[\"c\",\"b\"]}]},"
+		"{\"name\":\"y\",\"key\":\"group\",\"overrides\":[{\"subject\":\"d\",\"in_flight\":1}]}]}");
+	struct texts *named = &server->identity.rule_groups;
+
+	(void)state;
+	assert_int_equal(server_name_groups(server, NULL), 1);
+	assert_int_equal(named->n, 3);
+	assert_string_equal(named->items[0], "b");
+	assert_string_equal(named->items[1], "c");
+	assert_string_equal(named->items[2], "d");
+	assert_int_equal(server_name_groups(server, NULL), 0);
+	server_limit_remove(server, server_limit(server, "x"));
+	assert_int_equal(server_name_groups(server, NULL), 1);
+	assert_string_equal(named->items[0], "b");
+	assert_string_equal(named->items[1], "");
+	assert_string_equal(named->items[2], "d");
+}
+
+static void too_many_groups(void **state)
+{
+	CLEANUP_SERVER struct server *server = make_server("{\"name\":\"a\",\"listen\":[\"*:80\"]}");
+	struct limit limit = { .name = "g", .key = WEIR_KEY_GROUP };
+	struct datapath_amount amount = { .set = true };
+	struct error err = { 0 };
+	char name[16];
+
+	(void)state;
+	for (int i = 0; i < 127; i++) {
+		snprintf(name, sizeof(name), "g%d", i);
+		assert_int_equal(limit_override_add(&limit, name, &amount), 0);
+	}
+	assert_int_equal(server_limit_add(server, &limit), 0);
+	assert_int_equal(server_name_groups(server, &err), -E2BIG); /* system:masters is exempt */
+	assert_non_null(strstr(err.text, "127"));
+	limit_override_remove(&server->limits[0], &server->limits[0].overrides[3]);
+	assert_true(server_name_groups(server, NULL) >= 0);
+	assert_int_equal(server->identity.rule_groups.n, 126);
 }
 
 static struct server *server_at(const char *name, __u64 cookie, const char *listens)
@@ -305,6 +372,27 @@ static void save_and_load(void **state)
 	state_clear(&loaded);
 }
 
+/* Limits were a flat list then. */
+static void version_before(void **state)
+{
+	struct state loaded = { 0 };
+	const struct limit *user;
+
+	write_file(*state, "{\"version\":1,\"servers\":{\"5\":{\"name\":\"a\",\"listen\":[\"*:1\"],\"limits\":["
+			   "{\"type\":\"user\",\"subject\":\"alice\",\"qps\":\"7\",\"burst\":1,\"keys\":0},"
+			   "{\"type\":\"user\",\"subject\":null,\"qps\":\"0.5\",\"burst\":3,\"keys\":64},"
+			   "{\"type\":\"namespace\",\"subject\":\"dev\",\"qps\":\"8\",\"burst\":2,\"keys\":0}]}}}");
+	assert_int_equal(state_load(&loaded, *state, NULL), 0);
+	assert_int_equal(loaded.servers[5]->n_limits, 2);
+	user = server_limit(loaded.servers[5], "user");
+	assert_true(user->amount.set && user->amount.per_ns == WEIR_QPS / 2 && user->amount.burst == 3);
+	assert_int_equal(user->keys, 64);
+	assert_true(limit_override(user, "alice")->amount.per_ns == 7 * WEIR_QPS);
+	assert_false(server_limit(loaded.servers[5], "namespace")->amount.set);
+	assert_true(limit_override(server_limit(loaded.servers[5], "namespace"), "dev")->amount.burst == 2);
+	state_clear(&loaded);
+}
+
 static void no_file_is_empty(void **state)
 {
 	struct state loaded = { 0 };
@@ -340,7 +428,7 @@ static void bad_files(void **state)
 		"{\"version\":1}",
 		"{\"version\":1,\"servers\":null}",
 		"{\"version\":1,\"servers\":[1]}",
-		"{\"version\":2,\"servers\":{}}",
+		"{\"version\":3,\"servers\":{}}",
 		"{\"version\":1,\"servers\":{},\"more\":1}",
 		"{\"version\":1,\"servers\":{\"64\":{\"name\":\"a\",\"listen\":[\"*:1\"]}}}",
 		"{\"version\":1,\"servers\":{\"-1\":{\"name\":\"a\",\"listen\":[\"*:1\"]}}}",
@@ -366,11 +454,14 @@ int main(void)
 		cmocka_unit_test(server_round_trip),
 		cmocka_unit_test(defaults),
 		cmocka_unit_test(bad_servers),
-		cmocka_unit_test(limits),
 		cmocka_unit_test(limit_lists),
+		cmocka_unit_test(numbers),
+		cmocka_unit_test(groups),
+		cmocka_unit_test(too_many_groups),
 		cmocka_unit_test(conflicts),
 		cmocka_unit_test(the_only_one),
 		cmocka_unit_test_setup_teardown(save_and_load, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(version_before, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(no_file_is_empty, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(failed_save_changes_nothing, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(bad_files, make_dir, remove_dir),

@@ -34,6 +34,8 @@ static const struct trace_context context = {
 	.user = "alice",
 	.namespace = "dev",
 	.time = { .tv_sec = 1700000000, .tv_nsec = 123456789 },
+	.limits = (const char *const[]){ "total", "level/low" },
+	.n_limits = 2,
 	.subject = subject_of,
 };
 
@@ -85,12 +87,12 @@ static void refused(void **state)
 	(void)state;
 	r.trace.decision = WEIR_SHED;
 	r.trace.retry_s = 17;
-	r.trace.refused = 1 << WEIR_LIMIT_USER | 1 << WEIR_LIMIT_TOTAL;
+	r.trace.n_refused = 2;
 	r.trace.content_length = 12345678901234;
 	r.trace.attributes.verb = WEIR_VERB_POST;
 	assert_json(&r, BEGINNING "\"method\":\"POST\",\"target\":\"/x\",\"verb\":\"post\",\"decision\":\"shed\","
 				  "\"head\":100,\"body\":12345678901234," NAMELESS ",\"retry_after\":17,"
-				  "\"limits\":[\"total\",\"user\"]}");
+				  "\"limits\":[\"total\",\"level/low\"]}");
 }
 
 /* What a client chose cannot move a cursor, nor end a line. */

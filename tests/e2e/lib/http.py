@@ -4,7 +4,7 @@ import urllib.parse
 
 
 def parameters(target):
-    """What a target asks of the server: size, chunked, delay_ms, early_ms, echo, close, reset, upgrade."""
+    """What a target asks of the server: size, chunked, delay_ms, early_ms, echo, close, reset, upgrade, held."""
     return dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(target).query))
 
 

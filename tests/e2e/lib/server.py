@@ -34,6 +34,7 @@ class EchoServer:
         self.requests = []
         self.connections = []
         self.threads = []
+        self.gate = threading.Event()  # "held" requests are answered when it is set
         with namespace.entered():
             family = socket.AF_INET6 if ":" in address else socket.AF_INET
             self.listener = socket.create_server((address, port), family=family, backlog=1024,
@@ -95,6 +96,8 @@ class EchoServer:
         self.requests.append(request)
         if "upgrade" in parameters(target):
             return self.repeat(connection)
+        if "held" in parameters(target):
+            self.gate.wait(PATIENCE_S)
         return self.answer(connection, request)
 
     def answer_early(self, connection, request):
@@ -156,6 +159,7 @@ class EchoServer:
         return len(self.requests)
 
     def close(self):
+        self.gate.set()
         with contextlib.suppress(OSError):
             self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()

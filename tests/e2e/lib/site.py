@@ -21,6 +21,11 @@ class Site:
         """With qps 0 the burst is there once: every count is exact."""
         self.weir("limit", "set", kind, *subject, "--qps", qps, "--burst", burst)
 
+    def limit_of(self, name):
+        """What `status` says of a limit."""
+        (limit,) = [limit for limit in self.status()["limits"] if limit["limit"] == name]
+        return limit
+
     def client(self, user=None, **options):
         client = Client(self.place, self.server.port, user, **options)
         self.world.at_end(client.close)

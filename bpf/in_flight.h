@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Places that requests hold while they are outstanding. What a request has taken stands in the map `places` under its
+ * connection and number, and is given back once: when its response has been sent, or when its connection is gone.
+ */
+#ifndef WEIR_BPF_IN_FLIGHT_H
+#define WEIR_BPF_IN_FLIGHT_H
+
+#include "buckets.h"
+#include "maps.h"
+
+#define IN_FLIGHT_RETRY_NS WEIR_NS_PER_S /* nobody knows when a place will be free */
+
+static __always_inline void in_flight_give(const struct weir_in_flight_key *key, __u32 taken, __u64 now_ns)
+{
+	struct weir_in_flight *f = bpf_map_lookup_elem(&in_flight, key);
+	struct lock *lock = lock_of(key->limit, key->subject);
+
+	if (!f || !lock)
+		return;
+	bpf_spin_lock(&lock->lock);
+	f->taken -= taken;
+	f->last_ns = now_ns;
+	bpf_spin_unlock(&lock->lock);
+}
+
+/* Places that the request would take of a limit of which there are so many. */
+static __always_inline __u32 places_wanted(const struct work *w, const struct weir_limit *limit, __u32 there_are)
+{
+	__u32 wanted = 1;
+
+	if ((limit->flags & WEIR_LIMIT_SEATS) && w->attributes.list != WEIR_LIST_NONE)
+		wanted = weir_seats(w->attributes.list == WEIR_LIST_PAGE ? w->attributes.limit : 0);
+	return wanted > there_are && there_are ? there_are : wanted;
+}
+
+/* Makes the entry of a subject that has none. */
+static __always_inline struct weir_in_flight *in_flight_make(const struct weir_in_flight_key *key)
+{
+	const struct weir_in_flight none = {};
+
+	bpf_map_update_elem(&in_flight, key, &none, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&in_flight, key);
+}
+
+enum in_flight_outcome {
+	IN_FLIGHT_TAKEN,
+	IN_FLIGHT_REFUSED,
+	IN_FLIGHT_NO_ROOM, /* in the table: nothing is known, and nothing was taken */
+};
+
+/* Takes places for a subject, unless `look` says to look only; what was taken is noted in w->places. */
+static __always_inline enum in_flight_outcome in_flight_take(struct work *w, const struct weir_limit *limit,
+							     const struct weir_amount *amount, __u32 index,
+							     __u64 subject, bool look)
+{
+	struct weir_in_flight_key key = { .limit = index, .epoch = limit->epoch, .subject = subject };
+	__u32 there_are = amount->places, wanted = places_wanted(w, limit, there_are);
+	struct weir_in_flight *f = bpf_map_lookup_elem(&in_flight, &key) ?: in_flight_make(&key);
+	struct lock *lock = lock_of(index, subject);
+	__u64 n = w->places.n;
+	bool fits;
+
+	WEIR_BARRIER(n);
+	if (!f || !lock || n >= WEIR_PLACES_MAX)
+		return IN_FLIGHT_NO_ROOM;
+	bpf_spin_lock(&lock->lock);
+	fits = !f->dead && f->taken + wanted <= there_are;
+	if (fits && !look) {
+		f->taken += wanted;
+		if (f->taken > f->highest)
+			f->highest = f->taken;
+	}
+	f->last_ns = w->now_ns;
+	bpf_spin_unlock(&lock->lock);
+	if (!fits)
+		return IN_FLIGHT_REFUSED;
+	if (!look) {
+		w->places.of[n].key = key;
+		w->places.of[n].taken = wanted;
+		w->places.n = n + 1;
+	}
+	return IN_FLIGHT_TAKEN;
+}
+
+/* Gives back what w->places says, which is nobody else's to give. */
+__noinline int places_undo(__u32 hook)
+{
+	struct work *w = work_of(hook);
+
+	if (!w)
+		return 0;
+	for (__u32 i = 0; i < WEIR_PLACES_MAX; i++) {
+		if (i >= w->places.n)
+			break;
+		in_flight_give(&w->places.of[i].key, w->places.of[i].taken, w->now_ns);
+	}
+	w->places.n = 0;
+	return 0;
+}
+
+/* Which request is it? One that was decided before, when its packet was not taken in the end, holds its places already. */
+__noinline int places_begin(__u32 hook)
+{
+	struct work *w = work_of(hook);
+
+	if (!w)
+		return 0;
+	w->places.n = 0;
+	w->place_key.flow = w->packet.flow;
+	w->place_key.request = w->request.requests + w->request.heads;
+	w->in_flight_held = !!bpf_map_lookup_elem(&places, &w->place_key);
+	return 0;
+}
+
+/* The request may pass: it holds what it took. 1: there is no room for that. */
+__noinline int places_keep(__u32 hook)
+{
+	struct work *w = work_of(hook);
+
+	if (!w || !w->places.n)
+		return 0;
+	if (bpf_map_update_elem(&places, &w->place_key, &w->places, BPF_NOEXIST)) {
+		places_undo(hook);
+		return 1;
+	}
+	w->places_end = w->place_key.request + 1;
+	return 0;
+}
+
+/* It may not, after all. */
+__noinline int places_drop(__u32 hook)
+{
+	struct work *w = work_of(hook);
+
+	if (!w || !w->places.n)
+		return 0;
+	bpf_map_delete_elem(&places, &w->place_key);
+	return places_undo(hook);
+}
+
+/* What a request holds is given back, by whom comes first. */
+__noinline int places_release(const struct weir_flow *flow, __u32 request)
+{
+	__u64 now_ns = bpf_ktime_get_ns();
+	struct weir_place_key key = {};
+	struct weir_places *p;
+	__u32 n;
+
+	if (!flow)
+		return 0;
+	key.flow = *flow;
+	key.request = request;
+	p = bpf_map_lookup_elem(&places, &key);
+	if (!p)
+		return 0;
+	n = __sync_lock_test_and_set(&p->n, 0);
+	for (__u32 i = 0; i < WEIR_PLACES_MAX; i++) {
+		if (i >= n)
+			break;
+		in_flight_give(&p->of[i].key, p->of[i].taken, now_ns);
+	}
+	bpf_map_delete_elem(&places, &key);
+	return 0;
+}
+
+/* The same of all requests from `from` on and before `end`, of which there are at most WEIR_OUTSTANDING_MAX and one. */
+__noinline int places_release_all(const struct weir_flow *flow, __u32 from, __u32 end)
+{
+	if (!flow)
+		return 0;
+	for (__u32 i = 0; i <= WEIR_OUTSTANDING_MAX; i++) {
+		if (!seq_before(from + i, end))
+			break;
+		places_release(flow, from + i);
+	}
+	return 0;
+}
+
+#endif

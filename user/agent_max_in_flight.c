@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * kube-apiserver's --max-requests-inflight and --max-mutating-requests-inflight as two limits: what only reads, and what may
+ * change something. Neither counts long-running requests.
+ */
+#include <errno.h>
+
+#include "agent_limits.h"
+#include "cleanup.h"
+
+#define READ_ONLY "read-only-in-flight"
+#define MUTATING "mutating-in-flight"
+
+static bool reads_only(enum weir_verb verb)
+{
+	return verb == WEIR_VERB_GET || verb == WEIR_VERB_LIST || verb == WEIR_VERB_WATCH;
+}
+
+static json_t *verbs(bool reading)
+{
+	json_t *array = json_array();
+
+	for (enum weir_verb verb = WEIR_VERB_NONE + 1; verb < WEIR_VERB_COUNT; verb++)
+		if (reads_only(verb) == reading)
+			json_array_append_new(array, json_string(rule_verb_name(verb)));
+	return array;
+}
+
+/* Requests at once; 0: there is no such limit. */
+static int set_places(struct agent *agent, int slot, bool reading, __u32 places, struct error *err)
+{
+	const char *name = reading ? READ_ONLY : MUTATING;
+	struct limit *there = server_limit(agent->state.servers[slot], name);
+	CLEANUP_JSON json_t *limit = NULL;
+
+	if (!places)
+		return there ? limit_remove(agent, slot, there, err) : 0;
+	limit = json_pack("{s:s, s:s, s:I, s:[{s:o, s:b}]}", "name", name, "key", "total", "in_flight",
+			  (json_int_t)places, "rules", "verbs", verbs(reading), "long_running", 0);
+	return limit_set(agent, slot, limit, NULL, err);
+}
+
+static __u32 places_of(const struct server *server, bool reading)
+{
+	const struct limit *there = server_limit(server, reading ? READ_ONLY : MUTATING);
+
+	return there ? there->amount.places : 0;
+}
+
+/* Negative: not given. */
+static int set_both(struct agent *agent, int slot, json_int_t reading, json_int_t mutating, struct error *err)
+{
+	__u32 before = places_of(agent->state.servers[slot], true);
+	int ret = reading < 0 ? 0 : set_places(agent, slot, true, reading, err);
+
+	if (!ret && mutating >= 0)
+		ret = set_places(agent, slot, false, mutating, err);
+	if (ret && reading >= 0)
+		set_places(agent, slot, true, before, NULL);
+	return ret;
+}
+
+int agent_max_in_flight(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
+{
+	json_int_t reading = -1, mutating = -1;
+	const struct server *server;
+	const char *name = NULL;
+	json_error_t why;
+	int slot, ret;
+
+	if (json_unpack_ex(arguments, &why, 0, "{s?s, s?I, s?I !}", "server", &name, "read_only", &reading, "mutating",
+			   &mutating))
+		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
+	if (reading > WEIR_BURST_MAX || mutating > WEIR_BURST_MAX)
+		return error_set(err, -EINVAL, "at most %u requests can be in flight", WEIR_BURST_MAX);
+	slot = server_named(agent, name, err);
+	if (slot < 0)
+		return slot;
+	server = agent->state.servers[slot];
+	ret = set_both(agent, slot, reading, mutating, err);
+	if (!ret)
+		*result = json_pack("{s:s, s:I, s:I}", "server", server->name, "read_only",
+				    (json_int_t)places_of(server, true), "mutating",
+				    (json_int_t)places_of(server, false));
+	return ret;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include "weir/bucket.h"
+
+#include "cleanup.h"
+#include "cli.h"
+#include "parse.h"
+
+enum {
+	KEY_READ_ONLY = 0x200,
+	KEY_MUTATING,
+	KEY_SERVER,
+};
+
+static const struct argp_option options[] = {
+	{ "read-only", KEY_READ_ONLY, "N", 0, "requests that get, list or watch (kube-apiserver has 400); 0: no limit",
+	  0 },
+	{ "mutating", KEY_MUTATING, "N", 0, "all others (kube-apiserver has 200); 0: no limit", 0 },
+	CLI_SERVER_OPTION(KEY_SERVER),
+	{ 0 },
+};
+
+static void set_number(const struct argp_state *state, const char *key, const char *option, const char *arg)
+{
+	struct error err;
+	__u64 value = 0;
+
+	cli_check(state, parse_number(arg, WEIR_BURST_MAX, &value, &err), option, &err);
+	json_object_set_new(state->input, key, json_integer(value));
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	json_t *arguments = state->input;
+	struct error err;
+
+	switch (key) {
+	case KEY_READ_ONLY:
+		set_number(state, "read_only", "--read-only", arg);
+		return 0;
+	case KEY_MUTATING:
+		set_number(state, "mutating", "--mutating", arg);
+		return 0;
+	case KEY_SERVER:
+		cli_check(state, parse_server_name(arg, &err), "--server", &err);
+		json_object_set_new(arguments, "server", json_string(arg));
+		return 0;
+	case ARGP_KEY_ARG:
+		cli_too_many(state, arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (!json_object_get(arguments, "read_only") && !json_object_get(arguments, "mutating"))
+			argp_failure(state, CLI_USAGE, 0, "say how many, with --read-only or --mutating");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static void print_number(json_int_t n)
+{
+	if (n)
+		printf("%" JSON_INTEGER_FORMAT, n);
+	else
+		fputs("any number of", stdout);
+}
+
+static int print_set(json_t *result)
+{
+	printf("server \"%s\": ", cli_text(result, "server"));
+	print_number(cli_number(result, "read_only"));
+	fputs(" read-only and ", stdout);
+	print_number(cli_number(result, "mutating"));
+	puts(" mutating requests may be in flight");
+	return ferror(stdout);
+}
+
+int cli_max_in_flight(const struct command *command, int argc, char **argv)
+{
+	CLEANUP_JSON json_t *arguments = json_object(), *result = NULL;
+
+	cli_parse(command, options, parse, arguments, argc, argv);
+	result = cli_call("max-in-flight", json_incref(arguments));
+	return result ? cli_print(result, print_set) : 1;
+}

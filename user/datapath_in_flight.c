@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Places of limits that requests hold. */
+#include <errno.h>
+
+#include "datapath_private.h"
+
+int datapath_in_flight_clear(struct datapath *dp, __u32 limit)
+{
+	CLEANUP_CURSOR struct map_cursor cursor = {};
+	int ret = map_cursor_open(&cursor, dp->maps.in_flight, sizeof(struct weir_in_flight_key),
+				  sizeof(struct weir_in_flight));
+
+	while (!ret && (ret = map_cursor_next(&cursor)) > 0) {
+		const struct weir_in_flight_key *keys = cursor.keys;
+
+		ret = 0;
+		for (__u32 i = 0; i < cursor.n; i++) {
+			if (keys[i].limit == limit)
+				bpf_map_delete_elem(dp->maps.in_flight, &keys[i]);
+		}
+	}
+	return ret;
+}
+
+int datapath_in_flight(struct datapath *dp, __u32 server, struct datapath_places places[WEIR_SERVER_LIMITS],
+		       struct error *err)
+{
+	CLEANUP_CURSOR struct map_cursor cursor = {};
+	int ret = map_cursor_open(&cursor, dp->maps.in_flight, sizeof(struct weir_in_flight_key),
+				  sizeof(struct weir_in_flight));
+
+	while (!ret && (ret = map_cursor_next(&cursor)) > 0) {
+		const struct weir_in_flight_key *keys = cursor.keys;
+		const struct weir_in_flight *values = cursor.values;
+
+		ret = 0;
+		for (__u32 i = 0; i < cursor.n; i++) {
+			__u32 slot = keys[i].limit - weir_limit_index(server, 0);
+
+			if (slot >= WEIR_SERVER_LIMITS)
+				continue;
+			places[slot].taken += values[i].taken;
+			if (values[i].highest > places[slot].highest)
+				places[slot].highest = values[i].highest;
+		}
+	}
+	return ret ? datapath_map_failed(err, ret, "in_flight") : 0;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * state.json of version 1, as a machine may still have it: a server's limits were a flat list of {type, subject, qps, burst,
+ * keys}, where a subject of null was the default.
+ */
+#include <string.h>
+
+#include "state.h"
+
+static json_t *find_named(json_t *limits, const char *name)
+{
+	json_t *limit;
+	size_t i;
+
+	json_array_foreach (limits, i, limit) {
+		const char *other = json_string_value(json_object_get(limit, "name"));
+
+		if (other && strcmp(other, name) == 0)
+			return limit;
+	}
+	limit = json_pack("{s:s}", "name", name);
+	json_array_append_new(limits, limit);
+	return limit;
+}
+
+/* What is not as it should be is copied all the same: it is found out when the limit is read. */
+static void move_members(json_t *from, json_t *to, const char *const *keys)
+{
+	for (; *keys; keys++)
+		if (json_object_get(from, *keys))
+			json_object_set(to, *keys, json_object_get(from, *keys));
+}
+
+static void add_override(json_t *limit, json_t *override)
+{
+	json_t *overrides = json_object_get(limit, "overrides");
+
+	if (!overrides) {
+		overrides = json_array();
+		json_object_set_new(limit, "overrides", overrides);
+	}
+	json_array_append_new(overrides, override);
+}
+
+static void upgrade_limit(json_t *old, json_t *limits)
+{
+	static const char *const amount[] = { "qps", "burst", NULL }, *const keys[] = { "keys", NULL };
+	const char *type = json_string_value(json_object_get(old, "type"));
+	json_t *limit = find_named(limits, type ? type : ""), *override;
+
+	if (!json_string_value(json_object_get(old, "subject"))) {
+		move_members(old, limit, amount);
+		move_members(old, limit, keys);
+		return;
+	}
+	override = json_pack("{s:O}", "subject", json_object_get(old, "subject"));
+	move_members(old, override, amount);
+	add_override(limit, override);
+}
+
+static void upgrade_server(json_t *server)
+{
+	json_t *limits = json_array(), *old = json_object_get(server, "limits"), *limit;
+	size_t i;
+
+	json_array_foreach (old, i, limit)
+		upgrade_limit(limit, limits);
+	json_object_set_new(server, "limits", limits);
+}
+
+void state_upgrade(json_t *servers)
+{
+	const char *slot;
+	json_t *server;
+
+	json_object_foreach (servers, slot, server)
+		upgrade_server(server);
+}
