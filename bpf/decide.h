@@ -30,6 +30,21 @@ static __always_inline void limit_add(struct work *w, enum weir_limit_type type)
 		w->limits[w->n_limits++ & (WEIR_MATCHES_MAX - 1)] = type;
 }
 
+/* Nothing is decided yet; nor is there anything to undo. */
+static __always_inline void decision_start(struct work *w)
+{
+	w->charged = 0;
+	w->refused = 0;
+	w->waited = 0;
+	w->overlooked = 0;
+	w->penalised = 0;
+	w->failed = 0;
+	w->in_flight_held = 0;
+	w->wait_ns = 0;
+	w->nameless = 0;
+	w->places.n = 0;
+}
+
 /* Sets w->limits to those that are for the request (or the records), the narrowest first. True: it is exempt. */
 static __always_inline bool limits_find(struct work *w)
 {
@@ -210,20 +225,6 @@ __noinline int undo_decision(struct work *w)
 	return 0;
 }
 
-static __always_inline void decision_start(struct work *w)
-{
-	w->charged = 0;
-	w->refused = 0;
-	w->waited = 0;
-	w->overlooked = 0;
-	w->penalised = 0;
-	w->failed = 0;
-	w->in_flight_held = 0;
-	w->wait_ns = 0;
-	w->nameless = 0;
-	w->places.n = 0;
-}
-
 /* A limit has refused: those that admitted get back what they gave. */
 static __always_inline void decision_give_back(struct work *w)
 {
@@ -295,7 +296,6 @@ __noinline int decide(struct __sk_buff *skb, struct work *w)
 
 	if (!w)
 		return 0;
-	decision_start(w);
 	subjects_find(w);
 	penalties = (w->traits & WEIR_SERVER_PENALTIES) && !w->unreadable;
 	if ((w->traits & WEIR_SERVER_IN_FLIGHT) && !w->unreadable)

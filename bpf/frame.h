@@ -68,13 +68,13 @@ static __always_inline enum weir_reason request_decide(struct __sk_buff *skb, st
 		r->held = 1;
 		return WEIR_REASON_COUNT;
 	}
+	decision_start(w);
 	identify(w->hook);
 	if ((r->request.flags & WEIR_REQUEST_HEALTH) || identity_exempt(w) || limits_find(w)) {
 		w->exempt++;
 		weir_request_reader_passed(r);
 		return WEIR_EXEMPT;
 	}
-	w->refused = 0;
 	if (!(w->server_flags & WEIR_SERVER_PAUSED) && r->why_not != WEIR_MID_STREAM) {
 		note_event(skb, w);
 		decide(skb, w);

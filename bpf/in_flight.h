@@ -11,17 +11,22 @@
 
 #define IN_FLIGHT_RETRY_NS WEIR_NS_PER_S /* nobody knows when a place will be free */
 
-static __always_inline void in_flight_give(const struct weir_in_flight_key *key, __u32 taken, __u64 now_ns)
+/* A subject's entry goes with its last place. That of a limit without a key stays: everyone takes places there. */
+static __always_inline void in_flight_give(const struct weir_in_flight_key *key, __u32 taken)
 {
 	struct weir_in_flight *f = bpf_map_lookup_elem(&in_flight, key);
 	struct lock *lock = lock_of(key->limit, key->subject);
+	bool dead;
 
 	if (!f || !lock)
 		return;
 	bpf_spin_lock(&lock->lock);
 	f->taken -= taken;
-	f->last_ns = now_ns;
+	dead = !f->taken && key->subject;
+	f->dead = dead;
 	bpf_spin_unlock(&lock->lock);
+	if (dead)
+		bpf_map_delete_elem(&in_flight, key);
 }
 
 /* Places that the request would take of a limit of which there are so many. */
@@ -47,7 +52,47 @@ enum in_flight_outcome {
 	IN_FLIGHT_TAKEN,
 	IN_FLIGHT_REFUSED,
 	IN_FLIGHT_NO_ROOM, /* in the table: nothing is known, and nothing was taken */
+	IN_FLIGHT_DYING,   /* the entry is about to be deleted, by another CPU */
 };
+
+static __always_inline void note_highest(__u32 index, __u32 taken)
+{
+	struct weir_limit_counts *counts = bpf_map_lookup_elem(&limit_counts, &index);
+
+	if (counts && taken > counts->highest)
+		counts->highest = taken;
+}
+
+/* Takes places of an entry, or only looks whether they are there. */
+static __always_inline enum in_flight_outcome in_flight_try(const struct weir_in_flight_key *key, __u32 wanted,
+							    __u32 there_are, bool look)
+{
+	struct weir_in_flight *f = bpf_map_lookup_elem(&in_flight, key);
+	struct lock *lock = lock_of(key->limit, key->subject);
+	bool fits, dead;
+	__u32 taken;
+
+	if (!f && look)
+		return wanted <= there_are ? IN_FLIGHT_TAKEN : IN_FLIGHT_REFUSED;
+	if (!f)
+		f = in_flight_make(key);
+	if (!f || !lock)
+		return IN_FLIGHT_NO_ROOM;
+	bpf_spin_lock(&lock->lock);
+	dead = f->dead;
+	fits = !dead && f->taken + wanted <= there_are;
+	if (fits && !look)
+		f->taken += wanted;
+	taken = f->taken;
+	bpf_spin_unlock(&lock->lock);
+	if (dead)
+		return IN_FLIGHT_DYING;
+	if (fits && !look)
+		note_highest(key->limit, taken);
+	return fits ? IN_FLIGHT_TAKEN : IN_FLIGHT_REFUSED;
+}
+
+#define IN_FLIGHT_TRIES 4 /* an entry that is dying is gone a moment later */
 
 /* Takes places for a subject, unless `look` says to look only; what was taken is noted in w->places. */
 static __always_inline enum in_flight_outcome in_flight_take(struct work *w, const struct weir_limit *limit,
@@ -55,32 +100,24 @@ static __always_inline enum in_flight_outcome in_flight_take(struct work *w, con
 							     __u64 subject, bool look)
 {
 	struct weir_in_flight_key key = { .limit = index, .epoch = limit->epoch, .subject = subject };
-	__u32 there_are = amount->places, wanted = places_wanted(w, limit, there_are);
-	struct weir_in_flight *f = bpf_map_lookup_elem(&in_flight, &key) ?: in_flight_make(&key);
-	struct lock *lock = lock_of(index, subject);
-	__u64 n = w->places.n;
-	bool fits;
+	__u32 wanted = places_wanted(w, limit, amount->places);
+	enum in_flight_outcome outcome = IN_FLIGHT_DYING;
+	__u32 n = w->places.n, at = n;
 
-	WEIR_BARRIER(n);
-	if (!f || !lock || n >= WEIR_PLACES_MAX)
+	if (n >= WEIR_PLACES_MAX)
 		return IN_FLIGHT_NO_ROOM;
-	bpf_spin_lock(&lock->lock);
-	fits = !f->dead && f->taken + wanted <= there_are;
-	if (fits && !look) {
-		f->taken += wanted;
-		if (f->taken > f->highest)
-			f->highest = f->taken;
-	}
-	f->last_ns = w->now_ns;
-	bpf_spin_unlock(&lock->lock);
-	if (!fits)
+	for (int i = 0; i < IN_FLIGHT_TRIES && outcome == IN_FLIGHT_DYING; i++)
+		outcome = in_flight_try(&key, wanted, amount->places, look);
+	if (outcome == IN_FLIGHT_DYING)
 		return IN_FLIGHT_REFUSED;
-	if (!look) {
-		w->places.of[n].key = key;
-		w->places.of[n].taken = wanted;
+	if (outcome == IN_FLIGHT_TAKEN && !look) {
+		WEIR_BARRIER(at); /* as it is: for the verifier, who has forgotten what was compared */
+		at &= WEIR_PLACES_MAX - 1;
+		w->places.of[at].key = key;
+		w->places.of[at].taken = wanted;
 		w->places.n = n + 1;
 	}
-	return IN_FLIGHT_TAKEN;
+	return outcome;
 }
 
 /* Gives back what w->places says, which is nobody else's to give. */
@@ -93,7 +130,7 @@ __noinline int places_undo(__u32 hook)
 	for (__u32 i = 0; i < WEIR_PLACES_MAX; i++) {
 		if (i >= w->places.n)
 			break;
-		in_flight_give(&w->places.of[i].key, w->places.of[i].taken, w->now_ns);
+		in_flight_give(&w->places.of[i].key, w->places.of[i].taken);
 	}
 	w->places.n = 0;
 	return 0;
@@ -142,7 +179,6 @@ __noinline int places_drop(__u32 hook)
 /* What a request holds is given back, by whom comes first. */
 __noinline int places_release(const struct weir_flow *flow, __u32 request)
 {
-	__u64 now_ns = bpf_ktime_get_ns();
 	struct weir_place_key key = {};
 	struct weir_places *p;
 	__u32 n;
@@ -158,7 +194,7 @@ __noinline int places_release(const struct weir_flow *flow, __u32 request)
 	for (__u32 i = 0; i < WEIR_PLACES_MAX; i++) {
 		if (i >= n)
 			break;
-		in_flight_give(&p->of[i].key, p->of[i].taken, now_ns);
+		in_flight_give(&p->of[i].key, p->of[i].taken);
 	}
 	bpf_map_delete_elem(&places, &key);
 	return 0;

@@ -7,15 +7,14 @@
 #include "cleanup.h"
 
 /* Of one that is not in force all is 0. */
-static int measure(struct net *net, int slot, __u32 limit, const struct datapath_places *places,
-		   struct metrics_limit *out, struct error *err)
+static int measure(struct net *net, int slot, __u32 limit, const __u64 *taken, struct metrics_limit *out,
+		   struct error *err)
 {
-	out->taken = places[limit].taken;
-	out->highest = places[limit].highest;
+	out->taken = taken[limit];
 	return net ? datapath_limit_counts(net->dp, slot, limit, &out->counts, err) : 0;
 }
 
-static int measure_limits(struct net *net, int slot, const struct server *server, const struct datapath_places *places,
+static int measure_limits(struct net *net, int slot, const struct server *server, const __u64 *taken,
 			  struct metrics_limit *out, struct error *err)
 {
 	int n = 0, ret = 0;
@@ -26,7 +25,7 @@ static int measure_limits(struct net *net, int slot, const struct server *server
 
 		measured->name = strdup(limit->name);
 		measured->in_flight = limit->kind == WEIR_LIMIT_IN_FLIGHT;
-		ret = measured->name ? measure(net, slot, limit_slot(limit), places, measured, err) :
+		ret = measured->name ? measure(net, slot, limit_slot(limit), taken, measured, err) :
 				       error_set(err, -ENOMEM, "out of memory");
 	}
 	for (size_t i = 0; i < server->priorities.n_levels && !ret; i++) {
@@ -39,7 +38,7 @@ static int measure_limits(struct net *net, int slot, const struct server *server
 		measured->in_flight = true;
 		if (asprintf(&measured->name, "level/%s", level->name) < 0)
 			measured->name = NULL;
-		ret = measured->name ? measure(net, slot, limit_slot_of_number(level->number), places, measured, err) :
+		ret = measured->name ? measure(net, slot, limit_slot_of_number(level->number), taken, measured, err) :
 				       error_set(err, -ENOMEM, "out of memory");
 	}
 	return ret ?: n;
@@ -49,15 +48,15 @@ int limits_measure(const struct agent *agent, int slot, struct metrics_limit **o
 {
 	const struct server *server = agent->state.servers[slot];
 	struct net *net = agent->servers[slot].in_force ? server_net(agent, server) : NULL;
-	CLEANUP_FREE struct datapath_places *places = calloc(WEIR_SERVER_LIMITS, sizeof(*places));
+	CLEANUP_FREE __u64 *taken = calloc(WEIR_SERVER_LIMITS, sizeof(*taken));
 	size_t most = server->n_limits + server->priorities.n_levels;
 	struct metrics_limit *limits = calloc(most + 1, sizeof(*limits));
-	int ret = places && limits ? 0 : error_set(err, -ENOMEM, "out of memory");
+	int ret = taken && limits ? 0 : error_set(err, -ENOMEM, "out of memory");
 
 	if (!ret && net)
-		ret = datapath_in_flight(net->dp, slot, places, err);
+		ret = datapath_in_flight(net->dp, slot, taken, err);
 	if (!ret)
-		ret = measure_limits(net, slot, server, places, limits, err);
+		ret = measure_limits(net, slot, server, taken, limits, err);
 	if (ret < 0) {
 		limits_measured_free(limits, limits ? most : 0);
 		return ret;

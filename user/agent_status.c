@@ -166,7 +166,7 @@ static json_t *list_limits(const struct metrics_limit *limits, size_t n)
 				  (json_int_t)limits[i].counts.dry_run_refused);
 		if (limits[i].in_flight) {
 			json_object_set_new(limit, "in_flight", json_integer(limits[i].taken));
-			json_object_set_new(limit, "highest", json_integer(limits[i].highest));
+			json_object_set_new(limit, "highest", json_integer(limits[i].counts.highest));
 		}
 		json_array_append_new(list, limit);
 	}

@@ -112,17 +112,12 @@ int datapath_override_set(struct datapath *dp, __u32 server, __u32 slot, __u64 s
 			  const struct datapath_amount *amount, struct error *err);
 int datapath_override_delete(struct datapath *dp, __u32 server, __u32 slot, __u64 subject, struct error *err);
 
-/* Sums over CPUs. */
+/* Sums over CPUs, and the highest of all. */
 int datapath_limit_counts(struct datapath *dp, __u32 server, __u32 slot, struct weir_limit_counts *counts,
 			  struct error *err);
 
-/* By slot: places that are taken, of all subjects together, and the most that one subject ever had. Adds to what is there. */
-struct datapath_places {
-	__u64 taken;
-	__u32 highest;
-};
-int datapath_in_flight(struct datapath *dp, __u32 server, struct datapath_places places[WEIR_SERVER_LIMITS],
-		       struct error *err);
+/* By slot: places that are taken, of all subjects together. Adds to what is there. */
+int datapath_in_flight(struct datapath *dp, __u32 server, __u64 taken[WEIR_SERVER_LIMITS], struct error *err);
 
 /* Which requests the limits behind the first WEIR_LIMIT_TYPES are for (weir/match.h): these rules and no others, at once. */
 struct datapath_vector {

@@ -22,8 +22,7 @@ int datapath_in_flight_clear(struct datapath *dp, __u32 limit)
 	return ret;
 }
 
-int datapath_in_flight(struct datapath *dp, __u32 server, struct datapath_places places[WEIR_SERVER_LIMITS],
-		       struct error *err)
+int datapath_in_flight(struct datapath *dp, __u32 server, __u64 taken[WEIR_SERVER_LIMITS], struct error *err)
 {
 	CLEANUP_CURSOR struct map_cursor cursor = {};
 	int ret = map_cursor_open(&cursor, dp->maps.in_flight, sizeof(struct weir_in_flight_key),
@@ -39,9 +38,7 @@ int datapath_in_flight(struct datapath *dp, __u32 server, struct datapath_places
 
 			if (slot >= WEIR_SERVER_LIMITS)
 				continue;
-			places[slot].taken += values[i].taken;
-			if (values[i].highest > places[slot].highest)
-				places[slot].highest = values[i].highest;
+			taken[slot] += values[i].taken;
 		}
 	}
 	return ret ? datapath_map_failed(err, ret, "in_flight") : 0;

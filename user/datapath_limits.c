@@ -292,6 +292,8 @@ int datapath_limit_counts(struct datapath *dp, __u32 server, __u32 slot, struct 
 		sum.admitted += counts[i].admitted;
 		sum.refused += counts[i].refused;
 		sum.dry_run_refused += counts[i].dry_run_refused;
+		if (counts[i].highest > sum.highest)
+			sum.highest = counts[i].highest;
 	}
 	*out = sum;
 	return 0;

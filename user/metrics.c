@@ -244,7 +244,7 @@ static void add_limits(json_t *families, const struct metrics_snapshot *snapshot
 			add_outcomes(requests, server->name, limit);
 			if (limit->in_flight) {
 				metrics_add_sample(taken, json_incref(labels), json_integer(limit->taken));
-				metrics_add_sample(highest, json_incref(labels), json_integer(limit->highest));
+				metrics_add_sample(highest, json_incref(labels), json_integer(limit->counts.highest));
 			}
 			json_decref(labels);
 		}

@@ -48,8 +48,8 @@ int metrics_decision_parse(const char *text, enum weir_reason *out, struct error
 struct metrics_limit {
 	char *name;
 	bool in_flight;			 /* it is of requests in flight: it has places */
-	struct weir_limit_counts counts; /* requests it was asked for */
-	__u64 taken, highest;		 /* places: of all subjects together, and the most that one of them ever had */
+	struct weir_limit_counts counts; /* requests it was asked for, and its highest number of places */
+	__u64 taken;			 /* places, of all subjects together */
 };
 
 struct metrics_server {

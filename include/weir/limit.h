@@ -71,13 +71,14 @@ struct weir_kept {
 };
 WEIR_ASSERT_SIZE(struct weir_kept, 72);
 
-/* What became of the requests that were charged to a limit; of one that another limit refused, nothing. */
+/* What a limit said to the requests that it is for. */
 struct weir_limit_counts {
-	__u64 admitted;
-	__u64 refused;
+	__u64 admitted; /* they passed */
+	__u64 refused;	/* also those that another limit refused as well */
 	__u64 dry_run_refused;
+	__u64 highest; /* IN_FLIGHT: places that one subject has ever taken at once */
 };
-WEIR_ASSERT_SIZE(struct weir_limit_counts, 24);
+WEIR_ASSERT_SIZE(struct weir_limit_counts, 32);
 
 /* Places that are taken: map `in_flight`. */
 struct weir_in_flight_key {
@@ -89,12 +90,9 @@ WEIR_ASSERT_SIZE(struct weir_in_flight_key, 16);
 
 struct weir_in_flight {
 	__u32 taken;
-	__u32 highest; /* it ever was */
-	__u64 last_ns; /* CLOCK_MONOTONIC of the latest change */
-	__u32 dead;    /* it is about to be deleted */
-	__u32 pad;
+	__u32 dead; /* it is about to be deleted */
 };
-WEIR_ASSERT_SIZE(struct weir_in_flight, 24);
+WEIR_ASSERT_SIZE(struct weir_in_flight, 8);
 
 #define WEIR_SEATS_MAX 10
 #define WEIR_SEAT_OBJECTS 100

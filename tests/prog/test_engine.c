@@ -3,6 +3,7 @@
 #include "attached.h"
 
 #include <bpf/bpf.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -96,10 +97,10 @@ static struct weir_limit_counts counts(__u32 slot)
 
 static __u64 taken(void)
 {
-	struct datapath_places places[WEIR_SERVER_LIMITS] = {};
+	__u64 places[WEIR_SERVER_LIMITS] = {};
 
 	done(datapath_in_flight(dp, 0, places, &error));
-	return places[SLOT].taken;
+	return places[SLOT];
 }
 
 /* Entries of the map that holds what outstanding requests have taken. */
@@ -447,6 +448,24 @@ static void test_lists_take_seats(void **state)
 	assert_int_equal(counter(WEIR_PASSED), 3);
 }
 
+/* Subjects that are always new leave nothing behind. */
+static void test_subjects_go_with_their_last_place(void **state)
+{
+	struct datapath_limit limit = places_of(WEIR_KEY_NAMESPACE, 1);
+	struct weir_in_flight_key key;
+	char text[128];
+
+	(void)state;
+	slot_set(&limit);
+	for (int i = 0; i < 3; i++) {
+		snprintf(text, sizeof(text), "GET /api/v1/namespaces/n%d/pods HTTP/1.1\r\n\r\n", i);
+		assert_true(passes(false, text));
+		server_says(false, 0, strlen(text), ACK, ok);
+	}
+	assert_int_equal(bpf_map_get_next_key(dp->maps.in_flight, NULL, &key), -ENOENT);
+	assert_int_equal(counts(SLOT).highest, 1);
+}
+
 static void test_a_limit_that_goes(void **state)
 {
 	struct datapath_limit limit = places_of(0, 1);
@@ -577,6 +596,7 @@ int main(void)
 		TEST_PLACES(test_another_limit_refuses),
 		TEST_PLACES(test_long_running_is_not_counted),
 		TEST_PLACES(test_lists_take_seats),
+		TEST_PLACES(test_subjects_go_with_their_last_place),
 		TEST_PLACES(test_a_limit_that_goes),
 		TEST_PENALTY(test_who_does_not_wait),
 		TEST_PENALTY(test_who_waits_has_not_failed),

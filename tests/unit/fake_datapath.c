@@ -315,13 +315,12 @@ int datapath_limit_counts(struct datapath *dp, __u32 server, __u32 slot, struct 
 	return ret;
 }
 
-int datapath_in_flight(struct datapath *dp, __u32 server, struct datapath_places places[WEIR_SERVER_LIMITS],
-		       struct error *err)
+int datapath_in_flight(struct datapath *dp, __u32 server, __u64 taken[WEIR_SERVER_LIMITS], struct error *err)
 {
 	int ret = fails(__func__, err);
 
 	if (!ret)
-		memcpy(places, dp->servers[server].places, sizeof(dp->servers[server].places));
+		memcpy(taken, dp->servers[server].taken, sizeof(dp->servers[server].taken));
 	return ret;
 }
 

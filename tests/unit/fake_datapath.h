@@ -37,7 +37,7 @@ struct datapath {
 		struct weir_rules rules;
 		size_t n_vectors, n_sources;
 		struct weir_limit_counts counts[WEIR_SERVER_LIMITS];
-		struct datapath_places places[WEIR_SERVER_LIMITS];
+		__u64 taken[WEIR_SERVER_LIMITS];
 	} servers[WEIR_MAX_SERVERS];
 	struct fake_limit limits[WEIR_MAX_LIMITS];
 	struct fake_override overrides[FAKE_OVERRIDES];

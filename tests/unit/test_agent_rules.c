@@ -283,8 +283,8 @@ static void counts(void **state)
 	succeed(f, "attach", ATTACH);
 	succeed(f, "limit set", "{\"limit\":{\"name\":\"slow\",\"key\":\"user\",\"in_flight\":3}}");
 	slot = limit_slot(the_limit(f, "slow"));
-	fake_nets[1].servers[0].counts[slot] = (struct weir_limit_counts){ 9, 8, 7 };
-	fake_nets[1].servers[0].places[slot] = (struct datapath_places){ 2, 3 };
+	fake_nets[1].servers[0].counts[slot] = (struct weir_limit_counts){ 9, 8, 7, 3 };
+	fake_nets[1].servers[0].taken[slot] = 2;
 	status = run(f, "status", "{}");
 	limits = json_dumps(json_object_get(json_array_get(json_object_get(status, "servers"), 0), "limits"),
 			    JSON_COMPACT);

@@ -121,7 +121,7 @@ static void by_limit(void **state)
 {
 	const struct metrics_limit limits[] = {
 		{ .name = "user", .counts = { .admitted = 5, .refused = 4, .dry_run_refused = 3 } },
-		{ .name = "level/low", .in_flight = true, .counts = { .admitted = 9 }, .taken = 2, .highest = 7 },
+		{ .name = "level/low", .in_flight = true, .counts = { .admitted = 9, .highest = 7 }, .taken = 2 },
 	};
 	const struct metrics_server server = { .name = "api", .limits = limits, .n_limits = 2 };
 	CLEANUP_FREE char *text = text_of(&server, 1);
