@@ -238,6 +238,8 @@ WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const s
 	return WEIR_FRAME;
 
 pass:
+	if (g->len)
+		c->unconfirmed.passed_ns = c->last_ns;
 	weir_splice_pass(s, g);
 	return WEIR_PASS;
 }

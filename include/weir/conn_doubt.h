@@ -110,6 +110,7 @@ WEIR_INLINE enum weir_action weir_conn_confirm(struct weir_conn *c, const struct
 		return WEIR_FRAME;
 	read = *weir_unconfirmed_read(u, at);
 	if (seq_after(read.start, from)) {
+		u->passed_ns = c->last_ns;
 		r->start = read.start;
 		return WEIR_CUT;
 	}
@@ -129,7 +130,8 @@ WEIR_INLINE enum weir_action weir_conn_confirm(struct weir_conn *c, const struct
 
 /*
  * Of what was read again. PASS, CUT: it is the same, all is well. Else the server has nothing of what was read, and HOLD:
- * when it comes once more, it is read anew; or it has what was read behind it, and nothing can be relied on.
+ * when it comes once more, it is read anew; or it has what was read behind it, and nothing can be relied on. What has
+ * just passed, unread, as part of a body may be on its way there: that is waited for.
  */
 WEIR_INLINE enum weir_action weir_conn_commit_again(struct weir_conn *c, const struct weir_segment *g,
 						    struct weir_request_reader *r, enum weir_reason *why)
@@ -149,6 +151,10 @@ WEIR_INLINE enum weir_action weir_conn_commit_again(struct weir_conn *c, const s
 		*why = WEIR_CONTRADICTED;
 		weir_conn_contradicted(c, weir_splice_seq_to_server(&c->splice, r->again_start));
 		return WEIR_PASS;
+	}
+	if (c->last_ns - u->passed_ns < WEIR_UNDER_WAY_NS) {
+		*why = WEIR_UNCONFIRMED;
+		return WEIR_HOLD;
 	}
 	*why = WEIR_RETAKEN;
 	weir_conn_retake(c, weir_unconfirmed_read(u, at));
