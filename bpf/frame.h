@@ -34,7 +34,8 @@ static __always_inline enum weir_reason refuse(struct work *w)
 		r->shed = 1;
 		return WEIR_SHED;
 	}
-	w->unanswered_why = why;
+	if (why != WEIR_MID_STREAM) /* which counts connections */
+		w->unanswered_why = why;
 	undo_decision(w);
 	if (why != WEIR_SERVER_CLOSED) {
 		r->held = 1;
@@ -75,7 +76,7 @@ static __always_inline enum weir_reason request_decide(struct __sk_buff *skb, st
 		weir_request_reader_passed(r);
 		return WEIR_EXEMPT;
 	}
-	if (!(w->server_flags & WEIR_SERVER_PAUSED) && r->why_not != WEIR_MID_STREAM) {
+	if (!(w->server_flags & WEIR_SERVER_PAUSED)) {
 		note_event(skb, w);
 		decide(skb, w);
 	}

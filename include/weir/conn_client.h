@@ -181,6 +181,8 @@ WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const s
 	if (c->phase == WEIR_PHASE_HUNTING) {
 		if (c->requests && weir_conn_idle(c) && g->seq == c->request_next) {
 			c->phase = WEIR_PHASE_FOLLOWED;
+			c->hold.answers = 0;
+			c->hold.decided = 0;
 		} else if (weir_conn_hunt_begins(c, g)) {
 			weir_conn_hunt(c);
 			c->request_next = g->seq;
@@ -349,6 +351,8 @@ WEIR_INLINE void weir_conn_count_requests(struct weir_conn *c, const struct weir
 
 	c->head_bits = (c->head_bits & ~place) | (bits & place);
 	c->requests += r->heads;
+	if (c->phase == WEIR_PHASE_HUNTING)
+		c->hold.decided += r->heads;
 	c->pipelines |= c->requests - c->responses > 1;
 }
 
@@ -422,6 +426,9 @@ WEIR_INLINE enum weir_action weir_conn_commit_client(struct weir_conn *c, const 
 
 	weir_conn_count_requests(c, r);
 	if (c->phase == WEIR_PHASE_HUNTING) {
+		/* What was lost is for the hold to charge, from its first byte. */
+		if (r->lost != WEIR_REASON_COUNT)
+			c->request_next = r->lost == WEIR_CONNECT ? r->next : r->start;
 		if (r->lost != WEIR_REASON_COUNT || c->pipelines)
 			weir_conn_hunt(c);
 	} else if (r->lost != WEIR_REASON_COUNT) {

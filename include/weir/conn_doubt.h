@@ -62,8 +62,10 @@ WEIR_INLINE void weir_conn_contradicted(struct weir_conn *c, __u32 next)
 WEIR_INLINE void weir_conn_retake(struct weir_conn *c, const struct weir_read *read)
 {
 	struct weir_splice *s = &c->splice;
+	__u32 anew = c->requests - read->requests;
 
 	c->version++;
+	c->hold.decided -= c->hold.decided < anew ? c->hold.decided : anew;
 	c->requests = read->requests;
 	c->request_next = read->start;
 	if (weir_conn_preamble_begins(c, read->start))

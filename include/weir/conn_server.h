@@ -15,6 +15,8 @@ WEIR_INLINE enum weir_action weir_conn_begin_server(struct weir_conn *c, const s
 		*why = WEIR_HELD;
 		return WEIR_HOLD;
 	}
+	if (c->phase == WEIR_PHASE_HUNTING && g->len)
+		c->hold.answers = 1;
 	if (c->phase == WEIR_PHASE_OPAQUE || !g->len || !seq_after(end, c->response_next))
 		return WEIR_PASS;
 	if (c->phase == WEIR_PHASE_HUNTING && !c->requests)

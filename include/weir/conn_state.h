@@ -18,9 +18,9 @@
 
 enum weir_phase {
 	WEIR_PHASE_FOLLOWED, /* both machines are in step with the streams */
-	WEIR_PHASE_HUNTING,  /* joined in mid-stream: a whole exchange must be seen before anything is answered */
-	WEIR_PHASE_OPAQUE,   /* cannot be followed: passes, still translated if it was */
-	WEIR_PHASE_CLOSED,   /* ended by weir: the server's socket was reset, the client has a FIN */
+	WEIR_PHASE_HUNTING, /* joined in mid-stream, or lost: a whole exchange must be seen before anything is answered */
+	WEIR_PHASE_OPAQUE, /* cannot be followed: passes, still translated if it was */
+	WEIR_PHASE_CLOSED, /* ended by weir: the server's socket was reset, the client has a FIN */
 };
 
 enum weir_action {
@@ -44,7 +44,7 @@ struct weir_answer_choice {
 	__u8 pad;
 };
 
-/* How far the client's side of an opaque connection was let through to the server (hold.h). */
+/* How far the client's side of an opaque connection was let through to the server, and of one that is hunting what is owed (hold.h). */
 struct weir_hold {
 	__u64 since_ns;	  /* since when what is at `next` is withheld; 0: it is not */
 	__u64 departs_ns; /* when the last segment that was let through late goes on to the server (pace.h) */
@@ -52,7 +52,8 @@ struct weir_hold {
 	__u32 version;	  /* moves with every commit */
 	struct weir_record record;
 	__u8 by_records; /* the stream is TLS, and `record` in step with it */
-	__u8 pad[3];
+	__u8 answers;	 /* hunting: the server has sent something meanwhile */
+	__u16 decided;	 /* hunting: requests that were decided on their way here, and have not come by yet */
 };
 
 struct weir_conn {

@@ -15,6 +15,10 @@
  *
  * Where tc could have read HTTP and was shown something else, or nothing, or may not touch it, a client gains nothing by that: each segment
  * costs a token at least, and as many as it has empty lines, for each may end a request's head.
+ *
+ * On a connection that is hunting (joined in mid-stream, or lost) only the empty lines count, less those of requests that
+ * were decided on their way here: a body that was under way costs nothing. When the server has answered meanwhile, what tc
+ * made no sense of is none, and is charged as if it was unseen.
  */
 #ifndef WEIR_HOLD_H
 #define WEIR_HOLD_H
@@ -33,12 +37,14 @@ struct weir_hold_reader {
 	__u32 weight;  /* of them together, in tokens */
 	__u8 by_records;
 	__u8 seeking; /* the segment may begin with a record, if it is one of application data */
-	__u8 joining; /* else it is none of a held connection's */
+	__u8 joining; /* else the connection goes on hunting */
 	__u8 again;   /* it was withheld before */
 	__u8 by_lines;
 	__u8 line; /* the next byte begins a line, for all that is known */
-	__u8 pad[2];
-	__u32 lines; /* empty ones */
+	__u8 free; /* only its empty lines are charged */
+	__u8 pad;
+	__u32 lines;   /* empty ones */
+	__u32 decided; /* requests of the connection that are paid for and have not come by before */
 	struct weir_record record;
 };
 
@@ -89,7 +95,23 @@ WEIR_INLINE void weir_hold_unseen(struct weir_conn *c, const struct weir_socket 
 WEIR_INLINE bool weir_hold_may_be_http(const struct weir_conn *c)
 {
 	return c->opaque_why == WEIR_UNSEEN || c->opaque_why == WEIR_CONTRADICTED || c->opaque_why == WEIR_SIGNED ||
-	       c->opaque_why == WEIR_CONNECT || c->opaque_why == WEIR_BAD_PREAMBLE;
+	       c->opaque_why == WEIR_CONNECT || c->opaque_why == WEIR_BAD_PREAMBLE || c->opaque_why == WEIR_GAP ||
+	       c->opaque_why == WEIR_BAD_RESPONSE || c->opaque_why == WEIR_MID_STREAM;
+}
+
+/* A connection that is hunting: a segment of TLS joins it to what is held; any other is charged by its lines. */
+WEIR_INLINE void weir_hold_join(const struct weir_conn *c, const struct weir_socket *k, const struct weir_segment *g,
+				struct weir_hold_reader *r)
+{
+	bool read = !seq_after(g->seq + g->len, weir_splice_seq_to_server(&c->splice, c->request_next));
+
+	r->joining = 1;
+	r->by_lines = 1;
+	r->free = read || !c->hold.answers;
+	r->decided = c->hold.decided;
+	if (!k->listens && seq_after(k->next, g->seq))
+		r->news = k->next;
+	weir_hold_seek(r);
 }
 
 /* PASS: it has no news, or none that the socket takes. HOLD: the socket drops it, or what is before it must come first. */
@@ -120,8 +142,9 @@ WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const st
 		.line = 1,
 	};
 	if (c->phase == WEIR_PHASE_HUNTING) {
-		r->joining = 1;
-		weir_hold_seek(r);
+		if (!k->listens && !seq_after(g->seq + g->len, k->next))
+			return WEIR_PASS;
+		weir_hold_join(c, k, g, r);
 		return WEIR_FRAME;
 	}
 	ahead = seq_after(g->seq, h->next);
@@ -187,9 +210,12 @@ WEIR_INLINE void weir_hold_reader_end(struct weir_hold_reader *r, const struct w
 		return;
 	r->by_records = 0;
 	r->next = g->seq + g->len;
-	r->weight = r->joining ? 0 : weir_bytes_weight(r->next - r->news, r->by_lines ? 0 : WEIR_RECORD_FREE);
+	r->weight = r->free ? 0 : weir_bytes_weight(r->next - r->news, r->by_lines ? 0 : WEIR_RECORD_FREE);
 	if (r->by_lines && r->lines > r->weight)
 		r->weight = r->lines;
+	if (r->decided > r->weight)
+		r->decided = r->weight;
+	r->weight -= r->decided;
 	r->records = !!r->weight;
 }
 
@@ -202,6 +228,28 @@ WEIR_INLINE void weir_hold_refuse(struct weir_conn *c, const struct weir_hold_re
 		h->since_ns = now_ns;
 }
 
+/* How long was withheld what is let through now? */
+WEIR_INLINE void weir_hold_release(struct weir_hold *h, __u64 now_ns, __u64 *held_ns)
+{
+	if (h->since_ns && now_ns > h->since_ns)
+		*held_ns = now_ns - h->since_ns;
+	h->since_ns = 0;
+}
+
+WEIR_INLINE enum weir_action weir_hold_commit_hunting(struct weir_conn *c, const struct weir_hold_reader *r,
+						      __u64 now_ns, __u64 *held_ns, enum weir_reason *why)
+{
+	struct weir_hold *h = &c->hold;
+
+	if (r->decided > h->decided) {
+		*why = WEIR_CONTENDED;
+		return WEIR_HOLD;
+	}
+	h->decided -= r->decided;
+	weir_hold_release(h, now_ns, held_ns);
+	return WEIR_PASS;
+}
+
 /* Sets *held_ns to how long the segment was withheld. HOLD: someone else moved the state, and it must come again. */
 WEIR_INLINE enum weir_action weir_hold_commit(struct weir_conn *c, const struct weir_hold_reader *r, __u64 now_ns,
 					      __u64 *held_ns, enum weir_reason *why)
@@ -209,7 +257,7 @@ WEIR_INLINE enum weir_action weir_hold_commit(struct weir_conn *c, const struct 
 	struct weir_hold *h = &c->hold;
 
 	if (r->joining && (!r->by_records || c->phase != WEIR_PHASE_HUNTING))
-		return WEIR_PASS;
+		return weir_hold_commit_hunting(c, r, now_ns, held_ns, why);
 	if (h->version != r->version) {
 		*why = WEIR_CONTENDED;
 		return WEIR_HOLD;
@@ -220,9 +268,7 @@ WEIR_INLINE enum weir_action weir_hold_commit(struct weir_conn *c, const struct 
 		weir_conn_hunt(c);
 		return WEIR_PASS;
 	}
-	if (h->since_ns && now_ns > h->since_ns)
-		*held_ns = now_ns - h->since_ns;
-	h->since_ns = 0;
+	weir_hold_release(h, now_ns, held_ns);
 	h->version++;
 	h->by_records = r->by_records;
 	h->record = r->record;

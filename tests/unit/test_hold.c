@@ -327,6 +327,106 @@ static void test_not_joined(void **state)
 	}
 }
 
+static void add_text(struct scene *s, const char *text)
+{
+	memcpy(s->stream + s->size, text, strlen(text));
+	s->size += strlen(text);
+}
+
+#define GET "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+#define GET_BYTES (sizeof(GET) - 1)
+
+/* Of a connection that is hunting each head that was not decided before costs a token, and what is withheld comes again. */
+static void test_hunting_by_lines(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	open_scene(&s, WEIR_PHASE_HUNTING);
+	memset(s.stream, 'x', 4000);
+	s.size = 4000;
+	add_text(&s, GET GET GET GET);
+	/* A body that was under way. */
+	assert_int_equal(offer(&s, 0, 4000, true), WEIR_PASS);
+	check(&s, 0, 0);
+	assert_int_equal(offer(&s, 4000, GET_BYTES, true), WEIR_HOLD);
+	s.now_ns += 10;
+	assert_int_equal(offer(&s, 4000, GET_BYTES, false), WEIR_PASS);
+	check(&s, 1, 1);
+	assert_int_equal(s.held_ns, 11);
+	/* What the server has is not charged again. */
+	s.socket.next = START + 4000 + GET_BYTES;
+	assert_int_equal(offer(&s, 4000, GET_BYTES, true), WEIR_PASS);
+	assert_int_equal(offer(&s, 4000, 3 * GET_BYTES, false), WEIR_PASS);
+	check(&s, 2, 3);
+	/* Of two that come together, one was decided on its way. */
+	s.conn.hold.decided = 1;
+	assert_int_equal(offer(&s, 4000 + 2 * GET_BYTES, 2 * GET_BYTES, true), WEIR_HOLD);
+	assert_int_equal(s.conn.hold.decided, 1);
+	assert_int_equal(offer(&s, 4000 + 2 * GET_BYTES, 2 * GET_BYTES, false), WEIR_PASS);
+	assert_int_equal(s.conn.hold.decided, 0);
+	check(&s, 3, 4);
+	assert_int_equal(s.conn.phase, WEIR_PHASE_HUNTING);
+}
+
+/* The end of a head costs a token wherever it is cut, and one more where a piece begins with the end of a line. */
+static void test_hunting_cut_at_every_byte(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	for (__u32 cut = 1; cut < GET_BYTES; cut++) {
+		open_scene(&s, WEIR_PHASE_HUNTING);
+		add_text(&s, GET);
+		assert_int_equal(offer(&s, 0, cut, false), WEIR_PASS);
+		s.socket.next = START + cut;
+		assert_int_equal(offer(&s, cut, GET_BYTES - cut, false), WEIR_PASS);
+		assert_in_range(s.weight, 1, 2);
+	}
+}
+
+/* Where the server answers what could not be read, that was no body: it is charged as what is not seen. */
+static void test_hunting_what_is_not_http(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	open_scene(&s, WEIR_PHASE_HUNTING);
+	memset(s.stream, 'x', 4000);
+	s.conn.hold.answers = 1;
+	assert_int_equal(offer(&s, 0, 1500, true), WEIR_HOLD);
+	assert_int_equal(offer(&s, 0, 1500, false), WEIR_PASS);
+	check(&s, 1, 2);
+	/* A body that was announced in a head that was read is one. */
+	s.conn.request_next = START + 3000;
+	assert_int_equal(offer(&s, 1500, 1500, true), WEIR_PASS);
+	check(&s, 1, 2);
+	assert_int_equal(offer(&s, 3000, 10, false), WEIR_PASS);
+	check(&s, 2, 3);
+}
+
+/* Two segments at once, on two CPUs: what one of them has used of what was decided, the other one must pay for. */
+static void test_hunting_contended(void **state)
+{
+	struct weir_hold_reader first, second;
+	enum weir_reason why = WEIR_REASON_COUNT;
+	struct weir_segment g = segment(0, 2);
+	struct scene s;
+	__u64 held_ns = 0;
+
+	(void)state;
+	open_scene(&s, WEIR_PHASE_HUNTING);
+	s.conn.hold.decided = 1;
+	assert_int_equal(weir_hold_begin(&s.conn, &s.socket, &g, &first, &why), WEIR_FRAME);
+	weir_hold_reader_line(&first, '\n');
+	weir_hold_reader_end(&first, &g);
+	second = first;
+	assert_int_equal(first.weight, 0);
+	assert_int_equal(weir_hold_commit(&s.conn, &first, 1, &held_ns, &why), WEIR_PASS);
+	assert_int_equal(weir_hold_commit(&s.conn, &second, 1, &held_ns, &why), WEIR_HOLD);
+	assert_int_equal(why, WEIR_CONTENDED);
+}
+
 /* Two segments at once, on two CPUs: the second comes again. */
 static void test_contended(void **state)
 {
@@ -500,6 +600,10 @@ int main(void)
 		cmocka_unit_test(test_by_segments),
 		cmocka_unit_test(test_joined),
 		cmocka_unit_test(test_not_joined),
+		cmocka_unit_test(test_hunting_by_lines),
+		cmocka_unit_test(test_hunting_cut_at_every_byte),
+		cmocka_unit_test(test_hunting_what_is_not_http),
+		cmocka_unit_test(test_hunting_contended),
 		cmocka_unit_test(test_contended),
 		cmocka_unit_test(test_what_the_socket_drops),
 		cmocka_unit_test(test_unseen),

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A connection that is joined in mid-stream is limited from its first request on, though nothing on it is answered yet."""
+from pathlib import Path
+
+import pytest
+
+from lib.process import eventually
+
+BURST = 3
+
+needs_hold = pytest.mark.skipif("cgroup2" not in Path("/proc/mounts").read_text(), reason="no cgroup2 is mounted")
+
+
+@pytest.fixture(params=["loopback", "veth"])
+def joined(request, world):
+    """A site, and a client whose connection is older than the attach."""
+    site = world.site(world.place(request.param))
+    client = site.client()
+    client.drive(1)
+    site.attach()
+    return site, client
+
+
+
+def test_first_request_over_its_limit_waits(joined):
+    site, client = joined
+    site.limit("user", burst=0)
+    client.ask("/over")
+    eventually(lambda: site.packets("held") > 1, "it has come again")
+    assert site.server.served() == 1
+    site.limit("user", qps=0.01, burst=1)
+    assert client.check(client.read(), "/over") == 200
+    assert client.drive(2) == [429] * 2
+    assert site.weir.counts()["passed"] == 1
+
+
+def test_nothing_is_charged_twice(joined):
+    site, client = joined
+    site.limit("user", burst=BURST)
+    assert client.drive(BURST + 1) == [200] * BURST + [429]
+    assert site.packets("held") == 0
+
+
+def test_pipelined(joined):
+    """Those that are within pass, the rest waits."""
+    site, client = joined
+    site.limit("user", burst=BURST)
+    client.send(b"".join(client.head(f"/{i}") for i in range(10)))
+    eventually(lambda: site.packets("held") > 1, "the fourth has come again")
+    assert site.server.served() == 1 + BURST
+    site.limit("user", qps=100, burst=10)
+    for i in range(10):
+        assert client.check(client.read(), f"/{i}", last=i == 9) == 200
+
+
+@needs_hold
+def test_heads_in_pieces_are_charged_by_their_ends(joined):
+    site, client = joined
+    site.limit("user", burst=BURST)
+
+    def send_in_pieces(target):
+        head = client.head(target)
+        client.send(head[:9])
+        client.settle()
+        client.send(head[9:])
+
+    for i in range(BURST):
+        send_in_pieces(f"/{i}")
+        assert client.check(client.read(), f"/{i}") == 200
+    send_in_pieces("/over")
+    eventually(lambda: site.packets("held_record") > 1, "it has come again")
+    assert site.server.served() == 1 + BURST
+    site.weir("pause")
+    assert client.check(client.read(), "/over") == 200
+
+
+def test_body_that_was_under_way_passes(world):
+    site = world.site(world.veth())
+    client = site.client()
+    body = b"0123456789abcdef" * 20000
+    client.send(client.head("/upload", "POST", Content_Length=len(body)) + body[:100000])
+    client.settle()
+    site.attach()
+    site.limit("user", burst=0)
+    client.send(body[100000:])
+    assert client.check(client.read(), "/upload", "POST", body) == 200
+    assert site.packets("held") + site.packets("held_record") == 0
