@@ -143,9 +143,9 @@ WEIR_INLINE enum weir_action weir_conn_commit_again(struct weir_conn *c, const s
 
 	if (r->next == r->again_end && r->heads == r->again_heads && weir_preamble_same(&r->preamble, &c->preamble) &&
 	    weir_request_same(&r->request, &c->request)) {
-		/* It is on its way again: what else is compared with it meanwhile must come once more, and ask then. */
+		/* It is on its way again: another reading of it, under way meanwhile, must come once more, and ask then. */
 		c->version++;
-		u->read_ns = c->last_ns;
+		u->passed_ns = c->last_ns;
 		r->start = r->again_end;
 		return seq_after(g->seq + g->len, r->again_end) ? WEIR_CUT : WEIR_PASS;
 	}

@@ -334,6 +334,7 @@ static void test_each_of_three(void **state)
 			assert_int_equal(send(&s, i * n, get), WEIR_PASS);
 			assert_int_equal(s.got, 0);
 		}
+		later(&s);
 		if (lost < 2) {
 			assert_int_equal(send(&s, lost * n, get), WEIR_HOLD);
 			assert_int_equal(s.why, WEIR_RETAKEN);
@@ -545,6 +546,10 @@ static void test_another_preamble(void **state)
 		assert_int_equal(send(&s, 0, one[i]), WEIR_PASS);
 		assert_int_equal(s.asks, 1);
 		check_named(&s, 1);
+		/* That is on its way again. */
+		assert_int_equal(send(&s, 0, other[i]), WEIR_HOLD);
+		assert_int_equal(s.why, WEIR_UNCONFIRMED);
+		later(&s);
 		assert_int_equal(send(&s, 0, other[i]), WEIR_HOLD);
 		assert_int_equal(s.why, WEIR_RETAKEN);
 		check_at(&s, 0, 0);
@@ -574,6 +579,7 @@ static void test_preamble_in_pieces_read_again(void **state)
 	check_at(&s, n + strlen(get), 1);
 	s.socket.next = CLIENT + n;
 	assert_int_equal(send(&s, n, get), WEIR_PASS);
+	later(&s);
 	assert_int_equal(send(&s, n, decoy), WEIR_HOLD);
 	assert_int_equal(s.why, WEIR_RETAKEN);
 	assert_int_equal(send(&s, n, decoy), WEIR_PASS);
