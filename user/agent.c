@@ -159,7 +159,10 @@ static int add_events(struct service *service, struct error *err)
 	return 0;
 }
 
-/* The metrics' port is taken first: a start that must fail fails before it touches anything. */
+/*
+ * A start that must fail fails before it touches anything. Commands that come while servers are brought up, which takes
+ * seconds where programs are loaded, wait in the socket's queue instead of being told that there is no agent.
+ */
 static int start(struct service *service, struct error *err)
 {
 	struct agent *agent = &service->agent;
@@ -178,10 +181,11 @@ static int start(struct service *service, struct error *err)
 		ret = state_load(&agent->state, options->state_dir, err);
 	if (!ret)
 		ret = add_events(service, err);
-	if (ret)
-		return ret;
-	servers_bring_up(agent);
-	return control_open(&service->control, agent->base, options->state_dir, agent_request, agent, err);
+	if (!ret)
+		ret = control_open(&service->control, agent->base, options->state_dir, agent_request, agent, err);
+	if (!ret)
+		servers_bring_up(agent);
+	return ret;
 }
 
 static void free_event(struct event *event)

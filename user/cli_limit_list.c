@@ -72,7 +72,7 @@ static void cell_number(struct table *table, json_t *number)
 /* amount: the limit itself, for its default, or an override. */
 static void print_row(struct table *table, json_t *limit, const char *subject, json_t *amount)
 {
-	const char *key = cli_text(limit, "key");
+	const char *key = cli_text(limit, "key"), *penalty = cli_text(limit, "penalty");
 
 	table_cell(table, "%s", cli_text(limit, "server"));
 	table_cell(table, "%s", cli_text(limit, "name"));
@@ -83,13 +83,14 @@ static void print_row(struct table *table, json_t *limit, const char *subject, j
 	cell_number(table, json_object_get(amount, "in_flight"));
 	cell_match(table, json_object_get(limit, "rules"));
 	table_cell(table, "%s", cli_text(limit, "mode"));
+	table_cell(table, "%s", *penalty ? penalty : "-");
 	table_cell(table, "%s", cli_text(limit, "source"));
 }
 
 static int print_list(json_t *result)
 {
-	static const char *const heads[] = { "SERVER", "LIMIT",	    "KEY",   "SUBJECT", "QPS",
-					     "BURST",  "IN-FLIGHT", "MATCH", "MODE",	"SOURCE" };
+	static const char *const heads[] = { "SERVER",	  "LIMIT", "KEY",  "SUBJECT", "QPS",   "BURST",
+					     "IN-FLIGHT", "MATCH", "MODE", "PENALTY", "SOURCE" };
 	CLEANUP_TABLE struct table *table = table_new(heads, sizeof(heads) / sizeof(*heads));
 	json_t *limit, *override;
 	size_t i, j;

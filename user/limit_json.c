@@ -224,7 +224,8 @@ static int key_read(json_t *json, struct limit *limit, struct error *err)
 	if (!json_is_string(key))
 		return error_set(err, -EINVAL,
 				 key ? "key: must be a text, like \"user\" or \"namespace,user\"" :
-				       "the key is missing: total, user, namespace,user, ...");
+				       "the key is missing: total, user, namespace,user, ... (only the limits total, "
+				       "namespace, user and source-and-object have none)");
 	return key_parse(json_string_value(key), &limit->key, &why) ? error_set(err, -EINVAL, "key: %s", why.text) : 0;
 }
 
