@@ -59,6 +59,14 @@ static __always_inline void limit_count(__u32 index, const struct weir_limit *li
 		counts->refused += refused;
 }
 
+/* What is kept for limit n's subject; to who only looks, what a new one would get. */
+static __always_inline struct weir_kept *kept_seen(struct work *w, __u32 n, __u32 index)
+{
+	struct weir_kept *kept = kept_of(index, w->subjects[n]);
+
+	return kept || !w->look || !(w->nameless >> n & 1) ? kept : &w->full;
+}
+
 /* May one more subject of this limit get a bucket? */
 static __always_inline bool newcomer_admitted(const struct work *w, __u32 index)
 {
@@ -70,7 +78,8 @@ static __always_inline bool newcomer_admitted(const struct work *w, __u32 index)
 	if (!allowance || !lock || !server || !server->newcomers.rates[0].burst)
 		return true;
 	bpf_spin_lock(&lock->lock);
-	admitted = weir_bucket_take(allowance, &server->newcomers, w->now_ns);
+	admitted = w->look ? !weir_bucket_wait_ns(allowance, &server->newcomers, w->now_ns) :
+			     weir_bucket_take(allowance, &server->newcomers, w->now_ns);
 	bpf_spin_unlock(&lock->lock);
 	return admitted;
 }
@@ -98,7 +107,10 @@ __noinline int bucket_make(__u32 hook, __u32 n)
 		w->subjects[n] = subject;
 		weir_identity_note(&w->identity, WEIR_OVERFLOW);
 	}
-	bpf_map_update_elem(map, &subject, &w->full, BPF_NOEXIST);
+	if (w->look)
+		w->nameless |= 1U << n;
+	else
+		bpf_map_update_elem(map, &subject, &w->full, BPF_NOEXIST);
 	return 0;
 }
 

@@ -96,30 +96,31 @@ static __always_inline int in_flight_ask(struct work *w, const struct charge *c,
 	if (w->unreadable || w->in_flight_held)
 		return 0;
 	/* Penalties are kept with the buckets. */
-	if (limit_penalises(c->limit) && !kept_of(c->index, w->subjects[n]))
+	if (limit_penalises(c->limit) && !kept_seen(w, n, c->index))
 		return 1;
-	outcome = in_flight_take(w, c->limit, c->amount, c->index, w->subjects[n], w->refused);
+	outcome = in_flight_take(w, c->limit, c->amount, c->index, w->subjects[n], w->look || w->refused);
 	w->places_limit = n;
 	if (outcome == IN_FLIGHT_NO_ROOM)
 		no_room(w, n, WEIR_IN_FLIGHT_MAP_FULL);
 	else
-		limit_asked(w, c, n, outcome == IN_FLIGHT_TAKEN && !w->refused,
+		limit_asked(w, c, n, outcome == IN_FLIGHT_TAKEN && !w->refused && !w->look,
 			    outcome == IN_FLIGHT_REFUSED ? IN_FLIGHT_RETRY_NS : 0);
 	return 0;
 }
 
 static __always_inline int rate_ask(struct work *w, struct charge *c, __u32 n)
 {
+	struct weir_kept *kept = kept_seen(w, n, c->index);
 	__u64 wait_ns;
 	bool admits;
 
-	c->bucket = bucket_of(c->index, w->subjects[n]);
 	c->lock = lock_of(c->index, w->subjects[n]);
-	if (!c->bucket || !c->lock)
+	if (!kept || !c->lock)
 		return 1;
+	c->bucket = &kept->bucket;
 	bpf_spin_lock(&c->lock->lock);
 	wait_ns = weir_bucket_turn_ns(c->bucket, &c->amount->history, w->at_ns);
-	admits = !w->refused && wait_ns <= w->latest_ns - w->at_ns;
+	admits = !w->refused && !w->look && wait_ns <= w->latest_ns - w->at_ns;
 	if (admits)
 		weir_bucket_reserve(c->bucket, &c->amount->history, w->at_ns, wait_ns, w->weight);
 	c->bucket->passed += admits ? w->asked : 0;
@@ -266,7 +267,7 @@ static __always_inline void penalties_note(struct work *w)
 	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
 		if (n >= w->n_limits)
 			break;
-		if (!w->refused)
+		if (!w->refused && !w->look)
 			penalty_end(w, n);
 		else if (w->refused >> n & 1)
 			penalty_begin(w, n);
@@ -288,7 +289,7 @@ static __always_inline void limits_ask(struct work *w)
 
 /*
  * Decides what w->limits is for. Sets w->refused (a bit for each limit that refused, 0: the request may pass) and
- * w->retry_s.
+ * w->retry_s. With w->look it says what it would decide, and leaves everything as it is.
  */
 __noinline int decide(struct __sk_buff *skb, struct work *w)
 {
@@ -306,7 +307,8 @@ __noinline int decide(struct __sk_buff *skb, struct work *w)
 		limits_ask(w);
 		if (penalties)
 			penalties_note(w);
-		remember_names(skb, w);
+		if (!w->look)
+			remember_names(skb, w);
 	}
 	if (!w->refused)
 		return 0;

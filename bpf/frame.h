@@ -59,32 +59,42 @@ __noinline int note_attributes(struct work *w)
 	return 0;
 }
 
-/* What becomes of the request whose head has just ended; WEIR_REASON_COUNT: it waits. */
+/* What is asked of the request whose head has just ended: whose it is, which limits are for it, and whether they admit it. */
+static __always_inline enum weir_reason request_ask(struct __sk_buff *skb, struct work *w)
+{
+	struct weir_request_reader *r = &w->request;
+
+	decision_start(w);
+	identify(w->hook);
+	if ((r->request.flags & WEIR_REQUEST_HEALTH) || identity_exempt(w) || limits_find(w))
+		return WEIR_EXEMPT;
+	if (!(w->server_flags & WEIR_SERVER_PAUSED)) {
+		note_event(skb, w);
+		decide(skb, w);
+	}
+	return w->refused ? WEIR_SHED : WEIR_PASSED;
+}
+
+/* What becomes of it; WEIR_REASON_COUNT: it waits. */
 static __always_inline enum weir_reason request_decide(struct __sk_buff *skb, struct work *w)
 {
 	struct weir_request_reader *r = &w->request;
+	enum weir_reason decision;
 
 	if (weir_request_reader_full(r)) {
 		w->unanswered_why = WEIR_TOO_MANY_PIPELINED;
 		r->held = 1;
 		return WEIR_REASON_COUNT;
 	}
-	decision_start(w);
-	identify(w->hook);
-	if ((r->request.flags & WEIR_REQUEST_HEALTH) || identity_exempt(w) || limits_find(w)) {
-		w->exempt++;
-		weir_request_reader_passed(r);
-		return WEIR_EXEMPT;
-	}
-	if (!(w->server_flags & WEIR_SERVER_PAUSED)) {
-		note_event(skb, w);
-		decide(skb, w);
-	}
-	if (w->refused)
+	decision = request_ask(skb, w);
+	if (decision == WEIR_SHED)
 		return refuse(w);
-	w->passed++;
+	if (decision == WEIR_EXEMPT)
+		w->exempt++;
+	else
+		w->passed++;
 	weir_request_reader_passed(r);
-	return WEIR_PASSED;
+	return decision;
 }
 
 static __always_inline void tally_event(struct work *w)

@@ -99,7 +99,7 @@ __noinline int identify(__u32 hook)
 		return 0;
 	r = &w->request.request;
 	id = &w->identity;
-	trusted = weir_request_claims(r) && peer_is_trusted(w);
+	trusted = weir_request_claims(r) && (w->believed || peer_is_trusted(w));
 	unbelieved = find_client(hook);
 	weir_identify(id, r, w->attributes.namespace, &server->groups, trusted, principal_by_token(w),
 		      principal_by_address(w));

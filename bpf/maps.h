@@ -8,6 +8,7 @@
 #include "weir/attributes.h"
 #include "weir/conn.h"
 #include "weir/event.h"
+#include "weir/explain.h"
 #include "weir/hold.h"
 #include "weir/identity.h"
 #include "weir/trace.h"
@@ -218,6 +219,7 @@ enum hook {
 	HOOK_INGRESS,
 	HOOK_EGRESS,
 	HOOK_HOLD,
+	HOOK_EXPLAIN,
 	HOOKS,
 };
 
@@ -262,6 +264,8 @@ struct work {
 	__u32 weight;			  /* tokens that it costs to pass */
 	__u32 asked;			  /* requests (or records) that this is about */
 	__u32 asked_anew;		  /* those that were not refused before */
+	__u32 look;			  /* only looked at: nothing is taken, made or counted; asked and asked_anew are 0 */
+	__u32 believed;		  /* what the request says of its user is true, whoever the peer is */
 	__u64 sum;			  /* of a checksum */
 	__u64 wait_ns;			  /* the longest wait of those that refused */
 	__u32 unanswered_why;		  /* a request was refused but cannot be answered; else WEIR_REASON_COUNT */
@@ -298,6 +302,8 @@ struct work {
 	struct weir_kept full; /* all zero: what is kept of a new subject */
 	struct weir_name name;
 	struct weir_trace_record record;
+	struct weir_explain explain;
+	struct weir_explained explained;
 	__u8 window[WEIR_WINDOW] __attribute__((aligned(8)));
 	__u8 head[WEIR_HEAD_BYTES] __attribute__((aligned(8)));
 	char text[WEIR_TEXT_ROOM] __attribute__((aligned(8)));

@@ -23,16 +23,14 @@ struct penal {
 /* False: there is none. */
 static __always_inline bool penalty_find(struct work *w, __u32 n, struct penal *p)
 {
-	__u64 subject = w->subjects[n];
-
 	p->index = weir_limit_index(w->server, w->limits[n]);
 	p->limit = bpf_map_lookup_elem(&limits, &p->index);
 	if (!p->limit || !limit_penalises(p->limit))
 		return false;
-	if (!subject && p->limit->key)
+	if (!w->subjects[n] && p->limit->key)
 		return false;
-	p->kept = kept_of(p->index, subject);
-	p->lock = lock_of(p->index, subject);
+	p->kept = kept_seen(w, n, p->index);
+	p->lock = lock_of(p->index, w->subjects[n]);
 	return p->kept && p->lock;
 }
 
@@ -69,7 +67,8 @@ static __always_inline __u64 penalty_bucket_ns(struct work *w, const struct pena
 	if (!(p->limit->penalty.parts & WEIR_BACKOFF_BUCKET) || !shared || !lock)
 		return 0;
 	bpf_spin_lock(&lock->lock);
-	wait_ns = weir_backoff_bucket_ns(&p->limit->penalty, &shared->bucket, w->now_ns);
+	wait_ns = w->look ? weir_bucket_turn_ns(&shared->bucket, &p->limit->penalty.bucket, w->now_ns) :
+			    weir_backoff_bucket_ns(&p->limit->penalty, &shared->bucket, w->now_ns);
 	bpf_spin_unlock(&lock->lock);
 	return weir_backoff_cap(&p->limit->penalty, wait_ns);
 }
@@ -77,6 +76,7 @@ static __always_inline __u64 penalty_bucket_ns(struct work *w, const struct pena
 /* Limit n has refused after wait_ns, and its subject was not penalised. */
 __noinline int penalty_begin(struct work *w, __u32 n)
 {
+	struct weir_backoff_state state;
 	struct penal p;
 	__u64 wait_ns;
 
@@ -86,9 +86,13 @@ __noinline int penalty_begin(struct work *w, __u32 n)
 	if (w->waits_ns[n] > wait_ns)
 		wait_ns = w->waits_ns[n];
 	bpf_spin_lock(&p.lock->lock);
-	wait_ns = weir_penalty_refused(&p.limit->penalty, &p.kept->penalty, NULL, w->now_ns, wait_ns);
+	state = p.kept->penalty;
+	wait_ns = weir_penalty_refused(&p.limit->penalty, &state, NULL, w->now_ns, wait_ns);
+	if (!w->look)
+		p.kept->penalty = state;
 	bpf_spin_unlock(&p.lock->lock);
 	w->failed |= 1U << n;
+	w->waits_ns[n] = wait_ns;
 	if (wait_ns > w->wait_ns)
 		w->wait_ns = wait_ns;
 	return 0;

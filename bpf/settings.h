@@ -50,6 +50,8 @@ static __always_inline bool load_settings(struct work *w, __u32 hook)
 	w->weight = 1;
 	w->asked = 1;
 	w->asked_anew = 1;
+	w->look = 0;
+	w->believed = 0;
 	return true;
 }
 

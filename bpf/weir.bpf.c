@@ -12,6 +12,7 @@
 
 #include "control.h"
 #include "egress.h"
+#include "explain.h"
 #include "hold.h"
 #include "ingress.h"
 

@@ -130,6 +130,9 @@ int agent_max_in_flight(struct agent *agent, json_t *arguments, json_t **result,
 int limits_measure(const struct agent *agent, int slot, struct metrics_limit **out, struct error *err);
 void limits_measured_free(struct metrics_limit *limits, size_t n);
 
+/* agent_explain.c */
+int agent_explain(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+
 /* agent_status.c */
 int agent_status(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struct error *err);

@@ -14,6 +14,7 @@ static const struct {
 	{ "resume", agent_resume },	    { "limit set", agent_limit_set }, { "limit delete", agent_limit_delete },
 	{ "limit list", agent_limit_list }, { "status", agent_status },	      { "metrics", agent_metrics },
 	{ "reload", agent_reload },	    { "trace", agent_trace },	      { "max-in-flight", agent_max_in_flight },
+	{ "explain", agent_explain },
 };
 
 static int run(struct agent *agent, const char *command, json_t *arguments, json_t **result, struct error *err)

@@ -85,6 +85,7 @@ int cli_limit_list(const struct command *command, int argc, char **argv);
 int cli_max_in_flight(const struct command *command, int argc, char **argv);
 int cli_status(const struct command *command, int argc, char **argv);
 int cli_metrics(const struct command *command, int argc, char **argv);
+int cli_explain(const struct command *command, int argc, char **argv);
 int cli_trace(const struct command *command, int argc, char **argv);
 int cli_version(const struct command *command, int argc, char **argv);
 int cli_help(const struct command *command, int argc, char **argv);

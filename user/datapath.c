@@ -115,6 +115,7 @@ static int programs_open(struct datapath *dp, struct error *err)
 	dp->attach.dir = dp->dir;
 	dp->settle_fd = bpf_program__fd(dp->skeleton->progs.weir_settle);
 	dp->hold_fd = bpf_program__fd(dp->skeleton->progs.weir_hold);
+	dp->explain_fd = bpf_program__fd(dp->skeleton->progs.weir_explain);
 	dp->forget_fd = bpf_program__fd(dp->skeleton->progs.weir_forget);
 	ret = program_pin(dp, ATTACH_EGRESS, dp->skeleton->progs.weir_egress, err)	     ?:
 		      program_pin(dp, ATTACH_INGRESS, dp->skeleton->progs.weir_ingress, err) ?:

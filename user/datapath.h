@@ -12,6 +12,7 @@
 #define WEIR_USER_DATAPATH_H
 
 #include "weir/abi.h"
+#include "weir/explain.h"
 #include "weir/trace.h"
 
 #include "error.h"
@@ -135,6 +136,18 @@ struct datapath_source {
 int datapath_rules_set(struct datapath *dp, __u32 server, const struct weir_rules *rules,
 		       const struct datapath_vector *vectors, size_t n_vectors, const struct datapath_source *sources,
 		       size_t n_sources, struct error *err);
+
+/* What would become of a request now: nothing is charged, counted or changed by it. */
+struct datapath_question {
+	const char *request; /* its head and, as far as it matters, its body: WEIR_EXPLAIN_BYTES at most */
+	size_t length;
+	__u8 source[16]; /* its peer: network order, IPv4 as ::ffff:a.b.c.d */
+	bool believed;	 /* the peer may say who the user is */
+};
+int datapath_explain(struct datapath *dp, __u32 server, const struct datapath_question *question,
+		     struct weir_explained *out, struct error *err);
+/* A name for people; whatever is not a plain character is escaped. */
+void datapath_name_text(const struct weir_name *name, char *text, size_t size);
 
 /* The subject of a name, hashed with this namespace's seed. An address is 16 bytes, already cut to what is limited. */
 __u64 datapath_subject(const struct datapath *dp, enum weir_name_kind kind, const void *bytes, size_t length);

@@ -139,7 +139,7 @@ static size_t plain_text(const char *bytes, size_t length, bool cut, char *text,
 	return used;
 }
 
-static void name_text(const struct weir_name *name, char *text, size_t size)
+void datapath_name_text(const struct weir_name *name, char *text, size_t size)
 {
 	size_t length = name->length < WEIR_NAME_TEXT ? name->length : WEIR_NAME_TEXT;
 
@@ -203,6 +203,6 @@ int datapath_name(struct datapath *dp, __u64 subject, char *text, size_t size)
 	else if (name.kind == WEIR_NAME_PARTS)
 		parts_text(dp, &name, text, size);
 	else
-		name_text(&name, text, size);
+		datapath_name_text(&name, text, size);
 	return 0;
 }

@@ -55,8 +55,8 @@ struct datapath {
 	__u64 netns_cookie;
 	struct weir_bpf *skeleton;
 	struct datapath_maps maps;
-	int settle_fd, forget_fd, hold_fd; /* programs */
-	struct error no_hold;		   /* why hold_fd is none; "": it is one */
+	int settle_fd, forget_fd, hold_fd, explain_fd; /* programs */
+	struct error no_hold;				/* why hold_fd is none; "": it is one */
 	__u64 seed[2];
 	int cpus; /* possible ones: values of a per-CPU map */
 	struct attach attach;

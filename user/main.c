@@ -24,6 +24,7 @@ const struct command commands[] = {
 	{ "limit list", "", "List the limits.", cli_limit_list },
 	{ "max-in-flight", "", "Limit requests in flight as kube-apiserver does: read-only ones, and all others.",
 	  cli_max_in_flight },
+	{ "explain", "METHOD PATH", "Tell what would become of a request now, and why.", cli_explain },
 	{ "status", "", "Show servers, connections, what passed and what was shed.", cli_status },
 	{ "trace", "[NAME]", "Show each request as it is decided, until ^C.", cli_trace },
 	{ "metrics", "", "Print the metrics as Prometheus text, once.", cli_metrics },

@@ -214,3 +214,55 @@ int server_rules(const struct server *server, struct datapath *dp, struct rules 
 	*out = rules;
 	return 0;
 }
+
+/* --- the list */
+
+static size_t rules_of(const struct rules_entry *entry)
+{
+	return entry->n ?: 1;
+}
+
+static int list_entry(const struct rules_entry *entry, size_t family, struct server_rule *out)
+{
+	for (size_t i = 0; i < rules_of(entry); i++) {
+		out[i] = (struct server_rule){
+			.label = strdup(entry->label), .nth = i + 1, .limit = entry->limit, .family = family
+		};
+		if (!out[i].label)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int server_rules_list(const struct server *server, struct server_rule **out, struct error *err)
+{
+	CLEANUP_ENTRIES struct entries entries = { 0 };
+	struct server_rule *rules = NULL;
+	size_t total = 0, n = 0, family = 0;
+	int ret = collect(&entries, server);
+
+	for (size_t i = 0; i < entries.n; i++)
+		total += rules_of(&entries.of[i]);
+	if (!ret)
+		rules = calloc(total + 1, sizeof(*rules));
+	if (!rules)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < entries.n && !ret; i++) {
+		family += !(i && entries.of[i].schema && entries.of[i - 1].schema);
+		ret = list_entry(&entries.of[i], family, &rules[n]);
+		n += rules_of(&entries.of[i]);
+	}
+	if (ret) {
+		server_rules_list_free(rules, n);
+		return error_set(err, ret, "out of memory");
+	}
+	*out = rules;
+	return n;
+}
+
+void server_rules_list_free(struct server_rule *rules, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(rules[i].label);
+	free(rules);
+}

@@ -18,4 +18,16 @@ void server_kernel_level(const struct server *server, const struct priority_leve
  */
 int server_rules(const struct server *server, struct datapath *dp, struct rules **out, struct error *err);
 
+/* The rules by their numbers (weir/match.h). */
+struct server_rule {
+	char *label;   /* whose it is: "limit secrets", "flow schema probes" */
+	size_t nth;    /* of its rules, from 1 on */
+	__u16 limit;   /* its slot; or WEIR_RULE_EXEMPT, WEIR_RULE_NOTHING */
+	size_t family; /* rules of one family stand together; the first that matches counts */
+};
+
+/* Returns how many there are, or -ENOMEM. The caller frees *out (server_rules_list_free). */
+int server_rules_list(const struct server *server, struct server_rule **out, struct error *err);
+void server_rules_list_free(struct server_rule *rules, size_t n);
+
 #endif

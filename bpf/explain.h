@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What would become of a request now (include/weir/explain.h): it is read, identified and asked of the limits by what does
+ * that to a packet's requests, which only looks this time.
+ */
+#ifndef WEIR_BPF_EXPLAIN_H
+#define WEIR_BPF_EXPLAIN_H
+
+#include "weir/explain.h"
+
+#include "frame.h"
+#include "settings.h"
+
+#define EXPLAIN_AT (ETHERNET_BYTES + sizeof(struct weir_explain)) /* of the request */
+
+/* As if the request came on a connection that is idle. */
+static __always_inline void explain_begin(struct work *w)
+{
+	__builtin_memset(&w->packet, 0, sizeof(w->packet));
+	w->packet.payload = EXPLAIN_AT;
+	w->packet.segment.len = w->explain.length;
+	__builtin_memcpy(w->packet.source, w->explain.source, sizeof(w->packet.source));
+	__builtin_memset(&w->request, 0, sizeof(w->request));
+	weir_request_start(&w->request.request);
+	w->request.lost = WEIR_REASON_COUNT;
+	w->request.why_not = WEIR_REASON_COUNT;
+	w->window_length = 0;
+	w->look = 1;
+	w->believed = w->explain.believed;
+	w->asked = 0;
+	w->asked_anew = 0;
+	w->source = 0;
+	w->tracing = 0;
+}
+
+/* What is kept of the subject of limit n, and what there is of it. */
+static __always_inline void explain_rate(struct work *w, struct weir_explained_limit *e, struct weir_limit *limit,
+					 struct weir_amount *amount, __u32 index, __u64 subject)
+{
+	struct weir_kept *kept = kept_of(index, subject) ?: &w->full;
+	struct lock *lock = lock_of(index, subject);
+
+	if (!lock)
+		return;
+	bpf_spin_lock(&lock->lock);
+	if (limit->kind == WEIR_LIMIT_RATE)
+		e->tokens = weir_bucket_tokens(&kept->bucket, &amount->history, w->now_ns);
+	e->penalty_ns = weir_penalty_wait_ns(&kept->penalty, w->now_ns);
+	e->failures = kept->penalty.failures;
+	bpf_spin_unlock(&lock->lock);
+}
+
+static __always_inline void explain_places(struct work *w, struct weir_explained_limit *e, struct weir_limit *limit,
+					   struct weir_amount *amount, __u32 index, __u64 subject)
+{
+	struct weir_in_flight_key key = { .limit = index, .epoch = limit->epoch, .subject = subject };
+	struct weir_in_flight *f = bpf_map_lookup_elem(&in_flight, &key);
+
+	e->flags |= WEIR_EXPLAINED_PLACES;
+	e->places = amount->places;
+	e->taken = f ? f->taken : 0;
+	e->wanted = places_wanted(w, limit, amount->places);
+	if (!f)
+		e->flags |= WEIR_EXPLAINED_NEW;
+}
+
+/* Limit n of the request, as it stands and as it has answered. */
+__noinline int explain_limit(__u32 hook, __u32 n)
+{
+	struct work *w = work_of(hook);
+	struct weir_explained_limit *e;
+	struct weir_amount *amount;
+	struct weir_limit *limit;
+	__u32 index;
+	__u64 subject;
+
+	if (!w || n >= WEIR_MATCHES_MAX)
+		return 0;
+	e = &w->explained.limits[n];
+	__builtin_memset(e, 0, sizeof(*e));
+	e->slot = w->limits[n];
+	index = weir_limit_index(w->server, e->slot);
+	limit = bpf_map_lookup_elem(&limits, &index);
+	subject = w->subjects[n];
+	e->subject = subject;
+	if (!limit || (!subject && limit->key))
+		return 0;
+	amount = amount_of(limit, index, subject);
+	if (!amount)
+		return 0;
+	e->flags = WEIR_EXPLAINED_ASKED | (w->refused >> n & 1 ? WEIR_EXPLAINED_REFUSED : 0) |
+		   (w->overlooked >> n & 1 ? WEIR_EXPLAINED_DRY_RUN : 0) |
+		   (w->penalised >> n & 1 ? WEIR_EXPLAINED_PENALISED : 0) |
+		   (w->nameless >> n & 1 ? WEIR_EXPLAINED_NEW : 0);
+	e->wait_ns = (w->refused & ~w->penalised) >> n & 1 ? w->waits_ns[n] : 0;
+	e->per_ns = amount->history.rates[0].per_ns;
+	e->burst = amount->history.rates[0].burst;
+	explain_rate(w, e, limit, amount, index, subject);
+	if (limit->kind == WEIR_LIMIT_IN_FLIGHT)
+		explain_places(w, e, limit, amount, index, subject);
+	return 0;
+}
+
+static __always_inline __u32 explain_exempt(struct work *w)
+{
+	if (w->request.request.flags & WEIR_REQUEST_HEALTH)
+		return WEIR_EXEMPT_HEALTH;
+	return identity_exempt(w) ? WEIR_EXEMPT_GROUP : WEIR_EXEMPT_RULE;
+}
+
+static __always_inline void explain_user(struct work *w)
+{
+	struct weir_principal *principal = principal_of(w, WEIR_KEY_USER);
+
+	if (principal)
+		w->explained.user_name = principal->user_name;
+	else
+		__builtin_memset(&w->explained.user_name, 0, sizeof(w->explained.user_name));
+}
+
+/* The head has ended, and `decision` is what would become of the request. */
+__noinline int explain_decided(__u32 hook, __u32 decision)
+{
+	struct work *w = work_of(hook);
+	struct weir_explained *e;
+
+	if (!w)
+		return 0;
+	e = &w->explained;
+	if (decision == WEIR_SHED && (w->server_flags & WEIR_SERVER_DRY_RUN))
+		decision = WEIR_DRY_RUN_SHED;
+	__builtin_memset(&e->trace, 0, sizeof(e->trace));
+	weir_trace_request(&e->trace, &w->request, &w->attributes, &w->packet.segment);
+	e->trace.time_ns = w->now_ns;
+	e->trace.server = w->server;
+	e->trace.user = w->identity.user;
+	e->trace.source = w->identity.source;
+	e->trace.attributes.namespace = w->identity.namespace;
+	e->trace.decision = decision;
+	e->trace.retry_s = w->refused ? w->retry_s : 0;
+	trace_refusals(w, &e->trace);
+	__builtin_memcpy(e->trace.client, w->explain.source, sizeof(e->trace.client));
+	e->source = w->source;
+	e->event_key = w->event_key;
+	e->exempt = decision == WEIR_EXEMPT ? explain_exempt(w) : WEIR_EXEMPT_NOT;
+	e->n_limits = decision == WEIR_EXEMPT ? 0 : w->n_limits;
+	/* Of others there is no look-up, and what another request has left. */
+	e->generation = w->generation && e->exempt != WEIR_EXEMPT_HEALTH && e->exempt != WEIR_EXEMPT_GROUP ?
+				w->generation :
+				0;
+	e->matched = w->matched;
+	explain_user(w);
+	return 0;
+}
+
+/* Everything but what each limit says. */
+__noinline int explain_request(struct __sk_buff *skb, struct work *w)
+{
+	struct feed feed = { .skb = skb, .work = w };
+	enum weir_reason decision;
+
+	if (!w)
+		return 0;
+	feed.server = server_of(w);
+	if (!feed.server)
+		return 0;
+	w->frame_event = WEIR_FRAME_MORE;
+	bpf_loop(FRAME_STEPS, request_step, &feed, 0);
+	w->explained.lost = w->request.lost;
+	w->explained.whole = w->frame_event == WEIR_FRAME_HEAD;
+	if (w->frame_event != WEIR_FRAME_HEAD)
+		return 0;
+	note_attributes(w);
+	decision = request_ask(skb, w);
+	return explain_decided(w->hook, decision);
+}
+
+/* 1: there is no such server, or the frame is not what it has to be. */
+SEC("tc")
+int weir_explain(struct __sk_buff *skb)
+{
+	struct work *w = work_of(HOOK_EXPLAIN);
+
+	if (!w || bpf_skb_load_bytes(skb, ETHERNET_BYTES, &w->explain, sizeof(w->explain)))
+		return 1;
+	w->server = w->explain.server;
+	if (EXPLAIN_AT + w->explain.length > skb->len || !load_settings(w, HOOK_EXPLAIN))
+		return 1;
+	explain_begin(w);
+	w->explained.n_limits = 0;
+	explain_request(skb, w);
+#pragma GCC unroll 16
+	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
+		if (n >= w->explained.n_limits)
+			break;
+		explain_limit(HOOK_EXPLAIN, n);
+	}
+	return bpf_skb_store_bytes(skb, ETHERNET_BYTES, &w->explained, sizeof(w->explained), 0) ? 1 : 0;
+}
+
+#endif
