@@ -264,14 +264,14 @@ struct work {
 	__u32 weight;			  /* tokens that it costs to pass */
 	__u32 asked;			  /* requests (or records) that this is about */
 	__u32 asked_anew;		  /* those that were not refused before */
-	__u32 look;			  /* only looked at: nothing is taken, made or counted; asked and asked_anew are 0 */
-	__u32 believed;		  /* what the request says of its user is true, whoever the peer is */
-	__u64 sum;			  /* of a checksum */
-	__u64 wait_ns;			  /* the longest wait of those that refused */
-	__u32 unanswered_why;		  /* a request was refused but cannot be answered; else WEIR_REASON_COUNT */
-	__u32 sources[WEIR_SOURCES];   /* requests of this packet by enum weir_source, counted when it is committed */
-	__u32 notes[WEIR_NOTES];       /* the same, by what was noted */
-	struct weir_proxy_key peer;    /* for look-ups of addresses; in the end that of the client (identify.h) */
+	__u32 look;		     /* only looked at: nothing is taken, made or counted; asked and asked_anew are 0 */
+	__u32 believed;		     /* what the request says of its user is true, whoever the peer is */
+	__u64 sum;		     /* of a checksum */
+	__u64 wait_ns;		     /* the longest wait of those that refused */
+	__u32 unanswered_why;	     /* a request was refused but cannot be answered; else WEIR_REASON_COUNT */
+	__u32 sources[WEIR_SOURCES]; /* requests of this packet by enum weir_source, counted when it is committed */
+	__u32 notes[WEIR_NOTES];     /* the same, by what was noted */
+	struct weir_proxy_key peer;  /* for look-ups of addresses; in the end that of the client (identify.h) */
 	struct weir_subject_key known; /* for those of names: `tokens`, `groups` */
 	struct weir_identity identity; /* whose the request is that is being decided */
 	__u64 source;		       /* subject of the peer's address, where some limit asks for it */

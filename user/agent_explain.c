@@ -23,9 +23,18 @@ struct explaining {
 	char *bytes; /* of the request */
 	size_t length;
 	struct weir_explained answer;
-	char user[256], source[PARSE_LISTEN_TEXT]; /* what the user and the peer's address are called */
+	char *user, *namespace;		/* what they are called, as far as the request or the kernel says; else NULL */
+	char source[PARSE_LISTEN_TEXT]; /* the peer's address, or its network */
 	__u64 source_subject;
 };
+
+static void explaining_clear(struct explaining *x)
+{
+	free(x->bytes);
+	free(x->user);
+	free(x->namespace);
+}
+#define CLEANUP_EXPLAINING __attribute__((cleanup(explaining_clear)))
 
 /* --- names: the kernel remembers those that it has charged, and this request may be the first of its user */
 
@@ -42,30 +51,91 @@ static void name_source(struct explaining *x)
 	} else {
 		format_address(cidr.address, x->source);
 	}
-	x->source_subject =
-		datapath_subject(x->net->dp, WEIR_NAME_ADDRESS, cidr.address, sizeof(cidr.address));
+	x->source_subject = datapath_subject(x->net->dp, WEIR_NAME_ADDRESS, cidr.address, sizeof(cidr.address));
+}
+
+/* Whom a header of the request names. */
+static const char *user_of_headers(const struct explaining *x)
+{
+	const char *header = x->server->identity.user_header;
+	size_t length = strlen(header), i;
+	json_t *item;
+
+	json_array_foreach (x->request.headers, i, item) {
+		const char *text = json_string_value(item);
+
+		if (strncasecmp(text, header, length) == 0 && text[length] == ':')
+			return text + length + 1 + strspn(text + length + 1, " \t");
+	}
+	return NULL;
+}
+
+/* NULL where the name does not stand for the subject. */
+static char *name_if(const struct explaining *x, enum weir_name_kind kind, const char *name, __u64 subject)
+{
+	bool right = name && datapath_subject(x->net->dp, kind, name, strlen(name)) == subject;
+
+	return right ? output_visible(name) : NULL;
 }
 
 static void name_user(struct explaining *x)
 {
 	const struct weir_explained *answer = &x->answer;
+	__u64 subject = answer->trace.user;
+	char text[256];
 
-	if (answer->trace.source == WEIR_SOURCE_ANONYMOUS)
-		snprintf(x->user, sizeof(x->user), "%s", x->source);
-	else if (answer->user_name.length)
-		datapath_name_text(&answer->user_name, x->user, sizeof(x->user));
-	else if (x->request.user)
-		snprintf(x->user, sizeof(x->user), "%s", x->request.user);
+	if (answer->trace.source == WEIR_SOURCE_ANONYMOUS) {
+		x->user = strdup(x->source);
+	} else if (answer->user_name.length) {
+		datapath_name_text(&answer->user_name, text, sizeof(text));
+		x->user = strdup(text);
+	} else {
+		x->user = name_if(x, WEIR_NAME_USER, x->request.user ?: user_of_headers(x), subject);
+	}
+}
+
+/* A key's parts, of those that have names here. */
+static char *combined_name(const struct explaining *x, __u8 key, __u64 subject)
+{
+	const struct {
+		enum weir_key_part part;
+		__u64 subject;
+		const char *name;
+	} parts[] = { { WEIR_KEY_NAMESPACE, x->answer.trace.attributes.namespace, x->namespace },
+		      { WEIR_KEY_USER, x->answer.trace.user, x->user },
+		      { WEIR_KEY_SOURCE, x->source_subject, x->source } };
+	__u64 pair = 0;
+	char *text = NULL;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		CLEANUP_FREE char *before = text;
+
+		if (!(key & parts[i].part)) {
+			before = NULL;
+			continue;
+		}
+		pair = pair ? weir_pair(pair, parts[i].subject) : parts[i].subject;
+		if (asprintf(&text, "%s%s%s", before ?: "", before ? "/" : "", parts[i].name ?: "?") < 0)
+			return NULL;
+	}
+	if (pair == subject)
+		return text;
+	free(text);
+	return NULL;
 }
 
 static char *subject_name(void *arg, __u64 subject)
 {
+	const __u8 known = WEIR_KEY_NAMESPACE | WEIR_KEY_USER | WEIR_KEY_SOURCE;
 	struct explaining *x = arg;
 
-	if (subject == x->answer.trace.user && *x->user)
-		return output_visible(x->user);
-	if (subject == x->source_subject)
-		return strdup(x->source);
+	for (__u8 key = 1; key <= known; key++) {
+		char *name = key & ~known ? NULL : combined_name(x, key, subject);
+
+		if (name && !strchr(name, '?'))
+			return name;
+		free(name);
+	}
 	return net_name(x->net, subject);
 }
 
@@ -79,7 +149,7 @@ static __u64 subject_of_segment(void *dp, const char *bytes, size_t length)
 static json_t *request_json(struct explaining *x)
 {
 	const __u64 namespace_subject = x->answer.trace.attributes.namespace;
-	CLEANUP_FREE char *user = subject_name(x, x->answer.trace.user);
+	CLEANUP_FREE char *user = x->user ? strdup(x->user) : net_name(x->net, x->answer.trace.user);
 	CLEANUP_FREE char *namespace = namespace_subject ? net_name(x->net, namespace_subject) : NULL;
 	struct weir_trace_record record = { .trace = x->answer.trace };
 	const struct trace_context context = {
@@ -96,6 +166,8 @@ static json_t *request_json(struct explaining *x)
 		record.trace.line_kept = sizeof(record.line);
 	memcpy(record.line, x->bytes, record.trace.line_kept);
 	object = user ? trace_json(&record, &context) : NULL;
+	if (namespace_subject && json_is_string(json_object_get(object, "namespace")))
+		x->namespace = strdup(json_string_value(json_object_get(object, "namespace")));
 	json_object_del(object, "time");
 	json_object_del(object, "server");
 	json_object_del(object, "port");
@@ -120,7 +192,8 @@ static int ask(struct explaining *x, int slot, struct error *err)
 	if (ret)
 		return ret;
 	if (x->answer.lost < WEIR_REASON_COUNT)
-		return error_set(err, -EINVAL, "this is not read as a request: %s (docs/operations.md has what that means)",
+		return error_set(err, -EINVAL,
+				 "this is not read as a request: %s (docs/operations.md has what that means)",
 				 metrics_reasons[x->answer.lost].label);
 	return x->answer.whole ? 0 : error_set(err, -EINVAL, "this is not read as a whole request");
 }
@@ -146,7 +219,7 @@ static int tell(struct explaining *x, json_t **result, struct error *err)
 
 int agent_explain(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
-	struct explaining x = {};
+	CLEANUP_EXPLAINING struct explaining x = {};
 	const char *name = NULL;
 	json_t *request = NULL;
 	json_error_t why;
@@ -165,7 +238,5 @@ int agent_explain(struct agent *agent, json_t *arguments, json_t **result, struc
 		return error_set(err, -EAGAIN, "server \"%s\" is not in force: %s", x.server->name,
 				 agent->servers[slot].problem.text);
 	x.net = server_net(agent, x.server);
-	ret = ask(&x, slot, err) ?: tell(&x, result, err);
-	free(x.bytes);
-	return ret;
+	return ask(&x, slot, err) ?: tell(&x, result, err);
 }

@@ -244,7 +244,6 @@ int cli_explain(const struct command *command, int argc, char **argv)
 	CLEANUP_JSON json_t *result = NULL;
 
 	cli_parse(command, options, parse, &question, argc, argv);
-	result = cli_call("explain",
-			  json_pack("{s:s*, s:o}", "server", question.server, "request", question.request));
+	result = cli_call("explain", json_pack("{s:s*, s:o}", "server", question.server, "request", question.request));
 	return result ? cli_print(result, print_explained) : 1;
 }

@@ -34,9 +34,8 @@ static json_t *rules_json(const struct weir_explained *explained, const struct e
 		if (!weir_vector_has(&explained->matched, i))
 			continue;
 		counts = !over && rule->family != family;
-		json_array_append_new(list, json_pack("{s:s, s:i, s:o?, s:b}", "of", rule->label, "nth",
-						      (int)rule->nth, "leads_to", rule_leads_to(context, rule),
-						      "counts", counts));
+		json_array_append_new(list, json_pack("{s:s, s:i, s:o?, s:b}", "of", rule->label, "nth", (int)rule->nth,
+						      "leads_to", rule_leads_to(context, rule), "counts", counts));
 		family = rule->family;
 		over = over || rule->limit == WEIR_RULE_EXEMPT;
 	}

@@ -24,8 +24,9 @@ int explain_check_method(const char *text, struct error *err)
 
 int explain_check_path(const char *text, struct error *err)
 {
-	return is_word(text) ? 0 :
-			       error_set(err, -EINVAL, "\"%s\" is no path: /..., without spaces (%%20 stands for one)", text);
+	return is_word(text) ?
+		       0 :
+		       error_set(err, -EINVAL, "\"%s\" is no path: /..., without spaces (%%20 stands for one)", text);
 }
 
 int explain_check_header(const char *text, struct error *err)
@@ -79,12 +80,12 @@ int explain_request_from_json(json_t *json, struct explain_request *out, struct 
 	int ret;
 
 	if (json_unpack_ex(json, &why, 0, "{s:s, s:s, s?s, s?o, s?o, s?s, s?s !}", "method", &request.method, "path",
-			   &request.path, "user", &request.user, "groups", &request.groups, "headers",
-			   &request.headers, "source", &request.source, "body", &request.body))
+			   &request.path, "user", &request.user, "groups", &request.groups, "headers", &request.headers,
+			   "source", &request.source, "body", &request.body))
 		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
-	ret = explain_check_method(request.method, err)				       ?:
-		      explain_check_path(request.path, err)			       ?:
-		      check_each(request.groups, "groups", parse_subject_name, err)    ?:
+	ret = explain_check_method(request.method, err)				    ?:
+		      explain_check_path(request.path, err)			    ?:
+		      check_each(request.groups, "groups", parse_subject_name, err) ?:
 		      check_each(request.headers, "headers", explain_check_header, err);
 	ret = ret ?: explain_check_source(request.source ?: "127.0.0.1", request.address, err);
 	if (!ret && request.user)

@@ -11,12 +11,12 @@
 
 struct explain_request {
 	const char *method, *path;
-	const char *user;    /* NULL: as the headers and the source have it */
-	json_t *groups;	     /* names; NULL: none */
-	json_t *headers;     /* "Name: value"; NULL: none */
-	const char *source;  /* the peer's address; NULL: 127.0.0.1 */
-	const char *body;    /* NULL: none */
-	__u8 address[16];    /* of the source, as the kernel has it */
+	const char *user;   /* NULL: as the headers and the source have it */
+	json_t *groups;	    /* names; NULL: none */
+	json_t *headers;    /* "Name: value"; NULL: none */
+	const char *source; /* the peer's address; NULL: 127.0.0.1 */
+	const char *body;   /* NULL: none */
+	__u8 address[16];   /* of the source, as the kernel has it */
 };
 
 /* 0, or -EINVAL: such a thing cannot stand in a request. */

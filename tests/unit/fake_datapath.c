@@ -315,6 +315,20 @@ int datapath_limit_counts(struct datapath *dp, __u32 server, __u32 slot, struct 
 	return ret;
 }
 
+/* What the kernel would say stands in dp->explained. */
+int datapath_explain(struct datapath *dp, __u32 server, const struct datapath_question *question,
+		     struct weir_explained *out, struct error *err)
+{
+	int ret = fails(__func__, err);
+
+	(void)server;
+	if (!ret && question->length > WEIR_EXPLAIN_BYTES)
+		ret = error_set(err, -E2BIG, "too long");
+	if (!ret)
+		*out = dp->explained;
+	return ret;
+}
+
 int datapath_in_flight(struct datapath *dp, __u32 server, __u64 taken[WEIR_SERVER_LIMITS], struct error *err)
 {
 	int ret = fails(__func__, err);
@@ -462,4 +476,9 @@ int datapath_reset_translated(struct datapath *dp, __u32 slot, struct error *err
 		return ret;
 	counters[WEIR_SPLICE_CLOSED] += n;
 	return n;
+}
+
+void datapath_name_text(const struct weir_name *name, char *text, size_t size)
+{
+	snprintf(text, size, "%.*s", name->length, name->text);
 }

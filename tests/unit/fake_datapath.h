@@ -26,6 +26,7 @@ struct fake_override {
 
 /* A namespace's maps and links: they outlive the agent that opened them. */
 struct datapath {
+	struct weir_explained explained; /* what datapath_explain() says */
 	bool pinned, open;
 	unsigned int writes; /* calls that changed something */
 	struct {

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* `explain` over a kernel side in memory: what is asked of the kernel, and how its answer is told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "weir/identity.h"
+
+#include "agent_fixture.h"
+#include "cleanup.h"
+#include "explain_request.h"
+#include "fake_datapath.h"
+
+#define GET "{\"server\":\"api\",\"request\":{\"method\":\"GET\",\"path\":\"/\"}}"
+
+/* Refused by the user's limit, of which half a token is left; what is behind it is of a deleted limit. */
+static struct weir_explained refusal(void)
+{
+	return (struct weir_explained){
+		.trace = { .decision = WEIR_SHED, .retry_s = 3, .source = WEIR_SOURCE_ANONYMOUS, .user = 7 },
+		.lost = WEIR_REASON_COUNT,
+		.whole = 1,
+		.event_key = WEIR_REASON_COUNT,
+		.n_limits = 2,
+		.limits = { { .slot = WEIR_LIMIT_USER,
+			      .subject = 5,
+			      .flags = WEIR_EXPLAINED_ASKED | WEIR_EXPLAINED_REFUSED,
+			      .wait_ns = 2500000000,
+			      .per_ns = WEIR_QPS / 5,
+			      .burst = 4,
+			      .tokens = { .low = WEIR_TOKEN / 2 } },
+			    { .slot = WEIR_LIMIT_TOTAL } },
+	};
+}
+
+static json_t *first_limit(json_t *result)
+{
+	return json_array_get(json_object_get(result, "limits"), 0);
+}
+
+static void a_refusal(void **state)
+{
+	struct fixture *f = *state;
+	json_t *limit;
+
+	succeed(f, "attach", ATTACH);
+	fake_nets[1].explained = refusal();
+	CLEANUP_JSON json_t *result = run(f, "explain", GET);
+	assert_string_equal(json_string_value(json_object_get(result, "decision")), "shed");
+	assert_int_equal(json_integer_value(json_object_get(result, "retry_after")), 3);
+	assert_string_equal(json_string_value(json_object_get(json_object_get(result, "request"), "user")),
+			    "127.0.0.1");
+	limit = first_limit(result);
+	assert_string_equal(json_string_value(json_object_get(limit, "limit")), "user");
+	assert_string_equal(json_string_value(json_object_get(limit, "subject")), "mal\\x1bory");
+	assert_string_equal(json_string_value(json_object_get(limit, "says")), "refuses");
+	assert_true(json_real_value(json_object_get(limit, "tokens")) == 0.5);
+	assert_true(json_real_value(json_object_get(limit, "wait")) == 2.5);
+	assert_true(json_real_value(json_object_get(limit, "qps")) == 0.2);
+	limit = json_array_get(json_object_get(result, "limits"), 1);
+	assert_string_equal(json_string_value(json_object_get(limit, "says")), "nothing");
+	assert_null(json_object_get(limit, "tokens"));
+}
+
+static void a_bucket_below_zero(void **state)
+{
+	struct fixture *f = *state;
+	double tokens;
+
+	succeed(f, "attach", ATTACH);
+	fake_nets[1].explained = refusal();
+	fake_nets[1].explained.limits[0].tokens = weir_tokens_minus(weir_tokens_product(3, WEIR_TOKEN));
+	fake_nets[1].explained.limits[0].wait_ns = WEIR_NEVER_NS;
+	CLEANUP_JSON json_t *result = run(f, "explain", GET);
+	tokens = json_real_value(json_object_get(first_limit(result), "tokens"));
+	assert_true(tokens > -3.001 && tokens < -2.999);
+	assert_true(json_is_null(json_object_get(first_limit(result), "wait")));
+}
+
+static void a_penalty(void **state)
+{
+	struct fixture *f = *state;
+
+	succeed(f, "attach", ATTACH);
+	fake_nets[1].explained = refusal();
+	fake_nets[1].explained.limits[0].flags |= WEIR_EXPLAINED_PENALISED;
+	fake_nets[1].explained.limits[0].penalty_ns = 4000000000;
+	fake_nets[1].explained.limits[1].flags = WEIR_EXPLAINED_ASKED;
+	CLEANUP_JSON json_t *result = run(f, "explain", GET);
+	assert_string_equal(json_string_value(json_object_get(first_limit(result), "says")), "penalised");
+	assert_true(json_real_value(json_object_get(first_limit(result), "wait")) == 4);
+	assert_string_equal(
+		json_string_value(json_object_get(json_array_get(json_object_get(result, "limits"), 1), "says")),
+		"not_asked");
+}
+
+#define REQUEST(members) "{\"request\":{\"method\":\"GET\",\"path\":\"/\"" members "}}"
+
+static void refused(void **state)
+{
+	struct fixture *f = *state;
+
+	succeed(f, "attach", ATTACH);
+	refuse(f, "explain", "{}", "request");
+	refuse(f, "explain", "{\"request\":{\"path\":\"/\"}}", "method");
+	refuse(f, "explain", "{\"request\":{\"method\":\"G\\r\\nX:\",\"path\":\"/\"}}", "no method");
+	refuse(f, "explain", "{\"request\":{\"method\":\"GET\",\"path\":\"/ HTTP/1.1\"}}", "no path");
+	refuse(f, "explain", "{\"request\":{\"method\":\"GET\",\"path\":\"\"}}", "no path");
+	refuse(f, "explain", REQUEST(",\"groups\":[\"a\"]"), "who is it");
+	refuse(f, "explain", REQUEST(",\"groups\":\"a\""), "list");
+	refuse(f, "explain", REQUEST(",\"user\":\"a\\nb\""), "control");
+	refuse(f, "explain", REQUEST(",\"headers\":[\"X\"]"), "NAME: VALUE");
+	refuse(f, "explain", REQUEST(",\"headers\":[\"X: a\\nY: b\"]"), "control");
+	refuse(f, "explain", REQUEST(",\"headers\":[1]"), "texts");
+	refuse(f, "explain", REQUEST(",\"source\":\"10.0.0.0/8\""), "network");
+	refuse(f, "explain", REQUEST(",\"more\":1"), "more");
+	refuse(f, "explain", "{\"server\":\"b\",\"request\":{\"method\":\"GET\",\"path\":\"/\"}}", "\"b\"");
+	fake_nets[1].explained = (struct weir_explained){ .lost = WEIR_LENGTH_CONFLICT };
+	refuse(f, "explain", GET, "not read as a request");
+	fake_nets[1].explained = (struct weir_explained){ .lost = WEIR_REASON_COUNT };
+	refuse(f, "explain", GET, "whole");
+}
+
+static void bytes(void **state)
+{
+	static const struct identity_settings identity = { .user_header = "x-user", .group_header = "x-group" };
+	CLEANUP_JSON json_t *json = json_pack("{s:s, s:s, s:s, s:[s,s], s:[s], s:s}", "method", "POST", "path", "/a?b",
+					      "user", "alice", "groups", "dev", "ops", "headers", "X-A: 1", "body",
+					      "{}");
+	CLEANUP_FREE char *text = NULL;
+	struct explain_request request;
+	struct error err;
+	size_t length;
+
+	(void)state;
+	assert_int_equal(explain_request_from_json(json, &request, &err), 0);
+	text = explain_request_bytes(&request, &identity, &length);
+	assert_string_equal(text, "POST /a?b HTTP/1.1\r\nhost: server\r\nx-user: alice\r\nx-group: dev\r\n"
+				  "x-group: ops\r\nX-A: 1\r\ncontent-length: 2\r\n\r\n{}");
+	assert_int_equal(length, strlen(text));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_refusal, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_bucket_below_zero, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_penalty, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(refused, set_up, tear_down),
+		cmocka_unit_test(bytes),
+	};
+
+	return cmocka_run_group_tests_name("agent_explain", tests, NULL, NULL);
+}
