@@ -75,18 +75,23 @@ static void give_up(struct agent *agent, int slot)
 		log_error("undoing an attach: %s", err.text);
 }
 
-int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
+static int bring_in(struct agent *agent, int slot, struct error *err)
 {
-	CLEANUP_SERVER struct server *server = NULL;
-	json_t *description = NULL, *inode = NULL;
-	json_error_t why;
-	int slot, ret;
+	const struct server *server = agent->state.servers[slot];
+	int ret = state_save(&agent->state, agent->options->state_dir, err) ?: server_bring_up(agent, slot, err);
 
-	if (json_unpack_ex(arguments, &why, 0, "{s:o, s?o !}", "server", &description, "netns_inode", &inode))
-		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
-	ret = server_from_json(description, &server, err);
-	if (!ret && !server->netns)
-		ret = check_home(inode, err);
+	if (!ret && agent->servers[slot].identity_err.text[0])
+		ret = error_set(err, -EINVAL, "%s", agent->servers[slot].identity_err.text);
+	return ret ?: net_settle(server_net(agent, server), err) ?: check_pace(server, server_net(agent, server), err);
+}
+
+int server_attach(struct agent *agent, struct server *server, json_t *netns_inode, struct error *err)
+{
+	CLEANUP_SERVER struct server *owned = server;
+	int slot, ret = 0;
+
+	if (!server->netns)
+		ret = check_home(netns_inode, err);
 	if (!ret)
 		ret = check_new(agent, server, err);
 	slot = ret ? ret : free_slot(&agent->state, err);
@@ -97,21 +102,31 @@ int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct
 	if (ret)
 		return ret;
 	agent->state.servers[slot] = server;
-	server = NULL;
-	ret = state_save(&agent->state, agent->options->state_dir, err);
-	if (!ret)
-		ret = server_bring_up(agent, slot, err);
-	if (!ret && agent->servers[slot].identity_err.text[0])
-		ret = error_set(err, -EINVAL, "%s", agent->servers[slot].identity_err.text);
-	if (!ret)
-		ret = net_settle(server_net(agent, agent->state.servers[slot]), err);
-	if (!ret)
-		ret = check_pace(agent->state.servers[slot], server_net(agent, agent->state.servers[slot]), err);
+	owned = NULL;
+	ret = bring_in(agent, slot, err);
 	if (ret) {
 		give_up(agent, slot);
 		return ret;
 	}
-	log_info("server \"%s\" is attached", agent->state.servers[slot]->name);
+	log_info("server \"%s\" is attached", server->name);
+	return slot;
+}
+
+int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
+{
+	json_t *description = NULL, *inode = NULL;
+	struct server *server = NULL;
+	json_error_t why;
+	int slot, ret;
+
+	if (json_unpack_ex(arguments, &why, 0, "{s:o, s?o !}", "server", &description, "netns_inode", &inode))
+		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
+	ret = server_from_json(description, &server, err);
+	if (ret)
+		return ret;
+	slot = server_attach(agent, server, inode, err);
+	if (slot < 0)
+		return slot;
 	*result = json_pack("{s:s}", "name", agent->state.servers[slot]->name);
 	return 0;
 }

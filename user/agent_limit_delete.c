@@ -101,6 +101,9 @@ static int delete_from(struct agent *agent, int slot, const char *name, const ch
 
 	if (!limit)
 		return error_set(err, -ENOENT, "server \"%s\" has no limit \"%s\"", server->name, name);
+	ret = limit_check_source(limit, err);
+	if (ret)
+		return ret;
 	if (!subject)
 		return delete_limit(agent, slot, limit, err);
 	ret = key_subject_parse(limit->key, subject, canonical, err);

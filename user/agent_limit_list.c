@@ -5,8 +5,6 @@
 
 #include "agent_private.h"
 
-#define SOURCE "command line"
-
 /* Rates are texts where every digit counts; here they are numbers. */
 static void rate_as_number(json_t *object)
 {
@@ -32,7 +30,7 @@ static json_t *describe(const struct server *server, const struct limit *limit)
 	rate_as_number(object);
 	json_array_foreach (json_object_get(object, "overrides"), i, override)
 		rate_as_number(override);
-	json_object_set_new(object, "source", json_string(SOURCE));
+	json_object_set_new(object, "source", json_string(limit->source ?: "command line"));
 	return object;
 }
 

@@ -188,6 +188,14 @@ static int change_override(struct agent *agent, int slot, struct limit *limit, c
 
 /* --- the command */
 
+int limit_check_source(const struct limit *limit, struct error *err)
+{
+	if (!limit->source)
+		return 0;
+	return error_set(err, -EBUSY, "limit \"%s\" is set by %s: change it there, and apply that (or delete it)",
+			 limit->name, limit->source);
+}
+
 /* The limit as it would be: what is given, in the place of what there is. An amount for a subject becomes an override. */
 static json_t *merged(const struct limit *limit, json_t *given, const char *subject)
 {
@@ -235,7 +243,7 @@ int limit_set(struct agent *agent, int slot, json_t *given, const char *subject,
 	if (ret)
 		return ret;
 	if (limit) {
-		ret = check_change(limit, &wanted, given, subject, err);
+		ret = limit_check_source(limit, err) ?: check_change(limit, &wanted, given, subject, err);
 		if (ret)
 			return ret;
 		return subject ? change_override(agent, slot, limit, &wanted.overrides[0], err) :

@@ -2,6 +2,7 @@
 /* A server's limits and rules, put in force. */
 #include "agent_limits.h"
 #include "cleanup.h"
+#include "identity.h"
 #include "key.h"
 #include "server_rules.h"
 
@@ -67,6 +68,15 @@ static int level_apply(struct net *net, int slot, const struct server *server, c
 	return datapath_limit_set(net->dp, slot, limit_slot_of_number(level->number), &kernel_side, err);
 }
 
+int levels_apply(struct net *net, int slot, const struct server *server, struct error *err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < server->priorities.n_levels && !ret; i++)
+		ret = level_apply(net, slot, server, &server->priorities.levels[i], err);
+	return ret;
+}
+
 int rules_apply(struct net *net, int slot, const struct server *server, struct error *err)
 {
 	CLEANUP_RULES struct rules *rules = NULL;
@@ -89,16 +99,18 @@ int limits_apply(struct net *net, int slot, const struct server *server, struct 
 		return 0;
 	for (size_t i = 0; i < server->n_limits && !ret; i++)
 		ret = limit_apply_whole(net, slot, server, &server->limits[i], err);
-	for (size_t i = 0; i < server->priorities.n_levels && !ret; i++)
-		ret = level_apply(net, slot, server, &server->priorities.levels[i], err);
-	return ret ?: rules_apply(net, slot, server, err);
+	return ret ?: levels_apply(net, slot, server, err) ?: rules_apply(net, slot, server, err);
 }
 
 /* Whom tokens and addresses stand for is told with their groups, too. */
 int groups_apply(struct agent *agent, int slot, struct error *err)
 {
 	const struct server *server = agent->state.servers[slot];
+	struct net *net = server_net(agent, server);
+	struct weir_known_groups known;
 
-	return identity_apply(server_net(agent, server), slot, server, err) ?:
+	identity_known_groups(&server->identity, &known);
+	return identity_apply(net, slot, server, err)			     ?:
+		       datapath_known_groups_set(net->dp, slot, &known, err) ?:
 		       identity_load(agent, slot, &(struct identity_count){ 0 }, err);
 }

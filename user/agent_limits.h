@@ -20,6 +20,7 @@ int override_unapply(struct net *net, int slot, const struct limit *limit, const
 		     struct error *err);
 int limit_apply_whole(struct net *net, int slot, const struct server *server, const struct limit *limit,
 		      struct error *err);
+int levels_apply(struct net *net, int slot, const struct server *server, struct error *err);
 /* The rules of all limits; whom they are for by group. */
 int rules_apply(struct net *net, int slot, const struct server *server, struct error *err);
 int groups_apply(struct agent *agent, int slot, struct error *err);
@@ -29,6 +30,8 @@ int groups_apply(struct agent *agent, int slot, struct error *err);
  * a limit that is there cannot be changed.
  */
 int limit_set(struct agent *agent, int slot, json_t *given, const char *subject, struct error *err);
+/* A limit that a policy file sets is that file's to change. -EBUSY. */
+int limit_check_source(const struct limit *limit, struct error *err);
 /* Takes a limit, which the state has no more, out of the kernel. */
 int limit_take_out(struct agent *agent, int slot, const struct limit *limit, struct error *err);
 /* Takes it out of both. */

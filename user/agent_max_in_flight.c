@@ -33,6 +33,8 @@ static int set_places(struct agent *agent, int slot, bool reading, __u32 places,
 	struct limit *there = server_limit(agent->state.servers[slot], name);
 	CLEANUP_JSON json_t *limit = NULL;
 
+	if (!places && there && limit_check_source(there, err))
+		return -EBUSY;
 	if (!places)
 		return there ? limit_remove(agent, slot, there, err) : 0;
 	limit = json_pack("{s:s, s:s, s:I, s:[{s:o, s:b}]}", "name", name, "key", "total", "in_flight",

@@ -100,6 +100,8 @@ int server_named(const struct agent *agent, const char *name, struct error *err)
 
 /* agent_attach.c, agent_detach.c, agent_pause.c */
 int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+/* Takes over the server, on failure too. netns_inode: where the command was given (may be NULL). Returns its slot. */
+int server_attach(struct agent *agent, struct server *server, json_t *netns_inode, struct error *err);
 int agent_detach(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 int agent_pause(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 int agent_resume(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
@@ -132,6 +134,10 @@ void limits_measured_free(struct metrics_limit *limits, size_t n);
 
 /* agent_explain.c */
 int agent_explain(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+/* agent_policy.c: objects of policy files */
+int agent_apply(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+int agent_delete(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+int agent_export(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 
 /* agent_status.c */
 int agent_status(struct agent *agent, json_t *arguments, json_t **result, struct error *err);

@@ -13,6 +13,7 @@ static const struct {
 	{ "attach", agent_attach },	    { "detach", agent_detach },	      { "pause", agent_pause },
 	{ "resume", agent_resume },	    { "limit set", agent_limit_set }, { "limit delete", agent_limit_delete },
 	{ "limit list", agent_limit_list }, { "status", agent_status },	      { "metrics", agent_metrics },
+	{ "apply", agent_apply },	    { "delete", agent_delete },	      { "export", agent_export },
 	{ "reload", agent_reload },	    { "trace", agent_trace },	      { "max-in-flight", agent_max_in_flight },
 	{ "explain", agent_explain },
 };

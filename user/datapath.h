@@ -59,6 +59,9 @@ int datapath_balancers_set(struct datapath *dp, __u32 slot, const struct datapat
 			   struct error *err);
 /* Returns when no program runs that has seen the old flags: whatever it did to a connection is counted by then. */
 int datapath_server_flags(struct datapath *dp, __u32 slot, __u32 flags, struct error *err);
+/* The groups that follow from how a request is identified. */
+int datapath_known_groups_set(struct datapath *dp, __u32 slot, const struct weir_known_groups *groups,
+			      struct error *err);
 /* Forgets listeners, proxies, limits, overrides and buckets; the counters of the slot start at 0 for its next owner. */
 int datapath_server_clear(struct datapath *dp, __u32 slot, struct error *err);
 

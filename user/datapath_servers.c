@@ -205,6 +205,18 @@ int datapath_server_flags(struct datapath *dp, __u32 slot, __u32 flags, struct e
 	return ret;
 }
 
+int datapath_known_groups_set(struct datapath *dp, __u32 slot, const struct weir_known_groups *groups,
+			      struct error *err)
+{
+	struct weir_server server;
+	int ret = datapath_server_read(dp, slot, &server, err);
+
+	if (ret)
+		return ret;
+	server.groups = *groups;
+	return datapath_server_write(dp, slot, &server, err);
+}
+
 int datapath_trace_until(struct datapath *dp, __u32 slot, __u64 until_ns, struct error *err)
 {
 	struct weir_server server;

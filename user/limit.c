@@ -53,6 +53,7 @@ void limit_clear(struct limit *limit)
 		free(limit->overrides[i].subject);
 	free(limit->rules);
 	free(limit->overrides);
+	free(limit->source);
 	*limit = (struct limit){ 0 };
 }
 

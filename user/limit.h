@@ -15,7 +15,7 @@
  *   penalty    how long those who go on while they are refused are kept waiting (backoff_text.h), or "off"
  *   keys       buckets kept; 0: as many as the server's
  *
- * and in state.json alone: number, by which the kernel knows it.
+ * and in state.json alone: number, by which the kernel knows it, and source, the file that it is from.
  */
 #ifndef WEIR_USER_LIMIT_H
 #define WEIR_USER_LIMIT_H
@@ -47,6 +47,7 @@ struct limit {
 	__u32 keys;
 	bool dry_run;
 	struct weir_backoff penalty; /* without parts: none */
+	char *source;		     /* the file that it is from; NULL: the command line */
 };
 
 /* The slot of a built-in limit; -ENOENT. */

@@ -197,6 +197,8 @@ json_t *limit_to_json(const struct limit *limit)
 		json_object_set_new(json, "penalty", json_string(penalty));
 	}
 	json_object_set_new(json, "keys", json_integer(limit->keys));
+	if (limit->source)
+		json_object_set_new(json, "source", json_string(limit->source));
 	return json;
 }
 
@@ -277,18 +279,19 @@ static int members_read(json_t *json, struct limit *limit, struct error *err)
 
 	ret = amount_read(json, &limit->amount, &limit->kind, err) ?:
 		      list_from_json(json_object_get(json, "rules"), "rules", rule_item, sizeof(*limit->rules), &limit->rules, &limit->n_rules, err) ?:
-		      overrides_read(json_object_get(json, "overrides"), limit, err)				 ?:
-		      mode_read(json_object_get(json, "mode"), limit, err)					 ?:
-		      penalty_read(json_object_get(json, "penalty"), &limit->penalty, err)			 ?:
-		      number_from_json(json_object_get(json, "keys"), "keys", PARSE_KEYS_MAX, &limit->keys, err) ?:
-		      number_from_json(json_object_get(json, "number"), "number", UINT32_MAX, &limit->number, err);
+		      overrides_read(json_object_get(json, "overrides"), limit, err)				   ?:
+		      mode_read(json_object_get(json, "mode"), limit, err)					   ?:
+		      penalty_read(json_object_get(json, "penalty"), &limit->penalty, err)			   ?:
+		      number_from_json(json_object_get(json, "keys"), "keys", PARSE_KEYS_MAX, &limit->keys, err)   ?:
+		      number_from_json(json_object_get(json, "number"), "number", UINT32_MAX, &limit->number, err) ?:
+		      text_from_json(json_object_get(json, "source"), "source", &limit->source, err);
 	return ret ?: check_groups(limit, err);
 }
 
 static int limit_read(json_t *json, struct limit *limit, struct error *err)
 {
-	static const char *const members[] = { "name",	    "key",  "qps",     "burst", "in_flight", "rules",
-					       "overrides", "mode", "penalty", "keys",	"number",    NULL };
+	static const char *const members[] = { "name", "key",	  "qps",  "burst",  "in_flight", "rules", "overrides",
+					       "mode", "penalty", "keys", "number", "source",	 NULL };
 	const char *name = json_string_value(json_object_get(json, "name"));
 	struct error why = { 0 };
 	int ret;

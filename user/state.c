@@ -116,6 +116,7 @@ void server_free(struct server *server)
 	free(server->listens);
 	free(server->cgroup);
 	free(server->netns);
+	json_decref(server->policy);
 	free(server);
 }
 

@@ -72,7 +72,7 @@ json_t *server_to_json(const struct server *server)
 	namespace_from_format(&server->tenancy, namespace_from);
 	return json_pack(
 		"{s:s, s:o, s:s?, s:I, s:s?, s:o, s:o, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:b, s:b, s:b, s:o, s:o, s:I, "
-		"s:o, s:o, s:I, s:o, s:o}",
+		"s:o, s:o, s:I, s:o, s:o, s:O*}",
 		"name", server->name, "listen", items_to_json(server, server->n_listens, listen_item), "netns",
 		server->netns, "netns_cookie", (json_int_t)server->netns_cookie, "cgroup", server->cgroup,
 		"trusted_proxies", items_to_json(server, server->n_proxies, proxy_item), "proxy_protocol",
@@ -86,7 +86,7 @@ json_t *server_to_json(const struct server *server)
 		limits_to_json(server), "last_number", (json_int_t)server->last_number, "priority_levels",
 		priority_levels_to_json(&server->priorities), "flow_schemas", flow_schemas_to_json(&server->priorities),
 		"concurrency", (json_int_t)server->concurrency, "exempt", exempt_to_json(server), "groups",
-		texts_to_json(&server->identity.rule_groups));
+		texts_to_json(&server->identity.rule_groups), "policy", server->policy);
 }
 
 /* Parses one text of an array into a place of `size` bytes. */
@@ -161,7 +161,7 @@ struct members {
 	const char *loopback, *framing, *paths, *namespace_from, *hold, *when_full;
 	json_t *listen, *netns, *netns_cookie, *cgroup, *trusted_proxies, *proxy_protocol, *interfaces, *keys, *dry_run,
 		*paused, *draining, *identity, *limits, *last_number, *priority_levels, *flow_schemas, *concurrency,
-		*exempt, *groups;
+		*exempt, *groups, *policy;
 };
 
 static int members_find(json_t *json, struct members *m, struct error *err)
@@ -172,7 +172,7 @@ static int members_find(json_t *json, struct members *m, struct error *err)
 	if (json_unpack_ex(
 		    json, &why, 0,
 		    "{s:s, s:o, s?s, s?s, s?s, s?s, s?s, s?s, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, "
-		    "s?o, s?o, s?o, s?o, s?o, s?o, s?o !}",
+		    "s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o !}",
 		    "name", &m->name, "listen", &m->listen, "loopback", &m->loopback, "framing", &m->framing, "paths",
 		    &m->paths, "namespace_from", &m->namespace_from, "hold", &m->hold, "when_full", &m->when_full,
 		    "netns", &m->netns, "netns_cookie", &m->netns_cookie, "cgroup", &m->cgroup, "trusted_proxies",
@@ -180,7 +180,7 @@ static int members_find(json_t *json, struct members *m, struct error *err)
 		    &m->keys, "dry_run", &m->dry_run, "paused", &m->paused, "draining", &m->draining, "identity",
 		    &m->identity, "limits", &m->limits, "last_number", &m->last_number, "priority_levels",
 		    &m->priority_levels, "flow_schemas", &m->flow_schemas, "concurrency", &m->concurrency, "exempt",
-		    &m->exempt, "groups", &m->groups))
+		    &m->exempt, "groups", &m->groups, "policy", &m->policy))
 		return error_set(err, -EINVAL, "server: %s", why.text);
 	return 0;
 }
@@ -272,6 +272,8 @@ static int read_options(const struct members *m, struct server *server, struct e
 		ret = identity_settings_from_json(m->identity, &server->identity, err);
 	if (!ret)
 		server->netns_cookie = json_integer_value(m->netns_cookie);
+	if (!ret && json_is_object(m->policy))
+		server->policy = json_incref(m->policy);
 	return ret;
 }
 

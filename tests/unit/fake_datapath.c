@@ -126,6 +126,7 @@ int datapath_server_set(struct datapath *dp, __u32 slot, const struct weir_serve
 	dp->writes++;
 	dp->servers[slot].set = true;
 	dp->servers[slot].flags = server->flags;
+	dp->servers[slot].known = server->groups;
 	dp->servers[slot].n_listens = n_listens;
 	dp->servers[slot].n_proxies = n_proxies;
 	return 0;
@@ -152,6 +153,18 @@ int datapath_server_flags(struct datapath *dp, __u32 slot, __u32 flags, struct e
 		return ret;
 	dp->writes++;
 	dp->servers[slot].flags = flags;
+	return 0;
+}
+
+int datapath_known_groups_set(struct datapath *dp, __u32 slot, const struct weir_known_groups *groups,
+			      struct error *err)
+{
+	int ret = fails(__func__, err);
+
+	if (ret)
+		return ret;
+	dp->writes++;
+	dp->servers[slot].known = *groups;
 	return 0;
 }
 

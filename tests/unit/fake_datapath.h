@@ -32,6 +32,7 @@ struct datapath {
 	struct {
 		bool set;
 		__u32 flags;
+		struct weir_known_groups known;
 		size_t n_listens, n_proxies, n_balancers, n_groups, n_tokens, n_addresses;
 		__u64 trace_until_ns;
 		bool has_rules;

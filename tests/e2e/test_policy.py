@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Policy files: applied, enforced, compared, exported and deleted; Kubernetes' own documents as they are."""
+import json
+import time
+
+import pytest
+
+EVENTS = "/api/v1/namespaces/{}/events"
+PODS = "/api/v1/namespaces/default/pods"
+
+EVENT_RATE_LIMIT = """\
+apiVersion: eventratelimit.admission.k8s.io/v1alpha1
+kind: Configuration
+limits:
+  - type: Namespace
+    qps: 50
+    burst: 100
+    cacheSize: 2000
+  - type: User
+    qps: 10
+    burst: 50
+"""
+
+ADMISSION = """\
+apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+plugins:
+- name: PodSecurity
+  configuration: {defaults: {enforce: baseline}}
+- name: EventRateLimit
+  path: events.yaml
+"""
+
+THROTTLE = """\
+apiVersion: weir/v1
+kind: Throttle
+metadata:
+  name: web
+spec:
+  limits:
+  - name: user
+    qps: 0
+    burst: %s
+    overrides:
+    - {subject: bob, qps: 0, burst: 1}
+  - name: secrets
+    key: namespace,user
+    qps: 0
+    burst: 1
+    rules:
+    - verbs: [list]
+      resources: [secrets]
+"""
+
+FLOW = """\
+apiVersion: v1
+kind: List
+metadata: {resourceVersion: ""}
+items:
+- apiVersion: flowcontrol.apiserver.k8s.io/v1
+  kind: FlowSchema
+  metadata:
+    creationTimestamp: "2026-01-01T00:00:00Z"
+    generation: 1
+    managedFields:
+    - apiVersion: flowcontrol.apiserver.k8s.io/v1
+      fieldsV1: {"f:spec": {"f:matchingPrecedence": {}}}
+      manager: api-priority-and-fairness-config-producer-v1
+      operation: Apply
+    name: greedy
+    resourceVersion: "71"
+    uid: 4e0f6a5b-0a10-4bd2-9ae9-f0d5a3e0f6c4
+  spec:
+    distinguisherMethod:
+      type: ByUser
+    matchingPrecedence: 500
+    priorityLevelConfiguration:
+      name: none
+    rules:
+    - resourceRules:
+      - apiGroups: ['*']
+        clusterScope: true
+        namespaces: ['*']
+        resources: ['*']
+        verbs: [list]
+      subjects:
+      - kind: User
+        user:
+          name: greedy
+  status:
+    conditions:
+    - {lastTransitionTime: "2026-01-01T00:00:00Z", reason: Found, status: "False", type: Dangling}
+- apiVersion: flowcontrol.apiserver.k8s.io/v1
+  kind: PriorityLevelConfiguration
+  metadata:
+    name: none
+  spec:
+    limited:
+      borrowingLimitPercent: null
+      lendablePercent: 0
+      limitResponse:
+        type: Reject
+      nominalConcurrencyShares: 0
+    type: Limited
+  status: {}
+"""
+
+
+@pytest.fixture
+def policy(tmp_path):
+    """Writes a file; its path."""
+    def write(text, name="policy.yaml"):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+    return write
+
+
+def exported(site, policy):
+    """A file with what is in force."""
+    return policy(site.weir("export"), "exported.yaml")
+
+
+def test_event_rate_limit_as_documented(site, policy):
+    policy(EVENT_RATE_LIMIT, "events.yaml")
+    assert site.weir("apply", "-f", policy(ADMISSION)).splitlines() == [
+        'server "web": EventRateLimit created']
+    alice = site.client("alice")
+    start = time.monotonic()
+    got = [alice.exchange(EVENTS.format("shop"), "POST", b"{}").status for _ in range(70)]
+    most = 51 + 10 * (time.monotonic() - start)
+    assert got[:50] == [200] * 50
+    assert got.count(200) <= most
+    assert got.count(429) == 70 - got.count(200)
+    assert [alice.get(EVENTS.format("shop")) for _ in range(60)] == [200] * 60  # not a write
+    assert [alice.exchange(PODS, "POST", b"{}").status for _ in range(60)] == [200] * 60  # no event
+    limits = {limit["name"]: limit for limit in site.weir.json("limit", "list")["limits"]}
+    assert sorted(limits) == ["event-namespace", "event-user"]
+    assert limits["event-namespace"]["keys"] == 2000 and limits["event-user"]["keys"] == 4096
+    assert all(limit["source"].endswith("/events.yaml") for limit in limits.values())
+
+
+def test_a_flow_schema_refuses_the_greedy_alone(site, policy):
+    site.weir("apply", "-f", policy(FLOW))
+    greedy, other = site.client("greedy"), site.client("alice")
+    assert [greedy.get(PODS) for _ in range(3)] == [429] * 3
+    assert greedy.get(f"{PODS}/one") == 200
+    assert greedy.get("/version") == 200
+    assert [other.get(PODS) for _ in range(3)] == [200] * 3
+    assert site.limit_of("level/none")["refused"] == 3
+    assert site.limit_of("level/catch-all")["admitted"] == 5
+    assert site.client("admin").get(PODS, X_Remote_Group="system:masters") == 200
+    site.weir("delete", "-f", policy(FLOW))
+    assert greedy.get(PODS) == 200
+    assert [limit["limit"] for limit in site.status()["limits"]] == []
+
+
+def test_apply_replaces_and_keeps_what_is_the_same(site, policy):
+    site.weir("apply", "-f", policy(THROTTLE % 3))
+    alice = site.client("alice")
+    assert [alice.get(PODS) for _ in range(4)] == [200] * 3 + [429]
+    assert [site.client("bob").get(PODS) for _ in range(2)] == [200, 429]
+    again = site.weir("apply", "-f", policy(THROTTLE % 3))
+    assert again == 'server "web": Throttle web unchanged\n'
+    assert alice.get(PODS) == 429  # its bucket goes on
+    changed = (THROTTLE % 3).replace("{subject: bob, qps: 0, burst: 1}", "{subject: carol, qps: 0, burst: 0}")
+    assert site.weir("apply", "-f", policy(changed)) == 'server "web": Throttle web configured\n'
+    assert alice.get(PODS) == 429
+    assert site.client("carol").get(PODS) == 429
+    assert site.weir("delete", "-f", policy(changed)) == 'server "web": Throttle web deleted\n'
+    assert site.weir.json("limit", "list")["limits"] == []
+    assert alice.get(PODS) == 200
+
+
+def test_a_file_that_is_wrong_changes_nothing(site, policy):
+    site.weir("apply", "-f", policy(THROTTLE % 3))
+    before = site.weir("export")
+    wrong = policy((THROTTLE % 5).replace("verbs: [list]", "verbs: [lisst]").replace("burst: 1\n", "burts: 1\n"))
+    done = site.weir.run("apply", "-f", wrong)
+    assert (done.returncode, done.stdout) == (1, "")
+    first, second, *more = done.stderr.splitlines()
+    assert first.startswith(f"{wrong}:15:5: $.spec.limits[1].burts: there is no field \"burts\": is \"burst\" meant?")
+    assert second.startswith(f"{wrong}:17:15: $.spec.limits[1].rules[0].verbs[0]: \"lisst\" is not a verb")
+    assert not more
+    other = policy((THROTTLE % 5).replace("name: web", "name: nobody"), "other.yaml")
+    assert "attach it, or say in its Throttle where it listens" in site.weir.refused("apply", "-f", other)
+    both = policy(THROTTLE % 7 + "---\n" + (THROTTLE % 5).replace("name: web", "name: nobody"), "both.yaml")
+    site.weir.refused("apply", "-f", both)
+    assert site.weir("export") == before
+
+
+def test_diff(site, policy):
+    assert site.weir.run("diff", "-f", policy(THROTTLE % 3)).returncode == 1
+    site.weir("apply", "-f", policy(THROTTLE % 3))
+    assert site.weir("diff", "-f", policy(THROTTLE % 3)) == ""
+    done = site.weir.run("diff", "-f", policy(THROTTLE % 4))
+    assert (done.returncode, done.stderr) == (1, "")
+    changed = [line for line in done.stdout.splitlines() if line[0] in "+-" and line[:3] not in ("+++", "---")]
+    assert [line.split() for line in changed] == [["-", "burst:", "3"], ["+", "burst:", "4"]]
+    assert site.weir.run("diff", "-f", policy("kind: 3", "bad.yaml")).returncode == 2
+
+
+def test_export_is_what_apply_accepts(site, policy):
+    site.weir("limit", "set", "total", "--qps", "0.5", "--burst", "7")
+    site.weir("limit", "set", "lists", "--key", "user", "--verb", "list", "--in-flight", "9", "--dry-run")
+    site.weir("apply", "-f", policy(FLOW), "-f", policy(EVENT_RATE_LIMIT, "events.yaml"))
+    before = site.weir("export")
+    limits = site.weir.json("limit", "list")["limits"]
+    assert site.weir("diff", "-f", exported(site, policy)) == ""
+    assert "unchanged" in site.weir("apply", "-f", exported(site, policy), "--prune")
+    assert site.weir("export") == before
+    without_source = lambda all: sorted(json.dumps({**limit, "source": ""}) for limit in all)
+    assert without_source(site.weir.json("limit", "list")["limits"]) == without_source(limits)
+
+
+def test_one_name_from_two_sources(site, policy):
+    site.weir("limit", "set", "user", "--qps", "1", "--burst", "2")
+    said = site.weir.refused("apply", "-f", policy(THROTTLE % 3))
+    assert '"user"' in said and "command line" in said and "policy.yaml" in said
+    site.weir("limit", "delete", "user")
+    site.weir("apply", "-f", policy(THROTTLE % 3))
+    assert "policy.yaml" in site.weir.refused("limit", "set", "user", "--qps", "1", "--burst", "2")
+    assert "policy.yaml" in site.weir.refused("limit", "delete", "secrets")
+
+
+def test_prune(site, policy):
+    site.weir("apply", "-f", policy(THROTTLE % 3), "-f", policy(FLOW, "flow.yaml"))
+    said = site.weir("apply", "-f", policy(THROTTLE % 3), "--prune")
+    assert 'FlowSchema greedy deleted' in said and "PriorityLevelConfiguration none deleted" in said
+    assert site.client("greedy").get(PODS) == 200
+
+
+def test_a_throttle_attaches_its_server(world, policy, tmp_path):
+    site = world.site()
+    text = THROTTLE % 2 + f"  listen: ['*:8080']\n  netns: {site.place.server_ns.path}\n  trustedProxies: ['0.0.0.0/0']\n"
+    site.weir("apply", "-f", policy(text))
+    assert [site.client("alice").get(PODS) for _ in range(3)] == [200, 200, 429]
+    assert site.weir("apply", "-f", policy(text)) == 'server "web": Throttle web unchanged\n'
+    assert "its listen cannot be changed" in site.weir.refused("apply", "-f", policy(text.replace("8080", "8081")))
+    site.weir("delete", "-f", policy(text))
+    assert site.client("alice").get(PODS) == 200
+    assert site.weir.refused("delete", "-f", policy(text)).endswith("Throttle web is not applied")
+    assert site.weir("delete", "-f", policy(text), "--ignore-not-found") == ""
+
+
+def test_survives_a_restart_of_the_agent(site, policy):
+    site.weir("apply", "-f", policy(THROTTLE % 3), "-f", policy(FLOW, "flow.yaml"))
+    before = site.weir("export")
+    assert [site.client("alice").get(PODS) for _ in range(4)] == [200] * 3 + [429]
+    site.weir.kill()
+    site.weir.start()
+    assert site.weir("export") == before
+    assert site.client("alice").get(PODS) == 429
+    site.weir("delete", "-f", policy(THROTTLE % 3), "-f", policy(FLOW, "flow.yaml"))
+    assert site.client("alice").get(PODS) == 200

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Objects of policy files over a kernel side in memory: what is the same stays, and what fails changes nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "agent_fixture.h"
+#include "cleanup.h"
+#include "fake_datapath.h"
+
+#define OBJECT(kind, name, spec)                                                                         \
+	"{\"source\":\"/etc/p.yaml\",\"document\":{\"kind\":\"" kind "\",\"metadata\":{\"name\":\"" name \
+	"\"},\"spec\":{" spec "}}}"
+#define APPLY(objects) "{\"objects\":[" objects "]}"
+#define LIMITS(limits) OBJECT("Throttle", "api", "\"limits\":[" limits "]")
+#define USER \
+	"{\"name\":\"user\",\"qps\":\"5\",\"burst\":9,\"overrides\":[{\"subject\":\"bob\",\"qps\":\"1\",\"burst\":2}]}"
+#define WATCHES \
+	"{\"name\":\"w\",\"key\":\"user\",\"inFlight\":4,\"rules\":[{\"groups\":[\"ops\"],\"longRunning\":true}]}"
+#define LEVEL OBJECT("PriorityLevelConfiguration", "low", "\"type\":\"Limited\",\"limited\":{}")
+#define SCHEMA                                                                                                    \
+	OBJECT("FlowSchema", "all",                                                                               \
+	       "\"priorityLevelConfiguration\":{\"name\":\"low\"},\"rules\":[{\"subjects\":[{\"kind\":\"Group\"," \
+	       "\"group\":{\"name\":\"dev\"}}],\"nonResourceRules\":[{\"verbs\":[\"*\"],\"nonResourceURLs\":[\"*\"]}]}]")
+
+static __u32 slot_of(struct fixture *f, const char *name)
+{
+	struct limit *limit = server_limit(f->agent.state.servers[0], name);
+
+	assert_non_null(limit);
+	return limit_slot(limit);
+}
+
+static void applied(void **state)
+{
+	struct fixture *f = *state;
+	struct datapath *dp = &fake_nets[1];
+	__u32 slot;
+
+	succeed(f, "attach", ATTACH);
+	succeed(f, "apply", APPLY(LIMITS(USER "," WATCHES) "," SCHEMA "," LEVEL));
+	slot = slot_of(f, "w");
+	assert_int_equal(fake_limit(dp, 0, 2)->amount.burst, 9);
+	assert_int_equal(fake_override(dp, 0, 2, WEIR_KEY_USER, "bob")->burst, 2);
+	assert_int_equal(fake_limit(dp, 0, slot)->amount.places, 4);
+	assert_true(dp->servers[0].has_rules);
+	assert_int_equal(f->agent.state.servers[0]->priorities.n_levels, 3); /* exempt and catch-all, too */
+
+	/* What is the same has the place, and so the buckets, that it had. */
+	succeed(f, "apply", APPLY(LIMITS(WATCHES)));
+	assert_int_equal(slot_of(f, "w"), slot);
+	assert_null(fake_limit(dp, 0, 2));
+	assert_int_equal(f->agent.state.servers[0]->priorities.n_levels, 3);
+
+	succeed(f, "delete", APPLY(LIMITS("") "," SCHEMA "," LEVEL));
+	assert_null(fake_limit(dp, 0, slot));
+	assert_false(dp->servers[0].has_rules);
+	assert_null(f->agent.state.servers[0]->policy);
+	assert_int_equal(f->agent.state.servers[0]->n_limits, 0);
+}
+
+/* Whatever the kernel refuses: all is as it was, also what was applied before that failed. */
+static void taken_back(void **state)
+{
+	static const char *const steps[] = { "datapath_limit_set",    "datapath_override_set",
+					     "datapath_rules_set",    "datapath_limit_delete",
+					     "datapath_server_flags", "datapath_known_groups_set" };
+	struct fixture *f = *state;
+	struct datapath *dp = &fake_nets[1];
+
+	succeed(f, "attach", ATTACH);
+	succeed(f, "apply", APPLY(LIMITS("{\"name\":\"total\",\"qps\":\"1\",\"burst\":1}," WATCHES)));
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+		CLEANUP_FREE char *before = saved_state(f), *after = NULL;
+
+		fake_failing = steps[i];
+		fake_failures = 1;
+		refuse(f, "apply", APPLY(LIMITS(USER) "," SCHEMA "," LEVEL), steps[i]);
+		after = saved_state(f);
+		assert_string_equal(before, after);
+		assert_int_equal(fake_limit(dp, 0, 0)->amount.burst, 1);
+		assert_int_equal(fake_limit(dp, 0, slot_of(f, "w"))->amount.places, 4);
+		assert_null(fake_limit(dp, 0, 2));
+		assert_int_equal(f->agent.state.servers[0]->priorities.n_levels, 0);
+	}
+	succeed(f, "apply", APPLY(LIMITS(USER) "," SCHEMA "," LEVEL));
+}
+
+static void refused(void **state)
+{
+	struct fixture *f = *state;
+	CLEANUP_FREE char *before = NULL, *after = NULL;
+
+	refuse(f, "apply", APPLY(LIMITS(USER)), "attach it");
+	refuse(f, "apply", APPLY(LEVEL), "no server");
+	succeed(f, "attach", ATTACH);
+	succeed(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"1\",\"burst\":1}}");
+	before = saved_state(f);
+	refuse(f, "apply", "{}", "objects");
+	refuse(f, "apply", APPLY("{}"), "source");
+	refuse(f, "apply", APPLY("{\"source\":\"x\",\"document\":{\"kind\":\"Pod\"}}"), "kind");
+	refuse(f, "apply", APPLY(LIMITS(USER)), "command line");
+	refuse(f, "apply", APPLY(LIMITS(WATCHES "," WATCHES)), "\"w\"");
+	refuse(f, "apply", APPLY(LIMITS("{\"name\":\"w\",\"key\":\"user\"}")), "how much");
+	refuse(f, "apply", APPLY(SCHEMA), "\"low\"");
+	refuse(f, "apply", APPLY(OBJECT("Throttle", "api", "\"listen\":[\"*:99\"]")), "listen");
+	refuse(f, "delete", APPLY(LEVEL), "not applied");
+	after = saved_state(f);
+	assert_string_equal(before, after);
+}
+
+static void attached_with_it(void **state)
+{
+	struct fixture *f = *state;
+	const char *throttle = APPLY(OBJECT("Throttle", "b", "\"listen\":[\"*:7\"],\"limits\":[" USER "]"));
+
+	fake_failing = "datapath_rules_set";
+	fake_failures = 1;
+	refuse(f, "apply", throttle, "datapath_rules_set");
+	assert_null(f->agent.state.servers[0]);
+	succeed(f, "apply", throttle);
+	assert_true(fake_nets[1].servers[0].set);
+	end_agent(f);
+	start_agent(f);
+	succeed(f, "apply", throttle);
+	succeed(f, "delete", throttle);
+	assert_null(f->agent.state.servers[0]);
+	assert_false(fake_nets[1].servers[0].set);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(applied, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(taken_back, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(attached_with_it, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

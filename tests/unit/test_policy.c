@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Policy files: what is wrong is told with its place, all of it at once; the JSON Schema says what the parser does. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "policy.h"
+
+/* Reads a text as a file. */
+static void read_text(struct policy *policy, const char *text)
+{
+	char path[] = "/tmp/weir-policy-XXXXXX";
+	CLEANUP_CLOSE int fd = mkstemp(path);
+	struct error err = { 0 };
+
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(policy_read(policy, path, &err), 0);
+	policy_check(policy);
+	unlink(path);
+}
+
+/* Each line of `expected` is "line:column path: text", of which the problem must have the beginning. */
+static void check_problems(const char *text, const char *const *expected)
+{
+	CLEANUP_POLICY struct policy policy = { 0 };
+
+	read_text(&policy, text);
+	for (size_t i = 0; i < policy.problems.n; i++) {
+		const struct problem *p = &policy.problems.items[i];
+		CLEANUP_FREE char *said = NULL;
+
+		assert_true(asprintf(&said, "%u:%u %s: %s%s", p->line, p->column, p->path,
+				     p->warning ? "warning: " : "", p->text) > 0);
+		if (!expected[i] || strncmp(said, expected[i], strlen(expected[i])) != 0)
+			fail_msg("problem %zu is \"%s\", not \"%s\"", i, said, expected[i] ?: "");
+	}
+	assert_null(expected[policy.problems.n]);
+}
+
+#define PROBLEMS(text, ...) check_problems(text, (const char *const[]){ __VA_ARGS__ __VA_OPT__(, ) NULL })
+
+#define THROTTLE "apiVersion: weir/v1\nkind: Throttle\nmetadata: {name: api}\nspec:\n"
+#define FLOW(kind) "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: " kind "\nmetadata: {name: a}\nspec:\n"
+
+static void nothing_wrong(void **state)
+{
+	(void)state;
+	PROBLEMS(THROTTLE "  limits: []\n");
+	PROBLEMS(THROTTLE "  limits:\n  - {name: user, qps: 0.5, burst: 3}\n  - {name: total, qps: \"5\", burst: 3}\n");
+	PROBLEMS("---\n---\n" THROTTLE "  dryRun: true\n---\n# nothing\n");
+	PROBLEMS(
+		"{\"apiVersion\": \"weir/v1\", \"kind\": \"Throttle\", \"metadata\": {\"name\": \"a\"}, \"spec\": {}}");
+	PROBLEMS(THROTTLE "  exempt:\n  - &r {paths: [/a]}\n  - {sources: [10.0.0.0/8]}\n  limits:\n"
+			  "  - {name: x, key: user, inFlight: 3, rules: [*r]}\n");
+}
+
+static void every_error_at_once(void **state)
+{
+	(void)state;
+	PROBLEMS(THROTTLE "  dryrun: true\n"
+			  "  limits:\n"
+			  "  - name: a\n"
+			  "    key: usr\n"
+			  "    qps: 5x\n"
+			  "    burst: -1\n"
+			  "    rules:\n"
+			  "    - {verbs: [get, lisst], longRunning: 1}\n"
+			  "  - {name: b, key: user, qps: 1, qps: 2, burst: 1}\n"
+			  "  - {name: c, key: user}\n"
+			  "  - {key: user, qps: 1, burst: 1, mode: sharp}\n",
+		 "5:3 $.spec.dryrun: there is no field \"dryrun\": is \"dryRun\" meant?",
+		 "8:10 $.spec.limits[0].key: \"usr\"", "9:10 $.spec.limits[0].qps: \"5x\" is not a rate",
+		 "10:12 $.spec.limits[0].burst: -1: must be a whole number from 0",
+		 "12:21 $.spec.limits[0].rules[0].verbs[1]: \"lisst\" is not a verb",
+		 "12:42 $.spec.limits[0].rules[0].longRunning: must be true or false, not a number",
+		 "13:34 : \"qps\" is there twice: first in line 13",
+		 "14:5 $.spec.limits[2]: limit \"c\": say how much it allows", "15:5 $.spec.limits[3]: name is missing",
+		 "15:41 $.spec.limits[3].mode: \"sharp\": must be enforce or dry-run");
+}
+
+static void documents(void **state)
+{
+	(void)state;
+	PROBLEMS("a: [1\n", "2:1 : not YAML: ");
+	PROBLEMS("- 1\n", "1:1 $: a document must be an object with apiVersion and kind, not a list");
+	PROBLEMS("kind: Throttle\n", "1:1 $: apiVersion is missing");
+	PROBLEMS("kind: Pod\napiVersion: v1\n", "1:7 $.kind: \"Pod\" is not a kind");
+	PROBLEMS("kind: Throttle\napiVersion: weir/v2\n", "2:13 $.apiVersion: \"weir/v2\" has no Throttle");
+	PROBLEMS(THROTTLE "  dryRun: !yes true\n", "5:11 : tags (\"!yes\") mean nothing here");
+	PROBLEMS(THROTTLE "  dryRun: true\n---\n" THROTTLE "  dryRun: true\n", "7:1 $: Throttle api is there twice");
+	PROBLEMS("apiVersion: weir/v1\nkind: Throttle\nmetadata: {name: 12}\nspec: {}\n",
+		 "3:18 $.metadata.name: must be a text: write it in quotes, \"12\"");
+	PROBLEMS("kind: List\napiVersion: v1\nitems:\n- kind: Pod\n  apiVersion: v1\n- 3\n",
+		 "4:9 $.items[0].kind: ", "6:3 $.items[1]: ");
+}
+
+/* Each refers to nine of the one before it: more than could ever be read. */
+static void aliases_of_aliases(void **state)
+{
+	char text[4096] = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n", line[64];
+	CLEANUP_POLICY struct policy policy = { 0 };
+
+	(void)state;
+	for (int i = 1; i < 12; i++) {
+		snprintf(line, sizeof(line), "a%d: &a%d [", i, i);
+		strcat(text, line);
+		for (int j = 0; j < 9; j++) {
+			snprintf(line, sizeof(line), "%s*a%d", j ? ", " : "", i - 1);
+			strcat(text, line);
+		}
+		strcat(text, "]\n");
+	}
+	read_text(&policy, text);
+	assert_int_equal(policy.problems.errors, 1);
+	assert_non_null(strstr(policy.problems.items[0].text, "values in one document"));
+}
+
+static void event_rate_limit(void **state)
+{
+	static const char text[] =
+		"apiVersion: eventratelimit.admission.k8s.io/v1alpha1\nkind: Configuration\nlimits:\n"
+		"- {type: Namespace, qps: 50, burst: 100, cacheSize: 2000}\n"
+		"- {type: User, qps: 10, burst: 50}\n"
+		"- {type: User, qps: 5, burst: 500}\n";
+	CLEANUP_POLICY struct policy policy = { 0 };
+	CLEANUP_JSON json_t *limits = NULL, *expected = NULL;
+
+	(void)state;
+	read_text(&policy, text);
+	assert_int_equal(policy.problems.n, 0);
+	limits = policy_events_limits(policy.objects[0].document);
+	assert_int_equal(json_array_size(limits), 3);
+	expected = json_pack("{s:s, s:s, s:i, s:i, s:i, s:[{s:[s, s, s], s:[s, s], s:[s]}]}", "name", "event-namespace",
+			     "key", "namespace", "qps", 50, "burst", 100, "keys", 2000, "rules", "verbs", "create",
+			     "update", "patch", "api_groups", "", "events.k8s.io", "resources", "events");
+	assert_true(json_equal(json_array_get(limits, 0), expected));
+	assert_string_equal(json_string_value(json_object_get(json_array_get(limits, 2), "name")), "event-user-2");
+	PROBLEMS("apiVersion: eventratelimit.admission.k8s.io/v1alpha1\nkind: Configuration\nlimits:\n"
+		 "- {type: Users, qps: 0, burst: 5}\n",
+		 "4:10 $.limits[0].type: \"Users\": must be Server, Namespace, User or SourceAndObject",
+		 "4:22 $.limits[0].qps: 0: must be a whole number from 1");
+}
+
+static void flow_schemas(void **state)
+{
+	static const char text[] = FLOW(
+		"FlowSchema") "  priorityLevelConfiguration: {name: exempt}\n"
+			      "  rules:\n"
+			      "  - subjects:\n"
+			      "    - {kind: ServiceAccount, serviceAccount: {namespace: ci, name: '*'}}\n"
+			      "    - {kind: ServiceAccount, serviceAccount: {namespace: ci, name: bot}}\n"
+			      "    resourceRules:\n"
+			      "    - {verbs: [list, escalate], apiGroups: [''], resources: [pods], namespaces: ['*']}\n"
+			      "    nonResourceRules:\n"
+			      "    - {verbs: ['*'], nonResourceURLs: [/version, /logs/*]}\n";
+	CLEANUP_POLICY struct policy policy = { 0 };
+	CLEANUP_JSON json_t *schema = NULL, *rules = NULL;
+
+	(void)state;
+	read_text(&policy, text);
+	assert_int_equal(policy.problems.errors, 0);
+	assert_int_equal(policy.problems.n, 1); /* of "escalate" */
+	schema = policy_flow_schema(policy.objects[0].document);
+	rules = json_pack(
+		"[{s:b, s:[s], s:[s], s:[s], s:[s], s:[s], s:[s]}, {s:b, s:[s], s:[s], s:[s, s], s:b, s:[s]}]",
+		"long_running", 0, "groups", "system:serviceaccounts:ci", "users", "system:serviceaccount:ci:bot",
+		"api_groups", "", "resources", "pods", "namespaces", "*", "verbs", "list", "long_running", 0, "groups",
+		"system:serviceaccounts:ci", "users", "system:serviceaccount:ci:bot", "paths", "/version", "/logs/*",
+		"non_resource", 1, "verbs", "*");
+	assert_true(json_equal(json_object_get(schema, "rules"), rules));
+	assert_int_equal(json_integer_value(json_object_get(schema, "precedence")), 1000);
+}
+
+static void flow_problems(void **state)
+{
+	(void)state;
+	PROBLEMS(FLOW("PriorityLevelConfiguration") "  type: Limited\n"
+						    "  limited:\n"
+						    "    assuredConcurrencyShares: 5\n"
+						    "    lendablePercent: 50\n"
+						    "    limitResponse: {type: Queue}\n",
+		 "8:22 $.spec.limited.lendablePercent: warning: not honoured yet",
+		 "9:27 $.spec.limited.limitResponse.type: warning: queues are not honoured yet");
+	PROBLEMS(FLOW("PriorityLevelConfiguration") "  type: Limited\n",
+		 "5:3 $.spec: a level of type Limited has a member");
+	PROBLEMS(FLOW("FlowSchema") "  priorityLevelConfiguration: {name: gone}\n",
+		 "5:38 $.spec.priorityLevelConfiguration.name: warning: there is no priority level \"gone\"");
+	PROBLEMS(FLOW("FlowSchema") "  priorityLevelConfiguration: {name: exempt}\n"
+				    "  rules:\n"
+				    "  - subjects: [{kind: User, group: {name: x}}]\n"
+				    "    resourceRules: [{verbs: [get], apiGroups: ['*'], resources: [pods]}]\n",
+		 "7:16 $.spec.rules[0].subjects[0]: a subject of kind User has a member \"user\"",
+		 "8:21 $.spec.rules[0].resourceRules[0]: no request could match");
+}
+
+/* --- the schema and the parser */
+
+/* Puts a value where the path says, in objects and one-item lists; returns the problems that the parser has with it. */
+static bool has_problem(const char *kind, const char *version, const char *path, json_t *value)
+{
+	CLEANUP_JSON json_t *document = json_pack("{s:s, s:s}", "kind", kind, "apiVersion", version);
+	CLEANUP_FREE char *copy = strdup(path), *text = NULL, *expected = NULL;
+	CLEANUP_POLICY struct policy policy = { 0 };
+	json_t *at = document;
+	char *rest = copy, *key;
+
+	while ((key = strsep(&rest, "."))) {
+		char *list = strstr(key, "[0]");
+		json_t *next = rest ? json_object() : json_incref(value);
+
+		if (list)
+			*list = '\0';
+		json_object_set_new(at, key, list ? json_pack("[o]", next) : next);
+		at = next;
+	}
+	text = json_dumps(document, 0);
+	assert_true(asprintf(&expected, "$.%s", path) > 0);
+	read_text(&policy, text);
+	for (size_t i = 0; i < policy.problems.n; i++)
+		if (strcmp(policy.problems.items[i].path, expected) == 0)
+			return true;
+	return false;
+}
+
+struct walk {
+	const char *kind, *version;
+	unsigned int fields;
+};
+
+static void expect(const struct walk *walk, const char *path, json_t *value, bool problem)
+{
+	if (has_problem(walk->kind, walk->version, path, value) != problem)
+		fail_msg("%s %s: the parser %s a value that the schema %s", walk->kind, path,
+			 problem ? "accepts" : "refuses", problem ? "refuses" : "accepts");
+	json_decref(value);
+}
+
+static void walk_object(struct walk *walk, json_t *schema, const char *path);
+
+static void walk_value(struct walk *walk, json_t *schema, const char *path)
+{
+	json_t *type = json_object_get(schema, "type"), *words = json_object_get(schema, "enum"), *word;
+	json_t *min = json_object_get(schema, "minimum"), *max = json_object_get(schema, "maximum");
+	const char *name = json_string_value(type) ?: "";
+	CLEANUP_FREE char *item = NULL;
+	size_t i;
+
+	walk->fields++;
+	if (!type && !words) { /* ignored */
+		expect(walk, path, json_pack("[{s:i}]", "any", 3), false);
+		return;
+	}
+	if (strcmp(name, "object") != 0)
+		expect(walk, path, json_pack("{s:[i]}", "nosuch", 1), true);
+	if (strcmp(name, "array") == 0) {
+		assert_true(asprintf(&item, "%s[0]", path) > 0);
+		walk_value(walk, json_object_get(schema, "items"), item);
+	} else if (strcmp(name, "object") == 0) {
+		expect(walk, path, json_integer(3), true);
+		walk_object(walk, schema, path);
+	} else if (strcmp(name, "integer") == 0) {
+		expect(walk, path, json_integer(json_integer_value(min)), false);
+		expect(walk, path, json_integer(json_integer_value(min) - 1), true);
+		expect(walk, path, json_integer(json_integer_value(max)), false);
+		expect(walk, path, json_integer(json_integer_value(max) + 1), true);
+	} else if (json_is_array(type)) { /* a rate */
+		expect(walk, path, json_string("0.25"), false);
+		expect(walk, path, json_string("-1"), true);
+		expect(walk, path, json_integer(json_integer_value(max) + 1), true);
+	}
+	json_array_foreach (words, i, word)
+		expect(walk, path, json_incref(word), false);
+	if (words)
+		expect(walk, path, json_string("nosuch"), true);
+}
+
+static void walk_object(struct walk *walk, json_t *schema, const char *path)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach (json_object_get(schema, "properties"), key, value) {
+		CLEANUP_FREE char *below = NULL;
+
+		if (!*path && (strcmp(key, "kind") == 0 || strcmp(key, "apiVersion") == 0))
+			continue;
+		assert_true(asprintf(&below, "%s%s%s", path, *path ? "." : "", key) > 0);
+		walk_value(walk, value, below);
+	}
+	if (*path) {
+		CLEANUP_FREE char *unknown = NULL;
+
+		assert_true(asprintf(&unknown, "%s.nosuch", path) > 0);
+		expect(walk, unknown, json_integer(1), true);
+	}
+	if (*path && json_object_get(schema, "required"))
+		expect(walk, path, json_object(), true);
+}
+
+static void schema_is_the_parser(void **state)
+{
+	CLEANUP_JSON json_t *schema = policy_schema();
+	json_t *kind;
+	size_t i;
+
+	(void)state;
+	json_array_foreach (json_object_get(schema, "oneOf"), i, kind) {
+		json_t *properties = json_object_get(kind, "properties");
+		struct walk walk = {
+			.kind = json_string_value(json_object_get(json_object_get(properties, "kind"), "const")),
+			.version = json_string_value(
+				json_array_get(json_object_get(json_object_get(properties, "apiVersion"), "enum"), 0)),
+		};
+
+		assert_true(json_is_false(json_object_get(kind, "additionalProperties")));
+		walk_object(&walk, kind, "");
+		assert_true(walk.fields >= 3);
+	}
+	assert_int_equal(i, 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_wrong),    cmocka_unit_test(every_error_at_once),
+		cmocka_unit_test(documents),	    cmocka_unit_test(aliases_of_aliases),
+		cmocka_unit_test(event_rate_limit), cmocka_unit_test(flow_schemas),
+		cmocka_unit_test(flow_problems),    cmocka_unit_test(schema_is_the_parser),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Objects of policy files, applied and deleted. A plan says what every server is to become; it is made, and checked, as a
+ * whole before anything is changed, and what cannot be carried out to its end is taken back.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "agent_log.h"
+#include "agent_plan.h"
+#include "agent_replace.h"
+#include "cleanup.h"
+
+/* --- carrying a plan out */
+
+static int attach_new(struct agent *agent, struct plan *plan, struct planned *p, struct error *err)
+{
+	struct server *server = p->fresh;
+	int slot;
+
+	if (p->slot >= 0)
+		return 0;
+	p->fresh = NULL;
+	slot = server_attach(agent, server, plan->netns_inode, err);
+	if (slot < 0)
+		return slot;
+	p->slot = slot;
+	p->attached = true;
+	agent->state.servers[slot]->policy = json_pack("{s:b}", "attached", 1);
+	/* Numbers and the namespace are known only now. */
+	server_free(p->made);
+	p->made = NULL;
+	return policy_server(agent->state.servers[slot], p->objects, &p->made, err);
+}
+
+static int carry_out(struct agent *agent, struct plan *plan, struct error *err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < plan->n && !ret; i++)
+		ret = attach_new(agent, plan, &plan->servers[i], err);
+	for (size_t i = 0; i < plan->n && !ret; i++) {
+		struct planned *p = &plan->servers[i];
+
+		p->before = agent->state.servers[p->slot];
+		ret = server_replace(agent, p->slot, p->made, err);
+	}
+	return ret;
+}
+
+static void take_back(struct agent *agent, struct plan *plan)
+{
+	for (size_t i = plan->n; i-- > 0;) {
+		struct planned *p = &plan->servers[i];
+
+		if (p->before)
+			server_put_back(agent, p->slot, p->before);
+		if (p->attached && server_end(agent, p->slot, NULL))
+			log_error("undoing an apply: server \"%s\" stays attached", p->name);
+	}
+}
+
+/* What a plan has put in the place of something is the state's now. */
+static void keep(struct plan *plan)
+{
+	for (size_t i = 0; i < plan->n; i++) {
+		server_free(plan->servers[i].before);
+		plan->servers[i].made = NULL;
+	}
+}
+
+static int do_plan(struct agent *agent, struct plan *plan, struct error *err)
+{
+	int ret = carry_out(agent, plan, err);
+
+	if (ret)
+		take_back(agent, plan);
+	else
+		keep(plan);
+	return ret;
+}
+
+/* A server that a Throttle attached goes with it. */
+static int detach_ended(struct agent *agent, struct plan *plan, struct error *err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < plan->n && !ret; i++) {
+		struct planned *p = &plan->servers[i];
+		CLEANUP_JSON json_t *arguments = json_pack("{s:s}", "name", p->name), *result = NULL;
+
+		if (p->ends)
+			ret = agent_detach(agent, arguments, &result, err);
+	}
+	return ret;
+}
+
+/* --- commands */
+
+int agent_apply(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
+{
+	CLEANUP_PLAN struct plan plan = { 0 };
+	int prune = 0, dry_run = 0, ret;
+	const char *server = NULL;
+	json_error_t why;
+	json_t *objects;
+
+	if (json_unpack_ex(arguments, &why, 0, "{s?s, s:o, s?b, s?b, s?o !}", "server", &server, "objects", &objects,
+			   "prune", &prune, "dry_run", &dry_run, "netns_inode", &plan.netns_inode))
+		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
+	ret = plan_apply(&plan, &agent->state, objects, server, prune, err);
+	if (!ret && !dry_run)
+		ret = do_plan(agent, &plan, err) ?: detach_ended(agent, &plan, err);
+	if (!ret)
+		*result = plan_to_json(&plan);
+	return ret;
+}
+
+int agent_delete(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
+{
+	CLEANUP_PLAN struct plan plan = { 0 };
+	const char *server = NULL;
+	json_error_t why;
+	json_t *objects;
+	int ignore = 0, ret;
+
+	if (json_unpack_ex(arguments, &why, 0, "{s?s, s:o, s?b !}", "server", &server, "objects", &objects,
+			   "ignore_not_found", &ignore))
+		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
+	ret = plan_delete(&plan, &agent->state, objects, server, ignore, err) ?:
+		      do_plan(agent, &plan, err)			      ?:
+										detach_ended(agent, &plan, err);
+	if (!ret)
+		*result = plan_to_json(&plan);
+	return ret;
+}
+
+int agent_export(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
+{
+	CLEANUP_JSON json_t *items = json_array();
+	const char *name = NULL;
+	json_error_t why;
+
+	if (json_unpack_ex(arguments, &why, 0, "{s?s !}", "server", &name))
+		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
+	if (name && state_find(&agent->state, name) < 0)
+		return error_set(err, -ENOENT, "there is no server \"%s\"", name);
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		const struct server *server = agent->state.servers[slot];
+		CLEANUP_JSON json_t *documents = NULL;
+
+		if (!server || server->draining || (name && strcmp(name, server->name) != 0))
+			continue;
+		documents = policy_export(server);
+		json_array_extend(items, documents);
+	}
+	*result = json_pack("{s:s, s:s, s:O}", "apiVersion", "v1", "kind", "List", "items", items);
+	return 0;
+}

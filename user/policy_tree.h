@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * YAML (JSON is YAML) as a tree that knows where each of its nodes stands, and the list of what is wrong in it. Anchors and
+ * aliases are resolved; tags and merge keys are not.
+ */
+#ifndef WEIR_USER_POLICY_TREE_H
+#define WEIR_USER_POLICY_TREE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#define POLICY_FILE_MAX (16U << 20) /* bytes of a file */
+
+enum node_type {
+	NODE_NULL,
+	NODE_FLAG,
+	NODE_NUMBER, /* decimal: its text may be a fraction */
+	NODE_TEXT,
+	NODE_OBJECT,
+	NODE_LIST,
+};
+
+struct node {
+	enum node_type type;
+	const char *file;	   /* borrowed from whoever had it read */
+	unsigned int line, column; /* from 1; of a member: its value's */
+	struct node *parent;
+	char *key; /* in an object, else NULL */
+	unsigned int key_line, key_column;
+	size_t index; /* in its parent */
+	char *text;   /* of a flag, number or text: as it is written */
+	struct node **items;
+	size_t n;
+};
+
+void node_free(struct node *node);
+/* The member of an object, or NULL: it is not there, or null. */
+struct node *node_member(const struct node *object, const char *key);
+/* A member of a member ...: "spec.rules". */
+struct node *node_find(const struct node *object, const char *path);
+/* The text, or "" for other nodes and NULL. */
+const char *node_text(const struct node *node);
+/* "a list", "a number": with an article, for errors. */
+const char *node_type_name(enum node_type type);
+/* A new reference; whole numbers stay whole, others become texts as they are written. */
+json_t *node_to_json(const struct node *node);
+
+/* --- what is wrong, or worth a warning */
+
+struct problem {
+	const char *file; /* borrowed */
+	unsigned int line, column;
+	bool warning;
+	char *path; /* in the document: "$.spec.limits[2].qps"; "" where there is none */
+	char *text;
+};
+
+struct problems {
+	struct problem *items;
+	size_t n;
+	size_t errors; /* of them */
+};
+
+void problems_clear(struct problems *problems);
+#define CLEANUP_PROBLEMS __attribute__((cleanup(problems_clear)))
+/* By file, line and column. */
+void problems_sort(struct problems *problems);
+/* "file:line:column: $.path: text" */
+void problems_print(const struct problems *problems, FILE *out);
+json_t *problems_to_json(const struct problems *problems);
+
+void problem_at(struct problems *problems, const char *file, unsigned int line, unsigned int column, const char *format,
+		...) __attribute__((format(printf, 5, 6)));
+void problem_node(struct problems *problems, const struct node *node, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* At the node's key, not at its value. */
+void problem_key(struct problems *problems, const struct node *node, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void warn_node(struct problems *problems, const struct node *node, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* --- reading */
+
+struct documents {
+	struct node **items;
+	size_t n;
+};
+
+void documents_clear(struct documents *documents);
+#define CLEANUP_DOCUMENTS __attribute__((cleanup(documents_clear)))
+
+/* The documents of a text, empty ones left out. What is wrong is added to the problems. -ENOMEM. */
+int documents_read(const char *file, const char *text, size_t length, struct documents *out, struct problems *problems);
+
+#endif
