@@ -148,6 +148,12 @@ static __always_inline void conn_release(const struct weir_flow *flow, const str
 		places_release_all(flow, weir_conn_done(c), c->places_end);
 }
 
+/* Places are not held for as long as numbers have to be translated. */
+static __always_inline __u64 conn_first_linger_ns(const struct weir_conn *c)
+{
+	return weir_conn_holds_places(c) ? LINGER_NS : conn_linger_ns(c);
+}
+
 static __always_inline void conn_forget(struct weir_flow *flow, const struct weir_conn *c)
 {
 	__u32 server = c->server, from = weir_conn_done(c), end = c->places_end;
@@ -168,10 +174,14 @@ static int conn_expire(void *map __attribute__((unused)), struct weir_flow *key,
 	__u64 linger_ns = conn_linger_ns(c);
 	__u64 idle_ns = bpf_ktime_get_ns() - c->last_ns;
 
-	if (idle_ns < linger_ns)
-		bpf_timer_start(&c->timer, linger_ns - idle_ns, 0);
-	else
+	if (idle_ns >= linger_ns) {
 		conn_forget(&flow, c);
+	} else if (idle_ns >= LINGER_NS) {
+		conn_release(&flow, c);
+		bpf_timer_start(&c->timer, linger_ns - idle_ns, 0);
+	} else {
+		bpf_timer_start(&c->timer, conn_first_linger_ns(c) - idle_ns, 0);
+	}
 	return 0;
 }
 
@@ -184,7 +194,7 @@ static __always_inline void conn_linger(struct weir_conn *c)
 	if (bpf_timer_init(&c->timer, &conns, 1 /* CLOCK_MONOTONIC */))
 		return;
 	bpf_timer_set_callback(&c->timer, conn_expire);
-	bpf_timer_start(&c->timer, conn_linger_ns(c), 0);
+	bpf_timer_start(&c->timer, conn_first_linger_ns(c), 0);
 }
 
 /*

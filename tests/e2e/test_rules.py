@@ -134,6 +134,24 @@ def test_in_flight(site):
     assert (limit["highest"], limit["admitted"], limit["refused"]) == (2, 4, 1)
 
 
+def test_a_reset_frees_places_before_the_translation_ends(site):
+    """A connection that was translated stays in the table for a minute; what its client has given up does not count."""
+    named(site, "slow", "--key", "total", "--in-flight", 1)
+    first, second = site.client("alice"), site.client("bob")
+    first.ask("/?held=1")
+    holds(site, "slow", 1)
+    assert second.get("/more") == 429
+    site.server.gate.set()
+    assert first.read().status == 200
+    holds(site, "slow", 0)
+    site.server.gate.clear()
+    second.ask("/?held=1")
+    holds(site, "slow", 1)
+    second.reset()
+    holds(site, "slow", 0)
+    assert site.weir.metrics()["weir_translated_connections"]["web",] == 1
+
+
 def test_in_flight_of_one_user(site):
     named(site, "slow", "--key", "user", "--in-flight", 1)
     named(site, "slow", "alice", "--in-flight", 2)
