@@ -56,7 +56,7 @@ struct datapath {
 	struct weir_bpf *skeleton;
 	struct datapath_maps maps;
 	int settle_fd, forget_fd, hold_fd, explain_fd; /* programs */
-	struct error no_hold;				/* why hold_fd is none; "": it is one */
+	struct error no_hold;			       /* why hold_fd is none; "": it is one */
 	__u64 seed[2];
 	int cpus; /* possible ones: values of a per-CPU map */
 	struct attach attach;

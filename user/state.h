@@ -90,7 +90,7 @@ struct server {
 	__u32 keys; /* buckets kept for each limit; 0: WEIR_DEFAULT_KEYS */
 	bool dry_run;
 	bool paused;
-	bool draining; /* detached; stays until its translated connections have ended */
+	bool draining;	/* detached; stays until its translated connections have ended */
 	json_t *policy; /* the objects that are applied (policy_server.c); NULL: none */
 };
 
