@@ -53,8 +53,8 @@ static int print_detached(json_t *result)
 		long long draining = cli_number(server, "draining"), reset = cli_number(server, "reset");
 
 		if (draining)
-			printf("server \"%s\" is draining: %lld translated connections are still open\n", name,
-			       draining);
+			printf("server \"%s\" is draining: %lld translated connections have to end first (--force resets them)\n",
+			       name, draining);
 		else if (reset)
 			printf("server \"%s\" is detached, %lld connections were reset\n", name, reset);
 		else

@@ -13,7 +13,9 @@ const char *argp_program_version = "weir " WEIR_VERSION;
 const struct command commands[] = {
 	{ "agent", "", "Run the agent in the foreground.", cli_agent },
 	{ "attach", "NAME", "Begin to watch the requests of a server.", cli_attach },
-	{ "detach", "NAME", "Let a server go: at once, or when its translated connections have ended.", cli_detach },
+	{ "detach", "NAME",
+	  "Let a server go, and its limits with it: at once, or when its translated connections have ended.",
+	  cli_detach },
 	{ "pause", "[NAME]", "Let everything pass, at once.", cli_pause },
 	{ "resume", "[NAME]", "Limit again.", cli_pause },
 	{ "reload", "[NAME]", "Read the files of tokens and addresses again, as SIGHUP does.", cli_reload },

@@ -166,9 +166,11 @@ def test_limit_list(site):
                                                  {"subject": "2001:db8::/64", "qps": 1, "burst": 1}]}]
     table = site.weir("limit", "list").splitlines()
     assert table[0].split() == ["SERVER", "LIMIT", "KEY", "SUBJECT", "QPS", "BURST", "IN-FLIGHT", "MATCH", "MODE",
-                                "SOURCE"]
+                                "PENALTY", "SOURCE"]
     assert len(table) == 5
     assert ["web", "user", "-", "alice", "0.001", "3", "-", "all", "enforce"] in [line.split()[:9] for line in table]
+    site.weir("limit", "set", "total", "--penalty", "fast-slow:1s,30s,3")
+    assert site.weir("limit", "list").splitlines()[1].split()[8:10] == ["enforce", "fast-slow:1s,30s,3"]
     assert "subject: alice" in site.weir("limit", "list", "-o", "yaml")
 
 
