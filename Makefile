@@ -74,7 +74,7 @@ VM_OBJECTS := $(foreach clang,clang-14 clang-15 clang-16 clang-19,$(if $(shell c
 HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c)
 FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/*/*.h user/*.h tests/*/*.h vmlinux/*.h)
 
-.PHONY: all tests install uninstall demo test check unit fuzz bench test-kernels test-kube soak-kernels format lint clean help FORCE
+.PHONY: all tests install uninstall demo test check unit fuzz bench test-kernels test-kube test-kube-in-flight soak-kernels format lint clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -239,6 +239,9 @@ soak-kernels: ## the answer path under bad networks on other kernels: KERNELS as
 
 test-kube: all ## weir's reading of requests against a kube-apiserver's audit log: KUBE_FRONT=, KUBE_AUDIT_LOG= (tests/kube/run)
 	@tests/kube/run || [ $$? = 77 ]
+
+test-kube-in-flight: all build/tests/bench/load ## kube-apiserver's max-in-flight and weir's, on the same load: KUBE_FRONT=, KUBE_APISERVER=, KUBE_DELAY= (tests/kube/in-flight)
+	@tests/kube/in-flight || [ $$? = 77 ]
 
 bench: ## side by side with nginx and HAProxy, into build/bench/ (root; BENCH_FLAGS=--quick, six minutes without)
 	@tests/install-deps test

@@ -138,7 +138,6 @@ __noinline int explain_decided(__u32 hook, __u32 decision)
 	e->trace.attributes.namespace = w->identity.namespace;
 	e->trace.decision = decision;
 	e->trace.retry_s = w->refused ? w->retry_s : 0;
-	trace_refusals(w, &e->trace);
 	__builtin_memcpy(e->trace.client, w->explain.source, sizeof(e->trace.client));
 	e->source = w->source;
 	e->event_key = w->event_key;
