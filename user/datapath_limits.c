@@ -173,26 +173,53 @@ static __u32 limit_traits(const struct weir_limit *limit)
 	       (limit->penalty.parts ? WEIR_SERVER_PENALTIES : 0);
 }
 
+/* The limits of a server, by slot; those that it does not have are all 0. Few are there to be read. */
+struct limits {
+	bool there[WEIR_SERVER_LIMITS];
+	__u32 traits; /* enum weir_server_traits: of all of them */
+};
+
+static int limits_read(struct datapath *dp, __u32 server, struct limits *out)
+{
+	CLEANUP_CURSOR struct map_cursor cursor = {};
+	struct limits limits = {};
+	int ret = map_cursor_open(&cursor, dp->maps.limits, sizeof(__u32), sizeof(struct weir_limit));
+
+	while (!ret && (ret = map_cursor_next(&cursor)) > 0) {
+		const struct weir_limit *values = cursor.values;
+		const __u32 *indices = cursor.keys;
+
+		ret = 0;
+		for (__u32 i = 0; i < cursor.n; i++) {
+			__u32 slot = indices[i] - weir_limit_index(server, 0);
+
+			if (slot >= WEIR_SERVER_LIMITS)
+				continue;
+			limits.there[slot] = true;
+			limits.traits |= limit_traits(&values[i]);
+			limits.traits |= slot < WEIR_LIMIT_TYPES ? WEIR_SERVER_LIMITED << slot : 0;
+		}
+	}
+	if (!ret)
+		*out = limits;
+	return ret;
+}
+
 /* What the limits that a server has ask for. */
 static int traits_refresh(struct datapath *dp, __u32 server, struct error *err)
 {
 	struct weir_server value;
-	struct weir_limit limit;
-	__u32 traits = 0;
+	struct limits limits;
 	int ret = datapath_server_read(dp, server, &value, err);
 
-	for (__u32 slot = 0; slot < WEIR_SERVER_LIMITS; slot++) {
-		__u32 index = weir_limit_index(server, slot);
-
-		if (bpf_map_lookup_elem(dp->maps.limits, &index, &limit))
-			continue;
-		traits |= limit_traits(&limit);
-		if (slot < WEIR_LIMIT_TYPES)
-			traits |= WEIR_SERVER_LIMITED << slot;
-	}
-	if (ret || value.traits == traits)
+	if (ret)
 		return ret;
-	value.traits = traits;
+	ret = limits_read(dp, server, &limits);
+	if (ret)
+		return datapath_map_failed(err, ret, "limits");
+	if (value.traits == limits.traits)
+		return 0;
+	value.traits = limits.traits;
 	return datapath_server_write(dp, server, &value, err);
 }
 
@@ -327,17 +354,16 @@ int datapath_limit_delete(struct datapath *dp, __u32 server, __u32 slot, struct 
 	return limit_drop(dp, weir_limit_index(server, slot), err) ?: traits_refresh(dp, server, err);
 }
 
-/* A server has few of the limits that it could have. */
 int datapath_limits_clear(struct datapath *dp, __u32 server, struct error *err)
 {
-	struct weir_limit limit;
-	int ret = 0;
+	struct limits limits;
+	int ret = limits_read(dp, server, &limits);
 
+	if (ret)
+		return datapath_map_failed(err, ret, "limits");
 	for (__u32 slot = 0; slot < WEIR_SERVER_LIMITS && !ret; slot++) {
-		__u32 index = weir_limit_index(server, slot);
-
-		if (!bpf_map_lookup_elem(dp->maps.limits, &index, &limit))
-			ret = limit_drop(dp, index, err);
+		if (limits.there[slot])
+			ret = limit_drop(dp, weir_limit_index(server, slot), err);
 	}
 	return ret;
 }

@@ -237,17 +237,3 @@ def test_paused_and_resumed(site):
     site.server.gate.set()
     assert [client.read().status for client in clients] == [200] * 4
     check_nothing_taken(site)
-
-
-def test_a_client_is_cut_off(world):
-    """Not even what the server sends gets on the wire, and its kernel gives up: the agent's sweep finds that, after two minutes."""
-    site = world.site(world.veth())
-    site.attach()
-    limit(site)
-    site.place.server_ns.run("sysctl", "-q", "-w", "net.ipv4.tcp_retries2=2")
-    for i in range(10):
-        site.client("gone").ask(f"/{i}?held=1&reset=1")
-    eventually(lambda: taken(site)[0] == 10, "ten places are taken")
-    site.place.client_ns.run("ip", "link", "set", "eth0", "down")
-    site.server.gate.set()
-    check_nothing_taken(site, patience_s=180)
