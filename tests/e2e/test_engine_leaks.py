@@ -49,8 +49,9 @@ def map_entries(site, name):
     return [entry["formatted"] for entry in json.loads(dump.stdout)]
 
 
-def check_nothing_taken(site, **patience):
-    eventually(lambda: taken(site) == [0] * len(LIMITS), "every in-flight counter reads 0", **patience)
+def check_nothing_taken(site, patience_s=60):
+    """What a client's RST leaves is free ten seconds after the connection's last packet."""
+    eventually(lambda: taken(site) == [0] * len(LIMITS), "every in-flight counter reads 0", patience_s)
     eventually(lambda: not map_entries(site, "places"), "no request holds a place")
     assert not [entry for entry in map_entries(site, "in_flight") if entry["value"]["taken"]]
 
