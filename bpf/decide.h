@@ -141,6 +141,8 @@ __noinline int limit_ask(struct work *w, __u32 n)
 
 	if (!w || n >= WEIR_MATCHES_MAX)
 		return 0;
+	WEIR_BARRIER(n); /* as it is: for verifiers that forget what a spilled register was compared with */
+	n &= WEIR_MATCHES_MAX - 1;
 	c.index = weir_limit_index(w->server, w->limits[n]);
 	c.limit = bpf_map_lookup_elem(&limits, &c.index);
 	if (!c.limit)
