@@ -108,7 +108,8 @@ def test_another_machine(world, family):
 def test_the_limit_is_one_for_all(site):
     site.limit("source-and-object", qps=5, burst=10)
     (limit,) = site.weir.json("limit", "list")["limits"]
-    assert (limit["type"], limit["subject"], limit["qps"], limit["burst"]) == ("source-and-object", None, 5, 10)
+    assert (limit["name"], limit["qps"], limit["burst"]) == ("source-and-object", 5, 10)
+    assert not limit.get("overrides")
     assert "the same for all" in site.weir.refused("limit", "set", "source-and-object", "Pod/shop/a", "--qps", 1,
                                                    "--burst", 1, status=2)
     site.weir("limit", "delete", "source-and-object")
