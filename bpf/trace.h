@@ -30,11 +30,12 @@ struct trace_walk {
 	struct work *work;
 };
 
+/* Each is written down, and kept if it refused: a branch would double what verifiers follow, for each of them. */
 static __always_inline void trace_refusals(const struct work *w, struct weir_trace *t)
 {
 	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
-		if (w->refused >> n & 1)
-			t->refused[t->n_refused++ & (WEIR_TRACE_REFUSED - 1)] = w->limits[n];
+		t->refused[t->n_refused & (WEIR_MATCHES_MAX - 1)] = w->limits[n];
+		t->n_refused += w->refused >> n & 1;
 	}
 }
 

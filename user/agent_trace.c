@@ -67,7 +67,7 @@ static __u64 subject_of_segment(void *dp, const char *bytes, size_t length)
 static size_t name_limits(const struct server *server, const struct weir_trace *trace, char names[][SLOT_NAME_SIZE],
 			  const char *limits[])
 {
-	size_t n = trace->n_refused < WEIR_TRACE_REFUSED ? trace->n_refused : WEIR_TRACE_REFUSED;
+	size_t n = trace->n_refused < WEIR_MATCHES_MAX ? trace->n_refused : WEIR_MATCHES_MAX;
 
 	for (size_t i = 0; i < n; i++) {
 		server_slot_name(server, trace->refused[i], names[i]);
@@ -83,8 +83,8 @@ static json_t *describe(struct net *net, const struct weir_trace_record *record)
 	CLEANUP_FREE char *namespace = trace->attributes.namespace ? net_name(net, trace->attributes.namespace) : NULL;
 	__u64 ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC) + trace->time_ns;
 	const struct server *server = net->agent->state.servers[trace->server];
-	char names[WEIR_TRACE_REFUSED][SLOT_NAME_SIZE];
-	const char *limits[WEIR_TRACE_REFUSED];
+	char names[WEIR_MATCHES_MAX][SLOT_NAME_SIZE];
+	const char *limits[WEIR_MATCHES_MAX];
 	const struct trace_context context = {
 		.server = server->name,
 		.user = user,

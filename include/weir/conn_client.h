@@ -60,7 +60,7 @@ WEIR_INLINE bool weir_conn_may_only_close(const struct weir_conn *c, const struc
 /* Where framing could begin again: the client speaks first after a silence in which both sides had everything. */
 WEIR_INLINE bool weir_conn_hunt_begins(const struct weir_conn *c, const struct weir_segment *g)
 {
-	return c->requests == c->responses && (g->flags & WEIR_TCP_ACK) &&
+	return c->requests == c->responses && weir_segment_has(g, WEIR_TCP_ACK) &&
 	       g->ack == c->splice.server_end + c->splice.out_off &&
 	       c->splice.server_acked + c->splice.in_off == g->seq;
 }
@@ -90,13 +90,13 @@ WEIR_INLINE enum weir_action weir_conn_swallow(struct weir_conn *c, const struct
 WEIR_INLINE enum weir_action weir_conn_after_close(struct weir_conn *c, const struct weir_segment *g)
 {
 	struct weir_splice *s = &c->splice;
-	__u32 end = g->seq + g->len + !!(g->flags & WEIR_TCP_FIN);
+	__u32 end = g->seq + g->len + weir_segment_has(g, WEIR_TCP_FIN);
 
 	weir_splice_see_client(s, g);
-	if ((g->flags & WEIR_TCP_ACK) && seq_after(g->ack, s->client_acked) &&
+	if (weir_segment_has(g, WEIR_TCP_ACK) && seq_after(g->ack, s->client_acked) &&
 	    !seq_after(g->ack, weir_splice_answer_end(s) + 1))
 		s->client_acked = g->ack;
-	if (g->flags & WEIR_TCP_RST || (!g->len && !(g->flags & WEIR_TCP_FIN)))
+	if (weir_segment_has(g, WEIR_TCP_RST) || (!g->len && !weir_segment_has(g, WEIR_TCP_FIN)))
 		return WEIR_HOLD;
 	if (!seq_after(g->seq, s->cut_end) && seq_after(end, s->cut_end))
 		weir_splice_swallow(s, end - s->cut_end);
@@ -130,14 +130,14 @@ WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const s
 		return WEIR_HOLD;
 	}
 
-	if (s->owed && g->seq == s->cut_end && !(g->flags & WEIR_TCP_RST)) {
+	if (s->owed && g->seq == s->cut_end && !weir_segment_has(g, WEIR_TCP_RST)) {
 		weir_splice_see_client(s, g);
 		if (g->len) {
 			*why = WEIR_SWALLOWED;
 			return weir_conn_swallow(c, g);
 		}
 		/* The client gave up in the middle of a body: the server sees a clean end at the boundary before it. */
-		if (g->flags & WEIR_TCP_FIN)
+		if (weir_segment_has(g, WEIR_TCP_FIN))
 			weir_splice_answer(s, 0);
 	}
 
@@ -151,7 +151,7 @@ WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const s
 		return s->answer_length ? WEIR_ANSWER : WEIR_ACK;
 	}
 
-	if (g->flags & (WEIR_TCP_RST | WEIR_TCP_SYN))
+	if (weir_segment_has(g, WEIR_TCP_RST | WEIR_TCP_SYN))
 		goto pass;
 	/* To say so by another RST the kernel needs none of the bytes, which a listener might take for a new connection's. */
 	if (weir_conn_socket_gone(c, k)) {
@@ -365,7 +365,7 @@ WEIR_INLINE enum weir_action weir_conn_shed(struct weir_conn *c, const struct we
 	c->unconfirmed.n = 0;
 	weir_splice_cut(s, g);
 	if (r->answer.kind == WEIR_ANSWER_CLOSE) {
-		weir_splice_swallow(s, g->len + !!(g->flags & WEIR_TCP_FIN));
+		weir_splice_swallow(s, g->len + weir_segment_has(g, WEIR_TCP_FIN));
 		weir_splice_answer(s, c->answer.length);
 		c->phase = WEIR_PHASE_CLOSED;
 		return WEIR_CLOSE;

@@ -20,7 +20,7 @@ WEIR_INLINE bool weir_conn_doubts(const struct weir_conn *c, const struct weir_s
 	const struct weir_splice *s = &c->splice;
 	__u32 end = g->seq + g->len, acked = weir_conn_acked(c);
 
-	if ((!g->len && !(g->flags & WEIR_TCP_FIN)) || (g->flags & (WEIR_TCP_RST | WEIR_TCP_SYN)))
+	if ((!g->len && !weir_segment_has(g, WEIR_TCP_FIN)) || weir_segment_has(g, WEIR_TCP_RST | WEIR_TCP_SYN))
 		return false;
 	if (c->phase == WEIR_PHASE_OPAQUE)
 		return weir_unconfirmed_find(&c->unconfirmed, seq_max(g->seq, acked), end) < WEIR_READS;

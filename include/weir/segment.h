@@ -29,4 +29,9 @@ struct weir_segment {
 	__u8 pad[3];
 };
 
+WEIR_INLINE bool weir_segment_has(const struct weir_segment *g, __u8 flags)
+{
+	return WEIR_FRESH(g->flags) & flags;
+}
+
 #endif

@@ -38,7 +38,8 @@ WEIR_INLINE bool weir_socket_drops(const struct weir_socket *k, const struct wei
 {
 	if (g->has_ts && k->ts_recent && (__s32)(k->ts_recent - g->tsval) > WEIR_PAWS_SLACK)
 		return true;
-	if ((g->flags & WEIR_TCP_ACK) && (seq_after(g->ack, k->sent) || seq_before(g->ack, k->acked - k->ack_slack)))
+	if (weir_segment_has(g, WEIR_TCP_ACK) &&
+	    (seq_after(g->ack, k->sent) || seq_before(g->ack, k->acked - k->ack_slack)))
 		return true;
 	return seq_after(g->seq + g->len, k->edge);
 }

@@ -119,7 +119,7 @@ WEIR_INLINE __u32 weir_splice_edge(const struct weir_splice *s)
 
 WEIR_INLINE bool weir_splice_answer_acked(const struct weir_splice *s)
 {
-	return !s->owed && !seq_before(s->client_acked, weir_splice_answer_end(s));
+	return !WEIR_FRESH(s->owed) && !seq_before(s->client_acked, weir_splice_answer_end(s));
 }
 
 /* Keeps the marks of a settled cut within reach of the streams, so that they never wrap around. */
@@ -183,19 +183,19 @@ WEIR_INLINE __u32 weir_splice_seq_to_server(const struct weir_splice *s, __u32 s
 
 WEIR_INLINE void weir_splice_see_client(struct weir_splice *s, const struct weir_segment *g)
 {
-	__u32 end = g->seq + g->len + !!(g->flags & WEIR_TCP_FIN);
+	__u32 end = g->seq + g->len + weir_segment_has(g, WEIR_TCP_FIN);
 
-	if ((g->flags & WEIR_TCP_ACK) && !seq_after(g->ack, s->server_end + s->out_off))
+	if (weir_segment_has(g, WEIR_TCP_ACK) && !seq_after(g->ack, s->server_end + s->out_off))
 		s->client_acked = seq_max(s->client_acked, g->ack);
-	if (g->flags & WEIR_TCP_RST)
+	if (weir_segment_has(g, WEIR_TCP_RST))
 		return;
-	if (g->has_ts && (!s->client_has_ts || seq_after(g->tsval, s->client_tsval))) {
+	if (WEIR_FRESH(g->has_ts) && (!WEIR_FRESH(s->client_has_ts) || seq_after(g->tsval, s->client_tsval))) {
 		s->client_tsval = g->tsval;
 		s->client_has_ts = 1;
 	}
 	s->client_end = seq_max(s->client_end, end);
 	/* What is older than what has passed is nobody's end: the server takes it for a duplicate. */
-	if ((g->flags & WEIR_TCP_FIN) && !seq_before(end, s->passed_end)) {
+	if (weir_segment_has(g, WEIR_TCP_FIN) && !seq_before(end, s->passed_end)) {
 		s->client_fin = end;
 		s->fins |= WEIR_SPLICE_CLIENT_FIN;
 	}
@@ -204,7 +204,7 @@ WEIR_INLINE void weir_splice_see_client(struct weir_splice *s, const struct weir
 /* A server takes no payload without an acknowledgement (RFC 9293, 3.10.7.4): it must not be read here, either. */
 WEIR_INLINE bool weir_splice_acceptable(const struct weir_segment *g)
 {
-	return !g->len || (g->flags & (WEIR_TCP_ACK | WEIR_TCP_RST));
+	return !g->len || weir_segment_has(g, WEIR_TCP_ACK | WEIR_TCP_RST);
 }
 
 /*
@@ -225,9 +225,9 @@ WEIR_INLINE enum weir_splice_verdict weir_splice_judge_client(struct weir_splice
 
 		return probe && weir_splice_answer_acked(s) ? WEIR_SPLICE_PASS : WEIR_SPLICE_AGAIN;
 	}
-	if (weir_splice_answer_acked(s) || (g->flags & WEIR_TCP_RST) || seq_before(g->seq, s->cut_end))
+	if (weir_splice_answer_acked(s) || weir_segment_has(g, WEIR_TCP_RST) || seq_before(g->seq, s->cut_end))
 		return WEIR_SPLICE_PASS;
-	return g->len || (g->flags & WEIR_TCP_FIN) ? WEIR_SPLICE_HOLD : WEIR_SPLICE_PASS;
+	return g->len || weir_segment_has(g, WEIR_TCP_FIN) ? WEIR_SPLICE_HOLD : WEIR_SPLICE_PASS;
 }
 
 /* Notes that the server is told what this segment acknowledges. */
@@ -235,7 +235,7 @@ WEIR_INLINE void weir_splice_tell(struct weir_splice *s, const struct weir_segme
 {
 	__u32 ack = weir_splice_ack_to_server(s, g->ack);
 
-	if ((g->flags & WEIR_TCP_ACK) && !seq_after(ack, s->server_end))
+	if (weir_segment_has(g, WEIR_TCP_ACK) && !seq_after(ack, s->server_end))
 		s->told = seq_max(s->told, ack);
 }
 
@@ -243,14 +243,14 @@ WEIR_INLINE void weir_splice_tell(struct weir_splice *s, const struct weir_segme
 WEIR_INLINE void weir_splice_pass(struct weir_splice *s, const struct weir_segment *g)
 {
 	weir_splice_tell(s, g);
-	if (!(g->flags & WEIR_TCP_RST) && (g->len || (g->flags & WEIR_TCP_FIN)))
-		s->passed_end = seq_max(s->passed_end, g->seq + g->len + !!(g->flags & WEIR_TCP_FIN));
+	if (!weir_segment_has(g, WEIR_TCP_RST) && (g->len || weir_segment_has(g, WEIR_TCP_FIN)))
+		s->passed_end = seq_max(s->passed_end, g->seq + g->len + weir_segment_has(g, WEIR_TCP_FIN));
 }
 
 /* Does a segment acknowledge what the server has not been told yet? */
 WEIR_INLINE bool weir_splice_has_news(const struct weir_splice *s, const struct weir_segment *g)
 {
-	return (g->flags & WEIR_TCP_ACK) && seq_after(weir_splice_ack_to_server(s, g->ack), s->told);
+	return weir_segment_has(g, WEIR_TCP_ACK) && seq_after(weir_splice_ack_to_server(s, g->ack), s->told);
 }
 
 /* Rewrites a client's segment that may go on into the server's numbers. */
@@ -259,7 +259,7 @@ WEIR_INLINE void weir_splice_to_server(const struct weir_splice *s, struct weir_
 	if (!s->cuts)
 		return;
 	g->seq = weir_splice_seq_to_server(s, g->seq);
-	if (g->flags & WEIR_TCP_ACK)
+	if (weir_segment_has(g, WEIR_TCP_ACK))
 		g->ack = weir_splice_ack_to_server(s, g->ack);
 	for (int i = 0; i < WEIR_SACK_BLOCKS; i++) {
 		if (i >= g->sacks)
@@ -271,21 +271,21 @@ WEIR_INLINE void weir_splice_to_server(const struct weir_splice *s, struct weir_
 
 WEIR_INLINE void weir_splice_see_server(struct weir_splice *s, const struct weir_segment *g)
 {
-	__u32 end = g->seq + g->len + !!(g->flags & WEIR_TCP_FIN);
+	__u32 end = g->seq + g->len + weir_segment_has(g, WEIR_TCP_FIN);
 
-	if (g->flags & WEIR_TCP_RST) {
+	if (weir_segment_has(g, WEIR_TCP_RST)) {
 		s->server_reset = 1;
 		return;
 	}
 	s->server_end = seq_max(s->server_end, end);
-	if (g->flags & WEIR_TCP_ACK)
+	if (weir_segment_has(g, WEIR_TCP_ACK))
 		s->server_acked = seq_max(s->server_acked, g->ack);
 	s->server_window = g->window;
 	if (g->has_ts && (!s->has_ts || seq_after(g->tsval, s->server_tsval))) {
 		s->server_tsval = g->tsval;
 		s->has_ts = 1;
 	}
-	if (g->flags & WEIR_TCP_FIN) {
+	if (weir_segment_has(g, WEIR_TCP_FIN)) {
 		s->server_fin = end;
 		s->fins |= WEIR_SPLICE_SERVER_FIN;
 	}
@@ -302,7 +302,7 @@ WEIR_INLINE enum weir_splice_verdict weir_splice_judge_server(struct weir_splice
 	weir_splice_trail(s);
 
 	place = weir_splice_answer_place(s);
-	end = g->seq + g->len + !!(g->flags & WEIR_TCP_FIN);
+	end = g->seq + g->len + weir_segment_has(g, WEIR_TCP_FIN);
 	if (end == g->seq || !seq_after(end, place) || weir_splice_answer_acked(s))
 		return WEIR_SPLICE_PASS;
 	/*
@@ -316,13 +316,13 @@ WEIR_INLINE enum weir_splice_verdict weir_splice_judge_server(struct weir_splice
 WEIR_INLINE void weir_splice_to_client(const struct weir_splice *s, struct weir_segment *g)
 {
 	__u32 place = weir_splice_answer_place(s);
-	__u32 end = g->seq + g->len + !!(g->flags & WEIR_TCP_FIN);
+	__u32 end = g->seq + g->len + weir_segment_has(g, WEIR_TCP_FIN);
 	bool old = end == g->seq ? seq_before(end, place) : !seq_after(end, place);
 
 	if (!s->cuts)
 		return;
 	g->seq += old ? weir_splice_out_before(s) : s->out_off;
-	if (g->flags & WEIR_TCP_ACK)
+	if (weir_segment_has(g, WEIR_TCP_ACK))
 		g->ack = weir_splice_ack_to_client(s, g->ack);
 	for (int i = 0; i < WEIR_SACK_BLOCKS; i++) {
 		if (i >= g->sacks)
@@ -335,7 +335,7 @@ WEIR_INLINE void weir_splice_to_client(const struct weir_splice *s, struct weir_
 /* A bare FIN from beyond a gap: were it stored by the server, the gap's bytes could not be cut any more. */
 WEIR_INLINE bool weir_splice_fin_ahead(const struct weir_splice *s, const struct weir_segment *g)
 {
-	return (g->flags & WEIR_TCP_FIN) && !g->len && seq_after(g->seq, s->passed_end) &&
+	return weir_segment_has(g, WEIR_TCP_FIN) && !g->len && seq_after(g->seq, s->passed_end) &&
 	       seq_after(g->seq, s->server_acked + s->in_off);
 }
 
@@ -353,7 +353,7 @@ WEIR_INLINE bool weir_splice_settled(const struct weir_splice *s, const struct w
 {
 	if (s->owed || !weir_splice_answer_acked(s))
 		return false;
-	if (!(g->flags & WEIR_TCP_ACK) || g->ack != s->server_end + s->out_off)
+	if (!weir_segment_has(g, WEIR_TCP_ACK) || g->ack != s->server_end + s->out_off)
 		return false;
 	return weir_splice_server_settled(s, g);
 }

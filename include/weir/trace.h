@@ -12,7 +12,6 @@
 #include "segment.h"
 
 #define WEIR_TRACE_LINE 512
-#define WEIR_TRACE_REFUSED 8			       /* limits that are named */
 #define WEIR_TRACE_REQUESTS (WEIR_OUTSTANDING_MAX + 1) /* that one packet may have decided */
 
 /* The attributes that have names. */
@@ -45,21 +44,21 @@ struct weir_trace {
 	__u16 line_length; /* as in struct weir_request */
 	__u16 line_kept;   /* bytes of it that follow; 0: it came in an earlier packet */
 	struct weir_trace_span names[WEIR_TRACE_NAMES];
-	__u8 client[16];		  /* network order, IPv4 as ::ffff:a.b.c.d */
-	__u8 decision;			  /* enum weir_reason, of the group DECISION */
-	__u8 n_refused;			  /* limits that refused it */
-	__u8 method;			  /* enum weir_method */
-	__u8 source;			  /* enum weir_source */
-	__u8 refused[WEIR_TRACE_REFUSED]; /* their slots, as far as there is room */
+	__u8 client[16];		/* network order, IPv4 as ::ffff:a.b.c.d */
+	__u8 decision;			/* enum weir_reason, of the group DECISION */
+	__u8 n_refused;			/* limits that refused it */
+	__u8 method;			/* enum weir_method */
+	__u8 source;			/* enum weir_source */
+	__u8 refused[WEIR_MATCHES_MAX]; /* their slots */
 };
-WEIR_ASSERT_SIZE(struct weir_trace, 160);
+WEIR_ASSERT_SIZE(struct weir_trace, 168);
 
 /* As it stands in the ring, where it ends with the last byte of line that was kept. */
 struct weir_trace_record {
 	struct weir_trace trace;
 	char line[WEIR_TRACE_LINE];
 };
-WEIR_ASSERT_SIZE(struct weir_trace_record, 672);
+WEIR_ASSERT_SIZE(struct weir_trace_record, 680);
 
 WEIR_INLINE struct weir_trace_span weir_trace_segment(const struct weir_path *p, __u32 at)
 {

@@ -15,6 +15,12 @@ typedef _Bool weir_bool;
 #include <stddef.h>
 #endif
 
+/*
+ * Read from memory each time. What a compiler keeps in a register of an earlier test is a different state to a verifier
+ * for each way that test went, and it follows all that comes after once for each of them.
+ */
+#define WEIR_FRESH(x) (*(const volatile __typeof__(x) *)&(x))
+
 /* Everything that decides is inlined: it runs under a BPF spin lock, where calls are not allowed on every kernel. */
 #define WEIR_INLINE static inline __attribute__((always_inline))
 
