@@ -7,7 +7,7 @@
 #define WEIR_BPF_BUCKETS_H
 
 #include "identify.h"
-#include "maps.h"
+#include "work.h"
 
 /* Subjects are hashes already; the limit is mixed in so that no two limits' subject 0 share a lock. */
 static __always_inline struct lock *lock_of(__u32 limit, __u64 subject)

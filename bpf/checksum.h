@@ -3,7 +3,7 @@
 #ifndef WEIR_BPF_CHECKSUM_H
 #define WEIR_BPF_CHECKSUM_H
 
-#include "maps.h"
+#include "work.h"
 
 #define CHECK_AT __builtin_offsetof(struct tcp_header, check)
 #define CHECKSUM_STEPS 512 /* windows in the largest packet, and more */

@@ -4,7 +4,7 @@
 #define WEIR_BPF_CUT_H
 
 #include "checksum.h"
-#include "maps.h"
+#include "work.h"
 
 #define CHANGE_TAIL_MAX \
 	16000 /* bpf_skb_change_tail() fails above some 16 KiB; IP trims what is left behind its length */

@@ -8,11 +8,11 @@
 
 #include "buckets.h"
 #include "in_flight.h"
-#include "maps.h"
 #include "match.h"
 #include "names.h"
 #include "penalty.h"
 #include "subjects.h"
+#include "work.h"
 
 /* Everything there is to one limit of one request. The pointers are of this very packet, in one program run. */
 struct charge {
@@ -28,21 +28,6 @@ static __always_inline void limit_add(struct work *w, enum weir_limit_type type)
 {
 	if (w->traits & (WEIR_SERVER_LIMITED << type))
 		w->limits[w->n_limits++ & (WEIR_MATCHES_MAX - 1)] = type;
-}
-
-/* Nothing is decided yet; nor is there anything to undo. */
-static __always_inline void decision_start(struct work *w)
-{
-	w->charged = 0;
-	w->refused = 0;
-	w->waited = 0;
-	w->overlooked = 0;
-	w->penalised = 0;
-	w->failed = 0;
-	w->in_flight_held = 0;
-	w->wait_ns = 0;
-	w->nameless = 0;
-	w->places.n = 0;
 }
 
 /* Sets w->limits to those that are for the request (or the records), the narrowest first. True: it is exempt. */
@@ -155,13 +140,14 @@ __noinline int limit_ask(struct work *w, __u32 n)
 	return c.limit->kind == WEIR_LIMIT_IN_FLIGHT ? in_flight_ask(w, &c, n) : rate_ask(w, &c, n);
 }
 
-static __always_inline void ask(struct work *w, __u32 n)
+static __always_inline int ask(struct work *w, __u32 n)
 {
 	if (!limit_ask(w, n))
-		return;
+		return 0;
 	bucket_make(w->hook, n);
 	if (limit_ask(w, n))
 		no_room(w, n, WEIR_BUCKET_MAP_FULL);
+	return 0;
 }
 
 /* Gives back the tokens that limit_ask() took, or what it counted. */
@@ -212,79 +198,52 @@ __noinline int limit_undo(struct work *w, __u32 n)
 	return 0;
 }
 
+/* Calls a function for each limit of the request. Without a loop, which older verifiers would have to be shown the end of. */
+static __always_inline void each_limit(struct work *w, int (*call)(struct work *w, __u32 n))
+{
+#pragma GCC unroll 16
+	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
+		if (n >= w->n_limits)
+			break;
+		call(w, n);
+	}
+}
+
 /* The request (or the segment) decided last comes again: as if it had not been asked for. */
 __noinline int undo_decision(struct work *w)
 {
 	if (!w)
 		return 0;
-#pragma GCC unroll 16
-	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
-		if (n >= w->n_limits)
-			break;
-		limit_undo(w, n);
-	}
+	each_limit(w, limit_undo);
 	if (w->places.n)
 		places_drop(w->hook);
 	return 0;
 }
 
+static __always_inline int charge_undo(struct work *w, __u32 n)
+{
+	return w->charged >> n & 1 ? limit_undo(w, n) : 0;
+}
+
 /* A limit has refused: those that admitted get back what they gave. */
 static __always_inline void decision_give_back(struct work *w)
 {
-#pragma GCC unroll 16
-	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
-		if (w->charged >> n & 1)
-			limit_undo(w, n);
-	}
+	each_limit(w, charge_undo);
 	if (w->places.n)
 		places_undo(w->hook);
 }
 
-/* Everyone whom the request would be charged to. */
-static __always_inline void subjects_find(struct work *w)
+/* What the decision means to the subject of limit n, who was penalised, or is from now on. */
+static __always_inline int penalty_note(struct work *w, __u32 n)
 {
-#pragma GCC unroll 16
-	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
-		if (n >= w->n_limits)
-			break;
-		subject_find(w, n);
-	}
+	if (!w->refused)
+		return w->look ? 0 : penalty_end(w, n);
+	return w->refused >> n & 1 ? penalty_begin(w, n) : 0;
 }
 
-/* Those who do not back off are refused before any limit is asked. */
-static __always_inline void penalties_ask(struct work *w)
-{
-#pragma GCC unroll 16
-	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
-		if (n >= w->n_limits)
-			break;
-		penalty_ask(w, n);
-	}
-}
-
-/* What the decision means to those who were penalised, or are from now on. */
-static __always_inline void penalties_note(struct work *w)
-{
-#pragma GCC unroll 16
-	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
-		if (n >= w->n_limits)
-			break;
-		if (!w->refused && !w->look)
-			penalty_end(w, n);
-		else if (w->refused >> n & 1)
-			penalty_begin(w, n);
-	}
-}
-
-/* The first one first. */
 static __always_inline void limits_ask(struct work *w)
 {
-#pragma GCC unroll 16
-	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
-		if (n >= w->n_limits)
-			break;
-		ask(w, n);
-	}
+	each_limit(w, ask);
 	if (!w->refused && w->places.n && places_keep(w->hook))
 		no_room(w, w->places_limit & (WEIR_MATCHES_MAX - 1), WEIR_PLACES_MAP_FULL);
 }
@@ -299,16 +258,17 @@ __noinline int decide(struct __sk_buff *skb, struct work *w)
 
 	if (!w)
 		return 0;
-	subjects_find(w);
+	each_limit(w, subject_find);
 	penalties = (w->traits & WEIR_SERVER_PENALTIES) && !w->unreadable;
 	if ((w->traits & WEIR_SERVER_IN_FLIGHT) && !w->unreadable)
 		places_begin(w->hook);
+	/* Those who do not back off are refused before any limit is asked. */
 	if (penalties)
-		penalties_ask(w);
+		each_limit(w, penalty_ask);
 	if (!w->refused) {
 		limits_ask(w);
 		if (penalties)
-			penalties_note(w);
+			each_limit(w, penalty_note);
 		if (!w->look)
 			remember_names(skb, w);
 	}

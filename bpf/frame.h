@@ -5,10 +5,10 @@
 
 #include "decide.h"
 #include "event.h"
-#include "maps.h"
 #include "preamble.h"
 #include "trace.h"
 #include "window.h"
+#include "work.h"
 
 #define FRAME_STEPS 131072				/* more than the bytes of the largest packet */
 #define FRAME_REQUESTS (2 * (WEIR_OUTSTANDING_MAX + 1)) /* of each the head, then the body */

@@ -61,7 +61,6 @@ static __always_inline bool hold_refused(struct __sk_buff *skb, struct work *w)
 {
 	if (!w->hold.weight || (w->server_flags & WEIR_SERVER_PAUSED))
 		return false;
-	decision_start(w);
 	w->weight = w->hold.weight;
 	w->asked = w->hold.records;
 	w->asked_anew = w->hold.again ? 0 : w->hold.records;

@@ -5,7 +5,7 @@
 
 #include "weir/subject.h"
 
-#include "maps.h"
+#include "work.h"
 
 /* The look-ups here take their keys from w, of which a program has no room on its stack: w is work_of() a hook. */
 

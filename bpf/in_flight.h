@@ -7,7 +7,7 @@
 #define WEIR_BPF_IN_FLIGHT_H
 
 #include "buckets.h"
-#include "maps.h"
+#include "work.h"
 
 #define IN_FLIGHT_RETRY_NS WEIR_NS_PER_S /* nobody knows when a place will be free */
 

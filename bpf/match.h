@@ -6,7 +6,7 @@
 #include "weir/match_path.h"
 
 #include "identify.h"
-#include "maps.h"
+#include "work.h"
 
 static __always_inline bool dimension_matters(const struct weir_rules *r, enum weir_dimension dimension)
 {

@@ -50,7 +50,7 @@ __noinline int reserve(struct __sk_buff *skb, struct work *w)
 	identify_client(w);
 	if (identity_exempt(w) || limits_find(w))
 		return 0;
-	subjects_find(w);
+	each_limit(w, subject_find);
 #pragma GCC unroll 16
 	for (__u32 i = 0; i < WEIR_MATCHES_MAX; i++) {
 		if (i >= w->n_limits)

@@ -3,8 +3,8 @@
 #ifndef WEIR_BPF_PREAMBLE_H
 #define WEIR_BPF_PREAMBLE_H
 
-#include "maps.h"
 #include "window.h"
+#include "work.h"
 
 #define PREAMBLE_STEPS 128 /* more than the bytes of a preamble that are looked at */
 

@@ -4,8 +4,8 @@
 #define WEIR_BPF_REJECT_H
 
 #include "decide.h"
-#include "maps.h"
 #include "trace.h"
+#include "work.h"
 
 /* The request's head was read in this packet, and it was decided that it may pass: as if it had not been. */
 static __always_inline void undo_pass(struct work *w)

@@ -7,7 +7,7 @@
 #define WEIR_BPF_REPLY_H
 
 #include "checksum.h"
-#include "maps.h"
+#include "work.h"
 
 #define REPLY_TTL 64
 #define IPV4_DONT_FRAGMENT 0x4000

@@ -3,7 +3,7 @@
 #ifndef WEIR_BPF_SETTINGS_H
 #define WEIR_BPF_SETTINGS_H
 
-#include "maps.h"
+#include "work.h"
 
 static __always_inline bool load_settings(struct work *w, __u32 hook)
 {
@@ -33,12 +33,10 @@ static __always_inline bool load_settings(struct work *w, __u32 hook)
 	w->traits = server->traits;
 	w->unreadable = 0;
 	w->n_limits = 0;
-	w->places.n = 0;
+	decision_start(w);
 	w->places_end = 0;
 	w->noted = 0;
 	w->passed = 0;
-	w->charged = 0;
-	w->refused = 0;
 	w->exempt = 0;
 	w->dry_run = 0;
 	__builtin_memset(w->events, 0, sizeof(w->events));

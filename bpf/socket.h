@@ -3,7 +3,7 @@
 #ifndef WEIR_BPF_SOCKET_H
 #define WEIR_BPF_SOCKET_H
 
-#include "maps.h"
+#include "work.h"
 
 /* enum values of the kernel's TCP states */
 #define STATE_ESTABLISHED 1

@@ -4,7 +4,7 @@
 #define WEIR_BPF_STRIP_H
 
 #include "checksum.h"
-#include "maps.h"
+#include "work.h"
 
 /*
  * Writes no-operations over an option of a SYN, as a middlebox that does not know it might. MPTCP's own sequence numbers

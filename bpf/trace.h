@@ -8,8 +8,8 @@
 
 #include "weir/trace.h"
 
-#include "maps.h"
 #include "names.h"
+#include "work.h"
 
 #define TRACE_RING_BYTES (4U << 20)
 

@@ -4,8 +4,8 @@
 #define WEIR_BPF_TRACK_H
 
 #include "in_flight.h"
-#include "maps.h"
 #include "socket.h"
+#include "work.h"
 
 #define LINGER_TRANSLATED_NS (60 * WEIR_NS_PER_S) /* TIME-WAIT of either side still needs its numbers translated */
 #define LINGER_NS (10 * WEIR_NS_PER_S) /* a RST that was to reach the socket may not have: wait for silence */

@@ -3,7 +3,7 @@
 #ifndef WEIR_BPF_WINDOW_H
 #define WEIR_BPF_WINDOW_H
 
-#include "maps.h"
+#include "work.h"
 
 /* The byte at offset `at` of the payload, which is longer; negative: it cannot be had. */
 static __always_inline int payload_byte(struct __sk_buff *skb, struct work *w, __u32 at)
