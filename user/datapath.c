@@ -115,7 +115,6 @@ static int programs_open(struct datapath *dp, struct error *err)
 	dp->attach.dir = dp->dir;
 	dp->settle_fd = bpf_program__fd(dp->skeleton->progs.weir_settle);
 	dp->hold_fd = bpf_program__fd(dp->skeleton->progs.weir_hold);
-	dp->explain_fd = bpf_program__fd(dp->skeleton->progs.weir_explain);
 	dp->forget_fd = bpf_program__fd(dp->skeleton->progs.weir_forget);
 	ret = program_pin(dp, ATTACH_EGRESS, dp->skeleton->progs.weir_egress, err)	     ?:
 		      program_pin(dp, ATTACH_INGRESS, dp->skeleton->progs.weir_ingress, err) ?:
@@ -184,6 +183,7 @@ void datapath_close(struct datapath *dp)
 	if (dp->monitor)
 		mnl_socket_close(dp->monitor);
 	ring_buffer__free(dp->ring);
+	weir_bpf__destroy(dp->explain);
 	weir_bpf__destroy(dp->skeleton);
 	if (dp->dir_fd >= 0)
 		close(dp->dir_fd);

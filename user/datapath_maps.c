@@ -183,8 +183,7 @@ static int maps_pin(struct datapath *dp, struct error *err)
 	return ret;
 }
 
-/* Why a load has failed. */
-static int refusal(int code, struct error *err)
+int datapath_load_failed(int code, struct error *err)
 {
 	const char *program = libbpf_log_refused(), *why = libbpf_log_verifier();
 	struct utsname kernel;
@@ -209,11 +208,12 @@ static int load(struct datapath *dp, __u32 conns_max, bool hold, struct error *e
 	if (!dp->skeleton)
 		return error_set(err, -errno, "opening the BPF object: %s", libbpf_log_failure());
 	bpf_program__set_autoload(dp->skeleton->progs.weir_hold, hold);
+	bpf_program__set_autoload(dp->skeleton->progs.weir_explain, false);
 	ret = maps_reuse(dp, conns_max, err);
 	if (ret)
 		return ret;
 	ret = weir_bpf__load(dp->skeleton);
-	return ret ? refusal(ret, err) : 0;
+	return ret ? datapath_load_failed(ret, err) : 0;
 }
 
 /* Requests that can be read are limited without weir_hold. */

@@ -55,8 +55,9 @@ struct datapath {
 	__u64 netns_cookie;
 	struct weir_bpf *skeleton;
 	struct datapath_maps maps;
-	int settle_fd, forget_fd, hold_fd, explain_fd; /* programs */
-	struct error no_hold;			       /* why hold_fd is none; "": it is one */
+	struct weir_bpf *explain;	   /* of the one program weir_explain; NULL: not asked for yet */
+	int settle_fd, forget_fd, hold_fd; /* programs */
+	struct error no_hold;		   /* why hold_fd is none; "": it is one */
 	__u64 seed[2];
 	int cpus; /* possible ones: values of a per-CPU map */
 	struct attach attach;
@@ -66,6 +67,9 @@ struct datapath {
 	struct datapath_link *links;		/* as the latest sync left them */
 	int n_links;
 };
+
+/* Says why the kernel did not load a program, of which libbpf_log has heard. Returns code. */
+int datapath_load_failed(int code, struct error *err);
 
 /* Loads the programs on the maps that are pinned already, pins the rest (datapath_maps.c). */
 int datapath_maps_open(struct datapath *dp, __u32 conns_max, struct error *err);
