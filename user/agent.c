@@ -92,6 +92,7 @@ static void tick(evutil_socket_t fd, short what, void *context)
 
 	(void)fd;
 	(void)what;
+	servers_bring_up(&service->agent);
 	servers_drain(&service->agent);
 	trace_refresh(&service->agent);
 }
@@ -103,7 +104,6 @@ static void upkeep(evutil_socket_t fd, short what, void *context)
 
 	(void)fd;
 	(void)what;
-	servers_bring_up(&service->agent);
 	for (net = service->agent.nets; net; net = net->next) {
 		net_follow(net);
 		net_hold(net);

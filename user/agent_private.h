@@ -11,6 +11,8 @@
 #include <sys/queue.h>
 #include <time.h>
 
+#include "weir/backoff.h"
+
 #include "agent.h"
 #include "control.h"
 #include "datapath.h"
@@ -43,6 +45,7 @@ struct agent {
 	struct {
 		bool in_force;
 		struct error problem;	   /* why it is not */
+		struct weir_backoff_state retry; /* and when that is tried again */
 		struct error identity_err; /* the last failure to read its files of tokens and addresses */
 		bool traced;		   /* its requests are, for some reader */
 	} servers[WEIR_MAX_SERVERS];
@@ -91,7 +94,7 @@ __u32 server_flags(const struct server *server, const struct net *net);
 int server_apply_flags(struct agent *agent, int slot, struct error *err);
 /* Puts a server and its limits in force, or takes it over unchanged. A failure is also kept as its problem. */
 int server_bring_up(struct agent *agent, int slot, struct error *err);
-/* Brings up what is in the state and not in force; failures are logged. */
+/* Brings up what is in the state and not in force, at growing intervals; failures are logged. */
 void servers_bring_up(struct agent *agent);
 /* Takes a server out of the kernel and the state. Its connections must not need translating any more. */
 int server_end(struct agent *agent, int slot, struct error *err);

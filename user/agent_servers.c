@@ -6,6 +6,7 @@
 #include "agent_log.h"
 #include "agent_private.h"
 #include "cleanup.h"
+#include "clock.h"
 #include "identity.h"
 #include "netns.h"
 
@@ -91,6 +92,8 @@ int server_bring_up(struct agent *agent, int slot, struct error *err)
 	int ret = bring_up(agent, slot, &why);
 
 	agent->servers[slot].in_force = !ret;
+	if (!ret)
+		weir_penalty_admitted(&agent->servers[slot].retry);
 	agent->servers[slot].problem = why;
 	if (ret)
 		return error_set(err, ret, "%s", why.text);
@@ -101,21 +104,38 @@ int server_bring_up(struct agent *agent, int slot, struct error *err)
 	return 0;
 }
 
+/* Between two tries to bring up a server that cannot be. */
+static const struct weir_backoff retry_policy = {
+	.parts = WEIR_BACKOFF_EXPONENTIAL,
+	.base_ns = WEIR_NS_PER_S,
+	.max_ns = 10 * WEIR_NS_PER_S,
+};
+
+static void server_try(struct agent *agent, int slot)
+{
+	struct weir_backoff_state *retry = &agent->servers[slot].retry;
+	const struct server *server = agent->state.servers[slot];
+	struct error before = agent->servers[slot].problem, err;
+
+	if (weir_penalty_wait_ns(retry, clock_ns(CLOCK_MONOTONIC)))
+		return;
+	if (server_bring_up(agent, slot, &err) == 0) {
+		log_info("server \"%s\" is in force", server->name);
+		net_follow(server_net(agent, server));
+		net_hold(server_net(agent, server));
+		return;
+	}
+	/* Counted from when it has failed: a try may take longer than the delay. */
+	weir_penalty_refused(&retry_policy, retry, NULL, clock_ns(CLOCK_MONOTONIC), 0);
+	if (strcmp(err.text, before.text) != 0)
+		log_error("server \"%s\" is not in force: %s", server->name, err.text);
+}
+
 void servers_bring_up(struct agent *agent)
 {
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
-		const struct server *server = agent->state.servers[slot];
-		struct error before = agent->servers[slot].problem, err;
-
-		if (!server || agent->servers[slot].in_force)
-			continue;
-		if (server_bring_up(agent, slot, &err) == 0) {
-			log_info("server \"%s\" is in force", server->name);
-			net_follow(server_net(agent, server));
-			net_hold(server_net(agent, server));
-		} else if (strcmp(err.text, before.text) != 0) {
-			log_error("server \"%s\" is not in force: %s", server->name, err.text);
-		}
+		if (agent->state.servers[slot] && !agent->servers[slot].in_force)
+			server_try(agent, slot);
 	}
 }
 
@@ -131,6 +151,7 @@ int server_end(struct agent *agent, int slot, struct error *err)
 		return ret;
 	agent->state.servers[slot] = NULL;
 	agent->servers[slot].in_force = false;
+	weir_backoff_forget(&agent->servers[slot].retry);
 	if (net)
 		ret = net_settle(net, err);
 	else

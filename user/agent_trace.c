@@ -9,6 +9,7 @@
 #include "agent_log.h"
 #include "agent_private.h"
 #include "cleanup.h"
+#include "clock.h"
 #include "trace.h"
 
 #define TRACE_FOR_NS (60 * WEIR_NS_PER_S)
@@ -25,14 +26,6 @@ struct reader {
 	__u64 lost, told;		   /* requests it was not told of, and how many it knows it was not */
 	__u64 ring_lost[WEIR_MAX_SERVERS]; /* the counters up to which `lost` has them */
 };
-
-static __u64 clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return now.tv_sec * WEIR_NS_PER_S + now.tv_nsec;
-}
 
 static bool follows(const struct reader *reader, int slot)
 {

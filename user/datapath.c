@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "datapath_private.h"
 #include "hold_links.h"
 #include "netlink.h"
@@ -26,10 +27,7 @@
 
 __u64 datapath_now_ns(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * WEIR_NS_PER_S + now.tv_nsec;
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 int datapath_run(int prog_fd, const void *input, size_t size)
