@@ -18,23 +18,29 @@ static int compare_subjects(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/* Drops the keys of a slot whose subjects are not among these, which are sorted. */
-static int subjects_prune(int fd, __u32 value_size, __u32 slot, const __u64 *wanted, size_t n)
+/* A slot, and what it is to have, which is sorted. */
+struct wanted {
+	__u32 slot;
+	const void *items;
+	size_t n;
+};
+
+static bool is_other_subject(const void *key, const void *value, const void *arg)
 {
-	CLEANUP_CURSOR struct map_cursor cursor = {};
-	int ret = map_cursor_open(&cursor, fd, sizeof(struct weir_subject_key), value_size);
+	const struct weir_subject_key *entry = key;
+	const struct wanted *wanted = arg;
 
-	while (!ret && (ret = map_cursor_next(&cursor)) > 0) {
-		const struct weir_subject_key *keys = cursor.keys;
+	(void)value;
+	return entry->server == wanted->slot &&
+	       !bsearch(&entry->subject, wanted->items, wanted->n, sizeof(entry->subject), compare_subjects);
+}
 
-		ret = 0;
-		for (__u32 i = 0; i < cursor.n; i++) {
-			if (keys[i].server == slot &&
-			    !bsearch(&keys[i].subject, wanted, n, sizeof(*wanted), compare_subjects))
-				bpf_map_delete_elem(fd, &keys[i]);
-		}
-	}
-	return ret;
+/* Drops the keys of a slot whose subjects are not among these, which are sorted. */
+static int subjects_prune(int fd, __u32 value_size, __u32 slot, const __u64 *subjects, size_t n)
+{
+	const struct wanted wanted = { slot, subjects, n };
+
+	return map_drop_if(fd, sizeof(struct weir_subject_key), value_size, is_other_subject, &wanted);
 }
 
 int datapath_groups_set(struct datapath *dp, __u32 slot, const struct datapath_group *groups, size_t n,
@@ -90,34 +96,22 @@ static int compare_networks(const void *a, const void *b)
 	return memcmp(a, b, sizeof(struct weir_proxy_key));
 }
 
-/*
- * Drops the keys of a slot that are not among these, which are sorted. All of them are read before any is deleted: a trie
- * cannot be read on from a key that is gone.
- */
-static int networks_prune(int fd, __u32 value_size, __u32 max, __u32 slot, const struct weir_proxy_key *wanted,
-			  size_t n)
+static bool is_other_network(const void *key, const void *value, const void *arg)
 {
-	CLEANUP_FREE struct weir_proxy_key *stale = calloc(max, sizeof(*stale));
-	CLEANUP_CURSOR struct map_cursor cursor = {};
-	size_t n_stale = 0;
-	int ret = map_cursor_open(&cursor, fd, sizeof(*stale), value_size);
+	const struct weir_proxy_key *network = key;
+	const struct wanted *wanted = arg;
 
-	if (ret || !stale)
-		return -ENOMEM;
-	while ((ret = map_cursor_next(&cursor)) > 0) {
-		const struct weir_proxy_key *keys = cursor.keys;
+	(void)value;
+	return network->server == wanted->slot &&
+	       !bsearch(network, wanted->items, wanted->n, sizeof(*network), compare_networks);
+}
 
-		for (__u32 i = 0; i < cursor.n; i++) {
-			if (keys[i].server == slot && n_stale < max &&
-			    !bsearch(&keys[i], wanted, n, sizeof(*wanted), compare_networks))
-				stale[n_stale++] = keys[i];
-		}
-	}
-	for (size_t i = 0; i < n_stale && !ret; i++) {
-		if (bpf_map_delete_elem(fd, &stale[i]) && errno != ENOENT)
-			ret = -errno;
-	}
-	return ret;
+/* Drops the keys of a slot that are not among these, which are sorted. */
+static int networks_prune(int fd, __u32 value_size, __u32 slot, const struct weir_proxy_key *networks, size_t n)
+{
+	const struct wanted wanted = { slot, networks, n };
+
+	return map_drop_of_trie_if(fd, sizeof(struct weir_proxy_key), value_size, is_other_network, &wanted);
 }
 
 /* These peers of a slot, and no others, are in the trie. */
@@ -134,7 +128,7 @@ static int peers_set(int fd, __u32 slot, const struct datapath_cidr *peers, size
 	if (ret)
 		return ret;
 	qsort(keys, n, sizeof(*keys), compare_networks);
-	return networks_prune(fd, sizeof(one), WEIR_MAX_PROXIES, slot, keys, n);
+	return networks_prune(fd, sizeof(one), slot, keys, n);
 }
 
 int datapath_proxies_set(struct datapath *dp, __u32 slot, const struct datapath_cidr *proxies, size_t n,
@@ -165,8 +159,7 @@ int datapath_addresses_set(struct datapath *dp, __u32 slot, const struct datapat
 	}
 	if (!ret) {
 		qsort(keys, n, sizeof(*keys), compare_networks);
-		ret = networks_prune(dp->maps.addresses, sizeof(addresses->principal), WEIR_MAX_ADDRESSES, slot, keys,
-				     n);
+		ret = networks_prune(dp->maps.addresses, sizeof(addresses->principal), slot, keys, n);
 	}
 	return ret ? datapath_map_failed(err, ret, "addresses") : 0;
 }

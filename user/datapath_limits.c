@@ -79,24 +79,18 @@ static bool override_exists(struct datapath *dp, __u32 limit, __u64 subject)
 	return !bpf_map_lookup_elem(dp->maps.overrides, &key, &value);
 }
 
-/* Calls each(dp, key) for the overrides of one limit; until one returns other than 0, which is returned. */
-static int overrides_each(struct datapath *dp, __u32 limit,
-			  int (*each)(struct datapath *dp, const struct weir_override_key *key))
+static bool is_of_limit(const void *key, const void *value, const void *arg)
 {
-	CLEANUP_CURSOR struct map_cursor cursor = {};
-	int ret = map_cursor_open(&cursor, dp->maps.overrides, sizeof(struct weir_override_key),
-				  sizeof(struct weir_amount));
+	const struct weir_override_key *override = key;
 
-	while (!ret && (ret = map_cursor_next(&cursor)) > 0) {
-		const struct weir_override_key *keys = cursor.keys;
+	(void)value;
+	return override->limit == *(const __u32 *)arg;
+}
 
-		ret = 0;
-		for (__u32 i = 0; i < cursor.n && !ret; i++) {
-			if (keys[i].limit == limit)
-				ret = each(dp, &keys[i]);
-		}
-	}
-	return ret;
+static int overrides_drop(struct datapath *dp, __u32 limit)
+{
+	return map_drop_if(dp->maps.overrides, sizeof(struct weir_override_key), sizeof(struct weir_amount),
+			   is_of_limit, &limit);
 }
 
 static int override_drop(struct datapath *dp, const struct weir_override_key *key)
@@ -106,28 +100,29 @@ static int override_drop(struct datapath *dp, const struct weir_override_key *ke
 	return ret == -ENOENT ? 0 : ret;
 }
 
+/* A limit that is gone. */
+struct gone {
+	struct datapath *dp;
+	__u32 limit;
+};
+
+static bool has_no_override(const void *key, const void *value, const void *arg)
+{
+	const __u64 *subject = key;
+	const struct gone *gone = arg;
+
+	(void)value;
+	return *subject != WEIR_SUBJECT_PENALTY && !override_exists(gone->dp, gone->limit, *subject);
+}
+
 /* After a limit is gone: its subjects start full should it come back; those with an override keep what they have. */
 static int buckets_prune(struct datapath *dp, __u32 limit)
 {
-	CLEANUP_CURSOR struct map_cursor cursor = {};
 	CLEANUP_CLOSE int fd = buckets_open(dp, limit);
-	int ret;
 
-	if (fd == -ENOENT)
-		return 0;
 	if (fd < 0)
-		return fd;
-	ret = map_cursor_open(&cursor, fd, sizeof(__u64), sizeof(struct weir_kept));
-	while (!ret && (ret = map_cursor_next(&cursor)) > 0) {
-		const __u64 *subjects = cursor.keys;
-
-		ret = 0;
-		for (__u32 i = 0; i < cursor.n; i++) {
-			if (subjects[i] != WEIR_SUBJECT_PENALTY && !override_exists(dp, limit, subjects[i]))
-				bpf_map_delete_elem(fd, &subjects[i]);
-		}
-	}
-	return ret;
+		return fd == -ENOENT ? 0 : fd;
+	return map_drop_if(fd, sizeof(__u64), sizeof(struct weir_kept), has_no_override, &(struct gone){ dp, limit });
 }
 
 /* Drops the buckets of subjects that nothing limits any more. */
@@ -333,7 +328,7 @@ static int limit_drop(struct datapath *dp, __u32 index, struct error *err)
 
 	if (ret && ret != -ENOENT)
 		return datapath_map_failed(err, ret, "limits");
-	ret = overrides_each(dp, index, override_drop);
+	ret = overrides_drop(dp, index);
 	if (ret)
 		return datapath_map_failed(err, ret, "overrides");
 	ret = buckets_remove(dp, index);

@@ -126,4 +126,10 @@ int map_cursor_next(struct map_cursor *cursor);
 void map_cursor_close(struct map_cursor *cursor);
 #define CLEANUP_CURSOR __attribute__((cleanup(map_cursor_close)))
 
+/* Does this entry go? */
+typedef bool map_test(const void *key, const void *value, const void *arg);
+/* Drops what the test says of a hash, and of a trie, which takes a list of these. -ENOMEM, or what deleting one failed with. */
+int map_drop_if(int fd, __u32 key_size, __u32 value_size, map_test *goes, const void *arg);
+int map_drop_of_trie_if(int fd, __u32 key_size, __u32 value_size, map_test *goes, const void *arg);
+
 #endif

@@ -42,50 +42,27 @@ static int sources_write(struct datapath *dp, __u32 server, __u32 generation, co
 	return 0;
 }
 
-/* Drops a server's vectors of other generations than this one. */
-static int vectors_prune(struct datapath *dp, __u32 server, __u32 generation)
+/* A server's generation: others of the same server are old. */
+struct in_force {
+	__u32 server, generation;
+};
+
+static bool is_old_vector(const void *key, const void *value, const void *arg)
 {
-	CLEANUP_CURSOR struct map_cursor cursor = {};
-	int ret = map_cursor_open(&cursor, dp->maps.vectors, sizeof(struct weir_vector_key),
-				  sizeof(struct weir_vector));
+	const struct weir_vector_key *vector = key;
+	const struct in_force *in_force = arg;
 
-	while (!ret && (ret = map_cursor_next(&cursor)) > 0) {
-		const struct weir_vector_key *keys = cursor.keys;
-
-		ret = 0;
-		for (__u32 i = 0; i < cursor.n; i++) {
-			if (keys[i].server == server && keys[i].generation != generation)
-				bpf_map_delete_elem(dp->maps.vectors, &keys[i]);
-		}
-	}
-	return ret;
+	(void)value;
+	return vector->server == in_force->server && vector->generation != in_force->generation;
 }
 
-/* Keys of a trie are deleted when all have been read. */
-static int sources_prune(struct datapath *dp, __u32 server, __u32 generation)
+static bool is_old_source(const void *key, const void *value, const void *arg)
 {
-	CLEANUP_FREE struct weir_source_key *old = NULL;
-	CLEANUP_CURSOR struct map_cursor cursor = {};
-	size_t n = 0;
-	int ret = map_cursor_open(&cursor, dp->maps.sources, sizeof(struct weir_source_key),
-				  sizeof(struct weir_vector));
+	const struct weir_source_key *source = key;
+	const struct in_force *in_force = arg;
 
-	while (!ret && (ret = map_cursor_next(&cursor)) > 0) {
-		const struct weir_source_key *keys = cursor.keys;
-		struct weir_source_key *more = realloc(old, (n + cursor.n) * sizeof(*old) + 1);
-
-		if (!more)
-			return -ENOMEM;
-		old = more;
-		ret = 0;
-		for (__u32 i = 0; i < cursor.n; i++) {
-			if (keys[i].server == server && keys[i].generation != generation)
-				old[n++] = keys[i];
-		}
-	}
-	for (size_t i = 0; i < n && !ret; i++)
-		bpf_map_delete_elem(dp->maps.sources, &old[i]);
-	return ret;
+	(void)value;
+	return source->server == in_force->server && source->generation != in_force->generation;
 }
 
 static int rules_prune(struct datapath *dp, __u32 server, __u32 generation)
@@ -106,11 +83,14 @@ static int rules_prune(struct datapath *dp, __u32 server, __u32 generation)
 /* Drops what is of no use to the generation in force; 0: everything. */
 static int old_drop(struct datapath *dp, __u32 server, __u32 generation, struct error *err)
 {
-	int ret = vectors_prune(dp, server, generation);
+	const struct in_force in_force = { server, generation };
+	int ret = map_drop_if(dp->maps.vectors, sizeof(struct weir_vector_key), sizeof(struct weir_vector),
+			      is_old_vector, &in_force);
 
 	if (ret)
 		return datapath_map_failed(err, ret, "vectors");
-	ret = sources_prune(dp, server, generation);
+	ret = map_drop_of_trie_if(dp->maps.sources, sizeof(struct weir_source_key), sizeof(struct weir_vector),
+				  is_old_source, &in_force);
 	if (ret)
 		return datapath_map_failed(err, ret, "sources");
 	ret = rules_prune(dp, server, generation);

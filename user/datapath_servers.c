@@ -52,22 +52,24 @@ static bool any_wanted(__u16 port, const struct datapath_listen *listens, size_t
 	return false;
 }
 
+/* A slot, and the listeners that it is to have. */
+struct wanted {
+	__u32 slot;
+	const struct datapath_listen *listens;
+	size_t n;
+};
+
+static bool is_other_listener(const void *key, const void *owner, const void *arg)
+{
+	const struct wanted *wanted = arg;
+
+	return *(const __u32 *)owner == wanted->slot && !listener_wanted(key, wanted->listens, wanted->n);
+}
+
 static int listeners_prune(struct datapath *dp, __u32 slot, const struct datapath_listen *listens, size_t n)
 {
-	CLEANUP_CURSOR struct map_cursor cursor = {};
-	int ret = map_cursor_open(&cursor, dp->maps.listeners, sizeof(struct weir_listener), sizeof(__u32));
-
-	while (!ret && (ret = map_cursor_next(&cursor)) > 0) {
-		const struct weir_listener *keys = cursor.keys;
-		const __u32 *owners = cursor.values;
-
-		ret = 0;
-		for (__u32 i = 0; i < cursor.n; i++) {
-			if (owners[i] == slot && !listener_wanted(&keys[i], listens, n))
-				bpf_map_delete_elem(dp->maps.listeners, &keys[i]);
-		}
-	}
-	return ret;
+	return map_drop_if(dp->maps.listeners, sizeof(struct weir_listener), sizeof(__u32), is_other_listener,
+			   &(struct wanted){ slot, listens, n });
 }
 
 /* Counted anew each time, so that a count can not go wrong for good. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include <errno.h>
+#include <string.h>
 
 #include "datapath_private.h"
 
@@ -55,4 +56,55 @@ void map_cursor_close(struct map_cursor *c)
 	free(c->keys);
 	free(c->values);
 	free(c->token);
+}
+
+static int drop(int fd, const void *key)
+{
+	int ret = bpf_map_delete_elem(fd, key);
+
+	return ret == -ENOENT ? 0 : ret;
+}
+
+int map_drop_if(int fd, __u32 key_size, __u32 value_size, map_test *goes, const void *arg)
+{
+	CLEANUP_CURSOR struct map_cursor c = {};
+	int ret = map_cursor_open(&c, fd, key_size, value_size);
+
+	while (!ret && (ret = map_cursor_next(&c)) > 0) {
+		ret = 0;
+		for (__u32 i = 0; i < c.n && !ret; i++) {
+			const char *key = (char *)c.keys + i * key_size;
+
+			if (goes(key, (char *)c.values + i * value_size, arg))
+				ret = drop(fd, key);
+		}
+	}
+	return ret;
+}
+
+/* All are read before any is deleted: a trie cannot be read on from a key that is gone. */
+int map_drop_of_trie_if(int fd, __u32 key_size, __u32 value_size, map_test *goes, const void *arg)
+{
+	CLEANUP_CURSOR struct map_cursor c = {};
+	CLEANUP_FREE char *gone = NULL;
+	size_t n = 0;
+	int ret = map_cursor_open(&c, fd, key_size, value_size);
+
+	while (!ret && (ret = map_cursor_next(&c)) > 0) {
+		char *grown = reallocarray(gone, n + c.n + 1, key_size);
+
+		if (!grown)
+			return -ENOMEM;
+		gone = grown;
+		ret = 0;
+		for (__u32 i = 0; i < c.n; i++) {
+			const char *key = (char *)c.keys + i * key_size;
+
+			if (goes(key, (char *)c.values + i * value_size, arg))
+				memcpy(gone + n++ * key_size, key, key_size);
+		}
+	}
+	for (size_t i = 0; i < n && !ret; i++)
+		ret = drop(fd, gone + i * key_size);
+	return ret;
 }
