@@ -6,6 +6,7 @@
 #include "cleanup.h"
 #include "cli.h"
 #include "control.h"
+#include "parse.h"
 
 struct cli cli;
 
@@ -30,6 +31,24 @@ void cli_check(const struct argp_state *state, int wrong, const char *what, cons
 		return;
 	visible = output_visible(err->text);
 	argp_failure(state, CLI_USAGE, 0, "%s: %s", what, visible ? visible : "wrong");
+}
+
+const char *cli_server_name(const struct argp_state *state, const char *arg)
+{
+	struct error err;
+
+	cli_check(state, parse_server_name(arg, &err), "--server", &err);
+	return arg;
+}
+
+void cli_set_number(const struct argp_state *state, json_t *object, const char *key, const char *option, __u64 max,
+		    const char *arg)
+{
+	struct error err;
+	__u64 value = 0;
+
+	cli_check(state, parse_number(arg, max, &value, &err), option, &err);
+	json_object_set_new(object, key, json_integer(value));
 }
 
 void cli_too_many(const struct argp_state *state, const char *word)
@@ -160,6 +179,14 @@ int cli_print(json_t *value, int (*table)(json_t *value))
 		return 0;
 	error_set(&err, -1, "cannot write the output");
 	return cli_fail(&err);
+}
+
+int cli_print_more(struct table *table)
+{
+	if (!table_rows(table))
+		return 0;
+	putchar('\n');
+	return table_print(table, stdout);
 }
 
 const char *cli_text(json_t *object, const char *key)

@@ -9,6 +9,8 @@
 #include <argp.h>
 #include <jansson.h>
 
+#include "weir/types.h"
+
 #include "error.h"
 #include "output.h"
 
@@ -58,6 +60,12 @@ void cli_parse_plain(const struct command *command, const char **argument, int a
 /* Ends the process when `wrong`: "weir COMMAND: WHAT: ERR". */
 void cli_check(const struct argp_state *state, int wrong, const char *what, const struct error *err);
 
+/* The argument of CLI_SERVER_OPTION. */
+const char *cli_server_name(const struct argp_state *state, const char *arg);
+/* The argument of an option, a whole number up to max, becomes a member of the object. */
+void cli_set_number(const struct argp_state *state, json_t *object, const char *key, const char *option, __u64 max,
+		    const char *arg);
+
 /* Ends the process: there is no place for this word. */
 void cli_too_many(const struct argp_state *state, const char *word);
 
@@ -69,6 +77,9 @@ json_t *cli_call(const char *command, json_t *arguments);
 
 /* Prints a value in the format asked for, as a table with `table`. Returns the exit status. */
 int cli_print(json_t *value, int (*table)(json_t *value));
+
+/* A table below another one: behind a blank line, and nothing when it has no rows. 0, or a negative errno. */
+int cli_print_more(struct table *table);
 
 /* The members of what the agent sent; "" and 0 where there is none. */
 const char *cli_text(json_t *object, const char *key);

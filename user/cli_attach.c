@@ -7,6 +7,7 @@
 
 #include "cleanup.h"
 #include "cli.h"
+#include "json_list.h"
 #include "state.h"
 
 enum {
@@ -53,17 +54,6 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static void append(json_t *server, const char *key, const char *text)
-{
-	json_t *list = json_object_get(server, key);
-
-	if (!list) {
-		list = json_array();
-		json_object_set_new(server, key, list);
-	}
-	json_array_append_new(list, json_string(text));
-}
-
 static void add_ports(const struct argp_state *state, json_t *server, char *list)
 {
 	struct datapath_listen listen = { .any = true };
@@ -74,7 +64,7 @@ static void add_ports(const struct argp_state *state, json_t *server, char *list
 	while ((port = strsep(&list, ","))) {
 		cli_check(state, parse_port(port, &listen.port, &err), "--port", &err);
 		format_listen(&listen, text);
-		append(server, "listen", text);
+		list_append(server, "listen", json_string(text));
 	}
 }
 
@@ -84,7 +74,7 @@ static void add_listen(const struct argp_state *state, json_t *server, const cha
 	struct error err;
 
 	cli_check(state, parse_listen(arg, &listen, &err), "--listen", &err);
-	append(server, "listen", arg);
+	list_append(server, "listen", json_string(arg));
 }
 
 static void add_network(const struct argp_state *state, json_t *server, const char *key, const char *option,
@@ -94,7 +84,7 @@ static void add_network(const struct argp_state *state, json_t *server, const ch
 	struct error err;
 
 	cli_check(state, parse_cidr(arg, &cidr, &err), option, &err);
-	append(server, key, arg);
+	list_append(server, key, json_string(arg));
 }
 
 static void add_interface(const struct argp_state *state, json_t *server, const char *arg)
@@ -102,16 +92,7 @@ static void add_interface(const struct argp_state *state, json_t *server, const 
 	struct error err;
 
 	cli_check(state, parse_interface(arg, &err), "--interface", &err);
-	append(server, "interfaces", arg);
-}
-
-static void set_keys(const struct argp_state *state, json_t *server, const char *arg)
-{
-	struct error err;
-	__u64 keys;
-
-	cli_check(state, parse_number(arg, PARSE_KEYS_MAX, &keys, &err), "--keys", &err);
-	json_object_set_new(server, "keys", json_integer(keys));
+	list_append(server, "interfaces", json_string(arg));
 }
 
 /* All that is exempt for one reason is one rule (rule.h), with the key that the reason has there. */
@@ -120,22 +101,18 @@ static void add_exempt(const struct argp_state *state, json_t *server, const cha
 {
 	CLEANUP_JSON json_t *alone = json_pack("{s:[s]}", key, arg);
 	CLEANUP_RULE struct rule read = { 0 };
-	json_t *exempt = json_object_get(server, "exempt"), *rule;
+	json_t *rule;
 	struct error err;
 	size_t i;
 
 	cli_check(state, rule_from_json(alone, &read, &err), option, &err);
-	if (!exempt) {
-		exempt = json_array();
-		json_object_set_new(server, "exempt", exempt);
-	}
-	json_array_foreach (exempt, i, rule) {
+	json_array_foreach (json_object_get(server, "exempt"), i, rule) {
 		if (json_object_get(rule, key)) {
-			append(rule, key, arg);
+			list_append(rule, key, json_string(arg));
 			return;
 		}
 	}
-	json_array_append(exempt, alone);
+	list_append(server, "exempt", json_incref(alone));
 }
 
 static void set_hold(const struct argp_state *state, json_t *server, const char *arg)
@@ -255,7 +232,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		set_framing(state, server, arg);
 		break;
 	case KEY_KEYS:
-		set_keys(state, server, arg);
+		cli_set_number(state, server, "keys", "--keys", PARSE_KEYS_MAX, arg);
 		break;
 	case KEY_LOOPBACK:
 		set_loopback(state, server, arg);

@@ -5,6 +5,7 @@
 #include "cleanup.h"
 #include "cli.h"
 #include "explain_request.h"
+#include "json_list.h"
 #include "parse.h"
 
 enum {
@@ -30,13 +31,6 @@ struct question {
 	const char *server;
 	json_t *request;
 };
-
-static void append(json_t *request, const char *key, const char *text)
-{
-	if (!json_object_get(request, key))
-		json_object_set_new(request, key, json_array());
-	json_array_append_new(json_object_get(request, key), json_string(text));
-}
 
 static void take_word(json_t *request, const char *word, const struct argp_state *state)
 {
@@ -70,8 +64,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case KEY_SERVER:
-		cli_check(state, parse_server_name(arg, &err), "--server", &err);
-		question->server = arg;
+		question->server = cli_server_name(state, arg);
 		return 0;
 	case KEY_USER:
 		cli_check(state, parse_subject_name(arg, &err), "--user", &err);
@@ -79,7 +72,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_GROUP:
 		cli_check(state, parse_subject_name(arg, &err), "--group", &err);
-		append(request, "groups", arg);
+		list_append(request, "groups", json_string(arg));
 		return 0;
 	case KEY_SOURCE:
 		cli_check(state, explain_check_source(arg, address, &err), "--source", &err);
@@ -87,7 +80,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_HEADER:
 		cli_check(state, explain_check_header(arg, &err), "--header", &err);
-		append(request, "headers", arg);
+		list_append(request, "headers", json_string(arg));
 		return 0;
 	case KEY_BODY:
 		json_object_set_new(request, "body", json_string(arg));
@@ -167,16 +160,13 @@ static int print_rules(json_t *rules)
 
 	if (!table)
 		return -ENOMEM;
-	if (!json_array_size(rules))
-		return 0;
 	json_array_foreach (rules, i, rule) {
 		table_cell(table, "%s", cli_text(rule, "of"));
 		table_cell(table, "%lld", (long long)cli_number(rule, "nth"));
 		table_cell(table, "%s", cli_text(rule, "leads_to"));
 		table_cell(table, json_is_true(json_object_get(rule, "counts")) ? "yes" : "no: one before it does");
 	}
-	putchar('\n');
-	return table_print(table, stdout);
+	return cli_print_more(table);
 }
 
 /* "2.25 of 10, 5/s", or "3 of 4 taken" */
@@ -211,8 +201,6 @@ static int print_limits(json_t *limits)
 
 	if (!table)
 		return -ENOMEM;
-	if (!json_array_size(limits))
-		return 0;
 	json_array_foreach (limits, i, limit) {
 		table_cell(table, "%s", cli_text(limit, "limit"));
 		table_cell(table, "%s", or_dash(limit, "subject"));
@@ -220,8 +208,7 @@ static int print_limits(json_t *limits)
 		cell_left(table, limit);
 		cell_wait(table, json_object_get(limit, "wait"));
 	}
-	putchar('\n');
-	return table_print(table, stdout);
+	return cli_print_more(table);
 }
 
 static int print_explained(json_t *result)

@@ -71,16 +71,6 @@ static void set_burst(const struct argp_state *state, struct limit_words *words,
 	json_object_set_new(words->limit, "burst", json_integer(burst));
 }
 
-static void set_number(const struct argp_state *state, struct limit_words *words, const char *key, const char *option,
-		       __u64 max, const char *arg)
-{
-	struct error err;
-	__u64 value = 0;
-
-	cli_check(state, parse_number(arg, max, &value, &err), option, &err);
-	json_object_set_new(words->limit, key, json_integer(value));
-}
-
 static void set_key(const struct argp_state *state, struct limit_words *words, const char *arg)
 {
 	struct error err;
@@ -102,14 +92,6 @@ static void set_penalty(const struct argp_state *state, struct limit_words *word
 static void set_text(struct limit_words *words, const char *key, const char *text)
 {
 	json_object_set_new(words->limit, key, json_string(text));
-}
-
-static void set_server(const struct argp_state *state, struct limit_words *words, const char *arg)
-{
-	struct error err;
-
-	cli_check(state, parse_server_name(arg, &err), "--server", &err);
-	words->server = arg;
 }
 
 static void set_word(const struct argp_state *state, struct limit_words *words, const char *arg)
@@ -137,7 +119,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case KEY_SERVER:
-		set_server(state, words, arg);
+		words->server = cli_server_name(state, arg);
 		return 0;
 	case ARGP_KEY_ARG:
 		set_word(state, words, arg);
@@ -187,13 +169,13 @@ static error_t parse_set(int key, char *arg, struct argp_state *state)
 		set_burst(state, words, arg);
 		return 0;
 	case KEY_IN_FLIGHT:
-		set_number(state, words, "in_flight", "--in-flight", WEIR_BURST_MAX, arg);
+		cli_set_number(state, words->limit, "in_flight", "--in-flight", WEIR_BURST_MAX, arg);
 		return 0;
 	case KEY_KEY:
 		set_key(state, words, arg);
 		return 0;
 	case KEY_KEYS:
-		set_number(state, words, "keys", "--keys", PARSE_KEYS_MAX, arg);
+		cli_set_number(state, words->limit, "keys", "--keys", PARSE_KEYS_MAX, arg);
 		return 0;
 	case KEY_DRY_RUN:
 		set_text(words, "mode", "dry-run");

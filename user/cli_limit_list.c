@@ -4,7 +4,6 @@
 
 #include "cleanup.h"
 #include "cli.h"
-#include "parse.h"
 
 #define KEY_SERVER 0x200
 #define MATCH_WIDTH 60
@@ -109,14 +108,12 @@ static int print_list(json_t *result)
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	const char **server = state->input;
-	struct error err;
 
 	if (key == ARGP_KEY_ARG)
 		cli_too_many(state, arg);
 	if (key != KEY_SERVER)
 		return ARGP_ERR_UNKNOWN;
-	cli_check(state, parse_server_name(arg, &err), "--server", &err);
-	*server = arg;
+	*server = cli_server_name(state, arg);
 	return 0;
 }
 

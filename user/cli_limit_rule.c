@@ -4,6 +4,7 @@
 
 #include "cleanup.h"
 #include "cli.h"
+#include "json_list.h"
 #include "rule.h"
 
 enum {
@@ -84,14 +85,9 @@ static void check(const struct argp_state *state, json_t *rule, const char *key,
 static void add_item(const struct argp_state *state, json_t *rule, const struct list *list, const char *item)
 {
 	CLEANUP_JSON json_t *alone = json_pack("{s:[s]}", list->key, item);
-	json_t *items = json_object_get(rule, list->key);
 
 	check(state, alone, list->key, list->name);
-	if (!items) {
-		items = json_array();
-		json_object_set_new(rule, list->key, items);
-	}
-	json_array_append_new(items, json_string(item));
+	list_append(rule, list->key, json_string(item));
 }
 
 static void add_items(const struct argp_state *state, json_t *rule, const struct list *list, char *arg)

@@ -3,7 +3,6 @@
 
 #include "cleanup.h"
 #include "cli.h"
-#include "parse.h"
 
 enum {
 	KEY_READ_ONLY = 0x200,
@@ -19,30 +18,19 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static void set_number(const struct argp_state *state, const char *key, const char *option, const char *arg)
-{
-	struct error err;
-	__u64 value = 0;
-
-	cli_check(state, parse_number(arg, WEIR_BURST_MAX, &value, &err), option, &err);
-	json_object_set_new(state->input, key, json_integer(value));
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	json_t *arguments = state->input;
-	struct error err;
 
 	switch (key) {
 	case KEY_READ_ONLY:
-		set_number(state, "read_only", "--read-only", arg);
+		cli_set_number(state, arguments, "read_only", "--read-only", WEIR_BURST_MAX, arg);
 		return 0;
 	case KEY_MUTATING:
-		set_number(state, "mutating", "--mutating", arg);
+		cli_set_number(state, arguments, "mutating", "--mutating", WEIR_BURST_MAX, arg);
 		return 0;
 	case KEY_SERVER:
-		cli_check(state, parse_server_name(arg, &err), "--server", &err);
-		json_object_set_new(arguments, "server", json_string(arg));
+		json_object_set_new(arguments, "server", json_string(cli_server_name(state, arg)));
 		return 0;
 	case ARGP_KEY_ARG:
 		cli_too_many(state, arg);

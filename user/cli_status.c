@@ -9,15 +9,6 @@
 
 #define COLUMNS(heads) (sizeof(heads) / sizeof(*(heads)))
 
-/* A blank line before every table but the first; nothing for one without rows. */
-static int print_more(struct table *table)
-{
-	if (!table_rows(table))
-		return 0;
-	putchar('\n');
-	return table_print(table, stdout);
-}
-
 /* "80,443" */
 static void cell_list(struct table *table, json_t *numbers)
 {
@@ -92,48 +83,56 @@ static void print_remarks(json_t *servers)
 	}
 }
 
-static int print_links(json_t *servers)
+/* What a row says of an item of a server. */
+typedef void print_item(struct table *table, json_t *server, json_t *item);
+
+/* A table of the items that each server has in the list of this name. */
+static int print_items(json_t *servers, const char *list, const char *const *heads, size_t columns, print_item *print)
 {
-	static const char *const heads[] = { "SERVER", "INTERFACE", "ATTACHED" };
-	CLEANUP_TABLE struct table *table = table_new(heads, COLUMNS(heads));
-	json_t *server, *link;
+	CLEANUP_TABLE struct table *table = table_new(heads, columns);
+	json_t *server, *item;
 	size_t i, j;
 
 	if (!table)
 		return -ENOMEM;
-	json_array_foreach (servers, i, server) {
-		json_array_foreach (json_object_get(server, "links"), j, link) {
-			bool attached = json_is_true(json_object_get(link, "attached"));
+	json_array_foreach (servers, i, server)
+		json_array_foreach (json_object_get(server, list), j, item)
+			print(table, server, item);
+	return cli_print_more(table);
+}
 
-			table_cell(table, "%s", cli_text(server, "name"));
-			table_cell(table, "%s", cli_text(link, "name"));
-			table_cell(table, "%s%s", attached ? "" : "no: ", cli_text(link, "how"));
-		}
-	}
-	return print_more(table);
+static void print_link(struct table *table, json_t *server, json_t *link)
+{
+	bool attached = json_is_true(json_object_get(link, "attached"));
+
+	table_cell(table, "%s", cli_text(server, "name"));
+	table_cell(table, "%s", cli_text(link, "name"));
+	table_cell(table, "%s%s", attached ? "" : "no: ", cli_text(link, "how"));
+}
+
+static int print_links(json_t *servers)
+{
+	static const char *const heads[] = { "SERVER", "INTERFACE", "ATTACHED" };
+
+	return print_items(servers, "links", heads, COLUMNS(heads), print_link);
+}
+
+static void print_use(struct table *table, json_t *server, json_t *use)
+{
+	json_t *subject = json_object_get(use, "subject");
+
+	table_cell(table, "%s", cli_text(server, "name"));
+	table_cell(table, "%s", cli_text(use, "limit"));
+	table_cell(table, "%s", json_string_value(subject) ?: "-");
+	table_cell(table, "%lld", cli_number(use, "shed"));
+	table_cell(table, "%lld", cli_number(use, "passed"));
 }
 
 static int print_top(json_t *servers)
 {
 	static const char *const heads[] = { "SERVER", "LIMIT", "SUBJECT", "SHED", "PASSED" };
-	CLEANUP_TABLE struct table *table = table_new(heads, COLUMNS(heads));
-	json_t *server, *use;
-	size_t i, j;
 
-	if (!table)
-		return -ENOMEM;
-	json_array_foreach (servers, i, server) {
-		json_array_foreach (json_object_get(server, "top"), j, use) {
-			json_t *subject = json_object_get(use, "subject");
-
-			table_cell(table, "%s", cli_text(server, "name"));
-			table_cell(table, "%s", cli_text(use, "limit"));
-			table_cell(table, "%s", json_string_value(subject) ?: "-");
-			table_cell(table, "%lld", cli_number(use, "shed"));
-			table_cell(table, "%lld", cli_number(use, "passed"));
-		}
-	}
-	return print_more(table);
+	return print_items(servers, "top", heads, COLUMNS(heads), print_use);
 }
 
 /* A number that there is, or "-". */
@@ -145,30 +144,26 @@ static void cell_if_there(struct table *table, json_t *number)
 		table_cell(table, "-");
 }
 
+static void print_limit(struct table *table, json_t *server, json_t *limit)
+{
+	static const char *const numbers[] = { "admitted", "refused", "dry_run_refused", "in_flight", "highest" };
+
+	if (limit_builtin(cli_text(limit, "limit")) >= 0)
+		return;
+	table_cell(table, "%s", cli_text(server, "name"));
+	table_cell(table, "%s", cli_text(limit, "limit"));
+	for (size_t n = 0; n < sizeof(numbers) / sizeof(*numbers); n++)
+		cell_if_there(table, json_object_get(limit, numbers[n]));
+}
+
 /* What limits with names of their own, and priority levels, have said. */
 static int print_limits(json_t *servers)
 {
 	static const char *const heads[] = {
 		"SERVER", "LIMIT", "ADMITTED", "REFUSED", "DRY-RUN", "IN-FLIGHT", "HIGHEST"
 	};
-	static const char *const numbers[] = { "admitted", "refused", "dry_run_refused", "in_flight", "highest" };
-	CLEANUP_TABLE struct table *table = table_new(heads, COLUMNS(heads));
-	json_t *server, *limit;
-	size_t i, j;
 
-	if (!table)
-		return -ENOMEM;
-	json_array_foreach (servers, i, server) {
-		json_array_foreach (json_object_get(server, "limits"), j, limit) {
-			if (limit_builtin(cli_text(limit, "limit")) >= 0)
-				continue;
-			table_cell(table, "%s", cli_text(server, "name"));
-			table_cell(table, "%s", cli_text(limit, "limit"));
-			for (size_t n = 0; n < sizeof(numbers) / sizeof(*numbers); n++)
-				cell_if_there(table, json_object_get(limit, numbers[n]));
-		}
-	}
-	return print_more(table);
+	return print_items(servers, "limits", heads, COLUMNS(heads), print_limit);
 }
 
 static int print_counted(json_t *servers)
@@ -192,7 +187,7 @@ static int print_counted(json_t *servers)
 			}
 		}
 	}
-	return print_more(table);
+	return cli_print_more(table);
 }
 
 static int print_status(json_t *result)

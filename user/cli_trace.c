@@ -13,6 +13,7 @@
 #include "cleanup.h"
 #include "cli.h"
 #include "control.h"
+#include "json_list.h"
 #include "metrics.h"
 #include "parse.h"
 
@@ -59,9 +60,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case KEY_DECISION:
 		cli_check(state, metrics_decision_parse(arg, &decision, &err), "--decision", &err);
-		if (!json_object_get(trace->arguments, "decisions"))
-			json_object_set_new(trace->arguments, "decisions", json_array());
-		json_array_append_new(json_object_get(trace->arguments, "decisions"), json_string(arg));
+		list_append(trace->arguments, "decisions", json_string(arg));
 		return 0;
 	case KEY_COUNT:
 		cli_check(state, parse_end(arg, UINT64_MAX, &trace->count, &err), "--count", &err);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "json_list.h"
 #include "policy.h"
 #include "rule.h"
 
@@ -43,26 +44,15 @@ json_t *policy_level(json_t *document)
 
 /* --- flow schemas */
 
-static void add_text(json_t *rule, const char *key, json_t *item)
-{
-	json_t *list = json_object_get(rule, key);
-
-	if (!list) {
-		list = json_array();
-		json_object_set_new(rule, key, list);
-	}
-	json_array_append_new(list, item);
-}
-
 static void add_account(json_t *rule, json_t *account)
 {
 	const char *namespace = text(json_object_get(account, "namespace"));
 	const char *name = text(json_object_get(account, "name"));
 
 	if (strcmp(name, RULE_ANY) == 0)
-		add_text(rule, "groups", json_sprintf("system:serviceaccounts:%s", namespace));
+		list_append(rule, "groups", json_sprintf("system:serviceaccounts:%s", namespace));
 	else
-		add_text(rule, "users", json_sprintf("system:serviceaccount:%s:%s", namespace, name));
+		list_append(rule, "users", json_sprintf("system:serviceaccount:%s:%s", namespace, name));
 }
 
 static void add_subjects(json_t *rule, json_t *subjects)
@@ -74,9 +64,9 @@ static void add_subjects(json_t *rule, json_t *subjects)
 		const char *kind = text(json_object_get(subject, "kind"));
 
 		if (strcmp(kind, "User") == 0)
-			add_text(rule, "users", json_incref(member(subject, "user", "name")));
+			list_append(rule, "users", json_incref(member(subject, "user", "name")));
 		else if (strcmp(kind, "Group") == 0)
-			add_text(rule, "groups", json_incref(member(subject, "group", "name")));
+			list_append(rule, "groups", json_incref(member(subject, "group", "name")));
 		else
 			add_account(rule, json_object_get(subject, "serviceAccount"));
 	}
@@ -97,7 +87,7 @@ static bool add_verbs(json_t *rule, json_t *verbs)
 
 	json_array_foreach (verbs, i, verb)
 		if (is_verb(text(verb)))
-			add_text(rule, "verbs", json_incref(verb));
+			list_append(rule, "verbs", json_incref(verb));
 	return json_object_get(rule, "verbs");
 }
 
@@ -159,17 +149,6 @@ json_t *policy_flow_schema(json_t *document)
 
 /* --- what Kubernetes always has */
 
-static bool has_name(json_t *list, const char *name)
-{
-	json_t *item;
-	size_t i;
-
-	json_array_foreach (list, i, item)
-		if (strcmp(text(json_object_get(item, "name")), name) == 0)
-			return true;
-	return false;
-}
-
 /* Everything that these groups ask for: one rule for resources, one for paths. */
 static json_t *everything(json_t *groups)
 {
@@ -184,15 +163,15 @@ static json_t *everything(json_t *groups)
 
 void policy_add_mandatory(json_t *levels, json_t *schemas)
 {
-	if (!has_name(levels, "exempt"))
+	if (!list_named(levels, "exempt"))
 		json_array_append_new(levels, json_pack("{s:s, s:b}", "name", "exempt", "exempt", 1));
-	if (!has_name(levels, "catch-all"))
+	if (!list_named(levels, "catch-all"))
 		json_array_append_new(levels, json_pack("{s:s, s:i}", "name", "catch-all", "shares", 5));
-	if (!has_name(schemas, "exempt"))
+	if (!list_named(schemas, "exempt"))
 		json_array_append_new(schemas, json_pack("{s:s, s:s, s:i, s:o}", "name", "exempt", "level", "exempt",
 							 "precedence", 1, "rules",
 							 everything(json_pack("[s]", "system:masters"))));
-	if (!has_name(schemas, "catch-all"))
+	if (!list_named(schemas, "catch-all"))
 		json_array_append_new(
 			schemas,
 			json_pack("{s:s, s:s, s:i, s:s, s:o}", "name", "catch-all", "level", "catch-all", "precedence",

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "json_list.h"
 #include "policy.h"
 #include "server_rules.h"
 
@@ -37,17 +38,6 @@ static json_t *base_of(const struct server *server, json_t *json)
 }
 
 /* --- limits */
-
-static json_t *limit_called(json_t *limits, const char *name)
-{
-	json_t *limit;
-	size_t i;
-
-	json_array_foreach (limits, i, limit)
-		if (strcmp(json_string_value(json_object_get(limit, "name")), name) == 0)
-			return limit;
-	return NULL;
-}
 
 static void limit_cut(json_t *limits, json_t *limit)
 {
@@ -90,7 +80,7 @@ static int add_limit(json_t *limits, json_t *given, const char *source, const st
 	if (!limit)
 		return -EINVAL;
 	name = json_string_value(json_object_get(limit, "name"));
-	there = limit_called(limits, name);
+	there = list_named(limits, name);
 	other = json_string_value(json_object_get(there, "source"));
 	if (there && other)
 		return error_set(err, -EEXIST, "limit \"%s\" of server \"%s\" is in %s and in %s", name, server->name,

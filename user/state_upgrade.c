@@ -3,21 +3,16 @@
  * state.json of version 1, as a machine may still have it: a server's limits were a flat list of {type, subject, qps, burst,
  * keys}, where a subject of null was the default.
  */
-#include <string.h>
-
+#include "json_list.h"
 #include "state.h"
 
-static json_t *find_named(json_t *limits, const char *name)
+/* The limit of this name, which is made if it is not there. */
+static json_t *limit_called(json_t *limits, const char *name)
 {
-	json_t *limit;
-	size_t i;
+	json_t *limit = list_named(limits, name);
 
-	json_array_foreach (limits, i, limit) {
-		const char *other = json_string_value(json_object_get(limit, "name"));
-
-		if (other && strcmp(other, name) == 0)
-			return limit;
-	}
+	if (limit)
+		return limit;
 	limit = json_pack("{s:s}", "name", name);
 	json_array_append_new(limits, limit);
 	return limit;
@@ -31,22 +26,11 @@ static void move_members(json_t *from, json_t *to, const char *const *keys)
 			json_object_set(to, *keys, json_object_get(from, *keys));
 }
 
-static void add_override(json_t *limit, json_t *override)
-{
-	json_t *overrides = json_object_get(limit, "overrides");
-
-	if (!overrides) {
-		overrides = json_array();
-		json_object_set_new(limit, "overrides", overrides);
-	}
-	json_array_append_new(overrides, override);
-}
-
 static void upgrade_limit(json_t *old, json_t *limits)
 {
 	static const char *const amount[] = { "qps", "burst", NULL }, *const keys[] = { "keys", NULL };
 	const char *type = json_string_value(json_object_get(old, "type"));
-	json_t *limit = find_named(limits, type ? type : ""), *override;
+	json_t *limit = limit_called(limits, type ?: ""), *override;
 
 	if (!json_string_value(json_object_get(old, "subject"))) {
 		move_members(old, limit, amount);
@@ -55,7 +39,7 @@ static void upgrade_limit(json_t *old, json_t *limits)
 	}
 	override = json_pack("{s:O}", "subject", json_object_get(old, "subject"));
 	move_members(old, override, amount);
-	add_override(limit, override);
+	list_append(limit, "overrides", override);
 }
 
 static void upgrade_server(json_t *server)
