@@ -1,56 +1,119 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Policy files put in force, compared, taken out of force. */
+/* Policy files put in force and taken out of force; what is in force, as such files. */
 #include "cli_policy.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "cleanup.h"
 
-#define ERROR_OF_DIFF 2 /* as kubectl has it: 1 is a difference */
-
-#define SERVER_OPTION                                                                                  \
-	{                                                                                              \
-		"server", POLICY_KEY_SERVER, "NAME", 0,                                                \
-			"whose EventRateLimit, FlowSchemas and PriorityLevelConfigurations these are " \
-			"(default: the only server there is)",                                         \
-			0                                                                              \
-	}
-
 static const struct argp_option apply_options[] = {
 	POLICY_FILE_OPTION,
-	SERVER_OPTION,
+	POLICY_SERVER_OPTION,
 	{ "prune", POLICY_KEY_PRUNE, NULL, 0, "take away all that was applied before and is not in these files", 0 },
 	{ 0 },
 };
 
-static const struct argp_option diff_options[] = { POLICY_FILE_OPTION, SERVER_OPTION, { 0 } };
-
 static const struct argp_option delete_options[] = {
 	POLICY_FILE_OPTION,
-	SERVER_OPTION,
+	POLICY_SERVER_OPTION,
 	{ "ignore-not-found", POLICY_KEY_IGNORE, NULL, 0, "what is not there is no error", 0 },
 	{ 0 },
 };
 
 static const struct argp_option export_options[] = { CLI_SERVER_OPTION(POLICY_KEY_SERVER), { 0 } };
 
-/* A Throttle that says where a server listens attaches it: in the network namespace of the command, unless it says more. */
-static json_t *arguments_of(const struct policy_words *words, const struct policy *policy)
+/* --- what the commands share */
+
+struct policy_words policy_words(void)
 {
-	return json_pack("{s:s*, s:o}", "server", words->server, "objects", policy_to_json(policy));
+	return (struct policy_words){ .files = json_array(), .arguments = json_object() };
 }
 
-static void add_home(json_t *arguments)
+void policy_words_clear(struct policy_words *words)
 {
-	struct stat self;
-
-	if (stat("/proc/self/ns/net", &self) == 0)
-		json_object_set_new(arguments, "netns_inode", json_integer(self.st_ino));
+	json_decref(words->files);
+	json_decref(words->arguments);
 }
+
+static void add_file(const struct argp_state *state, struct policy_words *words, const char *arg)
+{
+	if (!*arg)
+		argp_failure(state, CLI_USAGE, 0, "--filename: the name is empty");
+	json_array_append_new(words->files, json_string(arg));
+}
+
+error_t policy_parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct policy_words *words = state->input;
+
+	switch (key) {
+	case 'f':
+		add_file(state, words, arg);
+		return 0;
+	case POLICY_KEY_SERVER:
+		json_object_set_new(words->arguments, "server", json_string(cli_server_name(state, arg)));
+		return 0;
+	case POLICY_KEY_PRUNE:
+		json_object_set_new(words->arguments, "prune", json_true());
+		return 0;
+	case POLICY_KEY_IGNORE:
+		json_object_set_new(words->arguments, "ignore_not_found", json_true());
+		return 0;
+	case ARGP_KEY_ARG:
+		cli_too_many(state, arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (!json_array_size(words->files))
+			argp_failure(state, CLI_USAGE, 0, "say which files, with -f");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int read_all(const struct policy_words *words, struct policy *policy, struct error *err)
+{
+	json_t *file;
+	size_t i;
+	int ret = 0;
+
+	json_array_foreach (words->files, i, file)
+		ret = ret ?: policy_read(policy, json_string_value(file), err);
+	return ret;
+}
+
+int policy_load(const struct policy_words *words, struct policy *policy)
+{
+	struct error err;
+	int ret = read_all(words, policy, &err);
+
+	if (ret) {
+		cli_fail(&err);
+		return ret;
+	}
+	policy_check(policy);
+	problems_print(&policy->problems, stderr);
+	if (policy->problems.errors)
+		return -EINVAL;
+	if (policy->n)
+		return 0;
+	error_set(&err, -EINVAL, "there is nothing in these files");
+	cli_fail(&err);
+	return -EINVAL;
+}
+
+json_t *policy_call(const char *request, const struct policy_words *words)
+{
+	CLEANUP_POLICY struct policy policy = { 0 };
+
+	if (policy_load(words, &policy))
+		return NULL;
+	json_object_set_new(words->arguments, "objects", policy_to_json(&policy));
+	return cli_call(request, json_incref(words->arguments));
+}
+
+/* --- apply and delete */
 
 static int print_changes(json_t *result)
 {
@@ -71,124 +134,34 @@ static int print_result(json_t *result)
 	return cli_print(result, print_changes);
 }
 
+/* A Throttle that says where a server listens attaches it: in the network namespace of the command, unless it says more. */
+static void add_home(json_t *arguments)
+{
+	struct stat self;
+
+	if (stat("/proc/self/ns/net", &self) == 0)
+		json_object_set_new(arguments, "netns_inode", json_integer(self.st_ino));
+}
+
 int cli_apply(const struct command *command, int argc, char **argv)
 {
-	CLEANUP_JSON json_t *files = json_array(), *result = NULL;
-	struct policy_words words = { .files = files };
-	CLEANUP_POLICY struct policy policy = { 0 };
-	json_t *arguments;
+	CLEANUP_POLICY_WORDS struct policy_words words = policy_words();
+	CLEANUP_JSON json_t *result = NULL;
 
 	cli_parse(command, apply_options, policy_parse_option, &words, argc, argv);
-	if (policy_load(&words, &policy))
-		return 1;
-	arguments = arguments_of(&words, &policy);
-	add_home(arguments);
-	json_object_set_new(arguments, "prune", json_boolean(words.prune));
-	result = cli_call("apply", arguments);
+	add_home(words.arguments);
+	result = policy_call("apply", &words);
 	return result ? print_result(result) : 1;
 }
 
 int cli_delete(const struct command *command, int argc, char **argv)
 {
-	CLEANUP_JSON json_t *files = json_array(), *result = NULL;
-	struct policy_words words = { .files = files };
-	CLEANUP_POLICY struct policy policy = { 0 };
-	json_t *arguments;
+	CLEANUP_POLICY_WORDS struct policy_words words = policy_words();
+	CLEANUP_JSON json_t *result = NULL;
 
 	cli_parse(command, delete_options, policy_parse_option, &words, argc, argv);
-	if (policy_load(&words, &policy))
-		return 1;
-	arguments = arguments_of(&words, &policy);
-	json_object_set_new(arguments, "ignore_not_found", json_boolean(words.ignore_not_found));
-	result = cli_call("delete", arguments);
+	result = policy_call("delete", &words);
 	return result ? print_result(result) : 1;
-}
-
-/* --- diff */
-
-static int write_documents(const char *directory, const char *name, json_t *documents)
-{
-	CLEANUP_FREE char *path = NULL;
-	CLEANUP_FCLOSE FILE *out = NULL;
-	json_t *document;
-	size_t i;
-	int ret = 0;
-
-	if (asprintf(&path, "%s/%s", directory, name) < 0)
-		return -ENOMEM;
-	out = fopen(path, "we");
-	if (!out)
-		return -errno;
-	json_array_foreach (documents, i, document) {
-		fputs("---\n", out);
-		ret = ret ?: output_yaml(out, document);
-	}
-	return ret ?: fflush(out);
-}
-
-static int run_diff(const char *directory)
-{
-	pid_t pid = fork();
-	int status;
-
-	if (pid == 0) {
-		if (chdir(directory) == 0)
-			execlp("diff", "diff", "-u", "in-force", "applied", NULL);
-		_exit(ERROR_OF_DIFF);
-	}
-	if (pid < 0 || waitpid(pid, &status, 0) < 0 || !WIFEXITED(status))
-		return ERROR_OF_DIFF;
-	return WEXITSTATUS(status);
-}
-
-static void remove_files(const char *directory)
-{
-	static const char *const names[] = { "in-force", "applied" };
-
-	for (size_t i = 0; i < 2; i++) {
-		CLEANUP_FREE char *path = NULL;
-
-		if (asprintf(&path, "%s/%s", directory, names[i]) >= 0)
-			unlink(path);
-	}
-	rmdir(directory);
-}
-
-static int show_difference(json_t *before, json_t *after)
-{
-	char directory[] = "/tmp/weir-diff-XXXXXX";
-	int ret = ERROR_OF_DIFF;
-
-	if (json_equal(before, after))
-		return 0;
-	if (!mkdtemp(directory))
-		return ERROR_OF_DIFF;
-	if (!write_documents(directory, "in-force", before) && !write_documents(directory, "applied", after))
-		ret = run_diff(directory);
-	remove_files(directory);
-	return ret;
-}
-
-int cli_diff(const struct command *command, int argc, char **argv)
-{
-	CLEANUP_JSON json_t *files = json_array(), *result = NULL;
-	struct policy_words words = { .files = files };
-	CLEANUP_POLICY struct policy policy = { 0 };
-	json_t *arguments, *before, *after;
-
-	cli_parse(command, diff_options, policy_parse_option, &words, argc, argv);
-	if (policy_load(&words, &policy))
-		return ERROR_OF_DIFF;
-	arguments = arguments_of(&words, &policy);
-	json_object_set_new(arguments, "dry_run", json_true());
-	result = cli_call("apply", arguments);
-	if (!result)
-		return ERROR_OF_DIFF;
-	before = json_object_get(result, "before");
-	after = json_object_get(result, "after");
-	if (cli.format == OUTPUT_TABLE)
-		return show_difference(before, after);
-	return cli_print(result, NULL) ? ERROR_OF_DIFF : !json_equal(before, after);
 }
 
 /* --- export */
@@ -214,10 +187,10 @@ static int print_documents(json_t *list)
 
 int cli_export(const struct command *command, int argc, char **argv)
 {
+	CLEANUP_POLICY_WORDS struct policy_words words = policy_words();
 	CLEANUP_JSON json_t *result = NULL;
-	struct policy_words words = { 0 };
 
 	cli_parse(command, export_options, parse_export, &words, argc, argv);
-	result = cli_call("export", json_pack("{s:s*}", "server", words.server));
+	result = cli_call("export", json_incref(words.arguments));
 	return result ? cli_print(result, print_documents) : 1;
 }
