@@ -113,11 +113,12 @@ static char *account_prefix(const char *group)
 static __u64 user_subject(const struct datapath *dp, const char *text)
 {
 	struct subject subject;
+	const void *bytes;
+	size_t length;
 
 	parse_subject(WEIR_KEY_USER, text, &subject, NULL);
-	if (subject.kind == WEIR_NAME_ADDRESS)
-		return datapath_subject(dp, subject.kind, subject.address, sizeof(subject.address));
-	return datapath_subject(dp, subject.kind, subject.text, strlen(subject.text));
+	bytes = subject_bytes(&subject, &length);
+	return datapath_subject(dp, subject.kind, bytes, length);
 }
 
 /* The keys of groups of which the first one has this bit; returns how many. */

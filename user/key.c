@@ -119,7 +119,6 @@ static int split(__u8 key, const char *text, struct stretch *parts, int *n, stru
 	__u8 names = key & (WEIR_KEY_USER | WEIR_KEY_GROUP);
 	int count = 0;
 
-	join_words(key, '/', form);
 	if (key & WEIR_KEY_NAMESPACE) {
 		size_t length = key == WEIR_KEY_NAMESPACE ? strlen(text) : strcspn(text, "/");
 
@@ -133,8 +132,10 @@ static int split(__u8 key, const char *text, struct stretch *parts, int *n, stru
 	if (names == (WEIR_KEY_USER | WEIR_KEY_GROUP)) {
 		size_t length = first_part(text);
 
-		if (text + length >= end || memchr(text + length + 1, '/', end - (text + length + 1)))
+		if (text + length >= end || memchr(text + length + 1, '/', end - (text + length + 1))) {
+			join_words(key, '/', form);
 			return error_set(err, -EINVAL, "\"%s\" is not %s, with one slash between", text, form);
+		}
 		parts[count++] = (struct stretch){ WEIR_KEY_USER, text, length };
 		text += length + 1;
 		names = WEIR_KEY_GROUP;
@@ -167,10 +168,21 @@ static int check_key(__u8 key, const char *text, struct error *err)
 	return 0;
 }
 
+/* A subject of several parts is said as a whole. */
+static int not_form(__u8 key, const char *text, int parts, int code, const struct error *why, struct error *err)
+{
+	char form[KEY_TEXT] = "";
+
+	if (parts == 1)
+		return error_set(err, code, "%s", why->text);
+	join_words(key, '/', form);
+	return error_set(err, code, "\"%.300s\" is not %s: %s", text, form, why->text);
+}
+
 int key_subject_parse(__u8 key, const char *text, char canonical[static KEY_SUBJECT_TEXT], struct error *err)
 {
 	struct stretch parts[WEIR_KEY_PARTS];
-	char whole[KEY_SUBJECT_TEXT] = "", form[KEY_TEXT] = "";
+	char whole[KEY_SUBJECT_TEXT] = "";
 	struct error why = { 0 };
 	size_t used = 0;
 	int n, ret;
@@ -182,11 +194,8 @@ int key_subject_parse(__u8 key, const char *text, char canonical[static KEY_SUBJ
 		struct subject subject;
 
 		ret = check_stretch(&parts[i], &subject, &why);
-		if (ret && n == 1)
-			return error_set(err, ret, "%s", why.text);
-		join_words(key, '/', form);
 		if (ret)
-			return error_set(err, ret, "\"%.300s\" is not %s: %s", text, form, why.text);
+			return not_form(key, text, n, ret, &why, err);
 		used += snprintf(whole + used, sizeof(whole) - used, "%s%s", i ? "/" : "", subject.text);
 	}
 	strcpy(canonical, whole);
@@ -203,13 +212,13 @@ __u64 key_subject(const struct datapath *dp, __u8 key, const char *canonical)
 	split(key, canonical, parts, &n, NULL);
 	for (int i = 0; i < n; i++) {
 		struct subject subject;
+		const void *bytes;
+		size_t length;
 		__u64 part;
 
 		check_stretch(&parts[i], &subject, NULL);
-		if (subject.kind == WEIR_NAME_ADDRESS)
-			part = datapath_subject(dp, subject.kind, subject.address, sizeof(subject.address));
-		else
-			part = datapath_subject(dp, subject.kind, subject.text, strlen(subject.text));
+		bytes = subject_bytes(&subject, &length);
+		part = datapath_subject(dp, subject.kind, bytes, length);
 		whole = whole ? weir_pair(whole, part) : part;
 	}
 	return whole;

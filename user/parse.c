@@ -300,6 +300,14 @@ int parse_subject(enum weir_key_part part, const char *text, struct subject *sub
 	return 0;
 }
 
+const void *subject_bytes(const struct subject *subject, size_t *length)
+{
+	bool address = subject->kind == WEIR_NAME_ADDRESS;
+
+	*length = address ? sizeof(subject->address) : strlen(subject->text);
+	return address ? (const void *)subject->address : subject->text;
+}
+
 void format_listen(const struct datapath_listen *listen, char text[static PARSE_LISTEN_TEXT])
 {
 	char address[PARSE_ADDRESS_TEXT] = "*";

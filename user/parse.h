@@ -32,13 +32,18 @@ int parse_header(const char *text, char name[static PARSE_HEADER_SIZE], struct e
 /* The name of a user, a group or a namespace, none of which may hold control characters. */
 int parse_subject_name(const char *text, struct error *err);
 
-/* Whom a limit is for, as one part of its key has it (enum weir_key_part). text is canonical: one text for each subject, and parsing it again gives the same subject. */
+/*
+ * Whom a limit is for, as one part of its key has it (enum weir_key_part). text is canonical: one text for each subject, and
+ * parsing it again gives the same subject.
+ */
 struct subject {
 	enum weir_name_kind kind;
-	__u8 address[16]; /* with WEIR_NAME_ADDRESS: what is hashed, network order; otherwise the text is */
+	__u8 address[16]; /* with WEIR_NAME_ADDRESS; network order */
 	char text[PARSE_SUBJECT_MAX + 1];
 };
 int parse_subject(enum weir_key_part part, const char *text, struct subject *subject, struct error *err);
+/* What of it is hashed (datapath_subject()): the address of one that is an address, else the text. */
+const void *subject_bytes(const struct subject *subject, size_t *length);
 
 #define PARSE_ADDRESS_TEXT 46 /* INET6_ADDRSTRLEN */
 #define PARSE_LISTEN_TEXT 64

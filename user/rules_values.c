@@ -18,11 +18,12 @@ __u64 rules_name_value(const struct rules_names *names, const char *name)
 __u64 rules_user_value(const struct rules_names *names, const char *user)
 {
 	struct subject subject;
+	const void *bytes;
+	size_t length;
 
 	parse_subject(WEIR_KEY_USER, user, &subject, NULL);
-	if (subject.kind == WEIR_NAME_ADDRESS)
-		return names->subject(names->context, subject.kind, subject.address, sizeof(subject.address));
-	return names->subject(names->context, subject.kind, subject.text, strlen(subject.text));
+	bytes = subject_bytes(&subject, &length);
+	return names->subject(names->context, subject.kind, bytes, length);
 }
 
 __u64 rules_resource_value(const struct rules_names *names, const char *resource, const char *subresource)

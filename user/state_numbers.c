@@ -11,30 +11,31 @@
 
 /* --- numbers */
 
-/* Has a limit with a number of its own, or a level, this slot? */
-static bool slot_taken(const struct server *server, __u32 slot)
+void server_slot_name(const struct server *server, __u32 slot, char name[static SLOT_NAME_SIZE])
 {
+	snprintf(name, SLOT_NAME_SIZE, "%s", slot < WEIR_LIMIT_TYPES ? limit_builtin_name(slot) : "");
 	for (size_t i = 0; i < server->n_limits; i++)
 		if (server->limits[i].number && limit_slot(&server->limits[i]) == slot)
-			return true;
+			snprintf(name, SLOT_NAME_SIZE, "%s", server->limits[i].name);
 	for (size_t i = 0; i < server->priorities.n_levels; i++) {
 		const struct priority_level *level = &server->priorities.levels[i];
 
 		if (level->number && limit_slot_of_number(level->number) == slot)
-			return true;
+			snprintf(name, SLOT_NAME_SIZE, "level/%s", level->name);
 	}
-	return false;
 }
 
 /* The next one whose place is free. */
 static int give_number(struct server *server, __u32 *number, struct error *err)
 {
 	const __u32 n = WEIR_SERVER_LIMITS - WEIR_LIMIT_TYPES;
+	char there[SLOT_NAME_SIZE];
 
 	for (__u32 i = 1; i <= n; i++) {
 		__u32 next = server->last_number + i;
 
-		if (!next || slot_taken(server, limit_slot_of_number(next)))
+		server_slot_name(server, limit_slot_of_number(next), there);
+		if (!next || *there)
 			continue;
 		server->last_number = *number = next;
 		return 0;
@@ -54,20 +55,6 @@ int server_give_numbers(struct server *server, struct error *err)
 		if (!server->priorities.levels[i].exempt && !server->priorities.levels[i].number)
 			ret = give_number(server, &server->priorities.levels[i].number, err);
 	return ret;
-}
-
-void server_slot_name(const struct server *server, __u32 slot, char name[static SLOT_NAME_SIZE])
-{
-	snprintf(name, SLOT_NAME_SIZE, "%s", slot < WEIR_LIMIT_TYPES ? limit_builtin_name(slot) : "");
-	for (size_t i = 0; i < server->n_limits; i++)
-		if (server->limits[i].number && limit_slot(&server->limits[i]) == slot)
-			snprintf(name, SLOT_NAME_SIZE, "%s", server->limits[i].name);
-	for (size_t i = 0; i < server->priorities.n_levels; i++) {
-		const struct priority_level *level = &server->priorities.levels[i];
-
-		if (level->number && limit_slot_of_number(level->number) == slot)
-			snprintf(name, SLOT_NAME_SIZE, "level/%s", level->name);
-	}
 }
 
 /* --- groups */
