@@ -2,7 +2,6 @@
 /* The options of `limit set` that say which requests a limit is for. What they give is one rule (rule.h). */
 #include <string.h>
 
-#include "cleanup.h"
 #include "cli.h"
 #include "json_list.h"
 #include "rule.h"
@@ -69,24 +68,19 @@ static const struct list *find_list(int key)
 	return NULL;
 }
 
-/* The error begins with the member's key, in the place of which the option's name is said. */
-static void check(const struct argp_state *state, json_t *rule, const char *key, const char *option)
+static void check_whole(const struct argp_state *state, json_t *rule)
 {
 	CLEANUP_RULE struct rule read = { 0 };
-	size_t length = strlen(key);
-	struct error err = { 0 };
-	int ret = rule_from_json(rule, &read, &err);
+	struct error err;
 
-	if (ret && strncmp(err.text, key, length) == 0 && strncmp(err.text + length, ": ", 2) == 0)
-		memmove(err.text, err.text + length + 2, strlen(err.text + length + 2) + 1);
-	cli_check(state, ret, option, &err);
+	cli_check(state, rule_from_json(rule, &read, &err), "which requests", &err);
 }
 
 static void add_item(const struct argp_state *state, json_t *rule, const struct list *list, const char *item)
 {
-	CLEANUP_JSON json_t *alone = json_pack("{s:[s]}", list->key, item);
+	struct error err;
 
-	check(state, alone, list->key, list->name);
+	cli_check(state, rule_check_word(list->key, item, &err), list->name, &err);
 	list_append(rule, list->key, json_string(item));
 }
 
@@ -131,7 +125,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		json_object_set_new(rule, "non_resource", json_true());
 		return 0;
 	case ARGP_KEY_END:
-		check(state, rule, "", "which requests");
+		check_whole(state, rule);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

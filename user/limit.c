@@ -47,11 +47,9 @@ __u32 limit_slot(const struct limit *limit)
 
 void limit_clear(struct limit *limit)
 {
-	for (size_t i = 0; i < limit->n_rules; i++)
-		rule_clear(&limit->rules[i]);
+	rule_list_clear(limit->rules, limit->n_rules);
 	for (size_t i = 0; i < limit->n_overrides; i++)
 		free(limit->overrides[i].subject);
-	free(limit->rules);
 	free(limit->overrides);
 	free(limit->source);
 	*limit = (struct limit){ 0 };

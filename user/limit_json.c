@@ -174,7 +174,7 @@ static int overrides_read(json_t *array, struct limit *limit, struct error *err)
 
 json_t *limit_to_json(const struct limit *limit)
 {
-	json_t *json = json_pack("{s:s}", "name", limit->name), *rules;
+	json_t *json = json_pack("{s:s}", "name", limit->name);
 	char key[KEY_TEXT], penalty[BACKOFF_TEXT];
 
 	if (!limit_is_builtin(limit)) {
@@ -183,12 +183,8 @@ json_t *limit_to_json(const struct limit *limit)
 		json_object_set_new(json, "number", json_integer(limit->number));
 	}
 	amount_to_json(&limit->amount, limit->kind, json);
-	if (limit->n_rules) {
-		rules = json_array();
-		for (size_t i = 0; i < limit->n_rules; i++)
-			json_array_append_new(rules, rule_to_json(&limit->rules[i]));
-		json_object_set_new(json, "rules", rules);
-	}
+	if (limit->n_rules)
+		json_object_set_new(json, "rules", rule_list_to_json(limit->rules, limit->n_rules));
 	if (limit->n_overrides)
 		json_object_set_new(json, "overrides", overrides_to_json(limit));
 	json_object_set_new(json, "mode", json_string(modes[limit->dry_run]));
@@ -200,11 +196,6 @@ json_t *limit_to_json(const struct limit *limit)
 	if (limit->source)
 		json_object_set_new(json, "source", json_string(limit->source));
 	return json;
-}
-
-static int rule_item(json_t *json, void *place, struct error *err)
-{
-	return rule_from_json(json, place, err);
 }
 
 /* Of a built-in limit they are given by its name. */
@@ -233,17 +224,14 @@ static int key_read(json_t *json, struct limit *limit, struct error *err)
 
 static int mode_read(json_t *json, struct limit *limit, struct error *err)
 {
-	const char *text = json_string_value(json);
+	unsigned int mode = words_find(modes, 2, json_string_value(json) ?: "");
 
 	if (!json)
 		return 0;
-	for (int mode = 0; mode < 2; mode++) {
-		if (text && strcmp(text, modes[mode]) == 0) {
-			limit->dry_run = mode;
-			return 0;
-		}
-	}
-	return error_set(err, -EINVAL, "mode: must be \"enforce\" or \"dry-run\"");
+	if (mode == 2)
+		return error_set(err, -EINVAL, "mode: must be \"enforce\" or \"dry-run\"");
+	limit->dry_run = mode;
+	return 0;
 }
 
 static int penalty_read(json_t *json, struct weir_backoff *penalty, struct error *err)
@@ -278,7 +266,7 @@ static int members_read(json_t *json, struct limit *limit, struct error *err)
 	int ret;
 
 	ret = amount_read(json, &limit->amount, &limit->kind, err) ?:
-		      list_from_json(json_object_get(json, "rules"), "rules", rule_item, sizeof(*limit->rules), &limit->rules, &limit->n_rules, err) ?:
+		      rule_list_from_json(json_object_get(json, "rules"), "rules", &limit->rules, &limit->n_rules, err) ?:
 		      overrides_read(json_object_get(json, "overrides"), limit, err)				   ?:
 		      mode_read(json_object_get(json, "mode"), limit, err)					   ?:
 		      penalty_read(json_object_get(json, "penalty"), &limit->penalty, err)			   ?:

@@ -11,13 +11,14 @@
 #define NAME_MAX_BYTES 253
 #define PRECEDENCE 1000 /* where a schema says none */
 
-static const char *const distinguishers[] = { NULL, "ByUser", "ByNamespace" };
+static const char *const distinguishers[FLOW_DISTINGUISHERS] = {
+	[FLOW_BY_USER] = "ByUser",
+	[FLOW_BY_NAMESPACE] = "ByNamespace",
+};
 
 static void schema_clear(struct flow_schema *schema)
 {
-	for (size_t i = 0; i < schema->n_rules; i++)
-		rule_clear(&schema->rules[i]);
-	free(schema->rules);
+	rule_list_clear(schema->rules, schema->n_rules);
 	free(schema->level);
 	free(schema->name);
 	*schema = (struct flow_schema){ 0 };
@@ -79,13 +80,10 @@ static json_t *schema_to_json(const struct flow_schema *schema)
 {
 	json_t *json = json_pack("{s:s, s:s, s:I}", "name", schema->name, "level", schema->level, "precedence",
 				 (json_int_t)schema->precedence);
-	json_t *rules = json_array();
 
 	if (schema->distinguisher)
 		json_object_set_new(json, "distinguisher", json_string(distinguishers[schema->distinguisher]));
-	for (size_t i = 0; i < schema->n_rules; i++)
-		json_array_append_new(rules, rule_to_json(&schema->rules[i]));
-	json_object_set_new(json, "rules", rules);
+	json_object_set_new(json, "rules", rule_list_to_json(schema->rules, schema->n_rules));
 	return json;
 }
 
@@ -145,24 +143,16 @@ static int level_item(json_t *json, void *place, struct error *err)
 	return ret;
 }
 
-static int rule_item(json_t *json, void *place, struct error *err)
-{
-	return rule_from_json(json, place, err);
-}
-
 static int distinguisher_read(json_t *json, enum flow_distinguisher *out, struct error *err)
 {
-	const char *text = json_string_value(json);
+	unsigned int found = words_find(distinguishers, FLOW_DISTINGUISHERS, json_string_value(json) ?: "");
 
 	if (!json || json_is_null(json))
 		return 0;
-	for (enum flow_distinguisher how = FLOW_BY_USER; how <= FLOW_BY_NAMESPACE; how++) {
-		if (text && strcmp(text, distinguishers[how]) == 0) {
-			*out = how;
-			return 0;
-		}
-	}
-	return error_set(err, -EINVAL, "distinguisher: must be \"ByUser\" or \"ByNamespace\"");
+	if (found == FLOW_DISTINGUISHERS)
+		return error_set(err, -EINVAL, "distinguisher: must be \"ByUser\" or \"ByNamespace\"");
+	*out = found;
+	return 0;
 }
 
 static int schema_members(json_t *json, struct flow_schema *schema, struct error *err)
@@ -175,8 +165,8 @@ static int schema_members(json_t *json, struct flow_schema *schema, struct error
 		      text_from_json(json_object_get(json, "level"), "level", &schema->level, err) ?:
 		      number_from_json(json_object_get(json, "precedence"), "precedence", PRIORITY_PRECEDENCE_MAX, &schema->precedence, err) ?:
 		      distinguisher_read(json_object_get(json, "distinguisher"), &schema->distinguisher, err) ?:
-		      list_from_json(json_object_get(json, "rules"), "rules", rule_item, sizeof(*schema->rules),
-				     &schema->rules, &schema->n_rules, err);
+		      rule_list_from_json(json_object_get(json, "rules"), "rules", &schema->rules, &schema->n_rules,
+					  err);
 	if (!ret && schema->precedence == 0)
 		ret = error_set(err, -EINVAL, "precedence: must be 1 to %d", PRIORITY_PRECEDENCE_MAX);
 	if (!ret && !schema->level)

@@ -33,6 +33,7 @@ enum flow_distinguisher {
 	FLOW_BY_NOTHING,
 	FLOW_BY_USER,
 	FLOW_BY_NAMESPACE,
+	FLOW_DISTINGUISHERS,
 };
 
 struct flow_schema {

@@ -7,6 +7,8 @@
 
 #include "weir/path.h"
 
+#include "cleanup.h"
+#include "json_read.h"
 #include "parse.h"
 
 /* Those who are nobody: what rules call such a user, and the group that all of them are in. */
@@ -29,11 +31,11 @@ const char *rule_verb_name(enum weir_verb verb)
 
 int rule_verb_parse(const char *text, enum weir_verb *verb, struct error *err)
 {
-	for (int i = WEIR_VERB_NONE + 1; i < WEIR_VERB_COUNT; i++) {
-		if (strcmp(text, verbs[i]) == 0) {
-			*verb = i;
-			return 0;
-		}
+	unsigned int found = words_find(verbs, WEIR_VERB_COUNT, text);
+
+	if (found != WEIR_VERB_NONE && found != WEIR_VERB_COUNT) {
+		*verb = found;
+		return 0;
 	}
 	return error_set(
 		err, -EINVAL,
@@ -47,18 +49,6 @@ int rule_verb_parse(const char *text, enum weir_verb *verb, struct error *err)
 static bool is_any(const char *text)
 {
 	return strcmp(text, RULE_ANY) == 0;
-}
-
-static int user_text(const char *text, char **out, struct error *err)
-{
-	struct subject subject;
-
-	return parse_subject(WEIR_KEY_USER, text, &subject, err) ?: copy_text(subject.text, out, err);
-}
-
-static int group_text(const char *text, char **out, struct error *err)
-{
-	return parse_subject_name(text, err) ?: copy_text(text, out, err);
 }
 
 static int verb_text(const char *text, char **out, struct error *err)
@@ -266,6 +256,16 @@ static int member_read(const char *key, json_t *value, struct rule *rule, struct
 	return 0;
 }
 
+int rule_check_word(const char *list, const char *text, struct error *err)
+{
+	CLEANUP_FREE char *canonical = NULL;
+
+	for (size_t i = 0; i < LISTS; i++)
+		if (strcmp(list, lists[i].key) == 0)
+			return lists[i].make(text, &canonical, err);
+	return error_set(err, -EINVAL, "\"%s\" is not a list of a rule", list);
+}
+
 /* What no request could meet is a mistake. */
 static int check(const struct rule *rule, struct error *err)
 {
@@ -308,4 +308,32 @@ int rule_from_json(json_t *json, struct rule *out, struct error *err)
 	else
 		*out = rule;
 	return ret;
+}
+
+/* --- several rules */
+
+void rule_list_clear(struct rule *rules, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		rule_clear(&rules[i]);
+	free(rules);
+}
+
+json_t *rule_list_to_json(const struct rule *rules, size_t n)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(array, rule_to_json(&rules[i]));
+	return array;
+}
+
+static int rule_item(json_t *json, void *place, struct error *err)
+{
+	return rule_from_json(json, place, err);
+}
+
+int rule_list_from_json(json_t *array, const char *key, struct rule **out, size_t *n, struct error *err)
+{
+	return list_from_json(array, key, rule_item, sizeof(**out), out, n, err);
 }

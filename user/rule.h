@@ -48,6 +48,9 @@ struct rule {
 void rule_clear(struct rule *rule);
 #define CLEANUP_RULE __attribute__((cleanup(rule_clear)))
 
+/* What several rules have, and the array that they are in. */
+void rule_list_clear(struct rule *rules, size_t n);
+
 /* The same conditions, written in the same order. */
 bool rule_equal(const struct rule *a, const struct rule *b);
 
@@ -67,6 +70,13 @@ json_t *rule_to_json(const struct rule *rule);
 
 /* Checks every word; unknown members are errors. Caller clears *out (rule_clear). */
 int rule_from_json(json_t *json, struct rule *out, struct error *err);
+
+/* The same of several rules. The caller clears *out, on failure too (rule_list_clear). Errors begin with the key. */
+json_t *rule_list_to_json(const struct rule *rules, size_t n);
+int rule_list_from_json(json_t *array, const char *key, struct rule **out, size_t *n, struct error *err);
+
+/* Can the text stand in this list, a member of a rule's JSON? */
+int rule_check_word(const char *list, const char *text, struct error *err);
 
 /* "" for WEIR_VERB_NONE */
 const char *rule_verb_name(enum weir_verb verb);

@@ -22,6 +22,9 @@ struct rules_entry {
 	const char *label; /* for messages: "limit secrets", "flow schema probes" */
 };
 
+/* How many rules the kernel has for it. */
+size_t rules_count(const struct rules_entry *entry);
+
 /* How names become what the kernel looks up. */
 struct rules_names {
 	/* As datapath_subject(). */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "parse.h"
 
 /* Each is compared with each of the others as long as there are no more. */
@@ -23,17 +24,14 @@ struct maker {
 static void place(struct maker *m, const struct weir_vector *vector, const char *what)
 {
 	struct rules_axis *axis = m->axis;
+	struct rules_place *grown = array_grow(axis->places, axis->n, sizeof(*grown));
 
-	if ((axis->n & (axis->n - 1)) == 0) {
-		void *grown = reallocarray(axis->places, axis->n ? axis->n * 2 : 1, sizeof(*axis->places));
-
-		if (!grown) {
-			m->no_memory = true;
-			return;
-		}
-		axis->places = grown;
+	if (!grown) {
+		m->no_memory = true;
+		return;
 	}
-	axis->places[axis->n++] = (struct rules_place){ *vector, what };
+	axis->places = grown;
+	grown[axis->n++] = (struct rules_place){ *vector, what };
 }
 
 /* --- a value of a rule, as a place */

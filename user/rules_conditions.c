@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* A rule, dimension by dimension: the values that meet it, or that any value does. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "rules_private.h"
 
 #define VALUES_MAX (1 << 20)
 
 int rules_add_value(struct rules_compiler *c, enum weir_dimension dimension, __u64 value, __u32 rule)
 {
+	struct rules_value *grown;
+
 	if (c->n_values == VALUES_MAX)
 		return error_set(c->err, -E2BIG, "the rules of a server name more than %d values", VALUES_MAX);
-	if ((c->n_values & (c->n_values - 1)) == 0) {
-		void *grown = reallocarray(c->values, c->n_values ? c->n_values * 2 : 1, sizeof(*c->values));
-
-		if (!grown)
-			return error_set(c->err, -ENOMEM, "out of memory");
-		c->values = grown;
-	}
-	c->values[c->n_values++] = (struct rules_value){ .dimension = dimension, .value = value, .rule = rule };
+	grown = array_grow(c->values, c->n_values, sizeof(*grown));
+	if (!grown)
+		return error_set(c->err, -ENOMEM, "out of memory");
+	c->values = grown;
+	grown[c->n_values++] = (struct rules_value){ .dimension = dimension, .value = value, .rule = rule };
 	c->rules->value.dimensions |= 1U << dimension;
 	return 0;
 }

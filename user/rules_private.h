@@ -24,9 +24,6 @@ struct rules_compiler {
 	struct error *err;
 };
 
-/* How many rules the kernel has for an entry. */
-size_t rules_count(const struct rules_entry *entry);
-
 int rules_add_value(struct rules_compiler *c, enum weir_dimension dimension, __u64 value, __u32 rule);
 /* Everything that meets the rule of this number. */
 int rules_add(struct rules_compiler *c, const struct rule *rule, __u32 number);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "parse.h"
 
 /* Two generations are in the kernel while rules change. */
@@ -12,19 +13,17 @@
 
 int rules_sources_add(struct rules_sources *sources, const char *text, __u32 rule, struct error *err)
 {
+	struct rules_named_source *grown;
 	struct datapath_cidr cidr = { 0 };
 	int ret = parse_cidr(text, &cidr, err);
 
 	if (ret)
 		return ret;
-	if ((sources->n & (sources->n - 1)) == 0) {
-		void *grown = reallocarray(sources->items, sources->n ? sources->n * 2 : 1, sizeof(*sources->items));
-
-		if (!grown)
-			return error_set(err, -ENOMEM, "out of memory");
-		sources->items = grown;
-	}
-	sources->items[sources->n++] = (struct rules_named_source){ .cidr = cidr, .rule = rule };
+	grown = array_grow(sources->items, sources->n, sizeof(*grown));
+	if (!grown)
+		return error_set(err, -ENOMEM, "out of memory");
+	sources->items = grown;
+	grown[sources->n++] = (struct rules_named_source){ .cidr = cidr, .rule = rule };
 	return 0;
 }
 

@@ -217,14 +217,9 @@ int server_rules(const struct server *server, struct datapath *dp, struct rules 
 
 /* --- the list */
 
-static size_t rules_of(const struct rules_entry *entry)
-{
-	return entry->n ?: 1;
-}
-
 static int list_entry(const struct rules_entry *entry, size_t family, struct server_rule *out)
 {
-	for (size_t i = 0; i < rules_of(entry); i++) {
+	for (size_t i = 0; i < rules_count(entry); i++) {
 		out[i] = (struct server_rule){
 			.label = strdup(entry->label), .nth = i + 1, .limit = entry->limit, .family = family
 		};
@@ -242,7 +237,7 @@ int server_rules_list(const struct server *server, struct server_rule **out, str
 	int ret = collect(&entries, server);
 
 	for (size_t i = 0; i < entries.n; i++)
-		total += rules_of(&entries.of[i]);
+		total += rules_count(&entries.of[i]);
 	if (!ret)
 		rules = calloc(total + 1, sizeof(*rules));
 	if (!rules)
@@ -250,7 +245,7 @@ int server_rules_list(const struct server *server, struct server_rule **out, str
 	for (size_t i = 0; i < entries.n && !ret; i++) {
 		family += !(i && entries.of[i].schema && entries.of[i - 1].schema);
 		ret = list_entry(&entries.of[i], family, &rules[n]);
-		n += rules_of(&entries.of[i]);
+		n += rules_count(&entries.of[i]);
 	}
 	if (ret) {
 		server_rules_list_free(rules, n);

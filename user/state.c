@@ -28,16 +28,6 @@ static const char *const full_modes[FULL_MODES] = {
 	[FULL_CLOSED] = "closed",
 };
 
-/* The place of a text among `n` others, or n. */
-static unsigned int find_text(const char *const *texts, unsigned int n, const char *text)
-{
-	unsigned int i = 0;
-
-	while (i < n && strcmp(text, texts[i]) != 0)
-		i++;
-	return i;
-}
-
 const char *loopback_mode_name(enum loopback_mode mode)
 {
 	return loopback_modes[mode];
@@ -45,7 +35,7 @@ const char *loopback_mode_name(enum loopback_mode mode)
 
 int loopback_mode_parse(const char *text, enum loopback_mode *mode, struct error *err)
 {
-	unsigned int found = find_text(loopback_modes, LOOPBACK_MODES, text);
+	unsigned int found = words_find(loopback_modes, LOOPBACK_MODES, text);
 
 	if (found == LOOPBACK_MODES)
 		return error_set(err, -EINVAL, "\"%s\" is not a loopback mode (auto, translate or close)", text);
@@ -60,7 +50,7 @@ const char *framing_mode_name(enum framing_mode mode)
 
 int framing_mode_parse(const char *text, enum framing_mode *mode, struct error *err)
 {
-	unsigned int found = find_text(framing_modes, FRAMING_MODES, text);
+	unsigned int found = words_find(framing_modes, FRAMING_MODES, text);
 
 	if (found == FRAMING_MODES)
 		return error_set(err, -EINVAL, "\"%s\" is not a framing mode (reject or pass)", text);
@@ -75,7 +65,7 @@ const char *hold_mode_name(enum hold_mode mode)
 
 int hold_mode_parse(const char *text, enum hold_mode *mode, struct error *err)
 {
-	unsigned int found = find_text(hold_modes, HOLD_MODES, text);
+	unsigned int found = words_find(hold_modes, HOLD_MODES, text);
 
 	if (found == HOLD_MODES)
 		return error_set(err, -EINVAL, "\"%s\" is not a way to hold (auto, pace or drop)", text);
@@ -90,7 +80,7 @@ const char *full_mode_name(enum full_mode mode)
 
 int full_mode_parse(const char *text, enum full_mode *mode, struct error *err)
 {
-	unsigned int found = find_text(full_modes, FULL_MODES, text);
+	unsigned int found = words_find(full_modes, FULL_MODES, text);
 
 	if (found == FULL_MODES)
 		return error_set(err, -EINVAL, "\"%s\" is not what a full table can be (open or closed)", text);
@@ -105,9 +95,7 @@ void server_free(struct server *server)
 	for (size_t i = 0; i < server->n_limits; i++)
 		limit_clear(&server->limits[i]);
 	free(server->limits);
-	for (size_t i = 0; i < server->n_exempt; i++)
-		rule_clear(&server->exempt[i]);
-	free(server->exempt);
+	rule_list_clear(server->exempt, server->n_exempt);
 	priorities_clear(&server->priorities);
 	identity_settings_clear(&server->identity);
 	free(server->interfaces);

@@ -77,19 +77,6 @@ json_t *identity_settings_to_json(const struct identity_settings *settings)
 			 newcomers);
 }
 
-static int group_text(const char *text, char **out, struct error *err)
-{
-	return parse_subject_name(text, err) ?: copy_text(text, out, err);
-}
-
-static int user_text(const char *text, char **out, struct error *err)
-{
-	struct subject subject;
-	int ret = parse_subject(WEIR_KEY_USER, text, &subject, err);
-
-	return ret ?: copy_text(subject.text, out, err);
-}
-
 static int no_address(const struct address_row *row, void *context)
 {
 	(void)row;

@@ -56,15 +56,6 @@ static json_t *limits_to_json(const struct server *server)
 	return array;
 }
 
-static json_t *exempt_to_json(const struct server *server)
-{
-	json_t *array = json_array();
-
-	for (size_t i = 0; i < server->n_exempt; i++)
-		json_array_append_new(array, rule_to_json(&server->exempt[i]));
-	return array;
-}
-
 json_t *server_to_json(const struct server *server)
 {
 	char namespace_from[TENANCY_TEXT];
@@ -85,7 +76,8 @@ json_t *server_to_json(const struct server *server)
 		server->draining, "identity", identity_settings_to_json(&server->identity), "limits",
 		limits_to_json(server), "last_number", (json_int_t)server->last_number, "priority_levels",
 		priority_levels_to_json(&server->priorities), "flow_schemas", flow_schemas_to_json(&server->priorities),
-		"concurrency", (json_int_t)server->concurrency, "exempt", exempt_to_json(server), "groups",
+		"concurrency", (json_int_t)server->concurrency, "exempt",
+		rule_list_to_json(server->exempt, server->n_exempt), "groups",
 		texts_to_json(&server->identity.rule_groups), "policy", server->policy);
 }
 
@@ -150,11 +142,6 @@ static int limit_item(json_t *json, void *place, struct error *err)
 	return ret;
 }
 
-static int rule_item(json_t *json, void *place, struct error *err)
-{
-	return rule_from_json(json, place, err);
-}
-
 /* The members of a server, borrowed; NULL: not given. */
 struct members {
 	const char *name;
@@ -212,8 +199,7 @@ static int read_limits(const struct members *m, struct server *server, struct er
 		      number_from_json(m->last_number, "last_number", UINT32_MAX, &server->last_number, err)	 ?:
 		      priorities_from_json(m->priority_levels, m->flow_schemas, &server->priorities, err)	 ?:
 		      number_from_json(m->concurrency, "concurrency", WEIR_BURST_MAX, &server->concurrency, err) ?:
-		      list_from_json(m->exempt, "exempt", rule_item, sizeof(*server->exempt), &server->exempt,
-				     &server->n_exempt, err);
+		      rule_list_from_json(m->exempt, "exempt", &server->exempt, &server->n_exempt, err);
 	if (!ret && m->groups)
 		ret = texts_from_json(m->groups, "groups", copy_text, &server->identity.rule_groups, err);
 	return ret ?: check_limits(server, err);

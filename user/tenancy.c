@@ -7,6 +7,7 @@
 
 #include "parse.h"
 #include "tenancy.h"
+#include "texts.h"
 
 static const char *const paths_names[WEIR_PATHS_COUNT] = {
 #define X(name, text) text,
@@ -21,13 +22,12 @@ const char *paths_name(enum weir_paths paths)
 
 int paths_parse(const char *text, enum weir_paths *paths, struct error *err)
 {
-	for (unsigned int i = 0; i < WEIR_PATHS_COUNT; i++) {
-		if (strcmp(text, paths_names[i]) == 0) {
-			*paths = i;
-			return 0;
-		}
-	}
-	return error_set(err, -EINVAL, "\"%s\" is not a way to read paths (kubernetes, nginx or raw)", text);
+	unsigned int found = words_find(paths_names, WEIR_PATHS_COUNT, text);
+
+	if (found == WEIR_PATHS_COUNT)
+		return error_set(err, -EINVAL, "\"%s\" is not a way to read paths (kubernetes, nginx or raw)", text);
+	*paths = found;
+	return 0;
 }
 
 static bool starts_with(const char *text, const char *prefix)

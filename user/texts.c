@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parse.h"
+
 void texts_clear(struct texts *texts)
 {
 	for (size_t i = 0; i < texts->n; i++)
@@ -31,6 +33,15 @@ bool texts_equal(const struct texts *a, const struct texts *b)
 	return true;
 }
 
+unsigned int words_find(const char *const *words, unsigned int n, const char *word)
+{
+	unsigned int i = 0;
+
+	while (i < n && !(words[i] && strcmp(word, words[i]) == 0))
+		i++;
+	return i;
+}
+
 json_t *texts_to_json(const struct texts *texts)
 {
 	json_t *array = json_array();
@@ -44,6 +55,18 @@ int copy_text(const char *text, char **out, struct error *err)
 {
 	*out = strdup(text);
 	return *out ? 0 : error_set(err, -ENOMEM, "out of memory");
+}
+
+int user_text(const char *text, char **out, struct error *err)
+{
+	struct subject subject;
+
+	return parse_subject(WEIR_KEY_USER, text, &subject, err) ?: copy_text(subject.text, out, err);
+}
+
+int group_text(const char *text, char **out, struct error *err)
+{
+	return parse_subject_name(text, err) ?: copy_text(text, out, err);
 }
 
 int texts_from_json(json_t *array, const char *key, make_text *make, struct texts *out, struct error *err)
