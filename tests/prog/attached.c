@@ -2,6 +2,8 @@
 #include "attached.h"
 
 #include <bpf/bpf.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "rate.h"
 #include "weir.skel.h"
@@ -9,6 +11,9 @@
 struct datapath *dp;
 int ingress, egress;
 struct packet packet;
+
+const char get_a[] = "GET /api/v1/namespaces/a/pods HTTP/1.1\r\nHost: x\r\n\r\n";
+const char ok[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 
 int attached_setup(void **state)
 {
@@ -65,4 +70,19 @@ void assert_untouched(int program, const struct spec *spec)
 	assert_int_equal(run(program, spec), PASS);
 	assert_int_equal(packet.length, before.length);
 	assert_memory_equal(packet.bytes, before.bytes, before.length);
+}
+
+void assert_answer(struct seen *seen, const char *retry, bool body)
+{
+	char want[64];
+
+	packet_see(&packet, seen);
+	assert_true(seen->from_server);
+	snprintf(want, sizeof(want), "\r\nRetry-After: %s\r\n", retry);
+	assert_memory_equal(seen->text, "HTTP/1.1 429 Too Many Requests\r\n", 32);
+	assert_non_null(memmem(seen->text, seen->n_text, want, strlen(want)));
+	if (body)
+		assert_memory_equal(seen->text + seen->n_text - 12, "\"code\":429}\n", 12);
+	else
+		assert_memory_equal(seen->text + seen->n_text - 4, "\r\n\r\n", 4);
 }

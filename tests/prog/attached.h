@@ -18,6 +18,9 @@ extern struct datapath *dp;
 extern int ingress, egress;  /* programs */
 extern struct packet packet; /* the latest one */
 
+extern const char get_a[]; /* a request of namespace a */
+extern const char ok[];	   /* an answer, with a body */
+
 /* The server is attached without options and limits; datapath_teardown() removes it. */
 int attached_setup(void **state);
 void limit(enum weir_limit_type type, const char *qps, __u64 burst);
@@ -29,5 +32,9 @@ void connect_ends(bool ipv6);
 int run(int program, const struct spec *spec);
 /* It passes, and bit for bit as it came. */
 void assert_untouched(int program, const struct spec *spec);
+/* The latest packet is an answer of weir's with this Retry-After; *seen is what it says. */
+void assert_answer(struct seen *seen, const char *retry, bool body);
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, attached_setup, datapath_teardown)
 
 #endif

@@ -191,12 +191,11 @@ static void test_names(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, attached_setup, datapath_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_each_object_has_its_own), TEST(test_both_groups),
-		TEST(test_fallback_to_the_user),    TEST(test_what_is_no_event),
-		TEST(test_without_the_limit),	    TEST(test_with_other_limits),
-		TEST(test_several_in_a_packet),	    TEST(test_names),
+		TEST(each_object_has_its_own), TEST(both_groups),
+		TEST(fallback_to_the_user),    TEST(what_is_no_event),
+		TEST(without_the_limit),       TEST(with_other_limits),
+		TEST(several_in_a_packet),     TEST(names),
 	};
 
 	return cmocka_run_group_tests_name("events", tests, namespaces_setup, NULL);

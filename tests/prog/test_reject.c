@@ -7,11 +7,9 @@
 
 #include "weir/ambiguity.h"
 
-static const char get[] = "GET /api/v1/namespaces/a/pods HTTP/1.1\r\nHost: x\r\n\r\n";
 static const char bad[] = "GET / HTTP/1.1\r\nHost : x\r\n\r\n";
 static const char chunked[] = "POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
 static const char bad_chunk[] = "5\r\nhello\r\nZZ\r\n";
-static const char ok[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 
 static struct spec request(__u32 at, const char *text)
 {
@@ -124,7 +122,7 @@ static void test_each_ambiguity(void **state)
 	}
 	assert_int_equal(counter(WEIR_PASSED) + counter(WEIR_SHED) + counter(WEIR_EXEMPT), 0);
 	connect_ends(false);
-	passes(0, get); /* the token is still there */
+	passes(0, get_a); /* the token is still there */
 }
 
 static void test_head_gets_no_body(void **state)
@@ -145,13 +143,13 @@ static void test_head_gets_no_body(void **state)
 static void test_other_protocols(void **state)
 {
 	static const char tls[] = "\x16\x03\x01\x02";
-	const struct spec spec = request(strlen(get), tls);
+	const struct spec spec = request(strlen(get_a), tls);
 
 	(void)state;
 	connect_ends(false);
 	passes(0, tls);
 	connect_ends(false);
-	passes(0, get);
+	passes(0, get_a);
 	assert_int_equal(run(ingress, &spec), DROP); /* its turn has not come */
 	assert_int_equal(counter(WEIR_PIPELINED), 1);
 	assert_int_equal(counter(WEIR_TLS), 1);
@@ -169,19 +167,19 @@ static void test_behind_another(void **state)
 	char both[256];
 
 	(void)state;
-	snprintf(both, sizeof(both), "%s%s", get, bad);
+	snprintf(both, sizeof(both), "%s%s", get_a, bad);
 	connect_ends(false);
 	spec = request(0, both);
 	assert_int_equal(run(ingress, &spec), PASS);
 	packet_see(&packet, &seen);
-	assert_int_equal(seen.n_text, strlen(get));
-	assert_memory_equal(seen.text, get, strlen(get));
+	assert_int_equal(seen.n_text, strlen(get_a));
+	assert_memory_equal(seen.text, get_a, strlen(get_a));
 	assert_int_equal(counter(WEIR_PIPELINED), 1);
-	server_says(0, strlen(get), ok);
-	spec = request(strlen(get), bad);
+	server_says(0, strlen(get_a), ok);
+	spec = request(strlen(get_a), bad);
 	spec.ack += strlen(ok);
 	assert_int_equal(run(ingress, &spec), PASS);
-	assert_reset(strlen(get));
+	assert_reset(strlen(get_a));
 	assert_int_equal(counter(WEIR_PASSED), 1);
 	assert_int_equal(counter(WEIR_BAD_HEADER), 1);
 }
@@ -223,7 +221,7 @@ static void test_bad_chunk_with_its_head(void **state)
 	assert_reset(0);
 	assert_int_equal(counter(WEIR_PASSED), 0);
 	connect_ends(false);
-	passes(0, get);
+	passes(0, get_a);
 }
 
 static void begin_body(void)
@@ -284,7 +282,7 @@ static void with_flags(__u32 flags)
 	done(datapath_server_flags(dp, 0, WEIR_SERVER_ACTIVE | flags, &error));
 	connect_ends(false);
 	passes(0, bad);
-	passes(strlen(bad), get); /* and what follows is not read */
+	passes(strlen(bad), get_a); /* and what follows is not read */
 	assert_int_equal(counter(WEIR_REJECTED), 0);
 	assert_int_equal(counter(WEIR_PASSED), 0);
 	assert_int_equal(counter(WEIR_BAD_HEADER), 1);
@@ -308,8 +306,6 @@ static void test_dry_run(void **state)
 	with_flags(WEIR_SERVER_DRY_RUN);
 	assert_int_equal(counter(WEIR_DRY_RUN_REJECTED), 1);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, attached_setup, datapath_teardown)
 
 int main(void)
 {

@@ -110,8 +110,6 @@ static void test_syn(void **state)
 	assert_int_equal(counter(WEIR_MPTCP_REMOVED), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, attached_setup, datapath_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

@@ -9,9 +9,6 @@
 #include <bpf/bpf.h>
 #include <string.h>
 
-static const char get[] = "GET /api/v1/namespaces/a/pods HTTP/1.1\r\nHost: x\r\n\r\n";
-static const char ok[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
-
 /* Where the TCP header begins. */
 static __u8 *tcp_of(struct packet *p)
 {
@@ -108,18 +105,18 @@ static const __u8 no_meaning[4] = { 1, 1, 1, 1 };
 
 static const struct spec from_client[] = {
 	{ .flags = ACK },
-	{ .flags = PSH_ACK, .text = get },
+	{ .flags = PSH_ACK, .text = get_a },
 	{ .flags = ACK, .text = "GET /only/the/beginn" },
 	{ .flags = FIN_ACK },
-	{ .flags = FIN_ACK, .text = get },
+	{ .flags = FIN_ACK, .text = get_a },
 	{ .flags = WEIR_TCP_RST },
 	{ .flags = WEIR_TCP_RST | ACK },
-	{ .flags = PSH_ACK, .text = get, .ts = true, .tsval = 7, .tsecr = 70 },
+	{ .flags = PSH_ACK, .text = get_a, .ts = true, .tsval = 7, .tsecr = 70 },
 	{ .flags = ACK, .ts = true, .tsval = 7, .tsecr = 70, .options = sack_1, .n_options = sizeof(sack_1) },
 	{ .flags = ACK, .options = sack_3, .n_options = sizeof(sack_3) },
-	{ .flags = PSH_ACK, .text = get, .options = unknown, .n_options = sizeof(unknown) },
-	{ .flags = PSH_ACK, .text = get, .options = malformed, .n_options = sizeof(malformed) },
-	{ .flags = PSH_ACK, .text = get, .options = no_meaning, .n_options = sizeof(no_meaning), .window = 0xffff },
+	{ .flags = PSH_ACK, .text = get_a, .options = unknown, .n_options = sizeof(unknown) },
+	{ .flags = PSH_ACK, .text = get_a, .options = malformed, .n_options = sizeof(malformed) },
+	{ .flags = PSH_ACK, .text = get_a, .options = no_meaning, .n_options = sizeof(no_meaning), .window = 0xffff },
 	{ .flags = PSH_ACK, .text = "\x16\x03\x01\x00\xa5\x01", .n_text = 6 },
 };
 
@@ -189,11 +186,11 @@ static void test_from_server(void **state)
 static void test_gro(void **state)
 {
 	static char text[3000];
-	const size_t n = strlen(get);
+	const size_t n = strlen(get_a);
 
 	(void)state;
 	for (size_t at = 0; at + n < sizeof(text); at += n)
-		memcpy(text + at, get, n);
+		memcpy(text + at, get_a, n);
 	for (int ipv6 = 0; ipv6 < 2; ipv6++) {
 		struct packet before;
 
@@ -245,7 +242,7 @@ static void test_exceptions(void **state)
 				       .ack = SERVER_NEXT,
 				       .flags = PSH_ACK | WEIR_TCP_URG,
 				       .urgent = 3,
-				       .text = get };
+				       .text = get_a };
 
 		syn.options = mptcp;
 		changes_only(&syn, 20, 4);
@@ -255,8 +252,6 @@ static void test_exceptions(void **state)
 		changes_only(&urgent, 13, 7);
 	}
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, attached_setup, datapath_teardown)
 
 int main(void)
 {

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Places that requests in flight hold, packet by packet: when they are taken, and when given back. */
+#include "limited.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "weir.skel.h"
+
+static const char ok_head[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n";
+
+static struct datapath_limit places_of(__u8 key, __u32 places)
+{
+	return (struct datapath_limit){ .kind = WEIR_LIMIT_IN_FLIGHT,
+					.reason = WEIR_SHED_IN_FLIGHT,
+					.key = key,
+					.epoch = 7,
+					.amount = { .set = true, .places = places } };
+}
+
+static __u64 taken(void)
+{
+	__u64 places[WEIR_SERVER_LIMITS] = {};
+
+	done(datapath_in_flight(dp, 0, places, &error));
+	return places[SLOT];
+}
+
+/* Entries of the map that holds what outstanding requests have taken. */
+static int held(void)
+{
+	struct weir_place_key key, next, *at = NULL;
+	int n = 0;
+
+	while (!bpf_map_get_next_key(dp->maps.places, at, &next)) {
+		key = next;
+		at = &key;
+		n++;
+	}
+	return n;
+}
+
+static void forget(void)
+{
+	struct weir_forget forget = { .reason = WEIR_CONN_SWEPT };
+
+	packet_flow(false, &forget.flow);
+	assert_int_equal(datapath_run(bpf_program__fd(dp->skeleton->progs.weir_forget), &forget, sizeof(forget)), 0);
+}
+
+static int setup(void **state)
+{
+	struct datapath_limit limit = places_of(0, 1);
+
+	attached_setup(state);
+	slot_set(&limit);
+	rule_set("{\"long_running\": false}");
+	return 0;
+}
+
+static void test_until_the_answer_is_sent(void **state)
+{
+	(void)state;
+	assert_true(passes(false, get_pod));
+	assert_int_equal(taken(), 1);
+	assert_false(passes(true, get_pod));
+	assert_int_equal(counter(WEIR_SHED_IN_FLIGHT), 1);
+
+	assert_int_equal(server_says(false, 0, strlen(get_pod), ACK, ok_head), PASS);
+	assert_int_equal(taken(), 1);
+	assert_int_equal(server_says(false, strlen(ok_head), strlen(get_pod), ACK, "hi"), PASS);
+	assert_int_equal(taken(), 0);
+	assert_int_equal(held(), 0);
+	/* Said again it frees nothing again. */
+	assert_true(passes(true, get_pod));
+	server_says(false, strlen(ok_head), strlen(get_pod), ACK, "hi");
+	assert_int_equal(taken(), 1);
+}
+
+static void test_until_the_server_ends(void **state)
+{
+	(void)state;
+	assert_true(passes(false, get_pod));
+	server_says(false, 0, strlen(get_pod), FIN_ACK, "HTTP/1.1 200 OK\r\n\r\nas long as it lasts");
+	assert_int_equal(taken(), 0);
+
+	assert_true(passes(false, get_pod));
+	server_says(false, 0, strlen(get_pod), WEIR_TCP_RST | ACK, NULL);
+	assert_int_equal(taken(), 0);
+	assert_int_equal(held(), 0);
+}
+
+static void test_until_the_connection_is_forgotten(void **state)
+{
+	(void)state;
+	assert_true(passes(false, get_pod));
+	forget();
+	assert_int_equal(taken(), 0);
+	assert_int_equal(held(), 0);
+}
+
+static void test_an_upgrade_holds_on(void **state)
+{
+	static const char upgrade[] = "GET /x HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+	static const char switching[] = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n";
+
+	(void)state;
+	assert_true(passes(false, upgrade));
+	server_says(false, 0, strlen(upgrade), ACK, switching);
+	server_says(false, strlen(switching), strlen(upgrade), ACK, "frames");
+	assert_int_equal(taken(), 1);
+	forget();
+	assert_int_equal(taken(), 0);
+}
+
+static void test_pipelined_ones_hold_one_each(void **state)
+{
+	struct datapath_limit limit = places_of(0, 2);
+	char both[256];
+
+	(void)state;
+	slot_set(&limit);
+	connect_ends(false);
+	snprintf(both, sizeof(both), "%s%s", get_pod, get_pod);
+	assert_int_equal(client_says(false, 0, both), PASS);
+	assert_int_equal(taken(), 2);
+	/* A third one waits: it is neither passed nor answered, and holds nothing. */
+	client_says(false, 2 * strlen(get_pod), get_pod);
+	assert_int_equal(counter(WEIR_PASSED), 2);
+	assert_int_equal(taken(), 2);
+	server_says(false, 0, 2 * strlen(get_pod), ACK, ok);
+	assert_int_equal(taken(), 1);
+	client_says(false, 2 * strlen(get_pod), get_pod);
+	assert_int_equal(counter(WEIR_PASSED), 3);
+	assert_int_equal(taken(), 2);
+}
+
+static void test_another_limit_refuses(void **state)
+{
+	(void)state;
+	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	assert_false(passes(false, get_pod));
+	assert_int_equal(taken(), 0);
+	assert_int_equal(held(), 0);
+	assert_int_equal(counts(SLOT).admitted, 0);
+}
+
+static void test_long_running_is_not_counted(void **state)
+{
+	(void)state;
+	assert_true(passes(false, "GET /api/v1/pods?watch=1 HTTP/1.1\r\n\r\n"));
+	assert_int_equal(taken(), 0);
+}
+
+static void test_lists_take_seats(void **state)
+{
+	struct datapath_limit limit = places_of(0, 30);
+
+	(void)state;
+	limit.flags = WEIR_LIMIT_SEATS;
+	limit.reason = WEIR_SHED_LEVEL;
+	slot_set(&limit);
+	assert_true(passes(false, "GET /api/v1/pods?limit=450 HTTP/1.1\r\n\r\n"));
+	assert_int_equal(taken(), 5);
+	assert_true(passes(true, list_secrets));
+	assert_int_equal(taken(), 15);
+	connect_ends(false); /* what the first one holds is lost with its entry: of this test alone */
+	assert_int_equal(client_says(false, 0, "GET /api/v1/pods?resourceVersion=0&limit=1 HTTP/1.1\r\n\r\n"), PASS);
+	assert_int_equal(counter(WEIR_PASSED), 3);
+}
+
+/* Subjects that are always new leave nothing behind. */
+static void test_subjects_go_with_their_last_place(void **state)
+{
+	struct datapath_limit limit = places_of(WEIR_KEY_NAMESPACE, 1);
+	struct weir_in_flight_key key;
+	char text[128];
+
+	(void)state;
+	slot_set(&limit);
+	for (int i = 0; i < 3; i++) {
+		snprintf(text, sizeof(text), "GET /api/v1/namespaces/n%d/pods HTTP/1.1\r\n\r\n", i);
+		assert_true(passes(false, text));
+		server_says(false, 0, strlen(text), ACK, ok);
+	}
+	assert_int_equal(bpf_map_get_next_key(dp->maps.in_flight, NULL, &key), -ENOENT);
+	assert_int_equal(counts(SLOT).highest, 1);
+}
+
+static void test_a_limit_that_goes(void **state)
+{
+	struct datapath_limit limit = places_of(0, 1);
+
+	(void)state;
+	assert_true(passes(false, get_pod));
+	done(datapath_limit_delete(dp, 0, SLOT, &error));
+	limit.epoch++;
+	slot_set(&limit);
+	assert_true(passes(true, get_pod));
+	/* The answer to a request that the old limit admitted frees no place of the new one. */
+	server_says(false, 0, strlen(get_pod), ACK, ok);
+	assert_int_equal(taken(), 1);
+	server_says(true, 0, strlen(get_pod), ACK, ok);
+	assert_int_equal(taken(), 0);
+}
+
+#define PLACES(name) cmocka_unit_test_setup_teardown(test_##name, setup, datapath_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		PLACES(until_the_answer_is_sent),	   PLACES(until_the_server_ends),
+		PLACES(until_the_connection_is_forgotten), PLACES(an_upgrade_holds_on),
+		PLACES(pipelined_ones_hold_one_each),	   PLACES(another_limit_refuses),
+		PLACES(long_running_is_not_counted),	   PLACES(lists_take_seats),
+		PLACES(subjects_go_with_their_last_place), PLACES(a_limit_that_goes),
+	};
+
+	return cmocka_run_group_tests_name("places", tests, namespaces_setup, NULL);
+}
