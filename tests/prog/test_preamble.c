@@ -62,6 +62,22 @@ static void server_acks(__u32 acked)
 						 .text = "" });
 }
 
+/* A connection that begins with the text in two packets: the first passes as it is; *seen is what the second became. */
+static void in_two(const char *text, size_t n, size_t cut, struct seen *seen)
+{
+	struct spec spec;
+
+	connect_with_preamble(false);
+	if (cut) {
+		spec = bytes(0, text, cut);
+		assert_untouched(ingress, &spec);
+		server_acks(cut);
+	}
+	spec = bytes(cut, text + cut, n - cut);
+	assert_int_equal(run(ingress, &spec), PASS);
+	packet_see(&packet, seen);
+}
+
 /* Requests of 192.0.2.1 are refused, and no others. */
 static void refuse_named(void)
 {
@@ -83,15 +99,7 @@ static void test_cut_anywhere(void **state)
 	for (size_t cut = 0; cut < all; cut++) {
 		size_t kept = cut < n ? n - cut : 0;
 
-		connect_with_preamble(false);
-		if (cut) {
-			spec = bytes(0, stream, cut);
-			assert_untouched(ingress, &spec);
-			server_acks(cut);
-		}
-		spec = bytes(cut, stream + cut, all - cut);
-		assert_int_equal(run(ingress, &spec), PASS);
-		packet_see(&packet, &seen);
+		in_two(stream, all, cut, &seen);
 		if (kept) {
 			assert_false(seen.from_server);
 			assert_int_equal(seen.n_text, kept);
@@ -167,22 +175,14 @@ static void test_of_an_unknown_balancer(void **state)
 	assert_int_equal(counter(WEIR_UNTRUSTED_IDENTITY), 1);
 }
 
-/* In two packets: what was a preamble up to there has passed. */
+/* What was a preamble up to the cut has passed. */
 static void rejected(const char *text, size_t n, size_t cut)
 {
 	__u64 before = counter(WEIR_REJECTED);
-	struct spec spec;
+	struct spec spec = bytes(cut, text + cut, n - cut);
 	struct seen seen;
 
-	connect_with_preamble(false);
-	if (cut) {
-		spec = bytes(0, text, cut);
-		assert_untouched(ingress, &spec);
-		server_acks(cut);
-	}
-	spec = bytes(cut, text + cut, n - cut);
-	assert_int_equal(run(ingress, &spec), PASS);
-	packet_see(&packet, &seen);
+	in_two(text, n, cut, &seen);
 	assert_int_equal(seen.flags, WEIR_TCP_RST);
 	assert_int_equal(seen.seq, CLIENT_NEXT + cut);
 	assert_int_equal(counter(WEIR_REJECTED), before + 1);

@@ -72,22 +72,25 @@ static void answered(const __u8 *options, size_t n)
 	assert_int_equal(counter(WEIR_SHED), 1);
 }
 
+/* A kernel without such signatures takes them for padding. */
+static void signature(const char *known_by, const __u8 *options, size_t n)
+{
+	if (kernel_has(known_by))
+		left_alone(options, n);
+	else
+		answered(options, n);
+}
+
 static void test_md5(void **state)
 {
 	(void)state;
-	if (kernel_has("md5sig_info"))
-		left_alone(md5, sizeof(md5));
-	else
-		answered(md5, sizeof(md5));
+	signature("md5sig_info", md5, sizeof(md5));
 }
 
 static void test_ao(void **state)
 {
 	(void)state;
-	if (kernel_has("ao_info"))
-		left_alone(ao, sizeof(ao));
-	else
-		answered(ao, sizeof(ao));
+	signature("ao_info", ao, sizeof(ao));
 }
 
 static void test_short_md5(void **state)
