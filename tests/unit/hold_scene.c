@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "hold_scene.h"
+
+void hold_add(struct hold_scene *s, __u8 type, __u32 length)
+{
+	const __u8 header[] = { type, 3, 3, length >> 8, length };
+
+	assert_true(s->size + sizeof(header) + length <= ROOM);
+	memcpy(s->stream + s->size, header, sizeof(header));
+	memset(s->stream + s->size + sizeof(header), 0xee, length);
+	s->size += sizeof(header) + length;
+}
+
+void hold_open(struct hold_scene *s, enum weir_phase phase)
+{
+	memset(s, 0, sizeof(*s));
+	weir_conn_open(&s->conn, 0, phase, START, 1, 1000);
+	s->now_ns = WEIR_NS_PER_S;
+	s->socket = (struct weir_socket){ .next = START, .edge = START + ROOM };
+}
+
+void hold_open_tls(struct hold_scene *s)
+{
+	hold_open(s, WEIR_PHASE_FOLLOWED);
+	weir_conn_opaque(&s->conn, START, WEIR_TLS);
+}
+
+struct weir_segment hold_segment(__u32 at, __u32 length)
+{
+	return (struct weir_segment){ .seq = START + at, .len = length, .flags = WEIR_TCP_ACK };
+}
+
+enum weir_action hold_offer(struct hold_scene *s, __u32 at, __u32 length, bool refuse)
+{
+	struct weir_segment g = hold_segment(at, length);
+	struct weir_hold_reader r;
+	enum weir_action action;
+	__u64 held_ns = 0;
+
+	s->why = WEIR_REASON_COUNT;
+	s->now_ns++;
+	action = weir_hold_begin(&s->conn, &s->socket, &g, &r, &s->why);
+	if (action != WEIR_FRAME)
+		return action;
+	while (r.by_records && r.next - g.seq < g.len) {
+		if (weir_hold_reader_feed(&r, s->stream[r.next - START]) == WEIR_FRAME_LOST)
+			break;
+	}
+	for (__u32 at = r.news; r.by_lines && (!r.by_records || r.seeking) && at != g.seq + g.len; at++)
+		weir_hold_reader_line(&r, s->stream[at - START]);
+	weir_hold_reader_end(&r, &g);
+	if (refuse && r.weight) {
+		weir_hold_refuse(&s->conn, &r, s->now_ns);
+		return WEIR_HOLD;
+	}
+	action = weir_hold_commit(&s->conn, &r, s->now_ns, &held_ns, &s->why);
+	if (action == WEIR_PASS) {
+		s->records += r.records;
+		s->weight += r.weight;
+		s->held_ns += held_ns;
+	}
+	return action;
+}
+
+void hold_check(const struct hold_scene *s, __u32 records, __u32 weight)
+{
+	assert_int_equal(s->records, records);
+	assert_int_equal(s->weight, weight);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Withholding on connections that were joined in the middle: by lines, until a record begins. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "hold_scene.h"
+
+static void test_joined(void **state)
+{
+	struct hold_scene s;
+
+	(void)state;
+	hold_open(&s, WEIR_PHASE_HUNTING);
+	memset(s.stream, 'x', 1000);
+	s.size = 1000;
+	assert_int_equal(hold_offer(&s, 0, 996, true), WEIR_PASS);
+	assert_int_equal(hold_offer(&s, 996, 4, true), WEIR_PASS);
+	assert_int_equal(s.conn.phase, WEIR_PHASE_HUNTING);
+	hold_add(&s, WEIR_RECORD_DATA, 100);
+	hold_add(&s, WEIR_RECORD_DATA, 100);
+	assert_int_equal(hold_offer(&s, 1000, 210, true), WEIR_HOLD);
+	assert_int_equal(hold_offer(&s, 1000, 210, false), WEIR_PASS);
+	assert_int_equal(s.conn.phase, WEIR_PHASE_OPAQUE);
+	hold_check(&s, 2, 2);
+	assert_int_equal(hold_offer(&s, 1000, 210, true), WEIR_PASS);
+	/* It was chance: the hunt goes on, and then it is joined again. */
+	memset(s.stream + s.size, 'x', 100);
+	s.size += 100;
+	assert_int_equal(hold_offer(&s, 1210, 100, false), WEIR_PASS);
+	assert_int_equal(s.conn.phase, WEIR_PHASE_HUNTING);
+	hold_add(&s, WEIR_RECORD_DATA, 100);
+	assert_int_equal(hold_offer(&s, 1310, 105, false), WEIR_PASS);
+	assert_int_equal(s.conn.phase, WEIR_PHASE_OPAQUE);
+	hold_check(&s, 4, 4);
+}
+
+/* Only a record of application data, of version 3.3, and only where a segment begins. */
+static void test_not_joined(void **state)
+{
+	static const __u8 starts[][5] = {
+		{ 22, 3, 3, 0, 50 }, { 23, 3, 1, 0, 50 }, { 23, 3, 3, 0x60, 0 }, { 'G', 'E', 'T' }
+	};
+	struct hold_scene s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++) {
+		hold_open(&s, WEIR_PHASE_HUNTING);
+		memcpy(s.stream, starts[i], sizeof(starts[i]));
+		assert_int_equal(hold_offer(&s, 0, 55, true), WEIR_PASS);
+		assert_int_equal(s.conn.phase, WEIR_PHASE_HUNTING);
+		hold_check(&s, 0, 0);
+	}
+}
+
+static void hold_add_text(struct hold_scene *s, const char *text)
+{
+	memcpy(s->stream + s->size, text, strlen(text));
+	s->size += strlen(text);
+}
+
+#define GET "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+#define GET_BYTES (sizeof(GET) - 1)
+
+/* Of a connection that is hunting each head that was not decided before costs a token, and what is withheld comes again. */
+static void test_hunting_by_lines(void **state)
+{
+	struct hold_scene s;
+
+	(void)state;
+	hold_open(&s, WEIR_PHASE_HUNTING);
+	memset(s.stream, 'x', 4000);
+	s.size = 4000;
+	hold_add_text(&s, GET GET GET GET);
+	/* A body that was under way. */
+	assert_int_equal(hold_offer(&s, 0, 4000, true), WEIR_PASS);
+	hold_check(&s, 0, 0);
+	assert_int_equal(hold_offer(&s, 4000, GET_BYTES, true), WEIR_HOLD);
+	s.now_ns += 10;
+	assert_int_equal(hold_offer(&s, 4000, GET_BYTES, false), WEIR_PASS);
+	hold_check(&s, 1, 1);
+	assert_int_equal(s.held_ns, 11);
+	/* What the server has is not charged again. */
+	s.socket.next = START + 4000 + GET_BYTES;
+	assert_int_equal(hold_offer(&s, 4000, GET_BYTES, true), WEIR_PASS);
+	assert_int_equal(hold_offer(&s, 4000, 3 * GET_BYTES, false), WEIR_PASS);
+	hold_check(&s, 2, 3);
+	/* Of two that come together, one was decided on its way. */
+	s.conn.hold.decided = 1;
+	assert_int_equal(hold_offer(&s, 4000 + 2 * GET_BYTES, 2 * GET_BYTES, true), WEIR_HOLD);
+	assert_int_equal(s.conn.hold.decided, 1);
+	assert_int_equal(hold_offer(&s, 4000 + 2 * GET_BYTES, 2 * GET_BYTES, false), WEIR_PASS);
+	assert_int_equal(s.conn.hold.decided, 0);
+	hold_check(&s, 3, 4);
+	assert_int_equal(s.conn.phase, WEIR_PHASE_HUNTING);
+}
+
+/* The end of a head costs a token wherever it is cut, and one more where a piece begins with the end of a line. */
+static void test_hunting_cut_at_every_byte(void **state)
+{
+	struct hold_scene s;
+
+	(void)state;
+	for (__u32 cut = 1; cut < GET_BYTES; cut++) {
+		hold_open(&s, WEIR_PHASE_HUNTING);
+		hold_add_text(&s, GET);
+		assert_int_equal(hold_offer(&s, 0, cut, false), WEIR_PASS);
+		s.socket.next = START + cut;
+		assert_int_equal(hold_offer(&s, cut, GET_BYTES - cut, false), WEIR_PASS);
+		assert_in_range(s.weight, 1, 2);
+	}
+}
+
+/* Where the server answers what could not be read, that was no body: it is charged as what is not seen. */
+static void test_hunting_what_is_not_http(void **state)
+{
+	struct hold_scene s;
+
+	(void)state;
+	hold_open(&s, WEIR_PHASE_HUNTING);
+	memset(s.stream, 'x', 4000);
+	s.conn.hold.answers = 1;
+	assert_int_equal(hold_offer(&s, 0, 1500, true), WEIR_HOLD);
+	assert_int_equal(hold_offer(&s, 0, 1500, false), WEIR_PASS);
+	hold_check(&s, 1, 2);
+	/* A body that was announced in a head that was read is one. */
+	s.conn.request_next = START + 3000;
+	assert_int_equal(hold_offer(&s, 1500, 1500, true), WEIR_PASS);
+	hold_check(&s, 1, 2);
+	assert_int_equal(hold_offer(&s, 3000, 10, false), WEIR_PASS);
+	hold_check(&s, 2, 3);
+}
+
+/* Two segments at once, on two CPUs: what one of them has used of what was decided, the other one must pay for. */
+static void test_hunting_contended(void **state)
+{
+	struct weir_hold_reader first, second;
+	enum weir_reason why = WEIR_REASON_COUNT;
+	struct weir_segment g = hold_segment(0, 2);
+	struct hold_scene s;
+	__u64 held_ns = 0;
+
+	(void)state;
+	hold_open(&s, WEIR_PHASE_HUNTING);
+	s.conn.hold.decided = 1;
+	assert_int_equal(weir_hold_begin(&s.conn, &s.socket, &g, &first, &why), WEIR_FRAME);
+	weir_hold_reader_line(&first, '\n');
+	weir_hold_reader_end(&first, &g);
+	second = first;
+	assert_int_equal(first.weight, 0);
+	assert_int_equal(weir_hold_commit(&s.conn, &first, 1, &held_ns, &why), WEIR_PASS);
+	assert_int_equal(weir_hold_commit(&s.conn, &second, 1, &held_ns, &why), WEIR_HOLD);
+	assert_int_equal(why, WEIR_CONTENDED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_joined),
+		cmocka_unit_test(test_not_joined),
+		cmocka_unit_test(test_hunting_by_lines),
+		cmocka_unit_test(test_hunting_cut_at_every_byte),
+		cmocka_unit_test(test_hunting_what_is_not_http),
+		cmocka_unit_test(test_hunting_contended),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
