@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Random traces for back-off policies, and whether backoff.h says what client-go's limiters say (limiters.go).
- *
- *   backoff_trace kinds                          their names
- *   backoff_trace make KIND SEED TRACES          traces to standard output
- *   backoff_trace check KIND TRACE ANSWERS       compares; one line to standard output, exit status 1: not equal
+ * Random traces for back-off policies, and whether backoff.h says what client-go's limiters say (limiters.go); a
+ * tracer (tracer.h).
  *
  * Every answer has to be the same to the ns, except for:
  *   - a product of exactly 2^63 ns, which client-go turns into a negative delay: counted, not compared.
  *   - a delay that the bucket sets: x/time/rate adds in float64 what bucket.h adds exactly. It may differ by 1 ns and a
  *     thousand millionth of the time between two tokens: counted.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../user/rate.h"
+#include "tracer.h"
 #include "weir/backoff.h"
 
 #define ITEMS 8
@@ -38,23 +35,6 @@ static const struct kind {
 };
 
 /* --- making traces */
-
-static __u64 random_state;
-
-/* splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014) */
-static __u64 random_u64(void)
-{
-	__u64 z = random_state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
-
-static __u64 below(__u64 n)
-{
-	return random_u64() % n;
-}
 
 /* Of any length in bits; sometimes a power of two, whose multiples meet the ends of the range. */
 static __u64 random_ns(__u64 max)
@@ -90,12 +70,12 @@ static void print_policy(const struct kind *kind)
 		printf(" -\n");
 }
 
-static void make_trace(const struct kind *kind)
+static void make_trace(size_t kind)
 {
 	__u64 now = 1 + below(YEAR), gap_ns = 1 + random_ns(100 * WEIR_NS_PER_S);
 	__u64 forgets = 2 + below(200); /* one of so many asks */
 
-	print_policy(kind);
+	print_policy(&kinds[kind]);
 	for (int i = 0; i < ASKS; i++) {
 		__u64 item = below(ITEMS);
 
@@ -111,15 +91,15 @@ static void make_trace(const struct kind *kind)
 
 /* --- comparing */
 
-struct simulation {
+static struct simulation {
 	struct weir_backoff policy;
 	struct weir_backoff_state items[ITEMS];
 	struct weir_bucket bucket;
-};
+} simulation;
 
-struct tally {
+static struct {
 	__u64 traces, delays, requeues, overflows, rounded;
-};
+} tally;
 
 static bool number(const char *word, __u64 *value)
 {
@@ -165,31 +145,32 @@ static bool overflows(const struct weir_backoff *policy, __u32 failures)
 	       (unsigned __int128)policy->base_ns << failures == (unsigned __int128)1 << 63;
 }
 
-static bool check_when(struct simulation *s, __u64 now, __u64 item, const char *answer, struct tally *tally)
+static bool check_when(struct simulation *s, __u64 now, __u64 item, const char *answer)
 {
 	struct weir_backoff_state *state = &s->items[item];
 	bool overflow = overflows(&s->policy, state->failures);
 	__u64 ours = weir_backoff_when(&s->policy, state, &s->bucket, now), theirs, difference;
 
-	tally->delays++;
+	tally.delays++;
 	if (!strcmp(answer, "never"))
 		return ours == WEIR_NEVER_NS;
 	if (overflow) {
-		tally->overflows++;
+		tally.overflows++;
 		return true;
 	}
 	if (!number(answer, &theirs))
 		return false;
 	difference = ours > theirs ? ours - theirs : theirs - ours;
 	if (difference && s->policy.parts & WEIR_BACKOFF_BUCKET) {
-		tally->rounded++;
+		tally.rounded++;
 		return difference <= 1 + WEIR_TOKEN / s->policy.bucket.rates[0].per_ns / WEIR_QPS;
 	}
 	return !difference;
 }
 
-static bool check_line(struct simulation *s, char *line, FILE *answers, struct tally *tally)
+static bool check_line(char *line, FILE *answers)
 {
+	struct simulation *s = &simulation;
 	char answer[32], *words[9] = {}, *rest = line;
 	__u64 now, item = 0, requeues;
 	int n = 0;
@@ -198,7 +179,7 @@ static bool check_line(struct simulation *s, char *line, FILE *answers, struct t
 		n++;
 	if (n == 9 && !strcmp(words[0], "policy")) {
 		*s = (struct simulation){};
-		tally->traces++;
+		tally.traces++;
 		return read_policy(words + 1, &s->policy);
 	}
 	if (n < 2 || !number(words[n - 1], &item) || item >= ITEMS)
@@ -210,65 +191,28 @@ static bool check_line(struct simulation *s, char *line, FILE *answers, struct t
 	if (fscanf(answers, "%31s", answer) != 1)
 		return false;
 	if (n == 2 && !strcmp(words[0], "requeues")) {
-		tally->requeues++;
+		tally.requeues++;
 		return number(answer, &requeues) && weir_backoff_requeues(&s->policy, &s->items[item]) == requeues;
 	}
-	return n == 3 && number(words[1], &now) && check_when(s, now, item, answer, tally);
+	return n == 3 && number(words[1], &now) && check_when(s, now, item, answer);
 }
 
-static int check(const struct kind *kind, FILE *trace, FILE *answers)
+static bool sum_up(const char *kind_name)
 {
-	struct tally tally = {};
-	struct simulation s = {};
-	__u64 line_number = 0;
-	char line[256];
-
-	while (fgets(line, sizeof(line), trace)) {
-		line_number++;
-		if (!check_line(&s, line, answers, &tally)) {
-			printf("back-off %s: line %llu of the trace differs\n", kind->name, line_number);
-			return 1;
-		}
-	}
 	printf("back-off %s: %llu traces, %llu delays, %llu within float64 rounding, %llu overflows of client-go, "
 	       "%llu NumRequeues\n",
-	       kind->name, tally.traces, tally.delays, tally.rounded, tally.overflows, tally.requeues);
-	if (fgetc(answers) == '\n' && fgetc(answers) != EOF)
-		return 1;
-	return !tally.delays || !tally.requeues;
+	       kind_name, tally.traces, tally.delays, tally.rounded, tally.overflows, tally.requeues);
+	return tally.delays && tally.requeues;
 }
 
-static const struct kind *kind_find(const char *name)
+static const char *kind_name(size_t kind)
 {
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		if (!strcmp(kinds[i].name, name))
-			return &kinds[i];
-	return NULL;
+	return kind < sizeof(kinds) / sizeof(*kinds) ? kinds[kind].name : NULL;
 }
 
 int main(int argc, char **argv)
 {
-	const struct kind *kind = argc == 5 ? kind_find(argv[2]) : NULL;
+	static const struct tracer tracer = { "backoff_trace", kind_name, make_trace, check_line, sum_up };
 
-	if (argc == 2 && !strcmp(argv[1], "kinds")) {
-		for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-			puts(kinds[i].name);
-		return 0;
-	}
-	if (kind && !strcmp(argv[1], "make")) {
-		random_state = strtoull(argv[3], NULL, 10);
-		for (__u64 traces = strtoull(argv[4], NULL, 10); traces; traces--)
-			make_trace(kind);
-		return 0;
-	}
-	if (kind && !strcmp(argv[1], "check")) {
-		FILE *trace = fopen(argv[3], "r"), *answers = fopen(argv[4], "r");
-
-		if (trace && answers)
-			return check(kind, trace, answers);
-		perror("backoff_trace");
-		return 2;
-	}
-	fprintf(stderr, "usage: backoff_trace kinds | make KIND SEED TRACES | check KIND TRACE ANSWERS\n");
-	return 2;
+	return tracer_main(&tracer, argc, argv);
 }

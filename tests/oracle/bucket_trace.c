@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Random traces for a token bucket, and whether bucket.h decides them as golang.org/x/time/rate does (rate.go).
- *
- *   bucket_trace kinds                          their names
- *   bucket_trace make KIND SEED TRACES          traces to standard output
- *   bucket_trace check KIND TRACE DECISIONS     compares; one line to standard output, exit status 1: not equal
+ * Random traces for a token bucket, and whether bucket.h decides them as golang.org/x/time/rate does (rate.go);
+ * a tracer (tracer.h).
  *
  * Every decision has to be the same and every wait the same to the ns, except where x/time/rate, which counts in
  * float64, can not know: it refuses from 1 ns short of a token on, and rates whose tokens come at whole ns meet that
@@ -12,11 +9,11 @@
  * of a token of that instant may differ: such are counted, at most NEAR_MAX of a million, and the bucket then follows
  * the oracle's decision, so that both go on with the same tokens.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../user/rate.h"
+#include "tracer.h"
 #include "weir/bucket.h"
 
 #define NEAR (WEIR_TOKEN / 1000000000000)
@@ -99,23 +96,6 @@ static void change(struct simulation *s, __u64 now, __u64 per_ns, __u64 burst)
 
 /* --- making traces */
 
-static __u64 random_state;
-
-/* splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014) */
-static __u64 random_u64(void)
-{
-	__u64 z = random_state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
-
-static __u64 below(__u64 n)
-{
-	return n ? random_u64() % n : 0;
-}
-
 static __u64 random_rate(const struct kind *kind)
 {
 	__u64 per_ns = 1, power = kind->smallest + below(kind->largest - kind->smallest + 1);
@@ -175,8 +155,9 @@ static void print_rate(__u64 per_ns, __u64 burst)
 	printf(" %s %llu\n", text, burst);
 }
 
-static void make_trace(const struct kind *kind)
+static void make_trace(size_t index)
 {
+	const struct kind *kind = &kinds[index];
 	__u64 now = 1 + below(DAY), per_ns = random_rate(kind), burst = random_burst(kind);
 	bool constant = per_ns == 0; /* x/time/rate's own limit 0, which older versions can not change */
 	struct simulation s;
@@ -216,10 +197,12 @@ static void make_trace(const struct kind *kind)
 
 /* --- comparing */
 
-struct tally {
+static struct simulation simulation;
+
+static struct {
 	__u64 traces, passed, refused, near;
 	__u64 latest_ns; /* each trace begins on its first day */
-};
+} tally;
 
 /* The units by which the bucket is away from where x/time/rate begins to refuse. */
 static __u64 distance(struct simulation *s, __u64 now)
@@ -254,7 +237,7 @@ static bool same_wait(__u64 wait, const char *decision, __u64 per_ns)
 	return wait != WEIR_NEVER_NS && difference <= 1 + NEAR / per_ns;
 }
 
-static bool check_take(struct simulation *s, __u64 now, const char *decision, struct tally *tally)
+static bool check_take(struct simulation *s, __u64 now, const char *decision)
 {
 	bool theirs = !strcmp(decision, "pass");
 	__u64 per_ns = s->history.rates[0].per_ns;
@@ -263,14 +246,14 @@ static bool check_take(struct simulation *s, __u64 now, const char *decision, st
 	bool ours = weir_bucket_take(&s->bucket, &s->history, now);
 
 	if (theirs)
-		tally->passed++;
+		tally.passed++;
 	else
-		tally->refused++;
+		tally.refused++;
 	if (ours == theirs)
 		return ours || same_wait(wait, decision, per_ns);
 	if (distance(&before, now) > NEAR)
 		return false;
-	tally->near++;
+	tally.near++;
 	*s = before;
 	if (theirs)
 		take_anyway(s, now);
@@ -282,8 +265,9 @@ static bool parse_rate(const char *qps, const char *tokens, __u64 *per_ns, __u64
 	return !weir_qps_parse(qps, per_ns) && !weir_burst_parse(tokens, burst);
 }
 
-static bool check_line(struct simulation *s, char *line, FILE *decisions, struct tally *tally)
+static bool check_line(char *line, FILE *decisions)
 {
+	struct simulation *s = &simulation;
 	char decision[32], *words[5] = {}, *rest = line;
 	__u64 now, per_ns, burst;
 	int n = 0;
@@ -292,9 +276,9 @@ static bool check_line(struct simulation *s, char *line, FILE *decisions, struct
 		n++;
 	if (n == 2 && !strcmp(words[0], "take")) {
 		now = strtoull(words[1], NULL, 10);
-		if (now > tally->latest_ns)
-			tally->latest_ns = now;
-		return fscanf(decisions, "%31s", decision) == 1 && check_take(s, now, decision, tally);
+		if (now > tally.latest_ns)
+			tally.latest_ns = now;
+		return fscanf(decisions, "%31s", decision) == 1 && check_take(s, now, decision);
 	}
 	if (n == 4 && !strcmp(words[0], "set") && parse_rate(words[2], words[3], &per_ns, &burst)) {
 		change(s, strtoull(words[1], NULL, 10), per_ns, burst);
@@ -302,65 +286,27 @@ static bool check_line(struct simulation *s, char *line, FILE *decisions, struct
 	}
 	if (n == 3 && !strcmp(words[0], "rate") && parse_rate(words[1], words[2], &per_ns, &burst)) {
 		start(s, per_ns, burst);
-		tally->traces++;
+		tally.traces++;
 		return true;
 	}
 	return false;
 }
 
-static int check(const char *name, FILE *trace, FILE *decisions)
+static bool sum_up(const char *kind_name)
 {
-	struct tally tally = {};
-	struct simulation s = {};
-	__u64 number = 0, asked;
-	char line[128];
-
-	while (fgets(line, sizeof(line), trace)) {
-		number++;
-		if (!check_line(&s, line, decisions, &tally)) {
-			printf("%s: line %llu of the trace differs\n", name, number);
-			return 1;
-		}
-	}
-	asked = tally.passed + tally.refused;
-	printf("%s: %llu traces of up to %llu days, %llu passed, %llu refused, %llu within float64 rounding\n", name,
-	       tally.traces, tally.latest_ns / DAY, tally.passed, tally.refused, tally.near);
-	if (fgetc(decisions) == '\n' && fgetc(decisions) != EOF)
-		return 1;
-	return !tally.passed || !tally.refused || tally.near > asked * NEAR_MAX / 1000000;
+	printf("%s: %llu traces of up to %llu days, %llu passed, %llu refused, %llu within float64 rounding\n",
+	       kind_name, tally.traces, tally.latest_ns / DAY, tally.passed, tally.refused, tally.near);
+	return tally.passed && tally.refused && tally.near <= (tally.passed + tally.refused) * NEAR_MAX / 1000000;
 }
 
-static const struct kind *kind_find(const char *name)
+static const char *kind_name(size_t kind)
 {
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		if (!strcmp(kinds[i].name, name))
-			return &kinds[i];
-	return NULL;
+	return kind < sizeof(kinds) / sizeof(*kinds) ? kinds[kind].name : NULL;
 }
 
 int main(int argc, char **argv)
 {
-	const struct kind *kind = argc == 5 ? kind_find(argv[2]) : NULL;
+	static const struct tracer tracer = { "bucket_trace", kind_name, make_trace, check_line, sum_up };
 
-	if (argc == 2 && !strcmp(argv[1], "kinds")) {
-		for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-			puts(kinds[i].name);
-		return 0;
-	}
-	if (kind && !strcmp(argv[1], "make")) {
-		random_state = strtoull(argv[3], NULL, 10);
-		for (__u64 traces = strtoull(argv[4], NULL, 10); traces; traces--)
-			make_trace(kind);
-		return 0;
-	}
-	if (kind && !strcmp(argv[1], "check")) {
-		FILE *trace = fopen(argv[3], "r"), *decisions = fopen(argv[4], "r");
-
-		if (trace && decisions)
-			return check(kind->name, trace, decisions);
-		perror("bucket_trace");
-		return 2;
-	}
-	fprintf(stderr, "usage: bucket_trace kinds | make KIND SEED TRACES | check KIND TRACE DECISIONS\n");
-	return 2;
+	return tracer_main(&tracer, argc, argv);
 }

@@ -9,13 +9,9 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
-	"log"
+	"io"
 	"math"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -47,16 +43,8 @@ func (w *maxWait) When(item interface{}) time.Duration {
 	return delay
 }
 
-func number(text string) int64 {
-	value, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		log.Fatal(err)
-	}
-	return value
-}
-
 func duration(text string) time.Duration {
-	return time.Duration(number(text))
+	return time.Duration(integer(text))
 }
 
 func policy(words []string) workqueue.RateLimiter {
@@ -68,14 +56,10 @@ func policy(words []string) workqueue.RateLimiter {
 		add(workqueue.NewItemExponentialFailureRateLimiter(duration(words[0]), duration(words[1])))
 	}
 	if words[2] != "-" {
-		add(workqueue.NewItemFastSlowRateLimiter(duration(words[2]), duration(words[3]), int(number(words[4]))))
+		add(workqueue.NewItemFastSlowRateLimiter(duration(words[2]), duration(words[3]), int(integer(words[4]))))
 	}
 	if words[5] != "-" {
-		qps, err := strconv.ParseFloat(words[5], 64)
-		if err != nil {
-			log.Fatal(err)
-		}
-		tokens := rate.NewLimiter(rate.Limit(qps), int(number(words[6])))
+		tokens := rate.NewLimiter(rate.Limit(number(words[5])), int(integer(words[6])))
 		add(&bucket{workqueue.BucketRateLimiter{Limiter: tokens}})
 	}
 	if words[7] != "-" {
@@ -86,15 +70,12 @@ func policy(words []string) workqueue.RateLimiter {
 
 func main() {
 	var limiter workqueue.RateLimiter
-	input := bufio.NewScanner(os.Stdin)
-	output := bufio.NewWriter(os.Stdout)
-	for input.Scan() {
-		words := strings.Fields(input.Text())
+	answer(func(words []string, output io.Writer) bool {
 		switch {
 		case len(words) == 9 && words[0] == "policy":
 			limiter = policy(words[1:])
 		case len(words) == 3 && words[0] == "when":
-			now = time.Unix(0, number(words[1]))
+			now = time.Unix(0, integer(words[1]))
 			if delay := limiter.When(words[2]); delay == math.MaxInt64 {
 				fmt.Fprintln(output, "never")
 			} else {
@@ -105,13 +86,8 @@ func main() {
 		case len(words) == 2 && words[0] == "requeues":
 			fmt.Fprintln(output, limiter.NumRequeues(words[1]))
 		default:
-			log.Fatalf("not a trace: %q", input.Text())
+			return false
 		}
-	}
-	if err := input.Err(); err != nil {
-		log.Fatal(err)
-	}
-	if err := output.Flush(); err != nil {
-		log.Fatal(err)
-	}
+		return true
+	})
 }

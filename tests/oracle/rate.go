@@ -8,13 +8,10 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
-	"log"
+	"io"
 	"math"
-	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -27,20 +24,8 @@ type bucket struct {
 	latest  time.Time     // of a token taken or a rate set
 }
 
-func number(text string) float64 {
-	value, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		log.Fatal(err)
-	}
-	return value
-}
-
 func instant(text string) time.Time {
-	ns, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		log.Fatal(err)
-	}
-	return time.Unix(0, ns)
+	return time.Unix(0, integer(text))
 }
 
 // A limiter that was never asked is not yet full when it is very slow (older versions of the package count from the
@@ -94,10 +79,7 @@ func (b *bucket) take(asked time.Time) string {
 
 func main() {
 	var b bucket
-	input := bufio.NewScanner(os.Stdin)
-	output := bufio.NewWriter(os.Stdout)
-	for input.Scan() {
-		words := strings.Fields(input.Text())
+	answer(func(words []string, output io.Writer) bool {
 		switch {
 		case len(words) == 3 && words[0] == "rate":
 			b = bucket{qps: number(words[1]), burst: int(number(words[2]))}
@@ -106,13 +88,8 @@ func main() {
 		case len(words) == 2 && words[0] == "take":
 			fmt.Fprintln(output, b.take(instant(words[1])))
 		default:
-			log.Fatalf("not a trace: %q", input.Text())
+			return false
 		}
-	}
-	if err := input.Err(); err != nil {
-		log.Fatal(err)
-	}
-	if err := output.Flush(); err != nil {
-		log.Fatal(err)
-	}
+		return true
+	})
 }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "random.h"
+#include "../random.h"
 
 /* One request and what became of it. Offsets are of bytes in the streams of the client and of the server, from 0. */
 struct exchange {

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "random.h"
+#include "../random.h"
 #include "weir/segment.h"
 
 #define US 1000ULL

@@ -9,6 +9,7 @@
 
 #include "../../user/backoff_text.h"
 #include "../../user/duration.h"
+#include "../random.h"
 
 #define MS 1000000ULL
 #define SECOND WEIR_NS_PER_S
@@ -110,43 +111,39 @@ static void test_failures_stay_at_their_largest(void **state)
 	assert_int_equal(weir_backoff_requeues(&policy, &item), ~0U);
 }
 
+/* Three delays of 5 ms, and what is slow after them; each item counts its own. */
+static void three_are_fast(const struct weir_backoff *policy, __u64 slow_ns)
+{
+	struct weir_backoff_state one = {}, two = {};
+
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(when(policy, &one), 5 * MS);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(when(policy, &one), slow_ns);
+	assert_int_equal(weir_backoff_requeues(policy, &one), 5);
+	assert_int_equal(when(policy, &two), 5 * MS);
+	assert_int_equal(when(policy, &two), 5 * MS);
+	assert_int_equal(weir_backoff_requeues(policy, &two), 2);
+	weir_backoff_forget(&one);
+	assert_int_equal(weir_backoff_requeues(policy, &one), 0);
+	assert_int_equal(when(policy, &one), 5 * MS);
+}
+
 static void test_fast_slow(void **state)
 {
 	struct weir_backoff policy = policy_of("fast-slow:5ms,10s,3"), slow = policy_of("fast-slow:5ms,10s,0");
-	struct weir_backoff_state one = {}, two = {};
 
 	(void)state;
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(when(&policy, &one), 5 * MS);
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(when(&policy, &one), 10 * SECOND);
-	assert_int_equal(weir_backoff_requeues(&policy, &one), 5);
-	assert_int_equal(when(&policy, &two), 5 * MS);
-	assert_int_equal(when(&policy, &two), 5 * MS);
-	assert_int_equal(weir_backoff_requeues(&policy, &two), 2);
-	weir_backoff_forget(&one);
-	assert_int_equal(weir_backoff_requeues(&policy, &one), 0);
-	assert_int_equal(when(&policy, &one), 5 * MS);
+	three_are_fast(&policy, 10 * SECOND);
 	assert_int_equal(nth(&slow, 1), 10 * SECOND);
 }
 
 static void test_max_of(void **state)
 {
 	struct weir_backoff policy = policy_of("fast-slow:5ms,3s,3+exponential:1ms..1s");
-	struct weir_backoff_state one = {}, two = {};
 
 	(void)state;
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(when(&policy, &one), 5 * MS);
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(when(&policy, &one), 3 * SECOND);
-	assert_int_equal(weir_backoff_requeues(&policy, &one), 5);
-	assert_int_equal(when(&policy, &two), 5 * MS);
-	assert_int_equal(when(&policy, &two), 5 * MS);
-	assert_int_equal(weir_backoff_requeues(&policy, &two), 2);
-	weir_backoff_forget(&one);
-	assert_int_equal(weir_backoff_requeues(&policy, &one), 0);
-	assert_int_equal(when(&policy, &one), 5 * MS);
+	three_are_fast(&policy, 3 * SECOND);
 }
 
 /* What is capped is counted and charged all the same. */
@@ -331,16 +328,11 @@ static void test_penalty_undone_too_late(void **state)
 
 /* --- against a second way to say it, with numbers that are wide enough */
 
-static __u64 random_state = 1;
+static struct random numbers = { .state = 1 };
 
-/* splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014) */
 static __u64 random_u64(void)
 {
-	__u64 z = random_state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
+	return random_next(&numbers);
 }
 
 /* Of any length in bits. */

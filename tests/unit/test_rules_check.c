@@ -50,6 +50,15 @@ static void add_rule(const char *format, unsigned int number)
 	p.rules[p.n_rules++] = rule_of(text);
 }
 
+/* So many limits with one rule each, of the numbers from `first` on. */
+static void add_limits(int n, const char *format, unsigned int first)
+{
+	for (int i = 0; i < n; i++) {
+		add_rule(format, first + i);
+		add_limit(1);
+	}
+}
+
 static void clear(void)
 {
 	for (size_t i = 0; i < p.n_rules; i++)
@@ -80,16 +89,12 @@ static void test_said(void **state)
 {
 	(void)state;
 	clear();
-	for (int i = 0; i < WEIR_NAMED_MAX; i++) {
-		add_rule("{\"users\": [\"alice\", \"u%u\"], \"verbs\": [\"list\"], \"resources\": [\"pods\"]}", i);
-		add_limit(1);
-	}
+	add_limits(WEIR_NAMED_MAX,
+		   "{\"users\": [\"alice\", \"u%u\"], \"verbs\": [\"list\"], \"resources\": [\"pods\"]}", 0);
 	expect(0, "");
-	add_rule("{\"namespaces\": [\"x\"], \"users\": [\"bob\"]}", 0);
-	add_limit(1);
+	add_limits(1, "{\"namespaces\": [\"x\"], \"users\": [\"bob\"]}", 0);
 	expect(0, "");
-	add_rule("{\"namespaces\": [\"x\"], \"verbs\": [\"list\", \"get\"]}", 0);
-	add_limit(1);
+	add_limits(1, "{\"namespaces\": [\"x\"], \"verbs\": [\"list\", \"get\"]}", 0);
 	expect(-E2BIG,
 	       "one request meets more than 12 limits (user alice, list, resource pods, namespace x): limit l0, "
 	       "limit l1, limit l2, limit l3, limit l4, limit l5, limit l6, limit l7, limit l8, limit l9, limit l10, "
@@ -106,8 +111,7 @@ static void test_in_flight(void **state)
 	expect(0, "");
 	add_rule("{\"paths\": [\"/a/*\"]}", 0);
 	add_limit(1)->in_flight = true;
-	add_rule("{\"paths\": [\"/a/b\"]}", 0);
-	add_limit(1);
+	add_limits(1, "{\"paths\": [\"/a/b\"]}", 0);
 	expect(-E2BIG, "one request meets more than 8 limits of requests in flight (path /a/b): limit l0, limit l1, "
 		       "limit l2, limit l3, limit l4, limit l5, limit l6, limit l7, limit l8, limit l9");
 	p.entries[0].in_flight = false;
@@ -130,11 +134,9 @@ static void test_schemas(void **state)
 	for (int i = 0; i < WEIR_NAMED_MAX - 1; i++)
 		add_limit(0);
 	expect(0, "");
-	add_rule("{\"users\": [\"alice\"]}", 0);
-	add_limit(1);
+	add_limits(1, "{\"users\": [\"alice\"]}", 0);
 	expect(0, "");
-	add_rule("{\"users\": [\"bob\"]}", 0);
-	add_limit(1);
+	add_limits(1, "{\"users\": [\"bob\"]}", 0);
 	expect(-E2BIG,
 	       "one request meets more than 12 limits (user bob): limit l1, limit l21, limit l22, limit l23, "
 	       "limit l24, limit l25, limit l26, limit l27, limit l28, limit l29, limit l30, limit l31, limit l33");
@@ -167,10 +169,7 @@ static void test_cluster_scope(void **state)
 {
 	(void)state;
 	clear();
-	for (int i = 0; i <= WEIR_NAMED_MAX; i++) {
-		add_rule("{\"namespaces\": [\"x%u\"], \"cluster_scope\": true}", i);
-		add_limit(1);
-	}
+	add_limits(WEIR_NAMED_MAX + 1, "{\"namespaces\": [\"x%u\"], \"cluster_scope\": true}", 0);
 	expect(-E2BIG,
 	       "one request meets more than 12 limits: limit l0, limit l1, limit l2, limit l3, limit l4, limit l5, "
 	       "limit l6, limit l7, limit l8, limit l9, limit l10, limit l11, limit l12");
@@ -184,10 +183,7 @@ static void test_sources(void **state)
 {
 	(void)state;
 	clear();
-	for (int i = 0; i <= WEIR_NAMED_MAX; i++) {
-		add_rule("{\"sources\": [\"10.0.0.0/%u\"]}", 8 + i);
-		add_limit(1);
-	}
+	add_limits(WEIR_NAMED_MAX + 1, "{\"sources\": [\"10.0.0.0/%u\"]}", 8);
 	expect(-E2BIG,
 	       "one request meets more than 12 limits (from 10.0.0.0/20): limit l0, limit l1, limit l2, limit l3, "
 	       "limit l4, limit l5, limit l6, limit l7, limit l8, limit l9, limit l10, limit l11, limit l12");

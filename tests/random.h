@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* A seeded stream of numbers: splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014). */
-#ifndef PLAYER_RANDOM_H
-#define PLAYER_RANDOM_H
+#ifndef WEIR_TESTS_RANDOM_H
+#define WEIR_TESTS_RANDOM_H
 
 #include <stdbool.h>
 #include <stdint.h>
