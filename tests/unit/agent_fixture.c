@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,8 +32,8 @@ int set_up(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
-	strcpy(f->state_dir, "/tmp/weir-test-XXXXXX");
-	strcpy(f->pin_dir, "/tmp/weir-test-XXXXXX");
+	strcpy(f->state_dir, P_tmpdir "/weir-test-XXXXXX");
+	strcpy(f->pin_dir, P_tmpdir "/weir-test-XXXXXX");
 	assert_non_null(mkdtemp(f->state_dir));
 	assert_non_null(mkdtemp(f->pin_dir));
 	f->options = (struct agent_options){ .state_dir = f->state_dir, .pin_dir = f->pin_dir };
@@ -87,6 +88,12 @@ void refuse(struct fixture *f, const char *command, const char *arguments, const
 		fail_msg("%s %s: \"%s\" does not say \"%s\"", command, arguments, f->err.text, word);
 }
 
+void try_again(struct fixture *f)
+{
+	f->agent.servers[0].retry.until_ns = 0;
+	servers_bring_up(&f->agent);
+}
+
 char *saved_state(const struct fixture *f)
 {
 	char path[64];
@@ -95,4 +102,11 @@ char *saved_state(const struct fixture *f)
 	snprintf(path, sizeof(path), "%s/state.json", f->state_dir);
 	json = json_load_file(path, 0, NULL);
 	return json ? json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS) : strdup("");
+}
+
+void assert_saved(const struct fixture *f, const char *before)
+{
+	CLEANUP_FREE char *after = saved_state(f);
+
+	assert_string_equal(before, after);
 }

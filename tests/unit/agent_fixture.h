@@ -15,8 +15,11 @@ struct fixture {
 /* cmocka's setup and teardown. */
 int set_up(void **state);
 int tear_down(void **state);
+#define with_agent(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 void start_agent(struct fixture *f);
+/* Brings up the first server as when the time of its next try has come. */
+void try_again(struct fixture *f);
 /* As SIGKILL would: what is in the kernel and in the file stays as it is. */
 void end_agent(struct fixture *f);
 
@@ -28,6 +31,8 @@ void refuse(struct fixture *f, const char *command, const char *arguments, const
 
 /* state.json; the caller frees it. */
 char *saved_state(const struct fixture *f);
+/* It is as it was. */
+void assert_saved(const struct fixture *f, const char *before);
 
 #define ATTACH \
 	"{\"server\":{\"name\":\"api\",\"listen\":[\"*:80\",\"10.0.0.1:81\"],\"trusted_proxies\":[\"10.0.0.0/8\"]}}"

@@ -15,23 +15,29 @@
 
 struct datapath fake_nets[FAKE_NETS];
 const char *fake_failing;
-int fake_failures;
+static int failures_left;
 
 static __u64 cookies[MAX_FDS]; /* by descriptor of a namespace */
 
 static int fails(const char *function, struct error *err)
 {
-	if (!fake_failing || strcmp(fake_failing, function) != 0 || fake_failures == 0)
+	if (!fake_failing || strcmp(fake_failing, function) != 0 || failures_left == 0)
 		return 0;
-	fake_failures--;
+	failures_left--;
 	return error_set(err, -EIO, "%s failed", function);
+}
+
+void fake_fail(const char *function, int times)
+{
+	fake_failing = function;
+	failures_left = times;
 }
 
 void fake_reset(void)
 {
 	memset(fake_nets, 0, sizeof(fake_nets));
 	fake_failing = NULL;
-	fake_failures = 0;
+	failures_left = 0;
 }
 
 /* --- netns.h */

@@ -55,11 +55,11 @@ struct datapath {
 };
 
 extern struct datapath fake_nets[FAKE_NETS]; /* by cookie */
-/* The function of this name fails with -EIO, so often. */
-extern const char *fake_failing;
-extern int fake_failures;
+extern const char *fake_failing;	     /* the function that does, or did, fail */
 
 void fake_reset(void);
+/* The function of this name fails with -EIO, so often. */
+void fake_fail(const char *function, int times);
 /* A server's limit in a slot; NULL: there is none. */
 struct datapath_limit *fake_limit(struct datapath *dp, __u32 server, __u32 slot);
 /* What an override says of a subject of the key, which is in canonical form; NULL: there is none. */

@@ -32,7 +32,7 @@ static void attach(void **state)
 static void attach_refused(void **state)
 {
 	struct fixture *f = *state;
-	CLEANUP_FREE char *before = NULL, *after = NULL;
+	CLEANUP_FREE char *before = NULL;
 	unsigned int writes;
 
 	succeed(f, "attach", ATTACH);
@@ -48,8 +48,7 @@ static void attach_refused(void **state)
 	refuse(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:90\"]},\"netns_inode\":1}", "--netns");
 	refuse(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:0\"]}}", "\"0\"");
 	refuse(f, "attach", "{}", "server");
-	after = saved_state(f);
-	assert_string_equal(before, after);
+	assert_saved(f, before);
 	assert_int_equal(fake_nets[1].writes, writes);
 }
 
@@ -60,8 +59,7 @@ static void attach_undone(void **state)
 	struct fixture *f = *state;
 
 	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
-		fake_failing = steps[i];
-		fake_failures = 1;
+		fake_fail(steps[i], 1);
 		refuse(f, "attach", ATTACH, steps[i]);
 		assert_null(f->agent.state.servers[0]);
 		assert_null(f->agent.nets);
@@ -70,13 +68,11 @@ static void attach_undone(void **state)
 	}
 	succeed(f, "attach", ATTACH);
 	for (size_t i = 1; i < sizeof(steps) / sizeof(*steps); i++) {
-		CLEANUP_FREE char *before = saved_state(f), *after = NULL;
+		CLEANUP_FREE char *before = saved_state(f);
 
-		fake_failing = steps[i];
-		fake_failures = 1;
+		fake_fail(steps[i], 1);
 		refuse(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:90\"]}}", steps[i]);
-		after = saved_state(f);
-		assert_string_equal(before, after);
+		assert_saved(f, before);
 		assert_false(fake_nets[1].servers[1].set);
 		assert_true(fake_nets[1].servers[0].set);
 	}
@@ -197,7 +193,7 @@ static void address_subjects(void **state)
 static void limits_refused(void **state)
 {
 	struct fixture *f = *state;
-	CLEANUP_FREE char *before = NULL, *after = NULL;
+	CLEANUP_FREE char *before = NULL;
 	unsigned int writes;
 
 	refuse(f, "limit set", "{\"limit\":{\"name\":\"total\",\"qps\":\"1\",\"burst\":1}}", "no server");
@@ -214,8 +210,7 @@ static void limits_refused(void **state)
 	refuse(f, "limit set", "{\"limit\":{\"name\":\"user\",\"in_flight\":1}}", "in_flight");
 	refuse(f, "limit list", "{\"server\":\"b\"}", "\"b\"");
 	refuse(f, "limit delete", "{\"limit\":\"total\"}", "no limit \"total\"");
-	after = saved_state(f);
-	assert_string_equal(before, after);
+	assert_saved(f, before);
 	assert_int_equal(fake_nets[1].writes, writes);
 	succeed(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:90\"]}}");
 	refuse(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"1\",\"burst\":1}}", "api, b");
@@ -224,25 +219,21 @@ static void limits_refused(void **state)
 static void limits_undone(void **state)
 {
 	struct fixture *f = *state;
-	CLEANUP_FREE char *before = NULL, *after = NULL;
+	CLEANUP_FREE char *before = NULL;
 
 	succeed(f, "attach", ATTACH);
 	succeed(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"1\",\"burst\":1}}");
 	before = saved_state(f);
-	fake_failing = "datapath_limit_set";
-	fake_failures = 1;
+	fake_fail("datapath_limit_set", 1);
 	refuse(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"2\",\"burst\":2}}", fake_failing);
-	fake_failures = 1;
+	fake_fail("datapath_limit_set", 1);
 	refuse(f, "limit set", "{\"limit\":{\"name\":\"total\",\"qps\":\"2\",\"burst\":2}}", fake_failing);
-	fake_failing = "datapath_override_set";
-	fake_failures = 1;
+	fake_fail("datapath_override_set", 1);
 	refuse(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"2\",\"burst\":2},\"subject\":\"a\"}",
 	       fake_failing);
-	fake_failing = "datapath_limit_delete";
-	fake_failures = 1;
+	fake_fail("datapath_limit_delete", 1);
 	refuse(f, "limit delete", "{\"limit\":\"user\"}", fake_failing);
-	after = saved_state(f);
-	assert_string_equal(before, after);
+	assert_saved(f, before);
 	assert_int_equal(f->agent.state.servers[0]->n_limits, 1);
 	assert_true(f->agent.state.servers[0]->limits[0].amount.burst == 1);
 	assert_true(fake_limit(&fake_nets[1], 0, WEIR_LIMIT_USER)->amount.burst == 1);
@@ -261,8 +252,7 @@ static void pause_and_resume(void **state)
 	assert_int_equal(dp->servers[1].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_PASS_AMBIGUOUS);
 	succeed(f, "pause", "{}");
 	assert_int_equal(dp->servers[1].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_PASS_AMBIGUOUS | WEIR_SERVER_PAUSED);
-	fake_failing = "datapath_server_flags";
-	fake_failures = 1;
+	fake_fail("datapath_server_flags", 1);
 	refuse(f, "resume", "{\"name\":\"a\"}", fake_failing);
 	assert_true(f->agent.state.servers[0]->paused);
 	succeed(f, "resume", "{}");
@@ -323,7 +313,6 @@ static void no_such_command(void **state)
 
 int main(void)
 {
-#define with_agent(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		with_agent(attach),	      with_agent(attach_refused),
 		with_agent(attach_undone),    with_agent(interfaces_are_united),

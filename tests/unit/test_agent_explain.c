@@ -148,11 +148,8 @@ static void bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_refusal, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_bucket_below_zero, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_penalty, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(refused, set_up, tear_down),
-		cmocka_unit_test(bytes),
+		with_agent(a_refusal), with_agent(a_bucket_below_zero), with_agent(a_penalty),
+		with_agent(refused),   cmocka_unit_test(bytes),
 	};
 
 	return cmocka_run_group_tests_name("agent_explain", tests, NULL, NULL);

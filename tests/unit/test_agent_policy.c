@@ -76,13 +76,11 @@ static void taken_back(void **state)
 	succeed(f, "attach", ATTACH);
 	succeed(f, "apply", APPLY(LIMITS("{\"name\":\"total\",\"qps\":\"1\",\"burst\":1}," WATCHES)));
 	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
-		CLEANUP_FREE char *before = saved_state(f), *after = NULL;
+		CLEANUP_FREE char *before = saved_state(f);
 
-		fake_failing = steps[i];
-		fake_failures = 1;
+		fake_fail(steps[i], 1);
 		refuse(f, "apply", APPLY(LIMITS(USER) "," SCHEMA "," LEVEL), steps[i]);
-		after = saved_state(f);
-		assert_string_equal(before, after);
+		assert_saved(f, before);
 		assert_int_equal(fake_limit(dp, 0, 0)->amount.burst, 1);
 		assert_int_equal(fake_limit(dp, 0, slot_of(f, "w"))->amount.places, 4);
 		assert_null(fake_limit(dp, 0, 2));
@@ -94,7 +92,7 @@ static void taken_back(void **state)
 static void refused(void **state)
 {
 	struct fixture *f = *state;
-	CLEANUP_FREE char *before = NULL, *after = NULL;
+	CLEANUP_FREE char *before = NULL;
 
 	refuse(f, "apply", APPLY(LIMITS(USER)), "attach it");
 	refuse(f, "apply", APPLY(LEVEL), "no server");
@@ -110,8 +108,7 @@ static void refused(void **state)
 	refuse(f, "apply", APPLY(SCHEMA), "\"low\"");
 	refuse(f, "apply", APPLY(OBJECT("Throttle", "api", "\"listen\":[\"*:99\"]")), "listen");
 	refuse(f, "delete", APPLY(LEVEL), "not applied");
-	after = saved_state(f);
-	assert_string_equal(before, after);
+	assert_saved(f, before);
 }
 
 static void attached_with_it(void **state)
@@ -119,8 +116,7 @@ static void attached_with_it(void **state)
 	struct fixture *f = *state;
 	const char *throttle = APPLY(OBJECT("Throttle", "b", "\"listen\":[\"*:7\"],\"limits\":[" USER "]"));
 
-	fake_failing = "datapath_rules_set";
-	fake_failures = 1;
+	fake_fail("datapath_rules_set", 1);
 	refuse(f, "apply", throttle, "datapath_rules_set");
 	assert_null(f->agent.state.servers[0]);
 	succeed(f, "apply", throttle);
@@ -136,10 +132,10 @@ static void attached_with_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(applied, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(taken_back, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(refused, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(attached_with_it, set_up, tear_down),
+		with_agent(applied),
+		with_agent(taken_back),
+		with_agent(refused),
+		with_agent(attached_with_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,7 +82,7 @@ static void change(void **state)
 static void refused(void **state)
 {
 	struct fixture *f = *state;
-	CLEANUP_FREE char *before = NULL, *after = NULL;
+	CLEANUP_FREE char *before = NULL;
 	unsigned int writes;
 
 	succeed(f, "attach", ATTACH);
@@ -104,8 +104,7 @@ static void refused(void **state)
 	refuse(f, "limit set", "{\"limit\":{\"name\":\"secrets\",\"penalty\":\"exponential\"}}", "penalty");
 	refuse(f, "limit set", "{\"limit\":{\"name\":\"secrets\",\"overrides\":[]}}", "one subject");
 	refuse(f, "limit delete", "{\"limit\":\"secrets\",\"subject\":\"a/b\"}", "nothing for");
-	after = saved_state(f);
-	assert_string_equal(before, after);
+	assert_saved(f, before);
 	assert_int_equal(fake_nets[1].writes, writes);
 }
 
@@ -113,7 +112,7 @@ static void refused(void **state)
 static void too_many_meet(void **state)
 {
 	struct fixture *f = *state;
-	CLEANUP_FREE char *before = NULL, *after = NULL;
+	CLEANUP_FREE char *before = NULL;
 	char text[128];
 
 	succeed(f, "attach", ATTACH);
@@ -125,8 +124,7 @@ static void too_many_meet(void **state)
 	before = saved_state(f);
 	refuse(f, "limit set", "{\"limit\":{\"name\":\"more\",\"key\":\"user\",\"qps\":1,\"burst\":1}}",
 	       "limit \"more\"");
-	after = saved_state(f);
-	assert_string_equal(before, after);
+	assert_saved(f, before);
 	assert_null(the_limit(f, "more"));
 }
 
@@ -145,8 +143,7 @@ static void undone(void **state)
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
 		CLEANUP_JSON json_t *saved = NULL;
 
-		fake_failing = calls[i];
-		fake_failures = 1;
+		fake_fail(calls[i], 1);
 		refuse(f, "limit set", SECRETS, calls[i]);
 		assert_null(the_limit(f, "secrets"));
 		assert_int_equal(f->agent.state.servers[0]->n_limits, 1);
@@ -154,8 +151,7 @@ static void undone(void **state)
 		assert_int_equal(dp->servers[0].rules.rules[0].limit, limit_slot(the_limit(f, "first")));
 		assert_false(weir_vector_has(&dp->servers[0].rules.all, 1));
 	}
-	fake_failing = "datapath_rules_set";
-	fake_failures = 1;
+	fake_fail("datapath_rules_set", 1);
 	refuse(f, "limit delete", "{\"limit\":\"first\"}", fake_failing);
 	assert_non_null(in_kernel(f, "first"));
 	succeed(f, "limit delete", "{\"limit\":\"first\"}");
@@ -205,8 +201,7 @@ static void max_in_flight(void **state)
 	assert_int_equal(json_integer_value(json_object_get(result, "read_only")), 400);
 	assert_int_equal(json_integer_value(json_object_get(result, "mutating")), 0);
 	assert_null(the_limit(f, "mutating-in-flight"));
-	fake_failing = "datapath_rules_set";
-	fake_failures = 1;
+	fake_fail("datapath_rules_set", 1);
 	refuse(f, "max-in-flight", "{\"read_only\":5,\"mutating\":6}", fake_failing);
 	assert_int_equal(in_kernel(f, "read-only-in-flight")->amount.places, 400);
 	refuse(f, "max-in-flight", "{\"read_only\":1000000001}", "1000000000");
@@ -304,13 +299,12 @@ static void not_in_force(void **state)
 
 	succeed(f, "attach", ATTACH);
 	end_agent(f);
-	fake_failing = "datapath_open";
-	fake_failures = 1;
+	fake_fail("datapath_open", 1);
 	start_agent(f);
 	assert_false(f->agent.servers[0].in_force);
 	succeed(f, "limit set", SECRETS);
 	refuse(f, "limit set", "{\"limit\":{\"name\":\"secrets\",\"in_flight\":1}}", "delete it first");
-	servers_bring_up(&f->agent);
+	try_again(f);
 	assert_true(f->agent.servers[0].in_force);
 	assert_true(in_kernel(f, "secrets")->amount.burst == 10);
 	assert_true(fake_nets[1].servers[0].has_rules);
@@ -318,7 +312,6 @@ static void not_in_force(void **state)
 
 int main(void)
 {
-#define with_agent(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		with_agent(set_and_delete), with_agent(change), with_agent(refused),	  with_agent(too_many_meet),
 		with_agent(undone),	    with_agent(groups), with_agent(order),	  with_agent(max_in_flight),

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,7 +74,7 @@ static int set_up(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
-	strcpy(f->dir, "/tmp/weir-test-XXXXXX");
+	strcpy(f->dir, P_tmpdir "/weir-test-XXXXXX");
 	assert_non_null(mkdtemp(f->dir));
 	assert_int_equal(pipe(f->stop), 0);
 	f->base = event_base_new();
@@ -185,7 +186,7 @@ static void no_agent(void **state)
 	json_t *result = NULL;
 
 	(void)state;
-	assert_int_equal(control_call("/tmp/weir-test-none", "echo", NULL, &result, NULL, &err), -ENOENT);
+	assert_int_equal(control_call(P_tmpdir "/weir-test-none", "echo", NULL, &result, NULL, &err), -ENOENT);
 	assert_non_null(strstr(err.text, "weir agent"));
 }
 

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,7 +51,7 @@ static int set_up(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
-	strcpy(f->dir, "/tmp/weir-test-XXXXXX");
+	strcpy(f->dir, P_tmpdir "/weir-test-XXXXXX");
 	assert_non_null(mkdtemp(f->dir));
 	f->base = event_base_new();
 	assert_int_equal(control_open(&f->control, f->base, f->dir, handle, f, NULL), 0);

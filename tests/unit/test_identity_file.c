@@ -20,14 +20,14 @@
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 
-static char path[] = "/tmp/weir-test-XXXXXX";
+static char path[] = P_tmpdir "/weir-test-XXXXXX";
 
 static int make_file(void **state)
 {
 	int fd;
 
 	(void)state;
-	strcpy(path, "/tmp/weir-test-XXXXXX");
+	strcpy(path, P_tmpdir "/weir-test-XXXXXX");
 	fd = mkstemp(path);
 	return fd < 0 ? -1 : close(fd);
 }

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@
 /* Reads a text as a file. */
 static void read_text(struct policy *policy, const char *text)
 {
-	char path[] = "/tmp/weir-policy-XXXXXX";
+	char path[] = P_tmpdir "/weir-policy-XXXXXX";
 	CLEANUP_CLOSE int fd = mkstemp(path);
 	struct error err = { 0 };
 

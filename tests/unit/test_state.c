@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -312,7 +313,7 @@ static void the_only_one(void **state)
 /* A directory of its own for each test. */
 static int make_dir(void **state)
 {
-	char *dir = strdup("/tmp/weir-test-XXXXXX");
+	char *dir = strdup(P_tmpdir "/weir-test-XXXXXX");
 
 	*state = mkdtemp(dir);
 	return *state ? 0 : -1;
