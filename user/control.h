@@ -21,7 +21,7 @@
 
 #include "error.h"
 
-#define CONTROL_LINE_MAX (1U << 20)
+#define CONTROL_LINE_MAX (16U << 20) /* of a request: what policy files hold travels in one */
 #define CONTROL_CLIENTS_MAX 128 /* served at once; the others wait in the socket's queue */
 #define CONTROL_TIMEOUT_S 10
 #define CONTROL_QUEUE_MAX (4U << 20) /* bytes of a stream that its client has not read yet */

@@ -67,6 +67,9 @@ json_t *policy_objects(const struct server *server);
 json_t *policy_attach_settings(json_t *throttle);
 /* May the Throttle stand with a server that is attached? */
 int policy_check_settings(const struct server *server, json_t *throttle, struct error *err);
+
+/* --- policy_export.c */
+
 /* All documents that make the server what it is: its Throttle first. A new reference. */
 json_t *policy_export(const struct server *server);
 
