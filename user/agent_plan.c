@@ -340,17 +340,24 @@ static void add_changes(json_t *changes, const struct plan *plan, const struct p
 			add_change(changes, p, document, "deleted");
 }
 
-json_t *plan_to_json(const struct plan *plan)
+json_t *plan_to_json(const struct plan *plan, bool documents)
 {
 	json_t *changes = json_array(), *before = json_array(), *after = json_array();
+	json_t *json = json_pack("{s:o}", "changes", changes);
 
 	for (size_t i = 0; i < plan->n; i++) {
 		const struct planned *p = &plan->servers[i];
-		CLEANUP_JSON json_t *documents = p->ends ? json_array() : json_incref(p->export_after);
+		CLEANUP_JSON json_t *left = p->ends ? json_array() : json_incref(p->export_after);
 
-		add_changes(changes, plan, p, documents);
+		add_changes(changes, plan, p, left);
 		json_array_extend(before, p->export_before);
-		json_array_extend(after, documents);
+		json_array_extend(after, left);
 	}
-	return json_pack("{s:o, s:o, s:o}", "changes", changes, "before", before, "after", after);
+	if (documents) {
+		json_object_set(json, "before", before);
+		json_object_set(json, "after", after);
+	}
+	json_decref(before);
+	json_decref(after);
+	return json;
 }

@@ -38,7 +38,7 @@ int plan_apply(struct plan *plan, const struct state *state, json_t *objects, co
 int plan_delete(struct plan *plan, const struct state *state, json_t *objects, const char *server,
 		bool ignore_not_found, struct error *err);
 
-/* {changes: [{server, object, change}], before: [document], after: [document]}. A new reference. */
-json_t *plan_to_json(const struct plan *plan);
+/* {changes: [{server, object, change}]}, and with documents {before: [document], after: [document]}. A new reference. */
+json_t *plan_to_json(const struct plan *plan, bool documents);
 
 #endif

@@ -112,7 +112,7 @@ int agent_apply(struct agent *agent, json_t *arguments, json_t **result, struct 
 	if (!ret && !dry_run)
 		ret = do_plan(agent, &plan, err) ?: detach_ended(agent, &plan, err);
 	if (!ret)
-		*result = plan_to_json(&plan);
+		*result = plan_to_json(&plan, dry_run);
 	return ret;
 }
 
@@ -131,7 +131,7 @@ int agent_delete(struct agent *agent, json_t *arguments, json_t **result, struct
 		      do_plan(agent, &plan, err)			      ?:
 										detach_ended(agent, &plan, err);
 	if (!ret)
-		*result = plan_to_json(&plan);
+		*result = plan_to_json(&plan, false);
 	return ret;
 }
 

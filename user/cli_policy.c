@@ -126,14 +126,6 @@ static int print_changes(json_t *result)
 	return ferror(stdout);
 }
 
-/* Before and after are diff's alone. */
-static int print_result(json_t *result)
-{
-	json_object_del(result, "before");
-	json_object_del(result, "after");
-	return cli_print(result, print_changes);
-}
-
 /* A Throttle that says where a server listens attaches it: in the network namespace of the command, unless it says more. */
 static void add_home(json_t *arguments)
 {
@@ -151,7 +143,7 @@ int cli_apply(const struct command *command, int argc, char **argv)
 	cli_parse(command, apply_options, policy_parse_option, &words, argc, argv);
 	add_home(words.arguments);
 	result = policy_call("apply", &words);
-	return result ? print_result(result) : 1;
+	return result ? cli_print(result, print_changes) : 1;
 }
 
 int cli_delete(const struct command *command, int argc, char **argv)
@@ -161,7 +153,7 @@ int cli_delete(const struct command *command, int argc, char **argv)
 
 	cli_parse(command, delete_options, policy_parse_option, &words, argc, argv);
 	result = policy_call("delete", &words);
-	return result ? print_result(result) : 1;
+	return result ? cli_print(result, print_changes) : 1;
 }
 
 /* --- export */

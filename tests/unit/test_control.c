@@ -21,7 +21,7 @@
 #include "cleanup.h"
 #include "control.h"
 
-#define LARGE (3UL * CONTROL_LINE_MAX)
+#define LARGE (CONTROL_LINE_MAX + 1UL)
 
 struct fixture {
 	char dir[32];
