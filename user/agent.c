@@ -171,6 +171,7 @@ static int start(struct service *service, struct error *err)
 
 	if (ret)
 		return ret;
+	agent->access = (struct access_control){ .admin = options->admin_group, .monitor = options->monitor_group };
 	agent->base = event_base_new();
 	if (!agent->base)
 		return error_set(err, -ENOMEM, "out of memory");
@@ -182,7 +183,8 @@ static int start(struct service *service, struct error *err)
 	if (!ret)
 		ret = add_events(service, err);
 	if (!ret)
-		ret = control_open(&service->control, agent->base, options->state_dir, agent_request, agent, err);
+		ret = control_open(&service->control, agent->base, options->state_dir, &agent->access, agent_request,
+				   agent, err);
 	if (!ret)
 		servers_bring_up(agent);
 	return ret;

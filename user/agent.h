@@ -3,13 +3,15 @@
 #ifndef WEIR_USER_AGENT_H
 #define WEIR_USER_AGENT_H
 
+#include "access.h"
 #include "error.h"
 
 struct agent_options {
 	const char *state_dir;
 	const char *pin_dir;
-	const char *metrics;	/* ADDR:PORT; NULL: not served */
-	unsigned int conns_max; /* of one network namespace; 0: as it is, or the default */
+	const char *metrics;				/* ADDR:PORT; NULL: not served */
+	struct access_group admin_group, monitor_group; /* who may talk to the agent beside root */
+	unsigned int conns_max;				/* of one network namespace; 0: as it is, or the default */
 };
 
 /* Runs until SIGTERM or SIGINT, then returns 0; what is in force stays in force. */

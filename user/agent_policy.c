@@ -116,6 +116,12 @@ int agent_apply(struct agent *agent, json_t *arguments, json_t **result, struct 
 	return ret;
 }
 
+int agent_diff(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
+{
+	json_object_set_new(arguments, "dry_run", json_true());
+	return agent_apply(agent, arguments, result, err);
+}
+
 int agent_delete(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
 	CLEANUP_PLAN struct plan plan = { 0 };

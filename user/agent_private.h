@@ -44,12 +44,13 @@ struct agent {
 	struct state state;
 	struct {
 		bool in_force;
-		struct error problem;	   /* why it is not */
+		struct error problem;		 /* why it is not */
 		struct weir_backoff_state retry; /* and when that is tried again */
-		struct error identity_err; /* the last failure to read its files of tokens and addresses */
-		bool traced;		   /* its requests are, for some reader */
+		struct error identity_err;	 /* the last failure to read its files of tokens and addresses */
+		bool traced;			 /* its requests are, for some reader */
 	} servers[WEIR_MAX_SERVERS];
 	struct net *nets;
+	struct access_control access;
 	struct control_client *client;	    /* who gave the command at hand */
 	LIST_HEAD(readers, reader) readers; /* who trace */
 	struct timespec started;	    /* CLOCK_REALTIME */
@@ -139,6 +140,8 @@ void limits_measured_free(struct metrics_limit *limits, size_t n);
 int agent_explain(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 /* agent_policy.c: objects of policy files */
 int agent_apply(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+/* What apply would do, without doing it. */
+int agent_diff(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 int agent_delete(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 int agent_export(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 

@@ -6,24 +6,55 @@
 #include "agent_private.h"
 #include "cleanup.h"
 
-static const struct {
+/*
+ * What each command needs. ACCESS_READ is for what changes nothing, costs the kernel nothing that lasts, and shows no more of
+ * requests than who made them; trace shows whole request lines, whatever clients have put into them.
+ */
+static const struct command {
 	const char *name;
+	enum access needs;
 	int (*run)(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 } commands[] = {
-	{ "attach", agent_attach },	    { "detach", agent_detach },	      { "pause", agent_pause },
-	{ "resume", agent_resume },	    { "limit set", agent_limit_set }, { "limit delete", agent_limit_delete },
-	{ "limit list", agent_limit_list }, { "status", agent_status },	      { "metrics", agent_metrics },
-	{ "apply", agent_apply },	    { "delete", agent_delete },	      { "export", agent_export },
-	{ "reload", agent_reload },	    { "trace", agent_trace },	      { "max-in-flight", agent_max_in_flight },
-	{ "explain", agent_explain },
+	{ "apply", ACCESS_CHANGE, agent_apply },
+	{ "attach", ACCESS_CHANGE, agent_attach },
+	{ "delete", ACCESS_CHANGE, agent_delete },
+	{ "detach", ACCESS_CHANGE, agent_detach },
+	{ "diff", ACCESS_READ, agent_diff },
+	{ "explain", ACCESS_READ, agent_explain },
+	{ "export", ACCESS_READ, agent_export },
+	{ "limit delete", ACCESS_CHANGE, agent_limit_delete },
+	{ "limit list", ACCESS_READ, agent_limit_list },
+	{ "limit set", ACCESS_CHANGE, agent_limit_set },
+	{ "max-in-flight", ACCESS_CHANGE, agent_max_in_flight },
+	{ "metrics", ACCESS_READ, agent_metrics },
+	{ "pause", ACCESS_CHANGE, agent_pause },
+	{ "reload", ACCESS_CHANGE, agent_reload },
+	{ "resume", ACCESS_CHANGE, agent_resume },
+	{ "status", ACCESS_READ, agent_status },
+	{ "trace", ACCESS_CHANGE, agent_trace },
 };
 
-static int run(struct agent *agent, const char *command, json_t *arguments, json_t **result, struct error *err)
+static const struct command *find_command(const char *name)
 {
 	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
-		if (strcmp(commands[i].name, command) == 0)
-			return commands[i].run(agent, arguments, result, err);
-	return error_set(err, -EINVAL, "the agent has no command \"%s\"", command);
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	return NULL;
+}
+
+static int run(struct agent *agent, const char *name, json_t *arguments, json_t **result, struct error *err)
+{
+	const struct command *command = find_command(name);
+
+	if (!command)
+		return error_set(err, -EINVAL, "the agent has no command \"%s\"", name);
+	if (control_client_access(agent->client) < command->needs) {
+		agent->access.refused[ACCESS_REFUSED_READER]++;
+		return error_set(err, -EACCES, "\"%s\" is for root%s%s: you may only read", name,
+				 agent->access.admin.name ? " and members of the group " : "",
+				 agent->access.admin.name ?: "");
+	}
+	return command->run(agent, arguments, result, err);
 }
 
 int agent_request(void *context, struct control_client *client, const char *command, json_t *arguments, json_t **result,
@@ -37,7 +68,8 @@ int agent_request(void *context, struct control_client *client, const char *comm
 	ret = run(agent, command, json_is_object(arguments) ? arguments : none, result, err);
 	agent->control_requests++;
 	agent->control_errors += ret != 0;
-	if (ret)
+	/* Who may only read is not to fill the log. */
+	if (ret && control_client_access(client) == ACCESS_CHANGE)
 		log_warning("%s: %s", command, err->text);
 	return ret;
 }

@@ -261,6 +261,7 @@ int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struc
 	int ret = 0;
 
 	(void)arguments;
+	memcpy(snapshot.control_refused, agent->access.refused, sizeof(snapshot.control_refused));
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
 		const struct server *server = agent->state.servers[slot];
 		struct metrics_server *place = &servers[snapshot.n_servers];

@@ -8,9 +8,16 @@
 #define METRICS_DEFAULT "127.0.0.1:9790"
 #define CONNECTIONS_MAX (1U << 24)
 
+enum {
+	KEY_ADMIN_GROUP = 256,
+	KEY_MONITOR_GROUP,
+};
+
 static const struct argp_option options[] = {
 	{ "metrics", 'm', "ADDR:PORT", 0, "where to serve Prometheus (default: " METRICS_DEFAULT "), or off", 0 },
 	{ "connections", 'c', "N", 0, "connections followed at once in one network namespace (default: 262144)", 0 },
+	{ "admin-group", KEY_ADMIN_GROUP, "GROUP", 0, "who is in it may talk to the agent, as root may", 0 },
+	{ "monitor-group", KEY_MONITOR_GROUP, "GROUP", 0, "who is in it may ask the agent what only reads", 0 },
 	{ 0 },
 };
 
@@ -37,6 +44,13 @@ static void set_metrics(const struct argp_state *state, struct agent_options *ag
 	agent->metrics = arg;
 }
 
+static void set_group(const struct argp_state *state, const char *option, struct access_group *group, const char *arg)
+{
+	struct error err;
+
+	cli_check(state, access_group_parse(arg, group, &err), option, &err);
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct agent_options *agent = state->input;
@@ -44,6 +58,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_ARG:
 		cli_too_many(state, arg);
+		break;
+	case KEY_ADMIN_GROUP:
+		set_group(state, "--admin-group", &agent->admin_group, arg);
+		break;
+	case KEY_MONITOR_GROUP:
+		set_group(state, "--monitor-group", &agent->monitor_group, arg);
 		break;
 	case 'c':
 		set_connections(state, agent, arg);

@@ -97,8 +97,7 @@ int cli_diff(const struct command *command, int argc, char **argv)
 	json_t *before, *after;
 
 	cli_parse(command, options, policy_parse_option, &words, argc, argv);
-	json_object_set_new(words.arguments, "dry_run", json_true());
-	result = policy_call("apply", &words);
+	result = policy_call("diff", &words);
 	if (!result)
 		return ERROR_OF_DIFF;
 	before = json_object_get(result, "before");

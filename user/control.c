@@ -1,49 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#include <errno.h>
 #include <event2/buffer.h>
-#include <event2/bufferevent.h>
-#include <event2/listener.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cleanup.h"
-#include "control.h"
+#include "clock.h"
+#include "control_private.h"
 
-struct control_client {
-	struct control *control;
-	struct bufferevent *stream;
-	bool closing;		  /* what is in its output is the last it gets */
-	void (*ended)(void *arg); /* of a stream; else NULL */
-	void *ended_arg;
-	LIST_ENTRY(control_client) entry;
-};
-
-struct control {
-	struct event_base *base;
-	struct evconnlistener *listener;
-	struct sockaddr_un address;
-	control_handler *handler;
-	void *context;
-	LIST_HEAD(client_list, control_client) clients;
-	unsigned int n_clients;
-};
-
-int control_address(const char *state_dir, struct sockaddr_un *address, struct error *err)
+enum access control_client_access(const struct control_client *client)
 {
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
-
-	if (snprintf(a.sun_path, sizeof(a.sun_path), "%s/weir.sock", state_dir) >= (int)sizeof(a.sun_path))
-		return error_set(err, -ENAMETOOLONG,
-				 "state directory %s: its path is too long for a socket (at most %zu)", state_dir,
-				 sizeof(a.sun_path) - sizeof("/weir.sock"));
-	*address = a;
-	return 0;
+	return client ? client->access : ACCESS_CHANGE;
 }
 
 /* Who streams is told once. */
@@ -56,16 +24,17 @@ static void stream_ended(struct control_client *client)
 		ended(client->ended_arg);
 }
 
-static void client_free(struct control_client *client)
+void control_client_free(struct control_client *client)
 {
 	struct control *control = client->control;
 
 	stream_ended(client);
 	LIST_REMOVE(client, entry);
 	bufferevent_free(client->stream);
+	control->n_clients--;
+	control->n_guests -= !access_is_owner(client->uid);
 	free(client);
-	if (control->n_clients-- == CONTROL_CLIENTS_MAX)
-		evconnlistener_enable(control->listener);
+	evconnlistener_enable(control->listener);
 }
 
 static void set_patience(struct control_client *client)
@@ -75,7 +44,7 @@ static void set_patience(struct control_client *client)
 	bufferevent_set_timeouts(client->stream, &timeout, &timeout);
 }
 
-static json_t *error_reply(const char *text)
+json_t *control_error_reply(const char *text)
 {
 	CLEANUP_JSON json_t *value = json_string(text);
 
@@ -93,11 +62,11 @@ static json_t *answer(struct control_client *client, const char *line, size_t le
 
 	request = json_loadb(line, length, JSON_REJECT_DUPLICATES, &why);
 	if (!request)
-		return error_reply("the request is not JSON");
+		return control_error_reply("the request is not JSON");
 	if (json_unpack_ex(request, &why, 0, "{s:s, s?o !}", "command", &command, "arguments", &arguments))
-		return error_reply("a request has a command and its arguments");
+		return control_error_reply("a request has a command and its arguments");
 	if (control->handler(control->context, client, command, arguments, &result, &err))
-		return error_reply(err.text);
+		return control_error_reply(err.text);
 	return json_pack("{s:o}", "result", result);
 }
 
@@ -147,6 +116,11 @@ void control_end(struct control_client *client, json_t *value)
 	send_line(client, value);
 }
 
+static size_t line_max(const struct control_client *client)
+{
+	return client->access == ACCESS_READ ? CONTROL_READER_LINE_MAX : CONTROL_LINE_MAX;
+}
+
 static void client_read(struct bufferevent *stream, void *context)
 {
 	struct control_client *client = context;
@@ -162,9 +136,9 @@ static void client_read(struct bufferevent *stream, void *context)
 	line = evbuffer_readln(input, &length, EVBUFFER_EOL_LF);
 	if (line) {
 		reply(client, answer(client, line, length));
-	} else if (evbuffer_get_length(input) >= CONTROL_LINE_MAX) {
+	} else if (evbuffer_get_length(input) >= line_max(client)) {
 		client->closing = true;
-		reply(client, error_reply("the request is too long"));
+		reply(client, control_error_reply("the request is too long"));
 	}
 }
 
@@ -173,9 +147,10 @@ static void client_written(struct bufferevent *stream, void *context)
 	struct control_client *client = context;
 
 	if (client->closing) {
-		client_free(client);
+		control_client_free(client);
 		return;
 	}
+	client->heard_ns = clock_ns(CLOCK_MONOTONIC);
 	bufferevent_enable(stream, EV_READ);
 	client_read(stream, client);
 }
@@ -188,18 +163,10 @@ static void client_event(struct bufferevent *stream, short what, void *context)
 	if (what & BEV_EVENT_EOF)
 		stream_ended(client);
 	if (!(what & BEV_EVENT_EOF) || !client->closing || !evbuffer_get_length(bufferevent_get_output(stream)))
-		client_free(client);
+		control_client_free(client);
 }
 
-static bool may_talk(evutil_socket_t fd)
-{
-	struct ucred peer;
-	socklen_t length = sizeof(peer);
-
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && (peer.uid == 0 || peer.uid == geteuid());
-}
-
-static struct control_client *client_new(struct control *control, evutil_socket_t fd)
+struct control_client *control_client_new(struct control *control, evutil_socket_t fd, enum access access)
 {
 	struct control_client *client = calloc(1, sizeof(*client));
 
@@ -211,85 +178,12 @@ static struct control_client *client_new(struct control *control, evutil_socket_
 		return NULL;
 	}
 	client->control = control;
+	client->access = access;
+	client->heard_ns = clock_ns(CLOCK_MONOTONIC);
 	bufferevent_setcb(client->stream, client_read, client_written, client_event, client);
 	set_patience(client);
-	bufferevent_setwatermark(client->stream, EV_READ, 0, CONTROL_LINE_MAX);
+	bufferevent_setwatermark(client->stream, EV_READ, 0, line_max(client));
 	bufferevent_enable(client->stream, EV_READ | EV_WRITE);
 	LIST_INSERT_HEAD(&control->clients, client, entry);
 	return client;
-}
-
-static void client_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address, int length,
-			  void *context)
-{
-	struct control *control = context;
-
-	(void)address;
-	(void)length;
-	if (!may_talk(fd) || !client_new(control, fd)) {
-		close(fd);
-		return;
-	}
-	if (++control->n_clients == CONTROL_CLIENTS_MAX)
-		evconnlistener_disable(listener);
-}
-
-static int bind_socket(const struct sockaddr_un *address, struct error *err)
-{
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	mode_t mask;
-	int ret;
-
-	if (fd < 0)
-		return error_set(err, -errno, "control socket: %s", strerror(errno));
-	unlink(address->sun_path);
-	mask = umask(0177);
-	ret = bind(fd, (const struct sockaddr *)address, sizeof(*address));
-	umask(mask);
-	if (ret || listen(fd, SOMAXCONN)) {
-		ret = error_set(err, -errno, "control socket %s: %s", address->sun_path, strerror(errno));
-		close(fd);
-		return ret;
-	}
-	return fd;
-}
-
-int control_open(struct control **out, struct event_base *base, const char *state_dir, control_handler *handler,
-		 void *context, struct error *err)
-{
-	CLEANUP_FREE struct control *control = calloc(1, sizeof(*control));
-	int fd, ret;
-
-	if (!control)
-		return error_set(err, -ENOMEM, "out of memory");
-	ret = control_address(state_dir, &control->address, err);
-	if (ret)
-		return ret;
-	fd = bind_socket(&control->address, err);
-	if (fd < 0)
-		return fd;
-	control->base = base;
-	control->handler = handler;
-	control->context = context;
-	LIST_INIT(&control->clients);
-	control->listener = evconnlistener_new(base, client_accept, control,
-					       LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
-	if (!control->listener) {
-		close(fd);
-		return error_set(err, -ENOMEM, "out of memory");
-	}
-	*out = control;
-	control = NULL;
-	return 0;
-}
-
-void control_close(struct control *control)
-{
-	if (!control)
-		return;
-	while (!LIST_EMPTY(&control->clients))
-		client_free(LIST_FIRST(&control->clients));
-	evconnlistener_free(control->listener);
-	unlink(control->address.sun_path);
-	free(control);
 }

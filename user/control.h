@@ -5,8 +5,10 @@
  *   request  {"command": NAME, "arguments": {...}}
  *   reply    {"result": ...} or {"error": TEXT}
  *
- * Only root and the agent's own user are served. A line is at most CONTROL_LINE_MAX bytes; a client that is silent or
- * does not read its replies is dropped after CONTROL_TIMEOUT_S.
+ * Who is served, access.h says; the others get one line, an error, and their connection ends. A line has a
+ * bound; a client that is silent or does not read its replies is dropped after CONTROL_TIMEOUT_S. Users
+ * other than root have few connections each. When there is no room for one more, who has been silent for CONTROL_SILENT_S
+ * makes room.
  *
  * A command may be answered by a stream: after its reply, objects in lines of their own as they come, until the client
  * closes its sending side. It is still sent what there was up to then. Of one that does not keep up, lines are left out.
@@ -19,11 +21,16 @@
 #include <stdbool.h>
 #include <sys/un.h>
 
+#include "access.h"
 #include "error.h"
 
-#define CONTROL_LINE_MAX (16U << 20) /* of a request: what policy files hold travels in one */
-#define CONTROL_CLIENTS_MAX 128 /* served at once; the others wait in the socket's queue */
+#define CONTROL_LINE_MAX (16U << 20)		     /* of a request: what policy files hold travels in one */
+#define CONTROL_READER_LINE_MAX (1U << 20)	     /* of one from whom may only read */
+#define CONTROL_CLIENTS_MAX 512			     /* served at once; the others wait in the socket's queue */
+#define CONTROL_GUESTS_MAX (CONTROL_CLIENTS_MAX / 2) /* of them: those who are not root; more are refused */
+#define CONTROL_USER_MAX 16			     /* of one user who is not root; more are refused */
 #define CONTROL_TIMEOUT_S 10
+#define CONTROL_SILENT_S 1
 #define CONTROL_QUEUE_MAX (4U << 20) /* bytes of a stream that its client has not read yet */
 
 /* The address of a state directory's socket; -ENAMETOOLONG. */
@@ -36,6 +43,9 @@ struct control_client;
 typedef int control_handler(void *context, struct control_client *client, const char *command, json_t *arguments,
 			    json_t **result, struct error *err);
 
+/* What the client may say. NULL, for what the agent asks of itself: everything. */
+enum access control_client_access(const struct control_client *client);
+
 /*
  * For a handler that succeeds: a stream follows its reply. ended(arg) is called when the client wants no more or is gone;
  * it may still send, and is to control_end().
@@ -46,9 +56,12 @@ bool control_send(struct control_client *client, json_t *value);
 /* Ends the stream with a last line, and the connection after it. Takes over value. */
 void control_end(struct control_client *client, json_t *value);
 
-/* Binds the socket (a stale one is replaced: the caller holds the lock of the directory) and serves it from `base`. */
-int control_open(struct control **out, struct event_base *base, const char *state_dir, control_handler *handler,
-		 void *context, struct error *err);
+/*
+ * Binds the socket (a stale one is replaced: the caller holds the lock of the directory) and serves it from `base`, to those
+ * of `access`, in which refusals are counted.
+ */
+int control_open(struct control **out, struct event_base *base, const char *state_dir, struct access_control *access,
+		 control_handler *handler, void *context, struct error *err);
 /* Drops every client and takes the socket away. */
 void control_close(struct control *control);
 

@@ -17,7 +17,11 @@ static int refused(const struct sockaddr_un *address, int error, struct error *e
 	if (error == ENOENT || error == ECONNREFUSED)
 		return error_set(err, -error, "no agent answers at %s: is \"weir agent\" running?", address->sun_path);
 	if (error == EACCES)
-		return error_set(err, -error, "%s: only root may talk to the agent", address->sun_path);
+		return error_set(
+			err, -error,
+			"%s: permission denied: root may talk to the agent, and who is in a group that it was told of "
+			"(weir agent --admin-group, --monitor-group)",
+			address->sun_path);
 	return error_set(err, -error, "%s: %s", address->sun_path, strerror(error));
 }
 
@@ -114,7 +118,10 @@ static int ask(const char *state_dir, const char *command, json_t *arguments, js
 
 	if (fd < 0)
 		return fd;
-	ret = send_line(fd, request, err) ?: wait_readable(fd, waiting, err);
+	/* Who is refused is told so before the command is read. */
+	ret = send_line(fd, request, err);
+	if (!ret || ret == -EPIPE)
+		ret = wait_readable(fd, waiting, err);
 	if (ret)
 		return ret;
 	*stream = fdopen(fd, "r");

@@ -80,6 +80,7 @@ static void add_single(json_t *families, const char *name, const char *type, con
 static void add_agent(json_t *families, const struct metrics_snapshot *snapshot)
 {
 	json_t *info = metrics_add_family(families, "weir_build_info", "gauge", "The agent's version; always 1.");
+	json_t *refused;
 
 	metrics_add_sample(info, json_pack("{s:s}", "version", snapshot->version), json_integer(1));
 	add_single(families, "weir_agent_start_time_seconds", "gauge", "When the agent started, in Unix time.",
@@ -88,6 +89,11 @@ static void add_agent(json_t *families, const struct metrics_snapshot *snapshot)
 		   json_integer(snapshot->control_requests));
 	add_single(families, "weir_control_errors_total", "counter", "Commands the agent refused or failed.",
 		   json_integer(snapshot->control_errors));
+	refused = metrics_add_family(families, "weir_control_refused_total", "counter",
+				     "Connections and commands the agent did not take because of who gave them.");
+	for (int why = 0; why < ACCESS_REFUSALS; why++)
+		metrics_add_sample(refused, json_pack("{s:s}", "reason", access_refusal_name(why)),
+				   json_integer(snapshot->control_refused[why]));
 }
 
 /* What there was too much of. */

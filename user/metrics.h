@@ -17,6 +17,7 @@
 #include "weir/reason.h"
 #include "weir/types.h"
 
+#include "access.h"
 #include "error.h"
 
 /* The groups of reason.h. */
@@ -69,6 +70,7 @@ struct metrics_snapshot {
 	double start_time_s; /* Unix time */
 	__u64 control_requests;
 	__u64 control_errors;
+	__u64 control_refused[ACCESS_REFUSALS];
 };
 
 /* Connections that are tracked, and those of them that are translated. */

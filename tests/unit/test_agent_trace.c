@@ -27,7 +27,9 @@ static int set_up_readers(void **state)
 
 	set_up(state);
 	f = *state;
-	assert_int_equal(control_open(&control, f->agent.base, f->state_dir, agent_request, &f->agent, NULL), 0);
+	assert_int_equal(control_open(&control, f->agent.base, f->state_dir, &f->agent.access, agent_request, &f->agent,
+				      NULL),
+			 0);
 	line_client_open(&first, f->agent.base, f->state_dir);
 	line_client_open(&second, f->agent.base, f->state_dir);
 	succeed(f, "attach", "{\"server\":{\"name\":\"api\",\"listen\":[\"*:80\"]}}");

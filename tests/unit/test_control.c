@@ -11,8 +11,10 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <event2/event.h>
+#include <grp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -22,21 +24,29 @@
 #include "control.h"
 
 #define LARGE (CONTROL_LINE_MAX + 1UL)
+#define NESTED 500000
+#define STRANGER 65534
+#define GROUP_OPS 4241
+#define GROUP_WATCH 4242
 
 struct fixture {
 	char dir[32];
 	struct event_base *base;
 	struct control *control;
+	struct access_control access;
 	pthread_t thread;
 	int stop[2]; /* closing [1] ends the thread */
 };
 
-/* "echo" gives back its arguments, "fail" an error, "large" a long text. */
+/* "echo" gives back its arguments, "access" what the client may say, "fail" an error, "large" a long text. */
 static int handle(void *context, struct control_client *client, const char *command, json_t *arguments, json_t **result,
 		  struct error *err)
 {
 	(void)context;
-	(void)client;
+	if (strcmp(command, "access") == 0) {
+		*result = json_integer(control_client_access(client));
+		return 0;
+	}
 	if (strcmp(command, "echo") == 0) {
 		*result = arguments ? json_incref(arguments) : json_null();
 		return 0;
@@ -78,7 +88,7 @@ static int set_up(void **state)
 	assert_non_null(mkdtemp(f->dir));
 	assert_int_equal(pipe(f->stop), 0);
 	f->base = event_base_new();
-	assert_int_equal(control_open(&f->control, f->base, f->dir, handle, NULL, NULL), 0);
+	assert_int_equal(control_open(&f->control, f->base, f->dir, &f->access, handle, NULL, NULL), 0);
 	assert_int_equal(pthread_create(&f->thread, NULL, serve, f), 0);
 	*state = f;
 	return 0;
@@ -212,37 +222,198 @@ static void root_alone(void **state)
 	assert_int_equal(st.st_mode & 0777, 0600);
 }
 
-/* The socket's mode keeps others out, and where that was changed, the peer's user id does. */
+/* The status of a child of another user, who is in one group beside his own. */
+static int as_other(const struct fixture *f, uid_t uid, gid_t group, int (*run)(const struct fixture *f))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		_exit(setgroups(1, &group) || setgid(uid) || setuid(uid) ? 99 : run(f));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static int call(const struct fixture *f)
+{
+	CLEANUP_JSON json_t *result = NULL;
+
+	return -control_call(f->dir, "echo", NULL, &result, NULL, NULL);
+}
+
+static int hear_why(const struct fixture *f)
+{
+	CLEANUP_JSON json_t *result = NULL;
+	struct error err;
+	int ret = control_call(f->dir, "echo", NULL, &result, NULL, &err);
+
+	return ret != -EREMOTEIO ||
+	       strcmp(err.text,
+		      "user 65534 may not talk to this agent: only root may, members of the group ops, and, for "
+		      "what only reads, members of the group watch");
+}
+
+/* As the handler was told; "access" gives it back. */
+static int ask_access(const struct fixture *f)
+{
+	CLEANUP_JSON json_t *result = NULL;
+
+	return control_call(f->dir, "access", NULL, &result, NULL, NULL) ? 98 : (int)json_integer_value(result);
+}
+
 static void strangers(void **state)
 {
 	const struct fixture *f = *state;
+
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(chmod(f->dir, 0755), 0);
+	assert_int_equal(as_other(f, STRANGER, STRANGER, call), EACCES);
+}
+
+static void serve_groups(struct fixture *f, const char *admin, const char *monitor)
+{
+	struct event_base *base = event_base_new();
+
+	close(f->stop[1]);
+	pthread_join(f->thread, NULL);
+	control_close(f->control);
+	event_base_free(f->base);
+	close(f->stop[0]);
+	assert_int_equal(pipe(f->stop), 0);
+	f->base = base;
+	f->access = (struct access_control){ .admin = { admin, GROUP_OPS }, .monitor = { monitor, GROUP_WATCH } };
+	assert_int_equal(control_open(&f->control, f->base, f->dir, &f->access, handle, NULL, NULL), 0);
+	assert_int_equal(pthread_create(&f->thread, NULL, serve, f), 0);
+}
+
+static void assert_mode(const struct fixture *f, mode_t mode, gid_t group)
+{
 	struct sockaddr_un address;
+	struct stat st;
+
+	assert_int_equal(control_address(f->dir, &address, NULL), 0);
+	assert_int_equal(stat(address.sun_path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, mode);
+	assert_int_equal(st.st_gid, group);
+}
+
+/* The socket's file lets in one group; where there are two, the agent asks who it is. */
+static void groups(void **state)
+{
+	struct fixture *f = *state;
+
+	if (geteuid() != 0)
+		skip();
+	serve_groups(f, "ops", "watch");
+	assert_mode(f, 0666, getegid());
+	assert_int_equal(as_other(f, STRANGER, GROUP_OPS, ask_access), ACCESS_CHANGE);
+	assert_int_equal(as_other(f, STRANGER, GROUP_WATCH, ask_access), ACCESS_READ);
+	assert_int_equal(as_other(f, STRANGER, STRANGER, hear_why), 0);
+	assert_int_equal(ask_access(f), ACCESS_CHANGE);
+	assert_int_equal(f->access.refused[ACCESS_REFUSED_STRANGER], 1);
+	serve_groups(f, NULL, "watch");
+	assert_mode(f, 0660, GROUP_WATCH);
+	assert_int_equal(as_other(f, STRANGER, GROUP_WATCH, ask_access), ACCESS_READ);
+	assert_int_equal(as_other(f, STRANGER, STRANGER, call), EACCES);
+	assert_int_equal(f->access.refused[ACCESS_REFUSED_STRANGER], 0);
+}
+
+/* A group by its number is one that has no name; a peer's own group counts, and groups beyond the first 32. */
+static void many_groups(void **state)
+{
+	struct fixture *f = *state;
+	gid_t many[100];
 	int status;
 	pid_t pid;
 
 	if (geteuid() != 0)
 		skip();
-	assert_int_equal(control_address(f->dir, &address, NULL), 0);
-	assert_int_equal(chmod(f->dir, 0755), 0);
+	serve_groups(f, NULL, "4242");
 	pid = fork();
 	if (pid == 0) {
-		json_t *result = NULL;
-		int refused = setuid(65534) == 0 && control_call(f->dir, "echo", NULL, &result, NULL, NULL) == -EACCES;
-
-		_exit(!refused);
+		for (int i = 0; i < 100; i++)
+			many[i] = GROUP_WATCH + 99 - i;
+		_exit(setgroups(100, many) || setuid(STRANGER) ? 99 : ask_access(f));
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-	assert_int_equal(chmod(address.sun_path, 0666), 0);
-	pid = fork();
-	if (pid == 0) {
-		json_t *result = NULL;
-		int ret = setuid(65534) == 0 ? control_call(f->dir, "echo", NULL, &result, NULL, NULL) : 0;
+	assert_int_equal(WEXITSTATUS(status), ACCESS_READ);
+}
 
-		_exit(ret != -EPIPE && ret != -ECONNRESET);
+static void group_names(void **state)
+{
+	struct access_group group = { 0 };
+	struct error err;
+
+	(void)state;
+	assert_int_equal(access_group_parse("root", &group, &err), 0);
+	assert_int_equal(group.id, 0);
+	assert_string_equal(group.name, "root");
+	assert_int_equal(access_group_parse("4294967294", &group, &err), 0);
+	assert_int_equal(group.id, 4294967294U);
+	assert_int_equal(access_group_parse("4294967295", &group, &err), -EINVAL);
+	assert_int_equal(access_group_parse("4x", &group, &err), -EINVAL);
+	assert_int_equal(access_group_parse("", &group, &err), -EINVAL);
+	assert_int_equal(access_group_parse("no-such-group", &group, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "\"no-such-group\""));
+	assert_int_equal(group.id, 4294967294U);
+}
+
+/* Of one user who is not root, so many connections and no more; root is served beside them. */
+static int take_too_many(const struct fixture *f)
+{
+	struct sockaddr_un address;
+	CLEANUP_JSON json_t *result = NULL;
+	struct error err;
+
+	if (control_address(f->dir, &address, NULL))
+		return 1;
+	for (int i = 0; i < CONTROL_USER_MAX; i++) {
+		int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+		if (connect(fd, (struct sockaddr *)&address, sizeof(address)))
+			return 2;
 	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	if (control_call(f->dir, "echo", NULL, &result, NULL, &err) != -EREMOTEIO)
+		return 3;
+	return !strstr(err.text, "too many connections");
+}
+
+/* Of who may only read, a shorter line is taken. */
+static int say_much(const struct fixture *f)
+{
+	CLEANUP_FREE char *text = calloc(1, CONTROL_READER_LINE_MAX + 1);
+	CLEANUP_JSON json_t *argument = NULL, *result = NULL;
+	struct error err;
+
+	memset(text, 'x', CONTROL_READER_LINE_MAX);
+	argument = json_string(text);
+	return control_call(f->dir, "echo", argument, &result, NULL, &err) != -EREMOTEIO ||
+	       strcmp(err.text, "the request is too long");
+}
+
+static void reader_says_much(void **state)
+{
+	struct fixture *f = *state;
+
+	if (geteuid() != 0)
+		skip();
+	serve_groups(f, "ops", "watch");
+	assert_int_equal(as_other(f, STRANGER, GROUP_WATCH, say_much), 0);
+	assert_int_equal(as_other(f, STRANGER, GROUP_OPS, say_much), 1);
+}
+
+static void too_many_of_one(void **state)
+{
+	struct fixture *f = *state;
+
+	if (geteuid() != 0)
+		skip();
+	serve_groups(f, NULL, "watch");
+	assert_int_equal(as_other(f, STRANGER, GROUP_WATCH, take_too_many), 0);
+	assert_int_equal(f->access.refused[ACCESS_REFUSED_TOO_MANY], 1);
+	assert_int_equal(ask_access(f), ACCESS_CHANGE);
 }
 
 static void not_understood(void **state)
@@ -264,6 +435,20 @@ static void not_understood(void **state)
 		send_text(fd, cases[i][0]);
 		expect(fd, cases[i][1]);
 	}
+}
+
+/* However deep it nests: the parser has a bound of its own. */
+static void nested(void **state)
+{
+	CLEANUP_CLOSE int fd = connect_to(*state);
+	CLEANUP_FREE char *text = malloc(NESTED + 2);
+
+	memset(text, '[', NESTED);
+	strcpy(text + NESTED, "\n");
+	send_text(fd, text);
+	expect(fd, "{\"error\":\"the request is not JSON\"}\n");
+	send_text(fd, "{\"command\":\"echo\"}\n");
+	expect(fd, "{\"result\":null}\n");
 }
 
 /* In order, however the bytes are cut, and whether or not the client waits for the replies. */
@@ -316,7 +501,6 @@ static void many_at_once(void **state)
 static void one_too_many(void **state)
 {
 	int fds[CONTROL_CLIENTS_MAX], late;
-	struct pollfd pollfd;
 
 	for (int i = 0; i < CONTROL_CLIENTS_MAX; i++) {
 		fds[i] = connect_to(*state);
@@ -325,14 +509,38 @@ static void one_too_many(void **state)
 	}
 	late = connect_to(*state);
 	send_text(late, "{\"command\":\"echo\",\"arguments\":[3]}\n");
-	pollfd = (struct pollfd){ .fd = late, .events = POLLIN };
-	assert_int_equal(poll(&pollfd, 1, 100), 0);
 	close(fds[17]);
 	expect(late, "{\"result\":[3]}\n");
 	for (int i = 0; i < CONTROL_CLIENTS_MAX; i++)
 		if (i != 17)
 			close(fds[i]);
 	close(late);
+}
+
+/* Those who say nothing make room for who does, however many they are. */
+static void silent_ones_make_room(void **state)
+{
+	enum {
+		SILENT = 3 * CONTROL_CLIENTS_MAX / 2
+	};
+	int fds[SILENT];
+
+	for (int i = 0; i < SILENT; i++)
+		fds[i] = connect_to(*state);
+	assert_int_equal(call(*state), 0);
+	for (int i = 0; i < SILENT; i++)
+		close(fds[i]);
+}
+
+/* Clients and server are one process here. */
+static int allow_files(void **state)
+{
+	struct rlimit limit;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = limit.rlim_max;
+	return setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 int main(void)
@@ -346,12 +554,19 @@ int main(void)
 		cmocka_unit_test(long_path),
 		served(root_alone),
 		served(strangers),
+		served(groups),
+		served(many_groups),
+		cmocka_unit_test(group_names),
+		served(reader_says_much),
+		served(too_many_of_one),
 		served(not_understood),
+		served(nested),
 		served(many_in_one),
 		served(endless_line),
 		served(many_at_once),
 		served(one_too_many),
+		served(silent_ones_make_room),
 	};
 
-	return cmocka_run_group_tests_name("control", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("control", tests, allow_files, NULL);
 }

@@ -20,6 +20,7 @@ struct fixture {
 	char dir[32];
 	struct event_base *base;
 	struct control *control;
+	struct access_control access;
 	struct control_client *follower;
 	int ended; /* how often it was told so */
 	struct line_client client;
@@ -54,7 +55,7 @@ static int set_up(void **state)
 	strcpy(f->dir, P_tmpdir "/weir-test-XXXXXX");
 	assert_non_null(mkdtemp(f->dir));
 	f->base = event_base_new();
-	assert_int_equal(control_open(&f->control, f->base, f->dir, handle, f, NULL), 0);
+	assert_int_equal(control_open(&f->control, f->base, f->dir, &f->access, handle, f, NULL), 0);
 	line_client_open(&f->client, f->base, f->dir);
 	line_client_send(&f->client, "{\"command\":\"follow\"}\n");
 	line_client_expect(&f->client, "{\"result\":true}");
@@ -184,7 +185,7 @@ static void agent_stops(void **state)
 	assert_int_equal(f->ended, 1);
 	line_client_run(&f->client);
 	assert_true(f->client.ended);
-	assert_int_equal(control_open(&f->control, f->base, f->dir, handle, f, NULL), 0);
+	assert_int_equal(control_open(&f->control, f->base, f->dir, &f->access, handle, f, NULL), 0);
 }
 
 int main(void)

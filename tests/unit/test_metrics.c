@@ -20,6 +20,7 @@ static char *text_of(const struct metrics_server *servers, size_t n)
 		.start_time_s = 1700000000.25,
 		.control_requests = 7,
 		.control_errors = 2,
+		.control_refused = { 1, 2, 3 },
 	};
 	CLEANUP_JSON json_t *families = metrics_families(&snapshot);
 	char *text = metrics_text(families);
@@ -57,6 +58,9 @@ static void the_agents_own(void **state)
 
 	(void)state;
 	assert_line(text, "weir_build_info{version=\"1.2\\\\3\\\"\\n\"} 1");
+	assert_line(text, "weir_control_refused_total{reason=\"not_allowed\"} 1");
+	assert_line(text, "weir_control_refused_total{reason=\"read_only\"} 2");
+	assert_line(text, "weir_control_refused_total{reason=\"too_many\"} 3");
 	assert_line(text, "weir_agent_start_time_seconds 1700000000.250");
 	assert_line(text, "weir_control_requests_total 7");
 	assert_line(text, "weir_control_errors_total 2");
@@ -180,7 +184,7 @@ static void families_are_whole(void **state)
 		assert_memory_equal(line, family, strlen(family));
 		assert_non_null(strchr("{ ", line[strlen(family)]));
 	}
-	assert_int_equal(n_help, 29);
+	assert_int_equal(n_help, 30);
 }
 
 int main(void)
