@@ -243,6 +243,9 @@ test-kube: all ## weir's reading of requests against a kube-apiserver's audit lo
 test-kube-in-flight: all build/tests/bench/load ## kube-apiserver's max-in-flight and weir's, on the same load: KUBE_FRONT=, KUBE_APISERVER=, KUBE_DELAY= (tests/kube/in-flight)
 	@tests/kube/in-flight || [ $$? = 77 ]
 
+test-kube-event-rate: all ## Kubernetes' EventRateLimit example on events of a kube-apiserver: KUBE_FRONT= (tests/kube/event-rate)
+	@tests/kube/event-rate || [ $$? = 77 ]
+
 bench: ## side by side with nginx and HAProxy, into build/bench/ (root; BENCH_FLAGS=--quick, six minutes without)
 	@tests/install-deps test
 	@$(MAKE) all $(BENCH_PROGRAMS)
