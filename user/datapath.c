@@ -75,8 +75,7 @@ static int program_pin(struct datapath *dp, enum attach_direction d, const struc
 	return 0;
 }
 
-/* Runs inside the namespace. */
-static int monitor_open(void *arg)
+static int monitor_inside(void *arg)
 {
 	struct datapath *dp = arg;
 	struct mnl_socket *monitor = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -93,6 +92,13 @@ static int monitor_open(void *arg)
 	return 0;
 }
 
+static int monitor_open(struct datapath *dp, struct error *err)
+{
+	int ret = netns_run(dp->netns_fd, monitor_inside, dp, err);
+
+	return ret ? error_set(err, ret, "watching the network devices: %s", strerror(-ret)) : 0;
+}
+
 struct attach_call {
 	struct datapath *dp;
 	struct error *err;
@@ -105,7 +111,7 @@ static int take_over_inside(void *arg)
 	return attach_take_over(&call->dp->attach, call->err);
 }
 
-static int programs_open(struct datapath *dp, struct error *err)
+int datapath_programs_keep(struct datapath *dp, struct error *err)
 {
 	struct attach_call call = { .dp = dp, .err = err };
 	int ret;
@@ -119,10 +125,7 @@ static int programs_open(struct datapath *dp, struct error *err)
 		      netns_run(dp->netns_fd, take_over_inside, &call, err);
 	if (!ret && dp->hold_fd >= 0)
 		ret = hold_links_take_over(dp->dir, dp->hold_fd, err);
-	if (ret)
-		return ret;
-	ret = netns_run(dp->netns_fd, monitor_open, dp, err);
-	return ret ? error_set(err, ret, "watching the network devices: %s", strerror(-ret)) : 0;
+	return ret;
 }
 
 static int directory_open(struct datapath *dp, const struct datapath_options *options, struct error *err)
@@ -163,9 +166,11 @@ int datapath_open(struct datapath **out, const struct datapath_options *options,
 	dp->dir_fd = -1;
 	dp->cpus = libbpf_num_possible_cpus();
 	ret = directory_open(dp, options, err)			      ?:
-		      datapath_maps_open(dp, options->conns_max, err) ?:
+		      datapath_maps_load(dp, options->conns_max, err) ?:
+		      datapath_maps_keep(dp, err)		      ?:
 		      datapath_trace_open(dp, err)		      ?:
-									programs_open(dp, err);
+		      datapath_programs_keep(dp, err)		      ?:
+									monitor_open(dp, err);
 	if (ret) {
 		datapath_close(dp);
 		return ret;

@@ -217,7 +217,7 @@ static int load(struct datapath *dp, __u32 conns_max, bool hold, struct error *e
 }
 
 /* Requests that can be read are limited without weir_hold. */
-static int load_what_goes(struct datapath *dp, __u32 conns_max, struct error *err)
+int datapath_maps_load(struct datapath *dp, __u32 conns_max, struct error *err)
 {
 	struct error why = { 0 };
 	int ret = load(dp, conns_max, true, &why);
@@ -230,13 +230,9 @@ static int load_what_goes(struct datapath *dp, __u32 conns_max, struct error *er
 	return ret ? error_set(err, ret, "%s", why.text) : 0;
 }
 
-int datapath_maps_open(struct datapath *dp, __u32 conns_max, struct error *err)
+int datapath_maps_keep(struct datapath *dp, struct error *err)
 {
-	return load_what_goes(dp, conns_max, err) ?:
-		       maps_pin(dp, err)	  ?:
-		       settings_fill(dp, err)	  ?:
-		       answers_fill(dp, err)	  ?:
-						    rejections_fill(dp, err);
+	return maps_pin(dp, err) ?: settings_fill(dp, err) ?: answers_fill(dp, err) ?: rejections_fill(dp, err);
 }
 
 __u32 datapath_conns_max(const struct datapath *dp)

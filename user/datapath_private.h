@@ -71,8 +71,13 @@ struct datapath {
 /* Says why the kernel did not load a program, of which libbpf_log has heard. Returns code. */
 int datapath_load_failed(int code, struct error *err);
 
-/* Loads the programs on the maps that are pinned already, pins the rest (datapath_maps.c). */
-int datapath_maps_open(struct datapath *dp, __u32 conns_max, struct error *err);
+/*
+ * Opening, step by step (datapath_maps.c, datapath.c): the programs are loaded on the maps that are pinned already, and on
+ * new ones; these are pinned, and filled; the programs are pinned, and take the place of those that run.
+ */
+int datapath_maps_load(struct datapath *dp, __u32 conns_max, struct error *err);
+int datapath_maps_keep(struct datapath *dp, struct error *err);
+int datapath_programs_keep(struct datapath *dp, struct error *err);
 
 /* Makes the ring `trace` readable (datapath_trace.c). */
 int datapath_trace_open(struct datapath *dp, struct error *err);
