@@ -84,6 +84,7 @@ static void reload(evutil_socket_t signal, short what, void *context)
 	(void)what;
 	if (servers_reload(&service->agent, list, &err))
 		log_error("%s", err.text);
+	policy_sources_sync(&service->agent);
 }
 
 static void tick(evutil_socket_t fd, short what, void *context)
@@ -113,6 +114,8 @@ static void upkeep(evutil_socket_t fd, short what, void *context)
 		net_probe(net);
 		net_sweep(net);
 	}
+	/* Most changes of policy files are noticed at once; those that are not, now. */
+	policy_sources_wake(&service->agent);
 }
 
 /* The text for GET /metrics; the caller frees it. */
@@ -185,9 +188,10 @@ static int start(struct service *service, struct error *err)
 	if (!ret)
 		ret = control_open(&service->control, agent->base, options->state_dir, &agent->access, agent_request,
 				   agent, err);
-	if (!ret)
-		servers_bring_up(agent);
-	return ret;
+	if (ret)
+		return ret;
+	servers_bring_up(agent);
+	return policy_sources_open(agent, err);
 }
 
 static void free_event(struct event *event)
@@ -200,6 +204,7 @@ static void finish(struct service *service)
 {
 	control_close(service->control);
 	metrics_http_close(service->http);
+	policy_sources_close(&service->agent);
 	nets_close(&service->agent);
 	free_event(service->terminate);
 	free_event(service->interrupt);

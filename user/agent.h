@@ -3,6 +3,8 @@
 #ifndef WEIR_USER_AGENT_H
 #define WEIR_USER_AGENT_H
 
+#include <stddef.h>
+
 #include "access.h"
 #include "error.h"
 
@@ -12,6 +14,8 @@ struct agent_options {
 	const char *metrics;				/* ADDR:PORT; NULL: not served */
 	struct access_group admin_group, monitor_group; /* who may talk to the agent beside root */
 	unsigned int conns_max;				/* of one network namespace; 0: as it is, or the default */
+	const char *const *policies;			/* files and directories to follow: absolute paths */
+	size_t n_policies;
 };
 
 /* Runs until SIGTERM or SIGINT, then returns 0; what is in force stays in force. */

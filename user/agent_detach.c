@@ -9,6 +9,7 @@
 #include "agent_log.h"
 #include "agent_private.h"
 #include "cleanup.h"
+#include "policy_objects.h"
 
 /* How many connections of a server in force are translated. */
 static int count_translated(struct agent *agent, int slot, __u64 *translated, struct error *err)
@@ -99,6 +100,27 @@ static int detach(struct agent *agent, int slot, bool force, json_t *list, struc
 	return 0;
 }
 
+/* What the agent follows would attach it again. */
+static int check_followed(const struct server *server, struct error *err)
+{
+	json_t *throttle = policy_attached(server) ? policy_throttle_of(policy_objects(server)) : NULL;
+
+	if (!policy_object_followed(throttle))
+		return 0;
+	return error_set(err, -EBUSY, "server \"%s\" is attached by %s, which the agent follows: take it out there",
+			 server->name, policy_object_source(throttle));
+}
+
+static int check_all_followed(const struct agent *agent, struct error *err)
+{
+	int ret = 0;
+
+	for (int slot = 0; slot < WEIR_MAX_SERVERS && !ret; slot++)
+		if (agent->state.servers[slot])
+			ret = check_followed(agent->state.servers[slot], err);
+	return ret;
+}
+
 static int detach_all(struct agent *agent, bool force, json_t *list, struct error *err)
 {
 	int ret = 0;
@@ -123,7 +145,9 @@ int agent_detach(struct agent *agent, json_t *arguments, json_t **result, struct
 	slot = name ? state_find(&agent->state, name) : 0;
 	if (slot < 0)
 		return error_set(err, -ENOENT, "there is no server \"%s\"", name);
-	ret = name ? detach(agent, slot, force, list, err) : detach_all(agent, force, list, err);
+	ret = name ? check_followed(agent->state.servers[slot], err) : check_all_followed(agent, err);
+	if (!ret)
+		ret = name ? detach(agent, slot, force, list, err) : detach_all(agent, force, list, err);
 	if (ret)
 		return ret;
 	*result = json_pack("{s:O}", "servers", list);

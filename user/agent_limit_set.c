@@ -192,7 +192,8 @@ int limit_check_source(const struct limit *limit, struct error *err)
 {
 	if (!limit->source)
 		return 0;
-	return error_set(err, -EBUSY, "limit \"%s\" is set by %s: change it there, and apply that (or delete it)",
+	return error_set(err, -EBUSY,
+			 "limit \"%s\" is set by %s: change it there, and apply that unless the agent follows it",
 			 limit->name, limit->source);
 }
 

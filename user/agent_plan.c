@@ -5,66 +5,28 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "policy_objects.h"
+
+void planned_clear(struct planned *p)
+{
+	server_free(p->fresh);
+	server_free(p->made);
+	json_decref(p->objects);
+	json_decref(p->export_before);
+	json_decref(p->export_after);
+}
 
 void plan_clear(struct plan *plan)
 {
-	for (size_t i = 0; i < plan->n; i++) {
-		server_free(plan->servers[i].fresh);
-		server_free(plan->servers[i].made);
-		json_decref(plan->servers[i].objects);
-		json_decref(plan->servers[i].export_before);
-		json_decref(plan->servers[i].export_after);
-	}
-	plan->n = 0;
-}
-
-/* --- objects in lists */
-
-static json_t *document_of(json_t *object)
-{
-	return json_object_get(object, "document");
-}
-
-static bool same_object(json_t *a, json_t *b)
-{
-	const char *name_a = "", *name_b = "";
-	const struct policy_kind *kind = policy_document_kind(a, &name_a);
-
-	return kind && kind == policy_document_kind(b, &name_b) && strcmp(name_a, name_b) == 0;
-}
-
-/* Its place among objects, or how many there are. */
-static size_t place_of(json_t *objects, json_t *document)
-{
-	json_t *object;
-	size_t i;
-
-	json_array_foreach (objects, i, object)
-		if (same_object(document_of(object), document))
-			return i;
-	return json_array_size(objects);
-}
-
-static json_t *document_like(json_t *documents, json_t *wanted)
-{
-	json_t *document;
-	size_t i;
-
-	json_array_foreach (documents, i, document)
-		if (same_object(document, wanted))
-			return document;
-	return NULL;
+	for (size_t i = 0; i < plan->n; i++)
+		planned_clear(&plan->servers[i]);
+	json_decref(plan->given);
+	*plan = (struct plan){ 0 };
 }
 
 /* --- servers */
 
-static bool attached_by_throttle(const struct server *server)
-{
-	return json_is_true(json_object_get(server->policy, "attached"));
-}
-
-/* A server that is there, as it is. */
-static struct planned *add_server(struct plan *plan, const struct state *state, int slot)
+struct planned *plan_server(struct plan *plan, const struct state *state, int slot)
 {
 	const struct server *server = state->servers[slot];
 	struct planned *p;
@@ -117,7 +79,7 @@ static int server_of_throttle(struct plan *plan, const struct state *state, json
 		return add_fresh(plan, throttle, name, out, err);
 	ret = check_draining(state, slot, err) ?: policy_check_settings(state->servers[slot], throttle, err);
 	if (!ret)
-		*out = add_server(plan, state, slot);
+		*out = plan_server(plan, state, slot);
 	return ret;
 }
 
@@ -139,36 +101,50 @@ static int server_called(struct plan *plan, const struct state *state, const cha
 		return name ? error_set(err, -ENOENT, "there is no server \"%s\"", name) : slot;
 	ret = check_draining(state, slot, err);
 	if (!ret)
-		*out = add_server(plan, state, slot);
+		*out = plan_server(plan, state, slot);
 	return ret;
 }
 
-/* The server that an object is for. Throttles come first, so that the servers that they attach are known. */
-static int target_of(struct plan *plan, const struct state *state, json_t *object, const char *server, bool throttles,
-		     struct planned **out, struct error *err)
+int plan_target(struct plan *plan, const struct state *state, json_t *object, const char *server, bool throttles,
+		struct planned **out, struct error *err)
 {
 	const char *name;
-	const struct policy_kind *kind = policy_document_kind(document_of(object), &name);
+	const struct policy_kind *kind = policy_document_kind(policy_object_document(object), &name);
 
-	if (!kind || !json_is_string(json_object_get(object, "source")))
+	if (!kind || !policy_object_source(object))
 		return error_set(err, -EINVAL, "bad arguments: an object has a source and a document of a known kind");
 	if ((kind->type == POLICY_THROTTLE) != throttles)
 		return 0;
 	if (throttles)
-		return server_of_throttle(plan, state, document_of(object), name, out, err);
+		return server_of_throttle(plan, state, policy_object_document(object), name, out, err);
 	return server_called(plan, state, server, out, err);
 }
 
 /* --- applying */
 
-static void put_object(struct planned *p, json_t *object)
+/* What the agent follows, a command cannot change. */
+static int check_followed(json_t *object, struct error *err)
 {
-	size_t place = place_of(p->objects, document_of(object));
+	char label[POLICY_LABEL];
 
-	if (place < json_array_size(p->objects))
-		json_array_set(p->objects, place, object);
-	else
-		json_array_append(p->objects, object);
+	if (!policy_object_followed(object))
+		return 0;
+	policy_object_label(object, label);
+	return error_set(err, -EBUSY, "%s is set by %s, which the agent follows: change it there", label,
+			 policy_object_source(object));
+}
+
+static int put_object(struct planned *p, json_t *object, struct error *err)
+{
+	size_t place = policy_object_place(p->objects, policy_object_document(object));
+	int ret;
+
+	if (policy_object_followed(object))
+		return error_set(err, -EINVAL, "bad arguments: an object that a command applies is not followed");
+	if (place == json_array_size(p->objects))
+		return json_array_append(p->objects, object);
+	ret = check_followed(json_array_get(p->objects, place), err);
+	return ret ?: json_array_set(p->objects, place, object);
 }
 
 static int put_objects(struct plan *plan, const struct state *state, json_t *objects, const char *server,
@@ -179,12 +155,12 @@ static int put_objects(struct plan *plan, const struct state *state, json_t *obj
 
 	json_array_foreach (objects, i, object) {
 		struct planned *p = NULL;
-		int ret = target_of(plan, state, object, server, throttles, &p, err);
+		int ret = plan_target(plan, state, object, server, throttles, &p, err);
 
+		if (!ret && p)
+			ret = put_object(p, object, err);
 		if (ret)
 			return ret;
-		if (p)
-			put_object(p, object);
 	}
 	return 0;
 }
@@ -193,12 +169,12 @@ static int put_objects(struct plan *plan, const struct state *state, json_t *obj
 static void drop_others(struct planned *p, const struct server *server, json_t *objects)
 {
 	for (size_t i = json_array_size(p->objects); i-- > 0;) {
-		json_t *document = document_of(json_array_get(p->objects, i));
-		const char *name;
+		json_t *object = json_array_get(p->objects, i);
 
-		if (place_of(objects, document) < json_array_size(objects))
+		if (policy_object_followed(object) ||
+		    policy_object_place(objects, policy_object_document(object)) < json_array_size(objects))
 			continue;
-		if (policy_document_kind(document, &name)->type == POLICY_THROTTLE && attached_by_throttle(server))
+		if (policy_object_is(object, POLICY_THROTTLE) && policy_attached(server))
 			p->ends = true;
 		json_array_remove(p->objects, i);
 	}
@@ -211,12 +187,11 @@ static void prune_all(struct plan *plan, const struct state *state, json_t *obje
 
 		if (!server || server->draining || (only && strcmp(only, server->name) != 0) || !policy_objects(server))
 			continue;
-		drop_others(add_server(plan, state, slot), server, objects);
+		drop_others(plan_server(plan, state, slot), server, objects);
 	}
 }
 
-/* What every server is to be: each is checked as a whole. */
-static int make_servers(struct plan *plan, const struct state *state, struct error *err)
+int plan_make(struct plan *plan, const struct state *state, struct error *err)
 {
 	int ret = 0;
 
@@ -235,14 +210,14 @@ int plan_apply(struct plan *plan, const struct state *state, json_t *objects, co
 {
 	int ret;
 
-	plan->given = objects;
+	plan->given = json_incref(objects);
 	ret = put_objects(plan, state, objects, server, true, err) ?:
 		      put_objects(plan, state, objects, server, false, err);
 	if (ret)
 		return ret;
 	if (prune)
 		prune_all(plan, state, objects, server);
-	return make_servers(plan, state, err);
+	return plan_make(plan, state, err);
 }
 
 /* --- deleting */
@@ -259,7 +234,7 @@ static int delete_object(struct plan *plan, const struct state *state, json_t *o
 			 struct error *err)
 {
 	const char *name;
-	const struct policy_kind *kind = policy_document_kind(document_of(object), &name);
+	const struct policy_kind *kind = policy_document_kind(policy_object_document(object), &name);
 	struct planned *p = NULL;
 	size_t place;
 	int slot, ret;
@@ -274,12 +249,15 @@ static int delete_object(struct plan *plan, const struct state *state, json_t *o
 	ret = server_called(plan, state, server, &p, err);
 	if (ret)
 		return ret;
-	place = place_of(p->objects, document_of(object));
+	place = policy_object_place(p->objects, policy_object_document(object));
 	if (place == json_array_size(p->objects))
 		return ignore ? 0 : not_found(kind, name, p->name, err);
+	ret = check_followed(json_array_get(p->objects, place), err);
+	if (ret)
+		return ret;
 	json_array_remove(p->objects, place);
 	if (kind->type == POLICY_THROTTLE)
-		p->ends = attached_by_throttle(state->servers[p->slot]);
+		p->ends = policy_attached(state->servers[p->slot]);
 	return 0;
 }
 
@@ -290,74 +268,9 @@ int plan_delete(struct plan *plan, const struct state *state, json_t *objects, c
 	size_t i;
 	int ret = 0;
 
-	plan->given = objects;
+	plan->given = json_incref(objects);
 	plan->deletes = true;
 	json_array_foreach (objects, i, object)
 		ret = ret ?: delete_object(plan, state, object, server, ignore_not_found, err);
-	return ret ?: make_servers(plan, state, err);
-}
-
-/* --- what it changes */
-
-static void add_change(json_t *changes, const struct planned *p, json_t *document, const char *change)
-{
-	const char *name = "";
-	const struct policy_kind *kind = policy_document_kind(document, &name);
-	char label[POLICY_LABEL];
-
-	policy_label(kind, name, label);
-	json_array_append_new(changes,
-			      json_pack("{s:s, s:s, s:s}", "server", p->name, "object", label, "change", change));
-}
-
-/* A Throttle that is deleted leaves one behind: of the server's own settings, and of what commands have set. */
-static const char *change_of(const struct plan *plan, json_t *before, json_t *after)
-{
-	bool given = place_of(plan->given, after) < json_array_size(plan->given);
-
-	if (plan->deletes && given)
-		return "deleted";
-	if (!before)
-		return "created";
-	if (!json_equal(before, after))
-		return "configured";
-	return given ? "unchanged" : NULL;
-}
-
-static void add_changes(json_t *changes, const struct plan *plan, const struct planned *p, json_t *after)
-{
-	json_t *document;
-	size_t i;
-
-	json_array_foreach (after, i, document) {
-		const char *change = change_of(plan, document_like(p->export_before, document), document);
-
-		if (change)
-			add_change(changes, p, document, change);
-	}
-	json_array_foreach (p->export_before, i, document)
-		if (!document_like(after, document))
-			add_change(changes, p, document, "deleted");
-}
-
-json_t *plan_to_json(const struct plan *plan, bool documents)
-{
-	json_t *changes = json_array(), *before = json_array(), *after = json_array();
-	json_t *json = json_pack("{s:o}", "changes", changes);
-
-	for (size_t i = 0; i < plan->n; i++) {
-		const struct planned *p = &plan->servers[i];
-		CLEANUP_JSON json_t *left = p->ends ? json_array() : json_incref(p->export_after);
-
-		add_changes(changes, plan, p, left);
-		json_array_extend(before, p->export_before);
-		json_array_extend(after, left);
-	}
-	if (documents) {
-		json_object_set(json, "before", before);
-		json_object_set(json, "after", after);
-	}
-	json_decref(before);
-	json_decref(after);
-	return json;
+	return ret ?: plan_make(plan, state, err);
 }

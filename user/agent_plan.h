@@ -19,13 +19,14 @@ struct planned {
 };
 
 struct plan {
-	struct planned servers[WEIR_MAX_SERVERS];
+	struct planned servers[2 * WEIR_MAX_SERVERS]; /* as many as there are, and as many new ones */
 	size_t n;
-	json_t *given;	     /* borrowed: the objects */
+	json_t *given;	     /* the objects */
 	bool deletes;	     /* them */
 	json_t *netns_inode; /* borrowed: of who gives the command; or NULL */
 };
 
+void planned_clear(struct planned *p);
 void plan_clear(struct plan *plan);
 #define CLEANUP_PLAN __attribute__((cleanup(plan_clear)))
 
@@ -38,7 +39,26 @@ int plan_apply(struct plan *plan, const struct state *state, json_t *objects, co
 int plan_delete(struct plan *plan, const struct state *state, json_t *objects, const char *server,
 		bool ignore_not_found, struct error *err);
 
-/* {changes: [{server, object, change}]}, and with documents {before: [document], after: [document]}. A new reference. */
+/*
+ * agent_plan_follow.c: what the agent follows. wanted: all of it, [{server, object: {source, followed, document}}], where a
+ * server that is not given is the only one there is. Followed objects that are not among these go. Servers that stay as they are
+ * are not in the plan.
+ */
+int plan_follow(struct plan *plan, const struct state *state, json_t *wanted, struct error *err);
+
+/* What plans are made of. A server that is there, with all its objects. */
+struct planned *plan_server(struct plan *plan, const struct state *state, int slot);
+/*
+ * The server that an object ({source, document}) is for: of a Throttle its own; else the one that is named, among those that are
+ * there and those that come with the plan. *out is left as it is where the object is a Throttle and `throttles` is not set, and
+ * the other way round: Throttles come first, so that the servers that they attach are known.
+ */
+int plan_target(struct plan *plan, const struct state *state, json_t *object, const char *server, bool throttles,
+		struct planned **out, struct error *err);
+/* What every server is to be: each is checked as a whole. */
+int plan_make(struct plan *plan, const struct state *state, struct error *err);
+
+/* agent_plan_changes.c. {changes: [{server, object, change}]}, and with documents {before: [document], after: [document]}. A new reference. */
 json_t *plan_to_json(const struct plan *plan, bool documents);
 
 #endif

@@ -69,30 +69,33 @@ static void keep(struct plan *plan)
 	}
 }
 
-static int do_plan(struct agent *agent, struct plan *plan, struct error *err)
-{
-	int ret = carry_out(agent, plan, err);
-
-	if (ret)
-		take_back(agent, plan);
-	else
-		keep(plan);
-	return ret;
-}
-
-/* A server that a Throttle attached goes with it. */
+/* A server that a Throttle attached goes with it; of one that is not in force there is nothing to wait for. */
 static int detach_ended(struct agent *agent, struct plan *plan, struct error *err)
 {
 	int ret = 0;
 
 	for (size_t i = 0; i < plan->n && !ret; i++) {
 		struct planned *p = &plan->servers[i];
-		CLEANUP_JSON json_t *arguments = json_pack("{s:s}", "name", p->name), *result = NULL;
+		CLEANUP_JSON json_t *arguments = NULL, *result = NULL;
 
-		if (p->ends)
-			ret = agent_detach(agent, arguments, &result, err);
+		if (!p->ends)
+			continue;
+		arguments = json_pack("{s:s, s:b}", "name", p->name, "force", !agent->servers[p->slot].in_force);
+		ret = agent_detach(agent, arguments, &result, err);
 	}
 	return ret;
+}
+
+int plan_do(struct agent *agent, struct plan *plan, struct error *err)
+{
+	int ret = carry_out(agent, plan, err);
+
+	if (ret) {
+		take_back(agent, plan);
+		return ret;
+	}
+	keep(plan);
+	return detach_ended(agent, plan, err);
 }
 
 /* --- commands */
@@ -110,7 +113,7 @@ int agent_apply(struct agent *agent, json_t *arguments, json_t **result, struct 
 		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
 	ret = plan_apply(&plan, &agent->state, objects, server, prune, err);
 	if (!ret && !dry_run)
-		ret = do_plan(agent, &plan, err) ?: detach_ended(agent, &plan, err);
+		ret = plan_do(agent, &plan, err);
 	if (!ret)
 		*result = plan_to_json(&plan, dry_run);
 	return ret;
@@ -133,9 +136,7 @@ int agent_delete(struct agent *agent, json_t *arguments, json_t **result, struct
 	if (json_unpack_ex(arguments, &why, 0, "{s?s, s:o, s?b !}", "server", &server, "objects", &objects,
 			   "ignore_not_found", &ignore))
 		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
-	ret = plan_delete(&plan, &agent->state, objects, server, ignore, err) ?:
-		      do_plan(agent, &plan, err)			      ?:
-										detach_ended(agent, &plan, err);
+	ret = plan_delete(&plan, &agent->state, objects, server, ignore, err) ?: plan_do(agent, &plan, err);
 	if (!ret)
 		*result = plan_to_json(&plan, false);
 	return ret;

@@ -17,6 +17,7 @@
 #include "control.h"
 #include "datapath.h"
 #include "metrics.h"
+#include "policy_source.h"
 #include "state.h"
 
 struct agent;
@@ -51,6 +52,7 @@ struct agent {
 	} servers[WEIR_MAX_SERVERS];
 	struct net *nets;
 	struct access_control access;
+	struct policy_sources sources;
 	struct control_client *client;	    /* who gave the command at hand */
 	LIST_HEAD(readers, reader) readers; /* who trace */
 	struct timespec started;	    /* CLOCK_REALTIME */
@@ -139,6 +141,10 @@ void limits_measured_free(struct metrics_limit *limits, size_t n);
 /* agent_explain.c */
 int agent_explain(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 /* agent_policy.c: objects of policy files */
+
+struct plan;
+/* Carries out a plan (agent_plan.h): all of it, or what was begun is taken back. */
+int plan_do(struct agent *agent, struct plan *plan, struct error *err);
 int agent_apply(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 /* What apply would do, without doing it. */
 int agent_diff(struct agent *agent, json_t *arguments, json_t **result, struct error *err);

@@ -45,6 +45,7 @@ static const struct command *find_command(const char *name)
 static int run(struct agent *agent, const char *name, json_t *arguments, json_t **result, struct error *err)
 {
 	const struct command *command = find_command(name);
+	int ret;
 
 	if (!command)
 		return error_set(err, -EINVAL, "the agent has no command \"%s\"", name);
@@ -54,7 +55,10 @@ static int run(struct agent *agent, const char *name, json_t *arguments, json_t 
 				 agent->access.admin.name ? " and members of the group " : "",
 				 agent->access.admin.name ?: "");
 	}
-	return command->run(agent, arguments, result, err);
+	ret = command->run(agent, arguments, result, err);
+	if (!ret && command->needs == ACCESS_CHANGE)
+		policy_sources_retry(agent);
+	return ret;
 }
 
 int agent_request(void *context, struct control_client *client, const char *command, json_t *arguments, json_t **result,

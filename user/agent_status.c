@@ -223,9 +223,10 @@ int agent_status(struct agent *agent, json_t *arguments, json_t **result, struct
 			return ret;
 		json_array_append_new(servers, server);
 	}
-	*result = json_pack("{s:{s:s, s:i, s:s, s:s, s:s?}, s:O}", "agent", "version", WEIR_VERSION, "pid",
+	*result = json_pack("{s:{s:s, s:i, s:s, s:s, s:s?}, s:O, s:o}", "agent", "version", WEIR_VERSION, "pid",
 			    (int)getpid(), "state_dir", agent->options->state_dir, "pin_dir", agent->options->pin_dir,
-			    "metrics", agent->options->metrics, "servers", servers);
+			    "metrics", agent->options->metrics, "servers", servers, "policies",
+			    policy_sources_to_json(&agent->sources));
 	return 0;
 }
 
@@ -282,8 +283,10 @@ int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struc
 		nets[snapshot.n_servers++] = net;
 	}
 	measure_tables(servers, nets, snapshot.n_servers);
-	if (ret >= 0)
+	if (ret >= 0) {
 		*result = json_pack("{s:o}", "metrics", metrics_families(&snapshot));
+		policy_sources_measure(&agent->sources, json_object_get(*result, "metrics"));
+	}
 	for (size_t i = 0; i < snapshot.n_servers; i++)
 		limits_measured_free(limits[i], servers[i].n_limits);
 	return ret < 0 ? ret : 0;

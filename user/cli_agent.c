@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "agent.h"
+#include "array.h"
 #include "cli.h"
 #include "parse.h"
 
@@ -18,7 +19,15 @@ static const struct argp_option options[] = {
 	{ "connections", 'c', "N", 0, "connections followed at once in one network namespace (default: 262144)", 0 },
 	{ "admin-group", KEY_ADMIN_GROUP, "GROUP", 0, "who is in it may talk to the agent, as root may", 0 },
 	{ "monitor-group", KEY_MONITOR_GROUP, "GROUP", 0, "who is in it may ask the agent what only reads", 0 },
+	{ "policy", 'p', "FILE-OR-DIR", 0,
+	  "policy files to follow: a file, or a directory of *.yaml, *.yml and *.json; may be repeated", 0 },
 	{ 0 },
+};
+
+/* The agent's options, and the list in them that is its own. */
+struct agent_words {
+	struct agent_options options;
+	const char **policies;
 };
 
 static void set_connections(const struct argp_state *state, struct agent_options *agent, const char *arg)
@@ -51,9 +60,28 @@ static void set_group(const struct argp_state *state, const char *option, struct
 	cli_check(state, access_group_parse(arg, group, &err), option, &err);
 }
 
+static void add_policy(const struct argp_state *state, struct agent_words *words, const char *arg)
+{
+	size_t n = words->options.n_policies;
+
+	if (*arg != '/')
+		argp_failure(state, CLI_USAGE, 0, "--policy: \"%s\" is not an absolute path of a file or directory",
+			     arg);
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(words->policies[i], arg) == 0)
+			argp_failure(state, CLI_USAGE, 0, "--policy: %s is there twice", arg);
+	words->policies = array_grow(words->policies, n, sizeof(*words->policies));
+	if (!words->policies)
+		argp_failure(state, 1, 0, "out of memory");
+	words->policies[n] = arg;
+	words->options.policies = words->policies;
+	words->options.n_policies++;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	struct agent_options *agent = state->input;
+	struct agent_words *words = state->input;
+	struct agent_options *agent = &words->options;
 
 	switch (key) {
 	case ARGP_KEY_ARG:
@@ -71,6 +99,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'm':
 		set_metrics(state, agent, arg);
 		break;
+	case 'p':
+		add_policy(state, words, arg);
+		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -79,11 +110,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 int cli_agent(const struct command *command, int argc, char **argv)
 {
-	struct agent_options agent = { .metrics = METRICS_DEFAULT };
+	struct agent_words words = { .options.metrics = METRICS_DEFAULT };
 	struct error err;
+	int ret;
 
-	cli_parse(command, options, parse, &agent, argc, argv);
-	agent.state_dir = cli.state_dir;
-	agent.pin_dir = cli.pin_dir;
-	return agent_run(&agent, &err) ? cli_fail(&err) : 0;
+	cli_parse(command, options, parse, &words, argc, argv);
+	words.options.state_dir = cli.state_dir;
+	words.options.pin_dir = cli.pin_dir;
+	ret = agent_run(&words.options, &err);
+	free(words.policies);
+	return ret ? cli_fail(&err) : 0;
 }

@@ -190,13 +190,60 @@ static int print_counted(json_t *servers)
 	return cli_print_more(table);
 }
 
+/* The policy files that the agent follows. */
+static int print_policies(json_t *policies)
+{
+	static const char *const heads[] = { "POLICY", "FILES", "OBJECTS", "IN FORCE", "SINCE" };
+	CLEANUP_TABLE struct table *table = table_new(heads, COLUMNS(heads));
+	json_t *policy;
+	size_t i;
+
+	if (!table)
+		return -ENOMEM;
+	json_array_foreach (policies, i, policy) {
+		table_cell(table, "%s", cli_text(policy, "path"));
+		table_cell(table, "%lld", cli_number(policy, "files"));
+		table_cell(table, "%lld", cli_number(policy, "objects"));
+		table_cell(table, "%s", json_is_true(json_object_get(policy, "in_force")) ? "yes" : "no");
+		table_cell(table, "%s", cli_text(policy, "since"));
+	}
+	return cli_print_more(table);
+}
+
+/* The first error of each. */
+static void print_policy_errors(json_t *policies)
+{
+	json_t *policy;
+	size_t i;
+
+	json_array_foreach (policies, i, policy) {
+		json_t *errors = json_object_get(policy, "errors");
+		CLEANUP_FREE char *first = output_visible(json_string_value(json_array_get(errors, 0)) ?: "");
+		size_t n = json_array_size(errors);
+
+		if (!n)
+			continue;
+		printf("\npolicy %s: what it said before is in force, because of %s", cli_text(policy, "path"),
+		       first ?: "");
+		if (n > 1)
+			printf(" (and %zu more)", n - 1);
+		putchar('\n');
+	}
+}
+
 static int print_status(json_t *result)
 {
-	json_t *servers = json_object_get(result, "servers");
+	json_t *servers = json_object_get(result, "servers"), *policies = json_object_get(result, "policies");
 	int ret = print_servers(servers);
 
 	print_remarks(servers);
-	return ret ?: print_links(servers) ?: print_top(servers) ?: print_limits(servers) ?: print_counted(servers);
+	print_policy_errors(policies);
+	return ret			      ?:
+		       print_links(servers)   ?:
+		       print_top(servers)     ?:
+		       print_limits(servers)  ?:
+		       print_counted(servers) ?:
+						print_policies(policies);
 }
 
 int cli_status(const struct command *command, int argc, char **argv)

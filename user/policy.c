@@ -13,12 +13,11 @@ void policy_clear(struct policy *policy)
 	for (size_t i = 0; i < policy->n; i++)
 		json_decref(policy->objects[i].document);
 	for (size_t i = 0; i < policy->n_files; i++) {
-		free(policy->files[i]);
-		free(policy->sources[i]);
+		free(policy->files[i].path);
+		free(policy->files[i].source);
 	}
 	free(policy->objects);
 	free(policy->files);
-	free(policy->sources);
 	documents_clear(&policy->documents);
 	problems_clear(&policy->problems);
 	*policy = (struct policy){ 0 };

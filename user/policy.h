@@ -8,10 +8,17 @@
 #include "policy_tree.h"
 #include "state.h"
 
+/* Both names stay where they are as long as the policy does. */
+struct policy_file {
+	char *path;   /* as problems name it */
+	char *source; /* absolute, or "stdin" */
+	__u64 digest; /* of what it held */
+};
+
 struct policy_object {
 	const struct policy_kind *kind;
 	const char *name; /* of the document's metadata; "" of an EventRateLimit, which has none */
-	const char *file; /* absolute, or "stdin" */
+	const char *file; /* its file's source */
 	const struct node *node;
 	json_t *document; /* without what means nothing here */
 };
@@ -19,8 +26,7 @@ struct policy_object {
 struct policy {
 	struct policy_object *objects;
 	size_t n;
-	char **files; /* as problems name them */
-	char **sources;
+	struct policy_file *files;
 	size_t n_files;
 	bool pointed; /* what is being read was pointed to by an AdmissionConfiguration */
 	struct documents documents;
@@ -35,6 +41,11 @@ void policy_clear(struct policy *policy);
  * say is added to the problems; -errno: the file itself cannot be read, and err says so.
  */
 int policy_read(struct policy *policy, const char *path, struct error *err);
+/* Would reading the path again say the same? Files that were pointed to are looked at, too. */
+bool policy_is_current(const struct policy *policy, const char *path);
+/* policy_read.c: the documents of a file, down to the objects. */
+int policy_read_text(struct policy *policy, const struct policy_file *file, const char *text, size_t length,
+		     struct error *err);
 
 /* Once all is read: the same object twice, and each server's limits taken together. Adds to the problems, and sorts them. */
 void policy_check(struct policy *policy);
@@ -61,8 +72,10 @@ void policy_add_mandatory(json_t *levels, json_t *schemas);
 
 /* The server as it would be with these objects ([{source, document}]) and no others. Caller frees *out (server_free). */
 int policy_server(const struct server *server, json_t *objects, struct server **out, struct error *err);
-/* The objects of a server, borrowed; NULL: none. */
+/* The objects of a server (policy_objects.h), borrowed; NULL: none. */
 json_t *policy_objects(const struct server *server);
+/* Was it attached by its Throttle? Then it goes with it. */
+bool policy_attached(const struct server *server);
 /* The settings of a Throttle that only attach can set: in weir's own names. A new reference. */
 json_t *policy_attach_settings(json_t *throttle);
 /* May the Throttle stand with a server that is attached? */

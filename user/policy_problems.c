@@ -35,17 +35,25 @@ void problems_sort(struct problems *problems)
 		qsort(problems->items, problems->n, sizeof(*problems->items), compare);
 }
 
+char *problem_text(const struct problem *p)
+{
+	CLEANUP_FREE char *visible = output_visible(p->text);
+	char place[32] = "", *text;
+
+	if (p->line)
+		snprintf(place, sizeof(place), ":%u:%u", p->line, p->column);
+	return asprintf(&text, "%s%s: %s%s%s%s", p->file, place, p->warning ? "warning: " : "", p->path,
+			*p->path ? ": " : "", visible ?: "") < 0 ?
+		       NULL :
+		       text;
+}
+
 void problems_print(const struct problems *problems, FILE *out)
 {
 	for (size_t i = 0; i < problems->n; i++) {
-		const struct problem *p = &problems->items[i];
-		CLEANUP_FREE char *visible = output_visible(p->text);
+		CLEANUP_FREE char *text = problem_text(&problems->items[i]);
 
-		fputs(p->file, out);
-		if (p->line)
-			fprintf(out, ":%u:%u", p->line, p->column);
-		fprintf(out, ": %s%s%s%s\n", p->warning ? "warning: " : "", p->path, *p->path ? ": " : "",
-			visible ?: "");
+		fprintf(out, "%s\n", text ?: "");
 	}
 }
 

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Files, directories and documents of lists: down to the objects. */
-#include <dirent.h>
+/* Documents, lists of documents, and files that documents point to: down to the objects. */
 #include <errno.h>
-#include <fcntl.h>
 #include <libgen.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "array.h"
 #include "cleanup.h"
@@ -124,101 +120,17 @@ static void read_document(struct policy *policy, const struct node *node, const 
 		add_object(policy, kind, node, source);
 }
 
-/* Takes over both names; NULL without memory. */
-static const char *keep_names(struct policy *policy, char *file, char *source)
+int policy_read_text(struct policy *policy, const struct policy_file *file, const char *text, size_t length,
+		     struct error *err)
 {
-	char **files = file && source ? array_grow(policy->files, policy->n_files, sizeof(*files)) : NULL;
-	char **sources = NULL;
-
-	if (files) {
-		policy->files = files;
-		sources = array_grow(policy->sources, policy->n_files, sizeof(*sources));
-	}
-	if (!sources) {
-		free(file);
-		free(source);
-		return NULL;
-	}
-	policy->sources = sources;
-	files[policy->n_files] = file;
-	sources[policy->n_files++] = source;
-	return file;
-}
-
-static int read_text(struct policy *policy, const char *path, const char *text, size_t length, struct error *err)
-{
-	bool is_stdin = strcmp(path, "-") == 0;
 	size_t first = policy->documents.n;
-	const char *file = keep_names(policy, strdup(is_stdin ? "stdin" : path),
-				      is_stdin ? strdup("stdin") : realpath(path, NULL));
-	const char *source = file ? policy->sources[policy->n_files - 1] : NULL;
 
-	if (!file || documents_read(file, text, length, &policy->documents, &policy->problems))
-		return error_set(err, -ENOMEM, "%s: out of memory", path);
+	/* Most likely someone is writing it. */
+	if (!length)
+		problem_at(&policy->problems, file->path, 0, 0, "it is empty");
+	if (documents_read(file->path, text, length, &policy->documents, &policy->problems))
+		return error_set(err, -ENOMEM, "%s: out of memory", file->path);
 	for (size_t i = first, end = policy->documents.n; i < end; i++)
-		read_document(policy, policy->documents.items[i], source);
+		read_document(policy, policy->documents.items[i], file->source);
 	return 0;
-}
-
-/* --- files */
-
-static int read_stream(struct policy *policy, FILE *in, const char *path, struct error *err)
-{
-	CLEANUP_FREE char *text = malloc(POLICY_FILE_MAX + 1);
-	size_t length = text ? fread(text, 1, POLICY_FILE_MAX + 1, in) : 0;
-
-	if (!text)
-		return error_set(err, -ENOMEM, "%s: out of memory", path);
-	if (ferror(in))
-		return error_set(err, -EIO, "%s: %s", path, strerror(errno));
-	if (length > POLICY_FILE_MAX)
-		return error_set(err, -EFBIG, "%s: larger than %u MiB", path, POLICY_FILE_MAX >> 20);
-	return read_text(policy, path, text, length, err);
-}
-
-static int read_file(struct policy *policy, const char *path, struct error *err)
-{
-	CLEANUP_FCLOSE FILE *in = fopen(path, "re");
-
-	return in ? read_stream(policy, in, path, err) : error_set(err, -errno, "%s: %s", path, strerror(errno));
-}
-
-/* Names with a dot in front are those of editors, and of what stands behind a mounted ConfigMap. */
-static int is_policy(const struct dirent *entry)
-{
-	const char *dot = strrchr(entry->d_name, '.');
-
-	return *entry->d_name != '.' && dot && (!strcmp(dot, ".yaml") || !strcmp(dot, ".yml") || !strcmp(dot, ".json"));
-}
-
-static int read_directory(struct policy *policy, const char *path, struct error *err)
-{
-	struct dirent **entries = NULL;
-	int n = scandir(path, &entries, is_policy, alphasort), ret = 0;
-
-	if (n < 0)
-		return error_set(err, -errno, "%s: %s", path, strerror(errno));
-	if (n == 0)
-		ret = error_set(err, -ENOENT, "%s: there is no file *.yaml, *.yml or *.json in it", path);
-	for (int i = 0; i < n; i++) {
-		CLEANUP_FREE char *file = NULL;
-
-		if (!ret && asprintf(&file, "%s/%s", path, entries[i]->d_name) < 0)
-			ret = error_set(err, -ENOMEM, "out of memory");
-		ret = ret ?: read_file(policy, file, err);
-		free(entries[i]);
-	}
-	free(entries);
-	return ret;
-}
-
-int policy_read(struct policy *policy, const char *path, struct error *err)
-{
-	struct stat info;
-
-	if (strcmp(path, "-") == 0)
-		return read_stream(policy, stdin, path, err);
-	if (stat(path, &info))
-		return error_set(err, -errno, "%s: %s", path, strerror(errno));
-	return S_ISDIR(info.st_mode) ? read_directory(policy, path, err) : read_file(policy, path, err);
 }

@@ -22,6 +22,11 @@ json_t *policy_objects(const struct server *server)
 	return json_object_get(server->policy, "objects");
 }
 
+bool policy_attached(const struct server *server)
+{
+	return json_is_true(json_object_get(server->policy, "attached"));
+}
+
 /* --- what was there before the objects */
 
 /* json: the server's. What its objects have changed is as it was before them; new reference. */

@@ -67,7 +67,9 @@ void problems_clear(struct problems *problems);
 #define CLEANUP_PROBLEMS __attribute__((cleanup(problems_clear)))
 /* By file, line and column. */
 void problems_sort(struct problems *problems);
-/* "file:line:column: $.path: text" */
+/* "file:line:column: $.path: text"; the caller frees it, NULL without memory. */
+char *problem_text(const struct problem *problem);
+/* One a line. */
 void problems_print(const struct problems *problems, FILE *out);
 json_t *problems_to_json(const struct problems *problems);
 
