@@ -37,7 +37,7 @@ int weir_settle(struct __sk_buff *skb)
 	return 0;
 }
 
-/* Forgets a connection whose socket is gone, and counts it. */
+/* Forgets a connection whose socket is gone, and counts it; or lets go what is due of one that is dying. */
 SEC("tc")
 int weir_forget(struct __sk_buff *skb)
 {
@@ -47,10 +47,14 @@ int weir_forget(struct __sk_buff *skb)
 	if (bpf_skb_load_bytes(skb, ETHERNET_BYTES, &forget, sizeof(forget)))
 		return 0;
 	c = bpf_map_lookup_elem(&conns, &forget.flow);
-	if (!c || forget.reason >= WEIR_REASON_COUNT)
+	if (!c)
 		return 0;
-	count(c->server, forget.reason);
-	conn_forget(&forget.flow, c);
+	if (forget.reason < WEIR_REASON_COUNT) {
+		count(c->server, forget.reason);
+		conn_forget(&forget.flow, c);
+	} else {
+		conn_let_go(&forget.flow, c);
+	}
 	return 0;
 }
 

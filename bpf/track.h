@@ -7,9 +7,6 @@
 #include "socket.h"
 #include "work.h"
 
-#define LINGER_TRANSLATED_NS (60 * WEIR_NS_PER_S) /* TIME-WAIT of either side still needs its numbers translated */
-#define LINGER_NS (10 * WEIR_NS_PER_S) /* a RST that was to reach the socket may not have: wait for silence */
-
 #define EEXIST 17
 
 static __always_inline bool server_listens(const __u8 *address, __u16 port, __u32 *server)
@@ -130,17 +127,6 @@ __noinline int conn_open(struct __sk_buff *skb)
 	return OPENED;
 }
 
-/* Does this connection still need its numbers translated? */
-static __always_inline bool conn_translated(const struct weir_conn *c)
-{
-	return c->splice.cuts && c->phase != WEIR_PHASE_CLOSED;
-}
-
-static __always_inline __u64 conn_linger_ns(const struct weir_conn *c)
-{
-	return conn_translated(c) ? LINGER_TRANSLATED_NS : LINGER_NS;
-}
-
 /* Whatever its requests hold is free: the server has ended, or the connection has. */
 static __always_inline void conn_release(const struct weir_flow *flow, const struct weir_conn *c)
 {
@@ -151,13 +137,13 @@ static __always_inline void conn_release(const struct weir_flow *flow, const str
 /* Places are not held for as long as numbers have to be translated. */
 static __always_inline __u64 conn_first_linger_ns(const struct weir_conn *c)
 {
-	return weir_conn_holds_places(c) ? LINGER_NS : conn_linger_ns(c);
+	return weir_conn_holds_places(c) ? WEIR_LINGER_NS : weir_conn_linger_ns(c);
 }
 
-static __always_inline void conn_forget(struct weir_flow *flow, const struct weir_conn *c)
+static __always_inline void conn_forget(const struct weir_flow *flow, const struct weir_conn *c)
 {
 	__u32 server = c->server, from = weir_conn_done(c), end = c->places_end;
-	bool translated = conn_translated(c);
+	bool translated = weir_conn_translated(c);
 
 	if (bpf_map_delete_elem(&conns, flow))
 		return;
@@ -168,24 +154,35 @@ static __always_inline void conn_forget(struct weir_flow *flow, const struct wei
 		places_release_all(flow, from, end);
 }
 
+/* Lets go what is due of a dying entry; true when that is the entry itself. */
+static __always_inline bool conn_let_go(const struct weir_flow *flow, const struct weir_conn *c)
+{
+	enum weir_due due = weir_conn_due(c, bpf_ktime_get_ns());
+
+	if (due == WEIR_DUE_ENTRY)
+		conn_forget(flow, c);
+	else if (due == WEIR_DUE_PLACES)
+		conn_release(flow, c);
+	return due == WEIR_DUE_ENTRY;
+}
+
 static int conn_expire(void *map __attribute__((unused)), struct weir_flow *key, struct weir_conn *c)
 {
 	struct weir_flow flow = *key; /* functions that are verified by themselves do not take a map's key */
-	__u64 linger_ns = conn_linger_ns(c);
-	__u64 idle_ns = bpf_ktime_get_ns() - c->last_ns;
+	__u64 idle_ns, linger_ns;
 
-	if (idle_ns >= linger_ns) {
-		conn_forget(&flow, c);
-	} else if (idle_ns >= LINGER_NS) {
-		conn_release(&flow, c);
-		bpf_timer_start(&c->timer, linger_ns - idle_ns, 0);
-	} else {
-		bpf_timer_start(&c->timer, conn_first_linger_ns(c) - idle_ns, 0);
-	}
+	if (conn_let_go(&flow, c))
+		return 0;
+	idle_ns = bpf_ktime_get_ns() - c->last_ns;
+	linger_ns = idle_ns < WEIR_LINGER_NS ? conn_first_linger_ns(c) : weir_conn_linger_ns(c);
+	bpf_timer_start(&c->timer, linger_ns > idle_ns ? linger_ns - idle_ns : 0, 0);
 	return 0;
 }
 
-/* An entry that may be done for goes when it has been silent for long enough. */
+/*
+ * An entry that may be done for goes when it has been silent for long enough. The kernel may have no memory for a timer
+ * at that moment (often, for seconds, on Linux 6.18): then the agent's sweep sees to it.
+ */
 static __always_inline void conn_linger(struct weir_conn *c)
 {
 	if (c->dying)

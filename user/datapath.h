@@ -213,7 +213,8 @@ bool datapath_trace_read(struct datapath *dp, void (*tell)(void *arg, const stru
 			 void *arg);
 
 /*
- * Connections. sweep forgets those whose socket is gone and that have been idle for idle_ns; returns how many.
+ * Connections. sweep forgets those whose socket is gone and that have been idle for idle_ns, and returns how many; before,
+ * it lets go what is due of dying ones (weir_conn_due()).
  * reset ends, by RST to both sides, the translated connections of a slot; returns how many. max: what the table can hold.
  */
 __u32 datapath_conns_max(const struct datapath *dp);

@@ -43,13 +43,18 @@ static int tracked_add(struct tracked_list *list, const struct weir_flow *flow)
 }
 
 struct choice {
-	__u64 last_before_ns;
+	__u64 now_ns, last_before_ns;
 	__u32 slot;
 };
 
 static bool choose_idle(const struct weir_conn *c, const struct choice *choice)
 {
 	return c->last_ns < choice->last_before_ns;
+}
+
+static bool choose_due(const struct weir_conn *c, const struct choice *choice)
+{
+	return weir_conn_due(c, choice->now_ns) != WEIR_DUE_NOTHING;
 }
 
 static bool choose_translated(const struct weir_conn *c, const struct choice *choice)
@@ -135,14 +140,27 @@ static int sweep_inside(void *arg)
 	return ret < 0 ? ret : swept;
 }
 
+/* What has no timer goes here. */
+static int sweep_due(struct datapath *dp, __u64 now_ns)
+{
+	CLEANUP_TRACKED struct tracked_list due = {};
+	int ret = conns_list(dp, &due, choose_due, (struct choice){ .now_ns = now_ns });
+
+	for (size_t i = 0; i < due.n && !ret; i++)
+		ret = conn_forget(dp, &due.entries[i].flow, WEIR_REASON_COUNT);
+	return ret;
+}
+
 int datapath_sweep(struct datapath *dp, __u64 idle_ns, struct error *err)
 {
 	CLEANUP_TRACKED struct tracked_list idle = {};
 	struct conns_call call = { .dp = dp, .list = &idle };
 	__u64 now_ns = datapath_now_ns();
 	struct choice choice = { .last_before_ns = now_ns > idle_ns ? now_ns - idle_ns : 0 };
-	int ret = conns_list(dp, &idle, choose_idle, choice);
+	int ret = sweep_due(dp, now_ns);
 
+	if (!ret)
+		ret = conns_list(dp, &idle, choose_idle, choice);
 	if (!ret && idle.n)
 		ret = netns_run(dp->netns_fd, sweep_inside, &call, err);
 	return ret < 0 ? error_set(err, ret, "sweeping connections: %s", strerror(-ret)) : ret;

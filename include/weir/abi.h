@@ -239,7 +239,10 @@ struct weir_settle {
 };
 WEIR_ASSERT_SIZE(struct weir_settle, 24);
 
-/* Input of the program weir_forget: drop a connection's entry and count `reason` (enum weir_reason). */
+/*
+ * Input of the program weir_forget: drop a connection's entry and count `reason` (enum weir_reason). WEIR_REASON_COUNT:
+ * drop only what is due of a dying one, as its timer would.
+ */
 struct weir_forget {
 	struct weir_flow flow;
 	__u32 reason;

@@ -77,7 +77,7 @@ struct weir_conn {
 	__u32 server_isn;    /* tells a repeated SYN-ACK from a new connection's; 0: not known */
 	struct weir_answer_choice answer;
 	__u8 phase;	 /* enum weir_phase */
-	__u8 dying;	 /* the timer runs */
+	__u8 dying;	 /* it goes after a silence, by its timer or by the agent's sweep */
 	__u8 pipelines;	 /* the client has sent a request before the answer to the one before */
 	__u8 opaque_why; /* enum weir_reason, with phase OPAQUE; MID_STREAM: TLS that was joined in mid-stream */
 	__u32 places_end; /* behind the last request that holds places of a limit (limit.h); those that are done do not */
@@ -88,6 +88,9 @@ struct weir_conn {
 	struct weir_request request;
 	struct weir_response response;
 };
+
+#define WEIR_LINGER_TRANSLATED_NS (60 * WEIR_NS_PER_S) /* TIME-WAIT of either side still needs its numbers translated */
+#define WEIR_LINGER_NS (10 * WEIR_NS_PER_S) /* a RST that was to reach the socket may not have: wait for silence */
 
 /* What must be known of a connection to act on a segment once the lock is released. */
 struct weir_view {
@@ -225,6 +228,35 @@ WEIR_INLINE __u32 weir_conn_done(const struct weir_conn *c)
 WEIR_INLINE bool weir_conn_holds_places(const struct weir_conn *c)
 {
 	return seq_after(c->places_end, weir_conn_done(c));
+}
+
+/* Does this connection still need its numbers translated? */
+WEIR_INLINE bool weir_conn_translated(const struct weir_conn *c)
+{
+	return c->splice.cuts && c->phase != WEIR_PHASE_CLOSED;
+}
+
+WEIR_INLINE __u64 weir_conn_linger_ns(const struct weir_conn *c)
+{
+	return weir_conn_translated(c) ? WEIR_LINGER_TRANSLATED_NS : WEIR_LINGER_NS;
+}
+
+enum weir_due {
+	WEIR_DUE_NOTHING,
+	WEIR_DUE_PLACES, /* what its requests hold: that is not kept for as long as numbers have to be translated */
+	WEIR_DUE_ENTRY,
+};
+
+/* What of a dying entry has to go now, after a silence? */
+WEIR_INLINE enum weir_due weir_conn_due(const struct weir_conn *c, __u64 now_ns)
+{
+	__u64 idle_ns = now_ns > c->last_ns ? now_ns - c->last_ns : 0;
+
+	if (!c->dying || idle_ns < WEIR_LINGER_NS)
+		return WEIR_DUE_NOTHING;
+	if (idle_ns >= weir_conn_linger_ns(c))
+		return WEIR_DUE_ENTRY;
+	return weir_conn_holds_places(c) ? WEIR_DUE_PLACES : WEIR_DUE_NOTHING;
 }
 
 /* end: behind the last request of a segment that has taken some, whatever becomes of the segment; 0: none has. */

@@ -161,6 +161,33 @@ static void test_sweep_forgets_what_is_gone(void **state)
 	pair_close(&live);
 }
 
+/* Where the kernel had no memory for their timers. */
+static void test_sweep_lets_go_what_is_due(void **state)
+{
+	struct datapath *dp = *state;
+	__u64 now_ns = datapath_now_ns(), soon = now_ns - 9 * WEIR_NS_PER_S, late = now_ns - 11 * WEIR_NS_PER_S;
+	const struct weir_conn conns[] = {
+		{ .dying = 1, .last_ns = soon },
+		{ .dying = 0, .last_ns = late },
+		{ .dying = 1, .last_ns = late, .splice.cuts = 1 },
+		{ .dying = 1, .last_ns = late },
+		{ .dying = 1, .last_ns = late, .splice.cuts = 1, .phase = WEIR_PHASE_CLOSED },
+		{ .dying = 1, .last_ns = now_ns - 61 * WEIR_NS_PER_S, .splice.cuts = 1 },
+	};
+	enum {
+		KEPT = 3,
+		ALL = sizeof(conns) / sizeof(*conns)
+	};
+
+	for (__u16 i = 0; i < ALL; i++)
+		conn_put(dp, &(struct weir_flow){ .client_port = i }, conns[i]);
+	assert_int_equal(datapath_sweep(dp, 2 * MINUTE_NS, &error), 0);
+	for (__u16 i = 0; i < ALL; i++)
+		assert_int_equal(conn_there(dp, &(struct weir_flow){ .client_port = i }), i < KEPT);
+	assert_int_equal(counter(dp, 0, WEIR_CONN_CLOSED), ALL - KEPT);
+	assert_int_equal(counter(dp, 0, WEIR_CONN_SWEPT), 0);
+}
+
 /* More entries than the cursor reads at a time. */
 static void test_sweep_of_many(void **state)
 {
@@ -234,9 +261,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, datapath_setup, datapath_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_sweep_keeps_what_lives),
-		TEST(test_sweep_forgets_what_is_gone),
-		TEST(test_sweep_of_many),
+		TEST(test_sweep_keeps_what_lives),     TEST(test_sweep_forgets_what_is_gone),
+		TEST(test_sweep_lets_go_what_is_due),  TEST(test_sweep_of_many),
 		TEST(test_reset_ends_translated_ones),
 	};
 

@@ -101,6 +101,31 @@ static void test_until_the_connection_is_forgotten(void **state)
 	assert_int_equal(held(), 0);
 }
 
+/* A connection is translated, and its client has gone: for a while numbers are needed, places are not. */
+static void test_until_the_sweep(void **state)
+{
+	struct weir_conn conn;
+	struct weir_flow flow;
+
+	(void)state;
+	assert_true(passes(false, get_pod));
+	packet_flow(false, &flow);
+	assert_int_equal(bpf_map_lookup_elem(dp->maps.conns, &flow, &conn), 0);
+	conn.dying = 1;
+	conn.splice.cuts = 1;
+	conn.last_ns = datapath_now_ns() - 9 * WEIR_NS_PER_S;
+	assert_int_equal(bpf_map_update_elem(dp->maps.conns, &flow, &conn, BPF_EXIST), 0);
+	assert_int_equal(datapath_sweep(dp, 120 * WEIR_NS_PER_S, &error), 0);
+	assert_int_equal(taken(), 1);
+
+	conn.last_ns -= 2 * WEIR_NS_PER_S;
+	assert_int_equal(bpf_map_update_elem(dp->maps.conns, &flow, &conn, BPF_EXIST), 0);
+	assert_int_equal(datapath_sweep(dp, 120 * WEIR_NS_PER_S, &error), 0);
+	assert_int_equal(taken(), 0);
+	assert_int_equal(held(), 0);
+	assert_int_equal(bpf_map_lookup_elem(dp->maps.conns, &flow, &conn), 0);
+}
+
 static void test_an_upgrade_holds_on(void **state)
 {
 	static const char upgrade[] = "GET /x HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
@@ -211,11 +236,17 @@ static void test_a_limit_that_goes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLACES(until_the_answer_is_sent),	   PLACES(until_the_server_ends),
-		PLACES(until_the_connection_is_forgotten), PLACES(an_upgrade_holds_on),
-		PLACES(pipelined_ones_hold_one_each),	   PLACES(another_limit_refuses),
-		PLACES(long_running_is_not_counted),	   PLACES(lists_take_seats),
-		PLACES(subjects_go_with_their_last_place), PLACES(a_limit_that_goes),
+		PLACES(until_the_answer_is_sent),
+		PLACES(until_the_server_ends),
+		PLACES(until_the_connection_is_forgotten),
+		PLACES(until_the_sweep),
+		PLACES(an_upgrade_holds_on),
+		PLACES(pipelined_ones_hold_one_each),
+		PLACES(another_limit_refuses),
+		PLACES(long_running_is_not_counted),
+		PLACES(lists_take_seats),
+		PLACES(subjects_go_with_their_last_place),
+		PLACES(a_limit_that_goes),
 	};
 
 	return cmocka_run_group_tests_name("places", tests, namespaces_setup, NULL);
