@@ -162,6 +162,22 @@ static int add_events(struct service *service, struct error *err)
 	return 0;
 }
 
+/* What was not to be persisted before may have to be now. */
+static int load_state(struct agent *agent, struct error *err)
+{
+	const struct agent_options *options = agent->options;
+	int origin = state_begin(&agent->state, options->state_dir, options->persist_dir, err);
+
+	if (origin == STATE_PERSISTED)
+		log_info("the machine was restarted: what commands had set comes from %s", options->persist_dir);
+	if (origin == STATE_OUTDATED)
+		log_warning(
+			"the machine was restarted: what commands had set before is forgotten, as no --persist kept it");
+	if (origin < 0)
+		return origin;
+	return options->persist_dir ? state_save(&agent->state, options->state_dir, err) : 0;
+}
+
 /*
  * A start that must fail fails before it touches anything. Commands that come while servers are brought up, which takes
  * seconds where programs are loaded, wait in the socket's queue instead of being told that there is no agent.
@@ -182,7 +198,7 @@ static int start(struct service *service, struct error *err)
 		      metrics_http_open(&service->http, agent->base, options->metrics, read_metrics, service, err) :
 		      0;
 	if (!ret)
-		ret = state_load(&agent->state, options->state_dir, err);
+		ret = load_state(agent, err);
 	if (!ret)
 		ret = add_events(service, err);
 	if (!ret)
@@ -220,10 +236,16 @@ int agent_run(const struct agent_options *options, struct error *err)
 {
 	struct service service = { .agent.options = options };
 	CLEANUP_CLOSE int lock = lock_state_dir(options->state_dir, err);
+	CLEANUP_CLOSE int persist_lock = -1;
 	int ret;
 
 	if (lock < 0)
 		return lock;
+	if (options->persist_dir) {
+		persist_lock = lock_state_dir(options->persist_dir, err);
+		if (persist_lock < 0)
+			return persist_lock;
+	}
 	raise_file_limit();
 	signal(SIGPIPE, SIG_IGN);
 	clock_gettime(CLOCK_REALTIME, &service.agent.started);

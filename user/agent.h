@@ -16,6 +16,7 @@ struct agent_options {
 	unsigned int conns_max;				/* of one network namespace; 0: as it is, or the default */
 	const char *const *policies;			/* files and directories to follow: absolute paths */
 	size_t n_policies;
+	const char *persist_dir; /* NULL: the state ends with the machine's uptime */
 };
 
 /* Runs until SIGTERM or SIGINT, then returns 0; what is in force stays in force. */

@@ -205,13 +205,27 @@ int plan_make(struct plan *plan, const struct state *state, struct error *err)
 	return ret;
 }
 
+/* What could not be read again by the next agent is not taken. */
+static int check_objects(json_t *objects, struct error *err)
+{
+	struct error why;
+	json_t *object;
+	size_t i;
+
+	json_array_foreach (objects, i, object)
+		if (policy_object_check(object, &why))
+			return error_set(err, -EINVAL, "bad arguments: %s", why.text);
+	return 0;
+}
+
 int plan_apply(struct plan *plan, const struct state *state, json_t *objects, const char *server, bool prune,
 	       struct error *err)
 {
 	int ret;
 
 	plan->given = json_incref(objects);
-	ret = put_objects(plan, state, objects, server, true, err) ?:
+	ret = check_objects(objects, err)				   ?:
+		      put_objects(plan, state, objects, server, true, err) ?:
 		      put_objects(plan, state, objects, server, false, err);
 	if (ret)
 		return ret;

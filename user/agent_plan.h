@@ -42,9 +42,9 @@ int plan_delete(struct plan *plan, const struct state *state, json_t *objects, c
 /*
  * agent_plan_follow.c: what the agent follows. wanted: all of it, [{server, object: {source, followed, document}}], where a
  * server that is not given is the only one there is. Followed objects that are not among these go. Servers that stay as they are
- * are not in the plan.
+ * are not in the plan. whole: nothing is missing that files say, so that a persisted server whose Throttle is in none of them ends.
  */
-int plan_follow(struct plan *plan, const struct state *state, json_t *wanted, struct error *err);
+int plan_follow(struct plan *plan, const struct state *state, json_t *wanted, bool whole, struct error *err);
 
 /* What plans are made of. A server that is there, with all its objects. */
 struct planned *plan_server(struct plan *plan, const struct state *state, int slot);

@@ -29,13 +29,21 @@ static void take_away(struct planned *p)
 			json_array_remove(p->objects, i);
 }
 
+/* It was persisted, without its Throttle. */
+static bool is_orphan(const struct server *server)
+{
+	return policy_attached(server) && !policy_throttle_of(policy_objects(server));
+}
+
 /* Followed objects leave their servers, until they are put there again. */
-static void take_all_away(struct plan *plan, const struct state *state)
+static void take_all_away(struct plan *plan, const struct state *state, bool whole)
 {
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
 		const struct server *server = state->servers[slot];
 
-		if (server && !server->draining && follows_any(policy_objects(server)))
+		if (!server || server->draining)
+			continue;
+		if (follows_any(policy_objects(server)) || (whole && is_orphan(server)))
 			take_away(plan_server(plan, state, slot));
 	}
 }
@@ -121,12 +129,13 @@ static int put_all(struct plan *plan, const struct state *state, json_t *wanted,
 /* --- what that comes to */
 
 /* A server that a Throttle attached goes with it. */
-static void find_ended(struct plan *plan, const struct state *state)
+static void find_ended(struct plan *plan, const struct state *state, bool whole)
 {
 	for (size_t i = 0; i < plan->n; i++) {
 		struct planned *p = &plan->servers[i];
 
-		p->ends = p->slot >= 0 && policy_attached(state->servers[p->slot]) && !policy_throttle_of(p->objects);
+		p->ends = p->slot >= 0 && policy_attached(state->servers[p->slot]) && !policy_throttle_of(p->objects) &&
+			  (whole || !is_orphan(state->servers[p->slot]));
 	}
 }
 
@@ -160,16 +169,16 @@ static json_t *objects_of(json_t *wanted)
 	return objects;
 }
 
-int plan_follow(struct plan *plan, const struct state *state, json_t *wanted, struct error *err)
+int plan_follow(struct plan *plan, const struct state *state, json_t *wanted, bool whole, struct error *err)
 {
 	int ret;
 
 	plan->given = objects_of(wanted);
-	take_all_away(plan, state);
+	take_all_away(plan, state, whole);
 	ret = put_all(plan, state, wanted, true, err) ?: put_all(plan, state, wanted, false, err);
 	if (ret)
 		return ret;
-	find_ended(plan, state);
+	find_ended(plan, state, whole);
 	leave_same(plan, state);
 	return plan_make(plan, state, err);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent.h"
@@ -7,11 +8,13 @@
 #include "parse.h"
 
 #define METRICS_DEFAULT "127.0.0.1:9790"
+#define PERSIST_DEFAULT "/var/lib/weir"
 #define CONNECTIONS_MAX (1U << 24)
 
 enum {
 	KEY_ADMIN_GROUP = 256,
 	KEY_MONITOR_GROUP,
+	KEY_PERSIST,
 };
 
 static const struct argp_option options[] = {
@@ -19,6 +22,8 @@ static const struct argp_option options[] = {
 	{ "connections", 'c', "N", 0, "connections followed at once in one network namespace (default: 262144)", 0 },
 	{ "admin-group", KEY_ADMIN_GROUP, "GROUP", 0, "who is in it may talk to the agent, as root may", 0 },
 	{ "monitor-group", KEY_MONITOR_GROUP, "GROUP", 0, "who is in it may ask the agent what only reads", 0 },
+	{ "persist", KEY_PERSIST, NULL, 0,
+	  "keep what commands set when the machine is restarted, in /var/lib/weir (WEIR_PERSIST_DIR)", 0 },
 	{ "policy", 'p', "FILE-OR-DIR", 0,
 	  "policy files to follow: a file, or a directory of *.yaml, *.yml and *.json; may be repeated", 0 },
 	{ 0 },
@@ -78,6 +83,13 @@ static void add_policy(const struct argp_state *state, struct agent_words *words
 	words->options.n_policies++;
 }
 
+static const char *persist_dir(void)
+{
+	const char *directory = getenv("WEIR_PERSIST_DIR");
+
+	return directory && *directory ? directory : PERSIST_DEFAULT;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct agent_words *words = state->input;
@@ -98,6 +110,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case 'm':
 		set_metrics(state, agent, arg);
+		break;
+	case KEY_PERSIST:
+		agent->persist_dir = persist_dir();
 		break;
 	case 'p':
 		add_policy(state, words, arg);

@@ -17,6 +17,9 @@ bool policy_object_is(json_t *object, enum policy_type type);
 /* Of an object of a known kind. */
 void policy_object_label(json_t *object, char label[static POLICY_LABEL]);
 
+/* Is all of it right? (policy_saved.c) */
+int policy_object_check(json_t *object, struct error *err);
+
 /* Have two documents one kind and one name? */
 bool policy_same_object(json_t *a, json_t *b);
 /* The place in a list of the object with such a document, or how many there are. */

@@ -8,14 +8,15 @@
 
 #include "cleanup.h"
 #include "json_list.h"
+#include "json_read.h"
 #include "policy.h"
 #include "server_rules.h"
 
 /* What an object may say of a server that is attached, beside its limits. */
 #define CHANGING_KEYS "concurrency", "dry_run", "exempt"
-static const char *const changing[] = { CHANGING_KEYS };
+static const char *const changing[] = { CHANGING_KEYS, NULL };
 
-#define CHANGING (sizeof(changing) / sizeof(*changing))
+#define CHANGING (sizeof(changing) / sizeof(*changing) - 1)
 
 json_t *policy_objects(const struct server *server)
 {
@@ -40,6 +41,13 @@ static json_t *base_of(const struct server *server, json_t *json)
 	for (size_t i = 0; i < CHANGING; i++)
 		json_object_set(base, changing[i], json_object_get(json, changing[i]));
 	return base;
+}
+
+int policy_check_base(const struct server *server, struct error *err)
+{
+	json_t *base = json_object_get(server->policy, "base");
+
+	return base ? members_check(base, "the base", changing, err) : 0;
 }
 
 /* --- limits */

@@ -84,15 +84,17 @@ static int try(struct agent *agent, const bool *fresh, struct error *err)
 	const struct policy_sources *sources = &agent->sources;
 	CLEANUP_JSON json_t *wanted = json_array();
 	CLEANUP_PLAN struct plan plan = { 0 };
+	bool whole = true;
 	int ret;
 
 	for (size_t i = 0; i < sources->n; i++) {
+		whole &= fresh[i];
 		if (fresh[i])
 			add_said(wanted, &sources->items[i]);
 		else
 			add_kept(wanted, &sources->items[i], &agent->state);
 	}
-	ret = plan_follow(&plan, &agent->state, wanted, err);
+	ret = plan_follow(&plan, &agent->state, wanted, whole, err);
 	if (!ret && plan.n) {
 		ret = plan_do(agent, &plan, err);
 		if (!ret)

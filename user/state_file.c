@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "policy.h"
 #include "state.h"
 
 #define STATE_VERSION 2
+#define BOOT_ID_SIZE 64
 
 static int file_path(const char *state_dir, const char *name, char path[static PATH_MAX], struct error *err)
 {
@@ -17,19 +19,32 @@ static int file_path(const char *state_dir, const char *name, char path[static P
 	return 0;
 }
 
-/* {version, servers: {SLOT: server}} */
-static json_t *state_to_json(const struct state *state)
+/* Another one with each start of the machine; "" where the kernel does not tell. */
+static void read_boot_id(char id[static BOOT_ID_SIZE])
+{
+	CLEANUP_FCLOSE FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	if (!file || !fgets(id, BOOT_ID_SIZE, file))
+		*id = '\0';
+	id[strcspn(id, "\n")] = '\0';
+}
+
+/* {version, boot_id, servers: {SLOT: server}} */
+static json_t *state_to_json(const struct state *state, json_t *(*to_json)(const struct server *server))
 {
 	json_t *servers = json_object();
-	char slot[16];
+	char slot[16], boot_id[BOOT_ID_SIZE];
 
 	for (int i = 0; i < WEIR_MAX_SERVERS; i++) {
-		if (!state->servers[i])
+		json_t *server = state->servers[i] ? to_json(state->servers[i]) : NULL;
+
+		if (!server)
 			continue;
 		snprintf(slot, sizeof(slot), "%d", i);
-		json_object_set_new(servers, slot, server_to_json(state->servers[i]));
+		json_object_set_new(servers, slot, server);
 	}
-	return json_pack("{s:i, s:o}", "version", STATE_VERSION, "servers", servers);
+	read_boot_id(boot_id);
+	return json_pack("{s:i, s:s, s:o}", "version", STATE_VERSION, "boot_id", boot_id, "servers", servers);
 }
 
 static int write_whole(const char *path, const char *text, struct error *err)
@@ -59,9 +74,8 @@ static int sync_dir(const char *path, struct error *err)
 	return 0;
 }
 
-int state_save(const struct state *state, const char *state_dir, struct error *err)
+static int write_json(json_t *json, const char *state_dir, struct error *err)
 {
-	CLEANUP_JSON json_t *json = state_to_json(state);
 	CLEANUP_FREE char *text = json_dumps(json, JSON_COMPACT);
 	char path[PATH_MAX], fresh[PATH_MAX];
 	int ret;
@@ -80,6 +94,18 @@ int state_save(const struct state *state, const char *state_dir, struct error *e
 	return sync_dir(state_dir, err);
 }
 
+int state_save(const struct state *state, const char *state_dir, struct error *err)
+{
+	CLEANUP_JSON json_t *all = state_to_json(state, server_to_json), *persisted = NULL;
+	int ret = 0;
+
+	if (state->persist_dir) {
+		persisted = state_to_json(state, server_persisted);
+		ret = write_json(persisted, state->persist_dir, err);
+	}
+	return ret ?: write_json(all, state_dir, err);
+}
+
 static int place_server(struct state *state, const char *slot_text, json_t *json, struct error *err)
 {
 	CLEANUP_SERVER struct server *server = NULL;
@@ -90,7 +116,9 @@ static int place_server(struct state *state, const char *slot_text, json_t *json
 	if (!ret)
 		ret = server_from_json(json, &server, err);
 	if (!ret)
-		ret = state_check(state, server, err);
+		ret = state_check(state, server, err)	      ?:
+			      policy_check_saved(server, err) ?:
+								server_give_numbers(server, err);
 	if (ret)
 		return ret;
 	state->servers[slot] = server;
@@ -101,11 +129,12 @@ static int place_server(struct state *state, const char *slot_text, json_t *json
 static int state_from_json(json_t *json, struct state *state, struct error *err)
 {
 	json_t *servers, *server;
+	const char *slot, *boot_id;
 	json_error_t why;
-	const char *slot;
 	int version, ret;
 
-	if (json_unpack_ex(json, &why, 0, "{s:i, s:o !}", "version", &version, "servers", &servers))
+	if (json_unpack_ex(json, &why, 0, "{s:i, s?s, s:o !}", "version", &version, "boot_id", &boot_id, "servers",
+			   &servers))
 		return error_set(err, -EINVAL, "%s", why.text);
 	if (version != STATE_VERSION && version != STATE_VERSION - 1)
 		return error_set(err, -EPROTO, "it is of version %d, this weir reads version %d, and %d", version,
@@ -122,17 +151,14 @@ static int state_from_json(json_t *json, struct state *state, struct error *err)
 	return 0;
 }
 
-int state_load(struct state *state, const char *state_dir, struct error *err)
+/* A new reference; *json stays NULL where there is no file. */
+static int read_json(const char *state_dir, json_t **json, struct error *err)
 {
 	CLEANUP_FCLOSE FILE *file = NULL;
-	CLEANUP_JSON json_t *json = NULL;
-	struct state loaded = { 0 };
 	char path[PATH_MAX];
 	json_error_t why;
-	struct error detail;
-	int ret;
+	int ret = file_path(state_dir, "state.json", path, err);
 
-	ret = file_path(state_dir, "state.json", path, err);
 	if (ret)
 		return ret;
 	file = fopen(path, "re");
@@ -140,16 +166,61 @@ int state_load(struct state *state, const char *state_dir, struct error *err)
 		return 0;
 	if (!file)
 		return error_set(err, -errno, "cannot read %s: %s", path, strerror(errno));
-	json = json_loadf(file, JSON_REJECT_DUPLICATES, &why);
-	if (!json)
-		return error_set(err, -EINVAL, "cannot read %s: line %d: %s (move it away to start with nothing)", path,
-				 why.line, why.text);
-	ret = state_from_json(json, &loaded, &detail);
+	*json = json_loadf(file, JSON_REJECT_DUPLICATES, &why);
+	if (*json)
+		return 0;
+	return error_set(err, -EINVAL, "cannot read %s: line %d: %s (move it away to start with nothing)", path,
+			 why.line, why.text);
+}
+
+/* json: NULL for an empty state. */
+static int load_json(struct state *state, json_t *json, const char *state_dir, struct error *err)
+{
+	struct state loaded = { 0 };
+	struct error detail;
+	int ret = json ? state_from_json(json, &loaded, &detail) : 0;
+
 	if (ret) {
 		state_clear(&loaded);
-		return error_set(err, ret, "cannot read %s: %s (move it away to start with nothing)", path,
-				 detail.text);
+		return error_set(err, ret, "cannot read %s/state.json: %s (move it away to start with nothing)",
+				 state_dir, detail.text);
 	}
 	*state = loaded;
 	return 0;
+}
+
+int state_load(struct state *state, const char *state_dir, struct error *err)
+{
+	CLEANUP_JSON json_t *json = NULL;
+
+	return read_json(state_dir, &json, err) ?: load_json(state, json, state_dir, err);
+}
+
+/* Files of earlier versions do not tell; nor do some kernels. */
+static bool is_of_this_boot(json_t *json)
+{
+	const char *said = json_string_value(json_object_get(json, "boot_id"));
+	char boot_id[BOOT_ID_SIZE];
+
+	read_boot_id(boot_id);
+	return !said || !*said || !*boot_id || strcmp(said, boot_id) == 0;
+}
+
+int state_begin(struct state *state, const char *state_dir, const char *persist_dir, struct error *err)
+{
+	CLEANUP_JSON json_t *current = NULL, *persisted = NULL;
+	enum state_origin origin = STATE_NEW;
+	int ret = read_json(state_dir, &current, err);
+
+	if (!ret && current && is_of_this_boot(current)) {
+		origin = STATE_CURRENT;
+		ret = load_json(state, current, state_dir, err);
+	} else if (!ret && persist_dir) {
+		ret = read_json(persist_dir, &persisted, err) ?: load_json(state, persisted, persist_dir, err);
+		origin = persisted ? STATE_PERSISTED : origin;
+	}
+	if (ret)
+		return ret;
+	state->persist_dir = persist_dir;
+	return origin == STATE_NEW && current ? STATE_OUTDATED : origin;
 }

@@ -258,7 +258,9 @@ static int read_options(const struct members *m, struct server *server, struct e
 		ret = identity_settings_from_json(m->identity, &server->identity, err);
 	if (!ret)
 		server->netns_cookie = json_integer_value(m->netns_cookie);
-	if (!ret && json_is_object(m->policy))
+	if (!ret && m->policy && !json_is_object(m->policy))
+		ret = error_set(err, -EINVAL, "policy: must be an object");
+	if (!ret && m->policy)
 		server->policy = json_incref(m->policy);
 	return ret;
 }

@@ -13,18 +13,21 @@
 #include "cleanup.h"
 #include "fake_datapath.h"
 
-#define OBJECT(kind, name, spec)                                                                         \
-	"{\"source\":\"/etc/p.yaml\",\"document\":{\"kind\":\"" kind "\",\"metadata\":{\"name\":\"" name \
-	"\"},\"spec\":{" spec "}}}"
+#define VERSION_Throttle "weir/v1"
+#define VERSION_FlowSchema "flowcontrol.apiserver.k8s.io/v1"
+#define VERSION_PriorityLevelConfiguration VERSION_FlowSchema
+#define OBJECT(kind, name, spec)                                                     \
+	"{\"source\":\"/etc/p.yaml\",\"document\":{\"apiVersion\":\"" VERSION_##kind \
+		"\",\"kind\":\"" #kind "\",\"metadata\":{\"name\":\"" name "\"},\"spec\":{" spec "}}}"
 #define APPLY(objects) "{\"objects\":[" objects "]}"
-#define LIMITS(limits) OBJECT("Throttle", "api", "\"limits\":[" limits "]")
+#define LIMITS(limits) OBJECT(Throttle, "api", "\"limits\":[" limits "]")
 #define USER \
 	"{\"name\":\"user\",\"qps\":\"5\",\"burst\":9,\"overrides\":[{\"subject\":\"bob\",\"qps\":\"1\",\"burst\":2}]}"
 #define WATCHES \
 	"{\"name\":\"w\",\"key\":\"user\",\"inFlight\":4,\"rules\":[{\"groups\":[\"ops\"],\"longRunning\":true}]}"
-#define LEVEL OBJECT("PriorityLevelConfiguration", "low", "\"type\":\"Limited\",\"limited\":{}")
+#define LEVEL OBJECT(PriorityLevelConfiguration, "low", "\"type\":\"Limited\",\"limited\":{}")
 #define SCHEMA                                                                                                    \
-	OBJECT("FlowSchema", "all",                                                                               \
+	OBJECT(FlowSchema, "all",                                                                                 \
 	       "\"priorityLevelConfiguration\":{\"name\":\"low\"},\"rules\":[{\"subjects\":[{\"kind\":\"Group\"," \
 	       "\"group\":{\"name\":\"dev\"}}],\"nonResourceRules\":[{\"verbs\":[\"*\"],\"nonResourceURLs\":[\"*\"]}]}]")
 
@@ -106,7 +109,7 @@ static void refused(void **state)
 	refuse(f, "apply", APPLY(LIMITS(WATCHES "," WATCHES)), "\"w\"");
 	refuse(f, "apply", APPLY(LIMITS("{\"name\":\"w\",\"key\":\"user\"}")), "how much");
 	refuse(f, "apply", APPLY(SCHEMA), "\"low\"");
-	refuse(f, "apply", APPLY(OBJECT("Throttle", "api", "\"listen\":[\"*:99\"]")), "listen");
+	refuse(f, "apply", APPLY(OBJECT(Throttle, "api", "\"listen\":[\"*:99\"]")), "listen");
 	refuse(f, "delete", APPLY(LEVEL), "not applied");
 	assert_saved(f, before);
 }
@@ -114,7 +117,7 @@ static void refused(void **state)
 static void attached_with_it(void **state)
 {
 	struct fixture *f = *state;
-	const char *throttle = APPLY(OBJECT("Throttle", "b", "\"listen\":[\"*:7\"],\"limits\":[" USER "]"));
+	const char *throttle = APPLY(OBJECT(Throttle, "b", "\"listen\":[\"*:7\"],\"limits\":[" USER "]"));
 
 	fake_fail("datapath_rules_set", 1);
 	refuse(f, "apply", throttle, "datapath_rules_set");

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The machine is restarted: what commands have set ends with it, or with --persist comes back."""
+import json
+import shutil
+
+import pytest
+
+PODS = "/api/v1/namespaces/default/pods"
+
+
+@pytest.fixture
+def kept(world, monkeypatch, tmp_path):
+    """Where --persist keeps what commands set."""
+    monkeypatch.setenv("WEIR_PERSIST_DIR", str(tmp_path / "lib"))
+    return tmp_path / "lib"
+
+
+def restart_machine(world, on_disk=False):
+    """No agent, no pins, nothing in /run, unless that is on disk: then it is of another boot."""
+    world.weir.kill()
+    shutil.rmtree(world.pins)
+    state = world.weir.state_dir / "state.json"
+    if on_disk:
+        state.write_text(json.dumps({**json.loads(state.read_text()), "boot_id": "another"}))
+    else:
+        shutil.rmtree(world.weir.state_dir)
+
+
+def follow(world, site, directory):
+    """The Throttle of the site's server, in a file."""
+    directory.mkdir()
+    (directory / "web.yaml").write_text(
+        f"apiVersion: weir/v1\nkind: Throttle\nmetadata: {{name: web}}\nspec:\n  listen: ['*:{site.server.port}']\n"
+        f"  netns: {site.place.server_ns.path}\n  trustedProxies: ['0.0.0.0/0']\n"
+        "  limits:\n  - {name: user, qps: 0, burst: 3}\n")
+
+
+def test_persist(world, kept):
+    world.weir.start("off", "--persist")
+    site = world.site()
+    site.attach()
+    site.limit("user", burst=3)
+    site.limit("user", "bob", burst=1)
+    before = world.weir("export")
+    assert [site.client("alice").get(PODS) for _ in range(4)] == [200] * 3 + [429]
+    assert kept.stat().st_mode & 0o777 == 0o700 and (kept / "state.json").stat().st_mode & 0o777 == 0o600
+    restart_machine(world)
+    assert site.client("alice").get(PODS) == 200  # nobody limits now
+    world.weir.start("off", "--persist")
+    assert "the machine was restarted: what commands had set comes from" in world.weir.log()
+    assert world.weir("export") == before
+    assert [site.client("alice").get(PODS) for _ in range(4)] == [200] * 3 + [429]
+    assert [site.client("bob").get(PODS) for _ in range(2)] == [200, 429]
+    world.weir("limit", "delete", "user", "bob")
+    restart_machine(world, on_disk=True)
+    world.weir.start("off", "--persist")
+    assert "bob" not in world.weir("export") and site.status()["mode"] == "limiting"
+
+
+def test_not_persisted(world, kept):
+    site = world.site()
+    site.attach()
+    world.weir.kill()
+    world.weir.start()
+    assert site.status()["mode"] == "limiting"  # of this boot
+    restart_machine(world, on_disk=True)
+    world.weir.start()
+    assert world.weir.servers() == [] and not kept.exists()
+    assert "forgotten, as no --persist kept it" in world.weir.log()
+
+
+def test_two_agents_keep_to_themselves(world, kept, tmp_path):
+    world.weir.start("off", "--persist")
+    said = world.weir.refused("agent", "--metrics", "off", "--state-dir", tmp_path / "other", "--persist")
+    assert "another agent" in said and str(kept) in said
+
+
+def test_files_are_not_persisted(world, kept, tmp_path):
+    directory = tmp_path / "policy.d"
+    place = world.loopback()
+    server = world.echo(place)
+    world.weir.start("off", "--persist")
+    site = world.site(place, server)
+    world.weir.stop()
+    follow(world, site, directory)
+    world.weir.start("off", "--persist", "--policy", directory)
+    assert [limit["name"] for limit in world.weir.json("limit", "list")["limits"]] == ["user"]
+    assert json.loads((kept / "state.json").read_text())["servers"] == {}
+    world.weir("limit", "set", "total", "--qps", "5", "--burst", "9")
+    restart_machine(world)
+    (directory / "web.yaml").rename(tmp_path / "away")
+    (directory / "web.yaml").write_text("")  # wrong: what is not known to be gone stays
+    world.weir.start("off", "--persist", "--policy", directory)
+    assert [limit["name"] for limit in world.weir.json("limit", "list")["limits"]] == ["total"]
+    world.weir.stop()
+    (tmp_path / "away").rename(directory / "web.yaml")
+    world.weir.start("off", "--persist", "--policy", directory)
+    limits = {limit["name"]: limit["source"] for limit in world.weir.json("limit", "list")["limits"]}
+    assert limits == {"total": "command line", "user": f"{directory}/web.yaml"}
+    world.weir.stop()
+    world.weir.start("off", "--persist")
+    assert world.weir.servers() == []
