@@ -1,50 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * kube-apiserver's --max-requests-inflight and --max-mutating-requests-inflight as two limits: what only reads, and what may
- * change something. Neither counts long-running requests.
- */
 #include <errno.h>
 
 #include "agent_limits.h"
 #include "cleanup.h"
-
-#define READ_ONLY "read-only-in-flight"
-#define MUTATING "mutating-in-flight"
-
-static bool reads_only(enum weir_verb verb)
-{
-	return verb == WEIR_VERB_GET || verb == WEIR_VERB_LIST || verb == WEIR_VERB_WATCH;
-}
-
-static json_t *verbs(bool reading)
-{
-	json_t *array = json_array();
-
-	for (enum weir_verb verb = WEIR_VERB_NONE + 1; verb < WEIR_VERB_COUNT; verb++)
-		if (reads_only(verb) == reading)
-			json_array_append_new(array, json_string(rule_verb_name(verb)));
-	return array;
-}
+#include "max_in_flight.h"
 
 /* Requests at once; 0: there is no such limit. */
 static int set_places(struct agent *agent, int slot, bool reading, __u32 places, struct error *err)
 {
-	const char *name = reading ? READ_ONLY : MUTATING;
-	struct limit *there = server_limit(agent->state.servers[slot], name);
+	struct limit *there = server_limit(agent->state.servers[slot], max_in_flight_name(reading));
 	CLEANUP_JSON json_t *limit = NULL;
 
 	if (!places && there && limit_check_source(there, err))
 		return -EBUSY;
 	if (!places)
 		return there ? limit_remove(agent, slot, there, err) : 0;
-	limit = json_pack("{s:s, s:s, s:I, s:[{s:o, s:b}]}", "name", name, "key", "total", "in_flight",
-			  (json_int_t)places, "rules", "verbs", verbs(reading), "long_running", 0);
+	limit = max_in_flight_limit(reading, places);
 	return limit_set(agent, slot, limit, NULL, err);
 }
 
 static __u32 places_of(const struct server *server, bool reading)
 {
-	const struct limit *there = server_limit(server, reading ? READ_ONLY : MUTATING);
+	const struct limit *there = server_limit(server, max_in_flight_name(reading));
 
 	return there ? there->amount.places : 0;
 }

@@ -8,15 +8,19 @@
 static int set_paused(struct agent *agent, int slot, bool paused, struct error *err)
 {
 	struct server *server = agent->state.servers[slot];
+	CLEANUP_JSON json_t *policy = json_incref(server->policy);
 	bool before = server->paused;
-	int ret;
+	int ret = policy_pause(server, paused, err);
 
-	server->paused = paused;
+	if (ret)
+		return ret;
 	ret = state_save(&agent->state, agent->options->state_dir, err);
 	if (!ret)
 		ret = server_apply_flags(agent, slot, err);
 	if (ret) {
 		server->paused = before;
+		json_decref(server->policy);
+		server->policy = json_incref(policy);
 		state_save(&agent->state, agent->options->state_dir, NULL);
 		return ret;
 	}

@@ -7,6 +7,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "json_list.h"
 
 void policy_clear(struct policy *policy)
 {
@@ -76,11 +77,20 @@ static void check_twice(struct policy *policy)
 	}
 }
 
+/* An object of its own, or among a Throttle's. */
+static bool is_level(const struct policy_object *object, const char *name)
+{
+	json_t *spec = json_object_get(object->document, "spec");
+
+	if (object->kind->type == POLICY_PRIORITY_LEVEL)
+		return strcmp(object->name, name) == 0;
+	return object->kind->type == POLICY_THROTTLE && list_named(json_object_get(spec, "priorityLevels"), name);
+}
+
 static bool has_level(const struct policy *policy, const char *name)
 {
 	for (size_t i = 0; i < policy->n; i++)
-		if (policy->objects[i].kind->type == POLICY_PRIORITY_LEVEL &&
-		    strcmp(policy->objects[i].name, name) == 0)
+		if (is_level(&policy->objects[i], name))
 			return true;
 	return strcmp(name, "exempt") == 0 || strcmp(name, "catch-all") == 0;
 }

@@ -80,6 +80,10 @@ bool policy_attached(const struct server *server);
 int policy_check_base(const struct server *server, struct error *err);
 /* policy_saved.c: is all of its policy right, as state.json has it? */
 int policy_check_saved(const struct server *server, struct error *err);
+/* --- policy_settings.c */
+
+/* A command pauses the server, or ends that. -EBUSY: its Throttle says that it is paused. */
+int policy_pause(struct server *server, bool paused, struct error *err);
 /* The settings of a Throttle that only attach can set: in weir's own names. A new reference. */
 json_t *policy_attach_settings(json_t *throttle);
 /* May the Throttle stand with a server that is attached? */

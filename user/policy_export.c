@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cleanup.h"
-#include "policy.h"
+#include "policy_objects.h"
 
 /* What of the server's JSON is no policy's. */
 static const char *const not_exported[] = { "name",	    "netns_cookie", "paused",
@@ -94,16 +94,33 @@ static json_t *exported_limits(const struct server *server)
 	return limits;
 }
 
+/* As its own Throttle says it: what others say is in their documents, and what a command has paused is in none. */
+static void copy_own(const struct server *server, json_t *spec)
+{
+	static const char *const keys[] = { "paused", "priorityLevels", "flowSchemas" };
+	json_t *throttle = policy_object_document(policy_throttle_of(policy_objects(server)));
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		json_t *value = json_object_get(json_object_get(throttle, "spec"), keys[i]);
+
+		if (value)
+			json_object_set(spec, keys[i], value);
+	}
+}
+
 static json_t *exported_throttle(const struct server *server)
 {
 	CLEANUP_JSON json_t *json = server_to_json(server);
+	json_t *spec;
 
 	for (size_t i = 0; i < sizeof(not_exported) / sizeof(*not_exported); i++)
 		json_object_del(json, not_exported[i]);
 	json_object_set_new(json, "limits", exported_limits(server));
 	drop_empty(json);
+	spec = policy_yaml_names(json);
+	copy_own(server, spec);
 	return json_pack("{s:s, s:s, s:{s:s}, s:o}", "apiVersion", "weir/v1", "kind", "Throttle", "metadata", "name",
-			 server->name, "spec", policy_yaml_names(json));
+			 server->name, "spec", spec);
 }
 
 json_t *policy_export(const struct server *server)

@@ -9,12 +9,12 @@
 #include "cleanup.h"
 #include "json_list.h"
 #include "json_read.h"
-#include "policy.h"
+#include "max_in_flight.h"
+#include "policy_objects.h"
 #include "server_rules.h"
 
 /* What an object may say of a server that is attached, beside its limits. */
-#define CHANGING_KEYS "concurrency", "dry_run", "exempt"
-static const char *const changing[] = { CHANGING_KEYS, NULL };
+static const char *const changing[] = { "concurrency", "dry_run", "exempt", "paused", NULL };
 
 #define CHANGING (sizeof(changing) / sizeof(*changing) - 1)
 
@@ -33,13 +33,11 @@ bool policy_attached(const struct server *server)
 /* json: the server's. What its objects have changed is as it was before them; new reference. */
 static json_t *base_of(const struct server *server, json_t *json)
 {
-	json_t *kept = json_object_get(server->policy, "base"), *base;
+	json_t *kept = json_object_get(server->policy, "base"), *base = json_object();
 
-	if (kept)
-		return json_incref(kept);
-	base = json_object();
 	for (size_t i = 0; i < CHANGING; i++)
-		json_object_set(base, changing[i], json_object_get(json, changing[i]));
+		json_object_set(base, changing[i],
+				json_object_get(kept, changing[i]) ?: json_object_get(json, changing[i]));
 	return base;
 }
 
@@ -161,28 +159,92 @@ static int add_exemption(json_t *exempt, json_t *given, struct error *err)
 	return 0;
 }
 
-static int add_throttle(json_t *json, json_t *document, const char *source, const struct server *server,
-			struct error *err)
+/* What a server is being made of. */
+struct making {
+	const struct server *server; /* as it was */
+	json_t *json;		     /* as it will be */
+	json_t *sources;	     /* {"priority level NAME": file} */
+};
+
+/* Takes over the item, which has a name that no other of the list may have. */
+static int add_named(struct making *m, const char *list, const char *what, json_t *item, const char *source,
+		     struct error *err)
+{
+	CLEANUP_JSON json_t *owned = item;
+	const char *name = json_string_value(json_object_get(item, "name")) ?: "", *other;
+	char key[SLOT_NAME_SIZE + 32];
+
+	snprintf(key, sizeof(key), "%s %s", what, name);
+	other = json_string_value(json_object_get(m->sources, key));
+	if (other)
+		return error_set(err, -EEXIST, "%s of server \"%s\" is in %s and in %s", key, m->server->name, other,
+				 source);
+	json_object_set_new(m->sources, key, json_string(source));
+	return json_array_append(json_object_get(m->json, list), item);
+}
+
+static int add_level(struct making *m, json_t *level, const char *source, struct error *err)
+{
+	return add_named(m, "priority_levels", "priority level", level, source, err);
+}
+
+static int add_schema(struct making *m, json_t *schema, const char *source, struct error *err)
+{
+	return add_named(m, "flow_schemas", "flow schema", schema, source, err);
+}
+
+static int add_max_in_flight(struct making *m, json_t *given, const char *source, struct error *err)
+{
+	static const char *const keys[] = { "mutating", "read_only" };
+	int ret = 0;
+
+	for (int read_only = 0; read_only < 2 && !ret; read_only++) {
+		json_int_t places = json_integer_value(json_object_get(given, keys[read_only]));
+		CLEANUP_JSON json_t *limit = places ? max_in_flight_limit(read_only, places) : NULL;
+
+		if (limit)
+			ret = add_limit(json_object_get(m->json, "limits"), limit, source, m->server, err);
+	}
+	return ret;
+}
+
+/* Settings in the place of those of before; but who paused the server by command goes on pausing it. */
+static void set_changing(json_t *json, json_t *spec)
+{
+	for (size_t i = 0; i < CHANGING; i++) {
+		json_t *value = json_object_get(spec, changing[i]);
+
+		if (value && (strcmp(changing[i], "paused") != 0 || json_is_true(value)))
+			json_object_set(json, changing[i], value);
+	}
+}
+
+static int add_throttle(struct making *m, json_t *document, const char *source, struct error *err)
 {
 	CLEANUP_JSON json_t *spec = policy_own_names(json_object_get(document, "spec"));
-	CLEANUP_JSON json_t *exempt = json_deep_copy(json_object_get(json, "exempt"));
-	json_t *rule;
+	CLEANUP_JSON json_t *exempt = json_deep_copy(json_object_get(m->json, "exempt"));
+	json_t *item;
 	size_t i;
 	int ret = 0;
 
-	for (i = 0; i < CHANGING; i++)
-		if (json_object_get(spec, changing[i]))
-			json_object_set(json, changing[i], json_object_get(spec, changing[i]));
-	json_object_set(json, "exempt", exempt);
-	json_array_foreach (json_object_get(spec, "exempt"), i, rule)
-		ret = ret ?: add_exemption(exempt, rule, err);
-	return ret ?: add_limits(json_object_get(json, "limits"), json_object_get(spec, "limits"), source, server, err);
+	set_changing(m->json, spec);
+	json_object_set(m->json, "exempt", exempt);
+	json_array_foreach (json_object_get(spec, "exempt"), i, item)
+		ret = ret ?: add_exemption(exempt, item, err);
+	json_array_foreach (json_object_get(spec, "priority_levels"), i, item)
+		ret = ret ?: add_level(m, json_incref(item), source, err);
+	json_array_foreach (json_object_get(spec, "flow_schemas"), i, item)
+		ret = ret ?: add_schema(m, json_incref(item), source, err);
+	return ret										 ?:
+		       add_max_in_flight(m, json_object_get(spec, "max_in_flight"), source, err) ?:
+		       add_limits(json_object_get(m->json, "limits"), json_object_get(spec, "limits"), source,
+				  m->server, err);
 }
 
-static int add_object(json_t *json, json_t *object, const struct server *server, struct error *err)
+static int add_object(struct making *m, json_t *object, struct error *err)
 {
-	json_t *document = json_object_get(object, "document");
-	const char *source = json_string_value(json_object_get(object, "source")), *name;
+	json_t *document = policy_object_document(object);
+	const char *source = policy_object_source(object), *name;
 	const struct policy_kind *kind = policy_document_kind(document, &name);
 	CLEANUP_JSON json_t *limits = NULL;
 
@@ -190,14 +252,14 @@ static int add_object(json_t *json, json_t *object, const struct server *server,
 		return error_set(err, -EINVAL, "policy: an object must have a source and a document of a known kind");
 	switch (kind->type) {
 	case POLICY_THROTTLE:
-		return add_throttle(json, document, source, server, err);
+		return add_throttle(m, document, source, err);
 	case POLICY_EVENT_RATE_LIMIT:
 		limits = policy_events_limits(document);
-		return add_limits(json_object_get(json, "limits"), limits, source, server, err);
+		return add_limits(json_object_get(m->json, "limits"), limits, source, m->server, err);
 	case POLICY_FLOW_SCHEMA:
-		return json_array_append_new(json_object_get(json, "flow_schemas"), policy_flow_schema(document));
+		return add_schema(m, policy_flow_schema(document), source, err);
 	case POLICY_PRIORITY_LEVEL:
-		return json_array_append_new(json_object_get(json, "priority_levels"), policy_level(document));
+		return add_level(m, policy_level(document), source, err);
 	case POLICY_ADMISSION:
 		break;
 	}
@@ -262,14 +324,15 @@ static int check_made(struct server *server, struct error *err)
 
 int policy_server(const struct server *server, json_t *objects, struct server **out, struct error *err)
 {
-	CLEANUP_JSON json_t *json = bare(server);
+	CLEANUP_JSON json_t *json = bare(server), *sources = json_object();
+	struct making m = { server, json, sources };
 	CLEANUP_SERVER struct server *made = NULL;
 	json_t *object;
 	size_t i;
 	int ret = 0;
 
 	json_array_foreach (objects, i, object)
-		ret = ret ?: add_object(json, object, server, err);
+		ret = ret ?: add_object(&m, object, err);
 	if (ret)
 		return ret;
 	add_levels(server, json);
@@ -280,41 +343,5 @@ int policy_server(const struct server *server, json_t *objects, struct server **
 		return ret;
 	*out = made;
 	made = NULL;
-	return 0;
-}
-
-/* --- what only attach can set */
-
-static const char *const not_settings[] = { "limits", CHANGING_KEYS };
-
-json_t *policy_attach_settings(json_t *throttle)
-{
-	json_t *settings = policy_own_names(json_object_get(throttle, "spec"));
-
-	for (size_t i = 0; i < sizeof(not_settings) / sizeof(*not_settings); i++)
-		json_object_del(settings, not_settings[i]);
-	return settings;
-}
-
-int policy_check_settings(const struct server *server, json_t *throttle, struct error *err)
-{
-	CLEANUP_JSON json_t *before = server_to_json(server), *wanted = json_deep_copy(before), *after = NULL;
-	CLEANUP_JSON json_t *settings = policy_attach_settings(throttle);
-	CLEANUP_SERVER struct server *made = NULL;
-	const char *key;
-	json_t *value;
-	int ret;
-
-	json_object_update(wanted, settings);
-	ret = server_from_json(wanted, &made, err);
-	if (ret)
-		return ret;
-	after = server_to_json(made);
-	json_object_foreach (settings, key, value)
-		if (!json_equal(json_object_get(before, key), json_object_get(after, key)))
-			return error_set(
-				err, -EBUSY,
-				"server \"%s\": its %s cannot be changed while it is attached: detach it first",
-				server->name, key);
 	return 0;
 }

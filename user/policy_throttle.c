@@ -67,7 +67,7 @@ static const struct field rule_fields[] = {
 	CONDITION("sources", "networks that the peer's address is in, as CIDR"),
 	END,
 };
-static const struct shape rule_shape = { rule_fields, check_rule };
+const struct shape policy_own_rule_shape = { rule_fields, check_rule };
 
 /* --- limits */
 
@@ -134,7 +134,7 @@ static const struct field limit_fields[] = {
 	{ .name = "rules",
 	  .type = FIELD_OBJECT,
 	  .list = true,
-	  .shape = &rule_shape,
+	  .shape = &policy_own_rule_shape,
 	  .help = "the requests that it is for: those that one of these matches; none: all" },
 	{ .name = "overrides",
 	  .type = FIELD_OBJECT,
@@ -220,6 +220,16 @@ static const char *const paths_words[] = { "kubernetes", "nginx", "raw", NULL };
 static const char *const hold_words[] = { "auto", "pace", "drop", NULL };
 static const char *const full_words[] = { "open", "closed", NULL };
 
+static const struct field max_in_flight_fields[] = {
+	{ .name = "readOnly",
+	  .type = FIELD_NUMBER,
+	  .max = WEIR_BURST_MAX,
+	  .help = "requests that get, list or watch; 0: no limit" },
+	{ .name = "mutating", .type = FIELD_NUMBER, .max = WEIR_BURST_MAX, .help = "all others; 0: no limit" },
+	END,
+};
+static const struct shape max_in_flight_shape = { max_in_flight_fields, NULL };
+
 static const struct field spec_fields[] = {
 	{ .name = "listen",
 	  .type = FIELD_TEXT,
@@ -255,6 +265,21 @@ static const struct field spec_fields[] = {
 	{ .name = "whenFull", .type = FIELD_TEXT, .words = full_words, .help = "what finds no room in weir's tables" },
 	{ .name = "keys", .type = FIELD_NUMBER, .max = PARSE_KEYS_MAX, .help = "buckets kept for each limit" },
 	{ .name = "dryRun", .type = FIELD_FLAG, .help = "decide and count, shed nothing" },
+	{ .name = "paused", .type = FIELD_FLAG, .help = "let everything pass" },
+	{ .name = "maxInFlight",
+	  .type = FIELD_OBJECT,
+	  .shape = &max_in_flight_shape,
+	  .help = "requests at one time, as kube-apiserver limits them" },
+	{ .name = "priorityLevels",
+	  .type = FIELD_OBJECT,
+	  .list = true,
+	  .shape = &policy_own_level_shape,
+	  .help = "priority levels, as PriorityLevelConfigurations are" },
+	{ .name = "flowSchemas",
+	  .type = FIELD_OBJECT,
+	  .list = true,
+	  .shape = &policy_own_schema_shape,
+	  .help = "which requests are of which level, as FlowSchemas say it" },
 	{ .name = "concurrency",
 	  .type = FIELD_NUMBER,
 	  .min = 1,
@@ -263,7 +288,7 @@ static const struct field spec_fields[] = {
 	{ .name = "exempt",
 	  .type = FIELD_OBJECT,
 	  .list = true,
-	  .shape = &rule_shape,
+	  .shape = &policy_own_rule_shape,
 	  .help = "requests that no limit is for" },
 	{ .name = "limits", .type = FIELD_OBJECT, .list = true, .shape = &limit_shape, .help = "its limits" },
 	END,

@@ -253,3 +253,43 @@ def test_survives_a_restart_of_the_agent(site, policy):
     assert site.client("alice").get(PODS) == 429
     site.weir("delete", "-f", policy(THROTTLE % 3), "-f", policy(FLOW, "flow.yaml"))
     assert site.client("alice").get(PODS) == 200
+
+
+ALL_IN_ONE = """\
+apiVersion: weir/v1
+kind: Throttle
+metadata: {name: web}
+spec:
+  concurrency: 10
+  maxInFlight: {readOnly: 1000, mutating: 0}
+  priorityLevels:
+  - {name: closed, shares: 0}
+  - {name: open, shares: 10}
+  flowSchemas:
+  - {name: batch, level: closed, precedence: 10, rules: [{paths: ['/batch/*'], nonResource: true}]}
+  - {name: rest, level: open, precedence: 20, rules: [{users: ['*']}]}
+"""
+
+
+def test_levels_for_any_api(site, policy):
+    site.weir("apply", "-f", policy(ALL_IN_ONE))
+    alice = site.client("alice")
+    assert [alice.get(path) for path in ("/batch/one", "/other", "/batch/two")] == [429, 200, 429]
+    assert site.limit_of("level/closed")["refused"] == 2 and site.limit_of("level/open")["admitted"] == 1
+    assert site.limit_of("read-only-in-flight")["admitted"] == 1  # what its level refused it was not asked for
+    before = site.weir("export")
+    assert "unchanged" in site.weir("apply", "-f", exported(site, policy))
+    assert site.weir("export") == before and "flowSchemas" in before
+
+
+def test_a_throttle_pauses(site, policy):
+    site.limit("user", burst=0)
+    text = "apiVersion: weir/v1\nkind: Throttle\nmetadata: {name: web}\nspec: {paused: %s}\n"
+    alice = site.client("alice")
+    assert alice.get(PODS) == 429
+    site.weir("apply", "-f", policy(text % "true"))
+    assert alice.get(PODS) == 200
+    assert "is paused by" in site.weir.refused("resume", "web")
+    assert "paused: true" in site.weir("export")
+    site.weir("apply", "-f", policy(text % "false"))
+    assert alice.get(PODS) == 429

@@ -114,6 +114,60 @@ static void refused(void **state)
 	assert_saved(f, before);
 }
 
+#define OWN_LEVELS                                                                                                   \
+	"\"priorityLevels\":[{\"name\":\"low\",\"shares\":3}],\"flowSchemas\":[{\"name\":\"all\",\"level\":\"low\"," \
+	"\"rules\":[{\"groups\":[\"dev\"]}]}],\"maxInFlight\":{\"readOnly\":4,\"mutating\":0}"
+
+static void levels_of_its_own(void **state)
+{
+	struct fixture *f = *state;
+	const struct server *server;
+
+	succeed(f, "attach", ATTACH);
+	succeed(f, "apply", APPLY(OBJECT(Throttle, "api", OWN_LEVELS)));
+	server = f->agent.state.servers[0];
+	assert_int_equal(server->priorities.n_levels, 3); /* exempt and catch-all, too */
+	assert_int_equal(server->priorities.n_schemas, 3);
+	assert_int_equal(server_limit(server, "read-only-in-flight")->amount.places, 4);
+	assert_null(server_limit(server, "mutating-in-flight"));
+	refuse(f, "max-in-flight", "{\"read_only\":5}", "/etc/p.yaml");
+	refuse(f, "apply", APPLY(LEVEL), "priority level low of server \"api\" is in /etc/p.yaml and in /etc/p.yaml");
+	refuse(f, "apply", APPLY(SCHEMA), "flow schema all");
+	refuse(f, "apply", APPLY(OBJECT(Throttle, "api", "\"flowSchemas\":[{\"name\":\"all\",\"level\":\"low\"}]")),
+	       "\"low\"");
+	succeed(f, "apply", APPLY(OBJECT(Throttle, "api", "")));
+	assert_int_equal(f->agent.state.servers[0]->priorities.n_levels, 0);
+}
+
+static bool paused(const struct fixture *f)
+{
+	return f->agent.state.servers[0]->paused && (fake_nets[1].servers[0].flags & WEIR_SERVER_PAUSED);
+}
+
+/* By the file, by a command, or both: it is until neither does. */
+static void paused_by_both(void **state)
+{
+	struct fixture *f = *state;
+
+	succeed(f, "attach", ATTACH);
+	succeed(f, "apply", APPLY(OBJECT(Throttle, "api", "\"paused\":true")));
+	assert_true(paused(f));
+	refuse(f, "resume", "{\"name\":\"api\"}", "is paused by /etc/p.yaml");
+	succeed(f, "apply", APPLY(OBJECT(Throttle, "api", "\"paused\":false")));
+	assert_false(paused(f));
+	succeed(f, "pause", "{}");
+	succeed(f, "apply", APPLY(OBJECT(Throttle, "api", "\"dryRun\":true")));
+	assert_true(paused(f));
+	succeed(f, "apply", APPLY(OBJECT(Throttle, "api", "\"paused\":true")));
+	succeed(f, "delete", APPLY(OBJECT(Throttle, "api", "")));
+	assert_true(paused(f));
+	succeed(f, "resume", "{}");
+	assert_false(paused(f));
+	fake_fail("datapath_server_flags", 1);
+	refuse(f, "pause", "{}", "datapath_server_flags");
+	assert_false(f->agent.state.servers[0]->paused);
+}
+
 static void attached_with_it(void **state)
 {
 	struct fixture *f = *state;
@@ -135,10 +189,8 @@ static void attached_with_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		with_agent(applied),
-		with_agent(taken_back),
-		with_agent(refused),
-		with_agent(attached_with_it),
+		with_agent(applied),	      with_agent(taken_back),	     with_agent(refused),
+		with_agent(attached_with_it), with_agent(levels_of_its_own), with_agent(paused_by_both),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -156,7 +156,7 @@ static void beside_a_followed_throttle(void **state)
 	struct state s = { .persist_dir = d->lib };
 
 	s.servers[0] = made(server_called("c", POLICY(THROTTLE(FOLLOWED) "," EVENTS(""), ",\"attached\":true"), false));
-	s.servers[0]->paused = true;
+	assert_int_equal(policy_pause(s.servers[0], true, NULL), 0);
 	assert_int_equal(state_save(&s, d->run, NULL), 0);
 	state_clear(&s);
 	assert_int_equal(state_load(&s, d->lib, NULL), 0);
