@@ -55,28 +55,33 @@ static json_t *text_of(const struct problem *problem)
 	return json_string(text ?: "out of memory");
 }
 
-/* Warnings are news only once: when it is read. */
 static json_t *errors_of(const struct policy *policy)
 {
 	json_t *errors = json_array();
 
+	for (size_t i = 0; i < policy->problems.n; i++)
+		if (!policy->problems.items[i].warning)
+			json_array_append_new(errors, text_of(&policy->problems.items[i]));
+	return errors;
+}
+
+static void log_warnings(const struct policy *policy)
+{
 	for (size_t i = 0; i < policy->problems.n; i++) {
 		CLEANUP_JSON json_t *text = text_of(&policy->problems.items[i]);
 
 		if (policy->problems.items[i].warning)
 			log_warning("%s", json_string_value(text));
-		else
-			json_array_append(errors, text);
 	}
-	return errors;
 }
 
+/* What is wrong may be mended elsewhere: where a file that is pointed to is missing, or may not be read. */
 bool policy_source_read(struct policy_source *source)
 {
 	CLEANUP_JSON json_t *errors = NULL;
 	struct error err;
 
-	if (source->policy.n_files && policy_is_current(&source->policy, source->path))
+	if (source->good && policy_is_current(&source->policy, source->path))
 		return false;
 	policy_clear(&source->policy);
 	if (policy_read(&source->policy, source->path, &err)) {
@@ -86,7 +91,9 @@ bool policy_source_read(struct policy_source *source)
 		errors = errors_of(&source->policy);
 	}
 	source->good = !json_array_size(errors);
-	if (!source->good)
+	if (source->good)
+		log_warnings(&source->policy);
+	else
 		policy_source_fail(source, json_incref(errors));
 	return true;
 }

@@ -32,7 +32,7 @@ struct policy_sources {
 /* --- policy_source.c: what a source says */
 
 void policy_source_clear(struct policy_source *source);
-/* Reads it, unless it says what it said before: then false. What is wrong with it is logged, and among its errors. */
+/* Reads it, unless it is good and says what it said before: then false. What is wrong with it is logged, and among its errors. */
 bool policy_source_read(struct policy_source *source);
 /* Why it is not in force; logged when that is news. Takes over the list. */
 void policy_source_fail(struct policy_source *source, json_t *errors);

@@ -171,6 +171,25 @@ static void what_is_wrong_changes_nothing(void **state)
 	end(&w);
 }
 
+/* What is pointed to is part of it, and may come later. */
+static void pointed_to(void **state)
+{
+	struct followed w = begin(*state);
+
+	follow(&w,
+	       "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\n"
+	       "plugins: [{name: EventRateLimit, path: b.yaml}]\n",
+	       NULL);
+	assert_error(&w, 0, "b.yaml: No such file");
+	sync_now(&w, NULL, EVENTS);
+	assert_error(&w, 0, NULL);
+	assert_int_equal(server_limit(w.f->agent.state.servers[0], "event-user")->amount.burst, 6);
+	sync_now(&w, NULL, "");
+	assert_error(&w, 0, "b.yaml: it is empty");
+	assert_int_equal(server_limit(w.f->agent.state.servers[0], "event-user")->amount.burst, 6);
+	end(&w);
+}
+
 static void one_name_from_two_sources(void **state)
 {
 	struct followed w = begin(*state);
@@ -234,8 +253,11 @@ static void what_is_not_followed_goes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		with_agent(same_again_writes_nothing), with_agent(what_is_wrong_changes_nothing),
-		with_agent(one_name_from_two_sources), with_agent(beside_commands),
+		with_agent(same_again_writes_nothing),
+		with_agent(what_is_wrong_changes_nothing),
+		with_agent(pointed_to),
+		with_agent(one_name_from_two_sources),
+		with_agent(beside_commands),
 		with_agent(what_is_not_followed_goes),
 	};
 
