@@ -23,6 +23,7 @@ struct plan {
 	size_t n;
 	json_t *given;	     /* the objects */
 	bool deletes;	     /* them */
+	bool compares;	     /* them with what there is: also with what the agent follows */
 	json_t *netns_inode; /* borrowed: of who gives the command; or NULL */
 };
 

@@ -111,6 +111,7 @@ int agent_apply(struct agent *agent, json_t *arguments, json_t **result, struct 
 	if (json_unpack_ex(arguments, &why, 0, "{s?s, s:o, s?b, s?b, s?o !}", "server", &server, "objects", &objects,
 			   "prune", &prune, "dry_run", &dry_run, "netns_inode", &plan.netns_inode))
 		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
+	plan.compares = dry_run;
 	ret = plan_apply(&plan, &agent->state, objects, server, prune, err);
 	if (!ret && !dry_run)
 		ret = plan_do(agent, &plan, err);

@@ -134,6 +134,10 @@ def test_the_command_line_leaves_it_alone(files, site, tmp_path):
         said = files.weir.refused(*words)
         assert str(path) in said and "follows" in said, said
     other = tmp_path / "other.yaml"
+    other.write_text(path.read_text().replace("burst: 3", "burst: 4"))
+    assert files.weir("diff", "-f", path) == ""
+    done = files.weir.run("diff", "-f", other)  # what would change if it was put there
+    assert (done.returncode, done.stderr) == (1, "") and "+    burst: 4" in done.stdout
     other.write_text(EVENTS)
     files.weir("apply", "-f", other, "--prune")
     assert files.limits() == {"user": (3, str(path)), "w": (2, str(path)), "event-user": (50, str(other))}
