@@ -2,6 +2,7 @@
 /* Files and directories of policies, and whether they still say what they said. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,13 +49,27 @@ static int read_stream(FILE *in, const char *path, char **text, size_t *length, 
 	return 0;
 }
 
+/* A FIFO that nobody writes to is empty: it is not waited for. NULL, and errno: it cannot be opened. */
+static FILE *open_file(const char *path)
+{
+	CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	FILE *in;
+
+	if (fd < 0 || fcntl(fd, F_SETFL, O_RDONLY))
+		return NULL;
+	in = fdopen(fd, "r");
+	if (in)
+		cleanup_take(&fd);
+	return in;
+}
+
 static int read_whole(const char *path, char **text, size_t *length, struct error *err)
 {
 	CLEANUP_FCLOSE FILE *in = NULL;
 
 	if (strcmp(path, STDIN) == 0)
 		return read_stream(stdin, path, text, length, err);
-	in = fopen(path, "re");
+	in = open_file(path);
 	return in ? read_stream(in, path, text, length, err) : error_set(err, -errno, "%s: %s", path, strerror(errno));
 }
 

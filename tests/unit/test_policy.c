@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cleanup.h"
@@ -49,6 +50,24 @@ static void check_problems(const char *text, const char *const *expected)
 
 #define THROTTLE "apiVersion: weir/v1\nkind: Throttle\nmetadata: {name: api}\nspec:\n"
 #define FLOW(kind) "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: " kind "\nmetadata: {name: a}\nspec:\n"
+
+/* Nobody writes to it: that is not waited for. */
+static void a_fifo(void **state)
+{
+	char directory[] = P_tmpdir "/weir-policy-XXXXXX", path[64];
+	CLEANUP_POLICY struct policy policy = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/a.yaml", directory);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(policy_read(&policy, directory, &err), 0);
+	assert_int_equal(policy.problems.errors, 1);
+	assert_string_equal(policy.problems.items[0].text, "it is empty");
+	unlink(path);
+	rmdir(directory);
+}
 
 static void nothing_wrong(void **state)
 {
@@ -330,10 +349,15 @@ static void schema_is_the_parser(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_wrong),    cmocka_unit_test(every_error_at_once),
-		cmocka_unit_test(documents),	    cmocka_unit_test(aliases_of_aliases),
-		cmocka_unit_test(event_rate_limit), cmocka_unit_test(flow_schemas),
-		cmocka_unit_test(flow_problems),    cmocka_unit_test(schema_is_the_parser),
+		cmocka_unit_test(a_fifo),
+		cmocka_unit_test(nothing_wrong),
+		cmocka_unit_test(every_error_at_once),
+		cmocka_unit_test(documents),
+		cmocka_unit_test(aliases_of_aliases),
+		cmocka_unit_test(event_rate_limit),
+		cmocka_unit_test(flow_schemas),
+		cmocka_unit_test(flow_problems),
+		cmocka_unit_test(schema_is_the_parser),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
