@@ -10,6 +10,9 @@ CFLAGS ?= -O2 -g
 LDFLAGS ?= -Wl,--as-needed
 # Seconds that `make fuzz` gives to each target.
 FUZZ_TIME ?= 60
+# Seconds of traffic of `make soak`; SEED: a number that it has printed before.
+DURATION ?= 600
+SEED ?=
 
 BPF_CLANG ?= $(shell command -v clang-16 || command -v clang || command -v clang-14 || echo clang)
 BPFTOOL ?= $(shell PATH="$$PATH:/usr/sbin:/sbin" command -v bpftool || echo bpftool)
@@ -74,7 +77,7 @@ VM_OBJECTS := $(foreach clang,clang-14 clang-15 clang-16 clang-19,$(if $(shell c
 HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c)
 FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/*/*.h user/*.h tests/*/*.h vmlinux/*.h)
 
-.PHONY: all tests install uninstall demo test check unit fuzz bench test-kernels test-kube test-kube-in-flight soak-kernels format lint clean help FORCE
+.PHONY: all tests install uninstall demo test check unit fuzz bench test-kernels test-kube test-kube-in-flight soak soak-kernels format lint clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -231,6 +234,11 @@ test-kernels: ## tests on other kernels, in QEMU: KERNELS="DIRECTORY..." of unpa
 	@tests/install-deps kernels
 	@$(MAKE) all $(PROG_TESTS) $(VM_PROGRAMS) $(VM_OBJECTS)
 	@tests/vm/run $(KERNELS)
+
+soak: ## mixed traffic while agents are killed and limits change, checked throughout (root; DURATION=600 seconds, SEED=)
+	@tests/install-deps test
+	@$(MAKE) all
+	@tests/soak/run --duration '$(DURATION)' $(if $(SEED),--seed '$(SEED)')
 
 soak-kernels: ## the answer path under bad networks on other kernels: KERNELS as above, VM_RUNS=1000, VM_TIMEOUT in seconds
 	@tests/install-deps kernels
