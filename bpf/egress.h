@@ -6,13 +6,6 @@
 #include "frame.h"
 #include "track.h"
 
-/* A new connection of the same two ends: what is known of the old one ends with it. */
-static __always_inline void syn_ack(struct work *w, const struct weir_conn *c)
-{
-	if (c && (!c->server_isn || c->server_isn != w->packet.segment.seq))
-		conn_forget(&w->packet.flow, c);
-}
-
 __noinline int pass_to_client(struct __sk_buff *skb, struct work *w)
 {
 	if (!w || !w->view.splice.cuts)
@@ -32,6 +25,7 @@ static __always_inline int egress_conn(struct __sk_buff *skb, struct work *w, st
 	enum weir_reason why = WEIR_REASON_COUNT;
 	__u32 done_before, done;
 	enum weir_action action;
+	bool reset;
 
 	bpf_spin_lock(&c->lock);
 	c->last_ns = w->now_ns;
@@ -50,11 +44,12 @@ static __always_inline int egress_conn(struct __sk_buff *skb, struct work *w, st
 	if (done != done_before && seq_before(done_before, c->places_end))
 		places_release_all(&w->packet.flow, done_before, done);
 	/* Nothing more comes from the server. */
-	if (g->flags & (WEIR_TCP_FIN | WEIR_TCP_RST))
+	reset = server_resets(skb, w);
+	if (reset || (g->flags & WEIR_TCP_FIN))
 		conn_release(&w->packet.flow, c);
 	if (why != WEIR_REASON_COUNT)
 		count(w->server, why);
-	conn_retire(w, c, true, g->flags & WEIR_TCP_RST);
+	conn_retire(w, c, true, reset);
 	return action == WEIR_HOLD ? TC_ACT_SHOT : pass_to_client(skb, w);
 }
 
@@ -78,7 +73,9 @@ int weir_egress(struct __sk_buff *skb)
 	if (!c || !packet_parse_tcp(skb, p, end))
 		return TC_ACT_UNSPEC;
 	if (p->segment.flags & WEIR_TCP_SYN) {
-		syn_ack(w, c);
+		/* A new connection of the same two ends: what is known of the old one ends with it. */
+		if (!conn_began_with(c, p->segment.seq))
+			conn_forget(&p->flow, c);
 		return TC_ACT_UNSPEC;
 	}
 	w->now_ns = bpf_ktime_get_ns();

@@ -202,6 +202,29 @@ static __always_inline bool socket_is_here(struct __sk_buff *skb, struct work *w
 	return true;
 }
 
+/*
+ * What comes to the listener is of a handshake, or answers a SYN cookie: is it of another connection than the one in the
+ * table, whose socket is gone? A bare acknowledgement may only be lost; weir_sockops sees what comes of it.
+ */
+static __always_inline bool outlived(struct __sk_buff *skb, struct work *w, const struct weir_conn *c)
+{
+	const struct weir_segment *g = &w->packet.segment;
+	struct tcp_request_sock *request = NULL;
+	struct bpf_sock *sk;
+	bool same;
+
+	if (!w->socket.listens || !g->len || (g->flags & (WEIR_TCP_SYN | WEIR_TCP_RST)))
+		return false;
+	sk = socket_of(skb, &w->packet);
+	if (!sk)
+		return true;
+	if (sk->state == STATE_NEW_SYN_RECV)
+		request = bpf_skc_to_tcp_request_sock(sk);
+	same = request && conn_began_with(c, request->snt_isn);
+	bpf_sk_release(sk);
+	return !same;
+}
+
 SEC("cgroup_skb/ingress")
 int weir_hold(struct __sk_buff *skb)
 {
@@ -220,6 +243,10 @@ int weir_hold(struct __sk_buff *skb)
 		return SOCKET_GETS_IT;
 	flow_set(p, true);
 	c = bpf_map_lookup_elem(&conns, &p->flow);
+	if (c && outlived(skb, w, c)) {
+		conn_forget(&p->flow, c);
+		c = NULL;
+	}
 	return c ? hold_conn(skb, w, c) : hold_unseen(skb, w);
 }
 

@@ -167,7 +167,7 @@ static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, s
 	w->socket.asked = w->socket.known = 0;
 	action = ingress_begin(w, c, &why);
 	if (action == WEIR_ASK) {
-		socket_ask(skb);
+		socket_ask(skb, HOOK_INGRESS);
 		action = ingress_begin(w, c, &why);
 	}
 	if (action == WEIR_FRAME) {
@@ -235,7 +235,7 @@ __noinline int ingress_fragment(struct __sk_buff *skb, __u32 end)
 	c = bpf_map_lookup_elem(&conns, &w->packet.flow);
 	if (!c)
 		return TC_ACT_UNSPEC;
-	socket_ask(skb);
+	socket_ask(skb, HOOK_INGRESS);
 	if (!packet_parse_tcp(skb, &w->packet, end) || c->splice.cuts || !w->socket.known ||
 	    weir_socket_drops(&w->socket, &w->packet.segment))
 		return TC_ACT_SHOT;

@@ -23,7 +23,7 @@ static __noinline bool signature_fits(struct __sk_buff *skb, struct work *w, str
 {
 	bool news = false;
 
-	socket_ask(skb);
+	socket_ask(skb, HOOK_INGRESS);
 	if (!w->packet.signature)
 		return !w->socket.known || w->socket.signs != WEIR_SIGNS;
 	if (w->socket.known && w->socket.signs == WEIR_SIGNS_NOT)

@@ -34,22 +34,23 @@ static __always_inline bool socket_signs(struct tcp_sock *tcp)
 	return (kernel_signs(TCP_OPTION_MD5) && s->md5sig_info) || (kernel_signs(TCP_OPTION_AO) && s->ao_info);
 }
 
-/* It is the caller's to release. */
+/* Of the server, for a packet of either end; it is the caller's to release. */
 static __always_inline struct bpf_sock *socket_of(struct __sk_buff *skb, const struct packet *p)
 {
+	const struct weir_flow *f = &p->flow;
 	struct bpf_sock_tuple tuple = {};
 
 	if (p->ipv6) {
-		__builtin_memcpy(tuple.ipv6.saddr, p->source, 16);
-		__builtin_memcpy(tuple.ipv6.daddr, p->dest, 16);
-		tuple.ipv6.sport = p->source_port;
-		tuple.ipv6.dport = p->dest_port;
+		__builtin_memcpy(tuple.ipv6.saddr, f->client, 16);
+		__builtin_memcpy(tuple.ipv6.daddr, f->server, 16);
+		tuple.ipv6.sport = f->client_port;
+		tuple.ipv6.dport = f->server_port;
 		return bpf_skc_lookup_tcp(skb, &tuple, sizeof(tuple.ipv6), BPF_F_CURRENT_NETNS, 0);
 	}
-	__builtin_memcpy(&tuple.ipv4.saddr, p->source + 12, 4);
-	__builtin_memcpy(&tuple.ipv4.daddr, p->dest + 12, 4);
-	tuple.ipv4.sport = p->source_port;
-	tuple.ipv4.dport = p->dest_port;
+	__builtin_memcpy(&tuple.ipv4.saddr, f->client + 12, 4);
+	__builtin_memcpy(&tuple.ipv4.daddr, f->server + 12, 4);
+	tuple.ipv4.sport = f->client_port;
+	tuple.ipv4.dport = f->server_port;
 	return bpf_skc_lookup_tcp(skb, &tuple, sizeof(tuple.ipv4), BPF_F_CURRENT_NETNS, 0);
 }
 
@@ -69,6 +70,7 @@ static __always_inline void socket_read(struct weir_socket *k, struct tcp_sock *
 	k->busy = tcp->inet_conn.icsk_inet.sk.sk_backlog.len > 0;
 	k->untouched = !tcp->bytes_received;
 	k->signs = socket_signs(tcp) ? WEIR_SIGNS : WEIR_SIGNS_NOT;
+	k->tells = !!(tcp->bpf_sock_ops_cb_flags & BPF_SOCK_OPS_STATE_CB_FLAG);
 	k->known = 1;
 }
 
@@ -81,13 +83,14 @@ static __always_inline void socket_read_request(struct weir_socket *k, struct tc
 	k->ts_recent = request->req.req.ts_recent;
 	k->early = k->busy = 0;
 	k->signs = WEIR_SIGNS_UNKNOWN;
+	k->tells = 0;
 	k->known = 1;
 }
 
-/* Reads into w->socket what the socket of a client's packet says, if there is one that has a say. */
-__noinline int socket_ask(struct __sk_buff *skb)
+/* Reads into w->socket what the socket of a packet's connection says, if there is one that has a say. */
+__noinline int socket_ask(struct __sk_buff *skb, __u32 hook)
 {
-	struct work *w = work_of(HOOK_INGRESS);
+	struct work *w = work_of(hook);
 	struct tcp_request_sock *request;
 	struct tcp_sock *tcp;
 	struct bpf_sock *sk;
@@ -97,6 +100,7 @@ __noinline int socket_ask(struct __sk_buff *skb)
 	w->socket.asked = 1;
 	w->socket.known = 0;
 	sk = socket_of(skb, &w->packet);
+	w->socket.gone = !sk || sk->state == STATE_LISTEN;
 	if (!sk)
 		return 0;
 	if (sk->state == STATE_NEW_SYN_RECV) {

@@ -127,6 +127,12 @@ __noinline int conn_open(struct __sk_buff *skb)
 	return OPENED;
 }
 
+/* Is it the one whose handshake has this number of the server's? One joined later, or by a SYN cookie, does not know. */
+static __always_inline bool conn_began_with(const struct weir_conn *c, __u32 server_isn)
+{
+	return c->server_isn && c->server_isn == server_isn;
+}
+
 /* Whatever its requests hold is free: the server has ended, or the connection has. */
 static __always_inline void conn_release(const struct weir_flow *flow, const struct weir_conn *c)
 {
@@ -196,14 +202,24 @@ static __always_inline void conn_linger(struct weir_conn *c)
 
 /*
  * Does a client's segment, in the server's numbers, end the connection by a RST? Of those that do not stand exactly at the
- * next byte (RFC 5961, 3.2) the socket lives on, and so must what is known of it.
+ * next byte (RFC 5961, 3.2) the socket lives on, and so must what is known of it. One that tells its end (sockops.h) need not
+ * be guessed at.
  */
 static __always_inline bool client_resets(struct __sk_buff *skb, struct work *w)
 {
 	if (!(w->packet.segment.flags & WEIR_TCP_RST))
 		return false;
-	socket_ask(skb);
-	return !w->socket.known || w->packet.segment.seq == w->socket.next;
+	socket_ask(skb, HOOK_INGRESS);
+	return !w->socket.known || (!w->socket.tells && w->packet.segment.seq == w->socket.next);
+}
+
+/* The same of the server's side. A firewall may have sent the RST: then the socket lives on. */
+static __always_inline bool server_resets(struct __sk_buff *skb, struct work *w)
+{
+	if (!(w->packet.segment.flags & WEIR_TCP_RST))
+		return false;
+	socket_ask(skb, HOOK_EGRESS);
+	return !w->socket.known || !w->socket.tells;
 }
 
 /*

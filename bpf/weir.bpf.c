@@ -15,5 +15,6 @@
 #include "explain.h"
 #include "hold.h"
 #include "ingress.h"
+#include "sockops.h"
 
 char LICENSE[] SEC("license") = "GPL";

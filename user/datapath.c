@@ -15,7 +15,6 @@
 
 #include "clock.h"
 #include "datapath_private.h"
-#include "hold_links.h"
 #include "netlink.h"
 #include "netns.h"
 #include "pins.h"
@@ -118,13 +117,18 @@ int datapath_programs_keep(struct datapath *dp, struct error *err)
 
 	dp->attach.dir = dp->dir;
 	dp->settle_fd = bpf_program__fd(dp->skeleton->progs.weir_settle);
-	dp->hold_fd = bpf_program__fd(dp->skeleton->progs.weir_hold);
+	dp->on_cgroups[0] = (struct cgroup_program){ .name = "cgroup",
+						     .type = BPF_CGROUP_INET_INGRESS,
+						     .fd = bpf_program__fd(dp->skeleton->progs.weir_hold) };
+	dp->on_cgroups[1] = (struct cgroup_program){ .name = "sockops",
+						     .type = BPF_CGROUP_SOCK_OPS,
+						     .fd = bpf_program__fd(dp->skeleton->progs.weir_sockops) };
 	dp->forget_fd = bpf_program__fd(dp->skeleton->progs.weir_forget);
 	ret = program_pin(dp, ATTACH_EGRESS, dp->skeleton->progs.weir_egress, err)	     ?:
 		      program_pin(dp, ATTACH_INGRESS, dp->skeleton->progs.weir_ingress, err) ?:
 		      netns_run(dp->netns_fd, take_over_inside, &call, err);
-	if (!ret && dp->hold_fd >= 0)
-		ret = hold_links_take_over(dp->dir, dp->hold_fd, err);
+	for (int i = 0; i < DATAPATH_ON_CGROUPS && !ret && !dp->no_hold.text[0]; i++)
+		ret = cgroup_links_take_over(dp->dir, &dp->on_cgroups[i], err);
 	return ret;
 }
 
@@ -220,7 +224,7 @@ int datapath_remove(struct datapath *dp, struct error *err)
 
 	if (ret)
 		return error_set(err, ret, "detaching: %s", strerror(-ret));
-	ret = datapath_pace(dp, false, err) ?: hold_links_sync(dp->dir, dp->hold_fd, NULL, 0, err);
+	ret = datapath_pace(dp, false, err) ?: datapath_hold_sync(dp, NULL, 0, err);
 	if (ret)
 		return ret;
 	for (size_t i = 0; i < n; i++) {

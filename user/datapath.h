@@ -4,7 +4,7 @@
  * interfaces. All functions return 0 or a negative errno with err filled in. Nothing here prints.
  *
  * Pins: PIN_DIR/net-COOKIE/{map name}, .../prog-{ingress,egress}, .../link-IFINDEX-{ingress,egress} (tcx only),
- * .../link-cgroup-ID.
+ * .../link-{cgroup,sockops}-ID.
  * Everything survives the process: datapath_close() leaves it in force, datapath_open() takes over what is there,
  * replaces the programs on the links it finds and never resets a map.
  */

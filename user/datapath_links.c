@@ -6,7 +6,6 @@
 
 #include "conntrack.h"
 #include "datapath_private.h"
-#include "hold_links.h"
 #include "links.h"
 #include "netns.h"
 
@@ -118,10 +117,14 @@ int datapath_links(struct datapath *dp, struct datapath_link **links, struct err
 
 int datapath_hold_sync(struct datapath *dp, const char *const *cgroups, size_t n, struct error *err)
 {
-	if (dp->no_hold.text[0])
-		return hold_links_sync(dp->dir, -1, NULL, 0, err) ?:
-								    error_set(err, -EOPNOTSUPP, "%s", dp->no_hold.text);
-	return hold_links_sync(dp->dir, dp->hold_fd, cgroups, n, err);
+	bool none = dp->no_hold.text[0];
+	int ret = 0, failed;
+
+	for (int i = 0; i < DATAPATH_ON_CGROUPS; i++) {
+		failed = cgroup_links_sync(dp->dir, &dp->on_cgroups[i], cgroups, none ? 0 : n, ret ? NULL : err);
+		ret = ret ?: failed;
+	}
+	return ret || !none || !n ? ret : error_set(err, -EOPNOTSUPP, "%s", dp->no_hold.text);
 }
 
 static int tracked_inside(void *arg)

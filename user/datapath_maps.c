@@ -208,6 +208,7 @@ static int load(struct datapath *dp, __u32 conns_max, bool hold, struct error *e
 	if (!dp->skeleton)
 		return error_set(err, -errno, "opening the BPF object: %s", libbpf_log_failure());
 	bpf_program__set_autoload(dp->skeleton->progs.weir_hold, hold);
+	bpf_program__set_autoload(dp->skeleton->progs.weir_sockops, hold);
 	bpf_program__set_autoload(dp->skeleton->progs.weir_explain, false);
 	ret = maps_reuse(dp, conns_max, err);
 	if (ret)
@@ -216,13 +217,14 @@ static int load(struct datapath *dp, __u32 conns_max, bool hold, struct error *e
 	return ret ? datapath_load_failed(ret, err) : 0;
 }
 
-/* Requests that can be read are limited without weir_hold. */
+/* Requests that can be read are limited without what is at the sockets. */
 int datapath_maps_load(struct datapath *dp, __u32 conns_max, struct error *err)
 {
 	struct error why = { 0 };
 	int ret = load(dp, conns_max, true, &why);
+	const char *refused = libbpf_log_refused();
 
-	if (ret && libbpf_log_refused() && !strcmp(libbpf_log_refused(), "weir_hold")) {
+	if (ret && refused && (!strcmp(refused, "weir_hold") || !strcmp(refused, "weir_sockops"))) {
 		dp->no_hold = why;
 		weir_bpf__destroy(dp->skeleton);
 		return load(dp, conns_max, false, err);

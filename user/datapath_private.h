@@ -8,6 +8,7 @@
 #include <libmnl/libmnl.h>
 
 #include "attach.h"
+#include "cgroup_links.h"
 #include "cleanup.h"
 #include "datapath.h"
 
@@ -48,6 +49,9 @@ struct datapath_maps {
 #undef X
 };
 
+/* Programs at the sockets: weir_hold and weir_sockops. */
+#define DATAPATH_ON_CGROUPS 2
+
 struct datapath {
 	char *dir;  /* PIN_DIR/net-COOKIE */
 	int dir_fd; /* holds the lock on it */
@@ -55,9 +59,10 @@ struct datapath {
 	__u64 netns_cookie;
 	struct weir_bpf *skeleton;
 	struct datapath_maps maps;
-	struct weir_bpf *explain;	   /* of the one program weir_explain; NULL: not asked for yet */
-	int settle_fd, forget_fd, hold_fd; /* programs */
-	struct error no_hold;		   /* why hold_fd is none; "": it is one */
+	struct weir_bpf *explain; /* of the one program weir_explain; NULL: not asked for yet */
+	int settle_fd, forget_fd; /* programs */
+	struct cgroup_program on_cgroups[DATAPATH_ON_CGROUPS];
+	struct error no_hold; /* why those have none; "": they have one each */
 	__u64 seed[2];
 	int cpus; /* possible ones: values of a per-CPU map */
 	struct attach attach;

@@ -36,7 +36,7 @@ WEIR_INLINE bool weir_conn_doubts(const struct weir_conn *c, const struct weir_s
  */
 WEIR_INLINE bool weir_conn_socket_gone(const struct weir_conn *c, const struct weir_socket *k)
 {
-	return c->splice.server_reset && k->asked && !k->known;
+	return c->splice.server_reset && k->asked && k->gone;
 }
 
 /* Would the server's socket drop this segment? What it says of a closed window is for the client. */

@@ -31,6 +31,9 @@ struct weir_socket {
 	__u8 open;	 /* it may get data */
 	__u8 untouched;	 /* and has got none yet */
 	__u8 signs;	 /* enum weir_signs */
+	__u8 gone;	 /* there is none at all: what comes now meets the listener, or nobody */
+	__u8 tells;	 /* the kernel says when it ends */
+	__u8 pad[2];
 };
 
 /* Will it drop this segment (server's numbers), whatever it carries? As tcp_validate_incoming() and tcp_ack() do. */

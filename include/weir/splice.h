@@ -51,7 +51,7 @@ struct weir_splice {
 	__u8 client_has_ts;
 	__u8 fins;	   /* WEIR_SPLICE_*_FIN seen */
 	__u8 owed;	   /* a cut is open: its request is still being swallowed and its answer not yet made */
-	__u8 server_reset; /* the server has sent a RST: its socket may be gone */
+	__u8 server_reset; /* the server has sent a RST, or has ended: its socket may be gone */
 };
 WEIR_ASSERT_SIZE(struct weir_splice, 76);
 

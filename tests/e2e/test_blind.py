@@ -7,8 +7,9 @@ import time
 
 import pytest
 
+from lib.loss import POST, TABLE, Loss
 from lib.process import eventually
-from lib.raw import ACK, FIN, PSH, RST, SYN, Impostor
+from lib.raw import ACK, FIN, PSH, RST, SYN, Impostor, RawClient
 
 FAR = 1 << 30
 GET = b"GET /forged HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -99,6 +100,24 @@ def test_a_reset_that_is_none(blind):
     time.sleep(10.5)
     assert client.drive(2) == [429, 429]
     assert site.unread() == {}
+
+
+def test_a_reset_of_the_firewalls(world):
+    """The server's host refuses a packet, and the server knows nothing of it: its request goes on, and holds its place."""
+    site = world.site(world.veth())
+    site.attach()
+    site.weir("limit", "set", "one", "--key", "total", "--verb", "get", "--in-flight", 1)
+    Loss(site.place.server_ns).nft(f"add rule inet {TABLE} input {POST} reject with tcp reset\n")
+    client = RawClient(site.place, site.server.port)
+    world.at_end(client.close)
+    assert client.insist(b"GET /first?held=1 HTTP/1.1\r\nHost: x\r\n\r\n")
+    client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", flags=PSH | ACK)
+    time.sleep(0.3)
+    assert site.limit_of("one")["in_flight"] == 1
+    assert site.client().get("/second") == 429
+    site.server.gate.set()
+    eventually(lambda: client.receive() or client.stream.endswith(b"/first?held=1\n"), "the answer comes")
+    assert site.client().get("/third") == 200
 
 
 def test_a_reset(blind):

@@ -426,7 +426,7 @@ static void box_ask(struct world *w, struct weir_socket *k)
 	const struct tcp *t = &w->tcp[SERVER];
 
 	w->box.asks++;
-	*k = (struct weir_socket){ .asked = 1 };
+	*k = (struct weir_socket){ .asked = 1, .gone = t->state == TCP_CLOSED || t->state == TCP_LISTEN };
 	if (t->state != TCP_OPEN && t->state != TCP_SYN_RECEIVED)
 		return;
 	*k = (struct weir_socket){

@@ -15,10 +15,11 @@ TCP_REPAIR, TCP_REPAIR_QUEUE, TCP_QUEUE_SEQ, TCP_TIMESTAMP = 19, 20, 21, 24
 RECEIVE_QUEUE, SEND_QUEUE = 1, 2
 REPAIR_OFF = -1
 
-NO_RESETS = """
-table inet raw_client {
-    chain output { type filter hook output priority 0; tcp flags rst drop; }
-}
+OURS = 1
+NO_RESETS = f"""
+table inet raw_client {{
+    chain output {{ type filter hook output priority 0; tcp flags rst meta mark != {OURS} drop; }}
+}}
 """
 
 
@@ -90,6 +91,7 @@ class RawClient:
             self.frames = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
         for sock in self.socket, self.parts:
             sock.connect((place.address, 0))
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, OURS)
         self.next = 0x7fffff00
         self.peer = 0
         self.acked = self.next  # by the server

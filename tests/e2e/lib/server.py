@@ -64,7 +64,7 @@ class EchoServer:
                 pass
             if not connection.ending:
                 ending = "eof"
-        except (ConnectionError, EOFError):
+        except (ConnectionError, TimeoutError, EOFError):
             ending = "reset"
         except (ValueError, AssertionError):
             ending = "unreadable"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#include "hold_links.h"
+#include "cgroup_links.h"
 
 #include <bpf/bpf.h>
 #include <dirent.h>
@@ -14,11 +14,15 @@
 #include "pins.h"
 
 /* The id of a cgroup is the inode of its directory. */
-static bool link_id(const char *name, unsigned long long *id)
+static bool link_id(const struct cgroup_program *program, const char *pin, unsigned long long *id)
 {
+	size_t n = strlen(program->name);
 	int end = 0;
 
-	return sscanf(name, "link-cgroup-%llu%n", id, &end) == 1 && !name[end];
+	if (strncmp(pin, "link-", 5) != 0 || strncmp(pin + 5, program->name, n) != 0)
+		return false;
+	pin += 5 + n;
+	return sscanf(pin, "-%llu%n", id, &end) == 1 && !pin[end];
 }
 
 static void link_remove(const char *path)
@@ -50,7 +54,7 @@ static int directory_open(const char *dir, DIR **out, struct error *err)
 	return *out ? 0 : error_set(err, -errno, "reading %s: %s", dir, strerror(errno));
 }
 
-int hold_links_take_over(const char *dir, int prog_fd, struct error *err)
+int cgroup_links_take_over(const char *dir, const struct cgroup_program *program, struct error *err)
 {
 	unsigned long long id;
 	char path[PATH_MAX];
@@ -61,10 +65,10 @@ int hold_links_take_over(const char *dir, int prog_fd, struct error *err)
 	if (ret)
 		return ret;
 	while (!ret && (entry = readdir(pins))) {
-		if (!link_id(entry->d_name, &id))
+		if (!link_id(program, entry->d_name, &id))
 			continue;
 		pins_path(path, dir, "%s", entry->d_name);
-		ret = link_update(path, prog_fd);
+		ret = link_update(path, program->fd);
 		if (ret)
 			error_set(err, ret, "replacing the program of %s: %s", path, strerror(-ret));
 	}
@@ -88,7 +92,7 @@ static bool is_served_by_another(const char *const *cgroups, size_t n, size_t at
 	return false;
 }
 
-static int link_add(const char *dir, int prog_fd, const char *cgroup, unsigned long long *id)
+static int link_add(const char *dir, const struct cgroup_program *program, const char *cgroup, unsigned long long *id)
 {
 	CLEANUP_CLOSE int fd = open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CLEANUP_CLOSE int link = -1;
@@ -98,10 +102,10 @@ static int link_add(const char *dir, int prog_fd, const char *cgroup, unsigned l
 	if (fd < 0 || fstat(fd, &st))
 		return -errno;
 	*id = st.st_ino;
-	pins_path(path, dir, "link-cgroup-%llu", *id);
+	pins_path(path, dir, "link-%s-%llu", program->name, *id);
 	if (!access(path, F_OK))
 		return 0;
-	link = bpf_link_create(prog_fd, fd, BPF_CGROUP_INET_INGRESS, NULL);
+	link = bpf_link_create(program->fd, fd, program->type, NULL);
 	return link < 0 ? link : bpf_obj_pin(link, path);
 }
 
@@ -114,7 +118,8 @@ static bool id_wanted(const unsigned long long *ids, size_t n, unsigned long lon
 	return false;
 }
 
-static int links_prune(const char *dir, const unsigned long long *ids, size_t n, struct error *err)
+static int links_prune(const char *dir, const struct cgroup_program *program, const unsigned long long *ids, size_t n,
+		       struct error *err)
 {
 	unsigned long long id;
 	char path[PATH_MAX];
@@ -125,7 +130,7 @@ static int links_prune(const char *dir, const unsigned long long *ids, size_t n,
 	if (ret)
 		return ret == -ENOENT ? 0 : ret;
 	while ((entry = readdir(pins))) {
-		if (!link_id(entry->d_name, &id) || id_wanted(ids, n, id))
+		if (!link_id(program, entry->d_name, &id) || id_wanted(ids, n, id))
 			continue;
 		pins_path(path, dir, "%s", entry->d_name);
 		link_remove(path);
@@ -134,7 +139,8 @@ static int links_prune(const char *dir, const unsigned long long *ids, size_t n,
 	return 0;
 }
 
-int hold_links_sync(const char *dir, int prog_fd, const char *const *cgroups, size_t n, struct error *err)
+int cgroup_links_sync(const char *dir, const struct cgroup_program *program, const char *const *cgroups, size_t n,
+		      struct error *err)
 {
 	CLEANUP_FREE unsigned long long *ids = calloc(n + 1, sizeof(*ids));
 	int ret = 0, failed;
@@ -144,10 +150,10 @@ int hold_links_sync(const char *dir, int prog_fd, const char *const *cgroups, si
 	for (size_t i = 0; i < n; i++) {
 		if (is_served_by_another(cgroups, n, i))
 			continue;
-		failed = link_add(dir, prog_fd, cgroups[i], &ids[i]);
+		failed = link_add(dir, program, cgroups[i], &ids[i]);
 		if (failed && !ret)
 			ret = error_set(err, failed, "attaching to cgroup %s: %s", cgroups[i], strerror(-failed));
 	}
-	failed = links_prune(dir, ids, n, ret ? NULL : err);
+	failed = links_prune(dir, program, ids, n, ret ? NULL : err);
 	return ret ?: failed;
 }

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * sock_ops: what the kernel tells of the servers' sockets. That one has ended, however it came to that: its requests hold
+ * nothing any more. That one begins: what is known of the same two ends is of another one. No working memory is used: this
+ * may be called at any time.
+ */
+#ifndef WEIR_BPF_SOCKOPS_H
+#define WEIR_BPF_SOCKOPS_H
+
+#include "track.h"
+
+#define FAMILY_INET 2
+#define FAMILY_INET6 10
+#define STATE_CLOSE 7
+#define GO_ON 1 /* with the next program; what the kernel asks for is not answered */
+
+/* Of the context each field must be read from its own place: what is read is chosen from afterwards. */
+static __always_inline bool sockops_flow(struct bpf_sock_ops *ops, struct weir_flow *f)
+{
+	__u32 *client = (__u32 *)f->client, *server = (__u32 *)f->server;
+	__u32 family = ops->family, client_ipv4 = ops->remote_ip4, server_ipv4 = ops->local_ip4;
+
+	client[0] = ops->remote_ip6[0];
+	client[1] = ops->remote_ip6[1];
+	client[2] = ops->remote_ip6[2];
+	client[3] = ops->remote_ip6[3];
+	server[0] = ops->local_ip6[0];
+	server[1] = ops->local_ip6[1];
+	server[2] = ops->local_ip6[2];
+	server[3] = ops->local_ip6[3];
+	if (family == FAMILY_INET) {
+		map_ipv4(f->client, client_ipv4);
+		map_ipv4(f->server, server_ipv4);
+	}
+	f->client_port = bpf_htons(bpf_ntohl(ops->remote_port));
+	f->server_port = bpf_htons(ops->local_port);
+	return family == FAMILY_INET || family == FAMILY_INET6;
+}
+
+/* A cgroup's sockets may be of several network namespaces. */
+static __always_inline bool sockops_is_ours(struct bpf_sock_ops *ops, const struct weir_flow *f)
+{
+	__u32 zero = 0, server;
+	struct weir_settings *set = bpf_map_lookup_elem(&settings, &zero);
+
+	return set && set->netns_cookie == bpf_get_netns_cookie(ops) &&
+	       server_listens(f->server, f->server_port, &server);
+}
+
+static __always_inline void socket_begins(struct bpf_sock_ops *ops, struct weir_flow *f)
+{
+	struct weir_conn *c = bpf_map_lookup_elem(&conns, f);
+
+	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_STATE_CB_FLAG);
+	/* One that was set up by an answer to a SYN cookie is not in the table before it gets data. */
+	if (c && !conn_began_with(c, ops->snd_nxt - 1))
+		conn_forget(f, c);
+}
+
+static __always_inline void socket_ends(struct weir_flow *f)
+{
+	struct weir_conn *c = bpf_map_lookup_elem(&conns, f);
+
+	if (!c)
+		return;
+	if (!c->splice.cuts) {
+		conn_forget(f, c);
+		return;
+	}
+	c->splice.server_reset = 1;
+	conn_release(f, c);
+	conn_linger(c);
+}
+
+SEC("sockops")
+int weir_sockops(struct bpf_sock_ops *ops)
+{
+	struct weir_flow flow __attribute__((aligned(8))) = {}; /* written by words */
+	bool begins = ops->op == BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB;
+
+	if (!begins && !(ops->op == BPF_SOCK_OPS_STATE_CB && ops->args[1] == STATE_CLOSE))
+		return GO_ON;
+	if (!sockops_flow(ops, &flow) || !sockops_is_ours(ops, &flow))
+		return GO_ON;
+	if (begins)
+		socket_begins(ops, &flow);
+	else
+		socket_ends(&flow);
+	return GO_ON;
+}
+
+#endif

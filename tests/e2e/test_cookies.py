@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-2.0
+"""
+An ACK that answers a SYN cookie makes a connection by itself, and any number of them, one after the other: with the numbers
+of the one before, or others that fit as well. What comes by the new one is not what was read of the old one.
+"""
+import time
+
+import pytest
+
+from lib.process import eventually
+from lib.raw import ACK, PSH, RST, RawClient
+
+BURST = 2
+UPGRADE = b"GET /?upgrade=1 HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+
+
+def get(path):
+    return b"GET /%s HTTP/1.1\r\nHost: x\r\n\r\n" % path.encode()
+
+
+def post(length):
+    """The head of a request with a long body, of so many bytes."""
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\nX: %s\r\n\r\n"
+    return head % (b"x" * (length + 2 - len(head)))
+
+
+@pytest.fixture(params=["veth", "veth in batches"])
+def cookies(world, request):
+    site = world.site(world.veth())
+    site.place.server_ns.run("sysctl", "-qw", "net.ipv4.tcp_syncookies=2")
+    if request.param == "veth in batches":
+        site.place.server_ns.run("ethtool", "-K", "eth0", "gro", "on")
+    site.attach()
+    site.limit("user", burst=BURST)
+    client = RawClient(site.place, site.server.port)
+    world.at_end(client.close)
+    return site, client
+
+
+class Replay:
+    """The connection's own numbers at its beginning."""
+
+    def __init__(self, site, client):
+        self.site, self.client = site, client
+        self.next, self.peer, self.echoed = client.next, client.peer, client.echoed
+
+    def reset(self, by=0, pause_s=0.05):
+        """Ends the connection; the client is ready to set up another one, whose numbers are all greater by this."""
+        client = self.client
+        client.send(flags=RST | ACK)
+        client.next, client.peer, client.acked = self.next + by, self.peer + by, self.next + by
+        client.echoed = self.echoed
+        time.sleep(pause_s)
+
+    def again(self, by=0):
+        known = len(self.site.server.connections)
+        self.reset(by)
+        self.client.send()
+        eventually(lambda: len(self.site.server.connections) > known, "there is another connection")
+
+    def requests(self, n=4):
+        for i in range(n):
+            self.client.insist(get(f"{i}"), times=2)
+
+
+def check(site, unserved=0):
+    """All that the server has got is within the limit, with those that it does not log."""
+    time.sleep(0.3)
+    assert site.server.served() + unserved <= BURST, site.server.targets()
+    assert 0 < site.weir.counts()["passed"] <= BURST
+
+
+def test_the_same_numbers(cookies):
+    site, client = cookies
+    replay = Replay(site, client)
+    assert client.insist(post(200))
+    replay.again()
+    replay.requests()
+    check(site, unserved=1)
+
+
+def test_at_once(cookies):
+    """RST, ACK and data one right after the other: the socket has not seen the first when the last is looked at."""
+    site, client = cookies
+    replay = Replay(site, client)
+    assert client.insist(post(200))
+    for i in range(10):
+        replay.reset(pause_s=0)
+        client.send()
+        client.insist(get(f"{i}"), times=1)
+    check(site, unserved=1)
+
+
+@pytest.mark.parametrize("translated", [False, True])
+def test_data_with_the_cookie(cookies, translated):
+    site, client = cookies
+    replay = Replay(site, client)
+    assert client.insist(post(200) if not translated else get("first"))
+    if translated:
+        assert client.insist(get("second"))
+        assert client.insist(get("refused"))
+    for i in range(4):
+        replay.reset()
+        client.send(get(f"{i}"), flags=ACK | PSH)
+        time.sleep(0.1)
+        client.receive()
+        replay.requests(1)
+    check(site, unserved=not translated)
+
+
+def test_shifted_into_a_body(cookies):
+    """The new connection goes on, by its numbers, exactly where the old one was: in the middle of a long body."""
+    site, client = cookies
+    replay = Replay(site, client)
+    assert client.insist(get("first?size=200"))
+    eventually(lambda: client.receive() or len(client.stream) > 200, "the answer is there")
+    by = client.peer - replay.peer
+    assert client.insist(post(by - (client.next - replay.next)))
+    assert client.next - replay.next == by
+    replay.again(by)
+    replay.requests()
+    check(site, unserved=1)
+
+
+def test_translated(cookies):
+    """What was refused is cut out of the old connection's stream; its beginning passes for what the server has."""
+    site, client = cookies
+    replay = Replay(site, client)
+    assert client.insist(get("first"))
+    assert client.insist(get("second"))
+    assert client.insist(get("refused"))
+    replay.again()
+    replay.requests()
+    assert site.packets("translated")
+    check(site)
+
+
+def test_opaque(cookies):
+    """What was held and paid for of the old connection does not pay for the new one."""
+    site, client = cookies
+    replay = Replay(site, client)
+    assert client.insist(UPGRADE)
+    eventually(lambda: client.receive() or client.stream.startswith(b"HTTP/1.1 101"), "it is another protocol now")
+    assert client.insist(b"x" * 1000)
+    replay.again()
+    replay.requests()
+    check(site, unserved=1)

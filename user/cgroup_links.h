@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A program on cgroups, by links that are pinned as DIR/link-NAME-ID, with the kernel's id of the cgroup.
+ * A cgroup below another one that has the program needs none of its own: it would see everything twice.
+ */
+#ifndef WEIR_USER_CGROUP_LINKS_H
+#define WEIR_USER_CGROUP_LINKS_H
+
+#include <linux/bpf.h>
+#include <stddef.h>
+
+#include "error.h"
+
+struct cgroup_program {
+	const char *name; /* of its links */
+	enum bpf_attach_type type;
+	int fd; /* negative: there is none, it can only be taken off */
+};
+
+/* Puts the program in the place of the one on the cgroups that have it. */
+int cgroup_links_take_over(const char *dir, const struct cgroup_program *program, struct error *err);
+
+/*
+ * Makes these cgroups (paths) the ones with the program; none: takes it off everywhere. One that fails does not keep the
+ * others from being served; the first failure is told.
+ */
+int cgroup_links_sync(const char *dir, const struct cgroup_program *program, const char *const *cgroups, size_t n,
+		      struct error *err);
+
+#endif
