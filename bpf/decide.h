@@ -44,6 +44,29 @@ static __always_inline bool limits_find(struct work *w)
 	return exempt;
 }
 
+/* A health check is under no limit but its priority level, where there is one. True: there is none. */
+__noinline int health_find(__u32 hook)
+{
+	struct work *w = work_of(hook);
+	struct weir_limit *limit;
+	__u32 index;
+
+	if (!w)
+		return 1;
+	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
+		if (n >= w->n_limits)
+			break;
+		index = weir_limit_index(w->server, w->limits[n]);
+		limit = bpf_map_lookup_elem(&limits, &index);
+		if (!limit || !(limit->flags & WEIR_LIMIT_SEATS))
+			continue;
+		w->limits[0] = w->limits[n];
+		w->n_limits = 1;
+		return 0;
+	}
+	return 1;
+}
+
 /* Limit n has been asked: it has taken what it was asked for, or would do so in wait_ns. */
 static __always_inline void limit_asked(struct work *w, const struct charge *c, __u32 n, bool admits, __u64 wait_ns)
 {

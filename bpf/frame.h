@@ -66,7 +66,9 @@ static __always_inline enum weir_reason request_ask(struct __sk_buff *skb, struc
 
 	decision_start(w);
 	identify(w->hook);
-	if ((r->request.flags & WEIR_REQUEST_HEALTH) || identity_exempt(w) || limits_find(w))
+	if (identity_exempt(w) || limits_find(w))
+		return WEIR_EXEMPT;
+	if ((r->request.flags & WEIR_REQUEST_HEALTH) && health_find(w->hook))
 		return WEIR_EXEMPT;
 	if (!(w->server_flags & WEIR_SERVER_PAUSED)) {
 		note_event(skb, w);
@@ -87,6 +89,7 @@ static __always_inline enum weir_reason request_decide(struct __sk_buff *skb, st
 		return WEIR_REASON_COUNT;
 	}
 	decision = request_ask(skb, w);
+	w->exempted = decision == WEIR_EXEMPT;
 	if (decision == WEIR_SHED)
 		return refuse(w);
 	if (decision == WEIR_EXEMPT)

@@ -16,7 +16,7 @@ static __always_inline void undo_pass(struct work *w)
 		w->noted--;
 	if (key < WEIR_EVENT_KEYS)
 		w->events[key]--;
-	if (w->request.request.flags & WEIR_REQUEST_HEALTH) {
+	if (w->exempted) {
 		w->exempt--;
 		return;
 	}

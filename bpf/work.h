@@ -95,6 +95,7 @@ struct work {
 	__u32 event_key;     /* enum weir_reason, WEIR_REASON_COUNT: the request is no Event, or they have no limit */
 	__u32 event_at;	     /* payload offset of its body */
 	__u32 event_outcome; /* enum weir_event_outcome, of the byte of it read latest */
+	__u32 exempted;	     /* the request decided last is exempt */
 	__u32 frame_event;   /* enum weir_frame_event, of the byte read latest */
 	struct weir_response_reader response;
 	struct weir_hold_reader hold;

@@ -65,7 +65,10 @@ json_t *policy_level(json_t *document);		/* policy_flow.c */
 json_t *policy_flow_schema(json_t *document);
 /* What of a document is accepted and not honoured. */
 void policy_flow_warn(const struct policy_object *object, struct problems *problems);
-/* The schemas and levels that Kubernetes always has, "exempt" and "catch-all", where they are missing. */
+/*
+ * The schemas and levels that Kubernetes always has, "exempt" and "catch-all", where they are missing; and of those that it
+ * has unless told otherwise the schema "probes", by which health checks are exempt.
+ */
 void policy_add_mandatory(json_t *levels, json_t *schemas);
 
 /* --- policy_server.c */

@@ -161,6 +161,14 @@ static json_t *everything(json_t *groups)
 	return rules;
 }
 
+/* Health checks, whoever makes them. */
+static json_t *probes(void)
+{
+	return json_pack("{s:[s, s], s:[s], s:b, s:[s, s, s]}", "groups", "system:unauthenticated",
+			 "system:authenticated", "verbs", "get", "non_resource", 1, "paths", "/healthz", "/livez",
+			 "/readyz");
+}
+
 void policy_add_mandatory(json_t *levels, json_t *schemas)
 {
 	if (!list_named(levels, "exempt"))
@@ -171,6 +179,9 @@ void policy_add_mandatory(json_t *levels, json_t *schemas)
 		json_array_append_new(schemas, json_pack("{s:s, s:s, s:i, s:o}", "name", "exempt", "level", "exempt",
 							 "precedence", 1, "rules",
 							 everything(json_pack("[s]", "system:masters"))));
+	if (!list_named(schemas, "probes"))
+		json_array_append_new(schemas, json_pack("{s:s, s:s, s:i, s:[o]}", "name", "probes", "level", "exempt",
+							 "precedence", 2, "rules", probes()));
 	if (!list_named(schemas, "catch-all"))
 		json_array_append_new(
 			schemas,

@@ -155,6 +155,37 @@ def test_a_flow_schema_refuses_the_greedy_alone(site, policy):
     assert [limit["limit"] for limit in site.status()["limits"]] == []
 
 
+PROBES = """\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {name: probes}
+spec:
+  matchingPrecedence: 2
+  priorityLevelConfiguration: {name: none}
+  rules:
+  - nonResourceRules: [{nonResourceURLs: [/livez], verbs: [get]}]
+    subjects: [{kind: Group, group: {name: system:authenticated}}]
+"""
+
+
+def test_health_checks_have_the_level_of_their_schema(site, policy):
+    """As in Kubernetes, where the schema "probes" lets them pass unless it is told otherwise."""
+    site.weir("apply", "-f", policy(FLOW))
+    site.limit("user", burst=0)
+    alice = site.client("alice")
+    assert [alice.get(path) for path in ("/healthz", "/livez", "/readyz")] == [200] * 3
+    assert site.limit_of("level/catch-all")["admitted"] == 0
+    assert alice.get("/livez/ping") == 200
+    assert site.limit_of("level/catch-all")["admitted"] == 1
+    site.weir("apply", "-f", policy(FLOW + "---\n" + PROBES))
+    assert [alice.get(path) for path in ("/livez", "/livez/ping", "/healthz")] == [429, 200, 200]
+    assert site.limit_of("level/none")["refused"] == 1
+    assert site.limit_of("level/catch-all")["admitted"] == 3
+    assert site.limit_of("user")["refused"] == 0
+    site.weir("delete", "-f", policy(FLOW + "---\n" + PROBES))
+    assert alice.get("/livez/ping") == 200
+
+
 def test_apply_replaces_and_keeps_what_is_the_same(site, policy):
     site.weir("apply", "-f", policy(THROTTLE % 3))
     alice = site.client("alice")

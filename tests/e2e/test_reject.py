@@ -41,6 +41,16 @@ def expect_400(client, words=None, method="GET"):
     client.expect_end()
 
 
+def test_of_one_who_is_exempt(world):
+    """He was let off before it was seen that his request's body is wrong: it is counted as rejected alone."""
+    site = world.site()
+    site.attach("--exempt-user", "boss")
+    client = site.client("boss")
+    client.send(client.head("/", "POST", **CHUNKED) + b"0x1\r\nx\r\n0\r\n\r\n")
+    expect_400(client)
+    site.check(passed=0, shed=0, rejected=1)
+
+
 @pytest.mark.parametrize("program", ["nginx", "haproxy"])
 def test_each_kind(world, program):
     """No request of it is in a real server's log; who comes afterwards is served."""

@@ -128,7 +128,7 @@ static void same_again_writes_nothing(void **state)
 	assert_error(&w, 1, NULL);
 	assert_int_equal(user_burst(), 9);
 	assert_true(fake_nets[1].servers[0].has_rules);
-	assert_int_equal(w.f->agent.state.servers[0]->priorities.n_schemas, 3);
+	assert_int_equal(w.f->agent.state.servers[0]->priorities.n_schemas, 4);
 	writes = fake_nets[1].writes;
 	policy_sources_sync(&w.f->agent);
 	sync_now(&w, THROTTLE(USER("9")) LEVEL "# the same\n", NULL);
@@ -151,7 +151,7 @@ static void what_is_wrong_changes_nothing(void **state)
 	assert_error(&w, 0, "a.yaml:6:33: $.spec.limits[0].burst");
 	assert_error(&w, 1, NULL); /* the other one is not kept waiting */
 	assert_int_equal(user_burst(), 9);
-	assert_int_equal(w.f->agent.state.servers[0]->priorities.n_schemas, 3);
+	assert_int_equal(w.f->agent.state.servers[0]->priorities.n_schemas, 4);
 	assert_int_not_equal(policy_source_sync(&w.f->agent, source(&w, 0), &w.f->err), 0);
 	assert_non_null(strstr(w.f->err.text, "a.yaml:6:33"));
 
