@@ -61,6 +61,12 @@ static __always_inline bool open_from_request(struct weir_conn *fresh, __u32 ser
 	return true;
 }
 
+/* The server has got something since it sent last: an answer is due, unless the rest of a body is. */
+static __always_inline bool answer_is_due(const struct tcp_sock *tcp)
+{
+	return !tcp->bytes_sent || (__s32)(tcp->inet_conn.icsk_ack.lrcvtime - tcp->lsndtime) > 0;
+}
+
 static __always_inline bool open_from_socket(struct weir_conn *fresh, __u32 server, struct bpf_sock *sk)
 {
 	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
@@ -75,6 +81,7 @@ static __always_inline bool open_from_socket(struct weir_conn *fresh, __u32 serv
 	weir_conn_open(fresh, server, untouched ? WEIR_PHASE_FOLLOWED : WEIR_PHASE_HUNTING, tcp->rcv_nxt, tcp->snd_nxt,
 		       window > 0xffff ? 0xffff : window);
 	fresh->splice.server_scale = BPF_CORE_READ_BITFIELD(tcp, rx_opt.rcv_wscale);
+	fresh->requests = !untouched && answer_is_due(tcp);
 	return true;
 }
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """A connection that is joined in mid-stream is limited from its first request on, though nothing on it is answered yet."""
+import time
 from pathlib import Path
 
 import pytest
@@ -83,3 +84,50 @@ def test_body_that_was_under_way_passes(world):
     client.send(body[100000:])
     assert client.check(client.read(), "/upload", "POST", body) == 200
     assert site.packets("held") + site.packets("held_record") == 0
+
+
+@pytest.fixture(params=["its first", "its second"])
+def waiting(request, world):
+    """A site, and a client that waits for an answer while the server is attached."""
+    site = world.site(world.veth())
+    client = site.client()
+    if request.param == "its second":
+        assert client.get("/before") == 200
+        time.sleep(0.1)
+    client.ask("/first?held=1")
+    eventually(lambda: "/first?held=1" in site.server.targets(), "the server has the first request")
+    site.attach()
+    return site, client
+
+
+@needs_hold
+def test_who_waits_and_pipelines_has_his_answers_in_their_order(waiting):
+    """How many answers are due to him nobody knows: what is over its limit waits, and is never answered before its turn."""
+    site, client = waiting
+    site.limit("user", burst=1)
+    client.ask("/second?delay_ms=500")
+    client.settle()
+    site.server.gate.set()
+    assert client.check(client.read(), "/first?held=1") == 200
+    client.ask("/third")
+    assert client.check(client.read(), "/second?delay_ms=500") == 200
+    eventually(lambda: site.packets("held_record") > 1, "it has come again")
+    assert "/third" not in site.server.targets()
+    site.weir("pause")
+    assert client.check(client.read(), "/third") == 200
+
+
+def test_who_waits_and_pipelines_holds_his_places(waiting):
+    """Until his connection ends: which of his requests is answered nobody knows."""
+    site, client = waiting
+    site.weir("limit", "set", "one", "--key", "total", "--in-flight", 1)
+    client.ask("/second?delay_ms=500")
+    client.settle()
+    site.server.gate.set()
+    assert client.check(client.read(), "/first?held=1") == 200
+    assert site.client().get("/other") == 429
+    assert client.check(client.read(), "/second?delay_ms=500") == 200
+    assert site.client().get("/other") == 429
+    client.close()
+    eventually(lambda: site.limit_of("one")["in_flight"] == 0, "his place is free")
+    assert site.client().get("/other") == 200
