@@ -7,9 +7,12 @@
  *
  * Where connections begin with a PROXY protocol preamble, it is the server's that was read here, too.
  *
+ * It may reset its connection and set up another one by the same SYN cookie, whose numbers may be greater: what is known of
+ * the old one is forgotten then (bpf/sockops.h), and what was on its way of the old one comes to the new one.
+ *
  * The input is a list of steps of STEP bytes; struct step says what they mean. An odd rest: there are preambles.
  */
-#include "weir/conn.h"
+#include "weir/hold.h"
 
 #include <assert.h>
 #include <stdint.h>
@@ -20,8 +23,8 @@
 #define SEGMENT 1024
 #define TOLD 1024 /* requests that were read, at most */
 #define LATE 16
-#define CLIENT_ISN 0xfffff000U
-#define SERVER_ISN 0x7ffffff0U
+#define CLIENT_ISN scene.client_isn
+#define SERVER_ISN scene.server_isn
 #define WINDOW 16384
 #define SLACK 200
 #define ANSWER 100
@@ -54,6 +57,7 @@ struct step {
 #define THEN_ANSWER 2
 #define THEN_REFUSE 4 /* requests of this segment are refused */
 #define THEN_RACE 8   /* it is committed behind the next one */
+#define THEN_AGAIN 16 /* and instead of the above: the connection begins anew */
 
 struct piece {
 	struct weir_segment g;
@@ -93,7 +97,10 @@ struct job {
 };
 
 static struct scene {
+	uint32_t client_isn, server_isn;
 	struct weir_conn conn;
+	bool open; /* it is in the table */
+	bool introduced;
 	struct server server;
 	struct piece late[LATE];
 	unsigned int n_late;
@@ -167,7 +174,7 @@ static bool opaque_at(uint32_t offset)
 {
 	const struct weir_conn *c = &scene.conn;
 
-	return c->phase == WEIR_PHASE_OPAQUE && !seq_before(CLIENT_ISN + offset, c->hold.next);
+	return scene.open && c->phase == WEIR_PHASE_OPAQUE && !seq_before(CLIENT_ISN + offset, c->hold.next);
 }
 
 /* The server has read a request. */
@@ -288,6 +295,8 @@ static void server_send(const char *text)
 
 	s->edge = s->next + WINDOW;
 	s->sent += g.len;
+	if (!scene.open)
+		return;
 	if (weir_conn_begin_server(&scene.conn, &g, &r, &why) != WEIR_FRAME)
 		return;
 	while (seq_before(r.next, g.seq + g.len)) {
@@ -353,6 +362,65 @@ static void ask(struct weir_socket *k)
 		.known = 1,
 		.early = !!s->n_early,
 	};
+}
+
+/* --- a connection in the place of another one */
+
+static void connect_server(void)
+{
+	scene.server = (struct server){ .edge = WINDOW };
+	weir_request_start(&scene.server.request);
+	if (scene.introduced)
+		weir_preamble_start(&scene.server.preamble);
+}
+
+static void table_add(void)
+{
+	memset(&scene.conn, 0, sizeof(scene.conn));
+	weir_conn_open(&scene.conn, 0, WEIR_PHASE_FOLLOWED, CLIENT_ISN + scene.server.next,
+		       SERVER_ISN + scene.server.sent, WINDOW);
+	if (scene.introduced)
+		weir_conn_await_preamble(&scene.conn);
+	scene.open = true;
+}
+
+/* What passed as a segment of the old connection comes to the new one's socket: as hold_unseen() in bpf/hold.h. */
+static void arrives_late(const struct piece *piece)
+{
+	struct piece p = *piece;
+	struct weir_socket k;
+	uint32_t before = seq_before(p.g.seq, CLIENT_ISN) ? CLIENT_ISN - p.g.seq : 0;
+
+	if (before >= p.g.len)
+		return;
+	p.g.seq += before;
+	p.g.len -= before;
+	memmove(p.bytes, p.bytes + before, p.g.len);
+	ask(&k);
+	if (!scene.open && weir_hold_socket_takes(&k, &p.g) == WEIR_FRAME) {
+		table_add();
+		weir_hold_unseen(&scene.conn, &k, &p.g);
+	} else if (scene.open && weir_hold_overlooked(&scene.conn, &k, &p.g)) {
+		weir_hold_unseen(&scene.conn, &k, &p.g);
+	}
+	server_receive(&p);
+}
+
+static void begin_anew(uint32_t greater)
+{
+	struct piece late[LATE];
+	unsigned int n_late = scene.n_late;
+
+	memcpy(late, scene.late, sizeof(late));
+	scene.waiting.busy = false;
+	scene.open = false;
+	scene.n_late = scene.n_told = 0;
+	scene.sent = scene.start = 0;
+	scene.client_isn += greater;
+	scene.server_isn += greater;
+	connect_server();
+	for (unsigned int i = 0; i < n_late; i++)
+		arrives_late(&late[i]);
 }
 
 /* The request whose head ends before `end` is let through. What is cut later is cut behind it: offsets stay. */
@@ -441,6 +509,8 @@ static void client_sends(const struct piece *p, enum fate fate, uint8_t then)
 	struct weir_socket k = { 0 };
 	enum weir_action action;
 
+	if (!scene.open)
+		table_add();
 	scene.conn.last_ns = scene.now;
 	action = weir_conn_begin_client(&scene.conn, &k, &p->g, &j.r, &why);
 	if (action == WEIR_ASK) {
@@ -488,6 +558,10 @@ static void play(const struct step *step)
 	enum fate fate = step->story / 3 % FATES;
 	struct piece p = { .g = { .flags = WEIR_TCP_ACK, .window = 1000, .has_ts = 1 } };
 
+	if (step->then & THEN_AGAIN) {
+		begin_anew(step->length);
+		return;
+	}
 	if (!scene.waiting.busy)
 		time_passes(step->time);
 	if (at >= STREAM)
@@ -508,19 +582,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	bool introduced = size % STEP & 1;
 	struct step step;
 
-	tell_stories(introduced);
 	memset(&scene, 0, sizeof(scene));
+	scene.introduced = size % STEP & 1;
 	scene.now = 1000000 * MS;
-	scene.server.edge = WINDOW;
-	weir_conn_open(&scene.conn, 0, WEIR_PHASE_FOLLOWED, CLIENT_ISN, SERVER_ISN, WINDOW);
-	weir_request_start(&scene.server.request);
-	if (introduced) {
-		weir_conn_await_preamble(&scene.conn);
-		weir_preamble_start(&scene.server.preamble);
-	}
+	scene.client_isn = 0xfffff000;
+	scene.server_isn = 0x7ffffff0;
+	tell_stories(scene.introduced);
+	connect_server();
+	table_add();
 	for (; size >= STEP; data += STEP, size -= STEP) {
 		memcpy(&step, data, STEP);
 		play(&step);
