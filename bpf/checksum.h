@@ -49,6 +49,17 @@ static __always_inline __u64 pseudo_sum(const struct packet *p, __u32 tcp_bytes)
 	return sum + sum_words(p->source + 12, 1) + sum_words(p->dest + 12, 1);
 }
 
+static __always_inline __u64 segment_pseudo_sum(const struct packet *p)
+{
+	return pseudo_sum(p, p->payload + p->segment.len - p->l4);
+}
+
+/* Is the pseudo header's sum in the field, as it is where the rest is left to the device? */
+static __always_inline bool checksum_is_begun(const struct packet *p)
+{
+	return p->check == sum_fold(segment_pseudo_sum(p));
+}
+
 struct checksum_walk {
 	struct __sk_buff *skb;
 	struct work *work;
@@ -75,28 +86,46 @@ static __always_inline __u16 segment_sum(struct __sk_buff *skb, struct work *w)
 {
 	struct checksum_walk walk = { .skb = skb, .work = w };
 
-	w->sum = pseudo_sum(&w->packet, w->packet.payload + w->packet.segment.len - w->packet.l4);
+	w->sum = segment_pseudo_sum(&w->packet);
 	bpf_loop(CHECKSUM_STEPS, checksum_step, &walk, 0);
 	return sum_fold(w->sum);
 }
 
 #define IPV4_BYTES_MAX 60
 
-/* Is the IP header's checksum right? Else the kernel will drop the packet, as it does without asking the device. */
-__noinline int ip_checksum_is_right(struct __sk_buff *skb, struct work *w)
+__noinline int ip_options_checksum_is_right(struct __sk_buff *skb, struct work *w)
 {
-	__u32 bytes;
+	if (!w)
+		return 0;
+	__builtin_memset(w->head, 0, IPV4_BYTES_MAX);
+	if (bpf_skb_load_bytes(skb, ETHERNET_BYTES, w->head, size_up_to(IPV4_BYTES_MAX, w->packet.l4 - ETHERNET_BYTES)))
+		return 0;
+	return sum_fold(sum_words(w->head, IPV4_BYTES_MAX / 4)) == 0xffff;
+}
+
+/* Is the IP header's checksum right? Else the kernel will drop the packet, as it does without asking the device. */
+static __always_inline bool ip_checksum_is_right(struct __sk_buff *skb, struct work *w)
+{
+	const void *ip;
+
+	if (w->packet.ipv6)
+		return true;
+	if (!w->packet.plain_ip)
+		return ip_options_checksum_is_right(skb, w);
+	ip = header_at(skb, &w->packet, ETHERNET_BYTES, IPV4_BYTES);
+	return ip && sum_fold(sum_words(ip, IPV4_BYTES / 4)) == 0xffff;
+}
+
+__noinline int checksum_holds(struct __sk_buff *skb, struct work *w)
+{
+	bool partial;
 
 	if (!w)
 		return 0;
-	if (w->packet.ipv6)
+	if (bpf_csum_level(skb, BPF_CSUM_LEVEL_QUERY) >= 0 || segment_sum(skb, w) == 0xffff)
 		return 1;
-	bytes = size_up_to(IPV4_BYTES_MAX, w->packet.l4 - ETHERNET_BYTES);
-	if (bytes > IPV4_BYTES)
-		__builtin_memset(w->head, 0, IPV4_BYTES_MAX);
-	if (bpf_skb_load_bytes(skb, ETHERNET_BYTES, w->head, bytes))
-		return 0;
-	return sum_fold(sum_words(w->head, (bytes > IPV4_BYTES ? IPV4_BYTES_MAX : IPV4_BYTES) / 4)) == 0xffff;
+	/* Another host's half-made sum is trusted by the kernel, whatever it says; asking spoils the field if it is not. */
+	return !checksum_is_partial(skb, w->packet.l4, &partial) && partial;
 }
 
 /*
@@ -105,32 +134,19 @@ __noinline int ip_checksum_is_right(struct __sk_buff *skb, struct work *w)
  * elsewhere with just that in its field is taken for such a packet: it is read, as one is that is lost behind weir, and
  * what comes in its place is compared with it (conn_doubt.h). What is not read again needs more (checksum_is_sure).
  */
-__noinline int checksum_is_right(struct __sk_buff *skb, struct work *w)
+static __always_inline bool checksum_is_right(struct __sk_buff *skb, struct work *w)
 {
-	bool partial;
-	__u64 pseudo;
-
-	if (!w)
-		return 0;
-	if (bpf_csum_level(skb, BPF_CSUM_LEVEL_QUERY) >= 0)
-		return 1;
-	pseudo = pseudo_sum(&w->packet, w->packet.payload + w->packet.segment.len - w->packet.l4);
-	if (w->packet.check == sum_fold(pseudo) || segment_sum(skb, w) == 0xffff)
-		return 1;
-	/* Another host's half-made sum is trusted by the kernel, whatever it says; asking spoils the field if it is not. */
-	return !checksum_is_partial(skb, w->packet.l4, &partial) && partial;
+	return checksum_is_begun(&w->packet) || checksum_holds(skb, w);
 }
 
 /* Of a packet whose checksum is right: is it so although only the pseudo header's sum may be in the field? */
 __noinline int checksum_is_sure(struct __sk_buff *skb, struct work *w)
 {
 	bool partial;
-	__u64 pseudo;
 
 	if (!w)
 		return 0;
-	pseudo = pseudo_sum(&w->packet, w->packet.payload + w->packet.segment.len - w->packet.l4);
-	if (w->packet.check != sum_fold(pseudo) || bpf_csum_level(skb, BPF_CSUM_LEVEL_QUERY) >= 0)
+	if (!checksum_is_begun(&w->packet) || bpf_csum_level(skb, BPF_CSUM_LEVEL_QUERY) >= 0)
 		return 1;
 	if (checksum_is_partial(skb, w->packet.l4, &partial))
 		return 0;

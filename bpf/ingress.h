@@ -111,7 +111,8 @@ __noinline int reply(struct __sk_buff *skb, struct work *w, __u32 action)
 	forward = w->view.news || action == WEIR_CLOSE;
 	weir_view_reply(&w->view, &w->packet.segment, action, &w->reply);
 	text = w->reply.len ? answer_text(w, &w->view.answer) : 0;
-	if (text != w->reply.len || packet_write(skb, w, true, text))
+	if (text != w->reply.len || bpf_skb_load_bytes(skb, 0, w->packet.ethernet, ETHERNET_BYTES) ||
+	    packet_write(skb, w, true, text))
 		goto drop;
 	if (forward) {
 		if (bpf_clone_redirect(skb, ifindex, 0))
@@ -311,8 +312,6 @@ int weir_ingress(struct __sk_buff *skb)
 			count(w->server, WEIR_MPTCP);
 		}
 	}
-	if (bpf_skb_load_bytes(skb, 0, p->ethernet, ETHERNET_BYTES))
-		return TC_ACT_UNSPEC;
 	if (!checksum_is_right(skb, w)) {
 		count(w->server, WEIR_BAD_CHECKSUM);
 		return TC_ACT_SHOT;

@@ -15,10 +15,11 @@ struct {
 	__type(value, struct weir_settings);
 } settings SEC(".maps");
 
+/* One for each port there is: every packet of the interface looks here, and an array's look-up is no call. */
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, WEIR_MAX_LISTENERS);
-	__type(key, __u16);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, WEIR_PORTS);
+	__type(key, __u32);
 	__type(value, struct weir_port);
 } ports SEC(".maps");
 

@@ -41,7 +41,8 @@ struct packet {
 	__u8 pad2;
 	__u8 source[16], dest[16]; /* network order, IPv4 mapped */
 	__u32 option_at, options_length;
-	__u8 options[TCP_OPTION_BYTES + 24];
+	__u8 options[TCP_OPTION_BYTES + 24] __attribute__((aligned(8)));
+	__u8 header[IPV6_BYTES] __attribute__((aligned(8))); /* one that cannot be read where it stands */
 };
 
 struct ipv4_header {
@@ -87,6 +88,21 @@ static __always_inline void map_ipv4(__u8 *out, __be32 address)
 	words[1] = 0;
 	words[2] = bpf_htonl(0xffff);
 	words[3] = address;
+}
+
+#define HEADERS_MAX 256 /* bytes of a frame in which headers are read where they stand */
+
+/*
+ * A header of `size` bytes (a constant) at offset `at`: where it stands, if that is in memory of one piece, which no call is
+ * needed for; else a copy in p->header, which the next one may overwrite. NULL: the packet is shorter.
+ */
+static __always_inline const void *header_at(struct __sk_buff *skb, struct packet *p, __u32 at, __u32 size)
+{
+	const void *data = (const void *)(long)skb->data, *end = (const void *)(long)skb->data_end;
+
+	if (at <= HEADERS_MAX && data + at + size <= end)
+		return data + at;
+	return bpf_skb_load_bytes(skb, at, p->header, size) ? NULL : p->header;
 }
 
 #define VLAN_ID 0xfff
@@ -146,53 +162,67 @@ __noinline int ipv6_tcp_at(struct __sk_buff *skb, struct packet *p, __u32 next)
  * Reads the IP header at l3. It and the ports are all that a packet of nobody's server costs. False: not a TCP packet
  * that can be read.
  */
+static __always_inline bool packet_parse_ipv4(struct __sk_buff *skb, struct packet *p, __u32 l3, __u32 *end)
+{
+	const struct ipv4_header *ip = header_at(skb, p, l3, sizeof(*ip));
+	__u32 words;
+
+	if (!ip)
+		return false;
+	words = ip->version_ihl & 15;
+	if (ip->protocol != TCP_PROTOCOL || (ip->version_ihl >> 4) != 4 || words < 5 ||
+	    (ip->fragment & bpf_htons(IPV4_FRAGMENT_OFFSET)))
+		return false;
+	p->fragment = !!(ip->fragment & bpf_htons(IPV4_MORE_FRAGMENTS));
+	map_ipv4(p->source, ip->source);
+	map_ipv4(p->dest, ip->dest);
+	p->ipv6 = 0;
+	p->plain_ip = words == 5;
+	p->tos = ip->tos;
+	p->ip_id = ip->id;
+	p->l4 = l3 + words * 4;
+	return ip_end(skb, bpf_ntohs(ip->length), l3, end);
+}
+
+static __always_inline bool packet_parse_ipv6(struct __sk_buff *skb, struct packet *p, __u32 l3, __u32 *end)
+{
+	const struct ipv6_header *ip = header_at(skb, p, l3, sizeof(*ip));
+	__u32 payload_length;
+	__u8 next;
+
+	if (!ip || (bpf_ntohl(ip->version_class_label) >> 28) != 6)
+		return false;
+	__builtin_memcpy(p->source, ip->source, 16);
+	__builtin_memcpy(p->dest, ip->dest, 16);
+	p->ipv6 = 1;
+	p->tos = bpf_ntohl(ip->version_class_label) >> 20 & 0xff;
+	p->ip_id = 0;
+	p->fragment = 0;
+	p->l4 = l3 + IPV6_BYTES;
+	payload_length = bpf_ntohs(ip->payload_length);
+	next = ip->next_header;
+	p->plain_ip = next == TCP_PROTOCOL;
+	if (next != TCP_PROTOCOL)
+		p->l4 = ipv6_tcp_at(skb, p, next);
+	return p->l4 && ip_end(skb, payload_length, l3 + IPV6_BYTES, end);
+}
+
+/*
+ * Reads the IP header at l3. It and the ports are all that a packet of nobody's server costs. False: not a TCP packet
+ * that can be read.
+ */
 static __always_inline bool packet_parse_ip(struct __sk_buff *skb, struct packet *p, __u32 l3, __u32 *end)
 {
-	if (skb->protocol == bpf_htons(ETHERTYPE_IPV4)) {
-		struct ipv4_header ip;
-
-		if (bpf_skb_load_bytes(skb, l3, &ip, sizeof(ip)))
-			return false;
-		if (ip.protocol != TCP_PROTOCOL || (ip.version_ihl >> 4) != 4 || (ip.version_ihl & 15) < 5 ||
-		    (ip.fragment & bpf_htons(IPV4_FRAGMENT_OFFSET)))
-			return false;
-		p->fragment = !!(ip.fragment & bpf_htons(IPV4_MORE_FRAGMENTS));
-		map_ipv4(p->source, ip.source);
-		map_ipv4(p->dest, ip.dest);
-		p->ipv6 = 0;
-		p->plain_ip = (ip.version_ihl & 15) == 5;
-		p->tos = ip.tos;
-		p->ip_id = ip.id;
-		p->l4 = l3 + (ip.version_ihl & 15) * 4;
-		return ip_end(skb, bpf_ntohs(ip.length), l3, end);
-	}
-	if (skb->protocol == bpf_htons(ETHERTYPE_IPV6)) {
-		struct ipv6_header ip;
-
-		if (bpf_skb_load_bytes(skb, l3, &ip, sizeof(ip)))
-			return false;
-		p->l4 = l3 + IPV6_BYTES;
-		p->fragment = 0;
-		if (ip.next_header != TCP_PROTOCOL)
-			p->l4 = ipv6_tcp_at(skb, p, ip.next_header);
-		if (!p->l4 || (bpf_ntohl(ip.version_class_label) >> 28) != 6)
-			return false;
-		__builtin_memcpy(p->source, ip.source, 16);
-		__builtin_memcpy(p->dest, ip.dest, 16);
-		p->ipv6 = 1;
-		p->plain_ip = ip.next_header == TCP_PROTOCOL;
-		p->tos = bpf_ntohl(ip.version_class_label) >> 20 & 0xff;
-		p->ip_id = 0;
-		return ip_end(skb, bpf_ntohs(ip.payload_length), l3 + IPV6_BYTES, end);
-	}
-	return false;
+	if (skb->protocol == bpf_htons(ETHERTYPE_IPV4))
+		return packet_parse_ipv4(skb, p, l3, end);
+	return skb->protocol == bpf_htons(ETHERTYPE_IPV6) && packet_parse_ipv6(skb, p, l3, end);
 }
 
 static __always_inline bool packet_parse_ports(struct __sk_buff *skb, struct packet *p)
 {
-	__be16 ports[2];
+	const __be16 *ports = header_at(skb, p, p->l4, 2 * sizeof(*ports));
 
-	if (bpf_skb_load_bytes(skb, p->l4, ports, sizeof(ports)))
+	if (!ports)
 		return false;
 	p->source_port = ports[0];
 	p->dest_port = ports[1];
@@ -278,58 +308,63 @@ static long option_step(__u32 i __attribute__((unused)), struct option_walk *wal
 	return 0;
 }
 
-static __always_inline void packet_read_options(struct __sk_buff *skb, struct packet *p, __u32 length)
+/* Reads TCP options, of which there are `length` bytes, not 0. */
+__noinline int packet_read_options(struct __sk_buff *skb, struct packet *p, __u32 length)
 {
 	struct option_walk walk = { .packet = p };
-	struct weir_segment *g = &p->segment;
 
-	if (length > TCP_OPTION_BYTES)
-		length = TCP_OPTION_BYTES;
-	if (!length || bpf_skb_load_bytes(skb, p->l4 + TCP_BYTES, p->options, length))
-		return;
-	/* What nearly every segment has, and nothing else. */
-	if (length == TCP_TS_BYTES && option_word(p, 0) == TCP_TS_WORD) {
-		g->has_ts = 1;
-		g->tsval = option_word(p, 4);
-		g->tsecr = option_word(p, 8);
-		return;
-	}
+	if (!p)
+		return 0;
+	length = size_up_to(TCP_OPTION_BYTES, length);
+	if (bpf_skb_load_bytes(skb, p->l4 + TCP_BYTES, p->options, length))
+		return 0;
 	p->option_at = 0;
 	p->options_length = length;
 	bpf_loop(TCP_OPTION_BYTES, option_step, &walk, 0);
+	return 0;
+}
+
+/* What nearly every segment has, and nothing else. */
+static __always_inline bool packet_read_timestamp(struct __sk_buff *skb, struct packet *p)
+{
+	const __be32 *words = header_at(skb, p, p->l4 + TCP_BYTES, TCP_TS_BYTES);
+
+	if (!words || words[0] != bpf_htonl(TCP_TS_WORD))
+		return false;
+	p->segment.has_ts = 1;
+	p->segment.tsval = bpf_ntohl(words[1]);
+	p->segment.tsecr = bpf_ntohl(words[2]);
+	return true;
 }
 
 /* Reads the TCP header behind the ports. False: malformed, the kernel will drop it. */
-__noinline int packet_parse_tcp(struct __sk_buff *skb, struct packet *p, __u32 end)
+static __always_inline bool packet_parse_tcp(struct __sk_buff *skb, struct packet *p, __u32 end)
 {
-	struct weir_segment *g;
-	struct tcp_header tcp;
+	const struct tcp_header *tcp = header_at(skb, p, p->l4, sizeof(*tcp));
+	struct weir_segment *g = &p->segment;
 	__u32 length;
 
-	if (!p)
+	if (!tcp)
 		return false;
-	g = &p->segment;
-	if (bpf_skb_load_bytes(skb, p->l4, &tcp, sizeof(tcp)))
-		return false;
-	length = (tcp.offset >> 4) * 4;
+	length = (tcp->offset >> 4) * 4;
 	p->payload = p->l4 + length;
 	if (length < TCP_BYTES || p->payload > end)
 		return false;
-	g->seq = bpf_ntohl(tcp.seq);
-	g->ack = bpf_ntohl(tcp.ack);
+	g->seq = bpf_ntohl(tcp->seq);
+	g->ack = bpf_ntohl(tcp->ack);
 	g->len = end - p->payload;
-	g->window = bpf_ntohs(tcp.window);
-	g->flags = tcp.flags;
+	g->window = bpf_ntohs(tcp->window);
+	g->flags = tcp->flags;
 	g->sacks = 0;
 	g->has_ts = 0;
 	g->tsval = 0;
 	g->tsecr = 0;
-	p->check = tcp.check;
+	p->check = tcp->check;
 	p->sack_at = 0;
 	p->mptcp_at = 0;
 	p->tfo_at = 0;
 	p->signature = 0;
-	if (length > TCP_BYTES)
+	if (length > TCP_BYTES && (length != TCP_BYTES + TCP_TS_BYTES || !packet_read_timestamp(skb, p)))
 		packet_read_options(skb, p, length - TCP_BYTES);
 	return true;
 }

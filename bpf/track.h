@@ -11,7 +11,7 @@
 
 static __always_inline bool server_listens(const __u8 *address, __u16 port, __u32 *server)
 {
-	__u16 host_port = bpf_ntohs(port);
+	__u32 host_port = bpf_ntohs(port);
 	struct weir_port *entry = bpf_map_lookup_elem(&ports, &host_port);
 	struct weir_listener key;
 	__u32 *found;

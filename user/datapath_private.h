@@ -118,7 +118,7 @@ int datapath_counters_clear(struct datapath *dp, __u32 slot, struct error *err);
 int datapath_map_failed(struct error *err, int code, const char *map);
 
 /*
- * Reads a hash or a trie in batches. An entry that is there all the while is seen, and seen once; of the others some.
+ * Reads a hash, a trie or an array in batches. An entry that is there all the while is seen, and seen once; of the others some.
  * Deleting what was seen is fine (in a trie: after the last batch).
  */
 struct map_cursor {

@@ -93,7 +93,7 @@ static int port_addresses(struct datapath *dp, __u16 port, __u32 *addresses)
 }
 
 /* Brings one port's entry in line with the listeners and with what the slot wants of it. */
-static int port_refresh(struct datapath *dp, __u32 slot, __u16 port, bool any)
+static int port_refresh(struct datapath *dp, __u32 slot, __u32 port, bool any)
 {
 	struct weir_port old = {}, entry;
 	int ret;
@@ -107,25 +107,30 @@ static int port_refresh(struct datapath *dp, __u32 slot, __u16 port, bool any)
 	ret = port_addresses(dp, port, &entry.addresses);
 	if (ret)
 		return ret;
-	if (entry.any || entry.addresses)
-		return bpf_map_update_elem(dp->maps.ports, &port, &entry, BPF_ANY);
-	ret = bpf_map_delete_elem(dp->maps.ports, &port);
-	return ret == -ENOENT ? 0 : ret;
+	return bpf_map_update_elem(dp->maps.ports, &port, &entry, BPF_ANY);
+}
+
+static bool port_is_used(const struct weir_port *entry)
+{
+	return entry->any || entry->addresses;
 }
 
 static int ports_refresh(struct datapath *dp, __u32 slot, const struct datapath_listen *listens, size_t n)
 {
 	CLEANUP_CURSOR struct map_cursor cursor = {};
-	int ret = map_cursor_open(&cursor, dp->maps.ports, sizeof(__u16), sizeof(struct weir_port));
+	int ret = map_cursor_open(&cursor, dp->maps.ports, sizeof(__u32), sizeof(struct weir_port));
 
 	for (size_t i = 0; i < n && !ret; i++)
 		ret = port_refresh(dp, slot, listens[i].port, any_wanted(listens[i].port, listens, n));
 	while (!ret && (ret = map_cursor_next(&cursor)) > 0) {
-		const __u16 *ports = cursor.keys;
+		const struct weir_port *entries = cursor.values;
+		const __u32 *ports = cursor.keys;
 
 		ret = 0;
-		for (__u32 i = 0; i < cursor.n && !ret; i++)
-			ret = port_refresh(dp, slot, ports[i], any_wanted(ports[i], listens, n));
+		for (__u32 i = 0; i < cursor.n && !ret; i++) {
+			if (port_is_used(&entries[i]))
+				ret = port_refresh(dp, slot, ports[i], any_wanted(ports[i], listens, n));
+		}
 	}
 	return ret;
 }
@@ -155,10 +160,10 @@ static int listens_check(struct datapath *dp, __u32 slot, const struct datapath_
 {
 	for (size_t i = 0; i < n; i++) {
 		struct weir_listener key = listener_key(&listens[i]);
+		__u32 number = listens[i].port, owner = slot;
 		struct weir_port port = {};
-		__u32 owner = slot;
 
-		bpf_map_lookup_elem(dp->maps.ports, &listens[i].port, &port);
+		bpf_map_lookup_elem(dp->maps.ports, &number, &port);
 		bpf_map_lookup_elem(dp->maps.listeners, &key, &owner);
 		if ((listens[i].any && port.any && port.any != slot + 1) || (!listens[i].any && owner != slot))
 			return error_set(err, -EADDRINUSE, "port %u belongs to another server", listens[i].port);

@@ -6,7 +6,7 @@
  *
  *   map         type            key                      value
  *   settings    ARRAY(1)        0                        struct weir_settings
- *   ports       HASH            __u16 port (host order)  struct weir_port
+ *   ports       ARRAY           port (host order)        struct weir_port
  *   listeners   HASH            struct weir_listener     __u32 server
  *   servers     ARRAY           server                   struct weir_server
  *   proxies     LPM_TRIE        struct weir_proxy_key    __u8 (1)
@@ -45,13 +45,14 @@
 #include "reason.h"
 #include "types.h"
 
-#define WEIR_ABI_VERSION 3
+#define WEIR_ABI_VERSION 4
 
 #define WEIR_SUBJECT_OVERFLOW (~0ULL)
 #define WEIR_SUBJECT_PENALTY (~1ULL) /* its bucket is that of the limit's penalties */
 
 #define WEIR_MAX_SERVERS 64
 #define WEIR_MAX_OVERRIDES 131072
+#define WEIR_PORTS 65536
 #define WEIR_MAX_LISTENERS 1024
 #define WEIR_MAX_PROXIES 4096
 #define WEIR_MAX_GROUP_KEYS 65536
@@ -81,7 +82,7 @@ struct weir_settings {
 };
 WEIR_ASSERT_SIZE(struct weir_settings, 32);
 
-/* A port on which some attached server listens. */
+/* Who listens on a port; all zero: no attached server does. */
 struct weir_port {
 	__u32 any;	 /* server + 1 that listens on every address of this port, 0: none */
 	__u32 addresses; /* entries of this port in `listeners` */

@@ -2,11 +2,15 @@
 /*
  * What the programs cost for one packet, by BPF_PROG_TEST_RUN, in a network namespace of their own.
  *
- *   decision [RUNS]
+ *   decision [RUNS [NAME]]
+ *
+ * NAME: only packets and heads whose name contains it, each head read RUNS times: for a profile of nothing else.
  *
  * One JSON object a line. Packets that leave everything as it was are run RUNS times in one go:
  *
  *   {"packet": NAME, "ns": MEAN}
+ *
+ * A request is refused only once, on a connection that is set back before each run: the median.
  *
  * A head is read only once: several in one packet, on a connection that is set back before each run, without limits:
  *
@@ -49,7 +53,8 @@
 
 static struct datapath *dp;
 static int ingress, egress;
-static __u32 times = 1000000;
+static __u32 times = 1000000, packets = PACKETS;
+static const char *only = "";
 
 static __attribute__((noreturn)) void die(const char *what, int error_number)
 {
@@ -152,6 +157,8 @@ static void measure(const char *name, int program, struct spec spec)
 {
 	struct packet packet = packet_of(spec);
 
+	if (!strstr(name, only))
+		return;
 	run_ns(program, &packet, 1);
 	printf("{\"packet\": \"%s\", \"ns\": %u}\n", name, run_ns(program, &packet, times));
 }
@@ -189,6 +196,16 @@ static double median_of_one(__u32 *ns, __u32 n, __u32 in_a_packet)
 	return (double)middle / in_a_packet;
 }
 
+/* Room for n times; to be freed. */
+static __u32 *times_array(__u32 n)
+{
+	__u32 *ns = calloc(n, sizeof(*ns));
+
+	if (!ns)
+		die("memory", ENOMEM);
+	return ns;
+}
+
 /* All heads of the packet were read: the connection has counted them. */
 static bool all_were_read(bool from_server, __u32 heads)
 {
@@ -203,23 +220,27 @@ static bool all_were_read(bool from_server, __u32 heads)
 
 static void measure_head(const char *name, int program, bool from_server, const char *head)
 {
-	static __u32 ns[PACKETS];
 	static char text[HEADS_ROOM];
 	const size_t size = strlen(head);
 	const __u32 room = sizeof(text) / size;
 	const __u32 heads = room < WEIR_OUTSTANDING_MAX ? room : WEIR_OUTSTANDING_MAX;
 	struct packet packet;
+	__u32 *ns;
 
+	if (!strstr(name, only))
+		return;
+	ns = times_array(packets);
 	for (size_t i = 0; i < heads * size; i++)
 		text[i] = head[i % size];
 	packet = packet_of((struct spec){ .text = text, .n_text = heads * size, .from_server = from_server });
-	for (int i = 0; i < PACKETS; i++) {
+	for (__u32 i = 0; i < packets; i++) {
 		connect_ends(from_server ? heads : 0);
 		ns[i] = run_ns(program, &packet, 1);
 		if (!all_were_read(from_server, heads))
 			die(name, EINVAL);
 	}
-	printf("{\"head\": \"%s\", \"bytes\": %zu, \"ns\": %.1f}\n", name, size, median_of_one(ns, PACKETS, heads));
+	printf("{\"head\": \"%s\", \"bytes\": %zu, \"ns\": %.1f}\n", name, size, median_of_one(ns, packets, heads));
+	free(ns);
 }
 
 static void measure_heads(void)
@@ -306,12 +327,12 @@ static unsigned long map_bytes(int fd)
 	return bytes;
 }
 
-static __u64 passed(void)
+static __u64 counted(enum weir_reason reason)
 {
 	__u64 counters[WEIR_REASON_COUNT];
 
 	done(datapath_counters(dp, 0, counters, &error));
-	return counters[WEIR_PASSED];
+	return counters[reason];
 }
 
 /* The median of one request, over n packets. */
@@ -319,13 +340,11 @@ static double measure_requests(__u32 keys, __u32 n)
 {
 	static char text[REQUESTS * (sizeof(USER_TEXT) - 1)];
 	const size_t size = sizeof(USER_TEXT) - 1;
-	__u64 before = passed();
+	__u64 before = counted(WEIR_PASSED);
 	struct packet packet;
-	__u32 *ns = calloc(n, sizeof(*ns));
+	__u32 *ns = times_array(n);
 	double median;
 
-	if (!ns)
-		die("memory", ENOMEM);
 	for (__u32 i = 0; i < n; i++) {
 		for (int r = 0; r < REQUESTS; r++) {
 			memcpy(text + r * size, USER_TEXT, size);
@@ -335,7 +354,7 @@ static double measure_requests(__u32 keys, __u32 n)
 		connect_ends(0);
 		ns[i] = run_ns(ingress, &packet, 1);
 	}
-	if (passed() - before != (__u64)n * REQUESTS)
+	if (counted(WEIR_PASSED) - before != (__u64)n * REQUESTS)
 		die("some requests were not read, or did not pass", EINVAL);
 	median = median_of_one(ns, n, REQUESTS);
 	free(ns);
@@ -354,6 +373,27 @@ static __u64 ample(void)
 static void ample_set(enum weir_limit_type type, __u32 keys)
 {
 	done(limit_set(dp, 0, type, ample(), 1000000, keys));
+}
+
+static void measure_refusal(const char *name)
+{
+	struct packet packet = packet_of((struct spec){ .text = USER_TEXT, .n_text = sizeof(USER_TEXT) - 1 });
+	__u64 before = counted(WEIR_ANSWERED);
+	__u32 *ns;
+
+	if (!strstr(name, only))
+		return;
+	ns = times_array(packets);
+	done(limit_set(dp, 0, WEIR_LIMIT_USER, 0, 0, 10));
+	for (__u32 i = 0; i < packets; i++) {
+		connect_ends(0);
+		ns[i] = run_ns(ingress, &packet, 1);
+	}
+	if (counted(WEIR_ANSWERED) - before != packets)
+		die("some requests were not refused", EINVAL);
+	done(datapath_limit_delete(dp, 0, WEIR_LIMIT_USER, &error));
+	printf("{\"packet\": \"%s\", \"ns\": %.0f}\n", name, median_of_one(ns, packets, 1));
+	free(ns);
 }
 
 static void measure_decisions(__u32 keys)
@@ -423,12 +463,17 @@ int main(int argc, char **argv)
 
 	if (argc > 1)
 		times = strtoul(argv[1], NULL, 10);
+	if (argc > 2) {
+		only = argv[2];
+		packets = times;
+	}
 	set_up();
 	measure_packets();
+	measure_refusal("a request that is refused, and its 429");
 	measure_heads();
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && !*only; i++)
 		measure_decisions(keys[i]);
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && !*only; i++)
 		for (__u32 rules = 1; rules <= 1000; rules *= rules == 1 ? 100 : 10)
 			measure_rules(rules, keys[i]);
 	done(datapath_remove(dp, &error));

@@ -28,7 +28,7 @@ static struct datapath_listen listen_on(const __u8 *address, __u16 port)
 	return listen;
 }
 
-static struct weir_port port_of(struct datapath *dp, __u16 port)
+static struct weir_port port_of(struct datapath *dp, __u32 port)
 {
 	struct weir_port entry = {};
 
@@ -147,7 +147,7 @@ static void test_open_refuses_another_version(void **state)
 static void test_open_refuses_other_sizes(void **state)
 {
 	struct datapath *dp = *state;
-	int other = bpf_map_create(BPF_MAP_TYPE_HASH, "ports", 2, 16, 1024, NULL);
+	int other = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ports", 4, 16, 65536, NULL);
 
 	assert_int_equal(try_open(2048), -EPROTO);
 	assert_non_null(strstr(error.text, "holds 1024 entries, 2048 are asked for"));

@@ -151,7 +151,7 @@ static void check_complete(struct datapath *dp)
 {
 	struct weir_listener listener = { .port = 81 };
 	struct weir_override_key override = { .limit = weir_limit_index(0, WEIR_LIMIT_USER), .subject = 7 };
-	__u16 ports[] = { 80, 81 };
+	__u32 ports[] = { 80, 81 };
 	struct weir_port port;
 	struct weir_server server;
 	struct weir_amount limit;
