@@ -10,7 +10,8 @@
 #include "window.h"
 #include "work.h"
 
-#define FRAME_STEPS 131072				/* more than the bytes of the largest packet */
+#define FRAME_STEPS 131072 /* more than the bytes of the largest packet */
+#define FRAME_WORDS 4 /* of eight bytes each, at most, that are taken before one is fed: a step costs as much as many */
 #define FRAME_REQUESTS (2 * (WEIR_OUTSTANDING_MAX + 1)) /* of each the head, then the body */
 
 struct feed {
@@ -124,6 +125,19 @@ static __always_inline void request_end(struct __sk_buff *skb, struct work *w)
 		trace_note(skb, w, decision);
 }
 
+static __always_inline void request_words(struct work *w)
+{
+	struct weir_request_reader *r = &w->request;
+
+	weir_request_reader_begin(r);
+#pragma clang loop unroll(disable)
+	for (int n = 0; n < FRAME_WORDS; n++) {
+		if (!weir_request_reader_take(r, word_ahead(w, r->next - w->packet.segment.seq)))
+			break;
+	}
+}
+
+/* As many words as can be had at once, and the byte behind them. */
 static long request_step(__u32 i __attribute__((unused)), struct feed *f)
 {
 	struct work *w = f->work;
@@ -131,10 +145,12 @@ static long request_step(__u32 i __attribute__((unused)), struct feed *f)
 	__u32 at = r->next - w->packet.segment.seq;
 	int byte;
 
+	if (at >= w->packet.segment.len || (!window_has(w, at) && !window_load(f->skb, w, at)))
+		return 1;
+	request_words(w);
+	at = r->next - w->packet.segment.seq;
 	if (at >= w->packet.segment.len)
 		return 1;
-	if (weir_request_reader_take(r, word_ahead(w, at)))
-		return 0;
 	byte = payload_byte(f->skb, w, at);
 	if (byte < 0)
 		return 1;
@@ -186,6 +202,18 @@ __noinline int frame_requests(struct __sk_buff *skb, struct work *w)
 	return 0;
 }
 
+static __always_inline void response_words(struct work *w)
+{
+	struct weir_response_reader *r = &w->response;
+
+	weir_response_reader_begin(r);
+#pragma clang loop unroll(disable)
+	for (int n = 0; n < FRAME_WORDS; n++) {
+		if (!weir_response_reader_take(r, word_ahead(w, r->next - w->packet.segment.seq)))
+			break;
+	}
+}
+
 static long response_step(__u32 i __attribute__((unused)), struct feed *f)
 {
 	struct work *w = f->work;
@@ -193,10 +221,12 @@ static long response_step(__u32 i __attribute__((unused)), struct feed *f)
 	__u32 at = r->next - w->packet.segment.seq;
 	int byte;
 
+	if (at >= w->packet.segment.len || (!window_has(w, at) && !window_load(f->skb, w, at)))
+		return 1;
+	response_words(w);
+	at = r->next - w->packet.segment.seq;
 	if (at >= w->packet.segment.len)
 		return 1;
-	if (weir_response_reader_take(r, word_ahead(w, at)))
-		return 0;
 	byte = payload_byte(f->skb, w, at);
 	if (byte < 0)
 		return 1;

@@ -5,21 +5,29 @@
 
 #include "work.h"
 
+/* Has the window begin at offset `at` of the payload, which is longer. false: that cannot be had. */
+static __always_inline bool window_load(struct __sk_buff *skb, struct work *w, __u32 at)
+{
+	__u32 n = size_up_to(WEIR_WINDOW, w->packet.segment.len - at);
+
+	if (bpf_skb_load_bytes(skb, w->packet.payload + at, w->window, n))
+		return false;
+	w->window_at = at;
+	w->window_length = n;
+	return true;
+}
+
+static __always_inline bool window_has(const struct work *w, __u32 at)
+{
+	return at - w->window_at < w->window_length;
+}
+
 /* The byte at offset `at` of the payload, which is longer; negative: it cannot be had. */
 static __always_inline int payload_byte(struct __sk_buff *skb, struct work *w, __u32 at)
 {
-	__u32 index = at - w->window_at;
-
-	if (index >= w->window_length) {
-		__u32 n = size_up_to(WEIR_WINDOW, w->packet.segment.len - at);
-
-		if (bpf_skb_load_bytes(skb, w->packet.payload + at, w->window, n))
-			return -1;
-		w->window_at = at;
-		w->window_length = n;
-		index = 0;
-	}
-	return w->window[index & (WEIR_WINDOW - 1)];
+	if (!window_has(w, at) && !window_load(skb, w, at))
+		return -1;
+	return w->window[(at - w->window_at) & (WEIR_WINDOW - 1)];
 }
 
 /* The next eight bytes of payload from offset `at` on, as far as they are in the window; the first one lowest. */

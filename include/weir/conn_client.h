@@ -293,18 +293,24 @@ WEIR_INLINE enum weir_frame_event weir_request_reader_skip_preamble(struct weir_
 	return weir_request_reader_preamble(r, weir_preamble_skip(&r->preamble, n));
 }
 
+/* To be called before the next byte is taken, or fed (which calls it, too): it may begin a request. */
+WEIR_INLINE void weir_request_reader_begin(struct weir_request_reader *r)
+{
+	if (weir_request_ended(&r->request))
+		weir_request_start(&r->request);
+	if (!weir_request_fresh(&r->request))
+		return;
+	r->start = r->next;
+	r->whole = 1;
+}
+
 /* The next byte of the client's stream behind the preamble, at r->next. After HEAD the caller decides, then calls _passed(), or sets shed or held. */
 WEIR_INLINE enum weir_frame_event weir_request_reader_feed(struct weir_request_reader *r,
 							   const struct weir_reading *how, __u8 byte)
 {
 	enum weir_frame_event event;
 
-	if (weir_request_ended(&r->request))
-		weir_request_start(&r->request);
-	if (weir_request_fresh(&r->request)) {
-		r->start = r->next;
-		r->whole = 1;
-	}
+	weir_request_reader_begin(r);
 	event = weir_request_byte(&r->request, how, byte);
 	r->next++;
 	if (event == WEIR_FRAME_LOST)

@@ -50,6 +50,13 @@ WEIR_INLINE enum weir_action weir_conn_begin_server(struct weir_conn *c, const s
 	return WEIR_FRAME;
 }
 
+/* To be called before the next byte is taken: it may begin a response. */
+WEIR_INLINE void weir_response_reader_begin(struct weir_response_reader *r)
+{
+	if (weir_response_ended(&r->response) && r->responses < r->outstanding)
+		weir_response_start(&r->response);
+}
+
 /* The next byte of the server's stream, at r->next. */
 WEIR_INLINE enum weir_frame_event weir_response_reader_feed(struct weir_response_reader *r, __u8 byte)
 {

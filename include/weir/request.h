@@ -88,11 +88,18 @@ WEIR_INLINE __u32 weir_request_take(struct weir_request *r, __u64 word)
 	struct weir_framing *f = &r->framing;
 	__u32 n;
 
-	if (f->state < WEIR_AT_PATH || f->state > WEIR_AT_TARGET_REST)
+	if (f->state < WEIR_AT_OWN)
 		return weir_framing_take(f, word);
 	if (f->position > WEIR_HEAD_MAX - 8)
 		return 0;
-	n = weir_request_target_take(r, word);
+	if (f->state == WEIR_AT_START)
+		n = weir_request_method_take(r, word);
+	else if (f->state == WEIR_AT_VERSION)
+		n = weir_request_version_take(r, word);
+	else if (f->state == WEIR_AT_NAME_VALUE)
+		n = weir_request_value_take(r, word);
+	else
+		n = weir_request_target_take(r, word);
 	f->position += n;
 	return n;
 }

@@ -11,6 +11,7 @@
 
 #include "field.h"
 #include "request_state.h"
+#include "run.h"
 
 /* Of a user's name like system:serviceaccount:NAMESPACE:NAME, how far it has come. */
 enum weir_account {
@@ -176,6 +177,25 @@ WEIR_INLINE int weir_request_credentials_byte(struct weir_request *r, __u8 c)
 		weir_token_byte(f, weir_lower(c));
 	}
 	return WEIR_FRAME_MORE;
+}
+
+/* As feeding: a blank before the value, or bytes of it behind the first that change nothing but token and hash (run.h). */
+WEIR_INLINE __u32 weir_request_value_take(struct weir_request *r, __u64 word)
+{
+	struct weir_framing *f = &r->framing;
+	__u64 lower;
+	__u32 n;
+
+	if (!f->count)
+		return f->field != WEIR_HEADER_TOKEN && weir_is_blank(weir_run_first(word));
+	n = f->gap ? 0 : weir_run_name(word, &lower);
+	if (!n)
+		return 0;
+	if (f->field == WEIR_HEADER_USER && (r->account == WEIR_ACCOUNT_PREFIX || r->account == WEIR_ACCOUNT_COLON))
+		r->account++;
+	weir_token_bytes(f, word, n);
+	weir_subject_bytes(&r->hash, weir_run_only(word, n), n);
+	return n;
 }
 
 WEIR_INLINE int weir_request_header_byte(struct weir_request *r, __u8 c, struct weir_name_steps *name)

@@ -54,6 +54,15 @@ WEIR_INLINE enum weir_method weir_method_of_word(__u64 word)
 	return WEIR_METHOD_OTHER;
 }
 
+/* How long a method is that begins the word, the space behind it included; 0: that does not fit. */
+WEIR_INLINE __u32 weir_method_length(__u64 word)
+{
+	__u64 lower;
+	__u32 n = weir_run_name(word, &lower);
+
+	return n && n < 8 && weir_run_first(weir_run_behind(word, n)) == ' ' ? n + 1 : 0;
+}
+
 /* Methods are what they are only in capital letters; how they are spelt does not matter to some (attributes.h). */
 WEIR_INLINE void weir_request_method_end(struct weir_request *r)
 {
@@ -219,6 +228,38 @@ WEIR_INLINE int weir_request_path_byte(struct weir_request *r, const struct weir
 	return WEIR_FRAME_MORE;
 }
 
+/* As feeding: a method that stands in the word with the space behind it. */
+WEIR_INLINE __u32 weir_request_method_take(struct weir_request *r, __u64 word)
+{
+	struct weir_framing *f = &r->framing;
+	__u32 n = weir_method_length(word);
+
+	if (!n)
+		return 0;
+	weir_token_start(f);
+	weir_token_bytes(f, word, n - 1);
+	weir_request_method_end(r);
+	weir_token_start(f);
+	f->state = WEIR_AT_TARGET;
+	return n;
+}
+
+/* As feeding: "HTTP/1.1", or its line's end. */
+WEIR_INLINE __u32 weir_request_version_take(struct weir_request *r, __u64 word)
+{
+	struct weir_framing *f = &r->framing;
+
+	if (word == WEIR_RUN_HTTP11 && !f->count && !f->gap) {
+		weir_token_bytes(f, word, 8);
+		return 8;
+	}
+	if ((word & 0xffff) != WEIR_RUN_CRLF || !WEIR_TOKEN_IS(f, "HTTP/1.1"))
+		return 0;
+	r->line_length = f->position;
+	f->state = WEIR_AT_LINE;
+	return 2;
+}
+
 /* As feeding, for the common bytes of a path and of what follows it (run.h). */
 WEIR_INLINE __u32 weir_request_target_take(struct weir_request *r, __u64 word)
 {
@@ -230,7 +271,7 @@ WEIR_INLINE __u32 weir_request_target_take(struct weir_request *r, __u64 word)
 	if (r->framing.state == WEIR_AT_QUERY)
 		return weir_query_take(r, word, n);
 	if (r->framing.state == WEIR_AT_PATH)
-		weir_subject_bytes(&r->hash, word << (64 - 8 * n) >> (64 - 8 * n), n);
+		weir_subject_bytes(&r->hash, weir_run_only(word, n), n);
 	return r->framing.state == WEIR_AT_PATH || r->framing.state == WEIR_AT_TARGET_REST ? n : 0;
 }
 

@@ -74,16 +74,46 @@ WEIR_INLINE enum weir_frame_event weir_response_skip(struct weir_response *r, __
 	return (enum weir_frame_event)weir_body_skip(&r->framing, n);
 }
 
+/* The status that begins the word, of three digits and the space behind them; 0: it does not. */
+WEIR_INLINE __u16 weir_response_status_of(__u64 word)
+{
+	__u8 first = word, second = word >> 8, third = word >> 16;
+
+	if (!weir_is_digit(first) || first == '0' || !weir_is_digit(second) || !weir_is_digit(third) ||
+	    (word >> 24 & 0xff) != ' ')
+		return 0;
+	return (first - '0') * 100 + (second - '0') * 10 + (third - '0');
+}
+
+/* As feeding: "HTTP/1.1", or the space behind it and a status. */
+WEIR_INLINE __u32 weir_response_line_take(struct weir_response *r, __u64 word)
+{
+	struct weir_framing *f = &r->framing;
+	__u16 status;
+
+	if (word == WEIR_RUN_HTTP11 && !f->count) {
+		weir_token_bytes(f, word, 8);
+		return 8;
+	}
+	status = weir_response_status_of(weir_run_behind(word, 1));
+	if (weir_run_first(word) != ' ' || !status || !WEIR_TOKEN_IS(f, "HTTP/1.1"))
+		return 0;
+	r->status = status;
+	f->state = WEIR_AT_VALUE;
+	return 5;
+}
+
 /* Takes what it can of the next eight bytes at once (run.h), none of which ends anything. */
 WEIR_INLINE __u32 weir_response_take(struct weir_response *r, __u64 word)
 {
 	struct weir_framing *f = &r->framing;
+	__u32 n;
 
-	if (f->state != WEIR_AT_RESPONSE_VERSION || f->count || word != WEIR_RUN_HTTP11)
+	if (f->state != WEIR_AT_RESPONSE_VERSION)
 		return weir_framing_take(f, word);
-	weir_token_bytes(f, word, 8);
-	f->position += 8;
-	return 8;
+	n = f->position > WEIR_HEAD_MAX - 8 ? 0 : weir_response_line_take(r, word);
+	f->position += n;
+	return n;
 }
 
 WEIR_INLINE int weir_response_version_byte(struct weir_response *r, __u8 c)

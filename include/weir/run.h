@@ -12,6 +12,7 @@
 #define WEIR_RUN_ONES 0x0101010101010101ULL
 #define WEIR_RUN_HIGHS (WEIR_RUN_ONES << 7)
 #define WEIR_RUN_HTTP11 0x312e312f50545448ULL /* "HTTP/1.1" */
+#define WEIR_RUN_CRLF ('\r' | '\n' << 8)
 
 /* The word that begins with these bytes, of which there are n. A program that can load eight at once need not call this. */
 WEIR_INLINE __u64 weir_run_word(const __u8 *bytes, __u64 n)
@@ -24,23 +25,14 @@ WEIR_INLINE __u64 weir_run_word(const __u8 *bytes, __u64 n)
 	return word;
 }
 
-/* How many bytes come before the first whose high bit is set. Other bits do not matter. */
+/* How many bytes come before the first whose high bit is set; without branches, each of which verifiers would follow. */
 WEIR_INLINE __u32 weir_run_length(__u64 marks)
 {
-	__u32 n = 0;
+	__u64 below;
 
 	marks &= WEIR_RUN_HIGHS;
-	if (!marks)
-		return 8;
-	if (!(marks & 0xffffffff)) {
-		n = 4;
-		marks >>= 32;
-	}
-	if (!(marks & 0xffff)) {
-		n += 2;
-		marks >>= 16;
-	}
-	return n + !(marks & 0xff);
+	below = ((marks & -marks) - 1) & WEIR_RUN_HIGHS;
+	return (below >> 7) * WEIR_RUN_ONES >> 56;
 }
 
 /* The high bit of each byte that is from `low` to `high`; bytes of 0x80 and above must be masked by the caller. */
@@ -89,12 +81,6 @@ WEIR_INLINE void weir_token_bytes(struct weir_framing *f, __u64 word, __u32 n)
 	f->token[0] = f->token[0] << (64 - rest) | bytes >> rest;
 }
 
-/* The value of a field that is a list of words: all but a number. */
-WEIR_INLINE bool weir_at_words(const struct weir_framing *f)
-{
-	return f->state == WEIR_AT_KNOWN_VALUE && f->field != WEIR_FIELD_CONTENT_LENGTH;
-}
-
 WEIR_INLINE __u32 weir_take_name(struct weir_framing *f, __u64 word)
 {
 	__u64 lower;
@@ -110,24 +96,73 @@ WEIR_INLINE __u32 weir_take_text(struct weir_framing *f, __u64 word)
 {
 	__u32 n = weir_run_text(word);
 
-	if (n > 6 || (word >> 8 * n & 0xffff) != ('\r' | '\n' << 8))
+	if (n > 6 || (word >> 8 * n & 0xffff) != WEIR_RUN_CRLF)
 		return n;
 	f->state = WEIR_AT_LINE;
 	return n + 2;
 }
 
-/* A line's first bytes, when it is a field. */
+WEIR_INLINE __u32 weir_take_line_end(struct weir_framing *f)
+{
+	f->state = WEIR_AT_LINE;
+	return 1;
+}
+
+/* The word without its first n bytes; n: at most 7. */
+WEIR_INLINE __u64 weir_run_behind(__u64 word, __u32 n)
+{
+	return word >> 8 * n;
+}
+
+WEIR_INLINE __u8 weir_run_first(__u64 word)
+{
+	return word & 0xff;
+}
+
+/* The first n bytes of the word, zeros above them; n: 1 to 8. */
+WEIR_INLINE __u64 weir_run_only(__u64 word, __u32 n)
+{
+	return word << (64 - 8 * n) >> (64 - 8 * n);
+}
+
+/* A line's first bytes, when it is a field, or the CR of an empty one. */
 WEIR_INLINE __u32 weir_take_line(struct weir_framing *f, __u64 word)
 {
 	__u64 lower;
 	__u32 n = weir_run_name(word, &lower);
 
+	if (!n && weir_run_first(word) == '\r') {
+		f->state = WEIR_AT_END_LF;
+		return 1;
+	}
 	if (!n)
 		return 0;
 	weir_token_start(f);
 	weir_token_bytes(f, lower, n);
 	f->state = WEIR_AT_NAME;
 	return n;
+}
+
+/* A blank before anything else, or words. */
+WEIR_INLINE __u32 weir_take_words(struct weir_framing *f, __u64 word)
+{
+	if (!f->count && !f->gap && weir_is_blank(weir_run_first(word)))
+		return 1;
+	return weir_take_name(f, word);
+}
+
+/* The same, or a digit. */
+WEIR_INLINE __u32 weir_take_length(struct weir_framing *f, __u64 word)
+{
+	__u8 c = weir_run_first(word);
+
+	if (f->gap || f->left >> 32 || !(weir_is_digit(c) || (weir_is_blank(c) && !f->count)))
+		return 0;
+	if (weir_is_digit(c)) {
+		f->left = f->left * 10 + (c - '0');
+		f->count = 1;
+	}
+	return 1;
 }
 
 /* Takes as many of the word's bytes as it can; 0: the next byte is for the machine to judge. */
@@ -137,12 +172,16 @@ WEIR_INLINE __u32 weir_framing_take(struct weir_framing *f, __u64 word)
 
 	if (f->position > WEIR_HEAD_MAX - 8)
 		return 0;
-	if (f->state == WEIR_AT_NAME || weir_at_words(f))
+	if (f->state == WEIR_AT_NAME)
 		n = weir_take_name(f, word);
 	else if (f->state == WEIR_AT_VALUE)
 		n = weir_take_text(f, word);
+	else if (f->state == WEIR_AT_KNOWN_VALUE)
+		n = f->field == WEIR_FIELD_CONTENT_LENGTH ? weir_take_length(f, word) : weir_take_words(f, word);
+	else if (f->state == WEIR_AT_LINE_LF && weir_run_first(word) == '\n')
+		n = weir_take_line_end(f);
 	if (f->state == WEIR_AT_LINE && n < 8)
-		n += weir_take_line(f, word >> 8 * n);
+		n += weir_take_line(f, weir_run_behind(word, n));
 	f->position += n;
 	return n;
 }
