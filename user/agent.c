@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 #include "agent_log.h"
 #include "agent_private.h"
 #include "cleanup.h"
 #include "control.h"
 #include "metrics_http.h"
+#include "state_lock.h"
 
 #define TICK_S 1
 #define UPKEEP_S 10
@@ -25,34 +22,6 @@ struct service {
 	struct metrics_http *http;
 	struct event *terminate, *interrupt, *hangup, *tick, *upkeep;
 };
-
-/* 0: it cannot be read. */
-static int read_pid(int fd)
-{
-	char text[16] = "";
-
-	return pread(fd, text, sizeof(text) - 1, 0) > 0 ? strtol(text, NULL, 10) : 0;
-}
-
-/* The descriptor of the lock, which is held as long as it is open. It holds a pid, always as many bytes. */
-static int lock_state_dir(const char *state_dir, struct error *err)
-{
-	CLEANUP_CLOSE int fd = -1;
-	char path[PATH_MAX];
-
-	if (mkdir(state_dir, 0700) && errno != EEXIST)
-		return error_set(err, -errno, "state directory %s: %s", state_dir, strerror(errno));
-	if (snprintf(path, sizeof(path), "%s/lock", state_dir) >= (int)sizeof(path))
-		return error_set(err, -ENAMETOOLONG, "state directory %s: its path is too long", state_dir);
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return error_set(err, -errno, "%s: %s", path, strerror(errno));
-	if (flock(fd, LOCK_EX | LOCK_NB))
-		return error_set(err, -EBUSY, "another agent (pid %d) runs on %s", read_pid(fd), state_dir);
-	if (dprintf(fd, "%-10d\n", getpid()) < 0)
-		return error_set(err, -errno, "%s: %s", path, strerror(errno));
-	return cleanup_take(&fd);
-}
 
 /* Many clients of the metrics must not use up what the others need. */
 static void raise_file_limit(void)
@@ -235,14 +204,14 @@ static void finish(struct service *service)
 int agent_run(const struct agent_options *options, struct error *err)
 {
 	struct service service = { .agent.options = options };
-	CLEANUP_CLOSE int lock = lock_state_dir(options->state_dir, err);
+	CLEANUP_CLOSE int lock = state_lock(options->state_dir, err);
 	CLEANUP_CLOSE int persist_lock = -1;
 	int ret;
 
 	if (lock < 0)
 		return lock;
 	if (options->persist_dir) {
-		persist_lock = lock_state_dir(options->persist_dir, err);
+		persist_lock = state_lock(options->persist_dir, err);
 		if (persist_lock < 0)
 			return persist_lock;
 	}

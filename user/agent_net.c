@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,6 +10,7 @@
 #include "cleanup.h"
 #include "netns.h"
 #include "output.h"
+#include "remains.h"
 
 #define SWEEP_IDLE_NS (120 * WEIR_NS_PER_S)
 
@@ -223,17 +223,11 @@ static void pin_path(const struct agent *agent, __u64 cookie, char path[static P
 void net_unpin(const struct agent *agent, __u64 cookie)
 {
 	char path[PATH_MAX];
-	struct dirent *entry;
-	DIR *dir;
+	struct error err;
 
 	pin_path(agent, cookie, path);
-	if (has_servers(agent, cookie) || !(dir = opendir(path)))
-		return;
-	while ((entry = readdir(dir)))
-		unlinkat(dirfd(dir), entry->d_name, 0); /* "." and ".." are no files */
-	closedir(dir);
-	if (rmdir(path))
-		log_warning("cannot remove %s: %s", path, strerror(errno));
+	if (!has_servers(agent, cookie) && remains_remove(path, -1, &err))
+		log_warning("%s", err.text);
 }
 
 int net_clear_leftovers(const struct agent *agent, int fd, __u64 cookie, struct error *err)

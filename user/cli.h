@@ -35,6 +35,8 @@ extern const struct command commands[]; /* ends with a NULL name */
 /* The options of struct cli. */
 extern const struct argp cli_common;
 void cli_defaults(void);
+/* Where an agent keeps what outlives the machine's restart, if it was told to. */
+const char *cli_persist_dir(void);
 
 /* The options of `attach` that say how requests are identified; input: the server's JSON. */
 extern const struct argp cli_attach_identity;
@@ -104,6 +106,7 @@ int cli_delete(const struct command *command, int argc, char **argv);
 int cli_diff(const struct command *command, int argc, char **argv);
 int cli_export(const struct command *command, int argc, char **argv);
 int cli_trace(const struct command *command, int argc, char **argv);
+int cli_uninstall(const struct command *command, int argc, char **argv);
 int cli_version(const struct command *command, int argc, char **argv);
 int cli_help(const struct command *command, int argc, char **argv);
 

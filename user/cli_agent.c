@@ -83,7 +83,7 @@ static void add_policy(const struct argp_state *state, struct agent_words *words
 	words->options.n_policies++;
 }
 
-static const char *persist_dir(void)
+const char *cli_persist_dir(void)
 {
 	const char *directory = getenv("WEIR_PERSIST_DIR");
 
@@ -112,7 +112,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		set_metrics(state, agent, arg);
 		break;
 	case KEY_PERSIST:
-		agent->persist_dir = persist_dir();
+		agent->persist_dir = cli_persist_dir();
 		break;
 	case 'p':
 		add_policy(state, words, arg);

@@ -19,6 +19,7 @@
 #include <event2/event.h>
 #include <jansson.h>
 #include <stdbool.h>
+#include <sys/types.h>
 #include <sys/un.h>
 
 #include "access.h"
@@ -64,6 +65,9 @@ int control_open(struct control **out, struct event_base *base, const char *stat
 		 control_handler *handler, void *context, struct error *err);
 /* Drops every client and takes the socket away. */
 void control_close(struct control *control);
+
+/* The pid of the agent that listens, as it is called here. -ESRCH: it is in a PID namespace that cannot be seen from here. */
+int control_agent_pid(const char *state_dir, pid_t *pid);
 
 /*
  * The client's side: one command, one reply. *result is a new reference. The agent's own errors come back as -EREMOTEIO

@@ -41,6 +41,22 @@ static int connect_agent(const char *state_dir, struct error *err)
 	return cleanup_take(&fd);
 }
 
+int control_agent_pid(const char *state_dir, pid_t *pid)
+{
+	struct ucred peer = { 0 };
+	socklen_t length = sizeof(peer);
+	CLEANUP_CLOSE int fd = connect_agent(state_dir, NULL);
+
+	if (fd < 0)
+		return fd;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length))
+		return -errno;
+	if (!peer.pid)
+		return -ESRCH;
+	*pid = peer.pid;
+	return 0;
+}
+
 static int send_line(int fd, json_t *request, struct error *err)
 {
 	CLEANUP_FREE char *text = json_dumps(request, JSON_COMPACT);

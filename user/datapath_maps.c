@@ -32,8 +32,8 @@ static int version_check(const struct datapath *dp, int settings_fd, const struc
 		return 0;
 	return error_set(err, -EPROTO,
 			 "the maps in %s were made by another version of weir (ABI %u, this one has %u): "
-			 "detach with that version, or remove them (rm -r %s)",
-			 dp->dir, settings.abi_version, WEIR_ABI_VERSION, dp->dir);
+			 "detach with that version, or end all at once by \"weir uninstall --force\"",
+			 dp->dir, settings.abi_version, WEIR_ABI_VERSION);
 }
 
 static int size_check(const struct datapath *dp, const struct bpf_map *map, const struct bpf_map_info *info,
@@ -45,8 +45,8 @@ static int size_check(const struct datapath *dp, const struct bpf_map *map, cons
 	    info->value_size != bpf_map__value_size(map) || info->map_flags != bpf_map__map_flags(map))
 		return error_set(err, -EPROTO,
 				 "the map %s/%s was made by another version of weir: detach with that version, "
-				 "or remove it and its neighbours (rm -r %s)",
-				 dp->dir, name, dp->dir);
+				 "or end all at once by \"weir uninstall --force\"",
+				 dp->dir, name);
 	if (info->max_entries != bpf_map__max_entries(map))
 		return error_set(err, -EPROTO,
 				 "the map %s/%s holds %u entries, %u are asked for: detach all servers first", dp->dir,

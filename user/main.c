@@ -37,6 +37,7 @@ const struct command commands[] = {
 	{ "schema", "", "Print the JSON Schema of policy files.", cli_schema },
 	{ "status", "", "Show servers, connections, what passed and what was shed.", cli_status },
 	{ "trace", "[NAME]", "Show each request as it is decided, until ^C.", cli_trace },
+	{ "uninstall", "", "End all that weir has in force, with its agent or without one.", cli_uninstall },
 	{ "metrics", "", "Print the metrics as Prometheus text, once.", cli_metrics },
 	{ "version", "", "Print the version.", cli_version },
 	{ "help", "[COMMAND]", "List the commands, or explain one.", cli_help },

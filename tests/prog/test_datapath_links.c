@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "datapath_fixture.h"
+#include "remains.h"
 
 static struct datapath_link link_of(struct datapath *dp, const char *device)
 {
@@ -36,6 +37,42 @@ static bool attached(struct datapath *dp, const char *device)
 static void sync_all(struct datapath *dp)
 {
 	done(datapath_links_sync(dp, NULL, &error));
+}
+
+/* By the names of what is pinned alone: the way out when another version has made it. */
+static void check_remains(enum attach_way way)
+{
+	struct datapath *dp = open_datapath(1024);
+	char *dir = strdup(dp->dir);
+	bool others;
+
+	inside("tc qdisc add dev veth0 clsact 2>/dev/null");
+	others = !inside("tc qdisc show dev veth0 | grep -q clsact");
+	if (way)
+		dp->attach.way = way;
+	sync_all(dp);
+	datapath_pace(dp, true, NULL); /* where the kernel can */
+	assert_true(attached(dp, "lo") && attached(dp, "veth0"));
+	assert_int_equal(remains_remove(dir, test_netns, &error), -EBUSY);
+	agent_dies();
+	datapath_close(dp);
+	done(remains_remove(dir, test_netns, &error));
+	assert_int_equal(access(dir, F_OK), -1);
+	assert_int_not_equal(inside("tc qdisc show dev lo | grep -q clsact"), 0);
+	assert_int_equal(!inside("tc qdisc show dev veth0 | grep -q clsact"), others);
+	assert_int_not_equal(inside("tc filter show dev veth0 ingress | grep -q weir"), 0);
+	assert_int_not_equal(inside("ip link show weir-hold 2>/dev/null | grep -q weir"), 0);
+	done(remains_remove(dir, test_netns, &error));
+	free(dir);
+}
+
+static void test_remains(void **state)
+{
+	(void)state;
+	assert_int_equal(inside("ip link add veth0 type veth peer name veth1"), 0);
+	check_remains(ATTACH_UNKNOWN);
+	check_remains(ATTACH_CLSACT);
+	inside("ip link del veth0");
 }
 
 static int devices_teardown(void **state)
@@ -321,6 +358,7 @@ int main(void)
 		TEST(test_remove_takes_everything_off),
 		TEST(test_clsact),
 		TEST(test_conntrack_on_loopback),
+		cmocka_unit_test(test_remains),
 	};
 
 	return cmocka_run_group_tests_name("datapath_links", tests, namespaces_setup, NULL);

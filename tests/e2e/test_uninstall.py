@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: GPL-2.0
+"""weir uninstall: whatever was in force, and whoever was there to end it, nothing of weir is left."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from lib.process import PATIENCE_S, eventually, run
+from lib.weir import Weir
+
+
+def programs():
+    """What is loaded of weir, by anyone."""
+    return {program["id"] for program in json.loads(run("bpftool", "-j", "prog", "show"))
+            if program.get("name", "").startswith("weir_")}
+
+
+def maps():
+    return {each["id"] for each in json.loads(run("bpftool", "-j", "map", "show"))}
+
+
+def links():
+    return {link["id"] for link in json.loads(run("bpftool", "-j", "link", "show") or "[]")}
+
+
+class Traces:
+    """All that there is in the kernel and in the file system, before weir came and after it went."""
+
+    def __init__(self, world, *namespaces):
+        self.world, self.namespaces = world, namespaces
+        self.before = self.look()
+
+    def look(self):
+        inside = [(namespace.run("tc", "qdisc", "show"), namespace.run("ip", "-o", "link").count("\n"),
+                   namespace.leftovers()) for namespace in self.namespaces]
+        files = sorted(map(str, [*self.world.pins.rglob("*"), *self.world.weir.state_dir.rglob("*")]))
+        return {"inside": inside, "files": files, "directories": [self.world.pins.exists(),
+                                                                   self.world.weir.state_dir.exists()]}
+
+    def gone(self, kernel):
+        """kernel: ids of programs, maps and links that must not be there any more (freed some time after the last use)."""
+        assert self.look() == self.before
+        eventually(lambda: not kernel & (programs() | maps() | links()), "programs, maps and links are gone")
+
+
+def pinned_ids(world):
+    """The kernel's ids of all that is pinned."""
+    ids = set()
+    for pin in world.pins.rglob("*"):
+        if pin.is_dir():
+            continue
+        kind = "link" if pin.name.startswith("link-") else "prog" if pin.name.startswith("prog-") else "map"
+        ids.add(json.loads(run("bpftool", "-j", kind, "show", "pinned", pin))["id"])
+    return ids
+
+
+def agentless(world):
+    """There is no agent to be ended by the test's own end."""
+    world.weir.log_path.unlink()
+
+
+@pytest.fixture
+def attached(world):
+    """A server on both kinds of device, over its limit, with one connection that is translated and one that is not."""
+    place = world.veth()
+    traces = Traces(world, place.server_ns, place.client_ns)
+    site = world.site(place)
+    site.attach()
+    site.limit("user", "noisy", burst=1)
+    noisy, quiet = site.client("noisy"), site.client("quiet")
+    assert noisy.drive(3) == [200, 429, 429]
+    assert quiet.drive(2) == [200, 200]
+    return site, traces, noisy, quiet
+
+
+@pytest.mark.parametrize("how", ["running", "killed"])
+def test_force(world, attached, how):
+    site, traces, noisy, quiet = attached
+    kernel = pinned_ids(world)
+    pid = site.weir.process.pid if how == "running" else None
+    if how == "killed":
+        site.weir.kill()
+    said = site.weir.json("uninstall", "--force")
+    assert said["agent"] == pid
+    assert [(place["reset"], place["entered"]) for place in said["namespaces"]] == [(1, True)]
+    if pid:
+        assert site.weir.process.wait(PATIENCE_S) == 0
+    traces.gone(kernel)
+    with pytest.raises(ConnectionError):
+        noisy.send(noisy.head("/more"))
+        noisy.read()
+    assert quiet.drive(3) == [200] * 3
+    assert site.client("noisy").drive(3) == [200] * 3
+    agentless(world)
+
+
+def test_waits_for_translated_connections(world, attached):
+    """They go on meanwhile, unlimited, and it says what it waits for."""
+    site, traces, noisy, quiet = attached
+    kernel = pinned_ids(world)
+    process = subprocess.Popen(site.weir.command("uninstall"), env=site.weir.environment(), text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    world.at_end(process.kill)
+    assert "waiting until 1 translated connections have ended (--force resets them)" in process.stderr.readline()
+    eventually(lambda: noisy.get("/meanwhile") == 200, "nothing is limited any more")
+    assert noisy.drive(5) == [200] * 5
+    assert quiet.drive(5) == [200] * 5
+    assert process.poll() is None
+    if os.environ.get("WEIR_LONG"):
+        noisy.close()  # a minute later its numbers are forgotten
+        out, _ = process.communicate(timeout=PATIENCE_S + 60)
+        assert process.returncode == 0
+        assert out.endswith("nothing of weir is in force any more\n")
+    else:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE_S)
+        assert noisy.get("/translated") == 200
+        site.weir("uninstall", "--force")
+    traces.gone(kernel)
+    assert quiet.drive(3) == [200] * 3
+    agentless(world)
+
+
+def test_nothing_there(world):
+    assert world.weir("uninstall") == "nothing of weir is in force\n"
+    assert not world.weir.state_dir.exists()
+
+
+def test_twice(world, attached):
+    site, traces, _, _ = attached
+    site.weir("uninstall", "--force")
+    assert site.weir("uninstall") == "nothing of weir is in force\n"
+    site.weir.start()
+    assert site.weir.servers() == []
+    site.attach()
+    site.limit("user", burst=1)
+    assert site.client().drive(2) == [200, 429]
+
+
+def other_version(world):
+    """The maps say that another weir made them."""
+    (settings,) = world.pins.rglob("settings")
+    value = json.loads(run("bpftool", "-j", "map", "lookup", "pinned", settings, "key", "0", "0", "0", "0"))["value"]
+    value = [int(byte, 16) for byte in value]
+    value[0] += 1
+    run("bpftool", "map", "update", "pinned", settings, "key", "0", "0", "0", "0", "value", *value)
+
+
+def test_another_version(world, attached):
+    """It is refused, with the way out; until then it stays in force."""
+    site, traces, noisy, quiet = attached
+    kernel = pinned_ids(world)
+    site.weir.kill()
+    other_version(world)
+    site.weir.start()
+    problem = site.status()["problem"]
+    assert "made by another version of weir (ABI" in problem and "weir uninstall --force" in problem
+    assert noisy.drive(2) == [429, 429]
+    site.weir.stop()
+    assert "weir uninstall --force" in site.weir.refused("uninstall")
+    assert noisy.drive(2) == [429, 429]
+    site.weir("uninstall", "--force")
+    traces.gone(kernel)
+    assert quiet.drive(3) == [200] * 3
+    agentless(world)
+
+
+def test_pins_of_an_older_one(world, attached):
+    """Maps are missing, others are not known: it goes by the names of what is pinned."""
+    site, traces, _, quiet = attached
+    kernel = pinned_ids(world)
+    site.weir.kill()
+    other_version(world)
+    (directory,) = world.pins.iterdir()
+    (directory / "places").unlink()
+    (directory / "names").rename(directory / "nicknames")
+    (directory / "prog-ingress").rename(directory / "prog-ingress-new")
+    site.weir("uninstall", "--force")
+    traces.gone(kernel)
+    assert quiet.drive(3) == [200] * 3
+    agentless(world)
+
+
+def test_namespace_is_gone(world, attached):
+    site, _, _, _ = attached
+    kernel = pinned_ids(world)
+    site.weir.stop()
+    site.server.close()
+    for namespace in list(world.namespaces):
+        world.namespaces.remove(namespace)
+        namespace.delete()
+    said = site.weir("uninstall")
+    assert "its network namespace could not be found" in said or "is removed\n" in said
+    assert not world.pins.exists() and not site.weir.state_dir.exists()
+    eventually(lambda: not kernel & (programs() | maps() | links()), "programs, maps and links are gone")
+    agentless(world)
+
+
+def test_others_are_left_alone(world, attached):
+    """A clsact of somebody else's, and an agent with directories of its own."""
+    site, _, _, _ = attached
+    namespace = site.place.server_ns
+    namespace.run("tc", "qdisc", "add", "dev", "lo", "clsact")
+    other = Weir(world.directory / "other", world.pins.with_name(world.pins.name + "-other"))
+    other.state_dir.parent.mkdir()
+    other.start()
+    try:
+        other("attach", "api", "--port", 81, "--netns", site.place.client_ns.path)
+        site.weir("uninstall", "--force")
+        assert "clsact" in namespace.run("tc", "qdisc", "show", "dev", "lo")
+        assert [server["mode"] for server in other.servers()] == ["limiting"]
+        namespace.run("tc", "qdisc", "del", "dev", "lo", "clsact")
+    finally:
+        other("uninstall", "--force")
+    assert not other.pins.exists() and not other.state_dir.exists()
+    agentless(world)
+
+
+def test_second_agent_says_who_is_first(site):
+    said = site.weir.refused("agent", "--metrics", "off")
+    began = time.localtime((site.weir.state_dir / "lock").stat().st_mtime)
+    assert f"another agent (pid {site.weir.process.pid}, since {time.strftime('%Y-%m-%d %H:%M:%S', began)}) runs on" in said
+
+
+def test_not_root(world):
+    if not shutil.which("setpriv"):
+        pytest.skip("there is no setpriv")
+    done = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", *world.weir.command("uninstall")],
+                          env={**os.environ, **world.weir.environment()}, text=True, capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "weir: uninstall needs root\n")
+
+
+def test_usage(world):
+    assert "one argument too many" in world.weir.run("uninstall", "web").stderr
+    assert world.weir.run("uninstall", "web").returncode == 2
