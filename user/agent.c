@@ -10,6 +10,8 @@
 #include "cleanup.h"
 #include "control.h"
 #include "metrics_http.h"
+#include "pins.h"
+#include "privilege.h"
 #include "state_lock.h"
 
 #define TICK_S 1
@@ -173,6 +175,10 @@ static int start(struct service *service, struct error *err)
 	if (!ret)
 		ret = control_open(&service->control, agent->base, options->state_dir, &agent->access, agent_request,
 				   agent, err);
+	/* What a pin directory lacks, attach says: here it only must not come too late to be mounted. */
+	pins_mount(options->pin_dir, NULL);
+	if (!ret)
+		ret = privilege_drop(err);
 	if (ret)
 		return ret;
 	servers_bring_up(agent);

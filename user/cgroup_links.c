@@ -12,6 +12,7 @@
 
 #include "cleanup.h"
 #include "pins.h"
+#include "privilege.h"
 
 /* The id of a cgroup is the inode of its directory. */
 static bool link_id(const struct cgroup_program *program, const char *pin, unsigned long long *id)
@@ -92,6 +93,13 @@ static bool is_served_by_another(const char *const *cgroups, size_t n, size_t at
 	return false;
 }
 
+static int link_create(const struct cgroup_program *program, int cgroup_fd)
+{
+	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_CGROUP);
+
+	return bpf_link_create(program->fd, cgroup_fd, program->type, NULL);
+}
+
 static int link_add(const char *dir, const struct cgroup_program *program, const char *cgroup, unsigned long long *id)
 {
 	CLEANUP_CLOSE int fd = open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -105,7 +113,7 @@ static int link_add(const char *dir, const struct cgroup_program *program, const
 	pins_path(path, dir, "link-%s-%llu", program->name, *id);
 	if (!access(path, F_OK))
 		return 0;
-	link = bpf_link_create(program->fd, fd, program->type, NULL);
+	link = link_create(program, fd);
 	return link < 0 ? link : bpf_obj_pin(link, path);
 }
 

@@ -69,7 +69,7 @@ static int top_of_limit(struct datapath *dp, __u32 server, __u32 slot, struct da
 
 	if (bpf_map_lookup_elem(dp->maps.buckets, &index, &id))
 		return errno == ENOENT ? 0 : -errno;
-	CLEANUP_CLOSE int fd = bpf_map_get_fd_by_id(id);
+	CLEANUP_CLOSE int fd = datapath_map_by_id(id);
 	if (fd < 0)
 		return fd;
 	ret = map_cursor_open(&cursor, fd, sizeof(__u64), sizeof(struct weir_kept));

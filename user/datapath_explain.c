@@ -6,6 +6,7 @@
 
 #include "datapath_private.h"
 #include "libbpf_log.h"
+#include "privilege.h"
 #include "weir.skel.h"
 
 #define HEAD_BYTES (ETH_HLEN + sizeof(struct weir_explain))
@@ -43,6 +44,13 @@ static int maps_share(struct weir_bpf *from, struct weir_bpf *to)
 	return 0;
 }
 
+static int skeleton_load(struct weir_bpf *skeleton)
+{
+	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_LOAD);
+
+	return weir_bpf__load(skeleton);
+}
+
 /* The program is loaded, on the maps that there are, when it is asked for the first time: a third of all there is to verify. */
 static int explain_load(struct datapath *dp, struct error *err)
 {
@@ -58,7 +66,7 @@ static int explain_load(struct datapath *dp, struct error *err)
 		return error_set(err, -errno, "opening the BPF object: %s", libbpf_log_failure());
 	bpf_object__for_each_program (program, skeleton->obj)
 		bpf_program__set_autoload(program, program == skeleton->progs.weir_explain);
-	ret = maps_share(dp->skeleton, skeleton) ?: weir_bpf__load(skeleton);
+	ret = maps_share(dp->skeleton, skeleton) ?: skeleton_load(skeleton);
 	if (ret) {
 		weir_bpf__destroy(skeleton);
 		return datapath_load_failed(ret, err);

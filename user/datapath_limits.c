@@ -6,11 +6,19 @@
 #include <string.h>
 
 #include "datapath_private.h"
+#include "privilege.h"
 #include "weir.skel.h"
 
 #define LRU_SPARE_PER_CPU 128 /* entries that each CPU keeps for itself, out of the others' reach */
 
 /* --- the map of a limit's buckets */
+
+int datapath_map_by_id(__u32 id)
+{
+	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_MAP);
+
+	return bpf_map_get_fd_by_id(id);
+}
 
 /* A descriptor that the caller closes, or -ENOENT. */
 static int buckets_open(struct datapath *dp, __u32 limit)
@@ -19,7 +27,7 @@ static int buckets_open(struct datapath *dp, __u32 limit)
 
 	if (bpf_map_lookup_elem(dp->maps.buckets, &limit, &id))
 		return -errno;
-	return bpf_map_get_fd_by_id(id);
+	return datapath_map_by_id(id);
 }
 
 /* With types, as the prototype in the object has them: Linux 6.1 takes no map that differs in what they led it to find. */
@@ -30,6 +38,7 @@ static int buckets_make(struct datapath *dp, __u32 limit, __u32 keys)
 			    .btf_key_type_id = btf__find_by_name_kind(btf, "__u64", BTF_KIND_TYPEDEF),
 			    .btf_value_type_id = btf__find_by_name_kind(btf, "weir_kept", BTF_KIND_STRUCT));
 	__u32 room = keys + keys / 4 + LRU_SPARE_PER_CPU * dp->cpus;
+	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_LOAD);
 	CLEANUP_CLOSE int fd = bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "weir_buckets", sizeof(__u64),
 					      sizeof(struct weir_kept), room, &types);
 

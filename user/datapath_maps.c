@@ -13,6 +13,7 @@
 #include "datapath_private.h"
 #include "libbpf_log.h"
 #include "pins.h"
+#include "privilege.h"
 #include "weir.skel.h"
 
 int datapath_map_failed(struct error *err, int code, const char *map)
@@ -201,6 +202,7 @@ int datapath_load_failed(int code, struct error *err)
 
 static int load(struct datapath *dp, __u32 conns_max, bool hold, struct error *err)
 {
+	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_LOAD);
 	int ret;
 
 	libbpf_log_begin();

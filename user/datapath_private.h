@@ -103,6 +103,9 @@ int datapath_server_write(struct datapath *dp, __u32 server, const struct weir_s
 /* Returns when programs that were running when this was called, and may have seen what was there before, have ended. */
 void datapath_wait_for_programs(void);
 
+/* A descriptor of the map with this number, which the caller closes, or a negative errno (datapath_limits.c). */
+int datapath_map_by_id(__u32 id);
+
 /* Removes all limits of a server, with their overrides, buckets and counts. */
 int datapath_limits_clear(struct datapath *dp, __u32 server, struct error *err);
 

@@ -13,9 +13,18 @@
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "privilege.h"
 
 #define NETNS_SELF "/proc/thread-self/ns/net"
 #define NETNS_NAMED "/run/netns/"
+
+/* /proc/PID/ns/net is for those who may trace the process. */
+static int open_any(const char *path)
+{
+	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_FIND);
+
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
 
 int netns_open(const char *path, struct error *err)
 {
@@ -29,7 +38,7 @@ int netns_open(const char *path, struct error *err)
 			return error_set(err, -ENAMETOOLONG, "a network namespace's name is too long");
 		path = named;
 	}
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = open_any(path);
 	if (fd < 0)
 		return error_set(err, -errno, "network namespace %s: %s", path, strerror(errno));
 	if (ioctl(fd, NS_GET_NSTYPE) != CLONE_NEWNET) {
@@ -62,6 +71,7 @@ int netns_cookie(int netns_fd, __u64 *cookie, struct error *err)
 
 int netns_run(int netns_fd, int (*run)(void *arg), void *arg, struct error *err)
 {
+	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_NAMESPACE);
 	CLEANUP_CLOSE int home = open(NETNS_SELF, O_RDONLY | O_CLOEXEC);
 	int ret;
 

@@ -17,7 +17,8 @@ int netns_open(const char *path, struct error *err);
 int netns_cookie(int netns_fd, __u64 *cookie, struct error *err);
 
 /*
- * Calls run(arg) with this thread inside the namespace and returns what it returned; sockets that it opens stay there.
+ * Calls run(arg) with this thread inside the namespace, with what may be done there in effect (PRIVILEGE_NAMESPACE), and
+ * returns what it returned; sockets that it opens stay there.
  * Every way out leads back to the thread's own namespace: where that fails, the process aborts rather than go on in
  * the wrong one.
  */

@@ -53,7 +53,7 @@ static int directory_make(const char *path, struct error *err)
 	return 0;
 }
 
-int pins_directory(const char *path, struct error *err)
+int pins_mount(const char *path, struct error *err)
 {
 	char existing[PATH_MAX];
 	size_t length = strlen(path);
@@ -71,7 +71,12 @@ int pins_directory(const char *path, struct error *err)
 	if (!on_bpffs(existing))
 		return error_set(err, -EINVAL,
 				 "%s is not on a bpffs: mount one (mount -t bpf bpf DIR) or name another place", path);
-	return directory_make(path, err);
+	return 0;
+}
+
+int pins_directory(const char *path, struct error *err)
+{
+	return pins_mount(path, err) ?: directory_make(path, err);
 }
 
 void pins_path(char path[static PATH_MAX], const char *dir, const char *format, ...)

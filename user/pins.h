@@ -10,6 +10,12 @@
 #define PINS_NAME_MAX 64 /* bytes of a name in such a directory, with its '/' and NUL */
 
 /*
+ * Mounts /sys/fs/bpf, where the path lies in it and nothing is mounted there: for who will not be allowed to any more when
+ * the directory is made.
+ */
+int pins_mount(const char *path, struct error *err);
+
+/*
  * Makes the directory (mode 0700) and those above it. -EINVAL when it would not be on a bpffs; only where the path lies
  * in /sys/fs/bpf and nothing is mounted there, that is mounted.
  */

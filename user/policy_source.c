@@ -3,6 +3,7 @@
 
 #include "agent_log.h"
 #include "cleanup.h"
+#include "privilege.h"
 
 void policy_source_clear(struct policy_source *source)
 {
@@ -78,6 +79,7 @@ static void log_warnings(const struct policy *policy)
 /* What is wrong may be mended elsewhere: where a file that is pointed to is missing, or may not be read. */
 bool policy_source_read(struct policy_source *source)
 {
+	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_READ);
 	CLEANUP_JSON json_t *errors = NULL;
 	struct error err;
 

@@ -14,6 +14,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "policy_source.h"
+#include "privilege.h"
 
 /* Whoever writes several files, or one in pieces, has this long to go on; and all in all so long. */
 #define QUIET_NS (WEIR_NS_PER_S / 10 * 3)
@@ -67,6 +68,8 @@ static void notice(evutil_socket_t fd, short what, void *context)
 /* What is not there is seen when it comes: in the directory above it, or by and by. */
 static void add_directory(struct policy_watch *watch, const char *path)
 {
+	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_READ);
+
 	inotify_add_watch(watch->fd, path, EVENTS | IN_ONLYDIR);
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "privilege.h"
 
 #define SECRET_MAX (64U << 20)
 
@@ -21,10 +22,17 @@ static int read_all(int fd, struct secret *secret, size_t room)
 	return n < 0 ? -errno : 0;
 }
 
+static int open_any(const char *path)
+{
+	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_READ);
+
+	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+}
+
 /* The file may grow meanwhile: what fits is read. */
 int secret_read(const char *path, struct secret *out, struct error *err)
 {
-	CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	CLEANUP_CLOSE int fd = open_any(path);
 	CLEANUP_SECRET struct secret secret = { 0 };
 	struct stat st;
 	int ret;
