@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 
 #include "agent_log.h"
-#include "agent_private.h"
+#include "agent_reconcile.h"
 #include "cleanup.h"
 #include "control.h"
 #include "metrics_http.h"
@@ -22,7 +22,7 @@ struct service {
 	struct agent agent;
 	struct control *control;
 	struct metrics_http *http;
-	struct event *terminate, *interrupt, *hangup, *tick, *upkeep;
+	struct event *terminate, *interrupt, *hangup, *tick, *upkeep, *resync;
 };
 
 /* Many clients of the metrics must not use up what the others need. */
@@ -53,40 +53,66 @@ static void reload(evutil_socket_t signal, short what, void *context)
 
 	(void)signal;
 	(void)what;
+	agent_lock(&service->agent);
+	nets_wait(&service->agent);
 	if (servers_reload(&service->agent, list, &err))
 		log_error("%s", err.text);
 	policy_sources_sync(&service->agent);
+	agent_unlock(&service->agent);
 }
 
+/* While a namespace is being opened, nothing is changed: it can wait for the next tick. */
 static void tick(evutil_socket_t fd, short what, void *context)
 {
-	struct service *service = context;
+	struct agent *agent = &((struct service *)context)->agent;
 
 	(void)fd;
 	(void)what;
-	servers_bring_up(&service->agent);
-	servers_drain(&service->agent);
-	trace_refresh(&service->agent);
+	agent_lock(agent);
+	nets_watch(agent);
+	if (!agent->openings)
+		servers_drain(agent);
+	trace_refresh(agent);
+	agent_unlock(agent);
 }
 
 static void upkeep(evutil_socket_t fd, short what, void *context)
 {
-	struct service *service = context;
+	struct agent *agent = &((struct service *)context)->agent;
 	struct net *net;
 
 	(void)fd;
 	(void)what;
-	for (net = service->agent.nets; net; net = net->next) {
-		net_follow(net);
-		net_hold(net);
-		/* A kernel that could not pace will not learn it by being asked again. */
-		if (net->paced)
-			net_pace(net);
-		net_probe(net);
-		net_sweep(net);
-	}
+	agent_lock(agent);
+	for (net = agent->nets; net; net = net->next)
+		net_look_after(net);
 	/* Most changes of policy files are noticed at once; those that are not, now. */
-	policy_sources_wake(&service->agent);
+	policy_sources_wake(agent);
+	agent_unlock(agent);
+}
+
+static void resync(evutil_socket_t fd, short what, void *context)
+{
+	struct agent *agent = &((struct service *)context)->agent;
+
+	(void)fd;
+	(void)what;
+	agent_lock(agent);
+	reconcile_all(agent);
+	agent_unlock(agent);
+}
+
+static int handle(void *context, struct control_client *client, const char *command, json_t *arguments, json_t **result,
+		  struct error *err)
+{
+	struct agent *agent = context;
+	int ret;
+
+	agent_lock(agent);
+	ret = agent_request(agent, client, command, arguments, result, err);
+	nets_watch(agent);
+	agent_unlock(agent);
+	return ret;
 }
 
 /* The text for GET /metrics; the caller frees it. */
@@ -95,8 +121,12 @@ static char *read_metrics(void *context)
 	struct service *service = context;
 	CLEANUP_JSON json_t *result = NULL;
 	struct error err;
+	int ret;
 
-	if (agent_metrics(&service->agent, NULL, &result, &err)) {
+	agent_lock(&service->agent);
+	ret = agent_metrics(&service->agent, NULL, &result, &err);
+	agent_unlock(&service->agent);
+	if (ret) {
 		log_error("metrics: %s", err.text);
 		return NULL;
 	}
@@ -128,7 +158,9 @@ static int add_events(struct service *service, struct error *err)
 	service->hangup = add_signal(service, SIGHUP, reload);
 	service->tick = add_timer(service, tick, TICK_S);
 	service->upkeep = add_timer(service, upkeep, UPKEEP_S);
-	if (!service->terminate || !service->interrupt || !service->hangup || !service->tick || !service->upkeep)
+	service->resync = add_timer(service, resync, service->agent.options->resync_s);
+	if (!service->terminate || !service->interrupt || !service->hangup || !service->tick || !service->upkeep ||
+	    !service->resync)
 		return error_set(err, -ENOMEM, "out of memory");
 	return 0;
 }
@@ -147,6 +179,17 @@ static int load_state(struct agent *agent, struct error *err)
 	if (origin < 0)
 		return origin;
 	return options->persist_dir ? state_save(&agent->state, options->state_dir, err) : 0;
+}
+
+static int open_policies(struct agent *agent, struct error *err)
+{
+	int ret;
+
+	agent_lock(agent);
+	ret = policy_sources_open(agent, err);
+	nets_watch(agent);
+	agent_unlock(agent);
+	return ret;
 }
 
 /*
@@ -173,16 +216,16 @@ static int start(struct service *service, struct error *err)
 	if (!ret)
 		ret = add_events(service, err);
 	if (!ret)
-		ret = control_open(&service->control, agent->base, options->state_dir, &agent->access, agent_request,
-				   agent, err);
+		ret = control_open(&service->control, agent->base, options->state_dir, &agent->access, handle, agent,
+				   err);
 	/* What a pin directory lacks, attach says: here it only must not come too late to be mounted. */
 	pins_mount(options->pin_dir, NULL);
+	/* Before there are threads, which have what the one that starts them has. */
 	if (!ret)
 		ret = privilege_drop(err);
-	if (ret)
-		return ret;
-	servers_bring_up(agent);
-	return policy_sources_open(agent, err);
+	if (!ret)
+		ret = reconcile_start(agent, err);
+	return ret ?: open_policies(agent, err);
 }
 
 static void free_event(struct event *event)
@@ -193,23 +236,28 @@ static void free_event(struct event *event)
 
 static void finish(struct service *service)
 {
+	reconcile_stop(&service->agent);
 	control_close(service->control);
 	metrics_http_close(service->http);
 	policy_sources_close(&service->agent);
 	nets_close(&service->agent);
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
+		identity_forget(&service->agent, slot);
 	free_event(service->terminate);
 	free_event(service->interrupt);
 	free_event(service->hangup);
 	free_event(service->tick);
 	free_event(service->upkeep);
+	free_event(service->resync);
 	if (service->agent.base)
 		event_base_free(service->agent.base);
 	state_clear(&service->agent.state);
+	agent_destroy(&service->agent);
 }
 
 int agent_run(const struct agent_options *options, struct error *err)
 {
-	struct service service = { .agent.options = options };
+	struct service service = { 0 };
 	CLEANUP_CLOSE int lock = state_lock(options->state_dir, err);
 	CLEANUP_CLOSE int persist_lock = -1;
 	int ret;
@@ -223,6 +271,7 @@ int agent_run(const struct agent_options *options, struct error *err)
 	}
 	raise_file_limit();
 	signal(SIGPIPE, SIG_IGN);
+	agent_init(&service.agent, options);
 	clock_gettime(CLOCK_REALTIME, &service.agent.started);
 	ret = start(&service, err);
 	if (!ret) {

@@ -13,6 +13,7 @@ struct agent_options {
 	const char *pin_dir;
 	const char *metrics;				/* ADDR:PORT; NULL: not served */
 	struct access_group admin_group, monitor_group; /* who may talk to the agent beside root */
+	unsigned int resync_s;				/* between two looks at all that is in force; at least 1 */
 	unsigned int conns_max;				/* of one network namespace; 0: as it is, or the default */
 	const char *const *policies;			/* files and directories to follow: absolute paths */
 	size_t n_policies;

@@ -21,34 +21,70 @@ int identity_apply(struct net *net, int slot, const struct server *server, struc
 	return datapath_groups_set(net->dp, slot, groups, n, err);
 }
 
-/* Both files are read before either is put in force. */
-static int load(struct net *net, int slot, const struct server *server, struct identity_count *count, struct error *err)
+static void read_clear(struct identity_read *read)
 {
-	CLEANUP_FREE struct datapath_address *addresses = NULL;
-	CLEANUP_FREE struct datapath_token *tokens = NULL;
-	int n_tokens, n_addresses, ret;
+	free(read->tokens);
+	free(read->addresses);
+	*read = (struct identity_read){ 0 };
+}
 
-	n_tokens = identity_tokens(&server->identity, net->dp, &tokens, err);
-	if (n_tokens < 0)
-		return n_tokens;
-	n_addresses = identity_addresses(&server->identity, net->dp, &addresses, err);
-	if (n_addresses < 0)
-		return n_addresses;
-	ret = datapath_tokens_set(net->dp, slot, tokens, n_tokens, err) ?:
-		      datapath_addresses_set(net->dp, slot, addresses, n_addresses, err);
-	if (!ret)
-		*count = (struct identity_count){ n_tokens, n_addresses };
-	return ret;
+void identity_forget(struct agent *agent, int slot)
+{
+	read_clear(&agent->servers[slot].read);
+}
+
+static int read_files(const struct net *net, const struct server *server, struct identity_read *read, struct error *err)
+{
+	read->n_tokens = identity_tokens(&server->identity, net->dp, &read->tokens, err);
+	if (read->n_tokens < 0)
+		return read->n_tokens;
+	read->n_addresses = identity_addresses(&server->identity, net->dp, &read->addresses, err);
+	if (read->n_addresses < 0)
+		return read->n_addresses;
+	read->done = true;
+	return 0;
+}
+
+static int put_in_force(struct net *net, int slot, const struct identity_read *read, struct error *err)
+{
+	return datapath_tokens_set(net->dp, slot, read->tokens, read->n_tokens, err) ?:
+		       datapath_addresses_set(net->dp, slot, read->addresses, read->n_addresses, err);
+}
+
+/* Both files are read before either is put in force. */
+static int load(struct agent *agent, int slot, struct error *err)
+{
+	const struct server *server = agent->state.servers[slot];
+	struct net *net = server_net(agent, server);
+	struct identity_read read = { 0 };
+	int ret = read_files(net, server, &read, err) ?: put_in_force(net, slot, &read, err);
+
+	if (ret) {
+		read_clear(&read);
+		return ret;
+	}
+	identity_forget(agent, slot);
+	agent->servers[slot].read = read;
+	return 0;
+}
+
+int identity_sync(struct net *net, int slot, struct error *err)
+{
+	const struct identity_read *read = &net->agent->servers[slot].read;
+
+	return read->done ? put_in_force(net, slot, read, err) : 0;
 }
 
 int identity_load(struct agent *agent, int slot, struct identity_count *count, struct error *err)
 {
-	const struct server *server = agent->state.servers[slot];
 	struct error why = { 0 };
-	int ret = load(server_net(agent, server), slot, server, count, &why);
+	int ret = load(agent, slot, &why);
 
 	agent->servers[slot].identity_err = why;
-	return ret ? error_set(err, ret, "%s", why.text) : 0;
+	if (ret)
+		return error_set(err, ret, "%s", why.text);
+	*count = (struct identity_count){ agent->servers[slot].read.n_tokens, agent->servers[slot].read.n_addresses };
+	return 0;
 }
 
 static int reload(struct agent *agent, int slot, json_t *list, struct error *err)

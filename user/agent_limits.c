@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* A server's limits and rules, put in force. */
+#include <errno.h>
+
 #include "agent_limits.h"
 #include "cleanup.h"
 #include "identity.h"
@@ -68,15 +70,6 @@ static int level_apply(struct net *net, int slot, const struct server *server, c
 	return datapath_limit_set(net->dp, slot, limit_slot_of_number(level->number), &kernel_side, err);
 }
 
-int levels_apply(struct net *net, int slot, const struct server *server, struct error *err)
-{
-	int ret = 0;
-
-	for (size_t i = 0; i < server->priorities.n_levels && !ret; i++)
-		ret = level_apply(net, slot, server, &server->priorities.levels[i], err);
-	return ret;
-}
-
 int rules_apply(struct net *net, int slot, const struct server *server, struct error *err)
 {
 	CLEANUP_RULES struct rules *rules = NULL;
@@ -90,16 +83,61 @@ int rules_apply(struct net *net, int slot, const struct server *server, struct e
 				  rules->n_sources, err);
 }
 
-/* Rules come into force when the limits that they name are there. */
+/* --- all of them */
+
+static size_t count_overrides(const struct server *server)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < server->n_limits; i++)
+		n += server->limits[i].n_overrides;
+	return n;
+}
+
+static int overrides_apply(struct net *net, int slot, const struct server *server, const struct datapath_slots *slots,
+			   struct error *err)
+{
+	CLEANUP_FREE struct datapath_override *overrides = calloc(count_overrides(server) + 1, sizeof(*overrides));
+	size_t n = 0;
+
+	if (!overrides)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < server->n_limits; i++) {
+		const struct limit *limit = &server->limits[i];
+
+		for (size_t j = 0; j < limit->n_overrides; j++)
+			overrides[n++] = (struct datapath_override){
+				.slot = limit_slot(limit),
+				.subject = key_subject(net->dp, limit->key, limit->overrides[j].subject),
+				.amount = limit->overrides[j].amount,
+			};
+	}
+	return datapath_overrides_set(net->dp, slot, slots, overrides, n, err);
+}
+
+/* Rules come into force when the limits that they name are there; what is gone goes after them. */
 int limits_apply(struct net *net, int slot, const struct server *server, struct error *err)
 {
+	struct datapath_slots slots = { 0 };
 	int ret = 0;
 
 	if (server->draining)
 		return 0;
-	for (size_t i = 0; i < server->n_limits && !ret; i++)
-		ret = limit_apply_whole(net, slot, server, &server->limits[i], err);
-	return ret ?: levels_apply(net, slot, server, err) ?: rules_apply(net, slot, server, err);
+	for (size_t i = 0; i < server->n_limits && !ret; i++) {
+		datapath_slots_add(&slots, limit_slot(&server->limits[i]));
+		ret = limit_apply(net, slot, server, &server->limits[i], err);
+	}
+	for (size_t i = 0; i < server->priorities.n_levels && !ret; i++) {
+		const struct priority_level *level = &server->priorities.levels[i];
+
+		if (!level->exempt)
+			datapath_slots_add(&slots, limit_slot_of_number(level->number));
+		ret = level_apply(net, slot, server, level, err);
+	}
+	return ret						       ?:
+		       overrides_apply(net, slot, server, &slots, err) ?:
+		       rules_apply(net, slot, server, err)	       ?:
+									 datapath_limits_keep(net->dp, slot, &slots, err);
 }
 
 /* Whom tokens and addresses stand for is told with their groups, too. */

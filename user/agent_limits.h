@@ -20,7 +20,6 @@ int override_unapply(struct net *net, int slot, const struct limit *limit, const
 		     struct error *err);
 int limit_apply_whole(struct net *net, int slot, const struct server *server, const struct limit *limit,
 		      struct error *err);
-int levels_apply(struct net *net, int slot, const struct server *server, struct error *err);
 /* The rules of all limits; whom they are for by group. */
 int rules_apply(struct net *net, int slot, const struct server *server, struct error *err);
 int groups_apply(struct agent *agent, int slot, struct error *err);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "agent_log.h"
-#include "agent_private.h"
+#include "agent_reconcile.h"
 #include "cleanup.h"
 #include "netns.h"
 #include "output.h"
@@ -46,6 +46,7 @@ static void net_free(struct net *net)
 	while (*link != net)
 		link = &(*link)->next;
 	*link = net->next;
+	drift_keep_written(net->agent, net);
 	if (net->changed)
 		event_free(net->changed);
 	if (net->traced)
@@ -190,16 +191,24 @@ void net_pace(struct net *net)
 
 static void devices_changed(evutil_socket_t fd, short what, void *context)
 {
+	struct net *net = context;
+
 	(void)fd;
 	(void)what;
-	net_follow(context);
+	agent_lock(net->agent);
+	net_follow(net);
+	agent_unlock(net->agent);
 }
 
 static void requests_traced(evutil_socket_t fd, short what, void *context)
 {
+	struct net *net = context;
+
 	(void)fd;
 	(void)what;
-	trace_read(context);
+	agent_lock(net->agent);
+	trace_read(net);
+	agent_unlock(net->agent);
 }
 
 static int open_datapath(const struct agent *agent, int fd, __u64 cookie, struct datapath **dp, struct error *err)
@@ -248,48 +257,133 @@ int net_clear_leftovers(const struct agent *agent, int fd, __u64 cookie, struct 
 	return ret;
 }
 
-static int net_open(struct net *net, struct error *err)
+static int net_watch(struct net *net)
 {
 	struct event_base *base = net->agent->base;
-	int ret;
 
-	if (net->fd < 0)
-		return error_set(err, -errno, "network namespace: %s", strerror(errno));
-	ret = open_datapath(net->agent, net->fd, net->cookie, &net->dp, err);
-	if (ret)
-		return ret;
 	net->changed = event_new(base, datapath_netlink_fd(net->dp), EV_READ | EV_PERSIST, devices_changed, net);
 	net->traced = event_new(base, datapath_trace_fd(net->dp), EV_READ | EV_PERSIST, requests_traced, net);
 	if (!net->changed || event_add(net->changed, NULL) || !net->traced || event_add(net->traced, NULL))
-		return error_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
 	return 0;
+}
+
+void nets_watch(struct agent *agent)
+{
+	struct net *net;
+
+	for (net = agent->nets; net; net = net->next)
+		if (!net->changed && net_watch(net))
+			log_error("network namespace %llu: its devices are not followed: out of memory", net->cookie);
+}
+
+/* --- opening */
+
+/* A namespace that some thread opens. */
+struct opening {
+	struct opening *next;
+	__u64 cookie;
+};
+
+static bool is_opening(const struct agent *agent, __u64 cookie)
+{
+	const struct opening *opening;
+
+	for (opening = agent->openings; opening; opening = opening->next)
+		if (opening->cookie == cookie)
+			return true;
+	return false;
+}
+
+void nets_wait(struct agent *agent)
+{
+	while (agent->openings)
+		pthread_cond_wait(&agent->settled, &agent->lock);
+}
+
+/* Loading programs takes seconds: others go on meanwhile. */
+static int open_unlocked(struct agent *agent, int fd, __u64 cookie, struct datapath **dp, struct error *err)
+{
+	struct opening opening = { agent->openings, cookie }, **link = &agent->openings;
+	int ret;
+
+	agent->openings = &opening;
+	agent_unlock(agent);
+	ret = open_datapath(agent, fd, cookie, dp, err);
+	agent_lock(agent);
+	while (*link != &opening)
+		link = &(*link)->next;
+	*link = opening.next;
+	pthread_cond_broadcast(&agent->settled);
+	return ret;
+}
+
+static struct net *net_add(struct agent *agent, int fd, __u64 cookie, struct datapath *dp)
+{
+	struct net *net = calloc(1, sizeof(*net));
+
+	if (!net)
+		return NULL;
+	*net = (struct net){ .agent = agent, .next = agent->nets, .cookie = cookie, .fd = fd, .dp = dp };
+	agent->nets = net;
+	net_probe(net);
+	net_pace(net);
+	return net;
 }
 
 int net_get(struct agent *agent, int fd, __u64 cookie, struct net **out, struct error *err)
 {
-	struct net *net = net_find(agent, cookie);
+	CLEANUP_CLOSE int own = -1;
+	struct datapath *dp = NULL;
 	int ret;
 
-	if (net) {
-		*out = net;
+	while (is_opening(agent, cookie))
+		pthread_cond_wait(&agent->settled, &agent->lock);
+	*out = net_find(agent, cookie);
+	if (*out)
 		return 0;
-	}
-	net = calloc(1, sizeof(*net));
-	if (!net)
-		return error_set(err, -ENOMEM, "out of memory");
-	*net = (struct net){
-		.agent = agent, .next = agent->nets, .cookie = cookie, .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)
-	};
-	agent->nets = net;
-	ret = net_open(net, err);
-	if (ret) {
-		net_free(net);
+	own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (own < 0)
+		return error_set(err, -errno, "network namespace: %s", strerror(errno));
+	ret = open_unlocked(agent, own, cookie, &dp, err);
+	if (ret)
 		return ret;
+	*out = net_add(agent, own, cookie, dp);
+	if (!*out) {
+		datapath_close(dp);
+		return error_set(err, -ENOMEM, "out of memory");
 	}
-	net_probe(net);
-	net_pace(net);
-	*out = net;
+	cleanup_take(&own);
 	return 0;
+}
+
+/* --- looking after it */
+
+static int first_server(const struct net *net)
+{
+	const struct state *state = &net->agent->state;
+
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
+		if (state->servers[slot] && state->servers[slot]->netns_cookie == net->cookie)
+			return slot;
+	return -ENOENT;
+}
+
+/* What is wrong with it is drift of its first server. */
+void net_look_after(struct net *net)
+{
+	struct datapath_written before = *datapath_written(net->dp);
+	int slot = first_server(net);
+
+	net_follow(net);
+	net_hold(net);
+	/* A kernel that could not pace will not learn it by being asked again. */
+	if (net->paced)
+		net_pace(net);
+	if (slot >= 0)
+		drift_found(net->agent, net, slot, &before);
+	net_probe(net);
+	net_sweep(net);
 }
 
 int net_settle(struct net *net, struct error *err)

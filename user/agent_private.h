@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the agent's parts share. The state's file never knows less than the kernel: what a command adds is saved before
+ * What the agent's parts share. All of it is under one lock, which the event loop holds while it handles what has come, and
+ * a worker (agent_reconcile.c) while it has a server in hand; it is let go only while the kernel loads programs. libevent is
+ * the event loop's alone. The state's file never knows less than the kernel: what a command adds is saved before
  * it is applied, what it takes away is saved afterwards. So an agent that was killed anywhere finds all it has made.
  */
 #ifndef WEIR_USER_AGENT_PRIVATE_H
@@ -8,10 +10,9 @@
 
 #include <event2/event.h>
 #include <jansson.h>
+#include <pthread.h>
 #include <sys/queue.h>
 #include <time.h>
-
-#include "weir/backoff.h"
 
 #include "agent.h"
 #include "control.h"
@@ -22,6 +23,7 @@
 
 struct agent;
 struct reader;
+struct reconcile;
 
 /* A network namespace in use. */
 struct net {
@@ -30,7 +32,7 @@ struct net {
 	__u64 cookie;
 	int fd;
 	struct datapath *dp;
-	struct event *changed;	/* devices came or went */
+	struct event *changed;	/* devices came or went; NULL until nets_watch() */
 	struct event *traced;	/* there are records to be read */
 	bool loopback_tracked;	/* by conntrack, so translated connections would be invalid to it */
 	struct error links_err; /* the last failure to follow the devices, so that it is logged once */
@@ -39,33 +41,60 @@ struct net {
 	struct error pace_err;	/* why it does not, if one of them does */
 };
 
+/* The tokens and addresses of a server that were read last, which its files may no longer say. */
+struct identity_read {
+	bool done;
+	struct datapath_token *tokens;
+	struct datapath_address *addresses;
+	int n_tokens, n_addresses;
+};
+
 struct agent {
 	const struct agent_options *options;
+	pthread_mutex_t lock;
+	pthread_cond_t settled; /* a namespace was opened, a server was tried */
 	struct event_base *base;
 	struct state state;
 	struct {
 		bool in_force;
-		struct error problem;		 /* why it is not */
-		struct weir_backoff_state retry; /* and when that is tried again */
-		struct error identity_err;	 /* the last failure to read its files of tokens and addresses */
-		bool traced;			 /* its requests are, for some reader */
+		bool tried;		   /* to be put in force */
+		struct error problem;	   /* why it is not, or what could not be repaired */
+		struct error identity_err; /* the last failure to read its files of tokens and addresses */
+		struct identity_read read;
+		bool traced;		       /* its requests are, for some reader */
+		__u64 drift[DATAPATH_N_PARTS]; /* what others had changed, and was repaired */
 	} servers[WEIR_MAX_SERVERS];
 	struct net *nets;
 	struct access_control access;
 	struct policy_sources sources;
-	struct control_client *client;	    /* who gave the command at hand */
-	LIST_HEAD(readers, reader) readers; /* who trace */
-	struct timespec started;	    /* CLOCK_REALTIME */
+	struct opening *openings;		/* namespaces whose programs are being loaded */
+	struct datapath_written written_before; /* in namespaces that are closed */
+	struct reconcile *reconcile;		/* NULL: no workers */
+	struct control_client *client;		/* who gave the command at hand */
+	LIST_HEAD(readers, reader) readers;	/* who trace */
+	struct timespec started;		/* CLOCK_REALTIME */
 	__u64 control_requests;
 	__u64 control_errors;
 };
+
+/* agent_lock.c */
+void agent_init(struct agent *agent, const struct agent_options *options);
+void agent_destroy(struct agent *agent);
+void agent_lock(struct agent *agent);
+void agent_unlock(struct agent *agent);
 
 /* agent_net.c: namespaces */
 
 /* The namespace in use with this cookie, or NULL. */
 struct net *net_find(const struct agent *agent, __u64 cookie);
-/* Opens it if need be; fd stays the caller's. A namespace that no server uses is let go by net_settle(). */
+/* Opens it if need be, unlocked meanwhile; fd stays the caller's. A namespace that no server uses is let go by net_settle(). */
 int net_get(struct agent *agent, int fd, __u64 cookie, struct net **out, struct error *err);
+/* Returns when no namespace is being opened: what is changed then is changed in no one's back. */
+void nets_wait(struct agent *agent);
+/* Has the event loop, which calls this, follow the namespaces that are new. */
+void nets_watch(struct agent *agent);
+/* Looks after a namespace's devices, cgroups, conntrack and connections. */
+void net_look_after(struct net *net);
 /* Removes what is pinned for a namespace of which the state knows no server: an agent's whose state was lost. */
 int net_clear_leftovers(const struct agent *agent, int fd, __u64 cookie, struct error *err);
 /* Removes the pins of a namespace that is not open and that no server uses any more. */
@@ -97,8 +126,8 @@ __u32 server_flags(const struct server *server, const struct net *net);
 int server_apply_flags(struct agent *agent, int slot, struct error *err);
 /* Puts a server and its limits in force, or takes it over unchanged. A failure is also kept as its problem. */
 int server_bring_up(struct agent *agent, int slot, struct error *err);
-/* Brings up what is in the state and not in force, at growing intervals; failures are logged. */
-void servers_bring_up(struct agent *agent);
+/* Brings what the kernel has of a server, and its namespace, in line with the state: what is right is left alone. */
+int server_sync(struct net *net, int slot, struct error *err);
 /* Takes a server out of the kernel and the state. Its connections must not need translating any more. */
 int server_end(struct agent *agent, int slot, struct error *err);
 /* The slot that a command names, or the only one there is. -ENOENT; -EBUSY when it is draining. */
@@ -121,6 +150,9 @@ struct identity_count {
 	int tokens, addresses;
 };
 int identity_load(struct agent *agent, int slot, struct identity_count *count, struct error *err);
+/* What was read last, once more. */
+int identity_sync(struct net *net, int slot, struct error *err);
+void identity_forget(struct agent *agent, int slot);
 /* The same for every server in force; what was read is added to the list. The first failure is returned. */
 int servers_reload(struct agent *agent, json_t *list, struct error *err);
 int agent_reload(struct agent *agent, json_t *arguments, json_t **result, struct error *err);

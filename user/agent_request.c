@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "agent_log.h"
-#include "agent_private.h"
+#include "agent_reconcile.h"
 #include "cleanup.h"
 
 /*
@@ -42,10 +42,24 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
+/* What fails half-way was taken back, or so it was tried: what is in force then is looked at soon. */
+static int run_changing(struct agent *agent, const struct command *command, json_t *arguments, json_t **result,
+			struct error *err)
+{
+	int ret;
+
+	nets_wait(agent);
+	ret = command->run(agent, arguments, result, err);
+	if (ret)
+		reconcile_all(agent);
+	else
+		policy_sources_retry(agent);
+	return ret;
+}
+
 static int run(struct agent *agent, const char *name, json_t *arguments, json_t **result, struct error *err)
 {
 	const struct command *command = find_command(name);
-	int ret;
 
 	if (!command)
 		return error_set(err, -EINVAL, "the agent has no command \"%s\"", name);
@@ -55,10 +69,8 @@ static int run(struct agent *agent, const char *name, json_t *arguments, json_t 
 				 agent->access.admin.name ? " and members of the group " : "",
 				 agent->access.admin.name ?: "");
 	}
-	ret = command->run(agent, arguments, result, err);
-	if (!ret && command->needs == ACCESS_CHANGE)
-		policy_sources_retry(agent);
-	return ret;
+	return command->needs == ACCESS_CHANGE ? run_changing(agent, command, arguments, result, err) :
+						 command->run(agent, arguments, result, err);
 }
 
 int agent_request(void *context, struct control_client *client, const char *command, json_t *arguments, json_t **result,

@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "agent_log.h"
-#include "agent_private.h"
+#include "agent_reconcile.h"
 #include "cleanup.h"
-#include "clock.h"
 #include "identity.h"
 #include "netns.h"
 
@@ -63,6 +62,18 @@ static int apply_server(struct net *net, int slot, const struct server *server, 
 	return ret ? ret : limits_apply(net, slot, server, err);
 }
 
+int server_sync(struct net *net, int slot, struct error *err)
+{
+	const struct state *state = &net->agent->state;
+	struct datapath_servers servers = { 0 };
+
+	for (int i = 0; i < WEIR_MAX_SERVERS; i++)
+		servers.has[i] = state->servers[i] && state->servers[i]->netns_cookie == net->cookie;
+	return datapath_shared_sync(net->dp, &servers, err)		  ?:
+		       apply_server(net, slot, state->servers[slot], err) ?:
+									    identity_sync(net, slot, err);
+}
+
 /* The namespace may have been made anew since the server was attached: then it is another one, of another cookie. */
 static int bring_up(struct agent *agent, int slot, struct error *err)
 {
@@ -83,7 +94,7 @@ static int bring_up(struct agent *agent, int slot, struct error *err)
 	ret = state_check(&agent->state, server, err);
 	if (!ret)
 		ret = net_get(agent, fd, cookie, &net, err);
-	return ret ? ret : apply_server(net, slot, server, err);
+	return ret ? ret : server_sync(net, slot, err);
 }
 
 int server_bring_up(struct agent *agent, int slot, struct error *err)
@@ -92,8 +103,6 @@ int server_bring_up(struct agent *agent, int slot, struct error *err)
 	int ret = bring_up(agent, slot, &why);
 
 	agent->servers[slot].in_force = !ret;
-	if (!ret)
-		weir_penalty_admitted(&agent->servers[slot].retry);
 	agent->servers[slot].problem = why;
 	if (ret)
 		return error_set(err, ret, "%s", why.text);
@@ -102,41 +111,6 @@ int server_bring_up(struct agent *agent, int slot, struct error *err)
 		log_error("server \"%s\" keeps the tokens and addresses it had: %s", agent->state.servers[slot]->name,
 			  why.text);
 	return 0;
-}
-
-/* Between two tries to bring up a server that cannot be. */
-static const struct weir_backoff retry_policy = {
-	.parts = WEIR_BACKOFF_EXPONENTIAL,
-	.base_ns = WEIR_NS_PER_S,
-	.max_ns = 10 * WEIR_NS_PER_S,
-};
-
-static void server_try(struct agent *agent, int slot)
-{
-	struct weir_backoff_state *retry = &agent->servers[slot].retry;
-	const struct server *server = agent->state.servers[slot];
-	struct error before = agent->servers[slot].problem, err;
-
-	if (weir_penalty_wait_ns(retry, clock_ns(CLOCK_MONOTONIC)))
-		return;
-	if (server_bring_up(agent, slot, &err) == 0) {
-		log_info("server \"%s\" is in force", server->name);
-		net_follow(server_net(agent, server));
-		net_hold(server_net(agent, server));
-		return;
-	}
-	/* Counted from when it has failed: a try may take longer than the delay. */
-	weir_penalty_refused(&retry_policy, retry, NULL, clock_ns(CLOCK_MONOTONIC), 0);
-	if (strcmp(err.text, before.text) != 0)
-		log_error("server \"%s\" is not in force: %s", server->name, err.text);
-}
-
-void servers_bring_up(struct agent *agent)
-{
-	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
-		if (agent->state.servers[slot] && !agent->servers[slot].in_force)
-			server_try(agent, slot);
-	}
 }
 
 int server_end(struct agent *agent, int slot, struct error *err)
@@ -151,7 +125,10 @@ int server_end(struct agent *agent, int slot, struct error *err)
 		return ret;
 	agent->state.servers[slot] = NULL;
 	agent->servers[slot].in_force = false;
-	weir_backoff_forget(&agent->servers[slot].retry);
+	agent->servers[slot].tried = false;
+	memset(agent->servers[slot].drift, 0, sizeof(agent->servers[slot].drift));
+	identity_forget(agent, slot);
+	reconcile_forget(agent, server->name);
 	if (net)
 		ret = net_settle(net, err);
 	else

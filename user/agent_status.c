@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent_private.h"
+#include "agent_reconcile.h"
 #include "cleanup.h"
 #include "identity.h"
 #include "output.h"
@@ -16,7 +16,7 @@ static const char *server_mode(const struct agent *agent, int slot)
 	const struct server *server = agent->state.servers[slot];
 
 	if (!agent->servers[slot].in_force)
-		return "failed";
+		return agent->servers[slot].tried ? "failed" : "starting";
 	if (server->draining)
 		return "draining";
 	if (server->paused)
@@ -152,6 +152,8 @@ static const char *server_problem(const struct agent *agent, int slot, const str
 		return agent->servers[slot].problem.text;
 	if (net->links_err.text[0])
 		return net->links_err.text;
+	if (agent->servers[slot].problem.text[0])
+		return agent->servers[slot].problem.text;
 	return agent->servers[slot].identity_err.text[0] ? agent->servers[slot].identity_err.text : NULL;
 }
 
@@ -223,10 +225,10 @@ int agent_status(struct agent *agent, json_t *arguments, json_t **result, struct
 			return ret;
 		json_array_append_new(servers, server);
 	}
-	*result = json_pack("{s:{s:s, s:i, s:s, s:s, s:s?}, s:O, s:o}", "agent", "version", WEIR_VERSION, "pid",
+	*result = json_pack("{s:{s:s, s:i, s:s, s:s, s:s?, s:o}, s:O, s:o}", "agent", "version", WEIR_VERSION, "pid",
 			    (int)getpid(), "state_dir", agent->options->state_dir, "pin_dir", agent->options->pin_dir,
-			    "metrics", agent->options->metrics, "servers", servers, "policies",
-			    policy_sources_to_json(&agent->sources));
+			    "metrics", agent->options->metrics, "reconcile", reconcile_status(agent), "servers",
+			    servers, "policies", policy_sources_to_json(&agent->sources));
 	return 0;
 }
 
@@ -284,8 +286,11 @@ int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struc
 	}
 	measure_tables(servers, nets, snapshot.n_servers);
 	if (ret >= 0) {
-		*result = json_pack("{s:o}", "metrics", metrics_families(&snapshot));
-		policy_sources_measure(&agent->sources, json_object_get(*result, "metrics"));
+		json_t *families = metrics_families(&snapshot);
+
+		reconcile_metrics(agent, families);
+		policy_sources_measure(&agent->sources, families);
+		*result = json_pack("{s:o}", "metrics", families);
 	}
 	for (size_t i = 0; i < snapshot.n_servers; i++)
 		limits_measured_free(limits[i], servers[i].n_limits);

@@ -194,11 +194,13 @@ static void reader_ended(void *arg)
 	struct reader *reader = arg;
 	struct agent *agent = reader->agent;
 
+	agent_lock(agent);
 	read_all(agent);
 	count_lost(reader);
 	control_end(reader->client, json_pack("{s:{s:I}}", "end", "lost", (json_int_t)(reader->lost - reader->told)));
 	reader_free(reader);
 	trace_refresh(agent);
+	agent_unlock(agent);
 }
 
 /* What was lost before is nobody's. */

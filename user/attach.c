@@ -85,6 +85,7 @@ static void tcx_remove(const struct attach *a, __u32 ifindex, enum attach_direct
 	unlink(path);
 }
 
+/* 1: it was not there. */
 static int tcx_add(const struct attach *a, __u32 ifindex, enum attach_direction d)
 {
 	char path[PATH_MAX];
@@ -101,7 +102,7 @@ static int tcx_add(const struct attach *a, __u32 ifindex, enum attach_direction 
 	CLEANUP_CLOSE int fd = bpf_link_create(a->program[d].fd, ifindex, hooks[d].tcx, NULL);
 	if (fd < 0)
 		return fd;
-	return bpf_obj_pin(fd, path);
+	return bpf_obj_pin(fd, path) ?: 1;
 }
 
 /* -ENOENT: no link there; it had lost its device and was removed, or never was. */
@@ -159,6 +160,7 @@ static int clsact_qdisc(const struct attach *a, __u32 ifindex)
 	return ret == -EEXIST ? 0 : ret;
 }
 
+/* 1: it was not there. */
 static int clsact_filter(const struct attach *a, __u32 ifindex, enum attach_direction d)
 {
 	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = hooks[d].clsact);
@@ -168,19 +170,21 @@ static int clsact_filter(const struct attach *a, __u32 ifindex, enum attach_dire
 
 	if (!bpf_tc_query(&hook, &found) && found.prog_id == a->program[d].id)
 		return 0;
-	return bpf_tc_attach(&hook, &filter);
+	return bpf_tc_attach(&hook, &filter) ?: 1;
 }
 
 static int clsact_add(const struct attach *a, __u32 ifindex)
 {
-	int ret = clsact_note(a, ifindex, "clsact");
+	int ret = clsact_note(a, ifindex, "clsact"), added = 0;
 
 	if (ret && ret != -EEXIST)
 		return ret;
 	ret = clsact_qdisc(a, ifindex);
-	for (int d = 0; d < ATTACH_DIRECTIONS && !ret; d++)
+	for (int d = 0; d < ATTACH_DIRECTIONS && ret >= 0; d++) {
 		ret = clsact_filter(a, ifindex, d);
-	return ret;
+		added |= ret > 0;
+	}
+	return ret < 0 ? ret : added;
 }
 
 static int note_filter(const struct nlmsghdr *header, void *arg)
@@ -240,18 +244,19 @@ static int attach_failed(const struct attach *a, int code, __u32 ifindex, struct
 
 int attach_add(struct attach *a, __u32 ifindex, struct error *err)
 {
-	int ret = 0;
+	int ret = 0, added = 0;
 
-	for (int d = 0; d < ATTACH_DIRECTIONS && a->way != ATTACH_CLSACT && !ret; d++) {
+	for (int d = 0; d < ATTACH_DIRECTIONS && a->way != ATTACH_CLSACT && ret >= 0; d++) {
 		ret = tcx_add(a, ifindex, d);
-		if (!ret)
+		added |= ret > 0;
+		if (ret >= 0)
 			a->way = ATTACH_TCX;
 		else if (a->way == ATTACH_UNKNOWN && ret == -EINVAL)
 			a->way = ATTACH_CLSACT;
 	}
 	if (a->way == ATTACH_CLSACT)
-		ret = clsact_add(a, ifindex);
-	return ret ? attach_failed(a, ret, ifindex, err) : 0;
+		added = ret = clsact_add(a, ifindex);
+	return ret < 0 ? attach_failed(a, ret, ifindex, err) : added;
 }
 
 void attach_remove(const struct attach *a, __u32 ifindex)
@@ -278,7 +283,7 @@ int attach_take_over(struct attach *a, struct error *err)
 			/* Devices come and go; the next sync attaches what misses. -EINVAL: there is no such qdisc. */
 			if (ret == -ENOENT || ret == -ENODEV || (clsact && ret == -EINVAL))
 				continue;
-			if (ret)
+			if (ret < 0)
 				return attach_failed(a, ret, ifindexes[i], err);
 		}
 	}

@@ -39,7 +39,7 @@ const char *attach_direction_name(enum attach_direction direction);
 /* Has this kernel tcx? Linux 6.6 and later do. */
 bool attach_has_tcx(void);
 
-/* -ENODEV: the device is gone. */
+/* 1: the programs, or one of them, were not there; -ENODEV: the device is gone. */
 int attach_add(struct attach *attach, __u32 ifindex, struct error *err);
 void attach_remove(const struct attach *attach, __u32 ifindex);
 

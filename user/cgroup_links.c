@@ -100,7 +100,37 @@ static int link_create(const struct cgroup_program *program, int cgroup_fd)
 	return bpf_link_create(program->fd, cgroup_fd, program->type, NULL);
 }
 
-static int link_add(const char *dir, const struct cgroup_program *program, const char *cgroup, unsigned long long *id)
+static __u32 program_id(int prog_fd)
+{
+	struct bpf_prog_info info = {};
+	__u32 length = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(prog_fd, &info, &length) ? 0 : info.id;
+}
+
+/* A link that was detached is there, without a cgroup. */
+static bool link_runs(const char *path, int prog_fd, unsigned long long id)
+{
+	CLEANUP_CLOSE int fd = bpf_obj_get(path);
+	struct bpf_link_info info = {};
+	__u32 length = sizeof(info);
+
+	return fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &length) && info.cgroup.cgroup_id == id &&
+	       info.prog_id == program_id(prog_fd);
+}
+
+static bool id_among(const unsigned long long *ids, size_t n, unsigned long long id)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (ids[i] == id)
+			return true;
+	}
+	return false;
+}
+
+/* before: the cgroups that had it. */
+static int link_add(const char *dir, const struct cgroup_program *program, const char *cgroup,
+		    const struct cgroup_program *before, unsigned long long *id, struct datapath_changes *changes)
 {
 	CLEANUP_CLOSE int fd = open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CLEANUP_CLOSE int link = -1;
@@ -111,22 +141,15 @@ static int link_add(const char *dir, const struct cgroup_program *program, const
 		return -errno;
 	*id = st.st_ino;
 	pins_path(path, dir, "link-%s-%llu", program->name, *id);
-	if (!access(path, F_OK))
+	if (link_runs(path, program->fd, *id))
 		return 0;
+	link_remove(path);
+	*(id_among(before->ids, before->n, *id) ? &changes->changed : &changes->added) += 1;
 	link = link_create(program, fd);
 	return link < 0 ? link : bpf_obj_pin(link, path);
 }
 
-static bool id_wanted(const unsigned long long *ids, size_t n, unsigned long long id)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (ids[i] == id)
-			return true;
-	}
-	return false;
-}
-
-static int links_prune(const char *dir, const struct cgroup_program *program, const unsigned long long *ids, size_t n,
+static int links_prune(const char *dir, const struct cgroup_program *program, struct datapath_changes *changes,
 		       struct error *err)
 {
 	unsigned long long id;
@@ -138,30 +161,34 @@ static int links_prune(const char *dir, const struct cgroup_program *program, co
 	if (ret)
 		return ret == -ENOENT ? 0 : ret;
 	while ((entry = readdir(pins))) {
-		if (!link_id(program, entry->d_name, &id) || id_wanted(ids, n, id))
+		if (!link_id(program, entry->d_name, &id) || id_among(program->ids, program->n, id))
 			continue;
 		pins_path(path, dir, "%s", entry->d_name);
 		link_remove(path);
+		changes->dropped++;
 	}
 	closedir(pins);
 	return 0;
 }
 
-int cgroup_links_sync(const char *dir, const struct cgroup_program *program, const char *const *cgroups, size_t n,
-		      struct error *err)
+int cgroup_links_sync(const char *dir, struct cgroup_program *program, const char *const *cgroups, size_t n,
+		      struct datapath_changes *changes, struct error *err)
 {
-	CLEANUP_FREE unsigned long long *ids = calloc(n + 1, sizeof(*ids));
+	const struct cgroup_program before = *program;
 	int ret = 0, failed;
 
-	if (!ids)
-		return error_set(err, -ENOMEM, "out of memory");
+	program->n = 0;
 	for (size_t i = 0; i < n; i++) {
+		unsigned long long id = 0;
+
 		if (is_served_by_another(cgroups, n, i))
 			continue;
-		failed = link_add(dir, program, cgroups[i], &ids[i]);
+		failed = link_add(dir, program, cgroups[i], &before, &id, changes);
+		if (!id_among(program->ids, program->n, id))
+			program->ids[program->n++] = id;
 		if (failed && !ret)
 			ret = error_set(err, failed, "attaching to cgroup %s: %s", cgroups[i], strerror(-failed));
 	}
-	failed = links_prune(dir, program, ids, n, ret ? NULL : err);
+	failed = links_prune(dir, program, changes, ret ? NULL : err);
 	return ret ?: failed;
 }

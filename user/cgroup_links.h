@@ -9,12 +9,15 @@
 #include <linux/bpf.h>
 #include <stddef.h>
 
+#include "datapath.h"
 #include "error.h"
 
 struct cgroup_program {
 	const char *name; /* of its links */
 	enum bpf_attach_type type;
 	int fd; /* negative: there is none, it can only be taken off */
+	unsigned long long ids[WEIR_MAX_SERVERS]; /* cgroups that have it, as the latest sync has left it */
+	size_t n;				  /* 0: it is not known */
 };
 
 /* Puts the program in the place of the one on the cgroups that have it. */
@@ -22,9 +25,10 @@ int cgroup_links_take_over(const char *dir, const struct cgroup_program *program
 
 /*
  * Makes these cgroups (paths) the ones with the program; none: takes it off everywhere. One that fails does not keep the
- * others from being served; the first failure is told.
+ * others from being served; the first failure is told. What was done is added to *changes, where those that had come off are
+ * `changed`.
  */
-int cgroup_links_sync(const char *dir, const struct cgroup_program *program, const char *const *cgroups, size_t n,
-		      struct error *err);
+int cgroup_links_sync(const char *dir, struct cgroup_program *program, const char *const *cgroups, size_t n,
+		      struct datapath_changes *changes, struct error *err);
 
 #endif

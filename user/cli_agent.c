@@ -10,6 +10,8 @@
 #define METRICS_DEFAULT "127.0.0.1:9790"
 #define PERSIST_DEFAULT "/var/lib/weir"
 #define CONNECTIONS_MAX (1U << 24)
+#define RESYNC_DEFAULT_S 60
+#define RESYNC_MAX_S 86400
 
 enum {
 	KEY_ADMIN_GROUP = 256,
@@ -20,6 +22,8 @@ enum {
 static const struct argp_option options[] = {
 	{ "metrics", 'm', "ADDR:PORT", 0, "where to serve Prometheus (default: " METRICS_DEFAULT "), or off", 0 },
 	{ "connections", 'c', "N", 0, "connections followed at once in one network namespace (default: 262144)", 0 },
+	{ "resync", 'r', "SECONDS", 0,
+	  "how often all that is in force is compared with what was asked for (default: 60)", 0 },
 	{ "admin-group", KEY_ADMIN_GROUP, "GROUP", 0, "who is in it may talk to the agent, as root may", 0 },
 	{ "monitor-group", KEY_MONITOR_GROUP, "GROUP", 0, "who is in it may ask the agent what only reads", 0 },
 	{ "persist", KEY_PERSIST, NULL, 0,
@@ -34,6 +38,17 @@ struct agent_words {
 	struct agent_options options;
 	const char **policies;
 };
+
+static void set_resync(const struct argp_state *state, struct agent_options *agent, const char *arg)
+{
+	struct error err;
+	__u64 seconds;
+
+	cli_check(state, parse_number(arg, RESYNC_MAX_S, &seconds, &err), "--resync", &err);
+	if (!seconds)
+		argp_failure(state, CLI_USAGE, 0, "--resync: at least 1 second");
+	agent->resync_s = seconds;
+}
 
 static void set_connections(const struct argp_state *state, struct agent_options *agent, const char *arg)
 {
@@ -108,6 +123,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'c':
 		set_connections(state, agent, arg);
 		break;
+	case 'r':
+		set_resync(state, agent, arg);
+		break;
 	case 'm':
 		set_metrics(state, agent, arg);
 		break;
@@ -125,7 +143,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 int cli_agent(const struct command *command, int argc, char **argv)
 {
-	struct agent_words words = { .options.metrics = METRICS_DEFAULT };
+	struct agent_words words = { .options = { .metrics = METRICS_DEFAULT, .resync_s = RESYNC_DEFAULT_S } };
 	struct error err;
 	int ret;
 

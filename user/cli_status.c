@@ -231,12 +231,27 @@ static void print_policy_errors(json_t *policies)
 	}
 }
 
+/* What the agent has given up bringing in line, until it looks at everything again. */
+static void print_given_up(json_t *reconcile)
+{
+	const char *key;
+	json_t *entry;
+
+	json_object_foreach (json_object_get(reconcile, "given_up"), key, entry) {
+		CLEANUP_FREE char *why = output_visible(cli_text(entry, "error"));
+
+		printf("\n%s: given up after %lld tries, until the next resync (each %lld s): %s\n", key,
+		       cli_number(entry, "tries"), cli_number(reconcile, "resync_seconds"), why ?: "");
+	}
+}
+
 static int print_status(json_t *result)
 {
 	json_t *servers = json_object_get(result, "servers"), *policies = json_object_get(result, "policies");
 	int ret = print_servers(servers);
 
 	print_remarks(servers);
+	print_given_up(json_object_get(json_object_get(result, "agent"), "reconcile"));
 	print_policy_errors(policies);
 	return ret			      ?:
 		       print_links(servers)   ?:

@@ -24,6 +24,22 @@
 #define KERNEL_MINOR 1
 #define KERNEL_BTF "/sys/kernel/btf/vmlinux"
 
+const char *datapath_part_name(enum datapath_part part)
+{
+	static const char *const names[] = {
+#define X(name) #name,
+		DATAPATH_PARTS(X)
+#undef X
+	};
+
+	return names[part];
+}
+
+const struct datapath_written *datapath_written(const struct datapath *dp)
+{
+	return &dp->written;
+}
+
 __u64 datapath_now_ns(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);
@@ -132,6 +148,25 @@ int datapath_programs_keep(struct datapath *dp, struct error *err)
 	return ret;
 }
 
+/* One agent for each directory of pins, wherever it keeps its state: another one would undo what it finds there. */
+int datapath_directory_lock(struct datapath *dp, struct error *err)
+{
+	CLEANUP_CLOSE int fd = open(dp->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return error_set(err, -errno, "%s: %s", dp->dir, strerror(errno));
+	if (flock(fd, LOCK_EX | LOCK_NB))
+		return error_set(
+			err, -EBUSY,
+			"another agent, with another state directory, holds the pins in %s: stop it, or give each "
+			"agent a --pin-dir of its own",
+			dp->dir);
+	if (dp->dir_fd >= 0)
+		close(dp->dir_fd);
+	dp->dir_fd = cleanup_take(&fd);
+	return 0;
+}
+
 static int directory_open(struct datapath *dp, const struct datapath_options *options, struct error *err)
 {
 	int ret = pins_directory(options->pin_dir, err);
@@ -145,17 +180,7 @@ static int directory_open(struct datapath *dp, const struct datapath_options *op
 	ret = pins_directory(dp->dir, err);
 	if (ret)
 		return ret;
-	/* One agent for each directory of pins, wherever it keeps its state: another one would undo what it finds there. */
-	dp->dir_fd = open(dp->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dp->dir_fd < 0)
-		return error_set(err, -errno, "%s: %s", dp->dir, strerror(errno));
-	if (flock(dp->dir_fd, LOCK_EX | LOCK_NB))
-		return error_set(
-			err, -EBUSY,
-			"another agent, with another state directory, holds the pins in %s: stop it, or give each "
-			"agent a --pin-dir of its own",
-			dp->dir);
-	return 0;
+	return datapath_directory_lock(dp, err);
 }
 
 int datapath_open(struct datapath **out, const struct datapath_options *options, struct error *err)

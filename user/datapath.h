@@ -19,6 +19,55 @@
 
 struct datapath;
 
+/*
+ * What the agent keeps as it should be: its maps (those that programs alone write are not among them), and besides
+ * pins      the files of maps and programs
+ * links     the programs on devices
+ * holds     and on cgroups
+ */
+#define DATAPATH_PARTS(X) \
+	X(settings)       \
+	X(ports)          \
+	X(listeners)      \
+	X(servers)        \
+	X(proxies)        \
+	X(balancers)      \
+	X(groups)         \
+	X(tokens)         \
+	X(addresses)      \
+	X(rules)          \
+	X(vectors)        \
+	X(sources)        \
+	X(limits)         \
+	X(overrides)      \
+	X(buckets)        \
+	X(answers)        \
+	X(pins)           \
+	X(links)          \
+	X(holds)
+
+enum datapath_part {
+#define X(name) DATAPATH_##name,
+	DATAPATH_PARTS(X)
+#undef X
+	DATAPATH_N_PARTS,
+};
+
+const char *datapath_part_name(enum datapath_part part);
+
+/*
+ * Entries that were not as they should be, and are now: they were not there, were other ones, or were there and should not
+ * have been. Of links and holds, `changed` are those that were there before and had come off. What is right already is not
+ * written again, and not counted.
+ */
+struct datapath_changes {
+	__u64 added, changed, dropped;
+};
+
+struct datapath_written {
+	struct datapath_changes of[DATAPATH_N_PARTS];
+};
+
 struct datapath_options {
 	const char *pin_dir; /* on a bpffs */
 	int netns_fd;	     /* owned by the caller; must stay open as long as the datapath */
@@ -35,6 +84,18 @@ int datapath_kernel_check(struct error *err);
  */
 int datapath_open(struct datapath **out, const struct datapath_options *options, struct error *err);
 void datapath_close(struct datapath *dp);
+
+/*
+ * What all servers of the namespace share: settings, answers, pins; and entries of servers that are not among these are
+ * dropped.
+ */
+struct datapath_servers {
+	bool has[WEIR_MAX_SERVERS];
+};
+int datapath_shared_sync(struct datapath *dp, const struct datapath_servers *servers, struct error *err);
+
+/* Since it was opened. */
+const struct datapath_written *datapath_written(const struct datapath *dp);
 
 /* Takes programs off every interface and removes every pin of this namespace. The datapath must then be closed. */
 int datapath_remove(struct datapath *dp, struct error *err);
@@ -110,6 +171,27 @@ struct datapath_limit {
 /* A change keeps the buckets of those who are still limited. An override needs its limit. */
 int datapath_limit_set(struct datapath *dp, __u32 server, __u32 slot, const struct datapath_limit *limit,
 		       struct error *err);
+/* All of a server's limits, by their slots (a bit for each), and their overrides: these and no others. */
+struct datapath_slots {
+	__u64 words[WEIR_SERVER_LIMITS / 64];
+};
+static inline void datapath_slots_add(struct datapath_slots *slots, __u32 slot)
+{
+	slots->words[slot / 64] |= 1ULL << (slot % 64);
+}
+static inline bool datapath_slots_have(const struct datapath_slots *slots, __u32 slot)
+{
+	return slots->words[slot / 64] >> (slot % 64) & 1;
+}
+struct datapath_override {
+	__u32 slot;
+	__u64 subject;
+	struct datapath_amount amount;
+};
+int datapath_limits_keep(struct datapath *dp, __u32 server, const struct datapath_slots *slots, struct error *err);
+/* Of the limits in these slots, which are there. */
+int datapath_overrides_set(struct datapath *dp, __u32 server, const struct datapath_slots *slots,
+			   const struct datapath_override *overrides, size_t n, struct error *err);
 /* With its overrides and its buckets. */
 int datapath_limit_delete(struct datapath *dp, __u32 server, __u32 slot, struct error *err);
 int datapath_override_set(struct datapath *dp, __u32 server, __u32 slot, __u64 subject,

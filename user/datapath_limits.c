@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Limits, their overrides for single subjects, and the maps of their buckets. */
+/* Limits, and the maps of their buckets. */
 #include <bpf/btf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -53,8 +53,10 @@ static int buckets_ensure(struct datapath *dp, __u32 limit, __u32 keys, struct e
 	CLEANUP_CLOSE int fd = buckets_open(dp, limit);
 	int ret = fd < 0 ? fd : 0;
 
-	if (ret == -ENOENT)
+	if (ret == -ENOENT) {
+		dp->written.of[DATAPATH_buckets].added++;
 		ret = buckets_make(dp, limit, keys ?: WEIR_DEFAULT_KEYS);
+	}
 	return ret ? datapath_map_failed(err, ret, "buckets") : 0;
 }
 
@@ -75,40 +77,6 @@ static bool has_default(struct datapath *dp, __u32 limit)
 	return !bpf_map_lookup_elem(dp->maps.limits, &limit, &value) && (value.amount.flags & WEIR_LIMIT_SET);
 }
 
-static struct weir_override_key override_key(__u32 limit, __u64 subject)
-{
-	return (struct weir_override_key){ .limit = limit, .subject = subject };
-}
-
-static bool override_exists(struct datapath *dp, __u32 limit, __u64 subject)
-{
-	struct weir_override_key key = override_key(limit, subject);
-	struct weir_amount value;
-
-	return !bpf_map_lookup_elem(dp->maps.overrides, &key, &value);
-}
-
-static bool is_of_limit(const void *key, const void *value, const void *arg)
-{
-	const struct weir_override_key *override = key;
-
-	(void)value;
-	return override->limit == *(const __u32 *)arg;
-}
-
-static int overrides_drop(struct datapath *dp, __u32 limit)
-{
-	return map_drop_if(dp->maps.overrides, sizeof(struct weir_override_key), sizeof(struct weir_amount),
-			   is_of_limit, &limit);
-}
-
-static int override_drop(struct datapath *dp, const struct weir_override_key *key)
-{
-	int ret = bpf_map_delete_elem(dp->maps.overrides, key);
-
-	return ret == -ENOENT ? 0 : ret;
-}
-
 /* A limit that is gone. */
 struct gone {
 	struct datapath *dp;
@@ -121,7 +89,7 @@ static bool has_no_override(const void *key, const void *value, const void *arg)
 	const struct gone *gone = arg;
 
 	(void)value;
-	return *subject != WEIR_SUBJECT_PENALTY && !override_exists(gone->dp, gone->limit, *subject);
+	return *subject != WEIR_SUBJECT_PENALTY && !datapath_override_exists(gone->dp, gone->limit, *subject);
 }
 
 /* After a limit is gone: its subjects start full should it come back; those with an override keep what they have. */
@@ -135,12 +103,12 @@ static int buckets_prune(struct datapath *dp, __u32 limit)
 }
 
 /* Drops the buckets of subjects that nothing limits any more. */
-static int buckets_tidy(struct datapath *dp, __u32 limit)
+int datapath_buckets_tidy(struct datapath *dp, __u32 limit)
 {
 	return has_default(dp, limit) ? 0 : buckets_prune(dp, limit);
 }
 
-static struct weir_amount amount_pushed(const struct weir_amount *before, const struct datapath_amount *wanted)
+struct weir_amount datapath_amount_pushed(const struct weir_amount *before, const struct datapath_amount *wanted)
 {
 	struct weir_amount amount = *before;
 
@@ -158,7 +126,7 @@ static struct weir_limit limit_changed(const struct weir_limit *before, const st
 {
 	struct weir_limit limit = *before;
 
-	limit.amount = amount_pushed(&before->amount, &wanted->amount);
+	limit.amount = datapath_amount_pushed(&before->amount, &wanted->amount);
 	limit.groups = wanted->groups;
 	limit.flags = wanted->flags;
 	limit.epoch = wanted->epoch;
@@ -241,62 +209,34 @@ static int penalty_bucket_make(struct datapath *dp, __u32 index)
 	return 0;
 }
 
+static int limit_write(struct datapath *dp, __u32 index, const struct datapath_limit *wanted, struct error *err)
+{
+	struct datapath_changes *written = &dp->written.of[DATAPATH_limits];
+	struct weir_limit old = {}, limit;
+	bool there = !bpf_map_lookup_elem(dp->maps.limits, &index, &old);
+	int ret;
+
+	limit = limit_changed(&old, wanted);
+	if (there && !memcmp(&limit, &old, sizeof(limit)))
+		return 0;
+	*(there ? &written->changed : &written->added) += 1;
+	if (bpf_map_update_elem(dp->maps.limits, &index, &limit, BPF_ANY))
+		return datapath_map_failed(err, -errno, "limits");
+	ret = datapath_buckets_tidy(dp, index);
+	return ret ? datapath_map_failed(err, ret, "buckets") : 0;
+}
+
 int datapath_limit_set(struct datapath *dp, __u32 server, __u32 slot, const struct datapath_limit *wanted,
 		       struct error *err)
 {
 	__u32 index = weir_limit_index(server, slot);
-	struct weir_limit old = {}, limit;
-	int ret = buckets_ensure(dp, index, wanted->keys, err);
+	int ret = buckets_ensure(dp, index, wanted->keys, err) ?: limit_write(dp, index, wanted, err);
 
 	if (ret)
 		return ret;
-	bpf_map_lookup_elem(dp->maps.limits, &index, &old);
-	limit = limit_changed(&old, wanted);
-	if (memcmp(&limit, &old, sizeof(limit)) && bpf_map_update_elem(dp->maps.limits, &index, &limit, BPF_ANY))
-		return datapath_map_failed(err, -errno, "limits");
-	ret = buckets_tidy(dp, index);
-	if (!ret && (wanted->penalty.parts & WEIR_BACKOFF_BUCKET))
+	if (wanted->penalty.parts & WEIR_BACKOFF_BUCKET)
 		ret = penalty_bucket_make(dp, index);
 	return ret ? datapath_map_failed(err, ret, "buckets") : traits_refresh(dp, server, err);
-}
-
-/* A new override goes on from the rates that the subject had until now. */
-int datapath_override_set(struct datapath *dp, __u32 server, __u32 slot, __u64 subject,
-			  const struct datapath_amount *wanted, struct error *err)
-{
-	__u32 index = weir_limit_index(server, slot);
-	struct weir_override_key key = override_key(index, subject);
-	struct weir_amount old = {}, amount;
-	bool there = !bpf_map_lookup_elem(dp->maps.overrides, &key, &old);
-	struct weir_limit limit;
-
-	if (bpf_map_lookup_elem(dp->maps.limits, &index, &limit))
-		return error_set(err, -ENOENT, "the limit of an override is not there");
-	if (!there)
-		old = limit.amount;
-	amount = amount_pushed(&old, wanted);
-	if (there && !memcmp(&amount, &old, sizeof(amount)))
-		return 0;
-	if (bpf_map_update_elem(dp->maps.overrides, &key, &amount, BPF_ANY))
-		return datapath_map_failed(err, -errno, "overrides");
-	return 0;
-}
-
-/* The bucket gets what it gained at the override's rate before the default's takes its place. */
-int datapath_override_delete(struct datapath *dp, __u32 server, __u32 slot, __u64 subject, struct error *err)
-{
-	__u32 index = weir_limit_index(server, slot);
-	struct weir_override_key key = override_key(index, subject);
-	struct weir_settle settle = { .limit = index, .subject = subject, .now_ns = datapath_now_ns() };
-	int ret = datapath_run(dp->settle_fd, &settle, sizeof(settle));
-
-	if (ret)
-		return error_set(err, ret, "settling a bucket: %s", strerror(-ret));
-	ret = override_drop(dp, &key);
-	if (ret)
-		return datapath_map_failed(err, ret, "overrides");
-	ret = buckets_tidy(dp, index);
-	return ret ? datapath_map_failed(err, ret, "buckets") : 0;
 }
 
 static int counts_clear(struct datapath *dp, __u32 limit)
@@ -337,7 +277,8 @@ static int limit_drop(struct datapath *dp, __u32 index, struct error *err)
 
 	if (ret && ret != -ENOENT)
 		return datapath_map_failed(err, ret, "limits");
-	ret = overrides_drop(dp, index);
+	dp->written.of[DATAPATH_limits].dropped += !ret;
+	ret = datapath_overrides_drop(dp, index);
 	if (ret)
 		return datapath_map_failed(err, ret, "overrides");
 	ret = buckets_remove(dp, index);
@@ -356,6 +297,20 @@ static int limit_drop(struct datapath *dp, __u32 index, struct error *err)
 int datapath_limit_delete(struct datapath *dp, __u32 server, __u32 slot, struct error *err)
 {
 	return limit_drop(dp, weir_limit_index(server, slot), err) ?: traits_refresh(dp, server, err);
+}
+
+int datapath_limits_keep(struct datapath *dp, __u32 server, const struct datapath_slots *slots, struct error *err)
+{
+	struct limits limits;
+	int ret = limits_read(dp, server, &limits);
+
+	if (ret)
+		return datapath_map_failed(err, ret, "limits");
+	for (__u32 slot = 0; slot < WEIR_SERVER_LIMITS && !ret; slot++) {
+		if (limits.there[slot] && !datapath_slots_have(slots, slot))
+			ret = limit_drop(dp, weir_limit_index(server, slot), err);
+	}
+	return ret ?: traits_refresh(dp, server, err);
 }
 
 int datapath_limits_clear(struct datapath *dp, __u32 server, struct error *err)

@@ -38,10 +38,22 @@ static int detach_others(struct datapath *dp, const struct datapath_link *links,
 	int n_attached = attach_list(&dp->attach, &attached);
 
 	for (int i = 0; i < n_attached; i++) {
-		if (!is_attached(links, n, attached[i]))
-			attach_remove(&dp->attach, attached[i]);
+		if (is_attached(links, n, attached[i]))
+			continue;
+		attach_remove(&dp->attach, attached[i]);
+		dp->written.of[DATAPATH_links].dropped++;
 	}
 	return n_attached < 0 ? n_attached : 0;
+}
+
+/* A device that had the programs and has lost them is another matter than one that is new. */
+static void count_added(struct datapath *dp, __u32 ifindex, int added)
+{
+	struct datapath_changes *written = &dp->written.of[DATAPATH_links];
+	bool lost = is_attached(dp->links, dp->n_links, ifindex);
+
+	if (added > 0)
+		*(lost ? &written->changed : &written->added) += 1;
 }
 
 struct sync_call {
@@ -83,9 +95,10 @@ static int sync_inside(void *arg)
 		if (!links[i].attached)
 			continue;
 		failed = attach_add(&dp->attach, links[i].ifindex, err);
-		links[i].attached = !failed;
-		links[i].how = failed ? "failed" : dp->attach.way == ATTACH_TCX ? "tcx" : "clsact";
-		if (failed && failed != -ENODEV && !ret)
+		count_added(dp, links[i].ifindex, failed);
+		links[i].attached = failed >= 0;
+		links[i].how = failed < 0 ? "failed" : dp->attach.way == ATTACH_TCX ? "tcx" : "clsact";
+		if (failed < 0 && failed != -ENODEV && !ret)
 			ret = failed;
 	}
 	free(dp->links);
@@ -121,7 +134,8 @@ int datapath_hold_sync(struct datapath *dp, const char *const *cgroups, size_t n
 	int ret = 0, failed;
 
 	for (int i = 0; i < DATAPATH_ON_CGROUPS; i++) {
-		failed = cgroup_links_sync(dp->dir, &dp->on_cgroups[i], cgroups, none ? 0 : n, ret ? NULL : err);
+		failed = cgroup_links_sync(dp->dir, &dp->on_cgroups[i], cgroups, none ? 0 : n,
+					   &dp->written.of[DATAPATH_holds], ret ? NULL : err);
 		ret = ret ?: failed;
 	}
 	return ret || !none || !n ? ret : error_set(err, -EOPNOTSUPP, "%s", dp->no_hold.text);

@@ -109,6 +109,23 @@ static int settings_fill(struct datapath *dp, struct error *err)
 			return datapath_map_failed(err, -errno, "settings");
 	}
 	memcpy(dp->seed, settings.seed, sizeof(dp->seed));
+	dp->pace_ifindex = settings.pace_ifindex;
+	return 0;
+}
+
+static int settings_sync(struct datapath *dp, struct error *err)
+{
+	struct weir_settings there, wanted = { .abi_version = WEIR_ABI_VERSION,
+					       .pace_ifindex = dp->pace_ifindex,
+					       .seed = { dp->seed[0], dp->seed[1] },
+					       .netns_cookie = dp->netns_cookie };
+	__u32 zero = 0;
+
+	if (!bpf_map_lookup_elem(dp->maps.settings, &zero, &there) && !memcmp(&there, &wanted, sizeof(there)))
+		return 0;
+	dp->written.of[DATAPATH_settings].changed++;
+	if (bpf_map_update_elem(dp->maps.settings, &zero, &wanted, BPF_ANY))
+		return datapath_map_failed(err, -errno, "settings");
 	return 0;
 }
 
@@ -119,6 +136,7 @@ static int answer_fill(struct datapath *dp, __u32 index, const struct weir_answe
 
 	if (!bpf_map_lookup_elem(dp->maps.answers, &index, &there) && !memcmp(answer, &there, sizeof(there)))
 		return 0;
+	dp->written.of[DATAPATH_answers].changed++;
 	if (bpf_map_update_elem(dp->maps.answers, &index, answer, BPF_ANY))
 		return datapath_map_failed(err, -errno, "answers");
 	return 0;
@@ -154,6 +172,11 @@ static int rejections_fill(struct datapath *dp, struct error *err)
 		ret = answer_fill(dp, weir_rejection_index(why), &answer, err);
 	}
 	return ret;
+}
+
+int datapath_texts_sync(struct datapath *dp, struct error *err)
+{
+	return settings_sync(dp, err) ?: answers_fill(dp, err) ?: rejections_fill(dp, err);
 }
 
 /* The skeleton's maps, each pinned one in its place. */

@@ -33,6 +33,7 @@ static int settings_write(struct datapath *dp, struct weir_settings *settings, _
 {
 	__u32 zero = 0;
 
+	dp->pace_ifindex = ifindex;
 	if (settings->pace_ifindex == ifindex)
 		return 0;
 	settings->pace_ifindex = ifindex;

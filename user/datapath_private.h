@@ -59,6 +59,7 @@ struct datapath {
 	__u64 netns_cookie;
 	struct weir_bpf *skeleton;
 	struct datapath_maps maps;
+	struct datapath_written written;
 	struct weir_bpf *explain; /* of the one program weir_explain; NULL: not asked for yet */
 	int settle_fd, forget_fd; /* programs */
 	struct cgroup_program on_cgroups[DATAPATH_ON_CGROUPS];
@@ -71,10 +72,14 @@ struct datapath {
 	struct mnl_socket *monitor;		/* NULL until opened */
 	struct datapath_link *links;		/* as the latest sync left them */
 	int n_links;
+	__u32 pace_ifindex; /* as `settings` should have it */
 };
 
 /* Says why the kernel did not load a program, of which libbpf_log has heard. Returns code. */
 int datapath_load_failed(int code, struct error *err);
+
+/* Holds the directory, which is there, for this agent alone (datapath.c). */
+int datapath_directory_lock(struct datapath *dp, struct error *err);
 
 /*
  * Opening, step by step (datapath_maps.c, datapath.c): the programs are loaded on the maps that are pinned already, and on
@@ -83,6 +88,9 @@ int datapath_load_failed(int code, struct error *err);
 int datapath_maps_load(struct datapath *dp, __u32 conns_max, struct error *err);
 int datapath_maps_keep(struct datapath *dp, struct error *err);
 int datapath_programs_keep(struct datapath *dp, struct error *err);
+
+/* Settings and answers are as they should be (datapath_maps.c). */
+int datapath_texts_sync(struct datapath *dp, struct error *err);
 
 /* Makes the ring `trace` readable (datapath_trace.c). */
 int datapath_trace_open(struct datapath *dp, struct error *err);
@@ -105,6 +113,16 @@ void datapath_wait_for_programs(void);
 
 /* A descriptor of the map with this number, which the caller closes, or a negative errno (datapath_limits.c). */
 int datapath_map_by_id(__u32 id);
+
+/* The amount in force, and then another one: what was before is remembered. What is in force already changes nothing. */
+struct weir_amount datapath_amount_pushed(const struct weir_amount *before, const struct datapath_amount *wanted);
+
+/* By limit (weir_limit_index()). */
+bool datapath_override_exists(struct datapath *dp, __u32 limit, __u64 subject);
+int datapath_overrides_drop(struct datapath *dp, __u32 limit);
+
+/* Drops the buckets of subjects that nothing limits any more. */
+int datapath_buckets_tidy(struct datapath *dp, __u32 limit);
 
 /* Removes all limits of a server, with their overrides, buckets and counts. */
 int datapath_limits_clear(struct datapath *dp, __u32 server, struct error *err);

@@ -2,11 +2,12 @@
 /* Which server owns which port and address. */
 #include <errno.h>
 #include <linux/membarrier.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "datapath_private.h"
+#include "map_sync.h"
 
 static struct weir_listener listener_key(const struct datapath_listen *listen)
 {
@@ -16,11 +17,22 @@ static struct weir_listener listener_key(const struct datapath_listen *listen)
 	return key;
 }
 
-int datapath_server_write(struct datapath *dp, __u32 slot, const struct weir_server *server, struct error *err)
+static int server_put(struct datapath *dp, __u32 slot, const struct weir_server *server, struct error *err)
 {
 	if (bpf_map_update_elem(dp->maps.servers, &slot, server, BPF_ANY))
 		return datapath_map_failed(err, -errno, "servers");
 	return 0;
+}
+
+int datapath_server_write(struct datapath *dp, __u32 slot, const struct weir_server *server, struct error *err)
+{
+	struct weir_server there;
+	int ret = datapath_server_read(dp, slot, &there, err);
+
+	if (ret || !memcmp(server, &there, sizeof(there)))
+		return ret;
+	dp->written.of[DATAPATH_servers].changed++;
+	return server_put(dp, slot, server, err);
 }
 
 int datapath_server_read(struct datapath *dp, __u32 slot, struct weir_server *server, struct error *err)
@@ -32,17 +44,6 @@ int datapath_server_read(struct datapath *dp, __u32 slot, struct weir_server *se
 
 /* --- listeners and ports */
 
-static bool listener_wanted(const struct weir_listener *key, const struct datapath_listen *listens, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		struct weir_listener wanted = listener_key(&listens[i]);
-
-		if (!listens[i].any && !memcmp(key, &wanted, sizeof(wanted)))
-			return true;
-	}
-	return false;
-}
-
 static bool any_wanted(__u16 port, const struct datapath_listen *listens, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -52,24 +53,34 @@ static bool any_wanted(__u16 port, const struct datapath_listen *listens, size_t
 	return false;
 }
 
-/* A slot, and the listeners that it is to have. */
-struct wanted {
-	__u32 slot;
-	const struct datapath_listen *listens;
-	size_t n;
-};
-
-static bool is_other_listener(const void *key, const void *owner, const void *arg)
+static bool is_listener_of(const void *key, const void *owner, const void *slot)
 {
-	const struct wanted *wanted = arg;
-
-	return *(const __u32 *)owner == wanted->slot && !listener_wanted(key, wanted->listens, wanted->n);
+	(void)key;
+	return *(const __u32 *)owner == *(const __u32 *)slot;
 }
 
-static int listeners_prune(struct datapath *dp, __u32 slot, const struct datapath_listen *listens, size_t n)
+/* Those of an address of their own; the others stand in `ports` alone. */
+static int listeners_sync(struct datapath *dp, __u32 slot, const struct datapath_listen *listens, size_t n)
 {
-	return map_drop_if(dp->maps.listeners, sizeof(struct weir_listener), sizeof(__u32), is_other_listener,
-			   &(struct wanted){ slot, listens, n });
+	const struct map_range range = { .part = DATAPATH_listeners,
+					 .fd = dp->maps.listeners,
+					 .key_size = sizeof(struct weir_listener),
+					 .value_size = sizeof(slot),
+					 .ours = is_listener_of,
+					 .arg = &slot };
+	CLEANUP_FREE struct weir_listener *keys = calloc(n + 1, sizeof(*keys));
+	CLEANUP_FREE __u32 *owners = calloc(n + 1, sizeof(*owners));
+	size_t wanted = 0;
+
+	if (!keys || !owners)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		if (listens[i].any)
+			continue;
+		keys[wanted] = listener_key(&listens[i]);
+		owners[wanted++] = slot;
+	}
+	return map_sync(dp, &range, &(struct map_entries){ keys, owners, wanted });
 }
 
 /* Counted anew each time, so that a count can not go wrong for good. */
@@ -92,9 +103,15 @@ static int port_addresses(struct datapath *dp, __u16 port, __u32 *addresses)
 	return ret;
 }
 
+static bool port_is_used(const struct weir_port *entry)
+{
+	return entry->any || entry->addresses;
+}
+
 /* Brings one port's entry in line with the listeners and with what the slot wants of it. */
 static int port_refresh(struct datapath *dp, __u32 slot, __u32 port, bool any)
 {
+	struct datapath_changes *written = &dp->written.of[DATAPATH_ports];
 	struct weir_port old = {}, entry;
 	int ret;
 
@@ -105,14 +122,13 @@ static int port_refresh(struct datapath *dp, __u32 slot, __u32 port, bool any)
 	else if (old.any == slot + 1)
 		entry.any = 0;
 	ret = port_addresses(dp, port, &entry.addresses);
-	if (ret)
+	if (ret || !memcmp(&entry, &old, sizeof(entry)))
 		return ret;
+	if (!port_is_used(&old))
+		written->added++;
+	else
+		*(port_is_used(&entry) ? &written->changed : &written->dropped) += 1;
 	return bpf_map_update_elem(dp->maps.ports, &port, &entry, BPF_ANY);
-}
-
-static bool port_is_used(const struct weir_port *entry)
-{
-	return entry->any || entry->addresses;
 }
 
 static int ports_refresh(struct datapath *dp, __u32 slot, const struct datapath_listen *listens, size_t n)
@@ -140,13 +156,7 @@ static int listens_set(struct datapath *dp, __u32 slot, const struct datapath_li
 {
 	int ret;
 
-	for (size_t i = 0; i < n; i++) {
-		struct weir_listener key = listener_key(&listens[i]);
-
-		if (!listens[i].any && bpf_map_update_elem(dp->maps.listeners, &key, &slot, BPF_ANY))
-			return datapath_map_failed(err, -errno, "listeners");
-	}
-	ret = listeners_prune(dp, slot, listens, n);
+	ret = listeners_sync(dp, slot, listens, n);
 	if (ret)
 		return datapath_map_failed(err, ret, "listeners");
 	ret = ports_refresh(dp, slot, listens, n);
@@ -176,16 +186,20 @@ int datapath_server_set(struct datapath *dp, __u32 slot, const struct weir_serve
 			size_t n_proxies, struct error *err)
 {
 	struct weir_server old, quiet = { .swallow_max = server->swallow_max }, whole = *server;
-	int ret = datapath_server_read(dp, slot, &old, err) ?: listens_check(dp, slot, listens, n_listens, err);
+	int ret = datapath_server_read(dp, slot, &old, err);
 
+	/* One that is in force has its ports: whatever the maps say, they are no one else's. */
+	if (!ret && !(old.flags & WEIR_SERVER_ACTIVE))
+		ret = listens_check(dp, slot, listens, n_listens, err);
 	if (ret)
 		return ret;
 	memcpy(whole.reading.seed, dp->seed, sizeof(dp->seed));
 	whole.generation = old.generation;
 	whole.traits = old.traits;
+	whole.trace_until_ns = old.trace_until_ns;
 	/* A server that is in force stays so meanwhile; a new one has no packets before it is whole. */
 	if (!(old.flags & WEIR_SERVER_ACTIVE))
-		ret = datapath_server_write(dp, slot, &quiet, err);
+		ret = server_put(dp, slot, &quiet, err);
 	return ret							       ?:
 		       datapath_proxies_set(dp, slot, proxies, n_proxies, err) ?:
 		       listens_set(dp, slot, listens, n_listens, err)	       ?:
@@ -204,7 +218,7 @@ int datapath_server_flags(struct datapath *dp, __u32 slot, __u32 flags, struct e
 	struct weir_server server;
 	int ret = datapath_server_read(dp, slot, &server, err);
 
-	if (ret)
+	if (ret || server.flags == flags)
 		return ret;
 	server.flags = flags;
 	ret = datapath_server_write(dp, slot, &server, err);
@@ -232,7 +246,7 @@ int datapath_trace_until(struct datapath *dp, __u32 slot, __u64 until_ns, struct
 	if (ret)
 		return ret;
 	server.trace_until_ns = until_ns;
-	return datapath_server_write(dp, slot, &server, err);
+	return server_put(dp, slot, &server, err);
 }
 
 int datapath_server_clear(struct datapath *dp, __u32 slot, struct error *err)

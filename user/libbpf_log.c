@@ -9,7 +9,8 @@
 
 #define LINE_MAX_BYTES 256
 
-static char failure[LINE_MAX_BYTES], refused[LINE_MAX_BYTES], verifier[LINE_MAX_BYTES];
+/* Several threads may load programs. */
+static _Thread_local char failure[LINE_MAX_BYTES], refused[LINE_MAX_BYTES], verifier[LINE_MAX_BYTES];
 
 /* At most one line of text. */
 static void keep_line(char line[LINE_MAX_BYTES], const char *text)

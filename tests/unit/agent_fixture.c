@@ -14,18 +14,31 @@
 #include "cleanup.h"
 #include "fake_datapath.h"
 
+void reconcile(struct fixture *f)
+{
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
+		if (f->agent.state.servers[slot])
+			server_reconcile(&f->agent, slot, &f->err);
+}
+
 void start_agent(struct fixture *f)
 {
-	f->agent = (struct agent){ .options = &f->options, .base = event_base_new() };
+	agent_init(&f->agent, &f->options);
+	f->agent.base = event_base_new();
 	assert_int_equal(state_load(&f->agent.state, f->state_dir, &f->err), 0);
-	servers_bring_up(&f->agent);
+	agent_lock(&f->agent);
+	reconcile(f);
 }
 
 void end_agent(struct fixture *f)
 {
 	nets_close(&f->agent);
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
+		identity_forget(&f->agent, slot);
 	state_clear(&f->agent.state);
 	event_base_free(f->agent.base);
+	agent_unlock(&f->agent);
+	agent_destroy(&f->agent);
 }
 
 int set_up(void **state)
@@ -86,12 +99,6 @@ void refuse(struct fixture *f, const char *command, const char *arguments, const
 	assert_null(result);
 	if (!strstr(f->err.text, word))
 		fail_msg("%s %s: \"%s\" does not say \"%s\"", command, arguments, f->err.text, word);
-}
-
-void try_again(struct fixture *f)
-{
-	f->agent.servers[0].retry.until_ns = 0;
-	servers_bring_up(&f->agent);
 }
 
 char *saved_state(const struct fixture *f)

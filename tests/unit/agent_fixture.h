@@ -3,7 +3,7 @@
 #ifndef WEIR_TESTS_AGENT_FIXTURE_H
 #define WEIR_TESTS_AGENT_FIXTURE_H
 
-#include "agent_private.h"
+#include "agent_reconcile.h"
 
 struct fixture {
 	struct agent agent;
@@ -18,8 +18,8 @@ int tear_down(void **state);
 #define with_agent(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 void start_agent(struct fixture *f);
-/* Brings up the first server as when the time of its next try has come. */
-void try_again(struct fixture *f);
+/* What workers do, of whom the fixture has none: each server is looked at once. The agent is locked. */
+void reconcile(struct fixture *f);
 /* As SIGKILL would: what is in the kernel and in the file stays as it is. */
 void end_agent(struct fixture *f);
 

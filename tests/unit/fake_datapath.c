@@ -324,6 +324,73 @@ int datapath_override_delete(struct datapath *dp, __u32 server, __u32 slot, __u6
 	return ret;
 }
 
+int datapath_limits_keep(struct datapath *dp, __u32 server, const struct datapath_slots *slots, struct error *err)
+{
+	int ret = fails(__func__, err);
+
+	for (__u32 slot = 0; slot < WEIR_SERVER_LIMITS && !ret; slot++)
+		if (!datapath_slots_have(slots, slot) && dp->limits[weir_limit_index(server, slot)].there)
+			ret = datapath_limit_delete(dp, server, slot, err);
+	return ret;
+}
+
+static bool override_wanted(const struct fake_override *there, __u32 server, const struct datapath_override *overrides,
+			    size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (there->limit == weir_limit_index(server, overrides[i].slot) &&
+		    there->subject == overrides[i].subject)
+			return true;
+	return false;
+}
+
+int datapath_overrides_set(struct datapath *dp, __u32 server, const struct datapath_slots *slots,
+			   const struct datapath_override *overrides, size_t n, struct error *err)
+{
+	int ret = fails(__func__, err);
+
+	for (size_t i = 0; i < n && !ret; i++)
+		ret = datapath_override_set(dp, server, overrides[i].slot, overrides[i].subject, &overrides[i].amount,
+					    err);
+	for (int i = 0; i < FAKE_OVERRIDES && !ret; i++) {
+		struct fake_override *there = &dp->overrides[i];
+
+		if (there->there && there->limit / WEIR_SERVER_LIMITS == server &&
+		    datapath_slots_have(slots, there->limit % WEIR_SERVER_LIMITS) &&
+		    !override_wanted(there, server, overrides, n))
+			*there = (struct fake_override){ 0 };
+	}
+	return ret;
+}
+
+int datapath_shared_sync(struct datapath *dp, const struct datapath_servers *servers, struct error *err)
+{
+	int ret = fails(__func__, err);
+
+	(void)servers;
+	if (!ret && dp->drifted) {
+		dp->written.of[DATAPATH_overrides].added++;
+		dp->drifted = false;
+	}
+	return ret;
+}
+
+const struct datapath_written *datapath_written(const struct datapath *dp)
+{
+	return &dp->written;
+}
+
+const char *datapath_part_name(enum datapath_part part)
+{
+	static const char *const names[] = {
+#define X(name) #name,
+		DATAPATH_PARTS(X)
+#undef X
+	};
+
+	return names[part];
+}
+
 int datapath_limit_counts(struct datapath *dp, __u32 server, __u32 slot, struct weir_limit_counts *counts,
 			  struct error *err)
 {

@@ -9,7 +9,7 @@
 #include "datapath.h"
 
 #define FAKE_NETS 4
-#define FAKE_OVERRIDES 16
+#define FAKE_OVERRIDES 64
 #define FAKE_RECORDS 8
 
 struct fake_limit {
@@ -29,6 +29,8 @@ struct datapath {
 	struct weir_explained explained; /* what datapath_explain() says */
 	bool pinned, open;
 	unsigned int writes; /* calls that changed something */
+	struct datapath_written written;
+	bool drifted; /* an override is missing: the next datapath_shared_sync() finds and counts that */
 	struct {
 		bool set;
 		__u32 flags;

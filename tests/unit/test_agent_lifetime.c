@@ -154,11 +154,9 @@ static void not_in_force(void **state)
 	assert_string_equal(json_string_value(json_object_get(server, "problem")), "datapath_open failed");
 	refuse(f, "detach", "{\"name\":\"api\"}", "--force");
 	succeed(f, "pause", "{}");
-	try_again(f); /* fails again */
+	reconcile(f); /* fails again */
 	assert_false(f->agent.servers[0].in_force);
-	servers_bring_up(&f->agent); /* would succeed; its time has not come */
-	assert_false(f->agent.servers[0].in_force);
-	try_again(f);
+	reconcile(f);
 	assert_true(f->agent.servers[0].in_force);
 	assert_int_equal(fake_nets[1].servers[0].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_PAUSED);
 	end_agent(f);

@@ -304,7 +304,7 @@ static void not_in_force(void **state)
 	assert_false(f->agent.servers[0].in_force);
 	succeed(f, "limit set", SECRETS);
 	refuse(f, "limit set", "{\"limit\":{\"name\":\"secrets\",\"in_flight\":1}}", "delete it first");
-	try_again(f);
+	reconcile(f);
 	assert_true(f->agent.servers[0].in_force);
 	assert_true(in_kernel(f, "secrets")->amount.burst == 10);
 	assert_true(fake_nets[1].servers[0].has_rules);
