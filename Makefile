@@ -55,8 +55,8 @@ MAN_PAGES := $(wildcard docs/*.8)
 UNIT_TESTS := $(patsubst %.c,build/%,$(wildcard tests/unit/test_*.c))
 UNIT_HELPERS := $(patsubst %.c,build/asan/%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
 CORPUS_HELPERS := $(patsubst %.c,build/asan/%.o,$(wildcard tests/corpus/*.c))
-# What several threads share, and the unit tests that have several: with ThreadSanitizer, too.
-THREADED := $(patsubst %,build/tsan/user/%.o,error metrics retries workqueue workqueue_heap workqueue_item workqueue_metrics)
+# The unit tests that have several threads: with ThreadSanitizer, too.
+THREAD_HELPERS := $(patsubst %,build/tsan/tests/unit/%.o,agent_fixture fake_datapath)
 THREAD_TESTS := $(patsubst tests/unit/%.c,build/tests/threads/%,$(wildcard tests/unit/test_*_threads.c))
 PROG_TESTS := $(patsubst %.c,build/%,$(wildcard tests/prog/test_*.c))
 PROG_HELPERS := $(patsubst %.c,build/%.o,$(filter-out tests/prog/test_%,$(wildcard tests/prog/*.c))) \
@@ -131,6 +131,7 @@ build/fuzz/%.o: %.c build/host.settings | $(SKELETONS)
 	$(Q)$(BPF_CLANG) $(HOST_FLAGS) $(FUZZ_SANITIZE) -MMD -MP -c $< -o $@
 
 build/libweir.a: $(LIB_SOURCES:%.c=build/%.o)
+build/tsan/libweir.a: $(LIB_SOURCES:%.c=build/tsan/%.o)
 build/asan/libweir.a: $(LIB_SOURCES:%.c=build/asan/%.o)
 build/fuzz/libweir.a: $(LIB_SOURCES:%.c=build/fuzz/%.o)
 %/libweir.a:
@@ -152,7 +153,7 @@ build/tests/unit/%: build/asan/tests/unit/%.o $(UNIT_HELPERS) $(CORPUS_HELPERS) 
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(SANITIZE) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
 
-build/tests/threads/%: build/tsan/tests/unit/%.o $(THREADED)
+build/tests/threads/%: build/tsan/tests/unit/%.o $(THREAD_HELPERS) build/tsan/libweir.a
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(THREAD_SANITIZE) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@

@@ -57,7 +57,6 @@ static int bring_in(struct agent *agent, int slot, struct error *err)
 	struct error before = agent->servers[slot].problem;
 	int ret = server_bring_up(agent, slot, err);
 
-	agent->servers[slot].tried = true;
 	if (!ret) {
 		log_info("server \"%s\" is in force", server->name);
 		net_follow(server_net(agent, server));
@@ -87,7 +86,10 @@ static int repair(struct agent *agent, int slot, struct error *err)
 
 int server_reconcile(struct agent *agent, int slot, struct error *err)
 {
-	return agent->servers[slot].in_force ? repair(agent, slot, err) : bring_in(agent, slot, err);
+	int ret = agent->servers[slot].in_force ? repair(agent, slot, err) : bring_in(agent, slot, err);
+
+	agent->servers[slot].tried = true;
+	return ret;
 }
 
 /* --- workers */

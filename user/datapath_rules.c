@@ -95,19 +95,23 @@ static bool is_old_source(const void *key, const void *value, const void *arg)
 	return source->server == in_force->server && source->generation != in_force->generation;
 }
 
-static int rules_prune(struct datapath *dp, __u32 server, __u32 generation)
+/* Those of another generation; how many they are. */
+static __u64 rules_prune(struct datapath *dp, __u32 server, __u32 generation, bool drop)
 {
-	struct weir_rules_key key, next, *at = NULL;
+	struct weir_rules_key key, next;
+	bool more = !bpf_map_get_next_key(dp->maps.rules, NULL, &next);
+	__u64 n = 0;
 
-	while (!bpf_map_get_next_key(dp->maps.rules, at, &next)) {
-		if (at && key.server == server && key.generation != generation)
-			bpf_map_delete_elem(dp->maps.rules, &key);
+	while (more) {
 		key = next;
-		at = &key;
+		more = !bpf_map_get_next_key(dp->maps.rules, &key, &next);
+		if (key.server != server || key.generation == generation)
+			continue;
+		n++;
+		if (drop)
+			bpf_map_delete_elem(dp->maps.rules, &key);
 	}
-	if (at && key.server == server && key.generation != generation)
-		bpf_map_delete_elem(dp->maps.rules, &key);
-	return 0;
+	return n;
 }
 
 /* Drops what is of no use to the generation in force; 0: everything. */
@@ -123,8 +127,8 @@ static int old_drop(struct datapath *dp, __u32 server, __u32 generation, struct 
 				  is_old_source, &in_force);
 	if (ret)
 		return datapath_map_failed(err, ret, "sources");
-	ret = rules_prune(dp, server, generation);
-	return ret ? datapath_map_failed(err, ret, "rules") : 0;
+	rules_prune(dp, server, generation, true);
+	return 0;
 }
 
 /* --- what there is, against what should be */
@@ -191,7 +195,10 @@ static void compare_rules(struct datapath *dp, const struct wanted *w, struct co
 	struct datapath_changes *written = &dp->written.of[DATAPATH_rules];
 	struct weir_rules there;
 	bool is_there = !bpf_map_lookup_elem(dp->maps.rules, &w->key, &there);
+	__u64 others = rules_prune(dp, w->key.server, w->key.generation, false);
 
+	written->dropped += others;
+	c->left = others;
 	if (w->rules && !is_there)
 		written->added++;
 	else if (w->rules && memcmp(&there, w->rules, sizeof(there)))

@@ -15,6 +15,7 @@
 
 struct datapath fake_nets[FAKE_NETS];
 const char *fake_failing;
+void (*fake_opening)(void), (*fake_syncing)(void);
 static int failures_left;
 
 static __u64 cookies[MAX_FDS]; /* by descriptor of a namespace */
@@ -37,6 +38,8 @@ void fake_reset(void)
 {
 	memset(fake_nets, 0, sizeof(fake_nets));
 	fake_failing = NULL;
+	fake_opening = NULL;
+	fake_syncing = NULL;
 	failures_left = 0;
 }
 
@@ -85,10 +88,13 @@ int datapath_open(struct datapath **out, const struct datapath_options *options,
 
 	if (ret)
 		return ret;
+	if (fake_opening)
+		fake_opening();
 	if (pipe2(dp->netlink, O_CLOEXEC) || pipe2(dp->traced, O_CLOEXEC))
 		return error_set(err, -errno, "pipe");
 	dp->pinned = true;
 	dp->open = true;
+	dp->opened++;
 	*out = dp;
 	return 0;
 }
@@ -368,6 +374,8 @@ int datapath_shared_sync(struct datapath *dp, const struct datapath_servers *ser
 	int ret = fails(__func__, err);
 
 	(void)servers;
+	if (fake_syncing)
+		fake_syncing();
 	if (!ret && dp->drifted) {
 		dp->written.of[DATAPATH_overrides].added++;
 		dp->drifted = false;

@@ -28,6 +28,7 @@ struct fake_override {
 struct datapath {
 	struct weir_explained explained; /* what datapath_explain() says */
 	bool pinned, open;
+	int opened;	     /* so many times */
 	unsigned int writes; /* calls that changed something */
 	struct datapath_written written;
 	bool drifted; /* an override is missing: the next datapath_shared_sync() finds and counts that */
@@ -58,6 +59,9 @@ struct datapath {
 
 extern struct datapath fake_nets[FAKE_NETS]; /* by cookie */
 extern const char *fake_failing;	     /* the function that does, or did, fail */
+
+extern void (*fake_opening)(void); /* called meanwhile: the agent is not locked */
+extern void (*fake_syncing)(void); /* called by datapath_shared_sync() */
 
 void fake_reset(void);
 /* The function of this name fails with -EIO, so often. */

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0
+"""weir's maps, as anyone with bpftool can read and change them."""
+import json
+
+from lib.process import run
+
+
+def words(data):
+    return [f"{byte:#04x}" for byte in data]
+
+
+def number(words):
+    return bytes(int(word, 16) for word in words)
+
+
+class Maps:
+    def __init__(self, pins):
+        (self.directory,) = pins.glob("net-*")
+
+    def bpftool(self, *arguments):
+        return run("bpftool", *arguments)
+
+    def entries(self, name):
+        """{key: value} as bytes; of a map of maps, the id."""
+        dump = json.loads(self.bpftool("map", "dump", "-j", "pinned", self.directory / name))
+        return {number(entry["key"]): number(entry["value"]) if "value" in entry else entry["inner_map_id"]
+                for entry in dump if "value" in entry or "inner_map_id" in entry}
+
+    def delete(self, name, key):
+        self.bpftool("map", "delete", "pinned", self.directory / name, "key", *words(key))
+
+    def put(self, name, key, value):
+        self.bpftool("map", "update", "pinned", self.directory / name, "key", *words(key), "value", *words(value))

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What others change in the kernel is found, repaired, counted and told; and nothing else is touched."""
+import json
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from lib.maps import Maps
+from lib.process import eventually, run
+
+HASHES = ["ports", "listeners", "proxies", "balancers", "groups", "tokens", "addresses", "rules", "vectors", "sources",
+          "limits", "overrides"]
+SERVERS_MAX = 64
+
+
+@pytest.fixture
+def whole(world):
+    """A server that has something in each of the maps, behind an agent that looks at them every second."""
+    if not shutil.which("bpftool"):
+        pytest.skip("there is no bpftool")
+    tokens = world.directory / "tokens.csv"
+    tokens.write_text("secret,alice,1,dev\nother,bob,2\n")
+    world.weir.start("off", "--resync", 1)
+    site = world.site()
+    site.attach("--listen", "10.0.0.1:81", "--listen", "10.0.0.2:81", "--trusted-proxy", site.place.client_address,
+                "--proxy-protocol", "10.1.0.0/16", "--token-file", tokens, "--address", "10.2.0.0/16,carol",
+                "--exempt-group", "system:masters")
+    site.limit("user", burst=5)
+    site.limit("user", "alice", burst=2)
+    site.limit("user", "bob", burst=3)
+    site.weir("limit", "set", "secrets", "--key", "user", "--qps", 0, "--burst", 7, "--verb", "list", "--resource", "secrets",
+              "--source", "10.3.0.0/16")
+    return site, Maps(world.pins)
+
+
+def repaired(site, what):
+    return site.weir.metrics()["weir_drift_repaired_total"]["web", what]
+
+
+def keys_of(maps, name):
+    """Rules have a generation in their keys, which is another one after they were repaired."""
+    keys = maps.entries(name)
+    return len(keys) if name in ("rules", "vectors", "sources") else set(keys)
+
+
+def shapes(maps):
+    return {name: keys_of(maps, name) for name in HASHES}
+
+
+def test_nothing_is_repaired_that_is_right(whole):
+    site, _ = whole
+    time.sleep(2.5)
+    assert set(site.weir.metrics()["weir_drift_repaired_total"].values()) == {0}
+    written = site.weir.metrics()["weir_written_total"]
+    time.sleep(2.5)
+    assert site.weir.metrics()["weir_written_total"] == written
+    assert site.status()["problem"] is None
+
+
+def test_entries_that_are_gone(whole):
+    site, maps = whole
+    before = shapes(maps)
+    assert all(before.values()), before
+    for name in HASHES:
+        maps.delete(name, next(iter(maps.entries(name))))
+    eventually(lambda: shapes(maps) == before and all(repaired(site, name) for name in HASHES), "all is there again")
+    assert "missing" in site.weir.log()
+    assert site.status()["problem"] is None
+
+
+def test_entries_that_are_changed(whole):
+    site, maps = whole
+    before = {name: maps.entries(name) for name in HASHES}
+    # The value of a listed network, proxy or balancer says nothing but that it is there.
+    for name, entries in before.items():
+        key, value = next(iter(entries.items()))
+        maps.put(name, key, bytes(len(value) - 1) + b"\x07" if name not in ("ports", "listeners") else b"\x09" + value[1:])
+    eventually(lambda: all(repaired(site, name) for name in HASHES), "all is as it was")
+    for name in set(HASHES) - {"rules", "vectors", "sources", "limits", "overrides"}:
+        eventually(lambda name=name: maps.entries(name) == before[name], f"{name} is as it was")
+    assert "changed" in site.weir.log()
+
+
+def test_entries_of_nobody(whole):
+    """Some that look like the server's, and some of a server that there is not."""
+    site, maps = whole
+    before = shapes(maps)
+    stranger = (SERVERS_MAX - 1).to_bytes(4, "little")
+    for name in HASHES:
+        key, value = next(iter(maps.entries(name).items()))
+        if name == "ports":
+            maps.put(name, (4444).to_bytes(2, "little"), b"\x01" + value[1:])
+            maps.put(name, (4445).to_bytes(2, "little"), (SERVERS_MAX).to_bytes(4, "little") + value[4:])
+        elif name == "listeners":
+            maps.put(name, bytes([key[0] ^ 1]) + key[1:], value)
+            maps.put(name, bytes([key[0] ^ 2]) + key[1:], stranger)
+        elif name in ("proxies", "balancers", "addresses"):
+            maps.put(name, key[:-1] + bytes([key[-1] ^ 1]) if key[0] == 160 else b"\xa0" + key[1:], value)
+            maps.put(name, key[:4] + stranger + key[8:], value)
+        elif name == "limits":
+            maps.put(name, (200).to_bytes(4, "little"), value)
+            maps.put(name, (60 * 256).to_bytes(4, "little"), value)
+        else:
+            maps.put(name, key[:-1] + bytes([key[-1] ^ 1]), value)
+    eventually(lambda: shapes(maps) == before and all(repaired(site, name) for name in HASHES), "they are gone")
+    assert "not weir's" in site.weir.log()
+
+
+def test_arrays(whole):
+    site, maps = whole
+    names = ["settings", "servers", "answers"]
+    before = {name: maps.entries(name) for name in names}
+    zero = bytes(4)
+    for name in names:
+        maps.put(name, zero, bytes(len(before[name][zero])))
+    eventually(lambda: all(repaired(site, name) for name in names), "they are repaired")
+    for name in "settings", "answers":
+        assert maps.entries(name)[zero] == before[name][zero]
+    # The rules were told anew, under a generation of their own; so the server has everything but that as before.
+    assert maps.entries("servers")[zero][:8] == before["servers"][zero][:8]
+
+
+def test_buckets_are_made_again(whole):
+    site, maps = whole
+    user = (2).to_bytes(4, "little")
+    assert user in maps.entries("buckets")
+    maps.delete("buckets", user)
+    eventually(lambda: user in maps.entries("buckets"), "there are buckets again")
+    assert repaired(site, "buckets") == 1
+
+
+def test_what_programs_write_is_left_alone(site):
+    """Limits and overrides that were taken away are there again, and no one has a second burst."""
+    site.weir.stop()
+    site.weir.start("off", "--resync", 1)
+    maps = Maps(site.world.pins)
+    site.limit("user", burst=3)
+    site.limit("user", "alice", burst=2)
+    client, alice = site.client("bob"), site.client("alice")
+    assert client.drive(4) == [200] * 3 + [429]
+    assert alice.drive(3) == [200] * 2 + [429]
+    for name in "limits", "overrides":
+        for key in maps.entries(name):
+            maps.delete(name, key)
+    eventually(lambda: repaired(site, "limits") == 1 and repaired(site, "overrides") == 1, "they are there again")
+    assert client.drive(2) == [429] * 2
+    assert alice.drive(2) == [429] * 2
+    assert site.client("carol").drive(4) == [200] * 3 + [429]
+    assert site.status()["translated"] == 3
+
+
+def links_come_off(site, maps):
+    how = {link["how"] for link in site.status()["links"] if link["attached"]}
+    if how == {"clsact"}:
+        run("ip", "netns", "exec", site.place.server_ns.name, "tc", "qdisc", "del", "dev", "lo", "clsact")
+        return
+    for direction in "ingress", "egress":
+        maps.bpftool("link", "detach", "pinned", maps.directory / f"link-1-{direction}")
+
+
+def test_links(site):
+    site.weir.stop()
+    site.weir.start("off", "--resync", 1)
+    maps = Maps(site.world.pins)
+    site.limit("user", burst=1)
+    assert site.client("alice").drive(2) == [200, 429]
+    links_come_off(site, maps)
+    eventually(lambda: repaired(site, "links"), "the programs are on the device again")
+    assert site.client("bob").drive(2) == [200, 429]
+    for pin in list(maps.directory.glob("link-*")):
+        pin.unlink() if pin.is_file() else pin.rmdir()
+    eventually(lambda: repaired(site, "links") >= 2, "and again")
+    assert site.client("carol").drive(2) == [200, 429]
+    assert site.status()["problem"] is None
+
+
+def test_pins(site):
+    site.weir.stop()
+    site.weir.start("off", "--resync", 1)
+    maps = Maps(site.world.pins)
+    pins = {path.name for path in maps.directory.iterdir()}
+    (maps.directory / "limits").unlink()
+    (maps.directory / "prog-egress").unlink()
+    eventually(lambda: {path.name for path in maps.directory.iterdir()} == pins, "they are pinned again")
+    eventually(lambda: repaired(site, "pins") == 2, "and counted")
+    site.limit("user", burst=1)
+    for path in list(maps.directory.iterdir()):
+        path.unlink() if path.is_file() else path.rmdir()
+    maps.directory.rmdir()
+    eventually(lambda: maps.directory.exists() and {path.name for path in maps.directory.iterdir()} == pins, "all of them")
+    # The next agent takes over what the pins hold.
+    site.weir.kill()
+    site.weir.start("off", "--resync", 1)
+    assert site.client("alice").drive(2) == [200, 429]
+
+
+def test_given_up_and_come_back(world):
+    """A server whose namespace is not there is tried for a while, told of, and in force when it is there again."""
+    site = world.site(world.veth())
+    site.attach()
+    site.limit("user", burst=1)
+    world.weir.stop()
+    name = site.place.server_ns.name
+    hidden = world.directory / "netns"
+    path = site.place.server_ns.path
+    hidden.touch()
+    run("mount", "--bind", hidden, path)
+    try:
+        world.weir.start("off", "--resync", 70)
+        assert site.status()["mode"] == "failed"
+        reconcile = eventually(lambda: world.weir.json("status")["agent"]["reconcile"]["given_up"], "it is given up", 120)
+        assert list(reconcile) == ["server/web"]
+        assert reconcile["server/web"]["tries"] == 15 and name in reconcile["server/web"]["error"]
+        assert "server/web: given up after 15 tries" in world.weir("status")
+        assert world.weir.metrics()["weir_reconcile_given_up_total"] == {(): 1}
+    finally:
+        run("umount", path)
+    eventually(lambda: site.status()["mode"] == "limiting", "it is in force", 120)
+    assert world.weir.json("status")["agent"]["reconcile"]["given_up"] == {}
+    assert site.client("alice").drive(2) == [200, 429]
+
+
+def test_resync_is_strict(world):
+    for word in "0", "x", "1.5", "-1", "86401", "":
+        assert "--resync" in world.weir.refused("agent", "--resync", word, status=2)
+
+
+def test_queue_metrics(site):
+    metrics = site.weir.metrics()
+    assert metrics["workqueue_depth"] == {("servers",): 0}
+    for name in ("workqueue_adds_total", "workqueue_retries_total", "workqueue_unfinished_work_seconds",
+                 "workqueue_longest_running_processor_seconds", "workqueue_queue_duration_seconds_count",
+                 "workqueue_work_duration_seconds_count"):
+        assert set(metrics[name]) == {("servers",)}, name
+
+
+# --- one of many
+
+OVERRIDES = 10_000
+
+
+def throttle(changed=None):
+    overrides = [{"subject": f"user-{i}", "qps": 0, "burst": 2 if i != changed else 5} for i in range(OVERRIDES)]
+    return json.dumps({"apiVersion": "weir/v1", "kind": "Throttle", "metadata": {"name": "web"},
+                       "spec": {"limits": [{"name": "user", "qps": 0, "burst": 1, "overrides": overrides}]}})
+
+
+def apply(site, name, text):
+    path = site.world.directory / name
+    path.write_text(text)
+    start = time.monotonic()
+    site.weir("apply", "-f", path)
+    return time.monotonic() - start
+
+
+def written(site):
+    return site.weir.metrics()["weir_written_total"]["overrides",]
+
+
+def test_one_override_of_ten_thousand(site):
+    """One entry is written, at once, and no bucket but its own has another burst: nor that, which goes on as it was."""
+    print(f"{OVERRIDES} overrides: {apply(site, 'all.yaml', throttle()):.2f} s")
+    assert written(site) == OVERRIDES
+    users = [f"user-{i}" for i in range(0, OVERRIDES, 1000)]
+    clients = {user: site.client(user) for user in users}
+    for client in clients.values():
+        assert client.drive(3) == [200, 200, 429]
+    background = subprocess.Popen(
+        site.place.client_ns.command("sh", "-c", "while :; do curl -s -o /dev/null -H 'X-Remote-User: user-5' "
+                                     f"'http://{site.place.authority}:{site.server.port}/?[1-100]'; done"))
+    try:
+        took = apply(site, "one.yaml", throttle(changed=3000))
+        print(f"one of them, under load: {took:.2f} s")
+        assert written(site) == OVERRIDES + 1
+        assert took < 10
+        for user, client in clients.items():
+            # From a burst of 2 to one of 5, the bucket of one that has used up its tokens has no more than it had.
+            assert client.drive(2) == [429, 429], user
+        assert site.client("user-3001").drive(3) == [200, 200, 429]
+    finally:
+        background.kill()
+        background.wait()

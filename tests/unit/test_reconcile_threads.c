@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The agent's workers over the kernel side in memory. Built twice: as the other unit tests are, and with ThreadSanitizer.
+ * What goes wrong here may also hang: the alarm ends that.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent_fixture.h"
+#include "cleanup.h"
+#include "fake_datapath.h"
+
+#define PATIENCE_S 120
+#define MS 1000
+
+#define ATTACH_TWO "{\"server\":{\"name\":\"two\",\"listen\":[\"*:82\"],\"netns\":\"/netns/2\"}}"
+#define ATTACH_THREE "{\"server\":{\"name\":\"three\",\"listen\":[\"*:83\"]}}"
+
+static int set_up_servers(void **state)
+{
+	struct fixture *f;
+
+	alarm(PATIENCE_S);
+	set_up(state);
+	f = *state;
+	succeed(f, "attach", ATTACH);
+	succeed(f, "attach", ATTACH_TWO);
+	succeed(f, "attach", ATTACH_THREE);
+	agent_unlock(&f->agent);
+	return 0;
+}
+
+static int tear_down_servers(void **state)
+{
+	struct fixture *f = *state;
+
+	agent_lock(&f->agent);
+	succeed(f, "detach", "{\"all\":true}");
+	return tear_down(state);
+}
+
+/* An agent that knows of the servers and has none in force. */
+static void begin_anew(struct fixture *f)
+{
+	agent_lock(&f->agent);
+	end_agent(f);
+	agent_init(&f->agent, &f->options);
+	f->agent.base = event_base_new();
+	assert_int_equal(state_load(&f->agent.state, f->state_dir, &f->err), 0);
+}
+
+static void start_workers(struct fixture *f)
+{
+	if (reconcile_start(&f->agent, &f->err))
+		fail_msg("%s", f->err.text);
+}
+
+static atomic_int inside, most_inside;
+
+/* Lets no one out before two are in: who is alone waits for the alarm. */
+static void wait_for_another(void)
+{
+	int n = ++inside;
+
+	if (n > most_inside)
+		most_inside = n;
+	while (most_inside < 2)
+		usleep(MS);
+	inside--;
+}
+
+static void two_namespaces_at_once(void **state)
+{
+	struct fixture *f = *state;
+
+	begin_anew(f);
+	fake_opening = wait_for_another;
+	start_workers(f);
+	assert_int_equal(most_inside, 2);
+	for (int slot = 0; slot < 3; slot++)
+		assert_true(f->agent.servers[slot].in_force);
+	/* Two of the servers share a namespace: that was opened once. */
+	assert_int_equal(fake_nets[1].opened, 2);
+	assert_int_equal(fake_nets[2].opened, 2);
+	reconcile_stop(&f->agent);
+}
+
+static struct fixture *asked;
+static atomic_bool has_asked;
+
+/* As the event loop does, when a command comes while a worker has programs loaded. */
+static void ask_meanwhile(void)
+{
+	CLEANUP_JSON json_t *status = NULL;
+	struct error err;
+
+	if (atomic_exchange(&has_asked, true))
+		return;
+	agent_lock(&asked->agent);
+	assert_int_equal(agent_request(&asked->agent, NULL, "status", NULL, &status, &err), 0);
+	agent_unlock(&asked->agent);
+	for (int i = 0; i < 3; i++)
+		assert_string_equal(json_string_value(json_object_get(
+					    json_array_get(json_object_get(status, "servers"), i), "mode")),
+				    "starting");
+}
+
+static void commands_do_not_wait(void **state)
+{
+	struct fixture *f = *state;
+
+	begin_anew(f);
+	asked = f;
+	fake_opening = ask_meanwhile;
+	start_workers(f);
+	assert_true(has_asked);
+	reconcile_stop(&f->agent);
+}
+
+/* What only the locked may read, or a wait until it is as a test expects. */
+static __u64 drift(struct fixture *f, int slot)
+{
+	__u64 n;
+
+	agent_lock(&f->agent);
+	n = f->agent.servers[slot].drift[DATAPATH_overrides];
+	agent_unlock(&f->agent);
+	return n;
+}
+
+static void all_is_looked_at(struct fixture *f)
+{
+	agent_lock(&f->agent);
+	reconcile_all(&f->agent);
+	agent_unlock(&f->agent);
+}
+
+static void drift_is_counted(void **state)
+{
+	struct fixture *f = *state;
+
+	start_workers(f);
+	agent_lock(&f->agent);
+	fake_nets[2].drifted = true;
+	agent_unlock(&f->agent);
+	all_is_looked_at(f);
+	while (drift(f, 1) != 1)
+		usleep(MS);
+	assert_int_equal(drift(f, 0) + drift(f, 2), 0);
+	reconcile_stop(&f->agent);
+}
+
+static bool has_problem(struct fixture *f)
+{
+	bool any = false;
+
+	agent_lock(&f->agent);
+	for (int slot = 0; slot < 3; slot++)
+		any |= f->agent.servers[slot].problem.text[0];
+	agent_unlock(&f->agent);
+	return any;
+}
+
+/* What fails is tried again, and told of meanwhile. */
+static void failures_are_tried_again(void **state)
+{
+	struct fixture *f = *state;
+
+	start_workers(f);
+	agent_lock(&f->agent);
+	fake_fail("datapath_shared_sync", 20);
+	reconcile_all(&f->agent);
+	agent_unlock(&f->agent);
+	while (!has_problem(f))
+		usleep(MS);
+	while (has_problem(f))
+		usleep(MS);
+	reconcile_stop(&f->agent);
+}
+
+static atomic_int synced;
+
+static void sync_slowly(void)
+{
+	usleep(20 * MS);
+	synced++;
+}
+
+/* What is in the queue when the agent is told to end is done. */
+static void the_end_waits(void **state)
+{
+	struct fixture *f = *state;
+
+	start_workers(f);
+	agent_lock(&f->agent);
+	fake_syncing = sync_slowly;
+	synced = 0;
+	reconcile_all(&f->agent);
+	agent_unlock(&f->agent);
+	reconcile_stop(&f->agent);
+	assert_int_equal(synced, 3);
+}
+
+/* Commands and workers at once: for ThreadSanitizer. */
+static void commands_and_workers(void **state)
+{
+	struct fixture *f = *state;
+
+	start_workers(f);
+	for (int i = 0; i < 50; i++) {
+		agent_lock(&f->agent);
+		succeed(f, "limit set",
+			"{\"server\":\"api\",\"limit\":{\"name\":\"user\",\"qps\":\"1\",\"burst\":1},\"subject\":\"a\"}");
+		succeed(f, "limit delete", "{\"server\":\"api\",\"limit\":\"user\",\"subject\":\"a\"}");
+		reconcile_all(&f->agent);
+		json_decref(run(f, "status", "{}"));
+		json_decref(run(f, "metrics", "{}"));
+		agent_unlock(&f->agent);
+	}
+	reconcile_stop(&f->agent);
+	assert_int_equal(f->agent.state.servers[0]->n_limits, 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_servers, tear_down_servers)
+	const struct CMUnitTest tests[] = {
+		TEST(two_namespaces_at_once),	TEST(commands_do_not_wait), TEST(drift_is_counted),
+		TEST(failures_are_tried_again), TEST(the_end_waits),	    TEST(commands_and_workers),
+	};
+
+	return cmocka_run_group_tests_name("agent workers", tests, NULL, NULL);
+}
