@@ -197,11 +197,20 @@ int limit_check_source(const struct limit *limit, struct error *err)
 			 limit->name, limit->source);
 }
 
+/* The limit without its overrides, of which there may be thousands. */
+static json_t *bare(const struct limit *limit)
+{
+	struct limit alone = *limit;
+
+	alone.n_overrides = 0;
+	return limit_to_json(&alone);
+}
+
 /* The limit as it would be: what is given, in the place of what there is. An amount for a subject becomes an override. */
 static json_t *merged(const struct limit *limit, json_t *given, const char *subject)
 {
 	static const char *const amounts[] = { "qps", "burst", "in_flight" };
-	json_t *whole = limit ? limit_to_json(limit) : json_object();
+	json_t *whole = limit ? bare(limit) : json_object();
 	json_t *override = subject ? json_pack("{s:s}", "subject", subject) : NULL;
 
 	json_object_del(whole, "overrides");
