@@ -9,8 +9,8 @@
 #include <sys/file.h>
 
 #include "attach.h"
+#include "cgroup_links.h"
 #include "cleanup.h"
-#include "hold_links.h"
 #include "netns.h"
 #include "pace.h"
 
@@ -34,6 +34,20 @@ static int leave_devices(void *arg)
 	for (int i = 0; i < n; i++)
 		attach_remove(&attach, ifindexes[i]);
 	return pace_device_remove(call->err);
+}
+
+static int leave_cgroups(const char *dir, struct error *err)
+{
+	struct cgroup_program programs[] = {
+		{ .name = "cgroup", .fd = -1 },
+		{ .name = "sockops", .fd = -1 },
+	};
+	struct datapath_changes changes = { 0 };
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < sizeof(programs) / sizeof(*programs); i++)
+		ret = cgroup_links_sync(dir, &programs[i], NULL, 0, &changes, err);
+	return ret;
 }
 
 static bool is_pin(const char *name)
@@ -78,5 +92,5 @@ int remains_remove(const char *dir, int netns_fd, struct error *err)
 		return error_set(err, -EBUSY, "an agent holds the pins in %s: stop it first", dir);
 	if (netns_fd >= 0)
 		ret = netns_run(netns_fd, leave_devices, &call, err);
-	return ret ?: hold_links_sync(dir, -1, NULL, 0, err) ?: unpin_all(dir, dir_fd, err);
+	return ret ?: leave_cgroups(dir, err) ?: unpin_all(dir, dir_fd, err);
 }
