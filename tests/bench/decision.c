@@ -124,18 +124,41 @@ static struct packet packet_of(struct spec spec)
 	return p;
 }
 
-/* A connection whose handshake is done, whatever came before, and whose server owes so many answers. */
-static void connect_ends(__u32 outstanding)
+static void connection_put(const struct weir_conn *c)
 {
-	struct weir_conn c = {};
 	struct weir_flow flow;
 
 	packet_flow(false, &flow);
+	if (bpf_map_update_elem(dp->maps.conns, &flow, c, BPF_ANY))
+		die("conns", errno);
+}
+
+/* A connection whose handshake is done, and whose server owes so many answers. */
+static struct weir_conn connection(__u32 outstanding)
+{
+	struct weir_conn c = {};
+
 	weir_conn_open(&c, 0, WEIR_PHASE_FOLLOWED, CLIENT_NEXT, SERVER_NEXT, 501);
 	c.splice.told = SERVER_NEXT;
 	c.requests = outstanding;
-	if (bpf_map_update_elem(dp->maps.conns, &flow, &c, BPF_ANY))
-		die("conns", errno);
+	return c;
+}
+
+/* It is followed, whatever came before. */
+static void connect_ends(__u32 outstanding)
+{
+	struct weir_conn c = connection(outstanding);
+
+	connection_put(&c);
+}
+
+/* It speaks TLS. */
+static void connect_opaque_ends(void)
+{
+	struct weir_conn c = connection(0);
+
+	weir_conn_opaque(&c, CLIENT_NEXT, WEIR_TLS);
+	connection_put(&c);
 }
 
 /* --- packets that change nothing */
@@ -175,6 +198,7 @@ static void measure_packets(void)
 	connect_ends(0);
 	measure("pure ACK from the client of a followed connection", ingress, (struct spec){});
 	measure("pure ACK from its server", egress, (struct spec){ .from_server = true });
+	connect_opaque_ends();
 	measure("TLS record from a client, 1 KiB", ingress, (struct spec){ .text = record, .n_text = sizeof(record) });
 	measure("TLS record from its server, 1 KiB", egress,
 		(struct spec){ .text = record, .n_text = sizeof(record), .from_server = true });
