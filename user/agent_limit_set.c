@@ -10,6 +10,7 @@
 #include "agent_limits.h"
 #include "cleanup.h"
 #include "key.h"
+#include "limit_idle.h"
 
 /* --- a limit that is new */
 
@@ -268,6 +269,8 @@ int limit_set(struct agent *agent, int slot, json_t *given, const char *subject,
 int agent_limit_set(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
 	const char *server = NULL, *subject = NULL, *name;
+	const struct limit *limit;
+	json_t *idle;
 	char canonical[KEY_SUBJECT_TEXT];
 	json_error_t why;
 	json_t *given;
@@ -283,9 +286,14 @@ int agent_limit_set(struct agent *agent, json_t *arguments, json_t **result, str
 	if (ret)
 		return ret;
 	name = json_string_value(json_object_get(given, "name"));
+	limit = server_limit(agent->state.servers[slot], name);
 	if (subject)
-		key_subject_parse(server_limit(agent->state.servers[slot], name)->key, subject, canonical, NULL);
+		key_subject_parse(limit->key, subject, canonical, NULL);
 	*result = json_pack("{s:s, s:s, s:s?}", "server", agent->state.servers[slot]->name, "limit", name, "subject",
 			    subject ? canonical : NULL);
+	idle = limit_idle(limit, agent->state.servers[slot]->tenancy.tenant == WEIR_TENANT_PATH);
+	if (json_array_size(idle))
+		json_object_set(*result, "warnings", idle);
+	json_decref(idle);
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include "policy.h"
+#include "limit_idle.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -106,6 +107,25 @@ static void check_level(struct policy *policy, const struct policy_object *schem
 	warn_node(&policy->problems, level, "there is no priority level \"%s\" in these files", node_text(level));
 }
 
+/* Of a Throttle's limits: what is never used. */
+static void warn_idle(struct policy *policy, const struct policy_object *throttle, const struct server *server)
+{
+	const struct node *limits = node_find(throttle->node, "spec.limits");
+
+	for (size_t i = 0; limits && i < limits->n; i++) {
+		const char *name = node_text(node_member(limits->items[i], "name"));
+		const struct limit *limit = server_limit(server, name);
+		CLEANUP_JSON json_t *idle = limit ? limit_idle(limit, server->tenancy.tenant == WEIR_TENANT_PATH) :
+						    NULL;
+		json_t *text;
+		size_t n;
+
+		json_array_foreach (idle, n, text)
+			warn_node(&policy->problems, limits->items[i], "limit \"%s\": %s", name,
+				  json_string_value(text));
+	}
+}
+
 /* Do they go together, with a server that has nothing else? It is given the name of the Throttle, if there is one. */
 static void check_together(struct policy *policy, const struct policy_object *throttle)
 {
@@ -130,6 +150,8 @@ static void check_together(struct policy *policy, const struct policy_object *th
 		json_object_update_new(bare, policy_attach_settings(throttle->document));
 	if (server_from_json(bare, &server, &why) || policy_server(server, objects, &made, &why))
 		problem_node(&policy->problems, where, "%s", why.text);
+	else if (throttle)
+		warn_idle(policy, throttle, made);
 }
 
 void policy_check(struct policy *policy)

@@ -66,4 +66,8 @@ const struct weir_vector *rules_find(const struct rules *rules, enum weir_dimens
 int rules_check(const struct rules *rules, const struct rules_entry *entries, size_t n, const struct rules_names *names,
 		struct error *err);
 
+/* Of a request's verb, kind and duration (weir_call()): whether attributes.h says so of some request, and meets the rule. */
+bool rules_call_is_possible(__u64 call);
+bool rules_call_meets(const struct rule *rule, __u64 call);
+
 #endif

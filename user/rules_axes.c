@@ -132,8 +132,7 @@ static void place_rule(struct maker *m, const struct rule *rule)
 
 /* --- places that no word of a rule names */
 
-/* Whether attributes.h says so of some request. */
-static bool is_possible(__u64 call)
+bool rules_call_is_possible(__u64 call)
 {
 	bool runs_long = call & WEIR_CALL_LONG_RUNNING, resource = call & WEIR_CALL_RESOURCE;
 
@@ -160,7 +159,7 @@ static void place_calls(struct maker *m)
 		return;
 	}
 	for (__u64 call = 0; call < WEIR_CALLS; call++)
-		if (is_possible(call))
+		if (rules_call_is_possible(call))
 			place(m, found(m, WEIR_DIMENSION_CALL, call),
 			      rule_verb_name(call & (WEIR_CALL_LONG_RUNNING - 1)));
 }

@@ -69,7 +69,7 @@ static int add_subjects(struct rules_compiler *c, const struct rule *rule, __u32
 	return ret ?: rule_each_group(rule, add_group, &(struct adding){ c, number });
 }
 
-static bool call_meets(const struct rule *rule, __u64 call)
+bool rules_call_meets(const struct rule *rule, __u64 call)
 {
 	bool runs_long = call & WEIR_CALL_LONG_RUNNING, resource = call & WEIR_CALL_RESOURCE;
 
@@ -89,7 +89,7 @@ static int add_calls(struct rules_compiler *c, const struct rule *rule, __u32 nu
 		return 0;
 	}
 	for (__u64 call = 0; call < WEIR_CALLS && !ret; call++)
-		if (call_meets(rule, call))
+		if (rules_call_meets(rule, call))
 			ret = rules_add_value(c, WEIR_DIMENSION_CALL, call, number);
 	return ret;
 }

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Limits with names of their own: for some requests, by any key, of requests in flight. With --qps 0 counts are exact."""
+import json
+
 import pytest
 
 from lib.process import eventually
@@ -262,3 +264,51 @@ def test_an_agent_refuses(site):
 ])
 def test_wrong_usage(site, words, said):
     assert said in site.weir.refused("limit", "set", *words, status=2)
+
+
+IDLE = {
+    "no request for a resource has these verbs": ("--resource", "pods", "--verb", "head"),
+    "no request for a path that is of no resource has these verbs": ("--non-resource", "--verb", "list"),
+    "its paths are of no resource": ("--resource", "pods", "--path", "/healthz"),
+    "such requests are always long-running": ("--verb", "watch", "--long-running", "no"),
+    "such requests are never long-running": ("--verb", "list", "--long-running", "yes"),
+    "what is for no resource has no namespace": ("--path", "/version", "--for-namespace", "shop"),
+    "these resources are of the whole cluster, and have no namespace": ("--resource", "nodes", "--for-namespace", "shop"),
+}
+
+
+@pytest.mark.parametrize("why", IDLE)
+def test_rules_that_match_nothing(site, tmp_path, why):
+    """They are set, and it is said that they do nothing: by limit set, check and apply."""
+    words = ("limit", "set", "idle", "--key", "total", *IDLE[why], "--qps", 1, "--burst", 1)
+    done = site.weir.run(*words)
+    assert done.returncode == 0
+    assert done.stderr == f'weir: warning: limit "idle": its rule matches nothing: {why}\n'
+    site.weir("limit", "delete", "idle")
+    done = site.weir.run("--json", *words)
+    assert (json.loads(done.stdout)["warnings"], done.stderr) == ([f"its rule matches nothing: {why}"], "")
+    exported = tmp_path / "exported.yaml"
+    exported.write_text(site.weir("export"))
+    site.weir("limit", "delete", "idle")
+    for command in "check", "apply":
+        done = site.weir.run(command, "-f", exported)
+        assert done.returncode == 0
+        assert f'warning: $.spec.limits[0]: limit "idle": its rule matches nothing: {why}\n' in done.stderr
+
+
+def test_keys_and_overrides_that_are_never_used(site):
+    def warnings(*words):
+        return json.loads(site.weir.run("--json", "limit", "set", *words).stdout).get("warnings", [])
+
+    amount = ("--qps", 1, "--burst", 1)
+    assert warnings("a", "--key", "namespace", "--non-resource", *amount) == [
+        "it counts for each namespace, and what its rules are for has none"]
+    assert warnings("b", "--key", "group", "--for-group", "ci", *amount) == []
+    assert warnings("b", "ci", *amount) == []
+    assert warnings("b", "etl", *amount) == [
+        'no rule is for the group "etl", of the override: only members of another one, too, are under it']
+    assert warnings("c", "--key", "user", "--for-user", "alice", *amount) == []
+    assert warnings("c", "bob", *amount) == ['no rule is for "bob", of the override']
+    assert warnings("d", "--key", "namespace", "--for-namespace", "shop", *amount) == []
+    assert warnings("d", "shop", *amount) == []
+    assert warnings("d", "other", *amount) == ['no rule is for "other", of the override']
