@@ -137,6 +137,10 @@ async def accept(loop, listener, tasks):
 def listen(port):
     listener = socket.create_server(("::", port), family=socket.AF_INET6, backlog=BACKLOG, dualstack_ipv6=True)
     listener.setblocking(False)
+    # Whose RST was lost is found out. Connections have it from their listener.
+    for level, option, value in ((socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1), (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10),
+                                 (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5), (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)):
+        listener.setsockopt(level, option, value)
     return listener
 
 
