@@ -136,7 +136,7 @@ def test_paused(site):
 
 
 def test_penalty(site):
-    site.weir("limit", "set", "hasty", "--key", "user", "--qps", 1, "--burst", 1, "--penalty",
+    site.weir("limit", "set", "hasty", "--key", "user", "--qps", 0.02, "--burst", 1, "--penalty",
               "exponential:100s..1000s")
     site.limit("total", burst=100)
     client = site.client("alice")
