@@ -167,11 +167,12 @@ build/tests/player/player: $(PLAYER_OBJECTS) build/asan/libweir.a
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(SANITIZE) $(LDFLAGS) $^ $(LIBS) -o $@
 
+build/tests/fuzz/fuzz_control: build/asan/tests/unit/fake_datapath.o
 build/tests/fuzz/%: build/asan/tests/fuzz/%.o build/asan/tests/fuzz/replay.o build/asan/tests/corpus/stream.o \
 		build/asan/libweir.a
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(SANITIZE) $(LDFLAGS) $^ $(LIBS) -o $@
+	$(Q)$(CC) $(SANITIZE) $(LDFLAGS) $(filter %.o,$^) build/asan/libweir.a $(LIBS) -o $@
 
 build/tests/vm/%: build/tests/vm/%.o
 	$(call say,LINK)
@@ -189,9 +190,10 @@ build/vm/%.o: bpf/weir.bpf.c build/vmlinux.h
 	$(Q)$* $(BPF_FLAGS) -MMD -MP -MT $@ -c $< -o build/vm/$*.dwarf.o
 	$(Q)$(BPFTOOL) gen object $@ build/vm/$*.dwarf.o
 
+build/fuzz/control: build/fuzz/tests/unit/fake_datapath.o
 build/fuzz/%: build/fuzz/tests/fuzz/fuzz_%.o build/fuzz/libweir.a
 	$(call say,LINK)
-	$(Q)$(BPF_CLANG) $(FUZZ_SANITIZE) $(LDFLAGS) $^ $(LIBS) -o $@
+	$(Q)$(BPF_CLANG) $(FUZZ_SANITIZE) $(LDFLAGS) $(filter %.o,$^) build/fuzz/libweir.a $(LIBS) -o $@
 
 # --- What people ask for
 
