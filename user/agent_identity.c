@@ -10,6 +10,7 @@
 #include "agent_private.h"
 #include "cleanup.h"
 #include "identity.h"
+#include "secret.h"
 
 int identity_apply(struct net *net, int slot, const struct server *server, struct error *err)
 {
@@ -75,12 +76,27 @@ int identity_sync(struct net *net, int slot, struct error *err)
 	return read->done ? put_in_force(net, slot, read, err) : 0;
 }
 
+/* Said once, and again when it was mended meanwhile. */
+static void check_secrecy(const struct server *server, struct error *warning)
+{
+	const char *path = server->identity.token_file;
+	struct error before = *warning;
+
+	warning->text[0] = '\0';
+	if (!path || !secret_is_open(path))
+		return;
+	error_set(warning, 0, "others than its owner can read the token file %s: chmod 600", path);
+	if (strcmp(warning->text, before.text) != 0)
+		log_warning("server \"%s\": %s", server->name, warning->text);
+}
+
 int identity_load(struct agent *agent, int slot, struct identity_count *count, struct error *err)
 {
 	struct error why = { 0 };
 	int ret = load(agent, slot, &why);
 
 	agent->servers[slot].identity_err = why;
+	check_secrecy(agent->state.servers[slot], &agent->servers[slot].warning);
 	if (ret)
 		return error_set(err, ret, "%s", why.text);
 	*count = (struct identity_count){ agent->servers[slot].read.n_tokens, agent->servers[slot].read.n_addresses };

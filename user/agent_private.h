@@ -60,6 +60,7 @@ struct agent {
 		bool tried;		   /* to be put in force */
 		struct error problem;	   /* why it is not, or what could not be repaired */
 		struct error identity_err; /* the last failure to read its files of tokens and addresses */
+		struct error warning;	   /* what is unwise about them */
 		struct identity_read read;
 		bool traced;		       /* its requests are, for some reader */
 		__u64 drift[DATAPATH_N_PARTS]; /* what others had changed, and was repaired */

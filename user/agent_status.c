@@ -157,6 +157,11 @@ static const char *server_problem(const struct agent *agent, int slot, const str
 	return agent->servers[slot].identity_err.text[0] ? agent->servers[slot].identity_err.text : NULL;
 }
 
+static const char *server_warning(const struct agent *agent, int slot, const struct net *net)
+{
+	return net && agent->servers[slot].warning.text[0] ? agent->servers[slot].warning.text : NULL;
+}
+
 static json_t *list_limits(const struct metrics_limit *limits, size_t n)
 {
 	json_t *list = json_array(), *limit;
@@ -198,6 +203,7 @@ static int describe_server(const struct agent *agent, int slot, json_t **out, st
 	json_object_set_new(object, "ports", list_ports(server));
 	json_object_set_new(object, "mode", json_string(server_mode(agent, slot)));
 	json_object_set_new(object, "problem", json_pack("s?", server_problem(agent, slot, net)));
+	json_object_set_new(object, "warning", json_pack("s?", server_warning(agent, slot, net)));
 	json_object_set_new(object, "loopback", describe_loopback(server, net));
 	json_object_set_new(object, "hold", describe_hold(server, net));
 	json_object_set_new(object, "links", list_links(net));

@@ -42,6 +42,6 @@ static inline void cleanup_json(json_t **json)
 #define CLEANUP_FREE __attribute__((cleanup(cleanup_free)))
 #define CLEANUP_CLOSE __attribute__((cleanup(cleanup_close)))
 #define CLEANUP_FCLOSE __attribute__((cleanup(cleanup_fclose)))
-#define CLEANUP_JSON __attribute__((cleanup(cleanup_json)))
+#define CLEANUP_JSON __attribute__((cleanup(cleanup_json), unused))
 
 #endif

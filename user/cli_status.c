@@ -72,10 +72,13 @@ static void print_remarks(json_t *servers)
 
 	json_array_foreach (servers, i, server) {
 		CLEANUP_FREE char *problem = output_visible(cli_text(server, "problem"));
+		CLEANUP_FREE char *warning = output_visible(cli_text(server, "warning"));
 		json_t *loopback = json_object_get(server, "loopback");
 
 		if (problem && *problem)
 			printf("\n%s: %s\n", cli_text(server, "name"), problem);
+		if (warning && *warning)
+			printf("\n%s: warning: %s\n", cli_text(server, "name"), warning);
 		print_hold(cli_text(server, "name"), json_object_get(server, "hold"));
 		if (strcmp(cli_text(loopback, "mode"), "close") == 0)
 			printf("\n%s: a 429 on loopback closes its connection: %s\n", cli_text(server, "name"),

@@ -28,7 +28,7 @@ struct privileged {
 /* In effect until privilege_end(). Where that fails, the step itself will, and say so. */
 struct privileged privilege_begin(enum privilege privilege);
 void privilege_end(struct privileged *privileged);
-#define CLEANUP_PRIVILEGED __attribute__((cleanup(privilege_end)))
+#define CLEANUP_PRIVILEGED __attribute__((cleanup(privilege_end), unused))
 
 /*
  * For the process and the threads that it starts afterwards: no capability beyond those above, none in effect, none to be had

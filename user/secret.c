@@ -58,6 +58,14 @@ int secret_read(const char *path, struct secret *out, struct error *err)
 	return 0;
 }
 
+bool secret_is_open(const char *path)
+{
+	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_READ);
+	struct stat st;
+
+	return !stat(path, &st) && (st.st_mode & (S_IRGRP | S_IROTH));
+}
+
 void secret_wipe(struct secret *secret)
 {
 	if (!secret->text)

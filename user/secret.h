@@ -3,6 +3,7 @@
 #ifndef WEIR_USER_SECRET_H
 #define WEIR_USER_SECRET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "error.h"
@@ -14,6 +15,8 @@ struct secret {
 };
 
 int secret_read(const char *path, struct secret *out, struct error *err);
+/* May others than its owner read the file? false also where that cannot be told. */
+bool secret_is_open(const char *path);
 void secret_wipe(struct secret *secret);
 #define CLEANUP_SECRET __attribute__((cleanup(secret_wipe)))
 

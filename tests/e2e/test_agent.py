@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The agent may go, cleanly or not: what is in force stays in force, and the next agent takes it over."""
+import contextlib
 import shutil
 import socket
 import subprocess
@@ -166,6 +167,26 @@ def test_metrics_over_http(world, port):
     for name in "weir_requests_total", "weir_shed_total", "weir_connections", "weir_translated_connections":
         assert families[name] == site.weir.metrics()[name]
     assert [fetch(port, "/healthz")[0], fetch(port, "/")[0], fetch(port, method="POST")[0]] == [200, 404, 405]
+
+
+def test_slow_and_endless_clients_of_the_metrics(world, port):
+    """Others are answered meanwhile; who never ends his request is let go, and so is who never ends his head."""
+    world.weir.start(metrics=f"127.0.0.1:{port}")
+    slow = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(200)]
+    try:
+        for connection in slow:
+            connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\nX-Slow: ")
+        assert fetch(port)[0] == 200
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as endless:
+            with contextlib.suppress(OSError):
+                endless.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\nX-Endless: " + b"x" * 1_000_000)
+            with contextlib.suppress(ConnectionError):
+                assert not endless.recv(65536).startswith(b"HTTP/1.1 200")
+        assert [rest for connection in slow if (rest := connection.recv(65536)).startswith(b"HTTP/1.1 200")] == []
+        assert fetch(port)[0] == 200
+    finally:
+        for connection in slow:
+            connection.close()
 
 
 def test_metrics_are_clean(site):

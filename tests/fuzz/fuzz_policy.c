@@ -14,7 +14,7 @@ static void check_problems(const struct policy *policy)
 	for (size_t i = 0; i < policy->problems.n; i++) {
 		const struct problem *problem = &policy->problems.items[i];
 
-		assert(problem->line && problem->column && problem->text && *problem->text);
+		assert(!problem->line == !problem->column && problem->text && *problem->text);
 		errors += !problem->warning;
 	}
 	assert(errors == policy->problems.errors);
