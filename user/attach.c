@@ -22,12 +22,7 @@
 /* From linux/bpf.h of Linux 6.6. */
 #define TCX_INGRESS ((enum bpf_attach_type)46)
 #define TCX_EGRESS ((enum bpf_attach_type)47)
-#define TCX_MAX 64 /* programs on one hook */
 #define LOOPBACK_IFINDEX 1
-
-/* Ours among the filters of a device: before those that take what number is free. */
-#define CLSACT_PRIORITY 1
-#define CLSACT_HANDLE 0x77656972 /* "weir" */
 
 static const struct {
 	const char *name;
@@ -44,6 +39,11 @@ const char *attach_direction_name(enum attach_direction direction)
 	return hooks[direction].name;
 }
 
+__u32 attach_filter_parent(enum attach_direction direction)
+{
+	return hooks[direction].parent;
+}
+
 static void link_path(char path[static PATH_MAX], const struct attach *a, __u32 ifindex, enum attach_direction d)
 {
 	pins_path(path, a->dir, "link-%u-%s", ifindex, hooks[d].name);
@@ -51,21 +51,28 @@ static void link_path(char path[static PATH_MAX], const struct attach *a, __u32 
 
 /* --- tcx */
 
+int attach_tcx_programs(__u32 ifindex, enum attach_direction d, __u32 ids[static ATTACH_TCX_MAX])
+{
+	__u32 n = ATTACH_TCX_MAX, flags;
+	int ret = bpf_prog_query(ifindex, hooks[d].tcx, 0, &flags, ids, &n);
+
+	return ret ?: (int)n;
+}
+
 bool attach_has_tcx(void)
 {
-	__u32 ids[TCX_MAX], n = TCX_MAX, flags;
+	__u32 ids[ATTACH_TCX_MAX];
 
-	return bpf_prog_query(LOOPBACK_IFINDEX, TCX_INGRESS, 0, &flags, ids, &n) != -EINVAL;
+	return attach_tcx_programs(LOOPBACK_IFINDEX, ATTACH_INGRESS, ids) != -EINVAL;
 }
 
 /* A link outlives its device, and a number may be given to another one: only the device knows what runs on it. */
 static bool tcx_runs(const struct attach *a, __u32 ifindex, enum attach_direction d)
 {
-	__u32 ids[TCX_MAX], n = TCX_MAX, flags;
+	__u32 ids[ATTACH_TCX_MAX];
+	int n = attach_tcx_programs(ifindex, d, ids);
 
-	if (bpf_prog_query(ifindex, hooks[d].tcx, 0, &flags, ids, &n))
-		return false;
-	while (n--) {
+	while (n-- > 0) {
 		if (ids[n] == a->program[d].id)
 			return true;
 	}
@@ -160,12 +167,20 @@ static int clsact_qdisc(const struct attach *a, __u32 ifindex)
 	return ret == -EEXIST ? 0 : ret;
 }
 
+int attach_try_clsact(void)
+{
+	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = LOOPBACK_IFINDEX,
+			    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
+
+	return bpf_tc_hook_create(&hook);
+}
+
 /* 1: it was not there. */
 static int clsact_filter(const struct attach *a, __u32 ifindex, enum attach_direction d)
 {
 	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = hooks[d].clsact);
-	DECLARE_LIBBPF_OPTS(bpf_tc_opts, found, .handle = CLSACT_HANDLE, .priority = CLSACT_PRIORITY);
-	DECLARE_LIBBPF_OPTS(bpf_tc_opts, filter, .handle = CLSACT_HANDLE, .priority = CLSACT_PRIORITY,
+	DECLARE_LIBBPF_OPTS(bpf_tc_opts, found, .handle = ATTACH_FILTER_HANDLE, .priority = ATTACH_FILTER_PRIORITY);
+	DECLARE_LIBBPF_OPTS(bpf_tc_opts, filter, .handle = ATTACH_FILTER_HANDLE, .priority = ATTACH_FILTER_PRIORITY,
 			    .prog_fd = a->program[d].fd, .flags = BPF_TC_F_REPLACE);
 
 	if (!bpf_tc_query(&hook, &found) && found.prog_id == a->program[d].id)
@@ -207,7 +222,7 @@ static bool clsact_has_filters(__u32 ifindex, enum attach_direction d)
 	request->nlmsg_flags = NLM_F_DUMP;
 	tcm = mnl_nlmsg_put_extra_header(request, sizeof(*tcm));
 	tcm->tcm_ifindex = ifindex;
-	tcm->tcm_parent = hooks[d].parent;
+	tcm->tcm_parent = attach_filter_parent(d);
 	return !nl || netlink_ask(nl, request, note_filter, &found) || found;
 }
 
@@ -217,7 +232,8 @@ static void clsact_remove(const struct attach *a, __u32 ifindex)
 
 	for (int d = ATTACH_DIRECTIONS - 1; d >= 0; d--) {
 		DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = hooks[d].clsact);
-		DECLARE_LIBBPF_OPTS(bpf_tc_opts, filter, .handle = CLSACT_HANDLE, .priority = CLSACT_PRIORITY);
+		DECLARE_LIBBPF_OPTS(bpf_tc_opts, filter, .handle = ATTACH_FILTER_HANDLE,
+				    .priority = ATTACH_FILTER_PRIORITY);
 
 		bpf_tc_detach(&hook, &filter);
 	}

@@ -34,10 +34,22 @@ struct attach {
 	enum attach_way way;
 };
 
+/* Ours among the filters of a device: before those that take what number is free. */
+#define ATTACH_FILTER_PRIORITY 1
+#define ATTACH_FILTER_HANDLE 0x77656972 /* "weir" */
+
 const char *attach_direction_name(enum attach_direction direction);
+__u32 attach_filter_parent(enum attach_direction direction);
 
 /* Has this kernel tcx? Linux 6.6 and later do. */
 bool attach_has_tcx(void);
+
+/* The ids of the programs on a device, in the order in which they run. How many, or a negative errno; -EINVAL: no tcx. */
+#define ATTACH_TCX_MAX 64
+int attach_tcx_programs(__u32 ifindex, enum attach_direction direction, __u32 ids[static ATTACH_TCX_MAX]);
+
+/* Makes a clsact qdisc on the loopback device of the caller's namespace, which must be for trying alone. -ENOENT: no clsact. */
+int attach_try_clsact(void);
 
 /* 1: the programs, or one of them, were not there; -ENODEV: the device is gone. */
 int attach_add(struct attach *attach, __u32 ifindex, struct error *err);

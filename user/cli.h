@@ -106,6 +106,7 @@ int cli_delete(const struct command *command, int argc, char **argv);
 int cli_diff(const struct command *command, int argc, char **argv);
 int cli_export(const struct command *command, int argc, char **argv);
 int cli_trace(const struct command *command, int argc, char **argv);
+int cli_probe(const struct command *command, int argc, char **argv);
 int cli_uninstall(const struct command *command, int argc, char **argv);
 int cli_version(const struct command *command, int argc, char **argv);
 int cli_help(const struct command *command, int argc, char **argv);

@@ -79,6 +79,12 @@ struct datapath_options {
 int datapath_kernel_check(struct error *err);
 
 /*
+ * Loads the programs, and lets them go. no_hold: why the kernel refuses the one that holds what cannot be read; "": it takes it.
+ * -EPERM: whoever asks may not load programs.
+ */
+int datapath_try(struct error *no_hold, struct error *err);
+
+/*
  * Where the kernel refuses the program that holds what cannot be read, it goes without it: datapath_hold_sync() fails then.
  * Any other program that is refused is an error.
  */

@@ -86,6 +86,12 @@ static int read_device(const struct nlmsghdr *header, void *arg)
 		case IFLA_MASTER:
 			device->master = mnl_attr_get_u32(attr);
 			break;
+		case IFLA_GSO_MAX_SIZE:
+			device->gso_max = mnl_attr_get_u32(attr);
+			break;
+		case IFLA_GRO_MAX_SIZE:
+			device->gro_max = mnl_attr_get_u32(attr);
+			break;
 		case IFLA_LINK:
 			device->parent = mnl_attr_get_u32(attr);
 			break;

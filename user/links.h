@@ -16,10 +16,11 @@
 
 struct device {
 	__u32 ifindex;
-	__u32 master; /* the bridge, bond, VRF, ... that this device belongs to; 0: none */
-	__u32 parent; /* the device below it in the same namespace; 0: none */
-	__u16 type;   /* ARPHRD_ETHER, ... */
-	bool offload; /* macsec: the hardware decrypts, so that the parent sees clear text */
+	__u32 master;		/* the bridge, bond, VRF, ... that this device belongs to; 0: none */
+	__u32 parent;		/* the device below it in the same namespace; 0: none */
+	__u16 type;		/* ARPHRD_ETHER, ... */
+	__u32 gso_max, gro_max; /* bytes of a packet that goes down, or comes up, in one */
+	bool offload;		/* macsec: the hardware decrypts, so that the parent sees clear text */
 	char name[IFNAMSIZ];
 	char kind[IFNAMSIZ]; /* "bridge", "macvlan", ...; empty for hardware */
 };

@@ -37,6 +37,8 @@ const struct command commands[] = {
 	{ "schema", "", "Print the JSON Schema of policy files.", cli_schema },
 	{ "status", "", "Show servers, connections, what passed and what was shed.", cli_status },
 	{ "trace", "[NAME]", "Show each request as it is decided, until ^C.", cli_trace },
+	{ "probe", "", "Tell what weir can do on this kernel, in this network namespace: status 0 all, 1 less.",
+	  cli_probe },
 	{ "uninstall", "", "End all that weir has in force, with its agent or without one.", cli_uninstall },
 	{ "metrics", "", "Print the metrics as Prometheus text, once.", cli_metrics },
 	{ "version", "", "Print the version.", cli_version },

@@ -2,12 +2,15 @@
 #include "pace.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/if_link.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
 
 #include "weir/pace.h"
 
@@ -16,6 +19,7 @@
 #include "netlink.h"
 
 #define NS_PER_US 1000
+#define LOOPBACK_IFINDEX 1
 
 #define QUEUE_MAX 8192	    /* packets that wait on the device; what is more is dropped, and comes again */
 #define QUEUE_FLOW_MAX 128  /* of one connection */
@@ -168,4 +172,34 @@ int pace_device_remove(struct error *err)
 		return ret;
 	ret = link_remove(nl, found);
 	return ret && ret != -ENODEV ? pace_failed(ret, "removing the interface", err) : 0;
+}
+
+int pace_try_ifb(void)
+{
+	CLEANUP_NETLINK struct mnl_socket *nl = netlink_open(NETLINK_ROUTE);
+
+	return nl ? ifb_add(nl) : -errno;
+}
+
+int pace_try_fq(void)
+{
+	CLEANUP_NETLINK struct mnl_socket *nl = netlink_open(NETLINK_ROUTE);
+
+	return nl ? fq_set(nl, LOOPBACK_IFINDEX) : -errno;
+}
+
+bool pace_ifb_would_load(void)
+{
+	char path[PATH_MAX], line[256];
+	CLEANUP_FCLOSE FILE *modules = NULL;
+	struct utsname kernel;
+
+	uname(&kernel);
+	snprintf(path, sizeof(path), "/lib/modules/%s/modules.dep", kernel.release);
+	if (!access("/sys/module/ifb", F_OK) || !(modules = fopen(path, "re")))
+		return false;
+	while (fgets(line, sizeof(line), modules))
+		if (strstr(line, "/ifb.ko"))
+			return true;
+	return false;
 }

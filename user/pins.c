@@ -79,6 +79,51 @@ int pins_directory(const char *path, struct error *err)
 	return pins_mount(path, err) ?: directory_make(path, err);
 }
 
+/* Sets *parent; 0: there is none, or none that can be seen. */
+static void parent_of(int pid, int *parent)
+{
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "re");
+	if (!file || fscanf(file, "%*d (%*[^)]) %*c %d", parent) != 1)
+		*parent = 0;
+	if (file)
+		fclose(file);
+}
+
+static bool same_directory(const char *path, int pid)
+{
+	char existing[PATH_MAX], theirs[PATH_MAX + 64];
+	struct stat own, other;
+
+	snprintf(existing, sizeof(existing), "%s", path);
+	nearest_existing(existing);
+	snprintf(theirs, sizeof(theirs), "/proc/%d/root%s", pid, existing);
+	return !stat(existing, &own) && !stat(theirs, &other) && own.st_dev == other.st_dev;
+}
+
+/* What an ancestor in another mount namespace sees, too, outlives this one. */
+int pins_private(const char *path)
+{
+	struct stat own, other;
+	char theirs[64];
+	int ret = -EACCES;
+
+	if (stat("/proc/self/ns/mnt", &own))
+		return -errno;
+	for (int pid = getppid(); pid; parent_of(pid, &pid)) {
+		snprintf(theirs, sizeof(theirs), "/proc/%d/ns/mnt", pid);
+		if (stat(theirs, &other))
+			break;
+		if (other.st_ino != own.st_ino)
+			return !same_directory(path, pid);
+		ret = 0;
+	}
+	return ret;
+}
+
 void pins_path(char path[static PATH_MAX], const char *dir, const char *format, ...)
 {
 	int length = snprintf(path, PATH_MAX, "%s/", dir);

@@ -21,6 +21,12 @@ int pins_mount(const char *path, struct error *err);
  */
 int pins_directory(const char *path, struct error *err);
 
+/*
+ * Does what is pinned there end with this mount namespace? As it does below `ip netns exec`, which has a /sys of its own. 1 yes,
+ * 0 no, or a negative errno: it cannot be told, without root at least.
+ */
+int pins_private(const char *path);
+
 /* DIR/name; names stay below PINS_NAME_MAX and DIR below PATH_MAX - PINS_NAME_MAX. */
 void pins_path(char path[static PATH_MAX], const char *dir, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
