@@ -25,6 +25,15 @@ struct service {
 	struct event *terminate, *interrupt, *hangup, *tick, *upkeep, *resync;
 };
 
+static void warn_of_private_pins(const char *pin_dir)
+{
+	if (pins_private(pin_dir) > 0)
+		log_warning(
+			"%s is seen in the agent's own mount namespace alone, as below \"ip netns exec\": what is in force "
+			"ends with it. Start it outside and attach --netns, or use nsenter --net",
+			pin_dir);
+}
+
 /* Many clients of the metrics must not use up what the others need. */
 static void raise_file_limit(void)
 {
@@ -269,6 +278,7 @@ int agent_run(const struct agent_options *options, struct error *err)
 		if (persist_lock < 0)
 			return persist_lock;
 	}
+	warn_of_private_pins(options->pin_dir);
 	raise_file_limit();
 	signal(SIGPIPE, SIG_IGN);
 	agent_init(&service.agent, options);

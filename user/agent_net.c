@@ -326,6 +326,7 @@ static struct net *net_add(struct agent *agent, int fd, __u64 cookie, struct dat
 		return NULL;
 	*net = (struct net){ .agent = agent, .next = agent->nets, .cookie = cookie, .fd = fd, .dp = dp };
 	agent->nets = net;
+	net_probe_all(net);
 	net_probe(net);
 	net_pace(net);
 	return net;
@@ -413,6 +414,7 @@ void net_probe(struct net *net)
 	if (tracked < 0 || tracked == net->loopback_tracked)
 		return;
 	net->loopback_tracked = tracked;
+	probe_set(&net->probe, PROBE_UNTRACKED, tracked ? PROBE_NO : PROBE_YES, "%s", "");
 	log_info("network namespace %llu: conntrack %s loopback connections", net->cookie,
 		 tracked ? "tracks" : "no longer tracks");
 	apply_flags(net);

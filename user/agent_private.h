@@ -19,6 +19,7 @@
 #include "datapath.h"
 #include "metrics.h"
 #include "policy_source.h"
+#include "probe.h"
 #include "state.h"
 
 struct agent;
@@ -38,6 +39,7 @@ struct net {
 	struct error links_err; /* the last failure to follow the devices, so that it is logged once */
 	struct error hold_err;	/* the same, to reach the sockets of connections that cannot be read */
 	bool paced;		/* what cannot be read waits on a device of its own, for the servers that want that */
+	struct probe probe;	/* what it was found to be able to */
 	struct error pace_err;	/* why it does not, if one of them does */
 };
 
@@ -108,6 +110,8 @@ void net_follow(struct net *net);
 void net_hold(struct net *net);
 /* Has what is held wait, if a server wants that and the kernel can; tells the servers when that changed. */
 void net_pace(struct net *net);
+/* agent_probe.c: finds out, once, what can be done in the namespace, and tells what cannot. Its datapath is open. */
+void net_probe_all(struct net *net);
 /* Looks whether conntrack tracks loopback; tells the servers when that changed. */
 void net_probe(struct net *net);
 void net_sweep(struct net *net);

@@ -255,12 +255,25 @@ static void measure_tables(struct metrics_server *servers, const struct net *con
 				servers[i].conns += metrics_connections(servers[j].counters);
 }
 
+/* nets has WEIR_MAX_SERVERS places. Returns how many. */
+static size_t measure_nets(const struct agent *agent, struct metrics_net *nets)
+{
+	size_t n = 0;
+
+	for (const struct net *net = agent->nets; net && n < WEIR_MAX_SERVERS; net = net->next)
+		nets[n++] = (struct metrics_net){ .cookie = net->cookie, .probe = &net->probe };
+	return n;
+}
+
 int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
 	struct metrics_limit *limits[WEIR_MAX_SERVERS] = { 0 };
 	struct metrics_server servers[WEIR_MAX_SERVERS] = { 0 };
 	const struct net *nets[WEIR_MAX_SERVERS];
+	struct metrics_net probed[WEIR_MAX_SERVERS];
 	struct metrics_snapshot snapshot = {
+		.nets = probed,
+		.n_nets = measure_nets(agent, probed),
 		.servers = servers,
 		.version = WEIR_VERSION,
 		.start_time_s = agent->started.tv_sec + agent->started.tv_nsec / 1e9,

@@ -89,6 +89,8 @@ int datapath_try(struct error *no_hold, struct error *err);
  * Any other program that is refused is an error.
  */
 int datapath_open(struct datapath **out, const struct datapath_options *options, struct error *err);
+/* Why; "": it does not go without it. */
+const char *datapath_no_hold(const struct datapath *dp);
 void datapath_close(struct datapath *dp);
 
 /*

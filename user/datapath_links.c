@@ -128,6 +128,11 @@ int datapath_links(struct datapath *dp, struct datapath_link **links, struct err
 	return dp->n_links;
 }
 
+const char *datapath_no_hold(const struct datapath *dp)
+{
+	return dp->no_hold.text;
+}
+
 int datapath_hold_sync(struct datapath *dp, const char *const *cgroups, size_t n, struct error *err)
 {
 	bool none = dp->no_hold.text[0];

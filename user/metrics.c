@@ -287,6 +287,7 @@ json_t *metrics_families(const struct metrics_snapshot *snapshot)
 	add_table(families, snapshot);
 	add_per_server(families, snapshot, "weir_trace_lost_total", "counter",
 		       "Requests that were to be traced and found no room.", WEIR_TRACE_LOST, NOTHING);
+	metrics_add_probes(families, snapshot->nets, snapshot->n_nets);
 	return families;
 }
 

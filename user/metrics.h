@@ -19,6 +19,7 @@
 
 #include "access.h"
 #include "error.h"
+#include "probe.h"
 
 /* The groups of reason.h. */
 enum metrics_group {
@@ -63,7 +64,14 @@ struct metrics_server {
 	__u64 conns_max; /* and how many there can be */
 };
 
+struct metrics_net {
+	__u64 cookie;
+	const struct probe *probe;
+};
+
 struct metrics_snapshot {
+	const struct metrics_net *nets; /* with servers in force */
+	size_t n_nets;
 	const struct metrics_server *servers;
 	size_t n_servers;
 	const char *version;
@@ -88,6 +96,9 @@ json_t *metrics_add_family(json_t *families, const char *name, const char *type,
 /* Both take over labels and value. */
 void metrics_add_sample(json_t *samples, json_t *labels, json_t *value);
 void metrics_add_part(json_t *samples, const char *suffix, json_t *labels, json_t *value);
+
+/* metrics_probe.c */
+void metrics_add_probes(json_t *families, const struct metrics_net *nets, size_t n);
 
 /* The caller frees it; NULL without memory. */
 char *metrics_text(json_t *families);

@@ -79,6 +79,15 @@ int pins_directory(const char *path, struct error *err)
 	return pins_mount(path, err) ?: directory_make(path, err);
 }
 
+bool pins_possible(const char *path)
+{
+	char existing[PATH_MAX];
+
+	snprintf(existing, sizeof(existing), "%s", path);
+	nearest_existing(existing);
+	return on_bpffs(existing) || !strcmp(existing, PINS_USUAL_MOUNT);
+}
+
 /* Sets *parent; 0: there is none, or none that can be seen. */
 static void parent_of(int pid, int *parent)
 {

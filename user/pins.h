@@ -4,6 +4,7 @@
 #define WEIR_USER_PINS_H
 
 #include <linux/limits.h>
+#include <stdbool.h>
 
 #include "error.h"
 
@@ -20,6 +21,9 @@ int pins_mount(const char *path, struct error *err);
  * in /sys/fs/bpf and nothing is mounted there, that is mounted.
  */
 int pins_directory(const char *path, struct error *err);
+
+/* Is it on a bpffs, or can one be mounted for it? */
+bool pins_possible(const char *path);
 
 /*
  * Does what is pinned there end with this mount namespace? As it does below `ip netns exec`, which has a /sys of its own. 1 yes,

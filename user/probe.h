@@ -21,7 +21,7 @@
 	X(FQ, "fq", "no_fq")                                   \
 	X(UNTRACKED, "loopback_untracked", "loopback_tracked") \
 	X(SOCK_DIAG, "sock_diag", "no_sock_diag")              \
-	X(PINS, "shared_bpffs", "private_bpffs")
+	X(PINS, "shared_bpffs", "no_shared_bpffs")
 
 enum probe_fact {
 #define X(id, name, without) PROBE_##id,

@@ -53,7 +53,9 @@ static void read_pins(struct probe *probe, const char *pin_dir)
 {
 	int own = pins_private(pin_dir);
 
-	if (own < 0)
+	if (!pins_possible(pin_dir))
+		probe_set(probe, PROBE_PINS, PROBE_NO, "%s is not on a bpffs", pin_dir);
+	else if (own < 0)
 		probe_set(probe, PROBE_PINS, PROBE_UNKNOWN, "%s", own == -EACCES ? no_root : strerror(-own));
 	else if (own)
 		probe_set(probe, PROBE_PINS, PROBE_NO, "%s is seen in this mount namespace alone, and ends with it",

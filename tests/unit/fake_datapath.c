@@ -10,6 +10,7 @@
 
 #include "key.h"
 #include "netns.h"
+#include "probe_read.h"
 
 #define MAX_FDS 64
 
@@ -41,6 +42,22 @@ void fake_reset(void)
 	fake_opening = NULL;
 	fake_syncing = NULL;
 	failures_left = 0;
+}
+
+/* --- probe_read.h: all is there */
+
+void probe_read(struct probe *probe, int netns_fd, const char *pin_dir)
+{
+	(void)netns_fd;
+	(void)pin_dir;
+	for (int fact = 0; fact < PROBE_FACT_COUNT; fact++)
+		probe_set(probe, fact, PROBE_YES, "%s", "");
+}
+
+const char *datapath_no_hold(const struct datapath *dp)
+{
+	(void)dp;
+	return "";
 }
 
 /* --- netns.h */
