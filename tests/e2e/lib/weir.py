@@ -47,11 +47,15 @@ class Weir:
     def log(self):
         return self.log_path.read_text()
 
-    def start(self, metrics="off", *options):
-        offset = self.log_path.stat().st_size if self.log_path.exists() else 0
+    def launch(self, metrics="off", *options):
+        """An agent that may not be ready yet."""
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(self.command("agent", "--metrics", metrics, *options), env=self.environment(),
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def start(self, metrics="off", *options):
+        offset = self.log_path.stat().st_size if self.log_path.exists() else 0
+        self.launch(metrics, *options)
         eventually(lambda: "ready" in self.log()[offset:] or self.process.poll() is not None, "the agent is ready")
         assert self.process.poll() is None, self.log()
 
