@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
 import time
 
@@ -116,7 +115,7 @@ def test_waits_for_translated_connections(world, attached):
         assert process.returncode == 0
         assert out.endswith("nothing of weir is in force any more\n")
     else:
-        process.send_signal(signal.SIGINT)
+        process.terminate()
         process.communicate(timeout=PATIENCE_S)
         assert noisy.get("/translated") == 200
         site.weir("uninstall", "--force")

@@ -42,7 +42,8 @@ class Weir:
         return self.namespace.command(*command) if self.namespace else command
 
     def environment(self):
-        return {"WEIR_PERSIST_DIR": str(self.state_dir.parent / "persist"), **os.environ, "WEIR_STATE_DIR": str(self.state_dir), "WEIR_PIN_DIR": str(self.pins)}
+        return {"WEIR_PERSIST_DIR": str(self.state_dir.parent / "persist"), **os.environ,
+                "WEIR_STATE_DIR": str(self.state_dir), "WEIR_PIN_DIR": str(self.pins)}
 
     def log(self):
         return self.log_path.read_text()
