@@ -7,6 +7,7 @@ import time
 
 from agent_size import agent_size
 from lib.process import run
+from upsets import questions
 
 PLACES_S = 90       # a client's RST leaves its places taken for ten seconds; the agent's sweep comes every ten
 CONNECTIONS_S = 240  # those that were translated stay for a minute; those whose socket is gone, for two
@@ -109,4 +110,6 @@ def check_growth(site, first, last):
 
 
 async def look(site):
+    """What is loaded when it is asked for the first time is there, whatever has happened before."""
+    await questions.ask(site, next(iter(site.servers)))
     return await asyncio.to_thread(agent_size, site.weir)
