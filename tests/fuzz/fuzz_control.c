@@ -63,11 +63,25 @@ static void begin(struct agent *agent)
 	if (mkdir(state_dir, 0700) || mkdir(pin_dir, 0700))
 		abort();
 	fake_reset();
-	*agent = (struct agent){ .options = &options, .base = event_base_new() };
+	agent_init(agent, &options);
+	agent->base = event_base_new();
 	assert(!state_load(&agent->state, state_dir, &err));
 }
 
 /* A server with a limit, for commands to be about. */
+/* As the agent does. */
+static int handle(void *context, struct control_client *client, const char *command, json_t *arguments, json_t **result,
+		  struct error *err)
+{
+	struct agent *agent = context;
+	int ret;
+
+	agent_lock(agent);
+	ret = agent_request(agent, client, command, arguments, result, err);
+	agent_unlock(agent);
+	return ret;
+}
+
 static void attach(struct agent *agent)
 {
 	static const char *const commands[][2] = {
@@ -79,7 +93,7 @@ static void attach(struct agent *agent)
 		CLEANUP_JSON json_t *arguments = json_loads(commands[i][1], 0, NULL), *result = NULL;
 		struct error err;
 
-		assert(!agent_request(agent, NULL, commands[i][0], arguments, &result, &err));
+		assert(!handle(agent, NULL, commands[i][0], arguments, &result, &err));
 	}
 }
 
@@ -148,7 +162,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	begin(&agent);
 	attach(&agent);
 	before = saved(&agent);
-	if (control_open(&control, agent.base, state_dir, &agent.access, agent_request, &agent, NULL))
+	if (control_open(&control, agent.base, state_dir, &agent.access, handle, &agent, NULL))
 		abort();
 	said = talk(&agent, control, access, data + 1, size - 1);
 	/* A stream has lines of its own, and what follows its command is no command. */
@@ -158,7 +172,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	after = saved(&agent);
 	if (access == ACCESS_READ)
 		assert(!strcmp(before, after));
+	agent_lock(&agent);
 	nets_close(&agent);
+	agent_unlock(&agent);
 	state_clear(&agent.state);
 	event_base_free(agent.base);
 	return 0;
