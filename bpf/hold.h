@@ -211,16 +211,20 @@ static __always_inline bool outlived(struct __sk_buff *skb, struct work *w, cons
 	const struct weir_segment *g = &w->packet.segment;
 	struct tcp_request_sock *request = NULL;
 	struct bpf_sock *sk;
-	bool same;
+	bool same = false;
 
 	if (!w->socket.listens || !g->len || (g->flags & (WEIR_TCP_SYN | WEIR_TCP_RST)))
 		return false;
 	sk = socket_of(skb, &w->packet);
 	if (!sk)
 		return true;
-	if (sk->state == STATE_NEW_SYN_RECV)
+	/* There is a socket by now: another CPU had the acknowledgement, and weir_sockops has looked at the entry then. */
+	if (sk->state != STATE_NEW_SYN_RECV && sk->state != STATE_LISTEN)
+		same = true;
+	else if (sk->state == STATE_NEW_SYN_RECV)
 		request = bpf_skc_to_tcp_request_sock(sk);
-	same = request && conn_began_with(c, request->snt_isn);
+	if (request)
+		same = conn_began_with(c, request->snt_isn);
 	bpf_sk_release(sk);
 	return !same;
 }
