@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include "pins.h"
+#include "privilege.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -116,6 +117,7 @@ static bool same_directory(const char *path, int pid)
 /* What an ancestor in another mount namespace sees, too, outlives this one. */
 int pins_private(const char *path)
 {
+	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_FIND);
 	struct stat own, other;
 	char theirs[64];
 	int ret = -EACCES;
