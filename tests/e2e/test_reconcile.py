@@ -10,7 +10,7 @@ import pytest
 from lib.maps import Maps
 from lib.process import eventually, run
 
-HASHES = ["ports", "listeners", "proxies", "balancers", "groups", "tokens", "addresses", "rules", "vectors", "sources",
+HASHES = ["listeners", "proxies", "balancers", "groups", "tokens", "addresses", "rules", "vectors", "sources",
           "limits", "overrides"]
 SERVERS_MAX = 64
 
@@ -76,7 +76,7 @@ def test_entries_that_are_changed(whole):
     # The value of a listed network, proxy or balancer says nothing but that it is there.
     for name, entries in before.items():
         key, value = next(iter(entries.items()))
-        maps.put(name, key, bytes(len(value) - 1) + b"\x07" if name not in ("ports", "listeners") else b"\x09" + value[1:])
+        maps.put(name, key, bytes(len(value) - 1) + b"\x07" if name != "listeners" else b"\x09" + value[1:])
     eventually(lambda: all(repaired(site, name) for name in HASHES), "all is as it was")
     for name in set(HASHES) - {"rules", "vectors", "sources", "limits", "overrides"}:
         eventually(lambda name=name: maps.entries(name) == before[name], f"{name} is as it was")
@@ -90,10 +90,7 @@ def test_entries_of_nobody(whole):
     stranger = (SERVERS_MAX - 1).to_bytes(4, "little")
     for name in HASHES:
         key, value = next(iter(maps.entries(name).items()))
-        if name == "ports":
-            maps.put(name, (4444).to_bytes(2, "little"), b"\x01" + value[1:])
-            maps.put(name, (4445).to_bytes(2, "little"), (SERVERS_MAX).to_bytes(4, "little") + value[4:])
-        elif name == "listeners":
+        if name == "listeners":
             maps.put(name, bytes([key[0] ^ 1]) + key[1:], value)
             maps.put(name, bytes([key[0] ^ 2]) + key[1:], stranger)
         elif name in ("proxies", "balancers", "addresses"):
@@ -120,6 +117,19 @@ def test_arrays(whole):
         assert maps.entries(name)[zero] == before[name][zero]
     # The rules were told anew, under a generation of their own; so the server has everything but that as before.
     assert maps.entries("servers")[zero][:8] == before["servers"][zero][:8]
+
+
+def test_ports(whole):
+    """One that is taken from the server, one that is given to it, one of a server that there is not."""
+    site, maps = whole
+    used = {key: value for key, value in maps.entries("ports").items() if any(value)}
+    assert set(used) == {port.to_bytes(4, "little") for port in (81, site.server.port)}
+    for key, value in used.items():
+        maps.put("ports", key, bytes(len(value)))
+    maps.put("ports", (4444).to_bytes(4, "little"), bytes([1]) + bytes(len(value) - 1))
+    maps.put("ports", (4445).to_bytes(4, "little"), bytes([SERVERS_MAX]) + bytes(len(value) - 1))
+    eventually(lambda: repaired(site, "ports") == 4, "they are repaired")
+    assert {key: value for key, value in maps.entries("ports").items() if any(value)} == used
 
 
 def test_buckets_are_made_again(whole):
