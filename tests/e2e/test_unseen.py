@@ -70,11 +70,12 @@ def test_entries_go(world, tunnel):
     """Nobody but the hold sees the end of such a connection."""
     site = world.site(tunnel.place)
     site.attach()
-    for i in range(3):
-        client = site.client()
+    clients = [site.client() for _ in range(3)]
+    for i, client in enumerate(clients):
         assert client.get(f"/{i}") == 200
-        client.close()
     assert site.status()["connections"] == 3
+    for client in clients:
+        client.close()
     eventually(lambda: site.status()["connections"] == 0, "they are forgotten")
 
 
