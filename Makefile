@@ -204,7 +204,7 @@ install: all build/weir.service ## install the binary, the man pages and the sys
 	install -D -m 644 build/weir.service $(DESTDIR)$(UNITDIR)/weir.service
 
 # BINDIR is of whoever installs: made anew each time.
-build/weir.service: dist/weir.service.in FORCE
+build/weir.service: user/weir.service.in FORCE
 	$(Q)sed 's|@BINDIR@|$(BINDIR)|' $< > $@
 
 uninstall: ## remove what install put there

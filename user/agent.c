@@ -111,19 +111,6 @@ static void resync(evutil_socket_t fd, short what, void *context)
 	agent_unlock(agent);
 }
 
-static int handle(void *context, struct control_client *client, const char *command, json_t *arguments, json_t **result,
-		  struct error *err)
-{
-	struct agent *agent = context;
-	int ret;
-
-	agent_lock(agent);
-	ret = agent_request(agent, client, command, arguments, result, err);
-	nets_watch(agent);
-	agent_unlock(agent);
-	return ret;
-}
-
 /* The text for GET /metrics; the caller frees it. */
 static char *read_metrics(void *context)
 {
@@ -196,7 +183,6 @@ static int open_policies(struct agent *agent, struct error *err)
 
 	agent_lock(agent);
 	ret = policy_sources_open(agent, err);
-	nets_watch(agent);
 	agent_unlock(agent);
 	return ret;
 }
@@ -225,8 +211,8 @@ static int start(struct service *service, struct error *err)
 	if (!ret)
 		ret = add_events(service, err);
 	if (!ret)
-		ret = control_open(&service->control, agent->base, options->state_dir, &agent->access, handle, agent,
-				   err);
+		ret = control_open(&service->control, agent->base, options->state_dir, &agent->access, agent_request,
+				   agent, err);
 	/* What a pin directory lacks, attach says: here it only must not come too late to be mounted. */
 	pins_mount(options->pin_dir, NULL);
 	/* Before there are threads, which have what the one that starts them has. */

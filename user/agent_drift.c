@@ -45,7 +45,7 @@ static void append(FILE *out, enum datapath_part part, const struct datapath_cha
 void drift_found(struct agent *agent, struct net *net, int slot, const struct datapath_written *before)
 {
 	char text[512] = "";
-	FILE *out = fmemopen(text, sizeof(text), "w");
+	FILE *out = fmemopen(text, sizeof(text) - 1, "w"); /* what does not fit is cut, with its NUL */
 
 	for (int part = 0; part < DATAPATH_N_PARTS && out; part++) {
 		struct datapath_changes drift = drift_of(part, datapath_written(net->dp), before);

@@ -90,20 +90,11 @@ static void check_secrecy(const struct server *server, struct error *warning)
 		log_warning("server \"%s\": %s", server->name, warning->text);
 }
 
-/* What the functions before have left on the stack: parts of lines with tokens. */
-static __attribute__((noinline)) void wipe_stack(void)
-{
-	char room[65536];
-
-	explicit_bzero(room, sizeof(room));
-}
-
 int identity_load(struct agent *agent, int slot, struct identity_count *count, struct error *err)
 {
 	struct error why = { 0 };
 	int ret = load(agent, slot, &why);
 
-	wipe_stack();
 	agent->servers[slot].identity_err = why;
 	check_secrecy(agent->state.servers[slot], &agent->servers[slot].warning);
 	if (ret)

@@ -12,8 +12,6 @@
 #include "output.h"
 #include "remains.h"
 
-#define SWEEP_IDLE_NS (120 * WEIR_NS_PER_S)
-
 struct net *net_find(const struct agent *agent, __u64 cookie)
 {
 	struct net *net;
@@ -423,7 +421,7 @@ void net_probe(struct net *net)
 void net_sweep(struct net *net)
 {
 	struct error err;
-	int n = datapath_sweep(net->dp, SWEEP_IDLE_NS, &err);
+	int n = datapath_sweep(net->dp, DATAPATH_IDLE_NS, &err);
 
 	if (n < 0)
 		log_error("sweep: %s", err.text);

@@ -80,6 +80,7 @@ int agent_request(void *context, struct control_client *client, const char *comm
 	struct agent *agent = context;
 	int ret;
 
+	agent_lock(agent);
 	agent->client = client;
 	ret = run(agent, command, json_is_object(arguments) ? arguments : none, result, err);
 	agent->control_requests++;
@@ -87,5 +88,7 @@ int agent_request(void *context, struct control_client *client, const char *comm
 	/* Who may only read is not to fill the log. */
 	if (ret && control_client_access(client) == ACCESS_CHANGE)
 		log_warning("%s: %s", command, err->text);
+	nets_watch(agent);
+	agent_unlock(agent);
 	return ret;
 }

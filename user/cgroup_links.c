@@ -49,32 +49,45 @@ static int link_update(const char *path, int prog_fd)
 	return ret;
 }
 
-static int directory_open(const char *dir, DIR **out, struct error *err)
-{
-	*out = opendir(dir);
-	return *out ? 0 : error_set(err, -errno, "reading %s: %s", dir, strerror(errno));
-}
+struct visit {
+	const struct cgroup_program *program;
+	struct datapath_changes *changes;
+	struct error *err;
+};
 
-int cgroup_links_take_over(const char *dir, const struct cgroup_program *program, struct error *err)
+/* Of each link of the program that is pinned, until one fails. */
+static int each_link(const char *dir, const struct visit *visit,
+		     int (*call)(const struct visit *visit, const char *path, unsigned long long id))
 {
 	unsigned long long id;
 	char path[PATH_MAX];
 	struct dirent *entry;
-	DIR *pins;
-	int ret = directory_open(dir, &pins, err);
+	DIR *pins = opendir(dir);
+	int ret = 0;
 
-	if (ret)
-		return ret;
+	if (!pins)
+		return error_set(visit->err, -errno, "reading %s: %s", dir, strerror(errno));
 	while (!ret && (entry = readdir(pins))) {
-		if (!link_id(program, entry->d_name, &id))
+		if (!link_id(visit->program, entry->d_name, &id))
 			continue;
 		pins_path(path, dir, "%s", entry->d_name);
-		ret = link_update(path, program->fd);
-		if (ret)
-			error_set(err, ret, "replacing the program of %s: %s", path, strerror(-ret));
+		ret = call(visit, path, id);
 	}
 	closedir(pins);
 	return ret;
+}
+
+static int take_over(const struct visit *visit, const char *path, unsigned long long id)
+{
+	int ret = link_update(path, visit->program->fd);
+
+	(void)id;
+	return ret ? error_set(visit->err, ret, "replacing the program of %s: %s", path, strerror(-ret)) : 0;
+}
+
+int cgroup_links_take_over(const char *dir, const struct cgroup_program *program, struct error *err)
+{
+	return each_link(dir, &(struct visit){ .program = program, .err = err }, take_over);
 }
 
 static bool is_below(const char *path, const char *other)
@@ -149,25 +162,12 @@ static int link_add(const char *dir, const struct cgroup_program *program, const
 	return link < 0 ? link : bpf_obj_pin(link, path);
 }
 
-static int links_prune(const char *dir, const struct cgroup_program *program, struct datapath_changes *changes,
-		       struct error *err)
+static int prune(const struct visit *visit, const char *path, unsigned long long id)
 {
-	unsigned long long id;
-	char path[PATH_MAX];
-	struct dirent *entry;
-	DIR *pins;
-	int ret = directory_open(dir, &pins, err);
-
-	if (ret)
-		return ret == -ENOENT ? 0 : ret;
-	while ((entry = readdir(pins))) {
-		if (!link_id(program, entry->d_name, &id) || id_among(program->ids, program->n, id))
-			continue;
-		pins_path(path, dir, "%s", entry->d_name);
-		link_remove(path);
-		changes->dropped++;
-	}
-	closedir(pins);
+	if (id_among(visit->program->ids, visit->program->n, id))
+		return 0;
+	link_remove(path);
+	visit->changes->dropped++;
 	return 0;
 }
 
@@ -175,6 +175,7 @@ int cgroup_links_sync(const char *dir, struct cgroup_program *program, const cha
 		      struct datapath_changes *changes, struct error *err)
 {
 	const struct cgroup_program before = *program;
+	struct visit visit = { .program = program, .changes = changes };
 	int ret = 0, failed;
 
 	program->n = 0;
@@ -189,6 +190,8 @@ int cgroup_links_sync(const char *dir, struct cgroup_program *program, const cha
 		if (failed && !ret)
 			ret = error_set(err, failed, "attaching to cgroup %s: %s", cgroups[i], strerror(-failed));
 	}
-	failed = links_prune(dir, program, changes, ret ? NULL : err);
-	return ret ?: failed;
+	visit.err = ret ? NULL : err;
+	failed = each_link(dir, &visit, prune);
+	/* Where nothing is pinned any more there is nothing to take off. */
+	return ret ?: failed == -ENOENT ? 0 : failed;
 }

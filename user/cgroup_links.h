@@ -12,10 +12,14 @@
 #include "datapath.h"
 #include "error.h"
 
+/* The names of the links of weir_hold and weir_sockops. */
+#define CGROUP_HOLD "cgroup"
+#define CGROUP_SOCKOPS "sockops"
+
 struct cgroup_program {
 	const char *name; /* of its links */
 	enum bpf_attach_type type;
-	int fd; /* negative: there is none, it can only be taken off */
+	int fd;					  /* negative: there is none, it can only be taken off */
 	unsigned long long ids[WEIR_MAX_SERVERS]; /* cgroups that have it, as the latest sync has left it */
 	size_t n;				  /* 0: it is not known */
 };

@@ -181,8 +181,27 @@ int cli_print(json_t *value, int (*table)(json_t *value))
 	return cli_fail(&err);
 }
 
+struct table *cli_rows(json_t *list, const char *const *heads, size_t columns, cli_row *row)
+{
+	struct table *table = table_new(heads, columns);
+	json_t *element;
+	size_t i;
+
+	if (table)
+		json_array_foreach (list, i, element)
+			row(table, element);
+	return table;
+}
+
+int cli_print_first(struct table *table)
+{
+	return table ? table_print(table, stdout) : -ENOMEM;
+}
+
 int cli_print_more(struct table *table)
 {
+	if (!table)
+		return -ENOMEM;
 	if (!table_rows(table))
 		return 0;
 	putchar('\n');

@@ -80,7 +80,14 @@ json_t *cli_call(const char *command, json_t *arguments);
 /* Prints a value in the format asked for, as a table with `table`. Returns the exit status. */
 int cli_print(json_t *value, int (*table)(json_t *value));
 
-/* A table below another one: behind a blank line, and nothing when it has no rows. 0, or a negative errno. */
+/* A table with a row for each element of a list; NULL without memory. The caller frees it. */
+typedef void cli_row(struct table *table, json_t *element);
+struct table *cli_rows(json_t *list, const char *const *heads, size_t columns, cli_row *row);
+#define CLI_COLUMNS(heads) (sizeof(heads) / sizeof(*(heads)))
+
+/* A report's first table; NULL: -ENOMEM, here and below. 0, or a negative errno. */
+int cli_print_first(struct table *table);
+/* A table below another one: behind a blank line, and nothing when it has no rows. */
 int cli_print_more(struct table *table);
 
 /* The members of what the agent sent; "" and 0 where there is none. */

@@ -151,21 +151,19 @@ static void print_decision(json_t *result)
 		printf("%-10s %s\n", "DECISION", decision);
 }
 
+static void rule_row(struct table *table, json_t *rule)
+{
+	table_cell(table, "%s", cli_text(rule, "of"));
+	table_cell(table, "%lld", (long long)cli_number(rule, "nth"));
+	table_cell(table, "%s", cli_text(rule, "leads_to"));
+	table_cell(table, json_is_true(json_object_get(rule, "counts")) ? "yes" : "no: one before it does");
+}
+
 static int print_rules(json_t *rules)
 {
 	static const char *const heads[] = { "RULE", "NTH", "LEADS TO", "COUNTS" };
-	CLEANUP_TABLE struct table *table = table_new(heads, sizeof(heads) / sizeof(*heads));
-	json_t *rule;
-	size_t i;
+	CLEANUP_TABLE struct table *table = cli_rows(rules, heads, CLI_COLUMNS(heads), rule_row);
 
-	if (!table)
-		return -ENOMEM;
-	json_array_foreach (rules, i, rule) {
-		table_cell(table, "%s", cli_text(rule, "of"));
-		table_cell(table, "%lld", (long long)cli_number(rule, "nth"));
-		table_cell(table, "%s", cli_text(rule, "leads_to"));
-		table_cell(table, json_is_true(json_object_get(rule, "counts")) ? "yes" : "no: one before it does");
-	}
 	return cli_print_more(table);
 }
 
@@ -192,22 +190,20 @@ static void cell_wait(struct table *table, json_t *wait)
 		table_cell(table, wait ? "for ever" : "-");
 }
 
+static void limit_row(struct table *table, json_t *limit)
+{
+	table_cell(table, "%s", cli_text(limit, "limit"));
+	table_cell(table, "%s", or_dash(limit, "subject"));
+	table_cell(table, "%s", cli_text(limit, "says"));
+	cell_left(table, limit);
+	cell_wait(table, json_object_get(limit, "wait"));
+}
+
 static int print_limits(json_t *limits)
 {
 	static const char *const heads[] = { "LIMIT", "SUBJECT", "SAYS", "LEFT", "WAIT" };
-	CLEANUP_TABLE struct table *table = table_new(heads, sizeof(heads) / sizeof(*heads));
-	json_t *limit;
-	size_t i;
+	CLEANUP_TABLE struct table *table = cli_rows(limits, heads, CLI_COLUMNS(heads), limit_row);
 
-	if (!table)
-		return -ENOMEM;
-	json_array_foreach (limits, i, limit) {
-		table_cell(table, "%s", cli_text(limit, "limit"));
-		table_cell(table, "%s", or_dash(limit, "subject"));
-		table_cell(table, "%s", cli_text(limit, "says"));
-		cell_left(table, limit);
-		cell_wait(table, json_object_get(limit, "wait"));
-	}
 	return cli_print_more(table);
 }
 

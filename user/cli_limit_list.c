@@ -86,23 +86,26 @@ static void print_row(struct table *table, json_t *limit, const char *subject, j
 	table_cell(table, "%s", cli_text(limit, "source"));
 }
 
+/* The default, and each override. */
+static void limit_rows(struct table *table, json_t *limit)
+{
+	json_t *override;
+	size_t i;
+
+	if (json_object_get(limit, "qps") || json_object_get(limit, "in_flight"))
+		print_row(table, limit, "-", limit);
+	json_array_foreach (json_object_get(limit, "overrides"), i, override)
+		print_row(table, limit, cli_text(override, "subject"), override);
+}
+
 static int print_list(json_t *result)
 {
 	static const char *const heads[] = { "SERVER",	  "LIMIT", "KEY",  "SUBJECT", "QPS",   "BURST",
 					     "IN-FLIGHT", "MATCH", "MODE", "PENALTY", "SOURCE" };
-	CLEANUP_TABLE struct table *table = table_new(heads, sizeof(heads) / sizeof(*heads));
-	json_t *limit, *override;
-	size_t i, j;
+	CLEANUP_TABLE struct table *table = cli_rows(json_object_get(result, "limits"), heads, CLI_COLUMNS(heads),
+						     limit_rows);
 
-	if (!table)
-		return -ENOMEM;
-	json_array_foreach (json_object_get(result, "limits"), i, limit) {
-		if (json_object_get(limit, "qps") || json_object_get(limit, "in_flight"))
-			print_row(table, limit, "-", limit);
-		json_array_foreach (json_object_get(limit, "overrides"), j, override)
-			print_row(table, limit, cli_text(override, "subject"), override);
-	}
-	return table_print(table, stdout);
+	return cli_print_first(table);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)

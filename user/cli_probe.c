@@ -9,8 +9,6 @@
 #include "netns.h"
 #include "probe_read.h"
 
-#define COLUMNS(heads) (sizeof(heads) / sizeof(*(heads)))
-
 static const struct argp_option options[] = {
 	{ "netns", 'n', "PATH", 0, "the network namespace: a file, or a name below /run/netns (default: this one)", 0 },
 	{ 0 },
@@ -32,18 +30,40 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static int print_list(json_t *list, const char *const *heads, const char *const *keys, size_t n)
+static void cell_text(struct table *table, const char *text)
 {
-	CLEANUP_TABLE struct table *table = table_new(heads, n);
-	json_t *row;
-	size_t i;
+	table_cell(table, "%s", text && *text ? text : "-");
+}
 
-	if (!table)
-		return -ENOMEM;
-	json_array_foreach (list, i, row)
-		for (size_t key = 0; key < n; key++)
-			table_cell(table, "%s", *cli_text(row, keys[key]) ? cli_text(row, keys[key]) : "-");
-	return table_print(table, stdout);
+static void lane_row(struct table *table, json_t *lane)
+{
+	cell_text(table, cli_text(lane, "lane"));
+	cell_text(table, cli_text(lane, "mode"));
+	cell_text(table, cli_text(lane, "how"));
+	cell_text(table, cli_text(lane, "reason"));
+}
+
+static int print_lanes(json_t *lanes)
+{
+	static const char *const heads[] = { "LANE", "MODE", "HOW", "REASON" };
+	CLEANUP_TABLE struct table *table = cli_rows(lanes, heads, CLI_COLUMNS(heads), lane_row);
+
+	return cli_print_first(table);
+}
+
+static void fact_row(struct table *table, json_t *fact)
+{
+	cell_text(table, cli_text(fact, "probe"));
+	cell_text(table, cli_text(fact, "result"));
+	cell_text(table, cli_text(fact, "why"));
+}
+
+static int print_facts(json_t *facts)
+{
+	static const char *const heads[] = { "PROBE", "RESULT", "WHY" };
+	CLEANUP_TABLE struct table *table = cli_rows(facts, heads, CLI_COLUMNS(heads), fact_row);
+
+	return cli_print_more(table);
 }
 
 /* "cilium > weir_ingress > bpf": in the order in which they run; brackets around what is not there yet. */
@@ -85,46 +105,33 @@ static char *join_offloads(json_t *device)
 	return text;
 }
 
-static void cell_text(struct table *table, const char *text)
+static void device_row(struct table *table, json_t *device)
 {
-	table_cell(table, "%s", text && *text ? text : "-");
+	CLEANUP_FREE char *ingress = join_owners(json_object_get(device, "ingress"));
+	CLEANUP_FREE char *egress = join_owners(json_object_get(device, "egress"));
+	CLEANUP_FREE char *offloads = join_offloads(device);
+	const char *left_out = cli_text(device, "left_out");
+
+	cell_text(table, cli_text(device, "name"));
+	table_cell(table, "%s%s", *left_out ? "no: " : "yes", left_out);
+	cell_text(table, ingress);
+	cell_text(table, egress);
+	cell_text(table, offloads);
 }
 
 static int print_devices(json_t *devices)
 {
 	static const char *const heads[] = { "INTERFACE", "FIT", "INGRESS", "EGRESS", "OFFLOADS" };
-	CLEANUP_TABLE struct table *table = table_new(heads, COLUMNS(heads));
-	json_t *device;
-	size_t i;
+	CLEANUP_TABLE struct table *table = cli_rows(devices, heads, CLI_COLUMNS(heads), device_row);
 
-	if (!table)
-		return -ENOMEM;
-	json_array_foreach (devices, i, device) {
-		CLEANUP_FREE char *ingress = join_owners(json_object_get(device, "ingress"));
-		CLEANUP_FREE char *egress = join_owners(json_object_get(device, "egress"));
-		CLEANUP_FREE char *offloads = join_offloads(device);
-		const char *left_out = cli_text(device, "left_out");
-
-		cell_text(table, cli_text(device, "name"));
-		table_cell(table, "%s%s", *left_out ? "no: " : "yes", left_out);
-		cell_text(table, ingress);
-		cell_text(table, egress);
-		cell_text(table, offloads);
-	}
 	return cli_print_more(table);
 }
 
 static int print_probe(json_t *result)
 {
-	static const char *const lane_heads[] = { "LANE", "MODE", "HOW", "REASON" };
-	static const char *const lane_keys[] = { "lane", "mode", "how", "reason" };
-	static const char *const fact_heads[] = { "PROBE", "RESULT", "WHY" };
-	static const char *const fact_keys[] = { "probe", "result", "why" };
-	int ret = print_list(json_object_get(result, "lanes"), lane_heads, lane_keys, COLUMNS(lane_heads));
-
-	putchar('\n');
-	ret = ret ?: print_list(json_object_get(result, "facts"), fact_heads, fact_keys, COLUMNS(fact_heads));
-	return ret ?: print_devices(json_object_get(result, "devices"));
+	return print_lanes(json_object_get(result, "lanes"))	     ?:
+		       print_facts(json_object_get(result, "facts")) ?:
+								       print_devices(json_object_get(result, "devices"));
 }
 
 static bool all_full(const struct probe *probe)

@@ -7,8 +7,6 @@
 #include "limit.h"
 #include "metrics.h"
 
-#define COLUMNS(heads) (sizeof(heads) / sizeof(*(heads)))
-
 /* "80,443" */
 static void cell_list(struct table *table, json_t *numbers)
 {
@@ -25,28 +23,27 @@ static void cell_list(struct table *table, json_t *numbers)
 	table_cell(table, "%s", text);
 }
 
+static void server_row(struct table *table, json_t *server)
+{
+	static const char *const numbers[] = {
+		"connections", "passed", "shed", "exempt", "translated", "records_held"
+	};
+
+	table_cell(table, "%s", cli_text(server, "name"));
+	cell_list(table, json_object_get(server, "ports"));
+	table_cell(table, "%s", cli_text(server, "mode"));
+	table_cell(table, "%s", cli_text(json_object_get(server, "loopback"), "mode"));
+	for (size_t n = 0; n < sizeof(numbers) / sizeof(*numbers); n++)
+		table_cell(table, "%lld", cli_number(server, numbers[n]));
+}
+
 static int print_servers(json_t *servers)
 {
 	static const char *const heads[] = { "SERVER", "PORTS", "MODE",	  "LOOPBACK",	"CONNECTIONS",
 					     "PASSED", "SHED",	"EXEMPT", "TRANSLATED", "HELD" };
-	static const char *const numbers[] = {
-		"connections", "passed", "shed", "exempt", "translated", "records_held"
-	};
-	CLEANUP_TABLE struct table *table = table_new(heads, COLUMNS(heads));
-	json_t *server;
-	size_t i;
+	CLEANUP_TABLE struct table *table = cli_rows(servers, heads, CLI_COLUMNS(heads), server_row);
 
-	if (!table)
-		return -ENOMEM;
-	json_array_foreach (servers, i, server) {
-		table_cell(table, "%s", cli_text(server, "name"));
-		cell_list(table, json_object_get(server, "ports"));
-		table_cell(table, "%s", cli_text(server, "mode"));
-		table_cell(table, "%s", cli_text(json_object_get(server, "loopback"), "mode"));
-		for (size_t n = 0; n < sizeof(numbers) / sizeof(*numbers); n++)
-			table_cell(table, "%lld", cli_number(server, numbers[n]));
-	}
-	return table_print(table, stdout);
+	return cli_print_first(table);
 }
 
 /* Nothing for what is as it should be: what cannot be read waits, or is dropped because that was asked for. */
@@ -117,7 +114,7 @@ static int print_links(json_t *servers)
 {
 	static const char *const heads[] = { "SERVER", "INTERFACE", "ATTACHED" };
 
-	return print_items(servers, "links", heads, COLUMNS(heads), print_link);
+	return print_items(servers, "links", heads, CLI_COLUMNS(heads), print_link);
 }
 
 static void print_use(struct table *table, json_t *server, json_t *use)
@@ -135,7 +132,7 @@ static int print_top(json_t *servers)
 {
 	static const char *const heads[] = { "SERVER", "LIMIT", "SUBJECT", "SHED", "PASSED" };
 
-	return print_items(servers, "top", heads, COLUMNS(heads), print_use);
+	return print_items(servers, "top", heads, CLI_COLUMNS(heads), print_use);
 }
 
 /* A number that there is, or "-". */
@@ -166,14 +163,14 @@ static int print_limits(json_t *servers)
 		"SERVER", "LIMIT", "ADMITTED", "REFUSED", "DRY-RUN", "IN-FLIGHT", "HIGHEST"
 	};
 
-	return print_items(servers, "limits", heads, COLUMNS(heads), print_limit);
+	return print_items(servers, "limits", heads, CLI_COLUMNS(heads), print_limit);
 }
 
 static int print_counted(json_t *servers)
 {
 	static const char *const heads[] = { "SERVER", "COUNTED", "REASON", "TIMES" };
 	static const char *const groups[] = { "unread", "unanswered", "notes" };
-	CLEANUP_TABLE struct table *table = table_new(heads, COLUMNS(heads));
+	CLEANUP_TABLE struct table *table = table_new(heads, CLI_COLUMNS(heads));
 	const char *reason;
 	json_t *server, *count;
 	size_t i;
@@ -193,23 +190,21 @@ static int print_counted(json_t *servers)
 	return cli_print_more(table);
 }
 
+static void policy_row(struct table *table, json_t *policy)
+{
+	table_cell(table, "%s", cli_text(policy, "path"));
+	table_cell(table, "%lld", cli_number(policy, "files"));
+	table_cell(table, "%lld", cli_number(policy, "objects"));
+	table_cell(table, "%s", json_is_true(json_object_get(policy, "in_force")) ? "yes" : "no");
+	table_cell(table, "%s", cli_text(policy, "since"));
+}
+
 /* The policy files that the agent follows. */
 static int print_policies(json_t *policies)
 {
 	static const char *const heads[] = { "POLICY", "FILES", "OBJECTS", "IN FORCE", "SINCE" };
-	CLEANUP_TABLE struct table *table = table_new(heads, COLUMNS(heads));
-	json_t *policy;
-	size_t i;
+	CLEANUP_TABLE struct table *table = cli_rows(policies, heads, CLI_COLUMNS(heads), policy_row);
 
-	if (!table)
-		return -ENOMEM;
-	json_array_foreach (policies, i, policy) {
-		table_cell(table, "%s", cli_text(policy, "path"));
-		table_cell(table, "%lld", cli_number(policy, "files"));
-		table_cell(table, "%lld", cli_number(policy, "objects"));
-		table_cell(table, "%s", json_is_true(json_object_get(policy, "in_force")) ? "yes" : "no");
-		table_cell(table, "%s", cli_text(policy, "since"));
-	}
 	return cli_print_more(table);
 }
 

@@ -22,18 +22,6 @@
 
 #define KERNEL_MAJOR 6
 #define KERNEL_MINOR 1
-#define KERNEL_BTF "/sys/kernel/btf/vmlinux"
-
-const char *datapath_part_name(enum datapath_part part)
-{
-	static const char *const names[] = {
-#define X(name) #name,
-		DATAPATH_PARTS(X)
-#undef X
-	};
-
-	return names[part];
-}
 
 const struct datapath_written *datapath_written(const struct datapath *dp)
 {
@@ -66,10 +54,10 @@ int datapath_kernel_check(struct error *err)
 	if (major < KERNEL_MAJOR || (major == KERNEL_MAJOR && minor < KERNEL_MINOR))
 		return error_set(err, -EOPNOTSUPP, "this kernel is %s: weir needs Linux %d.%d or later", kernel.release,
 				 KERNEL_MAJOR, KERNEL_MINOR);
-	if (access(KERNEL_BTF, R_OK))
+	if (access(DATAPATH_KERNEL_BTF, R_OK))
 		return error_set(err, -EOPNOTSUPP,
 				 "this kernel does not describe its types (%s: %s): weir needs CONFIG_DEBUG_INFO_BTF",
-				 KERNEL_BTF, strerror(errno));
+				 DATAPATH_KERNEL_BTF, strerror(errno));
 	return 0;
 }
 
@@ -133,10 +121,10 @@ int datapath_programs_keep(struct datapath *dp, struct error *err)
 
 	dp->attach.dir = dp->dir;
 	dp->settle_fd = bpf_program__fd(dp->skeleton->progs.weir_settle);
-	dp->on_cgroups[0] = (struct cgroup_program){ .name = "cgroup",
+	dp->on_cgroups[0] = (struct cgroup_program){ .name = CGROUP_HOLD,
 						     .type = BPF_CGROUP_INET_INGRESS,
 						     .fd = bpf_program__fd(dp->skeleton->progs.weir_hold) };
-	dp->on_cgroups[1] = (struct cgroup_program){ .name = "sockops",
+	dp->on_cgroups[1] = (struct cgroup_program){ .name = CGROUP_SOCKOPS,
 						     .type = BPF_CGROUP_SOCK_OPS,
 						     .fd = bpf_program__fd(dp->skeleton->progs.weir_sockops) };
 	dp->forget_fd = bpf_program__fd(dp->skeleton->progs.weir_forget);

@@ -19,31 +19,35 @@
 
 struct datapath;
 
+/* The maps that the agent alone writes, but for the contents of buckets. */
+#define DATAPATH_OWN_MAPS(X) \
+	X(settings)          \
+	X(ports)             \
+	X(listeners)         \
+	X(servers)           \
+	X(proxies)           \
+	X(balancers)         \
+	X(groups)            \
+	X(tokens)            \
+	X(addresses)         \
+	X(rules)             \
+	X(vectors)           \
+	X(sources)           \
+	X(limits)            \
+	X(overrides)         \
+	X(buckets)           \
+	X(answers)
+
 /*
- * What the agent keeps as it should be: its maps (those that programs alone write are not among them), and besides
+ * What the agent keeps as it should be: its maps, and besides
  * pins      the files of maps and programs
  * links     the programs on devices
  * holds     and on cgroups
  */
-#define DATAPATH_PARTS(X) \
-	X(settings)       \
-	X(ports)          \
-	X(listeners)      \
-	X(servers)        \
-	X(proxies)        \
-	X(balancers)      \
-	X(groups)         \
-	X(tokens)         \
-	X(addresses)      \
-	X(rules)          \
-	X(vectors)        \
-	X(sources)        \
-	X(limits)         \
-	X(overrides)      \
-	X(buckets)        \
-	X(answers)        \
-	X(pins)           \
-	X(links)          \
+#define DATAPATH_PARTS(X)    \
+	DATAPATH_OWN_MAPS(X) \
+	X(pins)              \
+	X(links)             \
 	X(holds)
 
 enum datapath_part {
@@ -74,6 +78,8 @@ struct datapath_options {
 	__u64 netns_cookie;
 	__u32 conns_max; /* 0: WEIR_DEFAULT_CONNS */
 };
+
+#define DATAPATH_KERNEL_BTF "/sys/kernel/btf/vmlinux"
 
 /* -EOPNOTSUPP: this kernel is too old, or does not describe its types. */
 int datapath_kernel_check(struct error *err);
@@ -307,6 +313,7 @@ bool datapath_trace_read(struct datapath *dp, void (*tell)(void *arg, const stru
  * it lets go what is due of dying ones (weir_conn_due()).
  * reset ends, by RST to both sides, the translated connections of a slot; returns how many. max: what the table can hold.
  */
+#define DATAPATH_IDLE_NS (120 * WEIR_NS_PER_S) /* an idle_ns after which one looks */
 __u32 datapath_conns_max(const struct datapath *dp);
 int datapath_sweep(struct datapath *dp, __u64 idle_ns, struct error *err);
 int datapath_reset_translated(struct datapath *dp, __u32 slot, struct error *err);

@@ -15,32 +15,17 @@
 struct weir_bpf;
 
 /* The maps that both sides know (weir/abi.h), which are pinned. `settings` is made first and removed last. */
-#define DATAPATH_MAPS(X) \
-	X(settings)      \
-	X(ports)         \
-	X(listeners)     \
-	X(servers)       \
-	X(proxies)       \
-	X(balancers)     \
-	X(groups)        \
-	X(tokens)        \
-	X(addresses)     \
-	X(rules)         \
-	X(vectors)       \
-	X(sources)       \
-	X(limits)        \
-	X(limit_counts)  \
-	X(in_flight)     \
-	X(places)        \
-	X(overrides)     \
-	X(buckets)       \
-	X(newcomers)     \
-	X(locks)         \
-	X(names)         \
-	X(conns)         \
-	X(counters)      \
-	X(trace)         \
-	X(answers)
+#define DATAPATH_MAPS(X)     \
+	DATAPATH_OWN_MAPS(X) \
+	X(limit_counts)      \
+	X(in_flight)         \
+	X(places)            \
+	X(newcomers)         \
+	X(locks)             \
+	X(names)             \
+	X(conns)             \
+	X(counters)          \
+	X(trace)
 
 /* Descriptors; the skeleton owns them. */
 struct datapath_maps {

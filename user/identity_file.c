@@ -145,9 +145,10 @@ static int read_text(struct reading *r, char *text, size_t length)
 static int read_file(struct reading *r)
 {
 	CLEANUP_SECRET struct secret secret = { 0 };
-	int ret = secret_read(r->name, &secret, r->err);
+	int ret = secret_read(r->name, &secret, r->err) ?: read_text(r, secret.text, secret.length);
 
-	return ret ?: read_text(r, secret.text, secret.length);
+	secret_wipe_stack();
+	return ret;
 }
 
 int token_file_read(const char *path, token_each *each, void *context, struct error *err)

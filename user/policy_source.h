@@ -45,11 +45,9 @@ void policy_source_succeed(struct policy_source *source, bool changed);
 int policy_sources_open(struct agent *agent, struct error *err);
 void policy_sources_close(struct agent *agent);
 /*
- * Reads a source again, and puts in force what all of them say: that is as it is wanted now, so it may be called at any time and
- * any number of times. -EINVAL: what this one says is not in force, and err has the first reason.
+ * Reads them again, and puts in force what all of them say: that is as it is wanted now, so it may be called at any time and
+ * any number of times. With the agent's lock.
  */
-int policy_source_sync(struct agent *agent, struct policy_source *source, struct error *err);
-/* The same with all of them. */
 void policy_sources_sync(struct agent *agent);
 /* The same soon, when nobody has written to them for a moment. */
 void policy_sources_wake(struct agent *agent);

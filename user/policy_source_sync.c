@@ -160,35 +160,21 @@ static void settle(struct agent *agent, const bool *changed)
 
 /* --- the whole */
 
-/* only: NULL for all. */
-static void read_and_settle(struct agent *agent, const struct policy_source *only)
+void policy_sources_sync(struct agent *agent)
 {
 	struct policy_sources *sources = &agent->sources;
 	CLEANUP_FREE bool *changed = calloc(sources->n + 1, sizeof(*changed));
 
 	if (!changed)
 		return;
+	nets_wait(agent);
 	for (size_t i = 0; i < sources->n; i++) {
-		if (only && only != &sources->items[i])
-			continue;
 		changed[i] = policy_source_read(&sources->items[i]);
 		if (changed[i] && sources->watch)
 			policy_watch_source(sources->watch, &sources->items[i]);
 	}
 	settle(agent, changed);
-}
-
-int policy_source_sync(struct agent *agent, struct policy_source *source, struct error *err)
-{
-	read_and_settle(agent, source);
-	if (!json_array_size(source->errors))
-		return 0;
-	return error_set(err, -EINVAL, "%s", json_string_value(json_array_get(source->errors, 0)));
-}
-
-void policy_sources_sync(struct agent *agent)
-{
-	read_and_settle(agent, NULL);
+	nets_watch(agent);
 }
 
 void policy_sources_wake(struct agent *agent)

@@ -39,9 +39,7 @@ static void look(evutil_socket_t fd, short what, void *context)
 	(void)what;
 	watch->first_ns = 0;
 	agent_lock(watch->agent);
-	nets_wait(watch->agent);
 	policy_sources_sync(watch->agent);
-	nets_watch(watch->agent);
 	agent_unlock(watch->agent);
 }
 

@@ -18,8 +18,6 @@
 #include "pins.h"
 #include "socket_diag.h"
 
-#define KERNEL_BTF "/sys/kernel/btf/vmlinux"
-
 static const char no_root[] = "it takes root to find out";
 
 /* --- of the kernel */
@@ -29,14 +27,14 @@ static void read_kernel(struct probe *probe)
 	struct utsname kernel;
 	struct error err;
 	int ret = datapath_kernel_check(&err);
-	bool btf = !access(KERNEL_BTF, R_OK);
+	bool btf = !access(DATAPATH_KERNEL_BTF, R_OK);
 
 	uname(&kernel);
 	if (ret && btf)
 		probe_set(probe, PROBE_KERNEL, PROBE_NO, "%s", err.text);
 	else
 		probe_set(probe, PROBE_KERNEL, PROBE_YES, "Linux %s", kernel.release);
-	probe_set(probe, PROBE_BTF, btf ? PROBE_YES : PROBE_NO, "%s", KERNEL_BTF);
+	probe_set(probe, PROBE_BTF, btf ? PROBE_YES : PROBE_NO, "%s", DATAPATH_KERNEL_BTF);
 }
 
 static void read_cgroup(struct probe *probe)

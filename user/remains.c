@@ -39,8 +39,8 @@ static int leave_devices(void *arg)
 static int leave_cgroups(const char *dir, struct error *err)
 {
 	struct cgroup_program programs[] = {
-		{ .name = "cgroup", .fd = -1 },
-		{ .name = "sockops", .fd = -1 },
+		{ .name = CGROUP_HOLD, .fd = -1 },
+		{ .name = CGROUP_SOCKOPS, .fd = -1 },
 	};
 	struct datapath_changes changes = { 0 };
 	int ret = 0;

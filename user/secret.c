@@ -74,3 +74,10 @@ void secret_wipe(struct secret *secret)
 	munmap(secret->text, secret->size);
 	*secret = (struct secret){ 0 };
 }
+
+__attribute__((noinline)) void secret_wipe_stack(void)
+{
+	char room[65536];
+
+	explicit_bzero(room, sizeof(room));
+}

@@ -18,6 +18,8 @@ int secret_read(const char *path, struct secret *out, struct error *err);
 /* May others than its owner read the file? false also where that cannot be told. */
 bool secret_is_open(const char *path);
 void secret_wipe(struct secret *secret);
+/* What functions that were called with parts of a secret have left on the stack below the caller. */
+void secret_wipe_stack(void);
 #define CLEANUP_SECRET __attribute__((cleanup(secret_wipe)))
 
 #endif

@@ -21,8 +21,6 @@
 #define LOOK_NS (WEIR_NS_PER_S / 5)
 #define TELL_S 2
 #define SWEEP_S 10
-#define SWEEP_IDLE_NS (120 * WEIR_NS_PER_S)
-
 /* What is pinned for one namespace. */
 struct place {
 	__u64 cookie;
@@ -196,7 +194,7 @@ static int places_sweep(const struct places *places, struct error *err)
 	int ret = 0;
 
 	for (size_t i = 0; i < places->n && ret >= 0; i++)
-		ret = places->list[i].dp ? datapath_sweep(places->list[i].dp, SWEEP_IDLE_NS, err) : 0;
+		ret = places->list[i].dp ? datapath_sweep(places->list[i].dp, DATAPATH_IDLE_NS, err) : 0;
 	return ret < 0 ? ret : 0;
 }
 

@@ -5,6 +5,8 @@ import shutil
 
 import pytest
 
+from lib import kernel
+
 PODS = "/api/v1/namespaces/default/pods"
 
 
@@ -18,7 +20,9 @@ def kept(world, monkeypatch, tmp_path):
 def restart_machine(world, on_disk=False):
     """No agent, no pins, nothing in /run, unless that is on disk: then it is of another boot."""
     world.weir.kill()
+    objects = kernel.pinned(world.pins)
     shutil.rmtree(world.pins)
+    kernel.wait_until_gone(objects)
     state = world.weir.state_dir / "state.json"
     if on_disk:
         state.write_text(json.dumps({**json.loads(state.read_text()), "boot_id": "another"}))

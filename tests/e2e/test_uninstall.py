@@ -8,22 +8,9 @@ import time
 
 import pytest
 
+from lib import kernel
 from lib.process import PATIENCE_S, eventually, run
 from lib.weir import Weir
-
-
-def programs():
-    """What is loaded of weir, by anyone."""
-    return {program["id"] for program in json.loads(run("bpftool", "-j", "prog", "show"))
-            if program.get("name", "").startswith("weir_")}
-
-
-def maps():
-    return {each["id"] for each in json.loads(run("bpftool", "-j", "map", "show"))}
-
-
-def links():
-    return {link["id"] for link in json.loads(run("bpftool", "-j", "link", "show") or "[]")}
 
 
 class Traces:
@@ -40,26 +27,22 @@ class Traces:
         return {"inside": inside, "files": files, "directories": [self.world.pins.exists(),
                                                                    self.world.weir.state_dir.exists()]}
 
-    def gone(self, kernel):
-        """kernel: ids of programs, maps and links that must not be there any more (freed some time after the last use)."""
+    def gone(self, objects):
+        """objects: of the kernel, that must not be there any more."""
         assert self.look() == self.before
-        eventually(lambda: not kernel & (programs() | maps() | links()), "programs, maps and links are gone")
-
-
-def pinned_ids(world):
-    """The kernel's ids of all that is pinned."""
-    ids = set()
-    for pin in world.pins.rglob("*"):
-        if pin.is_dir():
-            continue
-        kind = "link" if pin.name.startswith("link-") else "prog" if pin.name.startswith("prog-") else "map"
-        ids.add(json.loads(run("bpftool", "-j", kind, "show", "pinned", pin))["id"])
-    return ids
+        kernel.wait_until_gone(objects)
 
 
 def agentless(world):
     """There is no agent to be ended by the test's own end."""
     world.weir.log_path.unlink()
+
+
+def assert_uninstalled(world, traces, objects, quiet):
+    """Nothing is left, and whose connection was not translated has not noticed."""
+    traces.gone(objects)
+    assert quiet.drive(3) == [200] * 3
+    agentless(world)
 
 
 @pytest.fixture
@@ -79,7 +62,7 @@ def attached(world):
 @pytest.mark.parametrize("how", ["running", "killed"])
 def test_force(world, attached, how):
     site, traces, noisy, quiet = attached
-    kernel = pinned_ids(world)
+    objects = kernel.pinned(world.pins)
     pid = site.weir.process.pid if how == "running" else None
     if how == "killed":
         site.weir.kill()
@@ -88,7 +71,7 @@ def test_force(world, attached, how):
     assert [(place["reset"], place["entered"]) for place in said["namespaces"]] == [(1, True)]
     if pid:
         assert site.weir.process.wait(PATIENCE_S) == 0
-    traces.gone(kernel)
+    traces.gone(objects)
     with pytest.raises(ConnectionError):
         noisy.send(noisy.head("/more"))
         noisy.read()
@@ -100,7 +83,7 @@ def test_force(world, attached, how):
 def test_waits_for_translated_connections(world, attached):
     """They go on meanwhile, unlimited, and it says what it waits for."""
     site, traces, noisy, quiet = attached
-    kernel = pinned_ids(world)
+    objects = kernel.pinned(world.pins)
     process = subprocess.Popen(site.weir.command("uninstall"), env=site.weir.environment(), text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     world.at_end(process.kill)
@@ -119,9 +102,7 @@ def test_waits_for_translated_connections(world, attached):
         process.communicate(timeout=PATIENCE_S)
         assert noisy.get("/translated") == 200
         site.weir("uninstall", "--force")
-    traces.gone(kernel)
-    assert quiet.drive(3) == [200] * 3
-    agentless(world)
+    assert_uninstalled(world, traces, objects, quiet)
 
 
 def test_nothing_there(world):
@@ -152,7 +133,7 @@ def other_version(world):
 def test_another_version(world, attached):
     """It is refused, with the way out; until then it stays in force."""
     site, traces, noisy, quiet = attached
-    kernel = pinned_ids(world)
+    objects = kernel.pinned(world.pins)
     site.weir.kill()
     other_version(world)
     site.weir.start()
@@ -163,15 +144,13 @@ def test_another_version(world, attached):
     assert "weir uninstall --force" in site.weir.refused("uninstall")
     assert noisy.drive(2) == [429, 429]
     site.weir("uninstall", "--force")
-    traces.gone(kernel)
-    assert quiet.drive(3) == [200] * 3
-    agentless(world)
+    assert_uninstalled(world, traces, objects, quiet)
 
 
 def test_pins_of_an_older_one(world, attached):
     """Maps are missing, others are not known: it goes by the names of what is pinned."""
     site, traces, _, quiet = attached
-    kernel = pinned_ids(world)
+    objects = kernel.pinned(world.pins)
     site.weir.kill()
     other_version(world)
     (directory,) = world.pins.iterdir()
@@ -179,14 +158,12 @@ def test_pins_of_an_older_one(world, attached):
     (directory / "names").rename(directory / "nicknames")
     (directory / "prog-ingress").rename(directory / "prog-ingress-new")
     site.weir("uninstall", "--force")
-    traces.gone(kernel)
-    assert quiet.drive(3) == [200] * 3
-    agentless(world)
+    assert_uninstalled(world, traces, objects, quiet)
 
 
 def test_namespace_is_gone(world, attached):
     site, _, _, _ = attached
-    kernel = pinned_ids(world)
+    objects = kernel.pinned(world.pins)
     site.weir.stop()
     site.server.close()
     for namespace in list(world.namespaces):
@@ -195,7 +172,7 @@ def test_namespace_is_gone(world, attached):
     said = site.weir("uninstall")
     assert "its network namespace could not be found" in said or "is removed\n" in said
     assert not world.pins.exists() and not site.weir.state_dir.exists()
-    eventually(lambda: not kernel & (programs() | maps() | links()), "programs, maps and links are gone")
+    kernel.wait_until_gone(objects)
     agentless(world)
 
 

@@ -69,19 +69,6 @@ static void begin(struct agent *agent)
 }
 
 /* A server with a limit, for commands to be about. */
-/* As the agent does. */
-static int handle(void *context, struct control_client *client, const char *command, json_t *arguments, json_t **result,
-		  struct error *err)
-{
-	struct agent *agent = context;
-	int ret;
-
-	agent_lock(agent);
-	ret = agent_request(agent, client, command, arguments, result, err);
-	agent_unlock(agent);
-	return ret;
-}
-
 static void attach(struct agent *agent)
 {
 	static const char *const commands[][2] = {
@@ -93,7 +80,7 @@ static void attach(struct agent *agent)
 		CLEANUP_JSON json_t *arguments = json_loads(commands[i][1], 0, NULL), *result = NULL;
 		struct error err;
 
-		assert(!handle(agent, NULL, commands[i][0], arguments, &result, &err));
+		assert(!agent_request(agent, NULL, commands[i][0], arguments, &result, &err));
 	}
 }
 
@@ -162,7 +149,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	begin(&agent);
 	attach(&agent);
 	before = saved(&agent);
-	if (control_open(&control, agent.base, state_dir, &agent.access, handle, &agent, NULL))
+	if (control_open(&control, agent.base, state_dir, &agent.access, agent_request, &agent, NULL))
 		abort();
 	said = talk(&agent, control, access, data + 1, size - 1);
 	/* A stream has lines of its own, and what follows its command is no command. */

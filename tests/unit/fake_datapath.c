@@ -405,17 +405,6 @@ const struct datapath_written *datapath_written(const struct datapath *dp)
 	return &dp->written;
 }
 
-const char *datapath_part_name(enum datapath_part part)
-{
-	static const char *const names[] = {
-#define X(name) #name,
-		DATAPATH_PARTS(X)
-#undef X
-	};
-
-	return names[part];
-}
-
 int datapath_limit_counts(struct datapath *dp, __u32 server, __u32 slot, struct weir_limit_counts *counts,
 			  struct error *err)
 {

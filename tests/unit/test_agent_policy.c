@@ -126,7 +126,8 @@ static void levels_of_its_own(void **state)
 	succeed(f, "attach", ATTACH);
 	succeed(f, "apply", APPLY(OBJECT(Throttle, "api", OWN_LEVELS)));
 	server = f->agent.state.servers[0];
-	assert_int_equal(server->priorities.n_levels, 3); /* exempt and catch-all, too; the schemas for probes besides */
+	assert_int_equal(server->priorities.n_levels,
+			 3); /* exempt and catch-all, too; the schemas for probes besides */
 	assert_int_equal(server->priorities.n_schemas, 4);
 	assert_int_equal(server_limit(server, "read-only-in-flight")->amount.places, 4);
 	assert_null(server_limit(server, "mutating-in-flight"));

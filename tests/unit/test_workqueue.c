@@ -16,52 +16,7 @@
 #include "../../user/retries.h"
 #include "../../user/workqueue.h"
 #include "../../user/workqueue_heap.h"
-
-#define US 1000ULL
-#define MS 1000000ULL
-#define SECOND WEIR_NS_PER_S
-
-static __u64 now;
-
-static __u64 read_now(void *context)
-{
-	return *(__u64 *)context;
-}
-
-static int open_queue(void **state)
-{
-	struct workqueue_options options = { .now_ns = read_now, .context = &now };
-	struct error err;
-
-	now = SECOND;
-	assert_int_equal(backoff_parse("exponential:1ms..1s", &options.policy, &err), 0);
-	return workqueue_open((struct workqueue **)state, &options);
-}
-
-static int close_queue(void **state)
-{
-	workqueue_close(*state);
-	return 0;
-}
-
-/* Takes the next key, which has to be this one, and is done with it. */
-static void work(struct workqueue *queue, const char *expected)
-{
-	const char *key;
-
-	assert_int_not_equal(workqueue_length(queue), 0);
-	key = workqueue_get(queue);
-	assert_string_equal(key, expected);
-	workqueue_done(queue, key);
-}
-
-static struct workqueue_metrics metrics_of(struct workqueue *queue)
-{
-	struct workqueue_metrics metrics;
-
-	workqueue_metrics(queue, &metrics);
-	return metrics;
-}
+#include "workqueue_fixture.h"
 
 static void test_length(void **state)
 {
@@ -286,15 +241,6 @@ static void test_heap(void **state)
 
 /* --- after failures */
 
-/* The key comes after so long, and not before. */
-static void comes_after(struct workqueue *queue, const char *key, __u64 delay_ns)
-{
-	now += delay_ns - 1;
-	assert_int_equal(workqueue_length(queue), 0);
-	now += 1;
-	work(queue, key);
-}
-
 static void test_rate_limited(void **state)
 {
 	struct workqueue *queue = *state;
@@ -417,162 +363,6 @@ static void test_shut_down(void **state)
 	workqueue_shut_down_with_drain(queue);
 }
 
-/* --- what is known of it */
-
-static void assert_only_bucket(const struct workqueue_histogram *histogram, int bucket, __u64 count)
-{
-	for (int i = 0; i < WORKQUEUE_BUCKETS; i++)
-		assert_int_equal(histogram->counts[i], i == bucket ? count : 0);
-}
-
-static void test_metrics(void **state)
-{
-	struct workqueue *queue = *state;
-	struct workqueue_metrics metrics;
-	const char *key;
-
-	workqueue_add(queue, "foo");
-	metrics = metrics_of(queue);
-	assert_int_equal(metrics.adds, 1);
-	assert_int_equal(metrics.depth, 1);
-	now += 50 * US;
-	key = workqueue_get(queue);
-	metrics = metrics_of(queue);
-	assert_int_equal(metrics.depth, 0);
-	assert_int_equal(metrics.queue_duration.sum_ns, 50 * US);
-	assert_only_bucket(&metrics.queue_duration, 4, 1);
-
-	for (int i = 0; i < 5; i++)
-		workqueue_add(queue, key);
-	metrics = metrics_of(queue);
-	assert_int_equal(metrics.adds, 2);
-	assert_int_equal(metrics.depth, 1);
-	now += 25 * US;
-	workqueue_done(queue, key);
-	metrics = metrics_of(queue);
-	assert_int_equal(metrics.work_duration.sum_ns, 25 * US);
-	assert_only_bucket(&metrics.work_duration, 4, 1);
-	assert_int_equal(metrics.depth, 1);
-
-	key = workqueue_get(queue);
-	metrics = metrics_of(queue);
-	assert_int_equal(metrics.queue_duration.sum_ns, 75 * US);
-	assert_only_bucket(&metrics.queue_duration, 4, 2);
-	assert_int_equal(metrics.unfinished_work_ns, 0);
-	now += MS;
-	workqueue_add(queue, "bar");
-	workqueue_get(queue);
-	now += MS;
-	metrics = metrics_of(queue);
-	assert_int_equal(metrics.unfinished_work_ns, 3 * MS);
-	assert_int_equal(metrics.longest_running_ns, 2 * MS);
-	workqueue_done(queue, key);
-	workqueue_done(queue, "bar");
-	metrics = metrics_of(queue);
-	assert_int_equal(metrics.unfinished_work_ns, 0);
-	assert_int_equal(metrics.longest_running_ns, 0);
-	assert_int_equal(metrics.work_duration.sum_ns, 25 * US + 3 * MS);
-	assert_int_equal(metrics.retries, 0);
-}
-
-static void test_metrics_of_later_adds(void **state)
-{
-	struct workqueue *queue = *state;
-
-	workqueue_add_after(queue, "foo", 0);
-	workqueue_add_after(queue, "bar", MS);
-	workqueue_add_rate_limited(queue, "bar");
-	assert_int_equal(metrics_of(queue).retries, 3);
-	assert_int_equal(metrics_of(queue).adds, 1);
-	now += MS;
-	assert_int_equal(metrics_of(queue).adds, 2);
-	now += MS;
-	work(queue, "foo");
-	work(queue, "bar");
-	/* It was in the queue from when somebody could tell that it was due. */
-	assert_int_equal(metrics_of(queue).queue_duration.sum_ns, 3 * MS);
-}
-
-static void test_histogram(void **state)
-{
-	static const struct {
-		__u64 ns;
-		int bucket;
-	} cases[] = {
-		{ 0, 0 },
-		{ 10, 0 },
-		{ 11, 1 },
-		{ 100, 1 },
-		{ SECOND, 8 },
-		{ SECOND + 1, 9 },
-		{ 1000 * SECOND, 11 },
-		{ 1000 * SECOND + 1, 12 },
-		{ ~0ULL, 12 },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct workqueue_histogram histogram = {};
-
-		workqueue_histogram_observe(&histogram, cases[i].ns);
-		assert_only_bucket(&histogram, cases[i].bucket, 1);
-		assert_int_equal(histogram.sum_ns, cases[i].ns);
-	}
-}
-
-static void assert_line(const char *text, const char *line)
-{
-	const char *found = strstr(text, line);
-
-	if (!found || (found != text && found[-1] != '\n') || found[strlen(line)] != '\n')
-		fail_msg("no line \"%s\" in:\n%s", line, text);
-}
-
-static void test_metrics_text(void **state)
-{
-	static const char *const lines[] = {
-		"# TYPE workqueue_depth gauge",
-		"workqueue_depth{name=\"policy\"} 2",
-		"# TYPE workqueue_adds_total counter",
-		"workqueue_adds_total{name=\"policy\"} 3",
-		"# TYPE workqueue_queue_duration_seconds histogram",
-		"workqueue_queue_duration_seconds_bucket{name=\"policy\",le=\"1e-08\"} 1",
-		"workqueue_queue_duration_seconds_bucket{name=\"policy\",le=\"0.0001\"} 1",
-		"workqueue_queue_duration_seconds_bucket{name=\"policy\",le=\"0.001\"} 2",
-		"workqueue_queue_duration_seconds_bucket{name=\"policy\",le=\"1000\"} 2",
-		"workqueue_queue_duration_seconds_bucket{name=\"policy\",le=\"+Inf\"} 3",
-		"workqueue_queue_duration_seconds_sum{name=\"policy\"} 2000.000250005",
-		"workqueue_queue_duration_seconds_count{name=\"policy\"} 3",
-		"workqueue_work_duration_seconds_count{name=\"policy\"} 0",
-		"workqueue_work_duration_seconds_sum{name=\"policy\"} 0.000000000",
-		"workqueue_unfinished_work_seconds{name=\"policy\"} 1.500",
-		"workqueue_longest_running_processor_seconds{name=\"policy\"} 0.025",
-		"workqueue_retries_total{name=\"policy\"} 7",
-	};
-	struct workqueue_metrics metrics = {
-		.depth = 2,
-		.adds = 3,
-		.retries = 7,
-		.unfinished_work_ns = 1500 * MS,
-		.longest_running_ns = 25 * MS,
-	};
-	json_t *families = json_array();
-	char *text;
-
-	(void)state;
-	workqueue_histogram_observe(&metrics.queue_duration, 5);
-	workqueue_histogram_observe(&metrics.queue_duration, 250 * US);
-	workqueue_histogram_observe(&metrics.queue_duration, 2000 * SECOND);
-	workqueue_metrics_families(families, "policy", &metrics);
-	text = metrics_text(families);
-	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
-		assert_line(text, lines[i]);
-	free(text);
-	json_decref(families);
-}
-
-#define WITH_QUEUE(test) cmocka_unit_test_setup_teardown(test, open_queue, close_queue)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -594,10 +384,6 @@ int main(void)
 		cmocka_unit_test(test_rate_limited_by_a_bucket),
 		WITH_QUEUE(test_retry_or_drop),
 		WITH_QUEUE(test_shut_down),
-		WITH_QUEUE(test_metrics),
-		WITH_QUEUE(test_metrics_of_later_adds),
-		cmocka_unit_test(test_histogram),
-		cmocka_unit_test(test_metrics_text),
 	};
 
 	return cmocka_run_group_tests_name("workqueue", tests, NULL, NULL);
