@@ -24,6 +24,14 @@ from http_stream import Stream  # noqa: E402
 from lib.http import expected_body, parameters, parse_head  # noqa: E402
 
 BACKLOG = 4096
+# Connections have these from their listener.
+OPTIONS = (
+    # A client whose RST was lost is found to be gone.
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1), (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5), (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
+    # What this program has written has been sent, but for little.
+    (socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 15),
+)
 
 
 def tell(*words):
@@ -137,10 +145,8 @@ async def accept(loop, listener, tasks):
 def listen(port):
     listener = socket.create_server(("::", port), family=socket.AF_INET6, backlog=BACKLOG, dualstack_ipv6=True)
     listener.setblocking(False)
-    # Whose RST was lost is found out. Connections have it from their listener.
-    for level, option, value in ((socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1), (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10),
-                                 (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5), (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)):
-        listener.setsockopt(level, option, value)
+    for option in OPTIONS:
+        listener.setsockopt(*option)
     return listener
 
 
