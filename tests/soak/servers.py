@@ -107,7 +107,8 @@ class Site:
 
     def check_agent(self):
         if not (self.agent_may_end or self.weir.running()):
-            self.violate(f"the agent of {self.name} has ended: {self.weir.log()[-1000:]}")
+            self.violate(f"the agent of {self.name} has ended by itself (exit status {self.weir.process.returncode}): "
+                         f"{self.weir.log()[-1000:]}")
 
     def note(self, what):
         self.soak.note(f"{self.name}: {what}")
