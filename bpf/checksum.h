@@ -3,7 +3,7 @@
 #ifndef WEIR_BPF_CHECKSUM_H
 #define WEIR_BPF_CHECKSUM_H
 
-#include "work.h"
+#include "window.h"
 
 #define CHECK_AT __builtin_offsetof(struct tcp_header, check)
 #define CHECKSUM_STEPS 512 /* windows in the largest packet, and more */
@@ -88,6 +88,7 @@ static __always_inline __u16 segment_sum(struct __sk_buff *skb, struct work *w)
 
 	w->sum = segment_pseudo_sum(&w->packet);
 	bpf_loop(CHECKSUM_STEPS, checksum_step, &walk, 0);
+	window_wipe(w);
 	return sum_fold(w->sum);
 }
 

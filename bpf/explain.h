@@ -167,10 +167,13 @@ __noinline int explain_request(struct __sk_buff *skb, struct work *w)
 	bpf_loop(FRAME_STEPS, request_step, &feed, 0);
 	w->explained.lost = w->request.lost;
 	w->explained.whole = w->frame_event == WEIR_FRAME_HEAD;
-	if (w->frame_event != WEIR_FRAME_HEAD)
+	if (w->frame_event != WEIR_FRAME_HEAD) {
+		window_wipe(w);
 		return 0;
+	}
 	note_attributes(w);
 	decision = request_ask(skb, w);
+	window_wipe(w);
 	return explain_decided(w->hook, decision);
 }
 

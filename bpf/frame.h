@@ -182,6 +182,16 @@ static long request_next(__u32 i __attribute__((unused)), struct feed *f)
 	return r->held || r->lost != WEIR_REASON_COUNT || (r->shed && weir_request_ended(&r->request));
 }
 
+/* Is the connection's preamble behind, or was there none to come? */
+static __always_inline bool introduced(struct __sk_buff *skb, struct work *w)
+{
+	if (!weir_preamble_awaited(&w->request.preamble))
+		return true;
+	frame_preamble(skb, w);
+	return !weir_preamble_awaited(&w->request.preamble) && !w->request.held &&
+	       w->request.lost == WEIR_REASON_COUNT;
+}
+
 __noinline int frame_requests(struct __sk_buff *skb, struct work *w)
 {
 	struct feed feed = { .skb = skb, .work = w };
@@ -192,13 +202,9 @@ __noinline int frame_requests(struct __sk_buff *skb, struct work *w)
 	if (!feed.server)
 		return 0;
 	w->window_length = 0;
-	if (weir_preamble_awaited(&w->request.preamble)) {
-		frame_preamble(skb, w);
-		if (weir_preamble_awaited(&w->request.preamble) || w->request.held ||
-		    w->request.lost != WEIR_REASON_COUNT)
-			return 0;
-	}
-	bpf_loop(FRAME_REQUESTS, request_next, &feed, 0);
+	if (introduced(skb, w))
+		bpf_loop(FRAME_REQUESTS, request_next, &feed, 0);
+	window_wipe(w);
 	return 0;
 }
 
@@ -241,6 +247,7 @@ __noinline int frame_responses(struct __sk_buff *skb, struct work *w)
 		return 0;
 	w->window_length = 0;
 	bpf_loop(FRAME_STEPS, response_step, &feed, 0);
+	window_wipe(w);
 	return 0;
 }
 

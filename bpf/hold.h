@@ -52,6 +52,7 @@ __noinline int hold_frame(struct __sk_buff *skb, struct work *w)
 		bpf_loop(FRAME_STEPS, hold_step, &feed, 0);
 	if (w->hold.by_lines && (!w->hold.by_records || w->hold.seeking))
 		bpf_loop(FRAME_STEPS, hold_line_step, &feed, 0);
+	window_wipe(w);
 	weir_hold_reader_end(&w->hold, &w->packet.segment);
 	return 0;
 }

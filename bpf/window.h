@@ -17,6 +17,13 @@ static __always_inline bool window_load(struct __sk_buff *skb, struct work *w, _
 	return true;
 }
 
+/* What was read is nobody's business afterwards: it may be a token. */
+static __always_inline void window_wipe(struct work *w)
+{
+	__builtin_memset(w->window, 0, WEIR_WINDOW);
+	w->window_length = 0;
+}
+
 static __always_inline bool window_has(const struct work *w, __u32 at)
 {
 	return at - w->window_at < w->window_length;

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-A token goes into the agent and comes out nowhere: not in what it says, not in its files, its memory, or the kernel's maps. Only
-`works`, the memory in which programs read packets, has the bytes that each CPU read latest (docs/security.md).
+A token goes into the agent and comes out nowhere: not in what it says, not in its files, its memory, or the kernel's maps.
 """
 import json
 import re
@@ -63,8 +62,7 @@ class Searched:
     def agent(self, weir):
         for number in map_ids(weir.process.pid):
             name = json.loads(run("bpftool", "-j", "map", "show", "id", number))["name"]
-            if name != "works":
-                self.look(f"map {name}", read_map(number))
+            self.look(f"map {name}", read_map(number))
         for where, content in read_memory(weir.process.pid):
             self.look(where, content)
         self.look("environment", Path(f"/proc/{weir.process.pid}/environ").read_bytes())

@@ -8,6 +8,7 @@ import struct
 import time
 
 from http_stream import Stream
+from keepalive import keep_alive
 from lib.client import Answer, check_shed
 from lib.http import expected_body, parse_head
 
@@ -47,6 +48,7 @@ class Connection:
 
     async def connect(self):
         loop = asyncio.get_running_loop()
+        keep_alive(self.socket)
         await loop.sock_connect(self.socket, (self.place.address, self.server.port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.stream = Stream(lambda: loop.sock_recv(self.socket, RECEIVE_BYTES))

@@ -21,17 +21,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
 
 from http_stream import Stream  # noqa: E402
+from keepalive import keep_alive  # noqa: E402
 from lib.http import expected_body, parameters, parse_head  # noqa: E402
 
 BACKLOG = 4096
-# Connections have these from their listener.
-OPTIONS = (
-    # A client whose RST was lost is found to be gone.
-    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1), (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10),
-    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5), (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
-    # What this program has written has been sent, but for little.
-    (socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 15),
-)
+SEND_BYTES = 1 << 15  # what this program has written has been sent, but for little
 
 
 def tell(*words):
@@ -145,8 +139,9 @@ async def accept(loop, listener, tasks):
 def listen(port):
     listener = socket.create_server(("::", port), family=socket.AF_INET6, backlog=BACKLOG, dualstack_ipv6=True)
     listener.setblocking(False)
-    for option in OPTIONS:
-        listener.setsockopt(*option)
+    # Connections have these from their listener.
+    keep_alive(listener)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)
     return listener
 
 

@@ -183,6 +183,9 @@ static void test_tokens(void **state)
 
 		assert_int_equal(h.event, WEIR_FRAME_HEAD);
 		assert_int_equal(weir_request_token(&h.request), subject(WEIR_NAME_TOKEN, cases[i].token));
+		/* Nothing of its text stays with the connection. */
+		for (size_t word = 0; word < ARRAY_SIZE(h.request.framing.token); word++)
+			assert_int_equal(h.request.framing.token[word], 0);
 	}
 }
 

@@ -95,19 +95,25 @@ static void two_namespaces_at_once(void **state)
 static struct fixture *asked;
 static atomic_bool has_asked;
 
+static bool is_starting(const json_t *server)
+{
+	return !strcmp(json_string_value(json_object_get(server, "mode")), "starting");
+}
+
 /* As the event loop does, when a command comes while a worker has programs loaded. */
 static void ask_meanwhile(void)
 {
 	CLEANUP_JSON json_t *status = NULL;
 	struct error err;
+	bool starting[3];
 
 	if (atomic_exchange(&has_asked, true))
 		return;
 	assert_int_equal(agent_request(&asked->agent, NULL, "status", NULL, &status, &err), 0);
 	for (int i = 0; i < 3; i++)
-		assert_string_equal(json_string_value(json_object_get(
-					    json_array_get(json_object_get(status, "servers"), i), "mode")),
-				    "starting");
+		starting[i] = is_starting(json_array_get(json_object_get(status, "servers"), i));
+	/* What this worker opens; another's may be in force by now. */
+	assert_true(starting[1] || (starting[0] && starting[2]));
 }
 
 static void commands_do_not_wait(void **state)
