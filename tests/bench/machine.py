@@ -25,6 +25,7 @@ CLONE_NEWNET = 0x40000000
 BPF_STATS_RUN_TIME = 0
 
 NGINX, NGINX_LIMITED, GO, HAPROXY, HAPROXY_LIMITED, HAPROXY_USERS = 8001, 8002, 8003, 8004, 8005, 8006
+METRICS = "127.0.0.1:8007"
 LOOPBACK, SERVER_HOST, CLIENT_HOST = "127.0.0.1", "10.99.0.1", "10.99.0.2"
 FAR = (("user", "--qps", 1000000, "--burst", 1000000), ("total", "--qps", 1000000, "--burst", 1000000))
 
@@ -119,7 +120,7 @@ class Machine:
     def start_agent(self):
         pins = Path(f"/sys/fs/bpf/weir-bench-{os.getpid()}")
         self.weir = Weir(self.dir, pins)
-        self.weir.start()
+        self.weir.start(METRICS)
         self.cleanup.callback(lambda: pins.exists() and pins.rmdir())
         self.cleanup.callback(self.weir.stop)
         self.cleanup.callback(self.weir.run, "detach", "--all", "--force")
