@@ -53,6 +53,9 @@ struct sock_common {
 
 struct sock {
 	struct sock_common __sk_common;
+	struct {
+		int len;
+	} sk_backlog;
 };
 
 struct inet_sock {
@@ -61,6 +64,9 @@ struct inet_sock {
 
 struct inet_connection_sock {
 	struct inet_sock icsk_inet;
+	struct {
+		u32 lrcvtime;
+	} icsk_ack;
 };
 
 struct rb_root {
@@ -68,6 +74,7 @@ struct rb_root {
 };
 
 struct tcp_options_received {
+	int ts_recent_stamp;
 	u32 ts_recent;
 	u16 snd_wscale : 4, rcv_wscale : 4;
 };
@@ -75,11 +82,16 @@ struct tcp_options_received {
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
 	u64 bytes_received;
+	u64 bytes_acked;
 	u64 bytes_sent;
 	u32 rcv_nxt;
 	u32 rcv_wup;
 	u32 rcv_wnd;
 	u32 snd_nxt;
+	u32 snd_una;
+	u32 max_window;
+	u32 lsndtime;
+	u8 bpf_sock_ops_cb_flags;
 	struct tcp_options_received rx_opt;
 	struct rb_root out_of_order_queue;
 };
