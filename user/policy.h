@@ -28,6 +28,8 @@ struct policy {
 	size_t n;
 	struct policy_file *files;
 	size_t n_files;
+	bool regular; /* only regular files are read: none that has to be waited for */
+	bool full;    /* there are too many objects, and that has been said */
 	bool pointed; /* what is being read was pointed to by an AdmissionConfiguration */
 	struct documents documents;
 	struct problems problems;

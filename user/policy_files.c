@@ -49,28 +49,33 @@ static int read_stream(FILE *in, const char *path, char **text, size_t *length, 
 	return 0;
 }
 
-/* A FIFO that nobody writes to is empty: it is not waited for. NULL, and errno: it cannot be opened. */
-static FILE *open_file(const char *path)
+/*
+ * A FIFO that nobody writes to is empty: it is not waited for. One that somebody has open is, for as long as he likes: whoever
+ * cannot wait reads regular files only.
+ */
+static int open_file(const char *path, bool regular, FILE **out, struct error *err)
 {
-	CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	FILE *in;
+	CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct stat info;
 
-	if (fd < 0 || fcntl(fd, F_SETFL, O_RDONLY))
-		return NULL;
-	in = fdopen(fd, "r");
-	if (in)
-		cleanup_take(&fd);
-	return in;
+	if (fd < 0 || fstat(fd, &info) || fcntl(fd, F_SETFL, O_RDONLY))
+		return error_set(err, -errno, "%s: %s", path, strerror(errno));
+	if (regular && !S_ISREG(info.st_mode))
+		return error_set(err, -EINVAL, "%s: not a regular file", path);
+	*out = fdopen(fd, "r");
+	if (!*out)
+		return error_set(err, -errno, "%s: %s", path, strerror(errno));
+	cleanup_take(&fd);
+	return 0;
 }
 
-static int read_whole(const char *path, char **text, size_t *length, struct error *err)
+static int read_whole(const char *path, bool regular, char **text, size_t *length, struct error *err)
 {
 	CLEANUP_FCLOSE FILE *in = NULL;
 
 	if (strcmp(path, STDIN) == 0)
 		return read_stream(stdin, path, text, length, err);
-	in = open_file(path);
-	return in ? read_stream(in, path, text, length, err) : error_set(err, -errno, "%s: %s", path, strerror(errno));
+	return open_file(path, regular, &in, err) ?: read_stream(in, path, text, length, err);
 }
 
 /*
@@ -119,7 +124,7 @@ static int read_file(struct policy *policy, const char *path, struct error *err)
 	CLEANUP_FREE char *text = NULL;
 	const struct policy_file *file;
 	size_t length;
-	int ret = read_whole(path, &text, &length, err);
+	int ret = read_whole(path, policy->regular, &text, &length, err);
 
 	if (ret)
 		return ret;
@@ -197,12 +202,12 @@ static int is_known(void *arg, const char *path, struct error *err)
 	return -ENOENT;
 }
 
-static bool is_same(const struct policy_file *file)
+static bool is_same(const struct policy_file *file, bool regular)
 {
 	CLEANUP_FREE char *text = NULL;
 	size_t length;
 
-	return !read_whole(file->path, &text, &length, NULL) && digest_of(text, length) == file->digest;
+	return !read_whole(file->path, regular, &text, &length, NULL) && digest_of(text, length) == file->digest;
 }
 
 bool policy_is_current(const struct policy *policy, const char *path)
@@ -210,7 +215,7 @@ bool policy_is_current(const struct policy *policy, const char *path)
 	if (each_path(path, is_known, (void *)policy, NULL))
 		return false;
 	for (size_t i = 0; i < policy->n_files; i++)
-		if (!is_same(&policy->files[i]))
+		if (!is_same(&policy->files[i], policy->regular))
 			return false;
 	return true;
 }

@@ -75,6 +75,7 @@ static const struct field event_fields[] = {
 	  .type = FIELD_OBJECT,
 	  .list = true,
 	  .required = true,
+	  .most = WEIR_SERVER_LIMITS,
 	  .shape = &event_limit_shape,
 	  .help = "all of which an event must meet" },
 	{ .name = "covers",

@@ -55,6 +55,8 @@ void problems_print(const struct problems *problems, FILE *out)
 
 		fprintf(out, "%s\n", text ?: "");
 	}
+	if (problems->errors + problems->warnings > problems->n)
+		fprintf(out, "and %zu more\n", problems->errors + problems->warnings - problems->n);
 }
 
 json_t *problems_to_json(const struct problems *problems)
@@ -98,13 +100,17 @@ static char *path_of(const struct node *node)
 	return output_visible(text);
 }
 
-/* Without memory a problem is counted all the same. */
+#define TOLD_MAX 1000 /* of each: whoever made more has made the same mistake again and again */
+
+/* Without memory, or when there are too many, a problem is counted all the same. */
 static void add(struct problems *problems, struct problem problem, const struct node *node, const char *format,
 		va_list args)
 {
-	struct problem *grown = array_grow(problems->items, problems->n, sizeof(*grown));
+	struct problem *grown;
 
-	problems->errors += !problem.warning;
+	if ((problem.warning ? problems->warnings++ : problems->errors++) >= TOLD_MAX)
+		return;
+	grown = array_grow(problems->items, problems->n, sizeof(*grown));
 	if (!grown)
 		return;
 	problems->items = grown;

@@ -10,6 +10,7 @@
 #include "policy.h"
 
 #define PLUGIN "EventRateLimit"
+#define OBJECTS_MAX 4096 /* each is compared with all before it */
 
 static void read_document(struct policy *policy, const struct node *node, const char *source);
 
@@ -18,8 +19,14 @@ static void read_document(struct policy *policy, const struct node *node, const 
 static void add_object(struct policy *policy, const struct policy_kind *kind, const struct node *node,
 		       const char *source)
 {
-	struct policy_object *grown = array_grow(policy->objects, policy->n, sizeof(*grown));
+	struct policy_object *grown;
 
+	if (policy->n == OBJECTS_MAX) {
+		policy->full = true;
+		problem_node(&policy->problems, node, "more than %d objects", OBJECTS_MAX);
+		return;
+	}
+	grown = array_grow(policy->objects, policy->n, sizeof(*grown));
 	if (!grown) {
 		problem_node(&policy->problems, node, "out of memory");
 		return;
@@ -104,6 +111,8 @@ static void read_document(struct policy *policy, const struct node *node, const 
 	size_t errors = policy->problems.errors;
 	const struct policy_kind *kind;
 
+	if (policy->full)
+		return;
 	if (is_list(node)) {
 		read_list(policy, node, source);
 		return;

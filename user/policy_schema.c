@@ -46,6 +46,8 @@ static json_t *field_schema(const struct field *field)
 		schema = json_pack("{s:s, s:o}", "type", "array", "items", schema);
 	if (field->list && field->required)
 		json_object_set_new(schema, "minItems", json_integer(1));
+	if (field->list && field->most)
+		json_object_set_new(schema, "maxItems", json_integer(field->most));
 	if (field->help)
 		json_object_set_new(schema, "description", json_string(field->help));
 	return schema;

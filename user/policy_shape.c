@@ -182,6 +182,10 @@ static void check_member(const struct field *field, const struct node *node, str
 	}
 	if (field->required && !node->n)
 		problem_node(problems, node, "the list is empty");
+	if (field->most && node->n > field->most) {
+		problem_node(problems, node, "there are %zu: there can be %u at most", node->n, field->most);
+		return;
+	}
 	for (size_t i = 0; i < node->n; i++)
 		check_value(field, node->items[i], problems);
 }

@@ -86,6 +86,7 @@ bool policy_source_read(struct policy_source *source)
 	if (source->good && policy_is_current(&source->policy, source->path))
 		return false;
 	policy_clear(&source->policy);
+	source->policy.regular = true;
 	if (policy_read(&source->policy, source->path, &err)) {
 		errors = json_pack("[s]", err.text);
 	} else {

@@ -8,8 +8,9 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "policy_bounds.h"
 
-#define DEPTH_MAX 64
+#define FIELDS_MAX 1024	     /* of an object: each is compared with all before it */
 #define NODES_MAX (1U << 20) /* of a document: aliases of aliases can ask for very many */
 
 void node_free(struct node *node)
@@ -185,6 +186,11 @@ static bool convert_member(struct reading *r, const yaml_node_pair_t *pair, stru
 		problem_at(r->problems, r->file, line, column, "a key must not hold a NUL character");
 		return true;
 	}
+	if (object->n == FIELDS_MAX) {
+		problem_at(r->problems, r->file, line, column, "more than %d fields in one object", FIELDS_MAX);
+		r->too_many = true;
+		return false;
+	}
 	before = same_key(object, name);
 	if (before) {
 		problem_at(r->problems, r->file, line, column, "\"%s\" is there twice: first in line %u", name,
@@ -228,12 +234,12 @@ static struct node *convert(struct reading *r, const yaml_node_t *from, struct n
 	struct node *node;
 	bool made = true;
 
-	if (depth > DEPTH_MAX || r->nodes++ > NODES_MAX) {
+	if (depth > POLICY_DEPTH_MAX || r->nodes++ > NODES_MAX) {
 		if (!r->too_many)
 			problem_at(r->problems, r->file, from->start_mark.line + 1, from->start_mark.column + 1,
-				   depth > DEPTH_MAX ? "more than %d levels within each other" :
-						       "more than %d values in one document",
-				   depth > DEPTH_MAX ? DEPTH_MAX : NODES_MAX);
+				   depth > POLICY_DEPTH_MAX ? "more than %d levels within each other" :
+							      "more than %d values in one document",
+				   depth > POLICY_DEPTH_MAX ? POLICY_DEPTH_MAX : NODES_MAX);
 		r->too_many = true;
 		return NULL;
 	}
@@ -297,8 +303,10 @@ int documents_read(const char *file, const char *text, size_t length, struct doc
 {
 	yaml_document_t document;
 	yaml_parser_t parser;
-	int ret = 0;
+	int ret = policy_bounds_check(file, text, length, problems);
 
+	if (ret)
+		return ret == -E2BIG ? 0 : ret;
 	if (!yaml_parser_initialize(&parser))
 		return -ENOMEM;
 	yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);

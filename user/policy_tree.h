@@ -60,7 +60,7 @@ struct problem {
 struct problems {
 	struct problem *items;
 	size_t n;
-	size_t errors; /* of them */
+	size_t errors, warnings; /* that there are; the first thousand of each are kept */
 };
 
 void problems_clear(struct problems *problems);
