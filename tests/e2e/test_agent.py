@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 """The agent may go, cleanly or not: what is in force stays in force, and the next agent takes it over."""
 import contextlib
+import os
+import resource
 import shutil
 import socket
 import subprocess
+import time
 import urllib.error
 import urllib.request
 
 import pytest
 
+from lib.process import eventually
 from lib.weir import Weir, parse_metrics
 from test_detach import Load
 
@@ -187,6 +191,41 @@ def test_slow_and_endless_clients_of_the_metrics(world, port):
     finally:
         for connection in slow:
             connection.close()
+
+
+def open_files(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def test_many_clients_of_the_metrics(world, port):
+    """They are taken as long as there is room; the others wait, and commands are answered."""
+    world.weir.start(metrics=f"127.0.0.1:{port}")
+    before = open_files(world.weir.process.pid)
+    clients = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(300)]
+    try:
+        eventually(lambda: open_files(world.weir.process.pid) >= before + 256, "as many as there is room for are taken")
+        assert world.weir.servers() == []
+        assert open_files(world.weir.process.pid) <= before + 257  # the command's own, too
+    finally:
+        for client in clients:
+            client.close()
+    assert fetch(port)[0] == 200
+    eventually(lambda: open_files(world.weir.process.pid) == before, "nothing is left of them")
+
+
+def test_no_more_files_for_clients_of_the_metrics(world, port):
+    """That is not tried again and again, and the log not filled with it."""
+    world.weir.start(metrics=f"127.0.0.1:{port}")
+    pid = world.weir.process.pid
+    most = open_files(pid) + 8
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, most))
+    clients = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(30)]
+    eventually(lambda: open_files(pid) == most, "it has all the files that it may have")
+    time.sleep(2)
+    for client in clients:
+        client.close()
+    assert fetch(port)[0] == 200
+    assert len(world.weir.log().splitlines()) < 20
 
 
 def test_metrics_are_clean(site):
