@@ -142,7 +142,7 @@ int state_find(const struct state *state, const char *name)
 	return -ENOENT;
 }
 
-/* Appends ", NAME" for each server, as far as it fits. */
+/* Appends ", NAME" for each server that is not draining, as far as it fits. */
 static void list_names(const struct state *state, char *text, size_t size)
 {
 	size_t used = 0;
@@ -151,29 +151,33 @@ static void list_names(const struct state *state, char *text, size_t size)
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
 		const struct server *server = state->servers[slot];
 
-		if (server && used + strlen(server->name) + 3 < size)
+		if (server && !server->draining && used + strlen(server->name) + 3 < size)
 			used += sprintf(text + used, "%s%s", used ? ", " : "", server->name);
 	}
 }
 
 int state_find_only(const struct state *state, struct error *err)
 {
-	int only = -ENOENT, n = 0;
+	int only = -ENOENT, draining = -ENOENT, n = 0;
 	char names[256];
 
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
-		if (state->servers[slot]) {
+		const struct server *server = state->servers[slot];
+
+		if (server && server->draining) {
+			draining = slot;
+		} else if (server) {
 			only = slot;
 			n++;
 		}
 	}
-	if (n == 0)
-		return error_set(err, -ENOENT, "no server is attached");
 	if (n > 1) {
 		list_names(state, names, sizeof(names));
-		return error_set(err, -EINVAL, "%d servers are attached, name one of them: %s", n, names);
+		return error_set(err, -EINVAL, "%d servers are attached, name one of them with --server: %s", n, names);
 	}
-	return only;
+	if (n == 0 && draining < 0)
+		return error_set(err, -ENOENT, "no server is attached");
+	return n ? only : draining;
 }
 
 static bool same_listen(const struct datapath_listen *a, const struct datapath_listen *b)

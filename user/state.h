@@ -133,7 +133,7 @@ int server_name_groups(struct server *server, struct error *err);
 
 /* The slot of a name; -ENOENT. */
 int state_find(const struct state *state, const char *name);
-/* The slot of the only server; err lists the servers otherwise. */
+/* The slot of the only server, besides such as are draining; err lists the servers otherwise. */
 int state_find_only(const struct state *state, struct error *err);
 /* May this server stand beside the others? -EEXIST names both when two have one name or one listener. */
 int state_check(const struct state *state, const struct server *server, struct error *err);

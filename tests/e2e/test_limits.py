@@ -271,7 +271,7 @@ def test_two_servers_have_buckets_of_their_own(world):
     one, two = world.site(place), world.site(place, world.echo(place, 8081))
     for site, name in (one, "web"), (two, "api"):
         world.weir("attach", name, "--port", site.server.port, "--netns", place.server_ns.name)
-    assert "name one of them: web, api" in world.weir.refused("limit", "set", "user", "--qps", 0, "--burst", 1)
+    assert "name one of them with --server: web, api" in world.weir.refused("limit", "set", "user", "--qps", 0, "--burst", 1)
     world.weir("limit", "set", "user", "--qps", 0, "--burst", 1, "--server", "web")
     world.weir("limit", "set", "user", "--qps", 0, "--burst", 3, "--server", "api")
     assert passes(one.client().drive(5)) == 1

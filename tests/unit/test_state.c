@@ -305,6 +305,10 @@ static void the_only_one(void **state)
 	s.servers[3] = server_at("b", 1, "[\"*:81\"]");
 	assert_int_equal(state_find_only(&s, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "b, a"));
+	s.servers[3]->draining = true;
+	assert_int_equal(state_find_only(&s, &err), 9);
+	s.servers[9]->draining = true;
+	assert_true(state_find_only(&s, &err) >= 0);
 	assert_int_equal(state_find(&s, "a"), 9);
 	assert_int_equal(state_find(&s, "c"), -ENOENT);
 	state_clear(&s);
