@@ -270,6 +270,7 @@ static int delete_object(struct plan *plan, const struct state *state, json_t *o
 	if (ret)
 		return ret;
 	json_array_remove(p->objects, place);
+	json_array_append(plan->given, object);
 	if (kind->type == POLICY_THROTTLE)
 		p->ends = policy_attached(state->servers[p->slot]);
 	return 0;
@@ -282,7 +283,7 @@ int plan_delete(struct plan *plan, const struct state *state, json_t *objects, c
 	size_t i;
 	int ret = 0;
 
-	plan->given = json_incref(objects);
+	plan->given = json_array();
 	plan->deletes = true;
 	json_array_foreach (objects, i, object)
 		ret = ret ?: delete_object(plan, state, object, server, ignore_not_found, err);

@@ -21,7 +21,7 @@ struct planned {
 struct plan {
 	struct planned servers[2 * WEIR_MAX_SERVERS]; /* as many as there are, and as many new ones */
 	size_t n;
-	json_t *given;	     /* the objects */
+	json_t *given;	     /* the objects; of those that are to be deleted, the ones that are there */
 	bool deletes;	     /* them */
 	bool compares;	     /* them with what there is: also with what the agent follows */
 	json_t *netns_inode; /* borrowed: of who gives the command; or NULL */

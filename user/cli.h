@@ -44,10 +44,14 @@ extern const struct argp cli_attach_identity;
 /* The options of `limit set` that say which requests it is for; input: the rule's JSON. */
 extern const struct argp cli_limit_rule;
 
-/* For commands about one server. */
+/* For commands about one server; and for those that may be about all of them. */
 #define CLI_SERVER_OPTION(key)                                                             \
 	{                                                                                  \
 		"server", key, "NAME", 0, "the server (default: the only one there is)", 0 \
+	}
+#define CLI_ANY_SERVER_OPTION(key)                                           \
+	{                                                                    \
+		"server", key, "NAME", 0, "of this server (default: all)", 0 \
 	}
 
 /* Parses a command's options and the common ones. */
@@ -62,7 +66,7 @@ void cli_parse_plain(const struct command *command, const char **argument, int a
 /* Ends the process when `wrong`: "weir COMMAND: WHAT: ERR". */
 void cli_check(const struct argp_state *state, int wrong, const char *what, const struct error *err);
 
-/* The argument of CLI_SERVER_OPTION. */
+/* The argument of these. */
 const char *cli_server_name(const struct argp_state *state, const char *arg);
 /* The argument of an option, a whole number up to max, becomes a member of the object. */
 void cli_set_number(const struct argp_state *state, json_t *object, const char *key, const char *option, __u64 max,

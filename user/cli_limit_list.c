@@ -4,11 +4,12 @@
 
 #include "cleanup.h"
 #include "cli.h"
+#include "limit.h"
 
 #define KEY_SERVER 0x200
 #define MATCH_WIDTH 60
 
-static const struct argp_option options[] = { CLI_SERVER_OPTION(KEY_SERVER), { 0 } };
+static const struct argp_option options[] = { CLI_ANY_SERVER_OPTION(KEY_SERVER), { 0 } };
 
 /* "list,watch" */
 static void print_values(FILE *out, json_t *value)
@@ -45,12 +46,18 @@ static char *describe_rule(json_t *rule)
 }
 
 /* What the limit is for, as far as there is room for it. */
-static void cell_match(struct table *table, json_t *rules)
+static void cell_match(struct table *table, json_t *limit)
 {
+	bool events = limit_builtin(cli_text(limit, "name")) == WEIR_LIMIT_SOURCE_AND_OBJECT;
+	json_t *rules = json_object_get(limit, "rules");
 	CLEANUP_FREE char *text = NULL;
 
-	if (json_array_size(rules) != 1) {
-		table_cell(table, json_array_size(rules) ? "%zu rules" : "all", json_array_size(rules));
+	if (json_array_size(rules) == 0) {
+		table_cell(table, events ? "Events" : "all");
+		return;
+	}
+	if (json_array_size(rules) > 1) {
+		table_cell(table, "%zu rules", json_array_size(rules));
 		return;
 	}
 	text = describe_rule(json_array_get(rules, 0));
@@ -80,7 +87,7 @@ static void print_row(struct table *table, json_t *limit, const char *subject, j
 	cell_number(table, json_object_get(amount, "qps"));
 	cell_number(table, json_object_get(amount, "burst"));
 	cell_number(table, json_object_get(amount, "in_flight"));
-	cell_match(table, json_object_get(limit, "rules"));
+	cell_match(table, limit);
 	table_cell(table, "%s", cli_text(limit, "mode"));
 	table_cell(table, "%s", *penalty ? penalty : "-");
 	table_cell(table, "%s", cli_text(limit, "source"));

@@ -21,7 +21,7 @@ static const struct argp_option delete_options[] = {
 	{ 0 },
 };
 
-static const struct argp_option export_options[] = { CLI_SERVER_OPTION(POLICY_KEY_SERVER), { 0 } };
+static const struct argp_option export_options[] = { CLI_ANY_SERVER_OPTION(POLICY_KEY_SERVER), { 0 } };
 
 /* --- what the commands share */
 

@@ -274,6 +274,29 @@ def test_a_throttle_attaches_its_server(world, policy, tmp_path):
     assert site.weir("delete", "-f", policy(text), "--ignore-not-found") == ""
 
 
+def test_export_of_several_servers(world, policy):
+    place = world.loopback()
+    one, two = world.site(place), world.site(place, world.echo(place, 8081))
+    for site, name in (one, "web"), (two, "api"):
+        world.weir("attach", name, "--port", site.server.port, "--netns", place.server_ns.name)
+    assert world.weir("export").count("kind: Throttle") == 2
+    world.weir("apply", "-f", policy(FLOW), "--server", "web")
+    assert "export one at a time" in world.weir.refused("export")
+    for name in "web", "api":  # a file with one Throttle says by that whose its other documents are
+        text = world.weir("export", "--server", name)
+        assert "Throttle" in text and ("FlowSchema" in text) == (name == "web")
+        assert world.weir("diff", "-f", policy(text, "exported.yaml")) == ""
+
+
+def test_what_is_not_there_is_not_deleted(site, policy):
+    site.weir("apply", "-f", policy(FLOW))
+    absent = policy(THROTTLE % 2, "absent.yaml")
+    assert site.weir.refused("delete", "-f", absent).endswith("Throttle web is not applied to server web")
+    deleted = site.weir("delete", "-f", absent, "-f", policy(FLOW), "--ignore-not-found")
+    assert "FlowSchema" in deleted and "Throttle" not in deleted
+    assert site.weir("delete", "-f", absent, "-f", policy(FLOW), "--ignore-not-found") == ""
+
+
 def test_survives_a_restart_of_the_agent(site, policy):
     site.weir("apply", "-f", policy(THROTTLE % 3), "-f", policy(FLOW, "flow.yaml"))
     before = site.weir("export")
