@@ -78,7 +78,7 @@ VM_OBJECTS := $(foreach clang,clang-14 clang-15 clang-16 clang-19,$(if $(shell c
 HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c)
 FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/*/*.h user/*.h tests/*/*.h vmlinux/*.h)
 
-.PHONY: all tests install uninstall demo test check unit fuzz bench test-kernels test-kube test-kube-in-flight soak soak-kernels format lint clean help FORCE
+.PHONY: all tests install uninstall demo test check unit fuzz bench test-kernels test-kube test-kube-in-flight test-kube-event-rate soak soak-kernels format lint clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 

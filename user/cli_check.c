@@ -7,7 +7,9 @@ static const struct argp_option options[] = { POLICY_FILE_OPTION, { 0 } };
 
 static int print_checked(json_t *result)
 {
-	return printf("%lld objects are right\n", cli_number(result, "objects")) < 0;
+	long long n = cli_number(result, "objects");
+
+	return printf("%lld object%s right\n", n, n == 1 ? " is" : "s are") < 0;
 }
 
 int cli_check_policy(const struct command *command, int argc, char **argv)

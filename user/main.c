@@ -69,8 +69,8 @@ static int unknown(int argc, char **argv)
 	CLEANUP_FREE char *second = output_visible(limit && argc > 1 ? argv[1] : "");
 	CLEANUP_FREE char *first = output_visible(argv[0]);
 
-	fprintf(stderr, "weir: there is no command \"%s%s%s\", \"weir help\" lists them\n", first,
-		second && *second ? " " : "", second);
+	fprintf(stderr, "weir: there is no command \"%s%s%s\", \"weir help%s\" lists them\n", first,
+		second && *second ? " " : "", second, limit ? " limit" : "");
 	return CLI_USAGE;
 }
 

@@ -172,6 +172,12 @@ static const struct field named_fields[] = {
 };
 static const struct shape named_shape = { named_fields, NULL };
 
+static const struct field of_level_fields[] = {
+	{ .name = "name", .type = FIELD_TEXT, .required = true, .help = "whose seats its requests take" },
+	END,
+};
+static const struct shape of_level_shape = { of_level_fields, NULL };
+
 static const struct field account_fields[] = {
 	{ .name = "namespace", .type = FIELD_TEXT, .required = true },
 	{ .name = "name", .type = FIELD_TEXT, .required = true, .help = "* is any of the namespace" },
@@ -255,7 +261,7 @@ static const struct field distinguisher_fields[] = {
 static const struct shape distinguisher_shape = { distinguisher_fields, NULL };
 
 static const struct field schema_spec_fields[] = {
-	{ .name = "priorityLevelConfiguration", .type = FIELD_OBJECT, .required = true, .shape = &named_shape },
+	{ .name = "priorityLevelConfiguration", .type = FIELD_OBJECT, .required = true, .shape = &of_level_shape },
 	{ .name = "matchingPrecedence",
 	  .type = FIELD_NUMBER,
 	  .min = 1,
