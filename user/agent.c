@@ -168,7 +168,7 @@ static int load_state(struct agent *agent, struct error *err)
 	int origin = state_begin(&agent->state, options->state_dir, options->persist_dir, err);
 
 	if (origin == STATE_PERSISTED)
-		log_info("the machine was restarted: what commands had set comes from %s", options->persist_dir);
+		log_info("no state of this boot is there: what commands had set comes from %s", options->persist_dir);
 	if (origin == STATE_OUTDATED)
 		log_warning(
 			"the machine was restarted: what commands had set before is forgotten, as no --persist kept it");

@@ -61,6 +61,16 @@ static void print_hold(const char *server, json_t *hold)
 		printf("\n%s: TLS and what else cannot be read is held by dropping: %s\n", server, no_pace);
 }
 
+/* What passed only because of a dry run stands in no column. */
+static void print_dry_run(json_t *server)
+{
+	json_int_t shed = cli_number(server, "dry_run_shed"), rejected = cli_number(server, "dry_run_rejected");
+
+	if (shed || rejected)
+		printf("\n%s: let pass by a dry run: %lld requests that would have been shed, %lld rejected\n",
+		       cli_text(server, "name"), shed, rejected);
+}
+
 /* What needs a sentence: a server that is not in force, loopback that is closed. */
 static void print_remarks(json_t *servers)
 {
@@ -76,6 +86,7 @@ static void print_remarks(json_t *servers)
 			printf("\n%s: %s\n", cli_text(server, "name"), problem);
 		if (warning && *warning)
 			printf("\n%s: warning: %s\n", cli_text(server, "name"), warning);
+		print_dry_run(server);
 		print_hold(cli_text(server, "name"), json_object_get(server, "hold"));
 		if (strcmp(cli_text(loopback, "mode"), "close") == 0)
 			printf("\n%s: a 429 on loopback closes its connection: %s\n", cli_text(server, "name"),

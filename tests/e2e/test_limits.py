@@ -249,6 +249,7 @@ def test_dry_run(world):
     site.limit("user", burst=3)
     assert passes(site.client().drive(10)) == 10
     site.check(passed=3, shed=0, dry_run_shed=7)
+    assert "web: let pass by a dry run: 7 requests that would have been shed, 0 rejected\n" in site.weir("status")
     status = site.status()
     assert (status["mode"], status["dry_run"], status["translated"]) == ("dry-run", True, 0)
 

@@ -51,7 +51,7 @@ def test_persist(world, kept):
     restart_machine(world)
     assert site.client("alice").get(PODS) == 200  # nobody limits now
     world.weir.start("off", "--persist")
-    assert "the machine was restarted: what commands had set comes from" in world.weir.log()
+    assert "no state of this boot is there: what commands had set comes from" in world.weir.log()
     assert world.weir("export") == before
     assert [site.client("alice").get(PODS) for _ in range(4)] == [200] * 3 + [429]
     assert [site.client("bob").get(PODS) for _ in range(2)] == [200, 429]
