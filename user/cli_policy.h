@@ -32,7 +32,7 @@ enum policy_option {
 	{                                                                                              \
 		"server", POLICY_KEY_SERVER, "NAME", 0,                                                \
 			"whose EventRateLimit, FlowSchemas and PriorityLevelConfigurations these are " \
-			"(default: the only server there is)",                                         \
+			"(default: that of the only Throttle here, or the only one there is)",         \
 			0                                                                              \
 	}
 
