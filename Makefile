@@ -75,6 +75,11 @@ VM_PROGRAMS := $(patsubst %.c,build/%,$(wildcard tests/vm/*.c))
 # The BPF object of every clang there is, for test-kernels.
 VM_OBJECTS := $(foreach clang,clang-14 clang-15 clang-16 clang-19,$(if $(shell command -v $(clang)),build/vm/$(clang).o))
 
+# To upgrade from and to (tests/e2e/test_upgrade.py): programs of other instructions, and an agent that wants other maps.
+OTHER_PROGRAMS := $(patsubst %.c,build/other-programs/%.o,$(shell grep -lF '"weir.skel.h"' $(LIB_SOURCES)))
+OTHER_MAPS := $(patsubst %.c,build/other-maps/%.o,$(shell grep -lF WEIR_ABI_VERSION $(LIB_SOURCES)))
+OTHER_WEIRS := build/other-programs/weir build/other-maps/weir
+
 HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c)
 FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/*/*.h user/*.h tests/*/*.h vmlinux/*.h)
 
@@ -107,7 +112,7 @@ build/%.bpf.o: build/%.bpf.dwarf.o
 
 build/%.skel.h: build/%.bpf.o
 	$(call say,SKELETON)
-	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
+	$(Q)$(BPFTOOL) gen skeleton $< name $(*F)_bpf > $@
 
 # --- Host: plain objects, and the same ones with sanitizers (asan, tsan) and for libFuzzer (fuzz)
 
@@ -147,7 +152,7 @@ build/weir: build/user/main.o build/libweir.a
 
 # --- Tests
 
-tests: $(UNIT_TESTS) $(THREAD_TESTS) $(PROG_TESTS) $(PLAYER) $(FUZZ_REPLAYS) build/tests/vm/load build/tests/without-btf.o
+tests: $(UNIT_TESTS) $(THREAD_TESTS) $(PROG_TESTS) $(PLAYER) $(FUZZ_REPLAYS) $(OTHER_WEIRS) build/tests/vm/load build/tests/without-btf.o
 
 build/tests/unit/%: build/asan/tests/unit/%.o $(UNIT_HELPERS) $(CORPUS_HELPERS) build/asan/libweir.a
 	$(call say,LINK)
@@ -174,6 +179,28 @@ build/tests/fuzz/%: build/asan/tests/fuzz/%.o build/asan/tests/fuzz/replay.o bui
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(SANITIZE) $(LDFLAGS) $(filter %.o,$^) build/asan/libweir.a $(LIBS) -o $@
+
+# Only what differs is compiled again; what an object defines is not taken from the library.
+build/other-programs/%.bpf.dwarf.o: bpf/%.bpf.c build/vmlinux.h
+	$(call say,CLANG)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(BPF_CLANG) $(BPF_FLAGS) -O3 -MMD -MP -c $< -o $@
+
+build/other-programs/%.o: %.c build/host.settings | $(SKELETONS:build/%=build/other-programs/%)
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -Ibuild/other-programs $(HOST_FLAGS) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $< -o $@
+
+build/other-maps/%.o: %.c build/host.settings | $(SKELETONS)
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -DWEIR_ABI_VERSION=1000 $(HOST_FLAGS) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $< -o $@
+
+build/other-programs/weir: $(OTHER_PROGRAMS)
+build/other-maps/weir: $(OTHER_MAPS)
+build/%/weir: build/user/main.o build/libweir.a
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS) $(filter %.o,$^) build/libweir.a $(LIBS) -o $@
 
 build/tests/vm/%: build/tests/vm/%.o
 	$(call say,LINK)

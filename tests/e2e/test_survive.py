@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-The agent is killed again and again, and new ones replace its programs: clients below their limits never notice, none gets
-past its limit, nothing is counted twice or forgotten.
+The agent is killed again and again, and new ones take over: clients below their limits never notice, none gets past its
+limit, nothing is counted twice or forgotten. (Agents of another build: test_upgrade.py)
 """
-import json
 import os
 import threading
 import time
 
-from lib.process import PATIENCE_S, eventually, run
+from lib.process import PATIENCE_S
 from lib.weir import DECISIONS
 from test_detach import Load
 
@@ -102,58 +101,3 @@ def test_killed_every_second(world):
     site.weir.start()
     site.check(passed=passed + steady.asked, shed=shed)
     assert len(site.server.connections) == 3
-
-
-def linked_programs(world):
-    """The ids of the programs on the pinned links."""
-    return {pin.name: json.loads(run("bpftool", "-j", "link", "show", "pinned", pin))["prog_id"]
-            for pin in world.pins.rglob("link-*")}
-
-
-def test_programs_are_replaced_under_translated_connections(world):
-    """Each agent puts its own programs on the links that exist; large bodies go on, either way, byte for byte."""
-    site = world.site(world.veth())
-    site.attach()
-    site.limit("user", "noisy", burst=2)
-    site.limit("user", "quiet", burst=1_000_000)
-    noisy = [site.client("noisy") for _ in range(2)]
-    assert [client.get("/one") for client in noisy] == [200, 200]
-    assert [client.get("/two") for client in noisy] == [429, 429]
-    site.limit("user", "noisy", burst=1_000_000)  # it does not fill the bucket
-    site.weir("limit", "delete", "user", "noisy")
-    load = Load(site, ["quiet"] * 2)
-    replaced, stopping, failures = [linked_programs(world)], threading.Event(), []
-
-    def transfer(client):
-        try:
-            n = 0
-            while not stopping.is_set():
-                n += 1
-                assert client.get(f"/down/{n}?size=3000000") == 200
-                assert client.exchange(f"/up/{n}?echo=1", "POST", b"%d" % n * 100_000).status == 200
-        except BaseException as failure:
-            failures.append(failure)
-
-    threads = [threading.Thread(target=transfer, args=(client,), daemon=True) for client in noisy]
-    for thread in threads:
-        thread.start()
-    for how in ("kill", "stop", "kill"):
-        load.more(5)
-        getattr(site.weir, how)()
-        load.more(5)
-        site.weir.start()
-        replaced.append(linked_programs(world))
-    load.more(5)
-    load.stop()
-    stopping.set()
-    for thread in threads:
-        thread.join(PATIENCE_S)
-        assert not thread.is_alive()
-    assert not failures, failures
-    if replaced[0]:  # tcx: clsact has no links
-        assert all(now.keys() == replaced[0].keys() for now in replaced)
-        for pin in replaced[0]:
-            assert len({now[pin] for now in replaced}) == len(replaced), f"{pin} keeps a program of before"
-    assert site.status()["translated"] == 2
-    assert len(site.server.connections) == 4
-    eventually(lambda: site.server.served() >= load.count(200) + 2, "the server has logged all")

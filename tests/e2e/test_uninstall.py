@@ -130,23 +130,6 @@ def other_version(world):
     run("bpftool", "map", "update", "pinned", settings, "key", "0", "0", "0", "0", "value", *value)
 
 
-def test_another_version(world, attached):
-    """It is refused, with the way out; until then it stays in force."""
-    site, traces, noisy, quiet = attached
-    objects = kernel.pinned(world.pins)
-    site.weir.kill()
-    other_version(world)
-    site.weir.start()
-    problem = site.status()["problem"]
-    assert "made by another version of weir (ABI" in problem and "weir uninstall --force" in problem
-    assert noisy.drive(2) == [429, 429]
-    site.weir.stop()
-    assert "weir uninstall --force" in site.weir.refused("uninstall")
-    assert noisy.drive(2) == [429, 429]
-    site.weir("uninstall", "--force")
-    assert_uninstalled(world, traces, objects, quiet)
-
-
 def test_pins_of_an_older_one(world, attached):
     """Maps are missing, others are not known: it goes by the names of what is pinned."""
     site, traces, _, quiet = attached

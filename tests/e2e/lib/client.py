@@ -41,6 +41,7 @@ def check_shed(answer, method="GET"):
 class Client:
     def __init__(self, place, port, user=None, source=None, receive_buffer=None, prepare=None):
         self.user = user
+        self.heard = collections.Counter()  # of each status, the answers that were right
         self.host = f"{place.authority}:{port}"
         with place.client_ns.entered():
             self.socket = socket.socket(place.family)
@@ -104,6 +105,7 @@ class Client:
             assert answer.status == 200
             assert answer.body == (b"" if method == "HEAD" else expected_body(target, body))
         assert not (last and self.stream.buffer), "there is more than the answer"
+        self.heard[answer.status] += 1
         return answer.status
 
     def exchange(self, target, method="GET", body=None, chunks=None, **fields):

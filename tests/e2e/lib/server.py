@@ -97,7 +97,7 @@ class EchoServer:
         if "upgrade" in parameters(target):
             return self.repeat(connection)
         if "held" in parameters(target):
-            self.gate.wait(PATIENCE_S)
+            self.gate.wait()
         return self.answer(connection, request)
 
     def answer_early(self, connection, request):

@@ -10,6 +10,7 @@ class Site:
         self.place = place
         self.server = server
         self.weir = world.weir
+        self.clients = []
 
     def attach(self, *options):
         """Peers are trusted to name the user unless the options say whom to trust."""
@@ -29,7 +30,12 @@ class Site:
     def client(self, user=None, **options):
         client = Client(self.place, self.server.port, user, **options)
         self.world.at_end(client.close)
+        self.clients.append(client)
         return client
+
+    def heard(self, status):
+        """How many answers of this status all clients have had together."""
+        return sum(client.heard[status] for client in self.clients)
 
     def status(self):
         return self.weir.server("web")

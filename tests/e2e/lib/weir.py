@@ -8,7 +8,10 @@ from pathlib import Path
 
 from lib.process import PATIENCE_S, end, eventually
 
-BINARY = Path(__file__).resolve().parents[3] / "build/weir"
+BUILD = Path(__file__).resolve().parents[3] / "build"
+BINARY = BUILD / "weir"
+OTHER_PROGRAMS = BUILD / "other-programs/weir"  # on the same maps
+OTHER_MAPS = BUILD / "other-maps/weir"  # which it would make: it is of another ABI version
 DECISIONS = ("passed", "shed", "exempt", "dry_run_shed", "rejected", "dry_run_rejected")
 SAMPLE = re.compile(r'(\w+)(?:\{(.*)\})? (\S+)')
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
@@ -32,13 +35,14 @@ class Weir:
     def __init__(self, directory, pins, namespace=None):
         self.state_dir = directory / "state"
         self.pins = pins
+        self.binary = BINARY
         self.log_path = directory / "agent.log"
         self.namespace = namespace  # where the agent and its commands run; None: where the tests do
         self.metrics_port = None
         self.process = None
 
     def command(self, *words):
-        command = [str(word) for word in (BINARY, *words)]
+        command = [str(word) for word in (self.binary, *words)]
         return self.namespace.command(*command) if self.namespace else command
 
     def environment(self):
