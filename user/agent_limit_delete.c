@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "agent_limits.h"
+#include "agent_log.h"
 #include "array.h"
 #include "key.h"
 
@@ -130,8 +131,11 @@ int agent_limit_delete(struct agent *agent, json_t *arguments, json_t **result, 
 	if (slot < 0)
 		return slot;
 	ret = delete_from(agent, slot, name, subject, canonical, err);
-	if (!ret)
-		*result = json_pack("{s:s, s:s, s:s?}", "server", agent->state.servers[slot]->name, "limit", name,
-				    "subject", subject ? canonical : NULL);
-	return ret;
+	if (ret)
+		return ret;
+	log_info("server \"%s\": limit %s%s%s is deleted", agent->state.servers[slot]->name, name, subject ? " " : "",
+		 subject ? canonical : "");
+	*result = json_pack("{s:s, s:s, s:s?}", "server", agent->state.servers[slot]->name, "limit", name, "subject",
+			    subject ? canonical : NULL);
+	return 0;
 }

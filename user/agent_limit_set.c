@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent_limits.h"
+#include "agent_log.h"
 #include "cleanup.h"
 #include "key.h"
 #include "limit_idle.h"
@@ -291,6 +292,8 @@ int agent_limit_set(struct agent *agent, json_t *arguments, json_t **result, str
 		key_subject_parse(limit->key, subject, canonical, NULL);
 	*result = json_pack("{s:s, s:s, s:s?}", "server", agent->state.servers[slot]->name, "limit", name, "subject",
 			    subject ? canonical : NULL);
+	log_info("server \"%s\": limit %s%s%s is set", agent->state.servers[slot]->name, name, subject ? " " : "",
+		 subject ? canonical : "");
 	idle = limit_idle(limit, agent->state.servers[slot]->tenancy.tenant == WEIR_TENANT_PATH);
 	if (json_array_size(idle))
 		json_object_set(*result, "warnings", idle);

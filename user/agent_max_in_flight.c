@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "agent_limits.h"
+#include "agent_log.h"
 #include "cleanup.h"
 #include "max_in_flight.h"
 
@@ -57,9 +58,10 @@ int agent_max_in_flight(struct agent *agent, json_t *arguments, json_t **result,
 		return slot;
 	server = agent->state.servers[slot];
 	ret = set_both(agent, slot, reading, mutating, err);
-	if (!ret)
-		*result = json_pack("{s:s, s:I, s:I}", "server", server->name, "read_only",
-				    (json_int_t)places_of(server, true), "mutating",
-				    (json_int_t)places_of(server, false));
-	return ret;
+	if (ret)
+		return ret;
+	log_info("server \"%s\": max-in-flight is set", server->name);
+	*result = json_pack("{s:s, s:I, s:I}", "server", server->name, "read_only", (json_int_t)places_of(server, true),
+			    "mutating", (json_int_t)places_of(server, false));
+	return 0;
 }

@@ -61,5 +61,7 @@ int plan_make(struct plan *plan, const struct state *state, struct error *err);
 
 /* agent_plan_changes.c. {changes: [{server, object, change}]}, and with documents {before: [document], after: [document]}. A new reference. */
 json_t *plan_to_json(const struct plan *plan, bool documents);
+/* A line of the log for each change, behind these words. */
+void plan_log(const struct plan *plan, const char *words);
 
 #endif

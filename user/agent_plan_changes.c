@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* What a plan changes, as documents before and after it. */
+#include <string.h>
+
+#include "agent_log.h"
 #include "agent_plan.h"
 #include "cleanup.h"
 #include "policy_objects.h"
@@ -76,4 +79,19 @@ json_t *plan_to_json(const struct plan *plan, bool documents)
 	json_decref(before);
 	json_decref(after);
 	return json;
+}
+
+void plan_log(const struct plan *plan, const char *words)
+{
+	CLEANUP_JSON json_t *told = plan_to_json(plan, false);
+	json_t *change;
+	size_t i;
+
+	json_array_foreach (json_object_get(told, "changes"), i, change) {
+		const char *what = json_string_value(json_object_get(change, "change"));
+
+		if (strcmp(what, "unchanged") != 0)
+			log_info("%sserver \"%s\": %s %s", words, json_string_value(json_object_get(change, "server")),
+				 json_string_value(json_object_get(change, "object")), what);
+	}
 }

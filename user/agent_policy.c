@@ -115,9 +115,12 @@ int agent_apply(struct agent *agent, json_t *arguments, json_t **result, struct 
 	ret = plan_apply(&plan, &agent->state, objects, server, prune, err);
 	if (!ret && !dry_run)
 		ret = plan_do(agent, &plan, err);
-	if (!ret)
-		*result = plan_to_json(&plan, dry_run);
-	return ret;
+	if (ret)
+		return ret;
+	if (!dry_run)
+		plan_log(&plan, "");
+	*result = plan_to_json(&plan, dry_run);
+	return 0;
 }
 
 int agent_diff(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
@@ -138,9 +141,11 @@ int agent_delete(struct agent *agent, json_t *arguments, json_t **result, struct
 			   "ignore_not_found", &ignore))
 		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
 	ret = plan_delete(&plan, &agent->state, objects, server, ignore, err) ?: plan_do(agent, &plan, err);
-	if (!ret)
-		*result = plan_to_json(&plan, false);
-	return ret;
+	if (ret)
+		return ret;
+	plan_log(&plan, "");
+	*result = plan_to_json(&plan, false);
+	return 0;
 }
 
 /* Kubernetes' own documents have no name of a server: with those of several, what is exported could not be applied. */

@@ -62,22 +62,6 @@ static void add_kept(json_t *wanted, const struct policy_source *source, const s
 
 /* --- trying it */
 
-static void log_changes(const struct plan *plan)
-{
-	CLEANUP_JSON json_t *told = plan_to_json(plan, false);
-	json_t *change;
-	size_t i;
-
-	json_array_foreach (json_object_get(told, "changes"), i, change) {
-		const char *what = json_string_value(json_object_get(change, "change"));
-
-		if (strcmp(what, "unchanged") != 0)
-			log_info("policy files: server \"%s\": %s %s",
-				 json_string_value(json_object_get(change, "server")),
-				 json_string_value(json_object_get(change, "object")), what);
-	}
-}
-
 /* Puts in force what the sources say that are fresh, and what the others said before. */
 static int try(struct agent *agent, const bool *fresh, struct error *err)
 {
@@ -98,7 +82,7 @@ static int try(struct agent *agent, const bool *fresh, struct error *err)
 	if (!ret && plan.n) {
 		ret = plan_do(agent, &plan, err);
 		if (!ret)
-			log_changes(&plan);
+			plan_log(&plan, "policy files: ");
 	}
 	return ret;
 }

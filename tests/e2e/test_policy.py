@@ -295,6 +295,8 @@ def test_what_is_not_there_is_not_deleted(site, policy):
     deleted = site.weir("delete", "-f", absent, "-f", policy(FLOW), "--ignore-not-found")
     assert "FlowSchema" in deleted and "Throttle" not in deleted
     assert site.weir("delete", "-f", absent, "-f", policy(FLOW), "--ignore-not-found") == ""
+    logged = [line for line in site.weir.log().splitlines() if "FlowSchema greedy" in line]
+    assert [line.rsplit(maxsplit=1)[1] for line in logged] == ["created", "deleted"]
 
 
 def test_survives_a_restart_of_the_agent(site, policy):
