@@ -84,12 +84,21 @@ static json_t *kind_schema(const struct policy_kind *kind)
 	return schema;
 }
 
+/* As `kubectl get -o yaml` prints several objects; what else stands beside its items is ignored. */
+static json_t *list_schema(void)
+{
+	return json_pack("{s:s, s:s, s:{s:{s:s, s:s}, s:{s:s, s:{s:s}}}, s:[s, s]}", "title", "List", "type", "object",
+			 "properties", "kind", "type", "string", "pattern", "List$", "items", "type", "array", "items",
+			 "$ref", "#", "required", "kind", "items");
+}
+
 json_t *policy_schema(void)
 {
 	json_t *kinds = json_array();
 
 	for (const struct policy_kind *kind = policy_kinds; kind->kind; kind++)
 		json_array_append_new(kinds, kind_schema(kind));
+	json_array_append_new(kinds, list_schema());
 	return json_pack("{s:s, s:s, s:o}", "$schema", "https://json-schema.org/draft/2020-12/schema", "title",
 			 "Policy documents of weir", "oneOf", kinds);
 }
