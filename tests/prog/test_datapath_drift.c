@@ -2,6 +2,8 @@
 /* What is in the maps against what should be there: what differs is written and counted, and nothing else. */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "datapath_fixture.h"
 
@@ -208,6 +210,25 @@ static void test_shared(void **state)
 	assert_int_equal(datapath_subject(dp, WEIR_NAME_USER, "alice", 5), subject);
 }
 
+/* Nobody has changed what only cannot be looked at. */
+static void test_no_descriptors(void **state)
+{
+	struct datapath *dp = *state;
+	int next = dup(STDERR_FILENO);
+	struct rlimit usual, none;
+
+	done(datapath_shared_sync(dp, &only_ours, &error));
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+	none = (struct rlimit){ .rlim_cur = next, .rlim_max = usual.rlim_max };
+	close(next);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(datapath_shared_sync(dp, &only_ours, &error), -EMFILE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+	assert_changes(dp, DATAPATH_pins, 0, 0, 0);
+	done(datapath_shared_sync(dp, &only_ours, &error));
+	assert_changes(dp, DATAPATH_pins, 0, 0, 0);
+}
+
 static void test_links_that_came_off(void **state)
 {
 	struct datapath *dp = *state;
@@ -232,7 +253,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_networks),  TEST(test_equal_keys),	       TEST(test_many_tokens),
 		TEST(test_overrides), TEST(test_limits_that_are_kept), TEST(test_rules_that_are_right),
-		TEST(test_shared),    TEST(test_links_that_came_off),
+		TEST(test_shared),    TEST(test_no_descriptors),       TEST(test_links_that_came_off),
 	};
 
 	return cmocka_run_group_tests_name("datapath_drift", tests, namespaces_setup, NULL);
