@@ -67,6 +67,14 @@ static int bring_in(struct agent *agent, int slot, struct error *err)
 	return ret;
 }
 
+/* The problem is kept for `weir status`, and logged when it is a new one. */
+static void note_problem(struct agent *agent, int slot, const char *what, const struct error *why)
+{
+	if (why->text[0] && strcmp(why->text, agent->servers[slot].problem.text) != 0)
+		log_error("server \"%s\"%s: %s", agent->state.servers[slot]->name, what, why->text);
+	agent->servers[slot].problem = *why;
+}
+
 static int repair(struct agent *agent, int slot, struct error *err)
 {
 	const struct server *server = agent->state.servers[slot];
@@ -78,10 +86,14 @@ static int repair(struct agent *agent, int slot, struct error *err)
 	net_follow(net);
 	net_hold(net);
 	drift_found(agent, net, slot, &before);
-	if (ret && strcmp(why.text, agent->servers[slot].problem.text) != 0)
-		log_error("server \"%s\": what is in force cannot be repaired: %s", server->name, why.text);
-	agent->servers[slot].problem = why;
-	return ret ? error_set(err, ret, "%s", why.text) : 0;
+	if (ret) {
+		note_problem(agent, slot, ": what is in force cannot be repaired", &why);
+		return error_set(err, ret, "%s", why.text);
+	}
+	why = (struct error){ 0 };
+	server_check_netns(server, &why); /* nothing that could be tried again */
+	note_problem(agent, slot, "", &why);
+	return 0;
 }
 
 int server_reconcile(struct agent *agent, int slot, struct error *err)

@@ -97,6 +97,18 @@ static int bring_up(struct agent *agent, int slot, struct error *err)
 	return ret ? ret : server_sync(net, slot, err);
 }
 
+int server_check_netns(const struct server *server, struct error *err)
+{
+	CLEANUP_CLOSE int fd = server->netns ? netns_open(server->netns, NULL) : -1;
+	__u64 cookie;
+
+	if (fd < 0 || netns_cookie(fd, &cookie, NULL) || cookie == server->netns_cookie)
+		return 0;
+	return error_set(err, -ESTALE,
+			 "its network namespace, %s, was made anew: detach it and attach it again for the new one",
+			 server->netns);
+}
+
 int server_bring_up(struct agent *agent, int slot, struct error *err)
 {
 	struct error why = { 0 };

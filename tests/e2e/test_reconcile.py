@@ -292,3 +292,23 @@ def test_one_override_of_ten_thousand(site):
     finally:
         background.kill()
         background.wait()
+
+
+def test_a_namespace_that_was_made_anew(world):
+    """What the agent holds is not the one that people mean: they are told."""
+    world.weir.start("off", "--resync", 1)
+    namespace = world.namespace("again")
+    attach = ("attach", "web", "--port", 8080, "--netns", namespace.name)
+    world.weir(*attach)
+    eventually(lambda: world.weir.metrics()["workqueue_adds_total"]["servers",] >= 2, "the server is looked at")
+    assert world.weir.server()["problem"] is None
+    namespace.delete()
+    run("ip", "netns", "add", namespace.name)
+    eventually(lambda: world.weir.server()["problem"], "that it is another one is seen")
+    assert f"its network namespace, {namespace.name}, was made anew" in world.weir.server()["problem"]
+    eventually(lambda: world.weir.metrics()["workqueue_adds_total"]["servers",] >= 6, "it is looked at again")
+    assert world.weir.log().count("was made anew") == 1
+    world.weir("detach", "web")
+    world.weir(*attach)
+    eventually(lambda: world.weir.metrics()["workqueue_adds_total"]["servers",] >= 8, "the new one is looked at")
+    assert world.weir.server()["problem"] is None
