@@ -83,7 +83,7 @@ OTHER_WEIRS := build/other-programs/weir build/other-maps/weir
 HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c)
 FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/*/*.h user/*.h tests/*/*.h vmlinux/*.h)
 
-.PHONY: all tests install uninstall demo test check unit fuzz bench test-kernels test-kube test-kube-in-flight test-kube-event-rate soak soak-kernels format lint clean help FORCE
+.PHONY: all tests install uninstall demo test check unit fuzz bench test-kernels test-service test-kube test-kube-in-flight test-kube-event-rate soak soak-kernels format lint clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -277,6 +277,11 @@ test-kernels: ## tests on other kernels, in QEMU: KERNELS="DIRECTORY..." of unpa
 	@tests/install-deps kernels
 	@$(MAKE) all $(PROG_TESTS) $(VM_PROGRAMS) $(VM_OBJECTS)
 	@tests/vm/run $(KERNELS)
+
+test-service: ## weir.service under systemd in QEMU, KERNELS as above (docs/kernels.md)
+	@tests/install-deps kernels
+	@$(MAKE) all $(VM_PROGRAMS) $(OTHER_WEIRS)
+	@VM_INIT=systemd VM_GUEST=tests/vm/service tests/vm/run $(KERNELS)
 
 soak: ## mixed traffic while agents are killed and limits change, checked throughout (root; DURATION=600 seconds, SEED=)
 	@tests/install-deps test
