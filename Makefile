@@ -184,7 +184,7 @@ build/tests/fuzz/%: build/asan/tests/fuzz/%.o build/asan/tests/fuzz/replay.o bui
 build/other-programs/%.bpf.dwarf.o: bpf/%.bpf.c build/vmlinux.h
 	$(call say,CLANG)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(BPF_CLANG) $(BPF_FLAGS) -O3 -MMD -MP -c $< -o $@
+	$(Q)$(BPF_CLANG) $(BPF_FLAGS) -fno-strict-aliasing -MMD -MP -c $< -o $@
 
 build/other-programs/%.o: %.c build/host.settings | $(SKELETONS:build/%=build/other-programs/%)
 	$(call say,CC)

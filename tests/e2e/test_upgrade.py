@@ -5,6 +5,7 @@ all that there is: nobody notices, nobody gets past a limit, nothing is forgotte
 refuses, and says the way out.
 """
 import json
+import re
 import threading
 import time
 from pathlib import Path
@@ -279,7 +280,7 @@ def test_other_maps(world):
     assert noisy.drive(3) + quiet.drive(2) == [200] * 5
     site.weir.kill()
     problem = refusing(site)
-    assert "made by another version of weir (ABI 4, this one has 1000)" in problem
+    assert re.search(r"made by another version of weir \(ABI \d+, this one has 1000\)", problem)
     assert 'detach with that version, or end all at once by "weir uninstall --force"' in problem
     assert noisy.drive(2) + quiet.drive(2) == [429, 429, 200, 200]
     site.weir.stop()
