@@ -188,8 +188,7 @@ static __always_inline bool introduced(struct __sk_buff *skb, struct work *w)
 	if (!weir_preamble_awaited(&w->request.preamble))
 		return true;
 	frame_preamble(skb, w);
-	return !weir_preamble_awaited(&w->request.preamble) && !w->request.held &&
-	       w->request.lost == WEIR_REASON_COUNT;
+	return !weir_preamble_awaited(&w->request.preamble) && !w->request.held && w->request.lost == WEIR_REASON_COUNT;
 }
 
 __noinline int frame_requests(struct __sk_buff *skb, struct work *w)
