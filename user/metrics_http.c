@@ -97,8 +97,8 @@ static void forget_done(struct metrics_http *http)
 /* NULL: libevent makes one itself, which is not counted. */
 static struct bufferevent *stream_new(struct event_base *base, void *context)
 {
-	struct bufferevent *stream = bufferevent_socket_new(base, -1, 0);
 	struct metrics_http *http = context;
+	struct bufferevent *stream = http->n_streams < CONNECTIONS_MAX ? bufferevent_socket_new(base, -1, 0) : NULL;
 
 	if (!stream)
 		return NULL;

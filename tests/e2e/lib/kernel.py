@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 """What weir has in the kernel: {(kind, id)}."""
 import json
+import subprocess
 
 from .process import eventually, run
 
 
-def there():
-    """All programs, maps and links, anyone's: a map or a link does not say whose it is."""
-    return {(kind, each["id"]) for kind in ("prog", "map", "link")
-            for each in json.loads(run("bpftool", "-j", kind, "show") or "[]")}
+def is_there(kind, number):
+    """Asked for one by one: a list of all ends where somebody else's is just being made."""
+    done = subprocess.run(["bpftool", "-j", kind, "show", "id", str(number)], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL)
+    return done.returncode == 0
 
 
 def pinned(directory):
@@ -24,4 +26,5 @@ def pinned(directory):
 
 def wait_until_gone(objects):
     """The kernel frees them some time after their last use."""
-    eventually(lambda: not objects & there(), "programs, maps and links are gone")
+    for kind, number in objects:
+        eventually(lambda kind=kind, number=number: not is_there(kind, number), f"{kind} {number} is gone")
