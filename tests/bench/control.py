@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the control plane costs: rules in memory, changes of limits, a scrape."""
 import json
-import re
 import socket
 import time
 import urllib.request
@@ -43,23 +42,13 @@ def apply(machine, text):
     return time.monotonic() - start
 
 
-def resident_bytes(machine):
-    status = Path(f"/proc/{machine.weir.process.pid}/status").read_text()
-    return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) * 1024
-
-
-def occupied(machine):
-    return sum(map_bytes(machine).values()), resident_bytes(machine)
-
-
 def rule_bytes(machine, n):
-    """(of maps, of the agent) for each of n rules."""
+    """Of the kernel's maps, for each of n rules."""
     with machine.attached("--port", NGINX, limits=()):
         apply(machine, ruled(1))
-        before = occupied(machine)
+        one = sum(map_bytes(machine).values())
         apply(machine, ruled(n))
-        after = occupied(machine)
-    return [(more - less) / (n - 1) for less, more in zip(before, after)]
+        return (sum(map_bytes(machine).values()) - one) / (n - 1)
 
 
 def command_seconds(machine, i):
@@ -118,12 +107,11 @@ def scrapes(machine, pace, keys):
 
 
 def report(machine, pace):
-    of_maps, of_agent = rule_bytes(machine, RULES)
     changed = [changes(machine, pace, n) for n in pace.overrides]
     text = f"""## The control plane
 
-A rule, of a limit with {RULES:,} that name a user, a verb and a path each: {number(of_maps)} bytes of the kernel's maps and
-{number(of_agent)} of the agent's memory.
+A rule, of a limit with {RULES:,} that name a user, a verb and a path each: {number(rule_bytes(machine, RULES))} bytes of the
+kernel's maps.
 
 Changes of limits, ms that a user waits: `weir apply` of a Throttle with so many overrides, of the same with one of them
 changed, and a `weir limit set` beside them.
