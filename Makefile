@@ -79,6 +79,7 @@ VM_OBJECTS := $(foreach clang,clang-14 clang-15 clang-16 clang-19,$(if $(shell c
 OTHER_PROGRAMS := $(patsubst %.c,build/other-programs/%.o,$(shell grep -lF '"weir.skel.h"' $(LIB_SOURCES)))
 OTHER_MAPS := $(patsubst %.c,build/other-maps/%.o,$(shell grep -lF WEIR_ABI_VERSION $(LIB_SOURCES)))
 OTHER_WEIRS := build/other-programs/weir build/other-maps/weir
+WITHOUT_BTF := build/without-btf/weir.bpf.o
 
 HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c)
 FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/*/*.h user/*.h tests/*/*.h vmlinux/*.h)
@@ -152,7 +153,7 @@ build/weir: build/user/main.o build/libweir.a
 
 # --- Tests
 
-tests: $(UNIT_TESTS) $(THREAD_TESTS) $(PROG_TESTS) $(PLAYER) $(FUZZ_REPLAYS) $(OTHER_WEIRS) build/tests/vm/load build/tests/without-btf.o
+tests: $(UNIT_TESTS) $(THREAD_TESTS) $(PROG_TESTS) $(PLAYER) $(FUZZ_REPLAYS) $(OTHER_WEIRS) build/tests/vm/load $(WITHOUT_BTF)
 
 build/tests/unit/%: build/asan/tests/unit/%.o $(UNIT_HELPERS) $(CORPUS_HELPERS) build/asan/libweir.a
 	$(call say,LINK)
@@ -207,11 +208,10 @@ build/tests/vm/%: build/tests/vm/%.o
 	$(Q)$(CC) $(LDFLAGS) $^ $(LIBS) -o $@
 
 # As on a build host without BTF: the guard of build/vmlinux.h is set, and vmlinux-min.h stands in.
-build/tests/without-btf.o: bpf/weir.bpf.c vmlinux/vmlinux-min.h build/vmlinux.h
+build/without-btf/%.bpf.dwarf.o: bpf/%.bpf.c vmlinux/vmlinux-min.h build/vmlinux.h
 	$(call say,CLANG)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(BPF_CLANG) $(BPF_FLAGS) -D__VMLINUX_H__ -include vmlinux/vmlinux-min.h -MMD -MP -MT $@ -c $< -o build/tests/without-btf.dwarf.o
-	$(Q)$(BPFTOOL) gen object $@ build/tests/without-btf.dwarf.o
+	$(Q)$(BPF_CLANG) $(BPF_FLAGS) -D__VMLINUX_H__ -include vmlinux/vmlinux-min.h -MMD -MP -c $< -o $@
 
 build/tests/bench/load: build/tests/bench/usage.o
 build/tests/bench/decision: build/tests/bench/many_rules.o $(PROG_HELPERS)

@@ -3,9 +3,9 @@
 from lib.process import run
 from lib.weir import BINARY
 
-TESTS = BINARY.parent / "tests"
+BUILD = BINARY.parent
 
 
 def test_without_btf():
-    programs = run(TESTS / "vm/load", TESTS / "without-btf.o").splitlines()
+    programs = run(BUILD / "tests/vm/load", BUILD / "without-btf/weir.bpf.o").splitlines()
     assert {line.split()[0] for line in programs} >= {"weir_ingress", "weir_egress", "weir_hold"}
