@@ -49,8 +49,8 @@ SYSTEM_INCLUDES = $(shell $(BPF_CLANG) -v -E -x c - </dev/null 2>&1 | \
 BPF_FLAGS = -target bpf -mcpu=v3 -O2 -g -std=gnu11 $(WARNINGS) -Iinclude -Ibuild -D__TARGET_ARCH_$(ARCH) $(SYSTEM_INCLUDES)
 
 SKELETONS := $(patsubst bpf/%.bpf.c,build/%.skel.h,$(wildcard bpf/*.bpf.c))
-USER_SOURCES := $(wildcard user/*.c)
-LIB_SOURCES := $(filter-out user/main.c,$(USER_SOURCES))
+USER_SOURCES := $(wildcard user/*/*.c)
+LIB_SOURCES := $(filter-out user/cli/main.c,$(USER_SOURCES))
 MAN_PAGES := $(wildcard docs/*.8)
 
 UNIT_TESTS := $(patsubst %.c,build/%,$(wildcard tests/unit/test_*.c))
@@ -82,7 +82,7 @@ OTHER_WEIRS := build/other-programs/weir build/other-maps/weir
 WITHOUT_BTF := build/without-btf/weir.bpf.o
 
 HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c)
-FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/*/*.h user/*.h tests/*/*.h vmlinux/*.h)
+FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/weir/*/*.h user/*/*.h tests/*/*.h vmlinux/*.h)
 
 .PHONY: all tests install uninstall demo test check unit fuzz bench test-kernels test-service test-kube test-kube-in-flight test-kube-event-rate soak soak-kernels format lint clean help FORCE
 .DELETE_ON_ERROR:
@@ -145,9 +145,9 @@ build/fuzz/libweir.a: $(LIB_SOURCES:%.c=build/fuzz/%.o)
 	$(call say,AR)
 	$(Q)mkdir -p $(@D)
 	$(Q)rm -f $@
-	$(Q)$(AR) rcs $@ $^
+	$(Q)$(AR) qcs $@ $^
 
-build/weir: build/user/main.o build/libweir.a
+build/weir: build/user/cli/main.o build/libweir.a
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS) $^ $(LIBS) -o $@
 
@@ -199,7 +199,7 @@ build/other-maps/%.o: %.c build/host.settings | $(SKELETONS)
 
 build/other-programs/weir: $(OTHER_PROGRAMS)
 build/other-maps/weir: $(OTHER_MAPS)
-build/%/weir: build/user/main.o build/libweir.a
+build/%/weir: build/user/cli/main.o build/libweir.a
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS) $(filter %.o,$^) build/libweir.a $(LIBS) -o $@
 

@@ -3,7 +3,7 @@
 #ifndef WEIR_BPF_EVENT_H
 #define WEIR_BPF_EVENT_H
 
-#include "weir/event.h"
+#include "weir/http/event.h"
 
 #include "window.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What would become of a request now (include/weir/explain.h): it is read, identified and asked of the limits by what does
+ * What would become of a request now (include/weir/conn/explain.h): it is read, identified and asked of the limits by what does
  * that to a packet's requests, which only looks this time.
  */
 #ifndef WEIR_BPF_EXPLAIN_H
 #define WEIR_BPF_EXPLAIN_H
 
-#include "weir/explain.h"
+#include "weir/conn/explain.h"
 
 #include "frame.h"
 #include "settings.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Whose request is it: include/weir/identity.h on the maps. */
+/* Whose request is it: include/weir/http/identity.h on the maps. */
 #ifndef WEIR_BPF_IDENTIFY_H
 #define WEIR_BPF_IDENTIFY_H
 
-#include "weir/subject.h"
+#include "weir/base/subject.h"
 
 #include "work.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The maps; their contents: include/weir/abi.h. */
+/* The maps; their contents: include/weir/abi/abi.h. */
 #ifndef WEIR_BPF_MAPS_H
 #define WEIR_BPF_MAPS_H
 
-#include "weir/abi.h"
-#include "weir/answer.h"
-#include "weir/conn.h"
-#include "weir/trace.h"
+#include "weir/abi/abi.h"
+#include "weir/abi/answer.h"
+#include "weir/conn/conn.h"
+#include "weir/conn/trace.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Which of the server's limits are for a request: include/weir/match.h on the maps. */
+/* Which of the server's limits are for a request: include/weir/limit/match.h on the maps. */
 #ifndef WEIR_BPF_MATCH_H
 #define WEIR_BPF_MATCH_H
 
-#include "weir/match_path.h"
+#include "weir/http/match_path.h"
 
 #include "identify.h"
 #include "work.h"

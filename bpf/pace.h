@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Delaying the packets of connections that cannot be read: one that is over a limit gets its time of departure and is
- * sent to a device of the agent's (user/pace.h), whose queueing discipline lets it go then. It comes back up from there
+ * sent to a device of the agent's (user/sys/pace.h), whose queueing discipline lets it go then. It comes back up from there
  * as from the device on which it arrived, behind the programs on it.
  */
 #ifndef WEIR_BPF_PACE_H
 #define WEIR_BPF_PACE_H
 
-#include "weir/pace.h"
+#include "weir/conn/pace.h"
 
 #include "decide.h"
 #include "hold.h"

@@ -3,8 +3,8 @@
 #ifndef WEIR_BPF_PACKET_H
 #define WEIR_BPF_PACKET_H
 
-#include "weir/abi.h"
-#include "weir/segment.h"
+#include "weir/abi/abi.h"
+#include "weir/tcp/segment.h"
 
 #include <bpf/bpf_endian.h>
 

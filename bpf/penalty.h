@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Penalties of subjects that do not back off (include/weir/backoff.h) on the maps. */
+/* Penalties of subjects that do not back off (include/weir/limit/backoff.h) on the maps. */
 #ifndef WEIR_BPF_PENALTY_H
 #define WEIR_BPF_PENALTY_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The kernel's own socket of a connection's server, and what it says (include/weir/socket.h). */
+/* The kernel's own socket of a connection's server, and what it says (include/weir/tcp/socket.h). */
 #ifndef WEIR_BPF_SOCKET_H
 #define WEIR_BPF_SOCKET_H
 

@@ -6,7 +6,7 @@
 #ifndef WEIR_BPF_TRACE_H
 #define WEIR_BPF_TRACE_H
 
-#include "weir/trace.h"
+#include "weir/conn/trace.h"
 
 #include "names.h"
 #include "work.h"

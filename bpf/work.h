@@ -3,11 +3,11 @@
 #ifndef WEIR_BPF_WORK_H
 #define WEIR_BPF_WORK_H
 
-#include "weir/attributes.h"
-#include "weir/event.h"
-#include "weir/explain.h"
-#include "weir/hold.h"
-#include "weir/identity.h"
+#include "weir/conn/explain.h"
+#include "weir/conn/hold.h"
+#include "weir/http/attributes.h"
+#include "weir/http/event.h"
+#include "weir/http/identity.h"
 
 #include "maps.h"
 #include "packet.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A Kubernetes Event as a JSON library reads it: what include/weir/event.h is compared with. */
+/* A Kubernetes Event as a JSON library reads it: what include/weir/http/event.h is compared with. */
 #ifndef EVENT_REFERENCE_H
 #define EVENT_REFERENCE_H
 
-#include "weir/event.h"
+#include "weir/http/event.h"
 
 #include <jansson.h>
 #include <string.h>

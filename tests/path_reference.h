@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A path as a whole, taken apart in the way that each kind of server does it: what include/weir/path.h, which sees one
+ * A path as a whole, taken apart in the way that each kind of server does it: what include/weir/http/path.h, which sees one
  * byte after the other, is compared with.
  */
 #ifndef PATH_REFERENCE_H
 #define PATH_REFERENCE_H
 
-#include "weir/reading.h"
+#include "weir/base/reading.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -35,8 +35,8 @@
 
 #include "../prog/datapath_fixture.h"
 #include "../prog/packets.h"
+#include "base/rate.h"
 #include "many_rules.h"
-#include "rate.h"
 #include "weir.skel.h"
 
 #define CLIENT_NEXT 1000U

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "cleanup.h"
-#include "rules.h"
+#include "base/cleanup.h"
+#include "rules/rules.h"
 
 #define LAST                                                                                       \
 	"{\"groups\": [\"system:authenticated\"], \"verbs\": [\"get\"], \"cluster_scope\": true, " \

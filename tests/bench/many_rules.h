@@ -3,7 +3,7 @@
 #ifndef WEIR_TESTS_BENCH_MANY_RULES_H
 #define WEIR_TESTS_BENCH_MANY_RULES_H
 
-#include "datapath.h"
+#include "datapath/datapath.h"
 
 #define MANY_RULES_SLOT WEIR_LIMIT_TYPES
 #define MANY_RULES_GROUP 0 /* bit of system:authenticated */

@@ -4,7 +4,7 @@
 #define CORPUS_READING_H
 
 #include "stream.h"
-#include "weir/conn.h"
+#include "weir/conn/conn.h"
 
 #define MESSAGES_MAX 128
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A client that sends one stream, and weir's side of the connection (weir/conn.h) in front of a server that takes bytes
+ * A client that sends one stream, and weir's side of the connection (weir/conn/conn.h) in front of a server that takes bytes
  * as they come. The way to weir loses, repeats and reorders segments, cut and overlapping at random; behind it nothing is
  * lost. Nobody is refused.
  */

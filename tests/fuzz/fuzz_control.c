@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 #include "../unit/fake_datapath.h"
-#include "agent_log.h"
-#include "agent_private.h"
-#include "cleanup.h"
-#include "control_private.h"
+#include "agent/log.h"
+#include "agent/private.h"
+#include "base/cleanup.h"
+#include "control/private.h"
 
 static char state_dir[] = P_tmpdir "/weir-fuzz-XXXXXX", pin_dir[] = P_tmpdir "/weir-fuzz-XXXXXX";
 static const struct agent_options options = { .state_dir = state_dir, .pin_dir = pin_dir };

@@ -3,7 +3,7 @@
  * Who is who: the first byte says whether the rest is a head's header lines, a file of tokens or one of addresses. A head is
  * compared with a reading of its lines as whole texts.
  */
-#include "weir/identity.h"
+#include "weir/http/identity.h"
 
 #include <assert.h>
 #include <stdint.h>
@@ -14,8 +14,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "csv.h"
-#include "identity_file.h"
+#include "base/csv.h"
+#include "model/identity_file.h"
 
 #define GROUPS_MAX 64
 #define LINE_MAX_BYTES 4096

@@ -3,8 +3,8 @@
  * A target, in each of the ways to read paths: byte by byte, and again as many bytes at once as may be. The segments
  * must be those that a second reader finds in the whole path, and the attributes must follow from them.
  */
-#include "weir/attributes.h"
-#include "weir/request.h"
+#include "weir/http/attributes.h"
+#include "weir/http/request.h"
 
 #include <assert.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "cleanup.h"
-#include "policy.h"
+#include "base/cleanup.h"
+#include "policy/policy.h"
 
 static void check_problems(const struct policy *policy)
 {

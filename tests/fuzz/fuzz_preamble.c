@@ -3,7 +3,7 @@
  * A connection's first bytes as a preamble: byte by byte, and again with what may be skipped in steps. A line's address
  * is what libc reads, and a receiver that looks for the line's end finds it where the machine does.
  */
-#include "weir/preamble.h"
+#include "weir/http/preamble.h"
 
 #include <arpa/inet.h>
 #include <assert.h>

@@ -3,7 +3,7 @@
  * A client's TLS stream: byte by byte, again with bodies skipped, and through the hold of a connection in segments. The
  * input's first byte tells whether it is joined in mid-stream (bit 0) and how long the segments are (the others).
  */
-#include "weir/hold.h"
+#include "weir/conn/hold.h"
 
 #include <assert.h>
 #include <stdint.h>

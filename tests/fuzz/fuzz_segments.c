@@ -12,7 +12,7 @@
  *
  * The input is a list of steps of STEP bytes; struct step says what they mean. An odd rest: there are preambles.
  */
-#include "weir/hold.h"
+#include "weir/conn/hold.h"
 
 #include <assert.h>
 #include <stdint.h>

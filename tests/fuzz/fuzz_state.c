@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cleanup.h"
-#include "state.h"
+#include "base/cleanup.h"
+#include "state/state.h"
 
 static char directory[] = P_tmpdir "/weir-fuzz-XXXXXX", path[64];
 

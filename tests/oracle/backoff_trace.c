@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../user/rate.h"
+#include "base/rate.h"
 #include "tracer.h"
-#include "weir/backoff.h"
+#include "weir/limit/backoff.h"
 
 #define ITEMS 8
 #define ASKS 1000 /* of one trace */

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../user/rate.h"
+#include "base/rate.h"
 #include "tracer.h"
-#include "weir/bucket.h"
+#include "weir/limit/bucket.h"
 
 #define NEAR (WEIR_TOKEN / 1000000000000)
 #define NEAR_MAX 10000 /* of a million decisions */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * weir's place between client and server: runs the connection logic (weir/conn.h) over the packets as the programs on
+ * weir's place between client and server: runs the connection logic (weir/conn/conn.h) over the packets as the programs on
  * the two hooks do, the steps of several packets in any order, and decides which requests are refused.
  */
 #ifndef PLAYER_BOX_H
 #define PLAYER_BOX_H
 
 #include "net.h"
-#include "weir/conn.h"
+#include "weir/conn/conn.h"
 
 #define BOX_JOBS 256
 #define BOX_TEXTS 256

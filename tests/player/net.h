@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "../random.h"
-#include "weir/segment.h"
+#include "weir/tcp/segment.h"
 
 #define US 1000ULL
 #define MS (1000 * US)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "rate.h"
+#include "base/rate.h"
 #include "weir.skel.h"
 
 struct datapath *dp;

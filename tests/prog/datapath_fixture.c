@@ -9,7 +9,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
-#include "netns.h"
+#include "sys/netns.h"
 
 #define PIN_DIR "/sys/fs/bpf/weir-test"
 

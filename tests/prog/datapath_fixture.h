@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "datapath_private.h"
+#include "datapath/private.h"
 
 extern int test_netns;
 extern struct error error;

@@ -5,7 +5,7 @@
 
 #include <linux/bpf.h>
 
-#include "weir/conn.h"
+#include "weir/conn/conn.h"
 
 #define PACKET_ROOM 4096
 #define CLIENT_PORT 40000

@@ -6,10 +6,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "weir/conn.h"
+#include "weir/conn/conn.h"
 
 #include "datapath_fixture.h"
-#include "pins.h"
+#include "sys/pins.h"
 
 static const __u8 address_any[16];
 static const __u8 address_10_0_0_1[16] = { [10] = 0xff, 0xff, 10, 0, 0, 1 };

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "weir/conn.h"
+#include "weir/conn/conn.h"
 
 #include "datapath_fixture.h"
 

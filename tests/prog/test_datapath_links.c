@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "datapath/remains.h"
 #include "datapath_fixture.h"
-#include "remains.h"
 
 static struct datapath_link link_of(struct datapath *dp, const char *device)
 {

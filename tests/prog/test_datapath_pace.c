@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "datapath_fixture.h"
-#include "pace.h"
+#include "sys/pace.h"
 
 /* 0, with the test's first device in place, or skips the test: this kernel cannot. */
 static void pace_or_skip(struct datapath *dp)

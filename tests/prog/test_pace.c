@@ -14,8 +14,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/rate.h"
 #include "datapath_fixture.h"
-#include "rate.h"
 #include "weir.skel.h"
 
 #define PASS (-1)

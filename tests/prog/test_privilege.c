@@ -14,11 +14,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent_cgroup.h"
+#include "agent/cgroup.h"
 #include "datapath_fixture.h"
-#include "netns.h"
-#include "privilege.h"
-#include "secret.h"
+#include "sys/netns.h"
+#include "sys/privilege.h"
+#include "sys/secret.h"
 
 #define SECRET "/run/weir-test-secret"
 #define NOBODY 65534

@@ -5,7 +5,7 @@
 #include <bpf/bpf.h>
 #include <string.h>
 
-#include "weir/ambiguity.h"
+#include "weir/http/ambiguity.h"
 
 static const char bad[] = "GET / HTTP/1.1\r\nHost : x\r\n\r\n";
 static const char chunked[] = "POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The ring `trace`: what the ingress program says of the requests in a packet. */
 #include "packets.h"
-#include "weir/identity.h"
+#include "weir/http/identity.h"
 
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <string.h>
 
+#include "base/rate.h"
 #include "datapath_fixture.h"
-#include "rate.h"
 #include "weir.skel.h"
 
 #define PASS (-1)

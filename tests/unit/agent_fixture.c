@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "agent_fixture.h"
-#include "cleanup.h"
+#include "base/cleanup.h"
 #include "fake_datapath.h"
 
 void reconcile(struct fixture *f)

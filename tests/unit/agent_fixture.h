@@ -3,7 +3,7 @@
 #ifndef WEIR_TESTS_AGENT_FIXTURE_H
 #define WEIR_TESTS_AGENT_FIXTURE_H
 
-#include "agent_reconcile.h"
+#include "agent/reconcile.h"
 
 struct fixture {
 	struct agent agent;

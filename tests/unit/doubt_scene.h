@@ -3,7 +3,7 @@
 #ifndef WEIR_TESTS_DOUBT_SCENE_H
 #define WEIR_TESTS_DOUBT_SCENE_H
 
-#include "weir/conn.h"
+#include "weir/conn/conn.h"
 
 #define CLIENT 0xffffff80U /* the stream wraps around */
 #define SERVER 1000U

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "key.h"
-#include "netns.h"
-#include "probe_read.h"
+#include "model/key.h"
+#include "probe/read.h"
+#include "sys/netns.h"
 
 #define MAX_FDS 64
 

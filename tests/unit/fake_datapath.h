@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A kernel side in memory, for tests of the agent: the functions of user/datapath.h and user/netns.h over plain
+ * A kernel side in memory, for tests of the agent: the functions of user/datapath/datapath.h and user/sys/netns.h over plain
  * structs that a test reads and writes. "/netns/N" is the namespace with the cookie N; the agent's own has 1.
  */
 #ifndef WEIR_TESTS_FAKE_DATAPATH_H
 #define WEIR_TESTS_FAKE_DATAPATH_H
 
-#include "datapath.h"
+#include "datapath/datapath.h"
 
 #define FAKE_NETS 4
 #define FAKE_OVERRIDES 64

@@ -3,7 +3,7 @@
 #ifndef WEIR_TESTS_HOLD_SCENE_H
 #define WEIR_TESTS_HOLD_SCENE_H
 
-#include "weir/hold.h"
+#include "weir/conn/hold.h"
 
 #define START 0xfffffff0U /* the stream wraps around */
 #define ROOM 8192

@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cleanup.h"
-#include "control.h"
+#include "base/cleanup.h"
+#include "control/control.h"
 #include "line_client.h"
 
 void line_client_open(struct line_client *c, struct event_base *base, const char *state_dir)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include "request_reader.h"
-#include "weir/request_line.h"
+#include "weir/http/request_line.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -7,8 +7,8 @@
 #ifndef WEIR_TESTS_REQUEST_TRACE_H
 #define WEIR_TESTS_REQUEST_TRACE_H
 
-#include "weir/attributes.h"
-#include "weir/request.h"
+#include "weir/http/attributes.h"
+#include "weir/http/request.h"
 
 #include <stddef.h>
 

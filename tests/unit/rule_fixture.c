@@ -10,12 +10,12 @@
 
 #include <cmocka.h>
 
-#include "weir/match_path.h"
+#include "weir/http/match_path.h"
 
-#include "cleanup.h"
-#include "parse.h"
+#include "base/cleanup.h"
+#include "model/parse.h"
 #include "request_trace.h"
-#include "rules_sources.h"
+#include "rules/sources.h"
 
 static __u64 sequence;
 

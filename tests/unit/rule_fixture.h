@@ -7,7 +7,7 @@
 #ifndef WEIR_TESTS_RULE_FIXTURE_H
 #define WEIR_TESTS_RULE_FIXTURE_H
 
-#include "rules.h"
+#include "rules/rules.h"
 
 /* The same sequence for each seed. */
 void random_start(unsigned int seed);

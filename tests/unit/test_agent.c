@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "agent_fixture.h"
-#include "cleanup.h"
+#include "base/cleanup.h"
+#include "base/rate.h"
 #include "fake_datapath.h"
-#include "rate.h"
 
 static void attach(void **state)
 {

@@ -9,12 +9,12 @@
 
 #include <cmocka.h>
 
-#include "weir/identity.h"
+#include "weir/http/identity.h"
 
 #include "agent_fixture.h"
-#include "cleanup.h"
-#include "explain_request.h"
+#include "base/cleanup.h"
 #include "fake_datapath.h"
+#include "show/explain_request.h"
 
 #define GET "{\"server\":\"api\",\"request\":{\"method\":\"GET\",\"path\":\"/\"}}"
 

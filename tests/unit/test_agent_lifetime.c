@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #include "agent_fixture.h"
-#include "cleanup.h"
+#include "base/cleanup.h"
 #include "fake_datapath.h"
 
 /* What stands for the pins of the agent's own namespace. */

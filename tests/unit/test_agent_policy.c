@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "agent_fixture.h"
-#include "cleanup.h"
+#include "base/cleanup.h"
 #include "fake_datapath.h"
 
 #define VERSION_Throttle "weir/v1"

@@ -10,10 +10,10 @@
 #include <cmocka.h>
 
 #include "agent_fixture.h"
-#include "cleanup.h"
+#include "base/cleanup.h"
+#include "base/rate.h"
 #include "fake_datapath.h"
-#include "identity.h"
-#include "rate.h"
+#include "rules/identity.h"
 
 #define SECRETS                                                                                          \
 	"{\"limit\":{\"name\":\"secrets\",\"key\":\"namespace,user\",\"qps\":5,\"burst\":10,\"rules\":[" \

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "agent_fixture.h"
-#include "cleanup.h"
+#include "base/cleanup.h"
 #include "fake_datapath.h"
 #include "line_client.h"
 

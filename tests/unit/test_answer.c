@@ -12,9 +12,9 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "../../user/answer_text.h"
-#include "weir/ambiguity.h"
-#include "weir/bucket.h"
+#include "datapath/answer_text.h"
+#include "weir/http/ambiguity.h"
+#include "weir/limit/bucket.h"
 
 static struct weir_answer make(enum weir_answer_kind kind, unsigned int digits)
 {

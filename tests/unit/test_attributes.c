@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "cleanup.h"
+#include "base/cleanup.h"
 
 static const char *table = "tests/unit/attributes.txt";
 

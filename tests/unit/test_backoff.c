@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "../../user/backoff_text.h"
-#include "../../user/duration.h"
 #include "../random.h"
+#include "base/duration.h"
+#include "model/backoff_text.h"
 
 #define MS 1000000ULL
 #define SECOND WEIR_NS_PER_S

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "../../user/backoff_text.h"
-#include "../../user/duration.h"
+#include "base/duration.h"
+#include "model/backoff_text.h"
 
 static void test_durations(void **state)
 {

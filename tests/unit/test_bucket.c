@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "../../user/rate.h"
-#include "weir/bucket.h"
+#include "base/rate.h"
+#include "weir/limit/bucket.h"
 
 #define SECOND WEIR_NS_PER_S
 #define DAY (86400 * SECOND)

@@ -19,8 +19,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "cleanup.h"
-#include "control.h"
+#include "base/cleanup.h"
+#include "control/control.h"
 
 #define LARGE (CONTROL_LINE_MAX + 1UL)
 #define NESTED 500000

@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cleanup.h"
-#include "control.h"
+#include "base/cleanup.h"
+#include "control/control.h"
 #include "line_client.h"
 
 struct fixture {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#include "csv.h"
+#include "base/csv.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Whose requests are: the headers that say so, and the order of what is believed. */
-#include "weir/identity.h"
+#include "weir/http/identity.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

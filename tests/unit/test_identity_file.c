@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The files of tokens and addresses, and what they come to. */
-#include "identity_file.h"
+#include "model/identity_file.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -14,9 +14,9 @@
 
 #include <cmocka.h>
 
-#include "cleanup.h"
+#include "base/cleanup.h"
 #include "fake_datapath.h"
-#include "identity.h"
+#include "rules/identity.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 

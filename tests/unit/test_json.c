@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#include "weir/json.h"
+#include "weir/http/json.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "fake_datapath.h"
-#include "key.h"
+#include "model/key.h"
 
 #define NAMESPACE WEIR_KEY_NAMESPACE
 #define USER WEIR_KEY_USER

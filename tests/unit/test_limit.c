@@ -9,9 +9,9 @@
 #include <cmocka.h>
 #include <errno.h>
 
-#include "cleanup.h"
-#include "limit.h"
-#include "rate.h"
+#include "base/cleanup.h"
+#include "base/rate.h"
+#include "model/limit.h"
 
 static int read_limit(const char *text, struct limit *limit, struct error *err)
 {

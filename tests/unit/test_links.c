@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "links.h"
+#include "sys/links.h"
 
 /* The fields a case needs; the ifindex is the place in the list, from 1. */
 #define ETHER(...)                                \

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "cleanup.h"
-#include "metrics.h"
+#include "base/cleanup.h"
+#include "metrics/metrics.h"
 
 static char *text_of(const struct metrics_server *servers, size_t n)
 {

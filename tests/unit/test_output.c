@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "cleanup.h"
-#include "output.h"
+#include "base/cleanup.h"
+#include "base/output.h"
 
 static void formats(void **state)
 {

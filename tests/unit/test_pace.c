@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "weir/pace.h"
+#include "weir/conn/pace.h"
 
 #define SECOND WEIR_NS_PER_S
 #define MS (SECOND / 1000)

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <errno.h>
 
-#include "parse.h"
+#include "model/parse.h"
 
 static void ports(void **state)
 {

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cleanup.h"
-#include "policy.h"
+#include "base/cleanup.h"
+#include "policy/policy.h"
 
 /* Reads a text as a file. */
 static void read_text(struct policy *policy, const char *text)

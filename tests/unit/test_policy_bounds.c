@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cleanup.h"
-#include "policy.h"
+#include "base/cleanup.h"
+#include "policy/policy.h"
 
 #define THROTTLE "apiVersion: weir/v1\nkind: Throttle\nmetadata: {name: api}\nspec:\n"
 #define NAMED "---\napiVersion: weir/v1\nkind: Throttle\nmetadata: {name: a%d}\nspec: {}\n"

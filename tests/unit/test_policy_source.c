@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "agent_fixture.h"
-#include "cleanup.h"
+#include "base/cleanup.h"
 #include "fake_datapath.h"
 
 #define THROTTLE(limits) "apiVersion: weir/v1\nkind: Throttle\nmetadata: {name: api}\nspec:\n  limits:\n" limits

@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cleanup.h"
-#include "cli.h"
-#include "policy.h"
+#include "base/cleanup.h"
+#include "cli/cli.h"
+#include "policy/policy.h"
 
 /* Where an option's word has its place. */
 static const struct word {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "weir/preamble.h"
+#include "weir/http/preamble.h"
 
 #define LENGTH(list) (sizeof(list) / sizeof(*(list)))
 #define SIGNATURE "\r\n\r\n\0\r\nQUIT\n"

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 #include <errno.h>
 
-#include "cleanup.h"
-#include "priority.h"
+#include "base/cleanup.h"
+#include "model/priority.h"
 
 #define LEVELS                                                                                                                   \
 	"[{\"name\":\"exempt\",\"exempt\":true},{\"name\":\"system\",\"shares\":30},{\"name\":\"workload-low\",\"shares\":100}," \

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "hooks.h"
-#include "probe.h"
+#include "probe/probe.h"
+#include "sys/hooks.h"
 
 static struct probe all_there(void)
 {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "../../user/rate.h"
+#include "base/rate.h"
 
 static void test_qps_text(void **state)
 {

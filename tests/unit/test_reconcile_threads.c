@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "agent_fixture.h"
-#include "cleanup.h"
+#include "base/cleanup.h"
 #include "fake_datapath.h"
 
 #define PATIENCE_S 120

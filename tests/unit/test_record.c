@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "weir/record.h"
+#include "weir/conn/record.h"
 
 #define DATA WEIR_RECORD_DATA
 #define SHORTEST (WEIR_RECORD_OVERHEAD + WEIR_RECORD_FREE + 1) /* that costs something, in TLS 1.3 */

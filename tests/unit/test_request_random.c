@@ -5,7 +5,7 @@
  */
 #include "request_reader.h"
 #include "request_trace.h"
-#include "weir/request.h"
+#include "weir/http/request.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  * offset behind their last byte, `lost` with the reason and the offset of the byte that did it, `more` when the stream
  * stops inside a response.
  */
-#include "weir/response.h"
+#include "weir/http/response.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <time.h>
 
-#include "cleanup.h"
+#include "base/cleanup.h"
 #include "request_trace.h"
 #include "rule_fixture.h"
 

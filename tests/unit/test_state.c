@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cleanup.h"
-#include "rate.h"
-#include "state.h"
+#include "base/cleanup.h"
+#include "base/rate.h"
+#include "state/state.h"
 
 #define FULL                                                                                                                                         \
 	"{\"name\":\"api\",\"listen\":[\"*:80\",\"[2001:db8::1]:443\"],\"netns\":\"/run/netns/a\",\"netns_cookie\":17,"                              \

@@ -11,9 +11,9 @@
 #include <cmocka.h>
 #include <unistd.h>
 
-#include "cleanup.h"
-#include "policy_objects.h"
-#include "state.h"
+#include "base/cleanup.h"
+#include "policy/objects.h"
+#include "state/state.h"
 
 struct directories {
 	char run[32], lib[32];

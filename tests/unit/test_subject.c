@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#include "weir/abi.h"
-#include "weir/subject.h"
+#include "weir/abi/abi.h"
+#include "weir/base/subject.h"
 
 #include <endian.h>
 #include <setjmp.h>

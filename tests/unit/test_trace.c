@@ -10,11 +10,11 @@
 #include <arpa/inet.h>
 #include <cmocka.h>
 
-#include "weir/conn.h"
-#include "weir/identity.h"
+#include "weir/conn/conn.h"
+#include "weir/http/identity.h"
 
-#include "cleanup.h"
-#include "trace.h"
+#include "base/cleanup.h"
+#include "show/trace.h"
 
 static const __u64 seed[2] = { 1, 2 };
 

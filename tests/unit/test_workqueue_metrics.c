@@ -11,11 +11,11 @@
 
 #include <cmocka.h>
 
-#include "../../user/backoff_text.h"
-#include "../../user/metrics.h"
-#include "../../user/retries.h"
-#include "../../user/workqueue.h"
-#include "../../user/workqueue_heap.h"
+#include "metrics/metrics.h"
+#include "model/backoff_text.h"
+#include "queue/heap.h"
+#include "queue/retries.h"
+#include "queue/workqueue.h"
 #include "workqueue_fixture.h"
 
 static void assert_only_bucket(const struct workqueue_histogram *histogram, int bucket, __u64 count)

@@ -18,8 +18,8 @@
 
 #include <cmocka.h>
 
-#include "../../user/retries.h"
-#include "../../user/workqueue.h"
+#include "queue/retries.h"
+#include "queue/workqueue.h"
 
 #define MS 1000000ULL
 #define HOUR (3600 * WEIR_NS_PER_S)

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "../../user/backoff_text.h"
+#include "model/backoff_text.h"
 
 __u64 now;
 

@@ -3,7 +3,7 @@
 #ifndef WEIR_TESTS_WORKQUEUE_FIXTURE_H
 #define WEIR_TESTS_WORKQUEUE_FIXTURE_H
 
-#include "../../user/workqueue.h"
+#include "queue/workqueue.h"
 
 #define US 1000ULL
 #define MS 1000000ULL

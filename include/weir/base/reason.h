@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Every outcome has a name. The enum is the index of the per-CPU counters in BPF, the word in the logs and the label
+ * of the metric. A new outcome is a new line here, at the end of its group; nothing else needs to know.
+ *
+ * X(NAME, "label", GROUP)
+ *   DECISION   what became of a request               weir_requests_total{decision}
+ *   SHED       which limit refused a shed request      weir_shed_total{limit,reason}
+ *   EVENT      what the source-and-object limit told   weir_events_total{key}: a fallback is to the user, where the
+ *              an event by                            event's fields cannot be had
+ *   UNREAD     what could not be parsed or followed    weir_unread_total{reason}: rejected (ambiguity.h), or passed
+ *              unharmed
+ *   UNANSWERED a refused request that cannot be        weir_unanswered_total{reason}: waits until it may pass or
+ *              answered now                            be answered; let through only when its server has closed
+ *   SOURCE     what said whose a request is (identity.h)  weir_identified_total{source}
+ *   IDENTITY   what else was noticed about that           weir_identity_notes_total{note}
+ *   RECORD     what became of a record (hold.h)        weir_records_total{decision}
+ *   TIME       nanoseconds                             weir_held_seconds_total
+ *   PACKET     what was done to packets                weir_packets_total{action}
+ *   TRACE      records that found the ring full        weir_trace_lost_total
+ *   CONN       life of tracked connections             weir_connections_*; gauges are differences of these
+ */
+#ifndef WEIR_BASE_REASON_H
+#define WEIR_BASE_REASON_H
+
+#define WEIR_REASONS(X)                                           \
+	X(PASSED, "passed", DECISION)                             \
+	X(SHED, "shed", DECISION)                                 \
+	X(EXEMPT, "exempt", DECISION)                             \
+	X(DRY_RUN_SHED, "dry_run_shed", DECISION)                 \
+	X(REJECTED, "rejected", DECISION)                         \
+	X(DRY_RUN_REJECTED, "dry_run_rejected", DECISION)         \
+	X(SHED_TOTAL, "total", SHED)                              \
+	X(SHED_NAMESPACE, "namespace", SHED)                      \
+	X(SHED_USER, "user", SHED)                                \
+	X(SHED_SOURCE_AND_OBJECT, "source-and-object", SHED)      \
+	X(SHED_SOURCE, "source", SHED)                            \
+	X(SHED_GROUP, "group", SHED)                              \
+	X(SHED_COMBINED, "combined", SHED)                        \
+	X(SHED_IN_FLIGHT, "in_flight", SHED)                      \
+	X(SHED_LEVEL, "priority_level", SHED)                     \
+	X(SHED_PENALTY, "penalty", SHED)                          \
+	X(EVENT_KEYED, "source_and_object", EVENT)                \
+	X(EVENT_PATCH, "fallback_patch", EVENT)                   \
+	X(EVENT_CUT, "fallback_cut", EVENT)                       \
+	X(EVENT_UNREADABLE, "fallback_unreadable", EVENT)         \
+	X(TLS, "tls", UNREAD)                                     \
+	X(HTTP2, "http2", UNREAD)                                 \
+	X(NOT_HTTP, "not_http", UNREAD)                           \
+	X(BAD_REQUEST_LINE, "bad_request_line", UNREAD)           \
+	X(BAD_VERSION, "bad_version", UNREAD)                     \
+	X(BAD_HEADER, "bad_header", UNREAD)                       \
+	X(BARE_CR, "bare_cr", UNREAD)                             \
+	X(BARE_LF, "bare_lf", UNREAD)                             \
+	X(NUL_BYTE, "nul_byte", UNREAD)                           \
+	X(FOLDED_HEADER, "folded_header", UNREAD)                 \
+	X(HEAD_TOO_LONG, "head_too_long", UNREAD)                 \
+	X(BAD_CONTENT_LENGTH, "bad_content_length", UNREAD)       \
+	X(LENGTH_CONFLICT, "length_conflict", UNREAD)             \
+	X(BAD_TRANSFER_ENCODING, "bad_transfer_encoding", UNREAD) \
+	X(BAD_CHUNK, "bad_chunk", UNREAD)                         \
+	X(UPGRADE, "upgrade", UNREAD)                             \
+	X(CONNECT, "connect", UNREAD)                             \
+	X(BAD_RESPONSE, "bad_response", UNREAD)                   \
+	X(MID_STREAM, "mid_stream", UNREAD)                       \
+	X(GAP, "gap", UNREAD)                                     \
+	X(TOO_MANY_PIPELINED, "too_many_pipelined", UNREAD)       \
+	X(MPTCP, "mptcp", UNREAD)                                 \
+	X(SIGNED, "signed", UNREAD)                               \
+	X(UNSEEN, "unseen", UNREAD)                               \
+	X(CONTRADICTED, "contradicted", UNREAD)                   \
+	X(CONN_MAP_FULL, "conn_map_full", UNREAD)                 \
+	X(BUCKET_MAP_FULL, "bucket_map_full", UNREAD)             \
+	X(IN_FLIGHT_MAP_FULL, "in_flight_map_full", UNREAD)       \
+	X(PLACES_MAP_FULL, "places_map_full", UNREAD)             \
+	X(BAD_PATH, "bad_path", UNREAD)                           \
+	X(REPEATED_NAMESPACE, "repeated_namespace", UNREAD)       \
+	X(BAD_PREAMBLE, "bad_preamble", UNREAD)                   \
+	X(SPLIT_HEAD, "split_head", UNANSWERED)                   \
+	X(PIPELINED, "pipelined", UNANSWERED)                     \
+	X(SERVER_CLOSED, "server_closed", UNANSWERED)             \
+	X(UNACKED, "unacked", UNANSWERED)                         \
+	X(PACKET_SURGERY, "packet_surgery", UNANSWERED)           \
+	X(ANSWERED, "answered", PACKET)                           \
+	X(ANSWERED_AGAIN, "answered_again", PACKET)               \
+	X(ANSWERED_CLOSE, "answered_close", PACKET)               \
+	X(SWALLOWED, "swallowed", PACKET)                         \
+	X(TRANSLATED, "translated", PACKET)                       \
+	X(HELD, "held", PACKET)                                   \
+	X(OUT_OF_ORDER, "out_of_order", PACKET)                   \
+	X(CONTENDED, "contended", PACKET)                         \
+	X(UNACCEPTABLE, "unacceptable", PACKET)                   \
+	X(URGENT_REMOVED, "urgent_removed", PACKET)               \
+	X(TFO_REMOVED, "tfo_removed", PACKET)                     \
+	X(CUT_SHORT, "cut_short", PACKET)                         \
+	X(MPTCP_REMOVED, "mptcp_removed", PACKET)                 \
+	X(BAD_CHECKSUM, "bad_checksum", PACKET)                   \
+	X(UNTRANSLATABLE, "untranslatable", PACKET)               \
+	X(OUT_OF_WINDOW, "out_of_window", PACKET)                 \
+	X(HELD_RECORD, "held_record", PACKET)                     \
+	X(UNCONFIRMED, "unconfirmed", PACKET)                     \
+	X(FRAGMENT, "fragment", PACKET)                           \
+	X(RETAKEN, "retaken", PACKET)                             \
+	X(PACED, "paced", PACKET)                                 \
+	X(RECORDS_PASSED, "passed", RECORD)                       \
+	X(RECORDS_HELD, "held", RECORD)                           \
+	X(RECORDS_DRY_RUN_HELD, "dry_run_held", RECORD)           \
+	X(HELD_NS, "held_ns", TIME)                               \
+	X(BY_REQUEST_HEADER, "request_header", SOURCE)            \
+	X(BY_TOKEN, "token", SOURCE)                              \
+	X(BY_ADDRESS_TABLE, "address_table", SOURCE)              \
+	X(BY_NOBODY, "anonymous", SOURCE)                         \
+	X(UNTRUSTED_IDENTITY, "untrusted_identity", IDENTITY)     \
+	X(REPEATED_USER, "repeated_user", IDENTITY)               \
+	X(REPEATED_TOKEN, "repeated_token", IDENTITY)             \
+	X(IMPERSONATED, "impersonated", IDENTITY)                 \
+	X(OVERFLOW, "overflow", IDENTITY)                         \
+	X(CONN_OPENED, "opened", CONN)                            \
+	X(CONN_CLOSED, "closed", CONN)                            \
+	X(SPLICE_OPENED, "translated_opened", CONN)               \
+	X(SPLICE_CLOSED, "translated_closed", CONN)               \
+	X(CONN_SWEPT, "swept", CONN)                              \
+	X(CONN_RESET, "reset", CONN)                              \
+	X(TRACE_LOST, "trace_lost", TRACE)
+
+#define WEIR_EVENT_KEYS 4 /* reasons of the group EVENT */
+
+enum weir_reason {
+#define X(name, label, group) WEIR_##name,
+	WEIR_REASONS(X)
+#undef X
+	WEIR_REASON_COUNT
+};
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Fixed-width names and small helpers that mean the same in BPF programs and on the host. */
+#ifndef WEIR_BASE_TYPES_H
+#define WEIR_BASE_TYPES_H
+
+#ifdef __bpf__
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+typedef _Bool weir_bool;
+#define WEIR_BARRIER(n) barrier_var(n) /* what is compared is what is used: the compiler may not take an older copy */
+#else
+#define WEIR_BARRIER(n) ((void)0)
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#endif
+
+/*
+ * Read from memory each time. What a compiler keeps in a register of an earlier test is a different state to a verifier
+ * for each way that test went, and it follows all that comes after once for each of them.
+ */
+#define WEIR_FRESH(x) (*(const volatile __typeof__(x) *)&(x))
+
+/* Everything that decides is inlined: it runs under a BPF spin lock, where calls are not allowed on every kernel. */
+#define WEIR_INLINE static inline __attribute__((always_inline))
+
+/* A layout that both sides rely on is asserted on both sides: this header is compiled for each. */
+#define WEIR_ASSERT_SIZE(type, bytes) \
+	_Static_assert(sizeof(type) == (bytes), #type " changed its size: raise WEIR_ABI_VERSION")
+#define WEIR_ASSERT_OFFSET(type, member, bytes) \
+	_Static_assert(__builtin_offsetof(type, member) == (bytes), #type "." #member " moved: raise WEIR_ABI_VERSION")
+
+#define WEIR_NS_PER_S 1000000000ULL
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Withholding what cannot be read: the client's side of an opaque connection (conn.h), as the server's socket is about to
+ * get it. A segment that is over a limit is dropped; TCP sends it again, and it is asked again. All numbers are the
+ * server's. The steps are those of conn.h:
+ *
+ *   begin (locked)    FRAME: the reader is to be fed the segment's bytes from `next` on, as far as they go
+ *   feed  (unlocked)  then weir_hold_reader_end() tells what the segment weighs, and it is decided
+ *   commit (locked)   or refuse: the segment is withheld
+ *
+ * A stream of TLS is followed by its records: each that begins in a segment costs what it weighs. Any other, and one
+ * whose records were lost, is taken by segments: each that has news is one record of its length. A connection joined
+ * in mid-stream is taken for TLS when a segment begins as a record of application data does; if it turns out to be none,
+ * the connection is what it was.
+ *
+ * Where tc could have read HTTP and was shown something else, or nothing, or may not touch it, a client gains nothing by that: each segment
+ * costs a token at least, and as many as it has empty lines, for each may end a request's head.
+ *
+ * On a connection that is hunting (joined in mid-stream, or lost) only the empty lines count, less those of requests that
+ * were decided on their way here: a body that was under way costs nothing. When the server has answered meanwhile, what tc
+ * made no sense of is none, and is charged as if it was unseen.
+ */
+#ifndef WEIR_CONN_HOLD_H
+#define WEIR_CONN_HOLD_H
+
+#include "weir/conn/conn.h"
+#include "weir/conn/record.h"
+#include "weir/tcp/socket.h"
+
+/* One segment on a copy of the machine. */
+struct weir_hold_reader {
+	__u32 next;    /* next byte to feed */
+	__u32 news;    /* the first byte that is new */
+	__u32 acked;   /* the first byte that the server has not got, as far as is known */
+	__u32 version; /* of the state it was copied from */
+	__u32 records; /* found in this segment, not counting those that cost nothing */
+	__u32 weight;  /* of them together, in tokens */
+	__u8 by_records;
+	__u8 seeking; /* the segment may begin with a record, if it is one of application data */
+	__u8 joining; /* else the connection goes on hunting */
+	__u8 again;   /* it was withheld before */
+	__u8 by_lines;
+	__u8 line; /* the next byte begins a line, for all that is known */
+	__u8 free; /* only its empty lines are charged */
+	__u8 pad;
+	__u32 lines;   /* empty ones */
+	__u32 decided; /* requests of the connection that are paid for and have not come by before */
+	struct weir_record record;
+};
+
+WEIR_INLINE void weir_hold_seek(struct weir_hold_reader *r)
+{
+	r->by_records = 1;
+	r->seeking = 1;
+	weir_record_start_midway(&r->record);
+}
+
+/*
+ * Will the socket take this segment's bytes? What it would drop must not be followed, or the client could send something
+ * else in its place. PASS: it drops them and says so, as to any probe of a closed window. HOLD: it drops them.
+ */
+WEIR_INLINE enum weir_action weir_hold_socket_takes(const struct weir_socket *k, const struct weir_segment *g)
+{
+	if (k->listens)
+		return WEIR_FRAME;
+	if (weir_socket_shut(k))
+		return WEIR_PASS;
+	return weir_socket_drops(k, g) ? WEIR_HOLD : WEIR_FRAME;
+}
+
+/*
+ * Does a segment bring the socket what was not seen on its way: as fragments, by another device, after its addresses were
+ * changed? All that was seen has gone on through weir_splice_pass().
+ */
+WEIR_INLINE bool weir_hold_overlooked(const struct weir_conn *c, const struct weir_socket *k,
+				      const struct weir_segment *g)
+{
+	__u32 end = g->seq + g->len;
+
+	if (!g->len || (g->flags & (WEIR_TCP_SYN | WEIR_TCP_RST)) ||
+	    (c->phase != WEIR_PHASE_FOLLOWED && c->phase != WEIR_PHASE_HUNTING))
+		return false;
+	return seq_after(end, c->splice.passed_end - c->splice.in_off) &&
+	       (k->listens || (seq_after(end, k->next) && weir_hold_socket_takes(k, g) == WEIR_FRAME));
+}
+
+/* From where the server stands the connection is opaque. */
+WEIR_INLINE void weir_hold_unseen(struct weir_conn *c, const struct weir_socket *k, const struct weir_segment *g)
+{
+	weir_conn_opaque(c, k->listens ? g->seq : k->next, WEIR_UNSEEN);
+	c->unconfirmed.n = 0;
+}
+
+/* HTTP that is not read for another reason than what it says. */
+WEIR_INLINE bool weir_hold_may_be_http(const struct weir_conn *c)
+{
+	return c->opaque_why == WEIR_UNSEEN || c->opaque_why == WEIR_CONTRADICTED || c->opaque_why == WEIR_SIGNED ||
+	       c->opaque_why == WEIR_CONNECT || c->opaque_why == WEIR_BAD_PREAMBLE || c->opaque_why == WEIR_GAP ||
+	       c->opaque_why == WEIR_BAD_RESPONSE || c->opaque_why == WEIR_MID_STREAM;
+}
+
+/* A connection that is hunting: a segment of TLS joins it to what is held; any other is charged by its lines. */
+WEIR_INLINE void weir_hold_join(const struct weir_conn *c, const struct weir_socket *k, const struct weir_segment *g,
+				struct weir_hold_reader *r)
+{
+	bool read = !seq_after(g->seq + g->len, weir_splice_seq_to_server(&c->splice, c->request_next));
+
+	r->joining = 1;
+	r->by_lines = 1;
+	r->free = read || !c->hold.answers;
+	r->decided = c->hold.decided;
+	if (!k->listens && seq_after(k->next, g->seq))
+		r->news = k->next;
+	weir_hold_seek(r);
+}
+
+/* PASS: it has no news, or none that the socket takes. HOLD: the socket drops it, or what is before it must come first. */
+WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const struct weir_socket *k,
+					     const struct weir_segment *g, struct weir_hold_reader *r,
+					     enum weir_reason *why)
+{
+	const struct weir_hold *h = &c->hold;
+	enum weir_action action;
+	bool ahead, in_order;
+
+	if (!g->len || (g->flags & (WEIR_TCP_SYN | WEIR_TCP_RST)))
+		return WEIR_PASS;
+	if (c->phase != WEIR_PHASE_HUNTING && (c->phase != WEIR_PHASE_OPAQUE || !seq_after(g->seq + g->len, h->next)))
+		return WEIR_PASS;
+	action = weir_hold_socket_takes(k, g);
+	if (action == WEIR_HOLD)
+		*why = WEIR_OUT_OF_WINDOW;
+	if (action != WEIR_FRAME)
+		return action;
+	*r = (struct weir_hold_reader){
+		.next = g->seq,
+		.news = g->seq,
+		.acked = k->listens ? c->splice.server_acked : k->next,
+		.version = h->version,
+		.again = !!h->since_ns,
+		.by_lines = weir_hold_may_be_http(c),
+		.line = 1,
+	};
+	if (c->phase == WEIR_PHASE_HUNTING) {
+		if (!k->listens && !seq_after(g->seq + g->len, k->next))
+			return WEIR_PASS;
+		weir_hold_join(c, k, g, r);
+		return WEIR_FRAME;
+	}
+	ahead = seq_after(g->seq, h->next);
+	/* What the server has and was never seen here does not come again. */
+	in_order = !ahead || !seq_after(g->seq, r->acked);
+	if (h->by_records && !in_order) {
+		*why = WEIR_OUT_OF_ORDER;
+		return WEIR_HOLD;
+	}
+	if (!ahead)
+		r->next = r->news = h->next;
+	if (h->by_records && !ahead) {
+		r->by_records = 1;
+		r->record = h->record;
+	} else if (in_order && (c->opaque_why == WEIR_TLS || c->opaque_why == WEIR_MID_STREAM ||
+				c->opaque_why == WEIR_UNSEEN || c->opaque_why == WEIR_SIGNED)) {
+		weir_hold_seek(r);
+	}
+	return WEIR_FRAME;
+}
+
+/* A record has begun. The position runs ahead over its body: those segments pass without a look, in whatever order. */
+WEIR_INLINE void weir_hold_reader_head(struct weir_hold_reader *r)
+{
+	__u32 rest = weir_record_skippable(&r->record);
+
+	if (rest)
+		weir_record_skip(&r->record, rest);
+	r->next += rest;
+	r->weight += weir_record_weight(&r->record);
+	r->records += !!weir_record_weight(&r->record);
+}
+
+/* The next byte of the client's stream, at r->next. */
+WEIR_INLINE enum weir_frame_event weir_hold_reader_feed(struct weir_hold_reader *r, __u8 byte)
+{
+	enum weir_frame_event event = weir_record_byte(&r->record, byte);
+
+	r->next++;
+	if (event == WEIR_FRAME_HEAD && r->seeking) {
+		if (r->record.type != WEIR_RECORD_DATA || r->record.minor != 3)
+			event = WEIR_FRAME_LOST;
+		r->seeking = 0;
+	}
+	if (event == WEIR_FRAME_LOST)
+		r->by_records = 0;
+	if (event == WEIR_FRAME_HEAD)
+		weir_hold_reader_head(r);
+	return event;
+}
+
+/* With by_lines, and unless it is by records: a byte that is new. */
+WEIR_INLINE void weir_hold_reader_line(struct weir_hold_reader *r, __u8 byte)
+{
+	r->lines += byte == '\n' && r->line;
+	r->line = byte == '\n' || (byte == '\r' && r->line);
+}
+
+/* All bytes have been fed, or the records were lost: what is new of the segment is one record then. */
+WEIR_INLINE void weir_hold_reader_end(struct weir_hold_reader *r, const struct weir_segment *g)
+{
+	if (r->by_records && !r->seeking)
+		return;
+	r->by_records = 0;
+	r->next = g->seq + g->len;
+	r->weight = r->free ? 0 : weir_bytes_weight(r->next - r->news, r->by_lines ? 0 : WEIR_RECORD_FREE);
+	if (r->by_lines && r->lines > r->weight)
+		r->weight = r->lines;
+	if (r->decided > r->weight)
+		r->decided = r->weight;
+	r->weight -= r->decided;
+	r->records = !!r->weight;
+}
+
+/* The segment is over a limit. */
+WEIR_INLINE void weir_hold_refuse(struct weir_conn *c, const struct weir_hold_reader *r, __u64 now_ns)
+{
+	struct weir_hold *h = &c->hold;
+
+	if (h->version == r->version && !h->since_ns)
+		h->since_ns = now_ns;
+}
+
+/* How long was withheld what is let through now? */
+WEIR_INLINE void weir_hold_release(struct weir_hold *h, __u64 now_ns, __u64 *held_ns)
+{
+	if (h->since_ns && now_ns > h->since_ns)
+		*held_ns = now_ns - h->since_ns;
+	h->since_ns = 0;
+}
+
+WEIR_INLINE enum weir_action weir_hold_commit_hunting(struct weir_conn *c, const struct weir_hold_reader *r,
+						      __u64 now_ns, __u64 *held_ns, enum weir_reason *why)
+{
+	struct weir_hold *h = &c->hold;
+
+	if (r->decided > h->decided) {
+		*why = WEIR_CONTENDED;
+		return WEIR_HOLD;
+	}
+	h->decided -= r->decided;
+	weir_hold_release(h, now_ns, held_ns);
+	return WEIR_PASS;
+}
+
+/* Sets *held_ns to how long the segment was withheld. HOLD: someone else moved the state, and it must come again. */
+WEIR_INLINE enum weir_action weir_hold_commit(struct weir_conn *c, const struct weir_hold_reader *r, __u64 now_ns,
+					      __u64 *held_ns, enum weir_reason *why)
+{
+	struct weir_hold *h = &c->hold;
+
+	if (r->joining && (!r->by_records || c->phase != WEIR_PHASE_HUNTING))
+		return weir_hold_commit_hunting(c, r, now_ns, held_ns, why);
+	if (h->version != r->version) {
+		*why = WEIR_CONTENDED;
+		return WEIR_HOLD;
+	}
+	if (r->joining)
+		weir_conn_opaque(c, r->news, WEIR_MID_STREAM);
+	if (!r->by_records && c->opaque_why == WEIR_MID_STREAM) {
+		weir_conn_hunt(c);
+		return WEIR_PASS;
+	}
+	weir_hold_release(h, now_ns, held_ns);
+	h->version++;
+	h->by_records = r->by_records;
+	h->record = r->record;
+	/* What is ahead of a gap does not make the gap old. */
+	if (!seq_after(r->news, h->next) || !seq_after(r->news, r->acked))
+		h->next = r->next;
+	return WEIR_PASS;
+}
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * TLS records in a client's stream (RFC 8446, 5.1; RFC 5246, 6.2): where each begins, and what it weighs. What is in them
+ * is not known; a record of application data is taken for a request, a long one for as many as it has KiB.
+ *
+ *   weir_record_start(r), _start_midway(r)   before a record's first byte
+ *   weir_record_byte(r, c)                   WEIR_FRAME_HEAD: a header ended, weir_record_weight(r) tells what it costs;
+ *                                            WEIR_FRAME_MESSAGE: a body ended; the next byte begins the next record
+ *
+ * Bytes of bodies may be skipped instead. After LOST the machine must be started anew.
+ *
+ * Two kinds of application data cost nothing. Short ones: HTTP/2's SETTINGS acknowledgement, WINDOW_UPDATE and
+ * RST_STREAM have at most 13 bytes; a GET whose headers are all in the peer's table has 16 in Go's client (4 pseudo
+ * headers and 3 others). PING has 17, as many as a GET with one header more, so it is charged. And TLS 1.3's handshake,
+ * whose last messages (certificate, its proof, Finished) look like application data: up to three records that are the
+ * first of a connection, to the one that has the length of a Finished. In TLS 1.2, the Finished is the first handshake
+ * record after a change of cipher; its length tells what the cipher adds.
+ */
+#ifndef WEIR_CONN_RECORD_H
+#define WEIR_CONN_RECORD_H
+
+#include "weir/base/frame.h"
+#include "weir/base/types.h"
+
+#define WEIR_RECORD_MAX ((1U << 14) + 2048) /* bytes of a body */
+#define WEIR_RECORD_FREE 13		    /* bytes of plain text that cost nothing */
+#define WEIR_RECORD_SHARE 1024		    /* bytes that weigh one token */
+#define WEIR_RECORD_OVERHEAD 17		    /* what TLS 1.3 adds to a plain text: its type, and a tag of 16 bytes */
+
+enum weir_record_type {
+	WEIR_RECORD_CIPHER = 20,
+	WEIR_RECORD_ALERT,
+	WEIR_RECORD_HANDSHAKE,
+	WEIR_RECORD_DATA,
+	WEIR_RECORD_HEARTBEAT,
+};
+
+/* Finished in TLS 1.3: 4 bytes and a hash, of SHA-256 or SHA-384, and the overhead; in TLS 1.2: 16 bytes and its own. */
+#define WEIR_RECORD_FINISHED_256 (4 + 32 + WEIR_RECORD_OVERHEAD)
+#define WEIR_RECORD_FINISHED_384 (4 + 48 + WEIR_RECORD_OVERHEAD)
+#define WEIR_RECORD_FINISHED_12 16
+#define WEIR_RECORD_OVERHEAD_12_MAX 96
+#define WEIR_RECORD_HANDSHAKES 3
+
+struct weir_record {
+	__u16 length; /* of the latest record's body */
+	__u16 left;   /* of it still to come */
+	__u8 header;  /* bytes of a header so far, 0 to 4 */
+	__u8 type;    /* of the latest record: enum weir_record_type */
+	__u8 weight;  /* of the latest record, in tokens */
+	__u8 minor;   /* of the latest record's version, 3.minor */
+	__u8 overhead;
+	__u8 handshakes; /* records of application data that may still be handshake */
+	__u8 ciphered;	 /* the cipher was changed */
+	__u8 pad;
+};
+WEIR_ASSERT_SIZE(struct weir_record, 12);
+
+/* At the first record of a connection. */
+WEIR_INLINE void weir_record_start(struct weir_record *r)
+{
+	*r = (struct weir_record){ .overhead = WEIR_RECORD_OVERHEAD, .handshakes = WEIR_RECORD_HANDSHAKES };
+}
+
+/* At any other. */
+WEIR_INLINE void weir_record_start_midway(struct weir_record *r)
+{
+	*r = (struct weir_record){ .overhead = WEIR_RECORD_OVERHEAD };
+}
+
+/* In tokens, of `bytes` bytes of the stream that are taken for one request, of which `free` would cost nothing. */
+WEIR_INLINE __u32 weir_bytes_weight(__u32 bytes, __u32 free)
+{
+	return bytes > free ? 1 + (bytes - 1) / WEIR_RECORD_SHARE : 0;
+}
+
+WEIR_INLINE __u32 weir_record_weight(const struct weir_record *r)
+{
+	return r->weight;
+}
+
+/* Bytes that may be skipped without being looked at. */
+WEIR_INLINE __u32 weir_record_skippable(const struct weir_record *r)
+{
+	return r->left;
+}
+
+/* n: at most weir_record_skippable() */
+WEIR_INLINE enum weir_frame_event weir_record_skip(struct weir_record *r, __u32 n)
+{
+	r->left -= n;
+	return r->left ? WEIR_FRAME_MORE : WEIR_FRAME_MESSAGE;
+}
+
+WEIR_INLINE __u32 weir_record_data_weight(struct weir_record *r)
+{
+	if (!r->handshakes)
+		return weir_bytes_weight(r->length, r->overhead + WEIR_RECORD_FREE);
+	r->handshakes--;
+	if (r->length == WEIR_RECORD_FINISHED_256 || r->length == WEIR_RECORD_FINISHED_384)
+		r->handshakes = 0;
+	return 0;
+}
+
+/* A TLS 1.2 Finished; longer is the second hello of TLS 1.3, when the server did not like the first. */
+WEIR_INLINE void weir_record_finished_12(struct weir_record *r)
+{
+	__u32 overhead = r->length - WEIR_RECORD_FINISHED_12;
+
+	if (!r->ciphered || !r->handshakes || overhead > WEIR_RECORD_OVERHEAD_12_MAX)
+		return;
+	r->overhead = overhead;
+	r->handshakes = 0;
+}
+
+WEIR_INLINE enum weir_frame_event weir_record_head(struct weir_record *r)
+{
+	if (r->length > WEIR_RECORD_MAX)
+		return WEIR_FRAME_LOST;
+	r->header = 0;
+	r->left = r->length;
+	r->weight = r->type == WEIR_RECORD_DATA ? weir_record_data_weight(r) : 0;
+	if (r->type == WEIR_RECORD_HANDSHAKE)
+		weir_record_finished_12(r);
+	if (r->type == WEIR_RECORD_CIPHER)
+		r->ciphered = 1;
+	return WEIR_FRAME_HEAD;
+}
+
+/* The header's bytes: type, version (3, minor), length (high, low). */
+WEIR_INLINE enum weir_frame_event weir_record_byte(struct weir_record *r, __u8 c)
+{
+	bool right = true;
+
+	if (r->left)
+		return weir_record_skip(r, 1);
+	switch (r->header) {
+	case 0:
+		r->type = c;
+		right = c >= WEIR_RECORD_CIPHER && c <= WEIR_RECORD_HEARTBEAT;
+		break;
+	case 1:
+		right = c == 3;
+		break;
+	case 2:
+		r->minor = c;
+		right = c <= 4;
+		break;
+	case 3:
+		r->length = c << 8;
+		break;
+	default:
+		r->length |= c;
+		return weir_record_head(r);
+	}
+	r->header++;
+	return right ? WEIR_FRAME_MORE : WEIR_FRAME_LOST;
+}
+
+#endif

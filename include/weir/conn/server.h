@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The server's side of a connection: its segments are followed, so that it is known when no answer is outstanding. */
+#ifndef WEIR_CONN_SERVER_H
+#define WEIR_CONN_SERVER_H
+
+#include "weir/conn/state.h"
+
+/* Takes a server's segment. FRAME: its payload must be fed to `r` and committed before it goes out; it passes. */
+WEIR_INLINE enum weir_action weir_conn_begin_server(struct weir_conn *c, const struct weir_segment *g,
+						    struct weir_response_reader *r, enum weir_reason *why)
+{
+	__u32 seq = g->seq, end = g->seq + g->len;
+
+	if (c->phase == WEIR_PHASE_CLOSED || weir_splice_judge_server(&c->splice, g) == WEIR_SPLICE_HOLD) {
+		*why = WEIR_HELD;
+		return WEIR_HOLD;
+	}
+	if (c->phase == WEIR_PHASE_HUNTING && g->len)
+		c->hold.answers = 1;
+	if (c->phase == WEIR_PHASE_OPAQUE || !g->len || !seq_after(end, c->response_next))
+		return WEIR_PASS;
+	if (c->phase == WEIR_PHASE_HUNTING && !c->requests)
+		return WEIR_PASS;
+
+	if (seq_after(seq, c->response_next)) {
+		__u64 more = weir_response_skippable(&c->response);
+		__u32 n = more < WEIR_SKIP_MAX ? more : WEIR_SKIP_MAX;
+
+		if (n) {
+			weir_response_skip(&c->response, n);
+			c->response_next += n;
+		} else {
+			if (c->phase == WEIR_PHASE_FOLLOWED)
+				*why = WEIR_GAP;
+			weir_conn_hunt(c);
+		}
+		return WEIR_PASS;
+	}
+
+	r->next = c->response_next;
+	r->responses = 0;
+	r->outstanding = c->requests - c->responses;
+	r->lost = WEIR_REASON_COUNT;
+	{
+		__u32 at = c->responses % WEIR_OUTSTANDING_MAX;
+
+		r->head_bits = at ? c->head_bits >> at | c->head_bits << (WEIR_OUTSTANDING_MAX - at) : c->head_bits;
+	}
+	r->response = c->response;
+	return WEIR_FRAME;
+}
+
+/* To be called before the next byte is taken: it may begin a response. */
+WEIR_INLINE void weir_response_reader_begin(struct weir_response_reader *r)
+{
+	if (weir_response_ended(&r->response) && r->responses < r->outstanding)
+		weir_response_start(&r->response);
+}
+
+/* The next byte of the server's stream, at r->next. */
+WEIR_INLINE enum weir_frame_event weir_response_reader_feed(struct weir_response_reader *r, __u8 byte)
+{
+	enum weir_frame_event event;
+	__u64 more;
+	bool head;
+
+	if (weir_response_ended(&r->response))
+		weir_response_start(&r->response);
+	/* Nobody asked: an answer of the server's own, such as 408, ends the following. */
+	if (r->responses >= r->outstanding) {
+		r->lost = WEIR_BAD_RESPONSE;
+		return WEIR_FRAME_LOST;
+	}
+	head = r->head_bits >> (r->responses % WEIR_OUTSTANDING_MAX) & 1;
+	event = weir_response_byte(&r->response, head ? WEIR_METHOD_HEAD : WEIR_METHOD_GET, byte);
+	r->next++;
+	if (event == WEIR_FRAME_LOST) {
+		r->lost = r->response.lost;
+		return event;
+	}
+	more = weir_response_skippable(&r->response);
+	if (more) {
+		__u32 n = more < WEIR_SKIP_MAX ? more : WEIR_SKIP_MAX;
+
+		r->next += n;
+		weir_response_skip(&r->response, n);
+	}
+	if (weir_response_ended(&r->response))
+		r->responses++;
+	return event;
+}
+
+/* As feeding, for what it takes of the next eight bytes at once (run.h); 0: feed it the next one. */
+WEIR_INLINE __u32 weir_response_reader_take(struct weir_response_reader *r, __u64 word)
+{
+	__u32 n = weir_response_take(&r->response, word);
+
+	r->next += n;
+	return n;
+}
+
+/* A socket sends one segment at a time, so nobody else has moved this side. */
+WEIR_INLINE void weir_conn_commit_server(struct weir_conn *c, const struct weir_response_reader *r,
+					 enum weir_reason *why)
+{
+	/* A hunt has begun meanwhile. */
+	if (r->responses > c->requests - c->responses)
+		return;
+	c->response = r->response;
+	c->response_next = r->next;
+	c->responses += r->responses;
+	if (r->lost == WEIR_REASON_COUNT)
+		return;
+	if (c->phase == WEIR_PHASE_HUNTING) {
+		weir_conn_hunt(c);
+		return;
+	}
+	*why = r->lost;
+	weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, c->request_next), r->lost);
+}
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A connection as it stands in the map `conns`, and what passes between the steps of a segment (conn.h). */
+#ifndef WEIR_CONN_STATE_H
+#define WEIR_CONN_STATE_H
+
+#include "weir/abi/abi.h"
+#include "weir/abi/answer.h"
+#include "weir/conn/record.h"
+#include "weir/http/preamble.h"
+#include "weir/http/request.h"
+#include "weir/http/response.h"
+#include "weir/tcp/socket.h"
+#include "weir/tcp/splice.h"
+#include "weir/tcp/unconfirmed.h"
+
+#define WEIR_SKIP_MAX (1U << 30)
+#define WEIR_OUTSTANDING_MAX 64
+
+enum weir_phase {
+	WEIR_PHASE_FOLLOWED, /* both machines are in step with the streams */
+	WEIR_PHASE_HUNTING, /* joined in mid-stream, or lost: a whole exchange must be seen before anything is answered */
+	WEIR_PHASE_OPAQUE, /* cannot be followed: passes, still translated if it was */
+	WEIR_PHASE_CLOSED, /* ended by weir: the server's socket was reset, the client has a FIN */
+};
+
+enum weir_action {
+	WEIR_PASS,   /* send on, translated */
+	WEIR_HOLD,   /* drop */
+	WEIR_FRAME,  /* feed the new bytes, then commit */
+	WEIR_ASK,    /* ask the server's socket, then begin again */
+	WEIR_ANSWER, /* drop; say the answer */
+	WEIR_ACK,    /* drop; say a bare acknowledgement */
+	WEIR_CLOSE,  /* say the answer with FIN; to the server the segment becomes a RST */
+	WEIR_CUT,    /* send on, translated, only what comes before the reader's `start`, and no FIN */
+};
+
+/* The answer of the latest cut: what is needed to make the same bytes again. */
+struct weir_answer_choice {
+	__u16 retry_s;
+	__u16 length;
+	__u8 kind;     /* enum weir_answer_kind */
+	__u8 head;     /* the request was HEAD: no body */
+	__u8 rejected; /* it is a 400: enum weir_reason, why; 0: a 429 */
+	__u8 pad;
+};
+
+/* How far the client's side of an opaque connection was let through to the server, and of one that is hunting what is owed (hold.h). */
+struct weir_hold {
+	__u64 since_ns;	  /* since when what is at `next` is withheld; 0: it is not */
+	__u64 departs_ns; /* when the last segment that was let through late goes on to the server (pace.h) */
+	__u32 next;	  /* server's numbers: next byte to look at */
+	__u32 version;	  /* moves with every commit */
+	struct weir_record record;
+	__u8 by_records; /* the stream is TLS, and `record` in step with it */
+	__u8 answers;	 /* hunting: the server has sent something meanwhile */
+	__u16 decided;	 /* hunting: requests that were decided on their way here, and have not come by yet */
+};
+
+struct weir_conn {
+#ifdef __bpf__
+	struct bpf_spin_lock lock;
+	__u32 server;
+	struct bpf_timer timer;
+#else
+	__u32 lock;
+	__u32 server;
+	__u64 timer[2];
+#endif
+	__u64 last_ns;	 /* CLOCK_MONOTONIC of the latest packet */
+	__u64 head_bits; /* bit n % 64: outstanding request n is a HEAD */
+	struct weir_splice splice;
+	__u32 request_next;  /* client's numbers: next byte to frame */
+	__u32 response_next; /* server's numbers */
+	__u32 requests;	     /* heads passed to the server */
+	__u32 responses;     /* final responses whose end is known */
+	__u32 version;	     /* moves with every commit of the client's side, and every hunt */
+	__u32 server_isn;    /* tells a repeated SYN-ACK from a new connection's; 0: not known */
+	struct weir_answer_choice answer;
+	__u8 phase;	 /* enum weir_phase */
+	__u8 dying;	 /* it goes after a silence, by its timer or by the agent's sweep */
+	__u8 pipelines;	 /* the client has sent a request before the answer to the one before */
+	__u8 opaque_why; /* enum weir_reason, with phase OPAQUE; MID_STREAM: TLS that was joined in mid-stream */
+	__u32 places_end; /* behind the last request that holds places of a limit (limit.h); those that are done do not */
+	__u32 preamble_at; /* client's numbers: its first byte, once some of it has been read */
+	struct weir_hold hold;
+	struct weir_unconfirmed unconfirmed;
+	struct weir_preamble preamble; /* and afterwards whom it names */
+	struct weir_request request;
+	struct weir_response response;
+};
+
+#define WEIR_LINGER_TRANSLATED_NS (60 * WEIR_NS_PER_S) /* TIME-WAIT of either side still needs its numbers translated */
+#define WEIR_LINGER_NS (10 * WEIR_NS_PER_S) /* a RST that was to reach the socket may not have: wait for silence */
+
+/* What must be known of a connection to act on a segment once the lock is released. */
+struct weir_view {
+	struct weir_splice splice;
+	struct weir_answer_choice answer;
+	__u8 closed; /* ended by weir */
+	__u8 news;   /* a segment that was cut acknowledges something the server has not been told */
+	__u8 opaque;
+	__u8 pad;
+};
+
+/* A segment's worth of framing, on a copy of the machine. `why` counts: WEIR_REASON_COUNT when there is nothing to count. */
+struct weir_request_reader {
+	__u32 next;
+	__u32 version;
+	__u32 start;	   /* of the request now being read; valid when it began in this segment */
+	__u32 requests;	   /* before this segment */
+	__u32 outstanding; /* of these without an answer */
+	__u32 heads;	   /* that ended in this segment, not counting a shed one */
+	__u64 head_bits;   /* of these; bit 0 is the first */
+	__u16 lost;	   /* enum weir_reason, with phase OPAQUE to come unless shed or held; else WEIR_REASON_COUNT */
+	__u16 why_not;	   /* the first request may not be answered: enum weir_reason; else WEIR_REASON_COUNT */
+	__u8 whole;	   /* the request now being read began in this segment */
+	__u8 shed;	   /* the first request is refused, and will be answered */
+	__u8 held;	   /* the request now being read is refused, and can not be answered now */
+	__u8 must_close;   /* what the segment goes on with may be answered, but only with WEIR_ANSWER_CLOSE */
+	__u8 first;	   /* no request came before this segment */
+	__u8 begun;	   /* the answer to what the segment goes on with has begun: there is no place for another */
+	__u8 again;	   /* this was read before: it is only compared, nothing is decided */
+	__u8 early;	   /* and the server has bytes from behind it */
+	__u8 pad[2];
+	__u32 skipped;	   /* where the latest body that was passed over began */
+	__u32 again_start; /* where it began, and ended then */
+	__u32 again_end;
+	__u32 again_heads;
+	struct weir_answer_choice answer; /* with shed */
+	struct weir_preamble preamble;
+	struct weir_request request;
+};
+
+struct weir_response_reader {
+	__u32 next;
+	__u32 responses;
+	__u32 outstanding;
+	__u16 lost;
+	__u16 pad;
+	__u64 head_bits; /* bit 0: the oldest outstanding request is a HEAD */
+	struct weir_response response;
+};
+
+/* Ready to be fed what comes next; nothing may be answered. */
+WEIR_INLINE void weir_request_reader_open(struct weir_request_reader *r, const struct weir_conn *c)
+{
+	r->next = c->request_next;
+	r->version = c->version;
+	r->start = c->request_next;
+	r->requests = c->requests;
+	r->outstanding = c->requests - c->responses;
+	r->heads = 0;
+	r->head_bits = 0;
+	r->lost = WEIR_REASON_COUNT;
+	r->why_not = WEIR_UNACKED;
+	r->whole = 0;
+	r->shed = 0;
+	r->held = 0;
+	r->must_close = 0;
+	r->first = 0;
+	r->begun = 0;
+	r->again = 0;
+	r->answer.rejected = 0;
+	r->preamble = c->preamble;
+	r->request = c->request;
+}
+
+WEIR_INLINE void weir_conn_open(struct weir_conn *c, __u32 server, enum weir_phase phase, __u32 client_next,
+				__u32 server_next, __u16 server_window)
+{
+	c->server = server;
+	c->phase = phase;
+	c->request_next = client_next;
+	c->response_next = server_next;
+	weir_splice_open(&c->splice, client_next, server_next, server_window);
+	weir_request_start(&c->request);
+	weir_response_start(&c->response);
+}
+
+/* It cannot be followed from here on; `next`, in the server's numbers, is where what could not be read begins. */
+WEIR_INLINE void weir_conn_opaque(struct weir_conn *c, __u32 next, enum weir_reason why)
+{
+	c->phase = WEIR_PHASE_OPAQUE;
+	c->opaque_why = why;
+	c->version++; /* what is being read meanwhile comes again, as what it is then */
+	c->hold.next = next;
+	c->hold.by_records = why == WEIR_TLS;
+	c->hold.version++;
+	weir_record_start(&c->hold.record);
+}
+
+/* The connection has been opened, and no byte of the client's was seen: a preamble comes first. */
+WEIR_INLINE void weir_conn_await_preamble(struct weir_conn *c)
+{
+	weir_preamble_start(&c->preamble);
+	c->preamble_at = c->request_next;
+}
+
+/* Does the preamble begin here? */
+WEIR_INLINE bool weir_conn_preamble_begins(const struct weir_conn *c, __u32 seq)
+{
+	return weir_preamble_begun(&c->preamble) && seq == c->preamble_at;
+}
+
+/* What comes next begins a request, or the connection's preamble. */
+WEIR_INLINE bool weir_conn_at_boundary(const struct weir_conn *c)
+{
+	return !weir_preamble_midway(&c->preamble) &&
+	       (weir_request_fresh(&c->request) || weir_request_ended(&c->request));
+}
+
+/* No answer is outstanding and no byte of one is still to come. */
+WEIR_INLINE bool weir_conn_idle(const struct weir_conn *c)
+{
+	return c->requests == c->responses && c->splice.server_end == c->response_next;
+}
+
+/* Requests whose answers the server has sent to their ends: one whose end is known may still be on its way. */
+WEIR_INLINE __u32 weir_conn_done(const struct weir_conn *c)
+{
+	bool sending = c->responses && weir_response_ended(&c->response) &&
+		       seq_before(c->splice.server_end, c->response_next);
+
+	return c->responses - sending;
+}
+
+/* Has a request that is not done taken places of some limit? */
+WEIR_INLINE bool weir_conn_holds_places(const struct weir_conn *c)
+{
+	return seq_after(c->places_end, weir_conn_done(c));
+}
+
+/* Does this connection still need its numbers translated? */
+WEIR_INLINE bool weir_conn_translated(const struct weir_conn *c)
+{
+	return c->splice.cuts && c->phase != WEIR_PHASE_CLOSED;
+}
+
+WEIR_INLINE __u64 weir_conn_linger_ns(const struct weir_conn *c)
+{
+	return weir_conn_translated(c) ? WEIR_LINGER_TRANSLATED_NS : WEIR_LINGER_NS;
+}
+
+enum weir_due {
+	WEIR_DUE_NOTHING,
+	WEIR_DUE_PLACES, /* what its requests hold: that is not kept for as long as numbers have to be translated */
+	WEIR_DUE_ENTRY,
+};
+
+/* What of a dying entry has to go now, after a silence? */
+WEIR_INLINE enum weir_due weir_conn_due(const struct weir_conn *c, __u64 now_ns)
+{
+	__u64 idle_ns = now_ns > c->last_ns ? now_ns - c->last_ns : 0;
+
+	if (!c->dying || idle_ns < WEIR_LINGER_NS)
+		return WEIR_DUE_NOTHING;
+	if (idle_ns >= weir_conn_linger_ns(c))
+		return WEIR_DUE_ENTRY;
+	return weir_conn_holds_places(c) ? WEIR_DUE_PLACES : WEIR_DUE_NOTHING;
+}
+
+/* end: behind the last request of a segment that has taken some, whatever becomes of the segment; 0: none has. */
+WEIR_INLINE void weir_conn_note_places(struct weir_conn *c, __u32 end)
+{
+	if (end && seq_after(end, c->places_end))
+		c->places_end = end;
+}
+
+/*
+ * Where a client pipelines, a silence does not tell how many answers are outstanding: then there is no way back. Nor is
+ * there one where requests hold places: which of them have been answered is not known before the connection ends.
+ */
+WEIR_INLINE void weir_conn_hunt(struct weir_conn *c)
+{
+	c->phase = WEIR_PHASE_HUNTING;
+	if (c->pipelines || weir_conn_holds_places(c))
+		weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, c->request_next), WEIR_GAP);
+	else
+		c->requests = c->responses = c->places_end = 0;
+	c->unconfirmed.n = 0;
+	c->version++;
+	if (weir_preamble_awaited(&c->preamble))
+		c->preamble = (struct weir_preamble){};
+	weir_request_start(&c->request);
+	weir_response_start(&c->response);
+}
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Heads by eight bytes at once, where little can happen: text in a value nobody reads, a line's end, the common bytes of
+ * header names and of words. The eight next bytes of the stream stand in a word, the first one lowest; where there
+ * are fewer, zeros follow. Tests of all bytes of a word at once: Henry S. Warren, "Hacker's Delight", 6-1.
+ */
+#ifndef WEIR_HTTP_RUN_H
+#define WEIR_HTTP_RUN_H
+
+#include "weir/http/field.h"
+
+#define WEIR_RUN_ONES 0x0101010101010101ULL
+#define WEIR_RUN_HIGHS (WEIR_RUN_ONES << 7)
+#define WEIR_RUN_HTTP11 0x312e312f50545448ULL /* "HTTP/1.1" */
+#define WEIR_RUN_CRLF ('\r' | '\n' << 8)
+
+/* The word that begins with these bytes, of which there are n. A program that can load eight at once need not call this. */
+WEIR_INLINE __u64 weir_run_word(const __u8 *bytes, __u64 n)
+{
+	__u64 word = 0;
+	__u32 i;
+
+	for (i = 0; i < 8 && i < n; i++)
+		word |= (__u64)bytes[i] << 8 * i;
+	return word;
+}
+
+/* How many bytes come before the first whose high bit is set; without branches, each of which verifiers would follow. */
+WEIR_INLINE __u32 weir_run_length(__u64 marks)
+{
+	__u64 below;
+
+	marks &= WEIR_RUN_HIGHS;
+	below = ((marks & -marks) - 1) & WEIR_RUN_HIGHS;
+	return (below >> 7) * WEIR_RUN_ONES >> 56;
+}
+
+/* The high bit of each byte that is from `low` to `high`; bytes of 0x80 and above must be masked by the caller. */
+WEIR_INLINE __u64 weir_run_range(__u64 word, __u8 low, __u8 high)
+{
+	__u64 seven = word & ~WEIR_RUN_HIGHS;
+
+	return (seven + WEIR_RUN_ONES * (0x80 - low)) & ~(seven + WEIR_RUN_ONES * (0x7f - high));
+}
+
+/* Leading bytes that are text (weir_is_text), but for tabs. */
+WEIR_INLINE __u32 weir_run_text(__u64 word)
+{
+	return weir_run_length(~(word | weir_run_range(word, ' ', 0x7e)));
+}
+
+/* Leading letters, digits and hyphens; *lower: the word with its letters in lower case. */
+WEIR_INLINE __u32 weir_run_name(__u64 word, __u64 *lower)
+{
+	__u64 letters = weir_run_range(word | WEIR_RUN_ONES * 0x20, 'a', 'z') & ~word & WEIR_RUN_HIGHS;
+	__u64 others = (weir_run_range(word, '0', '9') | weir_run_range(word, '-', '-')) & ~word;
+
+	*lower = word | letters >> 2;
+	return weir_run_length(~(letters | others));
+}
+
+/* As weir_token_byte() for each of the first n bytes, 1 to 8. */
+WEIR_INLINE void weir_token_bytes(struct weir_framing *f, __u64 word, __u32 n)
+{
+	__u64 bytes = __builtin_bswap64(word);
+	__u32 rest = 64 - 8 * n;
+
+	if (f->gap || f->count + n > WEIR_TOKEN_MAX) {
+		weir_token_none(f);
+		return;
+	}
+	f->count += n;
+	if (!rest) {
+		f->token[2] = f->token[1];
+		f->token[1] = f->token[0];
+		f->token[0] = bytes;
+		return;
+	}
+	f->token[2] = f->token[2] << (64 - rest) | f->token[1] >> rest;
+	f->token[1] = f->token[1] << (64 - rest) | f->token[0] >> rest;
+	f->token[0] = f->token[0] << (64 - rest) | bytes >> rest;
+}
+
+WEIR_INLINE __u32 weir_take_name(struct weir_framing *f, __u64 word)
+{
+	__u64 lower;
+	__u32 n = weir_run_name(word, &lower);
+
+	if (n)
+		weir_token_bytes(f, lower, n);
+	return n;
+}
+
+/* The rest of a line, and its end. */
+WEIR_INLINE __u32 weir_take_text(struct weir_framing *f, __u64 word)
+{
+	__u32 n = weir_run_text(word);
+
+	if (n > 6 || (word >> 8 * n & 0xffff) != WEIR_RUN_CRLF)
+		return n;
+	f->state = WEIR_AT_LINE;
+	return n + 2;
+}
+
+WEIR_INLINE __u32 weir_take_line_end(struct weir_framing *f)
+{
+	f->state = WEIR_AT_LINE;
+	return 1;
+}
+
+/* The word without its first n bytes; n: at most 7. */
+WEIR_INLINE __u64 weir_run_behind(__u64 word, __u32 n)
+{
+	return word >> 8 * n;
+}
+
+WEIR_INLINE __u8 weir_run_first(__u64 word)
+{
+	return word & 0xff;
+}
+
+/* The first n bytes of the word, zeros above them; n: 1 to 8. */
+WEIR_INLINE __u64 weir_run_only(__u64 word, __u32 n)
+{
+	return word << (64 - 8 * n) >> (64 - 8 * n);
+}
+
+/* A line's first bytes, when it is a field, or the CR of an empty one. */
+WEIR_INLINE __u32 weir_take_line(struct weir_framing *f, __u64 word)
+{
+	__u64 lower;
+	__u32 n = weir_run_name(word, &lower);
+
+	if (!n && weir_run_first(word) == '\r') {
+		f->state = WEIR_AT_END_LF;
+		return 1;
+	}
+	if (!n)
+		return 0;
+	weir_token_start(f);
+	weir_token_bytes(f, lower, n);
+	f->state = WEIR_AT_NAME;
+	return n;
+}
+
+/* A blank before anything else, or words. */
+WEIR_INLINE __u32 weir_take_words(struct weir_framing *f, __u64 word)
+{
+	if (!f->count && !f->gap && weir_is_blank(weir_run_first(word)))
+		return 1;
+	return weir_take_name(f, word);
+}
+
+/* The same, or a digit. */
+WEIR_INLINE __u32 weir_take_length(struct weir_framing *f, __u64 word)
+{
+	__u8 c = weir_run_first(word);
+
+	if (f->gap || f->left >> 32 || !(weir_is_digit(c) || (weir_is_blank(c) && !f->count)))
+		return 0;
+	if (weir_is_digit(c)) {
+		f->left = f->left * 10 + (c - '0');
+		f->count = 1;
+	}
+	return 1;
+}
+
+/* Takes as many of the word's bytes as it can; 0: the next byte is for the machine to judge. */
+WEIR_INLINE __u32 weir_framing_take(struct weir_framing *f, __u64 word)
+{
+	__u32 n = 0;
+
+	if (f->position > WEIR_HEAD_MAX - 8)
+		return 0;
+	if (f->state == WEIR_AT_NAME)
+		n = weir_take_name(f, word);
+	else if (f->state == WEIR_AT_VALUE)
+		n = weir_take_text(f, word);
+	else if (f->state == WEIR_AT_KNOWN_VALUE)
+		n = f->field == WEIR_FIELD_CONTENT_LENGTH ? weir_take_length(f, word) : weir_take_words(f, word);
+	else if (f->state == WEIR_AT_LINE_LF && weir_run_first(word) == '\n')
+		n = weir_take_line_end(f);
+	if (f->state == WEIR_AT_LINE && n < 8)
+		n += weir_take_line(f, weir_run_behind(word, n));
+	f->position += n;
+	return n;
+}
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * How long to wait after a failure: the rate limiters of Kubernetes' work queues (k8s.io/client-go/util/workqueue,
+ * default_rate_limiters.go), and what a limit makes of them for subjects that do not back off (weir_penalty_*).
+ *
+ *   bucket        BucketRateLimiter: Reserve().Delay() of a token bucket that all items share (bucket.h)
+ *   exponential   ItemExponentialFailureRateLimiter: base_ns * 2^failures, at most max_ns
+ *   fast-slow     ItemFastSlowRateLimiter: fast_ns for the first `attempts` failures, slow_ns from then on
+ *   max-wait      WithMaxWaitRateLimiter around all of them: no delay is longer
+ *
+ * A policy has any of these, and is then what MaxOfRateLimiter is: every one is asked and charged, the longest delay
+ * holds. An item's failures count for each of them alike, so that one count is enough.
+ *
+ * Where this is not client-go's code to the last bit: that multiplies in float64, which has no exact product for a base
+ * above 2^53 ns (104 days), and turns a product of exactly 2^63 ns, or a base of 0 after 1024 failures, into a negative
+ * delay, which is none. Here all of it is exact, and what is too long is max_ns.
+ *
+ * Not locked here, see bucket.h.
+ */
+#ifndef WEIR_LIMIT_BACKOFF_H
+#define WEIR_LIMIT_BACKOFF_H
+
+#include "weir/base/types.h"
+#include "weir/limit/bucket.h"
+
+enum weir_backoff_parts {
+	WEIR_BACKOFF_BUCKET = 1 << 0,
+	WEIR_BACKOFF_EXPONENTIAL = 1 << 1,
+	WEIR_BACKOFF_FAST_SLOW = 1 << 2,
+	WEIR_BACKOFF_MAX_WAIT = 1 << 3,
+};
+
+/* A policy; all zero: none, no delay ever. What belongs to a part that is not there is not read. */
+struct weir_backoff {
+	__u32 parts; /* enum weir_backoff_parts */
+	__u32 attempts;
+	__u64 base_ns, max_ns;
+	__u64 fast_ns, slow_ns;
+	__u64 max_wait_ns;
+	struct weir_rate_history bucket; /* the rates of the bucket that the caller keeps */
+};
+WEIR_ASSERT_SIZE(struct weir_backoff, 144);
+WEIR_ASSERT_OFFSET(struct weir_backoff, max_wait_ns, 40);
+WEIR_ASSERT_OFFSET(struct weir_backoff, bucket, 48);
+
+/* An item; all zero: one that has not failed. The instants (CLOCK_MONOTONIC) are those of a penalty. */
+struct weir_backoff_state {
+	__u32 failures;	  /* since it was forgotten; ends at its largest value */
+	__u32 charged;	  /* its last failure took a token of the bucket */
+	__u64 refused_ns; /* the last failure */
+	__u64 until_ns;	  /* it is penalised before this */
+};
+WEIR_ASSERT_SIZE(struct weir_backoff_state, 24);
+
+WEIR_INLINE __u64 weir_backoff_longest(__u64 a_ns, __u64 b_ns)
+{
+	return a_ns > b_ns ? a_ns : b_ns;
+}
+
+WEIR_INLINE __u64 weir_backoff_cap(const struct weir_backoff *policy, __u64 delay_ns)
+{
+	return policy->parts & WEIR_BACKOFF_MAX_WAIT && delay_ns > policy->max_wait_ns ? policy->max_wait_ns : delay_ns;
+}
+
+WEIR_INLINE __u64 weir_backoff_exponential_ns(const struct weir_backoff *policy, __u32 failures)
+{
+	if (!policy->base_ns)
+		return 0;
+	if (failures > 63 || policy->base_ns > policy->max_ns >> failures)
+		return policy->max_ns;
+	return policy->base_ns << failures;
+}
+
+/*
+ * Takes a token of the policy's bucket and says how long it is until then; WEIR_NEVER_NS: there will never be one, and
+ * none is taken.
+ */
+WEIR_INLINE __u64 weir_backoff_bucket_ns(const struct weir_backoff *policy, struct weir_bucket *bucket, __u64 now_ns)
+{
+	__u64 turn_ns = weir_bucket_turn_ns(bucket, &policy->bucket, now_ns);
+
+	if (turn_ns != WEIR_NEVER_NS)
+		weir_bucket_reserve(bucket, &policy->bucket, now_ns, turn_ns, 1);
+	return turn_ns;
+}
+
+/*
+ * When(): the item has failed at now_ns; the delay until it is to be tried again. WEIR_NEVER_NS is rate.InfDuration:
+ * the bucket will never have a token. bucket may be NULL where the policy has none.
+ */
+WEIR_INLINE __u64 weir_backoff_when(const struct weir_backoff *policy, struct weir_backoff_state *state,
+				    struct weir_bucket *bucket, __u64 now_ns)
+{
+	__u64 delay_ns = 0;
+
+	state->charged = 0;
+	if (policy->parts & WEIR_BACKOFF_BUCKET && bucket) {
+		delay_ns = weir_backoff_bucket_ns(policy, bucket, now_ns);
+		state->charged = delay_ns != WEIR_NEVER_NS;
+	}
+	if (policy->parts & WEIR_BACKOFF_EXPONENTIAL)
+		delay_ns = weir_backoff_longest(delay_ns, weir_backoff_exponential_ns(policy, state->failures));
+	if (policy->parts & WEIR_BACKOFF_FAST_SLOW)
+		delay_ns = weir_backoff_longest(delay_ns,
+						state->failures < policy->attempts ? policy->fast_ns : policy->slow_ns);
+	state->failures += state->failures != ~0U;
+	return weir_backoff_cap(policy, delay_ns);
+}
+
+/* Forget(): the item has not failed. The bucket keeps what was taken. */
+WEIR_INLINE void weir_backoff_forget(struct weir_backoff_state *state)
+{
+	*state = (struct weir_backoff_state){};
+}
+
+/* NumRequeues(): a bucket counts no items. */
+WEIR_INLINE __u32 weir_backoff_requeues(const struct weir_backoff *policy, const struct weir_backoff_state *state)
+{
+	return policy->parts & (WEIR_BACKOFF_EXPONENTIAL | WEIR_BACKOFF_FAST_SLOW) ? state->failures : 0;
+}
+
+/*
+ * The penalty of a limit. A subject's requests that the limit refuses, one after the other, are its failures; each
+ * lasts until the policy's delay is over, and no less than until the limit would admit. Until then the subject is
+ * penalised: its requests are refused and told weir_penalty_wait_ns(), no limit is asked and no failure counted, so that
+ * what Retry-After says stays true however often it is ignored. The first request after that is asked of the limits as
+ * ever.
+ *
+ *   wait = weir_penalty_wait_ns(state, now)                        not 0: refuse, tell wait, touch nothing
+ *   the limit refuses: weir_penalty_refused(...)                   the wait to tell
+ *   every limit admits: weir_penalty_admitted(state)
+ *   a refusal is to be decided anew: weir_penalty_undo(...)
+ *
+ * A limit that would admit a request that another one refuses says neither: to its subject nothing has happened.
+ */
+
+/* No longer than the longest Retry-After that is told: who waits as it says is never told again. */
+#define WEIR_PENALTY_MAX_NS (WEIR_RETRY_MAX_S * WEIR_NS_PER_S)
+
+/* How long the subject is still penalised; 0: ask the limit. */
+WEIR_INLINE __u64 weir_penalty_wait_ns(const struct weir_backoff_state *state, __u64 now_ns)
+{
+	return state->until_ns > now_ns ? state->until_ns - now_ns : 0;
+}
+
+/*
+ * The limit, which would admit after wait_ns (or WEIR_NEVER_NS), refuses a subject that is not penalised. Returns the
+ * wait to tell, at most WEIR_PENALTY_MAX_NS. A caller that may hold but one lock, and has another one for the bucket, asks
+ * weir_backoff_bucket_ns() before, passes bucket as NULL and has weir_backoff_cap() of what that said in wait_ns.
+ */
+WEIR_INLINE __u64 weir_penalty_refused(const struct weir_backoff *policy, struct weir_backoff_state *state,
+				       struct weir_bucket *bucket, __u64 now_ns, __u64 wait_ns)
+{
+	__u64 told_ns = weir_backoff_longest(weir_backoff_when(policy, state, bucket, now_ns), wait_ns);
+
+	if (told_ns > WEIR_PENALTY_MAX_NS)
+		told_ns = WEIR_PENALTY_MAX_NS;
+	state->refused_ns = now_ns;
+	state->until_ns = now_ns + told_ns;
+	return told_ns;
+}
+
+/* The request is let through for good: the subject has waited as it was told. */
+WEIR_INLINE void weir_penalty_admitted(struct weir_backoff_state *state)
+{
+	weir_backoff_forget(state);
+}
+
+/*
+ * Undoes the weir_penalty_refused() of refused_ns, also when others were refused because of it, as if it had never
+ * been: the same request, and anyone else's, is asked of the limits again, and fails as it did. Does nothing when the
+ * subject has been admitted or has failed again since.
+ */
+WEIR_INLINE void weir_penalty_undo(const struct weir_backoff *policy, struct weir_backoff_state *state,
+				   struct weir_bucket *bucket, __u64 refused_ns)
+{
+	if (!state->failures || state->refused_ns != refused_ns)
+		return;
+	if (state->charged && bucket)
+		weir_bucket_give_back(bucket, &policy->bucket, 1);
+	state->failures--;
+	state->charged = 0;
+	state->refused_ns = 0;
+	state->until_ns = 0;
+}
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A server's limits, by their slots. The first ones are there for every server, and for every request (enum
+ * weir_limit_type); those with rules of their own (match.h) have the slots behind them.
+ */
+#ifndef WEIR_LIMIT_LIMIT_H
+#define WEIR_LIMIT_LIMIT_H
+
+#include "weir/base/groups.h"
+#include "weir/base/types.h"
+#include "weir/limit/backoff.h"
+#include "weir/limit/bucket.h"
+
+enum weir_limit_type {
+	WEIR_LIMIT_TOTAL,
+	WEIR_LIMIT_NAMESPACE,
+	WEIR_LIMIT_USER,
+	WEIR_LIMIT_SOURCE_AND_OBJECT, /* of Kubernetes Events alone (event.h) */
+	WEIR_LIMIT_TYPES,
+};
+
+#define WEIR_SERVER_LIMITS 256 /* slots of one server */
+
+enum weir_limit_kind {
+	WEIR_LIMIT_RATE,
+	WEIR_LIMIT_IN_FLIGHT,
+};
+
+/* For whom a limit keeps a count: for each combination of these. None: one for all. */
+enum weir_key_part {
+	WEIR_KEY_NAMESPACE = 1 << 0,
+	WEIR_KEY_USER = 1 << 1,
+	WEIR_KEY_GROUP = 1 << 2,  /* the first one of the request's groups that is one of the limit's */
+	WEIR_KEY_SOURCE = 1 << 3, /* the peer's address, IPv6 by its /64 */
+	WEIR_KEY_OBJECT = 1 << 4, /* source and object of an Event; of other requests nothing */
+};
+#define WEIR_KEY_PARTS 5
+
+enum weir_limit_flags {
+	WEIR_LIMIT_SET =
+		1 << 0, /* of an amount: it is one; else the limit is for the subjects with an override alone */
+	WEIR_LIMIT_DRY_RUN = 1 << 1, /* what it refuses is counted, and passes */
+	WEIR_LIMIT_SEATS = 1 << 2,   /* IN_FLIGHT: a list takes several places (weir_seats()) */
+};
+
+/* How much, by default or for one subject: the rate in force and the ones before it, newest first; or places. */
+struct weir_amount {
+	__u32 flags;  /* WEIR_LIMIT_SET */
+	__u32 places; /* IN_FLIGHT: requests at once */
+	struct weir_rate_history history;
+};
+WEIR_ASSERT_SIZE(struct weir_amount, 104);
+
+struct weir_limit {
+	struct weir_amount amount; /* of subjects without an override */
+	struct weir_groups groups; /* WEIR_KEY_GROUP: those that have a count */
+	__u32 flags;		   /* enum weir_limit_flags */
+	__u32 epoch;		   /* differs from that of the limit that had the slot before */
+	__u16 reason;		   /* enum weir_reason of the group SHED: what is counted when it refuses */
+	__u8 kind;		   /* enum weir_limit_kind */
+	__u8 key;		   /* enum weir_key_part */
+	__u32 pad;
+	struct weir_backoff penalty; /* of those who do not back off; without parts: none */
+};
+WEIR_ASSERT_SIZE(struct weir_limit, 280);
+
+/* What is kept for a subject of a limit: map `buckets`. */
+struct weir_kept {
+	struct weir_bucket bucket;
+	struct weir_backoff_state penalty;
+};
+WEIR_ASSERT_SIZE(struct weir_kept, 72);
+
+/* What a limit said to the requests that it is for. */
+struct weir_limit_counts {
+	__u64 admitted; /* they passed */
+	__u64 refused;	/* also those that another limit refused as well */
+	__u64 dry_run_refused;
+	__u64 highest; /* IN_FLIGHT: places that one subject has ever taken at once */
+};
+WEIR_ASSERT_SIZE(struct weir_limit_counts, 32);
+
+/* Places that are taken: map `in_flight`. */
+struct weir_in_flight_key {
+	__u32 limit; /* weir_limit_index() */
+	__u32 epoch;
+	__u64 subject;
+};
+WEIR_ASSERT_SIZE(struct weir_in_flight_key, 16);
+
+struct weir_in_flight {
+	__u32 taken;
+	__u32 dead; /* it is about to be deleted */
+};
+WEIR_ASSERT_SIZE(struct weir_in_flight, 8);
+
+#define WEIR_SEATS_MAX 10
+#define WEIR_SEAT_OBJECTS 100
+
+/* Places that a list takes: by the objects that it asks for. limit 0: all there are. */
+WEIR_INLINE __u32 weir_seats(__u32 limit)
+{
+	if (!limit || limit > WEIR_SEATS_MAX * WEIR_SEAT_OBJECTS)
+		return WEIR_SEATS_MAX;
+	return (limit + WEIR_SEAT_OBJECTS - 1) / WEIR_SEAT_OBJECTS;
+}
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The daemon: owns the maps, keeps the desired state in force, answers commands. */
+#ifndef WEIR_USER_AGENT_AGENT_H
+#define WEIR_USER_AGENT_AGENT_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "control/access.h"
+
+struct agent_options {
+	const char *state_dir;
+	const char *pin_dir;
+	const char *metrics;				/* ADDR:PORT; NULL: not served */
+	struct access_group admin_group, monitor_group; /* who may talk to the agent beside root */
+	unsigned int resync_s;				/* between two looks at all that is in force; at least 1 */
+	unsigned int conns_max;				/* of one network namespace; 0: as it is, or the default */
+	const char *const *policies;			/* files and directories to follow: absolute paths */
+	size_t n_policies;
+	const char *persist_dir; /* NULL: the state ends with the machine's uptime */
+};
+
+/* Runs until SIGTERM or SIGINT, then returns 0; what is in force stays in force. */
+int agent_run(const struct agent_options *options, struct error *err);
+
+#endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "weir/http/identity.h"
+
+#include "agent/private.h"
+#include "base/cleanup.h"
+#include "base/output.h"
+#include "metrics/metrics.h"
+#include "rules/server_rules.h"
+#include "show/explain.h"
+#include "show/explain_request.h"
+#include "show/trace.h"
+
+/* Everything about one question. */
+struct explaining {
+	struct net *net;
+	const struct server *server;
+	struct explain_request request;
+	char *bytes; /* of the request */
+	size_t length;
+	struct weir_explained answer;
+	char *user, *namespace;		/* what they are called, as far as the request or the kernel says; else NULL */
+	char source[PARSE_LISTEN_TEXT]; /* the peer's address, or its network */
+	__u64 source_subject;
+};
+
+static void explaining_clear(struct explaining *x)
+{
+	free(x->bytes);
+	free(x->user);
+	free(x->namespace);
+}
+#define CLEANUP_EXPLAINING __attribute__((cleanup(explaining_clear)))
+
+/* --- names: the kernel remembers those that it has charged, and this request may be the first of its user */
+
+/* The peer's address as a subject: IPv6 by its /64. */
+static void name_source(struct explaining *x)
+{
+	struct datapath_cidr cidr = { .bits = 128 };
+
+	memcpy(cidr.address, x->request.address, sizeof(cidr.address));
+	if (!IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)cidr.address)) {
+		memset(cidr.address + 8, 0, 8);
+		cidr.bits = 64;
+		format_cidr(&cidr, x->source);
+	} else {
+		format_address(cidr.address, x->source);
+	}
+	x->source_subject = datapath_subject(x->net->dp, WEIR_NAME_ADDRESS, cidr.address, sizeof(cidr.address));
+}
+
+/* Whom a header of the request names. */
+static const char *user_of_headers(const struct explaining *x)
+{
+	const char *header = x->server->identity.user_header;
+	size_t length = strlen(header), i;
+	json_t *item;
+
+	json_array_foreach (x->request.headers, i, item) {
+		const char *text = json_string_value(item);
+
+		if (strncasecmp(text, header, length) == 0 && text[length] == ':')
+			return text + length + 1 + strspn(text + length + 1, " \t");
+	}
+	return NULL;
+}
+
+/* NULL where the name does not stand for the subject. */
+static char *name_if(const struct explaining *x, enum weir_name_kind kind, const char *name, __u64 subject)
+{
+	bool right = name && datapath_subject(x->net->dp, kind, name, strlen(name)) == subject;
+
+	return right ? output_visible(name) : NULL;
+}
+
+static void name_user(struct explaining *x)
+{
+	const struct weir_explained *answer = &x->answer;
+	__u64 subject = answer->trace.user;
+	char text[256];
+
+	if (answer->trace.source == WEIR_SOURCE_ANONYMOUS) {
+		x->user = strdup(x->source);
+	} else if (answer->user_name.length) {
+		datapath_name_text(&answer->user_name, text, sizeof(text));
+		x->user = strdup(text);
+	} else {
+		x->user = name_if(x, WEIR_NAME_USER, x->request.user ?: user_of_headers(x), subject);
+	}
+}
+
+/* A key's parts, of those that have names here. */
+static char *combined_name(const struct explaining *x, __u8 key, __u64 subject)
+{
+	const struct {
+		enum weir_key_part part;
+		__u64 subject;
+		const char *name;
+	} parts[] = { { WEIR_KEY_NAMESPACE, x->answer.trace.attributes.namespace, x->namespace },
+		      { WEIR_KEY_USER, x->answer.trace.user, x->user },
+		      { WEIR_KEY_SOURCE, x->source_subject, x->source } };
+	__u64 pair = 0;
+	char *text = NULL;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		CLEANUP_FREE char *before = text;
+
+		if (!(key & parts[i].part)) {
+			before = NULL;
+			continue;
+		}
+		pair = pair ? weir_pair(pair, parts[i].subject) : parts[i].subject;
+		if (asprintf(&text, "%s%s%s", before ?: "", before ? "/" : "", parts[i].name ?: "?") < 0)
+			return NULL;
+	}
+	if (pair == subject)
+		return text;
+	free(text);
+	return NULL;
+}
+
+static char *subject_name(void *arg, __u64 subject)
+{
+	const __u8 known = WEIR_KEY_NAMESPACE | WEIR_KEY_USER | WEIR_KEY_SOURCE;
+	struct explaining *x = arg;
+
+	for (__u8 key = 1; key <= known; key++) {
+		char *name = key & ~known ? NULL : combined_name(x, key, subject);
+
+		if (name && !strchr(name, '?'))
+			return name;
+		free(name);
+	}
+	return net_name(x->net, subject);
+}
+
+static __u64 subject_of_segment(void *dp, const char *bytes, size_t length)
+{
+	return datapath_subject(dp, WEIR_NAME_NAMESPACE, bytes, length);
+}
+
+/* --- the request as it was read: as `weir trace` tells it, without what there is only of one that has come */
+
+static json_t *request_json(struct explaining *x)
+{
+	const __u64 namespace_subject = x->answer.trace.attributes.namespace;
+	CLEANUP_FREE char *user = x->user ? strdup(x->user) : net_name(x->net, x->answer.trace.user);
+	CLEANUP_FREE char *namespace = namespace_subject ? net_name(x->net, namespace_subject) : NULL;
+	struct weir_trace_record record = { .trace = x->answer.trace };
+	const struct trace_context context = {
+		.server = x->server->name,
+		.user = user,
+		.namespace = namespace,
+		.subject = subject_of_segment,
+		.arg = x->net->dp,
+	};
+	json_t *object;
+
+	record.trace.n_refused = 0;
+	if (record.trace.line_kept > sizeof(record.line))
+		record.trace.line_kept = sizeof(record.line);
+	memcpy(record.line, x->bytes, record.trace.line_kept);
+	object = user ? trace_json(&record, &context) : NULL;
+	if (namespace_subject && json_is_string(json_object_get(object, "namespace")))
+		x->namespace = strdup(json_string_value(json_object_get(object, "namespace")));
+	json_object_del(object, "time");
+	json_object_del(object, "server");
+	json_object_del(object, "port");
+	json_object_del(object, "decision");
+	return object;
+}
+
+/* --- the command */
+
+static int ask(struct explaining *x, int slot, struct error *err)
+{
+	struct datapath_question question = { .believed = x->request.user };
+	int ret;
+
+	x->bytes = explain_request_bytes(&x->request, &x->server->identity, &x->length);
+	if (!x->bytes)
+		return error_set(err, -ENOMEM, "out of memory");
+	question.request = x->bytes;
+	question.length = x->length;
+	memcpy(question.source, x->request.address, sizeof(question.source));
+	ret = datapath_explain(x->net->dp, slot, &question, &x->answer, err);
+	if (ret)
+		return ret;
+	if (x->answer.lost < WEIR_REASON_COUNT)
+		return error_set(err, -EINVAL,
+				 "this is not read as a request: %s (docs/operations.md has what that means)",
+				 metrics_reasons[x->answer.lost].label);
+	return x->answer.whole ? 0 : error_set(err, -EINVAL, "this is not read as a whole request");
+}
+
+static int tell(struct explaining *x, json_t **result, struct error *err)
+{
+	struct server_rule *rules = NULL;
+	int n = server_rules_list(x->server, &rules, err);
+	struct explain_context context = {
+		.server = x->server, .rules = rules, .n_rules = n, .name = subject_name, .arg = x
+	};
+
+	if (n < 0)
+		return n;
+	name_source(x);
+	name_user(x);
+	context.request = request_json(x);
+	*result = context.request ? explain_json(&x->answer, &context) : NULL;
+	json_decref(context.request);
+	server_rules_list_free(rules, n);
+	return *result ? 0 : error_set(err, -ENOMEM, "out of memory");
+}
+
+int agent_explain(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
+{
+	CLEANUP_EXPLAINING struct explaining x = {};
+	const char *name = NULL;
+	json_t *request = NULL;
+	json_error_t why;
+	int slot, ret;
+
+	if (json_unpack_ex(arguments, &why, 0, "{s?s, s:o !}", "server", &name, "request", &request))
+		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
+	slot = server_named(agent, name, err);
+	if (slot < 0)
+		return slot;
+	ret = explain_request_from_json(request, &x.request, err);
+	if (ret)
+		return ret;
+	x.server = agent->state.servers[slot];
+	if (!agent->servers[slot].in_force)
+		return error_set(err, -EAGAIN, "server \"%s\" is not in force: %s", x.server->name,
+				 agent->servers[slot].problem.text);
+	x.net = server_net(agent, x.server);
+	return ask(&x, slot, err) ?: tell(&x, result, err);
+}

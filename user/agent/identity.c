@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * How a server's requests are identified, put in force. Its files are read when the server is brought up and on `reload`;
+ * one that cannot be read, or is wrong anywhere, leaves in force what was there before.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "agent/log.h"
+#include "agent/private.h"
+#include "base/cleanup.h"
+#include "rules/identity.h"
+#include "sys/secret.h"
+
+int identity_apply(struct net *net, int slot, const struct server *server, struct error *err)
+{
+	CLEANUP_FREE struct datapath_group *groups = NULL;
+	int n = identity_group_keys(&server->identity, net->dp, &groups);
+
+	if (n < 0)
+		return error_set(err, n, "out of memory");
+	return datapath_groups_set(net->dp, slot, groups, n, err);
+}
+
+static void read_clear(struct identity_read *read)
+{
+	free(read->tokens);
+	free(read->addresses);
+	*read = (struct identity_read){ 0 };
+}
+
+void identity_forget(struct agent *agent, int slot)
+{
+	read_clear(&agent->servers[slot].read);
+}
+
+static int read_files(const struct net *net, const struct server *server, struct identity_read *read, struct error *err)
+{
+	read->n_tokens = identity_tokens(&server->identity, net->dp, &read->tokens, err);
+	if (read->n_tokens < 0)
+		return read->n_tokens;
+	read->n_addresses = identity_addresses(&server->identity, net->dp, &read->addresses, err);
+	if (read->n_addresses < 0)
+		return read->n_addresses;
+	read->done = true;
+	return 0;
+}
+
+static int put_in_force(struct net *net, int slot, const struct identity_read *read, struct error *err)
+{
+	return datapath_tokens_set(net->dp, slot, read->tokens, read->n_tokens, err) ?:
+		       datapath_addresses_set(net->dp, slot, read->addresses, read->n_addresses, err);
+}
+
+/* Both files are read before either is put in force. */
+static int load(struct agent *agent, int slot, struct error *err)
+{
+	const struct server *server = agent->state.servers[slot];
+	struct net *net = server_net(agent, server);
+	struct identity_read read = { 0 };
+	int ret = read_files(net, server, &read, err) ?: put_in_force(net, slot, &read, err);
+
+	if (ret) {
+		read_clear(&read);
+		return ret;
+	}
+	identity_forget(agent, slot);
+	agent->servers[slot].read = read;
+	return 0;
+}
+
+int identity_sync(struct net *net, int slot, struct error *err)
+{
+	const struct identity_read *read = &net->agent->servers[slot].read;
+
+	return read->done ? put_in_force(net, slot, read, err) : 0;
+}
+
+/* Said once, and again when it was mended meanwhile. */
+static void check_secrecy(const struct server *server, struct error *warning)
+{
+	const char *path = server->identity.token_file;
+	struct error before = *warning;
+
+	warning->text[0] = '\0';
+	if (!path || !secret_is_open(path))
+		return;
+	error_set(warning, 0, "others than its owner can read the token file %s: chmod 600", path);
+	if (strcmp(warning->text, before.text) != 0)
+		log_warning("server \"%s\": %s", server->name, warning->text);
+}
+
+int identity_load(struct agent *agent, int slot, struct identity_count *count, struct error *err)
+{
+	struct error why = { 0 };
+	int ret = load(agent, slot, &why);
+
+	agent->servers[slot].identity_err = why;
+	check_secrecy(agent->state.servers[slot], &agent->servers[slot].warning);
+	if (ret)
+		return error_set(err, ret, "%s", why.text);
+	*count = (struct identity_count){ agent->servers[slot].read.n_tokens, agent->servers[slot].read.n_addresses };
+	return 0;
+}
+
+static int reload(struct agent *agent, int slot, json_t *list, struct error *err)
+{
+	const char *name = agent->state.servers[slot]->name;
+	struct identity_count count = { 0 };
+	struct error why;
+	int ret = identity_load(agent, slot, &count, &why);
+
+	if (ret)
+		return error_set(err, ret, "server \"%s\" keeps what it had: %s", name, why.text);
+	log_info("server \"%s\": %d tokens and %d addresses are read", name, count.tokens, count.addresses);
+	json_array_append_new(list, json_pack("{s:s, s:i, s:i}", "name", name, "tokens", count.tokens, "addresses",
+					      count.addresses));
+	return 0;
+}
+
+int servers_reload(struct agent *agent, json_t *list, struct error *err)
+{
+	int ret = 0;
+
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		struct error why;
+		int one = agent->servers[slot].in_force ? reload(agent, slot, list, &why) : 0;
+
+		if (one && !ret)
+			ret = error_set(err, one, "%s", why.text);
+	}
+	return ret;
+}
+
+int agent_reload(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
+{
+	CLEANUP_JSON json_t *list = json_array();
+	const char *name = NULL;
+	json_error_t why;
+	int slot, ret;
+
+	if (json_unpack_ex(arguments, &why, 0, "{s?s !}", "name", &name))
+		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
+	slot = name ? server_named(agent, name, err) : 0;
+	if (slot < 0)
+		return slot;
+	if (!name)
+		ret = servers_reload(agent, list, err);
+	else if (agent->servers[slot].in_force)
+		ret = reload(agent, slot, list, err);
+	else
+		ret = error_set(err, -EAGAIN, "server \"%s\" is not in force: %s", name,
+				agent->servers[slot].problem.text);
+	if (!ret)
+		*result = json_pack("{s:O}", "servers", list);
+	return ret;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/private.h"
+#include "base/cleanup.h"
+
+/* Of one that is not in force all is 0. */
+static int measure(struct net *net, int slot, __u32 limit, const __u64 *taken, struct metrics_limit *out,
+		   struct error *err)
+{
+	out->taken = taken[limit];
+	return net ? datapath_limit_counts(net->dp, slot, limit, &out->counts, err) : 0;
+}
+
+static int measure_limits(struct net *net, int slot, const struct server *server, const __u64 *taken,
+			  struct metrics_limit *out, struct error *err)
+{
+	int n = 0, ret = 0;
+
+	for (size_t i = 0; i < server->n_limits && !ret; i++) {
+		const struct limit *limit = &server->limits[i];
+		struct metrics_limit *measured = &out[n++];
+
+		measured->name = strdup(limit->name);
+		measured->in_flight = limit->kind == WEIR_LIMIT_IN_FLIGHT;
+		ret = measured->name ? measure(net, slot, limit_slot(limit), taken, measured, err) :
+				       error_set(err, -ENOMEM, "out of memory");
+	}
+	for (size_t i = 0; i < server->priorities.n_levels && !ret; i++) {
+		const struct priority_level *level = &server->priorities.levels[i];
+		struct metrics_limit *measured = &out[n];
+
+		if (level->exempt)
+			continue;
+		n++;
+		measured->in_flight = true;
+		if (asprintf(&measured->name, "level/%s", level->name) < 0)
+			measured->name = NULL;
+		ret = measured->name ? measure(net, slot, limit_slot_of_number(level->number), taken, measured, err) :
+				       error_set(err, -ENOMEM, "out of memory");
+	}
+	return ret ?: n;
+}
+
+int limits_measure(const struct agent *agent, int slot, struct metrics_limit **out, struct error *err)
+{
+	const struct server *server = agent->state.servers[slot];
+	struct net *net = agent->servers[slot].in_force ? server_net(agent, server) : NULL;
+	CLEANUP_FREE __u64 *taken = calloc(WEIR_SERVER_LIMITS, sizeof(*taken));
+	size_t most = server->n_limits + server->priorities.n_levels;
+	struct metrics_limit *limits = calloc(most + 1, sizeof(*limits));
+	int ret = taken && limits ? 0 : error_set(err, -ENOMEM, "out of memory");
+
+	if (!ret && net)
+		ret = datapath_in_flight(net->dp, slot, taken, err);
+	if (!ret)
+		ret = measure_limits(net, slot, server, taken, limits, err);
+	if (ret < 0) {
+		limits_measured_free(limits, limits ? most : 0);
+		return ret;
+	}
+	*out = limits;
+	return ret;
+}
+
+void limits_measured_free(struct metrics_limit *limits, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(limits[i].name);
+	free(limits);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <errno.h>
+
+#include "agent/log.h"
+#include "agent/private.h"
+#include "base/cleanup.h"
+
+static int set_paused(struct agent *agent, int slot, bool paused, struct error *err)
+{
+	struct server *server = agent->state.servers[slot];
+	CLEANUP_JSON json_t *policy = json_incref(server->policy);
+	bool before = server->paused;
+	int ret = policy_pause(server, paused, err);
+
+	if (ret)
+		return ret;
+	ret = state_save(&agent->state, agent->options->state_dir, err);
+	if (!ret)
+		ret = server_apply_flags(agent, slot, err);
+	if (ret) {
+		server->paused = before;
+		json_decref(server->policy);
+		server->policy = json_incref(policy);
+		state_save(&agent->state, agent->options->state_dir, NULL);
+		return ret;
+	}
+	log_info("server \"%s\" %s", server->name, paused ? "is paused" : "limits again");
+	return 0;
+}
+
+static int pause_all(struct agent *agent, bool paused, json_t *names, struct error *err)
+{
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		const struct server *server = agent->state.servers[slot];
+		int ret;
+
+		if (!server || server->draining)
+			continue;
+		ret = set_paused(agent, slot, paused, err);
+		if (ret)
+			return ret;
+		json_array_append_new(names, json_string(server->name));
+	}
+	return json_array_size(names) ? 0 : error_set(err, -ENOENT, "no server is attached");
+}
+
+static int pause_or_resume(struct agent *agent, bool paused, json_t *arguments, json_t **result, struct error *err)
+{
+	CLEANUP_JSON json_t *names = json_array();
+	const char *name = NULL;
+	json_error_t why;
+	int slot, ret;
+
+	if (json_unpack_ex(arguments, &why, 0, "{s?s !}", "name", &name))
+		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
+	if (name) {
+		slot = server_named(agent, name, err);
+		ret = slot < 0 ? slot : set_paused(agent, slot, paused, err);
+		json_array_append_new(names, json_string(name));
+	} else {
+		ret = pause_all(agent, paused, names, err);
+	}
+	if (ret)
+		return ret;
+	*result = json_pack("{s:O, s:b}", "servers", names, "paused", paused);
+	return 0;
+}
+
+int agent_pause(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
+{
+	return pause_or_resume(agent, true, arguments, result, err);
+}
+
+int agent_resume(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
+{
+	return pause_or_resume(agent, false, arguments, result, err);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the agent's parts share. All of it is under one lock, which the event loop holds while it handles what has come, and
+ * a worker (agent_reconcile.c) while it has a server in hand; it is let go only while the kernel loads programs. libevent is
+ * the event loop's alone. The state's file never knows less than the kernel: what a command adds is saved before
+ * it is applied, what it takes away is saved afterwards. So an agent that was killed anywhere finds all it has made.
+ */
+#ifndef WEIR_USER_AGENT_PRIVATE_H
+#define WEIR_USER_AGENT_PRIVATE_H
+
+#include <event2/event.h>
+#include <jansson.h>
+#include <pthread.h>
+#include <sys/queue.h>
+#include <time.h>
+
+#include "agent/agent.h"
+#include "control/control.h"
+#include "datapath/datapath.h"
+#include "follow/source.h"
+#include "metrics/metrics.h"
+#include "probe/probe.h"
+#include "state/state.h"
+
+struct agent;
+struct reader;
+struct reconcile;
+
+/* A network namespace in use. */
+struct net {
+	struct agent *agent;
+	struct net *next;
+	__u64 cookie;
+	int fd;
+	struct datapath *dp;
+	struct event *changed;	/* devices came or went; NULL until nets_watch() */
+	struct event *traced;	/* there are records to be read */
+	bool loopback_tracked;	/* by conntrack, so translated connections would be invalid to it */
+	struct error links_err; /* the last failure to follow the devices, so that it is logged once */
+	struct error hold_err;	/* the same, to reach the sockets of connections that cannot be read */
+	bool paced;		/* what cannot be read waits on a device of its own, for the servers that want that */
+	struct probe probe;	/* what it was found to be able to */
+	struct error pace_err;	/* why it does not, if one of them does */
+};
+
+/* The tokens and addresses of a server that were read last, which its files may no longer say. */
+struct identity_read {
+	bool done;
+	struct datapath_token *tokens;
+	struct datapath_address *addresses;
+	int n_tokens, n_addresses;
+};
+
+struct agent {
+	const struct agent_options *options;
+	pthread_mutex_t lock;
+	pthread_cond_t settled; /* a namespace was opened, a server was tried */
+	struct event_base *base;
+	struct state state;
+	struct {
+		bool in_force;
+		bool tried;		   /* to be put in force */
+		struct error problem;	   /* why it is not, or what could not be repaired */
+		struct error identity_err; /* the last failure to read its files of tokens and addresses */
+		struct error warning;	   /* what is unwise about them */
+		struct identity_read read;
+		bool traced;		       /* its requests are, for some reader */
+		__u64 drift[DATAPATH_N_PARTS]; /* what others had changed, and was repaired */
+	} servers[WEIR_MAX_SERVERS];
+	struct net *nets;
+	struct access_control access;
+	struct policy_sources sources;
+	struct opening *openings;		/* namespaces whose programs are being loaded */
+	struct datapath_written written_before; /* in namespaces that are closed */
+	struct reconcile *reconcile;		/* NULL: no workers */
+	struct control_client *client;		/* who gave the command at hand */
+	LIST_HEAD(readers, reader) readers;	/* who trace */
+	struct timespec started;		/* CLOCK_REALTIME */
+	__u64 control_requests;
+	__u64 control_errors;
+};
+
+/* agent_lock.c */
+void agent_init(struct agent *agent, const struct agent_options *options);
+void agent_destroy(struct agent *agent);
+void agent_lock(struct agent *agent);
+void agent_unlock(struct agent *agent);
+
+/* agent_net.c: namespaces */
+
+/* The namespace in use with this cookie, or NULL. */
+struct net *net_find(const struct agent *agent, __u64 cookie);
+/* Opens it if need be, unlocked meanwhile; fd stays the caller's. A namespace that no server uses is let go by net_settle(). */
+int net_get(struct agent *agent, int fd, __u64 cookie, struct net **out, struct error *err);
+/* Returns when no namespace is being opened: what is changed then is changed in no one's back. */
+void nets_wait(struct agent *agent);
+/* Has the event loop, which calls this, follow the namespaces that are new. */
+void nets_watch(struct agent *agent);
+/* Looks after a namespace's devices, cgroups, conntrack and connections. */
+void net_look_after(struct net *net);
+/* Removes what is pinned for a namespace of which the state knows no server: an agent's whose state was lost. */
+int net_clear_leftovers(const struct agent *agent, int fd, __u64 cookie, struct error *err);
+/* Removes the pins of a namespace that is not open and that no server uses any more. */
+void net_unpin(const struct agent *agent, __u64 cookie);
+/* Follows what the servers now want of a namespace: its interfaces, or its end when no server is left. */
+int net_settle(struct net *net, struct error *err);
+/* Follows the interfaces alone; a failure is logged once and kept as the namespace's links_err. */
+void net_follow(struct net *net);
+/* Has what cannot be read held on the servers' cgroups; a failure is logged once and kept as the namespace's hold_err. */
+void net_hold(struct net *net);
+/* Has what is held wait, if a server wants that and the kernel can; tells the servers when that changed. */
+void net_pace(struct net *net);
+/* agent_probe.c: finds out, once, what can be done in the namespace, and tells what cannot. Its datapath is open. */
+void net_probe_all(struct net *net);
+/* Looks whether conntrack tracks loopback; tells the servers when that changed. */
+void net_probe(struct net *net);
+void net_sweep(struct net *net);
+/* What a subject is called, as far as it is known; the caller frees it. NULL without memory. */
+char *net_name(struct net *net, __u64 subject);
+/* Leaves everything in force. */
+void nets_close(struct agent *agent);
+/* Are these the names of devices of the namespace? */
+int net_check_interfaces(int fd, const struct server *server, struct error *err);
+
+/* agent_servers.c: servers in the kernel */
+
+/* The namespace of a server whose datapath is open, or NULL. */
+struct net *server_net(const struct agent *agent, const struct server *server);
+__u32 server_flags(const struct server *server, const struct net *net);
+/* A server that is not in force has none to change: 0. */
+int server_apply_flags(struct agent *agent, int slot, struct error *err);
+/* Puts a server and its limits in force, or takes it over unchanged. A failure is also kept as its problem. */
+int server_bring_up(struct agent *agent, int slot, struct error *err);
+/* -ESTALE: what it was attached by names another network namespace now. The agent holds the old one, which is still limited. */
+int server_check_netns(const struct server *server, struct error *err);
+/* Brings what the kernel has of a server, and its namespace, in line with the state: what is right is left alone. */
+int server_sync(struct net *net, int slot, struct error *err);
+/* Takes a server out of the kernel and the state. Its connections must not need translating any more. */
+int server_end(struct agent *agent, int slot, struct error *err);
+/* The slot that a command names, or the only one there is. -ENOENT; -EBUSY when it is draining. */
+int server_named(const struct agent *agent, const char *name, struct error *err);
+
+/* agent_attach.c, agent_detach.c, agent_pause.c */
+int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+/* Takes over the server, on failure too. netns_inode: where the command was given (may be NULL). Returns its slot. */
+int server_attach(struct agent *agent, struct server *server, json_t *netns_inode, struct error *err);
+int agent_detach(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+int agent_pause(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+int agent_resume(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+/* Ends the servers that were detached and have no translated connection left. */
+void servers_drain(struct agent *agent);
+
+/* agent_identity.c */
+int identity_apply(struct net *net, int slot, const struct server *server, struct error *err);
+/* Reads the files of a server that is in force. A failure is also kept as its identity_err, and changes nothing else. */
+struct identity_count {
+	int tokens, addresses;
+};
+int identity_load(struct agent *agent, int slot, struct identity_count *count, struct error *err);
+/* What was read last, once more. */
+int identity_sync(struct net *net, int slot, struct error *err);
+void identity_forget(struct agent *agent, int slot);
+/* The same for every server in force; what was read is added to the list. The first failure is returned. */
+int servers_reload(struct agent *agent, json_t *list, struct error *err);
+int agent_reload(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+
+/* agent_limits.c, agent_limit_set.c, agent_limit_delete.c, agent_limit_list.c, agent_max_in_flight.c */
+int limits_apply(struct net *net, int slot, const struct server *server, struct error *err);
+int agent_limit_set(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+int agent_limit_delete(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+int agent_limit_list(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+int agent_max_in_flight(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+
+/* agent_limit_counts.c */
+
+/* What the limits and priority levels of a server have counted; the caller frees *out (limits_measured_free). Returns how many. */
+int limits_measure(const struct agent *agent, int slot, struct metrics_limit **out, struct error *err);
+void limits_measured_free(struct metrics_limit *limits, size_t n);
+
+/* agent_explain.c */
+int agent_explain(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+/* agent_policy.c: objects of policy files */
+
+struct plan;
+/* Carries out a plan (agent_plan.h): all of it, or what was begun is taken back. */
+int plan_do(struct agent *agent, struct plan *plan, struct error *err);
+int agent_apply(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+/* What apply would do, without doing it. */
+int agent_diff(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+int agent_delete(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+int agent_export(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+
+/* agent_status.c */
+int agent_status(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+
+/* agent_trace.c: requests told as they are decided */
+
+int agent_trace(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+/* Reads what the programs of a namespace have written, and tells the readers. */
+void trace_read(struct net *net);
+/* Has the kernel trace what readers want, for a while: to be called again each second. Tells them what was lost. */
+void trace_refresh(struct agent *agent);
+/* A server has come into force: who reads of all servers reads of it, too. */
+void trace_server_begins(struct agent *agent);
+/* A server is about to end: who reads of it alone is told. */
+void trace_server_ends(struct agent *agent, int slot);
+
+/* agent_request.c: a command by its name (control_handler); context: the agent */
+int agent_request(void *context, struct control_client *client, const char *command, json_t *arguments, json_t **result,
+		  struct error *err);
+
+#endif

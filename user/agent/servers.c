@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Servers in the kernel: put in force, taken over, ended. */
+#include <errno.h>
+#include <string.h>
+
+#include "agent/log.h"
+#include "agent/reconcile.h"
+#include "base/cleanup.h"
+#include "rules/identity.h"
+#include "sys/netns.h"
+
+#define SWALLOW_MAX 65536 /* bytes of a shed request's body; a longer one costs its connection */
+
+__u32 server_flags(const struct server *server, const struct net *net)
+{
+	bool closing = server->loopback == LOOPBACK_CLOSE ||
+		       (server->loopback == LOOPBACK_AUTO && net->loopback_tracked);
+	__u32 flags = WEIR_SERVER_ACTIVE;
+
+	flags |= server->paused ? WEIR_SERVER_PAUSED : 0;
+	flags |= server->dry_run ? WEIR_SERVER_DRY_RUN : 0;
+	flags |= server->draining ? WEIR_SERVER_DRAINING : 0;
+	flags |= server->n_interfaces ? WEIR_SERVER_SOME_INTERFACES : 0;
+	flags |= server->framing == FRAMING_PASS ? WEIR_SERVER_PASS_AMBIGUOUS : 0;
+	flags |= server->identity.exempt_users.n ? WEIR_SERVER_KNOWS_USERS : 0;
+	flags |= server->identity.addresses.n || server->identity.address_file ? WEIR_SERVER_HAS_ADDRESSES : 0;
+	flags |= server->n_balancers ? WEIR_SERVER_PREAMBLES : 0;
+	flags |= server->when_full == FULL_CLOSED ? WEIR_SERVER_FULL_REFUSES : 0;
+	flags |= closing ? WEIR_SERVER_CLOSING_LOOPBACK : 0;
+	flags |= net->paced && server->hold != HOLD_DROP ? WEIR_SERVER_PACED : 0;
+	return flags;
+}
+
+int server_apply_flags(struct agent *agent, int slot, struct error *err)
+{
+	const struct server *server = agent->state.servers[slot];
+	struct net *net = server_net(agent, server);
+
+	if (!agent->servers[slot].in_force)
+		return 0;
+	return datapath_server_flags(net->dp, slot, server_flags(server, net), err);
+}
+
+static int apply_server(struct net *net, int slot, const struct server *server, struct error *err)
+{
+	struct weir_server kernel_side = { .flags = server_flags(server, net), .swallow_max = SWALLOW_MAX };
+	int ret;
+
+	identity_reading(&server->identity, &kernel_side.reading);
+	tenancy_apply(&server->tenancy, net->dp, &kernel_side.reading);
+	identity_known_groups(&server->identity, &kernel_side.groups);
+	kernel_side.newcomers.rates[0] = (struct weir_rate){
+		.per_ns = server->identity.newcomers_per_ns,
+		.burst = server->identity.newcomers,
+	};
+	ret = identity_apply(net, slot, server, err);
+	if (!ret)
+		ret = datapath_balancers_set(net->dp, slot, server->balancers, server->n_balancers, err);
+	if (!ret)
+		ret = datapath_server_set(net->dp, slot, &kernel_side, server->listens, server->n_listens,
+					  server->proxies, server->n_proxies, err);
+	return ret ? ret : limits_apply(net, slot, server, err);
+}
+
+int server_sync(struct net *net, int slot, struct error *err)
+{
+	const struct state *state = &net->agent->state;
+	struct datapath_servers servers = { 0 };
+
+	for (int i = 0; i < WEIR_MAX_SERVERS; i++)
+		servers.has[i] = state->servers[i] && state->servers[i]->netns_cookie == net->cookie;
+	return datapath_shared_sync(net->dp, &servers, err)		  ?:
+		       apply_server(net, slot, state->servers[slot], err) ?:
+									    identity_sync(net, slot, err);
+}
+
+/* The namespace may have been made anew since the server was attached: then it is another one, of another cookie. */
+static int bring_up(struct agent *agent, int slot, struct error *err)
+{
+	struct server *server = agent->state.servers[slot];
+	CLEANUP_CLOSE int fd = netns_open(server->netns, err);
+	struct net *net;
+	__u64 cookie;
+	int ret;
+
+	if (fd < 0)
+		return fd;
+	ret = netns_cookie(fd, &cookie, err);
+	if (ret)
+		return ret;
+	if (server->netns_cookie != cookie)
+		log_warning("server \"%s\": its network namespace is another one now", server->name);
+	server->netns_cookie = cookie;
+	ret = state_check(&agent->state, server, err);
+	if (!ret)
+		ret = net_get(agent, fd, cookie, &net, err);
+	return ret ? ret : server_sync(net, slot, err);
+}
+
+int server_check_netns(const struct server *server, struct error *err)
+{
+	CLEANUP_CLOSE int fd = server->netns ? netns_open(server->netns, NULL) : -1;
+	__u64 cookie;
+
+	if (fd < 0 || netns_cookie(fd, &cookie, NULL) || cookie == server->netns_cookie)
+		return 0;
+	return error_set(err, -ESTALE,
+			 "its network namespace, %s, was made anew: detach it and attach it again for the new one",
+			 server->netns);
+}
+
+int server_bring_up(struct agent *agent, int slot, struct error *err)
+{
+	struct error why = { 0 };
+	int ret = bring_up(agent, slot, &why);
+
+	agent->servers[slot].in_force = !ret;
+	agent->servers[slot].problem = why;
+	if (ret)
+		return error_set(err, ret, "%s", why.text);
+	trace_server_begins(agent);
+	if (identity_load(agent, slot, &(struct identity_count){ 0 }, &why))
+		log_error("server \"%s\" keeps the tokens and addresses it had: %s", agent->state.servers[slot]->name,
+			  why.text);
+	return 0;
+}
+
+int server_end(struct agent *agent, int slot, struct error *err)
+{
+	struct server *server = agent->state.servers[slot];
+	struct net *net = server_net(agent, server);
+	int ret, saved;
+
+	trace_server_ends(agent, slot);
+	ret = net ? datapath_server_clear(net->dp, slot, err) : 0;
+	if (ret)
+		return ret;
+	agent->state.servers[slot] = NULL;
+	agent->servers[slot].in_force = false;
+	agent->servers[slot].tried = false;
+	memset(agent->servers[slot].drift, 0, sizeof(agent->servers[slot].drift));
+	identity_forget(agent, slot);
+	reconcile_forget(agent, server->name);
+	if (net)
+		ret = net_settle(net, err);
+	else
+		net_unpin(agent, server->netns_cookie);
+	server_free(server);
+	saved = state_save(&agent->state, agent->options->state_dir, ret ? NULL : err);
+	return ret ?: saved;
+}
+
+int server_named(const struct agent *agent, const char *name, struct error *err)
+{
+	int slot = name ? state_find(&agent->state, name) : state_find_only(&agent->state, err);
+
+	if (slot < 0)
+		return name ? error_set(err, -ENOENT, "there is no server \"%s\"", name) : slot;
+	if (agent->state.servers[slot]->draining)
+		return error_set(err, -EBUSY, "server \"%s\" is detached and draining",
+				 agent->state.servers[slot]->name);
+	return slot;
+}

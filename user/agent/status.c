@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/reconcile.h"
+#include "base/cleanup.h"
+#include "base/output.h"
+#include "rules/identity.h"
+
+#define TOP_SUBJECTS 10
+
+static const char *server_mode(const struct agent *agent, int slot)
+{
+	const struct server *server = agent->state.servers[slot];
+
+	if (!agent->servers[slot].in_force)
+		return agent->servers[slot].tried ? "failed" : "starting";
+	if (server->draining)
+		return "draining";
+	if (server->paused)
+		return "paused";
+	return server->dry_run ? "dry-run" : "limiting";
+}
+
+static json_t *describe_loopback(const struct server *server, const struct net *net)
+{
+	const char *why = "asked for";
+	bool closing = net && (server_flags(server, net) & WEIR_SERVER_CLOSING_LOOPBACK);
+
+	if (server->loopback == LOOPBACK_AUTO)
+		why = net && net->loopback_tracked ? "conntrack tracks loopback" : "conntrack does not track loopback";
+	return json_pack("{s:s, s:s, s:s}", "asked", loopback_mode_name(server->loopback), "mode",
+			 closing ? "close" : "translate", "why", why);
+}
+
+/* Is what cannot be read held, and how? A server that is not in force has no namespace, and no reason of its own. */
+static json_t *describe_hold(const struct server *server, const struct net *net)
+{
+	const char *why = net && net->hold_err.text[0] ? net->hold_err.text : NULL;
+	const char *no_pace = net && net->pace_err.text[0] ? net->pace_err.text : NULL;
+
+	if (server->hold == HOLD_DROP)
+		no_pace = "asked for";
+	return json_pack("{s:b, s:s?, s:s, s:s, s:s?}", "on", net && !why, "why", why, "asked",
+			 hold_mode_name(server->hold), "mode", net && net->paced && !no_pace ? "pace" : "drop",
+			 "no_pace", no_pace);
+}
+
+static json_t *list_ports(const struct server *server)
+{
+	json_t *ports = json_array();
+
+	for (size_t i = 0; i < server->n_listens; i++) {
+		bool seen = false;
+
+		for (size_t j = 0; j < i; j++)
+			seen |= server->listens[j].port == server->listens[i].port;
+		if (!seen)
+			json_array_append_new(ports, json_integer(server->listens[i].port));
+	}
+	return ports;
+}
+
+static json_t *list_links(struct net *net)
+{
+	CLEANUP_FREE struct datapath_link *links = NULL;
+	json_t *list = json_array();
+	int n = net ? datapath_links(net->dp, &links, NULL) : 0;
+
+	for (int i = 0; i < n; i++)
+		json_array_append_new(list, json_pack("{s:s, s:s, s:b}", "name", links[i].name, "how", links[i].how,
+						      "attached", links[i].attached));
+	return list;
+}
+
+/* Of groups the kernel keeps no names: rules have named them. */
+static char *subject_name(struct net *net, const struct server *server, __u64 subject)
+{
+	const char *group = identity_group_name(&server->identity, net->dp, subject);
+
+	return group ? output_visible(group) : net_name(net, subject);
+}
+
+static json_t *list_top(struct net *net, int slot, const struct server *server)
+{
+	struct datapath_subject_use top[TOP_SUBJECTS];
+	json_t *list = json_array();
+	int n = datapath_top(net->dp, slot, top, TOP_SUBJECTS, NULL);
+
+	for (int i = 0; i < n; i++) {
+		CLEANUP_FREE char *subject = NULL;
+		char limit[SLOT_NAME_SIZE];
+
+		if (!top[i].shed)
+			continue;
+		server_slot_name(server, top[i].slot, limit);
+		/* A limit that is the same for all has but one. */
+		subject = top[i].subject ? subject_name(net, server, top[i].subject) : NULL;
+		json_array_append_new(list,
+				      json_pack("{s:s, s:s?, s:I, s:I}", "limit", limit, "subject", subject, "passed",
+						(json_int_t)top[i].passed, "shed", (json_int_t)top[i].shed));
+	}
+	return list;
+}
+
+/* The counters of a group that are not zero. */
+static json_t *list_counters(const __u64 *counters, enum metrics_group group)
+{
+	json_t *object = json_object();
+
+	for (int reason = 0; reason < WEIR_REASON_COUNT; reason++)
+		if (metrics_reasons[reason].group == group && counters[reason])
+			json_object_set_new(object, metrics_reasons[reason].label, json_integer(counters[reason]));
+	return object;
+}
+
+static void add_counters(json_t *object, const __u64 *counters)
+{
+	const struct {
+		const char *key;
+		__u64 value;
+	} numbers[] = {
+		{ "connections", metrics_connections(counters) },
+		{ "passed", counters[WEIR_PASSED] },
+		{ "shed", counters[WEIR_SHED] },
+		{ "exempt", counters[WEIR_EXEMPT] },
+		{ "dry_run_shed", counters[WEIR_DRY_RUN_SHED] },
+		{ "rejected", counters[WEIR_REJECTED] },
+		{ "dry_run_rejected", counters[WEIR_DRY_RUN_REJECTED] },
+		{ "translated", metrics_translated(counters) },
+		{ "records_passed", counters[WEIR_RECORDS_PASSED] },
+		{ "records_held", counters[WEIR_RECORDS_HELD] },
+		{ "records_dry_run_held", counters[WEIR_RECORDS_DRY_RUN_HELD] },
+	};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		json_object_set_new(object, numbers[i].key, json_integer(numbers[i].value));
+	json_object_set_new(object, "held_seconds", json_real(metrics_held_s(counters)));
+	json_object_set_new(object, "unread", list_counters(counters, METRICS_UNREAD));
+	json_object_set_new(object, "unanswered", list_counters(counters, METRICS_UNANSWERED));
+	json_object_set_new(object, "identified", list_counters(counters, METRICS_SOURCE));
+	json_object_set_new(object, "notes", list_counters(counters, METRICS_IDENTITY));
+	json_object_set_new(object, "packets", list_counters(counters, METRICS_PACKET));
+}
+
+/* net: NULL when the server is not in force */
+static const char *server_problem(const struct agent *agent, int slot, const struct net *net)
+{
+	if (!net)
+		return agent->servers[slot].problem.text;
+	if (net->links_err.text[0])
+		return net->links_err.text;
+	if (agent->servers[slot].problem.text[0])
+		return agent->servers[slot].problem.text;
+	return agent->servers[slot].identity_err.text[0] ? agent->servers[slot].identity_err.text : NULL;
+}
+
+static const char *server_warning(const struct agent *agent, int slot, const struct net *net)
+{
+	return net && agent->servers[slot].warning.text[0] ? agent->servers[slot].warning.text : NULL;
+}
+
+static json_t *list_limits(const struct metrics_limit *limits, size_t n)
+{
+	json_t *list = json_array(), *limit;
+
+	for (size_t i = 0; i < n; i++) {
+		limit = json_pack("{s:s, s:I, s:I, s:I}", "limit", limits[i].name, "admitted",
+				  (json_int_t)limits[i].counts.admitted, "refused",
+				  (json_int_t)limits[i].counts.refused, "dry_run_refused",
+				  (json_int_t)limits[i].counts.dry_run_refused);
+		if (limits[i].in_flight) {
+			json_object_set_new(limit, "in_flight", json_integer(limits[i].taken));
+			json_object_set_new(limit, "highest", json_integer(limits[i].counts.highest));
+		}
+		json_array_append_new(list, limit);
+	}
+	return list;
+}
+
+/* What was asked for, as the state has it, and beside it what there is. Limits are listed elsewhere. */
+static int describe_server(const struct agent *agent, int slot, json_t **out, struct error *err)
+{
+	static const char *const not_told[] = { "limits", "last_number", "groups" };
+	const struct server *server = agent->state.servers[slot];
+	struct net *net = agent->servers[slot].in_force ? server_net(agent, server) : NULL;
+	__u64 counters[WEIR_REASON_COUNT] = { 0 };
+	struct metrics_limit *limits = NULL;
+	json_t *object;
+	int ret, n_limits;
+
+	ret = net ? datapath_counters(net->dp, slot, counters, err) : 0;
+	n_limits = ret ?: limits_measure(agent, slot, &limits, err);
+	if (n_limits < 0)
+		return n_limits;
+	object = server_to_json(server);
+	for (size_t i = 0; i < sizeof(not_told) / sizeof(*not_told); i++)
+		json_object_del(object, not_told[i]);
+	json_object_set_new(object, "limits", list_limits(limits, n_limits));
+	json_object_set_new(object, "keys", json_integer(server->keys ?: WEIR_DEFAULT_KEYS));
+	json_object_set_new(object, "ports", list_ports(server));
+	json_object_set_new(object, "mode", json_string(server_mode(agent, slot)));
+	json_object_set_new(object, "problem", json_pack("s?", server_problem(agent, slot, net)));
+	json_object_set_new(object, "warning", json_pack("s?", server_warning(agent, slot, net)));
+	json_object_set_new(object, "loopback", describe_loopback(server, net));
+	json_object_set_new(object, "hold", describe_hold(server, net));
+	json_object_set_new(object, "links", list_links(net));
+	json_object_set_new(object, "connections_max", net ? json_integer(datapath_conns_max(net->dp)) : json_null());
+	json_object_set_new(object, "top", net ? list_top(net, slot, server) : json_array());
+	add_counters(object, counters);
+	limits_measured_free(limits, n_limits);
+	*out = object;
+	return 0;
+}
+
+int agent_status(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
+{
+	CLEANUP_JSON json_t *servers = json_array();
+
+	(void)arguments;
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		json_t *server;
+		int ret;
+
+		if (!agent->state.servers[slot])
+			continue;
+		ret = describe_server(agent, slot, &server, err);
+		if (ret)
+			return ret;
+		json_array_append_new(servers, server);
+	}
+	*result = json_pack("{s:{s:s, s:i, s:s, s:s, s:s?, s:o}, s:O, s:o}", "agent", "version", WEIR_VERSION, "pid",
+			    (int)getpid(), "state_dir", agent->options->state_dir, "pin_dir", agent->options->pin_dir,
+			    "metrics", agent->options->metrics, "reconcile", reconcile_status(agent), "servers",
+			    servers, "policies", policy_sources_to_json(&agent->sources));
+	return 0;
+}
+
+static int measure_server(const struct agent *agent, int slot, const struct net *net, struct metrics_server *place,
+			  struct error *err)
+{
+	place->paced = server_flags(agent->state.servers[slot], net) & WEIR_SERVER_PACED;
+	place->conns_max = datapath_conns_max(net->dp);
+	return datapath_counters(net->dp, slot, place->counters, err);
+}
+
+/* The servers of a namespace share a table of connections. */
+static void measure_tables(struct metrics_server *servers, const struct net *const *nets, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < n; j++)
+			if (nets[i] && nets[i] == nets[j])
+				servers[i].conns += metrics_connections(servers[j].counters);
+}
+
+/* nets has WEIR_MAX_SERVERS places. Returns how many. */
+static size_t measure_nets(const struct agent *agent, struct metrics_net *nets)
+{
+	size_t n = 0;
+
+	for (const struct net *net = agent->nets; net && n < WEIR_MAX_SERVERS; net = net->next)
+		nets[n++] = (struct metrics_net){ .cookie = net->cookie, .probe = &net->probe };
+	return n;
+}
+
+int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
+{
+	struct metrics_limit *limits[WEIR_MAX_SERVERS] = { 0 };
+	struct metrics_server servers[WEIR_MAX_SERVERS] = { 0 };
+	const struct net *nets[WEIR_MAX_SERVERS];
+	struct metrics_net probed[WEIR_MAX_SERVERS];
+	struct metrics_snapshot snapshot = {
+		.nets = probed,
+		.n_nets = measure_nets(agent, probed),
+		.servers = servers,
+		.version = WEIR_VERSION,
+		.start_time_s = agent->started.tv_sec + agent->started.tv_nsec / 1e9,
+		.control_requests = agent->control_requests,
+		.control_errors = agent->control_errors,
+	};
+	int ret = 0;
+
+	(void)arguments;
+	memcpy(snapshot.control_refused, agent->access.refused, sizeof(snapshot.control_refused));
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		const struct server *server = agent->state.servers[slot];
+		struct metrics_server *place = &servers[snapshot.n_servers];
+		const struct net *net;
+
+		if (!server)
+			continue;
+		ret = 0;
+		place->name = server->name;
+		net = agent->servers[slot].in_force ? server_net(agent, server) : NULL;
+		if (net)
+			ret = measure_server(agent, slot, net, place, err);
+		ret = ret ?: limits_measure(agent, slot, &limits[snapshot.n_servers], err);
+		if (ret < 0)
+			break;
+		place->limits = limits[snapshot.n_servers];
+		place->n_limits = ret;
+		nets[snapshot.n_servers++] = net;
+	}
+	measure_tables(servers, nets, snapshot.n_servers);
+	if (ret >= 0) {
+		json_t *families = metrics_families(&snapshot);
+
+		reconcile_metrics(agent, families);
+		policy_sources_measure(&agent->sources, families);
+		*result = json_pack("{s:o}", "metrics", families);
+	}
+	for (size_t i = 0; i < snapshot.n_servers; i++)
+		limits_measured_free(limits[i], servers[i].n_limits);
+	return ret < 0 ? ret : 0;
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Requests, told as they are decided to whoever asks. The kernel writes them while somebody does, and only as long as
+ * the agent asks for it anew: it stops by itself when the agent dies.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "agent/log.h"
+#include "agent/private.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "show/trace.h"
+
+#define TRACE_FOR_NS (60 * WEIR_NS_PER_S)
+#define READERS_MAX 16
+#define ALL_SERVERS (-1)
+
+struct reader {
+	struct agent *agent;
+	struct control_client *client;
+	LIST_ENTRY(reader) entry;
+	int slot; /* or ALL_SERVERS */
+	bool decisions[WEIR_REASON_COUNT];
+	__u64 since_ns;			   /* CLOCK_MONOTONIC: what came before is not for it */
+	__u64 lost, told;		   /* requests it was not told of, and how many it knows it was not */
+	__u64 ring_lost[WEIR_MAX_SERVERS]; /* the counters up to which `lost` has them */
+};
+
+static bool follows(const struct reader *reader, int slot)
+{
+	return reader->slot == ALL_SERVERS || reader->slot == slot;
+}
+
+static bool is_followed(const struct agent *agent, int slot)
+{
+	const struct reader *reader;
+
+	LIST_FOREACH (reader, &agent->readers, entry) {
+		if (follows(reader, slot))
+			return true;
+	}
+	return false;
+}
+
+/* --- what was decided */
+
+static bool wants(const struct reader *reader, const struct weir_trace *trace)
+{
+	return follows(reader, trace->server) && reader->decisions[trace->decision] &&
+	       trace->time_ns >= reader->since_ns;
+}
+
+static __u64 subject_of_segment(void *dp, const char *bytes, size_t length)
+{
+	return datapath_subject(dp, WEIR_NAME_NAMESPACE, bytes, length);
+}
+
+/* One that was deleted since has no name any more. */
+static size_t name_limits(const struct server *server, const struct weir_trace *trace, char names[][SLOT_NAME_SIZE],
+			  const char *limits[])
+{
+	size_t n = trace->n_refused < WEIR_MATCHES_MAX ? trace->n_refused : WEIR_MATCHES_MAX;
+
+	for (size_t i = 0; i < n; i++) {
+		server_slot_name(server, trace->refused[i], names[i]);
+		limits[i] = *names[i] ? names[i] : "(deleted)";
+	}
+	return n;
+}
+
+static json_t *describe(struct net *net, const struct weir_trace_record *record)
+{
+	const struct weir_trace *trace = &record->trace;
+	CLEANUP_FREE char *user = net_name(net, trace->user);
+	CLEANUP_FREE char *namespace = trace->attributes.namespace ? net_name(net, trace->attributes.namespace) : NULL;
+	__u64 ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC) + trace->time_ns;
+	const struct server *server = net->agent->state.servers[trace->server];
+	char names[WEIR_MATCHES_MAX][SLOT_NAME_SIZE];
+	const char *limits[WEIR_MATCHES_MAX];
+	const struct trace_context context = {
+		.server = server->name,
+		.user = user,
+		.namespace = namespace,
+		.time = { .tv_sec = ns / WEIR_NS_PER_S, .tv_nsec = ns % WEIR_NS_PER_S },
+		.limits = limits,
+		.n_limits = name_limits(server, trace, names, limits),
+		.subject = subject_of_segment,
+		.arg = net->dp,
+	};
+
+	return user ? trace_json(record, &context) : NULL;
+}
+
+static void tell(void *arg, const struct weir_trace_record *record)
+{
+	CLEANUP_JSON json_t *request = NULL;
+	struct net *net = arg;
+	struct reader *reader;
+
+	if (record->trace.server >= WEIR_MAX_SERVERS || record->trace.decision >= WEIR_REASON_COUNT ||
+	    !net->agent->state.servers[record->trace.server])
+		return;
+	LIST_FOREACH (reader, &net->agent->readers, entry) {
+		if (!wants(reader, &record->trace))
+			continue;
+		if (!request)
+			request = describe(net, record);
+		if (!control_send(reader->client, json_pack("{s:O}", "request", request)))
+			reader->lost++;
+	}
+}
+
+void trace_read(struct net *net)
+{
+	datapath_trace_read(net->dp, tell, net);
+}
+
+/* What is in the ring now. More may come as fast as it is read. */
+static void read_all(struct agent *agent)
+{
+	struct net *net;
+
+	for (net = agent->nets; net; net = net->next) {
+		for (int i = 0; i < 64 && datapath_trace_read(net->dp, tell, net); i++)
+			;
+	}
+}
+
+/* --- what was lost */
+
+/* Brings the reader's count of what found the ring full up to date. */
+static void count_lost(struct reader *reader)
+{
+	const struct agent *agent = reader->agent;
+
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		__u64 counters[WEIR_REASON_COUNT];
+
+		if (!follows(reader, slot) || !agent->servers[slot].in_force ||
+		    datapath_counters(server_net(agent, agent->state.servers[slot])->dp, slot, counters, NULL))
+			continue;
+		reader->lost += counters[WEIR_TRACE_LOST] - reader->ring_lost[slot];
+		reader->ring_lost[slot] = counters[WEIR_TRACE_LOST];
+	}
+}
+
+static void tell_lost(struct reader *reader)
+{
+	count_lost(reader);
+	if (reader->lost == reader->told ||
+	    !control_send(reader->client, json_pack("{s:I}", "lost", (json_int_t)(reader->lost - reader->told))))
+		return;
+	reader->told = reader->lost;
+}
+
+/* --- readers */
+
+static void ask_kernel(struct agent *agent)
+{
+	__u64 until_ns = clock_ns(CLOCK_MONOTONIC) + TRACE_FOR_NS;
+	struct error err;
+
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		bool wanted = is_followed(agent, slot);
+
+		if (!agent->servers[slot].in_force || (!wanted && !agent->servers[slot].traced))
+			continue;
+		if (datapath_trace_until(server_net(agent, agent->state.servers[slot])->dp, slot, wanted ? until_ns : 0,
+					 &err))
+			log_error("trace: %s", err.text);
+		agent->servers[slot].traced = wanted;
+	}
+}
+
+void trace_refresh(struct agent *agent)
+{
+	struct reader *reader;
+
+	ask_kernel(agent);
+	LIST_FOREACH (reader, &agent->readers, entry)
+		tell_lost(reader);
+}
+
+static void reader_free(struct reader *reader)
+{
+	LIST_REMOVE(reader, entry);
+	free(reader);
+}
+
+/* Its client wants no more: it is told what was decided up to now. */
+static void reader_ended(void *arg)
+{
+	struct reader *reader = arg;
+	struct agent *agent = reader->agent;
+
+	agent_lock(agent);
+	read_all(agent);
+	count_lost(reader);
+	control_end(reader->client, json_pack("{s:{s:I}}", "end", "lost", (json_int_t)(reader->lost - reader->told)));
+	reader_free(reader);
+	trace_refresh(agent);
+	agent_unlock(agent);
+}
+
+/* What was lost before is nobody's. */
+static void begin_counting(struct reader *reader)
+{
+	__u64 lost = reader->lost;
+
+	count_lost(reader);
+	reader->lost = lost;
+}
+
+void trace_server_begins(struct agent *agent)
+{
+	struct reader *reader;
+
+	LIST_FOREACH (reader, &agent->readers, entry)
+		begin_counting(reader);
+	ask_kernel(agent);
+}
+
+void trace_server_ends(struct agent *agent, int slot)
+{
+	struct reader *reader = LIST_FIRST(&agent->readers), *next;
+
+	if (reader)
+		read_all(agent);
+	for (; reader; reader = next) {
+		next = LIST_NEXT(reader, entry);
+		reader->ring_lost[slot] = 0;
+		if (reader->slot != slot)
+			continue;
+		control_end(reader->client, json_pack("{s:s++}", "error", "server \"", agent->state.servers[slot]->name,
+						      "\" is no longer attached"));
+		reader_free(reader);
+	}
+	agent->servers[slot].traced = false;
+}
+
+/* Without decisions, all are meant. */
+static int choose_decisions(struct reader *reader, json_t *decisions, struct error *err)
+{
+	json_t *decision;
+	size_t i;
+
+	for (int reason = 0; reason < WEIR_REASON_COUNT; reason++)
+		reader->decisions[reason] = json_array_size(decisions) == 0;
+	json_array_foreach (decisions, i, decision) {
+		enum weir_reason chosen;
+		int ret = metrics_decision_parse(json_string_value(decision) ?: "", &chosen, err);
+
+		if (ret)
+			return ret;
+		reader->decisions[chosen] = true;
+	}
+	return 0;
+}
+
+static int reader_check(struct agent *agent, struct reader *reader, const char *name, json_t *decisions,
+			struct error *err)
+{
+	const struct reader *other;
+	int n = 0;
+
+	LIST_FOREACH (other, &agent->readers, entry)
+		n++;
+	if (n >= READERS_MAX)
+		return error_set(err, -EBUSY, "%d others trace already", n);
+	reader->slot = name ? state_find(&agent->state, name) : ALL_SERVERS;
+	if (name && reader->slot < 0)
+		return error_set(err, -ENOENT, "there is no server \"%s\"", name);
+	return choose_decisions(reader, decisions, err);
+}
+
+/* The servers that are followed from now on; others may come. */
+static json_t *list_servers(const struct agent *agent, const struct reader *reader)
+{
+	json_t *names = json_array();
+
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		if (agent->state.servers[slot] && follows(reader, slot))
+			json_array_append_new(names, json_string(agent->state.servers[slot]->name));
+	}
+	return names;
+}
+
+int agent_trace(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
+{
+	CLEANUP_FREE struct reader *reader = calloc(1, sizeof(*reader));
+	json_t *decisions = NULL;
+	const char *name = NULL;
+	json_error_t why;
+	int ret;
+
+	if (!reader)
+		return error_set(err, -ENOMEM, "out of memory");
+	if (json_unpack_ex(arguments, &why, 0, "{s?s, s?o !}", "name", &name, "decisions", &decisions))
+		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
+	ret = reader_check(agent, reader, name, decisions, err);
+	if (ret)
+		return ret;
+	reader->agent = agent;
+	reader->client = agent->client;
+	reader->since_ns = clock_ns(CLOCK_MONOTONIC);
+	begin_counting(reader);
+	*result = json_pack("{s:o}", "servers", list_servers(agent, reader));
+	control_stream(reader->client, reader_ended, reader);
+	LIST_INSERT_HEAD(&agent->readers, reader, entry);
+	reader = NULL;
+	ask_kernel(agent);
+	return 0;
+}

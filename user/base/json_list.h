@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Lists within JSON. */
+#ifndef WEIR_USER_BASE_JSON_LIST_H
+#define WEIR_USER_BASE_JSON_LIST_H
+
+#include <jansson.h>
+
+/* The object of a list whose "name" this is, borrowed; NULL: there is none. */
+json_t *list_named(json_t *list, const char *name);
+
+/* Appends the item, which it takes over, to the list that is this member of the object, and which is made if it is not there. */
+void list_append(json_t *object, const char *key, json_t *item);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/rate.h"
+
+#define FRACTION_DIGITS 9 /* of WEIR_QPS */
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Reads digits up to the first other character, which *end points to. The value stops growing above `max`. */
+static __u64 parse_digits(const char *text, __u64 max, const char **end)
+{
+	__u64 value = 0;
+
+	for (; is_digit(*text); text++) {
+		if (value <= max)
+			value = value * 10 + (*text - '0');
+	}
+	*end = text;
+	return value;
+}
+
+int weir_burst_parse(const char *text, __u64 *burst)
+{
+	const char *end;
+	__u64 value = parse_digits(text, WEIR_BURST_MAX, &end);
+
+	if (end == text || *end)
+		return -EINVAL;
+	if (value > WEIR_BURST_MAX)
+		return -ERANGE;
+	*burst = value;
+	return 0;
+}
+
+int weir_qps_parse(const char *text, __u64 *per_ns)
+{
+	const char *end;
+	__u64 whole = parse_digits(text, WEIR_QPS_MAX, &end), fraction = 0;
+
+	if (end == text)
+		return -EINVAL;
+	if (*end == '.') {
+		const char *digits = end + 1;
+		ptrdiff_t count;
+
+		fraction = parse_digits(digits, WEIR_QPS, &end);
+		count = end - digits;
+		if (count < 1 || count > FRACTION_DIGITS)
+			return -EINVAL;
+		for (; count < FRACTION_DIGITS; count++)
+			fraction *= 10;
+	}
+	if (*end)
+		return -EINVAL;
+	if (whole > WEIR_QPS_MAX || (whole == WEIR_QPS_MAX && fraction))
+		return -ERANGE;
+	*per_ns = whole * WEIR_QPS + fraction;
+	return 0;
+}
+
+void weir_qps_format(__u64 per_ns, char *buf, size_t n)
+{
+	__u64 fraction = per_ns % WEIR_QPS;
+	int digits = FRACTION_DIGITS;
+
+	if (!fraction) {
+		snprintf(buf, n, "%llu", per_ns / WEIR_QPS);
+		return;
+	}
+	for (; fraction % 10 == 0; fraction /= 10)
+		digits--;
+	snprintf(buf, n, "%llu.%0*llu", per_ns / WEIR_QPS, digits, fraction);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Rates and bursts as people write them, without rounding: a rate is a plain decimal number of requests a second with
+ * at most 9 digits after the point, which is exactly what struct weir_rate can hold.
+ */
+#ifndef WEIR_USER_BASE_RATE_H
+#define WEIR_USER_BASE_RATE_H
+
+#include <stddef.h>
+
+#include "weir/limit/bucket.h"
+
+#define WEIR_QPS_TEXT 24 /* room for any rate as text */
+
+/* 0 to WEIR_QPS_MAX. -EINVAL: not such a number, -ERANGE: too large. */
+int weir_qps_parse(const char *text, __u64 *per_ns);
+
+/* The shortest text that weir_qps_parse() reads as `per_ns`; cut off like snprintf() where n is below WEIR_QPS_TEXT. */
+void weir_qps_format(__u64 per_ns, char *buf, size_t n);
+
+/* A whole number, 0 to WEIR_BURST_MAX. -EINVAL: not such a number, -ERANGE: too large. */
+int weir_burst_parse(const char *text, __u64 *burst);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "base/array.h"
+#include "cli/cli.h"
+#include "model/parse.h"
+
+#define METRICS_DEFAULT "127.0.0.1:9790"
+#define PERSIST_DEFAULT "/var/lib/weir"
+#define CONNECTIONS_MAX (1U << 24)
+#define RESYNC_DEFAULT_S 60
+#define RESYNC_MAX_S 86400
+
+enum {
+	KEY_ADMIN_GROUP = 256,
+	KEY_MONITOR_GROUP,
+	KEY_PERSIST,
+};
+
+static const struct argp_option options[] = {
+	{ "metrics", 'm', "ADDR:PORT", 0, "where to serve Prometheus (default: " METRICS_DEFAULT "), or off", 0 },
+	{ "connections", 'c', "N", 0, "connections followed at once in one network namespace (default: 262144)", 0 },
+	{ "resync", 'r', "SECONDS", 0,
+	  "how often all that is in force is compared with what was asked for (default: 60)", 0 },
+	{ "admin-group", KEY_ADMIN_GROUP, "GROUP", 0, "who is in it may talk to the agent, as root may", 0 },
+	{ "monitor-group", KEY_MONITOR_GROUP, "GROUP", 0, "who is in it may ask the agent what only reads", 0 },
+	{ "persist", KEY_PERSIST, NULL, 0,
+	  "keep what commands set when the machine is restarted, in /var/lib/weir (WEIR_PERSIST_DIR)", 0 },
+	{ "policy", 'p', "FILE-OR-DIR", 0,
+	  "policy files to follow: a file, or a directory of *.yaml, *.yml and *.json; may be repeated", 0 },
+	{ 0 },
+};
+
+/* The agent's options, and the list in them that is its own. */
+struct agent_words {
+	struct agent_options options;
+	const char **policies;
+};
+
+static void set_resync(const struct argp_state *state, struct agent_options *agent, const char *arg)
+{
+	struct error err;
+	__u64 seconds;
+
+	cli_check(state, parse_number(arg, RESYNC_MAX_S, &seconds, &err), "--resync", &err);
+	if (!seconds)
+		argp_failure(state, CLI_USAGE, 0, "--resync: at least 1 second");
+	agent->resync_s = seconds;
+}
+
+static void set_connections(const struct argp_state *state, struct agent_options *agent, const char *arg)
+{
+	struct error err;
+	__u64 n;
+
+	cli_check(state, parse_number(arg, CONNECTIONS_MAX, &n, &err), "--connections", &err);
+	if (!n)
+		argp_failure(state, CLI_USAGE, 0, "--connections: at least one");
+	agent->conns_max = n;
+}
+
+static void set_metrics(const struct argp_state *state, struct agent_options *agent, const char *arg)
+{
+	struct datapath_listen listen;
+	struct error err;
+
+	agent->metrics = NULL;
+	if (strcmp(arg, "off") == 0)
+		return;
+	cli_check(state, parse_listen(arg, &listen, &err), "--metrics", &err);
+	agent->metrics = arg;
+}
+
+static void set_group(const struct argp_state *state, const char *option, struct access_group *group, const char *arg)
+{
+	struct error err;
+
+	cli_check(state, access_group_parse(arg, group, &err), option, &err);
+}
+
+static void add_policy(const struct argp_state *state, struct agent_words *words, const char *arg)
+{
+	size_t n = words->options.n_policies;
+
+	if (*arg != '/')
+		argp_failure(state, CLI_USAGE, 0, "--policy: \"%s\" is not an absolute path of a file or directory",
+			     arg);
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(words->policies[i], arg) == 0)
+			argp_failure(state, CLI_USAGE, 0, "--policy: %s is there twice", arg);
+	words->policies = array_grow(words->policies, n, sizeof(*words->policies));
+	if (!words->policies)
+		argp_failure(state, 1, 0, "out of memory");
+	words->policies[n] = arg;
+	words->options.policies = words->policies;
+	words->options.n_policies++;
+}
+
+const char *cli_persist_dir(void)
+{
+	const char *directory = getenv("WEIR_PERSIST_DIR");
+
+	return directory && *directory ? directory : PERSIST_DEFAULT;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct agent_words *words = state->input;
+	struct agent_options *agent = &words->options;
+
+	switch (key) {
+	case ARGP_KEY_ARG:
+		cli_too_many(state, arg);
+		break;
+	case KEY_ADMIN_GROUP:
+		set_group(state, "--admin-group", &agent->admin_group, arg);
+		break;
+	case KEY_MONITOR_GROUP:
+		set_group(state, "--monitor-group", &agent->monitor_group, arg);
+		break;
+	case 'c':
+		set_connections(state, agent, arg);
+		break;
+	case 'r':
+		set_resync(state, agent, arg);
+		break;
+	case 'm':
+		set_metrics(state, agent, arg);
+		break;
+	case KEY_PERSIST:
+		agent->persist_dir = cli_persist_dir();
+		break;
+	case 'p':
+		add_policy(state, words, arg);
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+int cli_agent(const struct command *command, int argc, char **argv)
+{
+	struct agent_words words = { .options = { .metrics = METRICS_DEFAULT, .resync_s = RESYNC_DEFAULT_S } };
+	struct error err;
+	int ret;
+
+	cli_parse(command, options, parse, &words, argc, argv);
+	words.options.state_dir = cli.state_dir;
+	words.options.pin_dir = cli.pin_dir;
+	ret = agent_run(&words.options, &err);
+	free(words.policies);
+	return ret ? cli_fail(&err) : 0;
+}

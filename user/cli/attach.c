@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/json_list.h"
+#include "cli/cli.h"
+#include "state/state.h"
+
+enum {
+	KEY_CGROUP = 0x200,
+	KEY_DRY_RUN,
+	KEY_FRAMING,
+	KEY_KEYS,
+	KEY_LOOPBACK,
+	KEY_NAMESPACE_FROM,
+	KEY_PATHS,
+	KEY_PROXY_PROTOCOL,
+	KEY_HOLD,
+	KEY_WHEN_FULL,
+	KEY_EXEMPT_SOURCE,
+	KEY_EXEMPT_PATH,
+};
+
+static const struct argp_option options[] = {
+	{ "port", 'p', "PORT[,PORT]", 0, "a port on which the server listens, on every address", 0 },
+	{ "listen", 'l', "ADDR:PORT", 0, "one address and port on which it listens", 0 },
+	{ "netns", 'n', "PATH", 0, "its network namespace: a path, or a name below /run/netns (default: this one)", 0 },
+	{ "interface", 'i', "IF", 0, "an interface to watch (default: all)", 0 },
+	{ "cgroup", KEY_CGROUP, "DIR", 0, "its directory of the cgroup2 hierarchy (default: the root)", 0 },
+	{ "trusted-proxy", 't', "CIDR", 0, "peers whose headers name the user and groups", 0 },
+	{ "proxy-protocol", KEY_PROXY_PROTOCOL, "CIDR", 0,
+	  "its connections begin with a PROXY protocol preamble: peers whose word for their client's address is taken",
+	  0 },
+	{ "dry-run", KEY_DRY_RUN, NULL, 0, "decide and count, shed nothing", 0 },
+	{ "framing", KEY_FRAMING, "MODE", 0, "ambiguous requests: reject (the default: a 400), pass (to the server)",
+	  0 },
+	{ "keys", KEY_KEYS, "N", 0, "buckets kept for each limit (default: 65536)", 0 },
+	{ "loopback", KEY_LOOPBACK, "MODE", 0,
+	  "over-limit requests on loopback: auto (the default: as conntrack allows), translate, close", 0 },
+	{ "paths", KEY_PATHS, "HOW", 0, "how it reads paths: kubernetes (the default), nginx, raw", 0 },
+	{ "namespace-from", KEY_NAMESPACE_FROM, "WHAT", 0,
+	  "what names a request's namespace: path (the default: as in Kubernetes), segment=N, prefix=/A/B/, header=NAME",
+	  0 },
+	{ "hold", KEY_HOLD, "MODE", 0,
+	  "what cannot be read and is over a limit: auto (the default: pace where the kernel can), pace, drop", 0 },
+	{ "when-full", KEY_WHEN_FULL, "MODE", 0,
+	  "what finds no room in weir's tables: open (the default: it passes), closed (it waits, or is refused)", 0 },
+	{ "exempt-source", KEY_EXEMPT_SOURCE, "CIDR", 0, "peers whose requests no limit is for", 0 },
+	{ "exempt-path", KEY_EXEMPT_PATH, "PATH", 0, "a path that no limit is for; /PATH/*: all below it", 0 },
+	{ 0 },
+};
+
+static void add_ports(const struct argp_state *state, json_t *server, char *list)
+{
+	struct datapath_listen listen = { .any = true };
+	char text[PARSE_LISTEN_TEXT];
+	struct error err;
+	char *port;
+
+	while ((port = strsep(&list, ","))) {
+		cli_check(state, parse_port(port, &listen.port, &err), "--port", &err);
+		format_listen(&listen, text);
+		list_append(server, "listen", json_string(text));
+	}
+}
+
+static void add_listen(const struct argp_state *state, json_t *server, const char *arg)
+{
+	struct datapath_listen listen;
+	struct error err;
+
+	cli_check(state, parse_listen(arg, &listen, &err), "--listen", &err);
+	list_append(server, "listen", json_string(arg));
+}
+
+static void add_network(const struct argp_state *state, json_t *server, const char *key, const char *option,
+			const char *arg)
+{
+	struct datapath_cidr cidr;
+	struct error err;
+
+	cli_check(state, parse_cidr(arg, &cidr, &err), option, &err);
+	list_append(server, key, json_string(arg));
+}
+
+static void add_interface(const struct argp_state *state, json_t *server, const char *arg)
+{
+	struct error err;
+
+	cli_check(state, parse_interface(arg, &err), "--interface", &err);
+	list_append(server, "interfaces", json_string(arg));
+}
+
+/* All that is exempt for one reason is one rule (rule.h), with the key that the reason has there. */
+static void add_exempt(const struct argp_state *state, json_t *server, const char *key, const char *option,
+		       const char *arg)
+{
+	CLEANUP_JSON json_t *alone = json_pack("{s:[s]}", key, arg);
+	CLEANUP_RULE struct rule read = { 0 };
+	json_t *rule;
+	struct error err;
+	size_t i;
+
+	cli_check(state, rule_from_json(alone, &read, &err), option, &err);
+	json_array_foreach (json_object_get(server, "exempt"), i, rule) {
+		if (json_object_get(rule, key)) {
+			list_append(rule, key, json_string(arg));
+			return;
+		}
+	}
+	list_append(server, "exempt", json_incref(alone));
+}
+
+static void set_hold(const struct argp_state *state, json_t *server, const char *arg)
+{
+	enum hold_mode mode;
+	struct error err;
+
+	cli_check(state, hold_mode_parse(arg, &mode, &err), "--hold", &err);
+	json_object_set_new(server, "hold", json_string(arg));
+}
+
+static void set_when_full(const struct argp_state *state, json_t *server, const char *arg)
+{
+	enum full_mode mode;
+	struct error err;
+
+	cli_check(state, full_mode_parse(arg, &mode, &err), "--when-full", &err);
+	json_object_set_new(server, "when_full", json_string(arg));
+}
+
+static void set_loopback(const struct argp_state *state, json_t *server, const char *arg)
+{
+	enum loopback_mode mode;
+	struct error err;
+
+	cli_check(state, loopback_mode_parse(arg, &mode, &err), "--loopback", &err);
+	json_object_set_new(server, "loopback", json_string(arg));
+}
+
+static void set_framing(const struct argp_state *state, json_t *server, const char *arg)
+{
+	enum framing_mode mode;
+	struct error err;
+
+	cli_check(state, framing_mode_parse(arg, &mode, &err), "--framing", &err);
+	json_object_set_new(server, "framing", json_string(arg));
+}
+
+static void set_paths(const struct argp_state *state, json_t *server, const char *arg)
+{
+	enum weir_paths paths;
+	struct error err;
+
+	cli_check(state, paths_parse(arg, &paths, &err), "--paths", &err);
+	json_object_set_new(server, "paths", json_string(arg));
+}
+
+static void set_namespace_from(const struct argp_state *state, json_t *server, const char *arg)
+{
+	struct tenancy tenancy = { 0 };
+	struct error err;
+
+	cli_check(state, namespace_from_parse(arg, &tenancy, &err), "--namespace-from", &err);
+	json_object_set_new(server, "namespace_from", json_string(arg));
+}
+
+static void set_name(const struct argp_state *state, json_t *server, const char *arg)
+{
+	struct error err;
+
+	if (json_object_get(server, "name"))
+		cli_too_many(state, arg);
+	cli_check(state, parse_server_name(arg, &err), "NAME", &err);
+	json_object_set_new(server, "name", json_string(arg));
+}
+
+/* The agent has another working directory. Names without a slash stay as they are: they may be names, not paths. */
+static void set_path(const struct argp_state *state, json_t *server, const char *key, const char *arg)
+{
+	CLEANUP_FREE char *cwd = *arg != '/' && strchr(arg, '/') ? getcwd(NULL, 0) : NULL;
+
+	if (!*arg)
+		argp_failure(state, CLI_USAGE, 0, "--%s: the path is empty", key);
+	json_object_set_new(server, key, cwd ? json_sprintf("%s/%s", cwd, arg) : json_string(arg));
+}
+
+static void set_cgroup(const struct argp_state *state, json_t *server, const char *arg)
+{
+	CLEANUP_FREE char *path = realpath(arg, NULL);
+
+	set_path(state, server, "cgroup", path ?: arg);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	json_t *server = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = server;
+		break;
+	case 'p':
+		add_ports(state, server, arg);
+		break;
+	case 'l':
+		add_listen(state, server, arg);
+		break;
+	case 'n':
+		set_path(state, server, "netns", arg);
+		break;
+	case 'i':
+		add_interface(state, server, arg);
+		break;
+	case 't':
+		add_network(state, server, "trusted_proxies", "--trusted-proxy", arg);
+		break;
+	case KEY_PROXY_PROTOCOL:
+		add_network(state, server, "proxy_protocol", "--proxy-protocol", arg);
+		break;
+	case KEY_CGROUP:
+		set_cgroup(state, server, arg);
+		break;
+	case KEY_DRY_RUN:
+		json_object_set_new(server, "dry_run", json_true());
+		break;
+	case KEY_FRAMING:
+		set_framing(state, server, arg);
+		break;
+	case KEY_KEYS:
+		cli_set_number(state, server, "keys", "--keys", PARSE_KEYS_MAX, arg);
+		break;
+	case KEY_LOOPBACK:
+		set_loopback(state, server, arg);
+		break;
+	case KEY_PATHS:
+		set_paths(state, server, arg);
+		break;
+	case KEY_NAMESPACE_FROM:
+		set_namespace_from(state, server, arg);
+		break;
+	case KEY_HOLD:
+		set_hold(state, server, arg);
+		break;
+	case KEY_WHEN_FULL:
+		set_when_full(state, server, arg);
+		break;
+	case KEY_EXEMPT_SOURCE:
+		add_exempt(state, server, "sources", "--exempt-source", arg);
+		break;
+	case KEY_EXEMPT_PATH:
+		add_exempt(state, server, "paths", "--exempt-path", arg);
+		break;
+	case ARGP_KEY_ARG:
+		set_name(state, server, arg);
+		break;
+	case ARGP_KEY_END:
+		if (!json_object_get(server, "name"))
+			argp_failure(state, CLI_USAGE, 0, "name the server");
+		if (!json_object_get(server, "listen"))
+			argp_failure(state, CLI_USAGE, 0, "say where it listens, with --port or --listen");
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static int print_attached(json_t *result)
+{
+	return printf("server \"%s\" is attached\n", cli_text(result, "name")) < 0;
+}
+
+/* netns_inode: which namespace "this one" is, for the agent to compare with its own. */
+int cli_attach(const struct command *command, int argc, char **argv)
+{
+	CLEANUP_JSON json_t *server = json_object();
+	CLEANUP_JSON json_t *result = NULL;
+	struct stat self = { 0 };
+
+	cli_parse_more(command, options, parse, &cli_attach_identity, server, argc, argv);
+	stat("/proc/self/ns/net", &self);
+	result = cli_call("attach", json_pack("{s:O, s:I}", "server", server, "netns_inode", (json_int_t)self.st_ino));
+	return result ? cli_print(result, print_attached) : 1;
+}

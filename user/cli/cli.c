@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/cli.h"
+#include "control/control.h"
+#include "model/parse.h"
+
+struct cli cli;
+
+static const char *from_environment(const char *name, const char *otherwise)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : otherwise;
+}
+
+void cli_defaults(void)
+{
+	cli.state_dir = from_environment("WEIR_STATE_DIR", "/run/weir");
+	cli.pin_dir = from_environment("WEIR_PIN_DIR", "/sys/fs/bpf/weir");
+}
+
+void cli_check(const struct argp_state *state, int wrong, const char *what, const struct error *err)
+{
+	CLEANUP_FREE char *visible = NULL;
+
+	if (!wrong)
+		return;
+	visible = output_visible(err->text);
+	argp_failure(state, CLI_USAGE, 0, "%s: %s", what, visible ? visible : "wrong");
+}
+
+const char *cli_server_name(const struct argp_state *state, const char *arg)
+{
+	struct error err;
+
+	cli_check(state, parse_server_name(arg, &err), "--server", &err);
+	return arg;
+}
+
+void cli_set_number(const struct argp_state *state, json_t *object, const char *key, const char *option, __u64 max,
+		    const char *arg)
+{
+	struct error err;
+	__u64 value = 0;
+
+	cli_check(state, parse_number(arg, max, &value, &err), option, &err);
+	json_object_set_new(object, key, json_integer(value));
+}
+
+void cli_too_many(const struct argp_state *state, const char *word)
+{
+	CLEANUP_FREE char *visible = output_visible(word);
+
+	argp_failure(state, CLI_USAGE, 0, "\"%s\" is one argument too many", visible ? visible : "");
+}
+
+enum {
+	KEY_JSON = 0x100,
+	KEY_STATE_DIR,
+	KEY_PIN_DIR,
+};
+
+static error_t parse_common(int key, char *arg, struct argp_state *state)
+{
+	struct error err;
+
+	switch (key) {
+	case 'o':
+		cli_check(state, output_format_parse(arg, &cli.format, &err), "--output", &err);
+		return 0;
+	case KEY_JSON:
+		cli.format = OUTPUT_JSON;
+		return 0;
+	case KEY_STATE_DIR:
+		cli.state_dir = arg;
+		return 0;
+	case KEY_PIN_DIR:
+		cli.pin_dir = arg;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_option common_options[] = {
+	{ NULL, 0, NULL, 0, "Everywhere:", 10 },
+	{ "output", 'o', "FORMAT", 0, "table (the default), json or yaml", 10 },
+	{ "json", KEY_JSON, NULL, 0, "short for -o json", 10 },
+	{ "state-dir", KEY_STATE_DIR, "DIR", 0, "the agent's directory (WEIR_STATE_DIR, default /run/weir)", 10 },
+	{ "pin-dir", KEY_PIN_DIR, "DIR", 0, "where the agent pins maps (WEIR_PIN_DIR, default /sys/fs/bpf/weir)", 10 },
+	{ 0 },
+};
+
+const struct argp cli_common = { .options = common_options, .parser = parse_common };
+
+void cli_parse(const struct command *command, const struct argp_option *options, argp_parser_t parser, void *input,
+	       int argc, char **argv)
+{
+	cli_parse_more(command, options, parser, NULL, input, argc, argv);
+}
+
+void cli_parse_more(const struct command *command, const struct argp_option *options, argp_parser_t parser,
+		    const struct argp *more, void *input, int argc, char **argv)
+{
+	const struct argp_child children[] = { { .argp = more ?: &cli_common },
+					       { .argp = more ? &cli_common : NULL },
+					       { 0 } };
+	const struct argp argp = {
+		.options = options,
+		.parser = parser,
+		.args_doc = command->arguments,
+		.doc = command->summary,
+		.children = children,
+	};
+
+	if (argp_parse(&argp, argc, argv, 0, NULL, input))
+		exit(CLI_USAGE);
+}
+
+static error_t parse_argument(int key, char *arg, struct argp_state *state)
+{
+	const char **argument = state->input;
+
+	if (key != ARGP_KEY_ARG)
+		return ARGP_ERR_UNKNOWN;
+	if (argument && !*argument)
+		*argument = arg;
+	else
+		cli_too_many(state, arg);
+	return 0;
+}
+
+void cli_parse_plain(const struct command *command, const char **argument, int argc, char **argv)
+{
+	cli_parse(command, NULL, parse_argument, argument, argc, argv);
+}
+
+int cli_fail(const struct error *err)
+{
+	CLEANUP_FREE char *visible = output_visible(err->text);
+
+	fprintf(stderr, "weir: %s\n", visible ? visible : "out of memory");
+	return 1;
+}
+
+static void say_waiting(void)
+{
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "weir: waiting for the agent ...\n");
+}
+
+json_t *cli_call(const char *command, json_t *arguments)
+{
+	struct error err;
+	json_t *result = NULL;
+
+	if (control_call(cli.state_dir, command, arguments, &result, say_waiting, &err))
+		cli_fail(&err);
+	json_decref(arguments);
+	return result;
+}
+
+int cli_print(json_t *value, int (*table)(json_t *value))
+{
+	struct error err;
+	int ret;
+
+	if (cli.format == OUTPUT_JSON)
+		ret = output_json(stdout, value);
+	else if (cli.format == OUTPUT_YAML)
+		ret = output_yaml(stdout, value);
+	else
+		ret = table(value);
+	if (!ret && fflush(stdout) == 0)
+		return 0;
+	error_set(&err, -1, "cannot write the output");
+	return cli_fail(&err);
+}
+
+struct table *cli_rows(json_t *list, const char *const *heads, size_t columns, cli_row *row)
+{
+	struct table *table = table_new(heads, columns);
+	json_t *element;
+	size_t i;
+
+	if (table)
+		json_array_foreach (list, i, element)
+			row(table, element);
+	return table;
+}
+
+int cli_print_first(struct table *table)
+{
+	return table ? table_print(table, stdout) : -ENOMEM;
+}
+
+int cli_print_more(struct table *table)
+{
+	if (!table)
+		return -ENOMEM;
+	if (!table_rows(table))
+		return 0;
+	putchar('\n');
+	return table_print(table, stdout);
+}
+
+const char *cli_text(json_t *object, const char *key)
+{
+	return json_string_value(json_object_get(object, key)) ?: "";
+}
+
+json_int_t cli_number(json_t *object, const char *key)
+{
+	return json_integer_value(json_object_get(object, key));
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The command line: what every command shares. Wrong usage ends the process with status 2 and a line on stderr;
+ * commands return the exit status of everything else, 0 or 1.
+ */
+#ifndef WEIR_USER_CLI_CLI_H
+#define WEIR_USER_CLI_CLI_H
+
+#include <argp.h>
+#include <jansson.h>
+
+#include "weir/base/types.h"
+
+#include "base/error.h"
+#include "base/output.h"
+
+#define CLI_USAGE 2
+
+/* What is given everywhere: by option, else by environment, else the default. */
+struct cli {
+	enum output_format format;
+	const char *state_dir;
+	const char *pin_dir;
+};
+extern struct cli cli;
+
+struct command {
+	const char *name;      /* one or two words */
+	const char *arguments; /* after the options, as in the usage line */
+	const char *summary;
+	int (*run)(const struct command *command, int argc, char **argv);
+};
+extern const struct command commands[]; /* ends with a NULL name */
+
+/* The options of struct cli. */
+extern const struct argp cli_common;
+void cli_defaults(void);
+/* Where an agent keeps what outlives the machine's restart, if it was told to. */
+const char *cli_persist_dir(void);
+
+/* The options of `attach` that say how requests are identified; input: the server's JSON. */
+extern const struct argp cli_attach_identity;
+
+/* The options of `limit set` that say which requests it is for; input: the rule's JSON. */
+extern const struct argp cli_limit_rule;
+
+/* For commands about one server; and for those that may be about all of them. */
+#define CLI_SERVER_OPTION(key)                                                             \
+	{                                                                                  \
+		"server", key, "NAME", 0, "the server (default: the only one there is)", 0 \
+	}
+#define CLI_ANY_SERVER_OPTION(key)                                           \
+	{                                                                    \
+		"server", key, "NAME", 0, "of this server (default: all)", 0 \
+	}
+
+/* Parses a command's options and the common ones. */
+void cli_parse(const struct command *command, const struct argp_option *options, argp_parser_t parser, void *input,
+	       int argc, char **argv);
+/* The same with `more` options, whose parser's input is what the command's own one makes of child_inputs[0]. */
+void cli_parse_more(const struct command *command, const struct argp_option *options, argp_parser_t parser,
+		    const struct argp *more, void *input, int argc, char **argv);
+/* For a command with no options of its own and at most one argument, which becomes *argument. */
+void cli_parse_plain(const struct command *command, const char **argument, int argc, char **argv);
+
+/* Ends the process when `wrong`: "weir COMMAND: WHAT: ERR". */
+void cli_check(const struct argp_state *state, int wrong, const char *what, const struct error *err);
+
+/* The argument of these. */
+const char *cli_server_name(const struct argp_state *state, const char *arg);
+/* The argument of an option, a whole number up to max, becomes a member of the object. */
+void cli_set_number(const struct argp_state *state, json_t *object, const char *key, const char *option, __u64 max,
+		    const char *arg);
+
+/* Ends the process: there is no place for this word. */
+void cli_too_many(const struct argp_state *state, const char *word);
+
+/* Prints "weir: ..." on stderr; returns 1. */
+int cli_fail(const struct error *err);
+
+/* Asks the agent; takes over arguments. Returns the reply, or NULL after saying what went wrong. */
+json_t *cli_call(const char *command, json_t *arguments);
+
+/* Prints a value in the format asked for, as a table with `table`. Returns the exit status. */
+int cli_print(json_t *value, int (*table)(json_t *value));
+
+/* A table with a row for each element of a list; NULL without memory. The caller frees it. */
+typedef void cli_row(struct table *table, json_t *element);
+struct table *cli_rows(json_t *list, const char *const *heads, size_t columns, cli_row *row);
+#define CLI_COLUMNS(heads) (sizeof(heads) / sizeof(*(heads)))
+
+/* A report's first table; NULL: -ENOMEM, here and below. 0, or a negative errno. */
+int cli_print_first(struct table *table);
+/* A table below another one: behind a blank line, and nothing when it has no rows. */
+int cli_print_more(struct table *table);
+
+/* The members of what the agent sent; "" and 0 where there is none. */
+const char *cli_text(json_t *object, const char *key);
+json_int_t cli_number(json_t *object, const char *key);
+
+int cli_agent(const struct command *command, int argc, char **argv);
+int cli_attach(const struct command *command, int argc, char **argv);
+int cli_detach(const struct command *command, int argc, char **argv);
+int cli_pause(const struct command *command, int argc, char **argv);
+int cli_reload(const struct command *command, int argc, char **argv);
+int cli_limit_set(const struct command *command, int argc, char **argv);
+int cli_limit_delete(const struct command *command, int argc, char **argv);
+int cli_limit_list(const struct command *command, int argc, char **argv);
+int cli_max_in_flight(const struct command *command, int argc, char **argv);
+int cli_status(const struct command *command, int argc, char **argv);
+int cli_metrics(const struct command *command, int argc, char **argv);
+int cli_explain(const struct command *command, int argc, char **argv);
+int cli_check_policy(const struct command *command, int argc, char **argv);
+int cli_schema(const struct command *command, int argc, char **argv);
+int cli_apply(const struct command *command, int argc, char **argv);
+int cli_delete(const struct command *command, int argc, char **argv);
+int cli_diff(const struct command *command, int argc, char **argv);
+int cli_export(const struct command *command, int argc, char **argv);
+int cli_trace(const struct command *command, int argc, char **argv);
+int cli_probe(const struct command *command, int argc, char **argv);
+int cli_uninstall(const struct command *command, int argc, char **argv);
+int cli_version(const struct command *command, int argc, char **argv);
+int cli_help(const struct command *command, int argc, char **argv);
+
+#endif

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/json_list.h"
+#include "cli/cli.h"
+#include "model/parse.h"
+#include "show/explain_request.h"
+
+enum {
+	KEY_SERVER = 0x200,
+	KEY_USER,
+	KEY_GROUP,
+	KEY_SOURCE,
+	KEY_HEADER,
+	KEY_BODY,
+};
+
+static const struct argp_option options[] = {
+	CLI_SERVER_OPTION(KEY_SERVER),
+	{ "user", KEY_USER, "NAME", 0, "whose it is, as a trusted proxy would say", 0 },
+	{ "group", KEY_GROUP, "NAME", 0, "a group of the user's (repeatable)", 0 },
+	{ "source", KEY_SOURCE, "ADDR", 0, "where it comes from (default: 127.0.0.1)", 0 },
+	{ "header", KEY_HEADER, "NAME: VALUE", 0, "a header of the request (repeatable)", 0 },
+	{ "body", KEY_BODY, "TEXT", 0, "its body, which matters for Kubernetes Events alone", 0 },
+	{ 0 },
+};
+
+struct question {
+	const char *server;
+	json_t *request;
+};
+
+static void take_word(json_t *request, const char *word, const struct argp_state *state)
+{
+	struct error err;
+
+	if (json_object_get(request, "path"))
+		cli_too_many(state, word);
+	if (json_object_get(request, "method")) {
+		cli_check(state, explain_check_path(word, &err), "PATH", &err);
+		json_object_set_new(request, "path", json_string(word));
+		return;
+	}
+	cli_check(state, explain_check_method(word, &err), "METHOD", &err);
+	json_object_set_new(request, "method", json_string(word));
+}
+
+static void check_whole(json_t *request, const struct argp_state *state)
+{
+	if (!json_object_get(request, "path"))
+		argp_error(state, "which request? METHOD and PATH are needed");
+	if (json_object_get(request, "groups") && !json_object_get(request, "user"))
+		argp_error(state, "--group is of a user: --user NAME is needed, too");
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct question *question = state->input;
+	json_t *request = question->request;
+	__u8 address[16];
+	struct error err;
+
+	switch (key) {
+	case KEY_SERVER:
+		question->server = cli_server_name(state, arg);
+		return 0;
+	case KEY_USER:
+		cli_check(state, parse_subject_name(arg, &err), "--user", &err);
+		json_object_set_new(request, "user", json_string(arg));
+		return 0;
+	case KEY_GROUP:
+		cli_check(state, parse_subject_name(arg, &err), "--group", &err);
+		list_append(request, "groups", json_string(arg));
+		return 0;
+	case KEY_SOURCE:
+		cli_check(state, explain_check_source(arg, address, &err), "--source", &err);
+		json_object_set_new(request, "source", json_string(arg));
+		return 0;
+	case KEY_HEADER:
+		cli_check(state, explain_check_header(arg, &err), "--header", &err);
+		list_append(request, "headers", json_string(arg));
+		return 0;
+	case KEY_BODY:
+		json_object_set_new(request, "body", json_string(arg));
+		return 0;
+	case ARGP_KEY_ARG:
+		take_word(request, arg, state);
+		return 0;
+	case ARGP_KEY_END:
+		check_whole(request, state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* --- what is printed */
+
+static const char *or_dash(json_t *object, const char *key)
+{
+	return json_string_value(json_object_get(object, key)) ?: "-";
+}
+
+static void print_text(const char *label, const char *text)
+{
+	CLEANUP_FREE char *visible = output_visible(text);
+
+	printf("%-10s %s\n", label, visible ?: "");
+}
+
+/* "apps/deployments/scale": as far as there is one */
+static void print_what(json_t *request)
+{
+	static const char *const parts[] = { "group", "resource", "subresource", "name" };
+	CLEANUP_FREE char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return;
+	fprintf(out, "%s", or_dash(request, "verb"));
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		const char *part = json_string_value(json_object_get(request, parts[i]));
+
+		if (part)
+			fprintf(out, ", %s %s", parts[i], part);
+	}
+	if (json_is_true(json_object_get(request, "long_running")))
+		fprintf(out, ", long-running");
+	fclose(out);
+	print_text("WHAT", text);
+}
+
+static void print_decision(json_t *result)
+{
+	const char *decision = cli_text(result, "decision"), *by = cli_text(result, "exempt_by");
+	json_t *retry = json_object_get(result, "retry_after");
+
+	if (json_is_true(json_object_get(result, "paused")))
+		printf("%-10s %s: the server is paused\n", "DECISION", decision);
+	else if (retry)
+		printf("%-10s %s: Retry-After: %lld\n", "DECISION", decision, (long long)json_integer_value(retry));
+	else if (*by)
+		printf("%-10s %s: by %s\n", "DECISION", decision,
+		       strcmp(by, "health_check") == 0 ? "its path, which is a health check's" :
+		       strcmp(by, "group") == 0	       ? "its user, or a group of the user's" :
+							 "the rule below");
+	else
+		printf("%-10s %s\n", "DECISION", decision);
+}
+
+static void rule_row(struct table *table, json_t *rule)
+{
+	table_cell(table, "%s", cli_text(rule, "of"));
+	table_cell(table, "%lld", (long long)cli_number(rule, "nth"));
+	table_cell(table, "%s", cli_text(rule, "leads_to"));
+	table_cell(table, json_is_true(json_object_get(rule, "counts")) ? "yes" : "no: one before it does");
+}
+
+static int print_rules(json_t *rules)
+{
+	static const char *const heads[] = { "RULE", "NTH", "LEADS TO", "COUNTS" };
+	CLEANUP_TABLE struct table *table = cli_rows(rules, heads, CLI_COLUMNS(heads), rule_row);
+
+	return cli_print_more(table);
+}
+
+/* "2.25 of 10, 5/s", or "3 of 4 taken" */
+static void cell_left(struct table *table, json_t *limit)
+{
+	json_t *tokens = json_object_get(limit, "tokens");
+
+	if (tokens)
+		table_cell(table, "%.15g of %lld, %.15g/s", (double)(long long)(json_real_value(tokens) * 1000) / 1000,
+			   (long long)cli_number(limit, "burst"), json_number_value(json_object_get(limit, "qps")));
+	else if (json_object_get(limit, "in_flight"))
+		table_cell(table, "%lld of %lld taken, %lld wanted", (long long)cli_number(limit, "taken"),
+			   (long long)cli_number(limit, "in_flight"), (long long)cli_number(limit, "wants"));
+	else
+		table_cell(table, "-");
+}
+
+static void cell_wait(struct table *table, json_t *wait)
+{
+	if (json_is_real(wait))
+		table_cell(table, "%.3f s", json_real_value(wait));
+	else
+		table_cell(table, wait ? "for ever" : "-");
+}
+
+static void limit_row(struct table *table, json_t *limit)
+{
+	table_cell(table, "%s", cli_text(limit, "limit"));
+	table_cell(table, "%s", or_dash(limit, "subject"));
+	table_cell(table, "%s", cli_text(limit, "says"));
+	cell_left(table, limit);
+	cell_wait(table, json_object_get(limit, "wait"));
+}
+
+static int print_limits(json_t *limits)
+{
+	static const char *const heads[] = { "LIMIT", "SUBJECT", "SAYS", "LEFT", "WAIT" };
+	CLEANUP_TABLE struct table *table = cli_rows(limits, heads, CLI_COLUMNS(heads), limit_row);
+
+	return cli_print_more(table);
+}
+
+static int print_explained(json_t *result)
+{
+	json_t *request = json_object_get(result, "request");
+	int ret;
+
+	print_text("USER", or_dash(request, "user"));
+	print_text("BY", or_dash(request, "source"));
+	print_text("NAMESPACE", or_dash(request, "namespace"));
+	print_what(request);
+	print_decision(result);
+	ret = print_rules(json_object_get(result, "rules"));
+	return ret ?: print_limits(json_object_get(result, "limits"));
+}
+
+int cli_explain(const struct command *command, int argc, char **argv)
+{
+	struct question question = { .request = json_object() };
+	CLEANUP_JSON json_t *result = NULL;
+
+	cli_parse(command, options, parse, &question, argc, argv);
+	result = cli_call("explain", json_pack("{s:s*, s:o}", "server", question.server, "request", question.request));
+	return result ? cli_print(result, print_explained) : 1;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Limits that are set and deleted. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/rate.h"
+#include "cli/cli.h"
+#include "model/backoff_text.h"
+#include "model/key.h"
+#include "model/limit.h"
+
+enum {
+	KEY_QPS = 0x200,
+	KEY_BURST,
+	KEY_IN_FLIGHT,
+	KEY_KEY,
+	KEY_KEYS,
+	KEY_DRY_RUN,
+	KEY_ENFORCE,
+	KEY_PENALTY,
+	KEY_SERVER,
+};
+
+static const struct argp_option set_options[] = {
+	{ "qps", KEY_QPS, "Q", 0, "requests a second, a decimal; 0: the burst is there once and nothing comes back",
+	  0 },
+	{ "burst", KEY_BURST, "B", 0, "requests at once, a whole number; 0: every request is refused", 0 },
+	{ "in-flight", KEY_IN_FLIGHT, "N", 0, "instead: requests that may be served at one time", 0 },
+	{ "key", KEY_KEY, "PART[,PART]", 0,
+	  "of a new limit: for each of what it counts: user, namespace, group, source, object, together or one of them, or total",
+	  0 },
+	{ "keys", KEY_KEYS, "N", 0, "buckets kept (default: what attach said)", 0 },
+	{ "dry-run", KEY_DRY_RUN, NULL, 0, "count what it would refuse, and let it pass", 0 },
+	{ "enforce", KEY_ENFORCE, NULL, 0, "refuse it (the default)", 0 },
+	{ "penalty", KEY_PENALTY, "HOW", 0,
+	  "how long to keep those waiting who go on while they are refused: exponential:1s..60s, fast-slow:1s,30s,3, ...; off",
+	  0 },
+	CLI_SERVER_OPTION(KEY_SERVER),
+	{ 0 },
+};
+
+static const struct argp_option delete_options[] = { CLI_SERVER_OPTION(KEY_SERVER), { 0 } };
+
+struct limit_words {
+	json_t *limit, *rule;
+	const char *name, *subject, *server;
+};
+
+static void set_qps(const struct argp_state *state, struct limit_words *words, const char *arg)
+{
+	struct error err;
+	__u64 per_ns;
+	int ret = weir_qps_parse(arg, &per_ns);
+
+	if (ret)
+		error_set(&err, ret, "\"%s\" is not a rate (a decimal from 0 to %u, like 5 or 0.5)", arg, WEIR_QPS_MAX);
+	cli_check(state, ret, "--qps", &err);
+	json_object_set_new(words->limit, "qps", json_string(arg));
+}
+
+static void set_burst(const struct argp_state *state, struct limit_words *words, const char *arg)
+{
+	struct error err;
+	__u64 burst = 0;
+	int ret = weir_burst_parse(arg, &burst);
+
+	if (ret)
+		error_set(&err, ret, "\"%s\" is not a burst (a whole number from 0 to %u)", arg, WEIR_BURST_MAX);
+	cli_check(state, ret, "--burst", &err);
+	json_object_set_new(words->limit, "burst", json_integer(burst));
+}
+
+static void set_key(const struct argp_state *state, struct limit_words *words, const char *arg)
+{
+	struct error err;
+	__u8 key;
+
+	cli_check(state, key_parse(arg, &key, &err), "--key", &err);
+	json_object_set_new(words->limit, "key", json_string(arg));
+}
+
+static void set_penalty(const struct argp_state *state, struct limit_words *words, const char *arg)
+{
+	struct weir_backoff penalty;
+	struct error err;
+
+	cli_check(state, backoff_parse(arg, &penalty, &err), "--penalty", &err);
+	json_object_set_new(words->limit, "penalty", json_string(arg));
+}
+
+static void set_text(struct limit_words *words, const char *key, const char *text)
+{
+	json_object_set_new(words->limit, key, json_string(text));
+}
+
+static void set_word(const struct argp_state *state, struct limit_words *words, const char *arg)
+{
+	char canonical[KEY_SUBJECT_TEXT];
+	struct error err;
+	__u8 key;
+
+	if (!words->name) {
+		cli_check(state, parse_limit_name(arg, &err), "LIMIT", &err);
+		words->name = arg;
+	} else if (!words->subject) {
+		/* What subjects other limits have is the agent's to say. */
+		if (!limit_builtin_key(words->name, &key))
+			cli_check(state, key_subject_parse(key, arg, canonical, &err), "SUBJECT", &err);
+		words->subject = arg;
+	} else {
+		cli_too_many(state, arg);
+	}
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct limit_words *words = state->input;
+
+	switch (key) {
+	case KEY_SERVER:
+		words->server = cli_server_name(state, arg);
+		return 0;
+	case ARGP_KEY_ARG:
+		set_word(state, words, arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (!words->name)
+			argp_failure(
+				state, CLI_USAGE, 0,
+				"say which limit: total, namespace, user, source-and-object, or one with a name of its own");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static bool is_given(const struct limit_words *words, const char *key)
+{
+	return json_object_get(words->limit, key) != NULL;
+}
+
+/* Amounts go together; without any there must be something else to change. */
+static void check_amounts(const struct argp_state *state, const struct limit_words *words)
+{
+	bool qps = is_given(words, "qps"), burst = is_given(words, "burst"), in_flight = is_given(words, "in_flight");
+	bool other = is_given(words, "mode") || is_given(words, "penalty");
+
+	if (in_flight && (qps || burst))
+		argp_failure(state, CLI_USAGE, 0, "--in-flight: a limit has either this, or --qps and --burst");
+	if (qps != burst)
+		argp_failure(state, CLI_USAGE, 0, "--%s is missing", qps ? "burst" : "qps");
+	if (!qps && !in_flight && (!other || words->subject))
+		argp_failure(state, CLI_USAGE, 0, "--qps and --burst are missing, or --in-flight");
+}
+
+static error_t parse_set(int key, char *arg, struct argp_state *state)
+{
+	struct limit_words *words = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = words->rule;
+		return 0;
+	case KEY_QPS:
+		set_qps(state, words, arg);
+		return 0;
+	case KEY_BURST:
+		set_burst(state, words, arg);
+		return 0;
+	case KEY_IN_FLIGHT:
+		cli_set_number(state, words->limit, "in_flight", "--in-flight", WEIR_BURST_MAX, arg);
+		return 0;
+	case KEY_KEY:
+		set_key(state, words, arg);
+		return 0;
+	case KEY_KEYS:
+		cli_set_number(state, words->limit, "keys", "--keys", PARSE_KEYS_MAX, arg);
+		return 0;
+	case KEY_DRY_RUN:
+		set_text(words, "mode", "dry-run");
+		return 0;
+	case KEY_ENFORCE:
+		set_text(words, "mode", "enforce");
+		return 0;
+	case KEY_PENALTY:
+		set_penalty(state, words, arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (words->name)
+			check_amounts(state, words);
+		return parse(key, arg, state);
+	default:
+		return parse(key, arg, state);
+	}
+}
+
+/* "limit user alice of server \"api\"" */
+static void print_limit(json_t *result, const char *became)
+{
+	CLEANUP_FREE char *subject = output_visible(cli_text(result, "subject"));
+
+	printf("server \"%s\": limit %s%s%s is %s\n", cli_text(result, "server"), cli_text(result, "limit"),
+	       subject && *subject ? " " : "", subject ?: "", became);
+}
+
+static int print_set(json_t *result)
+{
+	json_t *warning;
+	size_t i;
+
+	print_limit(result, "set");
+	json_array_foreach (json_object_get(result, "warnings"), i, warning) {
+		CLEANUP_FREE char *visible = output_visible(json_string_value(warning));
+
+		fprintf(stderr, "weir: warning: limit \"%s\": %s\n", cli_text(result, "limit"), visible ?: "");
+	}
+	return ferror(stdout);
+}
+
+static int print_deleted(json_t *result)
+{
+	print_limit(result, "deleted");
+	return ferror(stdout);
+}
+
+int cli_limit_set(const struct command *command, int argc, char **argv)
+{
+	CLEANUP_JSON json_t *limit = json_object(), *rule = json_object(), *result = NULL;
+	struct limit_words words = { .limit = limit, .rule = rule };
+
+	cli_parse_more(command, set_options, parse_set, &cli_limit_rule, &words, argc, argv);
+	json_object_set_new(limit, "name", json_string(words.name));
+	if (json_object_size(rule))
+		json_object_set_new(limit, "rules", json_pack("[O]", rule));
+	result = cli_call("limit set", json_pack("{s:s*, s:O, s:s*}", "server", words.server, "limit", limit, "subject",
+						 words.subject));
+	return result ? cli_print(result, print_set) : 1;
+}
+
+int cli_limit_delete(const struct command *command, int argc, char **argv)
+{
+	CLEANUP_JSON json_t *result = NULL;
+	struct limit_words words = { 0 };
+
+	cli_parse(command, delete_options, parse, &words, argc, argv);
+	result = cli_call("limit delete", json_pack("{s:s*, s:s, s:s*}", "server", words.server, "limit", words.name,
+						    "subject", words.subject));
+	return result ? cli_print(result, print_deleted) : 1;
+}

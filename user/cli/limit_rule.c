@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The options of `limit set` that say which requests a limit is for. What they give is one rule (rule.h). */
+#include <string.h>
+
+#include "base/json_list.h"
+#include "cli/cli.h"
+#include "model/rule.h"
+
+enum {
+	KEY_VERB = 0x400,
+	KEY_API_GROUP,
+	KEY_RESOURCE,
+	KEY_SUBRESOURCE,
+	KEY_NAMESPACE,
+	KEY_USER,
+	KEY_GROUP,
+	KEY_PATH,
+	KEY_SOURCE,
+	KEY_LONG_RUNNING,
+	KEY_CLUSTER_SCOPE,
+	KEY_NON_RESOURCE,
+};
+
+static const struct argp_option options[] = {
+	{ NULL, 0, NULL, 0,
+	  "Which requests a new limit is for (default: all). An option may be repeated: one of what it says has to be met. Of "
+	  "different options, each:",
+	  5 },
+	{ "verb", KEY_VERB, "VERB[,VERB]", 0, "get, list, watch, create, ..., or of a path get, head, post, ...", 5 },
+	{ "resource", KEY_RESOURCE, "NAME[,NAME]", 0, "like pods, or pods/log", 5 },
+	{ "subresource", KEY_SUBRESOURCE, "NAME[,NAME]", 0, "like log, of any resource; '': none", 5 },
+	{ "api-group", KEY_API_GROUP, "NAME[,NAME]", 0, "like apps; '': the core group", 5 },
+	{ "for-namespace", KEY_NAMESPACE, "NAME[,NAME]", 0, "'*': any, but not none", 5 },
+	{ "cluster-scope", KEY_CLUSTER_SCOPE, NULL, 0,
+	  "requests of no namespace; either this, or one of --for-namespace", 5 },
+	{ "for-user", KEY_USER, "NAME", 0, "a user or address", 5 },
+	{ "for-group", KEY_GROUP, "NAME", 0, "a user's group; either this, or one of --for-user", 5 },
+	{ "path", KEY_PATH, "PATH", 0, "like /healthz, or /healthz/* for all below it", 5 },
+	{ "non-resource", KEY_NON_RESOURCE, NULL, 0, "requests for paths that are no resource's", 5 },
+	{ "source", KEY_SOURCE, "CIDR[,CIDR]", 0, "the peer's address", 5 },
+	{ "long-running", KEY_LONG_RUNNING, "yes|no", 0,
+	  "watches, exec, logs that are followed, ...: these alone, or none of them", 5 },
+	{ 0 },
+};
+
+static const struct list {
+	int option;
+	const char *key;
+	const char *name;
+	bool commas; /* else they may be part of a name */
+} lists[] = {
+	{ KEY_VERB, "verbs", "--verb", true },
+	{ KEY_RESOURCE, "resources", "--resource", true },
+	{ KEY_SUBRESOURCE, "subresources", "--subresource", true },
+	{ KEY_API_GROUP, "api_groups", "--api-group", true },
+	{ KEY_NAMESPACE, "namespaces", "--for-namespace", true },
+	{ KEY_USER, "users", "--for-user", false },
+	{ KEY_GROUP, "groups", "--for-group", false },
+	{ KEY_PATH, "paths", "--path", false },
+	{ KEY_SOURCE, "sources", "--source", true },
+};
+
+static const struct list *find_list(int key)
+{
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
+		if (lists[i].option == key)
+			return &lists[i];
+	return NULL;
+}
+
+static void check_whole(const struct argp_state *state, json_t *rule)
+{
+	CLEANUP_RULE struct rule read = { 0 };
+	struct error err;
+
+	cli_check(state, rule_from_json(rule, &read, &err), "which requests", &err);
+}
+
+static void add_item(const struct argp_state *state, json_t *rule, const struct list *list, const char *item)
+{
+	struct error err;
+
+	cli_check(state, rule_check_word(list->key, item, &err), list->name, &err);
+	list_append(rule, list->key, json_string(item));
+}
+
+static void add_items(const struct argp_state *state, json_t *rule, const struct list *list, char *arg)
+{
+	char *item;
+
+	if (!list->commas) {
+		add_item(state, rule, list, arg);
+		return;
+	}
+	while ((item = strsep(&arg, ",")))
+		add_item(state, rule, list, item);
+}
+
+static void set_long_running(const struct argp_state *state, json_t *rule, const char *arg)
+{
+	bool yes = strcmp(arg, "yes") == 0;
+
+	if (!yes && strcmp(arg, "no") != 0)
+		argp_failure(state, CLI_USAGE, 0, "--long-running: \"%s\" is neither yes nor no", arg);
+	json_object_set_new(rule, "long_running", json_boolean(yes));
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	const struct list *list = find_list(key);
+	json_t *rule = state->input;
+
+	if (list) {
+		add_items(state, rule, list, arg);
+		return 0;
+	}
+	switch (key) {
+	case KEY_LONG_RUNNING:
+		set_long_running(state, rule, arg);
+		return 0;
+	case KEY_CLUSTER_SCOPE:
+		json_object_set_new(rule, "cluster_scope", json_true());
+		return 0;
+	case KEY_NON_RESOURCE:
+		json_object_set_new(rule, "non_resource", json_true());
+		return 0;
+	case ARGP_KEY_END:
+		check_whole(state, rule);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const struct argp cli_limit_rule = { .options = options, .parser = parse };

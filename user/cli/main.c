@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* weir: the agent and its command line. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/cli.h"
+
+const char *argp_program_version = "weir " WEIR_VERSION;
+
+const struct command commands[] = {
+	{ "agent", "", "Run the agent in the foreground.", cli_agent },
+	{ "attach", "NAME", "Begin to watch the requests of a server.", cli_attach },
+	{ "detach", "NAME",
+	  "Let a server go, and its limits with it: at once, or when its translated connections have ended.",
+	  cli_detach },
+	{ "pause", "[NAME]", "Let everything pass, at once.", cli_pause },
+	{ "resume", "[NAME]", "Limit again.", cli_pause },
+	{ "reload", "[NAME]", "Read the files of tokens and addresses again, as SIGHUP does.", cli_reload },
+	{ "limit set", "total|namespace|user|source-and-object|NAME [SUBJECT]",
+	  "Set a limit: for one subject, or the default for each.", cli_limit_set },
+	{ "limit delete", "total|namespace|user|source-and-object|NAME [SUBJECT]",
+	  "Delete a limit, or what it says of one subject.", cli_limit_delete },
+	{ "limit list", "", "List the limits.", cli_limit_list },
+	{ "max-in-flight", "", "Limit requests in flight as kube-apiserver does: read-only ones, and all others.",
+	  cli_max_in_flight },
+	{ "explain", "METHOD PATH", "Tell what would become of a request now, and why.", cli_explain },
+	{ "apply", "-f FILE|DIR|-...", "Put in force what policy files say, in place of what they said before.",
+	  cli_apply },
+	{ "delete", "-f FILE|DIR|-...", "Take out of force what policy files name.", cli_delete },
+	{ "diff", "-f FILE|DIR|-...", "Show what apply would change: status 0 nothing, 1 something, above 1 an error.",
+	  cli_diff },
+	{ "check", "-f FILE|DIR|-...", "Check policy files, without an agent.", cli_check_policy },
+	{ "export", "", "Print what is in force as a policy file.", cli_export },
+	{ "schema", "", "Print the JSON Schema of policy files.", cli_schema },
+	{ "status", "", "Show servers, connections, what passed and what was shed.", cli_status },
+	{ "trace", "[NAME]", "Show each request as it is decided, until ^C.", cli_trace },
+	{ "probe", "", "Tell what weir can do on this kernel, in this network namespace: status 0 all, 1 less.",
+	  cli_probe },
+	{ "uninstall", "", "End all that weir has in force, with its agent or without one.", cli_uninstall },
+	{ "metrics", "", "Print the metrics as Prometheus text, once.", cli_metrics },
+	{ "version", "", "Print the version.", cli_version },
+	{ "help", "[COMMAND]", "List the commands, or explain one.", cli_help },
+	{ 0 },
+};
+
+/* The command that the first words name, and how many they are. */
+static const struct command *find_command(int argc, char **argv, int *words)
+{
+	for (const struct command *command = commands; command->name; command++) {
+		const char *space = strchr(command->name, ' ');
+		size_t length = space ? (size_t)(space - command->name) : strlen(command->name);
+
+		if (strlen(argv[0]) != length || strncmp(argv[0], command->name, length) != 0)
+			continue;
+		if (space && (argc < 2 || strcmp(argv[1], space + 1) != 0))
+			continue;
+		*words = space ? 2 : 1;
+		return command;
+	}
+	return NULL;
+}
+
+static int unknown(int argc, char **argv)
+{
+	bool limit = strcmp(argv[0], "limit") == 0;
+	CLEANUP_FREE char *second = output_visible(limit && argc > 1 ? argv[1] : "");
+	CLEANUP_FREE char *first = output_visible(argv[0]);
+
+	fprintf(stderr, "weir: there is no command \"%s%s%s\", \"weir help%s\" lists them\n", first,
+		second && *second ? " " : "", second, limit ? " limit" : "");
+	return CLI_USAGE;
+}
+
+/* argv[0] of a command is its whole name, for its messages and its usage line. */
+static int run(int argc, char **argv)
+{
+	CLEANUP_FREE char *name = NULL;
+	const struct command *command;
+	int words;
+
+	command = find_command(argc, argv, &words);
+	if (!command)
+		return unknown(argc, argv);
+	if (asprintf(&name, "weir %s", command->name) < 0)
+		return 1;
+	argv[words - 1] = name;
+	return command->run(command, argc - words + 1, argv + words - 1);
+}
+
+static int print_version(json_t *version)
+{
+	return printf("weir %s\n", cli_text(version, "version")) < 0;
+}
+
+int cli_version(const struct command *command, int argc, char **argv)
+{
+	CLEANUP_JSON json_t *version = json_pack("{s:s}", "version", WEIR_VERSION);
+
+	cli_parse_plain(command, NULL, argc, argv);
+	return cli_print(version, print_version);
+}
+
+static int list_commands(FILE *out)
+{
+	fprintf(out, "Usage: weir COMMAND [ARGUMENT...]\n\n");
+	for (const struct command *command = commands; command->name; command++)
+		fprintf(out, "  %-14s %s\n", command->name, command->summary);
+	fprintf(out,
+		"\n\"weir help COMMAND\" explains one. Everywhere: -o table|json|yaml, --json, --state-dir DIR, --pin-dir DIR.\n");
+	return ferror(out) != 0;
+}
+
+/* The commands of two words that begin with this one, if there are any. */
+static bool list_group(const char *word)
+{
+	size_t length = strlen(word);
+	bool any = false;
+
+	for (const struct command *command = commands; command->name; command++) {
+		if (strncmp(command->name, word, length) != 0 || command->name[length] != ' ')
+			continue;
+		printf("  %-14s %s\n", command->name, command->summary);
+		any = true;
+	}
+	return any;
+}
+
+/* The words after "help" are a command's name; argp explains it. */
+int cli_help(const struct command *command, int argc, char **argv)
+{
+	const struct command *about;
+	char *explain[3];
+	int words;
+
+	(void)command;
+	if (argc < 2 || argv[1][0] == '-')
+		return list_commands(stdout);
+	about = find_command(argc - 1, argv + 1, &words);
+	if (!about && argc == 2 && list_group(argv[1]))
+		return 0;
+	if (!about)
+		return unknown(argc - 1, argv + 1);
+	if (asprintf(&explain[0], "weir %s", about->name) < 0)
+		return 1;
+	explain[1] = "--help";
+	explain[2] = NULL;
+	return about->run(about, 2, explain); /* argp exits */
+}
+
+enum {
+	KEY_HELP = 'h',
+	KEY_VERSION = 'V',
+};
+
+static const struct argp_option options[] = {
+	{ "help", KEY_HELP, NULL, 0, "list the commands", 0 },
+	{ "version", KEY_VERSION, NULL, 0, "print the version", 0 },
+	{ 0 },
+};
+
+/* Stops at the first word, which is the command. */
+static error_t parse_before(int key, char *arg, struct argp_state *state)
+{
+	int *first = state->input;
+
+	(void)arg;
+	switch (key) {
+	case KEY_HELP:
+		exit(list_commands(stdout));
+	case KEY_VERSION:
+		puts(argp_program_version);
+		exit(0);
+	case ARGP_KEY_ARG:
+		*first = state->next - 1;
+		state->next = state->argc;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int first_word(int argc, char **argv)
+{
+	const struct argp_child children[] = { { .argp = &cli_common }, { 0 } };
+	const struct argp argp = { .options = options, .parser = parse_before, .children = children };
+	int first = argc;
+
+	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER | ARGP_NO_HELP, NULL, &first))
+		exit(CLI_USAGE);
+	return first;
+}
+
+/* Words travel as JSON, which is UTF-8. */
+static int all_utf8(int argc, char **argv)
+{
+	for (int i = 0; i < argc; i++) {
+		CLEANUP_JSON json_t *valid = json_string(argv[i]);
+
+		if (!valid)
+			return 0;
+	}
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	int first;
+
+	argp_err_exit_status = CLI_USAGE;
+	cli_defaults();
+	if (!all_utf8(argc, argv)) {
+		fprintf(stderr, "weir: an argument is not UTF-8\n");
+		return CLI_USAGE;
+	}
+	first = first_word(argc, argv);
+	if (first >= argc) {
+		list_commands(stderr);
+		return CLI_USAGE;
+	}
+	return run(argc - first, argv + first);
+}

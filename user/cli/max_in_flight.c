@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include "weir/limit/bucket.h"
+
+#include "base/cleanup.h"
+#include "cli/cli.h"
+
+enum {
+	KEY_READ_ONLY = 0x200,
+	KEY_MUTATING,
+	KEY_SERVER,
+};
+
+static const struct argp_option options[] = {
+	{ "read-only", KEY_READ_ONLY, "N", 0, "requests that get, list or watch (kube-apiserver has 400); 0: no limit",
+	  0 },
+	{ "mutating", KEY_MUTATING, "N", 0, "all others (kube-apiserver has 200); 0: no limit", 0 },
+	CLI_SERVER_OPTION(KEY_SERVER),
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	json_t *arguments = state->input;
+
+	switch (key) {
+	case KEY_READ_ONLY:
+		cli_set_number(state, arguments, "read_only", "--read-only", WEIR_BURST_MAX, arg);
+		return 0;
+	case KEY_MUTATING:
+		cli_set_number(state, arguments, "mutating", "--mutating", WEIR_BURST_MAX, arg);
+		return 0;
+	case KEY_SERVER:
+		json_object_set_new(arguments, "server", json_string(cli_server_name(state, arg)));
+		return 0;
+	case ARGP_KEY_ARG:
+		cli_too_many(state, arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (!json_object_get(arguments, "read_only") && !json_object_get(arguments, "mutating"))
+			argp_failure(state, CLI_USAGE, 0, "say how many, with --read-only or --mutating");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static void print_number(json_int_t n)
+{
+	if (n)
+		printf("%" JSON_INTEGER_FORMAT, n);
+	else
+		fputs("any number of", stdout);
+}
+
+static int print_set(json_t *result)
+{
+	printf("server \"%s\": ", cli_text(result, "server"));
+	print_number(cli_number(result, "read_only"));
+	fputs(" read-only and ", stdout);
+	print_number(cli_number(result, "mutating"));
+	puts(" mutating requests may be in flight");
+	return ferror(stdout);
+}
+
+int cli_max_in_flight(const struct command *command, int argc, char **argv)
+{
+	CLEANUP_JSON json_t *arguments = json_object(), *result = NULL;
+
+	cli_parse(command, options, parse, arguments, argc, argv);
+	result = cli_call("max-in-flight", json_incref(arguments));
+	return result ? cli_print(result, print_set) : 1;
+}

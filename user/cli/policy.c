@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Policy files put in force and taken out of force; what is in force, as such files. */
+#include "cli/policy.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+
+static const struct argp_option apply_options[] = {
+	POLICY_FILE_OPTION,
+	POLICY_SERVER_OPTION,
+	{ "prune", POLICY_KEY_PRUNE, NULL, 0, "take away all that was applied before and is not in these files", 0 },
+	{ 0 },
+};
+
+static const struct argp_option delete_options[] = {
+	POLICY_FILE_OPTION,
+	POLICY_SERVER_OPTION,
+	{ "ignore-not-found", POLICY_KEY_IGNORE, NULL, 0, "what is not there is no error", 0 },
+	{ 0 },
+};
+
+static const struct argp_option export_options[] = { CLI_ANY_SERVER_OPTION(POLICY_KEY_SERVER), { 0 } };
+
+/* --- what the commands share */
+
+struct policy_words policy_words(void)
+{
+	return (struct policy_words){ .files = json_array(), .arguments = json_object() };
+}
+
+void policy_words_clear(struct policy_words *words)
+{
+	json_decref(words->files);
+	json_decref(words->arguments);
+}
+
+static void add_file(const struct argp_state *state, struct policy_words *words, const char *arg)
+{
+	if (!*arg)
+		argp_failure(state, CLI_USAGE, 0, "--filename: the name is empty");
+	json_array_append_new(words->files, json_string(arg));
+}
+
+error_t policy_parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct policy_words *words = state->input;
+
+	switch (key) {
+	case 'f':
+		add_file(state, words, arg);
+		return 0;
+	case POLICY_KEY_SERVER:
+		json_object_set_new(words->arguments, "server", json_string(cli_server_name(state, arg)));
+		return 0;
+	case POLICY_KEY_PRUNE:
+		json_object_set_new(words->arguments, "prune", json_true());
+		return 0;
+	case POLICY_KEY_IGNORE:
+		json_object_set_new(words->arguments, "ignore_not_found", json_true());
+		return 0;
+	case ARGP_KEY_ARG:
+		cli_too_many(state, arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (!json_array_size(words->files))
+			argp_failure(state, CLI_USAGE, 0, "say which files, with -f");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int read_all(const struct policy_words *words, struct policy *policy, struct error *err)
+{
+	json_t *file;
+	size_t i;
+	int ret = 0;
+
+	json_array_foreach (words->files, i, file)
+		ret = ret ?: policy_read(policy, json_string_value(file), err);
+	return ret;
+}
+
+int policy_load(const struct policy_words *words, struct policy *policy)
+{
+	struct error err;
+	int ret = read_all(words, policy, &err);
+
+	if (ret) {
+		cli_fail(&err);
+		return ret;
+	}
+	policy_check(policy);
+	problems_print(&policy->problems, stderr);
+	if (policy->problems.errors)
+		return -EINVAL;
+	if (policy->n)
+		return 0;
+	error_set(&err, -EINVAL, "there is nothing in these files");
+	cli_fail(&err);
+	return -EINVAL;
+}
+
+json_t *policy_call(const char *request, const struct policy_words *words)
+{
+	CLEANUP_POLICY struct policy policy = { 0 };
+
+	if (policy_load(words, &policy))
+		return NULL;
+	json_object_set_new(words->arguments, "objects", policy_to_json(&policy));
+	return cli_call(request, json_incref(words->arguments));
+}
+
+/* --- apply and delete */
+
+static int print_changes(json_t *result)
+{
+	json_t *change;
+	size_t i;
+
+	json_array_foreach (json_object_get(result, "changes"), i, change)
+		printf("server \"%s\": %s %s\n", cli_text(change, "server"), cli_text(change, "object"),
+		       cli_text(change, "change"));
+	return ferror(stdout);
+}
+
+/* A Throttle that says where a server listens attaches it: in the network namespace of the command, unless it says more. */
+static void add_home(json_t *arguments)
+{
+	struct stat self;
+
+	if (stat("/proc/self/ns/net", &self) == 0)
+		json_object_set_new(arguments, "netns_inode", json_integer(self.st_ino));
+}
+
+int cli_apply(const struct command *command, int argc, char **argv)
+{
+	CLEANUP_POLICY_WORDS struct policy_words words = policy_words();
+	CLEANUP_JSON json_t *result = NULL;
+
+	cli_parse(command, apply_options, policy_parse_option, &words, argc, argv);
+	add_home(words.arguments);
+	result = policy_call("apply", &words);
+	return result ? cli_print(result, print_changes) : 1;
+}
+
+int cli_delete(const struct command *command, int argc, char **argv)
+{
+	CLEANUP_POLICY_WORDS struct policy_words words = policy_words();
+	CLEANUP_JSON json_t *result = NULL;
+
+	cli_parse(command, delete_options, policy_parse_option, &words, argc, argv);
+	result = policy_call("delete", &words);
+	return result ? cli_print(result, print_changes) : 1;
+}
+
+/* --- export */
+
+static error_t parse_export(int key, char *arg, struct argp_state *state)
+{
+	return key == ARGP_KEY_END ? 0 : policy_parse_option(key, arg, state);
+}
+
+/* What is not asked for as JSON is YAML: a document each. */
+static int print_documents(json_t *list)
+{
+	json_t *document;
+	size_t i;
+	int ret = 0;
+
+	json_array_foreach (json_object_get(list, "items"), i, document) {
+		puts("---");
+		ret = ret ?: output_yaml(stdout, document);
+	}
+	return ret;
+}
+
+int cli_export(const struct command *command, int argc, char **argv)
+{
+	CLEANUP_POLICY_WORDS struct policy_words words = policy_words();
+	CLEANUP_JSON json_t *result = NULL;
+
+	cli_parse(command, export_options, parse_export, &words, argc, argv);
+	result = cli_call("export", json_incref(words.arguments));
+	return result ? cli_print(result, print_documents) : 1;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the commands about policy files share. */
+#ifndef WEIR_USER_CLI_POLICY_H
+#define WEIR_USER_CLI_POLICY_H
+
+#include "cli/cli.h"
+#include "policy/policy.h"
+
+/* What was given on the command line. */
+struct policy_words {
+	json_t *files;	   /* texts */
+	json_t *arguments; /* of what the agent is asked for */
+};
+
+struct policy_words policy_words(void);
+void policy_words_clear(struct policy_words *words);
+#define CLEANUP_POLICY_WORDS __attribute__((cleanup(policy_words_clear)))
+
+enum policy_option {
+	POLICY_KEY_SERVER = 0x200,
+	POLICY_KEY_PRUNE,
+	POLICY_KEY_IGNORE,
+};
+
+#define POLICY_FILE_OPTION                                                                                             \
+	{                                                                                                              \
+		"filename", 'f', "FILE", 0,                                                                            \
+			"a file, a directory of *.yaml, *.yml and *.json, or - for standard input; may be repeated", 0 \
+	}
+
+#define POLICY_SERVER_OPTION                                                                           \
+	{                                                                                              \
+		"server", POLICY_KEY_SERVER, "NAME", 0,                                                \
+			"whose EventRateLimit, FlowSchemas and PriorityLevelConfigurations these are " \
+			"(default: that of the only Throttle here, or the only one there is)",         \
+			0                                                                              \
+	}
+
+error_t policy_parse_option(int key, char *arg, struct argp_state *state);
+
+/* Reads and checks all files; says on stderr what is wrong. -EINVAL: something is. */
+int policy_load(const struct policy_words *words, struct policy *policy);
+/* The same, and asks the agent for something with the objects. NULL: what went wrong has been said. */
+json_t *policy_call(const char *request, const struct policy_words *words);
+
+#endif

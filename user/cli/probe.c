@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* weir probe: needs no agent, and leaves nothing behind. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/cli.h"
+#include "probe/read.h"
+#include "sys/netns.h"
+
+static const struct argp_option options[] = {
+	{ "netns", 'n', "PATH", 0, "the network namespace: a file, or a name below /run/netns (default: this one)", 0 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	const char **netns = state->input;
+
+	switch (key) {
+	case 'n':
+		*netns = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		cli_too_many(state, arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static void cell_text(struct table *table, const char *text)
+{
+	table_cell(table, "%s", text && *text ? text : "-");
+}
+
+static void lane_row(struct table *table, json_t *lane)
+{
+	cell_text(table, cli_text(lane, "lane"));
+	cell_text(table, cli_text(lane, "mode"));
+	cell_text(table, cli_text(lane, "how"));
+	cell_text(table, cli_text(lane, "reason"));
+}
+
+static int print_lanes(json_t *lanes)
+{
+	static const char *const heads[] = { "LANE", "MODE", "HOW", "REASON" };
+	CLEANUP_TABLE struct table *table = cli_rows(lanes, heads, CLI_COLUMNS(heads), lane_row);
+
+	return cli_print_first(table);
+}
+
+static void fact_row(struct table *table, json_t *fact)
+{
+	cell_text(table, cli_text(fact, "probe"));
+	cell_text(table, cli_text(fact, "result"));
+	cell_text(table, cli_text(fact, "why"));
+}
+
+static int print_facts(json_t *facts)
+{
+	static const char *const heads[] = { "PROBE", "RESULT", "WHY" };
+	CLEANUP_TABLE struct table *table = cli_rows(facts, heads, CLI_COLUMNS(heads), fact_row);
+
+	return cli_print_more(table);
+}
+
+/* "cilium > weir_ingress > bpf": in the order in which they run; brackets around what is not there yet. */
+static char *join_owners(json_t *owners)
+{
+	char *text = NULL;
+	json_t *owner;
+	size_t size, i;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	if (json_is_null(owners))
+		fputs("?", out);
+	json_array_foreach (owners, i, owner) {
+		bool planned = json_is_true(json_object_get(owner, "planned"));
+
+		fprintf(out, "%s%s%s%s", i ? " > " : "", planned ? "[" : "", cli_text(owner, "program"),
+			planned ? "]" : "");
+	}
+	fclose(out);
+	return text;
+}
+
+static char *join_offloads(json_t *device)
+{
+	char *text = NULL;
+	json_t *name;
+	size_t size, i;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	json_array_foreach (json_object_get(device, "offloads"), i, name)
+		fprintf(out, "%s%s", i ? " " : "", json_string_value(name));
+	if (json_is_true(json_object_get(device, "big_tcp")))
+		fputs(" big-tcp", out);
+	fclose(out);
+	return text;
+}
+
+static void device_row(struct table *table, json_t *device)
+{
+	CLEANUP_FREE char *ingress = join_owners(json_object_get(device, "ingress"));
+	CLEANUP_FREE char *egress = join_owners(json_object_get(device, "egress"));
+	CLEANUP_FREE char *offloads = join_offloads(device);
+	const char *left_out = cli_text(device, "left_out");
+
+	cell_text(table, cli_text(device, "name"));
+	table_cell(table, "%s%s", *left_out ? "no: " : "yes", left_out);
+	cell_text(table, ingress);
+	cell_text(table, egress);
+	cell_text(table, offloads);
+}
+
+static int print_devices(json_t *devices)
+{
+	static const char *const heads[] = { "INTERFACE", "FIT", "INGRESS", "EGRESS", "OFFLOADS" };
+	CLEANUP_TABLE struct table *table = cli_rows(devices, heads, CLI_COLUMNS(heads), device_row);
+
+	return cli_print_more(table);
+}
+
+static int print_probe(json_t *result)
+{
+	return print_lanes(json_object_get(result, "lanes"))	     ?:
+		       print_facts(json_object_get(result, "facts")) ?:
+								       print_devices(json_object_get(result, "devices"));
+}
+
+static bool all_full(const struct probe *probe)
+{
+	for (int lane = 0; lane < PROBE_LANE_COUNT; lane++)
+		if (probe_lane(probe, lane).mode != PROBE_FULL)
+			return false;
+	return true;
+}
+
+int cli_probe(const struct command *command, int argc, char **argv)
+{
+	CLEANUP_JSON json_t *result = NULL, *devices = NULL;
+	CLEANUP_CLOSE int fd = -1;
+	struct probe probe = { 0 };
+	const char *netns = NULL;
+	struct error err;
+	int ret;
+
+	cli_parse(command, options, parse, &netns, argc, argv);
+	fd = netns_open(netns, &err);
+	if (fd < 0)
+		return cli_fail(&err);
+	if (probe_devices(netns || !geteuid() ? fd : -1, &devices, &err))
+		return cli_fail(&err);
+	probe_read(&probe, fd, cli.pin_dir);
+	probe_programs(&probe);
+	result = probe_to_json(&probe);
+	json_object_set(result, "devices", devices);
+	ret = cli_print(result, print_probe);
+	return ret ?: !all_full(&probe);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* detach, pause, resume and reload */
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/cli.h"
+
+enum {
+	KEY_ALL = 0x200,
+	KEY_FORCE,
+};
+
+static const struct argp_option detach_options[] = {
+	{ "all", KEY_ALL, NULL, 0, "every server", 0 },
+	{ "force", KEY_FORCE, NULL, 0, "reset the translated connections instead of waiting for their end", 0 },
+	{ 0 },
+};
+
+static error_t parse_detach(int key, char *arg, struct argp_state *state)
+{
+	json_t *arguments = state->input;
+	bool named = json_object_get(arguments, "name");
+
+	switch (key) {
+	case KEY_ALL:
+		json_object_set_new(arguments, "all", json_true());
+		return 0;
+	case KEY_FORCE:
+		json_object_set_new(arguments, "force", json_true());
+		return 0;
+	case ARGP_KEY_ARG:
+		if (named)
+			cli_too_many(state, arg);
+		json_object_set_new(arguments, "name", json_string(arg));
+		return 0;
+	case ARGP_KEY_END:
+		if (named == (json_object_get(arguments, "all") != NULL))
+			argp_failure(state, CLI_USAGE, 0, "name one server, or say --all");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int print_detached(json_t *result)
+{
+	json_t *server;
+	size_t i;
+
+	json_array_foreach (json_object_get(result, "servers"), i, server) {
+		const char *name = cli_text(server, "name");
+		long long draining = cli_number(server, "draining"), reset = cli_number(server, "reset");
+
+		if (draining)
+			printf("server \"%s\" is draining: %lld translated connections have to end first (--force resets them)\n",
+			       name, draining);
+		else if (reset)
+			printf("server \"%s\" is detached, %lld connections were reset\n", name, reset);
+		else
+			printf("server \"%s\" is detached\n", name);
+	}
+	return ferror(stdout);
+}
+
+int cli_detach(const struct command *command, int argc, char **argv)
+{
+	CLEANUP_JSON json_t *arguments = json_object();
+	CLEANUP_JSON json_t *result = NULL;
+
+	cli_parse(command, detach_options, parse_detach, arguments, argc, argv);
+	result = cli_call("detach", json_incref(arguments));
+	return result ? cli_print(result, print_detached) : 1;
+}
+
+static int print_paused(json_t *result)
+{
+	bool paused = json_is_true(json_object_get(result, "paused"));
+	json_t *name;
+	size_t i;
+
+	json_array_foreach (json_object_get(result, "servers"), i, name)
+		printf("server \"%s\" %s\n", json_string_value(name), paused ? "is paused" : "limits again");
+	return ferror(stdout);
+}
+
+/* Both pause and resume: the agent knows them by the same names. */
+int cli_pause(const struct command *command, int argc, char **argv)
+{
+	CLEANUP_JSON json_t *result = NULL;
+	const char *name = NULL;
+
+	cli_parse_plain(command, &name, argc, argv);
+	result = cli_call(command->name, name ? json_pack("{s:s}", "name", name) : json_object());
+	return result ? cli_print(result, print_paused) : 1;
+}
+
+static int print_reloaded(json_t *result)
+{
+	json_t *server;
+	size_t i;
+
+	json_array_foreach (json_object_get(result, "servers"), i, server)
+		printf("server \"%s\" knows %lld tokens and %lld addresses\n", cli_text(server, "name"),
+		       (long long)cli_number(server, "tokens"), (long long)cli_number(server, "addresses"));
+	return ferror(stdout);
+}
+
+int cli_reload(const struct command *command, int argc, char **argv)
+{
+	CLEANUP_JSON json_t *result = NULL;
+	const char *name = NULL;
+
+	cli_parse_plain(command, &name, argc, argv);
+	result = cli_call("reload", name ? json_pack("{s:s}", "name", name) : json_object());
+	return result ? cli_print(result, print_reloaded) : 1;
+}

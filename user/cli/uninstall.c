@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <stdbool.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/cli.h"
+#include "datapath/uninstall.h"
+
+static const struct argp_option options[] = {
+	{ "force", 'f', NULL, 0, "reset the translated connections instead of waiting for their end", 0 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	bool *force = state->input;
+
+	switch (key) {
+	case 'f':
+		*force = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		cli_too_many(state, arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static void say_waiting(const char *for_what, unsigned int seconds)
+{
+	fprintf(stderr, "weir: waiting until %s: %u s\n", for_what, seconds);
+}
+
+static int print_uninstalled(json_t *result)
+{
+	json_t *namespaces = json_object_get(result, "namespaces"), *place;
+	long long agent = cli_number(result, "agent");
+	size_t i;
+
+	if (agent)
+		printf("the agent (pid %lld) has ended\n", agent);
+	json_array_foreach (namespaces, i, place) {
+		long long reset = cli_number(place, "reset");
+
+		printf("%s is removed", cli_text(place, "pins"));
+		if (reset)
+			printf(", %lld connections were reset", reset);
+		if (!json_is_true(json_object_get(place, "entered")))
+			printf("; its network namespace could not be found: filters of clsact end with it");
+		putchar('\n');
+	}
+	printf("nothing of weir is in force%s\n", json_array_size(namespaces) ? " any more" : "");
+	return ferror(stdout);
+}
+
+int cli_uninstall(const struct command *command, int argc, char **argv)
+{
+	struct uninstall_options uninstalling = { .waiting = say_waiting };
+	CLEANUP_JSON json_t *result = NULL;
+	struct error err;
+
+	cli_parse(command, options, parse, &uninstalling.force, argc, argv);
+	if (geteuid()) {
+		error_set(&err, -1, "uninstall needs root");
+		return cli_fail(&err);
+	}
+	uninstalling.state_dir = cli.state_dir;
+	uninstalling.pin_dir = cli.pin_dir;
+	uninstalling.persist_dir = cli_persist_dir();
+	return uninstall(&uninstalling, &result, &err) ? cli_fail(&err) : cli_print(result, print_uninstalled);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "control/control.h"
+
+#define WAITING_MS 2000
+#define GIVE_UP_MS 120000
+
+static int refused(const struct sockaddr_un *address, int error, struct error *err)
+{
+	if (error == ENOENT || error == ECONNREFUSED)
+		return error_set(err, -error, "no agent answers at %s: is \"weir agent\" running?", address->sun_path);
+	if (error == EACCES)
+		return error_set(
+			err, -error,
+			"%s: permission denied: root may talk to the agent, and who is in a group that it was told of "
+			"(weir agent --admin-group, --monitor-group)",
+			address->sun_path);
+	return error_set(err, -error, "%s: %s", address->sun_path, strerror(error));
+}
+
+static int connect_agent(const char *state_dir, struct error *err)
+{
+	CLEANUP_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un address;
+	int ret;
+
+	if (fd < 0)
+		return error_set(err, -errno, "socket: %s", strerror(errno));
+	ret = control_address(state_dir, &address, err);
+	if (ret)
+		return ret;
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)))
+		return refused(&address, errno, err);
+	return cleanup_take(&fd);
+}
+
+int control_agent_pid(const char *state_dir, pid_t *pid)
+{
+	struct ucred peer = { 0 };
+	socklen_t length = sizeof(peer);
+	CLEANUP_CLOSE int fd = connect_agent(state_dir, NULL);
+
+	if (fd < 0)
+		return fd;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length))
+		return -errno;
+	if (!peer.pid)
+		return -ESRCH;
+	*pid = peer.pid;
+	return 0;
+}
+
+static int send_line(int fd, json_t *request, struct error *err)
+{
+	CLEANUP_FREE char *text = json_dumps(request, JSON_COMPACT);
+	size_t length, sent = 0;
+
+	if (!text)
+		return error_set(err, -EINVAL, "the command is not valid UTF-8");
+	length = strlen(text);
+	if (length >= CONTROL_LINE_MAX)
+		return error_set(err, -E2BIG, "the command is too long");
+	text[length] = '\n'; /* in the place of its NUL */
+	while (sent <= length) {
+		ssize_t n = send(fd, text + sent, length + 1 - sent, MSG_NOSIGNAL);
+
+		if (n < 0 && errno != EINTR)
+			return error_set(err, -errno, "the agent closed the connection: %s", strerror(errno));
+		sent += n > 0 ? n : 0;
+	}
+	return 0;
+}
+
+/* Waits until there is something to read. */
+static int wait_readable(int fd, void (*waiting)(void), struct error *err)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+
+	if (poll(&pollfd, 1, WAITING_MS) > 0)
+		return 0;
+	if (waiting)
+		waiting();
+	if (poll(&pollfd, 1, GIVE_UP_MS) > 0)
+		return 0;
+	return error_set(err, -ETIMEDOUT, "the agent does not answer");
+}
+
+static int receive_reply(FILE *stream, json_t **reply, struct error *err)
+{
+	CLEANUP_FREE char *line = NULL;
+	size_t room = 0;
+	json_error_t why;
+	ssize_t length;
+
+	errno = 0;
+	length = getline(&line, &room, stream);
+	if (length < 0 && errno == ENOMEM)
+		return error_set(err, -ENOMEM, "out of memory");
+	if (length <= 0 || line[length - 1] != '\n')
+		return error_set(err, -EPIPE, "the agent closed the connection without an answer");
+	*reply = json_loadb(line, length, 0, &why);
+	return *reply ? 0 : error_set(err, -EPROTO, "the agent's answer is not JSON: %s", why.text);
+}
+
+static int read_reply(json_t *reply, json_t **result, struct error *err)
+{
+	json_t *error = json_object_get(reply, "error");
+	json_t *value = json_object_get(reply, "result");
+
+	if (error)
+		return error_set(err, -EREMOTEIO, "%s",
+				 json_is_string(error) ? json_string_value(error) : "unknown error");
+	if (!value)
+		return error_set(err, -EPROTO, "the agent's answer has neither a result nor an error");
+	*result = json_incref(value);
+	return 0;
+}
+
+/* Asks, and reads the reply; what follows it is left to be read from *stream. */
+static int ask(const char *state_dir, const char *command, json_t *arguments, json_t **result, void (*waiting)(void),
+	       FILE **stream, struct error *err)
+{
+	CLEANUP_JSON json_t *request = json_pack("{s:s, s:O?}", "command", command, "arguments", arguments);
+	CLEANUP_CLOSE int fd = connect_agent(state_dir, err);
+	CLEANUP_JSON json_t *reply = NULL;
+	int ret;
+
+	if (fd < 0)
+		return fd;
+	/* Who is refused is told so before the command is read. */
+	ret = send_line(fd, request, err);
+	if (!ret || ret == -EPIPE)
+		ret = wait_readable(fd, waiting, err);
+	if (ret)
+		return ret;
+	*stream = fdopen(fd, "r");
+	if (!*stream)
+		return error_set(err, -ENOMEM, "out of memory");
+	cleanup_take(&fd);
+	return receive_reply(*stream, &reply, err) ?: read_reply(reply, result, err);
+}
+
+int control_call(const char *state_dir, const char *command, json_t *arguments, json_t **result, void (*waiting)(void),
+		 struct error *err)
+{
+	CLEANUP_FCLOSE FILE *stream = NULL;
+
+	return ask(state_dir, command, arguments, result, waiting, &stream, err);
+}
+
+int control_follow(const char *state_dir, const char *command, json_t *arguments, json_t **result, FILE **out,
+		   struct error *err)
+{
+	CLEANUP_FCLOSE FILE *stream = NULL;
+	int ret = ask(state_dir, command, arguments, result, NULL, &stream, err);
+
+	if (ret)
+		return ret;
+	*out = stream;
+	stream = NULL;
+	return 0;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <event2/buffer.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "control/private.h"
+
+enum access control_client_access(const struct control_client *client)
+{
+	return client ? client->access : ACCESS_CHANGE;
+}
+
+/* Who streams is told once. */
+static void stream_ended(struct control_client *client)
+{
+	void (*ended)(void *arg) = client->ended;
+
+	client->ended = NULL;
+	if (ended)
+		ended(client->ended_arg);
+}
+
+void control_client_free(struct control_client *client)
+{
+	struct control *control = client->control;
+
+	stream_ended(client);
+	LIST_REMOVE(client, entry);
+	bufferevent_free(client->stream);
+	control->n_clients--;
+	control->n_guests -= !access_is_owner(client->uid);
+	free(client);
+	evconnlistener_enable(control->listener);
+}
+
+static void set_patience(struct control_client *client)
+{
+	const struct timeval timeout = { .tv_sec = CONTROL_TIMEOUT_S };
+
+	bufferevent_set_timeouts(client->stream, &timeout, &timeout);
+}
+
+json_t *control_error_reply(const char *text)
+{
+	CLEANUP_JSON json_t *value = json_string(text);
+
+	return json_pack("{s:O}", "error", value ? value : json_null());
+}
+
+static json_t *answer(struct control_client *client, const char *line, size_t length)
+{
+	const struct control *control = client->control;
+	CLEANUP_JSON json_t *request = NULL;
+	json_t *arguments = NULL, *result = NULL;
+	struct error err = { 0 };
+	const char *command;
+	json_error_t why;
+
+	request = json_loadb(line, length, JSON_REJECT_DUPLICATES, &why);
+	if (!request)
+		return control_error_reply("the request is not JSON");
+	if (json_unpack_ex(request, &why, 0, "{s:s, s?o !}", "command", &command, "arguments", &arguments))
+		return control_error_reply("a request has a command and its arguments");
+	if (control->handler(control->context, client, command, arguments, &result, &err))
+		return control_error_reply(err.text);
+	return json_pack("{s:o}", "result", result);
+}
+
+static void send_line(struct control_client *client, json_t *value)
+{
+	CLEANUP_FREE char *text = json_dumps(value, JSON_COMPACT);
+
+	json_decref(value);
+	evbuffer_add_printf(bufferevent_get_output(client->stream), "%s\n",
+			    text ? text : "{\"error\":\"out of memory\"}");
+}
+
+/*
+ * The client is read again when its reply is out (client_written), so replies never pile up. Its patience begins now, not
+ * before the command, which may have taken longer than that.
+ */
+static void reply(struct control_client *client, json_t *value)
+{
+	event_base_update_cache_time(bufferevent_get_base(client->stream));
+	if (!client->ended)
+		bufferevent_disable(client->stream, EV_READ);
+	send_line(client, value);
+}
+
+void control_stream(struct control_client *client, void (*ended)(void *arg), void *arg)
+{
+	client->ended = ended;
+	client->ended_arg = arg;
+	bufferevent_set_timeouts(client->stream, NULL, NULL);
+}
+
+bool control_send(struct control_client *client, json_t *value)
+{
+	if (evbuffer_get_length(bufferevent_get_output(client->stream)) < CONTROL_QUEUE_MAX) {
+		send_line(client, value);
+		return true;
+	}
+	json_decref(value);
+	return false;
+}
+
+void control_end(struct control_client *client, json_t *value)
+{
+	client->ended = NULL;
+	client->closing = true;
+	set_patience(client);
+	send_line(client, value);
+}
+
+static size_t line_max(const struct control_client *client)
+{
+	return client->access == ACCESS_READ ? CONTROL_READER_LINE_MAX : CONTROL_LINE_MAX;
+}
+
+static void client_read(struct bufferevent *stream, void *context)
+{
+	struct control_client *client = context;
+	struct evbuffer *input = bufferevent_get_input(stream);
+	CLEANUP_FREE char *line = NULL;
+	size_t length;
+
+	/* Who is sent a stream has nothing more to say than its end. */
+	if (client->ended)
+		evbuffer_drain(input, evbuffer_get_length(input));
+	if (client->ended || client->closing || evbuffer_get_length(bufferevent_get_output(stream)) > 0)
+		return;
+	line = evbuffer_readln(input, &length, EVBUFFER_EOL_LF);
+	if (line) {
+		reply(client, answer(client, line, length));
+	} else if (evbuffer_get_length(input) >= line_max(client)) {
+		client->closing = true;
+		reply(client, control_error_reply("the request is too long"));
+	}
+}
+
+static void client_written(struct bufferevent *stream, void *context)
+{
+	struct control_client *client = context;
+
+	if (client->closing) {
+		control_client_free(client);
+		return;
+	}
+	client->heard_ns = clock_ns(CLOCK_MONOTONIC);
+	bufferevent_enable(stream, EV_READ);
+	client_read(stream, client);
+}
+
+/* Gone, silent for too long, or not reading. Who followed a stream may only have closed its own side. */
+static void client_event(struct bufferevent *stream, short what, void *context)
+{
+	struct control_client *client = context;
+
+	if (what & BEV_EVENT_EOF)
+		stream_ended(client);
+	if (!(what & BEV_EVENT_EOF) || !client->closing || !evbuffer_get_length(bufferevent_get_output(stream)))
+		control_client_free(client);
+}
+
+struct control_client *control_client_new(struct control *control, evutil_socket_t fd, enum access access)
+{
+	struct control_client *client = calloc(1, sizeof(*client));
+
+	if (!client)
+		return NULL;
+	client->stream = bufferevent_socket_new(control->base, fd, BEV_OPT_CLOSE_ON_FREE);
+	if (!client->stream) {
+		free(client);
+		return NULL;
+	}
+	client->control = control;
+	client->access = access;
+	client->heard_ns = clock_ns(CLOCK_MONOTONIC);
+	bufferevent_setcb(client->stream, client_read, client_written, client_event, client);
+	set_patience(client);
+	bufferevent_setwatermark(client->stream, EV_READ, 0, line_max(client));
+	bufferevent_enable(client->stream, EV_READ | EV_WRITE);
+	LIST_INSERT_HEAD(&control->clients, client, entry);
+	return client;
+}

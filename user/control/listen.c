@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Who gets to talk to the agent: the socket, who may connect to it, and how many at once. */
+#include <errno.h>
+#include <event2/buffer.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "control/private.h"
+
+/* Who waits for a reply, follows a stream, or has said something that was not read yet, is not. */
+static bool is_silent(const struct control_client *client)
+{
+	int unread = 0;
+
+	if (client->ended || evbuffer_get_length(bufferevent_get_output(client->stream)) > 0)
+		return false;
+	return !ioctl(bufferevent_getfd(client->stream), FIONREAD, &unread) && !unread;
+}
+
+/* Who has been silent for longest, and long enough, goes. */
+static bool make_room(struct control *control)
+{
+	__u64 since = clock_ns(CLOCK_MONOTONIC) - CONTROL_SILENT_S * WEIR_NS_PER_S;
+	struct control_client *client, *silent = NULL;
+
+	LIST_FOREACH (client, &control->clients, entry) {
+		if (client->heard_ns > since || !is_silent(client))
+			continue;
+		since = client->heard_ns;
+		silent = client;
+	}
+	if (silent)
+		control_client_free(silent);
+	return silent;
+}
+
+/* The others wait in the socket's queue, until there is room, or may be. */
+static void pause_accepting(struct control *control)
+{
+	evconnlistener_disable(control->listener);
+	event_add(control->again, &(struct timeval){ .tv_sec = CONTROL_SILENT_S });
+}
+
+static void accept_again(evutil_socket_t fd, short what, void *context)
+{
+	struct control *control = context;
+
+	(void)fd;
+	(void)what;
+	if (control->n_clients < CONTROL_CLIENTS_MAX || make_room(control))
+		evconnlistener_enable(control->listener);
+	else
+		pause_accepting(control);
+}
+
+static void cannot_accept(struct evconnlistener *listener, void *context)
+{
+	(void)listener;
+	pause_accepting(context);
+}
+
+static bool is_one_too_many(const struct control *control, uid_t uid)
+{
+	const struct control_client *client;
+	unsigned int n = 0;
+
+	if (access_is_owner(uid))
+		return false;
+	LIST_FOREACH (client, &control->clients, entry)
+		n += client->uid == uid;
+	return n >= CONTROL_USER_MAX || control->n_guests >= CONTROL_GUESTS_MAX;
+}
+
+/* Who may connect at all: what he may say, or ACCESS_NONE, and err says why not. */
+static enum access admit(const struct control *control, const struct access_peer *peer, struct error *err)
+{
+	enum access access = access_of(control->access, peer);
+	enum access_refusal why = ACCESS_REFUSED_STRANGER;
+
+	if (access == ACCESS_NONE) {
+		access_explain(control->access, peer->uid, err);
+	} else if (is_one_too_many(control, peer->uid)) {
+		error_set(err, 0,
+			  "user %u has too many connections to this agent, or others have: at most %d, %d together",
+			  peer->uid, CONTROL_USER_MAX, CONTROL_GUESTS_MAX);
+		why = ACCESS_REFUSED_TOO_MANY;
+	} else {
+		return access;
+	}
+	control->access->refused[why]++;
+	return ACCESS_NONE;
+}
+
+/* There is room for one line in any socket's buffer. */
+static void turn_away(evutil_socket_t fd, const struct error *err)
+{
+	CLEANUP_JSON json_t *value = control_error_reply(err->text);
+	CLEANUP_FREE char *text = json_dumps(value, JSON_COMPACT);
+	size_t length = text ? strlen(text) : 0;
+
+	if (text) {
+		text[length] = '\n'; /* in the place of its NUL */
+		send(fd, text, length + 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	}
+	close(fd);
+}
+
+static void client_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address, int length,
+			  void *context)
+{
+	CLEANUP_PEER struct access_peer peer = { 0 };
+	struct control *control = context;
+	struct control_client *client;
+	struct error err = { 0 };
+	enum access access;
+
+	(void)listener;
+	(void)address;
+	(void)length;
+	access = access_peer_read(fd, &peer) ? ACCESS_NONE : admit(control, &peer, &err);
+	if (access == ACCESS_NONE) {
+		turn_away(fd, &err);
+		return;
+	}
+	client = control_client_new(control, fd, access);
+	if (!client) {
+		close(fd);
+		return;
+	}
+	client->uid = peer.uid;
+	control->n_guests += !access_is_owner(peer.uid);
+	if (++control->n_clients == CONTROL_CLIENTS_MAX && !make_room(control))
+		pause_accepting(control);
+}
+
+/* --- the socket */
+
+int control_address(const char *state_dir, struct sockaddr_un *address, struct error *err)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+
+	if (snprintf(a.sun_path, sizeof(a.sun_path), "%s/weir.sock", state_dir) >= (int)sizeof(a.sun_path))
+		return error_set(err, -ENAMETOOLONG,
+				 "state directory %s: its path is too long for a socket (at most %zu)", state_dir,
+				 sizeof(a.sun_path) - sizeof("/weir.sock"));
+	*address = a;
+	return 0;
+}
+
+static int open_to(const char *path, const struct access_control *access, const char *state_dir)
+{
+	gid_t group;
+	mode_t mode = access_socket_mode(access, &group);
+	struct stat st;
+
+	if (mode == 0600)
+		return 0;
+	if (chown(path, -1, group) || chmod(path, mode) || stat(state_dir, &st))
+		return -errno;
+	/* They must get to it; what else is in the directory is for its owner alone. */
+	return chmod(state_dir, (st.st_mode & 07777) | 0011) ? -errno : 0;
+}
+
+static int bind_socket(const struct sockaddr_un *address, const char *state_dir, const struct access_control *access,
+		       struct error *err)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	mode_t mask;
+	int ret;
+
+	if (fd < 0)
+		return error_set(err, -errno, "control socket: %s", strerror(errno));
+	unlink(address->sun_path);
+	mask = umask(0177);
+	ret = bind(fd, (const struct sockaddr *)address, sizeof(*address));
+	umask(mask);
+	ret = ret ? -errno : open_to(address->sun_path, access, state_dir);
+	if (!ret && listen(fd, SOMAXCONN))
+		ret = -errno;
+	if (ret) {
+		close(fd);
+		return error_set(err, ret, "control socket %s: %s", address->sun_path, strerror(-ret));
+	}
+	return fd;
+}
+
+int control_open(struct control **out, struct event_base *base, const char *state_dir, struct access_control *access,
+		 control_handler *handler, void *context, struct error *err)
+{
+	struct control *control = calloc(1, sizeof(*control));
+	int fd, ret;
+
+	if (!control)
+		return error_set(err, -ENOMEM, "out of memory");
+	ret = control_address(state_dir, &control->address, err);
+	fd = ret ?: bind_socket(&control->address, state_dir, access, err);
+	if (fd < 0) {
+		free(control);
+		return fd;
+	}
+	control->base = base;
+	control->access = access;
+	control->handler = handler;
+	control->context = context;
+	LIST_INIT(&control->clients);
+	control->again = evtimer_new(base, accept_again, control);
+	control->listener = evconnlistener_new(base, client_accept, control,
+					       LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
+	if (!control->again || !control->listener) {
+		if (!control->listener)
+			close(fd);
+		control_close(control);
+		return error_set(err, -ENOMEM, "out of memory");
+	}
+	evconnlistener_set_error_cb(control->listener, cannot_accept);
+	*out = control;
+	return 0;
+}
+
+void control_close(struct control *control)
+{
+	if (!control)
+		return;
+	while (!LIST_EMPTY(&control->clients))
+		control_client_free(LIST_FIRST(&control->clients));
+	if (control->listener)
+		evconnlistener_free(control->listener);
+	if (control->again)
+		event_free(control->again);
+	unlink(control->address.sun_path);
+	free(control);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the two parts of the control socket share: control.c talks to one client, control_listen.c says who gets a place. */
+#ifndef WEIR_USER_CONTROL_PRIVATE_H
+#define WEIR_USER_CONTROL_PRIVATE_H
+
+#include <event2/bufferevent.h>
+#include <event2/listener.h>
+#include <sys/queue.h>
+
+#include "weir/base/types.h"
+
+#include "control/control.h"
+
+struct control_client {
+	struct control *control;
+	struct bufferevent *stream;
+	uid_t uid;
+	enum access access;
+	__u64 heard_ns;		  /* since when it has been silent */
+	bool closing;		  /* what is in its output is the last it gets */
+	void (*ended)(void *arg); /* of a stream; else NULL */
+	void *ended_arg;
+	LIST_ENTRY(control_client) entry;
+};
+
+struct control {
+	struct event_base *base;
+	struct evconnlistener *listener;
+	struct event *again; /* while nobody is accepted: when to look for room */
+	struct access_control *access;
+	struct sockaddr_un address;
+	control_handler *handler;
+	void *context;
+	LIST_HEAD(client_list, control_client) clients;
+	unsigned int n_clients, n_guests; /* guests: those who are not root */
+};
+
+/* Talks to whoever is connected from now on; not counted yet. NULL without memory, and fd is still the caller's. */
+struct control_client *control_client_new(struct control *control, evutil_socket_t fd, enum access access);
+void control_client_free(struct control_client *client);
+
+/* {"error": TEXT}: a new reference */
+json_t *control_error_reply(const char *text);
+
+#endif

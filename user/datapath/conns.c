@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The table of connections against the kernel's sockets: what nobody owns any more goes. */
+#include <errno.h>
+#include <string.h>
+
+#include "weir/conn/conn.h"
+
+#include "datapath/private.h"
+#include "sys/netns.h"
+#include "sys/socket_diag.h"
+
+/* Entries of the table, and whether the kernel has a socket for each. */
+struct tracked {
+	struct weir_flow flow;
+	struct socket_id socket; /* with `found` */
+	bool found;
+};
+
+struct tracked_list {
+	struct tracked *entries;
+	size_t n, room;
+};
+
+static void tracked_list_free(struct tracked_list *list)
+{
+	free(list->entries);
+}
+#define CLEANUP_TRACKED __attribute__((cleanup(tracked_list_free)))
+
+static int tracked_add(struct tracked_list *list, const struct weir_flow *flow)
+{
+	if (list->n == list->room) {
+		size_t room = list->room ? list->room * 2 : 256;
+		struct tracked *more = reallocarray(list->entries, room, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		list->entries = more;
+		list->room = room;
+	}
+	list->entries[list->n++] = (struct tracked){ .flow = *flow };
+	return 0;
+}
+
+struct choice {
+	__u64 now_ns, last_before_ns;
+	__u32 slot;
+};
+
+static bool choose_idle(const struct weir_conn *c, const struct choice *choice)
+{
+	return c->last_ns < choice->last_before_ns;
+}
+
+static bool choose_due(const struct weir_conn *c, const struct choice *choice)
+{
+	return weir_conn_due(c, choice->now_ns) != WEIR_DUE_NOTHING;
+}
+
+static bool choose_translated(const struct weir_conn *c, const struct choice *choice)
+{
+	return c->server == choice->slot && c->splice.cuts && c->phase != WEIR_PHASE_CLOSED;
+}
+
+static bool choose_slot(const struct weir_conn *c, const struct choice *choice)
+{
+	return c->server == choice->slot;
+}
+
+static int conns_list(struct datapath *dp, struct tracked_list *list,
+		      bool (*chosen)(const struct weir_conn *c, const struct choice *choice), struct choice choice)
+{
+	CLEANUP_CURSOR struct map_cursor cursor = {};
+	int ret = map_cursor_open(&cursor, dp->maps.conns, sizeof(struct weir_flow), sizeof(struct weir_conn));
+
+	while (!ret && (ret = map_cursor_next(&cursor)) > 0) {
+		const struct weir_conn *conns = cursor.values;
+		const struct weir_flow *flows = cursor.keys;
+
+		ret = 0;
+		for (__u32 i = 0; i < cursor.n && !ret; i++) {
+			if (chosen(&conns[i], &choice))
+				ret = tracked_add(list, &flows[i]);
+		}
+	}
+	return ret;
+}
+
+static int compare_flows(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct weir_flow));
+}
+
+static void note_socket(const struct weir_flow *flow, const struct socket_id *socket, void *arg)
+{
+	struct tracked_list *list = arg;
+	struct tracked *entry = bsearch(flow, list->entries, list->n, sizeof(*entry), compare_flows);
+
+	if (!entry)
+		return;
+	entry->socket = *socket;
+	entry->found = true;
+}
+
+/* One dump for all: it also shows the sockets that are bound to a device, which cannot be asked for by their flow. */
+static int sockets_find(struct mnl_socket *nl, struct tracked_list *list)
+{
+	qsort(list->entries, list->n, sizeof(*list->entries), compare_flows);
+	return socket_diag_each(nl, note_socket, list);
+}
+
+static int conn_forget(struct datapath *dp, const struct weir_flow *flow, enum weir_reason reason)
+{
+	struct weir_forget forget = { .flow = *flow, .reason = reason };
+
+	return datapath_run(dp->forget_fd, &forget, sizeof(forget));
+}
+
+struct conns_call {
+	struct datapath *dp;
+	struct tracked_list *list;
+};
+
+static int sweep_inside(void *arg)
+{
+	struct conns_call *call = arg;
+	CLEANUP_NETLINK struct mnl_socket *nl = netlink_open(NETLINK_SOCK_DIAG);
+	int swept = 0, ret = nl ? sockets_find(nl, call->list) : -errno;
+
+	for (size_t i = 0; i < call->list->n && ret >= 0; i++) {
+		struct tracked *entry = &call->list->entries[i];
+
+		/* A dump may step over a socket while others come and go: what is alive must not be lost. */
+		ret = entry->found ? 1 : socket_diag_find(nl, &entry->flow);
+		if (ret == 0) {
+			ret = conn_forget(call->dp, &entry->flow, WEIR_CONN_SWEPT);
+			swept++;
+		}
+	}
+	return ret < 0 ? ret : swept;
+}
+
+/* What has no timer goes here. */
+static int sweep_due(struct datapath *dp, __u64 now_ns)
+{
+	CLEANUP_TRACKED struct tracked_list due = {};
+	int ret = conns_list(dp, &due, choose_due, (struct choice){ .now_ns = now_ns });
+
+	for (size_t i = 0; i < due.n && !ret; i++)
+		ret = conn_forget(dp, &due.entries[i].flow, WEIR_REASON_COUNT);
+	return ret;
+}
+
+int datapath_sweep(struct datapath *dp, __u64 idle_ns, struct error *err)
+{
+	CLEANUP_TRACKED struct tracked_list idle = {};
+	struct conns_call call = { .dp = dp, .list = &idle };
+	__u64 now_ns = datapath_now_ns();
+	struct choice choice = { .last_before_ns = now_ns > idle_ns ? now_ns - idle_ns : 0 };
+	int ret = sweep_due(dp, now_ns);
+
+	if (!ret)
+		ret = conns_list(dp, &idle, choose_idle, choice);
+	if (!ret && idle.n)
+		ret = netns_run(dp->netns_fd, sweep_inside, &call, err);
+	return ret < 0 ? error_set(err, ret, "sweeping connections: %s", strerror(-ret)) : ret;
+}
+
+static int reset_inside(void *arg)
+{
+	struct conns_call *call = arg;
+	CLEANUP_NETLINK struct mnl_socket *nl = netlink_open(NETLINK_SOCK_DIAG);
+	int ret = nl ? sockets_find(nl, call->list) : -errno;
+
+	for (size_t i = 0; i < call->list->n && !ret; i++) {
+		struct tracked *entry = &call->list->entries[i];
+
+		/* The RST to the client passes our egress program first, which still knows the numbers. */
+		if (entry->found)
+			ret = socket_diag_destroy(nl, &entry->socket);
+		if (!ret || ret == -ENOENT)
+			ret = conn_forget(call->dp, &entry->flow, WEIR_CONN_RESET);
+	}
+	return ret;
+}
+
+int datapath_reset_translated(struct datapath *dp, __u32 slot, struct error *err)
+{
+	CLEANUP_TRACKED struct tracked_list translated = {};
+	struct conns_call call = { .dp = dp, .list = &translated };
+	int ret = conns_list(dp, &translated, choose_translated, (struct choice){ .slot = slot });
+
+	if (!ret && translated.n)
+		ret = netns_run(dp->netns_fd, reset_inside, &call, err);
+	return ret ? error_set(err, ret, "resetting connections: %s", strerror(-ret)) : (int)translated.n;
+}
+
+int datapath_conns_clear(struct datapath *dp, __u32 slot, struct error *err)
+{
+	CLEANUP_TRACKED struct tracked_list list = {};
+	int ret = conns_list(dp, &list, choose_slot, (struct choice){ .slot = slot });
+
+	for (size_t i = 0; i < list.n && !ret; i++)
+		ret = conn_forget(dp, &list.entries[i].flow, WEIR_CONN_SWEPT);
+	return ret ? datapath_map_failed(err, ret, "conns") : 0;
+}

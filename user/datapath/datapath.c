@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include "datapath/datapath.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_ether.h>
+#include <linux/rtnetlink.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "datapath/private.h"
+#include "sys/netlink.h"
+#include "sys/netns.h"
+#include "sys/pins.h"
+#include "weir.skel.h"
+
+#define KERNEL_MAJOR 6
+#define KERNEL_MINOR 1
+
+const struct datapath_written *datapath_written(const struct datapath *dp)
+{
+	return &dp->written;
+}
+
+__u64 datapath_now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+int datapath_run(int prog_fd, const void *input, size_t size)
+{
+	__u8 frame[ETH_HLEN + DATAPATH_INPUT_MAX] = {};
+	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame, .data_size_in = ETH_HLEN + size);
+
+	if (size > DATAPATH_INPUT_MAX)
+		return -E2BIG;
+	memcpy(frame + ETH_HLEN, input, size);
+	return bpf_prog_test_run_opts(prog_fd, &run);
+}
+
+int datapath_kernel_check(struct error *err)
+{
+	struct utsname kernel;
+	int major = 0, minor = 0;
+
+	uname(&kernel);
+	sscanf(kernel.release, "%d.%d", &major, &minor);
+	if (major < KERNEL_MAJOR || (major == KERNEL_MAJOR && minor < KERNEL_MINOR))
+		return error_set(err, -EOPNOTSUPP, "this kernel is %s: weir needs Linux %d.%d or later", kernel.release,
+				 KERNEL_MAJOR, KERNEL_MINOR);
+	if (access(DATAPATH_KERNEL_BTF, R_OK))
+		return error_set(err, -EOPNOTSUPP,
+				 "this kernel does not describe its types (%s: %s): weir needs CONFIG_DEBUG_INFO_BTF",
+				 DATAPATH_KERNEL_BTF, strerror(errno));
+	return 0;
+}
+
+static int program_pin(struct datapath *dp, enum attach_direction d, const struct bpf_program *program,
+		       struct error *err)
+{
+	struct bpf_prog_info info = {};
+	__u32 length = sizeof(info);
+	int fd = bpf_program__fd(program), ret;
+	char name[PINS_NAME_MAX];
+
+	snprintf(name, sizeof(name), "prog-%s", attach_direction_name(d));
+	ret = bpf_obj_get_info_by_fd(fd, &info, &length) ?: pins_replace(fd, dp->dir, name);
+	if (ret)
+		return error_set(err, ret, "pinning %s/%s: %s", dp->dir, name, strerror(-ret));
+	dp->attach.program[d].fd = fd;
+	dp->attach.program[d].id = info.id;
+	return 0;
+}
+
+static int monitor_inside(void *arg)
+{
+	struct datapath *dp = arg;
+	struct mnl_socket *monitor = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (!monitor)
+		return -errno;
+	if (mnl_socket_bind(monitor, RTMGRP_LINK, MNL_SOCKET_AUTOPID)) {
+		int ret = -errno;
+
+		mnl_socket_close(monitor);
+		return ret;
+	}
+	dp->monitor = monitor;
+	return 0;
+}
+
+static int monitor_open(struct datapath *dp, struct error *err)
+{
+	int ret = netns_run(dp->netns_fd, monitor_inside, dp, err);
+
+	return ret ? error_set(err, ret, "watching the network devices: %s", strerror(-ret)) : 0;
+}
+
+struct attach_call {
+	struct datapath *dp;
+	struct error *err;
+};
+
+static int take_over_inside(void *arg)
+{
+	struct attach_call *call = arg;
+
+	return attach_take_over(&call->dp->attach, call->err);
+}
+
+int datapath_programs_keep(struct datapath *dp, struct error *err)
+{
+	struct attach_call call = { .dp = dp, .err = err };
+	int ret;
+
+	dp->attach.dir = dp->dir;
+	dp->settle_fd = bpf_program__fd(dp->skeleton->progs.weir_settle);
+	dp->on_cgroups[0] = (struct cgroup_program){ .name = CGROUP_HOLD,
+						     .type = BPF_CGROUP_INET_INGRESS,
+						     .fd = bpf_program__fd(dp->skeleton->progs.weir_hold) };
+	dp->on_cgroups[1] = (struct cgroup_program){ .name = CGROUP_SOCKOPS,
+						     .type = BPF_CGROUP_SOCK_OPS,
+						     .fd = bpf_program__fd(dp->skeleton->progs.weir_sockops) };
+	dp->forget_fd = bpf_program__fd(dp->skeleton->progs.weir_forget);
+	ret = program_pin(dp, ATTACH_EGRESS, dp->skeleton->progs.weir_egress, err)	     ?:
+		      program_pin(dp, ATTACH_INGRESS, dp->skeleton->progs.weir_ingress, err) ?:
+		      netns_run(dp->netns_fd, take_over_inside, &call, err);
+	for (int i = 0; i < DATAPATH_ON_CGROUPS && !ret && !dp->no_hold.text[0]; i++)
+		ret = cgroup_links_take_over(dp->dir, &dp->on_cgroups[i], err);
+	return ret;
+}
+
+/* One agent for each directory of pins, wherever it keeps its state: another one would undo what it finds there. */
+int datapath_directory_lock(struct datapath *dp, struct error *err)
+{
+	CLEANUP_CLOSE int fd = open(dp->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return error_set(err, -errno, "%s: %s", dp->dir, strerror(errno));
+	if (flock(fd, LOCK_EX | LOCK_NB))
+		return error_set(
+			err, -EBUSY,
+			"another agent, with another state directory, holds the pins in %s: stop it, or give each "
+			"agent a --pin-dir of its own",
+			dp->dir);
+	if (dp->dir_fd >= 0)
+		close(dp->dir_fd);
+	dp->dir_fd = cleanup_take(&fd);
+	return 0;
+}
+
+static int directory_open(struct datapath *dp, const struct datapath_options *options, struct error *err)
+{
+	int ret = pins_directory(options->pin_dir, err);
+
+	if (ret)
+		return ret;
+	if (asprintf(&dp->dir, "%s/net-%llu", options->pin_dir, options->netns_cookie) < 0) {
+		dp->dir = NULL;
+		return error_set(err, -ENOMEM, "out of memory");
+	}
+	ret = pins_directory(dp->dir, err);
+	if (ret)
+		return ret;
+	return datapath_directory_lock(dp, err);
+}
+
+int datapath_open(struct datapath **out, const struct datapath_options *options, struct error *err)
+{
+	struct datapath *dp = calloc(1, sizeof(*dp));
+	int ret;
+
+	if (!dp)
+		return error_set(err, -ENOMEM, "out of memory");
+	dp->netns_fd = options->netns_fd;
+	dp->netns_cookie = options->netns_cookie;
+	dp->dir_fd = -1;
+	dp->cpus = libbpf_num_possible_cpus();
+	ret = directory_open(dp, options, err)			      ?:
+		      datapath_maps_load(dp, options->conns_max, err) ?:
+		      datapath_maps_keep(dp, err)		      ?:
+		      datapath_trace_open(dp, err)		      ?:
+		      datapath_programs_keep(dp, err)		      ?:
+									monitor_open(dp, err);
+	if (ret) {
+		datapath_close(dp);
+		return ret;
+	}
+	*out = dp;
+	return 0;
+}
+
+void datapath_close(struct datapath *dp)
+{
+	if (!dp)
+		return;
+	if (dp->monitor)
+		mnl_socket_close(dp->monitor);
+	ring_buffer__free(dp->ring);
+	weir_bpf__destroy(dp->explain);
+	weir_bpf__destroy(dp->skeleton);
+	if (dp->dir_fd >= 0)
+		close(dp->dir_fd);
+	free(dp->links);
+	free(dp->dir);
+	free(dp);
+}
+
+static int detach_all(void *arg)
+{
+	struct datapath *dp = arg;
+	CLEANUP_FREE __u32 *ifindexes = NULL;
+	int n = attach_list(&dp->attach, &ifindexes);
+
+	for (int i = 0; i < n; i++)
+		attach_remove(&dp->attach, ifindexes[i]);
+	return n < 0 ? n : 0;
+}
+
+/* The maps go last, `settings` the very last: as long as any is there, it tells which version they belong to. */
+int datapath_remove(struct datapath *dp, struct error *err)
+{
+	static const char *const pins[] = { "prog-ingress", "prog-egress",
+#define X(name) #name,
+					    DATAPATH_MAPS(X)
+#undef X
+	};
+	static const size_t n_programs = 2, n = sizeof(pins) / sizeof(*pins);
+	char path[PATH_MAX];
+	int ret = netns_run(dp->netns_fd, detach_all, dp, err);
+
+	if (ret)
+		return error_set(err, ret, "detaching: %s", strerror(-ret));
+	ret = datapath_pace(dp, false, err) ?: datapath_hold_sync(dp, NULL, 0, err);
+	if (ret)
+		return ret;
+	for (size_t i = 0; i < n; i++) {
+		pins_path(path, dp->dir, "%s", pins[i < n_programs ? i : n - 1 - (i - n_programs)]);
+		if (unlink(path) && errno != ENOENT)
+			return error_set(err, -errno, "removing %s: %s", path, strerror(errno));
+	}
+	if (rmdir(dp->dir) && errno != ENOENT)
+		return error_set(err, -errno, "removing %s: %s", dp->dir, strerror(errno));
+	free(dp->links);
+	dp->links = NULL;
+	dp->n_links = 0;
+	return 0;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Asks the programs what would become of a request (weir/conn/explain.h). */
+#include <errno.h>
+#include <linux/if_ether.h>
+#include <string.h>
+
+#include "datapath/private.h"
+#include "sys/libbpf_log.h"
+#include "sys/privilege.h"
+#include "weir.skel.h"
+
+#define HEAD_BYTES (ETH_HLEN + sizeof(struct weir_explain))
+
+struct frame {
+	__u8 bytes[HEAD_BYTES + WEIR_EXPLAIN_BYTES];
+	size_t length;
+};
+
+/* The answer needs its room, too. */
+static void frame_fill(struct frame *frame, __u32 server, const struct datapath_question *question)
+{
+	struct weir_explain input = { .server = server, .length = question->length, .believed = question->believed };
+	size_t answer = ETH_HLEN + sizeof(struct weir_explained);
+
+	memcpy(input.source, question->source, sizeof(input.source));
+	memcpy(frame->bytes + ETH_HLEN, &input, sizeof(input));
+	memcpy(frame->bytes + HEAD_BYTES, question->request, question->length);
+	frame->length = HEAD_BYTES + question->length;
+	if (frame->length < answer)
+		frame->length = answer;
+}
+
+static int maps_share(struct weir_bpf *from, struct weir_bpf *to)
+{
+	struct bpf_map *map;
+
+	bpf_object__for_each_map (map, to->obj) {
+		struct bpf_map *there = bpf_object__find_map_by_name(from->obj, bpf_map__name(map));
+		int ret = bpf_map__is_internal(map) || !there ? 0 : bpf_map__reuse_fd(map, bpf_map__fd(there));
+
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int skeleton_load(struct weir_bpf *skeleton)
+{
+	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_LOAD);
+
+	return weir_bpf__load(skeleton);
+}
+
+/* The program is loaded, on the maps that there are, when it is asked for the first time: a third of all there is to verify. */
+static int explain_load(struct datapath *dp, struct error *err)
+{
+	struct bpf_program *program;
+	struct weir_bpf *skeleton;
+	int ret;
+
+	if (dp->explain)
+		return 0;
+	libbpf_log_begin();
+	skeleton = weir_bpf__open();
+	if (!skeleton)
+		return error_set(err, -errno, "opening the BPF object: %s", libbpf_log_failure());
+	bpf_object__for_each_program (program, skeleton->obj)
+		bpf_program__set_autoload(program, program == skeleton->progs.weir_explain);
+	ret = maps_share(dp->skeleton, skeleton) ?: skeleton_load(skeleton);
+	if (ret) {
+		weir_bpf__destroy(skeleton);
+		return datapath_load_failed(ret, err);
+	}
+	dp->explain = skeleton;
+	return 0;
+}
+
+int datapath_explain(struct datapath *dp, __u32 server, const struct datapath_question *question,
+		     struct weir_explained *out, struct error *err)
+{
+	struct frame frame = {};
+	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame.bytes, .data_out = frame.bytes);
+	int ret;
+
+	if (question->length > WEIR_EXPLAIN_BYTES)
+		return error_set(err, -E2BIG, "the request has %zu bytes: at most %d can be explained",
+				 question->length, WEIR_EXPLAIN_BYTES);
+	ret = explain_load(dp, err);
+	if (ret)
+		return ret;
+	frame_fill(&frame, server, question);
+	run.data_size_in = run.data_size_out = frame.length;
+	ret = bpf_prog_test_run_opts(bpf_program__fd(dp->explain->progs.weir_explain), &run);
+	if (ret)
+		return error_set(err, ret, "asking the kernel: %s", strerror(-ret));
+	if (run.retval)
+		return error_set(err, -EIO, "asking the kernel: the server is not in force there");
+	memcpy(out, frame.bytes + ETH_HLEN, sizeof(*out));
+	return 0;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Places of limits that requests hold. */
+#include "datapath/private.h"
+
+static bool is_of_limit(const void *key, const void *value, const void *arg)
+{
+	const struct weir_in_flight_key *place = key;
+
+	(void)value;
+	return place->limit == *(const __u32 *)arg;
+}
+
+int datapath_in_flight_clear(struct datapath *dp, __u32 limit)
+{
+	return map_drop_if(dp->maps.in_flight, sizeof(struct weir_in_flight_key), sizeof(struct weir_in_flight),
+			   is_of_limit, &limit);
+}
+
+int datapath_in_flight(struct datapath *dp, __u32 server, __u64 taken[WEIR_SERVER_LIMITS], struct error *err)
+{
+	CLEANUP_CURSOR struct map_cursor cursor = {};
+	int ret = map_cursor_open(&cursor, dp->maps.in_flight, sizeof(struct weir_in_flight_key),
+				  sizeof(struct weir_in_flight));
+
+	while (!ret && (ret = map_cursor_next(&cursor)) > 0) {
+		const struct weir_in_flight_key *keys = cursor.keys;
+		const struct weir_in_flight *values = cursor.values;
+
+		ret = 0;
+		for (__u32 i = 0; i < cursor.n; i++) {
+			__u32 slot = keys[i].limit - weir_limit_index(server, 0);
+
+			if (slot >= WEIR_SERVER_LIMITS)
+				continue;
+			taken[slot] += values[i].taken;
+		}
+	}
+	return ret ? datapath_map_failed(err, ret, "in_flight") : 0;
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Limits, and the maps of their buckets. */
+#include <bpf/btf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "datapath/private.h"
+#include "sys/privilege.h"
+#include "weir.skel.h"
+
+#define LRU_SPARE_PER_CPU 128 /* entries that each CPU keeps for itself, out of the others' reach */
+
+/* --- the map of a limit's buckets */
+
+int datapath_map_by_id(__u32 id)
+{
+	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_MAP);
+
+	return bpf_map_get_fd_by_id(id);
+}
+
+/* A descriptor that the caller closes, or -ENOENT. */
+static int buckets_open(struct datapath *dp, __u32 limit)
+{
+	__u32 id;
+
+	if (bpf_map_lookup_elem(dp->maps.buckets, &limit, &id))
+		return -errno;
+	return datapath_map_by_id(id);
+}
+
+/* With types, as the prototype in the object has them: Linux 6.1 takes no map that differs in what they led it to find. */
+static int buckets_make(struct datapath *dp, __u32 limit, __u32 keys)
+{
+	const struct btf *btf = bpf_object__btf(dp->skeleton->obj);
+	DECLARE_LIBBPF_OPTS(bpf_map_create_opts, types, .btf_fd = btf__fd(btf),
+			    .btf_key_type_id = btf__find_by_name_kind(btf, "__u64", BTF_KIND_TYPEDEF),
+			    .btf_value_type_id = btf__find_by_name_kind(btf, "weir_kept", BTF_KIND_STRUCT));
+	__u32 room = keys + keys / 4 + LRU_SPARE_PER_CPU * dp->cpus;
+	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_LOAD);
+	CLEANUP_CLOSE int fd = bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "weir_buckets", sizeof(__u64),
+					      sizeof(struct weir_kept), room, &types);
+
+	if (fd < 0)
+		return fd;
+	return bpf_map_update_elem(dp->maps.buckets, &limit, &fd, BPF_ANY);
+}
+
+/* keys counts only when the map is made. */
+static int buckets_ensure(struct datapath *dp, __u32 limit, __u32 keys, struct error *err)
+{
+	CLEANUP_CLOSE int fd = buckets_open(dp, limit);
+	int ret = fd < 0 ? fd : 0;
+
+	if (ret == -ENOENT) {
+		dp->written.of[DATAPATH_buckets].added++;
+		ret = buckets_make(dp, limit, keys ?: WEIR_DEFAULT_KEYS);
+	}
+	return ret ? datapath_map_failed(err, ret, "buckets") : 0;
+}
+
+static int buckets_remove(struct datapath *dp, __u32 limit)
+{
+	int ret = bpf_map_delete_elem(dp->maps.buckets, &limit);
+
+	return ret == -ENOENT ? 0 : ret;
+}
+
+/* --- limits and overrides */
+
+/* Is the limit there for subjects without an override? */
+static bool has_default(struct datapath *dp, __u32 limit)
+{
+	struct weir_limit value;
+
+	return !bpf_map_lookup_elem(dp->maps.limits, &limit, &value) && (value.amount.flags & WEIR_LIMIT_SET);
+}
+
+/* A limit that is gone. */
+struct gone {
+	struct datapath *dp;
+	__u32 limit;
+};
+
+static bool has_no_override(const void *key, const void *value, const void *arg)
+{
+	const __u64 *subject = key;
+	const struct gone *gone = arg;
+
+	(void)value;
+	return *subject != WEIR_SUBJECT_PENALTY && !datapath_override_exists(gone->dp, gone->limit, *subject);
+}
+
+/* After a limit is gone: its subjects start full should it come back; those with an override keep what they have. */
+static int buckets_prune(struct datapath *dp, __u32 limit)
+{
+	CLEANUP_CLOSE int fd = buckets_open(dp, limit);
+
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	return map_drop_if(fd, sizeof(__u64), sizeof(struct weir_kept), has_no_override, &(struct gone){ dp, limit });
+}
+
+/* Drops the buckets of subjects that nothing limits any more. */
+int datapath_buckets_tidy(struct datapath *dp, __u32 limit)
+{
+	return has_default(dp, limit) ? 0 : buckets_prune(dp, limit);
+}
+
+struct weir_amount datapath_amount_pushed(const struct weir_amount *before, const struct datapath_amount *wanted)
+{
+	struct weir_amount amount = *before;
+
+	if (!wanted->set) {
+		amount.flags &= ~WEIR_LIMIT_SET;
+		return amount;
+	}
+	amount.flags |= WEIR_LIMIT_SET;
+	amount.places = wanted->places;
+	weir_rate_history_push(&amount.history, wanted->per_ns, wanted->burst, datapath_now_ns());
+	return amount;
+}
+
+static struct weir_limit limit_changed(const struct weir_limit *before, const struct datapath_limit *wanted)
+{
+	struct weir_limit limit = *before;
+
+	limit.amount = datapath_amount_pushed(&before->amount, &wanted->amount);
+	limit.groups = wanted->groups;
+	limit.flags = wanted->flags;
+	limit.epoch = wanted->epoch;
+	limit.reason = wanted->reason;
+	limit.kind = wanted->kind;
+	limit.key = wanted->key;
+	limit.penalty = wanted->penalty;
+	return limit;
+}
+
+static __u32 limit_traits(const struct weir_limit *limit)
+{
+	return (limit->kind == WEIR_LIMIT_IN_FLIGHT ? WEIR_SERVER_IN_FLIGHT : 0) |
+	       (limit->key & WEIR_KEY_OBJECT ? WEIR_SERVER_OBJECTS : 0) |
+	       (limit->key & WEIR_KEY_SOURCE ? WEIR_SERVER_SOURCES : 0) |
+	       (limit->penalty.parts ? WEIR_SERVER_PENALTIES : 0);
+}
+
+/* The limits of a server, by slot; those that it does not have are all 0. Few are there to be read. */
+struct limits {
+	bool there[WEIR_SERVER_LIMITS];
+	__u32 traits; /* enum weir_server_traits: of all of them */
+};
+
+static int limits_read(struct datapath *dp, __u32 server, struct limits *out)
+{
+	CLEANUP_CURSOR struct map_cursor cursor = {};
+	struct limits limits = {};
+	int ret = map_cursor_open(&cursor, dp->maps.limits, sizeof(__u32), sizeof(struct weir_limit));
+
+	while (!ret && (ret = map_cursor_next(&cursor)) > 0) {
+		const struct weir_limit *values = cursor.values;
+		const __u32 *indices = cursor.keys;
+
+		ret = 0;
+		for (__u32 i = 0; i < cursor.n; i++) {
+			__u32 slot = indices[i] - weir_limit_index(server, 0);
+
+			if (slot >= WEIR_SERVER_LIMITS)
+				continue;
+			limits.there[slot] = true;
+			limits.traits |= limit_traits(&values[i]);
+			limits.traits |= slot < WEIR_LIMIT_TYPES ? WEIR_SERVER_LIMITED << slot : 0;
+		}
+	}
+	if (!ret)
+		*out = limits;
+	return ret;
+}
+
+/* What the limits that a server has ask for. */
+static int traits_refresh(struct datapath *dp, __u32 server, struct error *err)
+{
+	struct weir_server value;
+	struct limits limits;
+	int ret = datapath_server_read(dp, server, &value, err);
+
+	if (ret)
+		return ret;
+	ret = limits_read(dp, server, &limits);
+	if (ret)
+		return datapath_map_failed(err, ret, "limits");
+	if (value.traits == limits.traits)
+		return 0;
+	value.traits = limits.traits;
+	return datapath_server_write(dp, server, &value, err);
+}
+
+/* The shared bucket of the limit's penalties. */
+static int penalty_bucket_make(struct datapath *dp, __u32 index)
+{
+	CLEANUP_CLOSE int fd = buckets_open(dp, index);
+	const struct weir_kept none = {};
+	const __u64 subject = WEIR_SUBJECT_PENALTY;
+
+	if (fd < 0)
+		return fd;
+	if (bpf_map_update_elem(fd, &subject, &none, BPF_NOEXIST) && errno != EEXIST)
+		return -errno;
+	return 0;
+}
+
+static int limit_write(struct datapath *dp, __u32 index, const struct datapath_limit *wanted, struct error *err)
+{
+	struct datapath_changes *written = &dp->written.of[DATAPATH_limits];
+	struct weir_limit old = {}, limit;
+	bool there = !bpf_map_lookup_elem(dp->maps.limits, &index, &old);
+	int ret;
+
+	limit = limit_changed(&old, wanted);
+	if (there && !memcmp(&limit, &old, sizeof(limit)))
+		return 0;
+	*(there ? &written->changed : &written->added) += 1;
+	if (bpf_map_update_elem(dp->maps.limits, &index, &limit, BPF_ANY))
+		return datapath_map_failed(err, -errno, "limits");
+	ret = datapath_buckets_tidy(dp, index);
+	return ret ? datapath_map_failed(err, ret, "buckets") : 0;
+}
+
+int datapath_limit_set(struct datapath *dp, __u32 server, __u32 slot, const struct datapath_limit *wanted,
+		       struct error *err)
+{
+	__u32 index = weir_limit_index(server, slot);
+	int ret = buckets_ensure(dp, index, wanted->keys, err) ?: limit_write(dp, index, wanted, err);
+
+	if (ret)
+		return ret;
+	if (wanted->penalty.parts & WEIR_BACKOFF_BUCKET)
+		ret = penalty_bucket_make(dp, index);
+	return ret ? datapath_map_failed(err, ret, "buckets") : traits_refresh(dp, server, err);
+}
+
+static int counts_clear(struct datapath *dp, __u32 limit)
+{
+	CLEANUP_FREE struct weir_limit_counts *none = calloc(dp->cpus, sizeof(*none));
+
+	if (!none)
+		return -ENOMEM;
+	return bpf_map_update_elem(dp->maps.limit_counts, &limit, none, BPF_ANY);
+}
+
+int datapath_limit_counts(struct datapath *dp, __u32 server, __u32 slot, struct weir_limit_counts *out,
+			  struct error *err)
+{
+	CLEANUP_FREE struct weir_limit_counts *counts = calloc(dp->cpus, sizeof(*counts));
+	__u32 index = weir_limit_index(server, slot);
+	struct weir_limit_counts sum = {};
+
+	if (!counts)
+		return error_set(err, -ENOMEM, "out of memory");
+	if (bpf_map_lookup_elem(dp->maps.limit_counts, &index, counts))
+		return datapath_map_failed(err, -errno, "limit_counts");
+	for (int i = 0; i < dp->cpus; i++) {
+		sum.admitted += counts[i].admitted;
+		sum.refused += counts[i].refused;
+		sum.dry_run_refused += counts[i].dry_run_refused;
+		if (counts[i].highest > sum.highest)
+			sum.highest = counts[i].highest;
+	}
+	*out = sum;
+	return 0;
+}
+
+/* Requests that the limit has admitted go on holding places that nobody counts any more. */
+static int limit_drop(struct datapath *dp, __u32 index, struct error *err)
+{
+	int ret = bpf_map_delete_elem(dp->maps.limits, &index);
+
+	if (ret && ret != -ENOENT)
+		return datapath_map_failed(err, ret, "limits");
+	dp->written.of[DATAPATH_limits].dropped += !ret;
+	ret = datapath_overrides_drop(dp, index);
+	if (ret)
+		return datapath_map_failed(err, ret, "overrides");
+	ret = buckets_remove(dp, index);
+	if (ret)
+		return datapath_map_failed(err, ret, "buckets");
+	ret = datapath_in_flight_clear(dp, index);
+	if (ret)
+		return datapath_map_failed(err, ret, "in_flight");
+	ret = bpf_map_update_elem(dp->maps.newcomers, &index, &(struct weir_bucket){}, BPF_ANY);
+	if (ret)
+		return datapath_map_failed(err, ret, "newcomers");
+	ret = counts_clear(dp, index);
+	return ret ? datapath_map_failed(err, ret, "limit_counts") : 0;
+}
+
+int datapath_limit_delete(struct datapath *dp, __u32 server, __u32 slot, struct error *err)
+{
+	return limit_drop(dp, weir_limit_index(server, slot), err) ?: traits_refresh(dp, server, err);
+}
+
+int datapath_limits_keep(struct datapath *dp, __u32 server, const struct datapath_slots *slots, struct error *err)
+{
+	struct limits limits;
+	int ret = limits_read(dp, server, &limits);
+
+	if (ret)
+		return datapath_map_failed(err, ret, "limits");
+	for (__u32 slot = 0; slot < WEIR_SERVER_LIMITS && !ret; slot++) {
+		if (limits.there[slot] && !datapath_slots_have(slots, slot))
+			ret = limit_drop(dp, weir_limit_index(server, slot), err);
+	}
+	return ret ?: traits_refresh(dp, server, err);
+}
+
+int datapath_limits_clear(struct datapath *dp, __u32 server, struct error *err)
+{
+	struct limits limits;
+	int ret = limits_read(dp, server, &limits);
+
+	if (ret)
+		return datapath_map_failed(err, ret, "limits");
+	for (__u32 slot = 0; slot < WEIR_SERVER_LIMITS && !ret; slot++) {
+		if (limits.there[slot])
+			ret = limit_drop(dp, weir_limit_index(server, slot), err);
+	}
+	return ret;
+}

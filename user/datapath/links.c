@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Keeping the programs on the devices of the namespace, as they come and go. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "datapath/private.h"
+#include "sys/conntrack.h"
+#include "sys/links.h"
+#include "sys/netns.h"
+
+int datapath_netlink_fd(const struct datapath *dp)
+{
+	return mnl_socket_get_fd(dp->monitor);
+}
+
+/* What was said does not matter, lost messages included: all devices are read anew. */
+static void monitor_drain(struct datapath *dp)
+{
+	char buffer[8192];
+
+	while (mnl_socket_recvfrom(dp->monitor, buffer, sizeof(buffer)) > 0 || errno == ENOBUFS || errno == ENOSPC)
+		;
+}
+
+static bool is_attached(const struct datapath_link *links, int n, __u32 ifindex)
+{
+	for (int i = 0; i < n; i++) {
+		if (links[i].ifindex == ifindex && links[i].attached)
+			return true;
+	}
+	return false;
+}
+
+static int detach_others(struct datapath *dp, const struct datapath_link *links, int n)
+{
+	CLEANUP_FREE __u32 *attached = NULL;
+	int n_attached = attach_list(&dp->attach, &attached);
+
+	for (int i = 0; i < n_attached; i++) {
+		if (is_attached(links, n, attached[i]))
+			continue;
+		attach_remove(&dp->attach, attached[i]);
+		dp->written.of[DATAPATH_links].dropped++;
+	}
+	return n_attached < 0 ? n_attached : 0;
+}
+
+/* A device that had the programs and has lost them is another matter than one that is new. */
+static void count_added(struct datapath *dp, __u32 ifindex, int added)
+{
+	struct datapath_changes *written = &dp->written.of[DATAPATH_links];
+	bool lost = is_attached(dp->links, dp->n_links, ifindex);
+
+	if (added > 0)
+		*(lost ? &written->changed : &written->added) += 1;
+}
+
+struct sync_call {
+	struct datapath *dp;
+	const struct links_wanted *wanted;
+	struct error *err;
+};
+
+/*
+ * A device that is to lose the programs loses them before another gets them: no packet is handled twice in between. One
+ * that fails does not keep the others from being served; the first failure is told.
+ */
+static int sync_inside(void *arg)
+{
+	struct sync_call *call = arg;
+	struct datapath *dp = call->dp;
+	CLEANUP_FREE struct device *devices = NULL;
+	struct datapath_link *links;
+	int ret = 0, n = links_read(&devices, call->err);
+
+	if (n < 0)
+		return n;
+	links = calloc(n + 1, sizeof(*links));
+	if (!links)
+		return error_set(call->err, -ENOMEM, "out of memory");
+	for (int i = 0; i < n; i++) {
+		links[i].ifindex = devices[i].ifindex;
+		memcpy(links[i].name, devices[i].name, sizeof(links[i].name));
+		links[i].how = links_left_out(&devices[i], devices, n, call->wanted);
+		links[i].attached = !links[i].how;
+	}
+	ret = detach_others(dp, links, n);
+	if (ret)
+		error_set(call->err, ret, "reading %s: %s", dp->dir, strerror(-ret));
+	for (int i = 0; i < n; i++) {
+		struct error *err = ret ? NULL : call->err;
+		int failed;
+
+		if (!links[i].attached)
+			continue;
+		failed = attach_add(&dp->attach, links[i].ifindex, err);
+		count_added(dp, links[i].ifindex, failed);
+		links[i].attached = failed >= 0;
+		links[i].how = failed < 0 ? "failed" : dp->attach.way == ATTACH_TCX ? "tcx" : "clsact";
+		if (failed < 0 && failed != -ENODEV && !ret)
+			ret = failed;
+	}
+	free(dp->links);
+	dp->links = links;
+	dp->n_links = n;
+	return ret;
+}
+
+int datapath_links_sync(struct datapath *dp, const struct datapath_interfaces *wanted, struct error *err)
+{
+	struct links_wanted names = { .names = wanted ? wanted->names : NULL, .n = wanted ? wanted->n : 0 };
+	struct sync_call call = { .dp = dp, .wanted = &names, .err = err };
+
+	monitor_drain(dp);
+	return netns_run(dp->netns_fd, sync_inside, &call, err);
+}
+
+int datapath_links(struct datapath *dp, struct datapath_link **links, struct error *err)
+{
+	struct datapath_link *copy = calloc(dp->n_links + 1, sizeof(*copy));
+
+	if (!copy)
+		return error_set(err, -ENOMEM, "out of memory");
+	if (dp->n_links)
+		memcpy(copy, dp->links, dp->n_links * sizeof(*copy));
+	*links = copy;
+	return dp->n_links;
+}
+
+const char *datapath_no_hold(const struct datapath *dp)
+{
+	return dp->no_hold.text;
+}
+
+int datapath_hold_sync(struct datapath *dp, const char *const *cgroups, size_t n, struct error *err)
+{
+	bool none = dp->no_hold.text[0];
+	int ret = 0, failed;
+
+	for (int i = 0; i < DATAPATH_ON_CGROUPS; i++) {
+		failed = cgroup_links_sync(dp->dir, &dp->on_cgroups[i], cgroups, none ? 0 : n,
+					   &dp->written.of[DATAPATH_holds], ret ? NULL : err);
+		ret = ret ?: failed;
+	}
+	return ret || !none || !n ? ret : error_set(err, -EOPNOTSUPP, "%s", dp->no_hold.text);
+}
+
+static int tracked_inside(void *arg)
+{
+	(void)arg;
+	return conntrack_tracks_loopback();
+}
+
+int datapath_loopback_tracked(struct datapath *dp, struct error *err)
+{
+	return netns_run(dp->netns_fd, tracked_inside, NULL, err);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <errno.h>
+#include <string.h>
+
+#include "datapath/private.h"
+
+#define CURSOR_ROOM 1024 /* entries in a batch, to begin with */
+
+static int cursor_reserve(struct map_cursor *c, __u32 room)
+{
+	void *keys = reallocarray(c->keys, room, c->key_size), *values;
+
+	if (!keys)
+		return -ENOMEM;
+	c->keys = keys;
+	values = reallocarray(c->values, room, c->value_size);
+	if (!values)
+		return -ENOMEM;
+	c->values = values;
+	c->room = room;
+	return 0;
+}
+
+int map_cursor_open(struct map_cursor *c, int fd, __u32 key_size, __u32 value_size)
+{
+	*c = (struct map_cursor){ .fd = fd, .key_size = key_size, .value_size = value_size };
+	/* A hash leaves a bucket's number in it, a trie a key. */
+	c->token = calloc(1, key_size + sizeof(__u32));
+	return c->token ? cursor_reserve(c, CURSOR_ROOM) : -ENOMEM;
+}
+
+int map_cursor_next(struct map_cursor *c)
+{
+	int ret;
+
+	if (c->ended)
+		return 0;
+	do {
+		c->n = c->room;
+		ret = bpf_map_lookup_batch(c->fd, c->begun ? c->token : NULL, c->token, c->keys, c->values, &c->n,
+					   NULL);
+		/* One bucket of the hash holds more than fits. */
+		if (ret == -ENOSPC)
+			ret = cursor_reserve(c, c->room * 2) ?: -EAGAIN;
+	} while (ret == -EAGAIN);
+	c->begun = true;
+	if (ret == -ENOENT) {
+		c->ended = true;
+		ret = 0;
+	}
+	return ret ?: 1;
+}
+
+void map_cursor_close(struct map_cursor *c)
+{
+	free(c->keys);
+	free(c->values);
+	free(c->token);
+}
+
+static int drop(int fd, const void *key)
+{
+	int ret = bpf_map_delete_elem(fd, key);
+
+	return ret == -ENOENT ? 0 : ret;
+}
+
+int map_drop_if(int fd, __u32 key_size, __u32 value_size, map_test *goes, const void *arg)
+{
+	CLEANUP_CURSOR struct map_cursor c = {};
+	int ret = map_cursor_open(&c, fd, key_size, value_size);
+
+	while (!ret && (ret = map_cursor_next(&c)) > 0) {
+		ret = 0;
+		for (__u32 i = 0; i < c.n && !ret; i++) {
+			const char *key = (char *)c.keys + i * key_size;
+
+			if (goes(key, (char *)c.values + i * value_size, arg))
+				ret = drop(fd, key);
+		}
+	}
+	return ret;
+}
+
+/* All are read before any is deleted: a trie cannot be read on from a key that is gone. */
+int map_drop_of_trie_if(int fd, __u32 key_size, __u32 value_size, map_test *goes, const void *arg)
+{
+	CLEANUP_CURSOR struct map_cursor c = {};
+	CLEANUP_FREE char *gone = NULL;
+	size_t n = 0;
+	int ret = map_cursor_open(&c, fd, key_size, value_size);
+
+	while (!ret && (ret = map_cursor_next(&c)) > 0) {
+		char *grown = reallocarray(gone, n + c.n + 1, key_size);
+
+		if (!grown)
+			return -ENOMEM;
+		gone = grown;
+		ret = 0;
+		for (__u32 i = 0; i < c.n; i++) {
+			const char *key = (char *)c.keys + i * key_size;
+
+			if (goes(key, (char *)c.values + i * value_size, arg))
+				memcpy(gone + n++ * key_size, key, key_size);
+		}
+	}
+	for (size_t i = 0; i < n && !ret; i++)
+		ret = drop(fd, gone + i * key_size);
+	return ret;
+}

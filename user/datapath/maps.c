@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Opening: the BPF object on the maps that are pinned already, or on new ones. */
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/utsname.h>
+
+#include "weir/abi/answer.h"
+#include "weir/conn/conn.h"
+#include "weir/http/ambiguity.h"
+
+#include "datapath/answer_text.h"
+#include "datapath/private.h"
+#include "sys/libbpf_log.h"
+#include "sys/pins.h"
+#include "sys/privilege.h"
+#include "weir.skel.h"
+
+int datapath_map_failed(struct error *err, int code, const char *map)
+{
+	return error_set(err, code, "map %s: %s", map, strerror(-code));
+}
+
+/* The version is read before anything else: maps of another version may differ in everything. */
+static int version_check(const struct datapath *dp, int settings_fd, const struct bpf_map_info *info, struct error *err)
+{
+	struct weir_settings settings = {};
+	__u32 zero = 0;
+
+	if (info->value_size == sizeof(settings) && bpf_map_lookup_elem(settings_fd, &zero, &settings))
+		return error_set(err, -errno, "reading %s/settings: %s", dp->dir, strerror(errno));
+	if (info->value_size == sizeof(settings) && (!settings.abi_version || settings.abi_version == WEIR_ABI_VERSION))
+		return 0;
+	return error_set(err, -EPROTO,
+			 "the maps in %s were made by another version of weir (ABI %u, this one has %u): "
+			 "detach with that version, or end all at once by \"weir uninstall --force\"",
+			 dp->dir, settings.abi_version, WEIR_ABI_VERSION);
+}
+
+static int size_check(const struct datapath *dp, const struct bpf_map *map, const struct bpf_map_info *info,
+		      struct error *err)
+{
+	const char *name = bpf_map__name(map);
+
+	if (info->type != bpf_map__type(map) || info->key_size != bpf_map__key_size(map) ||
+	    info->value_size != bpf_map__value_size(map) || info->map_flags != bpf_map__map_flags(map))
+		return error_set(err, -EPROTO,
+				 "the map %s/%s was made by another version of weir: detach with that version, "
+				 "or end all at once by \"weir uninstall --force\"",
+				 dp->dir, name);
+	if (info->max_entries != bpf_map__max_entries(map))
+		return error_set(err, -EPROTO,
+				 "the map %s/%s holds %u entries, %u are asked for: detach all servers first", dp->dir,
+				 name, info->max_entries, bpf_map__max_entries(map));
+	return 0;
+}
+
+/* conns_max 0: a pinned map's own size is taken as it is. */
+static int map_reuse(struct datapath *dp, struct bpf_map *map, __u32 conns_max, struct error *err)
+{
+	const char *name = bpf_map__name(map);
+	struct bpf_map_info info = {};
+	__u32 length = sizeof(info);
+	char path[PATH_MAX];
+	int ret;
+
+	pins_path(path, dp->dir, "%s", name);
+	CLEANUP_CLOSE int fd = bpf_obj_get(path);
+	if (fd == -ENOENT)
+		return 0;
+	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &length))
+		return error_set(err, -errno, "opening %s: %s", path, strerror(errno));
+	if (map == dp->skeleton->maps.settings) {
+		ret = version_check(dp, fd, &info, err);
+		if (ret)
+			return ret;
+	}
+	if (map == dp->skeleton->maps.conns && !conns_max)
+		bpf_map__set_max_entries(map, info.max_entries);
+	ret = size_check(dp, map, &info, err);
+	if (ret)
+		return ret;
+	ret = bpf_map__reuse_fd(map, fd);
+	return ret ? error_set(err, ret, "taking over %s: %s", path, strerror(-ret)) : 0;
+}
+
+static int map_pin(const struct datapath *dp, const struct bpf_map *map, struct error *err)
+{
+	char path[PATH_MAX];
+	int ret;
+
+	pins_path(path, dp->dir, "%s", bpf_map__name(map));
+	ret = bpf_obj_pin(bpf_map__fd(map), path);
+	return ret && ret != -EEXIST ? error_set(err, ret, "pinning %s: %s", path, strerror(-ret)) : 0;
+}
+
+static int settings_fill(struct datapath *dp, struct error *err)
+{
+	struct weir_settings settings;
+	__u32 zero = 0;
+
+	if (bpf_map_lookup_elem(dp->maps.settings, &zero, &settings))
+		return datapath_map_failed(err, -errno, "settings");
+	if (!settings.abi_version) {
+		settings.abi_version = WEIR_ABI_VERSION;
+		settings.netns_cookie = dp->netns_cookie;
+		if (getrandom(settings.seed, sizeof(settings.seed), 0) != sizeof(settings.seed) ||
+		    bpf_map_update_elem(dp->maps.settings, &zero, &settings, BPF_ANY))
+			return datapath_map_failed(err, -errno, "settings");
+	}
+	memcpy(dp->seed, settings.seed, sizeof(dp->seed));
+	dp->pace_ifindex = settings.pace_ifindex;
+	return 0;
+}
+
+static int settings_sync(struct datapath *dp, struct error *err)
+{
+	struct weir_settings there, wanted = { .abi_version = WEIR_ABI_VERSION,
+					       .pace_ifindex = dp->pace_ifindex,
+					       .seed = { dp->seed[0], dp->seed[1] },
+					       .netns_cookie = dp->netns_cookie };
+	__u32 zero = 0;
+
+	if (!bpf_map_lookup_elem(dp->maps.settings, &zero, &there) && !memcmp(&there, &wanted, sizeof(there)))
+		return 0;
+	dp->written.of[DATAPATH_settings].changed++;
+	if (bpf_map_update_elem(dp->maps.settings, &zero, &wanted, BPF_ANY))
+		return datapath_map_failed(err, -errno, "settings");
+	return 0;
+}
+
+/* What is right already is not written again: a program may be copying it. */
+static int answer_fill(struct datapath *dp, __u32 index, const struct weir_answer *answer, struct error *err)
+{
+	struct weir_answer there;
+
+	if (!bpf_map_lookup_elem(dp->maps.answers, &index, &there) && !memcmp(answer, &there, sizeof(there)))
+		return 0;
+	dp->written.of[DATAPATH_answers].changed++;
+	if (bpf_map_update_elem(dp->maps.answers, &index, answer, BPF_ANY))
+		return datapath_map_failed(err, -errno, "answers");
+	return 0;
+}
+
+static int answers_fill(struct datapath *dp, struct error *err)
+{
+	struct weir_answer answer;
+	int ret = 0;
+
+	for (__u32 kind = 0; kind < WEIR_ANSWER_KINDS; kind++) {
+		for (__u32 digits = 1; digits <= WEIR_RETRY_DIGITS && !ret; digits++) {
+			ret = weir_answer_make(kind, digits, &answer);
+			if (ret)
+				return error_set(err, ret, "making the 429s: %s", strerror(-ret));
+			ret = answer_fill(dp, weir_answer_index(kind, digits), &answer, err);
+		}
+	}
+	return ret;
+}
+
+static int rejections_fill(struct datapath *dp, struct error *err)
+{
+	struct weir_answer answer;
+	int ret = 0;
+
+	for (enum weir_reason why = 0; why < WEIR_REASON_COUNT && !ret; why++) {
+		if (!weir_reason_is_ambiguity(why, false))
+			continue;
+		ret = weir_rejection_make(why, &answer);
+		if (ret)
+			return error_set(err, ret, "making the 400s: %s", strerror(-ret));
+		ret = answer_fill(dp, weir_rejection_index(why), &answer, err);
+	}
+	return ret;
+}
+
+int datapath_texts_sync(struct datapath *dp, struct error *err)
+{
+	return settings_sync(dp, err) ?: answers_fill(dp, err) ?: rejections_fill(dp, err);
+}
+
+/* The skeleton's maps, each pinned one in its place. */
+static int maps_reuse(struct datapath *dp, __u32 conns_max, struct error *err)
+{
+	struct bpf_map *const maps[] = {
+#define X(name) dp->skeleton->maps.name,
+		DATAPATH_MAPS(X)
+#undef X
+	};
+	int ret = 0;
+
+	bpf_map__set_max_entries(dp->skeleton->maps.conns, conns_max ?: WEIR_DEFAULT_CONNS);
+	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps) && !ret; i++)
+		ret = map_reuse(dp, maps[i], conns_max, err);
+	return ret;
+}
+
+static int maps_pin(struct datapath *dp, struct error *err)
+{
+	int ret = 0;
+
+#define X(name)                                                 \
+	ret = ret ?: map_pin(dp, dp->skeleton->maps.name, err); \
+	dp->maps.name = bpf_map__fd(dp->skeleton->maps.name);
+	DATAPATH_MAPS(X)
+#undef X
+	return ret;
+}
+
+int datapath_load_failed(int code, struct error *err)
+{
+	const char *program = libbpf_log_refused(), *why = libbpf_log_verifier();
+	struct utsname kernel;
+
+	if (code == -EPERM)
+		return error_set(err, code, "the kernel refuses bpf(): weir needs root (CAP_BPF, CAP_NET_ADMIN): %s",
+				 libbpf_log_failure());
+	if (!program)
+		return error_set(err, code, "loading the BPF programs: %s", libbpf_log_failure());
+	uname(&kernel);
+	return error_set(err, code,
+			 "this kernel (%s) refuses the program %s: %s%s%s (WEIR_DEBUG=1 weir agent shows all)",
+			 kernel.release, program, strerror(-code), *why ? ": " : "", why);
+}
+
+static int load(struct datapath *dp, __u32 conns_max, bool hold, struct error *err)
+{
+	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_LOAD);
+	int ret;
+
+	libbpf_log_begin();
+	dp->skeleton = weir_bpf__open();
+	if (!dp->skeleton)
+		return error_set(err, -errno, "opening the BPF object: %s", libbpf_log_failure());
+	bpf_program__set_autoload(dp->skeleton->progs.weir_hold, hold);
+	bpf_program__set_autoload(dp->skeleton->progs.weir_sockops, hold);
+	bpf_program__set_autoload(dp->skeleton->progs.weir_explain, false);
+	ret = maps_reuse(dp, conns_max, err);
+	if (ret)
+		return ret;
+	ret = weir_bpf__load(dp->skeleton);
+	return ret ? datapath_load_failed(ret, err) : 0;
+}
+
+/* Requests that can be read are limited without what is at the sockets. */
+int datapath_maps_load(struct datapath *dp, __u32 conns_max, struct error *err)
+{
+	struct error why = { 0 };
+	int ret = load(dp, conns_max, true, &why);
+	const char *refused = libbpf_log_refused();
+
+	if (ret && refused && (!strcmp(refused, "weir_hold") || !strcmp(refused, "weir_sockops"))) {
+		dp->no_hold = why;
+		weir_bpf__destroy(dp->skeleton);
+		return load(dp, conns_max, false, err);
+	}
+	return ret ? error_set(err, ret, "%s", why.text) : 0;
+}
+
+int datapath_maps_keep(struct datapath *dp, struct error *err)
+{
+	return maps_pin(dp, err) ?: settings_fill(dp, err) ?: answers_fill(dp, err) ?: rejections_fill(dp, err);
+}
+
+__u32 datapath_conns_max(const struct datapath *dp)
+{
+	return bpf_map__max_entries(dp->skeleton->maps.conns);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the files user/datapath*.c share. */
+#ifndef WEIR_USER_DATAPATH_PRIVATE_H
+#define WEIR_USER_DATAPATH_PRIVATE_H
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <libmnl/libmnl.h>
+
+#include "base/cleanup.h"
+#include "datapath/datapath.h"
+#include "sys/attach.h"
+#include "sys/cgroup_links.h"
+
+struct weir_bpf;
+
+/* The maps that both sides know (weir/abi/abi.h), which are pinned. `settings` is made first and removed last. */
+#define DATAPATH_MAPS(X)     \
+	DATAPATH_OWN_MAPS(X) \
+	X(limit_counts)      \
+	X(in_flight)         \
+	X(places)            \
+	X(newcomers)         \
+	X(locks)             \
+	X(names)             \
+	X(conns)             \
+	X(counters)          \
+	X(trace)
+
+/* Descriptors; the skeleton owns them. */
+struct datapath_maps {
+#define X(name) int name;
+	DATAPATH_MAPS(X)
+#undef X
+};
+
+/* Programs at the sockets: weir_hold and weir_sockops. */
+#define DATAPATH_ON_CGROUPS 2
+
+struct datapath {
+	char *dir;  /* PIN_DIR/net-COOKIE */
+	int dir_fd; /* holds the lock on it */
+	int netns_fd;
+	__u64 netns_cookie;
+	struct weir_bpf *skeleton;
+	struct datapath_maps maps;
+	struct datapath_written written;
+	struct weir_bpf *explain; /* of the one program weir_explain; NULL: not asked for yet */
+	int settle_fd, forget_fd; /* programs */
+	struct cgroup_program on_cgroups[DATAPATH_ON_CGROUPS];
+	struct error no_hold; /* why those have none; "": they have one each */
+	__u64 seed[2];
+	int cpus; /* possible ones: values of a per-CPU map */
+	struct attach attach;
+	struct ring_buffer *ring;		/* NULL until opened */
+	struct datapath_trace_reading *reading; /* whom it is read for, just now */
+	struct mnl_socket *monitor;		/* NULL until opened */
+	struct datapath_link *links;		/* as the latest sync left them */
+	int n_links;
+	__u32 pace_ifindex; /* as `settings` should have it */
+};
+
+/* Says why the kernel did not load a program, of which libbpf_log has heard. Returns code. */
+int datapath_load_failed(int code, struct error *err);
+
+/* Holds the directory, which is there, for this agent alone (datapath.c). */
+int datapath_directory_lock(struct datapath *dp, struct error *err);
+
+/*
+ * Opening, step by step (datapath_maps.c, datapath.c): the programs are loaded on the maps that are pinned already, and on
+ * new ones; these are pinned, and filled; the programs are pinned, and take the place of those that run.
+ */
+int datapath_maps_load(struct datapath *dp, __u32 conns_max, struct error *err);
+int datapath_maps_keep(struct datapath *dp, struct error *err);
+int datapath_programs_keep(struct datapath *dp, struct error *err);
+
+/* Settings and answers are as they should be (datapath_maps.c). */
+int datapath_texts_sync(struct datapath *dp, struct error *err);
+
+/* Makes the ring `trace` readable (datapath_trace.c). */
+int datapath_trace_open(struct datapath *dp, struct error *err);
+
+__u64 datapath_now_ns(void);
+
+/* Runs a program of bpf/control.h on its input, of DATAPATH_INPUT_MAX bytes at most. */
+#define DATAPATH_INPUT_MAX 64
+int datapath_run(int prog_fd, const void *input, size_t size);
+
+/* Who is a trusted proxy: these networks and no others. */
+int datapath_proxies_set(struct datapath *dp, __u32 slot, const struct datapath_cidr *proxies, size_t n,
+			 struct error *err);
+
+int datapath_server_read(struct datapath *dp, __u32 server, struct weir_server *value, struct error *err);
+int datapath_server_write(struct datapath *dp, __u32 server, const struct weir_server *value, struct error *err);
+
+/* Returns when programs that were running when this was called, and may have seen what was there before, have ended. */
+void datapath_wait_for_programs(void);
+
+/* A descriptor of the map with this number, which the caller closes, or a negative errno (datapath_limits.c). */
+int datapath_map_by_id(__u32 id);
+
+/* The amount in force, and then another one: what was before is remembered. What is in force already changes nothing. */
+struct weir_amount datapath_amount_pushed(const struct weir_amount *before, const struct datapath_amount *wanted);
+
+/* By limit (weir_limit_index()). */
+bool datapath_override_exists(struct datapath *dp, __u32 limit, __u64 subject);
+int datapath_overrides_drop(struct datapath *dp, __u32 limit);
+
+/* Drops the buckets of subjects that nothing limits any more. */
+int datapath_buckets_tidy(struct datapath *dp, __u32 limit);
+
+/* Removes all limits of a server, with their overrides, buckets and counts. */
+int datapath_limits_clear(struct datapath *dp, __u32 server, struct error *err);
+
+/* Forgets the places of a limit (weir_limit_index()) that are taken. */
+int datapath_in_flight_clear(struct datapath *dp, __u32 limit);
+
+/* Forgets the connections of a slot, whatever their state. */
+int datapath_conns_clear(struct datapath *dp, __u32 slot, struct error *err);
+
+int datapath_counters_clear(struct datapath *dp, __u32 slot, struct error *err);
+
+/* "limits: Invalid argument": what failed on which map. Returns code. */
+int datapath_map_failed(struct error *err, int code, const char *map);
+
+/*
+ * Reads a hash, a trie or an array in batches. An entry that is there all the while is seen, and seen once; of the others some.
+ * Deleting what was seen is fine (in a trie: after the last batch).
+ */
+struct map_cursor {
+	int fd;
+	__u32 key_size, value_size, room;
+	__u32 n; /* entries in keys and values now */
+	bool begun, ended;
+	void *keys, *values, *token;
+};
+
+/* -ENOMEM; sizes are those of the map. Closing is by CLEANUP_CURSOR. */
+int map_cursor_open(struct map_cursor *cursor, int fd, __u32 key_size, __u32 value_size);
+/* 1: n entries (possibly 0); 0: there are no more; or a negative errno. */
+int map_cursor_next(struct map_cursor *cursor);
+void map_cursor_close(struct map_cursor *cursor);
+#define CLEANUP_CURSOR __attribute__((cleanup(map_cursor_close)))
+
+/* Does this entry go? */
+typedef bool map_test(const void *key, const void *value, const void *arg);
+/* Drops what the test says of a hash, and of a trie, which takes a list of these. -ENOMEM, or what deleting one failed with. */
+int map_drop_if(int fd, __u32 key_size, __u32 value_size, map_test *goes, const void *arg);
+int map_drop_of_trie_if(int fd, __u32 key_size, __u32 value_size, map_test *goes, const void *arg);
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What all servers of a namespace share, and what is of none of them. */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "datapath/private.h"
+#include "sys/pins.h"
+
+/* --- pins */
+
+/* The directory may be gone, and with it the lock, which was on that one. */
+static int directory_sync(struct datapath *dp, struct error *err)
+{
+	struct stat mine, there;
+
+	if (!fstat(dp->dir_fd, &mine) && !stat(dp->dir, &there) && mine.st_ino == there.st_ino)
+		return 0;
+	dp->written.of[DATAPATH_pins].added++;
+	return pins_directory(dp->dir, err) ?: datapath_directory_lock(dp, err);
+}
+
+/* Of a map or a program: both begin with a type and an id. */
+static __u32 object_id(int fd)
+{
+	union {
+		struct bpf_map_info map;
+		struct bpf_prog_info program;
+	} info = {};
+	__u32 length = sizeof(info);
+
+	return fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &length) ? 0 : info.map.id;
+}
+
+static int pin_sync(struct datapath *dp, const char *name, int fd, struct error *err)
+{
+	struct datapath_changes *written = &dp->written.of[DATAPATH_pins];
+	char path[PATH_MAX];
+	int ret;
+
+	pins_path(path, dp->dir, "%s", name);
+	CLEANUP_CLOSE int there = bpf_obj_get(path);
+	/* Who has no descriptor to spare cannot see what is there: nobody has changed it. */
+	if (there == -EMFILE || there == -ENFILE)
+		return error_set(err, there, "reading %s: %s", path, strerror(-there));
+	if (there >= 0 && object_id(there) == object_id(fd))
+		return 0;
+	*(there >= 0 ? &written->changed : &written->added) += 1;
+	ret = pins_replace(fd, dp->dir, name);
+	return ret ? error_set(err, ret, "pinning %s: %s", path, strerror(-ret)) : 0;
+}
+
+static int pins_sync(struct datapath *dp, struct error *err)
+{
+	const struct {
+		const char *name;
+		int fd;
+	} pins[] = {
+#define X(name) { #name, dp->maps.name },
+		DATAPATH_MAPS(X)
+#undef X
+			{ "prog-ingress", dp->attach.program[ATTACH_INGRESS].fd },
+		{ "prog-egress", dp->attach.program[ATTACH_EGRESS].fd },
+	};
+	int ret = directory_sync(dp, err);
+
+	for (size_t i = 0; i < sizeof(pins) / sizeof(*pins) && !ret; i++)
+		ret = pin_sync(dp, pins[i].name, pins[i].fd, err);
+	return ret;
+}
+
+/* --- entries of no server */
+
+struct strangers {
+	const struct datapath_servers *servers;
+	__u64 *dropped;
+};
+
+static bool is_stranger(const struct strangers *strangers, __u32 server)
+{
+	bool stranger = server >= WEIR_MAX_SERVERS || !strangers->servers->has[server];
+
+	*strangers->dropped += stranger;
+	return stranger;
+}
+
+static bool is_strange_listener(const void *key, const void *value, const void *arg)
+{
+	(void)key;
+	return is_stranger(arg, *(const __u32 *)value);
+}
+
+static bool is_strange_network(const void *key, const void *value, const void *arg)
+{
+	(void)value;
+	return is_stranger(arg, ((const struct weir_proxy_key *)key)->server);
+}
+
+static bool is_strange_subject(const void *key, const void *value, const void *arg)
+{
+	(void)value;
+	return is_stranger(arg, ((const struct weir_subject_key *)key)->server);
+}
+
+static bool is_strange_override(const void *key, const void *value, const void *arg)
+{
+	(void)value;
+	return is_stranger(arg, ((const struct weir_override_key *)key)->limit / WEIR_SERVER_LIMITS);
+}
+
+static bool is_strange_limit(const void *key, const void *value, const void *arg)
+{
+	(void)value;
+	return is_stranger(arg, *(const __u32 *)key / WEIR_SERVER_LIMITS);
+}
+
+static bool is_strange_rule(const void *key, const void *value, const void *arg)
+{
+	(void)value;
+	return is_stranger(arg, ((const struct weir_rules_key *)key)->server);
+}
+
+static bool is_strange_vector(const void *key, const void *value, const void *arg)
+{
+	(void)value;
+	return is_stranger(arg, ((const struct weir_vector_key *)key)->server);
+}
+
+static bool is_strange_source(const void *key, const void *value, const void *arg)
+{
+	(void)value;
+	return is_stranger(arg, ((const struct weir_source_key *)key)->server);
+}
+
+/* What of a port is of others stays. */
+static int ports_clear(struct datapath *dp, const struct datapath_servers *servers)
+{
+	const struct strangers strangers = { servers, &dp->written.of[DATAPATH_ports].dropped };
+	CLEANUP_CURSOR struct map_cursor cursor = {};
+	int ret = map_cursor_open(&cursor, dp->maps.ports, sizeof(__u32), sizeof(struct weir_port));
+
+	while (!ret && (ret = map_cursor_next(&cursor)) > 0) {
+		struct weir_port *entries = cursor.values;
+		const __u32 *ports = cursor.keys;
+
+		ret = 0;
+		for (__u32 i = 0; i < cursor.n && !ret; i++) {
+			if (!entries[i].any || !is_stranger(&strangers, entries[i].any - 1))
+				continue;
+			entries[i].any = 0;
+			ret = bpf_map_update_elem(dp->maps.ports, &ports[i], &entries[i], BPF_ANY);
+		}
+	}
+	return ret;
+}
+
+static int maps_clear(struct datapath *dp, const struct datapath_servers *servers, struct error *err)
+{
+	const struct {
+		enum datapath_part part;
+		int fd;
+		__u32 key_size, value_size;
+		map_test *goes;
+		bool trie;
+	} maps[] = {
+#define MAP(name, key, value, goes, trie) { DATAPATH_##name, dp->maps.name, sizeof(key), sizeof(value), goes, trie }
+		MAP(listeners, struct weir_listener, __u32, is_strange_listener, false),
+		MAP(proxies, struct weir_proxy_key, __u8, is_strange_network, true),
+		MAP(balancers, struct weir_proxy_key, __u8, is_strange_network, true),
+		MAP(addresses, struct weir_proxy_key, struct weir_principal, is_strange_network, true),
+		MAP(groups, struct weir_subject_key, __u32, is_strange_subject, false),
+		MAP(tokens, struct weir_subject_key, struct weir_principal, is_strange_subject, false),
+		MAP(overrides, struct weir_override_key, struct weir_amount, is_strange_override, false),
+		MAP(limits, __u32, struct weir_limit, is_strange_limit, false),
+		MAP(rules, struct weir_rules_key, struct weir_rules, is_strange_rule, false),
+		MAP(vectors, struct weir_vector_key, struct weir_vector, is_strange_vector, false),
+		MAP(sources, struct weir_source_key, struct weir_vector, is_strange_source, true),
+#undef MAP
+	};
+
+	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++) {
+		const struct strangers strangers = { servers, &dp->written.of[maps[i].part].dropped };
+		int ret = (maps[i].trie ? map_drop_of_trie_if : map_drop_if)(
+			maps[i].fd, maps[i].key_size, maps[i].value_size, maps[i].goes, &strangers);
+
+		if (ret)
+			return datapath_map_failed(err, ret, datapath_part_name(maps[i].part));
+	}
+	return 0;
+}
+
+static int strangers_clear(struct datapath *dp, const struct datapath_servers *servers, struct error *err)
+{
+	static const struct weir_server none;
+	int ret = ports_clear(dp, servers);
+
+	if (ret)
+		return datapath_map_failed(err, ret, "ports");
+	ret = maps_clear(dp, servers, err);
+	for (__u32 slot = 0; slot < WEIR_MAX_SERVERS && !ret; slot++) {
+		if (!servers->has[slot])
+			ret = datapath_server_write(dp, slot, &none, err);
+	}
+	return ret;
+}
+
+int datapath_shared_sync(struct datapath *dp, const struct datapath_servers *servers, struct error *err)
+{
+	return datapath_texts_sync(dp, err) ?: pins_sync(dp, err) ?: strangers_clear(dp, servers, err);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Does this kernel take the programs? Loaded on maps of their own, and let go. */
+#include <errno.h>
+#include <string.h>
+
+#include "datapath/private.h"
+#include "sys/libbpf_log.h"
+#include "weir.skel.h"
+
+#define TRY_CONNS 16
+
+static int try_load(bool hold, struct error *err)
+{
+	struct weir_bpf *skeleton;
+	int ret;
+
+	libbpf_log_begin();
+	skeleton = weir_bpf__open();
+	if (!skeleton)
+		return error_set(err, -errno, "opening the BPF object: %s", libbpf_log_failure());
+	bpf_program__set_autoload(skeleton->progs.weir_hold, hold);
+	bpf_program__set_autoload(skeleton->progs.weir_explain, false);
+	bpf_map__set_max_entries(skeleton->maps.conns, TRY_CONNS);
+	ret = weir_bpf__load(skeleton);
+	if (ret)
+		datapath_load_failed(ret, err);
+	weir_bpf__destroy(skeleton);
+	return ret;
+}
+
+int datapath_try(struct error *no_hold, struct error *err)
+{
+	int ret = try_load(true, err);
+
+	no_hold->text[0] = 0;
+	if (!ret || !libbpf_log_refused() || strcmp(libbpf_log_refused(), "weir_hold"))
+		return ret;
+	*no_hold = *err;
+	return try_load(false, err);
+}

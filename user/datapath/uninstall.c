@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include "datapath/uninstall.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "control/control.h"
+#include "datapath/private.h"
+#include "datapath/remains.h"
+#include "metrics/metrics.h"
+#include "state/lock.h"
+#include "sys/netns_find.h"
+
+#define AGENT_ENDS_S 30
+#define LOOK_NS (WEIR_NS_PER_S / 5)
+#define TELL_S 2
+#define SWEEP_S 10
+/* What is pinned for one namespace. */
+struct place {
+	__u64 cookie;
+	char dir[PATH_MAX];
+	int netns_fd;	     /* -1: nothing leads there any more */
+	struct datapath *dp; /* NULL: another version's, or not to be entered */
+	int reset;
+};
+
+struct places {
+	struct place *list;
+	size_t n;
+};
+
+static void places_close(struct places *places)
+{
+	for (size_t i = 0; i < places->n; i++) {
+		datapath_close(places->list[i].dp);
+		cleanup_close(&places->list[i].netns_fd);
+	}
+	free(places->list);
+}
+#define CLEANUP_PLACES __attribute__((cleanup(places_close)))
+
+/* --- waiting */
+
+struct wait {
+	const struct uninstall_options *options;
+	__u64 began_ns;
+	unsigned int told_s;
+};
+
+static unsigned int waited_s(const struct wait *wait)
+{
+	return (clock_ns(CLOCK_MONOTONIC) - wait->began_ns) / WEIR_NS_PER_S;
+}
+
+static void wait_a_little(struct wait *wait, const char *for_what)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = LOOK_NS }, NULL);
+	if (waited_s(wait) < wait->told_s + TELL_S)
+		return;
+	wait->told_s = waited_s(wait);
+	wait->options->waiting(for_what, wait->told_s);
+}
+
+/* --- the agent */
+
+/* Returns the lock of the state directory, once no agent has it. *pid: of the one that was ended. */
+static int agent_end(const struct uninstall_options *options, pid_t *pid, struct error *err)
+{
+	struct wait wait = { .options = options, .began_ns = clock_ns(CLOCK_MONOTONIC) };
+	struct error why;
+	int lock;
+
+	/* One that is starting does not listen yet. */
+	while ((lock = state_lock(options->state_dir, &why)) == -EBUSY) {
+		if (waited_s(&wait) >= AGENT_ENDS_S)
+			return error_set(err, -EBUSY, "%s, and does not end when told to: kill it first", why.text);
+		if (!*pid && !control_agent_pid(options->state_dir, pid))
+			kill(*pid, SIGTERM);
+		wait_a_little(&wait, "the agent ends");
+	}
+	return lock < 0 ? error_set(err, lock, "%s", why.text) : lock;
+}
+
+/* --- namespaces */
+
+static int place_add(struct places *places, const char *pin_dir, __u64 cookie)
+{
+	struct place *more = reallocarray(places->list, places->n + 1, sizeof(*more)), *place;
+
+	if (!more)
+		return -ENOMEM;
+	places->list = more;
+	place = &more[places->n++];
+	*place = (struct place){ .cookie = cookie, .netns_fd = netns_find(cookie) };
+	snprintf(place->dir, sizeof(place->dir), "%s/net-%llu", pin_dir, cookie);
+	return 0;
+}
+
+static int places_list(const char *pin_dir, struct places *places, struct error *err)
+{
+	DIR *dir = opendir(pin_dir);
+	struct dirent *entry;
+	int ret = 0;
+
+	if (!dir)
+		return errno == ENOENT ? 0 : error_set(err, -errno, "%s: %s", pin_dir, strerror(errno));
+	while (!ret && (entry = readdir(dir))) {
+		unsigned long long cookie;
+		int end = 0;
+
+		if (sscanf(entry->d_name, "net-%llu%n", &cookie, &end) == 1 && !entry->d_name[end])
+			ret = place_add(places, pin_dir, cookie);
+	}
+	closedir(dir);
+	return ret ? error_set(err, ret, "out of memory") : 0;
+}
+
+/* Limits nothing any more: new connections are left alone, translated ones go on. */
+static int place_drain(struct datapath *dp, struct error *err)
+{
+	struct weir_server server;
+	int ret = 0;
+
+	for (__u32 slot = 0; slot < WEIR_MAX_SERVERS && !ret; slot++) {
+		ret = datapath_server_read(dp, slot, &server, err);
+		if (!ret && server.flags)
+			ret = datapath_server_flags(dp, slot, server.flags | WEIR_SERVER_DRAINING, err);
+	}
+	return ret;
+}
+
+/* With force nothing stands in the way: what cannot be opened is removed as it is. */
+static int place_open(const struct uninstall_options *options, struct place *place, struct error *err)
+{
+	const struct datapath_options opening = {
+		.pin_dir = options->pin_dir,
+		.netns_fd = place->netns_fd,
+		.netns_cookie = place->cookie,
+	};
+	int ret;
+
+	if (place->netns_fd < 0)
+		return 0;
+	ret = datapath_open(&place->dp, &opening, err);
+	if (!ret)
+		return place_drain(place->dp, err);
+	return options->force && ret != -EBUSY ? 0 : ret;
+}
+
+static int place_reset(struct place *place, struct error *err)
+{
+	for (__u32 slot = 0; slot < WEIR_MAX_SERVERS && place->dp; slot++) {
+		int n = datapath_reset_translated(place->dp, slot, err);
+
+		if (n < 0)
+			return n;
+		place->reset += n;
+	}
+	return 0;
+}
+
+static int place_translated(const struct place *place, __u64 *translated, struct error *err)
+{
+	__u64 counters[WEIR_REASON_COUNT];
+	int ret = 0;
+
+	for (__u32 slot = 0; slot < WEIR_MAX_SERVERS && place->dp && !ret; slot++) {
+		ret = datapath_counters(place->dp, slot, counters, err);
+		if (!ret)
+			*translated += metrics_translated(counters);
+	}
+	return ret;
+}
+
+static int places_translated(const struct places *places, __u64 *translated, struct error *err)
+{
+	int ret = 0;
+
+	*translated = 0;
+	for (size_t i = 0; i < places->n && !ret; i++)
+		ret = place_translated(&places->list[i], translated, err);
+	return ret;
+}
+
+/* Those whose sockets are gone without a word. */
+static int places_sweep(const struct places *places, struct error *err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < places->n && ret >= 0; i++)
+		ret = places->list[i].dp ? datapath_sweep(places->list[i].dp, DATAPATH_IDLE_NS, err) : 0;
+	return ret < 0 ? ret : 0;
+}
+
+static int wait_until_ended(const struct uninstall_options *options, const struct places *places, struct error *err)
+{
+	struct wait wait = { .options = options, .began_ns = clock_ns(CLOCK_MONOTONIC) };
+	unsigned int swept_s = 0;
+	char for_what[128];
+	__u64 translated;
+	int ret;
+
+	while (!(ret = places_translated(places, &translated, err)) && translated) {
+		snprintf(for_what, sizeof(for_what), "%llu translated connections have ended (--force resets them)",
+			 translated);
+		wait_a_little(&wait, for_what);
+		if (waited_s(&wait) < swept_s + SWEEP_S)
+			continue;
+		swept_s = waited_s(&wait);
+		ret = places_sweep(places, err);
+		if (ret)
+			break;
+	}
+	return ret;
+}
+
+static int place_remove(struct place *place, struct error *err)
+{
+	int ret = place->dp ? datapath_remove(place->dp, err) : 0;
+
+	datapath_close(place->dp);
+	place->dp = NULL;
+	return ret ?: remains_remove(place->dir, place->netns_fd, err);
+}
+
+static int places_remove(const struct uninstall_options *options, struct places *places, struct error *err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < places->n && !ret; i++)
+		ret = place_open(options, &places->list[i], err);
+	for (size_t i = 0; i < places->n && options->force && !ret; i++)
+		ret = place_reset(&places->list[i], err);
+	if (!options->force && !ret)
+		ret = wait_until_ended(options, places, err);
+	for (size_t i = 0; i < places->n && !ret; i++)
+		ret = place_remove(&places->list[i], err);
+	return ret;
+}
+
+/* --- files */
+
+/* The lock goes last, while it is held. Directories that hold anything else stay. */
+static void files_remove(const char *directory)
+{
+	static const char *const names[] = { "state.json", "state.json.new", "weir.sock", "lock" };
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		snprintf(path, sizeof(path), "%s/%s", directory, names[i]);
+		unlink(path);
+	}
+	rmdir(directory);
+}
+
+static void persisted_remove(const char *directory)
+{
+	CLEANUP_CLOSE int lock = access(directory, F_OK) ? -1 : state_lock(directory, NULL);
+
+	if (lock >= 0)
+		files_remove(directory);
+}
+
+static json_t *describe(const struct places *places, pid_t agent)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < places->n; i++) {
+		const struct place *place = &places->list[i];
+
+		json_array_append_new(list, json_pack("{s:s, s:i, s:b}", "pins", place->dir, "reset", place->reset,
+						      "entered", place->netns_fd >= 0));
+	}
+	return json_pack("{s:o, s:o}", "agent", agent ? json_integer(agent) : json_null(), "namespaces", list);
+}
+
+int uninstall(const struct uninstall_options *options, json_t **result, struct error *err)
+{
+	CLEANUP_PLACES struct places places = { 0 };
+	CLEANUP_CLOSE int lock = -1;
+	pid_t agent = 0;
+	int ret;
+
+	lock = agent_end(options, &agent, err);
+	if (lock < 0)
+		return lock;
+	ret = places_list(options->pin_dir, &places, err) ?: places_remove(options, &places, err);
+	if (ret)
+		return ret;
+	files_remove(options->state_dir);
+	persisted_remove(options->persist_dir);
+	rmdir(options->pin_dir);
+	*result = describe(&places, agent);
+	return 0;
+}

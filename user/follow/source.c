@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include "follow/source.h"
+
+#include "agent/log.h"
+#include "base/cleanup.h"
+#include "sys/privilege.h"
+
+void policy_source_clear(struct policy_source *source)
+{
+	policy_clear(&source->policy);
+	json_decref(source->errors);
+	source->errors = NULL;
+}
+
+static void log_errors(const struct policy_source *source)
+{
+	size_t n = json_array_size(source->errors), i;
+	json_t *text;
+
+	log_error("policy %s: what it said before stays in force: %zu error%s", source->path, n, n == 1 ? "" : "s");
+	json_array_foreach (source->errors, i, text)
+		log_error("%s", json_string_value(text));
+}
+
+void policy_source_fail(struct policy_source *source, json_t *errors)
+{
+	bool news = !json_equal(source->errors, errors);
+
+	if (!json_array_size(source->errors))
+		source->since = time(NULL);
+	json_decref(source->errors);
+	source->errors = errors;
+	if (news)
+		log_errors(source);
+}
+
+void policy_source_succeed(struct policy_source *source, bool changed)
+{
+	bool failed = json_array_size(source->errors);
+
+	source->last_success = time(NULL);
+	if (changed || failed || !source->since)
+		source->since = source->last_success;
+	if (failed)
+		log_info("policy %s: what it says is in force again", source->path);
+	json_decref(source->errors);
+	source->errors = json_array();
+}
+
+/* --- reading */
+
+static json_t *text_of(const struct problem *problem)
+{
+	CLEANUP_FREE char *text = problem_text(problem);
+
+	return json_string(text ?: "out of memory");
+}
+
+static json_t *errors_of(const struct policy *policy)
+{
+	json_t *errors = json_array();
+
+	for (size_t i = 0; i < policy->problems.n; i++)
+		if (!policy->problems.items[i].warning)
+			json_array_append_new(errors, text_of(&policy->problems.items[i]));
+	return errors;
+}
+
+static void log_warnings(const struct policy *policy)
+{
+	for (size_t i = 0; i < policy->problems.n; i++) {
+		CLEANUP_JSON json_t *text = text_of(&policy->problems.items[i]);
+
+		if (policy->problems.items[i].warning)
+			log_warning("%s", json_string_value(text));
+	}
+}
+
+/* What is wrong may be mended elsewhere: where a file that is pointed to is missing, or may not be read. */
+bool policy_source_read(struct policy_source *source)
+{
+	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_READ);
+	CLEANUP_JSON json_t *errors = NULL;
+	struct error err;
+
+	if (source->good && policy_is_current(&source->policy, source->path))
+		return false;
+	policy_clear(&source->policy);
+	source->policy.regular = true;
+	if (policy_read(&source->policy, source->path, &err)) {
+		errors = json_pack("[s]", err.text);
+	} else {
+		policy_check(&source->policy);
+		errors = errors_of(&source->policy);
+	}
+	source->good = !json_array_size(errors);
+	if (source->good)
+		log_warnings(&source->policy);
+	else
+		policy_source_fail(source, json_incref(errors));
+	return true;
+}

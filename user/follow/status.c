@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What is told of the policy files that the agent follows. */
+#include "follow/source.h"
+#include "metrics/metrics.h"
+
+#define TIME_TEXT 32
+
+/* As RFC 3339 has it; null for never. */
+static json_t *time_text(time_t when)
+{
+	char text[TIME_TEXT];
+	struct tm parts;
+
+	if (!when || !gmtime_r(&when, &parts))
+		return json_null();
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
+	return json_string(text);
+}
+
+static bool in_force(const struct policy_source *source)
+{
+	return !json_array_size(source->errors);
+}
+
+json_t *policy_sources_to_json(const struct policy_sources *sources)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < sources->n; i++) {
+		const struct policy_source *source = &sources->items[i];
+
+		json_array_append_new(list, json_pack("{s:s, s:b, s:o, s:o, s:I, s:I, s:O}", "path", source->path,
+						      "in_force", in_force(source), "since", time_text(source->since),
+						      "last_success", time_text(source->last_success), "files",
+						      (json_int_t)source->policy.n_files, "objects",
+						      (json_int_t)source->policy.n, "errors", source->errors));
+	}
+	return list;
+}
+
+void policy_sources_measure(const struct policy_sources *sources, json_t *families)
+{
+	json_t *ok = metrics_add_family(
+		families, "weir_policy_source_ok", "gauge",
+		"1: what this policy file or directory says is in force. 0: what it said before.");
+	json_t *success = metrics_add_family(families, "weir_policy_source_last_success_timestamp_seconds", "gauge",
+					     "When it was last seen to be in force, in Unix time; 0: never.");
+	json_t *errors = metrics_add_family(families, "weir_policy_source_errors", "gauge", "What is wrong with it.");
+
+	for (size_t i = 0; i < sources->n; i++) {
+		const struct policy_source *source = &sources->items[i];
+
+		metrics_add_sample(ok, json_pack("{s:s}", "source", source->path), json_integer(in_force(source)));
+		metrics_add_sample(success, json_pack("{s:s}", "source", source->path),
+				   json_integer(source->last_success));
+		metrics_add_sample(errors, json_pack("{s:s}", "source", source->path),
+				   json_integer(json_array_size(source->errors)));
+	}
+}

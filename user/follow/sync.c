@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What all sources say, put in force. They are tried together first. If that cannot be, each is tried by itself beside what the
+ * others said before, so that only those with which something is wrong stay behind.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/log.h"
+#include "agent/plan.h"
+#include "agent/private.h"
+#include "base/cleanup.h"
+#include "follow/source.h"
+#include "policy/objects.h"
+
+/* --- what is wanted (plan_follow()) */
+
+/* Its server is that of all objects of the source that name none; NULL: there is none, or more than one. */
+static const char *only_throttle(const struct policy *policy)
+{
+	const char *name = NULL;
+
+	for (size_t i = 0; i < policy->n; i++) {
+		if (policy->objects[i].kind->type != POLICY_THROTTLE)
+			continue;
+		if (name)
+			return NULL;
+		name = policy->objects[i].name;
+	}
+	return name;
+}
+
+static void add_said(json_t *wanted, const struct policy_source *source)
+{
+	const struct policy *policy = &source->policy;
+	const char *server = only_throttle(policy);
+
+	for (size_t i = 0; i < policy->n; i++)
+		json_array_append_new(wanted, json_pack("{s:s*, s:{s:s, s:s, s:O}}", "server", server, "object",
+							"source", policy->objects[i].file, "followed", source->path,
+							"document", policy->objects[i].document));
+}
+
+/* What it said before, as the servers still have it. */
+static void add_kept(json_t *wanted, const struct policy_source *source, const struct state *state)
+{
+	json_t *object;
+	size_t i;
+
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		const struct server *server = state->servers[slot];
+
+		if (!server || server->draining)
+			continue;
+		json_array_foreach (policy_objects(server), i, object)
+			if (strcmp(policy_object_followed(object) ?: "", source->path) == 0)
+				json_array_append_new(wanted, json_pack("{s:s, s:O}", "server", server->name, "object",
+									object));
+	}
+}
+
+/* --- trying it */
+
+/* Puts in force what the sources say that are fresh, and what the others said before. */
+static int try(struct agent *agent, const bool *fresh, struct error *err)
+{
+	const struct policy_sources *sources = &agent->sources;
+	CLEANUP_JSON json_t *wanted = json_array();
+	CLEANUP_PLAN struct plan plan = { 0 };
+	bool whole = true;
+	int ret;
+
+	for (size_t i = 0; i < sources->n; i++) {
+		whole &= fresh[i];
+		if (fresh[i])
+			add_said(wanted, &sources->items[i]);
+		else
+			add_kept(wanted, &sources->items[i], &agent->state);
+	}
+	ret = plan_follow(&plan, &agent->state, wanted, whole, err);
+	if (!ret && plan.n) {
+		ret = plan_do(agent, &plan, err);
+		if (!ret)
+			plan_log(&plan, "policy files: ");
+	}
+	return ret;
+}
+
+static void fail(struct policy_source *source, const struct error *err)
+{
+	policy_source_fail(source, json_pack("[s]", err->text));
+}
+
+/* Until no more of them can be: what one needs, another one may bring. */
+static void try_each(struct agent *agent, const bool *changed)
+{
+	struct policy_sources *sources = &agent->sources;
+	CLEANUP_FREE bool *done = calloc(sources->n + 1, sizeof(*done)),
+			  *fresh = calloc(sources->n + 1, sizeof(*fresh));
+	struct error err;
+	bool more = done && fresh;
+
+	/* What belonged to sources that there are no more goes in any case. */
+	if (more && try(agent, fresh, &err))
+		log_error("policy files: %s", err.text);
+	while (more) {
+		more = false;
+		for (size_t i = 0; i < sources->n; i++) {
+			struct policy_source *source = &sources->items[i];
+
+			if (!source->good || done[i])
+				continue;
+			fresh[i] = true;
+			done[i] = !try(agent, fresh, &err);
+			fresh[i] = false;
+			if (done[i])
+				policy_source_succeed(source, changed[i]);
+			else
+				fail(source, &err);
+			more |= done[i];
+		}
+	}
+}
+
+static void settle(struct agent *agent, const bool *changed)
+{
+	struct policy_sources *sources = &agent->sources;
+	CLEANUP_FREE bool *fresh = calloc(sources->n + 1, sizeof(*fresh));
+	struct error err;
+
+	if (!fresh)
+		return;
+	for (size_t i = 0; i < sources->n; i++)
+		fresh[i] = sources->items[i].good;
+	if (try(agent, fresh, &err)) {
+		try_each(agent, changed);
+		return;
+	}
+	for (size_t i = 0; i < sources->n; i++)
+		if (fresh[i])
+			policy_source_succeed(&sources->items[i], changed[i]);
+}
+
+/* --- the whole */
+
+void policy_sources_sync(struct agent *agent)
+{
+	struct policy_sources *sources = &agent->sources;
+	CLEANUP_FREE bool *changed = calloc(sources->n + 1, sizeof(*changed));
+
+	if (!changed)
+		return;
+	nets_wait(agent);
+	for (size_t i = 0; i < sources->n; i++) {
+		changed[i] = policy_source_read(&sources->items[i]);
+		if (changed[i] && sources->watch)
+			policy_watch_source(sources->watch, &sources->items[i]);
+	}
+	settle(agent, changed);
+	nets_watch(agent);
+}
+
+void policy_sources_wake(struct agent *agent)
+{
+	if (agent->sources.watch)
+		policy_watch_wake(agent->sources.watch);
+	else
+		policy_sources_sync(agent);
+}
+
+void policy_sources_retry(struct agent *agent)
+{
+	for (size_t i = 0; i < agent->sources.n; i++) {
+		if (json_array_size(agent->sources.items[i].errors)) {
+			policy_sources_wake(agent);
+			return;
+		}
+	}
+}
+
+static bool is_source(const struct policy_sources *sources, const char *path)
+{
+	for (size_t i = 0; i < sources->n; i++)
+		if (strcmp(sources->items[i].path, path) == 0)
+			return true;
+	return false;
+}
+
+/* What earlier agents followed. */
+static void log_gone(const struct agent *agent)
+{
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		const struct server *server = agent->state.servers[slot];
+		json_t *object;
+		size_t i;
+
+		json_array_foreach (server ? policy_objects(server) : NULL, i, object) {
+			const char *path = policy_object_followed(object);
+			char label[POLICY_LABEL];
+
+			if (!path || is_source(&agent->sources, path))
+				continue;
+			policy_object_label(object, label);
+			log_warning("policy files: server \"%s\": %s goes: %s is not followed any more", server->name,
+				    label, path);
+		}
+	}
+}
+
+int policy_sources_open(struct agent *agent, struct error *err)
+{
+	const struct agent_options *options = agent->options;
+	struct policy_sources *sources = &agent->sources;
+	struct error why;
+
+	sources->items = calloc(options->n_policies + 1, sizeof(*sources->items));
+	if (!sources->items)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (; sources->n < options->n_policies; sources->n++)
+		sources->items[sources->n] = (struct policy_source){
+			.path = options->policies[sources->n],
+			.errors = json_array(),
+		};
+	if (sources->n && policy_watch_open(&sources->watch, agent, &why))
+		log_warning("policy files: changes are seen late: %s", why.text);
+	log_gone(agent);
+	policy_sources_sync(agent);
+	return 0;
+}
+
+void policy_sources_close(struct agent *agent)
+{
+	struct policy_sources *sources = &agent->sources;
+
+	policy_watch_close(sources->watch);
+	for (size_t i = 0; i < sources->n; i++)
+		policy_source_clear(&sources->items[i]);
+	free(sources->items);
+	*sources = (struct policy_sources){ 0 };
+}

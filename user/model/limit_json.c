@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Limits as JSON. Unknown members are errors: a misspelt one must not be silently without effect. */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/json_read.h"
+#include "base/rate.h"
+#include "model/backoff_text.h"
+#include "model/key.h"
+#include "model/limit.h"
+
+static const char *const modes[] = { "enforce", "dry-run" };
+
+/* --- amounts */
+
+void amount_to_json(const struct datapath_amount *amount, enum weir_limit_kind kind, json_t *object)
+{
+	char qps[WEIR_QPS_TEXT];
+
+	if (!amount->set)
+		return;
+	if (kind == WEIR_LIMIT_IN_FLIGHT) {
+		json_object_set_new(object, "in_flight", json_integer(amount->places));
+		return;
+	}
+	weir_qps_format(amount->per_ns, qps, sizeof(qps));
+	json_object_set_new(object, "qps", json_string(qps));
+	json_object_set_new(object, "burst", json_integer(amount->burst));
+}
+
+/* A number that is not the whole text of a rate is one that a number cannot hold: it has to be written as a text. */
+static int qps_from_json(json_t *json, __u64 *per_ns, struct error *err)
+{
+	char number[64] = "";
+	const char *text = number;
+
+	if (json_is_integer(json))
+		snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, json_integer_value(json));
+	else if (json_is_real(json))
+		snprintf(number, sizeof(number), "%.9f", json_real_value(json));
+	else if (json_is_string(json))
+		text = json_string_value(json);
+	if (weir_qps_parse(text, per_ns) || (json_is_real(json) && strtod(text, NULL) != json_real_value(json)))
+		return error_set(
+			err, -EINVAL,
+			"qps: \"%s\" is not a rate (a decimal from 0 to %u, with at most 9 digits after the point)",
+			text, WEIR_QPS_MAX);
+	return 0;
+}
+
+struct amount_members {
+	json_t *qps, *burst, *in_flight;
+};
+
+static struct amount_members amount_members(json_t *json)
+{
+	return (struct amount_members){ json_object_get(json, "qps"), json_object_get(json, "burst"),
+					json_object_get(json, "in_flight") };
+}
+
+/* Leaves both as they are when there is no amount. */
+static int amount_read(json_t *json, struct datapath_amount *amount, enum weir_limit_kind *kind, struct error *err)
+{
+	struct amount_members m = amount_members(json);
+	struct datapath_amount read = { .set = true };
+	__u32 burst = 0;
+	int ret;
+
+	if (!m.qps && !m.burst && !m.in_flight)
+		return 0;
+	if (m.in_flight && (m.qps || m.burst))
+		return error_set(err, -EINVAL, "in_flight: a limit is of requests in flight, or has qps and burst");
+	if (!m.in_flight && (!m.qps || !m.burst))
+		return error_set(err, -EINVAL, "%s is missing", m.qps ? "burst" : "qps");
+	ret = number_from_json(m.in_flight, "in_flight", WEIR_BURST_MAX, &read.places, err) ?:
+		      number_from_json(m.burst, "burst", WEIR_BURST_MAX, &burst, err);
+	if (!ret && m.qps)
+		ret = qps_from_json(m.qps, &read.per_ns, err);
+	if (ret)
+		return ret;
+	read.burst = burst;
+	*amount = read;
+	*kind = m.in_flight ? WEIR_LIMIT_IN_FLIGHT : WEIR_LIMIT_RATE;
+	return 0;
+}
+
+/* --- overrides */
+
+static json_t *overrides_to_json(const struct limit *limit)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < limit->n_overrides; i++) {
+		json_t *override = json_pack("{s:s}", "subject", limit->overrides[i].subject);
+
+		amount_to_json(&limit->overrides[i].amount, limit->kind, override);
+		json_array_append_new(array, override);
+	}
+	return array;
+}
+
+/* The kind of the first override is that of a limit without a default. */
+static int override_read(json_t *json, struct limit *limit, struct error *err)
+{
+	static const char *const members[] = { "subject", "qps", "burst", "in_flight", NULL };
+	const char *subject = json_string_value(json_object_get(json, "subject"));
+	bool first = !limit->amount.set && !limit->n_overrides;
+	enum weir_limit_kind kind = limit->kind;
+	struct datapath_amount amount = { 0 };
+	char canonical[KEY_SUBJECT_TEXT];
+	int ret;
+
+	ret = members_check(json, "an override", members, err);
+	if (!ret && !subject)
+		ret = error_set(err, -EINVAL, "the subject of an override is missing");
+	if (!ret)
+		ret = key_subject_parse(limit->key, subject, canonical, err);
+	if (!ret)
+		ret = amount_read(json, &amount, &kind, err);
+	if (!ret && !amount.set)
+		ret = error_set(err, -EINVAL, "\"%s\": qps and burst, or in_flight, are missing", subject);
+	if (!ret && !first && kind != limit->kind)
+		ret = error_set(err, -EINVAL, "\"%s\": the limit is of %s", subject,
+				limit->kind == WEIR_LIMIT_IN_FLIGHT ? "requests in flight: it has in_flight" :
+								      "a rate: it has qps and burst");
+	if (ret)
+		return ret;
+	limit->kind = kind;
+	return limit_override_add(limit, canonical, &amount) ? error_set(err, -ENOMEM, "out of memory") : 0;
+}
+
+static int compare_subjects(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Two spellings of one subject are that subject twice. */
+static int check_twice(const struct limit *limit, struct error *err)
+{
+	CLEANUP_FREE const char **subjects = calloc(limit->n_overrides + 1, sizeof(*subjects));
+
+	if (!subjects)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < limit->n_overrides; i++)
+		subjects[i] = limit->overrides[i].subject;
+	qsort(subjects, limit->n_overrides, sizeof(*subjects), compare_subjects);
+	for (size_t i = 1; i < limit->n_overrides; i++)
+		if (strcmp(subjects[i - 1], subjects[i]) == 0)
+			return error_set(err, -EINVAL, "overrides: \"%s\" is there twice", subjects[i]);
+	return 0;
+}
+
+static int overrides_read(json_t *array, struct limit *limit, struct error *err)
+{
+	json_t *item;
+	size_t i;
+
+	if (array && !json_is_array(array))
+		return error_set(err, -EINVAL, "overrides: must be a list");
+	json_array_foreach (array, i, item) {
+		struct error why = { 0 };
+		int ret = override_read(item, limit, &why);
+
+		if (ret)
+			return error_set(err, ret, "overrides: %s", why.text);
+	}
+	return check_twice(limit, err);
+}
+
+/* --- the whole */
+
+json_t *limit_to_json(const struct limit *limit)
+{
+	json_t *json = json_pack("{s:s}", "name", limit->name);
+	char key[KEY_TEXT], penalty[BACKOFF_TEXT];
+
+	if (!limit_is_builtin(limit)) {
+		key_format(limit->key, key);
+		json_object_set_new(json, "key", json_string(key));
+		json_object_set_new(json, "number", json_integer(limit->number));
+	}
+	amount_to_json(&limit->amount, limit->kind, json);
+	if (limit->n_rules)
+		json_object_set_new(json, "rules", rule_list_to_json(limit->rules, limit->n_rules));
+	if (limit->n_overrides)
+		json_object_set_new(json, "overrides", overrides_to_json(limit));
+	json_object_set_new(json, "mode", json_string(modes[limit->dry_run]));
+	if (limit->penalty.parts) {
+		backoff_format(&limit->penalty, penalty);
+		json_object_set_new(json, "penalty", json_string(penalty));
+	}
+	json_object_set_new(json, "keys", json_integer(limit->keys));
+	if (limit->source)
+		json_object_set_new(json, "source", json_string(limit->source));
+	return json;
+}
+
+/* Of a built-in limit they are given by its name. */
+static int key_read(json_t *json, struct limit *limit, struct error *err)
+{
+	static const char *const others[] = { "key", "in_flight", "rules", "number" };
+	json_t *key = json_object_get(json, "key");
+	bool builtin = !limit_builtin_key(limit->name, &limit->key);
+	struct error why;
+
+	for (size_t i = 0; builtin && i < sizeof(others) / sizeof(*others); i++)
+		if (json_object_get(json, others[i]))
+			return error_set(err, -EINVAL,
+					 "%s: every server has this limit, for all requests, with a rate: for another "
+					 "one choose another name",
+					 others[i]);
+	if (builtin)
+		return 0;
+	if (!json_is_string(key))
+		return error_set(err, -EINVAL,
+				 key ? "key: must be a text, like \"user\" or \"namespace,user\"" :
+				       "the key is missing: total, user, namespace,user, ... (only the limits total, "
+				       "namespace, user and source-and-object have none)");
+	return key_parse(json_string_value(key), &limit->key, &why) ? error_set(err, -EINVAL, "key: %s", why.text) : 0;
+}
+
+static int mode_read(json_t *json, struct limit *limit, struct error *err)
+{
+	unsigned int mode = words_find(modes, 2, json_string_value(json) ?: "");
+
+	if (!json)
+		return 0;
+	if (mode == 2)
+		return error_set(err, -EINVAL, "mode: must be \"enforce\" or \"dry-run\"");
+	limit->dry_run = mode;
+	return 0;
+}
+
+static int penalty_read(json_t *json, struct weir_backoff *penalty, struct error *err)
+{
+	struct error why;
+
+	if (!json)
+		return 0;
+	if (!json_is_string(json))
+		return error_set(err, -EINVAL, "penalty: must be a text, like \"exponential:1s..60s\", or \"off\"");
+	if (backoff_parse(json_string_value(json), penalty, &why))
+		return error_set(err, -EINVAL, "penalty: %s", why.text);
+	return 0;
+}
+
+/* A count for each group needs groups to count: those that its rules name, or its overrides. */
+static int check_groups(const struct limit *limit, struct error *err)
+{
+	size_t n = 0;
+
+	if (!(limit->key & WEIR_KEY_GROUP))
+		return 0;
+	for (size_t i = 0; i < limit->n_rules; i++)
+		n += limit->rules[i].groups.n;
+	if (n || (limit->key == WEIR_KEY_GROUP && limit->n_overrides))
+		return 0;
+	return error_set(err, -EINVAL, "key: with group in it, the rules must say which groups have a count");
+}
+
+static int members_read(json_t *json, struct limit *limit, struct error *err)
+{
+	int ret;
+
+	ret = amount_read(json, &limit->amount, &limit->kind, err) ?:
+		      rule_list_from_json(json_object_get(json, "rules"), "rules", &limit->rules, &limit->n_rules, err) ?:
+		      overrides_read(json_object_get(json, "overrides"), limit, err)				   ?:
+		      mode_read(json_object_get(json, "mode"), limit, err)					   ?:
+		      penalty_read(json_object_get(json, "penalty"), &limit->penalty, err)			   ?:
+		      number_from_json(json_object_get(json, "keys"), "keys", PARSE_KEYS_MAX, &limit->keys, err)   ?:
+		      number_from_json(json_object_get(json, "number"), "number", UINT32_MAX, &limit->number, err) ?:
+		      text_from_json(json_object_get(json, "source"), "source", &limit->source, err);
+	return ret ?: check_groups(limit, err);
+}
+
+static int limit_read(json_t *json, struct limit *limit, struct error *err)
+{
+	static const char *const members[] = { "name", "key",	  "qps",  "burst",  "in_flight", "rules", "overrides",
+					       "mode", "penalty", "keys", "number", "source",	 NULL };
+	const char *name = json_string_value(json_object_get(json, "name"));
+	struct error why = { 0 };
+	int ret;
+
+	if (!json_is_object(json) || !name)
+		return error_set(err, -EINVAL, "a limit must be an object with a name");
+	ret = parse_limit_name(name, err);
+	if (ret)
+		return ret;
+	strcpy(limit->name, name);
+	ret = members_check(json, "a limit", members, &why) ?:
+		      key_read(json, limit, &why)	    ?:
+							      members_read(json, limit, &why);
+	return ret ? error_set(err, ret, "limit \"%s\": %s", name, why.text) : 0;
+}
+
+int limit_from_json(json_t *json, struct limit *out, struct error *err)
+{
+	struct limit limit = { 0 };
+	int ret = limit_read(json, &limit, err);
+
+	if (ret)
+		limit_clear(&limit);
+	else
+		*out = limit;
+	return ret;
+}
+
+int limit_check_amounts(const struct limit *limit, struct error *err)
+{
+	if (limit->amount.set || limit->n_overrides)
+		return 0;
+	return error_set(err, -EINVAL, "limit \"%s\": say how much it allows: qps and burst, or in_flight",
+			 limit->name);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A server as documents: what applied to a bare one makes it what it is. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "policy/objects.h"
+
+/* What of the server's JSON is no policy's. */
+static const char *const not_exported[] = { "name",	    "netns_cookie", "paused",
+					    "draining",	    "last_number",  "priority_levels",
+					    "flow_schemas", "groups",	    "policy" };
+
+/* What makes no difference is left out. */
+static void drop_empty(json_t *spec)
+{
+	const char *key;
+	json_t *value;
+	void *next;
+
+	json_object_foreach_safe(spec, next, key, value)
+	{
+		bool empty = json_is_null(value) || (json_is_array(value) && !json_array_size(value)) ||
+			     json_is_false(value) || (json_is_integer(value) && !json_integer_value(value));
+
+		if (json_is_object(value))
+			drop_empty(value);
+		else if (empty && strcmp(key, "exempt_groups") != 0)
+			json_object_del(spec, key);
+	}
+}
+
+/* Limits of Configuration objects are theirs. */
+static bool of_events(const struct server *server, const char *name)
+{
+	json_t *object, *limit;
+	size_t i, j;
+
+	json_array_foreach (policy_objects(server), i, object) {
+		json_t *document = json_object_get(object, "document");
+		CLEANUP_JSON json_t *limits = policy_events_limits(document);
+
+		if (strcmp(json_string_value(json_object_get(document, "kind")) ?: "", "Configuration") != 0)
+			continue;
+		json_array_foreach (limits, j, limit)
+			if (strcmp(json_string_value(json_object_get(limit, "name")), name) == 0)
+				return true;
+	}
+	return false;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp((*(const struct limit *const *)a)->name, (*(const struct limit *const *)b)->name);
+}
+
+/* A rate is a text where every digit counts; a whole one is a number just as well. */
+static void rate_as_number(json_t *amount)
+{
+	const char *qps = json_string_value(json_object_get(amount, "qps"));
+
+	if (qps && !strchr(qps, '.'))
+		json_object_set_new(amount, "qps", json_integer(strtoll(qps, NULL, 10)));
+}
+
+static json_t *exported_limit(const struct limit *limit)
+{
+	json_t *json = limit_to_json(limit), *override;
+	size_t i;
+
+	json_object_del(json, "number");
+	json_object_del(json, "source");
+	if (!limit->keys)
+		json_object_del(json, "keys");
+	rate_as_number(json);
+	json_array_foreach (json_object_get(json, "overrides"), i, override)
+		rate_as_number(override);
+	return json;
+}
+
+/* By name, so that it does not matter in which order they came. */
+static json_t *exported_limits(const struct server *server)
+{
+	CLEANUP_FREE const struct limit **sorted = calloc(server->n_limits + 1, sizeof(*sorted));
+	json_t *limits = json_array();
+
+	for (size_t i = 0; sorted && i < server->n_limits; i++)
+		sorted[i] = &server->limits[i];
+	if (sorted)
+		qsort(sorted, server->n_limits, sizeof(*sorted), compare_names);
+	for (size_t i = 0; sorted && i < server->n_limits; i++)
+		if (!of_events(server, sorted[i]->name))
+			json_array_append_new(limits, exported_limit(sorted[i]));
+	return limits;
+}
+
+/* As its own Throttle says it: what others say is in their documents, and what a command has paused is in none. */
+static void copy_own(const struct server *server, json_t *spec)
+{
+	static const char *const keys[] = { "paused", "priorityLevels", "flowSchemas" };
+	json_t *throttle = policy_object_document(policy_throttle_of(policy_objects(server)));
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		json_t *value = json_object_get(json_object_get(throttle, "spec"), keys[i]);
+
+		if (value)
+			json_object_set(spec, keys[i], value);
+	}
+}
+
+static json_t *exported_throttle(const struct server *server)
+{
+	CLEANUP_JSON json_t *json = server_to_json(server);
+	json_t *spec;
+
+	for (size_t i = 0; i < sizeof(not_exported) / sizeof(*not_exported); i++)
+		json_object_del(json, not_exported[i]);
+	json_object_set_new(json, "limits", exported_limits(server));
+	drop_empty(json);
+	spec = policy_yaml_names(json);
+	copy_own(server, spec);
+	return json_pack("{s:s, s:s, s:{s:s}, s:o}", "apiVersion", "weir/v1", "kind", "Throttle", "metadata", "name",
+			 server->name, "spec", spec);
+}
+
+json_t *policy_export(const struct server *server)
+{
+	json_t *documents = json_pack("[o]", exported_throttle(server)), *object;
+	size_t i;
+
+	json_array_foreach (policy_objects(server), i, object) {
+		json_t *document = json_object_get(object, "document");
+
+		if (strcmp(json_string_value(json_object_get(document, "kind")) ?: "", "Throttle") != 0)
+			json_array_append(documents, document);
+	}
+	return documents;
+}

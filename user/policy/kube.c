@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Kubernetes' own documents, as kube-apiserver reads them and `kubectl get -o yaml` prints them: the types EventRateLimit
+ * (eventratelimit.admission.k8s.io/v1alpha1), AdmissionConfiguration (apiserver.config.k8s.io/v1), FlowSchema and
+ * PriorityLevelConfiguration (flowcontrol.apiserver.k8s.io).
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "weir/limit/bucket.h"
+
+#include "base/cleanup.h"
+#include "model/parse.h"
+#include "model/priority.h"
+#include "model/rule.h"
+#include "policy/kinds.h"
+
+#define IGNORED(field)                               \
+	{                                            \
+		.name = field, .type = FIELD_IGNORED \
+	}
+#define HEAD                                                            \
+	{ .name = "apiVersion", .type = FIELD_TEXT, .required = true }, \
+	{                                                               \
+		.name = "kind", .type = FIELD_TEXT, .required = true    \
+	}
+#define END       \
+	{         \
+		0 \
+	}
+
+static int check_name(const struct field *field, const char *text, struct error *err)
+{
+	(void)field;
+	if (*text && strlen(text) <= 253 && strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-.:") == strlen(text))
+		return 0;
+	return error_set(err, -EINVAL, "\"%s\" is not a name (a-z, 0-9, -, . and :)", text);
+}
+
+/* --- EventRateLimit */
+
+static const char *const event_types[] = { "Server", "Namespace", "User", "SourceAndObject", NULL };
+static const char *const covers[] = { "events", "all", NULL };
+
+static const struct field event_limit_fields[] = {
+	{ .name = "type",
+	  .type = FIELD_TEXT,
+	  .required = true,
+	  .words = event_types,
+	  .help = "one limit for all, or one for each of these" },
+	{ .name = "qps",
+	  .type = FIELD_NUMBER,
+	  .required = true,
+	  .min = 1,
+	  .max = WEIR_QPS_MAX,
+	  .help = "events a second" },
+	{ .name = "burst",
+	  .type = FIELD_NUMBER,
+	  .required = true,
+	  .min = 1,
+	  .max = WEIR_BURST_MAX,
+	  .help = "events at once" },
+	{ .name = "cacheSize",
+	  .type = FIELD_NUMBER,
+	  .max = PARSE_KEYS_MAX,
+	  .help = "buckets kept, not of Server; 4096 where there is none" },
+	END,
+};
+static const struct shape event_limit_shape = { event_limit_fields, NULL };
+
+static const struct field event_fields[] = {
+	HEAD,
+	{ .name = "limits",
+	  .type = FIELD_OBJECT,
+	  .list = true,
+	  .required = true,
+	  .most = WEIR_SERVER_LIMITS,
+	  .shape = &event_limit_shape,
+	  .help = "all of which an event must meet" },
+	{ .name = "covers",
+	  .type = FIELD_TEXT,
+	  .words = covers,
+	  .help = "not in Kubernetes: events, as there (the default), or all requests" },
+	END,
+};
+const struct shape policy_event_rate_limit_shape = { event_fields, NULL };
+
+/* --- AdmissionConfiguration: what the other plugins have in it is theirs */
+
+static const struct field plugin_fields[] = {
+	{ .name = "name", .type = FIELD_TEXT, .required = true, .help = "EventRateLimit; others are left alone" },
+	{ .name = "path", .type = FIELD_TEXT, .help = "of the plugin's file, from the directory of this one" },
+	IGNORED("configuration"),
+	END,
+};
+static const struct shape plugin_shape = { plugin_fields, NULL };
+
+static const struct field admission_fields[] = {
+	HEAD,
+	{ .name = "plugins", .type = FIELD_OBJECT, .list = true, .shape = &plugin_shape },
+	END,
+};
+const struct shape policy_admission_shape = { admission_fields, NULL };
+
+/* --- what every object of a cluster has */
+
+static const struct field metadata_fields[] = {
+	{ .name = "name", .type = FIELD_TEXT, .required = true, .check = check_name },
+	IGNORED("annotations"),
+	IGNORED("creationTimestamp"),
+	IGNORED("deletionGracePeriodSeconds"),
+	IGNORED("deletionTimestamp"),
+	IGNORED("finalizers"),
+	IGNORED("generateName"),
+	IGNORED("generation"),
+	IGNORED("labels"),
+	IGNORED("managedFields"),
+	IGNORED("namespace"),
+	IGNORED("ownerReferences"),
+	IGNORED("resourceVersion"),
+	IGNORED("selfLink"),
+	IGNORED("uid"),
+	END,
+};
+static const struct shape metadata_shape = { metadata_fields, NULL };
+
+#define METADATA                                                                                     \
+	{                                                                                            \
+		.name = "metadata", .type = FIELD_OBJECT, .required = true, .shape = &metadata_shape \
+	}
+
+/* --- FlowSchema */
+
+#define NAMES(field, help_text)                                                                      \
+	{                                                                                            \
+		.name = field, .type = FIELD_TEXT, .list = true, .required = true, .help = help_text \
+	}
+
+/* As the rules of limits have it (rule.h); "*" is a word of every list. */
+static int check_rule_word(const char *key, const char *text, struct error *err)
+{
+	CLEANUP_JSON json_t *json = json_pack("{s:[s]}", key, text);
+	CLEANUP_RULE struct rule rule = { 0 };
+	struct error why;
+	int ret = rule_from_json(json, &rule, &why);
+
+	return ret ? error_set(err, ret, "%s", why.text) : 0;
+}
+
+static int check_path(const struct field *field, const char *text, struct error *err)
+{
+	(void)field;
+	return check_rule_word("paths", text, err);
+}
+
+static int check_resource(const struct field *field, const char *text, struct error *err)
+{
+	(void)field;
+	return check_rule_word("resources", text, err);
+}
+
+static int check_namespace(const struct field *field, const char *text, struct error *err)
+{
+	(void)field;
+	return check_rule_word("namespaces", text, err);
+}
+
+static const struct field named_fields[] = {
+	{ .name = "name", .type = FIELD_TEXT, .required = true, .help = "* is any" },
+	END,
+};
+static const struct shape named_shape = { named_fields, NULL };
+
+static const struct field of_level_fields[] = {
+	{ .name = "name", .type = FIELD_TEXT, .required = true, .help = "whose seats its requests take" },
+	END,
+};
+static const struct shape of_level_shape = { of_level_fields, NULL };
+
+static const struct field account_fields[] = {
+	{ .name = "namespace", .type = FIELD_TEXT, .required = true },
+	{ .name = "name", .type = FIELD_TEXT, .required = true, .help = "* is any of the namespace" },
+	END,
+};
+static const struct shape account_shape = { account_fields, NULL };
+
+static const char *const subject_kinds[] = { "User", "Group", "ServiceAccount", NULL };
+
+/* A subject has the member of its kind, and no other one. */
+static int check_subject(json_t *subject, struct error *err)
+{
+	static const char *const members[] = { "user", "group", "service_account" };
+	const char *kind = json_string_value(json_object_get(subject, "kind"));
+
+	for (size_t i = 0; i < 3; i++) {
+		bool there = json_object_get(subject, members[i]) != NULL, wanted = !strcmp(kind, subject_kinds[i]);
+
+		if (there != wanted)
+			return error_set(err, -EINVAL, "a subject of kind %s has %s \"%s\"", kind,
+					 wanted ? "a member" : "no member", i == 2 ? "serviceAccount" : members[i]);
+	}
+	return 0;
+}
+
+static const struct field subject_fields[] = {
+	{ .name = "kind", .type = FIELD_TEXT, .required = true, .words = subject_kinds },
+	{ .name = "user", .type = FIELD_OBJECT, .shape = &named_shape },
+	{ .name = "group", .type = FIELD_OBJECT, .shape = &named_shape },
+	{ .name = "serviceAccount", .type = FIELD_OBJECT, .shape = &account_shape },
+	END,
+};
+static const struct shape subject_shape = { subject_fields, check_subject };
+
+static int check_scope(json_t *rule, struct error *err)
+{
+	if (json_is_true(json_object_get(rule, "cluster_scope")) ||
+	    json_array_size(json_object_get(rule, "namespaces")))
+		return 0;
+	return error_set(err, -EINVAL, "no request could match: name namespaces (\"*\": all), or clusterScope: true");
+}
+
+static const struct field resource_fields[] = {
+	NAMES("verbs", "* is any"),
+	NAMES("apiGroups", "\"\" is the core group, * is any"),
+	{ .name = "resources", .type = FIELD_TEXT, .list = true, .required = true, .check = check_resource },
+	{ .name = "clusterScope", .type = FIELD_FLAG, .help = "requests of no namespace, too" },
+	{ .name = "namespaces", .type = FIELD_TEXT, .list = true, .check = check_namespace, .help = "* is any" },
+	END,
+};
+static const struct shape resource_shape = { resource_fields, check_scope };
+
+static const struct field path_fields[] = {
+	NAMES("verbs", "* is any"),
+	{ .name = "nonResourceURLs", .type = FIELD_TEXT, .list = true, .required = true, .check = check_path },
+	END,
+};
+static const struct shape path_shape = { path_fields, NULL };
+
+static int check_some_rules(json_t *rule, struct error *err)
+{
+	if (json_array_size(json_object_get(rule, "resource_rules")) ||
+	    json_array_size(json_object_get(rule, "non_resource_rules")))
+		return 0;
+	return error_set(err, -EINVAL, "resourceRules or nonResourceRules are missing: no request could match");
+}
+
+static const struct field policy_fields[] = {
+	{ .name = "subjects", .type = FIELD_OBJECT, .list = true, .required = true, .shape = &subject_shape },
+	{ .name = "resourceRules", .type = FIELD_OBJECT, .list = true, .shape = &resource_shape },
+	{ .name = "nonResourceRules", .type = FIELD_OBJECT, .list = true, .shape = &path_shape },
+	END,
+};
+static const struct shape policy_rule_shape = { policy_fields, check_some_rules };
+
+static const char *const distinguishers[] = { "ByUser", "ByNamespace", NULL };
+static const struct field distinguisher_fields[] = {
+	{ .name = "type", .type = FIELD_TEXT, .required = true, .words = distinguishers },
+	END,
+};
+static const struct shape distinguisher_shape = { distinguisher_fields, NULL };
+
+static const struct field schema_spec_fields[] = {
+	{ .name = "priorityLevelConfiguration", .type = FIELD_OBJECT, .required = true, .shape = &of_level_shape },
+	{ .name = "matchingPrecedence",
+	  .type = FIELD_NUMBER,
+	  .min = 1,
+	  .max = PRIORITY_PRECEDENCE_MAX,
+	  .help = "the lowest that matches is a request's schema; 1000 where there is none" },
+	{ .name = "distinguisherMethod", .type = FIELD_OBJECT, .shape = &distinguisher_shape },
+	{ .name = "rules", .type = FIELD_OBJECT, .list = true, .shape = &policy_rule_shape },
+	END,
+};
+static const struct shape schema_spec_shape = { schema_spec_fields, NULL };
+
+static const struct field schema_fields[] = {
+	HEAD,
+	METADATA,
+	{ .name = "spec", .type = FIELD_OBJECT, .required = true, .shape = &schema_spec_shape },
+	IGNORED("status"),
+	END,
+};
+const struct shape policy_flow_schema_shape = { schema_fields, NULL };
+
+/* --- PriorityLevelConfiguration */
+
+#define SHARES_MAX PRIORITY_SHARES_MAX
+#define SHARES(field)                                                                                   \
+	{                                                                                               \
+		.name = field, .type = FIELD_NUMBER, .max = SHARES_MAX, .help = "of the server's seats" \
+	}
+#define PERCENT(field, most)                                                                 \
+	{                                                                                    \
+		.name = field, .type = FIELD_NUMBER, .max = most, .help = "not honoured yet" \
+	}
+
+static const char *const responses[] = { "Reject", "Queue", NULL };
+
+static const struct field queuing_fields[] = {
+	{ .name = "queues", .type = FIELD_NUMBER, .max = INT32_MAX, .help = "not honoured yet" },
+	{ .name = "handSize", .type = FIELD_NUMBER, .max = INT32_MAX, .help = "not honoured yet" },
+	{ .name = "queueLengthLimit", .type = FIELD_NUMBER, .max = INT32_MAX, .help = "not honoured yet" },
+	END,
+};
+static const struct shape queuing_shape = { queuing_fields, NULL };
+
+static const struct field response_fields[] = {
+	{ .name = "type",
+	  .type = FIELD_TEXT,
+	  .required = true,
+	  .words = responses,
+	  .help = "Reject; Queue is not honoured yet: it rejects, too" },
+	{ .name = "queuing", .type = FIELD_OBJECT, .shape = &queuing_shape },
+	END,
+};
+static const struct shape response_shape = { response_fields, NULL };
+
+static const struct field limited_fields[] = {
+	SHARES("nominalConcurrencyShares"),
+	SHARES("assuredConcurrencyShares"), /* what v1beta1 and v1beta2 call it */
+	PERCENT("lendablePercent", 100),
+	PERCENT("borrowingLimitPercent", INT32_MAX),
+	{ .name = "limitResponse", .type = FIELD_OBJECT, .shape = &response_shape },
+	END,
+};
+static const struct shape limited_shape = { limited_fields, NULL };
+
+static const struct field exempt_fields[] = {
+	SHARES("nominalConcurrencyShares"),
+	PERCENT("lendablePercent", 100),
+	END,
+};
+static const struct shape exempt_shape = { exempt_fields, NULL };
+
+static const char *const level_types[] = { "Limited", "Exempt", NULL };
+
+static int check_level(json_t *spec, struct error *err)
+{
+	bool exempt = strcmp(json_string_value(json_object_get(spec, "type")), "Exempt") == 0;
+
+	if (exempt && json_object_get(spec, "limited"))
+		return error_set(err, -EINVAL, "a level of type Exempt has no member \"limited\"");
+	if (!exempt && json_object_get(spec, "exempt"))
+		return error_set(err, -EINVAL, "a level of type Limited has no member \"exempt\"");
+	if (!exempt && !json_object_get(spec, "limited"))
+		return error_set(err, -EINVAL, "a level of type Limited has a member \"limited\"");
+	return 0;
+}
+
+static const struct field level_spec_fields[] = {
+	{ .name = "type", .type = FIELD_TEXT, .required = true, .words = level_types },
+	{ .name = "limited", .type = FIELD_OBJECT, .shape = &limited_shape },
+	{ .name = "exempt", .type = FIELD_OBJECT, .shape = &exempt_shape },
+	END,
+};
+static const struct shape level_spec_shape = { level_spec_fields, check_level };
+
+static const struct field level_fields[] = {
+	HEAD,
+	METADATA,
+	{ .name = "spec", .type = FIELD_OBJECT, .required = true, .shape = &level_spec_shape },
+	IGNORED("status"),
+	END,
+};
+const struct shape policy_priority_level_shape = { level_fields, NULL };

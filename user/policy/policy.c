@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include "policy/policy.h"
+#include "rules/limit_idle.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/json_list.h"
+
+void policy_clear(struct policy *policy)
+{
+	for (size_t i = 0; i < policy->n; i++)
+		json_decref(policy->objects[i].document);
+	for (size_t i = 0; i < policy->n_files; i++) {
+		free(policy->files[i].path);
+		free(policy->files[i].source);
+	}
+	free(policy->objects);
+	free(policy->files);
+	documents_clear(&policy->documents);
+	problems_clear(&policy->problems);
+	*policy = (struct policy){ 0 };
+}
+
+void policy_label(const struct policy_kind *kind, const char *name, char label[static POLICY_LABEL])
+{
+	snprintf(label, POLICY_LABEL, "%s%s%s", kind->type == POLICY_EVENT_RATE_LIMIT ? "EventRateLimit" : kind->kind,
+		 *name ? " " : "", name);
+}
+
+const struct policy_kind *policy_document_kind(json_t *document, const char **name)
+{
+	const char *word = json_string_value(json_object_get(document, "kind"));
+	const char *named = json_string_value(json_object_get(json_object_get(document, "metadata"), "name"));
+
+	for (const struct policy_kind *kind = policy_kinds; word && kind->kind; kind++) {
+		bool has_name = kind->type != POLICY_EVENT_RATE_LIMIT;
+
+		if (strcmp(kind->kind, word) != 0 || kind->type == POLICY_ADMISSION || (has_name && !named))
+			continue;
+		*name = has_name ? named : "";
+		return kind;
+	}
+	return NULL;
+}
+
+json_t *policy_to_json(const struct policy *policy)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < policy->n; i++)
+		json_array_append_new(array, json_pack("{s:s, s:O}", "source", policy->objects[i].file, "document",
+						       policy->objects[i].document));
+	return array;
+}
+
+/* --- checks of the whole */
+
+static void check_twice(struct policy *policy)
+{
+	for (size_t i = 0; i < policy->n; i++) {
+		const struct policy_object *object = &policy->objects[i];
+
+		for (size_t j = 0; j < i; j++) {
+			const struct policy_object *before = &policy->objects[j];
+			char label[POLICY_LABEL];
+
+			if (before->kind != object->kind || strcmp(before->name, object->name) != 0)
+				continue;
+			policy_label(object->kind, object->name, label);
+			problem_node(&policy->problems, object->node, "%s is there twice: first in %s:%u", label,
+				     before->node->file, before->node->line);
+			break;
+		}
+	}
+}
+
+/* An object of its own, or among a Throttle's. */
+static bool is_level(const struct policy_object *object, const char *name)
+{
+	json_t *spec = json_object_get(object->document, "spec");
+
+	if (object->kind->type == POLICY_PRIORITY_LEVEL)
+		return strcmp(object->name, name) == 0;
+	return object->kind->type == POLICY_THROTTLE && list_named(json_object_get(spec, "priorityLevels"), name);
+}
+
+static bool has_level(const struct policy *policy, const char *name)
+{
+	for (size_t i = 0; i < policy->n; i++)
+		if (is_level(&policy->objects[i], name))
+			return true;
+	return strcmp(name, "exempt") == 0 || strcmp(name, "catch-all") == 0;
+}
+
+/* It may be there already where this is applied. */
+static void check_level(struct policy *policy, const struct policy_object *schema, bool *complete)
+{
+	const struct node *level = node_find(schema->node, "spec.priorityLevelConfiguration.name");
+
+	if (has_level(policy, node_text(level)))
+		return;
+	*complete = false;
+	warn_node(&policy->problems, level, "there is no priority level \"%s\" in these files", node_text(level));
+}
+
+/* Of a Throttle's limits: what is never used. */
+static void warn_idle(struct policy *policy, const struct policy_object *throttle, const struct server *server)
+{
+	const struct node *limits = node_find(throttle->node, "spec.limits");
+
+	for (size_t i = 0; limits && i < limits->n; i++) {
+		const char *name = node_text(node_member(limits->items[i], "name"));
+		const struct limit *limit = server_limit(server, name);
+		CLEANUP_JSON json_t *idle = limit ? limit_idle(limit, server->tenancy.tenant == WEIR_TENANT_PATH) :
+						    NULL;
+		json_t *text;
+		size_t n;
+
+		json_array_foreach (idle, n, text)
+			warn_node(&policy->problems, limits->items[i], "limit \"%s\": %s", name,
+				  json_string_value(text));
+	}
+}
+
+/* Do they go together, with a server that has nothing else? It is given the name of the Throttle, if there is one. */
+static void check_together(struct policy *policy, const struct policy_object *throttle)
+{
+	const char *name = throttle ? throttle->name : "any";
+	CLEANUP_JSON json_t *bare = json_pack("{s:s, s:[s]}", "name", name, "listen", "*:80"), *objects = json_array();
+	CLEANUP_SERVER struct server *server = NULL, *made = NULL;
+	const struct node *where = throttle ? throttle->node : NULL;
+	struct error why = { 0 };
+
+	for (size_t i = 0; i < policy->n; i++) {
+		const struct policy_object *object = &policy->objects[i];
+
+		if (object->kind->type == POLICY_THROTTLE && object != throttle)
+			continue;
+		where = where ?: object->node;
+		json_array_append_new(objects,
+				      json_pack("{s:s, s:O}", "source", object->file, "document", object->document));
+	}
+	if (!where)
+		return;
+	if (throttle)
+		json_object_update_new(bare, policy_attach_settings(throttle->document));
+	if (server_from_json(bare, &server, &why) || policy_server(server, objects, &made, &why))
+		problem_node(&policy->problems, where, "%s", why.text);
+	else if (throttle)
+		warn_idle(policy, throttle, made);
+}
+
+void policy_check(struct policy *policy)
+{
+	bool complete = true, throttles = false;
+
+	check_twice(policy);
+	for (size_t i = 0; i < policy->n; i++) {
+		policy_flow_warn(&policy->objects[i], &policy->problems);
+		if (policy->objects[i].kind->type == POLICY_FLOW_SCHEMA)
+			check_level(policy, &policy->objects[i], &complete);
+	}
+	for (size_t i = 0; i < policy->n && complete && !policy->problems.errors; i++) {
+		if (policy->objects[i].kind->type != POLICY_THROTTLE)
+			continue;
+		check_together(policy, &policy->objects[i]);
+		throttles = true;
+	}
+	if (complete && !throttles && !policy->problems.errors)
+		check_together(policy, NULL);
+	problems_sort(&policy->problems);
+}

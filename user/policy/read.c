@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Documents, lists of documents, and files that documents point to: down to the objects. */
+#include <errno.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "policy/policy.h"
+
+#define PLUGIN "EventRateLimit"
+#define OBJECTS_MAX 4096 /* each is compared with all before it */
+
+static void read_document(struct policy *policy, const struct node *node, const char *source);
+
+/* --- objects */
+
+static void add_object(struct policy *policy, const struct policy_kind *kind, const struct node *node,
+		       const char *source)
+{
+	struct policy_object *grown;
+
+	if (policy->n == OBJECTS_MAX) {
+		policy->full = true;
+		problem_node(&policy->problems, node, "more than %d objects", OBJECTS_MAX);
+		return;
+	}
+	grown = array_grow(policy->objects, policy->n, sizeof(*grown));
+	if (!grown) {
+		problem_node(&policy->problems, node, "out of memory");
+		return;
+	}
+	policy->objects = grown;
+	grown[policy->n++] = (struct policy_object){
+		.kind = kind,
+		.name = node_text(node_find(node, "metadata.name")),
+		.file = source,
+		.node = node,
+		.document = shape_to_json(kind->shape, node),
+	};
+}
+
+static bool is_list(const struct node *node)
+{
+	const char *kind = node_text(node_member(node, "kind")), *list = strstr(kind, "List");
+
+	return list && !list[strlen("List")] && node_member(node, "items");
+}
+
+static void read_list(struct policy *policy, const struct node *list, const char *source)
+{
+	const struct node *items = node_member(list, "items");
+
+	if (items->type != NODE_LIST)
+		problem_node(&policy->problems, items, "must be a list, not %s", node_type_name(items->type));
+	for (size_t i = 0; i < items->n && items->type == NODE_LIST; i++)
+		read_document(policy, items->items[i], source);
+}
+
+/* --- AdmissionConfiguration */
+
+/* From the directory of the file that names it. */
+static void read_pointed(struct policy *policy, const struct node *path, const char *source)
+{
+	CLEANUP_FREE char *copy = strdup(source), *whole = NULL;
+	struct error why = { 0 };
+
+	if (*path->text == '/')
+		whole = strdup(path->text);
+	else if (!copy || asprintf(&whole, "%s/%s", dirname(copy), path->text) < 0)
+		whole = NULL;
+	if (policy->pointed) {
+		problem_node(&policy->problems, path, "a file that is pointed to cannot point to another one");
+		return;
+	}
+	policy->pointed = true;
+	if (!whole || policy_read(policy, whole, &why))
+		problem_node(&policy->problems, path, "%s", whole ? why.text : "out of memory");
+	policy->pointed = false;
+}
+
+static void read_plugin(struct policy *policy, const struct node *plugin, const char *source)
+{
+	const struct node *path = node_member(plugin, "path"), *inside = node_member(plugin, "configuration");
+
+	if (strcmp(node_text(node_member(plugin, "name")), PLUGIN) != 0)
+		return;
+	if (path && inside)
+		problem_node(&policy->problems, inside, "the plugin has a path, too: it is either this or that");
+	else if (inside)
+		read_document(policy, inside, source);
+	else if (path)
+		read_pointed(policy, path, source);
+	else
+		problem_node(&policy->problems, plugin, "path is missing, or configuration");
+}
+
+static void read_admission(struct policy *policy, const struct node *document, const char *source)
+{
+	const struct node *plugins = node_member(document, "plugins");
+
+	for (size_t i = 0; plugins && i < plugins->n; i++)
+		read_plugin(policy, plugins->items[i], source);
+}
+
+/* --- documents */
+
+static void read_document(struct policy *policy, const struct node *node, const char *source)
+{
+	size_t errors = policy->problems.errors;
+	const struct policy_kind *kind;
+
+	if (policy->full)
+		return;
+	if (is_list(node)) {
+		read_list(policy, node, source);
+		return;
+	}
+	kind = policy_kind_of(node, &policy->problems);
+	if (!kind)
+		return;
+	shape_check(kind->shape, node, &policy->problems);
+	if (policy->problems.errors > errors)
+		return;
+	if (kind->type == POLICY_ADMISSION)
+		read_admission(policy, node, source);
+	else
+		add_object(policy, kind, node, source);
+}
+
+int policy_read_text(struct policy *policy, const struct policy_file *file, const char *text, size_t length,
+		     struct error *err)
+{
+	size_t first = policy->documents.n;
+
+	/* Most likely someone is writing it. */
+	if (!length)
+		problem_at(&policy->problems, file->path, 0, 0, "it is empty");
+	if (documents_read(file->path, text, length, &policy->documents, &policy->problems))
+		return error_set(err, -ENOMEM, "%s: out of memory", file->path);
+	for (size_t i = first, end = policy->documents.n; i < end; i++)
+		read_document(policy, policy->documents.items[i], file->source);
+	return 0;
+}

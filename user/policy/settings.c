@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Settings of a server beside its limits: those that only attach can set, and pausing it. */
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "policy/objects.h"
+
+/* What of a Throttle's spec is applied to a server that is attached (policy_server.c). */
+static const char *const not_settings[] = { "limits", "concurrency",   "dry_run",	  "exempt",
+					    "paused", "max_in_flight", "priority_levels", "flow_schemas" };
+
+json_t *policy_attach_settings(json_t *throttle)
+{
+	json_t *settings = policy_own_names(json_object_get(throttle, "spec"));
+
+	for (size_t i = 0; i < sizeof(not_settings) / sizeof(*not_settings); i++)
+		json_object_del(settings, not_settings[i]);
+	return settings;
+}
+
+int policy_check_settings(const struct server *server, json_t *throttle, struct error *err)
+{
+	CLEANUP_JSON json_t *before = server_to_json(server), *wanted = json_deep_copy(before), *after = NULL;
+	CLEANUP_JSON json_t *settings = policy_attach_settings(throttle);
+	CLEANUP_SERVER struct server *made = NULL;
+	const char *key;
+	json_t *value;
+	int ret;
+
+	json_object_update(wanted, settings);
+	ret = server_from_json(wanted, &made, err);
+	if (ret)
+		return ret;
+	after = server_to_json(made);
+	json_object_foreach (settings, key, value)
+		if (!json_equal(json_object_get(before, key), json_object_get(after, key)))
+			return error_set(err, -EBUSY,
+					 "server \"%s\": its %s cannot be changed while it is attached: %s",
+					 server->name, key,
+					 policy_attached(server) ? "take its Throttle away first, and give it anew" :
+								   "detach it first");
+	return 0;
+}
+
+/* A command pauses beside what the file says, and cannot resume what that pauses. */
+int policy_pause(struct server *server, bool paused, struct error *err)
+{
+	json_t *throttle = policy_throttle_of(policy_objects(server));
+	json_t *spec = json_object_get(policy_object_document(throttle), "spec");
+	json_t *base = json_object_get(server->policy, "base"), *policy;
+
+	if (!paused && json_is_true(json_object_get(spec, "paused")))
+		return error_set(err, -EBUSY, "server \"%s\" is paused by %s: change it there", server->name,
+				 policy_object_source(throttle));
+	if (base) {
+		policy = json_copy(server->policy);
+		base = json_copy(base);
+		json_object_set_new(base, "paused", json_boolean(paused));
+		json_object_set_new(policy, "base", base);
+		json_decref(server->policy);
+		server->policy = policy;
+	}
+	server->paused = paused;
+	return 0;
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include "policy/shape.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/output.h"
+#include "base/rate.h"
+
+#define NAME_MAX_BYTES 64 /* of a field */
+
+static const struct field *field_named(const struct shape *shape, const char *name)
+{
+	for (const struct field *field = shape->fields; field->name; field++)
+		if (strcmp(field->name, name) == 0)
+			return field;
+	return NULL;
+}
+
+/* --- what was meant */
+
+/* How many letters to change, add or leave out (Levenshtein), at most `most`. */
+static size_t distance(const char *a, const char *b, size_t most)
+{
+	size_t before[NAME_MAX_BYTES + 1], n = strlen(b);
+
+	if (strlen(a) > NAME_MAX_BYTES || n > NAME_MAX_BYTES)
+		return most;
+	for (size_t j = 0; j <= n; j++)
+		before[j] = j;
+	for (size_t i = 1; a[i - 1]; i++) {
+		size_t diagonal = before[0];
+
+		before[0] = i;
+		for (size_t j = 1; j <= n; j++) {
+			size_t change = diagonal + (tolower(a[i - 1]) != tolower(b[j - 1]));
+			size_t least = before[j] < before[j - 1] ? before[j] + 1 : before[j - 1] + 1;
+
+			diagonal = before[j];
+			before[j] = change < least ? change : least;
+		}
+	}
+	return before[n] < most ? before[n] : most;
+}
+
+static const char *nearest(const struct shape *shape, const char *name)
+{
+	size_t best = strlen(name) > 4 ? 3 : 2;
+	const char *found = NULL;
+
+	for (const struct field *field = shape->fields; field->name; field++) {
+		size_t d = distance(name, field->name, best);
+
+		if (d >= best)
+			continue;
+		best = d;
+		found = field->name;
+	}
+	return found;
+}
+
+/* "qps, burst or cacheSize"; the caller frees it. */
+static char *list_names(const struct shape *shape)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	for (const struct field *field = shape->fields; field->name; field++)
+		fprintf(out, "%s%s", field == shape->fields ? "" : field[1].name ? ", " : " or ", field->name);
+	fclose(out);
+	return text;
+}
+
+static void say_unknown(const struct shape *shape, const struct node *node, struct problems *problems)
+{
+	const char *meant = nearest(shape, node->key);
+	CLEANUP_FREE char *names = meant ? NULL : list_names(shape);
+
+	if (meant)
+		problem_key(problems, node, "there is no field \"%s\": is \"%s\" meant?", node->key, meant);
+	else
+		problem_key(problems, node, "there is no field \"%s\": it may be %s", node->key, names ?: "another");
+}
+
+/* --- values */
+
+static bool check_type(const struct field *field, const struct node *node, struct problems *problems)
+{
+	static const enum node_type types[] = {
+		[FIELD_TEXT] = NODE_TEXT, [FIELD_NUMBER] = NODE_NUMBER, [FIELD_RATE] = NODE_NUMBER,
+		[FIELD_FLAG] = NODE_FLAG, [FIELD_OBJECT] = NODE_OBJECT,
+	};
+	enum node_type wanted = types[field->type];
+	bool scalar = node->type == NODE_NUMBER || node->type == NODE_FLAG;
+
+	if (node->type == wanted || (field->type == FIELD_RATE && node->type == NODE_TEXT))
+		return true;
+	if (wanted == NODE_TEXT && scalar)
+		problem_node(problems, node, "must be a text: write it in quotes, \"%s\"", node->text);
+	else if (wanted == NODE_NUMBER && node->type == NODE_TEXT)
+		problem_node(problems, node, "must be a number, not the text \"%s\"", node->text);
+	else
+		problem_node(problems, node, "must be %s, not %s", node_type_name(wanted), node_type_name(node->type));
+	return false;
+}
+
+static void check_words(const struct field *field, const struct node *node, struct problems *problems)
+{
+	CLEANUP_FREE char *list = NULL;
+	size_t size;
+	FILE *out;
+
+	for (const char *const *word = field->words; *word; word++)
+		if (strcmp(*word, node->text) == 0)
+			return;
+	out = open_memstream(&list, &size);
+	if (!out)
+		return;
+	for (const char *const *word = field->words; *word; word++)
+		fprintf(out, "%s%s", word == field->words ? "" : word[1] ? ", " : " or ", *word);
+	fclose(out);
+	problem_node(problems, node, "\"%s\": must be %s", node->text, list);
+}
+
+static void check_number(const struct field *field, const struct node *node, struct problems *problems)
+{
+	char *end;
+	long long value;
+
+	errno = 0;
+	value = strtoll(node->text, &end, 10);
+	if (*end || errno || value < (long long)field->min || value > (long long)field->max)
+		problem_node(problems, node, "%s: must be a whole number from %u to %u", node->text, field->min,
+			     field->max);
+}
+
+static void check_rate(const struct node *node, struct problems *problems)
+{
+	__u64 per_ns;
+
+	if (weir_qps_parse(node->text, &per_ns))
+		problem_node(problems, node,
+			     "\"%s\" is not a rate (a decimal from 0 to %u, with at most 9 digits after the point)",
+			     node->text, WEIR_QPS_MAX);
+}
+
+static void check_value(const struct field *field, const struct node *node, struct problems *problems)
+{
+	struct error why = { 0 };
+
+	if (!check_type(field, node, problems))
+		return;
+	if (field->type == FIELD_OBJECT)
+		shape_check(field->shape, node, problems);
+	else if (field->type == FIELD_NUMBER)
+		check_number(field, node, problems);
+	else if (field->type == FIELD_RATE)
+		check_rate(node, problems);
+	else if (field->words)
+		check_words(field, node, problems);
+	else if (field->check && field->check(field, node->text, &why))
+		problem_node(problems, node, "%s", why.text);
+}
+
+static void check_member(const struct field *field, const struct node *node, struct problems *problems)
+{
+	if (field->type == FIELD_IGNORED || node->type == NODE_NULL)
+		return;
+	if (!field->list) {
+		check_value(field, node, problems);
+		return;
+	}
+	if (node->type != NODE_LIST) {
+		problem_node(problems, node, "must be a list, not %s", node_type_name(node->type));
+		return;
+	}
+	if (field->required && !node->n)
+		problem_node(problems, node, "the list is empty");
+	if (field->most && node->n > field->most) {
+		problem_node(problems, node, "there are %zu: there can be %u at most", node->n, field->most);
+		return;
+	}
+	for (size_t i = 0; i < node->n; i++)
+		check_value(field, node->items[i], problems);
+}
+
+/* Is anything wrong with the whole that is not with a part? */
+static void check_whole(const struct shape *shape, const struct node *object, struct problems *problems)
+{
+	CLEANUP_JSON json_t *json = shape_to_json(shape, object), *own = policy_own_names(json);
+	struct error why = { 0 };
+
+	if (shape->check(own, &why))
+		problem_node(problems, object, "%s", why.text);
+}
+
+void shape_check(const struct shape *shape, const struct node *object, struct problems *problems)
+{
+	size_t errors = problems->errors;
+
+	for (size_t i = 0; i < object->n; i++) {
+		const struct field *field = field_named(shape, object->items[i]->key);
+
+		if (field)
+			check_member(field, object->items[i], problems);
+		else
+			say_unknown(shape, object->items[i], problems);
+	}
+	for (const struct field *field = shape->fields; field->name; field++)
+		if (field->required && !node_member(object, field->name))
+			problem_node(problems, object, "%s is missing", field->name);
+	if (shape->check && problems->errors == errors)
+		check_whole(shape, object, problems);
+}
+
+/* --- as JSON */
+
+static json_t *value_to_json(const struct field *field, const struct node *node)
+{
+	if (field->type == FIELD_OBJECT)
+		return shape_to_json(field->shape, node);
+	return field->type == FIELD_RATE ? json_string(node->text) : node_to_json(node);
+}
+
+json_t *shape_to_json(const struct shape *shape, const struct node *object)
+{
+	json_t *json = json_object();
+
+	for (const struct field *field = shape->fields; field->name; field++) {
+		const struct node *node = node_member(object, field->name);
+		json_t *list;
+
+		if (!node || field->type == FIELD_IGNORED)
+			continue;
+		if (!field->list) {
+			json_object_set_new(json, field->name, value_to_json(field, node));
+			continue;
+		}
+		list = json_array();
+		for (size_t i = 0; i < node->n; i++)
+			json_array_append_new(list, value_to_json(field, node->items[i]));
+		json_object_set_new(json, field->name, list);
+	}
+	return json;
+}
+
+/* --- names */
+
+static char *own_name(const char *name)
+{
+	char *own = malloc(2 * strlen(name) + 1), *out = own;
+
+	for (; own && *name; name++) {
+		if (isupper((unsigned char)*name))
+			*out++ = '_';
+		*out++ = tolower((unsigned char)*name);
+	}
+	if (own)
+		*out = '\0';
+	return own;
+}
+
+static char *yaml_name(const char *name)
+{
+	char *yaml = malloc(strlen(name) + 1), *out = yaml;
+
+	for (; yaml && *name; name++)
+		*out++ = *name == '_' && name[1] ? toupper((unsigned char)*++name) : *name;
+	if (yaml)
+		*out = '\0';
+	return yaml;
+}
+
+static json_t *rename_all(json_t *json, char *(*rename)(const char *name))
+{
+	const char *key;
+	json_t *value, *made;
+	size_t i;
+
+	if (json_is_array(json)) {
+		made = json_array();
+		json_array_foreach (json, i, value)
+			json_array_append_new(made, rename_all(value, rename));
+		return made;
+	}
+	if (!json_is_object(json))
+		return json_incref(json);
+	made = json_object();
+	json_object_foreach (json, key, value) {
+		CLEANUP_FREE char *name = rename(key);
+
+		if (name)
+			json_object_set_new(made, name, rename_all(value, rename));
+	}
+	return made;
+}
+
+json_t *policy_own_names(json_t *json)
+{
+	return rename_all(json, own_name);
+}
+
+json_t *policy_yaml_names(json_t *json)
+{
+	return rename_all(json, yaml_name);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a document may hold, as tables: the parser and the JSON Schema are made of the same ones, so that they cannot disagree.
+ */
+#ifndef WEIR_USER_POLICY_SHAPE_H
+#define WEIR_USER_POLICY_SHAPE_H
+
+#include <jansson.h>
+
+#include "weir/base/types.h"
+
+#include "base/error.h"
+#include "policy/tree.h"
+
+enum field_type {
+	FIELD_TEXT,
+	FIELD_NUMBER, /* whole */
+	FIELD_RATE,   /* a decimal, or one as a text */
+	FIELD_FLAG,
+	FIELD_OBJECT,
+	FIELD_IGNORED, /* anything: what others wrote into the document, which means nothing here */
+};
+
+struct field;
+
+/* A text that words cannot list: 0, or a negative errno with err filled in. */
+typedef int check_text(const struct field *field, const char *text, struct error *err);
+/* What no single field can tell of an object all of whose fields are right; its JSON, in weir's own names (policy_own_names). */
+typedef int check_object(json_t *object, struct error *err);
+
+struct shape {
+	const struct field *fields; /* the last has no name */
+	check_object *check;	    /* NULL: nothing more */
+};
+
+struct field {
+	const char *name;
+	enum field_type type;
+	bool list;		  /* of such values */
+	bool required;		  /* and not null; of a list: and not empty */
+	__u32 min, max;		  /* of a number */
+	__u32 most;		  /* of a list: so many values; 0: any number */
+	const char *const *words; /* of a text: the only ones there are, NULL behind them; or NULL */
+	check_text *check;
+	const struct shape *shape; /* of an object */
+	const char *help;
+};
+
+/* Everything that is wrong with a document is added to the problems. */
+void shape_check(const struct shape *shape, const struct node *object, struct problems *problems);
+/* What the shape knows of an object that is right: neither ignored nor null members. A new reference. */
+json_t *shape_to_json(const struct shape *shape, const struct node *object);
+/* The JSON Schema of an object. A new reference. */
+json_t *shape_schema(const struct shape *shape);
+
+/* Keys as weir writes them in JSON, everywhere in the value: inFlight becomes in_flight. A new reference. */
+json_t *policy_own_names(json_t *json);
+/* And the other way. */
+json_t *policy_yaml_names(json_t *json);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include "show/explain.h"
+
+#include "base/cleanup.h"
+#include "metrics/metrics.h"
+
+#define TWO_TO_64 18446744073709551616.0
+
+/* --- rules */
+
+static json_t *rule_leads_to(const struct explain_context *context, const struct server_rule *rule)
+{
+	char name[SLOT_NAME_SIZE];
+
+	if (rule->limit == WEIR_RULE_EXEMPT)
+		return json_string("exempt");
+	if (rule->limit == WEIR_RULE_NOTHING)
+		return json_string("nothing");
+	server_slot_name(context->server, rule->limit, name);
+	return json_string(name);
+}
+
+/* Every rule that matches, in their order; of each family the first one counts, and none behind one that exempts. */
+static json_t *rules_json(const struct weir_explained *explained, const struct explain_context *context)
+{
+	json_t *list = json_array();
+	size_t family = 0;
+	bool over = false;
+
+	for (size_t i = 0; i < context->n_rules && explained->generation; i++) {
+		const struct server_rule *rule = &context->rules[i];
+		bool counts;
+
+		if (!weir_vector_has(&explained->matched, i))
+			continue;
+		counts = !over && rule->family != family;
+		json_array_append_new(list, json_pack("{s:s, s:i, s:o?, s:b}", "of", rule->label, "nth", (int)rule->nth,
+						      "leads_to", rule_leads_to(context, rule), "counts", counts));
+		family = rule->family;
+		over = over || rule->limit == WEIR_RULE_EXEMPT;
+	}
+	return list;
+}
+
+/* --- limits */
+
+static json_t *seconds_json(__u64 ns)
+{
+	return ns == WEIR_NEVER_NS ? json_null() : json_real((double)ns / WEIR_NS_PER_S);
+}
+
+static double tokens_of(struct weir_tokens tokens)
+{
+	return (tokens.high * TWO_TO_64 + tokens.low) / (double)WEIR_TOKEN;
+}
+
+static const char *says(const struct weir_explained_limit *e, bool asked)
+{
+	if (!(e->flags & WEIR_EXPLAINED_ASKED))
+		return "nothing";
+	if (e->flags & WEIR_EXPLAINED_PENALISED)
+		return "penalised";
+	if (!asked)
+		return "not_asked";
+	if (e->flags & WEIR_EXPLAINED_REFUSED)
+		return "refuses";
+	return e->flags & WEIR_EXPLAINED_DRY_RUN ? "would_refuse" : "admits";
+}
+
+static void add_rate(json_t *object, const struct weir_explained_limit *e)
+{
+	json_object_set_new(object, "qps", json_real((double)e->per_ns / WEIR_QPS));
+	json_object_set_new(object, "burst", json_integer(e->burst));
+	json_object_set_new(object, "tokens", json_real(tokens_of(e->tokens)));
+}
+
+static void add_places(json_t *object, const struct weir_explained_limit *e)
+{
+	json_object_set_new(object, "in_flight", json_integer(e->places));
+	json_object_set_new(object, "taken", json_integer(e->taken));
+	json_object_set_new(object, "wants", json_integer(e->wanted));
+}
+
+static void add_amounts(json_t *object, const struct weir_explained_limit *e)
+{
+	if (e->flags & WEIR_EXPLAINED_PLACES)
+		add_places(object, e);
+	else
+		add_rate(object, e);
+	if (e->flags & WEIR_EXPLAINED_REFUSED)
+		json_object_set_new(object, "wait",
+				    seconds_json(e->flags & WEIR_EXPLAINED_PENALISED ? e->penalty_ns : e->wait_ns));
+	if (e->failures)
+		json_object_set_new(object, "failures", json_integer(e->failures));
+	if (e->flags & WEIR_EXPLAINED_NEW)
+		json_object_set_new(object, "new", json_true());
+}
+
+/* asked: nobody is penalised, so that the limits have been asked. */
+static json_t *limit_json(const struct weir_explained_limit *e, const struct explain_context *context, bool asked)
+{
+	CLEANUP_FREE char *subject = e->subject ? context->name(context->arg, e->subject) : NULL;
+	char name[SLOT_NAME_SIZE];
+	json_t *object;
+
+	server_slot_name(context->server, e->slot, name);
+	object = json_pack("{s:s, s:o, s:s}", "limit", name, "subject", subject ? json_string(subject) : json_null(),
+			   "says", says(e, asked));
+	if (object && e->flags & WEIR_EXPLAINED_ASKED)
+		add_amounts(object, e);
+	return object;
+}
+
+static json_t *limits_json(const struct weir_explained *explained, const struct explain_context *context)
+{
+	bool asked = !context->server->paused;
+	json_t *list = json_array();
+
+	for (__u32 i = 0; i < explained->n_limits && i < WEIR_MATCHES_MAX; i++)
+		asked = asked && !(explained->limits[i].flags & WEIR_EXPLAINED_PENALISED);
+	for (__u32 i = 0; i < explained->n_limits && i < WEIR_MATCHES_MAX; i++)
+		json_array_append_new(list, limit_json(&explained->limits[i], context, asked));
+	return list;
+}
+
+/* --- the whole */
+
+static const char *const exempt_by[] = {
+	[WEIR_EXEMPT_HEALTH] = "health_check",
+	[WEIR_EXEMPT_GROUP] = "group",
+	[WEIR_EXEMPT_RULE] = "rule",
+};
+
+json_t *explain_json(const struct weir_explained *explained, const struct explain_context *context)
+{
+	const struct weir_trace *trace = &explained->trace;
+	json_t *object = json_pack("{s:s, s:s, s:O, s:o?, s:o?}", "server", context->server->name, "decision",
+				   metrics_reasons[trace->decision].label, "request", context->request, "rules",
+				   rules_json(explained, context), "limits", limits_json(explained, context));
+
+	if (!object)
+		return NULL;
+	if (trace->decision == WEIR_SHED || trace->decision == WEIR_DRY_RUN_SHED)
+		json_object_set_new(object, "retry_after", json_integer(trace->retry_s));
+	if (explained->exempt && explained->exempt < sizeof(exempt_by) / sizeof(*exempt_by))
+		json_object_set_new(object, "exempt_by", json_string(exempt_by[explained->exempt]));
+	if (context->server->paused)
+		json_object_set_new(object, "paused", json_true());
+	if (explained->event_key < WEIR_REASON_COUNT)
+		json_object_set_new(object, "event", json_string(metrics_reasons[explained->event_key].label));
+	return object;
+}

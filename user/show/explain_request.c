@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include "show/explain_request.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/parse.h"
+
+/* --- what may stand where */
+
+static bool is_word(const char *text)
+{
+	for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+		if (*c <= ' ' || *c == 0x7f)
+			return false;
+	return *text;
+}
+
+int explain_check_method(const char *text, struct error *err)
+{
+	return is_word(text) ? 0 : error_set(err, -EINVAL, "\"%s\" is no method: one word, like GET", text);
+}
+
+int explain_check_path(const char *text, struct error *err)
+{
+	return is_word(text) ?
+		       0 :
+		       error_set(err, -EINVAL, "\"%s\" is no path: /..., without spaces (%%20 stands for one)", text);
+}
+
+int explain_check_header(const char *text, struct error *err)
+{
+	const char *colon = strchr(text, ':');
+
+	for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+		if ((*c < ' ' && *c != '\t') || *c == 0x7f)
+			return error_set(err, -EINVAL, "\"%s\" has a control character", text);
+	if (!colon || colon == text)
+		return error_set(err, -EINVAL, "\"%s\" is no header: NAME: VALUE", text);
+	return 0;
+}
+
+int explain_check_source(const char *text, __u8 address[static 16], struct error *err)
+{
+	struct datapath_cidr cidr;
+	int ret = parse_cidr(text, &cidr, err);
+
+	if (!ret && strchr(text, '/'))
+		ret = error_set(err, -EINVAL, "\"%s\" is a network: an address is asked for", text);
+	if (!ret)
+		memcpy(address, cidr.address, sizeof(cidr.address));
+	return ret;
+}
+
+/* --- JSON */
+
+static int check_each(json_t *texts, const char *what, int (*check)(const char *text, struct error *err),
+		      struct error *err)
+{
+	json_t *item;
+	size_t i;
+
+	if (texts && !json_is_array(texts))
+		return error_set(err, -EINVAL, "%s must be a list", what);
+	json_array_foreach (texts, i, item) {
+		int ret = json_is_string(item) ? check(json_string_value(item), err) :
+						 error_set(err, -EINVAL, "%s must be texts", what);
+
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+int explain_request_from_json(json_t *json, struct explain_request *out, struct error *err)
+{
+	struct explain_request request = {};
+	json_error_t why;
+	int ret;
+
+	if (json_unpack_ex(json, &why, 0, "{s:s, s:s, s?s, s?o, s?o, s?s, s?s !}", "method", &request.method, "path",
+			   &request.path, "user", &request.user, "groups", &request.groups, "headers", &request.headers,
+			   "source", &request.source, "body", &request.body))
+		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
+	ret = explain_check_method(request.method, err)				    ?:
+		      explain_check_path(request.path, err)			    ?:
+		      check_each(request.groups, "groups", parse_subject_name, err) ?:
+		      check_each(request.headers, "headers", explain_check_header, err);
+	ret = ret ?: explain_check_source(request.source ?: "127.0.0.1", request.address, err);
+	if (!ret && request.user)
+		ret = parse_subject_name(request.user, err);
+	if (!ret && !request.user && json_array_size(request.groups))
+		ret = error_set(err, -EINVAL, "groups are those of a user: who is it?");
+	if (!ret)
+		*out = request;
+	return ret;
+}
+
+/* --- bytes */
+
+static void print_headers(FILE *out, const struct explain_request *request, const struct identity_settings *identity)
+{
+	json_t *item;
+	size_t i;
+
+	if (request->user)
+		fprintf(out, "%s: %s\r\n", identity->user_header, request->user);
+	json_array_foreach (request->groups, i, item)
+		fprintf(out, "%s: %s\r\n", identity->group_header, json_string_value(item));
+	json_array_foreach (request->headers, i, item)
+		fprintf(out, "%s\r\n", json_string_value(item));
+	if (request->body)
+		fprintf(out, "content-length: %zu\r\n", strlen(request->body));
+}
+
+char *explain_request_bytes(const struct explain_request *request, const struct identity_settings *identity,
+			    size_t *length)
+{
+	char *bytes = NULL;
+	FILE *out = open_memstream(&bytes, length);
+	bool failed;
+
+	if (!out)
+		return NULL;
+	fprintf(out, "%s %s HTTP/1.1\r\nhost: server\r\n", request->method, request->path);
+	print_headers(out, request, identity);
+	fprintf(out, "\r\n%s", request->body ?: "");
+	failed = ferror(out);
+	if (fclose(out) || failed) {
+		free(bytes);
+		return NULL;
+	}
+	return bytes;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "policy/policy.h"
+#include "state/state.h"
+
+#define STATE_VERSION 2
+#define BOOT_ID_SIZE 64
+
+static int file_path(const char *state_dir, const char *name, char path[static PATH_MAX], struct error *err)
+{
+	if (snprintf(path, PATH_MAX, "%s/%s", state_dir, name) >= PATH_MAX)
+		return error_set(err, -ENAMETOOLONG, "the path of %s/%s is too long", state_dir, name);
+	return 0;
+}
+
+/* Another one with each start of the machine; "" where the kernel does not tell. */
+static void read_boot_id(char id[static BOOT_ID_SIZE])
+{
+	CLEANUP_FCLOSE FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	if (!file || !fgets(id, BOOT_ID_SIZE, file))
+		*id = '\0';
+	id[strcspn(id, "\n")] = '\0';
+}
+
+/* {version, boot_id, servers: {SLOT: server}} */
+static json_t *state_to_json(const struct state *state, json_t *(*to_json)(const struct server *server))
+{
+	json_t *servers = json_object();
+	char slot[16], boot_id[BOOT_ID_SIZE];
+
+	for (int i = 0; i < WEIR_MAX_SERVERS; i++) {
+		json_t *server = state->servers[i] ? to_json(state->servers[i]) : NULL;
+
+		if (!server)
+			continue;
+		snprintf(slot, sizeof(slot), "%d", i);
+		json_object_set_new(servers, slot, server);
+	}
+	read_boot_id(boot_id);
+	return json_pack("{s:i, s:s, s:o}", "version", STATE_VERSION, "boot_id", boot_id, "servers", servers);
+}
+
+static int write_whole(const char *path, const char *text, struct error *err)
+{
+	CLEANUP_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	size_t length = strlen(text), written = 0;
+
+	if (fd < 0)
+		return error_set(err, -errno, "cannot write %s: %s", path, strerror(errno));
+	while (written < length) {
+		ssize_t n = write(fd, text + written, length - written);
+
+		if (n < 0)
+			return error_set(err, -errno, "cannot write %s: %s", path, strerror(errno));
+		written += n;
+	}
+	return fsync(fd) ? error_set(err, -errno, "cannot write %s: %s", path, strerror(errno)) : 0;
+}
+
+/* A rename is on disk when its directory is. */
+static int sync_dir(const char *path, struct error *err)
+{
+	CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0 || fsync(fd))
+		return error_set(err, -errno, "cannot sync %s: %s", path, strerror(errno));
+	return 0;
+}
+
+static int write_json(json_t *json, const char *state_dir, struct error *err)
+{
+	CLEANUP_FREE char *text = json_dumps(json, JSON_COMPACT);
+	char path[PATH_MAX], fresh[PATH_MAX];
+	int ret;
+
+	if (!text)
+		return error_set(err, -ENOMEM, "cannot save the state: out of memory");
+	ret = file_path(state_dir, "state.json", path, err);
+	if (!ret)
+		ret = file_path(state_dir, "state.json.new", fresh, err);
+	if (!ret)
+		ret = write_whole(fresh, text, err);
+	if (ret)
+		return ret;
+	if (rename(fresh, path))
+		return error_set(err, -errno, "cannot replace %s: %s", path, strerror(errno));
+	return sync_dir(state_dir, err);
+}
+
+int state_save(const struct state *state, const char *state_dir, struct error *err)
+{
+	CLEANUP_JSON json_t *all = state_to_json(state, server_to_json), *persisted = NULL;
+	int ret = 0;
+
+	if (state->persist_dir) {
+		persisted = state_to_json(state, server_persisted);
+		ret = write_json(persisted, state->persist_dir, err);
+	}
+	return ret ?: write_json(all, state_dir, err);
+}
+
+static int place_server(struct state *state, const char *slot_text, json_t *json, struct error *err)
+{
+	CLEANUP_SERVER struct server *server = NULL;
+	__u64 slot;
+	int ret;
+
+	ret = parse_number(slot_text, WEIR_MAX_SERVERS - 1, &slot, err);
+	if (!ret)
+		ret = server_from_json(json, &server, err);
+	if (!ret)
+		ret = state_check(state, server, err)	      ?:
+			      policy_check_saved(server, err) ?:
+								server_give_numbers(server, err);
+	if (ret)
+		return ret;
+	state->servers[slot] = server;
+	server = NULL;
+	return 0;
+}
+
+static int state_from_json(json_t *json, struct state *state, struct error *err)
+{
+	json_t *servers, *server;
+	const char *slot, *boot_id;
+	json_error_t why;
+	int version, ret;
+
+	if (json_unpack_ex(json, &why, 0, "{s:i, s?s, s:o !}", "version", &version, "boot_id", &boot_id, "servers",
+			   &servers))
+		return error_set(err, -EINVAL, "%s", why.text);
+	if (version != STATE_VERSION && version != STATE_VERSION - 1)
+		return error_set(err, -EPROTO, "it is of version %d, this weir reads version %d, and %d", version,
+				 STATE_VERSION, STATE_VERSION - 1);
+	if (!json_is_object(servers))
+		return error_set(err, -EINVAL, "\"servers\" is not an object");
+	if (version != STATE_VERSION)
+		state_upgrade(servers);
+	json_object_foreach (servers, slot, server) {
+		ret = place_server(state, slot, server, err);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* A new reference; *json stays NULL where there is no file. */
+static int read_json(const char *state_dir, json_t **json, struct error *err)
+{
+	CLEANUP_FCLOSE FILE *file = NULL;
+	char path[PATH_MAX];
+	json_error_t why;
+	int ret = file_path(state_dir, "state.json", path, err);
+
+	if (ret)
+		return ret;
+	file = fopen(path, "re");
+	if (!file && errno == ENOENT)
+		return 0;
+	if (!file)
+		return error_set(err, -errno, "cannot read %s: %s", path, strerror(errno));
+	*json = json_loadf(file, JSON_REJECT_DUPLICATES, &why);
+	if (*json)
+		return 0;
+	return error_set(err, -EINVAL, "cannot read %s: line %d: %s (move it away to start with nothing)", path,
+			 why.line, why.text);
+}
+
+/* json: NULL for an empty state. */
+static int load_json(struct state *state, json_t *json, const char *state_dir, struct error *err)
+{
+	struct state loaded = { 0 };
+	struct error detail;
+	int ret = json ? state_from_json(json, &loaded, &detail) : 0;
+
+	if (ret) {
+		state_clear(&loaded);
+		return error_set(err, ret, "cannot read %s/state.json: %s (move it away to start with nothing)",
+				 state_dir, detail.text);
+	}
+	*state = loaded;
+	return 0;
+}
+
+int state_load(struct state *state, const char *state_dir, struct error *err)
+{
+	CLEANUP_JSON json_t *json = NULL;
+
+	return read_json(state_dir, &json, err) ?: load_json(state, json, state_dir, err);
+}
+
+/* Files of earlier versions do not tell; nor do some kernels. */
+static bool is_of_this_boot(json_t *json)
+{
+	const char *said = json_string_value(json_object_get(json, "boot_id"));
+	char boot_id[BOOT_ID_SIZE];
+
+	read_boot_id(boot_id);
+	return !said || !*said || !*boot_id || strcmp(said, boot_id) == 0;
+}
+
+int state_begin(struct state *state, const char *state_dir, const char *persist_dir, struct error *err)
+{
+	CLEANUP_JSON json_t *current = NULL, *persisted = NULL;
+	enum state_origin origin = STATE_NEW;
+	int ret = read_json(state_dir, &current, err);
+
+	if (!ret && current && is_of_this_boot(current)) {
+		origin = STATE_CURRENT;
+		ret = load_json(state, current, state_dir, err);
+	} else if (!ret && persist_dir) {
+		ret = read_json(persist_dir, &persisted, err) ?: load_json(state, persisted, persist_dir, err);
+		origin = persisted ? STATE_PERSISTED : origin;
+	}
+	if (ret)
+		return ret;
+	state->persist_dir = persist_dir;
+	return origin == STATE_NEW && current ? STATE_OUTDATED : origin;
+}

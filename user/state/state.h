@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The desired state: which servers are attached and what limits them, as plain structs, as JSON, and in
+ * STATE_DIR/state.json. Nothing here knows of the kernel. A server's slot is its place in state.servers and its id in
+ * the maps of its namespace.
+ */
+#ifndef WEIR_USER_STATE_STATE_H
+#define WEIR_USER_STATE_STATE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "datapath/datapath.h"
+#include "model/identity.h"
+#include "model/limit.h"
+#include "model/parse.h"
+#include "model/priority.h"
+#include "model/tenancy.h"
+
+/* How over-limit requests on loopback are answered: as conntrack allows, kept alive, or closed. */
+enum loopback_mode {
+	LOOPBACK_AUTO,
+	LOOPBACK_TRANSLATE,
+	LOOPBACK_CLOSE,
+	LOOPBACK_MODES,
+};
+
+const char *loopback_mode_name(enum loopback_mode mode);
+int loopback_mode_parse(const char *text, enum loopback_mode *mode, struct error *err);
+
+/* What becomes of an ambiguous request: a 400, or the server gets it and the connection is followed no further. */
+enum framing_mode {
+	FRAMING_REJECT,
+	FRAMING_PASS,
+	FRAMING_MODES,
+};
+
+const char *framing_mode_name(enum framing_mode mode);
+int framing_mode_parse(const char *text, enum framing_mode *mode, struct error *err);
+
+/* What cannot be read and is over a limit: waits on a device where the kernel can do that, must do so, or is dropped. */
+enum hold_mode {
+	HOLD_AUTO,
+	HOLD_PACE,
+	HOLD_DROP,
+	HOLD_MODES,
+};
+
+const char *hold_mode_name(enum hold_mode mode);
+int hold_mode_parse(const char *text, enum hold_mode *mode, struct error *err);
+
+/* What finds no room in the kernel's tables: it passes, or it waits and is refused. */
+enum full_mode {
+	FULL_OPEN,
+	FULL_CLOSED,
+	FULL_MODES,
+};
+
+const char *full_mode_name(enum full_mode mode);
+int full_mode_parse(const char *text, enum full_mode *mode, struct error *err);
+
+struct server {
+	char name[PARSE_NAME_SIZE];
+	char *netns; /* path; NULL: the agent's own namespace */
+	__u64 netns_cookie;
+	char *cgroup;
+	struct datapath_listen *listens;
+	size_t n_listens;
+	struct datapath_cidr *proxies;
+	size_t n_proxies;
+	struct datapath_cidr
+		*balancers; /* each connection begins with a PROXY protocol preamble; theirs are believed */
+	size_t n_balancers; /* 0: none begins with one */
+	char (*interfaces)[PARSE_INTERFACE_SIZE]; /* NULL: all */
+	size_t n_interfaces;
+	struct limit *limits;
+	size_t n_limits;
+	__u32 last_number; /* the latest that was given to a limit or a priority level (limit.h) */
+	struct priorities priorities;
+	__u32 concurrency;   /* seats, of which the priority levels have their shares */
+	struct rule *exempt; /* requests that no limit is for, beside those of exempt groups and users */
+	size_t n_exempt;
+	struct identity_settings identity;
+	enum loopback_mode loopback;
+	enum framing_mode framing;
+	struct tenancy tenancy;
+	enum hold_mode hold;
+	enum full_mode when_full;
+	__u32 keys; /* buckets kept for each limit; 0: WEIR_DEFAULT_KEYS */
+	bool dry_run;
+	bool paused;
+	bool draining;	/* detached; stays until its translated connections have ended */
+	json_t *policy; /* the objects that are applied (policy_server.c); NULL: none */
+};
+
+struct state {
+	struct server *servers[WEIR_MAX_SERVERS]; /* owned; NULL: the slot is free */
+	const char
+		*persist_dir; /* borrowed: where what commands have set outlives the machine's restart; NULL: nowhere */
+};
+
+void server_free(struct server *server);
+static inline void cleanup_server(struct server **server)
+{
+	server_free(*server);
+}
+#define CLEANUP_SERVER __attribute__((cleanup(cleanup_server)))
+
+/* The whole server, limits included, as state.json holds it; NULL without memory. A new reference. */
+json_t *server_to_json(const struct server *server);
+
+/* Checks every value. Caller owns *out (server_free). */
+int server_from_json(json_t *json, struct server **out, struct error *err);
+
+/* The limit of this name, or NULL. */
+struct limit *server_limit(const struct server *server, const char *name);
+/* Takes over what the limit points to on success; -ENOMEM. */
+int server_limit_add(struct server *server, const struct limit *limit);
+void server_limit_remove(struct server *server, struct limit *limit);
+
+/* Numbers the limits and priority levels that have none yet. -ENOSPC. */
+int server_give_numbers(struct server *server, struct error *err);
+#define SLOT_NAME_SIZE 272
+/* What has a slot: a limit's name, or "level/" and a priority level's; "" for nothing. */
+void server_slot_name(const struct server *server, __u32 slot, char name[static SLOT_NAME_SIZE]);
+
+/*
+ * Brings the groups that rules name (identity_settings.rule_groups) up to date: those that are still named keep their bits.
+ * Returns whether that changed anything; -E2BIG.
+ */
+int server_name_groups(struct server *server, struct error *err);
+
+/* The slot of a name; -ENOENT. */
+int state_find(const struct state *state, const char *name);
+/* The slot of the only server, besides such as are draining; err lists the servers otherwise. */
+int state_find_only(const struct state *state, struct error *err);
+/* May this server stand beside the others? -EEXIST names both when two have one name or one listener. */
+int state_check(const struct state *state, const struct server *server, struct error *err);
+void state_clear(struct state *state);
+
+/*
+ * STATE_DIR/state.json, which says of which boot of the machine it is, and with a persist_dir the same there of what commands have
+ * set alone. save is atomic and on disk when it returns. load: no file is an empty state; a file that cannot be read in full is an
+ * error and changes nothing.
+ */
+int state_save(const struct state *state, const char *state_dir, struct error *err);
+int state_load(struct state *state, const char *state_dir, struct error *err);
+
+enum state_origin {
+	STATE_NEW,	 /* there is no file */
+	STATE_CURRENT,	 /* from the state directory: of this boot */
+	STATE_PERSISTED, /* from the persist_dir: what commands had set before the machine was restarted */
+	STATE_OUTDATED,	 /* the state directory's is of another boot, and nothing was persisted: empty */
+};
+/*
+ * The state that an agent starts with. What is in the state directory is newer than what was persisted, if it is of this boot.
+ * persist_dir may be NULL; if not, it is the state's from now on. Returns an enum state_origin, or -errno.
+ */
+int state_begin(struct state *state, const char *state_dir, const char *persist_dir, struct error *err);
+/* The server without what policy files have set that the agent follows; NULL: nothing is left. A new reference. (state_persist.c) */
+json_t *server_persisted(const struct server *server);
+
+/* Turns the servers of a file of the version before into those of this one. */
+void state_upgrade(json_t *servers);
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include "sys/cgroup_links.h"
+
+#include <bpf/bpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "sys/pins.h"
+#include "sys/privilege.h"
+
+/* The id of a cgroup is the inode of its directory. */
+static bool link_id(const struct cgroup_program *program, const char *pin, unsigned long long *id)
+{
+	size_t n = strlen(program->name);
+	int end = 0;
+
+	if (strncmp(pin, "link-", 5) != 0 || strncmp(pin + 5, program->name, n) != 0)
+		return false;
+	pin += 5 + n;
+	return sscanf(pin, "-%llu%n", id, &end) == 1 && !pin[end];
+}
+
+static void link_remove(const char *path)
+{
+	CLEANUP_CLOSE int fd = bpf_obj_get(path);
+
+	/* Unpinning alone would take the program off only some time later. */
+	if (fd >= 0)
+		bpf_link_detach(fd);
+	unlink(path);
+}
+
+/* -ENOLINK: the cgroup is gone. */
+static int link_update(const char *path, int prog_fd)
+{
+	CLEANUP_CLOSE int fd = bpf_obj_get(path);
+	int ret = fd < 0 ? fd : bpf_link_update(fd, prog_fd, NULL);
+
+	if (ret == -ENOLINK) {
+		unlink(path);
+		return 0;
+	}
+	return ret;
+}
+
+struct visit {
+	const struct cgroup_program *program;
+	struct datapath_changes *changes;
+	struct error *err;
+};
+
+/* Of each link of the program that is pinned, until one fails. */
+static int each_link(const char *dir, const struct visit *visit,
+		     int (*call)(const struct visit *visit, const char *path, unsigned long long id))
+{
+	unsigned long long id;
+	char path[PATH_MAX];
+	struct dirent *entry;
+	DIR *pins = opendir(dir);
+	int ret = 0;
+
+	if (!pins)
+		return error_set(visit->err, -errno, "reading %s: %s", dir, strerror(errno));
+	while (!ret && (entry = readdir(pins))) {
+		if (!link_id(visit->program, entry->d_name, &id))
+			continue;
+		pins_path(path, dir, "%s", entry->d_name);
+		ret = call(visit, path, id);
+	}
+	closedir(pins);
+	return ret;
+}
+
+static int take_over(const struct visit *visit, const char *path, unsigned long long id)
+{
+	int ret = link_update(path, visit->program->fd);
+
+	(void)id;
+	return ret ? error_set(visit->err, ret, "replacing the program of %s: %s", path, strerror(-ret)) : 0;
+}
+
+int cgroup_links_take_over(const char *dir, const struct cgroup_program *program, struct error *err)
+{
+	return each_link(dir, &(struct visit){ .program = program, .err = err }, take_over);
+}
+
+static bool is_below(const char *path, const char *other)
+{
+	size_t length = strlen(other);
+
+	return strlen(path) > length && !strncmp(path, other, length) && path[length] == '/';
+}
+
+static bool is_served_by_another(const char *const *cgroups, size_t n, size_t at)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (is_below(cgroups[at], cgroups[i]))
+			return true;
+	}
+	return false;
+}
+
+static int link_create(const struct cgroup_program *program, int cgroup_fd)
+{
+	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_CGROUP);
+
+	return bpf_link_create(program->fd, cgroup_fd, program->type, NULL);
+}
+
+static __u32 program_id(int prog_fd)
+{
+	struct bpf_prog_info info = {};
+	__u32 length = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(prog_fd, &info, &length) ? 0 : info.id;
+}
+
+/* A link that was detached is there, without a cgroup. */
+static bool link_runs(const char *path, int prog_fd, unsigned long long id)
+{
+	CLEANUP_CLOSE int fd = bpf_obj_get(path);
+	struct bpf_link_info info = {};
+	__u32 length = sizeof(info);
+
+	return fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &length) && info.cgroup.cgroup_id == id &&
+	       info.prog_id == program_id(prog_fd);
+}
+
+static bool id_among(const unsigned long long *ids, size_t n, unsigned long long id)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (ids[i] == id)
+			return true;
+	}
+	return false;
+}
+
+/* before: the cgroups that had it. */
+static int link_add(const char *dir, const struct cgroup_program *program, const char *cgroup,
+		    const struct cgroup_program *before, unsigned long long *id, struct datapath_changes *changes)
+{
+	CLEANUP_CLOSE int fd = open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP_CLOSE int link = -1;
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		return -errno;
+	*id = st.st_ino;
+	pins_path(path, dir, "link-%s-%llu", program->name, *id);
+	if (link_runs(path, program->fd, *id))
+		return 0;
+	link_remove(path);
+	*(id_among(before->ids, before->n, *id) ? &changes->changed : &changes->added) += 1;
+	link = link_create(program, fd);
+	return link < 0 ? link : bpf_obj_pin(link, path);
+}
+
+static int prune(const struct visit *visit, const char *path, unsigned long long id)
+{
+	if (id_among(visit->program->ids, visit->program->n, id))
+		return 0;
+	link_remove(path);
+	visit->changes->dropped++;
+	return 0;
+}
+
+int cgroup_links_sync(const char *dir, struct cgroup_program *program, const char *const *cgroups, size_t n,
+		      struct datapath_changes *changes, struct error *err)
+{
+	const struct cgroup_program before = *program;
+	struct visit visit = { .program = program, .changes = changes };
+	int ret = 0, failed;
+
+	program->n = 0;
+	for (size_t i = 0; i < n; i++) {
+		unsigned long long id = 0;
+
+		if (is_served_by_another(cgroups, n, i))
+			continue;
+		failed = link_add(dir, program, cgroups[i], &before, &id, changes);
+		if (!id_among(program->ids, program->n, id))
+			program->ids[program->n++] = id;
+		if (failed && !ret)
+			ret = error_set(err, failed, "attaching to cgroup %s: %s", cgroups[i], strerror(-failed));
+	}
+	visit.err = ret ? NULL : err;
+	failed = each_link(dir, &visit, prune);
+	/* Where nothing is pinned any more there is nothing to take off. */
+	return ret ?: failed == -ENOENT ? 0 : failed;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Whose programs are on a device's tc hooks, in the order in which they run. Works in the caller's network namespace. */
+#ifndef WEIR_USER_SYS_HOOKS_H
+#define WEIR_USER_SYS_HOOKS_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "sys/attach.h"
+
+struct hook_owner {
+	bool clsact; /* otherwise tcx: these run first */
+	bool ours;
+	__u32 priority; /* of a filter */
+	__u32 handle;
+	__u32 id;      /* of its program; 0: none, or not known */
+	char name[64]; /* of the program, or the kind of filter */
+};
+
+/* Returns how many (>= 0), the caller frees *owners; or a negative errno. */
+int hooks_read(__u32 ifindex, enum attach_direction direction, struct hook_owner **owners);
+
+/* Where among n owners weir runs: before the one with this index, or behind all. It need not be there. */
+size_t hooks_place(const struct hook_owner *owners, size_t n, bool tcx);
+
+#endif
