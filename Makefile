@@ -35,7 +35,8 @@ WARNINGS := -Wall -Wextra -Werror
 HOST_FLAGS = -std=gnu11 -D_GNU_SOURCE= $(WARNINGS) -Iinclude -Iuser -Ibuild $(PACKAGE_CFLAGS) -DWEIR_VERSION='"$(FULL_VERSION)"'
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 THREAD_SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
-FUZZ_SANITIZE := -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all -fsanitize=address,undefined,fuzzer
+FUZZ_SANITIZE := -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all -fsanitize=address,undefined,fuzzer \
+	-Wno-gnu-variable-sized-type-not-at-end
 
 MACHINE := $(shell uname -m)
 ARCH_x86_64 := x86
@@ -73,7 +74,8 @@ BENCH_FLAGS ?=
 
 VM_PROGRAMS := $(patsubst %.c,build/%,$(wildcard tests/vm/*.c))
 # The BPF object of every clang there is, for test-kernels.
-VM_OBJECTS := $(foreach clang,clang-14 clang-15 clang-16 clang-19,$(if $(shell command -v $(clang)),build/vm/$(clang).o))
+CLANGS := $(foreach clang,clang-14 clang-15 clang-16 clang-19,$(if $(shell command -v $(clang)),$(clang)))
+VM_OBJECTS := $(CLANGS:%=build/vm/%/weir.bpf.o)
 
 # To upgrade from and to (tests/e2e/test_upgrade.py): programs of other instructions, and an agent that wants other maps.
 OTHER_PROGRAMS := $(patsubst %.c,build/other-programs/%.o,$(shell grep -lF '"weir.skel.h"' $(LIB_SOURCES)))
@@ -102,40 +104,51 @@ build/vmlinux.h: build/bpf.settings
 	$(Q)$(BPFTOOL) btf dump file $(VMLINUX_BTF) format c > $@
 endif
 
-build/%.bpf.dwarf.o: bpf/%.bpf.c build/vmlinux.h
-	$(call say,CLANG)
-	$(Q)$(BPF_CLANG) $(BPF_FLAGS) -MMD -MP -c $< -o $@
-
+# $(1): where the object goes; $(2): the compiler; $(3): flags of this kind alone.
 # The static linker keeps BTF and drops DWARF (and with it the build's paths).
-build/%.bpf.o: build/%.bpf.dwarf.o
-	$(call say,BPFLINK)
-	$(Q)$(BPFTOOL) gen object $@ $<
+define bpf_objects
+$(1)/%.bpf.dwarf.o: bpf/%.bpf.c vmlinux/vmlinux-min.h build/vmlinux.h
+	$$(call say,CLANG)
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$(2) $$(BPF_FLAGS) $(3) -MMD -MP -c $$< -o $$@
 
-build/%.skel.h: build/%.bpf.o
-	$(call say,SKELETON)
-	$(Q)$(BPFTOOL) gen skeleton $< name $(*F)_bpf > $@
+$(1)/%.bpf.o: $(1)/%.bpf.dwarf.o
+	$$(call say,BPFLINK)
+	$$(Q)$$(BPFTOOL) gen object $$@ $$<
 
-# --- Host: plain objects, and the same ones with sanitizers (asan, tsan) and for libFuzzer (fuzz)
+$(1)/%.skel.h: $(1)/%.bpf.o
+	$$(call say,SKELETON)
+	$$(Q)$$(BPFTOOL) gen skeleton $$< name $$(*F)_bpf > $$@
 
-build/%.o: %.c build/host.settings | $(SKELETONS)
-	$(call say,CC)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(HOST_FLAGS) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $< -o $@
+endef
 
-build/asan/%.o: %.c build/host.settings | $(SKELETONS)
-	$(call say,CC)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(HOST_FLAGS) $(SANITIZE) -MMD -MP -c $< -o $@
+$(eval $(call bpf_objects,build,$$(BPF_CLANG),))
+# To upgrade from and to: other instructions that do the same.
+$(eval $(call bpf_objects,build/other-programs,$$(BPF_CLANG),-fno-strict-aliasing))
+# As on a build host without BTF: the guard of build/vmlinux.h is set, and vmlinux-min.h stands in.
+$(eval $(call bpf_objects,build/without-btf,$$(BPF_CLANG),-D__VMLINUX_H__ -include vmlinux/vmlinux-min.h))
+# For other kernels: by each clang that is here.
+$(foreach clang,$(CLANGS),$(eval $(call bpf_objects,build/vm/$(clang),$(clang),)))
 
-build/tsan/%.o: %.c build/host.settings | $(SKELETONS)
-	$(call say,CC)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(HOST_FLAGS) $(THREAD_SANITIZE) -MMD -MP -c $< -o $@
+# --- Host: the same sources, as the kinds of object that there are
 
-build/fuzz/%.o: %.c build/host.settings | $(SKELETONS)
-	$(call say,CC)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(BPF_CLANG) $(HOST_FLAGS) $(FUZZ_SANITIZE) -MMD -MP -c $< -o $@
+# $(1): where the objects go; $(2): the compiler; $(3): flags in front of, $(4): behind the common ones; $(5): skeletons.
+define host_objects
+$(1)/%.o: %.c build/host.settings | $(5)
+	$$(call say,CC)
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$(2) $(3) $$(HOST_FLAGS) $(4) -MMD -MP -c $$< -o $$@
+
+endef
+
+PLAIN = $(CFLAGS) $(CPPFLAGS)
+$(eval $(call host_objects,build,$$(CC),,$$(PLAIN),$$(SKELETONS)))
+$(eval $(call host_objects,build/asan,$$(CC),,$$(SANITIZE),$$(SKELETONS)))
+$(eval $(call host_objects,build/tsan,$$(CC),,$$(THREAD_SANITIZE),$$(SKELETONS)))
+$(eval $(call host_objects,build/fuzz,$$(BPF_CLANG),,$$(FUZZ_SANITIZE),$$(SKELETONS)))
+# To upgrade from and to: an agent with other programs, and one that wants other maps.
+$(eval $(call host_objects,build/other-programs,$$(CC),-Ibuild/other-programs,$$(PLAIN),$$(SKELETONS:build/%=build/other-programs/%)))
+$(eval $(call host_objects,build/other-maps,$$(CC),-DWEIR_ABI_VERSION=1000,$$(PLAIN),$$(SKELETONS)))
 
 build/libweir.a: $(LIB_SOURCES:%.c=build/%.o)
 build/tsan/libweir.a: $(LIB_SOURCES:%.c=build/tsan/%.o)
@@ -147,88 +160,55 @@ build/fuzz/libweir.a: $(LIB_SOURCES:%.c=build/fuzz/%.o)
 	$(Q)rm -f $@
 	$(Q)$(AR) qcs $@ $^
 
-build/weir: build/user/cli/main.o build/libweir.a
+# Every program is linked by this: its objects first, then the library that is as they are.
+# $(1): compiler and flags; $(2): libraries.
+define link
 	$(call say,LINK)
-	$(Q)$(CC) $(LDFLAGS) $^ $(LIBS) -o $@
+	$(Q)mkdir -p $(@D)
+	$(Q)$(1) $(LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) $(2) -o $@
+endef
+
+build/weir: build/user/cli/main.o build/libweir.a
+	$(call link,$(CC))
 
 # --- Tests
 
 tests: $(UNIT_TESTS) $(THREAD_TESTS) $(PROG_TESTS) $(PLAYER) $(FUZZ_REPLAYS) $(OTHER_WEIRS) build/tests/vm/load $(WITHOUT_BTF)
 
 build/tests/unit/%: build/asan/tests/unit/%.o $(UNIT_HELPERS) $(CORPUS_HELPERS) build/asan/libweir.a
-	$(call say,LINK)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(SANITIZE) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
+	$(call link,$(CC) $(SANITIZE),-lcmocka)
 
 build/tests/threads/%: build/tsan/tests/unit/%.o $(THREAD_HELPERS) build/tsan/libweir.a
-	$(call say,LINK)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(THREAD_SANITIZE) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
+	$(call link,$(CC) $(THREAD_SANITIZE),-lcmocka)
 
 build/tests/prog/%: build/tests/prog/%.o $(PROG_HELPERS) build/libweir.a
-	$(call say,LINK)
-	$(Q)$(CC) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
+	$(call link,$(CC),-lcmocka)
 
 build/tests/player/player: $(PLAYER_OBJECTS) build/asan/libweir.a
-	$(call say,LINK)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(SANITIZE) $(LDFLAGS) $^ $(LIBS) -o $@
+	$(call link,$(CC) $(SANITIZE))
 
 build/tests/fuzz/fuzz_control: build/asan/tests/unit/fake_datapath.o
 build/tests/fuzz/%: build/asan/tests/fuzz/%.o build/asan/tests/fuzz/replay.o build/asan/tests/corpus/stream.o \
 		build/asan/libweir.a
-	$(call say,LINK)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(SANITIZE) $(LDFLAGS) $(filter %.o,$^) build/asan/libweir.a $(LIBS) -o $@
+	$(call link,$(CC) $(SANITIZE))
 
-# Only what differs is compiled again; what an object defines is not taken from the library.
-build/other-programs/%.bpf.dwarf.o: bpf/%.bpf.c build/vmlinux.h
-	$(call say,CLANG)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(BPF_CLANG) $(BPF_FLAGS) -fno-strict-aliasing -MMD -MP -c $< -o $@
-
-build/other-programs/%.o: %.c build/host.settings | $(SKELETONS:build/%=build/other-programs/%)
-	$(call say,CC)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) -Ibuild/other-programs $(HOST_FLAGS) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $< -o $@
-
-build/other-maps/%.o: %.c build/host.settings | $(SKELETONS)
-	$(call say,CC)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) -DWEIR_ABI_VERSION=1000 $(HOST_FLAGS) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c $< -o $@
-
+# What these have of their own is not taken from the library.
 build/other-programs/weir: $(OTHER_PROGRAMS)
 build/other-maps/weir: $(OTHER_MAPS)
 build/%/weir: build/user/cli/main.o build/libweir.a
-	$(call say,LINK)
-	$(Q)$(CC) $(LDFLAGS) $(filter %.o,$^) build/libweir.a $(LIBS) -o $@
+	$(call link,$(CC))
 
 build/tests/vm/%: build/tests/vm/%.o
-	$(call say,LINK)
-	$(Q)$(CC) $(LDFLAGS) $^ $(LIBS) -o $@
-
-# As on a build host without BTF: the guard of build/vmlinux.h is set, and vmlinux-min.h stands in.
-build/without-btf/%.bpf.dwarf.o: bpf/%.bpf.c vmlinux/vmlinux-min.h build/vmlinux.h
-	$(call say,CLANG)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(BPF_CLANG) $(BPF_FLAGS) -D__VMLINUX_H__ -include vmlinux/vmlinux-min.h -MMD -MP -c $< -o $@
+	$(call link,$(CC))
 
 build/tests/bench/load: build/tests/bench/usage.o
 build/tests/bench/decision: build/tests/bench/many_rules.o $(PROG_HELPERS)
 build/tests/bench/%: build/tests/bench/%.o build/libweir.a
-	$(call say,LINK)
-	$(Q)$(CC) $(LDFLAGS) $(filter %.o,$^) build/libweir.a $(LIBS) -lcmocka -o $@
-
-build/vm/%.o: bpf/weir.bpf.c build/vmlinux.h
-	$(call say,CLANG)
-	$(Q)mkdir -p $(@D)
-	$(Q)$* $(BPF_FLAGS) -MMD -MP -MT $@ -c $< -o build/vm/$*.dwarf.o
-	$(Q)$(BPFTOOL) gen object $@ build/vm/$*.dwarf.o
+	$(call link,$(CC),-lcmocka)
 
 build/fuzz/control: build/fuzz/tests/unit/fake_datapath.o
 build/fuzz/%: build/fuzz/tests/fuzz/fuzz_%.o build/fuzz/libweir.a
-	$(call say,LINK)
-	$(Q)$(BPF_CLANG) $(FUZZ_SANITIZE) $(LDFLAGS) $(filter %.o,$^) build/fuzz/libweir.a $(LIBS) -o $@
+	$(call link,$(BPF_CLANG) $(FUZZ_SANITIZE))
 
 # --- What people ask for
 
