@@ -86,7 +86,7 @@ WITHOUT_BTF := build/without-btf/weir.bpf.o
 HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c)
 FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/weir/*/*.h user/*/*.h tests/*/*.h vmlinux/*.h)
 
-.PHONY: all tests install uninstall demo test check unit fuzz bench test-kernels test-service test-kube test-kube-in-flight test-kube-event-rate soak soak-kernels format lint clean help FORCE
+.PHONY: all tests install uninstall demo test quick check unit fuzz bench test-kernels test-service test-kube test-kube-in-flight test-kube-event-rate soak soak-kernels format lint clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -240,6 +240,15 @@ check: ## the tests that need no root: unit, threads, packet player, oracle, fuz
 	@tests/install-deps --check check
 	@$(MAKE) all tests
 	@tests/run unit threads player oracle fuzz
+
+# What an edit of the core (include/weir, bpf) needs: the unit tests that include nothing of user/, the packet player, and
+# the programs' main ways.
+QUICK := $(shell grep -LE '^.include "(agent|cli|control|datapath|follow|metrics|model|policy|probe|queue|rules|show|state|sys)/' \
+	tests/unit/test_*.c) $(addprefix tests/prog/test_,pass.c answer.c translate.c reject.c hold.c)
+QUICK := $(patsubst tests/%.c,%,$(wildcard $(QUICK)))
+
+quick: $(QUICK:%=build/tests/%) $(PLAYER) ## what an edit of the core needs, in seconds
+	@tests/run $(QUICK) player
 
 unit: $(UNIT_TESTS) ## the unit tests alone
 	@tests/run unit
