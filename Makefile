@@ -32,7 +32,7 @@ PACKAGE_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
 
 WARNINGS := -Wall -Wextra -Werror
-HOST_FLAGS = -std=gnu11 -D_GNU_SOURCE= $(WARNINGS) -Iinclude -Iuser -Ibuild $(PACKAGE_CFLAGS) -DWEIR_VERSION='"$(FULL_VERSION)"'
+HOST_FLAGS = -std=gnu11 -D_GNU_SOURCE= $(WARNINGS) -Iinclude -Iuser -Ibuild $(PACKAGE_CFLAGS)
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 THREAD_SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
 FUZZ_SANITIZE := -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all -fsanitize=address,undefined,fuzzer \
@@ -150,6 +150,11 @@ $(eval $(call host_objects,build/fuzz,$$(BPF_CLANG),,$$(FUZZ_SANITIZE),$$(SKELET
 $(eval $(call host_objects,build/other-programs,$$(CC),-Ibuild/other-programs,$$(PLAIN),$$(SKELETONS:build/%=build/other-programs/%)))
 $(eval $(call host_objects,build/other-maps,$$(CC),-DWEIR_ABI_VERSION=1000,$$(PLAIN),$$(SKELETONS)))
 
+# What a commit changes, one object alone knows.
+VERSION_OBJECTS := $(addsuffix user/base/version.o,build/ build/asan/ build/tsan/ build/fuzz/)
+$(VERSION_OBJECTS): HOST_FLAGS += -DWEIR_VERSION='"$(FULL_VERSION)"'
+$(VERSION_OBJECTS): build/version.settings
+
 build/libweir.a: $(LIB_SOURCES:%.c=build/%.o)
 build/tsan/libweir.a: $(LIB_SOURCES:%.c=build/tsan/%.o)
 build/asan/libweir.a: $(LIB_SOURCES:%.c=build/asan/%.o)
@@ -241,11 +246,10 @@ check: ## the tests that need no root: unit, threads, packet player, oracle, fuz
 	@$(MAKE) all tests
 	@tests/run unit threads player oracle fuzz
 
-# What an edit of the core (include/weir, bpf) needs: the unit tests that include nothing of user/, the packet player, and
-# the programs' main ways.
-QUICK := $(shell grep -LE '^.include "(agent|cli|control|datapath|follow|metrics|model|policy|probe|queue|rules|show|state|sys)/' \
-	tests/unit/test_*.c) $(addprefix tests/prog/test_,pass.c answer.c translate.c reject.c hold.c)
-QUICK := $(patsubst tests/%.c,%,$(wildcard $(QUICK)))
+# What an edit of the core (include/weir, bpf) needs: its unit tests, the packet player, and the programs' main ways.
+QUICK := $(addprefix unit/test_,attributes bucket doubt event hold hold_hunting hold_unseen identity json pace preamble \
+	record request request_names request_random response retaken run subject) \
+	$(addprefix prog/test_,pass answer translate reject)
 
 quick: $(QUICK:%=build/tests/%) $(PLAYER) ## what an edit of the core needs, in seconds
 	@tests/run $(QUICK) player
@@ -316,6 +320,7 @@ help: ## this list
 
 # --- A changed compiler, flag, version or BTF remakes what was built with the old one
 
+version_SETTINGS = $(FULL_VERSION)
 bpf_SETTINGS = $(BPF_CLANG) $(BPF_FLAGS) $(VMLINUX_BTF)
 host_SETTINGS = $(CC) $(HOST_FLAGS) $(CFLAGS) $(CPPFLAGS) $(BPF_CLANG)
 

@@ -19,6 +19,7 @@
 #include "sys/netns.h"
 #include "sys/privilege.h"
 #include "sys/secret.h"
+#include "weir/conn/explain.h"
 
 #define SECRET "/run/weir-test-secret"
 #define NOBODY 65534

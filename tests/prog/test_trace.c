@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The ring `trace`: what the ingress program says of the requests in a packet. */
 #include "packets.h"
+#include "weir/conn/trace.h"
 #include "weir/http/identity.h"
 
 #include <arpa/inet.h>

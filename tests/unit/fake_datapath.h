@@ -7,6 +7,8 @@
 #define WEIR_TESTS_FAKE_DATAPATH_H
 
 #include "datapath/datapath.h"
+#include "weir/conn/explain.h"
+#include "weir/conn/trace.h"
 
 #define FAKE_NETS 4
 #define FAKE_OVERRIDES 64

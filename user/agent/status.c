@@ -6,6 +6,7 @@
 
 #include "agent/reconcile.h"
 #include "base/cleanup.h"
+#include "base/version.h"
 #include "base/output.h"
 #include "rules/identity.h"
 
@@ -231,7 +232,7 @@ int agent_status(struct agent *agent, json_t *arguments, json_t **result, struct
 			return ret;
 		json_array_append_new(servers, server);
 	}
-	*result = json_pack("{s:{s:s, s:i, s:s, s:s, s:s?, s:o}, s:O, s:o}", "agent", "version", WEIR_VERSION, "pid",
+	*result = json_pack("{s:{s:s, s:i, s:s, s:s, s:s?, s:o}, s:O, s:o}", "agent", "version", weir_version, "pid",
 			    (int)getpid(), "state_dir", agent->options->state_dir, "pin_dir", agent->options->pin_dir,
 			    "metrics", agent->options->metrics, "reconcile", reconcile_status(agent), "servers",
 			    servers, "policies", policy_sources_to_json(&agent->sources));
@@ -275,7 +276,7 @@ int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struc
 		.nets = probed,
 		.n_nets = measure_nets(agent, probed),
 		.servers = servers,
-		.version = WEIR_VERSION,
+		.version = weir_version,
 		.start_time_s = agent->started.tv_sec + agent->started.tv_nsec / 1e9,
 		.control_requests = agent->control_requests,
 		.control_errors = agent->control_errors,

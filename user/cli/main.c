@@ -6,9 +6,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/version.h"
 #include "cli/cli.h"
 
-const char *argp_program_version = "weir " WEIR_VERSION;
+const char *argp_program_version = weir_version_line;
 
 const struct command commands[] = {
 	{ "agent", "", "Run the agent in the foreground.", cli_agent },
@@ -97,7 +98,7 @@ static int print_version(json_t *version)
 
 int cli_version(const struct command *command, int argc, char **argv)
 {
-	CLEANUP_JSON json_t *version = json_pack("{s:s}", "version", WEIR_VERSION);
+	CLEANUP_JSON json_t *version = json_pack("{s:s}", "version", weir_version);
 
 	cli_parse_plain(command, NULL, argc, argv);
 	return cli_print(version, print_version);

@@ -12,12 +12,12 @@
 #define WEIR_USER_DATAPATH_DATAPATH_H
 
 #include "weir/abi/abi.h"
-#include "weir/conn/explain.h"
-#include "weir/conn/trace.h"
 
 #include "base/error.h"
 
 struct datapath;
+struct weir_explained;
+struct weir_trace_record;
 
 /* The maps that the agent alone writes, but for the contents of buckets. */
 #define DATAPATH_OWN_MAPS(X) \

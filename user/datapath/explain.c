@@ -8,6 +8,7 @@
 #include "sys/libbpf_log.h"
 #include "sys/privilege.h"
 #include "weir.skel.h"
+#include "weir/conn/explain.h"
 
 #define HEAD_BYTES (ETH_HLEN + sizeof(struct weir_explain))
 

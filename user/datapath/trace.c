@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "datapath/private.h"
+#include "weir/conn/trace.h"
 
 #define READ_AT_ONCE 1024 /* records, so that a flood of them leaves the agent time for other things */
 
