@@ -139,7 +139,7 @@ static __always_inline void meet_source(struct work *w, const struct weir_rules 
 
 static __always_inline void match_rules(struct work *w, const struct weir_rules *r)
 {
-	w->matched = r->all;
+	w->matched = w->request.request.path.odd ? r->odd : r->all;
 	meet_call(w, r);
 	if (dimension_matters(r, WEIR_DIMENSION_SUBJECT)) {
 		w->either = r->any[WEIR_DIMENSION_SUBJECT];

@@ -312,3 +312,39 @@ def test_keys_and_overrides_that_are_never_used(site):
     assert warnings("d", "--key", "namespace", "--for-namespace", "shop", *amount) == []
     assert warnings("d", "shop", *amount) == []
     assert warnings("d", "other", *amount) == ['no rule is for "other", of the override']
+
+
+SITE = """
+daemon off;
+pid {directory}/nginx.pid;
+error_log {directory}/error.log;
+events {{ worker_connections 64; }}
+http {{
+    log_format seen "$connection $request_method $uri $status";
+    access_log {directory}/access.log seen;
+    server {{
+        listen {listen};
+        location / {{ return 200 "$uri\\n"; }}
+    }}
+}}
+"""
+
+# What nginx serves as /secret or as /public/a, as it reads them; no exemption is for any of them.
+ODD = ("/public/../secret", "/public/..%2fsecret", "/public/%2e%2e/secret", "/public//../secret", "/public%2f../secret",
+       "/public/x/../../secret", "//public/a", "/public//a", "/public/./a", "/secret/../public/a", "/p%75blic/a")
+
+
+@pytest.mark.parametrize("paths", ["kubernetes", "nginx", "raw"])
+def test_exempt_paths_that_nginx_reads_as_others(world, paths):
+    place = world.veth()
+    site = world.site(place, world.real_server("nginx", place, text=SITE))
+    site.attach("--exempt-path", "/public/*", "--paths", paths)
+    site.limit("user", burst=0)
+    client = site.client("alice")
+    for target in ODD:
+        assert client.exchange(target).status == 429, target
+    for target in "/public/", "/public/a", "/public/.well-known/b":
+        client.ask(target)
+        assert client.read().status == 200, target
+    site.check(passed=0, shed=len(ODD), exempt=3)
+    assert site.server.targets() == ["/public/", "/public/a", "/public/.well-known/b"]

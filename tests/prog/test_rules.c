@@ -55,6 +55,30 @@ static void test_exempt(void **state)
 	assert_int_equal(counter(WEIR_EXEMPT), 1);
 }
 
+/* As another server could read it, the path leads elsewhere. */
+static void test_exempt_path(void **state)
+{
+	static const char *const odd[] = { "/public/../a", "/public/..%2fa", "/public/%2e%2e/a", "/public//../a" };
+	CLEANUP_RULE struct rule exempt = rule_of("{\"paths\": [\"/public/*\"]}"), any = { 0 };
+	const struct rules_entry entries[] = { { .rules = &exempt, .n = 1, .limit = WEIR_RULE_EXEMPT },
+					       { .rules = &any, .n = 1, .limit = SLOT } };
+	struct datapath_limit limit = rate_of(0, 0, 0);
+
+	(void)state;
+	slot_set(&limit);
+	rules_set(entries, 2);
+	for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++) {
+		char text[64];
+
+		snprintf(text, sizeof(text), "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", odd[i]);
+		assert_false(passes(false, text));
+	}
+	assert_int_equal(counter(WEIR_EXEMPT), 0);
+	connect_ends(false);
+	assert_int_equal(client_says(false, 0, "GET /public/a HTTP/1.1\r\nHost: x\r\n\r\n"), PASS);
+	assert_int_equal(counter(WEIR_EXEMPT), 1);
+}
+
 static void test_dry_run(void **state)
 {
 	struct datapath_limit limit = rate_of(0, 0, 1);
@@ -182,6 +206,7 @@ int main(void)
 		TEST(only_what_matches),
 		TEST(a_change_keeps_the_buckets),
 		TEST(exempt),
+		TEST(exempt_path),
 		TEST(dry_run),
 		TEST(combined_key),
 		TEST(random),

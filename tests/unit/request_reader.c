@@ -97,6 +97,20 @@ static void find_namespace(char *decoded, char *namespace)
 		strcpy(namespace, parts[at + 1]);
 }
 
+/* Could another server read it as another path? */
+static bool is_odd(const char *path)
+{
+	if (strpbrk(path, "%\\#") || strstr(path, "//"))
+		return true;
+	for (const char *dot = strstr(path, "/."); dot; dot = strstr(dot + 1, "/."))
+		if (!dot[2] || strchr("./;", dot[2]))
+			return true;
+	for (; *path; path++)
+		if (*path & 0x80)
+			return true;
+	return false;
+}
+
 static bool is_health(const char *path, size_t length)
 {
 	static const char *const prefixes[] = { "/healthz", "/livez", "/readyz" };
@@ -104,7 +118,7 @@ static bool is_health(const char *path, size_t length)
 
 	memcpy(text, path, length);
 	text[length] = '\0';
-	if (strchr(text, '%') || strchr(text, '\\') || strstr(text, "/."))
+	if (is_odd(text))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
 		size_t n = strlen(prefixes[i]);

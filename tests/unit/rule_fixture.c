@@ -482,13 +482,14 @@ static void parse_request(const struct rule_request *from, struct weir_request *
 
 int rules_match_compiled(const struct rules *rules, const struct rule_request *from, __u16 limits[static LIMITS_MAX])
 {
-	struct weir_vector set = rules->value.all;
 	struct weir_attributes a;
+	struct weir_vector set;
 	struct weir_request r;
 	__u32 at = 0;
 	int n = 0;
 
 	parse_request(from, &r, &a);
+	set = r.path.odd ? rules->value.odd : rules->value.all;
 	meet_subject(rules, &set, from);
 	meet(rules, &set, WEIR_DIMENSION_CALL,
 	     weir_call(a.verb, a.flags & WEIR_ATTRIBUTE_LONG_RUNNING, a.flags & WEIR_ATTRIBUTE_RESOURCE));

@@ -199,13 +199,84 @@ static void test_paths_read(void **state)
 	check_one("{\"paths\": [\"/1/2/3/4/5/6/7/8/9/\"]}", "GET", "/1/2/3/4/5/6/7/8/9/", true);
 }
 
+/* Exempt are requests under this path, whom there is no other rule for. */
+static bool is_exempt(const char *rule_text, enum weir_paths paths, const char *target)
+{
+	CLEANUP_RULE struct rule rule = rule_of(rule_text);
+	struct rules_entry entry = { .rules = &rule, .n = 1, .limit = WEIR_RULE_EXEMPT };
+	struct rule_request r = { .method = "GET", .user = "alice", .source = "10.0.0.1" };
+	CLEANUP_RULES struct rules *rules = NULL;
+	__u16 limits[LIMITS_MAX];
+	bool exempt;
+
+	snprintf(r.target, sizeof(r.target), "%s", target);
+	assert_int_equal(rules_compile(&entry, 1, &rule_names, &rules, NULL), 0);
+	request_reading.paths = paths;
+	exempt = rules_match_compiled(rules, &r, limits) < 0;
+	request_reading.paths = WEIR_PATHS_KUBERNETES;
+	return exempt;
+}
+
+static void check_exempt(const char *rule, const char *target, bool exempt)
+{
+	for (int paths = WEIR_PATHS_KUBERNETES; paths <= WEIR_PATHS_RAW; paths++)
+		if (is_exempt(rule, (enum weir_paths)paths, target) != exempt)
+			fail_msg("%s: %s, read as %d", rule, target, paths);
+}
+
+/* What some server could take for another path is exempt by its path on none. */
+static void test_exempt_paths(void **state)
+{
+	static const char *const plain[] = {
+		"/public/",    "/public/a",	      "/public/a/b.c", "/public/a?x=/../b", "/public/.well-known",
+		"/public/a;b", "http://host/public/a"
+	};
+	static const char *const odd[] = {
+		"/public/../secret",
+		"/public/./a",
+		"/public/..",
+		"/public/.",
+		"/public/..;/secret",
+		"/public/.;x/a",
+		"/public/..%2fsecret",
+		"/public%2f..%2fsecret",
+		"/public/%2e%2e/secret",
+		"/public/%2E./secret",
+		"/public//../secret",
+		"/public//a",
+		"//public/a",
+		"/public/a//",
+		"/public/..\\secret",
+		"/public\\..\\secret",
+		"/public/a%5c..%5csecret",
+		"/public/a#/../secret",
+		"/public/\xc0\xae./secret",
+		"/public/%61",
+		"/secret/../public/a",
+	};
+	static const char below[] = "{\"paths\": [\"/public/*\"]}";
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(plain); i++)
+		check_exempt(below, plain[i], true);
+	for (size_t i = 0; i < ARRAY_SIZE(odd); i++)
+		check_exempt(below, odd[i], false);
+	check_exempt("{\"paths\": [\"/.well-known/*\"]}", "/.well-known/acme", true);
+	check_exempt("{\"paths\": [\"/\"]}", "/", true);
+	check_exempt("{\"paths\": [\"/*\"]}", "/public//a", false);
+	check_exempt("{\"non_resource\": true}", "/public/../api/v1/pods", false);
+	check_exempt("{\"verbs\": [\"get\"]}", "/public/../secret", false);
+	check_exempt("{\"users\": [\"alice\"], \"paths\": [\"/public/*\"]}", "/public/../secret", false);
+	/* Whose it is does not hang on its path. */
+	check_exempt("{\"users\": [\"alice\"]}", "/public/../secret", true);
+	check_exempt("{\"sources\": [\"10.0.0.0/8\"]}", "/public/../secret", true);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_examples),
-		cmocka_unit_test(test_paths_read),
-		cmocka_unit_test(test_full),
-		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_examples), cmocka_unit_test(test_paths_read), cmocka_unit_test(test_exempt_paths),
+		cmocka_unit_test(test_full),	 cmocka_unit_test(test_random),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

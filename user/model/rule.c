@@ -202,6 +202,13 @@ bool rule_of_resource(const struct rule *rule)
 	return rule->api_groups.n || rule->resources.n || rule->subresources.n;
 }
 
+bool rule_of_senders(const struct rule *rule)
+{
+	const struct rule senders = { .users = rule->users, .groups = rule->groups, .sources = rule->sources };
+
+	return rule_equal(rule, &senders);
+}
+
 bool rule_of_subjects(const struct rule *rule)
 {
 	return (rule->users.n || rule->groups.n) && !texts_have(&rule->users, RULE_ANY) &&

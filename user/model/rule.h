@@ -56,6 +56,8 @@ bool rule_equal(const struct rule *a, const struct rule *b);
 
 /* Does the rule ask whose a request is? */
 bool rule_of_subjects(const struct rule *rule);
+/* Does it ask for nothing else than who sends a request? */
+bool rule_of_senders(const struct rule *rule);
 /* Does it ask for a resource? */
 bool rule_of_resource(const struct rule *rule);
 

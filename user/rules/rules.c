@@ -23,6 +23,12 @@ size_t rules_count(const struct rules_entry *entry)
 	return is_for_all(entry) ? 1 : entry->n;
 }
 
+/* What exempts by something that the path says is for paths that are read in one way alone. */
+static bool reads_odd_paths(const struct rules_entry *entry, const struct rule *rule)
+{
+	return entry->limit != WEIR_RULE_EXEMPT || rule_of_senders(rule);
+}
+
 static int add_entry(struct rules_compiler *c, const struct rules_entry *entry, __u32 number)
 {
 	static const struct rule everything;
@@ -30,8 +36,13 @@ static int add_entry(struct rules_compiler *c, const struct rules_entry *entry, 
 
 	for (size_t i = 0; i < entry->n && !ret; i++)
 		ret = rules_add(c, &entry->rules[i], number + i);
-	for (size_t i = 0; i < rules_count(entry); i++)
+	for (size_t i = 0; i < rules_count(entry); i++) {
+		const struct rule *rule = entry->n ? &entry->rules[i] : &everything;
+
 		c->rules->value.rules[number + i].limit = entry->limit;
+		if (reads_odd_paths(entry, rule))
+			weir_vector_add(&c->rules->value.odd, number + i);
+	}
 	return ret;
 }
 

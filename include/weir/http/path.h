@@ -105,9 +105,19 @@ WEIR_INLINE bool weir_path_is_of_api(const struct weir_path *p)
 	return p->count >= 3 && (p->segments[0].word == WEIR_WORD_API || p->segments[0].word == WEIR_WORD_APIS);
 }
 
-WEIR_INLINE bool weir_path_starts_with_dot(const struct weir_subject_hash *h)
+/* A segment of dots, or one whose rest some servers cut off as a parameter: `..;x`. A name may begin with a dot. */
+WEIR_INLINE bool weir_path_is_of_dots(const struct weir_subject_hash *h)
 {
-	return ((h->length < 8 ? h->tail : h->first) >> 8 & 0xff) == '.';
+	__u64 word = h->length < 8 ? h->tail : h->first;
+	__u8 second = word >> 16;
+
+	return (__u8)(word >> 8) == '.' && (h->length == 2 || second == '.' || second == ';');
+}
+
+/* Bytes of which servers make different things: encoding, another kind of slash, an end, letters beyond ASCII. */
+WEIR_INLINE bool weir_path_byte_is_odd(__u8 c)
+{
+	return c == '%' || c == '\\' || c == '#' || c >= 0x80;
 }
 
 /* The path has ended with what is in h: is there nothing behind its last slash, as the server reads it? */
@@ -125,7 +135,7 @@ WEIR_INLINE int weir_path_place(struct weir_path *p, enum weir_paths paths, cons
 	bool empty = h->length == 1;
 	__u32 place;
 
-	p->odd |= weir_path_starts_with_dot(h) || (empty && !p->count);
+	p->odd |= weir_path_is_of_dots(h);
 	if (paths == WEIR_PATHS_NGINX) {
 		if (empty || WEIR_NAME_IS(h, "."))
 			return WEIR_SEGMENT_NONE;

@@ -185,8 +185,10 @@ WEIR_INLINE int weir_request_path_end(struct weir_request *r, const struct weir_
 WEIR_INLINE int weir_request_decoded_byte(struct weir_request *r, const struct weir_reading *how, __u8 c, __u32 at,
 					  struct weir_name_steps *name)
 {
-	if (c == '/')
+	if (c == '/') {
+		r->path.odd |= r->hash.length == 1; /* between two slashes is nothing */
 		return weir_request_segment_end(r, how, at, name);
+	}
 	name->steps = WEIR_STEP_BYTE;
 	name->byte = c;
 	return !c && how->paths == WEIR_PATHS_NGINX ? -WEIR_BAD_PATH : WEIR_FRAME_MORE;
@@ -217,11 +219,11 @@ WEIR_INLINE int weir_request_path_byte(struct weir_request *r, const struct weir
 
 	if (f->state != WEIR_AT_PATH)
 		return weir_request_hex_byte(r, how, c, name);
+	r->path.odd |= weir_path_byte_is_odd(c);
 	if (c == ' ' || c == '?' || (c == '#' && how->paths == WEIR_PATHS_NGINX))
 		return weir_request_path_end(r, how, c, at, name);
 	if (!weir_is_visible(c))
 		return weir_bad_byte(c, WEIR_BAD_REQUEST_LINE);
-	r->path.odd |= c == '%' || c == '\\';
 	if (c != '%' || how->paths == WEIR_PATHS_RAW)
 		return weir_request_decoded_byte(r, how, c, at, name);
 	f->state = WEIR_AT_PATH_HEX_HIGH;

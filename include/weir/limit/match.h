@@ -81,10 +81,11 @@ struct weir_rules {
 	__u32 prefixes;		       /* bit n: some rule has a path's prefix of n segments */
 	__u64 groups[WEIR_GROUPS_MAX]; /* by bit: the group's subject, as a limit's key has it; 0: not known */
 	struct weir_vector all;	       /* a bit for each rule there is */
+	struct weir_vector odd; /* those for a path that servers may read in more than one way: it exempts nobody */
 	struct weir_vector any[WEIR_DIMENSIONS]; /* rules that are met by a value without a vector of its own */
 	struct weir_rule rules[WEIR_RULES_MAX];
 };
-WEIR_ASSERT_SIZE(struct weir_rules, 6352);
+WEIR_ASSERT_SIZE(struct weir_rules, 6488);
 
 /* --- what is looked up */
 
