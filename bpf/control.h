@@ -50,8 +50,10 @@ int weir_forget(struct __sk_buff *skb)
 	if (!c)
 		return 0;
 	if (forget.reason < WEIR_REASON_COUNT) {
+		if (c->id != forget.id)
+			return 0;
 		count(c->server, forget.reason);
-		conn_forget(&forget.flow, c);
+		conn_forget(&forget.flow, forget.id);
 	} else {
 		conn_let_go(&forget.flow, c);
 	}

@@ -75,9 +75,10 @@ int weir_egress(struct __sk_buff *skb)
 	if (p->segment.flags & WEIR_TCP_SYN) {
 		/* A new connection of the same two ends: what is known of the old one ends with it. */
 		if (!conn_began_with(c, p->segment.seq))
-			conn_forget(&p->flow, c);
+			conn_forget(&p->flow, c->id);
 		return TC_ACT_UNSPEC;
 	}
+	w->conn_id = c->id;
 	w->now_ns = bpf_ktime_get_ns();
 	return egress_conn(skb, w, c);
 }

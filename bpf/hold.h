@@ -7,6 +7,7 @@
 #define WEIR_BPF_HOLD_H
 
 #include "frame.h"
+#include "full.h"
 #include "settings.h"
 #include "track.h"
 
@@ -133,11 +134,14 @@ static __always_inline int hold_conn(struct __sk_buff *skb, struct work *w, stru
 		count(w->server, why);
 	/* Nobody else sees its end. */
 	if (ends && c->opaque_why == WEIR_UNSEEN)
-		conn_linger(c);
+		conn_linger(&w->packet.flow, c);
 	return verdict;
 }
 
-/* The segment completes a handshake of which nothing was seen: there is no connection yet, and it is charged by itself. */
+/*
+ * The segment completes a handshake of which nothing was seen, so there is no connection yet; or there is no room to know of
+ * one: it is charged by itself.
+ */
 static __always_inline int hold_handshake(struct __sk_buff *skb, struct work *w)
 {
 	__u32 seq = w->packet.segment.seq;
@@ -175,15 +179,14 @@ static __always_inline int hold_unseen(struct __sk_buff *skb, struct work *w)
 	weir_conn_open(fresh, w->server, WEIR_PHASE_FOLLOWED, w->socket.next, w->socket.sent, 0);
 	weir_hold_unseen(fresh, &w->socket, &p->segment);
 	fresh->hold.by_records = w->socket.untouched;
-	if (bpf_map_update_elem(&conns, &p->flow, fresh, BPF_NOEXIST) == 0) {
-		count(w->server, WEIR_CONN_OPENED);
+	if (conn_add(HOOK_HOLD) == ADDED)
 		count(w->server, WEIR_UNSEEN);
-	}
 	c = bpf_map_lookup_elem(&conns, &p->flow);
 	if (c)
 		return hold_conn(skb, w, c);
-	count(w->server, WEIR_CONN_MAP_FULL);
-	return w->server_flags & WEIR_SERVER_FULL_REFUSES ? SOCKET_GETS_NOTHING : SOCKET_GETS_IT;
+	if (must_wait(w))
+		return SOCKET_GETS_NOTHING;
+	return w->server_flags & WEIR_SERVER_FULL_KNOWN ? hold_handshake(skb, w) : SOCKET_GETS_IT;
 }
 
 /*
@@ -249,7 +252,7 @@ int weir_hold(struct __sk_buff *skb)
 	flow_set(p, true);
 	c = bpf_map_lookup_elem(&conns, &p->flow);
 	if (c && outlived(skb, w, c)) {
-		conn_forget(&p->flow, c);
+		conn_forget(&p->flow, c->id);
 		c = NULL;
 	}
 	return c ? hold_conn(skb, w, c) : hold_unseen(skb, w);

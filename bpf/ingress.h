@@ -6,6 +6,7 @@
 #include "checksum.h"
 #include "cut.h"
 #include "frame.h"
+#include "full.h"
 #include "pace.h"
 #include "reject.h"
 #include "reply.h"
@@ -284,6 +285,8 @@ int weir_ingress(struct __sk_buff *skb)
 	flow_set(p, true);
 	c = bpf_map_lookup_elem(&conns, &p->flow);
 	if (p->segment.flags & WEIR_TCP_SYN) {
+		if (!c && handshake_waits(w))
+			return TC_ACT_SHOT;
 		if (p->signature)
 			return TC_ACT_UNSPEC;
 		if (p->mptcp_at && !remove_option(skb, w, p->mptcp_at, p->mptcp_bytes))
@@ -299,7 +302,7 @@ int weir_ingress(struct __sk_buff *skb)
 		/* The data comes again when there is a connection. */
 		if (opened == OPENED_SOON && p->segment.len && packet_cut(skb, w, 0))
 			return TC_ACT_SHOT;
-		if (opened == OPENED_NO_ROOM && p->segment.len && (w->server_flags & WEIR_SERVER_FULL_REFUSES))
+		if (opened == OPENED_NO_ROOM && p->segment.len && must_wait(w))
 			return TC_ACT_SHOT;
 		if (opened != OPENED)
 			return TC_ACT_UNSPEC;
@@ -312,6 +315,7 @@ int weir_ingress(struct __sk_buff *skb)
 			count(w->server, WEIR_MPTCP);
 		}
 	}
+	w->conn_id = c->id;
 	if (!checksum_is_right(skb, w)) {
 		count(w->server, WEIR_BAD_CHECKSUM);
 		return TC_ACT_SHOT;

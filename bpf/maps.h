@@ -191,6 +191,27 @@ struct {
 	__type(value, struct weir_conn);
 } conns SEC(".maps");
 
+/* Entries of `conns` whose connections have ended, in that order. Some may be gone. */
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, WEIR_DEFAULT_CONNS);
+	__type(value, struct weir_finished);
+} finished SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct weir_table);
+} table SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, WEIR_HOLDERS);
+	__type(key, __u32);
+	__type(value, __u32);
+} holders SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, WEIR_MAX_SERVERS *WEIR_REASON_COUNT);

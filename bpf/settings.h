@@ -22,7 +22,7 @@ static __always_inline bool load_settings(struct work *w, __u32 hook)
 		w->server_flags |= WEIR_SERVER_PAUSED;
 	/* Nothing is withheld then, for lack of room neither. */
 	if (w->server_flags & (WEIR_SERVER_PAUSED | WEIR_SERVER_DRY_RUN))
-		w->server_flags &= ~WEIR_SERVER_FULL_REFUSES;
+		w->server_flags &= ~(WEIR_SERVER_FULL_REFUSES | WEIR_SERVER_FULL_KNOWN);
 	w->swallow_max = server->swallow_max;
 	w->now_ns = bpf_ktime_get_ns();
 	w->at_ns = w->now_ns;

@@ -12,6 +12,7 @@
 #define FAMILY_INET 2
 #define FAMILY_INET6 10
 #define STATE_CLOSE 7
+#define STATE_CLOSING 11
 #define GO_ON 1 /* with the next program; what the kernel asks for is not answered */
 
 /* Of the context each field must be read from its own place: what is read is chosen from afterwards. */
@@ -54,22 +55,33 @@ static __always_inline void socket_begins(struct bpf_sock_ops *ops, struct weir_
 	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_STATE_CB_FLAG);
 	/* One that was set up by an answer to a SYN cookie is not in the table before it gets data. */
 	if (c && !conn_began_with(c, ops->snd_nxt - 1))
-		conn_forget(f, c);
+		conn_forget(f, c->id);
 }
 
-static __always_inline void socket_ends(struct weir_flow *f)
+/* Of the states that a socket ends from, those that the kernel's TIME-WAIT comes after: it answers for the socket. */
+static __always_inline bool answers_on(__u32 state)
+{
+	return state == STATE_FIN_WAIT1 || state == STATE_FIN_WAIT2 || state == STATE_CLOSING;
+}
+
+/*
+ * Numbers are to be translated for as long as somebody can send some: after an abort the server's RST comes only now, and
+ * the client may not have got its answer. When the client has closed first, and everything is acknowledged, nobody can.
+ */
+static __always_inline void socket_ends(struct weir_flow *f, __u32 state)
 {
 	struct weir_conn *c = bpf_map_lookup_elem(&conns, f);
 
 	if (!c)
 		return;
-	if (!c->splice.cuts) {
-		conn_forget(f, c);
+	c->ended = answers_on(state) ? WEIR_ENDED_ANSWERS : WEIR_ENDED;
+	if (!c->splice.cuts || (c->ended == WEIR_ENDED && weir_splice_closed(&c->splice))) {
+		conn_forget(f, c->id);
 		return;
 	}
 	c->splice.server_reset = 1;
 	conn_release(f, c);
-	conn_linger(c);
+	conn_linger(f, c);
 }
 
 SEC("sockops")
@@ -85,7 +97,7 @@ int weir_sockops(struct bpf_sock_ops *ops)
 	if (begins)
 		socket_begins(ops, &flow);
 	else
-		socket_ends(&flow);
+		socket_ends(&flow, ops->args[0]);
 	return GO_ON;
 }
 

@@ -3,11 +3,8 @@
 #ifndef WEIR_BPF_TRACK_H
 #define WEIR_BPF_TRACK_H
 
-#include "in_flight.h"
 #include "socket.h"
-#include "work.h"
-
-#define EEXIST 17
+#include "table.h"
 
 static __always_inline bool server_listens(const __u8 *address, __u16 port, __u32 *server)
 {
@@ -88,7 +85,7 @@ static __always_inline bool open_from_socket(struct weir_conn *fresh, __u32 serv
 enum opened {
 	OPENED_NOT,	/* the kernel has no such connection */
 	OPENED,		/* it is in the table */
-	OPENED_NO_ROOM, /* it is not, for the table is full */
+	OPENED_NO_ROOM, /* it is not, for the table is full, or the client's share of it */
 	OPENED_SOON, /* by this very packet, if it answers a SYN cookie: only then can the kernel say where it stands */
 };
 
@@ -100,7 +97,7 @@ __noinline int conn_open(struct __sk_buff *skb)
 	struct bpf_sock *sk;
 	bool known = false;
 	__u32 state;
-	long ret;
+	int added;
 
 	if (!w)
 		return OPENED_NOT;
@@ -121,14 +118,9 @@ __noinline int conn_open(struct __sk_buff *skb)
 		return OPENED_NOT;
 	if (fresh->phase == WEIR_PHASE_FOLLOWED && (w->server_flags & WEIR_SERVER_PREAMBLES))
 		weir_conn_await_preamble(fresh);
-	ret = bpf_map_update_elem(&conns, &w->packet.flow, fresh, BPF_NOEXIST);
-	if (ret == -EEXIST) /* by another CPU, just now */
-		return OPENED;
-	if (ret) {
-		count(w->server, WEIR_CONN_MAP_FULL);
-		return OPENED_NO_ROOM;
-	}
-	count(w->server, WEIR_CONN_OPENED);
+	added = conn_add(HOOK_INGRESS);
+	if (added != ADDED)
+		return added == ADDED_BEFORE ? OPENED : OPENED_NO_ROOM;
 	if (fresh->phase == WEIR_PHASE_HUNTING)
 		count(w->server, WEIR_MID_STREAM);
 	return OPENED;
@@ -140,31 +132,12 @@ static __always_inline bool conn_began_with(const struct weir_conn *c, __u32 ser
 	return c->server_isn && c->server_isn == server_isn;
 }
 
-/* Whatever its requests hold is free: the server has ended, or the connection has. */
-static __always_inline void conn_release(const struct weir_flow *flow, const struct weir_conn *c)
-{
-	if (weir_conn_holds_places(c))
-		places_release_all(flow, weir_conn_done(c), c->places_end);
-}
-
 /* Places are not held for as long as numbers have to be translated. */
 static __always_inline __u64 conn_first_linger_ns(const struct weir_conn *c)
 {
-	return weir_conn_holds_places(c) ? WEIR_LINGER_NS : weir_conn_linger_ns(c);
-}
+	__u64 linger_ns = weir_conn_linger_ns(c);
 
-static __always_inline void conn_forget(const struct weir_flow *flow, const struct weir_conn *c)
-{
-	__u32 server = c->server, from = weir_conn_done(c), end = c->places_end;
-	bool translated = weir_conn_translated(c);
-
-	if (bpf_map_delete_elem(&conns, flow))
-		return;
-	count(server, WEIR_CONN_CLOSED);
-	if (translated)
-		count(server, WEIR_SPLICE_CLOSED);
-	if (seq_before(from, end))
-		places_release_all(flow, from, end);
+	return weir_conn_holds_places(c) && linger_ns > WEIR_LINGER_NS ? WEIR_LINGER_NS : linger_ns;
 }
 
 /* Lets go what is due of a dying entry; true when that is the entry itself. */
@@ -173,7 +146,7 @@ static __always_inline bool conn_let_go(const struct weir_flow *flow, const stru
 	enum weir_due due = weir_conn_due(c, bpf_ktime_get_ns());
 
 	if (due == WEIR_DUE_ENTRY)
-		conn_forget(flow, c);
+		conn_forget(flow, c->id);
 	else if (due == WEIR_DUE_PLACES)
 		conn_release(flow, c);
 	return due == WEIR_DUE_ENTRY;
@@ -196,8 +169,10 @@ static int conn_expire(void *map __attribute__((unused)), struct weir_flow *key,
  * An entry that may be done for goes when it has been silent for long enough. The kernel may have no memory for a timer
  * at that moment (often, for seconds, on Linux 6.18): then the agent's sweep sees to it.
  */
-static __always_inline void conn_linger(struct weir_conn *c)
+static __always_inline void conn_linger(const struct weir_flow *flow, struct weir_conn *c)
 {
+	if (weir_conn_ended(c) && !c->gives_way)
+		conn_gives_way(flow, c);
 	if (c->dying)
 		return;
 	c->dying = 1;
@@ -240,9 +215,9 @@ static __always_inline void conn_retire(struct work *w, struct weir_conn *c, boo
 	if (!closed && !reset && c->phase != WEIR_PHASE_CLOSED)
 		return;
 	if (!c->splice.cuts && (closed || from_server))
-		conn_forget(&w->packet.flow, c);
+		conn_forget(&w->packet.flow, w->conn_id);
 	else
-		conn_linger(c);
+		conn_linger(&w->packet.flow, c);
 }
 
 #endif

@@ -25,7 +25,8 @@ __u32 server_flags(const struct server *server, const struct net *net)
 	flags |= server->identity.exempt_users.n ? WEIR_SERVER_KNOWS_USERS : 0;
 	flags |= server->identity.addresses.n || server->identity.address_file ? WEIR_SERVER_HAS_ADDRESSES : 0;
 	flags |= server->n_balancers ? WEIR_SERVER_PREAMBLES : 0;
-	flags |= server->when_full == FULL_CLOSED ? WEIR_SERVER_FULL_REFUSES : 0;
+	flags |= server->when_full != FULL_OPEN ? WEIR_SERVER_FULL_REFUSES : 0;
+	flags |= server->when_full == FULL_KNOWN ? WEIR_SERVER_FULL_KNOWN : 0;
 	flags |= closing ? WEIR_SERVER_CLOSING_LOOPBACK : 0;
 	flags |= net->paced && server->hold != HOLD_DROP ? WEIR_SERVER_PACED : 0;
 	return flags;

@@ -48,7 +48,9 @@ static const struct argp_option options[] = {
 	{ "hold", KEY_HOLD, "MODE", 0,
 	  "what cannot be read and is over a limit: auto (the default: pace where the kernel can), pace, drop", 0 },
 	{ "when-full", KEY_WHEN_FULL, "MODE", 0,
-	  "what finds no room in weir's tables: open (the default: it passes), closed (it waits, or is refused)", 0 },
+	  "what finds no room in weir's tables: known (the default: it waits, or is refused; connections of known sources "
+	  "pass, and are limited as far as can be), open (it passes), closed (it waits, or is refused)",
+	  0 },
 	{ "exempt-source", KEY_EXEMPT_SOURCE, "CIDR", 0, "peers whose requests no limit is for", 0 },
 	{ "exempt-path", KEY_EXEMPT_PATH, "PATH", 0, "a path that no limit is for; /PATH/*: all below it", 0 },
 	{ 0 },

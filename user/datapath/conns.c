@@ -12,6 +12,7 @@
 /* Entries of the table, and whether the kernel has a socket for each. */
 struct tracked {
 	struct weir_flow flow;
+	__u64 id;
 	struct socket_id socket; /* with `found` */
 	bool found;
 };
@@ -27,7 +28,7 @@ static void tracked_list_free(struct tracked_list *list)
 }
 #define CLEANUP_TRACKED __attribute__((cleanup(tracked_list_free)))
 
-static int tracked_add(struct tracked_list *list, const struct weir_flow *flow)
+static int tracked_add(struct tracked_list *list, const struct weir_flow *flow, __u64 id)
 {
 	if (list->n == list->room) {
 		size_t room = list->room ? list->room * 2 : 256;
@@ -38,7 +39,7 @@ static int tracked_add(struct tracked_list *list, const struct weir_flow *flow)
 		list->entries = more;
 		list->room = room;
 	}
-	list->entries[list->n++] = (struct tracked){ .flow = *flow };
+	list->entries[list->n++] = (struct tracked){ .flow = *flow, .id = id };
 	return 0;
 }
 
@@ -80,7 +81,7 @@ static int conns_list(struct datapath *dp, struct tracked_list *list,
 		ret = 0;
 		for (__u32 i = 0; i < cursor.n && !ret; i++) {
 			if (chosen(&conns[i], &choice))
-				ret = tracked_add(list, &flows[i]);
+				ret = tracked_add(list, &flows[i], conns[i].id);
 		}
 	}
 	return ret;
@@ -109,9 +110,10 @@ static int sockets_find(struct mnl_socket *nl, struct tracked_list *list)
 	return socket_diag_each(nl, note_socket, list);
 }
 
-static int conn_forget(struct datapath *dp, const struct weir_flow *flow, enum weir_reason reason)
+/* What was listed: another connection may have its flow by now. */
+static int conn_forget(struct datapath *dp, const struct tracked *entry, enum weir_reason reason)
 {
-	struct weir_forget forget = { .flow = *flow, .reason = reason };
+	struct weir_forget forget = { .flow = entry->flow, .reason = reason, .id = entry->id };
 
 	return datapath_run(dp->forget_fd, &forget, sizeof(forget));
 }
@@ -133,7 +135,7 @@ static int sweep_inside(void *arg)
 		/* A dump may step over a socket while others come and go: what is alive must not be lost. */
 		ret = entry->found ? 1 : socket_diag_find(nl, &entry->flow);
 		if (ret == 0) {
-			ret = conn_forget(call->dp, &entry->flow, WEIR_CONN_SWEPT);
+			ret = conn_forget(call->dp, entry, WEIR_CONN_SWEPT);
 			swept++;
 		}
 	}
@@ -147,7 +149,7 @@ static int sweep_due(struct datapath *dp, __u64 now_ns)
 	int ret = conns_list(dp, &due, choose_due, (struct choice){ .now_ns = now_ns });
 
 	for (size_t i = 0; i < due.n && !ret; i++)
-		ret = conn_forget(dp, &due.entries[i].flow, WEIR_REASON_COUNT);
+		ret = conn_forget(dp, &due.entries[i], WEIR_REASON_COUNT);
 	return ret;
 }
 
@@ -179,7 +181,7 @@ static int reset_inside(void *arg)
 		if (entry->found)
 			ret = socket_diag_destroy(nl, &entry->socket);
 		if (!ret || ret == -ENOENT)
-			ret = conn_forget(call->dp, &entry->flow, WEIR_CONN_RESET);
+			ret = conn_forget(call->dp, entry, WEIR_CONN_RESET);
 	}
 	return ret;
 }
@@ -201,6 +203,6 @@ int datapath_conns_clear(struct datapath *dp, __u32 slot, struct error *err)
 	int ret = conns_list(dp, &list, choose_slot, (struct choice){ .slot = slot });
 
 	for (size_t i = 0; i < list.n && !ret; i++)
-		ret = conn_forget(dp, &list.entries[i].flow, WEIR_CONN_SWEPT);
+		ret = conn_forget(dp, &list.entries[i], WEIR_CONN_SWEPT);
 	return ret ? datapath_map_failed(err, ret, "conns") : 0;
 }

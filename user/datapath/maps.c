@@ -75,7 +75,7 @@ static int map_reuse(struct datapath *dp, struct bpf_map *map, __u32 conns_max, 
 		if (ret)
 			return ret;
 	}
-	if (map == dp->skeleton->maps.conns && !conns_max)
+	if ((map == dp->skeleton->maps.conns || map == dp->skeleton->maps.finished) && !conns_max)
 		bpf_map__set_max_entries(map, info.max_entries);
 	ret = size_check(dp, map, &info, err);
 	if (ret)
@@ -190,6 +190,7 @@ static int maps_reuse(struct datapath *dp, __u32 conns_max, struct error *err)
 	int ret = 0;
 
 	bpf_map__set_max_entries(dp->skeleton->maps.conns, conns_max ?: WEIR_DEFAULT_CONNS);
+	bpf_map__set_max_entries(dp->skeleton->maps.finished, conns_max ?: WEIR_DEFAULT_CONNS);
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps) && !ret; i++)
 		ret = map_reuse(dp, maps[i], conns_max, err);
 	return ret;
@@ -257,9 +258,22 @@ int datapath_maps_load(struct datapath *dp, __u32 conns_max, struct error *err)
 	return ret ? error_set(err, ret, "%s", why.text) : 0;
 }
 
+/* How large the table of connections is; what is in it has been counted since it was made. */
+static int table_fill(struct datapath *dp, struct error *err)
+{
+	__u32 zero = 0, max = datapath_conns_max(dp);
+	struct weir_table table = { .max = max, .share = weir_table_share(max) }, there;
+
+	if (bpf_map_lookup_elem(dp->maps.table, &zero, &there))
+		return datapath_map_failed(err, -errno, "table");
+	if (!there.max && bpf_map_update_elem(dp->maps.table, &zero, &table, BPF_ANY))
+		return datapath_map_failed(err, -errno, "table");
+	return 0;
+}
+
 int datapath_maps_keep(struct datapath *dp, struct error *err)
 {
-	return maps_pin(dp, err) ?: settings_fill(dp, err) ?: answers_fill(dp, err) ?: rejections_fill(dp, err);
+	return maps_pin(dp, err) ?: settings_fill(dp, err) ?: table_fill(dp, err) ?: answers_fill(dp, err) ?: rejections_fill(dp, err);
 }
 
 __u32 datapath_conns_max(const struct datapath *dp)

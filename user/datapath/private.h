@@ -24,6 +24,9 @@ struct weir_bpf;
 	X(locks)             \
 	X(names)             \
 	X(conns)             \
+	X(finished)          \
+	X(table)             \
+	X(holders)           \
 	X(counters)          \
 	X(trace)
 

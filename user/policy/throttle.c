@@ -219,7 +219,7 @@ static const char *const loopback_words[] = { "auto", "translate", "close", NULL
 static const char *const framing_words[] = { "reject", "pass", NULL };
 static const char *const paths_words[] = { "kubernetes", "nginx", "raw", NULL };
 static const char *const hold_words[] = { "auto", "pace", "drop", NULL };
-static const char *const full_words[] = { "open", "closed", NULL };
+static const char *const full_words[] = { "known", "open", "closed", NULL };
 
 static const struct field max_in_flight_fields[] = {
 	{ .name = "readOnly",

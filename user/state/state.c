@@ -24,6 +24,7 @@ static const char *const hold_modes[HOLD_MODES] = {
 };
 
 static const char *const full_modes[FULL_MODES] = {
+	[FULL_KNOWN] = "known",
 	[FULL_OPEN] = "open",
 	[FULL_CLOSED] = "closed",
 };
@@ -83,7 +84,7 @@ int full_mode_parse(const char *text, enum full_mode *mode, struct error *err)
 	unsigned int found = words_find(full_modes, FULL_MODES, text);
 
 	if (found == FULL_MODES)
-		return error_set(err, -EINVAL, "\"%s\" is not what a full table can be (open or closed)", text);
+		return error_set(err, -EINVAL, "\"%s\" is not what a full table can be (known, open or closed)", text);
 	*mode = found;
 	return 0;
 }

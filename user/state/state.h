@@ -50,8 +50,12 @@ enum hold_mode {
 const char *hold_mode_name(enum hold_mode mode);
 int hold_mode_parse(const char *text, enum hold_mode *mode, struct error *err);
 
-/* What finds no room in the kernel's tables: it passes, or it waits and is refused. */
+/*
+ * What finds no room in the kernel's tables. KNOWN and CLOSED: connections wait, requests are refused; but for KNOWN
+ * connections of sources that are known pass. OPEN: all pass.
+ */
 enum full_mode {
+	FULL_KNOWN,
 	FULL_OPEN,
 	FULL_CLOSED,
 	FULL_MODES,

@@ -27,6 +27,9 @@
  *   locks       ARRAY           subject, striped         struct bpf_spin_lock  of the buckets
  *   names       LRU_HASH        __u64 subject            struct weir_name      for display only
  *   conns       HASH            struct weir_flow         struct weir_conn      (conn.h)
+ *   finished    QUEUE                                    struct weir_finished  those of them that have ended
+ *   table       ARRAY(1)        0                        struct weir_table     how many there are
+ *   holders     ARRAY           address, striped         __u32 connections that it has there
  *   counters    PERCPU_ARRAY    server * WEIR_REASON_COUNT + reason   __u64
  *   trace       RINGBUF                                  struct weir_trace_record (trace.h)
  *   answers     ARRAY           weir_answer_index(), weir_rejection_index()   struct weir_answer   (answer.h)
@@ -66,6 +69,7 @@
 #define WEIR_LOCKS 4096
 #define WEIR_MAX_NAMES 65536
 #define WEIR_DEFAULT_CONNS 262144
+#define WEIR_HOLDERS 65536
 #define WEIR_DEFAULT_KEYS 65536
 
 #define WEIR_MAX_LIMITS (WEIR_MAX_SERVERS * WEIR_SERVER_LIMITS)
@@ -112,6 +116,7 @@ enum weir_server_flags {
 	WEIR_SERVER_HAS_ADDRESSES = 1 << 8,  /* in `addresses` */
 	WEIR_SERVER_KNOWS_USERS = 1 << 9,    /* in `groups`: users who are named, each of whom is a group of one */
 	WEIR_SERVER_PREAMBLES = 1 << 12,     /* each of its connections begins with a PROXY protocol preamble */
+	WEIR_SERVER_FULL_KNOWN = 1 << 13, /* with FULL_REFUSES: connections of sources that are known need no room */
 };
 
 /* What its limits ask for; nothing of it is done for a server without such limits. */
@@ -213,6 +218,27 @@ struct weir_flow {
 };
 WEIR_ASSERT_SIZE(struct weir_flow, 36);
 
+/* An entry of `conns`: the flow may be that of another connection by now, the id not. */
+struct weir_finished {
+	struct weir_flow flow;
+	__u32 pad;
+	__u64 id;
+};
+WEIR_ASSERT_SIZE(struct weir_finished, 48);
+
+struct weir_table {
+	__s64 used; /* entries of `conns` */
+	__u32 max;
+	__u32 share; /* of one address, where sources that are not known have to wait */
+};
+WEIR_ASSERT_SIZE(struct weir_table, 16);
+
+/* One of them may not have what leaves no room for others. */
+WEIR_INLINE __u32 weir_table_share(__u32 max)
+{
+	return max < 4 ? 1 : max / 4;
+}
+
 /* An outstanding request, and the places that it holds until its response has been sent. */
 struct weir_place_key {
 	struct weir_flow flow;
@@ -243,13 +269,14 @@ struct weir_settle {
 WEIR_ASSERT_SIZE(struct weir_settle, 24);
 
 /*
- * Input of the program weir_forget: drop a connection's entry and count `reason` (enum weir_reason). WEIR_REASON_COUNT:
- * drop only what is due of a dying one, as its timer would.
+ * Input of the program weir_forget: drop a connection's entry, if it has this id, and count `reason` (enum weir_reason).
+ * WEIR_REASON_COUNT: drop only what is due of a dying one, as its timer would.
  */
 struct weir_forget {
 	struct weir_flow flow;
 	__u32 reason;
+	__u64 id;
 };
-WEIR_ASSERT_SIZE(struct weir_forget, 40);
+WEIR_ASSERT_SIZE(struct weir_forget, 48);
 
 #endif

@@ -70,6 +70,7 @@
 	X(UNSEEN, "unseen", UNREAD)                               \
 	X(CONTRADICTED, "contradicted", UNREAD)                   \
 	X(CONN_MAP_FULL, "conn_map_full", UNREAD)                 \
+	X(CONN_OVER_SHARE, "conn_over_share", UNREAD)             \
 	X(BUCKET_MAP_FULL, "bucket_map_full", UNREAD)             \
 	X(IN_FLIGHT_MAP_FULL, "in_flight_map_full", UNREAD)       \
 	X(PLACES_MAP_FULL, "places_map_full", UNREAD)             \
@@ -102,6 +103,7 @@
 	X(FRAGMENT, "fragment", PACKET)                           \
 	X(RETAKEN, "retaken", PACKET)                             \
 	X(PACED, "paced", PACKET)                                 \
+	X(HANDSHAKE_HELD, "handshake_held", PACKET)               \
 	X(RECORDS_PASSED, "passed", RECORD)                       \
 	X(RECORDS_HELD, "held", RECORD)                           \
 	X(RECORDS_DRY_RUN_HELD, "dry_run_held", RECORD)           \
@@ -120,6 +122,7 @@
 	X(SPLICE_OPENED, "translated_opened", CONN)               \
 	X(SPLICE_CLOSED, "translated_closed", CONN)               \
 	X(CONN_SWEPT, "swept", CONN)                              \
+	X(CONN_GAVE_WAY, "gave_way", CONN)                        \
 	X(CONN_RESET, "reset", CONN)                              \
 	X(TRACE_LOST, "trace_lost", TRACE)
 

@@ -56,6 +56,13 @@ struct weir_hold {
 	__u16 decided;	 /* hunting: requests that were decided on their way here, and have not come by yet */
 };
 
+/* The server's socket. */
+enum weir_ended {
+	WEIR_ENDED_NOT,
+	WEIR_ENDED_ANSWERS, /* the kernel's TIME-WAIT may answer for it */
+	WEIR_ENDED,	    /* nobody does */
+};
+
 struct weir_conn {
 #ifdef __bpf__
 	struct bpf_spin_lock lock;
@@ -66,6 +73,7 @@ struct weir_conn {
 	__u32 server;
 	__u64 timer[2];
 #endif
+	__u64 id;	 /* tells it from others that have had its flow, or its memory: when it was opened */
 	__u64 last_ns;	 /* CLOCK_MONOTONIC of the latest packet */
 	__u64 head_bits; /* bit n % 64: outstanding request n is a HEAD */
 	struct weir_splice splice;
@@ -82,6 +90,10 @@ struct weir_conn {
 	__u8 opaque_why; /* enum weir_reason, with phase OPAQUE; MID_STREAM: TLS that was joined in mid-stream */
 	__u32 places_end; /* behind the last request that holds places of a limit (limit.h); those that are done do not */
 	__u32 preamble_at; /* client's numbers: its first byte, once some of it has been read */
+	__u32 holder;	   /* whose share of the table it is (bpf/table.h); 0: nobody's any more */
+	__u8 ended;	   /* enum weir_ended */
+	__u8 gives_way;	   /* it has ended, and stands among those that have */
+	__u8 pad[2];
 	struct weir_hold hold;
 	struct weir_unconfirmed unconfirmed;
 	struct weir_preamble preamble; /* and afterwards whom it names */
@@ -90,6 +102,7 @@ struct weir_conn {
 };
 
 #define WEIR_LINGER_TRANSLATED_NS (60 * WEIR_NS_PER_S) /* TIME-WAIT of either side still needs its numbers translated */
+#define WEIR_LINGER_ENDED_NS WEIR_NS_PER_S /* the server has ended, and its last word, a RST, is on its way */
 #define WEIR_LINGER_NS (10 * WEIR_NS_PER_S) /* a RST that was to reach the socket may not have: wait for silence */
 
 /* What must be known of a connection to act on a segment once the lock is released. */
@@ -236,8 +249,17 @@ WEIR_INLINE bool weir_conn_translated(const struct weir_conn *c)
 	return c->splice.cuts && c->phase != WEIR_PHASE_CLOSED;
 }
 
+/* Nothing more is to come of the connection, but for what is repeated: its entry gives way to those that live. */
+WEIR_INLINE bool weir_conn_ended(const struct weir_conn *c)
+{
+	return c->ended || c->phase == WEIR_PHASE_CLOSED || weir_splice_closed(&c->splice);
+}
+
 WEIR_INLINE __u64 weir_conn_linger_ns(const struct weir_conn *c)
 {
+	/* What weir has closed it answers for itself. */
+	if (c->ended == WEIR_ENDED && c->phase != WEIR_PHASE_CLOSED && weir_splice_answer_acked(&c->splice))
+		return WEIR_LINGER_ENDED_NS;
 	return weir_conn_translated(c) ? WEIR_LINGER_TRANSLATED_NS : WEIR_LINGER_NS;
 }
 
@@ -252,11 +274,11 @@ WEIR_INLINE enum weir_due weir_conn_due(const struct weir_conn *c, __u64 now_ns)
 {
 	__u64 idle_ns = now_ns > c->last_ns ? now_ns - c->last_ns : 0;
 
-	if (!c->dying || idle_ns < WEIR_LINGER_NS)
+	if (!c->dying)
 		return WEIR_DUE_NOTHING;
 	if (idle_ns >= weir_conn_linger_ns(c))
 		return WEIR_DUE_ENTRY;
-	return weir_conn_holds_places(c) ? WEIR_DUE_PLACES : WEIR_DUE_NOTHING;
+	return idle_ns >= WEIR_LINGER_NS && weir_conn_holds_places(c) ? WEIR_DUE_PLACES : WEIR_DUE_NOTHING;
 }
 
 /* end: behind the last request of a segment that has taken some, whatever becomes of the segment; 0: none has. */

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Room in the table of connections. It is a hash that never pushes out what lives. What has ended gives way to what begins,
+ * the oldest first; what one address has living there is counted, by its place in `holders`.
+ */
+#ifndef WEIR_BPF_TABLE_H
+#define WEIR_BPF_TABLE_H
+
+#include "identify.h"
+#include "in_flight.h"
+#include "work.h"
+
+#define EEXIST 17
+
+#define CONN_FORGOTTEN (~0ULL) /* an entry's id, when it is about to be deleted */
+#define GIVE_WAY_TRIES 8       /* ended entries may have gone meanwhile */
+
+static __always_inline struct weir_table *table_of_conns(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&table, &zero);
+}
+
+static __always_inline __u32 *holder_of(__u32 holder)
+{
+	__u32 index = holder - 1;
+
+	return holder ? bpf_map_lookup_elem(&holders, &index) : NULL;
+}
+
+static __always_inline void holder_release(__u32 holder)
+{
+	__u32 *held = holder_of(holder);
+
+	if (held)
+		__sync_fetch_and_add(held, -1);
+}
+
+/*
+ * Whose share of the table the packet's connection is; 0: nobody's. Those that bring the connections of many have none. Two
+ * addresses may have one place: nobody can choose that, for the hash is keyed.
+ */
+__noinline int holder_find(__u32 hook)
+{
+	struct work *w = work_of(hook);
+	__u8 address[16];
+
+	if (!w || !(w->server_flags & WEIR_SERVER_FULL_KNOWN))
+		return 0;
+	find_peer(w);
+	if (bpf_map_lookup_elem(&proxies, &w->peer) || bpf_map_lookup_elem(&balancers, &w->peer))
+		return 0;
+	client_address(w, address);
+	return 1 + weir_subject_of_address(w->seed, WEIR_NAME_ADDRESS, address) % WEIR_HOLDERS;
+}
+
+static __always_inline bool holder_has_room(__u32 holder)
+{
+	const struct weir_table *t = table_of_conns();
+	const __u32 *held = holder_of(holder);
+
+	return !t || !held || *held < t->share;
+}
+
+/* Takes one of the share; false: all of it is taken. */
+static __always_inline bool holder_take(__u32 holder)
+{
+	const struct weir_table *t = table_of_conns();
+	__u32 *held = holder_of(holder);
+
+	if (!t || !held || __sync_fetch_and_add(held, 1) < t->share)
+		return true;
+	__sync_fetch_and_add(held, -1);
+	return false;
+}
+
+/* Whatever its requests hold is free: the server has ended, or the connection has. */
+static __always_inline void conn_release(const struct weir_flow *flow, const struct weir_conn *c)
+{
+	if (weir_conn_holds_places(c))
+		places_release_all(flow, weir_conn_done(c), c->places_end);
+}
+
+/*
+ * Deletes the entry that was found with this id. By now there may be none of this flow, or that of another connection: the
+ * id tells, and who takes it away is the only one who deletes. 1: it is gone.
+ */
+__noinline int conn_forget(const struct weir_flow *flow, __u64 id)
+{
+	__u32 server, from, end, translated;
+	struct weir_flow key = {};
+	struct weir_table *t;
+	struct weir_conn *c;
+
+	if (!flow || id == CONN_FORGOTTEN)
+		return 0;
+	key = *flow;
+	c = bpf_map_lookup_elem(&conns, &key);
+	if (!c || __sync_val_compare_and_swap(&c->id, id, CONN_FORGOTTEN) != id)
+		return 0;
+	server = c->server;
+	from = weir_conn_done(c);
+	end = c->places_end;
+	translated = weir_conn_translated(c);
+	holder_release(__sync_lock_test_and_set(&c->holder, 0));
+	if (bpf_map_delete_elem(&conns, &key))
+		return 0;
+	t = table_of_conns();
+	if (t)
+		__sync_fetch_and_add(&t->used, -1);
+	count(server, WEIR_CONN_CLOSED);
+	if (translated)
+		count(server, WEIR_SPLICE_CLOSED);
+	if (seq_before(from, end))
+		places_release_all(&key, from, end);
+	return 1;
+}
+
+/* It has ended: from now on it holds nobody's share, and gives way. */
+static __always_inline void conn_gives_way(const struct weir_flow *flow, struct weir_conn *c)
+{
+	struct weir_finished f = { .flow = *flow, .id = c->id };
+
+	c->gives_way = 1;
+	holder_release(__sync_lock_test_and_set(&c->holder, 0));
+	bpf_map_push_elem(&finished, &f, BPF_EXIST);
+}
+
+static __always_inline bool finished_is_there(const struct weir_finished *f)
+{
+	const struct weir_conn *c = bpf_map_lookup_elem(&conns, &f->flow);
+
+	return c && c->id == f->id;
+}
+
+/* Is there no room, and nothing that would give way? */
+__noinline int table_is_full(void)
+{
+	const struct weir_table *t = table_of_conns();
+	struct weir_finished f = {};
+
+	if (!t || t->used < (__s64)t->max)
+		return 0;
+	for (int i = 0; i < GIVE_WAY_TRIES; i++) {
+		if (bpf_map_peek_elem(&finished, &f))
+			return 1;
+		if (finished_is_there(&f))
+			return 0;
+		bpf_map_pop_elem(&finished, &f);
+	}
+	return 0;
+}
+
+/* The entry that ended first goes. 0: there is none. */
+__noinline int table_make_room(__u32 server)
+{
+	struct weir_finished f = {};
+
+	for (int i = 0; i < GIVE_WAY_TRIES; i++) {
+		if (bpf_map_pop_elem(&finished, &f))
+			return 0;
+		if (!conn_forget(&f.flow, f.id))
+			continue;
+		count(server, WEIR_CONN_GAVE_WAY);
+		return 1;
+	}
+	return 0;
+}
+
+enum added {
+	ADDED,
+	ADDED_BEFORE, /* by another CPU, just now */
+	ADDED_NOT,    /* there is no room */
+};
+
+/* Puts w->fresh into the table as the packet's connection. */
+__noinline int conn_add(__u32 hook)
+{
+	struct work *w = work_of(hook);
+	struct weir_conn *fresh;
+	struct weir_table *t;
+	long ret;
+
+	if (!w)
+		return ADDED_NOT;
+	fresh = &w->fresh;
+	fresh->holder = holder_find(hook);
+	if (!holder_take(fresh->holder)) {
+		count(w->server, WEIR_CONN_OVER_SHARE);
+		return ADDED_NOT;
+	}
+	fresh->id = bpf_ktime_get_ns();
+	/* What another CPU still does for the one whose memory this was is not of this one's version. */
+	fresh->version = fresh->hold.version = bpf_get_prandom_u32();
+	ret = bpf_map_update_elem(&conns, &w->packet.flow, fresh, BPF_NOEXIST);
+	if (ret && ret != -EEXIST && table_make_room(w->server))
+		ret = bpf_map_update_elem(&conns, &w->packet.flow, fresh, BPF_NOEXIST);
+	if (ret) {
+		holder_release(fresh->holder);
+		if (ret == -EEXIST)
+			return ADDED_BEFORE;
+		count(w->server, WEIR_CONN_MAP_FULL);
+		return ADDED_NOT;
+	}
+	t = table_of_conns();
+	if (t)
+		__sync_fetch_and_add(&t->used, 1);
+	count(w->server, WEIR_CONN_OPENED);
+	return ADDED;
+}
+
+#endif
