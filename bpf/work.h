@@ -101,7 +101,7 @@ struct work {
 	struct weir_hold_reader hold;
 	struct weir_socket socket;
 	struct weir_conn fresh;
-	__u64 conn_id; /* of the packet's entry in the table, as it was found */
+	__u64 conn_id;	       /* of the packet's entry in the table, as it was found */
 	struct weir_kept full; /* all zero: what is kept of a new subject */
 	struct weir_name name;
 	struct weir_trace_record record;

@@ -94,7 +94,7 @@ static void defaults(void **state)
 	assert_int_equal(server->tenancy.paths, WEIR_PATHS_KUBERNETES);
 	assert_int_equal(server->tenancy.tenant, WEIR_TENANT_PATH);
 	assert_int_equal(server->hold, HOLD_AUTO);
-	assert_int_equal(server->when_full, FULL_OPEN);
+	assert_int_equal(server->when_full, FULL_KNOWN);
 	assert_false(server->dry_run || server->paused || server->draining);
 	assert_int_equal(server->concurrency, 600);
 }

@@ -273,7 +273,11 @@ static int table_fill(struct datapath *dp, struct error *err)
 
 int datapath_maps_keep(struct datapath *dp, struct error *err)
 {
-	return maps_pin(dp, err) ?: settings_fill(dp, err) ?: table_fill(dp, err) ?: answers_fill(dp, err) ?: rejections_fill(dp, err);
+	return maps_pin(dp, err)	      ?:
+		       settings_fill(dp, err) ?:
+		       table_fill(dp, err)    ?:
+		       answers_fill(dp, err)  ?:
+						rejections_fill(dp, err);
 }
 
 __u32 datapath_conns_max(const struct datapath *dp)

@@ -116,7 +116,7 @@ enum weir_server_flags {
 	WEIR_SERVER_HAS_ADDRESSES = 1 << 8,  /* in `addresses` */
 	WEIR_SERVER_KNOWS_USERS = 1 << 9,    /* in `groups`: users who are named, each of whom is a group of one */
 	WEIR_SERVER_PREAMBLES = 1 << 12,     /* each of its connections begins with a PROXY protocol preamble */
-	WEIR_SERVER_FULL_KNOWN = 1 << 13, /* with FULL_REFUSES: connections of sources that are known need no room */
+	WEIR_SERVER_FULL_KNOWN = 1 << 13,    /* with FULL_REFUSES: connections of sources that are known need no room */
 };
 
 /* What its limits ask for; nothing of it is done for a server without such limits. */

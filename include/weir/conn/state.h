@@ -102,7 +102,7 @@ struct weir_conn {
 };
 
 #define WEIR_LINGER_TRANSLATED_NS (60 * WEIR_NS_PER_S) /* TIME-WAIT of either side still needs its numbers translated */
-#define WEIR_LINGER_ENDED_NS WEIR_NS_PER_S /* the server has ended, and its last word, a RST, is on its way */
+#define WEIR_LINGER_ENDED_NS WEIR_NS_PER_S  /* the server has ended, and its last word, a RST, is on its way */
 #define WEIR_LINGER_NS (10 * WEIR_NS_PER_S) /* a RST that was to reach the socket may not have: wait for silence */
 
 /* What must be known of a connection to act on a segment once the lock is released. */
