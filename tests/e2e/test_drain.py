@@ -11,5 +11,7 @@ def test_drain_begins(draining):
 
 
 def test_drain_ends(draining):
+    for client in draining.clients:
+        client.close()
     eventually(lambda: not draining.weir.servers(), "the server is drained", patience_s=120)
     assert "is drained" in draining.weir.log()

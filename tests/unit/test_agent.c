@@ -23,7 +23,7 @@ static void attach(void **state)
 
 	succeed(f, "attach", ATTACH);
 	assert_true(dp->open);
-	assert_int_equal(dp->servers[0].flags, WEIR_SERVER_ACTIVE);
+	assert_int_equal(dp->servers[0].flags, ACTIVE);
 	assert_int_equal(dp->servers[0].n_listens, 2);
 	assert_int_equal(dp->servers[0].n_proxies, 1);
 	assert_int_equal(dp->n_wanted, 0);
@@ -248,16 +248,16 @@ static void pause_and_resume(void **state)
 	succeed(f, "attach", "{\"server\":{\"name\":\"a\",\"listen\":[\"*:1\"],\"dry_run\":true}}");
 	succeed(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:2\"],\"framing\":\"pass\"}}");
 	succeed(f, "pause", "{\"name\":\"a\"}");
-	assert_int_equal(dp->servers[0].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_DRY_RUN | WEIR_SERVER_PAUSED);
-	assert_int_equal(dp->servers[1].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_PASS_AMBIGUOUS);
+	assert_int_equal(dp->servers[0].flags, ACTIVE | WEIR_SERVER_DRY_RUN | WEIR_SERVER_PAUSED);
+	assert_int_equal(dp->servers[1].flags, ACTIVE | WEIR_SERVER_PASS_AMBIGUOUS);
 	succeed(f, "pause", "{}");
-	assert_int_equal(dp->servers[1].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_PASS_AMBIGUOUS | WEIR_SERVER_PAUSED);
+	assert_int_equal(dp->servers[1].flags, ACTIVE | WEIR_SERVER_PASS_AMBIGUOUS | WEIR_SERVER_PAUSED);
 	fake_fail("datapath_server_flags", 1);
 	refuse(f, "resume", "{\"name\":\"a\"}", fake_failing);
 	assert_true(f->agent.state.servers[0]->paused);
 	succeed(f, "resume", "{}");
-	assert_int_equal(dp->servers[0].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_DRY_RUN);
-	assert_int_equal(dp->servers[1].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_PASS_AMBIGUOUS);
+	assert_int_equal(dp->servers[0].flags, ACTIVE | WEIR_SERVER_DRY_RUN);
+	assert_int_equal(dp->servers[1].flags, ACTIVE | WEIR_SERVER_PASS_AMBIGUOUS);
 }
 
 static void status(void **state)

@@ -61,7 +61,7 @@ static void detach_drains(void **state)
 	result = run(f, "detach", "{\"name\":\"api\"}");
 	text = json_dumps(result, JSON_COMPACT);
 	assert_string_equal(text, "{\"servers\":[{\"name\":\"api\",\"reset\":0,\"draining\":2}]}");
-	assert_int_equal(dp->servers[0].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_DRAINING);
+	assert_int_equal(dp->servers[0].flags, ACTIVE | WEIR_SERVER_DRAINING);
 	list = run(f, "limit list", "{}");
 	assert_int_equal(json_array_size(json_object_get(list, "limits")), 0);
 	refuse(f, "attach", ATTACH, "draining");
@@ -72,7 +72,7 @@ static void detach_drains(void **state)
 	end_agent(f);
 	memset(dp->limits, 0, sizeof(dp->limits));
 	start_agent(f);
-	assert_int_equal(dp->servers[0].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_DRAINING);
+	assert_int_equal(dp->servers[0].flags, ACTIVE | WEIR_SERVER_DRAINING);
 	assert_null(fake_limit(dp, 0, WEIR_LIMIT_USER));
 	servers_drain(&f->agent);
 	assert_non_null(f->agent.state.servers[0]);
@@ -111,7 +111,7 @@ static void detach_undone(void **state)
 	fake_fail("datapath_server_flags", 1);
 	refuse(f, "detach", "{\"name\":\"api\"}", fake_failing);
 	assert_saved(f, before);
-	assert_int_equal(fake_nets[1].servers[0].flags, WEIR_SERVER_ACTIVE);
+	assert_int_equal(fake_nets[1].servers[0].flags, ACTIVE);
 }
 
 /* The next agent finds what was in force in its old slots and changes none of it. */
@@ -158,7 +158,7 @@ static void not_in_force(void **state)
 	assert_false(f->agent.servers[0].in_force);
 	reconcile(f);
 	assert_true(f->agent.servers[0].in_force);
-	assert_int_equal(fake_nets[1].servers[0].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_PAUSED);
+	assert_int_equal(fake_nets[1].servers[0].flags, ACTIVE | WEIR_SERVER_PAUSED);
 	end_agent(f);
 	fake_fail("datapath_open", 1);
 	start_agent(f);
@@ -205,17 +205,17 @@ static void loopback(void **state)
 	succeed(f, "attach", "{\"server\":{\"name\":\"a\",\"listen\":[\"*:1\"]}}");
 	succeed(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:2\"],\"loopback\":\"translate\"}}");
 	succeed(f, "attach", "{\"server\":{\"name\":\"c\",\"listen\":[\"*:3\"],\"loopback\":\"close\"}}");
-	assert_int_equal(dp->servers[0].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_CLOSING_LOOPBACK);
-	assert_int_equal(dp->servers[1].flags, WEIR_SERVER_ACTIVE);
-	assert_int_equal(dp->servers[2].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_CLOSING_LOOPBACK);
+	assert_int_equal(dp->servers[0].flags, ACTIVE | WEIR_SERVER_CLOSING_LOOPBACK);
+	assert_int_equal(dp->servers[1].flags, ACTIVE);
+	assert_int_equal(dp->servers[2].flags, ACTIVE | WEIR_SERVER_CLOSING_LOOPBACK);
 	dp->tracked = 0;
 	net_probe(f->agent.nets);
-	assert_int_equal(dp->servers[0].flags, WEIR_SERVER_ACTIVE);
-	assert_int_equal(dp->servers[1].flags, WEIR_SERVER_ACTIVE);
-	assert_int_equal(dp->servers[2].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_CLOSING_LOOPBACK);
+	assert_int_equal(dp->servers[0].flags, ACTIVE);
+	assert_int_equal(dp->servers[1].flags, ACTIVE);
+	assert_int_equal(dp->servers[2].flags, ACTIVE | WEIR_SERVER_CLOSING_LOOPBACK);
 	dp->tracked = -EIO; /* not known: as before */
 	net_probe(f->agent.nets);
-	assert_int_equal(dp->servers[0].flags, WEIR_SERVER_ACTIVE);
+	assert_int_equal(dp->servers[0].flags, ACTIVE);
 }
 
 static const char *hold_text(struct fixture *f, int server, const char *key)
@@ -237,27 +237,27 @@ static void pace(void **state)
 	dp->can_pace = true;
 	succeed(f, "attach", "{\"server\":{\"name\":\"a\",\"listen\":[\"*:1\"],\"hold\":\"drop\"}}");
 	assert_false(dp->paced);
-	assert_int_equal(dp->servers[0].flags, WEIR_SERVER_ACTIVE);
+	assert_int_equal(dp->servers[0].flags, ACTIVE);
 	assert_string_equal(hold_text(f, 0, "mode"), "drop");
 	assert_string_equal(hold_text(f, 0, "no_pace"), "asked for");
 	succeed(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:2\"]}}");
 	succeed(f, "attach", "{\"server\":{\"name\":\"c\",\"listen\":[\"*:3\"],\"hold\":\"pace\"}}");
 	assert_true(dp->paced);
-	assert_int_equal(dp->servers[0].flags, WEIR_SERVER_ACTIVE);
-	assert_int_equal(dp->servers[1].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_PACED);
-	assert_int_equal(dp->servers[2].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_PACED);
+	assert_int_equal(dp->servers[0].flags, ACTIVE);
+	assert_int_equal(dp->servers[1].flags, ACTIVE | WEIR_SERVER_PACED);
+	assert_int_equal(dp->servers[2].flags, ACTIVE | WEIR_SERVER_PACED);
 	assert_string_equal(hold_text(f, 0, "mode"), "drop");
 	assert_string_equal(hold_text(f, 1, "mode"), "pace");
 	assert_string_equal(hold_text(f, 1, "no_pace"), "");
 	/* The device is gone and cannot be made again. */
 	dp->can_pace = false;
 	net_pace(f->agent.nets);
-	assert_int_equal(dp->servers[2].flags, WEIR_SERVER_ACTIVE);
+	assert_int_equal(dp->servers[2].flags, ACTIVE);
 	assert_string_equal(hold_text(f, 2, "mode"), "drop");
 	assert_string_equal(hold_text(f, 2, "no_pace"), "no fq in this kernel");
 	dp->can_pace = true;
 	net_pace(f->agent.nets);
-	assert_int_equal(dp->servers[2].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_PACED);
+	assert_int_equal(dp->servers[2].flags, ACTIVE | WEIR_SERVER_PACED);
 	succeed(f, "detach", "{\"name\":\"b\"}");
 	assert_true(dp->paced);
 	succeed(f, "detach", "{\"name\":\"c\"}");
@@ -272,7 +272,7 @@ static void cannot_pace(void **state)
 	       "no fq in this kernel");
 	assert_null(f->agent.state.servers[0]);
 	succeed(f, "attach", "{\"server\":{\"name\":\"a\",\"listen\":[\"*:1\"]}}");
-	assert_int_equal(fake_nets[1].servers[0].flags, WEIR_SERVER_ACTIVE);
+	assert_int_equal(fake_nets[1].servers[0].flags, ACTIVE);
 	assert_string_equal(hold_text(f, 0, "mode"), "drop");
 	assert_string_equal(hold_text(f, 0, "no_pace"), "no fq in this kernel");
 }
