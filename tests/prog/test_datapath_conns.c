@@ -100,6 +100,24 @@ static __u64 counter(struct datapath *dp, __u32 slot, enum weir_reason reason)
 	return counters[reason];
 }
 
+/* An entry that was listed may be that of another connection by the time it is to go. */
+static void test_forget_compares_the_id(void **state)
+{
+	struct weir_forget forget = { .flow = { .client_port = 1, .server_port = 2 },
+				      .reason = WEIR_CONN_SWEPT,
+				      .id = 6 };
+	struct datapath *dp = *state;
+
+	conn_put(dp, &forget.flow, (struct weir_conn){ .id = 7 });
+	assert_int_equal(datapath_run(dp->forget_fd, &forget, sizeof(forget)), 0);
+	assert_true(conn_there(dp, &forget.flow));
+	assert_int_equal(counter(dp, 0, WEIR_CONN_SWEPT), 0);
+	forget.id = 7;
+	assert_int_equal(datapath_run(dp->forget_fd, &forget, sizeof(forget)), 0);
+	assert_false(conn_there(dp, &forget.flow));
+	assert_int_equal(counter(dp, 0, WEIR_CONN_SWEPT), 1);
+}
+
 static void test_sweep_keeps_what_lives(void **state)
 {
 	struct datapath *dp = *state;
@@ -263,7 +281,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_sweep_keeps_what_lives),     TEST(test_sweep_forgets_what_is_gone),
 		TEST(test_sweep_lets_go_what_is_due),  TEST(test_sweep_of_many),
-		TEST(test_reset_ends_translated_ones),
+		TEST(test_reset_ends_translated_ones), TEST(test_forget_compares_the_id),
 	};
 
 	return cmocka_run_group_tests_name("datapath_conns", tests, namespaces_setup, NULL);
