@@ -193,7 +193,7 @@ static int ask(struct explaining *x, int slot, struct error *err)
 		return ret;
 	if (x->answer.lost < WEIR_REASON_COUNT)
 		return error_set(err, -EINVAL,
-				 "this is not read as a request: %s (docs/operations.md has what that means)",
+				 "this is not read as a request: %s (docs/reference/reasons.md has what that means)",
 				 metrics_reasons[x->answer.lost].label);
 	return x->answer.whole ? 0 : error_set(err, -EINVAL, "this is not read as a whole request");
 }

@@ -282,7 +282,7 @@ void reconcile_metrics(const struct agent *agent, json_t *families)
 		workqueue_metrics(r->queue, &metrics);
 	workqueue_metrics_families(families, "servers", &metrics);
 	metrics_add_sample(metrics_add_family(families, "weir_reconcile_given_up_total", "counter",
-					      "Servers that were given up until the next resync."),
+					      "Servers given up until the next resync after repeated failures."),
 			   json_object(), json_integer(r ? r->given_up : 0));
 	drift_metrics(agent, families);
 }

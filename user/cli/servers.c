@@ -11,9 +11,9 @@ enum {
 	KEY_FORCE,
 };
 
-static const struct argp_option detach_options[] = {
-	{ "all", KEY_ALL, NULL, 0, "every server", 0 },
-	{ "force", KEY_FORCE, NULL, 0, "reset the translated connections instead of waiting for their end", 0 },
+const struct argp_option cli_detach_options[] = {
+	{ "all", KEY_ALL, NULL, 0, "all servers", 0 },
+	{ "force", KEY_FORCE, NULL, 0, "reset translated connections instead of waiting for them", 0 },
 	{ 0 },
 };
 
@@ -68,7 +68,7 @@ int cli_detach(const struct command *command, int argc, char **argv)
 	CLEANUP_JSON json_t *arguments = json_object();
 	CLEANUP_JSON json_t *result = NULL;
 
-	cli_parse(command, detach_options, parse_detach, arguments, argc, argv);
+	cli_parse(command, parse_detach, arguments, argc, argv);
 	result = cli_call("detach", json_incref(arguments));
 	return result ? cli_print(result, print_detached) : 1;
 }
