@@ -92,6 +92,12 @@ static void print_type(FILE *out, const struct field *field, const struct sectio
 		fprintf(out, ", at most %u", field->most);
 }
 
+/* Rules are the same wherever they stand: not named after the field that has them first. */
+static const char *name_of(const struct field *field)
+{
+	return field->shape == &policy_own_rule_shape ? "rule" : field->name;
+}
+
 static void print_section(FILE *out, struct sections *sections, size_t i)
 {
 	const struct section *section = &sections->items[i];
@@ -100,7 +106,7 @@ static void print_section(FILE *out, struct sections *sections, size_t i)
 		section->title);
 	for (const struct field *field = section->shape->fields; field->name; field++) {
 		const struct section *object = field->type == FIELD_OBJECT ?
-						       add(sections, field->shape, section->title, field->name) :
+						       add(sections, field->shape, section->title, name_of(field)) :
 						       NULL;
 
 		fprintf(out, "| `%s` | ", field->name);
