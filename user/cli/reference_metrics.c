@@ -67,7 +67,7 @@ void reference_metrics(FILE *out)
 
 static void print_reasons(FILE *out, const struct metrics_group_family *family)
 {
-	fprintf(out, "## %s{%s}\n\n%s\n\n| `%s` | |\n| --- | --- |\n", family->name, family->label, family->help,
+	fprintf(out, "## %s{%s}\n\n%s\n\n| `%s` | Meaning |\n| --- | --- |\n", family->name, family->label, family->help,
 		family->label);
 	for (int reason = 0; reason < WEIR_REASON_COUNT; reason++) {
 		if (metrics_reasons[reason].group != family->group)
