@@ -8,7 +8,7 @@
 #define RUN_MIN 40 /* that many equal bytes are written as a repetition */
 
 static const char *const labels[] = {
-#define X(name, label, group, help) label,
+#define X(name, label, group) label,
 	WEIR_REASONS(X)
 #undef X
 };

@@ -71,7 +71,7 @@ void world_note(struct world *w, const char *step, enum weir_action action, enum
 {
 	static const char *const actions[] = { "pass", "hold", "frame", "ask", "answer", "ack", "close", "cut" };
 	static const char *const reasons[] = {
-#define X(name, label, group, help) label,
+#define X(name, label, group) label,
 		WEIR_REASONS(X)
 #undef X
 			"",

@@ -19,7 +19,7 @@ __attribute__((constructor)) static void set_reading(void)
 }
 
 static const char *const labels[] = {
-#define X(name, label, group, help) label,
+#define X(name, label, group) label,
 	WEIR_REASONS(X)
 #undef X
 };

@@ -91,7 +91,7 @@ static void all_series(void **state)
 		{ "TRACE", "weir_%s_total{server=\"api\"} %u" },
 	};
 	static const char *const groups[] = {
-#define X(name, label, group, help) #group,
+#define X(name, label, group) #group,
 		WEIR_REASONS(X)
 #undef X
 	};

@@ -19,7 +19,7 @@
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
 static const char *const labels[] = {
-#define X(name, label, group, help) label,
+#define X(name, label, group) label,
 	WEIR_REASONS(X)
 #undef X
 };

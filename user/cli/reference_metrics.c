@@ -67,13 +67,13 @@ void reference_metrics(FILE *out)
 
 static void print_reasons(FILE *out, const struct metrics_group_family *family)
 {
-	fprintf(out, "## %s{%s}\n\n%s\n\n| `%s` | Meaning |\n| --- | --- |\n", family->name, family->label, family->help,
-		family->label);
+	fprintf(out, "## %s{%s}\n\n%s\n\n| `%s` | Meaning |\n| --- | --- |\n", family->name, family->label,
+		family->help, family->label);
 	for (int reason = 0; reason < WEIR_REASON_COUNT; reason++) {
 		if (metrics_reasons[reason].group != family->group)
 			continue;
 		fprintf(out, "| `%s` | ", metrics_reasons[reason].label);
-		reference_cell(out, metrics_reasons[reason].help);
+		reference_cell(out, metrics_reason_help(reason));
 		fputs(" |\n", out);
 	}
 	fputc('\n', out);

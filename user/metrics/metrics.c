@@ -7,7 +7,7 @@
 #include "metrics/metrics.h"
 
 const struct metrics_reason metrics_reasons[WEIR_REASON_COUNT] = {
-#define X(name, label, group, help) [WEIR_##name] = { label, METRICS_##group, help },
+#define X(name, label, group) [WEIR_##name] = { label, METRICS_##group },
 	WEIR_REASONS(X)
 #undef X
 };
@@ -182,7 +182,7 @@ static void add_connections(json_t *families, const struct metrics_snapshot *sna
 		if (metrics_reasons[reason].group != METRICS_CONN)
 			continue;
 		snprintf(name, sizeof(name), "weir_connections_%s_total", label);
-		add_per_server(families, snapshot, name, "counter", metrics_reasons[reason].help, reason, NOTHING);
+		add_per_server(families, snapshot, name, "counter", metrics_reason_help(reason), reason, NOTHING);
 	}
 }
 
@@ -285,7 +285,7 @@ json_t *metrics_families(const struct metrics_snapshot *snapshot)
 	add_paced(families, snapshot);
 	add_connections(families, snapshot);
 	add_table(families, snapshot);
-	add_per_server(families, snapshot, "weir_trace_lost_total", "counter", metrics_reasons[WEIR_TRACE_LOST].help,
+	add_per_server(families, snapshot, "weir_trace_lost_total", "counter", metrics_reason_help(WEIR_TRACE_LOST),
 		       WEIR_TRACE_LOST, NOTHING);
 	metrics_add_probes(families, snapshot->nets, snapshot->n_nets);
 	return families;

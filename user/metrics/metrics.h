@@ -40,9 +40,11 @@ enum metrics_group {
 struct metrics_reason {
 	const char *label;
 	enum metrics_group group;
-	const char *help;
 };
 extern const struct metrics_reason metrics_reasons[WEIR_REASON_COUNT];
+
+/* What it means; "" where reasons.c does not say. */
+const char *metrics_reason_help(enum weir_reason reason);
 
 /* A family whose series are the reasons of a group. */
 struct metrics_group_family {
