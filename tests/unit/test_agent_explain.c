@@ -108,10 +108,10 @@ static void refused(void **state)
 	succeed(f, "attach", ATTACH);
 	refuse(f, "explain", "{}", "request");
 	refuse(f, "explain", "{\"request\":{\"path\":\"/\"}}", "method");
-	refuse(f, "explain", "{\"request\":{\"method\":\"G\\r\\nX:\",\"path\":\"/\"}}", "no method");
-	refuse(f, "explain", "{\"request\":{\"method\":\"GET\",\"path\":\"/ HTTP/1.1\"}}", "no path");
-	refuse(f, "explain", "{\"request\":{\"method\":\"GET\",\"path\":\"\"}}", "no path");
-	refuse(f, "explain", REQUEST(",\"groups\":[\"a\"]"), "who is it");
+	refuse(f, "explain", "{\"request\":{\"method\":\"G\\r\\nX:\",\"path\":\"/\"}}", "is not a method");
+	refuse(f, "explain", "{\"request\":{\"method\":\"GET\",\"path\":\"/ HTTP/1.1\"}}", "is not a path");
+	refuse(f, "explain", "{\"request\":{\"method\":\"GET\",\"path\":\"\"}}", "is not a path");
+	refuse(f, "explain", REQUEST(",\"groups\":[\"a\"]"), "groups need a user");
 	refuse(f, "explain", REQUEST(",\"groups\":\"a\""), "list");
 	refuse(f, "explain", REQUEST(",\"user\":\"a\\nb\""), "control");
 	refuse(f, "explain", REQUEST(",\"headers\":[\"X\"]"), "NAME: VALUE");

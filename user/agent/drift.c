@@ -59,7 +59,7 @@ void drift_found(struct agent *agent, struct net *net, int slot, const struct da
 	if (out)
 		fclose(out);
 	if (*text)
-		log_warning("server \"%s\": others have changed what is in force, and it is repaired: %s",
+		log_warning("server \"%s\": changes by others in the kernel were repaired: %s",
 			    agent->state.servers[slot]->name, text);
 }
 

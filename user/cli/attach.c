@@ -268,9 +268,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case ARGP_KEY_END:
 		if (!json_object_get(server, "name"))
-			argp_failure(state, CLI_USAGE, 0, "name the server");
+			argp_failure(state, CLI_USAGE, 0, "NAME is missing");
 		if (!json_object_get(server, "listen"))
-			argp_failure(state, CLI_USAGE, 0, "say where it listens, with --port or --listen");
+			argp_failure(state, CLI_USAGE, 0, "--port or --listen is missing");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;

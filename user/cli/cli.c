@@ -55,7 +55,7 @@ void cli_too_many(const struct argp_state *state, const char *word)
 {
 	CLEANUP_FREE char *visible = output_visible(word);
 
-	argp_failure(state, CLI_USAGE, 0, "\"%s\" is one argument too many", visible ? visible : "");
+	argp_failure(state, CLI_USAGE, 0, "\"%s\" is an unexpected argument", visible ? visible : "");
 }
 
 enum {

@@ -50,9 +50,9 @@ static void take_word(json_t *request, const char *word, const struct argp_state
 static void check_whole(json_t *request, const struct argp_state *state)
 {
 	if (!json_object_get(request, "path"))
-		argp_error(state, "which request? METHOD and PATH are needed");
+		argp_error(state, "METHOD and PATH are missing");
 	if (json_object_get(request, "groups") && !json_object_get(request, "user"))
-		argp_error(state, "--group is of a user: --user NAME is needed, too");
+		argp_error(state, "--group needs --user");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)

@@ -145,11 +145,11 @@ static void check_amounts(const struct argp_state *state, const struct limit_wor
 	bool other = is_given(words, "mode") || is_given(words, "penalty");
 
 	if (in_flight && (qps || burst))
-		argp_failure(state, CLI_USAGE, 0, "--in-flight: a limit has either this, or --qps and --burst");
+		argp_failure(state, CLI_USAGE, 0, "--in-flight: use either --in-flight, or --qps and --burst");
 	if (qps != burst)
 		argp_failure(state, CLI_USAGE, 0, "--%s is missing", qps ? "burst" : "qps");
 	if (!qps && !in_flight && (!other || words->subject))
-		argp_failure(state, CLI_USAGE, 0, "--qps and --burst are missing, or --in-flight");
+		argp_failure(state, CLI_USAGE, 0, "--qps and --burst, or --in-flight, are missing");
 }
 
 static error_t parse_set(int key, char *arg, struct argp_state *state)

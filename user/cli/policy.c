@@ -65,7 +65,7 @@ error_t policy_parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!json_array_size(words->files))
-			argp_failure(state, CLI_USAGE, 0, "say which files, with -f");
+			argp_failure(state, CLI_USAGE, 0, "-f FILE is missing");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -98,7 +98,7 @@ int policy_load(const struct policy_words *words, struct policy *policy)
 		return -EINVAL;
 	if (policy->n)
 		return 0;
-	error_set(&err, -EINVAL, "there is nothing in these files");
+	error_set(&err, -EINVAL, "the files contain no objects");
 	cli_fail(&err);
 	return -EINVAL;
 }

@@ -36,7 +36,7 @@ static error_t parse_detach(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (named == (json_object_get(arguments, "all") != NULL))
-			argp_failure(state, CLI_USAGE, 0, "name one server, or say --all");
+			argp_failure(state, CLI_USAGE, 0, "NAME or --all is missing");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -101,7 +101,7 @@ static int print_reloaded(json_t *result)
 	size_t i;
 
 	json_array_foreach (json_object_get(result, "servers"), i, server)
-		printf("server \"%s\" knows %lld tokens and %lld addresses\n", cli_text(server, "name"),
+		printf("server \"%s\" has %lld tokens and %lld addresses\n", cli_text(server, "name"),
 		       (long long)cli_number(server, "tokens"), (long long)cli_number(server, "addresses"));
 	return ferror(stdout);
 }

@@ -186,7 +186,7 @@ static int print_request(struct table *table, json_t *request)
 static void say_lost(json_t *lost)
 {
 	if (json_integer_value(lost))
-		fprintf(stderr, "weir: %lld requests were lost: there was no time to show them\n",
+		fprintf(stderr, "weir: %lld requests were lost because they came too fast to show\n",
 			json_integer_value(lost));
 }
 
