@@ -121,7 +121,7 @@ static void refused(void **state)
 	refuse(f, "explain", REQUEST(",\"more\":1"), "more");
 	refuse(f, "explain", "{\"server\":\"b\",\"request\":{\"method\":\"GET\",\"path\":\"/\"}}", "\"b\"");
 	fake_nets[1].explained = (struct weir_explained){ .lost = WEIR_LENGTH_CONFLICT };
-	refuse(f, "explain", GET, "not read as a request");
+	refuse(f, "explain", GET, "not a request that weir can read");
 	fake_nets[1].explained = (struct weir_explained){ .lost = WEIR_REASON_COUNT };
 	refuse(f, "explain", GET, "whole");
 }
