@@ -123,7 +123,7 @@ static void refused(void **state)
 	fake_nets[1].explained = (struct weir_explained){ .lost = WEIR_LENGTH_CONFLICT };
 	refuse(f, "explain", GET, "not a request that weir can read");
 	fake_nets[1].explained = (struct weir_explained){ .lost = WEIR_REASON_COUNT };
-	refuse(f, "explain", GET, "whole");
+	refuse(f, "explain", GET, "complete");
 }
 
 static void bytes(void **state)

@@ -56,11 +56,9 @@ void workqueue_metrics_families(json_t *families, const char *name, const struct
 	add_histogram(families, name, "workqueue_work_duration_seconds", "Time that workers took for a key.",
 		      &metrics->work_duration);
 	add_value(families, name, "workqueue_unfinished_work_seconds", "gauge",
-		  "Time spent so far on all keys in progress.",
-		  json_real(seconds(metrics->unfinished_work_ns)));
+		  "Time spent so far on all keys in progress.", json_real(seconds(metrics->unfinished_work_ns)));
 	add_value(families, name, "workqueue_longest_running_processor_seconds", "gauge",
-		  "Time spent so far on the key longest in progress.",
-		  json_real(seconds(metrics->longest_running_ns)));
+		  "Time spent so far on the key longest in progress.", json_real(seconds(metrics->longest_running_ns)));
 	add_value(families, name, "workqueue_retries_total", "counter", "Keys added again after a failure.",
 		  json_integer(metrics->retries));
 }
