@@ -128,7 +128,7 @@ static const struct {
 	  "Dropped: a handshake for which the connection table has no room yet. TCP resends it." },
 	{ METRICS_PACKET, "syn_data", "The data of a SYN was removed, or its packet was dropped. TCP resends it." },
 	{ METRICS_PACKET, "unreadable", "Dropped before the server's socket: its IP or TCP header could not be read." },
-	{ METRICS_PACKET, "stray", "Dropped before the server's socket: it was not read on its way. TCP resends it." },
+	{ METRICS_PACKET, "stray", "Dropped before the server's socket: its connection is read, but this packet was not. The third in a row makes the connection unseen." },
 	{ METRICS_RECORD, "passed", "Passed." },
 	{ METRICS_RECORD, "held", "Was held back at least once before it passed." },
 	{ METRICS_RECORD, "dry_run_held", "Passed. Without the dry run it would have been held back." },
