@@ -86,7 +86,7 @@ WITHOUT_BTF := build/without-btf/weir.bpf.o
 HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c)
 FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/weir/*/*.h user/*/*.h tests/*/*.h vmlinux/*.h)
 
-.PHONY: all tests install uninstall demo test quick check unit fuzz bench test-kernels test-service test-kube test-kube-in-flight test-kube-event-rate soak soak-kernels format lint clean help FORCE
+.PHONY: all tests install uninstall demo test quick check docs unit fuzz bench test-kernels test-service test-kube test-kube-in-flight test-kube-event-rate soak soak-kernels format lint clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -241,10 +241,10 @@ test: ## every test (root; installs what it misses on Debian)
 	@$(MAKE) all tests
 	@tests/run
 
-check: ## the tests that need no root: unit, threads, packet player, oracle, fuzz corpus
+check: ## the tests that need no root: unit, threads, packet player, docs, oracle, fuzz corpus
 	@tests/install-deps --check check
 	@$(MAKE) all tests
-	@tests/run unit threads player oracle fuzz
+	@tests/run unit threads player docs oracle fuzz
 
 # What an edit of the core (include/weir, bpf) needs: its unit tests, the packet player, and the programs' main ways.
 QUICK := $(addprefix unit/test_,attributes bucket doubt event hold hold_hunting hold_unseen identity json pace preamble \
@@ -266,12 +266,12 @@ fuzz: $(addprefix build/fuzz/,$(FUZZ_TARGETS)) ## search for new failures with l
 			build/fuzz/corpus/$$target tests/fuzz/corpus/$$target; \
 	done
 
-test-kernels: ## tests on other kernels, in QEMU: KERNELS="DIRECTORY..." of unpacked kernel packages (docs/kernels.md)
+test-kernels: ## tests on other kernels, in QEMU: KERNELS="DIRECTORY..." of unpacked kernel packages (docs/internals/kernels.md)
 	@tests/install-deps kernels
 	@$(MAKE) all $(PROG_TESTS) $(VM_PROGRAMS) $(VM_OBJECTS)
 	@tests/vm/run $(KERNELS)
 
-test-service: ## weir.service under systemd in QEMU, KERNELS as above (docs/kernels.md)
+test-service: ## weir.service under systemd in QEMU, KERNELS as above (docs/internals/kernels.md)
 	@tests/install-deps kernels
 	@$(MAKE) all $(VM_PROGRAMS) $(OTHER_WEIRS)
 	@VM_INIT=systemd VM_GUEST=tests/vm/service tests/vm/run $(KERNELS)
@@ -299,6 +299,11 @@ bench: ## side by side with nginx and HAProxy, into build/bench/ (root; BENCH_FL
 	@tests/install-deps test
 	@$(MAKE) all $(BENCH_PROGRAMS)
 	@tests/bench/run $(BENCH_FLAGS)
+
+# The pages that are made from tables in the code; tests/docs/check compares them.
+docs: all ## write docs/reference and the man page anew
+	$(foreach page,commands policy metrics reasons,build/weir help --reference $(page) > docs/reference/$(page).md;) \
+		build/weir help --reference man > docs/weir.8
 
 format: ## format all C in place
 	clang-format -i $(FORMATTED)

@@ -197,7 +197,7 @@ def test_wrong_words(site):
         assert site.weir.run(*words).returncode == 2, words
     assert "no server" in refused("explain", "GET", "/", "--server", "other")
     assert "bytes" in refused("explain", "GET", "/" + "x" * 4000)
-    assert "not read as a request" in refused("explain", "GET", "/", "--header", "Content-Length: x")
+    assert "not a request that weir can read" in refused("explain", "GET", "/", "--header", "Content-Length: x")
 
 
 def random_request(chance):

@@ -231,5 +231,5 @@ def test_without_cgroup2_the_rest_works(world):
     held.weir.start()
     hold = held.weir.server("web")["hold"]
     assert not hold["on"] and str(cgroup) in hold["why"]
-    assert f"web: TLS and what else cannot be read is not limited: {hold['why']}\n" in held.weir("status")
+    assert f"web: TLS and other unreadable traffic is not limited: {hold['why']}\n" in held.weir("status")
     assert held.weir.log().count("is not limited") == 1

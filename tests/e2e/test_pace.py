@@ -36,7 +36,7 @@ def test_where_it_cannot_wait_it_is_dropped(world):
     hold = held.weir.server("web")["hold"]
     if hold["mode"] == "pace":
         pytest.skip("it can wait here")
-    assert f"web: TLS and what else cannot be read is held by dropping: {hold['no_pace']}\n" in held.weir("status")
+    assert f"web: TLS and other unreadable traffic is held by dropping: {hold['no_pace']}\n" in held.weir("status")
     assert held.weir.metrics()["weir_hold_paced"]["web",] == 0
     assert DEVICE not in devices(held.place.server_ns)
     held.weir("detach", "web")

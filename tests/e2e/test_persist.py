@@ -51,7 +51,7 @@ def test_persist(world, kept):
     restart_machine(world)
     assert site.client("alice").get(PODS) == 200  # nobody limits now
     world.weir.start("off", "--persist")
-    assert "no state of this boot is there: what commands had set comes from" in world.weir.log()
+    assert "the machine was rebooted: what commands had set is read from" in world.weir.log()
     assert world.weir("export") == before
     assert [site.client("alice").get(PODS) for _ in range(4)] == [200] * 3 + [429]
     assert [site.client("bob").get(PODS) for _ in range(2)] == [200, 429]
@@ -70,7 +70,7 @@ def test_not_persisted(world, kept):
     restart_machine(world, on_disk=True)
     world.weir.start()
     assert world.weir.servers() == [] and not kept.exists()
-    assert "forgotten, as no --persist kept it" in world.weir.log()
+    assert "forgotten, because --persist was not used" in world.weir.log()
 
 
 def test_two_agents_keep_to_themselves(world, kept, tmp_path):

@@ -174,7 +174,7 @@ def test_a_bad_file_changes_nothing(files, site):
     assert [error.split(" ")[0] for error in errors] == [f"{path}:9:26:", f"{path}:10:41:"]
     assert files.weir("export") == before
     said = files.weir("status")
-    assert f"policy {files.directory}: what it said before is in force, because of {errors[0]} (and 1 more)" in said
+    assert f"policy {files.directory}: its earlier content is in force, because of {errors[0]} (and 1 more)" in said
     metrics = files.weir.metrics()
     assert metrics["weir_policy_source_ok"][(str(files.directory),)] == 0
     assert metrics["weir_policy_source_errors"][(str(files.directory),)] == 2

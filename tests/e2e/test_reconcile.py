@@ -305,9 +305,9 @@ def test_a_namespace_that_was_made_anew(world):
     namespace.delete()
     run("ip", "netns", "add", namespace.name)
     eventually(lambda: world.weir.server()["problem"], "that it is another one is seen")
-    assert f"its network namespace, {namespace.name}, was made anew" in world.weir.server()["problem"]
+    assert f"its network namespace, {namespace.name}, was recreated" in world.weir.server()["problem"]
     eventually(lambda: world.weir.metrics()["workqueue_adds_total"]["servers",] >= 6, "it is looked at again")
-    assert world.weir.log().count("was made anew") == 1
+    assert world.weir.log().count("was recreated") == 1
     world.weir("detach", "web")
     world.weir(*attach)
     eventually(lambda: world.weir.metrics()["workqueue_adds_total"]["servers",] >= 8, "the new one is looked at")

@@ -35,8 +35,8 @@ def test_without_hold(world, refusing):
     assert site.client().drive(3) == [200, 200, 429]
     hold = site.status()["hold"]
     assert (hold["on"], hold["why"]) == (False, HINT + "weir_hold: " + WHY)
-    assert "web: TLS and what else cannot be read is not limited: this kernel" in site.weir("status")
-    assert f"warning: TLS and what else cannot be read is not limited: {HINT}weir_hold: {WHY}\n" in site.weir.log()
+    assert "web: TLS and other unreadable traffic is not limited: this kernel" in site.weir("status")
+    assert f"warning: TLS and other unreadable traffic is not limited: {HINT}weir_hold: {WHY}\n" in site.weir.log()
 
 
 @pytest.mark.parametrize("program", ["weir_ingress", "weir_egress", "weir_settle"])

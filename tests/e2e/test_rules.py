@@ -241,7 +241,7 @@ def test_an_agent_refuses(site):
             (("x", "--in-flight", 1), "delete it first"),
             (("x", "--verb", "get", "--qps", 1, "--burst", 1), "rules cannot be changed"),
             (("user", "--in-flight", 1), "another name"),
-            (("g", "--key", "group", "--in-flight", 1), "which groups")):
+            (("g", "--key", "group", "--in-flight", 1), "rules that name groups")):
         assert said in site.weir.refused("limit", "set", *words)
     assert "nothing for" in site.weir.refused("limit", "delete", "x", "alice")
     assert site.weir.json("limit", "list") == before
@@ -258,9 +258,9 @@ def test_an_agent_refuses(site):
     (("x", "--in-flight", 1, "--qps", 1, "--burst", 1), "--in-flight: "),
     (("x", "--in-flight", "many"), "--in-flight: \"many\""),
     (("x", "--qps", 1), "--burst is missing"),
-    (("x",), "--qps and --burst are missing, or --in-flight"),
+    (("x",), "--qps and --burst, or --in-flight, are missing"),
     (("X", "--in-flight", 1), "LIMIT: \"X\""),
-    ((), "say which limit"),
+    ((), "the name of the limit is missing"),
 ])
 def test_wrong_usage(site, words, said):
     assert said in site.weir.refused("limit", "set", *words, status=2)

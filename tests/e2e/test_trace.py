@@ -187,7 +187,7 @@ def test_wrong_use(world, site):
     for option in "--count", "--for":
         assert f"{option}: must be at least 1" in site.weir.refused("trace", option, 0, status=2)
     assert "--count" in site.weir.refused("trace", "--count", "many", status=2)
-    assert "one argument too many" in site.weir.refused("trace", "web", "web", status=2)
+    assert "unexpected argument" in site.weir.refused("trace", "web", "web", status=2)
 
 
 def test_table(world, site):

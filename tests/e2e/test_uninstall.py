@@ -194,5 +194,5 @@ def test_not_root(world):
 
 
 def test_usage(world):
-    assert "one argument too many" in world.weir.run("uninstall", "web").stderr
+    assert "unexpected argument" in world.weir.run("uninstall", "web").stderr
     assert world.weir.run("uninstall", "web").returncode == 2

@@ -281,7 +281,7 @@ def test_other_maps(world):
     site.weir.kill()
     problem = refusing(site)
     assert re.search(r"made by another version of weir \(ABI \d+, this one has 1000\)", problem)
-    assert 'detach with that version, or end all at once by "weir uninstall --force"' in problem
+    assert 'detach with that version, or use "weir uninstall --force"' in problem
     assert noisy.drive(2) + quiet.drive(2) == [429, 429, 200, 200]
     site.weir.stop()
     assert 'weir uninstall --force' in site.weir.refused("uninstall")

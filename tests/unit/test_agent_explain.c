@@ -108,10 +108,10 @@ static void refused(void **state)
 	succeed(f, "attach", ATTACH);
 	refuse(f, "explain", "{}", "request");
 	refuse(f, "explain", "{\"request\":{\"path\":\"/\"}}", "method");
-	refuse(f, "explain", "{\"request\":{\"method\":\"G\\r\\nX:\",\"path\":\"/\"}}", "no method");
-	refuse(f, "explain", "{\"request\":{\"method\":\"GET\",\"path\":\"/ HTTP/1.1\"}}", "no path");
-	refuse(f, "explain", "{\"request\":{\"method\":\"GET\",\"path\":\"\"}}", "no path");
-	refuse(f, "explain", REQUEST(",\"groups\":[\"a\"]"), "who is it");
+	refuse(f, "explain", "{\"request\":{\"method\":\"G\\r\\nX:\",\"path\":\"/\"}}", "is not a method");
+	refuse(f, "explain", "{\"request\":{\"method\":\"GET\",\"path\":\"/ HTTP/1.1\"}}", "is not a path");
+	refuse(f, "explain", "{\"request\":{\"method\":\"GET\",\"path\":\"\"}}", "is not a path");
+	refuse(f, "explain", REQUEST(",\"groups\":[\"a\"]"), "groups need a user");
 	refuse(f, "explain", REQUEST(",\"groups\":\"a\""), "list");
 	refuse(f, "explain", REQUEST(",\"user\":\"a\\nb\""), "control");
 	refuse(f, "explain", REQUEST(",\"headers\":[\"X\"]"), "NAME: VALUE");
@@ -121,9 +121,9 @@ static void refused(void **state)
 	refuse(f, "explain", REQUEST(",\"more\":1"), "more");
 	refuse(f, "explain", "{\"server\":\"b\",\"request\":{\"method\":\"GET\",\"path\":\"/\"}}", "\"b\"");
 	fake_nets[1].explained = (struct weir_explained){ .lost = WEIR_LENGTH_CONFLICT };
-	refuse(f, "explain", GET, "not read as a request");
+	refuse(f, "explain", GET, "not a request that weir can read");
 	fake_nets[1].explained = (struct weir_explained){ .lost = WEIR_REASON_COUNT };
-	refuse(f, "explain", GET, "whole");
+	refuse(f, "explain", GET, "complete");
 }
 
 static void bytes(void **state)

@@ -107,7 +107,7 @@ static void refused(void **state)
 	refuse(f, "apply", APPLY("{\"source\":\"x\",\"document\":{\"kind\":\"Pod\"}}"), "kind");
 	refuse(f, "apply", APPLY(LIMITS(USER)), "command line");
 	refuse(f, "apply", APPLY(LIMITS(WATCHES "," WATCHES)), "\"w\"");
-	refuse(f, "apply", APPLY(LIMITS("{\"name\":\"w\",\"key\":\"user\"}")), "how much");
+	refuse(f, "apply", APPLY(LIMITS("{\"name\":\"w\",\"key\":\"user\"}")), "in_flight, are missing");
 	refuse(f, "apply", APPLY(SCHEMA), "\"low\"");
 	refuse(f, "apply", APPLY(OBJECT(Throttle, "api", "\"listen\":[\"*:99\"]")), "listen");
 	refuse(f, "delete", APPLY(LEVEL), "not applied");

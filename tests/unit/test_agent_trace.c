@@ -216,7 +216,7 @@ static void too_many(void **state)
 		line_client_open(&readers[i], f->agent.base, f->state_dir);
 		trace(&readers[i], "{}", "{\"result\":{\"servers\":[\"api\"]}}");
 	}
-	trace(&first, "{}", "{\"error\":\"16 others trace already\"}");
+	trace(&first, "{}", "{\"error\":\"16 traces are running already\"}");
 	for (int i = 0; i < 16; i++)
 		line_client_close(&readers[i]);
 	line_client_run(&first);

@@ -277,8 +277,8 @@ static int hear_why(const struct fixture *f)
 
 	return ret != -EREMOTEIO ||
 	       strcmp(err.text,
-		      "user 65534 may not talk to this agent: only root may, members of the group ops, and, for "
-		      "what only reads, members of the group watch");
+		      "user 65534 may not talk to this agent: only root may, members of the group ops, and for "
+		      "read-only commands members of the group watch");
 }
 
 /* As the handler was told; "access" gives it back. */

@@ -117,7 +117,7 @@ static void test_wrong_tokens(void **state)
 	check("# tokens\n", false, "!1:1: a token, a user and a uid are needed, and 1 columns are there");
 	check("t,,1\nu,\"a\nb\",2,\"x,\t\"\n", false,
 	      "!1:3: the user:" NAME "; 2:3: the user:" NAME "; 3:6: the groups:" NAME);
-	check("t,alice,1\nt,alice\"x,2\n", false, "!2:8: a quote inside a field that does not begin with one");
+	check("t,alice,1\nt,alice\"x,2\n", false, "!2:8: a quote in a field that does not begin with a quote");
 }
 
 static void test_addresses(void **state)

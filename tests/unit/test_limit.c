@@ -105,7 +105,7 @@ static void wrong(void **state)
 		{ OWN("\"key\":\"user\",\"in_flight\":1,\"mode\":\"off\""), "mode" },
 		{ OWN("\"key\":\"user\",\"in_flight\":1,\"rules\":[{\"verb\":[\"get\"]}]"), "\"verb\"" },
 		{ OWN("\"key\":\"user\",\"in_flight\":1,\"rules\":{}"), "rules" },
-		{ OWN("\"key\":\"group\",\"in_flight\":1"), "which groups" },
+		{ OWN("\"key\":\"group\",\"in_flight\":1"), "rules that name groups" },
 		{ OWN("\"key\":\"user\",\"overrides\":[{\"subject\":\"a\",\"in_flight\":1},{\"subject\":\"a\",\"in_flight\":2}]"),
 		  "twice" },
 		{ OWN("\"key\":\"source\",\"overrides\":[{\"subject\":\"2001:db8::1\",\"in_flight\":1},"

@@ -101,7 +101,8 @@ static void every_error_at_once(void **state)
 		 "12:21 $.spec.limits[0].rules[0].verbs[1]: \"lisst\" is not a verb",
 		 "12:42 $.spec.limits[0].rules[0].longRunning: must be true or false, not a number",
 		 "13:34 : \"qps\" is there twice: first in line 13",
-		 "14:5 $.spec.limits[2]: limit \"c\": say how much it allows", "15:5 $.spec.limits[3]: name is missing",
+		 "14:5 $.spec.limits[2]: limit \"c\": qps and burst, or in_flight, are missing",
+		 "15:5 $.spec.limits[3]: name is missing",
 		 "15:41 $.spec.limits[3].mode: \"sharp\": must be enforce or dry-run");
 }
 
@@ -113,7 +114,7 @@ static void documents(void **state)
 	PROBLEMS("kind: Throttle\n", "1:1 $: apiVersion is missing");
 	PROBLEMS("kind: Pod\napiVersion: v1\n", "1:7 $.kind: \"Pod\" is not a kind");
 	PROBLEMS("kind: Throttle\napiVersion: weir/v2\n", "2:13 $.apiVersion: \"weir/v2\" has no Throttle");
-	PROBLEMS(THROTTLE "  dryRun: !yes true\n", "5:11 : tags (\"!yes\") mean nothing here");
+	PROBLEMS(THROTTLE "  dryRun: !yes true\n", "5:11 : tags (\"!yes\") are not supported");
 	PROBLEMS(THROTTLE "  dryRun: true\n---\n" THROTTLE "  dryRun: true\n", "7:1 $: Throttle api is there twice");
 	PROBLEMS("apiVersion: weir/v1\nkind: Throttle\nmetadata: {name: 12}\nspec: {}\n",
 		 "3:18 $.metadata.name: must be a text: write it in quotes, \"12\"");

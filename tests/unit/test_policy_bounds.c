@@ -57,7 +57,7 @@ static void check(const char *head, const char *line, int n, const char *tail, c
 static void documents(void **state)
 {
 	(void)state;
-	check("a: ", "[", 65 - 1, "", "more than 64 levels within each other");
+	check("a: ", "[", 65 - 1, "", "more than 64 levels of nesting");
 	check("", "a%d: 1\n", 1025, "", "more than 1024 fields in one object");
 	check(THROTTLE "  trustedProxies:\n", "  - &a%d 10.0.0.0/8\n", 257, "",
 	      "more than 256 anchors in one document");

@@ -79,9 +79,9 @@ static void test_refused(void **state)
 		  "resources: \"Pod\" is not a resource (like \"pods\" or \"pods/log\", in lower case)" },
 		{ "{\"resources\": [\"pods/\"]}", "resources: \"pods/\" is not a resource" },
 		{ "{\"resources\": [\"*/log\"]}",
-		  "resources: \"*/log\": leave resources out, and write \"log\" to subresources" },
+		  "resources: \"*/log\": leave out resources, and use \"log\" in subresources" },
 		{ "{\"resources\": [\"pods/log\"], \"subresources\": [\"log\"]}",
-		  "resources: \"pods/log\" names a subresource, which subresources do already" },
+		  "resources: \"pods/log\" names a subresource, but subresources does, too" },
 		{ "{\"subresources\": [\"*\"]}", "subresources: \"*\" is not a subresource" },
 		{ "{\"namespaces\": [\"a/b\"]}", "namespaces: \"a/b\" is not a namespace" },
 		{ "{\"paths\": [\"healthz\"]}", "paths: \"healthz\" is not a path: it must begin with a slash" },
@@ -94,7 +94,7 @@ static void test_refused(void **state)
 		{ "{\"sources\": [\"10.0.0.0/33\"]}",
 		  "sources: \"10.0.0.0/33\" is not a CIDR: its prefix must be 0 to 32" },
 		{ "{\"non_resource\": true, \"resources\": [\"pods\"]}",
-		  "non_resource: the rule asks for a resource, too" },
+		  "non_resource: the rule names resources, too" },
 	};
 
 	(void)state;

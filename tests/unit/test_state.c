@@ -129,7 +129,7 @@ static void bad_servers(void **state)
 #define WITH(members) "{\"name\":\"a\",\"listen\":[\"*:80\"]," members "}"
 #define LIMIT(name, number) "{\"name\":\"" name "\",\"key\":\"user\",\"in_flight\":1,\"number\":" number "}"
 		{ WITH("\"limits\":[{\"name\":\"user\",\"qps\":\"5\"}]"), "burst" },
-		{ WITH("\"limits\":[{\"name\":\"user\"}]"), "how much" },
+		{ WITH("\"limits\":[{\"name\":\"user\"}]"), "in_flight, are missing" },
 		{ WITH("\"limits\":[" LIMIT("x", "1") "," LIMIT("x", "2") "]"), "twice" },
 		{ WITH("\"limits\":[" LIMIT("x", "1") "," LIMIT("y", "253") "]"), "place" },
 		{ WITH("\"exempt\":[{\"path\":[\"/x\"]}]"), "path" },

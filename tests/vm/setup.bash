@@ -110,7 +110,7 @@ server_start() {
 }
 
 agent_start() {
-	# Read now: where waiting takes no time (VM_OPTIONS in docs/kernels.md), a page that comes from the machine's disk
+	# Read now: where waiting takes no time (VM_OPTIONS in docs/internals/kernels.md), a page that comes from the machine's disk
 	# in the midst of a command would cost it all its patience.
 	cat $weir build/tests/vm/* build/tests/prog/test_* "$(command -v nginx)" >/dev/null 2>&1
 	$weir agent --metrics off >"$scratch/agent.log" 2>&1 &

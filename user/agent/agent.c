@@ -29,7 +29,7 @@ static void warn_of_private_pins(const char *pin_dir)
 {
 	if (pins_private(pin_dir) > 0)
 		log_warning(
-			"%s is seen in the agent's own mount namespace alone, as below \"ip netns exec\": what is in force "
+			"%s is visible only in the mount namespace of the agent, as with \"ip netns exec\": what is in force "
 			"ends with it. Start it outside and attach --netns, or use nsenter --net",
 			pin_dir);
 }
@@ -50,7 +50,7 @@ static void stop(evutil_socket_t signal, short what, void *context)
 	struct service *service = context;
 
 	(void)what;
-	log_info("stopping on %s: what is in force stays in force", strsignal(signal));
+	log_info("stopping on %s: limits stay in force", strsignal(signal));
 	event_base_loopbreak(service->agent.base);
 }
 
@@ -168,10 +168,10 @@ static int load_state(struct agent *agent, struct error *err)
 	int origin = state_begin(&agent->state, options->state_dir, options->persist_dir, err);
 
 	if (origin == STATE_PERSISTED)
-		log_info("no state of this boot is there: what commands had set comes from %s", options->persist_dir);
+		log_info("the machine was rebooted: what commands had set is read from %s", options->persist_dir);
 	if (origin == STATE_OUTDATED)
 		log_warning(
-			"the machine was restarted: what commands had set before is forgotten, as no --persist kept it");
+			"the machine was rebooted: what commands had set is forgotten, because --persist was not used");
 	if (origin < 0)
 		return origin;
 	return options->persist_dir ? state_save(&agent->state, options->state_dir, err) : 0;

@@ -25,8 +25,7 @@ static int check_home(json_t *inode, struct error *err)
 	if (!json_is_integer(inode) || stat("/proc/self/ns/net", &self) ||
 	    json_integer_value(inode) == (json_int_t)self.st_ino)
 		return 0;
-	return error_set(err, -EXDEV,
-			 "this command and the agent run in two network namespaces: say which with --netns");
+	return error_set(err, -EXDEV, "the command and the agent run in different network namespaces: use --netns");
 }
 
 /* What only the machine can tell of a new server. */
@@ -63,7 +62,7 @@ static int check_pace(const struct server *server, const struct net *net, struct
 {
 	if (server->hold != HOLD_PACE || net->paced)
 		return 0;
-	return error_set(err, -EOPNOTSUPP, "what cannot be read cannot wait for its time here: %s", net->pace_err.text);
+	return error_set(err, -EOPNOTSUPP, "held traffic cannot be paced here: %s", net->pace_err.text);
 }
 
 /* Gives back a slot whose server could not be put in force. */

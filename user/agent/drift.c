@@ -59,7 +59,7 @@ void drift_found(struct agent *agent, struct net *net, int slot, const struct da
 	if (out)
 		fclose(out);
 	if (*text)
-		log_warning("server \"%s\": others have changed what is in force, and it is repaired: %s",
+		log_warning("server \"%s\": changes by others in the kernel were repaired: %s",
 			    agent->state.servers[slot]->name, text);
 }
 
@@ -77,7 +77,7 @@ static void add_written(struct datapath_written *sum, const struct datapath_writ
 static void add_writes(json_t *families, const struct datapath_written *written)
 {
 	json_t *samples = metrics_add_family(families, "weir_written_total", "counter",
-					     "What was added to the kernel's maps, changed there or dropped, by map.");
+					     "Entries written to or removed from the kernel's maps, by map.");
 
 	for (int part = 0; part < DATAPATH_N_PARTS; part++) {
 		const struct datapath_changes *changes = &written->of[part];
@@ -90,7 +90,7 @@ static void add_writes(json_t *families, const struct datapath_written *written)
 void drift_metrics(const struct agent *agent, json_t *families)
 {
 	json_t *samples = metrics_add_family(families, "weir_drift_repaired_total", "counter",
-					     "What others had changed in the kernel, and was repaired.");
+					     "Changes by others in the kernel that the agent repaired.");
 	struct datapath_written written = agent->written_before;
 	const struct net *net;
 

@@ -192,10 +192,11 @@ static int ask(struct explaining *x, int slot, struct error *err)
 	if (ret)
 		return ret;
 	if (x->answer.lost < WEIR_REASON_COUNT)
-		return error_set(err, -EINVAL,
-				 "this is not read as a request: %s (docs/operations.md has what that means)",
-				 metrics_reasons[x->answer.lost].label);
-	return x->answer.whole ? 0 : error_set(err, -EINVAL, "this is not read as a whole request");
+		return error_set(
+			err, -EINVAL,
+			"this is not a request that weir can read: %s (docs/reference/reasons.md has what that means)",
+			metrics_reasons[x->answer.lost].label);
+	return x->answer.whole ? 0 : error_set(err, -EINVAL, "this is not a complete request");
 }
 
 static int tell(struct explaining *x, json_t **result, struct error *err)

@@ -85,7 +85,7 @@ static void check_secrecy(const struct server *server, struct error *warning)
 	warning->text[0] = '\0';
 	if (!path || !secret_is_open(path))
 		return;
-	error_set(warning, 0, "others than its owner can read the token file %s: chmod 600", path);
+	error_set(warning, 0, "the token file %s is readable by others than its owner: chmod 600", path);
 	if (strcmp(warning->text, before.text) != 0)
 		log_warning("server \"%s\": %s", server->name, warning->text);
 }
@@ -112,7 +112,7 @@ static int reload(struct agent *agent, int slot, json_t *list, struct error *err
 
 	if (ret)
 		return error_set(err, ret, "server \"%s\" keeps what it had: %s", name, why.text);
-	log_info("server \"%s\": %d tokens and %d addresses are read", name, count.tokens, count.addresses);
+	log_info("server \"%s\": %d tokens and %d addresses were read", name, count.tokens, count.addresses);
 	json_array_append_new(list, json_pack("{s:s, s:i, s:i}", "name", name, "tokens", count.tokens, "addresses",
 					      count.addresses));
 	return 0;

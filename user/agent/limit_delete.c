@@ -88,7 +88,7 @@ static int delete_limit(struct agent *agent, int slot, struct limit *limit, stru
 	if (limit_is_builtin(limit) && limit->n_overrides && limit->amount.set)
 		return delete_default(agent, slot, limit, err);
 	if (limit_is_builtin(limit) && limit->n_overrides)
-		return error_set(err, -ENOENT, "limit \"%s\" has no default, but overrides alone", limit->name);
+		return error_set(err, -ENOENT, "limit \"%s\" has overrides but no default", limit->name);
 	return limit_remove(agent, slot, limit, err);
 }
 

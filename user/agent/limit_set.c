@@ -84,9 +84,9 @@ static int check_keys(const struct limit *limit, const struct limit *wanted, con
 {
 	if (subject || !wanted->key)
 		return error_set(err, -EINVAL,
-				 "keys: only a limit's default has a number of buckets, and total has one");
+				 "keys: only the default of a limit has a number of buckets, and total has one");
 	if (limit && limit->keys != wanted->keys)
-		return error_set(err, -EINVAL, "keys: the buckets of limit \"%s\" are made already: delete it first",
+		return error_set(err, -EINVAL, "keys: the buckets of limit \"%s\" exist already: delete it first",
 				 limit->name);
 	return 0;
 }
@@ -114,8 +114,7 @@ static int check_change(const struct limit *limit, const struct limit *wanted, j
 	if (!same_rules(limit, wanted))
 		return refuse(limit, "rules", err);
 	if (subject && (json_object_get(given, "mode") || json_object_get(given, "penalty")))
-		return error_set(err, -EINVAL,
-				 "limit \"%s\": mode and penalty are those of the limit, not of a subject",
+		return error_set(err, -EINVAL, "limit \"%s\": mode and penalty belong to the limit, not to a subject",
 				 limit->name);
 	return 0;
 }
@@ -248,7 +247,7 @@ int limit_set(struct agent *agent, int slot, json_t *given, const char *subject,
 	int ret;
 
 	if (json_object_get(given, "overrides") || json_object_get(given, "number"))
-		return error_set(err, -EINVAL, "a limit is set one subject at a time");
+		return error_set(err, -EINVAL, "an override is set for one subject at a time");
 	ret = limit_from_json(whole, &wanted, err);
 	if (!ret && json_object_get(given, "keys"))
 		ret = check_keys(limit, &wanted, subject, err);

@@ -136,7 +136,7 @@ void net_hold(struct net *net)
 	struct error err = { 0 };
 
 	if (sync_holds(net, &err) && strcmp(err.text, net->hold_err.text) != 0)
-		log_warning("TLS and what else cannot be read is not limited: %s", err.text);
+		log_warning("TLS and other unreadable traffic is not limited: %s", err.text);
 	net->hold_err = err;
 }
 
@@ -179,7 +179,7 @@ void net_pace(struct net *net)
 	}
 	paced = !datapath_pace(net->dp, wanted, &err) && wanted;
 	if (err.text[0] && strcmp(err.text, net->pace_err.text) != 0)
-		log_info("what cannot be read is held by dropping: %s", err.text);
+		log_info("unreadable traffic is held by dropping: %s", err.text);
 	net->pace_err = err;
 	if (paced == net->paced)
 		return;
@@ -246,7 +246,7 @@ int net_clear_leftovers(const struct agent *agent, int fd, __u64 cookie, struct 
 	pin_path(agent, cookie, dir);
 	if (has_servers(agent, cookie) || net_find(agent, cookie) || access(dir, F_OK))
 		return 0;
-	log_warning("%s is of servers that are not in the state: it is removed", dir);
+	log_warning("%s belongs to servers that are not in the state: removed", dir);
 	ret = open_datapath(agent, fd, cookie, &dp, err);
 	if (ret)
 		return ret;
@@ -272,7 +272,8 @@ void nets_watch(struct agent *agent)
 
 	for (net = agent->nets; net; net = net->next)
 		if (!net->changed && net_watch(net))
-			log_error("network namespace %llu: its devices are not followed: out of memory", net->cookie);
+			log_error("network namespace %llu: its interfaces are not followed: out of memory",
+				  net->cookie);
 }
 
 /* --- opening */
@@ -426,7 +427,7 @@ void net_sweep(struct net *net)
 	if (n < 0)
 		log_error("sweep: %s", err.text);
 	else if (n > 0)
-		log_info("swept %d connections whose sockets are gone", n);
+		log_info("swept %d connections without sockets", n);
 }
 
 /* Names come from requests: they are shown only as far as they are printable. */

@@ -71,7 +71,8 @@ static int only_server(const struct plan *plan, const struct state *state, const
 		return error_set(err, -ENOENT, "no server is attached");
 	if (n > 1)
 		return error_set(err, -EINVAL,
-				 "there are %zu servers: have it in the file or directory of its server's Throttle", n);
+				 "there are %zu servers: put it into the file or directory of its server's Throttle",
+				 n);
 	return 0;
 }
 

@@ -9,7 +9,7 @@ static void tell(const struct net *net)
 		struct probe_result result = probe_lane(&net->probe, lane);
 
 		if (result.mode != PROBE_FULL)
-			log_info("network namespace %llu: %s is %s (%s): %s; \"weir probe\" has more", net->cookie,
+			log_info("network namespace %llu: %s is %s (%s): %s; see \"weir probe\"", net->cookie,
 				 probe_lane_name(lane), probe_mode_name(result.mode), result.how, result.reason);
 	}
 }

@@ -87,7 +87,7 @@ static int repair(struct agent *agent, int slot, struct error *err)
 	net_hold(net);
 	drift_found(agent, net, slot, &before);
 	if (ret) {
-		note_problem(agent, slot, ": what is in force cannot be repaired", &why);
+		note_problem(agent, slot, ": the kernel cannot be repaired", &why);
 		return error_set(err, ret, "%s", why.text);
 	}
 	why = (struct error){ 0 };
@@ -128,7 +128,7 @@ static void finish_key(struct reconcile *r, const char *key, int ret, const stru
 		agent_lock(r->agent);
 		r->given_up++;
 		agent_unlock(r->agent);
-		log_error("%s is given up until the next resync, after %d tries: %s", key, TRIES, why->text);
+		log_error("%s is given up until the next resync after %d tries: %s", key, TRIES, why->text);
 	}
 }
 
@@ -214,7 +214,7 @@ static void drain_in_time(struct reconcile *r)
 	}
 	if (!pthread_timedjoin_np(drainer, NULL, &until))
 		return;
-	log_warning("after %d s there is still something to repair: the next agent will", DRAIN_S);
+	log_warning("repairs are not finished after %d s: the next agent will finish them", DRAIN_S);
 	r->late = true;
 	workqueue_shut_down(r->queue);
 	pthread_join(drainer, NULL);
@@ -282,7 +282,7 @@ void reconcile_metrics(const struct agent *agent, json_t *families)
 		workqueue_metrics(r->queue, &metrics);
 	workqueue_metrics_families(families, "servers", &metrics);
 	metrics_add_sample(metrics_add_family(families, "weir_reconcile_given_up_total", "counter",
-					      "Servers that were given up until the next resync."),
+					      "Servers given up until the next resync after repeated failures."),
 			   json_object(), json_integer(r ? r->given_up : 0));
 	drift_metrics(agent, families);
 }

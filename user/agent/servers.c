@@ -90,7 +90,7 @@ static int bring_up(struct agent *agent, int slot, struct error *err)
 	if (ret)
 		return ret;
 	if (server->netns_cookie != cookie)
-		log_warning("server \"%s\": its network namespace is another one now", server->name);
+		log_warning("server \"%s\": its network namespace has changed", server->name);
 	server->netns_cookie = cookie;
 	ret = state_check(&agent->state, server, err);
 	if (!ret)
@@ -105,9 +105,10 @@ int server_check_netns(const struct server *server, struct error *err)
 
 	if (fd < 0 || netns_cookie(fd, &cookie, NULL) || cookie == server->netns_cookie)
 		return 0;
-	return error_set(err, -ESTALE,
-			 "its network namespace, %s, was made anew: detach it and attach it again for the new one",
-			 server->netns);
+	return error_set(
+		err, -ESTALE,
+		"its network namespace, %s, was recreated: detach and attach the server again to limit the new one",
+		server->netns);
 }
 
 int server_bring_up(struct agent *agent, int slot, struct error *err)
@@ -121,7 +122,7 @@ int server_bring_up(struct agent *agent, int slot, struct error *err)
 		return error_set(err, ret, "%s", why.text);
 	trace_server_begins(agent);
 	if (identity_load(agent, slot, &(struct identity_count){ 0 }, &why))
-		log_error("server \"%s\" keeps the tokens and addresses it had: %s", agent->state.servers[slot]->name,
+		log_error("server \"%s\" keeps its earlier tokens and addresses: %s", agent->state.servers[slot]->name,
 			  why.text);
 	return 0;
 }

@@ -267,7 +267,7 @@ static int reader_check(struct agent *agent, struct reader *reader, const char *
 	LIST_FOREACH (other, &agent->readers, entry)
 		n++;
 	if (n >= READERS_MAX)
-		return error_set(err, -EBUSY, "%d others trace already", n);
+		return error_set(err, -EBUSY, "%d traces are running already", n);
 	reader->slot = name ? state_find(&agent->state, name) : ALL_SERVERS;
 	if (name && reader->slot < 0)
 		return error_set(err, -ENOENT, "there is no server \"%s\"", name);

@@ -44,7 +44,7 @@ static char *read_plain(struct csv *csv, struct error *err)
 {
 	for (; !field_ends(csv); skip(csv, 1)) {
 		if (*csv->at == '"') {
-			error_set(err, -EINVAL, "a quote inside a field that does not begin with one");
+			error_set(err, -EINVAL, "a quote in a field that does not begin with a quote");
 			return NULL;
 		}
 	}
@@ -62,7 +62,7 @@ static char *read_quoted(struct csv *csv, char *to, struct error *err)
 			if (field_ends(csv))
 				return to;
 			if (*csv->at != '"') {
-				error_set(err, -EINVAL, "something follows the quote that ends a field");
+				error_set(err, -EINVAL, "text after the closing quote of a field");
 				return NULL;
 			}
 		} else if (line_end(csv)) {
@@ -74,7 +74,7 @@ static char *read_quoted(struct csv *csv, char *to, struct error *err)
 		skip(csv, 1);
 	}
 	csv->place = start;
-	error_set(err, -EINVAL, "the quote before this is never closed");
+	error_set(err, -EINVAL, "a quote is not closed");
 	return NULL;
 }
 

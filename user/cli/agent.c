@@ -19,17 +19,22 @@ enum {
 	KEY_PERSIST,
 };
 
-static const struct argp_option options[] = {
-	{ "metrics", 'm', "ADDR:PORT", 0, "where to serve Prometheus (default: " METRICS_DEFAULT "), or off", 0 },
-	{ "connections", 'c', "N", 0, "connections followed at once in one network namespace (default: 262144)", 0 },
+const struct argp_option cli_agent_options[] = {
+	{ "metrics", 'm', "ADDR:PORT", 0,
+	  "listen address for Prometheus metrics, or off (default: " METRICS_DEFAULT ")", 0 },
+	{ "connections", 'c', "N", 0,
+	  "size of the connection table of each network namespace (default: 262144). An existing table keeps its size",
+	  0 },
 	{ "resync", 'r', "SECONDS", 0,
-	  "how often all that is in force is compared with what was asked for (default: 60)", 0 },
-	{ "admin-group", KEY_ADMIN_GROUP, "GROUP", 0, "who is in it may talk to the agent, as root may", 0 },
-	{ "monitor-group", KEY_MONITOR_GROUP, "GROUP", 0, "who is in it may ask the agent what only reads", 0 },
-	{ "persist", KEY_PERSIST, NULL, 0,
-	  "keep what commands set when the machine is restarted, in /var/lib/weir (WEIR_PERSIST_DIR)", 0 },
+	  "interval for comparing the kernel with the desired state and repairing differences (default: 60)", 0 },
+	{ "admin-group", KEY_ADMIN_GROUP, "GROUP", 0, "members may run all commands, as root may", 0 },
+	{ "monitor-group", KEY_MONITOR_GROUP, "GROUP", 0,
+	  "members may run read-only commands: status, limit list, metrics, export, explain, diff", 0 },
+	{ "persist", KEY_PERSIST, NULL, 0, "keep what commands set over a reboot, in /var/lib/weir (WEIR_PERSIST_DIR)",
+	  0 },
 	{ "policy", 'p', "FILE-OR-DIR", 0,
-	  "policy files to follow: a file, or a directory of *.yaml, *.yml and *.json; may be repeated", 0 },
+	  "follow a policy file, or a directory of *.yaml, *.yml and *.json files. The path is absolute. Repeatable",
+	  0 },
 	{ 0 },
 };
 
@@ -147,7 +152,7 @@ int cli_agent(const struct command *command, int argc, char **argv)
 	struct error err;
 	int ret;
 
-	cli_parse(command, options, parse, &words, argc, argv);
+	cli_parse(command, parse, &words, argc, argv);
 	words.options.state_dir = cli.state_dir;
 	words.options.pin_dir = cli.pin_dir;
 	ret = agent_run(&words.options, &err);

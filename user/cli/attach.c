@@ -25,34 +25,40 @@ enum {
 	KEY_EXEMPT_PATH,
 };
 
-static const struct argp_option options[] = {
-	{ "port", 'p', "PORT[,PORT]", 0, "a port on which the server listens, on every address", 0 },
-	{ "listen", 'l', "ADDR:PORT", 0, "one address and port on which it listens", 0 },
-	{ "netns", 'n', "PATH", 0, "its network namespace: a path, or a name below /run/netns (default: this one)", 0 },
-	{ "interface", 'i', "IF", 0, "an interface to watch (default: all)", 0 },
-	{ "cgroup", KEY_CGROUP, "DIR", 0, "its directory of the cgroup2 hierarchy (default: the root)", 0 },
-	{ "trusted-proxy", 't', "CIDR", 0, "peers whose headers name the user and groups", 0 },
+const struct argp_option cli_attach_options[] = {
+	{ "port", 'p', "PORT[,PORT]", 0, "ports on which the server listens, on all addresses. Repeatable", 0 },
+	{ "listen", 'l', "ADDR:PORT", 0, "one address and port on which the server listens. Repeatable", 0 },
+	{ "netns", 'n', "PATH", 0,
+	  "the server's network namespace: a path, or a name below /run/netns (default: the current one)", 0 },
+	{ "interface", 'i', "IF", 0, "interface to watch. Repeatable (default: all, also those that come later)", 0 },
+	{ "cgroup", KEY_CGROUP, "DIR", 0, "the server's cgroup2 directory (default: the root)", 0 },
+	{ "trusted-proxy", 't', "CIDR", 0, "peers whose identity headers are believed. Repeatable", 0 },
 	{ "proxy-protocol", KEY_PROXY_PROTOCOL, "CIDR", 0,
-	  "its connections begin with a PROXY protocol preamble: peers whose word for their client's address is taken",
+	  "every connection begins with a PROXY protocol preamble, version 1 or 2. Preambles from these peers are believed. Repeatable",
 	  0 },
-	{ "dry-run", KEY_DRY_RUN, NULL, 0, "decide and count, shed nothing", 0 },
-	{ "framing", KEY_FRAMING, "MODE", 0, "ambiguous requests: reject (the default: a 400), pass (to the server)",
-	  0 },
-	{ "keys", KEY_KEYS, "N", 0, "buckets kept for each limit (default: 65536)", 0 },
+	{ "dry-run", KEY_DRY_RUN, NULL, 0, "decide and count, but refuse nothing", 0 },
+	{ "framing", KEY_FRAMING, "MODE", 0,
+	  "ambiguous requests: reject (answer 400, the default) or pass (to the server; the connection is held)", 0 },
+	{ "keys", KEY_KEYS, "N", 0,
+	  "number of buckets for each limit (default: 65536). The least recently used one makes room", 0 },
 	{ "loopback", KEY_LOOPBACK, "MODE", 0,
-	  "over-limit requests on loopback: auto (the default: as conntrack allows), translate, close", 0 },
-	{ "paths", KEY_PATHS, "HOW", 0, "how it reads paths: kubernetes (the default), nginx, raw", 0 },
+	  "connections on loopback after a 429: auto (close if conntrack tracks loopback, the default), translate (keep open) or close",
+	  0 },
+	{ "paths", KEY_PATHS, "HOW", 0,
+	  "how the server reads paths: kubernetes (decode percent-encoding, the default), nginx (also merge slashes and resolve dot segments) or raw",
+	  0 },
 	{ "namespace-from", KEY_NAMESPACE_FROM, "WHAT", 0,
-	  "what names a request's namespace: path (the default: as in Kubernetes), segment=N, prefix=/A/B/, header=NAME",
+	  "what names a request's namespace: path (Kubernetes API paths, the default), segment=N (of the path, from 1), prefix=/A/B/ (the segment after it) or header=NAME",
 	  0 },
 	{ "hold", KEY_HOLD, "MODE", 0,
-	  "what cannot be read and is over a limit: auto (the default: pace where the kernel can), pace, drop", 0 },
-	{ "when-full", KEY_WHEN_FULL, "MODE", 0,
-	  "what finds no room in weir's tables: known (the default: it waits, or is refused; connections of known sources "
-	  "pass, and are limited as far as can be), open (it passes), closed (it waits, or is refused)",
+	  "how unreadable traffic over a limit is held: auto (pace where the kernel can, the default), pace (queue it) or drop (let TCP resend it)",
 	  0 },
-	{ "exempt-source", KEY_EXEMPT_SOURCE, "CIDR", 0, "peers whose requests no limit is for", 0 },
-	{ "exempt-path", KEY_EXEMPT_PATH, "PATH", 0, "a path that no limit is for; /PATH/*: all below it", 0 },
+	{ "when-full", KEY_WHEN_FULL, "MODE", 0,
+	  "connections and requests for which weir's tables have no room: known (new ones wait or are refused; connections of known sources pass, the default), open (all pass) or closed (all wait or are refused)",
+	  0 },
+	{ "exempt-source", KEY_EXEMPT_SOURCE, "CIDR", 0, "peers that are exempt from all limits. Repeatable", 0 },
+	{ "exempt-path", KEY_EXEMPT_PATH, "PATH", 0,
+	  "path that is exempt from all limits; /PATH/* is everything below it. Repeatable", 0 },
 	{ 0 },
 };
 
@@ -262,9 +268,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case ARGP_KEY_END:
 		if (!json_object_get(server, "name"))
-			argp_failure(state, CLI_USAGE, 0, "name the server");
+			argp_failure(state, CLI_USAGE, 0, "NAME is missing");
 		if (!json_object_get(server, "listen"))
-			argp_failure(state, CLI_USAGE, 0, "say where it listens, with --port or --listen");
+			argp_failure(state, CLI_USAGE, 0, "--port or --listen is missing");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -284,7 +290,7 @@ int cli_attach(const struct command *command, int argc, char **argv)
 	CLEANUP_JSON json_t *result = NULL;
 	struct stat self = { 0 };
 
-	cli_parse_more(command, options, parse, &cli_attach_identity, server, argc, argv);
+	cli_parse(command, parse, server, argc, argv);
 	stat("/proc/self/ns/net", &self);
 	result = cli_call("attach", json_pack("{s:O, s:I}", "server", server, "netns_inode", (json_int_t)self.st_ino));
 	return result ? cli_print(result, print_attached) : 1;

@@ -21,22 +21,21 @@ enum {
 };
 
 static const struct argp_option options[] = {
-	{ NULL, 0, NULL, 0, "Whose a request is:", 5 },
-	{ "user-header", KEY_USER_HEADER, "NAME", 0, "in which trusted proxies name the user (default: X-Remote-User)",
-	  5 },
+	{ NULL, 0, NULL, 0, "Identity:", 5 },
+	{ "user-header", KEY_USER_HEADER, "NAME", 0,
+	  "header in which trusted proxies name the user, up to 24 bytes (default: X-Remote-User)", 5 },
 	{ "group-header", KEY_GROUP_HEADER, "NAME", 0,
-	  "in which they name a group; it may be repeated (default: X-Remote-Group)", 5 },
-	{ "token-file", KEY_TOKEN_FILE, "FILE", 0,
-	  "bearer tokens and whom they stand for: token,user,uid,\"group1,group2\"", 5 },
+	  "header in which trusted proxies name a group; a request may have several (default: X-Remote-Group)", 5 },
+	{ "token-file", KEY_TOKEN_FILE, "FILE", 0, "CSV file of bearer tokens: token,user,uid,\"group1,group2\"", 5 },
 	{ "address", KEY_ADDRESS, "ROW", 0,
-	  "a network and whom it stands for: CIDR,user,\"group1,group2\",namespace (the last two may be left out)", 5 },
-	{ "address-file", KEY_ADDRESS_FILE, "FILE", 0, "such rows, one a line", 5 },
+	  "user for a network: CIDR,user,\"group1,group2\",namespace (the last two are optional). Repeatable", 5 },
+	{ "address-file", KEY_ADDRESS_FILE, "FILE", 0, "CSV file of such rows", 5 },
 	{ "new-subjects", KEY_NEW_SUBJECTS, "QPS[:BURST]", 0,
-	  "how many users, namespaces, ... may be new to a limit; those beyond share a bucket (default: 1000:10000; 0: off)",
+	  "rate at which new subjects of a limit get a bucket of their own; the others share one (default: 1000:10000; 0: no bound)",
 	  5 },
 	{ "exempt-group", KEY_EXEMPT_GROUP, "NAME", 0,
-	  "a group that no limit is for (default: system:masters; '': none)", 5 },
-	{ "exempt-user", KEY_EXEMPT_USER, "NAME", 0, "a user or address that no limit is for", 5 },
+	  "group that is exempt from all limits. Repeatable (default: system:masters; '': none)", 5 },
+	{ "exempt-user", KEY_EXEMPT_USER, "NAME", 0, "user or address that is exempt from all limits. Repeatable", 5 },
 	{ 0 },
 };
 

@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "cli/policy.h"
 
-static const struct argp_option options[] = { POLICY_FILE_OPTION, { 0 } };
+const struct argp_option cli_check_options[] = { POLICY_FILE_OPTION, { 0 } };
 
 static int print_checked(json_t *result)
 {
@@ -19,7 +19,7 @@ int cli_check_policy(const struct command *command, int argc, char **argv)
 	CLEANUP_JSON json_t *result = NULL;
 	int ret;
 
-	cli_parse(command, options, policy_parse_option, &words, argc, argv);
+	cli_parse(command, policy_parse_option, &words, argc, argv);
 	ret = policy_load(&words, &policy);
 	if (ret && cli.format == OUTPUT_TABLE)
 		return 1;

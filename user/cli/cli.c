@@ -55,7 +55,7 @@ void cli_too_many(const struct argp_state *state, const char *word)
 {
 	CLEANUP_FREE char *visible = output_visible(word);
 
-	argp_failure(state, CLI_USAGE, 0, "\"%s\" is one argument too many", visible ? visible : "");
+	argp_failure(state, CLI_USAGE, 0, "\"%s\" is an unexpected argument", visible ? visible : "");
 }
 
 enum {
@@ -87,33 +87,32 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_option common_options[] = {
-	{ NULL, 0, NULL, 0, "Everywhere:", 10 },
-	{ "output", 'o', "FORMAT", 0, "table (the default), json or yaml", 10 },
+	{ NULL, 0, NULL, 0, "Common options:", 10 },
+	{ "output", 'o', "FORMAT", 0, "output format: table (the default), json or yaml", 10 },
 	{ "json", KEY_JSON, NULL, 0, "short for -o json", 10 },
-	{ "state-dir", KEY_STATE_DIR, "DIR", 0, "the agent's directory (WEIR_STATE_DIR, default /run/weir)", 10 },
-	{ "pin-dir", KEY_PIN_DIR, "DIR", 0, "where the agent pins maps (WEIR_PIN_DIR, default /sys/fs/bpf/weir)", 10 },
+	{ "state-dir", KEY_STATE_DIR, "DIR", 0, "state directory of the agent (WEIR_STATE_DIR, default: /run/weir)",
+	  10 },
+	{ "pin-dir", KEY_PIN_DIR, "DIR", 0,
+	  "pin directory of the agent, on a bpffs (WEIR_PIN_DIR, default: /sys/fs/bpf/weir)", 10 },
 	{ 0 },
 };
 
 const struct argp cli_common = { .options = common_options, .parser = parse_common };
 
-void cli_parse(const struct command *command, const struct argp_option *options, argp_parser_t parser, void *input,
-	       int argc, char **argv)
+void cli_parse(const struct command *command, argp_parser_t parser, void *input, int argc, char **argv)
 {
-	cli_parse_more(command, options, parser, NULL, input, argc, argv);
-}
-
-void cli_parse_more(const struct command *command, const struct argp_option *options, argp_parser_t parser,
-		    const struct argp *more, void *input, int argc, char **argv)
-{
-	const struct argp_child children[] = { { .argp = more ?: &cli_common },
-					       { .argp = more ? &cli_common : NULL },
+	const struct argp_child children[] = { { .argp = command->more ?: &cli_common },
+					       { .argp = command->more ? &cli_common : NULL },
 					       { 0 } };
+	CLEANUP_FREE char *doc = NULL;
 	const struct argp argp = {
-		.options = options,
+		.options = command->options,
 		.parser = parser,
 		.args_doc = command->arguments,
-		.doc = command->summary,
+		.doc = asprintf(&doc, "%s%s%s", command->summary, command->details ? "\v" : "",
+				command->details ?: "") < 0 ?
+			       command->summary :
+			       doc,
 		.children = children,
 	};
 
@@ -136,7 +135,7 @@ static error_t parse_argument(int key, char *arg, struct argp_state *state)
 
 void cli_parse_plain(const struct command *command, const char **argument, int argc, char **argv)
 {
-	cli_parse(command, NULL, parse_argument, argument, argc, argv);
+	cli_parse(command, parse_argument, argument, argc, argv);
 }
 
 int cli_fail(const struct error *err)

@@ -24,13 +24,21 @@ struct cli {
 };
 extern struct cli cli;
 
+/* What `weir help`, the reference pages and the man page are made of (commands.c). */
 struct command {
 	const char *name;      /* one or two words */
 	const char *arguments; /* after the options, as in the usage line */
-	const char *summary;
+	const char *summary;   /* one sentence */
 	int (*run)(const struct command *command, int argc, char **argv);
+	const struct argp_option *options; /* NULL: only those of struct cli */
+	const struct argp *more; /* options of a file of their own, whose input is the parser's child_inputs[0] */
+	const char *details;	 /* what else there is to know, in paragraphs */
 };
 extern const struct command commands[]; /* ends with a NULL name */
+extern const struct argp_option cli_agent_options[], cli_attach_options[], cli_detach_options[],
+	cli_limit_set_options[], cli_limit_delete_options[], cli_limit_list_options[], cli_max_in_flight_options[],
+	cli_explain_options[], cli_apply_options[], cli_delete_options[], cli_diff_options[], cli_check_options[],
+	cli_export_options[], cli_trace_options[], cli_probe_options[], cli_uninstall_options[];
 
 /* The options of struct cli. */
 extern const struct argp cli_common;
@@ -47,19 +55,15 @@ extern const struct argp cli_limit_rule;
 /* For commands about one server; and for those that may be about all of them. */
 #define CLI_SERVER_OPTION(key)                                                             \
 	{                                                                                  \
-		"server", key, "NAME", 0, "the server (default: the only one there is)", 0 \
+		"server", key, "NAME", 0, "the server (default: the only one attached)", 0 \
 	}
-#define CLI_ANY_SERVER_OPTION(key)                                           \
-	{                                                                    \
-		"server", key, "NAME", 0, "of this server (default: all)", 0 \
+#define CLI_ANY_SERVER_OPTION(key)                                             \
+	{                                                                      \
+		"server", key, "NAME", 0, "only this server (default: all)", 0 \
 	}
 
 /* Parses a command's options and the common ones. */
-void cli_parse(const struct command *command, const struct argp_option *options, argp_parser_t parser, void *input,
-	       int argc, char **argv);
-/* The same with `more` options, whose parser's input is what the command's own one makes of child_inputs[0]. */
-void cli_parse_more(const struct command *command, const struct argp_option *options, argp_parser_t parser,
-		    const struct argp *more, void *input, int argc, char **argv);
+void cli_parse(const struct command *command, argp_parser_t parser, void *input, int argc, char **argv);
 /* For a command with no options of its own and at most one argument, which becomes *argument. */
 void cli_parse_plain(const struct command *command, const char **argument, int argc, char **argv);
 

@@ -10,7 +10,7 @@
 
 #define ERROR_OF_DIFF 2 /* as kubectl has it: 1 is a difference */
 
-static const struct argp_option options[] = { POLICY_FILE_OPTION, POLICY_SERVER_OPTION, { 0 } };
+const struct argp_option cli_diff_options[] = { POLICY_FILE_OPTION, POLICY_SERVER_OPTION, { 0 } };
 
 static int write_documents(const char *directory, const char *name, json_t *documents)
 {
@@ -96,7 +96,7 @@ int cli_diff(const struct command *command, int argc, char **argv)
 	CLEANUP_JSON json_t *result = NULL;
 	json_t *before, *after;
 
-	cli_parse(command, options, policy_parse_option, &words, argc, argv);
+	cli_parse(command, policy_parse_option, &words, argc, argv);
 	result = policy_call("diff", &words);
 	if (!result)
 		return ERROR_OF_DIFF;

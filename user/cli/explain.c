@@ -17,13 +17,13 @@ enum {
 	KEY_BODY,
 };
 
-static const struct argp_option options[] = {
+const struct argp_option cli_explain_options[] = {
 	CLI_SERVER_OPTION(KEY_SERVER),
-	{ "user", KEY_USER, "NAME", 0, "whose it is, as a trusted proxy would say", 0 },
-	{ "group", KEY_GROUP, "NAME", 0, "a group of the user's (repeatable)", 0 },
-	{ "source", KEY_SOURCE, "ADDR", 0, "where it comes from (default: 127.0.0.1)", 0 },
-	{ "header", KEY_HEADER, "NAME: VALUE", 0, "a header of the request (repeatable)", 0 },
-	{ "body", KEY_BODY, "TEXT", 0, "its body, which matters for Kubernetes Events alone", 0 },
+	{ "user", KEY_USER, "NAME", 0, "user of the request, as a trusted proxy would name it", 0 },
+	{ "group", KEY_GROUP, "NAME", 0, "group of the user. Repeatable", 0 },
+	{ "source", KEY_SOURCE, "ADDR", 0, "the peer's address (default: 127.0.0.1)", 0 },
+	{ "header", KEY_HEADER, "NAME: VALUE", 0, "header of the request. Repeatable", 0 },
+	{ "body", KEY_BODY, "TEXT", 0, "body of the request; only matters for Kubernetes Events", 0 },
 	{ 0 },
 };
 
@@ -50,9 +50,9 @@ static void take_word(json_t *request, const char *word, const struct argp_state
 static void check_whole(json_t *request, const struct argp_state *state)
 {
 	if (!json_object_get(request, "path"))
-		argp_error(state, "which request? METHOD and PATH are needed");
+		argp_error(state, "METHOD and PATH are missing");
 	if (json_object_get(request, "groups") && !json_object_get(request, "user"))
-		argp_error(state, "--group is of a user: --user NAME is needed, too");
+		argp_error(state, "--group needs --user");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -226,7 +226,7 @@ int cli_explain(const struct command *command, int argc, char **argv)
 	struct question question = { .request = json_object() };
 	CLEANUP_JSON json_t *result = NULL;
 
-	cli_parse(command, options, parse, &question, argc, argv);
+	cli_parse(command, parse, &question, argc, argv);
 	result = cli_call("explain", json_pack("{s:s*, s:o}", "server", question.server, "request", question.request));
 	return result ? cli_print(result, print_explained) : 1;
 }

@@ -22,25 +22,23 @@ enum {
 	KEY_SERVER,
 };
 
-static const struct argp_option set_options[] = {
-	{ "qps", KEY_QPS, "Q", 0, "requests a second, a decimal; 0: the burst is there once and nothing comes back",
-	  0 },
-	{ "burst", KEY_BURST, "B", 0, "requests at once, a whole number; 0: every request is refused", 0 },
-	{ "in-flight", KEY_IN_FLIGHT, "N", 0, "instead: requests that may be served at one time", 0 },
+const struct argp_option cli_limit_set_options[] = {
+	{ "qps", KEY_QPS, "Q", 0, "tokens a second, a decimal with up to 9 places. 0: the burst is never refilled", 0 },
+	{ "burst", KEY_BURST, "B", 0, "size of the bucket, a whole number. 0: every request is refused", 0 },
+	{ "in-flight", KEY_IN_FLIGHT, "N", 0, "instead of a rate: the most requests in flight", 0 },
 	{ "key", KEY_KEY, "PART[,PART]", 0,
-	  "of a new limit: for each of what it counts: user, namespace, group, source, object, together or one of them, or total",
-	  0 },
-	{ "keys", KEY_KEYS, "N", 0, "buckets kept (default: what attach said)", 0 },
-	{ "dry-run", KEY_DRY_RUN, NULL, 0, "count what it would refuse, and let it pass", 0 },
-	{ "enforce", KEY_ENFORCE, NULL, 0, "refuse it (the default)", 0 },
+	  "key of a new limit: user, namespace, group, source, object, a combination of them, or total", 0 },
+	{ "keys", KEY_KEYS, "N", 0, "number of buckets, when the limit is first set (default: that of attach)", 0 },
+	{ "dry-run", KEY_DRY_RUN, NULL, 0, "count what the limit would refuse, and let it pass", 0 },
+	{ "enforce", KEY_ENFORCE, NULL, 0, "end the dry run of the limit", 0 },
 	{ "penalty", KEY_PENALTY, "HOW", 0,
-	  "how long to keep those waiting who go on while they are refused: exponential:1s..60s, fast-slow:1s,30s,3, ...; off",
+	  "back-off for clients that retry while refused: exponential:BASE..MAX, fast-slow:FAST,SLOW,ATTEMPTS, bucket:QPS/BURST, max-wait:TIME, joined by +; or off",
 	  0 },
 	CLI_SERVER_OPTION(KEY_SERVER),
 	{ 0 },
 };
 
-static const struct argp_option delete_options[] = { CLI_SERVER_OPTION(KEY_SERVER), { 0 } };
+const struct argp_option cli_limit_delete_options[] = { CLI_SERVER_OPTION(KEY_SERVER), { 0 } };
 
 struct limit_words {
 	json_t *limit, *rule;
@@ -128,7 +126,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!words->name)
 			argp_failure(
 				state, CLI_USAGE, 0,
-				"say which limit: total, namespace, user, source-and-object, or one with a name of its own");
+				"the name of the limit is missing: total, namespace, user, source-and-object, or a name of your own");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -147,11 +145,11 @@ static void check_amounts(const struct argp_state *state, const struct limit_wor
 	bool other = is_given(words, "mode") || is_given(words, "penalty");
 
 	if (in_flight && (qps || burst))
-		argp_failure(state, CLI_USAGE, 0, "--in-flight: a limit has either this, or --qps and --burst");
+		argp_failure(state, CLI_USAGE, 0, "--in-flight: use either --in-flight, or --qps and --burst");
 	if (qps != burst)
 		argp_failure(state, CLI_USAGE, 0, "--%s is missing", qps ? "burst" : "qps");
 	if (!qps && !in_flight && (!other || words->subject))
-		argp_failure(state, CLI_USAGE, 0, "--qps and --burst are missing, or --in-flight");
+		argp_failure(state, CLI_USAGE, 0, "--qps and --burst, or --in-flight, are missing");
 }
 
 static error_t parse_set(int key, char *arg, struct argp_state *state)
@@ -229,7 +227,7 @@ int cli_limit_set(const struct command *command, int argc, char **argv)
 	CLEANUP_JSON json_t *limit = json_object(), *rule = json_object(), *result = NULL;
 	struct limit_words words = { .limit = limit, .rule = rule };
 
-	cli_parse_more(command, set_options, parse_set, &cli_limit_rule, &words, argc, argv);
+	cli_parse(command, parse_set, &words, argc, argv);
 	json_object_set_new(limit, "name", json_string(words.name));
 	if (json_object_size(rule))
 		json_object_set_new(limit, "rules", json_pack("[O]", rule));
@@ -243,7 +241,7 @@ int cli_limit_delete(const struct command *command, int argc, char **argv)
 	CLEANUP_JSON json_t *result = NULL;
 	struct limit_words words = { 0 };
 
-	cli_parse(command, delete_options, parse, &words, argc, argv);
+	cli_parse(command, parse, &words, argc, argv);
 	result = cli_call("limit delete", json_pack("{s:s*, s:s, s:s*}", "server", words.server, "limit", words.name,
 						    "subject", words.subject));
 	return result ? cli_print(result, print_deleted) : 1;

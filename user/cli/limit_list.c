@@ -9,7 +9,7 @@
 #define KEY_SERVER 0x200
 #define MATCH_WIDTH 60
 
-static const struct argp_option options[] = { CLI_ANY_SERVER_OPTION(KEY_SERVER), { 0 } };
+const struct argp_option cli_limit_list_options[] = { CLI_ANY_SERVER_OPTION(KEY_SERVER), { 0 } };
 
 /* "list,watch" */
 static void print_values(FILE *out, json_t *value)
@@ -132,7 +132,7 @@ int cli_limit_list(const struct command *command, int argc, char **argv)
 	CLEANUP_JSON json_t *result = NULL;
 	const char *server = NULL;
 
-	cli_parse(command, options, parse, &server, argc, argv);
+	cli_parse(command, parse, &server, argc, argv);
 	result = cli_call("limit list", json_pack("{s:s*}", "server", server));
 	return result ? cli_print(result, print_list) : 1;
 }

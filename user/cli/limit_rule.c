@@ -23,23 +23,24 @@ enum {
 
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0,
-	  "Which requests a new limit is for (default: all). An option may be repeated: one of what it says has to be met. Of "
-	  "different options, each:",
+	  "Requests that a new limit applies to (default: all). Of the values of one option, one must match. "
+	  "All options must match:",
 	  5 },
-	{ "verb", KEY_VERB, "VERB[,VERB]", 0, "get, list, watch, create, ..., or of a path get, head, post, ...", 5 },
-	{ "resource", KEY_RESOURCE, "NAME[,NAME]", 0, "like pods, or pods/log", 5 },
-	{ "subresource", KEY_SUBRESOURCE, "NAME[,NAME]", 0, "like log, of any resource; '': none", 5 },
-	{ "api-group", KEY_API_GROUP, "NAME[,NAME]", 0, "like apps; '': the core group", 5 },
-	{ "for-namespace", KEY_NAMESPACE, "NAME[,NAME]", 0, "'*': any, but not none", 5 },
+	{ "verb", KEY_VERB, "VERB[,VERB]", 0,
+	  "get, list, watch, create, ...; of a non-resource path get, head, post, ...", 5 },
+	{ "resource", KEY_RESOURCE, "NAME[,NAME]", 0, "resource, like pods or pods/log", 5 },
+	{ "subresource", KEY_SUBRESOURCE, "NAME[,NAME]", 0, "subresource of any resource, like log; '': none", 5 },
+	{ "api-group", KEY_API_GROUP, "NAME[,NAME]", 0, "API group, like apps; '': the core group", 5 },
+	{ "for-namespace", KEY_NAMESPACE, "NAME[,NAME]", 0, "namespace; '*': any, but not cluster scope", 5 },
 	{ "cluster-scope", KEY_CLUSTER_SCOPE, NULL, 0,
-	  "requests of no namespace; either this, or one of --for-namespace", 5 },
-	{ "for-user", KEY_USER, "NAME", 0, "a user or address", 5 },
-	{ "for-group", KEY_GROUP, "NAME", 0, "a user's group; either this, or one of --for-user", 5 },
-	{ "path", KEY_PATH, "PATH", 0, "like /healthz, or /healthz/* for all below it", 5 },
-	{ "non-resource", KEY_NON_RESOURCE, NULL, 0, "requests for paths that are no resource's", 5 },
-	{ "source", KEY_SOURCE, "CIDR[,CIDR]", 0, "the peer's address", 5 },
+	  "requests without a namespace; this or --for-namespace must match", 5 },
+	{ "for-user", KEY_USER, "NAME", 0, "user or address", 5 },
+	{ "for-group", KEY_GROUP, "NAME", 0, "group of the user; this or --for-user must match", 5 },
+	{ "path", KEY_PATH, "PATH", 0, "path, like /healthz, or /healthz/* for everything below it", 5 },
+	{ "non-resource", KEY_NON_RESOURCE, NULL, 0, "requests for non-resource paths", 5 },
+	{ "source", KEY_SOURCE, "CIDR[,CIDR]", 0, "network of the peer's address", 5 },
 	{ "long-running", KEY_LONG_RUNNING, "yes|no", 0,
-	  "watches, exec, logs that are followed, ...: these alone, or none of them", 5 },
+	  "only long-running requests (watch, exec, followed logs), or only the others", 5 },
 	{ 0 },
 };
 

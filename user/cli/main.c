@@ -8,44 +8,9 @@
 #include "base/cleanup.h"
 #include "base/version.h"
 #include "cli/cli.h"
+#include "cli/reference.h"
 
 const char *argp_program_version = weir_version_line;
-
-const struct command commands[] = {
-	{ "agent", "", "Run the agent in the foreground.", cli_agent },
-	{ "attach", "NAME", "Begin to watch the requests of a server.", cli_attach },
-	{ "detach", "NAME",
-	  "Let a server go, and its limits with it: at once, or when its translated connections have ended.",
-	  cli_detach },
-	{ "pause", "[NAME]", "Let everything pass, at once.", cli_pause },
-	{ "resume", "[NAME]", "Limit again.", cli_pause },
-	{ "reload", "[NAME]", "Read the files of tokens and addresses again, as SIGHUP does.", cli_reload },
-	{ "limit set", "total|namespace|user|source-and-object|NAME [SUBJECT]",
-	  "Set a limit: for one subject, or the default for each.", cli_limit_set },
-	{ "limit delete", "total|namespace|user|source-and-object|NAME [SUBJECT]",
-	  "Delete a limit, or what it says of one subject.", cli_limit_delete },
-	{ "limit list", "", "List the limits.", cli_limit_list },
-	{ "max-in-flight", "", "Limit requests in flight as kube-apiserver does: read-only ones, and all others.",
-	  cli_max_in_flight },
-	{ "explain", "METHOD PATH", "Tell what would become of a request now, and why.", cli_explain },
-	{ "apply", "-f FILE|DIR|-...", "Put in force what policy files say, in place of what they said before.",
-	  cli_apply },
-	{ "delete", "-f FILE|DIR|-...", "Take out of force what policy files name.", cli_delete },
-	{ "diff", "-f FILE|DIR|-...", "Show what apply would change: status 0 nothing, 1 something, above 1 an error.",
-	  cli_diff },
-	{ "check", "-f FILE|DIR|-...", "Check policy files, without an agent.", cli_check_policy },
-	{ "export", "", "Print what is in force as a policy file.", cli_export },
-	{ "schema", "", "Print the JSON Schema of policy files.", cli_schema },
-	{ "status", "", "Show servers, connections, what passed and what was shed.", cli_status },
-	{ "trace", "[NAME]", "Show each request as it is decided, until ^C.", cli_trace },
-	{ "probe", "", "Tell what weir can do on this kernel, in this network namespace: status 0 all, 1 less.",
-	  cli_probe },
-	{ "uninstall", "", "End all that weir has in force, with its agent or without one.", cli_uninstall },
-	{ "metrics", "", "Print the metrics as Prometheus text, once.", cli_metrics },
-	{ "version", "", "Print the version.", cli_version },
-	{ "help", "[COMMAND]", "List the commands, or explain one.", cli_help },
-	{ 0 },
-};
 
 /* The command that the first words name, and how many they are. */
 static const struct command *find_command(int argc, char **argv, int *words)
@@ -110,7 +75,7 @@ static int list_commands(FILE *out)
 	for (const struct command *command = commands; command->name; command++)
 		fprintf(out, "  %-14s %s\n", command->name, command->summary);
 	fprintf(out,
-		"\n\"weir help COMMAND\" explains one. Everywhere: -o table|json|yaml, --json, --state-dir DIR, --pin-dir DIR.\n");
+		"\n\"weir help COMMAND\" shows its options. All take -o table|json|yaml, --json, --state-dir DIR and --pin-dir DIR.\n");
 	return ferror(out) != 0;
 }
 
@@ -129,7 +94,7 @@ static bool list_group(const char *word)
 	return any;
 }
 
-/* The words after "help" are a command's name; argp explains it. */
+/* The words after "help" are a command's name; argp explains it. `help --reference PAGE` is for `make docs`. */
 int cli_help(const struct command *command, int argc, char **argv)
 {
 	const struct command *about;
@@ -137,6 +102,8 @@ int cli_help(const struct command *command, int argc, char **argv)
 	int words;
 
 	(void)command;
+	if (argc == 3 && strcmp(argv[1], "--reference") == 0)
+		return reference_print(argv[2]);
 	if (argc < 2 || argv[1][0] == '-')
 		return list_commands(stdout);
 	about = find_command(argc - 1, argv + 1, &words);

@@ -10,10 +10,10 @@ enum {
 	KEY_SERVER,
 };
 
-static const struct argp_option options[] = {
-	{ "read-only", KEY_READ_ONLY, "N", 0, "requests that get, list or watch (kube-apiserver has 400); 0: no limit",
-	  0 },
-	{ "mutating", KEY_MUTATING, "N", 0, "all others (kube-apiserver has 200); 0: no limit", 0 },
+const struct argp_option cli_max_in_flight_options[] = {
+	{ "read-only", KEY_READ_ONLY, "N", 0,
+	  "get, list and watch requests (kube-apiserver's default is 400); 0: no limit", 0 },
+	{ "mutating", KEY_MUTATING, "N", 0, "all other requests (kube-apiserver's default is 200); 0: no limit", 0 },
 	CLI_SERVER_OPTION(KEY_SERVER),
 	{ 0 },
 };
@@ -37,7 +37,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!json_object_get(arguments, "read_only") && !json_object_get(arguments, "mutating"))
-			argp_failure(state, CLI_USAGE, 0, "say how many, with --read-only or --mutating");
+			argp_failure(state, CLI_USAGE, 0, "--read-only or --mutating is missing");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -66,7 +66,7 @@ int cli_max_in_flight(const struct command *command, int argc, char **argv)
 {
 	CLEANUP_JSON json_t *arguments = json_object(), *result = NULL;
 
-	cli_parse(command, options, parse, arguments, argc, argv);
+	cli_parse(command, parse, arguments, argc, argv);
 	result = cli_call("max-in-flight", json_incref(arguments));
 	return result ? cli_print(result, print_set) : 1;
 }

@@ -7,21 +7,21 @@
 
 #include "base/cleanup.h"
 
-static const struct argp_option apply_options[] = {
+const struct argp_option cli_apply_options[] = {
 	POLICY_FILE_OPTION,
 	POLICY_SERVER_OPTION,
-	{ "prune", POLICY_KEY_PRUNE, NULL, 0, "take away all that was applied before and is not in these files", 0 },
+	{ "prune", POLICY_KEY_PRUNE, NULL, 0, "delete what was applied before and is not in these files", 0 },
 	{ 0 },
 };
 
-static const struct argp_option delete_options[] = {
+const struct argp_option cli_delete_options[] = {
 	POLICY_FILE_OPTION,
 	POLICY_SERVER_OPTION,
-	{ "ignore-not-found", POLICY_KEY_IGNORE, NULL, 0, "what is not there is no error", 0 },
+	{ "ignore-not-found", POLICY_KEY_IGNORE, NULL, 0, "do not fail if something is not there", 0 },
 	{ 0 },
 };
 
-static const struct argp_option export_options[] = { CLI_ANY_SERVER_OPTION(POLICY_KEY_SERVER), { 0 } };
+const struct argp_option cli_export_options[] = { CLI_ANY_SERVER_OPTION(POLICY_KEY_SERVER), { 0 } };
 
 /* --- what the commands share */
 
@@ -65,7 +65,7 @@ error_t policy_parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!json_array_size(words->files))
-			argp_failure(state, CLI_USAGE, 0, "say which files, with -f");
+			argp_failure(state, CLI_USAGE, 0, "-f FILE is missing");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -98,7 +98,7 @@ int policy_load(const struct policy_words *words, struct policy *policy)
 		return -EINVAL;
 	if (policy->n)
 		return 0;
-	error_set(&err, -EINVAL, "there is nothing in these files");
+	error_set(&err, -EINVAL, "the files contain no objects");
 	cli_fail(&err);
 	return -EINVAL;
 }
@@ -140,7 +140,7 @@ int cli_apply(const struct command *command, int argc, char **argv)
 	CLEANUP_POLICY_WORDS struct policy_words words = policy_words();
 	CLEANUP_JSON json_t *result = NULL;
 
-	cli_parse(command, apply_options, policy_parse_option, &words, argc, argv);
+	cli_parse(command, policy_parse_option, &words, argc, argv);
 	add_home(words.arguments);
 	result = policy_call("apply", &words);
 	return result ? cli_print(result, print_changes) : 1;
@@ -151,7 +151,7 @@ int cli_delete(const struct command *command, int argc, char **argv)
 	CLEANUP_POLICY_WORDS struct policy_words words = policy_words();
 	CLEANUP_JSON json_t *result = NULL;
 
-	cli_parse(command, delete_options, policy_parse_option, &words, argc, argv);
+	cli_parse(command, policy_parse_option, &words, argc, argv);
 	result = policy_call("delete", &words);
 	return result ? cli_print(result, print_changes) : 1;
 }
@@ -182,7 +182,7 @@ int cli_export(const struct command *command, int argc, char **argv)
 	CLEANUP_POLICY_WORDS struct policy_words words = policy_words();
 	CLEANUP_JSON json_t *result = NULL;
 
-	cli_parse(command, export_options, parse_export, &words, argc, argv);
+	cli_parse(command, parse_export, &words, argc, argv);
 	result = cli_call("export", json_incref(words.arguments));
 	return result ? cli_print(result, print_documents) : 1;
 }

@@ -22,17 +22,18 @@ enum policy_option {
 	POLICY_KEY_IGNORE,
 };
 
-#define POLICY_FILE_OPTION                                                                                             \
-	{                                                                                                              \
-		"filename", 'f', "FILE", 0,                                                                            \
-			"a file, a directory of *.yaml, *.yml and *.json, or - for standard input; may be repeated", 0 \
+#define POLICY_FILE_OPTION                                                                                                  \
+	{                                                                                                                   \
+		"filename", 'f', "FILE", 0,                                                                                 \
+			"a policy file, a directory of *.yaml, *.yml and *.json, or - for standard input; may be repeated", \
+			0                                                                                                   \
 	}
 
 #define POLICY_SERVER_OPTION                                                                           \
 	{                                                                                              \
 		"server", POLICY_KEY_SERVER, "NAME", 0,                                                \
-			"whose EventRateLimit, FlowSchemas and PriorityLevelConfigurations these are " \
-			"(default: that of the only Throttle here, or the only one there is)",         \
+			"server of the EventRateLimit, FlowSchemas and PriorityLevelConfigurations "   \
+			"(default: that of the only Throttle in the files, or the only one attached)", \
 			0                                                                              \
 	}
 

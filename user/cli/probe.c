@@ -9,8 +9,9 @@
 #include "probe/read.h"
 #include "sys/netns.h"
 
-static const struct argp_option options[] = {
-	{ "netns", 'n', "PATH", 0, "the network namespace: a file, or a name below /run/netns (default: this one)", 0 },
+const struct argp_option cli_probe_options[] = {
+	{ "netns", 'n', "PATH", 0, "network namespace: a path, or a name below /run/netns (default: the current one)",
+	  0 },
 	{ 0 },
 };
 
@@ -151,7 +152,7 @@ int cli_probe(const struct command *command, int argc, char **argv)
 	struct error err;
 	int ret;
 
-	cli_parse(command, options, parse, &netns, argc, argv);
+	cli_parse(command, parse, &netns, argc, argv);
 	fd = netns_open(netns, &err);
 	if (fd < 0)
 		return cli_fail(&err);

@@ -11,9 +11,9 @@ enum {
 	KEY_FORCE,
 };
 
-static const struct argp_option detach_options[] = {
-	{ "all", KEY_ALL, NULL, 0, "every server", 0 },
-	{ "force", KEY_FORCE, NULL, 0, "reset the translated connections instead of waiting for their end", 0 },
+const struct argp_option cli_detach_options[] = {
+	{ "all", KEY_ALL, NULL, 0, "all servers", 0 },
+	{ "force", KEY_FORCE, NULL, 0, "reset translated connections instead of waiting for them", 0 },
 	{ 0 },
 };
 
@@ -36,7 +36,7 @@ static error_t parse_detach(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (named == (json_object_get(arguments, "all") != NULL))
-			argp_failure(state, CLI_USAGE, 0, "name one server, or say --all");
+			argp_failure(state, CLI_USAGE, 0, "NAME or --all is missing");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -68,7 +68,7 @@ int cli_detach(const struct command *command, int argc, char **argv)
 	CLEANUP_JSON json_t *arguments = json_object();
 	CLEANUP_JSON json_t *result = NULL;
 
-	cli_parse(command, detach_options, parse_detach, arguments, argc, argv);
+	cli_parse(command, parse_detach, arguments, argc, argv);
 	result = cli_call("detach", json_incref(arguments));
 	return result ? cli_print(result, print_detached) : 1;
 }
@@ -101,7 +101,7 @@ static int print_reloaded(json_t *result)
 	size_t i;
 
 	json_array_foreach (json_object_get(result, "servers"), i, server)
-		printf("server \"%s\" knows %lld tokens and %lld addresses\n", cli_text(server, "name"),
+		printf("server \"%s\" has %lld tokens and %lld addresses\n", cli_text(server, "name"),
 		       (long long)cli_number(server, "tokens"), (long long)cli_number(server, "addresses"));
 	return ferror(stdout);
 }

@@ -54,11 +54,11 @@ static void print_hold(const char *server, json_t *hold)
 
 	if (not_held && *not_held)
 		printf("\n%s: %s is not limited: %s\n", server,
-		       strcmp(cli_text(hold, "mode"), "pace") ? "TLS and what else cannot be read" :
-								"TLS that is joined in mid-stream",
+		       strcmp(cli_text(hold, "mode"), "pace") ? "TLS and other unreadable traffic" :
+								"TLS on connections that were open before attach",
 		       not_held);
 	else if (no_pace && *no_pace && strcmp(cli_text(hold, "asked"), "drop"))
-		printf("\n%s: TLS and what else cannot be read is held by dropping: %s\n", server, no_pace);
+		printf("\n%s: TLS and other unreadable traffic is held by dropping: %s\n", server, no_pace);
 }
 
 /* What passed only because of a dry run stands in no column. */
@@ -232,7 +232,7 @@ static void print_policy_errors(json_t *policies)
 
 		if (!n)
 			continue;
-		printf("\npolicy %s: what it said before is in force, because of %s", cli_text(policy, "path"),
+		printf("\npolicy %s: its earlier content is in force, because of %s", cli_text(policy, "path"),
 		       first ?: "");
 		if (n > 1)
 			printf(" (and %zu more)", n - 1);
@@ -249,7 +249,7 @@ static void print_given_up(json_t *reconcile)
 	json_object_foreach (json_object_get(reconcile, "given_up"), key, entry) {
 		CLEANUP_FREE char *why = output_visible(cli_text(entry, "error"));
 
-		printf("\n%s: given up after %lld tries, until the next resync (each %lld s): %s\n", key,
+		printf("\n%s: given up after %lld tries until the next resync (every %lld s): %s\n", key,
 		       cli_number(entry, "tries"), cli_number(reconcile, "resync_seconds"), why ?: "");
 	}
 }

@@ -25,10 +25,12 @@ enum {
 	KEY_FOR,
 };
 
-static const struct argp_option options[] = {
-	{ "decision", KEY_DECISION, "D", 0, "only these: passed, shed, rejected, ... (repeatable)", 0 },
-	{ "count", KEY_COUNT, "N", 0, "end after so many requests", 0 },
-	{ "for", KEY_FOR, "SECONDS", 0, "end after this time", 0 },
+const struct argp_option cli_trace_options[] = {
+	{ "decision", KEY_DECISION, "D", 0,
+	  "only requests with this decision: passed, shed, exempt, dry_run_shed, rejected or dry_run_rejected. Repeatable",
+	  0 },
+	{ "count", KEY_COUNT, "N", 0, "stop after this many requests", 0 },
+	{ "for", KEY_FOR, "SECONDS", 0, "stop after this time", 0 },
 	{ 0 },
 };
 
@@ -184,7 +186,7 @@ static int print_request(struct table *table, json_t *request)
 static void say_lost(json_t *lost)
 {
 	if (json_integer_value(lost))
-		fprintf(stderr, "weir: %lld requests were lost: there was no time to show them\n",
+		fprintf(stderr, "weir: %lld requests were lost because they came too fast to show\n",
 			json_integer_value(lost));
 }
 
@@ -270,6 +272,6 @@ int cli_trace(const struct command *command, int argc, char **argv)
 	struct trace_options trace = { .arguments = arguments };
 	struct error err;
 
-	cli_parse(command, options, parse, &trace, argc, argv);
+	cli_parse(command, parse, &trace, argc, argv);
 	return follow(&trace, &err) ? cli_fail(&err) : 0;
 }

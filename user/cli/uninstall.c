@@ -7,8 +7,8 @@
 #include "cli/cli.h"
 #include "datapath/uninstall.h"
 
-static const struct argp_option options[] = {
-	{ "force", 'f', NULL, 0, "reset the translated connections instead of waiting for their end", 0 },
+const struct argp_option cli_uninstall_options[] = {
+	{ "force", 'f', NULL, 0, "reset translated connections instead of waiting for them", 0 },
 	{ 0 },
 };
 
@@ -61,7 +61,7 @@ int cli_uninstall(const struct command *command, int argc, char **argv)
 	CLEANUP_JSON json_t *result = NULL;
 	struct error err;
 
-	cli_parse(command, options, parse, &uninstalling.force, argc, argv);
+	cli_parse(command, parse, &uninstalling.force, argc, argv);
 	if (geteuid()) {
 		error_set(&err, -1, "uninstall needs root");
 		return cli_fail(&err);

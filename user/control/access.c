@@ -120,5 +120,5 @@ void access_explain(const struct access_control *control, uid_t uid, struct erro
 
 	error_set(err, 0, "user %u may not talk to this agent: only root may%s%s%s%s", uid,
 		  admin ? ", members of the group " : "", admin ?: "",
-		  monitor ? ", and, for what only reads, members of the group " : "", monitor ?: "");
+		  monitor ? ", and for read-only commands members of the group " : "", monitor ?: "");
 }

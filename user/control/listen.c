@@ -88,7 +88,7 @@ static enum access admit(const struct control *control, const struct access_peer
 		access_explain(control->access, peer->uid, err);
 	} else if (is_one_too_many(control, peer->uid)) {
 		error_set(err, 0,
-			  "user %u has too many connections to this agent, or others have: at most %d, %d together",
+			  "user %u has too many connections to this agent: at most %d for each user, %d together",
 			  peer->uid, CONTROL_USER_MAX, CONTROL_GUESTS_MAX);
 		why = ACCESS_REFUSED_TOO_MANY;
 	} else {

@@ -33,7 +33,7 @@ static int version_check(const struct datapath *dp, int settings_fd, const struc
 		return 0;
 	return error_set(err, -EPROTO,
 			 "the maps in %s were made by another version of weir (ABI %u, this one has %u): "
-			 "detach with that version, or end all at once by \"weir uninstall --force\"",
+			 "detach with that version, or use \"weir uninstall --force\"",
 			 dp->dir, settings.abi_version, WEIR_ABI_VERSION);
 }
 
@@ -151,7 +151,7 @@ static int answers_fill(struct datapath *dp, struct error *err)
 		for (__u32 digits = 1; digits <= WEIR_RETRY_DIGITS && !ret; digits++) {
 			ret = weir_answer_make(kind, digits, &answer);
 			if (ret)
-				return error_set(err, ret, "making the 429s: %s", strerror(-ret));
+				return error_set(err, ret, "preparing the 429 response: %s", strerror(-ret));
 			ret = answer_fill(dp, weir_answer_index(kind, digits), &answer, err);
 		}
 	}
@@ -168,7 +168,7 @@ static int rejections_fill(struct datapath *dp, struct error *err)
 			continue;
 		ret = weir_rejection_make(why, &answer);
 		if (ret)
-			return error_set(err, ret, "making the 400s: %s", strerror(-ret));
+			return error_set(err, ret, "preparing the 400 response: %s", strerror(-ret));
 		ret = answer_fill(dp, weir_rejection_index(why), &answer, err);
 	}
 	return ret;

@@ -79,7 +79,7 @@ static int agent_end(const struct uninstall_options *options, pid_t *pid, struct
 	/* One that is starting does not listen yet. */
 	while ((lock = state_lock(options->state_dir, &why)) == -EBUSY) {
 		if (waited_s(&wait) >= AGENT_ENDS_S)
-			return error_set(err, -EBUSY, "%s, and does not end when told to: kill it first", why.text);
+			return error_set(err, -EBUSY, "%s, and does not stop on SIGTERM: kill it first", why.text);
 		if (!*pid && !control_agent_pid(options->state_dir, pid))
 			kill(*pid, SIGTERM);
 		wait_a_little(&wait, "the agent ends");

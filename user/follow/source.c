@@ -17,7 +17,7 @@ static void log_errors(const struct policy_source *source)
 	size_t n = json_array_size(source->errors), i;
 	json_t *text;
 
-	log_error("policy %s: what it said before stays in force: %zu error%s", source->path, n, n == 1 ? "" : "s");
+	log_error("policy %s: its earlier content stays in force: %zu error%s", source->path, n, n == 1 ? "" : "s");
 	json_array_foreach (source->errors, i, text)
 		log_error("%s", json_string_value(text));
 }
@@ -42,7 +42,7 @@ void policy_source_succeed(struct policy_source *source, bool changed)
 	if (changed || failed || !source->since)
 		source->since = source->last_success;
 	if (failed)
-		log_info("policy %s: what it says is in force again", source->path);
+		log_info("policy %s: its content is in force again", source->path);
 	json_decref(source->errors);
 	source->errors = json_array();
 }

@@ -42,10 +42,12 @@ void policy_sources_measure(const struct policy_sources *sources, json_t *famili
 {
 	json_t *ok = metrics_add_family(
 		families, "weir_policy_source_ok", "gauge",
-		"1: what this policy file or directory says is in force. 0: what it said before.");
-	json_t *success = metrics_add_family(families, "weir_policy_source_last_success_timestamp_seconds", "gauge",
-					     "When it was last seen to be in force, in Unix time; 0: never.");
-	json_t *errors = metrics_add_family(families, "weir_policy_source_errors", "gauge", "What is wrong with it.");
+		"1 if the current content of a followed policy file or directory is in force, 0 if an earlier one is.");
+	json_t *success = metrics_add_family(
+		families, "weir_policy_source_last_success_timestamp_seconds", "gauge",
+		"Last time the content of a followed policy path was in force, in Unix time. 0: never.");
+	json_t *errors = metrics_add_family(families, "weir_policy_source_errors", "gauge",
+					    "Errors in a followed policy file or directory.");
 
 	for (size_t i = 0; i < sources->n; i++) {
 		const struct policy_source *source = &sources->items[i];

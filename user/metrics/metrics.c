@@ -12,6 +12,23 @@ const struct metrics_reason metrics_reasons[WEIR_REASON_COUNT] = {
 #undef X
 };
 
+const struct metrics_group_family metrics_group_families[] = {
+	{ METRICS_DECISION, "weir_requests_total", "decision", "Requests by decision." },
+	{ METRICS_SHED, "weir_shed_total", "limit",
+	  "Shed requests by what the refusing limit counts. A request that several limits refuse counts for each." },
+	{ METRICS_EVENT, "weir_events_total", "key",
+	  "Requests that write a Kubernetes Event, by how the source-and-object limit identified it." },
+	{ METRICS_UNREAD, "weir_unread_total", "reason", "Traffic that could not be read as requests, by reason." },
+	{ METRICS_UNANSWERED, "weir_unanswered_total", "reason",
+	  "Refused requests that could not be answered at once. Each retransmission counts again." },
+	{ METRICS_SOURCE, "weir_identified_total", "source", "Requests by identity source." },
+	{ METRICS_IDENTITY, "weir_identity_notes_total", "note", "Requests whose identity was ignored or unusual." },
+	{ METRICS_RECORD, "weir_records_total", "decision",
+	  "TLS records and packets on held connections, by decision." },
+	{ METRICS_PACKET, "weir_packets_total", "action", "Packets by what weir did to them." },
+	{ 0 },
+};
+
 /* Counters are read one CPU at a time while they run: a difference can be short of zero for a moment. */
 static __u64 difference(__u64 opened, __u64 closed)
 {
@@ -79,18 +96,18 @@ static void add_single(json_t *families, const char *name, const char *type, con
 
 static void add_agent(json_t *families, const struct metrics_snapshot *snapshot)
 {
-	json_t *info = metrics_add_family(families, "weir_build_info", "gauge", "The agent's version; always 1.");
+	json_t *info = metrics_add_family(families, "weir_build_info", "gauge", "The agent's version. Always 1.");
 	json_t *refused;
 
 	metrics_add_sample(info, json_pack("{s:s}", "version", snapshot->version), json_integer(1));
-	add_single(families, "weir_agent_start_time_seconds", "gauge", "When the agent started, in Unix time.",
+	add_single(families, "weir_agent_start_time_seconds", "gauge", "Start time of the agent, in Unix time.",
 		   json_real(snapshot->start_time_s));
-	add_single(families, "weir_control_requests_total", "counter", "Commands the agent was given.",
+	add_single(families, "weir_control_requests_total", "counter", "Commands that the agent received.",
 		   json_integer(snapshot->control_requests));
-	add_single(families, "weir_control_errors_total", "counter", "Commands the agent refused or failed.",
+	add_single(families, "weir_control_errors_total", "counter", "Commands that failed or were refused.",
 		   json_integer(snapshot->control_errors));
 	refused = metrics_add_family(families, "weir_control_refused_total", "counter",
-				     "Connections and commands the agent did not take because of who gave them.");
+				     "Control connections and commands refused because of the caller.");
 	for (int why = 0; why < ACCESS_REFUSALS; why++)
 		metrics_add_sample(refused, json_pack("{s:s}", "reason", access_refusal_name(why)),
 				   json_integer(snapshot->control_refused[why]));
@@ -111,10 +128,10 @@ static const char *shed_reason(enum weir_reason reason)
 }
 
 /* One family for a whole group: a series for each server and reason. */
-static void add_group(json_t *families, const struct metrics_snapshot *snapshot, enum metrics_group group,
-		      const char *name, const char *label, const char *help)
+static void add_group(json_t *families, const struct metrics_snapshot *snapshot,
+		      const struct metrics_group_family *family)
 {
-	json_t *samples = metrics_add_family(families, name, "counter", help);
+	json_t *samples = metrics_add_family(families, family->name, "counter", family->help);
 
 	for (size_t i = 0; i < snapshot->n_servers; i++) {
 		const struct metrics_server *server = &snapshot->servers[i];
@@ -122,10 +139,11 @@ static void add_group(json_t *families, const struct metrics_snapshot *snapshot,
 		for (unsigned int reason = 0; reason < WEIR_REASON_COUNT; reason++) {
 			json_t *labels;
 
-			if (metrics_reasons[reason].group != group)
+			if (metrics_reasons[reason].group != family->group)
 				continue;
-			labels = json_pack("{s:s, s:s}", "server", server->name, label, metrics_reasons[reason].label);
-			if (group == METRICS_SHED)
+			labels = json_pack("{s:s, s:s}", "server", server->name, family->label,
+					   metrics_reasons[reason].label);
+			if (family->group == METRICS_SHED)
 				json_object_set_new(labels, "reason", json_string(shed_reason(reason)));
 			metrics_add_sample(samples, labels, json_integer(server->counters[reason]));
 		}
@@ -151,12 +169,12 @@ static void add_per_server(json_t *families, const struct metrics_snapshot *snap
 
 static void add_connections(json_t *families, const struct metrics_snapshot *snapshot)
 {
-	char name[96], help[96];
+	char name[96];
 
-	add_per_server(families, snapshot, "weir_connections", "gauge", "Connections that are tracked.",
-		       WEIR_CONN_OPENED, WEIR_CONN_CLOSED);
+	add_per_server(families, snapshot, "weir_connections", "gauge", "Connections in the table.", WEIR_CONN_OPENED,
+		       WEIR_CONN_CLOSED);
 	add_per_server(families, snapshot, "weir_translated_connections", "gauge",
-		       "Tracked connections whose sequence numbers are translated.", WEIR_SPLICE_OPENED,
+		       "Connections in the table whose sequence numbers are translated.", WEIR_SPLICE_OPENED,
 		       WEIR_SPLICE_CLOSED);
 	for (int reason = 0; reason < WEIR_REASON_COUNT; reason++) {
 		const char *label = metrics_reasons[reason].label;
@@ -164,8 +182,7 @@ static void add_connections(json_t *families, const struct metrics_snapshot *sna
 		if (metrics_reasons[reason].group != METRICS_CONN)
 			continue;
 		snprintf(name, sizeof(name), "weir_connections_%s_total", label);
-		snprintf(help, sizeof(help), "Tracked connections: %s.", label);
-		add_per_server(families, snapshot, name, "counter", help, reason, NOTHING);
+		add_per_server(families, snapshot, name, "counter", metrics_reason_help(reason), reason, NOTHING);
 	}
 }
 
@@ -173,9 +190,8 @@ static void add_connections(json_t *families, const struct metrics_snapshot *sna
 static void add_table(json_t *families, const struct metrics_snapshot *snapshot)
 {
 	json_t *used = metrics_add_family(families, "weir_conns", "gauge",
-					  "Entries in the table of connections of the server's network namespace.");
-	json_t *max = metrics_add_family(families, "weir_conns_max", "gauge",
-					 "Connections for which that table has room.");
+					  "Entries in the connection table of the server's network namespace.");
+	json_t *max = metrics_add_family(families, "weir_conns_max", "gauge", "Size of that table.");
 
 	for (size_t i = 0; i < snapshot->n_servers; i++) {
 		const struct metrics_server *server = &snapshot->servers[i];
@@ -188,7 +204,7 @@ static void add_table(json_t *families, const struct metrics_snapshot *snapshot)
 static void add_held(json_t *families, const struct metrics_snapshot *snapshot)
 {
 	json_t *samples = metrics_add_family(families, "weir_held_seconds_total", "counter",
-					     "How long records were withheld until they passed.");
+					     "Total time that records were held back.");
 
 	for (size_t i = 0; i < snapshot->n_servers; i++) {
 		const struct metrics_server *server = &snapshot->servers[i];
@@ -202,7 +218,7 @@ static void add_paced(json_t *families, const struct metrics_snapshot *snapshot)
 {
 	json_t *samples = metrics_add_family(
 		families, "weir_hold_paced", "gauge",
-		"1: what cannot be read waits for its time when it is over a limit. 0: it is dropped.");
+		"1 if held traffic is paced in a queue, 0 if it is dropped until the limit allows it.");
 
 	for (size_t i = 0; i < snapshot->n_servers; i++) {
 		const struct metrics_server *server = &snapshot->servers[i];
@@ -234,11 +250,11 @@ static void add_outcomes(json_t *samples, const char *server, const struct metri
 static void add_limits(json_t *families, const struct metrics_snapshot *snapshot)
 {
 	json_t *requests = metrics_add_family(families, "weir_limit_requests_total", "counter",
-					      "Requests by limit that was asked, and by what it said.");
+					      "Requests by limit and by that limit's outcome.");
 	json_t *taken = metrics_add_family(families, "weir_limit_in_flight", "gauge",
-					   "Places of a limit of requests in flight that are taken.");
+					   "Requests in flight under the limit, over all subjects.");
 	json_t *highest = metrics_add_family(families, "weir_limit_in_flight_highest", "gauge",
-					     "The most places that one subject of the limit ever had.");
+					     "The most requests in flight that one subject of the limit ever had.");
 
 	for (size_t i = 0; i < snapshot->n_servers; i++) {
 		const struct metrics_server *server = &snapshot->servers[i];
@@ -262,31 +278,15 @@ json_t *metrics_families(const struct metrics_snapshot *snapshot)
 	json_t *families = json_array();
 
 	add_agent(families, snapshot);
-	add_group(families, snapshot, METRICS_DECISION, "weir_requests_total", "decision",
-		  "Requests by what became of them.");
-	add_group(families, snapshot, METRICS_SHED, "weir_shed_total", "limit",
-		  "Shed requests by the limit that refused them.");
+	for (const struct metrics_group_family *family = metrics_group_families; family->name; family++)
+		add_group(families, snapshot, family);
 	add_limits(families, snapshot);
-	add_group(families, snapshot, METRICS_EVENT, "weir_events_total", "key",
-		  "Events by what the source-and-object limit told them apart.");
-	add_group(families, snapshot, METRICS_UNREAD, "weir_unread_total", "reason",
-		  "What could not be parsed or followed: it was rejected, or passed unharmed.");
-	add_group(families, snapshot, METRICS_UNANSWERED, "weir_unanswered_total", "reason",
-		  "Times a request over its limit could not be answered at once, and had to wait.");
-	add_group(families, snapshot, METRICS_SOURCE, "weir_identified_total", "source",
-		  "Requests by what said whose they are.");
-	add_group(families, snapshot, METRICS_IDENTITY, "weir_identity_notes_total", "note",
-		  "Requests with something odd about whose they are.");
-	add_group(families, snapshot, METRICS_RECORD, "weir_records_total", "decision",
-		  "Records of connections that cannot be read, by what became of them.");
 	add_held(families, snapshot);
 	add_paced(families, snapshot);
-	add_group(families, snapshot, METRICS_PACKET, "weir_packets_total", "action",
-		  "Packets by what was done to them.");
 	add_connections(families, snapshot);
 	add_table(families, snapshot);
-	add_per_server(families, snapshot, "weir_trace_lost_total", "counter",
-		       "Requests that were to be traced and found no room.", WEIR_TRACE_LOST, NOTHING);
+	add_per_server(families, snapshot, "weir_trace_lost_total", "counter", metrics_reason_help(WEIR_TRACE_LOST),
+		       WEIR_TRACE_LOST, NOTHING);
 	metrics_add_probes(families, snapshot->nets, snapshot->n_nets);
 	return families;
 }

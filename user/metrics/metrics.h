@@ -43,6 +43,18 @@ struct metrics_reason {
 };
 extern const struct metrics_reason metrics_reasons[WEIR_REASON_COUNT];
 
+/* What it means; "" where reasons.c does not say. */
+const char *metrics_reason_help(enum weir_reason reason);
+
+/* A family whose series are the reasons of a group. */
+struct metrics_group_family {
+	enum metrics_group group;
+	const char *name;
+	const char *label;
+	const char *help;
+};
+extern const struct metrics_group_family metrics_group_families[]; /* ends with a NULL name */
+
 /* The reason of group DECISION with this label; -EINVAL, and err lists them. */
 int metrics_decision_parse(const char *text, enum weir_reason *out, struct error *err);
 
@@ -97,7 +109,7 @@ json_t *metrics_add_family(json_t *families, const char *name, const char *type,
 void metrics_add_sample(json_t *samples, json_t *labels, json_t *value);
 void metrics_add_part(json_t *samples, const char *suffix, json_t *labels, json_t *value);
 
-/* metrics_probe.c */
+/* probe.c */
 void metrics_add_probes(json_t *families, const struct metrics_net *nets, size_t n);
 
 /* The caller frees it; NULL without memory. */

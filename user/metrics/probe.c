@@ -28,9 +28,10 @@ static void add_lanes(json_t *samples, const char *netns, const struct probe *pr
 void metrics_add_probes(json_t *families, const struct metrics_net *nets, size_t n)
 {
 	json_t *facts = metrics_add_family(families, "weir_probe", "gauge",
-					   "What a network namespace and its kernel have; always 1.");
-	json_t *lanes = metrics_add_family(families, "weir_lane", "gauge",
-					   "What weir can do there, and why not all of it; always 1.");
+					   "Facts about the kernel and a network namespace. Always 1.");
+	json_t *lanes = metrics_add_family(
+		families, "weir_lane", "gauge",
+		"What weir can do in a network namespace, and the reason for a lesser mode. Always 1.");
 	char netns[32];
 
 	for (size_t i = 0; i < n; i++) {

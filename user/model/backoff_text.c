@@ -29,7 +29,7 @@ static int parse_exponential(char *base, struct weir_backoff *policy, struct err
 	if (duration_parse(base, &policy->base_ns, err) || duration_parse(max, &policy->max_ns, err))
 		return -EINVAL;
 	if (!policy->base_ns)
-		return error_set(err, -EINVAL, "twice nothing is nothing: the first delay has to be longer than 0");
+		return error_set(err, -EINVAL, "the first delay must be longer than 0");
 	if (policy->base_ns > policy->max_ns)
 		return error_set(err, -EINVAL, "the first delay, %s, is longer than the longest, %s", base, max);
 	return 0;
@@ -41,7 +41,7 @@ static int parse_fast_slow(char *fast, struct weir_backoff *policy, struct error
 	__u64 count;
 
 	if (!attempts)
-		return error_set(err, -EINVAL, "it takes two delays and a number of failures, like 1s,30s,3");
+		return error_set(err, -EINVAL, "two delays and a number of failures are needed, like 1s,30s,3");
 	if (duration_parse(fast, &policy->fast_ns, err) || duration_parse(slow, &policy->slow_ns, err) ||
 	    parse_number(attempts, ~0U, &count, err))
 		return -EINVAL;
@@ -55,7 +55,7 @@ static int parse_bucket(char *qps, struct weir_backoff *policy, struct error *er
 	char *burst = cut(qps, "/");
 
 	if (!burst)
-		return error_set(err, -EINVAL, "it takes a rate a second and a burst, like 10/100");
+		return error_set(err, -EINVAL, "a rate and a burst are needed, like 10/100");
 	if (weir_qps_parse(qps, &rate->per_ns) || !rate->per_ns)
 		return error_set(
 			err, -EINVAL,
@@ -71,7 +71,7 @@ static int parse_max_wait(char *wait, struct weir_backoff *policy, struct error 
 	if (duration_parse(wait, &policy->max_wait_ns, err))
 		return -EINVAL;
 	if (!policy->max_wait_ns)
-		return error_set(err, -EINVAL, "with no wait at all there is no back-off: write off");
+		return error_set(err, -EINVAL, "the longest wait is 0: use off");
 	return 0;
 }
 
@@ -130,7 +130,7 @@ int backoff_parse(const char *text, struct weir_backoff *policy, struct error *e
 				return -EINVAL;
 		}
 		if (parsed.parts == WEIR_BACKOFF_MAX_WAIT)
-			return error_set(err, -EINVAL, "max-wait: there is no other part whose delay it could shorten");
+			return error_set(err, -EINVAL, "max-wait needs another part");
 	}
 	*policy = parsed;
 	return 0;

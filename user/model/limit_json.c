@@ -258,7 +258,7 @@ static int check_groups(const struct limit *limit, struct error *err)
 		n += limit->rules[i].groups.n;
 	if (n || (limit->key == WEIR_KEY_GROUP && limit->n_overrides))
 		return 0;
-	return error_set(err, -EINVAL, "key: with group in it, the rules must say which groups have a count");
+	return error_set(err, -EINVAL, "key: a key with group needs rules that name groups");
 }
 
 static int members_read(json_t *json, struct limit *limit, struct error *err)
@@ -312,6 +312,5 @@ int limit_check_amounts(const struct limit *limit, struct error *err)
 {
 	if (limit->amount.set || limit->n_overrides)
 		return 0;
-	return error_set(err, -EINVAL, "limit \"%s\": say how much it allows: qps and burst, or in_flight",
-			 limit->name);
+	return error_set(err, -EINVAL, "limit \"%s\": qps and burst, or in_flight, are missing", limit->name);
 }

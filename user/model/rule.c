@@ -89,7 +89,7 @@ static int resource_text(const char *text, char **out, struct error *err)
 	const char *slash = strchrnul(text, '/');
 
 	if (strncmp(text, "*/", 2) == 0)
-		return error_set(err, -EINVAL, "\"%s\": leave resources out, and write \"%s\" to subresources", text,
+		return error_set(err, -EINVAL, "\"%s\": leave out resources, and use \"%s\" in subresources", text,
 				 text + 2);
 	if (is_any(text))
 		return copy_text(text, out, err);
@@ -279,11 +279,11 @@ static int check(const struct rule *rule, struct error *err)
 	const struct texts *resources = &rule->resources;
 
 	if (rule->non_resource && rule_of_resource(rule))
-		return error_set(err, -EINVAL, "non_resource: the rule asks for a resource, too");
+		return error_set(err, -EINVAL, "non_resource: the rule names resources, too");
 	for (size_t i = 0; i < resources->n && rule->subresources.n; i++)
 		if (strchr(resources->items[i], '/'))
 			return error_set(err, -EINVAL,
-					 "resources: \"%s\" names a subresource, which subresources do already",
+					 "resources: \"%s\" names a subresource, but subresources does, too",
 					 resources->items[i]);
 	return 0;
 }

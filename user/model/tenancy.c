@@ -25,7 +25,7 @@ int paths_parse(const char *text, enum weir_paths *paths, struct error *err)
 	unsigned int found = words_find(paths_names, WEIR_PATHS_COUNT, text);
 
 	if (found == WEIR_PATHS_COUNT)
-		return error_set(err, -EINVAL, "\"%s\" is not a way to read paths (kubernetes, nginx or raw)", text);
+		return error_set(err, -EINVAL, "\"%s\" is not a path mode (kubernetes, nginx or raw)", text);
 	*paths = found;
 	return 0;
 }

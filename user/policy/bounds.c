@@ -41,7 +41,7 @@ static const char *too_much(struct bounds *bounds, const yaml_event_t *event)
 	}
 	bounds->anchors += anchor != NULL;
 	if (bounds->depth > POLICY_DEPTH_MAX)
-		return "more than " POLICY_TEXT_OF(POLICY_DEPTH_MAX) " levels within each other";
+		return "more than " POLICY_TEXT_OF(POLICY_DEPTH_MAX) " levels of nesting";
 	if (bounds->anchors > POLICY_ANCHORS_MAX)
 		return "more than " POLICY_TEXT_OF(POLICY_ANCHORS_MAX) " anchors in one document";
 	return NULL;

@@ -199,7 +199,7 @@ static void warn_level(const struct node *document, struct problems *problems)
 	const struct node *type = node_find(document, "spec.limited.limitResponse.type");
 
 	if (strcmp(node_text(type), "Queue") == 0)
-		warn_node(problems, type, "queues are not honoured yet: what finds no seat is rejected");
+		warn_node(problems, type, "queues are not honoured yet: a request without a free seat is rejected");
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(*ignored); i++) {
 		const struct node *node = node_find(document, ignored[i]);
 

@@ -48,23 +48,23 @@ static const struct field event_limit_fields[] = {
 	  .type = FIELD_TEXT,
 	  .required = true,
 	  .words = event_types,
-	  .help = "one limit for all, or one for each of these" },
+	  .help = "One limit for the server, or one for each namespace, user, or source and object." },
 	{ .name = "qps",
 	  .type = FIELD_NUMBER,
 	  .required = true,
 	  .min = 1,
 	  .max = WEIR_QPS_MAX,
-	  .help = "events a second" },
+	  .help = "Events a second." },
 	{ .name = "burst",
 	  .type = FIELD_NUMBER,
 	  .required = true,
 	  .min = 1,
 	  .max = WEIR_BURST_MAX,
-	  .help = "events at once" },
+	  .help = "Size of the bucket." },
 	{ .name = "cacheSize",
 	  .type = FIELD_NUMBER,
 	  .max = PARSE_KEYS_MAX,
-	  .help = "buckets kept, not of Server; 4096 where there is none" },
+	  .help = "Number of buckets, except for Server. Default: 4096." },
 	END,
 };
 static const struct shape event_limit_shape = { event_limit_fields, NULL };
@@ -77,11 +77,11 @@ static const struct field event_fields[] = {
 	  .required = true,
 	  .most = WEIR_SERVER_LIMITS,
 	  .shape = &event_limit_shape,
-	  .help = "all of which an event must meet" },
+	  .help = "Limits. An Event must be within all of them." },
 	{ .name = "covers",
 	  .type = FIELD_TEXT,
 	  .words = covers,
-	  .help = "not in Kubernetes: events, as there (the default), or all requests" },
+	  .help = "weir's own field: events (the default) or all requests." },
 	END,
 };
 const struct shape policy_event_rate_limit_shape = { event_fields, NULL };
@@ -89,8 +89,8 @@ const struct shape policy_event_rate_limit_shape = { event_fields, NULL };
 /* --- AdmissionConfiguration: what the other plugins have in it is theirs */
 
 static const struct field plugin_fields[] = {
-	{ .name = "name", .type = FIELD_TEXT, .required = true, .help = "EventRateLimit; others are left alone" },
-	{ .name = "path", .type = FIELD_TEXT, .help = "of the plugin's file, from the directory of this one" },
+	{ .name = "name", .type = FIELD_TEXT, .required = true, .help = "EventRateLimit. Other plugins are ignored." },
+	{ .name = "path", .type = FIELD_TEXT, .help = "The plugin's file, relative to the directory of this one." },
 	IGNORED("configuration"),
 	END,
 };
@@ -167,20 +167,20 @@ static int check_namespace(const struct field *field, const char *text, struct e
 }
 
 static const struct field named_fields[] = {
-	{ .name = "name", .type = FIELD_TEXT, .required = true, .help = "* is any" },
+	{ .name = "name", .type = FIELD_TEXT, .required = true, .help = "* is any." },
 	END,
 };
 static const struct shape named_shape = { named_fields, NULL };
 
 static const struct field of_level_fields[] = {
-	{ .name = "name", .type = FIELD_TEXT, .required = true, .help = "whose seats its requests take" },
+	{ .name = "name", .type = FIELD_TEXT, .required = true, .help = "Priority level of its requests." },
 	END,
 };
 static const struct shape of_level_shape = { of_level_fields, NULL };
 
 static const struct field account_fields[] = {
 	{ .name = "namespace", .type = FIELD_TEXT, .required = true },
-	{ .name = "name", .type = FIELD_TEXT, .required = true, .help = "* is any of the namespace" },
+	{ .name = "name", .type = FIELD_TEXT, .required = true, .help = "* is any service account of the namespace." },
 	END,
 };
 static const struct shape account_shape = { account_fields, NULL };
@@ -221,17 +221,17 @@ static int check_scope(json_t *rule, struct error *err)
 }
 
 static const struct field resource_fields[] = {
-	NAMES("verbs", "* is any"),
+	NAMES("verbs", "* is any."),
 	NAMES("apiGroups", "\"\" is the core group, * is any"),
 	{ .name = "resources", .type = FIELD_TEXT, .list = true, .required = true, .check = check_resource },
-	{ .name = "clusterScope", .type = FIELD_FLAG, .help = "requests of no namespace, too" },
-	{ .name = "namespaces", .type = FIELD_TEXT, .list = true, .check = check_namespace, .help = "* is any" },
+	{ .name = "clusterScope", .type = FIELD_FLAG, .help = "true: requests without a namespace match, too." },
+	{ .name = "namespaces", .type = FIELD_TEXT, .list = true, .check = check_namespace, .help = "* is any." },
 	END,
 };
 static const struct shape resource_shape = { resource_fields, check_scope };
 
 static const struct field path_fields[] = {
-	NAMES("verbs", "* is any"),
+	NAMES("verbs", "* is any."),
 	{ .name = "nonResourceURLs", .type = FIELD_TEXT, .list = true, .required = true, .check = check_path },
 	END,
 };
@@ -266,7 +266,7 @@ static const struct field schema_spec_fields[] = {
 	  .type = FIELD_NUMBER,
 	  .min = 1,
 	  .max = PRIORITY_PRECEDENCE_MAX,
-	  .help = "the lowest that matches is a request's schema; 1000 where there is none" },
+	  .help = "Of the schemas that match a request, the one with the lowest precedence counts. Default: 1000." },
 	{ .name = "distinguisherMethod", .type = FIELD_OBJECT, .shape = &distinguisher_shape },
 	{ .name = "rules", .type = FIELD_OBJECT, .list = true, .shape = &policy_rule_shape },
 	END,
@@ -285,21 +285,27 @@ const struct shape policy_flow_schema_shape = { schema_fields, NULL };
 /* --- PriorityLevelConfiguration */
 
 #define SHARES_MAX PRIORITY_SHARES_MAX
-#define SHARES(field)                                                                                   \
-	{                                                                                               \
-		.name = field, .type = FIELD_NUMBER, .max = SHARES_MAX, .help = "of the server's seats" \
+#define SHARES(field)                                                                                           \
+	{                                                                                                       \
+		.name = field, .type = FIELD_NUMBER, .max = SHARES_MAX, .help = "Shares of the server's seats." \
 	}
-#define PERCENT(field, most)                                                                 \
-	{                                                                                    \
-		.name = field, .type = FIELD_NUMBER, .max = most, .help = "not honoured yet" \
+#define PERCENT(field, most)                                                                                       \
+	{                                                                                                          \
+		.name = field, .type = FIELD_NUMBER, .max = most, .help = "Accepted with a warning, not honoured." \
 	}
 
 static const char *const responses[] = { "Reject", "Queue", NULL };
 
 static const struct field queuing_fields[] = {
-	{ .name = "queues", .type = FIELD_NUMBER, .max = INT32_MAX, .help = "not honoured yet" },
-	{ .name = "handSize", .type = FIELD_NUMBER, .max = INT32_MAX, .help = "not honoured yet" },
-	{ .name = "queueLengthLimit", .type = FIELD_NUMBER, .max = INT32_MAX, .help = "not honoured yet" },
+	{ .name = "queues", .type = FIELD_NUMBER, .max = INT32_MAX, .help = "Accepted with a warning, not honoured." },
+	{ .name = "handSize",
+	  .type = FIELD_NUMBER,
+	  .max = INT32_MAX,
+	  .help = "Accepted with a warning, not honoured." },
+	{ .name = "queueLengthLimit",
+	  .type = FIELD_NUMBER,
+	  .max = INT32_MAX,
+	  .help = "Accepted with a warning, not honoured." },
 	END,
 };
 static const struct shape queuing_shape = { queuing_fields, NULL };
@@ -309,7 +315,7 @@ static const struct field response_fields[] = {
 	  .type = FIELD_TEXT,
 	  .required = true,
 	  .words = responses,
-	  .help = "Reject; Queue is not honoured yet: it rejects, too" },
+	  .help = "Reject. Queue is accepted with a warning and rejects, too." },
 	{ .name = "queuing", .type = FIELD_OBJECT, .shape = &queuing_shape },
 	END,
 };

@@ -29,12 +29,12 @@ static int check_schema(json_t *schema, struct error *err)
 }
 
 static const struct field level_fields[] = {
-	{ .name = "name", .type = FIELD_TEXT, .required = true, .help = "the level's name" },
-	{ .name = "exempt", .type = FIELD_FLAG, .help = "its requests need no seats" },
+	{ .name = "name", .type = FIELD_TEXT, .required = true, .help = "Name of the level." },
+	{ .name = "exempt", .type = FIELD_FLAG, .help = "true: its requests need no seats." },
 	{ .name = "shares",
 	  .type = FIELD_NUMBER,
 	  .max = PRIORITY_SHARES_MAX,
-	  .help = "of the server's concurrency, beside those of the other levels" },
+	  .help = "Share of the server's concurrency, relative to the other levels." },
 	{ 0 },
 };
 const struct shape policy_own_level_shape = { level_fields, check_level };
@@ -42,19 +42,19 @@ const struct shape policy_own_level_shape = { level_fields, check_level };
 static const char *const distinguishers[] = { "ByUser", "ByNamespace", NULL };
 
 static const struct field schema_fields[] = {
-	{ .name = "name", .type = FIELD_TEXT, .required = true, .help = "the schema's name" },
-	{ .name = "level", .type = FIELD_TEXT, .required = true, .help = "whose seats its requests take" },
+	{ .name = "name", .type = FIELD_TEXT, .required = true, .help = "Name of the schema." },
+	{ .name = "level", .type = FIELD_TEXT, .required = true, .help = "Priority level of its requests." },
 	{ .name = "precedence",
 	  .type = FIELD_NUMBER,
 	  .min = 1,
 	  .max = PRIORITY_PRECEDENCE_MAX,
-	  .help = "the lowest of those that match a request has it (1000)" },
-	{ .name = "distinguisher", .type = FIELD_TEXT, .words = distinguishers, .help = "what tells flows apart" },
+	  .help = "Of the schemas that match a request, the one with the lowest precedence counts. Default: 1000." },
+	{ .name = "distinguisher", .type = FIELD_TEXT, .words = distinguishers, .help = "What separates flows." },
 	{ .name = "rules",
 	  .type = FIELD_OBJECT,
 	  .list = true,
 	  .shape = &policy_own_rule_shape,
-	  .help = "the requests that it is for: those that one of these matches" },
+	  .help = "Requests that belong to it: one rule must match." },
 	{ 0 },
 };
 const struct shape policy_own_schema_shape = { schema_fields, check_schema };

@@ -71,7 +71,7 @@ static void read_pointed(struct policy *policy, const struct node *path, const c
 	else if (!copy || asprintf(&whole, "%s/%s", dirname(copy), path->text) < 0)
 		whole = NULL;
 	if (policy->pointed) {
-		problem_node(&policy->problems, path, "a file that is pointed to cannot point to another one");
+		problem_node(&policy->problems, path, "an included file cannot include another one");
 		return;
 	}
 	policy->pointed = true;
@@ -87,13 +87,13 @@ static void read_plugin(struct policy *policy, const struct node *plugin, const 
 	if (strcmp(node_text(node_member(plugin, "name")), PLUGIN) != 0)
 		return;
 	if (path && inside)
-		problem_node(&policy->problems, inside, "the plugin has a path, too: it is either this or that");
+		problem_node(&policy->problems, inside, "the plugin has both a path and a configuration");
 	else if (inside)
 		read_document(policy, inside, source);
 	else if (path)
 		read_pointed(policy, path, source);
 	else
-		problem_node(&policy->problems, plugin, "path is missing, or configuration");
+		problem_node(&policy->problems, plugin, "path or configuration is missing");
 }
 
 static void read_admission(struct policy *policy, const struct node *document, const char *source)

@@ -99,7 +99,7 @@ static int add_limit(json_t *limits, json_t *given, const char *source, const st
 	if (there && !json_equal(there, limit))
 		return error_set(
 			err, -EEXIST,
-			"limit \"%s\" of server \"%s\" was set by command line, other than in %s: delete it first "
+			"limit \"%s\" of server \"%s\" was set on the command line and differs from %s: delete it first "
 			"(weir limit delete %s)",
 			name, server->name, source, name);
 	if (there)

@@ -37,7 +37,7 @@ int policy_check_settings(const struct server *server, json_t *throttle, struct 
 			return error_set(err, -EBUSY,
 					 "server \"%s\": its %s cannot be changed while it is attached: %s",
 					 server->name, key,
-					 policy_attached(server) ? "take its Throttle away first, and give it anew" :
+					 policy_attached(server) ? "delete its Throttle first, then add it again" :
 								   "detach it first");
 	return 0;
 }

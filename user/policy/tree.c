@@ -224,8 +224,7 @@ static void check_tag(struct reading *r, const yaml_node_t *from, const struct n
 	for (size_t i = 0; i < 3; i++)
 		if (strcmp((const char *)from->tag, usual[i]) == 0)
 			return;
-	problem_at(r->problems, r->file, node->line, node->column, "tags (\"%s\") mean nothing here: leave them out",
-		   from->tag);
+	problem_at(r->problems, r->file, node->line, node->column, "tags (\"%s\") are not supported", from->tag);
 }
 
 /* Null is returned without memory, or when there is too much: then that is said. */
@@ -237,7 +236,7 @@ static struct node *convert(struct reading *r, const yaml_node_t *from, struct n
 	if (depth > POLICY_DEPTH_MAX || r->nodes++ > NODES_MAX) {
 		if (!r->too_many)
 			problem_at(r->problems, r->file, from->start_mark.line + 1, from->start_mark.column + 1,
-				   depth > POLICY_DEPTH_MAX ? "more than %d levels within each other" :
+				   depth > POLICY_DEPTH_MAX ? "more than %d levels of nesting" :
 							      "more than %d values in one document",
 				   depth > POLICY_DEPTH_MAX ? POLICY_DEPTH_MAX : NODES_MAX);
 		r->too_many = true;

@@ -56,7 +56,7 @@ static void read_pins(struct probe *probe, const char *pin_dir)
 	else if (own < 0)
 		probe_set(probe, PROBE_PINS, PROBE_UNKNOWN, "%s", own == -EACCES ? no_root : strerror(-own));
 	else if (own)
-		probe_set(probe, PROBE_PINS, PROBE_NO, "%s is seen in this mount namespace alone, and ends with it",
+		probe_set(probe, PROBE_PINS, PROBE_NO, "%s is visible only in this mount namespace, and ends with it",
 			  pin_dir);
 	else
 		probe_set(probe, PROBE_PINS, PROBE_YES, "%s", pin_dir);

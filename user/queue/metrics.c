@@ -47,20 +47,18 @@ static void add_histogram(json_t *families, const char *queue, const char *name,
 
 void workqueue_metrics_families(json_t *families, const char *name, const struct workqueue_metrics *metrics)
 {
-	add_value(families, name, "workqueue_depth", "gauge", "Keys that are to be worked on.",
+	add_value(families, name, "workqueue_depth", "gauge", "Keys waiting in the queue.",
 		  json_integer(metrics->depth));
-	add_value(families, name, "workqueue_adds_total", "counter", "Keys that were added.",
+	add_value(families, name, "workqueue_adds_total", "counter", "Keys added to the queue.",
 		  json_integer(metrics->adds));
-	add_histogram(families, name, "workqueue_queue_duration_seconds", "How long keys waited for a worker.",
+	add_histogram(families, name, "workqueue_queue_duration_seconds", "Time that keys waited for a worker.",
 		      &metrics->queue_duration);
-	add_histogram(families, name, "workqueue_work_duration_seconds", "How long workers had keys.",
+	add_histogram(families, name, "workqueue_work_duration_seconds", "Time that workers took for a key.",
 		      &metrics->work_duration);
 	add_value(families, name, "workqueue_unfinished_work_seconds", "gauge",
-		  "How long all keys that workers have now have been theirs.",
-		  json_real(seconds(metrics->unfinished_work_ns)));
+		  "Time spent so far on all keys in progress.", json_real(seconds(metrics->unfinished_work_ns)));
 	add_value(families, name, "workqueue_longest_running_processor_seconds", "gauge",
-		  "How long the worker that is at its key for longest has been so.",
-		  json_real(seconds(metrics->longest_running_ns)));
-	add_value(families, name, "workqueue_retries_total", "counter", "Keys that were added for later.",
+		  "Time spent so far on the key longest in progress.", json_real(seconds(metrics->longest_running_ns)));
+	add_value(families, name, "workqueue_retries_total", "counter", "Keys added again after a failure.",
 		  json_integer(metrics->retries));
 }

@@ -21,7 +21,7 @@ struct explain_context {
 	void *arg;
 };
 
-/* The object that `weir explain --json` prints (docs/operations.md); NULL without memory. */
+/* The object that `weir explain --json` prints (docs/reference/output.md); NULL without memory. */
 json_t *explain_json(const struct weir_explained *explained, const struct explain_context *context);
 
 #endif

@@ -19,14 +19,12 @@ static bool is_word(const char *text)
 
 int explain_check_method(const char *text, struct error *err)
 {
-	return is_word(text) ? 0 : error_set(err, -EINVAL, "\"%s\" is no method: one word, like GET", text);
+	return is_word(text) ? 0 : error_set(err, -EINVAL, "\"%s\" is not a method (one word, like GET)", text);
 }
 
 int explain_check_path(const char *text, struct error *err)
 {
-	return is_word(text) ?
-		       0 :
-		       error_set(err, -EINVAL, "\"%s\" is no path: /..., without spaces (%%20 stands for one)", text);
+	return is_word(text) ? 0 : error_set(err, -EINVAL, "\"%s\" is not a path (/..., with %%20 for a space)", text);
 }
 
 int explain_check_header(const char *text, struct error *err)
@@ -37,7 +35,7 @@ int explain_check_header(const char *text, struct error *err)
 		if ((*c < ' ' && *c != '\t') || *c == 0x7f)
 			return error_set(err, -EINVAL, "\"%s\" has a control character", text);
 	if (!colon || colon == text)
-		return error_set(err, -EINVAL, "\"%s\" is no header: NAME: VALUE", text);
+		return error_set(err, -EINVAL, "\"%s\" is not a header (NAME: VALUE)", text);
 	return 0;
 }
 
@@ -47,7 +45,7 @@ int explain_check_source(const char *text, __u8 address[static 16], struct error
 	int ret = parse_cidr(text, &cidr, err);
 
 	if (!ret && strchr(text, '/'))
-		ret = error_set(err, -EINVAL, "\"%s\" is a network: an address is asked for", text);
+		ret = error_set(err, -EINVAL, "\"%s\" is a network: a single address is needed", text);
 	if (!ret)
 		memcpy(address, cidr.address, sizeof(cidr.address));
 	return ret;
@@ -91,7 +89,7 @@ int explain_request_from_json(json_t *json, struct explain_request *out, struct 
 	if (!ret && request.user)
 		ret = parse_subject_name(request.user, err);
 	if (!ret && !request.user && json_array_size(request.groups))
-		ret = error_set(err, -EINVAL, "groups are those of a user: who is it?");
+		ret = error_set(err, -EINVAL, "groups need a user");
 	if (!ret)
 		*out = request;
 	return ret;

@@ -69,7 +69,7 @@ int hold_mode_parse(const char *text, enum hold_mode *mode, struct error *err)
 	unsigned int found = words_find(hold_modes, HOLD_MODES, text);
 
 	if (found == HOLD_MODES)
-		return error_set(err, -EINVAL, "\"%s\" is not a way to hold (auto, pace or drop)", text);
+		return error_set(err, -EINVAL, "\"%s\" is not a hold mode (auto, pace or drop)", text);
 	*mode = found;
 	return 0;
 }
@@ -84,7 +84,7 @@ int full_mode_parse(const char *text, enum full_mode *mode, struct error *err)
 	unsigned int found = words_find(full_modes, FULL_MODES, text);
 
 	if (found == FULL_MODES)
-		return error_set(err, -EINVAL, "\"%s\" is not what a full table can be (known, open or closed)", text);
+		return error_set(err, -EINVAL, "\"%s\" is not a mode for full tables (known, open or closed)", text);
 	*mode = found;
 	return 0;
 }

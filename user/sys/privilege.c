@@ -105,7 +105,7 @@ int privilege_drop(struct error *err)
 	umask(077);
 	empty_bounding_set();
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0) || setrlimit(RLIMIT_CORE, &none))
-		return error_set(err, -errno, "giving up what is not needed: %s", strerror(errno));
+		return error_set(err, -errno, "dropping privileges: %s", strerror(errno));
 	cap_reset_ambient();
 	ret = keep_needed();
 	return ret ? error_set(err, ret, "giving up capabilities: %s", strerror(-ret)) : 0;

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-/* What is done while the agent runs, each with the capabilities that it needs (privilege.c; docs/security.md). */
+/* What is done while the agent runs, each with the capabilities that it needs (privilege.c; docs/internals/security.md). */
 enum privilege {
 	PRIVILEGE_LOAD,	     /* making programs and maps */
 	PRIVILEGE_MAP,	     /* opening a map by its number */

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Every command, in the words of `weir help`, docs/reference/commands.md and the man page. */
+#include "cli/cli.h"
+
+#define SET_ARGUMENTS "total|namespace|user|source-and-object|NAME [SUBJECT]"
+#define FILES "-f FILE|DIR|-..."
+
+/* clang-format off: a paragraph is a line */
+const struct command commands[] = {
+	{ "agent", "", "Run the agent in the foreground.", cli_agent, cli_agent_options, NULL,
+	  "The agent loads and pins the BPF programs, applies limits and serves metrics. All other commands talk to it through the socket STATE_DIR/weir.sock. It logs to stderr, one event a line, and ends on SIGTERM or SIGINT.\n"
+	  "Limits stay in force when the agent stops or is killed. The next agent takes over its counters and buckets.\n"
+	  "Use one agent for each state directory. Two agents must not attach the same server." },
+	{ "attach", "NAME", "Attach a server, so that its requests are read and limited.", cli_attach,
+	  cli_attach_options, &cli_attach_identity,
+	  "Without limits all requests pass. Connections that are already open are not disturbed." },
+	{ "detach", "NAME", "Detach a server and forget its limits.", cli_detach, cli_detach_options, NULL,
+	  "Limiting stops at once. A server with translated connections drains first: it goes when the last of them has been silent for a minute. --force resets these connections instead, and removes a server whose network namespace is gone." },
+	{ "pause", "[NAME]", "Let all requests pass, without detaching.", cli_pause, NULL, NULL,
+	  "Without NAME: all servers. A paused server stays paused when the agent is restarted." },
+	{ "resume", "[NAME]", "End a pause: enforce limits again.", cli_pause, NULL, NULL,
+	  "Without NAME: all servers." },
+	{ "reload", "[NAME]", "Read token files and address files again, as SIGHUP does.", cli_reload, NULL, NULL,
+	  "A file with an error changes nothing. Without NAME: all servers." },
+	{ "limit set", SET_ARGUMENTS, "Set a limit, for one subject or for each subject by default.", cli_limit_set,
+	  cli_limit_set_options, &cli_limit_rule,
+	  "total is one bucket for the whole server, namespace one for each namespace, user one for each user or address. source-and-object is one for each source and object of Kubernetes Events. Any other NAME is a limit with rules, for the requests that its options match.\n"
+	  "With SUBJECT the limit is an override for that subject. A subject of a combined key is written with slashes in the order namespace, user, group, source: ns1/alice.\n"
+	  "A request takes a token from each limit that applies. If one of them has none left, the request is refused and takes no token at all.\n"
+	  "A change applies from the next request on. A bucket keeps its tokens, cut down to a smaller burst. Options that are not given keep their values. The key and the rules of a limit cannot be changed: delete it first." },
+	{ "limit delete", SET_ARGUMENTS, "Delete a limit, or the override for one subject.", cli_limit_delete,
+	  cli_limit_delete_options, NULL,
+	  "Deleting the default of a built-in limit keeps its overrides. A limit with rules goes with its overrides." },
+	{ "limit list", "", "List limits and where they were set.", cli_limit_list, cli_limit_list_options, NULL,
+	  NULL },
+	{ "max-in-flight", "", "Limit requests in flight as kube-apiserver does.", cli_max_in_flight,
+	  cli_max_in_flight_options, NULL,
+	  "This sets the limits read-only-in-flight and mutating-in-flight. Long-running requests are under neither. 0 removes a limit." },
+	{ "explain", "METHOD PATH", "Tell what would happen to a request now, and why.", cli_explain,
+	  cli_explain_options, NULL,
+	  "The BPF programs answer from the maps in force. They take no token and count nothing." },
+	{ "apply", FILES, "Apply policy files.", cli_apply, cli_apply_options, NULL,
+	  "All files are applied together, or none. A server or limit that an earlier apply has set is replaced." },
+	{ "delete", FILES, "Delete what policy files name.", cli_delete, cli_delete_options, NULL, NULL },
+	{ "diff", FILES, "Show what apply would change.", cli_diff, cli_diff_options, NULL,
+	  "Exit status 0: nothing would change. 1: something would. 2: an error." },
+	{ "check", FILES, "Check policy files. Needs neither root nor an agent.", cli_check_policy, cli_check_options,
+	  NULL, NULL },
+	{ "export", "", "Print servers and limits in force as a policy file.", cli_export, cli_export_options, NULL,
+	  NULL },
+	{ "schema", "", "Print the JSON Schema of policy files.", cli_schema, NULL, NULL, NULL },
+	{ "status", "", "Show servers, connections, decisions and the subjects refused most.", cli_status, NULL, NULL,
+	  NULL },
+	{ "trace", "[NAME]", "Show requests as they are decided, until interrupted.", cli_trace, cli_trace_options,
+	  NULL,
+	  "A trace shows request lines as they came, query strings included. It shows no headers. Requests that found no room in the trace buffer are counted on stderr." },
+	{ "probe", "", "Show what weir can do on this kernel and in this network namespace.", cli_probe,
+	  cli_probe_options, NULL,
+	  "Needs root for most checks, but no agent. It leaves nothing behind. Exit status 0: everything works fully. 1: something does not." },
+	{ "uninstall", "", "Remove everything weir has in the kernel, and end the agent.", cli_uninstall,
+	  cli_uninstall_options, NULL,
+	  "Works with or without an agent. Limiting stops at once. It waits until translated connections have ended, then removes pins, links, filters and state files. Interrupted while it waits, it has removed nothing.\n"
+	  "Maps of another version of weir are removed with --force only." },
+	{ "metrics", "", "Print the metrics as Prometheus text, once.", cli_metrics, NULL, NULL, NULL },
+	{ "version", "", "Print the version.", cli_version, NULL, NULL, NULL },
+	{ "help", "[COMMAND]", "List the commands, or show one command's options.", cli_help, NULL, NULL, NULL },
+	{ 0 },
+};
+/* clang-format on */

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The metrics, as an agent with one of everything serves them, and the reasons that are their labels. */
+#include <string.h>
+
+#include "agent/private.h"
+#include "agent/reconcile.h"
+#include "base/cleanup.h"
+#include "cli/reference.h"
+
+static json_t *example_families(void)
+{
+	static struct agent agent;
+	struct server server = { .name = "web" };
+	struct policy_source source = { .path = "/etc/weir" };
+	const struct probe probe = { 0 };
+	const struct metrics_net net = { .probe = &probe };
+	const struct metrics_limit limit = { .name = "user", .in_flight = true };
+	const struct metrics_server measured = { .name = server.name, .limits = &limit, .n_limits = 1 };
+	const struct metrics_snapshot snapshot = {
+		.nets = &net, .n_nets = 1, .servers = &measured, .n_servers = 1, .version = ""
+	};
+	json_t *families = metrics_families(&snapshot);
+
+	agent.state.servers[0] = &server;
+	agent.sources.items = &source;
+	agent.sources.n = 1;
+	reconcile_metrics(&agent, families);
+	policy_sources_measure(&agent.sources, families);
+	return families;
+}
+
+static void print_labels(FILE *out, json_t *family)
+{
+	json_t *sample = json_array_get(json_object_get(family, "samples"), 0), *value;
+	const char *name, *separator = "{";
+
+	json_object_foreach (json_object_get(sample, "labels"), name, value) {
+		if (strcmp(name, "le") == 0)
+			continue;
+		fprintf(out, "%s%s", separator, name);
+		separator = ",";
+	}
+	if (*separator == ',')
+		fputc('}', out);
+}
+
+void reference_metrics(FILE *out)
+{
+	CLEANUP_JSON json_t *families = example_families();
+	json_t *family;
+	size_t i;
+
+	reference_title(out, "Metrics");
+	fputs("The agent serves Prometheus metrics on `http://127.0.0.1:9790/metrics` (`weir agent --metrics`). `weir metrics` "
+	      "prints them once. `/healthz` answers `ok`.\n\n"
+	      "The label values are in [reasons](reasons.md). Alerts are in [Monitor weir](../howto/monitor.md).\n\n"
+	      "| Metric | Type | |\n| --- | --- | --- |\n",
+	      out);
+	json_array_foreach (families, i, family) {
+		fprintf(out, "| `%s", cli_text(family, "name"));
+		print_labels(out, family);
+		fprintf(out, "` | %s | ", cli_text(family, "type"));
+		reference_cell(out, cli_text(family, "help"));
+		fputs(" |\n", out);
+	}
+}
+
+static void print_reasons(FILE *out, const struct metrics_group_family *family)
+{
+	fprintf(out, "## %s{%s}\n\n%s\n\n| `%s` | Meaning |\n| --- | --- |\n", family->name, family->label,
+		family->help, family->label);
+	for (int reason = 0; reason < WEIR_REASON_COUNT; reason++) {
+		if (metrics_reasons[reason].group != family->group)
+			continue;
+		fprintf(out, "| `%s` | ", metrics_reasons[reason].label);
+		reference_cell(out, metrics_reason_help(reason));
+		fputs(" |\n", out);
+	}
+	fputc('\n', out);
+}
+
+void reference_reasons(FILE *out)
+{
+	reference_title(out, "Reasons");
+	fputs("Every outcome has a name. The same name is the label of a [metric](metrics.md), a key of `weir status --json` and a "
+	      "word in the log.\n\n",
+	      out);
+	for (const struct metrics_group_family *family = metrics_group_families; family->name; family++)
+		print_reasons(out, family);
+}
