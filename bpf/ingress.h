@@ -213,6 +213,8 @@ static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, s
 		verdict = TC_ACT_SHOT;
 	else
 		verdict = action == WEIR_PASS || action == WEIR_CUT ? pass_to_server(skb, w) : reply(skb, w, action);
+	if (verdict == TC_ACT_UNSPEC)
+		badge_put_on(skb, g, c);
 	if (verdict == TC_ACT_UNSPEC && w->view.opaque && (w->server_flags & WEIR_SERVER_PACED))
 		verdict = pace(skb, w, c);
 	conn_retire(w, c, false, client_resets(skb, w));
@@ -251,6 +253,31 @@ __noinline int ingress_fragment(struct __sk_buff *skb, __u32 end)
 	return TC_ACT_UNSPEC;
 }
 
+/*
+ * A SYN changes nothing here by itself. What follows it must be plain TCP, and none of its data may reach the server, whether
+ * an option asks for that or the server does without one: what comes behind the handshake is read.
+ */
+__noinline int ingress_syn(struct __sk_buff *skb, struct work *w)
+{
+	const struct packet *p;
+
+	if (!w)
+		return TC_ACT_SHOT;
+	p = &w->packet;
+	if (p->segment.len && (p->signature || !checksum_is_right(skb, w))) {
+		count(w->server, p->signature ? WEIR_SYN_DATA : WEIR_BAD_CHECKSUM);
+		return TC_ACT_SHOT;
+	}
+	if (p->signature)
+		return TC_ACT_UNSPEC;
+	if (p->unwanted && remove_options(skb, w))
+		return TC_ACT_SHOT;
+	if (!p->segment.len)
+		return TC_ACT_UNSPEC;
+	count(w->server, WEIR_SYN_DATA);
+	return packet_cut(skb, w, 0) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+}
+
 SEC("tc")
 int weir_ingress(struct __sk_buff *skb)
 {
@@ -282,16 +309,9 @@ int weir_ingress(struct __sk_buff *skb)
 	if ((p->segment.flags & WEIR_TCP_URG) && !p->signature && remove_urgent(skb, w))
 		return TC_ACT_SHOT;
 	flow_set(p, true);
+	if (p->segment.flags & WEIR_TCP_SYN)
+		return ingress_syn(skb, w);
 	c = bpf_map_lookup_elem(&conns, &p->flow);
-	if (p->segment.flags & WEIR_TCP_SYN) {
-		if (p->signature)
-			return TC_ACT_UNSPEC;
-		if (p->mptcp_at && !remove_option(skb, w, p->mptcp_at, p->mptcp_bytes))
-			count(w->server, WEIR_MPTCP_REMOVED);
-		if (p->tfo_at && !remove_option(skb, w, p->tfo_at, p->tfo_bytes))
-			count(w->server, WEIR_TFO_REMOVED);
-		return TC_ACT_UNSPEC;
-	}
 	if (!c) {
 		if ((p->segment.flags & WEIR_TCP_RST) || (w->server_flags & WEIR_SERVER_DRAINING))
 			return TC_ACT_UNSPEC;
@@ -307,7 +327,7 @@ int weir_ingress(struct __sk_buff *skb)
 		if (!c)
 			return TC_ACT_UNSPEC;
 		/* Joined when it was MPTCP already. */
-		if (p->mptcp_at) {
+		if (p->mptcp) {
 			weir_conn_opaque(c, c->request_next, WEIR_MPTCP);
 			count(w->server, WEIR_MPTCP);
 		}

@@ -3,6 +3,7 @@
 #ifndef WEIR_BPF_TRACK_H
 #define WEIR_BPF_TRACK_H
 
+#include "badge.h"
 #include "in_flight.h"
 #include "socket.h"
 #include "work.h"
@@ -112,7 +113,7 @@ __noinline int conn_open(struct __sk_buff *skb)
 	state = sk->state;
 	if (state == STATE_NEW_SYN_RECV)
 		known = open_from_request(fresh, w->server, sk);
-	else if (state == STATE_ESTABLISHED)
+	else if (state == STATE_ESTABLISHED || state == STATE_SYN_RECV)
 		known = open_from_socket(fresh, w->server, sk);
 	bpf_sk_release(sk);
 	if (state == STATE_LISTEN)
@@ -121,6 +122,7 @@ __noinline int conn_open(struct __sk_buff *skb)
 		return OPENED_NOT;
 	if (fresh->phase == WEIR_PHASE_FOLLOWED && (w->server_flags & WEIR_SERVER_PREAMBLES))
 		weir_conn_await_preamble(fresh);
+	badge_make(fresh);
 	ret = bpf_map_update_elem(&conns, &w->packet.flow, fresh, BPF_NOEXIST);
 	if (ret == -EEXIST) /* by another CPU, just now */
 		return OPENED;

@@ -46,7 +46,7 @@
 #include "weir/limit/match.h"
 
 #ifndef WEIR_ABI_VERSION /* a test has an agent of another version */
-#define WEIR_ABI_VERSION 4
+#define WEIR_ABI_VERSION 5
 #endif
 
 #define WEIR_SUBJECT_OVERFLOW (~0ULL)

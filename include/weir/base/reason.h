@@ -102,6 +102,9 @@
 	X(FRAGMENT, "fragment", PACKET)                           \
 	X(RETAKEN, "retaken", PACKET)                             \
 	X(PACED, "paced", PACKET)                                 \
+	X(SYN_DATA, "syn_data", PACKET)                           \
+	X(UNREADABLE, "unreadable", PACKET)                       \
+	X(STRAY, "stray", PACKET)                                 \
 	X(RECORDS_PASSED, "passed", RECORD)                       \
 	X(RECORDS_HELD, "held", RECORD)                           \
 	X(RECORDS_DRY_RUN_HELD, "dry_run_held", RECORD)           \

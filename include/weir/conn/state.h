@@ -82,6 +82,9 @@ struct weir_conn {
 	__u8 opaque_why; /* enum weir_reason, with phase OPAQUE; MID_STREAM: TLS that was joined in mid-stream */
 	__u32 places_end; /* behind the last request that holds places of a limit (limit.h); those that are done do not */
 	__u32 preamble_at; /* client's numbers: its first byte, once some of it has been read */
+	__u32 badge;	   /* of the packets that ingress lets by (hold.h); 0: there is none */
+	__u8 strays;	   /* segments without it that were dropped in a row */
+	__u8 pad[3];
 	struct weir_hold hold;
 	struct weir_unconfirmed unconfirmed;
 	struct weir_preamble preamble; /* and afterwards whom it names */
