@@ -250,15 +250,14 @@ static __always_inline bool outlived(struct __sk_buff *skb, struct work *w, cons
 
 /*
  * The headers cannot be read, but the kernel has found a socket by them. If it is an attached server's, what the packet brings
- * could be anything: nothing that anyone sends in earnest looks like that.
+ * could be anything: nothing that anyone sends in earnest looks like that. Static, for its verdict has to be known.
  */
-__noinline int hold_unreadable(struct __sk_buff *skb)
+static __noinline int hold_unreadable(struct __sk_buff *skb, struct work *w)
 {
-	struct work *w = work_of(HOOK_HOLD);
 	struct bpf_sock *sk = skb->sk;
 	__be32 address;
 
-	if (!w || !sk || !bpf_skc_to_tcp_sock(sk))
+	if (!sk || !bpf_skc_to_tcp_sock(sk))
 		return SOCKET_GETS_IT;
 	if (skb->protocol == bpf_htons(ETHERTYPE_IPV6)) {
 		if (bpf_skb_load_bytes(skb, __builtin_offsetof(struct ipv6_header, dest), w->packet.dest, 16))
@@ -286,7 +285,7 @@ int weir_hold(struct __sk_buff *skb)
 		return SOCKET_GETS_IT;
 	p = &w->packet;
 	if (!packet_parse_ip(skb, p, 0, &end) || !packet_parse_ports(skb, p))
-		return hold_unreadable(skb);
+		return hold_unreadable(skb, w);
 	if (!server_listens(p->dest, p->dest_port, &w->server) || !load_settings(w, HOOK_HOLD) ||
 	    !socket_is_here(skb, w))
 		return SOCKET_GETS_IT;
