@@ -16,7 +16,7 @@
 
 static __always_inline void badge_make(struct weir_conn *c)
 {
-	c->badge = bpf_get_prandom_u32() | BADGE_BIT;
+	c->badge = bpf_get_prandom_u32() | BADGE_BIT | 1;
 }
 
 /* What brings nothing to the socket needs none. */
@@ -24,6 +24,20 @@ static __always_inline void badge_put_on(struct __sk_buff *skb, const struct wei
 {
 	if (g->len || (g->flags & WEIR_TCP_FIN))
 		skb->priority = c->badge;
+}
+
+/*
+ * Of what a device with the program could not read. Where some devices are not to be limited (attach --interface), that tells
+ * it from what came by these. What is put together from fragments has it from the first.
+ */
+static __always_inline void badge_unread(struct __sk_buff *skb)
+{
+	skb->priority = BADGE_BIT;
+}
+
+static __always_inline bool badge_is_unread(const struct __sk_buff *skb)
+{
+	return skb->priority == BADGE_BIT;
 }
 
 static __always_inline bool badge_is_on(const struct __sk_buff *skb, const struct weir_conn *c)

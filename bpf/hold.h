@@ -179,7 +179,9 @@ static __always_inline int hold_unseen(struct __sk_buff *skb, struct work *w)
 	enum weir_action takes;
 
 	if (!p->segment.len || (p->segment.flags & (WEIR_TCP_SYN | WEIR_TCP_RST)) ||
-	    (w->server_flags & (WEIR_SERVER_DRAINING | WEIR_SERVER_SOME_INTERFACES)))
+	    (w->server_flags & WEIR_SERVER_DRAINING))
+		return SOCKET_GETS_IT;
+	if ((w->server_flags & WEIR_SERVER_SOME_INTERFACES) && !badge_is_unread(skb))
 		return SOCKET_GETS_IT;
 	if (w->socket.listens)
 		return hold_handshake(skb, w);

@@ -234,6 +234,7 @@ __noinline int ingress_fragment(struct __sk_buff *skb, __u32 end)
 	if (!w)
 		return TC_ACT_UNSPEC;
 	count(w->server, WEIR_FRAGMENT);
+	badge_unread(skb);
 	flow_set(&w->packet, true);
 	c = bpf_map_lookup_elem(&conns, &w->packet.flow);
 	if (!c)
@@ -291,8 +292,12 @@ int weir_ingress(struct __sk_buff *skb)
 	if (!w || has_own_device(skb) || (skb->pkt_type != PACKET_HOST && skb->pkt_type != PACKET_OTHERHOST))
 		return TC_ACT_UNSPEC;
 	p = &w->packet;
-	if (!packet_parse_ip(skb, p, ETHERNET_BYTES, &end) || !packet_parse_ports(skb, p) ||
-	    !server_listens(p->dest, p->dest_port, &w->server))
+	if (!packet_parse_ip(skb, p, ETHERNET_BYTES, &end)) {
+		if (has_inner_tag(skb))
+			badge_unread(skb);
+		return TC_ACT_UNSPEC;
+	}
+	if (!packet_parse_ports(skb, p) || !server_listens(p->dest, p->dest_port, &w->server))
 		return TC_ACT_UNSPEC;
 	if (!load_settings(w, HOOK_INGRESS))
 		return TC_ACT_UNSPEC;

@@ -10,6 +10,8 @@
 
 #define ETHERTYPE_IPV4 0x0800
 #define ETHERTYPE_IPV6 0x86dd
+#define ETHERTYPE_VLAN 0x8100
+#define ETHERTYPE_SERVICE_VLAN 0x88a8
 #define ETHERNET_BYTES 14
 #define IPV4_BYTES 20
 #define IPV6_BYTES 40
@@ -112,6 +114,12 @@ static __always_inline const void *header_at(struct __sk_buff *skb, struct packe
 static __always_inline bool has_own_device(struct __sk_buff *skb)
 {
 	return skb->vlan_present && (skb->vlan_tci & VLAN_ID);
+}
+
+/* The kernel takes one tag off before tc; what is behind a second one is not read. */
+static __always_inline bool has_inner_tag(const struct __sk_buff *skb)
+{
+	return skb->protocol == bpf_htons(ETHERTYPE_VLAN) || skb->protocol == bpf_htons(ETHERTYPE_SERVICE_VLAN);
 }
 
 /*

@@ -123,6 +123,30 @@ def test_decoy_and_tags(raw4, tags):
     assert site.packets("stray") > 0
 
 
+class SilentClient(RawClient):
+    """Its first data ends the handshake."""
+
+    def handshake(self):
+        self.receive()
+        self.next += bool(self.peer)
+        return self.peer
+
+
+@needs_hold
+@pytest.mark.parametrize("how", [{"fragments": 64}, *({"spoil": tagged(*tags)} for tags in TAGS.values())],
+                         ids=["fragments", *TAGS])
+def test_only_other_interfaces_are_free(world, how):
+    """Where one interface is meant, what comes by it and cannot be read is not taken for what came by another."""
+    site = world.site(world.veth())
+    site.attach("--interface", "eth0")
+    site.limit("user", burst=BURST)
+    client = SilentClient(site.place, site.server.port)
+    world.at_end(client.close)
+    for i in range(BURST + 3):
+        client.insist(get(f"{i}"), times=4, **how)
+    assert 0 < site.server.served() <= BURST
+
+
 @needs_hold
 def test_strays_between_others(raw4):
     """They do not come to the server, and change nothing."""
