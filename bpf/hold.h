@@ -14,6 +14,19 @@
 #define SOCKET_GETS_NOTHING 0
 #define SOCKET_GETS_IT 1
 
+/* May packets of the server's be dropped? */
+static __always_inline bool withholds(const struct work *w)
+{
+	return !(w->server_flags & (WEIR_SERVER_PAUSED | WEIR_SERVER_DRY_RUN));
+}
+
+/* Drops the packet, if anything may be dropped, and counts it. */
+static __always_inline int hold_drop(const struct work *w, enum weir_reason why)
+{
+	count(w->server, why);
+	return withholds(w) ? SOCKET_GETS_NOTHING : SOCKET_GETS_IT;
+}
+
 static long hold_step(__u32 i __attribute__((unused)), struct feed *f)
 {
 	struct work *w = f->work;
@@ -110,22 +123,22 @@ static __always_inline int hold_segment(struct __sk_buff *skb, struct work *w, s
 static __always_inline int hold_conn(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
 {
 	const struct weir_segment *g = &w->packet.segment;
-	bool unseen, ends = g->flags & (WEIR_TCP_FIN | WEIR_TCP_RST);
-	enum weir_reason why = WEIR_REASON_COUNT;
+	bool badged = badge_is_on(skb, c), ends = g->flags & (WEIR_TCP_FIN | WEIR_TCP_RST);
+	enum weir_reason way = WEIR_REASON_COUNT, why = WEIR_REASON_COUNT;
+	enum weir_action action = WEIR_HOLD;
 	int verdict = SOCKET_GETS_IT;
-	enum weir_action action;
 
 	bpf_spin_lock(&c->lock);
-	unseen = !(w->server_flags & WEIR_SERVER_DRAINING) && weir_hold_overlooked(c, &w->socket, g);
-	if (unseen)
-		weir_hold_unseen(c, &w->socket, g);
+	if (!(w->server_flags & WEIR_SERVER_DRAINING))
+		way = weir_hold_meet(c, &w->socket, g, badged, withholds(w));
 	if (c->opaque_why == WEIR_UNSEEN)
 		c->last_ns = w->now_ns;
-	action = weir_hold_begin(c, &w->socket, g, &w->hold, &why);
+	if (way != WEIR_STRAY)
+		action = weir_hold_begin(c, &w->socket, g, &w->hold, &why);
 	w->request.preamble = c->preamble;
 	bpf_spin_unlock(&c->lock);
-	if (unseen)
-		count(w->server, WEIR_UNSEEN);
+	if (way != WEIR_REASON_COUNT)
+		count(w->server, way);
 	if (action == WEIR_FRAME)
 		verdict = hold_segment(skb, w, c, &why);
 	else if (action == WEIR_HOLD)
@@ -167,14 +180,20 @@ static __always_inline int hold_unseen(struct __sk_buff *skb, struct work *w)
 {
 	const struct packet *p = &w->packet;
 	struct weir_conn *fresh = &w->fresh, *c;
+	enum weir_action takes;
 
 	if (!p->segment.len || (p->segment.flags & (WEIR_TCP_SYN | WEIR_TCP_RST)) ||
-	    (w->server_flags & (WEIR_SERVER_DRAINING | WEIR_SERVER_SOME_INTERFACES)))
+	    (w->server_flags & WEIR_SERVER_DRAINING))
+		return SOCKET_GETS_IT;
+	if ((w->server_flags & WEIR_SERVER_SOME_INTERFACES) && !badge_is_unread(skb))
 		return SOCKET_GETS_IT;
 	if (w->socket.listens)
 		return hold_handshake(skb, w);
-	if (!w->socket.open || weir_hold_socket_takes(&w->socket, &p->segment) != WEIR_FRAME)
+	takes = weir_hold_socket_takes(&w->socket, &p->segment);
+	if (!w->socket.open || takes == WEIR_PASS)
 		return SOCKET_GETS_IT;
+	if (takes == WEIR_HOLD)
+		return hold_drop(w, WEIR_OUT_OF_WINDOW);
 	__builtin_memset(fresh, 0, sizeof(*fresh));
 	weir_conn_open(fresh, w->server, WEIR_PHASE_FOLLOWED, w->socket.next, w->socket.sent, 0);
 	weir_hold_unseen(fresh, &w->socket, &p->segment);
@@ -201,7 +220,7 @@ static __always_inline bool socket_is_here(struct __sk_buff *skb, struct work *w
 	if (!tcp || tcp->inet_conn.icsk_inet.sk.__sk_common.skc_net.net->net_cookie != w->netns_cookie)
 		return false;
 	w->socket.listens = sk->state == STATE_LISTEN;
-	w->socket.open = sk->state == STATE_ESTABLISHED || sk->state == STATE_FIN_WAIT1 || sk->state == STATE_FIN_WAIT2;
+	w->socket.open = socket_is_open(sk->state);
 	socket_read(&w->socket, tcp, w->now_ns);
 	return true;
 }
@@ -233,6 +252,31 @@ static __always_inline bool outlived(struct __sk_buff *skb, struct work *w, cons
 	return !same;
 }
 
+/*
+ * The headers cannot be read, but the kernel has found a socket by them. If it is an attached server's, what the packet brings
+ * could be anything: nothing that anyone sends in earnest looks like that. Static, for its verdict has to be known.
+ */
+static __noinline int hold_unreadable(struct __sk_buff *skb, struct work *w)
+{
+	struct bpf_sock *sk = skb->sk;
+	__be32 address;
+
+	if (!sk || !bpf_skc_to_tcp_sock(sk))
+		return SOCKET_GETS_IT;
+	if (skb->protocol == bpf_htons(ETHERTYPE_IPV6)) {
+		if (bpf_skb_load_bytes(skb, __builtin_offsetof(struct ipv6_header, dest), w->packet.dest, 16))
+			return SOCKET_GETS_NOTHING;
+	} else {
+		if (bpf_skb_load_bytes(skb, __builtin_offsetof(struct ipv4_header, dest), &address, 4))
+			return SOCKET_GETS_NOTHING;
+		map_ipv4(w->packet.dest, address);
+	}
+	if (!server_listens(w->packet.dest, bpf_htons(sk->src_port), &w->server) || !load_settings(w, HOOK_HOLD) ||
+	    !socket_is_here(skb, w))
+		return SOCKET_GETS_IT;
+	return hold_drop(w, WEIR_UNREADABLE);
+}
+
 SEC("cgroup_skb/ingress")
 int weir_hold(struct __sk_buff *skb)
 {
@@ -244,11 +288,16 @@ int weir_hold(struct __sk_buff *skb)
 	if (!w)
 		return SOCKET_GETS_IT;
 	p = &w->packet;
-	if (!packet_parse_ip(skb, p, 0, &end) || !packet_parse_ports(skb, p) ||
-	    !server_listens(p->dest, p->dest_port, &w->server))
+	if (!packet_parse_ip(skb, p, 0, &end) || !packet_parse_ports(skb, p))
+		return hold_unreadable(skb, w);
+	if (!server_listens(p->dest, p->dest_port, &w->server) || !load_settings(w, HOOK_HOLD) ||
+	    !socket_is_here(skb, w))
 		return SOCKET_GETS_IT;
-	if (!load_settings(w, HOOK_HOLD) || !socket_is_here(skb, w) || !packet_parse_tcp(skb, p, end))
-		return SOCKET_GETS_IT;
+	if (!packet_parse_tcp(skb, p, end))
+		return hold_drop(w, WEIR_UNREADABLE);
+	/* tc would have taken it off. */
+	if ((p->segment.flags & WEIR_TCP_SYN) && p->segment.len)
+		return hold_drop(w, WEIR_SYN_DATA);
 	flow_set(p, true);
 	c = bpf_map_lookup_elem(&conns, &p->flow);
 	if (c && outlived(skb, w, c)) {

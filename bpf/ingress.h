@@ -214,6 +214,8 @@ static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, s
 		verdict = TC_ACT_SHOT;
 	else
 		verdict = action == WEIR_PASS || action == WEIR_CUT ? pass_to_server(skb, w) : reply(skb, w, action);
+	if (verdict == TC_ACT_UNSPEC)
+		badge_put_on(skb, g, c);
 	if (verdict == TC_ACT_UNSPEC && w->view.opaque && (w->server_flags & WEIR_SERVER_PACED))
 		verdict = pace(skb, w, c);
 	conn_retire(w, c, false, client_resets(skb, w));
@@ -233,6 +235,7 @@ __noinline int ingress_fragment(struct __sk_buff *skb, __u32 end)
 	if (!w)
 		return TC_ACT_UNSPEC;
 	count(w->server, WEIR_FRAGMENT);
+	badge_unread(skb);
 	flow_set(&w->packet, true);
 	c = bpf_map_lookup_elem(&conns, &w->packet.flow);
 	if (!c)
@@ -252,6 +255,31 @@ __noinline int ingress_fragment(struct __sk_buff *skb, __u32 end)
 	return TC_ACT_UNSPEC;
 }
 
+/*
+ * A SYN changes nothing here by itself. What follows it must be plain TCP, and none of its data may reach the server, whether
+ * an option asks for that or the server does without one: what comes behind the handshake is read.
+ */
+__noinline int ingress_syn(struct __sk_buff *skb, struct work *w)
+{
+	const struct packet *p;
+
+	if (!w)
+		return TC_ACT_SHOT;
+	p = &w->packet;
+	if (p->segment.len && (p->signature || !checksum_is_right(skb, w))) {
+		count(w->server, p->signature ? WEIR_SYN_DATA : WEIR_BAD_CHECKSUM);
+		return TC_ACT_SHOT;
+	}
+	if (p->signature)
+		return TC_ACT_UNSPEC;
+	if (p->unwanted && remove_options(skb, w))
+		return TC_ACT_SHOT;
+	if (!p->segment.len)
+		return TC_ACT_UNSPEC;
+	count(w->server, WEIR_SYN_DATA);
+	return packet_cut(skb, w, 0) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+}
+
 SEC("tc")
 int weir_ingress(struct __sk_buff *skb)
 {
@@ -265,8 +293,12 @@ int weir_ingress(struct __sk_buff *skb)
 	if (!w || has_own_device(skb) || (skb->pkt_type != PACKET_HOST && skb->pkt_type != PACKET_OTHERHOST))
 		return TC_ACT_UNSPEC;
 	p = &w->packet;
-	if (!packet_parse_ip(skb, p, ETHERNET_BYTES, &end) || !packet_parse_ports(skb, p) ||
-	    !server_listens(p->dest, p->dest_port, &w->server))
+	if (!packet_parse_ip(skb, p, ETHERNET_BYTES, &end)) {
+		if (has_inner_tag(skb))
+			badge_unread(skb);
+		return TC_ACT_UNSPEC;
+	}
+	if (!packet_parse_ports(skb, p) || !server_listens(p->dest, p->dest_port, &w->server))
 		return TC_ACT_UNSPEC;
 	if (!load_settings(w, HOOK_INGRESS))
 		return TC_ACT_UNSPEC;
@@ -284,17 +316,8 @@ int weir_ingress(struct __sk_buff *skb)
 		return TC_ACT_SHOT;
 	flow_set(p, true);
 	c = bpf_map_lookup_elem(&conns, &p->flow);
-	if (p->segment.flags & WEIR_TCP_SYN) {
-		if (!c && handshake_waits(w))
-			return TC_ACT_SHOT;
-		if (p->signature)
-			return TC_ACT_UNSPEC;
-		if (p->mptcp_at && !remove_option(skb, w, p->mptcp_at, p->mptcp_bytes))
-			count(w->server, WEIR_MPTCP_REMOVED);
-		if (p->tfo_at && !remove_option(skb, w, p->tfo_at, p->tfo_bytes))
-			count(w->server, WEIR_TFO_REMOVED);
-		return TC_ACT_UNSPEC;
-	}
+	if (p->segment.flags & WEIR_TCP_SYN)
+		return !c && handshake_waits(w) ? TC_ACT_SHOT : ingress_syn(skb, w);
 	if (!c) {
 		if ((p->segment.flags & WEIR_TCP_RST) || (w->server_flags & WEIR_SERVER_DRAINING))
 			return TC_ACT_UNSPEC;
@@ -310,7 +333,7 @@ int weir_ingress(struct __sk_buff *skb)
 		if (!c)
 			return TC_ACT_UNSPEC;
 		/* Joined when it was MPTCP already. */
-		if (p->mptcp_at) {
+		if (p->mptcp) {
 			weir_conn_opaque(c, c->request_next, WEIR_MPTCP);
 			count(w->server, WEIR_MPTCP);
 		}

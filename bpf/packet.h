@@ -10,6 +10,8 @@
 
 #define ETHERTYPE_IPV4 0x0800
 #define ETHERTYPE_IPV6 0x86dd
+#define ETHERTYPE_VLAN 0x8100
+#define ETHERTYPE_SERVICE_VLAN 0x88a8
 #define ETHERNET_BYTES 14
 #define IPV4_BYTES 20
 #define IPV6_BYTES 40
@@ -26,9 +28,7 @@ struct packet {
 	struct weir_flow flow; /* filled for the direction of the hook */
 	__u32 l4;	       /* offsets from the start of the frame */
 	__u32 payload;
-	__u32 sack_at;		     /* of the first SACK block; 0: none */
-	__u32 mptcp_at, mptcp_bytes; /* of an MPTCP option; 0: none */
-	__u32 tfo_at, tfo_bytes;     /* of a TCP Fast Open option; 0: none */
+	__u32 sack_at; /* of the first SACK block; 0: none */
 	__u8 ipv6;
 	__u8 plain_ip; /* no IP options or extension headers: the TCP header stands where a reply's will */
 	__u8 tos;
@@ -37,8 +37,11 @@ struct packet {
 	__u16 check;		      /* as on the wire */
 	__u16 ip_id;
 	__u8 ethernet[ETHERNET_BYTES];
-	__u8 signature; /* the kind of option that signs the segment; 0: none */
-	__u8 pad2;
+	__u8 signature;	 /* the kind of option that signs the segment; 0: none */
+	__u8 next;	 /* IPv6: what the header at l4 is */
+	__u8 mptcp, tfo; /* there are options of these */
+	__u8 pad[2];
+	__u64 unwanted;		   /* bit n: byte n of the options belongs to one that is taken off a SYN */
 	__u8 source[16], dest[16]; /* network order, IPv4 mapped */
 	__u32 option_at, options_length;
 	__u8 options[TCP_OPTION_BYTES + 24] __attribute__((aligned(8)));
@@ -113,6 +116,12 @@ static __always_inline bool has_own_device(struct __sk_buff *skb)
 	return skb->vlan_present && (skb->vlan_tci & VLAN_ID);
 }
 
+/* The kernel takes one tag off before tc; what is behind a second one is not read. */
+static __always_inline bool has_inner_tag(const struct __sk_buff *skb)
+{
+	return skb->protocol == bpf_htons(ETHERTYPE_VLAN) || skb->protocol == bpf_htons(ETHERTYPE_SERVICE_VLAN);
+}
+
 /*
  * Where the IP packet ends of which `length` bytes follow `from` (Ethernet may pad behind it); BIG TCP says 0. False: it is
  * cut off, and the kernel drops it.
@@ -128,34 +137,45 @@ static __always_inline bool ip_end(struct __sk_buff *skb, __u32 length, __u32 fr
 #define IPV6_FRAGMENT 44
 #define IPV6_FRAGMENT_OFFSET 0xfff8
 #define IPV6_DESTINATION 60
-#define IPV6_EXTENSIONS 4 /* more in one packet are not followed */
+#define IPV6_NOTHING 59
+#define IPV6_EXTENSIONS 32 /* more in one packet are not followed here; the hold drops what has them */
 
-/* The offset of the TCP header behind IPv6 extension headers, which begin at p->l4 with `next`; 0: none there. */
-__noinline int ipv6_tcp_at(struct __sk_buff *skb, struct packet *p, __u32 next)
+struct extension_walk {
+	struct __sk_buff *skb;
+	struct packet *packet;
+};
+
+/* The header at p->l4. Where it stands is kept in the packet, not in a register, or the verifier follows each of them. */
+static long extension_step(__u32 i __attribute__((unused)), struct extension_walk *walk)
 {
-	__u32 at;
+	struct packet *p = walk->packet;
+	__be16 extension[2]; /* next header, length in words of 8 bytes less one; then a fragment's offset */
+	__u8 *header = (__u8 *)extension, kind = p->next;
+
+	if (kind == TCP_PROTOCOL)
+		return 1;
+	p->next = IPV6_NOTHING;
+	if (kind != IPV6_HOP_BY_HOP && kind != IPV6_ROUTING && kind != IPV6_DESTINATION && kind != IPV6_FRAGMENT)
+		return 1;
+	if (bpf_skb_load_bytes(walk->skb, p->l4, extension, sizeof(extension)))
+		return 1;
+	if (kind == IPV6_FRAGMENT && (extension[1] & bpf_htons(IPV6_FRAGMENT_OFFSET)))
+		return 1;
+	p->fragment |= kind == IPV6_FRAGMENT;
+	p->l4 += kind == IPV6_FRAGMENT ? 8 : (header[1] + 1) * 8;
+	p->next = header[0];
+	return 0;
+}
+
+/* Moves p->l4 behind the IPv6 extension headers that begin there with p->next. False: no TCP header is found. */
+__noinline int ipv6_skip_extensions(struct __sk_buff *skb, struct packet *p)
+{
+	struct extension_walk walk = { .skb = skb, .packet = p };
 
 	if (!p)
 		return 0;
-	at = p->l4;
-	for (int i = 0; i < IPV6_EXTENSIONS; i++) {
-		__be16 extension[2]; /* next header, length in words of 8 bytes less one; then a fragment's offset */
-		__u8 *header = (__u8 *)extension;
-
-		if (next != IPV6_HOP_BY_HOP && next != IPV6_ROUTING && next != IPV6_DESTINATION &&
-		    next != IPV6_FRAGMENT)
-			return 0;
-		if (bpf_skb_load_bytes(skb, at, extension, sizeof(extension)))
-			return 0;
-		if (next == IPV6_FRAGMENT && (extension[1] & bpf_htons(IPV6_FRAGMENT_OFFSET)))
-			return 0;
-		p->fragment |= next == IPV6_FRAGMENT;
-		at += next == IPV6_FRAGMENT ? 8 : (header[1] + 1) * 8;
-		next = header[0];
-		if (next == TCP_PROTOCOL)
-			return at;
-	}
-	return 0;
+	bpf_loop(IPV6_EXTENSIONS, extension_step, &walk, 0);
+	return p->next == TCP_PROTOCOL;
 }
 
 /*
@@ -188,7 +208,6 @@ static __always_inline bool packet_parse_ipv6(struct __sk_buff *skb, struct pack
 {
 	const struct ipv6_header *ip = header_at(skb, p, l3, sizeof(*ip));
 	__u32 payload_length;
-	__u8 next;
 
 	if (!ip || (bpf_ntohl(ip->version_class_label) >> 28) != 6)
 		return false;
@@ -200,11 +219,11 @@ static __always_inline bool packet_parse_ipv6(struct __sk_buff *skb, struct pack
 	p->fragment = 0;
 	p->l4 = l3 + IPV6_BYTES;
 	payload_length = bpf_ntohs(ip->payload_length);
-	next = ip->next_header;
-	p->plain_ip = next == TCP_PROTOCOL;
-	if (next != TCP_PROTOCOL)
-		p->l4 = ipv6_tcp_at(skb, p, next);
-	return p->l4 && ip_end(skb, payload_length, l3 + IPV6_BYTES, end);
+	p->next = ip->next_header;
+	p->plain_ip = p->next == TCP_PROTOCOL;
+	if (!p->plain_ip && !ipv6_skip_extensions(skb, p))
+		return false;
+	return ip_end(skb, payload_length, l3 + IPV6_BYTES, end);
 }
 
 /*
@@ -227,196 +246,6 @@ static __always_inline bool packet_parse_ports(struct __sk_buff *skb, struct pac
 	p->source_port = ports[0];
 	p->dest_port = ports[1];
 	return true;
-}
-
-#define TCP_OPTION_END 0
-#define TCP_OPTION_NOP 1
-#define TCP_OPTION_SACK 5
-#define TCP_OPTION_TS 8
-#define TCP_OPTION_MD5 19
-#define TCP_OPTION_MD5_BYTES 18
-#define TCP_OPTION_AO 29
-#define TCP_OPTION_MPTCP 30
-#define TCP_OPTION_TFO 34
-#define TCP_TS_WORD 0x0101080a /* NOP NOP kind length: how the timestamp option stands in nearly every segment */
-
-static __always_inline __u32 option_word(const struct packet *p, __u32 at)
-{
-	at &= 63;
-	if (at > sizeof(p->options) - 4)
-		return 0;
-	return (__u32)p->options[at] << 24 | (__u32)p->options[at + 1] << 16 | (__u32)p->options[at + 2] << 8 |
-	       p->options[at + 3];
-}
-
-static __always_inline void packet_read_sack(struct packet *p, __u32 at, __u32 length)
-{
-	struct weir_segment *g = &p->segment;
-	__u32 blocks = (length - 2) / 8;
-
-	if (blocks > WEIR_SACK_BLOCKS)
-		blocks = WEIR_SACK_BLOCKS;
-	for (__u32 i = 0; i < WEIR_SACK_BLOCKS; i++) {
-		if (i >= blocks)
-			break;
-		g->sack[i].start = option_word(p, at + 2 + 8 * i);
-		g->sack[i].end = option_word(p, at + 6 + 8 * i);
-	}
-	g->sacks = blocks;
-	p->sack_at = p->l4 + TCP_BYTES + at + 2;
-}
-
-struct option_walk {
-	struct packet *packet;
-};
-
-/* The option at p->option_at. Positions live in the packet, not in registers, or the verifier follows each of them. */
-static long option_step(__u32 i __attribute__((unused)), struct option_walk *walk)
-{
-	struct packet *p = walk->packet;
-	struct weir_segment *g = &p->segment;
-	__u32 at = p->option_at, kind, size;
-
-	if (at + 1 >= p->options_length)
-		return 1;
-	kind = p->options[at & 63];
-	if (kind == TCP_OPTION_END)
-		return 1;
-	if (kind == TCP_OPTION_NOP) {
-		p->option_at = at + 1;
-		return 0;
-	}
-	size = p->options[(at + 1) & 63];
-	if (size < 2 || at + size > p->options_length)
-		return 1;
-	if (kind == TCP_OPTION_TS && size == 10) {
-		g->has_ts = 1;
-		g->tsval = option_word(p, at + 2);
-		g->tsecr = option_word(p, at + 6);
-	} else if (kind == TCP_OPTION_SACK && size >= 10) {
-		packet_read_sack(p, at, size);
-	} else if (kind == TCP_OPTION_MPTCP) {
-		p->mptcp_at = p->l4 + TCP_BYTES + at;
-		p->mptcp_bytes = size;
-	} else if (kind == TCP_OPTION_TFO) {
-		p->tfo_at = p->l4 + TCP_BYTES + at;
-		p->tfo_bytes = size;
-	} else if (kind == TCP_OPTION_AO || (kind == TCP_OPTION_MD5 && size == TCP_OPTION_MD5_BYTES)) {
-		p->signature = kind;
-	}
-	p->option_at = at + size;
-	return 0;
-}
-
-/* Reads TCP options, of which there are `length` bytes, not 0. */
-__noinline int packet_read_options(struct __sk_buff *skb, struct packet *p, __u32 length)
-{
-	struct option_walk walk = { .packet = p };
-
-	if (!p)
-		return 0;
-	length = size_up_to(TCP_OPTION_BYTES, length);
-	if (bpf_skb_load_bytes(skb, p->l4 + TCP_BYTES, p->options, length))
-		return 0;
-	p->option_at = 0;
-	p->options_length = length;
-	bpf_loop(TCP_OPTION_BYTES, option_step, &walk, 0);
-	return 0;
-}
-
-/* What nearly every segment has, and nothing else. */
-static __always_inline bool packet_read_timestamp(struct __sk_buff *skb, struct packet *p)
-{
-	const __be32 *words = header_at(skb, p, p->l4 + TCP_BYTES, TCP_TS_BYTES);
-
-	if (!words || words[0] != bpf_htonl(TCP_TS_WORD))
-		return false;
-	p->segment.has_ts = 1;
-	p->segment.tsval = bpf_ntohl(words[1]);
-	p->segment.tsecr = bpf_ntohl(words[2]);
-	return true;
-}
-
-/* Reads the TCP header behind the ports. False: malformed, the kernel will drop it. */
-static __always_inline bool packet_parse_tcp(struct __sk_buff *skb, struct packet *p, __u32 end)
-{
-	const struct tcp_header *tcp = header_at(skb, p, p->l4, sizeof(*tcp));
-	struct weir_segment *g = &p->segment;
-	__u32 length;
-
-	if (!tcp)
-		return false;
-	length = (tcp->offset >> 4) * 4;
-	p->payload = p->l4 + length;
-	if (length < TCP_BYTES || p->payload > end)
-		return false;
-	g->seq = bpf_ntohl(tcp->seq);
-	g->ack = bpf_ntohl(tcp->ack);
-	g->len = end - p->payload;
-	g->window = bpf_ntohs(tcp->window);
-	g->flags = tcp->flags;
-	g->sacks = 0;
-	g->has_ts = 0;
-	g->tsval = 0;
-	g->tsecr = 0;
-	p->check = tcp->check;
-	p->sack_at = 0;
-	p->mptcp_at = 0;
-	p->tfo_at = 0;
-	p->signature = 0;
-	if (length > TCP_BYTES && (length != TCP_BYTES + TCP_TS_BYTES || !packet_read_timestamp(skb, p)))
-		packet_read_options(skb, p, length - TCP_BYTES);
-	return true;
-}
-
-/* Puts changed SACK blocks back. They may stand at an odd offset, where a sum's bytes are swapped. */
-static __always_inline int packet_store_sacks(struct __sk_buff *skb, const struct packet *p)
-{
-	const struct weir_segment *g = &p->segment;
-
-	for (__u32 i = 0; i < WEIR_SACK_BLOCKS; i++) {
-		__u32 at = p->sack_at + 8 * i;
-		__be32 old[2], new[2];
-		__s64 diff;
-
-		if (i >= g->sacks)
-			break;
-		if (bpf_skb_load_bytes(skb, at, old, sizeof(old)))
-			return -1;
-		new[0] = bpf_htonl(g->sack[i].start);
-		new[1] = bpf_htonl(g->sack[i].end);
-		diff = bpf_csum_diff(old, sizeof(old), new, sizeof(new), 0);
-		if ((at - p->l4) & 1) {
-			diff = (diff & 0xffff) + ((__u32)diff >> 16);
-			diff = (diff & 0xffff) + (diff >> 16);
-			diff = bpf_ntohs(diff);
-		}
-		if (bpf_l4_csum_replace(skb, p->l4 + __builtin_offsetof(struct tcp_header, check), 0, diff, 0) ||
-		    bpf_skb_store_bytes(skb, at, new, sizeof(new), 0))
-			return -1;
-	}
-	return 0;
-}
-
-/* Puts a translated segment's numbers back into the packet; the checksum moves by the difference. */
-__noinline int packet_store_numbers(struct __sk_buff *skb, struct packet *p)
-{
-	__be32 old[2], new[2];
-	__s64 diff;
-	__u32 at;
-
-	if (!p)
-		return -1;
-	at = p->l4 + __builtin_offsetof(struct tcp_header, seq);
-	new[0] = bpf_htonl(p->segment.seq);
-	new[1] = bpf_htonl(p->segment.ack);
-	if (bpf_skb_load_bytes(skb, at, old, sizeof(old)))
-		return -1;
-	diff = bpf_csum_diff(old, sizeof(old), new, sizeof(new), 0);
-	if (bpf_l4_csum_replace(skb, p->l4 + __builtin_offsetof(struct tcp_header, check), 0, diff, 0) ||
-	    bpf_skb_store_bytes(skb, at, new, sizeof(new), 0))
-		return -1;
-	return p->segment.sacks ? packet_store_sacks(skb, p) : 0;
 }
 
 #endif

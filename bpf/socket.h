@@ -7,10 +7,21 @@
 
 /* enum values of the kernel's TCP states */
 #define STATE_ESTABLISHED 1
+#define STATE_SYN_RECV 3
 #define STATE_FIN_WAIT1 4
 #define STATE_FIN_WAIT2 5
 #define STATE_LISTEN 10
 #define STATE_NEW_SYN_RECV 12
+
+/*
+ * Does a socket in this state take data? One whose handshake was ended by a SYN-ACK stays in SYN_RECV until the next segment,
+ * and takes what that brings.
+ */
+static __always_inline bool socket_is_open(__u32 state)
+{
+	return state == STATE_ESTABLISHED || state == STATE_SYN_RECV || state == STATE_FIN_WAIT1 ||
+	       state == STATE_FIN_WAIT2;
+}
 
 #define PAWS_FORGETS_S (24 * 24 * 3600) /* a timestamp that is older than this says nothing */
 

@@ -7,34 +7,35 @@
 #include "work.h"
 
 /*
- * Writes no-operations over an option of a SYN, as a middlebox that does not know it might. MPTCP's own sequence numbers
- * would not bear a translated stream, and data in a SYN (TCP Fast Open) comes before there is a connection to follow:
- * without the option both fall back to plain TCP. 0: done.
+ * Writes no-operations over the unwanted options of a SYN, as a middlebox that does not know them might. MPTCP's own
+ * sequence numbers would not bear a translated stream, and data in a SYN (TCP Fast Open) comes before there is a
+ * connection to follow: without the option both fall back to plain TCP. 0: done.
  */
-__noinline int remove_option(struct __sk_buff *skb, struct work *w, __u32 option_at, __u32 option_bytes)
+__noinline int remove_options(struct __sk_buff *skb, struct work *w)
 {
-	__u8 old[TCP_OPTION_BYTES] = {}, nops[TCP_OPTION_BYTES] = {};
-	__u32 at, bytes;
+	__u8 old[TCP_OPTION_BYTES];
+	struct packet *p;
 	__s64 diff;
 
 	if (!w)
 		return -1;
-	/* From an even offset, as sums are of 16-bit words; the byte before is kept as it is. */
-	at = option_at - ((option_at - w->packet.l4) & 1);
-	bytes = size_up_to(TCP_OPTION_BYTES, option_bytes + option_at - at);
-	if (bpf_skb_load_bytes(skb, at, old, bytes))
-		return -1;
-	__builtin_memset(nops, TCP_OPTION_NOP, sizeof(nops));
-	if (at != option_at)
-		nops[0] = old[0];
-	for (__u32 i = 1; i < TCP_OPTION_BYTES; i++) {
-		if (i >= bytes)
-			nops[i] = 0;
+	p = &w->packet;
+	__builtin_memcpy(old, p->options, sizeof(old));
+	for (__u32 i = 0; i < TCP_OPTION_BYTES; i++) {
+		__u8 keep = (p->unwanted >> i & 1) - 1;
+
+		barrier_var(keep); /* no branch: the verifier would follow each combination of them */
+		p->options[i] = (p->options[i] & keep) | (TCP_OPTION_NOP & ~keep);
 	}
-	diff = bpf_csum_diff((__be32 *)old, sizeof(old), (__be32 *)nops, sizeof(nops), 0);
-	if (bpf_l4_csum_replace(skb, w->packet.l4 + CHECK_AT, 0, diff, 0))
+	diff = bpf_csum_diff((__be32 *)old, sizeof(old), (__be32 *)p->options, sizeof(old), 0);
+	if (bpf_l4_csum_replace(skb, p->l4 + CHECK_AT, 0, diff, 0) ||
+	    bpf_skb_store_bytes(skb, p->l4 + TCP_BYTES, p->options, size_up_to(TCP_OPTION_BYTES, p->options_length), 0))
 		return -1;
-	return bpf_skb_store_bytes(skb, at, nops, bytes, 0);
+	if (p->mptcp)
+		count(w->server, WEIR_MPTCP_REMOVED);
+	if (p->tfo)
+		count(w->server, WEIR_TFO_REMOVED);
+	return 0;
 }
 
 /* An urgent byte is taken out of the stream that the server reads, but not out of the one read here: none is urgent. */

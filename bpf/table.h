@@ -6,6 +6,7 @@
 #ifndef WEIR_BPF_TABLE_H
 #define WEIR_BPF_TABLE_H
 
+#include "badge.h"
 #include "identify.h"
 #include "in_flight.h"
 #include "work.h"
@@ -190,6 +191,7 @@ __noinline int conn_add(__u32 hook)
 		count(w->server, WEIR_CONN_OVER_SHARE);
 		return ADDED_NOT;
 	}
+	badge_make(fresh);
 	fresh->id = bpf_ktime_get_ns();
 	/* What another CPU still does for the one whose memory this was is not of this one's version. */
 	fresh->version = fresh->hold.version = bpf_get_prandom_u32();

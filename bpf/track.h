@@ -109,7 +109,7 @@ __noinline int conn_open(struct __sk_buff *skb)
 	state = sk->state;
 	if (state == STATE_NEW_SYN_RECV)
 		known = open_from_request(fresh, w->server, sk);
-	else if (state == STATE_ESTABLISHED)
+	else if (state == STATE_ESTABLISHED || state == STATE_SYN_RECV)
 		known = open_from_socket(fresh, w->server, sk);
 	bpf_sk_release(sk);
 	if (state == STATE_LISTEN)

@@ -10,7 +10,7 @@
 #include "weir/http/identity.h"
 
 #include "maps.h"
-#include "packet.h"
+#include "tcp.h"
 
 #define WEIR_WINDOW 256 /* bytes of payload looked at at a time */
 #define WEIR_HEAD_BYTES 96

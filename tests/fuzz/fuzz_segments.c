@@ -353,7 +353,7 @@ static void arrives_late(const struct piece *piece)
 	if (!scene.open && weir_hold_socket_takes(&k, &p.g) == WEIR_FRAME) {
 		table_add();
 		weir_hold_unseen(&scene.conn, &k, &p.g);
-	} else if (scene.open && weir_hold_overlooked(&scene.conn, &k, &p.g)) {
+	} else if (scene.open && weir_hold_overlooked(&scene.conn, &k, &p.g, false)) {
 		weir_hold_unseen(&scene.conn, &k, &p.g);
 	}
 	server_receive(&p);

@@ -139,6 +139,18 @@ void packet_lengthen_ip(struct packet *p)
 	packet_sum_ip(p);
 }
 
+void packet_extend(struct packet *p, unsigned int n, bool with_length)
+{
+	__u8 *ip = p->bytes + ETHERNET, *behind = ip + 40;
+
+	memmove(behind + 8 * n, behind, p->bytes + p->length - behind);
+	for (unsigned int i = 0; i < n; i++)
+		memcpy(behind + 8 * i, (__u8[8]){ i + 1 < n ? 60 : 6, 0, 1, 4 }, 8);
+	ip[6] = 60;
+	p->length += 8 * n;
+	put(ip + 4, 2, with_length ? get(ip + 4, 2) + 8 * n : 0);
+}
+
 void packet_see(const struct packet *p, struct seen *seen)
 {
 	bool ipv6 = get(p->bytes + 12, 2) == 0x86dd;

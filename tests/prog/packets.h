@@ -50,6 +50,8 @@ struct seen {
 void packet_build(struct packet *p, const struct spec *spec);
 /* Puts eight bytes of no meaning between the IP header and the TCP header: an option list, or an extension header. */
 void packet_lengthen_ip(struct packet *p);
+/* The same of an IPv6 packet, with n extension headers in a row; with_length: or else the IP header says 0. */
+void packet_extend(struct packet *p, unsigned int n, bool with_length);
 /* Makes the IP header's checksum right, if there is one. */
 void packet_sum_ip(struct packet *p);
 /* Fails the test when an address, a length or a checksum is wrong. */

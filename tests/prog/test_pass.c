@@ -133,37 +133,6 @@ static void test_split_head_passes(void **state)
 	assert_int_equal(counter(WEIR_PASSED), 1);
 }
 
-static void test_mptcp_is_taken_off_the_syn(void **state)
-{
-	static const __u8 even[] = { 30, 4, 1, 0, 2, 4, 5, 0xb4 }, odd[] = { 1, 30, 4, 1, 0, 2, 4, 5, 0xb4, 1, 1, 1 };
-	struct seen seen;
-
-	(void)state;
-	assert_int_equal(
-		run(ingress, &(struct spec){ .seq = 1, .flags = WEIR_TCP_SYN, .options = even, .n_options = 8 }), PASS);
-	packet_see(&packet, &seen);
-	assert_memory_equal(seen.options, "\1\1\1\1\2\4\5\xb4", 8);
-	assert_int_equal(
-		run(ingress, &(struct spec){ .seq = 1, .flags = WEIR_TCP_SYN, .options = odd, .n_options = 12 }), PASS);
-	packet_see(&packet, &seen);
-	assert_memory_equal(seen.options, "\1\1\1\1\1\2\4\5\xb4\1\1\1", 12);
-	assert_int_equal(counter(WEIR_MPTCP_REMOVED), 2);
-}
-
-static void test_fast_open_is_taken_off_the_syn(void **state)
-{
-	static const __u8 both[] = { 30, 4, 1, 0, 34, 2, 1, 1 };
-	struct seen seen;
-
-	(void)state;
-	assert_int_equal(
-		run(ingress, &(struct spec){ .seq = 1, .flags = WEIR_TCP_SYN, .options = both, .n_options = 8 }), PASS);
-	packet_see(&packet, &seen);
-	assert_memory_equal(seen.options, "\1\1\1\1\1\1\1\1", 8);
-	assert_int_equal(counter(WEIR_TFO_REMOVED), 1);
-	assert_int_equal(counter(WEIR_MPTCP_REMOVED), 1);
-}
-
 static void test_health_is_exempt(void **state)
 {
 	(void)state;
@@ -212,8 +181,6 @@ int main(void)
 		TEST(bad_checksum_of_an_opaque_connection),
 		TEST(unread_passes_unharmed),
 		TEST(split_head_passes),
-		TEST(mptcp_is_taken_off_the_syn),
-		TEST(fast_open_is_taken_off_the_syn),
 		TEST(health_is_exempt),
 		TEST(dry_run_and_pause),
 	};

@@ -145,7 +145,7 @@ static void same(int program, const struct packet *before, __u32 gso_size)
 	assert_int_equal(packet.length, before->length);
 	assert_memory_equal(packet.bytes, before->bytes, before->length);
 	assert_int_equal(context.mark, 0);
-	assert_int_equal(context.priority, 0);
+	assert_int_equal(context.priority, 0); /* connect_ends() gives no badge: test_badge.c */
 	assert_int_equal(context.tstamp, 0);
 }
 

@@ -10,37 +10,127 @@
 
 #include "hold_scene.h"
 
-/* What came to the socket by a way that is not seen makes its connection opaque, from where the server stands. */
+static enum weir_reason meet(struct hold_scene *s, const struct weir_segment *g, bool badged)
+{
+	return weir_hold_meet(&s->conn, &s->socket, g, badged, true);
+}
+
+/* Of what came to the socket by a way that is not seen the first are dropped; then its connection is opaque, from where the server stands. */
 static void test_unseen(void **state)
 {
-	struct weir_segment seen = hold_segment(0, 500), unseen = hold_segment(300, 400), g;
+	struct weir_segment seen = hold_segment(0, 500), unseen = hold_segment(300, 400);
 	struct hold_scene s;
 
 	(void)state;
 	for (enum weir_phase phase = WEIR_PHASE_FOLLOWED; phase <= WEIR_PHASE_HUNTING; phase++) {
 		hold_open(&s, phase);
 		weir_splice_pass(&s.conn.splice, &seen);
-		assert_false(weir_hold_overlooked(&s.conn, &s.socket, &seen));
-		assert_true(weir_hold_overlooked(&s.conn, &s.socket, &unseen));
+		assert_int_equal(meet(&s, &seen, true), WEIR_REASON_COUNT);
 		s.socket.next = START + 200;
-		weir_hold_unseen(&s.conn, &s.socket, &unseen);
+		for (int i = 1; i < WEIR_STRAYS_MAX; i++)
+			assert_int_equal(meet(&s, &unseen, false), WEIR_STRAY);
+		assert_int_equal(s.conn.phase, phase);
+		assert_int_equal(meet(&s, &unseen, false), WEIR_UNSEEN);
 		assert_int_equal(s.conn.phase, WEIR_PHASE_OPAQUE);
 		assert_int_equal(s.conn.opaque_why, WEIR_UNSEEN);
 		assert_int_equal(s.conn.hold.next, START + 200);
-		assert_false(weir_hold_overlooked(&s.conn, &s.socket, &unseen));
+		assert_int_equal(meet(&s, &unseen, false), WEIR_REASON_COUNT);
 		hold_add(&s, WEIR_RECORD_HANDSHAKE, 700);
 		assert_int_equal(hold_offer(&s, 200, 500, true), WEIR_HOLD);
 		assert_int_equal(hold_offer(&s, 200, 500, false), WEIR_PASS);
 		hold_check(&s, 1, 1);
 	}
-	/* In a translated connection, by the server's numbers. */
+}
+
+/* What was read in between ends the row; what has nothing to read does not. */
+static void test_strays_in_between(void **state)
+{
+	struct weir_segment g = hold_segment(0, 500), ack = hold_segment(0, 0);
+	struct hold_scene s;
+
+	(void)state;
 	hold_open(&s, WEIR_PHASE_FOLLOWED);
-	s.conn.splice.in_off = 100;
+	weir_splice_pass(&s.conn.splice, &g);
+	for (int i = 0; i < 5 * WEIR_STRAYS_MAX; i++) {
+		assert_int_equal(meet(&s, &g, false), WEIR_STRAY);
+		if (i % 2)
+			assert_int_equal(meet(&s, &g, true), WEIR_REASON_COUNT);
+	}
+	assert_int_equal(meet(&s, &ack, true), WEIR_REASON_COUNT);
+	for (int i = 1; i < WEIR_STRAYS_MAX; i++)
+		assert_int_equal(meet(&s, &g, false), i > 1 ? WEIR_UNSEEN : WEIR_STRAY);
+}
+
+/* Nothing is dropped where nothing may be. */
+static void test_nothing_is_withheld(void **state)
+{
+	struct weir_segment g = hold_segment(0, 500);
+	struct hold_scene s;
+
+	(void)state;
+	hold_open(&s, WEIR_PHASE_FOLLOWED);
+	assert_int_equal(weir_hold_meet(&s.conn, &s.socket, &g, false, false), WEIR_UNSEEN);
+	hold_open(&s, WEIR_PHASE_CLOSED);
+	assert_int_equal(weir_hold_meet(&s.conn, &s.socket, &g, false, false), WEIR_REASON_COUNT);
+	assert_int_equal(s.conn.phase, WEIR_PHASE_CLOSED);
+}
+
+/* Where it stands does not tell whether it was read: other bytes may come in the place of those that were. */
+static void test_other_bytes_in_the_place(void **state)
+{
+	struct weir_segment seen = hold_segment(0, 500), g;
+	struct hold_scene s;
+
+	(void)state;
+	hold_open(&s, WEIR_PHASE_FOLLOWED);
 	weir_splice_pass(&s.conn.splice, &seen);
+	assert_true(weir_hold_overlooked(&s.conn, &s.socket, &seen, false));
+	assert_false(weir_hold_overlooked(&s.conn, &s.socket, &seen, true));
+	/* In a translated connection it stands by the server's numbers. */
+	s.conn.splice.in_off = 100;
 	g = hold_segment(0, 400);
-	assert_false(weir_hold_overlooked(&s.conn, &s.socket, &g));
+	assert_false(weir_hold_overlooked(&s.conn, &s.socket, &g, true));
 	g.len++;
-	assert_true(weir_hold_overlooked(&s.conn, &s.socket, &g));
+	assert_true(weir_hold_overlooked(&s.conn, &s.socket, &g, true));
+}
+
+/* A FIN weighs nothing: in the middle of a head it never comes by a way that is not seen. */
+static void test_unseen_fin(void **state)
+{
+	static const struct weir_reading how;
+	struct weir_segment fin = hold_segment(0, 0), seen = hold_segment(0, 0);
+	struct hold_scene s;
+
+	(void)state;
+	fin.flags |= WEIR_TCP_FIN;
+	seen.flags |= WEIR_TCP_FIN;
+	hold_open(&s, WEIR_PHASE_FOLLOWED);
+	assert_int_equal(meet(&s, &seen, true), WEIR_REASON_COUNT);
+	weir_request_byte(&s.conn.request, &how, 'G');
+	for (int i = 0; i < 300; i++)
+		assert_int_equal(meet(&s, &fin, false), WEIR_STRAY);
+	assert_int_equal(meet(&s, &seen, true), WEIR_REASON_COUNT);
+	hold_open(&s, WEIR_PHASE_FOLLOWED);
+	for (int i = 1; i < WEIR_STRAYS_MAX; i++)
+		assert_int_equal(meet(&s, &fin, false), WEIR_STRAY);
+	assert_int_equal(meet(&s, &fin, false), WEIR_UNSEEN);
+	/* The server has it already. */
+	hold_open(&s, WEIR_PHASE_FOLLOWED);
+	s.socket.next = START + 1;
+	assert_int_equal(meet(&s, &fin, false), WEIR_REASON_COUNT);
+}
+
+/* What follows the end of a connection that weir ended does not come to the server at all. */
+static void test_unseen_after_the_end(void **state)
+{
+	struct weir_segment g = hold_segment(0, 100);
+	struct hold_scene s;
+
+	(void)state;
+	hold_open(&s, WEIR_PHASE_CLOSED);
+	for (int i = 0; i < 300; i++)
+		assert_int_equal(meet(&s, &g, false), WEIR_STRAY);
+	assert_int_equal(s.conn.phase, WEIR_PHASE_CLOSED);
 }
 
 /* Each segment costs something there, and each empty line. */
@@ -76,28 +166,30 @@ static void test_not_unseen(void **state)
 	(void)state;
 	hold_open(&s, WEIR_PHASE_FOLLOWED);
 	s.socket.next = START + 100;
-	assert_false(weir_hold_overlooked(&s.conn, &s.socket, &g));
+	assert_false(weir_hold_overlooked(&s.conn, &s.socket, &g, false));
 	s.socket.listens = 1;
-	assert_true(weir_hold_overlooked(&s.conn, &s.socket, &g));
+	assert_true(weir_hold_overlooked(&s.conn, &s.socket, &g, false));
 	s.socket = (struct weir_socket){ .next = START, .edge = START + 99 };
-	assert_false(weir_hold_overlooked(&s.conn, &s.socket, &g));
+	assert_false(weir_hold_overlooked(&s.conn, &s.socket, &g, false));
 	s.socket.edge = START;
-	assert_false(weir_hold_overlooked(&s.conn, &s.socket, &g));
+	assert_false(weir_hold_overlooked(&s.conn, &s.socket, &g, false));
 	s.socket.edge = START + 100;
-	assert_true(weir_hold_overlooked(&s.conn, &s.socket, &g));
+	assert_true(weir_hold_overlooked(&s.conn, &s.socket, &g, false));
 	g.flags |= WEIR_TCP_RST;
-	assert_false(weir_hold_overlooked(&s.conn, &s.socket, &g));
+	assert_false(weir_hold_overlooked(&s.conn, &s.socket, &g, false));
 	g = hold_segment(0, 0);
-	assert_false(weir_hold_overlooked(&s.conn, &s.socket, &g));
-	g = hold_segment(0, 100);
-	s.conn.phase = WEIR_PHASE_CLOSED;
-	assert_false(weir_hold_overlooked(&s.conn, &s.socket, &g));
+	assert_false(weir_hold_overlooked(&s.conn, &s.socket, &g, false));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unseen),
+		cmocka_unit_test(test_strays_in_between),
+		cmocka_unit_test(test_nothing_is_withheld),
+		cmocka_unit_test(test_other_bytes_in_the_place),
+		cmocka_unit_test(test_unseen_fin),
+		cmocka_unit_test(test_unseen_after_the_end),
 		cmocka_unit_test(test_unseen_requests),
 		cmocka_unit_test(test_not_unseen),
 	};

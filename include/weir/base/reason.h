@@ -104,6 +104,9 @@
 	X(RETAKEN, "retaken", PACKET)                             \
 	X(PACED, "paced", PACKET)                                 \
 	X(HANDSHAKE_HELD, "handshake_held", PACKET)               \
+	X(SYN_DATA, "syn_data", PACKET)                           \
+	X(UNREADABLE, "unreadable", PACKET)                       \
+	X(STRAY, "stray", PACKET)                                 \
 	X(RECORDS_PASSED, "passed", RECORD)                       \
 	X(RECORDS_HELD, "held", RECORD)                           \
 	X(RECORDS_DRY_RUN_HELD, "dry_run_held", RECORD)           \

@@ -48,6 +48,13 @@ struct weir_hold_reader {
 	struct weir_record record;
 };
 
+/*
+ * Segments that come to the socket and were not read on their way, one after the other. A way on which nothing is read may
+ * be all that there is from now on, or a packet may have met programs that were just being replaced: up to here they are
+ * dropped, and TCP brings them again.
+ */
+#define WEIR_STRAYS_MAX 3
+
 WEIR_INLINE void weir_hold_seek(struct weir_hold_reader *r)
 {
 	r->by_records = 1;
@@ -70,18 +77,29 @@ WEIR_INLINE enum weir_action weir_hold_socket_takes(const struct weir_socket *k,
 
 /*
  * Does a segment bring the socket what was not seen on its way: as fragments, by another device, after its addresses were
- * changed? All that was seen has gone on through weir_splice_pass().
+ * changed? What was seen bears its connection's badge (`badged`) and has gone on through weir_splice_pass(). Where it stands
+ * in the stream says nothing alone: what was read there may have been dropped behind tc, for something else to take its place.
  */
 WEIR_INLINE bool weir_hold_overlooked(const struct weir_conn *c, const struct weir_socket *k,
-				      const struct weir_segment *g)
+				      const struct weir_segment *g, bool badged)
 {
 	__u32 end = g->seq + g->len;
+	bool fin = weir_segment_has(g, WEIR_TCP_FIN);
 
-	if (!g->len || (g->flags & (WEIR_TCP_SYN | WEIR_TCP_RST)) ||
-	    (c->phase != WEIR_PHASE_FOLLOWED && c->phase != WEIR_PHASE_HUNTING))
+	if ((!g->len && !fin) || (g->flags & (WEIR_TCP_SYN | WEIR_TCP_RST)) || c->phase == WEIR_PHASE_OPAQUE)
 		return false;
-	return seq_after(end, c->splice.passed_end - c->splice.in_off) &&
-	       (k->listens || (seq_after(end, k->next) && weir_hold_socket_takes(k, g) == WEIR_FRAME));
+	if (badged && !seq_after(end, c->splice.passed_end - c->splice.in_off))
+		return false;
+	return k->listens || (seq_after(end + fin, k->next) && weir_hold_socket_takes(k, g) == WEIR_FRAME);
+}
+
+/*
+ * Must it be read, or not come at all? What follows the end of a connection that weir ended; and a FIN in the middle of a
+ * head, which for some servers ends the request: it weighs nothing that could be charged.
+ */
+WEIR_INLINE bool weir_hold_must_be_read(const struct weir_conn *c, const struct weir_segment *g)
+{
+	return c->phase == WEIR_PHASE_CLOSED || (!g->len && weir_conn_in_head(c));
 }
 
 /* From where the server stands the connection is opaque. */
@@ -89,6 +107,26 @@ WEIR_INLINE void weir_hold_unseen(struct weir_conn *c, const struct weir_socket 
 {
 	weir_conn_opaque(c, k->listens ? g->seq : k->next, WEIR_UNSEEN);
 	c->unconfirmed.n = 0;
+}
+
+/*
+ * Of a segment that comes to the socket: WEIR_REASON_COUNT: it was read, or need not be. STRAY: it is to be dropped. UNSEEN:
+ * from here on the connection is opaque. `withholds`: the server is one from which something may be dropped.
+ */
+WEIR_INLINE enum weir_reason weir_hold_meet(struct weir_conn *c, const struct weir_socket *k,
+					    const struct weir_segment *g, bool badged, bool withholds)
+{
+	if (!weir_hold_overlooked(c, k, g, badged)) {
+		if (badged && g->len)
+			c->strays = 0;
+		return WEIR_REASON_COUNT;
+	}
+	if (withholds && (weir_hold_must_be_read(c, g) || ++c->strays < WEIR_STRAYS_MAX))
+		return WEIR_STRAY;
+	if (c->phase == WEIR_PHASE_CLOSED)
+		return WEIR_REASON_COUNT;
+	weir_hold_unseen(c, k, g);
+	return WEIR_UNSEEN;
 }
 
 /* HTTP that is not read for another reason than what it says. */

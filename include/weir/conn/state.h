@@ -91,9 +91,11 @@ struct weir_conn {
 	__u32 places_end; /* behind the last request that holds places of a limit (limit.h); those that are done do not */
 	__u32 preamble_at; /* client's numbers: its first byte, once some of it has been read */
 	__u32 holder;	   /* whose share of the table it is (bpf/table.h); 0: nobody's any more */
+	__u32 badge;	   /* of the packets that ingress lets by (hold.h); 0: there is none */
 	__u8 ended;	   /* enum weir_ended */
 	__u8 gives_way;	   /* it has ended, and stands among those that have */
-	__u8 pad[2];
+	__u8 strays;	   /* segments without the badge that were dropped in a row */
+	__u8 pad;
 	struct weir_hold hold;
 	struct weir_unconfirmed unconfirmed;
 	struct weir_preamble preamble; /* and afterwards whom it names */

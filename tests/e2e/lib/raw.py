@@ -79,15 +79,18 @@ class Impostor:
 class RawClient:
     """One connection, over IPv4. The kernel of its namespace knows nothing of it, and must not say so."""
 
-    def __init__(self, place, port, source_port=44444, syn_data=b""):
-        self.address = socket.inet_aton(place.address)
-        self.source = socket.inet_aton(place.client_address)
+    family = socket.AF_INET
+    ethertype = b"\x08\x00"
+
+    def __init__(self, place, port, source_port=44444, syn_data=b"", syn_options=b""):
+        self.address = socket.inet_pton(self.family, place.address)
+        self.source = socket.inet_pton(self.family, place.client_address)
         self.port, self.source_port = port, source_port
         self.place = place
         place.client_ns.run("nft", "-f", "-", input=NO_RESETS)
         with place.client_ns.entered():
-            self.socket = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP)
-            self.parts = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+            self.socket = socket.socket(self.family, socket.SOCK_RAW, socket.IPPROTO_TCP)
+            self.parts = socket.socket(self.family, socket.SOCK_RAW, socket.IPPROTO_RAW)
             self.frames = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
         for sock in self.socket, self.parts:
             sock.connect((place.address, 0))
@@ -99,7 +102,7 @@ class RawClient:
         self.stream = b""
         self.packets = 0
         self.began = time.monotonic()
-        self.send(syn_data, flags=SYN, tsval=self.clock())
+        self.send(syn_data, flags=SYN, tsval=self.clock(), options=syn_options)
         eventually(self.handshake, "the server answers")
 
     def close(self):
@@ -136,11 +139,14 @@ class RawClient:
     def send_frame(self, segment, spoil):
         macs = [bytes.fromhex(json.loads(namespace.ip("-j", "link", "show", device))[0]["address"].replace(":", ""))
                 for namespace, device in self.place.devices()]
-        ip = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(segment), 1, 0x4000, 64, 6, 0) + self.source + self.address
-        frame = bytearray(b"".join(macs) + b"\x08\x00" + ip + segment)
-        frame[24:26] = struct.pack("!H", checksum(frame[14:34]))
+        frame = bytearray(b"".join(macs) + self.ethertype + self.ip_header(segment) + segment)
         spoil(frame)
         self.frames.sendto(frame, ("eth0", 0))
+
+    def ip_header(self, segment):
+        def header(check):
+            return struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(segment), 1, 0x4000, 64, 6, check) + self.source + self.address
+        return header(checksum(header(0)))
 
     def send_parts(self, segment, size):
         self.packets += 1
@@ -157,11 +163,15 @@ class RawClient:
                 packet = self.socket.recv(65536, socket.MSG_DONTWAIT)
             except BlockingIOError:
                 return
-            tcp = packet[(packet[0] & 15) * 4:]
+            tcp = self.segment_of(packet)
             source, dest, seq, ack, offset, flags = struct.unpack("!HHIIBB", tcp[:14])
             if (source, dest) != (self.port, self.source_port):
                 continue
             self.take(seq, ack, flags, tcp[20:(offset >> 4) * 4], tcp[(offset >> 4) * 4:])
+
+    @staticmethod
+    def segment_of(packet):
+        return packet[(packet[0] & 15) * 4:]
 
     def take(self, seq, ack, flags, options, data):
         while options and options[0] != 8:
@@ -191,3 +201,32 @@ class RawClient:
         if done:
             self.next += len(data)
         return done
+
+
+HOP_BY_HOP, ROUTING, DESTINATION = 0, 43, 60
+
+
+class RawClient6(RawClient):
+    """The same over IPv6; with a checksum that is right whatever stands between the headers."""
+
+    family = socket.AF_INET6
+    ethertype = b"\x86\xdd"
+
+    def ip_header(self, segment):
+        return struct.pack("!IHBB", 6 << 28, len(segment), 6, 64) + self.source + self.address
+
+    @staticmethod
+    def segment_of(packet):
+        return packet
+
+
+def with_extensions(kinds, jumbogram=False):
+    """Puts extension headers of eight bytes each, which ask for nothing, into an IPv6 frame; jumbogram: its length is 0."""
+    def spoil(frame):
+        nothing = {kind: b"\x01\x04" + bytes(4) for kind in (HOP_BY_HOP, DESTINATION)}  # one option, of padding
+        nothing[ROUTING] = bytes([253, 0]) + bytes(4)  # of an experimental type, no segments left
+        headers = b"".join(bytes([following, 0]) + nothing[kind] for kind, following in zip(kinds, [*kinds[1:], 6]))
+        frame[20] = kinds[0]
+        frame[18:20] = struct.pack("!H", 0 if jumbogram else len(frame) - 54 + len(headers))
+        frame[54:54] = headers
+    return spoil

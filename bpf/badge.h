@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * How the hold knows the packets of a connection that ingress has read and let by: each bears the connection's badge, a random
+ * number, as its priority, which means nothing for a packet that goes up to a socket. It is the skb that bears it, whatever
+ * the stack does with it in between: a clone or a segment of it has it, too; one that was put together from fragments has none,
+ * for ingress has seen no whole packet; and another packet has none, not if it has the same numbers, and not if it is in the
+ * place in memory where a dropped one was. A sender on this host cannot choose such a priority without CAP_NET_ADMIN, and does
+ * not know the number.
+ */
+#ifndef WEIR_BPF_BADGE_H
+#define WEIR_BPF_BADGE_H
+
+#include "work.h"
+
+#define BADGE_BIT (1U << 31) /* above all priorities that mean something */
+
+static __always_inline void badge_make(struct weir_conn *c)
+{
+	c->badge = bpf_get_prandom_u32() | BADGE_BIT | 1;
+}
+
+/* What brings nothing to the socket needs none. */
+static __always_inline void badge_put_on(struct __sk_buff *skb, const struct weir_segment *g, const struct weir_conn *c)
+{
+	if (g->len || (g->flags & WEIR_TCP_FIN))
+		skb->priority = c->badge;
+}
+
+/*
+ * Of what a device with the program could not read. Where some devices are not to be limited (attach --interface), that tells
+ * it from what came by these. What is put together from fragments has it from the first.
+ */
+static __always_inline void badge_unread(struct __sk_buff *skb)
+{
+	skb->priority = BADGE_BIT;
+}
+
+static __always_inline bool badge_is_unread(const struct __sk_buff *skb)
+{
+	return skb->priority == BADGE_BIT;
+}
+
+static __always_inline bool badge_is_on(const struct __sk_buff *skb, const struct weir_conn *c)
+{
+	return c->badge && skb->priority == c->badge;
+}
+
+#endif
