@@ -148,6 +148,7 @@ __noinline int explain_decided(__u32 hook, __u32 decision)
 				w->generation :
 				0;
 	e->matched = w->matched;
+	e->width = w->width;
 	explain_user(w);
 	return 0;
 }
