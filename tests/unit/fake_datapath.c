@@ -197,6 +197,17 @@ int datapath_known_groups_set(struct datapath *dp, __u32 slot, const struct weir
 	return 0;
 }
 
+int datapath_lists_set(struct datapath *dp, __u32 slot, __u32 width, __u32 object_bytes, struct error *err)
+{
+	int ret = fails(__func__, err);
+
+	if (ret)
+		return ret;
+	dp->servers[slot].list_width = width;
+	dp->servers[slot].object_bytes = object_bytes;
+	return 0;
+}
+
 int datapath_trace_until(struct datapath *dp, __u32 slot, __u64 until_ns, struct error *err)
 {
 	int ret = fails(__func__, err);
