@@ -156,6 +156,8 @@ int datapath_server_set(struct datapath *dp, __u32 slot, const struct weir_serve
 	dp->servers[slot].set = true;
 	dp->servers[slot].flags = server->flags;
 	dp->servers[slot].known = server->groups;
+	dp->servers[slot].list_width = server->list_width;
+	dp->servers[slot].object_bytes = server->object_bytes;
 	dp->servers[slot].n_listens = n_listens;
 	dp->servers[slot].n_proxies = n_proxies;
 	return 0;
