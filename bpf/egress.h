@@ -45,8 +45,10 @@ static __always_inline int egress_conn(struct __sk_buff *skb, struct work *w, st
 		places_release_all(&w->packet.flow, done_before, done);
 	/* Nothing more comes from the server. */
 	reset = server_resets(skb, w);
-	if (reset || (g->flags & WEIR_TCP_FIN))
+	if (reset || (g->flags & WEIR_TCP_FIN)) {
+		width_note_cut(w, c);
 		conn_release(&w->packet.flow, c);
+	}
 	if (why != WEIR_REASON_COUNT)
 		count(w->server, why);
 	conn_retire(w, c, true, reset);

@@ -62,6 +62,8 @@ static __always_inline void explain_places(struct work *w, struct weir_explained
 	e->wanted = places_wanted(w, limit, amount->places);
 	if (!f)
 		e->flags |= WEIR_EXPLAINED_NEW;
+	if (limit->flags & WEIR_LIMIT_SEATS)
+		w->explained.width = w->width;
 }
 
 /* Limit n of the request, as it stands and as it has answered. */
@@ -148,6 +150,7 @@ __noinline int explain_decided(__u32 hook, __u32 decision)
 				w->generation :
 				0;
 	e->matched = w->matched;
+	e->width = (struct weir_width_said){};
 	explain_user(w);
 	return 0;
 }

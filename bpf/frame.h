@@ -7,6 +7,7 @@
 #include "event.h"
 #include "preamble.h"
 #include "trace.h"
+#include "width.h"
 #include "window.h"
 #include "work.h"
 
@@ -235,7 +236,11 @@ static long response_step(__u32 i __attribute__((unused)), struct feed *f)
 	byte = payload_byte(f->skb, w, at);
 	if (byte < 0)
 		return 1;
-	return weir_response_reader_feed(r, byte) == WEIR_FRAME_LOST;
+	if (weir_response_reader_feed(r, byte) == WEIR_FRAME_LOST)
+		return 1;
+	if (weir_response_ended(&r->response))
+		width_note(w);
+	return 0;
 }
 
 __noinline int frame_responses(struct __sk_buff *skb, struct work *w)

@@ -7,6 +7,7 @@
 #define WEIR_BPF_IN_FLIGHT_H
 
 #include "buckets.h"
+#include "width.h"
 #include "work.h"
 
 #define IN_FLIGHT_RETRY_NS WEIR_NS_PER_S /* nobody knows when a place will be free */
@@ -32,10 +33,8 @@ static __always_inline void in_flight_give(const struct weir_in_flight_key *key,
 /* Places that the request would take of a limit of which there are so many. */
 static __always_inline __u32 places_wanted(const struct work *w, const struct weir_limit *limit, __u32 there_are)
 {
-	__u32 wanted = 1;
+	__u32 wanted = limit->flags & WEIR_LIMIT_SEATS ? w->width.seats : 1;
 
-	if ((limit->flags & WEIR_LIMIT_SEATS) && w->attributes.list != WEIR_LIST_NONE)
-		wanted = weir_seats(w->attributes.list == WEIR_LIST_PAGE ? w->attributes.limit : 0);
 	return wanted > there_are && there_are ? there_are : wanted;
 }
 
@@ -147,6 +146,7 @@ __noinline int places_begin(__u32 hook)
 	w->place_key.flow = w->packet.flow;
 	w->place_key.request = w->request.requests + w->request.heads;
 	w->in_flight_held = !!bpf_map_lookup_elem(&places, &w->place_key);
+	width_find(hook);
 	return 0;
 }
 

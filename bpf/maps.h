@@ -142,6 +142,14 @@ struct {
 	__type(value, struct weir_places);
 } places SEC(".maps");
 
+/* Of lists that are wide, or were: the others need no entry. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, WEIR_MAX_WIDTHS);
+	__type(key, struct weir_width_key);
+	__type(value, struct weir_width);
+} widths SEC(".maps");
+
 struct bucket_map {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, WEIR_DEFAULT_KEYS);

@@ -84,6 +84,7 @@ struct work {
 	struct weir_vector either;
 	struct weir_place_key place_key; /* of the request that is being decided */
 	struct weir_places places;	 /* what it holds */
+	struct weir_width_said width;	 /* what it takes of a level's seats */
 	__u32 places_limit;		 /* the last one that was asked for some */
 	__u32 places_end;		 /* behind the last request that holds some; 0: none of this packet does */
 	__u32 tracing;			 /* someone wants to know what becomes of requests */
@@ -137,6 +138,7 @@ static __always_inline void decision_start(struct work *w)
 	w->wait_ns = 0;
 	w->nameless = 0;
 	w->places.n = 0;
+	w->width = (struct weir_width_said){ .seats = 1 };
 }
 
 #endif

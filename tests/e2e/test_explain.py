@@ -170,6 +170,7 @@ def test_priority_levels(world):
     state = json.loads(path.read_text())
     (server,) = state["servers"].values()
     server["priority_levels"] = [{"name": "low", "shares": 1, "number": 1}, {"name": "free", "exempt": True}]
+    server["list_width"] = 10
     server["flow_schemas"] = [
         {"name": "leaders", "level": "free", "precedence": 100, "rules": [{"users": ["leader"]}]},
         {"name": "rest", "level": "low", "precedence": 1000, "rules": [{}]}]

@@ -156,6 +156,8 @@ int datapath_server_set(struct datapath *dp, __u32 slot, const struct weir_serve
 	dp->servers[slot].set = true;
 	dp->servers[slot].flags = server->flags;
 	dp->servers[slot].known = server->groups;
+	dp->servers[slot].list_width = server->list_width;
+	dp->servers[slot].object_bytes = server->object_bytes;
 	dp->servers[slot].n_listens = n_listens;
 	dp->servers[slot].n_proxies = n_proxies;
 	return 0;
@@ -194,6 +196,17 @@ int datapath_known_groups_set(struct datapath *dp, __u32 slot, const struct weir
 		return ret;
 	dp->writes++;
 	dp->servers[slot].known = *groups;
+	return 0;
+}
+
+int datapath_lists_set(struct datapath *dp, __u32 slot, __u32 width, __u32 object_bytes, struct error *err)
+{
+	int ret = fails(__func__, err);
+
+	if (ret)
+		return ret;
+	dp->servers[slot].list_width = width;
+	dp->servers[slot].object_bytes = object_bytes;
 	return 0;
 }
 

@@ -40,6 +40,7 @@ struct datapath {
 		struct weir_known_groups known;
 		size_t n_listens, n_proxies, n_balancers, n_groups, n_tokens, n_addresses;
 		__u64 trace_until_ns;
+		__u32 list_width, object_bytes;
 		bool has_rules;
 		struct weir_rules rules;
 		size_t n_vectors, n_sources;

@@ -99,6 +99,24 @@ static void a_penalty(void **state)
 		"not_asked");
 }
 
+static void how_wide(void **state)
+{
+	struct fixture *f = *state;
+	json_t *list;
+
+	succeed(f, "attach", ATTACH);
+	fake_nets[1].explained = refusal();
+	CLEANUP_JSON json_t *none = run(f, "explain", GET);
+	assert_null(json_object_get(none, "list"));
+	fake_nets[1].explained.width =
+		(struct weir_width_said){ .bytes = 450000, .seats = 5, .why = WEIR_WIDTH_LEARNED };
+	CLEANUP_JSON json_t *result = run(f, "explain", GET);
+	list = json_object_get(result, "list");
+	assert_int_equal(json_integer_value(json_object_get(list, "seats")), 5);
+	assert_int_equal(json_integer_value(json_object_get(list, "bytes")), 450000);
+	assert_string_equal(json_string_value(json_object_get(list, "why")), "learned");
+}
+
 #define REQUEST(members) "{\"request\":{\"method\":\"GET\",\"path\":\"/\"" members "}}"
 
 static void refused(void **state)
@@ -148,7 +166,7 @@ static void bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		with_agent(a_refusal), with_agent(a_bucket_below_zero), with_agent(a_penalty),
+		with_agent(a_refusal), with_agent(a_bucket_below_zero), with_agent(a_penalty), with_agent(how_wide),
 		with_agent(refused),   cmocka_unit_test(bytes),
 	};
 

@@ -140,6 +140,25 @@ static void levels_of_its_own(void **state)
 	assert_int_equal(f->agent.state.servers[0]->priorities.n_levels, 0);
 }
 
+/* What LISTs take is the server's to say, also while it is attached; what is not said any more is as it was. */
+static void list_width(void **state)
+{
+	struct fixture *f = *state;
+	CLEANUP_JSON json_t *result = NULL;
+
+	succeed(f, "attach", ATTACH);
+	result = run(f, "apply", APPLY(OBJECT(Throttle, "api", "\"listWidth\":4,\"listObjectBytes\":250," OWN_LEVELS)));
+	assert_int_equal(json_array_size(json_object_get(result, "levels")), 2); /* catch-all, too */
+	assert_int_equal(fake_nets[1].servers[0].list_width, 4);
+	assert_int_equal(fake_nets[1].servers[0].object_bytes, 250);
+	fake_fail("datapath_lists_set", 1);
+	refuse(f, "apply", APPLY(OBJECT(Throttle, "api", "\"listWidth\":5")), "datapath_lists_set");
+	assert_int_equal(f->agent.state.servers[0]->list_width, 4);
+	succeed(f, "apply", APPLY(OBJECT(Throttle, "api", "")));
+	assert_int_equal(fake_nets[1].servers[0].list_width, 0);
+	assert_int_equal(fake_nets[1].servers[0].object_bytes, 0);
+}
+
 static bool paused(const struct fixture *f)
 {
 	return f->agent.state.servers[0]->paused && (fake_nets[1].servers[0].flags & WEIR_SERVER_PAUSED);
@@ -191,7 +210,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		with_agent(applied),	      with_agent(taken_back),	     with_agent(refused),
-		with_agent(attached_with_it), with_agent(levels_of_its_own), with_agent(paused_by_both),
+		with_agent(attached_with_it), with_agent(levels_of_its_own), with_agent(list_width),
+		with_agent(paused_by_both),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

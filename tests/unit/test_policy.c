@@ -199,6 +199,10 @@ static void flow_schemas(void **state)
 	assert_int_equal(json_integer_value(json_object_get(schema, "precedence")), 1000);
 }
 
+#define QUEUE(name)                                                                                                \
+	"- {apiVersion: flowcontrol.apiserver.k8s.io/v1, kind: PriorityLevelConfiguration, metadata: {name: " name \
+	"}, spec: {type: Limited, limited: {lendablePercent: 5, limitResponse: {type: Queue}}}}\n"
+
 static void flow_problems(void **state)
 {
 	(void)state;
@@ -209,6 +213,13 @@ static void flow_problems(void **state)
 						    "    limitResponse: {type: Queue}\n",
 		 "8:22 $.spec.limited.lendablePercent: warning: not honoured yet",
 		 "9:27 $.spec.limited.limitResponse.type: warning: queues are not honoured yet");
+	/* Once, however many levels there are. */
+	PROBLEMS(
+		"kind: List\nitems:\n" QUEUE("a") QUEUE("b") QUEUE("c"),
+		"3:153 $.items[0].spec.limited.lendablePercent: warning: not honoured yet: levels do not lend seats (of 3 "
+		"priority levels)",
+		"3:178 $.items[0].spec.limited.limitResponse.type: warning: queues are not honoured yet: what finds no seat "
+		"is rejected (of 3 priority levels)");
 	PROBLEMS(FLOW("PriorityLevelConfiguration") "  type: Limited\n",
 		 "5:3 $.spec: a level of type Limited has a member");
 	PROBLEMS(FLOW("FlowSchema") "  priorityLevelConfiguration: {name: gone}\n",
@@ -219,6 +230,25 @@ static void flow_problems(void **state)
 				    "    resourceRules: [{verbs: [get], apiGroups: ['*'], resources: [pods]}]\n",
 		 "7:16 $.spec.rules[0].subjects[0]: a subject of kind User has a member \"user\"",
 		 "8:21 $.spec.rules[0].resourceRules[0]: no request could match");
+}
+
+/* What seats come to is said of each Throttle's server, by what that says of it. */
+static void levels(void **state)
+{
+	CLEANUP_POLICY struct policy policy = { 0 };
+	CLEANUP_JSON json_t *wanted = NULL;
+
+	(void)state;
+	read_text(&policy, "kind: List\nitems:\n"
+			   "- {apiVersion: weir/v1, kind: Throttle, metadata: {name: api},"
+			   " spec: {concurrency: 36, listWidth: 4}}\n" QUEUE("a"));
+	assert_int_equal(policy.problems.errors, 0);
+	wanted = json_pack("[{s:s, s:s, s:i, s:i, s:i, s:i}, {s:s, s:s, s:i, s:i, s:i, s:i}]", "server", "api", "level",
+			   "a", "seats", 31, "of", 36, "lists", 7, "wide_lists", 7, "server", "api", "level",
+			   "catch-all", "seats", 6, "of", 36, "lists", 1, "wide_lists", 1);
+	assert_true(json_equal(policy.levels, wanted));
+	PROBLEMS(THROTTLE "  listWidth: 11\n", "5:14 $.spec.listWidth: 11: must be a whole number");
+	PROBLEMS(THROTTLE "  listObjectBytes: -1\n", "5:20 $.spec.listObjectBytes: -1: must be a whole number");
 }
 
 /* --- the schema and the parser */
@@ -380,6 +410,7 @@ int main(void)
 		cmocka_unit_test(event_rate_limit),
 		cmocka_unit_test(flow_schemas),
 		cmocka_unit_test(flow_problems),
+		cmocka_unit_test(levels),
 		cmocka_unit_test(schema_is_the_parser),
 	};
 

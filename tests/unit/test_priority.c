@@ -101,10 +101,42 @@ static void wrong(void **state)
 	}
 }
 
+static void check_lists(const char *levels, __u32 concurrency, __u32 list_width, const char *expected)
+{
+	CLEANUP_JSON json_t *json = NULL, *wanted = json_loads(expected, 0, NULL);
+	struct priorities p = { 0 };
+
+	assert_int_equal(read_priorities(levels, "[]", &p, NULL), 0);
+	json = priority_seats_to_json(&p, concurrency, list_width);
+	assert_non_null(wanted);
+	assert_true(json_equal(json, wanted));
+	priorities_clear(&p);
+}
+
+#define LEVEL(name, shares) "{\"name\":\"" name "\",\"shares\":" shares "}"
+#define SAID(name, seats, of, lists, wide) \
+	"{\"level\":\"" name "\",\"seats\":" seats ",\"of\":" of ",\"lists\":" lists ",\"wide_lists\":" wide "}"
+
+/* So many LISTs at once; one that is wider than its level takes all of it. */
+static void lists(void **state)
+{
+	(void)state;
+	check_lists(LEVELS, 600, 0,
+		    "[" SAID("system", "134", "600", "134", "13") "," SAID("workload-low", "445", "600", "445",
+									   "44") "," SAID("catch-all", "23", "600",
+											  "23", "2") "]");
+	check_lists("[" LEVEL("a", "5") "," LEVEL("b", "15") "," LEVEL("c", "0") "]", 20, 0,
+		    "[" SAID("a", "5", "20", "5", "1") "," SAID("b", "15", "20", "15", "1") "," SAID("c", "0", "20",
+												     "0", "0") "]");
+	check_lists("[" LEVEL("a", "5") "," LEVEL("b", "15") "]", 20, 6,
+		    "[" SAID("a", "5", "20", "1", "1") "," SAID("b", "15", "20", "2", "2") "]");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(seats),
+		cmocka_unit_test(lists),
 		cmocka_unit_test(order),
 		cmocka_unit_test(wrong),
 	};

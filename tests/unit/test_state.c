@@ -32,7 +32,7 @@
 	"\"last_number\":18,\"priority_levels\":[{\"name\":\"free\",\"exempt\":true},"                                                               \
 	"{\"name\":\"low\",\"shares\":30,\"number\":18}],"                                                                                           \
 	"\"flow_schemas\":[{\"name\":\"s\",\"level\":\"low\",\"precedence\":7,\"distinguisher\":\"ByUser\","                                         \
-	"\"rules\":[{\"resources\":[\"pods\"]}]}],\"concurrency\":50,"                                                                               \
+	"\"rules\":[{\"resources\":[\"pods\"]}]}],\"concurrency\":50,\"list_width\":4,\"list_object_bytes\":250,"                                    \
 	"\"exempt\":[{\"paths\":[\"/metrics\"]}],\"groups\":[\"\",\"qa\"]}"
 
 static int read_server(const char *text, struct server **server, struct error *err)
@@ -97,6 +97,8 @@ static void defaults(void **state)
 	assert_int_equal(server->when_full, FULL_KNOWN);
 	assert_false(server->dry_run || server->paused || server->draining);
 	assert_int_equal(server->concurrency, 600);
+	assert_int_equal(server->list_width, 0);
+	assert_int_equal(server->list_object_bytes, 0);
 }
 
 /* A server's text and a word of the error that it must give. */
@@ -134,6 +136,8 @@ static void bad_servers(void **state)
 		{ WITH("\"limits\":[" LIMIT("x", "1") "," LIMIT("y", "253") "]"), "place" },
 		{ WITH("\"exempt\":[{\"path\":[\"/x\"]}]"), "path" },
 		{ WITH("\"concurrency\":-1"), "concurrency" },
+		{ WITH("\"list_width\":11"), "list_width" },
+		{ WITH("\"list_object_bytes\":1073741825"), "list_object_bytes" },
 		{ WITH("\"flow_schemas\":[{\"name\":\"s\",\"level\":\"low\",\"rules\":[]}]"),
 		  "no priority level \"low\"" },
 	};

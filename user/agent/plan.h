@@ -61,6 +61,8 @@ int plan_make(struct plan *plan, const struct state *state, struct error *err);
 
 /* agent_plan_changes.c. {changes: [{server, object, change}]}, and with documents {before: [document], after: [document]}. A new reference. */
 json_t *plan_to_json(const struct plan *plan, bool documents);
+/* What the levels of changed servers mean (priority_seats_to_json()), each with its server; before the plan is carried out. */
+json_t *plan_levels(const struct plan *plan);
 /* A line of the log for each change, behind these words. */
 void plan_log(const struct plan *plan, const char *words);
 

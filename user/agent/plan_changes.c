@@ -59,6 +59,31 @@ static void add_changes(json_t *changes, const struct plan *plan, const struct p
 			add_change(changes, p, document, "deleted");
 }
 
+/* What its levels come to, if anything has changed that may matter to them. */
+static void add_levels(json_t *levels, const struct planned *p)
+{
+	CLEANUP_JSON json_t *made = p->made && !json_equal(p->export_before, p->export_after) ?
+					    priority_seats_to_json(&p->made->priorities, p->made->concurrency,
+								   p->made->list_width) :
+					    NULL;
+	json_t *level;
+	size_t i;
+
+	json_array_foreach (made, i, level) {
+		json_object_set_new(level, "server", json_string(p->name));
+		json_array_append(levels, level);
+	}
+}
+
+json_t *plan_levels(const struct plan *plan)
+{
+	json_t *levels = json_array();
+
+	for (size_t i = 0; i < plan->n; i++)
+		add_levels(levels, &plan->servers[i]);
+	return levels;
+}
+
 json_t *plan_to_json(const struct plan *plan, bool documents)
 {
 	json_t *changes = json_array(), *before = json_array(), *after = json_array();

@@ -103,6 +103,7 @@ int plan_do(struct agent *agent, struct plan *plan, struct error *err)
 int agent_apply(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
 	CLEANUP_PLAN struct plan plan = { 0 };
+	CLEANUP_JSON json_t *levels = NULL;
 	int prune = 0, dry_run = 0, ret;
 	const char *server = NULL;
 	json_error_t why;
@@ -113,6 +114,7 @@ int agent_apply(struct agent *agent, json_t *arguments, json_t **result, struct 
 		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
 	plan.compares = dry_run;
 	ret = plan_apply(&plan, &agent->state, objects, server, prune, err);
+	levels = plan_levels(&plan);
 	if (!ret && !dry_run)
 		ret = plan_do(agent, &plan, err);
 	if (ret)
@@ -120,6 +122,8 @@ int agent_apply(struct agent *agent, json_t *arguments, json_t **result, struct 
 	if (!dry_run)
 		plan_log(&plan, "");
 	*result = plan_to_json(&plan, dry_run);
+	if (!dry_run)
+		json_object_set(*result, "levels", levels);
 	return 0;
 }
 

@@ -45,10 +45,11 @@ static int change_kernel(const struct change *c, struct error *err)
 
 	if (!texts_equal(&c->from->identity.rule_groups, &c->to->identity.rule_groups))
 		ret = groups_apply(c->agent, c->slot, err);
-	return ret						 ?:
-		       drop_others(c, err)			 ?:
-		       limits_apply(c->net, c->slot, c->to, err) ?:
-								   server_apply_flags(c->agent, c->slot, err);
+	return ret												 ?:
+		       drop_others(c, err)									 ?:
+		       datapath_lists_set(c->net->dp, c->slot, c->to->list_width, c->to->list_object_bytes, err) ?:
+		       limits_apply(c->net, c->slot, c->to, err)						 ?:
+		       server_apply_flags(c->agent, c->slot, err);
 }
 
 int server_replace(struct agent *agent, int slot, struct server *to, struct error *err)

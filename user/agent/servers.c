@@ -44,7 +44,12 @@ int server_apply_flags(struct agent *agent, int slot, struct error *err)
 
 static int apply_server(struct net *net, int slot, const struct server *server, struct error *err)
 {
-	struct weir_server kernel_side = { .flags = server_flags(server, net), .swallow_max = SWALLOW_MAX };
+	struct weir_server kernel_side = {
+		.flags = server_flags(server, net),
+		.swallow_max = SWALLOW_MAX,
+		.list_width = server->list_width,
+		.object_bytes = server->list_object_bytes,
+	};
 	int ret;
 
 	identity_reading(&server->identity, &kernel_side.reading);

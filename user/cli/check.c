@@ -9,7 +9,9 @@ static int print_checked(json_t *result)
 {
 	long long n = cli_number(result, "objects");
 
-	return printf("%lld object%s right\n", n, n == 1 ? " is" : "s are") < 0;
+	printf("%lld object%s right\n", n, n == 1 ? " is" : "s are");
+	policy_print_levels(json_object_get(result, "levels"));
+	return ferror(stdout);
 }
 
 int cli_check_policy(const struct command *command, int argc, char **argv)
@@ -23,8 +25,8 @@ int cli_check_policy(const struct command *command, int argc, char **argv)
 	ret = policy_load(&words, &policy);
 	if (ret && cli.format == OUTPUT_TABLE)
 		return 1;
-	result = json_pack("{s:I, s:o}", "objects", (json_int_t)policy.n, "problems",
-			   problems_to_json(&policy.problems));
+	result = json_pack("{s:I, s:o, s:O*}", "objects", (json_int_t)policy.n, "problems",
+			   problems_to_json(&policy.problems), "levels", policy.levels);
 	return cli_print(result, print_checked) || ret;
 }
 

@@ -151,6 +151,22 @@ static void print_decision(json_t *result)
 		printf("%-10s %s\n", "DECISION", decision);
 }
 
+/* Of a LIST: what it takes of its priority level. */
+static void print_width(json_t *list)
+{
+	const char *why = cli_text(list, "why");
+	long long seats = cli_number(list, "seats");
+
+	printf("%-10s %lld seat%s: ", "LIST", seats, seats == 1 ? "" : "s");
+	if (strcmp(why, "learned") == 0)
+		printf("the latest answers have %lld bytes\n", (long long)cli_number(list, "bytes"));
+	else
+		printf("%s\n", strcmp(why, "policy") == 0 ? "the server's listWidth" :
+			       strcmp(why, "page") == 0	  ? "it asks for so few objects" :
+			       strcmp(why, "name") == 0	  ? "it asks for one object, by name" :
+							    "it is not known to be wide");
+}
+
 static void rule_row(struct table *table, json_t *rule)
 {
 	table_cell(table, "%s", cli_text(rule, "of"));
@@ -217,6 +233,8 @@ static int print_explained(json_t *result)
 	print_text("NAMESPACE", or_dash(request, "namespace"));
 	print_what(request);
 	print_decision(result);
+	if (json_object_get(result, "list"))
+		print_width(json_object_get(result, "list"));
 	ret = print_rules(json_object_get(result, "rules"));
 	return ret ?: print_limits(json_object_get(result, "limits"));
 }

@@ -113,6 +113,30 @@ json_t *policy_call(const char *request, const struct policy_words *words)
 	return cli_call(request, json_incref(words->arguments));
 }
 
+static void print_level(json_t *level)
+{
+	const char *server = cli_text(level, "server");
+	long long seats = cli_number(level, "seats"), of = cli_number(level, "of");
+	long long lists = cli_number(level, "lists"), wide = cli_number(level, "wide_lists");
+
+	if (*server)
+		printf("server \"%s\": ", server);
+	printf("priority level \"%s\": %lld of %lld seats: %lld LIST%s at once", cli_text(level, "level"), seats, of,
+	       lists, lists == 1 ? "" : "s");
+	if (wide != lists)
+		printf(", or %lld wide one%s", wide, wide == 1 ? "" : "s");
+	printf("\n");
+}
+
+void policy_print_levels(json_t *levels)
+{
+	json_t *level;
+	size_t i;
+
+	json_array_foreach (levels, i, level)
+		print_level(level);
+}
+
 /* --- apply and delete */
 
 static int print_changes(json_t *result)
@@ -123,6 +147,7 @@ static int print_changes(json_t *result)
 	json_array_foreach (json_object_get(result, "changes"), i, change)
 		printf("server \"%s\": %s %s\n", cli_text(change, "server"), cli_text(change, "object"),
 		       cli_text(change, "change"));
+	policy_print_levels(json_object_get(result, "levels"));
 	return ferror(stdout);
 }
 

@@ -41,7 +41,9 @@ error_t policy_parse_option(int key, char *arg, struct argp_state *state);
 
 /* Reads and checks all files; says on stderr what is wrong. -EINVAL: something is. */
 int policy_load(const struct policy_words *words, struct policy *policy);
-/* The same, and asks the agent for something with the objects. NULL: what went wrong has been said. */
+/* What levels mean (priority_seats_to_json()), a line each. */
+void policy_print_levels(json_t *levels);
+/* The same as policy_load(), and asks the agent for something with the objects. NULL: what went wrong has been said. */
 json_t *policy_call(const char *request, const struct policy_words *words);
 
 #endif

@@ -137,7 +137,9 @@ int datapath_server_flags(struct datapath *dp, __u32 slot, __u32 flags, struct e
 /* The groups that follow from how a request is identified. */
 int datapath_known_groups_set(struct datapath *dp, __u32 slot, const struct weir_known_groups *groups,
 			      struct error *err);
-/* Forgets listeners, proxies, limits, overrides and buckets; the counters of the slot start at 0 for its next owner. */
+/* What a LIST takes of a level's seats, as struct weir_server has it. */
+int datapath_lists_set(struct datapath *dp, __u32 slot, __u32 width, __u32 object_bytes, struct error *err);
+/* Forgets listeners, proxies, limits, overrides, buckets and how wide lists are; the counters of the slot start at 0 for its next owner. */
 int datapath_server_clear(struct datapath *dp, __u32 slot, struct error *err);
 
 /* Groups, and users, that a server's settings name: these and no others. bit: which of struct weir_groups */

@@ -20,6 +20,7 @@ struct weir_bpf;
 	X(limit_counts)      \
 	X(in_flight)         \
 	X(places)            \
+	X(widths)            \
 	X(newcomers)         \
 	X(locks)             \
 	X(names)             \

@@ -238,6 +238,33 @@ int datapath_known_groups_set(struct datapath *dp, __u32 slot, const struct weir
 	return datapath_server_write(dp, slot, &server, err);
 }
 
+int datapath_lists_set(struct datapath *dp, __u32 slot, __u32 width, __u32 object_bytes, struct error *err)
+{
+	struct weir_server server;
+	int ret = datapath_server_read(dp, slot, &server, err);
+
+	if (ret || (server.list_width == width && server.object_bytes == object_bytes))
+		return ret;
+	server.list_width = width;
+	server.object_bytes = object_bytes;
+	return datapath_server_write(dp, slot, &server, err);
+}
+
+static bool is_of_server(const void *key, const void *value, const void *arg)
+{
+	(void)value;
+	return ((const struct weir_width_key *)key)->server == *(const __u32 *)arg;
+}
+
+/* What is known of the lists of one server is not another's. */
+static int widths_clear(struct datapath *dp, __u32 slot, struct error *err)
+{
+	int ret = map_drop_if(dp->maps.widths, sizeof(struct weir_width_key), sizeof(struct weir_width), is_of_server,
+			      &slot);
+
+	return ret ? datapath_map_failed(err, ret, "widths") : 0;
+}
+
 int datapath_trace_until(struct datapath *dp, __u32 slot, __u64 until_ns, struct error *err)
 {
 	struct weir_server server;
@@ -266,5 +293,6 @@ int datapath_server_clear(struct datapath *dp, __u32 slot, struct error *err)
 		       datapath_rules_set(dp, slot, NULL, NULL, 0, NULL, 0, err) ?:
 		       datapath_limits_clear(dp, slot, err)			 ?:
 		       datapath_conns_clear(dp, slot, err)			 ?:
+		       widths_clear(dp, slot, err)				 ?:
 										   datapath_counters_clear(dp, slot, err);
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "weir/limit/width.h"
+
 #include "base/json_read.h"
 
 #define NAME_MAX_BYTES 253
@@ -50,6 +52,30 @@ __u32 priority_seats(const struct priorities *priorities, const struct priority_
 	for (size_t i = 0; i < priorities->n_levels; i++)
 		sum += priorities->levels[i].exempt ? 0 : priorities->levels[i].shares;
 	return sum ? ((__u64)concurrency * level->shares + sum - 1) / sum : 0;
+}
+
+/* A LIST that is wider than its level takes all of it. */
+static json_int_t lists_at_once(__u32 seats, __u32 width)
+{
+	return seats && seats < width ? 1 : seats / width;
+}
+
+json_t *priority_seats_to_json(const struct priorities *priorities, __u32 concurrency, __u32 list_width)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < priorities->n_levels; i++) {
+		const struct priority_level *level = &priorities->levels[i];
+		__u32 seats = priority_seats(priorities, level, concurrency);
+
+		if (!level->exempt)
+			json_array_append_new(array,
+					      json_pack("{s:s, s:I, s:I, s:I, s:I}", "level", level->name, "seats",
+							(json_int_t)seats, "of", (json_int_t)concurrency, "lists",
+							lists_at_once(seats, list_width ?: 1), "wide_lists",
+							lists_at_once(seats, list_width ?: WEIR_SEATS_MAX)));
+	}
+	return array;
 }
 
 /* --- JSON */

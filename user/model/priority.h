@@ -63,5 +63,10 @@ int priorities_from_json(json_t *levels, json_t *schemas, struct priorities *out
 struct priority_level *priority_level(const struct priorities *priorities, const char *name);
 /* A level's part of all the server's seats, rounded up. */
 __u32 priority_seats(const struct priorities *priorities, const struct priority_level *level, __u32 concurrency);
+/*
+ * For people, of each level that is not exempt: {level, seats, of: all the server's, lists: that may be in flight at once if
+ * they are narrow, wide_lists: if they are as wide as a LIST can be}. list_width: as in struct server. A new reference.
+ */
+json_t *priority_seats_to_json(const struct priorities *priorities, __u32 concurrency, __u32 list_width);
 
 #endif

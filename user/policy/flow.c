@@ -192,19 +192,46 @@ void policy_add_mandatory(json_t *levels, json_t *schemas)
 
 /* --- warnings */
 
-static void warn_level(const struct node *document, struct problems *problems)
+/* Something that levels ask for and do not get: said once, at the first of those that do. */
+struct missing {
+	const struct node *first;
+	size_t levels;
+};
+
+static void miss(struct missing *missing, const struct node *node)
+{
+	if (!missing->levels++)
+		missing->first = node;
+}
+
+static void warn_missing(const struct missing *missing, const char *what, struct problems *problems)
+{
+	if (missing->levels == 1)
+		warn_node(problems, missing->first, "%s", what);
+	else if (missing->levels)
+		warn_node(problems, missing->first, "%s (of %zu priority levels)", what, missing->levels);
+}
+
+static void miss_queues(const struct policy_object *level, struct missing *missing)
+{
+	const struct node *type = node_find(level->node, "spec.limited.limitResponse.type");
+
+	if (strcmp(node_text(type), "Queue") == 0)
+		miss(missing, type);
+}
+
+static void miss_loans(const struct policy_object *level, struct missing *missing)
 {
 	static const char *const ignored[] = { "spec.limited.lendablePercent", "spec.limited.borrowingLimitPercent",
 					       "spec.exempt.lendablePercent", "spec.exempt.nominalConcurrencyShares" };
-	const struct node *type = node_find(document, "spec.limited.limitResponse.type");
 
-	if (strcmp(node_text(type), "Queue") == 0)
-		warn_node(problems, type, "queues are not honoured yet: a request without a free seat is rejected");
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(*ignored); i++) {
-		const struct node *node = node_find(document, ignored[i]);
+		const struct node *node = node_find(level->node, ignored[i]);
 
-		if (node && strcmp(node_text(node), "0") != 0)
-			warn_node(problems, node, "not honoured yet: levels do not lend seats");
+		if (!node || strcmp(node_text(node), "0") == 0)
+			continue;
+		miss(missing, node);
+		return;
 	}
 }
 
@@ -220,16 +247,28 @@ static void warn_verbs(const struct node *rules, struct problems *problems)
 	}
 }
 
-void policy_flow_warn(const struct policy_object *object, struct problems *problems)
+static void warn_schema(const struct policy_object *schema, struct problems *problems)
 {
-	const struct node *rules = node_find(object->node, "spec.rules");
+	const struct node *rules = node_find(schema->node, "spec.rules");
 
-	if (object->kind->type == POLICY_PRIORITY_LEVEL)
-		warn_level(object->node, problems);
-	if (object->kind->type != POLICY_FLOW_SCHEMA)
-		return;
 	for (size_t i = 0; rules && i < rules->n; i++) {
 		warn_verbs(node_member(rules->items[i], "resourceRules"), problems);
 		warn_verbs(node_member(rules->items[i], "nonResourceRules"), problems);
 	}
+}
+
+void policy_flow_warn(const struct policy_object *objects, size_t n, struct problems *problems)
+{
+	struct missing queues = { 0 }, loans = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		if (objects[i].kind->type == POLICY_FLOW_SCHEMA)
+			warn_schema(&objects[i], problems);
+		if (objects[i].kind->type != POLICY_PRIORITY_LEVEL)
+			continue;
+		miss_queues(&objects[i], &queues);
+		miss_loans(&objects[i], &loans);
+	}
+	warn_missing(&queues, "queues are not honoured yet: what finds no seat is rejected", problems);
+	warn_missing(&loans, "not honoured yet: levels do not lend seats", problems);
 }

@@ -18,6 +18,7 @@ void policy_clear(struct policy *policy)
 		free(policy->files[i].path);
 		free(policy->files[i].source);
 	}
+	json_decref(policy->levels);
 	free(policy->objects);
 	free(policy->files);
 	documents_clear(&policy->documents);
@@ -126,6 +127,21 @@ static void warn_idle(struct policy *policy, const struct policy_object *throttl
 	}
 }
 
+static void note_levels(struct policy *policy, const struct policy_object *throttle, const struct server *server)
+{
+	CLEANUP_JSON json_t *levels = priority_seats_to_json(&server->priorities, server->concurrency,
+							     server->list_width);
+	json_t *level;
+	size_t i;
+
+	policy->levels = policy->levels ?: json_array();
+	json_array_foreach (levels, i, level) {
+		if (throttle)
+			json_object_set_new(level, "server", json_string(throttle->name));
+		json_array_append(policy->levels, level);
+	}
+}
+
 /* Do they go together, with a server that has nothing else? It is given the name of the Throttle, if there is one. */
 static void check_together(struct policy *policy, const struct policy_object *throttle)
 {
@@ -150,7 +166,9 @@ static void check_together(struct policy *policy, const struct policy_object *th
 		json_object_update_new(bare, policy_attach_settings(throttle->document));
 	if (server_from_json(bare, &server, &why) || policy_server(server, objects, &made, &why))
 		problem_node(&policy->problems, where, "%s", why.text);
-	else if (throttle)
+	else
+		note_levels(policy, throttle, made);
+	if (made && throttle)
 		warn_idle(policy, throttle, made);
 }
 
@@ -159,11 +177,10 @@ void policy_check(struct policy *policy)
 	bool complete = true, throttles = false;
 
 	check_twice(policy);
-	for (size_t i = 0; i < policy->n; i++) {
-		policy_flow_warn(&policy->objects[i], &policy->problems);
+	policy_flow_warn(policy->objects, policy->n, &policy->problems);
+	for (size_t i = 0; i < policy->n; i++)
 		if (policy->objects[i].kind->type == POLICY_FLOW_SCHEMA)
 			check_level(policy, &policy->objects[i], &complete);
-	}
 	for (size_t i = 0; i < policy->n && complete && !policy->problems.errors; i++) {
 		if (policy->objects[i].kind->type != POLICY_THROTTLE)
 			continue;

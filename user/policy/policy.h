@@ -28,9 +28,10 @@ struct policy {
 	size_t n;
 	struct policy_file *files;
 	size_t n_files;
-	bool regular; /* only regular files are read: none that has to be waited for */
-	bool full;    /* there are too many objects, and that has been said */
-	bool pointed; /* what is being read was pointed to by an AdmissionConfiguration */
+	bool regular;	/* only regular files are read: none that has to be waited for */
+	bool full;	/* there are too many objects, and that has been said */
+	bool pointed;	/* what is being read was pointed to by an AdmissionConfiguration */
+	json_t *levels; /* what they mean (priority_seats_to_json()), once all is checked; NULL: there are none */
 	struct documents documents;
 	struct problems problems;
 };
@@ -65,8 +66,8 @@ const struct policy_kind *policy_document_kind(json_t *document, const char **na
 json_t *policy_events_limits(json_t *document); /* policy_events.c */
 json_t *policy_level(json_t *document);		/* policy_flow.c */
 json_t *policy_flow_schema(json_t *document);
-/* What of a document is accepted and not honoured. */
-void policy_flow_warn(const struct policy_object *object, struct problems *problems);
+/* What of the documents is accepted and not honoured. */
+void policy_flow_warn(const struct policy_object *objects, size_t n, struct problems *problems);
 /*
  * The schemas and levels that Kubernetes always has, "exempt" and "catch-all", where they are missing; and of those that it
  * has unless told otherwise the schema "probes", by which health checks are exempt.

@@ -14,7 +14,8 @@
 #include "rules/server_rules.h"
 
 /* What an object may say of a server that is attached, beside its limits. */
-static const char *const changing[] = { "concurrency", "dry_run", "exempt", "paused", NULL };
+static const char *const changing[] = { "concurrency", "dry_run", "exempt", "list_object_bytes",
+					"list_width",  "paused",  NULL };
 
 #define CHANGING (sizeof(changing) / sizeof(*changing) - 1)
 

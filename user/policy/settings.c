@@ -6,8 +6,9 @@
 #include "policy/objects.h"
 
 /* What of a Throttle's spec is applied to a server that is attached (policy_server.c). */
-static const char *const not_settings[] = { "limits", "concurrency",   "dry_run",	  "exempt",
-					    "paused", "max_in_flight", "priority_levels", "flow_schemas" };
+static const char *const not_settings[] = { "limits",	  "concurrency",      "dry_run",	 "exempt",
+					    "paused",	  "max_in_flight",    "priority_levels", "flow_schemas",
+					    "list_width", "list_object_bytes" };
 
 json_t *policy_attach_settings(json_t *throttle)
 {

@@ -96,6 +96,20 @@ static void add_amounts(json_t *object, const struct weir_explained_limit *e)
 		json_object_set_new(object, "new", json_true());
 }
 
+static const char *const widths[] = {
+	[WEIR_WIDTH_UNKNOWN] = "unknown", [WEIR_WIDTH_LEARNED] = "learned", [WEIR_WIDTH_SET] = "policy",
+	[WEIR_WIDTH_PAGE] = "page",	  [WEIR_WIDTH_NAME] = "name",
+};
+
+/* Of a LIST: what it takes of a level, and why. */
+static json_t *width_json(const struct weir_width_said *width)
+{
+	if (!width->why || width->why >= sizeof(widths) / sizeof(*widths))
+		return NULL;
+	return json_pack("{s:I, s:s, s:I}", "seats", (json_int_t)width->seats, "why", widths[width->why], "bytes",
+			 (json_int_t)width->bytes);
+}
+
 /* asked: nobody is penalised, so that the limits have been asked. */
 static json_t *limit_json(const struct weir_explained_limit *e, const struct explain_context *context, bool asked)
 {
@@ -134,9 +148,10 @@ static const char *const exempt_by[] = {
 json_t *explain_json(const struct weir_explained *explained, const struct explain_context *context)
 {
 	const struct weir_trace *trace = &explained->trace;
-	json_t *object = json_pack("{s:s, s:s, s:O, s:o?, s:o?}", "server", context->server->name, "decision",
+	json_t *object = json_pack("{s:s, s:s, s:O, s:o?, s:o?, s:o*}", "server", context->server->name, "decision",
 				   metrics_reasons[trace->decision].label, "request", context->request, "rules",
-				   rules_json(explained, context), "limits", limits_json(explained, context));
+				   rules_json(explained, context), "limits", limits_json(explained, context), "list",
+				   width_json(&explained->width));
 
 	if (!object)
 		return NULL;

@@ -63,7 +63,7 @@ json_t *server_to_json(const struct server *server)
 	namespace_from_format(&server->tenancy, namespace_from);
 	return json_pack(
 		"{s:s, s:o, s:s?, s:I, s:s?, s:o, s:o, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:b, s:b, s:b, s:o, s:o, s:I, "
-		"s:o, s:o, s:I, s:o, s:o, s:O*}",
+		"s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:O*}",
 		"name", server->name, "listen", items_to_json(server, server->n_listens, listen_item), "netns",
 		server->netns, "netns_cookie", (json_int_t)server->netns_cookie, "cgroup", server->cgroup,
 		"trusted_proxies", items_to_json(server, server->n_proxies, proxy_item), "proxy_protocol",
@@ -76,7 +76,8 @@ json_t *server_to_json(const struct server *server)
 		server->draining, "identity", identity_settings_to_json(&server->identity), "limits",
 		limits_to_json(server), "last_number", (json_int_t)server->last_number, "priority_levels",
 		priority_levels_to_json(&server->priorities), "flow_schemas", flow_schemas_to_json(&server->priorities),
-		"concurrency", (json_int_t)server->concurrency, "exempt",
+		"concurrency", (json_int_t)server->concurrency, "list_width", (json_int_t)server->list_width,
+		"list_object_bytes", (json_int_t)server->list_object_bytes, "exempt",
 		rule_list_to_json(server->exempt, server->n_exempt), "groups",
 		texts_to_json(&server->identity.rule_groups), "policy", server->policy);
 }
@@ -148,7 +149,7 @@ struct members {
 	const char *loopback, *framing, *paths, *namespace_from, *hold, *when_full;
 	json_t *listen, *netns, *netns_cookie, *cgroup, *trusted_proxies, *proxy_protocol, *interfaces, *keys, *dry_run,
 		*paused, *draining, *identity, *limits, *last_number, *priority_levels, *flow_schemas, *concurrency,
-		*exempt, *groups, *policy;
+		*list_width, *list_object_bytes, *exempt, *groups, *policy;
 };
 
 static int members_find(json_t *json, struct members *m, struct error *err)
@@ -159,15 +160,16 @@ static int members_find(json_t *json, struct members *m, struct error *err)
 	if (json_unpack_ex(
 		    json, &why, 0,
 		    "{s:s, s:o, s?s, s?s, s?s, s?s, s?s, s?s, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, "
-		    "s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o !}",
+		    "s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o !}",
 		    "name", &m->name, "listen", &m->listen, "loopback", &m->loopback, "framing", &m->framing, "paths",
 		    &m->paths, "namespace_from", &m->namespace_from, "hold", &m->hold, "when_full", &m->when_full,
 		    "netns", &m->netns, "netns_cookie", &m->netns_cookie, "cgroup", &m->cgroup, "trusted_proxies",
 		    &m->trusted_proxies, "proxy_protocol", &m->proxy_protocol, "interfaces", &m->interfaces, "keys",
 		    &m->keys, "dry_run", &m->dry_run, "paused", &m->paused, "draining", &m->draining, "identity",
 		    &m->identity, "limits", &m->limits, "last_number", &m->last_number, "priority_levels",
-		    &m->priority_levels, "flow_schemas", &m->flow_schemas, "concurrency", &m->concurrency, "exempt",
-		    &m->exempt, "groups", &m->groups, "policy", &m->policy))
+		    &m->priority_levels, "flow_schemas", &m->flow_schemas, "concurrency", &m->concurrency, "list_width",
+		    &m->list_width, "list_object_bytes", &m->list_object_bytes, "exempt", &m->exempt, "groups",
+		    &m->groups, "policy", &m->policy))
 		return error_set(err, -EINVAL, "server: %s", why.text);
 	return 0;
 }
@@ -199,6 +201,8 @@ static int read_limits(const struct members *m, struct server *server, struct er
 		      number_from_json(m->last_number, "last_number", UINT32_MAX, &server->last_number, err)	 ?:
 		      priorities_from_json(m->priority_levels, m->flow_schemas, &server->priorities, err)	 ?:
 		      number_from_json(m->concurrency, "concurrency", WEIR_BURST_MAX, &server->concurrency, err) ?:
+		      number_from_json(m->list_width, "list_width", WEIR_SEATS_MAX, &server->list_width, err)	 ?:
+		      number_from_json(m->list_object_bytes, "list_object_bytes", STATE_OBJECT_BYTES_MAX, &server->list_object_bytes, err) ?:
 		      rule_list_from_json(m->exempt, "exempt", &server->exempt, &server->n_exempt, err);
 	if (!ret && m->groups)
 		ret = texts_from_json(m->groups, "groups", copy_text, &server->identity.rule_groups, err);

@@ -64,6 +64,8 @@ enum full_mode {
 const char *full_mode_name(enum full_mode mode);
 int full_mode_parse(const char *text, enum full_mode *mode, struct error *err);
 
+#define STATE_OBJECT_BYTES_MAX (1U << 30)
+
 struct server {
 	char name[PARSE_NAME_SIZE];
 	char *netns; /* path; NULL: the agent's own namespace */
@@ -82,8 +84,10 @@ struct server {
 	size_t n_limits;
 	__u32 last_number; /* the latest that was given to a limit or a priority level (limit.h) */
 	struct priorities priorities;
-	__u32 concurrency;   /* seats, of which the priority levels have their shares */
-	struct rule *exempt; /* requests that no limit is for, beside those of exempt groups and users */
+	__u32 concurrency; /* seats, of which the priority levels have their shares */
+	__u32 list_width; /* seats that a LIST takes; 0: as many as its list is known to be wide (weir/limit/width.h) */
+	__u32 list_object_bytes; /* of an answer to a LIST; 0: WEIR_OBJECT_BYTES */
+	struct rule *exempt;	 /* requests that no limit is for, beside those of exempt groups and users */
 	size_t n_exempt;
 	struct identity_settings identity;
 	enum loopback_mode loopback;

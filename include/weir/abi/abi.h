@@ -22,6 +22,7 @@
  *   limit_counts PERCPU_ARRAY   limit index              struct weir_limit_counts
  *   in_flight   HASH            struct weir_in_flight_key struct weir_in_flight
  *   places      HASH            struct weir_place_key    struct weir_places    what an outstanding request holds
+ *   widths      LRU_HASH        struct weir_width_key    struct weir_width     (width.h)
  *   buckets     ARRAY_OF_MAPS   limit index              LRU_HASH: __u64 subject -> struct weir_kept
  *   newcomers   ARRAY           limit index              struct weir_bucket    subjects that may get a bucket
  *   locks       ARRAY           subject, striped         struct bpf_spin_lock  of the buckets
@@ -47,6 +48,7 @@
 #include "weir/limit/bucket.h"
 #include "weir/limit/limit.h"
 #include "weir/limit/match.h"
+#include "weir/limit/width.h"
 
 #ifndef WEIR_ABI_VERSION /* a test has an agent of another version */
 #define WEIR_ABI_VERSION 5
@@ -66,6 +68,7 @@
 #define WEIR_MAX_VECTORS 262144
 #define WEIR_MAX_SOURCES 65536
 #define WEIR_MAX_IN_FLIGHT 262144
+#define WEIR_MAX_WIDTHS 4096
 #define WEIR_LOCKS 4096
 #define WEIR_MAX_NAMES 65536
 #define WEIR_DEFAULT_CONNS 262144
@@ -146,8 +149,10 @@ struct weir_server {
 	struct weir_rate_history newcomers; /* subjects that may be new to a limit; burst 0: all */
 	__u32 generation;		    /* of its rules; 0: it has none */
 	__u32 traits;			    /* enum weir_server_traits */
+	__u32 list_width;		    /* seats of a LIST; 0: as many as its list is known to be wide (width.h) */
+	__u32 object_bytes;		    /* of an answer to a LIST; 0: WEIR_OBJECT_BYTES */
 };
-WEIR_ASSERT_SIZE(struct weir_server, 432);
+WEIR_ASSERT_SIZE(struct weir_server, 440);
 
 struct weir_proxy_key {
 	__u32 prefixlen;  /* 32 (server) + bits of the address */
@@ -250,14 +255,15 @@ WEIR_ASSERT_SIZE(struct weir_place_key, 40);
 
 struct weir_places {
 	__u32 n;
-	__u32 pad;
+	__u32 whole; /* it is a LIST of all that there is */
+	__u64 list;  /* weir_list_of(); 0: its answer tells no list's width */
 	struct {
 		struct weir_in_flight_key key;
 		__u32 taken;
 		__u32 pad;
 	} of[WEIR_PLACES_MAX];
 };
-WEIR_ASSERT_SIZE(struct weir_places, 200);
+WEIR_ASSERT_SIZE(struct weir_places, 208);
 
 /* Input of the program weir_settle: bring a bucket up to date at the rate in force. */
 struct weir_settle {

@@ -38,6 +38,9 @@ WEIR_INLINE enum weir_action weir_conn_begin_server(struct weir_conn *c, const s
 	}
 
 	r->next = c->response_next;
+	r->began = c->response_began;
+	r->first = c->responses;
+	r->places_end = c->places_end;
 	r->responses = 0;
 	r->outstanding = c->requests - c->responses;
 	r->lost = WEIR_REASON_COUNT;
@@ -55,6 +58,8 @@ WEIR_INLINE void weir_response_reader_begin(struct weir_response_reader *r)
 {
 	if (weir_response_ended(&r->response) && r->responses < r->outstanding)
 		weir_response_start(&r->response);
+	if (weir_response_fresh(&r->response))
+		r->began = r->next;
 }
 
 /* The next byte of the server's stream, at r->next. */
@@ -66,6 +71,8 @@ WEIR_INLINE enum weir_frame_event weir_response_reader_feed(struct weir_response
 
 	if (weir_response_ended(&r->response))
 		weir_response_start(&r->response);
+	if (weir_response_fresh(&r->response))
+		r->began = r->next;
 	/* Nobody asked: an answer of the server's own, such as 408, ends the following. */
 	if (r->responses >= r->outstanding) {
 		r->lost = WEIR_BAD_RESPONSE;
@@ -108,6 +115,7 @@ WEIR_INLINE void weir_conn_commit_server(struct weir_conn *c, const struct weir_
 		return;
 	c->response = r->response;
 	c->response_next = r->next;
+	c->response_began = r->began;
 	c->responses += r->responses;
 	if (r->lost == WEIR_REASON_COUNT)
 		return;

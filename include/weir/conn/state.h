@@ -77,12 +77,13 @@ struct weir_conn {
 	__u64 last_ns;	 /* CLOCK_MONOTONIC of the latest packet */
 	__u64 head_bits; /* bit n % 64: outstanding request n is a HEAD */
 	struct weir_splice splice;
-	__u32 request_next;  /* client's numbers: next byte to frame */
-	__u32 response_next; /* server's numbers */
-	__u32 requests;	     /* heads passed to the server */
-	__u32 responses;     /* final responses whose end is known */
-	__u32 version;	     /* moves with every commit of the client's side, and every hunt */
-	__u32 server_isn;    /* tells a repeated SYN-ACK from a new connection's; 0: not known */
+	__u32 request_next;   /* client's numbers: next byte to frame */
+	__u32 response_next;  /* server's numbers */
+	__u32 response_began; /* the same: of the response that is being read, or was read last */
+	__u32 requests;	      /* heads passed to the server */
+	__u32 responses;      /* final responses whose end is known */
+	__u32 version;	      /* moves with every commit of the client's side, and every hunt */
+	__u32 server_isn;     /* tells a repeated SYN-ACK from a new connection's; 0: not known */
 	struct weir_answer_choice answer;
 	__u8 phase;	 /* enum weir_phase */
 	__u8 dying;	 /* it goes after a silence, by its timer or by the agent's sweep */
@@ -148,6 +149,9 @@ struct weir_request_reader {
 
 struct weir_response_reader {
 	__u32 next;
+	__u32 began;	  /* of the response now being read, or read last */
+	__u32 first;	  /* number of the request that the segment's first response answers */
+	__u32 places_end; /* as in struct weir_conn */
 	__u32 responses;
 	__u32 outstanding;
 	__u16 lost;

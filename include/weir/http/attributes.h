@@ -44,6 +44,7 @@ enum weir_attribute_flags {
 	WEIR_ATTRIBUTE_READ_ONLY = 1 << 1,    /* verbs get, list, watch */
 	WEIR_ATTRIBUTE_LONG_RUNNING = 1 << 2, /* a watch, a proxied or an interactive one: it may last for hours */
 	WEIR_ATTRIBUTE_DRY_RUN = 1 << 3,      /* dryRun=All: nothing is to be changed */
+	WEIR_ATTRIBUTE_NARROWED = 1 << 4,     /* of a list: it may ask for a part, or for no body at all */
 };
 
 /* What a list asks of the server. */
@@ -204,6 +205,8 @@ WEIR_INLINE void weir_attributes_query(const struct weir_request *r, struct weir
 	if (a->verb == WEIR_VERB_LIST) {
 		a->list = weir_list_cost_of(q);
 		a->limit = q->limit;
+		if (r->method == WEIR_METHOD_HEAD || (q->says & WEIR_QUERY_NARROWS))
+			a->flags |= WEIR_ATTRIBUTE_NARROWED;
 	}
 	if (q->says & WEIR_QUERY_DRY_RUNS)
 		a->flags |= WEIR_ATTRIBUTE_DRY_RUN;

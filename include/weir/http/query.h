@@ -197,6 +197,12 @@ WEIR_INLINE void weir_query_limit_end(struct weir_request *r)
 		q->limit = 0;
 }
 
+/* May there be less in the answer, for this parameter? */
+WEIR_INLINE bool weir_query_narrows(const struct weir_request *r)
+{
+	return r->query.key != WEIR_QUERY_RESOURCE_VERSION && r->query.key != WEIR_QUERY_WATCH;
+}
+
 WEIR_INLINE void weir_query_pair_end(struct weir_request *r, __u32 at, struct weir_name_steps *name)
 {
 	struct weir_query *q = &r->query;
@@ -207,6 +213,8 @@ WEIR_INLINE void weir_query_pair_end(struct weir_request *r, __u32 at, struct we
 		weir_query_term_end(r, at, name);
 	if (q->key == WEIR_QUERY_LIMIT)
 		weir_query_limit_end(r);
+	if (weir_query_narrows(r))
+		q->says |= WEIR_QUERY_NARROWS;
 	if (q->key == WEIR_QUERY_OTHER || (q->pair & WEIR_PAIR_BAD))
 		return;
 	q->seen |= 1U << q->key;

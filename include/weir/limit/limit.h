@@ -40,7 +40,7 @@ enum weir_limit_flags {
 	WEIR_LIMIT_SET =
 		1 << 0, /* of an amount: it is one; else the limit is for the subjects with an override alone */
 	WEIR_LIMIT_DRY_RUN = 1 << 1, /* what it refuses is counted, and passes */
-	WEIR_LIMIT_SEATS = 1 << 2,   /* IN_FLIGHT: a list takes several places (weir_seats()) */
+	WEIR_LIMIT_SEATS = 1 << 2,   /* IN_FLIGHT: a list takes as many places as it is wide (width.h) */
 };
 
 /* How much, by default or for one subject: the rate in force and the ones before it, newest first; or places. */
@@ -93,16 +93,5 @@ struct weir_in_flight {
 	__u32 dead; /* it is about to be deleted */
 };
 WEIR_ASSERT_SIZE(struct weir_in_flight, 8);
-
-#define WEIR_SEATS_MAX 10
-#define WEIR_SEAT_OBJECTS 100
-
-/* Places that a list takes: by the objects that it asks for. limit 0: all there are. */
-WEIR_INLINE __u32 weir_seats(__u32 limit)
-{
-	if (!limit || limit > WEIR_SEATS_MAX * WEIR_SEAT_OBJECTS)
-		return WEIR_SEATS_MAX;
-	return (limit + WEIR_SEAT_OBJECTS - 1) / WEIR_SEAT_OBJECTS;
-}
 
 #endif
