@@ -232,12 +232,75 @@ static void commands_and_workers(void **state)
 	assert_int_equal(f->agent.state.servers[0]->n_limits, 0);
 }
 
+static void look_at_all_meanwhile(void)
+{
+	if (atomic_exchange(&has_asked, true))
+		return;
+	all_is_looked_at(asked);
+	usleep(100 * MS); /* until a worker has come to the new server, where it is not kept from it */
+}
+
+/* The server that a worker has come to is taken back: it must not go on with it. */
+static void attach_is_taken_back(void **state)
+{
+	struct fixture *f = *state;
+
+	start_workers(f);
+	asked = f;
+	has_asked = false;
+	fake_opening = look_at_all_meanwhile;
+	refuse(f, "attach",
+	       "{\"server\":{\"name\":\"four\",\"listen\":[\"*:84\"],\"netns\":\"/netns/3\",\"hold\":\"pace\"}}",
+	       "no fq in this kernel");
+	assert_true(has_asked);
+	reconcile_stop(&f->agent);
+	assert_int_equal(fake_nets[3].opened, 0); /* since it was removed */
+	assert_false(fake_nets[3].open);
+}
+
+static atomic_bool is_open;
+
+static void open_slowly(void)
+{
+	is_open = true;
+	usleep(2 * MS);
+}
+
+static void *start_agent_workers(void *f)
+{
+	start_workers(f);
+	return NULL;
+}
+
+/* Two servers of a namespace that is being opened: one worker opens it, another one waits, and a command ends both. */
+static void detach_while_opening(void **state)
+{
+	struct fixture *f = *state;
+	pthread_t starter;
+
+	for (int i = 0; i < 30; i++) {
+		begin_anew(f);
+		is_open = false;
+		fake_opening = open_slowly;
+		assert_int_equal(pthread_create(&starter, NULL, start_agent_workers, f), 0);
+		while (!is_open)
+			usleep(MS / 10);
+		succeed(f, "detach", "{\"all\":true,\"force\":true}");
+		pthread_join(starter, NULL);
+		reconcile_stop(&f->agent);
+		assert_null(f->agent.nets);
+		succeed(f, "attach", ATTACH);
+		succeed(f, "attach", ATTACH_THREE);
+	}
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_servers, tear_down_servers)
 	const struct CMUnitTest tests[] = {
 		TEST(two_namespaces_at_once),	TEST(commands_do_not_wait), TEST(drift_is_counted),
 		TEST(failures_are_tried_again), TEST(the_end_waits),	    TEST(commands_and_workers),
+		TEST(attach_is_taken_back),	TEST(detach_while_opening),
 	};
 
 	return cmocka_run_group_tests_name("agent workers", tests, NULL, NULL);
