@@ -33,7 +33,6 @@ static int set_up_servers(void **state)
 	succeed(f, "attach", ATTACH);
 	succeed(f, "attach", ATTACH_TWO);
 	succeed(f, "attach", ATTACH_THREE);
-	agent_unlock(&f->agent);
 	return 0;
 }
 
@@ -41,7 +40,6 @@ static int tear_down_servers(void **state)
 {
 	struct fixture *f = *state;
 
-	agent_lock(&f->agent);
 	succeed(f, "detach", "{\"all\":true}");
 	return tear_down(state);
 }
@@ -49,7 +47,6 @@ static int tear_down_servers(void **state)
 /* An agent that knows of the servers and has none in force. */
 static void begin_anew(struct fixture *f)
 {
-	agent_lock(&f->agent);
 	end_agent(f);
 	agent_init(&f->agent, &f->options);
 	f->agent.base = event_base_new();
@@ -60,6 +57,7 @@ static void start_workers(struct fixture *f)
 {
 	if (reconcile_start(&f->agent, &f->err))
 		fail_msg("%s", f->err.text);
+	assert_true(reconcile_wait(&f->agent));
 }
 
 static atomic_int inside, most_inside;
@@ -219,14 +217,12 @@ static void commands_and_workers(void **state)
 
 	start_workers(f);
 	for (int i = 0; i < 50; i++) {
-		agent_lock(&f->agent);
 		succeed(f, "limit set",
 			"{\"server\":\"api\",\"limit\":{\"name\":\"user\",\"qps\":\"1\",\"burst\":1},\"subject\":\"a\"}");
 		succeed(f, "limit delete", "{\"server\":\"api\",\"limit\":\"user\",\"subject\":\"a\"}");
-		reconcile_all(&f->agent);
+		all_is_looked_at(f);
 		json_decref(run(f, "status", "{}"));
 		json_decref(run(f, "metrics", "{}"));
-		agent_unlock(&f->agent);
 	}
 	reconcile_stop(&f->agent);
 	assert_int_equal(f->agent.state.servers[0]->n_limits, 0);
