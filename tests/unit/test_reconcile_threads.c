@@ -126,6 +126,16 @@ static void commands_do_not_wait(void **state)
 	reconcile_stop(&f->agent);
 }
 
+static void *ask_status(void *arg)
+{
+	CLEANUP_JSON json_t *status = NULL;
+	struct fixture *f = arg;
+	struct error err;
+
+	assert_int_equal(agent_request(&f->agent, NULL, "status", NULL, &status, &err), 0);
+	return NULL;
+}
+
 /* What only the locked may read, or a wait until it is as a test expects. */
 static __u64 drift(struct fixture *f, int slot)
 {
@@ -290,13 +300,54 @@ static void detach_while_opening(void **state)
 	}
 }
 
+/* As the event loop does, which must not wait for a lock. */
+static void ask_from_another_thread(void)
+{
+	pthread_t loop;
+
+	assert_int_equal(pthread_create(&loop, NULL, ask_status, asked), 0);
+	pthread_join(loop, NULL);
+	has_asked = true;
+}
+
+static void sweeps_are_not_waited_for(void **state)
+{
+	struct fixture *f = *state;
+
+	asked = f;
+	has_asked = false;
+	fake_sweeping = ask_from_another_thread;
+	nets_look_after(&f->agent);
+	assert_true(has_asked);
+}
+
+static void explanations_are_not_waited_for(void **state)
+{
+	struct fixture *f = *state;
+
+	asked = f;
+	has_asked = false;
+	fake_explaining = ask_from_another_thread;
+	json_decref(
+		run(f, "explain",
+		    "{\"server\":\"api\",\"request\":{\"method\":\"GET\",\"path\":\"/\"}}"));
+	assert_true(has_asked);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_servers, tear_down_servers)
 	const struct CMUnitTest tests[] = {
-		TEST(two_namespaces_at_once),	TEST(commands_do_not_wait), TEST(drift_is_counted),
-		TEST(failures_are_tried_again), TEST(the_end_waits),	    TEST(commands_and_workers),
-		TEST(attach_is_taken_back),	TEST(detach_while_opening),
+		TEST(two_namespaces_at_once),
+		TEST(commands_do_not_wait),
+		TEST(drift_is_counted),
+		TEST(failures_are_tried_again),
+		TEST(the_end_waits),
+		TEST(commands_and_workers),
+		TEST(attach_is_taken_back),
+		TEST(detach_while_opening),
+		TEST(sweeps_are_not_waited_for),
+		TEST(explanations_are_not_waited_for),
 	};
 
 	return cmocka_run_group_tests_name("agent workers", tests, NULL, NULL);

@@ -187,7 +187,7 @@ int jobs_start(struct agent *agent, struct error *err)
 	return ret ? error_set(err, ret, "starting a thread: %s", strerror(-ret)) : 0;
 }
 
-void jobs_stop(struct agent *agent)
+void jobs_end(struct agent *agent)
 {
 	struct jobs *jobs = agent->jobs;
 
@@ -197,6 +197,15 @@ void jobs_stop(struct agent *agent)
 	jobs->ending = true;
 	pthread_cond_signal(&jobs->added);
 	pthread_mutex_unlock(&jobs->lock);
+}
+
+void jobs_stop(struct agent *agent)
+{
+	struct jobs *jobs = agent->jobs;
+
+	if (!jobs)
+		return;
+	jobs_end(agent);
 	if (jobs->started)
 		pthread_join(jobs->thread, NULL);
 	jobs->started = false;

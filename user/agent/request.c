@@ -15,7 +15,10 @@
 static const struct command {
 	const char *name;
 	enum access needs;
-	enum turn { AT_ONCE, IN_TURN } turn;
+	enum turn {
+		AT_ONCE,
+		IN_TURN
+	} turn;
 	int (*run)(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 } commands[] = {
 	{ "apply", ACCESS_CHANGE, IN_TURN, agent_apply },
@@ -127,8 +130,8 @@ static void request_done(void *arg)
 	free(request);
 }
 
-static int put_off(struct agent *agent, struct control_client *client, const struct command *command,
-		   json_t *arguments, struct error *err)
+static int put_off(struct agent *agent, struct control_client *client, const struct command *command, json_t *arguments,
+		   struct error *err)
 {
 	struct request *request = calloc(1, sizeof(*request));
 	int ret = -ENOMEM;

@@ -15,14 +15,14 @@
 #define TRACE_FOR_NS (60 * WEIR_NS_PER_S)
 #define READERS_MAX 16
 #define ALL_SERVERS (-1)
-#define NO_SERVER (-2)	  /* the one it was about has ended */
+#define NO_SERVER (-2)	/* the one it was about has ended */
 #define LINES_MAX 4096U /* of a reader, that the event loop has not sent yet */
 
 struct reader {
 	struct agent *agent;
 	struct control_client *client;
 	LIST_ENTRY(reader) entry;
-	int slot; /* or ALL_SERVERS, NO_SERVER */
+	int slot;      /* or ALL_SERVERS, NO_SERVER */
 	json_t *lines; /* to be sent */
 	bool over;     /* and then the last of all: */
 	json_t *last;
