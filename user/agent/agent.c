@@ -52,7 +52,6 @@ static void stop(evutil_socket_t signal, short what, void *context)
 
 	(void)what;
 	/* Jobs that end from now on have no other one after them. */
-	jobs_end(&service->agent);
 	agent_end(&service->agent);
 	log_info("stopping on %s: what is in force stays in force", strsignal(signal));
 	event_base_loopbreak(service->agent.base);

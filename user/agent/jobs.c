@@ -205,7 +205,6 @@ void jobs_stop(struct agent *agent)
 
 	if (!jobs)
 		return;
-	jobs_end(agent);
 	if (jobs->started)
 		pthread_join(jobs->thread, NULL);
 	jobs->started = false;

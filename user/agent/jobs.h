@@ -14,7 +14,7 @@ struct agent;
 int jobs_start(struct agent *agent, struct error *err);
 /* No job is begun or added any more. */
 void jobs_end(struct agent *agent);
-/* Lets the job at hand come to its end; what has not begun is not run, but is done. The loop runs no more, but for this. */
+/* After that: lets the job at hand come to its end; what has not begun is not run, but is done. The loop runs no more, but for this. */
 void jobs_stop(struct agent *agent);
 void jobs_free(struct agent *agent);
 

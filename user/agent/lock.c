@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include <sys/epoll.h>
 
+#include "agent/jobs.h"
 #include "agent/private.h"
 #include "base/cleanup.h"
 
@@ -49,6 +50,7 @@ void agent_change_end(struct agent *agent)
 
 void agent_end(struct agent *agent)
 {
+	jobs_end(agent);
 	agent_lock(agent);
 	agent->ending = true;
 	pthread_cond_broadcast(&agent->settled);

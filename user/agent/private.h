@@ -105,7 +105,7 @@ void agent_change_begin(struct agent *agent);
 void agent_change_end(struct agent *agent);
 void agent_repair_begin(struct agent *agent);
 void agent_repair_end(struct agent *agent);
-/* Has whoever waits for others to begin something give up. */
+/* Nothing is begun any more: neither jobs nor servers that are not in force. */
 void agent_end(struct agent *agent);
 
 /* net.c: namespaces */
