@@ -328,9 +328,7 @@ static void explanations_are_not_waited_for(void **state)
 	asked = f;
 	has_asked = false;
 	fake_explaining = ask_from_another_thread;
-	json_decref(
-		run(f, "explain",
-		    "{\"server\":\"api\",\"request\":{\"method\":\"GET\",\"path\":\"/\"}}"));
+	json_decref(run(f, "explain", "{\"server\":\"api\",\"request\":{\"method\":\"GET\",\"path\":\"/\"}}"));
 	assert_true(has_asked);
 }
 
