@@ -6,6 +6,7 @@ import resource
 import shutil
 import socket
 import subprocess
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -249,3 +250,16 @@ def test_metrics_port_is_taken(world, port):
 def test_state_dir_is_private(site):
     for path in site.weir.state_dir, *site.weir.state_dir.iterdir():
         assert path.stat().st_mode & 0o077 == 0, path
+
+
+def test_answers_while_programs_load(world, port):
+    """Who asks is answered while a command has programs loaded; who changes something waits for his turn."""
+    world.weir.start(metrics=f"127.0.0.1:{port}")
+    site = world.site()
+    attach = threading.Thread(target=site.attach)
+    attach.start()
+    eventually(lambda: [server["mode"] for server in world.weir.servers()] == ["starting"], "programs are being loaded")
+    assert fetch(port)[0] == 200
+    assert world.weir("pause")
+    attach.join()
+    assert world.weir.server()["mode"] == "paused"

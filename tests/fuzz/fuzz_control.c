@@ -159,10 +159,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	after = saved(&agent);
 	if (access == ACCESS_READ)
 		assert(!strcmp(before, after));
-	agent_lock(&agent);
 	nets_close(&agent);
-	agent_unlock(&agent);
 	state_clear(&agent.state);
 	event_base_free(agent.base);
+	agent_destroy(&agent);
 	return 0;
 }

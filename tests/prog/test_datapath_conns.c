@@ -206,6 +206,21 @@ static void test_sweep_lets_go_what_is_due(void **state)
 	assert_int_equal(counter(dp, 0, WEIR_CONN_SWEPT), 0);
 }
 
+/* One reading of the table is for both: what is due and idle is let go, and not swept as well. */
+static void test_sweep_of_both(void **state)
+{
+	const struct weir_flow due = { .client_port = 1 }, idle = { .client_port = 2 };
+	struct datapath *dp = *state;
+
+	conn_put(dp, &due, (struct weir_conn){ .dying = 1, .last_ns = LONG_AGO });
+	conn_put(dp, &idle, (struct weir_conn){ .last_ns = LONG_AGO });
+	assert_int_equal(datapath_sweep(dp, MINUTE_NS, &error), 1);
+	assert_false(conn_there(dp, &due));
+	assert_false(conn_there(dp, &idle));
+	assert_int_equal(counter(dp, 0, WEIR_CONN_CLOSED), 2);
+	assert_int_equal(counter(dp, 0, WEIR_CONN_SWEPT), 1);
+}
+
 /* More entries than the cursor reads at a time. */
 static void test_sweep_of_many(void **state)
 {
@@ -279,9 +294,13 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, datapath_setup, datapath_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_sweep_keeps_what_lives),     TEST(test_sweep_forgets_what_is_gone),
-		TEST(test_sweep_lets_go_what_is_due),  TEST(test_sweep_of_many),
-		TEST(test_reset_ends_translated_ones), TEST(test_forget_compares_the_id),
+		TEST(test_sweep_keeps_what_lives),
+		TEST(test_sweep_forgets_what_is_gone),
+		TEST(test_sweep_lets_go_what_is_due),
+		TEST(test_sweep_of_many),
+		TEST(test_sweep_of_both),
+		TEST(test_reset_ends_translated_ones),
+		TEST(test_forget_compares_the_id),
 	};
 
 	return cmocka_run_group_tests_name("datapath_conns", tests, namespaces_setup, NULL);

@@ -16,9 +16,11 @@
 
 void reconcile(struct fixture *f)
 {
+	agent_repair_begin(&f->agent);
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
 		if (f->agent.state.servers[slot])
 			server_reconcile(&f->agent, slot, &f->err);
+	agent_repair_end(&f->agent);
 }
 
 void start_agent(struct fixture *f)
@@ -26,7 +28,6 @@ void start_agent(struct fixture *f)
 	agent_init(&f->agent, &f->options);
 	f->agent.base = event_base_new();
 	assert_int_equal(state_load(&f->agent.state, f->state_dir, &f->err), 0);
-	agent_lock(&f->agent);
 	reconcile(f);
 }
 
@@ -37,7 +38,6 @@ void end_agent(struct fixture *f)
 		identity_forget(&f->agent, slot);
 	state_clear(&f->agent.state);
 	event_base_free(f->agent.base);
-	agent_unlock(&f->agent);
 	agent_destroy(&f->agent);
 }
 

@@ -21,7 +21,7 @@ int tear_down(void **state);
 #define with_agent(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 void start_agent(struct fixture *f);
-/* What workers do, of whom the fixture has none: each server is looked at once. The agent is locked. */
+/* What workers do, of whom the fixture has none: each server is looked at once. */
 void reconcile(struct fixture *f);
 /* As SIGKILL would: what is in the kernel and in the file stays as it is. */
 void end_agent(struct fixture *f);

@@ -16,7 +16,7 @@
 
 struct datapath fake_nets[FAKE_NETS];
 const char *fake_failing;
-void (*fake_opening)(void), (*fake_syncing)(void);
+void (*fake_opening)(void), (*fake_sweeping)(void), (*fake_explaining)(void), (*fake_syncing)(void);
 static int failures_left;
 
 static __u64 cookies[MAX_FDS]; /* by descriptor of a namespace */
@@ -40,6 +40,8 @@ void fake_reset(void)
 	memset(fake_nets, 0, sizeof(fake_nets));
 	fake_failing = NULL;
 	fake_opening = NULL;
+	fake_sweeping = NULL;
+	fake_explaining = NULL;
 	fake_syncing = NULL;
 	failures_left = 0;
 }
@@ -435,6 +437,8 @@ int datapath_explain(struct datapath *dp, __u32 server, const struct datapath_qu
 	int ret = fails(__func__, err);
 
 	(void)server;
+	if (fake_explaining)
+		fake_explaining();
 	if (!ret && question->length > WEIR_EXPLAIN_BYTES)
 		ret = error_set(err, -E2BIG, "too long");
 	if (!ret)
@@ -576,6 +580,8 @@ int datapath_sweep(struct datapath *dp, __u64 idle_ns, struct error *err)
 	(void)dp;
 	(void)idle_ns;
 	(void)err;
+	if (fake_sweeping)
+		fake_sweeping();
 	return 0;
 }
 

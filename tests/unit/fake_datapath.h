@@ -63,8 +63,10 @@ struct datapath {
 extern struct datapath fake_nets[FAKE_NETS]; /* by cookie */
 extern const char *fake_failing;	     /* the function that does, or did, fail */
 
-extern void (*fake_opening)(void); /* called meanwhile: the agent is not locked */
-extern void (*fake_syncing)(void); /* called by datapath_shared_sync() */
+extern void (*fake_opening)(void);    /* called meanwhile: the agent is not locked */
+extern void (*fake_sweeping)(void);   /* the same */
+extern void (*fake_explaining)(void); /* the same */
+extern void (*fake_syncing)(void);    /* called by datapath_shared_sync() */
 
 void fake_reset(void);
 /* The function of this name fails with -EIO, so often. */

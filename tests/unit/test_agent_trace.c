@@ -69,6 +69,7 @@ static void decided(struct fixture *f, __u32 slot, enum weir_reason decision, co
 	};
 	memcpy(record->line, line, strlen(line));
 	trace_read(f->agent.nets);
+	trace_flush(&f->agent);
 	line_client_run(&first);
 	line_client_run(&second);
 }

@@ -37,11 +37,25 @@ struct fixture {
 	int stop[2]; /* closing [1] ends the thread */
 };
 
-/* "echo" gives back its arguments, "access" what the client may say, "fail" an error, "large" a long text. */
+static struct control_client *waiting;
+
+/*
+ * "echo" gives back its arguments, "access" what the client may say, "fail" an error, "large" a long text; "later" nothing,
+ * until another client says "now".
+ */
 static int handle(void *context, struct control_client *client, const char *command, json_t *arguments, json_t **result,
 		  struct error *err)
 {
 	(void)context;
+	if (strcmp(command, "later") == 0) {
+		waiting = client;
+		return CONTROL_LATER;
+	}
+	if (strcmp(command, "now") == 0) {
+		control_answer(waiting, 0, json_string("late"), NULL);
+		*result = json_null();
+		return 0;
+	}
 	if (strcmp(command, "access") == 0) {
 		*result = json_integer(control_client_access(client));
 		return 0;
@@ -567,6 +581,27 @@ static int allow_files(void **state)
 	return setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* Its next command waits with it. */
+static void answered_later(void **state)
+{
+	struct fixture *f = *state;
+	CLEANUP_CLOSE int patient = connect_to(f), other = connect_to(f);
+	char byte;
+
+	send_text(patient, "{\"command\":\"echo\",\"arguments\":1}\n");
+	expect(patient, "{\"result\":1}\n");
+	send_text(patient, "{\"command\":\"later\"}\n{\"command\":\"echo\",\"arguments\":2}\n");
+	/* Two turns of the event loop: the first one has read "later". */
+	for (int i = 0; i < 2; i++) {
+		send_text(other, "{\"command\":\"echo\",\"arguments\":3}\n");
+		expect(other, "{\"result\":3}\n");
+	}
+	assert_true(recv(patient, &byte, 1, MSG_DONTWAIT) < 0);
+	send_text(other, "{\"command\":\"now\"}\n");
+	expect(other, "{\"result\":null}\n");
+	expect(patient, "{\"result\":\"late\"}\n{\"result\":2}\n");
+}
+
 int main(void)
 {
 #define served(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -590,6 +625,7 @@ int main(void)
 		served(many_at_once),
 		served(one_too_many),
 		served(silent_ones_make_room),
+		served(answered_later),
 	};
 
 	return cmocka_run_group_tests_name("control", tests, allow_files, NULL);

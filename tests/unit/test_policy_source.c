@@ -59,6 +59,7 @@ static void follow(struct followed *w, const char *a, const char *b)
 	if (b)
 		write_file(w->b, b);
 	assert_int_equal(policy_sources_open(&w->f->agent, &w->f->err), 0);
+	policy_sources_sync(&w->f->agent);
 }
 
 static struct followed begin(struct fixture *f)

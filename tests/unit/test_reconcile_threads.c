@@ -33,7 +33,6 @@ static int set_up_servers(void **state)
 	succeed(f, "attach", ATTACH);
 	succeed(f, "attach", ATTACH_TWO);
 	succeed(f, "attach", ATTACH_THREE);
-	agent_unlock(&f->agent);
 	return 0;
 }
 
@@ -41,7 +40,6 @@ static int tear_down_servers(void **state)
 {
 	struct fixture *f = *state;
 
-	agent_lock(&f->agent);
 	succeed(f, "detach", "{\"all\":true}");
 	return tear_down(state);
 }
@@ -49,7 +47,6 @@ static int tear_down_servers(void **state)
 /* An agent that knows of the servers and has none in force. */
 static void begin_anew(struct fixture *f)
 {
-	agent_lock(&f->agent);
 	end_agent(f);
 	agent_init(&f->agent, &f->options);
 	f->agent.base = event_base_new();
@@ -60,6 +57,7 @@ static void start_workers(struct fixture *f)
 {
 	if (reconcile_start(&f->agent, &f->err))
 		fail_msg("%s", f->err.text);
+	assert_true(reconcile_wait(&f->agent));
 }
 
 static atomic_int inside, most_inside;
@@ -126,6 +124,16 @@ static void commands_do_not_wait(void **state)
 	start_workers(f);
 	assert_true(has_asked);
 	reconcile_stop(&f->agent);
+}
+
+static void *ask_status(void *arg)
+{
+	CLEANUP_JSON json_t *status = NULL;
+	struct fixture *f = arg;
+	struct error err;
+
+	assert_int_equal(agent_request(&f->agent, NULL, "status", NULL, &status, &err), 0);
+	return NULL;
 }
 
 /* What only the locked may read, or a wait until it is as a test expects. */
@@ -219,25 +227,125 @@ static void commands_and_workers(void **state)
 
 	start_workers(f);
 	for (int i = 0; i < 50; i++) {
-		agent_lock(&f->agent);
 		succeed(f, "limit set",
 			"{\"server\":\"api\",\"limit\":{\"name\":\"user\",\"qps\":\"1\",\"burst\":1},\"subject\":\"a\"}");
 		succeed(f, "limit delete", "{\"server\":\"api\",\"limit\":\"user\",\"subject\":\"a\"}");
-		reconcile_all(&f->agent);
+		all_is_looked_at(f);
 		json_decref(run(f, "status", "{}"));
 		json_decref(run(f, "metrics", "{}"));
-		agent_unlock(&f->agent);
 	}
 	reconcile_stop(&f->agent);
 	assert_int_equal(f->agent.state.servers[0]->n_limits, 0);
+}
+
+static void look_at_all_meanwhile(void)
+{
+	if (atomic_exchange(&has_asked, true))
+		return;
+	all_is_looked_at(asked);
+	usleep(100 * MS); /* until a worker has come to the new server, where it is not kept from it */
+}
+
+/* The server that a worker has come to is taken back: it must not go on with it. */
+static void attach_is_taken_back(void **state)
+{
+	struct fixture *f = *state;
+
+	start_workers(f);
+	asked = f;
+	has_asked = false;
+	fake_opening = look_at_all_meanwhile;
+	refuse(f, "attach",
+	       "{\"server\":{\"name\":\"four\",\"listen\":[\"*:84\"],\"netns\":\"/netns/3\",\"hold\":\"pace\"}}",
+	       "no fq in this kernel");
+	assert_true(has_asked);
+	reconcile_stop(&f->agent);
+	assert_int_equal(fake_nets[3].opened, 0); /* since it was removed */
+	assert_false(fake_nets[3].open);
+}
+
+static atomic_bool is_open;
+
+static void open_slowly(void)
+{
+	is_open = true;
+	usleep(2 * MS);
+}
+
+static void *start_agent_workers(void *f)
+{
+	start_workers(f);
+	return NULL;
+}
+
+/* Two servers of a namespace that is being opened: one worker opens it, another one waits, and a command ends both. */
+static void detach_while_opening(void **state)
+{
+	struct fixture *f = *state;
+	pthread_t starter;
+
+	for (int i = 0; i < 30; i++) {
+		begin_anew(f);
+		is_open = false;
+		fake_opening = open_slowly;
+		assert_int_equal(pthread_create(&starter, NULL, start_agent_workers, f), 0);
+		while (!is_open)
+			usleep(MS / 10);
+		succeed(f, "detach", "{\"all\":true,\"force\":true}");
+		pthread_join(starter, NULL);
+		reconcile_stop(&f->agent);
+		assert_null(f->agent.nets);
+		succeed(f, "attach", ATTACH);
+		succeed(f, "attach", ATTACH_THREE);
+	}
+}
+
+/* As the event loop does, which must not wait for a lock. */
+static void ask_from_another_thread(void)
+{
+	pthread_t loop;
+
+	assert_int_equal(pthread_create(&loop, NULL, ask_status, asked), 0);
+	pthread_join(loop, NULL);
+	has_asked = true;
+}
+
+static void sweeps_are_not_waited_for(void **state)
+{
+	struct fixture *f = *state;
+
+	asked = f;
+	has_asked = false;
+	fake_sweeping = ask_from_another_thread;
+	nets_look_after(&f->agent);
+	assert_true(has_asked);
+}
+
+static void explanations_are_not_waited_for(void **state)
+{
+	struct fixture *f = *state;
+
+	asked = f;
+	has_asked = false;
+	fake_explaining = ask_from_another_thread;
+	json_decref(run(f, "explain", "{\"server\":\"api\",\"request\":{\"method\":\"GET\",\"path\":\"/\"}}"));
+	assert_true(has_asked);
 }
 
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_servers, tear_down_servers)
 	const struct CMUnitTest tests[] = {
-		TEST(two_namespaces_at_once),	TEST(commands_do_not_wait), TEST(drift_is_counted),
-		TEST(failures_are_tried_again), TEST(the_end_waits),	    TEST(commands_and_workers),
+		TEST(two_namespaces_at_once),
+		TEST(commands_do_not_wait),
+		TEST(drift_is_counted),
+		TEST(failures_are_tried_again),
+		TEST(the_end_waits),
+		TEST(commands_and_workers),
+		TEST(attach_is_taken_back),
+		TEST(detach_while_opening),
+		TEST(sweeps_are_not_waited_for),
+		TEST(explanations_are_not_waited_for),
 	};
 
 	return cmocka_run_group_tests_name("agent workers", tests, NULL, NULL);

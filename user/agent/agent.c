@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "agent/jobs.h"
 #include "agent/log.h"
 #include "agent/reconcile.h"
 #include "base/cleanup.h"
@@ -22,7 +23,7 @@ struct service {
 	struct agent agent;
 	struct control *control;
 	struct metrics_http *http;
-	struct event *terminate, *interrupt, *hangup, *tick, *upkeep, *resync;
+	struct event *terminate, *interrupt, *hangup, *devices, *rings, *tick, *upkeep, *resync;
 };
 
 static void warn_of_private_pins(const char *pin_dir)
@@ -50,54 +51,83 @@ static void stop(evutil_socket_t signal, short what, void *context)
 	struct service *service = context;
 
 	(void)what;
+	/* Jobs that end from now on have no other one after them. */
+	agent_end(&service->agent);
 	log_info("stopping on %s: limits stay in force", strsignal(signal));
 	event_base_loopbreak(service->agent.base);
 }
 
-static void reload(evutil_socket_t signal, short what, void *context)
+/* --- jobs */
+
+static void reload(struct agent *agent)
 {
 	CLEANUP_JSON json_t *list = json_array();
-	struct service *service = context;
 	struct error err;
 
-	(void)signal;
-	(void)what;
-	agent_lock(&service->agent);
-	nets_wait(&service->agent);
-	if (servers_reload(&service->agent, list, &err))
+	agent_change_begin(agent);
+	if (servers_reload(agent, list, &err))
 		log_error("%s", err.text);
-	policy_sources_sync(&service->agent);
-	agent_unlock(&service->agent);
+	agent_change_end(agent);
+	policy_sources_sync(agent);
 }
 
-/* While a namespace is being opened, nothing is changed: it can wait for the next tick. */
+/* The first one: commands that change something come after it. */
+static void begin(struct agent *agent)
+{
+	if (!reconcile_wait(agent))
+		return;
+	policy_sources_sync(agent);
+	log_info("ready: state in %s, pins in %s, metrics %s", agent->options->state_dir, agent->options->pin_dir,
+		 agent->options->metrics ?: "off");
+}
+
+/* --- events */
+
+static void hangup(evutil_socket_t signal, short what, void *context)
+{
+	(void)signal;
+	(void)what;
+	jobs_add(&((struct service *)context)->agent, reload);
+}
+
+static void devices_changed(evutil_socket_t fd, short what, void *context)
+{
+	(void)fd;
+	(void)what;
+	nets_devices_changed(&((struct service *)context)->agent);
+}
+
+static void traced(evutil_socket_t fd, short what, void *context)
+{
+	(void)fd;
+	(void)what;
+	nets_traced(&((struct service *)context)->agent);
+}
+
 static void tick(evutil_socket_t fd, short what, void *context)
 {
 	struct agent *agent = &((struct service *)context)->agent;
+	bool draining;
 
 	(void)fd;
 	(void)what;
 	agent_lock(agent);
-	nets_watch(agent);
-	if (!agent->openings)
-		servers_drain(agent);
+	draining = servers_draining(agent);
 	trace_refresh(agent);
 	agent_unlock(agent);
+	if (draining)
+		jobs_add(agent, servers_drain);
 }
 
 static void upkeep(evutil_socket_t fd, short what, void *context)
 {
 	struct agent *agent = &((struct service *)context)->agent;
-	struct net *net;
 
 	(void)fd;
 	(void)what;
-	agent_lock(agent);
-	for (net = agent->nets; net; net = net->next)
-		net_look_after(net);
+	jobs_add(agent, nets_look_after);
 	/* Most changes of policy files are noticed at once; those that are not, now. */
 	policy_sources_wake(agent);
-	agent_unlock(agent);
 }
 
 static void resync(evutil_socket_t fd, short what, void *context)
@@ -138,6 +168,15 @@ static struct event *add_signal(struct service *service, int signal, event_callb
 	return event;
 }
 
+static struct event *add_descriptor(struct service *service, int fd, event_callback_fn run)
+{
+	struct event *event = fd < 0 ? NULL : event_new(service->agent.base, fd, EV_READ | EV_PERSIST, run, service);
+
+	if (event)
+		event_add(event, NULL);
+	return event;
+}
+
 static struct event *add_timer(struct service *service, event_callback_fn run, int seconds)
 {
 	struct event *event = event_new(service->agent.base, -1, EV_PERSIST, run, service);
@@ -151,12 +190,14 @@ static int add_events(struct service *service, struct error *err)
 {
 	service->terminate = add_signal(service, SIGTERM, stop);
 	service->interrupt = add_signal(service, SIGINT, stop);
-	service->hangup = add_signal(service, SIGHUP, reload);
+	service->hangup = add_signal(service, SIGHUP, hangup);
+	service->devices = add_descriptor(service, service->agent.devices_fd, devices_changed);
+	service->rings = add_descriptor(service, service->agent.rings_fd, traced);
 	service->tick = add_timer(service, tick, TICK_S);
 	service->upkeep = add_timer(service, upkeep, UPKEEP_S);
 	service->resync = add_timer(service, resync, service->agent.options->resync_s);
-	if (!service->terminate || !service->interrupt || !service->hangup || !service->tick || !service->upkeep ||
-	    !service->resync)
+	if (!service->terminate || !service->interrupt || !service->hangup || !service->devices || !service->rings ||
+	    !service->tick || !service->upkeep || !service->resync)
 		return error_set(err, -ENOMEM, "out of memory");
 	return 0;
 }
@@ -177,19 +218,9 @@ static int load_state(struct agent *agent, struct error *err)
 	return options->persist_dir ? state_save(&agent->state, options->state_dir, err) : 0;
 }
 
-static int open_policies(struct agent *agent, struct error *err)
-{
-	int ret;
-
-	agent_lock(agent);
-	ret = policy_sources_open(agent, err);
-	agent_unlock(agent);
-	return ret;
-}
-
 /*
- * A start that must fail fails before it touches anything. Commands that come while servers are brought up, which takes
- * seconds where programs are loaded, wait in the socket's queue instead of being told that there is no agent.
+ * A start that must fail fails before it touches anything. Servers are brought up by workers: meanwhile the agent tells what
+ * it knows, and commands that change something wait for their turn.
  */
 static int start(struct service *service, struct error *err)
 {
@@ -219,8 +250,10 @@ static int start(struct service *service, struct error *err)
 	if (!ret)
 		ret = privilege_drop(err);
 	if (!ret)
-		ret = reconcile_start(agent, err);
-	return ret ?: open_policies(agent, err);
+		ret = reconcile_start(agent, err) ?: policy_sources_open(agent, err) ?: jobs_start(agent, err);
+	if (!ret)
+		jobs_add(agent, begin);
+	return ret;
 }
 
 static void free_event(struct event *event)
@@ -231,23 +264,30 @@ static void free_event(struct event *event)
 
 static void finish(struct service *service)
 {
-	reconcile_stop(&service->agent);
+	struct agent *agent = &service->agent;
+
+	agent_end(agent);
+	jobs_stop(agent);
+	reconcile_stop(agent);
 	control_close(service->control);
 	metrics_http_close(service->http);
-	policy_sources_close(&service->agent);
-	nets_close(&service->agent);
+	policy_sources_close(agent);
+	jobs_free(agent);
+	nets_close(agent);
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
-		identity_forget(&service->agent, slot);
+		identity_forget(agent, slot);
 	free_event(service->terminate);
 	free_event(service->interrupt);
 	free_event(service->hangup);
+	free_event(service->devices);
+	free_event(service->rings);
 	free_event(service->tick);
 	free_event(service->upkeep);
 	free_event(service->resync);
-	if (service->agent.base)
-		event_base_free(service->agent.base);
-	state_clear(&service->agent.state);
-	agent_destroy(&service->agent);
+	if (agent->base)
+		event_base_free(agent->base);
+	state_clear(&agent->state);
+	agent_destroy(agent);
 }
 
 int agent_run(const struct agent_options *options, struct error *err)
@@ -270,11 +310,8 @@ int agent_run(const struct agent_options *options, struct error *err)
 	agent_init(&service.agent, options);
 	clock_gettime(CLOCK_REALTIME, &service.agent.started);
 	ret = start(&service, err);
-	if (!ret) {
-		log_info("ready: state in %s, pins in %s, metrics %s", options->state_dir, options->pin_dir,
-			 options->metrics ? options->metrics : "off");
+	if (!ret)
 		event_base_dispatch(service.agent.base);
-	}
 	finish(&service);
 	return ret;
 }

@@ -23,24 +23,40 @@ static int count_translated(struct agent *agent, int slot, __u64 *translated, st
 	return ret;
 }
 
+static bool is_draining(const struct agent *agent, int slot)
+{
+	const struct server *server = agent->state.servers[slot];
+
+	return server && server->draining && agent->servers[slot].in_force;
+}
+
+bool servers_draining(const struct agent *agent)
+{
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
+		if (is_draining(agent, slot))
+			return true;
+	return false;
+}
+
 void servers_drain(struct agent *agent)
 {
+	agent_change_begin(agent);
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
-		const struct server *server = agent->state.servers[slot];
 		__u64 translated;
 		struct error err;
 		int ret;
 
-		if (!server || !server->draining || !agent->servers[slot].in_force)
+		if (!is_draining(agent, slot))
 			continue;
 		ret = count_translated(agent, slot, &translated, &err);
 		if (!ret && translated == 0) {
-			log_info("server \"%s\" is drained", server->name);
+			log_info("server \"%s\" is drained", agent->state.servers[slot]->name);
 			ret = server_end(agent, slot, &err);
 		}
 		if (ret)
 			log_error("draining: %s", err.text);
 	}
+	agent_change_end(agent);
 }
 
 static int start_draining(struct agent *agent, int slot, struct error *err)

@@ -188,7 +188,10 @@ static int ask(struct explaining *x, int slot, struct error *err)
 	question.request = x->bytes;
 	question.length = x->length;
 	memcpy(question.source, x->request.address, sizeof(question.source));
+	/* The first question has a program loaded. */
+	agent_unlock(x->net->agent);
 	ret = datapath_explain(x->net->dp, slot, &question, &x->answer, err);
+	agent_lock(x->net->agent);
 	if (ret)
 		return ret;
 	if (x->answer.lost < WEIR_REASON_COUNT)

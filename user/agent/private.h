@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the agent's parts share. All of it is under one lock, which the event loop holds while it handles what has come, and
- * a worker (agent_reconcile.c) while it has a server in hand; it is let go only while the kernel loads programs. libevent is
- * the event loop's alone. The state's file never knows less than the kernel: what a command adds is saved before
- * it is applied, what it takes away is saved afterwards. So an agent that was killed anywhere finds all it has made.
+ * What the agent's parts share. All of it is under one lock. Three kinds of threads take it:
+ *
+ *   the event loop, which owns libevent and the clients: it reads, answers, and adds jobs. It waits for nothing else.
+ *   the thread of jobs (jobs.h), which carries out changes, one after the other, and sweeps tables.
+ *   workers (reconcile.c), which bring up and repair servers beside each other.
+ *
+ * The lock is let go while the kernel loads programs and while a table is swept. So that nothing is freed meanwhile of what
+ * its holder has found, changes and repairs keep out of each other's way (agent_change_begin()).
+ *
+ * The state's file never knows less than the kernel: what a command adds is saved before it is applied, what it takes away is
+ * saved afterwards. So an agent that was killed anywhere finds all it has made.
  */
 #ifndef WEIR_USER_AGENT_PRIVATE_H
 #define WEIR_USER_AGENT_PRIVATE_H
@@ -23,6 +30,7 @@
 #include "state/state.h"
 
 struct agent;
+struct jobs;
 struct reader;
 struct reconcile;
 
@@ -33,8 +41,7 @@ struct net {
 	__u64 cookie;
 	int fd;
 	struct datapath *dp;
-	struct event *changed;	/* devices came or went; NULL until nets_watch() */
-	struct event *traced;	/* there are records to be read */
+	bool devices_changed;	/* since they were last read */
 	bool loopback_tracked;	/* by conntrack, so translated connections would be invalid to it */
 	struct error links_err; /* the last failure to follow the devices, so that it is logged once */
 	struct error hold_err;	/* the same, to reach the sockets of connections that cannot be read */
@@ -54,7 +61,10 @@ struct identity_read {
 struct agent {
 	const struct agent_options *options;
 	pthread_mutex_t lock;
-	pthread_cond_t settled; /* a namespace was opened, a server was tried */
+	pthread_cond_t settled; /* a change or a repair has ended, a namespace was opened, a server was tried */
+	bool changing;		/* somebody changes what is wanted, or is about to */
+	unsigned int repairing; /* workers that have a server in hand */
+	bool ending;		/* nothing new is begun */
 	struct event_base *base;
 	struct state state;
 	struct {
@@ -68,59 +78,91 @@ struct agent {
 		__u64 drift[DATAPATH_N_PARTS]; /* what others had changed, and was repaired */
 	} servers[WEIR_MAX_SERVERS];
 	struct net *nets;
+	int devices_fd, rings_fd; /* the namespaces' descriptors (net_watch.c) */
 	struct access_control access;
 	struct policy_sources sources;
 	struct opening *openings;		/* namespaces whose programs are being loaded */
 	struct datapath_written written_before; /* in namespaces that are closed */
 	struct reconcile *reconcile;		/* NULL: no workers */
-	struct control_client *client;		/* who gave the command at hand */
+	struct jobs *jobs;			/* NULL: who adds one does it */
+	struct control_client *client;		/* who gave the command that the event loop carries out */
 	LIST_HEAD(readers, reader) readers;	/* who trace */
 	struct timespec started;		/* CLOCK_REALTIME */
 	__u64 control_requests;
 	__u64 control_errors;
 };
 
-/* agent_lock.c */
+/* lock.c */
 void agent_init(struct agent *agent, const struct agent_options *options);
 void agent_destroy(struct agent *agent);
 void agent_lock(struct agent *agent);
 void agent_unlock(struct agent *agent);
+/*
+ * The lock, for one who changes what is wanted, or for workers who bring it about. Either may let go of the lock and take it
+ * again: a change still has no worker beside it, and a worker no change, until the end. At most one thread changes.
+ */
+void agent_change_begin(struct agent *agent);
+void agent_change_end(struct agent *agent);
+void agent_repair_begin(struct agent *agent);
+void agent_repair_end(struct agent *agent);
+/* Nothing is begun any more: neither jobs nor servers that are not in force. */
+void agent_end(struct agent *agent);
 
-/* agent_net.c: namespaces */
+/* net.c: namespaces */
 
 /* The namespace in use with this cookie, or NULL. */
 struct net *net_find(const struct agent *agent, __u64 cookie);
-/* Opens it if need be, unlocked meanwhile; fd stays the caller's. A namespace that no server uses is let go by net_settle(). */
-int net_get(struct agent *agent, int fd, __u64 cookie, struct net **out, struct error *err);
-/* Returns when no namespace is being opened: what is changed then is changed in no one's back. */
-void nets_wait(struct agent *agent);
-/* Has the event loop, which calls this, follow the namespaces that are new. */
-void nets_watch(struct agent *agent);
-/* Looks after a namespace's devices, cgroups, conntrack and connections. */
-void net_look_after(struct net *net);
-/* Removes what is pinned for a namespace of which the state knows no server: an agent's whose state was lost. */
-int net_clear_leftovers(const struct agent *agent, int fd, __u64 cookie, struct error *err);
-/* Removes the pins of a namespace that is not open and that no server uses any more. */
-void net_unpin(const struct agent *agent, __u64 cookie);
+/* The first slot with a server of the namespace, or -ENOENT. */
+int net_first_server(const struct agent *agent, __u64 cookie);
+/* Takes over fd and dp; NULL without memory, and they are still the caller's. */
+struct net *net_add(struct agent *agent, int fd, __u64 cookie, struct datapath *dp);
 /* Follows what the servers now want of a namespace: its interfaces, or its end when no server is left. */
 int net_settle(struct net *net, struct error *err);
-/* Follows the interfaces alone; a failure is logged once and kept as the namespace's links_err. */
-void net_follow(struct net *net);
-/* Has what cannot be read held on the servers' cgroups; a failure is logged once and kept as the namespace's hold_err. */
-void net_hold(struct net *net);
-/* Has what is held wait, if a server wants that and the kernel can; tells the servers when that changed. */
-void net_pace(struct net *net);
-/* agent_probe.c: finds out, once, what can be done in the namespace, and tells what cannot. Its datapath is open. */
-void net_probe_all(struct net *net);
-/* Looks whether conntrack tracks loopback; tells the servers when that changed. */
-void net_probe(struct net *net);
-void net_sweep(struct net *net);
 /* What a subject is called, as far as it is known; the caller frees it. NULL without memory. */
 char *net_name(struct net *net, __u64 subject);
 /* Leaves everything in force. */
 void nets_close(struct agent *agent);
 /* Are these the names of devices of the namespace? */
 int net_check_interfaces(int fd, const struct server *server, struct error *err);
+
+/* net_open.c */
+
+/*
+ * Opens it if need be, unlocked meanwhile, within a change or a repair; fd stays the caller's. A namespace that no server uses
+ * is let go by net_settle().
+ */
+int net_get(struct agent *agent, int fd, __u64 cookie, struct net **out, struct error *err);
+/* Removes what is pinned for a namespace of which the state knows no server: an agent's whose state was lost. */
+int net_clear_leftovers(struct agent *agent, int fd, __u64 cookie, struct error *err);
+/* Removes the pins of a namespace that is not open and that no server uses any more. */
+void net_unpin(const struct agent *agent, __u64 cookie);
+
+/* net_watch.c: what namespaces tell the event loop */
+void net_watch(struct net *net);
+void net_unwatch(struct net *net);
+/* For the event loop, when devices_fd or rings_fd is readable. */
+void nets_devices_changed(struct agent *agent);
+void nets_traced(struct agent *agent);
+
+/* upkeep.c: looks after the devices, cgroups, conntrack and connections of all namespaces. A job. */
+void nets_look_after(struct agent *agent);
+
+/* net_links.c */
+int net_sync_links(struct net *net, struct error *err);
+/* The same; a failure is logged once and kept as the namespace's links_err. */
+void net_follow(struct net *net);
+/* Has what cannot be read held on the servers' cgroups; a failure is logged once and kept as the namespace's hold_err. */
+void net_hold(struct net *net);
+
+/* net_pace.c */
+
+/* Has what is held wait, if a server wants that and the kernel can; tells the servers when that changed. */
+void net_pace(struct net *net);
+/* Looks whether conntrack tracks loopback; tells the servers when that changed. */
+void net_probe(struct net *net);
+
+/* probe.c: finds out, once, what can be done in the namespace, and tells what cannot. Its datapath is open. */
+void net_probe_all(struct net *net);
 
 /* agent_servers.c: servers in the kernel */
 
@@ -147,7 +189,8 @@ int server_attach(struct agent *agent, struct server *server, json_t *netns_inod
 int agent_detach(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 int agent_pause(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 int agent_resume(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
-/* Ends the servers that were detached and have no translated connection left. */
+bool servers_draining(const struct agent *agent);
+/* Ends the servers that were detached and have no translated connection left. A job. */
 void servers_drain(struct agent *agent);
 
 /* agent_identity.c */
@@ -197,8 +240,10 @@ int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struc
 /* agent_trace.c: requests told as they are decided */
 
 int agent_trace(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
-/* Reads what the programs of a namespace have written, and tells the readers. */
+/* Reads what the programs of a namespace have written, for the readers: any thread may. */
 void trace_read(struct net *net);
+/* Sends readers what there is for them: the event loop alone may. */
+void trace_flush(struct agent *agent);
 /* Has the kernel trace what readers want, for a while: to be called again each second. Tells them what was lost. */
 void trace_refresh(struct agent *agent);
 /* A server has come into force: who reads of all servers reads of it, too. */
@@ -206,8 +251,8 @@ void trace_server_begins(struct agent *agent);
 /* A server is about to end: who reads of it alone is told. */
 void trace_server_ends(struct agent *agent, int slot);
 
-/* agent_request.c: a command by its name (control_handler); context: the agent */
-int agent_request(void *context, struct control_client *client, const char *command, json_t *arguments, json_t **result,
+/* request.c: a command by its name (control_handler); context: the agent. What changes something is a job, if there are jobs. */
+int agent_request(void *context, struct control_client *client, const char *name, json_t *arguments, json_t **result,
 		  struct error *err);
 
 #endif

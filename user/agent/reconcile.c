@@ -5,7 +5,6 @@
  * failed, and all of them at an interval.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "base/cleanup.h"
 #include "queue/retries.h"
 #include "queue/workqueue.h"
+#include "sys/thread.h"
 
 #define WORKERS 4
 #define TRIES 15
@@ -106,15 +106,16 @@ int server_reconcile(struct agent *agent, int slot, struct error *err)
 
 /* --- workers */
 
+/* An agent that ends has no more programs loaded: what earlier ones have pinned stays in force. */
 static int reconcile(struct agent *agent, const char *key, struct error *err)
 {
-	int slot, ret;
+	int slot, ret = 0;
 
-	agent_lock(agent);
+	agent_repair_begin(agent);
 	slot = state_find(&agent->state, key + strlen(SERVER_KEY));
-	ret = slot < 0 ? 0 : server_reconcile(agent, slot, err);
-	pthread_cond_broadcast(&agent->settled);
-	agent_unlock(agent);
+	if (slot >= 0 && (agent->servers[slot].in_force || !agent->ending))
+		ret = server_reconcile(agent, slot, err);
+	agent_repair_end(agent);
 	return ret;
 }
 
@@ -147,20 +148,15 @@ static void *work(void *context)
 	return NULL;
 }
 
-/* Signals are the event loop's. */
 static int start_workers(struct reconcile *r)
 {
-	sigset_t all, before;
 	int ret = 0;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
 	while (!ret && r->n_workers < WORKERS) {
-		ret = pthread_create(&r->workers[r->n_workers], NULL, work, r);
+		ret = thread_start(&r->workers[r->n_workers], work, r);
 		r->n_workers += !ret;
 	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -ret;
+	return ret;
 }
 
 static bool all_tried(const struct agent *agent)
@@ -186,11 +182,20 @@ int reconcile_start(struct agent *agent, struct error *err)
 		return error_set(err, ret, "starting workers: %s", strerror(-ret));
 	agent_lock(agent);
 	reconcile_all(agent);
-	while (!all_tried(agent))
-		pthread_cond_wait(&agent->settled, &agent->lock);
-	nets_watch(agent);
 	agent_unlock(agent);
 	return 0;
+}
+
+bool reconcile_wait(struct agent *agent)
+{
+	bool ending;
+
+	agent_lock(agent);
+	while (!all_tried(agent) && !agent->ending)
+		pthread_cond_wait(&agent->settled, &agent->lock);
+	ending = agent->ending;
+	agent_unlock(agent);
+	return !ending;
 }
 
 static void *drain(void *context)

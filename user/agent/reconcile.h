@@ -8,9 +8,11 @@
 
 #include "agent/private.h"
 
-/* Starts the workers, and returns when every server was tried once. The agent is not locked. */
+/* Starts the workers, and has all servers looked at. The agent is not locked, here and in the next two. */
 int reconcile_start(struct agent *agent, struct error *err);
-/* Does what is in the queue, within a time, and ends the workers. The agent is not locked. */
+/* Returns true when every server was tried once; false when the agent ends. */
+bool reconcile_wait(struct agent *agent);
+/* Does what is in the queue, within a time, and ends the workers. */
 void reconcile_stop(struct agent *agent);
 
 /* Has all servers looked at. Without workers: nothing. */

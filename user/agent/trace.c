@@ -15,12 +15,17 @@
 #define TRACE_FOR_NS (60 * WEIR_NS_PER_S)
 #define READERS_MAX 16
 #define ALL_SERVERS (-1)
+#define NO_SERVER (-2)	/* the one it was about has ended */
+#define LINES_MAX 4096U /* of a reader, that the event loop has not sent yet */
 
 struct reader {
 	struct agent *agent;
 	struct control_client *client;
 	LIST_ENTRY(reader) entry;
-	int slot; /* or ALL_SERVERS */
+	int slot;      /* or ALL_SERVERS, NO_SERVER */
+	json_t *lines; /* to be sent */
+	bool over;     /* and then the last of all: */
+	json_t *last;
 	bool decisions[WEIR_REASON_COUNT];
 	__u64 since_ns;			   /* CLOCK_MONOTONIC: what came before is not for it */
 	__u64 lost, told;		   /* requests it was not told of, and how many it knows it was not */
@@ -106,7 +111,8 @@ static void tell(void *arg, const struct weir_trace_record *record)
 			continue;
 		if (!request)
 			request = describe(net, record);
-		if (!control_send(reader->client, json_pack("{s:O}", "request", request)))
+		if (json_array_size(reader->lines) >= LINES_MAX ||
+		    json_array_append_new(reader->lines, json_pack("{s:O}", "request", request)))
 			reader->lost++;
 	}
 }
@@ -178,14 +184,41 @@ void trace_refresh(struct agent *agent)
 	struct reader *reader;
 
 	ask_kernel(agent);
+	trace_flush(agent);
 	LIST_FOREACH (reader, &agent->readers, entry)
 		tell_lost(reader);
 }
 
 static void reader_free(struct reader *reader)
 {
-	LIST_REMOVE(reader, entry);
+	json_decref(reader->lines);
 	free(reader);
+}
+
+/* A reader that ends is one no more. */
+static void send_lines(struct reader *reader)
+{
+	json_t *line;
+	size_t i;
+
+	json_array_foreach (reader->lines, i, line)
+		reader->lost += !control_send(reader->client, json_incref(line));
+	json_array_clear(reader->lines);
+	if (!reader->over)
+		return;
+	control_end(reader->client, reader->last);
+	LIST_REMOVE(reader, entry);
+	reader_free(reader);
+}
+
+void trace_flush(struct agent *agent)
+{
+	struct reader *reader = LIST_FIRST(&agent->readers), *next;
+
+	for (; reader; reader = next) {
+		next = LIST_NEXT(reader, entry);
+		send_lines(reader);
+	}
 }
 
 /* Its client wants no more: it is told what was decided up to now. */
@@ -195,10 +228,14 @@ static void reader_ended(void *arg)
 	struct agent *agent = reader->agent;
 
 	agent_lock(agent);
-	read_all(agent);
-	count_lost(reader);
-	control_end(reader->client, json_pack("{s:{s:I}}", "end", "lost", (json_int_t)(reader->lost - reader->told)));
-	reader_free(reader);
+	if (!reader->over) {
+		read_all(agent);
+		trace_flush(agent);
+		count_lost(reader);
+		reader->over = true;
+		reader->last = json_pack("{s:{s:I}}", "end", "lost", (json_int_t)(reader->lost - reader->told));
+	}
+	send_lines(reader);
 	trace_refresh(agent);
 	agent_unlock(agent);
 }
@@ -223,18 +260,18 @@ void trace_server_begins(struct agent *agent)
 
 void trace_server_ends(struct agent *agent, int slot)
 {
-	struct reader *reader = LIST_FIRST(&agent->readers), *next;
+	struct reader *reader;
 
-	if (reader)
+	if (!LIST_EMPTY(&agent->readers))
 		read_all(agent);
-	for (; reader; reader = next) {
-		next = LIST_NEXT(reader, entry);
+	LIST_FOREACH (reader, &agent->readers, entry) {
 		reader->ring_lost[slot] = 0;
 		if (reader->slot != slot)
 			continue;
-		control_end(reader->client, json_pack("{s:s++}", "error", "server \"", agent->state.servers[slot]->name,
-						      "\" is no longer attached"));
-		reader_free(reader);
+		reader->slot = NO_SERVER;
+		reader->over = true;
+		reader->last = json_pack("{s:s++}", "error", "server \"", agent->state.servers[slot]->name,
+					 "\" is no longer attached");
 	}
 	agent->servers[slot].traced = false;
 }
@@ -303,6 +340,7 @@ int agent_trace(struct agent *agent, json_t *arguments, json_t **result, struct 
 		return ret;
 	reader->agent = agent;
 	reader->client = agent->client;
+	reader->lines = json_array();
 	reader->since_ns = clock_ns(CLOCK_MONOTONIC);
 	begin_counting(reader);
 	*result = json_pack("{s:o}", "servers", list_servers(agent, reader));

@@ -51,6 +51,12 @@ json_t *control_error_reply(const char *text)
 	return json_pack("{s:O}", "error", value ? value : json_null());
 }
 
+static json_t *reply_of(int ret, json_t *result, const struct error *err)
+{
+	return ret ? control_error_reply(err->text) : json_pack("{s:o}", "result", result);
+}
+
+/* NULL: later. */
 static json_t *answer(struct control_client *client, const char *line, size_t length)
 {
 	const struct control *control = client->control;
@@ -59,15 +65,16 @@ static json_t *answer(struct control_client *client, const char *line, size_t le
 	struct error err = { 0 };
 	const char *command;
 	json_error_t why;
+	int ret;
 
 	request = json_loadb(line, length, JSON_REJECT_DUPLICATES, &why);
 	if (!request)
 		return control_error_reply("the request is not JSON");
 	if (json_unpack_ex(request, &why, 0, "{s:s, s?o !}", "command", &command, "arguments", &arguments))
 		return control_error_reply("a request has a command and its arguments");
-	if (control->handler(control->context, client, command, arguments, &result, &err))
-		return control_error_reply(err.text);
-	return json_pack("{s:o}", "result", result);
+	ret = control->handler(control->context, client, command, arguments, &result, &err);
+	client->waiting = ret == CONTROL_LATER;
+	return client->waiting ? NULL : reply_of(ret, result, &err);
 }
 
 static void send_line(struct control_client *client, json_t *value)
@@ -89,6 +96,12 @@ static void reply(struct control_client *client, json_t *value)
 	if (!client->ended)
 		bufferevent_disable(client->stream, EV_READ);
 	send_line(client, value);
+}
+
+void control_answer(struct control_client *client, int ret, json_t *result, const struct error *err)
+{
+	client->waiting = false;
+	reply(client, reply_of(ret, result, err));
 }
 
 void control_stream(struct control_client *client, void (*ended)(void *arg), void *arg)
@@ -116,6 +129,17 @@ void control_end(struct control_client *client, json_t *value)
 	send_line(client, value);
 }
 
+/* Who waits is not listened to, nor missed. */
+static void handle(struct control_client *client, const char *line, size_t length)
+{
+	json_t *value = answer(client, line, length);
+
+	if (client->waiting)
+		bufferevent_disable(client->stream, EV_READ);
+	else
+		reply(client, value);
+}
+
 static size_t line_max(const struct control_client *client)
 {
 	return client->access == ACCESS_READ ? CONTROL_READER_LINE_MAX : CONTROL_LINE_MAX;
@@ -131,11 +155,12 @@ static void client_read(struct bufferevent *stream, void *context)
 	/* Who is sent a stream has nothing more to say than its end. */
 	if (client->ended)
 		evbuffer_drain(input, evbuffer_get_length(input));
-	if (client->ended || client->closing || evbuffer_get_length(bufferevent_get_output(stream)) > 0)
+	if (client->ended || client->closing || client->waiting ||
+	    evbuffer_get_length(bufferevent_get_output(stream)) > 0)
 		return;
 	line = evbuffer_readln(input, &length, EVBUFFER_EOL_LF);
 	if (line) {
-		reply(client, answer(client, line, length));
+		handle(client, line, length);
 	} else if (evbuffer_get_length(input) >= line_max(client)) {
 		client->closing = true;
 		reply(client, control_error_reply("the request is too long"));

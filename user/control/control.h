@@ -40,9 +40,16 @@ int control_address(const char *state_dir, struct sockaddr_un *address, struct e
 struct control;
 struct control_client;
 
-/* Handles a command. Sets *result (a new reference) and returns 0, or a negative errno with err filled in. */
+/*
+ * Handles a command. Sets *result (a new reference) and returns 0, or a negative errno with err filled in; or CONTROL_LATER:
+ * then the client waits for control_answer(), and is not let go before, unless by control_close().
+ */
+#define CONTROL_LATER 1
 typedef int control_handler(void *context, struct control_client *client, const char *command, json_t *arguments,
 			    json_t **result, struct error *err);
+
+/* What its handler would have returned. Takes over result. */
+void control_answer(struct control_client *client, int ret, json_t *result, const struct error *err);
 
 /* What the client may say. NULL, for what the agent asks of itself: everything. */
 enum access control_client_access(const struct control_client *client);

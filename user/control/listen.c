@@ -19,7 +19,7 @@ static bool is_silent(const struct control_client *client)
 {
 	int unread = 0;
 
-	if (client->ended || evbuffer_get_length(bufferevent_get_output(client->stream)) > 0)
+	if (client->ended || client->waiting || evbuffer_get_length(bufferevent_get_output(client->stream)) > 0)
 		return false;
 	return !ioctl(bufferevent_getfd(client->stream), FIONREAD, &unread) && !unread;
 }

@@ -17,6 +17,7 @@ struct control_client {
 	uid_t uid;
 	enum access access;
 	__u64 heard_ns;		  /* since when it has been silent */
+	bool waiting;		  /* for control_answer() */
 	bool closing;		  /* what is in its output is the last it gets */
 	void (*ended)(void *arg); /* of a stream; else NULL */
 	void *ended_arg;

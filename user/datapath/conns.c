@@ -68,8 +68,25 @@ static bool choose_slot(const struct weir_conn *c, const struct choice *choice)
 	return c->server == choice->slot;
 }
 
-static int conns_list(struct datapath *dp, struct tracked_list *list,
-		      bool (*chosen)(const struct weir_conn *c, const struct choice *choice), struct choice choice)
+typedef bool chooser(const struct weir_conn *c, const struct choice *choice);
+
+struct selection {
+	chooser *chosen;
+	struct tracked_list *list;
+};
+
+/* The first selection that chooses it, or NULL. */
+static const struct selection *select_for(const struct weir_conn *c, const struct selection *selections, size_t n,
+					  const struct choice *choice)
+{
+	for (size_t i = 0; i < n; i++)
+		if (selections[i].chosen(c, choice))
+			return &selections[i];
+	return NULL;
+}
+
+/* Reads the whole table once. */
+static int conns_select(struct datapath *dp, const struct selection *selections, size_t n, const struct choice *choice)
 {
 	CLEANUP_CURSOR struct map_cursor cursor = {};
 	int ret = map_cursor_open(&cursor, dp->maps.conns, sizeof(struct weir_flow), sizeof(struct weir_conn));
@@ -80,11 +97,20 @@ static int conns_list(struct datapath *dp, struct tracked_list *list,
 
 		ret = 0;
 		for (__u32 i = 0; i < cursor.n && !ret; i++) {
-			if (chosen(&conns[i], &choice))
-				ret = tracked_add(list, &flows[i], conns[i].id);
+			const struct selection *selection = select_for(&conns[i], selections, n, choice);
+
+			if (selection)
+				ret = tracked_add(selection->list, &flows[i], conns[i].id);
 		}
 	}
 	return ret;
+}
+
+static int conns_list(struct datapath *dp, struct tracked_list *list, chooser *chosen, struct choice choice)
+{
+	const struct selection selection = { chosen, list };
+
+	return conns_select(dp, &selection, 1, &choice);
 }
 
 static int compare_flows(const void *a, const void *b)
@@ -143,26 +169,24 @@ static int sweep_inside(void *arg)
 }
 
 /* What has no timer goes here. */
-static int sweep_due(struct datapath *dp, __u64 now_ns)
+static int let_go(struct datapath *dp, const struct tracked_list *due)
 {
-	CLEANUP_TRACKED struct tracked_list due = {};
-	int ret = conns_list(dp, &due, choose_due, (struct choice){ .now_ns = now_ns });
+	int ret = 0;
 
-	for (size_t i = 0; i < due.n && !ret; i++)
-		ret = conn_forget(dp, &due.entries[i], WEIR_REASON_COUNT);
+	for (size_t i = 0; i < due->n && !ret; i++)
+		ret = conn_forget(dp, &due->entries[i], WEIR_REASON_COUNT);
 	return ret;
 }
 
 int datapath_sweep(struct datapath *dp, __u64 idle_ns, struct error *err)
 {
-	CLEANUP_TRACKED struct tracked_list idle = {};
+	CLEANUP_TRACKED struct tracked_list due = {}, idle = {};
+	const struct selection selections[] = { { choose_due, &due }, { choose_idle, &idle } };
 	struct conns_call call = { .dp = dp, .list = &idle };
 	__u64 now_ns = datapath_now_ns();
-	struct choice choice = { .last_before_ns = now_ns > idle_ns ? now_ns - idle_ns : 0 };
-	int ret = sweep_due(dp, now_ns);
+	const struct choice choice = { .now_ns = now_ns, .last_before_ns = now_ns > idle_ns ? now_ns - idle_ns : 0 };
+	int ret = conns_select(dp, selections, 2, &choice) ?: let_go(dp, &due);
 
-	if (!ret)
-		ret = conns_list(dp, &idle, choose_idle, choice);
 	if (!ret && idle.n)
 		ret = netns_run(dp->netns_fd, sweep_inside, &call, err);
 	return ret < 0 ? error_set(err, ret, "sweeping connections: %s", strerror(-ret)) : ret;

@@ -41,15 +41,15 @@ void policy_source_succeed(struct policy_source *source, bool changed);
 
 /* --- policy_source_sync.c: what all of them say, put in force */
 
-/* The sources of the agent's options; they are read, and put in force as far as they can be. -ENOMEM. */
+/* The sources of the agent's options, which are not read yet. -ENOMEM. */
 int policy_sources_open(struct agent *agent, struct error *err);
 void policy_sources_close(struct agent *agent);
 /*
  * Reads them again, and puts in force what all of them say: that is as it is wanted now, so it may be called at any time and
- * any number of times. With the agent's lock.
+ * any number of times. A job: the agent is not locked, nor in what follows.
  */
 void policy_sources_sync(struct agent *agent);
-/* The same soon, when nobody has written to them for a moment. */
+/* The same soon, when nobody has written to them for a moment. For the event loop. */
 void policy_sources_wake(struct agent *agent);
 /* The same if there are any that are not in force: something else has changed that may help. */
 void policy_sources_retry(struct agent *agent);

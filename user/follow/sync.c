@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/jobs.h"
 #include "agent/log.h"
 #include "agent/plan.h"
 #include "agent/private.h"
@@ -151,14 +152,14 @@ void policy_sources_sync(struct agent *agent)
 
 	if (!changed)
 		return;
-	nets_wait(agent);
+	agent_change_begin(agent);
 	for (size_t i = 0; i < sources->n; i++) {
 		changed[i] = policy_source_read(&sources->items[i]);
 		if (changed[i] && sources->watch)
 			policy_watch_source(sources->watch, &sources->items[i]);
 	}
 	settle(agent, changed);
-	nets_watch(agent);
+	agent_change_end(agent);
 }
 
 void policy_sources_wake(struct agent *agent)
@@ -166,17 +167,26 @@ void policy_sources_wake(struct agent *agent)
 	if (agent->sources.watch)
 		policy_watch_wake(agent->sources.watch);
 	else
-		policy_sources_sync(agent);
+		jobs_add(agent, policy_sources_sync);
+}
+
+static bool any_failed(const struct policy_sources *sources)
+{
+	for (size_t i = 0; i < sources->n; i++)
+		if (json_array_size(sources->items[i].errors))
+			return true;
+	return false;
 }
 
 void policy_sources_retry(struct agent *agent)
 {
-	for (size_t i = 0; i < agent->sources.n; i++) {
-		if (json_array_size(agent->sources.items[i].errors)) {
-			policy_sources_wake(agent);
-			return;
-		}
-	}
+	bool wanted;
+
+	agent_lock(agent);
+	wanted = any_failed(&agent->sources);
+	agent_unlock(agent);
+	if (wanted)
+		jobs_add(agent, policy_sources_sync);
 }
 
 static bool is_source(const struct policy_sources *sources, const char *path)
@@ -224,8 +234,9 @@ int policy_sources_open(struct agent *agent, struct error *err)
 		};
 	if (sources->n && policy_watch_open(&sources->watch, agent, &why))
 		log_warning("policy files: changes are seen late: %s", why.text);
+	agent_lock(agent);
 	log_gone(agent);
-	policy_sources_sync(agent);
+	agent_unlock(agent);
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "agent/jobs.h"
 #include "agent/private.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -38,9 +39,7 @@ static void look(evutil_socket_t fd, short what, void *context)
 	(void)fd;
 	(void)what;
 	watch->first_ns = 0;
-	agent_lock(watch->agent);
-	policy_sources_sync(watch->agent);
-	agent_unlock(watch->agent);
+	jobs_add(watch->agent, policy_sources_sync);
 }
 
 void policy_watch_wake(struct policy_watch *watch)

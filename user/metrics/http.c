@@ -94,12 +94,18 @@ static void forget_done(struct metrics_http *http)
 	}
 }
 
-/* NULL: libevent makes one itself, which is not counted. */
+/*
+ * NULL: libevent makes one itself, which is not counted. The stream closes its descriptor, with the events that it has for it:
+ * if libevent did before, another connection could get the same number beside them.
+ */
 static struct bufferevent *stream_new(struct event_base *base, void *context)
 {
 	struct metrics_http *http = context;
-	struct bufferevent *stream = http->n_streams < CONNECTIONS_MAX ? bufferevent_socket_new(base, -1, 0) : NULL;
+	struct bufferevent *stream;
 
+	if (http->n_streams >= CONNECTIONS_MAX)
+		return NULL;
+	stream = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
 	if (!stream)
 		return NULL;
 	if (http->n_streams + 1 == CONNECTIONS_MAX)

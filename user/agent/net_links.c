@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A namespace's programs on the interfaces and cgroups that its servers want. */
+#include <errno.h>
+#include <string.h>
+
+#include "agent/log.h"
+#include "agent/private.h"
+#include "base/cleanup.h"
+
+/* The interfaces that the servers of a namespace want together. names is NULL when one of them wants all. */
+static int wanted_interfaces(const struct net *net, const char ***names, size_t *n, struct error *err)
+{
+	const struct state *state = &net->agent->state;
+	CLEANUP_FREE const char **wanted = NULL;
+	size_t n_wanted = 0;
+
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		const struct server *server = state->servers[slot];
+		const char **grown;
+
+		if (!server || server->netns_cookie != net->cookie)
+			continue;
+		if (server->n_interfaces == 0) {
+			*names = NULL;
+			*n = 0;
+			return 0;
+		}
+		grown = reallocarray(wanted, n_wanted + server->n_interfaces, sizeof(*grown));
+		if (!grown)
+			return error_set(err, -ENOMEM, "out of memory");
+		wanted = grown;
+		for (size_t i = 0; i < server->n_interfaces; i++)
+			wanted[n_wanted++] = server->interfaces[i];
+	}
+	*names = wanted;
+	*n = n_wanted;
+	wanted = NULL;
+	return 0;
+}
+
+int net_sync_links(struct net *net, struct error *err)
+{
+	struct datapath_interfaces wanted = { 0 };
+	CLEANUP_FREE const char **names = NULL;
+	int ret;
+
+	ret = wanted_interfaces(net, &names, &wanted.n, err);
+	if (ret)
+		return ret;
+	wanted.names = names;
+	return datapath_links_sync(net->dp, &wanted, err);
+}
+
+void net_follow(struct net *net)
+{
+	struct error err = { 0 };
+
+	if (net_sync_links(net, &err) && strcmp(err.text, net->links_err.text) != 0)
+		log_error("interfaces: %s", err.text);
+	net->links_err = err;
+}
+
+/* A server's cgroup is not known where no cgroup2 hierarchy was mounted when it was attached. */
+static int sync_holds(struct net *net, struct error *err)
+{
+	const struct state *state = &net->agent->state;
+	const char *cgroups[WEIR_MAX_SERVERS];
+	bool nowhere = false;
+	size_t n = 0;
+	int ret;
+
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		const struct server *server = state->servers[slot];
+
+		if (!server || server->netns_cookie != net->cookie)
+			continue;
+		if (server->cgroup)
+			cgroups[n++] = server->cgroup;
+		else
+			nowhere = true;
+	}
+	ret = datapath_hold_sync(net->dp, cgroups, n, err);
+	return ret || !nowhere ? ret : error_set(err, -ENOENT, "no cgroup2 hierarchy is mounted");
+}
+
+void net_hold(struct net *net)
+{
+	struct error err = { 0 };
+
+	if (sync_holds(net, &err) && strcmp(err.text, net->hold_err.text) != 0)
+		log_warning("TLS and other unreadable traffic is not limited: %s", err.text);
+	net->hold_err = err;
+}

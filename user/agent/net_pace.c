@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What a namespace can do for its servers at the time: hold what cannot be read on a device, and translate on loopback. */
+#include <string.h>
+
+#include "agent/log.h"
+#include "agent/private.h"
+
+static bool wants_pace(const struct net *net)
+{
+	const struct state *state = &net->agent->state;
+
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		const struct server *server = state->servers[slot];
+
+		if (server && server->netns_cookie == net->cookie && server->hold != HOLD_DROP)
+			return true;
+	}
+	return false;
+}
+
+/* Tells the programs what is asked of the namespace's servers now. */
+static void apply_flags(const struct net *net)
+{
+	const struct state *state = &net->agent->state;
+	struct error err;
+
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		const struct server *server = state->servers[slot];
+
+		if (server && server->netns_cookie == net->cookie && server_apply_flags(net->agent, slot, &err))
+			log_error("server \"%s\": %s", server->name, err.text);
+	}
+}
+
+/* Packets are sent to the device only while it is there: the servers stop before it goes, and begin when it has come. */
+void net_pace(struct net *net)
+{
+	struct error err = { 0 };
+	bool wanted = wants_pace(net), paced;
+
+	if (!wanted && net->paced) {
+		net->paced = false;
+		apply_flags(net);
+	}
+	paced = !datapath_pace(net->dp, wanted, &err) && wanted;
+	if (err.text[0] && strcmp(err.text, net->pace_err.text) != 0)
+		log_info("unreadable traffic is held by dropping: %s", err.text);
+	net->pace_err = err;
+	if (paced == net->paced)
+		return;
+	net->paced = paced;
+	apply_flags(net);
+}
+
+void net_probe(struct net *net)
+{
+	struct error err = { 0 };
+	int tracked;
+
+	tracked = datapath_loopback_tracked(net->dp, &err);
+	if (tracked < 0)
+		log_warning("cannot tell whether conntrack tracks loopback: %s", err.text);
+	if (tracked < 0 || tracked == net->loopback_tracked)
+		return;
+	net->loopback_tracked = tracked;
+	probe_set(&net->probe, PROBE_UNTRACKED, tracked ? PROBE_NO : PROBE_YES, "%s", "");
+	log_info("network namespace %llu: conntrack %s loopback connections", net->cookie,
+		 tracked ? "tracks" : "no longer tracks");
+	apply_flags(net);
+}
