@@ -66,6 +66,8 @@ PROG_HELPERS := $(patsubst %.c,build/%.o,$(filter-out tests/prog/test_%,$(wildca
 PLAYER_OBJECTS := $(patsubst %.c,build/asan/%.o,$(wildcard tests/player/*.c))
 PLAYER := $(if $(PLAYER_OBJECTS),build/tests/player/player)
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+# What the targets that ask an agent have besides.
+FUZZ_AGENT := tests/fuzz/agent_in_memory tests/unit/fake_datapath
 FUZZ_REPLAYS := $(addprefix build/tests/fuzz/fuzz_,$(FUZZ_TARGETS))
 
 BENCH_PROGRAMS := build/tests/bench/load build/tests/bench/decision
@@ -192,7 +194,7 @@ build/tests/prog/%: build/tests/prog/%.o $(PROG_HELPERS) build/libweir.a
 build/tests/player/player: $(PLAYER_OBJECTS) build/asan/libweir.a
 	$(call link,$(CC) $(SANITIZE))
 
-build/tests/fuzz/fuzz_control: build/asan/tests/unit/fake_datapath.o
+build/tests/fuzz/fuzz_control build/tests/fuzz/fuzz_servers: $(FUZZ_AGENT:%=build/asan/%.o)
 build/tests/fuzz/%: build/asan/tests/fuzz/%.o build/asan/tests/fuzz/replay.o build/asan/tests/corpus/stream.o \
 		build/asan/libweir.a
 	$(call link,$(CC) $(SANITIZE))
@@ -211,7 +213,7 @@ build/tests/bench/decision: build/tests/bench/many_rules.o $(PROG_HELPERS)
 build/tests/bench/%: build/tests/bench/%.o build/libweir.a
 	$(call link,$(CC),-lcmocka)
 
-build/fuzz/control: build/fuzz/tests/unit/fake_datapath.o
+build/fuzz/control build/fuzz/servers: $(FUZZ_AGENT:%=build/fuzz/%.o)
 build/fuzz/%: build/fuzz/tests/fuzz/fuzz_%.o build/fuzz/libweir.a
 	$(call link,$(BPF_CLANG) $(FUZZ_SANITIZE))
 
