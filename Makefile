@@ -32,6 +32,12 @@ PACKAGE_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
 
 WARNINGS := -Wall -Wextra -Werror
+# A frame that grows with what is attached or applied belongs on the heap.
+FRAME_MAX := 16384
+# The agent is root's: what goes wrong in it ends it. Without optimization there is nothing to fortify.
+HARDENING ?= -Wvla -Wframe-larger-than=$(FRAME_MAX) -fPIE -fstack-protector-strong \
+	$(if $(filter-out -O0,$(filter -O%,$(CFLAGS))),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+LINK_HARDENING ?= -pie -Wl,-z,relro -Wl,-z,now
 HOST_FLAGS = -std=gnu11 -D_GNU_SOURCE= $(WARNINGS) -Iinclude -Iuser -Ibuild $(PACKAGE_CFLAGS)
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 THREAD_SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
@@ -143,7 +149,7 @@ $(1)/%.o: %.c build/host.settings | $(5)
 
 endef
 
-PLAIN = $(CFLAGS) $(CPPFLAGS)
+PLAIN = $(HARDENING) $(CFLAGS) $(CPPFLAGS)
 $(eval $(call host_objects,build,$$(CC),,$$(PLAIN),$$(SKELETONS)))
 $(eval $(call host_objects,build/asan,$$(CC),,$$(SANITIZE),$$(SKELETONS)))
 $(eval $(call host_objects,build/tsan,$$(CC),,$$(THREAD_SANITIZE),$$(SKELETONS)))
@@ -176,7 +182,7 @@ define link
 endef
 
 build/weir: build/user/cli/main.o build/libweir.a
-	$(call link,$(CC))
+	$(call link,$(CC) $(LINK_HARDENING))
 
 # --- Tests
 
@@ -189,7 +195,7 @@ build/tests/threads/%: build/tsan/tests/unit/%.o $(THREAD_HELPERS) build/tsan/li
 	$(call link,$(CC) $(THREAD_SANITIZE),-lcmocka)
 
 build/tests/prog/%: build/tests/prog/%.o $(PROG_HELPERS) build/libweir.a
-	$(call link,$(CC),-lcmocka)
+	$(call link,$(CC) $(LINK_HARDENING),-lcmocka)
 
 build/tests/player/player: $(PLAYER_OBJECTS) build/asan/libweir.a
 	$(call link,$(CC) $(SANITIZE))
@@ -203,15 +209,15 @@ build/tests/fuzz/%: build/asan/tests/fuzz/%.o build/asan/tests/fuzz/replay.o bui
 build/other-programs/weir: $(OTHER_PROGRAMS)
 build/other-maps/weir: $(OTHER_MAPS)
 build/%/weir: build/user/cli/main.o build/libweir.a
-	$(call link,$(CC))
+	$(call link,$(CC) $(LINK_HARDENING))
 
 build/tests/vm/%: build/tests/vm/%.o
-	$(call link,$(CC))
+	$(call link,$(CC) $(LINK_HARDENING))
 
 build/tests/bench/load: build/tests/bench/usage.o
 build/tests/bench/decision: build/tests/bench/many_rules.o $(PROG_HELPERS)
 build/tests/bench/%: build/tests/bench/%.o build/libweir.a
-	$(call link,$(CC),-lcmocka)
+	$(call link,$(CC) $(LINK_HARDENING),-lcmocka)
 
 build/fuzz/control build/fuzz/servers: $(FUZZ_AGENT:%=build/fuzz/%.o)
 build/fuzz/%: build/fuzz/tests/fuzz/fuzz_%.o build/fuzz/libweir.a
@@ -324,7 +330,7 @@ help: ## this list
 
 version_SETTINGS = $(FULL_VERSION)
 bpf_SETTINGS = $(BPF_CLANG) $(BPF_FLAGS) $(VMLINUX_BTF)
-host_SETTINGS = $(CC) $(HOST_FLAGS) $(CFLAGS) $(CPPFLAGS) $(BPF_CLANG)
+host_SETTINGS = $(CC) $(HOST_FLAGS) $(HARDENING) $(CFLAGS) $(CPPFLAGS) $(BPF_CLANG)
 
 build/%.settings: FORCE | build
 	$(file >$@.new,$($*_SETTINGS))@cmp -s $@.new $@ || cp $@.new $@

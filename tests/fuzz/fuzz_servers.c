@@ -171,7 +171,8 @@ static void command(struct agent *agent, struct input *input)
 		return;
 	arguments = json_pack("{s:O}", "objects", objects);
 	if (how & 4)
-		json_object_set_new(arguments, *verb == 'd' && verb[1] == 'e' ? "ignore_not_found" : "prune", json_true());
+		json_object_set_new(arguments, *verb == 'd' && verb[1] == 'e' ? "ignore_not_found" : "prune",
+				    json_true());
 	snprintf(name, sizeof(name), "s%u", server);
 	if (how & 8)
 		json_object_set_new(arguments, "server", json_string(name));

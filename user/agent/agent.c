@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -252,11 +253,13 @@ static void finish(struct service *service)
 
 int agent_run(const struct agent_options *options, struct error *err)
 {
-	struct service service = { 0 };
+	CLEANUP_FREE struct service *service = calloc(1, sizeof(*service));
 	CLEANUP_CLOSE int lock = state_lock(options->state_dir, err);
 	CLEANUP_CLOSE int persist_lock = -1;
 	int ret;
 
+	if (!service)
+		return error_set(err, -ENOMEM, "out of memory");
 	if (lock < 0)
 		return lock;
 	if (options->persist_dir) {
@@ -267,14 +270,14 @@ int agent_run(const struct agent_options *options, struct error *err)
 	warn_of_private_pins(options->pin_dir);
 	raise_file_limit();
 	signal(SIGPIPE, SIG_IGN);
-	agent_init(&service.agent, options);
-	clock_gettime(CLOCK_REALTIME, &service.agent.started);
-	ret = start(&service, err);
+	agent_init(&service->agent, options);
+	clock_gettime(CLOCK_REALTIME, &service->agent.started);
+	ret = start(service, err);
 	if (!ret) {
 		log_info("ready: state in %s, pins in %s, metrics %s", options->state_dir, options->pin_dir,
 			 options->metrics ? options->metrics : "off");
-		event_base_dispatch(service.agent.base);
+		event_base_dispatch(service->agent.base);
 	}
-	finish(&service);
+	finish(service);
 	return ret;
 }

@@ -7,6 +7,7 @@
 #include "agent/log.h"
 #include "agent/private.h"
 #include "base/cleanup.h"
+#include "state/room.h"
 #include "sys/netns.h"
 
 static int free_slot(const struct state *state, struct error *err)
@@ -39,7 +40,7 @@ static int check_new(struct agent *agent, struct server *server, struct error *e
 		return fd;
 	ret = netns_cookie(fd, &server->netns_cookie, err);
 	if (!ret)
-		ret = state_check(&agent->state, server, err);
+		ret = state_check(&agent->state, server, err) ?: state_check_room(&agent->state, server, err);
 	if (!ret)
 		ret = net_check_interfaces(fd, server, err);
 	if (!ret && server->cgroup)

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "model/key.h"
 #include "rules/limit_idle.h"
+#include "state/room.h"
 
 /* --- a limit that is new */
 
@@ -39,7 +40,9 @@ static int prepare(struct agent *agent, int slot, bool *groups_changed, struct e
 	if (ret < 0)
 		return ret;
 	*groups_changed = ret;
-	return limits_check_rules(server, err) ?: limits_save(agent, err);
+	return limits_check_rules(server, err)			    ?:
+		       state_check_room(&agent->state, server, err) ?:
+								      limits_save(agent, err);
 }
 
 /* Takes over what the limit points to on success. */
@@ -155,7 +158,7 @@ static int put_override(struct agent *agent, int slot, const struct limit *limit
 	if (limit->key & WEIR_KEY_GROUP)
 		ret = prepare(agent, slot, &groups_changed, err);
 	else
-		ret = limits_save(agent, err);
+		ret = state_check_room(&agent->state, agent->state.servers[slot], err) ?: limits_save(agent, err);
 	if (ret || !net)
 		return ret;
 	if (groups_changed)
