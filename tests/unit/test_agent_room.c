@@ -55,7 +55,7 @@ static char *two_and_throttles(int n)
 {
 	json_t *objects = json_array();
 
-	add_throttles(objects, 2, n < WEIR_MAX_SERVERS ? n : WEIR_MAX_SERVERS + 2);
+	add_throttles(objects, 2, n <= WEIR_MAX_SERVERS ? n : WEIR_MAX_SERVERS + 2);
 	add_throttles(objects, 0, 1);
 	add_throttles(objects, WEIR_MAX_SERVERS + 2, n);
 	return dump(json_pack("{s:o}", "objects", objects));

@@ -8,6 +8,7 @@
 
 #include "agent/log.h"
 #include "agent/reconcile.h"
+#include "agent/unsaved.h"
 #include "base/cleanup.h"
 #include "control/control.h"
 #include "metrics/http.h"
@@ -96,6 +97,7 @@ static void upkeep(evutil_socket_t fd, short what, void *context)
 	agent_lock(agent);
 	for (net = agent->nets; net; net = net->next)
 		net_look_after(net);
+	agent_save_again(agent);
 	/* Most changes of policy files are noticed at once; those that are not, now. */
 	policy_sources_wake(agent);
 	agent_unlock(agent);
@@ -175,7 +177,8 @@ static int load_state(struct agent *agent, struct error *err)
 			"the machine was restarted: what commands had set before is forgotten, as no --persist kept it");
 	if (origin < 0)
 		return origin;
-	return options->persist_dir ? state_save(&agent->state, options->state_dir, err) : 0;
+	unsaved_take_up(agent);
+	return options->persist_dir && !agent->unsaved.text[0] ? agent_save(agent, err) : 0;
 }
 
 static int open_policies(struct agent *agent, struct error *err)
@@ -266,6 +269,8 @@ int agent_run(const struct agent_options *options, struct error *err)
 		persist_lock = state_lock(options->persist_dir, err);
 		if (persist_lock < 0)
 			return persist_lock;
+		if (persist_dir_own(options->persist_dir, options->state_dir, err))
+			log_warning("another agent's uninstall would take what is persisted: %s", err->text);
 	}
 	warn_of_private_pins(options->pin_dir);
 	raise_file_limit();

@@ -6,6 +6,7 @@
 #include "agent/cgroup.h"
 #include "agent/log.h"
 #include "agent/private.h"
+#include "agent/unsaved.h"
 #include "base/cleanup.h"
 #include "state/room.h"
 #include "sys/netns.h"
@@ -79,7 +80,7 @@ static void give_up(struct agent *agent, int slot)
 static int bring_in(struct agent *agent, int slot, struct error *err)
 {
 	const struct server *server = agent->state.servers[slot];
-	int ret = state_save(&agent->state, agent->options->state_dir, err) ?: server_bring_up(agent, slot, err);
+	int ret = agent_save(agent, err) ?: server_bring_up(agent, slot, err);
 
 	if (!ret && agent->servers[slot].identity_err.text[0])
 		ret = error_set(err, -EINVAL, "%s", agent->servers[slot].identity_err.text);

@@ -76,6 +76,7 @@ struct agent {
 	struct control_client *client;		/* who gave the command at hand */
 	LIST_HEAD(readers, reader) readers;	/* who trace */
 	struct timespec started;		/* CLOCK_REALTIME */
+	struct error unsaved;			/* why what is off is not in the file (unsaved.h) */
 	__u64 control_requests;
 	__u64 control_errors;
 };

@@ -14,7 +14,7 @@
 struct uninstall_options {
 	const char *state_dir;
 	const char *pin_dir;
-	const char *persist_dir; /* what an agent with --persist keeps there goes, unless another one is at it */
+	const char *persist_dir; /* what an agent with --persist keeps there goes, if it is the one of this state_dir */
 	bool force;		 /* translated connections are reset, instead of waited for */
 	/* What is waited for, every two seconds from the third on. */
 	void (*waiting)(const char *for_what, unsigned int seconds);
