@@ -94,7 +94,7 @@ WITHOUT_BTF := build/without-btf/weir.bpf.o
 HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c)
 FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/weir/*/*.h user/*/*.h tests/*/*.h vmlinux/*.h)
 
-.PHONY: all tests install uninstall demo test quick check unit fuzz bench test-kernels test-service test-kube test-kube-in-flight test-kube-event-rate soak soak-kernels format lint clean help FORCE
+.PHONY: all deps tests install uninstall demo test quick check unit fuzz bench test-kernels test-service test-kube test-kube-in-flight test-kube-event-rate soak soak-kernels format lint clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -248,6 +248,10 @@ test: ## every test (root; installs what it misses on Debian)
 	@tests/oracle/client-go build/tests/oracle/client-go || true
 	@$(MAKE) all tests
 	@tests/run
+
+deps: ## install what building, testing and linting need (root, on Debian)
+	@tests/install-deps test
+	@tests/install-deps lint
 
 check: ## the tests that need no root: unit, threads, packet player, oracle, fuzz corpus
 	@tests/install-deps --check check
