@@ -256,7 +256,7 @@ deps: ## install what building, testing and linting need (root, on Debian)
 check: ## the tests that need no root: unit, threads, packet player, oracle, fuzz corpus
 	@tests/install-deps --check check
 	@$(MAKE) all tests
-	@tests/run unit threads player oracle fuzz
+	@tests/run lint unit threads player oracle fuzz
 
 # What an edit of the core (include/weir, bpf) needs: its unit tests, the packet player, and the programs' main ways.
 QUICK := $(addprefix unit/test_,attributes bucket doubt event hold hold_hunting hold_unseen identity json pace preamble \
@@ -317,6 +317,7 @@ format: ## format all C in place
 
 lint: $(SKELETONS) build/vmlinux.h ## clang-format, clang-tidy and cppcheck, warnings are errors
 	@tests/install-deps --check lint
+	@tests/run lint
 	clang-format --dry-run -Werror $(FORMATTED)
 	clang-tidy --quiet $(HOST_SOURCES) -- $(HOST_FLAGS)
 	clang-tidy --quiet $(wildcard bpf/*.bpf.c) -- $(BPF_FLAGS)

@@ -279,6 +279,8 @@ static void status(void **state)
 	assert_int_equal(json_integer_value(json_object_get(server, "passed")), 10);
 	assert_int_equal(json_integer_value(json_object_get(server, "shed")), 4);
 	assert_string_equal(json_string_value(json_object_get(server, "mode")), "limiting");
+	assert_string_equal(json_string_value(json_object_get(server, "warning")),
+			    "it has no limits: nothing of it is refused");
 	ports = json_dumps(json_object_get(server, "ports"), JSON_COMPACT);
 	assert_string_equal(ports, "[80,81]");
 	unread = json_dumps(json_object_get(server, "unread"), JSON_COMPACT);
@@ -301,6 +303,7 @@ static void metrics(void **state)
 	result = run(f, "metrics", "{}");
 	text = metrics_text(json_object_get(result, "metrics"));
 	assert_non_null(strstr(text, "weir_shed_total{server=\"api\",limit=\"user\",reason=\"rate\"} 4\n"));
+	assert_non_null(strstr(text, "weir_server_mode{server=\"api\",mode=\"limiting\"} 1\n"));
 	assert_non_null(strstr(text, "\nweir_control_requests_total 2\n"));
 	assert_non_null(strstr(text, "\nweir_control_errors_total 1\n"));
 }

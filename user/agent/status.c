@@ -161,7 +161,13 @@ static const char *server_problem(const struct agent *agent, int slot, const str
 
 static const char *server_warning(const struct agent *agent, int slot, const struct net *net)
 {
-	return net && agent->servers[slot].warning.text[0] ? agent->servers[slot].warning.text : NULL;
+	const struct server *server = agent->state.servers[slot];
+
+	if (net && agent->servers[slot].warning.text[0])
+		return agent->servers[slot].warning.text;
+	if (net && !server->draining && !server->n_limits && !server->priorities.n_levels)
+		return "it has no limits: nothing of it is refused";
+	return NULL;
 }
 
 static json_t *list_limits(const struct metrics_limit *limits, size_t n)
@@ -302,6 +308,7 @@ int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struc
 			continue;
 		ret = 0;
 		place->name = server->name;
+		place->mode = server_mode(agent, slot);
 		net = agent->servers[slot].in_force ? server_net(agent, server) : NULL;
 		if (net)
 			ret = measure_server(agent, slot, net, place, err);
