@@ -3,12 +3,12 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "agent/cgroup.h"
 #include "agent/log.h"
 #include "agent/private.h"
 #include "agent/unsaved.h"
 #include "base/cleanup.h"
 #include "state/room.h"
+#include "sys/cgroup.h"
 #include "sys/netns.h"
 
 static int free_slot(const struct state *state, struct error *err)
