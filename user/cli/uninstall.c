@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "agent/uninstall.h"
 #include "base/cleanup.h"
 #include "cli/cli.h"
-#include "datapath/uninstall.h"
 
 static const struct argp_option options[] = {
 	{ "force", 'f', NULL, 0, "reset the translated connections instead of waiting for their end", 0 },

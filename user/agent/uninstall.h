@@ -3,8 +3,8 @@
  * The end of everything that weir has in force, with an agent or without. It works on what is pinned, so what a killed
  * agent, a lost state or another version has left goes, too. Ended half-way, it can be begun again.
  */
-#ifndef WEIR_USER_DATAPATH_UNINSTALL_H
-#define WEIR_USER_DATAPATH_UNINSTALL_H
+#ifndef WEIR_USER_AGENT_UNINSTALL_H
+#define WEIR_USER_AGENT_UNINSTALL_H
 
 #include <jansson.h>
 #include <stdbool.h>

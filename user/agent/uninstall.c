@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#include "datapath/uninstall.h"
+#include "agent/uninstall.h"
 
 #include <dirent.h>
 #include <errno.h>
