@@ -273,6 +273,7 @@ int limit_set(struct agent *agent, int slot, json_t *given, const char *subject,
 int agent_limit_set(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
 	const char *server = NULL, *subject = NULL, *name;
+	CLEANUP_FREE char *unseen = NULL;
 	const struct limit *limit;
 	json_t *idle;
 	char canonical[KEY_SUBJECT_TEXT];
@@ -298,6 +299,9 @@ int agent_limit_set(struct agent *agent, json_t *arguments, json_t **result, str
 	log_info("server \"%s\": limit %s%s%s is set", agent->state.servers[slot]->name, name, subject ? " " : "",
 		 subject ? canonical : "");
 	idle = limit_idle(limit, agent->state.servers[slot]->tenancy.tenant == WEIR_TENANT_PATH);
+	unseen = limit_unseen(agent, slot, limit, subject ? canonical : NULL);
+	if (unseen)
+		json_array_append_new(idle, json_string(unseen));
 	if (json_array_size(idle))
 		json_object_set(*result, "warnings", idle);
 	json_decref(idle);

@@ -143,6 +143,10 @@ static int server_called(struct plan *plan, const struct state *state, const cha
 			return 0;
 		}
 	}
+	if (!name && plan->n)
+		return error_set(err, -EINVAL,
+				 "these files are for %zu servers: say which one the rest is for with --server",
+				 plan->n);
 	if (!name)
 		slot = state_find_only(state, err);
 	if (slot < 0)

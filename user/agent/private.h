@@ -177,6 +177,8 @@ int agent_max_in_flight(struct agent *agent, json_t *arguments, json_t **result,
 /* What the limits and priority levels of a server have counted; the caller frees *out (limits_measured_free). Returns how many. */
 int limits_measure(const struct agent *agent, int slot, struct metrics_limit **out, struct error *err);
 void limits_measured_free(struct metrics_limit *limits, size_t n);
+/* Why a limit for this subject sees nothing of the server's traffic so far; the caller frees it. NULL: it may. */
+char *limit_unseen(const struct agent *agent, int slot, const struct limit *limit, const char *subject);
 
 /* agent_explain.c */
 int agent_explain(struct agent *agent, json_t *arguments, json_t **result, struct error *err);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 void texts_clear(struct texts *texts)
 {
 	for (size_t i = 0; i < texts->n; i++)
