@@ -32,10 +32,8 @@ PACKAGE_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
 
 WARNINGS := -Wall -Wextra -Werror
-# A frame that grows with what is attached or applied belongs on the heap.
-FRAME_MAX := 16384
 # The agent is root's: what goes wrong in it ends it. Without optimization there is nothing to fortify.
-HARDENING ?= -Wvla -Wframe-larger-than=$(FRAME_MAX) -fPIE -fstack-protector-strong \
+HARDENING ?= -fPIE -fstack-protector-strong \
 	$(if $(filter-out -O0,$(filter -O%,$(CFLAGS))),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
 LINK_HARDENING ?= -pie -Wl,-z,relro -Wl,-z,now
 HOST_FLAGS = -std=gnu11 -D_GNU_SOURCE= $(WARNINGS) -Iinclude -Iuser -Ibuild $(PACKAGE_CFLAGS)
@@ -149,7 +147,9 @@ $(1)/%.o: %.c build/host.settings | $(5)
 
 endef
 
-PLAIN = $(HARDENING) $(CFLAGS) $(CPPFLAGS)
+PLAIN = $(FRAMES) $(HARDENING) $(CFLAGS) $(CPPFLAGS)
+# In weir itself, what grows with what is attached or applied belongs on the heap.
+build/user/%.o: FRAMES := -Wvla -Wframe-larger-than=16384
 $(eval $(call host_objects,build,$$(CC),,$$(PLAIN),$$(SKELETONS)))
 $(eval $(call host_objects,build/asan,$$(CC),,$$(SANITIZE),$$(SKELETONS)))
 $(eval $(call host_objects,build/tsan,$$(CC),,$$(THREAD_SANITIZE),$$(SKELETONS)))

@@ -7,8 +7,8 @@
 
 #include "agent/reconcile.h"
 #include "base/cleanup.h"
-#include "base/version.h"
 #include "base/output.h"
+#include "base/version.h"
 #include "rules/identity.h"
 
 #define TOP_SUBJECTS 10
