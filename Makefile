@@ -32,6 +32,10 @@ PACKAGE_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
 
 WARNINGS := -Wall -Wextra -Werror
+# The agent is root's: what goes wrong in it ends it. Without optimization there is nothing to fortify.
+HARDENING ?= -fPIE -fstack-protector-strong \
+	$(if $(filter-out -O0,$(filter -O%,$(CFLAGS))),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+LINK_HARDENING ?= -pie -Wl,-z,relro -Wl,-z,now
 HOST_FLAGS = -std=gnu11 -D_GNU_SOURCE= $(WARNINGS) -Iinclude -Iuser -Ibuild $(PACKAGE_CFLAGS)
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 THREAD_SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
@@ -66,6 +70,8 @@ PROG_HELPERS := $(patsubst %.c,build/%.o,$(filter-out tests/prog/test_%,$(wildca
 PLAYER_OBJECTS := $(patsubst %.c,build/asan/%.o,$(wildcard tests/player/*.c))
 PLAYER := $(if $(PLAYER_OBJECTS),build/tests/player/player)
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+# What the targets that ask an agent have besides.
+FUZZ_AGENT := tests/fuzz/agent_in_memory tests/unit/fake_datapath
 FUZZ_REPLAYS := $(addprefix build/tests/fuzz/fuzz_,$(FUZZ_TARGETS))
 
 BENCH_PROGRAMS := build/tests/bench/load build/tests/bench/decision
@@ -86,7 +92,7 @@ WITHOUT_BTF := build/without-btf/weir.bpf.o
 HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c)
 FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/weir/*/*.h user/*/*.h tests/*/*.h vmlinux/*.h)
 
-.PHONY: all tests install uninstall demo test quick check docs unit fuzz bench test-kernels test-service test-kube test-kube-in-flight test-kube-event-rate soak soak-kernels format lint clean help FORCE
+.PHONY: all deps tests install uninstall demo test quick check docs unit fuzz bench test-kernels test-service test-kube test-kube-in-flight test-kube-event-rate soak soak-kernels format lint clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -141,7 +147,9 @@ $(1)/%.o: %.c build/host.settings | $(5)
 
 endef
 
-PLAIN = $(CFLAGS) $(CPPFLAGS)
+PLAIN = $(FRAMES) $(HARDENING) $(CFLAGS) $(CPPFLAGS)
+# In weir itself, what grows with what is attached or applied belongs on the heap.
+build/user/%.o: FRAMES := -Wvla -Wframe-larger-than=16384
 $(eval $(call host_objects,build,$$(CC),,$$(PLAIN),$$(SKELETONS)))
 $(eval $(call host_objects,build/asan,$$(CC),,$$(SANITIZE),$$(SKELETONS)))
 $(eval $(call host_objects,build/tsan,$$(CC),,$$(THREAD_SANITIZE),$$(SKELETONS)))
@@ -174,7 +182,7 @@ define link
 endef
 
 build/weir: build/user/cli/main.o build/libweir.a
-	$(call link,$(CC))
+	$(call link,$(CC) $(LINK_HARDENING))
 
 # --- Tests
 
@@ -187,12 +195,12 @@ build/tests/threads/%: build/tsan/tests/unit/%.o $(THREAD_HELPERS) build/tsan/li
 	$(call link,$(CC) $(THREAD_SANITIZE),-lcmocka)
 
 build/tests/prog/%: build/tests/prog/%.o $(PROG_HELPERS) build/libweir.a
-	$(call link,$(CC),-lcmocka)
+	$(call link,$(CC) $(LINK_HARDENING),-lcmocka)
 
 build/tests/player/player: $(PLAYER_OBJECTS) build/asan/libweir.a
 	$(call link,$(CC) $(SANITIZE))
 
-build/tests/fuzz/fuzz_control: build/asan/tests/unit/fake_datapath.o
+build/tests/fuzz/fuzz_control build/tests/fuzz/fuzz_servers: $(FUZZ_AGENT:%=build/asan/%.o)
 build/tests/fuzz/%: build/asan/tests/fuzz/%.o build/asan/tests/fuzz/replay.o build/asan/tests/corpus/stream.o \
 		build/asan/libweir.a
 	$(call link,$(CC) $(SANITIZE))
@@ -201,17 +209,17 @@ build/tests/fuzz/%: build/asan/tests/fuzz/%.o build/asan/tests/fuzz/replay.o bui
 build/other-programs/weir: $(OTHER_PROGRAMS)
 build/other-maps/weir: $(OTHER_MAPS)
 build/%/weir: build/user/cli/main.o build/libweir.a
-	$(call link,$(CC))
+	$(call link,$(CC) $(LINK_HARDENING))
 
 build/tests/vm/%: build/tests/vm/%.o
-	$(call link,$(CC))
+	$(call link,$(CC) $(LINK_HARDENING))
 
 build/tests/bench/load: build/tests/bench/usage.o
 build/tests/bench/decision: build/tests/bench/many_rules.o $(PROG_HELPERS)
 build/tests/bench/%: build/tests/bench/%.o build/libweir.a
-	$(call link,$(CC),-lcmocka)
+	$(call link,$(CC) $(LINK_HARDENING),-lcmocka)
 
-build/fuzz/control: build/fuzz/tests/unit/fake_datapath.o
+build/fuzz/control build/fuzz/servers: $(FUZZ_AGENT:%=build/fuzz/%.o)
 build/fuzz/%: build/fuzz/tests/fuzz/fuzz_%.o build/fuzz/libweir.a
 	$(call link,$(BPF_CLANG) $(FUZZ_SANITIZE))
 
@@ -241,10 +249,14 @@ test: ## every test (root; installs what it misses on Debian)
 	@$(MAKE) all tests
 	@tests/run
 
-check: ## the tests that need no root: unit, threads, packet player, docs, oracle, fuzz corpus
+deps: ## install what building, testing and linting need (root, on Debian)
+	@tests/install-deps test
+	@tests/install-deps lint
+
+check: ## the tests that need no root: lint, unit, threads, packet player, docs, oracle, fuzz corpus
 	@tests/install-deps --check check
 	@$(MAKE) all tests
-	@tests/run unit threads player docs oracle fuzz
+	@tests/run lint unit threads player docs oracle fuzz
 
 # What an edit of the core (include/weir, bpf) needs: its unit tests, the packet player, and the programs' main ways.
 QUICK := $(addprefix unit/test_,attributes bucket doubt event hold hold_hunting hold_unseen identity json pace preamble \
@@ -310,6 +322,7 @@ format: ## format all C in place
 
 lint: $(SKELETONS) build/vmlinux.h ## clang-format, clang-tidy and cppcheck, warnings are errors
 	@tests/install-deps --check lint
+	@tests/run lint
 	clang-format --dry-run -Werror $(FORMATTED)
 	clang-tidy --quiet $(HOST_SOURCES) -- $(HOST_FLAGS)
 	clang-tidy --quiet $(wildcard bpf/*.bpf.c) -- $(BPF_FLAGS)
@@ -327,7 +340,7 @@ help: ## this list
 
 version_SETTINGS = $(FULL_VERSION)
 bpf_SETTINGS = $(BPF_CLANG) $(BPF_FLAGS) $(VMLINUX_BTF)
-host_SETTINGS = $(CC) $(HOST_FLAGS) $(CFLAGS) $(CPPFLAGS) $(BPF_CLANG)
+host_SETTINGS = $(CC) $(HOST_FLAGS) $(HARDENING) $(CFLAGS) $(CPPFLAGS) $(BPF_CLANG)
 
 build/%.settings: FORCE | build
 	$(file >$@.new,$($*_SETTINGS))@cmp -s $@.new $@ || cp $@.new $@

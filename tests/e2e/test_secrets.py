@@ -150,6 +150,7 @@ def test_open_file_is_warned_of(world, tmp_path):
     tokens.chmod(0o644)
     site = world.site()
     site.attach("--token-file", tokens)
+    site.limit("user", burst=5)
     warning = f"the token file {tokens} is readable by others than its owner: chmod 600"
     assert site.status()["warning"] == warning
     assert f"web: warning: {warning}" in site.weir("status")

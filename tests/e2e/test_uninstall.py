@@ -179,6 +179,24 @@ def test_others_are_left_alone(world, attached):
     agentless(world)
 
 
+def test_persisted_of_another_stays(world):
+    """Also while that agent does not run; its own uninstall takes it."""
+    other = Weir(world.directory / "other", world.pins.with_name(world.pins.name + "-other"))
+    other.state_dir.parent.mkdir()
+    persisted = world.directory / "persist"
+    assert other.environment()["WEIR_PERSIST_DIR"] != str(persisted)
+    other.environment = lambda: {**Weir.environment(other), "WEIR_PERSIST_DIR": str(persisted)}
+    other.start("off", "--persist")
+    other.stop()
+    world.weir.start()
+    assert world.weir.environment()["WEIR_PERSIST_DIR"] == str(persisted)
+    world.weir("uninstall")
+    assert (persisted / "state.json").exists()
+    other("uninstall")
+    assert not persisted.exists()
+    agentless(world)
+
+
 def test_second_agent_says_who_is_first(site):
     said = site.weir.refused("agent", "--metrics", "off")
     began = time.localtime((site.weir.state_dir / "lock").stat().st_mtime)

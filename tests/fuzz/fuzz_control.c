@@ -5,68 +5,17 @@
  */
 #include <assert.h>
 #include <event2/event.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "../unit/fake_datapath.h"
-#include "agent/log.h"
 #include "agent/private.h"
+#include "agent_in_memory.h"
 #include "base/cleanup.h"
 #include "control/private.h"
-
-static char state_dir[] = P_tmpdir "/weir-fuzz-XXXXXX", pin_dir[] = P_tmpdir "/weir-fuzz-XXXXXX";
-static const struct agent_options options = { .state_dir = state_dir, .pin_dir = pin_dir };
-
-/* In place of the log. */
-void log_event(const char *level, const char *format, ...)
-{
-	(void)level;
-	(void)format;
-}
-
-/* The disk is not what is looked at. */
-int fsync(int fd)
-{
-	(void)fd;
-	return 0;
-}
-
-static void remove_directories(void)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "%s/state.json", state_dir);
-	unlink(path);
-	rmdir(state_dir);
-	rmdir(pin_dir);
-}
-
-static void begin(struct agent *agent)
-{
-	static bool begun;
-	struct error err;
-
-	if (!begun) {
-		if (!mkdtemp(state_dir) || !mkdtemp(pin_dir) || atexit(remove_directories))
-			abort();
-		signal(SIGPIPE, SIG_IGN);
-		begun = true;
-	}
-	remove_directories();
-	if (mkdir(state_dir, 0700) || mkdir(pin_dir, 0700))
-		abort();
-	fake_reset();
-	agent_init(agent, &options);
-	agent->base = event_base_new();
-	assert(!state_load(&agent->state, state_dir, &err));
-}
 
 /* A server with a limit, for commands to be about. */
 static void attach(struct agent *agent)
@@ -115,16 +64,6 @@ static size_t talk(struct agent *agent, struct control *control, enum access acc
 	return lines;
 }
 
-static char *saved(const struct agent *agent)
-{
-	CLEANUP_JSON json_t *servers = json_array();
-
-	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
-		if (agent->state.servers[slot])
-			json_array_append_new(servers, server_to_json(agent->state.servers[slot]));
-	return json_dumps(servers, JSON_SORT_KEYS);
-}
-
 static size_t count_lines(const uint8_t *data, size_t size)
 {
 	size_t n = 0;
@@ -146,22 +85,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size)
 		return 0;
-	begin(&agent);
+	agent_begin(&agent);
 	attach(&agent);
-	before = saved(&agent);
-	if (control_open(&control, agent.base, state_dir, &agent.access, agent_request, &agent, NULL))
+	before = agent_servers(&agent);
+	if (control_open(&control, agent.base, agent.options->state_dir, &agent.access, agent_request, &agent, NULL))
 		abort();
 	said = talk(&agent, control, access, data + 1, size - 1);
 	/* A stream has lines of its own, and what follows its command is no command. */
 	if (access == ACCESS_READ)
 		assert(said <= count_lines(data + 1, size - 1));
 	control_close(control);
-	after = saved(&agent);
+	after = agent_servers(&agent);
 	if (access == ACCESS_READ)
 		assert(!strcmp(before, after));
-	nets_close(&agent);
-	state_clear(&agent.state);
-	event_base_free(agent.base);
-	agent_destroy(&agent);
+	agent_finish(&agent);
 	return 0;
 }

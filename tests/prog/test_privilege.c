@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/cgroup.h"
 #include "datapath_fixture.h"
+#include "sys/cgroup.h"
 #include "sys/netns.h"
 #include "sys/privilege.h"
 #include "sys/secret.h"

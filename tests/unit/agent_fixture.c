@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <unistd.h>
 
+#include "agent/unsaved.h"
 #include "agent_fixture.h"
 #include "base/cleanup.h"
 #include "fake_datapath.h"
@@ -28,6 +29,7 @@ void start_agent(struct fixture *f)
 	agent_init(&f->agent, &f->options);
 	f->agent.base = event_base_new();
 	assert_int_equal(state_load(&f->agent.state, f->state_dir, &f->err), 0);
+	unsaved_take_up(&f->agent);
 	reconcile(f);
 }
 

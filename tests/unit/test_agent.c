@@ -190,6 +190,34 @@ static void address_subjects(void **state)
 	assert_false(dp->overrides[0].there);
 }
 
+static bool warns(struct fixture *f, const char *arguments)
+{
+	CLEANUP_JSON json_t *result = run(f, "limit set", arguments);
+	const char *text = json_string_value(json_array_get(json_object_get(result, "warnings"), 0));
+
+	assert_non_null(result);
+	return text && strstr(text, "are TLS");
+}
+
+/* Where all is TLS, nobody is seen but by address. */
+static void limits_unseen(void **state)
+{
+	static const char alice[] = "{\"limit\":{\"name\":\"user\",\"qps\":\"1\",\"burst\":1},\"subject\":\"alice\"}";
+	static const char address[] =
+		"{\"limit\":{\"name\":\"user\",\"qps\":\"1\",\"burst\":1},\"subject\":\"10.0.0.9\"}";
+	static const char all[] = "{\"limit\":{\"name\":\"user\",\"qps\":\"1\",\"burst\":1}}";
+	struct fixture *f = *state;
+
+	succeed(f, "attach", ATTACH);
+	assert_false(warns(f, alice));
+	fake_nets[1].counters[0][WEIR_TLS] = 3;
+	assert_true(warns(f, alice));
+	assert_false(warns(f, address));
+	assert_false(warns(f, all));
+	fake_nets[1].counters[0][WEIR_PASSED] = 1;
+	assert_false(warns(f, alice));
+}
+
 static void limits_refused(void **state)
 {
 	struct fixture *f = *state;
@@ -279,6 +307,8 @@ static void status(void **state)
 	assert_int_equal(json_integer_value(json_object_get(server, "passed")), 10);
 	assert_int_equal(json_integer_value(json_object_get(server, "shed")), 4);
 	assert_string_equal(json_string_value(json_object_get(server, "mode")), "limiting");
+	assert_string_equal(json_string_value(json_object_get(server, "warning")),
+			    "it has no limits: nothing of it is refused");
 	ports = json_dumps(json_object_get(server, "ports"), JSON_COMPACT);
 	assert_string_equal(ports, "[80,81]");
 	unread = json_dumps(json_object_get(server, "unread"), JSON_COMPACT);
@@ -301,6 +331,7 @@ static void metrics(void **state)
 	result = run(f, "metrics", "{}");
 	text = metrics_text(json_object_get(result, "metrics"));
 	assert_non_null(strstr(text, "weir_shed_total{server=\"api\",limit=\"user\",reason=\"rate\"} 4\n"));
+	assert_non_null(strstr(text, "weir_server_mode{server=\"api\",mode=\"limiting\"} 1\n"));
 	assert_non_null(strstr(text, "\nweir_control_requests_total 2\n"));
 	assert_non_null(strstr(text, "\nweir_control_errors_total 1\n"));
 }
@@ -314,13 +345,14 @@ static void no_such_command(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		with_agent(attach),	      with_agent(attach_refused),
-		with_agent(attach_undone),    with_agent(interfaces_are_united),
-		with_agent(namespaces),	      with_agent(leftovers_are_removed),
-		with_agent(limits),	      with_agent(address_subjects),
-		with_agent(limits_refused),   with_agent(limits_undone),
-		with_agent(pause_and_resume), with_agent(status),
-		with_agent(metrics),	      with_agent(no_such_command),
+		with_agent(attach),	     with_agent(attach_refused),
+		with_agent(attach_undone),   with_agent(interfaces_are_united),
+		with_agent(namespaces),	     with_agent(leftovers_are_removed),
+		with_agent(limits),	     with_agent(address_subjects),
+		with_agent(limits_unseen),   with_agent(limits_refused),
+		with_agent(limits_undone),   with_agent(pause_and_resume),
+		with_agent(status),	     with_agent(metrics),
+		with_agent(no_such_command),
 	};
 
 	return cmocka_run_group_tests_name("agent", tests, NULL, NULL);

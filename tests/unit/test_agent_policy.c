@@ -188,6 +188,20 @@ static void paused_by_both(void **state)
 	assert_false(f->agent.state.servers[0]->paused);
 }
 
+/* A level of no server's goes to the only one that there will be. */
+static void for_which_server(void **state)
+{
+	struct fixture *f = *state;
+
+	succeed(f, "attach", ATTACH);
+	refuse(f, "apply", APPLY(OBJECT(Throttle, "b", "\"listen\":[\"*:7\"]") "," LIMITS(USER) "," LEVEL),
+	       "for 2 servers");
+	succeed(f, "apply", APPLY(OBJECT(Throttle, "b", "\"listen\":[\"*:7\"]") "," LEVEL));
+	assert_int_equal(f->agent.state.servers[0]->priorities.n_levels, 0);
+	assert_true(f->agent.state.servers[1]->priorities.n_levels > 0);
+	succeed(f, "apply", APPLY(OBJECT(Throttle, "b", "\"listen\":[\"*:7\"]") "," LEVEL));
+}
+
 static void attached_with_it(void **state)
 {
 	struct fixture *f = *state;
@@ -209,8 +223,13 @@ static void attached_with_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		with_agent(applied),	      with_agent(taken_back),	     with_agent(refused),
-		with_agent(attached_with_it), with_agent(levels_of_its_own), with_agent(list_width),
+		with_agent(applied),
+		with_agent(taken_back),
+		with_agent(refused),
+		with_agent(attached_with_it),
+		with_agent(for_which_server),
+		with_agent(levels_of_its_own),
+		with_agent(list_width),
 		with_agent(paused_by_both),
 	};
 

@@ -142,7 +142,9 @@ static void by_limit(void **state)
 
 static void gauges(void **state)
 {
-	struct metrics_server server = { .name = "api", .paced = true, .conns = 9, .conns_max = 1000 };
+	struct metrics_server server = {
+		.name = "api", .mode = "paused", .paced = true, .conns = 9, .conns_max = 1000
+	};
 	CLEANUP_FREE char *text = NULL;
 
 	(void)state;
@@ -156,6 +158,8 @@ static void gauges(void **state)
 	assert_line(text, "weir_translated_connections{server=\"api\"} 0");
 	assert_line(text, "weir_held_seconds_total{server=\"api\"} 2.500");
 	assert_line(text, "weir_hold_paced{server=\"api\"} 1");
+	assert_line(text, "weir_server_mode{server=\"api\",mode=\"paused\"} 1");
+	assert_line(text, "weir_server_mode{server=\"api\",mode=\"limiting\"} 0");
 	assert_line(text, "weir_conns{server=\"api\"} 9");
 	assert_line(text, "weir_conns_max{server=\"api\"} 1000");
 	assert_true(metrics_connections(server.counters) == 7);

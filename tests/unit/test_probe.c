@@ -110,6 +110,18 @@ static void test_reset_and_survive(void **state)
 	check(without(PROBE_PINS, PROBE_UNKNOWN, PROBE_LANE_SURVIVE), PROBE_NOT_KNOWN, "-", "shared_bpffs");
 }
 
+/* What is not known has a reason of its own. */
+static void test_why_unknown(void **state)
+{
+	struct probe probe = { 0 };
+
+	(void)state;
+	probe_set(&probe, PROBE_PINS, PROBE_UNKNOWN, "%s", "it takes root");
+	assert_string_equal(probe_lane(&probe, PROBE_LANE_SURVIVE).why, "it takes root");
+	probe_set(&probe, PROBE_PINS, PROBE_NO, "%s", "elsewhere");
+	assert_null(probe_lane(&probe, PROBE_LANE_SURVIVE).why);
+}
+
 static void test_json(void **state)
 {
 	struct probe probe = all_there();
@@ -152,10 +164,15 @@ static void test_place_among_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_there), cmocka_unit_test(test_nothing_known),
-		cmocka_unit_test(test_answer),	  cmocka_unit_test(test_translate),
-		cmocka_unit_test(test_hold),	  cmocka_unit_test(test_reset_and_survive),
-		cmocka_unit_test(test_json),	  cmocka_unit_test(test_place_among_others),
+		cmocka_unit_test(test_all_there),
+		cmocka_unit_test(test_nothing_known),
+		cmocka_unit_test(test_answer),
+		cmocka_unit_test(test_translate),
+		cmocka_unit_test(test_hold),
+		cmocka_unit_test(test_reset_and_survive),
+		cmocka_unit_test(test_why_unknown),
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_place_among_others),
 	};
 
 	return cmocka_run_group_tests_name("probe", tests, NULL, NULL);

@@ -2,12 +2,14 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "agent/jobs.h"
 #include "agent/log.h"
 #include "agent/reconcile.h"
+#include "agent/unsaved.h"
 #include "base/cleanup.h"
 #include "control/control.h"
 #include "metrics/http.h"
@@ -119,13 +121,21 @@ static void tick(evutil_socket_t fd, short what, void *context)
 		jobs_add(agent, servers_drain);
 }
 
+static void look_after(struct agent *agent)
+{
+	nets_look_after(agent);
+	agent_lock(agent);
+	agent_save_again(agent);
+	agent_unlock(agent);
+}
+
 static void upkeep(evutil_socket_t fd, short what, void *context)
 {
 	struct agent *agent = &((struct service *)context)->agent;
 
 	(void)fd;
 	(void)what;
-	jobs_add(agent, nets_look_after);
+	jobs_add(agent, look_after);
 	/* Most changes of policy files are noticed at once; those that are not, now. */
 	policy_sources_wake(agent);
 }
@@ -215,7 +225,8 @@ static int load_state(struct agent *agent, struct error *err)
 			"the machine was rebooted: what commands had set is forgotten, because --persist was not used");
 	if (origin < 0)
 		return origin;
-	return options->persist_dir ? state_save(&agent->state, options->state_dir, err) : 0;
+	unsaved_take_up(agent);
+	return options->persist_dir && !agent->unsaved.text[0] ? agent_save(agent, err) : 0;
 }
 
 /*
@@ -292,26 +303,30 @@ static void finish(struct service *service)
 
 int agent_run(const struct agent_options *options, struct error *err)
 {
-	struct service service = { 0 };
+	CLEANUP_FREE struct service *service = calloc(1, sizeof(*service));
 	CLEANUP_CLOSE int lock = state_lock(options->state_dir, err);
 	CLEANUP_CLOSE int persist_lock = -1;
 	int ret;
 
+	if (!service)
+		return error_set(err, -ENOMEM, "out of memory");
 	if (lock < 0)
 		return lock;
 	if (options->persist_dir) {
 		persist_lock = state_lock(options->persist_dir, err);
 		if (persist_lock < 0)
 			return persist_lock;
+		if (persist_dir_own(options->persist_dir, options->state_dir, err))
+			log_warning("another agent's uninstall would take what is persisted: %s", err->text);
 	}
 	warn_of_private_pins(options->pin_dir);
 	raise_file_limit();
 	signal(SIGPIPE, SIG_IGN);
-	agent_init(&service.agent, options);
-	clock_gettime(CLOCK_REALTIME, &service.agent.started);
-	ret = start(&service, err);
+	agent_init(&service->agent, options);
+	clock_gettime(CLOCK_REALTIME, &service->agent.started);
+	ret = start(service, err);
 	if (!ret)
-		event_base_dispatch(service.agent.base);
-	finish(&service);
+		event_base_dispatch(service->agent.base);
+	finish(service);
 	return ret;
 }

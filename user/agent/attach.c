@@ -3,10 +3,12 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "agent/cgroup.h"
 #include "agent/log.h"
 #include "agent/private.h"
+#include "agent/unsaved.h"
 #include "base/cleanup.h"
+#include "state/room.h"
+#include "sys/cgroup.h"
 #include "sys/netns.h"
 
 static int free_slot(const struct state *state, struct error *err)
@@ -38,7 +40,7 @@ static int check_new(struct agent *agent, struct server *server, struct error *e
 		return fd;
 	ret = netns_cookie(fd, &server->netns_cookie, err);
 	if (!ret)
-		ret = state_check(&agent->state, server, err);
+		ret = state_check(&agent->state, server, err) ?: state_check_room(&agent->state, server, err);
 	if (!ret)
 		ret = net_check_interfaces(fd, server, err);
 	if (!ret && server->cgroup)
@@ -77,7 +79,7 @@ static void give_up(struct agent *agent, int slot)
 static int bring_in(struct agent *agent, int slot, struct error *err)
 {
 	const struct server *server = agent->state.servers[slot];
-	int ret = state_save(&agent->state, agent->options->state_dir, err) ?: server_bring_up(agent, slot, err);
+	int ret = agent_save(agent, err) ?: server_bring_up(agent, slot, err);
 
 	if (!ret && agent->servers[slot].identity_err.text[0])
 		ret = error_set(err, -EINVAL, "%s", agent->servers[slot].identity_err.text);

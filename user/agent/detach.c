@@ -8,6 +8,7 @@
 
 #include "agent/log.h"
 #include "agent/private.h"
+#include "agent/unsaved.h"
 #include "base/cleanup.h"
 #include "policy/objects.h"
 
@@ -67,14 +68,12 @@ static int start_draining(struct agent *agent, int slot, struct error *err)
 	if (server->draining)
 		return 0;
 	server->draining = true;
-	ret = state_save(&agent->state, agent->options->state_dir, err);
-	if (!ret)
-		ret = server_apply_flags(agent, slot, err);
+	ret = server_apply_flags(agent, slot, err);
 	if (ret) {
 		server->draining = false;
-		state_save(&agent->state, agent->options->state_dir, NULL);
 		return ret;
 	}
+	agent_save_off(agent, slot, UNSAVED_DRAINING);
 	return 0;
 }
 
@@ -167,5 +166,6 @@ int agent_detach(struct agent *agent, json_t *arguments, json_t **result, struct
 	if (ret)
 		return ret;
 	*result = json_pack("{s:O}", "servers", list);
+	agent_tell_unsaved(agent, *result);
 	return 0;
 }

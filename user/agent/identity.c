@@ -46,6 +46,27 @@ static int read_files(const struct net *net, const struct server *server, struct
 	return 0;
 }
 
+/* The maps are those of all servers of the namespace. */
+static int check_room(const struct agent *agent, int slot, const struct identity_read *read, struct error *err)
+{
+	const struct server *server = agent->state.servers[slot];
+	size_t tokens = read->n_tokens, addresses = read->n_addresses;
+
+	for (int i = 0; i < WEIR_MAX_SERVERS; i++) {
+		const struct server *other = agent->state.servers[i];
+
+		if (i == slot || !other || other->netns_cookie != server->netns_cookie)
+			continue;
+		tokens += agent->servers[i].read.n_tokens;
+		addresses += agent->servers[i].read.n_addresses;
+	}
+	if (tokens > WEIR_MAX_TOKENS || addresses > WEIR_MAX_ADDRESSES)
+		return error_set(err, -ENOSPC,
+				 "%zu tokens and %zu addresses in one network namespace: it has room for %d and %d",
+				 tokens, addresses, WEIR_MAX_TOKENS, WEIR_MAX_ADDRESSES);
+	return 0;
+}
+
 static int put_in_force(struct net *net, int slot, const struct identity_read *read, struct error *err)
 {
 	return datapath_tokens_set(net->dp, slot, read->tokens, read->n_tokens, err) ?:
@@ -58,7 +79,9 @@ static int load(struct agent *agent, int slot, struct error *err)
 	const struct server *server = agent->state.servers[slot];
 	struct net *net = server_net(agent, server);
 	struct identity_read read = { 0 };
-	int ret = read_files(net, server, &read, err) ?: put_in_force(net, slot, &read, err);
+	int ret = read_files(net, server, &read, err)	      ?:
+			  check_room(agent, slot, &read, err) ?:
+								put_in_force(net, slot, &read, err);
 
 	if (ret) {
 		read_clear(&read);

@@ -5,6 +5,7 @@
 
 #include "agent/private.h"
 #include "base/cleanup.h"
+#include "model/parse.h"
 
 /* Of one that is not in force all is 0. */
 static int measure(struct net *net, int slot, __u32 limit, const __u64 *taken, struct metrics_limit *out,
@@ -70,4 +71,33 @@ void limits_measured_free(struct metrics_limit *limits, size_t n)
 	for (size_t i = 0; i < n; i++)
 		free(limits[i].name);
 	free(limits);
+}
+
+/* --- a limit that has nothing to see */
+
+static bool is_address(__u8 key, const char *subject)
+{
+	struct subject parsed;
+
+	return key == WEIR_KEY_SOURCE || (key == WEIR_KEY_USER && !parse_subject(key, subject, &parsed, NULL) &&
+					  parsed.kind == WEIR_NAME_ADDRESS);
+}
+
+char *limit_unseen(const struct agent *agent, int slot, const struct limit *limit, const char *subject)
+{
+	struct net *net = agent->servers[slot].in_force ? server_net(agent, agent->state.servers[slot]) : NULL;
+	__u64 counters[WEIR_REASON_COUNT], read;
+	char *text;
+
+	if (!net || !subject || is_address(limit->key, subject) || datapath_counters(net->dp, slot, counters, NULL))
+		return NULL;
+	read = counters[WEIR_PASSED] + counters[WEIR_SHED] + counters[WEIR_EXEMPT] + counters[WEIR_DRY_RUN_SHED];
+	if (read || !counters[WEIR_TLS])
+		return NULL;
+	return asprintf(&text,
+			"no request of this server has been read, and %llu connections are TLS: it cannot see that a "
+			"request is of \"%s\". What cannot be read is limited by address, and in total",
+			counters[WEIR_TLS], subject) < 0 ?
+		       NULL :
+		       text;
 }

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "model/key.h"
 #include "rules/limit_idle.h"
+#include "state/room.h"
 
 /* --- a limit that is new */
 
@@ -39,7 +40,9 @@ static int prepare(struct agent *agent, int slot, bool *groups_changed, struct e
 	if (ret < 0)
 		return ret;
 	*groups_changed = ret;
-	return limits_check_rules(server, err) ?: limits_save(agent, err);
+	return limits_check_rules(server, err)			    ?:
+		       state_check_room(&agent->state, server, err) ?:
+								      limits_save(agent, err);
 }
 
 /* Takes over what the limit points to on success. */
@@ -154,7 +157,7 @@ static int put_override(struct agent *agent, int slot, const struct limit *limit
 	if (limit->key & WEIR_KEY_GROUP)
 		ret = prepare(agent, slot, &groups_changed, err);
 	else
-		ret = limits_save(agent, err);
+		ret = state_check_room(&agent->state, agent->state.servers[slot], err) ?: limits_save(agent, err);
 	if (ret || !net)
 		return ret;
 	if (groups_changed)
@@ -269,6 +272,7 @@ int limit_set(struct agent *agent, int slot, json_t *given, const char *subject,
 int agent_limit_set(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
 	const char *server = NULL, *subject = NULL, *name;
+	CLEANUP_FREE char *unseen = NULL;
 	const struct limit *limit;
 	json_t *idle;
 	char canonical[KEY_SUBJECT_TEXT];
@@ -294,6 +298,9 @@ int agent_limit_set(struct agent *agent, json_t *arguments, json_t **result, str
 	log_info("server \"%s\": limit %s%s%s is set", agent->state.servers[slot]->name, name, subject ? " " : "",
 		 subject ? canonical : "");
 	idle = limit_idle(limit, agent->state.servers[slot]->tenancy.tenant == WEIR_TENANT_PATH);
+	unseen = limit_unseen(agent, slot, limit, subject ? canonical : NULL);
+	if (unseen)
+		json_array_append_new(idle, json_string(unseen));
 	if (json_array_size(idle))
 		json_object_set(*result, "warnings", idle);
 	json_decref(idle);

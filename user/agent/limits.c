@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "agent/limits.h"
+#include "agent/unsaved.h"
 #include "base/cleanup.h"
 #include "model/key.h"
 #include "rules/identity.h"
@@ -13,9 +14,9 @@ struct net *limits_net(const struct agent *agent, int slot)
 	return agent->servers[slot].in_force ? server_net(agent, agent->state.servers[slot]) : NULL;
 }
 
-int limits_save(const struct agent *agent, struct error *err)
+int limits_save(struct agent *agent, struct error *err)
 {
-	return state_save(&agent->state, agent->options->state_dir, err);
+	return agent_save(agent, err);
 }
 
 int limits_check_rules(const struct server *server, struct error *err)

@@ -7,7 +7,7 @@
 
 /* The namespace of a server that is in force. NULL: it gets its limits when it is brought up. */
 struct net *limits_net(const struct agent *agent, int slot);
-int limits_save(const struct agent *agent, struct error *err);
+int limits_save(struct agent *agent, struct error *err);
 
 /* Can all the rules of a server be? */
 int limits_check_rules(const struct server *server, struct error *err);

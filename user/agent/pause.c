@@ -3,7 +3,24 @@
 
 #include "agent/log.h"
 #include "agent/private.h"
+#include "agent/unsaved.h"
 #include "base/cleanup.h"
+
+/* Into the kernel first: no disk is needed to pause. */
+static int pause_now(struct agent *agent, int slot, struct error *err)
+{
+	int ret = server_apply_flags(agent, slot, err);
+
+	if (!ret)
+		agent_save_off(agent, slot, UNSAVED_PAUSED);
+	return ret;
+}
+
+/* Into the file first: what an agent that ends now leaves behind limits no less than the file says. */
+static int resume_now(struct agent *agent, int slot, struct error *err)
+{
+	return agent_save(agent, err) ?: server_apply_flags(agent, slot, err);
+}
 
 static int set_paused(struct agent *agent, int slot, bool paused, struct error *err)
 {
@@ -14,14 +31,12 @@ static int set_paused(struct agent *agent, int slot, bool paused, struct error *
 
 	if (ret)
 		return ret;
-	ret = state_save(&agent->state, agent->options->state_dir, err);
-	if (!ret)
-		ret = server_apply_flags(agent, slot, err);
+	ret = paused ? pause_now(agent, slot, err) : resume_now(agent, slot, err);
 	if (ret) {
 		server->paused = before;
 		json_decref(server->policy);
 		server->policy = json_incref(policy);
-		state_save(&agent->state, agent->options->state_dir, NULL);
+		agent_save(agent, NULL);
 		return ret;
 	}
 	log_info("server \"%s\" %s", server->name, paused ? "is paused" : "limits again");
@@ -63,6 +78,7 @@ static int pause_or_resume(struct agent *agent, bool paused, json_t *arguments, 
 	if (ret)
 		return ret;
 	*result = json_pack("{s:O, s:b}", "servers", names, "paused", paused);
+	agent_tell_unsaved(agent, *result);
 	return 0;
 }
 

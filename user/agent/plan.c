@@ -2,10 +2,12 @@
 #include "agent/plan.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "policy/objects.h"
+#include "state/room.h"
 
 void planned_clear(struct planned *p)
 {
@@ -20,11 +22,20 @@ void plan_clear(struct plan *plan)
 {
 	for (size_t i = 0; i < plan->n; i++)
 		planned_clear(&plan->servers[i]);
+	free(plan->servers);
 	json_decref(plan->given);
 	*plan = (struct plan){ 0 };
 }
 
 /* --- servers */
+
+/* NULL: there is no room for more, or no memory. */
+static struct planned *add_planned(struct plan *plan)
+{
+	if (!plan->servers)
+		plan->servers = calloc(WEIR_MAX_SERVERS, sizeof(*plan->servers));
+	return plan->servers && plan->n < WEIR_MAX_SERVERS ? &plan->servers[plan->n++] : NULL;
+}
 
 struct planned *plan_server(struct plan *plan, const struct state *state, int slot)
 {
@@ -34,32 +45,64 @@ struct planned *plan_server(struct plan *plan, const struct state *state, int sl
 	for (size_t i = 0; i < plan->n; i++)
 		if (plan->servers[i].slot == slot)
 			return &plan->servers[i];
-	p = &plan->servers[plan->n++];
+	p = add_planned(plan);
+	if (!p)
+		return NULL;
 	*p = (struct planned){ .slot = slot, .export_before = policy_export(server) };
 	strcpy(p->name, server->name);
 	p->objects = policy_objects(server) ? json_copy(policy_objects(server)) : json_array();
 	return p;
 }
 
+static int find_server(struct plan *plan, const struct state *state, int slot, struct planned **out, struct error *err)
+{
+	*out = plan_server(plan, state, slot);
+	return *out ? 0 : error_set(err, -ENOMEM, "out of memory");
+}
+
+/* New servers come before old ones go. */
+static int check_room(const struct plan *plan, const struct state *state, struct error *err)
+{
+	size_t attached = 0, fresh = 0;
+
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
+		attached += state->servers[slot] != NULL;
+	for (size_t i = 0; i < plan->n; i++)
+		fresh += plan->servers[i].slot < 0;
+	if (attached + fresh < WEIR_MAX_SERVERS)
+		return 0;
+	return error_set(err, -ENOSPC,
+			 "an agent has room for %d servers: %zu are attached, and these files attach more than %zu",
+			 WEIR_MAX_SERVERS, attached, fresh);
+}
+
 /* One that is attached when the plan is carried out. */
-static int add_fresh(struct plan *plan, json_t *throttle, const char *name, struct planned **out, struct error *err)
+static int add_fresh(struct plan *plan, const struct state *state, json_t *throttle, const char *name,
+		     struct planned **out, struct error *err)
 {
 	CLEANUP_JSON json_t *settings = policy_attach_settings(throttle);
 	struct server *fresh = NULL;
+	struct planned *p;
 	int ret;
 
 	if (!json_array_size(json_object_get(settings, "listen")))
 		return error_set(err, -ENOENT,
 				 "there is no server \"%s\": attach it, or say in its Throttle where it listens", name);
-	if (plan->n == WEIR_MAX_SERVERS)
-		return error_set(err, -ENOSPC, "%d servers are attached: there is no room for more", WEIR_MAX_SERVERS);
+	ret = check_room(plan, state, err);
+	if (ret)
+		return ret;
 	json_object_set_new(settings, "name", json_string(name));
 	ret = server_from_json(settings, &fresh, err);
 	if (ret)
 		return ret;
-	*out = &plan->servers[plan->n++];
-	**out = (struct planned){ .slot = -1, .fresh = fresh, .objects = json_array(), .export_before = json_array() };
-	strcpy((*out)->name, fresh->name);
+	p = add_planned(plan);
+	if (!p) {
+		server_free(fresh);
+		return error_set(err, -ENOMEM, "out of memory");
+	}
+	*p = (struct planned){ .slot = -1, .fresh = fresh, .objects = json_array(), .export_before = json_array() };
+	strcpy(p->name, fresh->name);
+	*out = p;
 	return 0;
 }
 
@@ -73,21 +116,26 @@ static int check_draining(const struct state *state, int slot, struct error *err
 static int server_of_throttle(struct plan *plan, const struct state *state, json_t *throttle, const char *name,
 			      struct planned **out, struct error *err)
 {
-	int slot = state_find(state, name), ret;
+	int slot = state_find(state, name);
 
+	for (size_t i = 0; i < plan->n; i++) {
+		if (strcmp(plan->servers[i].name, name) == 0 && plan->servers[i].slot < 0) {
+			*out = &plan->servers[i];
+			return 0;
+		}
+	}
 	if (slot < 0)
-		return add_fresh(plan, throttle, name, out, err);
-	ret = check_draining(state, slot, err) ?: policy_check_settings(state->servers[slot], throttle, err);
-	if (!ret)
-		*out = plan_server(plan, state, slot);
-	return ret;
+		return add_fresh(plan, state, throttle, name, out, err);
+	return check_draining(state, slot, err)					  ?:
+		       policy_check_settings(state->servers[slot], throttle, err) ?:
+		       find_server(plan, state, slot, out, err);
 }
 
 /* Among those that are there and those that come with the plan. */
 static int server_called(struct plan *plan, const struct state *state, const char *name, struct planned **out,
 			 struct error *err)
 {
-	int slot = name ? state_find(state, name) : -ENOENT, ret;
+	int slot = name ? state_find(state, name) : -ENOENT;
 
 	for (size_t i = 0; i < plan->n; i++) {
 		if (name ? strcmp(plan->servers[i].name, name) == 0 : plan->n == 1) {
@@ -95,14 +143,15 @@ static int server_called(struct plan *plan, const struct state *state, const cha
 			return 0;
 		}
 	}
+	if (!name && plan->n)
+		return error_set(err, -EINVAL,
+				 "these files are for %zu servers: say which one the rest is for with --server",
+				 plan->n);
 	if (!name)
 		slot = state_find_only(state, err);
 	if (slot < 0)
 		return name ? error_set(err, -ENOENT, "there is no server \"%s\"", name) : slot;
-	ret = check_draining(state, slot, err);
-	if (!ret)
-		*out = plan_server(plan, state, slot);
-	return ret;
+	return check_draining(state, slot, err) ?: find_server(plan, state, slot, out, err);
 }
 
 int plan_target(struct plan *plan, const struct state *state, json_t *object, const char *server, bool throttles,
@@ -137,12 +186,17 @@ static int check_followed(json_t *object, struct error *err)
 static int put_object(const struct plan *plan, struct planned *p, json_t *object, struct error *err)
 {
 	size_t place = policy_object_place(p->objects, policy_object_document(object));
+	char label[POLICY_LABEL];
 	int ret;
 
 	if (policy_object_followed(object))
 		return error_set(err, -EINVAL, "bad arguments: an object that a command applies is not followed");
 	if (place == json_array_size(p->objects))
 		return json_array_append(p->objects, object);
+	if (p->slot < 0) {
+		policy_object_label(object, label);
+		return error_set(err, -EEXIST, "%s is given twice", label);
+	}
 	ret = plan->compares ? 0 : check_followed(json_array_get(p->objects, place), err);
 	return ret ?: json_array_set(p->objects, place, object);
 }
@@ -180,15 +234,21 @@ static void drop_others(struct planned *p, const struct server *server, json_t *
 	}
 }
 
-static void prune_all(struct plan *plan, const struct state *state, json_t *objects, const char *only)
+static int prune_all(struct plan *plan, const struct state *state, json_t *objects, const char *only, struct error *err)
 {
-	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+	struct planned *p;
+	int ret = 0;
+
+	for (int slot = 0; slot < WEIR_MAX_SERVERS && !ret; slot++) {
 		const struct server *server = state->servers[slot];
 
 		if (!server || server->draining || (only && strcmp(only, server->name) != 0) || !policy_objects(server))
 			continue;
-		drop_others(plan_server(plan, state, slot), server, objects);
+		ret = find_server(plan, state, slot, &p, err);
+		if (!ret)
+			drop_others(p, server, objects);
 	}
+	return ret;
 }
 
 int plan_make(struct plan *plan, const struct state *state, struct error *err)
@@ -198,7 +258,8 @@ int plan_make(struct plan *plan, const struct state *state, struct error *err)
 	for (size_t i = 0; i < plan->n && !ret; i++) {
 		struct planned *p = &plan->servers[i];
 
-		ret = policy_server(p->slot < 0 ? p->fresh : state->servers[p->slot], p->objects, &p->made, err);
+		ret = policy_server(p->slot < 0 ? p->fresh : state->servers[p->slot], p->objects, &p->made, err) ?:
+			      state_check_room(state, p->made, err);
 		if (!ret)
 			p->export_after = policy_export(p->made);
 	}
@@ -227,11 +288,9 @@ int plan_apply(struct plan *plan, const struct state *state, json_t *objects, co
 	ret = check_objects(objects, err)				   ?:
 		      put_objects(plan, state, objects, server, true, err) ?:
 		      put_objects(plan, state, objects, server, false, err);
-	if (ret)
-		return ret;
-	if (prune)
-		prune_all(plan, state, objects, server);
-	return plan_make(plan, state, err);
+	if (!ret && prune)
+		ret = prune_all(plan, state, objects, server, err);
+	return ret ?: plan_make(plan, state, err);
 }
 
 /* --- deleting */

@@ -19,7 +19,7 @@ struct planned {
 };
 
 struct plan {
-	struct planned servers[2 * WEIR_MAX_SERVERS]; /* as many as there are, and as many new ones */
+	struct planned *servers; /* owned: room for WEIR_MAX_SERVERS, as attached and new ones are no more than that */
 	size_t n;
 	json_t *given;	     /* the objects; of those that are to be deleted, the ones that are there */
 	bool deletes;	     /* them */
@@ -47,7 +47,7 @@ int plan_delete(struct plan *plan, const struct state *state, json_t *objects, c
  */
 int plan_follow(struct plan *plan, const struct state *state, json_t *wanted, bool whole, struct error *err);
 
-/* What plans are made of. A server that is there, with all its objects. */
+/* What plans are made of. A server that is there, with all its objects. NULL: no memory. */
 struct planned *plan_server(struct plan *plan, const struct state *state, int slot);
 /*
  * The server that an object ({source, document}) is for: of a Throttle its own; else the one that is named, among those that are

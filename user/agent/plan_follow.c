@@ -36,16 +36,23 @@ static bool is_orphan(const struct server *server)
 }
 
 /* Followed objects leave their servers, until they are put there again. */
-static void take_all_away(struct plan *plan, const struct state *state, bool whole)
+static int take_all_away(struct plan *plan, const struct state *state, bool whole, struct error *err)
 {
+	struct planned *p;
+
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
 		const struct server *server = state->servers[slot];
 
 		if (!server || server->draining)
 			continue;
-		if (follows_any(policy_objects(server)) || (whole && is_orphan(server)))
-			take_away(plan_server(plan, state, slot));
+		if (!follows_any(policy_objects(server)) && !(whole && is_orphan(server)))
+			continue;
+		p = plan_server(plan, state, slot);
+		if (!p)
+			return error_set(err, -ENOMEM, "out of memory");
+		take_away(p);
 	}
+	return 0;
 }
 
 /* --- what is wanted */
@@ -175,8 +182,9 @@ int plan_follow(struct plan *plan, const struct state *state, json_t *wanted, bo
 	int ret;
 
 	plan->given = objects_of(wanted);
-	take_all_away(plan, state, whole);
-	ret = put_all(plan, state, wanted, true, err) ?: put_all(plan, state, wanted, false, err);
+	ret = take_all_away(plan, state, whole, err)	      ?:
+		      put_all(plan, state, wanted, true, err) ?:
+								put_all(plan, state, wanted, false, err);
 	if (ret)
 		return ret;
 	find_ended(plan, state, whole);

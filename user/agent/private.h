@@ -88,6 +88,7 @@ struct agent {
 	struct control_client *client;		/* who gave the command that the event loop carries out */
 	LIST_HEAD(readers, reader) readers;	/* who trace */
 	struct timespec started;		/* CLOCK_REALTIME */
+	struct error unsaved;			/* why what is off is not in the file (unsaved.h) */
 	__u64 control_requests;
 	__u64 control_errors;
 };
@@ -219,6 +220,8 @@ int agent_max_in_flight(struct agent *agent, json_t *arguments, json_t **result,
 /* What the limits and priority levels of a server have counted; the caller frees *out (limits_measured_free). Returns how many. */
 int limits_measure(const struct agent *agent, int slot, struct metrics_limit **out, struct error *err);
 void limits_measured_free(struct metrics_limit *limits, size_t n);
+/* Why a limit for this subject sees nothing of the server's traffic so far; the caller frees it. NULL: it may. */
+char *limit_unseen(const struct agent *agent, int slot, const struct limit *limit, const char *subject);
 
 /* agent_explain.c */
 int agent_explain(struct agent *agent, json_t *arguments, json_t **result, struct error *err);

@@ -8,9 +8,12 @@ static void tell(const struct net *net)
 	for (int lane = 0; lane < PROBE_LANE_COUNT; lane++) {
 		struct probe_result result = probe_lane(&net->probe, lane);
 
+		bool known = !result.why || !*result.why;
+
 		if (result.mode != PROBE_FULL)
-			log_info("network namespace %llu: %s is %s (%s): %s; see \"weir probe\"", net->cookie,
-				 probe_lane_name(lane), probe_mode_name(result.mode), result.how, result.reason);
+			log_info("network namespace %llu: %s is %s (%s): %s%s%s; see \"weir probe\"", net->cookie,
+				 probe_lane_name(lane), probe_mode_name(result.mode), result.how, result.reason,
+				 known ? "" : ": ", known ? "" : result.why);
 	}
 }
 

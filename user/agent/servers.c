@@ -5,6 +5,7 @@
 
 #include "agent/log.h"
 #include "agent/reconcile.h"
+#include "agent/unsaved.h"
 #include "base/cleanup.h"
 #include "rules/identity.h"
 #include "sys/netns.h"
@@ -136,7 +137,7 @@ int server_end(struct agent *agent, int slot, struct error *err)
 {
 	struct server *server = agent->state.servers[slot];
 	struct net *net = server_net(agent, server);
-	int ret, saved;
+	int ret;
 
 	trace_server_ends(agent, slot);
 	ret = net ? datapath_server_clear(net->dp, slot, err) : 0;
@@ -153,8 +154,8 @@ int server_end(struct agent *agent, int slot, struct error *err)
 	else
 		net_unpin(agent, server->netns_cookie);
 	server_free(server);
-	saved = state_save(&agent->state, agent->options->state_dir, ret ? NULL : err);
-	return ret ?: saved;
+	agent_save_off(agent, slot, UNSAVED_ENDED);
+	return ret;
 }
 
 int server_named(const struct agent *agent, const char *name, struct error *err)

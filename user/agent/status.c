@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "agent/reconcile.h"
 #include "base/cleanup.h"
-#include "base/version.h"
 #include "base/output.h"
+#include "base/version.h"
 #include "rules/identity.h"
 
 #define TOP_SUBJECTS 10
@@ -160,7 +161,13 @@ static const char *server_problem(const struct agent *agent, int slot, const str
 
 static const char *server_warning(const struct agent *agent, int slot, const struct net *net)
 {
-	return net && agent->servers[slot].warning.text[0] ? agent->servers[slot].warning.text : NULL;
+	const struct server *server = agent->state.servers[slot];
+
+	if (net && agent->servers[slot].warning.text[0])
+		return agent->servers[slot].warning.text;
+	if (net && !server->draining && !server->n_limits && !server->priorities.n_levels)
+		return "it has no limits: nothing of it is refused";
+	return NULL;
 }
 
 static json_t *list_limits(const struct metrics_limit *limits, size_t n)
@@ -266,16 +273,18 @@ static size_t measure_nets(const struct agent *agent, struct metrics_net *nets)
 	return n;
 }
 
-int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
-{
-	struct metrics_limit *limits[WEIR_MAX_SERVERS] = { 0 };
-	struct metrics_server servers[WEIR_MAX_SERVERS] = { 0 };
+/* Too large for the stack. */
+struct measured {
+	struct metrics_limit *limits[WEIR_MAX_SERVERS];
+	struct metrics_server servers[WEIR_MAX_SERVERS];
 	const struct net *nets[WEIR_MAX_SERVERS];
 	struct metrics_net probed[WEIR_MAX_SERVERS];
+};
+
+int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
+{
+	CLEANUP_FREE struct measured *measured = calloc(1, sizeof(*measured));
 	struct metrics_snapshot snapshot = {
-		.nets = probed,
-		.n_nets = measure_nets(agent, probed),
-		.servers = servers,
 		.version = weir_version,
 		.start_time_s = agent->started.tv_sec + agent->started.tv_nsec / 1e9,
 		.control_requests = agent->control_requests,
@@ -284,27 +293,33 @@ int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struc
 	int ret = 0;
 
 	(void)arguments;
+	if (!measured)
+		return error_set(err, -ENOMEM, "out of memory");
+	snapshot.nets = measured->probed;
+	snapshot.n_nets = measure_nets(agent, measured->probed);
+	snapshot.servers = measured->servers;
 	memcpy(snapshot.control_refused, agent->access.refused, sizeof(snapshot.control_refused));
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
 		const struct server *server = agent->state.servers[slot];
-		struct metrics_server *place = &servers[snapshot.n_servers];
+		struct metrics_server *place = &measured->servers[snapshot.n_servers];
 		const struct net *net;
 
 		if (!server)
 			continue;
 		ret = 0;
 		place->name = server->name;
+		place->mode = server_mode(agent, slot);
 		net = agent->servers[slot].in_force ? server_net(agent, server) : NULL;
 		if (net)
 			ret = measure_server(agent, slot, net, place, err);
-		ret = ret ?: limits_measure(agent, slot, &limits[snapshot.n_servers], err);
+		ret = ret ?: limits_measure(agent, slot, &measured->limits[snapshot.n_servers], err);
 		if (ret < 0)
 			break;
-		place->limits = limits[snapshot.n_servers];
+		place->limits = measured->limits[snapshot.n_servers];
 		place->n_limits = ret;
-		nets[snapshot.n_servers++] = net;
+		measured->nets[snapshot.n_servers++] = net;
 	}
-	measure_tables(servers, nets, snapshot.n_servers);
+	measure_tables(measured->servers, measured->nets, snapshot.n_servers);
 	if (ret >= 0) {
 		json_t *families = metrics_families(&snapshot);
 
@@ -313,6 +328,6 @@ int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struc
 		*result = json_pack("{s:o}", "metrics", families);
 	}
 	for (size_t i = 0; i < snapshot.n_servers; i++)
-		limits_measured_free(limits[i], servers[i].n_limits);
+		limits_measured_free(measured->limits[i], measured->servers[i].n_limits);
 	return ret < 0 ? ret : 0;
 }

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/parse.h"
-
 void texts_clear(struct texts *texts)
 {
 	for (size_t i = 0; i < texts->n; i++)
@@ -55,18 +53,6 @@ int copy_text(const char *text, char **out, struct error *err)
 {
 	*out = strdup(text);
 	return *out ? 0 : error_set(err, -ENOMEM, "out of memory");
-}
-
-int user_text(const char *text, char **out, struct error *err)
-{
-	struct subject subject;
-
-	return parse_subject(WEIR_KEY_USER, text, &subject, err) ?: copy_text(subject.text, out, err);
-}
-
-int group_text(const char *text, char **out, struct error *err)
-{
-	return parse_subject_name(text, err) ?: copy_text(text, out, err);
 }
 
 int texts_from_json(json_t *array, const char *key, make_text *make, struct texts *out, struct error *err)

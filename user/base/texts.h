@@ -29,7 +29,6 @@ json_t *texts_to_json(const struct texts *texts);
 /* The canonical form of one text, for the caller to free. */
 typedef int make_text(const char *text, char **out, struct error *err);
 make_text copy_text;
-make_text user_text, group_text; /* of whom a request is (parse_subject) */
 
 /* out: empty; the caller clears it, on failure too. Errors begin with the key. */
 int texts_from_json(json_t *array, const char *key, make_text *make, struct texts *out, struct error *err);

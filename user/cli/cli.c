@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "control/control.h"
 #include "model/parse.h"
+#include "state/lock.h"
 
 struct cli cli;
 
@@ -19,7 +20,7 @@ static const char *from_environment(const char *name, const char *otherwise)
 
 void cli_defaults(void)
 {
-	cli.state_dir = from_environment("WEIR_STATE_DIR", "/run/weir");
+	cli.state_dir = from_environment("WEIR_STATE_DIR", STATE_DIR_DEFAULT);
 	cli.pin_dir = from_environment("WEIR_PIN_DIR", "/sys/fs/bpf/weir");
 }
 
@@ -136,6 +137,18 @@ static error_t parse_argument(int key, char *arg, struct argp_state *state)
 void cli_parse_plain(const struct command *command, const char **argument, int argc, char **argv)
 {
 	cli_parse(command, parse_argument, argument, argc, argv);
+}
+
+void cli_warn(json_t *result, const char *about)
+{
+	json_t *warning;
+	size_t i;
+
+	json_array_foreach (json_object_get(result, "warnings"), i, warning) {
+		CLEANUP_FREE char *visible = output_visible(json_string_value(warning));
+
+		fprintf(stderr, "weir: warning: %s%s\n", about, visible ?: "");
+	}
 }
 
 int cli_fail(const struct error *err)

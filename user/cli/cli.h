@@ -79,6 +79,9 @@ void cli_set_number(const struct argp_state *state, json_t *object, const char *
 /* Ends the process: there is no place for this word. */
 void cli_too_many(const struct argp_state *state, const char *word);
 
+/* Prints "weir: warning: ..." on stderr for each of a result's `warnings`; about: what they are about, or "". */
+void cli_warn(json_t *result, const char *about);
+
 /* Prints "weir: ..." on stderr; returns 1. */
 int cli_fail(const struct error *err);
 

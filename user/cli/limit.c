@@ -204,15 +204,11 @@ static void print_limit(json_t *result, const char *became)
 
 static int print_set(json_t *result)
 {
-	json_t *warning;
-	size_t i;
+	char about[PARSE_NAME_SIZE + 16];
 
 	print_limit(result, "set");
-	json_array_foreach (json_object_get(result, "warnings"), i, warning) {
-		CLEANUP_FREE char *visible = output_visible(json_string_value(warning));
-
-		fprintf(stderr, "weir: warning: limit \"%s\": %s\n", cli_text(result, "limit"), visible ?: "");
-	}
+	snprintf(about, sizeof(about), "limit \"%s\": ", cli_text(result, "limit"));
+	cli_warn(result, about);
 	return ferror(stdout);
 }
 

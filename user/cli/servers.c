@@ -60,6 +60,7 @@ static int print_detached(json_t *result)
 		else
 			printf("server \"%s\" is detached\n", name);
 	}
+	cli_warn(result, "");
 	return ferror(stdout);
 }
 
@@ -81,6 +82,7 @@ static int print_paused(json_t *result)
 
 	json_array_foreach (json_object_get(result, "servers"), i, name)
 		printf("server \"%s\" %s\n", json_string_value(name), paused ? "is paused" : "limits again");
+	cli_warn(result, "");
 	return ferror(stdout);
 }
 

@@ -228,11 +228,13 @@ static void print_policy_errors(json_t *policies)
 	json_array_foreach (policies, i, policy) {
 		json_t *errors = json_object_get(policy, "errors");
 		CLEANUP_FREE char *first = output_visible(json_string_value(json_array_get(errors, 0)) ?: "");
+		bool never = json_is_null(json_object_get(policy, "last_success"));
 		size_t n = json_array_size(errors);
 
 		if (!n)
 			continue;
-		printf("\npolicy %s: its earlier content is in force, because of %s", cli_text(policy, "path"),
+		printf("\npolicy %s: %s, because of %s", cli_text(policy, "path"),
+		       never ? "it has not been in force since the agent started" : "its earlier content is in force",
 		       first ?: "");
 		if (n > 1)
 			printf(" (and %zu more)", n - 1);

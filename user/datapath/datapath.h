@@ -14,6 +14,7 @@
 #include "weir/abi/abi.h"
 
 #include "base/error.h"
+#include "sys/changes.h"
 
 struct datapath;
 struct weir_explained;
@@ -58,15 +59,6 @@ enum datapath_part {
 };
 
 const char *datapath_part_name(enum datapath_part part);
-
-/*
- * Entries that were not as they should be, and are now: they were not there, were other ones, or were there and should not
- * have been. Of links and holds, `changed` are those that were there before and had come off. What is right already is not
- * written again, and not counted.
- */
-struct datapath_changes {
-	__u64 added, changed, dropped;
-};
 
 struct datapath_written {
 	struct datapath_changes of[DATAPATH_N_PARTS];

@@ -17,7 +17,10 @@ static void log_errors(const struct policy_source *source)
 	size_t n = json_array_size(source->errors), i;
 	json_t *text;
 
-	log_error("policy %s: its earlier content stays in force: %zu error%s", source->path, n, n == 1 ? "" : "s");
+	log_error("policy %s: %s: %zu error%s", source->path,
+		  source->last_success ? "its earlier content stays in force" :
+					 "it has not been in force since the agent started",
+		  n, n == 1 ? "" : "s");
 	json_array_foreach (source->errors, i, text)
 		log_error("%s", json_string_value(text));
 }

@@ -227,6 +227,23 @@ static void add_paced(json_t *families, const struct metrics_snapshot *snapshot)
 	}
 }
 
+const char *const metrics_modes[] = { "limiting", "dry-run", "paused", "draining", "starting", "failed", NULL };
+
+/* All modes have a sample, so that one can be waited for and watched. */
+static void add_modes(json_t *families, const struct metrics_snapshot *snapshot)
+{
+	json_t *samples = metrics_add_family(families, "weir_server_mode", "gauge",
+					     "1: the server is in this mode. A paused one limits nothing.");
+
+	for (size_t i = 0; i < snapshot->n_servers; i++) {
+		const struct metrics_server *server = &snapshot->servers[i];
+
+		for (const char *const *mode = metrics_modes; *mode; mode++)
+			metrics_add_sample(samples, json_pack("{s:s, s:s}", "server", server->name, "mode", *mode),
+					   json_integer(server->mode && !strcmp(*mode, server->mode)));
+	}
+}
+
 /* --- by limit */
 
 static void add_outcomes(json_t *samples, const char *server, const struct metrics_limit *limit)
@@ -282,6 +299,7 @@ json_t *metrics_families(const struct metrics_snapshot *snapshot)
 		add_group(families, snapshot, family);
 	add_limits(families, snapshot);
 	add_held(families, snapshot);
+	add_modes(families, snapshot);
 	add_paced(families, snapshot);
 	add_connections(families, snapshot);
 	add_table(families, snapshot);

@@ -68,6 +68,7 @@ struct metrics_limit {
 
 struct metrics_server {
 	const char *name;
+	const char *mode; /* one of metrics_modes */
 	const struct metrics_limit *limits;
 	size_t n_limits;
 	__u64 counters[WEIR_REASON_COUNT];
@@ -75,6 +76,9 @@ struct metrics_server {
 	__u64 conns;	 /* entries in the table of its namespace, those of other servers included */
 	__u64 conns_max; /* and how many there can be */
 };
+
+/* What a server can be at: "limiting", "dry-run", "paused", ...; ends with NULL. */
+extern const char *const metrics_modes[];
 
 struct metrics_net {
 	__u64 cookie;

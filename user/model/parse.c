@@ -328,3 +328,17 @@ void format_cidr(const struct datapath_cidr *cidr, char text[static PARSE_LISTEN
 		inet_ntop(AF_INET6, cidr->address, address, sizeof(address));
 	snprintf(text, PARSE_LISTEN_TEXT, "%s/%u", address, v4 ? cidr->bits - MAPPED_BITS : cidr->bits);
 }
+
+/* --- lists of them */
+
+int user_text(const char *text, char **out, struct error *err)
+{
+	struct subject subject;
+
+	return parse_subject(WEIR_KEY_USER, text, &subject, err) ?: copy_text(subject.text, out, err);
+}
+
+int group_text(const char *text, char **out, struct error *err)
+{
+	return parse_subject_name(text, err) ?: copy_text(text, out, err);
+}

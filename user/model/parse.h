@@ -7,6 +7,7 @@
 #define WEIR_USER_MODEL_PARSE_H
 
 #include "base/error.h"
+#include "base/texts.h"
 #include "datapath/datapath.h"
 
 #define PARSE_NAME_SIZE 64	/* a server's or limit's name with its NUL */
@@ -42,6 +43,8 @@ struct subject {
 	char text[PARSE_SUBJECT_MAX + 1];
 };
 int parse_subject(enum weir_key_part part, const char *text, struct subject *subject, struct error *err);
+/* Of lists of users and of groups: of whom a request is. */
+make_text user_text, group_text;
 /* What of it is hashed (datapath_subject()): the address of one that is an address, else the text. */
 const void *subject_bytes(const struct subject *subject, size_t *length);
 

@@ -75,10 +75,13 @@ static enum probe_fact first_missing(const struct probe *probe, const enum probe
 
 static struct probe_result without(const struct probe *probe, enum probe_fact missing)
 {
+	if (probe->facts[missing].answer == PROBE_NO)
+		return (struct probe_result){ .mode = PROBE_NOTHING, .how = "-", .reason = facts[missing].without };
 	return (struct probe_result){
-		.mode = probe->facts[missing].answer == PROBE_NO ? PROBE_NOTHING : PROBE_NOT_KNOWN,
+		.mode = PROBE_NOT_KNOWN,
 		.how = "-",
-		.reason = probe->facts[missing].answer == PROBE_NO ? facts[missing].without : facts[missing].name,
+		.reason = facts[missing].name,
+		.why = probe->facts[missing].why,
 	};
 }
 
@@ -107,7 +110,7 @@ static struct probe_result translate(const struct probe *probe)
 	struct probe_result answered = answer(probe);
 
 	if (answered.mode != PROBE_FULL || probe->facts[PROBE_UNTRACKED].answer == PROBE_YES)
-		return (struct probe_result){ answered.mode, "-", answered.reason };
+		return (struct probe_result){ answered.mode, "-", answered.reason, answered.why };
 	if (probe->facts[PROBE_UNTRACKED].answer == PROBE_UNKNOWN)
 		return without(probe, PROBE_UNTRACKED);
 	return lesser("close", PROBE_UNTRACKED);
@@ -122,7 +125,7 @@ static struct probe_result hold(const struct probe *probe)
 	struct probe_result answered = answer(probe);
 
 	if (answered.mode != PROBE_FULL)
-		return (struct probe_result){ answered.mode, "-", answered.reason };
+		return (struct probe_result){ answered.mode, "-", answered.reason, answered.why };
 	if (no_pace == PROBE_FACT_COUNT)
 		return no_drop == PROBE_FACT_COUNT ? full("pace") : lesser("pace", no_drop);
 	if (no_drop != PROBE_FACT_COUNT)

@@ -69,6 +69,7 @@ struct probe_result {
 	enum probe_mode mode;
 	const char *how;    /* "tcx", "pace", "drop", ...; "-": there is but one way, or none */
 	const char *reason; /* a reason word of PROBE_FACTS; NULL with PROBE_FULL */
+	const char *why;    /* it is not known: what the probe says of that; else NULL */
 };
 
 const char *probe_fact_name(enum probe_fact fact);

@@ -8,10 +8,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "agent/cgroup.h"
 #include "base/cleanup.h"
 #include "datapath/datapath.h"
 #include "sys/attach.h"
+#include "sys/cgroup.h"
 #include "sys/conntrack.h"
 #include "sys/netns.h"
 #include "sys/pace.h"

@@ -85,13 +85,14 @@ static int write_json(json_t *json, const char *state_dir, struct error *err)
 	ret = file_path(state_dir, "state.json", path, err);
 	if (!ret)
 		ret = file_path(state_dir, "state.json.new", fresh, err);
-	if (!ret)
-		ret = write_whole(fresh, text, err);
 	if (ret)
 		return ret;
-	if (rename(fresh, path))
-		return error_set(err, -errno, "cannot replace %s: %s", path, strerror(errno));
-	return sync_dir(state_dir, err);
+	ret = write_whole(fresh, text, err);
+	if (!ret && rename(fresh, path))
+		ret = error_set(err, -errno, "cannot replace %s: %s", path, strerror(errno));
+	if (ret)
+		unlink(fresh);
+	return ret ?: sync_dir(state_dir, err);
 }
 
 int state_save(const struct state *state, const char *state_dir, struct error *err)

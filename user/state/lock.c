@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -41,7 +42,47 @@ int state_lock(const char *state_dir, struct error *err)
 		return error_set(err, -errno, "%s: %s", path, strerror(errno));
 	if (flock(fd, LOCK_EX | LOCK_NB))
 		return held_by_another(fd, state_dir, err);
-	if (dprintf(fd, "%-10d\n", getpid()) < 0)
-		return error_set(err, -errno, "%s: %s", path, strerror(errno));
+	/* It is for people: on a full disk the lock does without. */
+	dprintf(fd, "%-10d\n", getpid());
 	return cleanup_take(&fd);
+}
+
+/* --- whose */
+
+#define OWNER "owner"
+
+static int owner_path(const char *persist_dir, char path[static PATH_MAX], struct error *err)
+{
+	if (snprintf(path, PATH_MAX, "%s/" OWNER, persist_dir) >= PATH_MAX)
+		return error_set(err, -ENAMETOOLONG, "%s: its path is too long", persist_dir);
+	return 0;
+}
+
+bool persist_dir_is_of(const char *persist_dir, const char *state_dir)
+{
+	char path[PATH_MAX], owner[PATH_MAX] = STATE_DIR_DEFAULT;
+	CLEANUP_FREE char *whole = realpath(state_dir, NULL);
+	CLEANUP_FCLOSE FILE *file = NULL;
+
+	if (owner_path(persist_dir, path, NULL))
+		return false;
+	file = fopen(path, "re");
+	if (file && fgets(owner, sizeof(owner), file))
+		owner[strcspn(owner, "\n")] = '\0';
+	return strcmp(owner, whole ?: state_dir) == 0;
+}
+
+int persist_dir_own(const char *persist_dir, const char *state_dir, struct error *err)
+{
+	CLEANUP_FREE char *whole = realpath(state_dir, NULL);
+	CLEANUP_CLOSE int fd = -1;
+	char path[PATH_MAX];
+	int ret = owner_path(persist_dir, path, err);
+
+	if (ret || persist_dir_is_of(persist_dir, state_dir))
+		return ret;
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 || dprintf(fd, "%s\n", whole ?: state_dir) < 0)
+		return error_set(err, -errno, "%s: %s", path, strerror(errno));
+	return 0;
 }

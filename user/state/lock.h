@@ -3,6 +3,8 @@
 #ifndef WEIR_USER_STATE_LOCK_H
 #define WEIR_USER_STATE_LOCK_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 
 /*
@@ -10,5 +12,13 @@
  * is an agent, and err says who it is and since when.
  */
 int state_lock(const char *state_dir, struct error *err);
+
+/*
+ * Which agent keeps its state in a persist directory: the one of this state directory, unless another one's is noted there.
+ * Without a note (earlier versions left none) it is that of the default.
+ */
+#define STATE_DIR_DEFAULT "/run/weir"
+int persist_dir_own(const char *persist_dir, const char *state_dir, struct error *err);
+bool persist_dir_is_of(const char *persist_dir, const char *state_dir);
 
 #endif

@@ -178,6 +178,8 @@ int cgroup_links_sync(const char *dir, struct cgroup_program *program, const cha
 	struct visit visit = { .program = program, .changes = changes };
 	int ret = 0, failed;
 
+	if (n > WEIR_MAX_SERVERS)
+		return error_set(err, -ENOSPC, "%zu cgroups: at most %d can be held", n, WEIR_MAX_SERVERS);
 	program->n = 0;
 	for (size_t i = 0; i < n; i++) {
 		unsigned long long id = 0;

@@ -9,8 +9,10 @@
 #include <linux/bpf.h>
 #include <stddef.h>
 
+#include "weir/abi/abi.h"
+
 #include "base/error.h"
-#include "datapath/datapath.h"
+#include "sys/changes.h"
 
 /* The names of the links of weir_hold and weir_sockops. */
 #define CGROUP_HOLD "cgroup"

@@ -2,6 +2,9 @@
 #include "sys/netlink.h"
 
 #include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
 
 #define NETLINK_BUFFER 32768 /* the kernel fills dump messages up to this size */
 
@@ -35,16 +38,18 @@ int netlink_ask(struct mnl_socket *nl, struct nlmsghdr *request, mnl_cb_t each, 
 {
 	static mnl_cb_t control[] = { [NLMSG_ERROR] = netlink_ended, [NLMSG_DONE] = netlink_ended };
 	unsigned int port = mnl_socket_get_portid(nl);
-	_Alignas(struct nlmsghdr) char buffer[NETLINK_BUFFER];
+	CLEANUP_FREE char *buffer = malloc(NETLINK_BUFFER);
 	ssize_t length;
 	int ret;
 
+	if (!buffer)
+		return -ENOMEM;
 	request->nlmsg_flags |= NLM_F_REQUEST | NLM_F_ACK;
 	request->nlmsg_seq = 1;
 	if (mnl_socket_sendto(nl, request, request->nlmsg_len) < 0)
 		return -errno;
 	do {
-		length = mnl_socket_recvfrom(nl, buffer, sizeof(buffer));
+		length = mnl_socket_recvfrom(nl, buffer, NETLINK_BUFFER);
 		if (length < 0)
 			return -errno;
 		ret = mnl_cb_run2(buffer, length, request->nlmsg_seq, port, each, arg, control,

@@ -75,9 +75,13 @@ void secret_wipe(struct secret *secret)
 	*secret = (struct secret){ 0 };
 }
 
+/* The one frame that is to be large. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wframe-larger-than="
 __attribute__((noinline)) void secret_wipe_stack(void)
 {
 	char room[65536];
 
 	explicit_bzero(room, sizeof(room));
 }
+#pragma GCC diagnostic pop

@@ -3,8 +3,8 @@
  * The end of everything that weir has in force, with an agent or without. It works on what is pinned, so what a killed
  * agent, a lost state or another version has left goes, too. Ended half-way, it can be begun again.
  */
-#ifndef WEIR_USER_DATAPATH_UNINSTALL_H
-#define WEIR_USER_DATAPATH_UNINSTALL_H
+#ifndef WEIR_USER_AGENT_UNINSTALL_H
+#define WEIR_USER_AGENT_UNINSTALL_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 struct uninstall_options {
 	const char *state_dir;
 	const char *pin_dir;
-	const char *persist_dir; /* what an agent with --persist keeps there goes, unless another one is at it */
+	const char *persist_dir; /* what an agent with --persist keeps there goes, if it is the one of this state_dir */
 	bool force;		 /* translated connections are reset, instead of waited for */
 	/* What is waited for, every two seconds from the third on. */
 	void (*waiting)(const char *for_what, unsigned int seconds);

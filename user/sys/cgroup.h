@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#ifndef WEIR_USER_AGENT_CGROUP_H
-#define WEIR_USER_AGENT_CGROUP_H
+#ifndef WEIR_USER_SYS_CGROUP_H
+#define WEIR_USER_SYS_CGROUP_H
 
 #include "base/error.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#include "datapath/uninstall.h"
+#include "agent/uninstall.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -21,6 +21,8 @@
 #define LOOK_NS (WEIR_NS_PER_S / 5)
 #define TELL_S 2
 #define SWEEP_S 10
+#define NOTE "unsaved-"
+
 /* What is pinned for one namespace. */
 struct place {
 	__u64 cookie;
@@ -249,7 +251,7 @@ static int places_remove(const struct uninstall_options *options, struct places 
 /* The lock goes last, while it is held. Directories that hold anything else stay. */
 static void files_remove(const char *directory)
 {
-	static const char *const names[] = { "state.json", "state.json.new", "weir.sock", "lock" };
+	static const char *const names[] = { "state.json", "state.json.new", "weir.sock", "owner", "lock" };
 	char path[PATH_MAX];
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
@@ -259,10 +261,32 @@ static void files_remove(const char *directory)
 	rmdir(directory);
 }
 
-static void persisted_remove(const char *directory)
+/* What an agent could not save beside its pins (agent/unsaved.h). */
+static void notes_remove(const char *pin_dir)
 {
-	CLEANUP_CLOSE int lock = access(directory, F_OK) ? -1 : state_lock(directory, NULL);
+	DIR *dir = opendir(pin_dir);
+	struct dirent *entry;
+	char path[PATH_MAX];
 
+	while (dir && (entry = readdir(dir))) {
+		if (strncmp(entry->d_name, NOTE, strlen(NOTE)) != 0)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", pin_dir, entry->d_name);
+		rmdir(path);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+/* Another agent's stays, also while that does not run. */
+static void persisted_remove(const struct uninstall_options *options)
+{
+	const char *directory = options->persist_dir;
+	CLEANUP_CLOSE int lock = -1;
+
+	if (access(directory, F_OK) || !persist_dir_is_of(directory, options->state_dir))
+		return;
+	lock = state_lock(directory, NULL);
 	if (lock >= 0)
 		files_remove(directory);
 }
@@ -293,8 +317,9 @@ int uninstall(const struct uninstall_options *options, json_t **result, struct e
 	ret = places_list(options->pin_dir, &places, err) ?: places_remove(options, &places, err);
 	if (ret)
 		return ret;
+	persisted_remove(options);
 	files_remove(options->state_dir);
-	persisted_remove(options->persist_dir);
+	notes_remove(options->pin_dir);
 	rmdir(options->pin_dir);
 	*result = describe(&places, agent);
 	return 0;

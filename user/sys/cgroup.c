@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
-#include "agent/cgroup.h"
+#include "sys/cgroup.h"
 
 int cgroup_check(const char *path, struct error *err)
 {

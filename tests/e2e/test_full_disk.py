@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-2.0
+"""On a full disk nothing is saved, and what is to be turned off is off all the same, also for agents that come later."""
+import errno
+
+import pytest
+
+from lib.process import eventually, run
+
+
+class Disk:
+    """A small one for the state directory."""
+
+    def __init__(self, directory):
+        self.directory, self.filler = directory, directory / "filler"
+        directory.mkdir(exist_ok=True)
+        run("mount", "-t", "tmpfs", "-o", "size=64k", "weir-test", directory)
+
+    def fill(self):
+        with open(self.filler, "wb", buffering=0) as file:
+            with pytest.raises(OSError) as full:
+                while True:
+                    file.write(b"x" * 1024)
+        assert full.value.errno == errno.ENOSPC
+
+    def empty(self):
+        self.filler.unlink()
+
+    def end(self):
+        run("umount", self.directory)
+        self.directory.rmdir()
+
+
+@pytest.fixture
+def disk(world):
+    disk = Disk(world.weir.state_dir)
+    yield disk
+    # The world's end comes later, and wants a state directory that is not full.
+    disk.filler.unlink(missing_ok=True)
+    world.at_end(disk.end)
+
+
+@pytest.fixture
+def site(world, disk):
+    site = world.site()
+    site.attach()
+    site.limit("user", "noisy", burst=1)
+    assert site.client("noisy").drive(2) == [200, 429]
+    disk.fill()
+    return site
+
+
+def again(site):
+    site.weir.kill()
+    site.weir.start()
+
+
+def warned(weir, *words):
+    done = weir.run(*words)
+    assert done.returncode == 0, done.stderr
+    assert "weir: warning: it is off, but that is not saved: " in done.stderr
+    assert "No space left on device" in done.stderr and done.stderr.count("\n") == 1
+    return done.stdout
+
+
+def unlimited(site):
+    return site.client("noisy").drive(3) == [200] * 3
+
+
+def test_pause(site, disk):
+    assert warned(site.weir, "pause") == 'server "web" is paused\n'
+    assert unlimited(site)
+    again(site)
+    assert site.status()["mode"] == "paused" and unlimited(site)
+    assert "No space left on device" in site.weir.refused("resume")
+    assert unlimited(site)
+    disk.empty()
+    site.weir("resume")
+    assert site.client("noisy").drive(1) == [429]
+    again(site)
+    assert site.client("noisy").drive(1) == [429]
+    assert not list(site.world.pins.glob("unsaved-*"))
+
+
+def test_detach(site, disk):
+    assert "is detached" in warned(site.weir, "detach", "web", "--force")
+    assert unlimited(site)
+    again(site)
+    assert site.weir.servers() == [] and unlimited(site)
+    assert 'server "web" is ended: an earlier agent could not save that' in site.weir.log()
+    disk.empty()
+    site.attach()
+    assert not list(site.world.pins.glob("unsaved-*"))
+
+
+def test_draining(world, disk):
+    """A translated connection goes on, limited by nobody."""
+    site = world.site()
+    site.attach()
+    site.limit("user", "noisy", burst=1)
+    noisy = site.client("noisy")
+    assert noisy.drive(2) == [200, 429]
+    disk.fill()
+    assert "is draining" in warned(site.weir, "detach", "web")
+    again(site)
+    assert site.status()["mode"] == "draining"
+    assert noisy.drive(3) == [200] * 3
+    disk.empty()
+
+
+def test_saved_when_it_can_be(site, disk):
+    warned(site.weir, "pause")
+    disk.empty()
+    eventually(lambda: "what was turned off is saved" in site.weir.log(), "the agent has tried again")
+    assert not list(site.world.pins.glob("unsaved-*"))
+
+
+def test_what_limits_is_refused(site):
+    """And leaves no half file behind."""
+    before = site.weir("export")
+    assert "No space left on device" in site.weir.refused("limit", "set", "total", "--qps", 1, "--burst", 1)
+    assert site.weir("export") == before
+    assert not (site.weir.state_dir / "state.json.new").exists()
+
+
+def test_uninstall(site, world):
+    warned(site.weir, "pause")
+    site.weir("uninstall", "--force")
+    assert not world.pins.exists() and unlimited(site)
+    world.weir.log_path.unlink()

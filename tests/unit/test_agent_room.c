@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* How much an agent takes: of each the last one that there is room for, one more, and far more than that. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "agent_fixture.h"
+#include "base/cleanup.h"
+#include "fake_datapath.h"
+
+static char *dump(json_t *json)
+{
+	char *text = json_dumps(json, JSON_COMPACT);
+
+	json_decref(json);
+	assert_non_null(text);
+	return text;
+}
+
+/* --- servers */
+
+static json_t *throttle(int number)
+{
+	return json_pack("{s:s, s:{s:s, s:s, s:{s:o}, s:{s:[o]}}}", "source", "/etc/p.yaml", "document", "apiVersion",
+			 "weir/v1", "kind", "Throttle", "metadata", "name", json_sprintf("s%d", number), "spec",
+			 "listen", json_sprintf("*:%d", 1000 + number));
+}
+
+/* Throttles of the servers [from, to). */
+static void add_throttles(json_t *objects, int from, int to)
+{
+	for (int i = from; i < to; i++)
+		json_array_append_new(objects, throttle(i));
+}
+
+static void attach(struct fixture *f, int n)
+{
+	for (int i = 0; i < n; i++) {
+		CLEANUP_FREE char *arguments = dump(json_pack("{s:{s:o, s:[o]}}", "server", "name",
+							      json_sprintf("s%d", i), "listen",
+							      json_sprintf("*:%d", 1000 + i)));
+
+		succeed(f, "attach", arguments);
+	}
+}
+
+/* Two servers are attached, and the Throttle of one of them stands where all places are taken. */
+static char *two_and_throttles(int n)
+{
+	json_t *objects = json_array();
+
+	add_throttles(objects, 2, n <= WEIR_MAX_SERVERS ? n : WEIR_MAX_SERVERS + 2);
+	add_throttles(objects, 0, 1);
+	add_throttles(objects, WEIR_MAX_SERVERS + 2, n);
+	return dump(json_pack("{s:o}", "objects", objects));
+}
+
+static void servers(void **state)
+{
+	static const int too_many[] = { WEIR_MAX_SERVERS + 1, 2 * WEIR_MAX_SERVERS + 1, 195, 4000 };
+	CLEANUP_FREE char *most = two_and_throttles(WEIR_MAX_SERVERS), *before = NULL;
+	struct fixture *f = *state;
+
+	attach(f, 2);
+	before = saved_state(f);
+	for (size_t i = 0; i < sizeof(too_many) / sizeof(*too_many); i++) {
+		CLEANUP_FREE char *objects = two_and_throttles(too_many[i]);
+
+		refuse(f, "diff", objects, "room for 64 servers");
+		refuse(f, "apply", objects, "room for 64 servers");
+		assert_saved(f, before);
+	}
+	succeed(f, "diff", most);
+	succeed(f, "apply", most);
+	assert_non_null(f->agent.state.servers[WEIR_MAX_SERVERS - 1]);
+	succeed(f, "apply", most);
+	succeed(f, "metrics", "{}");
+	succeed(f, "status", "{}");
+	refuse(f, "attach", "{\"server\":{\"name\":\"more\",\"listen\":[\"*:1\"]}}", "64 servers");
+}
+
+/* --- what a namespace's maps hold */
+
+static char *listening(const char *name, int from, int n)
+{
+	json_t *listen = json_array();
+
+	for (int i = from; i < from + n; i++)
+		json_array_append_new(listen, json_sprintf("10.0.%d.%d:80", i / 256, i % 256));
+	return dump(json_pack("{s:{s:s, s:o}}", "server", "name", name, "listen", listen));
+}
+
+static void listeners(void **state)
+{
+	CLEANUP_FREE char *most = listening("api", 0, WEIR_MAX_LISTENERS - 1);
+	CLEANUP_FREE char *over = listening("api", 0, WEIR_MAX_LISTENERS + 1), *far = listening("api", 0, 5000);
+	CLEANUP_FREE char *one = listening("one", 5000, 1), *two = listening("two", 5000, 2);
+	struct fixture *f = *state;
+
+	refuse(f, "attach", over, "1025 addresses to listen on: a network namespace has room for 1024");
+	refuse(f, "attach", far, "room for 1024");
+	assert_int_equal(fake_nets[1].writes, 0);
+	succeed(f, "attach", most);
+	refuse(f, "attach", two, "its other servers have 1023");
+	succeed(f, "attach", one);
+	succeed(f, "attach", "{\"server\":{\"name\":\"any\",\"listen\":[\"*:99\"]}}");
+}
+
+static char *proxied(int n)
+{
+	json_t *proxies = json_array();
+
+	for (int i = 0; i < n; i++)
+		json_array_append_new(proxies, json_sprintf("10.%d.%d.0/24", i / 256, i % 256));
+	return dump(json_pack("{s:{s:s, s:[s], s:o}}", "server", "name", "api", "listen", "*:80", "trusted_proxies",
+			      proxies));
+}
+
+static void proxies(void **state)
+{
+	CLEANUP_FREE char *most = proxied(WEIR_MAX_PROXIES), *over = proxied(WEIR_MAX_PROXIES + 1);
+	struct fixture *f = *state;
+
+	refuse(f, "attach", over, "4097 trusted proxies: a network namespace has room for 4096");
+	succeed(f, "attach", most);
+}
+
+/* The kernel in memory has room for few: those of two servers are only counted. */
+static char *overridden(int n)
+{
+	json_t *overrides = json_array();
+
+	for (int i = 0; i < n; i++)
+		json_array_append_new(overrides, json_pack("{s:o, s:i, s:i}", "subject", json_sprintf("u%d", i), "qps",
+							   1, "burst", 1));
+	return dump(json_pack("{s:[{s:s, s:{s:s, s:s, s:{s:s}, s:{s:[{s:s, s:o}]}}}]}", "objects", "source",
+			      "/etc/p.yaml", "document", "apiVersion", "weir/v1", "kind", "Throttle", "metadata",
+			      "name", "s0", "spec", "limits", "name", "user", "overrides", overrides));
+}
+
+static void overrides(void **state)
+{
+	CLEANUP_FREE char *most = overridden(WEIR_MAX_OVERRIDES), *over = overridden(WEIR_MAX_OVERRIDES + 1);
+	CLEANUP_FREE char *before = NULL;
+	struct fixture *f = *state;
+
+	attach(f, 1);
+	before = saved_state(f);
+	refuse(f, "apply", over, "131073 limits for single subjects: a network namespace has room for 131072");
+	assert_saved(f, before);
+	succeed(f, "diff", most);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		with_agent(servers),
+		with_agent(listeners),
+		with_agent(proxies),
+		with_agent(overrides),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

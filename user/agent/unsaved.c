@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include "agent/unsaved.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/log.h"
+#include "sys/pins.h"
+
+static const char *const words[UNSAVED_KINDS] = {
+	[UNSAVED_PAUSED] = "paused",
+	[UNSAVED_DRAINING] = "draining",
+	[UNSAVED_ENDED] = "ended",
+};
+
+static void note_path(const struct agent *agent, int slot, int how, char path[static PATH_MAX])
+{
+	pins_path(path, agent->options->pin_dir, "unsaved-%d-%s", slot, words[how]);
+}
+
+static void drop_notes(const struct agent *agent)
+{
+	char path[PATH_MAX];
+
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		for (int how = 0; how < UNSAVED_KINDS; how++) {
+			note_path(agent, slot, how, path);
+			rmdir(path);
+		}
+	}
+}
+
+/* Where the last server's pins went, their directory may have, too. */
+static int note(const struct agent *agent, int slot, enum unsaved how)
+{
+	char path[PATH_MAX];
+
+	note_path(agent, slot, how, path);
+	mkdir(agent->options->pin_dir, 0700);
+	return mkdir(path, 0700) && errno != EEXIST ? -errno : 0;
+}
+
+int agent_save(struct agent *agent, struct error *err)
+{
+	int ret = state_save(&agent->state, agent->options->state_dir, err);
+
+	if (ret || !agent->unsaved.text[0])
+		return ret;
+	log_info("what was turned off is saved");
+	agent->unsaved.text[0] = '\0';
+	drop_notes(agent);
+	return 0;
+}
+
+void agent_save_off(struct agent *agent, int slot, enum unsaved how)
+{
+	struct error why;
+	int ret;
+
+	if (!agent_save(agent, &why))
+		return;
+	ret = note(agent, slot, how);
+	error_set(&agent->unsaved, 0, "it is off, but that is not saved: %s. %s", why.text,
+		  ret ? "An agent that is started again limits again" :
+			"It is until the machine is restarted, and is saved when it can be");
+	log_error("server %d: %s", slot, agent->unsaved.text);
+}
+
+void agent_tell_unsaved(const struct agent *agent, json_t *result)
+{
+	if (agent->unsaved.text[0])
+		json_object_set_new(result, "warnings", json_pack("[s]", agent->unsaved.text));
+}
+
+void agent_save_again(struct agent *agent)
+{
+	if (agent->unsaved.text[0])
+		agent_save(agent, NULL);
+}
+
+static bool noted(const struct agent *agent, int slot, enum unsaved how)
+{
+	char path[PATH_MAX];
+
+	note_path(agent, slot, how, path);
+	return !access(path, F_OK);
+}
+
+static void turn_off(struct state *state, int slot, enum unsaved how)
+{
+	switch (how) {
+	case UNSAVED_PAUSED:
+		policy_pause(state->servers[slot], true, NULL);
+		break;
+	case UNSAVED_DRAINING:
+		state->servers[slot]->draining = true;
+		break;
+	default:
+		server_free(state->servers[slot]);
+		state->servers[slot] = NULL;
+	}
+}
+
+void unsaved_take_up(struct agent *agent)
+{
+	bool any = false;
+
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		for (int how = 0; how < UNSAVED_KINDS; how++) {
+			if (!noted(agent, slot, how))
+				continue;
+			any = true;
+			if (!agent->state.servers[slot])
+				continue;
+			log_info("server \"%s\" is %s: an earlier agent could not save that",
+				 agent->state.servers[slot]->name, words[how]);
+			turn_off(&agent->state, slot, how);
+		}
+	}
+	if (!any)
+		return;
+	error_set(&agent->unsaved, 0, "an earlier agent could not save what was turned off");
+	agent_save_again(agent);
+}

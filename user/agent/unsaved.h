@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The way off needs no disk. What is turned off is off in the kernel first, and saved afterwards; where it cannot be saved, a
+ * note stands in for the file: an empty directory beside the pins, on the bpffs, which is memory. So an agent that is started
+ * again does not bring the limits back. What comes into force is saved before, or does not come.
+ */
+#ifndef WEIR_USER_AGENT_UNSAVED_H
+#define WEIR_USER_AGENT_UNSAVED_H
+
+#include "agent/private.h"
+
+enum unsaved {
+	UNSAVED_PAUSED,
+	UNSAVED_DRAINING,
+	UNSAVED_ENDED,
+	UNSAVED_KINDS,
+};
+
+/* Saves the state; no note is needed any more then. */
+int agent_save(struct agent *agent, struct error *err);
+/* Saves that a server is off, or notes it; agent->unsaved says why then. */
+void agent_save_off(struct agent *agent, int slot, enum unsaved how);
+/* Tells who turned it off what has become of that. */
+void agent_tell_unsaved(const struct agent *agent, json_t *result);
+/* Once more, if there is anything. */
+void agent_save_again(struct agent *agent);
+/* What was noted, on the state that was loaded. */
+void unsaved_take_up(struct agent *agent);
+
+#endif
