@@ -14,7 +14,7 @@
 #define WINDOW 60000
 #define STEPS_MIN 6
 #define STEPS_MAX 40
-#define SYN_WAIT 40  /* turns, until it is sent again */
+#define SYN_WAIT 40 /* turns, until it is sent again */
 #define SYN_TRIES 3
 #define NAP_NS 130000000ULL /* longer than weir takes a segment to be under way */
 #define PORT_FIRST 1024
@@ -30,11 +30,12 @@ static uint32_t below(struct conn *c, uint32_t n)
 	return random_below(&c->random, n);
 }
 
-static void play(struct conn *c, trick *const *tricks, size_t n, struct segment *segment, struct shape *shape)
+static void play(struct conn *c, const struct trick *const *tricks, size_t n, struct segment *segment,
+		 struct shape *shape)
 {
 	struct scene scene = { .random = &c->random, .ipv6 = c->ends.ipv6, .segment = segment, .shape = shape };
 
-	tricks[below(c, n)](&scene);
+	tricks[below(c, n)]->play(&scene);
 }
 
 static void send(struct conn *c, const struct segment *segment, const struct shape *shape)
@@ -175,8 +176,8 @@ static void send_burst(struct conn *c)
 
 static void send_control(struct conn *c)
 {
-	static const uint8_t flags[] = { TCP_ACK,	    TCP_ACK, TCP_FIN | TCP_ACK, TCP_RST, TCP_RST | TCP_ACK,
-					 TCP_SYN | TCP_ACK, TCP_SYN, 0 };
+	static const uint8_t flags[] = { TCP_ACK,	    TCP_ACK,	       TCP_FIN | TCP_ACK, TCP_RST,
+					 TCP_RST | TCP_ACK, TCP_SYN | TCP_ACK, TCP_SYN,		  0 };
 	uint8_t chosen = flags[below(c, sizeof(flags))];
 	uint32_t at = chance(c, 500) ? c->sent : c->acked;
 	struct segment segment;
@@ -239,6 +240,22 @@ static void complete(struct conn *c)
 	send_by_road(c, &segment);
 }
 
+/* One fault for all of them, or they would not be believed; then perhaps long enough for them not to be under way. */
+static void mislead(struct conn *c, uint64_t now_ns)
+{
+	for (uint32_t at = 0, n = below(c, 6); at < c->real.length && n; at += MSS, n--) {
+		struct segment segment = make_data(c, &c->decoy, at, MSS);
+		struct scene scene = { .random = &c->random, .ipv6 = c->ends.ipv6, .segment = &segment };
+		struct shape shape = { 0 };
+
+		scene.shape = &shape;
+		c->habits.faults[0]->play(&scene);
+		send(c, &segment, &shape);
+	}
+	if (chance(c, 300))
+		c->sleeps_until_ns = now_ns + NAP_NS;
+}
+
 static void choose_habits(struct conn *c)
 {
 	struct habits *h = &c->habits;
@@ -247,9 +264,10 @@ static void choose_habits(struct conn *c)
 	h->stamps = chance(c, 500);
 	h->slow = chance(c, 30);
 	h->insists = chance(c, 700);
+	h->misleads = chance(c, 150);
 	for (int i = 0; i < TRICKS_AT_ONCE; i++) {
-		h->roads[i] = roads[below(c, road_count)];
-		h->faults[i] = faults[below(c, fault_count)];
+		h->roads[i] = &roads[below(c, road_count)];
+		h->faults[i] = &faults[below(c, fault_count)];
 	}
 	h->road_chance = chance(c, 300) ? 0 : below(c, 3) * 450 + 100;
 	h->fault_chance = 500 + below(c, 501);
@@ -259,6 +277,27 @@ static void choose_habits(struct conn *c)
 	h->burst = chance(c, 400) ? below(c, 40) : 0;
 	h->control = chance(c, 300) ? below(c, 30) : 2;
 	h->again = chance(c, 100) ? 3 : 0;
+}
+
+void conn_describe(const struct conn *c)
+{
+	static const char *const handshakes[] = {
+		[HANDSHAKE_PLAIN] = "plain",	     [HANDSHAKE_WITH_DATA] = "with_data",
+		[HANDSHAKE_SYN_ACK] = "syn_ack",     [HANDSHAKE_DATA_IN_SYN] = "data_in_syn",
+		[HANDSHAKE_FAST_OPEN] = "fast_open", [HANDSHAKE_ODD_SYN] = "odd_syn",
+	};
+	const struct habits *h = &c->habits;
+
+	printf("connection %llu: handshake %s%s%s%s", (unsigned long long)c->number, handshakes[h->handshake],
+	       h->stamps ? " stamps" : "", h->slow ? " slow" : "", h->insists ? " insists" : "");
+	if (h->misleads)
+		printf(" misleads by %s", h->faults[0]->name);
+	for (int i = 0; i < TRICKS_AT_ONCE && h->road_chance; i++)
+		printf(" %s", h->roads[i]->name);
+	for (int i = 0; i < TRICKS_AT_ONCE && h->decoy; i++)
+		printf(" %s", h->faults[i]->name);
+	printf(" roads %u decoy %u rewrite %u ahead %u burst %u control %u again %u\n", h->road_chance, h->decoy,
+	       h->rewrite, h->ahead, h->burst, h->control, h->again);
 }
 
 static void choose_numbers(struct conn *c)
@@ -404,6 +443,8 @@ void conn_step(struct conn *c, uint64_t now_ns)
 		return;
 	if (c->state == CONN_OPENING) {
 		wait_for_syn_ack(c);
+		if (c->state == CONN_OPEN && c->habits.misleads)
+			mislead(c, now_ns);
 		return;
 	}
 	if (c->steps-- <= 0 || (c->heard_reset && c->steps < STEPS_MAX / 2)) {

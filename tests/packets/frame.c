@@ -117,7 +117,12 @@ static void put_mac(struct buffer *b, const struct ends *ends, enum mac mac)
 	memcpy(other, ends->dest_mac, sizeof(other));
 	other[0] = 2;
 	other[5] ^= 0x55;
-	put(b, mac == MAC_BROADCAST ? broadcast : mac == MAC_MULTICAST ? multicast : mac == MAC_OTHER ? other : ends->dest_mac, 6);
+	put(b,
+	    mac == MAC_BROADCAST ? broadcast :
+	    mac == MAC_MULTICAST ? multicast :
+	    mac == MAC_OTHER	 ? other :
+				   ends->dest_mac,
+	    6);
 	put(b, ends->source_mac, 6);
 }
 
@@ -140,7 +145,8 @@ struct piece {
 static void put_ipv4(struct buffer *b, const struct ends *ends, const struct shape *shape, const struct piece *piece)
 {
 	size_t at = b->length, header = IPV4_BYTES + shape->ip_options_length;
-	unsigned int fragment = piece->is_fragment ? piece->offset / 8 | (piece->more ? IPV4_MORE : 0) : IPV4_DONT_FRAGMENT;
+	unsigned int fragment = piece->is_fragment ? piece->offset / 8 | (piece->more ? IPV4_MORE : 0) :
+						     IPV4_DONT_FRAGMENT;
 
 	put8(b, (shape->version ? shape->version : 4) << 4 | header / 4);
 	put8(b, 0);

@@ -119,7 +119,7 @@ class Site:
         self.server_ns.ip("link", "add", "eth0", "type", "veth", "peer", "name", "eth0", "netns", self.client_ns.name)
         for namespace, address in (self.server_ns, lane.server), (self.client_ns, lane.client):
             namespace.ip("addr", "add", address + length, "dev", "eth0", *words)
-            namespace.ip("link", "set", "eth0", "up")
+            namespace.ip("link", "set", "eth0", "mtu", 9000, "up")
         self.macs = mac(self.client_ns, "eth0"), mac(self.server_ns, "eth0")
         self.server_ns.ip("neigh", "replace", lane.client, "lladdr", self.macs[0], "dev", "eth0", "nud", "permanent")
         self.server_ns.ip("route", "add", lane.network, "via", lane.client, "dev", "eth0")

@@ -85,6 +85,8 @@ static bool turn(struct fuzzer *f, struct conn *conn, uint64_t now)
 			return false;
 		conn_begin(conn, f->wire, &f->settings.ends, f->settings.seed, number);
 		f->by_port[conn->ends.source_port] = conn;
+		if (f->settings.connections)
+			conn_describe(conn);
 		f->begun++;
 	}
 	conn_step(conn, now);
@@ -116,8 +118,8 @@ static bool read_macs(const char *text, struct ends *ends)
 {
 	uint8_t *o = ends->source_mac, *t = ends->dest_mac;
 
-	return sscanf(text, "%hhx:%hhx:%hhx:%hhx:%hhx:%hhx,%hhx:%hhx:%hhx:%hhx:%hhx:%hhx", &o[0], &o[1], &o[2], &o[3], &o[4],
-		      &o[5], &t[0], &t[1], &t[2], &t[3], &t[4], &t[5]) == 12;
+	return sscanf(text, "%hhx:%hhx:%hhx:%hhx:%hhx:%hhx,%hhx:%hhx:%hhx:%hhx:%hhx:%hhx", &o[0], &o[1], &o[2], &o[3],
+		      &o[4], &o[5], &t[0], &t[1], &t[2], &t[3], &t[4], &t[5]) == 12;
 }
 
 enum choice {

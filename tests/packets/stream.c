@@ -27,7 +27,8 @@ static void add_get(struct stream *s, struct random *r, const char *user)
 {
 	static const char *const methods[] = { "GET", "GET", "GET", "HEAD", "DELETE" };
 
-	add(s, "%s /%u HTTP/1.1\r\nHost: x\r\nX-Remote-User: %s\r\n\r\n", methods[random_below(r, 5)], s->requests, user);
+	add(s, "%s /%u HTTP/1.1\r\nHost: x\r\nX-Remote-User: %s\r\n\r\n", methods[random_below(r, 5)], s->requests,
+	    user);
 }
 
 static void add_padded_get(struct stream *s, struct random *r, const char *user)
@@ -47,15 +48,16 @@ static void add_post(struct stream *s, struct random *r, const char *user)
 	int n = snprintf(body, sizeof(body), "GET /body HTTP/1.1\r\nHost: x\r\nX-Remote-User: %s\r\n\r\n", user);
 
 	n = random_between(r, 0, n);
-	add(s, "POST /%u HTTP/1.1\r\nHost: x\r\nX-Remote-User: %s\r\nContent-Length: %d\r\n\r\n%.*s", s->requests, user, n, n,
-	    body);
+	add(s, "POST /%u HTTP/1.1\r\nHost: x\r\nX-Remote-User: %s\r\nContent-Length: %d\r\n\r\n%.*s", s->requests, user,
+	    n, n, body);
 }
 
 static void add_chunked(struct stream *s, struct random *r, const char *user)
 {
 	int n = random_between(r, 1, 40);
 
-	add(s, "POST /%u HTTP/1.1\r\nHost: x\r\nX-Remote-User: %s\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%.*s\r\n0\r\n\r\n",
+	add(s,
+	    "POST /%u HTTP/1.1\r\nHost: x\r\nX-Remote-User: %s\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%.*s\r\n0\r\n\r\n",
 	    s->requests, user, n, n, "0\r\n\r\nGET /body HTTP/1.1\r\nHost: x\r\n\r\n........");
 }
 

@@ -66,7 +66,8 @@ static const char *check_answer(const char *answer, bool served, const char *pat
 	const char *body = strstr(answer, "\r\n\r\n") + 4;
 
 	if (strncmp(answer, served ? "HTTP/1.1 200 " : "HTTP/1.1 429 ", 13) != 0)
-		return served ? "a request within the limit is not served" : "a request beyond the limit is not refused";
+		return served ? "a request within the limit is not served" :
+				"a request beyond the limit is not refused";
 	if (served && (strncmp(body, path, strlen(path)) != 0 || strcmp(body + strlen(path), "\n") != 0))
 		return "an answer is not its request's";
 	return NULL;
@@ -81,8 +82,8 @@ static const char *visit(const struct tame *tame, int fd, char *answer)
 		int n;
 
 		snprintf(path, sizeof(path), "/tame/%ld/%u", tame->right, i);
-		n = snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: x\r\nX-Remote-User: tame-%ld\r\n\r\n", path,
-			     tame->right);
+		n = snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: x\r\nX-Remote-User: tame-%ld\r\n\r\n",
+			     path, tame->right);
 		answer[0] = 0;
 		if (send(fd, request, n, MSG_NOSIGNAL) != n || !read_answer(fd, answer))
 			return "an answer does not come";

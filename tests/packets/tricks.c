@@ -41,7 +41,9 @@ static void random_bytes(const struct scene *s, uint8_t *bytes, size_t length)
 /* IP options or extension headers that a host passes over. */
 static void ip_options(const struct scene *s)
 {
-	static const uint8_t known[][4] = { { 1, 1, 1, 1 }, { 0, 0, 0, 0 }, { 148, 4, 0, 0 }, { 94, 4, 0, 0 }, { 136, 4, 0, 1 } };
+	static const uint8_t known[][4] = {
+		{ 1, 1, 1, 1 }, { 0, 0, 0, 0 }, { 148, 4, 0, 0 }, { 94, 4, 0, 0 }, { 136, 4, 0, 1 }
+	};
 	struct shape *shape = s->shape;
 
 	shape->ip_options_length = 4 * (1 + below(s, 3));
@@ -262,7 +264,8 @@ static void wrong_ack(const struct scene *s)
 
 static void wrong_flags(const struct scene *s)
 {
-	static const uint8_t flags[] = { 0, TCP_PSH, TCP_SYN | TCP_ACK, TCP_SYN, TCP_RST | TCP_ACK, TCP_FIN, 0xff, TCP_URG };
+	static const uint8_t flags[] = { 0,    TCP_PSH, TCP_SYN | TCP_ACK, TCP_SYN, TCP_RST | TCP_ACK, TCP_FIN,
+					 0xff, TCP_URG };
 
 	s->segment->flags = flags[below(s, COUNT(flags))];
 }
@@ -278,8 +281,10 @@ static void signed_segment(const struct scene *s)
 
 static void source_route(const struct scene *s)
 {
-	static const uint8_t routes[][8] = { { 131, 7, 4, 127, 0, 0, 1, 0 }, { 137, 7, 4, 10, 77, 0, 1, 0 },
-					     { 131, 2, 1, 1, 1, 1, 1, 1 }, { 7, 0, 0, 0, 0, 0, 0, 0 } };
+	static const uint8_t routes[][8] = { { 131, 7, 4, 127, 0, 0, 1, 0 },
+					     { 137, 7, 4, 10, 77, 0, 1, 0 },
+					     { 131, 2, 1, 1, 1, 1, 1, 1 },
+					     { 7, 0, 0, 0, 0, 0, 0, 0 } };
 
 	memcpy(s->shape->ip_options, routes[below(s, COUNT(routes))], 8);
 	s->shape->ip_options_length = 8;
@@ -320,12 +325,35 @@ static void out_of_window(const struct scene *s)
 	s->segment->seq += below(s, 2) ? (uint32_t)random_next(s->random) : 70000 + below(s, 1 << 20);
 }
 
-trick *const roads[] = {
-	behind_ip, behind_ip,	   jumbo_without_option, priority_tags,	      pieces, trailer, checksum_to_finish, many_in_one, no_operations,
-	mptcp,	   unknown_option, false_sacks,		 options_of_any_kind, urgent, fin,     odd_flags,	   small_window,
+#define TRICK(name)         \
+	{                   \
+#name, name \
+	}
+const struct trick roads[] = {
+	TRICK(behind_ip),
+	TRICK(behind_ip),
+	TRICK(jumbo_without_option),
+	TRICK(priority_tags),
+	TRICK(pieces),
+	TRICK(trailer),
+	TRICK(checksum_to_finish),
+	TRICK(many_in_one),
+	TRICK(no_operations),
+	TRICK(mptcp),
+	TRICK(unknown_option),
+	TRICK(false_sacks),
+	TRICK(options_of_any_kind),
+	TRICK(urgent),
+	TRICK(fin),
+	TRICK(odd_flags),
+	TRICK(small_window),
 };
-trick *const faults[] = {
-	another_mac,	another_mac,	wrong_check,	wrong_ip_check, wrong_length,	     no_length,	 wrong_offset,	old_stamp,	no_stamp,
-	wrong_ack,	wrong_flags,	signed_segment, forbidden_behind_ip, lone_piece, tag_of_a_vlan, out_of_window,
+const struct trick faults[] = {
+	TRICK(another_mac),	    TRICK(another_mac),	 TRICK(wrong_check),
+	TRICK(wrong_ip_check),	    TRICK(wrong_length), TRICK(no_length),
+	TRICK(wrong_offset),	    TRICK(old_stamp),	 TRICK(no_stamp),
+	TRICK(wrong_ack),	    TRICK(wrong_flags),	 TRICK(signed_segment),
+	TRICK(forbidden_behind_ip), TRICK(lone_piece),	 TRICK(tag_of_a_vlan),
+	TRICK(out_of_window),
 };
 const size_t road_count = COUNT(roads), fault_count = COUNT(faults);

@@ -13,10 +13,13 @@ struct scene {
 	struct shape *shape;
 };
 
-typedef void trick(const struct scene *scene);
+struct trick {
+	const char *name;
+	void (*play)(const struct scene *scene);
+};
 
 /* Most of these still reach a server's socket; of the faults most do not. Neither is sure: the oracle does not need it. */
-extern trick *const roads[], *const faults[];
+extern const struct trick roads[], faults[];
 extern const size_t road_count, fault_count;
 
 /* Adds a TCP option when there is room. */
