@@ -2,6 +2,7 @@
 """Where packets are sent: a server's namespace and, but on loopback, its clients', with nginx and an agent of its own."""
 import collections
 import contextlib
+import ipaddress
 import json
 import os
 import re
@@ -19,7 +20,8 @@ BURST = 2
 STRANGERS = "strangers"  # to whom the address of each of the senders is charged
 TABLE_CONNECTIONS = 1 << 20
 SUBJECTS = 1 << 20
-LINE = re.compile(r'(\d+) "(.*)"')
+PORT_FIRST, PORTS = 1024, 64000  # conn.c: which connection has which ends
+LINE = re.compile(r'(\d+) "(.*)" (\S+) (\d+)')
 
 NGINX = """
 daemon off;
@@ -34,7 +36,7 @@ http {{
     fastcgi_temp_path {directory}/fastcgi;
     uwsgi_temp_path {directory}/uwsgi;
     scgi_temp_path {directory}/scgi;
-    log_format seen '$status "$http_x_remote_user"';
+    log_format seen '$status "$http_x_remote_user" $remote_addr $remote_port';
     access_log {directory}/access.log seen;
     keepalive_timeout 5s;
     client_header_timeout 5s;
@@ -164,15 +166,22 @@ class Site:
             raise RuntimeError(f"the sender ended with {done.returncode}")
         return {key: int(value) for key, value in re.findall(r"(\w+)=(-?\d+)", said[-1])}, said[:-1]
 
+    def connection_of(self, address, port):
+        """The number that the sender gives to the connection with these ends; None: it is a well-behaved client's."""
+        network = ipaddress.ip_network(self.lane.network)
+        host = int(ipaddress.ip_address(address)) - int(network.network_address)
+        return (host - 1) * PORTS + int(port) - PORT_FIRST if 0 < host < network.num_addresses else None
+
     def served(self):
-        """{user: requests}, of what nginx has answered with a 200, when nothing more comes."""
+        """{user: [connection, ...]}, an entry for each 200 of nginx, when nothing more comes."""
         eventually(self.is_quiet, "nginx has nothing to do")
-        counts = collections.Counter()
+        users = collections.defaultdict(list)
         with open(self.server.log_path, errors="replace") as lines:
             for line in lines:
-                if (seen := LINE.match(line)) and seen[1] == "200":
-                    counts[seen[2]] += 1
-        return counts
+                status, user, address, port = LINE.match(line).groups()
+                if status == "200":
+                    users[user].append(self.connection_of(address, port))
+        return users
 
     def is_quiet(self):
         size = self.server.log_path.stat().st_size
@@ -180,9 +189,9 @@ class Site:
         return self.server.log_path.stat().st_size == size
 
     def past_limit(self):
-        """{user: requests} of those that were served more than they may be."""
+        """The same of those that were served more than they may be."""
         allowed = {"-": 0, STRANGERS: 0}
-        return {user: n for user, n in self.served().items() if n > allowed.get(user, BURST)}
+        return {user: requests for user, requests in self.served().items() if len(requests) > allowed.get(user, BURST)}
 
     def check_rest(self, patience_s):
         """Nothing is in flight, and no connection is known, when the last one has been over for long enough."""
