@@ -40,6 +40,8 @@ TAGS = {"none": b"", "one": b"\x81\x00\x00\x00", "two": b"\x88\xa8\x00\x00\x81\x
         "two_alike": b"\x81\x00\x00\x00\x81\x00\x00\x00"}
 ANOTHER_MAC = bytes([2, 1, 2, 3, 4, 5])
 SEGMENT, SEGMENTS = 1400, 4
+DATA_FIN = bytes([30, 4, 0x20, 0x10])  # MPTCP
+CRUMB = 13  # bytes that are free where HTTP/2 is spoken
 
 
 def get(user, n=1, more=b""):
@@ -219,3 +221,16 @@ def test_decoy_to_another_address_and_tagged_frames(attacked, tags):
         if not client.insist(requests_of_a_segment("alice")):
             client.next = (client.next + SEGMENT) & 0xffffffff
     assert attacked.served("alice") <= 1
+
+
+@pytest.mark.parametrize("option", ["none", "mptcp"])
+def test_crumbs_behind_an_mptcp_option(attacked, option):
+    """The option is nothing to a server without MPTCP. What is not read for its sake is no freer than what is."""
+    client = attacked.outsider()
+    client.begin()
+    client.send(options={"none": b"", "mptcp": DATA_FIN}[option])
+    client.listen()
+    request = get("zero")
+    for at in range(0, len(request), CRUMB):
+        client.insist(request[at:at + CRUMB])
+    assert attacked.served("zero") == 0

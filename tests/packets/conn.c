@@ -14,6 +14,8 @@
 #define WINDOW 60000
 #define STEPS_MIN 6
 #define STEPS_MAX 40
+#define CRUMB 13 /* bytes */
+#define CRUMBS 30
 #define SYN_WAIT 40 /* turns, until it is sent again */
 #define SYN_TRIES 3
 #define NAP_NS 130000000ULL /* longer than weir takes a segment to be under way */
@@ -174,6 +176,20 @@ static void send_burst(struct conn *c)
 	note_sent(c, at < c->real.length ? at : c->real.length);
 }
 
+/* A request and more, in pieces as small as what may be had for nothing. */
+static void send_crumbs(struct conn *c)
+{
+	uint32_t at = position(c), end = stream_request_end(&c->real, at);
+
+	for (uint32_t n = 0; at < end && n < CRUMBS; n++) {
+		struct segment segment = make_data(c, &c->real, at, 1 + below(c, CRUMB));
+
+		send_by_road(c, &segment);
+		at += segment.length;
+	}
+	note_sent(c, at);
+}
+
 static void send_control(struct conn *c)
 {
 	static const uint8_t flags[] = { TCP_ACK,	    TCP_ACK,	       TCP_FIN | TCP_ACK, TCP_RST,
@@ -275,6 +291,7 @@ static void choose_habits(struct conn *c)
 	h->rewrite = chance(c, 300) ? below(c, 40) : 0;
 	h->ahead = chance(c, 300) ? below(c, 40) : 0;
 	h->burst = chance(c, 400) ? below(c, 40) : 0;
+	h->crumbs = chance(c, 100) ? below(c, 40) : 0;
 	h->control = chance(c, 300) ? below(c, 30) : 2;
 	h->again = chance(c, 100) ? 3 : 0;
 }
@@ -296,8 +313,8 @@ void conn_describe(const struct conn *c)
 		printf(" %s", h->roads[i]->name);
 	for (int i = 0; i < TRICKS_AT_ONCE && h->decoy; i++)
 		printf(" %s", h->faults[i]->name);
-	printf(" roads %u decoy %u rewrite %u ahead %u burst %u control %u again %u\n", h->road_chance, h->decoy,
-	       h->rewrite, h->ahead, h->burst, h->control, h->again);
+	printf(" roads %u decoy %u rewrite %u ahead %u burst %u crumbs %u control %u again %u\n", h->road_chance,
+	       h->decoy, h->rewrite, h->ahead, h->burst, h->crumbs, h->control, h->again);
 }
 
 static void choose_numbers(struct conn *c)
@@ -424,6 +441,7 @@ static void act(struct conn *c)
 		{ c->habits.rewrite, rewrite },
 		{ c->habits.ahead, send_ahead },
 		{ c->habits.burst, send_burst },
+		{ c->habits.crumbs, send_crumbs },
 		{ c->habits.control, send_control },
 		{ c->habits.again, live_again },
 	};

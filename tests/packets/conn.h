@@ -25,8 +25,8 @@ struct habits {
 	bool stamps, slow, insists;
 	bool misleads; /* before the first real byte decoys stand in the place of them all */
 	const struct trick *roads[TRICKS_AT_ONCE], *faults[TRICKS_AT_ONCE];
-	unsigned int road_chance, fault_chance;			   /* per mille */
-	unsigned int decoy, rewrite, ahead, burst, control, again; /* weights of actions */
+	unsigned int road_chance, fault_chance;				   /* per mille */
+	unsigned int decoy, rewrite, ahead, burst, crumbs, control, again; /* weights of actions */
 };
 
 enum conn_state {

@@ -91,12 +91,10 @@ WEIR_INLINE void weir_hold_unseen(struct weir_conn *c, const struct weir_socket 
 	c->unconfirmed.n = 0;
 }
 
-/* HTTP that is not read for another reason than what it says. */
+/* All but what is known to be something else: what is not read here may be read by the server. */
 WEIR_INLINE bool weir_hold_may_be_http(const struct weir_conn *c)
 {
-	return c->opaque_why == WEIR_UNSEEN || c->opaque_why == WEIR_CONTRADICTED || c->opaque_why == WEIR_SIGNED ||
-	       c->opaque_why == WEIR_CONNECT || c->opaque_why == WEIR_BAD_PREAMBLE || c->opaque_why == WEIR_GAP ||
-	       c->opaque_why == WEIR_BAD_RESPONSE || c->opaque_why == WEIR_MID_STREAM;
+	return c->opaque_why != WEIR_TLS && c->opaque_why != WEIR_HTTP2 && c->opaque_why != WEIR_UPGRADE;
 }
 
 /* A connection that is hunting: a segment of TLS joins it to what is held; any other is charged by its lines. */
