@@ -27,7 +27,7 @@ static bool chance(struct conn *c, unsigned int per_mille)
 	return random_chance(&c->random, per_mille);
 }
 
-static uint32_t below(struct conn *c, uint32_t n)
+static uint32_t conn_below(struct conn *c, uint32_t n)
 {
 	return random_below(&c->random, n);
 }
@@ -37,7 +37,7 @@ static void play(struct conn *c, const struct trick *const *tricks, size_t n, st
 {
 	struct scene scene = { .random = &c->random, .ipv6 = c->ends.ipv6, .segment = segment, .shape = shape };
 
-	tricks[below(c, n)]->play(&scene);
+	tricks[conn_below(c, n)]->play(&scene);
 }
 
 static void send(struct conn *c, const struct segment *segment, const struct shape *shape)
@@ -98,13 +98,13 @@ static uint32_t some_length(struct conn *c, uint32_t offset)
 {
 	uint32_t one = stream_request_end(&c->real, offset) - offset;
 
-	switch (below(c, 8)) {
+	switch (conn_below(c, 8)) {
 	case 0:
-		return 1 + below(c, 16);
+		return 1 + conn_below(c, 16);
 	case 1:
-		return 1 + below(c, one ? one : 1);
+		return 1 + conn_below(c, one ? one : 1);
 	case 2:
-		return 1 + below(c, MSS);
+		return 1 + conn_below(c, MSS);
 	case 3:
 		return MSS;
 	case 4:
@@ -146,8 +146,9 @@ static void send_decoy(struct conn *c)
 /* Other bytes for what was sent already. */
 static void rewrite(struct conn *c)
 {
-	uint32_t back = below(c, 600), at = c->sent > back ? c->sent - back : 0;
-	struct segment segment = make_data(c, chance(c, 500) ? &c->decoy : &c->real, at, 1 + below(c, 2 * back + 1));
+	uint32_t back = conn_below(c, 600), at = c->sent > back ? c->sent - back : 0;
+	struct segment segment = make_data(c, chance(c, 500) ? &c->decoy : &c->real, at,
+					   1 + conn_below(c, 2 * back + 1));
 
 	send_by_road(c, &segment);
 }
@@ -155,7 +156,7 @@ static void rewrite(struct conn *c)
 /* Leaves a hole. */
 static void send_ahead(struct conn *c)
 {
-	uint32_t at = position(c) + 1 + below(c, 1500);
+	uint32_t at = position(c) + 1 + conn_below(c, 1500);
 	struct segment segment = make_data(c, chance(c, 400) ? &c->decoy : &c->real, at, some_length(c, at));
 
 	send_by_road(c, &segment);
@@ -165,8 +166,8 @@ static void send_burst(struct conn *c)
 {
 	uint32_t at = position(c);
 
-	for (uint32_t n = 2 + below(c, 8); n; n--) {
-		uint32_t here = chance(c, 100) ? at + below(c, 500) : at;
+	for (uint32_t n = 2 + conn_below(c, 8); n; n--) {
+		uint32_t here = chance(c, 100) ? at + conn_below(c, 500) : at;
 		struct segment segment = make_data(c, chance(c, 50) ? &c->decoy : &c->real, here, some_length(c, here));
 
 		send_by_road(c, &segment);
@@ -182,7 +183,7 @@ static void send_crumbs(struct conn *c)
 	uint32_t at = position(c), end = stream_request_end(&c->real, at);
 
 	for (uint32_t n = 0; at < end && n < CRUMBS; n++) {
-		struct segment segment = make_data(c, &c->real, at, 1 + below(c, CRUMB));
+		struct segment segment = make_data(c, &c->real, at, 1 + conn_below(c, CRUMB));
 
 		send_by_road(c, &segment);
 		at += segment.length;
@@ -194,12 +195,12 @@ static void send_control(struct conn *c)
 {
 	static const uint8_t flags[] = { TCP_ACK,	    TCP_ACK,	       TCP_FIN | TCP_ACK, TCP_RST,
 					 TCP_RST | TCP_ACK, TCP_SYN | TCP_ACK, TCP_SYN,		  0 };
-	uint8_t chosen = flags[below(c, sizeof(flags))];
+	uint8_t chosen = flags[conn_below(c, sizeof(flags))];
 	uint32_t at = chance(c, 500) ? c->sent : c->acked;
 	struct segment segment;
 
 	if (chosen & TCP_RST) /* an exact one would be the end */
-		at += 1 + below(c, 5000);
+		at += 1 + conn_below(c, 5000);
 	segment = make_segment(c, chosen, at);
 	send_faulty(c, &segment);
 }
@@ -207,7 +208,7 @@ static void send_control(struct conn *c)
 static void send_fast_open_option(struct conn *c, struct segment *syn)
 {
 	uint8_t cookie[10] = { FAST_OPEN_MAGIC, 1, 2, 3, 4, 5, 6, 7, 8 };
-	unsigned int bytes = 4 * below(c, 3), times = 1 + below(c, 2);
+	unsigned int bytes = 4 * conn_below(c, 3), times = 1 + conn_below(c, 2);
 
 	for (; times; times--) {
 		if (chance(c, 500))
@@ -248,7 +249,7 @@ static void complete(struct conn *c)
 		segment.flags = TCP_SYN | TCP_ACK;
 		segment.seq -= 1;
 		segment.data = c->real.bytes;
-		segment.length = below(c, 200);
+		segment.length = conn_below(c, 200);
 	} else if (c->habits.handshake == HANDSHAKE_WITH_DATA) {
 		segment = make_data(c, &c->real, 0, some_length(c, 0));
 		note_sent(c, segment.length);
@@ -259,7 +260,7 @@ static void complete(struct conn *c)
 /* One fault for all of them, or they would not be believed; then perhaps long enough for them not to be under way. */
 static void mislead(struct conn *c, uint64_t now_ns)
 {
-	for (uint32_t at = 0, n = below(c, 6); at < c->real.length && n; at += MSS, n--) {
+	for (uint32_t at = 0, n = conn_below(c, 6); at < c->real.length && n; at += MSS, n--) {
 		struct segment segment = make_data(c, &c->decoy, at, MSS);
 		struct scene scene = { .random = &c->random, .ipv6 = c->ends.ipv6, .segment = &segment };
 		struct shape shape = { 0 };
@@ -276,23 +277,23 @@ static void choose_habits(struct conn *c)
 {
 	struct habits *h = &c->habits;
 
-	h->handshake = chance(c, 500) ? HANDSHAKE_PLAIN : below(c, HANDSHAKES);
+	h->handshake = chance(c, 500) ? HANDSHAKE_PLAIN : conn_below(c, HANDSHAKES);
 	h->stamps = chance(c, 500);
 	h->slow = chance(c, 30);
 	h->insists = chance(c, 700);
 	h->misleads = chance(c, 150);
 	for (int i = 0; i < TRICKS_AT_ONCE; i++) {
-		h->roads[i] = &roads[below(c, road_count)];
-		h->faults[i] = &faults[below(c, fault_count)];
+		h->roads[i] = &roads[conn_below(c, road_count)];
+		h->faults[i] = &faults[conn_below(c, fault_count)];
 	}
-	h->road_chance = chance(c, 300) ? 0 : below(c, 3) * 450 + 100;
-	h->fault_chance = 500 + below(c, 501);
-	h->decoy = chance(c, 500) ? below(c, 60) : 0;
-	h->rewrite = chance(c, 300) ? below(c, 40) : 0;
-	h->ahead = chance(c, 300) ? below(c, 40) : 0;
-	h->burst = chance(c, 400) ? below(c, 40) : 0;
-	h->crumbs = chance(c, 100) ? below(c, 40) : 0;
-	h->control = chance(c, 300) ? below(c, 30) : 2;
+	h->road_chance = chance(c, 300) ? 0 : conn_below(c, 3) * 450 + 100;
+	h->fault_chance = 500 + conn_below(c, 501);
+	h->decoy = chance(c, 500) ? conn_below(c, 60) : 0;
+	h->rewrite = chance(c, 300) ? conn_below(c, 40) : 0;
+	h->ahead = chance(c, 300) ? conn_below(c, 40) : 0;
+	h->burst = chance(c, 400) ? conn_below(c, 40) : 0;
+	h->crumbs = chance(c, 100) ? conn_below(c, 40) : 0;
+	h->control = chance(c, 300) ? conn_below(c, 30) : 2;
 	h->again = chance(c, 100) ? 3 : 0;
 }
 
@@ -320,7 +321,7 @@ void conn_describe(const struct conn *c)
 static void choose_numbers(struct conn *c)
 {
 	c->first = random_next(&c->random);
-	c->clock = chance(c, 900) ? 1 + below(c, 1 << 30) : (uint32_t)random_next(&c->random);
+	c->clock = chance(c, 900) ? 1 + conn_below(c, 1 << 30) : (uint32_t)random_next(&c->random);
 	c->acked = c->sent = c->peer = 0;
 	c->heard_syn = c->heard_data = c->heard_reset = false;
 	c->waited = 0;
@@ -449,7 +450,7 @@ static void act(struct conn *c)
 
 	for (size_t k = 0; k < sizeof(choices) / sizeof(*choices); k++)
 		total += choices[k].weight;
-	chosen = below(c, total);
+	chosen = conn_below(c, total);
 	while (chosen >= choices[i].weight)
 		chosen -= choices[i++].weight;
 	choices[i].act(c);

@@ -22,7 +22,21 @@ struct trick {
 extern const struct trick roads[], faults[];
 extern const size_t road_count, fault_count;
 
-/* Adds a TCP option when there is room. */
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+#define TRICK(name)         \
+	{                   \
+#name, name \
+	}
+
+/* 0 .. n-1 */
+unsigned int below(const struct scene *s, unsigned int n);
+void random_bytes(const struct scene *s, uint8_t *bytes, size_t length);
+
+/* These do nothing when there is no room. */
 void add_option(struct segment *segment, uint8_t kind, const void *data, size_t length);
+void add_extension(const struct scene *s, uint8_t kind, uint8_t first, uint8_t second, uint8_t words);
+
+/* One or two, of no VLAN. */
+void priority_tags(const struct scene *s);
 
 #endif
