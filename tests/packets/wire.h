@@ -21,8 +21,8 @@ typedef void wire_listener(void *context, const struct heard *heard);
 struct wire *wire_open(const char *interface, bool ipv6, uint16_t server_port);
 void wire_close(struct wire *wire);
 
-/* A frame_sink whose context is the wire. Frames wait until there are many of them, or for wire_flush(). */
-void wire_send(void *wire, const struct offload *offload, const uint8_t *frame, size_t length);
+/* A frame_sink; the context is the wire. Frames wait until there are many of them, or for wire_flush(). */
+void wire_send(void *context, const struct offload *offload, const uint8_t *frame, size_t length);
 void wire_flush(struct wire *wire);
 
 /* Tells the listener what has come; waits up to wait_ms for it. */
