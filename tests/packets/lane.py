@@ -18,8 +18,8 @@ SENDER = BUILD / "tests/packets/sender"
 PORT = 8080
 BURST = 2
 STRANGERS = "strangers"  # to whom the address of each of the senders is charged
-TABLE_CONNECTIONS = 1 << 20
-SUBJECTS = 1 << 20
+ROOM_LEAST = 1 << 16
+PACKETS_A_CONNECTION = 8  # the least there are, on average, and by far
 PORT_FIRST, PORTS = 1024, 64000  # conn.c: which connection has which ends
 LINE = re.compile(r'(\d+) "(.*)" (\S+) (\d+)')
 
@@ -82,8 +82,11 @@ def mac(namespace, device):
 
 
 class Site:
-    def __init__(self, name, directory, bpffs):
+    """packets: how many will be sent, so that no connection and no user has to be forgotten."""
+
+    def __init__(self, name, directory, bpffs, packets):
         self.name = name
+        self.room = max(ROOM_LEAST, 1 << (packets // PACKETS_A_CONNECTION).bit_length())
         self.lane = LANES[name]
         self.family = "ip6" if ":" in self.lane.server else "ip"
         self.directory = directory / name
@@ -137,11 +140,11 @@ class Site:
 
     def limit(self):
         """The user that a request names is believed. Who names nobody, or is not read, gets nothing."""
-        self.weir.start("off", "--connections", TABLE_CONNECTIONS)
+        self.weir.start("off", "--connections", self.room)
         self.endings.callback(self.end_weir)
         trust = [word for network in (self.lane.network, self.lane.client) for word in ("--trusted-proxy", network)]
         self.weir("attach", "web", "--port", PORT, "--netns", self.server_ns.path, *trust, "--new-subjects", 0,
-                  "--keys", SUBJECTS, "--address", f"{self.lane.network},{STRANGERS}")
+                  "--keys", self.room, "--address", f"{self.lane.network},{STRANGERS}")
         self.weir("limit", "set", "user", "--qps", 0, "--burst", BURST)
         self.weir("limit", "set", "user", STRANGERS, "--qps", 0, "--burst", 0)
         self.weir("limit", "set", "busy", "--in-flight", 1000000, "--key", "user")
