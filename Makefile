@@ -78,6 +78,14 @@ BENCH_PROGRAMS := build/tests/bench/load build/tests/bench/decision
 # --quick: each point for a moment only, to see that the benchmarks run; --write FILE: the results there, too.
 BENCH_FLAGS ?=
 
+SENDER := build/tests/packets/sender
+# make fuzz-packets: PACKETS on all LANES together; SECONDS: seed after seed; CONNECTIONS=N,N: these of the seed alone.
+PACKETS ?= 1000000
+SECONDS ?=
+LANES ?=
+CONNECTIONS ?=
+PACKETS_FLAGS ?=
+
 VM_PROGRAMS := $(patsubst %.c,build/%,$(wildcard tests/vm/*.c))
 # The BPF object of every clang there is, for test-kernels.
 CLANGS := $(foreach clang,clang-14 clang-15 clang-16 clang-19,$(if $(shell command -v $(clang)),$(clang)))
@@ -92,7 +100,7 @@ WITHOUT_BTF := build/without-btf/weir.bpf.o
 HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c)
 FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/weir/*/*.h user/*/*.h tests/*/*.h vmlinux/*.h)
 
-.PHONY: all deps tests install uninstall demo test quick check docs unit fuzz bench test-kernels test-service test-kube test-kube-in-flight test-kube-event-rate soak soak-kernels format lint clean help FORCE
+.PHONY: all deps tests install uninstall demo test quick check docs unit fuzz fuzz-packets bench test-kernels test-service test-kube test-kube-in-flight test-kube-event-rate soak soak-kernels format lint clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -186,7 +194,7 @@ build/weir: build/user/cli/main.o build/libweir.a
 
 # --- Tests
 
-tests: $(UNIT_TESTS) $(THREAD_TESTS) $(PROG_TESTS) $(PLAYER) $(FUZZ_REPLAYS) $(OTHER_WEIRS) build/tests/vm/load $(WITHOUT_BTF)
+tests: $(UNIT_TESTS) $(THREAD_TESTS) $(PROG_TESTS) $(PLAYER) $(SENDER) $(FUZZ_REPLAYS) $(OTHER_WEIRS) build/tests/vm/load $(WITHOUT_BTF)
 
 build/tests/unit/%: build/asan/tests/unit/%.o $(UNIT_HELPERS) $(CORPUS_HELPERS) build/asan/libweir.a
 	$(call link,$(CC) $(SANITIZE),-lcmocka)
@@ -213,6 +221,9 @@ build/%/weir: build/user/cli/main.o build/libweir.a
 
 build/tests/vm/%: build/tests/vm/%.o
 	$(call link,$(CC) $(LINK_HARDENING))
+
+$(SENDER): $(patsubst %.c,build/%.o,$(wildcard tests/packets/*.c))
+	$(call link,$(CC))
 
 build/tests/bench/load: build/tests/bench/usage.o
 build/tests/bench/decision: build/tests/bench/many_rules.o $(PROG_HELPERS)
@@ -277,6 +288,12 @@ fuzz: $(addprefix build/fuzz/,$(FUZZ_TARGETS)) ## search for new failures with l
 		build/fuzz/$$target -max_total_time=$(FUZZ_TIME) -print_final_stats=1 -artifact_prefix=build/fuzz/$$target- \
 			build/fuzz/corpus/$$target tests/fuzz/corpus/$$target; \
 	done
+
+fuzz-packets: ## raw packets at a real nginx, its log the judge (root; SEED=, PACKETS=1000000, SECONDS=, LANES=, CONNECTIONS=)
+	@tests/install-deps test
+	@$(MAKE) all $(SENDER)
+	@tests/packets/run --packets '$(PACKETS)' $(if $(SEED),--seed '$(SEED)') $(if $(SECONDS),--seconds '$(SECONDS)') \
+		$(if $(LANES),--lanes '$(LANES)') $(if $(CONNECTIONS),--connections '$(CONNECTIONS)') $(PACKETS_FLAGS)
 
 test-kernels: ## tests on other kernels, in QEMU: KERNELS="DIRECTORY..." of unpacked kernel packages (docs/internals/kernels.md)
 	@tests/install-deps kernels

@@ -2,7 +2,9 @@
 """
 A token goes into the agent and comes out nowhere: not in what it says, not in its files, its memory, or the kernel's maps.
 """
+import contextlib
 import json
+import os
 import re
 import secrets
 from pathlib import Path
@@ -28,9 +30,11 @@ def read_memory(pid):
 
 
 def map_ids(pid):
+    """Of the maps that a process has open. It goes on meanwhile: a descriptor that it closes is none any more."""
     ids = set()
     for entry in Path(f"/proc/{pid}/fdinfo").iterdir():
-        ids.update(re.findall(r"map_id:\s*(\d+)", entry.read_text()))
+        with contextlib.suppress(FileNotFoundError):
+            ids.update(re.findall(r"map_id:\s*(\d+)", entry.read_text()))
     return ids
 
 
@@ -61,15 +65,21 @@ class Searched:
 
     def agent(self, weir):
         for number in map_ids(weir.process.pid):
-            name = json.loads(run("bpftool", "-j", "map", "show", "id", number))["name"]
-            self.look(f"map {name}", read_map(number))
+            if shown := run_quietly("bpftool", "-j", "map", "show", "id", number):
+                self.look(f"map {json.loads(shown)['name']}", read_map(number))
         for where, content in read_memory(weir.process.pid):
             self.look(where, content)
         self.look("environment", Path(f"/proc/{weir.process.pid}/environ").read_bytes())
         self.look("log", weir.log())
         for path in weir.state_dir.iterdir():
-            if path.is_file():
-                self.look(str(path), path.read_bytes())
+            with contextlib.suppress(FileNotFoundError):  # a file that takes the place of another
+                if path.is_file():
+                    self.look(str(path), path.read_bytes())
+
+
+def test_descriptor_that_closes_is_no_error():
+    """Of this very process there is one: that by which the list was read."""
+    assert map_ids(os.getpid()) == set()
 
 
 @pytest.fixture

@@ -198,6 +198,24 @@ static void test_by_segments(void **state)
 	hold_check(&s, 5, 6);
 }
 
+/* What is not read because of what it is may come in crumbs for nothing; for any other reason it may be requests. */
+static void test_crumbs(void **state)
+{
+	struct hold_scene s;
+
+	(void)state;
+	for (enum weir_reason why = WEIR_HTTP2; why <= WEIR_BAD_PREAMBLE; why++) {
+		bool known = why == WEIR_HTTP2 || why == WEIR_UPGRADE;
+
+		hold_open(&s, WEIR_PHASE_FOLLOWED);
+		weir_conn_opaque(&s.conn, START, why);
+		hold_add(&s, 'x', 100);
+		assert_int_equal(hold_offer(&s, 0, 1, true), known ? WEIR_PASS : WEIR_HOLD);
+		assert_int_equal(hold_offer(&s, 1, 13, true), known ? WEIR_PASS : WEIR_HOLD);
+		assert_int_equal(hold_offer(&s, 14, 14, true), WEIR_HOLD);
+	}
+}
+
 /* Two segments at once, on two CPUs: the second comes again. */
 static void test_contended(void **state)
 {
@@ -285,6 +303,7 @@ int main(void)
 		cmocka_unit_test(test_missed),
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_by_segments),
+		cmocka_unit_test(test_crumbs),
 		cmocka_unit_test(test_contended),
 		cmocka_unit_test(test_what_the_socket_drops),
 		cmocka_unit_test(test_not_ours),

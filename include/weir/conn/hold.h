@@ -129,12 +129,9 @@ WEIR_INLINE enum weir_reason weir_hold_meet(struct weir_conn *c, const struct we
 	return WEIR_UNSEEN;
 }
 
-/* HTTP that is not read for another reason than what it says. */
 WEIR_INLINE bool weir_hold_may_be_http(const struct weir_conn *c)
 {
-	return c->opaque_why == WEIR_UNSEEN || c->opaque_why == WEIR_CONTRADICTED || c->opaque_why == WEIR_SIGNED ||
-	       c->opaque_why == WEIR_CONNECT || c->opaque_why == WEIR_BAD_PREAMBLE || c->opaque_why == WEIR_GAP ||
-	       c->opaque_why == WEIR_BAD_RESPONSE || c->opaque_why == WEIR_MID_STREAM;
+	return c->opaque_why != WEIR_TLS && c->opaque_why != WEIR_HTTP2 && c->opaque_why != WEIR_UPGRADE;
 }
 
 /* A connection that is hunting: a segment of TLS joins it to what is held; any other is charged by its lines. */
