@@ -174,6 +174,7 @@ static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, s
 	if (action == WEIR_FRAME) {
 		cuts = w->view.splice.cuts;
 		frame_requests(skb, w);
+		weir_request_reader_end(&w->request, g);
 		if (w->request.lost != WEIR_REASON_COUNT)
 			reject(skb, w);
 		if (w->request.shed)

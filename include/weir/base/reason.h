@@ -76,6 +76,7 @@
 	X(BAD_PATH, "bad_path", UNREAD)                           \
 	X(REPEATED_NAMESPACE, "repeated_namespace", UNREAD)       \
 	X(BAD_PREAMBLE, "bad_preamble", UNREAD)                   \
+	X(HEAD_CUT, "head_cut", UNREAD)                           \
 	X(SPLIT_HEAD, "split_head", UNANSWERED)                   \
 	X(PIPELINED, "pipelined", UNANSWERED)                     \
 	X(SERVER_CLOSED, "server_closed", UNANSWERED)             \
