@@ -241,8 +241,8 @@ static void server_check_head(struct world *w)
 	uint64_t n = t->read - 1 - w->server.at;
 	struct http_head head;
 
-	if (tcp_at_eof(t) && n && !http_head(t->in + w->server.at, n, &head) &&
-	    w->box.open && w->box.conn.phase == WEIR_PHASE_FOLLOWED && !w->box.gap)
+	if (tcp_at_eof(t) && n && !http_head(t->in + w->server.at, n, &head) && w->box.open &&
+	    w->box.conn.phase == WEIR_PHASE_FOLLOWED && !w->box.gap)
 		world_fail(w, "server: a head ends with the connection");
 }
 

@@ -3,6 +3,7 @@
 #include "attached.h"
 
 #include <bpf/bpf.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "weir/http/ambiguity.h"
@@ -271,10 +272,40 @@ static void test_bad_chunk_in_an_answer(void **state)
 	answer_has_begun("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel");
 }
 
+/* The server has answered before the body's end, and may take the rest for something else: it is not read any more. */
 static void test_bad_chunk_behind_its_answer(void **state)
 {
 	(void)state;
-	answer_has_begun("HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n");
+	begin_body();
+	server_says(0, strlen(chunked), "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n");
+	passes(strlen(chunked), bad_chunk);
+	assert_int_equal(counter(WEIR_ANSWERED_EARLY), 1);
+	assert_int_equal(counter(WEIR_REJECTED), 0);
+}
+
+static void answered(const char *body, __u32 acked, bool early)
+{
+	static const char post[] = "POST /x HTTP/1.1\r\nContent-Length: 10\r\n\r\n";
+	__u64 before = counter(WEIR_ANSWERED_EARLY);
+	char text[128];
+
+	snprintf(text, sizeof(text), "%s%s", post, body);
+	connect_ends(false);
+	passes(0, text);
+	server_says(0, strlen(post) + acked, ok);
+	assert_int_equal(counter(WEIR_ANSWERED_EARLY) - before, early);
+}
+
+/* What the server has not acknowledged, it had not got when it answered: up to the last byte. */
+static void test_answers_before_the_end(void **state)
+{
+	(void)state;
+	answered("", 0, true);
+	answered("123456789", 9, true);
+	answered("1234567890", 0, true);
+	answered("1234567890", 9, true);
+	answered("1234567890", 10, false);
+	answered("1234567890GET /y HTTP/1.1\r\n", 10, false);
 }
 
 static void with_flags(__u32 flags)
@@ -363,7 +394,9 @@ static void test_end_with_what_was_passed(void **state)
 /* A client that ends between two requests, or in a body, or behind empty lines, ends as it likes. */
 static void test_other_ends(void **state)
 {
-	static const char *const texts[] = { "", "\r\n", "\r",
+	static const char *const texts[] = { "",
+					     "\r\n",
+					     "\r",
 					     "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
 					     "POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nhell",
 					     "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe" };
@@ -407,6 +440,7 @@ int main(void)
 		TEST(bad_chunk_later),
 		TEST(bad_chunk_in_an_answer),
 		TEST(bad_chunk_behind_its_answer),
+		TEST(answers_before_the_end),
 		TEST(head_that_the_end_cuts),
 		TEST(end_with_what_was_passed),
 		TEST(other_ends),

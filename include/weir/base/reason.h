@@ -77,6 +77,7 @@
 	X(REPEATED_NAMESPACE, "repeated_namespace", UNREAD)       \
 	X(BAD_PREAMBLE, "bad_preamble", UNREAD)                   \
 	X(HEAD_CUT, "head_cut", UNREAD)                           \
+	X(ANSWERED_EARLY, "answered_early", UNREAD)               \
 	X(SPLIT_HEAD, "split_head", UNANSWERED)                   \
 	X(PIPELINED, "pipelined", UNANSWERED)                     \
 	X(SERVER_CLOSED, "server_closed", UNANSWERED)             \

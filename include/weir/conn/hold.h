@@ -96,7 +96,8 @@ WEIR_INLINE bool weir_hold_may_be_http(const struct weir_conn *c)
 {
 	return c->opaque_why == WEIR_UNSEEN || c->opaque_why == WEIR_CONTRADICTED || c->opaque_why == WEIR_SIGNED ||
 	       c->opaque_why == WEIR_CONNECT || c->opaque_why == WEIR_BAD_PREAMBLE || c->opaque_why == WEIR_GAP ||
-	       c->opaque_why == WEIR_BAD_RESPONSE || c->opaque_why == WEIR_MID_STREAM;
+	       c->opaque_why == WEIR_BAD_RESPONSE || c->opaque_why == WEIR_MID_STREAM ||
+	       c->opaque_why == WEIR_ANSWERED_EARLY;
 }
 
 /* A connection that is hunting: a segment of TLS joins it to what is held; any other is charged by its lines. */

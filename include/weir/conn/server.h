@@ -99,6 +99,19 @@ WEIR_INLINE __u32 weir_response_reader_take(struct weir_response_reader *r, __u6
 	return n;
 }
 
+/*
+ * The server has answered a request without waiting for the end of its body. It must read the rest, or close (RFC 9112,
+ * 9.3); some do neither, and take the body for requests.
+ */
+WEIR_INLINE bool weir_conn_answered_early(const struct weir_conn *c)
+{
+	bool unread = weir_request_ended(&c->request) &&
+		      seq_before(c->splice.server_acked + c->splice.in_off, c->request_next);
+
+	return c->phase == WEIR_PHASE_FOLLOWED && c->requests == c->responses &&
+	       (unread || weir_request_in_body(&c->request));
+}
+
 /* A socket sends one segment at a time, so nobody else has moved this side. */
 WEIR_INLINE void weir_conn_commit_server(struct weir_conn *c, const struct weir_response_reader *r,
 					 enum weir_reason *why)
@@ -109,6 +122,11 @@ WEIR_INLINE void weir_conn_commit_server(struct weir_conn *c, const struct weir_
 	c->response = r->response;
 	c->response_next = r->next;
 	c->responses += r->responses;
+	if (r->responses && weir_conn_answered_early(c)) {
+		*why = WEIR_ANSWERED_EARLY;
+		weir_conn_opaque(c, c->splice.server_acked, *why);
+		return;
+	}
 	if (r->lost == WEIR_REASON_COUNT)
 		return;
 	if (c->phase == WEIR_PHASE_HUNTING) {
