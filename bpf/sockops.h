@@ -68,7 +68,7 @@ static __always_inline void socket_ends(struct weir_flow *f)
 		return;
 	}
 	c->splice.server_reset = 1;
-	conn_release(f, c);
+	conn_release(c);
 	conn_linger(c);
 }
 

@@ -121,6 +121,8 @@ __noinline int conn_open(struct __sk_buff *skb)
 		return OPENED_NOT;
 	if (fresh->phase == WEIR_PHASE_FOLLOWED && (w->server_flags & WEIR_SERVER_PREAMBLES))
 		weir_conn_await_preamble(fresh);
+	/* An entry's memory may become another connection's: what is under way for the old one must not fit it. */
+	fresh->version = bpf_get_prandom_u32();
 	ret = bpf_map_update_elem(&conns, &w->packet.flow, fresh, BPF_NOEXIST);
 	if (ret == -EEXIST) /* by another CPU, just now */
 		return OPENED;
@@ -140,42 +142,42 @@ static __always_inline bool conn_began_with(const struct weir_conn *c, __u32 ser
 	return c->server_isn && c->server_isn == server_isn;
 }
 
-/* Whatever its requests hold is free: the server has ended, or the connection has. */
-static __always_inline void conn_release(const struct weir_flow *flow, const struct weir_conn *c)
-{
-	if (weir_conn_holds_places(c))
-		places_release_all(flow, weir_conn_done(c), c->places_end);
-}
-
 /* Places are not held for as long as numbers have to be translated. */
 static __always_inline __u64 conn_first_linger_ns(const struct weir_conn *c)
 {
 	return weir_conn_holds_places(c) ? WEIR_LINGER_NS : weir_conn_linger_ns(c);
 }
 
-static __always_inline void conn_forget(const struct weir_flow *flow, const struct weir_conn *c)
+/* One who comes first deletes it: of two, the other one might find a new connection's entry in its place. */
+static __always_inline void conn_forget(const struct weir_flow *flow, struct weir_conn *c)
 {
-	__u32 server = c->server, from = weir_conn_done(c), end = c->places_end;
-	bool translated = weir_conn_translated(c);
+	__u32 server = c->server;
+	bool translated, first;
 
+	bpf_spin_lock(&c->lock);
+	first = !c->forgotten;
+	c->forgotten = 1;
+	translated = weir_conn_translated(c);
+	bpf_spin_unlock(&c->lock);
+	if (!first)
+		return;
+	conn_release(c);
 	if (bpf_map_delete_elem(&conns, flow))
 		return;
 	count(server, WEIR_CONN_CLOSED);
 	if (translated)
 		count(server, WEIR_SPLICE_CLOSED);
-	if (seq_before(from, end))
-		places_release_all(flow, from, end);
 }
 
 /* Lets go what is due of a dying entry; true when that is the entry itself. */
-static __always_inline bool conn_let_go(const struct weir_flow *flow, const struct weir_conn *c)
+static __always_inline bool conn_let_go(const struct weir_flow *flow, struct weir_conn *c)
 {
 	enum weir_due due = weir_conn_due(c, bpf_ktime_get_ns());
 
 	if (due == WEIR_DUE_ENTRY)
 		conn_forget(flow, c);
 	else if (due == WEIR_DUE_PLACES)
-		conn_release(flow, c);
+		conn_release(c);
 	return due == WEIR_DUE_ENTRY;
 }
 

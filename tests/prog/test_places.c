@@ -28,16 +28,19 @@ static __u64 taken(void)
 	return places[SLOT];
 }
 
-/* Entries of the map that holds what outstanding requests have taken. */
-static int held(void)
+/* Places that all connections in the table hold. */
+static __u64 held(void)
 {
-	struct weir_place_key key, next, *at = NULL;
-	int n = 0;
+	struct weir_flow key, next, *at = NULL;
+	struct weir_conn conn;
+	__u64 n = 0;
 
-	while (!bpf_map_get_next_key(dp->maps.places, at, &next)) {
+	while (!bpf_map_get_next_key(dp->maps.conns, at, &next)) {
 		key = next;
 		at = &key;
-		n++;
+		assert_int_equal(bpf_map_lookup_elem(dp->maps.conns, &key, &conn), 0);
+		for (int i = 0; i < WEIR_PLACES_MAX; i++)
+			n += conn.places[i].taken;
 	}
 	return n;
 }

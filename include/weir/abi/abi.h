@@ -21,7 +21,6 @@
  *   overrides   HASH            struct weir_override_key struct weir_amount    for one subject
  *   limit_counts PERCPU_ARRAY   limit index              struct weir_limit_counts
  *   in_flight   HASH            struct weir_in_flight_key struct weir_in_flight
- *   places      HASH            struct weir_place_key    struct weir_places    what an outstanding request holds
  *   buckets     ARRAY_OF_MAPS   limit index              LRU_HASH: __u64 subject -> struct weir_kept
  *   newcomers   ARRAY           limit index              struct weir_bucket    subjects that may get a bucket
  *   locks       ARRAY           subject, striped         struct bpf_spin_lock  of the buckets
@@ -46,7 +45,7 @@
 #include "weir/limit/match.h"
 
 #ifndef WEIR_ABI_VERSION /* a test has an agent of another version */
-#define WEIR_ABI_VERSION 4
+#define WEIR_ABI_VERSION 5
 #endif
 
 #define WEIR_SUBJECT_OVERFLOW (~0ULL)
@@ -212,26 +211,6 @@ struct weir_flow {
 	__u16 server_port;
 };
 WEIR_ASSERT_SIZE(struct weir_flow, 36);
-
-/* An outstanding request, and the places that it holds until its response has been sent. */
-struct weir_place_key {
-	struct weir_flow flow;
-	__u32 request; /* as struct weir_conn counts them */
-};
-WEIR_ASSERT_SIZE(struct weir_place_key, 40);
-
-#define WEIR_PLACES_MAX 8
-
-struct weir_places {
-	__u32 n;
-	__u32 pad;
-	struct {
-		struct weir_in_flight_key key;
-		__u32 taken;
-		__u32 pad;
-	} of[WEIR_PLACES_MAX];
-};
-WEIR_ASSERT_SIZE(struct weir_places, 200);
 
 /* Input of the program weir_settle: bring a bucket up to date at the rate in force. */
 struct weir_settle {

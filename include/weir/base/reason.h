@@ -72,7 +72,6 @@
 	X(CONN_MAP_FULL, "conn_map_full", UNREAD)                 \
 	X(BUCKET_MAP_FULL, "bucket_map_full", UNREAD)             \
 	X(IN_FLIGHT_MAP_FULL, "in_flight_map_full", UNREAD)       \
-	X(PLACES_MAP_FULL, "places_map_full", UNREAD)             \
 	X(BAD_PATH, "bad_path", UNREAD)                           \
 	X(REPEATED_NAMESPACE, "repeated_namespace", UNREAD)       \
 	X(BAD_PREAMBLE, "bad_preamble", UNREAD)                   \

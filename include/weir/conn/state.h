@@ -5,6 +5,7 @@
 
 #include "weir/abi/abi.h"
 #include "weir/abi/answer.h"
+#include "weir/conn/places.h"
 #include "weir/conn/record.h"
 #include "weir/http/preamble.h"
 #include "weir/http/request.h"
@@ -80,8 +81,10 @@ struct weir_conn {
 	__u8 dying;	 /* it goes after a silence, by its timer or by the agent's sweep */
 	__u8 pipelines;	 /* the client has sent a request before the answer to the one before */
 	__u8 opaque_why; /* enum weir_reason, with phase OPAQUE; MID_STREAM: TLS that was joined in mid-stream */
-	__u32 places_end; /* behind the last request that holds places of a limit (limit.h); those that are done do not */
+	__u32 places_end; /* behind the last request that wants places of a limit */
+	__u32 forgotten;  /* it is about to be deleted, by whoever has set this: nothing is committed any more */
 	__u32 preamble_at; /* client's numbers: its first byte, once some of it has been read */
+	struct weir_place places[WEIR_PLACES_MAX]; /* none of requests that are done */
 	struct weir_hold hold;
 	struct weir_unconfirmed unconfirmed;
 	struct weir_preamble preamble; /* and afterwards whom it names */
@@ -259,11 +262,40 @@ WEIR_INLINE enum weir_due weir_conn_due(const struct weir_conn *c, __u64 now_ns)
 	return weir_conn_holds_places(c) ? WEIR_DUE_PLACES : WEIR_DUE_NOTHING;
 }
 
-/* end: behind the last request of a segment that has taken some, whatever becomes of the segment; 0: none has. */
-WEIR_INLINE void weir_conn_note_places(struct weir_conn *c, __u32 end)
+/* A segment's requests are to be decided: what the connection holds is what they find. */
+WEIR_INLINE void weir_conn_draft_places(const struct weir_conn *c, struct weir_place_draft *draft)
 {
-	if (end && seq_after(end, c->places_end))
-		c->places_end = end;
+	for (int i = 0; i < WEIR_PLACES_MAX; i++)
+		weir_draft_begin(&draft[i], &c->places[i]);
+}
+
+/* Can what they were told not be kept any more? */
+WEIR_INLINE bool weir_conn_lost_places(const struct weir_conn *c, const struct weir_place_draft *draft)
+{
+	bool lost = c->forgotten;
+
+	for (int i = 0; i < WEIR_PLACES_MAX; i++)
+		lost |= weir_draft_lost(&draft[i], &c->places[i]);
+	return lost;
+}
+
+/* The segment is committed. */
+WEIR_INLINE void weir_conn_commit_places(struct weir_conn *c, const struct weir_place_draft *draft)
+{
+	for (int i = 0; i < WEIR_PLACES_MAX; i++) {
+		weir_draft_commit(&draft[i], &c->places[i]);
+		if (c->places[i].taken && seq_after(c->places[i].end, c->places_end))
+			c->places_end = c->places[i].end;
+	}
+}
+
+/* What nobody wants any more, to be given back. Under the lock under which requests became done. */
+WEIR_INLINE void weir_conn_take_out_places(struct weir_conn *c, struct weir_place *out)
+{
+	__u32 done = weir_conn_done(c);
+
+	for (int i = 0; i < WEIR_PLACES_MAX; i++)
+		weir_place_take_out(&c->places[i], &out[i], done, false);
 }
 
 /*
