@@ -121,6 +121,7 @@ static __always_inline void request_end(struct __sk_buff *skb, struct work *w)
 {
 	decision_stands(w);
 	decision_keep(w);
+	decision_start(w); /* what is kept is not there twice, to be given back twice */
 	w->event_key = WEIR_REASON_COUNT;
 	note_attributes(w);
 	w->decision = request_decide(skb, w);

@@ -24,16 +24,13 @@ struct {
 	__type(value, struct decided);
 } decided SEC(".maps");
 
-/* Another request of this packet is to be decided. Nothing is kept of one that took nothing, nor was refused anything. */
 static __always_inline void decision_keep(struct work *w)
 {
-	struct decided *d;
 	__u32 index = w->n_decided;
+	struct decided *d = bpf_map_lookup_elem(&decided, &index);
 
-	if (!(w->charged | w->refused | w->overlooked))
-		return;
-	d = bpf_map_lookup_elem(&decided, &index);
-	if (!d)
+	/* Nothing is kept of one that took nothing, nor was refused anything. */
+	if (!d || !(w->charged | w->refused | w->overlooked))
 		return;
 	w->n_decided++;
 	__builtin_memcpy(d->subjects, w->subjects, sizeof(d->subjects));
