@@ -46,7 +46,7 @@ struct work {
 	__u32 retry_s;
 	__u32 window_at; /* payload offset of window[0] */
 	__u32 window_length;
-	__u32 decision;		       /* enum weir_reason: of the request decided last, not yet among these; WEIR_REASON_COUNT: none */
+	__u32 decision; /* enum weir_reason: of the request decided last, not yet among these; WEIR_REASON_COUNT: none */
 	__u32 passed, exempt, dry_run; /* requests of this packet, counted when it is committed */
 	__u32 events[WEIR_EVENT_KEYS]; /* by enum weir_reason from EVENT_KEYED on; counted with them */
 	__u32 dry_run_rejected;	       /* likewise */
@@ -87,7 +87,7 @@ struct work {
 	struct weir_place given[WEIR_PLACES_MAX]; /* back, by the connection */
 	__u32 n_decided;			  /* requests of this packet before the latest (undo.h) */
 	__u32 tracing;				  /* someone wants to know what becomes of requests */
-	__u32 noted;			 /* of this packet, for them (trace.h) */
+	__u32 noted;				  /* of this packet, for them (trace.h) */
 	struct weir_request_reader request;
 	struct weir_attributes attributes; /* of the request whose head has ended last */
 	struct weir_event event;

@@ -29,7 +29,7 @@ struct actor {
 struct scene {
 	struct random random;
 	struct weir_conn conn;
-	__s64 counted[SUBJECTS]; /* the map in_flight */
+	__s64 counted[SUBJECTS];					   /* the map in_flight */
 	__u32 subject[WEIR_OUTSTANDING_MAX], wanted[WEIR_OUTSTANDING_MAX]; /* of outstanding requests */
 	struct actor actor[ACTORS];
 	unsigned int committed, contended, lost;
@@ -171,7 +171,7 @@ static void test_two_packets_and_a_server(void **state)
 			commit(&s, a);
 		check(&s);
 	}
-	assert_true(s.committed > 10000 && s.contended > 10000 && s.lost > 1000);
+	assert_true(s.committed > 10000 && s.contended > 10000 && s.lost > 500);
 	for (int k = 0; k < ACTORS; k++)
 		undo(&s, &s.actor[k]);
 	while (s.conn.requests != s.conn.responses)

@@ -77,12 +77,12 @@ struct weir_conn {
 	__u32 version;	     /* moves with every commit of the client's side, and every hunt */
 	__u32 server_isn;    /* tells a repeated SYN-ACK from a new connection's; 0: not known */
 	struct weir_answer_choice answer;
-	__u8 phase;	 /* enum weir_phase */
-	__u8 dying;	 /* it goes after a silence, by its timer or by the agent's sweep */
-	__u8 pipelines;	 /* the client has sent a request before the answer to the one before */
-	__u8 opaque_why; /* enum weir_reason, with phase OPAQUE; MID_STREAM: TLS that was joined in mid-stream */
-	__u32 places_end; /* behind the last request that wants places of a limit */
-	__u32 forgotten;  /* it is about to be deleted, by whoever has set this: nothing is committed any more */
+	__u8 phase;	   /* enum weir_phase */
+	__u8 dying;	   /* it goes after a silence, by its timer or by the agent's sweep */
+	__u8 pipelines;	   /* the client has sent a request before the answer to the one before */
+	__u8 opaque_why;   /* enum weir_reason, with phase OPAQUE; MID_STREAM: TLS that was joined in mid-stream */
+	__u32 places_end;  /* behind the last request that wants places of a limit */
+	__u32 forgotten;   /* it is about to be deleted, by whoever has set this: nothing is committed any more */
 	__u32 preamble_at; /* client's numbers: its first byte, once some of it has been read */
 	struct weir_place places[WEIR_PLACES_MAX]; /* none of requests that are done */
 	struct weir_hold hold;
