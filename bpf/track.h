@@ -181,12 +181,15 @@ static __always_inline bool conn_let_go(const struct weir_flow *flow, struct wei
 	return due == WEIR_DUE_ENTRY;
 }
 
-static int conn_expire(void *map __attribute__((unused)), struct weir_flow *key, struct weir_conn *c)
+static int conn_expire(void *map __attribute__((unused)), struct weir_flow *key,
+		       struct weir_conn *expired __attribute__((unused)))
 {
 	struct weir_flow flow = *key; /* functions that are verified by themselves do not take a map's key */
+	/* Verifiers before Linux 6.2 let nobody lock what a callback is given. */
+	struct weir_conn *c = bpf_map_lookup_elem(&conns, &flow);
 	__u64 idle_ns, linger_ns;
 
-	if (conn_let_go(&flow, c))
+	if (!c || conn_let_go(&flow, c))
 		return 0;
 	idle_ns = bpf_ktime_get_ns() - c->last_ns;
 	linger_ns = idle_ns < WEIR_LINGER_NS ? conn_first_linger_ns(c) : weir_conn_linger_ns(c);
