@@ -15,8 +15,6 @@
 #include "weir/base/types.h"
 #include "weir/limit/limit.h"
 
-#define WEIR_PLACES_MAX 8
-
 struct weir_place {
 	struct weir_in_flight_key key;
 	__u32 taken; /* 0: the slot is free */
