@@ -101,13 +101,12 @@ static __always_inline int in_flight_ask(struct work *w, const struct charge *c,
 {
 	enum in_flight_outcome outcome;
 
-	if (w->unreadable || w->in_flight_held)
+	if (w->unreadable)
 		return 0;
 	/* Penalties are kept with the buckets. */
 	if (limit_penalises(c->limit) && !kept_seen(w, n, c->index))
 		return 1;
 	outcome = in_flight_take(w, c->limit, c->amount, c->index, w->subjects[n], w->look || w->refused);
-	w->places_limit = n;
 	if (outcome == IN_FLIGHT_NO_ROOM)
 		no_room(w, n, WEIR_IN_FLIGHT_MAP_FULL);
 	else
@@ -238,9 +237,7 @@ __noinline int undo_decision(struct work *w)
 	if (!w)
 		return 0;
 	each_limit(w, limit_undo);
-	if (w->places.n)
-		places_drop(w->hook);
-	return 0;
+	return places_undo(w, false);
 }
 
 static __always_inline int charge_undo(struct work *w, __u32 n)
@@ -252,8 +249,7 @@ static __always_inline int charge_undo(struct work *w, __u32 n)
 static __always_inline void decision_give_back(struct work *w)
 {
 	each_limit(w, charge_undo);
-	if (w->places.n)
-		places_undo(w->hook);
+	places_undo(w, false);
 }
 
 /* What the decision means to the subject of limit n, who was penalised, or is from now on. */
@@ -262,13 +258,6 @@ static __always_inline int penalty_note(struct work *w, __u32 n)
 	if (!w->refused)
 		return w->look ? 0 : penalty_end(w, n);
 	return w->refused >> n & 1 ? penalty_begin(w, n) : 0;
-}
-
-static __always_inline void limits_ask(struct work *w)
-{
-	each_limit(w, ask);
-	if (!w->refused && w->places.n && places_keep(w->hook))
-		no_room(w, w->places_limit & (WEIR_MATCHES_MAX - 1), WEIR_PLACES_MAP_FULL);
 }
 
 /*
@@ -283,13 +272,15 @@ __noinline int decide(struct __sk_buff *skb, struct work *w)
 		return 0;
 	each_limit(w, subject_find);
 	penalties = (w->traits & WEIR_SERVER_PENALTIES) && !w->unreadable;
-	if ((w->traits & WEIR_SERVER_IN_FLIGHT) && !w->unreadable)
-		places_begin(w->hook);
+	if ((w->traits & WEIR_SERVER_IN_FLIGHT) && !w->unreadable) {
+		places_begin(w);
+		width_find(w->hook);
+	}
 	/* Those who do not back off are refused before any limit is asked. */
 	if (penalties)
 		each_limit(w, penalty_ask);
 	if (!w->refused) {
-		limits_ask(w);
+		each_limit(w, ask);
 		if (penalties)
 			each_limit(w, penalty_note);
 		if (!w->look)

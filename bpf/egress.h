@@ -23,31 +23,36 @@ static __always_inline int egress_conn(struct __sk_buff *skb, struct work *w, st
 {
 	const struct weir_segment *g = &w->packet.segment;
 	enum weir_reason why = WEIR_REASON_COUNT;
-	__u32 done_before, done;
 	enum weir_action action;
-	bool reset;
+	bool reset, holds;
 
 	bpf_spin_lock(&c->lock);
 	c->last_ns = w->now_ns;
-	done_before = weir_conn_done(c);
+	holds = weir_conn_holds_places(c);
 	action = weir_conn_begin_server(c, g, &w->response, &why);
 	weir_conn_look(c, g, action, &w->view);
+	if (holds)
+		weir_conn_take_out_places(c, w->given);
 	bpf_spin_unlock(&c->lock);
+	if (holds)
+		places_give(w);
 
 	if (action == WEIR_FRAME) {
 		frame_responses(skb, w);
 		bpf_spin_lock(&c->lock);
+		holds = weir_conn_holds_places(c);
 		weir_conn_commit_server(c, &w->response, &why);
+		if (holds)
+			weir_conn_take_out_places(c, w->given);
 		bpf_spin_unlock(&c->lock);
+		if (holds)
+			places_give(w);
 	}
-	done = weir_conn_done(c);
-	if (done != done_before && seq_before(done_before, c->places_end))
-		places_release_all(&w->packet.flow, done_before, done);
 	/* Nothing more comes from the server. */
 	reset = server_resets(skb, w);
 	if (reset || (g->flags & WEIR_TCP_FIN)) {
-		width_note_cut(w, c);
-		conn_release(&w->packet.flow, c);
+		width_note_cut(c);
+		conn_release(c);
 	}
 	if (why != WEIR_REASON_COUNT)
 		count(w->server, why);

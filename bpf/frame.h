@@ -7,6 +7,7 @@
 #include "event.h"
 #include "preamble.h"
 #include "trace.h"
+#include "undo.h"
 #include "width.h"
 #include "window.h"
 #include "work.h"
@@ -28,7 +29,6 @@ static __always_inline enum weir_reason refuse(struct work *w)
 	__u32 why = r->heads ? WEIR_PIPELINED : r->why_not;
 
 	if (w->server_flags & WEIR_SERVER_DRY_RUN) {
-		w->dry_run++;
 		weir_request_reader_passed(r);
 		return WEIR_DRY_RUN_SHED;
 	}
@@ -43,7 +43,6 @@ static __always_inline enum weir_reason refuse(struct work *w)
 		r->held = 1;
 		return WEIR_REASON_COUNT;
 	}
-	w->passed++;
 	weir_request_reader_passed(r);
 	return WEIR_PASSED;
 }
@@ -91,13 +90,8 @@ static __always_inline enum weir_reason request_decide(struct __sk_buff *skb, st
 		return WEIR_REASON_COUNT;
 	}
 	decision = request_ask(skb, w);
-	w->exempted = decision == WEIR_EXEMPT;
 	if (decision == WEIR_SHED)
 		return refuse(w);
-	if (decision == WEIR_EXEMPT)
-		w->exempt++;
-	else
-		w->passed++;
 	weir_request_reader_passed(r);
 	return decision;
 }
@@ -110,20 +104,32 @@ static __always_inline void tally_event(struct work *w)
 		w->events[key]++;
 }
 
-/* A request that waits is counted when its turn has come. */
-static __always_inline void request_end(struct __sk_buff *skb, struct work *w)
+/* The decision on the latest request stands, as far as its packet is concerned. One that waits is counted when its turn has come. */
+__noinline int decision_stands(struct work *w)
 {
-	enum weir_reason decision;
-
-	w->event_key = WEIR_REASON_COUNT;
-	note_attributes(w);
-	decision = request_decide(skb, w);
-	if (decision == WEIR_REASON_COUNT)
-		return;
+	if (!w || w->decision == WEIR_REASON_COUNT)
+		return 0;
+	w->passed += w->decision == WEIR_PASSED;
+	w->exempt += w->decision == WEIR_EXEMPT;
+	w->dry_run += w->decision == WEIR_DRY_RUN_SHED;
+	w->decision = WEIR_REASON_COUNT;
 	note_identity(w);
 	tally_event(w);
-	if (w->tracing)
-		trace_note(skb, w, decision);
+	return 0;
+}
+
+static __always_inline void request_end(struct __sk_buff *skb, struct work *w)
+{
+	decision_stands(w);
+	decision_keep(w);
+	decision_start(w); /* what is kept is not there twice, to be given back twice */
+	w->event_key = WEIR_REASON_COUNT;
+	note_attributes(w);
+	w->decision = request_decide(skb, w);
+	if (w->decision == WEIR_PASSED && w->list.list && !w->list_asked.list)
+		w->list_asked = w->list;
+	if (w->decision != WEIR_REASON_COUNT && w->tracing)
+		trace_note(skb, w, w->decision);
 }
 
 static __always_inline void request_words(struct work *w)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Places that requests hold while they are outstanding. What a request has taken stands in the map `places` under its
- * connection and number, and is given back once: when its response has been sent, or when its connection is gone.
+ * Places that connections hold while requests of theirs are outstanding (places.h). What is taken stands in the packet's draft, then
+ * with the connection, and whoever takes it out there gives it back: once.
  */
 #ifndef WEIR_BPF_IN_FLIGHT_H
 #define WEIR_BPF_IN_FLIGHT_H
@@ -13,21 +13,28 @@
 #define IN_FLIGHT_RETRY_NS WEIR_NS_PER_S /* nobody knows when a place will be free */
 
 /* A subject's entry goes with its last place. That of a limit without a key stays: everyone takes places there. */
-static __always_inline void in_flight_give(const struct weir_in_flight_key *key, __u32 taken)
+__noinline int in_flight_give(const struct weir_in_flight_key *of, __u32 taken)
 {
-	struct weir_in_flight *f = bpf_map_lookup_elem(&in_flight, key);
-	struct lock *lock = lock_of(key->limit, key->subject);
+	struct weir_in_flight_key key;
+	struct weir_in_flight *f;
+	struct lock *lock;
 	bool dead;
 
+	if (!of || !taken)
+		return 0;
+	key = *of;
+	f = bpf_map_lookup_elem(&in_flight, &key);
+	lock = lock_of(key.limit, key.subject);
 	if (!f || !lock)
-		return;
+		return 0;
 	bpf_spin_lock(&lock->lock);
 	f->taken -= taken;
-	dead = !f->taken && key->subject;
+	dead = !f->taken && key.subject;
 	f->dead = dead;
 	bpf_spin_unlock(&lock->lock);
 	if (dead)
-		bpf_map_delete_elem(&in_flight, key);
+		bpf_map_delete_elem(&in_flight, &key);
+	return 0;
 }
 
 /* Places that the request would take of a limit of which there are so many. */
@@ -93,122 +100,93 @@ static __always_inline enum in_flight_outcome in_flight_try(const struct weir_in
 
 #define IN_FLIGHT_TRIES 4 /* an entry that is dying is gone a moment later */
 
-/* Takes places for a subject, unless `look` says to look only; what was taken is noted in w->places. */
+/* The draft's slot of a key, or a free one; WEIR_PLACES_MAX: there is none. */
+static __always_inline __u32 place_slot(const struct work *w, const struct weir_in_flight_key *key)
+{
+	__u32 slot = WEIR_PLACES_MAX;
+
+	for (__u32 i = 0; i < WEIR_PLACES_MAX; i++) {
+		if (weir_place_is_of(&w->places[i].now, key))
+			return i;
+		if (!w->places[i].now.taken)
+			slot = i;
+	}
+	return slot;
+}
+
+/*
+ * Takes the places that are missing for a subject, unless `look` says to look only. A request for which there is no slot waits
+ * until the connection has fewer outstanding: one alone always has enough of them.
+ */
 static __always_inline enum in_flight_outcome in_flight_take(struct work *w, const struct weir_limit *limit,
 							     const struct weir_amount *amount, __u32 index,
 							     __u64 subject, bool look)
 {
 	struct weir_in_flight_key key = { .limit = index, .epoch = limit->epoch, .subject = subject };
-	__u32 wanted = places_wanted(w, limit, amount->places);
+	__u32 missing = places_wanted(w, limit, amount->places);
 	enum in_flight_outcome outcome = IN_FLIGHT_DYING;
-	__u32 n = w->places.n, at = n;
+	__u32 slot = place_slot(w, &key);
+	struct weir_place_draft *d;
 
-	if (n >= WEIR_PLACES_MAX)
-		return IN_FLIGHT_NO_ROOM;
+	if (slot >= WEIR_PLACES_MAX)
+		return IN_FLIGHT_REFUSED;
+	WEIR_BARRIER(slot); /* as it is: for the verifier, who has forgotten what was compared */
+	d = &w->places[slot & (WEIR_PLACES_MAX - 1)];
+	missing = missing > d->now.taken ? missing - d->now.taken : 0;
+	if (!missing && d->now.taken)
+		outcome = IN_FLIGHT_TAKEN;
 	for (int i = 0; i < IN_FLIGHT_TRIES && outcome == IN_FLIGHT_DYING; i++)
-		outcome = in_flight_try(&key, wanted, amount->places, look);
+		outcome = in_flight_try(&key, missing, amount->places, look);
 	if (outcome == IN_FLIGHT_DYING)
 		return IN_FLIGHT_REFUSED;
-	if (outcome == IN_FLIGHT_TAKEN && !look) {
-		WEIR_BARRIER(at); /* as it is: for the verifier, who has forgotten what was compared */
-		at &= WEIR_PLACES_MAX - 1;
-		w->places.of[at].key = key;
-		w->places.of[at].taken = wanted;
-		w->places.n = n + 1;
-	}
+	if (outcome == IN_FLIGHT_TAKEN && !look)
+		weir_draft_take(d, &key, missing, w->request.requests + w->request.heads + 1);
 	return outcome;
 }
 
-/* Gives back what w->places says, which is nobody else's to give. */
-__noinline int places_undo(__u32 hook)
+/* The request that is decided now is asked of limits on requests in flight. */
+static __always_inline void places_begin(struct work *w)
 {
-	struct work *w = work_of(hook);
+	for (int i = 0; i < WEIR_PLACES_MAX; i++)
+		weir_draft_request(&w->places[i]);
+	w->places_asked = 1;
+}
 
-	if (!w)
+/* What the request that was decided last has taken goes back; all: what all of the packet's have. */
+__noinline int places_undo(struct work *w, __u32 all)
+{
+	if (!w || (!all && !w->places_asked))
 		return 0;
 	for (__u32 i = 0; i < WEIR_PLACES_MAX; i++) {
-		if (i >= w->places.n)
-			break;
-		in_flight_give(&w->places.of[i].key, w->places.of[i].taken);
+		struct weir_place_draft *d = &w->places[i];
+
+		in_flight_give(&d->now.key, all ? weir_draft_undo(d) : weir_draft_undo_request(d));
 	}
-	w->places.n = 0;
+	w->places_asked = 0;
 	return 0;
 }
 
-/* Which request is it? One that was decided before, when its packet was not taken in the end, holds its places already. */
-__noinline int places_begin(__u32 hook)
+/* What a connection's requests held and do not want any more, taken out into w->given. */
+__noinline int places_give(struct work *w)
 {
-	struct work *w = work_of(hook);
-
 	if (!w)
 		return 0;
-	w->places.n = 0;
-	w->place_key.flow = w->packet.flow;
-	w->place_key.request = w->request.requests + w->request.heads;
-	w->in_flight_held = !!bpf_map_lookup_elem(&places, &w->place_key);
-	width_find(hook);
+	for (__u32 i = 0; i < WEIR_PLACES_MAX; i++)
+		in_flight_give(&w->given[i].key, w->given[i].taken);
 	return 0;
 }
 
-/* The request may pass: it holds what it took. 1: there is no room for that. */
-__noinline int places_keep(__u32 hook)
+/* Whatever its requests hold is free: the server has ended, or the connection has. */
+static __noinline int conn_release(struct weir_conn *c)
 {
-	struct work *w = work_of(hook);
+	struct weir_place out;
 
-	if (!w || !w->places.n)
-		return 0;
-	if (bpf_map_update_elem(&places, &w->place_key, &w->places, BPF_NOEXIST)) {
-		places_undo(hook);
-		return 1;
-	}
-	w->places_end = w->place_key.request + 1;
-	return 0;
-}
-
-/* It may not, after all. */
-__noinline int places_drop(__u32 hook)
-{
-	struct work *w = work_of(hook);
-
-	if (!w || !w->places.n)
-		return 0;
-	bpf_map_delete_elem(&places, &w->place_key);
-	return places_undo(hook);
-}
-
-/* What a request holds is given back, by whom comes first. */
-__noinline int places_release(const struct weir_flow *flow, __u32 request)
-{
-	struct weir_place_key key = {};
-	struct weir_places *p;
-	__u32 n;
-
-	if (!flow)
-		return 0;
-	key.flow = *flow;
-	key.request = request;
-	p = bpf_map_lookup_elem(&places, &key);
-	if (!p)
-		return 0;
-	n = __sync_lock_test_and_set(&p->n, 0);
 	for (__u32 i = 0; i < WEIR_PLACES_MAX; i++) {
-		if (i >= n)
-			break;
-		in_flight_give(&p->of[i].key, p->of[i].taken);
-	}
-	bpf_map_delete_elem(&places, &key);
-	return 0;
-}
-
-/* The same of all requests from `from` on and before `end`, of which there are at most WEIR_OUTSTANDING_MAX and one. */
-__noinline int places_release_all(const struct weir_flow *flow, __u32 from, __u32 end)
-{
-	if (!flow)
-		return 0;
-	for (__u32 i = 0; i <= WEIR_OUTSTANDING_MAX; i++) {
-		if (!seq_before(from + i, end))
-			break;
-		places_release(flow, from + i);
+		bpf_spin_lock(&c->lock);
+		weir_place_take_out(&c->places[i], &out, 0, true);
+		bpf_spin_unlock(&c->lock);
+		if (out.taken)
+			in_flight_give(&out.key, out.taken);
 	}
 	return 0;
 }

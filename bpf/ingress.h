@@ -61,6 +61,7 @@ __noinline int count_requests(struct work *w, __u32 action)
 
 	if (!w)
 		return 0;
+	decision_stands(w);
 	s = w->server;
 	if (w->passed)
 		count_many(s, WEIR_PASSED, w->passed);
@@ -154,6 +155,28 @@ static __noinline enum weir_action ingress_begin(struct work *w, struct weir_con
 	c->last_ns = w->now_ns;
 	action = weir_conn_begin_client(c, &w->socket, g, &w->request, why);
 	weir_conn_look(c, g, action, &w->view);
+	if (action == WEIR_FRAME && (w->traits & WEIR_SERVER_IN_FLIGHT))
+		weir_conn_draft_places(c, w->places);
+	bpf_spin_unlock(&c->lock);
+	return action;
+}
+
+static __noinline enum weir_action ingress_commit(struct work *w, struct weir_conn *c, enum weir_reason *why)
+{
+	const struct weir_segment *g = &w->packet.segment;
+	bool drafted = w->traits & WEIR_SERVER_IN_FLIGHT;
+	enum weir_action action = WEIR_HOLD;
+
+	bpf_spin_lock(&c->lock);
+	if (drafted ? weir_conn_lost_places(c, w->places) : weir_conn_forgotten(c))
+		*why = WEIR_CONTENDED;
+	else
+		action = weir_conn_commit_client(c, g, &w->request, why);
+	if (drafted && action != WEIR_HOLD) {
+		weir_conn_commit_places(c, w->places);
+		weir_conn_commit_list(c, &w->list_asked);
+	}
+	weir_conn_look(c, g, action, &w->view);
 	bpf_spin_unlock(&c->lock);
 	return action;
 }
@@ -175,21 +198,18 @@ static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, s
 	if (action == WEIR_FRAME) {
 		cuts = w->view.splice.cuts;
 		frame_requests(skb, w);
+		weir_request_reader_end(&w->request, g);
 		if (w->request.lost != WEIR_REASON_COUNT)
 			reject(skb, w);
 		if (w->request.shed)
 			choose_answer(skb, w);
-		bpf_spin_lock(&c->lock);
-		weir_conn_note_places(c, w->places_end);
-		action = weir_conn_commit_client(c, g, &w->request, &why);
-		weir_conn_look(c, g, action, &w->view);
-		bpf_spin_unlock(&c->lock);
+		action = ingress_commit(w, c, &why);
 		if (action != WEIR_HOLD) {
 			count_requests(w, action);
 			if (w->noted)
 				trace_write(skb, w);
-		} else if (why == WEIR_CONTENDED) {
-			undo_decision(w);
+		} else {
+			undo_packet(w);
 		}
 		if (action == WEIR_CLOSE ? cuts : !cuts && w->view.splice.cuts)
 			count(w->server, action == WEIR_CLOSE ? WEIR_SPLICE_CLOSED : WEIR_SPLICE_OPENED);
@@ -201,7 +221,7 @@ static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, s
 	if (action == WEIR_ANSWER)
 		count(w->server, WEIR_ANSWERED);
 	if (action == WEIR_CLOSE)
-		conn_release(&w->packet.flow, c);
+		conn_release(c);
 
 	if (action == WEIR_CUT && packet_cut(skb, w, w->request.start - g->seq)) {
 		/* What was cut off comes again, with what was to pass: known by its numbers, it passes then. */

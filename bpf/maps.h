@@ -134,14 +134,6 @@ struct {
 	__type(value, struct weir_in_flight);
 } in_flight SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, WEIR_DEFAULT_CONNS);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct weir_place_key);
-	__type(value, struct weir_places);
-} places SEC(".maps");
-
 /* Of lists that are wide, or were: the others need no entry. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);

@@ -10,17 +10,9 @@
 /* The request's head was read in this packet, and it was decided that it may pass: as if it had not been. */
 static __always_inline void undo_pass(struct work *w)
 {
-	__u32 key = w->event_key - WEIR_EVENT_KEYED;
-
 	if (w->tracing && w->noted)
 		w->noted--;
-	if (key < WEIR_EVENT_KEYS)
-		w->events[key]--;
-	if (w->exempted) {
-		w->exempt--;
-		return;
-	}
-	w->passed--;
+	w->decision = WEIR_REASON_COUNT;
 	undo_decision(w);
 }
 

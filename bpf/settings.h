@@ -34,7 +34,9 @@ static __always_inline bool load_settings(struct work *w, __u32 hook)
 	w->unreadable = 0;
 	w->n_limits = 0;
 	decision_start(w);
-	w->places_end = 0;
+	w->n_decided = 0;
+	w->list_asked.list = 0;
+	w->decision = WEIR_REASON_COUNT;
 	w->noted = 0;
 	w->passed = 0;
 	w->exempt = 0;

@@ -80,7 +80,7 @@ static __always_inline void socket_ends(struct weir_flow *f, __u32 state)
 		return;
 	}
 	c->splice.server_reset = 1;
-	conn_release(f, c);
+	conn_release(c);
 	conn_linger(f, c);
 }
 

@@ -13,8 +13,7 @@
 
 #define EEXIST 17
 
-#define CONN_FORGOTTEN (~0ULL) /* an entry's id, when it is about to be deleted */
-#define GIVE_WAY_TRIES 8       /* ended entries may have gone meanwhile */
+#define GIVE_WAY_TRIES 8 /* ended entries may have gone meanwhile */
 
 static __always_inline struct weir_table *table_of_conns(void)
 {
@@ -76,34 +75,35 @@ static __always_inline bool holder_take(__u32 holder)
 	return false;
 }
 
-/* Whatever its requests hold is free: the server has ended, or the connection has. */
-static __always_inline void conn_release(const struct weir_flow *flow, const struct weir_conn *c)
-{
-	if (weir_conn_holds_places(c))
-		places_release_all(flow, weir_conn_done(c), c->places_end);
-}
-
 /*
  * Deletes the entry that was found with this id. By now there may be none of this flow, or that of another connection: the
  * id tells, and who takes it away is the only one who deletes. 1: it is gone.
  */
 __noinline int conn_forget(const struct weir_flow *flow, __u64 id)
 {
-	__u32 server, from, end, translated;
 	struct weir_flow key = {};
 	struct weir_table *t;
 	struct weir_conn *c;
+	bool found, translated;
+	__u32 server;
 
-	if (!flow || id == CONN_FORGOTTEN)
+	if (!flow || id == WEIR_CONN_FORGOTTEN)
 		return 0;
 	key = *flow;
 	c = bpf_map_lookup_elem(&conns, &key);
-	if (!c || __sync_val_compare_and_swap(&c->id, id, CONN_FORGOTTEN) != id)
+	if (!c)
+		return 0;
+	/* Under the lock, so that nothing is committed any more. */
+	bpf_spin_lock(&c->lock);
+	found = c->id == id;
+	if (found)
+		c->id = WEIR_CONN_FORGOTTEN;
+	translated = weir_conn_translated(c);
+	bpf_spin_unlock(&c->lock);
+	if (!found)
 		return 0;
 	server = c->server;
-	from = weir_conn_done(c);
-	end = c->places_end;
-	translated = weir_conn_translated(c);
+	conn_release(c);
 	holder_release(__sync_lock_test_and_set(&c->holder, 0));
 	if (bpf_map_delete_elem(&conns, &key))
 		return 0;
@@ -113,8 +113,6 @@ __noinline int conn_forget(const struct weir_flow *flow, __u64 id)
 	count(server, WEIR_CONN_CLOSED);
 	if (translated)
 		count(server, WEIR_SPLICE_CLOSED);
-	if (seq_before(from, end))
-		places_release_all(&key, from, end);
 	return 1;
 }
 

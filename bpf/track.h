@@ -141,23 +141,26 @@ static __always_inline __u64 conn_first_linger_ns(const struct weir_conn *c)
 }
 
 /* Lets go what is due of a dying entry; true when that is the entry itself. */
-static __always_inline bool conn_let_go(const struct weir_flow *flow, const struct weir_conn *c)
+static __always_inline bool conn_let_go(const struct weir_flow *flow, struct weir_conn *c)
 {
 	enum weir_due due = weir_conn_due(c, bpf_ktime_get_ns());
 
 	if (due == WEIR_DUE_ENTRY)
 		conn_forget(flow, c->id);
 	else if (due == WEIR_DUE_PLACES)
-		conn_release(flow, c);
+		conn_release(c);
 	return due == WEIR_DUE_ENTRY;
 }
 
-static int conn_expire(void *map __attribute__((unused)), struct weir_flow *key, struct weir_conn *c)
+static int conn_expire(void *map __attribute__((unused)), struct weir_flow *key,
+		       struct weir_conn *expired __attribute__((unused)))
 {
 	struct weir_flow flow = *key; /* functions that are verified by themselves do not take a map's key */
+	/* Verifiers before Linux 6.2 let nobody lock what a callback is given. */
+	struct weir_conn *c = bpf_map_lookup_elem(&conns, &flow);
 	__u64 idle_ns, linger_ns;
 
-	if (conn_let_go(&flow, c))
+	if (!c || conn_let_go(&flow, c))
 		return 0;
 	idle_ns = bpf_ktime_get_ns() - c->last_ns;
 	linger_ns = idle_ns < WEIR_LINGER_NS ? conn_first_linger_ns(c) : weir_conn_linger_ns(c);

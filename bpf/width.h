@@ -21,10 +21,11 @@ __noinline int width_find(__u32 hook)
 		return 0;
 	a = &w->attributes;
 	w->width = (struct weir_width_said){ .seats = 1 };
-	w->places.list = weir_list_of(&w->request.request, a);
-	w->places.whole = !(a->flags & WEIR_ATTRIBUTE_NARROWED);
+	w->list.list = weir_list_of(&w->request.request, a);
+	w->list.request = w->request.requests + w->request.heads;
+	w->list.whole = !(a->flags & WEIR_ATTRIBUTE_NARROWED);
 	key.server = w->server;
-	key.list = w->places.list;
+	key.list = w->list.list;
 	server = bpf_map_lookup_elem(&servers, &key.server);
 	if (!key.list || !server)
 		return 0;
@@ -34,27 +35,21 @@ __noinline int width_find(__u32 hook)
 	return 0;
 }
 
-/* The answer to a request, of which there are so many bytes. */
-__noinline int width_learn(const struct weir_flow *flow, __u32 request, __u32 bytes, __u32 all)
+/* The answer to the LIST that was asked for: so many bytes of it. all: it has no more. */
+__noinline int width_learn(const struct weir_asked_list *asked, __u32 bytes, __u32 all)
 {
-	struct weir_place_key at = { .request = request };
 	struct work *w = work_of(HOOK_EGRESS);
 	struct weir_width_key key = {};
 	struct weir_width *width, fresh = {};
 	struct weir_server *server;
-	struct weir_places *p;
 
-	if (!flow || !w)
-		return 0;
-	at.flow = *flow;
-	p = bpf_map_lookup_elem(&places, &at);
-	if (!p || !p->list)
+	if (!asked || !w)
 		return 0;
 	key.server = w->server;
-	key.list = p->list;
+	key.list = asked->list;
 	width = bpf_map_lookup_elem(&widths, &key);
 	if (width) {
-		weir_width_learn(width, bytes, all && p->whole, w->now_ns);
+		weir_width_learn(width, bytes, all && asked->whole, w->now_ns);
 		return 0;
 	}
 	server = bpf_map_lookup_elem(&servers, &key.server);
@@ -69,18 +64,17 @@ __noinline int width_learn(const struct weir_flow *flow, __u32 request, __u32 by
 static __always_inline void width_note(struct work *w)
 {
 	const struct weir_response_reader *r = &w->response;
-	__u32 request = r->first + r->responses - 1;
 
-	if (r->response.status == 200 && seq_before(request, r->places_end))
-		width_learn(&w->packet.flow, request, r->next - r->began, true);
+	if (r->asked.list && r->response.status == 200 && r->asked.request == r->first + r->responses - 1)
+		width_learn(&r->asked, r->next - r->began, true);
 }
 
 /* Nothing more comes from the server, which may be in the midst of a response, or may have said by that where it ends. */
-static __always_inline void width_note_cut(struct work *w, const struct weir_conn *c)
+static __always_inline void width_note_cut(const struct weir_conn *c)
 {
-	if (c->response.status == 200 && !weir_response_ended(&c->response) &&
-	    seq_before(c->responses, c->places_end) && seq_after(c->splice.server_end, c->response_began))
-		width_learn(&w->packet.flow, c->responses, c->splice.server_end - c->response_began, false);
+	if (c->asked.list && c->asked.request == c->responses && c->response.status == 200 &&
+	    !weir_response_ended(&c->response) && seq_after(c->splice.server_end, c->response_began))
+		width_learn(&c->asked, c->splice.server_end - c->response_began, false);
 }
 
 #endif

@@ -46,6 +46,7 @@ struct work {
 	__u32 retry_s;
 	__u32 window_at; /* payload offset of window[0] */
 	__u32 window_length;
+	__u32 decision; /* enum weir_reason: of the request decided last, not yet among these; WEIR_REASON_COUNT: none */
 	__u32 passed, exempt, dry_run; /* requests of this packet, counted when it is committed */
 	__u32 events[WEIR_EVENT_KEYS]; /* by enum weir_reason from EVENT_KEYED on; counted with them */
 	__u32 dry_run_rejected;	       /* likewise */
@@ -57,7 +58,7 @@ struct work {
 	__u32 waited;			  /* a token that is there only later */
 	__u32 overlooked;		  /* it would have refused, but is there to be watched only */
 	__u32 nameless;			  /* its subject was not known to it */
-	__u32 in_flight_held;		  /* the request holds its places from before */
+	__u32 places_asked;		  /* it was asked of limits on requests in flight */
 	__u32 penalised;		  /* it was not asked: the subject has not waited for as long as it was told */
 	__u32 failed;			  /* the refusal has begun a penalty */
 	__u64 subjects[WEIR_MATCHES_MAX]; /* whose */
@@ -82,13 +83,15 @@ struct work {
 	struct weir_source_key source_key;
 	struct weir_vector matched; /* rules */
 	struct weir_vector either;
-	struct weir_place_key place_key; /* of the request that is being decided */
-	struct weir_places places;	 /* what it holds */
-	struct weir_width_said width;	 /* what it takes of a level's seats */
-	__u32 places_limit;		 /* the last one that was asked for some */
-	__u32 places_end;		 /* behind the last request that holds some; 0: none of this packet does */
-	__u32 tracing;			 /* someone wants to know what becomes of requests */
-	__u32 noted;			 /* of this packet, for them (trace.h) */
+	struct weir_place_draft places[WEIR_PLACES_MAX];
+	struct weir_place given[WEIR_PLACES_MAX]; /* back, by the connection */
+	struct weir_width_said width;		  /* what the latest request takes of a level's seats */
+	struct weir_asked_list list;		  /* that it asks for, if its answer will tell that list's width */
+	struct weir_asked_list
+		list_asked; /* the first of the packet's requests that does; the connection's at egress */
+	__u32 n_decided;    /* requests of this packet before the latest (undo.h) */
+	__u32 tracing;	    /* someone wants to know what becomes of requests */
+	__u32 noted;	    /* of this packet, for them (trace.h) */
 	struct weir_request_reader request;
 	struct weir_attributes attributes; /* of the request whose head has ended last */
 	struct weir_event event;
@@ -96,7 +99,6 @@ struct work {
 	__u32 event_key;     /* enum weir_reason, WEIR_REASON_COUNT: the request is no Event, or they have no limit */
 	__u32 event_at;	     /* payload offset of its body */
 	__u32 event_outcome; /* enum weir_event_outcome, of the byte of it read latest */
-	__u32 exempted;	     /* the request decided last is exempt */
 	__u32 frame_event;   /* enum weir_frame_event, of the byte read latest */
 	struct weir_response_reader response;
 	struct weir_hold_reader hold;
@@ -134,11 +136,11 @@ static __always_inline void decision_start(struct work *w)
 	w->overlooked = 0;
 	w->penalised = 0;
 	w->failed = 0;
-	w->in_flight_held = 0;
+	w->places_asked = 0;
 	w->wait_ns = 0;
 	w->nameless = 0;
-	w->places.n = 0;
 	w->width = (struct weir_width_said){ .seats = 1 };
+	w->list.list = 0;
 }
 
 #endif

@@ -54,7 +54,7 @@ def map_entries(site, name):
 def check_nothing_taken(site):
     """At once: far sooner than the ten seconds after which a RST is believed when no socket tells its end."""
     eventually(lambda: taken(site) == [0] * len(LIMITS), "every in-flight counter reads 0", patience_s=5)
-    eventually(lambda: not map_entries(site, "places"), "no request holds a place")
+    assert not [place for entry in map_entries(site, "conns") for place in entry["value"]["places"] if place["taken"]]
     assert not [entry for entry in map_entries(site, "in_flight") if entry["value"]["taken"]]
 
 

@@ -137,7 +137,7 @@ def test_pins_of_an_older_one(world, attached):
     site.weir.kill()
     other_version(world)
     (directory,) = world.pins.iterdir()
-    (directory / "places").unlink()
+    (directory / "in_flight").unlink()
     (directory / "names").rename(directory / "nicknames")
     (directory / "prog-ingress").rename(directory / "prog-ingress-new")
     site.weir("uninstall", "--force")

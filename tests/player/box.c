@@ -10,7 +10,7 @@ void box_reset(struct world *w)
 
 	b->open = b->server_busy = b->gap = false;
 	b->waits = b->sheds = b->rejects = b->closes = b->cut_short = b->followed = b->texts = 0;
-	b->asks = b->retaken = b->contradicted = 0;
+	b->asks = b->retaken = b->contradicted = b->heads_cut = b->early = 0;
 	for (int i = 0; i < BOX_JOBS; i++)
 		b->job[i].busy = false;
 	memset(&b->conn, 0, sizeof(b->conn));
@@ -209,6 +209,7 @@ static void box_feed_client(struct world *w, struct box_job *j)
 		if (r->held || r->lost != WEIR_REASON_COUNT || (r->shed && weir_request_ended(&r->request)))
 			break;
 	}
+	weir_request_reader_end(r, &p->g);
 	if (r->lost != WEIR_REASON_COUNT)
 		box_reject(w, j);
 	if (r->shed)
@@ -235,8 +236,10 @@ static void box_note_reject(struct world *w, const struct box_job *j)
 {
 	struct exchange *x = &w->exchange[j->id];
 	unsigned int text = box_text(w, &j->request.answer);
+	bool cut = j->request.answer.rejected == WEIR_HEAD_CUT;
 
-	if (j->id >= w->client.made || !x->ambiguous || x->shed || x->rejected) {
+	w->box.heads_cut += cut;
+	if (j->id >= w->client.made || !(x->ambiguous || cut) || x->shed || x->rejected) {
 		world_fail(w, "weir: request %u is rejected and was not to be", j->id);
 		return;
 	}
@@ -266,7 +269,8 @@ static void box_note(struct world *w, enum weir_reason why)
 {
 	w->box.retaken += why == WEIR_RETAKEN;
 	w->box.contradicted += why == WEIR_CONTRADICTED;
-	w->box.gap |= why == WEIR_CONTRADICTED;
+	w->box.early += why == WEIR_ANSWERED_EARLY;
+	w->box.gap |= why == WEIR_CONTRADICTED || why == WEIR_ANSWERED_EARLY;
 }
 
 static void box_commit_client(struct world *w, struct box_job *j)
@@ -346,6 +350,7 @@ static void box_commit_server(struct world *w, struct box_job *j)
 
 	j->busy = w->box.server_busy = false;
 	weir_conn_commit_server(&w->box.conn, &j->response, &why);
+	box_note(w, why);
 	world_note(w, "commit", WEIR_PASS, why);
 	box_pass_to_client(w, &j->packet);
 	while (w->box.waits && !w->box.server_busy) {

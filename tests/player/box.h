@@ -45,7 +45,7 @@ struct box {
 	bool gap;     /* one was not seen, or never came to the server: what follows cannot be read for sure */
 	__u16 window; /* the server's latest, as far as it was seen */
 	unsigned int sheds, rejects, closes, cut_short, followed;
-	unsigned int asks, retaken, contradicted;
+	unsigned int asks, retaken, contradicted, heads_cut, early;
 	unsigned int texts;
 	struct weir_answer_choice choice[BOX_TEXTS];
 	uint8_t text[BOX_TEXTS][BOX_TEXT];

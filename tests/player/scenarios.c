@@ -31,8 +31,8 @@ bool expect_answers(struct world *w, const struct config *c, unsigned int sheds)
 
 bool scenarios_play(struct world *w, unsigned int *tests)
 {
-	const struct scenario *const groups[] = { scenarios_packets, scenarios_endings, scenarios_sweeps,
-						  scenarios_long };
+	const struct scenario *const groups[] = { scenarios_packets, scenarios_endings, scenarios_heads,
+						  scenarios_sweeps, scenarios_long };
 	bool fine = true;
 
 	for (unsigned int i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {

@@ -21,6 +21,7 @@ bool expect_answers(struct world *w, const struct config *c, unsigned int sheds)
 
 extern const struct scenario scenarios_packets[]; /* chosen packets lost, repeated, joined */
 extern const struct scenario scenarios_endings[]; /* FIN, RST and closes */
+extern const struct scenario scenarios_heads[];	  /* cut short by the client's FIN */
 extern const struct scenario scenarios_sweeps[];  /* every packet, every number, every moment */
 extern const struct scenario scenarios_long[];	  /* gigabytes */
 

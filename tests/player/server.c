@@ -234,10 +234,23 @@ static void server_write(struct world *w)
 		s->timer = NEVER;
 }
 
+/* A lenient server would serve what weir has not decided. Where weir does not follow, it decides nothing. */
+static void server_check_head(struct world *w)
+{
+	const struct tcp *t = &w->tcp[SERVER];
+	uint64_t n = t->read - 1 - w->server.at;
+	struct http_head head;
+
+	if (tcp_at_eof(t) && n && !http_head(t->in + w->server.at, n, &head) && w->box.open &&
+	    w->box.conn.phase == WEIR_PHASE_FOLLOWED && !w->box.gap)
+		world_fail(w, "server: a head ends with the connection");
+}
+
 static void server_close(struct world *w)
 {
 	struct tcp *t = &w->tcp[SERVER];
 
+	server_check_head(w);
 	w->server.closed = true;
 	w->server.timer = w->server.idle_at = w->server.read_at = NEVER;
 	if (w->config.server.half_close)

@@ -28,16 +28,19 @@ static __u64 taken(void)
 	return places[SLOT];
 }
 
-/* Entries of the map that holds what outstanding requests have taken. */
-static int held(void)
+/* Places that all connections in the table hold. */
+static __u64 held(void)
 {
-	struct weir_place_key key, next, *at = NULL;
-	int n = 0;
+	struct weir_flow key, next, *at = NULL;
+	struct weir_conn conn;
+	__u64 n = 0;
 
-	while (!bpf_map_get_next_key(dp->maps.places, at, &next)) {
+	while (!bpf_map_get_next_key(dp->maps.conns, at, &next)) {
 		key = next;
 		at = &key;
-		n++;
+		assert_int_equal(bpf_map_lookup_elem(dp->maps.conns, &key, &conn), 0);
+		for (int i = 0; i < WEIR_PLACES_MAX; i++)
+			n += conn.places[i].taken;
 	}
 	return n;
 }
@@ -140,26 +143,131 @@ static void test_an_upgrade_holds_on(void **state)
 	assert_int_equal(taken(), 0);
 }
 
-static void test_pipelined_ones_hold_one_each(void **state)
+/* The server works on one of them at a time. */
+static void test_pipelined_ones_hold_one_together(void **state)
 {
-	struct datapath_limit limit = places_of(0, 2);
+	__u32 n = strlen(get_pod);
 	char both[256];
+
+	(void)state;
+	connect_ends(false);
+	snprintf(both, sizeof(both), "%s%s", get_pod, get_pod);
+	assert_int_equal(client_says(false, 0, both), PASS);
+	assert_int_equal(client_says(false, 2 * n, get_pod), PASS);
+	assert_int_equal(counter(WEIR_PASSED), 3);
+	assert_int_equal(taken(), 1);
+	assert_false(passes(true, get_pod));
+	server_says(false, 0, 3 * n, ACK, ok);
+	server_says(false, strlen(ok), 3 * n, ACK, ok);
+	assert_int_equal(taken(), 1);
+	assert_false(passes(true, get_pod));
+	server_says(false, 2 * strlen(ok), 3 * n, ACK, ok);
+	assert_int_equal(taken(), 0);
+	assert_int_equal(held(), 0);
+	assert_true(passes(true, get_pod));
+	assert_int_equal(counts(SLOT).highest, 1);
+}
+
+static void pod_of(char *text, size_t size, int namespace)
+{
+	snprintf(text, size, "GET /api/v1/namespaces/n%d/pods HTTP/1.1\r\n\r\n", namespace);
+}
+
+/* Each limit and subject has its place until the last request that wants it is done. */
+static void test_pipelined_ones_of_others(void **state)
+{
+	struct datapath_limit limit = places_of(WEIR_KEY_NAMESPACE, 1);
+	char text[128], all[512];
+	__u32 n;
+
+	(void)state;
+	slot_set(&limit);
+	pod_of(text, sizeof(text), 1);
+	n = snprintf(all, sizeof(all), "%s%s", text, text);
+	pod_of(text, sizeof(text), 2);
+	n += snprintf(all + n, sizeof(all) - n, "%s", text);
+	connect_ends(false);
+	assert_int_equal(client_says(false, 0, all), PASS);
+	assert_int_equal(taken(), 2);
+	server_says(false, 0, n, ACK, ok);
+	assert_int_equal(taken(), 2);
+	server_says(false, strlen(ok), n, ACK, ok);
+	assert_int_equal(taken(), 1);
+	assert_false(passes(true, text));
+	pod_of(text, sizeof(text), 1);
+	assert_true(passes(true, text));
+	server_says(true, 0, strlen(text), ACK, ok);
+	server_says(false, 2 * strlen(ok), n, ACK, ok);
+	assert_int_equal(taken(), 0);
+}
+
+/* A connection holds places of so many at one time; the next one waits for those before it. */
+static void test_more_subjects_than_a_connection_has_slots(void **state)
+{
+	struct datapath_limit limit = places_of(WEIR_KEY_NAMESPACE, 1);
+	__u32 at = 0, length;
+	char text[128];
 
 	(void)state;
 	slot_set(&limit);
 	connect_ends(false);
-	snprintf(both, sizeof(both), "%s%s", get_pod, get_pod);
-	assert_int_equal(client_says(false, 0, both), PASS);
+	for (int i = 0; i < WEIR_PLACES_MAX; i++) {
+		pod_of(text, sizeof(text), i);
+		assert_int_equal(client_says(false, at, text), PASS);
+		at += strlen(text);
+	}
+	pod_of(text, sizeof(text), WEIR_PLACES_MAX);
+	length = strlen(text);
+	assert_int_equal(client_says(false, at, text), DROP);
+	assert_int_equal(taken(), WEIR_PLACES_MAX);
+	server_says(false, 0, at, ACK, ok);
+	assert_int_equal(taken(), WEIR_PLACES_MAX - 1);
+	assert_int_equal(client_says(false, at, text), PASS);
+	assert_int_equal(taken(), WEIR_PLACES_MAX);
+	for (int i = 1; i <= WEIR_PLACES_MAX; i++)
+		server_says(false, i * strlen(ok), at + length, ACK, ok);
+	assert_int_equal(taken(), 0);
+	assert_int_equal(held(), 0);
+}
+
+static void server_set(__u32 list_width, __u32 object_bytes)
+{
+	static const struct datapath_listen listen = { .any = true, .port = SERVER_PORT };
+	struct weir_server server = { .flags = WEIR_SERVER_ACTIVE,
+				      .swallow_max = 65536,
+				      .list_width = list_width,
+				      .object_bytes = object_bytes };
+
+	weir_reading_default(&server.reading);
+	done(datapath_server_set(dp, 0, &server, &listen, 1, NULL, 0, &error));
+}
+
+/* What comes behind takes only what it wants more, and gives it back if another limit refuses it. */
+static void test_a_wider_one_behind(void **state)
+{
+	struct datapath_limit limit = places_of(0, 10);
+	__u32 n = strlen(get_pod);
+
+	(void)state;
+	limit.flags = WEIR_LIMIT_SEATS;
+	slot_set(&limit);
+	server_set(10, 0);
+	connect_ends(false);
+	assert_int_equal(client_says(false, 0, get_pod), PASS);
+	assert_int_equal(client_says(false, n, "GET /api/v1/pods?limit=450 HTTP/1.1\r\n\r\n"), PASS);
+	assert_int_equal(taken(), 5);
+	forget();
+	assert_int_equal(taken(), 0);
+
+	connect_ends(false);
+	assert_int_equal(client_says(false, 0, get_pod), PASS);
+	limit.amount.places = 4;
+	slot_set(&limit);
+	assert_true(passes(true, get_pod));
 	assert_int_equal(taken(), 2);
-	/* A third one waits: it is neither passed nor answered, and holds nothing. */
-	client_says(false, 2 * strlen(get_pod), get_pod);
-	assert_int_equal(counter(WEIR_PASSED), 2);
+	assert_int_equal(client_says(false, n, "GET /api/v1/pods?limit=450 HTTP/1.1\r\n\r\n"), DROP);
 	assert_int_equal(taken(), 2);
-	server_says(false, 0, 2 * strlen(get_pod), ACK, ok);
-	assert_int_equal(taken(), 1);
-	client_says(false, 2 * strlen(get_pod), get_pod);
-	assert_int_equal(counter(WEIR_PASSED), 3);
-	assert_int_equal(taken(), 2);
+	assert_int_equal(held(), 2);
 }
 
 static void test_another_limit_refuses(void **state)
@@ -293,7 +401,7 @@ static void test_what_is_not_served_makes_no_list_wide(void **state)
 	assert_int_equal(seats_of(PODS), 1);
 }
 
-/* Each of several answers is that of its own request, in whatever packets they come. */
+/* Each of several answers is that of its own request, in whatever packets they come; one list at a time is learned. */
 static void test_answers_to_pipelined_lists(void **state)
 {
 	char both[512], text[4096];
@@ -302,7 +410,7 @@ static void test_answers_to_pipelined_lists(void **state)
 	(void)state;
 	level_set();
 	connect_ends(false);
-	snprintf(both, sizeof(both), "%s%s%s", PODS, list_secrets, get_pod);
+	snprintf(both, sizeof(both), "%s%s%s", get_pod, list_secrets, PODS);
 	assert_int_equal(client_says(false, 0, both), PASS);
 	length = snprintf(text, sizeof(text),
 			  "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
@@ -340,18 +448,6 @@ static void test_a_body_that_does_not_say_its_length(void **state)
 		server_says(false, at + (i ? 1 : 9), strlen(request), FIN_ACK, "more of it");
 		assert_int_equal(seats_of(request), 2);
 	}
-}
-
-static void server_set(__u32 list_width, __u32 object_bytes)
-{
-	static const struct datapath_listen listen = { .any = true, .port = SERVER_PORT };
-	struct weir_server server = { .flags = WEIR_SERVER_ACTIVE,
-				      .swallow_max = 65536,
-				      .list_width = list_width,
-				      .object_bytes = object_bytes };
-
-	weir_reading_default(&server.reading);
-	done(datapath_server_set(dp, 0, &server, &listen, 1, NULL, 0, &error));
 }
 
 static void test_what_the_server_is_said_to_be(void **state)
@@ -414,7 +510,10 @@ int main(void)
 		PLACES(until_the_connection_is_forgotten),
 		PLACES(until_the_sweep),
 		PLACES(an_upgrade_holds_on),
-		PLACES(pipelined_ones_hold_one_each),
+		PLACES(pipelined_ones_hold_one_together),
+		PLACES(pipelined_ones_of_others),
+		PLACES(more_subjects_than_a_connection_has_slots),
+		PLACES(a_wider_one_behind),
 		PLACES(another_limit_refuses),
 		PLACES(long_running_is_not_counted),
 		PLACES(lists_take_one_seat_until_they_are_wide),

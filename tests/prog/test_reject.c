@@ -3,6 +3,7 @@
 #include "attached.h"
 
 #include <bpf/bpf.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "weir/http/ambiguity.h"
@@ -271,10 +272,40 @@ static void test_bad_chunk_in_an_answer(void **state)
 	answer_has_begun("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel");
 }
 
+/* The server has answered before the body's end, and may take the rest for something else: it is not read any more. */
 static void test_bad_chunk_behind_its_answer(void **state)
 {
 	(void)state;
-	answer_has_begun("HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n");
+	begin_body();
+	server_says(0, strlen(chunked), "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n");
+	passes(strlen(chunked), bad_chunk);
+	assert_int_equal(counter(WEIR_ANSWERED_EARLY), 1);
+	assert_int_equal(counter(WEIR_REJECTED), 0);
+}
+
+static void answered(const char *body, __u32 acked, bool early)
+{
+	static const char post[] = "POST /x HTTP/1.1\r\nContent-Length: 10\r\n\r\n";
+	__u64 before = counter(WEIR_ANSWERED_EARLY);
+	char text[128];
+
+	snprintf(text, sizeof(text), "%s%s", post, body);
+	connect_ends(false);
+	passes(0, text);
+	server_says(0, strlen(post) + acked, ok);
+	assert_int_equal(counter(WEIR_ANSWERED_EARLY) - before, early);
+}
+
+/* What the server has not acknowledged, it had not got when it answered: up to the last byte. */
+static void test_answers_before_the_end(void **state)
+{
+	(void)state;
+	answered("", 0, true);
+	answered("123456789", 9, true);
+	answered("1234567890", 0, true);
+	answered("1234567890", 9, true);
+	answered("1234567890", 10, false);
+	answered("1234567890GET /y HTTP/1.1\r\n", 10, false);
 }
 
 static void with_flags(__u32 flags)
@@ -307,6 +338,96 @@ static void test_dry_run(void **state)
 	assert_int_equal(counter(WEIR_DRY_RUN_REJECTED), 1);
 }
 
+static struct spec fin(__u32 at, const char *text)
+{
+	struct spec spec = request(at, text);
+
+	spec.flags |= WEIR_TCP_FIN;
+	return spec;
+}
+
+/* Nobody serves it, and nobody is charged; the client reads why. */
+static void test_head_that_the_end_cuts(void **state)
+{
+	static const char head[] = "GET /api/v1/namespaces/a/pods HTTP/1.1\r\nHost: x\r\n";
+	const struct spec whole = fin(0, head), bare = fin(strlen(head), "");
+	struct seen seen;
+
+	(void)state;
+	limit(WEIR_LIMIT_TOTAL, "0", 1);
+	connect_ends(false);
+	assert_int_equal(run(ingress, &whole), PASS);
+	assert_reset(0);
+
+	connect_ends(false);
+	passes(0, head);
+	assert_int_equal(run(ingress, &bare), DROP); /* before the server has acknowledged the first part */
+	server_says(0, strlen(head), NULL);
+	assert_int_equal(run(ingress, &bare), PASS);
+	packet_see(&packet, &seen);
+	assert_int_equal(seen.flags, WEIR_TCP_RST);
+	assert_int_equal(seen.seq, CLIENT_NEXT + strlen(head));
+	assert_int_equal(run(ingress, &bare), PASS);
+	packet_see(&packet, &seen);
+	assert_400(&seen, "head that ends with the connection", true);
+	assert_int_equal(counter(WEIR_HEAD_CUT), 2);
+	assert_int_equal(counter(WEIR_REJECTED), 2);
+	connect_ends(false);
+	passes(0, get_a); /* the token is still there */
+}
+
+/* The server may have acknowledged what comes again with the FIN, in vain: it gets that once more, and no FIN. */
+static void test_end_with_what_was_passed(void **state)
+{
+	const struct spec part = fin(0, "GET /x");
+	struct seen seen;
+
+	(void)state;
+	connect_ends(false);
+	passes(0, "GET /x");
+	assert_int_equal(run(ingress, &part), PASS);
+	packet_see(&packet, &seen);
+	assert_int_equal(seen.n_text, 6);
+	assert_int_equal(seen.flags & WEIR_TCP_FIN, 0);
+}
+
+/* A client that ends between two requests, or in a body, or behind empty lines, ends as it likes. */
+static void test_other_ends(void **state)
+{
+	static const char *const texts[] = { "",
+					     "\r\n",
+					     "\r",
+					     "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+					     "POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nhell",
+					     "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe" };
+	struct spec spec;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		for (int apart = 0; apart < 2; apart++) {
+			connect_ends(false);
+			if (apart && texts[i][0])
+				passes(0, texts[i]);
+			spec = apart ? fin(strlen(texts[i]), "") : fin(0, texts[i]);
+			assert_untouched(ingress, &spec);
+		}
+	}
+	assert_int_equal(counter(WEIR_HEAD_CUT), 0);
+}
+
+/* Bytes that are passed and never come to the server do not stand between it and a FIN in their place. */
+static void test_end_in_what_was_read(void **state)
+{
+	const struct spec spec = fin(16, "");
+
+	(void)state;
+	connect_ends(false);
+	passes(0, get_a);
+	server_says(0, 16, NULL);
+	assert_int_equal(run(ingress, &spec), DROP);
+	assert_int_equal(counter(WEIR_UNACCEPTABLE), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -319,6 +440,11 @@ int main(void)
 		TEST(bad_chunk_later),
 		TEST(bad_chunk_in_an_answer),
 		TEST(bad_chunk_behind_its_answer),
+		TEST(answers_before_the_end),
+		TEST(head_that_the_end_cuts),
+		TEST(end_with_what_was_passed),
+		TEST(other_ends),
+		TEST(end_in_what_was_read),
 		TEST(pass_mode),
 		TEST(paused),
 		TEST(dry_run),

@@ -172,7 +172,7 @@ class Site:
         """What is left to look at after a violation."""
         for words in (("status", "--json"), ("metrics",)) if self.weir.running() else ():
             (self.directory / f"{words[0]}.txt").write_text(self.weir.run(*words).stdout)
-        for name in ("conns", "places", "in_flight"):
+        for name in ("conns", "in_flight"):
             for pin in self.weir.pins.glob(f"net-*/{name}"):
                 with open(self.directory / f"{name}.json", "wb") as out:
                     subprocess.run(["bpftool", "map", "dump", "pinned", pin, "--json", "--pretty"], stdout=out, check=False)

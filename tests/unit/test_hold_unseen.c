@@ -133,6 +133,28 @@ static void test_unseen_after_the_end(void **state)
 	assert_int_equal(s.conn.phase, WEIR_PHASE_CLOSED);
 }
 
+/* A body whose server has answered before its end costs what could be requests. */
+static void test_answered_early(void **state)
+{
+	static const char *const texts[] = { "{ a body }", "GET / HTTP/1.1\r\nHost: x\r\n", "\r\n", "\n",
+					     "G\n\n\r\nGET / HTTP/1.1\r\n\r\n" };
+	static const __u32 weights[] = { 0, 0, 1, 1, 3 };
+	__u32 weight = 0, records = 0, at = 0;
+	struct hold_scene s;
+
+	(void)state;
+	hold_open(&s, WEIR_PHASE_FOLLOWED);
+	weir_conn_opaque(&s.conn, START, WEIR_ANSWERED_EARLY);
+	for (int i = 0; i < 5; i++) {
+		memcpy(s.stream + at, texts[i], strlen(texts[i]));
+		assert_int_equal(hold_offer(&s, at, strlen(texts[i]), false), WEIR_PASS);
+		at += strlen(texts[i]);
+		weight += weights[i];
+		records += !!weights[i];
+		hold_check(&s, records, weight);
+	}
+}
+
 /* Each segment costs something there, and each empty line. */
 static void test_unseen_requests(void **state)
 {
@@ -190,6 +212,7 @@ int main(void)
 		cmocka_unit_test(test_other_bytes_in_the_place),
 		cmocka_unit_test(test_unseen_fin),
 		cmocka_unit_test(test_unseen_after_the_end),
+		cmocka_unit_test(test_answered_early),
 		cmocka_unit_test(test_unseen_requests),
 		cmocka_unit_test(test_not_unseen),
 	};

@@ -19,7 +19,6 @@ struct weir_bpf;
 	DATAPATH_OWN_MAPS(X) \
 	X(limit_counts)      \
 	X(in_flight)         \
-	X(places)            \
 	X(widths)            \
 	X(newcomers)         \
 	X(locks)             \

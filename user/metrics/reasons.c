@@ -77,8 +77,6 @@ static const struct {
 	{ METRICS_UNREAD, "bucket_map_full", "There is no room for a bucket. --when-full decides what happens." },
 	{ METRICS_UNREAD, "in_flight_map_full",
 	  "There is no room to count requests in flight. --when-full decides what happens." },
-	{ METRICS_UNREAD, "places_map_full",
-	  "There is no room for the place of one request in flight. --when-full decides what happens." },
 	{ METRICS_UNREAD, "bad_path",
 	  "With nginx's path rules: the path leads above the root or contains an encoded NUL: rejected." },
 	{ METRICS_UNREAD, "repeated_namespace", "The header that names the namespace is repeated: rejected." },

@@ -21,7 +21,6 @@
  *   overrides   HASH            struct weir_override_key struct weir_amount    for one subject
  *   limit_counts PERCPU_ARRAY   limit index              struct weir_limit_counts
  *   in_flight   HASH            struct weir_in_flight_key struct weir_in_flight
- *   places      HASH            struct weir_place_key    struct weir_places    what an outstanding request holds
  *   widths      LRU_HASH        struct weir_width_key    struct weir_width     (width.h)
  *   buckets     ARRAY_OF_MAPS   limit index              LRU_HASH: __u64 subject -> struct weir_kept
  *   newcomers   ARRAY           limit index              struct weir_bucket    subjects that may get a bucket
@@ -243,27 +242,6 @@ WEIR_INLINE __u32 weir_table_share(__u32 max)
 {
 	return max < 4 ? 1 : max / 4;
 }
-
-/* An outstanding request, and the places that it holds until its response has been sent. */
-struct weir_place_key {
-	struct weir_flow flow;
-	__u32 request; /* as struct weir_conn counts them */
-};
-WEIR_ASSERT_SIZE(struct weir_place_key, 40);
-
-#define WEIR_PLACES_MAX 8
-
-struct weir_places {
-	__u32 n;
-	__u32 whole; /* it is a LIST of all that there is */
-	__u64 list;  /* weir_list_of(); 0: its answer tells no list's width */
-	struct {
-		struct weir_in_flight_key key;
-		__u32 taken;
-		__u32 pad;
-	} of[WEIR_PLACES_MAX];
-};
-WEIR_ASSERT_SIZE(struct weir_places, 208);
 
 /* Input of the program weir_settle: bring a bucket up to date at the rate in force. */
 struct weir_settle {

@@ -73,10 +73,11 @@
 	X(CONN_OVER_SHARE, "conn_over_share", UNREAD)             \
 	X(BUCKET_MAP_FULL, "bucket_map_full", UNREAD)             \
 	X(IN_FLIGHT_MAP_FULL, "in_flight_map_full", UNREAD)       \
-	X(PLACES_MAP_FULL, "places_map_full", UNREAD)             \
 	X(BAD_PATH, "bad_path", UNREAD)                           \
 	X(REPEATED_NAMESPACE, "repeated_namespace", UNREAD)       \
 	X(BAD_PREAMBLE, "bad_preamble", UNREAD)                   \
+	X(HEAD_CUT, "head_cut", UNREAD)                           \
+	X(ANSWERED_EARLY, "answered_early", UNREAD)               \
 	X(SPLIT_HEAD, "split_head", UNANSWERED)                   \
 	X(PIPELINED, "pipelined", UNANSWERED)                     \
 	X(SERVER_CLOSED, "server_closed", UNANSWERED)             \

@@ -45,6 +45,23 @@ WEIR_INLINE bool weir_conn_in_head(const struct weir_conn *c)
 	return weir_preamble_midway(&c->preamble) || weir_request_in_head(&c->request);
 }
 
+/* A request's head, or the preamble, has begun and not ended. */
+WEIR_INLINE bool weir_head_is_open(const struct weir_preamble *preamble, const struct weir_request *request)
+{
+	return weir_preamble_midway(preamble) || weir_request_line_begun(request);
+}
+
+/*
+ * The client's FIN ends a head whose bytes the server has, or will get. Some servers take that for the head's end, and
+ * serve a request that nobody has decided. One that has closed its side answers nothing more.
+ */
+WEIR_INLINE bool weir_conn_cuts_head(const struct weir_conn *c, const struct weir_segment *g)
+{
+	return c->phase == WEIR_PHASE_FOLLOWED && weir_segment_has(g, WEIR_TCP_FIN) &&
+	       g->seq + g->len == c->request_next && !(c->splice.fins & WEIR_SPLICE_SERVER_FIN) &&
+	       weir_head_is_open(&c->preamble, &c->request);
+}
+
 /*
  * The server has the first part of a request, of which this segment brings more, and no answer before that one's is
  * outstanding: the request can still be answered, but only together with the end of the connection.
@@ -115,6 +132,7 @@ WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const s
 	__u32 end = g->seq + g->len;
 	enum weir_splice_verdict verdict;
 	enum weir_action action;
+	bool cuts_head;
 
 	if (c->phase == WEIR_PHASE_CLOSED)
 		return weir_conn_after_close(c, g);
@@ -150,6 +168,10 @@ WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const s
 		*why = WEIR_ANSWERED_AGAIN;
 		return s->answer_length ? WEIR_ANSWER : WEIR_ACK;
 	}
+	if (weir_splice_fin_behind(s, g)) {
+		*why = WEIR_UNACCEPTABLE;
+		return WEIR_HOLD;
+	}
 
 	if (weir_segment_has(g, WEIR_TCP_RST | WEIR_TCP_SYN))
 		goto pass;
@@ -175,7 +197,8 @@ WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const s
 		*why = WEIR_OUT_OF_ORDER;
 		return WEIR_HOLD;
 	}
-	if (!g->len)
+	cuts_head = weir_conn_cuts_head(c, g);
+	if (!g->len && !cuts_head)
 		goto pass;
 
 	if (c->phase == WEIR_PHASE_HUNTING) {
@@ -192,7 +215,7 @@ WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const s
 		}
 	}
 
-	if (!seq_after(end, c->request_next))
+	if (!seq_after(end, c->request_next) && !cuts_head)
 		goto pass;
 	if (weir_conn_crosses_fin(c, g)) {
 		weir_splice_cut(s, g);
@@ -327,6 +350,14 @@ WEIR_INLINE __u32 weir_request_reader_take(struct weir_request_reader *r, __u64 
 
 	r->next += n;
 	return n;
+}
+
+/* All bytes of the segment have been fed, or nothing came of them. A FIN behind them must not end a head. */
+WEIR_INLINE void weir_request_reader_end(struct weir_request_reader *r, const struct weir_segment *g)
+{
+	if (weir_segment_has(g, WEIR_TCP_FIN) && r->next == g->seq + g->len && r->lost == WEIR_REASON_COUNT &&
+	    !r->shed && !r->held && weir_head_is_open(&r->preamble, &r->request))
+		r->lost = WEIR_HEAD_CUT;
 }
 
 /* Is there no room for the request whose head has just ended? It waits until others have been answered. */

@@ -147,7 +147,7 @@ WEIR_INLINE enum weir_action weir_conn_commit_again(struct weir_conn *c, const s
 		c->version++;
 		u->passed_ns = c->last_ns;
 		r->start = r->again_end;
-		return seq_after(g->seq + g->len, r->again_end) ? WEIR_CUT : WEIR_PASS;
+		return seq_after(g->seq + g->len, r->again_end) || r->lost == WEIR_HEAD_CUT ? WEIR_CUT : WEIR_PASS;
 	}
 	if (r->early || at >= WEIR_READS) {
 		*why = WEIR_CONTRADICTED;

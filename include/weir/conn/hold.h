@@ -16,6 +16,9 @@
  * Where tc could have read HTTP and was shown something else, or nothing, or may not touch it, a client gains nothing by that: each segment
  * costs a token at least, and as many as it has empty lines, for each may end a request's head.
  *
+ * Behind an answer that came before its request's end only the empty lines count: a body that the server reads after all
+ * costs nothing else.
+ *
  * On a connection that is hunting (joined in mid-stream, or lost) only the empty lines count, less those of requests that
  * were decided on their way here: a body that was under way costs nothing. When the server has answered meanwhile, what tc
  * made no sense of is none, and is charged as if it was unseen.
@@ -129,6 +132,7 @@ WEIR_INLINE enum weir_reason weir_hold_meet(struct weir_conn *c, const struct we
 	return WEIR_UNSEEN;
 }
 
+/* All but what is known to be something else: what is not read here may be read by the server. */
 WEIR_INLINE bool weir_hold_may_be_http(const struct weir_conn *c)
 {
 	return c->opaque_why != WEIR_TLS && c->opaque_why != WEIR_HTTP2 && c->opaque_why != WEIR_UPGRADE;
@@ -175,6 +179,7 @@ WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const st
 		.again = !!h->since_ns,
 		.by_lines = weir_hold_may_be_http(c),
 		.line = 1,
+		.free = c->opaque_why == WEIR_ANSWERED_EARLY,
 	};
 	if (c->phase == WEIR_PHASE_HUNTING) {
 		if (!k->listens && !seq_after(g->seq + g->len, k->next))

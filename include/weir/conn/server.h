@@ -40,7 +40,7 @@ WEIR_INLINE enum weir_action weir_conn_begin_server(struct weir_conn *c, const s
 	r->next = c->response_next;
 	r->began = c->response_began;
 	r->first = c->responses;
-	r->places_end = c->places_end;
+	r->asked = c->asked;
 	r->responses = 0;
 	r->outstanding = c->requests - c->responses;
 	r->lost = WEIR_REASON_COUNT;
@@ -106,6 +106,19 @@ WEIR_INLINE __u32 weir_response_reader_take(struct weir_response_reader *r, __u6
 	return n;
 }
 
+/*
+ * The server has answered a request without waiting for the end of its body. It must read the rest, or close (RFC 9112,
+ * 9.3); some do neither, and take the body for requests.
+ */
+WEIR_INLINE bool weir_conn_answered_early(const struct weir_conn *c)
+{
+	bool unread = weir_request_ended(&c->request) &&
+		      seq_before(c->splice.server_acked + c->splice.in_off, c->request_next);
+
+	return c->phase == WEIR_PHASE_FOLLOWED && c->requests == c->responses &&
+	       (unread || weir_request_in_body(&c->request));
+}
+
 /* A socket sends one segment at a time, so nobody else has moved this side. */
 WEIR_INLINE void weir_conn_commit_server(struct weir_conn *c, const struct weir_response_reader *r,
 					 enum weir_reason *why)
@@ -117,6 +130,11 @@ WEIR_INLINE void weir_conn_commit_server(struct weir_conn *c, const struct weir_
 	c->response_next = r->next;
 	c->response_began = r->began;
 	c->responses += r->responses;
+	if (r->responses && weir_conn_answered_early(c)) {
+		*why = WEIR_ANSWERED_EARLY;
+		weir_conn_opaque(c, c->splice.server_acked, *why);
+		return;
+	}
 	if (r->lost == WEIR_REASON_COUNT)
 		return;
 	if (c->phase == WEIR_PHASE_HUNTING) {

@@ -5,6 +5,7 @@
 
 #include "weir/abi/abi.h"
 #include "weir/abi/answer.h"
+#include "weir/conn/places.h"
 #include "weir/conn/record.h"
 #include "weir/http/preamble.h"
 #include "weir/http/request.h"
@@ -63,6 +64,8 @@ enum weir_ended {
 	WEIR_ENDED,	    /* nobody does */
 };
 
+#define WEIR_CONN_FORGOTTEN (~0ULL)
+
 struct weir_conn {
 #ifdef __bpf__
 	struct bpf_spin_lock lock;
@@ -73,7 +76,7 @@ struct weir_conn {
 	__u32 server;
 	__u64 timer[2];
 #endif
-	__u64 id;	 /* tells it from others that have had its flow, or its memory: when it was opened */
+	__u64 id; /* when it was opened: tells it from others of its flow; WEIR_CONN_FORGOTTEN: it is about to be deleted */
 	__u64 last_ns;	 /* CLOCK_MONOTONIC of the latest packet */
 	__u64 head_bits; /* bit n % 64: outstanding request n is a HEAD */
 	struct weir_splice splice;
@@ -85,11 +88,11 @@ struct weir_conn {
 	__u32 version;	      /* moves with every commit of the client's side, and every hunt */
 	__u32 server_isn;     /* tells a repeated SYN-ACK from a new connection's; 0: not known */
 	struct weir_answer_choice answer;
-	__u8 phase;	 /* enum weir_phase */
-	__u8 dying;	 /* it goes after a silence, by its timer or by the agent's sweep */
-	__u8 pipelines;	 /* the client has sent a request before the answer to the one before */
-	__u8 opaque_why; /* enum weir_reason, with phase OPAQUE; MID_STREAM: TLS that was joined in mid-stream */
-	__u32 places_end; /* behind the last request that holds places of a limit (limit.h); those that are done do not */
+	__u8 phase;	   /* enum weir_phase */
+	__u8 dying;	   /* it goes after a silence, by its timer or by the agent's sweep */
+	__u8 pipelines;	   /* the client has sent a request before the answer to the one before */
+	__u8 opaque_why;   /* enum weir_reason, with phase OPAQUE; MID_STREAM: TLS that was joined in mid-stream */
+	__u32 places_end;  /* behind the last request that wants places of a limit */
 	__u32 preamble_at; /* client's numbers: its first byte, once some of it has been read */
 	__u32 holder;	   /* whose share of the table it is (bpf/table.h); 0: nobody's any more */
 	__u32 badge;	   /* of the packets that ingress lets by (hold.h); 0: there is none */
@@ -97,6 +100,8 @@ struct weir_conn {
 	__u8 gives_way;	   /* it has ended, and stands among those that have */
 	__u8 strays;	   /* segments without the badge that were dropped in a row */
 	__u8 pad;
+	struct weir_place places[WEIR_PLACES_MAX]; /* none of requests that are done */
+	struct weir_asked_list asked;		   /* one at a time */
 	struct weir_hold hold;
 	struct weir_unconfirmed unconfirmed;
 	struct weir_preamble preamble; /* and afterwards whom it names */
@@ -149,9 +154,9 @@ struct weir_request_reader {
 
 struct weir_response_reader {
 	__u32 next;
-	__u32 began;	  /* of the response now being read, or read last */
-	__u32 first;	  /* number of the request that the segment's first response answers */
-	__u32 places_end; /* as in struct weir_conn */
+	__u32 began;		      /* of the response now being read, or read last */
+	__u32 first;		      /* number of the request that the segment's first response answers */
+	struct weir_asked_list asked; /* as in struct weir_conn */
 	__u32 responses;
 	__u32 outstanding;
 	__u16 lost;
@@ -244,6 +249,12 @@ WEIR_INLINE __u32 weir_conn_done(const struct weir_conn *c)
 }
 
 /* Has a request that is not done taken places of some limit? */
+/* Nothing is committed any more. */
+WEIR_INLINE bool weir_conn_forgotten(const struct weir_conn *c)
+{
+	return c->id == WEIR_CONN_FORGOTTEN;
+}
+
 WEIR_INLINE bool weir_conn_holds_places(const struct weir_conn *c)
 {
 	return seq_after(c->places_end, weir_conn_done(c));
@@ -287,11 +298,47 @@ WEIR_INLINE enum weir_due weir_conn_due(const struct weir_conn *c, __u64 now_ns)
 	return idle_ns >= WEIR_LINGER_NS && weir_conn_holds_places(c) ? WEIR_DUE_PLACES : WEIR_DUE_NOTHING;
 }
 
-/* end: behind the last request of a segment that has taken some, whatever becomes of the segment; 0: none has. */
-WEIR_INLINE void weir_conn_note_places(struct weir_conn *c, __u32 end)
+/* A segment's requests are to be decided: what the connection holds is what they find. */
+WEIR_INLINE void weir_conn_draft_places(const struct weir_conn *c, struct weir_place_draft *draft)
 {
-	if (end && seq_after(end, c->places_end))
-		c->places_end = end;
+	for (int i = 0; i < WEIR_PLACES_MAX; i++)
+		weir_draft_begin(&draft[i], &c->places[i]);
+}
+
+/* Can what they were told not be kept any more? */
+WEIR_INLINE bool weir_conn_lost_places(const struct weir_conn *c, const struct weir_place_draft *draft)
+{
+	bool lost = weir_conn_forgotten(c);
+
+	for (int i = 0; i < WEIR_PLACES_MAX; i++)
+		lost |= weir_draft_lost(&draft[i], &c->places[i]);
+	return lost;
+}
+
+/* The segment is committed. */
+WEIR_INLINE void weir_conn_commit_places(struct weir_conn *c, const struct weir_place_draft *draft)
+{
+	for (int i = 0; i < WEIR_PLACES_MAX; i++) {
+		weir_draft_commit(&draft[i], &c->places[i]);
+		if (c->places[i].taken && seq_after(c->places[i].end, c->places_end))
+			c->places_end = c->places[i].end;
+	}
+}
+
+/* The segment asks for a list: one at a time is waited for. */
+WEIR_INLINE void weir_conn_commit_list(struct weir_conn *c, const struct weir_asked_list *asked)
+{
+	if (asked->list && (!c->asked.list || seq_before(c->asked.request, c->responses)))
+		c->asked = *asked;
+}
+
+/* What nobody wants any more, to be given back. Under the lock under which requests became done. */
+WEIR_INLINE void weir_conn_take_out_places(struct weir_conn *c, struct weir_place *out)
+{
+	__u32 done = weir_conn_done(c);
+
+	for (int i = 0; i < WEIR_PLACES_MAX; i++)
+		weir_place_take_out(&c->places[i], &out[i], done, false);
 }
 
 /*
@@ -305,6 +352,7 @@ WEIR_INLINE void weir_conn_hunt(struct weir_conn *c)
 		weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, c->request_next), WEIR_GAP);
 	else
 		c->requests = c->responses = c->places_end = 0;
+	c->asked.list = 0;
 	c->unconfirmed.n = 0;
 	c->version++;
 	if (weir_preamble_awaited(&c->preamble))

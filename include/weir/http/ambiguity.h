@@ -28,7 +28,8 @@
 	X(BAD_CHUNK, "malformed chunk or trailer")                    \
 	X(BAD_PATH, "path that leads above its root, or has a NUL")   \
 	X(REPEATED_NAMESPACE, "namespace named twice")                \
-	X(BAD_PREAMBLE, "no PROXY protocol preamble before it")
+	X(BAD_PREAMBLE, "no PROXY protocol preamble before it")       \
+	X(HEAD_CUT, "head that ends with the connection")
 
 /*
  * first: it is the connection's first request. TLS is another protocol then. Whatever else does not begin with a method is

@@ -59,6 +59,12 @@ WEIR_INLINE bool weir_request_in_head(const struct weir_request *r)
 	       r->framing.state != WEIR_AT_LOST;
 }
 
+/* The same, and what has come of it is more than empty lines, which mean nothing by themselves. */
+WEIR_INLINE bool weir_request_line_begun(const struct weir_request *r)
+{
+	return weir_request_in_head(r) && r->framing.state != WEIR_AT_START && r->framing.state != WEIR_AT_START_LF;
+}
+
 /* A head has ended, and its body has not. */
 WEIR_INLINE bool weir_request_in_body(const struct weir_request *r)
 {

@@ -94,4 +94,7 @@ struct weir_in_flight {
 };
 WEIR_ASSERT_SIZE(struct weir_in_flight, 8);
 
+/* Limits on requests in flight that one request may be under, and slots of a connection. */
+#define WEIR_PLACES_MAX 8
+
 #endif

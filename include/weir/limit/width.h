@@ -26,6 +26,14 @@ struct weir_width_key {
 };
 WEIR_ASSERT_SIZE(struct weir_width_key, 16);
 
+/* A LIST that is outstanding, whose answer will tell how wide its list is. */
+struct weir_asked_list {
+	__u64 list;    /* weir_list_of(); 0: there is none */
+	__u32 request; /* as struct weir_conn counts them */
+	__u32 whole;   /* it asks for all that there is */
+};
+WEIR_ASSERT_SIZE(struct weir_asked_list, 16);
+
 /* Several CPUs may learn at once, without a lock: an answer may be forgotten then, and no more than that. */
 struct weir_width {
 	__u64 mean;    /* bytes */

@@ -340,6 +340,18 @@ WEIR_INLINE bool weir_splice_fin_ahead(const struct weir_splice *s, const struct
 }
 
 /*
+ * A FIN in front of what has gone on to the server, where the server may have got nothing yet: there it would end the
+ * stream in the midst of what was read. A client whose stream has an end sends nothing behind it.
+ */
+WEIR_INLINE bool weir_splice_fin_behind(const struct weir_splice *s, const struct weir_segment *g)
+{
+	__u32 end = g->seq + g->len;
+
+	return weir_segment_has(g, WEIR_TCP_FIN) && seq_before(end + 1, s->passed_end) &&
+	       !seq_before(end, s->server_acked + s->in_off);
+}
+
+/*
  * Does the server have all of the client's stream before this segment, and nothing from beyond its start? What has gone
  * ahead of a gap is stored by the server at its place without the cut.
  */

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A server that is lenient about where requests end: Python's http.server, which keeps no count of bodies."""
+import contextlib
+import http.server
+import socket
+import threading
+
+import pytest
+
+from lib.process import eventually
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        self.server.targets.append(self.path)
+        body = self.path.encode() + b"\n"
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def site(world):
+    place = world.loopback()
+    with place.server_ns.entered():
+        server = http.server.ThreadingHTTPServer((place.address, 8080), Handler)
+    server.daemon_threads = True
+    server.targets = []
+    server.port = 8080
+    server.handle_error = lambda *_: None
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    site = world.site(place, server)
+    site.attach()
+    yield site
+    server.shutdown()
+    server.server_close()
+
+
+def test_head_that_ends_with_the_connection(site):
+    """Without weir it is served."""
+    site.limit("user", burst=0)
+    for end in (b"", b"\r\n"):
+        client = site.client("alice")
+        client.send(client.head("/cut").removesuffix(b"\r\n\r\n") + end)
+        client.end_of_requests()
+        assert client.read().status == 400
+        client.expect_end()
+    assert site.server.targets == []
+    assert site.unread() == {"head_cut": 2}
+    assert site.weir.counts()["rejected"] == 2
+
+
+def test_the_end_comes_later(site):
+    site.limit("user", burst=0)
+    client = site.client("alice")
+    client.send(client.head("/cut").removesuffix(b"\r\n"))
+    client.settle()
+    client.end_of_requests()
+    assert client.read().status == 400
+    client.expect_end()
+    assert site.server.targets == []
+
+
+def test_body_that_is_left_unread(site):
+    """It is given up before any more of the body comes to the server: that is held, and waits for a limit of 0."""
+    site.limit("user", burst=1)
+    site.limit("total", burst=1)
+    client = site.client("alice")
+    client.ask("/outer", Content_Length=10**8)
+    assert client.read().status == 200
+    eventually(lambda: site.unread() == {"answered_early": 1}, "the connection is given up")
+    client.send(b"GET /inner HTTP/1.1\r\nHost: x\r\n\r\n" * 100)
+    eventually(lambda: site.packets("held_record"), "what follows is held")
+    client.socket.settimeout(1)
+    with contextlib.suppress(socket.timeout):
+        assert not client.socket.recv(1)
+    assert site.server.targets == ["/outer"]

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The same packet of several requests on two CPUs at once: one of them is contended, and what all of its requests took goes back,
+ * once. Whether they meet is up to the machine; that nothing is lost or given twice holds either way.
+ */
+#include "limited.h"
+
+#include <bpf/bpf.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "weir.skel.h"
+
+#define BURST 1000000
+#define REQUESTS 30
+#define ROUNDS 400
+#define RATE_SLOT WEIR_LIMIT_TOTAL
+
+static char pipelined[PACKET_ROOM];
+static pthread_barrier_t barrier;
+
+static void *send_it(void *cpu)
+{
+	struct packet mine;
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET((intptr_t)cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set); /* where there is but one CPU, they meet nowhere */
+	packet_build(&mine,
+		     &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = pipelined });
+	pthread_barrier_wait(&barrier);
+	packet_run(ingress, &mine);
+	return NULL;
+}
+
+static __u64 tokens_taken(void)
+{
+	__u32 index = weir_limit_index(0, RATE_SLOT), id;
+	struct weir_kept kept = {};
+	__u64 subject = 0;
+	int map;
+
+	assert_int_equal(bpf_map_lookup_elem(dp->maps.buckets, &index, &id), 0);
+	map = bpf_map_get_fd_by_id(id);
+	assert_true(map >= 0);
+	assert_int_equal(bpf_map_lookup_elem(map, &subject, &kept), 0);
+	close(map);
+	return BURST -
+	       (__u64)((((unsigned __int128)kept.bucket.tokens.high << 64) | kept.bucket.tokens.low) / WEIR_TOKEN);
+}
+
+static void test_two_at_once(void **state)
+{
+	struct datapath_limit places = { .kind = WEIR_LIMIT_IN_FLIGHT,
+					 .reason = WEIR_SHED_IN_FLIGHT,
+					 .epoch = 7,
+					 .amount = { .set = true, .places = 2 } };
+	__u64 taken[WEIR_SERVER_LIMITS];
+	pthread_t other;
+
+	(void)state;
+	limit(RATE_SLOT, "0", BURST);
+	slot_set(&places);
+	rule_set("{\"long_running\": false}");
+	for (int i = 0; i < REQUESTS; i++)
+		strcat(pipelined, get_pod);
+	assert_int_equal(pthread_barrier_init(&barrier, NULL, 2), 0);
+	for (int i = 1; i <= ROUNDS; i++) {
+		connect_ends(false);
+		assert_int_equal(pthread_create(&other, NULL, send_it, (void *)1), 0);
+		send_it((void *)0);
+		assert_int_equal(pthread_join(other, NULL), 0);
+		assert_int_equal(counter(WEIR_PASSED), i * REQUESTS);
+		assert_int_equal(tokens_taken(), i * REQUESTS);
+		assert_int_equal(counts(RATE_SLOT).admitted, i * REQUESTS);
+		memset(taken, 0, sizeof(taken));
+		done(datapath_in_flight(dp, 0, taken, &error));
+		assert_int_equal(taken[SLOT], 1);
+		server_says(false, 0, strlen(pipelined), FIN_ACK, NULL);
+	}
+	print_message("%llu of %d packets were contended\n", (unsigned long long)counter(WEIR_CONTENDED), ROUNDS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { TEST(two_at_once) };
+
+	return cmocka_run_group_tests_name("contended", tests, namespaces_setup, NULL);
+}

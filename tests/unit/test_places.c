@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A connection's places (weir/conn/places.h) while two packets of its client's are decided at once and its server answers:
+ * what is counted for each subject is what the connection and the drafts hold, at every moment, and nothing at the end.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../random.h"
+#include "weir/conn/conn.h"
+
+#define SUBJECTS 12
+#define ACTORS 2
+#define REQUESTS 4
+#define ROUNDS 200000
+
+/* A packet between begin and commit. */
+struct actor {
+	bool busy;
+	__u32 version, first, n;
+	__u32 subject[REQUESTS], wanted[REQUESTS];
+	struct weir_place_draft draft[WEIR_PLACES_MAX];
+};
+
+struct scene {
+	struct random random;
+	struct weir_conn conn;
+	__s64 counted[SUBJECTS];					   /* the map in_flight */
+	__u32 subject[WEIR_OUTSTANDING_MAX], wanted[WEIR_OUTSTANDING_MAX]; /* of outstanding requests */
+	struct actor actor[ACTORS];
+	unsigned int committed, contended, lost;
+};
+
+static void begin(struct scene *s, struct actor *a)
+{
+	a->busy = true;
+	a->version = s->conn.version;
+	a->first = s->conn.requests;
+	a->n = 0;
+	weir_conn_draft_places(&s->conn, a->draft);
+}
+
+static struct weir_place_draft *slot_of(struct actor *a, const struct weir_in_flight_key *key)
+{
+	struct weir_place_draft *free = NULL;
+
+	for (int i = 0; i < WEIR_PLACES_MAX; i++) {
+		if (weir_place_is_of(&a->draft[i].now, key))
+			return &a->draft[i];
+		if (!a->draft[i].now.taken)
+			free = &a->draft[i];
+	}
+	return free;
+}
+
+/* One more request of the packet; at times another limit refuses it in the end. */
+static void decide(struct scene *s, struct actor *a)
+{
+	struct weir_in_flight_key key = { .subject = random_below(&s->random, SUBJECTS) };
+	__u32 wanted = 1 + random_below(&s->random, 3), missing;
+	struct weir_place_draft *d;
+
+	if (a->n == REQUESTS || a->first + a->n - s->conn.responses >= WEIR_OUTSTANDING_MAX - 1)
+		return;
+	for (int i = 0; i < WEIR_PLACES_MAX; i++)
+		weir_draft_request(&a->draft[i]);
+	d = slot_of(a, &key);
+	if (!d)
+		return;
+	missing = wanted > d->now.taken ? wanted - d->now.taken : 0;
+	s->counted[key.subject] += missing;
+	weir_draft_take(d, &key, missing, a->first + a->n + 1);
+	if (random_chance(&s->random, 200)) {
+		for (int i = 0; i < WEIR_PLACES_MAX; i++)
+			s->counted[a->draft[i].now.key.subject] -= weir_draft_undo_request(&a->draft[i]);
+		return;
+	}
+	a->subject[a->n] = key.subject;
+	a->wanted[a->n++] = wanted;
+}
+
+static void undo(struct scene *s, struct actor *a)
+{
+	for (int i = 0; i < WEIR_PLACES_MAX; i++)
+		s->counted[a->draft[i].now.key.subject] -= weir_draft_undo(&a->draft[i]);
+}
+
+static void commit(struct scene *s, struct actor *a)
+{
+	struct weir_conn *c = &s->conn;
+	bool moved = c->version != a->version, lost = weir_conn_lost_places(c, a->draft);
+
+	a->busy = false;
+	if (moved || lost) {
+		s->contended++;
+		s->lost += lost && !moved;
+		undo(s, a);
+		undo(s, a); /* what has gone back once does not go back again */
+		return;
+	}
+	weir_conn_commit_places(c, a->draft);
+	for (__u32 i = 0; i < a->n; i++) {
+		s->subject[c->requests % WEIR_OUTSTANDING_MAX] = a->subject[i];
+		s->wanted[c->requests++ % WEIR_OUTSTANDING_MAX] = a->wanted[i];
+	}
+	c->version++;
+	s->committed++;
+}
+
+static void answer(struct scene *s)
+{
+	struct weir_place out[WEIR_PLACES_MAX];
+
+	if (s->conn.requests == s->conn.responses)
+		return;
+	s->conn.responses++;
+	weir_conn_take_out_places(&s->conn, out);
+	for (int i = 0; i < WEIR_PLACES_MAX; i++)
+		s->counted[out[i].key.subject % SUBJECTS] -= out[i].taken;
+}
+
+static __u32 held_by(const struct weir_conn *c, __u32 subject)
+{
+	__u32 n = 0;
+
+	for (int i = 0; i < WEIR_PLACES_MAX; i++)
+		n += c->places[i].key.subject == subject ? c->places[i].taken : 0;
+	return n;
+}
+
+static void check(const struct scene *s)
+{
+	__s64 owned[SUBJECTS] = {};
+
+	for (int i = 0; i < WEIR_PLACES_MAX; i++) {
+		owned[s->conn.places[i].key.subject] += s->conn.places[i].taken;
+		for (int k = 0; k < ACTORS; k++) {
+			const struct weir_place_draft *d = &s->actor[k].draft[i];
+
+			owned[d->now.key.subject] += s->actor[k].busy ? d->now.taken - d->had : 0;
+		}
+	}
+	for (int i = 0; i < SUBJECTS; i++)
+		assert_int_equal(s->counted[i], owned[i]);
+	for (__u32 i = s->conn.responses; i != s->conn.requests; i++)
+		assert_true(held_by(&s->conn, s->subject[i % WEIR_OUTSTANDING_MAX]) >=
+			    s->wanted[i % WEIR_OUTSTANDING_MAX]);
+	assert_int_equal(weir_conn_holds_places(&s->conn), s->conn.requests != s->conn.responses);
+}
+
+static void test_two_packets_and_a_server(void **state)
+{
+	static struct scene s;
+
+	(void)state;
+	s.random = (struct random){ 12 };
+	for (int i = 0; i < ROUNDS; i++) {
+		struct actor *a = &s.actor[random_below(&s.random, ACTORS)];
+
+		if (random_chance(&s.random, 300))
+			answer(&s);
+		else if (!a->busy)
+			begin(&s, a);
+		else if (random_chance(&s.random, 600))
+			decide(&s, a);
+		else
+			commit(&s, a);
+		check(&s);
+	}
+	assert_true(s.committed > 10000 && s.contended > 10000 && s.lost > 500);
+	for (int k = 0; k < ACTORS; k++)
+		undo(&s, &s.actor[k]);
+	while (s.conn.requests != s.conn.responses)
+		answer(&s);
+	for (int i = 0; i < SUBJECTS; i++)
+		assert_int_equal(s.counted[i], 0);
+}
+
+/* Its entry is given up while a packet is being decided: the packet's places go back, and the entry gets none. */
+static void test_forgotten_meanwhile(void **state)
+{
+	static struct scene s;
+	struct actor *a = &s.actor[0];
+
+	(void)state;
+	s.random = (struct random){ 3 };
+	begin(&s, a);
+	while (a->n < 2)
+		decide(&s, a);
+	s.conn.id = WEIR_CONN_FORGOTTEN;
+	commit(&s, a);
+	assert_int_equal(s.contended, 1);
+	assert_int_equal(s.conn.requests, 0);
+	for (int i = 0; i < SUBJECTS; i++)
+		assert_int_equal(s.counted[i], 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_two_packets_and_a_server),
+		cmocka_unit_test(test_forgotten_meanwhile),
+	};
+
+	return cmocka_run_group_tests_name("places", tests, NULL, NULL);
+}
