@@ -57,7 +57,7 @@ def again(site):
 def warned(weir, *words):
     done = weir.run(*words)
     assert done.returncode == 0, done.stderr
-    assert "weir: warning: it is off, but that is not saved: " in done.stderr
+    assert "weir: warning: it is off, but this could not be saved: " in done.stderr
     assert "No space left on device" in done.stderr and done.stderr.count("\n") == 1
     return done.stdout
 

@@ -114,7 +114,7 @@ def test_wide_lists_take_ten_seats(site, apply, form):
     assert site.client("alice").get(wide) == 200
     known = seats(site, wide)
     assert (known["seats"], known["why"]) == (10, "learned") and known["bytes"] >= 2000000
-    assert "LIST       10 seats: the latest answers have " in site.weir("explain", "GET", wide, "--user", "alice")
+    assert "LIST       10 seats: its latest answers had " in site.weir("explain", "GET", wide, "--user", "alice")
     assert hold(site, PODS.format("wide"), 4) == 3
     assert hold(site, PODS.format("small"), 1) == 0
     release(site)

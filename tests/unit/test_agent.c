@@ -308,7 +308,7 @@ static void status(void **state)
 	assert_int_equal(json_integer_value(json_object_get(server, "shed")), 4);
 	assert_string_equal(json_string_value(json_object_get(server, "mode")), "limiting");
 	assert_string_equal(json_string_value(json_object_get(server, "warning")),
-			    "it has no limits: nothing of it is refused");
+			    "it has no limits: nothing is refused");
 	ports = json_dumps(json_object_get(server, "ports"), JSON_COMPACT);
 	assert_string_equal(ports, "[80,81]");
 	unread = json_dumps(json_object_get(server, "unread"), JSON_COMPACT);

@@ -317,7 +317,8 @@ int agent_run(const struct agent_options *options, struct error *err)
 		if (persist_lock < 0)
 			return persist_lock;
 		if (persist_dir_own(options->persist_dir, options->state_dir, err))
-			log_warning("another agent's uninstall would take what is persisted: %s", err->text);
+			log_warning("another agent's \"weir uninstall\" could remove the persisted state: %s",
+				    err->text);
 	}
 	warn_of_private_pins(options->pin_dir);
 	raise_file_limit();

@@ -94,10 +94,11 @@ char *limit_unseen(const struct agent *agent, int slot, const struct limit *limi
 	read = counters[WEIR_PASSED] + counters[WEIR_SHED] + counters[WEIR_EXEMPT] + counters[WEIR_DRY_RUN_SHED];
 	if (read || !counters[WEIR_TLS])
 		return NULL;
-	return asprintf(&text,
-			"no request of this server has been read, and %llu connections are TLS: it cannot see that a "
-			"request is of \"%s\". What cannot be read is limited by address, and in total",
-			counters[WEIR_TLS], subject) < 0 ?
+	return asprintf(
+		       &text,
+		       "no request of this server could be read so far, because %llu connections use TLS: the limit for "
+		       "\"%s\" has no effect on them. Limit addresses, or the total",
+		       counters[WEIR_TLS], subject) < 0 ?
 		       NULL :
 		       text;
 }

@@ -166,7 +166,7 @@ static const char *server_warning(const struct agent *agent, int slot, const str
 	if (net && agent->servers[slot].warning.text[0])
 		return agent->servers[slot].warning.text;
 	if (net && !server->draining && !server->n_limits && !server->priorities.n_levels)
-		return "it has no limits: nothing of it is refused";
+		return "it has no limits: nothing is refused";
 	return NULL;
 }
 

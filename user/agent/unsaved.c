@@ -62,9 +62,9 @@ void agent_save_off(struct agent *agent, int slot, enum unsaved how)
 	if (!agent_save(agent, &why))
 		return;
 	ret = note(agent, slot, how);
-	error_set(&agent->unsaved, 0, "it is off, but that is not saved: %s. %s", why.text,
-		  ret ? "An agent that is started again limits again" :
-			"It is until the machine is restarted, and is saved when it can be");
+	error_set(&agent->unsaved, 0, "it is off, but this could not be saved: %s. %s", why.text,
+		  ret ? "The next agent will turn it on again" :
+			"It stays off until the machine is rebooted. The agent tries to save it every ten seconds");
 	log_error("server %d: %s", slot, agent->unsaved.text);
 }
 

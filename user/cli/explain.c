@@ -159,12 +159,12 @@ static void print_width(json_t *list)
 
 	printf("%-10s %lld seat%s: ", "LIST", seats, seats == 1 ? "" : "s");
 	if (strcmp(why, "learned") == 0)
-		printf("the latest answers have %lld bytes\n", (long long)cli_number(list, "bytes"));
+		printf("its latest answers had %lld bytes on average\n", (long long)cli_number(list, "bytes"));
 	else
 		printf("%s\n", strcmp(why, "policy") == 0 ? "the server's listWidth" :
-			       strcmp(why, "page") == 0	  ? "it asks for so few objects" :
+			       strcmp(why, "page") == 0	  ? "its limit= is small" :
 			       strcmp(why, "name") == 0	  ? "it asks for one object, by name" :
-							    "it is not known to be wide");
+							    "its list is not known to be wide");
 }
 
 static void rule_row(struct table *table, json_t *rule)
