@@ -196,7 +196,7 @@ static bool warns(struct fixture *f, const char *arguments)
 	const char *text = json_string_value(json_array_get(json_object_get(result, "warnings"), 0));
 
 	assert_non_null(result);
-	return text && strstr(text, "are TLS");
+	return text && strstr(text, "use TLS");
 }
 
 /* Where all is TLS, nobody is seen but by address. */
