@@ -55,7 +55,7 @@ static void assert_warned(struct fixture *f, const char *command, const char *ar
 	const char *warning = json_string_value(json_array_get(json_object_get(result, "warnings"), 0));
 
 	assert_non_null(warning);
-	assert_non_null(strstr(warning, "is not saved"));
+	assert_non_null(strstr(warning, "could not be saved"));
 }
 
 /* The next agent reads a file that knows nothing of it, and can write no other. */
