@@ -196,7 +196,7 @@ static __always_inline int hold_unseen(struct __sk_buff *skb, struct work *w)
 		return hold_drop(w, WEIR_OUT_OF_WINDOW);
 	__builtin_memset(fresh, 0, sizeof(*fresh));
 	weir_conn_open(fresh, w->server, WEIR_PHASE_FOLLOWED, w->socket.next, w->socket.sent, 0);
-	weir_hold_unseen(fresh, &w->socket, &p->segment);
+	weir_hold_unseen(fresh, &w->socket);
 	fresh->hold.by_records = w->socket.untouched;
 	if (conn_add(HOOK_HOLD) == ADDED)
 		count(w->server, WEIR_UNSEEN);

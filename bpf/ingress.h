@@ -266,7 +266,7 @@ __noinline int ingress_fragment(struct __sk_buff *skb, __u32 end)
 		return TC_ACT_SHOT;
 	bpf_spin_lock(&c->lock);
 	if (c->phase == WEIR_PHASE_FOLLOWED || c->phase == WEIR_PHASE_HUNTING) {
-		weir_hold_unseen(c, &w->socket, &w->packet.segment);
+		weir_hold_unseen(c, &w->socket);
 		news = true;
 	}
 	bpf_spin_unlock(&c->lock);

@@ -352,9 +352,9 @@ static void arrives_late(const struct piece *piece)
 	ask(&k);
 	if (!scene.open && weir_hold_socket_takes(&k, &p.g) == WEIR_FRAME) {
 		table_add();
-		weir_hold_unseen(&scene.conn, &k, &p.g);
+		weir_hold_unseen(&scene.conn, &k);
 	} else if (scene.open && weir_hold_overlooked(&scene.conn, &k, &p.g, false)) {
-		weir_hold_unseen(&scene.conn, &k, &p.g);
+		weir_hold_unseen(&scene.conn, &k);
 	}
 	server_receive(&p);
 }

@@ -42,6 +42,25 @@ static void test_unseen(void **state)
 	}
 }
 
+/* The server has nothing yet: what stands before the stray that made the connection opaque is charged, too. */
+static void test_unseen_ahead_of_the_handshake(void **state)
+{
+	struct weir_segment ahead = hold_segment(300, 40);
+	struct hold_scene s;
+
+	(void)state;
+	hold_open(&s, WEIR_PHASE_FOLLOWED);
+	s.socket.listens = true;
+	for (int i = 1; i < WEIR_STRAYS_MAX; i++)
+		assert_int_equal(meet(&s, &ahead, false), WEIR_STRAY);
+	assert_int_equal(meet(&s, &ahead, false), WEIR_UNSEEN);
+	assert_int_equal(s.conn.hold.next, START);
+	memcpy(s.stream, "GET / HTTP/1.1\r\n\r\n", 18);
+	assert_int_equal(hold_offer(&s, 0, 18, true), WEIR_HOLD);
+	assert_int_equal(hold_offer(&s, 0, 18, false), WEIR_PASS);
+	hold_check(&s, 1, 1);
+}
+
 /* What was read in between ends the row; what has nothing to read does not. */
 static void test_strays_in_between(void **state)
 {
@@ -207,6 +226,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unseen),
+		cmocka_unit_test(test_unseen_ahead_of_the_handshake),
 		cmocka_unit_test(test_strays_in_between),
 		cmocka_unit_test(test_nothing_is_withheld),
 		cmocka_unit_test(test_other_bytes_in_the_place),

@@ -105,10 +105,10 @@ WEIR_INLINE bool weir_hold_must_be_read(const struct weir_conn *c, const struct 
 	return c->phase == WEIR_PHASE_CLOSED || (!g->len && weir_conn_in_head(c));
 }
 
-/* From where the server stands the connection is opaque. */
-WEIR_INLINE void weir_hold_unseen(struct weir_conn *c, const struct weir_socket *k, const struct weir_segment *g)
+/* From where the server stands the connection is opaque: as long as it listens, it has nothing but what it has acknowledged. */
+WEIR_INLINE void weir_hold_unseen(struct weir_conn *c, const struct weir_socket *k)
 {
-	weir_conn_opaque(c, k->listens ? g->seq : k->next, WEIR_UNSEEN);
+	weir_conn_opaque(c, k->listens ? c->splice.server_acked : k->next, WEIR_UNSEEN);
 	c->unconfirmed.n = 0;
 }
 
@@ -128,7 +128,7 @@ WEIR_INLINE enum weir_reason weir_hold_meet(struct weir_conn *c, const struct we
 		return WEIR_STRAY;
 	if (c->phase == WEIR_PHASE_CLOSED)
 		return WEIR_REASON_COUNT;
-	weir_hold_unseen(c, k, g);
+	weir_hold_unseen(c, k);
 	return WEIR_UNSEEN;
 }
 
