@@ -61,6 +61,28 @@ static void test_unseen_ahead_of_the_handshake(void **state)
 	hold_check(&s, 1, 1);
 }
 
+/* What was charged and did not come to the server is charged again, as other bytes may have taken its place. */
+static void test_charged_until_the_server_has_it(void **state)
+{
+	struct hold_scene s;
+
+	(void)state;
+	hold_open(&s, WEIR_PHASE_FOLLOWED);
+	weir_conn_opaque(&s.conn, START, WEIR_ANSWERED_EARLY);
+	s.socket.next = START;
+	memcpy(s.stream, "a decoy that was dropped", 24);
+	assert_int_equal(hold_offer(&s, 0, 24, true), WEIR_PASS);
+	memcpy(s.stream, "GET / HTTP/1.1\r\n\r\nGET", 21);
+	assert_int_equal(hold_offer(&s, 0, 18, true), WEIR_HOLD);
+	assert_int_equal(hold_offer(&s, 0, 18, false), WEIR_PASS);
+	hold_check(&s, 1, 1);
+	assert_int_equal(hold_offer(&s, 10, 8, true), WEIR_HOLD);
+	s.socket.next = START + 18;
+	assert_int_equal(hold_offer(&s, 0, 18, true), WEIR_PASS);
+	assert_int_equal(hold_offer(&s, 10, 14, true), WEIR_PASS);
+	hold_check(&s, 1, 1);
+}
+
 /* What was read in between ends the row; what has nothing to read does not. */
 static void test_strays_in_between(void **state)
 {
@@ -227,6 +249,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unseen),
 		cmocka_unit_test(test_unseen_ahead_of_the_handshake),
+		cmocka_unit_test(test_charged_until_the_server_has_it),
 		cmocka_unit_test(test_strays_in_between),
 		cmocka_unit_test(test_nothing_is_withheld),
 		cmocka_unit_test(test_other_bytes_in_the_place),

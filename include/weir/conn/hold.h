@@ -105,10 +105,16 @@ WEIR_INLINE bool weir_hold_must_be_read(const struct weir_conn *c, const struct 
 	return c->phase == WEIR_PHASE_CLOSED || (!g->len && weir_conn_in_head(c));
 }
 
-/* From where the server stands the connection is opaque: as long as it listens, it has nothing but what it has acknowledged. */
+/* Behind what the server has: as long as it listens, nothing but what it has acknowledged. */
+WEIR_INLINE __u32 weir_hold_acked(const struct weir_conn *c, const struct weir_socket *k)
+{
+	return k->listens ? c->splice.server_acked : k->next;
+}
+
+/* From where the server stands the connection is opaque. */
 WEIR_INLINE void weir_hold_unseen(struct weir_conn *c, const struct weir_socket *k)
 {
-	weir_conn_opaque(c, k->listens ? c->splice.server_acked : k->next, WEIR_UNSEEN);
+	weir_conn_opaque(c, weir_hold_acked(c, k), WEIR_UNSEEN);
 	c->unconfirmed.n = 0;
 }
 
@@ -153,6 +159,18 @@ WEIR_INLINE void weir_hold_join(const struct weir_conn *c, const struct weir_soc
 	weir_hold_seek(r);
 }
 
+/*
+ * Behind which byte is a segment charged? What was charged before may have been dropped behind this hook, for a wrong checksum
+ * say, and other bytes come in its place: where these could be requests, only what the server has is not charged again.
+ */
+WEIR_INLINE __u32 weir_hold_from(const struct weir_conn *c, const struct weir_socket *k)
+{
+	__u32 acked = weir_hold_acked(c, k);
+
+	return !c->hold.by_records && weir_hold_may_be_http(c) && seq_before(acked, c->hold.next) ? acked :
+												    c->hold.next;
+}
+
 /* PASS: it has no news, or none that the socket takes. HOLD: the socket drops it, or what is before it must come first. */
 WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const struct weir_socket *k,
 					     const struct weir_segment *g, struct weir_hold_reader *r,
@@ -160,11 +178,12 @@ WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const st
 {
 	const struct weir_hold *h = &c->hold;
 	enum weir_action action;
+	__u32 from = weir_hold_from(c, k);
 	bool ahead, in_order;
 
 	if (!g->len || (g->flags & (WEIR_TCP_SYN | WEIR_TCP_RST)))
 		return WEIR_PASS;
-	if (c->phase != WEIR_PHASE_HUNTING && (c->phase != WEIR_PHASE_OPAQUE || !seq_after(g->seq + g->len, h->next)))
+	if (c->phase != WEIR_PHASE_HUNTING && (c->phase != WEIR_PHASE_OPAQUE || !seq_after(g->seq + g->len, from)))
 		return WEIR_PASS;
 	action = weir_hold_socket_takes(k, g);
 	if (action == WEIR_HOLD)
@@ -174,7 +193,7 @@ WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const st
 	*r = (struct weir_hold_reader){
 		.next = g->seq,
 		.news = g->seq,
-		.acked = k->listens ? c->splice.server_acked : k->next,
+		.acked = weir_hold_acked(c, k),
 		.version = h->version,
 		.again = !!h->since_ns,
 		.by_lines = weir_hold_may_be_http(c),
@@ -195,7 +214,7 @@ WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const st
 		return WEIR_HOLD;
 	}
 	if (!ahead)
-		r->next = r->news = h->next;
+		r->next = r->news = seq_max(from, g->seq);
 	if (h->by_records && !ahead) {
 		r->by_records = 1;
 		r->record = h->record;
@@ -314,7 +333,7 @@ WEIR_INLINE enum weir_action weir_hold_commit(struct weir_conn *c, const struct 
 	h->record = r->record;
 	/* What is ahead of a gap does not make the gap old. */
 	if (!seq_after(r->news, h->next) || !seq_after(r->news, r->acked))
-		h->next = r->next;
+		h->next = seq_max(h->next, r->next);
 	return WEIR_PASS;
 }
 

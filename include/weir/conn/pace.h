@@ -27,8 +27,8 @@ WEIR_INLINE bool weir_pace_concerns(const struct weir_segment *g)
 }
 
 /*
- * PASS: it has no news, or none that the socket takes, or is ahead of a gap where those behind it cannot be told apart:
- * the socket's hook asks for it. *departs_ns: what the segment stands behind departs then.
+ * PASS: it has no news, or none that the socket takes, or is ahead of a gap where those behind it cannot be told apart, or could
+ * be requests, of which only the socket tells what has come: its hook asks for it. *departs_ns: what the segment stands behind departs then.
  */
 WEIR_INLINE enum weir_action weir_pace_begin(const struct weir_conn *c, const struct weir_socket *k,
 					     const struct weir_segment *g, struct weir_hold_reader *r,
@@ -36,7 +36,7 @@ WEIR_INLINE enum weir_action weir_pace_begin(const struct weir_conn *c, const st
 {
 	const struct weir_hold *h = &c->hold;
 
-	if (c->phase != WEIR_PHASE_OPAQUE)
+	if (c->phase != WEIR_PHASE_OPAQUE || (!h->by_records && weir_hold_may_be_http(c)))
 		return WEIR_PASS;
 	*departs_ns = h->departs_ns;
 	if (!h->by_records && seq_after(g->seq, h->next) && seq_after(g->seq, c->splice.server_acked))
