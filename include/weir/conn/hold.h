@@ -159,6 +159,12 @@ WEIR_INLINE void weir_hold_join(const struct weir_conn *c, const struct weir_soc
 	weir_hold_seek(r);
 }
 
+/* Is nothing that the server has not got decided elsewhere, nor known by its records? */
+WEIR_INLINE bool weir_hold_charges_all(const struct weir_conn *c)
+{
+	return !c->hold.by_records && (c->opaque_why == WEIR_UNSEEN || c->opaque_why == WEIR_ANSWERED_EARLY);
+}
+
 /*
  * Behind which byte is a segment charged? What was charged before may have been dropped behind this hook, for a wrong checksum
  * say, and other bytes come in its place: where these could be requests, only what the server has is not charged again.
@@ -167,8 +173,7 @@ WEIR_INLINE __u32 weir_hold_from(const struct weir_conn *c, const struct weir_so
 {
 	__u32 acked = weir_hold_acked(c, k);
 
-	return !c->hold.by_records && weir_hold_may_be_http(c) && seq_before(acked, c->hold.next) ? acked :
-												    c->hold.next;
+	return weir_hold_charges_all(c) && seq_before(acked, c->hold.next) ? acked : c->hold.next;
 }
 
 /* PASS: it has no news, or none that the socket takes. HOLD: the socket drops it, or what is before it must come first. */

@@ -36,7 +36,7 @@ WEIR_INLINE enum weir_action weir_pace_begin(const struct weir_conn *c, const st
 {
 	const struct weir_hold *h = &c->hold;
 
-	if (c->phase != WEIR_PHASE_OPAQUE || (!h->by_records && weir_hold_may_be_http(c)))
+	if (c->phase != WEIR_PHASE_OPAQUE || weir_hold_charges_all(c))
 		return WEIR_PASS;
 	*departs_ns = h->departs_ns;
 	if (!h->by_records && seq_after(g->seq, h->next) && seq_after(g->seq, c->splice.server_acked))
