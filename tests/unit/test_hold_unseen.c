@@ -83,6 +83,24 @@ static void test_charged_until_the_server_has_it(void **state)
 	hold_check(&s, 1, 1);
 }
 
+/* What the socket would drop now does not come to it, and says nothing of the connection. */
+static void test_strays_out_of_window(void **state)
+{
+	struct weir_segment g = hold_segment(0, 500), beyond = hold_segment(1 << 30, 10);
+	struct hold_scene s;
+
+	(void)state;
+	hold_open(&s, WEIR_PHASE_FOLLOWED);
+	assert_int_not_equal(weir_hold_socket_takes(&s.socket, &beyond), WEIR_FRAME);
+	for (int i = 0; i < 5 * WEIR_STRAYS_MAX; i++)
+		assert_int_equal(meet(&s, &beyond, false), WEIR_STRAY);
+	assert_int_equal(weir_hold_meet(&s.conn, &s.socket, &beyond, false, false), WEIR_REASON_COUNT);
+	assert_int_equal(s.conn.phase, WEIR_PHASE_FOLLOWED);
+	for (int i = 1; i < WEIR_STRAYS_MAX; i++)
+		assert_int_equal(meet(&s, &g, false), WEIR_STRAY);
+	assert_int_equal(meet(&s, &g, false), WEIR_UNSEEN);
+}
+
 /* What was read in between ends the row; what has nothing to read does not. */
 static void test_strays_in_between(void **state)
 {
@@ -220,7 +238,7 @@ static void test_unseen_requests(void **state)
 	hold_check(&s, 6, weight + 3000);
 }
 
-/* What the socket has or will not take is nothing new to it. */
+/* What the socket has is nothing new to it; nor is what it will not take, when that was read. */
 static void test_not_unseen(void **state)
 {
 	struct weir_segment g = hold_segment(0, 100);
@@ -232,12 +250,11 @@ static void test_not_unseen(void **state)
 	assert_false(weir_hold_overlooked(&s.conn, &s.socket, &g, false));
 	s.socket.listens = 1;
 	assert_true(weir_hold_overlooked(&s.conn, &s.socket, &g, false));
-	s.socket = (struct weir_socket){ .next = START, .edge = START + 99 };
-	assert_false(weir_hold_overlooked(&s.conn, &s.socket, &g, false));
-	s.socket.edge = START;
-	assert_false(weir_hold_overlooked(&s.conn, &s.socket, &g, false));
-	s.socket.edge = START + 100;
-	assert_true(weir_hold_overlooked(&s.conn, &s.socket, &g, false));
+	for (__u32 edge = START + 98; edge != START + 101; edge++) {
+		s.socket = (struct weir_socket){ .next = START, .edge = edge };
+		assert_true(weir_hold_overlooked(&s.conn, &s.socket, &g, false));
+		assert_int_equal(weir_hold_overlooked(&s.conn, &s.socket, &g, true), edge == START + 100);
+	}
 	g.flags |= WEIR_TCP_RST;
 	assert_false(weir_hold_overlooked(&s.conn, &s.socket, &g, false));
 	g = hold_segment(0, 0);
@@ -249,6 +266,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unseen),
 		cmocka_unit_test(test_unseen_ahead_of_the_handshake),
+		cmocka_unit_test(test_strays_out_of_window),
 		cmocka_unit_test(test_charged_until_the_server_has_it),
 		cmocka_unit_test(test_strays_in_between),
 		cmocka_unit_test(test_nothing_is_withheld),

@@ -93,7 +93,8 @@ WEIR_INLINE bool weir_hold_overlooked(const struct weir_conn *c, const struct we
 		return false;
 	if (badged && !seq_after(end, c->splice.passed_end - c->splice.in_off))
 		return false;
-	return k->listens || (seq_after(end + fin, k->next) && weir_hold_socket_takes(k, g) == WEIR_FRAME);
+	/* Without a badge it does not matter that the socket would drop it now: by the time it looks, it may not any more. */
+	return k->listens || (seq_after(end + fin, k->next) && (!badged || weir_hold_socket_takes(k, g) == WEIR_FRAME));
 }
 
 /*
@@ -125,14 +126,18 @@ WEIR_INLINE void weir_hold_unseen(struct weir_conn *c, const struct weir_socket 
 WEIR_INLINE enum weir_reason weir_hold_meet(struct weir_conn *c, const struct weir_socket *k,
 					    const struct weir_segment *g, bool badged, bool withholds)
 {
+	bool taken;
+
 	if (!weir_hold_overlooked(c, k, g, badged)) {
 		if (badged && g->len)
 			c->strays = 0;
 		return WEIR_REASON_COUNT;
 	}
-	if (withholds && (weir_hold_must_be_read(c, g) || ++c->strays < WEIR_STRAYS_MAX))
+	/* What the socket would drop anyone may send: it makes no connection opaque. */
+	taken = weir_hold_socket_takes(k, g) == WEIR_FRAME;
+	if (withholds && (!taken || weir_hold_must_be_read(c, g) || ++c->strays < WEIR_STRAYS_MAX))
 		return WEIR_STRAY;
-	if (c->phase == WEIR_PHASE_CLOSED)
+	if (c->phase == WEIR_PHASE_CLOSED || !taken)
 		return WEIR_REASON_COUNT;
 	weir_hold_unseen(c, k);
 	return WEIR_UNSEEN;
