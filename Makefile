@@ -62,7 +62,7 @@ UNIT_TESTS := $(patsubst %.c,build/%,$(wildcard tests/unit/test_*.c))
 UNIT_HELPERS := $(patsubst %.c,build/asan/%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
 CORPUS_HELPERS := $(patsubst %.c,build/asan/%.o,$(wildcard tests/corpus/*.c))
 # The unit tests that have several threads: with ThreadSanitizer, too.
-THREAD_HELPERS := $(patsubst %,build/tsan/tests/unit/%.o,agent_fixture fake_datapath)
+THREAD_HELPERS := $(patsubst %,build/tsan/tests/unit/%.o,agent_fixture fake_datapath fake_limits)
 THREAD_TESTS := $(patsubst tests/unit/%.c,build/tests/threads/%,$(wildcard tests/unit/test_*_threads.c))
 PROG_TESTS := $(patsubst %.c,build/%,$(wildcard tests/prog/test_*.c))
 PROG_HELPERS := $(patsubst %.c,build/%.o,$(filter-out tests/prog/test_%,$(wildcard tests/prog/*.c))) \
@@ -71,7 +71,7 @@ PLAYER_OBJECTS := $(patsubst %.c,build/asan/%.o,$(wildcard tests/player/*.c))
 PLAYER := $(if $(PLAYER_OBJECTS),build/tests/player/player)
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 # What the targets that ask an agent have besides.
-FUZZ_AGENT := tests/fuzz/agent_in_memory tests/unit/fake_datapath
+FUZZ_AGENT := tests/fuzz/agent_in_memory tests/unit/fake_datapath tests/unit/fake_limits
 FUZZ_REPLAYS := $(addprefix build/tests/fuzz/fuzz_,$(FUZZ_TARGETS))
 
 BENCH_PROGRAMS := build/tests/bench/load build/tests/bench/decision

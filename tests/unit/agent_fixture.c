@@ -29,7 +29,9 @@ void start_agent(struct fixture *f)
 	agent_init(&f->agent, &f->options);
 	f->agent.base = event_base_new();
 	assert_int_equal(state_load(&f->agent.state, f->state_dir, &f->err), 0);
+	agent_work_begin(&f->agent);
 	unsaved_take_up(&f->agent);
+	agent_work_end(&f->agent);
 	reconcile(f);
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +17,41 @@
 
 struct datapath fake_nets[FAKE_NETS];
 const char *fake_failing;
+void (*fake_asked)(void);
 void (*fake_opening)(void), (*fake_sweeping)(void), (*fake_explaining)(void), (*fake_syncing)(void);
 static int failures_left;
+static pthread_mutex_t kernel_lock = PTHREAD_MUTEX_INITIALIZER;
+static __thread int kernel_depth; /* functions call each other */
 
 static __u64 cookies[MAX_FDS]; /* by descriptor of a namespace */
 
-static int fails(const char *function, struct error *err)
+/* --- the kernel's own order of things */
+
+void *fake_kernel_read(void)
 {
+	if (!kernel_depth++)
+		pthread_mutex_lock(&kernel_lock);
+	return &kernel_depth;
+}
+
+void *fake_kernel(void)
+{
+	if (!kernel_depth && fake_asked)
+		fake_asked();
+	return fake_kernel_read();
+}
+
+void fake_kernel_leave(void *kernel)
+{
+	(void)kernel;
+	if (!--kernel_depth)
+		pthread_mutex_unlock(&kernel_lock);
+}
+
+int fake_fails(const char *function, struct error *err)
+{
+	CLEANUP_KERNEL void *kernel = fake_kernel();
+
 	if (!fake_failing || strcmp(fake_failing, function) != 0 || failures_left == 0)
 		return 0;
 	failures_left--;
@@ -31,6 +60,8 @@ static int fails(const char *function, struct error *err)
 
 void fake_fail(const char *function, int times)
 {
+	CLEANUP_KERNEL void *kernel = fake_kernel();
+
 	fake_failing = function;
 	failures_left = times;
 }
@@ -39,6 +70,7 @@ void fake_reset(void)
 {
 	memset(fake_nets, 0, sizeof(fake_nets));
 	fake_failing = NULL;
+	fake_asked = NULL;
 	fake_opening = NULL;
 	fake_sweeping = NULL;
 	fake_explaining = NULL;
@@ -97,13 +129,13 @@ int netns_run(int netns_fd, int (*run)(void *arg), void *arg, struct error *err)
 
 int datapath_kernel_check(struct error *err)
 {
-	return fails(__func__, err);
+	return fake_fails(__func__, err);
 }
 
 int datapath_open(struct datapath **out, const struct datapath_options *options, struct error *err)
 {
 	struct datapath *dp = &fake_nets[options->netns_cookie];
-	int ret = fails(__func__, err);
+	int ret = fake_fails(__func__, err);
 
 	if (ret)
 		return ret;
@@ -132,12 +164,13 @@ void datapath_close(struct datapath *dp)
 /* All but what datapath_close() still needs. */
 int datapath_remove(struct datapath *dp, struct error *err)
 {
+	CLEANUP_KERNEL void *kernel = fake_kernel();
 	const struct datapath gone = { .open = true,
 				       .netlink = { dp->netlink[0], dp->netlink[1] },
 				       .traced = { dp->traced[0], dp->traced[1] },
 				       .tracked = dp->tracked,
 				       .can_pace = dp->can_pace };
-	int ret = fails(__func__, err);
+	int ret = fake_fails(__func__, err);
 
 	if (!ret)
 		*dp = gone;
@@ -148,7 +181,8 @@ int datapath_server_set(struct datapath *dp, __u32 slot, const struct weir_serve
 			const struct datapath_listen *listens, size_t n_listens, const struct datapath_cidr *proxies,
 			size_t n_proxies, struct error *err)
 {
-	int ret = fails(__func__, err);
+	CLEANUP_KERNEL void *kernel = fake_kernel();
+	int ret = fake_fails(__func__, err);
 
 	(void)listens;
 	(void)proxies;
@@ -168,7 +202,8 @@ int datapath_server_set(struct datapath *dp, __u32 slot, const struct weir_serve
 int datapath_balancers_set(struct datapath *dp, __u32 slot, const struct datapath_cidr *balancers, size_t n,
 			   struct error *err)
 {
-	int ret = fails(__func__, err);
+	CLEANUP_KERNEL void *kernel = fake_kernel();
+	int ret = fake_fails(__func__, err);
 
 	(void)balancers;
 	if (ret)
@@ -180,7 +215,8 @@ int datapath_balancers_set(struct datapath *dp, __u32 slot, const struct datapat
 
 int datapath_server_flags(struct datapath *dp, __u32 slot, __u32 flags, struct error *err)
 {
-	int ret = fails(__func__, err);
+	CLEANUP_KERNEL void *kernel = fake_kernel();
+	int ret = fake_fails(__func__, err);
 
 	if (ret)
 		return ret;
@@ -192,7 +228,8 @@ int datapath_server_flags(struct datapath *dp, __u32 slot, __u32 flags, struct e
 int datapath_known_groups_set(struct datapath *dp, __u32 slot, const struct weir_known_groups *groups,
 			      struct error *err)
 {
-	int ret = fails(__func__, err);
+	CLEANUP_KERNEL void *kernel = fake_kernel();
+	int ret = fake_fails(__func__, err);
 
 	if (ret)
 		return ret;
@@ -203,7 +240,8 @@ int datapath_known_groups_set(struct datapath *dp, __u32 slot, const struct weir
 
 int datapath_lists_set(struct datapath *dp, __u32 slot, __u32 width, __u32 object_bytes, struct error *err)
 {
-	int ret = fails(__func__, err);
+	CLEANUP_KERNEL void *kernel = fake_kernel();
+	int ret = fake_fails(__func__, err);
 
 	if (ret)
 		return ret;
@@ -214,7 +252,8 @@ int datapath_lists_set(struct datapath *dp, __u32 slot, __u32 width, __u32 objec
 
 int datapath_trace_until(struct datapath *dp, __u32 slot, __u64 until_ns, struct error *err)
 {
-	int ret = fails(__func__, err);
+	CLEANUP_KERNEL void *kernel = fake_kernel_read();
+	int ret = fake_fails(__func__, err);
 
 	if (!ret)
 		dp->servers[slot].trace_until_ns = until_ns;
@@ -230,6 +269,7 @@ int datapath_trace_fd(const struct datapath *dp)
 bool datapath_trace_read(struct datapath *dp, void (*tell)(void *arg, const struct weir_trace_record *record),
 			 void *arg)
 {
+	CLEANUP_KERNEL void *kernel = fake_kernel_read();
 	unsigned int n = dp->n_records;
 
 	dp->n_records = 0;
@@ -240,7 +280,8 @@ bool datapath_trace_read(struct datapath *dp, void (*tell)(void *arg, const stru
 
 int datapath_server_clear(struct datapath *dp, __u32 slot, struct error *err)
 {
-	int ret = fails(__func__, err);
+	CLEANUP_KERNEL void *kernel = fake_kernel();
+	int ret = fake_fails(__func__, err);
 
 	if (ret)
 		return ret;
@@ -257,7 +298,8 @@ int datapath_server_clear(struct datapath *dp, __u32 slot, struct error *err)
 int datapath_groups_set(struct datapath *dp, __u32 slot, const struct datapath_group *groups, size_t n,
 			struct error *err)
 {
-	int ret = fails(__func__, err);
+	CLEANUP_KERNEL void *kernel = fake_kernel();
+	int ret = fake_fails(__func__, err);
 
 	(void)groups;
 	if (!ret)
@@ -268,7 +310,8 @@ int datapath_groups_set(struct datapath *dp, __u32 slot, const struct datapath_g
 int datapath_tokens_set(struct datapath *dp, __u32 slot, const struct datapath_token *tokens, size_t n,
 			struct error *err)
 {
-	int ret = fails(__func__, err);
+	CLEANUP_KERNEL void *kernel = fake_kernel();
+	int ret = fake_fails(__func__, err);
 
 	(void)tokens;
 	if (!ret)
@@ -279,7 +322,8 @@ int datapath_tokens_set(struct datapath *dp, __u32 slot, const struct datapath_t
 int datapath_addresses_set(struct datapath *dp, __u32 slot, const struct datapath_address *addresses, size_t n,
 			   struct error *err)
 {
-	int ret = fails(__func__, err);
+	CLEANUP_KERNEL void *kernel = fake_kernel();
+	int ret = fake_fails(__func__, err);
 
 	(void)addresses;
 	if (!ret)
@@ -287,127 +331,14 @@ int datapath_addresses_set(struct datapath *dp, __u32 slot, const struct datapat
 	return ret;
 }
 
-int datapath_limit_set(struct datapath *dp, __u32 server, __u32 slot, const struct datapath_limit *limit,
-		       struct error *err)
-{
-	int ret = fails(__func__, err);
-
-	if (ret)
-		return ret;
-	dp->writes++;
-	dp->limits[weir_limit_index(server, slot)] = (struct fake_limit){ .there = true, .limit = *limit };
-	return 0;
-}
-
-int datapath_limit_delete(struct datapath *dp, __u32 server, __u32 slot, struct error *err)
-{
-	__u32 index = weir_limit_index(server, slot);
-	int ret = fails(__func__, err);
-
-	if (ret)
-		return ret;
-	dp->limits[index].there = false;
-	for (int i = 0; i < FAKE_OVERRIDES; i++)
-		if (dp->overrides[i].limit == index)
-			dp->overrides[i] = (struct fake_override){ 0 };
-	return 0;
-}
-
-struct datapath_limit *fake_limit(struct datapath *dp, __u32 server, __u32 slot)
-{
-	struct fake_limit *limit = &dp->limits[weir_limit_index(server, slot)];
-
-	return limit->there ? &limit->limit : NULL;
-}
-
-static struct fake_override *find_override(struct datapath *dp, __u32 limit, __u64 subject)
-{
-	for (int i = 0; i < FAKE_OVERRIDES; i++)
-		if (dp->overrides[i].there && dp->overrides[i].limit == limit && dp->overrides[i].subject == subject)
-			return &dp->overrides[i];
-	return NULL;
-}
-
-static struct fake_override *free_override(struct datapath *dp)
-{
-	for (int i = 0; i < FAKE_OVERRIDES; i++)
-		if (!dp->overrides[i].there)
-			return &dp->overrides[i];
-	return NULL;
-}
-
-int datapath_override_set(struct datapath *dp, __u32 server, __u32 slot, __u64 subject,
-			  const struct datapath_amount *amount, struct error *err)
-{
-	__u32 index = weir_limit_index(server, slot);
-	struct fake_override *place = find_override(dp, index, subject) ?: free_override(dp);
-	int ret = place ? fails(__func__, err) : -ENOSPC;
-
-	if (!ret && !dp->limits[index].there)
-		ret = error_set(err, -ENOENT, "the limit of an override is not there");
-	if (ret)
-		return ret;
-	dp->writes++;
-	*place = (struct fake_override){ .there = true, .limit = index, .subject = subject, .amount = *amount };
-	return 0;
-}
-
-int datapath_override_delete(struct datapath *dp, __u32 server, __u32 slot, __u64 subject, struct error *err)
-{
-	struct fake_override *place = find_override(dp, weir_limit_index(server, slot), subject);
-	int ret = fails(__func__, err);
-
-	if (!ret && place)
-		*place = (struct fake_override){ 0 };
-	return ret;
-}
-
-int datapath_limits_keep(struct datapath *dp, __u32 server, const struct datapath_slots *slots, struct error *err)
-{
-	int ret = fails(__func__, err);
-
-	for (__u32 slot = 0; slot < WEIR_SERVER_LIMITS && !ret; slot++)
-		if (!datapath_slots_have(slots, slot) && dp->limits[weir_limit_index(server, slot)].there)
-			ret = datapath_limit_delete(dp, server, slot, err);
-	return ret;
-}
-
-static bool override_wanted(const struct fake_override *there, __u32 server, const struct datapath_override *overrides,
-			    size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (there->limit == weir_limit_index(server, overrides[i].slot) &&
-		    there->subject == overrides[i].subject)
-			return true;
-	return false;
-}
-
-int datapath_overrides_set(struct datapath *dp, __u32 server, const struct datapath_slots *slots,
-			   const struct datapath_override *overrides, size_t n, struct error *err)
-{
-	int ret = fails(__func__, err);
-
-	for (size_t i = 0; i < n && !ret; i++)
-		ret = datapath_override_set(dp, server, overrides[i].slot, overrides[i].subject, &overrides[i].amount,
-					    err);
-	for (int i = 0; i < FAKE_OVERRIDES && !ret; i++) {
-		struct fake_override *there = &dp->overrides[i];
-
-		if (there->there && there->limit / WEIR_SERVER_LIMITS == server &&
-		    datapath_slots_have(slots, there->limit % WEIR_SERVER_LIMITS) &&
-		    !override_wanted(there, server, overrides, n))
-			*there = (struct fake_override){ 0 };
-	}
-	return ret;
-}
-
 int datapath_shared_sync(struct datapath *dp, const struct datapath_servers *servers, struct error *err)
 {
-	int ret = fails(__func__, err);
+	int ret = fake_fails(__func__, err);
 
 	(void)servers;
 	if (fake_syncing)
 		fake_syncing();
+	CLEANUP_KERNEL void *kernel = fake_kernel();
 	if (!ret && dp->drifted) {
 		dp->written.of[DATAPATH_overrides].added++;
 		dp->drifted = false;
@@ -420,21 +351,11 @@ const struct datapath_written *datapath_written(const struct datapath *dp)
 	return &dp->written;
 }
 
-int datapath_limit_counts(struct datapath *dp, __u32 server, __u32 slot, struct weir_limit_counts *counts,
-			  struct error *err)
-{
-	int ret = fails(__func__, err);
-
-	if (!ret)
-		*counts = dp->servers[server].counts[slot];
-	return ret;
-}
-
 /* What the kernel would say stands in dp->explained. */
 int datapath_explain(struct datapath *dp, __u32 server, const struct datapath_question *question,
 		     struct weir_explained *out, struct error *err)
 {
-	int ret = fails(__func__, err);
+	int ret = fake_fails(__func__, err);
 
 	(void)server;
 	if (fake_explaining)
@@ -444,33 +365,6 @@ int datapath_explain(struct datapath *dp, __u32 server, const struct datapath_qu
 	if (!ret)
 		*out = dp->explained;
 	return ret;
-}
-
-int datapath_in_flight(struct datapath *dp, __u32 server, __u64 taken[WEIR_SERVER_LIMITS], struct error *err)
-{
-	int ret = fails(__func__, err);
-
-	if (!ret)
-		memcpy(taken, dp->servers[server].taken, sizeof(dp->servers[server].taken));
-	return ret;
-}
-
-int datapath_rules_set(struct datapath *dp, __u32 server, const struct weir_rules *rules,
-		       const struct datapath_vector *vectors, size_t n_vectors, const struct datapath_source *sources,
-		       size_t n_sources, struct error *err)
-{
-	int ret = fails(__func__, err);
-
-	(void)vectors;
-	(void)sources;
-	if (ret)
-		return ret;
-	dp->writes++;
-	dp->servers[server].has_rules = rules;
-	dp->servers[server].rules = rules ? *rules : (struct weir_rules){ 0 };
-	dp->servers[server].n_vectors = n_vectors;
-	dp->servers[server].n_sources = n_sources;
-	return 0;
 }
 
 /* FNV-1a of kind and bytes. */
@@ -484,13 +378,6 @@ __u64 datapath_subject(const struct datapath *dp, enum weir_name_kind kind, cons
 	return hash;
 }
 
-struct datapath_amount *fake_override(struct datapath *dp, __u32 server, __u32 slot, __u8 key, const char *subject)
-{
-	struct fake_override *found = find_override(dp, weir_limit_index(server, slot), key_subject(dp, key, subject));
-
-	return found ? &found->amount : NULL;
-}
-
 int datapath_name(struct datapath *dp, __u64 subject, char *text, size_t size)
 {
 	(void)dp;
@@ -502,7 +389,8 @@ int datapath_name(struct datapath *dp, __u64 subject, char *text, size_t size)
 
 int datapath_counters(struct datapath *dp, __u32 slot, __u64 *counters, struct error *err)
 {
-	int ret = fails(__func__, err);
+	CLEANUP_KERNEL void *kernel = fake_kernel_read();
+	int ret = fake_fails(__func__, err);
 
 	if (!ret)
 		memcpy(counters, dp->counters[slot], sizeof(dp->counters[slot]));
@@ -531,7 +419,8 @@ int datapath_netlink_fd(const struct datapath *dp)
 
 int datapath_links_sync(struct datapath *dp, const struct datapath_interfaces *wanted, struct error *err)
 {
-	int ret = fails(__func__, err);
+	CLEANUP_KERNEL void *kernel = fake_kernel();
+	int ret = fake_fails(__func__, err);
 
 	if (!ret)
 		dp->n_wanted = wanted->names ? wanted->n : 0;
@@ -549,7 +438,8 @@ int datapath_links(struct datapath *dp, struct datapath_link **links, struct err
 
 int datapath_hold_sync(struct datapath *dp, const char *const *cgroups, size_t n, struct error *err)
 {
-	int ret = fails(__func__, err);
+	CLEANUP_KERNEL void *kernel = fake_kernel();
+	int ret = fake_fails(__func__, err);
 
 	(void)cgroups;
 	if (!ret)
@@ -559,12 +449,14 @@ int datapath_hold_sync(struct datapath *dp, const char *const *cgroups, size_t n
 
 int datapath_pace(struct datapath *dp, bool on, struct error *err)
 {
+	CLEANUP_KERNEL void *kernel = fake_kernel();
 	dp->paced = on && dp->can_pace;
 	return on && !dp->can_pace ? error_set(err, -EOPNOTSUPP, "no fq in this kernel") : 0;
 }
 
 int datapath_loopback_tracked(struct datapath *dp, struct error *err)
 {
+	CLEANUP_KERNEL void *kernel = fake_kernel();
 	(void)err;
 	return dp->tracked;
 }
@@ -587,9 +479,10 @@ int datapath_sweep(struct datapath *dp, __u64 idle_ns, struct error *err)
 
 int datapath_reset_translated(struct datapath *dp, __u32 slot, struct error *err)
 {
+	CLEANUP_KERNEL void *kernel = fake_kernel();
 	__u64 *counters = dp->counters[slot];
 	int n = counters[WEIR_SPLICE_OPENED] - counters[WEIR_SPLICE_CLOSED];
-	int ret = fails(__func__, err);
+	int ret = fake_fails(__func__, err);
 
 	if (ret)
 		return ret;

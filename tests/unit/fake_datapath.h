@@ -63,12 +63,21 @@ struct datapath {
 extern struct datapath fake_nets[FAKE_NETS]; /* by cookie */
 extern const char *fake_failing;	     /* the function that does, or did, fail */
 
-extern void (*fake_opening)(void);    /* called meanwhile: the agent is not locked */
+/* As in the kernel, one thing happens at a time; functions of the fake call each other. */
+void *fake_kernel(void);
+void *fake_kernel_read(void); /* for what the event loop may wait for */
+void fake_kernel_leave(void *kernel);
+#define CLEANUP_KERNEL __attribute__((cleanup(fake_kernel_leave)))
+
+extern void (*fake_asked)(void);      /* called whenever the kernel side is to do something that may take long */
+extern void (*fake_opening)(void);    /* called meanwhile: it is nobody's turn */
 extern void (*fake_sweeping)(void);   /* the same */
 extern void (*fake_explaining)(void); /* the same */
 extern void (*fake_syncing)(void);    /* called by datapath_shared_sync() */
 
 void fake_reset(void);
+/* Is it the turn of this function to fail? */
+int fake_fails(const char *function, struct error *err);
 /* The function of this name fails with -EIO, so often. */
 void fake_fail(const char *function, int times);
 /* A server's limit in a slot; NULL: there is none. */

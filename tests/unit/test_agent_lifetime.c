@@ -15,6 +15,13 @@
 #include "base/cleanup.h"
 #include "fake_datapath.h"
 
+static void in_turn(struct fixture *f, void (*look)(struct net *net))
+{
+	agent_work_begin(&f->agent);
+	look(f->agent.nets);
+	agent_work_end(&f->agent);
+}
+
 /* What stands for the pins of the agent's own namespace. */
 static void make_pins(const struct fixture *f)
 {
@@ -183,7 +190,7 @@ static void hold_fails(void **state)
 	assert_true(f->agent.servers[0].in_force);
 	free(f->agent.state.servers[0]->cgroup);
 	f->agent.state.servers[0]->cgroup = strdup("/cgroup");
-	net_hold(f->agent.nets);
+	in_turn(f, net_hold);
 	with = run(f, "status", "{}");
 	hold = json_object_get(json_array_get(json_object_get(with, "servers"), 0), "hold");
 	assert_true(json_is_true(json_object_get(hold, "on")));
@@ -191,7 +198,7 @@ static void hold_fails(void **state)
 	/* Attached where there was no cgroup2. */
 	free(f->agent.state.servers[0]->cgroup);
 	f->agent.state.servers[0]->cgroup = NULL;
-	net_hold(f->agent.nets);
+	in_turn(f, net_hold);
 	assert_non_null(strstr(f->agent.nets->hold_err.text, "cgroup2"));
 	assert_int_equal(fake_nets[1].n_cgroups, 0);
 }
@@ -209,12 +216,12 @@ static void loopback(void **state)
 	assert_int_equal(dp->servers[1].flags, ACTIVE);
 	assert_int_equal(dp->servers[2].flags, ACTIVE | WEIR_SERVER_CLOSING_LOOPBACK);
 	dp->tracked = 0;
-	net_probe(f->agent.nets);
+	in_turn(f, net_probe);
 	assert_int_equal(dp->servers[0].flags, ACTIVE);
 	assert_int_equal(dp->servers[1].flags, ACTIVE);
 	assert_int_equal(dp->servers[2].flags, ACTIVE | WEIR_SERVER_CLOSING_LOOPBACK);
 	dp->tracked = -EIO; /* not known: as before */
-	net_probe(f->agent.nets);
+	in_turn(f, net_probe);
 	assert_int_equal(dp->servers[0].flags, ACTIVE);
 }
 
@@ -251,12 +258,12 @@ static void pace(void **state)
 	assert_string_equal(hold_text(f, 1, "no_pace"), "");
 	/* The device is gone and cannot be made again. */
 	dp->can_pace = false;
-	net_pace(f->agent.nets);
+	in_turn(f, net_pace);
 	assert_int_equal(dp->servers[2].flags, ACTIVE);
 	assert_string_equal(hold_text(f, 2, "mode"), "drop");
 	assert_string_equal(hold_text(f, 2, "no_pace"), "no fq in this kernel");
 	dp->can_pace = true;
-	net_pace(f->agent.nets);
+	in_turn(f, net_pace);
 	assert_int_equal(dp->servers[2].flags, ACTIVE | WEIR_SERVER_PACED);
 	succeed(f, "detach", "{\"name\":\"b\"}");
 	assert_true(dp->paced);

@@ -356,6 +356,31 @@ static void answers_while_a_command_loads(void **state)
 	assert_non_null(fake_limit(&fake_nets[2], 1, WEIR_LIMIT_TOTAL));
 }
 
+/* Whoever may only ask holds up nobody's change. */
+static void changes_come_before_questions(void **state)
+{
+	struct fixture *f = *state;
+	struct client attach = { .f = f, .command = "attach", .arguments = TWO };
+	FILE *diff, *pause;
+
+	start_and_wait(f);
+	block_openings();
+	send_command(&attach);
+	wait_for_opening();
+	diff = send_behind_status(f, "{\"command\":\"diff\",\"arguments\":{\"server\":\"two\",\"objects\":[],"
+				     "\"prune\":true}}\n");
+	pause = send_behind_status(f, "{\"command\":\"pause\"}\n");
+	may_open = true;
+	expect_success(&attach);
+	expect_line(diff, "result");
+	assert_true(has_logged(f, "is paused"));
+	expect_line(pause, "result");
+	fclose(diff);
+	fclose(pause);
+	stop(f);
+	join(f);
+}
+
 static void answers_while_it_starts(void **state)
 {
 	struct fixture *f = *state;
@@ -493,9 +518,13 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(answers_while_a_command_loads), TEST(answers_while_it_starts),
-		TEST(ends_while_a_command_loads),    TEST(ends_while_it_starts),
-		TEST(tracing_ends_with_the_server),  TEST(many_clients),
+		TEST(answers_while_a_command_loads),
+		TEST(changes_come_before_questions),
+		TEST(answers_while_it_starts),
+		TEST(ends_while_a_command_loads),
+		TEST(ends_while_it_starts),
+		TEST(tracing_ends_with_the_server),
+		TEST(many_clients),
 	};
 
 	return cmocka_run_group_tests_name("agent loop", tests, NULL, NULL);

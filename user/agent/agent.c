@@ -124,9 +124,9 @@ static void tick(evutil_socket_t fd, short what, void *context)
 static void look_after(struct agent *agent)
 {
 	nets_look_after(agent);
-	agent_lock(agent);
+	agent_work_begin(agent);
 	agent_save_again(agent);
-	agent_unlock(agent);
+	agent_work_end(agent);
 }
 
 static void upkeep(evutil_socket_t fd, short what, void *context)
@@ -229,6 +229,16 @@ static int load_state(struct agent *agent, struct error *err)
 	return options->persist_dir && !agent->unsaved.text[0] ? agent_save(agent, err) : 0;
 }
 
+static int load_state_locked(struct agent *agent, struct error *err)
+{
+	int ret;
+
+	agent_work_begin(agent);
+	ret = load_state(agent, err);
+	agent_work_end(agent);
+	return ret;
+}
+
 /*
  * A start that must fail fails before it touches anything. Servers are brought up by workers: meanwhile the agent tells what
  * it knows, and commands that change something wait for their turn.
@@ -249,7 +259,7 @@ static int start(struct service *service, struct error *err)
 		      metrics_http_open(&service->http, agent->base, options->metrics, read_metrics, service, err) :
 		      0;
 	if (!ret)
-		ret = load_state(agent, err);
+		ret = load_state_locked(agent, err);
 	if (!ret)
 		ret = add_events(service, err);
 	if (!ret)

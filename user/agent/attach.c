@@ -30,23 +30,28 @@ static int check_home(json_t *inode, struct error *err)
 	return error_set(err, -EXDEV, "the command and the agent run in different network namespaces: use --netns");
 }
 
-/* What only the machine can tell of a new server. */
-static int check_new(struct agent *agent, struct server *server, struct error *err)
+static int check_place(struct agent *agent, int fd, struct server *server, struct error *err)
 {
-	CLEANUP_CLOSE int fd = netns_open(server->netns, err);
-	int ret;
+	CLEANUP_RETAKE struct agent *released = agent_release(agent);
+	int ret = net_check_interfaces(fd, server, err);
 
-	if (fd < 0)
-		return fd;
-	ret = netns_cookie(fd, &server->netns_cookie, err);
-	if (!ret)
-		ret = state_check(&agent->state, server, err) ?: state_check_room(&agent->state, server, err);
-	if (!ret)
-		ret = net_check_interfaces(fd, server, err);
 	if (!ret && server->cgroup)
 		ret = cgroup_check(server->cgroup, err);
 	if (!ret && !server->cgroup)
 		server->cgroup = cgroup_root();
+	return ret;
+}
+
+/* What only the machine can tell of a new server. */
+static int check_new(struct agent *agent, struct server *server, struct error *err)
+{
+	CLEANUP_CLOSE int fd = -1;
+	int ret = net_open(agent, server, &fd, &server->netns_cookie, err);
+
+	if (!ret)
+		ret = state_check(&agent->state, server, err) ?: state_check_room(&agent->state, server, err);
+	if (!ret)
+		ret = check_place(agent, fd, server, err);
 	return ret ?: net_clear_leftovers(agent, fd, server->netns_cookie, err);
 }
 

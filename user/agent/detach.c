@@ -77,6 +77,14 @@ static int start_draining(struct agent *agent, int slot, struct error *err)
 	return 0;
 }
 
+/* Returns how many. */
+static int reset_translated(struct agent *agent, int slot, struct error *err)
+{
+	CLEANUP_RETAKE struct agent *released = agent_release(agent);
+
+	return datapath_reset_translated(server_net(agent, agent->state.servers[slot])->dp, slot, err);
+}
+
 /* Sets how many connections were reset and how many are still translated. */
 static int let_go(struct agent *agent, int slot, bool force, int *reset, __u64 *translated, struct error *err)
 {
@@ -87,7 +95,7 @@ static int let_go(struct agent *agent, int slot, bool force, int *reset, __u64 *
 		return ret;
 	if (!force)
 		return count_translated(agent, slot, translated, err);
-	ret = datapath_reset_translated(server_net(agent, agent->state.servers[slot])->dp, slot, err);
+	ret = reset_translated(agent, slot, err);
 	if (ret >= 0)
 		*reset = ret;
 	return ret < 0 ? ret : 0;

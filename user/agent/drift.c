@@ -102,7 +102,7 @@ void drift_metrics(const struct agent *agent, json_t *families)
 					   json_integer(agent->servers[slot].drift[part]));
 	}
 	for (net = agent->nets; net; net = net->next)
-		add_written(&written, datapath_written(net->dp));
+		add_written(&written, &net->written);
 	add_writes(families, &written);
 }
 

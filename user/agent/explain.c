@@ -177,6 +177,14 @@ static json_t *request_json(struct explaining *x)
 
 /* --- the command */
 
+/* The first question has a program loaded. */
+static int ask_kernel(struct explaining *x, int slot, const struct datapath_question *question, struct error *err)
+{
+	CLEANUP_RETAKE struct agent *released = agent_release(x->net->agent);
+
+	return datapath_explain(x->net->dp, slot, question, &x->answer, err);
+}
+
 static int ask(struct explaining *x, int slot, struct error *err)
 {
 	struct datapath_question question = { .believed = x->request.user };
@@ -188,10 +196,7 @@ static int ask(struct explaining *x, int slot, struct error *err)
 	question.request = x->bytes;
 	question.length = x->length;
 	memcpy(question.source, x->request.address, sizeof(question.source));
-	/* The first question has a program loaded. */
-	agent_unlock(x->net->agent);
-	ret = datapath_explain(x->net->dp, slot, &question, &x->answer, err);
-	agent_lock(x->net->agent);
+	ret = ask_kernel(x, slot, &question, err);
 	if (ret)
 		return ret;
 	if (x->answer.lost < WEIR_REASON_COUNT)

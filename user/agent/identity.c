@@ -36,6 +36,8 @@ void identity_forget(struct agent *agent, int slot)
 
 static int read_files(const struct net *net, const struct server *server, struct identity_read *read, struct error *err)
 {
+	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
+
 	read->n_tokens = identity_tokens(&server->identity, net->dp, &read->tokens, err);
 	if (read->n_tokens < 0)
 		return read->n_tokens;
@@ -69,6 +71,8 @@ static int check_room(const struct agent *agent, int slot, const struct identity
 
 static int put_in_force(struct net *net, int slot, const struct identity_read *read, struct error *err)
 {
+	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
+
 	return datapath_tokens_set(net->dp, slot, read->tokens, read->n_tokens, err) ?:
 		       datapath_addresses_set(net->dp, slot, read->addresses, read->n_addresses, err);
 }
@@ -99,14 +103,22 @@ int identity_sync(struct net *net, int slot, struct error *err)
 	return read->done ? put_in_force(net, slot, read, err) : 0;
 }
 
+static bool is_open(struct agent *agent, const char *path)
+{
+	CLEANUP_RETAKE struct agent *released = agent_release(agent);
+
+	return secret_is_open(path);
+}
+
 /* Said once, and again when it was mended meanwhile. */
-static void check_secrecy(const struct server *server, struct error *warning)
+static void check_secrecy(struct agent *agent, const struct server *server, struct error *warning)
 {
 	const char *path = server->identity.token_file;
 	struct error before = *warning;
+	bool open = path && is_open(agent, path);
 
 	warning->text[0] = '\0';
-	if (!path || !secret_is_open(path))
+	if (!open)
 		return;
 	error_set(warning, 0, "the token file %s is readable by others than its owner: chmod 600", path);
 	if (strcmp(warning->text, before.text) != 0)
@@ -119,7 +131,7 @@ int identity_load(struct agent *agent, int slot, struct identity_count *count, s
 	int ret = load(agent, slot, &why);
 
 	agent->servers[slot].identity_err = why;
-	check_secrecy(agent->state.servers[slot], &agent->servers[slot].warning);
+	check_secrecy(agent, agent->state.servers[slot], &agent->servers[slot].warning);
 	if (ret)
 		return error_set(err, ret, "%s", why.text);
 	*count = (struct identity_count){ agent->servers[slot].read.n_tokens, agent->servers[slot].read.n_addresses };

@@ -26,7 +26,7 @@ struct jobs {
 	bool started;
 	pthread_mutex_t lock; /* of what follows; never held while a job runs */
 	pthread_cond_t added;
-	struct job_list waiting, done;
+	struct job_list waiting, questions, done;
 	bool ending;
 	int done_fd; /* readable while there are jobs that are done */
 	struct event *done_event;
@@ -34,17 +34,22 @@ struct jobs {
 
 /* --- the thread */
 
+static struct job_list *next_list(struct jobs *jobs)
+{
+	return TAILQ_EMPTY(&jobs->waiting) ? &jobs->questions : &jobs->waiting;
+}
+
 /* NULL: it is to end. */
 static struct job *take(struct jobs *jobs)
 {
 	struct job *job;
 
 	pthread_mutex_lock(&jobs->lock);
-	while (TAILQ_EMPTY(&jobs->waiting) && !jobs->ending)
+	while (TAILQ_EMPTY(next_list(jobs)) && !jobs->ending)
 		pthread_cond_wait(&jobs->added, &jobs->lock);
-	job = jobs->ending ? NULL : TAILQ_FIRST(&jobs->waiting);
+	job = jobs->ending ? NULL : TAILQ_FIRST(next_list(jobs));
 	if (job)
-		TAILQ_REMOVE(&jobs->waiting, job, entry);
+		TAILQ_REMOVE(next_list(jobs), job, entry);
 	pthread_mutex_unlock(&jobs->lock);
 	return job;
 }
@@ -114,7 +119,7 @@ static bool is_waiting(const struct jobs *jobs, const struct job *job)
 }
 
 /* Takes over the job unless it fails. */
-static int add(struct jobs *jobs, struct job *job)
+static int add(struct jobs *jobs, struct job_list *list, struct job *job)
 {
 	int ret = 0;
 
@@ -124,7 +129,7 @@ static int add(struct jobs *jobs, struct job *job)
 	else if (is_waiting(jobs, job))
 		free(job);
 	else
-		TAILQ_INSERT_TAIL(&jobs->waiting, job, entry);
+		TAILQ_INSERT_TAIL(list, job, entry);
 	pthread_cond_signal(&jobs->added);
 	pthread_mutex_unlock(&jobs->lock);
 	return ret;
@@ -144,19 +149,20 @@ void jobs_add(struct agent *agent, void (*run)(struct agent *agent))
 		return;
 	}
 	job->task = run;
-	if (add(agent->jobs, job))
+	if (add(agent->jobs, &agent->jobs->waiting, job))
 		free(job);
 }
 
-int jobs_add_call(struct agent *agent, void (*run)(void *arg), void (*done)(void *arg), void *arg)
+int jobs_add_call(struct agent *agent, void (*run)(void *arg), void (*done)(void *arg), void *arg, bool question)
 {
+	struct jobs *jobs = agent->jobs;
 	struct job *job = calloc(1, sizeof(*job));
 	int ret;
 
 	if (!job)
 		return -ENOMEM;
 	*job = (struct job){ .run = run, .done = done, .arg = arg };
-	ret = add(agent->jobs, job);
+	ret = add(jobs, question ? &jobs->questions : &jobs->waiting, job);
 	if (ret)
 		free(job);
 	return ret;
@@ -174,6 +180,7 @@ int jobs_start(struct agent *agent, struct error *err)
 	agent->jobs = jobs;
 	jobs->agent = agent;
 	TAILQ_INIT(&jobs->waiting);
+	TAILQ_INIT(&jobs->questions);
 	TAILQ_INIT(&jobs->done);
 	pthread_mutex_init(&jobs->lock, NULL);
 	pthread_cond_init(&jobs->added, NULL);
@@ -209,6 +216,7 @@ void jobs_stop(struct agent *agent)
 		pthread_join(jobs->thread, NULL);
 	jobs->started = false;
 	TAILQ_CONCAT(&jobs->done, &jobs->waiting, entry);
+	TAILQ_CONCAT(&jobs->done, &jobs->questions, entry);
 	tell_done(jobs);
 	/* What was answered goes out. */
 	event_base_loop(agent->base, EVLOOP_NONBLOCK);

@@ -6,6 +6,8 @@
 #ifndef WEIR_USER_AGENT_JOBS_H
 #define WEIR_USER_AGENT_JOBS_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 
 struct agent;
@@ -20,7 +22,10 @@ void jobs_free(struct agent *agent);
 
 /* Has run(agent) called, once for all who ask for it before it begins. Without the thread, it is called at once. */
 void jobs_add(struct agent *agent, void (*run)(struct agent *agent));
-/* Has run(arg) called, and then done(arg) by the event loop. -ENOMEM, -ESHUTDOWN: neither will be. */
-int jobs_add_call(struct agent *agent, void (*run)(void *arg), void (*done)(void *arg), void *arg);
+/*
+ * Has run(arg) called, and then done(arg) by the event loop. -ENOMEM, -ESHUTDOWN: neither will be. A question changes nothing:
+ * it waits until no other job does, so that whoever may only ask holds up nobody's changes.
+ */
+int jobs_add_call(struct agent *agent, void (*run)(void *arg), void (*done)(void *arg), void *arg, bool question);
 
 #endif

@@ -7,15 +7,20 @@
 #include "base/array.h"
 #include "model/key.h"
 
+static int leave_kernel(struct net *net, int slot, const struct limit *limit, struct error *err)
+{
+	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
+
+	return rules_apply(net, slot, net->agent->state.servers[slot], err) ?:
+		       datapath_limit_delete(net->dp, slot, limit_slot(limit), err);
+}
+
 int limit_take_out(struct agent *agent, int slot, const struct limit *limit, struct error *err)
 {
 	struct server *server = agent->state.servers[slot];
 	struct net *net = limits_net(agent, slot);
-	int ret = 0;
+	int ret = net ? leave_kernel(net, slot, limit, err) : 0;
 
-	if (net)
-		ret = rules_apply(net, slot, server, err) ?:
-							    datapath_limit_delete(net->dp, slot, limit_slot(limit), err);
 	if (ret)
 		return ret;
 	/* A group too many is known for longer than it need be; that is all that can go wrong here. */

@@ -40,7 +40,7 @@ static int prepare(struct agent *agent, int slot, bool *groups_changed, struct e
 	if (ret < 0)
 		return ret;
 	*groups_changed = ret;
-	return limits_check_rules(server, err)			    ?:
+	return limits_check_rules(agent, server, err)		    ?:
 		       state_check_room(&agent->state, server, err) ?:
 								      limits_save(agent, err);
 }

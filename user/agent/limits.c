@@ -19,8 +19,9 @@ int limits_save(struct agent *agent, struct error *err)
 	return agent_save(agent, err);
 }
 
-int limits_check_rules(const struct server *server, struct error *err)
+int limits_check_rules(struct agent *agent, const struct server *server, struct error *err)
 {
+	CLEANUP_RETAKE struct agent *released = agent_release(agent);
 	CLEANUP_RULES struct rules *rules = NULL;
 
 	return server_rules(server, NULL, &rules, err);
@@ -29,6 +30,7 @@ int limits_check_rules(const struct server *server, struct error *err)
 int limit_apply(struct net *net, int slot, const struct server *server, const struct limit *limit, struct error *err)
 {
 	struct datapath_limit kernel_side;
+	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
 
 	server_kernel_limit(server, limit, &kernel_side);
 	return datapath_limit_set(net->dp, slot, limit_slot(limit), &kernel_side, err);
@@ -38,6 +40,7 @@ int override_apply(struct net *net, int slot, const struct limit *limit, const s
 		   struct error *err)
 {
 	__u64 subject = key_subject(net->dp, limit->key, override->subject);
+	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
 
 	return datapath_override_set(net->dp, slot, limit_slot(limit), subject, &override->amount, err);
 }
@@ -46,6 +49,7 @@ int override_unapply(struct net *net, int slot, const struct limit *limit, const
 		     struct error *err)
 {
 	__u64 subject = key_subject(net->dp, limit->key, override->subject);
+	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
 
 	return datapath_override_delete(net->dp, slot, limit_slot(limit), subject, err);
 }
@@ -53,6 +57,7 @@ int override_unapply(struct net *net, int slot, const struct limit *limit, const
 int limit_apply_whole(struct net *net, int slot, const struct server *server, const struct limit *limit,
 		      struct error *err)
 {
+	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
 	int ret = limit_apply(net, slot, server, limit, err);
 
 	for (size_t i = 0; i < limit->n_overrides && !ret; i++)
@@ -73,6 +78,7 @@ static int level_apply(struct net *net, int slot, const struct server *server, c
 
 int rules_apply(struct net *net, int slot, const struct server *server, struct error *err)
 {
+	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
 	CLEANUP_RULES struct rules *rules = NULL;
 	int ret = server_rules(server, net->dp, &rules, err);
 
@@ -120,6 +126,7 @@ static int overrides_apply(struct net *net, int slot, const struct server *serve
 int limits_apply(struct net *net, int slot, const struct server *server, struct error *err)
 {
 	struct datapath_slots slots = { 0 };
+	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
 	int ret = 0;
 
 	if (server->draining)
@@ -141,15 +148,19 @@ int limits_apply(struct net *net, int slot, const struct server *server, struct 
 									 datapath_limits_keep(net->dp, slot, &slots, err);
 }
 
-/* Whom tokens and addresses stand for is told with their groups, too. */
-int groups_apply(struct agent *agent, int slot, struct error *err)
+static int known_groups_apply(struct agent *agent, int slot, struct error *err)
 {
+	CLEANUP_RETAKE struct agent *released = agent_release(agent);
 	const struct server *server = agent->state.servers[slot];
 	struct net *net = server_net(agent, server);
 	struct weir_known_groups known;
 
 	identity_known_groups(&server->identity, &known);
-	return identity_apply(net, slot, server, err)			     ?:
-		       datapath_known_groups_set(net->dp, slot, &known, err) ?:
-		       identity_load(agent, slot, &(struct identity_count){ 0 }, err);
+	return identity_apply(net, slot, server, err) ?: datapath_known_groups_set(net->dp, slot, &known, err);
+}
+
+/* Whom tokens and addresses stand for is told with their groups, too. */
+int groups_apply(struct agent *agent, int slot, struct error *err)
+{
+	return known_groups_apply(agent, slot, err) ?: identity_load(agent, slot, &(struct identity_count){ 0 }, err);
 }

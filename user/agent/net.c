@@ -40,6 +40,7 @@ struct net *net_add(struct agent *agent, int fd, __u64 cookie, struct datapath *
 	if (!net)
 		return NULL;
 	*net = (struct net){ .agent = agent, .next = agent->nets, .cookie = cookie, .fd = fd, .dp = dp };
+	net->written = *datapath_written(dp);
 	agent->nets = net;
 	net_watch(net);
 	net_probe_all(net);
@@ -63,6 +64,13 @@ static void net_free(struct net *net)
 	free(net);
 }
 
+static int leave(struct net *net, struct error *err)
+{
+	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
+
+	return datapath_remove(net->dp, err);
+}
+
 int net_settle(struct net *net, struct error *err)
 {
 	int ret;
@@ -74,7 +82,7 @@ int net_settle(struct net *net, struct error *err)
 		net_pace(net);
 		return ret;
 	}
-	ret = datapath_remove(net->dp, err);
+	ret = leave(net, err);
 	net_free(net);
 	return ret;
 }

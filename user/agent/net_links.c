@@ -48,6 +48,7 @@ int net_sync_links(struct net *net, struct error *err)
 	if (ret)
 		return ret;
 	wanted.names = names;
+	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
 	return datapath_links_sync(net->dp, &wanted, err);
 }
 
@@ -79,6 +80,7 @@ static int sync_holds(struct net *net, struct error *err)
 		else
 			nowhere = true;
 	}
+	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
 	ret = datapath_hold_sync(net->dp, cgroups, n, err);
 	return ret || !nowhere ? ret : error_set(err, -ENOENT, "no cgroup2 hierarchy is mounted");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Namespaces are opened by whoever comes to them first, unlocked while the kernel loads programs. */
+/* Namespaces are opened by whoever comes to them first, whose turn passes on while the kernel loads programs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -9,6 +9,18 @@
 #include "agent/private.h"
 #include "base/cleanup.h"
 #include "datapath/remains.h"
+#include "sys/netns.h"
+
+int net_open(struct agent *agent, const struct server *server, int *fd, __u64 *cookie, struct error *err)
+{
+	CLEANUP_RETAKE struct agent *released = agent_release(agent);
+	CLEANUP_CLOSE int opened = netns_open(server->netns, err);
+	int ret = opened < 0 ? opened : netns_cookie(opened, cookie, err);
+
+	if (!ret)
+		*fd = cleanup_take(&opened);
+	return ret;
+}
 
 /* A namespace that some thread opens. */
 struct opening {
@@ -38,16 +50,16 @@ static int open_datapath(const struct agent *agent, int fd, __u64 cookie, struct
 	return datapath_open(dp, &options, err);
 }
 
-/* Loading programs takes seconds: others go on meanwhile. */
+/* Loading programs takes seconds: it is the turn of others meanwhile. */
 static int open_unlocked(struct agent *agent, int fd, __u64 cookie, struct datapath **dp, struct error *err)
 {
 	struct opening opening = { agent->openings, cookie }, **link = &agent->openings;
 	int ret;
 
 	agent->openings = &opening;
-	agent_unlock(agent);
+	agent_work_end(agent);
 	ret = open_datapath(agent, fd, cookie, dp, err);
-	agent_lock(agent);
+	agent_work_begin(agent);
 	while (*link != &opening)
 		link = &(*link)->next;
 	*link = opening.next;
@@ -62,7 +74,7 @@ int net_get(struct agent *agent, int fd, __u64 cookie, struct net **out, struct 
 	int ret;
 
 	while (is_opening(agent, cookie))
-		pthread_cond_wait(&agent->settled, &agent->lock);
+		agent_wait(agent);
 	*out = net_find(agent, cookie);
 	if (*out)
 		return 0;
@@ -89,13 +101,16 @@ static void pin_path(const struct agent *agent, __u64 cookie, char path[static P
 }
 
 /* The pins are all that holds links and maps of a namespace that cannot be entered any more. */
-void net_unpin(const struct agent *agent, __u64 cookie)
+void net_unpin(struct agent *agent, __u64 cookie)
 {
 	char path[PATH_MAX];
 	struct error err;
 
+	if (net_first_server(agent, cookie) >= 0)
+		return;
+	CLEANUP_RETAKE struct agent *released = agent_release(agent);
 	pin_path(agent, cookie, path);
-	if (net_first_server(agent, cookie) < 0 && remains_remove(path, -1, &err))
+	if (remains_remove(path, -1, &err))
 		log_warning("%s", err.text);
 }
 
@@ -112,6 +127,7 @@ int net_clear_leftovers(struct agent *agent, int fd, __u64 cookie, struct error 
 	ret = open_unlocked(agent, fd, cookie, &dp, err);
 	if (ret)
 		return ret;
+	CLEANUP_RETAKE struct agent *released = agent_release(agent);
 	ret = datapath_remove(dp, err);
 	datapath_close(dp);
 	return ret;

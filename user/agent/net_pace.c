@@ -32,6 +32,13 @@ static void apply_flags(const struct net *net)
 	}
 }
 
+static int make_device(struct net *net, bool wanted, struct error *err)
+{
+	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
+
+	return datapath_pace(net->dp, wanted, err);
+}
+
 /* Packets are sent to the device only while it is there: the servers stop before it goes, and begin when it has come. */
 void net_pace(struct net *net)
 {
@@ -42,7 +49,7 @@ void net_pace(struct net *net)
 		net->paced = false;
 		apply_flags(net);
 	}
-	paced = !datapath_pace(net->dp, wanted, &err) && wanted;
+	paced = !make_device(net, wanted, &err) && wanted;
 	if (err.text[0] && strcmp(err.text, net->pace_err.text) != 0)
 		log_info("unreadable traffic is held by dropping: %s", err.text);
 	net->pace_err = err;
@@ -52,12 +59,19 @@ void net_pace(struct net *net)
 	apply_flags(net);
 }
 
+static int is_loopback_tracked(struct net *net, struct error *err)
+{
+	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
+
+	return datapath_loopback_tracked(net->dp, err);
+}
+
 void net_probe(struct net *net)
 {
 	struct error err = { 0 };
 	int tracked;
 
-	tracked = datapath_loopback_tracked(net->dp, &err);
+	tracked = is_loopback_tracked(net, &err);
 	if (tracked < 0)
 		log_warning("cannot tell whether conntrack tracks loopback: %s", err.text);
 	if (tracked < 0 || tracked == net->loopback_tracked)

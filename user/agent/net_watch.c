@@ -39,13 +39,15 @@ void net_unwatch(struct net *net)
 
 static void follow_changed(struct agent *agent)
 {
-	agent_lock(agent);
+	agent_work_begin(agent);
 	for (struct net *net = agent->nets; net; net = net->next) {
-		if (net->devices_changed)
-			net_follow(net);
+		bool changed = net->devices_changed;
+
 		net->devices_changed = false;
+		if (changed)
+			net_follow(net);
 	}
-	agent_unlock(agent);
+	agent_work_end(agent);
 }
 
 void nets_devices_changed(struct agent *agent)

@@ -100,6 +100,15 @@ int plan_do(struct agent *agent, struct plan *plan, struct error *err)
 
 /* --- commands */
 
+/* What is there is only read. */
+static int make_plan(struct agent *agent, struct plan *plan, json_t *objects, const char *server, bool prune,
+		     struct error *err)
+{
+	CLEANUP_RETAKE struct agent *released = agent_release(agent);
+
+	return plan_apply(plan, &agent->state, objects, server, prune, err);
+}
+
 int agent_apply(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
 	CLEANUP_PLAN struct plan plan = { 0 };
@@ -113,7 +122,7 @@ int agent_apply(struct agent *agent, json_t *arguments, json_t **result, struct 
 			   "prune", &prune, "dry_run", &dry_run, "netns_inode", &plan.netns_inode))
 		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
 	plan.compares = dry_run;
-	ret = plan_apply(&plan, &agent->state, objects, server, prune, err);
+	ret = make_plan(agent, &plan, objects, server, prune, err);
 	levels = plan_levels(&plan);
 	if (!ret && !dry_run)
 		ret = plan_do(agent, &plan, err);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the agent's parts share. All of it is under one lock. Three kinds of threads take it:
+ * What the agent's parts share. Three kinds of threads use it:
  *
  *   the event loop, which owns libevent and the clients: it reads, answers, and adds jobs. It waits for nothing else.
  *   the thread of jobs (jobs.h), which carries out changes, one after the other, and sweeps tables.
- *   workers (reconcile.c), which bring up and repair servers beside each other.
+ *   workers (reconcile.c), which bring up and repair servers.
  *
- * The lock is let go while the kernel loads programs and while a table is swept. So that nothing is freed meanwhile of what
- * its holder has found, changes and repairs keep out of each other's way (agent_change_begin()).
+ * Jobs and workers take turns (agent_work_begin()). Whose turn it is has the lock as well, which is that of all memory, and
+ * lets go of it for whatever takes time: files, the maps, plans (agent_release()). So the event loop, which takes the lock
+ * alone, never waits for those. The turn itself passes on while the kernel loads programs and while a table is swept. So that
+ * nothing is freed meanwhile of what its holder has found, changes and repairs keep out of each other's way
+ * (agent_change_begin()).
  *
  * The state's file never knows less than the kernel: what a command adds is saved before it is applied, what it takes away is
  * saved afterwards. So an agent that was killed anywhere finds all it has made.
@@ -41,13 +44,14 @@ struct net {
 	__u64 cookie;
 	int fd;
 	struct datapath *dp;
-	bool devices_changed;	/* since they were last read */
-	bool loopback_tracked;	/* by conntrack, so translated connections would be invalid to it */
-	struct error links_err; /* the last failure to follow the devices, so that it is logged once */
-	struct error hold_err;	/* the same, to reach the sockets of connections that cannot be read */
-	bool paced;		/* what cannot be read waits on a device of its own, for the servers that want that */
-	struct probe probe;	/* what it was found to be able to */
-	struct error pace_err;	/* why it does not, if one of them does */
+	struct datapath_written written; /* as it was when the lock was taken last */
+	bool devices_changed;		 /* since they were last read */
+	bool loopback_tracked;		 /* by conntrack, so translated connections would be invalid to it */
+	struct error links_err;		 /* the last failure to follow the devices, so that it is logged once */
+	struct error hold_err;		 /* the same, to reach the sockets of connections that cannot be read */
+	bool paced;	       /* what cannot be read waits on a device of its own, for the servers that want that */
+	struct probe probe;    /* what it was found to be able to */
+	struct error pace_err; /* why it does not, if one of them does */
 };
 
 /* The tokens and addresses of a server that were read last, which its files may no longer say. */
@@ -60,8 +64,12 @@ struct identity_read {
 
 struct agent {
 	const struct agent_options *options;
-	pthread_mutex_t lock;
-	pthread_cond_t settled; /* a change or a repair has ended, a namespace was opened, a server was tried */
+	pthread_mutex_t turn;	/* to work; taken before the lock */
+	pthread_cond_t settled; /* of the turn: a change or a repair has ended, a namespace was opened */
+	pthread_mutex_t
+		lock; /* of all memory: whoever changes it has the turn, too, but for what the event loop owns */
+	pthread_cond_t looked;	/* of the lock: a server was tried or is gone, or the agent ends */
+	bool released;		/* whose turn it is has let go of the lock */
 	bool changing;		/* somebody changes what is wanted, or is about to */
 	unsigned int repairing; /* workers that have a server in hand */
 	bool ending;		/* nothing new is begun */
@@ -98,8 +106,20 @@ void agent_init(struct agent *agent, const struct agent_options *options);
 void agent_destroy(struct agent *agent);
 void agent_lock(struct agent *agent);
 void agent_unlock(struct agent *agent);
+/* A turn, with the lock. */
+void agent_work_begin(struct agent *agent);
+void agent_work_end(struct agent *agent);
+/* Within a turn: passes it on until a change or a repair has ended, or a namespace was opened. */
+void agent_wait(struct agent *agent);
 /*
- * The lock, for one who changes what is wanted, or for workers who bring it about. Either may let go of the lock and take it
+ * Within a turn: lets go of the lock until CLEANUP_RETAKE, for what takes time. Memory that others read must not change
+ * meanwhile. Where the lock is not held already, this does nothing.
+ */
+struct agent *agent_release(struct agent *agent);
+void agent_retake(struct agent **released);
+#define CLEANUP_RETAKE __attribute__((cleanup(agent_retake)))
+/*
+ * A turn, for one who changes what is wanted, or for workers who bring it about. Either may pass on the turn and take it
  * again: a change still has no worker beside it, and a worker no change, until the end. At most one thread changes.
  */
 void agent_change_begin(struct agent *agent);
@@ -128,15 +148,18 @@ int net_check_interfaces(int fd, const struct server *server, struct error *err)
 
 /* net_open.c */
 
+/* The namespace that a server was attached by: its descriptor, which the caller closes, and cookie. */
+int net_open(struct agent *agent, const struct server *server, int *fd, __u64 *cookie, struct error *err);
+
 /*
- * Opens it if need be, unlocked meanwhile, within a change or a repair; fd stays the caller's. A namespace that no server uses
+ * Opens it if need be, within a change or a repair, whose turn passes on meanwhile; fd stays the caller's. A namespace that no server uses
  * is let go by net_settle().
  */
 int net_get(struct agent *agent, int fd, __u64 cookie, struct net **out, struct error *err);
 /* Removes what is pinned for a namespace of which the state knows no server: an agent's whose state was lost. */
 int net_clear_leftovers(struct agent *agent, int fd, __u64 cookie, struct error *err);
 /* Removes the pins of a namespace that is not open and that no server uses any more. */
-void net_unpin(const struct agent *agent, __u64 cookie);
+void net_unpin(struct agent *agent, __u64 cookie);
 
 /* net_watch.c: what namespaces tell the event loop */
 void net_watch(struct net *net);
@@ -175,7 +198,7 @@ int server_apply_flags(struct agent *agent, int slot, struct error *err);
 /* Puts a server and its limits in force, or takes it over unchanged. A failure is also kept as its problem. */
 int server_bring_up(struct agent *agent, int slot, struct error *err);
 /* -ESTALE: what it was attached by names another network namespace now. The agent holds the old one, which is still limited. */
-int server_check_netns(const struct server *server, struct error *err);
+int server_check_netns(struct agent *agent, const struct server *server, struct error *err);
 /* Brings what the kernel has of a server, and its namespace, in line with the state: what is right is left alone. */
 int server_sync(struct net *net, int slot, struct error *err);
 /* Takes a server out of the kernel and the state. Its connections must not need translating any more. */

@@ -17,12 +17,24 @@ static void tell(const struct net *net)
 	}
 }
 
+static void read_facts(struct net *net)
+{
+	struct probe probe = { 0 };
+
+	{
+		CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
+
+		probe_read(&probe, net->fd, net->agent->options->pin_dir);
+	}
+	net->probe = probe;
+}
+
 /* That the programs are there has been seen already. */
 void net_probe_all(struct net *net)
 {
 	const char *no_hold = datapath_no_hold(net->dp);
 
-	probe_read(&net->probe, net->fd, net->agent->options->pin_dir);
+	read_facts(net);
 	probe_set(&net->probe, PROBE_PROGRAMS, PROBE_YES, "%s", "");
 	probe_set(&net->probe, PROBE_HOLD_PROGRAM, *no_hold ? PROBE_NO : PROBE_YES, "%s", no_hold);
 	tell(net);

@@ -91,7 +91,7 @@ static int repair(struct agent *agent, int slot, struct error *err)
 		return error_set(err, ret, "%s", why.text);
 	}
 	why = (struct error){ 0 };
-	server_check_netns(server, &why); /* nothing that could be tried again */
+	server_check_netns(agent, server, &why); /* nothing that could be tried again */
 	note_problem(agent, slot, "", &why);
 	return 0;
 }
@@ -192,7 +192,7 @@ bool reconcile_wait(struct agent *agent)
 
 	agent_lock(agent);
 	while (!all_tried(agent) && !agent->ending)
-		pthread_cond_wait(&agent->settled, &agent->lock);
+		pthread_cond_wait(&agent->looked, &agent->lock);
 	ending = agent->ending;
 	agent_unlock(agent);
 	return !ending;

@@ -39,17 +39,22 @@ static int drop_others(const struct change *c, struct error *err)
 	return ret;
 }
 
+static int change_limits(const struct change *c, struct error *err)
+{
+	CLEANUP_RETAKE struct agent *released = agent_release(c->agent);
+
+	return drop_others(c, err)										 ?:
+		       datapath_lists_set(c->net->dp, c->slot, c->to->list_width, c->to->list_object_bytes, err) ?:
+		       limits_apply(c->net, c->slot, c->to, err);
+}
+
 static int change_kernel(const struct change *c, struct error *err)
 {
 	int ret = 0;
 
 	if (!texts_equal(&c->from->identity.rule_groups, &c->to->identity.rule_groups))
 		ret = groups_apply(c->agent, c->slot, err);
-	return ret												 ?:
-		       drop_others(c, err)									 ?:
-		       datapath_lists_set(c->net->dp, c->slot, c->to->list_width, c->to->list_object_bytes, err) ?:
-		       limits_apply(c->net, c->slot, c->to, err)						 ?:
-		       server_apply_flags(c->agent, c->slot, err);
+	return ret ?: change_limits(c, err) ?: server_apply_flags(c->agent, c->slot, err);
 }
 
 int server_replace(struct agent *agent, int slot, struct server *to, struct error *err)

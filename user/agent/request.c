@@ -25,7 +25,7 @@ static const struct command {
 	{ "attach", ACCESS_CHANGE, IN_TURN, agent_attach },
 	{ "delete", ACCESS_CHANGE, IN_TURN, agent_delete },
 	{ "detach", ACCESS_CHANGE, IN_TURN, agent_detach },
-	{ "diff", ACCESS_READ, AT_ONCE, agent_diff },
+	{ "diff", ACCESS_READ, IN_TURN, agent_diff },
 	{ "explain", ACCESS_READ, IN_TURN, agent_explain },
 	{ "export", ACCESS_READ, AT_ONCE, agent_export },
 	{ "limit delete", ACCESS_CHANGE, IN_TURN, agent_limit_delete },
@@ -144,7 +144,7 @@ static int put_off(struct agent *agent, struct control_client *client, const str
 			.arguments = json_incref(arguments),
 		};
 		request->ret = error_set(&request->err, -ESHUTDOWN, "the agent is stopping: nothing was done");
-		ret = jobs_add_call(agent, request_run, request_done, request);
+		ret = jobs_add_call(agent, request_run, request_done, request, command->needs == ACCESS_READ);
 	}
 	if (!ret)
 		return CONTROL_LATER;

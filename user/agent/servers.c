@@ -40,6 +40,7 @@ int server_apply_flags(struct agent *agent, int slot, struct error *err)
 
 	if (!agent->servers[slot].in_force)
 		return 0;
+	CLEANUP_RETAKE struct agent *released = agent_release(agent);
 	return datapath_server_flags(net->dp, slot, server_flags(server, net), err);
 }
 
@@ -73,6 +74,7 @@ int server_sync(struct net *net, int slot, struct error *err)
 {
 	const struct state *state = &net->agent->state;
 	struct datapath_servers servers = { 0 };
+	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
 
 	for (int i = 0; i < WEIR_MAX_SERVERS; i++)
 		servers.has[i] = state->servers[i] && state->servers[i]->netns_cookie == net->cookie;
@@ -85,14 +87,11 @@ int server_sync(struct net *net, int slot, struct error *err)
 static int bring_up(struct agent *agent, int slot, struct error *err)
 {
 	struct server *server = agent->state.servers[slot];
-	CLEANUP_CLOSE int fd = netns_open(server->netns, err);
+	CLEANUP_CLOSE int fd = -1;
 	struct net *net;
 	__u64 cookie;
-	int ret;
+	int ret = net_open(agent, server, &fd, &cookie, err);
 
-	if (fd < 0)
-		return fd;
-	ret = netns_cookie(fd, &cookie, err);
 	if (ret)
 		return ret;
 	if (server->netns_cookie != cookie)
@@ -104,12 +103,12 @@ static int bring_up(struct agent *agent, int slot, struct error *err)
 	return ret ? ret : server_sync(net, slot, err);
 }
 
-int server_check_netns(const struct server *server, struct error *err)
+int server_check_netns(struct agent *agent, const struct server *server, struct error *err)
 {
-	CLEANUP_CLOSE int fd = server->netns ? netns_open(server->netns, NULL) : -1;
+	CLEANUP_CLOSE int fd = -1;
 	__u64 cookie;
 
-	if (fd < 0 || netns_cookie(fd, &cookie, NULL) || cookie == server->netns_cookie)
+	if (!server->netns || net_open(agent, server, &fd, &cookie, NULL) || cookie == server->netns_cookie)
 		return 0;
 	return error_set(
 		err, -ESTALE,
@@ -133,6 +132,13 @@ int server_bring_up(struct agent *agent, int slot, struct error *err)
 	return 0;
 }
 
+static int clear(struct net *net, int slot, struct error *err)
+{
+	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
+
+	return datapath_server_clear(net->dp, slot, err);
+}
+
 int server_end(struct agent *agent, int slot, struct error *err)
 {
 	struct server *server = agent->state.servers[slot];
@@ -140,7 +146,7 @@ int server_end(struct agent *agent, int slot, struct error *err)
 	int ret;
 
 	trace_server_ends(agent, slot);
-	ret = net ? datapath_server_clear(net->dp, slot, err) : 0;
+	ret = net ? clear(net, slot, err) : 0;
 	if (ret)
 		return ret;
 	agent->state.servers[slot] = NULL;

@@ -42,9 +42,16 @@ static int note(const struct agent *agent, int slot, enum unsaved how)
 	return mkdir(path, 0700) && errno != EEXIST ? -errno : 0;
 }
 
+static int save(struct agent *agent, struct error *err)
+{
+	CLEANUP_RETAKE struct agent *released = agent_release(agent);
+
+	return state_save(&agent->state, agent->options->state_dir, err);
+}
+
 int agent_save(struct agent *agent, struct error *err)
 {
-	int ret = state_save(&agent->state, agent->options->state_dir, err);
+	int ret = save(agent, err);
 
 	if (ret || !agent->unsaved.text[0])
 		return ret;

@@ -20,14 +20,14 @@ static void look_after(struct net *net)
 }
 
 /* A large table takes its time. The namespace stays: only jobs end one. */
-static void sweep_unlocked(struct net *net)
+static void sweep(struct net *net)
 {
 	struct error err;
 	int n;
 
-	agent_unlock(net->agent);
+	agent_work_end(net->agent);
 	n = datapath_sweep(net->dp, DATAPATH_IDLE_NS, &err);
-	agent_lock(net->agent);
+	agent_work_begin(net->agent);
 	if (n < 0)
 		log_error("sweep: %s", err.text);
 	else if (n > 0)
@@ -36,10 +36,10 @@ static void sweep_unlocked(struct net *net)
 
 void nets_look_after(struct agent *agent)
 {
-	agent_lock(agent);
+	agent_work_begin(agent);
 	for (struct net *net = agent->nets; net && !agent->ending; net = net->next) {
 		look_after(net);
-		sweep_unlocked(net);
+		sweep(net);
 	}
-	agent_unlock(agent);
+	agent_work_end(agent);
 }

@@ -182,6 +182,7 @@ int datapath_open(struct datapath **out, const struct datapath_options *options,
 	dp->netns_cookie = options->netns_cookie;
 	dp->dir_fd = -1;
 	dp->cpus = libbpf_num_possible_cpus();
+	pthread_mutex_init(&dp->lock, NULL);
 	ret = directory_open(dp, options, err)			      ?:
 		      datapath_maps_load(dp, options->conns_max, err) ?:
 		      datapath_maps_keep(dp, err)		      ?:
@@ -207,6 +208,7 @@ void datapath_close(struct datapath *dp)
 	weir_bpf__destroy(dp->skeleton);
 	if (dp->dir_fd >= 0)
 		close(dp->dir_fd);
+	pthread_mutex_destroy(&dp->lock);
 	free(dp->links);
 	free(dp->dir);
 	free(dp);

@@ -3,6 +3,10 @@
  * The kernel side of one network namespace: its maps and programs, pinned in one directory, and the links of its
  * interfaces. All functions return 0 or a negative errno with err filled in. Nothing here prints.
  *
+ * One thread at a time works with a datapath. Another one may meanwhile use what only reads the kernel's counts and names
+ * (datapath_counters(), _limit_counts(), _in_flight(), _top(), _name(), _subject(), _conns_max(), _links()), and the
+ * functions of the trace.
+ *
  * Pins: PIN_DIR/net-COOKIE/{map name}, .../prog-{ingress,egress}, .../link-IFINDEX-{ingress,egress} (tcx only),
  * .../link-{cgroup,sockops}-ID.
  * Everything survives the process: datapath_close() leaves it in force, datapath_open() takes over what is there,

@@ -101,9 +101,11 @@ static int sync_inside(void *arg)
 		if (failed < 0 && failed != -ENODEV && !ret)
 			ret = failed;
 	}
+	pthread_mutex_lock(&dp->lock);
 	free(dp->links);
 	dp->links = links;
 	dp->n_links = n;
+	pthread_mutex_unlock(&dp->lock);
 	return ret;
 }
 
@@ -118,14 +120,19 @@ int datapath_links_sync(struct datapath *dp, const struct datapath_interfaces *w
 
 int datapath_links(struct datapath *dp, struct datapath_link **links, struct error *err)
 {
-	struct datapath_link *copy = calloc(dp->n_links + 1, sizeof(*copy));
+	struct datapath_link *copy;
+	int n;
 
+	pthread_mutex_lock(&dp->lock);
+	n = dp->n_links;
+	copy = calloc(n + 1, sizeof(*copy));
+	if (copy && n)
+		memcpy(copy, dp->links, n * sizeof(*copy));
+	pthread_mutex_unlock(&dp->lock);
 	if (!copy)
 		return error_set(err, -ENOMEM, "out of memory");
-	if (dp->n_links)
-		memcpy(copy, dp->links, dp->n_links * sizeof(*copy));
 	*links = copy;
-	return dp->n_links;
+	return n;
 }
 
 const char *datapath_no_hold(const struct datapath *dp)

@@ -6,6 +6,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <libmnl/libmnl.h>
+#include <pthread.h>
 
 #include "base/cleanup.h"
 #include "datapath/datapath.h"
@@ -58,7 +59,9 @@ struct datapath {
 	struct ring_buffer *ring;		/* NULL until opened */
 	struct datapath_trace_reading *reading; /* whom it is read for, just now */
 	struct mnl_socket *monitor;		/* NULL until opened */
-	struct datapath_link *links;		/* as the latest sync left them */
+	pthread_mutex_t
+		lock; /* of what another thread may use meanwhile: values of `servers` while they change, and: */
+	struct datapath_link *links; /* as the latest sync left them */
 	int n_links;
 	__u32 pace_ifindex; /* as `settings` should have it */
 };

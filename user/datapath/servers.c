@@ -24,15 +24,28 @@ static int server_put(struct datapath *dp, __u32 slot, const struct weir_server 
 	return 0;
 }
 
-int datapath_server_write(struct datapath *dp, __u32 slot, const struct weir_server *server, struct error *err)
+static int write_locked(struct datapath *dp, __u32 slot, const struct weir_server *server, struct error *err)
 {
-	struct weir_server there;
+	struct weir_server there, whole = *server;
 	int ret = datapath_server_read(dp, slot, &there, err);
 
-	if (ret || !memcmp(server, &there, sizeof(there)))
+	/* Whether a server is traced is said by datapath_trace_until() alone, perhaps just now. */
+	if (whole.flags)
+		whole.trace_until_ns = there.trace_until_ns;
+	if (ret || !memcmp(&whole, &there, sizeof(there)))
 		return ret;
 	dp->written.of[DATAPATH_servers].changed++;
-	return server_put(dp, slot, server, err);
+	return server_put(dp, slot, &whole, err);
+}
+
+int datapath_server_write(struct datapath *dp, __u32 slot, const struct weir_server *server, struct error *err)
+{
+	int ret;
+
+	pthread_mutex_lock(&dp->lock);
+	ret = write_locked(dp, slot, server, err);
+	pthread_mutex_unlock(&dp->lock);
+	return ret;
 }
 
 int datapath_server_read(struct datapath *dp, __u32 slot, struct weir_server *server, struct error *err)
@@ -196,7 +209,6 @@ int datapath_server_set(struct datapath *dp, __u32 slot, const struct weir_serve
 	memcpy(whole.reading.seed, dp->seed, sizeof(dp->seed));
 	whole.generation = old.generation;
 	whole.traits = old.traits;
-	whole.trace_until_ns = old.trace_until_ns;
 	/* A server that is in force stays so meanwhile; a new one has no packets before it is whole. */
 	if (!(old.flags & WEIR_SERVER_ACTIVE))
 		ret = server_put(dp, slot, &quiet, err);
@@ -268,12 +280,16 @@ static int widths_clear(struct datapath *dp, __u32 slot, struct error *err)
 int datapath_trace_until(struct datapath *dp, __u32 slot, __u64 until_ns, struct error *err)
 {
 	struct weir_server server;
-	int ret = datapath_server_read(dp, slot, &server, err);
+	int ret;
 
-	if (ret)
-		return ret;
-	server.trace_until_ns = until_ns;
-	return server_put(dp, slot, &server, err);
+	pthread_mutex_lock(&dp->lock);
+	ret = datapath_server_read(dp, slot, &server, err);
+	if (!ret) {
+		server.trace_until_ns = until_ns;
+		ret = server_put(dp, slot, &server, err);
+	}
+	pthread_mutex_unlock(&dp->lock);
+	return ret;
 }
 
 int datapath_server_clear(struct datapath *dp, __u32 slot, struct error *err)

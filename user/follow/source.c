@@ -80,26 +80,33 @@ static void log_warnings(const struct policy *policy)
 }
 
 /* What is wrong may be mended elsewhere: where a file that is pointed to is missing, or may not be read. */
-bool policy_source_read(struct policy_source *source)
+bool policy_source_read(const struct policy_source *source, struct policy_reading *out)
 {
 	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_READ);
-	CLEANUP_JSON json_t *errors = NULL;
+	struct policy_reading reading = { .policy.regular = true };
 	struct error err;
 
 	if (source->good && policy_is_current(&source->policy, source->path))
 		return false;
-	policy_clear(&source->policy);
-	source->policy.regular = true;
-	if (policy_read(&source->policy, source->path, &err)) {
-		errors = json_pack("[s]", err.text);
+	if (policy_read(&reading.policy, source->path, &err)) {
+		reading.errors = json_pack("[s]", err.text);
 	} else {
-		policy_check(&source->policy);
-		errors = errors_of(&source->policy);
+		policy_check(&reading.policy);
+		reading.errors = errors_of(&reading.policy);
 	}
-	source->good = !json_array_size(errors);
-	if (source->good)
-		log_warnings(&source->policy);
-	else
-		policy_source_fail(source, json_incref(errors));
+	*out = reading;
 	return true;
+}
+
+void policy_source_take(struct policy_source *source, struct policy_reading *reading)
+{
+	policy_clear(&source->policy);
+	source->policy = reading->policy;
+	source->good = !json_array_size(reading->errors);
+	if (source->good) {
+		log_warnings(&source->policy);
+		json_decref(reading->errors);
+	} else {
+		policy_source_fail(source, reading->errors);
+	}
 }

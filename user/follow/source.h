@@ -32,8 +32,14 @@ struct policy_sources {
 /* --- policy_source.c: what a source says */
 
 void policy_source_clear(struct policy_source *source);
-/* Reads it, unless it is good and says what it said before: then false. What is wrong with it is logged, and among its errors. */
-bool policy_source_read(struct policy_source *source);
+struct policy_reading {
+	struct policy policy;
+	json_t *errors;
+};
+/* Reads it, unless it is good and says what it said before: then false, and *out is left as it was. Changes nothing. */
+bool policy_source_read(const struct policy_source *source, struct policy_reading *out);
+/* Takes over what was read. What is wrong with it is logged, and among its errors. */
+void policy_source_take(struct policy_source *source, struct policy_reading *reading);
 /* Why it is not in force; logged when that is news. Takes over the list. */
 void policy_source_fail(struct policy_source *source, json_t *errors);
 /* It is in force now; changed: as something that was not before. */

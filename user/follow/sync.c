@@ -63,6 +63,13 @@ static void add_kept(json_t *wanted, const struct policy_source *source, const s
 
 /* --- trying it */
 
+static int make_plan(struct agent *agent, struct plan *plan, json_t *wanted, bool whole, struct error *err)
+{
+	CLEANUP_RETAKE struct agent *released = agent_release(agent);
+
+	return plan_follow(plan, &agent->state, wanted, whole, err);
+}
+
 /* Puts in force what the sources say that are fresh, and what the others said before. */
 static int try(struct agent *agent, const bool *fresh, struct error *err)
 {
@@ -79,7 +86,7 @@ static int try(struct agent *agent, const bool *fresh, struct error *err)
 		else
 			add_kept(wanted, &sources->items[i], &agent->state);
 	}
-	ret = plan_follow(&plan, &agent->state, wanted, whole, err);
+	ret = make_plan(agent, &plan, wanted, whole, err);
 	if (!ret && plan.n) {
 		ret = plan_do(agent, &plan, err);
 		if (!ret)
@@ -145,6 +152,13 @@ static void settle(struct agent *agent, const bool *changed)
 
 /* --- the whole */
 
+static bool read_again(struct agent *agent, const struct policy_source *source, struct policy_reading *reading)
+{
+	CLEANUP_RETAKE struct agent *released = agent_release(agent);
+
+	return policy_source_read(source, reading);
+}
+
 void policy_sources_sync(struct agent *agent)
 {
 	struct policy_sources *sources = &agent->sources;
@@ -154,7 +168,11 @@ void policy_sources_sync(struct agent *agent)
 		return;
 	agent_change_begin(agent);
 	for (size_t i = 0; i < sources->n; i++) {
-		changed[i] = policy_source_read(&sources->items[i]);
+		struct policy_reading reading;
+
+		changed[i] = read_again(agent, &sources->items[i], &reading);
+		if (changed[i])
+			policy_source_take(&sources->items[i], &reading);
 		if (changed[i] && sources->watch)
 			policy_watch_source(sources->watch, &sources->items[i]);
 	}
