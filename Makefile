@@ -27,7 +27,7 @@ say = $(if $(V),,@printf '  %-8s %s\n' $(1) $@)
 REVISION := $(shell git describe --always --dirty --exclude='*' 2>/dev/null)
 FULL_VERSION := $(VERSION)$(addprefix +g,$(REVISION))
 
-PACKAGES := libbpf libelf zlib libevent jansson yaml-0.1 libmnl libcap
+PACKAGES := libbpf libelf zlib libevent jansson yaml-0.1 libmnl libcap capstone
 PACKAGE_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
 

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include "golang/code.h"
+
+#include <capstone/capstone.h>
+#include <errno.h>
+
+#define MAX_CODE (1U << 20)
+
+/* One function, instruction by instruction. */
+struct reader {
+	csh capstone;
+	cs_insn *insn;
+	const __u8 *code;
+	size_t left;
+	uint64_t next;
+};
+
+static int code_error(struct error *err, const struct pclntab_function *function, const char *what)
+{
+	return error_set(err, -ENOTSUP, "%.200s (%#llx): %s", function->name, function->address, what);
+}
+
+static int reader_open(struct golang *go, const struct pclntab_function *function, struct reader *out,
+		       struct error *err)
+{
+	bool amd64 = go->image.machine == IMAGE_AMD64;
+	struct reader reader = { .next = function->address, .left = function->end - function->address };
+
+	reader.code = reader.left <= MAX_CODE ? image_at(&go->image, function->address, reader.left) : NULL;
+	if (!reader.code)
+		return code_error(err, function, "its code is not in the file, or is too long");
+	if (cs_open(amd64 ? CS_ARCH_X86 : CS_ARCH_ARM64, amd64 ? CS_MODE_64 : CS_MODE_ARM, &reader.capstone))
+		return error_set(err, -ENOMEM, "capstone cannot be opened");
+	cs_option(reader.capstone, CS_OPT_DETAIL, CS_OPT_ON);
+	reader.insn = cs_malloc(reader.capstone);
+	if (!reader.insn) {
+		cs_close(&reader.capstone);
+		return error_set(err, -ENOMEM, "no memory");
+	}
+	*out = reader;
+	return 0;
+}
+
+static void reader_close(struct reader *reader)
+{
+	if (!reader->insn)
+		return;
+	cs_free(reader->insn, 1);
+	cs_close(&reader->capstone);
+}
+#define CLEANUP_READER __attribute__((cleanup(reader_close)))
+
+static bool read_next(struct reader *reader)
+{
+	return reader->left &&
+	       cs_disasm_iter(reader->capstone, &reader->code, &reader->left, &reader->next, reader->insn);
+}
+
+static const cs_x86_op *operand(const struct reader *reader, unsigned int i)
+{
+	static const cs_x86_op none = { 0 };
+	const cs_x86 *x86 = &reader->insn->detail->x86;
+
+	return i < x86->op_count ? &x86->operands[i] : &none;
+}
+
+static bool is_register(const struct reader *reader, unsigned int i, x86_reg reg)
+{
+	return operand(reader, i)->type == X86_OP_REG && operand(reader, i)->reg == reg;
+}
+
+/* Takes stack by the frame's size. (ADDQ $-128 is SUBQ $128 in fewer bytes.) */
+static bool makes_frame(const struct golang *go, const struct reader *reader)
+{
+	if (go->image.machine != IMAGE_AMD64)
+		return true;
+	switch (reader->insn->id) {
+	case X86_INS_PUSH:
+		return is_register(reader, 0, X86_REG_RBP);
+	case X86_INS_SUB:
+	case X86_INS_ADD:
+		return is_register(reader, 0, X86_REG_RSP) && operand(reader, 1)->type == X86_OP_IMM;
+	default:
+		return false;
+	}
+}
+
+/* Belongs to the check of the stack, which leaves all registers of arguments and the stack pointer alone. */
+static bool checks_stack(const struct golang *go, const struct reader *reader)
+{
+	if (go->image.machine != IMAGE_AMD64)
+		return true;
+	switch (reader->insn->id) {
+	case X86_INS_NOP:
+	case X86_INS_CMP:
+	case X86_INS_JB:
+	case X86_INS_JBE:
+		return true;
+	case X86_INS_LEA:
+	case X86_INS_MOV:
+	case X86_INS_SUB:
+		return is_register(reader, 0, X86_REG_R12) || is_register(reader, 0, X86_REG_R13);
+	default:
+		return false;
+	}
+}
+
+static int set_place(struct golang *go, const struct pclntab_function *function, __u64 address,
+		     struct golang_place *out, struct error *err)
+{
+	struct golang_place place = { .address = address };
+
+	if (!image_code_offset(&go->image, address, &place.offset))
+		return code_error(err, function, "it is in no executable part of the file");
+	*out = place;
+	return 0;
+}
+
+/* The table says where the stack has first grown: the instruction before makes the frame. */
+int code_frame(struct golang *go, const struct pclntab_function *function, struct golang_place *out, struct error *err)
+{
+	CLEANUP_READER struct reader reader = { 0 };
+	__u64 grown;
+	__s32 size;
+	int ret;
+
+	if (!pclntab_stack(&go->image, &go->table, function, function->address, &size, &grown) || size)
+		return code_error(err, function, "the table of functions does not say where it makes its frame");
+	if (grown >= function->end)
+		return set_place(go, function, function->address, out, err);
+	ret = reader_open(go, function, &reader, err);
+	if (ret)
+		return ret;
+	while (read_next(&reader)) {
+		if (reader.next == grown)
+			return makes_frame(go, &reader) ?
+				       set_place(go, function, reader.insn->address, out, err) :
+				       code_error(err, function,
+						  "its frame is made by another instruction than weir knows");
+		if (reader.next > grown || !checks_stack(go, &reader))
+			break;
+	}
+	return code_error(err, function, "it does not begin with the check of its stack that weir knows");
+}
+
+static bool is_return(const struct golang *go, const struct reader *reader)
+{
+	return go->image.machine == IMAGE_AMD64 ? reader->insn->id == X86_INS_RET : reader->insn->id == ARM64_INS_RET;
+}
+
+/* A jump to another function, which then returns in the place of this one. */
+static bool leaves(const struct golang *go, const struct reader *reader, const struct pclntab_function *function)
+{
+	const cs_x86_op *to = operand(reader, 0);
+
+	if (go->image.machine != IMAGE_AMD64 || reader->insn->id != X86_INS_JMP || to->type != X86_OP_IMM)
+		return false;
+	return (__u64)to->imm < function->address || (__u64)to->imm >= function->end;
+}
+
+static int add_return(struct golang *go, const struct pclntab_function *function, __u64 address,
+		      struct golang_returns *returns, struct error *err)
+{
+	__u64 until;
+	__s32 size;
+
+	if (!pclntab_stack(&go->image, &go->table, function, address, &size, &until) || size)
+		return code_error(err, function, "it returns where the table of functions says that it has a frame");
+	if (returns->n == GOLANG_MAX_RETURNS)
+		return code_error(err, function, "it returns in more places than weir can probe");
+	return set_place(go, function, address, &returns->places[returns->n++], err);
+}
+
+/* Is there nothing left but what fills up to the next function? */
+static bool only_padding(const struct reader *reader)
+{
+	for (size_t i = 0; i < reader->left; i++)
+		if (reader->code[i])
+			return false;
+	return true;
+}
+
+int code_returns(struct golang *go, const struct pclntab_function *function, struct golang_returns *out,
+		 struct error *err)
+{
+	CLEANUP_READER struct reader reader = { 0 };
+	struct golang_returns returns = { 0 };
+	int ret;
+
+	ret = reader_open(go, function, &reader, err);
+	while (!ret && read_next(&reader)) {
+		if (leaves(go, &reader, function))
+			return code_error(err, function, "it ends with a jump to another function");
+		if (is_return(go, &reader))
+			ret = add_return(go, function, reader.insn->address, &returns, err);
+	}
+	if (ret)
+		return ret;
+	if (!only_padding(&reader))
+		return code_error(err, function, "it has instructions that capstone does not know");
+	if (!returns.n)
+		return code_error(err, function, "it never returns");
+	*out = returns;
+	return 0;
+}
+
+static bool calls(const struct golang *go, const struct reader *reader, __u64 callee)
+{
+	const cs_arm64_op *to = &reader->insn->detail->arm64.operands[0];
+
+	if (go->image.machine == IMAGE_AMD64)
+		return reader->insn->id == X86_INS_CALL && operand(reader, 0)->type == X86_OP_IMM &&
+		       (__u64)operand(reader, 0)->imm == callee;
+	return reader->insn->id == ARM64_INS_BL && to->type == ARM64_OP_IMM && (__u64)to->imm == callee;
+}
+
+int code_call(struct golang *go, const struct pclntab_function *function, __u64 callee, const char *name,
+	      struct golang_call *out, struct error *err)
+{
+	CLEANUP_READER struct reader reader = { 0 };
+	struct golang_call call = { 0 };
+	unsigned int found = 0;
+	int ret;
+
+	ret = reader_open(go, function, &reader, err);
+	if (ret)
+		return ret;
+	while (read_next(&reader)) {
+		if (!calls(go, &reader, callee))
+			continue;
+		if (found++)
+			return error_set(err, -ENOTUNIQ, "%.200s calls %.100s more than once", function->name, name);
+		call.next = reader.next;
+		ret = set_place(go, function, reader.insn->address, &call.place, err);
+		if (ret)
+			return ret;
+	}
+	if (!found)
+		return error_set(err, -ENOENT, "%.200s does not call %.100s", function->name, name);
+	*out = call;
+	return 0;
+}
+
+int code_addresses(struct golang *go, const struct pclntab_function *function, __u64 *out, unsigned int max,
+		   struct error *err)
+{
+	CLEANUP_READER struct reader reader = { 0 };
+	unsigned int n = 0;
+	int ret;
+
+	if (go->image.machine != IMAGE_AMD64)
+		return code_error(err, function, "weir reads addresses from instructions of amd64 only");
+	ret = reader_open(go, function, &reader, err);
+	if (ret)
+		return ret;
+	while (read_next(&reader))
+		for (unsigned int i = 0; i < reader.insn->detail->x86.op_count && n < max; i++)
+			if (operand(&reader, i)->type == X86_OP_MEM && operand(&reader, i)->mem.base == X86_REG_RIP)
+				out[n++] = reader.next + (__u64)operand(&reader, i)->mem.disp;
+	return (int)n;
+}

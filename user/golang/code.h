@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The instructions of functions, as capstone reads them, held against what the table of functions says of the stack. */
+#ifndef WEIR_USER_GOLANG_CODE_H
+#define WEIR_USER_GOLANG_CODE_H
+
+#include "golang/find.h"
+#include "golang/private.h"
+
+/* -ENOTSUP: not as Go's compiler makes them. */
+int code_frame(struct golang *go, const struct pclntab_function *function, struct golang_place *out, struct error *err);
+int code_returns(struct golang *go, const struct pclntab_function *function, struct golang_returns *out,
+		 struct error *err);
+
+/* The only call of `callee` in a function; -ENOENT, -ENOTUNIQ. name: the callee's, for errors. */
+int code_call(struct golang *go, const struct pclntab_function *function, __u64 callee, const char *name,
+	      struct golang_call *out, struct error *err);
+
+/*
+ * The addresses that a function's instructions load from or speak of relative to themselves (amd64), at most `max` of them;
+ * returns how many, or -ENOTSUP.
+ */
+int code_addresses(struct golang *go, const struct pclntab_function *function, __u64 *out, unsigned int max,
+		   struct error *err);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <errno.h>
+#include <string.h>
+
+#include "golang/code.h"
+#include "golang/fields.h"
+#include "golang/find.h"
+#include "golang/functions.h"
+
+static int find_text(struct golang *go, const char *text, __u64 *address, struct error *err)
+{
+	size_t size = strlen(text);
+
+	for (unsigned int i = 0; i < go->image.n_segments; i++) {
+		const struct image_segment *segment = &go->image.segments[i];
+		const char *data = segment->writable ? NULL : image_at(&go->image, segment->address, segment->size);
+		const char *found = data ? memmem(data, segment->size, text, size) : NULL;
+
+		if (found) {
+			*address = segment->address + (__u64)(found - data);
+			return 0;
+		}
+	}
+	return error_set(err, -ENOENT, "the text \"%s\" is not in its read-only data", text);
+}
+
+/* Where the compiler has put the function into its callers, no probe sees it. */
+static int check_called(struct golang *go, const char *caller, const struct pclntab_function *callee, struct error *err)
+{
+	struct pclntab_function function;
+	struct golang_call call;
+	int ret = function_find(go, caller, &function, err) ?:
+			  code_call(go, &function, callee->address, callee->name, &call, err);
+
+	return ret == -ENOTUNIQ ? 0 : ret;
+}
+
+static int find_serve(struct golang *go, struct golang_http *found, struct error *err)
+{
+	struct pclntab_function function;
+
+	return function_find(go, "net/http.serverHandler.ServeHTTP", &function, err) ?:
+		       check_called(go, "net/http.(*conn).serve", &function, err)    ?:
+		       function_describe(go, &function, &found->serve, err)	     ?:
+		       code_returns(go, &function, &found->returns, err);
+}
+
+static int find_refusal(struct golang *go, struct golang_http *found, struct error *err)
+{
+	static const char text[] = "Too Many Requests";
+	struct pclntab_function function;
+
+	found->text_size = strlen(text);
+	return function_find(go, "net/http.Error", &function, err)	    ?:
+		       function_describe(go, &function, &found->error, err) ?:
+									      find_text(go, text, &found->text, err);
+}
+
+int golang_find_http(struct golang *go, struct golang_http *out, struct error *err)
+{
+	struct golang_http found = { 0 };
+	struct type handler;
+	int ret;
+
+	ret = http_handler_type(go, &handler, err)						     ?:
+		      find_serve(go, &found, err)						     ?:
+		      find_refusal(go, &found, err)						     ?:
+		      http_handler_arguments(go, &handler, true, &found.writer, &found.request, err) ?:
+		      http_request_fields(go, &handler, &found.fields, err);
+	if (!ret)
+		*out = found;
+	return ret;
+}
+
+int golang_find_goexit(struct golang *go, struct golang_function *out, struct error *err)
+{
+	/* Assembly has a wrapper of its own under the same name: the larger one is Go's. */
+	struct pclntab_function function, largest = { 0 };
+
+	for (__u32 i = 0; i < go->table.n; i++)
+		if (pclntab_function(&go->image, &go->table, i, &function) &&
+		    !strcmp(function.name, "runtime.goexit1") &&
+		    (!largest.name || function.end - function.address > largest.end - largest.address))
+			largest = function;
+	if (!largest.name)
+		return error_set(err, -ENOENT, "no function runtime.goexit1 among its %u", go->table.n);
+	return function_describe(go, &largest, out, err);
+}
