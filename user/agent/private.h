@@ -211,6 +211,7 @@ int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct
 /* Takes over the server, on failure too. netns_inode: where the command was given (may be NULL). Returns its slot. */
 int server_attach(struct agent *agent, struct server *server, json_t *netns_inode, struct error *err);
 int agent_detach(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+int agent_dry_run(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 int agent_pause(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 int agent_resume(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 bool servers_draining(const struct agent *agent);

@@ -108,6 +108,7 @@ json_int_t cli_number(json_t *object, const char *key);
 int cli_agent(const struct command *command, int argc, char **argv);
 int cli_attach(const struct command *command, int argc, char **argv);
 int cli_detach(const struct command *command, int argc, char **argv);
+int cli_dry_run(const struct command *command, int argc, char **argv);
 int cli_pause(const struct command *command, int argc, char **argv);
 int cli_reload(const struct command *command, int argc, char **argv);
 int cli_limit_set(const struct command *command, int argc, char **argv);
