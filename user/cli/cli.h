@@ -126,6 +126,8 @@ int cli_diff(const struct command *command, int argc, char **argv);
 int cli_export(const struct command *command, int argc, char **argv);
 int cli_trace(const struct command *command, int argc, char **argv);
 int cli_probe(const struct command *command, int argc, char **argv);
+/* Of `probe`, for a server's binary: returns the exit status. */
+int cli_probe_binary(const char *path);
 int cli_uninstall(const struct command *command, int argc, char **argv);
 int cli_version(const struct command *command, int argc, char **argv);
 int cli_help(const struct command *command, int argc, char **argv);

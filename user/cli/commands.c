@@ -59,7 +59,8 @@ const struct command commands[] = {
 	  "A trace shows request lines as they came, query strings included. It shows no headers. Requests that found no room in the trace buffer are counted on stderr." },
 	{ "probe", "", "Show what weir can do on this kernel and in this network namespace.", cli_probe,
 	  cli_probe_options, NULL,
-	  "Needs root for most checks, but no agent. It leaves nothing behind. Exit status 0: everything works fully. 1: something does not." },
+	  "Needs root for most checks, but no agent. It leaves nothing behind. Exit status 0: everything works fully. 1: something does not.\n"
+	  "With --binary it reads a server that Go has made, without running it, and says where its requests could be seen inside, or what missed. Exit status 0: they can be seen. 1: not." },
 	{ "uninstall", "", "Remove everything weir has in the kernel, and end the agent.", cli_uninstall,
 	  cli_uninstall_options, NULL,
 	  "Works with or without an agent. Limiting stops at once. It waits until translated connections have ended, then removes pins, links, filters and state files. Interrupted while it waits, it has removed nothing.\n"
