@@ -214,5 +214,5 @@ int main(void)
 		TEST(random),
 	};
 
-	return cmocka_run_group_tests_name("rules", tests, namespaces_setup, NULL);
+	return cmocka_run_group_tests_name("rules", tests, attached_open, attached_close);
 }
