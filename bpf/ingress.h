@@ -206,6 +206,7 @@ static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, s
 		action = ingress_commit(w, c, &why);
 		if (action != WEIR_HOLD) {
 			count_requests(w, action);
+			top_count(skb, w);
 			if (w->noted)
 				trace_write(skb, w);
 		} else {

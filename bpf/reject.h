@@ -4,12 +4,15 @@
 #define WEIR_BPF_REJECT_H
 
 #include "decide.h"
+#include "top.h"
 #include "trace.h"
 #include "work.h"
 
 /* The request's head was read in this packet, and it was decided that it may pass: as if it had not been. */
 static __always_inline void undo_pass(struct work *w)
 {
+	if (w->n_noted)
+		w->n_noted--;
 	if (w->tracing && w->noted)
 		w->noted--;
 	w->decision = WEIR_REASON_COUNT;
@@ -19,6 +22,7 @@ static __always_inline void undo_pass(struct work *w)
 /* What such a request asks for is not known. */
 static __always_inline void note_rejected(struct __sk_buff *skb, struct work *w, __u32 decision)
 {
+	top_note(w, decision);
 	if (!w->tracing)
 		return;
 	__builtin_memset(&w->attributes, 0, sizeof(w->attributes));

@@ -38,6 +38,7 @@ static __always_inline bool load_settings(struct work *w, __u32 hook)
 	w->list_asked.list = 0;
 	w->decision = WEIR_REASON_COUNT;
 	w->noted = 0;
+	w->n_noted = 0;
 	w->passed = 0;
 	w->exempt = 0;
 	w->dry_run = 0;

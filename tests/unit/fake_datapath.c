@@ -12,7 +12,6 @@
 #include "model/key.h"
 #include "probe/read.h"
 #include "sys/netns.h"
-#include "sys/socket_diag.h"
 
 #define MAX_FDS 64
 
@@ -124,18 +123,6 @@ int netns_run(int netns_fd, int (*run)(void *arg), void *arg, struct error *err)
 	(void)netns_fd;
 	(void)err;
 	return run(arg);
-}
-
-/* --- socket_diag.h: somebody listens on every port below 10000 */
-
-int socket_diag_listeners(struct mnl_socket *nl, socket_diag_listener_t call, void *arg)
-{
-	static const __u8 any[16];
-
-	(void)nl;
-	for (__u16 port = 1; port < 10000; port++)
-		call(any, port, arg);
-	return 0;
 }
 
 /* --- datapath.h */
@@ -271,6 +258,22 @@ int datapath_trace_until(struct datapath *dp, __u32 slot, __u64 until_ns, struct
 	if (!ret)
 		dp->servers[slot].trace_until_ns = until_ns;
 	return ret;
+}
+
+/* The rows that a test has put there. */
+int datapath_heavy(struct datapath *dp, const struct datapath_heavy_query *query, struct weir_heavy_row **out,
+		   struct error *err)
+{
+	CLEANUP_KERNEL void *kernel = fake_kernel_read();
+	int ret = fake_fails(__func__, err), n = 0;
+
+	if (ret)
+		return ret;
+	*out = calloc(FAKE_HEAVY, sizeof(**out));
+	for (unsigned int i = 0; i < dp->n_heavy; i++)
+		if (dp->heavy[i].what.server == query->slot && (query->by >> dp->heavy[i].what.by & 1))
+			(*out)[n++] = dp->heavy[i];
+	return n;
 }
 
 int datapath_trace_fd(const struct datapath *dp)

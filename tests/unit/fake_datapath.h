@@ -13,6 +13,7 @@
 #define FAKE_NETS 4
 #define FAKE_OVERRIDES 64
 #define FAKE_RECORDS 8
+#define FAKE_HEAVY 8
 
 struct fake_limit {
 	bool there;
@@ -58,6 +59,8 @@ struct datapath {
 	int traced[2]; /* the descriptor of the ring, which is never readable */
 	struct weir_trace_record records[FAKE_RECORDS];
 	unsigned int n_records;
+	struct weir_heavy_row heavy[FAKE_HEAVY];
+	unsigned int n_heavy;
 };
 
 extern struct datapath fake_nets[FAKE_NETS]; /* by cookie */

@@ -38,7 +38,7 @@ extern const struct command commands[]; /* ends with a NULL name */
 extern const struct argp_option cli_agent_options[], cli_attach_options[], cli_detach_options[],
 	cli_limit_set_options[], cli_limit_delete_options[], cli_limit_list_options[], cli_max_in_flight_options[],
 	cli_explain_options[], cli_apply_options[], cli_delete_options[], cli_diff_options[], cli_check_options[],
-	cli_export_options[], cli_trace_options[], cli_probe_options[], cli_uninstall_options[];
+	cli_export_options[], cli_top_options[], cli_trace_options[], cli_probe_options[], cli_uninstall_options[];
 
 /* The options of struct cli. */
 extern const struct argp cli_common;
@@ -108,7 +108,6 @@ json_int_t cli_number(json_t *object, const char *key);
 int cli_agent(const struct command *command, int argc, char **argv);
 int cli_attach(const struct command *command, int argc, char **argv);
 int cli_detach(const struct command *command, int argc, char **argv);
-int cli_dry_run(const struct command *command, int argc, char **argv);
 int cli_pause(const struct command *command, int argc, char **argv);
 int cli_reload(const struct command *command, int argc, char **argv);
 int cli_limit_set(const struct command *command, int argc, char **argv);
@@ -124,10 +123,9 @@ int cli_apply(const struct command *command, int argc, char **argv);
 int cli_delete(const struct command *command, int argc, char **argv);
 int cli_diff(const struct command *command, int argc, char **argv);
 int cli_export(const struct command *command, int argc, char **argv);
+int cli_top(const struct command *command, int argc, char **argv);
 int cli_trace(const struct command *command, int argc, char **argv);
 int cli_probe(const struct command *command, int argc, char **argv);
-/* Of `probe`, for a server's binary: returns the exit status. */
-int cli_probe_binary(const char *path);
 int cli_uninstall(const struct command *command, int argc, char **argv);
 int cli_version(const struct command *command, int argc, char **argv);
 int cli_help(const struct command *command, int argc, char **argv);

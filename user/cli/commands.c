@@ -20,9 +20,6 @@ const struct command commands[] = {
 	  "Without NAME: all servers. A paused server stays paused when the agent is restarted." },
 	{ "resume", "[NAME]", "End a pause: enforce limits again.", cli_pause, NULL, NULL,
 	  "Without NAME: all servers." },
-	{ "dry-run", "NAME on|off", "Begin or end a server's dry run: decide and count, but refuse nothing.",
-	  cli_dry_run, NULL, NULL,
-	  "Limits, buckets and counters stay. What would have been refused is counted as dry_run_shed and dry_run_refused." },
 	{ "reload", "[NAME]", "Read token files and address files again, as SIGHUP does.", cli_reload, NULL, NULL,
 	  "A file with an error changes nothing. Without NAME: all servers." },
 	{ "limit set", SET_ARGUMENTS, "Set a limit, for one subject or for each subject by default.", cli_limit_set,
@@ -54,13 +51,17 @@ const struct command commands[] = {
 	{ "schema", "", "Print the JSON Schema of policy files.", cli_schema, NULL, NULL, NULL },
 	{ "status", "", "Show servers, connections, decisions and the subjects refused most.", cli_status, NULL, NULL,
 	  NULL },
+	{ "top", "[NAME]", "Show who makes the load: users, namespaces, verbs, resources, addresses, limits.", cli_top,
+	  cli_top_options, NULL,
+	  "Needs no limit. The kernel counts each request as it is decided. On a terminal the table is drawn anew each second, and keys choose what it is about; in a pipe each interval prints its rows. Whose TLS and HTTP/2 connections are is not known: their records are shown by source.\n"
+	  "REQ/S are requests, and records of connections that cannot be read. Refused are those that weir has answered, dry-run those that it would have refused, held the records that had to wait. SHARE is of all requests of the server.\n"
+	  "Rows are kept for those who ask most; who asks little may be missing. Their counts are exact since FIRST SEEN." },
 	{ "trace", "[NAME]", "Show requests as they are decided, until interrupted.", cli_trace, cli_trace_options,
 	  NULL,
 	  "A trace shows request lines as they came, query strings included. It shows no headers. Requests that found no room in the trace buffer are counted on stderr." },
 	{ "probe", "", "Show what weir can do on this kernel and in this network namespace.", cli_probe,
 	  cli_probe_options, NULL,
-	  "Needs root for most checks, but no agent. It leaves nothing behind. Exit status 0: everything works fully. 1: something does not.\n"
-	  "With --binary it reads a server that Go has made, without running it, and says where its requests could be seen inside, or what missed. Exit status 0: they can be seen. 1: not." },
+	  "Needs root for most checks, but no agent. It leaves nothing behind. Exit status 0: everything works fully. 1: something does not." },
 	{ "uninstall", "", "Remove everything weir has in the kernel, and end the agent.", cli_uninstall,
 	  cli_uninstall_options, NULL,
 	  "Works with or without an agent. Limiting stops at once. It waits until translated connections have ended, then removes pins, links, filters and state files. Interrupted while it waits, it has removed nothing.\n"

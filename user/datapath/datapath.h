@@ -16,6 +16,7 @@
 #define WEIR_USER_DATAPATH_DATAPATH_H
 
 #include "weir/abi/abi.h"
+#include "weir/top/heavy.h"
 
 #include "base/error.h"
 #include "sys/changes.h"
@@ -258,10 +259,18 @@ struct datapath_subject_use {
 	__u32 slot; /* of the limit */
 	__u64 subject;
 	__u64 passed, shed;
-	__u64 dry_run_shed; /* would have been refused, were it not for a dry run */
 };
 /* The n subjects that were refused most, most first; returns how many (>= 0). */
 int datapath_top(struct datapath *dp, __u32 slot, struct datapath_subject_use *top, size_t n, struct error *err);
+
+/* Who makes a server's load (weir/top/heavy.h): the rows of these kinds, of all CPUs together, the heaviest first. */
+struct datapath_heavy_query {
+	__u32 slot;
+	__u32 by; /* a bit (1 << enum weir_heavy_by) for each kind */
+};
+/* The caller frees *out. Returns how many (>= 0). */
+int datapath_heavy(struct datapath *dp, const struct datapath_heavy_query *query, struct weir_heavy_row **out,
+		   struct error *err);
 
 /*
  * Interfaces. sync compares the namespace's devices with the links that exist and repairs the difference; call it

@@ -29,6 +29,7 @@ struct weir_bpf;
 	X(table)             \
 	X(holders)           \
 	X(counters)          \
+	X(heavy)             \
 	X(trace)
 
 /* Descriptors; the skeleton owns them. */
@@ -123,6 +124,9 @@ int datapath_in_flight_clear(struct datapath *dp, __u32 limit);
 
 /* Forgets the connections of a slot, whatever their state. */
 int datapath_conns_clear(struct datapath *dp, __u32 slot, struct error *err);
+
+/* Forgets who made its load. */
+int datapath_heavy_clear(struct datapath *dp, __u32 slot, struct error *err);
 
 int datapath_counters_clear(struct datapath *dp, __u32 slot, struct error *err);
 

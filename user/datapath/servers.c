@@ -310,5 +310,6 @@ int datapath_server_clear(struct datapath *dp, __u32 slot, struct error *err)
 		       datapath_limits_clear(dp, slot, err)			 ?:
 		       datapath_conns_clear(dp, slot, err)			 ?:
 		       widths_clear(dp, slot, err)				 ?:
+		       datapath_heavy_clear(dp, slot, err)			 ?:
 										   datapath_counters_clear(dp, slot, err);
 }

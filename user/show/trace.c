@@ -9,6 +9,7 @@
 #include "base/output.h"
 #include "metrics/metrics.h"
 #include "model/parse.h"
+#include "show/verbs.h"
 #include "weir/http/identity.h"
 
 /* A stretch of the request line. */
@@ -154,12 +155,6 @@ static void add_names(json_t *object, const struct weir_trace_record *record, co
 				    name_json(record, names[i].which, names[i].subject, names[i].otherwise, context));
 }
 
-static const char *const verbs[] = {
-#define X(name, text) [WEIR_VERB_##name] = text,
-	WEIR_VERBS(X)
-#undef X
-};
-
 /* Where there is no name for it, the verb is the method in lower case. */
 static json_t *verb_json(const struct weir_trace *trace, struct span method)
 {
@@ -169,7 +164,7 @@ static json_t *verb_json(const struct weir_trace *trace, struct span method)
 	if (trace->attributes.verb >= WEIR_VERB_COUNT)
 		return json_null();
 	if (trace->attributes.verb != WEIR_VERB_OTHER || !n)
-		return json_string(verbs[trace->attributes.verb]);
+		return json_string(verb_name(trace->attributes.verb));
 	for (size_t i = 0; i < n; i++)
 		lower[i] = weir_lower(method.at[i]);
 	return json_stringn(lower, n); /* a method is a token: ASCII */

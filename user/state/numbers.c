@@ -25,6 +25,17 @@ void server_slot_name(const struct server *server, __u32 slot, char name[static 
 	}
 }
 
+void server_numbered_name(const struct server *server, __u32 slot, __u32 number, char name[static SLOT_NAME_SIZE])
+{
+	snprintf(name, SLOT_NAME_SIZE, "%s", slot < WEIR_LIMIT_TYPES && !number ? limit_builtin_name(slot) : "");
+	for (size_t i = 0; i < server->n_limits; i++)
+		if (number && server->limits[i].number == number)
+			snprintf(name, SLOT_NAME_SIZE, "%s", server->limits[i].name);
+	for (size_t i = 0; i < server->priorities.n_levels; i++)
+		if (number && server->priorities.levels[i].number == number)
+			snprintf(name, SLOT_NAME_SIZE, "level/%s", server->priorities.levels[i].name);
+}
+
 /* The next one whose place is free. */
 static int give_number(struct server *server, __u32 *number, struct error *err)
 {

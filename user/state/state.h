@@ -132,6 +132,8 @@ int server_give_numbers(struct server *server, struct error *err);
 #define SLOT_NAME_SIZE 272
 /* What has a slot: a limit's name, or "level/" and a priority level's; "" for nothing. */
 void server_slot_name(const struct server *server, __u32 slot, char name[static SLOT_NAME_SIZE]);
+/* The same of what had the slot when its number was this one; 0: a built-in limit. */
+void server_numbered_name(const struct server *server, __u32 slot, __u32 number, char name[static SLOT_NAME_SIZE]);
 
 /*
  * Brings the groups that rules name (identity_settings.rule_groups) up to date: those that are still named keep their bits.

@@ -31,6 +31,7 @@
  *   table       ARRAY(1)        0                        struct weir_table     how many there are
  *   holders     ARRAY           address, striped         __u32 connections that it has there
  *   counters    PERCPU_ARRAY    server * WEIR_REASON_COUNT + reason   __u64
+ *   heavy       PERCPU_ARRAY                             struct weir_heavy_set (top/heavy.h) who makes the load
  *   trace       RINGBUF                                  struct weir_trace_record (trace.h)
  *   answers     ARRAY           weir_answer_index(), weir_rejection_index()   struct weir_answer   (answer.h)
  *
@@ -50,7 +51,7 @@
 #include "weir/limit/width.h"
 
 #ifndef WEIR_ABI_VERSION /* a test has an agent of another version */
-#define WEIR_ABI_VERSION 6
+#define WEIR_ABI_VERSION 5
 #endif
 
 #define WEIR_SUBJECT_OVERFLOW (~0ULL)

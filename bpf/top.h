@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What packets ask for, counted for who makes the load. A packet's requests are noted as they are decided, and counted when
+ * the packet is committed: one that is dropped comes again.
+ */
+#ifndef WEIR_BPF_TOP_H
+#define WEIR_BPF_TOP_H
+
+#include "heavy.h"
+#include "names.h"
+#include "work.h"
+
+/* The requests of a packet, and behind them a place of each hook's for records. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, WEIR_TRACE_REQUESTS + HOOKS);
+	__type(key, __u32);
+	__type(value, struct weir_asked);
+} asked SEC(".maps");
+
+static __always_inline void asked_begin(struct work *w, struct weir_asked *a)
+{
+	__builtin_memset(a, 0, sizeof(*a));
+	find_client(w->hook);
+	client_address(w, a->address);
+	a->source = weir_asked_source(w->seed, a->address);
+	a->now_ns = w->now_ns;
+	a->server = w->server;
+	a->slot = WEIR_ASKED_NO_SLOT;
+}
+
+/* The narrowest limit that refused it, or would have. */
+static __always_inline void asked_of_limit(const struct work *w, struct weir_asked *a)
+{
+	__u32 refused = w->refused ?: w->overlooked, index;
+	const struct weir_limit *limit;
+
+	if (!refused)
+		return;
+	a->slot = w->limits[weir_lowest_bit(refused) & (WEIR_MATCHES_MAX - 1)];
+	index = weir_limit_index(w->server, a->slot);
+	limit = bpf_map_lookup_elem(&limits, &index);
+	a->epoch = limit ? limit->epoch : 0;
+}
+
+static __always_inline bool is_refusal(__u32 decision)
+{
+	return decision == WEIR_SHED || decision == WEIR_REJECTED;
+}
+
+static __always_inline bool is_dry_run(const struct work *w, __u32 decision)
+{
+	return decision == WEIR_DRY_RUN_SHED || decision == WEIR_DRY_RUN_REJECTED ||
+	       (decision == WEIR_PASSED && w->overlooked);
+}
+
+static __always_inline void asked_of_request(const struct work *w, struct weir_asked *a)
+{
+	const struct weir_attributes *attributes = &w->attributes;
+
+	a->user = w->identity.user;
+	a->namespace = w->identity.namespace;
+	a->verb = attributes->verb;
+	a->is_path = !(attributes->flags & WEIR_ATTRIBUTE_RESOURCE);
+	a->resource = a->is_path ? weir_path_subject(&w->request.request.path, 0) : attributes->resource;
+	asked_of_limit(w, a);
+}
+
+/* The request whose head has just been read, and what became of it: enum weir_reason, of the group DECISION. */
+__noinline int top_note(struct work *w, __u32 decision)
+{
+	struct weir_asked *a;
+	__u32 index;
+
+	if (!w)
+		return 0;
+	index = w->n_noted;
+	a = bpf_map_lookup_elem(&asked, &index);
+	if (!a)
+		return 0;
+	w->n_noted++;
+	asked_begin(w, a);
+	a->start = w->request.start;
+	a->counts.requests = 1;
+	a->counts.refused = is_refusal(decision);
+	a->counts.dry_run = is_dry_run(w, decision);
+	/* Whose it is, and what it asks for, was not read. */
+	if (decision == WEIR_REJECTED || decision == WEIR_DRY_RUN_REJECTED)
+		a->is_record = 1;
+	else
+		asked_of_request(w, a);
+	return 0;
+}
+
+/* What the resource is called, or the first segment of the path, as it stands in this packet. */
+__noinline int remember_resource(struct __sk_buff *skb, struct work *w)
+{
+	const struct weir_path *p;
+	__u32 at;
+	__u64 subject;
+
+	if (!w)
+		return 0;
+	p = &w->request.request.path;
+	at = w->attributes.flags & WEIR_ATTRIBUTE_RESOURCE ? w->attributes.resource_at : 0;
+	if (at >= WEIR_PATH_SEGMENTS)
+		return 0;
+	subject = weir_path_subject(p, at);
+	if (!subject || bpf_map_lookup_elem(&names, &subject))
+		return 0;
+	w = work_of(w->hook);
+	if (!w)
+		return 0;
+	__builtin_memset(&w->name, 0, sizeof(w->name));
+	w->name.kind = WEIR_NAME_NAMESPACE;
+	if (!read_name(skb, w, p->segments[at].offset, p->segments[at].length))
+		bpf_map_update_elem(&names, &subject, &w->name, BPF_ANY);
+	return 0;
+}
+
+/* rows: of which the names are not known yet; a bit for each. */
+__noinline int remember_asked(struct __sk_buff *skb, struct work *w, __u32 rows)
+{
+	if (!w)
+		return 0;
+	if (rows & (1U << WEIR_HEAVY_USER)) {
+		find_client(w->hook);
+		remember_name(skb, w->hook, WEIR_KEY_USER);
+	}
+	if (rows & (1U << WEIR_HEAVY_NAMESPACE))
+		remember_name(skb, w->hook, WEIR_KEY_NAMESPACE);
+	if (rows & (1U << WEIR_HEAVY_RESOURCE))
+		remember_resource(skb, w);
+	return 0;
+}
+
+struct top_walk {
+	struct __sk_buff *skb;
+	struct work *work;
+};
+
+/* Of the latest request alone the reader still says where its names stand; those of others are remembered when they come again. */
+static long top_step(__u32 i, struct top_walk *walk)
+{
+	struct weir_asked *a = bpf_map_lookup_elem(&asked, &i);
+	struct work *w = walk->work;
+	__u32 nameless;
+
+	if (!a)
+		return 1;
+	a->can_name = !a->is_record && i + 1 == w->n_noted && a->start == w->request.start && w->request.whole;
+	nameless = heavy_count(a);
+	if (nameless)
+		remember_asked(walk->skb, w, nameless);
+	return 0;
+}
+
+/* The packet is committed, and stands as it came. */
+__noinline int top_count(struct __sk_buff *skb, struct work *w)
+{
+	struct top_walk walk = { .skb = skb, .work = w };
+
+	if (!w)
+		return 0;
+	bpf_loop(w->n_noted, top_step, &walk, 0);
+	return 0;
+}
+
+/* Records of a connection that cannot be read: so many have passed, and so many have to wait. */
+__noinline int top_records(__u32 hook, __u32 passed, __u32 held)
+{
+	struct work *w = work_of(hook);
+	struct weir_asked *a;
+	__u32 index = WEIR_TRACE_REQUESTS + hook;
+
+	if (!w || !(passed | held))
+		return 0;
+	a = bpf_map_lookup_elem(&asked, &index);
+	if (!a)
+		return 0;
+	asked_begin(w, a);
+	a->is_record = 1;
+	a->counts.requests = passed;
+	a->counts.held = held;
+	heavy_count(a);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`weir top` says who makes the load, without any limit."""
+import json
+import re
+import subprocess
+import threading
+
+import pytest
+
+from lib.process import eventually
+
+
+def rows_by(world, what, *words):
+    return world.weir.json("top", "--once", "--interval", "100ms", "--by", what, *words)["rows"]
+
+
+def counts(rows, *names):
+    return {tuple(row[name] for name in names): (row["requests"], row["refused"], row["dry_run"]) for row in rows}
+
+
+@pytest.fixture
+def site(world):
+    site = world.site()
+    site.attach()
+    return site
+
+
+def test_who_asks_for_what(world, site):
+    """No limit is set; every count is exact."""
+    alice, bob, nobody = site.client("alice"), site.client("bob"), site.client()
+    assert [alice.get("/api/v1/namespaces/dev/pods") for _ in range(7)] == [200] * 7
+    assert alice.drive(3, "/api/v1/namespaces/prod/secrets") == [200] * 3
+    assert bob.exchange("/apis/apps/v1/namespaces/dev/deployments", "POST", b"{}").status == 200
+    assert nobody.drive(2, "/static/logo.png") == [200] * 2
+    assert nobody.get("/livez") == 200
+    address = site.place.client_address
+    assert counts(rows_by(world, "user"), "user") == {("alice",): (10, 0, 0), ("bob",): (1, 0, 0), (address,): (3, 0, 0)}
+    assert counts(rows_by(world, "namespace"), "namespace") == {("dev",): (8, 0, 0), ("prod",): (3, 0, 0)}
+    assert counts(rows_by(world, "verb"), "verb") == {("list",): (7, 0, 0), ("get",): (6, 0, 0), ("create",): (1, 0, 0)}
+    assert counts(rows_by(world, "resource"), "resource") == {
+        ("pods",): (7, 0, 0), ("secrets",): (3, 0, 0), ("deployments",): (1, 0, 0), ("/static",): (2, 0, 0),
+        ("/livez",): (1, 0, 0)}
+    assert counts(rows_by(world, "source"), "source") == {(address,): (14, 0, 0)}
+    assert counts(rows_by(world, "request"), "user", "verb", "namespace", "resource")[
+        "alice", "get", "prod", "secrets"] == (3, 0, 0)
+    assert rows_by(world, "limit") == rows_by(world, "refusal") == []
+
+
+def test_who_is_refused(world, site):
+    site.limit("user", burst=4)
+    site.limit("namespace", "busy", burst=0)
+    site.weir("limit", "set", "total", "--qps", 0, "--burst", 8, "--dry-run")
+    assert site.client("alice").drive(6) == [200] * 4 + [429] * 2
+    assert site.client("bob").get("/api/v1/namespaces/busy/pods") == 429
+    assert site.client("carol").drive(5, "/c") == [200] * 4 + [429]
+    assert site.client("dave").drive(2) == [200] * 2
+    by_user = counts(rows_by(world, "user"), "user")
+    assert by_user["alice",] == (6, 2, 0)
+    assert by_user["bob",] == (1, 1, 0)
+    assert by_user["dave",] == (2, 0, 2)
+    refusals = counts(rows_by(world, "refusal"), "limit", "user")
+    assert refusals["user", "alice"] == (2, 2, 0)
+    assert refusals["namespace", "bob"] == (1, 1, 0)
+    assert refusals["total", "dave"] == (2, 0, 2)
+    limits = {row["limit"]: row for row in rows_by(world, "limit")}
+    assert limits["user"]["refused"] == 3
+    assert limits["namespace"]["refused"] == 1
+
+
+def test_rates_and_what_is_left_out(world, site):
+    """While somebody asks all the time, there is a rate, and it is all of the load."""
+    client, stop = site.client("busy"), threading.Event()
+
+    def ask():
+        while not stop.is_set():
+            client.get("/r")
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        eventually(lambda: rows_by(world, "user"), "somebody asks")
+        (row,) = rows_by(world, "user", "web")
+        assert row["requests_per_second"] > 0 and row["refused_per_second"] == 0
+        assert row["share"] == pytest.approx(1, abs=0.3)
+        assert row["last_seen_seconds_ago"] <= row["first_seen_seconds_ago"]
+    finally:
+        stop.set()
+        thread.join()
+    assert rows_by(world, "user", "--filter", "nobody") == []
+    assert len(rows_by(world, "user", "--filter", "BUS")) == 1
+    assert rows_by(world, "user", "--rows", 0 + 1)[0]["user"] == "busy"
+
+
+def test_pipelined_and_split(world, site):
+    """Each once, however it comes."""
+    client = site.client("alice")
+    client.send(b"".join(client.head(f"/r/{i}") for i in range(9)))
+    assert [client.read().status for _ in range(9)] == [200] * 9
+    for byte in client.head("/split"):
+        client.send(bytes([byte]))
+    assert client.read().status == 200
+    assert counts(rows_by(world, "user"), "user") == {("alice",): (10, 0, 0)}
+
+
+def test_lines_in_a_pipe(world, site):
+    site.client("alice").drive(3)
+    process = subprocess.Popen(world.weir.command("top", "web", "--interval", "100ms"), env=world.weir.environment(),
+                               stdout=subprocess.PIPE, text=True)
+    try:
+        heads, first, second = (process.stdout.readline() for _ in range(3))
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    assert heads.split()[:3] == ["TIME", "USER", "REQ/S"]
+    for line in (first, second):
+        assert re.match(r"\d\d:\d\d:\d\d  alice  ", line), line
+
+
+def test_json_lines(world, site):
+    site.client("alice").drive(3)
+    process = subprocess.Popen(world.weir.command("top", "--interval", "100ms", "--json"),
+                               env=world.weir.environment(), stdout=subprocess.PIPE, text=True)
+    try:
+        samples = [json.loads(process.stdout.readline()) for _ in range(2)]
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    assert [[row["user"] for row in sample["rows"]] for sample in samples] == [["alice"]] * 2
+
+
+def test_over_restarts(world, site):
+    """The kernel counts on without an agent; who detaches forgets."""
+    client = site.client("alice")
+    client.drive(2)
+    world.weir.kill()
+    client.drive(3)
+    world.weir.start()
+    assert counts(rows_by(world, "user"), "user") == {("alice",): (5, 0, 0)}
+    world.weir("detach", "web")
+    site.attach()
+    assert rows_by(world, "user") == []
+
+
+def test_words_that_are_wrong(world, site):
+    refused = world.weir.refused
+    assert '"who" is not one of user, namespace' in refused("top", "--by", "who", status=2)
+    assert '"most" is not one of requests' in refused("top", "--sort", "most", status=2)
+    assert "must be from 100ms to 1h" in refused("top", "--interval", "99ms", status=2)
+    assert 'there is no server "other"' in refused("top", "other", "--once")

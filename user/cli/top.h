@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the files of `weir top` share. */
+#ifndef WEIR_USER_CLI_TOP_H
+#define WEIR_USER_CLI_TOP_H
+
+#include "show/top.h"
+
+/* What one looks at. */
+struct top_look {
+	const char *server; /* NULL: all */
+	const char *by;	    /* one of top_kinds */
+	enum top_number sort;
+	__u64 interval_ms;
+	size_t rows;  /* at most */
+	char *filter; /* only what has this text in it; owned; NULL: all */
+};
+
+/* What can be looked at, with the members that say what a row is of. */
+struct top_kind {
+	const char *name;
+	char key; /* on the screen */
+	const char *members[5];
+	const char *inside; /* what a row of it is made of; NULL: not known */
+};
+extern const struct top_kind top_kinds[]; /* ends with a NULL name */
+const struct top_kind *top_kind_of(const char *name);
+
+/* Asks the agent once. */
+int top_ask(const struct top_look *look, struct top *top, struct error *err);
+
+/* The rows as a table, the heaviest first, at most look->rows. with_time: a line tells its time, for a stream of them. */
+struct table;
+struct table *top_table(const struct top_look *look, bool with_time);
+int top_table_fill(struct table *table, const struct top_look *look, struct top *top, bool with_time);
+/* The n-th row that is shown; NULL: there are not so many. */
+const struct top_subject *top_shown(const struct top_look *look, const struct top *top, size_t n);
+
+/* Takes the terminal until somebody quits. 0, or a negative errno with err filled in. */
+int top_screen(struct top_look *look, struct error *err);
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The rows of `weir top` as a table, on the screen and in a pipe. */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/duration.h"
+#include "cli/cli.h"
+#include "cli/top.h"
+
+#define HEADS_MAX 16
+
+const struct top_kind top_kinds[] = {
+	{ "user", 'u', { "user" }, "request" },
+	{ "namespace", 'n', { "namespace" }, "request" },
+	{ "verb", 'v', { "verb" }, "request" },
+	{ "resource", 'r', { "resource" }, "request" },
+	{ "source", 's', { "source" }, NULL },
+	{ "limit", 'l', { "limit" }, "refusal" },
+	{ "request", 'a', { "user", "verb", "namespace", "resource" }, NULL },
+	{ "refusal", 'x', { "limit", "user" }, NULL },
+	{ 0 },
+};
+
+const struct top_kind *top_kind_of(const char *name)
+{
+	for (const struct top_kind *kind = top_kinds; kind->name; kind++)
+		if (strcmp(kind->name, name) == 0)
+			return kind;
+	return NULL;
+}
+
+/* --- which */
+
+static bool is_shown(const struct top_look *look, const struct top_subject *subject)
+{
+	return !look->filter || top_matches(subject, look->filter);
+}
+
+const struct top_subject *top_shown(const struct top_look *look, const struct top *top, size_t n)
+{
+	for (size_t i = 0; i < top->n; i++)
+		if (is_shown(look, &top->subjects[i]) && n-- == 0)
+			return &top->subjects[i];
+	return NULL;
+}
+
+/* --- heads */
+
+static const char *head_of(const char *member)
+{
+	static const struct {
+		const char *member, *head;
+	} heads[] = {
+		{ "user", "USER" },	    { "verb", "VERB" },	    { "namespace", "NAMESPACE" },
+		{ "resource", "RESOURCE" }, { "source", "SOURCE" }, { "limit", "LIMIT" },
+	};
+
+	for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++)
+		if (strcmp(heads[i].member, member) == 0)
+			return heads[i].head;
+	return "";
+}
+
+struct table *top_table(const struct top_look *look, bool with_time)
+{
+	static const char *const numbers[] = { "REQ/S", "REFUSED/S", "DRY-RUN/S", "HELD/S",	"IN FLIGHT",
+					       "SHARE", "TREND",     "REQUESTS",  "FIRST SEEN", "LAST SEEN" };
+	static const char *heads[HEADS_MAX];
+	const struct top_kind *kind = top_kind_of(look->by);
+	size_t n = 0;
+
+	if (with_time)
+		heads[n++] = "TIME";
+	if (!look->server)
+		heads[n++] = "SERVER";
+	for (const char *const *member = kind->members; *member; member++)
+		heads[n++] = head_of(*member);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		heads[n++] = numbers[i];
+	return table_new(heads, n);
+}
+
+/* --- rows */
+
+/* Whole numbers, but for what would be 0. */
+static void cell_rate(struct table *table, double rate)
+{
+	table_cell(table, rate > 0 && rate < 9.95 ? "%.1f" : "%.0f", rate);
+}
+
+/* "12s", "3m", "5h": the largest unit alone. */
+static void cell_age(struct table *table, __u64 now_ns, __u64 then_ns)
+{
+	static const struct {
+		__u64 seconds;
+		char unit;
+	} units[] = { { 86400, 'd' }, { 3600, 'h' }, { 60, 'm' }, { 1, 's' } };
+	__u64 seconds = now_ns > then_ns ? (now_ns - then_ns) / WEIR_NS_PER_S : 0;
+
+	if (!then_ns) {
+		table_cell(table, "-");
+		return;
+	}
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
+		if (seconds >= units[i].seconds || units[i].unit == 's') {
+			table_cell(table, "%llu%c ago", seconds / units[i].seconds, units[i].unit);
+			return;
+		}
+	}
+}
+
+static void cell_now(struct table *table)
+{
+	time_t now = time(NULL);
+	struct tm parts;
+	char text[16];
+
+	localtime_r(&now, &parts);
+	strftime(text, sizeof(text), "%H:%M:%S", &parts);
+	table_cell(table, "%s", text);
+}
+
+static void fill_row(struct table *table, const struct top_look *look, const struct top *top,
+		     const struct top_subject *subject, bool with_time)
+{
+	const struct top_kind *kind = top_kind_of(look->by);
+	json_t *in_flight = json_object_get(subject->row, "in_flight");
+	CLEANUP_FREE char *trend = top_trend_text(subject);
+
+	if (with_time)
+		cell_now(table);
+	if (!look->server)
+		table_cell(table, "%s", cli_text(subject->row, "server"));
+	for (const char *const *member = kind->members; *member; member++)
+		table_cell(table, "%s", json_string_value(json_object_get(subject->row, *member)) ?: "-");
+	for (int i = 0; i < TOP_NUMBERS; i++)
+		cell_rate(table, subject->rates.of[i]);
+	if (in_flight)
+		table_cell(table, "%lld", json_integer_value(in_flight));
+	else
+		table_cell(table, "-");
+	table_cell(table, "%.0f%%", subject->share * 100);
+	table_cell(table, "%s", trend ?: "");
+	table_cell(table, "%llu", subject->counts[TOP_REQUESTS]);
+	cell_age(table, top->now_ns, subject->first_ns);
+	cell_age(table, top->now_ns, subject->last_ns);
+}
+
+int top_table_fill(struct table *table, const struct top_look *look, struct top *top, bool with_time)
+{
+	size_t shown = 0;
+
+	if (!table)
+		return -ENOMEM;
+	for (size_t i = 0; i < top->n && shown < look->rows; i++) {
+		if (!is_shown(look, &top->subjects[i]))
+			continue;
+		fill_row(table, look, top, &top->subjects[i], with_time);
+		shown++;
+	}
+	return 0;
+}
