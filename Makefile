@@ -231,6 +231,7 @@ build/tests/bench/%: build/tests/bench/%.o build/libweir.a
 	$(call link,$(CC) $(LINK_HARDENING),-lcmocka)
 
 build/fuzz/control build/fuzz/servers: $(FUZZ_AGENT:%=build/fuzz/%.o)
+build/fuzz/servers: build/fuzz/tests/fuzz/servers_mutator.o
 build/fuzz/%: build/fuzz/tests/fuzz/fuzz_%.o build/fuzz/libweir.a
 	$(call link,$(BPF_CLANG) $(FUZZ_SANITIZE))
 

@@ -70,7 +70,7 @@ extern const char *fake_failing;	     /* the function that does, or did, fail */
 void *fake_kernel(void);
 void *fake_kernel_read(void); /* for what the event loop may wait for */
 void fake_kernel_leave(void *kernel);
-#define CLEANUP_KERNEL __attribute__((cleanup(fake_kernel_leave)))
+#define CLEANUP_KERNEL __attribute__((cleanup(fake_kernel_leave), unused))
 
 extern void (*fake_asked)(void);      /* called whenever the kernel side is to do something that may take long */
 extern void (*fake_opening)(void);    /* called meanwhile: it is nobody's turn */

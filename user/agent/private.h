@@ -117,7 +117,7 @@ void agent_wait(struct agent *agent);
  */
 struct agent *agent_release(struct agent *agent);
 void agent_retake(struct agent **released);
-#define CLEANUP_RETAKE __attribute__((cleanup(agent_retake)))
+#define CLEANUP_RETAKE __attribute__((cleanup(agent_retake), unused))
 /*
  * A turn, for one who changes what is wanted, or for workers who bring it about. Either may pass on the turn and take it
  * again: a change still has no worker beside it, and a worker no change, until the end. At most one thread changes.
