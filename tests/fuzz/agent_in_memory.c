@@ -14,6 +14,7 @@
 #include "../unit/fake_datapath.h"
 #include "agent/log.h"
 #include "base/cleanup.h"
+#include "saved/saved.h"
 
 static char state_dir[] = P_tmpdir "/weir-fuzz-XXXXXX", pin_dir[] = P_tmpdir "/weir-fuzz-XXXXXX";
 static const struct agent_options options = { .state_dir = state_dir, .pin_dir = pin_dir };

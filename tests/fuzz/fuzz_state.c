@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "state/state.h"
+#include "saved/saved.h"
 
 static char directory[] = P_tmpdir "/weir-fuzz-XXXXXX", path[64];
 

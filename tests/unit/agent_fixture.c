@@ -14,6 +14,7 @@
 #include "agent_fixture.h"
 #include "base/cleanup.h"
 #include "fake_datapath.h"
+#include "saved/saved.h"
 
 void reconcile(struct fixture *f)
 {

@@ -16,6 +16,7 @@
 #include "agent_fixture.h"
 #include "base/cleanup.h"
 #include "fake_datapath.h"
+#include "saved/saved.h"
 
 #define PATIENCE_S 120
 #define MS 1000

@@ -14,7 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/rate.h"
-#include "state/state.h"
+#include "saved/saved.h"
 
 #define FULL                                                                                                                                         \
 	"{\"name\":\"api\",\"listen\":[\"*:80\",\"[2001:db8::1]:443\"],\"netns\":\"/run/netns/a\",\"netns_cookie\":17,"                              \

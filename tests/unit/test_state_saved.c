@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "policy/objects.h"
-#include "state/state.h"
+#include "saved/saved.h"
 
 struct directories {
 	char run[32], lib[32];

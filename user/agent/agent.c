@@ -13,7 +13,8 @@
 #include "base/cleanup.h"
 #include "control/control.h"
 #include "metrics/http.h"
-#include "state/lock.h"
+#include "saved/lock.h"
+#include "saved/saved.h"
 #include "sys/pins.h"
 #include "sys/privilege.h"
 

@@ -14,7 +14,7 @@
 #include "datapath/private.h"
 #include "datapath/remains.h"
 #include "metrics/metrics.h"
-#include "state/lock.h"
+#include "saved/lock.h"
 #include "sys/netns_find.h"
 
 #define AGENT_ENDS_S 30

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent/log.h"
+#include "saved/saved.h"
 #include "sys/pins.h"
 
 static const char *const words[UNSAVED_KINDS] = {

@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "control/control.h"
 #include "model/parse.h"
-#include "state/lock.h"
+#include "saved/lock.h"
 
 struct cli cli;
 

@@ -149,29 +149,4 @@ int state_find_only(const struct state *state, struct error *err);
 int state_check(const struct state *state, const struct server *server, struct error *err);
 void state_clear(struct state *state);
 
-/*
- * STATE_DIR/state.json, which says of which boot of the machine it is, and with a persist_dir the same there of what commands have
- * set alone. save is atomic and on disk when it returns. load: no file is an empty state; a file that cannot be read in full is an
- * error and changes nothing.
- */
-int state_save(const struct state *state, const char *state_dir, struct error *err);
-int state_load(struct state *state, const char *state_dir, struct error *err);
-
-enum state_origin {
-	STATE_NEW,	 /* there is no file */
-	STATE_CURRENT,	 /* from the state directory: of this boot */
-	STATE_PERSISTED, /* from the persist_dir: what commands had set before the machine was restarted */
-	STATE_OUTDATED,	 /* the state directory's is of another boot, and nothing was persisted: empty */
-};
-/*
- * The state that an agent starts with. What is in the state directory is newer than what was persisted, if it is of this boot.
- * persist_dir may be NULL; if not, it is the state's from now on. Returns an enum state_origin, or -errno.
- */
-int state_begin(struct state *state, const char *state_dir, const char *persist_dir, struct error *err);
-/* The server without what policy files have set that the agent follows; NULL: nothing is left. A new reference. (state_persist.c) */
-json_t *server_persisted(const struct server *server);
-
-/* Turns the servers of a file of the version before into those of this one. */
-void state_upgrade(json_t *servers);
-
 #endif

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "policy/policy.h"
-#include "state/state.h"
+#include "saved/saved.h"
 
 #define STATE_VERSION 2
 #define BOOT_ID_SIZE 64

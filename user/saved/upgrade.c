@@ -4,7 +4,7 @@
  * keys}, where a subject of null was the default.
  */
 #include "base/json_list.h"
-#include "state/state.h"
+#include "saved/saved.h"
 
 /* The limit of this name, which is made if it is not there. */
 static json_t *limit_called(json_t *limits, const char *name)

@@ -5,7 +5,7 @@
  */
 #include "base/cleanup.h"
 #include "policy/objects.h"
-#include "state/state.h"
+#include "saved/saved.h"
 
 static json_t *objects_by_command(const struct server *server)
 {

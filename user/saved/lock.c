@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#include "state/lock.h"
+#include "saved/lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
