@@ -56,10 +56,13 @@ BPF_FLAGS = -target bpf -mcpu=v3 -O2 -g -std=gnu11 $(WARNINGS) -Iinclude -Ibuild
 SKELETONS := $(patsubst bpf/%.bpf.c,build/%.skel.h,$(wildcard bpf/*.bpf.c))
 USER_SOURCES := $(wildcard user/*/*.c)
 LIB_SOURCES := $(filter-out user/cli/main.c,$(USER_SOURCES))
+# No other object waits for the BPF programs.
+SKELETON_USERS := $(shell grep -lF '.skel.h"' $(USER_SOURCES) $(wildcard tests/*/*.c))
 MAN_PAGES := $(wildcard docs/*.8)
 
 UNIT_TESTS := $(patsubst %.c,build/%,$(wildcard tests/unit/test_*.c))
 UNIT_HELPERS := $(patsubst %.c,build/asan/%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
+QUICK_HELPERS = $(patsubst build/asan/%,build/quick/%,$(UNIT_HELPERS) $(CORPUS_HELPERS))
 CORPUS_HELPERS := $(patsubst %.c,build/asan/%.o,$(wildcard tests/corpus/*.c))
 # The unit tests that have several threads: with ThreadSanitizer, too.
 THREAD_HELPERS := $(patsubst %,build/tsan/tests/unit/%.o,agent_fixture fake_datapath fake_limits)
@@ -148,7 +151,9 @@ $(foreach clang,$(CLANGS),$(eval $(call bpf_objects,build/vm/$(clang),$(clang),)
 
 # $(1): where the objects go; $(2): the compiler; $(3): flags in front of, $(4): behind the common ones; $(5): skeletons.
 define host_objects
-$(1)/%.o: %.c build/host.settings | $(5)
+$(SKELETON_USERS:%.c=$(1)/%.o): | $(5)
+
+$(1)/%.o: %.c build/host.settings
 	$$(call say,CC)
 	$$(Q)mkdir -p $$(@D)
 	$$(Q)$(2) $(3) $$(HOST_FLAGS) $(4) -MMD -MP -c $$< -o $$@
@@ -162,6 +167,8 @@ $(eval $(call host_objects,build,$$(CC),,$$(PLAIN),$$(SKELETONS)))
 $(eval $(call host_objects,build/asan,$$(CC),,$$(SANITIZE),$$(SKELETONS)))
 $(eval $(call host_objects,build/tsan,$$(CC),,$$(THREAD_SANITIZE),$$(SKELETONS)))
 $(eval $(call host_objects,build/fuzz,$$(BPF_CLANG),,$$(FUZZ_SANITIZE),$$(SKELETONS)))
+# For `make quick`: what compiles soonest.
+$(eval $(call host_objects,build/quick,$$(CC),,-O0 -g1 $$(CPPFLAGS),$$(SKELETONS)))
 # To upgrade from and to: an agent with other programs, and one that wants other maps.
 $(eval $(call host_objects,build/other-programs,$$(CC),-Ibuild/other-programs,$$(PLAIN),$$(SKELETONS:build/%=build/other-programs/%)))
 $(eval $(call host_objects,build/other-maps,$$(CC),-DWEIR_ABI_VERSION=1000,$$(PLAIN),$$(SKELETONS)))
@@ -204,6 +211,16 @@ build/tests/threads/%: build/tsan/tests/unit/%.o $(THREAD_HELPERS) build/tsan/li
 
 build/tests/prog/%: build/tests/prog/%.o $(PROG_HELPERS) build/libweir.a
 	$(call link,$(CC) $(LINK_HARDENING),-lcmocka)
+
+# The same, without sanitizers and optimization. The library is that of weir itself.
+build/quick/tests/unit/%: build/quick/tests/unit/%.o $(QUICK_HELPERS) build/libweir.a
+	$(call link,$(CC),-lcmocka)
+
+build/quick/tests/prog/%: build/quick/tests/prog/%.o $(PROG_HELPERS:build/%=build/quick/%) build/libweir.a
+	$(call link,$(CC),-lcmocka)
+
+build/quick/tests/player/player: $(PLAYER_OBJECTS:build/asan/%=build/quick/%) build/libweir.a
+	$(call link,$(CC))
 
 build/tests/player/player: $(PLAYER_OBJECTS) build/asan/libweir.a
 	$(call link,$(CC) $(SANITIZE))
@@ -275,8 +292,8 @@ QUICK := $(addprefix unit/test_,attributes bucket doubt event hold hold_hunting 
 	record request request_names request_random response retaken run subject) \
 	$(addprefix prog/test_,pass answer translate reject)
 
-quick: $(QUICK:%=build/tests/%) $(PLAYER) ## what an edit of the core needs, in seconds
-	@tests/run $(QUICK) player
+quick: $(QUICK:%=build/quick/tests/%) $(PLAYER:build/%=build/quick/%) ## what an edit of the core needs, in seconds
+	@WEIR_TEST_PROGRAMS=build/quick/tests tests/run $(QUICK) player
 
 unit: $(UNIT_TESTS) ## the unit tests alone
 	@tests/run unit

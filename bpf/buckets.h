@@ -46,14 +46,30 @@ static __always_inline struct weir_bucket *bucket_of(__u32 index, __u64 subject)
 	return kept ? &kept->bucket : NULL;
 }
 
-static __always_inline void limit_count(__u32 index, const struct weir_limit *limit, __u64 admitted, __u64 refused)
+/* What this limit refuses passes all the same: by its own dry run, or by that of its server. */
+static __always_inline bool limit_is_dry(const struct work *w, const struct weir_limit *limit)
+{
+	return (limit->flags & WEIR_LIMIT_DRY_RUN) || (w->server_flags & WEIR_SERVER_DRY_RUN);
+}
+
+static __always_inline void bucket_count_refused(const struct work *w, const struct weir_limit *limit,
+						 struct weir_bucket *bucket, __u64 refused)
+{
+	if (limit_is_dry(w, limit))
+		bucket->watched += refused;
+	else
+		bucket->shed += refused;
+}
+
+static __always_inline void limit_count(const struct work *w, __u32 index, const struct weir_limit *limit,
+					__u64 admitted, __u64 refused)
 {
 	struct weir_limit_counts *counts = bpf_map_lookup_elem(&limit_counts, &index);
 
 	if (!counts)
 		return;
 	counts->admitted += admitted;
-	if (limit->flags & WEIR_LIMIT_DRY_RUN)
+	if (limit_is_dry(w, limit))
 		counts->dry_run_refused += refused;
 	else
 		counts->refused += refused;

@@ -72,13 +72,15 @@ static __always_inline void limit_asked(struct work *w, const struct charge *c, 
 {
 	bool dry_run = c->limit->flags & WEIR_LIMIT_DRY_RUN;
 
-	limit_count(c->index, c->limit, admits ? w->asked : 0, !admits && wait_ns ? w->asked_anew : 0);
+	limit_count(w, c->index, c->limit, admits ? w->asked : 0, !admits && wait_ns ? w->asked_anew : 0);
 	if (admits) {
 		w->charged |= 1U << n;
 		w->waited |= wait_ns ? 1U << n : 0;
 		w->at_ns += wait_ns;
 	} else if (wait_ns && dry_run) {
 		w->overlooked |= 1U << n;
+		if (wait_ns > w->overlooked_ns)
+			w->overlooked_ns = wait_ns;
 	} else if (wait_ns) {
 		w->refused |= 1U << n;
 		w->waits_ns[n & (WEIR_MATCHES_MAX - 1)] = wait_ns;
@@ -131,7 +133,7 @@ static __always_inline int rate_ask(struct work *w, struct charge *c, __u32 n)
 	if (admits)
 		weir_bucket_reserve(c->bucket, &c->amount->history, w->at_ns, wait_ns, w->weight);
 	c->bucket->passed += admits ? w->asked : 0;
-	c->bucket->shed += wait_ns ? w->asked_anew : 0;
+	bucket_count_refused(w, c->limit, c->bucket, wait_ns ? w->asked_anew : 0);
 	bpf_spin_unlock(&c->lock->lock);
 	limit_asked(w, c, n, admits, wait_ns);
 	return 0;
@@ -185,7 +187,7 @@ static __always_inline void rate_undo(struct work *w, struct charge *c, __u32 n)
 		c->bucket->passed -= w->asked;
 	}
 	if ((w->refused | w->waited | w->overlooked) >> n & 1)
-		c->bucket->shed -= w->asked_anew;
+		bucket_count_refused(w, c->limit, c->bucket, -(__u64)w->asked_anew);
 	bpf_spin_unlock(&c->lock->lock);
 }
 
@@ -207,7 +209,7 @@ __noinline int limit_undo(struct work *w, __u32 n)
 	c.amount = amount_of(c.limit, c.index, w->subjects[n]);
 	if (c.amount && c.limit->kind == WEIR_LIMIT_RATE)
 		rate_undo(w, &c, n);
-	limit_count(c.index, c.limit, w->charged >> n & 1 ? -(__u64)w->asked : 0,
+	limit_count(w, c.index, c.limit, w->charged >> n & 1 ? -(__u64)w->asked : 0,
 		    (w->refused | w->overlooked) >> n & 1 ? -(__u64)w->asked_anew : 0);
 	if (w->failed >> n & 1)
 		penalty_undo(w, n);
@@ -271,7 +273,7 @@ __noinline int decide(struct __sk_buff *skb, struct work *w)
 	if (!w)
 		return 0;
 	each_limit(w, subject_find);
-	penalties = (w->traits & WEIR_SERVER_PENALTIES) && !w->unreadable;
+	penalties = (w->traits & WEIR_SERVER_PENALTIES) && !w->unreadable && !(w->server_flags & WEIR_SERVER_DRY_RUN);
 	if ((w->traits & WEIR_SERVER_IN_FLIGHT) && !w->unreadable) {
 		places_begin(w);
 		width_find(w->hook);
@@ -286,10 +288,9 @@ __noinline int decide(struct __sk_buff *skb, struct work *w)
 		if (!w->look)
 			remember_names(skb, w);
 	}
-	if (!w->refused)
-		return 0;
-	w->retry_s = weir_retry_after_s(w->wait_ns);
-	decision_give_back(w);
+	w->retry_s = weir_retry_after_s(w->refused ? w->wait_ns : w->overlooked_ns);
+	if (w->refused)
+		decision_give_back(w);
 	return 0;
 }
 

@@ -129,8 +129,6 @@ __noinline int explain_decided(__u32 hook, __u32 decision)
 	if (!w)
 		return 0;
 	e = &w->explained;
-	if (decision == WEIR_SHED && (w->server_flags & WEIR_SERVER_DRY_RUN))
-		decision = WEIR_DRY_RUN_SHED;
 	__builtin_memset(&e->trace, 0, sizeof(e->trace));
 	weir_trace_request(&e->trace, &w->request, &w->attributes, &w->packet.segment);
 	e->trace.time_ns = w->now_ns;
@@ -139,7 +137,7 @@ __noinline int explain_decided(__u32 hook, __u32 decision)
 	e->trace.source = w->identity.source;
 	e->trace.attributes.namespace = w->identity.namespace;
 	e->trace.decision = decision;
-	e->trace.retry_s = w->refused ? w->retry_s : 0;
+	e->trace.retry_s = w->refused | w->overlooked ? w->retry_s : 0;
 	__builtin_memcpy(e->trace.client, w->explain.source, sizeof(e->trace.client));
 	e->source = w->source;
 	e->event_key = w->event_key;

@@ -29,10 +29,6 @@ static __always_inline enum weir_reason refuse(struct work *w)
 	struct weir_request_reader *r = &w->request;
 	__u32 why = r->heads ? WEIR_PIPELINED : r->why_not;
 
-	if (w->server_flags & WEIR_SERVER_DRY_RUN) {
-		weir_request_reader_passed(r);
-		return WEIR_DRY_RUN_SHED;
-	}
 	if (why == WEIR_REASON_COUNT) {
 		r->shed = 1;
 		return WEIR_SHED;
@@ -76,7 +72,9 @@ static __always_inline enum weir_reason request_ask(struct __sk_buff *skb, struc
 		note_event(skb, w);
 		decide(skb, w);
 	}
-	return w->refused ? WEIR_SHED : WEIR_PASSED;
+	if (w->refused && !(w->server_flags & WEIR_SERVER_DRY_RUN))
+		return WEIR_SHED;
+	return w->refused | w->overlooked ? WEIR_DRY_RUN_SHED : WEIR_PASSED;
 }
 
 /* What becomes of it; WEIR_REASON_COUNT: it waits. */
@@ -127,7 +125,7 @@ static __always_inline void request_end(struct __sk_buff *skb, struct work *w)
 	w->event_key = WEIR_REASON_COUNT;
 	note_attributes(w);
 	w->decision = request_decide(skb, w);
-	if (w->decision == WEIR_PASSED && w->list.list && !w->list_asked.list)
+	if ((w->decision == WEIR_PASSED || w->decision == WEIR_DRY_RUN_SHED) && w->list.list && !w->list_asked.list)
 		w->list_asked = w->list;
 	if (w->decision == WEIR_REASON_COUNT)
 		return;

@@ -117,7 +117,7 @@ static __always_inline int hold_segment(struct __sk_buff *skb, struct work *w, s
 		undo_decision(w);
 		return SOCKET_GETS_NOTHING;
 	}
-	count_many(w->server, refused ? WEIR_RECORDS_DRY_RUN_HELD : WEIR_RECORDS_PASSED, w->hold.records);
+	count_many(w->server, refused || w->overlooked ? WEIR_RECORDS_DRY_RUN_HELD : WEIR_RECORDS_PASSED, w->hold.records);
 	top_records(w->hook, w->hold.records, 0);
 	count_many(w->server, WEIR_HELD_NS, held_ns);
 	return SOCKET_GETS_IT;
@@ -161,17 +161,16 @@ static __always_inline int hold_conn(struct __sk_buff *skb, struct work *w, stru
 static __always_inline int hold_handshake(struct __sk_buff *skb, struct work *w)
 {
 	__u32 seq = w->packet.segment.seq;
+	bool refused;
 
 	w->hold = (struct weir_hold_reader){ .next = seq, .news = seq, .by_lines = 1, .line = 1 };
 	w->request.preamble = (struct weir_preamble){};
 	hold_frame(skb, w);
-	if (!hold_refused(skb, w)) {
-		count_many(w->server, WEIR_RECORDS_PASSED, w->hold.records);
+	refused = hold_refused(skb, w);
+	if (!refused || (w->server_flags & WEIR_SERVER_DRY_RUN)) {
+		count_many(w->server, refused || w->overlooked ? WEIR_RECORDS_DRY_RUN_HELD : WEIR_RECORDS_PASSED,
+			   w->hold.records);
 		top_records(w->hook, w->hold.records, 0);
-		return SOCKET_GETS_IT;
-	}
-	if (w->server_flags & WEIR_SERVER_DRY_RUN) {
-		count_many(w->server, WEIR_RECORDS_DRY_RUN_HELD, w->hold.records);
 		return SOCKET_GETS_IT;
 	}
 	count(w->server, WEIR_HELD_RECORD);

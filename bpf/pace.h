@@ -82,7 +82,7 @@ static __always_inline enum weir_action pace_segment(struct __sk_buff *skb, stru
 		undo_decision(w);
 		return WEIR_HOLD;
 	}
-	count_many(w->server, WEIR_RECORDS_PASSED, w->hold.records);
+	count_many(w->server, w->overlooked ? WEIR_RECORDS_DRY_RUN_HELD : WEIR_RECORDS_PASSED, w->hold.records);
 	top_records(w->hook, w->hold.records, w->waited ? w->asked_anew : 0);
 	if (held_ns)
 		count_many(w->server, WEIR_HELD_NS, held_ns);

@@ -53,7 +53,7 @@ __noinline int penalty_ask(struct work *w, __u32 n)
 	w->penalised |= 1U << n;
 	if (wait_ns > w->wait_ns)
 		w->wait_ns = wait_ns;
-	limit_count(p.index, p.limit, 0, w->asked_anew);
+	limit_count(w, p.index, p.limit, 0, w->asked_anew);
 	return 0;
 }
 

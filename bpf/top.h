@@ -48,10 +48,9 @@ static __always_inline bool is_refusal(__u32 decision)
 	return decision == WEIR_SHED || decision == WEIR_REJECTED;
 }
 
-static __always_inline bool is_dry_run(const struct work *w, __u32 decision)
+static __always_inline bool is_dry_run(__u32 decision)
 {
-	return decision == WEIR_DRY_RUN_SHED || decision == WEIR_DRY_RUN_REJECTED ||
-	       (decision == WEIR_PASSED && w->overlooked);
+	return decision == WEIR_DRY_RUN_SHED || decision == WEIR_DRY_RUN_REJECTED;
 }
 
 static __always_inline void asked_of_request(const struct work *w, struct weir_asked *a)
@@ -83,7 +82,7 @@ __noinline int top_note(struct work *w, __u32 decision)
 	a->start = w->request.start;
 	a->counts.requests = 1;
 	a->counts.refused = is_refusal(decision);
-	a->counts.dry_run = is_dry_run(w, decision);
+	a->counts.dry_run = is_dry_run(decision);
 	/* Whose it is, and what it asks for, was not read. */
 	if (decision == WEIR_REJECTED || decision == WEIR_DRY_RUN_REJECTED)
 		a->is_record = 1;

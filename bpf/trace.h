@@ -31,11 +31,11 @@ struct trace_walk {
 };
 
 /* Each is written down, and kept if it refused: a branch would double what verifiers follow, for each of them. */
-static __always_inline void trace_refusals(const struct work *w, struct weir_trace *t)
+static __always_inline void trace_refusals(const struct work *w, struct weir_trace *t, __u32 refused)
 {
 	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
 		t->refused[t->n_refused & (WEIR_MATCHES_MAX - 1)] = w->limits[n];
-		t->n_refused += w->refused >> n & 1;
+		t->n_refused += refused >> n & 1;
 	}
 }
 
@@ -62,7 +62,7 @@ __noinline int trace_note(struct __sk_buff *skb, struct work *w, __u32 decision)
 	t->server = w->server;
 	t->decision = decision;
 	if (refused)
-		trace_refusals(w, t);
+		trace_refusals(w, t, decision == WEIR_SHED ? w->refused : w->refused | w->overlooked);
 	t->retry_s = refused ? w->retry_s : 0;
 	find_client(w->hook);
 	t->client_port = w->packet.source_port;

@@ -56,7 +56,7 @@ struct work {
 	__u32 refused;			  /* it refused */
 	__u32 charged;			  /* it gave a token, or places */
 	__u32 waited;			  /* a token that is there only later */
-	__u32 overlooked;		  /* it would have refused, but is there to be watched only */
+	__u32 overlooked;		  /* it would have refused, but is in a dry run of its own */
 	__u32 nameless;			  /* its subject was not known to it */
 	__u32 places_asked;		  /* it was asked of limits on requests in flight */
 	__u32 penalised;		  /* it was not asked: the subject has not waited for as long as it was told */
@@ -70,6 +70,7 @@ struct work {
 	__u32 believed;		     /* what the request says of its user is true, whoever the peer is */
 	__u64 sum;		     /* of a checksum */
 	__u64 wait_ns;		     /* the longest wait of those that refused */
+	__u64 overlooked_ns;	     /* and of those that are there to be watched only */
 	__u32 unanswered_why;	     /* a request was refused but cannot be answered; else WEIR_REASON_COUNT */
 	__u32 sources[WEIR_SOURCES]; /* requests of this packet by enum weir_source, counted when it is committed */
 	__u32 notes[WEIR_NOTES];     /* the same, by what was noted */
@@ -139,6 +140,7 @@ static __always_inline void decision_start(struct work *w)
 	w->failed = 0;
 	w->places_asked = 0;
 	w->wait_ns = 0;
+	w->overlooked_ns = 0;
 	w->nameless = 0;
 	w->width = (struct weir_width_said){ .seats = 1 };
 	w->list.list = 0;

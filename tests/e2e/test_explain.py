@@ -120,10 +120,10 @@ def test_dry_run_of_a_limit_and_of_a_server(world):
     site.attach("--dry-run")
     site.weir("limit", "set", "tight", "--key", "user", "--qps", 0, "--burst", 0, "--dry-run")
     explained = explain(site, "/", user="alice")
-    assert (explained["decision"], says(explained)) == ("passed", {"tight": "would_refuse"})
+    assert (explained["decision"], says(explained)) == ("dry_run_shed", {"tight": "would_refuse"})
     site.limit("user", burst=0)
     explained = explain(site, "/", user="alice")
-    assert (explained["decision"], says(explained)) == ("dry_run_shed", {"user": "refuses", "tight": "would_refuse"})
+    assert (explained["decision"], says(explained)) == ("dry_run_shed", {"user": "would_refuse", "tight": "would_refuse"})
 
 
 def test_paused(site):

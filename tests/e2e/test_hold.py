@@ -138,6 +138,16 @@ def test_dry_run_counts_and_passes(world):
     assert held.packets("held_record") == 0
 
 
+@pytest.mark.parametrize("hold", ["drop", "auto"])
+def test_dry_run_of_a_limit(world, hold):
+    held = Held(world, world.loopback())
+    held.attach(hold=hold)
+    held.weir("limit", "set", "user", "--qps", 0, "--burst", 2, "--dry-run")
+    held.client().drive(7)
+    assert held.records() == (2, 0, 5)
+    assert held.packets("held_record") == 0
+
+
 def test_joined_in_mid_stream(world):
     """Connections that were there before: the first record that begins a packet is the first that counts."""
     held = Held(world, world.loopback())

@@ -254,6 +254,37 @@ def test_dry_run(world):
     assert (status["mode"], status["dry_run"], status["translated"]) == ("dry-run", True, 0)
 
 
+@pytest.mark.parametrize("whose", ["the server's", "the limit's"])
+def test_every_dry_run_is_counted_alike(world, whose):
+    site = world.site()
+    site.attach(*["--dry-run"] * (whose == "the server's"))
+    site.weir("limit", "set", "user", "--qps", 0, "--burst", 3, *["--dry-run"] * (whose == "the limit's"))
+    trace = world.trace("web", "--decision", "dry_run_shed")
+    assert passes(site.client("alice").drive(10)) == 10
+    assert [(said["user"], said["limits"]) for said in trace.end()] == [("alice", ["user"])] * 7
+    site.check(passed=3, shed=0, dry_run_shed=7)
+    assert site.limit_of("user") == {"limit": "user", "admitted": 3, "refused": 0, "dry_run_refused": 7}
+    (use,) = site.status()["top"]
+    assert (use["subject"], use["passed"], use["shed"], use["dry_run_shed"]) == ("alice", 3, 0, 7)
+
+
+def test_dry_run_in_place(world):
+    """It begins and ends without a limit lost, and what was counted stays what it was."""
+    site = world.site()
+    site.attach("--dry-run")
+    site.limit("user", burst=2)
+    client = site.client("alice")
+    assert passes(client.drive(5)) == 5
+    site.weir("dry-run", "web", "off")
+    assert site.status()["mode"] == "limiting"
+    assert passes(client.drive(4)) == 0
+    site.weir("dry-run", "web", "on")
+    assert passes(client.drive(1)) == 1
+    site.check(passed=2, shed=4, dry_run_shed=4)
+    (use,) = site.status()["top"]
+    assert (use["shed"], use["dry_run_shed"]) == (4, 4)
+
+
 def test_pause_and_resume(site):
     site.limit("user", burst=2)
     client = site.client()

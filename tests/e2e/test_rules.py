@@ -60,6 +60,7 @@ def test_dry_run(site):
     site.limit("user", burst=5)
     assert statuses(site.client("alice"), 5, "/") == [200] * 5
     assert site.limit_of("tight") == {"limit": "tight", "admitted": 2, "refused": 0, "dry_run_refused": 3}
+    site.check(passed=2, shed=0, dry_run_shed=3)
     assert statuses(site.client("alice"), 2, "/") == [429] * 2
     assert site.limit_of("user")["refused"] == 2
     named(site, "tight", "--enforce")

@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/rate.h"
@@ -15,17 +16,76 @@ struct packet packet;
 const char get_a[] = "GET /api/v1/namespaces/a/pods HTTP/1.1\r\nHost: x\r\n\r\n";
 const char ok[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 
+/* Arrays that programs count in; the other maps of theirs are emptied. */
+static void map_zero(int fd, const struct bpf_map_info *map)
+{
+	CLEANUP_FREE void *none = calloc(1, map->value_size);
+
+	assert_non_null(none);
+	for (__u32 i = 0; i < map->max_entries; i++)
+		assert_int_equal(bpf_map_update_elem(fd, &i, none, BPF_ANY), 0);
+}
+
+static void map_empty(int fd)
+{
+	struct bpf_map_info map = {};
+	__u32 length = sizeof(map);
+	__u8 key[128];
+
+	assert_int_equal(bpf_obj_get_info_by_fd(fd, &map, &length), 0);
+	assert_true(map.key_size <= sizeof(key));
+	if (map.type == BPF_MAP_TYPE_ARRAY) {
+		map_zero(fd, &map);
+		return;
+	}
+	while (!bpf_map_get_next_key(fd, NULL, key))
+		assert_int_equal(bpf_map_delete_elem(fd, key), 0);
+}
+
+static void queue_empty(int fd)
+{
+	__u8 value[128];
+
+	while (!bpf_map_lookup_and_delete_elem(fd, NULL, value))
+		;
+}
+
+int attached_open(void **state)
+{
+	return namespaces_setup(state) ?: datapath_setup((void **)&dp);
+}
+
+int attached_close(void **state)
+{
+	(void)state;
+	return datapath_teardown((void **)&dp);
+}
+
 int attached_setup(void **state)
 {
 	static const struct datapath_listen listen = { .any = true, .port = SERVER_PORT };
 	struct weir_server server = { .flags = WEIR_SERVER_ACTIVE, .swallow_max = 65536 };
 
 	weir_reading_default(&server.reading);
-	datapath_setup(state);
-	dp = *state;
+	*state = dp;
 	ingress = bpf_program__fd(dp->skeleton->progs.weir_ingress);
 	egress = bpf_program__fd(dp->skeleton->progs.weir_egress);
 	done(datapath_server_set(dp, 0, &server, &listen, 1, NULL, 0, &error));
+	return 0;
+}
+
+int attached_teardown(void **state)
+{
+	static const struct datapath_servers none = {};
+	int emptied[] = { dp->maps.conns, dp->maps.names,     dp->maps.widths, dp->maps.in_flight,
+			  dp->maps.table, dp->maps.newcomers, dp->maps.holders };
+
+	(void)state;
+	done(datapath_server_clear(dp, 0, &error));
+	for (size_t i = 0; i < sizeof(emptied) / sizeof(*emptied); i++)
+		map_empty(emptied[i]);
+	queue_empty(dp->maps.finished);
+	done(datapath_shared_sync(dp, &none, &error));
 	return 0;
 }
 

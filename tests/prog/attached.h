@@ -21,8 +21,14 @@ extern struct packet packet; /* the latest one */
 extern const char get_a[]; /* a request of namespace a */
 extern const char ok[];	   /* an answer, with a body */
 
-/* The server is attached without options and limits; datapath_teardown() removes it. */
+/*
+ * Around all tests of a program: loading the programs takes the kernel a second. Around each of them: the server is attached,
+ * without options and limits; and removed, with whatever the programs have kept.
+ */
+int attached_open(void **state);
+int attached_close(void **state);
 int attached_setup(void **state);
+int attached_teardown(void **state);
 void limit(enum weir_limit_type type, const char *qps, __u64 burst);
 __u64 counter(enum weir_reason reason);
 /* Makes a connection whose handshake is done, a new one in place of the one before. */
@@ -35,6 +41,6 @@ void assert_untouched(int program, const struct spec *spec);
 /* The latest packet is an answer of weir's with this Retry-After; *seen is what it says. */
 void assert_answer(struct seen *seen, const char *retry, bool body);
 
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, attached_setup, datapath_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, attached_setup, attached_teardown)
 
 #endif

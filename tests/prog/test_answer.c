@@ -360,5 +360,5 @@ int main(void)
 		TEST(refused_split_head_closes),
 	};
 
-	return cmocka_run_group_tests_name("answer", tests, namespaces_setup, NULL);
+	return cmocka_run_group_tests_name("answer", tests, attached_open, attached_close);
 }

@@ -116,5 +116,5 @@ int main(void)
 		TEST(extension_headers),
 	};
 
-	return cmocka_run_group_tests_name("badge", tests, namespaces_setup, NULL);
+	return cmocka_run_group_tests_name("badge", tests, attached_open, attached_close);
 }

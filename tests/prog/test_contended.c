@@ -88,5 +88,5 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { TEST(two_at_once) };
 
-	return cmocka_run_group_tests_name("contended", tests, namespaces_setup, NULL);
+	return cmocka_run_group_tests_name("contended", tests, attached_open, attached_close);
 }

@@ -2,6 +2,7 @@
 /* What is in the maps against what should be there: what differs is written and counted, and nothing else. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -53,6 +54,29 @@ static void test_networks(void **state)
 	some[0].address[15] = 9;
 	done(datapath_balancers_set(dp, SLOT, some, 3, &error));
 	assert_changes(dp, DATAPATH_balancers, 4, 1, 1);
+}
+
+/* Two sets without a common network, each of which fills the map. */
+static void test_full_map(void **state)
+{
+	CLEANUP_FREE struct datapath_cidr *networks = calloc(WEIR_MAX_PROXIES, sizeof(*networks));
+	struct datapath *dp = *state;
+
+	for (int set = 0; set < 2; set++) {
+		for (int i = 0; i < WEIR_MAX_PROXIES; i++) {
+			networks[i] = network(set + 1, 24);
+			networks[i].address[13] = i >> 8;
+			networks[i].address[14] = i;
+		}
+		done(datapath_balancers_set(dp, SLOT, networks, WEIR_MAX_PROXIES, &error));
+		assert_changes(dp, DATAPATH_balancers, (set + 1) * WEIR_MAX_PROXIES, 0, set * WEIR_MAX_PROXIES);
+	}
+	done(datapath_balancers_set(dp, SLOT, networks, WEIR_MAX_PROXIES, &error));
+	assert_changes(dp, DATAPATH_balancers, 2 * WEIR_MAX_PROXIES, 0, WEIR_MAX_PROXIES);
+	/* One more than there is room for is refused, and said. */
+	networks[0] = network(9, 24);
+	assert_true(datapath_balancers_set(dp, SLOT + 1, networks, 1, &error) < 0);
+	assert_non_null(strstr(error.text, "balancers"));
 }
 
 static void test_equal_keys(void **state)
@@ -251,9 +275,16 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, datapath_setup, datapath_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_networks),  TEST(test_equal_keys),	       TEST(test_many_tokens),
-		TEST(test_overrides), TEST(test_limits_that_are_kept), TEST(test_rules_that_are_right),
-		TEST(test_shared),    TEST(test_no_descriptors),       TEST(test_links_that_came_off),
+		TEST(test_networks),
+		TEST(test_full_map),
+		TEST(test_equal_keys),
+		TEST(test_many_tokens),
+		TEST(test_overrides),
+		TEST(test_limits_that_are_kept),
+		TEST(test_rules_that_are_right),
+		TEST(test_shared),
+		TEST(test_no_descriptors),
+		TEST(test_links_that_came_off),
 	};
 
 	return cmocka_run_group_tests_name("datapath_drift", tests, namespaces_setup, NULL);

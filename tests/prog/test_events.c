@@ -198,5 +198,5 @@ int main(void)
 		TEST(several_in_a_packet),     TEST(names),
 	};
 
-	return cmocka_run_group_tests_name("events", tests, namespaces_setup, NULL);
+	return cmocka_run_group_tests_name("events", tests, attached_open, attached_close);
 }

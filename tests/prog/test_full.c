@@ -69,5 +69,5 @@ int main(void)
 		TEST(closed_in_a_dry_run),
 	};
 
-	return cmocka_run_group_tests_name("full", tests, namespaces_setup, NULL);
+	return cmocka_run_group_tests_name("full", tests, attached_open, attached_close);
 }

@@ -185,5 +185,5 @@ int main(void)
 		TEST(dry_run_and_pause),
 	};
 
-	return cmocka_run_group_tests_name("pass", tests, namespaces_setup, NULL);
+	return cmocka_run_group_tests_name("pass", tests, attached_open, attached_close);
 }

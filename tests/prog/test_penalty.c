@@ -84,7 +84,7 @@ static void test_who_waits_has_not_failed(void **state)
 	assert_int_equal(counts(SLOT).refused, 0);
 }
 
-#define PENALTY(name) cmocka_unit_test_setup_teardown(test_##name, setup, datapath_teardown)
+#define PENALTY(name) cmocka_unit_test_setup_teardown(test_##name, setup, attached_teardown)
 
 int main(void)
 {
@@ -93,5 +93,5 @@ int main(void)
 		PENALTY(who_waits_has_not_failed),
 	};
 
-	return cmocka_run_group_tests_name("penalty", tests, namespaces_setup, NULL);
+	return cmocka_run_group_tests_name("penalty", tests, attached_open, attached_close);
 }

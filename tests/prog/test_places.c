@@ -500,7 +500,7 @@ static void test_a_limit_that_goes(void **state)
 	assert_int_equal(taken(), 0);
 }
 
-#define PLACES(name) cmocka_unit_test_setup_teardown(test_##name, setup, datapath_teardown)
+#define PLACES(name) cmocka_unit_test_setup_teardown(test_##name, setup, attached_teardown)
 
 int main(void)
 {
@@ -527,5 +527,5 @@ int main(void)
 		PLACES(a_limit_that_goes),
 	};
 
-	return cmocka_run_group_tests_name("places", tests, namespaces_setup, NULL);
+	return cmocka_run_group_tests_name("places", tests, attached_open, attached_close);
 }

@@ -222,12 +222,12 @@ static void test_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_cut_anywhere, setup_believed, datapath_teardown),
-		cmocka_unit_test_setup_teardown(test_whom_it_names, setup_believed, datapath_teardown),
-		cmocka_unit_test_setup_teardown(test_of_an_unknown_balancer, setup_unbelieved, datapath_teardown),
-		cmocka_unit_test_setup_teardown(test_bad_ones, setup_believed, datapath_teardown),
-		cmocka_unit_test_setup_teardown(test_again, setup_believed, datapath_teardown),
+		cmocka_unit_test_setup_teardown(test_cut_anywhere, setup_believed, attached_teardown),
+		cmocka_unit_test_setup_teardown(test_whom_it_names, setup_believed, attached_teardown),
+		cmocka_unit_test_setup_teardown(test_of_an_unknown_balancer, setup_unbelieved, attached_teardown),
+		cmocka_unit_test_setup_teardown(test_bad_ones, setup_believed, attached_teardown),
+		cmocka_unit_test_setup_teardown(test_again, setup_believed, attached_teardown),
 	};
 
-	return cmocka_run_group_tests_name("preamble", tests, namespaces_setup, NULL);
+	return cmocka_run_group_tests_name("preamble", tests, attached_open, attached_close);
 }

@@ -450,5 +450,5 @@ int main(void)
 		TEST(dry_run),
 	};
 
-	return cmocka_run_group_tests_name("reject", tests, namespaces_setup, NULL);
+	return cmocka_run_group_tests_name("reject", tests, attached_open, attached_close);
 }

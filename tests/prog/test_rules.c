@@ -91,6 +91,8 @@ static void test_dry_run(void **state)
 	assert_true(passes(false, get_pod));
 	assert_int_equal(counts(SLOT).dry_run_refused, 1);
 	assert_int_equal(counts(SLOT).refused, 0);
+	assert_int_equal(counter(WEIR_PASSED), 1);
+	assert_int_equal(counter(WEIR_DRY_RUN_SHED), 1);
 	assert_int_equal(counter(WEIR_SHED_COMBINED), 0);
 }
 
@@ -212,5 +214,5 @@ int main(void)
 		TEST(random),
 	};
 
-	return cmocka_run_group_tests_name("rules", tests, namespaces_setup, NULL);
+	return cmocka_run_group_tests_name("rules", tests, attached_open, attached_close);
 }

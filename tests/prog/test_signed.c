@@ -122,5 +122,5 @@ int main(void)
 		TEST(syn),
 	};
 
-	return cmocka_run_group_tests_name("signed", tests, namespaces_setup, NULL);
+	return cmocka_run_group_tests_name("signed", tests, attached_open, attached_close);
 }

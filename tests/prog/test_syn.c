@@ -166,5 +166,5 @@ int main(void)
 		TEST(signed_data_is_dropped),
 	};
 
-	return cmocka_run_group_tests_name("syn", tests, namespaces_setup, NULL);
+	return cmocka_run_group_tests_name("syn", tests, attached_open, attached_close);
 }

@@ -184,5 +184,5 @@ int main(void)
 		TEST(refused_second_is_cut_off_ipv6),
 	};
 
-	return cmocka_run_group_tests_name("translate", tests, namespaces_setup, NULL);
+	return cmocka_run_group_tests_name("translate", tests, attached_open, attached_close);
 }

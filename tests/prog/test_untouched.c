@@ -262,5 +262,5 @@ int main(void)
 		TEST(exceptions),
 	};
 
-	return cmocka_run_group_tests_name("untouched", tests, namespaces_setup, NULL);
+	return cmocka_run_group_tests_name("untouched", tests, attached_open, attached_close);
 }

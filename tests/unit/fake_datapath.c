@@ -12,6 +12,7 @@
 #include "model/key.h"
 #include "probe/read.h"
 #include "sys/netns.h"
+#include "sys/socket_diag.h"
 
 #define MAX_FDS 64
 
@@ -123,6 +124,18 @@ int netns_run(int netns_fd, int (*run)(void *arg), void *arg, struct error *err)
 	(void)netns_fd;
 	(void)err;
 	return run(arg);
+}
+
+/* --- socket_diag.h: somebody listens on every port below 10000 */
+
+int socket_diag_listeners(struct mnl_socket *nl, socket_diag_listener_t call, void *arg)
+{
+	static const __u8 any[16];
+
+	(void)nl;
+	for (__u16 port = 1; port < 10000; port++)
+		call(any, port, arg);
+	return 0;
 }
 
 /* --- datapath.h */

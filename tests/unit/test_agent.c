@@ -199,6 +199,25 @@ static bool warns(struct fixture *f, const char *arguments)
 	return text && strstr(text, "use TLS");
 }
 
+static json_t *warnings_of(json_t *result)
+{
+	return json_object_get(result, "warnings");
+}
+
+/* What is wrong is most likely the number. */
+static void nobody_listens(void **state)
+{
+	struct fixture *f = *state;
+	CLEANUP_JSON json_t *heard = run(f, "attach", ATTACH), *unheard = NULL;
+	const char *text;
+
+	assert_null(warnings_of(heard));
+	unheard = run(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:10000\",\"*:82\",\"[::1]:20000\"]}}");
+	text = json_string_value(json_array_get(warnings_of(unheard), 0));
+	assert_non_null(text);
+	assert_non_null(strstr(text, "nobody listens on port 10000, 20000 in"));
+}
+
 /* Where all is TLS, nobody is seen but by address. */
 static void limits_unseen(void **state)
 {
@@ -314,9 +333,9 @@ static void status(void **state)
 	unread = json_dumps(json_object_get(server, "unread"), JSON_COMPACT);
 	assert_string_equal(unread, "{\"tls\":2}");
 	top = json_dumps(json_object_get(server, "top"), JSON_COMPACT);
-	assert_string_equal(top, "[{\"limit\":\"user\",\"subject\":\"mal\\\\x1bory\",\"passed\":1,\"shed\":30},"
-				 "{\"limit\":\"namespace\",\"subject\":\"#00000000000000ab\",\"passed\":2,\"shed\":20},"
-				 "{\"limit\":\"total\",\"subject\":null,\"passed\":3,\"shed\":10}]");
+	assert_string_equal(top, "[{\"limit\":\"user\",\"subject\":\"mal\\\\x1bory\",\"passed\":1,\"shed\":30,\"dry_run_shed\":0},"
+				 "{\"limit\":\"namespace\",\"subject\":\"#00000000000000ab\",\"passed\":2,\"shed\":20,\"dry_run_shed\":0},"
+				 "{\"limit\":\"total\",\"subject\":null,\"passed\":3,\"shed\":10,\"dry_run_shed\":0}]");
 }
 
 static void metrics(void **state)
@@ -345,14 +364,14 @@ static void no_such_command(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		with_agent(attach),	     with_agent(attach_refused),
-		with_agent(attach_undone),   with_agent(interfaces_are_united),
-		with_agent(namespaces),	     with_agent(leftovers_are_removed),
-		with_agent(limits),	     with_agent(address_subjects),
-		with_agent(limits_unseen),   with_agent(limits_refused),
-		with_agent(limits_undone),   with_agent(pause_and_resume),
-		with_agent(status),	     with_agent(metrics),
-		with_agent(no_such_command),
+		with_agent(attach),	      with_agent(attach_refused),
+		with_agent(attach_undone),    with_agent(interfaces_are_united),
+		with_agent(namespaces),	      with_agent(leftovers_are_removed),
+		with_agent(limits),	      with_agent(address_subjects),
+		with_agent(nobody_listens),   with_agent(limits_unseen),
+		with_agent(limits_refused),   with_agent(limits_undone),
+		with_agent(pause_and_resume), with_agent(status),
+		with_agent(metrics),	      with_agent(no_such_command),
 	};
 
 	return cmocka_run_group_tests_name("agent", tests, NULL, NULL);

@@ -43,6 +43,23 @@ static json_t *first_limit(json_t *result)
 	return json_array_get(json_object_get(result, "limits"), 0);
 }
 
+/* What is explained is a request that can be read: where none can be, that is said. */
+static void all_is_tls(void **state)
+{
+	struct fixture *f = *state;
+	const char *text;
+
+	succeed(f, "attach", ATTACH);
+	fake_nets[1].explained = refusal();
+	CLEANUP_JSON json_t *before = run(f, "explain", GET);
+	assert_null(json_object_get(before, "warnings"));
+	fake_nets[1].counters[0][WEIR_TLS] = 3;
+	CLEANUP_JSON json_t *result = run(f, "explain", GET);
+	text = json_string_value(json_array_get(json_object_get(result, "warnings"), 0));
+	assert_non_null(text);
+	assert_non_null(strstr(text, "3 connections use TLS: limits for users"));
+}
+
 static void a_refusal(void **state)
 {
 	struct fixture *f = *state;
@@ -166,8 +183,8 @@ static void bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		with_agent(a_refusal), with_agent(a_bucket_below_zero), with_agent(a_penalty), with_agent(how_wide),
-		with_agent(refused),   cmocka_unit_test(bytes),
+		with_agent(all_is_tls), with_agent(a_refusal), with_agent(a_bucket_below_zero), with_agent(a_penalty),
+		with_agent(how_wide),	with_agent(refused),   cmocka_unit_test(bytes),
 	};
 
 	return cmocka_run_group_tests_name("agent_explain", tests, NULL, NULL);

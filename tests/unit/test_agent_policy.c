@@ -188,6 +188,34 @@ static void paused_by_both(void **state)
 	assert_false(f->agent.state.servers[0]->paused);
 }
 
+static bool dry(struct fixture *f)
+{
+	return f->agent.state.servers[0]->dry_run;
+}
+
+/* A command may begin and end it, unless the file says what it is. */
+static void dry_run_by_both(void **state)
+{
+	struct fixture *f = *state;
+
+	succeed(f, "attach", ATTACH);
+	succeed(f, "dry-run", "{\"name\":\"api\",\"dry_run\":true}");
+	assert_true(dry(f));
+	succeed(f, "apply", APPLY(OBJECT(Throttle, "api", "\"paused\":false")));
+	assert_true(dry(f));
+	succeed(f, "dry-run", "{\"name\":\"api\",\"dry_run\":false}");
+	succeed(f, "apply", APPLY(OBJECT(Throttle, "api", "\"paused\":false")));
+	assert_false(dry(f));
+	succeed(f, "apply", APPLY(OBJECT(Throttle, "api", "\"dryRun\":true")));
+	refuse(f, "dry-run", "{\"name\":\"api\",\"dry_run\":false}", "/etc/p.yaml says dryRun: true");
+	succeed(f, "delete", APPLY(OBJECT(Throttle, "api", "")));
+	assert_false(dry(f));
+	fake_fail("datapath_server_flags", 1);
+	refuse(f, "dry-run", "{\"name\":\"api\",\"dry_run\":true}", "datapath_server_flags");
+	assert_false(dry(f));
+	refuse(f, "dry-run", "{\"name\":\"other\",\"dry_run\":true}", "other");
+}
+
 /* A level of no server's goes to the only one that there will be. */
 static void for_which_server(void **state)
 {
@@ -225,7 +253,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		with_agent(applied),	      with_agent(taken_back),	    with_agent(refused),
 		with_agent(attached_with_it), with_agent(for_which_server), with_agent(levels_of_its_own),
-		with_agent(list_width),	      with_agent(paused_by_both),
+		with_agent(list_width),	      with_agent(paused_by_both),	      with_agent(dry_run_by_both),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

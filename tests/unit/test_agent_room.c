@@ -131,30 +131,53 @@ static void proxies(void **state)
 	succeed(f, "attach", most);
 }
 
-/* The kernel in memory has room for few: those of two servers are only counted. */
-static char *overridden(int n)
+/* The server s0 has a limit for so many users, of whom the kernel in memory and the file know nothing: only their number counts. */
+static void fill_overrides(struct fixture *f, size_t n)
+{
+	struct limit *limit = server_limit(f->agent.state.servers[0], "user");
+
+	free(limit->overrides);
+	limit->overrides = calloc(n, sizeof(*limit->overrides));
+	limit->n_overrides = n;
+	for (size_t i = 0; i < n; i++)
+		limit->overrides[i].subject = strdup("u");
+}
+
+static void empty_overrides(struct fixture *f)
+{
+	struct limit *limit = server_limit(f->agent.state.servers[0], "user");
+
+	while (limit->n_overrides)
+		free(limit->overrides[--limit->n_overrides].subject);
+}
+
+/* Of another server in the same namespace. */
+static char *overridden(size_t n)
 {
 	json_t *overrides = json_array();
 
-	for (int i = 0; i < n; i++)
-		json_array_append_new(overrides, json_pack("{s:o, s:i, s:i}", "subject", json_sprintf("u%d", i), "qps",
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(overrides, json_pack("{s:o, s:i, s:i}", "subject", json_sprintf("u%zu", i), "qps",
 							   1, "burst", 1));
 	return dump(json_pack("{s:[{s:s, s:{s:s, s:s, s:{s:s}, s:{s:[{s:s, s:o}]}}}]}", "objects", "source",
 			      "/etc/p.yaml", "document", "apiVersion", "weir/v1", "kind", "Throttle", "metadata",
-			      "name", "s0", "spec", "limits", "name", "user", "overrides", overrides));
+			      "name", "s1", "spec", "limits", "name", "user", "overrides", overrides));
 }
 
 static void overrides(void **state)
 {
-	CLEANUP_FREE char *most = overridden(WEIR_MAX_OVERRIDES), *over = overridden(WEIR_MAX_OVERRIDES + 1);
-	CLEANUP_FREE char *before = NULL;
+	CLEANUP_FREE char *one = overridden(1), *two = overridden(2), *thousand = overridden(1000), *before = NULL;
 	struct fixture *f = *state;
 
-	attach(f, 1);
+	attach(f, 2);
+	succeed(f, "limit set", "{\"server\":\"s0\",\"limit\":{\"name\":\"user\",\"qps\":\"1\",\"burst\":1}}");
 	before = saved_state(f);
-	refuse(f, "apply", over, "131073 limits for single subjects: a network namespace has room for 131072");
+	fill_overrides(f, WEIR_MAX_OVERRIDES - 1);
+	succeed(f, "diff", one);
+	refuse(f, "apply", two, "2 limits for single subjects: a network namespace has room for 131072");
+	refuse(f, "apply", thousand, "has room for 131072");
+	empty_overrides(f);
 	assert_saved(f, before);
-	succeed(f, "diff", most);
 }
 
 int main(void)

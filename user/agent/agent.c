@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "agent/jobs.h"
 #include "agent/log.h"
@@ -213,6 +215,22 @@ static int add_events(struct service *service, struct error *err)
 	return 0;
 }
 
+/* Most likely the machine was rebooted, and the state directory with it. */
+static void tell_new(const struct agent_options *options)
+{
+	char path[PATH_MAX] = "";
+
+	if (options->persisted)
+		snprintf(path, sizeof(path), "%s/state.json", options->persisted);
+	if (*path && !access(path, F_OK))
+		log_warning(
+			"starting without servers: %s, which an agent with --persist has saved, is read with --persist only",
+			path);
+	else
+		log_info("starting without servers: what commands set is forgotten when the machine is rebooted, "
+			 "because --persist is not used");
+}
+
 /* What was not to be persisted before may have to be now. */
 static int load_state(struct agent *agent, struct error *err)
 {
@@ -224,6 +242,8 @@ static int load_state(struct agent *agent, struct error *err)
 	if (origin == STATE_OUTDATED)
 		log_warning(
 			"the machine was rebooted: what commands had set is forgotten, because --persist was not used");
+	if (origin == STATE_NEW && !options->persist_dir)
+		tell_new(options);
 	if (origin < 0)
 		return origin;
 	unsaved_take_up(agent);

@@ -18,6 +18,7 @@ struct agent_options {
 	const char *const *policies;			/* files and directories to follow: absolute paths */
 	size_t n_policies;
 	const char *persist_dir; /* NULL: the state ends with the machine's uptime */
+	const char *persisted;	 /* without it: where --persist keeps the state; NULL: nowhere */
 };
 
 /* Runs until SIGTERM or SIGINT, then returns 0; what is in force stays in force. */

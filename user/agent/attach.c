@@ -91,7 +91,7 @@ static int bring_in(struct agent *agent, int slot, struct error *err)
 	return ret ?: net_settle(server_net(agent, server), err) ?: check_pace(server, server_net(agent, server), err);
 }
 
-int server_attach(struct agent *agent, struct server *server, json_t *netns_inode, struct error *err)
+int server_attach(struct agent *agent, struct server *server, json_t *netns_inode, char **unheard, struct error *err)
 {
 	CLEANUP_SERVER struct server *owned = server;
 	int slot, ret = 0;
@@ -115,12 +115,16 @@ int server_attach(struct agent *agent, struct server *server, json_t *netns_inod
 		return ret;
 	}
 	log_info("server \"%s\" is attached", server->name);
+	*unheard = server_unheard(agent, server);
+	if (*unheard)
+		log_warning("server \"%s\": %s", server->name, *unheard);
 	return slot;
 }
 
 int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
 	json_t *description = NULL, *inode = NULL;
+	CLEANUP_FREE char *unheard = NULL;
 	struct server *server = NULL;
 	json_error_t why;
 	int slot, ret;
@@ -130,9 +134,11 @@ int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct
 	ret = server_from_json(description, &server, err);
 	if (ret)
 		return ret;
-	slot = server_attach(agent, server, inode, err);
+	slot = server_attach(agent, server, inode, &unheard, err);
 	if (slot < 0)
 		return slot;
 	*result = json_pack("{s:s}", "name", agent->state.servers[slot]->name);
+	if (unheard)
+		json_object_set_new(*result, "warnings", json_pack("[s]", unheard));
 	return 0;
 }

@@ -73,7 +73,7 @@ static int start_draining(struct agent *agent, int slot, struct error *err)
 		server->draining = false;
 		return ret;
 	}
-	agent_save_off(agent, slot, UNSAVED_DRAINING);
+	agent_save_off(agent, slot, server->name, UNSAVED_DRAINING);
 	return 0;
 }
 

@@ -226,6 +226,18 @@ static int tell(struct explaining *x, json_t **result, struct error *err)
 	return *result ? 0 : error_set(err, -ENOMEM, "out of memory");
 }
 
+/* What is explained is a request that can be read. */
+static void warn(const struct agent *agent, int slot, json_t *result)
+{
+	CLEANUP_FREE char *unread = server_unread(agent, slot);
+
+	if (unread)
+		json_object_set_new(result, "warnings",
+				    json_pack("[s+]", unread,
+					      ": limits for users, namespaces, groups and paths have no effect on "
+					      "them. Only limits for addresses and for the whole server do"));
+}
+
 int agent_explain(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
 	CLEANUP_EXPLAINING struct explaining x = {};
@@ -247,5 +259,8 @@ int agent_explain(struct agent *agent, json_t *arguments, json_t **result, struc
 		return error_set(err, -EAGAIN, "server \"%s\" is not in force: %s", x.server->name,
 				 agent->servers[slot].problem.text);
 	x.net = server_net(agent, x.server);
-	return ask(&x, slot, err) ?: tell(&x, result, err);
+	ret = ask(&x, slot, err) ?: tell(&x, result, err);
+	if (!ret)
+		warn(agent, slot, *result);
+	return ret;
 }

@@ -83,22 +83,30 @@ static bool is_address(__u8 key, const char *subject)
 					  parsed.kind == WEIR_NAME_ADDRESS);
 }
 
-char *limit_unseen(const struct agent *agent, int slot, const struct limit *limit, const char *subject)
+char *server_unread(const struct agent *agent, int slot)
 {
 	struct net *net = agent->servers[slot].in_force ? server_net(agent, agent->state.servers[slot]) : NULL;
 	__u64 counters[WEIR_REASON_COUNT], read;
 	char *text;
 
-	if (!net || !subject || is_address(limit->key, subject) || datapath_counters(net->dp, slot, counters, NULL))
+	if (!net || datapath_counters(net->dp, slot, counters, NULL))
 		return NULL;
 	read = counters[WEIR_PASSED] + counters[WEIR_SHED] + counters[WEIR_EXEMPT] + counters[WEIR_DRY_RUN_SHED];
 	if (read || !counters[WEIR_TLS])
 		return NULL;
-	return asprintf(
-		       &text,
-		       "no request of this server could be read so far, because %llu connections use TLS: the limit for "
-		       "\"%s\" has no effect on them. Limit addresses, or the total",
-		       counters[WEIR_TLS], subject) < 0 ?
+	return asprintf(&text, "no request of this server could be read so far, because %llu connections use TLS",
+			counters[WEIR_TLS]) < 0 ?
 		       NULL :
 		       text;
+}
+
+char *limit_unseen(const struct agent *agent, int slot, const struct limit *limit, const char *subject)
+{
+	CLEANUP_FREE char *unread = subject && !is_address(limit->key, subject) ? server_unread(agent, slot) : NULL;
+	char *text;
+
+	if (!unread || asprintf(&text, "%s: the limit for \"%s\" has no effect on them. Limit addresses, or the total",
+				unread, subject) < 0)
+		return NULL;
+	return text;
 }

@@ -12,7 +12,7 @@ static int pause_now(struct agent *agent, int slot, struct error *err)
 	int ret = server_apply_flags(agent, slot, err);
 
 	if (!ret)
-		agent_save_off(agent, slot, UNSAVED_PAUSED);
+		agent_save_off(agent, slot, agent->state.servers[slot]->name, UNSAVED_PAUSED);
 	return ret;
 }
 

@@ -208,9 +208,15 @@ int server_named(const struct agent *agent, const char *name, struct error *err)
 
 /* agent_attach.c, agent_detach.c, agent_pause.c */
 int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
-/* Takes over the server, on failure too. netns_inode: where the command was given (may be NULL). Returns its slot. */
-int server_attach(struct agent *agent, struct server *server, json_t *netns_inode, struct error *err);
+/*
+ * Takes over the server, on failure too. netns_inode: where the command was given (may be NULL). *unheard: as server_unheard()
+ * says it. Returns its slot.
+ */
+int server_attach(struct agent *agent, struct server *server, json_t *netns_inode, char **unheard, struct error *err);
+/* Says on which of its ports nobody listens (unheard.c); the caller frees it. NULL: there is none, or it is not known. */
+char *server_unheard(struct agent *agent, const struct server *server);
 int agent_detach(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+int agent_dry_run(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 int agent_pause(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 int agent_resume(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 bool servers_draining(const struct agent *agent);
@@ -243,6 +249,11 @@ int agent_max_in_flight(struct agent *agent, json_t *arguments, json_t **result,
 /* What the limits and priority levels of a server have counted; the caller frees *out (limits_measured_free). Returns how many. */
 int limits_measure(const struct agent *agent, int slot, struct metrics_limit **out, struct error *err);
 void limits_measured_free(struct metrics_limit *limits, size_t n);
+/*
+ * Why nothing is known of the requests of a server's traffic so far but its size: it is encrypted. The caller frees it. NULL:
+ * requests were read, or nothing has come.
+ */
+char *server_unread(const struct agent *agent, int slot);
 /* Why a limit for this subject sees nothing of the server's traffic so far; the caller frees it. NULL: it may. */
 char *limit_unseen(const struct agent *agent, int slot, const struct limit *limit, const char *subject);
 

@@ -26,6 +26,7 @@ static const struct command {
 	{ "delete", ACCESS_CHANGE, IN_TURN, agent_delete },
 	{ "detach", ACCESS_CHANGE, IN_TURN, agent_detach },
 	{ "diff", ACCESS_READ, IN_TURN, agent_diff },
+	{ "dry-run", ACCESS_CHANGE, IN_TURN, agent_dry_run },
 	{ "explain", ACCESS_READ, IN_TURN, agent_explain },
 	{ "export", ACCESS_READ, AT_ONCE, agent_export },
 	{ "limit delete", ACCESS_CHANGE, IN_TURN, agent_limit_delete },

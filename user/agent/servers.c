@@ -159,8 +159,8 @@ int server_end(struct agent *agent, int slot, struct error *err)
 		ret = net_settle(net, err);
 	else
 		net_unpin(agent, server->netns_cookie);
+	agent_save_off(agent, slot, server->name, UNSAVED_ENDED);
 	server_free(server);
-	agent_save_off(agent, slot, UNSAVED_ENDED);
 	return ret;
 }
 

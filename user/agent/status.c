@@ -95,14 +95,15 @@ static json_t *list_top(struct net *net, int slot, const struct server *server)
 		CLEANUP_FREE char *subject = NULL;
 		char limit[SLOT_NAME_SIZE];
 
-		if (!top[i].shed)
+		if (!top[i].shed && !top[i].dry_run_shed)
 			continue;
 		server_slot_name(server, top[i].slot, limit);
 		/* A limit that is the same for all has but one. */
 		subject = top[i].subject ? subject_name(net, server, top[i].subject) : NULL;
 		json_array_append_new(list,
-				      json_pack("{s:s, s:s?, s:I, s:I}", "limit", limit, "subject", subject, "passed",
-						(json_int_t)top[i].passed, "shed", (json_int_t)top[i].shed));
+				      json_pack("{s:s, s:s?, s:I, s:I, s:I}", "limit", limit, "subject", subject,
+						"passed", (json_int_t)top[i].passed, "shed", (json_int_t)top[i].shed,
+						"dry_run_shed", (json_int_t)top[i].dry_run_shed));
 	}
 	return list;
 }

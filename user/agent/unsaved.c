@@ -62,7 +62,7 @@ int agent_save(struct agent *agent, struct error *err)
 	return 0;
 }
 
-void agent_save_off(struct agent *agent, int slot, enum unsaved how)
+void agent_save_off(struct agent *agent, int slot, const char *name, enum unsaved how)
 {
 	struct error why;
 	int ret;
@@ -73,7 +73,7 @@ void agent_save_off(struct agent *agent, int slot, enum unsaved how)
 	error_set(&agent->unsaved, 0, "it is off, but this could not be saved: %s. %s", why.text,
 		  ret ? "The next agent will turn it on again" :
 			"It stays off until the machine is rebooted. The agent tries to save it every ten seconds");
-	log_error("server %d: %s", slot, agent->unsaved.text);
+	log_error("server \"%s\": %s", name, agent->unsaved.text);
 }
 
 void agent_tell_unsaved(const struct agent *agent, json_t *result)

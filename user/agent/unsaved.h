@@ -19,7 +19,7 @@ enum unsaved {
 /* Saves the state; no note is needed any more then. */
 int agent_save(struct agent *agent, struct error *err);
 /* Saves that a server is off, or notes it; agent->unsaved says why then. */
-void agent_save_off(struct agent *agent, int slot, enum unsaved how);
+void agent_save_off(struct agent *agent, int slot, const char *name, enum unsaved how);
 /* Tells who turned it off what has become of that. */
 void agent_tell_unsaved(const struct agent *agent, json_t *result);
 /* Once more, if there is anything. */

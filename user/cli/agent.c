@@ -155,6 +155,8 @@ int cli_agent(const struct command *command, int argc, char **argv)
 	cli_parse(command, parse, &words, argc, argv);
 	words.options.state_dir = cli.state_dir;
 	words.options.pin_dir = cli.pin_dir;
+	if (!words.options.persist_dir)
+		words.options.persisted = cli_persist_dir();
 	ret = agent_run(&words.options, &err);
 	free(words.policies);
 	return ret ? cli_fail(&err) : 0;

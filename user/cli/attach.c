@@ -280,6 +280,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static int print_attached(json_t *result)
 {
+	cli_warn(result, "");
 	return printf("server \"%s\" is attached\n", cli_text(result, "name")) < 0;
 }
 

@@ -108,6 +108,7 @@ json_int_t cli_number(json_t *object, const char *key);
 int cli_agent(const struct command *command, int argc, char **argv);
 int cli_attach(const struct command *command, int argc, char **argv);
 int cli_detach(const struct command *command, int argc, char **argv);
+int cli_dry_run(const struct command *command, int argc, char **argv);
 int cli_pause(const struct command *command, int argc, char **argv);
 int cli_reload(const struct command *command, int argc, char **argv);
 int cli_limit_set(const struct command *command, int argc, char **argv);
@@ -126,6 +127,8 @@ int cli_export(const struct command *command, int argc, char **argv);
 int cli_top(const struct command *command, int argc, char **argv);
 int cli_trace(const struct command *command, int argc, char **argv);
 int cli_probe(const struct command *command, int argc, char **argv);
+/* Of `probe`, for a server's binary: returns the exit status. */
+int cli_probe_binary(const char *path);
 int cli_uninstall(const struct command *command, int argc, char **argv);
 int cli_version(const struct command *command, int argc, char **argv);
 int cli_help(const struct command *command, int argc, char **argv);

@@ -20,6 +20,9 @@ const struct command commands[] = {
 	  "Without NAME: all servers. A paused server stays paused when the agent is restarted." },
 	{ "resume", "[NAME]", "End a pause: enforce limits again.", cli_pause, NULL, NULL,
 	  "Without NAME: all servers." },
+	{ "dry-run", "NAME on|off", "Begin or end a server's dry run: decide and count, but refuse nothing.",
+	  cli_dry_run, NULL, NULL,
+	  "Limits, buckets and counters stay. What would have been refused is counted as dry_run_shed and dry_run_refused." },
 	{ "reload", "[NAME]", "Read token files and address files again, as SIGHUP does.", cli_reload, NULL, NULL,
 	  "A file with an error changes nothing. Without NAME: all servers." },
 	{ "limit set", SET_ARGUMENTS, "Set a limit, for one subject or for each subject by default.", cli_limit_set,
@@ -61,7 +64,8 @@ const struct command commands[] = {
 	  "A trace shows request lines as they came, query strings included. It shows no headers. Requests that found no room in the trace buffer are counted on stderr." },
 	{ "probe", "", "Show what weir can do on this kernel and in this network namespace.", cli_probe,
 	  cli_probe_options, NULL,
-	  "Needs root for most checks, but no agent. It leaves nothing behind. Exit status 0: everything works fully. 1: something does not." },
+	  "Needs root for most checks, but no agent. It leaves nothing behind. Exit status 0: everything works fully. 1: something does not.\n"
+	  "With --binary it reads a server that Go has made, without running it, and says where its requests could be seen inside, or what missed. Exit status 0: they can be seen. 1: not." },
 	{ "uninstall", "", "Remove everything weir has in the kernel, and end the agent.", cli_uninstall,
 	  cli_uninstall_options, NULL,
 	  "Works with or without an agent. Limiting stops at once. It waits until translated connections have ended, then removes pins, links, filters and state files. Interrupted while it waits, it has removed nothing.\n"

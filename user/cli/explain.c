@@ -228,6 +228,7 @@ static int print_explained(json_t *result)
 	json_t *request = json_object_get(result, "request");
 	int ret;
 
+	cli_warn(result, "");
 	print_text("USER", or_dash(request, "user"));
 	print_text("BY", or_dash(request, "source"));
 	print_text("NAMESPACE", or_dash(request, "namespace"));

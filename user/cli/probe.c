@@ -12,16 +12,29 @@
 const struct argp_option cli_probe_options[] = {
 	{ "netns", 'n', "PATH", 0, "network namespace: a path, or a name below /run/netns (default: the current one)",
 	  0 },
+	{ "binary", 'b', "FILE", 0, "what weir finds in a server's binary instead (/proc/PID/exe of one that runs)",
+	  0 },
 	{ 0 },
+};
+
+struct probe_options {
+	const char *netns, *binary;
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	const char **netns = state->input;
+	struct probe_options *options = state->input;
 
 	switch (key) {
 	case 'n':
-		*netns = arg;
+		options->netns = arg;
+		return 0;
+	case 'b':
+		options->binary = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (options->netns && options->binary)
+			argp_error(state, "--netns and --binary exclude each other");
 		return 0;
 	case ARGP_KEY_ARG:
 		cli_too_many(state, arg);
@@ -143,16 +156,14 @@ static bool all_full(const struct probe *probe)
 	return true;
 }
 
-int cli_probe(const struct command *command, int argc, char **argv)
+static int probe_kernel(const char *netns)
 {
 	CLEANUP_JSON json_t *result = NULL, *devices = NULL;
 	CLEANUP_CLOSE int fd = -1;
 	struct probe probe = { 0 };
-	const char *netns = NULL;
 	struct error err;
 	int ret;
 
-	cli_parse(command, parse, &netns, argc, argv);
 	fd = netns_open(netns, &err);
 	if (fd < 0)
 		return cli_fail(&err);
@@ -164,4 +175,12 @@ int cli_probe(const struct command *command, int argc, char **argv)
 	json_object_set(result, "devices", devices);
 	ret = cli_print(result, print_probe);
 	return ret ?: !all_full(&probe);
+}
+
+int cli_probe(const struct command *command, int argc, char **argv)
+{
+	struct probe_options options = { 0 };
+
+	cli_parse(command, parse, &options, argc, argv);
+	return options.binary ? cli_probe_binary(options.binary) : probe_kernel(options.netns);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* detach, pause, resume and reload */
+/* detach, pause, resume, dry-run and reload */
 #include <stdbool.h>
 #include <string.h>
 
@@ -95,6 +95,46 @@ int cli_pause(const struct command *command, int argc, char **argv)
 	cli_parse_plain(command, &name, argc, argv);
 	result = cli_call(command->name, name ? json_pack("{s:s}", "name", name) : json_object());
 	return result ? cli_print(result, print_paused) : 1;
+}
+
+static error_t parse_dry_run(int key, char *arg, struct argp_state *state)
+{
+	json_t *arguments = state->input;
+	bool on;
+
+	if (key == ARGP_KEY_NO_ARGS || (key == ARGP_KEY_END && state->arg_num < 2))
+		argp_error(state, "the server's name, and on or off, are missing");
+	if (key != ARGP_KEY_ARG)
+		return ARGP_ERR_UNKNOWN;
+	if (state->arg_num > 1)
+		cli_too_many(state, arg);
+	if (!state->arg_num) {
+		json_object_set_new(arguments, "name", json_string(cli_server_name(state, arg)));
+		return 0;
+	}
+	on = strcmp(arg, "on") == 0;
+	if (!on && strcmp(arg, "off") != 0)
+		argp_error(state, "\"%s\" must be on or off", arg);
+	json_object_set_new(arguments, "dry_run", json_boolean(on));
+	return 0;
+}
+
+static int print_dry_run(json_t *result)
+{
+	bool on = json_is_true(json_object_get(result, "dry_run"));
+
+	printf("server \"%s\" %s\n", cli_text(result, "server"),
+	       on ? "is in a dry run: nothing is refused" : "enforces its limits");
+	return ferror(stdout);
+}
+
+int cli_dry_run(const struct command *command, int argc, char **argv)
+{
+	CLEANUP_JSON json_t *arguments = json_object(), *result = NULL;
+
+	cli_parse(command, parse_dry_run, arguments, argc, argv);
+	result = cli_call("dry-run", json_incref(arguments));
+	return result ? cli_print(result, print_dry_run) : 1;
 }
 
 static int print_reloaded(json_t *result)

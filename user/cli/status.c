@@ -136,12 +136,13 @@ static void print_use(struct table *table, json_t *server, json_t *use)
 	table_cell(table, "%s", cli_text(use, "limit"));
 	table_cell(table, "%s", json_string_value(subject) ?: "-");
 	table_cell(table, "%lld", cli_number(use, "shed"));
+	table_cell(table, "%lld", cli_number(use, "dry_run_shed"));
 	table_cell(table, "%lld", cli_number(use, "passed"));
 }
 
 static int print_top(json_t *servers)
 {
-	static const char *const heads[] = { "SERVER", "LIMIT", "SUBJECT", "SHED", "PASSED" };
+	static const char *const heads[] = { "SERVER", "LIMIT", "SUBJECT", "SHED", "DRY-RUN", "PASSED" };
 
 	return print_items(servers, "top", heads, CLI_COLUMNS(heads), print_use);
 }

@@ -43,13 +43,18 @@ int datapath_counters_clear(struct datapath *dp, __u32 slot, struct error *err)
 	return 0;
 }
 
+static __u64 refusals(const struct datapath_subject_use *use)
+{
+	return use->shed + use->dry_run_shed;
+}
+
 /* Keeps the list sorted and at most n long; returns its new length. */
 static size_t top_insert(struct datapath_subject_use *top, size_t used, size_t n,
 			 const struct datapath_subject_use *use)
 {
 	size_t at = used;
 
-	while (at && top[at - 1].shed < use->shed)
+	while (at && refusals(&top[at - 1]) < refusals(use))
 		at--;
 	if (at == n)
 		return used;
@@ -84,9 +89,10 @@ static int top_of_limit(struct datapath *dp, __u32 server, __u32 slot, struct da
 				.subject = subjects[i],
 				.passed = kept[i].bucket.passed,
 				.shed = kept[i].bucket.shed,
+				.dry_run_shed = kept[i].bucket.watched,
 			};
 
-			if (use.shed)
+			if (refusals(&use))
 				*used = top_insert(top, *used, n, &use);
 		}
 	}

@@ -259,6 +259,7 @@ struct datapath_subject_use {
 	__u32 slot; /* of the limit */
 	__u64 subject;
 	__u64 passed, shed;
+	__u64 dry_run_shed; /* would have been refused, were it not for a dry run */
 };
 /* The n subjects that were refused most, most first; returns how many (>= 0). */
 int datapath_top(struct datapath *dp, __u32 slot, struct datapath_subject_use *top, size_t n, struct error *err);

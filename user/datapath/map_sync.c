@@ -185,15 +185,20 @@ void map_count(struct datapath *dp, const struct map_range *range, const struct 
 	written->dropped += diff->changes.dropped;
 }
 
-int map_put(struct datapath *dp, const struct map_range *range, const struct map_diff *diff)
+static int put_all(const struct map_range *range, const struct map_diff *diff)
 {
 	int ret = 0;
 
 	for (size_t i = 0; i < diff->n_put && !ret; i++)
 		ret = bpf_map_update_elem(range->fd, diff->put_keys + i * range->key_size,
 					  diff->put_values + i * range->value_size, BPF_ANY);
-	map_count(dp, range, diff);
 	return ret;
+}
+
+int map_put(struct datapath *dp, const struct map_range *range, const struct map_diff *diff)
+{
+	map_count(dp, range, diff);
+	return put_all(range, diff);
 }
 
 int map_drop(const struct map_range *range, const struct map_diff *diff)
@@ -210,6 +215,11 @@ int map_drop(const struct map_range *range, const struct map_diff *diff)
 int map_sync(struct datapath *dp, const struct map_range *range, const struct map_entries *wanted)
 {
 	CLEANUP_DIFF struct map_diff diff = {};
+	int ret = map_compare(range, wanted, &diff) ?: map_put(dp, range, &diff);
+	bool full = ret == -E2BIG || ret == -ENOSPC; /* a hash; a trie */
 
-	return map_compare(range, wanted, &diff) ?: map_put(dp, range, &diff) ?: map_drop(range, &diff);
+	if (ret && !full)
+		return ret;
+	ret = map_drop(range, &diff);
+	return ret || !full ? ret : put_all(range, &diff);
 }

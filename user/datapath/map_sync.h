@@ -42,7 +42,10 @@ void map_count(struct datapath *dp, const struct map_range *range, const struct 
 int map_put(struct datapath *dp, const struct map_range *range, const struct map_diff *diff);
 int map_drop(const struct map_range *range, const struct map_diff *diff);
 
-/* Makes the entries of the range these and no others: new ones are there before others go. */
+/*
+ * Makes the entries of the range these and no others: new ones are there before others go. Where the map has no room for both,
+ * the others go first.
+ */
 int map_sync(struct datapath *dp, const struct map_range *range, const struct map_entries *wanted);
 
 #endif

@@ -96,7 +96,7 @@ int golang_find_max_in_flight(struct golang *go, struct golang_max_in_flight *ou
 	return ret;
 }
 
-/* "v1.20.2": a string variable that is loaded from this place. */
+/* "v1.20.2": a string variable that is loaded from this place. What nobody has set has a $Format$ in it. */
 static char *version_at(struct golang *go, __u64 address)
 {
 	const char *text;
@@ -106,30 +106,45 @@ static char *version_at(struct golang *go, __u64 address)
 	    size < 4 || size > MAX_VERSION)
 		return NULL;
 	text = image_at(&go->image, at, size);
-	if (!text || text[0] != 'v' || text[1] < '0' || text[1] > '9' || !memchr(text, '.', size))
+	if (!text || text[0] != 'v' || text[1] < '0' || text[1] > '9' || !memchr(text, '.', size) ||
+	    memchr(text, '$', size))
 		return NULL;
 	return strndup(text, size);
 }
 
-int golang_find_kubernetes_version(struct golang *go, char **out, struct error *err)
+/* The first version that a function loads; NULL: none. */
+static char *version_of(struct golang *go, const struct pclntab_function *function)
 {
 	__u64 addresses[MAX_ADDRESSES];
-	struct pclntab_function get;
-	int ret, n;
+	int n = code_addresses(go, function, addresses, MAX_ADDRESSES, NULL);
+	char *version = NULL;
 
-	ret = function_find(go, "k8s.io/component-base/version.Get", &get, err);
-	if (ret)
-		return ret;
-	n = code_addresses(go, &get, addresses, MAX_ADDRESSES, err);
-	if (n < 0)
-		return n;
-	for (int i = 0; i < n; i++) {
-		char *version = version_at(go, addresses[i]);
+	for (int i = 0; i < n && !version; i++)
+		version = version_at(go, addresses[i]);
+	return version;
+}
 
-		if (version) {
-			*out = version;
-			return 0;
-		}
+int golang_find_kubernetes_version(struct golang *go, char **out, struct error *err)
+{
+	/* In newer ones Get() loads what the package's init() has stored. */
+	static const char *const names[] = {
+		"k8s.io/component-base/version.Get",
+		"k8s.io/component-base/version.init.0",
+	};
+	char *version = NULL;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !version; i++) {
+		struct pclntab_function function;
+		int ret = function_find(go, names[i], &function, err);
+
+		if (ret == -ENOENT)
+			continue;
+		if (ret)
+			return ret;
+		version = version_of(go, &function);
 	}
-	return error_set(err, -ENOENT, "%.200s loads nothing that is a version", get.name);
+	if (!version)
+		return error_set(err, -ENOENT, "no function of k8s.io/component-base/version loads a version");
+	*out = version;
+	return 0;
 }

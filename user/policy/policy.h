@@ -90,6 +90,8 @@ int policy_check_saved(const struct server *server, struct error *err);
 
 /* A command pauses the server, or ends that. -EBUSY: its Throttle says that it is paused. */
 int policy_pause(struct server *server, bool paused, struct error *err);
+/* A command begins or ends the server's dry run. -EBUSY: its Throttle says otherwise. */
+int policy_dry_run(struct server *server, bool dry_run, struct error *err);
 /* The settings of a Throttle that only attach can set: in weir's own names. A new reference. */
 json_t *policy_attach_settings(json_t *throttle);
 /* May the Throttle stand with a server that is attached? */

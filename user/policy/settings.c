@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Settings of a server beside its limits: those that only attach can set, and pausing it. */
+/* Settings of a server beside its limits: those that only attach can set, pausing it, and its dry run. */
 #include <errno.h>
 
 #include "base/cleanup.h"
@@ -43,24 +43,45 @@ int policy_check_settings(const struct server *server, json_t *throttle, struct 
 	return 0;
 }
 
+/* A command has changed what there is beside the objects. */
+static void base_set(struct server *server, const char *key, bool value)
+{
+	json_t *base = json_object_get(server->policy, "base"), *policy;
+
+	if (!base)
+		return;
+	policy = json_copy(server->policy);
+	base = json_copy(base);
+	json_object_set_new(base, key, json_boolean(value));
+	json_object_set_new(policy, "base", base);
+	json_decref(server->policy);
+	server->policy = policy;
+}
+
 /* A command pauses beside what the file says, and cannot resume what that pauses. */
 int policy_pause(struct server *server, bool paused, struct error *err)
 {
 	json_t *throttle = policy_throttle_of(policy_objects(server));
 	json_t *spec = json_object_get(policy_object_document(throttle), "spec");
-	json_t *base = json_object_get(server->policy, "base"), *policy;
 
 	if (!paused && json_is_true(json_object_get(spec, "paused")))
 		return error_set(err, -EBUSY, "server \"%s\" is paused by %s: change it there", server->name,
 				 policy_object_source(throttle));
-	if (base) {
-		policy = json_copy(server->policy);
-		base = json_copy(base);
-		json_object_set_new(base, "paused", json_boolean(paused));
-		json_object_set_new(policy, "base", base);
-		json_decref(server->policy);
-		server->policy = policy;
-	}
+	base_set(server, "paused", paused);
 	server->paused = paused;
+	return 0;
+}
+
+/* What the file says of it, that stays. */
+int policy_dry_run(struct server *server, bool dry_run, struct error *err)
+{
+	json_t *throttle = policy_throttle_of(policy_objects(server));
+	json_t *said = json_object_get(json_object_get(policy_object_document(throttle), "spec"), "dryRun");
+
+	if (said && json_is_true(said) != dry_run)
+		return error_set(err, -EBUSY, "server \"%s\": %s says dryRun: %s: change it there", server->name,
+				 policy_object_source(throttle), dry_run ? "false" : "true");
+	base_set(server, "dry_run", dry_run);
+	server->dry_run = dry_run;
 	return 0;
 }

@@ -54,7 +54,7 @@ static double tokens_of(struct weir_tokens tokens)
 	return (tokens.high * TWO_TO_64 + tokens.low) / (double)WEIR_TOKEN;
 }
 
-static const char *says(const struct weir_explained_limit *e, bool asked)
+static const char *says(const struct weir_explained_limit *e, bool asked, bool dry_run)
 {
 	if (!(e->flags & WEIR_EXPLAINED_ASKED))
 		return "nothing";
@@ -62,9 +62,9 @@ static const char *says(const struct weir_explained_limit *e, bool asked)
 		return "penalised";
 	if (!asked)
 		return "not_asked";
-	if (e->flags & WEIR_EXPLAINED_REFUSED)
+	if (e->flags & WEIR_EXPLAINED_REFUSED && !dry_run)
 		return "refuses";
-	return e->flags & WEIR_EXPLAINED_DRY_RUN ? "would_refuse" : "admits";
+	return e->flags & (WEIR_EXPLAINED_REFUSED | WEIR_EXPLAINED_DRY_RUN) ? "would_refuse" : "admits";
 }
 
 static void add_rate(json_t *object, const struct weir_explained_limit *e)
@@ -119,7 +119,7 @@ static json_t *limit_json(const struct weir_explained_limit *e, const struct exp
 
 	server_slot_name(context->server, e->slot, name);
 	object = json_pack("{s:s, s:o, s:s}", "limit", name, "subject", subject ? json_string(subject) : json_null(),
-			   "says", says(e, asked));
+			   "says", says(e, asked, context->server->dry_run));
 	if (object && e->flags & WEIR_EXPLAINED_ASKED)
 		add_amounts(object, e);
 	return object;

@@ -52,6 +52,8 @@ static struct inet_diag_req_v2 *request_start(void *buffer, __u16 type, __u16 fl
 	return request;
 }
 
+static const __u8 families[] = { AF_INET, AF_INET6 };
+
 struct each {
 	socket_diag_each_t call;
 	void *arg;
@@ -75,7 +77,6 @@ static int each_socket(const struct nlmsghdr *header, void *arg)
 
 int socket_diag_each(struct mnl_socket *nl, socket_diag_each_t call, void *arg)
 {
-	static const __u8 families[] = { AF_INET, AF_INET6 };
 	struct each each = { .call = call, .arg = arg };
 	_Alignas(struct nlmsghdr) char buffer[256];
 	int ret;
@@ -87,6 +88,36 @@ int socket_diag_each(struct mnl_socket *nl, socket_diag_each_t call, void *arg)
 			return ret;
 	}
 	return 0;
+}
+
+struct each_listener {
+	socket_diag_listener_t call;
+	void *arg;
+};
+
+static int each_listener(const struct nlmsghdr *header, void *arg)
+{
+	const struct inet_diag_msg *message = mnl_nlmsg_get_payload(header);
+	const struct each_listener *each = arg;
+	__u8 address[16];
+
+	/* 0.0.0.0 is any address, as :: is. */
+	address_from_words(message->id.idiag_src[0] ? message->idiag_family : AF_INET6, message->id.idiag_src, address);
+	each->call(address, ntohs(message->id.idiag_sport), each->arg);
+	return MNL_CB_OK;
+}
+
+int socket_diag_listeners(struct mnl_socket *nl, socket_diag_listener_t call, void *arg)
+{
+	struct each_listener each = { .call = call, .arg = arg };
+	_Alignas(struct nlmsghdr) char buffer[256];
+	int ret = 0;
+
+	for (size_t i = 0; i < sizeof(families) && !ret; i++) {
+		request_start(buffer, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, families[i])->idiag_states = 1U << TCP_LISTEN;
+		ret = netlink_ask(nl, (struct nlmsghdr *)buffer, each_listener, &each);
+	}
+	return ret;
 }
 
 static int note_state(const struct nlmsghdr *header, void *arg)

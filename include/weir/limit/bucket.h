@@ -64,8 +64,9 @@ struct weir_bucket {
 	__u64 last_ns;
 	__u64 passed; /* requests that took a token and kept it */
 	__u64 shed;   /* requests refused by this bucket */
+	__u64 watched; /* those that it would have refused, were it not for a dry run */
 };
-WEIR_ASSERT_SIZE(struct weir_bucket, 48);
+WEIR_ASSERT_SIZE(struct weir_bucket, 56);
 
 WEIR_INLINE struct weir_tokens weir_tokens_product(__u64 a, __u64 b)
 {

@@ -69,7 +69,7 @@ struct weir_kept {
 	struct weir_bucket bucket;
 	struct weir_backoff_state penalty;
 };
-WEIR_ASSERT_SIZE(struct weir_kept, 72);
+WEIR_ASSERT_SIZE(struct weir_kept, 80);
 
 /* What a limit said to the requests that it is for. */
 struct weir_limit_counts {

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Ports of a server on which nobody listens: most likely a wrong number, or the wrong network namespace. */
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/private.h"
+#include "base/cleanup.h"
+#include "sys/netns.h"
+#include "sys/socket_diag.h"
+
+struct search {
+	const struct server *server;
+	bool *heard; /* for each of its addresses */
+};
+
+static bool hears(const struct datapath_listen *listen, const __u8 address[16], __u16 port)
+{
+	static const __u8 any[16];
+
+	return listen->port == port &&
+	       (listen->any || !memcmp(address, any, sizeof(any)) || !memcmp(address, listen->address, sizeof(any)));
+}
+
+static void note(const __u8 address[16], __u16 port, void *arg)
+{
+	const struct search *search = arg;
+
+	for (size_t i = 0; i < search->server->n_listens; i++)
+		search->heard[i] |= hears(&search->server->listens[i], address, port);
+}
+
+static int look(void *arg)
+{
+	CLEANUP_NETLINK struct mnl_socket *nl = netlink_open(NETLINK_SOCK_DIAG);
+
+	return nl ? socket_diag_listeners(nl, note, arg) : -1;
+}
+
+/* "": on all of them somebody does. NULL without memory. */
+static char *text_of(const struct search *search)
+{
+	char *text = NULL;
+	size_t size, n = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	for (size_t i = 0; i < search->server->n_listens; i++)
+		if (!search->heard[i])
+			fprintf(out, "%s%u", n++ ? ", " : "nobody listens on port ", search->server->listens[i].port);
+	if (n)
+		fprintf(out, " in the server's network namespace yet: requests are limited once a server does");
+	fclose(out);
+	return text;
+}
+
+char *server_unheard(struct agent *agent, const struct server *server)
+{
+	CLEANUP_RETAKE struct agent *released = agent_release(agent);
+	struct search search = { server, calloc(server->n_listens + 1, sizeof(bool)) };
+	CLEANUP_CLOSE int fd = search.heard ? netns_open(server->netns, NULL) : -1;
+	char *text = fd >= 0 && !netns_run(fd, look, &search, NULL) ? text_of(&search) : NULL;
+
+	free(search.heard);
+	if (text && *text)
+		return text;
+	free(text);
+	return NULL;
+}
