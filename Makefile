@@ -226,6 +226,7 @@ build/tests/player/player: $(PLAYER_OBJECTS) build/asan/libweir.a
 	$(call link,$(CC) $(SANITIZE))
 
 build/tests/fuzz/fuzz_control build/tests/fuzz/fuzz_servers: $(FUZZ_AGENT:%=build/asan/%.o)
+build/tests/fuzz/fuzz_golang: build/asan/tests/unit/golang_fixture.o
 build/tests/fuzz/%: build/asan/tests/fuzz/%.o build/asan/tests/fuzz/replay.o build/asan/tests/corpus/stream.o \
 		build/asan/libweir.a
 	$(call link,$(CC) $(SANITIZE))
@@ -249,6 +250,7 @@ build/tests/bench/%: build/tests/bench/%.o build/libweir.a
 
 build/fuzz/control build/fuzz/servers: $(FUZZ_AGENT:%=build/fuzz/%.o)
 build/fuzz/servers: build/fuzz/tests/fuzz/servers_mutator.o
+build/fuzz/golang: build/fuzz/tests/unit/golang_fixture.o
 build/fuzz/%: build/fuzz/tests/fuzz/fuzz_%.o build/fuzz/libweir.a
 	$(call link,$(BPF_CLANG) $(FUZZ_SANITIZE))
 

@@ -35,14 +35,36 @@ static int check_called(struct golang *go, const char *caller, const struct pcln
 	return ret == -ENOTUNIQ ? 0 : ret;
 }
 
+/* HTTP/2 comes by way of the interface: what that calls is the function, or a wrapper that calls it. */
+static int check_interface(struct golang *go, const struct pclntab_function *serve, struct error *err)
+{
+	struct pclntab_function wrapper;
+	struct golang_call call;
+	struct itab itab;
+	__u64 method;
+	int ret;
+
+	ret = itab_find(go, "net/http", "http.Handler", "http.serverHandler", &itab, err);
+	if (ret)
+		return ret == -ENOENT ? 0 : ret;
+	if (!itab_method(go, &itab, 0, &method) || !function_at(go, method, &wrapper))
+		return error_set(err, -ENOTSUP, "http.serverHandler as a http.Handler has no method");
+	return method == serve->address ? 0 : code_call(go, &wrapper, serve->address, serve->name, &call, err);
+}
+
 static int find_serve(struct golang *go, struct golang_http *found, struct error *err)
 {
 	struct pclntab_function function;
+	int ret;
 
-	return function_find(go, "net/http.serverHandler.ServeHTTP", &function, err) ?:
-		       check_called(go, "net/http.(*conn).serve", &function, err)    ?:
-		       function_describe(go, &function, &found->serve, err)	     ?:
-		       code_returns(go, &function, &found->returns, err);
+	ret = function_find(go, "net/http.serverHandler.ServeHTTP", &function, err);
+	if (!ret)
+		ret = check_called(go, "net/http.(*conn).serve", &function, err);
+	if (!ret)
+		ret = check_interface(go, &function, err);
+	if (!ret)
+		ret = function_describe(go, &function, &found->serve, err);
+	return ret ? ret : code_returns(go, &function, &found->returns, err);
 }
 
 static int find_refusal(struct golang *go, struct golang_http *found, struct error *err)

@@ -60,6 +60,7 @@ int golang_open(int fd, struct golang **out, struct error *err)
 
 	if (!go)
 		return error_set(err, -ENOMEM, "no memory");
+	go->image.fd = -1;
 	ret = read_tables(go, fd, err);
 	if (ret) {
 		golang_close(go);

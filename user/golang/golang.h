@@ -29,7 +29,7 @@ struct golang_build {
 };
 
 /*
- * fd: an ELF file, which stays the caller's and open until golang_close(). -ENOEXEC: none that Go has made, or one that is
+ * fd: an ELF file; it stays the caller's, who may close it at once. -ENOEXEC: none that Go has made, or one that is
  * damaged, of another machine or another version; -EFBIG, -ENOMEM. err is filled in.
  */
 int golang_open(int fd, struct golang **out, struct error *err);

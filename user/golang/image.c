@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -126,6 +127,9 @@ static int add_segment(struct image *image, const Elf64_Phdr *phdr, struct error
 	if (phdr->p_offset > image->size || phdr->p_filesz > image->size - phdr->p_offset ||
 	    phdr->p_vaddr + phdr->p_filesz < phdr->p_vaddr)
 		return error_set(err, -ENOEXEC, "an ELF file with a segment beyond its end: it is cut off");
+	image->in_segments += phdr->p_filesz;
+	if (image->in_segments > 2 * image->size)
+		return error_set(err, -ENOEXEC, "an ELF file whose segments have the same bytes again and again");
 	image->segments[image->n_segments++] = (struct image_segment){
 		.address = phdr->p_vaddr,
 		.offset = phdr->p_offset,
@@ -224,7 +228,7 @@ static int read_image(struct image *image, struct error *err)
 
 int image_open(int fd, struct image *out, struct error *err)
 {
-	struct image image = { .fd = fd };
+	struct image image = { .fd = -1 };
 	struct stat status;
 	int ret;
 
@@ -234,6 +238,9 @@ int image_open(int fd, struct image *out, struct error *err)
 		return error_set(err, -ENOEXEC, "not an ELF file");
 	if ((__u64)status.st_size > IMAGE_MAX_SIZE)
 		return error_set(err, -EFBIG, "larger than %llu bytes", IMAGE_MAX_SIZE);
+	image.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (image.fd < 0)
+		return error_set(err, -errno, "it cannot be read: %s", strerror(errno));
 	image.size = (__u64)status.st_size;
 	ret = read_image(&image, err);
 	if (ret)
@@ -245,6 +252,8 @@ int image_open(int fd, struct image *out, struct error *err)
 
 void image_close(struct image *image)
 {
+	if (image->fd >= 0)
+		close(image->fd);
 	if (image->bytes)
 		munmap(image->bytes, image->size);
 	free(image->read);

@@ -15,7 +15,7 @@
 #include "base/error.h"
 
 /* Larger files are refused. */
-#define IMAGE_MAX_SIZE (2ULL << 30)
+#define IMAGE_MAX_SIZE (512ULL << 20)
 #define IMAGE_MAX_SEGMENTS 64
 
 enum image_machine {
@@ -34,16 +34,14 @@ struct image {
 	bool pie;
 	struct image_segment segments[IMAGE_MAX_SEGMENTS];
 	unsigned int n_segments;
-	int fd;	     /* borrowed */
-	__u64 size;  /* of the file */
-	__u8 *bytes; /* `size` of them, the pieces that were read filled in */
-	bool *read;  /* of each piece */
+	__u64 in_segments; /* bytes of the file, each as often as a segment has it */
+	int fd;		   /* of our own */
+	__u64 size;	   /* of the file */
+	__u8 *bytes;	   /* `size` of them, the pieces that were read filled in */
+	bool *read;	   /* of each piece */
 };
 
-/*
- * fd must stay open until image_close(). -ENOEXEC: not an ELF file for amd64 or arm64, or a damaged one; -EFBIG; -ENOMEM;
- * err is filled in.
- */
+/* fd stays the caller's. -ENOEXEC: not an ELF file for amd64 or arm64, or a damaged one; -EFBIG; -ENOMEM; err is filled in. */
 int image_open(int fd, struct image *out, struct error *err);
 void image_close(struct image *image);
 

@@ -8,7 +8,8 @@
 #define MAGIC_18 0xfffffff0U
 #define MAGIC_20 0xfffffff1U
 
-#define MAX_NAME 4096
+#define MAX_NAME 1024
+#define MAX_FUNCTIONS (1U << 20)
 #define MAX_STEPS (1U << 20)
 #define ALIGNED 8
 
@@ -72,7 +73,8 @@ static bool read_header(struct image *image, __u64 address, struct pclntab *out)
 	table.names = address + words[NAMES];
 	table.steps = address + words[STEPS];
 	table.functions = address + words[FUNCTIONS];
-	if (words[N_FUNCTIONS] >= image_left(image, table.functions) / pair_size(&table) ||
+	if (words[N_FUNCTIONS] > MAX_FUNCTIONS ||
+	    words[N_FUNCTIONS] >= image_left(image, table.functions) / pair_size(&table) ||
 	    !image_left(image, table.names) || !image_left(image, table.steps))
 		return false;
 	table.n = (__u32)words[N_FUNCTIONS];

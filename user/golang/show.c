@@ -4,9 +4,18 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
+#include "base/output.h"
 #include "golang/find.h"
 
 #define FIELD(json, object, name) json_object_set_new(json, #name, json_integer((object)->name))
+
+/* What a program says of itself may be no text at all. NULL: null. */
+static json_t *text_to_json(const char *text)
+{
+	CLEANUP_FREE char *visible = text ? output_visible(text) : NULL;
+
+	return visible ? json_string(visible) : json_null();
+}
 
 static json_t *hex(__u64 number)
 {
@@ -27,7 +36,7 @@ static json_t *word_to_json(const struct golang *go, const struct golang_word *w
 
 static void add_place(json_t *places, const char *what, const char *name, const struct golang_place *place)
 {
-	json_array_append_new(places, json_pack("{ss ss so so}", "what", what, "name", name, "address",
+	json_array_append_new(places, json_pack("{ss so so so}", "what", what, "name", text_to_json(name), "address",
 						hex(place->address), "offset", hex(place->offset)));
 }
 
@@ -225,8 +234,8 @@ static json_t *finding_to_json(struct golang *go, size_t i)
 	struct error err = { 0 };
 	bool found = !findings[i].show(go, places, layout, &err);
 
-	return json_pack("{ss sb ss? so so}", "finding", findings[i].name, "found", found, "why",
-			 found ? NULL : err.text, "places", places, "layout", layout);
+	return json_pack("{ss sb so so so}", "finding", findings[i].name, "found", found, "why",
+			 text_to_json(found ? NULL : err.text), "places", places, "layout", layout);
 }
 
 json_t *golang_to_json(struct golang *go)
@@ -238,8 +247,9 @@ json_t *golang_to_json(struct golang *go)
 	golang_find_kubernetes_version(go, &kubernetes, NULL);
 	for (size_t i = 0; i < sizeof(findings) / sizeof(*findings); i++)
 		json_array_append_new(found, finding_to_json(go, i));
-	return json_pack("{ss ss ss ss ss sb si si ss? so}", "go", build->version, "path", build->path, "module",
-			 build->module, "module_version", build->module_version, "machine", build->machine, "pie",
-			 build->pie, "functions", (int)build->functions, "itabs", (int)build->itabs, "kubernetes",
-			 kubernetes, "found", found);
+	return json_pack("{so so so so ss sb si si so so}", "go", text_to_json(build->version), "path",
+			 text_to_json(build->path), "module", text_to_json(build->module), "module_version",
+			 text_to_json(build->module_version), "machine", build->machine, "pie", build->pie, "functions",
+			 (int)build->functions, "itabs", (int)build->itabs, "kubernetes", text_to_json(kubernetes),
+			 "found", found);
 }

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A binary of any content: it is refused in words, or all findings come to an end. The first byte says which version's
+ * fixture the rest changes: two bytes say where, one how many bytes follow to be put there. The next two cut the file off. From 0x80
+ * on, the rest is the file.
+ */
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../unit/golang_fixture.h"
+#include "golang/show.h"
+
+#define VERSIONS (GOLANG_NEWEST - GOLANG_OLDEST + 1)
+#define RAW 0x80
+
+static struct golang_fixture fixture;
+
+static void look(const void *bytes, size_t size)
+{
+	int fd = golang_fixture_open(bytes, size);
+	struct error err = { 0 };
+	struct golang *go = NULL;
+	json_t *json;
+	int ret = golang_open(fd, &go, &err);
+
+	assert(!ret == !err.text[0] && !ret == !!go);
+	if (!ret) {
+		json = golang_to_json(go);
+		assert(json);
+		json_decref(json);
+		golang_close(go);
+	}
+	close(fd);
+}
+
+static void change(const uint8_t *data, size_t size)
+{
+	while (size > 3) {
+		size_t at = (data[0] | (size_t)data[1] << 8) % sizeof(fixture.file), n = data[2] % 16;
+
+		data += 3;
+		size -= 3;
+		n = n < size ? n : size;
+		n = n < sizeof(fixture.file) - at ? n : sizeof(fixture.file) - at;
+		memcpy(fixture.file + at, data, n);
+		data += n;
+		size -= n;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct golang_fixture_want want = { 0 };
+	size_t cut;
+
+	if (size < 3)
+		return 0;
+	if (data[0] >= RAW) {
+		look(data + 1, size - 1);
+		return 0;
+	}
+	want.minor = GOLANG_OLDEST + data[0] % VERSIONS;
+	cut = data[1] | (size_t)data[2] << 8;
+	golang_fixture_make(&want, &fixture);
+	change(data + 3, size - 3);
+	look(fixture.file, cut ? cut % sizeof(fixture.file) : sizeof(fixture.file));
+	return 0;
+}

@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include "golang_fixture.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define APISERVER "k8s.io/kubernetes/vendor/k8s.io/apiserver/pkg/"
+#define FILTERS APISERVER "server/filters."
+#define FLOW APISERVER "util/flowcontrol."
+
+#define MAX_FUNCTIONS 32
+
+/* A part of the file and of memory that is filled from its beginning. */
+struct part {
+	__u64 address, offset, size;
+	__u64 used;
+};
+
+struct builder {
+	const struct golang_fixture_want *want;
+	struct golang_fixture *out;
+	struct part code, types, tables, data;
+	struct {
+		__u64 address, name, stack;
+	} functions[MAX_FUNCTIONS];
+	unsigned int n_functions;
+	__u64 names, steps; /* beginnings inside `tables` */
+	__u64 itabs[16];
+	unsigned int n_itabs;
+};
+
+static void *at(struct builder *b, const struct part *part, __u64 address)
+{
+	return b->out->file + part->offset + (address - part->address);
+}
+
+static __u64 add(struct builder *b, struct part *part, const void *bytes, size_t size)
+{
+	__u64 address = part->address + part->used;
+
+	if (part->used + size > part->size)
+		abort();
+	memcpy(at(b, part, address), bytes, size);
+	part->used += size;
+	return address;
+}
+
+static void align(struct part *part, __u64 to)
+{
+	part->used = (part->used + to - 1) & -to;
+}
+
+static __u64 add_word(struct builder *b, struct part *part, __u64 word)
+{
+	return add(b, part, &word, sizeof(word));
+}
+
+static void add_half(struct builder *b, struct part *part, __u64 half)
+{
+	__u32 value = (__u32)half;
+
+	add(b, part, &value, sizeof(value));
+}
+
+/* --- Functions */
+
+/* One step of the table of stack sizes: the difference of the size, and of the address. */
+static void add_step(struct builder *b, int size, unsigned int code)
+{
+	__u8 bytes[2] = { (__u8)(size < 0 ? -2 * size - 1 : 2 * size), (__u8)code };
+
+	add(b, &b->tables, bytes, sizeof(bytes));
+}
+
+static void add_code(struct builder *b, const char *bytes, size_t size)
+{
+	add(b, &b->code, bytes, size);
+}
+#define CODE(b, bytes) add_code(b, bytes, sizeof(bytes) - 1)
+
+/* An instruction whose last four bytes say how far away `to` is. */
+static void add_relative(struct builder *b, const char *bytes, size_t size, __u64 to)
+{
+	add_code(b, bytes, size);
+	add_half(b, &b->code, to - (b->code.address + b->code.used + 4));
+}
+
+struct wanted_function {
+	const char *name;
+	__u64 calls, refers; /* addresses; 0: none */
+};
+
+/* The check of the stack, the frame, a call, the address of something, and a RET; returns the function's address. */
+static __u64 add_function(struct builder *b, struct wanted_function want)
+{
+	bool pushes = b->want->minor >= 21;
+	__u64 start, frame, made, before_end, end;
+
+	align(&b->code, 32);
+	start = b->code.address + b->code.used;
+	CODE(b, "\x49\x3b\x66\x10"); /* CMPQ SP, 16(R14) */
+	CODE(b, "\x76\x30");	     /* JLS */
+	frame = b->code.address + b->code.used;
+	if (b->want->odd_frame)
+		CODE(b, "\x48\x8d\x64\x24\xe8"); /* LEAQ -24(SP), SP */
+	else if (pushes)
+		CODE(b, "\x55"); /* PUSHQ BP */
+	else
+		CODE(b, "\x48\x83\xec\x18"); /* SUBQ $24, SP */
+	made = b->code.address + b->code.used;
+	if (want.refers)
+		add_relative(b, "\x48\x8d\x05", 3, want.refers); /* LEAQ refers(SB), AX */
+	if (want.calls) {
+		b->out->send = b->code.address + b->code.used;
+		add_relative(b, "\xe8", 1, want.calls);
+		b->out->behind_send = b->code.address + b->code.used;
+	}
+	if (pushes)
+		CODE(b, "\x5d"); /* POPQ BP */
+	else
+		CODE(b, "\x48\x83\xc4\x18"); /* ADDQ $24, SP */
+	before_end = b->code.address + b->code.used;
+	CODE(b, "\xc3");
+	end = b->code.address + ((b->code.used + 31) & -32ULL);
+	for (b->code.used = before_end + 1 - b->code.address; b->code.address + b->code.used < end;)
+		CODE(b, "\xcc");
+	b->functions[b->n_functions].address = start;
+	b->functions[b->n_functions].name = add(b, &b->tables, want.name, strlen(want.name) + 1);
+	b->functions[b->n_functions++].stack = frame - start + ((made - start) << 16) + ((before_end - start) << 32) +
+					       ((end - start) << 48);
+	b->out->serve_frame = b->out->serve_frame ?: frame;
+	b->out->serve_return = b->out->serve_return ?: before_end;
+	return start;
+}
+
+/* The table of functions in the form of the version; its address. */
+static __u64 add_table(struct builder *b)
+{
+	unsigned int minor = b->want->minor, form = minor >= 20 ? 20 : minor >= 18 ? 18 : 16;
+	__u32 magic = form == 20 ? 0xfffffff1 : form == 18 ? 0xfffffff0 : 0xfffffffa;
+	__u64 header[9], entries[MAX_FUNCTIONS], steps[MAX_FUNCTIONS], base, functions;
+	unsigned int n = 0;
+
+	b->steps = b->tables.address + b->tables.used;
+	add_step(b, 0, 0); /* an offset of 0 means none */
+	for (unsigned int i = 0; i < b->n_functions; i++) {
+		__u64 places = b->functions[i].stack, made = places >> 16 & 0xffff, end = places >> 32 & 0xffff;
+		int size = minor >= 21 && !b->want->odd_frame ? 8 : 24;
+
+		steps[i] = b->tables.address + b->tables.used - b->steps;
+		add_step(b, 1, (unsigned int)made);
+		add_step(b, size, (unsigned int)(end - made));
+		add_step(b, -size, (unsigned int)((places >> 48) - end));
+		add_step(b, 0, 0);
+	}
+	align(&b->tables, 8);
+	functions = b->tables.address + b->tables.used;
+	/* Pairs, the end, then what they point to. */
+	base = functions + (form == 16 ? 16 : 8) * (b->n_functions + 1ULL);
+	for (unsigned int i = 0; i < b->n_functions; i++)
+		entries[i] = base + 48ULL * i - functions;
+	for (unsigned int i = 0; i <= b->n_functions; i++) {
+		bool last = i == b->n_functions;
+		__u64 address = last ? b->code.address + ((b->code.used + 31) & -32ULL) : b->functions[i].address;
+
+		if (form == 16) {
+			add_word(b, &b->tables, address);
+			add_word(b, &b->tables, last ? 0 : entries[i]);
+		} else {
+			add_half(b, &b->tables, address - b->code.address);
+			add_half(b, &b->tables, last ? 0 : entries[i]);
+		}
+	}
+	for (unsigned int i = 0; i < b->n_functions; i++) {
+		__u64 start = b->tables.used;
+
+		if (form == 16)
+			add_word(b, &b->tables, b->functions[i].address);
+		else
+			add_half(b, &b->tables, b->functions[i].address - b->code.address);
+		add_half(b, &b->tables, b->functions[i].name - b->names);
+		add_half(b, &b->tables, 0);
+		add_half(b, &b->tables, 0);
+		add_half(b, &b->tables, steps[i]);
+		b->tables.used = start + 48;
+	}
+	align(&b->tables, 32);
+	base = b->tables.address + b->tables.used;
+	header[n++] = magic | 1ULL << 48 | 8ULL << 56;
+	header[n++] = b->n_functions;
+	header[n++] = 0;
+	if (form != 16)
+		header[n++] = minor >= 26 ? 0 : b->code.address;
+	header[n++] = b->names - base;
+	header[n++] = 0;
+	header[n++] = 0;
+	header[n++] = b->steps - base;
+	header[n++] = functions - base;
+	for (unsigned int i = 0; i < n; i++)
+		add_word(b, &b->tables, header[i]);
+	return base;
+}
+
+/* --- Types */
+
+struct wanted_type {
+	int kind;
+	const char *text, *package; /* package: NULL: it has no name */
+	__u64 size;
+	__u64 element; /* of a pointer */
+};
+
+static __u64 add_name(struct builder *b, const char *text)
+{
+	size_t size = strlen(text);
+	__u8 bytes[3] = { 0, (__u8)(size & 0x7f) | (size > 127 ? 0x80 : 0), (__u8)(size >> 7) };
+	__u64 address = add(b, &b->types, bytes, size > 127 ? 3 : 2);
+
+	add(b, &b->types, text, size);
+	return address;
+}
+
+/* The header, and what follows it up to the name's package: words that the caller fills in. */
+static __u64 add_type(struct builder *b, struct wanted_type want, unsigned int words, const __u64 *more)
+{
+	__u64 name = add_name(b, want.text), package = want.package ? add_name(b, want.package) : 0, address;
+	__u8 header[48] = { 0 };
+	__u32 hash = (__u32)(name * 2654435761U), offset = (__u32)(name - b->types.address);
+
+	memcpy(header, &want.size, 8);
+	memcpy(header + 16, &hash, 4);
+	header[20] = want.package ? 1 : 0;
+	header[21] = header[22] = 8;
+	header[23] = (__u8)want.kind;
+	memcpy(header + 40, &offset, 4);
+	align(&b->types, 8);
+	address = add(b, &b->types, header, sizeof(header));
+	for (unsigned int i = 0; i < words; i++)
+		add_word(b, &b->types, more[i]);
+	if (want.package) {
+		add_word(b, &b->types, package - b->types.address);
+		add_word(b, &b->types, 0);
+	}
+	return address;
+}
+
+static __u64 add_plain(struct builder *b, int kind, const char *text, __u64 size)
+{
+	return add_type(b, (struct wanted_type){ .kind = kind, .text = text, .size = size }, 0, NULL);
+}
+
+static __u64 add_pointer(struct builder *b, const char *text, __u64 element)
+{
+	return add_type(b, (struct wanted_type){ .kind = 22, .text = text, .size = 8 }, 1, &element);
+}
+
+struct wanted_member {
+	const char *name;
+	__u64 type;
+	__u64 offset;
+};
+
+static __u64 add_struct(struct builder *b, const char *text, const char *package, __u64 size,
+			const struct wanted_member *fields, unsigned int n)
+{
+	__u64 names[16], more[4] = { 0, 0, n, n };
+
+	for (unsigned int i = 0; i < n; i++)
+		names[i] = add_name(b, fields[i].name);
+	align(&b->types, 8);
+	more[1] = b->types.address + b->types.used;
+	for (unsigned int i = 0; i < n; i++) {
+		add_word(b, &b->types, names[i]);
+		add_word(b, &b->types, fields[i].type);
+		add_word(b, &b->types, b->want->minor < 19 ? fields[i].offset << 1 : fields[i].offset);
+	}
+	return add_type(b, (struct wanted_type){ .kind = 25, .text = text, .package = package, .size = size }, 4, more);
+}
+#define STRUCT(b, text, package, size, ...)                                         \
+	add_struct(b, text, package, size, (struct wanted_member[]){ __VA_ARGS__ }, \
+		   sizeof((struct wanted_member[]){ __VA_ARGS__ }) / sizeof(struct wanted_member))
+
+static __u64 add_func(struct builder *b, const char *text, const __u64 *parameters, unsigned int n)
+{
+	__u64 more[9] = { n };
+
+	if (n)
+		memcpy(more + 1, parameters, n * sizeof(*parameters));
+	return add_type(b, (struct wanted_type){ .kind = 19, .text = text, .size = 8 }, n + 1, more);
+}
+
+/* An interface with one method; its type may be 0. */
+static __u64 add_interface(struct builder *b, const char *text, const char *package, const char *method, __u64 type)
+{
+	__u64 name = add_name(b, method), more[4] = { 0, 0, 1, 1 };
+
+	align(&b->types, 8);
+	more[1] = b->types.address + b->types.used;
+	add_half(b, &b->types, name - b->types.address);
+	add_half(b, &b->types, type ? type - b->types.address : 0);
+	return add_type(b, (struct wanted_type){ .kind = 20, .text = text, .package = package, .size = 16 }, 4, more);
+}
+
+static __u64 add_itab(struct builder *b, __u64 interface, __u64 type, __u64 method)
+{
+	__u64 address, hash = 0;
+
+	memcpy(&hash, (char *)at(b, &b->types, type) + 16, 4);
+	align(&b->data, 8);
+	address = b->data.address + b->data.used;
+	b->itabs[b->n_itabs++] = address;
+	add_word(b, &b->data, interface);
+	add_word(b, &b->data, type);
+	add_word(b, &b->data, hash);
+	add_word(b, &b->data, method);
+	return address;
+}
+
+/* Types that several others have. */
+struct common {
+	__u64 string, strings, boolean, any, context, user_info;
+};
+
+static __u64 add_http(struct builder *b, const struct common *c)
+{
+	__u64 url = STRUCT(b, "url.URL", "net/url", 120, { "Path", c->string, 56 }, { "RawQuery", c->string, 88 });
+	__u64 header = add_plain(b, 21, "http.Header", 8), state = add_pointer(b, "*tls.ConnectionState", c->string);
+	__u64 request = STRUCT(b, "http.Request", "net/http", 248, { "Method", c->string, 0 },
+			       { "URL", add_pointer(b, "*url.URL", url), 16 }, { "Header", header, 56 },
+			       { "Host", c->string, 128 }, { "RemoteAddr", c->string, 176 },
+			       { "RequestURI", c->string, 192 }, { "TLS", state, 208 }, { "ctx", c->context, 232 });
+	__u64 parameters[] = { add_plain(b, 20, "http.ResponseWriter", 16), add_pointer(b, "*http.Request", request) };
+	__u64 serve = add_func(b, "func(http.ResponseWriter, *http.Request)", parameters, 2);
+	__u64 mux = STRUCT(b, "http.ServeMux", "net/http", 8, { "n", c->string, 0 });
+
+	return add_itab(b, add_interface(b, "http.Handler", "net/http", "ServeHTTP", serve),
+			add_pointer(b, "*http.ServeMux", mux), b->code.address);
+}
+
+static void add_user(struct builder *b, struct common *c)
+{
+	static const char package[] = APISERVER "authentication/user";
+	__u64 extra = add_plain(b, 21, "map[string][]string", 8);
+	__u64 user = STRUCT(b, "user.DefaultInfo", package, 64,
+			    { b->want->other_field ? "Login" : "Name", c->string, 0 }, { "UID", c->string, 16 },
+			    { "Groups", c->strings, 32 }, { "Extra", extra, 56 });
+
+	c->user_info = add_interface(b, "user.Info", package, "GetName", 0);
+	b->out->user_itab = add_itab(b, c->user_info, add_pointer(b, "*user.DefaultInfo", user), b->code.address);
+}
+
+static __u64 add_attributes(struct builder *b, const struct common *c)
+{
+	static const char package[] = APISERVER "authorization/authorizer";
+	__u64 record = STRUCT(b, "authorizer.AttributesRecord", package, 152, { "User", c->user_info, 0 },
+			      { "Verb", c->string, 16 }, { "Namespace", c->string, 32 }, { "APIGroup", c->string, 48 },
+			      { "APIVersion", c->string, 64 }, { "Resource", c->string, 80 },
+			      { "Subresource", c->string, 96 }, { "Name", c->string, 112 },
+			      { "ResourceRequest", c->boolean, 128 }, { "Path", c->string, 136 });
+
+	return add_itab(b, add_interface(b, "authorizer.Attributes", package, "GetUser", 0),
+			add_pointer(b, "*authorizer.AttributesRecord", record), b->code.address);
+}
+
+/* The method's address comes later. */
+static void add_flowcontrol(struct builder *b, const struct common *c)
+{
+	static const char package[] = APISERVER "util/flowcontrol";
+	__u64 info = STRUCT(b, "request.RequestInfo", APISERVER "endpoints/request", 192,
+			    { "IsResourceRequest", c->boolean, 0 }, { "Path", c->string, 8 }, { "Verb", c->string, 24 },
+			    { "APIPrefix", c->string, 40 }, { "APIGroup", c->string, 56 },
+			    { "APIVersion", c->string, 72 }, { "Namespace", c->string, 88 },
+			    { "Resource", c->string, 104 }, { "Subresource", c->string, 120 },
+			    { "Name", c->string, 136 }, { "Parts", c->strings, 152 });
+	__u64 digest = STRUCT(b, "flowcontrol.RequestDigest", package, 24,
+			      { "RequestInfo", add_pointer(b, "*request.RequestInfo", info), 0 },
+			      { "User", c->user_info, 8 });
+	__u64 function = add_func(b, "func()", NULL, 0), note = add_plain(b, 19, "func(bool)", 8);
+	__u64 parameters[] = { c->context, digest, note, note, note, function };
+	__u64 method = add_func(b, "func(context.Context, flowcontrol.RequestDigest, ...)", parameters, 6);
+	__u64 controller = STRUCT(b, "flowcontrol.configController", package, 8, { "n", c->string, 0 });
+
+	add_itab(b, add_interface(b, "flowcontrol.Interface", package, "Handle", method),
+		 add_pointer(b, "*flowcontrol.configController", controller), 0);
+}
+
+static void add_contexts(struct builder *b, const struct common *c)
+{
+	__u64 value = STRUCT(b, "context.valueCtx", "context", 48, { "Context", c->context, 0 }, { "key", c->any, 16 },
+			     { "val", c->any, 32 });
+	__u64 cancel = STRUCT(b, "context.cancelCtx", "context", 80, { "Context", c->context, 0 });
+	__u64 timer = STRUCT(b, "context.timerCtx", "context", 112, { "cancelCtx", cancel, 8 });
+
+	add_itab(b, c->context, add_pointer(b, "*context.valueCtx", value), b->code.address);
+	add_itab(b, c->context, add_pointer(b, "*context.cancelCtx", cancel), b->code.address);
+	add_itab(b, c->context, add_pointer(b, "*context.timerCtx", timer), b->code.address);
+}
+
+/* --- The whole */
+
+/* runtime.moduledata: where its words are differs between versions. */
+static void add_module(struct builder *b, __u64 table)
+{
+	unsigned int minor = b->want->minor, types = minor >= 20 ? 37 : 35, itabs;
+	__u64 words[64] = { table }, *out = words, links, text = b->code.address;
+	__u64 form_16 = minor < 18, functions;
+
+	memcpy(&functions, (char *)at(b, &b->tables, table) + (form_16 ? 56 : 64), 8);
+	out[1] = b->names;
+	out[16] = table + functions;
+	out[17] = b->n_functions + 1;
+	out[22] = text;
+	out[23] = text + b->code.used;
+	out[types] = b->types.address;
+	if (minor >= 27) {
+		/* The itabs themselves, which begin the data here. */
+		out[39] = b->types.address + b->types.used;
+		out[40] = b->itabs[0] - b->types.address;
+		out[41] = 32ULL * b->n_itabs;
+	} else {
+		align(&b->data, 8);
+		links = b->data.address + b->data.used;
+		for (unsigned int i = 0; i < b->n_itabs; i++)
+			add_word(b, &b->data, b->itabs[i]);
+		out[types + 1] = b->types.address + b->types.used;
+		itabs = minor >= 26 ? 48 : minor >= 20 ? 47 : minor >= 18 ? 45 : 43;
+		out[itabs] = links;
+		out[itabs + 1] = b->n_itabs;
+	}
+	align(&b->data, 8);
+	add(b, &b->data, words, sizeof(words));
+}
+
+static void add_build_info(struct builder *b)
+{
+	char version[64], modules[128];
+	__u8 header[32] = "\xff Go buildinf:", size;
+
+	snprintf(version, sizeof(version), "go1.%u.1", b->want->minor);
+	if (b->want->version)
+		snprintf(version, sizeof(version), "%s", b->want->version);
+	snprintf(modules, sizeof(modules), "%-16.16spath\texample.org/server\nmod\texample.org\tv1.2.3\tsum\n%-16.16s",
+		 "", "");
+	header[14] = 8;
+	align(&b->data, 16);
+	if (b->want->minor >= 18) {
+		header[15] = 2;
+		add(b, &b->data, header, sizeof(header));
+		size = (__u8)strlen(version);
+		add(b, &b->data, &size, 1);
+		add(b, &b->data, version, size);
+		size = (__u8)strlen(modules);
+		add(b, &b->data, &size, 1);
+		add(b, &b->data, modules, size);
+	} else {
+		__u64 texts[4] = { 0, strlen(version), 0, strlen(modules) }, place;
+
+		place = b->data.address + b->data.used + sizeof(header);
+		memcpy(header + 16, &place, 8);
+		place += 16;
+		memcpy(header + 24, &place, 8);
+		add(b, &b->data, header, sizeof(header));
+		texts[0] = place + 16;
+		texts[2] = texts[0] + texts[1];
+		add(b, &b->data, texts, sizeof(texts));
+		add(b, &b->data, version, texts[1]);
+		add(b, &b->data, modules, texts[3]);
+	}
+}
+
+static void add_functions(struct builder *b, __u64 attributes, __u64 *handle)
+{
+	static const char text[] = "v1.20.2";
+	__u64 version, send, get;
+
+	align(&b->data, 8);
+	version = add_word(b, &b->data, b->data.address + b->data.used + 16);
+	add_word(b, &b->data, strlen(text));
+	add(b, &b->data, text, sizeof(text));
+	b->out->serve = add_function(b, (struct wanted_function){ "net/http.serverHandler.ServeHTTP", 0, 0 });
+	add_function(b, (struct wanted_function){ "net/http.(*conn).serve", b->want->inlined ? 0 : b->out->serve, 0 });
+	add_function(b, (struct wanted_function){ "net/http.Error", 0, 0 });
+	add_function(b, (struct wanted_function){ "runtime.goexit1", 0, 0 });
+	add_function(b, (struct wanted_function){ "k8s.io/component-base/version.Get", 0, version });
+	get = add_function(b, (struct wanted_function){ APISERVER "endpoints/filters.GetAuthorizerAttributes", 0,
+							attributes });
+	add_function(b, (struct wanted_function){ APISERVER "endpoints/filters.WithAuthorization.func1", get, 0 });
+	*handle = add_function(b, (struct wanted_function){ FLOW "(*configController).Handle", 0, 0 });
+	if (b->want->twice)
+		add_function(
+			b,
+			(struct wanted_function){
+				"example.org/vendor/k8s.io/apiserver/pkg/util/flowcontrol.(*configController).Handle",
+				0, 0 });
+	if (b->want->dropped_tracker)
+		add_function(b,
+			     (struct wanted_function){ FLOW "(*droppedRequestsTracker).RecordDroppedRequest", 0, 0 });
+	add_function(b, (struct wanted_function){ FILTERS "WithPriorityAndFairness.func1", 0, 0 });
+	add_function(b, (struct wanted_function){ FILTERS "WithPriorityAndFairness.func1.1", 0, 0 });
+	add_function(b, (struct wanted_function){ FILTERS "WithPriorityAndFairness.func1.2", 0, 0 });
+	add_function(b, (struct wanted_function){ FILTERS "WithPriorityAndFairness.func1.2.1", 0, 0 });
+	send = add_function(b, (struct wanted_function){ "runtime.selectnbsend", 0, 0 });
+	add_function(b, (struct wanted_function){ FILTERS "WithMaxInFlightLimit.func1", send, 0 });
+	b->out->handle = *handle;
+}
+
+static void add_headers(struct builder *b)
+{
+	const struct part *parts[] = { &b->code, &b->types, &b->tables, &b->data };
+	const __u32 flags[] = { PF_R | PF_X, PF_R, PF_R, PF_R | PF_W };
+	Elf64_Ehdr header = {
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		.e_type = ET_EXEC,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_phoff = sizeof(header),
+		.e_ehsize = sizeof(header),
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = 4,
+	};
+
+	memcpy(b->out->file, &header, sizeof(header));
+	for (unsigned int i = 0; i < 4; i++) {
+		Elf64_Phdr phdr = {
+			.p_type = PT_LOAD,
+			.p_flags = flags[i],
+			.p_offset = parts[i]->offset,
+			.p_vaddr = parts[i]->address,
+			.p_filesz = parts[i]->size,
+			.p_memsz = parts[i]->size,
+		};
+
+		memcpy(b->out->file + sizeof(header) + i * sizeof(phdr), &phdr, sizeof(phdr));
+	}
+}
+
+void golang_fixture_make(const struct golang_fixture_want *want, struct golang_fixture *out)
+{
+	struct builder b = {
+		.want = want,
+		.out = out,
+		.code = { 0x401000, 0x1000, 0x1000, 0 },
+		.types = { 0x502000, 0x2000, 0x3000, 8 },
+		.tables = { 0x605000, 0x5000, 0x2000, 0 },
+		.data = { 0x707000, 0x7000, 0x2000, 0 },
+	};
+	struct common common = { 0 };
+	__u64 handle = 0, attributes;
+
+	memset(out, 0, sizeof(*out));
+	b.names = b.tables.address;
+	add(&b, &b.tables, "", 1);
+	common.string = add_plain(&b, 24, "string", 16);
+	common.strings = add_plain(&b, 23, "[]string", 24);
+	common.boolean = add_plain(&b, 1, "bool", 1);
+	common.any = add_plain(&b, 20, "interface {}", 16);
+	common.context = add_interface(&b, "context.Context", "context", "Done", 0);
+	add_user(&b, &common);
+	attributes = add_attributes(&b, &common);
+	add_http(&b, &common);
+	add_contexts(&b, &common);
+	add_flowcontrol(&b, &common);
+	add_functions(&b, attributes, &handle);
+	/* Only now is the address of the method known. */
+	handle += want->other_method ? 32 : 0;
+	memcpy((char *)at(&b, &b.data, b.itabs[b.n_itabs - 1]) + 24, &handle, 8);
+	add(&b, &b.types, "Too Many Requests", 17);
+	add_module(&b, add_table(&b));
+	add_build_info(&b);
+	add_headers(&b);
+}
+
+int golang_fixture_open(const void *bytes, size_t size)
+{
+	int fd = memfd_create("golang", MFD_CLOEXEC);
+
+	if (fd < 0 || write(fd, bytes, size) != (ssize_t)size)
+		abort();
+	return fd;
+}
