@@ -184,7 +184,6 @@ static __always_inline int hold_unseen(struct __sk_buff *skb, struct work *w)
 {
 	const struct packet *p = &w->packet;
 	struct weir_conn *fresh = &w->fresh, *c;
-	enum weir_action takes;
 
 	if (!p->segment.len || (p->segment.flags & (WEIR_TCP_SYN | WEIR_TCP_RST)) ||
 	    (w->server_flags & WEIR_SERVER_DRAINING))
@@ -193,10 +192,9 @@ static __always_inline int hold_unseen(struct __sk_buff *skb, struct work *w)
 		return SOCKET_GETS_IT;
 	if (w->socket.listens)
 		return hold_handshake(skb, w);
-	takes = weir_hold_socket_takes(&w->socket, &p->segment);
-	if (!w->socket.open || takes == WEIR_PASS)
+	if (!w->socket.open)
 		return SOCKET_GETS_IT;
-	if (takes == WEIR_HOLD)
+	if (!weir_hold_socket_takes(&w->socket, &p->segment))
 		return hold_drop(w, WEIR_OUT_OF_WINDOW);
 	__builtin_memset(fresh, 0, sizeof(*fresh));
 	weir_conn_open(fresh, w->server, WEIR_PHASE_FOLLOWED, w->socket.next, w->socket.sent, 0);

@@ -146,6 +146,16 @@ __noinline int pass_to_server(struct __sk_buff *skb, struct work *w)
 	return TC_ACT_UNSPEC;
 }
 
+/* Becomes what a client sends that only wants to know of the window: a byte's number that the server has, without the byte. */
+__noinline int probe_server(struct __sk_buff *skb, struct work *w)
+{
+	if (!w || packet_cut(skb, w, 0))
+		return TC_ACT_SHOT;
+	weir_splice_to_server(&w->view.splice, &w->packet.segment);
+	w->packet.segment.seq = w->socket.next - 1;
+	return packet_store_numbers(skb, &w->packet) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+}
+
 static __noinline enum weir_action ingress_begin(struct work *w, struct weir_conn *c, enum weir_reason *why)
 {
 	const struct weir_segment *g = &w->packet.segment;
@@ -233,6 +243,8 @@ static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, s
 	}
 	if (action == WEIR_HOLD)
 		verdict = TC_ACT_SHOT;
+	else if (action == WEIR_PROBE)
+		verdict = probe_server(skb, w);
 	else
 		verdict = action == WEIR_PASS || action == WEIR_CUT ? pass_to_server(skb, w) : reply(skb, w, action);
 	if (verdict == TC_ACT_UNSPEC)

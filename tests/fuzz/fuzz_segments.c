@@ -350,7 +350,7 @@ static void arrives_late(const struct piece *piece)
 	p.g.len -= before;
 	memmove(p.bytes, p.bytes + before, p.g.len);
 	ask(&k);
-	if (!scene.open && weir_hold_socket_takes(&k, &p.g) == WEIR_FRAME) {
+	if (!scene.open && weir_hold_socket_takes(&k, &p.g)) {
 		table_add();
 		weir_hold_unseen(&scene.conn, &k);
 	} else if (scene.open && weir_hold_overlooked(&scene.conn, &k, &p.g, false)) {

@@ -89,6 +89,21 @@ static void box_reply(struct world *w, const struct packet *p, enum weir_action 
 	world_send(w, HOP_WEIR_CLIENT, &reply);
 }
 
+/* The server's window is shut: it gets none of the packet's bytes, and is asked for its window. */
+static void box_probe(struct world *w, const struct packet *p)
+{
+	struct weir_view view = box_look(w, p, WEIR_PROBE);
+	const struct tcp *t = &w->tcp[SERVER];
+	struct packet out = *p;
+
+	out.data = NULL;
+	out.g.len = 0;
+	out.g.flags &= ~WEIR_TCP_FIN;
+	weir_splice_to_server(&view.splice, &out.g);
+	out.g.seq = t->irs + t->received - 1;
+	world_send(w, HOP_WEIR_SERVER, &out);
+}
+
 /* What becomes of a client's packet. */
 static void box_act(struct world *w, enum weir_action action, const struct packet *p)
 {
@@ -479,6 +494,10 @@ void box_from_client(struct world *w, const struct packet *p)
 	box_note(w, why);
 	if (action == WEIR_CUT) {
 		box_cut(w, p, j->request.start);
+		return;
+	}
+	if (action == WEIR_PROBE) {
+		box_probe(w, p);
 		return;
 	}
 	if (action != WEIR_FRAME) {

@@ -3,16 +3,12 @@
  * Delaying what cannot be read, packet by packet: which are sent to the device where they wait, and until when. The
  * connection's ends are real, for the programs ask the server's socket; what it says stands still, as no packet comes.
  */
+#include "ends.h"
 #include "packets.h"
 
-#include <arpa/inet.h>
 #include <bpf/bpf.h>
-#include <errno.h>
 #include <linux/tcp.h>
-#include <netinet/in.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/rate.h"
 #include "datapath_fixture.h"
@@ -28,56 +24,11 @@
 
 static struct datapath *dp;
 static int ingress;
-static int listener = -1, client = -1, server = -1;
 static __u32 next_seq, next_ack; /* of the client */
 static struct packet packet;
 static __u64 departs_ns; /* the latest packet */
 
 /* --- the connection */
-
-static int make_ends(void *unused)
-{
-	struct sockaddr_in s = { .sin_family = AF_INET, .sin_port = htons(SERVER_PORT) };
-	struct sockaddr_in c = { .sin_family = AF_INET, .sin_port = htons(CLIENT_PORT) };
-	int one = 1;
-
-	(void)unused;
-	inet_pton(AF_INET, "127.0.0.1", &s.sin_addr);
-	inet_pton(AF_INET, "127.0.0.9", &c.sin_addr);
-	listener = socket(AF_INET, SOCK_STREAM, 0);
-	client = socket(AF_INET, SOCK_STREAM, 0);
-	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	setsockopt(client, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(listener, (struct sockaddr *)&s, sizeof(s)) || listen(listener, 1) ||
-	    bind(client, (struct sockaddr *)&c, sizeof(c)) || connect(client, (struct sockaddr *)&s, sizeof(s)))
-		return -errno;
-	server = accept(listener, NULL, NULL);
-	return server < 0 ? -errno : 0;
-}
-
-static void close_ends(void)
-{
-	struct linger at_once = { .l_onoff = 1 };
-
-	setsockopt(client, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
-	close(client);
-	close(server);
-	close(listener);
-}
-
-/* The number of the next byte in one of the server's queues. */
-static __u32 server_queue(int queue)
-{
-	int on = 1, off = -1;
-	socklen_t size = sizeof(__u32);
-	__u32 next = 0;
-
-	assert_int_equal(setsockopt(server, IPPROTO_TCP, TCP_REPAIR, &on, sizeof(on)), 0);
-	assert_int_equal(setsockopt(server, IPPROTO_TCP, TCP_REPAIR_QUEUE, &queue, sizeof(queue)), 0);
-	assert_int_equal(getsockopt(server, IPPROTO_TCP, TCP_QUEUE_SEQ, &next, &size), 0);
-	assert_int_equal(setsockopt(server, IPPROTO_TCP, TCP_REPAIR, &off, sizeof(off)), 0);
-	return next;
-}
 
 static void follow(enum weir_reason opaque_why)
 {
@@ -85,8 +36,8 @@ static void follow(enum weir_reason opaque_why)
 	struct weir_flow flow;
 
 	packet_flow(false, &flow);
-	next_seq = server_queue(TCP_RECV_QUEUE);
-	next_ack = server_queue(TCP_SEND_QUEUE);
+	next_seq = ends_queue(TCP_RECV_QUEUE);
+	next_ack = ends_queue(TCP_SEND_QUEUE);
 	weir_conn_open(&c, 0, WEIR_PHASE_FOLLOWED, next_seq, next_ack, 501);
 	weir_conn_opaque(&c, next_seq, opaque_why);
 	weir_record_start_midway(&c.hold.record);
@@ -116,14 +67,14 @@ static int setup(void **state)
 	assert_int_equal(bpf_map_lookup_elem(dp->maps.settings, &zero, &settings), 0);
 	settings.pace_ifindex = DEVICE;
 	assert_int_equal(bpf_map_update_elem(dp->maps.settings, &zero, &settings, BPF_ANY), 0);
-	assert_int_equal(call_inside(make_ends, NULL), 0);
+	assert_int_equal(call_inside(ends_make, NULL), 0);
 	follow(WEIR_TLS);
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	close_ends();
+	ends_close();
 	return datapath_teardown(state);
 }
 
@@ -282,10 +233,10 @@ static void test_what_the_socket_drops(void **state)
 						   .ack = next_ack,
 						   .flags = PSH_ACK,
 						   .text = "far beyond the window" }),
-			 PASS); /* ahead of a gap: the socket's hook asks, and drops it */
+			 DROP);
+	assert_int_equal(counter(WEIR_UNACCEPTABLE), 1);
 	follow(WEIR_TLS);
-	close_ends();
-	listener = client = server = -1;
+	ends_close();
 	assert_int_equal(send_record(0), PASS); /* to be met by a RST */
 	assert_int_equal(counter(WEIR_RECORDS_PASSED), 0);
 }

@@ -107,23 +107,50 @@ static void test_doubtful_and_taken(void **state)
 	doubt_check_at(&s, 3 * n, 3);
 }
 
-/* A server without room drops and answers it: it must hear of the probe, and the byte is none of the stream yet. */
+static void shut(struct doubt_scene *s)
+{
+	doubt_open(s);
+	s->conn.splice.server_window = 0;
+	s->socket.edge = CLIENT;
+}
+
+/*
+ * A server without room hears of the probe, and gets no byte of it: it may have room by the time it looks. The byte is none
+ * of the stream yet.
+ */
 static void test_shut_window(void **state)
 {
 	struct weir_segment g;
 	struct doubt_scene s;
 
 	(void)state;
-	doubt_open(&s);
-	s.conn.splice.server_window = 0;
-	s.socket.edge = CLIENT;
+	shut(&s);
 	g = doubt_segment(&s, 0, 1);
-	assert_int_equal(doubt_offer(&s, &g, GET, false), WEIR_PASS);
+	assert_int_equal(doubt_offer(&s, &g, GET, false), WEIR_PROBE);
+	assert_int_equal(s.why, WEIR_OUT_OF_WINDOW);
 	doubt_check_at(&s, 0, 0);
 	assert_int_equal(s.conn.splice.passed_end, CLIENT);
 	doubt_server_has(&s, 0, "");
 	assert_int_equal(doubt_send(&s, 0, GET), WEIR_PASS);
 	doubt_check_at(&s, strlen(GET), 1);
+}
+
+/* The same where the connection is not read; a signed one is not changed. */
+static void test_shut_window_of_what_is_not_read(void **state)
+{
+	struct weir_segment g;
+	struct doubt_scene s;
+
+	(void)state;
+	for (enum weir_reason why = WEIR_TLS; why <= WEIR_BAD_PREAMBLE; why++) {
+		shut(&s);
+		weir_conn_opaque(&s.conn, CLIENT, why);
+		g = doubt_segment(&s, 0, 1);
+		assert_int_equal(doubt_offer(&s, &g, GET, false), why == WEIR_SIGNED ? WEIR_HOLD : WEIR_PROBE);
+		doubt_server_has(&s, 0, "");
+		assert_int_equal(doubt_offer(&s, &g, GET, false), WEIR_PASS);
+		assert_int_equal(s.asks, 1);
+	}
 }
 
 /* Behind a gap, more pieces than can be remembered wait until the server has some of them. */
@@ -184,6 +211,7 @@ int main(void)
 		cmocka_unit_test(test_what_the_server_drops_is_not_read),
 		cmocka_unit_test(test_doubtful_and_taken),
 		cmocka_unit_test(test_shut_window),
+		cmocka_unit_test(test_shut_window_of_what_is_not_read),
 		cmocka_unit_test(test_far_ahead),
 		cmocka_unit_test(test_what_is_confirmed_is_forgotten),
 	};

@@ -255,9 +255,9 @@ static void test_what_the_socket_drops(void **state)
 	assert_int_equal(hold_offer(&s, 0, 105, false), WEIR_HOLD);
 	assert_int_equal(s.why, WEIR_OUT_OF_WINDOW);
 	s.socket.edge = START;
-	assert_int_equal(hold_offer(&s, 0, 105, false), WEIR_PASS);
+	assert_int_equal(hold_offer(&s, 0, 1, false), WEIR_HOLD);
 	s.socket.edge = START - 5;
-	assert_int_equal(hold_offer(&s, 0, 105, false), WEIR_PASS);
+	assert_int_equal(hold_offer(&s, 0, 105, false), WEIR_HOLD);
 	assert_int_equal(s.conn.hold.next, START);
 
 	s.socket = (struct weir_socket){ .next = START, .edge = START + 105, .ts_recent = 5 };

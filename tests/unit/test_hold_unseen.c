@@ -91,7 +91,7 @@ static void test_strays_out_of_window(void **state)
 
 	(void)state;
 	hold_open(&s, WEIR_PHASE_FOLLOWED);
-	assert_int_not_equal(weir_hold_socket_takes(&s.socket, &beyond), WEIR_FRAME);
+	assert_false(weir_hold_socket_takes(&s.socket, &beyond));
 	for (int i = 0; i < 5 * WEIR_STRAYS_MAX; i++)
 		assert_int_equal(meet(&s, &beyond, false), WEIR_STRAY);
 	assert_int_equal(weir_hold_meet(&s.conn, &s.socket, &beyond, false, false), WEIR_REASON_COUNT);
@@ -238,7 +238,7 @@ static void test_unseen_requests(void **state)
 	hold_check(&s, 6, weight + 3000);
 }
 
-/* What the socket has is nothing new to it; nor is what it will not take, when that was read. */
+/* What the socket has is nothing new to it. What it would drop now may be, by the time it looks. */
 static void test_not_unseen(void **state)
 {
 	struct weir_segment g = hold_segment(0, 100);
@@ -253,7 +253,7 @@ static void test_not_unseen(void **state)
 	for (__u32 edge = START + 98; edge != START + 101; edge++) {
 		s.socket = (struct weir_socket){ .next = START, .edge = edge };
 		assert_true(weir_hold_overlooked(&s.conn, &s.socket, &g, false));
-		assert_int_equal(weir_hold_overlooked(&s.conn, &s.socket, &g, true), edge == START + 100);
+		assert_true(weir_hold_overlooked(&s.conn, &s.socket, &g, true));
 	}
 	g.flags |= WEIR_TCP_RST;
 	assert_false(weir_hold_overlooked(&s.conn, &s.socket, &g, false));

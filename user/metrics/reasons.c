@@ -113,7 +113,7 @@ static const struct {
 	{ METRICS_PACKET, "bad_checksum", "Dropped, as the server would: wrong TCP or IP checksum." },
 	{ METRICS_PACKET, "untranslatable", "Dropped: its sequence numbers could not be written." },
 	{ METRICS_PACKET, "out_of_window",
-	  "Dropped on a held connection, as the server's socket would: outside the window." },
+	  "Outside the server's window: dropped on a held connection, or cut to a probe of a window that is shut." },
 	{ METRICS_PACKET, "held_record", "Held back because it is over a limit. TCP resends it." },
 	{ METRICS_PACKET, "unconfirmed",
 	  "Dropped: it repeats what was read, and the server may still be about to get that. TCP resends it." },

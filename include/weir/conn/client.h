@@ -180,10 +180,9 @@ WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const s
 		r->start = g->seq;
 		return g->len ? WEIR_CUT : WEIR_PASS;
 	}
+	if (weir_conn_probes(c, k, g))
+		return weir_conn_probe(c, why);
 	if (k->known && g->len) {
-		/* It takes none of this, and it must not be read. */
-		if (weir_socket_shut(k) && seq_after(end, k->next + s->in_off))
-			return WEIR_PASS;
 		r->again = 0;
 		action = weir_conn_confirm(c, k, g, r, why);
 		if (action == WEIR_PASS)

@@ -22,12 +22,13 @@ WEIR_INLINE bool weir_conn_doubts(const struct weir_conn *c, const struct weir_s
 
 	if ((!g->len && !weir_segment_has(g, WEIR_TCP_FIN)) || weir_segment_has(g, WEIR_TCP_RST | WEIR_TCP_SYN))
 		return false;
+	if (seq_after(end, weir_splice_edge(s)) ||
+	    weir_unconfirmed_find(&c->unconfirmed, seq_max(g->seq, acked), end) < WEIR_READS)
+		return true;
 	if (c->phase == WEIR_PHASE_OPAQUE)
-		return weir_unconfirmed_find(&c->unconfirmed, seq_max(g->seq, acked), end) < WEIR_READS;
+		return false;
 	return s->server_reset || (g->has_ts && s->client_has_ts && seq_before(g->tsval, s->client_tsval)) ||
-	       seq_before(g->ack, s->client_acked) || seq_after(g->ack, s->server_end + s->out_off) ||
-	       seq_after(end, weir_splice_edge(s)) ||
-	       weir_unconfirmed_find(&c->unconfirmed, seq_max(g->seq, acked), end) < WEIR_READS;
+	       seq_before(g->ack, s->client_acked) || seq_after(g->ack, s->server_end + s->out_off);
 }
 
 /*
@@ -39,7 +40,7 @@ WEIR_INLINE bool weir_conn_socket_gone(const struct weir_conn *c, const struct w
 	return c->splice.server_reset && k->asked && k->gone;
 }
 
-/* Would the server's socket drop this segment? What it says of a closed window is for the client. */
+/* Would the server's socket drop this segment? One that meets a shut window is weir_conn_probes()'s. */
 WEIR_INLINE bool weir_conn_socket_drops(const struct weir_conn *c, const struct weir_socket *k,
 					const struct weir_segment *g)
 {
@@ -49,6 +50,22 @@ WEIR_INLINE bool weir_conn_socket_drops(const struct weir_conn *c, const struct 
 		return false;
 	weir_splice_to_server(&c->splice, &there);
 	return weir_socket_drops(k, &there) && !weir_socket_shut(k);
+}
+
+/*
+ * The socket has no room at all: none of this segment's bytes may come to it, for by the time it looks at them it may have
+ * some. But the client has to hear of its window.
+ */
+WEIR_INLINE bool weir_conn_probes(const struct weir_conn *c, const struct weir_socket *k, const struct weir_segment *g)
+{
+	return k->known && g->len && weir_socket_shut(k) && seq_after(g->seq + g->len, k->next + c->splice.in_off);
+}
+
+/* Segments that are signed cannot be changed. */
+WEIR_INLINE enum weir_action weir_conn_probe(const struct weir_conn *c, enum weir_reason *why)
+{
+	*why = WEIR_OUT_OF_WINDOW;
+	return c->phase == WEIR_PHASE_OPAQUE && c->opaque_why == WEIR_SIGNED ? WEIR_HOLD : WEIR_PROBE;
 }
 
 /* What was read is not what the server has or will get from `next` on, in its numbers. */

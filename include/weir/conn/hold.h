@@ -66,16 +66,12 @@ WEIR_INLINE void weir_hold_seek(struct weir_hold_reader *r)
 }
 
 /*
- * Will the socket take this segment's bytes? What it would drop must not be followed, or the client could send something
- * else in its place. PASS: it drops them and says so, as to any probe of a closed window. HOLD: it drops them.
+ * Will the socket take this segment's bytes? What it would drop now must not be followed, or the client could send something
+ * else in its place; and must not come to it, for by the time it looks at them it may take them.
  */
-WEIR_INLINE enum weir_action weir_hold_socket_takes(const struct weir_socket *k, const struct weir_segment *g)
+WEIR_INLINE bool weir_hold_socket_takes(const struct weir_socket *k, const struct weir_segment *g)
 {
-	if (k->listens)
-		return WEIR_FRAME;
-	if (weir_socket_shut(k))
-		return WEIR_PASS;
-	return weir_socket_drops(k, g) ? WEIR_HOLD : WEIR_FRAME;
+	return k->listens || !weir_socket_drops(k, g);
 }
 
 /*
@@ -93,8 +89,7 @@ WEIR_INLINE bool weir_hold_overlooked(const struct weir_conn *c, const struct we
 		return false;
 	if (badged && !seq_after(end, c->splice.passed_end - c->splice.in_off))
 		return false;
-	/* Without a badge it does not matter that the socket would drop it now: by the time it looks, it may not any more. */
-	return k->listens || (seq_after(end + fin, k->next) && (!badged || weir_hold_socket_takes(k, g) == WEIR_FRAME));
+	return k->listens || seq_after(end + fin, k->next);
 }
 
 /*
@@ -134,7 +129,7 @@ WEIR_INLINE enum weir_reason weir_hold_meet(struct weir_conn *c, const struct we
 		return WEIR_REASON_COUNT;
 	}
 	/* What the socket would drop anyone may send: it makes no connection opaque. */
-	taken = weir_hold_socket_takes(k, g) == WEIR_FRAME;
+	taken = weir_hold_socket_takes(k, g);
 	if (withholds && (!taken || weir_hold_must_be_read(c, g) || ++c->strays < WEIR_STRAYS_MAX))
 		return WEIR_STRAY;
 	if (c->phase == WEIR_PHASE_CLOSED || !taken)
@@ -181,13 +176,12 @@ WEIR_INLINE __u32 weir_hold_from(const struct weir_conn *c, const struct weir_so
 	return weir_hold_charges_all(c) && seq_before(acked, c->hold.next) ? acked : c->hold.next;
 }
 
-/* PASS: it has no news, or none that the socket takes. HOLD: the socket drops it, or what is before it must come first. */
+/* PASS: it has no news. HOLD: the socket would drop it, or what is before it must come first. */
 WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const struct weir_socket *k,
 					     const struct weir_segment *g, struct weir_hold_reader *r,
 					     enum weir_reason *why)
 {
 	const struct weir_hold *h = &c->hold;
-	enum weir_action action;
 	__u32 from = weir_hold_from(c, k);
 	bool ahead, in_order;
 
@@ -195,11 +189,10 @@ WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const st
 		return WEIR_PASS;
 	if (c->phase != WEIR_PHASE_HUNTING && (c->phase != WEIR_PHASE_OPAQUE || !seq_after(g->seq + g->len, from)))
 		return WEIR_PASS;
-	action = weir_hold_socket_takes(k, g);
-	if (action == WEIR_HOLD)
+	if (!weir_hold_socket_takes(k, g)) {
 		*why = WEIR_OUT_OF_WINDOW;
-	if (action != WEIR_FRAME)
-		return action;
+		return WEIR_HOLD;
+	}
 	*r = (struct weir_hold_reader){
 		.next = g->seq,
 		.news = g->seq,
