@@ -21,7 +21,7 @@
 #ifndef WEIR_CONN_CONN_H
 #define WEIR_CONN_CONN_H
 
-#include "weir/conn/client.h"
+#include "weir/conn/client_commit.h"
 #include "weir/conn/reject.h"
 #include "weir/conn/server.h"
 #include "weir/conn/state.h"

@@ -7,7 +7,7 @@
 #ifndef WEIR_CONN_DOUBT_H
 #define WEIR_CONN_DOUBT_H
 
-#include "weir/conn/state.h"
+#include "weir/conn/request_reader.h"
 
 /* The first byte of the client's stream that the server has not acknowledged, in the client's numbers. */
 WEIR_INLINE __u32 weir_conn_acked(const struct weir_conn *c)

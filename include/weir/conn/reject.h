@@ -8,7 +8,7 @@
 #ifndef WEIR_CONN_REJECT_H
 #define WEIR_CONN_REJECT_H
 
-#include "weir/conn/client.h"
+#include "weir/conn/request_reader.h"
 #include "weir/http/ambiguity.h"
 
 /* May the request that was lost be rejected? A connection that was joined in mid-stream, or is closing, is left alone. */

@@ -5,6 +5,20 @@
 
 #include "weir/conn/state.h"
 
+/* A segment's worth of framing, on a copy of the machine. */
+struct weir_response_reader {
+	__u32 next;
+	__u32 began;		      /* of the response now being read, or read last */
+	__u32 first;		      /* number of the request that the segment's first response answers */
+	struct weir_asked_list asked; /* as in struct weir_conn */
+	__u32 responses;
+	__u32 outstanding;
+	__u16 lost;
+	__u16 pad;
+	__u64 head_bits; /* bit 0: the oldest outstanding request is a HEAD */
+	struct weir_response response;
+};
+
 /* Takes a server's segment. FRAME: its payload must be fed to `r` and committed before it goes out; it passes. */
 WEIR_INLINE enum weir_action weir_conn_begin_server(struct weir_conn *c, const struct weir_segment *g,
 						    struct weir_response_reader *r, enum weir_reason *why)

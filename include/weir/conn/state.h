@@ -124,72 +124,6 @@ struct weir_view {
 	__u8 pad;
 };
 
-/* A segment's worth of framing, on a copy of the machine. `why` counts: WEIR_REASON_COUNT when there is nothing to count. */
-struct weir_request_reader {
-	__u32 next;
-	__u32 version;
-	__u32 start;	   /* of the request now being read; valid when it began in this segment */
-	__u32 requests;	   /* before this segment */
-	__u32 outstanding; /* of these without an answer */
-	__u32 heads;	   /* that ended in this segment, not counting a shed one */
-	__u64 head_bits;   /* of these; bit 0 is the first */
-	__u16 lost;	   /* enum weir_reason, with phase OPAQUE to come unless shed or held; else WEIR_REASON_COUNT */
-	__u16 why_not;	   /* the first request may not be answered: enum weir_reason; else WEIR_REASON_COUNT */
-	__u8 whole;	   /* the request now being read began in this segment */
-	__u8 shed;	   /* the first request is refused, and will be answered */
-	__u8 held;	   /* the request now being read is refused, and can not be answered now */
-	__u8 must_close;   /* what the segment goes on with may be answered, but only with WEIR_ANSWER_CLOSE */
-	__u8 first;	   /* no request came before this segment */
-	__u8 begun;	   /* the answer to what the segment goes on with has begun: there is no place for another */
-	__u8 again;	   /* this was read before: it is only compared, nothing is decided */
-	__u8 early;	   /* and the server has bytes from behind it */
-	__u8 pad[2];
-	__u32 skipped;	   /* where the latest body that was passed over began */
-	__u32 again_start; /* where it began, and ended then */
-	__u32 again_end;
-	__u32 again_heads;
-	struct weir_answer_choice answer; /* with shed */
-	struct weir_preamble preamble;
-	struct weir_request request;
-};
-
-struct weir_response_reader {
-	__u32 next;
-	__u32 began;		      /* of the response now being read, or read last */
-	__u32 first;		      /* number of the request that the segment's first response answers */
-	struct weir_asked_list asked; /* as in struct weir_conn */
-	__u32 responses;
-	__u32 outstanding;
-	__u16 lost;
-	__u16 pad;
-	__u64 head_bits; /* bit 0: the oldest outstanding request is a HEAD */
-	struct weir_response response;
-};
-
-/* Ready to be fed what comes next; nothing may be answered. */
-WEIR_INLINE void weir_request_reader_open(struct weir_request_reader *r, const struct weir_conn *c)
-{
-	r->next = c->request_next;
-	r->version = c->version;
-	r->start = c->request_next;
-	r->requests = c->requests;
-	r->outstanding = c->requests - c->responses;
-	r->heads = 0;
-	r->head_bits = 0;
-	r->lost = WEIR_REASON_COUNT;
-	r->why_not = WEIR_UNACKED;
-	r->whole = 0;
-	r->shed = 0;
-	r->held = 0;
-	r->must_close = 0;
-	r->first = 0;
-	r->begun = 0;
-	r->again = 0;
-	r->answer.rejected = 0;
-	r->preamble = c->preamble;
-	r->request = c->request;
-}
-
 WEIR_INLINE void weir_conn_open(struct weir_conn *c, __u32 server, enum weir_phase phase, __u32 client_next,
 				__u32 server_next, __u16 server_window)
 {
@@ -249,13 +183,13 @@ WEIR_INLINE __u32 weir_conn_done(const struct weir_conn *c)
 	return c->responses - sending;
 }
 
-/* Has a request that is not done taken places of some limit? */
 /* Nothing is committed any more. */
 WEIR_INLINE bool weir_conn_forgotten(const struct weir_conn *c)
 {
 	return c->id == WEIR_CONN_FORGOTTEN;
 }
 
+/* Has a request that is not done taken places of some limit? */
 WEIR_INLINE bool weir_conn_holds_places(const struct weir_conn *c)
 {
 	return seq_after(c->places_end, weir_conn_done(c));

@@ -7,7 +7,7 @@
 #ifndef WEIR_CONN_TRACE_H
 #define WEIR_CONN_TRACE_H
 
-#include "weir/conn/state.h"
+#include "weir/conn/request_reader.h"
 #include "weir/http/attributes.h"
 #include "weir/tcp/segment.h"
 

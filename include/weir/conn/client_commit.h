@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A client's segment has been read and decided: it passes, waits, is cut short, or is answered. */
+#ifndef WEIR_CONN_CLIENT_COMMIT_H
+#define WEIR_CONN_CLIENT_COMMIT_H
+
+#include "weir/conn/client.h"
+
+/* Is there room for one more request on this connection? More outstanding ones than bits cannot be told apart. */
+WEIR_INLINE void weir_conn_count_requests(struct weir_conn *c, const struct weir_request_reader *r)
+{
+	__u32 at = c->requests % WEIR_OUTSTANDING_MAX;
+	__u64 mask = r->heads < WEIR_OUTSTANDING_MAX ? (1ULL << r->heads) - 1 : ~0ULL;
+	__u64 place = at ? mask << at | mask >> (WEIR_OUTSTANDING_MAX - at) : mask;
+	__u64 bits = at ? r->head_bits << at | r->head_bits >> (WEIR_OUTSTANDING_MAX - at) : r->head_bits;
+
+	c->head_bits = (c->head_bits & ~place) | (bits & place);
+	c->requests += r->heads;
+	if (c->phase == WEIR_PHASE_HUNTING)
+		c->hold.decided += r->heads;
+	c->pipelines |= c->requests - c->responses > 1;
+}
+
+WEIR_INLINE enum weir_action weir_conn_shed(struct weir_conn *c, const struct weir_segment *g,
+					    const struct weir_request_reader *r)
+{
+	struct weir_splice *s = &c->splice;
+
+	c->answer = r->answer;
+	c->unconfirmed.n = 0;
+	weir_splice_cut(s, g);
+	if (r->answer.kind == WEIR_ANSWER_CLOSE) {
+		weir_splice_swallow(s, g->len + weir_segment_has(g, WEIR_TCP_FIN));
+		weir_splice_answer(s, c->answer.length);
+		c->phase = WEIR_PHASE_CLOSED;
+		return WEIR_CLOSE;
+	}
+	return weir_conn_swallow(c, g);
+}
+
+/* What is before a held request, or was passed before, passes; the rest comes again, and is asked again. */
+WEIR_INLINE enum weir_action weir_conn_cut(struct weir_conn *c, const struct weir_segment *g,
+					   const struct weir_request_reader *r)
+{
+	struct weir_segment before = *g;
+
+	before.len = r->start - g->seq;
+	before.flags &= ~WEIR_TCP_FIN;
+	weir_conn_note_read(c, g, r, r->start);
+	c->version++;
+	c->request_next = r->start;
+	if (r->lost != WEIR_BAD_PREAMBLE)
+		c->preamble = r->preamble;
+	if (r->whole)
+		weir_request_start(&c->request);
+	weir_conn_count_requests(c, r);
+	weir_splice_pass(&c->splice, &before);
+	return WEIR_CUT;
+}
+
+/*
+ * Makes the fed copy the state. HOLD: someone else moved the state meanwhile, or a shed is no longer safe, or the segment
+ * has nothing but a request that must wait; nothing has changed and the segment must be dropped: it comes again.
+ */
+WEIR_INLINE enum weir_action weir_conn_commit_client(struct weir_conn *c, const struct weir_segment *g,
+						     struct weir_request_reader *r, enum weir_reason *why)
+{
+	bool unsafe = r->must_close ? !weir_conn_may_only_close(c, g) : weir_conn_why_not(c, g) != WEIR_REASON_COUNT;
+
+	if (c->version != r->version || (r->shed && unsafe)) {
+		*why = WEIR_CONTENDED;
+		return WEIR_HOLD;
+	}
+	if (r->again)
+		return weir_conn_commit_again(c, g, r, why);
+	if (r->held) {
+		*why = WEIR_HELD;
+		return seq_after(r->start, g->seq) ? weir_conn_cut(c, g, r) : WEIR_HOLD;
+	}
+	if (!r->shed)
+		weir_conn_note_read(c, g, r, r->next);
+	c->version++;
+	c->preamble = r->preamble;
+	c->request = r->request;
+	c->request_next = r->next;
+	if (r->shed) {
+		if (r->answer.rejected)
+			*why = r->answer.rejected;
+		return weir_conn_shed(c, g, r);
+	}
+
+	weir_conn_count_requests(c, r);
+	if (c->phase == WEIR_PHASE_HUNTING) {
+		/* What was lost is for the hold to charge, from its first byte. */
+		if (r->lost != WEIR_REASON_COUNT)
+			c->request_next = r->lost == WEIR_CONNECT ? r->next : r->start;
+		if (r->lost != WEIR_REASON_COUNT || c->pipelines)
+			weir_conn_hunt(c);
+	} else if (r->lost != WEIR_REASON_COUNT) {
+		__u32 from = r->lost == WEIR_CONNECT ? r->next : r->start;
+
+		*why = r->lost;
+		weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, from), r->lost);
+		weir_unconfirmed_trim(&c->unconfirmed, from);
+	} else if (c->requests - c->responses > WEIR_OUTSTANDING_MAX) {
+		*why = WEIR_TOO_MANY_PIPELINED;
+		weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, c->request_next), *why);
+	}
+	weir_splice_pass(&c->splice, g);
+	return WEIR_PASS;
+}
+
+#endif
