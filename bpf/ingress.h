@@ -3,135 +3,19 @@
 #ifndef WEIR_BPF_INGRESS_H
 #define WEIR_BPF_INGRESS_H
 
-#include "checksum.h"
 #include "cut.h"
+#include "fragment.h"
 #include "frame.h"
 #include "full.h"
+#include "outcome.h"
 #include "pace.h"
+#include "refuse.h"
 #include "reject.h"
-#include "reply.h"
 #include "settings.h"
 #include "signature.h"
 #include "strip.h"
+#include "syn.h"
 #include "track.h"
-
-/* A request is refused and may be answered: how, and whether its connection can go on. */
-__noinline int choose_answer(struct __sk_buff *skb, struct work *w)
-{
-	bool loopback = skb->ifindex == LOOPBACK_IFINDEX;
-	struct weir_request_reader *r;
-	bool closing, behind;
-	__u32 rest;
-
-	if (!w)
-		return 0;
-	r = &w->request;
-	rest = r->next - (w->packet.segment.seq + w->packet.segment.len);
-	closing = r->answer.rejected || (w->server_flags & WEIR_SERVER_CLOSING) ||
-		  (loopback && (w->server_flags & WEIR_SERVER_CLOSING_LOOPBACK));
-	r->answer.retry_s = w->retry_s;
-	r->answer.head = r->request.method == WEIR_METHOD_HEAD;
-	r->answer.kind = WEIR_ANSWER_KEEP;
-	behind = (__s32)rest < 0;
-	if (behind)
-		rest = 0;
-	/*
-	 * A body that is not sent yet, or of unknown or great length, is not worth swallowing; and what is pipelined
-	 * behind a refused request would be sent again at ever longer intervals.
-	 */
-	if (closing || r->must_close || behind || (r->request.flags & (WEIR_REQUEST_EXPECT | WEIR_REQUEST_CLOSE)) ||
-	    !weir_request_ended(&r->request) || rest > w->swallow_max)
-		r->answer.kind = WEIR_ANSWER_CLOSE;
-	r->answer.length = r->begun ? 0 : answer_text(w, &r->answer);
-	return 0;
-}
-
-static __always_inline void count_refusal(const struct work *w, __u32 slot)
-{
-	__u32 index = weir_limit_index(w->server, slot);
-	const struct weir_limit *limit = bpf_map_lookup_elem(&limits, &index);
-
-	if (limit && limit->reason < WEIR_REASON_COUNT)
-		count(w->server, limit->reason);
-}
-
-__noinline int count_requests(struct work *w, __u32 action)
-{
-	__u32 s;
-
-	if (!w)
-		return 0;
-	decision_stands(w);
-	s = w->server;
-	if (w->passed)
-		count_many(s, WEIR_PASSED, w->passed);
-	if (w->exempt)
-		count_many(s, WEIR_EXEMPT, w->exempt);
-	if (w->dry_run)
-		count_many(s, WEIR_DRY_RUN_SHED, w->dry_run);
-	for (int key = 0; key < WEIR_EVENT_KEYS; key++) {
-		if (w->events[key])
-			count_many(s, WEIR_EVENT_KEYED + key, w->events[key]);
-	}
-	for (int i = 0; i < WEIR_SOURCES; i++) {
-		if (w->sources[i])
-			count_many(s, WEIR_BY_REQUEST_HEADER + i, w->sources[i]);
-	}
-	for (int i = 0; i < WEIR_NOTES; i++) {
-		if (w->notes[i])
-			count_many(s, WEIR_UNTRUSTED_IDENTITY + i, w->notes[i]);
-	}
-	if (w->dry_run_rejected)
-		count(s, WEIR_DRY_RUN_REJECTED);
-	if (action == WEIR_CLOSE)
-		count(s, WEIR_ANSWERED_CLOSE);
-	if (!w->request.shed)
-		return 0;
-	if (w->request.answer.rejected) {
-		count(s, WEIR_REJECTED);
-		return 0;
-	}
-	count(s, WEIR_SHED);
-	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
-		if (w->penalised >> n & 1)
-			count(s, WEIR_SHED_PENALTY);
-		else if (w->refused >> n & 1)
-			count_refusal(w, w->limits[n]);
-	}
-	return 0;
-}
-
-/* Says to the client what the view holds; the packet itself goes on to the server as what it may see, or turns round. */
-__noinline int reply(struct __sk_buff *skb, struct work *w, __u32 action)
-{
-	__u32 ifindex = skb->ifindex;
-	bool forward;
-	__u32 text;
-
-	if (!w)
-		return TC_ACT_SHOT;
-	forward = w->view.news || action == WEIR_CLOSE;
-	weir_view_reply(&w->view, &w->packet.segment, action, &w->reply);
-	text = w->reply.len ? answer_text(w, &w->view.answer) : 0;
-	if (text != w->reply.len || bpf_skb_load_bytes(skb, 0, w->packet.ethernet, ETHERNET_BYTES) ||
-	    packet_write(skb, w, true, text))
-		goto drop;
-	if (forward) {
-		if (bpf_clone_redirect(skb, ifindex, 0))
-			goto drop;
-		weir_view_forward(&w->view, &w->packet.segment, action, &w->reply);
-		if (packet_write(skb, w, false, 0))
-			goto drop;
-		return TC_ACT_UNSPEC;
-	}
-	/* On loopback both ends are here: the packet with its ends swapped goes up to the client. */
-	return ifindex == LOOPBACK_IFINDEX ? TC_ACT_UNSPEC : bpf_redirect(ifindex, 0);
-
-drop:
-	/* The client asks again, and what was to be said is still known. */
-	count(w->server, WEIR_PACKET_SURGERY);
-	return TC_ACT_SHOT;
-}
 
 __noinline int pass_to_server(struct __sk_buff *skb, struct work *w)
 {
@@ -191,40 +75,83 @@ static __noinline enum weir_action ingress_commit(struct work *w, struct weir_co
 	return action;
 }
 
-static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
+/* What its header says, and if that is not enough, the server's socket. */
+static __always_inline enum weir_action ingress_meet(struct __sk_buff *skb, struct work *w, struct weir_conn *c,
+						     enum weir_reason *why)
 {
-	const struct weir_segment *g = &w->packet.segment;
-	enum weir_reason why = WEIR_REASON_COUNT;
 	enum weir_action action;
-	int verdict;
-	__u32 cuts;
 
 	w->socket.asked = w->socket.known = 0;
-	action = ingress_begin(w, c, &why);
-	if (action == WEIR_ASK) {
-		socket_ask(skb, HOOK_INGRESS);
-		action = ingress_begin(w, c, &why);
+	action = ingress_begin(w, c, why);
+	if (action != WEIR_ASK)
+		return action;
+	socket_ask(skb, HOOK_INGRESS);
+	return ingress_begin(w, c, why);
+}
+
+/* Its bytes are read, and its requests decided. */
+static __always_inline enum weir_action ingress_read(struct __sk_buff *skb, struct work *w, struct weir_conn *c,
+						     enum weir_reason *why)
+{
+	__u32 cuts = w->view.splice.cuts;
+	enum weir_action action;
+
+	frame_requests(skb, w);
+	weir_request_reader_end(&w->request, &w->packet.segment);
+	if (w->request.lost != WEIR_REASON_COUNT)
+		reject(skb, w);
+	if (w->request.shed)
+		choose_answer(skb, w);
+	action = ingress_commit(w, c, why);
+	if (action != WEIR_HOLD) {
+		count_requests(w, action);
+		top_count(skb, w);
+		if (w->noted)
+			trace_write(skb, w);
+	} else {
+		undo_packet(w);
 	}
-	if (action == WEIR_FRAME) {
-		cuts = w->view.splice.cuts;
-		frame_requests(skb, w);
-		weir_request_reader_end(&w->request, g);
-		if (w->request.lost != WEIR_REASON_COUNT)
-			reject(skb, w);
-		if (w->request.shed)
-			choose_answer(skb, w);
-		action = ingress_commit(w, c, &why);
-		if (action != WEIR_HOLD) {
-			count_requests(w, action);
-			top_count(skb, w);
-			if (w->noted)
-				trace_write(skb, w);
-		} else {
-			undo_packet(w);
-		}
-		if (action == WEIR_CLOSE ? cuts : !cuts && w->view.splice.cuts)
-			count(w->server, action == WEIR_CLOSE ? WEIR_SPLICE_CLOSED : WEIR_SPLICE_OPENED);
+	if (action == WEIR_CLOSE ? cuts : !cuts && w->view.splice.cuts)
+		count(w->server, action == WEIR_CLOSE ? WEIR_SPLICE_CLOSED : WEIR_SPLICE_OPENED);
+	return action;
+}
+
+/* What was cut off comes again. If it cannot be cut off, so does what was to pass: known by its numbers, it passes then. */
+static __always_inline int cut_to_server(struct __sk_buff *skb, struct work *w)
+{
+	if (packet_cut(skb, w, w->request.start - w->packet.segment.seq)) {
+		count(w->server, WEIR_PACKET_SURGERY);
+		return TC_ACT_SHOT;
 	}
+	count(w->server, WEIR_CUT_SHORT);
+	return pass_to_server(skb, w);
+}
+
+/* The packet becomes what was decided. */
+static __always_inline int ingress_act(struct __sk_buff *skb, struct work *w, enum weir_action action)
+{
+	switch (action) {
+	case WEIR_HOLD:
+		return TC_ACT_SHOT;
+	case WEIR_PASS:
+		return pass_to_server(skb, w);
+	case WEIR_CUT:
+		return cut_to_server(skb, w);
+	case WEIR_PROBE:
+		return probe_server(skb, w);
+	default:
+		return reply(skb, w, action);
+	}
+}
+
+static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
+{
+	enum weir_reason why = WEIR_REASON_COUNT;
+	enum weir_action action = ingress_meet(skb, w, c, &why);
+	int verdict;
+
+	if (action == WEIR_FRAME)
+		action = ingress_read(skb, w, c, &why);
 	if (why != WEIR_REASON_COUNT)
 		count(w->server, why);
 	if (w->unanswered_why != WEIR_REASON_COUNT)
@@ -233,94 +160,80 @@ static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, s
 		count(w->server, WEIR_ANSWERED);
 	if (action == WEIR_CLOSE)
 		conn_release(c);
-
-	if (action == WEIR_CUT && packet_cut(skb, w, w->request.start - g->seq)) {
-		/* What was cut off comes again, with what was to pass: known by its numbers, it passes then. */
-		count(w->server, WEIR_PACKET_SURGERY);
-		action = WEIR_HOLD;
-	} else if (action == WEIR_CUT) {
-		count(w->server, WEIR_CUT_SHORT);
-	}
-	if (action == WEIR_HOLD)
-		verdict = TC_ACT_SHOT;
-	else if (action == WEIR_PROBE)
-		verdict = probe_server(skb, w);
-	else
-		verdict = action == WEIR_PASS || action == WEIR_CUT ? pass_to_server(skb, w) : reply(skb, w, action);
+	verdict = ingress_act(skb, w, action);
 	if (verdict == TC_ACT_UNSPEC)
-		badge_put_on(skb, g, c);
+		badge_put_on(skb, &w->packet.segment, c);
 	if (verdict == TC_ACT_UNSPEC && w->view.opaque && (w->server_flags & WEIR_SERVER_PACED))
 		verdict = pace(skb, w, c);
 	conn_retire(w, c, false, client_resets(skb, w));
 	return verdict;
 }
 
-/*
- * The rest of the packet cannot be read. It is left to the hold, which sees it whole, and with it the connection: bytes
- * that are not read here could take the place of those that were. Of a translated one no part can be passed on.
- */
-__noinline int ingress_fragment(struct __sk_buff *skb, __u32 end)
+static __always_inline int ingress_drop(const struct work *w, enum weir_reason why)
 {
-	struct work *w = work_of(HOOK_INGRESS);
-	struct weir_conn *c;
-	bool news = false;
-
-	if (!w)
-		return TC_ACT_UNSPEC;
-	count(w->server, WEIR_FRAGMENT);
-	badge_unread(skb);
-	flow_set(&w->packet, true);
-	c = bpf_map_lookup_elem(&conns, &w->packet.flow);
-	if (!c)
-		return TC_ACT_UNSPEC;
-	socket_ask(skb, HOOK_INGRESS);
-	if (!packet_parse_tcp(skb, &w->packet, end) || c->splice.cuts || !w->socket.known ||
-	    weir_socket_drops(&w->socket, &w->packet.segment))
-		return TC_ACT_SHOT;
-	bpf_spin_lock(&c->lock);
-	if (c->phase == WEIR_PHASE_FOLLOWED || c->phase == WEIR_PHASE_HUNTING) {
-		weir_hold_unseen(c, &w->socket);
-		news = true;
-	}
-	bpf_spin_unlock(&c->lock);
-	if (news)
-		count(w->server, WEIR_UNSEEN);
-	return TC_ACT_UNSPEC;
+	count(w->server, why);
+	return TC_ACT_SHOT;
 }
 
-/*
- * A SYN changes nothing here by itself. What follows it must be plain TCP, and none of its data may reach the server, whether
- * an option asks for that or the server does without one: what comes behind the handshake is read.
- */
-__noinline int ingress_syn(struct __sk_buff *skb, struct work *w)
+/* The entry of a connection that is in no table yet; NULL: there is none, and *verdict is the packet's. */
+static __always_inline struct weir_conn *ingress_open(struct __sk_buff *skb, struct work *w, int *verdict)
 {
-	const struct packet *p;
+	const struct packet *p = &w->packet;
+	struct weir_conn *c;
+	int opened;
 
-	if (!w)
-		return TC_ACT_SHOT;
-	p = &w->packet;
-	if (p->segment.len && (p->signature || !checksum_is_right(skb, w))) {
-		count(w->server, p->signature ? WEIR_SYN_DATA : WEIR_BAD_CHECKSUM);
-		return TC_ACT_SHOT;
+	*verdict = TC_ACT_UNSPEC;
+	if ((p->segment.flags & WEIR_TCP_RST) || (w->server_flags & WEIR_SERVER_DRAINING))
+		return NULL;
+	opened = conn_open(skb);
+	/* The data comes again when there is a connection. */
+	if ((opened == OPENED_SOON && p->segment.len && packet_cut(skb, w, 0)) ||
+	    (opened == OPENED_NO_ROOM && p->segment.len && must_wait(w)))
+		*verdict = TC_ACT_SHOT;
+	if (opened != OPENED)
+		return NULL;
+	c = bpf_map_lookup_elem(&conns, &p->flow);
+	/* Joined when it was MPTCP already. */
+	if (c && p->mptcp) {
+		weir_conn_opaque(c, c->request_next, WEIR_MPTCP);
+		count(w->server, WEIR_MPTCP);
 	}
-	if (p->signature)
-		return TC_ACT_UNSPEC;
-	if (p->unwanted && remove_options(skb, w))
+	return c;
+}
+
+static __always_inline int ingress_segment(struct __sk_buff *skb, struct work *w)
+{
+	struct packet *p = &w->packet;
+	struct weir_conn *c;
+	int verdict;
+
+	signature_recognise(p);
+	if ((p->segment.flags & WEIR_TCP_URG) && !p->signature && remove_urgent(skb, w))
 		return TC_ACT_SHOT;
-	if (!p->segment.len)
-		return TC_ACT_UNSPEC;
-	count(w->server, WEIR_SYN_DATA);
-	return packet_cut(skb, w, 0) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+	flow_set(p, true);
+	c = bpf_map_lookup_elem(&conns, &p->flow);
+	if (p->segment.flags & WEIR_TCP_SYN)
+		return !c && handshake_waits(w) ? TC_ACT_SHOT : ingress_syn(skb, w);
+	if (!c)
+		c = ingress_open(skb, w, &verdict);
+	if (!c)
+		return verdict;
+	w->conn_id = c->id;
+	if (!checksum_is_right(skb, w))
+		return ingress_drop(w, WEIR_BAD_CHECKSUM);
+	/* The second is weir_splice_acceptable() for a FIN, too: there it would cost verifiers twice the steps. */
+	if (((p->signature || c->opaque_why == WEIR_SIGNED) && !signature_fits(skb, w, c)) ||
+	    !(p->segment.flags & (WEIR_TCP_ACK | WEIR_TCP_RST)))
+		return ingress_drop(w, WEIR_UNACCEPTABLE);
+	return ingress_conn(skb, w, c);
 }
 
 SEC("tc")
 int weir_ingress(struct __sk_buff *skb)
 {
 	struct work *w = work_of(HOOK_INGRESS);
-	struct weir_conn *c;
 	struct packet *p;
 	__u32 end;
-	int opened;
 
 	/* What is not for this device's address may be for a macvlan on top; if it is not, it is like one lost behind weir. */
 	if (!w || has_own_device(skb) || (skb->pkt_type != PACKET_HOST && skb->pkt_type != PACKET_OTHERHOST))
@@ -331,58 +244,14 @@ int weir_ingress(struct __sk_buff *skb)
 			badge_unread(skb);
 		return TC_ACT_UNSPEC;
 	}
-	if (!packet_parse_ports(skb, p) || !server_listens(p->dest, p->dest_port, &w->server))
+	if (!packet_parse_ports(skb, p) || !server_listens(p->dest, p->dest_port, &w->server) ||
+	    !load_settings(w, HOOK_INGRESS))
 		return TC_ACT_UNSPEC;
-	if (!load_settings(w, HOOK_INGRESS))
-		return TC_ACT_UNSPEC;
-	if (!ip_checksum_is_right(skb, w)) {
-		count(w->server, WEIR_BAD_CHECKSUM);
-		return TC_ACT_SHOT;
-	}
+	if (!ip_checksum_is_right(skb, w))
+		return ingress_drop(w, WEIR_BAD_CHECKSUM);
 	if (p->fragment)
 		return ingress_fragment(skb, end);
-	if (!packet_parse_tcp(skb, p, end))
-		return TC_ACT_UNSPEC;
-
-	signature_recognise(p);
-	if ((p->segment.flags & WEIR_TCP_URG) && !p->signature && remove_urgent(skb, w))
-		return TC_ACT_SHOT;
-	flow_set(p, true);
-	c = bpf_map_lookup_elem(&conns, &p->flow);
-	if (p->segment.flags & WEIR_TCP_SYN)
-		return !c && handshake_waits(w) ? TC_ACT_SHOT : ingress_syn(skb, w);
-	if (!c) {
-		if ((p->segment.flags & WEIR_TCP_RST) || (w->server_flags & WEIR_SERVER_DRAINING))
-			return TC_ACT_UNSPEC;
-		opened = conn_open(skb);
-		/* The data comes again when there is a connection. */
-		if (opened == OPENED_SOON && p->segment.len && packet_cut(skb, w, 0))
-			return TC_ACT_SHOT;
-		if (opened == OPENED_NO_ROOM && p->segment.len && must_wait(w))
-			return TC_ACT_SHOT;
-		if (opened != OPENED)
-			return TC_ACT_UNSPEC;
-		c = bpf_map_lookup_elem(&conns, &p->flow);
-		if (!c)
-			return TC_ACT_UNSPEC;
-		/* Joined when it was MPTCP already. */
-		if (p->mptcp) {
-			weir_conn_opaque(c, c->request_next, WEIR_MPTCP);
-			count(w->server, WEIR_MPTCP);
-		}
-	}
-	w->conn_id = c->id;
-	if (!checksum_is_right(skb, w)) {
-		count(w->server, WEIR_BAD_CHECKSUM);
-		return TC_ACT_SHOT;
-	}
-	/* The second is weir_splice_acceptable() for a FIN, too: there it would cost verifiers twice the steps. */
-	if (((p->signature || c->opaque_why == WEIR_SIGNED) && !signature_fits(skb, w, c)) ||
-	    !(p->segment.flags & (WEIR_TCP_ACK | WEIR_TCP_RST))) {
-		count(w->server, WEIR_UNACCEPTABLE);
-		return TC_ACT_SHOT;
-	}
-	return ingress_conn(skb, w, c);
+	return packet_parse_tcp(skb, p, end) ? ingress_segment(skb, w) : TC_ACT_UNSPEC;
 }
 
 #endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The first piece of an IP packet that comes in pieces. */
+#ifndef WEIR_BPF_FRAGMENT_H
+#define WEIR_BPF_FRAGMENT_H
+
+#include "weir/conn/hold.h"
+
+#include "badge.h"
+#include "track.h"
+
+/*
+ * The rest of the packet cannot be read. It is left to the hold, which sees it whole, and with it the connection: bytes
+ * that are not read here could take the place of those that were. Of a translated one no part can be passed on.
+ */
+__noinline int ingress_fragment(struct __sk_buff *skb, __u32 end)
+{
+	struct work *w = work_of(HOOK_INGRESS);
+	struct weir_conn *c;
+	bool news = false;
+
+	if (!w)
+		return TC_ACT_UNSPEC;
+	count(w->server, WEIR_FRAGMENT);
+	badge_unread(skb);
+	flow_set(&w->packet, true);
+	c = bpf_map_lookup_elem(&conns, &w->packet.flow);
+	if (!c)
+		return TC_ACT_UNSPEC;
+	socket_ask(skb, HOOK_INGRESS);
+	if (!packet_parse_tcp(skb, &w->packet, end) || c->splice.cuts || !w->socket.known ||
+	    weir_socket_drops(&w->socket, &w->packet.segment))
+		return TC_ACT_SHOT;
+	bpf_spin_lock(&c->lock);
+	if (c->phase == WEIR_PHASE_FOLLOWED || c->phase == WEIR_PHASE_HUNTING) {
+		weir_hold_unseen(c, &w->socket);
+		news = true;
+	}
+	bpf_spin_unlock(&c->lock);
+	if (news)
+		count(w->server, WEIR_UNSEEN);
+	return TC_ACT_UNSPEC;
+}
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What became of a packet's requests, counted when it is certain. */
+#ifndef WEIR_BPF_OUTCOME_H
+#define WEIR_BPF_OUTCOME_H
+
+#include "decide.h"
+
+static __always_inline void count_refusal(const struct work *w, __u32 slot)
+{
+	__u32 index = weir_limit_index(w->server, slot);
+	const struct weir_limit *limit = bpf_map_lookup_elem(&limits, &index);
+
+	if (limit && limit->reason < WEIR_REASON_COUNT)
+		count(w->server, limit->reason);
+}
+
+__noinline int count_requests(struct work *w, __u32 action)
+{
+	__u32 s;
+
+	if (!w)
+		return 0;
+	decision_stands(w);
+	s = w->server;
+	if (w->passed)
+		count_many(s, WEIR_PASSED, w->passed);
+	if (w->exempt)
+		count_many(s, WEIR_EXEMPT, w->exempt);
+	if (w->dry_run)
+		count_many(s, WEIR_DRY_RUN_SHED, w->dry_run);
+	for (int key = 0; key < WEIR_EVENT_KEYS; key++) {
+		if (w->events[key])
+			count_many(s, WEIR_EVENT_KEYED + key, w->events[key]);
+	}
+	for (int i = 0; i < WEIR_SOURCES; i++) {
+		if (w->sources[i])
+			count_many(s, WEIR_BY_REQUEST_HEADER + i, w->sources[i]);
+	}
+	for (int i = 0; i < WEIR_NOTES; i++) {
+		if (w->notes[i])
+			count_many(s, WEIR_UNTRUSTED_IDENTITY + i, w->notes[i]);
+	}
+	if (w->dry_run_rejected)
+		count(s, WEIR_DRY_RUN_REJECTED);
+	if (action == WEIR_CLOSE)
+		count(s, WEIR_ANSWERED_CLOSE);
+	if (!w->request.shed)
+		return 0;
+	if (w->request.answer.rejected) {
+		count(s, WEIR_REJECTED);
+		return 0;
+	}
+	count(s, WEIR_SHED);
+	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
+		if (w->penalised >> n & 1)
+			count(s, WEIR_SHED_PENALTY);
+		else if (w->refused >> n & 1)
+			count_refusal(w, w->limits[n]);
+	}
+	return 0;
+}
+
+#endif
