@@ -57,7 +57,7 @@ static __always_inline int egress_conn(struct __sk_buff *skb, struct work *w, st
 	if (why != WEIR_REASON_COUNT)
 		count(w->server, why);
 	conn_retire(w, c, true, reset);
-	return action == WEIR_HOLD ? TC_ACT_SHOT : pass_to_client(skb, w);
+	return action == WEIR_DROP ? TC_ACT_SHOT : pass_to_client(skb, w);
 }
 
 SEC("tc")

@@ -113,7 +113,7 @@ static __always_inline int hold_segment(struct __sk_buff *skb, struct work *w, s
 	bpf_spin_lock(&c->lock);
 	action = weir_hold_commit(c, &w->hold, w->now_ns, &held_ns, why);
 	bpf_spin_unlock(&c->lock);
-	if (action == WEIR_HOLD) {
+	if (action == WEIR_DROP) {
 		undo_decision(w);
 		return SOCKET_GETS_NOTHING;
 	}
@@ -128,7 +128,7 @@ static __always_inline int hold_conn(struct __sk_buff *skb, struct work *w, stru
 	const struct weir_segment *g = &w->packet.segment;
 	bool badged = badge_is_on(skb, c), ends = g->flags & (WEIR_TCP_FIN | WEIR_TCP_RST);
 	enum weir_reason way = WEIR_REASON_COUNT, why = WEIR_REASON_COUNT;
-	enum weir_action action = WEIR_HOLD;
+	enum weir_action action = WEIR_DROP;
 	int verdict = SOCKET_GETS_IT;
 
 	bpf_spin_lock(&c->lock);
@@ -144,7 +144,7 @@ static __always_inline int hold_conn(struct __sk_buff *skb, struct work *w, stru
 		count(w->server, way);
 	if (action == WEIR_FRAME)
 		verdict = hold_segment(skb, w, c, &why);
-	else if (action == WEIR_HOLD)
+	else if (action == WEIR_DROP)
 		verdict = SOCKET_GETS_NOTHING;
 	if (why != WEIR_REASON_COUNT)
 		count(w->server, why);

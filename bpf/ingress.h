@@ -59,14 +59,14 @@ static __noinline enum weir_action ingress_commit(struct work *w, struct weir_co
 {
 	const struct weir_segment *g = &w->packet.segment;
 	bool drafted = w->traits & WEIR_SERVER_IN_FLIGHT;
-	enum weir_action action = WEIR_HOLD;
+	enum weir_action action = WEIR_DROP;
 
 	bpf_spin_lock(&c->lock);
 	if (drafted ? weir_conn_lost_places(c, w->places) : weir_conn_forgotten(c))
 		*why = WEIR_CONTENDED;
 	else
 		action = weir_conn_commit_client(c, g, &w->request, why);
-	if (drafted && action != WEIR_HOLD) {
+	if (drafted && action != WEIR_DROP) {
 		weir_conn_commit_places(c, w->places);
 		weir_conn_commit_list(c, &w->list_asked);
 	}
@@ -103,7 +103,7 @@ static __always_inline enum weir_action ingress_read(struct __sk_buff *skb, stru
 	if (w->request.shed)
 		choose_answer(skb, w);
 	action = ingress_commit(w, c, why);
-	if (action != WEIR_HOLD) {
+	if (action != WEIR_DROP) {
 		count_requests(w, action);
 		top_count(skb, w);
 		if (w->noted)
@@ -131,7 +131,7 @@ static __always_inline int cut_to_server(struct __sk_buff *skb, struct work *w)
 static __always_inline int ingress_act(struct __sk_buff *skb, struct work *w, enum weir_action action)
 {
 	switch (action) {
-	case WEIR_HOLD:
+	case WEIR_DROP:
 		return TC_ACT_SHOT;
 	case WEIR_PASS:
 		return pass_to_server(skb, w);

@@ -73,14 +73,14 @@ static __always_inline enum weir_action pace_segment(struct __sk_buff *skb, stru
 	reserve(skb, w);
 	if (w->refused) {
 		withhold(w, c);
-		return WEIR_HOLD;
+		return WEIR_DROP;
 	}
 	bpf_spin_lock(&c->lock);
 	action = weir_pace_commit(c, &w->hold, w->now_ns, w->at_ns, departs_ns, &held_ns, why);
 	bpf_spin_unlock(&c->lock);
-	if (action == WEIR_HOLD) {
+	if (action == WEIR_DROP) {
 		undo_decision(w);
-		return WEIR_HOLD;
+		return WEIR_DROP;
 	}
 	count_many(w->server, w->overlooked ? WEIR_RECORDS_DRY_RUN_HELD : WEIR_RECORDS_PASSED, w->hold.records);
 	top_records(w->hook, w->hold.records, w->waited ? w->asked_anew : 0);
@@ -132,7 +132,7 @@ static __noinline int pace(struct __sk_buff *skb, struct work *w, struct weir_co
 		action = pace_segment(skb, w, c, &departs_ns, &why);
 	if (why != WEIR_REASON_COUNT)
 		count(w->server, why);
-	if (action == WEIR_HOLD)
+	if (action == WEIR_DROP)
 		return TC_ACT_SHOT;
 	return weir_pace_waits(departs_ns, w->now_ns) ? depart(skb, w, departs_ns) : TC_ACT_UNSPEC;
 }

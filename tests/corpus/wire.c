@@ -160,7 +160,7 @@ static void weir_gets(struct wire *w, const struct piece *p)
 		action = weir_conn_commit_client(&w->conn, &g, &r, &why);
 		if (action == WEIR_CUT)
 			passed.to = offset_of(r.start);
-		if (action == WEIR_HOLD)
+		if (action == WEIR_DROP)
 			w->read->messages = messages;
 		if (action == WEIR_PASS && r.lost != WEIR_REASON_COUNT)
 			w->read->lost = r.lost;

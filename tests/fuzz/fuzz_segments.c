@@ -443,7 +443,7 @@ static void commit(struct job *j, enum fate fate)
 	enum weir_action action = weir_conn_commit_client(&scene.conn, g, &j->r, &why);
 	uint32_t length = action == WEIR_CUT ? j->r.start - g->seq : g->len;
 
-	if (action == WEIR_HOLD)
+	if (action == WEIR_DROP)
 		return;
 	for (uint32_t at = j->from; seq_before(at, g->seq + length); at++)
 		scene.seen[at - cut] = j->piece.bytes[at - g->seq];

@@ -111,7 +111,7 @@ static void box_act(struct world *w, enum weir_action action, const struct packe
 	struct packet out = *p;
 
 	view = box_look(w, p, action);
-	if (action == WEIR_HOLD)
+	if (action == WEIR_DROP)
 		return;
 	if (action == WEIR_PASS) {
 		weir_splice_to_server(&view.splice, &out.g);
@@ -294,7 +294,7 @@ static void box_commit_client(struct world *w, struct box_job *j)
 	enum weir_action action = weir_conn_commit_client(&w->box.conn, &j->packet.g, &j->request, &why);
 
 	j->busy = false;
-	if (j->request.shed && action != WEIR_HOLD) {
+	if (j->request.shed && action != WEIR_DROP) {
 		if (j->request.answer.rejected)
 			box_note_reject(w, j);
 		else
@@ -328,7 +328,7 @@ static void box_feed_server(struct box_job *j)
 static void box_check_sacks(struct world *w, const struct weir_view *view, const struct packet *before,
 			    const struct packet *p)
 {
-	__u32 place = weir_splice_cut_place(&view->splice);
+	__u32 place = weir_splice_cut_at(&view->splice);
 
 	for (int i = 0; i < p->g.sacks; i++) {
 		__u32 start = before->g.sack[i].start, end = before->g.sack[i].end;
@@ -349,7 +349,7 @@ static void box_pass_to_client(struct world *w, const struct packet *p)
 	__u32 place;
 
 	view = box_look(w, p, WEIR_PASS);
-	place = weir_splice_answer_place(&view.splice);
+	place = weir_splice_answer_at(&view.splice);
 	out.joined = view.splice.cuts && view.splice.answer_length && seq_before(p->g.seq, place) &&
 		     seq_after(p->g.seq + p->g.len + !!(p->g.flags & WEIR_TCP_FIN), place);
 	weir_splice_to_client(&view.splice, &out.g);

@@ -97,7 +97,7 @@ static bool server_passes(struct flow *f, const uint8_t *data, uint32_t length)
 			weir_response_reader_feed(&r, data[r.next - g.seq]);
 		weir_conn_commit_server(&f->c, &r, &why);
 	}
-	if (!expect(f->w, action != WEIR_HOLD && why == WEIR_REASON_COUNT, "a server's segment passes and is followed"))
+	if (!expect(f->w, action != WEIR_DROP && why == WEIR_REASON_COUNT, "a server's segment passes and is followed"))
 		return false;
 	weir_conn_look(&f->c, &g, WEIR_PASS, &view);
 	weir_splice_to_client(&view.splice, &g);

@@ -59,7 +59,7 @@ enum weir_action hold_offer(struct hold_scene *s, __u32 at, __u32 length, bool r
 	weir_hold_reader_end(&r, &g);
 	if (refuse && r.weight) {
 		weir_hold_refuse(&s->conn, &r, s->now_ns);
-		return WEIR_HOLD;
+		return WEIR_DROP;
 	}
 	action = weir_hold_commit(&s->conn, &r, s->now_ns, &held_ns, &s->why);
 	if (action == WEIR_PASS) {

@@ -56,7 +56,7 @@ static void refused(const struct weir_segment *g)
 	doubt_open(&s);
 	assert_int_equal(doubt_send(&s, 0, GET), WEIR_PASS);
 	doubt_server_has(&s, strlen(GET), OK);
-	assert_int_equal(doubt_offer(&s, g, DECOY, true), WEIR_HOLD);
+	assert_int_equal(doubt_offer(&s, g, DECOY, true), WEIR_DROP);
 	assert_int_equal(s.why, WEIR_UNACCEPTABLE);
 	assert_int_equal(s.asks, 1);
 	assert_int_equal(s.got, 0);
@@ -146,7 +146,7 @@ static void test_shut_window_of_what_is_not_read(void **state)
 		shut(&s);
 		weir_conn_opaque(&s.conn, CLIENT, why);
 		g = doubt_segment(&s, 0, 1);
-		assert_int_equal(doubt_offer(&s, &g, GET, false), why == WEIR_SIGNED ? WEIR_HOLD : WEIR_PROBE);
+		assert_int_equal(doubt_offer(&s, &g, GET, false), why == WEIR_SIGNED ? WEIR_DROP : WEIR_PROBE);
 		doubt_server_has(&s, 0, "");
 		assert_int_equal(doubt_offer(&s, &g, GET, false), WEIR_PASS);
 		assert_int_equal(s.asks, 1);
@@ -167,7 +167,7 @@ static void test_far_ahead(void **state)
 		assert_int_equal(doubt_send(&s, at + 9, "\r\n9\r\n"), WEIR_PASS);
 	assert_int_equal(s.asks, 0);
 	s.socket.early = 1;
-	assert_int_equal(doubt_send(&s, at + 9, "\r\n9\r\n"), WEIR_HOLD);
+	assert_int_equal(doubt_send(&s, at + 9, "\r\n9\r\n"), WEIR_DROP);
 	assert_int_equal(s.why, WEIR_OUT_OF_ORDER);
 	assert_int_equal(s.asks, 1);
 	/* It has, and has not said so yet. */

@@ -67,7 +67,7 @@ static void test_refused(void **state)
 	assert_int_equal(hold_offer(&s, 0, s.size, true), WEIR_PASS);
 	hold_add(&s, WEIR_RECORD_DATA, 100);
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(hold_offer(&s, s.size - 105, 105, true), WEIR_HOLD);
+		assert_int_equal(hold_offer(&s, s.size - 105, 105, true), WEIR_DROP);
 	hold_check(&s, 0, 0);
 	s.now_ns += 5000;
 	assert_int_equal(hold_offer(&s, s.size - 105, 105, false), WEIR_PASS);
@@ -94,7 +94,7 @@ static void test_repeated_with_more(void **state)
 	hold_add(&s, WEIR_RECORD_DATA, 100);
 	assert_int_equal(hold_offer(&s, 0, s.size, false), WEIR_PASS);
 	hold_add(&s, WEIR_RECORD_DATA, 100);
-	assert_int_equal(hold_offer(&s, 0, s.size, true), WEIR_HOLD);
+	assert_int_equal(hold_offer(&s, 0, s.size, true), WEIR_DROP);
 	assert_int_equal(hold_offer(&s, 0, s.size, false), WEIR_PASS);
 	hold_check(&s, 2, 2);
 }
@@ -109,9 +109,9 @@ static void test_out_of_order(void **state)
 	hold_add(&s, WEIR_RECORD_DATA, 1000);
 	hold_add(&s, WEIR_RECORD_DATA, 100);
 	/* Where a record begins cannot be known before the one in front of it has. */
-	assert_int_equal(hold_offer(&s, 1005, 105, false), WEIR_HOLD);
+	assert_int_equal(hold_offer(&s, 1005, 105, false), WEIR_DROP);
 	assert_int_equal(s.why, WEIR_OUT_OF_ORDER);
-	assert_int_equal(hold_offer(&s, 2, 100, false), WEIR_HOLD);
+	assert_int_equal(hold_offer(&s, 2, 100, false), WEIR_DROP);
 	hold_check(&s, 0, 0);
 	/* A known body may come as it likes. */
 	assert_int_equal(hold_offer(&s, 0, 10, false), WEIR_PASS);
@@ -151,7 +151,7 @@ static void test_lost(void **state)
 	assert_int_equal(hold_offer(&s, 0, 105, false), WEIR_PASS);
 	memset(s.stream + s.size, 'x', 2000);
 	s.size += 2000;
-	assert_int_equal(hold_offer(&s, 105, 1025, true), WEIR_HOLD);
+	assert_int_equal(hold_offer(&s, 105, 1025, true), WEIR_DROP);
 	assert_int_equal(hold_offer(&s, 105, 1025, false), WEIR_PASS);
 	hold_check(&s, 2, 3);
 	assert_int_equal(hold_offer(&s, 105 + 1025, 975, false), WEIR_PASS);
@@ -181,14 +181,14 @@ static void test_by_segments(void **state)
 	assert_int_equal(hold_offer(&s, 0, 10, true), WEIR_PASS);
 	assert_int_equal(hold_offer(&s, 0, 23, true), WEIR_PASS);
 	hold_check(&s, 0, 0);
-	assert_int_equal(hold_offer(&s, 23, 14, true), WEIR_HOLD);
+	assert_int_equal(hold_offer(&s, 23, 14, true), WEIR_DROP);
 	assert_int_equal(hold_offer(&s, 23, 14, false), WEIR_PASS);
 	assert_int_equal(hold_offer(&s, 37, 1025, false), WEIR_PASS);
 	hold_check(&s, 2, 3);
 	/* What is ahead of a gap does not make the gap old. */
 	assert_int_equal(hold_offer(&s, 2000, 100, false), WEIR_PASS);
 	hold_check(&s, 3, 4);
-	assert_int_equal(hold_offer(&s, 1062, 938, true), WEIR_HOLD);
+	assert_int_equal(hold_offer(&s, 1062, 938, true), WEIR_DROP);
 	assert_int_equal(hold_offer(&s, 1062, 938, false), WEIR_PASS);
 	hold_check(&s, 4, 5);
 	/* The server has what was ahead. */
@@ -210,9 +210,9 @@ static void test_crumbs(void **state)
 		hold_open(&s, WEIR_PHASE_FOLLOWED);
 		weir_conn_opaque(&s.conn, START, why);
 		hold_add(&s, 'x', 100);
-		assert_int_equal(hold_offer(&s, 0, 1, true), known ? WEIR_PASS : WEIR_HOLD);
-		assert_int_equal(hold_offer(&s, 1, 13, true), known ? WEIR_PASS : WEIR_HOLD);
-		assert_int_equal(hold_offer(&s, 14, 14, true), WEIR_HOLD);
+		assert_int_equal(hold_offer(&s, 0, 1, true), known ? WEIR_PASS : WEIR_DROP);
+		assert_int_equal(hold_offer(&s, 1, 13, true), known ? WEIR_PASS : WEIR_DROP);
+		assert_int_equal(hold_offer(&s, 14, 14, true), WEIR_DROP);
 	}
 }
 
@@ -234,7 +234,7 @@ static void test_contended(void **state)
 	for (int i = 0; i < 3; i++)
 		weir_hold_reader_feed(&first, s.stream[i]);
 	assert_int_equal(weir_hold_commit(&s.conn, &first, 1, &held_ns, &why), WEIR_PASS);
-	assert_int_equal(weir_hold_commit(&s.conn, &second, 1, &held_ns, &why), WEIR_HOLD);
+	assert_int_equal(weir_hold_commit(&s.conn, &second, 1, &held_ns, &why), WEIR_DROP);
 	assert_int_equal(why, WEIR_CONTENDED);
 	assert_int_equal(s.conn.hold.next, START + 3);
 	assert_int_equal(s.conn.hold.record.header, 3);
@@ -252,19 +252,19 @@ static void test_what_the_socket_drops(void **state)
 	hold_open_tls(&s);
 	hold_add(&s, WEIR_RECORD_HANDSHAKE, 100);
 	s.socket.edge = START + 104;
-	assert_int_equal(hold_offer(&s, 0, 105, false), WEIR_HOLD);
+	assert_int_equal(hold_offer(&s, 0, 105, false), WEIR_DROP);
 	assert_int_equal(s.why, WEIR_OUT_OF_WINDOW);
 	s.socket.edge = START;
-	assert_int_equal(hold_offer(&s, 0, 1, false), WEIR_HOLD);
+	assert_int_equal(hold_offer(&s, 0, 1, false), WEIR_DROP);
 	s.socket.edge = START - 5;
-	assert_int_equal(hold_offer(&s, 0, 105, false), WEIR_HOLD);
+	assert_int_equal(hold_offer(&s, 0, 105, false), WEIR_DROP);
 	assert_int_equal(s.conn.hold.next, START);
 
 	s.socket = (struct weir_socket){ .next = START, .edge = START + 105, .ts_recent = 5 };
 	g = hold_segment(0, 105);
 	g.has_ts = 1;
 	g.tsval = 3;
-	assert_int_equal(weir_hold_begin(&s.conn, &s.socket, &g, &r, &why), WEIR_HOLD);
+	assert_int_equal(weir_hold_begin(&s.conn, &s.socket, &g, &r, &why), WEIR_DROP);
 	assert_int_equal(why, WEIR_OUT_OF_WINDOW);
 	g.tsval = 4;
 	assert_int_equal(weir_hold_begin(&s.conn, &s.socket, &g, &r, &why), WEIR_FRAME);

@@ -23,7 +23,7 @@ static void test_joined(void **state)
 	assert_int_equal(s.conn.phase, WEIR_PHASE_HUNTING);
 	hold_add(&s, WEIR_RECORD_DATA, 100);
 	hold_add(&s, WEIR_RECORD_DATA, 100);
-	assert_int_equal(hold_offer(&s, 1000, 210, true), WEIR_HOLD);
+	assert_int_equal(hold_offer(&s, 1000, 210, true), WEIR_DROP);
 	assert_int_equal(hold_offer(&s, 1000, 210, false), WEIR_PASS);
 	assert_int_equal(s.conn.phase, WEIR_PHASE_OPAQUE);
 	hold_check(&s, 2, 2);
@@ -79,7 +79,7 @@ static void test_hunting_by_lines(void **state)
 	/* A body that was under way. */
 	assert_int_equal(hold_offer(&s, 0, 4000, true), WEIR_PASS);
 	hold_check(&s, 0, 0);
-	assert_int_equal(hold_offer(&s, 4000, GET_BYTES, true), WEIR_HOLD);
+	assert_int_equal(hold_offer(&s, 4000, GET_BYTES, true), WEIR_DROP);
 	s.now_ns += 10;
 	assert_int_equal(hold_offer(&s, 4000, GET_BYTES, false), WEIR_PASS);
 	hold_check(&s, 1, 1);
@@ -91,7 +91,7 @@ static void test_hunting_by_lines(void **state)
 	hold_check(&s, 2, 3);
 	/* Of two that come together, one was decided on its way. */
 	s.conn.hold.decided = 1;
-	assert_int_equal(hold_offer(&s, 4000 + 2 * GET_BYTES, 2 * GET_BYTES, true), WEIR_HOLD);
+	assert_int_equal(hold_offer(&s, 4000 + 2 * GET_BYTES, 2 * GET_BYTES, true), WEIR_DROP);
 	assert_int_equal(s.conn.hold.decided, 1);
 	assert_int_equal(hold_offer(&s, 4000 + 2 * GET_BYTES, 2 * GET_BYTES, false), WEIR_PASS);
 	assert_int_equal(s.conn.hold.decided, 0);
@@ -124,7 +124,7 @@ static void test_hunting_what_is_not_http(void **state)
 	hold_open(&s, WEIR_PHASE_HUNTING);
 	memset(s.stream, 'x', 4000);
 	s.conn.hold.answers = 1;
-	assert_int_equal(hold_offer(&s, 0, 1500, true), WEIR_HOLD);
+	assert_int_equal(hold_offer(&s, 0, 1500, true), WEIR_DROP);
 	assert_int_equal(hold_offer(&s, 0, 1500, false), WEIR_PASS);
 	hold_check(&s, 1, 2);
 	/* A body that was announced in a head that was read is one. */
@@ -153,7 +153,7 @@ static void test_hunting_contended(void **state)
 	second = first;
 	assert_int_equal(first.weight, 0);
 	assert_int_equal(weir_hold_commit(&s.conn, &first, 1, &held_ns, &why), WEIR_PASS);
-	assert_int_equal(weir_hold_commit(&s.conn, &second, 1, &held_ns, &why), WEIR_HOLD);
+	assert_int_equal(weir_hold_commit(&s.conn, &second, 1, &held_ns, &why), WEIR_DROP);
 	assert_int_equal(why, WEIR_CONTENDED);
 }
 

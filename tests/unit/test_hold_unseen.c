@@ -36,7 +36,7 @@ static void test_unseen(void **state)
 		assert_int_equal(s.conn.hold.next, START + 200);
 		assert_int_equal(meet(&s, &unseen, false), WEIR_REASON_COUNT);
 		hold_add(&s, WEIR_RECORD_HANDSHAKE, 700);
-		assert_int_equal(hold_offer(&s, 200, 500, true), WEIR_HOLD);
+		assert_int_equal(hold_offer(&s, 200, 500, true), WEIR_DROP);
 		assert_int_equal(hold_offer(&s, 200, 500, false), WEIR_PASS);
 		hold_check(&s, 1, 1);
 	}
@@ -56,7 +56,7 @@ static void test_unseen_ahead_of_the_handshake(void **state)
 	assert_int_equal(meet(&s, &ahead, false), WEIR_UNSEEN);
 	assert_int_equal(s.conn.hold.next, START);
 	memcpy(s.stream, "GET / HTTP/1.1\r\n\r\n", 18);
-	assert_int_equal(hold_offer(&s, 0, 18, true), WEIR_HOLD);
+	assert_int_equal(hold_offer(&s, 0, 18, true), WEIR_DROP);
 	assert_int_equal(hold_offer(&s, 0, 18, false), WEIR_PASS);
 	hold_check(&s, 1, 1);
 }
@@ -73,10 +73,10 @@ static void test_charged_until_the_server_has_it(void **state)
 	memcpy(s.stream, "a decoy that was dropped", 24);
 	assert_int_equal(hold_offer(&s, 0, 24, true), WEIR_PASS);
 	memcpy(s.stream, "GET / HTTP/1.1\r\n\r\nGET", 21);
-	assert_int_equal(hold_offer(&s, 0, 18, true), WEIR_HOLD);
+	assert_int_equal(hold_offer(&s, 0, 18, true), WEIR_DROP);
 	assert_int_equal(hold_offer(&s, 0, 18, false), WEIR_PASS);
 	hold_check(&s, 1, 1);
-	assert_int_equal(hold_offer(&s, 10, 8, true), WEIR_HOLD);
+	assert_int_equal(hold_offer(&s, 10, 8, true), WEIR_DROP);
 	s.socket.next = START + 18;
 	assert_int_equal(hold_offer(&s, 0, 18, true), WEIR_PASS);
 	assert_int_equal(hold_offer(&s, 10, 14, true), WEIR_PASS);

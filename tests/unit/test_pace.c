@@ -361,7 +361,7 @@ static void test_out_of_order_records(void **state)
 	open_scene(&s, WEIR_TLS);
 	add_record(&s, 100);
 	at = add_record(&s, 100);
-	assert_int_equal(offer(&s, at, 105, 0), WEIR_HOLD);
+	assert_int_equal(offer(&s, at, 105, 0), WEIR_DROP);
 	assert_int_equal(s.why, WEIR_OUT_OF_ORDER);
 	assert_int_equal(offer(&s, 0, s.size, 0), WEIR_PASS);
 	assert_int_equal(s.weight, 2);
@@ -383,7 +383,7 @@ static void test_contended(void **state)
 	assert_int_equal(offer(&s, 0, 105, 0), WEIR_PASS);
 	before = s.conn.hold;
 	assert_int_equal(weir_pace_commit(&s.conn, &r, s.now_ns, s.now_ns + SECOND, &s.departs_ns, &s.held_ns, &s.why),
-			 WEIR_HOLD);
+			 WEIR_DROP);
 	assert_int_equal(s.why, WEIR_CONTENDED);
 	assert_memory_equal(&s.conn.hold, &before, sizeof(before));
 }

@@ -21,13 +21,13 @@ static void test_decoy(void **state)
 	doubt_open(&s);
 	assert_int_equal(doubt_send(&s, 0, DECOY), WEIR_PASS);
 	doubt_check_at(&s, strlen(DECOY) + 999999, 1);
-	assert_int_equal(doubt_send(&s, 0, GET), WEIR_HOLD);
+	assert_int_equal(doubt_send(&s, 0, GET), WEIR_DROP);
 	assert_int_equal(s.why, WEIR_UNCONFIRMED);
 	doubt_later(&s);
 	s.socket.busy = 1;
-	assert_int_equal(doubt_send(&s, 0, GET), WEIR_HOLD);
+	assert_int_equal(doubt_send(&s, 0, GET), WEIR_DROP);
 	s.socket.busy = 0;
-	assert_int_equal(doubt_send(&s, 0, GET), WEIR_HOLD);
+	assert_int_equal(doubt_send(&s, 0, GET), WEIR_DROP);
 	assert_int_equal(s.why, WEIR_RETAKEN);
 	doubt_check_at(&s, 0, 0);
 	assert_int_equal(doubt_send(&s, 0, GET), WEIR_PASS);
@@ -60,7 +60,7 @@ static void test_decoy_of_a_translated_connection(void **state)
 	doubt_later(&s);
 	g = doubt_segment(&s, n, n);
 	g.ack += 100;
-	assert_int_equal(doubt_offer(&s, &g, GET, true), WEIR_HOLD);
+	assert_int_equal(doubt_offer(&s, &g, GET, true), WEIR_DROP);
 	assert_int_equal(s.why, WEIR_RETAKEN);
 	assert_int_equal(doubt_offer(&s, &g, GET, true), WEIR_ANSWER);
 	assert_int_equal(s.conn.splice.cuts, 2);
@@ -86,7 +86,7 @@ static void test_each_of_three(void **state)
 		}
 		doubt_later(&s);
 		if (lost < 2) {
-			assert_int_equal(doubt_send(&s, lost * n, GET), WEIR_HOLD);
+			assert_int_equal(doubt_send(&s, lost * n, GET), WEIR_DROP);
 			assert_int_equal(s.why, WEIR_RETAKEN);
 			doubt_check_at(&s, lost * n, lost);
 		}
@@ -245,10 +245,10 @@ static void test_another_preamble(void **state)
 		assert_int_equal(s.asks, 1);
 		check_named(&s, 1);
 		/* That is on its way again. */
-		assert_int_equal(doubt_send(&s, 0, other[i]), WEIR_HOLD);
+		assert_int_equal(doubt_send(&s, 0, other[i]), WEIR_DROP);
 		assert_int_equal(s.why, WEIR_UNCONFIRMED);
 		doubt_later(&s);
-		assert_int_equal(doubt_send(&s, 0, other[i]), WEIR_HOLD);
+		assert_int_equal(doubt_send(&s, 0, other[i]), WEIR_DROP);
 		assert_int_equal(s.why, WEIR_RETAKEN);
 		doubt_check_at(&s, 0, 0);
 		assert_int_equal(doubt_send(&s, 0, other[i]), WEIR_PASS);
@@ -278,7 +278,7 @@ static void test_preamble_in_pieces_read_again(void **state)
 	s.socket.next = CLIENT + n;
 	assert_int_equal(doubt_send(&s, n, GET), WEIR_PASS);
 	doubt_later(&s);
-	assert_int_equal(doubt_send(&s, n, DECOY), WEIR_HOLD);
+	assert_int_equal(doubt_send(&s, n, DECOY), WEIR_DROP);
 	assert_int_equal(s.why, WEIR_RETAKEN);
 	assert_int_equal(doubt_send(&s, n, DECOY), WEIR_PASS);
 	check_named(&s, 1);

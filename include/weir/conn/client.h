@@ -108,7 +108,7 @@ WEIR_INLINE enum weir_action weir_conn_after_close(struct weir_conn *c, const st
 	    !seq_after(g->ack, weir_splice_answer_end(s) + 1))
 		s->client_acked = g->ack;
 	if (weir_segment_has(g, WEIR_TCP_RST) || (!g->len && !weir_segment_has(g, WEIR_TCP_FIN)))
-		return WEIR_HOLD;
+		return WEIR_DROP;
 	if (!seq_after(g->seq, s->cut_end) && seq_after(end, s->cut_end))
 		weir_splice_swallow(s, end - s->cut_end);
 	return seq_after(s->client_acked, weir_splice_answer_end(s)) ? WEIR_ACK : WEIR_ANSWER;
@@ -131,7 +131,7 @@ WEIR_INLINE enum weir_action weir_conn_ask(struct weir_conn *c, const struct wei
 	if (acceptable && !weir_conn_socket_drops(c, k, g))
 		return WEIR_FRAME;
 	*why = WEIR_UNACCEPTABLE;
-	return WEIR_HOLD;
+	return WEIR_DROP;
 }
 
 /* Is it more of a shed request, whose answer is owed? */
@@ -156,9 +156,9 @@ WEIR_INLINE enum weir_action weir_conn_owed(struct weir_conn *c, const struct we
 WEIR_INLINE enum weir_action weir_conn_judge(struct weir_conn *c, const struct weir_segment *g, enum weir_reason *why)
 {
 	switch (weir_splice_judge_client(&c->splice, g)) {
-	case WEIR_SPLICE_HOLD:
+	case WEIR_SPLICE_DROP:
 		*why = WEIR_HELD;
-		return WEIR_HOLD;
+		return WEIR_DROP;
 	case WEIR_SPLICE_AGAIN:
 		*why = WEIR_ANSWERED_AGAIN;
 		return c->splice.answer_length ? WEIR_ANSWER : WEIR_ACK;
@@ -167,7 +167,7 @@ WEIR_INLINE enum weir_action weir_conn_judge(struct weir_conn *c, const struct w
 	}
 	if (weir_splice_fin_behind(&c->splice, g)) {
 		*why = WEIR_UNACCEPTABLE;
-		return WEIR_HOLD;
+		return WEIR_DROP;
 	}
 	return weir_segment_has(g, WEIR_TCP_RST | WEIR_TCP_SYN) ? WEIR_PASS : WEIR_FRAME;
 }
@@ -239,7 +239,7 @@ WEIR_INLINE enum weir_action weir_conn_ahead(struct weir_conn *c, enum weir_reas
 	}
 	/* What comes ahead of its turn cannot be judged yet: TCP brings it again. */
 	*why = WEIR_OUT_OF_ORDER;
-	return WEIR_HOLD;
+	return WEIR_DROP;
 }
 
 WEIR_INLINE void weir_conn_open_reader(const struct weir_conn *c, const struct weir_segment *g,
@@ -263,7 +263,7 @@ WEIR_INLINE enum weir_action weir_conn_frame(struct weir_conn *c, const struct w
 		return WEIR_PASS;
 	if (weir_splice_fin_ahead(&c->splice, g)) {
 		*why = WEIR_OUT_OF_ORDER;
-		return WEIR_HOLD;
+		return WEIR_DROP;
 	}
 	if (!g->len && !cuts_head)
 		return WEIR_PASS;
@@ -279,7 +279,7 @@ WEIR_INLINE enum weir_action weir_conn_frame(struct weir_conn *c, const struct w
 		if (!k->asked)
 			return WEIR_ASK;
 		*why = WEIR_OUT_OF_ORDER;
-		return WEIR_HOLD;
+		return WEIR_DROP;
 	}
 	weir_conn_open_reader(c, g, r);
 	return WEIR_FRAME;

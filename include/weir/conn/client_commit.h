@@ -58,7 +58,7 @@ WEIR_INLINE enum weir_action weir_conn_cut(struct weir_conn *c, const struct wei
 }
 
 /*
- * Makes the fed copy the state. HOLD: someone else moved the state meanwhile, or a shed is no longer safe, or the segment
+ * Makes the fed copy the state. DROP: someone else moved the state meanwhile, or a shed is no longer safe, or the segment
  * has nothing but a request that must wait; nothing has changed and the segment must be dropped: it comes again.
  */
 WEIR_INLINE enum weir_action weir_conn_commit_client(struct weir_conn *c, const struct weir_segment *g,
@@ -68,13 +68,13 @@ WEIR_INLINE enum weir_action weir_conn_commit_client(struct weir_conn *c, const 
 
 	if (c->version != r->version || (r->shed && unsafe)) {
 		*why = WEIR_CONTENDED;
-		return WEIR_HOLD;
+		return WEIR_DROP;
 	}
 	if (r->again)
 		return weir_conn_commit_again(c, g, r, why);
 	if (r->held) {
 		*why = WEIR_HELD;
-		return seq_after(r->start, g->seq) ? weir_conn_cut(c, g, r) : WEIR_HOLD;
+		return seq_after(r->start, g->seq) ? weir_conn_cut(c, g, r) : WEIR_DROP;
 	}
 	if (!r->shed)
 		weir_conn_note_read(c, g, r, r->next);

@@ -64,7 +64,7 @@ WEIR_INLINE void weir_view_forward(const struct weir_view *view, const struct we
 	*forward = *g;
 	if (action == WEIR_CLOSE)
 		*forward = (struct weir_segment){
-			.seq = weir_splice_cut_place(&view->splice),
+			.seq = weir_splice_cut_at(&view->splice),
 			.flags = WEIR_TCP_RST,
 		};
 	else

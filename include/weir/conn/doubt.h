@@ -65,7 +65,7 @@ WEIR_INLINE bool weir_conn_probes(const struct weir_conn *c, const struct weir_s
 WEIR_INLINE enum weir_action weir_conn_probe(const struct weir_conn *c, enum weir_reason *why)
 {
 	*why = WEIR_OUT_OF_WINDOW;
-	return c->phase == WEIR_PHASE_OPAQUE && c->opaque_why == WEIR_SIGNED ? WEIR_HOLD : WEIR_PROBE;
+	return c->phase == WEIR_PHASE_OPAQUE && c->opaque_why == WEIR_SIGNED ? WEIR_DROP : WEIR_PROBE;
 }
 
 /* What was read is not what the server has or will get from `next` on, in its numbers. */
@@ -113,7 +113,7 @@ WEIR_INLINE void weir_conn_reread(struct weir_conn *c, const struct weir_socket 
 
 /*
  * Has the server got what was read in this segment's place? FRAME: all of it, or r->again. CUT: what comes before
- * r->start may pass, for it was not read. HOLD: it cannot be told yet, and the segment comes again. PASS: what was read
+ * r->start may pass, for it was not read. DROP: it cannot be told yet, and the segment comes again. PASS: what was read
  * cannot be relied on, nor read again; from where the server stands on the connection is opaque.
  */
 WEIR_INLINE enum weir_action weir_conn_confirm(struct weir_conn *c, const struct weir_socket *k,
@@ -135,7 +135,7 @@ WEIR_INLINE enum weir_action weir_conn_confirm(struct weir_conn *c, const struct
 	}
 	if (from != next || k->busy || c->last_ns - u->read_ns < WEIR_UNDER_WAY_NS) {
 		*why = WEIR_UNCONFIRMED;
-		return WEIR_HOLD;
+		return WEIR_DROP;
 	}
 	if (c->phase == WEIR_PHASE_OPAQUE || read.start != next || !(u->boundaries >> at & 1) ||
 	    seq_before(read.requests, c->responses)) {
@@ -148,7 +148,7 @@ WEIR_INLINE enum weir_action weir_conn_confirm(struct weir_conn *c, const struct
 }
 
 /*
- * Of what was read again. PASS, CUT: it is the same, all is well. Else the server has nothing of what was read, and HOLD:
+ * Of what was read again. PASS, CUT: it is the same, all is well. Else the server has nothing of what was read, and DROP:
  * when it comes once more, it is read anew; or it has what was read behind it, and nothing can be relied on. What has
  * just passed, unread, as part of a body may be on its way there: that is waited for.
  */
@@ -173,11 +173,11 @@ WEIR_INLINE enum weir_action weir_conn_commit_again(struct weir_conn *c, const s
 	}
 	if (c->last_ns - u->passed_ns < WEIR_UNDER_WAY_NS) {
 		*why = WEIR_UNCONFIRMED;
-		return WEIR_HOLD;
+		return WEIR_DROP;
 	}
 	*why = WEIR_RETAKEN;
 	weir_conn_retake(c, weir_unconfirmed_read(u, at));
-	return WEIR_HOLD;
+	return WEIR_DROP;
 }
 
 /* There is a gap, and a segment that is about to be read is too far ahead of it. Whether there is one must be asked. */

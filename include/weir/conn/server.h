@@ -25,9 +25,9 @@ WEIR_INLINE enum weir_action weir_conn_begin_server(struct weir_conn *c, const s
 {
 	__u32 seq = g->seq, end = g->seq + g->len;
 
-	if (c->phase == WEIR_PHASE_CLOSED || weir_splice_judge_server(&c->splice, g) == WEIR_SPLICE_HOLD) {
+	if (c->phase == WEIR_PHASE_CLOSED || weir_splice_judge_server(&c->splice, g) == WEIR_SPLICE_DROP) {
 		*why = WEIR_HELD;
-		return WEIR_HOLD;
+		return WEIR_DROP;
 	}
 	if (c->phase == WEIR_PHASE_HUNTING && g->len)
 		c->hold.answers = 1;

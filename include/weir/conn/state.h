@@ -11,7 +11,8 @@
 #include "weir/http/request.h"
 #include "weir/http/response.h"
 #include "weir/tcp/socket.h"
-#include "weir/tcp/splice.h"
+#include "weir/tcp/splice_cut.h"
+#include "weir/tcp/splice_judge.h"
 #include "weir/tcp/unconfirmed.h"
 
 #define WEIR_SKIP_MAX (1U << 30)
@@ -26,7 +27,7 @@ enum weir_phase {
 
 enum weir_action {
 	WEIR_PASS,   /* send on, translated */
-	WEIR_HOLD,   /* drop */
+	WEIR_DROP,   /* drop */
 	WEIR_FRAME,  /* feed the new bytes, then commit */
 	WEIR_ASK,    /* ask the server's socket, then begin again */
 	WEIR_ANSWER, /* drop; say the answer */

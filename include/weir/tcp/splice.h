@@ -8,13 +8,13 @@
  *   client's numbers   ... replies .. |answer_start   the answer   answer_end| ... replies later ...
  *   server's numbers   ... replies .. |p                                     | ... replies later ...
  *
- * Only the latest cut needs its place kept, because one is made only when everything before it is settled on both
+ * Only the latest cut needs to be known, because one is made only when everything before it is settled on both
  * sides (weir_splice_settled): the client has acknowledged every byte of the server and the answer before, the server
  * every byte of the client. What is older can only be a duplicate, which the receiver discards wherever it lands, as
  * long as it lands at or below what is settled; every rule below keeps to that.
  *
  * Nothing but the answer itself acknowledges a shed request: until the client acknowledges the answer, the server's
- * acknowledgements of the place q are shown as cut_start, and whatever the client sends beyond the cut is held
+ * acknowledgements of q are shown as cut_start, and whatever the client sends beyond the cut is held
  * (dropped: TCP sends it again). So a lost answer is asked for again by the client's own retransmission.
  *
  * All numbers are host byte order. "Client's numbers" are those the client sees on the wire, "server's numbers" those
@@ -58,12 +58,6 @@ WEIR_ASSERT_SIZE(struct weir_splice, 76);
 #define WEIR_SPLICE_CLIENT_FIN 1
 #define WEIR_SPLICE_SERVER_FIN 2
 
-enum weir_splice_verdict {
-	WEIR_SPLICE_PASS,  /* send it on as the segment now says */
-	WEIR_SPLICE_HOLD,  /* drop it: it comes again, when it can be placed */
-	WEIR_SPLICE_AGAIN, /* it repeats a shed request: drop it and send the answer (or its acknowledgement) again */
-};
-
 /* Marks further behind than this are moved up to half of it behind the stream's end. */
 #define WEIR_SPLICE_TRAIL (1U << 30)
 
@@ -100,13 +94,13 @@ WEIR_INLINE __u32 weir_splice_out_before(const struct weir_splice *s)
 	return s->out_off - s->answer_length;
 }
 
-/* The cut's one place in the server's numbers (q above), and the answer's (p above). */
-WEIR_INLINE __u32 weir_splice_cut_place(const struct weir_splice *s)
+/* Where the cut is in the server's numbers (q above), and the answer (p above). */
+WEIR_INLINE __u32 weir_splice_cut_at(const struct weir_splice *s)
 {
 	return s->cut_end - s->in_off;
 }
 
-WEIR_INLINE __u32 weir_splice_answer_place(const struct weir_splice *s)
+WEIR_INLINE __u32 weir_splice_answer_at(const struct weir_splice *s)
 {
 	return weir_splice_answer_end(s) - s->out_off;
 }
@@ -143,19 +137,19 @@ WEIR_INLINE __u32 weir_splice_ack_to_server(const struct weir_splice *s, __u32 a
 	if (!seq_before(ack, weir_splice_answer_end(s)))
 		return ack - s->out_off;
 	if (seq_after(ack, s->answer_start))
-		return weir_splice_answer_place(s);
+		return weir_splice_answer_at(s);
 	return ack - weir_splice_out_before(s);
 }
 
 /* server's SACK edges of the client's stream -> client's numbers: an edge at the cut belongs to the block's own side */
 WEIR_INLINE __u32 weir_splice_sack_start_to_client(const struct weir_splice *s, __u32 edge)
 {
-	return edge + (seq_before(edge, weir_splice_cut_place(s)) ? weir_splice_in_before(s) : s->in_off);
+	return edge + (seq_before(edge, weir_splice_cut_at(s)) ? weir_splice_in_before(s) : s->in_off);
 }
 
 WEIR_INLINE __u32 weir_splice_sack_end_to_client(const struct weir_splice *s, __u32 edge)
 {
-	return edge + (seq_after(edge, weir_splice_cut_place(s)) ? s->in_off : weir_splice_in_before(s));
+	return edge + (seq_after(edge, weir_splice_cut_at(s)) ? s->in_off : weir_splice_in_before(s));
 }
 
 /*
@@ -164,11 +158,11 @@ WEIR_INLINE __u32 weir_splice_sack_end_to_client(const struct weir_splice *s, __
  */
 WEIR_INLINE __u32 weir_splice_ack_to_client(const struct weir_splice *s, __u32 ack)
 {
-	__u32 place = weir_splice_cut_place(s);
+	__u32 at = weir_splice_cut_at(s);
 
-	if (ack == place)
+	if (ack == at)
 		return seq_before(s->client_acked, weir_splice_answer_end(s)) ? s->cut_start : s->cut_end;
-	return ack + (seq_before(ack, place) ? weir_splice_in_before(s) : s->in_off);
+	return ack + (seq_before(ack, at) ? weir_splice_in_before(s) : s->in_off);
 }
 
 WEIR_INLINE __u32 weir_splice_seq_to_server(const struct weir_splice *s, __u32 seq)
@@ -178,79 +172,7 @@ WEIR_INLINE __u32 weir_splice_seq_to_server(const struct weir_splice *s, __u32 s
 	if (!seq_after(seq, s->cut_start))
 		return seq - weir_splice_in_before(s);
 	/* A keep-alive probe names the byte before the next one: it must look old to the server, too. */
-	return weir_splice_cut_place(s) - (seq == s->cut_end - 1);
-}
-
-WEIR_INLINE void weir_splice_see_client(struct weir_splice *s, const struct weir_segment *g)
-{
-	__u32 end = g->seq + g->len + weir_segment_has(g, WEIR_TCP_FIN);
-
-	if (weir_segment_has(g, WEIR_TCP_ACK) && !seq_after(g->ack, s->server_end + s->out_off))
-		s->client_acked = seq_max(s->client_acked, g->ack);
-	if (weir_segment_has(g, WEIR_TCP_RST))
-		return;
-	if (WEIR_FRESH(g->has_ts) && (!WEIR_FRESH(s->client_has_ts) || seq_after(g->tsval, s->client_tsval))) {
-		s->client_tsval = g->tsval;
-		s->client_has_ts = 1;
-	}
-	s->client_end = seq_max(s->client_end, end);
-	/* What is older than what has passed is nobody's end: the server takes it for a duplicate. */
-	if (weir_segment_has(g, WEIR_TCP_FIN) && !seq_before(end, s->passed_end)) {
-		s->client_fin = end;
-		s->fins |= WEIR_SPLICE_CLIENT_FIN;
-	}
-}
-
-/* A server takes no payload without an acknowledgement (RFC 9293, 3.10.7.4): it must not be read here, either. */
-WEIR_INLINE bool weir_splice_acceptable(const struct weir_segment *g)
-{
-	return !g->len || weir_segment_has(g, WEIR_TCP_ACK | WEIR_TCP_RST);
-}
-
-/*
- * May a segment from the client go on to the server? Bytes of a cut that is still open (owed) are the caller's: it cuts
- * those that are new with weir_splice_swallow() before asking here about the rest.
- */
-WEIR_INLINE enum weir_splice_verdict weir_splice_judge_client(struct weir_splice *s, const struct weir_segment *g)
-{
-	__u32 end = g->seq + g->len;
-
-	weir_splice_see_client(s, g);
-	if (!s->cuts)
-		return WEIR_SPLICE_PASS;
-	weir_splice_trail(s);
-
-	if (g->len && seq_before(g->seq, s->cut_end) && seq_after(end, s->cut_start)) {
-		bool probe = g->len == 1 && end == s->cut_end && g->seq != s->cut_start;
-
-		return probe && weir_splice_answer_acked(s) ? WEIR_SPLICE_PASS : WEIR_SPLICE_AGAIN;
-	}
-	if (weir_splice_answer_acked(s) || weir_segment_has(g, WEIR_TCP_RST) || seq_before(g->seq, s->cut_end))
-		return WEIR_SPLICE_PASS;
-	return g->len || weir_segment_has(g, WEIR_TCP_FIN) ? WEIR_SPLICE_HOLD : WEIR_SPLICE_PASS;
-}
-
-/* Notes that the server is told what this segment acknowledges. */
-WEIR_INLINE void weir_splice_tell(struct weir_splice *s, const struct weir_segment *g)
-{
-	__u32 ack = weir_splice_ack_to_server(s, g->ack);
-
-	if (weir_segment_has(g, WEIR_TCP_ACK) && !seq_after(ack, s->server_end))
-		s->told = seq_max(s->told, ack);
-}
-
-/* Notes that a segment goes on to the server whole. */
-WEIR_INLINE void weir_splice_pass(struct weir_splice *s, const struct weir_segment *g)
-{
-	weir_splice_tell(s, g);
-	if (!weir_segment_has(g, WEIR_TCP_RST) && (g->len || weir_segment_has(g, WEIR_TCP_FIN)))
-		s->passed_end = seq_max(s->passed_end, g->seq + g->len + weir_segment_has(g, WEIR_TCP_FIN));
-}
-
-/* Does a segment acknowledge what the server has not been told yet? */
-WEIR_INLINE bool weir_splice_has_news(const struct weir_splice *s, const struct weir_segment *g)
-{
-	return weir_segment_has(g, WEIR_TCP_ACK) && seq_after(weir_splice_ack_to_server(s, g->ack), s->told);
+	return weir_splice_cut_at(s) - (seq == s->cut_end - 1);
 }
 
 /* Rewrites a client's segment that may go on into the server's numbers. */
@@ -269,55 +191,12 @@ WEIR_INLINE void weir_splice_to_server(const struct weir_splice *s, struct weir_
 	}
 }
 
-WEIR_INLINE void weir_splice_see_server(struct weir_splice *s, const struct weir_segment *g)
-{
-	__u32 end = g->seq + g->len + weir_segment_has(g, WEIR_TCP_FIN);
-
-	if (weir_segment_has(g, WEIR_TCP_RST)) {
-		s->server_reset = 1;
-		return;
-	}
-	s->server_end = seq_max(s->server_end, end);
-	if (weir_segment_has(g, WEIR_TCP_ACK))
-		s->server_acked = seq_max(s->server_acked, g->ack);
-	s->server_window = g->window;
-	if (g->has_ts && (!s->has_ts || seq_after(g->tsval, s->server_tsval))) {
-		s->server_tsval = g->tsval;
-		s->has_ts = 1;
-	}
-	if (weir_segment_has(g, WEIR_TCP_FIN)) {
-		s->server_fin = end;
-		s->fins |= WEIR_SPLICE_SERVER_FIN;
-	}
-}
-
-/* May a segment from the server go on to the client? PASS or HOLD. */
-WEIR_INLINE enum weir_splice_verdict weir_splice_judge_server(struct weir_splice *s, const struct weir_segment *g)
-{
-	__u32 place, end;
-
-	weir_splice_see_server(s, g);
-	if (!s->cuts)
-		return WEIR_SPLICE_PASS;
-	weir_splice_trail(s);
-
-	place = weir_splice_answer_place(s);
-	end = g->seq + g->len + weir_segment_has(g, WEIR_TCP_FIN);
-	if (end == g->seq || !seq_after(end, place) || weir_splice_answer_acked(s))
-		return WEIR_SPLICE_PASS;
-	/*
-	 * What follows an answer that is not made yet has no place yet. A retransmission joined over the answer's place
-	 * can only be laid over an answer that has arrived.
-	 */
-	return s->owed || seq_before(g->seq, place) ? WEIR_SPLICE_HOLD : WEIR_SPLICE_PASS;
-}
-
 /* Rewrites a server's segment that may go on into the client's numbers. */
 WEIR_INLINE void weir_splice_to_client(const struct weir_splice *s, struct weir_segment *g)
 {
-	__u32 place = weir_splice_answer_place(s);
+	__u32 at = weir_splice_answer_at(s);
 	__u32 end = g->seq + g->len + weir_segment_has(g, WEIR_TCP_FIN);
-	bool old = end == g->seq ? seq_before(end, place) : !seq_after(end, place);
+	bool old = end == g->seq ? seq_before(end, at) : !seq_after(end, at);
 
 	if (!s->cuts)
 		return;
@@ -330,111 +209,6 @@ WEIR_INLINE void weir_splice_to_client(const struct weir_splice *s, struct weir_
 		g->sack[i].start = weir_splice_sack_start_to_client(s, g->sack[i].start);
 		g->sack[i].end = weir_splice_sack_end_to_client(s, g->sack[i].end);
 	}
-}
-
-/* A bare FIN from beyond a gap: were it stored by the server, the gap's bytes could not be cut any more. */
-WEIR_INLINE bool weir_splice_fin_ahead(const struct weir_splice *s, const struct weir_segment *g)
-{
-	return weir_segment_has(g, WEIR_TCP_FIN) && !g->len && seq_after(g->seq, s->passed_end) &&
-	       seq_after(g->seq, s->server_acked + s->in_off);
-}
-
-/*
- * A FIN in front of what has gone on to the server, where the server may have got nothing yet: there it would end the
- * stream in the midst of what was read. A client whose stream has an end sends nothing behind it.
- */
-WEIR_INLINE bool weir_splice_fin_behind(const struct weir_splice *s, const struct weir_segment *g)
-{
-	__u32 end = g->seq + g->len;
-
-	return weir_segment_has(g, WEIR_TCP_FIN) && seq_before(end + 1, s->passed_end) &&
-	       !seq_before(end, s->server_acked + s->in_off);
-}
-
-/*
- * Does the server have all of the client's stream before this segment, and nothing from beyond its start? What has gone
- * ahead of a gap is stored by the server at its place without the cut.
- */
-WEIR_INLINE bool weir_splice_server_settled(const struct weir_splice *s, const struct weir_segment *g)
-{
-	return s->server_acked + s->in_off == g->seq && !seq_after(s->passed_end, g->seq);
-}
-
-/* May the bytes of this client segment, which are new and in order, be cut? (client's numbers, before translation) */
-WEIR_INLINE bool weir_splice_settled(const struct weir_splice *s, const struct weir_segment *g)
-{
-	if (s->owed || !weir_splice_answer_acked(s))
-		return false;
-	if (!weir_segment_has(g, WEIR_TCP_ACK) || g->ack != s->server_end + s->out_off)
-		return false;
-	return weir_splice_server_settled(s, g);
-}
-
-/* Opens a cut at a settled segment's first byte; its answer is owed. */
-WEIR_INLINE void weir_splice_cut(struct weir_splice *s, const struct weir_segment *g)
-{
-	s->cuts++;
-	s->cut_start = g->seq;
-	s->cut_end = g->seq;
-	s->answer_start = s->server_end + s->out_off;
-	s->answer_length = 0;
-	s->owed = 1;
-}
-
-/* Cuts the next `length` bytes of the client's stream (they start at cut_end). */
-WEIR_INLINE void weir_splice_swallow(struct weir_splice *s, __u32 length)
-{
-	s->cut_end += length;
-	s->in_off += length;
-	s->client_end = seq_max(s->client_end, s->cut_end);
-	s->passed_end = seq_max(s->passed_end, s->cut_end);
-}
-
-/* Closes the cut: its answer has `length` bytes; 0: none, the client needs no answer any more. */
-WEIR_INLINE void weir_splice_answer(struct weir_splice *s, __u32 length)
-{
-	s->answer_length = length;
-	s->out_off += length;
-	s->owed = 0;
-}
-
-/*
- * The header of what weir itself says to the client in reply to segment g: the answer (len = answer_length), or the
- * bare acknowledgement of what has been swallowed so far (len 0).
- */
-WEIR_INLINE void weir_splice_reply(const struct weir_splice *s, const struct weir_segment *g,
-				   struct weir_segment *reply)
-{
-	*reply = (struct weir_segment){
-		.seq = s->answer_start,
-		.ack = s->cut_end,
-		.len = s->answer_length,
-		.window = s->server_window,
-		.flags = WEIR_TCP_ACK | (s->answer_length ? WEIR_TCP_PSH : 0),
-		.has_ts = g->has_ts,
-		.tsecr = g->tsval,
-		/* PAWS: never older than what the client has seen */
-		.tsval = s->has_ts ? seq_max(s->server_tsval, g->tsecr) : g->tsecr,
-	};
-}
-
-/* Makes of a segment whose bytes were cut the bare acknowledgement that the server may see. */
-WEIR_INLINE void weir_splice_strip(const struct weir_splice *s, struct weir_segment *g)
-{
-	g->seq = s->cut_end;
-	g->len = 0;
-	g->sacks = 0;
-	g->flags = WEIR_TCP_ACK;
-	weir_splice_to_server(s, g);
-}
-
-/* Both sides have closed and acknowledged it. */
-WEIR_INLINE bool weir_splice_closed(const struct weir_splice *s)
-{
-	if (s->fins != (WEIR_SPLICE_CLIENT_FIN | WEIR_SPLICE_SERVER_FIN))
-		return false;
-	return !seq_before(s->client_acked, s->server_fin + s->out_off) &&
-	       !seq_before(s->server_acked + s->in_off, s->client_fin);
 }
 
 #endif
