@@ -25,7 +25,10 @@ static __always_inline int cut_ip_length(struct __sk_buff *skb, bool ipv6, __be1
 	return bpf_skb_store_bytes(skb, at, &length, sizeof(length), 0);
 }
 
-/* Leaves the first `keep` bytes of payload, which may be all of them, and no FIN. The checksum is made anew: nobody knows what was cut off. */
+/*
+ * Leaves the first `keep` bytes of payload, which may be all of them, and no FIN. The checksum is made anew, because nobody
+ * knows what was cut off.
+ */
 __noinline int packet_cut(struct __sk_buff *skb, struct work *w, __u32 keep)
 {
 	__u32 l4, header, tcp_bytes;

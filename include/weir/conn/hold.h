@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Withholding what cannot be read: the client's side of an opaque connection (conn.h), as the server's socket is about to
- * get it. A segment that is over a limit is dropped; TCP sends it again, and it is asked again. All numbers are the
- * server's. The steps are those of conn.h:
+ * Holding what cannot be read: the client's side of an opaque connection (conn.h), as the server's socket is about to get
+ * it. A segment that is over a limit is dropped. TCP sends it again, and it is asked again. All numbers are the server's.
+ * The steps are those of conn.h:
  *
  *   begin (locked)    FRAME: the reader is to be fed the segment's bytes from `next` on, as far as they go
  *   feed  (unlocked)  then weir_hold_reader_end() tells what the segment weighs, and it is decided
- *   commit (locked)   or refuse: the segment is withheld
+ *   commit (locked)   or refuse: the segment is dropped
  *
- * A stream of TLS is followed by its records: each that begins in a segment costs what it weighs. Any other, and one
- * whose records were lost, is taken by segments: each that has news is one record of its length. A connection joined
- * in mid-stream is taken for TLS when a segment begins as a record of application data does; if it turns out to be none,
- * the connection is what it was.
+ * TLS is followed by its records. Each record costs its weight at the segment in which it begins. Any other stream, and one
+ * whose records were lost, is charged by segments: each that has news is one record of its length. A connection that was joined
+ * in mid-stream is taken for TLS when a segment begins as a record of application data does. If that proves wrong, the
+ * connection is what it was.
  *
- * Where tc could have read HTTP and was shown something else, or nothing, or may not touch it, a client gains nothing by that: each segment
- * costs a token at least, and as many as it has empty lines, for each may end a request's head.
+ * What could be HTTP, and was not read, is not cheaper than HTTP: each segment costs a token at least, and one for each
+ * empty line in it, because each may end a request's head.
  *
- * Behind an answer that came before its request's end only the empty lines count: a body that the server reads after all
+ * Behind an answer that came before its request's end only the empty lines count. A body that the server reads after all
  * costs nothing else.
  *
- * On a connection that is hunting (joined in mid-stream, or lost) only the empty lines count, less those of requests that
- * were decided on their way here: a body that was under way costs nothing. When the server has answered meanwhile, what tc
- * made no sense of is none, and is charged as if it was unseen.
+ * On a connection that is hunting (joined in mid-stream, or lost) only the empty lines count, less one for each request that
+ * was decided on its way here. A body that was under way costs nothing else. When the server has answered meanwhile, what tc
+ * could not read is no such body, and is charged as if it was unseen.
  */
 #ifndef WEIR_CONN_HOLD_H
 #define WEIR_CONN_HOLD_H

@@ -27,8 +27,8 @@ WEIR_INLINE bool weir_pace_concerns(const struct weir_segment *g)
 }
 
 /*
- * PASS: it has no news, or is ahead of a gap where those behind it cannot be told apart, or could
- * be requests, of which only the socket tells what has come: its hook asks for it. *departs_ns: what the segment stands behind departs then.
+ * PASS: it has no news; or it is ahead of a gap, and those behind it cannot be told apart; or it could be requests, and only the
+ * socket tells what of them has come: its hook asks for them. *departs_ns: what the segment stands behind departs then.
  */
 WEIR_INLINE enum weir_action weir_pace_begin(const struct weir_conn *c, const struct weir_socket *k,
 					     const struct weir_segment *g, struct weir_hold_reader *r,

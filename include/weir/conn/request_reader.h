@@ -122,7 +122,10 @@ WEIR_INLINE void weir_request_reader_begin(struct weir_request_reader *r)
 	r->whole = 1;
 }
 
-/* The next byte of the client's stream behind the preamble, at r->next. After HEAD the caller decides, then calls _passed(), or sets shed or held. */
+/*
+ * The next byte of the client's stream behind the preamble, at r->next. After HEAD the caller decides, then calls _passed(), or
+ * sets shed or held.
+ */
 WEIR_INLINE enum weir_frame_event weir_request_reader_feed(struct weir_request_reader *r,
 							   const struct weir_reading *how, __u8 byte)
 {

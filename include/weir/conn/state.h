@@ -47,7 +47,10 @@ struct weir_answer_choice {
 	__u8 pad;
 };
 
-/* How far the client's side of an opaque connection was let through to the server, and of one that is hunting what is owed (hold.h). */
+/*
+ * How far the client's side of an opaque connection was let through to the server; and of one that is hunting, what is owed
+ * (hold.h).
+ */
 struct weir_hold {
 	__u64 since_ns;	  /* since when what is at `next` is withheld; 0: it is not */
 	__u64 departs_ns; /* when the last segment that was let through late goes on to the server (pace.h) */
