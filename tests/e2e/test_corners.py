@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """TCP's corners: what weir charges, answers and forgets there is what the server's socket takes, acknowledges and forgets."""
+import socket
 import time
 
 import pytest
@@ -8,6 +9,7 @@ from lib.process import eventually
 from lib.raw import ACK, FIN, RawClient
 
 SOURCE_PORT = 33333
+IP_TRANSPARENT = 19
 
 
 def get(path):
@@ -109,3 +111,28 @@ def test_first_request_from_beyond_a_gap(corner):
     client.insist(second)
     assert corner.server.served() == 1
     corner.check(passed=1, shed=1)
+
+
+TPROXY = """
+table ip redirected {{
+    chain prerouting {{
+        type filter hook prerouting priority mangle;
+        tcp dport 80 tproxy to :{port} accept
+    }}
+}}
+"""
+
+
+def test_tproxy(world):
+    """The port that is attached is the one that clients connect to, whatever the port of the listening socket."""
+    place = world.veth()
+    server = world.echo(place)
+    server.listener.setsockopt(socket.SOL_IP, IP_TRANSPARENT, 1)
+    place.server_ns.run("nft", "-f", "-", input=TPROXY.format(port=server.port))
+    server.port = 80
+    site = world.site(place, server)
+    site.attach()
+    site.limit("user", burst=1)
+    assert site.client().drive(3) == [200, 429, 429]
+    assert server.served() == 1
+    site.check(passed=1, shed=2)

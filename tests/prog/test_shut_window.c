@@ -24,7 +24,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	ends_close();
-	return datapath_teardown(state);
+	return attached_teardown(state);
 }
 
 /* As far as is known, too; shed: one request was answered before. */
@@ -121,5 +121,5 @@ int main(void)
 		TEST_SHUT(room_for_it),
 	};
 
-	return cmocka_run_group_tests_name("shut_window", tests, namespaces_setup, NULL);
+	return cmocka_run_group_tests_name("shut_window", tests, attached_open, attached_close);
 }
