@@ -217,7 +217,7 @@ static int reserve(struct image *image, struct error *err)
 static int read_image(struct image *image, struct error *err)
 {
 	Elf64_Phdr dynamic = { 0 };
-	Elf64_Ehdr header;
+	Elf64_Ehdr header = { 0 };
 	int ret;
 
 	ret = reserve(image, err) ?: read_header(image, &header, err) ?: read_segments(image, &header, &dynamic, err);
