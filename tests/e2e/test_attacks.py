@@ -7,22 +7,12 @@ import socket
 
 import pytest
 
+from lib.nginx import configuration
 from lib.outsider import DESTINATION, HOP_BY_HOP, MSS, Outsider
 from lib.process import PATIENCE_S, eventually
 from lib.raw import ACK, PSH, SYN
 
-NGINX = """
-daemon off;
-worker_processes 1;
-pid {directory}/nginx.pid;
-error_log {directory}/error.log;
-events {{ worker_connections 2048; }}
-http {{
-    client_body_temp_path {directory}/body;
-    proxy_temp_path {directory}/proxy;
-    fastcgi_temp_path {directory}/fastcgi;
-    uwsgi_temp_path {directory}/uwsgi;
-    scgi_temp_path {directory}/scgi;
+NGINX = configuration("""
     log_format seen "$status $http_x_remote_user";
     access_log {directory}/access.log seen;
     keepalive_requests 1000000;
@@ -30,8 +20,7 @@ http {{
         listen {listen} fastopen=100 backlog=1024;
         location / {{ return 200 "$request_uri\\n"; }}
     }}
-}}
-"""
+""")
 FAST_OPEN = 0x603  # of net.ipv4.tcp_fastopen: clients, servers, listeners that did not ask for it, no cookie wanted
 FAST_OPEN_CLIENT = 0x5  # data in a SYN also without a cookie
 

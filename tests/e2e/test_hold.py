@@ -8,28 +8,17 @@ from pathlib import Path
 import pytest
 
 from lib.held import Held
+from lib.nginx import configuration
 from lib.process import PATIENCE_S, eventually
 from lib.tls import TlsClient, TlsServer, drive_together
 
-HTTP2 = """
-daemon off;
-worker_processes 1;
-pid {directory}/nginx.pid;
-error_log {directory}/error.log;
-events {{ worker_connections 64; }}
-http {{
-    client_body_temp_path {directory}/body;
-    proxy_temp_path {directory}/proxy;
-    fastcgi_temp_path {directory}/fastcgi;
-    uwsgi_temp_path {directory}/uwsgi;
-    scgi_temp_path {directory}/scgi;
+HTTP2 = configuration("""
     access_log off;
     server {{
         listen {listen} http2;
         location / {{ return 200 "$request_uri\\n"; }}
     }}
-}}
-"""
+""")
 
 pytestmark = pytest.mark.skipif("cgroup2" not in Path("/proc/mounts").read_text(), reason="no cgroup2 is mounted")
 

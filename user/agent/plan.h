@@ -41,7 +41,7 @@ int plan_delete(struct plan *plan, const struct state *state, json_t *objects, c
 		bool ignore_not_found, struct error *err);
 
 /*
- * agent_plan_follow.c: what the agent follows. wanted: all of it, [{server, object: {source, followed, document}}], where a
+ * plan_follow.c: what the agent follows. wanted: all of it, [{server, object: {source, followed, document}}], where a
  * server that is not given is the only one there is. Followed objects that are not among these go. Servers that stay as they are
  * are not in the plan. whole: nothing is missing that files say, so that a persisted server whose Throttle is in none of them ends.
  */
@@ -59,7 +59,7 @@ int plan_target(struct plan *plan, const struct state *state, json_t *object, co
 /* What every server is to be: each is checked as a whole. */
 int plan_make(struct plan *plan, const struct state *state, struct error *err);
 
-/* agent_plan_changes.c. {changes: [{server, object, change}]}, and with documents {before: [document], after: [document]}. A new reference. */
+/* plan_changes.c. {changes: [{server, object, change}]}, and with documents {before: [document], after: [document]}. A new reference. */
 json_t *plan_to_json(const struct plan *plan, bool documents);
 /* What the levels of changed servers mean (priority_seats_to_json()), each with its server; before the plan is carried out. */
 json_t *plan_levels(const struct plan *plan);

@@ -188,7 +188,7 @@ void net_probe(struct net *net);
 /* probe.c: finds out, once, what can be done in the namespace, and tells what cannot. Its datapath is open. */
 void net_probe_all(struct net *net);
 
-/* agent_servers.c: servers in the kernel */
+/* servers.c: servers in the kernel */
 
 /* The namespace of a server whose datapath is open, or NULL. */
 struct net *server_net(const struct agent *agent, const struct server *server);
@@ -206,7 +206,7 @@ int server_end(struct agent *agent, int slot, struct error *err);
 /* The slot that a command names, or the only one there is. -ENOENT; -EBUSY when it is draining. */
 int server_named(const struct agent *agent, const char *name, struct error *err);
 
-/* agent_attach.c, agent_detach.c, agent_pause.c */
+/* attach.c, detach.c, pause.c */
 int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 /*
  * Takes over the server, on failure too. netns_inode: where the command was given (may be NULL). *unheard: as server_unheard()
@@ -223,7 +223,7 @@ bool servers_draining(const struct agent *agent);
 /* Ends the servers that were detached and have no translated connection left. A job. */
 void servers_drain(struct agent *agent);
 
-/* agent_identity.c */
+/* identity.c */
 int identity_apply(struct net *net, int slot, const struct server *server, struct error *err);
 /* Reads the files of a server that is in force. A failure is also kept as its identity_err, and changes nothing else. */
 struct identity_count {
@@ -237,14 +237,14 @@ void identity_forget(struct agent *agent, int slot);
 int servers_reload(struct agent *agent, json_t *list, struct error *err);
 int agent_reload(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 
-/* agent_limits.c, agent_limit_set.c, agent_limit_delete.c, agent_limit_list.c, agent_max_in_flight.c */
+/* limits.c, limit_set.c, limit_delete.c, limit_list.c, max_in_flight.c */
 int limits_apply(struct net *net, int slot, const struct server *server, struct error *err);
 int agent_limit_set(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 int agent_limit_delete(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 int agent_limit_list(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 int agent_max_in_flight(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 
-/* agent_limit_counts.c */
+/* limit_counts.c */
 
 /* What the limits and priority levels of a server have counted; the caller frees *out (limits_measured_free). Returns how many. */
 int limits_measure(const struct agent *agent, int slot, struct metrics_limit **out, struct error *err);
@@ -257,12 +257,12 @@ char *server_unread(const struct agent *agent, int slot);
 /* Why a limit for this subject sees nothing of the server's traffic so far; the caller frees it. NULL: it may. */
 char *limit_unseen(const struct agent *agent, int slot, const struct limit *limit, const char *subject);
 
-/* agent_explain.c */
+/* explain.c */
 int agent_explain(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
-/* agent_policy.c: objects of policy files */
+/* policy.c: objects of policy files */
 
 struct plan;
-/* Carries out a plan (agent_plan.h): all of it, or what was begun is taken back. */
+/* Carries out a plan (plan.h): all of it, or what was begun is taken back. */
 int plan_do(struct agent *agent, struct plan *plan, struct error *err);
 int agent_apply(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 /* What apply would do, without doing it. */
@@ -270,14 +270,14 @@ int agent_diff(struct agent *agent, json_t *arguments, json_t **result, struct e
 int agent_delete(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 int agent_export(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 
-/* agent_status.c */
+/* status.c */
 int agent_status(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 
 /* top.c: who makes the load */
 int agent_top(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 
-/* agent_trace.c: requests told as they are decided */
+/* trace.c: requests told as they are decided */
 
 int agent_trace(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 /* Reads what the programs of a namespace have written, for the readers: any thread may. */

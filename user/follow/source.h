@@ -2,7 +2,7 @@
 /*
  * Policy files that the agent follows: `weir agent --policy FILE-OR-DIR`, each of which is a source. All that the sources say is
  * one set of objects, and is in force as a whole. Of a source with which something is wrong, what it said when it was last right
- * stays in force; that is what the servers' own lists of objects have (policy_objects.h).
+ * stays in force; that is what the servers' own lists of objects have (objects.h).
  */
 #ifndef WEIR_USER_FOLLOW_SOURCE_H
 #define WEIR_USER_FOLLOW_SOURCE_H
@@ -29,7 +29,7 @@ struct policy_sources {
 	struct policy_watch *watch;
 };
 
-/* --- policy_source.c: what a source says */
+/* --- source.c: what a source says */
 
 void policy_source_clear(struct policy_source *source);
 struct policy_reading {
@@ -45,7 +45,7 @@ void policy_source_fail(struct policy_source *source, json_t *errors);
 /* It is in force now; changed: as something that was not before. */
 void policy_source_succeed(struct policy_source *source, bool changed);
 
-/* --- policy_source_sync.c: what all of them say, put in force */
+/* --- sync.c: what all of them say, put in force */
 
 /* The sources of the agent's options, which are not read yet. -ENOMEM. */
 int policy_sources_open(struct agent *agent, struct error *err);
@@ -60,7 +60,7 @@ void policy_sources_wake(struct agent *agent);
 /* The same if there are any that are not in force: something else has changed that may help. */
 void policy_sources_retry(struct agent *agent);
 
-/* --- policy_source_watch.c */
+/* --- watch.c */
 
 /* Calls policy_sources_sync() soon after files have changed. -errno: inotify cannot be had. */
 int policy_watch_open(struct policy_watch **out, struct agent *agent, struct error *err);
@@ -70,7 +70,7 @@ void policy_watch_source(struct policy_watch *watch, const struct policy_source 
 /* As if something had changed. */
 void policy_watch_wake(struct policy_watch *watch);
 
-/* --- policy_source_status.c */
+/* --- status.c */
 
 /* [{path, in_force, since, last_success, files, objects, errors: [text]}]; a new reference. */
 json_t *policy_sources_to_json(const struct policy_sources *sources);

@@ -11,7 +11,7 @@
 #include "base/json_read.h"
 #include "model/parse.h"
 
-/* Those who are nobody: what rules call such a user, and the group that all of them are in. */
+/* Kubernetes' names for the anonymous user and its group. */
 #define ANONYMOUS "system:anonymous"
 #define UNAUTHENTICATED "system:unauthenticated"
 

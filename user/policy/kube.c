@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Kubernetes' own documents, as kube-apiserver reads them and `kubectl get -o yaml` prints them: the types EventRateLimit
- * (eventratelimit.admission.k8s.io/v1alpha1), AdmissionConfiguration (apiserver.config.k8s.io/v1), FlowSchema and
- * PriorityLevelConfiguration (flowcontrol.apiserver.k8s.io).
+ * Kubernetes' own objects, as `kubectl get -o yaml` prints them: FlowSchema and PriorityLevelConfiguration
+ * (flowcontrol.apiserver.k8s.io).
  */
 #include <errno.h>
 #include <stdint.h>
@@ -16,20 +15,6 @@
 #include "model/rule.h"
 #include "policy/kinds.h"
 
-#define IGNORED(field)                               \
-	{                                            \
-		.name = field, .type = FIELD_IGNORED \
-	}
-#define HEAD                                                            \
-	{ .name = "apiVersion", .type = FIELD_TEXT, .required = true }, \
-	{                                                               \
-		.name = "kind", .type = FIELD_TEXT, .required = true    \
-	}
-#define END       \
-	{         \
-		0 \
-	}
-
 static int check_name(const struct field *field, const char *text, struct error *err)
 {
 	(void)field;
@@ -38,90 +23,25 @@ static int check_name(const struct field *field, const char *text, struct error 
 	return error_set(err, -EINVAL, "\"%s\" is not a name (a-z, 0-9, -, . and :)", text);
 }
 
-/* --- EventRateLimit */
-
-static const char *const event_types[] = { "Server", "Namespace", "User", "SourceAndObject", NULL };
-static const char *const covers[] = { "events", "all", NULL };
-
-static const struct field event_limit_fields[] = {
-	{ .name = "type",
-	  .type = FIELD_TEXT,
-	  .required = true,
-	  .words = event_types,
-	  .help = "One limit for the server, or one for each namespace, user, or source and object." },
-	{ .name = "qps",
-	  .type = FIELD_NUMBER,
-	  .required = true,
-	  .min = 1,
-	  .max = WEIR_QPS_MAX,
-	  .help = "Events a second." },
-	{ .name = "burst",
-	  .type = FIELD_NUMBER,
-	  .required = true,
-	  .min = 1,
-	  .max = WEIR_BURST_MAX,
-	  .help = "Size of the bucket." },
-	{ .name = "cacheSize",
-	  .type = FIELD_NUMBER,
-	  .max = PARSE_KEYS_MAX,
-	  .help = "Number of buckets, except for Server. Default: 4096." },
-	END,
-};
-static const struct shape event_limit_shape = { event_limit_fields, NULL };
-
-static const struct field event_fields[] = {
-	HEAD,
-	{ .name = "limits",
-	  .type = FIELD_OBJECT,
-	  .list = true,
-	  .required = true,
-	  .most = WEIR_SERVER_LIMITS,
-	  .shape = &event_limit_shape,
-	  .help = "Limits. An Event must be within all of them." },
-	{ .name = "covers",
-	  .type = FIELD_TEXT,
-	  .words = covers,
-	  .help = "weir's own field: events (the default) or all requests." },
-	END,
-};
-const struct shape policy_event_rate_limit_shape = { event_fields, NULL };
-
-/* --- AdmissionConfiguration: what the other plugins have in it is theirs */
-
-static const struct field plugin_fields[] = {
-	{ .name = "name", .type = FIELD_TEXT, .required = true, .help = "EventRateLimit. Other plugins are ignored." },
-	{ .name = "path", .type = FIELD_TEXT, .help = "The plugin's file, relative to the directory of this one." },
-	IGNORED("configuration"),
-	END,
-};
-static const struct shape plugin_shape = { plugin_fields, NULL };
-
-static const struct field admission_fields[] = {
-	HEAD,
-	{ .name = "plugins", .type = FIELD_OBJECT, .list = true, .shape = &plugin_shape },
-	END,
-};
-const struct shape policy_admission_shape = { admission_fields, NULL };
-
 /* --- what every object of a cluster has */
 
 static const struct field metadata_fields[] = {
 	{ .name = "name", .type = FIELD_TEXT, .required = true, .check = check_name },
-	IGNORED("annotations"),
-	IGNORED("creationTimestamp"),
-	IGNORED("deletionGracePeriodSeconds"),
-	IGNORED("deletionTimestamp"),
-	IGNORED("finalizers"),
-	IGNORED("generateName"),
-	IGNORED("generation"),
-	IGNORED("labels"),
-	IGNORED("managedFields"),
-	IGNORED("namespace"),
-	IGNORED("ownerReferences"),
-	IGNORED("resourceVersion"),
-	IGNORED("selfLink"),
-	IGNORED("uid"),
-	END,
+	FIELDS_IGNORED("annotations"),
+	FIELDS_IGNORED("creationTimestamp"),
+	FIELDS_IGNORED("deletionGracePeriodSeconds"),
+	FIELDS_IGNORED("deletionTimestamp"),
+	FIELDS_IGNORED("finalizers"),
+	FIELDS_IGNORED("generateName"),
+	FIELDS_IGNORED("generation"),
+	FIELDS_IGNORED("labels"),
+	FIELDS_IGNORED("managedFields"),
+	FIELDS_IGNORED("namespace"),
+	FIELDS_IGNORED("ownerReferences"),
+	FIELDS_IGNORED("resourceVersion"),
+	FIELDS_IGNORED("selfLink"),
+	FIELDS_IGNORED("uid"),
+	FIELDS_END,
 };
 static const struct shape metadata_shape = { metadata_fields, NULL };
 
@@ -168,20 +88,20 @@ static int check_namespace(const struct field *field, const char *text, struct e
 
 static const struct field named_fields[] = {
 	{ .name = "name", .type = FIELD_TEXT, .required = true, .help = "* is any." },
-	END,
+	FIELDS_END,
 };
 static const struct shape named_shape = { named_fields, NULL };
 
 static const struct field of_level_fields[] = {
 	{ .name = "name", .type = FIELD_TEXT, .required = true, .help = "Priority level of its requests." },
-	END,
+	FIELDS_END,
 };
 static const struct shape of_level_shape = { of_level_fields, NULL };
 
 static const struct field account_fields[] = {
 	{ .name = "namespace", .type = FIELD_TEXT, .required = true },
 	{ .name = "name", .type = FIELD_TEXT, .required = true, .help = "* is any service account of the namespace." },
-	END,
+	FIELDS_END,
 };
 static const struct shape account_shape = { account_fields, NULL };
 
@@ -208,7 +128,7 @@ static const struct field subject_fields[] = {
 	{ .name = "user", .type = FIELD_OBJECT, .shape = &named_shape },
 	{ .name = "group", .type = FIELD_OBJECT, .shape = &named_shape },
 	{ .name = "serviceAccount", .type = FIELD_OBJECT, .shape = &account_shape },
-	END,
+	FIELDS_END,
 };
 static const struct shape subject_shape = { subject_fields, check_subject };
 
@@ -226,14 +146,14 @@ static const struct field resource_fields[] = {
 	{ .name = "resources", .type = FIELD_TEXT, .list = true, .required = true, .check = check_resource },
 	{ .name = "clusterScope", .type = FIELD_FLAG, .help = "true: requests without a namespace match, too." },
 	{ .name = "namespaces", .type = FIELD_TEXT, .list = true, .check = check_namespace, .help = "* is any." },
-	END,
+	FIELDS_END,
 };
 static const struct shape resource_shape = { resource_fields, check_scope };
 
 static const struct field path_fields[] = {
 	NAMES("verbs", "* is any."),
 	{ .name = "nonResourceURLs", .type = FIELD_TEXT, .list = true, .required = true, .check = check_path },
-	END,
+	FIELDS_END,
 };
 static const struct shape path_shape = { path_fields, NULL };
 
@@ -249,14 +169,14 @@ static const struct field policy_fields[] = {
 	{ .name = "subjects", .type = FIELD_OBJECT, .list = true, .required = true, .shape = &subject_shape },
 	{ .name = "resourceRules", .type = FIELD_OBJECT, .list = true, .shape = &resource_shape },
 	{ .name = "nonResourceRules", .type = FIELD_OBJECT, .list = true, .shape = &path_shape },
-	END,
+	FIELDS_END,
 };
 static const struct shape policy_rule_shape = { policy_fields, check_some_rules };
 
 static const char *const distinguishers[] = { "ByUser", "ByNamespace", NULL };
 static const struct field distinguisher_fields[] = {
 	{ .name = "type", .type = FIELD_TEXT, .required = true, .words = distinguishers },
-	END,
+	FIELDS_END,
 };
 static const struct shape distinguisher_shape = { distinguisher_fields, NULL };
 
@@ -269,16 +189,16 @@ static const struct field schema_spec_fields[] = {
 	  .help = "Of the schemas that match a request, the one with the lowest precedence counts. Default: 1000." },
 	{ .name = "distinguisherMethod", .type = FIELD_OBJECT, .shape = &distinguisher_shape },
 	{ .name = "rules", .type = FIELD_OBJECT, .list = true, .shape = &policy_rule_shape },
-	END,
+	FIELDS_END,
 };
 static const struct shape schema_spec_shape = { schema_spec_fields, NULL };
 
 static const struct field schema_fields[] = {
-	HEAD,
+	FIELDS_HEAD,
 	METADATA,
 	{ .name = "spec", .type = FIELD_OBJECT, .required = true, .shape = &schema_spec_shape },
-	IGNORED("status"),
-	END,
+	FIELDS_IGNORED("status"),
+	FIELDS_END,
 };
 const struct shape policy_flow_schema_shape = { schema_fields, NULL };
 
@@ -306,7 +226,7 @@ static const struct field queuing_fields[] = {
 	  .type = FIELD_NUMBER,
 	  .max = INT32_MAX,
 	  .help = "Accepted with a warning, not honoured." },
-	END,
+	FIELDS_END,
 };
 static const struct shape queuing_shape = { queuing_fields, NULL };
 
@@ -317,7 +237,7 @@ static const struct field response_fields[] = {
 	  .words = responses,
 	  .help = "Reject. Queue is accepted with a warning and rejects, too." },
 	{ .name = "queuing", .type = FIELD_OBJECT, .shape = &queuing_shape },
-	END,
+	FIELDS_END,
 };
 static const struct shape response_shape = { response_fields, NULL };
 
@@ -327,14 +247,14 @@ static const struct field limited_fields[] = {
 	PERCENT("lendablePercent", 100),
 	PERCENT("borrowingLimitPercent", INT32_MAX),
 	{ .name = "limitResponse", .type = FIELD_OBJECT, .shape = &response_shape },
-	END,
+	FIELDS_END,
 };
 static const struct shape limited_shape = { limited_fields, NULL };
 
 static const struct field exempt_fields[] = {
 	SHARES("nominalConcurrencyShares"),
 	PERCENT("lendablePercent", 100),
-	END,
+	FIELDS_END,
 };
 static const struct shape exempt_shape = { exempt_fields, NULL };
 
@@ -357,15 +277,15 @@ static const struct field level_spec_fields[] = {
 	{ .name = "type", .type = FIELD_TEXT, .required = true, .words = level_types },
 	{ .name = "limited", .type = FIELD_OBJECT, .shape = &limited_shape },
 	{ .name = "exempt", .type = FIELD_OBJECT, .shape = &exempt_shape },
-	END,
+	FIELDS_END,
 };
 static const struct shape level_spec_shape = { level_spec_fields, check_level };
 
 static const struct field level_fields[] = {
-	HEAD,
+	FIELDS_HEAD,
 	METADATA,
 	{ .name = "spec", .type = FIELD_OBJECT, .required = true, .shape = &level_spec_shape },
-	IGNORED("status"),
-	END,
+	FIELDS_IGNORED("status"),
+	FIELDS_END,
 };
 const struct shape policy_priority_level_shape = { level_fields, NULL };

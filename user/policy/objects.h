@@ -17,7 +17,7 @@ bool policy_object_is(json_t *object, enum policy_type type);
 /* Of an object of a known kind. */
 void policy_object_label(json_t *object, char label[static POLICY_LABEL]);
 
-/* Is all of it right? (policy_saved.c) */
+/* Is all of it right? (saved.c) */
 int policy_object_check(json_t *object, struct error *err);
 
 /* Have two documents one kind and one name? */

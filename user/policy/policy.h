@@ -46,7 +46,7 @@ void policy_clear(struct policy *policy);
 int policy_read(struct policy *policy, const char *path, struct error *err);
 /* Would reading the path again say the same? Files that were pointed to are looked at, too. */
 bool policy_is_current(const struct policy *policy, const char *path);
-/* policy_read.c: the documents of a file, down to the objects. */
+/* read.c: the documents of a file, down to the objects. */
 int policy_read_text(struct policy *policy, const struct policy_file *file, const char *text, size_t length,
 		     struct error *err);
 
@@ -63,8 +63,8 @@ const struct policy_kind *policy_document_kind(json_t *document, const char **na
 
 /* --- what objects come to, as JSON in weir's own names (state.h, limit.h, priority.h); new references */
 
-json_t *policy_events_limits(json_t *document); /* policy_events.c */
-json_t *policy_level(json_t *document);		/* policy_flow.c */
+json_t *policy_events_limits(json_t *document); /* events.c */
+json_t *policy_level(json_t *document);		/* flow.c */
 json_t *policy_flow_schema(json_t *document);
 /* What of the documents is accepted and not honoured. */
 void policy_flow_warn(const struct policy_object *objects, size_t n, struct problems *problems);
@@ -74,19 +74,19 @@ void policy_flow_warn(const struct policy_object *objects, size_t n, struct prob
  */
 void policy_add_mandatory(json_t *levels, json_t *schemas);
 
-/* --- policy_server.c */
+/* --- server.c */
 
 /* The server as it would be with these objects ([{source, document}]) and no others. Caller frees *out (server_free). */
 int policy_server(const struct server *server, json_t *objects, struct server **out, struct error *err);
-/* The objects of a server (policy_objects.h), borrowed; NULL: none. */
+/* The objects of a server (objects.h), borrowed; NULL: none. */
 json_t *policy_objects(const struct server *server);
 /* Was it attached by its Throttle? Then it goes with it. */
 bool policy_attached(const struct server *server);
 /* Are the members of what it kept of before its objects right, as far as policy_server() does not say so? */
 int policy_check_base(const struct server *server, struct error *err);
-/* policy_saved.c: is all of its policy right, as state.json has it? */
+/* saved.c: is all of its policy right, as state.json has it? */
 int policy_check_saved(const struct server *server, struct error *err);
-/* --- policy_settings.c */
+/* --- settings.c */
 
 /* A command pauses the server, or ends that. -EBUSY: its Throttle says that it is paused. */
 int policy_pause(struct server *server, bool paused, struct error *err);
@@ -97,7 +97,7 @@ json_t *policy_attach_settings(json_t *throttle);
 /* May the Throttle stand with a server that is attached? */
 int policy_check_settings(const struct server *server, json_t *throttle, struct error *err);
 
-/* --- policy_export.c */
+/* --- export.c */
 
 /* All documents that make the server what it is: its Throttle first. A new reference. */
 json_t *policy_export(const struct server *server);

@@ -58,4 +58,19 @@ json_t *policy_own_names(json_t *json);
 /* And the other way. */
 json_t *policy_yaml_names(json_t *json);
 
+/* What tables of fields have in common: a document's first ones, one that means nothing here, and the end. */
+#define FIELDS_HEAD                                                     \
+	{ .name = "apiVersion", .type = FIELD_TEXT, .required = true }, \
+	{                                                               \
+		.name = "kind", .type = FIELD_TEXT, .required = true    \
+	}
+#define FIELDS_IGNORED(field)                        \
+	{                                            \
+		.name = field, .type = FIELD_IGNORED \
+	}
+#define FIELDS_END \
+	{          \
+		0  \
+	}
+
 #endif

@@ -16,10 +16,6 @@
 	{                                                             \
 		.name = field, .type = FIELD_TEXT, .help = words_help \
 	}
-#define END       \
-	{         \
-		0 \
-	}
 
 /* --- rules */
 
@@ -65,7 +61,7 @@ static const struct field rule_fields[] = {
 	CONDITION("paths", "Paths. /healthz is itself, /healthz/* everything below it, * is any."),
 	{ .name = "nonResource", .type = FIELD_FLAG, .help = "true: only requests for non-resource paths." },
 	CONDITION("sources", "Networks of the peer's address, as CIDR."),
-	END,
+	FIELDS_END,
 };
 const struct shape policy_own_rule_shape = { rule_fields, check_rule };
 
@@ -116,7 +112,7 @@ static const struct field override_fields[] = {
 	  .required = true,
 	  .help = "Subject. For a combined key in the order namespace, user, group, source: ns1/alice." },
 	AMOUNT,
-	END,
+	FIELDS_END,
 };
 static const struct shape override_shape = { override_fields, NULL };
 
@@ -154,7 +150,7 @@ static const struct field limit_fields[] = {
 	  .type = FIELD_NUMBER,
 	  .max = PARSE_KEYS_MAX,
 	  .help = "Number of buckets. 0: that of the server." },
-	END,
+	FIELDS_END,
 };
 static const struct shape limit_shape = { limit_fields, check_limit };
 
@@ -220,7 +216,7 @@ static const struct field identity_fields[] = {
 	  .list = true,
 	  .help = "Rows like those of that file: CIDR,user,groups,namespace." },
 	TEXT("newSubjects", "Rate at which new subjects of a limit get a bucket of their own: QPS or QPS:BURST."),
-	END,
+	FIELDS_END,
 };
 static const struct shape identity_shape = { identity_fields, check_identity };
 
@@ -236,7 +232,7 @@ static const struct field max_in_flight_fields[] = {
 	  .max = WEIR_BURST_MAX,
 	  .help = "get, list and watch requests. 0: no limit." },
 	{ .name = "mutating", .type = FIELD_NUMBER, .max = WEIR_BURST_MAX, .help = "All other requests. 0: no limit." },
-	END,
+	FIELDS_END,
 };
 static const struct shape max_in_flight_shape = { max_in_flight_fields, NULL };
 
@@ -329,7 +325,7 @@ static const struct field spec_fields[] = {
 	  .most = WEIR_SERVER_LIMITS,
 	  .shape = &limit_shape,
 	  .help = "Limits." },
-	END,
+	FIELDS_END,
 };
 static const struct shape spec_shape = { spec_fields, NULL };
 
@@ -341,7 +337,7 @@ static const struct field metadata_fields[] = {
 	  .help = "Name of the server." },
 	{ .name = "labels", .type = FIELD_IGNORED },
 	{ .name = "annotations", .type = FIELD_IGNORED },
-	END,
+	FIELDS_END,
 };
 static const struct shape metadata_shape = { metadata_fields, NULL };
 
@@ -350,6 +346,6 @@ static const struct field throttle_fields[] = {
 	{ .name = "kind", .type = FIELD_TEXT, .required = true },
 	{ .name = "metadata", .type = FIELD_OBJECT, .required = true, .shape = &metadata_shape },
 	{ .name = "spec", .type = FIELD_OBJECT, .required = true, .shape = &spec_shape },
-	END,
+	FIELDS_END,
 };
 const struct shape policy_throttle_shape = { throttle_fields, NULL };

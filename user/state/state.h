@@ -99,7 +99,7 @@ struct server {
 	bool dry_run;
 	bool paused;
 	bool draining;	/* detached; stays until its translated connections have ended */
-	json_t *policy; /* the objects that are applied (policy_server.c); NULL: none */
+	json_t *policy; /* the objects that are applied (server.c); NULL: none */
 };
 
 struct state {

@@ -5,6 +5,7 @@ import socket
 import struct
 
 from lib import netns
+from lib.nginx import configuration
 from lib.server import EchoServer
 from lib.tls import TlsServer
 
@@ -23,18 +24,7 @@ listen front
     server api {authority}:{port} {send}
 """
 
-NGINX = """
-daemon off;
-worker_processes 1;
-pid {directory}/nginx.pid;
-error_log {directory}/error.log;
-events {{ worker_connections 2048; }}
-http {{
-    client_body_temp_path {directory}/body;
-    proxy_temp_path {directory}/proxy;
-    fastcgi_temp_path {directory}/fastcgi;
-    uwsgi_temp_path {directory}/uwsgi;
-    scgi_temp_path {directory}/scgi;
+NGINX = configuration("""
     log_format seen "$connection $request_method $request_uri $status $proxy_protocol_addr";
     access_log {directory}/access.log seen;
     keepalive_requests 1000000;
@@ -42,8 +32,7 @@ http {{
         listen {listen} proxy_protocol;
         location / {{ return 200 "$request_uri\\n"; }}
     }}
-}}
-"""
+""")
 
 
 def line(source, dest="192.0.2.200"):

@@ -5,20 +5,10 @@ import subprocess
 
 import pytest
 
+from lib.nginx import configuration
 from lib.process import end, eventually
 
-NGINX = """
-daemon off;
-worker_processes 1;
-pid {directory}/nginx.pid;
-error_log {directory}/error.log;
-events {{ worker_connections 2048; }}
-http {{
-    client_body_temp_path {directory}/body;
-    proxy_temp_path {directory}/proxy;
-    fastcgi_temp_path {directory}/fastcgi;
-    uwsgi_temp_path {directory}/uwsgi;
-    scgi_temp_path {directory}/scgi;
+NGINX = configuration("""
     log_format seen "$connection $request_method $request_uri $status";
     access_log {directory}/access.log seen;
     keepalive_timeout {idle_s}s;
@@ -28,8 +18,7 @@ http {{
         listen {listen} backlog=1024;
         location / {{ return 200 "$request_uri\\n"; }}
     }}
-}}
-"""
+""")
 
 HAPROXY = """
 global
