@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "agent/jobs.h"
 #include "agent/log.h"
@@ -16,7 +14,6 @@
 #include "control/control.h"
 #include "metrics/http.h"
 #include "saved/lock.h"
-#include "saved/saved.h"
 #include "sys/pins.h"
 #include "sys/privilege.h"
 
@@ -215,51 +212,6 @@ static int add_events(struct service *service, struct error *err)
 	return 0;
 }
 
-/* Most likely the machine was rebooted, and the state directory with it. */
-static void tell_new(const struct agent_options *options)
-{
-	char path[PATH_MAX] = "";
-
-	if (options->persisted)
-		snprintf(path, sizeof(path), "%s/state.json", options->persisted);
-	if (*path && !access(path, F_OK))
-		log_warning(
-			"starting without servers: %s, which an agent with --persist has saved, is read with --persist only",
-			path);
-	else
-		log_info("starting without servers: what commands set is forgotten when the machine is rebooted, "
-			 "because --persist is not used");
-}
-
-/* What was not to be persisted before may have to be now. */
-static int load_state(struct agent *agent, struct error *err)
-{
-	const struct agent_options *options = agent->options;
-	int origin = state_begin(&agent->state, options->state_dir, options->persist_dir, err);
-
-	if (origin == STATE_PERSISTED)
-		log_info("the machine was rebooted: what commands had set is read from %s", options->persist_dir);
-	if (origin == STATE_OUTDATED)
-		log_warning(
-			"the machine was rebooted: what commands had set is forgotten, because --persist was not used");
-	if (origin == STATE_NEW && !options->persist_dir)
-		tell_new(options);
-	if (origin < 0)
-		return origin;
-	unsaved_take_up(agent);
-	return options->persist_dir && !agent->unsaved.text[0] ? agent_save(agent, err) : 0;
-}
-
-static int load_state_locked(struct agent *agent, struct error *err)
-{
-	int ret;
-
-	agent_work_begin(agent);
-	ret = load_state(agent, err);
-	agent_work_end(agent);
-	return ret;
-}
-
 /*
  * A start that must fail fails before it touches anything. Servers are brought up by workers: meanwhile the agent tells what
  * it knows, and commands that change something wait for their turn.
@@ -280,7 +232,7 @@ static int start(struct service *service, struct error *err)
 		      metrics_http_open(&service->http, agent->base, options->metrics, read_metrics, service, err) :
 		      0;
 	if (!ret)
-		ret = load_state_locked(agent, err);
+		ret = agent_load(agent, err);
 	if (!ret)
 		ret = add_events(service, err);
 	if (!ret)

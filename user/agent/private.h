@@ -129,6 +129,9 @@ void agent_repair_end(struct agent *agent);
 /* Nothing is begun any more: neither jobs nor servers that are not in force. */
 void agent_end(struct agent *agent);
 
+/* load.c: reads the state, tells where it is from, and takes up what an earlier agent could not save. */
+int agent_load(struct agent *agent, struct error *err);
+
 /* net.c: namespaces */
 
 /* The namespace in use with this cookie, or NULL. */
