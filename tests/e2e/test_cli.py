@@ -12,7 +12,6 @@ COMMANDS = ["agent", "attach", "detach", "pause", "resume", "limit set", "limit 
 USAGE = {
     "bogus": "bogus",
     "limit bogus": "bogus",
-    "limit": '"limit"',
     "help bogus": "bogus",
     "attach": "NAME is missing",
     "attach web2": "--port or --listen",
@@ -72,7 +71,7 @@ REFUSED = {
     "attach web2 --port 80 --netns /does/not/exist": "/does/not/exist",
     "attach web2 --port 80 --netns {netns} --interface nosuch0": '"nosuch0"',
     "attach web2 --port 80 --netns {netns} --cgroup /does/not/exist": "/does/not/exist",
-    "detach web2": 'no server "web2"',
+    "detach web2": 'no server "web2": is "web" meant?',
     "pause web2": 'no server "web2"',
     "resume web2": 'no server "web2"',
     "limit set user --qps 1 --burst 1 --server web2": 'no server "web2"',
@@ -80,6 +79,7 @@ REFUSED = {
     "limit list --server web2": 'no server "web2"',
     "limit delete user carol": "has nothing for \"carol\"",
     "limit delete total": "has no limit \"total\"",
+    "limit delete usr": 'has no limit "usr": is "user" meant?',
 }
 
 
@@ -107,6 +107,26 @@ def test_unknown_options(weir, words):
     done = weir.run(*words.split())
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("weir ")
+
+
+MISSPELLED = {
+    "statsu": '"statsu": is "status" meant?',
+    "limit lsit": '"limit lsit": is "limit list" meant?',
+    "limits set": '"limits set": is "limit set" meant?',
+    "frobnicate": '"weir help" lists them',
+}
+
+
+@pytest.mark.parametrize("words", MISSPELLED)
+def test_misspelled(weir, words):
+    assert MISSPELLED[words] in weir.refused(*words.split(), status=2)
+
+
+def test_words_of_limit(weir):
+    listed = weir("limit", "--help")
+    assert [line.split()[:2] for line in listed.splitlines()] == [["limit", word] for word in ("set", "delete", "list")]
+    done = weir.run("limit")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", listed)
 
 
 def test_no_command(weir):
@@ -143,7 +163,9 @@ def test_help(weir):
     for command in COMMANDS:
         assert f"\n  {command} " in listing
     for command in COMMANDS[:-1]:
-        assert weir("help", *command.split()).startswith(f"Usage: weir {command} ")
+        explained = weir("help", *command.split())
+        assert explained.startswith(f"Usage: weir {command} ")
+        assert f"\nExamples:\n  weir {command}" in explained
     assert weir("--help") == listing
 
 

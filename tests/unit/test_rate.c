@@ -29,6 +29,16 @@ static void test_qps_text(void **state)
 		{ "999999999.999999999", WEIR_TOKEN - 1, "999999999.999999999" },
 		{ "1000000000", WEIR_TOKEN, "1000000000" },
 		{ "1000000000.000000000", WEIR_TOKEN, "1000000000" },
+		{ "10/s", 10 * WEIR_QPS, "10" },
+		{ "100/m", 1666666666, "1.666666666" },
+		{ "0.5/m", 8333333, "0.008333333" },
+		{ "36/h", WEIR_QPS / 100, "0.01" },
+		{ "1k", 1000 * WEIR_QPS, "1000" },
+		{ "1.5k/m", 25 * WEIR_QPS, "25" },
+		{ "0.000000001M", 1000000, "0.001" },
+		{ "1000M", WEIR_TOKEN, "1000000000" },
+		{ "3600000000k/h", WEIR_TOKEN, "1000000000" },
+		{ "0/h", 0, "0" },
 	};
 	static const struct {
 		const char *text;
@@ -44,6 +54,12 @@ static void test_qps_text(void **state)
 		{ "nan", -EINVAL },	   { "0.0000000001", -EINVAL },
 		{ "1000000001", -ERANGE }, { "1000000000.000000001", -ERANGE },
 		{ "1\n", -EINVAL },	   { "18446744073709551617", -ERANGE },
+		{ "1001M", -ERANGE },	   { "3600000001k/h", -ERANGE },
+		{ "1/", -EINVAL },	   { "1/d", -EINVAL },
+		{ "1/ms", -EINVAL },	   { "1m", -EINVAL },
+		{ "k", -EINVAL },	   { "1kk", -EINVAL },
+		{ "1/sk", -EINVAL },	   { "1K", -EINVAL },
+		{ "0.000000001/m", -EINVAL }, { "99999999999999999999999999M", -ERANGE },
 	};
 	char text[WEIR_QPS_TEXT], cut[4] = "xxx";
 	__u64 per_ns;
@@ -89,6 +105,9 @@ static void test_burst_text(void **state)
 	assert_int_equal(weir_burst_parse("1000000001", &burst), -ERANGE);
 	assert_int_equal(weir_burst_parse("99999999999999999999999", &burst), -ERANGE);
 	assert_int_equal(burst, 42);
+	assert_int_equal(weir_burst_parse("1001M", &burst), -ERANGE);
+	assert_int_equal(weir_burst_parse("2k", &burst), 0);
+	assert_int_equal(burst, 2000);
 	assert_int_equal(weir_burst_parse("0", &burst), 0);
 	assert_int_equal(burst, 0);
 	assert_int_equal(weir_burst_parse("1000000000", &burst), 0);

@@ -167,7 +167,7 @@ int agent_detach(struct agent *agent, json_t *arguments, json_t **result, struct
 		return error_set(err, -EINVAL, "name one server, or all");
 	slot = name ? state_find(&agent->state, name) : 0;
 	if (slot < 0)
-		return error_set(err, -ENOENT, "there is no server \"%s\"", name);
+		return state_unknown(&agent->state, name, err);
 	ret = name ? check_followed(agent->state.servers[slot], err) : check_all_followed(agent, err);
 	if (!ret)
 		ret = name ? detach(agent, slot, force, list, err) : detach_all(agent, force, list, err);

@@ -5,6 +5,7 @@
 #include "agent/limits.h"
 #include "agent/log.h"
 #include "base/array.h"
+#include "base/nearest.h"
 #include "model/key.h"
 
 static int leave_kernel(struct net *net, int slot, const struct limit *limit, struct error *err)
@@ -97,6 +98,18 @@ static int delete_limit(struct agent *agent, int slot, struct limit *limit, stru
 	return limit_remove(agent, slot, limit, err);
 }
 
+static int limit_unknown(const struct server *server, const char *name, struct error *err)
+{
+	struct nearest meant = nearest_to(name);
+
+	for (size_t i = 0; i < server->n_limits; i++)
+		nearest_try(&meant, server->limits[i].name);
+	if (meant.found)
+		return error_set(err, -ENOENT, "server \"%s\" has no limit \"%s\": is \"%s\" meant?", server->name, name,
+				 meant.found);
+	return error_set(err, -ENOENT, "server \"%s\" has no limit \"%s\"", server->name, name);
+}
+
 static int delete_from(struct agent *agent, int slot, const char *name, const char *subject,
 		       char canonical[static KEY_SUBJECT_TEXT], struct error *err)
 {
@@ -106,7 +119,7 @@ static int delete_from(struct agent *agent, int slot, const char *name, const ch
 	int ret;
 
 	if (!limit)
-		return error_set(err, -ENOENT, "server \"%s\" has no limit \"%s\"", server->name, name);
+		return limit_unknown(server, name, err);
 	ret = limit_check_source(limit, err);
 	if (ret)
 		return ret;

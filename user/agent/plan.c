@@ -150,7 +150,7 @@ static int server_called(struct plan *plan, const struct state *state, const cha
 	if (!name)
 		slot = state_find_only(state, err);
 	if (slot < 0)
-		return name ? error_set(err, -ENOENT, "there is no server \"%s\"", name) : slot;
+		return name ? state_unknown(state, name, err) : slot;
 	return check_draining(state, slot, err) ?: find_server(plan, state, slot, out, err);
 }
 

@@ -169,7 +169,7 @@ int server_named(const struct agent *agent, const char *name, struct error *err)
 	int slot = name ? state_find(&agent->state, name) : state_find_only(&agent->state, err);
 
 	if (slot < 0)
-		return name ? error_set(err, -ENOENT, "there is no server \"%s\"", name) : slot;
+		return name ? state_unknown(&agent->state, name, err) : slot;
 	if (agent->state.servers[slot]->draining)
 		return error_set(err, -EBUSY, "server \"%s\" is detached and draining",
 				 agent->state.servers[slot]->name);

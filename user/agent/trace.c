@@ -307,7 +307,7 @@ static int reader_check(struct agent *agent, struct reader *reader, const char *
 		return error_set(err, -EBUSY, "%d traces are running already", n);
 	reader->slot = name ? state_find(&agent->state, name) : ALL_SERVERS;
 	if (name && reader->slot < 0)
-		return error_set(err, -ENOENT, "there is no server \"%s\"", name);
+		return state_unknown(&agent->state, name, err);
 	return choose_decisions(reader, decisions, err);
 }
 

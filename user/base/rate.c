@@ -24,12 +24,33 @@ static __u64 parse_digits(const char *text, __u64 max, const char **end)
 	return value;
 }
 
+/* k or M behind a number, which *end is moved behind. */
+static __u64 parse_thousands(const char **end)
+{
+	if (**end != 'k' && **end != 'M')
+		return 1;
+	return *(*end)++ == 'k' ? 1000 : 1000000;
+}
+
+/* /s, /m or /h behind a number: its seconds. 0: neither that nor the end. */
+static __u64 parse_per(const char *end)
+{
+	if (!*end)
+		return 1;
+	if (end[0] != '/' || !end[1] || end[2])
+		return 0;
+	return end[1] == 's' ? 1 : end[1] == 'm' ? 60 : end[1] == 'h' ? 3600 : 0;
+}
+
 int weir_burst_parse(const char *text, __u64 *burst)
 {
 	const char *end;
 	__u64 value = parse_digits(text, WEIR_BURST_MAX, &end);
 
-	if (end == text || *end)
+	if (end == text)
+		return -EINVAL;
+	value *= parse_thousands(&end);
+	if (*end)
 		return -EINVAL;
 	if (value > WEIR_BURST_MAX)
 		return -ERANGE;
@@ -40,7 +61,8 @@ int weir_burst_parse(const char *text, __u64 *burst)
 int weir_qps_parse(const char *text, __u64 *per_ns)
 {
 	const char *end;
-	__u64 whole = parse_digits(text, WEIR_QPS_MAX, &end), fraction = 0;
+	__u64 whole = parse_digits(text, (__u64)WEIR_QPS_MAX * 3600, &end), fraction = 0, seconds;
+	unsigned __int128 value;
 
 	if (end == text)
 		return -EINVAL;
@@ -55,11 +77,13 @@ int weir_qps_parse(const char *text, __u64 *per_ns)
 		for (; count < FRACTION_DIGITS; count++)
 			fraction *= 10;
 	}
-	if (*end)
+	value = ((unsigned __int128)whole * WEIR_QPS + fraction) * parse_thousands(&end);
+	seconds = parse_per(end);
+	if (!seconds || (value && value < seconds))
 		return -EINVAL;
-	if (whole > WEIR_QPS_MAX || (whole == WEIR_QPS_MAX && fraction))
+	if (value / seconds > (unsigned __int128)WEIR_QPS_MAX * WEIR_QPS)
 		return -ERANGE;
-	*per_ns = whole * WEIR_QPS + fraction;
+	*per_ns = value / seconds;
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/json_list.h"
 #include "cli/cli.h"
+#include "control/control.h"
 #include "state/state.h"
 
 enum {
@@ -293,6 +294,7 @@ int cli_attach(const struct command *command, int argc, char **argv)
 
 	cli_parse(command, parse, server, argc, argv);
 	stat("/proc/self/ns/net", &self);
+	control_wait(cli.state_dir);
 	result = cli_call("attach", json_pack("{s:O, s:I}", "server", server, "netns_inode", (json_int_t)self.st_ino));
 	return result ? cli_print(result, print_attached) : 1;
 }

@@ -100,20 +100,33 @@ static const struct argp_option common_options[] = {
 
 const struct argp cli_common = { .options = common_options, .parser = parse_common };
 
+/* The summary, and behind the options what else there is, with the examples indented. NULL without memory. */
+static char *help_text(const struct command *command)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	fprintf(out, "%s\v%s%sExamples:\n  ", command->summary, command->details ?: "", command->details ? "\n\n" : "");
+	for (const char *at = command->examples; *at; at++)
+		fputs(*at == '\n' ? "\n  " : (char[]){ *at, 0 }, out);
+	fclose(out);
+	return text;
+}
+
 void cli_parse(const struct command *command, argp_parser_t parser, void *input, int argc, char **argv)
 {
 	const struct argp_child children[] = { { .argp = command->more ?: &cli_common },
 					       { .argp = command->more ? &cli_common : NULL },
 					       { 0 } };
-	CLEANUP_FREE char *doc = NULL;
+	CLEANUP_FREE char *doc = help_text(command);
 	const struct argp argp = {
 		.options = command->options,
 		.parser = parser,
 		.args_doc = command->arguments,
-		.doc = asprintf(&doc, "%s%s%s", command->summary, command->details ? "\v" : "",
-				command->details ?: "") < 0 ?
-			       command->summary :
-			       doc,
+		.doc = doc,
 		.children = children,
 	};
 

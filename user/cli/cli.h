@@ -33,6 +33,7 @@ struct command {
 	const struct argp_option *options; /* NULL: only those of struct cli */
 	const struct argp *more; /* options of a file of their own, whose input is the parser's child_inputs[0] */
 	const char *details;	 /* what else there is to know, in paragraphs */
+	const char *examples;	 /* as they are typed, a line each */
 };
 extern const struct command commands[]; /* ends with a NULL name */
 extern const struct argp_option cli_agent_options[], cli_attach_options[], cli_detach_options[],

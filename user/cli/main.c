@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/nearest.h"
 #include "base/version.h"
 #include "cli/cli.h"
 #include "cli/reference.h"
@@ -29,15 +30,52 @@ static const struct command *find_command(int argc, char **argv, int *words)
 	return NULL;
 }
 
+/* The command that is spelled like this, of as many words. NULL: none. */
+static const char *nearest_command(const char *typed)
+{
+	struct nearest nearest = nearest_to(typed);
+
+	for (const struct command *command = commands; command->name; command++)
+		nearest_try(&nearest, command->name);
+	return nearest.found;
+}
+
 static int unknown(int argc, char **argv)
 {
 	bool limit = strcmp(argv[0], "limit") == 0;
-	CLEANUP_FREE char *second = output_visible(limit && argc > 1 ? argv[1] : "");
-	CLEANUP_FREE char *first = output_visible(argv[0]);
+	CLEANUP_FREE char *both = NULL, *visible = NULL;
+	const char *meant = nearest_command(argv[0]);
 
-	fprintf(stderr, "weir: there is no command \"%s%s%s\", \"weir help%s\" lists them\n", first,
-		second && *second ? " " : "", second, limit ? " limit" : "");
+	if (!meant && argc > 1 && asprintf(&both, "%s %s", argv[0], argv[1]) >= 0)
+		meant = nearest_command(both);
+	visible = output_visible((limit || (meant && strchr(meant, ' '))) && both ? both : argv[0]);
+	if (meant)
+		fprintf(stderr, "weir: there is no command \"%s\": is \"%s\" meant?\n", visible ?: "", meant);
+	else
+		fprintf(stderr, "weir: there is no command \"%s\", \"weir help%s\" lists them\n", visible ?: "",
+			limit ? " limit" : "");
 	return CLI_USAGE;
+}
+
+/* The commands of two words that begin with this one, if there are any. */
+static bool list_group(FILE *out, const char *word)
+{
+	size_t length = strlen(word);
+	bool any = false;
+
+	for (const struct command *command = commands; command->name; command++) {
+		if (strncmp(command->name, word, length) != 0 || command->name[length] != ' ')
+			continue;
+		fprintf(out, "  %-14s %s\n", command->name, command->summary);
+		any = true;
+	}
+	return any;
+}
+
+/* The first word of commands of two words, alone or asked about. */
+static bool names_group(int argc, char **argv)
+{
+	return argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-?") == 0;
 }
 
 /* argv[0] of a command is its whole name, for its messages and its usage line. */
@@ -48,6 +86,8 @@ static int run(int argc, char **argv)
 	int words;
 
 	command = find_command(argc, argv, &words);
+	if (!command && names_group(argc, argv) && list_group(argc < 2 ? stderr : stdout, argv[0]))
+		return argc < 2 ? CLI_USAGE : 0;
 	if (!command)
 		return unknown(argc, argv);
 	if (asprintf(&name, "weir %s", command->name) < 0)
@@ -79,21 +119,6 @@ static int list_commands(FILE *out)
 	return ferror(out) != 0;
 }
 
-/* The commands of two words that begin with this one, if there are any. */
-static bool list_group(const char *word)
-{
-	size_t length = strlen(word);
-	bool any = false;
-
-	for (const struct command *command = commands; command->name; command++) {
-		if (strncmp(command->name, word, length) != 0 || command->name[length] != ' ')
-			continue;
-		printf("  %-14s %s\n", command->name, command->summary);
-		any = true;
-	}
-	return any;
-}
-
 /* The words after "help" are a command's name; argp explains it. `help --reference PAGE` is for `make docs`. */
 int cli_help(const struct command *command, int argc, char **argv)
 {
@@ -107,7 +132,7 @@ int cli_help(const struct command *command, int argc, char **argv)
 	if (argc < 2 || argv[1][0] == '-')
 		return list_commands(stdout);
 	about = find_command(argc - 1, argv + 1, &words);
-	if (!about && argc == 2 && list_group(argv[1]))
+	if (!about && argc == 2 && list_group(stdout, argv[1]))
 		return 0;
 	if (!about)
 		return unknown(argc - 1, argv + 1);

@@ -101,6 +101,7 @@ static void print_command(FILE *out, const struct command *command)
 		fputs(*at == '\n' ? "\n\n" : (char[]){ *at, 0 }, out);
 	if (command->details)
 		fputs("\n\n", out);
+	fprintf(out, "```sh\n%s\n```\n\n", command->examples);
 }
 
 static void print_entries(FILE *out, const char *title, const struct reference_entry *entries)

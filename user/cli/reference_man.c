@@ -70,10 +70,14 @@ static void print_command(FILE *out, const struct command *command)
 	fputs(".TP\n", out);
 	print_usage(out, command);
 	print_text(out, command->summary);
-	if (!command->details)
-		return;
-	fputs(".IP\n", out);
-	print_text(out, command->details);
+	if (command->details) {
+		fputs(".IP\n", out);
+		print_text(out, command->details);
+	}
+	fputs(".IP\n.nf\n", out);
+	for (const char *at = command->examples; *at; at++)
+		fprintf(out, *at == '-' ? "\\-" : "%c", *at);
+	fputs("\n.fi\n", out);
 }
 
 static void print_options(FILE *out, const struct command *command)
@@ -118,7 +122,7 @@ void reference_man(FILE *out)
 	print_entries(out, "EXIT STATUS", reference_statuses);
 	print_entries(out, "ENVIRONMENT", reference_variables);
 	print_entries(out, "FILES", reference_files);
-	fputs(".SH EXAMPLES\n.nf\nweir agent & sleep 1\nweir attach api \\-\\-port 8080 \\-\\-trusted\\-proxy 127.0.0.1\n"
+	fputs(".SH EXAMPLES\n.nf\nweir agent &\nweir attach api \\-\\-port 8080 \\-\\-trusted\\-proxy 127.0.0.1\n"
 	      "weir limit set user \\-\\-qps 50 \\-\\-burst 100\nweir limit set user noisy \\-\\-qps 5 \\-\\-burst 10\n"
 	      "weir status\nweir detach api\n.fi\n",
 	      out);

@@ -11,6 +11,8 @@
 
 #define WAITING_MS 2000
 #define GIVE_UP_MS 120000
+#define START_TRIES 80
+#define START_PAUSE_US 25000
 
 static int refused(const struct sockaddr_un *address, int error, struct error *err)
 {
@@ -39,6 +41,17 @@ static int connect_agent(const char *state_dir, struct error *err)
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)))
 		return refused(&address, errno, err);
 	return cleanup_take(&fd);
+}
+
+void control_wait(const char *state_dir)
+{
+	for (int tries = 0; tries < START_TRIES; tries++) {
+		CLEANUP_CLOSE int fd = connect_agent(state_dir, NULL);
+
+		if (fd != -ENOENT && fd != -ECONNREFUSED)
+			return;
+		usleep(START_PAUSE_US);
+	}
 }
 
 int control_agent_pid(const char *state_dir, pid_t *pid)

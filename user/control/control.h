@@ -83,6 +83,9 @@ int control_agent_pid(const char *state_dir, pid_t *pid);
 int control_call(const char *state_dir, const char *command, json_t *arguments, json_t **result, void (*waiting)(void),
 		 struct error *err);
 
+/* Waits for an agent that is being started, for two seconds at most; what else is wrong the call will say. */
+void control_wait(const char *state_dir);
+
 /* As control_call, for a command that is answered by a stream: the lines after the reply are read from *stream. */
 int control_follow(const char *state_dir, const char *command, json_t *arguments, json_t **result, FILE **stream,
 		   struct error *err);

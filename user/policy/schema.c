@@ -27,7 +27,7 @@ static json_t *value_schema(const struct field *field)
 				 (json_int_t)field->max);
 	case FIELD_RATE:
 		return json_pack("{s:[s, s], s:i, s:I, s:s}", "type", "number", "string", "minimum", 0, "maximum",
-				 (json_int_t)WEIR_QPS_MAX, "pattern", "^[0-9]+(\\.[0-9]{1,9})?$");
+				 (json_int_t)WEIR_QPS_MAX, "pattern", "^[0-9]+(\\.[0-9]{1,9})?[kM]?(/[smh])?$");
 	case FIELD_FLAG:
 		return json_pack("{s:s}", "type", "boolean");
 	case FIELD_OBJECT:

@@ -7,10 +7,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/nearest.h"
 #include "base/output.h"
 #include "base/rate.h"
-
-#define NAME_MAX_BYTES 64 /* of a field */
 
 static const struct field *field_named(const struct shape *shape, const char *name)
 {
@@ -22,44 +21,13 @@ static const struct field *field_named(const struct shape *shape, const char *na
 
 /* --- what was meant */
 
-/* How many letters to change, add or leave out (Levenshtein), at most `most`. */
-static size_t distance(const char *a, const char *b, size_t most)
+static const char *nearest_field(const struct shape *shape, const char *name)
 {
-	size_t before[NAME_MAX_BYTES + 1], n = strlen(b);
+	struct nearest nearest = nearest_to(name);
 
-	if (strlen(a) > NAME_MAX_BYTES || n > NAME_MAX_BYTES)
-		return most;
-	for (size_t j = 0; j <= n; j++)
-		before[j] = j;
-	for (size_t i = 1; a[i - 1]; i++) {
-		size_t diagonal = before[0];
-
-		before[0] = i;
-		for (size_t j = 1; j <= n; j++) {
-			size_t change = diagonal + (tolower(a[i - 1]) != tolower(b[j - 1]));
-			size_t least = before[j] < before[j - 1] ? before[j] + 1 : before[j - 1] + 1;
-
-			diagonal = before[j];
-			before[j] = change < least ? change : least;
-		}
-	}
-	return before[n] < most ? before[n] : most;
-}
-
-static const char *nearest(const struct shape *shape, const char *name)
-{
-	size_t best = strlen(name) > 4 ? 3 : 2;
-	const char *found = NULL;
-
-	for (const struct field *field = shape->fields; field->name; field++) {
-		size_t d = distance(name, field->name, best);
-
-		if (d >= best)
-			continue;
-		best = d;
-		found = field->name;
-	}
-	return found;
+	for (const struct field *field = shape->fields; field->name; field++)
+		nearest_try(&nearest, field->name);
+	return nearest.found;
 }
 
 /* "qps, burst or cacheSize"; the caller frees it. */
@@ -79,7 +47,7 @@ static char *list_names(const struct shape *shape)
 
 static void say_unknown(const struct shape *shape, const struct node *node, struct problems *problems)
 {
-	const char *meant = nearest(shape, node->key);
+	const char *meant = nearest_field(shape, node->key);
 	CLEANUP_FREE char *names = meant ? NULL : list_names(shape);
 
 	if (meant)

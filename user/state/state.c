@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/nearest.h"
 #include "state/state.h"
 
 static const char *const loopback_modes[LOOPBACK_MODES] = {
@@ -141,6 +142,18 @@ int state_find(const struct state *state, const char *name)
 		if (state->servers[slot] && strcmp(state->servers[slot]->name, name) == 0)
 			return slot;
 	return -ENOENT;
+}
+
+int state_unknown(const struct state *state, const char *name, struct error *err)
+{
+	struct nearest meant = nearest_to(name);
+
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
+		if (state->servers[slot])
+			nearest_try(&meant, state->servers[slot]->name);
+	if (meant.found)
+		return error_set(err, -ENOENT, "there is no server \"%s\": is \"%s\" meant?", name, meant.found);
+	return error_set(err, -ENOENT, "there is no server \"%s\"", name);
 }
 
 /* Appends ", NAME" for each server that is not draining, as far as it fits. */
