@@ -171,6 +171,7 @@ def test_metrics_over_http(world, port):
     assert families["weir_requests_total"]["shed", "web"] == 2
     for name in "weir_requests_total", "weir_shed_total", "weir_connections", "weir_translated_connections":
         assert families[name] == site.weir.metrics()[name]
+    assert [fetch(port, path)[0] for path in ("/livez", "/readyz")] == [200, 200]
     assert [fetch(port, "/healthz")[0], fetch(port, "/")[0], fetch(port, method="POST")[0]] == [200, 404, 405]
 
 

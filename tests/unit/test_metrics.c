@@ -124,7 +124,7 @@ static void all_series(void **state)
 static void by_limit(void **state)
 {
 	const struct metrics_limit limits[] = {
-		{ .name = "user", .counts = { .admitted = 5, .refused = 4, .dry_run_refused = 3 } },
+		{ .name = "user", .configured = true, .dry_run = true, .qps = 2.5, .burst = 7, .counts = { .admitted = 5, .refused = 4, .dry_run_refused = 3 } },
 		{ .name = "level/low", .in_flight = true, .counts = { .admitted = 9, .highest = 7 }, .taken = 2 },
 	};
 	const struct metrics_server server = { .name = "api", .limits = limits, .n_limits = 2 };
@@ -138,6 +138,12 @@ static void by_limit(void **state)
 	assert_line(text, "weir_limit_in_flight{server=\"api\",limit=\"level/low\"} 2");
 	assert_line(text, "weir_limit_in_flight_highest{server=\"api\",limit=\"level/low\"} 7");
 	assert_int_equal(count_lines(text, "weir_limit_in_flight{"), 1);
+	assert_line(text, "weir_limit_qps{server=\"api\",limit=\"user\"} 2.500");
+	assert_line(text, "weir_limit_burst{server=\"api\",limit=\"user\"} 7");
+	assert_line(text, "weir_limit_dry_run{server=\"api\",limit=\"user\"} 1");
+	assert_line(text, "weir_limit_dry_run{server=\"api\",limit=\"level/low\"} 0");
+	assert_int_equal(count_lines(text, "weir_limit_burst{"), 1);
+	assert_int_equal(count_lines(text, "weir_limit_in_flight_max{"), 0);
 }
 
 static void gauges(void **state)
@@ -188,7 +194,7 @@ static void families_are_whole(void **state)
 		assert_memory_equal(line, family, strlen(family));
 		assert_non_null(strchr("{ ", line[strlen(family)]));
 	}
-	assert_int_equal(n_help, 34);
+	assert_int_equal(n_help, 42);
 }
 
 int main(void)

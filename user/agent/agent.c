@@ -79,6 +79,7 @@ static void begin(struct agent *agent)
 	if (!reconcile_wait(agent))
 		return;
 	policy_sources_sync(agent);
+	atomic_store(&agent->ready, true);
 	log_info("ready: state in %s, pins in %s, metrics %s", agent->options->state_dir, agent->options->pin_dir,
 		 agent->options->metrics ?: "off");
 }
@@ -149,6 +150,12 @@ static void resync(evutil_socket_t fd, short what, void *context)
 	agent_lock(agent);
 	reconcile_all(agent);
 	agent_unlock(agent);
+}
+
+/* For GET /readyz. */
+static bool is_ready(void *context)
+{
+	return atomic_load(&((struct service *)context)->agent.ready);
 }
 
 /* The text for GET /metrics; the caller frees it. */
@@ -229,7 +236,7 @@ static int start(struct service *service, struct error *err)
 	if (!agent->base)
 		return error_set(err, -ENOMEM, "out of memory");
 	ret = options->metrics ?
-		      metrics_http_open(&service->http, agent->base, options->metrics, read_metrics, service, err) :
+		      metrics_http_open(&service->http, agent->base, options->metrics, read_metrics, is_ready, service, err) :
 		      0;
 	if (!ret)
 		ret = agent_load(agent, err);

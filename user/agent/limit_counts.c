@@ -15,6 +15,15 @@ static int measure(struct net *net, int slot, __u32 limit, const __u64 *taken, s
 	return net ? datapath_limit_counts(net->dp, slot, limit, &out->counts, err) : 0;
 }
 
+/* A limit for single subjects alone has no default. */
+static void configured(const struct server *server, const struct limit *limit, struct metrics_limit *out)
+{
+	out->configured = limit->amount.set;
+	out->dry_run = server->dry_run || limit->dry_run;
+	out->qps = (double)limit->amount.per_ns / WEIR_QPS;
+	out->burst = out->in_flight ? limit->amount.places : limit->amount.burst;
+}
+
 static int measure_limits(struct net *net, int slot, const struct server *server, const __u64 *taken,
 			  struct metrics_limit *out, struct error *err)
 {
@@ -26,6 +35,7 @@ static int measure_limits(struct net *net, int slot, const struct server *server
 
 		measured->name = strdup(limit->name);
 		measured->in_flight = limit->kind == WEIR_LIMIT_IN_FLIGHT;
+		configured(server, limit, measured);
 		ret = measured->name ? measure(net, slot, limit_slot(limit), taken, measured, err) :
 				       error_set(err, -ENOMEM, "out of memory");
 	}
@@ -37,6 +47,7 @@ static int measure_limits(struct net *net, int slot, const struct server *server
 			continue;
 		n++;
 		measured->in_flight = true;
+		measured->dry_run = server->dry_run;
 		if (asprintf(&measured->name, "level/%s", level->name) < 0)
 			measured->name = NULL;
 		ret = measured->name ? measure(net, slot, limit_slot_of_number(level->number), taken, measured, err) :

@@ -21,6 +21,7 @@
 #include <event2/event.h>
 #include <jansson.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/queue.h>
 #include <time.h>
 
@@ -97,6 +98,7 @@ struct agent {
 	LIST_HEAD(readers, reader) readers;	/* who trace */
 	struct timespec started;		/* CLOCK_REALTIME */
 	struct error unsaved;			/* why what is off is not in the file (unsaved.h) */
+	atomic_bool ready;			/* the first job is done: what the state knows was brought up */
 	__u64 control_requests;
 	__u64 control_errors;
 };

@@ -289,6 +289,7 @@ int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struc
 		.version = weir_version,
 		.start_time_s = agent->started.tv_sec + agent->started.tv_nsec / 1e9,
 		.control_requests = agent->control_requests,
+		.process = metrics_process_read(),
 		.control_errors = agent->control_errors,
 	};
 	int ret = 0;

@@ -14,8 +14,9 @@ static json_t *example_families(void)
 	struct policy_source source = { .path = "/etc/weir" };
 	const struct probe probe = { 0 };
 	const struct metrics_net net = { .probe = &probe };
-	const struct metrics_limit limit = { .name = "user", .in_flight = true };
-	const struct metrics_server measured = { .name = server.name, .limits = &limit, .n_limits = 1 };
+	const struct metrics_limit limits[] = { { .name = "user", .in_flight = true, .configured = true },
+						{ .name = "user", .configured = true } };
+	const struct metrics_server measured = { .name = server.name, .limits = limits, .n_limits = 2 };
 	const struct metrics_snapshot snapshot = {
 		.nets = &net, .n_nets = 1, .servers = &measured, .n_servers = 1, .version = ""
 	};
@@ -52,7 +53,7 @@ void reference_metrics(FILE *out)
 
 	reference_title(out, "Metrics");
 	fputs("The agent serves Prometheus metrics on `http://127.0.0.1:9790/metrics` (`weir agent --metrics`). `weir metrics` "
-	      "prints them once. `/healthz` answers `ok`.\n\n"
+	      "prints them once. `/livez` and `/healthz` answer `ok` while the agent runs. `/readyz` does once it has brought its servers into force, and 503 before.\n\n"
 	      "The label values are in [reasons](reasons.md). Alerts are in [Monitor weir](../howto/monitor.md).\n\n"
 	      "| Metric | Type | |\n| --- | --- | --- |\n",
 	      out);

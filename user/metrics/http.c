@@ -23,6 +23,7 @@ struct metrics_http {
 	struct bufferevent *streams[CONNECTIONS_MAX]; /* of connections, some of which have ended */
 	size_t n_streams;
 	metrics_http_read *read;
+	metrics_http_ready *ready;
 	void *context;
 };
 
@@ -53,19 +54,30 @@ static void serve_metrics(struct evhttp_request *request, struct metrics_http *h
 		answer_plain(request, HTTP_INTERNAL, "Internal Server Error", "the counters cannot be read\n");
 }
 
+static void serve_ready(struct evhttp_request *request, struct metrics_http *http)
+{
+	if (http->ready(http->context))
+		answer_plain(request, HTTP_OK, "OK", "ok\n");
+	else
+		answer_plain(request, HTTP_SERVUNAVAIL, "Service Unavailable", "starting: servers are not in force yet\n");
+}
+
 static void serve(struct evhttp_request *request, void *context)
 {
 	const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(request));
 	bool metrics = path && strcmp(path, "/metrics") == 0;
-	bool health = path && strcmp(path, "/healthz") == 0;
+	bool ready = path && strcmp(path, "/readyz") == 0;
+	bool health = path && (strcmp(path, "/healthz") == 0 || strcmp(path, "/livez") == 0);
 
-	if (!metrics && !health) {
-		answer_plain(request, HTTP_NOTFOUND, "Not Found", "there is /metrics and /healthz\n");
+	if (!metrics && !health && !ready) {
+		answer_plain(request, HTTP_NOTFOUND, "Not Found", "there is /metrics, /livez, /readyz and /healthz\n");
 	} else if (evhttp_request_get_command(request) != EVHTTP_REQ_GET) {
 		evhttp_add_header(evhttp_request_get_output_headers(request), "Allow", "GET");
 		answer_plain(request, HTTP_BADMETHOD, "Method Not Allowed", "only GET\n");
 	} else if (health) {
 		answer_plain(request, HTTP_OK, "OK", "ok\n");
+	} else if (ready) {
+		serve_ready(request, context);
 	} else {
 		serve_metrics(request, context);
 	}
@@ -172,14 +184,14 @@ static void set_up(struct metrics_http *http)
 }
 
 int metrics_http_open(struct metrics_http **out, struct event_base *base, const char *address, metrics_http_read *read,
-		      void *context, struct error *err)
+		      metrics_http_ready *ready, void *context, struct error *err)
 {
 	struct metrics_http *http = calloc(1, sizeof(*http));
 	int ret;
 
 	if (!http)
 		return error_set(err, -ENOMEM, "out of memory");
-	*http = (struct metrics_http){ .server = evhttp_new(base), .read = read, .context = context };
+	*http = (struct metrics_http){ .server = evhttp_new(base), .read = read, .ready = ready, .context = context };
 	http->again = event_new(base, -1, EV_PERSIST, accept_again, http);
 	if (http->server)
 		set_up(http);

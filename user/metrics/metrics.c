@@ -290,6 +290,36 @@ static void add_limits(json_t *families, const struct metrics_snapshot *snapshot
 	}
 }
 
+/* What is configured, with the labels of what is counted. */
+static void add_configured(json_t *families, const struct metrics_snapshot *snapshot)
+{
+	json_t *rate = metrics_add_family(families, "weir_limit_qps", "gauge",
+					  "The limit's default rate, in requests a second.");
+	json_t *burst = metrics_add_family(families, "weir_limit_burst", "gauge", "The limit's default burst.");
+	json_t *most = metrics_add_family(families, "weir_limit_in_flight_max", "gauge",
+					  "The most requests in flight that the limit allows a subject by default.");
+	json_t *dry = metrics_add_family(families, "weir_limit_dry_run", "gauge",
+					 "1: what the limit would refuse passes, by its own dry run or its server's.");
+
+	for (size_t i = 0; i < snapshot->n_servers; i++) {
+		const struct metrics_server *server = &snapshot->servers[i];
+
+		for (size_t n = 0; n < server->n_limits; n++) {
+			const struct metrics_limit *limit = &server->limits[n];
+			json_t *labels = json_pack("{s:s, s:s}", "server", server->name, "limit", limit->name);
+
+			metrics_add_sample(dry, json_incref(labels), json_integer(limit->dry_run));
+			if (limit->configured && limit->in_flight)
+				metrics_add_sample(most, json_incref(labels), json_integer(limit->burst));
+			if (limit->configured && !limit->in_flight) {
+				metrics_add_sample(rate, json_incref(labels), json_real(limit->qps));
+				metrics_add_sample(burst, json_incref(labels), json_integer(limit->burst));
+			}
+			json_decref(labels);
+		}
+	}
+}
+
 json_t *metrics_families(const struct metrics_snapshot *snapshot)
 {
 	json_t *families = json_array();
@@ -298,6 +328,7 @@ json_t *metrics_families(const struct metrics_snapshot *snapshot)
 	for (const struct metrics_group_family *family = metrics_group_families; family->name; family++)
 		add_group(families, snapshot, family);
 	add_limits(families, snapshot);
+	add_configured(families, snapshot);
 	add_held(families, snapshot);
 	add_modes(families, snapshot);
 	add_paced(families, snapshot);
@@ -305,6 +336,7 @@ json_t *metrics_families(const struct metrics_snapshot *snapshot)
 	add_table(families, snapshot);
 	add_per_server(families, snapshot, "weir_trace_lost_total", "counter", metrics_reason_help(WEIR_TRACE_LOST),
 		       WEIR_TRACE_LOST, NOTHING);
+	metrics_add_process(families, &snapshot->process);
 	metrics_add_probes(families, snapshot->nets, snapshot->n_nets);
 	return families;
 }

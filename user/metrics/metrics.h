@@ -62,6 +62,10 @@ int metrics_decision_parse(const char *text, enum weir_reason *out, struct error
 struct metrics_limit {
 	char *name;
 	bool in_flight;			 /* it is of requests in flight: it has places */
+	bool configured;		 /* its default is known: the two below */
+	bool dry_run;			 /* its own, or its server's */
+	double qps;			 /* tokens a second */
+	__u64 burst;			 /* tokens; of one in flight: places */
 	struct weir_limit_counts counts; /* requests it was asked for, and its highest number of places */
 	__u64 taken;			 /* places, of all subjects together */
 };
@@ -85,7 +89,16 @@ struct metrics_net {
 	const struct probe *probe;
 };
 
+/* The agent's process. */
+struct metrics_process {
+	double cpu_s;
+	__u64 resident_bytes;
+	__u64 open_fds, max_fds;
+};
+struct metrics_process metrics_process_read(void);
+
 struct metrics_snapshot {
+	struct metrics_process process;
 	const struct metrics_net *nets; /* with servers in force */
 	size_t n_nets;
 	const struct metrics_server *servers;
@@ -112,6 +125,9 @@ json_t *metrics_add_family(json_t *families, const char *name, const char *type,
 /* Both take over labels and value. */
 void metrics_add_sample(json_t *samples, json_t *labels, json_t *value);
 void metrics_add_part(json_t *samples, const char *suffix, json_t *labels, json_t *value);
+
+/* process.c */
+void metrics_add_process(json_t *families, const struct metrics_process *process);
 
 /* probe.c */
 void metrics_add_probes(json_t *families, const struct metrics_net *nets, size_t n);
