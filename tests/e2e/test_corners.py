@@ -131,7 +131,9 @@ def test_tproxy(world):
     place.server_ns.run("nft", "-f", "-", input=TPROXY.format(port=server.port))
     server.port = 80
     site = world.site(place, server)
-    site.attach()
+    attached = site.weir.run("attach", "web", "--port", 80, "--netns", place.server_ns.path)
+    assert attached.returncode == 0
+    assert "nobody listens on port 80" in attached.stderr
     site.limit("user", burst=1)
     assert site.client().drive(3) == [200, 429, 429]
     assert server.served() == 1
