@@ -49,7 +49,8 @@ def test_a_noisy_object_is_alone_with_it(site):
     site.check(passed=6, shed=6)
     assert keys(site) == {"source_and_object": 11}
     assert site.weir.metrics()["weir_shed_total"]["source-and-object", "rate", "web"] == 6
-    assert site.status()["top"] == [{"limit": "source-and-object", "subject": "Pod/shop/noisy", "passed": 3, "shed": 6}]
+    assert site.status()["top"] == [{"limit": "source-and-object", "subject": "Pod/shop/noisy", "passed": 3, "shed": 6,
+                                     "dry_run_shed": 0}]
 
 
 def test_dry_run_requests_are_free(site):
@@ -74,7 +75,8 @@ def test_what_cannot_be_told_apart_is_the_users(site):
     assert client.exchange(CORE, "POST", core_event("a")).status == 200
     assert site.client("bob").exchange(CORE, "POST", protobuf).status == 200
     assert keys(site) == {"fallback_unreadable": 2, "fallback_patch": 2, "fallback_cut": 2, "source_and_object": 1}
-    assert site.status()["top"] == [{"limit": "source-and-object", "subject": "alice", "passed": 4, "shed": 1}]
+    assert site.status()["top"] == [{"limit": "source-and-object", "subject": "alice", "passed": 4, "shed": 1,
+                                     "dry_run_shed": 0}]
 
 
 def test_a_body_behind_its_head(site):

@@ -34,7 +34,8 @@ def test_new_names_share_a_bucket(world):
     over = (NAMES - ALLOWED) * EACH
     status = site.status()
     assert status["notes"] == {"overflow": over}
-    assert status["top"][0] == {"limit": "user", "subject": "(overflow)", "passed": BURST, "shed": over - BURST}
+    assert status["top"][0] == {"limit": "user", "subject": "(overflow)", "passed": BURST, "shed": over - BURST,
+                                "dry_run_shed": 0}
     site.check(passed=(ALLOWED + 1) * BURST + 5, shed=NAMES * EACH - (ALLOWED + 1) * BURST + 2)
     assert site.weir.metrics()["weir_identity_notes_total"]["overflow", "web"] == over
 

@@ -36,7 +36,7 @@ class Tenants:
 
     def charged(self):
         """Who has been charged since this was asked last: a tenant's name, or None."""
-        now = collections.Counter({entry["subject"]: entry["shed"] for entry in self.site.status()["top"]})
+        now = collections.Counter({entry["subject"]: entry["dry_run_shed"] for entry in self.site.status()["top"]})
         news = now - self.before
         self.before = now
         assert sum(news.values()) <= 1
