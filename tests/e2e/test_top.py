@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """`weir top` says who makes the load, without any limit."""
+import fcntl
 import json
+import os
+import pty
 import re
+import select
+import struct
 import subprocess
+import termios
 import threading
 
 import pytest
@@ -149,3 +155,82 @@ def test_words_that_are_wrong(world, site):
     assert '"most" is not one of requests' in refused("top", "--sort", "most", status=2)
     assert "must be from 100ms to 1h" in refused("top", "--interval", "99ms", status=2)
     assert 'there is no server "other"' in refused("top", "other", "--once")
+
+
+class Screen:
+    """The command on a terminal of its own."""
+
+    def __init__(self, world, *words, rows=24, columns=160):
+        self.fd, terminal = pty.openpty()
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self.before = termios.tcgetattr(terminal)
+        self.process = subprocess.Popen(world.weir.command("top", "--interval", "100ms", *words), stdin=terminal,
+                                        stdout=terminal, stderr=terminal, env=world.weir.environment())
+        self.terminal, self.said = terminal, ""
+
+    def expect(self, text):
+        """What is drawn after this call has the text in it."""
+        self.said = ""
+
+        def drawn():
+            if select.select([self.fd], [], [], 0)[0]:
+                self.said += os.read(self.fd, 65536).decode(errors="replace")
+            return text in self.said
+
+        eventually(drawn, f"the screen shows {text!r}")
+
+    def press(self, keys):
+        os.write(self.fd, keys.encode())
+
+    def end(self):
+        """Its exit status, and whether the terminal is as it was."""
+        self.press("q")
+        status = self.process.wait(timeout=30)
+        same = termios.tcgetattr(self.terminal)[:4] == self.before[:4]
+        return status, same
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        os.close(self.fd)
+        os.close(self.terminal)
+
+
+def test_on_a_terminal(world, site):
+    site.limit("user", "bob", burst=0)
+    site.client("alice").drive(3, "/api/v1/namespaces/dev/pods")
+    site.client("bob").drive(2, "/api/v1/namespaces/prod/secrets")
+    screen = Screen(world)
+    world.at_end(screen.close)
+    screen.expect("alice")
+    screen.expect("bob")
+    screen.press("n")
+    screen.expect("by namespace")
+    screen.expect("prod")
+    screen.press("s")
+    screen.expect(site.place.client_address)
+    screen.press("x")
+    screen.expect("bob")
+    screen.press("u/alic\r")
+    screen.expect('by user, with "alic"')
+    screen.press("\r")
+    screen.expect('by request, with "alice"')
+    screen.expect("pods")
+    screen.press("\x1b")
+    screen.expect("by user\x1b")
+    screen.press("o")
+    screen.expect("by refused")
+    screen.press("p")
+    screen.expect("paused")
+    assert screen.end() == (0, True)
+
+
+def test_a_small_terminal(world, site):
+    """Lines are cut, and nothing is drawn below the last row."""
+    for i in range(9):
+        site.client(f"user-{i}").get("/")
+    screen = Screen(world, rows=8, columns=30)
+    world.at_end(screen.close)
+    screen.expect("USER")
+    assert screen.said.count("user-") <= 6
+    assert screen.end() == (0, True)
