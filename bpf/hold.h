@@ -117,7 +117,8 @@ static __always_inline int hold_segment(struct __sk_buff *skb, struct work *w, s
 		undo_decision(w);
 		return SOCKET_GETS_NOTHING;
 	}
-	count_many(w->server, refused || w->overlooked ? WEIR_RECORDS_DRY_RUN_HELD : WEIR_RECORDS_PASSED, w->hold.records);
+	count_many(w->server, refused || w->overlooked ? WEIR_RECORDS_DRY_RUN_HELD : WEIR_RECORDS_PASSED,
+		   w->hold.records);
 	top_records(w->hook, w->hold.records, 0);
 	count_many(w->server, WEIR_HELD_NS, held_ns);
 	return SOCKET_GETS_IT;
