@@ -6,6 +6,7 @@ VERSION := 0.1.0
 PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
 MANDIR ?= $(PREFIX)/share/man
+BASHCOMPDIR ?= $(PREFIX)/share/bash-completion/completions
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 CFLAGS ?= -O2 -g
 LDFLAGS ?= -Wl,--as-needed
@@ -256,17 +257,18 @@ build/fuzz/%: build/fuzz/tests/fuzz/fuzz_%.o build/fuzz/libweir.a
 
 # --- What people ask for
 
-install: all build/weir.service ## install the binary, the man pages and the systemd unit (DESTDIR, PREFIX=/usr/local)
+install: all build/weir.service ## install the binary, the man pages, the systemd unit and the completion for bash (DESTDIR, PREFIX=/usr/local)
 	install -D -m 755 build/weir $(DESTDIR)$(BINDIR)/weir
 	$(if $(MAN_PAGES),install -D -m 644 -t $(DESTDIR)$(MANDIR)/man8 $(MAN_PAGES))
 	install -D -m 644 build/weir.service $(DESTDIR)$(UNITDIR)/weir.service
+	install -D -m 644 packaging/completion/weir.bash $(DESTDIR)$(BASHCOMPDIR)/weir
 
 # BINDIR is of whoever installs: made anew each time.
 build/weir.service: user/weir.service.in FORCE
 	$(Q)sed 's|@BINDIR@|$(BINDIR)|' $< > $@
 
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(BINDIR)/weir $(DESTDIR)$(UNITDIR)/weir.service $(addprefix $(DESTDIR)$(MANDIR)/man8/,$(notdir $(MAN_PAGES)))
+	rm -f $(DESTDIR)$(BINDIR)/weir $(DESTDIR)$(UNITDIR)/weir.service $(DESTDIR)$(BASHCOMPDIR)/weir $(addprefix $(DESTDIR)$(MANDIR)/man8/,$(notdir $(MAN_PAGES)))
 
 # A recursive make sees the tools and libraries that install-deps has just brought.
 demo: ## two users, one of them noisy, in front of a real nginx (root; installs what it misses on Debian)

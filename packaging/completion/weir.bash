@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0
+# Bash completion for weir: commands, their options, and the servers and limits that the agent has now.
+
+_weir_commands() {
+	weir help 2>/dev/null | sed -n 's/^  \([a-z].\{13\}\) .*/\1/p' | sed 's/ *$//'
+}
+
+_weir_options() {
+	weir help "$@" 2>/dev/null | grep -o -- '--[a-z][a-z-]*' | sort -u
+}
+
+_weir_servers() {
+	weir metrics 2>/dev/null | sed -n 's/^weir_server_mode{server="\([^"]*\)".*/\1/p' | sort -u
+}
+
+_weir_limits() {
+	weir metrics 2>/dev/null | sed -n 's/^weir_limit_dry_run{.*limit="\([^"/]*\)".*/\1/p' | sort -u
+}
+
+# What may stand at this place behind a command of these words.
+_weir_arguments() {
+	local command=$1 place=$2
+
+	case $command:$place in
+	detach:1 | pause:1 | resume:1 | reload:1 | trace:1 | top:1 | dry-run:1) _weir_servers ;;
+	dry-run:2) printf 'on\noff\n' ;;
+	"limit set":1) printf 'total\nnamespace\nuser\nsource-and-object\n'; _weir_limits ;;
+	"limit delete":1) _weir_limits ;;
+	help:1) _weir_commands ;;
+	esac
+}
+
+_weir() {
+	local now=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} first=2 word place=1
+
+	COMPREPLY=()
+	if ((COMP_CWORD == 1)); then
+		mapfile -t COMPREPLY < <(compgen -W "$(_weir_commands | cut -d' ' -f1 | sort -u)" -- "$now")
+		return
+	fi
+	if [ "$command" = limit ]; then
+		if ((COMP_CWORD == 2)); then
+			mapfile -t COMPREPLY < <(compgen -W "$(_weir_commands | sed -n 's/^limit //p')" -- "$now")
+			return
+		fi
+		command="limit ${COMP_WORDS[2]}" first=3
+	fi
+	case $before in
+	--server) mapfile -t COMPREPLY < <(compgen -W "$(_weir_servers)" -- "$now") && return ;;
+	-f | --filename | --policy | --state-dir | --pin-dir) mapfile -t COMPREPLY < <(compgen -f -- "$now") && return ;;
+	-o | --output) mapfile -t COMPREPLY < <(compgen -W "table json yaml" -- "$now") && return ;;
+	esac
+	if [[ $now == -* ]]; then
+		# shellcheck disable=SC2086 # a command is of one word or of two
+		mapfile -t COMPREPLY < <(compgen -W "$(_weir_options $command)" -- "$now")
+		return
+	fi
+	for word in "${COMP_WORDS[@]:first:COMP_CWORD-first}"; do
+		[[ $word == -* ]] || place=$((place + 1))
+	done
+	mapfile -t COMPREPLY < <(compgen -W "$(_weir_arguments "$command" "$place")" -- "$now")
+}
+
+complete -F _weir weir

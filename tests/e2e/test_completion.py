@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Completion in bash: commands and options are those of this build; servers and limits those of the agent."""
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+METRICS = """weir_server_mode{server="web",mode="limiting"} 1
+weir_server_mode{server="web",mode="paused"} 0
+weir_server_mode{server="api",mode="limiting"} 1
+weir_limit_dry_run{server="web",limit="user"} 0
+weir_limit_dry_run{server="web",limit="lists"} 1
+weir_limit_dry_run{server="web",limit="level/low"} 0
+"""
+
+EXPECTED = {
+    "weir sta": ["status"],
+    "weir lim": ["limit"],
+    "weir limit ": ["delete", "list", "set"],
+    "weir limit delete ": ["lists", "user"],
+    "weir limit set li": ["lists"],
+    "weir limit set --dry": ["--dry-run"],
+    "weir limit list --server ": ["api", "web"],
+    "weir pause w": ["web"],
+    "weir dry-run web ": ["off", "on"],
+    "weir dry-run web on ": [],
+    "weir attach new --when": ["--when-full"],
+    "weir status --output j": ["json"],
+    "weir nosuch ": [],
+}
+
+
+@pytest.fixture
+def path(tmp_path):
+    """This build, with an agent's metrics."""
+    (tmp_path / "metrics").write_text(METRICS)
+    program = tmp_path / "weir"
+    program.write_text(f"#!/bin/sh\n[ \"$1\" = metrics ] && exec cat {tmp_path}/metrics\nexec {ROOT}/build/weir \"$@\"\n")
+    program.chmod(0o755)
+    return tmp_path
+
+
+@pytest.mark.parametrize("line", EXPECTED)
+def test_completion(path, line):
+    script = ('source packaging/completion/weir.bash; words=$1; read -ra COMP_WORDS <<<"$words"; '
+              '[[ $words == *" " ]] && COMP_WORDS+=(""); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _weir; '
+              'printf "%s\\n" "${COMPREPLY[@]}"')
+    done = subprocess.run(["bash", "-uc", script, "bash", line], cwd=ROOT, text=True, capture_output=True,
+                          env={"PATH": f"{path}:/usr/bin:/bin"})
+    assert (done.returncode, done.stderr, sorted(done.stdout.split())) == (0, "", EXPECTED[line])
