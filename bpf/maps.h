@@ -226,6 +226,13 @@ struct {
 	__type(value, struct weir_answer);
 } answers SEC(".maps");
 
+#define TRACE_RING_BYTES (4U << 20)
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, TRACE_RING_BYTES);
+} trace SEC(".maps");
+
 static __always_inline void count_many(__u32 server, __u32 reason, __u64 n)
 {
 	__u32 index = server * WEIR_REASON_COUNT + reason;

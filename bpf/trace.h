@@ -11,13 +11,6 @@
 #include "names.h"
 #include "work.h"
 
-#define TRACE_RING_BYTES (4U << 20)
-
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, TRACE_RING_BYTES);
-} trace SEC(".maps");
-
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, WEIR_TRACE_REQUESTS);

@@ -134,7 +134,7 @@ int socket_diag_listeners(struct mnl_socket *nl, socket_diag_listener_t call, vo
 
 	(void)nl;
 	for (__u16 port = 1; port < 10000; port++)
-		call(any, port, arg);
+		call(any, port, 0, arg);
 	return 0;
 }
 

@@ -33,6 +33,7 @@ static const struct word {
 	{ "namespace-from", "namespaceFrom" },
 	{ "hold", "hold" },
 	{ "when-full", "whenFull" },
+	{ "inside", "inside" },
 	{ "exempt-source", "exempt.sources" },
 	{ "exempt-path", "exempt.paths" },
 	{ "user-header", "identity.userHeader" },

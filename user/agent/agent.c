@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "agent/inside.h"
 #include "agent/jobs.h"
 #include "agent/log.h"
 #include "agent/reconcile.h"
@@ -110,16 +111,19 @@ static void traced(evutil_socket_t fd, short what, void *context)
 static void tick(evutil_socket_t fd, short what, void *context)
 {
 	struct agent *agent = &((struct service *)context)->agent;
-	bool draining;
+	bool draining, inside;
 
 	(void)fd;
 	(void)what;
 	agent_lock(agent);
 	draining = servers_draining(agent);
+	inside = inside_wanted(agent);
 	trace_refresh(agent);
 	agent_unlock(agent);
 	if (draining)
 		jobs_add(agent, servers_drain);
+	if (inside)
+		jobs_add(agent, inside_follow);
 }
 
 static void look_after(struct agent *agent)

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "agent/inside.h"
 #include "agent/log.h"
 #include "agent/private.h"
 #include "agent/unsaved.h"
@@ -88,7 +89,8 @@ static int bring_in(struct agent *agent, int slot, struct error *err)
 
 	if (!ret && agent->servers[slot].identity_err.text[0])
 		ret = error_set(err, -EINVAL, "%s", agent->servers[slot].identity_err.text);
-	return ret ?: net_settle(server_net(agent, server), err) ?: check_pace(server, server_net(agent, server), err);
+	ret = ret ?: net_settle(server_net(agent, server), err) ?: check_pace(server, server_net(agent, server), err);
+	return ret ?: inside_attach(agent, slot, err);
 }
 
 int server_attach(struct agent *agent, struct server *server, json_t *netns_inode, char **unheard, struct error *err)

@@ -34,6 +34,7 @@
 #include "state/state.h"
 
 struct agent;
+struct inside_server;
 struct jobs;
 struct reader;
 struct reconcile;
@@ -83,6 +84,7 @@ struct agent {
 		struct error identity_err; /* the last failure to read its files of tokens and addresses */
 		struct error warning;	   /* what is unwise about them */
 		struct identity_read read;
+		struct inside_server *inside;  /* whom it is looked into (inside.c); NULL: nobody yet */
 		bool traced;		       /* its requests are, for some reader */
 		__u64 drift[DATAPATH_N_PARTS]; /* what others had changed, and was repaired */
 	} servers[WEIR_MAX_SERVERS];

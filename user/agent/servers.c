@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/inside.h"
 #include "agent/log.h"
 #include "agent/reconcile.h"
 #include "agent/unsaved.h"
@@ -146,6 +147,7 @@ int server_end(struct agent *agent, int slot, struct error *err)
 	int ret;
 
 	trace_server_ends(agent, slot);
+	inside_forget(agent, slot);
 	ret = net ? clear(net, slot, err) : 0;
 	if (ret)
 		return ret;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/inside.h"
 #include "agent/reconcile.h"
 #include "base/cleanup.h"
 #include "base/output.h"
@@ -145,6 +146,7 @@ static void add_counters(json_t *object, const __u64 *counters)
 	json_object_set_new(object, "unanswered", list_counters(counters, METRICS_UNANSWERED));
 	json_object_set_new(object, "identified", list_counters(counters, METRICS_SOURCE));
 	json_object_set_new(object, "notes", list_counters(counters, METRICS_IDENTITY));
+	json_object_set_new(object, "seen_inside", list_counters(counters, METRICS_INSIDE));
 	json_object_set_new(object, "packets", list_counters(counters, METRICS_PACKET));
 }
 
@@ -215,6 +217,7 @@ static int describe_server(const struct agent *agent, int slot, json_t **out, st
 	json_object_set_new(object, "warning", json_pack("s?", server_warning(agent, slot, net)));
 	json_object_set_new(object, "loopback", describe_loopback(server, net));
 	json_object_set_new(object, "hold", describe_hold(server, net));
+	json_object_set_new(object, "inside", inside_status(agent, slot));
 	json_object_set_new(object, "links", list_links(net));
 	json_object_set_new(object, "connections_max", net ? json_integer(datapath_conns_max(net->dp)) : json_null());
 	json_object_set_new(object, "top", net ? list_top(net, slot, server) : json_array());

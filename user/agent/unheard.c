@@ -21,10 +21,11 @@ static bool hears(const struct datapath_listen *listen, const __u8 address[16], 
 	       (listen->any || !memcmp(address, any, sizeof(any)) || !memcmp(address, listen->address, sizeof(any)));
 }
 
-static void note(const __u8 address[16], __u16 port, void *arg)
+static void note(const __u8 address[16], __u16 port, __u32 inode, void *arg)
 {
 	const struct search *search = arg;
 
+	(void)inode;
 	for (size_t i = 0; i < search->server->n_listens; i++)
 		search->heard[i] |= hears(&search->server->listens[i], address, port);
 }

@@ -24,6 +24,7 @@ enum {
 	KEY_WHEN_FULL,
 	KEY_EXEMPT_SOURCE,
 	KEY_EXEMPT_PATH,
+	KEY_INSIDE,
 };
 
 const struct argp_option cli_attach_options[] = {
@@ -56,6 +57,9 @@ const struct argp_option cli_attach_options[] = {
 	  0 },
 	{ "when-full", KEY_WHEN_FULL, "MODE", 0,
 	  "connections and requests for which weir's tables have no room: known (new ones wait or are refused; connections of known sources pass, the default), open (all pass) or closed (all wait or are refused)",
+	  0 },
+	{ "inside", KEY_INSIDE, "MODE", 0,
+	  "read requests inside the server, behind TLS and HTTP/2: off (the default) or see (count and trace them; Go servers)",
 	  0 },
 	{ "exempt-source", KEY_EXEMPT_SOURCE, "CIDR", 0, "peers that are exempt from all limits. Repeatable", 0 },
 	{ "exempt-path", KEY_EXEMPT_PATH, "PATH", 0,
@@ -140,6 +144,15 @@ static void set_when_full(const struct argp_state *state, json_t *server, const 
 
 	cli_check(state, full_mode_parse(arg, &mode, &err), "--when-full", &err);
 	json_object_set_new(server, "when_full", json_string(arg));
+}
+
+static void set_inside(const struct argp_state *state, json_t *server, const char *arg)
+{
+	enum inside_mode mode;
+	struct error err;
+
+	cli_check(state, inside_mode_parse(arg, &mode, &err), "--inside", &err);
+	json_object_set_new(server, "inside", json_string(arg));
 }
 
 static void set_loopback(const struct argp_state *state, json_t *server, const char *arg)
@@ -257,6 +270,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_WHEN_FULL:
 		set_when_full(state, server, arg);
+		break;
+	case KEY_INSIDE:
+		set_inside(state, server, arg);
 		break;
 	case KEY_EXEMPT_SOURCE:
 		add_exempt(state, server, "sources", "--exempt-source", arg);

@@ -61,6 +61,17 @@ static void print_hold(const char *server, json_t *hold)
 		printf("\n%s: TLS and other unreadable traffic is held by dropping: %s\n", server, no_pace);
 }
 
+static void print_inside(const char *server, json_t *inside)
+{
+	CLEANUP_FREE char *why = output_visible(cli_text(inside, "why"));
+	CLEANUP_FREE char *text = output_visible(cli_text(inside, "text"));
+
+	if (why && *why)
+		printf("\n%s: inside: off: %s\n", server, why);
+	else if (text && *text)
+		printf("\n%s: inside: %s\n", server, text);
+}
+
 /* What passed only because of a dry run stands in no column. */
 static void print_dry_run(json_t *server)
 {
@@ -88,6 +99,7 @@ static void print_remarks(json_t *servers)
 			printf("\n%s: warning: %s\n", cli_text(server, "name"), warning);
 		print_dry_run(server);
 		print_hold(cli_text(server, "name"), json_object_get(server, "hold"));
+		print_inside(cli_text(server, "name"), json_object_get(server, "inside"));
 		if (strcmp(cli_text(loopback, "mode"), "close") == 0)
 			printf("\n%s: a 429 on loopback closes its connection: %s\n", cli_text(server, "name"),
 			       cli_text(loopback, "why"));
@@ -181,7 +193,7 @@ static int print_limits(json_t *servers)
 static int print_counted(json_t *servers)
 {
 	static const char *const heads[] = { "SERVER", "COUNTED", "REASON", "TIMES" };
-	static const char *const groups[] = { "unread", "unanswered", "notes" };
+	static const char *const groups[] = { "unread", "unanswered", "notes", "seen_inside" };
 	CLEANUP_TABLE struct table *table = table_new(heads, CLI_COLUMNS(heads));
 	const char *reason;
 	json_t *server, *count;

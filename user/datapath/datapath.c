@@ -204,6 +204,7 @@ void datapath_close(struct datapath *dp)
 	if (dp->monitor)
 		mnl_socket_close(dp->monitor);
 	ring_buffer__free(dp->ring);
+	datapath_inside_close(dp);
 	weir_bpf__destroy(dp->explain);
 	weir_bpf__destroy(dp->skeleton);
 	if (dp->dir_fd >= 0)
@@ -235,8 +236,11 @@ int datapath_remove(struct datapath *dp, struct error *err)
 	};
 	static const size_t n_programs = 2, n = sizeof(pins) / sizeof(*pins);
 	char path[PATH_MAX];
-	int ret = netns_run(dp->netns_fd, detach_all, dp, err);
+	int ret = datapath_inside_remove(dp, err);
 
+	if (ret)
+		return ret;
+	ret = netns_run(dp->netns_fd, detach_all, dp, err);
 	if (ret)
 		return error_set(err, ret, "detaching: %s", strerror(-ret));
 	ret = datapath_pace(dp, false, err) ?: datapath_hold_sync(dp, NULL, 0, err);

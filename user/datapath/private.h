@@ -50,6 +50,7 @@ struct datapath {
 	struct weir_bpf *skeleton;
 	struct datapath_maps maps;
 	struct datapath_written written;
+	struct datapath_inside *inside; /* programs inside servers (inside.c); NULL: none */
 	struct weir_bpf *explain; /* of the one program weir_explain; NULL: not asked for yet */
 	int settle_fd, forget_fd; /* programs */
 	struct cgroup_program on_cgroups[DATAPATH_ON_CGROUPS];
@@ -129,6 +130,10 @@ int datapath_conns_clear(struct datapath *dp, __u32 slot, struct error *err);
 int datapath_heavy_clear(struct datapath *dp, __u32 slot, struct error *err);
 
 int datapath_counters_clear(struct datapath *dp, __u32 slot, struct error *err);
+
+/* Lets go of the programs inside servers, or takes them off (inside.c). */
+void datapath_inside_close(struct datapath *dp);
+int datapath_inside_remove(struct datapath *dp, struct error *err);
 
 /* "limits: Invalid argument": what failed on which map. Returns code. */
 int datapath_map_failed(struct error *err, int code, const char *map);

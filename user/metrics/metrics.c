@@ -26,6 +26,8 @@ const struct metrics_group_family metrics_group_families[] = {
 	{ METRICS_RECORD, "weir_records_total", "decision",
 	  "TLS records and packets on held connections, by decision." },
 	{ METRICS_PACKET, "weir_packets_total", "action", "Packets by what weir did to them." },
+	{ METRICS_INSIDE, "weir_inside_requests_total", "outcome",
+	  "Requests of servers that are looked into, by what could be read of them." },
 	{ 0 },
 };
 

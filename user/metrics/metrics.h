@@ -35,6 +35,7 @@ enum metrics_group {
 	METRICS_PACKET,
 	METRICS_CONN,
 	METRICS_TRACE,
+	METRICS_INSIDE,
 };
 
 struct metrics_reason {

@@ -136,6 +136,7 @@ static const struct {
 	{ METRICS_SOURCE, "token", "A bearer token from the token file." },
 	{ METRICS_SOURCE, "address_table", "The peer's address, found in the address table." },
 	{ METRICS_SOURCE, "anonymous", "Nothing names a user. The peer's address counts (IPv6: its /64)." },
+	{ METRICS_SOURCE, "server", "The server itself has authenticated the user; read inside it." },
 	{ METRICS_IDENTITY, "untrusted_identity",
 	  "An identity header or preamble from a peer that is not trusted. It is ignored." },
 	{ METRICS_IDENTITY, "repeated_user", "The user header is repeated. Neither value is believed." },
@@ -150,6 +151,11 @@ static const struct {
 	{ METRICS_CONN, "swept", "Connections removed by the sweep because their socket was gone." },
 	{ METRICS_CONN, "gave_way", "Finished connections removed early to make room in a full table." },
 	{ METRICS_CONN, "reset", "Connections reset by detach --force." },
+	{ METRICS_INSIDE, "seen", "User, verb, resource and peer were read in the server." },
+	{ METRICS_INSIDE, "unreadable", "The server's memory could not be read: the page was not there at that moment." },
+	{ METRICS_INSIDE, "not_text", "A name is longer than 8 KiB, or no UTF-8." },
+	{ METRICS_INSIDE, "other_user", "The server keeps its user as a type that weir does not know." },
+	{ METRICS_INSIDE, "no_room", "There was no room to follow the request." },
 	{ METRICS_TRACE, "trace_lost", "Traced requests lost because the trace buffer was full." },
 };
 /* clang-format on */

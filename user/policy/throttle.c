@@ -224,6 +224,7 @@ static const char *const loopback_words[] = { "auto", "translate", "close", NULL
 static const char *const framing_words[] = { "reject", "pass", NULL };
 static const char *const paths_words[] = { "kubernetes", "nginx", "raw", NULL };
 static const char *const hold_words[] = { "auto", "pace", "drop", NULL };
+static const char *const inside_words[] = { "off", "see", NULL };
 static const char *const full_words[] = { "known", "open", "closed", NULL };
 
 static const struct field max_in_flight_fields[] = {
@@ -281,6 +282,10 @@ static const struct field spec_fields[] = {
 	  .type = FIELD_TEXT,
 	  .words = full_words,
 	  .help = "Connections and requests for which weir's tables have no room. See --when-full." },
+	{ .name = "inside",
+	  .type = FIELD_TEXT,
+	  .words = inside_words,
+	  .help = "Read requests inside the server, behind TLS and HTTP/2. See --inside." },
 	{ .name = "keys", .type = FIELD_NUMBER, .max = PARSE_KEYS_MAX, .help = "Number of buckets for each limit." },
 	{ .name = "dryRun", .type = FIELD_FLAG, .help = "true: decide and count, but refuse nothing." },
 	{ .name = "paused", .type = FIELD_FLAG, .help = "true: all requests pass." },

@@ -104,7 +104,7 @@ enum spelling {
 static char *name_in_line(const struct weir_trace_record *record, struct weir_trace_span at, __u64 subject,
 			  const struct trace_context *context)
 {
-	if (!at.length || at.offset + at.length > record->trace.line_kept)
+	if (at.offset + at.length > record->trace.line_kept || !at.length)
 		return NULL;
 	for (enum spelling spelling = SPELT_PLAINLY; spelling < SPELLINGS; spelling++) {
 		CLEANUP_FREE char *name = strndup(record->line + at.offset, at.length);
@@ -120,6 +120,25 @@ static char *name_in_line(const struct weir_trace_record *record, struct weir_tr
 	return NULL;
 }
 
+/* The same where the kernel does not say which part of the target it is: what was read in the server has no places. */
+static char *name_in_target(const struct weir_trace_record *record, __u64 subject, const struct trace_context *context)
+{
+	const char *end = record->line + record->trace.line_kept, *part = record->line;
+	char *name = NULL;
+
+	while (part < end && !name) {
+		size_t length = 0;
+
+		while (part + length < end && !strchr(" /?&=", part[length]))
+			length++;
+		if (length)
+			name = name_in_line(record, (struct weir_trace_span){ part - record->line, length }, subject,
+					    context);
+		part += length + 1;
+	}
+	return name;
+}
+
 /* null where there is none; `otherwise`, or # and its subject, where it is not known. */
 static json_t *name_json(const struct weir_trace_record *record, enum weir_trace_name which, __u64 subject,
 			 const char *otherwise, const struct trace_context *context)
@@ -128,7 +147,9 @@ static json_t *name_json(const struct weir_trace_record *record, enum weir_trace
 
 	if (!subject)
 		return json_null();
-	name = name_in_line(record, record->trace.names[which], subject, context);
+	name = record->trace.names[which].length ?
+		       name_in_line(record, record->trace.names[which], subject, context) :
+		       name_in_target(record, subject, context);
 	if (name || otherwise)
 		return json_string(name ?: otherwise);
 	return json_sprintf("#%016llx", subject);

@@ -62,7 +62,7 @@ json_t *server_to_json(const struct server *server)
 
 	namespace_from_format(&server->tenancy, namespace_from);
 	return json_pack(
-		"{s:s, s:o, s:s?, s:I, s:s?, s:o, s:o, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:b, s:b, s:b, s:o, s:o, s:I, "
+		"{s:s, s:o, s:s?, s:I, s:s?, s:o, s:o, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:b, s:b, s:b, s:o, s:o, s:I, "
 		"s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:O*}",
 		"name", server->name, "listen", items_to_json(server, server->n_listens, listen_item), "netns",
 		server->netns, "netns_cookie", (json_int_t)server->netns_cookie, "cgroup", server->cgroup,
@@ -71,7 +71,8 @@ json_t *server_to_json(const struct server *server)
 		items_to_json(server, server->n_interfaces, interface_item), "loopback",
 		loopback_mode_name(server->loopback), "framing", framing_mode_name(server->framing), "paths",
 		paths_name(server->tenancy.paths), "namespace_from", namespace_from, "hold",
-		hold_mode_name(server->hold), "when_full", full_mode_name(server->when_full), "keys",
+		hold_mode_name(server->hold), "when_full", full_mode_name(server->when_full), "inside",
+		inside_mode_name(server->inside), "keys",
 		(json_int_t)server->keys, "dry_run", server->dry_run, "paused", server->paused, "draining",
 		server->draining, "identity", identity_settings_to_json(&server->identity), "limits",
 		limits_to_json(server), "last_number", (json_int_t)server->last_number, "priority_levels",
@@ -146,7 +147,7 @@ static int limit_item(json_t *json, void *place, struct error *err)
 /* The members of a server, borrowed; NULL: not given. */
 struct members {
 	const char *name;
-	const char *loopback, *framing, *paths, *namespace_from, *hold, *when_full;
+	const char *loopback, *framing, *paths, *namespace_from, *hold, *when_full, *inside;
 	json_t *listen, *netns, *netns_cookie, *cgroup, *trusted_proxies, *proxy_protocol, *interfaces, *keys, *dry_run,
 		*paused, *draining, *identity, *limits, *last_number, *priority_levels, *flow_schemas, *concurrency,
 		*list_width, *list_object_bytes, *exempt, *groups, *policy;
@@ -159,10 +160,11 @@ static int members_find(json_t *json, struct members *m, struct error *err)
 	*m = (struct members){ 0 };
 	if (json_unpack_ex(
 		    json, &why, 0,
-		    "{s:s, s:o, s?s, s?s, s?s, s?s, s?s, s?s, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, "
+		    "{s:s, s:o, s?s, s?s, s?s, s?s, s?s, s?s, s?s, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, "
 		    "s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o !}",
 		    "name", &m->name, "listen", &m->listen, "loopback", &m->loopback, "framing", &m->framing, "paths",
 		    &m->paths, "namespace_from", &m->namespace_from, "hold", &m->hold, "when_full", &m->when_full,
+		    "inside", &m->inside,
 		    "netns", &m->netns, "netns_cookie", &m->netns_cookie, "cgroup", &m->cgroup, "trusted_proxies",
 		    &m->trusted_proxies, "proxy_protocol", &m->proxy_protocol, "interfaces", &m->interfaces, "keys",
 		    &m->keys, "dry_run", &m->dry_run, "paused", &m->paused, "draining", &m->draining, "identity",
@@ -250,6 +252,8 @@ static int read_options(const struct members *m, struct server *server, struct e
 		ret = hold_mode_parse(m->hold, &server->hold, err);
 	if (!ret && m->when_full)
 		ret = full_mode_parse(m->when_full, &server->when_full, err);
+	if (!ret && m->inside)
+		ret = inside_mode_parse(m->inside, &server->inside, err);
 	if (!ret)
 		ret = number_from_json(m->keys, "keys", PARSE_KEYS_MAX, &server->keys, err);
 	if (!ret)

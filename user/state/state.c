@@ -29,6 +29,7 @@ static const char *const full_modes[FULL_MODES] = {
 	[FULL_OPEN] = "open",
 	[FULL_CLOSED] = "closed",
 };
+static const char *const inside_modes[] = { [INSIDE_OFF] = "off", [INSIDE_SEE] = "see" };
 
 const char *loopback_mode_name(enum loopback_mode mode)
 {
@@ -86,6 +87,21 @@ int full_mode_parse(const char *text, enum full_mode *mode, struct error *err)
 
 	if (found == FULL_MODES)
 		return error_set(err, -EINVAL, "\"%s\" is not a mode for full tables (known, open or closed)", text);
+	*mode = found;
+	return 0;
+}
+
+const char *inside_mode_name(enum inside_mode mode)
+{
+	return inside_modes[mode];
+}
+
+int inside_mode_parse(const char *text, enum inside_mode *mode, struct error *err)
+{
+	unsigned int found = words_find(inside_modes, INSIDE_MODES, text);
+
+	if (found == INSIDE_MODES)
+		return error_set(err, -EINVAL, "\"%s\" is not a way to look inside (off or see)", text);
 	*mode = found;
 	return 0;
 }

@@ -64,6 +64,16 @@ enum full_mode {
 const char *full_mode_name(enum full_mode mode);
 int full_mode_parse(const char *text, enum full_mode *mode, struct error *err);
 
+/* Is the server itself looked into (docs/howto/see-inside.md)? */
+enum inside_mode {
+	INSIDE_OFF,
+	INSIDE_SEE,
+	INSIDE_MODES,
+};
+
+const char *inside_mode_name(enum inside_mode mode);
+int inside_mode_parse(const char *text, enum inside_mode *mode, struct error *err);
+
 #define STATE_OBJECT_BYTES_MAX (1U << 30)
 
 struct server {
@@ -95,6 +105,7 @@ struct server {
 	struct tenancy tenancy;
 	enum hold_mode hold;
 	enum full_mode when_full;
+	enum inside_mode inside;
 	__u32 keys; /* buckets kept for each limit; 0: WEIR_DEFAULT_KEYS */
 	bool dry_run;
 	bool paused;

@@ -18,6 +18,7 @@ enum privilege {
 	PRIVILEGE_NAMESPACE, /* entering a network namespace; its devices, their programs and queues, its sockets */
 	PRIVILEGE_FIND,	     /* opening the network namespace of any process */
 	PRIVILEGE_READ,	     /* reading files of any owner */
+	PRIVILEGE_PROBE,     /* probing a program: the kernel wants CAP_SYS_ADMIN for events of every process */
 	PRIVILEGES,
 };
 

@@ -103,7 +103,7 @@ static int each_listener(const struct nlmsghdr *header, void *arg)
 
 	/* 0.0.0.0 is any address, as :: is. */
 	address_from_words(message->id.idiag_src[0] ? message->idiag_family : AF_INET6, message->id.idiag_src, address);
-	each->call(address, ntohs(message->id.idiag_sport), each->arg);
+	each->call(address, ntohs(message->id.idiag_sport), message->idiag_inode, each->arg);
 	return MNL_CB_OK;
 }
 

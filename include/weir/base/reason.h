@@ -18,6 +18,7 @@
  *   TIME       nanoseconds                             weir_held_seconds_total
  *   PACKET     what was done to packets                weir_packets_total{action}
  *   TRACE      records that found the ring full        weir_trace_lost_total
+ *   INSIDE     what was seen of requests in a server   weir_inside_requests_total{outcome}
  *   CONN       life of tracked connections             weir_connections_*; gauges are differences of these
  */
 #ifndef WEIR_BASE_REASON_H
@@ -116,6 +117,7 @@
 	X(BY_TOKEN, "token", SOURCE)                              \
 	X(BY_ADDRESS_TABLE, "address_table", SOURCE)              \
 	X(BY_NOBODY, "anonymous", SOURCE)                         \
+	X(BY_SERVER, "server", SOURCE)                            \
 	X(UNTRUSTED_IDENTITY, "untrusted_identity", IDENTITY)     \
 	X(REPEATED_USER, "repeated_user", IDENTITY)               \
 	X(REPEATED_TOKEN, "repeated_token", IDENTITY)             \
@@ -128,7 +130,12 @@
 	X(CONN_SWEPT, "swept", CONN)                              \
 	X(CONN_GAVE_WAY, "gave_way", CONN)                        \
 	X(CONN_RESET, "reset", CONN)                              \
-	X(TRACE_LOST, "trace_lost", TRACE)
+	X(TRACE_LOST, "trace_lost", TRACE)                        \
+	X(INSIDE_SEEN, "seen", INSIDE)                            \
+	X(INSIDE_UNREADABLE, "unreadable", INSIDE)                \
+	X(INSIDE_NOT_TEXT, "not_text", INSIDE)                    \
+	X(INSIDE_OTHER_USER, "other_user", INSIDE)                \
+	X(INSIDE_NO_ROOM, "no_room", INSIDE)
 
 #define WEIR_EVENT_KEYS 4 /* reasons of the group EVENT */
 

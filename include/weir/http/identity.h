@@ -23,7 +23,8 @@ enum weir_source {
 	WEIR_SOURCE_TOKEN,
 	WEIR_SOURCE_ADDRESS_TABLE,
 	WEIR_SOURCE_ANONYMOUS,
-	WEIR_SOURCES,
+	WEIR_SOURCES, /* that a request's bytes may have */
+	WEIR_SOURCE_SERVER = WEIR_SOURCES, /* the server itself has said it (weir/inside) */
 };
 
 WEIR_INLINE enum weir_reason weir_source_reason(enum weir_source source)

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Reads a Go program's values from the memory of the process that runs. Nothing of it is believed before it is checked. */
+#ifndef WEIR_BPF_INSIDE_READ_H
+#define WEIR_BPF_INSIDE_READ_H
+
+#include "weir/base/subject.h"
+#include "weir/inside/peer.h"
+#include "weir/inside/process.h"
+#include "weir/inside/text.h"
+
+#include "maps.h"
+
+/* What came of reading: a reason of the group INSIDE, or this. */
+#define INSIDE_READ 0U
+
+/* All of them are copied: verifiers allow no load from a place in the context that is not known beforehand. */
+static __always_inline __u64 inside_register(const struct pt_regs *ctx, __u8 which)
+{
+	volatile __u64 registers[16] = {
+		[WEIR_INSIDE_AX] = ctx->ax,   [WEIR_INSIDE_BX] = ctx->bx,   [WEIR_INSIDE_CX] = ctx->cx,
+		[WEIR_INSIDE_DI] = ctx->di,   [WEIR_INSIDE_SI] = ctx->si,   [WEIR_INSIDE_R8] = ctx->r8,
+		[WEIR_INSIDE_R9] = ctx->r9,   [WEIR_INSIDE_R10] = ctx->r10, [WEIR_INSIDE_R11] = ctx->r11,
+	};
+
+	return registers[which & 15];
+}
+
+static __always_inline __u32 inside_word(__u64 at, __u64 *word)
+{
+	return bpf_probe_read_user(word, sizeof(*word), (const void *)at) ? WEIR_INSIDE_UNREADABLE : INSIDE_READ;
+}
+
+static __always_inline __u32 inside_string(__u64 at, struct weir_inside_string *string)
+{
+	return bpf_probe_read_user(string, sizeof(*string), (const void *)at) ? WEIR_INSIDE_UNREADABLE : INSIDE_READ;
+}
+
+/*
+ * What loops work on. It is in a map's value: of that, verifiers follow no contents, so that one turn of a loop stands for
+ * all of them.
+ */
+struct inside_walk {
+	struct weir_subject_hash hash;
+	__u64 at;
+	__u64 word;
+	__u32 left;
+	__u32 outcome;
+	struct weir_utf8 utf8;
+	struct weir_peer_reader reader;
+	char text[WEIR_INSIDE_PEER_MAX];
+};
+
+/* What bpf_loop() hands to its callbacks must be on the stack. */
+struct inside_turn {
+	struct inside_walk *walk;
+};
+
+/* --- subjects */
+
+static long inside_utf8_step(__u32 i, struct inside_turn *turn)
+{
+	struct inside_walk *walk = turn->walk;
+
+	(void)i;
+	weir_utf8_byte(&walk->utf8, walk->word);
+	walk->word >>= 8;
+	return 0;
+}
+
+/* Only words with a byte beyond ASCII are looked at a byte at a time. */
+static __always_inline void inside_utf8(struct inside_walk *walk, __u64 word, __u32 n)
+{
+	struct inside_turn turn = { walk };
+
+	walk->word = word;
+	if ((word & 0x8080808080808080ULL) || walk->utf8.more)
+		bpf_loop(n, inside_utf8_step, &turn, 0);
+}
+
+static long inside_hash_step(__u32 i, struct inside_turn *turn)
+{
+	struct inside_walk *walk = turn->walk;
+	__u32 n = walk->left < 8 ? walk->left : 8;
+	__u64 word = 0;
+
+	(void)i;
+	if (!n)
+		return 1;
+	WEIR_BARRIER(n);
+	if (n > 8 || bpf_probe_read_user(&word, n, (const void *)walk->at)) {
+		walk->outcome = WEIR_INSIDE_UNREADABLE;
+		return 1;
+	}
+	inside_utf8(walk, word, n);
+	weir_subject_bytes(&walk->hash, word, n);
+	walk->at += n;
+	walk->left -= n;
+	return 0;
+}
+
+/* The subject of the string in a field; an empty one has none: 0. */
+static __noinline __u32 inside_subject(struct inside_walk *walk, __u64 at, __u8 kind, __u64 *subject)
+{
+	struct weir_inside_string string = {};
+	struct inside_turn turn = { walk };
+	struct weir_settings *set;
+	__u32 zero = 0;
+
+	set = bpf_map_lookup_elem(&settings, &zero);
+	if (!walk || !subject || !set || inside_string(at, &string) != INSIDE_READ)
+		return WEIR_INSIDE_UNREADABLE;
+	*subject = 0;
+	if (!string.length)
+		return INSIDE_READ;
+	if (string.length > WEIR_INSIDE_TEXT_MAX)
+		return WEIR_INSIDE_NOT_TEXT;
+	walk->at = string.at;
+	walk->left = string.length;
+	walk->outcome = INSIDE_READ;
+	walk->utf8 = (struct weir_utf8){};
+	weir_subject_start(&walk->hash, set->seed, kind);
+	bpf_loop((string.length + 7) / 8, inside_hash_step, &turn, 0);
+	if (walk->outcome != INSIDE_READ)
+		return walk->outcome;
+	if (!weir_utf8_ends(&walk->utf8))
+		return WEIR_INSIDE_NOT_TEXT;
+	*subject = weir_subject_end(&walk->hash);
+	return INSIDE_READ;
+}
+
+/* --- verbs */
+
+static __noinline __u32 inside_verb(__u64 at, __u8 *verb)
+{
+	struct weir_inside_string string = {};
+	__u64 text[2] = {};
+	__u32 n;
+
+	if (!verb)
+		return WEIR_INSIDE_UNREADABLE;
+	if (inside_string(at, &string) != INSIDE_READ)
+		return WEIR_INSIDE_UNREADABLE;
+	if (string.length > WEIR_INSIDE_VERB_MAX) {
+		*verb = WEIR_VERB_OTHER;
+		return INSIDE_READ;
+	}
+	n = string.length;
+	WEIR_BARRIER(n);
+	if (n > sizeof(text) || bpf_probe_read_user(text, n, (const void *)string.at))
+		return WEIR_INSIDE_UNREADABLE;
+	*verb = weir_verb_of_text(text[0], text[1]);
+	return INSIDE_READ;
+}
+
+/* --- peers */
+
+struct inside_peer {
+	__u8 address[16];
+	__u16 port; /* host order */
+	bool known;
+};
+
+static long inside_peer_step(__u32 i, struct inside_turn *turn)
+{
+	struct inside_walk *walk = turn->walk;
+
+	weir_peer_byte(&walk->reader, walk->text[i & (WEIR_INSIDE_PEER_MAX - 1)]);
+	return 0;
+}
+
+/* What is no TCP peer (a Unix socket's) is not known. */
+static __noinline __u32 inside_peer(struct inside_walk *walk, __u64 at, struct inside_peer *peer)
+{
+	struct weir_inside_string string = {};
+	struct inside_turn turn = { walk };
+	__u32 n;
+
+	if (!walk || !peer || inside_string(at, &string) != INSIDE_READ)
+		return WEIR_INSIDE_UNREADABLE;
+	if (string.length > WEIR_INSIDE_PEER_MAX)
+		return INSIDE_READ;
+	n = string.length;
+	WEIR_BARRIER(n);
+	if (n > WEIR_INSIDE_PEER_MAX || bpf_probe_read_user(walk->text, n, (const void *)string.at))
+		return WEIR_INSIDE_UNREADABLE;
+	weir_peer_start(&walk->reader);
+	bpf_loop(n, inside_peer_step, &turn, 0);
+	peer->known = weir_peer_end(&walk->reader, peer->address, &peer->port);
+	return INSIDE_READ;
+}
+
+#endif

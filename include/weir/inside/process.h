@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Where a program that is probed inside a Go server finds what it reads, and which processes are servers. The agent takes
+ * all of it from the server's own binary and checks it there; the programs only follow it.
+ *
+ *   map              type   key                        value
+ *   inside_processes HASH   __u32 process (tgid)       struct weir_inside_process
+ *   inside_requests  HASH   struct weir_inside_key     what is kept between two probes of a request (bpf/inside.h)
+ */
+#ifndef WEIR_INSIDE_PROCESS_H
+#define WEIR_INSIDE_PROCESS_H
+
+#include "weir/base/types.h"
+
+#define WEIR_MAX_INSIDE_PROCESSES 1024
+#define WEIR_MAX_INSIDE_REQUESTS 65536
+
+/*
+ * Where a server is probed.
+ * REQUEST     a handler begins that has a *http.Request, and whose goroutine asks for the attributes next
+ * ATTRIBUTES  Kubernetes' authorizer.Attributes of that request are known
+ * HTTP        any net/http handler begins
+ */
+enum weir_inside_point {
+	WEIR_INSIDE_REQUEST,
+	WEIR_INSIDE_ATTRIBUTES,
+	WEIR_INSIDE_HTTP,
+	WEIR_INSIDE_POINTS,
+};
+
+/* The integer registers of Go's internal ABI on amd64, in its order. The goroutine is in R14. */
+enum weir_inside_register {
+	WEIR_INSIDE_AX,
+	WEIR_INSIDE_BX,
+	WEIR_INSIDE_CX,
+	WEIR_INSIDE_DI,
+	WEIR_INSIDE_SI,
+	WEIR_INSIDE_R8,
+	WEIR_INSIDE_R9,
+	WEIR_INSIDE_R10,
+	WEIR_INSIDE_R11,
+	WEIR_INSIDE_REGISTERS,
+};
+
+/* Offsets of fields, in bytes. */
+struct weir_inside_layout {
+	__u64 user_itab;  /* of *user.DefaultInfo as a user.Info: an address in the process */
+	__u8 request_in;  /* enum weir_inside_register: the *http.Request, at REQUEST or HTTP */
+	__u8 record_in;	  /* the *authorizer.AttributesRecord, at ATTRIBUTES */
+	__u16 method;	  /* of http.Request: strings */
+	__u16 uri;
+	__u16 peer;
+	__u16 user;	  /* of AttributesRecord: a user.Info */
+	__u16 verb;	  /* strings */
+	__u16 namespace;
+	__u16 group;
+	__u16 resource;
+	__u16 subresource;
+	__u16 name;
+	__u16 is_resource; /* a bool */
+	__u16 user_name;   /* of user.DefaultInfo: a string */
+	__u16 user_groups; /* a slice of strings */
+};
+WEIR_ASSERT_SIZE(struct weir_inside_layout, 40);
+
+struct weir_inside_process {
+	__u64 start;	  /* when it began, in units of WEIR_INSIDE_TICK_NS since the machine's start: a number is used again */
+	__u32 server;	  /* its slot */
+	__u32 generation; /* of the programs that serve it: those of an earlier agent leave it alone */
+	struct weir_inside_layout layout;
+};
+WEIR_ASSERT_SIZE(struct weir_inside_process, 56);
+
+#define WEIR_INSIDE_TICK_NS 10000000ULL /* as /proc/PID/stat counts */
+
+/* A goroutine serves one request at a time. */
+struct weir_inside_key {
+	__u64 goroutine; /* address */
+	__u32 process;
+	__u32 pad;
+};
+WEIR_ASSERT_SIZE(struct weir_inside_key, 16);
+
+#endif

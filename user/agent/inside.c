@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include "agent/inside.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "agent/log.h"
+#include "agent/private.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "inside/binary.h"
+#include "inside/process.h"
+
+#define LOOK_AGAIN 10 /* turns after which further processes are looked for */
+#define KEPT_NS (60 * WEIR_NS_PER_S)
+
+/* A process that listens, and what it is. why: it is not looked into. */
+struct inside_served {
+	struct inside_process process;
+	struct inside_binary binary;
+	int fd; /* of the binary, so that its inode is no other's */
+	__u64 bias;
+	struct error why;
+};
+
+struct inside_server {
+	struct inside_listeners listeners;
+	struct inside_served served[INSIDE_PROCESSES_MAX];
+	size_t n;
+	unsigned int turns; /* since processes were looked for */
+	struct error why;   /* nobody is looked into */
+};
+
+static void served_clear(struct inside_server *inside)
+{
+	for (size_t i = 0; i < inside->n; i++) {
+		if (inside->served[i].fd >= 0)
+			close(inside->served[i].fd);
+	}
+	inside->n = 0;
+}
+
+static bool is_followed(const struct agent *agent, int slot)
+{
+	const struct server *server = agent->state.servers[slot];
+
+	return server && server->inside != INSIDE_OFF && !server->draining && agent->servers[slot].in_force;
+}
+
+bool inside_wanted(const struct agent *agent)
+{
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
+		if (is_followed(agent, slot) || agent->servers[slot].inside)
+			return true;
+	return false;
+}
+
+/* --- finding */
+
+static void examine(struct inside_served *served, const struct inside_process *process)
+{
+	*served = (struct inside_served){ .process = *process, .fd = inside_process_open(process->id, &served->why) };
+	if (served->fd < 0 || inside_binary_read(served->fd, process->command, &served->binary, &served->why))
+		return;
+	if (served->binary.pie)
+		inside_load_bias(process->id, &served->bias, &served->why);
+}
+
+/* What was known of it before stays so; NULL: nothing was. */
+static struct inside_served *known(struct inside_server *inside, const struct inside_process *process)
+{
+	for (size_t i = 0; i < inside->n; i++) {
+		const struct inside_process *before = &inside->served[i].process;
+
+		if (before->id == process->id && before->start == process->start &&
+		    before->device == process->device && before->inode == process->inode)
+			return &inside->served[i];
+	}
+	return NULL;
+}
+
+/* Has everything stayed as it was? */
+static bool is_unchanged(struct inside_server *inside, const struct inside_listeners *listeners)
+{
+	if (!inside_listeners_equal(&inside->listeners, listeners))
+		return false;
+	for (size_t i = 0; i < inside->n; i++) {
+		struct inside_process now = { .id = inside->served[i].process.id };
+
+		if (inside_process_read(&now, NULL) || !known(inside, &now))
+			return false;
+	}
+	return true;
+}
+
+/* Finds the processes anew. What is known is not read again. 1: they are others than before. */
+static int find(struct inside_server *inside, const struct inside_listeners *listeners, struct error *err)
+{
+	CLEANUP_FREE struct inside_process *found = calloc(INSIDE_PROCESSES_MAX, sizeof(*found));
+	CLEANUP_FREE struct inside_server *next = calloc(1, sizeof(*next));
+	int n = found && next ? inside_processes_find(listeners, found, err) : -ENOMEM;
+	size_t same = 0;
+
+	if (n < 0)
+		return n;
+	if (n > INSIDE_PROCESSES_MAX)
+		return error_set(err, -E2BIG, "%d processes listen there: at most %d can be followed", n,
+				 INSIDE_PROCESSES_MAX);
+	for (int i = 0; i < n; i++) {
+		struct inside_served *place = &next->served[next->n++];
+		struct inside_served *before = known(inside, &found[i]);
+
+		if (!before) {
+			examine(place, &found[i]);
+			continue;
+		}
+		*place = *before;
+		before->fd = -1; /* it is the next one's now */
+		same++;
+	}
+	next->listeners = *listeners;
+	served_clear(inside);
+	*inside = *next;
+	return same != (size_t)n;
+}
+
+/* --- the kernel */
+
+static size_t processes_of(const struct agent *agent, int slot, struct datapath_process *out)
+{
+	struct inside_server *inside = agent->servers[slot].inside;
+	size_t n = 0;
+
+	for (size_t i = 0; inside && i < inside->n; i++) {
+		struct inside_served *served = &inside->served[i];
+
+		if (served->why.text[0])
+			continue;
+		served->binary.probes.device = served->process.device;
+		served->binary.probes.inode = served->process.inode;
+		served->binary.probes.fd = served->fd;
+		out[n++] = (struct datapath_process){
+			.id = served->process.id,
+			.process = { .start = served->process.start, .server = slot, .layout = served->binary.layout },
+			.binary = &served->binary.probes,
+		};
+		out[n - 1].process.layout.user_itab += served->bias;
+	}
+	return n;
+}
+
+static int sync_net(struct net *net, struct error *err)
+{
+	const struct agent *agent = net->agent;
+	CLEANUP_FREE struct datapath_process *processes =
+		calloc(WEIR_MAX_SERVERS * INSIDE_PROCESSES_MAX, sizeof(*processes));
+	size_t n = 0;
+
+	if (!processes)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		if (is_followed(agent, slot) && server_net(agent, agent->state.servers[slot]) == net)
+			n += processes_of(agent, slot, processes + n);
+	}
+	return datapath_inside_sync(net->dp, processes, n, err);
+}
+
+/* --- following */
+
+static void note(struct agent *agent, int slot, const struct error *why)
+{
+	struct inside_server *inside = agent->servers[slot].inside;
+
+	if (why->text[0] && strcmp(why->text, inside->why.text) != 0)
+		log_warning("server \"%s\": nothing is seen inside: %s", agent->state.servers[slot]->name, why->text);
+	inside->why = *why;
+}
+
+static void log_served(const struct agent *agent, int slot)
+{
+	const struct inside_server *inside = agent->servers[slot].inside;
+
+	for (size_t i = 0; i < inside->n; i++) {
+		const struct inside_served *served = &inside->served[i];
+
+		if (served->why.text[0])
+			log_warning("server \"%s\": process %d (%s) is not looked into: %s",
+				    agent->state.servers[slot]->name, served->process.id, served->process.command,
+				    served->why.text);
+		else
+			log_info("server \"%s\": requests are seen inside process %d (%s)",
+				 agent->state.servers[slot]->name, served->process.id, served->binary.what);
+	}
+}
+
+/* 1: other processes than before are to be looked into. */
+static int look(struct agent *agent, int slot, struct error *err)
+{
+	const struct server *server = agent->state.servers[slot];
+	struct net *net = server_net(agent, server);
+	struct inside_server *inside = agent->servers[slot].inside;
+	struct inside_listeners listeners;
+	size_t before;
+	int ret;
+
+	if (!inside)
+		inside = agent->servers[slot].inside = calloc(1, sizeof(*inside));
+	if (!inside)
+		return error_set(err, -ENOMEM, "out of memory");
+	if (!inside_process_ids_known())
+		return error_set(err, -ENOTSUP, "the agent is not in the host's process namespace (hostPID)");
+	ret = inside_listeners_read(net->fd, server->listens, server->n_listens, &listeners, err);
+	if (ret)
+		return ret;
+	if (is_unchanged(inside, &listeners) && ++inside->turns < LOOK_AGAIN)
+		return 0;
+	before = inside->n;
+	ret = find(inside, &listeners, err);
+	if (ret < 0)
+		return ret;
+	if (ret || before != inside->n)
+		log_served(agent, slot);
+	return ret || before != inside->n;
+}
+
+/* Nobody listens, or nobody whom weir can look into. */
+static int check_served(const struct agent *agent, int slot, struct error *err)
+{
+	const struct inside_server *inside = agent->servers[slot].inside;
+
+	if (!inside->n)
+		return error_set(err, -ENOENT, "no process listens there yet");
+	for (size_t i = 0; i < inside->n; i++)
+		if (!inside->served[i].why.text[0])
+			return 0;
+	return error_set(err, -ENOTSUP, "process %d (%s): %s", inside->served[0].process.id,
+			 inside->served[0].process.command, inside->served[0].why.text);
+}
+
+static void drop(struct agent *agent, int slot)
+{
+	served_clear(agent->servers[slot].inside);
+	free(agent->servers[slot].inside);
+	agent->servers[slot].inside = NULL;
+}
+
+/* Are other processes than before to be looked into? */
+static bool follow(struct agent *agent, int slot)
+{
+	struct error why = { 0 };
+	int changed;
+
+	if (!is_followed(agent, slot)) {
+		drop(agent, slot);
+		return true;
+	}
+	changed = look(agent, slot, &why);
+
+	if (!agent->servers[slot].inside)
+		return false;
+	if (changed >= 0)
+		check_served(agent, slot, &why);
+	note(agent, slot, &why);
+	return changed > 0;
+}
+
+/* A kernel that refuses says so for each of the servers. */
+static void sync_all(struct agent *agent, struct net *net)
+{
+	struct error err = { 0 };
+
+	if (!sync_net(net, &err))
+		return;
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
+		if (is_followed(agent, slot) && server_net(agent, agent->state.servers[slot]) == net)
+			note(agent, slot, &err);
+}
+
+/* Is this server one of the namespace, and is it looked into, or was it? */
+static bool is_of(const struct net *net, int slot)
+{
+	const struct agent *agent = net->agent;
+	const struct server *server = agent->state.servers[slot];
+
+	return server && server_net(agent, server) == net && (is_followed(agent, slot) || agent->servers[slot].inside);
+}
+
+void inside_follow(struct agent *agent)
+{
+	agent_lock(agent);
+	for (struct net *net = agent->nets; net && !agent->ending; net = net->next) {
+		bool changed = false;
+
+		for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
+			if (is_of(net, slot))
+				changed |= follow(agent, slot);
+		if (changed)
+			sync_all(agent, net);
+		datapath_inside_sweep(net->dp, clock_ns(CLOCK_MONOTONIC) - KEPT_NS, NULL);
+	}
+	agent_unlock(agent);
+}
+
+int inside_attach(struct agent *agent, int slot, struct error *err)
+{
+	int ret;
+
+	if (!is_followed(agent, slot))
+		return 0;
+	ret = look(agent, slot, err);
+	if (ret < 0)
+		return ret;
+	ret = check_served(agent, slot, err);
+	if (ret == -ENOENT) {
+		note(agent, slot, err);
+		return 0;
+	}
+	return ret ?: sync_net(server_net(agent, agent->state.servers[slot]), err);
+}
+
+void inside_forget(struct agent *agent, int slot)
+{
+	struct inside_server *inside = agent->servers[slot].inside;
+	struct net *net = server_net(agent, agent->state.servers[slot]);
+	struct error err;
+
+	if (!inside)
+		return;
+	drop(agent, slot);
+	if (net && sync_net(net, &err))
+		log_error("%s", err.text);
+}
+
+/* --- status */
+
+static json_t *list_processes(const struct inside_server *inside)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; inside && i < inside->n; i++) {
+		const struct inside_served *served = &inside->served[i];
+		bool seen = !served->why.text[0];
+
+		json_array_append_new(list, json_pack("{s:i, s:s, s:s?, s:s?}", "pid", (int)served->process.id,
+						      "command", served->process.command, "what",
+						      seen ? served->binary.what : NULL, "why",
+						      seen ? NULL : served->why.text));
+	}
+	return list;
+}
+
+static const char *first_seen(const struct inside_server *inside)
+{
+	for (size_t i = 0; inside && i < inside->n; i++)
+		if (!inside->served[i].why.text[0])
+			return inside->served[i].binary.what;
+	return NULL;
+}
+
+json_t *inside_status(const struct agent *agent, int slot)
+{
+	const struct inside_server *inside = agent->servers[slot].inside;
+	const struct server *server = agent->state.servers[slot];
+	const char *why = inside && inside->why.text[0] ? inside->why.text : NULL;
+	const char *what = why ? NULL : first_seen(inside);
+	CLEANUP_FREE char *text = NULL;
+	struct utsname kernel;
+
+	uname(&kernel);
+	if (!what || asprintf(&text, "see (%s, Linux %s)", what, kernel.release) < 0)
+		text = NULL;
+	return json_pack("{s:s, s:s, s:s?, s:s?, s:o}", "asked", inside_mode_name(server->inside), "lane",
+			 what ? "see" : "off", "text", text, "why", why, "processes", list_processes(inside));
+}

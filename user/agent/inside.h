@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Servers that are looked into: the processes that listen on their ports, found and followed. */
+#ifndef WEIR_USER_AGENT_INSIDE_H
+#define WEIR_USER_AGENT_INSIDE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/error.h"
+
+struct agent;
+struct net;
+
+/* Is there anything to follow? Asked each second. */
+bool inside_wanted(const struct agent *agent);
+/* Follows all of them: restarts, replaced binaries, further processes. A job. */
+void inside_follow(struct agent *agent);
+/* The same for one that has just been attached. An error: its process is not one that can be looked into. */
+int inside_attach(struct agent *agent, int slot, struct error *err);
+/* It is about to end. */
+void inside_forget(struct agent *agent, int slot);
+
+/* {"asked", "lane", "text", "why", "processes"}: null where it was turned off. */
+json_t *inside_status(const struct agent *agent, int slot);
+
+#endif

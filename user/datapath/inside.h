@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The programs inside servers (bpf/inside.h): uprobes in their binaries, by links that are pinned as inside-GENERATION-N, and
+ * the processes whose requests they read. A binary's probes run in every process of it; only those that are named are read.
+ */
+#ifndef WEIR_USER_DATAPATH_INSIDE_H
+#define WEIR_USER_DATAPATH_INSIDE_H
+
+#include <sys/types.h>
+
+#include "weir/inside/process.h"
+
+#include "base/error.h"
+
+struct datapath;
+
+struct datapath_probe {
+	enum weir_inside_point point;
+	__u64 offset; /* of the instruction in the file */
+};
+
+#define DATAPATH_BINARY_PROBES 16
+
+struct datapath_binary {
+	dev_t device;
+	ino_t inode;
+	int fd; /* the caller's; open during the call */
+	struct datapath_probe probes[DATAPATH_BINARY_PROBES];
+	size_t n_probes;
+};
+
+struct datapath_process {
+	__u32 id; /* as the host counts */
+	struct weir_inside_process process; /* without its generation */
+	const struct datapath_binary *binary;
+};
+
+/*
+ * Makes these the processes that are looked into, and no others. Loads the programs when there are some for the first time.
+ * Where it fails, those of before may be looked into, or none.
+ */
+int datapath_inside_sync(struct datapath *dp, const struct datapath_process *processes, size_t n, struct error *err);
+
+/* Drops what was kept of requests that began before then (CLOCK_MONOTONIC) and have not been told of since. */
+int datapath_inside_sweep(struct datapath *dp, __u64 before_ns, struct error *err);
+
+#endif

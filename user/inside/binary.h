@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What a server's binary is, and where its requests can be seen: its findings (golang/find.h) as the programs follow them. */
+#ifndef WEIR_USER_INSIDE_BINARY_H
+#define WEIR_USER_INSIDE_BINARY_H
+
+#include "base/error.h"
+#include "datapath/inside.h"
+
+#define INSIDE_WHAT_SIZE 160
+
+struct inside_binary {
+	struct datapath_binary probes;	  /* without file, device and inode */
+	struct weir_inside_layout layout; /* addresses as in the file */
+	bool pie;			  /* the process adds to them what it was loaded at */
+	char what[INSIDE_WHAT_SIZE];	  /* "kube-apiserver v1.20.2, go1.19.8" */
+};
+
+/* name: of the program, for `what`. Negative errno: it is no server that can be looked into, and err says why. */
+int inside_binary_read(int fd, const char *name, struct inside_binary *out, struct error *err);
+
+/* What the process adds to the addresses of its binary. */
+int inside_load_bias(int process, __u64 *bias, struct error *err);
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include "inside/process.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "sys/netns.h"
+#include "sys/privilege.h"
+#include "sys/socket_diag.h"
+
+#define FIRST_PROCESS_NAMESPACE 0xeffffffcU /* the inode of the host's: the kernel's PROC_PID_INIT_INO */
+
+/* --- sockets */
+
+struct reading {
+	const struct datapath_listen *listens;
+	size_t n;
+	struct inside_listeners *out;
+	bool too_many;
+};
+
+/* A socket on every address takes what comes to one of them. */
+static bool listens_there(const struct datapath_listen *listen, const __u8 address[16])
+{
+	static const __u8 any[16];
+
+	return listen->any || !memcmp(address, listen->address, 16) || !memcmp(address, any, 16);
+}
+
+static void take_listener(const __u8 address[16], __u16 port, __u32 inode, void *arg)
+{
+	struct reading *reading = arg;
+	struct inside_listeners *out = reading->out;
+
+	for (size_t i = 0; i < reading->n; i++) {
+		const struct datapath_listen *listen = &reading->listens[i];
+
+		if (listen->port != port || !listens_there(listen, address))
+			continue;
+		if (out->n < INSIDE_LISTENERS_MAX)
+			out->inodes[out->n++] = inode;
+		else
+			reading->too_many = true;
+		return;
+	}
+}
+
+static int read_inside(void *arg)
+{
+	CLEANUP_NETLINK struct mnl_socket *nl = netlink_open(NETLINK_SOCK_DIAG);
+
+	return nl ? socket_diag_listeners(nl, take_listener, arg) : -errno;
+}
+
+static int compare(const void *a, const void *b)
+{
+	__u32 x = *(const __u32 *)a, y = *(const __u32 *)b;
+
+	return (x > y) - (x < y);
+}
+
+int inside_listeners_read(int netns_fd, const struct datapath_listen *listens, size_t n, struct inside_listeners *out,
+			  struct error *err)
+{
+	struct reading reading = { listens, n, out, false };
+	int ret;
+
+	out->n = 0;
+	ret = netns_run(netns_fd, read_inside, &reading, err);
+	if (ret)
+		return error_set(err, ret, "looking for the sockets that listen: %s", strerror(-ret));
+	if (reading.too_many)
+		return error_set(err, -E2BIG, "more than %d sockets listen there", INSIDE_LISTENERS_MAX);
+	qsort(out->inodes, out->n, sizeof(*out->inodes), compare);
+	return 0;
+}
+
+bool inside_listeners_equal(const struct inside_listeners *a, const struct inside_listeners *b)
+{
+	return a->n == b->n && !memcmp(a->inodes, b->inodes, a->n * sizeof(*a->inodes));
+}
+
+/* --- processes */
+
+/* The start is the 22nd field; the second is the command in parentheses, with whatever characters it has. */
+static int stat_parse(char *text, struct inside_process *process)
+{
+	char *open = strchr(text, '('), *close = strrchr(text, ')');
+	unsigned long long start;
+
+	if (!open || !close || close < open)
+		return -EPROTO;
+	*close = 0;
+	snprintf(process->command, sizeof(process->command), "%s", open + 1);
+	if (sscanf(close + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+		   &start) != 1)
+		return -EPROTO;
+	process->start = start;
+	return 0;
+}
+
+static int stat_read(struct inside_process *process)
+{
+	char path[64], text[1024];
+	CLEANUP_CLOSE int fd = -1;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", process->id);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return fd < 0 && errno != ENOENT ? -errno : -ESRCH;
+	text[n] = 0;
+	return stat_parse(text, process);
+}
+
+int inside_process_open(pid_t id, struct error *err)
+{
+	CLEANUP_PRIVILEGED struct privileged find = privilege_begin(PRIVILEGE_FIND);
+	CLEANUP_PRIVILEGED struct privileged read = privilege_begin(PRIVILEGE_READ);
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", id);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? error_set(err, -errno, "opening the binary of process %d: %s", id, strerror(errno)) : fd;
+}
+
+int inside_process_read(struct inside_process *process, struct error *err)
+{
+	CLEANUP_PRIVILEGED struct privileged find = privilege_begin(PRIVILEGE_FIND);
+	int ret = stat_read(process);
+	struct stat st;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", process->id);
+	if (!ret && stat(path, &st))
+		ret = errno == ENOENT ? -ESRCH : -errno;
+	if (ret)
+		return error_set(err, ret, "process %d: %s", process->id, strerror(-ret));
+	process->device = st.st_dev;
+	process->inode = st.st_ino;
+	return 0;
+}
+
+static bool is_listener(const struct inside_listeners *listeners, const char *link)
+{
+	__u32 inode;
+	int end = 0;
+
+	if (sscanf(link, "socket:[%u]%n", &inode, &end) != 1 || !end)
+		return false;
+	return bsearch(&inode, listeners->inodes, listeners->n, sizeof(inode), compare);
+}
+
+/* Has the process a descriptor of one of the sockets? */
+static bool has_listener(const char *id, const struct inside_listeners *listeners)
+{
+	char path[PATH_MAX], link[64];
+	struct dirent *entry;
+	bool found = false;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%s/fd", id);
+	dir = opendir(path);
+	while (dir && !found && (entry = readdir(dir))) {
+		ssize_t n = readlinkat(dirfd(dir), entry->d_name, link, sizeof(link) - 1);
+
+		if (n <= 0)
+			continue;
+		link[n] = 0;
+		found = is_listener(listeners, link);
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+int inside_processes_find(const struct inside_listeners *listeners, struct inside_process *out, struct error *err)
+{
+	CLEANUP_PRIVILEGED struct privileged find = privilege_begin(PRIVILEGE_FIND);
+	CLEANUP_PRIVILEGED struct privileged read = privilege_begin(PRIVILEGE_READ);
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+	int n = 0;
+
+	if (!dir)
+		return error_set(err, -errno, "reading /proc: %s", strerror(errno));
+	while (listeners->n && (entry = readdir(dir))) {
+		struct inside_process process = { .id = atoi(entry->d_name) };
+
+		if (!isdigit((unsigned char)entry->d_name[0]) || !has_listener(entry->d_name, listeners) ||
+		    inside_process_read(&process, NULL))
+			continue;
+		if (n < INSIDE_PROCESSES_MAX)
+			out[n] = process;
+		n++;
+	}
+	closedir(dir);
+	return n;
+}
+
+bool inside_process_ids_known(void)
+{
+	struct stat st;
+
+	return !stat("/proc/self/ns/pid", &st) && st.st_ino == FIRST_PROCESS_NAMESPACE;
+}
