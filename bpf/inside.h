@@ -12,6 +12,7 @@
 #include "weir/conn/trace.h"
 #include "weir/http/identity.h"
 
+#include "heavy.h"
 #include "inside_read.h"
 #include "maps.h"
 
@@ -19,7 +20,9 @@
 struct inside_request {
 	__u64 request; /* the *http.Request */
 	__u64 now_ns;
+	__u64 record_at; /* the AttributesRecord; 0: there is none */
 	struct inside_peer peer;
+	struct weir_asked asked;
 	struct inside_walk walk;
 	struct weir_name name;
 	struct weir_trace_record record;
@@ -111,20 +114,20 @@ static __noinline int inside_by_peer(struct inside_request *r)
 	return 0;
 }
 
-/* Of the user, for people: as much as there is room for. */
-static __noinline int inside_remember_user(struct inside_request *r, __u64 at, __u64 subject)
+/* The string in a field, for people: as much as there is room for. */
+static __noinline int inside_remember(struct inside_request *r, __u64 at, __u8 kind, __u64 subject)
 {
 	struct weir_inside_string string = {};
 	__u32 n;
 
-	if (!r || bpf_map_lookup_elem(&names, &subject) || inside_string(at, &string) != INSIDE_READ)
+	if (!r || !subject || bpf_map_lookup_elem(&names, &subject) || inside_string(at, &string) != INSIDE_READ)
 		return 0;
 	n = string.length < WEIR_NAME_TEXT ? string.length : WEIR_NAME_TEXT;
 	WEIR_BARRIER(n);
 	__builtin_memset(&r->name, 0, sizeof(r->name));
 	if (n > WEIR_NAME_TEXT || bpf_probe_read_user(r->name.text, n, (const void *)string.at))
 		return 0;
-	r->name.kind = WEIR_NAME_USER;
+	r->name.kind = kind;
 	r->name.length = n;
 	r->name.whole = string.length;
 	bpf_map_update_elem(&names, &subject, &r->name, BPF_ANY);
@@ -145,8 +148,8 @@ static __noinline __u32 inside_user(struct inside_request *r, const struct weir_
 		return WEIR_INSIDE_OTHER_USER;
 	name = info[1] + layout->user_name;
 	outcome = inside_subject(&r->walk, name, WEIR_NAME_USER, &r->record.trace.user);
-	if (outcome == INSIDE_READ && r->record.trace.user)
-		inside_remember_user(r, name, r->record.trace.user);
+	if (outcome == INSIDE_READ)
+		inside_remember(r, name, WEIR_NAME_USER, r->record.trace.user);
 	return outcome;
 }
 
@@ -246,6 +249,49 @@ static __noinline int inside_tell(struct inside_request *r, const struct weir_in
 	return 0;
 }
 
+/* --- who makes the load */
+
+static __always_inline void inside_asked(struct inside_request *r, const struct weir_inside_process *process)
+{
+	const struct weir_trace *t = &r->record.trace;
+	struct weir_asked *asked = &r->asked;
+	struct weir_settings *set;
+	__u32 zero = 0;
+
+	asked->counts.requests = 1;
+	asked->now_ns = r->now_ns;
+	asked->user = t->user;
+	asked->namespace = t->attributes.namespace;
+	asked->resource = t->attributes.resource;
+	asked->is_path = !(t->attributes.flags & WEIR_ATTRIBUTE_RESOURCE);
+	asked->verb = t->attributes.verb;
+	asked->server = process->server;
+	asked->slot = WEIR_ASKED_NO_SLOT;
+	asked->can_name = r->record_at != 0;
+	set = bpf_map_lookup_elem(&settings, &zero);
+	if (!set || !r->peer.known)
+		return;
+	__builtin_memcpy(asked->address, r->peer.address, sizeof(asked->address));
+	if (!weir_address_is_ipv4(asked->address))
+		__builtin_memset(asked->address + 8, 0, 8);
+	asked->source = weir_asked_source(set->seed, asked->address);
+}
+
+static __noinline int inside_top(struct inside_request *r, const struct weir_inside_process *process)
+{
+	__u32 nameless;
+
+	if (!r || !process)
+		return 0;
+	inside_asked(r, process);
+	nameless = heavy_count(&r->asked);
+	if (nameless & (1U << WEIR_HEAVY_NAMESPACE))
+		inside_remember(r, r->record_at + process->layout.namespace, WEIR_NAME_NAMESPACE, r->asked.namespace);
+	if (nameless & (1U << WEIR_HEAVY_RESOURCE))
+		inside_remember(r, r->record_at + process->layout.resource, WEIR_NAME_NAMESPACE, r->asked.resource);
+	return 0;
+}
+
 /* --- the probes */
 
 /* The entry of this goroutine's request, made anew: what an earlier one has left is over. */
@@ -277,6 +323,7 @@ static __always_inline void inside_seen(struct inside_request *r, const struct w
 	inside_count(process->server, outcome == INSIDE_READ ? WEIR_INSIDE_SEEN : outcome);
 	inside_count(process->server, weir_source_reason(t->source));
 	inside_count(process->server, WEIR_PASSED);
+	inside_top(r, process);
 	if (server->trace_until_ns > r->now_ns)
 		inside_tell(r, process, WEIR_PASSED);
 }
@@ -314,11 +361,12 @@ int weir_inside_attributes(struct pt_regs *ctx)
 		return 0;
 	layout = &process->layout;
 	record = inside_register(ctx, layout->record_in);
-	outcome = inside_user(r, layout, record + layout->user);
+	r->record_at = record;
+	outcome = inside_peer(&r->walk, r->request + layout->peer, &r->peer);
+	if (outcome == INSIDE_READ)
+		outcome = inside_user(r, layout, record + layout->user);
 	if (outcome == INSIDE_READ)
 		outcome = inside_attributes(r, layout, record);
-	if (outcome == INSIDE_READ)
-		outcome = inside_peer(&r->walk, r->request + layout->peer, &r->peer);
 	inside_seen(r, process, server, outcome);
 	bpf_map_delete_elem(&inside_requests, &key);
 	return 0;
@@ -338,6 +386,7 @@ int weir_inside_http(struct pt_regs *ctx)
 	r = inside_begin(process, &key, inside_register(ctx, process->layout.request_in));
 	if (!r)
 		return 0;
+	r->record.trace.attributes.verb = WEIR_VERB_OTHER;
 	inside_seen(r, process, server, inside_peer(&r->walk, r->request + process->layout.peer, &r->peer));
 	bpf_map_delete_elem(&inside_requests, &key);
 	return 0;

@@ -7,6 +7,7 @@
 #define WEIR_TESTS_FAKE_DATAPATH_H
 
 #include "datapath/datapath.h"
+#include "datapath/inside.h"
 #include "weir/conn/explain.h"
 #include "weir/conn/trace.h"
 
@@ -53,6 +54,7 @@ struct datapath {
 	__u64 counters[WEIR_MAX_SERVERS][WEIR_REASON_COUNT];
 	size_t n_wanted; /* interfaces; 0: all */
 	size_t n_cgroups;
+	size_t inside; /* processes that are looked into */
 	bool can_pace, paced;
 	int tracked; /* loopback, by conntrack */
 	int netlink[2];

@@ -95,12 +95,11 @@ static bool is_unchanged(struct inside_server *inside, const struct inside_liste
 	return true;
 }
 
-/* Finds the processes anew. What is known is not read again. 1: they are others than before. */
-static int find(struct inside_server *inside, const struct inside_listeners *listeners, struct error *err)
+/* Finds the processes anew, into *next; what is known is not read again. 1: they are others than before. */
+static int find(struct inside_server *inside, struct inside_server *next, struct error *err)
 {
 	CLEANUP_FREE struct inside_process *found = calloc(INSIDE_PROCESSES_MAX, sizeof(*found));
-	CLEANUP_FREE struct inside_server *next = calloc(1, sizeof(*next));
-	int n = found && next ? inside_processes_find(listeners, found, err) : -ENOMEM;
+	int n = found ? inside_processes_find(&next->listeners, found, err) : error_set(err, -ENOMEM, "out of memory");
 	size_t same = 0;
 
 	if (n < 0)
@@ -120,10 +119,22 @@ static int find(struct inside_server *inside, const struct inside_listeners *lis
 		before->fd = -1; /* it is the next one's now */
 		same++;
 	}
-	next->listeners = *listeners;
-	served_clear(inside);
-	*inside = *next;
-	return same != (size_t)n;
+	return same != (size_t)n || inside->n != next->n;
+}
+
+/* The same, where there may be a difference. 0: *next is not filled in. */
+static int find_changes(struct net *net, const struct server *server, struct inside_server *inside,
+			struct inside_server *next, bool *found, struct error *err)
+{
+	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
+	int ret = inside_listeners_read(net->fd, server->listens, server->n_listens, &next->listeners, err);
+
+	*found = false;
+	if (ret || (is_unchanged(inside, &next->listeners) && ++inside->turns < LOOK_AGAIN))
+		return ret;
+	ret = find(inside, next, err);
+	*found = ret >= 0;
+	return ret;
 }
 
 /* --- the kernel */
@@ -164,6 +175,7 @@ static int sync_net(struct net *net, struct error *err)
 		if (is_followed(agent, slot) && server_net(agent, agent->state.servers[slot]) == net)
 			n += processes_of(agent, slot, processes + n);
 	}
+	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
 	return datapath_inside_sync(net->dp, processes, n, err);
 }
 
@@ -199,30 +211,26 @@ static void log_served(const struct agent *agent, int slot)
 static int look(struct agent *agent, int slot, struct error *err)
 {
 	const struct server *server = agent->state.servers[slot];
-	struct net *net = server_net(agent, server);
+	CLEANUP_FREE struct inside_server *next = calloc(1, sizeof(*next));
 	struct inside_server *inside = agent->servers[slot].inside;
-	struct inside_listeners listeners;
-	size_t before;
+	bool found;
 	int ret;
 
 	if (!inside)
 		inside = agent->servers[slot].inside = calloc(1, sizeof(*inside));
-	if (!inside)
+	if (!inside || !next)
 		return error_set(err, -ENOMEM, "out of memory");
 	if (!inside_process_ids_known())
 		return error_set(err, -ENOTSUP, "the agent is not in the host's process namespace (hostPID)");
-	ret = inside_listeners_read(net->fd, server->listens, server->n_listens, &listeners, err);
+	ret = find_changes(server_net(agent, server), server, inside, next, &found, err);
+	if (!found)
+		return ret;
+	next->why = inside->why;
+	served_clear(inside);
+	*inside = *next;
 	if (ret)
-		return ret;
-	if (is_unchanged(inside, &listeners) && ++inside->turns < LOOK_AGAIN)
-		return 0;
-	before = inside->n;
-	ret = find(inside, &listeners, err);
-	if (ret < 0)
-		return ret;
-	if (ret || before != inside->n)
 		log_served(agent, slot);
-	return ret || before != inside->n;
+	return ret;
 }
 
 /* Nobody listens, or nobody whom weir can look into. */
@@ -278,6 +286,13 @@ static void sync_all(struct agent *agent, struct net *net)
 			note(agent, slot, &err);
 }
 
+static void sweep(struct net *net)
+{
+	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
+
+	datapath_inside_sweep(net->dp, clock_ns(CLOCK_MONOTONIC) - KEPT_NS, NULL);
+}
+
 /* Is this server one of the namespace, and is it looked into, or was it? */
 static bool is_of(const struct net *net, int slot)
 {
@@ -289,7 +304,7 @@ static bool is_of(const struct net *net, int slot)
 
 void inside_follow(struct agent *agent)
 {
-	agent_lock(agent);
+	agent_work_begin(agent);
 	for (struct net *net = agent->nets; net && !agent->ending; net = net->next) {
 		bool changed = false;
 
@@ -298,9 +313,9 @@ void inside_follow(struct agent *agent)
 				changed |= follow(agent, slot);
 		if (changed)
 			sync_all(agent, net);
-		datapath_inside_sweep(net->dp, clock_ns(CLOCK_MONOTONIC) - KEPT_NS, NULL);
+		sweep(net);
 	}
-	agent_unlock(agent);
+	agent_work_end(agent);
 }
 
 int inside_attach(struct agent *agent, int slot, struct error *err)

@@ -73,12 +73,13 @@ static int see(struct golang *go, struct inside_binary *out, struct error *err)
 {
 	struct golang_authorization kubernetes;
 	struct golang_http http;
-	int ret = golang_find_authorization(go, &kubernetes, err);
+	struct error no_kubernetes;
+	int ret = golang_find_authorization(go, &kubernetes, &no_kubernetes);
 
 	if (!ret)
 		return see_kubernetes(&kubernetes, out, err);
 	if (ret != -ENOENT)
-		return ret;
+		return error_set(err, ret, "%s", no_kubernetes.text);
 	ret = golang_find_http(go, &http, err);
 	return ret ?: see_http(&http, out, err);
 }

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Requests are seen inside Go servers, behind TLS and HTTP/2, as the server knows them (attach --inside)."""
+import shutil
+
+import pytest
+
+from lib.inside import GoServer, program
+from lib.process import eventually
+
+
+@pytest.fixture
+def serve(world):
+    """Starts a server of ours in one place, behind an agent."""
+    place = world.loopback()
+    world.weir.start()
+
+    def start(name, **options):
+        server = GoServer(name, place, **options)
+        world.at_end(server.close)
+        return server
+    return start
+
+
+def attach(world, server, name="web", *options):
+    world.weir("attach", name, "--port", server.port, "--netns", server.place.server_ns.path, "--inside", "see", *options)
+
+
+def seen(world, name="web"):
+    return world.weir.server(name)["seen_inside"]
+
+
+def said(requests, *fields):
+    return [tuple(request[field] for field in fields) for request in requests]
+
+
+def test_any_go_server(world, serve):
+    server = serve("plain")
+    attach(world, server)
+    assert world.weir.server()["inside"]["text"].startswith("see (plain, go1.")
+    trace = world.trace()
+    assert server.get("/a/b?c=d", times=3) == ["200 HTTP/2.0 /a/b?c=d"] * 3
+    assert server.get("/x", protocol="http1") == ["200 HTTP/1.1 /x"]
+    requests = trace.end()
+    assert said(requests, "method", "target", "user", "source", "decision") == \
+        [("GET", "/a/b?c=d", server.place.client_address, "anonymous", "passed")] * 3 + \
+        [("GET", "/x", server.place.client_address, "anonymous", "passed")]
+    assert len({request["port"] for request in requests}) == 2
+    assert seen(world) == {"seen": 4}
+    assert world.weir.metrics()["weir_inside_requests_total"][("seen", "web")] == 4
+
+
+def test_users_of_an_api_server(world, serve):
+    """The audit asks for the attributes, too: a request is still seen once."""
+    server = serve("apiserver")
+    attach(world, server)
+    trace = world.trace()
+    assert server.get("/list/dev/pods", "alice", 2) == ["200 HTTP/2.0 /list/dev/pods"] * 2
+    assert server.get("/get/dev/secrets/x", "Zoë") == ["403 forbidden"]
+    assert server.get("/deletecollection/dev/events", "n" * 300, protocol="http1") == \
+        ["200 HTTP/1.1 /deletecollection/dev/events"]
+    requests = trace.end()
+    assert said(requests, "user", "source", "verb", "namespace", "resource", "name") == [
+        ("alice", "server", "list", "dev", "pods", None),
+        ("alice", "server", "list", "dev", "pods", None),
+        ("Zo\\xc3\\xab", "server", "get", "dev", "secrets", "x"),
+        ("n" * 120 + "...", "server", "deletecollection", "dev", "events", None),
+    ]
+    assert {request["client"] for request in requests} == {server.place.client_address}
+    assert seen(world) == {"seen": 4}
+    assert world.weir.server()["identified"] == {"server": 4}
+
+
+def test_what_is_not_known_is_counted(world, serve):
+    server = serve("apiserver")
+    attach(world, server)
+    assert server.get("/get/dev/pods", "other") == ["200 HTTP/2.0 /get/dev/pods"]
+    assert server.get("/get/dev/pods", "x" * 8193) == ["200 HTTP/2.0 /get/dev/pods"]
+    assert server.get("/get/dev/pods", "x" * 8192) == ["200 HTTP/2.0 /get/dev/pods"]
+    assert server.get("/get/dev/pods", "\udcff") == ["200 HTTP/2.0 /get/dev/pods"]
+    assert seen(world) == {"other_user": 1, "not_text": 2, "seen": 1}
+
+
+def test_two_processes_of_one_binary(world, serve):
+    """Its probes run in both; only one of them is attached."""
+    server, other = serve("apiserver"), serve("apiserver", port=9443)
+    attach(world, server)
+    other.get("/get/dev/pods", "alice", 3)
+    server.get("/get/dev/pods", "alice", 2)
+    assert seen(world) == {"seen": 2}
+    attach(world, other, "other")
+    other.get("/get/dev/pods", "alice", 4)
+    assert (seen(world), seen(world, "other")) == ({"seen": 2}, {"seen": 4})
+
+
+def test_restarts_and_replaced_binaries(world, serve, tmp_path):
+    server = serve("apiserver")
+    attach(world, server)
+    server.get("/get/dev/pods", "alice")
+    server.close()
+    eventually(lambda: world.weir.server()["inside"]["lane"] == "off", "it is noticed that nobody listens")
+    replaced = tmp_path / "replaced"
+    shutil.copy(program("apiserver"), replaced)
+    server = serve("apiserver", binary=replaced)
+    (process,) = eventually(lambda: world.weir.server()["inside"]["processes"], "the new one is found")
+    assert process["pid"] == server.process.pid
+    server.get("/get/dev/pods", "alice", 2)
+    assert seen(world) == {"seen": 3}
+
+
+def test_another_agent_takes_over(world, serve):
+    """What is pinned sees on while there is no agent; the next one's programs see nothing twice."""
+    server = serve("apiserver")
+    attach(world, server)
+    world.weir.kill()
+    server.get("/get/dev/pods", "alice", 2)
+    world.weir.start()
+    eventually(lambda: world.weir.server()["inside"]["lane"] == "see", "the next agent looks into it")
+    server.get("/get/dev/pods", "alice", 3)
+    assert seen(world) == {"seen": 5}
+    world.weir("detach", "web")
+    assert server.get("/get/dev/pods", "alice") == ["200 HTTP/2.0 /get/dev/pods"]
+
+
+def test_refused_servers(world, serve):
+    place = world.loopback_elsewhere()
+    echo = world.echo(place)
+    refused = world.weir.refused("attach", "web", "--port", echo.port, "--netns", place.server_ns.path, "--inside", "see")
+    assert "not a program that Go has made" in refused
+    assert world.weir.servers() == []
+    server = serve("plain")
+    server.close()
+    attach(world, server)
+    assert world.weir.server()["inside"]["why"] == "no process listens there yet"
+
+
+def test_uninstall(world, serve):
+    server = serve("plain")
+    attach(world, server)
+    world.weir.kill()
+    world.weir("uninstall")
+    assert not any(world.pins.glob("net-*/inside*"))
+    assert server.get("/a") == ["200 HTTP/2.0 /a"]

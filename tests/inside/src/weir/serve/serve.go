@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0
+
+// Package serve has an HTTPS server with HTTP/2, and a client of it.
+package serve
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"os"
+	"time"
+)
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func certificate() tls.Certificate {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	check(err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	bytes, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	check(err)
+	return tls.Certificate{Certificate: [][]byte{bytes}, PrivateKey: key}
+}
+
+// Echo answers with the request's protocol and URI.
+func Echo(w http.ResponseWriter, req *http.Request) {
+	fmt.Fprintf(w, "%s %s\n", req.Proto, req.RequestURI)
+}
+
+func get(url, user string, http2 bool) {
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: http2}
+	client := &http.Client{Transport: transport}
+	for range os.Args[4:] {
+		req, err := http.NewRequest("GET", url, nil)
+		check(err)
+		req.Header.Set("X-User", user)
+		answer, err := client.Do(req)
+		check(err)
+		body, err := io.ReadAll(answer.Body)
+		check(err)
+		fmt.Printf("%d %s", answer.StatusCode, body)
+		answer.Body.Close()
+	}
+}
+
+// Main is `serve ADDR:PORT`, or `http1|http2 URL USER TIMES...`: a request for each word.
+func Main(handler http.Handler) {
+	if os.Args[1] != "serve" {
+		get(os.Args[2], os.Args[3], os.Args[1] == "http2")
+		return
+	}
+	server := &http.Server{Addr: os.Args[2], Handler: handler,
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate()}}}
+	check(server.ListenAndServeTLS("", ""))
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Peers as Go writes them, UTF-8, and the verbs of Kubernetes: the addresses as inet_pton() has them. */
+#include <arpa/inet.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "weir/inside/peer.h"
+#include "weir/inside/text.h"
+
+#define LENGTH(list) (sizeof(list) / sizeof(*(list)))
+
+static bool read_peer(const char *text, __u8 address[16], __u16 *port)
+{
+	struct weir_peer_reader reader;
+
+	weir_peer_start(&reader);
+	for (; *text; text++)
+		weir_peer_byte(&reader, *text);
+	return weir_peer_end(&reader, address, port);
+}
+
+static void expect_peer(const char *text, const char *address, __u16 port)
+{
+	__u8 wanted[16] = { [10] = 0xff, [11] = 0xff }, found[16];
+	__u16 found_port;
+
+	if (!inet_pton(AF_INET, address, wanted + 12))
+		assert_int_equal(inet_pton(AF_INET6, address, wanted), 1);
+	assert_true(read_peer(text, found, &found_port));
+	assert_memory_equal(found, wanted, sizeof(found));
+	assert_int_equal(found_port, port);
+}
+
+static void test_peers(void **state)
+{
+	(void)state;
+	expect_peer("127.0.0.1:443", "127.0.0.1", 443);
+	expect_peer("0.0.0.0:0", "0.0.0.0", 0);
+	expect_peer("255.255.255.255:65535", "255.255.255.255", 65535);
+	expect_peer("[::]:1", "::", 1);
+	expect_peer("[::1]:80", "::1", 80);
+	expect_peer("[1::]:80", "1::", 80);
+	expect_peer("[2001:db8::1]:443", "2001:db8::1", 443);
+	expect_peer("[2001:db8:1:2:3:4:5:6]:443", "2001:db8:1:2:3:4:5:6", 443);
+	expect_peer("[1:2:3:4:5:6:7::]:443", "1:2:3:4:5:6:7::", 443);
+	expect_peer("[::2:3:4:5:6:7:8]:443", "::2:3:4:5:6:7:8", 443);
+	expect_peer("[fe80::1%eth0]:443", "fe80::1", 443);
+	expect_peer("[fe80:0:0:0:1:2:3:4%enp0s31f6]:9", "fe80::1:2:3:4", 9);
+}
+
+static void test_random_ipv6_peers(void **state)
+{
+	(void)state;
+	srandom(1);
+	for (int i = 0; i < 20000; i++) {
+		char text[INET6_ADDRSTRLEN], peer[80];
+		__u8 address[16];
+
+		for (size_t byte = 0; byte < sizeof(address); byte++)
+			address[byte] = random() % 3 ? 0 : random();
+		address[0] |= 0x20; /* no address that is written with an IPv4 one at its end */
+		inet_ntop(AF_INET6, address, text, sizeof(text));
+		snprintf(peer, sizeof(peer), "[%s]:%d", text, i);
+		expect_peer(peer, text, i);
+	}
+}
+
+static void test_no_peers(void **state)
+{
+	static const char *const texts[] = {
+		"",	      "@",	     "/run/x.sock",	"127.0.0.1",   "127.0.0.1:",	"127.0.0:1",
+		"1.2.3.4.5:1", "256.0.0.1:1", "1.2.3.4:65536", "1.2.3.4:100000", "1.2.3.4:a",	"1.2.3.4:-1",
+		".1.2.3:1",   "1..2.3:1",    "[::1]",	       "[::1]80",     "[::1:80",	"[1:2]:80",
+		"[:1::]:80",  "[1:::2]:80",  "[1::2::3]:80",   "[12345::]:80", "[1:2:3:4:5:6:7:8:9]:1",
+		"[1:2:3:4:5:6:7:8::]:1", "[G::]:1", "[::FF]:1", "[1:]:1", "a.b.c.d:1",
+	};
+	__u8 address[16] = { 42 };
+	__u16 port = 4242;
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(texts); i++) {
+		assert_false(read_peer(texts[i], address, &port));
+		assert_int_equal(address[0], 42);
+		assert_int_equal(port, 4242);
+	}
+}
+
+static bool is_utf8(const char *text)
+{
+	struct weir_utf8 utf8 = { 0 };
+
+	for (; *text; text++)
+		weir_utf8_byte(&utf8, *text);
+	return weir_utf8_ends(&utf8);
+}
+
+static void test_utf8(void **state)
+{
+	static const char *const good[] = { "",		    "alice",	    "Zo\xc3\xab",      "\xc2\x80",
+					    "\xdf\xbf",	    "\xe0\xa0\x80", "\xed\x9f\xbf",   "\xee\x80\x80",
+					    "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf", "a\xe2\x82\xac" "b" };
+	static const char *const bad[] = { "\x80",	   "\xbf",	   "\xc0\x80",	   "\xc1\xbf", "\xc2",
+					   "\xc2\x41",	   "\xe0\x9f\xbf", "\xed\xa0\x80", "\xe2\x82", "\xf0\x8f\xbf\xbf",
+					   "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff",   "ok\xfe",   "\xf0\x90\x80" };
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(good); i++)
+		assert_true(is_utf8(good[i]));
+	for (size_t i = 0; i < LENGTH(bad); i++)
+		assert_false(is_utf8(bad[i]));
+}
+
+static enum weir_verb verb_of(const char *text)
+{
+	__u64 words[2] = { 0 };
+
+	memcpy(words, text, strlen(text));
+	return weir_verb_of_text(words[0], words[1]);
+}
+
+static void test_verbs(void **state)
+{
+	static const char *const verbs[] = {
+#define X(name, text) [WEIR_VERB_##name] = text,
+		WEIR_VERBS(X)
+#undef X
+	};
+
+	(void)state;
+	for (size_t verb = 0; verb < LENGTH(verbs); verb++)
+		assert_int_equal(verb_of(verbs[verb]), verb);
+	assert_int_equal(verb_of("gets"), WEIR_VERB_OTHER);
+	assert_int_equal(verb_of("GET"), WEIR_VERB_OTHER);
+	assert_int_equal(verb_of("deletecollectio"), WEIR_VERB_OTHER);
+	assert_int_equal(verb_of("impersonate"), WEIR_VERB_OTHER);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_peers), cmocka_unit_test(test_random_ipv6_peers), cmocka_unit_test(test_no_peers),
+		cmocka_unit_test(test_utf8),  cmocka_unit_test(test_verbs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
