@@ -20,7 +20,7 @@
 	"{\"name\":\"api\",\"listen\":[\"*:80\",\"[2001:db8::1]:443\"],\"netns\":\"/run/netns/a\",\"netns_cookie\":17,"                              \
 	"\"cgroup\":\"/sys/fs/cgroup\",\"trusted_proxies\":[\"10.0.0.0/8\"],\"proxy_protocol\":[\"192.0.2.0/24\"],\"interfaces\":[\"eth0\",\"lo\"]," \
 	"\"loopback\":\"close\",\"framing\":\"pass\",\"paths\":\"nginx\",\"namespace_from\":\"prefix=/t/u/\","                                       \
-	"\"hold\":\"drop\",\"when_full\":\"closed\",\"keys\":100,\"dry_run\":true,\"paused\":true,\"draining\":true,"                                \
+	"\"hold\":\"drop\",\"when_full\":\"closed\",\"inside\":\"see\",\"keys\":100,\"dry_run\":true,\"paused\":true,\"draining\":true,"                                \
 	"\"identity\":{\"user_header\":\"x-user\",\"group_header\":\"x-group\",\"exempt_groups\":[\"ops\",\"dev\"],"                                 \
 	"\"exempt_users\":[\"root\",\"2001:db8::/64\"],\"token_file\":\"/etc/t\",\"address_file\":null,"                                             \
 	"\"addresses\":[\"10.0.0.0/8,ann\"],\"new_subjects\":\"0.5:7\"},\"limits\":["                                                                \
@@ -72,6 +72,7 @@ static void server_round_trip(void **state)
 	assert_int_equal(server->tenancy.segments, 2);
 	assert_int_equal(server->hold, HOLD_DROP);
 	assert_int_equal(server->when_full, FULL_CLOSED);
+	assert_int_equal(server->inside, INSIDE_SEE);
 	assert_true(server->limits[0].amount.per_ns == WEIR_QPS / 2);
 	assert_int_equal(server->limits[0].keys, 5);
 	assert_int_equal(limit_slot(&server->limits[0]), WEIR_LIMIT_USER);
@@ -95,6 +96,7 @@ static void defaults(void **state)
 	assert_int_equal(server->tenancy.tenant, WEIR_TENANT_PATH);
 	assert_int_equal(server->hold, HOLD_AUTO);
 	assert_int_equal(server->when_full, FULL_KNOWN);
+	assert_int_equal(server->inside, INSIDE_OFF);
 	assert_false(server->dry_run || server->paused || server->draining);
 	assert_int_equal(server->concurrency, 600);
 	assert_int_equal(server->list_width, 0);
@@ -124,6 +126,7 @@ static void bad_servers(void **state)
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"hold\":\"still\"}", "still" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"hold\":1}", "string" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"when_full\":\"ajar\"}", "ajar" },
+		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"inside\":\"peek\"}", "peek" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"keys\":-1}", "keys" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"keys\":16777217}", "keys" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"dry_run\":1}", "dry_run" },
