@@ -30,6 +30,7 @@ struct inside_server {
 	struct inside_served served[INSIDE_PROCESSES_MAX];
 	size_t n;
 	unsigned int turns; /* since processes were looked for */
+	bool in_force;	    /* the kernel has them as they are here */
 	struct error why;   /* nobody is looked into */
 };
 
@@ -162,12 +163,31 @@ static size_t processes_of(const struct agent *agent, int slot, struct datapath_
 	return n;
 }
 
+/* Of all servers of the namespace: what was found is in force. */
+static void mark_in_force(const struct net *net)
+{
+	struct agent *agent = net->agent;
+
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		if (agent->servers[slot].inside && server_net(agent, agent->state.servers[slot]) == net)
+			agent->servers[slot].inside->in_force = true;
+	}
+}
+
+static int write_processes(struct net *net, const struct datapath_process *processes, size_t n, struct error *err)
+{
+	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
+
+	return datapath_inside_sync(net->dp, processes, n, err);
+}
+
 static int sync_net(struct net *net, struct error *err)
 {
 	const struct agent *agent = net->agent;
 	CLEANUP_FREE struct datapath_process *processes =
 		calloc(WEIR_MAX_SERVERS * INSIDE_PROCESSES_MAX, sizeof(*processes));
 	size_t n = 0;
+	int ret;
 
 	if (!processes)
 		return error_set(err, -ENOMEM, "out of memory");
@@ -175,8 +195,10 @@ static int sync_net(struct net *net, struct error *err)
 		if (is_followed(agent, slot) && server_net(agent, agent->state.servers[slot]) == net)
 			n += processes_of(agent, slot, processes + n);
 	}
-	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
-	return datapath_inside_sync(net->dp, processes, n, err);
+	ret = write_processes(net, processes, n, err);
+	if (!ret)
+		mark_in_force(net);
+	return ret;
 }
 
 /* --- following */
@@ -226,6 +248,7 @@ static int look(struct agent *agent, int slot, struct error *err)
 	if (!found)
 		return ret;
 	next->why = inside->why;
+	next->in_force = inside->in_force && !ret;
 	served_clear(inside);
 	*inside = *next;
 	if (ret)
@@ -379,7 +402,7 @@ json_t *inside_status(const struct agent *agent, int slot)
 	const struct inside_server *inside = agent->servers[slot].inside;
 	const struct server *server = agent->state.servers[slot];
 	const char *why = inside && inside->why.text[0] ? inside->why.text : NULL;
-	const char *what = why ? NULL : first_seen(inside);
+	const char *what = why || !inside || !inside->in_force ? NULL : first_seen(inside);
 	CLEANUP_FREE char *text = NULL;
 	struct utsname kernel;
 
