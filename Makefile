@@ -99,7 +99,7 @@ VM_OBJECTS := $(CLANGS:%=build/vm/%/weir.bpf.o)
 OTHER_PROGRAMS := $(patsubst %.c,build/other-programs/%.o,$(shell grep -lF '"weir.skel.h"' $(LIB_SOURCES)))
 OTHER_MAPS := $(patsubst %.c,build/other-maps/%.o,$(shell grep -lF WEIR_ABI_VERSION $(LIB_SOURCES)))
 OTHER_WEIRS := build/other-programs/weir build/other-maps/weir
-WITHOUT_BTF := build/without-btf/weir.bpf.o
+WITHOUT_BTF := build/without-btf/weir.bpf.o build/without-btf/inside.bpf.o
 
 HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c)
 FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/weir/*/*.h user/*/*.h tests/*/*.h vmlinux/*.h)

@@ -332,7 +332,7 @@ static __always_inline void inside_seen(struct inside_request *r, const struct w
 SEC("uprobe")
 int weir_inside_request(struct pt_regs *ctx)
 {
-	struct weir_inside_key key = { .goroutine = ctx->r14 };
+	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
 	struct weir_inside_process *process = inside_process(&key);
 
 	if (process && inside_server(process))
@@ -347,7 +347,7 @@ int weir_inside_request(struct pt_regs *ctx)
 SEC("uprobe")
 int weir_inside_attributes(struct pt_regs *ctx)
 {
-	struct weir_inside_key key = { .goroutine = ctx->r14 };
+	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
 	struct weir_inside_process *process = inside_process(&key);
 	struct weir_inside_layout *layout;
 	struct weir_server *server;
@@ -376,7 +376,7 @@ int weir_inside_attributes(struct pt_regs *ctx)
 SEC("uprobe")
 int weir_inside_http(struct pt_regs *ctx)
 {
-	struct weir_inside_key key = { .goroutine = ctx->r14 };
+	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
 	struct weir_inside_process *process = inside_process(&key);
 	struct weir_server *server = process ? inside_server(process) : NULL;
 	struct inside_request *r;

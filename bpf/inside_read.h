@@ -13,6 +13,8 @@
 /* What came of reading: a reason of the group INSIDE, or this. */
 #define INSIDE_READ 0U
 
+#ifdef __TARGET_ARCH_x86
+
 /* All of them are copied: verifiers allow no load from a place in the context that is not known beforehand. */
 static __always_inline __u64 inside_register(const struct pt_regs *ctx, __u8 which)
 {
@@ -24,6 +26,29 @@ static __always_inline __u64 inside_register(const struct pt_regs *ctx, __u8 whi
 
 	return registers[which & 15];
 }
+
+static __always_inline __u64 inside_goroutine(const struct pt_regs *ctx)
+{
+	return ctx->r14;
+}
+
+#else
+
+/* Other machines' registers are not known yet: the agent looks into no server there. */
+static __always_inline __u64 inside_register(const struct pt_regs *ctx, __u8 which)
+{
+	(void)ctx;
+	(void)which;
+	return 0;
+}
+
+static __always_inline __u64 inside_goroutine(const struct pt_regs *ctx)
+{
+	(void)ctx;
+	return 0;
+}
+
+#endif
 
 static __always_inline __u32 inside_word(__u64 at, __u64 *word)
 {

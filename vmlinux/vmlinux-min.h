@@ -112,6 +112,16 @@ struct tcp_request_sock {
 	u32 snt_isn;
 };
 
+struct task_struct {
+	struct task_struct *group_leader;
+	u64 start_boottime;
+};
+
 #pragma clang attribute pop
+
+/* As programs get them on amd64: not the kernel's to move. */
+struct pt_regs {
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+};
 
 #endif
