@@ -66,7 +66,7 @@ UNIT_HELPERS := $(patsubst %.c,build/asan/%.o,$(filter-out tests/unit/test_%,$(w
 QUICK_HELPERS = $(patsubst build/asan/%,build/quick/%,$(UNIT_HELPERS) $(CORPUS_HELPERS))
 CORPUS_HELPERS := $(patsubst %.c,build/asan/%.o,$(wildcard tests/corpus/*.c))
 # The unit tests that have several threads: with ThreadSanitizer, too.
-THREAD_HELPERS := $(patsubst %,build/tsan/tests/unit/%.o,agent_fixture fake_datapath fake_limits)
+THREAD_HELPERS := $(patsubst %,build/tsan/tests/unit/%.o,agent_fixture fake_datapath fake_limits loop_scene)
 THREAD_TESTS := $(patsubst tests/unit/%.c,build/tests/threads/%,$(wildcard tests/unit/test_*_threads.c))
 PROG_TESTS := $(patsubst %.c,build/%,$(wildcard tests/prog/test_*.c))
 PROG_HELPERS := $(patsubst %.c,build/%.o,$(filter-out tests/prog/test_%,$(wildcard tests/prog/*.c))) \
