@@ -104,7 +104,7 @@ WITHOUT_BTF := build/without-btf/weir.bpf.o build/without-btf/inside.bpf.o
 HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c)
 FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/weir/*/*.h user/*/*.h tests/*/*.h vmlinux/*.h)
 
-.PHONY: all deps tests install uninstall demo test quick check docs unit fuzz fuzz-packets bench test-kernels test-service test-kube test-kube-in-flight test-kube-event-rate soak soak-kernels format lint clean help FORCE
+.PHONY: all deps tests install uninstall deb demo test quick check docs unit fuzz fuzz-packets bench test-kernels test-service test-kube test-kube-in-flight test-kube-event-rate soak soak-kernels format lint clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -262,6 +262,9 @@ install: all build/weir.service ## install the binary, the man pages, the system
 	$(if $(MAN_PAGES),install -D -m 644 -t $(DESTDIR)$(MANDIR)/man8 $(MAN_PAGES))
 	install -D -m 644 build/weir.service $(DESTDIR)$(UNITDIR)/weir.service
 	install -D -m 644 packaging/completion/weir.bash $(DESTDIR)$(BASHCOMPDIR)/weir
+
+deb: all ## build/weir_VERSION_ARCH.deb, a package of what install installs (needs dpkg-dev)
+	@packaging/deb/build $(VERSION)
 
 # BINDIR is of whoever installs: made anew each time.
 build/weir.service: user/weir.service.in FORCE

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The Debian package below a root of its own: installed, upgraded, removed, purged. Its scripts touch no service there."""
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def packages():
+    """Of two versions."""
+    for program in ("dpkg-deb", "dpkg-shlibdeps", "strip"):
+        if not shutil.which(program):
+            pytest.skip(f"there is no {program}")
+    made = [subprocess.run([ROOT / "packaging/deb/build", version], text=True, capture_output=True) for version in ("0.0.1", "0.0.2")]
+    for done in made:
+        assert done.returncode == 0, done.stderr
+    paths = [ROOT / done.stdout.strip() for done in made]
+    yield paths
+    for path in paths:
+        path.unlink()
+
+
+class Machine:
+    def __init__(self, root):
+        self.root = root
+        for folder in ("info", "updates"):
+            (root / "var/lib/dpkg" / folder).mkdir(parents=True)
+        (root / "var/lib/dpkg/status").touch()
+
+    def dpkg(self, *words):
+        done = subprocess.run(["dpkg", f"--root={self.root}", "--force-script-chrootless", "--force-depends", *words],
+                              text=True, capture_output=True, stdin=subprocess.DEVNULL)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def has(self, path):
+        return (self.root / path).exists()
+
+
+def test_life_of_the_package(packages, tmp_path):
+    machine = Machine(tmp_path)
+    machine.dpkg("--install", packages[0])
+    for path in ("usr/bin/weir", "lib/systemd/system/weir.service", "usr/share/man/man8/weir.8.gz",
+                 "usr/share/bash-completion/completions/weir", "usr/share/weir/monitoring/dashboard.json", "etc/weir/policy.d"):
+        assert machine.has(path), path
+    assert "ExecStart=/usr/bin/weir agent" in (tmp_path / "lib/systemd/system/weir.service").read_text()
+    options, state = tmp_path / "etc/default/weir", tmp_path / "var/lib/weir/state.json"
+    options.write_text('WEIR_OPTIONS="--metrics off"\n')
+    state.parent.mkdir()
+    state.touch()
+    machine.dpkg("--install", packages[1])
+    assert options.read_text() == 'WEIR_OPTIONS="--metrics off"\n'
+    machine.dpkg("--remove", "weir")
+    assert not machine.has("usr/bin/weir") and options.exists() and state.exists()
+    machine.dpkg("--purge", "weir")
+    assert not options.exists() and not state.parent.exists() and not machine.has("etc/weir")
+
+
+def test_what_it_depends_on(packages):
+    said = subprocess.run(["dpkg-deb", "--field", packages[0], "Depends"], text=True, capture_output=True, check=True).stdout
+    assert "libbpf" in said and "libjansson" in said
