@@ -60,6 +60,7 @@ USAGE = {
     "limit delete user a b": '"b"',
     "agent --metrics off extra": '"extra"',
     "agent --connections 0": "at least one",
+    "agent --log xml": '"xml" must be text or json',
     "agent --connections 16777217": '"16777217"',
     "agent --metrics 9790": '"9790" is not ADDR:PORT',
 }

@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The agent's log: one line an event on stderr, "weir: LEVEL: ...". */
+/*
+ * The agent's log: one line an event on stderr, "weir: LEVEL: ...", or {time, level, message} as JSON. To the journal each line
+ * begins with its priority.
+ */
 #ifndef WEIR_USER_AGENT_LOG_H
 #define WEIR_USER_AGENT_LOG_H
+
+#include <stdbool.h>
+
+/* Before any thread is started. */
+void log_json(bool wanted);
 
 void log_event(const char *level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/log.h"
 #include "base/array.h"
 #include "cli/cli.h"
 #include "model/parse.h"
@@ -17,6 +18,7 @@ enum {
 	KEY_ADMIN_GROUP = 256,
 	KEY_MONITOR_GROUP,
 	KEY_PERSIST,
+	KEY_LOG,
 };
 
 const struct argp_option cli_agent_options[] = {
@@ -32,6 +34,7 @@ const struct argp_option cli_agent_options[] = {
 	  "members may run read-only commands: status, limit list, metrics, export, explain, diff", 0 },
 	{ "persist", KEY_PERSIST, NULL, 0, "keep what commands set over a reboot, in /var/lib/weir (WEIR_PERSIST_DIR)",
 	  0 },
+	{ "log", KEY_LOG, "FORMAT", 0, "lines of the log on stderr: text (the default) or json", 0 },
 	{ "policy", 'p', "FILE-OR-DIR", 0,
 	  "follow a policy file, or a directory of *.yaml, *.yml and *.json files. The path is absolute. Repeatable",
 	  0 },
@@ -43,6 +46,15 @@ struct agent_words {
 	struct agent_options options;
 	const char **policies;
 };
+
+static void set_log(const struct argp_state *state, const char *arg)
+{
+	bool json = strcmp(arg, "json") == 0;
+
+	if (!json && strcmp(arg, "text") != 0)
+		argp_failure(state, CLI_USAGE, 0, "--log: \"%s\" must be text or json", arg);
+	log_json(json);
+}
 
 static void set_resync(const struct argp_state *state, struct agent_options *agent, const char *arg)
 {
@@ -134,6 +146,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'm':
 		set_metrics(state, agent, arg);
 		break;
+	case KEY_LOG:
+		set_log(state, arg);
+		return 0;
 	case KEY_PERSIST:
 		agent->persist_dir = cli_persist_dir();
 		break;
