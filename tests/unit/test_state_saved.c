@@ -114,6 +114,32 @@ static struct server *made(struct server *server)
 	return out;
 }
 
+/* An agent that was killed while it saved leaves half a file. */
+static void after_a_kill(void **state)
+{
+	struct directories *d = *state;
+	const char *const directories[] = { d->run, d->lib };
+	struct state s = { 0 };
+	char paths[2][64];
+
+	s.servers[0] = server_called("a", NULL, false);
+	assert_int_equal(state_save(&s, d->run, NULL), 0);
+	state_clear(&s);
+	for (int i = 0; i < 2; i++) {
+		CLEANUP_FCLOSE FILE *file = NULL;
+
+		snprintf(paths[i], sizeof(paths[i]), "%s/state.json.new", directories[i]);
+		file = fopen(paths[i], "w");
+		assert_non_null(file);
+		fputs("{\"version\":", file);
+	}
+	assert_int_equal(state_begin(&s, d->run, d->lib, NULL), STATE_CURRENT);
+	assert_non_null(s.servers[0]);
+	state_clear(&s);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(access(paths[i], F_OK), -1);
+}
+
 static void over_restarts(void **state)
 {
 	struct directories *d = *state;
@@ -230,6 +256,7 @@ int main(void)
 {
 #define with_directories(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
+		with_directories(after_a_kill),
 		with_directories(over_restarts),
 		with_directories(beside_a_followed_throttle),
 		with_directories(bad_policies),

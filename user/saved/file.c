@@ -207,12 +207,24 @@ static bool is_of_this_boot(json_t *json)
 	return !said || !*said || !*boot_id || strcmp(said, boot_id) == 0;
 }
 
+/* Of an agent that was killed while it saved. */
+static void drop_unfinished(const char *state_dir)
+{
+	char path[PATH_MAX];
+
+	if (!file_path(state_dir, "state.json.new", path, NULL))
+		unlink(path);
+}
+
 int state_begin(struct state *state, const char *state_dir, const char *persist_dir, struct error *err)
 {
 	CLEANUP_JSON json_t *current = NULL, *persisted = NULL;
 	enum state_origin origin = STATE_NEW;
 	int ret = read_json(state_dir, &current, err);
 
+	drop_unfinished(state_dir);
+	if (persist_dir)
+		drop_unfinished(persist_dir);
 	if (!ret && current && is_of_this_boot(current)) {
 		origin = STATE_CURRENT;
 		ret = load_json(state, current, state_dir, err);
