@@ -79,5 +79,5 @@ def test_words(world):
     world.weir.start()
     for text in "x", "-1", "1:", "1:-1", "1:2:3", "1:1.5", "":
         assert "QPS" in world.weir.refused("attach", "web", "--port", 1, "--new-subjects", text, status=2)
-    world.weir("attach", "web", "--port", 1)
+    assert "nobody listens on port 1 " in world.weir.run("attach", "web", "--port", 1).stderr
     assert world.weir.server()["identity"]["new_subjects"] == "1000:10000"

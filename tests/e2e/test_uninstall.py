@@ -168,7 +168,7 @@ def test_others_are_left_alone(world, attached):
     other.state_dir.parent.mkdir()
     other.start()
     try:
-        other("attach", "api", "--port", 81, "--netns", site.place.client_ns.path)
+        assert other.run("attach", "api", "--port", 81, "--netns", site.place.client_ns.path).returncode == 0
         site.weir("uninstall", "--force")
         assert "clsact" in namespace.run("tc", "qdisc", "show", "dev", "lo")
         assert [server["mode"] for server in other.servers()] == ["limiting"]
