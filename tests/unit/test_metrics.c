@@ -89,6 +89,7 @@ static void all_series(void **state)
 		{ "PACKET", "weir_packets_total{server=\"api\",action=\"%s\"} %u" },
 		{ "CONN", "weir_connections_%s_total{server=\"api\"} %u" },
 		{ "TRACE", "weir_%s_total{server=\"api\"} %u" },
+		{ "INSIDE", "weir_inside_requests_total{server=\"api\",outcome=\"%s\"} %u" },
 	};
 	static const char *const groups[] = {
 #define X(name, label, group) #group,
@@ -194,7 +195,7 @@ static void families_are_whole(void **state)
 		assert_memory_equal(line, family, strlen(family));
 		assert_non_null(strchr("{ ", line[strlen(family)]));
 	}
-	assert_int_equal(n_help, 42);
+	assert_int_equal(n_help, 43);
 }
 
 int main(void)
