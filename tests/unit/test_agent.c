@@ -338,6 +338,31 @@ static void status(void **state)
 				 "{\"limit\":\"total\",\"subject\":null,\"passed\":3,\"shed\":10,\"dry_run_shed\":0}]");
 }
 
+static bool is_said_half_blind(struct fixture *f, __u64 unreadable, __u64 seen)
+{
+	CLEANUP_JSON json_t *result = NULL;
+	const char *warning;
+
+	fake_nets[1].counters[0][WEIR_INSIDE_UNREADABLE] = unreadable;
+	fake_nets[1].counters[0][WEIR_INSIDE_SEEN] = seen;
+	result = run(f, "status", "{}");
+	warning = json_string_value(
+		json_object_get(json_array_get(json_object_get(result, "servers"), 0), "warning"));
+	return warning && strstr(warning, "one request in 10,000");
+}
+
+static void half_blind(void **state)
+{
+	struct fixture *f = *state;
+
+	succeed(f, "attach", ATTACH);
+	assert_false(is_said_half_blind(f, 0, 0));
+	assert_false(is_said_half_blind(f, 1, 9999));
+	assert_true(is_said_half_blind(f, 1, 9998));
+	assert_true(is_said_half_blind(f, 1, 0));
+	assert_false(is_said_half_blind(f, 0, 1000000));
+}
+
 static void metrics(void **state)
 {
 	struct fixture *f = *state;
@@ -371,7 +396,8 @@ int main(void)
 		with_agent(nobody_listens),   with_agent(limits_unseen),
 		with_agent(limits_refused),   with_agent(limits_undone),
 		with_agent(pause_and_resume), with_agent(status),
-		with_agent(metrics),	      with_agent(no_such_command),
+		with_agent(half_blind),	      with_agent(metrics),
+		with_agent(no_such_command),
 	};
 
 	return cmocka_run_group_tests_name("agent", tests, NULL, NULL);

@@ -162,12 +162,22 @@ static const char *server_problem(const struct agent *agent, int slot, const str
 	return agent->servers[slot].identity_err.text[0] ? agent->servers[slot].identity_err.text : NULL;
 }
 
-static const char *server_warning(const struct agent *agent, int slot, const struct net *net)
+/* More than one request in 10,000 could not be read inside the server: what it counts is not all there is. */
+static bool is_half_blind(const __u64 *counters)
+{
+	__u64 unread = counters[WEIR_INSIDE_UNREADABLE];
+
+	return unread && unread * 10000 > counters[WEIR_INSIDE_SEEN] + unread;
+}
+
+static const char *server_warning(const struct agent *agent, int slot, const struct net *net, const __u64 *counters)
 {
 	const struct server *server = agent->state.servers[slot];
 
 	if (net && agent->servers[slot].warning.text[0])
 		return agent->servers[slot].warning.text;
+	if (is_half_blind(counters))
+		return "more than one request in 10,000 could not be read inside the server: its memory was not present";
 	if (net && !server->draining && !server->n_limits && !server->priorities.n_levels)
 		return "it has no limits: nothing is refused";
 	return NULL;
@@ -214,7 +224,7 @@ static int describe_server(const struct agent *agent, int slot, json_t **out, st
 	json_object_set_new(object, "ports", list_ports(server));
 	json_object_set_new(object, "mode", json_string(server_mode(agent, slot)));
 	json_object_set_new(object, "problem", json_pack("s?", server_problem(agent, slot, net)));
-	json_object_set_new(object, "warning", json_pack("s?", server_warning(agent, slot, net)));
+	json_object_set_new(object, "warning", json_pack("s?", server_warning(agent, slot, net, counters)));
 	json_object_set_new(object, "loopback", describe_loopback(server, net));
 	json_object_set_new(object, "hold", describe_hold(server, net));
 	json_object_set_new(object, "inside", inside_status(agent, slot));
