@@ -19,9 +19,9 @@
 static __always_inline __u64 inside_register(const struct pt_regs *ctx, __u8 which)
 {
 	volatile __u64 registers[16] = {
-		[WEIR_INSIDE_AX] = ctx->ax,   [WEIR_INSIDE_BX] = ctx->bx,   [WEIR_INSIDE_CX] = ctx->cx,
-		[WEIR_INSIDE_DI] = ctx->di,   [WEIR_INSIDE_SI] = ctx->si,   [WEIR_INSIDE_R8] = ctx->r8,
-		[WEIR_INSIDE_R9] = ctx->r9,   [WEIR_INSIDE_R10] = ctx->r10, [WEIR_INSIDE_R11] = ctx->r11,
+		[WEIR_INSIDE_AX] = ctx->ax, [WEIR_INSIDE_BX] = ctx->bx,	  [WEIR_INSIDE_CX] = ctx->cx,
+		[WEIR_INSIDE_DI] = ctx->di, [WEIR_INSIDE_SI] = ctx->si,	  [WEIR_INSIDE_R8] = ctx->r8,
+		[WEIR_INSIDE_R9] = ctx->r9, [WEIR_INSIDE_R10] = ctx->r10, [WEIR_INSIDE_R11] = ctx->r11,
 	};
 
 	return registers[which & 15];

@@ -333,9 +333,11 @@ static void status(void **state)
 	unread = json_dumps(json_object_get(server, "unread"), JSON_COMPACT);
 	assert_string_equal(unread, "{\"tls\":2}");
 	top = json_dumps(json_object_get(server, "top"), JSON_COMPACT);
-	assert_string_equal(top, "[{\"limit\":\"user\",\"subject\":\"mal\\\\x1bory\",\"passed\":1,\"shed\":30,\"dry_run_shed\":0},"
-				 "{\"limit\":\"namespace\",\"subject\":\"#00000000000000ab\",\"passed\":2,\"shed\":20,\"dry_run_shed\":0},"
-				 "{\"limit\":\"total\",\"subject\":null,\"passed\":3,\"shed\":10,\"dry_run_shed\":0}]");
+	assert_string_equal(
+		top,
+		"[{\"limit\":\"user\",\"subject\":\"mal\\\\x1bory\",\"passed\":1,\"shed\":30,\"dry_run_shed\":0},"
+		"{\"limit\":\"namespace\",\"subject\":\"#00000000000000ab\",\"passed\":2,\"shed\":20,\"dry_run_shed\":0},"
+		"{\"limit\":\"total\",\"subject\":null,\"passed\":3,\"shed\":10,\"dry_run_shed\":0}]");
 }
 
 static bool is_said_half_blind(struct fixture *f, __u64 unreadable, __u64 seen)

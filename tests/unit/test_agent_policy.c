@@ -253,7 +253,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		with_agent(applied),	      with_agent(taken_back),	    with_agent(refused),
 		with_agent(attached_with_it), with_agent(for_which_server), with_agent(levels_of_its_own),
-		with_agent(list_width),	      with_agent(paused_by_both),	      with_agent(dry_run_by_both),
+		with_agent(list_width),	      with_agent(paused_by_both),   with_agent(dry_run_by_both),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,11 +75,34 @@ static void test_random_ipv6_peers(void **state)
 static void test_no_peers(void **state)
 {
 	static const char *const texts[] = {
-		"",	      "@",	     "/run/x.sock",	"127.0.0.1",   "127.0.0.1:",	"127.0.0:1",
-		"1.2.3.4.5:1", "256.0.0.1:1", "1.2.3.4:65536", "1.2.3.4:100000", "1.2.3.4:a",	"1.2.3.4:-1",
-		".1.2.3:1",   "1..2.3:1",    "[::1]",	       "[::1]80",     "[::1:80",	"[1:2]:80",
-		"[:1::]:80",  "[1:::2]:80",  "[1::2::3]:80",   "[12345::]:80", "[1:2:3:4:5:6:7:8:9]:1",
-		"[1:2:3:4:5:6:7:8::]:1", "[G::]:1", "[::FF]:1", "[1:]:1", "a.b.c.d:1",
+		"",
+		"@",
+		"/run/x.sock",
+		"127.0.0.1",
+		"127.0.0.1:",
+		"127.0.0:1",
+		"1.2.3.4.5:1",
+		"256.0.0.1:1",
+		"1.2.3.4:65536",
+		"1.2.3.4:100000",
+		"1.2.3.4:a",
+		"1.2.3.4:-1",
+		".1.2.3:1",
+		"1..2.3:1",
+		"[::1]",
+		"[::1]80",
+		"[::1:80",
+		"[1:2]:80",
+		"[:1::]:80",
+		"[1:::2]:80",
+		"[1::2::3]:80",
+		"[12345::]:80",
+		"[1:2:3:4:5:6:7:8:9]:1",
+		"[1:2:3:4:5:6:7:8::]:1",
+		"[G::]:1",
+		"[::FF]:1",
+		"[1:]:1",
+		"a.b.c.d:1",
 	};
 	__u8 address[16] = { 42 };
 	__u16 port = 4242;
@@ -103,12 +126,33 @@ static bool is_utf8(const char *text)
 
 static void test_utf8(void **state)
 {
-	static const char *const good[] = { "",		    "alice",	    "Zo\xc3\xab",      "\xc2\x80",
-					    "\xdf\xbf",	    "\xe0\xa0\x80", "\xed\x9f\xbf",   "\xee\x80\x80",
-					    "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf", "a\xe2\x82\xac" "b" };
-	static const char *const bad[] = { "\x80",	   "\xbf",	   "\xc0\x80",	   "\xc1\xbf", "\xc2",
-					   "\xc2\x41",	   "\xe0\x9f\xbf", "\xed\xa0\x80", "\xe2\x82", "\xf0\x8f\xbf\xbf",
-					   "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff",   "ok\xfe",   "\xf0\x90\x80" };
+	static const char *const good[] = { "",
+					    "alice",
+					    "Zo\xc3\xab",
+					    "\xc2\x80",
+					    "\xdf\xbf",
+					    "\xe0\xa0\x80",
+					    "\xed\x9f\xbf",
+					    "\xee\x80\x80",
+					    "\xef\xbf\xbf",
+					    "\xf0\x90\x80\x80",
+					    "\xf4\x8f\xbf\xbf",
+					    "a\xe2\x82\xac\x62" };
+	static const char *const bad[] = { "\x80",
+					   "\xbf",
+					   "\xc0\x80",
+					   "\xc1\xbf",
+					   "\xc2",
+					   "\xc2\x41",
+					   "\xe0\x9f\xbf",
+					   "\xed\xa0\x80",
+					   "\xe2\x82",
+					   "\xf0\x8f\xbf\xbf",
+					   "\xf4\x90\x80\x80",
+					   "\xf5\x80\x80\x80",
+					   "\xff",
+					   "ok\xfe",
+					   "\xf0\x90\x80" };
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(good); i++)
@@ -145,8 +189,9 @@ static void test_verbs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_peers), cmocka_unit_test(test_random_ipv6_peers), cmocka_unit_test(test_no_peers),
-		cmocka_unit_test(test_utf8),  cmocka_unit_test(test_verbs),
+		cmocka_unit_test(test_peers),	 cmocka_unit_test(test_random_ipv6_peers),
+		cmocka_unit_test(test_no_peers), cmocka_unit_test(test_utf8),
+		cmocka_unit_test(test_verbs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

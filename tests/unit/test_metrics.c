@@ -125,7 +125,12 @@ static void all_series(void **state)
 static void by_limit(void **state)
 {
 	const struct metrics_limit limits[] = {
-		{ .name = "user", .configured = true, .dry_run = true, .qps = 2.5, .burst = 7, .counts = { .admitted = 5, .refused = 4, .dry_run_refused = 3 } },
+		{ .name = "user",
+		  .configured = true,
+		  .dry_run = true,
+		  .qps = 2.5,
+		  .burst = 7,
+		  .counts = { .admitted = 5, .refused = 4, .dry_run_refused = 3 } },
 		{ .name = "level/low", .in_flight = true, .counts = { .admitted = 9, .highest = 7 }, .taken = 2 },
 	};
 	const struct metrics_server server = { .name = "api", .limits = limits, .n_limits = 2 };

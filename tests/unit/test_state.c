@@ -20,7 +20,7 @@
 	"{\"name\":\"api\",\"listen\":[\"*:80\",\"[2001:db8::1]:443\"],\"netns\":\"/run/netns/a\",\"netns_cookie\":17,"                              \
 	"\"cgroup\":\"/sys/fs/cgroup\",\"trusted_proxies\":[\"10.0.0.0/8\"],\"proxy_protocol\":[\"192.0.2.0/24\"],\"interfaces\":[\"eth0\",\"lo\"]," \
 	"\"loopback\":\"close\",\"framing\":\"pass\",\"paths\":\"nginx\",\"namespace_from\":\"prefix=/t/u/\","                                       \
-	"\"hold\":\"drop\",\"when_full\":\"closed\",\"inside\":\"see\",\"keys\":100,\"dry_run\":true,\"paused\":true,\"draining\":true,"                                \
+	"\"hold\":\"drop\",\"when_full\":\"closed\",\"inside\":\"see\",\"keys\":100,\"dry_run\":true,\"paused\":true,\"draining\":true,"             \
 	"\"identity\":{\"user_header\":\"x-user\",\"group_header\":\"x-group\",\"exempt_groups\":[\"ops\",\"dev\"],"                                 \
 	"\"exempt_users\":[\"root\",\"2001:db8::/64\"],\"token_file\":\"/etc/t\",\"address_file\":null,"                                             \
 	"\"addresses\":[\"10.0.0.0/8,ann\"],\"new_subjects\":\"0.5:7\"},\"limits\":["                                                                \

@@ -239,9 +239,9 @@ static int start(struct service *service, struct error *err)
 	agent->base = event_base_new();
 	if (!agent->base)
 		return error_set(err, -ENOMEM, "out of memory");
-	ret = options->metrics ?
-		      metrics_http_open(&service->http, agent->base, options->metrics, read_metrics, is_ready, service, err) :
-		      0;
+	ret = options->metrics ? metrics_http_open(&service->http, agent->base, options->metrics, read_metrics,
+						   is_ready, service, err) :
+				 0;
 	if (!ret)
 		ret = agent_load(agent, err);
 	if (!ret)

@@ -75,8 +75,8 @@ static struct inside_served *known(struct inside_server *inside, const struct in
 	for (size_t i = 0; i < inside->n; i++) {
 		const struct inside_process *before = &inside->served[i].process;
 
-		if (before->id == process->id && before->start == process->start &&
-		    before->device == process->device && before->inode == process->inode)
+		if (before->id == process->id && before->start == process->start && before->device == process->device &&
+		    before->inode == process->inode)
 			return &inside->served[i];
 	}
 	return NULL;
@@ -184,8 +184,8 @@ static int write_processes(struct net *net, const struct datapath_process *proce
 static int sync_net(struct net *net, struct error *err)
 {
 	const struct agent *agent = net->agent;
-	CLEANUP_FREE struct datapath_process *processes =
-		calloc(WEIR_MAX_SERVERS * INSIDE_PROCESSES_MAX, sizeof(*processes));
+	CLEANUP_FREE struct datapath_process *processes = calloc(WEIR_MAX_SERVERS * INSIDE_PROCESSES_MAX,
+								 sizeof(*processes));
 	size_t n = 0;
 	int ret;
 
@@ -381,10 +381,10 @@ static json_t *list_processes(const struct inside_server *inside)
 		const struct inside_served *served = &inside->served[i];
 		bool seen = !served->why.text[0];
 
-		json_array_append_new(list, json_pack("{s:i, s:s, s:s?, s:s?}", "pid", (int)served->process.id,
-						      "command", served->process.command, "what",
-						      seen ? served->binary.what : NULL, "why",
-						      seen ? NULL : served->why.text));
+		json_array_append_new(list,
+				      json_pack("{s:i, s:s, s:s?, s:s?}", "pid", (int)served->process.id, "command",
+						served->process.command, "what", seen ? served->binary.what : NULL,
+						"why", seen ? NULL : served->why.text));
 	}
 	return list;
 }

@@ -105,8 +105,8 @@ static int limit_unknown(const struct server *server, const char *name, struct e
 	for (size_t i = 0; i < server->n_limits; i++)
 		nearest_try(&meant, server->limits[i].name);
 	if (meant.found)
-		return error_set(err, -ENOENT, "server \"%s\" has no limit \"%s\": is \"%s\" meant?", server->name, name,
-				 meant.found);
+		return error_set(err, -ENOENT, "server \"%s\" has no limit \"%s\": is \"%s\" meant?", server->name,
+				 name, meant.found);
 	return error_set(err, -ENOENT, "server \"%s\" has no limit \"%s\"", server->name, name);
 }
 

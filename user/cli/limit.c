@@ -23,8 +23,11 @@ enum {
 };
 
 const struct argp_option cli_limit_set_options[] = {
-	{ "qps", KEY_QPS, "Q", 0, "tokens a second: a decimal with up to 9 places, like 50, 0.5 or 2k; 100/m and 20/h are a minute's and an hour's. 0: the burst is never refilled", 0 },
-	{ "burst", KEY_BURST, "B", 0, "size of the bucket, a whole number like 100 or 2k. 0: every request is refused", 0 },
+	{ "qps", KEY_QPS, "Q", 0,
+	  "tokens a second: a decimal with up to 9 places, like 50, 0.5 or 2k; 100/m and 20/h are a minute's and an hour's. 0: the burst is never refilled",
+	  0 },
+	{ "burst", KEY_BURST, "B", 0, "size of the bucket, a whole number like 100 or 2k. 0: every request is refused",
+	  0 },
 	{ "in-flight", KEY_IN_FLIGHT, "N", 0, "instead of a rate: the most requests in flight", 0 },
 	{ "key", KEY_KEY, "PART[,PART]", 0,
 	  "key of a new limit: user, namespace, group, source, object, a combination of them, or total", 0 },
@@ -52,7 +55,8 @@ static void set_qps(const struct argp_state *state, struct limit_words *words, c
 	int ret = weir_qps_parse(arg, &per_ns);
 
 	if (ret)
-		error_set(&err, ret, "\"%s\" is not a rate (a decimal from 0 to %u, like 5, 0.5, 100/m or 2k)", arg, WEIR_QPS_MAX);
+		error_set(&err, ret, "\"%s\" is not a rate (a decimal from 0 to %u, like 5, 0.5, 100/m or 2k)", arg,
+			  WEIR_QPS_MAX);
 	cli_check(state, ret, "--qps", &err);
 	json_object_set_new(words->limit, "qps", json_string(arg));
 }
@@ -64,7 +68,8 @@ static void set_burst(const struct argp_state *state, struct limit_words *words,
 	int ret = weir_burst_parse(arg, &burst);
 
 	if (ret)
-		error_set(&err, ret, "\"%s\" is not a burst (a whole number from 0 to %u, like 100 or 2k)", arg, WEIR_BURST_MAX);
+		error_set(&err, ret, "\"%s\" is not a burst (a whole number from 0 to %u, like 100 or 2k)", arg,
+			  WEIR_BURST_MAX);
 	cli_check(state, ret, "--burst", &err);
 	json_object_set_new(words->limit, "burst", json_integer(burst));
 }

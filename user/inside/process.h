@@ -26,8 +26,8 @@ bool inside_listeners_equal(const struct inside_listeners *a, const struct insid
 
 struct inside_process {
 	pid_t id;
-	__u64 start;	   /* in ticks since the machine's start, as /proc has it */
-	dev_t device;	   /* its binary */
+	__u64 start;  /* in ticks since the machine's start, as /proc has it */
+	dev_t device; /* its binary */
 	ino_t inode;
 	char command[16];
 };

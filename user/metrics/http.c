@@ -59,7 +59,8 @@ static void serve_ready(struct evhttp_request *request, struct metrics_http *htt
 	if (http->ready(http->context))
 		answer_plain(request, HTTP_OK, "OK", "ok\n");
 	else
-		answer_plain(request, HTTP_SERVUNAVAIL, "Service Unavailable", "starting: servers are not in force yet\n");
+		answer_plain(request, HTTP_SERVUNAVAIL, "Service Unavailable",
+			     "starting: servers are not in force yet\n");
 }
 
 static void serve(struct evhttp_request *request, void *context)

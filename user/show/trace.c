@@ -147,9 +147,8 @@ static json_t *name_json(const struct weir_trace_record *record, enum weir_trace
 
 	if (!subject)
 		return json_null();
-	name = record->trace.names[which].length ?
-		       name_in_line(record, record->trace.names[which], subject, context) :
-		       name_in_target(record, subject, context);
+	name = record->trace.names[which].length ? name_in_line(record, record->trace.names[which], subject, context) :
+						   name_in_target(record, subject, context);
 	if (name || otherwise)
 		return json_string(name ?: otherwise);
 	return json_sprintf("#%016llx", subject);

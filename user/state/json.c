@@ -72,15 +72,14 @@ json_t *server_to_json(const struct server *server)
 		loopback_mode_name(server->loopback), "framing", framing_mode_name(server->framing), "paths",
 		paths_name(server->tenancy.paths), "namespace_from", namespace_from, "hold",
 		hold_mode_name(server->hold), "when_full", full_mode_name(server->when_full), "inside",
-		inside_mode_name(server->inside), "keys",
-		(json_int_t)server->keys, "dry_run", server->dry_run, "paused", server->paused, "draining",
-		server->draining, "identity", identity_settings_to_json(&server->identity), "limits",
-		limits_to_json(server), "last_number", (json_int_t)server->last_number, "priority_levels",
-		priority_levels_to_json(&server->priorities), "flow_schemas", flow_schemas_to_json(&server->priorities),
-		"concurrency", (json_int_t)server->concurrency, "list_width", (json_int_t)server->list_width,
-		"list_object_bytes", (json_int_t)server->list_object_bytes, "exempt",
-		rule_list_to_json(server->exempt, server->n_exempt), "groups",
-		texts_to_json(&server->identity.rule_groups), "policy", server->policy);
+		inside_mode_name(server->inside), "keys", (json_int_t)server->keys, "dry_run", server->dry_run,
+		"paused", server->paused, "draining", server->draining, "identity",
+		identity_settings_to_json(&server->identity), "limits", limits_to_json(server), "last_number",
+		(json_int_t)server->last_number, "priority_levels", priority_levels_to_json(&server->priorities),
+		"flow_schemas", flow_schemas_to_json(&server->priorities), "concurrency",
+		(json_int_t)server->concurrency, "list_width", (json_int_t)server->list_width, "list_object_bytes",
+		(json_int_t)server->list_object_bytes, "exempt", rule_list_to_json(server->exempt, server->n_exempt),
+		"groups", texts_to_json(&server->identity.rule_groups), "policy", server->policy);
 }
 
 /* Parses one text of an array into a place of `size` bytes. */
@@ -164,14 +163,13 @@ static int members_find(json_t *json, struct members *m, struct error *err)
 		    "s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o !}",
 		    "name", &m->name, "listen", &m->listen, "loopback", &m->loopback, "framing", &m->framing, "paths",
 		    &m->paths, "namespace_from", &m->namespace_from, "hold", &m->hold, "when_full", &m->when_full,
-		    "inside", &m->inside,
-		    "netns", &m->netns, "netns_cookie", &m->netns_cookie, "cgroup", &m->cgroup, "trusted_proxies",
-		    &m->trusted_proxies, "proxy_protocol", &m->proxy_protocol, "interfaces", &m->interfaces, "keys",
-		    &m->keys, "dry_run", &m->dry_run, "paused", &m->paused, "draining", &m->draining, "identity",
-		    &m->identity, "limits", &m->limits, "last_number", &m->last_number, "priority_levels",
-		    &m->priority_levels, "flow_schemas", &m->flow_schemas, "concurrency", &m->concurrency, "list_width",
-		    &m->list_width, "list_object_bytes", &m->list_object_bytes, "exempt", &m->exempt, "groups",
-		    &m->groups, "policy", &m->policy))
+		    "inside", &m->inside, "netns", &m->netns, "netns_cookie", &m->netns_cookie, "cgroup", &m->cgroup,
+		    "trusted_proxies", &m->trusted_proxies, "proxy_protocol", &m->proxy_protocol, "interfaces",
+		    &m->interfaces, "keys", &m->keys, "dry_run", &m->dry_run, "paused", &m->paused, "draining",
+		    &m->draining, "identity", &m->identity, "limits", &m->limits, "last_number", &m->last_number,
+		    "priority_levels", &m->priority_levels, "flow_schemas", &m->flow_schemas, "concurrency",
+		    &m->concurrency, "list_width", &m->list_width, "list_object_bytes", &m->list_object_bytes, "exempt",
+		    &m->exempt, "groups", &m->groups, "policy", &m->policy))
 		return error_set(err, -EINVAL, "server: %s", why.text);
 	return 0;
 }

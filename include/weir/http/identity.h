@@ -23,7 +23,7 @@ enum weir_source {
 	WEIR_SOURCE_TOKEN,
 	WEIR_SOURCE_ADDRESS_TABLE,
 	WEIR_SOURCE_ANONYMOUS,
-	WEIR_SOURCES, /* that a request's bytes may have */
+	WEIR_SOURCES,			   /* that a request's bytes may have */
 	WEIR_SOURCE_SERVER = WEIR_SOURCES, /* the server itself has said it (weir/inside) */
 };
 

@@ -44,14 +44,14 @@ enum weir_inside_register {
 
 /* Offsets of fields, in bytes. */
 struct weir_inside_layout {
-	__u64 user_itab;  /* of *user.DefaultInfo as a user.Info: an address in the process */
-	__u8 request_in;  /* enum weir_inside_register: the *http.Request, at REQUEST or HTTP */
-	__u8 record_in;	  /* the *authorizer.AttributesRecord, at ATTRIBUTES */
-	__u16 method;	  /* of http.Request: strings */
+	__u64 user_itab; /* of *user.DefaultInfo as a user.Info: an address in the process */
+	__u8 request_in; /* enum weir_inside_register: the *http.Request, at REQUEST or HTTP */
+	__u8 record_in;	 /* the *authorizer.AttributesRecord, at ATTRIBUTES */
+	__u16 method;	 /* of http.Request: strings */
 	__u16 uri;
 	__u16 peer;
-	__u16 user;	  /* of AttributesRecord: a user.Info */
-	__u16 verb;	  /* strings */
+	__u16 user; /* of AttributesRecord: a user.Info */
+	__u16 verb; /* strings */
 	__u16 namespace;
 	__u16 group;
 	__u16 resource;
@@ -64,7 +64,7 @@ struct weir_inside_layout {
 WEIR_ASSERT_SIZE(struct weir_inside_layout, 40);
 
 struct weir_inside_process {
-	__u64 start;	  /* when it began, in units of WEIR_INSIDE_TICK_NS since the machine's start: a number is used again */
+	__u64 start; /* when it began, in units of WEIR_INSIDE_TICK_NS since the machine's start: a number is used again */
 	__u32 server;	  /* its slot */
 	__u32 generation; /* of the programs that serve it: those of an earlier agent leave it alone */
 	struct weir_inside_layout layout;

@@ -63,9 +63,9 @@ WEIR_INLINE bool weir_utf8_ends(const struct weir_utf8 *u)
 	return !u->bad && !u->more;
 }
 
-#define WEIR_TEXT8(a, b, c, d, e, f, g, h)                                                              \
-	((__u64)(a) | (__u64)(b) << 8 | (__u64)(c) << 16 | (__u64)(d) << 24 | (__u64)(e) << 32 |        \
-	 (__u64)(f) << 40 | (__u64)(g) << 48 | (__u64)(h) << 56)
+#define WEIR_TEXT8(a, b, c, d, e, f, g, h)                                                                          \
+	((__u64)(a) | (__u64)(b) << 8 | (__u64)(c) << 16 | (__u64)(d) << 24 | (__u64)(e) << 32 | (__u64)(f) << 40 | \
+	 (__u64)(g) << 48 | (__u64)(h) << 56)
 
 /* A verb's text: its first and its next eight bytes, the first one lowest, zeros behind the end. */
 WEIR_INLINE enum weir_verb weir_verb_of_text(__u64 first, __u64 next)

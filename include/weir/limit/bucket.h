@@ -62,8 +62,8 @@ struct weir_bucket {
 	__u32 reserved;		   /* last_ns is when someone who waits is let in, not when someone asked */
 	struct weir_tokens tokens; /* at last_ns */
 	__u64 last_ns;
-	__u64 passed; /* requests that took a token and kept it */
-	__u64 shed;   /* requests refused by this bucket */
+	__u64 passed;  /* requests that took a token and kept it */
+	__u64 shed;    /* requests refused by this bucket */
 	__u64 watched; /* those that it would have refused, were it not for a dry run */
 };
 WEIR_ASSERT_SIZE(struct weir_bucket, 56);
