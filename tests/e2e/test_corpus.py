@@ -102,7 +102,8 @@ class Corpus:
     def attach(self, *options):
         self.world.weir.start()
         for mode in self.modes:
-            self.world.weir("attach", mode, "--port", PORTS[mode], "--netns", self.place.server_ns.path, *options)
+            done = self.world.weir.run("attach", mode, "--port", PORTS[mode], "--netns", self.place.server_ns.path, *options)
+            assert done.returncode == 0, done.stderr  # it warns: the servers come later
 
     def status(self, mode):
         return self.world.weir.server(mode)
