@@ -31,7 +31,7 @@ const struct argp_option cli_agent_options[] = {
 	  "interval for comparing the kernel with the desired state and repairing differences (default: 60)", 0 },
 	{ "admin-group", KEY_ADMIN_GROUP, "GROUP", 0, "members may run all commands, as root may", 0 },
 	{ "monitor-group", KEY_MONITOR_GROUP, "GROUP", 0,
-	  "members may run read-only commands: status, limit list, metrics, export, explain, diff", 0 },
+	  "members may run read-only commands: status, top, limit list, metrics, export, explain, diff", 0 },
 	{ "persist", KEY_PERSIST, NULL, 0, "keep what commands set over a reboot, in /var/lib/weir (WEIR_PERSIST_DIR)",
 	  0 },
 	{ "log", KEY_LOG, "FORMAT", 0, "lines of the log on stderr: text (the default) or json", 0 },
