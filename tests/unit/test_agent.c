@@ -348,8 +348,7 @@ static bool is_said_half_blind(struct fixture *f, __u64 unreadable, __u64 seen)
 	fake_nets[1].counters[0][WEIR_INSIDE_UNREADABLE] = unreadable;
 	fake_nets[1].counters[0][WEIR_INSIDE_SEEN] = seen;
 	result = run(f, "status", "{}");
-	warning = json_string_value(
-		json_object_get(json_array_get(json_object_get(result, "servers"), 0), "warning"));
+	warning = json_string_value(json_object_get(json_array_get(json_object_get(result, "servers"), 0), "warning"));
 	return warning && strstr(warning, "one request in 10,000");
 }
 

@@ -100,9 +100,12 @@ static bool is_unchanged(struct inside_server *inside, const struct inside_liste
 static int find(struct inside_server *inside, struct inside_server *next, struct error *err)
 {
 	CLEANUP_FREE struct inside_process *found = calloc(INSIDE_PROCESSES_MAX, sizeof(*found));
-	int n = found ? inside_processes_find(&next->listeners, found, err) : error_set(err, -ENOMEM, "out of memory");
 	size_t same = 0;
+	int n;
 
+	if (!found)
+		return error_set(err, -ENOMEM, "out of memory");
+	n = inside_processes_find(&next->listeners, found, err);
 	if (n < 0)
 		return n;
 	if (n > INSIDE_PROCESSES_MAX)
