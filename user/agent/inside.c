@@ -62,11 +62,17 @@ bool inside_wanted(const struct agent *agent)
 
 static void examine(struct inside_served *served, const struct inside_process *process)
 {
-	*served = (struct inside_served){ .process = *process, .fd = inside_process_open(process->id, &served->why) };
-	if (served->fd < 0 || inside_binary_read(served->fd, process->command, &served->binary, &served->why))
-		return;
-	if (served->binary.pie)
-		inside_load_bias(process->id, &served->bias, &served->why);
+	struct error why;
+	int ret;
+
+	*served = (struct inside_served){ .process = *process };
+	ret = served->fd = inside_process_open(process->id, &why);
+	if (ret >= 0)
+		ret = inside_binary_read(served->fd, process->command, &served->binary, &why);
+	if (!ret && served->binary.pie)
+		ret = inside_load_bias(process->id, &served->bias, &why);
+	if (ret) /* what was looked for in vain, and can be missed, is in it, too */
+		served->why = why;
 }
 
 /* What was known of it before stays so; NULL: nothing was. */
