@@ -366,7 +366,7 @@ lint: $(SKELETONS) build/vmlinux.h ## clang-format, clang-tidy and cppcheck, war
 	@tests/install-deps --check lint
 	@tests/run lint
 	clang-format --dry-run -Werror $(FORMATTED)
-	clang-tidy --quiet $(HOST_SOURCES) -- $(HOST_FLAGS)
+	clang-tidy --quiet $(HOST_SOURCES) -- $(HOST_FLAGS) -DWEIR_VERSION='"$(FULL_VERSION)"'
 	clang-tidy --quiet $(wildcard bpf/*.bpf.c) -- $(BPF_FLAGS)
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 		--suppress=missingIncludeSystem --include=$(shell pkg-config --variable=includedir jansson)/jansson.h \

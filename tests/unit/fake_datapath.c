@@ -427,10 +427,10 @@ int datapath_counters(struct datapath *dp, __u32 slot, __u64 *counters, struct e
 }
 
 /* One that is known by name, one that is not, and the one of `total`. */
-int datapath_top(struct datapath *dp, __u32 slot, struct datapath_subject_use *top, size_t n, struct error *err)
+int datapath_top(struct datapath *dp, __u32 server, struct datapath_subject_use *top, size_t n, struct error *err)
 {
 	(void)dp;
-	(void)slot;
+	(void)server;
 	(void)err;
 	if (n < 3)
 		return 0;

@@ -168,15 +168,15 @@ int control_call(const char *state_dir, const char *command, json_t *arguments, 
 	return ask(state_dir, command, arguments, result, waiting, &stream, err);
 }
 
-int control_follow(const char *state_dir, const char *command, json_t *arguments, json_t **result, FILE **out,
+int control_follow(const char *state_dir, const char *command, json_t *arguments, json_t **result, FILE **stream,
 		   struct error *err)
 {
-	CLEANUP_FCLOSE FILE *stream = NULL;
-	int ret = ask(state_dir, command, arguments, result, NULL, &stream, err);
+	CLEANUP_FCLOSE FILE *opened = NULL;
+	int ret = ask(state_dir, command, arguments, result, NULL, &opened, err);
 
 	if (ret)
 		return ret;
-	*out = stream;
-	stream = NULL;
+	*stream = opened;
+	opened = NULL;
 	return 0;
 }

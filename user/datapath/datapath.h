@@ -262,7 +262,7 @@ struct datapath_subject_use {
 	__u64 dry_run_shed; /* would have been refused, were it not for a dry run */
 };
 /* The n subjects that were refused most, most first; returns how many (>= 0). */
-int datapath_top(struct datapath *dp, __u32 slot, struct datapath_subject_use *top, size_t n, struct error *err);
+int datapath_top(struct datapath *dp, __u32 server, struct datapath_subject_use *top, size_t n, struct error *err);
 
 /* Who makes a server's load (weir/top/heavy.h): the rows of these kinds, of all CPUs together, the heaviest first. */
 struct datapath_heavy_query {

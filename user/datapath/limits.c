@@ -226,15 +226,15 @@ static int limit_write(struct datapath *dp, __u32 index, const struct datapath_l
 	return ret ? datapath_map_failed(err, ret, "buckets") : 0;
 }
 
-int datapath_limit_set(struct datapath *dp, __u32 server, __u32 slot, const struct datapath_limit *wanted,
+int datapath_limit_set(struct datapath *dp, __u32 server, __u32 slot, const struct datapath_limit *limit,
 		       struct error *err)
 {
 	__u32 index = weir_limit_index(server, slot);
-	int ret = buckets_ensure(dp, index, wanted->keys, err) ?: limit_write(dp, index, wanted, err);
+	int ret = buckets_ensure(dp, index, limit->keys, err) ?: limit_write(dp, index, limit, err);
 
 	if (ret)
 		return ret;
-	if (wanted->penalty.parts & WEIR_BACKOFF_BUCKET)
+	if (limit->penalty.parts & WEIR_BACKOFF_BUCKET)
 		ret = penalty_bucket_make(dp, index);
 	return ret ? datapath_map_failed(err, ret, "buckets") : traits_refresh(dp, server, err);
 }
@@ -248,25 +248,25 @@ static int counts_clear(struct datapath *dp, __u32 limit)
 	return bpf_map_update_elem(dp->maps.limit_counts, &limit, none, BPF_ANY);
 }
 
-int datapath_limit_counts(struct datapath *dp, __u32 server, __u32 slot, struct weir_limit_counts *out,
+int datapath_limit_counts(struct datapath *dp, __u32 server, __u32 slot, struct weir_limit_counts *counts,
 			  struct error *err)
 {
-	CLEANUP_FREE struct weir_limit_counts *counts = calloc(dp->cpus, sizeof(*counts));
+	CLEANUP_FREE struct weir_limit_counts *of_cpus = calloc(dp->cpus, sizeof(*of_cpus));
 	__u32 index = weir_limit_index(server, slot);
 	struct weir_limit_counts sum = {};
 
-	if (!counts)
+	if (!of_cpus)
 		return error_set(err, -ENOMEM, "out of memory");
-	if (bpf_map_lookup_elem(dp->maps.limit_counts, &index, counts))
+	if (bpf_map_lookup_elem(dp->maps.limit_counts, &index, of_cpus))
 		return datapath_map_failed(err, -errno, "limit_counts");
 	for (int i = 0; i < dp->cpus; i++) {
-		sum.admitted += counts[i].admitted;
-		sum.refused += counts[i].refused;
-		sum.dry_run_refused += counts[i].dry_run_refused;
-		if (counts[i].highest > sum.highest)
-			sum.highest = counts[i].highest;
+		sum.admitted += of_cpus[i].admitted;
+		sum.refused += of_cpus[i].refused;
+		sum.dry_run_refused += of_cpus[i].dry_run_refused;
+		if (of_cpus[i].highest > sum.highest)
+			sum.highest = of_cpus[i].highest;
 	}
-	*out = sum;
+	*counts = sum;
 	return 0;
 }
 

@@ -37,12 +37,12 @@ int datapath_overrides_drop(struct datapath *dp, __u32 limit)
 
 /* A new override goes on from the rates that the subject had until now. */
 int datapath_override_set(struct datapath *dp, __u32 server, __u32 slot, __u64 subject,
-			  const struct datapath_amount *wanted, struct error *err)
+			  const struct datapath_amount *amount, struct error *err)
 {
 	struct datapath_changes *written = &dp->written.of[DATAPATH_overrides];
 	__u32 index = weir_limit_index(server, slot);
 	struct weir_override_key key = override_key(index, subject);
-	struct weir_amount old = {}, amount;
+	struct weir_amount old = {}, pushed;
 	bool there = !bpf_map_lookup_elem(dp->maps.overrides, &key, &old);
 	struct weir_limit limit;
 
@@ -50,11 +50,11 @@ int datapath_override_set(struct datapath *dp, __u32 server, __u32 slot, __u64 s
 		return error_set(err, -ENOENT, "the limit of an override is not there");
 	if (!there)
 		old = limit.amount;
-	amount = datapath_amount_pushed(&old, wanted);
-	if (there && !memcmp(&amount, &old, sizeof(amount)))
+	pushed = datapath_amount_pushed(&old, amount);
+	if (there && !memcmp(&pushed, &old, sizeof(pushed)))
 		return 0;
 	*(there ? &written->changed : &written->added) += 1;
-	if (bpf_map_update_elem(dp->maps.overrides, &key, &amount, BPF_ANY))
+	if (bpf_map_update_elem(dp->maps.overrides, &key, &pushed, BPF_ANY))
 		return datapath_map_failed(err, -errno, "overrides");
 	return 0;
 }

@@ -98,8 +98,8 @@ int datapath_run(int prog_fd, const void *input, size_t size);
 int datapath_proxies_set(struct datapath *dp, __u32 slot, const struct datapath_cidr *proxies, size_t n,
 			 struct error *err);
 
-int datapath_server_read(struct datapath *dp, __u32 server, struct weir_server *value, struct error *err);
-int datapath_server_write(struct datapath *dp, __u32 server, const struct weir_server *value, struct error *err);
+int datapath_server_read(struct datapath *dp, __u32 slot, struct weir_server *server, struct error *err);
+int datapath_server_write(struct datapath *dp, __u32 slot, const struct weir_server *server, struct error *err);
 
 /* Returns when programs that were running when this was called, and may have seen what was there before, have ended. */
 void datapath_wait_for_programs(void);

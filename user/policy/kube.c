@@ -52,9 +52,9 @@ static const struct shape metadata_shape = { metadata_fields, NULL };
 
 /* --- FlowSchema */
 
-#define NAMES(field, help_text)                                                                      \
-	{                                                                                            \
-		.name = field, .type = FIELD_TEXT, .list = true, .required = true, .help = help_text \
+#define NAMES(field, help_text)                                                                          \
+	{                                                                                                \
+		.name = (field), .type = FIELD_TEXT, .list = true, .required = true, .help = (help_text) \
 	}
 
 /* As the rules of limits have it (rule.h); "*" is a word of every list. */
@@ -205,13 +205,13 @@ const struct shape policy_flow_schema_shape = { schema_fields, NULL };
 /* --- PriorityLevelConfiguration */
 
 #define SHARES_MAX PRIORITY_SHARES_MAX
-#define SHARES(field)                                                                                           \
-	{                                                                                                       \
-		.name = field, .type = FIELD_NUMBER, .max = SHARES_MAX, .help = "Shares of the server's seats." \
+#define SHARES(field)                                                                                             \
+	{                                                                                                         \
+		.name = (field), .type = FIELD_NUMBER, .max = SHARES_MAX, .help = "Shares of the server's seats." \
 	}
-#define PERCENT(field, most)                                                                                       \
-	{                                                                                                          \
-		.name = field, .type = FIELD_NUMBER, .max = most, .help = "Accepted with a warning, not honoured." \
+#define PERCENT(field, most)                                                                                           \
+	{                                                                                                              \
+		.name = (field), .type = FIELD_NUMBER, .max = (most), .help = "Accepted with a warning, not honoured." \
 	}
 
 static const char *const responses[] = { "Reject", "Queue", NULL };

@@ -64,9 +64,9 @@ json_t *policy_yaml_names(json_t *json);
 	{                                                               \
 		.name = "kind", .type = FIELD_TEXT, .required = true    \
 	}
-#define FIELDS_IGNORED(field)                        \
-	{                                            \
-		.name = field, .type = FIELD_IGNORED \
+#define FIELDS_IGNORED(field)                          \
+	{                                              \
+		.name = (field), .type = FIELD_IGNORED \
 	}
 #define FIELDS_END \
 	{          \

@@ -12,9 +12,9 @@
 #include "policy/kinds.h"
 #include "state/state.h"
 
-#define TEXT(field, words_help)                                       \
-	{                                                             \
-		.name = field, .type = FIELD_TEXT, .help = words_help \
+#define TEXT(field, words_help)                                           \
+	{                                                                 \
+		.name = (field), .type = FIELD_TEXT, .help = (words_help) \
 	}
 
 /* --- rules */
@@ -41,9 +41,9 @@ static int check_rule(json_t *json, struct error *err)
 	return rule_from_json(json, &rule, err);
 }
 
-#define CONDITION(field, text_help)                                                                          \
-	{                                                                                                    \
-		.name = field, .type = FIELD_TEXT, .list = true, .check = check_condition, .help = text_help \
+#define CONDITION(field, text_help)                                                                              \
+	{                                                                                                        \
+		.name = (field), .type = FIELD_TEXT, .list = true, .check = check_condition, .help = (text_help) \
 	}
 
 static const struct field rule_fields[] = {

@@ -14,7 +14,7 @@ static const struct {
 };
 
 static const char *const lanes[PROBE_LANE_COUNT] = {
-#define X(id, name) [PROBE_LANE_##id] = name,
+#define X(id, name) [PROBE_LANE_##id] = (name),
 	PROBE_LANES(X)
 #undef X
 };

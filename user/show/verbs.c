@@ -6,7 +6,7 @@
 const char *verb_name(unsigned int verb)
 {
 	static const char *const verbs[] = {
-#define X(name, text) [WEIR_VERB_##name] = text,
+#define X(name, text) [WEIR_VERB_##name] = (text),
 		WEIR_VERBS(X)
 #undef X
 	};

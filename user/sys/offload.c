@@ -39,37 +39,50 @@ static int ask(int fd, const char *device, void *command)
 	return ioctl(fd, SIOCETHTOOL, &request) ? -errno : 0;
 }
 
-struct names {
-	struct ethtool_gstrings head;
-	char text[FEATURES_MAX][ETH_GSTRING_LEN];
+/* What the kernel answers stands behind each head. */
+union set {
+	__u8 room[sizeof(struct ethtool_sset_info) + sizeof(__u32)];
+	struct ethtool_sset_info head;
 };
 
-struct features {
+union names {
+	__u8 room[sizeof(struct ethtool_gstrings) + FEATURES_MAX * ETH_GSTRING_LEN];
+	struct ethtool_gstrings head;
+};
+
+union features {
+	__u8 room[sizeof(struct ethtool_gfeatures) + BLOCKS * sizeof(struct ethtool_get_features_block)];
 	struct ethtool_gfeatures head;
-	struct ethtool_get_features_block blocks[BLOCKS];
 };
 
 int offload_read(const char *device, bool on[static OFFLOAD_COUNT])
 {
-	struct names names = { .head = { .cmd = ETHTOOL_GSTRINGS, .string_set = ETH_SS_FEATURES } };
-	struct features features = { .head = { .cmd = ETHTOOL_GFEATURES, .size = BLOCKS } };
 	CLEANUP_CLOSE int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct {
-		struct ethtool_sset_info head;
-		__u32 length;
-	} set = { .head = { .cmd = ETHTOOL_GSSET_INFO, .sset_mask = 1ULL << ETH_SS_FEATURES } };
-	int ret = fd < 0 ? -errno : ask(fd, device, &set);
+	union features features = {};
+	union names names = {};
+	union set set = {};
+	__u32 length;
+	int ret;
 
-	if (!ret && set.length > FEATURES_MAX)
+	set.head.cmd = ETHTOOL_GSSET_INFO;
+	set.head.sset_mask = 1ULL << ETH_SS_FEATURES;
+	names.head.cmd = ETHTOOL_GSTRINGS;
+	names.head.string_set = ETH_SS_FEATURES;
+	features.head.cmd = ETHTOOL_GFEATURES;
+	features.head.size = BLOCKS;
+	ret = fd < 0 ? -errno : ask(fd, device, &set);
+	length = set.head.data[0];
+	if (!ret && length > FEATURES_MAX)
 		ret = -E2BIG;
-	names.head.len = set.length; /* or newer kernels give no names */
+	names.head.len = length; /* or newer kernels give no names */
 	ret = ret ?: ask(fd, device, &names) ?: ask(fd, device, &features);
 	if (ret)
 		return ret;
 	memset(on, 0, OFFLOAD_COUNT * sizeof(*on));
-	for (__u32 i = 0; i < set.length; i++)
+	for (__u32 i = 0; i < length; i++)
 		for (int offload = 0; offload < OFFLOAD_COUNT; offload++)
-			if (!strncmp(names.text[i], offloads[offload].feature, ETH_GSTRING_LEN))
-				on[offload] = features.blocks[i / 32].active >> i % 32 & 1;
+			if (!strncmp((const char *)names.head.data + i * ETH_GSTRING_LEN, offloads[offload].feature,
+				     ETH_GSTRING_LEN))
+				on[offload] = features.head.features[i / 32].active >> i % 32 & 1;
 	return 0;
 }

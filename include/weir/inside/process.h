@@ -60,6 +60,7 @@ struct weir_inside_layout {
 	__u16 is_resource; /* a bool */
 	__u16 user_name;   /* of user.DefaultInfo: a string */
 	__u16 user_groups; /* a slice of strings */
+	__u16 pad[2];
 };
 WEIR_ASSERT_SIZE(struct weir_inside_layout, 40);
 
