@@ -252,7 +252,7 @@ static void links_drop_unwanted(struct datapath_inside *inside)
 	}
 }
 
-/* Those that earlier agents have pinned, or with generation 0 all. */
+/* Those that earlier agents have pinned, or with generation 0 all. Where there is no directory, nothing is pinned. */
 static int pins_drop_others(const struct datapath *dp, __u32 generation, struct error *err)
 {
 	char own[PINS_NAME_MAX];
@@ -260,6 +260,8 @@ static int pins_drop_others(const struct datapath *dp, __u32 generation, struct 
 	DIR *dir = opendir(dp->dir);
 	int ret = 0;
 
+	if (!dir && errno == ENOENT)
+		return 0;
 	if (!dir)
 		return error_set(err, -errno, "reading %s: %s", dp->dir, strerror(errno));
 	snprintf(own, sizeof(own), PIN "%08x-", generation);
