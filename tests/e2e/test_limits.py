@@ -179,7 +179,8 @@ def test_untrusted_peer_names_nobody(world, family):
     assert passes(site.client("other").drive(2)) == 1
     assert passes(site.client().drive(2)) == 0
     (top,) = site.status()["top"]
-    assert top == {"limit": "user", "subject": "::/64" if family == 6 else "127.0.0.1", "passed": 3, "shed": 3}
+    assert top == {"limit": "user", "subject": "::/64" if family == 6 else "127.0.0.1", "passed": 3, "shed": 3,
+                   "dry_run_shed": 0}
 
 
 def test_trusted_proxy_by_network(world):
@@ -316,7 +317,8 @@ def test_listen_names_one_address(world):
     server = world.real_server("nginx", place)
     place.server_ns.ip("addr", "add", "10.9.7.100/24", "dev", "eth0")
     site = world.site(place, server)
-    world.weir("attach", "web", "--listen", "10.9.7.100:8080", "--netns", place.server_ns.path)
+    done = world.weir.run("attach", "web", "--listen", "10.9.7.100:8080", "--netns", place.server_ns.path)
+    assert done.returncode == 0 and "nobody listens on port 8080" in done.stderr
     site.limit("user", burst=0)
     assert passes(site.client().drive(2)) == 2
     assert site.weir.counts()["passed"] == 0

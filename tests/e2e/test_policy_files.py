@@ -80,8 +80,15 @@ class Files:
                 self.weir.json("limit", "list")["limits"]}
 
     def becomes(self, wanted):
-        """Until there are limits of these names and bursts."""
+        """Until limits of these names and bursts are in force."""
         eventually(lambda: {name: burst for name, (burst, _) in self.limits().items()} == wanted, f"limits {wanted}")
+        self.settle()
+
+    def settle(self):
+        """The list says what is wanted; a diff is answered behind all changes that are under way."""
+        any_policy = self.world.directory / "any.yaml"
+        any_policy.write_text(EVENTS)
+        assert self.weir.run("diff", "-f", any_policy).returncode in (0, 1)
 
 
 def user(burst, name="user", key=""):

@@ -26,7 +26,7 @@ def whole(world):
     site = world.site()
     site.attach("--listen", "10.0.0.1:81", "--listen", "10.0.0.2:81", "--trusted-proxy", site.place.client_address,
                 "--proxy-protocol", "10.1.0.0/16", "--token-file", tokens, "--address", "10.2.0.0/16,carol",
-                "--exempt-group", "system:masters")
+                "--exempt-group", "system:masters", warning="nobody listens on port 81")
     site.limit("user", burst=5)
     site.limit("user", "alice", burst=2)
     site.limit("user", "bob", burst=3)
@@ -299,7 +299,7 @@ def test_a_namespace_that_was_made_anew(world):
     world.weir.start("off", "--resync", 1)
     namespace = world.namespace("again")
     attach = ("attach", "web", "--port", 8080, "--netns", namespace.name)
-    world.weir(*attach)
+    assert "nobody listens on port 8080" in world.weir.run(*attach).stderr
     eventually(lambda: world.weir.metrics()["workqueue_adds_total"]["servers",] >= 2, "the server is looked at")
     assert world.weir.server()["problem"] is None
     namespace.delete()
@@ -309,6 +309,6 @@ def test_a_namespace_that_was_made_anew(world):
     eventually(lambda: world.weir.metrics()["workqueue_adds_total"]["servers",] >= 6, "it is looked at again")
     assert world.weir.log().count("was recreated") == 1
     world.weir("detach", "web")
-    world.weir(*attach)
+    assert "nobody listens on port 8080" in world.weir.run(*attach).stderr
     eventually(lambda: world.weir.metrics()["workqueue_adds_total"]["servers",] >= 8, "the new one is looked at")
     assert world.weir.server()["problem"] is None

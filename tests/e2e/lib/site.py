@@ -12,11 +12,12 @@ class Site:
         self.weir = world.weir
         self.clients = []
 
-    def attach(self, *options):
-        """Peers are trusted to name the user unless the options say whom to trust."""
+    def attach(self, *options, warning=None):
+        """Peers are trusted to name the user unless the options say whom to trust. warning: what is expected on stderr."""
         trust = () if "--trusted-proxy" in options else ("--trusted-proxy", self.place.client_address)
         home = () if self.weir.namespace else ("--netns", self.place.server_ns.path)
-        self.weir("attach", "web", "--port", self.server.port, *home, *trust, *options)
+        done = self.weir.run("attach", "web", "--port", self.server.port, *home, *trust, *options)
+        assert done.returncode == 0 and (warning in done.stderr if warning else not done.stderr), done.stderr
 
     def limit(self, kind, *subject, qps=0, burst):
         """With qps 0 the burst is there once: every count is exact."""
