@@ -9,14 +9,6 @@
 #include "identify.h"
 #include "work.h"
 
-/* Subjects are hashes already; the limit is mixed in so that no two limits' subject 0 share a lock. */
-static __always_inline struct lock *lock_of(__u32 limit, __u64 subject)
-{
-	__u32 index = (subject ^ limit) % WEIR_LOCKS;
-
-	return bpf_map_lookup_elem(&locks, &index);
-}
-
 static __always_inline struct weir_amount *override_of(__u32 index, __u64 subject)
 {
 	struct weir_override_key key = { .limit = index, .subject = subject };
@@ -39,11 +31,56 @@ static __always_inline struct weir_kept *kept_of(__u32 index, __u64 subject)
 	return map ? bpf_map_lookup_elem(map, &subject) : NULL;
 }
 
-static __always_inline struct weir_bucket *bucket_of(__u32 index, __u64 subject)
+static __always_inline void ask_begin(struct work *w, __u64 now_ns, __u64 longest_ns, __u32 weight)
 {
-	struct weir_kept *kept = kept_of(index, subject);
+	w->ask.now_ns = now_ns;
+	w->ask.longest_ns = longest_ns;
+	w->ask.weight = weight;
+	w->ask.look = w->look;
+}
 
-	return kept ? &kept->bucket : NULL;
+/* The steps of one try. Functions of their own: each is verified once, and has its stack for itself. */
+__noinline int bucket_try_now(struct weir_bucket *b, const struct weir_rate_history *h, struct weir_ask *ask)
+{
+	return b && h && ask ? weir_bucket_try_now(b, h, ask) : WEIR_REFUSED;
+}
+
+__noinline int ask_wait(const struct weir_rate_history *h, struct weir_ask *ask)
+{
+	if (h && ask)
+		weir_ask_wait(h, ask);
+	return 0;
+}
+
+__noinline int bucket_try_later(struct weir_bucket *b, const struct weir_rate_history *h,
+			       const struct weir_ask *ask)
+{
+	return b && h && ask ? weir_bucket_try_later(b, h, ask) : WEIR_REFUSED;
+}
+
+__noinline int bucket_settle_try(struct weir_bucket *b, const struct weir_rate_history *h)
+{
+	return b && h ? weir_bucket_settle_try(b, h) : 0;
+}
+
+/* As weir_bucket_try(): enum weir_taken. */
+static __always_inline int bucket_try(struct weir_bucket *b, const struct weir_rate_history *h, struct weir_ask *ask)
+{
+	int taken;
+
+	if (weir_bucket_is_stale(WEIR_FRESH(b->word), h))
+		bucket_settle_try(b, h);
+	taken = bucket_try_now(b, h, ask);
+	if (taken != WEIR_REFUSED || !ask->wait_ns)
+		return taken;
+	ask_wait(h, ask);
+	return bucket_try_later(b, h, ask);
+}
+
+/* One try: 1: the tokens are back, or the bucket was made anew. */
+__noinline int bucket_give_back_try(struct weir_bucket *b, const struct weir_rate_history *h, __u32 weight)
+{
+	return b && h ? weir_bucket_give_back_try(b, h, weight) : 1;
 }
 
 /* What this limit refuses passes all the same: by its own dry run, or by that of its server. */
@@ -55,10 +92,8 @@ static __always_inline bool limit_is_dry(const struct work *w, const struct weir
 static __always_inline void bucket_count_refused(const struct work *w, const struct weir_limit *limit,
 						 struct weir_bucket *bucket, __u64 refused)
 {
-	if (limit_is_dry(w, limit))
-		bucket->watched += refused;
-	else
-		bucket->shed += refused;
+	if (refused)
+		add(limit_is_dry(w, limit) ? &bucket->watched : &bucket->shed, refused);
 }
 
 static __always_inline void limit_count(const struct work *w, __u32 index, const struct weir_limit *limit,
@@ -68,11 +103,10 @@ static __always_inline void limit_count(const struct work *w, __u32 index, const
 
 	if (!counts)
 		return;
-	counts->admitted += admitted;
-	if (limit_is_dry(w, limit))
-		counts->dry_run_refused += refused;
-	else
-		counts->refused += refused;
+	if (admitted)
+		add(&counts->admitted, admitted);
+	if (refused)
+		add(limit_is_dry(w, limit) ? &counts->dry_run_refused : &counts->refused, refused);
 }
 
 /* What is kept for limit n's subject; to who only looks, what a new one would get. */
@@ -84,20 +118,18 @@ static __always_inline struct weir_kept *kept_seen(struct work *w, __u32 n, __u3
 }
 
 /* May one more subject of this limit get a bucket? */
-static __always_inline bool newcomer_admitted(const struct work *w, __u32 index)
+static __always_inline bool newcomer_admitted(struct work *w, __u32 index)
 {
 	struct weir_bucket *allowance = bpf_map_lookup_elem(&newcomers, &index);
-	struct lock *lock = lock_of(index, WEIR_SUBJECT_OVERFLOW);
 	struct weir_server *server = server_of(w);
-	bool admitted;
+	int taken = WEIR_LOST_RACE;
 
-	if (!allowance || !lock || !server || !server->newcomers.rates[0].burst)
+	if (!allowance || !server || !server->newcomers.rates[0].burst)
 		return true;
-	bpf_spin_lock(&lock->lock);
-	admitted = w->look ? !weir_bucket_wait_ns(allowance, &server->newcomers, w->now_ns) :
-			     weir_bucket_take(allowance, &server->newcomers, w->now_ns);
-	bpf_spin_unlock(&lock->lock);
-	return admitted;
+	ask_begin(w, w->now_ns, 0, 1);
+	for (int i = 0; i < WEIR_BUCKET_TRIES && taken == WEIR_LOST_RACE; i++)
+		taken = bucket_try(allowance, &server->newcomers, &w->ask);
+	return taken == WEIR_TAKEN || (w->look && !w->ask.wait_ns);
 }
 
 /* The subject of limit n of the request has no bucket: it gets one, or becomes the subject that has it. */

@@ -18,8 +18,6 @@
 struct charge {
 	struct weir_limit *limit;
 	struct weir_amount *amount;
-	struct weir_bucket *bucket;
-	struct lock *lock;
 	__u32 index;
 };
 
@@ -117,25 +115,41 @@ static __always_inline int in_flight_ask(struct work *w, const struct charge *c,
 	return 0;
 }
 
+/*
+ * Takes tokens of the bucket of limit n's subject, unless they would be given back at once. Each try looks the bucket up: its memory
+ * may be another subject's by now. WEIR_LOST_RACE: it is contended; *kept: NULL, the subject has none.
+ */
+static __always_inline int rate_take(struct work *w, const struct charge *c, __u32 n, struct weir_kept **kept)
+{
+	int taken = WEIR_LOST_RACE;
+
+	for (int i = 0; i < WEIR_BUCKET_TRIES && taken == WEIR_LOST_RACE; i++) {
+		*kept = kept_seen(w, n, c->index);
+		if (!*kept)
+			return WEIR_REFUSED;
+		taken = bucket_try(&(*kept)->bucket, &c->amount->history, &w->ask);
+	}
+	return taken;
+}
+
 static __always_inline int rate_ask(struct work *w, struct charge *c, __u32 n)
 {
-	struct weir_kept *kept = kept_seen(w, n, c->index);
-	__u64 wait_ns;
-	bool admits;
+	struct weir_kept *kept = NULL;
+	int taken;
 
-	c->lock = lock_of(c->index, w->subjects[n]);
-	if (!kept || !c->lock)
+	ask_begin(w, w->at_ns, w->latest_ns - w->at_ns, w->weight);
+	w->ask.look |= !!w->refused;
+	taken = rate_take(w, c, n, &kept);
+	if (!kept)
 		return 1;
-	c->bucket = &kept->bucket;
-	bpf_spin_lock(&c->lock->lock);
-	wait_ns = weir_bucket_turn_ns(c->bucket, &c->amount->history, w->at_ns);
-	admits = !w->refused && !w->look && wait_ns <= w->latest_ns - w->at_ns;
-	if (admits)
-		weir_bucket_reserve(c->bucket, &c->amount->history, w->at_ns, wait_ns, w->weight);
-	c->bucket->passed += admits ? w->asked : 0;
-	bucket_count_refused(w, c->limit, c->bucket, wait_ns ? w->asked_anew : 0);
-	bpf_spin_unlock(&c->lock->lock);
-	limit_asked(w, c, n, admits, wait_ns);
+	if (taken == WEIR_LOST_RACE) {
+		count(w->server, WEIR_LIMIT_CONTENDED);
+		w->ask.wait_ns = WEIR_NS_PER_S;
+	}
+	if (taken == WEIR_TAKEN && w->asked)
+		add(&kept->bucket.passed, w->asked);
+	bucket_count_refused(w, c->limit, &kept->bucket, w->ask.wait_ns ? w->asked_anew : 0);
+	limit_asked(w, c, n, taken == WEIR_TAKEN, w->ask.wait_ns);
 	return 0;
 }
 
@@ -177,18 +191,23 @@ static __always_inline int ask(struct work *w, __u32 n)
 /* Gives back the tokens that limit_ask() took, or what it counted. */
 static __always_inline void rate_undo(struct work *w, struct charge *c, __u32 n)
 {
-	c->bucket = bucket_of(c->index, w->subjects[n]);
-	c->lock = lock_of(c->index, w->subjects[n]);
-	if (!c->bucket || !c->lock)
-		return;
-	bpf_spin_lock(&c->lock->lock);
-	if (w->charged >> n & 1) {
-		weir_bucket_give_back(c->bucket, &c->amount->history, w->weight);
-		c->bucket->passed -= w->asked;
+	bool charged = w->charged >> n & 1, refused = (w->refused | w->waited | w->overlooked) >> n & 1;
+	struct weir_kept *kept = NULL;
+	int done = !charged;
+
+	for (int i = 0; i < WEIR_BUCKET_TRIES; i++) {
+		kept = kept_of(c->index, w->subjects[n]);
+		if (!kept || done)
+			break;
+		done = bucket_give_back_try(&kept->bucket, &c->amount->history, w->weight);
 	}
-	if ((w->refused | w->waited | w->overlooked) >> n & 1)
-		bucket_count_refused(w, c->limit, c->bucket, -(__u64)w->asked_anew);
-	bpf_spin_unlock(&c->lock->lock);
+	if (!kept)
+		return;
+	if (!done)
+		count(w->server, WEIR_LIMIT_CONTENDED);
+	if (charged && w->asked)
+		add(&kept->bucket.passed, -(__u64)w->asked);
+	bucket_count_refused(w, c->limit, &kept->bucket, refused ? -(__u64)w->asked_anew : 0);
 }
 
 /* Undoes what was done at limit n when it admitted, or when it refused. Places: places_undo(). */

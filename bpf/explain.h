@@ -38,16 +38,12 @@ static __always_inline void explain_rate(struct work *w, struct weir_explained_l
 					 struct weir_amount *amount, __u32 index, __u64 subject)
 {
 	struct weir_kept *kept = kept_of(index, subject) ?: &w->full;
-	struct lock *lock = lock_of(index, subject);
+	__u64 penalty = WEIR_FRESH(kept->penalty);
 
-	if (!lock)
-		return;
-	bpf_spin_lock(&lock->lock);
 	if (limit->kind == WEIR_LIMIT_RATE)
 		e->tokens = weir_bucket_tokens(&kept->bucket, &amount->history, w->now_ns);
-	e->penalty_ns = weir_penalty_wait_ns(&kept->penalty, w->now_ns);
-	e->failures = kept->penalty.failures;
-	bpf_spin_unlock(&lock->lock);
+	e->penalty_ns = weir_penalty_wait_ns(penalty, w->now_ns);
+	e->failures = weir_penalty_failures(penalty);
 }
 
 static __always_inline void explain_places(struct work *w, struct weir_explained_limit *e, struct weir_limit *limit,
@@ -58,7 +54,7 @@ static __always_inline void explain_places(struct work *w, struct weir_explained
 
 	e->flags |= WEIR_EXPLAINED_PLACES;
 	e->places = amount->places;
-	e->taken = f ? f->taken : 0;
+	e->taken = f ? weir_in_flight_taken(f->word) : 0;
 	e->wanted = places_wanted(w, limit, amount->places);
 	if (!f)
 		e->flags |= WEIR_EXPLAINED_NEW;

@@ -164,18 +164,6 @@ struct {
 	__type(value, struct weir_bucket);
 } newcomers SEC(".maps");
 
-/* An LRU map's values cannot hold a lock: buckets share these by their subjects. */
-struct lock {
-	struct bpf_spin_lock lock;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, WEIR_LOCKS);
-	__type(key, __u32);
-	__type(value, struct lock);
-} locks SEC(".maps");
-
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, WEIR_MAX_NAMES);
@@ -233,13 +221,19 @@ struct {
 	__uint(max_entries, TRACE_RING_BYTES);
 } trace SEC(".maps");
 
+/* Counts are added to in softirqs, and in programs that these interrupt. */
+static __always_inline void add(__u64 *counter, __u64 n)
+{
+	__sync_fetch_and_add(counter, n);
+}
+
 static __always_inline void count_many(__u32 server, __u32 reason, __u64 n)
 {
 	__u32 index = server * WEIR_REASON_COUNT + reason;
 	__u64 *counter = bpf_map_lookup_elem(&counters, &index);
 
 	if (counter)
-		*counter += n;
+		add(counter, n);
 }
 
 static __always_inline void count(__u32 server, __u32 reason)

@@ -16,7 +16,6 @@ static __always_inline bool limit_penalises(const struct weir_limit *limit)
 struct penal {
 	struct weir_limit *limit;
 	struct weir_kept *kept;
-	struct lock *lock;
 	__u32 index;
 };
 
@@ -30,8 +29,7 @@ static __always_inline bool penalty_find(struct work *w, __u32 n, struct penal *
 	if (!w->subjects[n] && p->limit->key)
 		return false;
 	p->kept = kept_seen(w, n, p->index);
-	p->lock = lock_of(p->index, w->subjects[n]);
-	return p->kept && p->lock;
+	return p->kept;
 }
 
 /* Refuses if the subject of limit n has not waited for as long as it was told. */
@@ -42,13 +40,11 @@ __noinline int penalty_ask(struct work *w, __u32 n)
 
 	if (!w || n >= WEIR_MATCHES_MAX || !penalty_find(w, n, &p))
 		return 0;
-	bpf_spin_lock(&p.lock->lock);
-	wait_ns = weir_penalty_wait_ns(&p.kept->penalty, w->now_ns);
-	if (wait_ns && p.limit->kind == WEIR_LIMIT_RATE)
-		p.kept->bucket.shed += w->asked_anew;
-	bpf_spin_unlock(&p.lock->lock);
+	wait_ns = weir_penalty_wait_ns(WEIR_FRESH(p.kept->penalty), w->now_ns);
 	if (!wait_ns)
 		return 0;
+	if (p.limit->kind == WEIR_LIMIT_RATE && w->asked_anew)
+		add(&p.kept->bucket.shed, w->asked_anew);
 	w->refused |= 1U << n;
 	w->penalised |= 1U << n;
 	if (wait_ns > w->wait_ns)
@@ -60,23 +56,45 @@ __noinline int penalty_ask(struct work *w, __u32 n)
 /* A token of the bucket that all subjects of the limit share, where its policy has one. */
 static __always_inline __u64 penalty_bucket_ns(struct work *w, const struct penal *p)
 {
-	struct weir_kept *shared = kept_of(p->index, WEIR_SUBJECT_PENALTY);
-	struct lock *lock = lock_of(p->index, WEIR_SUBJECT_PENALTY);
-	__u64 wait_ns;
+	struct weir_kept *shared;
+	int taken = WEIR_LOST_RACE;
 
-	if (!(p->limit->penalty.parts & WEIR_BACKOFF_BUCKET) || !shared || !lock)
+	if (!(p->limit->penalty.parts & WEIR_BACKOFF_BUCKET))
 		return 0;
-	bpf_spin_lock(&lock->lock);
-	wait_ns = w->look ? weir_bucket_turn_ns(&shared->bucket, &p->limit->penalty.bucket, w->now_ns) :
-			    weir_backoff_bucket_ns(&p->limit->penalty, &shared->bucket, w->now_ns);
-	bpf_spin_unlock(&lock->lock);
-	return weir_backoff_cap(&p->limit->penalty, wait_ns);
+	ask_begin(w, w->now_ns, WEIR_NEVER_NS - 1, 1);
+	for (int i = 0; i < WEIR_BUCKET_TRIES && taken == WEIR_LOST_RACE; i++) {
+		shared = kept_of(p->index, WEIR_SUBJECT_PENALTY);
+		if (!shared)
+			return 0;
+		taken = bucket_try(&shared->bucket, &p->limit->penalty.bucket, &w->ask);
+	}
+	return weir_backoff_cap(&p->limit->penalty, w->ask.wait_ns);
+}
+
+/* Puts a new word in the place of the one that was there. Who is penalised already is told what is left of that. */
+static __always_inline __u64 penalty_swap(struct work *w, const struct penal *p, __u32 n, __u64 wait_ns)
+{
+	__u64 before, after, told_ns = wait_ns;
+
+	for (int i = 0; i < WEIR_BUCKET_TRIES; i++) {
+		before = WEIR_FRESH(p->kept->penalty);
+		told_ns = weir_penalty_wait_ns(before, w->now_ns);
+		if (told_ns)
+			break;
+		after = weir_penalty_refused(&p->limit->penalty, before, w->now_ns, wait_ns, &told_ns);
+		if (w->look || __sync_val_compare_and_swap(&p->kept->penalty, before, after) != before)
+			continue;
+		w->failed |= 1U << n;
+		w->words_before[n] = before;
+		w->words_after[n] = after;
+		break;
+	}
+	return told_ns;
 }
 
 /* Limit n has refused after wait_ns, and its subject was not penalised. */
 __noinline int penalty_begin(struct work *w, __u32 n)
 {
-	struct weir_backoff_state state;
 	struct penal p;
 	__u64 wait_ns;
 
@@ -85,42 +103,38 @@ __noinline int penalty_begin(struct work *w, __u32 n)
 	wait_ns = penalty_bucket_ns(w, &p);
 	if (w->waits_ns[n] > wait_ns)
 		wait_ns = w->waits_ns[n];
-	bpf_spin_lock(&p.lock->lock);
-	state = p.kept->penalty;
-	wait_ns = weir_penalty_refused(&p.limit->penalty, &state, NULL, w->now_ns, wait_ns);
-	if (!w->look)
-		p.kept->penalty = state;
-	bpf_spin_unlock(&p.lock->lock);
-	w->failed |= 1U << n;
+	wait_ns = penalty_swap(w, &p, n, wait_ns);
 	w->waits_ns[n] = wait_ns;
 	if (wait_ns > w->wait_ns)
 		w->wait_ns = wait_ns;
 	return 0;
 }
 
-/* Every limit has admitted: the subject has waited. */
+/* Every limit has admitted: the subject has waited. What has begun meanwhile stays. */
 __noinline int penalty_end(struct work *w, __u32 n)
 {
 	struct penal p;
+	__u64 before;
 
 	if (!w || n >= WEIR_MATCHES_MAX || !penalty_find(w, n, &p))
 		return 0;
-	bpf_spin_lock(&p.lock->lock);
-	weir_penalty_admitted(&p.kept->penalty);
-	bpf_spin_unlock(&p.lock->lock);
+	before = WEIR_FRESH(p.kept->penalty);
+	if (before)
+		__sync_val_compare_and_swap(&p.kept->penalty, before, 0);
 	return 0;
 }
 
-/* The refusal is to be decided anew. A token of the shared bucket is not given back: so much is the price of it. */
+/*
+ * The refusal is to be decided anew: as if it had never been, unless something has happened to the subject since. A token of
+ * the shared bucket is not given back: so much is the price of it.
+ */
 __noinline int penalty_undo(struct work *w, __u32 n)
 {
 	struct penal p;
 
 	if (!w || n >= WEIR_MATCHES_MAX || !penalty_find(w, n, &p))
 		return 0;
-	bpf_spin_lock(&p.lock->lock);
-	weir_penalty_undo(&p.limit->penalty, &p.kept->penalty, NULL, w->now_ns);
-	bpf_spin_unlock(&p.lock->lock);
+	__sync_val_compare_and_swap(&p.kept->penalty, w->words_after[n], w->words_before[n]);
 	return 0;
 }
 

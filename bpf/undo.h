@@ -12,6 +12,7 @@
 
 struct decided {
 	__u64 subjects[WEIR_MATCHES_MAX];
+	__u64 words_before[WEIR_MATCHES_MAX], words_after[WEIR_MATCHES_MAX];
 	__u32 limits[WEIR_MATCHES_MAX];
 	__u32 n_limits;
 	__u32 charged, refused, waited, overlooked, failed;
@@ -35,6 +36,8 @@ static __always_inline void decision_keep(struct work *w)
 	w->n_decided++;
 	__builtin_memcpy(d->subjects, w->subjects, sizeof(d->subjects));
 	__builtin_memcpy(d->limits, w->limits, sizeof(d->limits));
+	__builtin_memcpy(d->words_before, w->words_before, sizeof(d->words_before));
+	__builtin_memcpy(d->words_after, w->words_after, sizeof(d->words_after));
 	d->n_limits = w->n_limits;
 	d->charged = w->charged;
 	d->refused = w->refused;
@@ -47,6 +50,8 @@ static __always_inline void decision_recall(struct work *w, const struct decided
 {
 	__builtin_memcpy(w->subjects, d->subjects, sizeof(d->subjects));
 	__builtin_memcpy(w->limits, d->limits, sizeof(d->limits));
+	__builtin_memcpy(w->words_before, d->words_before, sizeof(d->words_before));
+	__builtin_memcpy(w->words_after, d->words_after, sizeof(d->words_after));
 	w->n_limits = d->n_limits;
 	w->charged = d->charged;
 	w->refused = d->refused;

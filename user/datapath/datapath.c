@@ -120,7 +120,7 @@ int datapath_programs_keep(struct datapath *dp, struct error *err)
 	int ret;
 
 	dp->attach.dir = dp->dir;
-	dp->settle_fd = bpf_program__fd(dp->skeleton->progs.weir_settle);
+	dp->override_end_fd = bpf_program__fd(dp->skeleton->progs.weir_override_end);
 	dp->on_cgroups[0] = (struct cgroup_program){ .name = CGROUP_HOLD,
 						     .type = BPF_CGROUP_INET_INGRESS,
 						     .fd = bpf_program__fd(dp->skeleton->progs.weir_hold) };

@@ -22,7 +22,6 @@ struct weir_bpf;
 	X(in_flight)         \
 	X(widths)            \
 	X(newcomers)         \
-	X(locks)             \
 	X(names)             \
 	X(conns)             \
 	X(finished)          \
@@ -52,7 +51,7 @@ struct datapath {
 	struct datapath_written written;
 	struct datapath_inside *inside; /* programs inside servers (inside.c); NULL: none */
 	struct weir_bpf *explain; /* of the one program weir_explain; NULL: not asked for yet */
-	int settle_fd, forget_fd; /* programs */
+	int override_end_fd, forget_fd; /* programs */
 	struct cgroup_program on_cgroups[DATAPATH_ON_CGROUPS];
 	struct error no_hold; /* why those have none; "": they have one each */
 	__u64 seed[2];

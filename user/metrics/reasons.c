@@ -103,6 +103,8 @@ static const struct {
 	{ METRICS_PACKET, "out_of_order",
 	  "Dropped: it arrived before an earlier part of its request. TCP resends it." },
 	{ METRICS_PACKET, "contended", "Dropped: another CPU had a packet of the same connection. TCP resends it." },
+	{ METRICS_PACKET, "limit_contended",
+	  "A limit was changed by other CPUs eight times in a row. The request was refused." },
 	{ METRICS_PACKET, "unacceptable",
 	  "Dropped, as the server's socket would: bad acknowledgement, old timestamp, or outside the window." },
 	{ METRICS_PACKET, "urgent_removed",

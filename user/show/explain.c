@@ -51,7 +51,7 @@ static json_t *seconds_json(__u64 ns)
 
 static double tokens_of(struct weir_tokens tokens)
 {
-	return (tokens.high * TWO_TO_64 + tokens.low) / (double)WEIR_TOKEN;
+	return tokens.high + tokens.low / TWO_TO_64;
 }
 
 static const char *says(const struct weir_explained_limit *e, bool asked, bool dry_run)

@@ -24,7 +24,6 @@
  *   widths      LRU_HASH        struct weir_width_key    struct weir_width     (width.h)
  *   buckets     ARRAY_OF_MAPS   limit index              LRU_HASH: __u64 subject -> struct weir_kept
  *   newcomers   ARRAY           limit index              struct weir_bucket    subjects that may get a bucket
- *   locks       ARRAY           subject, striped         struct bpf_spin_lock  of the buckets
  *   names       LRU_HASH        __u64 subject            struct weir_name      for display only
  *   conns       HASH            struct weir_flow         struct weir_conn      (conn.h)
  *   finished    QUEUE                                    struct weir_finished  those of them that have ended
@@ -51,7 +50,7 @@
 #include "weir/limit/width.h"
 
 #ifndef WEIR_ABI_VERSION /* a test has an agent of another version */
-#define WEIR_ABI_VERSION 6
+#define WEIR_ABI_VERSION 7
 #endif
 
 #define WEIR_SUBJECT_OVERFLOW (~0ULL)
@@ -69,7 +68,6 @@
 #define WEIR_MAX_SOURCES 65536
 #define WEIR_MAX_IN_FLIGHT 262144
 #define WEIR_MAX_WIDTHS 4096
-#define WEIR_LOCKS 4096
 #define WEIR_MAX_NAMES 65536
 #define WEIR_DEFAULT_CONNS 262144
 #define WEIR_HOLDERS 65536
@@ -152,7 +150,7 @@ struct weir_server {
 	__u32 list_width;		    /* seats of a LIST; 0: as many as its list is known to be wide (width.h) */
 	__u32 object_bytes;		    /* of an answer to a LIST; 0: WEIR_OBJECT_BYTES */
 };
-WEIR_ASSERT_SIZE(struct weir_server, 440);
+WEIR_ASSERT_SIZE(struct weir_server, 504);
 
 struct weir_proxy_key {
 	__u32 prefixlen;  /* 32 (server) + bits of the address */
@@ -244,14 +242,14 @@ WEIR_INLINE __u32 weir_table_share(__u32 max)
 	return max < 4 ? 1 : max / 4;
 }
 
-/* Input of the program weir_settle: bring a bucket up to date at the rate in force. */
-struct weir_settle {
+/* Input of the program weir_override_end: a subject's override ends, and its bucket goes on at the limit's own rate. */
+struct weir_override_end {
 	__u32 limit;
 	__u32 pad;
 	__u64 subject;
 	__u64 now_ns; /* CLOCK_MONOTONIC */
 };
-WEIR_ASSERT_SIZE(struct weir_settle, 24);
+WEIR_ASSERT_SIZE(struct weir_override_end, 24);
 
 /*
  * Input of the program weir_forget: drop a connection's entry, if it has this id, and count `reason` (enum weir_reason).

@@ -92,6 +92,7 @@
 	X(HELD, "held", PACKET)                                   \
 	X(OUT_OF_ORDER, "out_of_order", PACKET)                   \
 	X(CONTENDED, "contended", PACKET)                         \
+	X(LIMIT_CONTENDED, "limit_contended", PACKET)             \
 	X(UNACCEPTABLE, "unacceptable", PACKET)                   \
 	X(URGENT_REMOVED, "urgent_removed", PACKET)               \
 	X(TFO_REMOVED, "tfo_removed", PACKET)                     \
