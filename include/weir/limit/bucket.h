@@ -75,7 +75,10 @@ WEIR_INLINE __u64 weir_mark_word(struct weir_tokens mark, const struct weir_rate
 	return units << WEIR_GENERATION_BITS | rate->generation;
 }
 
-/* The tokens there are when so much was gained: volume - mark, of which the word has the difference. */
+/*
+ * The tokens there are when so much was gained: volume - mark, of which the word has the difference. There must be no more
+ * of them, nor fewer, than a mark tells apart.
+ */
 WEIR_INLINE struct weir_tokens weir_mark_tokens(__u64 word, __u64 fine, struct weir_tokens volume,
 						const struct weir_rate *rate)
 {
@@ -91,23 +94,43 @@ WEIR_INLINE struct weir_tokens weir_mark_tokens(__u64 word, __u64 fine, struct w
 }
 
 /*
+ * The tokens at `at_ns`, which may be years after the bucket was last used: first what there was then, and what it has gained
+ * since. Of a bucket whose mark was changed just now, while seen_ns was not yet, the first is less by as much as the second is
+ * more.
+ */
+WEIR_INLINE struct weir_tokens weir_mark_tokens_at(__u64 word, __u64 fine, const struct weir_rate *rate, __u64 seen_ns,
+						   __u64 at_ns)
+{
+	__u64 used_ns = seen_ns < at_ns ? seen_ns : at_ns;
+	struct weir_tokens volume;
+
+	if (used_ns < rate->since_ns)
+		used_ns = rate->since_ns;
+	volume = weir_rate_gain(rate, used_ns - rate->since_ns);
+	return weir_tokens_sum(weir_mark_tokens(word, fine, volume, rate),
+			       weir_tokens_difference(weir_rate_gain(rate, at_ns - rate->since_ns), volume));
+}
+
+/*
  * The tokens, when the rate in force began, of a bucket that was last used under an earlier one. Of a bucket that was
  * last used before the history begins nothing is known: it is taken as empty then.
  */
-WEIR_INLINE struct weir_tokens weir_bucket_settled(__u64 word, __u64 fine, const struct weir_rate_history *h)
+WEIR_INLINE struct weir_tokens weir_bucket_settled(__u64 word, __u64 fine, __u64 seen_ns,
+						   const struct weir_rate_history *h)
 {
 	__u32 generation = word & WEIR_GENERATIONS;
 	struct weir_tokens tokens = {};
 
 	for (int i = WEIR_RATES - 1; i > 0; i--) {
 		const struct weir_rate *rate = &h->rates[i];
-		struct weir_tokens gained;
+		__u64 until_ns = h->rates[i - 1].since_ns;
 
 		if (!rate->generation)
 			continue;
-		gained = weir_rate_gain(rate, h->rates[i - 1].since_ns - rate->since_ns);
-		tokens = rate->generation == generation ? weir_mark_tokens(word, fine, gained, rate) :
-							  weir_tokens_sum(tokens, gained);
+		if (rate->generation == generation)
+			tokens = weir_mark_tokens_at(word, fine, rate, seen_ns, until_ns);
+		else
+			tokens = weir_tokens_sum(tokens, weir_rate_gain(rate, until_ns - rate->since_ns));
 		tokens = weir_tokens_min(tokens, weir_tokens_whole(rate->burst));
 	}
 	return tokens;
@@ -143,7 +166,8 @@ WEIR_INLINE void weir_bucket_level_now(const struct weir_bucket *b, const struct
 	level->volume = weir_rate_gain(rate, level->clock_ns - rate->since_ns);
 	level->tokens = weir_tokens_whole(rate->burst);
 	if (word)
-		level->tokens = weir_tokens_min(weir_mark_tokens(word, fine, level->volume, rate), level->tokens);
+		level->tokens = weir_tokens_min(weir_mark_tokens_at(word, fine, rate, WEIR_FRESH(b->seen_ns), level->clock_ns),
+						level->tokens);
 }
 
 WEIR_INLINE void weir_bucket_level(const struct weir_bucket *b, const struct weir_rate_history *h, __u64 now_ns,
@@ -154,7 +178,7 @@ WEIR_INLINE void weir_bucket_level(const struct weir_bucket *b, const struct wei
 	weir_bucket_level_now(b, h, now_ns, level);
 	if (!weir_bucket_is_stale(level->word, h))
 		return;
-	settled = weir_tokens_sum(weir_bucket_settled(level->word, WEIR_FRESH(b->fine), h), level->volume);
+	settled = weir_tokens_sum(weir_bucket_settled(level->word, WEIR_FRESH(b->fine), WEIR_FRESH(b->seen_ns), h), level->volume);
 	level->tokens = weir_tokens_min(settled, weir_tokens_whole(h->rates[0].burst));
 }
 
