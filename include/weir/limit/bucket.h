@@ -19,7 +19,7 @@
  * the burst. So time moves no word, a take is an addition, and a refund a subtraction; only a bucket that has run full
  * gets a new mark. The lowest bits are the generation of the rate under which it was written, the others the mark modulo
  * 2^56, as finely divided as fits (weir_rate_divide). What is finer stands beside the word. It is written after it, and counts
- * only where the two agree, so a race may lose it: less than 16 ns of gain for a bucket that has just run full.
+ * only where the two agree, so a race may lose it: less than 2 ns of gain for a bucket that has just run full.
  */
 #ifndef WEIR_LIMIT_BUCKET_H
 #define WEIR_LIMIT_BUCKET_H
@@ -94,9 +94,9 @@ WEIR_INLINE struct weir_tokens weir_mark_tokens(__u64 word, __u64 fine, struct w
 }
 
 /*
- * The tokens at `at_ns`, which may be years after the bucket was last used: first what there was then, and what it has gained
- * since. Of a bucket whose mark was changed just now, while seen_ns was not yet, the first is less by as much as the second is
- * more.
+ * The tokens at `at_ns`, which may be years after the bucket was last used: what there was then, and what it has gained since.
+ * Who sees a new mark beside an older seen_ns finds the first less by as much as the second is more; only after WEIR_IDLE_NS
+ * does that not come out even, and of two who ask at the same instant the second may miss what the first has taken.
  */
 WEIR_INLINE struct weir_tokens weir_mark_tokens_at(__u64 word, __u64 fine, const struct weir_rate *rate, __u64 seen_ns,
 						   __u64 at_ns)

@@ -3,8 +3,8 @@
  * A token bucket without rounding, to compare the one of include/weir/limit/bucket.h with: tokens in units of 1e-18, at an instant.
  * It was weir's own while buckets had locks.
  */
-#ifndef WEIR_TESTS_EXACT_BUCKET_H
-#define WEIR_TESTS_EXACT_BUCKET_H
+#ifndef WEIR_TESTS_UNIT_EXACT_BUCKET_H
+#define WEIR_TESTS_UNIT_EXACT_BUCKET_H
 
 #include "weir/limit/rate.h"
 
