@@ -40,9 +40,14 @@ static __always_inline void ask_begin(struct work *w, __u64 now_ns, __u64 longes
 }
 
 /* The steps of one try. Functions of their own: each is verified once, and has its stack for itself. */
-__noinline int bucket_try_now(struct weir_bucket *b, const struct weir_rate_history *h, struct weir_ask *ask)
+__noinline int bucket_settle_try(struct weir_bucket *b, const struct weir_rate_history *h, struct weir_level *level)
 {
-	return b && h && ask ? weir_bucket_try_now(b, h, ask) : WEIR_REFUSED;
+	return b && h && level ? weir_bucket_settle_try(b, h, level) : 0;
+}
+
+__noinline int bucket_see(const struct weir_bucket *b, const struct weir_rate_history *h, struct weir_ask *ask)
+{
+	return b && h && ask ? weir_bucket_see(b, h, ask) : 0;
 }
 
 __noinline int ask_wait(const struct weir_rate_history *h, struct weir_ask *ask)
@@ -52,35 +57,28 @@ __noinline int ask_wait(const struct weir_rate_history *h, struct weir_ask *ask)
 	return 0;
 }
 
-__noinline int bucket_try_later(struct weir_bucket *b, const struct weir_rate_history *h,
-			       const struct weir_ask *ask)
+__noinline int bucket_take_seen(struct weir_bucket *b, const struct weir_rate_history *h, const struct weir_ask *ask)
 {
-	return b && h && ask ? weir_bucket_try_later(b, h, ask) : WEIR_REFUSED;
-}
-
-__noinline int bucket_settle_try(struct weir_bucket *b, const struct weir_rate_history *h)
-{
-	return b && h ? weir_bucket_settle_try(b, h) : 0;
+	return b && h && ask ? weir_bucket_take_seen(b, h, ask) : WEIR_REFUSED;
 }
 
 /* As weir_bucket_try(): enum weir_taken. */
 static __always_inline int bucket_try(struct weir_bucket *b, const struct weir_rate_history *h, struct weir_ask *ask)
 {
-	int taken;
-
 	if (weir_bucket_is_stale(WEIR_FRESH(b->word), h))
-		bucket_settle_try(b, h);
-	taken = bucket_try_now(b, h, ask);
-	if (taken != WEIR_REFUSED || !ask->wait_ns)
-		return taken;
-	ask_wait(h, ask);
-	return bucket_try_later(b, h, ask);
+		bucket_settle_try(b, h, &ask->level);
+	if (!bucket_see(b, h, ask))
+		return WEIR_LOST_RACE;
+	if (ask->wait_ns)
+		ask_wait(h, ask);
+	return bucket_take_seen(b, h, ask);
 }
 
 /* One try: 1: the tokens are back, or the bucket was made anew. */
-__noinline int bucket_give_back_try(struct weir_bucket *b, const struct weir_rate_history *h, __u32 weight)
+__noinline int bucket_give_back_try(struct weir_bucket *b, const struct weir_rate_history *h, __u32 weight,
+				    struct weir_level *level)
 {
-	return b && h ? weir_bucket_give_back_try(b, h, weight) : 1;
+	return b && h && level ? weir_bucket_give_back_try(b, h, weight, level) : 1;
 }
 
 /* What this limit refuses passes all the same: by its own dry run, or by that of its server. */

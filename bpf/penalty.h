@@ -82,7 +82,7 @@ static __always_inline __u64 penalty_swap(struct work *w, const struct penal *p,
 		if (told_ns)
 			break;
 		after = weir_penalty_refused(&p->limit->penalty, before, w->now_ns, wait_ns, &told_ns);
-		if (w->look || __sync_val_compare_and_swap(&p->kept->penalty, before, after) != before)
+		if (w->look || !weir_penalty_swap(&p->kept->penalty, before, after))
 			continue;
 		w->failed |= 1U << n;
 		w->words_before[n] = before;
@@ -120,7 +120,7 @@ __noinline int penalty_end(struct work *w, __u32 n)
 		return 0;
 	before = WEIR_FRESH(p.kept->penalty);
 	if (before)
-		__sync_val_compare_and_swap(&p.kept->penalty, before, 0);
+		weir_penalty_swap(&p.kept->penalty, before, 0);
 	return 0;
 }
 
@@ -134,7 +134,7 @@ __noinline int penalty_undo(struct work *w, __u32 n)
 
 	if (!w || n >= WEIR_MATCHES_MAX || !penalty_find(w, n, &p))
 		return 0;
-	__sync_val_compare_and_swap(&p.kept->penalty, w->words_after[n], w->words_before[n]);
+	weir_penalty_swap(&p.kept->penalty, w->words_after[n], w->words_before[n]);
 	return 0;
 }
 

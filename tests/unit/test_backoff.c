@@ -295,6 +295,44 @@ static void test_penalty_far_out(void **state)
 	assert_int_equal(weir_penalty_wait_ns(subject, now + 8 * SECOND), 0);
 }
 
+static void test_penalty_undone(void **state)
+{
+	struct weir_backoff policy = policy_of("exponential:1s..1000s");
+	__u64 now = HOUR, subject = 0, before;
+
+	(void)state;
+	for (__u64 expected = 1; expected < 500; expected *= 2) {
+		for (int again = 0; again < 3; again++) {
+			before = subject;
+			assert_int_equal(refuse(&policy, &subject, now, 1), expected * SECOND);
+			assert_true(weir_penalty_swap(&subject, subject, before));
+			assert_int_equal(weir_penalty_wait_ns(subject, now), 0);
+			now += MS;
+		}
+		now += refuse(&policy, &subject, now, 1);
+	}
+}
+
+/* What has happened to the subject since then stays. */
+static void test_penalty_undone_too_late(void **state)
+{
+	struct weir_backoff policy = policy_of("exponential:1s..1000s");
+	__u64 subject = 0, first, second;
+
+	(void)state;
+	refuse(&policy, &subject, HOUR, 1);
+	first = subject;
+	refuse(&policy, &subject, 2 * HOUR, 1);
+	second = subject;
+	assert_false(weir_penalty_swap(&subject, first, 0));
+	assert_int_equal(subject, second);
+	/* Admitted, it has failed never. */
+	assert_true(weir_penalty_swap(&subject, second, 0));
+	assert_false(weir_penalty_swap(&subject, second, first));
+	assert_int_equal(weir_penalty_failures(subject), 0);
+	assert_int_equal(refuse(&policy, &subject, 3 * HOUR, 1), SECOND);
+}
+
 /* --- against a second way to say it, with numbers that are wide enough */
 
 static struct random numbers = { .state = 1 };
@@ -359,6 +397,35 @@ static void test_random(void **state)
 	}
 }
 
+/* A subject some of whose refusals are undone, against one that never had those. */
+static void test_random_undo(void **state)
+{
+	struct weir_backoff policy = policy_of("exponential:5ms..10s+fast-slow:30ms,2s,4+max-wait:8s");
+	__u64 now = HOUR, undone = 0, never = 0, before;
+
+	(void)state;
+	for (int i = 0; i < 100000; i++) {
+		__u64 wait = random_u64() % (100 * MS);
+
+		now += random_length() % SECOND;
+		assert_int_equal(weir_penalty_wait_ns(undone, now), weir_penalty_wait_ns(never, now));
+		if (weir_penalty_wait_ns(never, now))
+			continue;
+		if (random_u64() % 8 == 0) {
+			assert_true(weir_penalty_swap(&undone, undone, 0));
+			assert_true(weir_penalty_swap(&never, never, 0));
+			continue;
+		}
+		if (random_u64() % 2) {
+			before = undone;
+			refuse(&policy, &undone, now, random_u64() % SECOND);
+			assert_true(weir_penalty_swap(&undone, undone, before));
+		}
+		assert_int_equal(refuse(&policy, &undone, now, wait), refuse(&policy, &never, now, wait));
+		assert_int_equal(undone, never);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -375,7 +442,10 @@ int main(void)
 		cmocka_unit_test(test_penalty),
 		cmocka_unit_test(test_penalty_bounds),
 		cmocka_unit_test(test_penalty_far_out),
+		cmocka_unit_test(test_penalty_undone),
+		cmocka_unit_test(test_penalty_undone_too_late),
 		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_random_undo),
 	};
 
 	return cmocka_run_group_tests_name("backoff", tests, NULL, NULL);

@@ -282,12 +282,11 @@ WEIR_INLINE bool weir_bucket_swap(struct weir_bucket *b, const struct weir_level
  * One try to bring a bucket that was last used under an earlier rate to the rate in force, also if it will only be refused: else
  * the history might forget that rate before the bucket has a whole token again.
  */
-WEIR_INLINE bool weir_bucket_settle_try(struct weir_bucket *b, const struct weir_rate_history *h)
+WEIR_INLINE bool weir_bucket_settle_try(struct weir_bucket *b, const struct weir_rate_history *h,
+					struct weir_level *level)
 {
-	struct weir_level level;
-
-	weir_bucket_level(b, h, 0, &level);
-	return weir_bucket_swap(b, &level, &h->rates[0], level.tokens);
+	weir_bucket_level(b, h, 0, level);
+	return weir_bucket_swap(b, level, &h->rates[0], level->tokens);
 }
 
 /* As much of a weight as counts. */
@@ -311,22 +310,16 @@ WEIR_INLINE enum weir_taken weir_bucket_take_level(struct weir_bucket *b, const 
 	return WEIR_TAKEN;
 }
 
-/*
- * One try to take ask->weight tokens, of a bucket that is settled, if there is one now. WEIR_REFUSED: nothing was taken, either because ask->look says to
- * look only (ask->wait_ns is 0), or because no token is there: weir_ask_wait() and weir_bucket_try_later() go on.
- */
-WEIR_INLINE enum weir_taken weir_bucket_try_now(struct weir_bucket *b, const struct weir_rate_history *h,
-						struct weir_ask *ask)
+/* Sets ask->level, and ask->wait_ns: 0, there is a token, or WEIR_NEVER_NS. False: the bucket is stale. */
+WEIR_INLINE bool weir_bucket_see(const struct weir_bucket *b, const struct weir_rate_history *h, struct weir_ask *ask)
 {
 	const struct weir_rate *rate = &h->rates[0];
 
 	weir_bucket_level_now(b, h, ask->now_ns, &ask->level);
 	if (weir_bucket_is_stale(ask->level.word, h))
-		return WEIR_LOST_RACE;
+		return false;
 	ask->wait_ns = rate->burst && weir_level_admits(&ask->level, rate, 0) ? 0 : WEIR_NEVER_NS;
-	if (ask->wait_ns || ask->look)
-		return WEIR_REFUSED;
-	return weir_bucket_take_level(b, rate, &ask->level, ask->weight);
+	return true;
 }
 
 /* No token is there: after how long there will be one. */
@@ -340,10 +333,10 @@ WEIR_INLINE void weir_ask_wait(const struct weir_rate_history *h, struct weir_as
 }
 
 /*
- * Who has to wait, and no longer than ask->longest_ns, takes the tokens now, stands behind those who took before, and is let in
- * after ask->wait_ns. WEIR_REFUSED: it would take longer, and nothing was taken.
+ * Takes the tokens as they were seen. Who has to wait, and no longer than ask->longest_ns, stands behind those who took before, and
+ * is let in after ask->wait_ns. WEIR_REFUSED: it would take longer, or ask->look says to look only, and nothing was taken.
  */
-WEIR_INLINE enum weir_taken weir_bucket_try_later(struct weir_bucket *b, const struct weir_rate_history *h,
+WEIR_INLINE enum weir_taken weir_bucket_take_seen(struct weir_bucket *b, const struct weir_rate_history *h,
 						  const struct weir_ask *ask)
 {
 	if (ask->look || ask->wait_ns > ask->longest_ns)
@@ -351,18 +344,17 @@ WEIR_INLINE enum weir_taken weir_bucket_try_later(struct weir_bucket *b, const s
 	return weir_bucket_take_level(b, &h->rates[0], &ask->level, ask->weight);
 }
 
+/* One try. bpf/buckets.h has the same steps. */
 WEIR_INLINE enum weir_taken weir_bucket_try(struct weir_bucket *b, const struct weir_rate_history *h,
 					    struct weir_ask *ask)
 {
-	enum weir_taken taken;
-
 	if (weir_bucket_is_stale(WEIR_FRESH(b->word), h))
-		weir_bucket_settle_try(b, h);
-	taken = weir_bucket_try_now(b, h, ask);
-	if (taken != WEIR_REFUSED || !ask->wait_ns)
-		return taken;
-	weir_ask_wait(h, ask);
-	return weir_bucket_try_later(b, h, ask);
+		weir_bucket_settle_try(b, h, &ask->level);
+	if (!weir_bucket_see(b, h, ask))
+		return WEIR_LOST_RACE;
+	if (ask->wait_ns)
+		weir_ask_wait(h, ask);
+	return weir_bucket_take_seen(b, h, ask);
 }
 
 /* Tries a few times. WEIR_LOST_RACE: it is contended, and nothing was taken. */
@@ -395,25 +387,27 @@ WEIR_INLINE bool weir_bucket_take(struct weir_bucket *b, const struct weir_rate_
  * One try to undo a take of `weight`, also when others took in between: as if it had never been, except that a bucket which
  * has run full since is not fuller for it. False: to be tried again.
  */
-WEIR_INLINE bool weir_bucket_give_back_try(struct weir_bucket *b, const struct weir_rate_history *h, __u32 weight)
+WEIR_INLINE bool weir_bucket_give_back_try(struct weir_bucket *b, const struct weir_rate_history *h, __u32 weight,
+					   struct weir_level *level)
 {
 	const struct weir_rate *rate = &h->rates[0];
 	__u64 counted = weir_weight_counted(rate, weight);
-	struct weir_level level;
 
-	weir_bucket_level(b, h, 0, &level);
-	if (!level.word)
+	weir_bucket_level(b, h, 0, level);
+	if (!level->word)
 		return true;
-	return weir_bucket_swap(b, &level, rate,
-				weir_tokens_min(weir_tokens_sum(level.tokens, weir_tokens_whole(counted)),
+	return weir_bucket_swap(b, level, rate,
+				weir_tokens_min(weir_tokens_sum(level->tokens, weir_tokens_whole(counted)),
 						weir_tokens_whole(rate->burst)));
 }
 
 /* False: it is contended, and the tokens are lost. */
 WEIR_INLINE bool weir_bucket_give_back(struct weir_bucket *b, const struct weir_rate_history *h, __u32 weight)
 {
+	struct weir_level level;
+
 	for (int i = 0; i < WEIR_BUCKET_TRIES; i++) {
-		if (weir_bucket_give_back_try(b, h, weight))
+		if (weir_bucket_give_back_try(b, h, weight, &level))
 			return true;
 	}
 	return false;

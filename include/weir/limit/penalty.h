@@ -64,4 +64,13 @@ WEIR_INLINE __u64 weir_penalty_refused(const struct weir_backoff *policy, __u64 
 	return (now_ns + *told_ns) >> WEIR_PENALTY_STEP << WEIR_PENALTY_BITS | failures;
 }
 
+/*
+ * Begins a penalty, ends one (with 0), or undoes what has begun one (the same two, the other way round). False: the subject's
+ * word is not the one before any more, and stays.
+ */
+WEIR_INLINE bool weir_penalty_swap(__u64 *word, __u64 before, __u64 after)
+{
+	return __sync_val_compare_and_swap(word, before, after) == before;
+}
+
 #endif
