@@ -40,9 +40,32 @@ static __always_inline void ask_begin(struct work *w, __u64 now_ns, __u64 longes
 }
 
 /* The steps of one try. Functions of their own: each is verified once, and has its stack for itself. */
-__noinline int bucket_settle_try(struct weir_bucket *b, const struct weir_rate_history *h, struct weir_level *level)
+__noinline int bucket_level(const struct weir_bucket *b, const struct weir_rate_history *h, struct weir_level *level)
 {
-	return b && h && level ? weir_bucket_settle_try(b, h, level) : 0;
+	if (b && h && level)
+		weir_bucket_level_now(b, h, 0, level);
+	return 0;
+}
+
+__noinline int bucket_level_settle(const struct weir_bucket *b, const struct weir_rate_history *h,
+				   struct weir_level *level)
+{
+	if (b && h && level && weir_bucket_is_stale(level->word, h))
+		weir_bucket_level_settle(b, h, level);
+	return 0;
+}
+
+__noinline int bucket_swap(struct weir_bucket *b, const struct weir_rate_history *h, const struct weir_level *level)
+{
+	return b && h && level && weir_bucket_swap(b, level, &h->rates[0], level->tokens);
+}
+
+static __always_inline void bucket_settle_try(struct weir_bucket *b, const struct weir_rate_history *h,
+					      struct weir_level *level)
+{
+	bucket_level(b, h, level);
+	bucket_level_settle(b, h, level);
+	bucket_swap(b, h, level);
 }
 
 __noinline int bucket_see(const struct weir_bucket *b, const struct weir_rate_history *h, struct weir_ask *ask)
@@ -75,10 +98,9 @@ static __always_inline int bucket_try(struct weir_bucket *b, const struct weir_r
 }
 
 /* One try: 1: the tokens are back, or the bucket was made anew. */
-__noinline int bucket_give_back_try(struct weir_bucket *b, const struct weir_rate_history *h, __u32 weight,
-				    struct weir_level *level)
+__noinline int bucket_give_back_try(struct weir_bucket *b, const struct weir_rate_history *h, __u32 weight)
 {
-	return b && h && level ? weir_bucket_give_back_try(b, h, weight, level) : 1;
+	return b && h ? weir_bucket_give_back_try(b, h, weight) : 1;
 }
 
 /* What this limit refuses passes all the same: by its own dry run, or by that of its server. */

@@ -199,7 +199,7 @@ static __always_inline void rate_undo(struct work *w, struct charge *c, __u32 n)
 		kept = kept_of(c->index, w->subjects[n]);
 		if (!kept || done)
 			break;
-		done = bucket_give_back_try(&kept->bucket, &c->amount->history, w->weight, &w->ask.level);
+		done = bucket_give_back_try(&kept->bucket, &c->amount->history, w->weight);
 	}
 	if (!kept)
 		return;

@@ -170,16 +170,22 @@ WEIR_INLINE void weir_bucket_level_now(const struct weir_bucket *b, const struct
 						level->tokens);
 }
 
+/* The same of a bucket that is stale: what it has if the rates before are counted, too. */
+WEIR_INLINE void weir_bucket_level_settle(const struct weir_bucket *b, const struct weir_rate_history *h,
+					  struct weir_level *level)
+{
+	struct weir_tokens settled =
+		weir_bucket_settled(level->word, WEIR_FRESH(b->fine), WEIR_FRESH(b->seen_ns), h);
+
+	level->tokens = weir_tokens_min(weir_tokens_sum(settled, level->volume), weir_tokens_whole(h->rates[0].burst));
+}
+
 WEIR_INLINE void weir_bucket_level(const struct weir_bucket *b, const struct weir_rate_history *h, __u64 now_ns,
 				   struct weir_level *level)
 {
-	struct weir_tokens settled;
-
 	weir_bucket_level_now(b, h, now_ns, level);
-	if (!weir_bucket_is_stale(level->word, h))
-		return;
-	settled = weir_tokens_sum(weir_bucket_settled(level->word, WEIR_FRESH(b->fine), WEIR_FRESH(b->seen_ns), h), level->volume);
-	level->tokens = weir_tokens_min(settled, weir_tokens_whole(h->rates[0].burst));
+	if (weir_bucket_is_stale(level->word, h))
+		weir_bucket_level_settle(b, h, level);
 }
 
 /* The tokens a bucket has at `now_ns`. */
@@ -383,31 +389,39 @@ WEIR_INLINE bool weir_bucket_take(struct weir_bucket *b, const struct weir_rate_
 	return weir_bucket_take_weight(b, h, now_ns, 1);
 }
 
-/*
- * One try to undo a take of `weight`, also when others took in between: as if it had never been, except that a bucket which
- * has run full since is not fuller for it. False: to be tried again.
- */
-WEIR_INLINE bool weir_bucket_give_back_try(struct weir_bucket *b, const struct weir_rate_history *h, __u32 weight,
-					   struct weir_level *level)
+/* The rate under which the word was written; NULL: the history has it no more. */
+WEIR_INLINE const struct weir_rate *weir_bucket_rate(__u64 word, const struct weir_rate_history *h)
 {
-	const struct weir_rate *rate = &h->rates[0];
-	__u64 counted = weir_weight_counted(rate, weight);
+	for (int i = 0; i < WEIR_RATES; i++)
+		if (h->rates[i].generation == (word & WEIR_GENERATIONS))
+			return &h->rates[i];
+	return NULL;
+}
 
-	weir_bucket_level(b, h, 0, level);
-	if (!level->word)
+/*
+ * One try to undo a take of `weight`, also when others took in between, or the rate was changed: as if it had never been, except
+ * that a bucket which has run full since is not fuller for it. False: to be tried again.
+ */
+WEIR_INLINE bool weir_bucket_give_back_try(struct weir_bucket *b, const struct weir_rate_history *h, __u32 weight)
+{
+	struct weir_level level = { .word = WEIR_FRESH(b->word) };
+	const struct weir_rate *rate = level.word ? weir_bucket_rate(level.word, h) : NULL;
+	__u64 fine = WEIR_FRESH(b->fine), used_ns = WEIR_FRESH(b->seen_ns);
+
+	if (!rate)
 		return true;
-	return weir_bucket_swap(b, level, rate,
-				weir_tokens_min(weir_tokens_sum(level->tokens, weir_tokens_whole(counted)),
-						weir_tokens_whole(rate->burst)));
+	used_ns = used_ns > rate->since_ns ? used_ns - rate->since_ns : 0;
+	level.volume = weir_rate_gain(rate, used_ns);
+	level.tokens = weir_mark_tokens(level.word, fine, level.volume, rate);
+	level.tokens.high += weir_weight_counted(rate, weight);
+	return weir_bucket_swap(b, &level, rate, weir_tokens_min(level.tokens, weir_tokens_whole(rate->burst)));
 }
 
 /* False: it is contended, and the tokens are lost. */
 WEIR_INLINE bool weir_bucket_give_back(struct weir_bucket *b, const struct weir_rate_history *h, __u32 weight)
 {
-	struct weir_level level;
-
 	for (int i = 0; i < WEIR_BUCKET_TRIES; i++) {
-		if (weir_bucket_give_back_try(b, h, weight, &level))
+		if (weir_bucket_give_back_try(b, h, weight))
 			return true;
 	}
 	return false;
