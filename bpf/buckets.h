@@ -40,18 +40,26 @@ static __always_inline void ask_begin(struct work *w, __u64 now_ns, __u64 longes
 }
 
 /* The steps of one try. Functions of their own: each is verified once, and has its stack for itself. */
-__noinline int bucket_level(const struct weir_bucket *b, const struct weir_rate_history *h, struct weir_level *level)
+__noinline int bucket_level(const struct weir_bucket *b, const struct weir_rate_history *h, __u64 now_ns,
+			   struct weir_level *level)
 {
 	if (b && h && level)
-		weir_bucket_level_now(b, h, 0, level);
+		weir_bucket_level_now(b, h, now_ns, level);
 	return 0;
 }
 
-__noinline int bucket_level_settle(const struct weir_bucket *b, const struct weir_rate_history *h,
-				   struct weir_level *level)
+__noinline int level_settle(struct weir_level *level, const struct weir_bucket *b, const struct weir_rate_history *h,
+			    __u32 i)
 {
-	if (b && h && level && weir_bucket_is_stale(level->word, h))
-		weir_bucket_level_settle(b, h, level);
+	if (level && b && h && i && i < WEIR_RATES)
+		weir_level_settle(level, b, h, i);
+	return 0;
+}
+
+__noinline int level_settled(struct weir_level *level, const struct weir_rate_history *h)
+{
+	if (level && h)
+		weir_level_settled(level, &h->rates[0]);
 	return 0;
 }
 
@@ -60,17 +68,16 @@ __noinline int bucket_swap(struct weir_bucket *b, const struct weir_rate_history
 	return b && h && level && weir_bucket_swap(b, level, &h->rates[0], level->tokens);
 }
 
-static __always_inline void bucket_settle_try(struct weir_bucket *b, const struct weir_rate_history *h,
-					      struct weir_level *level)
+/* As weir_bucket_level(). */
+static __always_inline void bucket_level_settled(const struct weir_bucket *b, const struct weir_rate_history *h,
+						 __u64 now_ns, struct weir_level *level)
 {
-	bucket_level(b, h, level);
-	bucket_level_settle(b, h, level);
-	bucket_swap(b, h, level);
-}
-
-__noinline int bucket_see(const struct weir_bucket *b, const struct weir_rate_history *h, struct weir_ask *ask)
-{
-	return b && h && ask ? weir_bucket_see(b, h, ask) : 0;
+	bucket_level(b, h, now_ns, level);
+	if (!weir_bucket_is_stale(level->word, h))
+		return;
+	for (__u32 i = WEIR_RATES - 1; i; i--)
+		level_settle(level, b, h, i);
+	level_settled(level, h);
 }
 
 __noinline int ask_wait(const struct weir_rate_history *h, struct weir_ask *ask)
@@ -88,12 +95,14 @@ __noinline int bucket_take_seen(struct weir_bucket *b, const struct weir_rate_hi
 /* As weir_bucket_try(): enum weir_taken. */
 static __always_inline int bucket_try(struct weir_bucket *b, const struct weir_rate_history *h, struct weir_ask *ask)
 {
-	if (weir_bucket_is_stale(WEIR_FRESH(b->word), h))
-		bucket_settle_try(b, h, &ask->level);
-	if (!bucket_see(b, h, ask))
+	if (weir_bucket_is_stale(WEIR_FRESH(b->word), h)) {
+		bucket_level_settled(b, h, 0, &ask->level);
+		bucket_swap(b, h, &ask->level);
+	}
+	bucket_level(b, h, ask->now_ns, &ask->level);
+	if (weir_bucket_is_stale(ask->level.word, h))
 		return WEIR_LOST_RACE;
-	if (ask->wait_ns)
-		ask_wait(h, ask);
+	ask_wait(h, ask);
 	return bucket_take_seen(b, h, ask);
 }
 

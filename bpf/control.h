@@ -19,6 +19,7 @@ int weir_override_end(struct __sk_buff *skb)
 {
 	struct weir_override_key key = {};
 	struct weir_override_end end;
+	struct weir_level level = {};
 	struct weir_amount *override;
 	struct weir_rate_history from;
 	struct weir_limit *limit;
@@ -38,7 +39,10 @@ int weir_override_end(struct __sk_buff *skb)
 		return 0;
 	for (int i = 0; i < WEIR_BUCKET_TRIES; i++) {
 		kept = kept_of(end.limit, end.subject);
-		if (!kept || weir_bucket_hand_over_try(&kept->bucket, &from, &limit->amount.history, end.now_ns))
+		if (!kept)
+			break;
+		bucket_level_settled(&kept->bucket, &from, end.now_ns, &level);
+		if (weir_bucket_hand_over_try(&kept->bucket, &limit->amount.history, &level))
 			break;
 	}
 	return 0;

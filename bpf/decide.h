@@ -97,7 +97,8 @@ static __always_inline void no_room(struct work *w, __u32 n, enum weir_reason re
 	w->waits_ns[n & (WEIR_MATCHES_MAX - 1)] = 0;
 }
 
-static __always_inline int in_flight_ask(struct work *w, const struct charge *c, __u32 n)
+/* A function of its own, whose stack buckets do not need. */
+static __noinline int in_flight_ask(struct work *w, const struct charge *c, __u32 n)
 {
 	enum in_flight_outcome outcome;
 
@@ -115,34 +116,27 @@ static __always_inline int in_flight_ask(struct work *w, const struct charge *c,
 	return 0;
 }
 
-/*
- * Takes tokens of the bucket of limit n's subject, unless they would be given back at once. Each try looks the bucket up: its memory
- * may be another subject's by now. WEIR_LOST_RACE: it is contended; *kept: NULL, the subject has none.
- */
-static __always_inline int rate_take(struct work *w, const struct charge *c, __u32 n, struct weir_kept **kept)
-{
-	int taken = WEIR_LOST_RACE;
+/* What limit_ask() says. */
+enum limit_said {
+	LIMIT_ASKED,
+	LIMIT_NO_BUCKET, /* the subject, w->subjects[n], has none */
+	LIMIT_CHANGED,	 /* its bucket, by someone else: to be asked again, with what there is by then */
+};
 
-	for (int i = 0; i < WEIR_BUCKET_TRIES && taken == WEIR_LOST_RACE; i++) {
-		*kept = kept_seen(w, n, c->index);
-		if (!*kept)
-			return WEIR_REFUSED;
-		taken = bucket_try(&(*kept)->bucket, &c->amount->history, &w->ask);
-	}
-	return taken;
-}
-
+/* Takes tokens of the bucket of limit n's subject, unless they would be given back at once. */
 static __always_inline int rate_ask(struct work *w, struct charge *c, __u32 n)
 {
-	struct weir_kept *kept = NULL;
+	struct weir_kept *kept = kept_seen(w, n, c->index);
 	int taken;
 
+	if (!kept)
+		return LIMIT_NO_BUCKET;
 	ask_begin(w, w->at_ns, w->latest_ns - w->at_ns, w->weight);
 	w->ask.look |= !!w->refused;
-	taken = rate_take(w, c, n, &kept);
-	if (!kept)
-		return 1;
+	taken = bucket_try(&kept->bucket, &c->amount->history, &w->ask);
 	if (taken == WEIR_LOST_RACE) {
+		if (w->tries > 1)
+			return LIMIT_CHANGED;
 		count(w->server, WEIR_LIMIT_CONTENDED);
 		w->ask.wait_ns = WEIR_NS_PER_S;
 	}
@@ -150,13 +144,13 @@ static __always_inline int rate_ask(struct work *w, struct charge *c, __u32 n)
 		add(&kept->bucket.passed, w->asked);
 	bucket_count_refused(w, c->limit, &kept->bucket, w->ask.wait_ns ? w->asked_anew : 0);
 	limit_asked(w, c, n, taken == WEIR_TAKEN, w->ask.wait_ns);
-	return 0;
+	return LIMIT_ASKED;
 }
 
 /*
  * Asks limit n of the request and, unless another one has refused before, takes w->weight tokens of it: at w->at_ns, which
  * it moves to when they are there, if that is not after w->latest_ns. Notes a refusal in w->refused and the longest wait in
- * w->wait_ns; notes in w->charged what was taken. 1: the subject, w->subjects[n], has no bucket.
+ * w->wait_ns; notes in w->charged what was taken. Says enum limit_said.
  */
 __noinline int limit_ask(struct work *w, __u32 n)
 {
@@ -178,12 +172,24 @@ __noinline int limit_ask(struct work *w, __u32 n)
 	return c.limit->kind == WEIR_LIMIT_IN_FLIGHT ? in_flight_ask(w, &c, n) : rate_ask(w, &c, n);
 }
 
+static __always_inline int ask_tries(struct work *w, __u32 n)
+{
+	int said = LIMIT_CHANGED;
+
+#pragma GCC unroll 8
+	for (__u32 left = WEIR_BUCKET_TRIES; left && said == LIMIT_CHANGED; left--) {
+		w->tries = left;
+		said = limit_ask(w, n);
+	}
+	return said;
+}
+
 static __always_inline int ask(struct work *w, __u32 n)
 {
-	if (!limit_ask(w, n))
+	if (ask_tries(w, n) != LIMIT_NO_BUCKET)
 		return 0;
 	bucket_make(w->hook, n);
-	if (limit_ask(w, n))
+	if (ask_tries(w, n) == LIMIT_NO_BUCKET)
 		no_room(w, n, WEIR_BUCKET_MAP_FULL);
 	return 0;
 }

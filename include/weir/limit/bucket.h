@@ -93,6 +93,14 @@ WEIR_INLINE struct weir_tokens weir_mark_tokens(__u64 word, __u64 fine, struct w
 	return weir_tokens_difference(coarse, (struct weir_tokens){ .low = agree ? fine << bits >> bits : 0 });
 }
 
+/* When a bucket was last used under the rate, no later than at `at_ns`. */
+WEIR_INLINE __u64 weir_rate_used_ns(const struct weir_rate *rate, __u64 seen_ns, __u64 at_ns)
+{
+	__u64 used_ns = seen_ns < at_ns ? seen_ns : at_ns;
+
+	return used_ns > rate->since_ns ? used_ns : rate->since_ns;
+}
+
 /*
  * The tokens at `at_ns`, which may be years after the bucket was last used: what there was then, and what it has gained since.
  * Who sees a new mark beside an older seen_ns finds the first less by as much as the second is more; only after WEIR_IDLE_NS
@@ -101,39 +109,11 @@ WEIR_INLINE struct weir_tokens weir_mark_tokens(__u64 word, __u64 fine, struct w
 WEIR_INLINE struct weir_tokens weir_mark_tokens_at(__u64 word, __u64 fine, const struct weir_rate *rate, __u64 seen_ns,
 						   __u64 at_ns)
 {
-	__u64 used_ns = seen_ns < at_ns ? seen_ns : at_ns;
-	struct weir_tokens volume;
+	__u64 used_ns = weir_rate_used_ns(rate, seen_ns, at_ns);
+	struct weir_tokens volume = weir_rate_gain(rate, used_ns - rate->since_ns);
 
-	if (used_ns < rate->since_ns)
-		used_ns = rate->since_ns;
-	volume = weir_rate_gain(rate, used_ns - rate->since_ns);
 	return weir_tokens_sum(weir_mark_tokens(word, fine, volume, rate),
 			       weir_tokens_difference(weir_rate_gain(rate, at_ns - rate->since_ns), volume));
-}
-
-/*
- * The tokens, when the rate in force began, of a bucket that was last used under an earlier one. Of a bucket that was
- * last used before the history begins nothing is known: it is taken as empty then.
- */
-WEIR_INLINE struct weir_tokens weir_bucket_settled(__u64 word, __u64 fine, __u64 seen_ns,
-						   const struct weir_rate_history *h)
-{
-	__u32 generation = word & WEIR_GENERATIONS;
-	struct weir_tokens tokens = {};
-
-	for (int i = WEIR_RATES - 1; i > 0; i--) {
-		const struct weir_rate *rate = &h->rates[i];
-		__u64 until_ns = h->rates[i - 1].since_ns;
-
-		if (!rate->generation)
-			continue;
-		if (rate->generation == generation)
-			tokens = weir_mark_tokens_at(word, fine, rate, seen_ns, until_ns);
-		else
-			tokens = weir_tokens_sum(tokens, weir_rate_gain(rate, until_ns - rate->since_ns));
-		tokens = weir_tokens_min(tokens, weir_tokens_whole(rate->burst));
-	}
-	return tokens;
 }
 
 /* --- levels */
@@ -170,22 +150,45 @@ WEIR_INLINE void weir_bucket_level_now(const struct weir_bucket *b, const struct
 						level->tokens);
 }
 
-/* The same of a bucket that is stale: what it has if the rates before are counted, too. */
-WEIR_INLINE void weir_bucket_level_settle(const struct weir_bucket *b, const struct weir_rate_history *h,
-					  struct weir_level *level)
+/*
+ * Of a bucket that was last used under an earlier rate: what it had when that rate ended, which was not the last to do so, and what
+ * came under those after it; for i from WEIR_RATES - 1 down to 1. Of a bucket that was last used before the history begins
+ * nothing is known: it is taken as empty then.
+ */
+WEIR_INLINE void weir_level_settle(struct weir_level *level, const struct weir_bucket *b,
+				   const struct weir_rate_history *h, __u32 i)
 {
-	struct weir_tokens settled =
-		weir_bucket_settled(level->word, WEIR_FRESH(b->fine), WEIR_FRESH(b->seen_ns), h);
+	const struct weir_rate *rate = &h->rates[i];
+	__u64 from_ns = rate->since_ns, until_ns = h->rates[i - 1].since_ns;
 
-	level->tokens = weir_tokens_min(weir_tokens_sum(settled, level->volume), weir_tokens_whole(h->rates[0].burst));
+	if (i == WEIR_RATES - 1)
+		level->tokens = (struct weir_tokens){};
+	if (!rate->generation)
+		return;
+	if (rate->generation == (level->word & WEIR_GENERATIONS)) {
+		from_ns = weir_rate_used_ns(rate, WEIR_FRESH(b->seen_ns), until_ns);
+		level->tokens = weir_mark_tokens(level->word, WEIR_FRESH(b->fine),
+						 weir_rate_gain(rate, from_ns - rate->since_ns), rate);
+	}
+	level->tokens = weir_tokens_min(weir_tokens_sum(level->tokens, weir_rate_gain(rate, until_ns - from_ns)),
+					weir_tokens_whole(rate->burst));
+}
+
+/* What has come under the rate in force is the last. */
+WEIR_INLINE void weir_level_settled(struct weir_level *level, const struct weir_rate *rate)
+{
+	level->tokens = weir_tokens_min(weir_tokens_sum(level->tokens, level->volume), weir_tokens_whole(rate->burst));
 }
 
 WEIR_INLINE void weir_bucket_level(const struct weir_bucket *b, const struct weir_rate_history *h, __u64 now_ns,
 				   struct weir_level *level)
 {
 	weir_bucket_level_now(b, h, now_ns, level);
-	if (weir_bucket_is_stale(level->word, h))
-		weir_bucket_level_settle(b, h, level);
+	if (!weir_bucket_is_stale(level->word, h))
+		return;
+	for (__u32 i = WEIR_RATES - 1; i; i--)
+		weir_level_settle(level, b, h, i);
+	weir_level_settled(level, &h->rates[0]);
 }
 
 /* The tokens a bucket has at `now_ns`. */
@@ -316,23 +319,12 @@ WEIR_INLINE enum weir_taken weir_bucket_take_level(struct weir_bucket *b, const 
 	return WEIR_TAKEN;
 }
 
-/* Sets ask->level, and ask->wait_ns: 0, there is a token, or WEIR_NEVER_NS. False: the bucket is stale. */
-WEIR_INLINE bool weir_bucket_see(const struct weir_bucket *b, const struct weir_rate_history *h, struct weir_ask *ask)
-{
-	const struct weir_rate *rate = &h->rates[0];
-
-	weir_bucket_level_now(b, h, ask->now_ns, &ask->level);
-	if (weir_bucket_is_stale(ask->level.word, h))
-		return false;
-	ask->wait_ns = rate->burst && weir_level_admits(&ask->level, rate, 0) ? 0 : WEIR_NEVER_NS;
-	return true;
-}
-
-/* No token is there: after how long there will be one. */
+/* After how long there is a token, at the level that was seen. */
 WEIR_INLINE void weir_ask_wait(const struct weir_rate_history *h, struct weir_ask *ask)
 {
 	const struct weir_rate *rate = &h->rates[0];
 
+	ask->wait_ns = WEIR_NEVER_NS;
 	/* Who waits without end might owe more than a mark can tell. */
 	if (ask->level.tokens.high >= -(__s64)weir_rate_owed_max(rate))
 		ask->wait_ns = weir_level_turn_ns(&ask->level, rate, ask->now_ns);
@@ -356,10 +348,10 @@ WEIR_INLINE enum weir_taken weir_bucket_try(struct weir_bucket *b, const struct 
 {
 	if (weir_bucket_is_stale(WEIR_FRESH(b->word), h))
 		weir_bucket_settle_try(b, h, &ask->level);
-	if (!weir_bucket_see(b, h, ask))
+	weir_bucket_level_now(b, h, ask->now_ns, &ask->level);
+	if (weir_bucket_is_stale(ask->level.word, h))
 		return WEIR_LOST_RACE;
-	if (ask->wait_ns)
-		weir_ask_wait(h, ask);
+	weir_ask_wait(h, ask);
 	return weir_bucket_take_seen(b, h, ask);
 }
 
@@ -428,23 +420,20 @@ WEIR_INLINE bool weir_bucket_give_back(struct weir_bucket *b, const struct weir_
 }
 
 /*
- * One try to hand a bucket's tokens at `now_ns` over from one history to another, whose generations mean other rates. False:
- * to be tried again.
+ * One try to hand a bucket's tokens, at the level it has under one history, over to another, whose generations mean other rates.
+ * False: to be tried again.
  */
-WEIR_INLINE bool weir_bucket_hand_over_try(struct weir_bucket *b, const struct weir_rate_history *from,
-					   const struct weir_rate_history *to, __u64 now_ns)
+WEIR_INLINE bool weir_bucket_hand_over_try(struct weir_bucket *b, const struct weir_rate_history *to,
+					   struct weir_level *level)
 {
 	const struct weir_rate *rate = &to->rates[0];
-	struct weir_level level;
 
-	weir_bucket_level(b, from, now_ns, &level);
-	if (!level.word)
+	if (!level->word)
 		return true;
-	if (level.clock_ns < rate->since_ns)
-		level.clock_ns = rate->since_ns;
-	level.volume = weir_rate_gain(rate, level.clock_ns - rate->since_ns);
-	return weir_bucket_swap(b, &level, rate,
-				weir_tokens_min(level.tokens, weir_tokens_whole(rate->burst)));
+	if (level->clock_ns < rate->since_ns)
+		level->clock_ns = rate->since_ns;
+	level->volume = weir_rate_gain(rate, level->clock_ns - rate->since_ns);
+	return weir_bucket_swap(b, level, rate, weir_tokens_min(level->tokens, weir_tokens_whole(rate->burst)));
 }
 
 /* Whole seconds for a Retry-After header: rounded up, 1 to WEIR_RETRY_MAX_S. */
