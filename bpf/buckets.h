@@ -48,11 +48,11 @@ __noinline int bucket_level(const struct weir_bucket *b, const struct weir_rate_
 	return 0;
 }
 
-__noinline int level_settle(struct weir_level *level, const struct weir_bucket *b, const struct weir_rate_history *h,
-			    __u32 i)
+__noinline int level_settle(struct weir_level *level, const struct weir_bucket *b, const struct weir_rate *rate,
+			    __u64 until_ns)
 {
-	if (level && b && h && i && i < WEIR_RATES)
-		weir_level_settle(level, b, h, i);
+	if (level && b && rate)
+		weir_level_settle(level, b, rate, until_ns);
 	return 0;
 }
 
@@ -75,8 +75,9 @@ static __always_inline void bucket_level_settled(const struct weir_bucket *b, co
 	bucket_level(b, h, now_ns, level);
 	if (!weir_bucket_is_stale(level->word, h))
 		return;
-	for (__u32 i = WEIR_RATES - 1; i; i--)
-		level_settle(level, b, h, i);
+	level->tokens = (struct weir_tokens){};
+	for (int i = WEIR_RATES - 1; i > 0; i--)
+		level_settle(level, b, &h->rates[i], h->rates[i - 1].since_ns);
 	level_settled(level, h);
 }
 
@@ -146,25 +147,25 @@ static __always_inline struct weir_kept *kept_seen(struct work *w, __u32 n, __u3
 	return kept || !w->look || !(w->nameless >> n & 1) ? kept : &w->full;
 }
 
-/* May one more subject of this limit get a bucket? */
-static __always_inline bool newcomer_admitted(struct work *w, __u32 index)
+/* One try: may one more subject of this limit get a bucket? WEIR_LOST_RACE: to be asked again. */
+static __always_inline int newcomer_admitted(struct work *w, __u32 index)
 {
 	struct weir_bucket *allowance = bpf_map_lookup_elem(&newcomers, &index);
 	struct weir_server *server = server_of(w);
-	int taken = WEIR_LOST_RACE;
+	int taken;
 
 	if (!allowance || !server || !server->newcomers.rates[0].burst)
-		return true;
+		return WEIR_TAKEN;
 	ask_begin(w, w->now_ns, 0, 1);
-	for (int i = 0; i < WEIR_BUCKET_TRIES && taken == WEIR_LOST_RACE; i++)
-		taken = bucket_try(allowance, &server->newcomers, &w->ask);
-	return taken == WEIR_TAKEN || (w->look && !w->ask.wait_ns);
+	taken = bucket_try(allowance, &server->newcomers, &w->ask);
+	return w->look && taken == WEIR_REFUSED && !w->ask.wait_ns ? WEIR_TAKEN : taken;
 }
 
-/* The subject of limit n of the request has no bucket: it gets one, or becomes the subject that has it. */
+/* The subject of limit n of the request has no bucket: it gets one, or becomes the subject that has it. 1: to be tried again. */
 __noinline int bucket_make(__u32 hook, __u32 n)
 {
 	struct work *w = work_of(hook);
+	int admitted = WEIR_TAKEN;
 	__u64 subject;
 	__u32 index;
 	void *map;
@@ -177,7 +178,11 @@ __noinline int bucket_make(__u32 hook, __u32 n)
 		return 0;
 	subject = w->subjects[n];
 	/* Those that the server's operator has named are only so many. */
-	if (!subject || override_of(index, subject) || newcomer_admitted(w, index)) {
+	if (subject && !override_of(index, subject))
+		admitted = newcomer_admitted(w, index);
+	if (admitted == WEIR_LOST_RACE && w->tries > 1)
+		return 1;
+	if (admitted == WEIR_TAKEN) {
 		w->nameless |= 1U << n;
 	} else {
 		subject = WEIR_SUBJECT_OVERFLOW;

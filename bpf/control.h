@@ -37,6 +37,7 @@ int weir_override_end(struct __sk_buff *skb)
 	limit = bpf_map_lookup_elem(&limits, &end.limit);
 	if (!limit || !limit->amount.history.rates[0].generation)
 		return 0;
+#pragma GCC unroll 8
 	for (int i = 0; i < WEIR_BUCKET_TRIES; i++) {
 		kept = kept_of(end.limit, end.subject);
 		if (!kept)

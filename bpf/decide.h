@@ -184,11 +184,21 @@ static __always_inline int ask_tries(struct work *w, __u32 n)
 	return said;
 }
 
+static __always_inline void make_tries(struct work *w, __u32 n)
+{
+#pragma GCC unroll 8
+	for (__u32 left = WEIR_BUCKET_TRIES; left; left--) {
+		w->tries = left;
+		if (!bucket_make(w->hook, n))
+			break;
+	}
+}
+
 static __always_inline int ask(struct work *w, __u32 n)
 {
 	if (ask_tries(w, n) != LIMIT_NO_BUCKET)
 		return 0;
-	bucket_make(w->hook, n);
+	make_tries(w, n);
 	if (ask_tries(w, n) == LIMIT_NO_BUCKET)
 		no_room(w, n, WEIR_BUCKET_MAP_FULL);
 	return 0;

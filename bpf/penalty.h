@@ -62,6 +62,7 @@ static __always_inline __u64 penalty_bucket_ns(struct work *w, const struct pena
 	if (!(p->limit->penalty.parts & WEIR_BACKOFF_BUCKET))
 		return 0;
 	ask_begin(w, w->now_ns, WEIR_NEVER_NS - 1, 1);
+#pragma GCC unroll 8
 	for (int i = 0; i < WEIR_BUCKET_TRIES && taken == WEIR_LOST_RACE; i++) {
 		shared = kept_of(p->index, WEIR_SUBJECT_PENALTY);
 		if (!shared)

@@ -151,18 +151,14 @@ WEIR_INLINE void weir_bucket_level_now(const struct weir_bucket *b, const struct
 }
 
 /*
- * Of a bucket that was last used under an earlier rate: what it had when that rate ended, which was not the last to do so, and what
- * came under those after it; for i from WEIR_RATES - 1 down to 1. Of a bucket that was last used before the history begins
- * nothing is known: it is taken as empty then.
+ * Of a bucket that was last used under an earlier rate: what it had when this rate ended. For one rate after the other, the oldest
+ * first. Of a bucket that was last used before the history begins nothing is known: it is taken as empty then.
  */
-WEIR_INLINE void weir_level_settle(struct weir_level *level, const struct weir_bucket *b,
-				   const struct weir_rate_history *h, __u32 i)
+WEIR_INLINE void weir_level_settle(struct weir_level *level, const struct weir_bucket *b, const struct weir_rate *rate,
+				   __u64 until_ns)
 {
-	const struct weir_rate *rate = &h->rates[i];
-	__u64 from_ns = rate->since_ns, until_ns = h->rates[i - 1].since_ns;
+	__u64 from_ns = rate->since_ns;
 
-	if (i == WEIR_RATES - 1)
-		level->tokens = (struct weir_tokens){};
 	if (!rate->generation)
 		return;
 	if (rate->generation == (level->word & WEIR_GENERATIONS)) {
@@ -186,8 +182,9 @@ WEIR_INLINE void weir_bucket_level(const struct weir_bucket *b, const struct wei
 	weir_bucket_level_now(b, h, now_ns, level);
 	if (!weir_bucket_is_stale(level->word, h))
 		return;
-	for (__u32 i = WEIR_RATES - 1; i; i--)
-		weir_level_settle(level, b, h, i);
+	level->tokens = (struct weir_tokens){};
+	for (int i = WEIR_RATES - 1; i > 0; i--)
+		weir_level_settle(level, b, &h->rates[i], h->rates[i - 1].since_ns);
 	weir_level_settled(level, &h->rates[0]);
 }
 
