@@ -41,7 +41,7 @@ static __always_inline void ask_begin(struct work *w, __u64 now_ns, __u64 longes
 
 /* The steps of one try. Functions of their own: each is verified once, and has its stack for itself. */
 __noinline int bucket_level(const struct weir_bucket *b, const struct weir_rate_history *h, __u64 now_ns,
-			   struct weir_level *level)
+			    struct weir_level *level)
 {
 	if (b && h && level)
 		weir_bucket_level_now(b, h, now_ns, level);

@@ -65,11 +65,11 @@ struct work {
 	__u64 waits_ns[WEIR_MATCHES_MAX]; /* after which it would admit, where it has refused */
 	__u64 words_before[WEIR_MATCHES_MAX]; /* of its subject's penalty, where the refusal has begun one */
 	__u64 words_after[WEIR_MATCHES_MAX];
-	struct weir_ask ask;		  /* the bucket that is asked now */
-	__u32 tries;			  /* to ask it, this one too */
-	__u32 weight;			  /* tokens that it costs to pass */
-	__u32 asked;			  /* requests (or records) that this is about */
-	__u32 asked_anew;		  /* those that were not refused before */
+	struct weir_ask ask;	     /* the bucket that is asked now */
+	__u32 tries;		     /* to ask it, this one too */
+	__u32 weight;		     /* tokens that it costs to pass */
+	__u32 asked;		     /* requests (or records) that this is about */
+	__u32 asked_anew;	     /* those that were not refused before */
 	__u32 look;		     /* only looked at: nothing is taken, made or counted; asked and asked_anew are 0 */
 	__u32 believed;		     /* what the request says of its user is true, whoever the peer is */
 	__u64 sum;		     /* of a checksum */

@@ -209,7 +209,8 @@ static __u64 distance(struct simulation *s, __u64 now)
 {
 	struct weir_tokens tokens = weir_bucket_tokens(&s->bucket, &s->history, now);
 	/* In units: the last place of a binary fraction is far below the tolerance. */
-	__int128 units = (__int128)tokens.high * WEIR_TOKEN + (__int128)(((unsigned __int128)tokens.low * WEIR_TOKEN) >> 64);
+	__int128 units = (__int128)tokens.high * WEIR_TOKEN +
+			 (__int128)(((unsigned __int128)tokens.low * WEIR_TOKEN) >> 64);
 	__int128 short_of = (__int128)WEIR_TOKEN - s->history.rates[0].per_ns - units;
 
 	if (short_of < 0)

@@ -28,8 +28,8 @@ struct exact_tokens {
 
 /* The two counters are the caller's, who alone knows what became of the request: no function here touches them. */
 struct exact_bucket {
-	__u32 started;		   /* 0: no token was ever taken, full */
-	__u32 reserved;		   /* last_ns is when someone who waits is let in, not when someone asked */
+	__u32 started;		    /* 0: no token was ever taken, full */
+	__u32 reserved;		    /* last_ns is when someone who waits is let in, not when someone asked */
 	struct exact_tokens tokens; /* at last_ns */
 	__u64 last_ns;
 	__u64 passed; /* requests that took a token and kept it */
@@ -142,7 +142,7 @@ WEIR_INLINE __u64 exact_bucket_clock(const struct exact_bucket *b, const struct 
 
 /* The tokens a bucket has at `now_ns`. */
 WEIR_INLINE struct exact_tokens exact_bucket_tokens(struct exact_bucket *b, const struct exact_rate_history *h,
-						  __u64 now_ns)
+						    __u64 now_ns)
 {
 	const struct exact_rate *newest = &h->rates[0];
 
@@ -154,7 +154,7 @@ WEIR_INLINE struct exact_tokens exact_bucket_tokens(struct exact_bucket *b, cons
 
 /* Takes `weight` tokens and says true if there is one, or takes nothing. */
 WEIR_INLINE bool exact_bucket_take_weight(struct exact_bucket *b, const struct exact_rate_history *h, __u64 now_ns,
-					 __u32 weight)
+					  __u32 weight)
 {
 	struct exact_tokens tokens = exact_bucket_tokens(b, h, now_ns);
 	__u64 missing = exact_tokens_missing(tokens);
@@ -178,7 +178,7 @@ WEIR_INLINE bool exact_bucket_take(struct exact_bucket *b, const struct exact_ra
 WEIR_INLINE void exact_bucket_give_back(struct exact_bucket *b, const struct exact_rate_history *h, __u32 weight)
 {
 	b->tokens = exact_tokens_min(exact_tokens_sum(b->tokens, exact_tokens_product(weight, WEIR_TOKEN)),
-				    exact_tokens_product(h->rates[0].burst, WEIR_TOKEN));
+				     exact_tokens_product(h->rates[0].burst, WEIR_TOKEN));
 }
 
 /* How long a rate takes to make good what a bucket is below zero, in steps of 2^16 ns and rounded up. */
@@ -234,7 +234,7 @@ WEIR_INLINE __u64 exact_bucket_turn_ns(struct exact_bucket *b, const struct exac
 
 /* turn_ns: what exact_bucket_turn_ns() has just said, and not WEIR_NEVER_NS. */
 WEIR_INLINE void exact_bucket_reserve(struct exact_bucket *b, const struct exact_rate_history *h, __u64 now_ns,
-				     __u64 turn_ns, __u32 weight)
+				      __u64 turn_ns, __u32 weight)
 {
 	exact_bucket_take_weight(b, h, now_ns + turn_ns, weight);
 	b->reserved = !!turn_ns;

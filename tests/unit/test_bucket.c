@@ -22,7 +22,8 @@ typedef __int128 units;
 /* Units, of which the part behind the point is rounded to the nearest: it stands for some that a binary fraction cannot say. */
 static units exact(struct weir_tokens tokens)
 {
-	return tokens.high * (units)WEIR_TOKEN + (units)(((unsigned __int128)tokens.low * WEIR_TOKEN + (1ULL << 63)) >> 64);
+	return tokens.high * (units)WEIR_TOKEN +
+	       (units)(((unsigned __int128)tokens.low * WEIR_TOKEN + (1ULL << 63)) >> 64);
 }
 
 /* The same to a million millionth of a token, as the oracle has it. */
@@ -130,7 +131,8 @@ static void test_extremes(void **state)
 	for (__u64 days = 200; days < 100 * 365; days *= 3) {
 		assert_true(exact(weir_bucket_tokens(&b, &h, days * DAY)) == (units)WEIR_BURST_MAX * WEIR_TOKEN);
 		assert_int_equal(takes(&b, &h, days * DAY, 1000), 1000);
-		assert_true(exact(weir_bucket_tokens(&b, &h, days * DAY)) == (units)(WEIR_BURST_MAX - 1000) * WEIR_TOKEN);
+		assert_true(exact(weir_bucket_tokens(&b, &h, days * DAY)) ==
+			    (units)(WEIR_BURST_MAX - 1000) * WEIR_TOKEN);
 	}
 
 	h = rate("0.000000001", 1);

@@ -21,12 +21,12 @@
 #undef WEIR_FRESH
 #define WEIR_FRESH(x) (step(&(x)), *(const volatile __typeof__(x) *)&(x))
 static void step(const void *read);
-#define __sync_val_compare_and_swap(place, before, after)                                      \
-	({                                                                                     \
-		__typeof__(*(place)) expected = before;                                        \
-		interleaved_turn();                                                            \
+#define __sync_val_compare_and_swap(place, before, after)                                        \
+	({                                                                                       \
+		__typeof__(*(place)) expected = before;                                          \
+		interleaved_turn();                                                              \
 		__atomic_compare_exchange_n(place, &expected, after, false, 5 /* SEQ_CST */, 5); \
-		expected;                                                                      \
+		expected;                                                                        \
 	})
 
 #include "weir/limit/penalty.h"
@@ -43,7 +43,7 @@ enum deed {
 	WAIT,	    /* takes, also if the token is there only later */
 	SETTLE,
 	REFUND, /* of a token that was taken before */
-	EVICT, /* the memory is a new subject's, whose bucket is full */
+	EVICT,	/* the memory is a new subject's, whose bucket is full */
 };
 
 struct outcome {
@@ -179,9 +179,9 @@ static void bucket(__u64 per_ns, __u64 burst, int n, __u64 ago_ns)
 static void pairs(void)
 {
 	static const enum deed deeds[][2] = {
-		{ TAKE, TAKE }, { TAKE, TAKE_HEAVY }, { TAKE, REFUND },	  { TAKE, SETTLE },   { TAKE, WAIT },
-		{ WAIT, WAIT }, { WAIT, REFUND },     { REFUND, REFUND }, { REFUND, SETTLE }, { TAKE, EVICT },
-		{ REFUND, EVICT },
+		{ TAKE, TAKE },	    { TAKE, TAKE_HEAVY }, { TAKE, REFUND },  { TAKE, SETTLE },
+		{ TAKE, WAIT },	    { WAIT, WAIT },	  { WAIT, REFUND },  { REFUND, REFUND },
+		{ REFUND, SETTLE }, { TAKE, EVICT },	  { REFUND, EVICT },
 	};
 
 	for (size_t i = 0; i < sizeof(deeds) / sizeof(*deeds); i++) {
@@ -193,8 +193,8 @@ static void pairs(void)
 static void three(void)
 {
 	static const enum deed deeds[][3] = {
-		{ TAKE, TAKE, TAKE },	{ TAKE, TAKE, REFUND },	 { TAKE, TAKE_HEAVY, SETTLE }, { TAKE, REFUND, SETTLE },
-		{ TAKE, REFUND, EVICT },
+		{ TAKE, TAKE, TAKE },	  { TAKE, TAKE, REFUND },  { TAKE, TAKE_HEAVY, SETTLE },
+		{ TAKE, REFUND, SETTLE }, { TAKE, REFUND, EVICT },
 	};
 
 	scene.coarse = true;

@@ -58,8 +58,7 @@ static int apply_server(struct net *net, int slot, const struct server *server, 
 	identity_reading(&server->identity, &kernel_side.reading);
 	tenancy_apply(&server->tenancy, net->dp, &kernel_side.reading);
 	identity_known_groups(&server->identity, &kernel_side.groups);
-	kernel_side.newcomers =
-		weir_rate_always(server->identity.newcomers_per_ns, server->identity.newcomers);
+	kernel_side.newcomers = weir_rate_always(server->identity.newcomers_per_ns, server->identity.newcomers);
 	ret = identity_apply(net, slot, server, err);
 	if (!ret)
 		ret = datapath_balancers_set(net->dp, slot, server->balancers, server->n_balancers, err);

@@ -50,7 +50,7 @@ struct datapath {
 	struct datapath_maps maps;
 	struct datapath_written written;
 	struct datapath_inside *inside; /* programs inside servers (inside.c); NULL: none */
-	struct weir_bpf *explain; /* of the one program weir_explain; NULL: not asked for yet */
+	struct weir_bpf *explain;	/* of the one program weir_explain; NULL: not asked for yet */
 	int override_end_fd, forget_fd; /* programs */
 	struct cgroup_program on_cgroups[DATAPATH_ON_CGROUPS];
 	struct error no_hold; /* why those have none; "": they have one each */

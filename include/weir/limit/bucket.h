@@ -26,9 +26,9 @@
 
 #include "weir/limit/rate.h"
 
-#define WEIR_RETRY_MAX_S 3600U /* the longest Retry-After told; also when no token will ever come */
+#define WEIR_RETRY_MAX_S 3600U	     /* the longest Retry-After told; also when no token will ever come */
 #define WEIR_LONGEST_NS (1ULL << 63) /* 292 years: what takes longer never comes */
-#define WEIR_BUCKET_TRIES 8    /* of a compare-and-swap; then it is contended */
+#define WEIR_BUCKET_TRIES 8	     /* of a compare-and-swap; then it is contended */
 
 /* The two counters are the caller's, who alone knows what became of the request: no function here touches them. */
 struct weir_bucket {
@@ -146,8 +146,8 @@ WEIR_INLINE void weir_bucket_level_now(const struct weir_bucket *b, const struct
 	level->volume = weir_rate_gain(rate, level->clock_ns - rate->since_ns);
 	level->tokens = weir_tokens_whole(rate->burst);
 	if (word)
-		level->tokens = weir_tokens_min(weir_mark_tokens_at(word, fine, rate, WEIR_FRESH(b->seen_ns), level->clock_ns),
-						level->tokens);
+		level->tokens = weir_tokens_min(
+			weir_mark_tokens_at(word, fine, rate, WEIR_FRESH(b->seen_ns), level->clock_ns), level->tokens);
 }
 
 /*

@@ -23,8 +23,9 @@
 #define WEIR_GENERATION_BITS 8
 #define WEIR_GENERATIONS ((1U << WEIR_GENERATION_BITS) - 1) /* 1 and up; 0: no rate */
 #define WEIR_MARK_BITS (64 - WEIR_GENERATION_BITS)
-#define WEIR_IDLE_NS (1ULL << 53) /* 104 days: so long a bucket may be idle, and yet two who ask at once see each other */
-#define WEIR_OWED_MIN (1ULL << 23)  /* tokens that a bucket may at least gain, keep or owe */
+#define WEIR_IDLE_NS \
+	(1ULL << 53) /* 104 days: so long a bucket may be idle, and yet two who ask at once see each other */
+#define WEIR_OWED_MIN (1ULL << 23) /* tokens that a bucket may at least gain, keep or owe */
 
 /* Made by weir_rate_made(). All zero: there is none. */
 struct weir_rate {
