@@ -127,10 +127,15 @@ enum limit_said {
 static __always_inline int rate_ask(struct work *w, struct charge *c, __u32 n)
 {
 	struct weir_kept *kept = kept_seen(w, n, c->index);
+	__u64 word;
 	int taken;
 
 	if (!kept)
 		return LIMIT_NO_BUCKET;
+	/* Someone may know a newer rate already: it is looked up again, before the bucket is taken as one that nobody knows. */
+	word = WEIR_FRESH(kept->bucket.word);
+	if (w->tries == WEIR_BUCKET_TRIES && word && !weir_bucket_rate(word, &c->amount->history))
+		return LIMIT_CHANGED;
 	ask_begin(w, w->at_ns, w->latest_ns - w->at_ns, w->weight);
 	w->ask.look |= !!w->refused;
 	taken = bucket_try(&kept->bucket, &c->amount->history, &w->ask);
