@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Each test has a world of its own: namespaces, servers, an agent. It leaves nothing behind, and that is checked."""
+"""Each test has a world: namespaces, servers, an agent. It leaves nothing behind, and that is checked.
+
+The tests of a module with `pytestmark = pytest.mark.together` share an agent and a loopback, but for those marked `alone`.
+"""
 import contextlib
 import os
 import re
@@ -16,6 +19,10 @@ from lib.server import EchoServer
 from lib.site import Site
 from lib.trace import Trace
 from lib.weir import BINARY, Weir
+
+
+KEEPER = "keeper"
+KEEPER_PORT = 7
 
 
 @pytest.fixture(scope="session")
@@ -67,10 +74,16 @@ class World:
     def place(self, kind, family=4):
         return self.veth(family) if kind == "veth" else self.loopback(family)
 
-    def echo(self, place, port=8080):
-        server = EchoServer(place.server_ns, place.address, port)
+    def echo(self, place, port=None):
+        server = EchoServer(place.server_ns, place.address, port or self.port())
         self.at_end(server.close)
         return server
+
+    def port(self):
+        return 8080
+
+    def attached(self):
+        """A server of the test's has been attached."""
 
     def real_server(self, program, place, **options):
         server = RealServer(program, place.server_ns, place.address, self.directory, **options)
@@ -129,8 +142,62 @@ class World:
         assert not left, f"left behind: {left}"
 
 
-def pytest_configure():
+class Common(World):
+    """
+    An agent, and a namespace in which a server that nobody uses keeps the programs while no other is attached: loading them
+    takes a second.
+    """
+
+    def __init__(self, name, directory, bpffs):
+        super().__init__(name, directory, bpffs)
+        self.ports = iter(range(8080, 65536))
+        self.place = self.loopback()
+        self.keeper = self.echo(self.place, KEEPER_PORT)
+        self.kept = False
+        self.weir.start()
+
+    def keep(self):
+        if not self.kept:
+            self.weir("attach", KEEPER, "--port", KEEPER_PORT, "--netns", self.place.server_ns.path)
+            self.kept = True
+
+    def let_go(self):
+        if self.kept:
+            self.weir("detach", KEEPER, "--force")
+            self.kept = False
+
+
+class Lent(World):
+    """A common world for the time of one test. What its connections still send goes to a port that is not used again."""
+
+    def __init__(self, name, directory, common):
+        super().__init__(name, directory, common.pins.parent)
+        self.common = common
+        self.weir = common.weir
+
+    def port(self):
+        return next(self.common.ports)
+
+    def loopback(self, family=4):
+        return self.common.place if family == 4 else super().loopback(family)
+
+    def attached(self):
+        self.common.let_go()
+
+    def end_weir(self):
+        if not self.weir.running():
+            self.weir.start()
+        self.common.keep()
+        for server in self.weir.servers():
+            if server["name"] != KEEPER:
+                self.weir("detach", server["name"], "--force")
+        return [text for namespace in self.namespaces for text in namespace.leftovers()]
+
+
+def pytest_configure(config):
     """Who is told to end cleans up behind himself, as after ^C."""
+    config.addinivalue_line("markers", "together: the module's tests share an agent and a loopback")
+    config.addinivalue_line("markers", "alone: not this test")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
@@ -160,11 +227,27 @@ def drain(site):
     return site
 
 
+@pytest.fixture(scope="module")
+def common(request, tmp_path_factory, bpffs):
+    module = request.module.__name__.replace("_", "-")
+    common = Common(f"weir-{module}-{os.getpid()}", tmp_path_factory.mktemp(module), bpffs)
+    yield common
+    common.end()
+
+
+def world_of(request, tmp_path, bpffs):
+    slug = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")[:60]
+    name = f"weir-{slug}-{os.getpid()}"
+    marked = request.node.get_closest_marker
+    if marked("together") and not marked("alone"):
+        return Lent(name, tmp_path, request.getfixturevalue("common"))
+    return World(name, tmp_path, bpffs)
+
+
 @pytest.fixture
 def world(request, tmp_path, bpffs):
     assert BINARY.exists(), f"{BINARY} is not built"
-    slug = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")[:60]
-    world = World(f"weir-{slug}-{os.getpid()}", tmp_path, bpffs)
+    world = world_of(request, tmp_path, bpffs)
     yield world
     world.end()
 

@@ -8,6 +8,8 @@ import pytest
 from lib.client import check_shed
 from lib.process import eventually
 
+pytestmark = pytest.mark.together
+
 SWALLOWED = 60_000  # a body that is swallowed to keep the connection
 TOO_LONG = 200_000  # a body that costs it
 

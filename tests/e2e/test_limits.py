@@ -6,6 +6,8 @@ import pytest
 
 from lib.client import check_shed
 
+pytestmark = pytest.mark.together
+
 LONG_NAME = "system:serviceaccount:" + "n" * 63 + ":" + "s" * 253
 NAME_SHOWN = 120
 

@@ -6,6 +6,8 @@ import pytest
 
 from lib.process import eventually
 
+pytestmark = pytest.mark.together
+
 SECRETS = "/api/v1/namespaces/{}/secrets"
 PODS = "/api/v1/namespaces/{}/pods"
 LIST_SECRETS = ("--key", "namespace,user", "--verb", "list", "--resource", "secrets")

@@ -17,6 +17,7 @@ class Site:
         trust = () if "--trusted-proxy" in options else ("--trusted-proxy", self.place.client_address)
         home = () if self.weir.namespace else ("--netns", self.place.server_ns.path)
         self.weir("attach", "web", "--port", self.server.port, *home, *trust, *options)
+        self.world.attached()
 
     def limit(self, kind, *subject, qps=0, burst):
         """With qps 0 the burst is there once: every count is exact."""
