@@ -99,15 +99,13 @@ WEIR_INLINE void weir_request_account_byte(struct weir_request *r, __u8 c, struc
 {
 	struct weir_framing *f = &r->framing;
 
-	if (f->gap) {
-		r->account = WEIR_ACCOUNT_NOT;
-	} else if (c != ':') {
+	if (!f->gap && c != ':') {
 		if (r->account == WEIR_ACCOUNT_PREFIX || r->account == WEIR_ACCOUNT_COLON)
 			r->account++;
-	} else if (!r->account) {
+	} else if (!f->gap && !r->account) {
 		if (WEIR_TOKEN_IS(f, "system:serviceaccount"))
 			r->account = WEIR_ACCOUNT_PREFIX;
-	} else if (r->account == WEIR_ACCOUNT_NAMESPACE) {
+	} else if (!f->gap && r->account == WEIR_ACCOUNT_NAMESPACE) {
 		r->account = WEIR_ACCOUNT_COLON;
 		name->steps = WEIR_STEP_END;
 		name->header = WEIR_HEADER_GROUP;
