@@ -7,6 +7,7 @@ PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
 MANDIR ?= $(PREFIX)/share/man
 BASHCOMPDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHCOMPDIR ?= $(PREFIX)/share/zsh/site-functions
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 CFLAGS ?= -O2 -g
 LDFLAGS ?= -Wl,--as-needed
@@ -30,7 +31,8 @@ FULL_VERSION := $(VERSION)$(addprefix +g,$(REVISION))
 
 PACKAGES := libbpf libelf zlib libevent jansson yaml-0.1 libmnl libcap capstone
 PACKAGE_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
-LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
+# capstone is loaded when it is first needed (user/golang/capstone.h).
+LIBS := $(shell pkg-config --libs $(filter-out capstone,$(PACKAGES)) 2>/dev/null)
 
 WARNINGS := -Wall -Wextra -Werror
 # The agent is root's: what goes wrong in it ends it. Without optimization there is nothing to fortify.
@@ -56,7 +58,15 @@ BPF_FLAGS = -target bpf -mcpu=v3 -O2 -g -std=gnu11 $(WARNINGS) -Iinclude -Ibuild
 
 SKELETONS := $(patsubst bpf/%.bpf.c,build/%.skel.h,$(wildcard bpf/*.bpf.c))
 USER_SOURCES := $(wildcard user/*/*.c)
-LIB_SOURCES := $(filter-out user/cli/main.c,$(USER_SOURCES))
+# 0: neither the programs that run inside servers nor what attaches them.
+INSIDE ?= 1
+ifeq ($(INSIDE),0)
+SKELETONS := $(filter-out build/inside.skel.h,$(SKELETONS))
+OTHER_INSIDE := user/datapath/inside.c
+else
+OTHER_INSIDE := user/datapath/inside_none.c
+endif
+LIB_SOURCES := $(filter-out user/cli/main.c $(OTHER_INSIDE),$(USER_SOURCES))
 # No other object waits for the BPF programs.
 SKELETON_USERS := $(shell grep -lF '.skel.h"' $(USER_SOURCES) $(wildcard tests/*/*.c))
 MAN_PAGES := $(wildcard docs/*.8)
@@ -98,13 +108,16 @@ VM_OBJECTS := $(CLANGS:%=build/vm/%/weir.bpf.o)
 # To upgrade from and to (tests/e2e/test_upgrade.py): programs of other instructions, and an agent that wants other maps.
 OTHER_PROGRAMS := $(patsubst %.c,build/other-programs/%.o,$(shell grep -lF '"weir.skel.h"' $(LIB_SOURCES)))
 OTHER_MAPS := $(patsubst %.c,build/other-maps/%.o,$(shell grep -lF WEIR_ABI_VERSION $(LIB_SOURCES)))
-OTHER_WEIRS := build/other-programs/weir build/other-maps/weir
+OTHER_WEIRS := build/other-programs/weir build/other-maps/weir build/without-inside/weir
 WITHOUT_BTF := build/without-btf/weir.bpf.o build/without-btf/inside.bpf.o
 
-HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c)
-FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/weir/*/*.h user/*/*.h tests/*/*.h vmlinux/*.h)
+# Of programs that a test has of its own.
+TEST_SKELETONS := $(patsubst %.bpf.c,build/%.skel.h,$(wildcard tests/prog/bpf/*.bpf.c))
 
-.PHONY: all deps tests install uninstall deb demo test quick check docs unit fuzz fuzz-packets bench test-kernels test-service test-kube test-kube-in-flight test-kube-event-rate soak soak-kernels format lint clean help FORCE
+HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c)
+FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/weir/*/*.h user/*/*.h tests/*/*.h tests/*/bpf/*.c vmlinux/*.h)
+
+.PHONY: all deps tests install uninstall deb demo test quick check docs unit fuzz fuzz-packets bench test-kernels test-service test-kube test-kube-in-flight test-kube-event-rate test-inside test-kube-manifests test-kube-tls soak soak-kernels format lint clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -147,6 +160,18 @@ $(eval $(call bpf_objects,build/other-programs,$$(BPF_CLANG),-fno-strict-aliasin
 $(eval $(call bpf_objects,build/without-btf,$$(BPF_CLANG),-D__VMLINUX_H__ -include vmlinux/vmlinux-min.h))
 # For other kernels: by each clang that is here.
 $(foreach clang,$(CLANGS),$(eval $(call bpf_objects,build/vm/$(clang),$(clang),)))
+
+# A test's own: what it shares with its program, it includes by its place.
+build/tests/prog/bpf/%.bpf.o: tests/prog/bpf/%.bpf.c build/vmlinux.h
+	$(call say,CLANG)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(BPF_CLANG) $(BPF_FLAGS) -MMD -MP -c $< -o $@
+
+build/tests/prog/bpf/%.skel.h: build/tests/prog/bpf/%.bpf.o
+	$(call say,SKELETON)
+	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
+
+build/tests/prog/test_lanes.o build/quick/tests/prog/test_lanes.o: $(TEST_SKELETONS)
 
 # --- Host: the same sources, as the kinds of object that there are
 
@@ -235,6 +260,7 @@ build/tests/fuzz/%: build/asan/tests/fuzz/%.o build/asan/tests/fuzz/replay.o bui
 # What these have of their own is not taken from the library.
 build/other-programs/weir: $(OTHER_PROGRAMS)
 build/other-maps/weir: $(OTHER_MAPS)
+build/without-inside/weir: build/user/datapath/inside_none.o
 build/%/weir: build/user/cli/main.o build/libweir.a
 	$(call link,$(CC) $(LINK_HARDENING))
 
@@ -257,11 +283,12 @@ build/fuzz/%: build/fuzz/tests/fuzz/fuzz_%.o build/fuzz/libweir.a
 
 # --- What people ask for
 
-install: all build/weir.service ## install the binary, the man pages, the systemd unit and the completion for bash (DESTDIR, PREFIX=/usr/local)
+install: all build/weir.service ## install the binary, the man pages, the systemd unit and the completion for bash and zsh (DESTDIR, PREFIX=/usr/local)
 	install -D -m 755 build/weir $(DESTDIR)$(BINDIR)/weir
 	$(if $(MAN_PAGES),install -D -m 644 -t $(DESTDIR)$(MANDIR)/man8 $(MAN_PAGES))
 	install -D -m 644 build/weir.service $(DESTDIR)$(UNITDIR)/weir.service
 	install -D -m 644 packaging/completion/weir.bash $(DESTDIR)$(BASHCOMPDIR)/weir
+	install -D -m 644 packaging/completion/_weir $(DESTDIR)$(ZSHCOMPDIR)/_weir
 
 deb: all ## build/weir_VERSION_ARCH.deb, a package of what install installs (needs dpkg-dev)
 	@packaging/deb/build $(VERSION)
@@ -271,7 +298,7 @@ build/weir.service: user/weir.service.in FORCE
 	$(Q)sed 's|@BINDIR@|$(BINDIR)|' $< > $@
 
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(BINDIR)/weir $(DESTDIR)$(UNITDIR)/weir.service $(DESTDIR)$(BASHCOMPDIR)/weir $(addprefix $(DESTDIR)$(MANDIR)/man8/,$(notdir $(MAN_PAGES)))
+	rm -f $(DESTDIR)$(BINDIR)/weir $(DESTDIR)$(UNITDIR)/weir.service $(DESTDIR)$(BASHCOMPDIR)/weir $(DESTDIR)$(ZSHCOMPDIR)/_weir $(addprefix $(DESTDIR)$(MANDIR)/man8/,$(notdir $(MAN_PAGES)))
 
 # A recursive make sees the tools and libraries that install-deps has just brought.
 demo: ## two users, one of them noisy, in front of a real nginx (root; installs what it misses on Debian)
@@ -340,6 +367,11 @@ soak-kernels: ## the answer path under bad networks on other kernels: KERNELS as
 	@$(MAKE) all $(VM_PROGRAMS)
 	@VM_GUEST=tests/vm/soak tests/vm/run $(KERNELS)
 
+test-inside: ## real API servers looked into, here and on other kernels (root; KERNELS as above, INSIDE_DIR=build/inside: docs/internals/testing.md)
+	@tests/install-deps inside
+	@$(MAKE) all
+	@tests/inside/run $(KERNELS)
+
 test-kube: all ## weir's reading of requests against a kube-apiserver's audit log: KUBE_FRONT=, KUBE_AUDIT_LOG= (tests/kube/run)
 	@tests/kube/run || [ $$? = 77 ]
 
@@ -348,6 +380,12 @@ test-kube-in-flight: all build/tests/bench/load ## kube-apiserver's max-in-fligh
 
 test-kube-event-rate: all ## Kubernetes' EventRateLimit example on events of a kube-apiserver: KUBE_FRONT= (tests/kube/event-rate)
 	@tests/kube/event-rate || [ $$? = 77 ]
+
+test-kube-manifests: ## packaging/kubernetes against a kube-apiserver, as --dry-run=server: KUBECONFIG= (tests/kube/manifests)
+	@tests/kube/manifests || [ $$? = 77 ]
+
+test-kube-tls: all ## packaging/nginx/kubernetes.conf in front of a kube-apiserver: KUBE_PKI=, KUBE_CLIENT= (tests/kube/tls)
+	@tests/kube/tls || [ $$? = 77 ]
 
 bench: ## side by side with nginx and HAProxy, into build/bench/ (root; BENCH_FLAGS=--quick, six minutes without)
 	@tests/install-deps test
@@ -362,15 +400,21 @@ docs: all ## write docs/reference and the man page anew
 format: ## format all C in place
 	clang-format -i $(FORMATTED)
 
-lint: $(SKELETONS) build/vmlinux.h ## clang-format, clang-tidy and cppcheck, warnings are errors
+# Not -Iinclude: it never ends with what the machines there may do one after the other. It does not know what `cleanup` frees
+# (the sanitizers do), nor `ret = next() ?: ret`, nor that a pointer to a local is taken back.
+CPPCHECK = --quiet -j$(shell nproc) --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
+	$(addprefix --suppress=,missingIncludeSystem memleak resourceLeak selfAssignment autoVariables) -Iuser \
+	'-DDECLARE_LIBBPF_OPTS(type,name,...)=struct type name = {0}' \
+	'-Dbpf_object__for_each_program(program,object)=while ((program = bpf_object__next_program(object, program)))' \
+	$(addprefix --include=,$(shell pkg-config --variable=includedir jansson)/jansson.h $(wildcard /usr/include/*/sys/queue.h))
+
+lint: $(SKELETONS) $(TEST_SKELETONS) build/vmlinux.h ## clang-format, clang-tidy and cppcheck, warnings are errors
 	@tests/install-deps --check lint
 	@tests/run lint
 	clang-format --dry-run -Werror $(FORMATTED)
 	clang-tidy --quiet $(HOST_SOURCES) -- $(HOST_FLAGS) -DWEIR_VERSION='"$(FULL_VERSION)"'
 	clang-tidy --quiet $(wildcard bpf/*.bpf.c) -- $(BPF_FLAGS)
-	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
-		--suppress=missingIncludeSystem --include=$(shell pkg-config --variable=includedir jansson)/jansson.h \
-		-Iinclude -Iuser $(HOST_SOURCES)
+	cppcheck $(CPPCHECK) $(USER_SOURCES)
 
 clean: ## remove everything that was built
 	rm -rf build
@@ -382,7 +426,7 @@ help: ## this list
 
 version_SETTINGS = $(FULL_VERSION)
 bpf_SETTINGS = $(BPF_CLANG) $(BPF_FLAGS) $(VMLINUX_BTF)
-host_SETTINGS = $(CC) $(HOST_FLAGS) $(HARDENING) $(CFLAGS) $(CPPFLAGS) $(BPF_CLANG)
+host_SETTINGS = $(INSIDE) $(CC) $(HOST_FLAGS) $(HARDENING) $(CFLAGS) $(CPPFLAGS) $(BPF_CLANG)
 
 build/%.settings: FORCE | build
 	$(file >$@.new,$($*_SETTINGS))@cmp -s $@.new $@ || cp $@.new $@

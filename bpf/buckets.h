@@ -6,16 +6,7 @@
 #ifndef WEIR_BPF_BUCKETS_H
 #define WEIR_BPF_BUCKETS_H
 
-#include "identify.h"
-#include "work.h"
-
-/* Subjects are hashes already; the limit is mixed in so that no two limits' subject 0 share a lock. */
-static __always_inline struct lock *lock_of(__u32 limit, __u64 subject)
-{
-	__u32 index = (subject ^ limit) % WEIR_LOCKS;
-
-	return bpf_map_lookup_elem(&locks, &index);
-}
+#include "decision.h"
 
 static __always_inline struct weir_amount *override_of(__u32 index, __u64 subject)
 {
@@ -39,94 +30,168 @@ static __always_inline struct weir_kept *kept_of(__u32 index, __u64 subject)
 	return map ? bpf_map_lookup_elem(map, &subject) : NULL;
 }
 
-static __always_inline struct weir_bucket *bucket_of(__u32 index, __u64 subject)
+static __always_inline void ask_begin(struct decision *d, __u64 now_ns, __u64 longest_ns, __u32 weight)
 {
-	struct weir_kept *kept = kept_of(index, subject);
+	d->ask.now_ns = now_ns;
+	d->ask.longest_ns = longest_ns;
+	d->ask.weight = weight;
+	d->ask.look = d->look;
+}
 
-	return kept ? &kept->bucket : NULL;
+/* The steps of one try. Functions of their own: each is verified once, and has its stack for itself. */
+__noinline int bucket_level(const struct weir_bucket *b, const struct weir_rate_history *h, __u64 now_ns,
+			    struct weir_level *level)
+{
+	if (b && h && level)
+		weir_bucket_level_now(b, h, now_ns, level);
+	return 0;
+}
+
+__noinline int level_settle(struct weir_level *level, const struct weir_bucket *b, const struct weir_rate *rate,
+			    __u64 until_ns)
+{
+	if (level && b && rate)
+		weir_level_settle(level, b, rate, until_ns);
+	return 0;
+}
+
+__noinline int level_settled(struct weir_level *level, const struct weir_rate_history *h)
+{
+	if (level && h)
+		weir_level_settled(level, &h->rates[0]);
+	return 0;
+}
+
+__noinline int bucket_swap(struct weir_bucket *b, const struct weir_rate_history *h, const struct weir_level *level)
+{
+	return b && h && level && weir_bucket_swap(b, level, &h->rates[0], level->tokens);
+}
+
+/* As weir_bucket_level(). */
+static __always_inline void bucket_level_settled(const struct weir_bucket *b, const struct weir_rate_history *h,
+						 __u64 now_ns, struct weir_level *level)
+{
+	bucket_level(b, h, now_ns, level);
+	if (!weir_bucket_is_stale(level->word, h))
+		return;
+	level->tokens = (struct weir_tokens){};
+	for (int i = WEIR_RATES - 1; i > 0; i--)
+		level_settle(level, b, &h->rates[i], h->rates[i - 1].since_ns);
+	level_settled(level, h);
+}
+
+__noinline int ask_wait(const struct weir_rate_history *h, struct weir_ask *ask)
+{
+	if (h && ask)
+		weir_ask_wait(h, ask);
+	return 0;
+}
+
+__noinline int bucket_take_seen(struct weir_bucket *b, const struct weir_rate_history *h, const struct weir_ask *ask)
+{
+	return b && h && ask ? weir_bucket_take_seen(b, h, ask) : WEIR_REFUSED;
+}
+
+/* As weir_bucket_try(): enum weir_taken. */
+static __always_inline int bucket_try(struct weir_bucket *b, const struct weir_rate_history *h, struct weir_ask *ask)
+{
+	if (weir_bucket_is_stale(WEIR_FRESH(b->word), h)) {
+		bucket_level_settled(b, h, 0, &ask->level);
+		bucket_swap(b, h, &ask->level);
+	}
+	bucket_level(b, h, ask->now_ns, &ask->level);
+	if (weir_bucket_is_stale(ask->level.word, h))
+		return WEIR_LOST_RACE;
+	ask_wait(h, ask);
+	return bucket_take_seen(b, h, ask);
+}
+
+/* One try: 1: the tokens are back, or the bucket was made anew. */
+__noinline int bucket_give_back_try(struct weir_bucket *b, const struct weir_rate_history *h, __u32 weight)
+{
+	return b && h ? weir_bucket_give_back_try(b, h, weight) : 1;
 }
 
 /* What this limit refuses passes all the same: by its own dry run, or by that of its server. */
-static __always_inline bool limit_is_dry(const struct work *w, const struct weir_limit *limit)
+static __always_inline bool limit_is_dry(const struct decision *d, const struct weir_limit *limit)
 {
-	return (limit->flags & WEIR_LIMIT_DRY_RUN) || (w->server_flags & WEIR_SERVER_DRY_RUN);
+	return (limit->flags & WEIR_LIMIT_DRY_RUN) || (d->server_flags & WEIR_SERVER_DRY_RUN);
 }
 
-static __always_inline void bucket_count_refused(const struct work *w, const struct weir_limit *limit,
+static __always_inline void bucket_count_refused(const struct decision *d, const struct weir_limit *limit,
 						 struct weir_bucket *bucket, __u64 refused)
 {
-	if (limit_is_dry(w, limit))
-		bucket->watched += refused;
-	else
-		bucket->shed += refused;
+	if (refused)
+		add(limit_is_dry(d, limit) ? &bucket->watched : &bucket->shed, refused);
 }
 
-static __always_inline void limit_count(const struct work *w, __u32 index, const struct weir_limit *limit,
+static __always_inline void limit_count(const struct decision *d, __u32 index, const struct weir_limit *limit,
 					__u64 admitted, __u64 refused)
 {
 	struct weir_limit_counts *counts = bpf_map_lookup_elem(&limit_counts, &index);
 
 	if (!counts)
 		return;
-	counts->admitted += admitted;
-	if (limit_is_dry(w, limit))
-		counts->dry_run_refused += refused;
-	else
-		counts->refused += refused;
+	if (admitted)
+		add(&counts->admitted, admitted);
+	if (refused)
+		add(limit_is_dry(d, limit) ? &counts->dry_run_refused : &counts->refused, refused);
 }
 
 /* What is kept for limit n's subject; to who only looks, what a new one would get. */
-static __always_inline struct weir_kept *kept_seen(struct work *w, __u32 n, __u32 index)
+static __always_inline struct weir_kept *kept_seen(struct decision *d, __u32 n, __u32 index)
 {
-	struct weir_kept *kept = kept_of(index, w->subjects[n]);
+	struct weir_kept *kept = kept_of(index, d->subjects[n]);
 
-	return kept || !w->look || !(w->nameless >> n & 1) ? kept : &w->full;
+	return kept || !d->look || !(d->nameless >> n & 1) ? kept : &d->fresh;
 }
 
-/* May one more subject of this limit get a bucket? */
-static __always_inline bool newcomer_admitted(const struct work *w, __u32 index)
+/* One try: may one more subject of this limit get a bucket? WEIR_LOST_RACE: to be asked again. */
+static __always_inline int newcomer_admitted(struct decision *d, __u32 index)
 {
 	struct weir_bucket *allowance = bpf_map_lookup_elem(&newcomers, &index);
-	struct lock *lock = lock_of(index, WEIR_SUBJECT_OVERFLOW);
-	struct weir_server *server = server_of(w);
-	bool admitted;
+	struct weir_server *server = server_of(d->server);
+	int taken;
 
-	if (!allowance || !lock || !server || !server->newcomers.rates[0].burst)
-		return true;
-	bpf_spin_lock(&lock->lock);
-	admitted = w->look ? !weir_bucket_wait_ns(allowance, &server->newcomers, w->now_ns) :
-			     weir_bucket_take(allowance, &server->newcomers, w->now_ns);
-	bpf_spin_unlock(&lock->lock);
-	return admitted;
+	if (!allowance || !server || !server->newcomers.rates[0].burst)
+		return WEIR_TAKEN;
+	ask_begin(d, d->now_ns, 0, 1);
+	taken = bucket_try(allowance, &server->newcomers, &d->ask);
+	return d->look && taken == WEIR_REFUSED && !d->ask.wait_ns ? WEIR_TAKEN : taken;
 }
 
-/* The subject of limit n of the request has no bucket: it gets one, or becomes the subject that has it. */
-__noinline int bucket_make(__u32 hook, __u32 n)
+/* The subject of limit n of the request has no bucket: it gets one, or becomes the subject that has it. 1: to be tried again. */
+__noinline int bucket_make(__u32 memory, __u32 n)
 {
-	struct work *w = work_of(hook);
+	struct decision *d = decision_of(memory);
+	int admitted = WEIR_TAKEN;
 	__u64 subject;
 	__u32 index;
 	void *map;
 
-	if (!w || n >= WEIR_MATCHES_MAX)
+	if (!d || n >= WEIR_MATCHES_MAX)
 		return 0;
-	index = weir_limit_index(w->server, w->limits[n]);
+	index = weir_limit_index(d->server, d->limits[n]);
 	map = bpf_map_lookup_elem(&buckets, &index);
 	if (!map)
 		return 0;
-	subject = w->subjects[n];
+	subject = d->subjects[n];
 	/* Those that the server's operator has named are only so many. */
-	if (!subject || override_of(index, subject) || newcomer_admitted(w, index)) {
-		w->nameless |= 1U << n;
+	if (subject && !override_of(index, subject))
+		admitted = newcomer_admitted(d, index);
+	if (admitted == WEIR_LOST_RACE && d->tries > 1)
+		return 1;
+	if (admitted == WEIR_TAKEN) {
+		d->nameless |= 1U << n;
 	} else {
 		subject = WEIR_SUBJECT_OVERFLOW;
-		w->subjects[n] = subject;
-		weir_identity_note(&w->identity, WEIR_OVERFLOW);
+		d->subjects[n] = subject;
+		weir_identity_note(&d->identity, WEIR_OVERFLOW);
 	}
-	if (w->look)
-		w->nameless |= 1U << n;
+	if (d->look)
+		d->nameless |= 1U << n;
 	else
-		bpf_map_update_elem(map, &subject, &w->full, BPF_NOEXIST);
+		bpf_map_update_elem(map, &subject, &d->fresh, BPF_NOEXIST);
 	return 0;
 }
 

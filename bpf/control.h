@@ -7,33 +7,46 @@
 #ifndef WEIR_BPF_CONTROL_H
 #define WEIR_BPF_CONTROL_H
 
+#include "admitted.h"
 #include "decide.h"
 #include "track.h"
 
-/* Brings a subject's bucket up to date at the rate in force, before that rate is taken away. */
+/*
+ * Takes a subject's override away, and hands its bucket over to the limit's own rate, in which generations mean others. In one
+ * program, so that neither is ever without the other.
+ */
 SEC("tc")
-int weir_settle(struct __sk_buff *skb)
+int weir_override_end(struct __sk_buff *skb)
 {
-	struct weir_settle settle;
-	struct weir_bucket *bucket;
-	struct weir_amount *amount;
+	struct weir_override_key key = {};
+	struct weir_override_end end;
+	struct weir_level level = {};
+	struct weir_amount *override;
+	struct weir_rate_history from;
 	struct weir_limit *limit;
-	struct lock *lock;
+	struct weir_kept *kept;
 
-	if (bpf_skb_load_bytes(skb, ETHERNET_BYTES, &settle, sizeof(settle)))
+	if (bpf_skb_load_bytes(skb, ETHERNET_BYTES, &end, sizeof(end)))
 		return 0;
-	limit = bpf_map_lookup_elem(&limits, &settle.limit);
-	amount = limit ? amount_of(limit, settle.limit, settle.subject) : NULL;
-	bucket = bucket_of(settle.limit, settle.subject);
-	lock = lock_of(settle.limit, settle.subject);
-	if (!amount || !bucket || !lock)
+	key.limit = end.limit;
+	key.subject = end.subject;
+	override = bpf_map_lookup_elem(&overrides, &key);
+	if (!override)
 		return 0;
-	bpf_spin_lock(&lock->lock);
-	if (bucket->started) {
-		bucket->tokens = weir_bucket_tokens(bucket, &amount->history, settle.now_ns);
-		bucket->last_ns = weir_bucket_clock(bucket, &amount->history, settle.now_ns);
+	from = override->history;
+	bpf_map_delete_elem(&overrides, &key);
+	limit = bpf_map_lookup_elem(&limits, &end.limit);
+	if (!limit || !limit->amount.history.rates[0].generation)
+		return 0;
+#pragma GCC unroll 8
+	for (int i = 0; i < WEIR_BUCKET_TRIES; i++) {
+		kept = kept_of(end.limit, end.subject);
+		if (!kept)
+			break;
+		bucket_level_settled(&kept->bucket, &from, end.now_ns, &level);
+		if (weir_bucket_hand_over_try(&kept->bucket, &limit->amount.history, &level))
+			break;
 	}
-	bpf_spin_unlock(&lock->lock);
 	return 0;
 }
 
@@ -57,6 +70,25 @@ int weir_forget(struct __sk_buff *skb)
 	} else {
 		conn_let_go(&forget.flow, c);
 	}
+	return 0;
+}
+
+/* Gives back the places of a connection that limits on connections had admitted, when nobody has its socket any more. */
+SEC("tc")
+int weir_forget_admitted(struct __sk_buff *skb)
+{
+	struct weir_forget forget;
+	struct weir_admitted *a;
+	__u32 server;
+
+	if (bpf_skb_load_bytes(skb, ETHERNET_BYTES, &forget, sizeof(forget)))
+		return 0;
+	a = bpf_map_lookup_elem(&admitted, &forget.flow);
+	if (!a)
+		return 0;
+	server = a->server;
+	if (admitted_end(&forget.flow, forget.id))
+		count(server, WEIR_ADMISSION_SWEPT);
 	return 0;
 }
 

@@ -7,290 +7,352 @@
 #define WEIR_BPF_DECIDE_H
 
 #include "buckets.h"
+#include "decision.h"
 #include "in_flight.h"
 #include "match.h"
-#include "names.h"
 #include "penalty.h"
 #include "subjects.h"
-#include "work.h"
+#include "width.h"
 
 /* Everything there is to one limit of one request. The pointers are of this very packet, in one program run. */
 struct charge {
 	struct weir_limit *limit;
 	struct weir_amount *amount;
-	struct weir_bucket *bucket;
-	struct lock *lock;
 	__u32 index;
 };
 
 /* One of those that every server may have. */
-static __always_inline void limit_add(struct work *w, enum weir_limit_type type)
+static __always_inline void limit_add(struct decision *d, enum weir_limit_type type)
 {
-	if (w->traits & (WEIR_SERVER_LIMITED << type))
-		w->limits[w->n_limits++ & (WEIR_MATCHES_MAX - 1)] = type;
+	if (d->traits & (WEIR_SERVER_LIMITED << type))
+		d->limits[d->n_limits++ & (WEIR_MATCHES_MAX - 1)] = type;
 }
 
-/* Sets w->limits to those that are for the request (or the records), the narrowest first. True: it is exempt. */
-static __always_inline bool limits_find(struct work *w)
+/* Sets d->limits to those that are for the request (or the records), the narrowest first. True: it is exempt. */
+static __always_inline bool limits_find(struct decision *d, const struct weir_path *path)
 {
 	bool exempt;
 
-	w->n_limits = 0;
-	limit_add(w, WEIR_LIMIT_SOURCE_AND_OBJECT);
-	limit_add(w, WEIR_LIMIT_USER);
-	exempt = w->generation && match_limits(w->hook);
-	limit_add(w, WEIR_LIMIT_NAMESPACE);
-	limit_add(w, WEIR_LIMIT_TOTAL);
+	d->n_limits = 0;
+	limit_add(d, WEIR_LIMIT_SOURCE_AND_OBJECT);
+	limit_add(d, WEIR_LIMIT_USER);
+	exempt = d->generation && match_limits(d->memory, path);
+	limit_add(d, WEIR_LIMIT_NAMESPACE);
+	limit_add(d, WEIR_LIMIT_TOTAL);
 	return exempt;
 }
 
 /* A health check is under no limit but its priority level, where there is one. True: there is none. */
-__noinline int health_find(__u32 hook)
+__noinline int health_find(struct decision *d)
 {
-	struct work *w = work_of(hook);
 	struct weir_limit *limit;
 	__u32 index;
 
-	if (!w)
+	if (!d)
 		return 1;
 	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
-		if (n >= w->n_limits)
+		if (n >= d->n_limits)
 			break;
-		index = weir_limit_index(w->server, w->limits[n]);
+		index = weir_limit_index(d->server, d->limits[n]);
 		limit = bpf_map_lookup_elem(&limits, &index);
 		if (!limit || !(limit->flags & WEIR_LIMIT_SEATS))
 			continue;
-		w->limits[0] = w->limits[n];
-		w->n_limits = 1;
+		d->limits[0] = d->limits[n];
+		d->n_limits = 1;
 		return 0;
 	}
 	return 1;
 }
 
 /* Limit n has been asked: it has taken what it was asked for, or would do so in wait_ns. */
-static __always_inline void limit_asked(struct work *w, const struct charge *c, __u32 n, bool admits, __u64 wait_ns)
+static __always_inline void limit_asked(struct decision *d, const struct charge *c, __u32 n, bool admits, __u64 wait_ns)
 {
 	bool dry_run = c->limit->flags & WEIR_LIMIT_DRY_RUN;
 
-	limit_count(w, c->index, c->limit, admits ? w->asked : 0, !admits && wait_ns ? w->asked_anew : 0);
+	limit_count(d, c->index, c->limit, admits ? d->asked : 0, !admits && wait_ns ? d->asked_anew : 0);
 	if (admits) {
-		w->charged |= 1U << n;
-		w->waited |= wait_ns ? 1U << n : 0;
-		w->at_ns += wait_ns;
+		d->charged |= 1U << n;
+		d->waited |= wait_ns ? 1U << n : 0;
+		d->at_ns += wait_ns;
 	} else if (wait_ns && dry_run) {
-		w->overlooked |= 1U << n;
-		if (wait_ns > w->overlooked_ns)
-			w->overlooked_ns = wait_ns;
+		d->overlooked |= 1U << n;
+		if (wait_ns > d->overlooked_ns)
+			d->overlooked_ns = wait_ns;
 	} else if (wait_ns) {
-		w->refused |= 1U << n;
-		w->waits_ns[n & (WEIR_MATCHES_MAX - 1)] = wait_ns;
-		if (wait_ns > w->wait_ns)
-			w->wait_ns = wait_ns;
+		d->refused |= 1U << n;
+		d->waits_ns[n & (WEIR_MATCHES_MAX - 1)] = wait_ns;
+		wait_for(d, n, wait_ns);
 	}
 }
 
 /* There is no place in a table for what limit n would have to keep. */
-static __always_inline void no_room(struct work *w, __u32 n, enum weir_reason reason)
+static __always_inline void no_room(struct decision *d, __u32 n, enum weir_reason reason)
 {
-	count(w->server, reason);
-	if (!(w->server_flags & WEIR_SERVER_FULL_REFUSES))
+	count(d->server, reason);
+	if (!(d->server_flags & WEIR_SERVER_FULL_REFUSES))
 		return;
-	w->refused |= 1U << n;
-	w->waits_ns[n & (WEIR_MATCHES_MAX - 1)] = 0;
+	d->refused |= 1U << n;
+	d->waits_ns[n & (WEIR_MATCHES_MAX - 1)] = 0;
+	wait_for(d, n, 1);
 }
 
-static __always_inline int in_flight_ask(struct work *w, const struct charge *c, __u32 n)
+/* What the limit never lets pass needs no bucket, and no place. */
+static __always_inline int deny(struct decision *d, const struct charge *c, __u32 n)
+{
+	d->denied |= 1U << n;
+	limit_asked(d, c, n, false, WEIR_NEVER_NS);
+	d->slowest = d->limits[n & (WEIR_MATCHES_MAX - 1)];
+	return 0;
+}
+
+/* A function of its own, whose stack buckets do not need. */
+static __noinline int in_flight_ask(struct decision *d, const struct charge *c, __u32 n)
 {
 	enum in_flight_outcome outcome;
 
-	if (w->unreadable)
+	if (d->unreadable)
 		return 0;
 	/* Penalties are kept with the buckets. */
-	if (limit_penalises(c->limit) && !kept_seen(w, n, c->index))
+	if (limit_penalises(c->limit) && !kept_seen(d, n, c->index))
 		return 1;
-	outcome = in_flight_take(w, c->limit, c->amount, c->index, w->subjects[n], w->look || w->refused);
+	outcome = in_flight_take(d, c->limit, c->amount, c->index, d->subjects[n], d->look || d->refused);
 	if (outcome == IN_FLIGHT_NO_ROOM)
-		no_room(w, n, WEIR_IN_FLIGHT_MAP_FULL);
+		no_room(d, n, WEIR_IN_FLIGHT_MAP_FULL);
 	else
-		limit_asked(w, c, n, outcome == IN_FLIGHT_TAKEN && !w->refused && !w->look,
+		limit_asked(d, c, n, outcome == IN_FLIGHT_TAKEN && !d->refused && !d->look,
 			    outcome == IN_FLIGHT_REFUSED ? IN_FLIGHT_RETRY_NS : 0);
 	return 0;
 }
 
-static __always_inline int rate_ask(struct work *w, struct charge *c, __u32 n)
-{
-	struct weir_kept *kept = kept_seen(w, n, c->index);
-	__u64 wait_ns;
-	bool admits;
+/* What limit_ask() says. */
+enum limit_said {
+	LIMIT_ASKED,
+	LIMIT_NO_BUCKET, /* the subject, d->subjects[n], has none */
+	LIMIT_CHANGED,	 /* its bucket, by someone else: to be asked again, with what there is by then */
+};
 
-	c->lock = lock_of(c->index, w->subjects[n]);
-	if (!kept || !c->lock)
-		return 1;
-	c->bucket = &kept->bucket;
-	bpf_spin_lock(&c->lock->lock);
-	wait_ns = weir_bucket_turn_ns(c->bucket, &c->amount->history, w->at_ns);
-	admits = !w->refused && !w->look && wait_ns <= w->latest_ns - w->at_ns;
-	if (admits)
-		weir_bucket_reserve(c->bucket, &c->amount->history, w->at_ns, wait_ns, w->weight);
-	c->bucket->passed += admits ? w->asked : 0;
-	bucket_count_refused(w, c->limit, c->bucket, wait_ns ? w->asked_anew : 0);
-	bpf_spin_unlock(&c->lock->lock);
-	limit_asked(w, c, n, admits, wait_ns);
-	return 0;
+/* Takes tokens of the bucket of limit n's subject, unless they would be given back at once. */
+static __always_inline int rate_ask(struct decision *d, struct charge *c, __u32 n)
+{
+	struct weir_kept *kept = kept_seen(d, n, c->index);
+	__u64 word;
+	int taken;
+
+	if (!kept)
+		return LIMIT_NO_BUCKET;
+	/* Someone may know a newer rate already: it is looked up again, before the bucket is taken as one that nobody knows. */
+	word = WEIR_FRESH(kept->bucket.word);
+	if (d->tries == WEIR_BUCKET_TRIES && word && !weir_bucket_rate(word, &c->amount->history))
+		return LIMIT_CHANGED;
+	ask_begin(d, d->at_ns, d->latest_ns - d->at_ns, d->weight);
+	d->ask.look |= !!d->refused;
+	taken = bucket_try(&kept->bucket, &c->amount->history, &d->ask);
+	if (taken == WEIR_LOST_RACE) {
+		if (d->tries > 1)
+			return LIMIT_CHANGED;
+		count(d->server, WEIR_LIMIT_CONTENDED);
+		d->ask.wait_ns = WEIR_NS_PER_S;
+	}
+	if (taken == WEIR_TAKEN && d->asked)
+		add(&kept->bucket.passed, d->asked);
+	bucket_count_refused(d, c->limit, &kept->bucket, d->ask.wait_ns ? d->asked_anew : 0);
+	limit_asked(d, c, n, taken == WEIR_TAKEN, d->ask.wait_ns);
+	return LIMIT_ASKED;
 }
 
 /*
- * Asks limit n of the request and, unless another one has refused before, takes w->weight tokens of it: at w->at_ns, which
- * it moves to when they are there, if that is not after w->latest_ns. Notes a refusal in w->refused and the longest wait in
- * w->wait_ns; notes in w->charged what was taken. 1: the subject, w->subjects[n], has no bucket.
+ * Asks limit n of the request and, unless another one has refused before, takes d->weight tokens of it: at d->at_ns, which
+ * it moves to when they are there, if that is not after d->latest_ns. Notes a refusal in d->refused and the longest wait in
+ * d->wait_ns; notes in d->charged what was taken. Says enum limit_said.
  */
-__noinline int limit_ask(struct work *w, __u32 n)
+__noinline int limit_ask(struct decision *d, __u32 n)
 {
 	struct charge c;
 
-	if (!w || n >= WEIR_MATCHES_MAX)
+	if (!d || n >= WEIR_MATCHES_MAX)
 		return 0;
 	WEIR_BARRIER(n); /* as it is: for verifiers that forget what a spilled register was compared with */
 	n &= WEIR_MATCHES_MAX - 1;
-	c.index = weir_limit_index(w->server, w->limits[n]);
+	c.index = weir_limit_index(d->server, d->limits[n]);
 	c.limit = bpf_map_lookup_elem(&limits, &c.index);
 	if (!c.limit)
 		return 0;
-	if (!w->subjects[n] && c.limit->key)
+	if (!d->subjects[n] && c.limit->key)
 		return 0;
-	c.amount = amount_of(c.limit, c.index, w->subjects[n]);
+	c.amount = amount_of(c.limit, c.index, d->subjects[n]);
 	if (!c.amount)
 		return 0;
-	return c.limit->kind == WEIR_LIMIT_IN_FLIGHT ? in_flight_ask(w, &c, n) : rate_ask(w, &c, n);
+	if (c.amount->flags & WEIR_LIMIT_DENY)
+		return deny(d, &c, n);
+	return weir_limit_has_places(c.limit->kind) ? in_flight_ask(d, &c, n) : rate_ask(d, &c, n);
 }
 
-static __always_inline int ask(struct work *w, __u32 n)
+static __always_inline int ask_tries(struct decision *d, __u32 n)
 {
-	if (!limit_ask(w, n))
+	int said = LIMIT_CHANGED;
+
+#pragma GCC unroll 8
+	for (__u32 left = WEIR_BUCKET_TRIES; left && said == LIMIT_CHANGED; left--) {
+		d->tries = left;
+		said = limit_ask(d, n);
+	}
+	return said;
+}
+
+static __always_inline void make_tries(struct decision *d, __u32 n)
+{
+#pragma GCC unroll 8
+	for (__u32 left = WEIR_BUCKET_TRIES; left; left--) {
+		d->tries = left;
+		if (!bucket_make(d->memory, n))
+			break;
+	}
+}
+
+static __always_inline int ask(struct decision *d, __u32 n)
+{
+	if (ask_tries(d, n) != LIMIT_NO_BUCKET)
 		return 0;
-	bucket_make(w->hook, n);
-	if (limit_ask(w, n))
-		no_room(w, n, WEIR_BUCKET_MAP_FULL);
+	make_tries(d, n);
+	if (ask_tries(d, n) == LIMIT_NO_BUCKET)
+		no_room(d, n, WEIR_BUCKET_MAP_FULL);
 	return 0;
 }
 
 /* Gives back the tokens that limit_ask() took, or what it counted. */
-static __always_inline void rate_undo(struct work *w, struct charge *c, __u32 n)
+static __always_inline void rate_undo(struct decision *d, struct charge *c, __u32 n)
 {
-	c->bucket = bucket_of(c->index, w->subjects[n]);
-	c->lock = lock_of(c->index, w->subjects[n]);
-	if (!c->bucket || !c->lock)
-		return;
-	bpf_spin_lock(&c->lock->lock);
-	if (w->charged >> n & 1) {
-		weir_bucket_give_back(c->bucket, &c->amount->history, w->weight);
-		c->bucket->passed -= w->asked;
+	bool charged = d->charged >> n & 1, refused = (d->refused | d->waited | d->overlooked) >> n & 1;
+	struct weir_kept *kept = NULL;
+	int done = !charged;
+
+	for (int i = 0; i < WEIR_BUCKET_TRIES; i++) {
+		kept = kept_of(c->index, d->subjects[n]);
+		if (!kept || done)
+			break;
+		done = bucket_give_back_try(&kept->bucket, &c->amount->history, d->weight);
 	}
-	if ((w->refused | w->waited | w->overlooked) >> n & 1)
-		bucket_count_refused(w, c->limit, c->bucket, -(__u64)w->asked_anew);
-	bpf_spin_unlock(&c->lock->lock);
+	if (!kept)
+		return;
+	if (!done)
+		count(d->server, WEIR_LIMIT_CONTENDED);
+	if (charged && d->asked)
+		add(&kept->bucket.passed, -(__u64)d->asked);
+	bucket_count_refused(d, c->limit, &kept->bucket, refused ? -(__u64)d->asked_anew : 0);
 }
 
 /* Undoes what was done at limit n when it admitted, or when it refused. Places: places_undo(). */
-__noinline int limit_undo(struct work *w, __u32 n)
+__noinline int limit_undo(struct decision *d, __u32 n)
 {
 	__u32 asked = 0;
 	struct charge c;
 
-	if (!w || n >= WEIR_MATCHES_MAX)
+	if (!d || n >= WEIR_MATCHES_MAX)
 		return 0;
-	asked = (w->charged | w->refused | w->overlooked) >> n & 1;
+	asked = (d->charged | d->refused | d->overlooked) >> n & 1;
 	if (!asked)
 		return 0;
-	c.index = weir_limit_index(w->server, w->limits[n]);
+	c.index = weir_limit_index(d->server, d->limits[n]);
 	c.limit = bpf_map_lookup_elem(&limits, &c.index);
 	if (!c.limit)
 		return 0;
-	c.amount = amount_of(c.limit, c.index, w->subjects[n]);
-	if (c.amount && c.limit->kind == WEIR_LIMIT_RATE)
-		rate_undo(w, &c, n);
-	limit_count(w, c.index, c.limit, w->charged >> n & 1 ? -(__u64)w->asked : 0,
-		    (w->refused | w->overlooked) >> n & 1 ? -(__u64)w->asked_anew : 0);
-	if (w->failed >> n & 1)
-		penalty_undo(w, n);
-	w->charged &= ~(1U << n);
-	w->refused &= ~(1U << n);
-	w->waited &= ~(1U << n);
-	w->overlooked &= ~(1U << n);
-	w->failed &= ~(1U << n);
-	w->penalised &= ~(1U << n);
+	c.amount = amount_of(c.limit, c.index, d->subjects[n]);
+	if (c.amount && !weir_limit_has_places(c.limit->kind) && !(d->denied >> n & 1))
+		rate_undo(d, &c, n);
+	limit_count(d, c.index, c.limit, d->charged >> n & 1 ? -(__u64)d->asked : 0,
+		    (d->refused | d->overlooked) >> n & 1 ? -(__u64)d->asked_anew : 0);
+	if (d->failed >> n & 1)
+		penalty_undo(d, n);
+	d->charged &= ~(1U << n);
+	d->refused &= ~(1U << n);
+	d->waited &= ~(1U << n);
+	d->overlooked &= ~(1U << n);
+	d->failed &= ~(1U << n);
+	d->penalised &= ~(1U << n);
+	d->denied &= ~(1U << n);
 	return 0;
 }
 
 /* Calls a function for each limit of the request. Without a loop, which older verifiers would have to be shown the end of. */
-static __always_inline void each_limit(struct work *w, int (*call)(struct work *w, __u32 n))
+static __always_inline void each_limit(struct decision *d, int (*call)(struct decision *d, __u32 n))
 {
 #pragma GCC unroll 16
 	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
-		if (n >= w->n_limits)
+		if (n >= d->n_limits)
 			break;
-		call(w, n);
+		call(d, n);
 	}
 }
 
 /* The request (or the segment) decided last comes again: as if it had not been asked for. */
-__noinline int undo_decision(struct work *w)
+__noinline int undo_decision(struct decision *d)
 {
-	if (!w)
+	if (!d)
 		return 0;
-	each_limit(w, limit_undo);
-	return places_undo(w, false);
+	each_limit(d, limit_undo);
+	return places_undo(d, false);
 }
 
-static __always_inline int charge_undo(struct work *w, __u32 n)
+static __always_inline int charge_undo(struct decision *d, __u32 n)
 {
-	return w->charged >> n & 1 ? limit_undo(w, n) : 0;
+	return d->charged >> n & 1 ? limit_undo(d, n) : 0;
 }
 
 /* A limit has refused: those that admitted get back what they gave. */
-static __always_inline void decision_give_back(struct work *w)
+static __always_inline void decision_give_back(struct decision *d)
 {
-	each_limit(w, charge_undo);
-	places_undo(w, false);
+	each_limit(d, charge_undo);
+	places_undo(d, false);
 }
 
 /* What the decision means to the subject of limit n, who was penalised, or is from now on. */
-static __always_inline int penalty_note(struct work *w, __u32 n)
+static __always_inline int penalty_note(struct decision *d, __u32 n)
 {
-	if (!w->refused)
-		return w->look ? 0 : penalty_end(w, n);
-	return w->refused >> n & 1 ? penalty_begin(w, n) : 0;
+	if (!d->refused)
+		return d->look ? 0 : penalty_end(d, n);
+	return (d->refused & ~d->denied) >> n & 1 ? penalty_begin(d, n) : 0;
+}
+
+/* Seconds, for a Retry-After; 0: never. */
+static __always_inline __u32 retry_after(const struct decision *d)
+{
+	const struct weir_server *server;
+	__u32 seconds;
+
+	if (d->denied & (d->refused ?: d->overlooked))
+		return 0;
+	seconds = weir_retry_after_s(d->refused ? d->wait_ns : d->overlooked_ns);
+	server = server_of(d->server);
+	return server && server->retry_max_s && seconds > server->retry_max_s ? server->retry_max_s : seconds;
 }
 
 /*
- * Decides what w->limits is for. Sets w->refused (a bit for each limit that refused, 0: the request may pass) and
- * w->retry_s. With w->look it says what it would decide, and leaves everything as it is.
+ * Decides what d->limits is for. Sets d->refused (a bit for each limit that refused, 0: the request may pass) and
+ * d->retry_s. With d->look it says what it would decide, and leaves everything as it is.
  */
-__noinline int decide(struct __sk_buff *skb, struct work *w)
+__noinline int decide(struct decision *d)
 {
 	bool penalties;
 
-	if (!w)
+	if (!d)
 		return 0;
-	each_limit(w, subject_find);
-	penalties = (w->traits & WEIR_SERVER_PENALTIES) && !w->unreadable && !(w->server_flags & WEIR_SERVER_DRY_RUN);
-	if ((w->traits & WEIR_SERVER_IN_FLIGHT) && !w->unreadable) {
-		places_begin(w);
-		width_find(w->hook);
+	each_limit(d, subject_find);
+	penalties = (d->traits & WEIR_SERVER_PENALTIES) && !d->unreadable && !(d->server_flags & WEIR_SERVER_DRY_RUN);
+	if (((d->traits & WEIR_SERVER_IN_FLIGHT) || d->connects) && !d->unreadable) {
+		places_begin(d);
+		width_find(d);
 	}
 	/* Those who do not back off are refused before any limit is asked. */
 	if (penalties)
-		each_limit(w, penalty_ask);
-	if (!w->refused) {
-		each_limit(w, ask);
+		each_limit(d, penalty_ask);
+	if (!d->refused) {
+		each_limit(d, ask);
 		if (penalties)
-			each_limit(w, penalty_note);
-		if (!w->look)
-			remember_names(skb, w);
+			each_limit(d, penalty_note);
 	}
-	w->retry_s = weir_retry_after_s(w->refused ? w->wait_ns : w->overlooked_ns);
-	if (w->refused)
-		decision_give_back(w);
+	d->retry_s = retry_after(d);
+	if (d->refused)
+		decision_give_back(d);
 	return 0;
 }
 

@@ -37,7 +37,7 @@ static __always_inline enum weir_reason event_read(struct __sk_buff *skb, struct
 	struct event_feed feed = { .skb = skb, .work = w };
 	const struct weir_request_reader *r = &w->request;
 	__u32 length = r->request.content_length;
-	bool core = w->attributes.group_at == WEIR_SEGMENT_NONE;
+	bool core = w->decision.attributes.group_at == WEIR_SEGMENT_NONE;
 
 	/* The reader has passed the body already. What is chunked has no length. */
 	w->event_at = r->next - length - w->packet.segment.seq;
@@ -48,19 +48,19 @@ static __always_inline enum weir_reason event_read(struct __sk_buff *skb, struct
 	return w->event_outcome == WEIR_EVENT_WHOLE ? WEIR_EVENT_KEYED : WEIR_EVENT_UNREADABLE;
 }
 
-/* Sets w->event_key, and leaves it for a request that the limit of Events is not for. */
+/* Sets w->decision.event_key, and leaves it for a request that the limit of Events is not for. */
 __noinline int note_event(struct __sk_buff *skb, struct work *w)
 {
 	const struct weir_attributes *a;
 
 	if (!w)
 		return 0;
-	a = &w->attributes;
-	if (!is_event(a) || (a->flags & WEIR_ATTRIBUTE_DRY_RUN) || !(w->traits & WEIR_SERVER_OBJECTS))
+	a = &w->decision.attributes;
+	if (!is_event(a) || (a->flags & WEIR_ATTRIBUTE_DRY_RUN) || !(w->decision.traits & WEIR_SERVER_OBJECTS))
 		return 0;
-	w->event_key = a->verb == WEIR_VERB_PATCH ? WEIR_EVENT_PATCH : event_read(skb, w);
-	if (w->event_key == WEIR_EVENT_KEYED)
-		w->event_subject = weir_event_subject(&w->event, w->seed);
+	w->decision.event_key = a->verb == WEIR_VERB_PATCH ? WEIR_EVENT_PATCH : event_read(skb, w);
+	if (w->decision.event_key == WEIR_EVENT_KEYED)
+		w->decision.event_subject = weir_event_subject(&w->event, w->seed);
 	return 0;
 }
 

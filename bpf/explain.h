@@ -25,11 +25,11 @@ static __always_inline void explain_begin(struct work *w)
 	w->request.lost = WEIR_REASON_COUNT;
 	w->request.why_not = WEIR_REASON_COUNT;
 	w->window_length = 0;
-	w->look = 1;
+	w->decision.look = 1;
 	w->believed = w->explain.believed;
-	w->asked = 0;
-	w->asked_anew = 0;
-	w->source = 0;
+	w->decision.asked = 0;
+	w->decision.asked_anew = 0;
+	w->decision.source = 0;
 	w->tracing = 0;
 }
 
@@ -37,17 +37,13 @@ static __always_inline void explain_begin(struct work *w)
 static __always_inline void explain_rate(struct work *w, struct weir_explained_limit *e, struct weir_limit *limit,
 					 struct weir_amount *amount, __u32 index, __u64 subject)
 {
-	struct weir_kept *kept = kept_of(index, subject) ?: &w->full;
-	struct lock *lock = lock_of(index, subject);
+	struct weir_kept *kept = kept_of(index, subject) ?: &w->decision.fresh;
+	__u64 penalty = WEIR_FRESH(kept->penalty);
 
-	if (!lock)
-		return;
-	bpf_spin_lock(&lock->lock);
 	if (limit->kind == WEIR_LIMIT_RATE)
 		e->tokens = weir_bucket_tokens(&kept->bucket, &amount->history, w->now_ns);
-	e->penalty_ns = weir_penalty_wait_ns(&kept->penalty, w->now_ns);
-	e->failures = kept->penalty.failures;
-	bpf_spin_unlock(&lock->lock);
+	e->penalty_ns = weir_penalty_wait_ns(penalty, w->now_ns);
+	e->failures = weir_penalty_failures(penalty);
 }
 
 static __always_inline void explain_places(struct work *w, struct weir_explained_limit *e, struct weir_limit *limit,
@@ -58,12 +54,12 @@ static __always_inline void explain_places(struct work *w, struct weir_explained
 
 	e->flags |= WEIR_EXPLAINED_PLACES;
 	e->places = amount->places;
-	e->taken = f ? f->taken : 0;
-	e->wanted = places_wanted(w, limit, amount->places);
+	e->taken = f ? weir_in_flight_taken(f->word) : 0;
+	e->wanted = places_wanted(&w->decision, limit, amount->places);
 	if (!f)
 		e->flags |= WEIR_EXPLAINED_NEW;
 	if (limit->flags & WEIR_LIMIT_SEATS)
-		w->explained.width = w->width;
+		w->explained.width = w->decision.width;
 }
 
 /* Limit n of the request, as it stands and as it has answered. */
@@ -80,21 +76,22 @@ __noinline int explain_limit(__u32 hook, __u32 n)
 		return 0;
 	e = &w->explained.limits[n];
 	__builtin_memset(e, 0, sizeof(*e));
-	e->slot = w->limits[n];
+	e->slot = w->decision.limits[n];
 	index = weir_limit_index(w->server, e->slot);
 	limit = bpf_map_lookup_elem(&limits, &index);
-	subject = w->subjects[n];
+	subject = w->decision.subjects[n];
 	e->subject = subject;
 	if (!limit || (!subject && limit->key))
 		return 0;
 	amount = amount_of(limit, index, subject);
 	if (!amount)
 		return 0;
-	e->flags = WEIR_EXPLAINED_ASKED | (w->refused >> n & 1 ? WEIR_EXPLAINED_REFUSED : 0) |
-		   (w->overlooked >> n & 1 ? WEIR_EXPLAINED_DRY_RUN : 0) |
-		   (w->penalised >> n & 1 ? WEIR_EXPLAINED_PENALISED : 0) |
-		   (w->nameless >> n & 1 ? WEIR_EXPLAINED_NEW : 0);
-	e->wait_ns = (w->refused & ~w->penalised) >> n & 1 ? w->waits_ns[n] : 0;
+	e->flags = WEIR_EXPLAINED_ASKED | (w->decision.refused >> n & 1 ? WEIR_EXPLAINED_REFUSED : 0) |
+		   (w->decision.overlooked >> n & 1 ? WEIR_EXPLAINED_DRY_RUN : 0) |
+		   (w->decision.penalised >> n & 1 ? WEIR_EXPLAINED_PENALISED : 0) |
+		   (w->decision.nameless >> n & 1 ? WEIR_EXPLAINED_NEW : 0) |
+		   (amount->flags & WEIR_LIMIT_DENY ? WEIR_EXPLAINED_DENY : 0);
+	e->wait_ns = (w->decision.refused & ~w->decision.penalised) >> n & 1 ? w->decision.waits_ns[n] : 0;
 	e->per_ns = amount->history.rates[0].per_ns;
 	e->burst = amount->history.rates[0].burst;
 	explain_rate(w, e, limit, amount, index, subject);
@@ -130,24 +127,25 @@ __noinline int explain_decided(__u32 hook, __u32 decision)
 		return 0;
 	e = &w->explained;
 	__builtin_memset(&e->trace, 0, sizeof(e->trace));
-	weir_trace_request(&e->trace, &w->request, &w->attributes, &w->packet.segment);
+	weir_trace_request(&e->trace, &w->request, &w->decision.attributes, &w->packet.segment);
 	e->trace.time_ns = w->now_ns;
 	e->trace.server = w->server;
-	e->trace.user = w->identity.user;
-	e->trace.source = w->identity.source;
-	e->trace.attributes.namespace = w->identity.namespace;
+	e->trace.user = w->decision.identity.user;
+	e->trace.source = w->decision.identity.source;
+	e->trace.attributes.namespace = w->decision.identity.namespace;
 	e->trace.decision = decision;
-	e->trace.retry_s = w->refused | w->overlooked ? w->retry_s : 0;
+	e->trace.retry_s = w->decision.refused | w->decision.overlooked ? w->decision.retry_s : 0;
+	e->trace.named = w->decision.slowest;
 	__builtin_memcpy(e->trace.client, w->explain.source, sizeof(e->trace.client));
-	e->source = w->source;
-	e->event_key = w->event_key;
+	e->source = w->decision.source;
+	e->event_key = w->decision.event_key;
 	e->exempt = decision == WEIR_EXEMPT ? explain_exempt(w) : WEIR_EXEMPT_NOT;
-	e->n_limits = decision == WEIR_EXEMPT ? 0 : w->n_limits;
+	e->n_limits = decision == WEIR_EXEMPT ? 0 : w->decision.n_limits;
 	/* Of others there is no look-up, and what another request has left. */
-	e->generation = w->generation && e->exempt != WEIR_EXEMPT_HEALTH && e->exempt != WEIR_EXEMPT_GROUP ?
-				w->generation :
+	e->generation = w->decision.generation && e->exempt != WEIR_EXEMPT_HEALTH && e->exempt != WEIR_EXEMPT_GROUP ?
+				w->decision.generation :
 				0;
-	e->matched = w->matched;
+	e->matched = w->decision.matched;
 	e->width = (struct weir_width_said){};
 	explain_user(w);
 	return 0;
@@ -161,7 +159,7 @@ __noinline int explain_request(struct __sk_buff *skb, struct work *w)
 
 	if (!w)
 		return 0;
-	feed.server = server_of(w);
+	feed.server = server_of(w->server);
 	if (!feed.server)
 		return 0;
 	w->frame_event = WEIR_FRAME_MORE;

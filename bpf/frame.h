@@ -3,13 +3,16 @@
 #ifndef WEIR_BPF_FRAME_H
 #define WEIR_BPF_FRAME_H
 
+#include "weir/http/list.h"
+
 #include "decide.h"
 #include "event.h"
+#include "names.h"
 #include "preamble.h"
 #include "top.h"
 #include "trace.h"
-#include "undo.h"
-#include "width.h"
+#include "undo_packet.h"
+#include "width_learn.h"
 #include "window.h"
 #include "work.h"
 
@@ -35,7 +38,7 @@ static __always_inline enum weir_reason refuse(struct work *w)
 	}
 	if (why != WEIR_MID_STREAM) /* which counts connections */
 		w->unanswered_why = why;
-	undo_decision(w);
+	undo_decision(&w->decision);
 	if (why != WEIR_SERVER_CLOSED) {
 		r->held = 1;
 		return WEIR_REASON_COUNT;
@@ -44,37 +47,49 @@ static __always_inline enum weir_reason refuse(struct work *w)
 	return WEIR_PASSED;
 }
 
-/* Sets w->attributes. */
+/* Sets w->decision.attributes. */
 __noinline int note_attributes(struct work *w)
 {
 	struct weir_server *server;
 
 	if (!w)
 		return 0;
-	server = server_of(w);
+	server = server_of(w->server);
 	if (server)
-		weir_attributes_of(&w->request.request, &server->reading, &w->attributes);
+		weir_attributes_of(&w->request.request, &server->reading, &w->decision.attributes);
 	return 0;
+}
+
+/* Which of its connection's requests it is, and which list it asks for. */
+static __always_inline void request_lists(struct work *w)
+{
+	struct weir_request_reader *r = &w->request;
+
+	w->decision.request = r->requests + r->heads;
+	w->decision.list_of = weir_list_of(&r->request.path, &w->decision.attributes);
 }
 
 /* What is asked of the request whose head has just ended: whose it is, which limits are for it, and whether they admit it. */
 static __always_inline enum weir_reason request_ask(struct __sk_buff *skb, struct work *w)
 {
 	struct weir_request_reader *r = &w->request;
+	struct decision *d = &w->decision;
 
-	decision_start(w);
+	decision_start(d);
 	identify(w->hook);
-	if (identity_exempt(w) || limits_find(w))
+	if (identity_exempt(w) || limits_find(d, &r->request.path))
 		return WEIR_EXEMPT;
-	if ((r->request.flags & WEIR_REQUEST_HEALTH) && health_find(w->hook))
+	if ((r->request.flags & WEIR_REQUEST_HEALTH) && health_find(d))
 		return WEIR_EXEMPT;
 	if (!(w->server_flags & WEIR_SERVER_PAUSED)) {
 		note_event(skb, w);
-		decide(skb, w);
+		request_lists(w);
+		decide(d);
+		remember_names(skb, w);
 	}
-	if (w->refused && !(w->server_flags & WEIR_SERVER_DRY_RUN))
+	if (d->refused && !(w->server_flags & WEIR_SERVER_DRY_RUN))
 		return WEIR_SHED;
-	return w->refused | w->overlooked ? WEIR_DRY_RUN_SHED : WEIR_PASSED;
+	return d->refused | d->overlooked ? WEIR_DRY_RUN_SHED : WEIR_PASSED;
 }
 
 /* What becomes of it; WEIR_REASON_COUNT: it waits. */
@@ -97,7 +112,7 @@ static __always_inline enum weir_reason request_decide(struct __sk_buff *skb, st
 
 static __always_inline void tally_event(struct work *w)
 {
-	__u32 key = w->event_key - WEIR_EVENT_KEYED;
+	__u32 key = w->decision.event_key - WEIR_EVENT_KEYED;
 
 	if (key < WEIR_EVENT_KEYS)
 		w->events[key]++;
@@ -106,12 +121,12 @@ static __always_inline void tally_event(struct work *w)
 /* The decision on the latest request stands, as far as its packet is concerned. One that waits is counted when its turn has come. */
 __noinline int decision_stands(struct work *w)
 {
-	if (!w || w->decision == WEIR_REASON_COUNT)
+	if (!w || w->outcome == WEIR_REASON_COUNT)
 		return 0;
-	w->passed += w->decision == WEIR_PASSED;
-	w->exempt += w->decision == WEIR_EXEMPT;
-	w->dry_run += w->decision == WEIR_DRY_RUN_SHED;
-	w->decision = WEIR_REASON_COUNT;
+	w->passed += w->outcome == WEIR_PASSED;
+	w->exempt += w->outcome == WEIR_EXEMPT;
+	w->dry_run += w->outcome == WEIR_DRY_RUN_SHED;
+	w->outcome = WEIR_REASON_COUNT;
 	note_identity(w);
 	tally_event(w);
 	return 0;
@@ -121,17 +136,18 @@ static __always_inline void request_end(struct __sk_buff *skb, struct work *w)
 {
 	decision_stands(w);
 	decision_keep(w);
-	decision_start(w); /* what is kept is not there twice, to be given back twice */
-	w->event_key = WEIR_REASON_COUNT;
+	decision_start(&w->decision); /* what is kept is not there twice, to be given back twice */
+	w->decision.event_key = WEIR_REASON_COUNT;
 	note_attributes(w);
-	w->decision = request_decide(skb, w);
-	if ((w->decision == WEIR_PASSED || w->decision == WEIR_DRY_RUN_SHED) && w->list.list && !w->list_asked.list)
-		w->list_asked = w->list;
-	if (w->decision == WEIR_REASON_COUNT)
+	w->outcome = request_decide(skb, w);
+	if ((w->outcome == WEIR_PASSED || w->outcome == WEIR_DRY_RUN_SHED) && w->decision.list.list &&
+	    !w->list_asked.list)
+		w->list_asked = w->decision.list;
+	if (w->outcome == WEIR_REASON_COUNT)
 		return;
-	top_note(w, w->decision);
-	if (w->tracing)
-		trace_note(skb, w, w->decision);
+	top_note(w, w->outcome);
+	if (trace_wants(w, w->outcome))
+		trace_note(skb, w, w->outcome);
 }
 
 static __always_inline void request_words(struct work *w)
@@ -206,7 +222,7 @@ __noinline int frame_requests(struct __sk_buff *skb, struct work *w)
 
 	if (!w)
 		return 0;
-	feed.server = server_of(w);
+	feed.server = server_of(w->server);
 	if (!feed.server)
 		return 0;
 	w->window_length = 0;

@@ -16,8 +16,9 @@ __noinline int source_is_known(__u32 hook)
 		return 0;
 	w->request.preamble = (struct weir_preamble){};
 	identify_client(w);
-	known = w->identity.source == WEIR_SOURCE_ADDRESS_TABLE || identity_exempt(w) || limits_find(w);
-	w->unreadable = 0;
+	known = w->decision.identity.source == WEIR_SOURCE_ADDRESS_TABLE || identity_exempt(w) ||
+		limits_find(&w->decision, &w->request.request.path);
+	w->decision.unreadable = 0;
 	return known;
 }
 

@@ -72,19 +72,26 @@ __noinline int hold_frame(struct __sk_buff *skb, struct work *w)
 	return 0;
 }
 
+/* Are these requests decided inside the server? Not what may be HTTP/1 without TLS: inside, that is left to its packets. */
+static __always_inline bool hold_is_inside(const struct work *w)
+{
+	return (w->server_flags & WEIR_SERVER_INSIDE) && (w->hold.by_records || !w->hold.by_lines);
+}
+
 /* Does a limit refuse what the segment weighs? */
 static __always_inline bool hold_refused(struct __sk_buff *skb, struct work *w)
 {
-	if (!w->hold.weight || (w->server_flags & WEIR_SERVER_PAUSED))
+	if (!w->hold.weight || (w->server_flags & WEIR_SERVER_PAUSED) || hold_is_inside(w))
 		return false;
-	w->weight = w->hold.weight;
-	w->asked = w->hold.records;
-	w->asked_anew = w->hold.again ? 0 : w->hold.records;
+	w->decision.weight = w->hold.weight;
+	w->decision.asked = w->hold.records;
+	w->decision.asked_anew = w->hold.again ? 0 : w->hold.records;
 	identify_client(w);
-	if (identity_exempt(w) || limits_find(w))
+	if (identity_exempt(w) || limits_find(&w->decision, &w->request.request.path))
 		return false;
-	decide(skb, w);
-	return w->refused;
+	decide(&w->decision);
+	remember_names(skb, w);
+	return w->decision.refused;
 }
 
 static __always_inline int withhold(struct work *w, struct weir_conn *c)
@@ -93,8 +100,8 @@ static __always_inline int withhold(struct work *w, struct weir_conn *c)
 	weir_hold_refuse(c, &w->hold, w->now_ns);
 	bpf_spin_unlock(&c->lock);
 	count(w->server, WEIR_HELD_RECORD);
-	count_many(w->server, WEIR_RECORDS_HELD, w->asked_anew);
-	top_records(w->hook, 0, w->asked_anew);
+	count_many(w->server, WEIR_RECORDS_HELD, w->decision.asked_anew);
+	top_records(w->hook, 0, w->decision.asked_anew);
 	return SOCKET_GETS_NOTHING;
 }
 
@@ -114,10 +121,10 @@ static __always_inline int hold_segment(struct __sk_buff *skb, struct work *w, s
 	action = weir_hold_commit(c, &w->hold, w->now_ns, &held_ns, why);
 	bpf_spin_unlock(&c->lock);
 	if (action == WEIR_DROP) {
-		undo_decision(w);
+		undo_decision(&w->decision);
 		return SOCKET_GETS_NOTHING;
 	}
-	count_many(w->server, refused || w->overlooked ? WEIR_RECORDS_DRY_RUN_HELD : WEIR_RECORDS_PASSED,
+	count_many(w->server, refused || w->decision.overlooked ? WEIR_RECORDS_DRY_RUN_HELD : WEIR_RECORDS_PASSED,
 		   w->hold.records);
 	top_records(w->hook, w->hold.records, 0);
 	count_many(w->server, WEIR_HELD_NS, held_ns);
@@ -169,14 +176,15 @@ static __always_inline int hold_handshake(struct __sk_buff *skb, struct work *w)
 	hold_frame(skb, w);
 	refused = hold_refused(skb, w);
 	if (!refused || (w->server_flags & WEIR_SERVER_DRY_RUN)) {
-		count_many(w->server, refused || w->overlooked ? WEIR_RECORDS_DRY_RUN_HELD : WEIR_RECORDS_PASSED,
+		count_many(w->server,
+			   refused || w->decision.overlooked ? WEIR_RECORDS_DRY_RUN_HELD : WEIR_RECORDS_PASSED,
 			   w->hold.records);
 		top_records(w->hook, w->hold.records, 0);
 		return SOCKET_GETS_IT;
 	}
 	count(w->server, WEIR_HELD_RECORD);
-	count_many(w->server, WEIR_RECORDS_HELD, w->asked_anew);
-	top_records(w->hook, 0, w->asked_anew);
+	count_many(w->server, WEIR_RECORDS_HELD, w->decision.asked_anew);
+	top_records(w->hook, 0, w->decision.asked_anew);
 	return SOCKET_GETS_NOTHING;
 }
 

@@ -24,13 +24,6 @@ static __always_inline void client_address(const struct work *w, __u8 *address)
 		__builtin_memset(address + 8, 0, 8);
 }
 
-static __always_inline struct weir_server *server_of(const struct work *w)
-{
-	__u32 index = w->server;
-
-	return bpf_map_lookup_elem(&servers, &index);
-}
-
 static __always_inline struct weir_principal *principal_by_token(struct work *w)
 {
 	__u64 token = weir_request_token(&w->request.request);
@@ -82,7 +75,7 @@ static __always_inline bool peer_is_trusted(struct work *w)
 	return bpf_map_lookup_elem(&proxies, &w->peer);
 }
 
-/* Sets w->identity. */
+/* Sets w->decision.identity. */
 __noinline int identify(__u32 hook)
 {
 	struct work *w = work_of(hook);
@@ -94,23 +87,24 @@ __noinline int identify(__u32 hook)
 
 	if (!w)
 		return 0;
-	server = server_of(w);
+	server = server_of(w->server);
 	if (!server)
 		return 0;
 	r = &w->request.request;
-	id = &w->identity;
+	id = &w->decision.identity;
 	trusted = weir_request_claims(r) && (w->believed || peer_is_trusted(w));
 	unbelieved = find_client(hook);
-	weir_identify(id, r, w->attributes.namespace, &server->groups, trusted, principal_by_token(w),
+	__builtin_memcpy(w->decision.address, w->peer.address, sizeof(w->decision.address));
+	weir_identify(id, r, w->decision.attributes.namespace, &server->groups, trusted, principal_by_token(w),
 		      principal_by_address(w));
 	if (unbelieved)
 		weir_identity_note(id, WEIR_UNTRUSTED_IDENTITY);
-	if (!id->user || (w->traits & WEIR_SERVER_SOURCES)) {
+	if (!id->user || (w->decision.traits & WEIR_SERVER_SOURCES)) {
 		client_address(w, address);
-		w->source = weir_subject_of_address(w->seed, WEIR_NAME_ADDRESS, address);
+		w->decision.source = weir_subject_of_address(w->seed, WEIR_NAME_ADDRESS, address);
 	}
 	if (!id->user)
-		id->user = w->source;
+		id->user = w->decision.source;
 	if (w->server_flags & WEIR_SERVER_KNOWS_USERS)
 		join_group(w, id->user, &id->groups);
 	return 0;
@@ -123,16 +117,16 @@ __noinline int identify(__u32 hook)
 static __always_inline void identify_client(struct work *w)
 {
 	__builtin_memset(&w->request.request, 0, sizeof(w->request.request));
-	__builtin_memset(&w->attributes, 0, sizeof(w->attributes));
-	w->unreadable = 1;
+	__builtin_memset(&w->decision.attributes, 0, sizeof(w->decision.attributes));
+	w->decision.unreadable = 1;
 	identify(w->hook);
 }
 
 static __always_inline bool identity_exempt(const struct work *w)
 {
-	struct weir_server *server = server_of(w);
+	struct weir_server *server = server_of(w->server);
 
-	return server && weir_identity_exempt(&w->identity, &server->groups);
+	return server && weir_identity_exempt(&w->decision.identity, &server->groups);
 }
 
 /* A group's name has ended in the request's head. */
@@ -147,9 +141,9 @@ __noinline int request_group(__u32 hook)
 
 static __always_inline void note_identity(struct work *w)
 {
-	w->sources[w->identity.source & (WEIR_SOURCES - 1)]++;
+	w->sources[w->decision.identity.source & (WEIR_SOURCES - 1)]++;
 	for (int i = 0; i < WEIR_NOTES; i++)
-		w->notes[i] += w->identity.notes >> i & 1;
+		w->notes[i] += w->decision.identity.notes >> i & 1;
 }
 
 #endif

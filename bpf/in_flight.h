@@ -7,40 +7,37 @@
 #define WEIR_BPF_IN_FLIGHT_H
 
 #include "buckets.h"
-#include "width.h"
-#include "work.h"
+#include "decision.h"
 
 #define IN_FLIGHT_RETRY_NS WEIR_NS_PER_S /* nobody knows when a place will be free */
 
-/* A subject's entry goes with its last place. That of a limit without a key stays: everyone takes places there. */
+/*
+ * A subject's entry goes with its last place. That of a limit without a key stays: everyone takes places there. One addition gives
+ * them back: it cannot fail.
+ */
 __noinline int in_flight_give(const struct weir_in_flight_key *of, __u32 taken)
 {
 	struct weir_in_flight_key key;
 	struct weir_in_flight *f;
-	struct lock *lock;
-	bool dead;
+	__u64 none;
 
 	if (!of || !taken)
 		return 0;
 	key = *of;
+	none = weir_in_flight_none(&key);
 	f = bpf_map_lookup_elem(&in_flight, &key);
-	lock = lock_of(key.limit, key.subject);
-	if (!f || !lock)
+	if (!f || weir_in_flight_taken(WEIR_FRESH(f->word)) < taken)
 		return 0;
-	bpf_spin_lock(&lock->lock);
-	f->taken -= taken;
-	dead = !f->taken && key.subject;
-	f->dead = dead;
-	bpf_spin_unlock(&lock->lock);
-	if (dead)
+	__sync_fetch_and_add(&f->word, -(__u64)taken);
+	if (key.subject && __sync_val_compare_and_swap(&f->word, none, none | WEIR_IN_FLIGHT_DEAD) == none)
 		bpf_map_delete_elem(&in_flight, &key);
 	return 0;
 }
 
 /* Places that the request would take of a limit of which there are so many. */
-static __always_inline __u32 places_wanted(const struct work *w, const struct weir_limit *limit, __u32 there_are)
+static __always_inline __u32 places_wanted(const struct decision *d, const struct weir_limit *limit, __u32 there_are)
 {
-	__u32 wanted = limit->flags & WEIR_LIMIT_SEATS ? w->width.seats : 1;
+	__u32 wanted = limit->flags & WEIR_LIMIT_SEATS ? d->width.seats : 1;
 
 	return wanted > there_are && there_are ? there_are : wanted;
 }
@@ -48,7 +45,7 @@ static __always_inline __u32 places_wanted(const struct work *w, const struct we
 /* Makes the entry of a subject that has none. */
 static __always_inline struct weir_in_flight *in_flight_make(const struct weir_in_flight_key *key)
 {
-	const struct weir_in_flight none = {};
+	const struct weir_in_flight none = { .word = weir_in_flight_none(key) };
 
 	bpf_map_update_elem(&in_flight, key, &none, BPF_NOEXIST);
 	return bpf_map_lookup_elem(&in_flight, key);
@@ -58,15 +55,21 @@ enum in_flight_outcome {
 	IN_FLIGHT_TAKEN,
 	IN_FLIGHT_REFUSED,
 	IN_FLIGHT_NO_ROOM, /* in the table: nothing is known, and nothing was taken */
-	IN_FLIGHT_DYING,   /* the entry is about to be deleted, by another CPU */
+	IN_FLIGHT_CHANGED, /* by another CPU, or about to be deleted: to be tried again */
 };
 
-static __always_inline void note_highest(__u32 index, __u32 taken)
+#define IN_FLIGHT_TRIES 8 /* an entry that is about to be deleted is gone a moment later */
+
+static __always_inline void note_highest(__u32 index, __u64 taken)
 {
 	struct weir_limit_counts *counts = bpf_map_lookup_elem(&limit_counts, &index);
+	__u64 highest;
 
-	if (counts && taken > counts->highest)
-		counts->highest = taken;
+	for (int i = 0; i < IN_FLIGHT_TRIES && counts; i++) {
+		highest = WEIR_FRESH(counts->highest);
+		if (taken <= highest || __sync_val_compare_and_swap(&counts->highest, highest, taken) == highest)
+			break;
+	}
 }
 
 /* Takes places of an entry, or only looks whether they are there. */
@@ -74,41 +77,36 @@ static __always_inline enum in_flight_outcome in_flight_try(const struct weir_in
 							    __u32 there_are, bool look)
 {
 	struct weir_in_flight *f = bpf_map_lookup_elem(&in_flight, key);
-	struct lock *lock = lock_of(key->limit, key->subject);
-	bool fits, dead;
-	__u32 taken;
+	__u64 word;
 
 	if (!f && look)
 		return wanted <= there_are ? IN_FLIGHT_TAKEN : IN_FLIGHT_REFUSED;
 	if (!f)
 		f = in_flight_make(key);
-	if (!f || !lock)
+	if (!f)
 		return IN_FLIGHT_NO_ROOM;
-	bpf_spin_lock(&lock->lock);
-	dead = f->dead;
-	fits = !dead && f->taken + wanted <= there_are;
-	if (fits && !look)
-		f->taken += wanted;
-	taken = f->taken;
-	bpf_spin_unlock(&lock->lock);
-	if (dead)
-		return IN_FLIGHT_DYING;
-	if (fits && !look)
-		note_highest(key->limit, taken);
-	return fits ? IN_FLIGHT_TAKEN : IN_FLIGHT_REFUSED;
+	word = WEIR_FRESH(f->word);
+	if (!weir_in_flight_is_of(word, key))
+		return IN_FLIGHT_CHANGED;
+	if (!weir_in_flight_fits(word, wanted, there_are))
+		return IN_FLIGHT_REFUSED;
+	if (look)
+		return IN_FLIGHT_TAKEN;
+	if (__sync_val_compare_and_swap(&f->word, word, word + wanted) != word)
+		return IN_FLIGHT_CHANGED;
+	note_highest(key->limit, weir_in_flight_taken(word + wanted));
+	return IN_FLIGHT_TAKEN;
 }
 
-#define IN_FLIGHT_TRIES 4 /* an entry that is dying is gone a moment later */
-
 /* The draft's slot of a key, or a free one; WEIR_PLACES_MAX: there is none. */
-static __always_inline __u32 place_slot(const struct work *w, const struct weir_in_flight_key *key)
+static __always_inline __u32 place_slot(const struct decision *d, const struct weir_in_flight_key *key)
 {
 	__u32 slot = WEIR_PLACES_MAX;
 
 	for (__u32 i = 0; i < WEIR_PLACES_MAX; i++) {
-		if (weir_place_is_of(&w->places[i].now, key))
+		if (weir_place_is_of(&d->places[i].now, key))
 			return i;
-		if (!w->places[i].now.taken)
+		if (!d->places[i].now.taken)
 			slot = i;
 	}
 	return slot;
@@ -118,76 +116,53 @@ static __always_inline __u32 place_slot(const struct work *w, const struct weir_
  * Takes the places that are missing for a subject, unless `look` says to look only. A request for which there is no slot waits
  * until the connection has fewer outstanding: one alone always has enough of them.
  */
-static __always_inline enum in_flight_outcome in_flight_take(struct work *w, const struct weir_limit *limit,
+static __always_inline enum in_flight_outcome in_flight_take(struct decision *d, const struct weir_limit *limit,
 							     const struct weir_amount *amount, __u32 index,
 							     __u64 subject, bool look)
 {
 	struct weir_in_flight_key key = { .limit = index, .epoch = limit->epoch, .subject = subject };
-	__u32 missing = places_wanted(w, limit, amount->places);
-	enum in_flight_outcome outcome = IN_FLIGHT_DYING;
-	__u32 slot = place_slot(w, &key);
-	struct weir_place_draft *d;
+	__u32 missing = places_wanted(d, limit, amount->places);
+	enum in_flight_outcome outcome = IN_FLIGHT_CHANGED;
+	__u32 slot = place_slot(d, &key);
+	struct weir_place_draft *draft;
 
 	if (slot >= WEIR_PLACES_MAX)
 		return IN_FLIGHT_REFUSED;
 	WEIR_BARRIER(slot); /* as it is: for the verifier, who has forgotten what was compared */
-	d = &w->places[slot & (WEIR_PLACES_MAX - 1)];
-	missing = missing > d->now.taken ? missing - d->now.taken : 0;
-	if (!missing && d->now.taken)
+	draft = &d->places[slot & (WEIR_PLACES_MAX - 1)];
+	missing = missing > draft->now.taken ? missing - draft->now.taken : 0;
+	if (!missing && draft->now.taken)
 		outcome = IN_FLIGHT_TAKEN;
-	for (int i = 0; i < IN_FLIGHT_TRIES && outcome == IN_FLIGHT_DYING; i++)
+	for (int i = 0; i < IN_FLIGHT_TRIES && outcome == IN_FLIGHT_CHANGED; i++)
 		outcome = in_flight_try(&key, missing, amount->places, look);
-	if (outcome == IN_FLIGHT_DYING)
+	if (outcome == IN_FLIGHT_CHANGED) {
+		count(d->server, WEIR_LIMIT_CONTENDED);
 		return IN_FLIGHT_REFUSED;
+	}
 	if (outcome == IN_FLIGHT_TAKEN && !look)
-		weir_draft_take(d, &key, missing, w->request.requests + w->request.heads + 1);
+		weir_draft_take(draft, &key, missing, d->request + 1);
 	return outcome;
 }
 
 /* The request that is decided now is asked of limits on requests in flight. */
-static __always_inline void places_begin(struct work *w)
+static __always_inline void places_begin(struct decision *d)
 {
 	for (int i = 0; i < WEIR_PLACES_MAX; i++)
-		weir_draft_request(&w->places[i]);
-	w->places_asked = 1;
+		weir_draft_request(&d->places[i]);
+	d->places_asked = 1;
 }
 
 /* What the request that was decided last has taken goes back; all: what all of the packet's have. */
-__noinline int places_undo(struct work *w, __u32 all)
+__noinline int places_undo(struct decision *d, __u32 all)
 {
-	if (!w || (!all && !w->places_asked))
+	if (!d || (!all && !d->places_asked))
 		return 0;
 	for (__u32 i = 0; i < WEIR_PLACES_MAX; i++) {
-		struct weir_place_draft *d = &w->places[i];
+		struct weir_place_draft *draft = &d->places[i];
 
-		in_flight_give(&d->now.key, all ? weir_draft_undo(d) : weir_draft_undo_request(d));
+		in_flight_give(&draft->now.key, all ? weir_draft_undo(draft) : weir_draft_undo_request(draft));
 	}
-	w->places_asked = 0;
-	return 0;
-}
-
-/* What a connection's requests held and do not want any more, taken out into w->given. */
-__noinline int places_give(struct work *w)
-{
-	if (!w)
-		return 0;
-	for (__u32 i = 0; i < WEIR_PLACES_MAX; i++)
-		in_flight_give(&w->given[i].key, w->given[i].taken);
-	return 0;
-}
-
-/* Whatever its requests hold is free: the server has ended, or the connection has. */
-static __noinline int conn_release(struct weir_conn *c)
-{
-	struct weir_place out;
-
-	for (__u32 i = 0; i < WEIR_PLACES_MAX; i++) {
-		bpf_spin_lock(&c->lock);
-		weir_place_take_out(&c->places[i], &out, 0, true);
-		bpf_spin_unlock(&c->lock);
-		if (out.taken)
-			in_flight_give(&out.key, out.taken);
-	}
+	d->places_asked = 0;
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 #ifndef WEIR_BPF_INGRESS_H
 #define WEIR_BPF_INGRESS_H
 
+#include "admission.h"
 #include "cut.h"
 #include "fragment.h"
 #include "frame.h"
@@ -49,8 +50,8 @@ static __noinline enum weir_action ingress_begin(struct work *w, struct weir_con
 	c->last_ns = w->now_ns;
 	action = weir_conn_begin_client(c, &w->socket, g, &w->request, why);
 	weir_conn_look(c, g, action, &w->view);
-	if (action == WEIR_FRAME && (w->traits & WEIR_SERVER_IN_FLIGHT))
-		weir_conn_draft_places(c, w->places);
+	if (action == WEIR_FRAME && (w->decision.traits & WEIR_SERVER_IN_FLIGHT))
+		weir_conn_draft_places(c, w->decision.places);
 	bpf_spin_unlock(&c->lock);
 	return action;
 }
@@ -58,16 +59,16 @@ static __noinline enum weir_action ingress_begin(struct work *w, struct weir_con
 static __noinline enum weir_action ingress_commit(struct work *w, struct weir_conn *c, enum weir_reason *why)
 {
 	const struct weir_segment *g = &w->packet.segment;
-	bool drafted = w->traits & WEIR_SERVER_IN_FLIGHT;
+	bool drafted = w->decision.traits & WEIR_SERVER_IN_FLIGHT;
 	enum weir_action action = WEIR_DROP;
 
 	bpf_spin_lock(&c->lock);
-	if (drafted ? weir_conn_lost_places(c, w->places) : weir_conn_forgotten(c))
+	if (drafted ? weir_conn_lost_places(c, w->decision.places) : weir_conn_forgotten(c))
 		*why = WEIR_CONTENDED;
 	else
 		action = weir_conn_commit_client(c, g, &w->request, why);
 	if (drafted && action != WEIR_DROP) {
-		weir_conn_commit_places(c, w->places);
+		weir_conn_commit_places(c, w->decision.places);
 		weir_conn_commit_list(c, &w->list_asked);
 	}
 	weir_conn_look(c, g, action, &w->view);
@@ -201,6 +202,17 @@ static __always_inline struct weir_conn *ingress_open(struct __sk_buff *skb, str
 	return c;
 }
 
+/* A SYN. fresh: there is no connection of its ends in the table. */
+static __always_inline int ingress_handshake(struct __sk_buff *skb, struct work *w, bool fresh)
+{
+	int verdict;
+
+	if (fresh && handshake_waits(w))
+		return TC_ACT_SHOT;
+	verdict = admission_syn(skb, w);
+	return verdict == TC_ACT_UNSPEC ? ingress_syn(skb, w) : verdict;
+}
+
 static __always_inline int ingress_segment(struct __sk_buff *skb, struct work *w)
 {
 	struct packet *p = &w->packet;
@@ -213,9 +225,13 @@ static __always_inline int ingress_segment(struct __sk_buff *skb, struct work *w
 	flow_set(p, true);
 	c = bpf_map_lookup_elem(&conns, &p->flow);
 	if (p->segment.flags & WEIR_TCP_SYN)
-		return !c && handshake_waits(w) ? TC_ACT_SHOT : ingress_syn(skb, w);
-	if (!c)
+		return ingress_handshake(skb, w, !c);
+	if (!c) {
+		verdict = admission_segment(skb, w);
+		if (verdict != TC_ACT_UNSPEC)
+			return verdict;
 		c = ingress_open(skb, w, &verdict);
+	}
 	if (!c)
 		return verdict;
 	w->conn_id = c->id;

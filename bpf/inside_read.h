@@ -15,8 +15,11 @@
 
 #ifdef __TARGET_ARCH_x86
 
-/* All of them are copied: verifiers allow no load from a place in the context that is not known beforehand. */
-static __always_inline __u64 inside_register(const struct pt_regs *ctx, __u8 which)
+/*
+ * All of them are copied: verifiers allow no load from a place in the context that is not known beforehand. A function of its own, so
+ * that the copies do not lie below the stack that a decision needs: it is full to the last bytes.
+ */
+static __noinline __u64 inside_register(const struct pt_regs *ctx, __u8 which)
 {
 	volatile __u64 registers[16] = {
 		[WEIR_INSIDE_AX] = ctx->ax, [WEIR_INSIDE_BX] = ctx->bx,	  [WEIR_INSIDE_CX] = ctx->cx,

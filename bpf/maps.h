@@ -5,6 +5,7 @@
 
 #include "weir/abi/abi.h"
 #include "weir/abi/answer.h"
+#include "weir/admission/admission.h"
 #include "weir/conn/conn.h"
 #include "weir/conn/trace.h"
 
@@ -134,6 +135,15 @@ struct {
 	__type(value, struct weir_in_flight);
 } in_flight SEC(".maps");
 
+/* No LRU either. It fills no faster than the kernel's own queue of handshakes: what gets a SYN cookie has no entry. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, WEIR_MAX_ADMITTED);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct weir_flow);
+	__type(value, struct weir_admitted);
+} admitted SEC(".maps");
+
 /* Of lists that are wide, or were: the others need no entry. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -163,18 +173,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct weir_bucket);
 } newcomers SEC(".maps");
-
-/* An LRU map's values cannot hold a lock: buckets share these by their subjects. */
-struct lock {
-	struct bpf_spin_lock lock;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, WEIR_LOCKS);
-	__type(key, __u32);
-	__type(value, struct lock);
-} locks SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -226,6 +224,14 @@ struct {
 	__type(value, struct weir_answer);
 } answers SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, WEIR_MAX_LIMITS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct weir_refusal);
+} refusals SEC(".maps");
+
 #define TRACE_RING_BYTES (4U << 20)
 
 struct {
@@ -233,13 +239,19 @@ struct {
 	__uint(max_entries, TRACE_RING_BYTES);
 } trace SEC(".maps");
 
+/* Counts are added to in softirqs, and in programs that these interrupt. */
+static __always_inline void add(__u64 *counter, __u64 n)
+{
+	__sync_fetch_and_add(counter, n);
+}
+
 static __always_inline void count_many(__u32 server, __u32 reason, __u64 n)
 {
 	__u32 index = server * WEIR_REASON_COUNT + reason;
 	__u64 *counter = bpf_map_lookup_elem(&counters, &index);
 
 	if (counter)
-		*counter += n;
+		add(counter, n);
 }
 
 static __always_inline void count(__u32 server, __u32 reason)

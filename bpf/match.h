@@ -5,176 +5,176 @@
 
 #include "weir/http/match_path.h"
 
-#include "identify.h"
-#include "work.h"
+#include "decision.h"
 
 static __always_inline bool dimension_matters(const struct weir_rules *r, enum weir_dimension dimension)
 {
 	return r->dimensions >> dimension & 1;
 }
 
-/* The rules that a value meets, where some rule names it. w is work_of() a hook: the key stands in it. */
-static __always_inline struct weir_vector *vector_of(struct work *w, __u32 dimension, __u64 value)
+/* The rules that a value meets, where some rule names it. d is of decision_of(): the key stands in it. */
+static __always_inline struct weir_vector *vector_of(struct decision *d, __u32 dimension, __u64 value)
 {
-	w->vector_key.generation = w->generation;
-	w->vector_key.server = w->server;
-	w->vector_key.dimension = dimension;
-	w->vector_key.value = value;
-	return bpf_map_lookup_elem(&vectors, &w->vector_key);
+	d->vector_key.generation = d->generation;
+	d->vector_key.server = d->server;
+	d->vector_key.dimension = dimension;
+	d->vector_key.value = value;
+	return bpf_map_lookup_elem(&vectors, &d->vector_key);
 }
 
-static __always_inline void meet_value(struct work *w, const struct weir_rules *r, enum weir_dimension dimension,
+static __always_inline void meet_value(struct decision *d, const struct weir_rules *r, enum weir_dimension dimension,
 				       __u64 value)
 {
 	const struct weir_vector *v;
 
 	if (!dimension_matters(r, dimension))
 		return;
-	v = vector_of(w, dimension, value);
-	weir_vector_meet(&w->matched, v ?: &r->any[dimension]);
+	v = vector_of(d, dimension, value);
+	weir_vector_meet(&d->matched, v ?: &r->any[dimension]);
 }
 
 /* What nothing is known of meets only what every value does. */
-static __always_inline void meet_any(struct work *w, const struct weir_rules *r, enum weir_dimension dimension)
+static __always_inline void meet_any(struct decision *d, const struct weir_rules *r, enum weir_dimension dimension)
 {
 	if (dimension_matters(r, dimension))
-		weir_vector_meet(&w->matched, &r->any[dimension]);
+		weir_vector_meet(&d->matched, &r->any[dimension]);
 }
 
-static __always_inline void join_value(struct work *w, __u32 dimension, __u64 value)
+static __always_inline void join_value(struct decision *d, __u32 dimension, __u64 value)
 {
-	const struct weir_vector *v = vector_of(w, dimension, value);
+	const struct weir_vector *v = vector_of(d, dimension, value);
 
 	if (v)
-		weir_vector_join(&w->either, v);
+		weir_vector_join(&d->either, v);
 }
 
 /* The user, or one of the groups. */
-__noinline int meet_subject(__u32 hook)
+__noinline int meet_subject(__u32 memory)
 {
-	struct work *w = work_of(hook);
+	struct decision *d = decision_of(memory);
 	__u64 groups;
 
-	if (!w)
+	if (!d)
 		return 0;
-	join_value(w, WEIR_DIMENSION_SUBJECT, w->identity.user);
+	join_value(d, WEIR_DIMENSION_SUBJECT, d->identity.user);
 	for (__u32 word = 0; word < 2; word++) {
-		groups = w->identity.groups.bits[word];
+		groups = d->identity.groups.bits[word];
 		for (__u32 i = 0; i < 64; i++) {
 			if (!groups)
 				break;
-			join_value(w, WEIR_DIMENSION_GROUP, word * 64 + weir_lowest_bit(groups));
+			join_value(d, WEIR_DIMENSION_GROUP, word * 64 + weir_lowest_bit(groups));
 			groups &= groups - 1;
 		}
 	}
-	weir_vector_meet(&w->matched, &w->either);
+	weir_vector_meet(&d->matched, &d->either);
 	return 0;
 }
 
 /* The whole path, or one of its prefixes. prefixes: of which lengths there are some */
-__noinline int meet_path(__u32 hook, __u32 prefixes)
+__noinline int meet_path(__u32 memory, const struct weir_path *p, __u32 prefixes)
 {
-	struct work *w = work_of(hook);
-	const struct weir_path *p;
+	struct decision *d = decision_of(memory);
 	struct weir_server *server;
 	__u64 path = 0;
 	__u32 depth;
 
-	if (!w)
+	if (!d || !p)
 		return 0;
-	server = server_of(w);
+	server = server_of(d->server);
 	if (!server)
 		return 0;
-	p = &w->request.request.path;
 	depth = weir_path_depth(p, server->reading.paths);
 	for (__u32 n = 0; n <= WEIR_PATH_SEGMENTS; n++) {
 		if (prefixes >> n & 1 && weir_path_is_below(p, depth, n))
-			join_value(w, WEIR_DIMENSION_PATH, weir_path_below(path));
+			join_value(d, WEIR_DIMENSION_PATH, weir_path_below(path));
 		if (n >= depth)
 			break;
 		path = weir_path_further(path, weir_path_subject(p, n));
 	}
 	if (depth <= WEIR_PATH_SEGMENTS)
-		join_value(w, WEIR_DIMENSION_PATH, weir_path_exact(path, weir_path_is_open(p, depth)));
-	weir_vector_meet(&w->matched, &w->either);
+		join_value(d, WEIR_DIMENSION_PATH, weir_path_exact(path, weir_path_is_open(p, depth)));
+	weir_vector_meet(&d->matched, &d->either);
 	return 0;
 }
 
-static __always_inline void meet_call(struct work *w, const struct weir_rules *r)
+static __always_inline void meet_call(struct decision *d, const struct weir_path *path, const struct weir_rules *r)
 {
-	const struct weir_attributes *a = &w->attributes;
+	const struct weir_attributes *a = &d->attributes;
 
-	if (w->unreadable) {
-		meet_any(w, r, WEIR_DIMENSION_CALL);
-		meet_any(w, r, WEIR_DIMENSION_API_GROUP);
-		meet_any(w, r, WEIR_DIMENSION_RESOURCE);
-		meet_any(w, r, WEIR_DIMENSION_SUBRESOURCE);
-		meet_any(w, r, WEIR_DIMENSION_PATH);
+	if (d->unreadable || d->connects) {
+		if (d->connects)
+			meet_value(d, r, WEIR_DIMENSION_CALL, WEIR_CALL_CONNECT);
+		else
+			meet_any(d, r, WEIR_DIMENSION_CALL);
+		meet_any(d, r, WEIR_DIMENSION_API_GROUP);
+		meet_any(d, r, WEIR_DIMENSION_RESOURCE);
+		meet_any(d, r, WEIR_DIMENSION_SUBRESOURCE);
+		meet_any(d, r, WEIR_DIMENSION_PATH);
 		return;
 	}
-	meet_value(w, r, WEIR_DIMENSION_CALL,
+	meet_value(d, r, WEIR_DIMENSION_CALL,
 		   weir_call(a->verb, a->flags & WEIR_ATTRIBUTE_LONG_RUNNING, a->flags & WEIR_ATTRIBUTE_RESOURCE));
-	meet_value(w, r, WEIR_DIMENSION_API_GROUP, a->group);
-	meet_value(w, r, WEIR_DIMENSION_RESOURCE, weir_pair(a->resource, a->subresource));
-	meet_value(w, r, WEIR_DIMENSION_SUBRESOURCE, a->subresource);
+	meet_value(d, r, WEIR_DIMENSION_API_GROUP, a->group);
+	meet_value(d, r, WEIR_DIMENSION_RESOURCE, weir_pair(a->resource, a->subresource));
+	meet_value(d, r, WEIR_DIMENSION_SUBRESOURCE, a->subresource);
 	if (dimension_matters(r, WEIR_DIMENSION_PATH)) {
-		w->either = r->any[WEIR_DIMENSION_PATH];
-		meet_path(w->hook, r->prefixes);
+		d->either = r->any[WEIR_DIMENSION_PATH];
+		meet_path(d->memory, path, r->prefixes);
 	}
 }
 
-static __always_inline void meet_source(struct work *w, const struct weir_rules *r)
+static __always_inline void meet_source(struct decision *d, const struct weir_rules *r)
 {
 	const struct weir_vector *v;
 
 	if (!dimension_matters(r, WEIR_DIMENSION_SOURCE))
 		return;
-	w->source_key.prefixlen = 64 + 128;
-	w->source_key.generation = w->generation;
-	w->source_key.server = w->server;
-	__builtin_memcpy(w->source_key.address, w->peer.address, sizeof(w->source_key.address));
-	v = bpf_map_lookup_elem(&sources, &w->source_key);
-	weir_vector_meet(&w->matched, v ?: &r->any[WEIR_DIMENSION_SOURCE]);
+	d->source_key.prefixlen = 64 + 128;
+	d->source_key.generation = d->generation;
+	d->source_key.server = d->server;
+	__builtin_memcpy(d->source_key.address, d->address, sizeof(d->source_key.address));
+	v = bpf_map_lookup_elem(&sources, &d->source_key);
+	weir_vector_meet(&d->matched, v ?: &r->any[WEIR_DIMENSION_SOURCE]);
 }
 
-static __always_inline void match_rules(struct work *w, const struct weir_rules *r)
+static __always_inline void match_rules(struct decision *d, const struct weir_path *path, const struct weir_rules *r)
 {
-	w->matched = w->request.request.path.odd ? r->odd : r->all;
-	meet_call(w, r);
+	d->matched = path->odd ? r->odd : r->all;
+	meet_call(d, path, r);
 	if (dimension_matters(r, WEIR_DIMENSION_SUBJECT)) {
-		w->either = r->any[WEIR_DIMENSION_SUBJECT];
-		meet_subject(w->hook);
+		d->either = r->any[WEIR_DIMENSION_SUBJECT];
+		meet_subject(d->memory);
 	}
-	meet_value(w, r, WEIR_DIMENSION_NAMESPACE, w->identity.namespace);
-	meet_source(w, r);
+	meet_value(d, r, WEIR_DIMENSION_NAMESPACE, d->identity.namespace);
+	meet_source(d, r);
 }
 
-static __always_inline struct weir_rules *rules_of(const struct work *w)
+static __always_inline struct weir_rules *rules_of(const struct decision *d)
 {
-	struct weir_rules_key key = { .server = w->server, .generation = w->generation };
+	struct weir_rules_key key = { .server = d->server, .generation = d->generation };
 
-	return w->generation ? bpf_map_lookup_elem(&rules, &key) : NULL;
+	return d->generation ? bpf_map_lookup_elem(&rules, &key) : NULL;
 }
 
-/* Adds the limits whose rules match to w->limits. True: the request is exempt from all. */
-__noinline int match_limits(__u32 hook)
+/* Adds the limits whose rules match to d->limits. True: the request is exempt from all. */
+__noinline int match_limits(__u32 memory, const struct weir_path *path)
 {
-	struct work *w = work_of(hook);
+	struct decision *d = decision_of(memory);
 	const struct weir_rules *r;
 	__u32 at = 0, limit;
 
-	if (!w)
+	if (!d || !path)
 		return 0;
-	r = rules_of(w);
+	r = rules_of(d);
 	if (!r)
 		return 0;
-	match_rules(w, r);
+	match_rules(d, path, r);
 	for (__u32 i = 0; i < WEIR_MATCH_STEPS; i++) {
-		limit = weir_match_step(&w->matched, r->rules, &at);
+		limit = weir_match_step(&d->matched, r->rules, &at);
 		if (limit == WEIR_RULE_EXEMPT)
 			return 1;
 		if (limit < WEIR_SERVER_LIMITS)
-			w->limits[w->n_limits++ & (WEIR_MATCHES_MAX - 1)] = limit;
+			d->limits[d->n_limits++ & (WEIR_MATCHES_MAX - 1)] = limit;
 		if (at >= WEIR_RULES_MAX)
 			break;
 	}

@@ -11,17 +11,17 @@ static __always_inline struct weir_principal *principal_of(struct work *w, __u32
 	if (part == WEIR_KEY_OBJECT || part == WEIR_KEY_SOURCE)
 		return NULL;
 	if (part == WEIR_KEY_NAMESPACE)
-		return w->attributes.namespace ? NULL : principal_by_address(w);
-	if (w->identity.source == WEIR_SOURCE_TOKEN)
+		return w->decision.attributes.namespace ? NULL : principal_by_address(w);
+	if (w->decision.identity.source == WEIR_SOURCE_TOKEN)
 		return principal_by_token(w);
-	return w->identity.source == WEIR_SOURCE_ADDRESS_TABLE ? principal_by_address(w) : NULL;
+	return w->decision.identity.source == WEIR_SOURCE_ADDRESS_TABLE ? principal_by_address(w) : NULL;
 }
 
 /* Where in the request the namespace's name stands, and how long it is. */
 static __always_inline __u32 namespace_place(const struct work *w, __u32 *length)
 {
 	const struct weir_request *r = &w->request.request;
-	__u32 segment = w->attributes.namespace_at;
+	__u32 segment = w->decision.attributes.namespace_at;
 
 	*length = r->namespace_length;
 	if (segment >= WEIR_PATH_SEGMENTS)
@@ -78,7 +78,7 @@ static __always_inline int name_write(struct __sk_buff *skb, struct work *w, __u
 		w->name.length = w->name.whole = sizeof(struct weir_object_name);
 		return object_name(skb, w, (struct weir_object_name *)w->name.text);
 	}
-	if (part == WEIR_KEY_SOURCE || w->identity.source == WEIR_SOURCE_ANONYMOUS) {
+	if (part == WEIR_KEY_SOURCE || w->decision.identity.source == WEIR_SOURCE_ANONYMOUS) {
 		w->name.kind = WEIR_NAME_ADDRESS;
 		w->name.length = w->name.whole = 16;
 		client_address(w, (__u8 *)w->name.text);
@@ -97,9 +97,9 @@ __noinline int remember_name(struct __sk_buff *skb, __u32 hook, __u32 part)
 
 	if (!w)
 		return 0;
-	if (part == WEIR_KEY_OBJECT && w->event_key != WEIR_EVENT_KEYED)
+	if (part == WEIR_KEY_OBJECT && w->decision.event_key != WEIR_EVENT_KEYED)
 		part = WEIR_KEY_USER;
-	subject = key_part(w, part, 0);
+	subject = key_part(&w->decision, part, 0);
 	if (!subject || bpf_map_lookup_elem(&names, &subject))
 		return 0;
 	principal = principal_of(w, part);
@@ -124,14 +124,14 @@ __noinline int remember_parts(__u32 hook, __u32 n, __u32 key, __u32 index)
 
 	if (!w || n >= WEIR_MATCHES_MAX)
 		return 0;
-	subject = w->subjects[n];
+	subject = w->decision.subjects[n];
 	if (subject == WEIR_SUBJECT_OVERFLOW || bpf_map_lookup_elem(&names, &subject))
 		return 0;
 	__builtin_memset(&w->name, 0, sizeof(w->name));
 	parts = (__u64 *)w->name.text;
 	for (__u32 i = 0; i < WEIR_KEY_PARTS; i++) {
 		if (key >> i & 1)
-			parts[length++] = key_part(w, 1U << i, index);
+			parts[length++] = key_part(&w->decision, 1U << i, index);
 	}
 	w->name.kind = WEIR_NAME_PARTS;
 	w->name.length = w->name.whole = length * sizeof(*parts);
@@ -146,7 +146,7 @@ __noinline int remember_subject(struct __sk_buff *skb, struct work *w, __u32 n)
 
 	if (!w || n >= WEIR_MATCHES_MAX)
 		return 0;
-	index = weir_limit_index(w->server, w->limits[n]);
+	index = weir_limit_index(w->server, w->decision.limits[n]);
 	limit = bpf_map_lookup_elem(&limits, &index);
 	key = limit ? limit->key : 0;
 	for (__u32 i = 0; i < WEIR_KEY_PARTS; i++) {
@@ -161,11 +161,11 @@ __noinline int remember_subject(struct __sk_buff *skb, struct work *w, __u32 n)
 /* Of the subjects that were not known to a limit. */
 static __always_inline void remember_names(struct __sk_buff *skb, struct work *w)
 {
-	if (!w->nameless)
+	if (!w->decision.nameless || w->decision.look)
 		return;
 #pragma GCC unroll 16
 	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
-		if (w->nameless >> n & 1)
+		if (w->decision.nameless >> n & 1)
 			remember_subject(skb, w, n);
 	}
 }

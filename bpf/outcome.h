@@ -52,10 +52,12 @@ __noinline int count_requests(struct work *w, __u32 action)
 	}
 	count(s, WEIR_SHED);
 	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
-		if (w->penalised >> n & 1)
+		if (w->decision.penalised >> n & 1)
 			count(s, WEIR_SHED_PENALTY);
-		else if (w->refused >> n & 1)
-			count_refusal(w, w->limits[n]);
+		else if (w->decision.denied >> n & 1)
+			count(s, WEIR_SHED_DENIED);
+		else if (w->decision.refused >> n & 1)
+			count_refusal(w, w->decision.limits[n]);
 	}
 	return 0;
 }

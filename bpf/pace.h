@@ -32,34 +32,37 @@ static __always_inline bool socket_knows(struct __sk_buff *skb, struct work *w)
 }
 
 /*
- * Takes what the segment weighs, as of w->at_ns. The broadest limit comes first, so that the time it sets is the time at
+ * Takes what the segment weighs, as of w->decision.at_ns. The broadest limit comes first, so that the time it sets is the time at
  * which the narrower one is asked: that keeps nobody else waiting.
  */
 __noinline int reserve(struct __sk_buff *skb, struct work *w)
 {
+	struct decision *d;
+
 	if (!w)
 		return 0;
-	decision_start(w);
-	w->weight = w->hold.weight;
-	w->asked = w->hold.records;
-	w->asked_anew = w->hold.again ? 0 : w->hold.records;
-	w->at_ns = w->now_ns;
-	w->latest_ns = w->now_ns + WEIR_PACE_MAX_NS;
-	if (!w->weight)
+	d = &w->decision;
+	decision_start(d);
+	d->weight = w->hold.weight;
+	d->asked = w->hold.records;
+	d->asked_anew = w->hold.again ? 0 : w->hold.records;
+	d->at_ns = w->now_ns;
+	d->latest_ns = w->now_ns + WEIR_PACE_MAX_NS;
+	if (!d->weight || hold_is_inside(w))
 		return 0;
 	identify_client(w);
-	if (identity_exempt(w) || limits_find(w))
+	if (identity_exempt(w) || limits_find(d, &w->request.request.path))
 		return 0;
-	each_limit(w, subject_find);
+	each_limit(d, subject_find);
 #pragma GCC unroll 16
 	for (__u32 i = 0; i < WEIR_MATCHES_MAX; i++) {
-		if (i >= w->n_limits)
+		if (i >= d->n_limits)
 			break;
-		ask(w, w->n_limits - 1 - i);
+		ask(d, d->n_limits - 1 - i);
 	}
 	remember_names(skb, w);
-	if (w->refused)
-		decision_give_back(w);
+	if (d->refused)
+		decision_give_back(d);
 	return 0;
 }
 
@@ -71,23 +74,24 @@ static __always_inline enum weir_action pace_segment(struct __sk_buff *skb, stru
 
 	hold_frame(skb, w);
 	reserve(skb, w);
-	if (w->refused) {
+	if (w->decision.refused) {
 		withhold(w, c);
 		return WEIR_DROP;
 	}
 	bpf_spin_lock(&c->lock);
-	action = weir_pace_commit(c, &w->hold, w->now_ns, w->at_ns, departs_ns, &held_ns, why);
+	action = weir_pace_commit(c, &w->hold, w->now_ns, w->decision.at_ns, departs_ns, &held_ns, why);
 	bpf_spin_unlock(&c->lock);
 	if (action == WEIR_DROP) {
-		undo_decision(w);
+		undo_decision(&w->decision);
 		return WEIR_DROP;
 	}
-	count_many(w->server, w->overlooked ? WEIR_RECORDS_DRY_RUN_HELD : WEIR_RECORDS_PASSED, w->hold.records);
-	top_records(w->hook, w->hold.records, w->waited ? w->asked_anew : 0);
+	count_many(w->server, w->decision.overlooked ? WEIR_RECORDS_DRY_RUN_HELD : WEIR_RECORDS_PASSED,
+		   w->hold.records);
+	top_records(w->hook, w->hold.records, w->decision.waited ? w->decision.asked_anew : 0);
 	if (held_ns)
 		count_many(w->server, WEIR_HELD_NS, held_ns);
-	if (w->waited)
-		count_many(w->server, WEIR_RECORDS_HELD, w->asked_anew);
+	if (w->decision.waited)
+		count_many(w->server, WEIR_RECORDS_HELD, w->decision.asked_anew);
 	return WEIR_PASS;
 }
 

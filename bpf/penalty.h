@@ -16,111 +16,124 @@ static __always_inline bool limit_penalises(const struct weir_limit *limit)
 struct penal {
 	struct weir_limit *limit;
 	struct weir_kept *kept;
-	struct lock *lock;
 	__u32 index;
 };
 
 /* False: there is none. */
-static __always_inline bool penalty_find(struct work *w, __u32 n, struct penal *p)
+static __always_inline bool penalty_find(struct decision *d, __u32 n, struct penal *p)
 {
-	p->index = weir_limit_index(w->server, w->limits[n]);
+	p->index = weir_limit_index(d->server, d->limits[n]);
 	p->limit = bpf_map_lookup_elem(&limits, &p->index);
 	if (!p->limit || !limit_penalises(p->limit))
 		return false;
-	if (!w->subjects[n] && p->limit->key)
+	if (!d->subjects[n] && p->limit->key)
 		return false;
-	p->kept = kept_seen(w, n, p->index);
-	p->lock = lock_of(p->index, w->subjects[n]);
-	return p->kept && p->lock;
+	p->kept = kept_seen(d, n, p->index);
+	return p->kept;
 }
 
 /* Refuses if the subject of limit n has not waited for as long as it was told. */
-__noinline int penalty_ask(struct work *w, __u32 n)
+__noinline int penalty_ask(struct decision *d, __u32 n)
 {
 	struct penal p;
 	__u64 wait_ns;
 
-	if (!w || n >= WEIR_MATCHES_MAX || !penalty_find(w, n, &p))
+	if (!d || n >= WEIR_MATCHES_MAX || !penalty_find(d, n, &p))
 		return 0;
-	bpf_spin_lock(&p.lock->lock);
-	wait_ns = weir_penalty_wait_ns(&p.kept->penalty, w->now_ns);
-	if (wait_ns && p.limit->kind == WEIR_LIMIT_RATE)
-		p.kept->bucket.shed += w->asked_anew;
-	bpf_spin_unlock(&p.lock->lock);
+	wait_ns = weir_penalty_wait_ns(WEIR_FRESH(p.kept->penalty), d->now_ns);
 	if (!wait_ns)
 		return 0;
-	w->refused |= 1U << n;
-	w->penalised |= 1U << n;
-	if (wait_ns > w->wait_ns)
-		w->wait_ns = wait_ns;
-	limit_count(w, p.index, p.limit, 0, w->asked_anew);
+	if (!weir_limit_has_places(p.limit->kind) && d->asked_anew)
+		add(&p.kept->bucket.shed, d->asked_anew);
+	d->refused |= 1U << n;
+	d->penalised |= 1U << n;
+	wait_for(d, n, wait_ns);
+	limit_count(d, p.index, p.limit, 0, d->asked_anew);
 	return 0;
 }
 
 /* A token of the bucket that all subjects of the limit share, where its policy has one. */
-static __always_inline __u64 penalty_bucket_ns(struct work *w, const struct penal *p)
+static __always_inline __u64 penalty_bucket_ns(struct decision *d, const struct penal *p)
 {
-	struct weir_kept *shared = kept_of(p->index, WEIR_SUBJECT_PENALTY);
-	struct lock *lock = lock_of(p->index, WEIR_SUBJECT_PENALTY);
-	__u64 wait_ns;
+	struct weir_kept *shared;
+	int taken = WEIR_LOST_RACE;
 
-	if (!(p->limit->penalty.parts & WEIR_BACKOFF_BUCKET) || !shared || !lock)
+	if (!(p->limit->penalty.parts & WEIR_BACKOFF_BUCKET))
 		return 0;
-	bpf_spin_lock(&lock->lock);
-	wait_ns = w->look ? weir_bucket_turn_ns(&shared->bucket, &p->limit->penalty.bucket, w->now_ns) :
-			    weir_backoff_bucket_ns(&p->limit->penalty, &shared->bucket, w->now_ns);
-	bpf_spin_unlock(&lock->lock);
-	return weir_backoff_cap(&p->limit->penalty, wait_ns);
+	ask_begin(d, d->now_ns, WEIR_NEVER_NS - 1, 1);
+#pragma GCC unroll 8
+	for (int i = 0; i < WEIR_BUCKET_TRIES && taken == WEIR_LOST_RACE; i++) {
+		shared = kept_of(p->index, WEIR_SUBJECT_PENALTY);
+		if (!shared)
+			return 0;
+		taken = bucket_try(&shared->bucket, &p->limit->penalty.bucket, &d->ask);
+	}
+	return weir_backoff_cap(&p->limit->penalty, d->ask.wait_ns);
+}
+
+/* Puts a new word in the place of the one that was there. Who is penalised already is told what is left of that. */
+static __always_inline __u64 penalty_swap(struct decision *d, const struct penal *p, __u32 n, __u64 wait_ns)
+{
+	__u64 before, after, told_ns = wait_ns;
+
+	for (int i = 0; i < WEIR_BUCKET_TRIES; i++) {
+		before = WEIR_FRESH(p->kept->penalty);
+		told_ns = weir_penalty_wait_ns(before, d->now_ns);
+		if (told_ns)
+			break;
+		after = weir_penalty_refused(&p->limit->penalty, before, d->now_ns, wait_ns, &told_ns);
+		if (d->look || !weir_penalty_swap(&p->kept->penalty, before, after))
+			continue;
+		d->failed |= 1U << n;
+		d->words_before[n] = before;
+		d->words_after[n] = after;
+		break;
+	}
+	return told_ns;
 }
 
 /* Limit n has refused after wait_ns, and its subject was not penalised. */
-__noinline int penalty_begin(struct work *w, __u32 n)
+__noinline int penalty_begin(struct decision *d, __u32 n)
 {
-	struct weir_backoff_state state;
 	struct penal p;
 	__u64 wait_ns;
 
-	if (!w || n >= WEIR_MATCHES_MAX || !penalty_find(w, n, &p))
+	if (!d || n >= WEIR_MATCHES_MAX || !penalty_find(d, n, &p))
 		return 0;
-	wait_ns = penalty_bucket_ns(w, &p);
-	if (w->waits_ns[n] > wait_ns)
-		wait_ns = w->waits_ns[n];
-	bpf_spin_lock(&p.lock->lock);
-	state = p.kept->penalty;
-	wait_ns = weir_penalty_refused(&p.limit->penalty, &state, NULL, w->now_ns, wait_ns);
-	if (!w->look)
-		p.kept->penalty = state;
-	bpf_spin_unlock(&p.lock->lock);
-	w->failed |= 1U << n;
-	w->waits_ns[n] = wait_ns;
-	if (wait_ns > w->wait_ns)
-		w->wait_ns = wait_ns;
+	wait_ns = penalty_bucket_ns(d, &p);
+	if (d->waits_ns[n] > wait_ns)
+		wait_ns = d->waits_ns[n];
+	wait_ns = penalty_swap(d, &p, n, wait_ns);
+	d->waits_ns[n] = wait_ns;
+	wait_for(d, n, wait_ns);
 	return 0;
 }
 
-/* Every limit has admitted: the subject has waited. */
-__noinline int penalty_end(struct work *w, __u32 n)
+/* Every limit has admitted: the subject has waited. What has begun meanwhile stays. */
+__noinline int penalty_end(struct decision *d, __u32 n)
 {
 	struct penal p;
+	__u64 before;
 
-	if (!w || n >= WEIR_MATCHES_MAX || !penalty_find(w, n, &p))
+	if (!d || n >= WEIR_MATCHES_MAX || !penalty_find(d, n, &p))
 		return 0;
-	bpf_spin_lock(&p.lock->lock);
-	weir_penalty_admitted(&p.kept->penalty);
-	bpf_spin_unlock(&p.lock->lock);
+	before = WEIR_FRESH(p.kept->penalty);
+	if (before)
+		weir_penalty_swap(&p.kept->penalty, before, 0);
 	return 0;
 }
 
-/* The refusal is to be decided anew. A token of the shared bucket is not given back: so much is the price of it. */
-__noinline int penalty_undo(struct work *w, __u32 n)
+/*
+ * The refusal is to be decided anew: as if it had never been, unless something has happened to the subject since. A token of
+ * the shared bucket is not given back: so much is the price of it.
+ */
+__noinline int penalty_undo(struct decision *d, __u32 n)
 {
 	struct penal p;
 
-	if (!w || n >= WEIR_MATCHES_MAX || !penalty_find(w, n, &p))
+	if (!d || n >= WEIR_MATCHES_MAX || !penalty_find(d, n, &p))
 		return 0;
-	bpf_spin_lock(&p.lock->lock);
-	weir_penalty_undo(&p.limit->penalty, &p.kept->penalty, NULL, w->now_ns);
-	bpf_spin_unlock(&p.lock->lock);
+	weir_penalty_swap(&p.kept->penalty, d->words_after[n], d->words_before[n]);
 	return 0;
 }
 

@@ -19,7 +19,8 @@ __noinline int choose_answer(struct __sk_buff *skb, struct work *w)
 	rest = r->next - (w->packet.segment.seq + w->packet.segment.len);
 	closing = r->answer.rejected || (w->server_flags & WEIR_SERVER_CLOSING) ||
 		  (loopback && (w->server_flags & WEIR_SERVER_CLOSING_LOOPBACK));
-	r->answer.retry_s = w->retry_s;
+	r->answer.retry_s = w->decision.retry_s;
+	r->answer.limit = w->decision.slowest;
 	r->answer.head = r->request.method == WEIR_METHOD_HEAD;
 	r->answer.kind = WEIR_ANSWER_KEEP;
 	behind = (__s32)rest < 0;

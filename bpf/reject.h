@@ -15,17 +15,17 @@ static __always_inline void undo_pass(struct work *w)
 		w->n_noted--;
 	if (w->tracing && w->noted)
 		w->noted--;
-	w->decision = WEIR_REASON_COUNT;
-	undo_decision(w);
+	w->outcome = WEIR_REASON_COUNT;
+	undo_decision(&w->decision);
 }
 
 /* What such a request asks for is not known. */
 static __always_inline void note_rejected(struct __sk_buff *skb, struct work *w, __u32 decision)
 {
 	top_note(w, decision);
-	if (!w->tracing)
+	if (!trace_wants(w, decision))
 		return;
-	__builtin_memset(&w->attributes, 0, sizeof(w->attributes));
+	__builtin_memset(&w->decision.attributes, 0, sizeof(w->decision.attributes));
 	trace_note(skb, w, decision);
 }
 

@@ -11,6 +11,7 @@
 
 #define REPLY_TTL 64
 #define IPV4_DONT_FRAGMENT 0x4000
+#define TEXT_SUM_BYTES 508 /* whole words; older kernels sum 512 bytes at once */
 
 static __always_inline void write_ethernet(struct work *w, bool to_client)
 {
@@ -56,6 +57,21 @@ static __always_inline void write_ipv6(struct work *w, bool to_client, __u32 tcp
 	__builtin_memcpy(w->head + ETHERNET_BYTES, &ip, sizeof(ip));
 }
 
+/* Of the first `text` bytes of w->text, behind which are zeros up to a whole word. */
+static __always_inline __u64 text_sum(struct work *w, __u32 text)
+{
+	__u64 sum = 0;
+
+	if (!text || text > WEIR_ANSWER_TEXT)
+		return 0;
+	if (text > TEXT_SUM_BYTES) {
+		sum = (__u32)bpf_csum_diff(NULL, 0, (__be32 *)w->text, TEXT_SUM_BYTES, 0);
+		text -= TEXT_SUM_BYTES;
+		return sum + (__u32)bpf_csum_diff(NULL, 0, (__be32 *)(w->text + TEXT_SUM_BYTES), (text + 3) & 0x7c, 0);
+	}
+	return (__u32)bpf_csum_diff(NULL, 0, (__be32 *)w->text, (text + 3) & 0x1fc, 0);
+}
+
 static __always_inline __u32 write_tcp(struct work *w, __u8 *at, const struct weir_segment *g, bool to_client,
 				       __u32 text, bool partial)
 {
@@ -84,8 +100,7 @@ static __always_inline __u32 write_tcp(struct work *w, __u8 *at, const struct we
 	}
 	if (!partial) {
 		sum += sum_words(&h, sizeof(h) / 4);
-		if (text && text <= WEIR_ANSWER_TEXT)
-			sum += (__u32)bpf_csum_diff(NULL, 0, (__be32 *)w->text, (text + 3) & 0x1fc, 0);
+		sum += text_sum(w, text);
 		h.tcp.check = ~sum_fold(sum);
 	} else {
 		h.tcp.check = sum_fold(sum);
@@ -138,17 +153,32 @@ __noinline int packet_write(struct __sk_buff *skb, struct work *w, int to_client
 	return bpf_skb_store_bytes(skb, header, w->text, text, BPF_F_RECOMPUTE_CSUM) ? -1 : 0;
 }
 
+/* The answer that was chosen, with the name of its limit if that is told; NULL: there is none. */
+static __always_inline struct weir_answer *answer_of(struct work *w, const struct weir_answer_choice *choice)
+{
+	__u32 limit = weir_limit_index(w->server, choice->limit);
+	__u32 index = weir_answer_index(choice->kind, weir_retry_digits(choice->retry_s));
+	struct weir_refusal *refusal;
+
+	if (choice->rejected) {
+		index = weir_rejection_index(choice->rejected);
+		return bpf_map_lookup_elem(&answers, &index);
+	}
+	refusal = bpf_map_lookup_elem(&refusals, &limit);
+	if (!refusal || index >= WEIR_REFUSALS)
+		return bpf_map_lookup_elem(&answers, &index);
+	return &refusal->answers[index];
+}
+
 /* Puts the text of an answer into w->text, zeros up to a whole word. Returns its length, 0 when there is none. */
 __noinline int answer_text(struct work *w, struct weir_answer_choice *choice)
 {
 	struct weir_answer *a;
-	__u32 index, length;
+	__u32 length;
 
 	if (!w || !choice)
 		return 0;
-	index = choice->rejected ? weir_rejection_index(choice->rejected) :
-				   weir_answer_index(choice->kind, weir_decimal_digits(choice->retry_s));
-	a = bpf_map_lookup_elem(&answers, &index);
+	a = answer_of(w, choice);
 	if (!a)
 		return 0;
 	length = choice->head ? a->head_length : a->length;

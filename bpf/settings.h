@@ -5,6 +5,29 @@
 
 #include "work.h"
 
+static __always_inline void decision_load(struct work *w, const struct weir_server *server)
+{
+	struct decision *d = &w->decision;
+
+	d->memory = w->hook;
+	d->server = w->server;
+	d->server_flags = w->server_flags;
+	d->traits = server->traits;
+	d->generation = server->generation;
+	d->weight = 1;
+	d->asked = 1;
+	d->asked_anew = 1;
+	d->look = 0;
+	d->unreadable = 0;
+	d->connects = 0;
+	d->event_key = WEIR_REASON_COUNT;
+	d->now_ns = w->now_ns;
+	d->at_ns = w->now_ns;
+	d->latest_ns = w->now_ns;
+	d->n_limits = 0;
+	decision_start(d);
+}
+
 static __always_inline bool load_settings(struct work *w, __u32 hook)
 {
 	__u32 zero = 0;
@@ -25,33 +48,22 @@ static __always_inline bool load_settings(struct work *w, __u32 hook)
 		w->server_flags &= ~(WEIR_SERVER_FULL_REFUSES | WEIR_SERVER_FULL_KNOWN);
 	w->swallow_max = server->swallow_max;
 	w->now_ns = bpf_ktime_get_ns();
-	w->at_ns = w->now_ns;
-	w->latest_ns = w->now_ns;
 	w->pace_ifindex = set->pace_ifindex;
 	w->tracing = server->trace_until_ns > w->now_ns;
-	w->generation = server->generation;
-	w->traits = server->traits;
-	w->unreadable = 0;
-	w->n_limits = 0;
-	decision_start(w);
+	decision_load(w, server);
 	w->n_decided = 0;
 	w->list_asked.list = 0;
-	w->decision = WEIR_REASON_COUNT;
+	w->outcome = WEIR_REASON_COUNT;
 	w->noted = 0;
 	w->n_noted = 0;
 	w->passed = 0;
 	w->exempt = 0;
 	w->dry_run = 0;
 	__builtin_memset(w->events, 0, sizeof(w->events));
-	w->event_key = WEIR_REASON_COUNT;
 	w->dry_run_rejected = 0;
 	w->unanswered_why = WEIR_REASON_COUNT;
 	__builtin_memset(w->sources, 0, sizeof(w->sources));
 	__builtin_memset(w->notes, 0, sizeof(w->notes));
-	w->weight = 1;
-	w->asked = 1;
-	w->asked_anew = 1;
-	w->look = 0;
 	w->believed = 0;
 	return true;
 }

@@ -7,6 +7,7 @@
 #ifndef WEIR_BPF_SOCKOPS_H
 #define WEIR_BPF_SOCKOPS_H
 
+#include "admitted.h"
 #include "track.h"
 
 #define FAMILY_INET 2
@@ -56,6 +57,7 @@ static __always_inline void socket_begins(struct bpf_sock_ops *ops, struct weir_
 	/* One that was set up by an answer to a SYN cookie is not in the table before it gets data. */
 	if (c && !conn_began_with(c, ops->snd_nxt - 1))
 		conn_forget(f, c->id);
+	admitted_begins(f);
 }
 
 /* Of the states that a socket ends from, those that the kernel's TIME-WAIT comes after: it answers for the socket. */
@@ -72,6 +74,7 @@ static __always_inline void socket_ends(struct weir_flow *f, __u32 state)
 {
 	struct weir_conn *c = bpf_map_lookup_elem(&conns, f);
 
+	admitted_ends(f);
 	if (!c)
 		return;
 	c->ended = answers_on(state) ? WEIR_ENDED_ANSWERS : WEIR_ENDED;

@@ -8,7 +8,7 @@
 
 #include "badge.h"
 #include "identify.h"
-#include "in_flight.h"
+#include "places.h"
 #include "work.h"
 
 #define EEXIST 17

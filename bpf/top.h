@@ -32,12 +32,12 @@ static __always_inline void asked_begin(struct work *w, struct weir_asked *a)
 /* The narrowest limit that refused it, or would have. */
 static __always_inline void asked_of_limit(const struct work *w, struct weir_asked *a)
 {
-	__u32 refused = w->refused ?: w->overlooked, index;
+	__u32 refused = w->decision.refused ?: w->decision.overlooked, index;
 	const struct weir_limit *limit;
 
 	if (!refused)
 		return;
-	a->slot = w->limits[weir_lowest_bit(refused) & (WEIR_MATCHES_MAX - 1)];
+	a->slot = w->decision.limits[weir_lowest_bit(refused) & (WEIR_MATCHES_MAX - 1)];
 	index = weir_limit_index(w->server, a->slot);
 	limit = bpf_map_lookup_elem(&limits, &index);
 	a->epoch = limit ? limit->epoch : 0;
@@ -55,10 +55,10 @@ static __always_inline bool is_dry_run(__u32 decision)
 
 static __always_inline void asked_of_request(const struct work *w, struct weir_asked *a)
 {
-	const struct weir_attributes *attributes = &w->attributes;
+	const struct weir_attributes *attributes = &w->decision.attributes;
 
-	a->user = w->identity.user;
-	a->namespace = w->identity.namespace;
+	a->user = w->decision.identity.user;
+	a->namespace = w->decision.identity.namespace;
 	a->verb = attributes->verb;
 	a->is_path = !(attributes->flags & WEIR_ATTRIBUTE_RESOURCE);
 	a->resource = a->is_path ? weir_path_subject(&w->request.request.path, 0) : attributes->resource;
@@ -101,7 +101,7 @@ __noinline int remember_resource(struct __sk_buff *skb, struct work *w)
 	if (!w)
 		return 0;
 	p = &w->request.request.path;
-	at = w->attributes.flags & WEIR_ATTRIBUTE_RESOURCE ? w->attributes.resource_at : 0;
+	at = w->decision.attributes.flags & WEIR_ATTRIBUTE_RESOURCE ? w->decision.attributes.resource_at : 0;
 	if (at >= WEIR_PATH_SEGMENTS)
 		return 0;
 	subject = weir_path_subject(p, at);

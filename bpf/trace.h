@@ -18,6 +18,31 @@ struct {
 	__type(value, struct weir_trace);
 } noted SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, WEIR_MAX_SERVERS);
+	__type(key, __u32);
+	__type(value, struct weir_sample);
+} samples SEC(".maps");
+
+/* Is the request told of? decision: enum weir_reason, of the group DECISION */
+static __always_inline bool trace_wants(const struct work *w, __u32 decision)
+{
+	struct weir_sample *s;
+	__u32 server;
+
+	if (w->tracing)
+		return true;
+	if (decision != WEIR_SHED && decision != WEIR_REJECTED)
+		return false;
+	server = w->server;
+	s = bpf_map_lookup_elem(&samples, &server);
+	if (s && weir_sample_take(s, w->now_ns))
+		return true;
+	count(w->server, WEIR_EVENTS_SKIPPED);
+	return false;
+}
+
 struct trace_walk {
 	struct __sk_buff *skb;
 	struct work *work;
@@ -27,7 +52,7 @@ struct trace_walk {
 static __always_inline void trace_refusals(const struct work *w, struct weir_trace *t, __u32 refused)
 {
 	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
-		t->refused[t->n_refused & (WEIR_MATCHES_MAX - 1)] = w->limits[n];
+		t->refused[t->n_refused & (WEIR_MATCHES_MAX - 1)] = w->decision.limits[n];
 		t->n_refused += refused >> n & 1;
 	}
 }
@@ -47,21 +72,24 @@ __noinline int trace_note(struct __sk_buff *skb, struct work *w, __u32 decision)
 		return 0;
 	w->noted++;
 	__builtin_memset(t, 0, sizeof(*t));
-	weir_trace_request(t, &w->request, &w->attributes, &w->packet.segment);
-	t->user = w->identity.user;
-	t->source = w->identity.source;
-	t->attributes.namespace = w->identity.namespace;
+	weir_trace_request(t, &w->request, &w->decision.attributes, &w->packet.segment);
+	t->user = w->decision.identity.user;
+	t->source = w->decision.identity.source;
+	t->attributes.namespace = w->decision.identity.namespace;
 	t->time_ns = w->now_ns;
 	t->server = w->server;
 	t->decision = decision;
 	if (refused)
-		trace_refusals(w, t, decision == WEIR_SHED ? w->refused : w->refused | w->overlooked);
-	t->retry_s = refused ? w->retry_s : 0;
+		trace_refusals(w, t,
+			       decision == WEIR_SHED ? w->decision.refused :
+						       w->decision.refused | w->decision.overlooked);
+	t->retry_s = refused ? w->decision.retry_s : 0;
+	t->named = w->decision.slowest;
 	find_client(w->hook);
 	t->client_port = w->packet.source_port;
 	__builtin_memcpy(t->client, w->peer.address, sizeof(t->client));
 	remember_name(skb, w->hook, WEIR_KEY_USER);
-	if (w->identity.namespace)
+	if (w->decision.identity.namespace)
 		remember_name(skb, w->hook, WEIR_KEY_NAMESPACE);
 	return 0;
 }

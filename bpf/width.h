@@ -1,80 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* How wide lists are (include/weir/limit/width.h): asked when a LIST comes, learned when it is answered. */
+/* How wide lists are (include/weir/limit/width.h): asked when a LIST comes. */
 #ifndef WEIR_BPF_WIDTH_H
 #define WEIR_BPF_WIDTH_H
 
-#include "weir/http/list.h"
 #include "weir/limit/width.h"
 
-#include "work.h"
+#include "decision.h"
 
 /* What the request takes of a level's seats, and whose width its answer will tell. */
-__noinline int width_find(__u32 hook)
+__noinline int width_find(struct decision *d)
 {
-	const struct weir_attributes *a;
 	struct weir_width_key key = {};
-	struct work *w = work_of(hook);
 	struct weir_width *width;
 	struct weir_server *server;
 
-	if (!w)
+	if (!d)
 		return 0;
-	a = &w->attributes;
-	w->width = (struct weir_width_said){ .seats = 1 };
-	w->list.list = weir_list_of(&w->request.request, a);
-	w->list.request = w->request.requests + w->request.heads;
-	w->list.whole = !(a->flags & WEIR_ATTRIBUTE_NARROWED);
-	key.server = w->server;
-	key.list = w->list.list;
-	server = bpf_map_lookup_elem(&servers, &key.server);
+	d->width = (struct weir_width_said){ .seats = 1 };
+	d->list.list = d->list_of;
+	d->list.request = d->request;
+	d->list.whole = !(d->attributes.flags & WEIR_ATTRIBUTE_NARROWED);
+	key.server = d->server;
+	key.list = d->list_of;
+	server = server_of(d->server);
 	if (!key.list || !server)
 		return 0;
 	width = bpf_map_lookup_elem(&widths, &key);
-	w->width = weir_list_width(width ? weir_width_bytes(width, w->now_ns) : 0, server->object_bytes,
-				   server->list_width, a->list == WEIR_LIST_PAGE ? a->limit : 0, a->name);
+	d->width = weir_list_width(width ? weir_width_bytes(width, d->now_ns) : 0, server->object_bytes,
+				   server->list_width, d->attributes.list == WEIR_LIST_PAGE ? d->attributes.limit : 0,
+				   d->attributes.name);
 	return 0;
-}
-
-/* The answer to the LIST that was asked for: so many bytes of it. all: it has no more. */
-__noinline int width_learn(const struct weir_asked_list *asked, __u32 bytes, __u32 all)
-{
-	struct work *w = work_of(HOOK_EGRESS);
-	struct weir_width_key key = {};
-	struct weir_width *width, fresh = {};
-	struct weir_server *server;
-
-	if (!asked || !w)
-		return 0;
-	key.server = w->server;
-	key.list = asked->list;
-	width = bpf_map_lookup_elem(&widths, &key);
-	if (width) {
-		weir_width_learn(width, bytes, all && asked->whole, w->now_ns);
-		return 0;
-	}
-	server = bpf_map_lookup_elem(&servers, &key.server);
-	if (!server || !weir_width_is_news(bytes, server->object_bytes))
-		return 0;
-	weir_width_learn(&fresh, bytes, true, w->now_ns);
-	bpf_map_update_elem(&widths, &key, &fresh, BPF_NOEXIST);
-	return 0;
-}
-
-/* The response that was read latest has ended. */
-static __always_inline void width_note(struct work *w)
-{
-	const struct weir_response_reader *r = &w->response;
-
-	if (r->asked.list && r->response.status == 200 && r->asked.request == r->first + r->responses - 1)
-		width_learn(&r->asked, r->next - r->began, true);
-}
-
-/* Nothing more comes from the server, which may be in the midst of a response, or may have said by that where it ends. */
-static __always_inline void width_note_cut(const struct weir_conn *c)
-{
-	if (c->asked.list && c->asked.request == c->responses && c->response.status == 200 &&
-	    !weir_response_ended(&c->response) && seq_after(c->splice.server_end, c->response_began))
-		width_learn(&c->asked, c->splice.server_end - c->response_began, false);
 }
 
 #endif

@@ -35,8 +35,13 @@ typedef __s64 s64;
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct netns_ipv4 {
+	u8 sysctl_tcp_syncookies;
+};
+
 struct net {
 	u64 net_cookie;
+	struct netns_ipv4 ipv4;
 };
 
 typedef struct {
@@ -56,14 +61,24 @@ struct sock {
 	struct {
 		int len;
 	} sk_backlog;
+	u32 sk_max_ack_backlog; /* of a listener */
 };
 
 struct inet_sock {
 	struct sock sk;
 };
 
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct request_sock_queue {
+	atomic_t qlen;
+};
+
 struct inet_connection_sock {
 	struct inet_sock icsk_inet;
+	struct request_sock_queue icsk_accept_queue; /* of a listener */
 	struct {
 		u32 lrcvtime;
 	} icsk_ack;

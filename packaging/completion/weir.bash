@@ -22,7 +22,7 @@ _weir_arguments() {
 	local command=$1 place=$2
 
 	case $command:$place in
-	detach:1 | pause:1 | resume:1 | reload:1 | trace:1 | top:1 | dry-run:1) _weir_servers ;;
+	detach:1 | pause:1 | resume:1 | reload:1 | trace:1 | events:1 | top:1 | history:1 | suggest:1 | dry-run:1) _weir_servers ;;
 	dry-run:2) printf 'on\noff\n' ;;
 	"limit set":1) printf 'total\nnamespace\nuser\nsource-and-object\n'; _weir_limits ;;
 	"limit delete":1) _weir_limits ;;

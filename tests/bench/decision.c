@@ -313,21 +313,24 @@ static int buckets_fd(__u32 slot)
 }
 
 /* Gives each of the users a bucket that was in use a moment ago. */
-static void buckets_fill(int fd, __u32 keys)
+static void buckets_fill(int fd, __u32 slot, __u32 keys)
 {
+	__u32 index = weir_limit_index(0, slot);
+	struct weir_limit limit;
 	static struct weir_kept values[BATCH];
 	static __u64 subjects[BATCH];
 	char user[] = "u0000000";
 	__u32 n;
 
+	if (bpf_map_lookup_elem(dp->maps.limits, &index, &limit))
+		die("limits", errno);
 	for (__u32 from = 0; from < keys; from += n) {
 		n = keys - from < BATCH ? keys - from : BATCH;
 		for (__u32 i = 0; i < n; i++) {
 			user_write(user + 1, from + i);
 			subjects[i] = datapath_subject(dp, WEIR_NAME_USER, user, sizeof(user) - 1);
-			values[i].bucket = (struct weir_bucket){ .started = 1,
-								 .tokens.low = 10 * WEIR_TOKEN,
-								 .last_ns = datapath_now_ns() };
+			values[i].bucket = (struct weir_bucket){};
+			weir_bucket_take(&values[i].bucket, &limit.amount.history, datapath_now_ns());
 		}
 		if (bpf_map_update_batch(fd, subjects, values, &n, NULL))
 			die("filling the buckets", errno);
@@ -430,7 +433,7 @@ static void measure_decisions(__u32 keys)
 	{
 		CLEANUP_CLOSE int fd = buckets_fd(WEIR_LIMIT_USER);
 
-		buckets_fill(fd, keys);
+		buckets_fill(fd, WEIR_LIMIT_USER, keys);
 		bytes = map_bytes(fd);
 	}
 	printf("{\"keys\": %u, \"limits\": 1, \"ns\": %.1f, \"bytes\": %lu}\n", keys, measure_requests(keys, n), bytes);
@@ -456,7 +459,7 @@ static void measure_rules(__u32 rules, __u32 keys)
 	{
 		CLEANUP_CLOSE int fd = buckets_fd(MANY_RULES_SLOT);
 
-		buckets_fill(fd, keys);
+		buckets_fill(fd, MANY_RULES_SLOT, keys);
 	}
 	printf("{\"rules\": %u, \"users\": %u, \"ns\": %.1f}\n", rules, keys, measure_requests(keys, times / 500 + 1));
 	if (admitted(MANY_RULES_SLOT) - before != (__u64)(times / 500 + 1) * REQUESTS)

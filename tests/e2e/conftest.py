@@ -1,136 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Each test has a world of its own: namespaces, servers, an agent. It leaves nothing behind, and that is checked."""
-import contextlib
 import os
-import re
 import signal
-import subprocess
-from pathlib import Path
 
 import pytest
 
-from lib import netns
-from lib.others import RealServer
-from lib.process import eventually, run
-from lib.server import EchoServer
-from lib.site import Site
-from lib.trace import Trace
-from lib.weir import BINARY, Weir
+from lib.world import World
+from lib.worlds import bpffs, common, world  # noqa: F401 (fixtures)
 
 
-@pytest.fixture(scope="session")
-def bpffs(tmp_path_factory):
-    """A bpffs of these tests' own: whatever is mounted elsewhere may be another one's, and read by it."""
-    private = tmp_path_factory.mktemp("bpffs")
-    run("mount", "-t", "bpf", "bpf", private)
-    yield private
-    run("umount", private)
-
-
-class World:
-    def __init__(self, name, directory, bpffs):
-        self.name = name
-        self.directory = directory
-        self.pins = bpffs / name
-        self.namespaces = []
-        self.endings = contextlib.ExitStack()
-        self.weir = Weir(directory, self.pins)
-
-    def at_end(self, action, *arguments):
-        self.endings.callback(action, *arguments)
-
-    def namespace(self, role):
-        namespace = netns.Netns(f"{self.name}-{role}")
-        self.namespaces.append(namespace)
-        return namespace
-
-    def loopback(self, family=4):
-        return netns.loopback(self.namespace("lo"), family)
-
-    def loopback_elsewhere(self):
-        return netns.loopback(self.namespace("lo2"), 4)
-
-    def cgroup(self, name):
-        """An empty directory of the cgroup2 hierarchy: no server's sockets are there."""
-        mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
-        roots = [where for _, where, kind, *_ in mounts if kind == "cgroup2"]
-        if not roots:
-            pytest.skip("no cgroup2 is mounted")
-        directory = Path(roots[0]) / f"{self.name}-{name}"
-        directory.mkdir()
-        self.at_end(lambda: directory.exists() and directory.rmdir())
-        return directory
-
-    def veth(self, family=4):
-        return netns.veth(self.namespace("s"), self.namespace("c"), family)
-
-    def place(self, kind, family=4):
-        return self.veth(family) if kind == "veth" else self.loopback(family)
-
-    def echo(self, place, port=8080):
-        server = EchoServer(place.server_ns, place.address, port)
-        self.at_end(server.close)
-        return server
-
-    def real_server(self, program, place, **options):
-        server = RealServer(program, place.server_ns, place.address, self.directory, **options)
-        self.at_end(server.close)
-        return server
-
-    def site(self, place=None, server=None):
-        """A server behind an agent, on loopback unless a place is given; nothing is attached yet."""
-        place = place or self.loopback()
-        if not self.weir.running():
-            self.weir.start()
-        return Site(self, place, server or self.echo(place))
-
-    def trace(self, *words):
-        trace = Trace(self.weir, self.directory, *words)
-        self.at_end(trace.kill)
-        return trace
-
-    @contextlib.contextmanager
-    def table_trace(self):
-        """The lines of a trace as a table, as they come."""
-        path = self.directory / "table"
-        with open(path, "wb") as out:
-            process = subprocess.Popen(self.weir.command("trace"), env=self.weir.environment(), stdout=out,
-                                       stderr=subprocess.DEVNULL)
-        try:
-            eventually(lambda: path.read_text().endswith("\n"), "the heads are there")
-            yield lambda: path.read_text().splitlines()
-        finally:
-            process.kill()
-            process.wait()
-
-    def end_weir(self):
-        """Detaches everything by the agent, and ends it. Says what is left."""
-        if not self.weir.log_path.exists():
-            return []
-        if not self.weir.running():
-            self.weir.start()
-        self.weir("detach", "--all", "--force")
-        left = [f"server {server['name']}" for server in self.weir.servers()]
-        left += [text for namespace in self.namespaces for text in namespace.leftovers()]
-        self.weir.stop()
-        left += [str(pin) for pin in self.pins.rglob("*")]
-        if self.pins.exists():
-            self.pins.rmdir()
-        return left
-
-    def end(self):
-        try:
-            left = self.end_weir()
-        finally:
-            self.endings.close()
-            for namespace in self.namespaces:
-                namespace.delete()
-        left += [path.name for path in Path("/run/netns").glob(f"{self.name}*")]
-        assert not left, f"left behind: {left}"
-
-
-def pytest_configure():
+def pytest_configure(config):
     """Who is told to end cleans up behind himself, as after ^C."""
+    config.addinivalue_line("markers", "together: the module's tests share an agent and places")
+    config.addinivalue_line("markers", "alone: not this test")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
@@ -158,15 +39,6 @@ def drain(site):
     assert "draining: 2 translated" in site.weir("detach", "web")
     assert client.drive(5) == [200] * 5
     return site
-
-
-@pytest.fixture
-def world(request, tmp_path, bpffs):
-    assert BINARY.exists(), f"{BINARY} is not built"
-    slug = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")[:60]
-    world = World(f"weir-{slug}-{os.getpid()}", tmp_path, bpffs)
-    yield world
-    world.end()
 
 
 @pytest.fixture

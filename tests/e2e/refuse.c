@@ -37,7 +37,8 @@ long syscall(long number, ...)
 	if (number == SYS_bpf && a[0] == BPF_PROG_LOAD && name) {
 		const union bpf_attr *attr = (const union bpf_attr *)a[1];
 
-		if (!strncmp(attr->prog_name, name, sizeof(attr->prog_name)))
+		/* The kernel keeps as much of a long name. */
+		if (!strncmp(attr->prog_name, name, sizeof(attr->prog_name) - 1))
 			return refuse(attr);
 	}
 	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);

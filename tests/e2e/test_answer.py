@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a refused client reads, what becomes of its connection, and what the server sees of it: nothing."""
+import json
 import random
 import time
 
@@ -7,6 +8,8 @@ import pytest
 
 from lib.client import check_shed
 from lib.process import eventually
+
+pytestmark = pytest.mark.together
 
 SWALLOWED = 60_000  # a body that is swallowed to keep the connection
 TOO_LONG = 200_000  # a body that costs it
@@ -35,9 +38,61 @@ def test_bytes(refusing):
     client.ask("/second")
     answer = client.read()
     assert (answer.line, answer.status) == ("HTTP/1.1 429 Too Many Requests", 429)
-    assert set(answer.fields) == {"content-type", "retry-after", "content-length"}
+    assert set(answer.fields) == {"content-type", "retry-after", "content-length", "weir-limit"}
+    assert answer.fields["weir-limit"] == "user"
     assert check_shed(answer) == 3600
     assert refusing.server.targets() == ["/first"]
+
+
+def ask(site, target, user=None):
+    client = site.client(user)
+    client.ask(target)
+    return client.read()
+
+
+def test_denied(site):
+    """A subject that is denied gets a 403, and explain, metrics and the list of limits say so."""
+    site.limit("user", qps=100, burst=100)
+    site.weir("limit", "set", "user", "mallory", "--deny")
+    assert site.client("alice").get("/1") == 200
+    answer = ask(site, "/2", "mallory")
+    assert (answer.line, answer.fields["weir-limit"]) == ("HTTP/1.1 403 Forbidden", "user")
+    assert "retry-after" not in answer.fields
+    status = json.loads(answer.body)
+    assert (status["code"], status["reason"], status["message"]) == (
+        403, "Forbidden", "weir: limit user: this request is denied")
+    assert site.server.targets() == ["/1"]
+    assert site.weir.metrics()["weir_shed_total"]["denied", "denied", "web"] == 1
+    explained = site.weir.json("explain", "--user", "mallory", "GET", "/2")
+    assert (explained["decision"], explained["status"], explained["limits"][0]["says"]) == ("shed", 403, "denies")
+    assert "denied" in site.weir("limit", "list")
+    site.weir("limit", "delete", "user", "mallory")
+    assert site.client("mallory").get("/3") == 200
+
+
+def test_events(site):
+    """The latest refusals are kept without a trace: who, what, by which limit; and those that come are followed."""
+    site.limit("user", burst=1)
+    site.weir("limit", "set", "user", "mallory", "--deny")
+    assert [site.client("alice").get(f"/{i}") for i in range(3)] == [200, 429, 429]
+    assert ask(site, "/m", "mallory").status == 403
+    events = [json.loads(line) for line in site.weir("events", "--json").splitlines()][-3:]
+    assert [(event["user"], event["target"], event["limit"], event["status"]) for event in events] == [
+        ("alice", "/1", "user", 429), ("alice", "/2", "user", 429), ("mallory", "/m", "user", 403)]
+    assert [line.split()[3:6] for line in site.weir("events", "web").splitlines()[-3:]] == [
+        ["alice", "user", "429"], ["alice", "user", "429"], ["mallory", "user", "403"]]
+    followed = site.weir.run("events", "--follow", "--count", "2", "--json")
+    assert len(followed.stdout.splitlines()) == 2
+    assert "there is no server" in site.weir.refused("events", "other")
+
+
+def test_plain_and_capped(world):
+    site = world.site()
+    site.attach("--refusals", "plain", "--max-retry-after", "7")
+    site.limit("user", burst=0)
+    answer = ask(site, "/")
+    assert (answer.status, answer.fields["retry-after"]) == (429, "7")
+    assert "weir-limit" not in answer.fields and b"weir" not in answer.body
 
 
 @pytest.mark.parametrize("qps", [0.1, 0.01, 0.001])

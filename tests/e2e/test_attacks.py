@@ -12,6 +12,8 @@ from lib.outsider import DESTINATION, HOP_BY_HOP, MSS, Outsider
 from lib.process import PATIENCE_S, eventually
 from lib.raw import ACK, PSH, SYN
 
+pytestmark = pytest.mark.together
+
 NGINX = configuration("""
     log_format seen "$status $http_x_remote_user";
     access_log {directory}/access.log seen;

@@ -11,6 +11,8 @@ from lib.loss import POST, TABLE, Loss
 from lib.process import eventually
 from lib.raw import ACK, FIN, PSH, RST, SYN, Impostor, RawClient
 
+pytestmark = pytest.mark.together
+
 FAR = 1 << 30
 GET = b"GET /forged HTTP/1.1\r\nHost: x\r\n\r\n"
 

@@ -7,6 +7,8 @@ import pytest
 
 from lib.process import eventually
 
+pytestmark = pytest.mark.together
+
 IDLE_S = 1
 CLOSE_WAIT = 8  # first byte of TCP_INFO
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Completion in bash: commands and options are those of this build; servers and limits those of the agent."""
+"""Completion in bash and zsh: commands and options are those of this build; servers and limits those of the agent."""
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -47,5 +48,32 @@ def test_completion(path, line):
               '[[ $words == *" " ]] && COMP_WORDS+=(""); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _weir; '
               'printf "%s\\n" "${COMPREPLY[@]}"')
     done = subprocess.run(["bash", "-uc", script, "bash", line], cwd=ROOT, text=True, capture_output=True,
+                          env={"PATH": f"{path}:/usr/bin:/bin"})
+    assert (done.returncode, done.stderr, sorted(done.stdout.split())) == (0, "", EXPECTED[line])
+
+
+# What zsh would offer: those of the words given to compadd that begin with what is typed.
+ZSH = """
+compadd() {
+	local -a offered
+	case $1 in
+	(-a) offered=(${(P)2}) ;;
+	(--) offered=($@[2,-1]) ;;
+	(*) offered=($@) ;;
+	esac
+	print -l -- ${(M)offered:#$words[CURRENT]*}
+}
+_files() { : }
+words=(${=1}); [[ $1 == *' ' ]] && words+=("")
+CURRENT=$#words
+source packaging/completion/_weir
+"""
+
+
+@pytest.mark.parametrize("line", EXPECTED)
+def test_completion_in_zsh(path, line):
+    if not shutil.which("zsh"):
+        pytest.skip("there is no zsh")
+    done = subprocess.run(["zsh", "-fuc", ZSH, "zsh", line], cwd=ROOT, text=True, capture_output=True,
                           env={"PATH": f"{path}:/usr/bin:/bin"})
     assert (done.returncode, done.stderr, sorted(done.stdout.split())) == (0, "", EXPECTED[line])

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """CONNECT is a request like any other; what comes behind it cannot be read, and is held."""
+import pytest
+
 from lib.process import eventually
+
+pytestmark = pytest.mark.together
 
 BURST = 3
 TARGET = "example.org:443"

@@ -10,6 +10,8 @@ import pytest
 from lib.process import eventually
 from lib.raw import ACK, PSH, RST, RawClient
 
+pytestmark = pytest.mark.together
+
 BURST = 2
 UPGRADE = b"GET /?upgrade=1 HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
 
@@ -24,7 +26,7 @@ def post(length):
     return head % (b"x" * (length + 2 - len(head)))
 
 
-@pytest.fixture(params=["veth", "veth in batches"])
+@pytest.fixture(params=["veth", pytest.param("veth in batches", marks=pytest.mark.alone)])
 def cookies(world, request):
     site = world.site(world.veth())
     site.place.server_ns.run("sysctl", "-qw", "net.ipv4.tcp_syncookies=2")

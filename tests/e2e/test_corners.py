@@ -8,6 +8,8 @@ import pytest
 from lib.process import eventually
 from lib.raw import ACK, FIN, RawClient
 
+pytestmark = pytest.mark.together
+
 SOURCE_PORT = 33333
 IP_TRANSPARENT = 19
 
@@ -134,6 +136,7 @@ def test_tproxy(world):
     attached = site.weir.run("attach", "web", "--port", 80, "--netns", place.server_ns.path)
     assert attached.returncode == 0
     assert "nobody listens on port 80" in attached.stderr
+    world.attached()
     site.limit("user", burst=1)
     assert site.client().drive(3) == [200, 429, 429]
     assert server.served() == 1

@@ -11,6 +11,8 @@ import pytest
 from lib.process import PATIENCE_S, eventually
 from test_load import in_threads
 
+pytestmark = pytest.mark.together
+
 CONNECTIONS = 64
 BURST = 40
 TIMES = 50

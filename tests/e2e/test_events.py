@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+pytestmark = pytest.mark.together
+
 CORE = "/api/v1/namespaces/shop/events"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/shop/events"
 SOURCE = {"component": "kubelet", "host": "node-3"}

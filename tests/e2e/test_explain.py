@@ -3,7 +3,11 @@
 import json
 import random
 
+import pytest
+
 from lib.process import eventually
+
+pytestmark = pytest.mark.together
 
 SECRETS = "/api/v1/namespaces/{}/secrets"
 PODS = "/api/v1/namespaces/{}/pods"
@@ -190,7 +194,9 @@ def test_priority_levels(world):
 
 def test_wrong_words(site):
     refused = site.weir.refused
-    assert "METHOD and PATH" in site.weir.run("explain", "GET").stderr
+    assert "PATH is missing behind GET" in site.weir.run("explain", "GET").stderr
+    assert "METHOD is missing before /x" in site.weir.run("explain", "/x").stderr
+    assert "METHOD and PATH" in site.weir.run("explain").stderr
     for words in (["explain"], ["explain", "GET"], ["explain", "GET", "/a b"], ["explain", "G T", "/"],
                   ["explain", "GET", "/", "--source", "10.0.0.0/8"], ["explain", "GET", "/", "--header", "X"],
                   ["explain", "GET", "/", "--header", "X: a\r\nY: b"], ["explain", "GET", "/", "--group", "dev"],

@@ -8,6 +8,8 @@ import pytest
 
 from lib.raw import ACK, SYN, RawClient
 
+pytestmark = pytest.mark.together
+
 BURST = 2
 MANY = 30
 # Server and client without cookies, and for every listener (Linux, ip-sysctl).

@@ -7,6 +7,8 @@ import pytest
 
 from lib.raw import DESTINATION, HOP_BY_HOP, ROUTING, RawClient, RawClient6, with_extensions
 
+pytestmark = pytest.mark.together
+
 BURST = 2
 READ_MAX = 32  # extension headers
 DECOY = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 999999\r\n\r\n"

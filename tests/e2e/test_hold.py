@@ -20,7 +20,8 @@ HTTP2 = configuration("""
     }}
 """)
 
-pytestmark = pytest.mark.skipif("cgroup2" not in Path("/proc/mounts").read_text(), reason="no cgroup2 is mounted")
+pytestmark = [pytest.mark.together,
+              pytest.mark.skipif("cgroup2" not in Path("/proc/mounts").read_text(), reason="no cgroup2 is mounted")]
 
 
 @pytest.fixture
@@ -101,6 +102,7 @@ def test_pause_lets_all_through(held):
     assert clients[0].read() == "/after"
 
 
+@pytest.mark.alone
 def test_others_are_not_slowed(world):
     """Each address has its own bucket."""
     place = world.veth()
@@ -169,7 +171,7 @@ def test_a_server_elsewhere_is_not_ours(world):
     held.attach()
     held.limit(burst=3)
     there = world.loopback_elsewhere()
-    other = TlsServer(there.server_ns, there.address, world.directory)
+    other = TlsServer(there.server_ns, there.address, world.directory, held.server.port)
     world.at_end(other.close)
     held.client(source=("127.0.0.1", 20001)).drive(3)
     twin = TlsClient(there, other.port, source=("127.0.0.1", 20001))
@@ -214,6 +216,7 @@ def test_http2_without_tls(world):
     assert status["records_held"] > 0
 
 
+@pytest.mark.alone
 def test_without_cgroup2_the_rest_works(world):
     """A cgroup that went away is said so, in one line."""
     cgroup = world.cgroup("gone")

@@ -8,6 +8,8 @@ import pytest
 from lib.loss import POST, TABLE, Loss
 from lib.raw import MD5, RawClient, checksum
 
+pytestmark = pytest.mark.together
+
 BURST = 2
 DECOY = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 999999\r\n\r\n"
 

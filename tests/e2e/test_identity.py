@@ -2,6 +2,8 @@
 """Whose requests are: what is believed, in which order, and who is exempt."""
 import pytest
 
+pytestmark = pytest.mark.together
+
 GROUP = "X-Remote-Group"
 
 
@@ -41,6 +43,7 @@ def test_headers_of_other_names(world):
     site.check(passed=2, shed=2, exempt=1)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("option,value,why", [
     ("--user-header", "X-A-Name-That-Is-Rather-Long", "28 bytes long"),
     ("--user-header", "", "0 bytes long"),
@@ -50,13 +53,13 @@ def test_headers_of_other_names(world):
     ("--exempt-group", "a\nb", "control characters"),
 ])
 def test_bad_names_are_refused(world, option, value, why):
-    world.weir.start()
+    world.agent()
     assert why in world.weir.refused("attach", "web", "--port", 1, option, value, status=2)
     assert world.weir.servers() == []
 
 
 def test_one_header_cannot_be_both(world):
-    world.weir.start()
+    world.agent()
     assert "both" in world.weir.refused("attach", "web", "--port", 1, "--user-header", "X-Who", "--group-header", "x-who")
 
 
@@ -179,6 +182,6 @@ def test_a_header_names_the_namespace(world):
 
 
 def test_the_namespace_has_a_header_of_its_own(world):
-    world.weir.start()
+    world.agent()
     said = world.weir.refused("attach", "web", "--port", 1, "--namespace-from", "header=X-Remote-User")
     assert "x-remote-user" in said and "cannot name the namespace" in said

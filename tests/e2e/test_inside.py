@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Requests are seen inside Go servers, behind TLS and HTTP/2, as the server knows them (attach --inside)."""
+import contextlib
 import shutil
+import socket
 
 import pytest
 
@@ -21,8 +23,16 @@ def serve(world):
     return start
 
 
-def attach(world, server, name="web", *options):
-    world.weir("attach", name, "--port", server.port, "--netns", server.place.server_ns.path, "--inside", "see", *options)
+def attach(world, server, name="web", mode="see", options=()):
+    world.weir("attach", name, "--port", server.port, "--netns", server.place.server_ns.path, "--inside", mode, *options)
+
+
+def refuse(world, server):
+    """Attaches it so that it refuses, where the kernel lets weir."""
+    attach(world, server, mode="auto")
+    inside = world.weir.server()["inside"]
+    if inside["lane"] != "answer":
+        pytest.skip(inside["why"])
 
 
 def seen(world, name="web"):
@@ -47,6 +57,27 @@ def test_any_go_server(world, serve):
     assert len({request["port"] for request in requests}) == 2
     assert seen(world) == {"seen": 4}
     assert world.weir.metrics()["weir_inside_requests_total"][("seen", "web")] == 4
+
+
+def test_plain_http_is_left_to_its_packets(world, serve):
+    """It is counted once, and what of it cannot be read is held, as without --inside."""
+    server = serve("plain", mode="serve-plain")
+    attach(world, server, options=("--framing", "pass"))
+    world.weir("limit", "set", "total", "--qps", 0, "--burst", 5)
+    place = server.place
+    with place.client_ns.entered(), socket.create_connection((place.address, server.port)) as plain:
+        plain.sendall(b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert b"/a\n" in plain.recv(4096)
+    assert seen(world) == {"on_wire": 1}
+    assert world.weir.server()["passed"] == 1
+    answered = 0
+    with place.client_ns.entered(), socket.create_connection((place.address, server.port)) as lenient:
+        lenient.settimeout(1)
+        with contextlib.suppress(TimeoutError):
+            for _ in range(10):  # lines without CR: Go takes them
+                lenient.sendall(b"GET /b HTTP/1.1\nHost: x\n\n")
+                answered += b"/b\n" in lenient.recv(4096)
+    assert answered <= 4, "more than the limit"
 
 
 def test_users_of_an_api_server(world, serve):
@@ -78,6 +109,25 @@ def test_what_is_not_known_is_counted(world, serve):
     assert server.get("/get/dev/pods", "x" * 8192) == ["200 HTTP/2.0 /get/dev/pods"]
     assert server.get("/get/dev/pods", "\udcff") == ["200 HTTP/2.0 /get/dev/pods"]
     assert seen(world) == {"other_user": 1, "not_text": 2, "seen": 1}
+
+
+def test_hostile_memory(world, serve):
+    """Strings that point nowhere, or are endless; no user at all. Each is counted, and the server does not notice."""
+    server = serve("apiserver")
+    attach(world, server)
+    for lie in "nobody", "nil", "unmapped", "in the kernel", "endless", "negative":
+        assert server.get("/get/dev/pods", lie) == ["200 HTTP/2.0 /get/dev/pods"]
+    assert seen(world) == {"other_user": 1, "not_text": 2, "unreadable": 3}
+    assert "could not be read inside the server" in world.weir.server()["warning"]
+    server.get("/get/dev/pods", "alice")
+    assert seen(world)["seen"] == 1
+
+
+def test_unknown_users_are_warned_of(world, serve):
+    server = serve("apiserver")
+    attach(world, server)
+    assert server.get("/get/dev/pods", "other") == ["200 HTTP/2.0 /get/dev/pods"]
+    assert "user inside the server that is of an unknown type" in world.weir.server()["warning"]
 
 
 def test_two_processes_of_one_binary(world, serve):
@@ -119,6 +169,73 @@ def test_another_agent_takes_over(world, serve):
     assert seen(world) == {"seen": 5}
     world.weir("detach", "web")
     assert server.get("/get/dev/pods", "alice") == ["200 HTTP/2.0 /get/dev/pods"]
+
+
+OK = "200 HTTP/2.0 /get/dev/pods"
+
+
+def test_see_decides_as_in_a_dry_run(world, serve):
+    """By the server's own user, and nothing is held."""
+    server = serve("apiserver")
+    attach(world, server)
+    world.weir("limit", "set", "user", "--qps", "0.001", "--burst", "2")
+    trace = world.trace()
+    assert server.get("/get/dev/pods", "alice", 4) == [OK] * 4
+    assert server.get("/get/dev/pods", "bob", 4) == [OK] * 4
+    assert said(trace.end(), "user", "decision") == [
+        (user, decision) for user in ("alice", "bob") for decision in ["passed"] * 2 + ["dry_run_shed"] * 2]
+    status = world.weir.server()
+    assert (status["passed"], status["shed"], status["dry_run_shed"]) == (4, 0, 4)
+    assert not status.get("held_record")
+
+
+def test_places_are_not_taken(world, serve):
+    """They would not come back."""
+    server = serve("plain")
+    attach(world, server)
+    world.weir("limit", "set", "busy", "--key", "total", "--in-flight", "1")
+    assert server.get("/a", times=3) == ["200 HTTP/2.0 /a"] * 3
+    status = world.weir.server()
+    assert (status["passed"], status["dry_run_shed"]) == (3, 0)
+
+
+def test_exempt_groups(world, serve):
+    """As the server knows them."""
+    server = serve("apiserver")
+    world.weir("attach", "web", "--port", server.port, "--netns", server.place.server_ns.path, "--inside", "see",
+               "--exempt-group", "all")
+    world.weir("limit", "set", "user", "--qps", "0", "--burst", "0")
+    assert server.get("/get/dev/pods", "alice", 3) == [OK] * 3
+    status = world.weir.server()
+    assert (status["exempt"], status["dry_run_shed"]) == (3, 0)
+
+
+def test_any_go_server_refuses(world, serve):
+    server = serve("plain")
+    refuse(world, server)
+    world.weir("limit", "set", "total", "--qps", "0.001", "--burst", "6")
+    assert server.get("/a", times=10) == ["200 HTTP/2.0 /a"] * 6 + ["429"] * 4
+    assert server.get("/a", times=3, protocol="http1") == ["429"] * 3
+    assert seen(world) == {"seen": 13, "answered": 7}
+    assert world.weir.server()["shed"] == 7
+    world.weir("pause", "web")
+    assert server.get("/a") == ["200 HTTP/2.0 /a"]
+    world.weir("detach", "web")
+    assert server.get("/a") == ["200 HTTP/2.0 /a"]
+
+
+def test_answer_where_the_kernel_does_not_allow_it(world, serve):
+    server = serve("plain")
+    attach(world, server, mode="auto")
+    inside = world.weir.server()["inside"]
+    if inside["lane"] == "answer":
+        pytest.skip("this kernel allows it")
+    assert inside["lane"] == "see"
+    assert "registers" in inside["why"]
+    world.weir("detach", "web")
+    refused = world.weir.refused("attach", "web", "--port", server.port, "--netns", server.place.server_ns.path,
+                                 "--inside", "answer")
+    assert "the kernel lets no program write a server's registers" in refused
 
 
 def test_refused_servers(world, serve):

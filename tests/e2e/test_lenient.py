@@ -9,6 +9,8 @@ import pytest
 
 from lib.process import eventually
 
+pytestmark = pytest.mark.together
+
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -29,10 +31,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 def site(world):
     place = world.loopback()
     with place.server_ns.entered():
-        server = http.server.ThreadingHTTPServer((place.address, 8080), Handler)
+        server = http.server.ThreadingHTTPServer((place.address, world.port()), Handler)
     server.daemon_threads = True
     server.targets = []
-    server.port = 8080
+    server.port = server.server_address[1]
     server.handle_error = lambda *_: None
     threading.Thread(target=server.serve_forever, daemon=True).start()
     site = world.site(place, server)

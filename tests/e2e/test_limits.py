@@ -6,6 +6,8 @@ import pytest
 
 from lib.client import check_shed
 
+pytestmark = pytest.mark.together
+
 LONG_NAME = "system:serviceaccount:" + "n" * 63 + ":" + "s" * 253
 NAME_SHOWN = 120
 
@@ -207,6 +209,7 @@ def test_override_of_an_address(site):
     assert passes(site.client("alice").drive(1)) == 0
 
 
+@pytest.mark.alone
 def test_ipv6_users_are_networks(world):
     place = world.veth(6)
     site = world.site(place)
@@ -301,9 +304,10 @@ def test_pause_and_resume(site):
 
 def test_two_servers_have_buckets_of_their_own(world):
     place = world.loopback()
-    one, two = world.site(place), world.site(place, world.echo(place, 8081))
+    one, two = world.site(place), world.site(place, world.echo(place))
     for site, name in (one, "web"), (two, "api"):
         world.weir("attach", name, "--port", site.server.port, "--netns", place.server_ns.name)
+    world.attached()
     assert "name one of them with --server: web, api" in world.weir.refused("limit", "set", "user", "--qps", 0, "--burst", 1)
     world.weir("limit", "set", "user", "--qps", 0, "--burst", 1, "--server", "web")
     world.weir("limit", "set", "user", "--qps", 0, "--burst", 3, "--server", "api")
@@ -312,6 +316,7 @@ def test_two_servers_have_buckets_of_their_own(world):
     assert (world.weir.counts("web")["shed"], world.weir.counts("api")["shed"]) == (4, 2)
 
 
+@pytest.mark.alone
 def test_listen_names_one_address(world):
     place = world.veth()
     server = world.real_server("nginx", place)

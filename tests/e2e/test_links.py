@@ -79,7 +79,7 @@ def test_routed_past(world):
     own.attach()
     own.limit("user", burst=2)
     passing = Place(server_ns, client_ns, far[0], near[1])
-    beyond = world.site(passing, world.echo(passing))
+    beyond = world.site(passing, world.echo(passing, own.server.port))
     assert beyond.client().drive(6) == [200] * 6
     check_once(own)
     own.check(passed=2, shed=3, exempt=1)

@@ -7,6 +7,8 @@ import pytest
 
 from lib.process import eventually
 
+pytestmark = pytest.mark.together
+
 PODS = "/api/v1/namespaces/{}/pods"
 GROUP = {"apiVersion": "flowcontrol.apiserver.k8s.io/v1beta1"}
 EVERYTHING = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"], "clusterScope": True}

@@ -4,7 +4,11 @@ import collections
 import re
 import threading
 
+import pytest
+
 from lib.process import PATIENCE_S
+
+pytestmark = pytest.mark.together
 
 CONNECTIONS = 200
 EACH = 20

@@ -5,6 +5,8 @@ import pytest
 from lib import loss
 from lib.process import eventually
 
+pytestmark = pytest.mark.together
+
 
 class Lossy:
     """A server whose path loses packets; one user has had what he may have."""

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """Names that are always new buy no new bursts: those beyond the allowance share one bucket."""
+import pytest
+
 from lib.process import eventually
+
+pytestmark = pytest.mark.together
 
 NAMES = 1000
 ALLOWED = 50
@@ -76,7 +80,7 @@ def test_off(world):
 
 
 def test_words(world):
-    world.weir.start()
+    world.agent()
     for text in "x", "-1", "1:", "1:-1", "1:2:3", "1:1.5", "":
         assert "QPS" in world.weir.refused("attach", "web", "--port", 1, "--new-subjects", text, status=2)
     assert "nobody listens on port 1 " in world.weir.run("attach", "web", "--port", 1).stderr

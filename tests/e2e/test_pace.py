@@ -9,6 +9,8 @@ from lib.held import Held
 from lib.process import eventually
 from lib.tls import drive_together
 
+pytestmark = pytest.mark.together
+
 DEVICE = "weir-hold"
 
 

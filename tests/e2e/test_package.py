@@ -44,7 +44,8 @@ def test_life_of_the_package(packages, tmp_path):
     machine = Machine(tmp_path)
     machine.dpkg("--install", packages[0])
     for path in ("usr/bin/weir", "lib/systemd/system/weir.service", "usr/share/man/man8/weir.8.gz",
-                 "usr/share/bash-completion/completions/weir", "usr/share/weir/monitoring/dashboard.json", "etc/weir/policy.d"):
+                 "usr/share/bash-completion/completions/weir", "usr/share/zsh/vendor-completions/_weir",
+                 "usr/share/weir/monitoring/dashboard.json", "etc/weir/policy.d"):
         assert machine.has(path), path
     assert "ExecStart=/usr/bin/weir agent" in (tmp_path / "lib/systemd/system/weir.service").read_text()
     options, state = tmp_path / "etc/default/weir", tmp_path / "var/lib/weir/state.json"

@@ -4,6 +4,8 @@ import random
 
 import pytest
 
+pytestmark = pytest.mark.together
+
 ROUNDS = 60
 BURST = 24
 
@@ -61,6 +63,7 @@ def test_mixed(world, kind, family):
     check_mixed(site, seed=family)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("offload", OFFLOADS)
 def test_offload(world, offload):
     place = world.veth(6 if offload == "none" else 4)
@@ -102,6 +105,7 @@ def test_real_server_answers_before_the_body(world):
     site.check(passed=10, shed=10)
 
 
+@pytest.mark.alone
 def test_agent_beside_server(world):
     """The agent in the server's own namespace: no --netns, every interface, loopback included."""
     place = world.veth()

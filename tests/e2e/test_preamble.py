@@ -9,6 +9,8 @@ from lib.client import Client
 from lib.tls import TlsClient
 from test_identity import counted
 
+pytestmark = pytest.mark.together
+
 
 def subject(address):
     return f"{address.removesuffix('1')}/64" if ":" in address else address
@@ -160,11 +162,11 @@ def test_what_cannot_be_read_is_held_by_client(world):
     server = PatientTlsServer(place.server_ns, place.address, world.directory)
     world.at_end(server.close)
     balancer, front = haproxy(world, place, server.port, "tcp", "send-proxy-v2")
-    weir = world.weir
-    weir.start()
+    weir = world.agent()
     weir("attach", "web", "--port", server.port, "--netns", place.server_ns.path, "--hold", "drop",
          "--proxy-protocol", place.client_address)
-    weir("limit", "set", "user", "--qps", 20, "--burst", 2)
+    world.attached()
+    weir("limit", "set", "user", "--qps", 1, "--burst", 2)
     weir("limit", "set", "user", "127.0.0.3", "--qps", 0, "--burst", 3)
     for address in "127.0.0.2", "127.0.0.3":
         client = TlsClient(front, balancer.port, source=(address, 0))

@@ -39,7 +39,7 @@ def test_without_hold(world, refusing):
     assert f"warning: TLS and other unreadable traffic is not limited: {HINT}weir_hold: {WHY}\n" in site.weir.log()
 
 
-@pytest.mark.parametrize("program", ["weir_ingress", "weir_egress", "weir_settle"])
+@pytest.mark.parametrize("program", ["weir_ingress", "weir_egress", "weir_override_end"])
 def test_without_what_is_needed(world, refusing, program):
     refusing(program)
     world.weir.start()

@@ -6,6 +6,8 @@ import pytest
 
 from lib.process import eventually
 
+pytestmark = pytest.mark.together
+
 STREAMS = {
     "not_http": b"\xef\xbb\xbfGET / HTTP/1.1\r\nHost: x\r\n\r\n",
     "bad_request_line": b"GET /a b HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -161,6 +163,7 @@ def test_trailers_and_extensions(world):
     site.check(passed=2, shed=0)
 
 
+@pytest.mark.alone
 def test_pass_mode(world):
     """The server gets what it asked for, and answers it itself."""
     place = world.loopback()
@@ -174,6 +177,7 @@ def test_pass_mode(world):
     assert site.status()["framing"] == "pass"
 
 
+@pytest.mark.alone
 def test_dry_run(world):
     place = world.loopback()
     site = world.site(place, world.real_server("nginx", place))
@@ -185,6 +189,7 @@ def test_dry_run(world):
     assert site.unread() == {"bare_lf": 1}
 
 
+@pytest.mark.alone
 def test_after_a_restart(site):
     """The mode outlives the agent."""
     site.weir("detach", "web")

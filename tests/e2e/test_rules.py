@@ -6,6 +6,8 @@ import pytest
 
 from lib.process import eventually
 
+pytestmark = pytest.mark.together
+
 SECRETS = "/api/v1/namespaces/{}/secrets"
 PODS = "/api/v1/namespaces/{}/pods"
 LIST_SECRETS = ("--key", "namespace,user", "--verb", "list", "--resource", "secrets")
@@ -259,7 +261,7 @@ def test_an_agent_refuses(site):
     (("x", "--in-flight", 1, "--qps", 1, "--burst", 1), "--in-flight: "),
     (("x", "--in-flight", "many"), "--in-flight: \"many\""),
     (("x", "--qps", 1), "--burst is missing"),
-    (("x",), "--qps and --burst, or --in-flight, are missing"),
+    (("x",), "--qps and --burst, --open, --in-flight or --deny are missing"),
     (("X", "--in-flight", 1), "LIMIT: \"X\""),
     ((), "the name of the limit is missing"),
 ])

@@ -9,6 +9,8 @@ import pytest
 from lib.process import eventually
 from lib.raw import ACK, MD5, PSH, Impostor, RawClient
 
+pytestmark = pytest.mark.together
+
 TCP_MD5SIG = 14
 KEY = b"a secret of both"
 BURST = 3

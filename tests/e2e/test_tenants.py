@@ -9,6 +9,8 @@ import pytest
 
 from lib.others import NGINX
 
+pytestmark = pytest.mark.together
+
 TENANTS = ("a", "b", "B", "a.b", "...", "t")
 PIECES = ("t", "a", "b", "B", "a.b", "...", "%74", "%61", "%42", "a%2eb", "%2e..", ".", "..", "%2e", "%2E%2e", ".%2e", "",
           "", "a%2Fb", "%2f..%2fb", "t%2Fa", "..%2F", "a#b", "..#")

@@ -7,6 +7,8 @@ import pytest
 from lib import loss
 from lib.process import eventually
 
+pytestmark = pytest.mark.together
+
 FIELDS = ("method", "target", "decision")
 
 

@@ -8,6 +8,8 @@ import pytest
 
 from lib.process import eventually
 
+pytestmark = pytest.mark.together
+
 TLS_HELLO = bytes.fromhex("160301004a0100004603035b") + bytes(range(66))
 HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes.fromhex("000000040000000000")
 
@@ -45,6 +47,7 @@ def without_date(answer):
     return b"\r\n".join(line for line in answer.split(b"\r\n") if not line.startswith(b"Date: "))
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("program", ["nginx", "haproxy"])
 def test_streams_pass(world, program):
     """A real server says the same to them with weir as without; every request would be over its limit."""
@@ -58,6 +61,7 @@ def test_streams_pass(world, program):
     assert passed == {reason: without_date(whole_answer(site, data)) for reason, data in STREAMS.items()}
 
 
+@pytest.mark.alone
 def test_unread_stays_unread(unheld):
     """A connection that was lost is never limited again."""
     unheld.limit("user", burst=0)
@@ -167,6 +171,7 @@ def test_pipelined_with_head_between(site):
     site.check(passed=6, shed=3)
 
 
+@pytest.mark.alone
 def test_upgrade(unheld):
     """What follows a 101 is no HTTP, even when it looks like it."""
     unheld.limit("user", burst=1)
@@ -199,6 +204,7 @@ def test_long_head_in_one_packet(site):
     site.check(passed=0, shed=2)
 
 
+@pytest.mark.alone
 def test_long_head_over_packets(world):
     place = world.veth()
     place.offload("tso", "off", "gso", "off", "gro", "off")

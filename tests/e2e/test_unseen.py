@@ -18,7 +18,8 @@ table ip redirected {{
 }}
 """
 
-pytestmark = pytest.mark.skipif("cgroup2" not in Path("/proc/mounts").read_text(), reason="no cgroup2 is mounted")
+pytestmark = [pytest.mark.together,
+              pytest.mark.skipif("cgroup2" not in Path("/proc/mounts").read_text(), reason="no cgroup2 is mounted")]
 
 
 def check_held(site, client, what="held_record"):

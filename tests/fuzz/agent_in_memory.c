@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "../unit/fake_datapath.h"
+#include "agent/history.h"
 #include "agent/log.h"
 #include "base/cleanup.h"
 #include "saved/saved.h"
@@ -60,7 +61,7 @@ void agent_begin(struct agent *agent)
 	fake_reset();
 	agent_init(agent, &options);
 	agent->base = event_base_new();
-	assert(!state_load(&agent->state, state_dir, &err));
+	assert(!state_load(&agent->state, state_dir, &err) && !history_open(agent, &err));
 }
 
 void agent_finish(struct agent *agent)
@@ -68,6 +69,7 @@ void agent_finish(struct agent *agent)
 	nets_close(agent);
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
 		identity_forget(agent, slot);
+	history_close(agent);
 	state_clear(&agent->state);
 	event_base_free(agent->base);
 	agent_destroy(agent);

@@ -121,8 +121,7 @@ static bool read_part(struct weir_backoff *policy, enum weir_backoff_parts part,
 
 static bool read_policy(char *const *words, struct weir_backoff *policy)
 {
-	struct weir_rate *rate = &policy->bucket.rates[0];
-	__u64 attempts = 0;
+	__u64 attempts = 0, per_ns, burst;
 
 	*policy = (struct weir_backoff){};
 	if (!read_part(policy, WEIR_BACKOFF_EXPONENTIAL, words[0], &policy->base_ns, words[1], &policy->max_ns) ||
@@ -135,7 +134,10 @@ static bool read_policy(char *const *words, struct weir_backoff *policy)
 	if (!strcmp(words[5], "-"))
 		return true;
 	policy->parts |= WEIR_BACKOFF_BUCKET;
-	return !weir_qps_parse(words[5], &rate->per_ns) && !weir_burst_parse(words[6], &rate->burst);
+	if (weir_qps_parse(words[5], &per_ns) || weir_burst_parse(words[6], &burst))
+		return false;
+	policy->bucket = weir_rate_always(per_ns, burst);
+	return true;
 }
 
 /* Is it there that client-go's delay becomes negative? */

@@ -86,7 +86,7 @@ struct simulation {
 
 static void start(struct simulation *s, __u64 per_ns, __u64 burst)
 {
-	*s = (struct simulation){ .history.rates[0] = { .per_ns = per_ns, .burst = burst } };
+	*s = (struct simulation){ .history = weir_rate_always(per_ns, burst) };
 }
 
 static void change(struct simulation *s, __u64 now, __u64 per_ns, __u64 burst)
@@ -208,9 +208,11 @@ static struct {
 static __u64 distance(struct simulation *s, __u64 now)
 {
 	struct weir_tokens tokens = weir_bucket_tokens(&s->bucket, &s->history, now);
-	__int128 short_of = (__int128)WEIR_TOKEN - s->history.rates[0].per_ns - (__int128)tokens.low;
+	/* In units: the last place of a binary fraction is far below the tolerance. */
+	__int128 units = (__int128)tokens.high * WEIR_TOKEN +
+			 (__int128)(((unsigned __int128)tokens.low * WEIR_TOKEN) >> 64);
+	__int128 short_of = (__int128)WEIR_TOKEN - s->history.rates[0].per_ns - units;
 
-	short_of -= (__int128)tokens.high * ((__int128)1 << 64);
 	if (short_of < 0)
 		short_of = -short_of;
 	return short_of > (__int128)WEIR_TOKEN ? WEIR_TOKEN : short_of;
@@ -218,11 +220,11 @@ static __u64 distance(struct simulation *s, __u64 now)
 
 static void take_anyway(struct simulation *s, __u64 now)
 {
-	const struct weir_tokens minus_one = { .high = -1, .low = -WEIR_TOKEN };
+	struct weir_level level;
 
-	s->bucket.tokens = weir_tokens_sum(weir_bucket_tokens(&s->bucket, &s->history, now), minus_one);
-	s->bucket.last_ns = weir_bucket_clock(&s->bucket, &s->history, now);
-	s->bucket.started = 1;
+	weir_bucket_level(&s->bucket, &s->history, now, &level);
+	if (weir_bucket_take_level(&s->bucket, &s->history.rates[0], &level, 1) != WEIR_TAKEN)
+		abort();
 }
 
 /* Is this the wait that the oracle printed, to the ns or as near as above? */

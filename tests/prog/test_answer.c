@@ -341,6 +341,105 @@ static void test_refused_split_head_closes(void **state)
 	assert_int_equal(counter(WEIR_PASSED), 0);
 }
 
+static bool says(const struct seen *seen, const char *words)
+{
+	return memmem(seen->text, seen->n_text, words, strlen(words));
+}
+
+static struct datapath_limit denying(const char *name)
+{
+	struct datapath_limit limit = { .reason = WEIR_SHED_TOTAL, .amount = { .set = true, .deny = true } };
+
+	strcpy(limit.name, name);
+	return limit;
+}
+
+static void ask(struct seen *seen)
+{
+	connect_ends(false);
+	assert_int_equal(run(ingress,
+			     &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a }),
+			 PASS);
+	packet_see(&packet, seen);
+	assert_true(seen->from_server);
+}
+
+/* As long as a text can be: the checksum, which packet_see() verifies, is made of two parts. */
+static void test_limit_is_named(void **state)
+{
+	struct datapath_limit total = { .reason = WEIR_SHED_TOTAL, .amount = { .set = true } };
+	struct seen seen;
+
+	(void)state;
+	memset(total.name, 'n', sizeof(total.name) - 1);
+	for (size_t length = 1; length < sizeof(total.name); length += 3) {
+		total.name[sizeof(total.name) - 1 - length] = 0;
+		done(datapath_limit_set(dp, 0, WEIR_LIMIT_TOTAL, &total, &error));
+		ask(&seen);
+		assert_answer(&seen, "3600", true);
+		assert_true(says(&seen, "\r\nWeir-Limit: nn"));
+		assert_true(says(&seen, ": try again in 3600 s\""));
+		total.name[sizeof(total.name) - 1 - length] = 'n';
+	}
+	*total.name = 0;
+	done(datapath_limit_set(dp, 0, WEIR_LIMIT_TOTAL, &total, &error));
+	ask(&seen);
+	assert_false(says(&seen, "eir"));
+}
+
+/* Of several, the one that takes longest. */
+static void test_slowest_is_named(void **state)
+{
+	struct datapath_limit total = { .reason = WEIR_SHED_TOTAL,
+					.name = "total",
+					.amount = { .set = true, .per_ns = WEIR_QPS / 100, .burst = 1 } };
+	struct datapath_limit user = { .reason = WEIR_SHED_USER,
+				       .key = WEIR_KEY_USER,
+				       .name = "user",
+				       .amount = { .set = true, .per_ns = WEIR_QPS / 10, .burst = 1 } };
+	struct seen seen;
+
+	(void)state;
+	done(datapath_limit_set(dp, 0, WEIR_LIMIT_TOTAL, &total, &error));
+	done(datapath_limit_set(dp, 0, WEIR_LIMIT_USER, &user, &error));
+	connect_ends(false);
+	assert_untouched(ingress,
+			 &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a });
+	ask(&seen);
+	assert_true(says(&seen, "\r\nWeir-Limit: total\r\n"));
+}
+
+static void test_denied(void **state)
+{
+	struct datapath_limit deny = denying("total");
+	struct seen seen;
+
+	(void)state;
+	limit(WEIR_LIMIT_USER, "0", 0);
+	done(datapath_limit_set(dp, 0, WEIR_LIMIT_TOTAL, &deny, &error));
+	ask(&seen);
+	assert_memory_equal(seen.text, "HTTP/1.1 403 Forbidden\r\n", 24);
+	assert_true(says(&seen, "\r\nWeir-Limit: total\r\n"));
+	assert_false(says(&seen, "Retry-After"));
+	assert_int_equal(counter(WEIR_SHED), 1);
+	assert_int_equal(counter(WEIR_SHED_DENIED), 1);
+	assert_int_equal(counter(WEIR_SHED_TOTAL), 0);
+}
+
+static void test_retry_after_has_a_cap(void **state)
+{
+	static const struct datapath_listen listen = { .any = true, .port = SERVER_PORT };
+	struct weir_server server = { .flags = WEIR_SERVER_ACTIVE, .swallow_max = 65536, .retry_max_s = 60 };
+	struct seen seen;
+
+	(void)state;
+	weir_reading_default(&server.reading);
+	done(datapath_server_set(dp, 0, &server, &listen, 1, NULL, 0, &error));
+	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	ask(&seen);
+	assert_answer(&seen, "60", true);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -358,6 +457,10 @@ int main(void)
 		TEST(ip_options),
 		TEST(ipv6_extension_header),
 		TEST(refused_split_head_closes),
+		TEST(limit_is_named),
+		TEST(slowest_is_named),
+		TEST(denied),
+		TEST(retry_after_has_a_cap),
 	};
 
 	return cmocka_run_group_tests_name("answer", tests, attached_open, attached_close);

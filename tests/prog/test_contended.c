@@ -39,6 +39,7 @@ static void *send_it(void *cpu)
 static __u64 tokens_taken(void)
 {
 	__u32 index = weir_limit_index(0, RATE_SLOT), id;
+	struct weir_limit limit = {};
 	struct weir_kept kept = {};
 	__u64 subject = 0;
 	int map;
@@ -48,8 +49,8 @@ static __u64 tokens_taken(void)
 	assert_true(map >= 0);
 	assert_int_equal(bpf_map_lookup_elem(map, &subject, &kept), 0);
 	close(map);
-	return BURST -
-	       (__u64)((((unsigned __int128)kept.bucket.tokens.high << 64) | kept.bucket.tokens.low) / WEIR_TOKEN);
+	assert_int_equal(bpf_map_lookup_elem(dp->maps.limits, &index, &limit), 0);
+	return BURST - weir_bucket_tokens(&kept.bucket, &limit.amount.history, datapath_now_ns()).high;
 }
 
 static void test_two_at_once(void **state)

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "weir/admission/admission.h"
 #include "weir/conn/conn.h"
 
 #include "datapath_fixture.h"
@@ -180,6 +181,47 @@ static void test_sweep_forgets_what_is_gone(void **state)
 }
 
 /* Where the kernel had no memory for their timers. */
+static void admitted_put(struct datapath *dp, const struct weir_flow *flow, __u64 since_ns, enum weir_admitted_state is)
+{
+	struct weir_admitted admitted = { .word = weir_admitted_word(since_ns, is), .server = 1 };
+
+	assert_int_equal(bpf_map_update_elem(dp->maps.admitted, flow, &admitted, BPF_ANY), 0);
+}
+
+static bool admitted_there(struct datapath *dp, const struct weir_flow *flow)
+{
+	struct weir_admitted admitted;
+
+	return !bpf_map_lookup_elem(dp->maps.admitted, flow, &admitted);
+}
+
+/* Whose end nobody has told: without a cgroup's program, or while programs are replaced. */
+static void test_sweep_of_what_was_admitted(void **state)
+{
+	struct datapath *dp = *state;
+	struct pair live = { .listen = "::ffff:127.0.0.1", .connect = "::ffff:127.0.0.1", .ip4 = true };
+	__u64 long_ago = datapath_now_ns() - 2 * WEIR_EMBRYO_NS;
+	struct weir_flow ended, embryo, fresh;
+
+	call_inside(pair_connect, &live);
+	ended = embryo = fresh = live.flow;
+	ended.client_port ^= htons(1);
+	embryo.client_port ^= htons(2);
+	fresh.client_port ^= htons(4);
+	admitted_put(dp, &live.flow, long_ago, WEIR_ADMITTED_OPEN);
+	admitted_put(dp, &ended, long_ago, WEIR_ADMITTED_OPEN);
+	admitted_put(dp, &embryo, long_ago, WEIR_ADMITTED_EMBRYO);
+	admitted_put(dp, &fresh, datapath_now_ns(), WEIR_ADMITTED_EMBRYO);
+
+	assert_int_equal(datapath_sweep(dp, MINUTE_NS, &error), 2);
+	assert_true(admitted_there(dp, &live.flow));
+	assert_true(admitted_there(dp, &fresh));
+	assert_false(admitted_there(dp, &ended));
+	assert_false(admitted_there(dp, &embryo));
+	assert_int_equal(counter(dp, 1, WEIR_ADMISSION_SWEPT), 2);
+	pair_close(&live);
+}
+
 static void test_sweep_lets_go_what_is_due(void **state)
 {
 	struct datapath *dp = *state;
@@ -296,6 +338,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_sweep_keeps_what_lives),
 		TEST(test_sweep_forgets_what_is_gone),
+		TEST(test_sweep_of_what_was_admitted),
 		TEST(test_sweep_lets_go_what_is_due),
 		TEST(test_sweep_of_many),
 		TEST(test_sweep_of_both),

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <unistd.h>
 
+#include "agent/history.h"
 #include "agent/unsaved.h"
 #include "agent_fixture.h"
 #include "base/cleanup.h"
@@ -30,6 +31,7 @@ void start_agent(struct fixture *f)
 	agent_init(&f->agent, &f->options);
 	f->agent.base = event_base_new();
 	assert_int_equal(state_load(&f->agent.state, f->state_dir, &f->err), 0);
+	assert_int_equal(history_open(&f->agent, &f->err), 0);
 	agent_work_begin(&f->agent);
 	unsaved_take_up(&f->agent);
 	agent_work_end(&f->agent);
@@ -41,6 +43,7 @@ void end_agent(struct fixture *f)
 	nets_close(&f->agent);
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
 		identity_forget(&f->agent, slot);
+	history_close(&f->agent);
 	state_clear(&f->agent.state);
 	event_base_free(f->agent.base);
 	agent_destroy(&f->agent);

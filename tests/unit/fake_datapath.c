@@ -20,6 +20,7 @@ struct datapath fake_nets[FAKE_NETS];
 const char *fake_failing;
 void (*fake_asked)(void);
 void (*fake_opening)(void), (*fake_sweeping)(void), (*fake_explaining)(void), (*fake_syncing)(void);
+atomic_bool fake_sweep_stopped;
 static int failures_left;
 static pthread_mutex_t kernel_lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread int kernel_depth; /* functions call each other */
@@ -289,6 +290,17 @@ int datapath_heavy(struct datapath *dp, const struct datapath_heavy_query *query
 	return n;
 }
 
+int datapath_heavy_places(struct datapath *dp, struct datapath_heavy_places *out, struct error *err)
+{
+	CLEANUP_KERNEL void *kernel = fake_kernel_read();
+	int ret = fake_fails(__func__, err);
+
+	*out = (struct datapath_heavy_places){ 0 };
+	for (unsigned int i = 0; i < dp->n_heavy && !ret; i++)
+		ret = heavy_places_add(out, i, &dp->heavy[i]);
+	return ret;
+}
+
 int datapath_trace_fd(const struct datapath *dp)
 {
 	return dp->traced[0];
@@ -506,6 +518,12 @@ int datapath_sweep(struct datapath *dp, __u64 idle_ns, struct error *err)
 	return 0;
 }
 
+void datapath_sweep_stop(struct datapath *dp)
+{
+	(void)dp;
+	atomic_store(&fake_sweep_stopped, true);
+}
+
 int datapath_reset_translated(struct datapath *dp, __u32 slot, struct error *err)
 {
 	CLEANUP_KERNEL void *kernel = fake_kernel();
@@ -525,6 +543,17 @@ void datapath_name_text(const struct weir_name *name, char *text, size_t size)
 }
 
 /* --- inside.h: nobody is looked into */
+
+int datapath_inside_check(struct error *err)
+{
+	(void)err;
+	return 0;
+}
+
+bool datapath_inside_answers(void)
+{
+	return false;
+}
 
 int datapath_inside_sync(struct datapath *dp, const struct datapath_process *processes, size_t n, struct error *err)
 {

@@ -6,6 +6,8 @@
 #ifndef WEIR_TESTS_FAKE_DATAPATH_H
 #define WEIR_TESTS_FAKE_DATAPATH_H
 
+#include <stdatomic.h>
+
 #include "datapath/datapath.h"
 #include "datapath/inside.h"
 #include "weir/conn/explain.h"
@@ -14,7 +16,7 @@
 #define FAKE_NETS 4
 #define FAKE_OVERRIDES 64
 #define FAKE_RECORDS 8
-#define FAKE_HEAVY 8
+#define FAKE_HEAVY 16
 
 struct fake_limit {
 	bool there;
@@ -74,11 +76,12 @@ void *fake_kernel_read(void); /* for what the event loop may wait for */
 void fake_kernel_leave(void *kernel);
 #define CLEANUP_KERNEL __attribute__((cleanup(fake_kernel_leave), unused))
 
-extern void (*fake_asked)(void);      /* called whenever the kernel side is to do something that may take long */
-extern void (*fake_opening)(void);    /* called meanwhile: it is nobody's turn */
-extern void (*fake_sweeping)(void);   /* the same */
-extern void (*fake_explaining)(void); /* the same */
-extern void (*fake_syncing)(void);    /* called by datapath_shared_sync() */
+extern void (*fake_asked)(void);       /* called whenever the kernel side is to do something that may take long */
+extern void (*fake_opening)(void);     /* called meanwhile: it is nobody's turn */
+extern void (*fake_sweeping)(void);    /* the same */
+extern atomic_bool fake_sweep_stopped; /* by datapath_sweep_stop(), of whichever namespace */
+extern void (*fake_explaining)(void);  /* the same */
+extern void (*fake_syncing)(void);     /* called by datapath_shared_sync() */
 
 void fake_reset(void);
 /* Is it the turn of this function to fail? */

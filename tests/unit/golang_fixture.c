@@ -329,11 +329,13 @@ static __u64 add_http(struct builder *b, const struct common *c)
 {
 	__u64 url = STRUCT(b, "url.URL", "net/url", 120, { "Path", c->string, 56 }, { "RawQuery", c->string, 88 });
 	__u64 header = add_plain(b, 21, "http.Header", 8), state = add_pointer(b, "*tls.ConnectionState", c->string);
+	__u64 number = add_plain(b, 2, "int", 8), write = add_func(b, "func(int)", &number, 1);
 	__u64 request = STRUCT(b, "http.Request", "net/http", 248, { "Method", c->string, 0 },
-			       { "URL", add_pointer(b, "*url.URL", url), 16 }, { "Header", header, 56 },
-			       { "Host", c->string, 128 }, { "RemoteAddr", c->string, 176 },
+			       { "URL", add_pointer(b, "*url.URL", url), 16 }, { "ProtoMajor", number, 40 },
+			       { "Header", header, 56 }, { "Host", c->string, 128 }, { "RemoteAddr", c->string, 176 },
 			       { "RequestURI", c->string, 192 }, { "TLS", state, 208 }, { "ctx", c->context, 232 });
-	__u64 parameters[] = { add_plain(b, 20, "http.ResponseWriter", 16), add_pointer(b, "*http.Request", request) };
+	__u64 parameters[] = { add_interface(b, "http.ResponseWriter", "net/http", "WriteHeader", write),
+			       add_pointer(b, "*http.Request", request) };
 	__u64 serve = add_func(b, "func(http.ResponseWriter, *http.Request)", parameters, 2);
 	__u64 mux = STRUCT(b, "http.ServeMux", "net/http", 8, { "n", c->string, 0 });
 
@@ -483,7 +485,6 @@ static void add_functions(struct builder *b, __u64 attributes, __u64 *handle)
 	add(b, &b->data, text, sizeof(text));
 	b->out->serve = add_function(b, (struct wanted_function){ "net/http.serverHandler.ServeHTTP", 0, 0 });
 	add_function(b, (struct wanted_function){ "net/http.(*conn).serve", b->want->inlined ? 0 : b->out->serve, 0 });
-	add_function(b, (struct wanted_function){ "net/http.Error", 0, 0 });
 	add_function(b, (struct wanted_function){ "runtime.goexit1", 0, 0 });
 	add_function(b, (struct wanted_function){ "k8s.io/component-base/version.Get", 0, version });
 	get = add_function(b, (struct wanted_function){ APISERVER "endpoints/filters.GetAuthorizerAttributes", 0,
@@ -568,7 +569,6 @@ void golang_fixture_make(const struct golang_fixture_want *want, struct golang_f
 	/* Only now is the address of the method known. */
 	handle += want->other_method ? 32 : 0;
 	memcpy((char *)at(&b, &b.data, b.itabs[b.n_itabs - 1]) + 24, &handle, 8);
-	add(&b, &b.types, "Too Many Requests", 17);
 	add_module(&b, add_table(&b));
 	add_build_info(&b);
 	add_headers(&b);

@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "control/control.h"
 #include "fake_datapath.h"
+#include "history/files.h"
 
 #define PATIENCE_S 120
 #define MS 1000
@@ -169,6 +170,8 @@ int loop_tear_down(void **state)
 		snprintf(path, sizeof(path), "%s/%s", f->state_dir, files[i]);
 		unlink(path);
 	}
+	snprintf(path, sizeof(path), "%s/%s", f->state_dir, HISTORY_DIR);
+	history_remove(path);
 	assert_int_equal(rmdir(f->state_dir), 0);
 	assert_int_equal(rmdir(f->pin_dir), 0);
 	free(f);

@@ -256,10 +256,11 @@ static enum request_verdict read_head(struct request_reading *r, const char *str
 static enum request_verdict next_line(const char *stream, size_t size, size_t *at, char *line)
 {
 	const char *end = memmem(stream + *at, size - *at, "\r\n", 2);
-	size_t length = end - (stream + *at);
+	size_t length;
 
 	if (!end)
 		return INCOMPLETE;
+	length = end - (stream + *at);
 	memcpy(line, stream + *at, length);
 	line[length] = '\0';
 	*at += length + 2;

@@ -375,7 +375,7 @@ static void metrics(void **state)
 	fake_nets[1].counters[0][WEIR_SHED_USER] = 4;
 	result = run(f, "metrics", "{}");
 	text = metrics_text(json_object_get(result, "metrics"));
-	assert_non_null(strstr(text, "weir_shed_total{server=\"api\",limit=\"user\",reason=\"rate\"} 4\n"));
+	assert_non_null(strstr(text, "weir_shed_total{server=\"api\",key=\"user\",reason=\"rate\"} 4\n"));
 	assert_non_null(strstr(text, "weir_server_mode{server=\"api\",mode=\"limiting\"} 1\n"));
 	assert_non_null(strstr(text, "\nweir_control_requests_total 2\n"));
 	assert_non_null(strstr(text, "\nweir_control_errors_total 1\n"));

@@ -33,7 +33,7 @@ static struct weir_explained refusal(void)
 			      .wait_ns = 2500000000,
 			      .per_ns = WEIR_QPS / 5,
 			      .burst = 4,
-			      .tokens = { .low = WEIR_TOKEN / 2 } },
+			      .tokens = { .low = 1ULL << 63 } },
 			    { .slot = WEIR_LIMIT_TOTAL } },
 	};
 }
@@ -91,7 +91,7 @@ static void a_bucket_below_zero(void **state)
 
 	succeed(f, "attach", ATTACH);
 	fake_nets[1].explained = refusal();
-	fake_nets[1].explained.limits[0].tokens = weir_tokens_minus(weir_tokens_product(3, WEIR_TOKEN));
+	fake_nets[1].explained.limits[0].tokens = weir_tokens_minus(weir_tokens_whole(3));
 	fake_nets[1].explained.limits[0].wait_ns = WEIR_NEVER_NS;
 	CLEANUP_JSON json_t *result = run(f, "explain", GET);
 	tokens = json_real_value(json_object_get(first_limit(result), "tokens"));

@@ -92,6 +92,43 @@ static void taken_back(void **state)
 	succeed(f, "apply", APPLY(LIMITS(USER) "," SCHEMA "," LEVEL));
 }
 
+#define OVERRIDE(subject, burst) "{\"subject\":\"" subject "\",\"qps\":1,\"burst\":" burst "}"
+#define OVERRIDES(overrides) LIMITS("{\"name\":\"user\",\"overrides\":[" overrides "]}")
+
+static void assert_change(struct fixture *f, const char *objects, const char *change)
+{
+	CLEANUP_JSON json_t *result = run(f, "apply", objects);
+	json_t *first = json_array_get(json_object_get(result, "changes"), 0);
+
+	assert_string_equal(json_string_value(json_object_get(first, "change")), change);
+}
+
+/* An override alone is a change, wherever it is. */
+static void told_what_changes(void **state)
+{
+	struct fixture *f = *state;
+	CLEANUP_JSON json_t *result = NULL;
+
+	succeed(f, "attach", ATTACH);
+	assert_change(f, APPLY(OVERRIDES(OVERRIDE("ann", "1") "," OVERRIDE("bob", "1"))), "configured");
+	assert_change(f, APPLY(OVERRIDES(OVERRIDE("ann", "1") "," OVERRIDE("bob", "1"))), "unchanged");
+	assert_change(f, APPLY(OVERRIDES(OVERRIDE("ann", "1") "," OVERRIDE("bob", "2"))), "configured");
+	assert_int_equal(fake_override(&fake_nets[1], 0, 2, WEIR_KEY_USER, "bob")->burst, 2);
+	assert_change(f, APPLY(OVERRIDES(OVERRIDE("ann", "1"))), "configured");
+	assert_null(fake_override(&fake_nets[1], 0, 2, WEIR_KEY_USER, "bob"));
+	assert_change(f, APPLY(OVERRIDES(OVERRIDE("cat", "1"))), "configured");
+	assert_change(f, APPLY(OVERRIDES(OVERRIDE("cat", "1"))), "unchanged");
+	result = run(f, "diff", APPLY(OVERRIDES(OVERRIDE("cat", "3"))));
+	assert_false(json_equal(json_object_get(result, "before"), json_object_get(result, "after")));
+	/* What files say is kept as it was said: the agent's own numbers are not put into it. */
+	succeed(f, "apply", APPLY(OBJECT(Throttle, "api", "\"priorityLevels\":[{\"name\":\"low\",\"shares\":3}]")));
+	assert_change(f, APPLY(OBJECT(Throttle, "api", "\"priorityLevels\":[{\"name\":\"low\",\"shares\":3}]")),
+		      "unchanged");
+	end_agent(f);
+	start_agent(f);
+	assert_int_equal(f->agent.state.servers[0]->priorities.n_levels, 3);
+}
+
 static void refused(void **state)
 {
 	struct fixture *f = *state;
@@ -107,7 +144,7 @@ static void refused(void **state)
 	refuse(f, "apply", APPLY("{\"source\":\"x\",\"document\":{\"kind\":\"Pod\"}}"), "kind");
 	refuse(f, "apply", APPLY(LIMITS(USER)), "command line");
 	refuse(f, "apply", APPLY(LIMITS(WATCHES "," WATCHES)), "\"w\"");
-	refuse(f, "apply", APPLY(LIMITS("{\"name\":\"w\",\"key\":\"user\"}")), "in_flight, are missing");
+	refuse(f, "apply", APPLY(LIMITS("{\"name\":\"w\",\"key\":\"user\"}")), "in_flight or deny are missing");
 	refuse(f, "apply", APPLY(SCHEMA), "\"low\"");
 	refuse(f, "apply", APPLY(OBJECT(Throttle, "api", "\"listen\":[\"*:99\"]")), "listen");
 	refuse(f, "delete", APPLY(LEVEL), "not applied");
@@ -251,9 +288,10 @@ static void attached_with_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		with_agent(applied),	      with_agent(taken_back),	    with_agent(refused),
-		with_agent(attached_with_it), with_agent(for_which_server), with_agent(levels_of_its_own),
-		with_agent(list_width),	      with_agent(paused_by_both),   with_agent(dry_run_by_both),
+		with_agent(applied),	       with_agent(taken_back),	     with_agent(refused),
+		with_agent(attached_with_it),  with_agent(for_which_server), with_agent(levels_of_its_own),
+		with_agent(list_width),	       with_agent(paused_by_both),   with_agent(dry_run_by_both),
+		with_agent(told_what_changes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,7 +90,7 @@ static void refused(void **state)
 	before = saved_state(f);
 	writes = fake_nets[1].writes;
 	refuse(f, "limit set", "{\"limit\":{\"name\":\"new\",\"qps\":1,\"burst\":1}}", "key");
-	refuse(f, "limit set", "{\"limit\":{\"name\":\"new\",\"key\":\"user\"}}", "in_flight, are missing");
+	refuse(f, "limit set", "{\"limit\":{\"name\":\"new\",\"key\":\"user\"}}", "in_flight or deny are missing");
 	refuse(f, "limit set", "{\"limit\":{\"name\":\"secrets\",\"key\":\"user\",\"qps\":1,\"burst\":1}}",
 	       "key cannot be changed: delete it first");
 	refuse(f, "limit set", "{\"limit\":{\"name\":\"secrets\",\"in_flight\":1}}", "delete it first");

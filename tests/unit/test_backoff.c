@@ -10,6 +10,7 @@
 #include "../random.h"
 #include "base/duration.h"
 #include "model/backoff_text.h"
+#include "weir/limit/penalty.h"
 
 #define MS 1000000ULL
 #define SECOND WEIR_NS_PER_S
@@ -194,7 +195,7 @@ static void test_bucket(void **state)
 
 static void test_bucket_that_never_has_one(void **state)
 {
-	struct weir_backoff policy = { .parts = WEIR_BACKOFF_BUCKET, .bucket.rates[0] = { .burst = 1 } };
+	struct weir_backoff policy = { .parts = WEIR_BACKOFF_BUCKET, .bucket = weir_rate_always(0, 1) };
 	struct weir_backoff_state item = {};
 	struct weir_bucket bucket = {}, last;
 
@@ -229,101 +230,107 @@ static void test_default_of_controllers(void **state)
 
 /* --- penalties */
 
+/* The wait that is told. */
+static __u64 refuse(const struct weir_backoff *policy, __u64 *subject, __u64 now_ns, __u64 wait_ns)
+{
+	__u64 told_ns;
+
+	*subject = weir_penalty_refused(policy, *subject, now_ns, wait_ns, &told_ns);
+	return told_ns;
+}
+
+/* A penalty ends when it was told to, or less than 1024 ns before. */
+static void assert_penalised(__u64 subject, __u64 now_ns, __u64 left_ns)
+{
+	assert_in_range(left_ns - weir_penalty_wait_ns(subject, now_ns), 0, 1023);
+}
+
 static void test_penalty(void **state)
 {
 	struct weir_backoff policy = policy_of("exponential:1s..8s");
-	struct weir_backoff_state subject = {}, before;
-	__u64 now = HOUR, told[] = { 1, 2, 4, 8, 8 };
+	__u64 now = HOUR + 77, told[] = { 1, 2, 4, 8, 8 }, subject = 0;
 
 	(void)state;
-	assert_int_equal(weir_penalty_wait_ns(&subject, now), 0);
+	assert_int_equal(weir_penalty_wait_ns(subject, now), 0);
 	for (size_t i = 0; i < sizeof(told) / sizeof(*told); i++) {
-		assert_int_equal(weir_penalty_refused(&policy, &subject, NULL, now, 100 * MS), told[i] * SECOND);
-		before = subject;
+		assert_int_equal(refuse(&policy, &subject, now, 100 * MS), told[i] * SECOND);
 		/* However often it asks, it was told the truth. */
 		for (__u64 waited = 0; waited < told[i] * SECOND; waited += 10 * MS)
-			assert_int_equal(weir_penalty_wait_ns(&subject, now + waited), told[i] * SECOND - waited);
-		assert_memory_equal(&subject, &before, sizeof(subject));
+			assert_penalised(subject, now + waited, told[i] * SECOND - waited);
 		now += told[i] * SECOND;
-		assert_int_equal(weir_penalty_wait_ns(&subject, now - 1), 1);
-		assert_int_equal(weir_penalty_wait_ns(&subject, now), 0);
+		assert_int_equal(weir_penalty_wait_ns(subject, now), 0);
+		assert_int_equal(weir_penalty_failures(subject), i + 1);
 	}
-	assert_int_equal(weir_backoff_requeues(&policy, &subject), 5);
-	weir_penalty_admitted(&subject);
-	assert_int_equal(weir_backoff_requeues(&policy, &subject), 0);
-	assert_int_equal(weir_penalty_wait_ns(&subject, 0), 0);
-	assert_int_equal(weir_penalty_refused(&policy, &subject, NULL, now, 100 * MS), SECOND);
+	subject = 0;
+	assert_int_equal(weir_penalty_wait_ns(subject, 0), 0);
+	assert_int_equal(refuse(&policy, &subject, now, 100 * MS), SECOND);
 }
 
 /* Never shorter than the limit's own wait, never longer than what can be told. */
 static void test_penalty_bounds(void **state)
 {
 	struct weir_backoff policy = policy_of("fast-slow:1s,48h,2");
-	struct weir_backoff never = { .parts = WEIR_BACKOFF_BUCKET };
-	struct weir_backoff_state subject = {};
-	struct weir_bucket bucket = {};
+	__u64 subject = 0;
 
 	(void)state;
-	assert_int_equal(weir_penalty_refused(&policy, &subject, NULL, HOUR, 5 * SECOND), 5 * SECOND);
-	assert_int_equal(weir_penalty_wait_ns(&subject, HOUR), 5 * SECOND);
-	assert_int_equal(weir_penalty_refused(&policy, &subject, NULL, 2 * HOUR, WEIR_NEVER_NS), HOUR);
-	assert_int_equal(weir_penalty_wait_ns(&subject, 2 * HOUR), HOUR);
-	assert_int_equal(weir_penalty_refused(&policy, &subject, NULL, 3 * HOUR, 1), HOUR);
-	assert_int_equal(weir_penalty_refused(&never, &subject, &bucket, 4 * HOUR, 1), HOUR);
-	assert_int_equal(weir_retry_after_s(weir_penalty_wait_ns(&subject, 4 * HOUR)), WEIR_RETRY_MAX_S);
+	assert_int_equal(refuse(&policy, &subject, HOUR, 5 * SECOND), 5 * SECOND);
+	assert_penalised(subject, HOUR, 5 * SECOND);
+	assert_int_equal(refuse(&policy, &subject, 2 * HOUR, WEIR_NEVER_NS), HOUR);
+	assert_penalised(subject, 2 * HOUR, HOUR);
+	assert_int_equal(refuse(&policy, &subject, 3 * HOUR, 1), HOUR);
+	assert_int_equal(weir_retry_after_s(weir_penalty_wait_ns(subject, 3 * HOUR)), WEIR_RETRY_MAX_S);
+}
+
+/* Nine years after the machine's start, and after more failures than are counted. */
+static void test_penalty_far_out(void **state)
+{
+	struct weir_backoff policy = policy_of("exponential:1s..8s");
+	__u64 now = 9 * 365 * 24 * HOUR, subject = 0;
+
+	(void)state;
+	for (__u32 i = 0; i < WEIR_PENALTY_FAILURES + 10; i++)
+		refuse(&policy, &subject, now, 0);
+	assert_int_equal(weir_penalty_failures(subject), WEIR_PENALTY_FAILURES);
+	assert_penalised(subject, now, 8 * SECOND);
+	assert_int_equal(weir_penalty_wait_ns(subject, now + 8 * SECOND), 0);
 }
 
 static void test_penalty_undone(void **state)
 {
-	struct weir_backoff policy = policy_of("exponential:1s..1000s+bucket:1/2");
-	struct weir_backoff_state subject = {};
-	struct weir_bucket bucket = {};
-	__u64 told;
+	struct weir_backoff policy = policy_of("exponential:1s..1000s");
+	__u64 now = HOUR, subject = 0, before;
 
 	(void)state;
-	for (__u64 now = HOUR, expected = 1; expected < 500; expected *= 2) {
+	for (__u64 expected = 1; expected < 500; expected *= 2) {
 		for (int again = 0; again < 3; again++) {
-			told = weir_penalty_refused(&policy, &subject, &bucket, now, 1);
-			assert_int_equal(told, expected * SECOND);
-			weir_penalty_undo(&policy, &subject, &bucket, now);
-			assert_int_equal(weir_penalty_wait_ns(&subject, now), 0);
+			before = subject;
+			assert_int_equal(refuse(&policy, &subject, now, 1), expected * SECOND);
+			assert_true(weir_penalty_swap(&subject, subject, before));
+			assert_int_equal(weir_penalty_wait_ns(subject, now), 0);
 			now += MS;
 		}
-		now += weir_penalty_refused(&policy, &subject, &bucket, now, 1);
+		now += refuse(&policy, &subject, now, 1);
 	}
-	/* Of the bucket's two tokens as many are left as without what was undone. */
-	policy = policy_of("exponential:1ns..1ns+bucket:1/2");
-	subject = (struct weir_backoff_state){};
-	bucket = (struct weir_bucket){};
-	for (int i = 0; i < 10; i++) {
-		weir_penalty_refused(&policy, &subject, &bucket, HOUR + i, 1);
-		weir_penalty_undo(&policy, &subject, &bucket, HOUR + i);
-	}
-	assert_int_equal(weir_penalty_refused(&policy, &subject, &bucket, HOUR + 10, 1), 1);
-	assert_int_equal(weir_penalty_refused(&policy, &subject, &bucket, HOUR + 20, 1), 1);
-	assert_int_equal(weir_penalty_refused(&policy, &subject, &bucket, HOUR + 30, 1), SECOND - 20);
 }
 
 /* What has happened to the subject since then stays. */
 static void test_penalty_undone_too_late(void **state)
 {
-	struct weir_backoff policy = policy_of("exponential:1s..1000s+bucket:1/2");
-	struct weir_backoff_state subject = {}, before;
-	struct weir_bucket bucket = {}, charged;
+	struct weir_backoff policy = policy_of("exponential:1s..1000s");
+	__u64 subject = 0, first, second;
 
 	(void)state;
-	weir_penalty_refused(&policy, &subject, &bucket, HOUR, 1);
-	weir_penalty_refused(&policy, &subject, &bucket, 2 * HOUR, 1);
-	before = subject;
-	charged = bucket;
-	weir_penalty_undo(&policy, &subject, &bucket, HOUR);
-	assert_memory_equal(&subject, &before, sizeof(subject));
-	weir_penalty_admitted(&subject);
-	weir_penalty_undo(&policy, &subject, &bucket, 2 * HOUR);
-	assert_int_equal(subject.failures, 0);
-	assert_memory_equal(&bucket, &charged, sizeof(bucket));
-	weir_penalty_undo(&policy, &subject, &bucket, 0);
-	assert_int_equal(subject.failures, 0);
+	refuse(&policy, &subject, HOUR, 1);
+	first = subject;
+	refuse(&policy, &subject, 2 * HOUR, 1);
+	second = subject;
+	assert_false(weir_penalty_swap(&subject, first, 0));
+	assert_int_equal(subject, second);
+	/* Admitted, it has failed never. */
+	assert_true(weir_penalty_swap(&subject, second, 0));
+	assert_false(weir_penalty_swap(&subject, second, first));
+	assert_int_equal(weir_penalty_failures(subject), 0);
+	assert_int_equal(refuse(&policy, &subject, 3 * HOUR, 1), SECOND);
 }
 
 /* --- against a second way to say it, with numbers that are wide enough */
@@ -393,33 +400,29 @@ static void test_random(void **state)
 /* A subject some of whose refusals are undone, against one that never had those. */
 static void test_random_undo(void **state)
 {
-	struct weir_backoff policy = policy_of("exponential:5ms..10s+fast-slow:30ms,2s,4+bucket:20/5+max-wait:8s");
-	struct weir_backoff_state undone = {}, never = {};
-	struct weir_bucket undone_bucket = {}, never_bucket = {};
-	__u64 now = HOUR;
+	struct weir_backoff policy = policy_of("exponential:5ms..10s+fast-slow:30ms,2s,4+max-wait:8s");
+	__u64 now = HOUR, undone = 0, never = 0, before;
 
 	(void)state;
 	for (int i = 0; i < 100000; i++) {
 		__u64 wait = random_u64() % (100 * MS);
 
 		now += random_length() % SECOND;
-		if (weir_penalty_wait_ns(&undone, now)) {
-			assert_int_equal(weir_penalty_wait_ns(&undone, now), weir_penalty_wait_ns(&never, now));
+		assert_int_equal(weir_penalty_wait_ns(undone, now), weir_penalty_wait_ns(never, now));
+		if (weir_penalty_wait_ns(never, now))
 			continue;
-		}
-		assert_int_equal(weir_penalty_wait_ns(&never, now), 0);
 		if (random_u64() % 8 == 0) {
-			weir_penalty_admitted(&undone);
-			weir_penalty_admitted(&never);
+			assert_true(weir_penalty_swap(&undone, undone, 0));
+			assert_true(weir_penalty_swap(&never, never, 0));
 			continue;
 		}
 		if (random_u64() % 2) {
-			weir_penalty_refused(&policy, &undone, &undone_bucket, now, random_u64() % SECOND);
-			weir_penalty_undo(&policy, &undone, &undone_bucket, now);
+			before = undone;
+			refuse(&policy, &undone, now, random_u64() % SECOND);
+			assert_true(weir_penalty_swap(&undone, undone, before));
 		}
-		assert_int_equal(weir_penalty_refused(&policy, &undone, &undone_bucket, now, wait),
-				 weir_penalty_refused(&policy, &never, &never_bucket, now, wait));
-		assert_int_equal(undone.failures, never.failures);
+		assert_int_equal(refuse(&policy, &undone, now, wait), refuse(&policy, &never, now, wait));
+		assert_int_equal(undone, never);
 	}
 }
 
@@ -438,6 +441,7 @@ int main(void)
 		cmocka_unit_test(test_default_of_controllers),
 		cmocka_unit_test(test_penalty),
 		cmocka_unit_test(test_penalty_bounds),
+		cmocka_unit_test(test_penalty_far_out),
 		cmocka_unit_test(test_penalty_undone),
 		cmocka_unit_test(test_penalty_undone_too_late),
 		cmocka_unit_test(test_random),

@@ -134,7 +134,7 @@ static void test_policy_values(void **state)
 		.fast_ns = WEIR_NS_PER_S,
 		.slow_ns = 30 * WEIR_NS_PER_S,
 		.max_wait_ns = 60 * WEIR_NS_PER_S,
-		.bucket.rates[0] = { .per_ns = 10 * WEIR_QPS, .burst = 100 },
+		.bucket = weir_rate_always(10 * WEIR_QPS, 100),
 	};
 	struct weir_backoff policy;
 	struct error err;

@@ -19,9 +19,24 @@
 
 typedef __int128 units;
 
+/* Units, of which the part behind the point is rounded to the nearest: it stands for some that a binary fraction cannot say. */
 static units exact(struct weir_tokens tokens)
 {
-	return tokens.high * ((units)1 << 64) + tokens.low;
+	return tokens.high * (units)WEIR_TOKEN +
+	       (units)(((unsigned __int128)tokens.low * WEIR_TOKEN + (1ULL << 63)) >> 64);
+}
+
+/* The same to a million millionth of a token, as the oracle has it. */
+static bool same(units a, units b)
+{
+	units difference = a > b ? a - b : b - a;
+
+	return difference <= (units)(WEIR_TOKEN / 1000000000000);
+}
+
+static units tokens_at(const struct weir_bucket *b, const struct weir_rate_history *h, __u64 now_ns)
+{
+	return exact(weir_bucket_tokens(b, h, now_ns));
 }
 
 static __u64 qps(const char *text)
@@ -34,7 +49,7 @@ static __u64 qps(const char *text)
 
 static struct weir_rate_history rate(const char *text, __u64 burst)
 {
-	return (struct weir_rate_history){ .rates[0] = { .per_ns = qps(text), .burst = burst } };
+	return weir_rate_always(qps(text), burst);
 }
 
 static __u32 takes(struct weir_bucket *b, const struct weir_rate_history *h, __u64 now_ns, __u32 asked)
@@ -113,8 +128,12 @@ static void test_extremes(void **state)
 	assert_true(exact(weir_bucket_tokens(&b, &h, 0)) == (units)WEIR_BURST_MAX * WEIR_TOKEN);
 	assert_int_equal(takes(&b, &h, 1, 1), 1);
 	assert_true(exact(weir_bucket_tokens(&b, &h, 1)) == (units)(WEIR_BURST_MAX - 1) * WEIR_TOKEN);
-	assert_true(exact(weir_bucket_tokens(&b, &h, ~0ULL)) == (units)WEIR_BURST_MAX * WEIR_TOKEN);
-	assert_int_equal(takes(&b, &h, ~0ULL, 1000), 1000);
+	for (__u64 days = 200; days < 100 * 365; days *= 3) {
+		assert_true(exact(weir_bucket_tokens(&b, &h, days * DAY)) == (units)WEIR_BURST_MAX * WEIR_TOKEN);
+		assert_int_equal(takes(&b, &h, days * DAY, 1000), 1000);
+		assert_true(exact(weir_bucket_tokens(&b, &h, days * DAY)) ==
+			    (units)(WEIR_BURST_MAX - 1000) * WEIR_TOKEN);
+	}
 
 	h = rate("0.000000001", 1);
 	b = (struct weir_bucket){};
@@ -122,6 +141,11 @@ static void test_extremes(void **state)
 	assert_int_equal(weir_bucket_wait_ns(&b, &h, 1), SECOND * SECOND);
 	assert_int_equal(takes(&b, &h, SECOND * SECOND, 1), 0);
 	assert_int_equal(takes(&b, &h, SECOND * SECOND + 1, 2), 1);
+}
+
+static __int128 whole(struct weir_tokens tokens)
+{
+	return tokens.high * ((__int128)1 << 64) + tokens.low;
 }
 
 static void test_arithmetic(void **state)
@@ -136,24 +160,43 @@ static void test_arithmetic(void **state)
 		for (size_t j = 0; j < sizeof(numbers) / sizeof(*numbers); j++) {
 			__u64 a = numbers[i], b = numbers[j];
 			unsigned __int128 product = (unsigned __int128)a * b;
-			struct weir_tokens tokens = weir_tokens_product(a, b);
+			struct weir_tokens tokens = weir_product(a, b);
 			struct weir_tokens x = { .high = -1, .low = a }, y = { .low = b };
 
 			assert_true(tokens.low == (__u64)product);
 			assert_true((__u64)tokens.high == (__u64)(product >> 64));
-			assert_true(exact(weir_tokens_sum(x, y)) == exact(x) + exact(y));
-			assert_true(exact(weir_tokens_min(x, y)) == exact(x));
-			assert_true(exact(weir_tokens_min(y, x)) == exact(x));
+			assert_true(whole(weir_tokens_sum(x, y)) == whole(x) + whole(y));
+			assert_true(whole(weir_tokens_difference(x, y)) == whole(x) - whole(y));
+			assert_true(whole(weir_tokens_minus(x)) == -whole(x));
+			assert_true(whole(weir_tokens_min(x, y)) == whole(x));
+			assert_true(whole(weir_tokens_min(y, x)) == whole(x));
 			x.high = 0;
-			assert_true(exact(weir_tokens_min(x, y)) == (a < b ? a : b));
+			assert_true(whole(weir_tokens_min(x, y)) == (a < b ? a : b));
 		}
 	}
-	assert_true(weir_tokens_missing((struct weir_tokens){ .low = WEIR_TOKEN }) == 0);
-	assert_true(weir_tokens_missing((struct weir_tokens){ .low = WEIR_TOKEN - 1 }) == 1);
-	assert_true(weir_tokens_missing((struct weir_tokens){}) == WEIR_TOKEN);
-	assert_true(weir_tokens_missing((struct weir_tokens){ .high = -1, .low = -5ULL }) == WEIR_TOKEN + 5);
-	assert_true(weir_tokens_missing((struct weir_tokens){ .high = 1 }) == 0);
-	assert_true(weir_tokens_missing((struct weir_tokens){ .high = -1, .low = WEIR_TOKEN }) == WEIR_MISSING_MAX);
+}
+
+/* A rate's gain against the exact product, for rates of every size and times up to ten years. */
+static void test_gain(void **state)
+{
+	static const __u64 times[] = { 0, 1, 999, SECOND, DAY + 1, 400 * DAY + 12345, 3650 * DAY };
+
+	(void)state;
+	for (__u64 per_ns = 1; per_ns <= WEIR_TOKEN; per_ns = per_ns < WEIR_TOKEN ? per_ns * 7 + 3 : per_ns + 1) {
+		struct weir_rate made = weir_rate_made(per_ns, 10, 0, 1);
+
+		assert_true(made.factor >> 63);
+		assert_in_range(made.fraction, 1, WEIR_MARK_BITS);
+		for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
+			units wanted = (units)times[i] * per_ns, got = exact(weir_rate_gain(&made, times[i]));
+
+			/* One part in 2^63, and what the last place cannot say. */
+			assert_true(got <= wanted + 1);
+			assert_true(wanted - got <= (wanted >> 63) + 1);
+		}
+	}
+	assert_int_equal(weir_rate_gain(&(struct weir_rate){ .scale = 64 }, DAY).high, 0);
+	assert_int_equal(weir_rate_made(WEIR_TOKEN, 1, 0, 1).scale, 63);
 }
 
 static void test_time_that_goes_back(void **state)
@@ -170,7 +213,7 @@ static void test_time_that_goes_back(void **state)
 	/* One is left, taken at an earlier time: the same second does not count twice. */
 	assert_int_equal(takes(&b, &h, 14 * SECOND, 1), 1);
 	assert_int_equal(takes(&b, &h, 13 * SECOND, 1), 1);
-	assert_int_equal(b.last_ns, 14 * SECOND);
+	assert_int_equal(b.seen_ns, 14 * SECOND);
 	assert_int_equal(takes(&b, &h, 14 * SECOND, 1), 0);
 }
 
@@ -196,7 +239,7 @@ static void test_exact_over_days(void **state)
 			assert_true(taken >= now * per_ns / WEIR_TOKEN);
 		}
 		assert_true(taken > 590000);
-		assert_true(exact(weir_bucket_tokens(&b, &h, now)) == now * per_ns - taken * WEIR_TOKEN);
+		assert_true(same(tokens_at(&b, &h, now), now * per_ns - taken * WEIR_TOKEN));
 	}
 }
 
@@ -214,16 +257,16 @@ static void test_give_back(void **state)
 		if (reserved)
 			weir_bucket_give_back(&b, &h, 1);
 		assert_int_equal(weir_bucket_take(&b, &h, now + 100), taken);
-		assert_true(exact(b.tokens) == exact(other.tokens));
+		assert_true(tokens_at(&b, &h, now + 100) == tokens_at(&other, &h, now + 100));
 	}
 	/* Other requests in between, and never above the burst. */
 	b = (struct weir_bucket){};
 	assert_true(weir_bucket_take(&b, &h, 0));
 	assert_true(weir_bucket_take(&b, &h, 60 * SECOND));
 	weir_bucket_give_back(&b, &h, 1);
-	assert_true(exact(b.tokens) == (units)5 * WEIR_TOKEN);
+	assert_true(tokens_at(&b, &h, 60 * SECOND) == (units)5 * WEIR_TOKEN);
 	weir_bucket_give_back(&b, &h, 1);
-	assert_true(exact(b.tokens) == (units)5 * WEIR_TOKEN);
+	assert_true(tokens_at(&b, &h, 60 * SECOND) == (units)5 * WEIR_TOKEN);
 }
 
 static void test_wait_is_the_shortest(void **state)
@@ -261,7 +304,7 @@ static void test_change_keeps_tokens_clipped(void **state)
 	weir_rate_history_push(&h, qps("0.1"), 3, 102 * SECOND);
 	weir_rate_history_push(&h, qps("0.1"), 50, 103 * SECOND);
 	weir_rate_history_push(&h, qps("5"), 60, 113 * SECOND);
-	assert_true(exact(weir_bucket_tokens(&b, &h, 115 * SECOND)) == (units)14 * WEIR_TOKEN);
+	assert_true(same(tokens_at(&b, &h, 115 * SECOND), (units)14 * WEIR_TOKEN));
 	assert_int_equal(takes(&b, &h, 115 * SECOND, 100), 14);
 	/* Brought up to date at each step or all at once: the same. */
 	assert_int_equal(takes(&b, &h, 116 * SECOND, 100), 5);
@@ -306,7 +349,7 @@ static void test_history(void **state)
 	weir_rate_history_push(&h, 1, 3, 99);
 	assert_memory_equal(&h, &before, sizeof(h));
 
-	/* Five changes after its last use a bucket has lost the time before the oldest that is kept, nothing else. */
+	/* Five changes after its last use nothing is known of a bucket before the oldest that is kept: it is empty then. */
 	h = (struct weir_rate_history){};
 	weir_rate_history_push(&h, qps("1"), 100, SECOND);
 	assert_int_equal(takes(&b, &h, SECOND, 100), 100);
@@ -314,11 +357,12 @@ static void test_history(void **state)
 		weir_rate_history_push(&h, qps("1"), 100 + i, SECOND + i * 10 * SECOND);
 	assert_int_equal(takes(&b, &h, 51 * SECOND, 1000), 40);
 
-	/* A bucket older than all history (its limit was deleted and made anew) keeps its tokens and gains no others. */
+	/* So is one of which no rate is known (its limit was deleted and made anew), and gains from then on. */
 	assert_int_equal(takes(&b, &h, 61 * SECOND, 3), 3);
 	h = (struct weir_rate_history){};
 	weir_rate_history_push(&h, qps("1"), 100, 1000 * SECOND);
-	assert_int_equal(takes(&b, &h, 1000 * SECOND, 1000), 7);
+	assert_int_equal(takes(&b, &h, 1000 * SECOND, 1000), 0);
+	assert_int_equal(takes(&b, &h, 1007 * SECOND, 1000), 7);
 }
 
 /* Changes that come faster than tokens do not starve a bucket that is only refused in between. */
@@ -340,20 +384,19 @@ static void test_many_changes(void **state)
 }
 
 /*
- * Threads that read a clock, then get the lock in any order, and take from one bucket; some give their token back. The
- * bucket is empty from the start and never fills, so each unit gained is either in it or was kept by a request.
+ * Threads that read a clock, and take from one bucket in any order; some give their token back. The bucket is empty from the start and never fills, so each unit gained is either in it or was kept by a request.
  */
 #define THREADS 8
 #define TAKES 50000
 #define STEP_NS 997
 
 static struct {
-	pthread_mutex_t lock;
 	struct weir_bucket bucket;
 	struct weir_rate_history history;
 	atomic_ullong clock_ns;
 	atomic_ullong kept;
-} shared = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	atomic_ullong contended;
+} shared;
 
 static void *take_many(void *arg)
 {
@@ -362,18 +405,15 @@ static void *take_many(void *arg)
 		__u64 now = atomic_fetch_add(&shared.clock_ns, STEP_NS);
 		bool give_back = i % 5 == 0, taken;
 
-		pthread_mutex_lock(&shared.lock);
 		taken = weir_bucket_take(&shared.bucket, &shared.history, now);
-		pthread_mutex_unlock(&shared.lock);
 		if (!taken)
 			continue;
 		if (!give_back) {
 			atomic_fetch_add(&shared.kept, 1);
 			continue;
 		}
-		pthread_mutex_lock(&shared.lock);
-		weir_bucket_give_back(&shared.bucket, &shared.history, 1);
-		pthread_mutex_unlock(&shared.lock);
+		while (!weir_bucket_give_back(&shared.bucket, &shared.history, 1))
+			atomic_fetch_add(&shared.contended, 1);
 	}
 	return NULL;
 }
@@ -399,9 +439,9 @@ static void test_many_threads(void **state)
 	gained = (units)(end_ns + 1) * shared.history.rates[0].per_ns;
 	given = (units)shared.kept * WEIR_TOKEN;
 	assert_true(given <= 50 * (units)WEIR_TOKEN + gained);
-	/* ... and nothing lost or made: what the bucket gained until it was last used is what was kept and what is left. */
-	gained = (units)shared.bucket.last_ns * shared.history.rates[0].per_ns;
-	assert_true(given + exact(shared.bucket.tokens) == 50 * (units)WEIR_TOKEN + gained);
+	/* ... and nothing lost or made: what the bucket gained is what was kept and what is left. */
+	gained = (units)end_ns * shared.history.rates[0].per_ns;
+	assert_true(same(given + tokens_at(&shared.bucket, &shared.history, end_ns), 50 * (units)WEIR_TOKEN + gained));
 	assert_true(shared.kept > 50 + 1000);
 }
 
@@ -438,11 +478,11 @@ static void test_weight(void **state)
 	(void)state;
 	assert_true(takes_weight(&b, &h, now_ns, 2));
 	assert_true(takes_weight(&b, &h, now_ns, 8));
-	assert_true(exact(b.tokens) == -7 * (units)WEIR_TOKEN);
+	assert_true(tokens_at(&b, &h, now_ns) == -7 * (units)WEIR_TOKEN);
 	assert_int_equal(weir_bucket_wait_ns(&b, &h, now_ns), 4 * SECOND);
 	assert_false(takes_weight(&b, &h, now_ns + 4 * SECOND - 1, 1));
 	assert_true(takes_weight(&b, &h, now_ns + 4 * SECOND, 1));
-	assert_true(exact(b.tokens) == 0);
+	assert_true(tokens_at(&b, &h, now_ns + 4 * SECOND) == 0);
 }
 
 /* Far below zero, where the units missing are more than 64 bits: refused to the nanosecond, the wait told a little long. */
@@ -459,7 +499,7 @@ static void test_weight_owed_for_long(void **state)
 		__u64 now_ns = 100 * SECOND, repaid_ns, told_ns;
 
 		assert_true(takes_weight(&b, &h, now_ns, weights[i / 4]));
-		assert_true(exact(b.tokens) == (units)WEIR_TOKEN - owed);
+		assert_true(tokens_at(&b, &h, now_ns) == (units)WEIR_TOKEN - owed);
 		/* As in x/time/rate, less than 1 ns may be missing. */
 		repaid_ns = owed / h.rates[0].per_ns;
 		told_ns = weir_bucket_wait_ns(&b, &h, now_ns);
@@ -469,16 +509,19 @@ static void test_weight_owed_for_long(void **state)
 	}
 }
 
-/* Thousands of years are as good as never. */
+/* There is a most that can be owed: 2^21 tokens at slow rates, months of gain at fast ones. */
 static void test_weight_owed_for_ever(void **state)
 {
-	struct weir_rate_history h = rate("0.001", 1);
+	struct weir_rate_history h = rate("0.0000001", 1);
 	struct weir_bucket b = {};
 
 	(void)state;
 	assert_true(takes_weight(&b, &h, 100 * SECOND, 0xffffffff));
+	assert_true(tokens_at(&b, &h, 100 * SECOND) <= -((units)1 << 21) * WEIR_TOKEN + WEIR_TOKEN);
 	assert_true(weir_bucket_wait_ns(&b, &h, 100 * SECOND) == WEIR_NEVER_NS);
-	assert_false(takes_weight(&b, &h, WEIR_NEVER_NS, 1));
+	assert_false(takes_weight(&b, &h, 365 * DAY, 1));
+	weir_bucket_give_back(&b, &h, 0xffffffff);
+	assert_true(takes_weight(&b, &h, 365 * DAY, 1));
 }
 
 static void test_weight_given_back(void **state)
@@ -524,6 +567,7 @@ int main(void)
 		cmocka_unit_test(test_burst_zero),
 		cmocka_unit_test(test_extremes),
 		cmocka_unit_test(test_arithmetic),
+		cmocka_unit_test(test_gain),
 		cmocka_unit_test(test_time_that_goes_back),
 		cmocka_unit_test(test_exact_over_days),
 		cmocka_unit_test(test_give_back),

@@ -28,8 +28,17 @@ static void round_trip(void **state)
 		"{\"name\":\"user\",\"qps\":\"0.000000001\",\"burst\":1,\"overrides\":[{\"subject\":\"10.0.0.1\",\"qps\":\"5\","
 		"\"burst\":2}],\"mode\":\"dry-run\",\"keys\":7}",
 		"{\"name\":\"a\",\"key\":\"total\",\"number\":300,\"in_flight\":0,\"mode\":\"enforce\",\"keys\":0}",
+		"{\"name\":\"user\",\"deny\":true,\"overrides\":[{\"subject\":\"alice\",\"qps\":\"5\",\"burst\":9},"
+		"{\"subject\":\"bob\",\"deny\":true}],\"mode\":\"enforce\",\"keys\":0}",
+		"{\"name\":\"b\",\"key\":\"user\",\"number\":301,\"deny\":true,"
+		"\"overrides\":[{\"subject\":\"alice\",\"in_flight\":3}],\"mode\":\"enforce\",\"keys\":0}",
 		"{\"name\":\"a.b\",\"key\":\"namespace,user\",\"number\":1,\"rules\":[{\"verbs\":[\"list\"]},{\"paths\":[\"/x\"]}],"
 		"\"overrides\":[{\"subject\":\"ns1/alice\",\"in_flight\":3}],\"mode\":\"enforce\",\"keys\":0}",
+		"{\"name\":\"c\",\"key\":\"source\",\"number\":1,\"qps\":\"20\",\"burst\":40,\"connections\":true,\"over\":\"reset\","
+		"\"rules\":[{\"namespaces\":[\"a\"],\"sources\":[\"10.0.0.0/8\"]}],"
+		"\"overrides\":[{\"subject\":\"10.0.0.1\",\"qps\":\"5\",\"burst\":2}],\"mode\":\"enforce\",\"keys\":0}",
+		"{\"name\":\"o\",\"key\":\"source\",\"number\":1,\"open\":100,\"connections\":true,\"over\":\"drop\","
+		"\"overrides\":[{\"subject\":\"10.0.0.1\",\"open\":2}],\"mode\":\"enforce\",\"keys\":0}",
 	};
 
 	(void)state;
@@ -100,6 +109,9 @@ static void wrong(void **state)
 		{ OWN("\"key\":\"user\",\"qps\":1"), "burst is missing" },
 		{ OWN("\"key\":\"user\",\"burst\":1"), "qps is missing" },
 		{ OWN("\"key\":\"user\",\"in_flight\":-1"), "in_flight" },
+		{ OWN("\"key\":\"user\",\"deny\":1"), "deny" },
+		{ OWN("\"key\":\"user\",\"deny\":true,\"in_flight\":1"), "deny" },
+		{ OWN("\"key\":\"user\",\"deny\":true,\"qps\":1,\"burst\":1"), "deny" },
 		{ OWN("\"key\":\"user\",\"in_flight\":1.5"), "in_flight" },
 		{ OWN("\"key\":\"user\",\"qps\":1,\"burst\":1000000001"), "burst" },
 		{ OWN("\"key\":\"user\",\"in_flight\":1,\"mode\":\"off\""), "mode" },
@@ -121,6 +133,18 @@ static void wrong(void **state)
 		{ OWN("\"key\":\"total\",\"overrides\":[{\"subject\":\"a\",\"in_flight\":1}]"), "total" },
 		{ "{\"name\":\"user\",\"key\":\"user\",\"qps\":1,\"burst\":1}", "key" },
 		{ "{\"name\":\"user\",\"in_flight\":1}", "another name" },
+		{ "{\"name\":\"user\",\"connections\":true,\"qps\":1,\"burst\":1}", "another name" },
+		{ OWN("\"key\":\"source\",\"open\":-1"), "open" },
+		{ OWN("\"key\":\"source\",\"open\":1,\"in_flight\":1"), "open" },
+		{ OWN("\"key\":\"source\",\"open\":1,\"qps\":1,\"burst\":1"), "open" },
+		{ OWN("\"key\":\"source\",\"connections\":1,\"qps\":1,\"burst\":1"), "true or false" },
+		{ OWN("\"key\":\"source\",\"connections\":true,\"in_flight\":1"), "in_flight" },
+		{ OWN("\"key\":\"source\",\"qps\":1,\"burst\":1,\"over\":\"reset\""), "over" },
+		{ OWN("\"key\":\"source\",\"open\":1,\"over\":\"queue\""), "over" },
+		{ OWN("\"key\":\"object\",\"open\":1"), "no object" },
+		{ OWN("\"key\":\"source\",\"open\":1,\"rules\":[{\"verbs\":[\"get\"]}]"), "sources alone" },
+		{ OWN("\"key\":\"source\",\"open\":1,\"overrides\":[{\"subject\":\"10.0.0.1\",\"qps\":1,\"burst\":1}]"),
+		  "it has open" },
 		{ "{\"name\":\"user\",\"qps\":1,\"burst\":1,\"rules\":[]}", "another name" },
 	};
 

@@ -76,9 +76,10 @@ static void all_series(void **state)
 		const char *format;
 	} series[] = {
 		{ "DECISION", "weir_requests_total{server=\"api\",decision=\"%s\"} %u" },
-		{ "SHED", "weir_shed_total{server=\"api\",limit=\"%s\",reason=\"rate\"} %u" },
-		{ "PLACES", "weir_shed_total{server=\"api\",limit=\"%s\",reason=\"in_flight\"} %u" },
-		{ "PENALTY", "weir_shed_total{server=\"api\",limit=\"%s\",reason=\"penalty\"} %u" },
+		{ "SHED", "weir_shed_total{server=\"api\",key=\"%s\",reason=\"rate\"} %u" },
+		{ "PLACES", "weir_shed_total{server=\"api\",key=\"%s\",reason=\"in_flight\"} %u" },
+		{ "PENALTY", "weir_shed_total{server=\"api\",key=\"%s\",reason=\"penalty\"} %u" },
+		{ "DENIED", "weir_shed_total{server=\"api\",key=\"%s\",reason=\"denied\"} %u" },
 		{ "EVENT", "weir_events_total{server=\"api\",key=\"%s\"} %u" },
 		{ "UNREAD", "weir_unread_total{server=\"api\",reason=\"%s\"} %u" },
 		{ "UNANSWERED", "weir_unanswered_total{server=\"api\",reason=\"%s\"} %u" },
@@ -89,6 +90,7 @@ static void all_series(void **state)
 		{ "PACKET", "weir_packets_total{server=\"api\",action=\"%s\"} %u" },
 		{ "CONN", "weir_connections_%s_total{server=\"api\"} %u" },
 		{ "TRACE", "weir_%s_total{server=\"api\"} %u" },
+		{ "ADMISSION", "weir_connection_attempts_total{server=\"api\",outcome=\"%s\"} %u" },
 		{ "INSIDE", "weir_inside_requests_total{server=\"api\",outcome=\"%s\"} %u" },
 	};
 	static const char *const groups[] = {
@@ -112,6 +114,8 @@ static void all_series(void **state)
 			group = "PLACES";
 		if (reason == WEIR_SHED_PENALTY)
 			group = "PENALTY";
+		if (reason == WEIR_SHED_DENIED)
+			group = "DENIED";
 		while (strcmp(series[i].group, group) != 0)
 			assert_true(++i < sizeof(series) / sizeof(*series));
 		snprintf(line, sizeof(line), series[i].format, metrics_reasons[reason].label, 1000 + reason);
@@ -200,7 +204,7 @@ static void families_are_whole(void **state)
 		assert_memory_equal(line, family, strlen(family));
 		assert_non_null(strchr("{ ", line[strlen(family)]));
 	}
-	assert_int_equal(n_help, 43);
+	assert_int_equal(n_help, 47);
 }
 
 int main(void)

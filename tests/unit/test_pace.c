@@ -18,7 +18,7 @@
 
 static struct weir_rate_history rate(__u64 qps, __u64 burst)
 {
-	return (struct weir_rate_history){ .rates[0] = { .per_ns = qps * WEIR_QPS, .burst = burst } };
+	return weir_rate_always(qps * WEIR_QPS, burst);
 }
 
 /* --- the bucket */
@@ -26,11 +26,11 @@ static struct weir_rate_history rate(__u64 qps, __u64 burst)
 static bool try_reserve(struct weir_bucket *b, const struct weir_rate_history *h, __u64 now_ns, __u64 latest_ns,
 			__u32 weight, __u64 *turn_ns)
 {
-	*turn_ns = weir_bucket_turn_ns(b, h, now_ns);
-	if (*turn_ns > latest_ns - now_ns)
-		return false;
-	weir_bucket_reserve(b, h, now_ns, *turn_ns, weight);
-	return true;
+	struct weir_ask ask = { .now_ns = now_ns, .longest_ns = latest_ns - now_ns, .weight = weight };
+	bool taken = weir_bucket_ask(b, h, &ask) == WEIR_TAKEN;
+
+	*turn_ns = ask.wait_ns;
+	return taken;
 }
 
 static __u64 reserve(struct weir_bucket *b, const struct weir_rate_history *h, __u64 now_ns, __u32 weight)

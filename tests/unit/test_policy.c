@@ -101,7 +101,7 @@ static void every_error_at_once(void **state)
 		 "12:21 $.spec.limits[0].rules[0].verbs[1]: \"lisst\" is not a verb",
 		 "12:42 $.spec.limits[0].rules[0].longRunning: must be true or false, not a number",
 		 "13:34 : \"qps\" is there twice: first in line 13",
-		 "14:5 $.spec.limits[2]: limit \"c\": qps and burst, or in_flight, are missing",
+		 "14:5 $.spec.limits[2]: limit \"c\": qps and burst, open, in_flight or deny are missing",
 		 "15:5 $.spec.limits[3]: name is missing",
 		 "15:41 $.spec.limits[3].mode: \"sharp\": must be enforce or dry-run");
 }

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "agent/sweep.h"
 #include "agent_fixture.h"
 #include "base/cleanup.h"
 #include "fake_datapath.h"
@@ -322,6 +323,34 @@ static void sweeps_are_not_waited_for(void **state)
 	assert_true(has_asked);
 }
 
+static atomic_bool swept_once;
+
+static void sweep_until_stopped(void)
+{
+	atomic_store(&swept_once, true);
+	while (!atomic_load(&fake_sweep_stopped))
+		usleep(MS / 10);
+}
+
+/* A table is looked through while commands change what they like; who ends the namespace has that stopped, or would wait for ever. */
+static void commands_do_not_wait_for_sweeps(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_sweeping = sweep_until_stopped;
+	atomic_store(&swept_once, false);
+	atomic_store(&fake_sweep_stopped, false);
+	assert_int_equal(sweeper_start(&f->agent, NULL), 0);
+	nets_look_after(&f->agent);
+	while (!atomic_load(&swept_once))
+		usleep(MS / 10);
+	succeed(f, "limit set", "{\"server\":\"api\",\"limit\":{\"name\":\"user\",\"qps\":\"1\",\"burst\":1}}");
+	assert_false(atomic_load(&fake_sweep_stopped));
+	succeed(f, "detach", "{\"all\":true,\"force\":true}");
+	assert_null(f->agent.nets);
+	sweeper_stop(&f->agent);
+}
+
 static void explanations_are_not_waited_for(void **state)
 {
 	struct fixture *f = *state;
@@ -346,6 +375,7 @@ int main(void)
 		TEST(attach_is_taken_back),
 		TEST(detach_while_opening),
 		TEST(sweeps_are_not_waited_for),
+		TEST(commands_do_not_wait_for_sweeps),
 		TEST(explanations_are_not_waited_for),
 	};
 

@@ -92,7 +92,7 @@ static void refused(void **state)
 	r.trace.attributes.verb = WEIR_VERB_POST;
 	assert_json(&r, BEGINNING "\"method\":\"POST\",\"target\":\"/x\",\"verb\":\"post\",\"decision\":\"shed\","
 				  "\"head\":100,\"body\":12345678901234," NAMELESS ",\"retry_after\":17,"
-				  "\"limits\":[\"total\",\"level/low\"]}");
+				  "\"limits\":[\"total\",\"level/low\"],\"limit\":\"total\",\"status\":429}");
 }
 
 /* What a client chose cannot move a cursor, nor end a line. */
@@ -228,12 +228,28 @@ static void names_elsewhere(void **state)
 		    "\"resource\":\"#000000000000000b\",\"subresource\":null,\"name\":\"#000000000000000c\"}");
 }
 
+/* In each interval so many are told of, and no more. */
+static void sampled(void **state)
+{
+	struct weir_sample sample = { 0 };
+	__u64 now_ns = 7 * WEIR_NS_PER_S;
+
+	(void)state;
+	for (int interval = 0; interval < 3; interval++) {
+		for (int i = 0; i < WEIR_SAMPLE_REFUSALS; i++)
+			assert_true(weir_sample_take(&sample, now_ns + i));
+		for (int i = 0; i < 1000; i++)
+			assert_false(weir_sample_take(&sample, now_ns + WEIR_SAMPLE_NS - 1));
+		now_ns += WEIR_SAMPLE_NS;
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(passed),	   cmocka_unit_test(refused),	   cmocka_unit_test(odd_bytes),
-		cmocka_unit_test(cut_lines),	   cmocka_unit_test(what_is_kept), cmocka_unit_test(names),
-		cmocka_unit_test(names_elsewhere),
+		cmocka_unit_test(passed),    cmocka_unit_test(sampled),		cmocka_unit_test(refused),
+		cmocka_unit_test(odd_bytes), cmocka_unit_test(cut_lines),	cmocka_unit_test(what_is_kept),
+		cmocka_unit_test(names),     cmocka_unit_test(names_elsewhere),
 	};
 
 	return cmocka_run_group_tests_name("trace", tests, NULL, NULL);

@@ -126,7 +126,7 @@ static __u64 list_of(const char *line, bool *narrowed)
 		assert_true(*line);
 	weir_attributes_of(&r, &how, &a);
 	*narrowed = a.flags & WEIR_ATTRIBUTE_NARROWED;
-	return weir_list_of(&r, &a);
+	return weir_list_of(&r.path, &a);
 }
 
 #define LIST(path) list_of("GET " path " HTTP/1.1\r\n\r\n ", &narrowed)

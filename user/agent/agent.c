@@ -6,15 +6,18 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "agent/history.h"
 #include "agent/inside.h"
 #include "agent/jobs.h"
 #include "agent/log.h"
 #include "agent/reconcile.h"
+#include "agent/sweep.h"
 #include "agent/unsaved.h"
 #include "base/cleanup.h"
 #include "control/control.h"
 #include "metrics/http.h"
 #include "saved/lock.h"
+#include "sys/notify.h"
 #include "sys/pins.h"
 #include "sys/privilege.h"
 
@@ -26,7 +29,7 @@ struct service {
 	struct agent agent;
 	struct control *control;
 	struct metrics_http *http;
-	struct event *terminate, *interrupt, *hangup, *devices, *rings, *tick, *upkeep, *resync;
+	struct event *terminate, *interrupt, *hangup, *devices, *rings, *tick, *upkeep, *resync, *watchdog;
 };
 
 static void warn_of_private_pins(const char *pin_dir)
@@ -56,6 +59,7 @@ static void stop(evutil_socket_t signal, short what, void *context)
 	(void)what;
 	/* Jobs that end from now on have no other one after them. */
 	agent_end(&service->agent);
+	notify_send("STOPPING=1");
 	log_info("stopping on %s: limits stay in force", strsignal(signal));
 	event_base_loopbreak(service->agent.base);
 }
@@ -79,8 +83,10 @@ static void begin(struct agent *agent)
 {
 	if (!reconcile_wait(agent))
 		return;
+	history_begin(agent);
 	policy_sources_sync(agent);
 	atomic_store(&agent->ready, true);
+	notify_send("READY=1");
 	log_info("ready: state in %s, pins in %s, metrics %s", agent->options->state_dir, agent->options->pin_dir,
 		 agent->options->metrics ?: "off");
 }
@@ -124,6 +130,8 @@ static void tick(evutil_socket_t fd, short what, void *context)
 		jobs_add(agent, servers_drain);
 	if (inside)
 		jobs_add(agent, inside_follow);
+	if (history_is_due(agent))
+		jobs_add(agent, history_write);
 }
 
 static void look_after(struct agent *agent)
@@ -154,6 +162,15 @@ static void resync(evutil_socket_t fd, short what, void *context)
 	agent_lock(agent);
 	reconcile_all(agent);
 	agent_unlock(agent);
+}
+
+/* systemd hears of the event loop, as everybody else does. */
+static void feed_watchdog(evutil_socket_t fd, short what, void *context)
+{
+	(void)fd;
+	(void)what;
+	(void)context;
+	notify_send("WATCHDOG=1");
 }
 
 /* For GET /readyz. */
@@ -207,8 +224,20 @@ static struct event *add_timer(struct service *service, event_callback_fn run, i
 	return event;
 }
 
+/* Twice as often as it must be, as sd_watchdog_enabled(3) advises. NULL: nobody watches, or out of memory. */
+static struct event *add_watchdog(struct service *service)
+{
+	const __u64 us = notify_watchdog_us() / 2;
+	struct event *event = us ? event_new(service->agent.base, -1, EV_PERSIST, feed_watchdog, NULL) : NULL;
+
+	if (event)
+		event_add(event, &(struct timeval){ .tv_sec = us / 1000000, .tv_usec = us % 1000000 });
+	return event;
+}
+
 static int add_events(struct service *service, struct error *err)
 {
+	service->watchdog = add_watchdog(service);
 	service->terminate = add_signal(service, SIGTERM, stop);
 	service->interrupt = add_signal(service, SIGINT, stop);
 	service->hangup = add_signal(service, SIGHUP, hangup);
@@ -243,7 +272,7 @@ static int start(struct service *service, struct error *err)
 						   is_ready, service, err) :
 				 0;
 	if (!ret)
-		ret = agent_load(agent, err);
+		ret = agent_load(agent, err) ?: history_open(agent, err);
 	if (!ret)
 		ret = add_events(service, err);
 	if (!ret)
@@ -255,7 +284,10 @@ static int start(struct service *service, struct error *err)
 	if (!ret)
 		ret = privilege_drop(err);
 	if (!ret)
-		ret = reconcile_start(agent, err) ?: policy_sources_open(agent, err) ?: jobs_start(agent, err);
+		ret = reconcile_start(agent, err)	      ?:
+			      policy_sources_open(agent, err) ?:
+			      sweeper_start(agent, err)	      ?:
+								jobs_start(agent, err);
 	if (!ret)
 		jobs_add(agent, begin);
 	return ret;
@@ -273,10 +305,14 @@ static void finish(struct service *service)
 
 	agent_end(agent);
 	jobs_stop(agent);
+	sweeper_stop(agent);
 	reconcile_stop(agent);
 	control_close(service->control);
 	metrics_http_close(service->http);
 	policy_sources_close(agent);
+	/* A start that failed has counted nothing. */
+	if (atomic_load(&agent->ready))
+		history_write(agent);
 	jobs_free(agent);
 	nets_close(agent);
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
@@ -289,8 +325,10 @@ static void finish(struct service *service)
 	free_event(service->tick);
 	free_event(service->upkeep);
 	free_event(service->resync);
+	free_event(service->watchdog);
 	if (agent->base)
 		event_base_free(agent->base);
+	history_close(agent);
 	state_clear(&agent->state);
 	agent_destroy(agent);
 }

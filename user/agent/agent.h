@@ -3,6 +3,7 @@
 #ifndef WEIR_USER_AGENT_AGENT_H
 #define WEIR_USER_AGENT_AGENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
@@ -15,6 +16,7 @@ struct agent_options {
 	struct access_group admin_group, monitor_group; /* who may talk to the agent beside root */
 	unsigned int resync_s;				/* between two looks at all that is in force; at least 1 */
 	unsigned int conns_max;				/* of one network namespace; 0: as it is, or the default */
+	bool inside_off;				/* no server is looked into */
 	const char *const *policies;			/* files and directories to follow: absolute paths */
 	size_t n_policies;
 	const char *persist_dir; /* NULL: the state ends with the machine's uptime */

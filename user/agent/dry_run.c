@@ -28,6 +28,17 @@ static int set_dry_run(struct agent *agent, int slot, bool dry_run, struct error
 	return 0;
 }
 
+/* Limits that are in a dry run of their own. */
+static json_t *limits_in_dry_run(const struct server *server)
+{
+	json_t *names = json_array();
+
+	for (size_t i = 0; i < server->n_limits; i++)
+		if (server->limits[i].dry_run)
+			json_array_append_new(names, json_string(server->limits[i].name));
+	return names;
+}
+
 int agent_dry_run(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
 	const char *name;
@@ -39,6 +50,7 @@ int agent_dry_run(struct agent *agent, json_t *arguments, json_t **result, struc
 	slot = server_named(agent, name, err);
 	ret = slot < 0 ? slot : set_dry_run(agent, slot, dry_run, err);
 	if (!ret)
-		*result = json_pack("{s:s, s:b}", "server", name, "dry_run", dry_run);
+		*result = json_pack("{s:s, s:b, s:o}", "server", name, "dry_run", dry_run, "limits_in_dry_run",
+				    limits_in_dry_run(agent->state.servers[slot]));
 	return ret;
 }

@@ -22,6 +22,8 @@ struct inside_served {
 	struct inside_binary binary;
 	int fd; /* of the binary, so that its inode is no other's */
 	__u64 bias;
+	bool answers; /* its requests can be refused; else no_answer says why not */
+	struct error no_answer;
 	struct error why;
 };
 
@@ -43,11 +45,20 @@ static void served_clear(struct inside_server *inside)
 	inside->n = 0;
 }
 
+/* May this agent look into servers at all? */
+static int check_allowed(const struct agent *agent, struct error *err)
+{
+	if (agent->options->inside_off)
+		return error_set(err, -EPERM, "this agent looks into no server (weir agent --inside off)");
+	return datapath_inside_check(err);
+}
+
 static bool is_followed(const struct agent *agent, int slot)
 {
 	const struct server *server = agent->state.servers[slot];
 
-	return server && server->inside != INSIDE_OFF && !server->draining && agent->servers[slot].in_force;
+	return server && !check_allowed(agent, NULL) && server->inside != INSIDE_OFF && !server->draining &&
+	       agent->servers[slot].in_force;
 }
 
 bool inside_wanted(const struct agent *agent)
@@ -59,6 +70,18 @@ bool inside_wanted(const struct agent *agent)
 }
 
 /* --- finding */
+
+/* Can its requests be refused? */
+static void check_answer(struct inside_served *served)
+{
+	served->no_answer = served->binary.no_answer;
+	if (!served->binary.answer.n_probes)
+		return;
+	served->answers = datapath_inside_answers();
+	if (!served->answers)
+		error_set(&served->no_answer, -ENOTSUP,
+			  "the kernel lets no program write a server's registers: before Linux 6.18, or locked down");
+}
 
 static void examine(struct inside_served *served, const struct inside_process *process)
 {
@@ -73,6 +96,8 @@ static void examine(struct inside_served *served, const struct inside_process *p
 		ret = inside_load_bias(process->id, &served->bias, &why);
 	if (ret) /* what was looked for in vain, and can be missed, is in it, too */
 		served->why = why;
+	else
+		check_answer(served);
 }
 
 /* What was known of it before stays so; NULL: nothing was. */
@@ -149,6 +174,11 @@ static int find_changes(struct net *net, const struct server *server, struct ins
 
 /* --- the kernel */
 
+static bool is_answered(const struct agent *agent, int slot, const struct inside_served *served)
+{
+	return served->answers && agent->state.servers[slot]->inside != INSIDE_SEE;
+}
+
 static size_t processes_of(const struct agent *agent, int slot, struct datapath_process *out)
 {
 	struct inside_server *inside = agent->servers[slot].inside;
@@ -156,16 +186,18 @@ static size_t processes_of(const struct agent *agent, int slot, struct datapath_
 
 	for (size_t i = 0; inside && i < inside->n; i++) {
 		struct inside_served *served = &inside->served[i];
+		struct datapath_binary *binary;
 
 		if (served->why.text[0])
 			continue;
-		served->binary.probes.device = served->process.device;
-		served->binary.probes.inode = served->process.inode;
-		served->binary.probes.fd = served->fd;
+		binary = is_answered(agent, slot, served) ? &served->binary.answer : &served->binary.see;
+		binary->device = served->process.device;
+		binary->inode = served->process.inode;
+		binary->fd = served->fd;
 		out[n++] = (struct datapath_process){
 			.id = served->process.id,
 			.process = { .start = served->process.start, .server = slot, .layout = served->binary.layout },
-			.binary = &served->binary.probes,
+			.binary = binary,
 		};
 		out[n - 1].process.layout.user_itab += served->bias;
 	}
@@ -208,6 +240,36 @@ static int sync_net(struct net *net, struct error *err)
 	if (!ret)
 		mark_in_force(net);
 	return ret;
+}
+
+/* Why it is not looked into as was asked for; NULL: it is. */
+static const char *not_served(const struct agent *agent, int slot, const struct inside_served *served)
+{
+	if (served->why.text[0])
+		return served->why.text;
+	if (agent->state.servers[slot]->inside == INSIDE_ANSWER && !served->answers)
+		return served->no_answer.text;
+	return NULL;
+}
+
+static bool is_whole(const struct agent *agent, int slot)
+{
+	const struct inside_server *inside = agent->servers[slot].inside;
+
+	if (!inside || !inside->in_force || !inside->n)
+		return false;
+	for (size_t i = 0; i < inside->n; i++)
+		if (not_served(agent, slot, &inside->served[i]))
+			return false;
+	return true;
+}
+
+bool inside_decides(const struct agent *agent, const struct server *server)
+{
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
+		if (agent->state.servers[slot] == server)
+			return server->inside != INSIDE_OFF && is_whole(agent, slot);
+	return false;
 }
 
 /* --- following */
@@ -273,10 +335,10 @@ static int check_served(const struct agent *agent, int slot, struct error *err)
 	if (!inside->n)
 		return error_set(err, -ENOENT, "no process listens there yet");
 	for (size_t i = 0; i < inside->n; i++)
-		if (!inside->served[i].why.text[0])
+		if (!not_served(agent, slot, &inside->served[i]))
 			return 0;
 	return error_set(err, -ENOTSUP, "process %d (%s): %s", inside->served[0].process.id,
-			 inside->served[0].process.command, inside->served[0].why.text);
+			 inside->served[0].process.command, not_served(agent, slot, &inside->served[0]));
 }
 
 static void drop(struct agent *agent, int slot)
@@ -334,6 +396,17 @@ static bool is_of(const struct net *net, int slot)
 	return server && server_net(agent, server) == net && (is_followed(agent, slot) || agent->servers[slot].inside);
 }
 
+/* Those that are decided inside are not held. */
+static void apply_flags(struct net *net)
+{
+	struct agent *agent = net->agent;
+	struct error err;
+
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
+		if (is_of(net, slot) && server_apply_flags(agent, slot, &err))
+			log_error("%s", err.text);
+}
+
 void inside_follow(struct agent *agent)
 {
 	agent_work_begin(agent);
@@ -345,17 +418,24 @@ void inside_follow(struct agent *agent)
 				changed |= follow(agent, slot);
 		if (changed)
 			sync_all(agent, net);
+		if (changed)
+			apply_flags(net);
 		sweep(net);
 	}
 	agent_work_end(agent);
 }
 
+int inside_open(const struct agent *agent, struct datapath *dp, struct error *err)
+{
+	return check_allowed(agent, NULL) ? datapath_inside_sync(dp, NULL, 0, err) : 0;
+}
+
 int inside_attach(struct agent *agent, int slot, struct error *err)
 {
-	int ret;
+	int ret = agent->state.servers[slot]->inside == INSIDE_OFF ? 0 : check_allowed(agent, err);
 
-	if (!is_followed(agent, slot))
-		return 0;
+	if (ret || !is_followed(agent, slot))
+		return ret;
 	ret = look(agent, slot, err);
 	if (ret < 0)
 		return ret;
@@ -364,7 +444,9 @@ int inside_attach(struct agent *agent, int slot, struct error *err)
 		note(agent, slot, err);
 		return 0;
 	}
-	return ret ?: sync_net(server_net(agent, agent->state.servers[slot]), err);
+	return ret								    ?:
+		       sync_net(server_net(agent, agent->state.servers[slot]), err) ?:
+		       server_apply_flags(agent, slot, err);
 }
 
 void inside_forget(struct agent *agent, int slot)
@@ -398,11 +480,11 @@ static json_t *list_processes(const struct inside_server *inside)
 	return list;
 }
 
-static const char *first_seen(const struct inside_server *inside)
+static const struct inside_served *first_seen(const struct inside_server *inside)
 {
 	for (size_t i = 0; inside && i < inside->n; i++)
 		if (!inside->served[i].why.text[0])
-			return inside->served[i].binary.what;
+			return &inside->served[i];
 	return NULL;
 }
 
@@ -410,14 +492,21 @@ json_t *inside_status(const struct agent *agent, int slot)
 {
 	const struct inside_server *inside = agent->servers[slot].inside;
 	const struct server *server = agent->state.servers[slot];
-	const char *why = inside && inside->why.text[0] ? inside->why.text : NULL;
-	const char *what = why || !inside || !inside->in_force ? NULL : first_seen(inside);
+	struct error refused = { 0 };
+	const struct inside_served *seen = inside && inside->in_force ? first_seen(inside) : NULL;
+	const char *why = inside && inside->why.text[0] ? inside->why.text : NULL, *lane = "off";
 	CLEANUP_FREE char *text = NULL;
 	struct utsname kernel;
 
+	if (server->inside != INSIDE_OFF && check_allowed(agent, &refused))
+		why = refused.text;
 	uname(&kernel);
-	if (!what || asprintf(&text, "see (%s, Linux %s)", what, kernel.release) < 0)
+	if (seen && !why)
+		lane = is_answered(agent, slot, seen) ? "answer" : "see";
+	if (seen && !why && asprintf(&text, "%s (%s, Linux %s)", lane, seen->binary.what, kernel.release) < 0)
 		text = NULL;
-	return json_pack("{s:s, s:s, s:s?, s:s?, s:o}", "asked", inside_mode_name(server->inside), "lane",
-			 what ? "see" : "off", "text", text, "why", why, "processes", list_processes(inside));
+	if (seen && !why && server->inside == INSIDE_AUTO && !seen->answers)
+		why = seen->no_answer.text;
+	return json_pack("{s:s, s:s, s:s?, s:s?, s:o}", "asked", inside_mode_name(server->inside), "lane", lane, "text",
+			 text, "why", why, "processes", list_processes(inside));
 }

@@ -9,14 +9,20 @@
 #include "base/error.h"
 
 struct agent;
+struct datapath;
 struct net;
+struct server;
 
 /* Is there anything to follow? Asked each second. */
 bool inside_wanted(const struct agent *agent);
 /* Follows all of them: restarts, replaced binaries, further processes. A job. */
 void inside_follow(struct agent *agent);
+/* A namespace's datapath has been taken over: where nobody may be looked into, what an earlier agent has pinned for that goes. */
+int inside_open(const struct agent *agent, struct datapath *dp, struct error *err);
 /* The same for one that has just been attached. An error: its process is not one that can be looked into. */
 int inside_attach(struct agent *agent, int slot, struct error *err);
+/* Are all of its processes looked into, so that its requests are decided there, and not held? */
+bool inside_decides(const struct agent *agent, const struct server *server);
 /* It is about to end. */
 void inside_forget(struct agent *agent, int slot);
 

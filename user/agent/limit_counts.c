@@ -34,7 +34,7 @@ static int measure_limits(struct net *net, int slot, const struct server *server
 		struct metrics_limit *measured = &out[n++];
 
 		measured->name = strdup(limit->name);
-		measured->in_flight = limit->kind == WEIR_LIMIT_IN_FLIGHT;
+		measured->in_flight = weir_limit_has_places(limit->kind);
 		configured(server, limit, measured);
 		ret = measured->name ? measure(net, slot, limit_slot(limit), taken, measured, err) :
 				       error_set(err, -ENOMEM, "out of memory");
@@ -113,7 +113,8 @@ char *server_unread(const struct agent *agent, int slot)
 
 char *limit_unseen(const struct agent *agent, int slot, const struct limit *limit, const char *subject)
 {
-	CLEANUP_FREE char *unread = subject && !is_address(limit->key, subject) ? server_unread(agent, slot) : NULL;
+	bool read = subject && !is_address(limit->key, subject) && !weir_limit_is_of_connections(limit->kind);
+	CLEANUP_FREE char *unread = read ? server_unread(agent, slot) : NULL;
 	char *text;
 
 	if (!unread || asprintf(&text, "%s: the limit for \"%s\" has no effect on them. Limit addresses, or the total",

@@ -107,17 +107,25 @@ static bool same_rules(const struct limit *a, const struct limit *b)
 static int check_change(const struct limit *limit, const struct limit *wanted, json_t *given, const char *subject,
 			struct error *err)
 {
-	bool some = wanted->amount.set || wanted->n_overrides;
+	static const char *const kinds[] = {
+		[WEIR_LIMIT_RATE] = "kind (a rate)",
+		[WEIR_LIMIT_IN_FLIGHT] = "kind (requests in flight)",
+		[WEIR_LIMIT_CONNECTION_RATE] = "kind (a rate of connections)",
+		[WEIR_LIMIT_OPEN] = "kind (open connections)",
+	};
+	bool some = (wanted->amount.set && !wanted->amount.deny) ||
+		    (wanted->n_overrides && !wanted->overrides[0].amount.deny);
 
 	if (wanted->key != limit->key)
 		return refuse(limit, "key", err);
 	if (some && wanted->kind != limit->kind)
-		return refuse(limit, limit->kind == WEIR_LIMIT_RATE ? "kind (a rate)" : "kind (requests in flight)",
-			      err);
+		return refuse(limit, kinds[limit->kind], err);
 	if (!same_rules(limit, wanted))
 		return refuse(limit, "rules", err);
-	if (subject && (json_object_get(given, "mode") || json_object_get(given, "penalty")))
-		return error_set(err, -EINVAL, "limit \"%s\": mode and penalty belong to the limit, not to a subject",
+	if (subject &&
+	    (json_object_get(given, "mode") || json_object_get(given, "penalty") || json_object_get(given, "over")))
+		return error_set(err, -EINVAL,
+				 "limit \"%s\": mode, penalty and over belong to the limit, not to a subject",
 				 limit->name);
 	return 0;
 }
@@ -131,8 +139,9 @@ static int change_default(struct agent *agent, int slot, struct limit *limit, co
 	int ret;
 
 	limit->amount = wanted->amount;
-	limit->kind = wanted->amount.set ? wanted->kind : limit->kind;
+	limit->kind = wanted->amount.set && !wanted->amount.deny ? wanted->kind : limit->kind;
 	limit->dry_run = wanted->dry_run;
+	limit->reset = wanted->reset;
 	limit->penalty = wanted->penalty;
 	ret = limits_save(agent, err);
 	if (!ret && net)
@@ -201,29 +210,34 @@ int limit_check_source(const struct limit *limit, struct error *err)
 			 limit->name, limit->source);
 }
 
-/* The limit without its overrides, of which there may be thousands. */
-static json_t *bare(const struct limit *limit)
+/* An amount of one kind takes the place of one of another. */
+static void drop_replaced(json_t *whole, json_t *given)
 {
-	struct limit alone = *limit;
+	bool rate = json_object_get(given, "qps") || json_object_get(given, "burst");
+	bool places = json_object_get(given, "in_flight") || json_object_get(given, "open");
+	bool deny = json_object_get(given, "deny");
 
-	alone.n_overrides = 0;
-	return limit_to_json(&alone);
+	if (places || deny) {
+		json_object_del(whole, "qps");
+		json_object_del(whole, "burst");
+	}
+	if (rate || places || deny) {
+		json_object_del(whole, "in_flight");
+		json_object_del(whole, "open");
+	}
+	if (rate || places)
+		json_object_del(whole, "deny");
 }
 
 /* The limit as it would be: what is given, in the place of what there is. An amount for a subject becomes an override. */
 static json_t *merged(const struct limit *limit, json_t *given, const char *subject)
 {
-	static const char *const amounts[] = { "qps", "burst", "in_flight" };
-	json_t *whole = limit ? bare(limit) : json_object();
+	static const char *const amounts[] = { "qps", "burst", "in_flight", "open", "deny" };
+	json_t *whole = limit ? limit_settings_to_json(limit) : json_object();
 	json_t *override = subject ? json_pack("{s:s}", "subject", subject) : NULL;
 
-	json_object_del(whole, "overrides");
-	if (!subject && json_object_get(given, "in_flight")) {
-		json_object_del(whole, "qps");
-		json_object_del(whole, "burst");
-	} else if (!subject && (json_object_get(given, "qps") || json_object_get(given, "burst"))) {
-		json_object_del(whole, "in_flight");
-	}
+	if (!subject)
+		drop_replaced(whole, given);
 	json_object_update(whole, given);
 	for (size_t i = 0; subject && i < sizeof(amounts) / sizeof(*amounts); i++) {
 		json_t *amount = json_object_get(given, amounts[i]);
@@ -297,6 +311,8 @@ int agent_limit_set(struct agent *agent, json_t *arguments, json_t **result, str
 			    subject ? canonical : NULL);
 	log_info("server \"%s\": limit %s%s%s is set", agent->state.servers[slot]->name, name, subject ? " " : "",
 		 subject ? canonical : "");
+	if (json_object_get(given, "mode"))
+		json_object_set(*result, "mode", json_object_get(given, "mode"));
 	idle = limit_idle(limit, agent->state.servers[slot]->tenancy.tenant == WEIR_TENANT_PATH);
 	unseen = limit_unseen(agent, slot, limit, subject ? canonical : NULL);
 	if (unseen)

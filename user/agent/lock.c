@@ -7,7 +7,7 @@
 
 void agent_init(struct agent *agent, const struct agent_options *options)
 {
-	*agent = (struct agent){ .options = options };
+	*agent = (struct agent){ .options = options, .events = json_array() };
 	pthread_mutex_init(&agent->turn, NULL);
 	pthread_cond_init(&agent->settled, NULL);
 	pthread_mutex_init(&agent->lock, NULL);
@@ -18,6 +18,7 @@ void agent_init(struct agent *agent, const struct agent_options *options)
 
 void agent_destroy(struct agent *agent)
 {
+	json_decref(agent->events);
 	cleanup_close(&agent->devices_fd);
 	cleanup_close(&agent->rings_fd);
 	pthread_cond_destroy(&agent->looked);

@@ -4,6 +4,7 @@
 #include <net/if.h>
 
 #include "agent/reconcile.h"
+#include "agent/sweep.h"
 #include "base/cleanup.h"
 #include "base/output.h"
 #include "sys/netns.h"
@@ -82,6 +83,7 @@ int net_settle(struct net *net, struct error *err)
 		net_pace(net);
 		return ret;
 	}
+	sweeper_leave(net);
 	ret = leave(net, err);
 	net_free(net);
 	return ret;

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "agent/inside.h"
 #include "agent/log.h"
 #include "agent/private.h"
 #include "base/cleanup.h"
@@ -47,7 +48,14 @@ static int open_datapath(const struct agent *agent, int fd, __u64 cookie, struct
 		.conns_max = agent->options->conns_max,
 	};
 
-	return datapath_open(dp, &options, err);
+	int ret = datapath_open(dp, &options, err);
+
+	if (ret)
+		return ret;
+	ret = inside_open(agent, *dp, err);
+	if (ret)
+		datapath_close(*dp);
+	return ret;
 }
 
 /* Loading programs takes seconds: it is the turn of others meanwhile. */

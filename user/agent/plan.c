@@ -37,6 +37,12 @@ static struct planned *add_planned(struct plan *plan)
 	return plan->servers && plan->n < WEIR_MAX_SERVERS ? &plan->servers[plan->n++] : NULL;
 }
 
+/* Long documents are made only for who wants to see them. */
+static json_t *export(const struct plan *plan, const struct server *server)
+{
+	return plan->compares ? policy_export(server) : policy_export_settings(server);
+}
+
 struct planned *plan_server(struct plan *plan, const struct state *state, int slot)
 {
 	const struct server *server = state->servers[slot];
@@ -48,7 +54,7 @@ struct planned *plan_server(struct plan *plan, const struct state *state, int sl
 	p = add_planned(plan);
 	if (!p)
 		return NULL;
-	*p = (struct planned){ .slot = slot, .export_before = policy_export(server) };
+	*p = (struct planned){ .slot = slot, .export_before = export(plan, server) };
 	strcpy(p->name, server->name);
 	p->objects = policy_objects(server) ? json_copy(policy_objects(server)) : json_array();
 	return p;
@@ -257,11 +263,13 @@ int plan_make(struct plan *plan, const struct state *state, struct error *err)
 
 	for (size_t i = 0; i < plan->n && !ret; i++) {
 		struct planned *p = &plan->servers[i];
+		const struct server *from = p->slot < 0 ? p->fresh : state->servers[p->slot];
 
-		ret = policy_server(p->slot < 0 ? p->fresh : state->servers[p->slot], p->objects, &p->made, err) ?:
-			      state_check_room(state, p->made, err);
-		if (!ret)
-			p->export_after = policy_export(p->made);
+		ret = policy_server(from, p->objects, &p->made, err) ?: state_check_room(state, p->made, err);
+		if (ret)
+			return ret;
+		p->overrides_change = !policy_same_overrides(from, p->made);
+		p->export_after = export(plan, p->made);
 	}
 	return ret;
 }

@@ -11,7 +11,8 @@ struct planned {
 	struct server *fresh;		      /* owned: what is to be attached then */
 	json_t *objects;		      /* all that it is to have */
 	struct server *made;		      /* owned: what it is to be */
-	json_t *export_before, *export_after; /* what it is, and will be, as documents */
+	json_t *export_before, *export_after; /* what it is, and will be, as documents: whole if the plan compares */
+	bool overrides_change;		      /* which they then may not have */
 	bool ends;			      /* its Throttle attached it, and goes */
 	/* while it is carried out: */
 	bool attached;

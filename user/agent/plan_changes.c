@@ -29,8 +29,17 @@ static void add_change(json_t *changes, const struct planned *p, json_t *documen
 			      json_pack("{s:s, s:s, s:s}", "server", p->name, "object", label, "change", change));
 }
 
+/* Overrides are in Throttles alone. */
+static bool is_changed(const struct planned *p, json_t *before, json_t *after)
+{
+	const char *name;
+	const struct policy_kind *kind = policy_document_kind(after, &name);
+
+	return !json_equal(before, after) || (p->overrides_change && kind->type == POLICY_THROTTLE);
+}
+
 /* A Throttle that is deleted leaves one behind: of the server's own settings, and of what commands have set. */
-static const char *change_of(const struct plan *plan, json_t *before, json_t *after)
+static const char *change_of(const struct plan *plan, const struct planned *p, json_t *before, json_t *after)
 {
 	bool given = policy_object_place(plan->given, after) < json_array_size(plan->given);
 
@@ -38,7 +47,7 @@ static const char *change_of(const struct plan *plan, json_t *before, json_t *af
 		return "deleted";
 	if (!before)
 		return "created";
-	if (!json_equal(before, after))
+	if (is_changed(p, before, after))
 		return "configured";
 	return given ? "unchanged" : NULL;
 }
@@ -49,7 +58,7 @@ static void add_changes(json_t *changes, const struct plan *plan, const struct p
 	size_t i;
 
 	json_array_foreach (after, i, document) {
-		const char *change = change_of(plan, document_like(p->export_before, document), document);
+		const char *change = change_of(plan, p, document_like(p->export_before, document), document);
 
 		if (change)
 			add_change(changes, p, document, change);

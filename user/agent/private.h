@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the agent's parts share. Three kinds of threads use it:
+ * What the agent's parts share. Four kinds of threads use it:
  *
  *   the event loop, which owns libevent and the clients: it reads, answers, and adds jobs. It waits for nothing else.
- *   the thread of jobs (jobs.h), which carries out changes, one after the other, and sweeps tables.
+ *   the thread of jobs (jobs.h), which carries out changes, one after the other.
  *   workers (reconcile.c), which bring up and repair servers.
+ *   the sweeper (sweep.c), which looks through tables of connections.
  *
  * Jobs and workers take turns (agent_work_begin()). Whose turn it is has the lock as well, which is that of all memory, and
  * lets go of it for whatever takes time: files, the maps, plans (agent_release()). So the event loop, which takes the lock
- * alone, never waits for those. The turn itself passes on while the kernel loads programs and while a table is swept. So that
+ * alone, never waits for those. The turn itself passes on while the kernel loads programs. So that
  * nothing is freed meanwhile of what its holder has found, changes and repairs keep out of each other's way
  * (agent_change_begin()).
  *
@@ -34,10 +35,12 @@
 #include "state/state.h"
 
 struct agent;
+struct history;
 struct inside_server;
 struct jobs;
 struct reader;
 struct reconcile;
+struct sweeper;
 
 /* A network namespace in use. */
 struct net {
@@ -48,6 +51,8 @@ struct net {
 	struct datapath *dp;
 	struct datapath_written written; /* as it was when the lock was taken last */
 	bool devices_changed;		 /* since they were last read */
+	bool leaving;			 /* its last server is gone, and so is it soon */
+	__u64 swept;			 /* round of the sweeper (sweep.c) */
 	bool loopback_tracked;		 /* by conntrack, so translated connections would be invalid to it */
 	struct error links_err;		 /* the last failure to follow the devices, so that it is logged once */
 	struct error hold_err;		 /* the same, to reach the sockets of connections that cannot be read */
@@ -96,8 +101,11 @@ struct agent {
 	struct datapath_written written_before; /* in namespaces that are closed */
 	struct reconcile *reconcile;		/* NULL: no workers */
 	struct jobs *jobs;			/* NULL: who adds one does it */
+	struct history *history;		/* the jobs' alone (history.h) */
+	struct sweeper *sweeper;		/* NULL: whoever wakes it sweeps */
 	struct control_client *client;		/* who gave the command that the event loop carries out */
 	LIST_HEAD(readers, reader) readers;	/* who trace */
+	json_t *events;				/* the latest refusals, the oldest first (events.c) */
 	struct timespec started;		/* CLOCK_REALTIME */
 	struct error unsaved;			/* why what is off is not in the file (unsaved.h) */
 	atomic_bool ready;			/* the first job is done: what the state knows was brought up */
@@ -287,6 +295,8 @@ int agent_top(struct agent *agent, json_t *arguments, json_t **result, struct er
 /* trace.c: requests told as they are decided */
 
 int agent_trace(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+/* The latest refusals, and those that come. */
+int agent_events(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 /* Reads what the programs of a namespace have written, for the readers: any thread may. */
 void trace_read(struct net *net);
 /* Sends readers what there is for them: the event loop alone may. */

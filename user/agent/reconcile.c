@@ -36,13 +36,16 @@ struct reconcile {
  * client-go's own limiters, DefaultControllerRateLimiter(), with one difference: no server waits for longer than 10 s, so that
  * whoever has removed the cause need not wonder whether that was it. Fifteen tries take 50 s.
  */
-static const struct weir_backoff policy = {
-	.parts = WEIR_BACKOFF_BUCKET | WEIR_BACKOFF_EXPONENTIAL | WEIR_BACKOFF_MAX_WAIT,
-	.base_ns = 5 * (WEIR_NS_PER_S / 1000),
-	.max_ns = 10 * WEIR_NS_PER_S,
-	.max_wait_ns = 10 * WEIR_NS_PER_S,
-	.bucket.rates[0] = { .per_ns = 10 * WEIR_QPS, .burst = 100, .since_ns = 1 },
-};
+static struct weir_backoff policy(void)
+{
+	return (struct weir_backoff){
+		.parts = WEIR_BACKOFF_BUCKET | WEIR_BACKOFF_EXPONENTIAL | WEIR_BACKOFF_MAX_WAIT,
+		.base_ns = 5 * (WEIR_NS_PER_S / 1000),
+		.max_ns = 10 * WEIR_NS_PER_S,
+		.max_wait_ns = 10 * WEIR_NS_PER_S,
+		.bucket = weir_rate_always(10 * WEIR_QPS, 100),
+	};
+}
 
 static void server_key(const char *name, char key[static KEY_SIZE])
 {
@@ -169,7 +172,7 @@ static bool all_tried(const struct agent *agent)
 
 int reconcile_start(struct agent *agent, struct error *err)
 {
-	const struct workqueue_options options = { .policy = policy };
+	const struct workqueue_options options = { .policy = policy() };
 	struct reconcile *r = calloc(1, sizeof(*r));
 	int ret;
 

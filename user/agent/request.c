@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/history.h"
 #include "agent/jobs.h"
 #include "agent/log.h"
 #include "agent/reconcile.h"
@@ -9,7 +10,7 @@
 
 /*
  * What each command needs. ACCESS_READ is for what changes nothing, costs the kernel nothing that lasts, and shows no more of
- * requests than who made them; trace shows whole request lines, whatever clients have put into them.
+ * requests than who made them; trace and events show whole request lines, whatever clients have put into them.
  * IN_TURN is what may have to wait: what changes something, and what has programs loaded.
  */
 static const struct command {
@@ -27,8 +28,10 @@ static const struct command {
 	{ "detach", ACCESS_CHANGE, IN_TURN, agent_detach },
 	{ "diff", ACCESS_READ, IN_TURN, agent_diff },
 	{ "dry-run", ACCESS_CHANGE, IN_TURN, agent_dry_run },
+	{ "events", ACCESS_CHANGE, AT_ONCE, agent_events },
 	{ "explain", ACCESS_READ, IN_TURN, agent_explain },
 	{ "export", ACCESS_READ, AT_ONCE, agent_export },
+	{ "history", ACCESS_READ, IN_TURN, agent_history },
 	{ "limit delete", ACCESS_CHANGE, IN_TURN, agent_limit_delete },
 	{ "limit list", ACCESS_READ, AT_ONCE, agent_limit_list },
 	{ "limit set", ACCESS_CHANGE, IN_TURN, agent_limit_set },
@@ -38,7 +41,7 @@ static const struct command {
 	{ "reload", ACCESS_CHANGE, IN_TURN, agent_reload },
 	{ "resume", ACCESS_CHANGE, IN_TURN, agent_resume },
 	{ "status", ACCESS_READ, AT_ONCE, agent_status },
-	{ "top", ACCESS_READ, AT_ONCE, agent_top },
+	{ "top", ACCESS_READ, IN_TURN, agent_top },
 	{ "trace", ACCESS_CHANGE, AT_ONCE, agent_trace },
 };
 

@@ -31,6 +31,7 @@ __u32 server_flags(const struct server *server, const struct net *net)
 	flags |= server->when_full == FULL_KNOWN ? WEIR_SERVER_FULL_KNOWN : 0;
 	flags |= closing ? WEIR_SERVER_CLOSING_LOOPBACK : 0;
 	flags |= net->paced && server->hold != HOLD_DROP ? WEIR_SERVER_PACED : 0;
+	flags |= inside_decides(net->agent, server) ? WEIR_SERVER_INSIDE : 0;
 	return flags;
 }
 
@@ -52,16 +53,14 @@ static int apply_server(struct net *net, int slot, const struct server *server, 
 		.swallow_max = SWALLOW_MAX,
 		.list_width = server->list_width,
 		.object_bytes = server->list_object_bytes,
+		.retry_max_s = server->max_retry_after,
 	};
 	int ret;
 
 	identity_reading(&server->identity, &kernel_side.reading);
 	tenancy_apply(&server->tenancy, net->dp, &kernel_side.reading);
 	identity_known_groups(&server->identity, &kernel_side.groups);
-	kernel_side.newcomers.rates[0] = (struct weir_rate){
-		.per_ns = server->identity.newcomers_per_ns,
-		.burst = server->identity.newcomers,
-	};
+	kernel_side.newcomers = weir_rate_always(server->identity.newcomers_per_ns, server->identity.newcomers);
 	ret = identity_apply(net, slot, server, err);
 	if (!ret)
 		ret = datapath_balancers_set(net->dp, slot, server->balancers, server->n_balancers, err);

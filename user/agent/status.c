@@ -147,6 +147,7 @@ static void add_counters(json_t *object, const __u64 *counters)
 	json_object_set_new(object, "identified", list_counters(counters, METRICS_SOURCE));
 	json_object_set_new(object, "notes", list_counters(counters, METRICS_IDENTITY));
 	json_object_set_new(object, "seen_inside", list_counters(counters, METRICS_INSIDE));
+	json_object_set_new(object, "connection_attempts", list_counters(counters, METRICS_ADMISSION));
 	json_object_set_new(object, "packets", list_counters(counters, METRICS_PACKET));
 }
 
@@ -162,12 +163,28 @@ static const char *server_problem(const struct agent *agent, int slot, const str
 	return agent->servers[slot].identity_err.text[0] ? agent->servers[slot].identity_err.text : NULL;
 }
 
-/* More than one request in 10,000 could not be read inside the server: what it counts is not all there is. */
-static bool is_half_blind(const __u64 *counters)
-{
-	__u64 unread = counters[WEIR_INSIDE_UNREADABLE];
+#define MANY "more than one request in 10,000 "
 
-	return unread && unread * 10000 > counters[WEIR_INSIDE_SEEN] + unread;
+/* What is counted inside the server is then not all there is. */
+static const char *blind_warning(const __u64 *counters)
+{
+	static const struct {
+		enum weir_reason reason;
+		const char *text;
+	} blind[] = {
+		{ WEIR_INSIDE_UNREADABLE, MANY "could not be read inside the server: its memory was not present" },
+		{ WEIR_INSIDE_OTHER_USER, MANY "has a user inside the server that is of an unknown type" },
+		{ WEIR_INSIDE_NOT_TEXT, MANY "has a name inside the server that is no text" },
+		{ WEIR_INSIDE_NO_ROOM, MANY "could not be followed inside the server: there was no room" },
+	};
+	__u64 all = counters[WEIR_INSIDE_SEEN];
+
+	for (size_t i = 0; i < sizeof(blind) / sizeof(*blind); i++)
+		all += counters[blind[i].reason];
+	for (size_t i = 0; i < sizeof(blind) / sizeof(*blind); i++)
+		if (counters[blind[i].reason] * 10000 > all)
+			return blind[i].text;
+	return NULL;
 }
 
 static const char *server_warning(const struct agent *agent, int slot, const struct net *net, const __u64 *counters)
@@ -176,8 +193,8 @@ static const char *server_warning(const struct agent *agent, int slot, const str
 
 	if (net && agent->servers[slot].warning.text[0])
 		return agent->servers[slot].warning.text;
-	if (is_half_blind(counters))
-		return "more than one request in 10,000 could not be read inside the server: its memory was not present";
+	if (blind_warning(counters))
+		return blind_warning(counters);
 	if (net && !server->draining && !server->n_limits && !server->priorities.n_levels)
 		return "it has no limits: nothing is refused";
 	return NULL;
@@ -308,6 +325,7 @@ int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struc
 	int ret = 0;
 
 	(void)arguments;
+	snapshot.process.start_time_s = snapshot.start_time_s;
 	if (!measured)
 		return error_set(err, -ENOMEM, "out of memory");
 	snapshot.nets = measured->probed;

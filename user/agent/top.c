@@ -4,18 +4,11 @@
 #include <string.h>
 
 #include "agent/private.h"
+#include "agent/top.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "model/parse.h"
-#include "show/verbs.h"
 
 #define ROWS_MAX 1000 /* of a server: the heaviest */
-
-static const char *const kinds[WEIR_HEAVY_BYS] = {
-	[WEIR_HEAVY_USER] = "user",	    [WEIR_HEAVY_NAMESPACE] = "namespace", [WEIR_HEAVY_VERB] = "verb",
-	[WEIR_HEAVY_RESOURCE] = "resource", [WEIR_HEAVY_SOURCE] = "source",	  [WEIR_HEAVY_LIMIT] = "refusal",
-	[WEIR_HEAVY_REQUEST] = "request",
-};
 
 /* What a limit refuses is counted for all limits; `limit` alone is no kind of row. */
 #define BY_LIMIT WEIR_HEAVY_BYS
@@ -31,90 +24,28 @@ struct top {
 
 /* --- rows */
 
-static void set_name(struct top *top, json_t *row, const char *key, __u64 subject)
-{
-	CLEANUP_FREE char *name = subject ? net_name(top->net, subject) : NULL;
-
-	json_object_set_new(row, key, name ? json_string(name) : json_null());
-}
-
-static void set_resource(struct top *top, json_t *row, const struct weir_heavy_what *what, __u64 subject)
-{
-	CLEANUP_FREE char *name = subject ? net_name(top->net, subject) : NULL;
-
-	json_object_set_new(row, "resource", what->is_path ? json_sprintf("/%s", name ?: "") : json_pack("s?", name));
-}
-
-static void set_verb(json_t *row, const struct weir_heavy_what *what)
-{
-	json_object_set_new(row, "verb", json_string(verb_name(what->verb)));
-}
-
-static void set_address(json_t *row, const struct weir_heavy_what *what)
-{
-	char address[PARSE_ADDRESS_TEXT];
-
-	format_address(what->address, address);
-	json_object_set_new(row, "source",
-			    json_sprintf("%s%s", address, weir_address_is_ipv4(what->address) ? "" : "/64"));
-}
-
-static void set_limit(struct top *top, json_t *row, const struct weir_heavy_what *what)
-{
-	char name[SLOT_NAME_SIZE];
-
-	server_numbered_name(top->server, what->slot, what->subjects[1], name);
-	json_object_set_new(row, "limit", json_string(*name ? name : "(deleted)"));
-}
-
-/* The members that say of whom the row is: those that the kind has. */
-static void set_what(struct top *top, json_t *row, const struct weir_heavy_what *what)
-{
-	switch (what->by) {
-	case WEIR_HEAVY_USER:
-		return set_name(top, row, "user", what->subjects[0]);
-	case WEIR_HEAVY_NAMESPACE:
-		return set_name(top, row, "namespace", what->subjects[0]);
-	case WEIR_HEAVY_VERB:
-		return set_verb(row, what);
-	case WEIR_HEAVY_RESOURCE:
-		return set_resource(top, row, what, what->subjects[0]);
-	case WEIR_HEAVY_SOURCE:
-		return set_address(row, what);
-	case WEIR_HEAVY_LIMIT:
-		set_limit(top, row, what);
-		return set_name(top, row, "user", what->subjects[0]);
-	default:
-		set_name(top, row, "user", what->subjects[0]);
-		set_verb(row, what);
-		set_name(top, row, "namespace", what->subjects[1]);
-		return set_resource(top, row, what, what->subjects[2]);
-	}
-}
-
-static json_t *counts_json(const struct weir_heavy_counts *counts)
-{
-	return json_pack("{s:I, s:I, s:I, s:I}", "requests", (json_int_t)counts->requests, "refused",
-			 (json_int_t)counts->refused, "dry_run", (json_int_t)counts->dry_run, "held",
-			 (json_int_t)counts->held);
-}
-
 static void add_row(struct top *top, const struct weir_heavy_row *row)
 {
-	json_t *object = counts_json(&row->counts);
+	json_t *object = top_row_json(top->net, top->server, row);
 
-	json_object_set_new(object, "server", json_string(top->server->name));
 	json_object_set_new(object, "first_ns", json_integer(row->first_ns));
 	json_object_set_new(object, "last_ns", json_integer(row->last_ns));
-	set_what(top, object, &row->what);
 	json_array_append_new(top->rows, object);
+}
+
+/* The tables of all CPUs are a megabyte each. The namespace stays meanwhile: only jobs end one. */
+static int read_rows(const struct top *top, struct weir_heavy_row **rows, struct error *err)
+{
+	const struct datapath_heavy_query query = { .slot = top->slot, .by = 1U << top->by };
+	CLEANUP_RETAKE struct agent *released = agent_release(top->agent);
+
+	return datapath_heavy(top->net->dp, &query, rows, err);
 }
 
 static int add_rows(struct top *top, struct error *err)
 {
-	const struct datapath_heavy_query query = { .slot = top->slot, .by = 1U << top->by };
 	CLEANUP_FREE struct weir_heavy_row *rows = NULL;
-	int n = datapath_heavy(top->net->dp, &query, &rows, err);
+	int n = read_rows(top, &rows, err);
 
 	for (int i = 0; i < n && i < ROWS_MAX; i++)
 		add_row(top, &rows[i]);
@@ -122,19 +53,23 @@ static int add_rows(struct top *top, struct error *err)
 }
 
 /* Of limits everything is counted by themselves. */
+struct weir_heavy_counts top_limit_counts(const struct weir_limit_counts *c)
+{
+	return (struct weir_heavy_counts){
+		.requests = c->admitted + c->refused + c->dry_run_refused,
+		.refused = c->refused,
+		.dry_run = c->dry_run_refused,
+	};
+}
+
 static int add_limits(struct top *top, struct error *err)
 {
 	struct metrics_limit *limits = NULL;
 	int n = limits_measure(top->agent, top->slot, &limits, err);
 
 	for (int i = 0; i < n; i++) {
-		const struct weir_limit_counts *c = &limits[i].counts;
-		const struct weir_heavy_counts counts = {
-			.requests = c->admitted + c->refused + c->dry_run_refused,
-			.refused = c->refused,
-			.dry_run = c->dry_run_refused,
-		};
-		json_t *row = counts_json(&counts);
+		const struct weir_heavy_counts counts = top_limit_counts(&limits[i].counts);
+		json_t *row = top_counts_json(&counts);
 
 		json_object_set_new(row, "server", json_string(top->server->name));
 		json_object_set_new(row, "limit", json_string(limits[i].name));
@@ -149,25 +84,24 @@ static int add_limits(struct top *top, struct error *err)
 
 /* --- servers */
 
-/* What all rows together should come to. */
-static json_t *totals_json(const __u64 *counters)
+struct weir_heavy_counts top_total(const __u64 *counters)
 {
 	const __u64 refused = counters[WEIR_SHED] + counters[WEIR_REJECTED];
 	const __u64 dry_run = counters[WEIR_DRY_RUN_SHED] + counters[WEIR_DRY_RUN_REJECTED];
-	const struct weir_heavy_counts counts = {
+
+	return (struct weir_heavy_counts){
 		.requests = counters[WEIR_PASSED] + counters[WEIR_EXEMPT] + refused + dry_run +
 			    counters[WEIR_RECORDS_PASSED] + counters[WEIR_RECORDS_DRY_RUN_HELD],
 		.refused = refused,
 		.dry_run = dry_run,
 		.held = counters[WEIR_RECORDS_HELD],
 	};
-
-	return counts_json(&counts);
 }
 
 static int add_server(struct top *top, json_t *servers, struct error *err)
 {
 	__u64 counters[WEIR_REASON_COUNT];
+	struct weir_heavy_counts total;
 	json_t *totals;
 	int ret;
 
@@ -178,7 +112,8 @@ static int add_server(struct top *top, json_t *servers, struct error *err)
 	ret = datapath_counters(top->net->dp, top->slot, counters, err);
 	if (ret)
 		return ret;
-	totals = totals_json(counters);
+	total = top_total(counters);
+	totals = top_counts_json(&total);
 	json_object_set_new(totals, "server", json_string(top->server->name));
 	json_array_append_new(servers, totals);
 	return top->by == BY_LIMIT ? add_limits(top, err) : add_rows(top, err);
@@ -187,7 +122,7 @@ static int add_server(struct top *top, json_t *servers, struct error *err)
 static int kind_parse(const char *text, int *by, struct error *err)
 {
 	for (int kind = 0; kind < WEIR_HEAVY_BYS; kind++) {
-		if (strcmp(text, kinds[kind]) == 0) {
+		if (strcmp(text, top_bys[kind]) == 0) {
 			*by = kind;
 			return 0;
 		}

@@ -6,11 +6,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/events.h"
 #include "agent/log.h"
 #include "agent/private.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "show/trace.h"
 
 #define TRACE_FOR_NS (60 * WEIR_NS_PER_S)
 #define READERS_MAX 16
@@ -26,6 +26,8 @@ struct reader {
 	json_t *lines; /* to be sent */
 	bool over;     /* and then the last of all: */
 	json_t *last;
+	bool begins; /* its command is not answered yet: nothing is sent before */
+	bool events; /* it wants refusals alone, as they are told when nobody traces (events.c) */
 	bool decisions[WEIR_REASON_COUNT];
 	__u64 since_ns;			   /* CLOCK_MONOTONIC: what came before is not for it */
 	__u64 lost, told;		   /* requests it was not told of, and how many it knows it was not */
@@ -42,7 +44,7 @@ static bool is_followed(const struct agent *agent, int slot)
 	const struct reader *reader;
 
 	LIST_FOREACH (reader, &agent->readers, entry) {
-		if (follows(reader, slot))
+		if (!reader->events && follows(reader, slot))
 			return true;
 	}
 	return false;
@@ -56,47 +58,6 @@ static bool wants(const struct reader *reader, const struct weir_trace *trace)
 	       trace->time_ns >= reader->since_ns;
 }
 
-static __u64 subject_of_segment(void *dp, const char *bytes, size_t length)
-{
-	return datapath_subject(dp, WEIR_NAME_NAMESPACE, bytes, length);
-}
-
-/* One that was deleted since has no name any more. */
-static size_t name_limits(const struct server *server, const struct weir_trace *trace, char names[][SLOT_NAME_SIZE],
-			  const char *limits[])
-{
-	size_t n = trace->n_refused < WEIR_MATCHES_MAX ? trace->n_refused : WEIR_MATCHES_MAX;
-
-	for (size_t i = 0; i < n; i++) {
-		server_slot_name(server, trace->refused[i], names[i]);
-		limits[i] = *names[i] ? names[i] : "(deleted)";
-	}
-	return n;
-}
-
-static json_t *describe(struct net *net, const struct weir_trace_record *record)
-{
-	const struct weir_trace *trace = &record->trace;
-	CLEANUP_FREE char *user = net_name(net, trace->user);
-	CLEANUP_FREE char *namespace = trace->attributes.namespace ? net_name(net, trace->attributes.namespace) : NULL;
-	__u64 ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC) + trace->time_ns;
-	const struct server *server = net->agent->state.servers[trace->server];
-	char names[WEIR_MATCHES_MAX][SLOT_NAME_SIZE];
-	const char *limits[WEIR_MATCHES_MAX];
-	const struct trace_context context = {
-		.server = server->name,
-		.user = user,
-		.namespace = namespace,
-		.time = { .tv_sec = ns / WEIR_NS_PER_S, .tv_nsec = ns % WEIR_NS_PER_S },
-		.limits = limits,
-		.n_limits = name_limits(server, trace, names, limits),
-		.subject = subject_of_segment,
-		.arg = net->dp,
-	};
-
-	return user ? trace_json(record, &context) : NULL;
-}
-
 static void tell(void *arg, const struct weir_trace_record *record)
 {
 	CLEANUP_JSON json_t *request = NULL;
@@ -106,11 +67,15 @@ static void tell(void *arg, const struct weir_trace_record *record)
 	if (record->trace.server >= WEIR_MAX_SERVERS || record->trace.decision >= WEIR_REASON_COUNT ||
 	    !net->agent->state.servers[record->trace.server])
 		return;
+	if (event_is(record->trace.decision)) {
+		request = event_json(net, record);
+		event_keep(net->agent, request);
+	}
 	LIST_FOREACH (reader, &net->agent->readers, entry) {
 		if (!wants(reader, &record->trace))
 			continue;
 		if (!request)
-			request = describe(net, record);
+			request = event_json(net, record);
 		if (json_array_size(reader->lines) >= LINES_MAX ||
 		    json_array_append_new(reader->lines, json_pack("{s:O}", "request", request)))
 			reader->lost++;
@@ -135,7 +100,13 @@ static void read_all(struct agent *agent)
 
 /* --- what was lost */
 
-/* Brings the reader's count of what found the ring full up to date. */
+/* What a reader was not told of: it found the ring full or, of refusals, no room in the sample. */
+static __u64 not_told(const struct reader *reader, const __u64 *counters)
+{
+	return counters[WEIR_TRACE_LOST] + (reader->events ? counters[WEIR_EVENTS_SKIPPED] : 0);
+}
+
+/* Brings the reader's count of that up to date. */
 static void count_lost(struct reader *reader)
 {
 	const struct agent *agent = reader->agent;
@@ -146,8 +117,8 @@ static void count_lost(struct reader *reader)
 		if (!follows(reader, slot) || !agent->servers[slot].in_force ||
 		    datapath_counters(server_net(agent, agent->state.servers[slot])->dp, slot, counters, NULL))
 			continue;
-		reader->lost += counters[WEIR_TRACE_LOST] - reader->ring_lost[slot];
-		reader->ring_lost[slot] = counters[WEIR_TRACE_LOST];
+		reader->lost += not_told(reader, counters) - reader->ring_lost[slot];
+		reader->ring_lost[slot] = not_told(reader, counters);
 	}
 }
 
@@ -217,7 +188,8 @@ void trace_flush(struct agent *agent)
 
 	for (; reader; reader = next) {
 		next = LIST_NEXT(reader, entry);
-		send_lines(reader);
+		if (!reader->begins)
+			send_lines(reader);
 	}
 }
 
@@ -323,6 +295,17 @@ static json_t *list_servers(const struct agent *agent, const struct reader *read
 	return names;
 }
 
+/* Whom it is told, from now on. */
+static void reader_begin(struct agent *agent, struct reader *reader)
+{
+	reader->agent = agent;
+	reader->client = agent->client;
+	reader->lines = json_array();
+	reader->since_ns = clock_ns(CLOCK_MONOTONIC);
+	control_stream(reader->client, reader_ended, reader);
+	LIST_INSERT_HEAD(&agent->readers, reader, entry);
+}
+
 int agent_trace(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
 	CLEANUP_FREE struct reader *reader = calloc(1, sizeof(*reader));
@@ -338,15 +321,71 @@ int agent_trace(struct agent *agent, json_t *arguments, json_t **result, struct 
 	ret = reader_check(agent, reader, name, decisions, err);
 	if (ret)
 		return ret;
-	reader->agent = agent;
-	reader->client = agent->client;
-	reader->lines = json_array();
-	reader->since_ns = clock_ns(CLOCK_MONOTONIC);
+	reader_begin(agent, reader);
 	begin_counting(reader);
 	*result = json_pack("{s:o}", "servers", list_servers(agent, reader));
-	control_stream(reader->client, reader_ended, reader);
-	LIST_INSERT_HEAD(&agent->readers, reader, entry);
 	reader = NULL;
 	ask_kernel(agent);
+	return 0;
+}
+
+/* Those that are kept; and who does not follow has heard all there is. */
+static void tell_kept(struct agent *agent, struct reader *reader, bool follow)
+{
+	json_t *event;
+	size_t i;
+
+	read_all(agent);
+	json_array_foreach (agent->events, i, event)
+		if (event_is_of(event, reader->slot < 0 ? NULL : agent->state.servers[reader->slot]->name))
+			json_array_append_new(reader->lines, json_pack("{s:O}", "request", event));
+	if (follow) {
+		begin_counting(reader);
+		return;
+	}
+	count_lost(reader);
+	reader->over = true;
+	reader->last = json_pack("{s:{s:I}}", "end", "lost", (json_int_t)reader->lost);
+}
+
+/* The command is answered by now. */
+static void send_kept(evutil_socket_t fd, short what, void *context)
+{
+	struct agent *agent = context;
+	struct reader *reader;
+
+	(void)fd;
+	(void)what;
+	agent_lock(agent);
+	LIST_FOREACH (reader, &agent->readers, entry)
+		reader->begins = false;
+	trace_flush(agent);
+	agent_unlock(agent);
+}
+
+int agent_events(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
+{
+	CLEANUP_JSON json_t *decisions = json_pack("[s, s]", "shed", "rejected");
+	CLEANUP_FREE struct reader *reader = calloc(1, sizeof(*reader));
+	const char *name = NULL;
+	json_error_t why;
+	const struct timeval soon = { 0 };
+	int follow = 0, ret;
+
+	if (!reader)
+		return error_set(err, -ENOMEM, "out of memory");
+	if (json_unpack_ex(arguments, &why, 0, "{s?s, s?b !}", "name", &name, "follow", &follow))
+		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
+	ret = reader_check(agent, reader, name, decisions, err);
+	if (ret)
+		return ret;
+	if (event_base_once(agent->base, -1, EV_TIMEOUT, send_kept, agent, &soon))
+		return error_set(err, -ENOMEM, "out of memory");
+	reader->events = true;
+	reader->begins = true;
+	reader_begin(agent, reader);
+	*result = json_pack("{s:o}", "servers", list_servers(agent, reader));
+	tell_kept(agent, reader, follow);
+	reader = NULL;
 	return 0;
 }

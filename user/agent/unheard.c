@@ -37,6 +37,15 @@ static int look(void *arg)
 	return nl ? socket_diag_listeners(nl, note, arg) : -1;
 }
 
+/* Has a port on which nobody listens, on another address, been named before? */
+static bool is_named(const struct search *search, size_t i)
+{
+	for (size_t j = 0; j < i; j++)
+		if (!search->heard[j] && search->server->listens[j].port == search->server->listens[i].port)
+			return true;
+	return false;
+}
+
 /* "": on all of them somebody does. NULL without memory. */
 static char *text_of(const struct search *search)
 {
@@ -47,7 +56,7 @@ static char *text_of(const struct search *search)
 	if (!out)
 		return NULL;
 	for (size_t i = 0; i < search->server->n_listens; i++)
-		if (!search->heard[i])
+		if (!search->heard[i] && !is_named(search, i))
 			fprintf(out, "%s%u", n++ ? ", " : "nobody listens on port ", search->server->listens[i].port);
 	if (n)
 		fprintf(out, " in the server's network namespace yet: requests are limited once a server does");

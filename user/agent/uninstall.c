@@ -13,6 +13,7 @@
 #include "control/control.h"
 #include "datapath/private.h"
 #include "datapath/remains.h"
+#include "history/files.h"
 #include "metrics/metrics.h"
 #include "saved/lock.h"
 #include "sys/netns_find.h"
@@ -258,6 +259,8 @@ static void files_remove(const char *directory)
 		snprintf(path, sizeof(path), "%s/%s", directory, names[i]);
 		unlink(path);
 	}
+	snprintf(path, sizeof(path), "%s/%s", directory, HISTORY_DIR);
+	history_remove(path);
 	rmdir(directory);
 }
 

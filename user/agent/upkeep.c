@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Looking after namespaces: devices, cgroups, conntrack, and connections whose sockets are gone. */
-#include "agent/log.h"
+/* Looking after namespaces: devices, cgroups, conntrack. */
 #include "agent/reconcile.h"
+#include "agent/sweep.h"
 
 /* What is wrong with a namespace is drift of its first server. */
 static void look_after(struct net *net)
@@ -19,27 +19,11 @@ static void look_after(struct net *net)
 	net_probe(net);
 }
 
-/* A large table takes its time. The namespace stays: only jobs end one. */
-static void sweep(struct net *net)
-{
-	struct error err;
-	int n;
-
-	agent_work_end(net->agent);
-	n = datapath_sweep(net->dp, DATAPATH_IDLE_NS, &err);
-	agent_work_begin(net->agent);
-	if (n < 0)
-		log_error("sweep: %s", err.text);
-	else if (n > 0)
-		log_info("swept %d connections without sockets", n);
-}
-
 void nets_look_after(struct agent *agent)
 {
 	agent_work_begin(agent);
-	for (struct net *net = agent->nets; net && !agent->ending; net = net->next) {
+	for (struct net *net = agent->nets; net && !agent->ending; net = net->next)
 		look_after(net);
-		sweep(net);
-	}
 	agent_work_end(agent);
+	sweeper_wake(agent);
 }

@@ -19,6 +19,7 @@ enum {
 	KEY_MONITOR_GROUP,
 	KEY_PERSIST,
 	KEY_LOG,
+	KEY_INSIDE,
 };
 
 const struct argp_option cli_agent_options[] = {
@@ -35,6 +36,8 @@ const struct argp_option cli_agent_options[] = {
 	{ "persist", KEY_PERSIST, NULL, 0, "keep what commands set over a reboot, in /var/lib/weir (WEIR_PERSIST_DIR)",
 	  0 },
 	{ "log", KEY_LOG, "FORMAT", 0, "lines of the log on stderr: text (the default) or json", 0 },
+	{ "inside", KEY_INSIDE, "MODE", 0,
+	  "off: no server is looked into, whatever attach or a policy says. on: as they say (the default)", 0 },
 	{ "policy", 'p', "FILE-OR-DIR", 0,
 	  "follow a policy file, or a directory of *.yaml, *.yml and *.json files. The path is absolute. Repeatable",
 	  0 },
@@ -46,6 +49,13 @@ struct agent_words {
 	struct agent_options options;
 	const char **policies;
 };
+
+static void set_inside(const struct argp_state *state, struct agent_options *agent, const char *arg)
+{
+	agent->inside_off = strcmp(arg, "off") == 0;
+	if (!agent->inside_off && strcmp(arg, "on") != 0)
+		argp_failure(state, CLI_USAGE, 0, "--inside: \"%s\" must be on or off", arg);
+}
 
 static void set_log(const struct argp_state *state, const char *arg)
 {
@@ -149,6 +159,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_LOG:
 		set_log(state, arg);
 		return 0;
+	case KEY_INSIDE:
+		set_inside(state, agent, arg);
+		break;
 	case KEY_PERSIST:
 		agent->persist_dir = cli_persist_dir();
 		break;

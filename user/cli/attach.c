@@ -25,6 +25,8 @@ enum {
 	KEY_EXEMPT_SOURCE,
 	KEY_EXEMPT_PATH,
 	KEY_INSIDE,
+	KEY_REFUSALS,
+	KEY_MAX_RETRY_AFTER,
 };
 
 const struct argp_option cli_attach_options[] = {
@@ -59,8 +61,13 @@ const struct argp_option cli_attach_options[] = {
 	  "connections and requests for which weir's tables have no room: known (new ones wait or are refused; connections of known sources pass, the default), open (all pass) or closed (all wait or are refused)",
 	  0 },
 	{ "inside", KEY_INSIDE, "MODE", 0,
-	  "read requests inside the server, behind TLS and HTTP/2: off (the default) or see (count and trace them; Go servers)",
+	  "limit requests inside the server, behind TLS and HTTP/2 (Go servers): off (the default), see (count and trace them, as in a dry run), answer (the server refuses with 429) or auto (answer where that can be, else see)",
 	  0 },
+	{ "refusals", KEY_REFUSALS, "MODE", 0,
+	  "answers to refused requests: named (they say that weir refused, and by which limit, the default) or plain",
+	  0 },
+	{ "max-retry-after", KEY_MAX_RETRY_AFTER, "SECONDS", 0,
+	  "the longest Retry-After that is told, 1 to 3600 (default: 3600)", 0 },
 	{ "exempt-source", KEY_EXEMPT_SOURCE, "CIDR", 0, "peers that are exempt from all limits. Repeatable", 0 },
 	{ "exempt-path", KEY_EXEMPT_PATH, "PATH", 0,
 	  "path that is exempt from all limits; /PATH/* is everything below it. Repeatable", 0 },
@@ -144,6 +151,27 @@ static void set_when_full(const struct argp_state *state, json_t *server, const 
 
 	cli_check(state, full_mode_parse(arg, &mode, &err), "--when-full", &err);
 	json_object_set_new(server, "when_full", json_string(arg));
+}
+
+static void set_refusals(const struct argp_state *state, json_t *server, const char *arg)
+{
+	enum refusals_mode mode;
+	struct error err;
+
+	cli_check(state, refusals_mode_parse(arg, &mode, &err), "--refusals", &err);
+	json_object_set_new(server, "refusals", json_string(arg));
+}
+
+static void set_max_retry_after(const struct argp_state *state, json_t *server, const char *arg)
+{
+	struct error err;
+	__u64 seconds = 0;
+	int ret = parse_number(arg, WEIR_RETRY_MAX_S, &seconds, &err);
+
+	if (!ret && !seconds)
+		ret = error_set(&err, -EINVAL, "must be at least 1");
+	cli_check(state, ret, "--max-retry-after", &err);
+	json_object_set_new(server, "max_retry_after", json_integer(seconds));
 }
 
 static void set_inside(const struct argp_state *state, json_t *server, const char *arg)
@@ -273,6 +301,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_INSIDE:
 		set_inside(state, server, arg);
+		break;
+	case KEY_REFUSALS:
+		set_refusals(state, server, arg);
+		break;
+	case KEY_MAX_RETRY_AFTER:
+		set_max_retry_after(state, server, arg);
 		break;
 	case KEY_EXEMPT_SOURCE:
 		add_exempt(state, server, "sources", "--exempt-source", arg);

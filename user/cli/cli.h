@@ -38,8 +38,9 @@ struct command {
 extern const struct command commands[]; /* ends with a NULL name */
 extern const struct argp_option cli_agent_options[], cli_attach_options[], cli_detach_options[],
 	cli_limit_set_options[], cli_limit_delete_options[], cli_limit_list_options[], cli_max_in_flight_options[],
-	cli_explain_options[], cli_apply_options[], cli_delete_options[], cli_diff_options[], cli_check_options[],
-	cli_export_options[], cli_top_options[], cli_trace_options[], cli_probe_options[], cli_uninstall_options[];
+	cli_explain_options[], cli_history_options[], cli_suggest_options[], cli_apply_options[], cli_delete_options[],
+	cli_diff_options[], cli_check_options[], cli_export_options[], cli_top_options[], cli_trace_options[],
+	cli_events_options[], cli_probe_options[], cli_uninstall_options[];
 
 /* The options of struct cli. */
 extern const struct argp cli_common;
@@ -125,8 +126,11 @@ int cli_apply(const struct command *command, int argc, char **argv);
 int cli_delete(const struct command *command, int argc, char **argv);
 int cli_diff(const struct command *command, int argc, char **argv);
 int cli_export(const struct command *command, int argc, char **argv);
+int cli_history(const struct command *command, int argc, char **argv);
+int cli_suggest(const struct command *command, int argc, char **argv);
 int cli_top(const struct command *command, int argc, char **argv);
 int cli_trace(const struct command *command, int argc, char **argv);
+int cli_events(const struct command *command, int argc, char **argv);
 int cli_probe(const struct command *command, int argc, char **argv);
 /* Of `probe`, for a server's binary: returns the exit status. */
 int cli_probe_binary(const char *path);

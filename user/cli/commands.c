@@ -72,10 +72,23 @@ const struct command commands[] = {
 	  "REQ/S are requests, and records of connections that cannot be read. Refused are those that weir has answered, dry-run those that it would have refused, held the records that had to wait. SHARE is of all requests of the server.\n"
 	  "Rows are kept for those who ask most; who asks little may be missing. Their counts are exact since FIRST SEEN.",
 	  "weir top\nweir top web --by namespace\nweir top --once --json" },
+	{ "history", "[NAME]", "Show what was asked and refused in the last day, minute by minute.", cli_history,
+	  cli_history_options, NULL,
+	  "The agent writes down each minute what the kernel has counted, of each server and kind the ten who asked most: a day of it, over restarts of the agent, and with agent --persist over those of the machine. What came since the last minute is there, too. The first minute after an agent was away has all that came meanwhile.\n"
+	  "With --sum there is one row for each name: all its requests, and PEAK/S, the most of them a second in one of its minutes.",
+	  "weir history web --since 10m\nweir history --by refusal --filter alice\nweir history --by namespace --sum --json" },
+	{ "suggest", "[NAME]", "Suggest limits from the history, as a policy file.", cli_suggest, cli_suggest_options,
+	  NULL,
+	  "Prints the servers as export does, with limits added for total, user and namespace where there are none: a rate a little above the busiest minute of the one who asked most, a burst of two seconds of that, in a dry run. Comments say how it counted. Nothing is changed.",
+	  "weir suggest web > web.yaml\nweir suggest --since 1h --headroom 100" },
 	{ "trace", "[NAME]", "Show requests as they are decided, until interrupted.", cli_trace, cli_trace_options,
 	  NULL,
 	  "A trace shows request lines as they came, query strings included. It shows no headers. Requests that found no room in the trace buffer are counted on stderr.",
 	  "weir trace web\nweir trace --decision shed --json" },
+	{ "events", "[NAME]", "Show the latest refusals: who, which limit, from where, when.", cli_events,
+	  cli_events_options, NULL,
+	  "The agent keeps the latest 1000. The kernel tells of some 500 refusals a second of each server; how many more there were is said on stderr. Dry runs and TLS are not shown: weir trace and weir top have those.",
+	  "weir events\nweir events web --follow --json" },
 	{ "probe", "", "Show what weir can do on this kernel and in this network namespace.", cli_probe,
 	  cli_probe_options, NULL,
 	  "Needs root for most checks, but no agent. It leaves nothing behind. Exit status 0: everything works fully. 1: something does not.\n"

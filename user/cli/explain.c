@@ -49,8 +49,18 @@ static void take_word(json_t *request, const char *word, const struct argp_state
 
 static void check_whole(json_t *request, const struct argp_state *state)
 {
-	if (!json_object_get(request, "path"))
-		argp_error(state, "METHOD and PATH are missing");
+	const char *method = cli_text(request, "method");
+	bool whole = json_object_get(request, "path");
+
+	if (!whole && !*method)
+		argp_failure(state, CLI_USAGE, 0,
+			     "METHOD and PATH are missing, like in: weir explain GET /api/v1/pods");
+	else if (!whole && *method == '/')
+		argp_failure(state, CLI_USAGE, 0, "METHOD is missing before %s, like in: weir explain GET %s", method,
+			     method);
+	else if (!whole)
+		argp_failure(state, CLI_USAGE, 0, "PATH is missing behind %s, like in: weir explain %s /", method,
+			     method);
 	if (json_object_get(request, "groups") && !json_object_get(request, "user"))
 		argp_error(state, "--group needs --user");
 }
@@ -140,6 +150,8 @@ static void print_decision(json_t *result)
 
 	if (json_is_true(json_object_get(result, "paused")))
 		printf("%-10s %s: the server is paused\n", "DECISION", decision);
+	else if (cli_number(result, "status") == 403)
+		printf("%-10s %s: 403, for good\n", "DECISION", decision);
 	else if (retry)
 		printf("%-10s %s: Retry-After: %lld\n", "DECISION", decision, (long long)json_integer_value(retry));
 	else if (*by)

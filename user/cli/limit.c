@@ -14,6 +14,10 @@ enum {
 	KEY_QPS = 0x200,
 	KEY_BURST,
 	KEY_IN_FLIGHT,
+	KEY_DENY,
+	KEY_CONNECTIONS,
+	KEY_OPEN,
+	KEY_OVER,
 	KEY_KEY,
 	KEY_KEYS,
 	KEY_DRY_RUN,
@@ -29,6 +33,10 @@ const struct argp_option cli_limit_set_options[] = {
 	{ "burst", KEY_BURST, "B", 0, "size of the bucket, a whole number like 100 or 2k. 0: every request is refused",
 	  0 },
 	{ "in-flight", KEY_IN_FLIGHT, "N", 0, "instead of a rate: the most requests in flight", 0 },
+	{ "deny", KEY_DENY, NULL, 0, "instead of a rate: refuse every request for good, with a 403", 0 },
+	{ "connections", KEY_CONNECTIONS, NULL, 0, "of a new limit: --qps and --burst are of new connections", 0 },
+	{ "open", KEY_OPEN, "N", 0, "instead of a rate: the most connections that are open", 0 },
+	{ "over", KEY_OVER, "HOW", 0, "connections over the limit: drop (the client tries again), or reset", 0 },
 	{ "key", KEY_KEY, "PART[,PART]", 0,
 	  "key of a new limit: user, namespace, group, source, object, a combination of them, or total", 0 },
 	{ "keys", KEY_KEYS, "N", 0, "number of buckets, when the limit is first set (default: that of attach)", 0 },
@@ -97,6 +105,13 @@ static void set_text(struct limit_words *words, const char *key, const char *tex
 	json_object_set_new(words->limit, key, json_string(text));
 }
 
+static void set_over(const struct argp_state *state, struct limit_words *words, const char *arg)
+{
+	if (strcmp(arg, "drop") != 0 && strcmp(arg, "reset") != 0)
+		argp_failure(state, CLI_USAGE, 0, "--over: \"%s\" is neither drop nor reset", arg);
+	set_text(words, "over", arg);
+}
+
 static void set_word(const struct argp_state *state, struct limit_words *words, const char *arg)
 {
 	char canonical[KEY_SUBJECT_TEXT];
@@ -147,14 +162,24 @@ static bool is_given(const struct limit_words *words, const char *key)
 static void check_amounts(const struct argp_state *state, const struct limit_words *words)
 {
 	bool qps = is_given(words, "qps"), burst = is_given(words, "burst"), in_flight = is_given(words, "in_flight");
-	bool other = is_given(words, "mode") || is_given(words, "penalty");
+	bool deny = is_given(words, "deny"), open = is_given(words, "open");
+	bool other = is_given(words, "mode") || is_given(words, "penalty") || is_given(words, "over");
 
+	if (open && (qps || burst || in_flight))
+		argp_failure(state, CLI_USAGE, 0, "--open: use either --open, or --in-flight, or --qps and --burst");
+	if (in_flight && is_given(words, "connections"))
+		argp_failure(state, CLI_USAGE, 0,
+			     "--in-flight: a limit on connections has --open, or --qps and --burst");
 	if (in_flight && (qps || burst))
 		argp_failure(state, CLI_USAGE, 0, "--in-flight: use either --in-flight, or --qps and --burst");
+	if (deny && (qps || burst || in_flight))
+		argp_failure(state, CLI_USAGE, 0, "--deny: use it without --qps, --burst and --in-flight");
 	if (qps != burst)
 		argp_failure(state, CLI_USAGE, 0, "--%s is missing", qps ? "burst" : "qps");
-	if (!qps && !in_flight && (!other || words->subject))
-		argp_failure(state, CLI_USAGE, 0, "--qps and --burst, or --in-flight, are missing");
+	if (deny && open)
+		argp_failure(state, CLI_USAGE, 0, "--deny: use it without --open");
+	if (!qps && !in_flight && !open && !deny && (!other || words->subject))
+		argp_failure(state, CLI_USAGE, 0, "--qps and --burst, --open, --in-flight or --deny are missing");
 }
 
 static error_t parse_set(int key, char *arg, struct argp_state *state)
@@ -173,6 +198,18 @@ static error_t parse_set(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_IN_FLIGHT:
 		cli_set_number(state, words->limit, "in_flight", "--in-flight", WEIR_BURST_MAX, arg);
+		return 0;
+	case KEY_DENY:
+		json_object_set_new(words->limit, "deny", json_true());
+		return 0;
+	case KEY_CONNECTIONS:
+		json_object_set_new(words->limit, "connections", json_true());
+		return 0;
+	case KEY_OPEN:
+		cli_set_number(state, words->limit, "open", "--open", WEIR_BURST_MAX, arg);
+		return 0;
+	case KEY_OVER:
+		set_over(state, words, arg);
 		return 0;
 	case KEY_KEY:
 		set_key(state, words, arg);
@@ -207,11 +244,19 @@ static void print_limit(json_t *result, const char *became)
 	       subject && *subject ? " " : "", subject ?: "", became);
 }
 
+/* mode: as it was given; "": it was not */
+static const char *became(const char *mode)
+{
+	if (strcmp(mode, "dry-run") == 0)
+		return "set, in a dry run: it refuses nothing";
+	return strcmp(mode, "enforce") == 0 ? "set, and enforced" : "set";
+}
+
 static int print_set(json_t *result)
 {
 	char about[PARSE_NAME_SIZE + 16];
 
-	print_limit(result, "set");
+	print_limit(result, became(cli_text(result, "mode")));
 	snprintf(about, sizeof(about), "limit \"%s\": ", cli_text(result, "limit"));
 	cli_warn(result, about);
 	return ferror(stdout);

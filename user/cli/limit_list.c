@@ -53,7 +53,9 @@ static void cell_match(struct table *table, json_t *limit)
 	CLEANUP_FREE char *text = NULL;
 
 	if (json_array_size(rules) == 0) {
-		table_cell(table, events ? "Events" : "all");
+		table_cell(table, events					      ? "Events" :
+				  json_is_true(json_object_get(limit, "connections")) ? "connections" :
+											"all");
 		return;
 	}
 	if (json_array_size(rules) > 1) {
@@ -84,9 +86,12 @@ static void print_row(struct table *table, json_t *limit, const char *subject, j
 	table_cell(table, "%s", cli_text(limit, "name"));
 	table_cell(table, "%s", *key ? key : "-");
 	table_cell(table, "%s", subject);
-	cell_number(table, json_object_get(amount, "qps"));
+	if (json_is_true(json_object_get(amount, "deny")))
+		table_cell(table, "denied");
+	else
+		cell_number(table, json_object_get(amount, "qps"));
 	cell_number(table, json_object_get(amount, "burst"));
-	cell_number(table, json_object_get(amount, "in_flight"));
+	cell_number(table, json_object_get(amount, "in_flight") ?: json_object_get(amount, "open"));
 	cell_match(table, limit);
 	table_cell(table, "%s", cli_text(limit, "mode"));
 	table_cell(table, "%s", *penalty ? penalty : "-");
@@ -99,7 +104,8 @@ static void limit_rows(struct table *table, json_t *limit)
 	json_t *override;
 	size_t i;
 
-	if (json_object_get(limit, "qps") || json_object_get(limit, "in_flight"))
+	if (json_object_get(limit, "qps") || json_object_get(limit, "in_flight") || json_object_get(limit, "open") ||
+	    json_object_get(limit, "deny"))
 		print_row(table, limit, "-", limit);
 	json_array_foreach (json_object_get(limit, "overrides"), i, override)
 		print_row(table, limit, cli_text(override, "subject"), override);

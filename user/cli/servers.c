@@ -122,9 +122,15 @@ static error_t parse_dry_run(int key, char *arg, struct argp_state *state)
 static int print_dry_run(json_t *result)
 {
 	bool on = json_is_true(json_object_get(result, "dry_run"));
+	json_t *limit;
+	size_t i;
 
 	printf("server \"%s\" %s\n", cli_text(result, "server"),
 	       on ? "is in a dry run: nothing is refused" : "enforces its limits");
+	if (!on)
+		json_array_foreach (json_object_get(result, "limits_in_dry_run"), i, limit)
+			printf("limit %s is still in a dry run of its own: weir limit set %s --enforce --server %s\n",
+			       json_string_value(limit), json_string_value(limit), cli_text(result, "server"));
 	return ferror(stdout);
 }
 

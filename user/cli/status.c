@@ -66,10 +66,10 @@ static void print_inside(const char *server, json_t *inside)
 	CLEANUP_FREE char *why = output_visible(cli_text(inside, "why"));
 	CLEANUP_FREE char *text = output_visible(cli_text(inside, "text"));
 
-	if (why && *why)
+	if (text && *text)
+		printf("\n%s: inside: %s%s%s\n", server, text, why && *why ? ": " : "", why ? why : "");
+	else if (why && *why)
 		printf("\n%s: inside: off: %s\n", server, why);
-	else if (text && *text)
-		printf("\n%s: inside: %s\n", server, text);
 }
 
 /* What passed only because of a dry run stands in no column. */
@@ -193,7 +193,7 @@ static int print_limits(json_t *servers)
 static int print_counted(json_t *servers)
 {
 	static const char *const heads[] = { "SERVER", "COUNTED", "REASON", "TIMES" };
-	static const char *const groups[] = { "unread", "unanswered", "notes", "seen_inside" };
+	static const char *const groups[] = { "unread", "unanswered", "notes", "seen_inside", "connection_attempts" };
 	CLEANUP_TABLE struct table *table = table_new(heads, CLI_COLUMNS(heads));
 	const char *reason;
 	json_t *server, *count;

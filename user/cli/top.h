@@ -25,6 +25,9 @@ struct top_kind {
 extern const struct top_kind top_kinds[]; /* ends with a NULL name */
 const struct top_kind *top_kind_of(const char *name);
 
+/* The head of a column with this member; "" where there is none. */
+const char *top_head(const char *member);
+
 /* Asks the agent once. */
 int top_ask(const struct top_look *look, struct top *top, struct error *err);
 

@@ -48,7 +48,7 @@ const struct top_subject *top_shown(const struct top_look *look, const struct to
 
 /* --- heads */
 
-static const char *head_of(const char *member)
+const char *top_head(const char *member)
 {
 	static const struct {
 		const char *member, *head;
@@ -76,7 +76,7 @@ struct table *top_table(const struct top_look *look, bool with_time)
 	if (!look->server)
 		heads[n++] = "SERVER";
 	for (const char *const *member = kind->members; *member; member++)
-		heads[n++] = head_of(*member);
+		heads[n++] = top_head(*member);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
 		heads[n++] = numbers[i];
 	return table_new(heads, n);

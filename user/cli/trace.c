@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * trace: the agent's stream of requests, line by line. Closing our side of the connection asks for its end: the agent
+ * trace and events: the agent's stream of requests, line by line. Closing our side of the connection asks for its end: the agent
  * then sends what was decided up to that moment. So ^C and --for lose nothing.
  */
 #include <errno.h>
@@ -23,6 +23,7 @@ enum {
 	KEY_DECISION = 0x200,
 	KEY_COUNT,
 	KEY_FOR,
+	KEY_FOLLOW,
 };
 
 const struct argp_option cli_trace_options[] = {
@@ -30,6 +31,13 @@ const struct argp_option cli_trace_options[] = {
 	  "only requests with this decision: passed, shed, exempt, dry_run_shed, rejected or dry_run_rejected. Repeatable",
 	  0 },
 	{ "count", KEY_COUNT, "N", 0, "stop after this many requests", 0 },
+	{ "for", KEY_FOR, "SECONDS", 0, "stop after this time", 0 },
+	{ 0 },
+};
+
+const struct argp_option cli_events_options[] = {
+	{ "follow", KEY_FOLLOW, NULL, 0, "go on with those that come, until interrupted", 0 },
+	{ "count", KEY_COUNT, "N", 0, "stop after this many refusals", 0 },
 	{ "for", KEY_FOR, "SECONDS", 0, "stop after this time", 0 },
 	{ 0 },
 };
@@ -63,6 +71,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_DECISION:
 		cli_check(state, metrics_decision_parse(arg, &decision, &err), "--decision", &err);
 		list_append(trace->arguments, "decisions", json_string(arg));
+		return 0;
+	case KEY_FOLLOW:
+		json_object_set_new(trace->arguments, "follow", json_true());
 		return 0;
 	case KEY_COUNT:
 		cli_check(state, parse_end(arg, UINT64_MAX, &trace->count, &err), "--count", &err);
@@ -109,10 +120,14 @@ static void prepare_end(FILE *stream, __u64 seconds)
 
 /* --- what is printed */
 
-static const char *const heads[] = { "TIME",	 "SERVER", "CLIENT", "USER",	  "SOURCE",
-				     "DECISION", "RETRY",  "VERB",   "NAMESPACE", "WHAT" };
-static const size_t widths[] = { 15, 6, 21, 16, 14, 8, 5, 6, 9, 0 };
-#define COLUMNS (sizeof(heads) / sizeof(*heads))
+/* What is shown, and how. */
+struct view {
+	const char *command, *what;
+	const char *const *heads;
+	const size_t *widths;
+	size_t columns;
+	void (*row)(struct table *table, json_t *request);
+};
 
 /* "-" where there is none */
 static void cell_text(struct table *table, json_t *request, const char *key)
@@ -150,65 +165,109 @@ static void cell_what(struct table *table, json_t *request)
 		   *name ? " " : "", name);
 }
 
-static int print_row(struct table *table, json_t *request)
+static void cell_retry(struct table *table, json_t *request)
 {
 	json_t *retry = json_object_get(request, "retry_after");
 
+	if (retry)
+		table_cell(table, "%lld", json_integer_value(retry));
+	else
+		table_cell(table, "-");
+}
+
+static void trace_row(struct table *table, json_t *request)
+{
 	cell_time(table, request);
 	cell_text(table, request, "server");
 	cell_client(table, request);
 	cell_text(table, request, "user");
 	cell_text(table, request, "source");
 	cell_text(table, request, "decision");
-	if (retry)
-		table_cell(table, "%lld", json_integer_value(retry));
-	else
-		table_cell(table, "-");
+	cell_retry(table, request);
 	cell_text(table, request, "verb");
 	cell_text(table, request, "namespace");
 	cell_what(table, request);
+}
+
+static void event_row(struct table *table, json_t *request)
+{
+	cell_time(table, request);
+	cell_text(table, request, "server");
+	cell_client(table, request);
+	cell_text(table, request, "user");
+	cell_text(table, request, "limit");
+	table_cell(table, "%lld", cli_number(request, "status"));
+	cell_retry(table, request);
+	cell_text(table, request, "verb");
+	cell_text(table, request, "namespace");
+	cell_what(table, request);
+}
+
+static const char *const trace_heads[] = { "TIME",     "SERVER", "CLIENT", "USER",	"SOURCE",
+					   "DECISION", "RETRY",	 "VERB",   "NAMESPACE", "WHAT" };
+static const size_t trace_widths[] = { 15, 6, 21, 16, 14, 8, 5, 6, 9, 0 };
+static const struct view trace_view = { .command = "trace",
+					.what = "requests",
+					.heads = trace_heads,
+					.widths = trace_widths,
+					.columns = CLI_COLUMNS(trace_heads),
+					.row = trace_row };
+
+static const char *const event_heads[] = { "TIME",   "SERVER", "CLIENT", "USER",      "LIMIT",
+					   "STATUS", "RETRY",  "VERB",	 "NAMESPACE", "WHAT" };
+static const size_t event_widths[] = { 15, 6, 21, 16, 14, 6, 5, 6, 9, 0 };
+static const struct view event_view = { .command = "events",
+					.what = "refusals",
+					.heads = event_heads,
+					.widths = event_widths,
+					.columns = CLI_COLUMNS(event_heads),
+					.row = event_row };
+
+static int print_row(const struct view *view, struct table *table, json_t *request)
+{
+	view->row(table, request);
 	return table_print(table, stdout);
 }
 
-static int print_request(struct table *table, json_t *request)
+static int print_request(const struct view *view, struct table *table, json_t *request)
 {
 	int ret;
 
 	if (cli.format == OUTPUT_JSON)
 		return output_json_line(stdout, request);
 	if (cli.format == OUTPUT_TABLE)
-		ret = print_row(table, request);
+		ret = print_row(view, table, request);
 	else
 		ret = fputs("---\n", stdout) == EOF ? -EIO : output_yaml(stdout, request);
 	return ret || fflush(stdout) ? -EIO : 0;
 }
 
-static void say_lost(json_t *lost)
+static void say_lost(const struct view *view, json_t *lost)
 {
 	if (json_integer_value(lost))
-		fprintf(stderr, "weir: %lld requests were lost because they came too fast to show\n",
-			json_integer_value(lost));
+		fprintf(stderr, "weir: %lld %s were lost because they came too fast to show\n",
+			json_integer_value(lost), view->what);
 }
 
 /* --- what is read */
 
 /* 1: it was the last line; or a negative errno with err filled in. */
-static int take_line(struct table *table, json_t *line, __u64 *shown, struct error *err)
+static int take_line(const struct view *view, struct table *table, json_t *line, __u64 *shown, struct error *err)
 {
 	json_t *request = json_object_get(line, "request"), *end = json_object_get(line, "end");
 
 	if (json_object_get(line, "error"))
 		return error_set(err, -EREMOTEIO, "%s", cli_text(line, "error"));
-	say_lost(json_object_get(end ? end : line, "lost"));
+	say_lost(view, json_object_get(end ? end : line, "lost"));
 	if (end)
 		return 1;
 	if (!request)
 		return 0;
 	++*shown;
-	return print_request(table, request) ? error_set(err, -EIO, "cannot write the output") : 0;
+	return print_request(view, table, request) ? error_set(err, -EIO, "cannot write the output") : 0;
 }
 
-static int read_stream(FILE *stream, struct table *table, __u64 count, struct error *err)
+static int read_stream(FILE *stream, const struct view *view, struct table *table, __u64 count, struct error *err)
 {
 	CLEANUP_FREE char *text = NULL;
 	size_t room = 0;
@@ -224,7 +283,7 @@ static int read_stream(FILE *stream, struct table *table, __u64 count, struct er
 		line = json_loadb(text, length, 0, NULL);
 		if (!line)
 			return error_set(err, -EPROTO, "the agent's answer is not JSON");
-		ret = take_line(table, line, &shown, err);
+		ret = take_line(view, table, line, &shown, err);
 	}
 	return ret < 0 ? ret : 0;
 }
@@ -248,30 +307,42 @@ static int print_heads(struct table *table, struct error *err)
 	return error_set(err, -EIO, "cannot write the output");
 }
 
-static int follow(const struct trace_options *trace, struct error *err)
+static int follow(const struct view *view, const struct trace_options *trace, struct error *err)
 {
-	CLEANUP_TABLE struct table *table = table_new(heads, COLUMNS);
+	CLEANUP_TABLE struct table *table = table_new(view->heads, view->columns);
+	bool once = view == &event_view && !json_object_get(trace->arguments, "follow");
 	CLEANUP_FCLOSE FILE *stream = NULL;
 	CLEANUP_JSON json_t *result = NULL;
 	int ret;
 
 	if (!table)
 		return error_set(err, -ENOMEM, "out of memory");
-	table_widen(table, widths);
-	ret = control_follow(cli.state_dir, "trace", trace->arguments, &result, &stream, err);
+	table_widen(table, view->widths);
+	ret = control_follow(cli.state_dir, view->command, trace->arguments, &result, &stream, err);
 	if (ret)
 		return ret;
-	say_servers(json_object_get(result, "servers"));
+	if (!once)
+		say_servers(json_object_get(result, "servers"));
 	prepare_end(stream, trace->seconds);
-	return print_heads(table, err) ?: read_stream(stream, table, trace->count, err);
+	return print_heads(table, err) ?: read_stream(stream, view, table, trace->count, err);
 }
 
-int cli_trace(const struct command *command, int argc, char **argv)
+static int run(const struct view *view, const struct command *command, int argc, char **argv)
 {
 	CLEANUP_JSON json_t *arguments = json_object();
 	struct trace_options trace = { .arguments = arguments };
 	struct error err;
 
 	cli_parse(command, parse, &trace, argc, argv);
-	return follow(&trace, &err) ? cli_fail(&err) : 0;
+	return follow(view, &trace, &err) ? cli_fail(&err) : 0;
+}
+
+int cli_trace(const struct command *command, int argc, char **argv)
+{
+	return run(&trace_view, command, argc, argv);
+}
+
+int cli_events(const struct command *command, int argc, char **argv)
+{
+	return run(&event_view, command, argc, argv);
 }

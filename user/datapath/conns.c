@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "weir/admission/admission.h"
 #include "weir/conn/conn.h"
 
 #include "datapath/private.h"
@@ -46,7 +47,13 @@ static int tracked_add(struct tracked_list *list, const struct weir_flow *flow, 
 struct choice {
 	__u64 now_ns, last_before_ns;
 	__u32 slot;
+	const atomic_bool *stop; /* NULL: it goes on to the end */
 };
+
+static bool must_stop(const struct choice *choice)
+{
+	return choice->stop && atomic_load(choice->stop);
+}
 
 static bool choose_idle(const struct weir_conn *c, const struct choice *choice)
 {
@@ -91,7 +98,7 @@ static int conns_select(struct datapath *dp, const struct selection *selections,
 	CLEANUP_CURSOR struct map_cursor cursor = {};
 	int ret = map_cursor_open(&cursor, dp->maps.conns, sizeof(struct weir_flow), sizeof(struct weir_conn));
 
-	while (!ret && (ret = map_cursor_next(&cursor)) > 0) {
+	while (!ret && !must_stop(choice) && (ret = map_cursor_next(&cursor)) > 0) {
 		const struct weir_conn *conns = cursor.values;
 		const struct weir_flow *flows = cursor.keys;
 
@@ -144,9 +151,20 @@ static int conn_forget(struct datapath *dp, const struct tracked *entry, enum we
 	return datapath_run(dp->forget_fd, &forget, sizeof(forget));
 }
 
+/* An admitted connection: its id is its word. */
+static int admitted_forget(struct datapath *dp, const struct tracked *entry, enum weir_reason reason)
+{
+	struct weir_forget forget = { .flow = entry->flow, .reason = reason, .id = entry->id };
+
+	return datapath_run(dp->forget_admitted_fd, &forget, sizeof(forget));
+}
+
+typedef int forgetter(struct datapath *dp, const struct tracked *entry, enum weir_reason reason);
+
 struct conns_call {
 	struct datapath *dp;
 	struct tracked_list *list;
+	forgetter *forget; /* of a sweep */
 };
 
 static int sweep_inside(void *arg)
@@ -155,13 +173,13 @@ static int sweep_inside(void *arg)
 	CLEANUP_NETLINK struct mnl_socket *nl = netlink_open(NETLINK_SOCK_DIAG);
 	int swept = 0, ret = nl ? sockets_find(nl, call->list) : -errno;
 
-	for (size_t i = 0; i < call->list->n && ret >= 0; i++) {
+	for (size_t i = 0; i < call->list->n && ret >= 0 && !atomic_load(&call->dp->unswept); i++) {
 		struct tracked *entry = &call->list->entries[i];
 
 		/* A dump may step over a socket while others come and go: what is alive must not be lost. */
 		ret = entry->found ? 1 : socket_diag_find(nl, &entry->flow);
 		if (ret == 0) {
-			ret = conn_forget(call->dp, entry, WEIR_CONN_SWEPT);
+			ret = call->forget(call->dp, entry, WEIR_CONN_SWEPT);
 			swept++;
 		}
 	}
@@ -173,23 +191,67 @@ static int let_go(struct datapath *dp, const struct tracked_list *due)
 {
 	int ret = 0;
 
-	for (size_t i = 0; i < due->n && !ret; i++)
+	for (size_t i = 0; i < due->n && !ret && !atomic_load(&dp->unswept); i++)
 		ret = conn_forget(dp, &due->entries[i], WEIR_REASON_COUNT);
 	return ret;
+}
+
+/* How many of the list had no socket any more. */
+static int sweep_list(struct datapath *dp, struct tracked_list *list, forgetter *forget, struct error *err)
+{
+	struct conns_call call = { .dp = dp, .list = list, .forget = forget };
+
+	if (!list->n || atomic_load(&dp->unswept))
+		return 0;
+	return netns_run(dp->netns_fd, sweep_inside, &call, err);
+}
+
+/* Those that their timer or the end of their socket should have taken away long ago, and those that are simply open. */
+static int admitted_list(struct datapath *dp, struct tracked_list *list, __u64 idle_ns)
+{
+	CLEANUP_CURSOR struct map_cursor cursor = {};
+	__u64 now_ns = datapath_now_ns();
+	int ret = map_cursor_open(&cursor, dp->maps.admitted, sizeof(struct weir_flow), sizeof(struct weir_admitted));
+
+	while (!ret && !atomic_load(&dp->unswept) && (ret = map_cursor_next(&cursor)) > 0) {
+		const struct weir_admitted *admitted = cursor.values;
+		const struct weir_flow *flows = cursor.keys;
+
+		ret = 0;
+		for (__u32 i = 0; i < cursor.n && !ret; i++)
+			if (weir_admitted_age_ns(admitted[i].word, now_ns) > WEIR_EMBRYO_NS + idle_ns)
+				ret = tracked_add(list, &flows[i], admitted[i].word);
+	}
+	return ret;
+}
+
+static int admitted_sweep(struct datapath *dp, __u64 idle_ns, struct error *err)
+{
+	CLEANUP_TRACKED struct tracked_list old = {};
+
+	return admitted_list(dp, &old, idle_ns) ?: sweep_list(dp, &old, admitted_forget, err);
 }
 
 int datapath_sweep(struct datapath *dp, __u64 idle_ns, struct error *err)
 {
 	CLEANUP_TRACKED struct tracked_list due = {}, idle = {};
 	const struct selection selections[] = { { choose_due, &due }, { choose_idle, &idle } };
-	struct conns_call call = { .dp = dp, .list = &idle };
 	__u64 now_ns = datapath_now_ns();
-	const struct choice choice = { .now_ns = now_ns, .last_before_ns = now_ns > idle_ns ? now_ns - idle_ns : 0 };
-	int ret = conns_select(dp, selections, 2, &choice) ?: let_go(dp, &due);
+	const struct choice choice = { .now_ns = now_ns,
+				       .last_before_ns = now_ns > idle_ns ? now_ns - idle_ns : 0,
+				       .stop = &dp->unswept };
+	int ret = conns_select(dp, selections, 2, &choice) ?: let_go(dp, &due), swept = 0;
 
-	if (!ret && idle.n)
-		ret = netns_run(dp->netns_fd, sweep_inside, &call, err);
-	return ret < 0 ? error_set(err, ret, "sweeping connections: %s", strerror(-ret)) : ret;
+	if (!ret)
+		ret = swept = sweep_list(dp, &idle, conn_forget, err);
+	if (ret >= 0)
+		ret = admitted_sweep(dp, idle_ns, err);
+	return ret < 0 ? error_set(err, ret, "sweeping connections: %s", strerror(-ret)) : swept + ret;
+}
+
+void datapath_sweep_stop(struct datapath *dp)
+{
+	atomic_store(&dp->unswept, true);
 }
 
 static int reset_inside(void *arg)

@@ -120,7 +120,7 @@ int datapath_programs_keep(struct datapath *dp, struct error *err)
 	int ret;
 
 	dp->attach.dir = dp->dir;
-	dp->settle_fd = bpf_program__fd(dp->skeleton->progs.weir_settle);
+	dp->override_end_fd = bpf_program__fd(dp->skeleton->progs.weir_override_end);
 	dp->on_cgroups[0] = (struct cgroup_program){ .name = CGROUP_HOLD,
 						     .type = BPF_CGROUP_INET_INGRESS,
 						     .fd = bpf_program__fd(dp->skeleton->progs.weir_hold) };
@@ -128,6 +128,7 @@ int datapath_programs_keep(struct datapath *dp, struct error *err)
 						     .type = BPF_CGROUP_SOCK_OPS,
 						     .fd = bpf_program__fd(dp->skeleton->progs.weir_sockops) };
 	dp->forget_fd = bpf_program__fd(dp->skeleton->progs.weir_forget);
+	dp->forget_admitted_fd = bpf_program__fd(dp->skeleton->progs.weir_forget_admitted);
 	ret = program_pin(dp, ATTACH_EGRESS, dp->skeleton->progs.weir_egress, err)	     ?:
 		      program_pin(dp, ATTACH_INGRESS, dp->skeleton->progs.weir_ingress, err) ?:
 		      netns_run(dp->netns_fd, take_over_inside, &call, err);

@@ -5,7 +5,7 @@
  *
  * One thread at a time works with a datapath. Another one may meanwhile use what only reads the kernel's counts and names
  * (datapath_counters(), _limit_counts(), _in_flight(), _top(), _name(), _subject(), _conns_max(), _links()), and the
- * functions of the trace.
+ * functions of the trace; a third one may sweep.
  *
  * Pins: PIN_DIR/net-COOKIE/{map name}, .../prog-{ingress,egress}, .../link-IFINDEX-{ingress,egress} (tcx only),
  * .../link-{cgroup,sockops}-ID.
@@ -19,6 +19,7 @@
 #include "weir/top/heavy.h"
 
 #include "base/error.h"
+#include "datapath/heavy_rows.h"
 #include "sys/changes.h"
 
 struct datapath;
@@ -42,7 +43,8 @@ struct weir_trace_record;
 	X(limits)            \
 	X(overrides)         \
 	X(buckets)           \
-	X(answers)
+	X(answers)           \
+	X(refusals)
 
 /*
  * What the agent keeps as it should be: its maps, and besides
@@ -165,9 +167,12 @@ int datapath_addresses_set(struct datapath *dp, __u32 slot, const struct datapat
 /* How much of a limit: of a rate, or of places. set false: nothing, only subjects with an override are limited. */
 struct datapath_amount {
 	bool set;
+	bool deny; /* none, ever */
 	__u64 per_ns, burst;
 	__u32 places;
 };
+
+#define DATAPATH_LIMIT_NAME 64 /* a longer one is cut */
 
 struct datapath_limit {
 	enum weir_limit_kind kind;
@@ -177,8 +182,9 @@ struct datapath_limit {
 	__u32 epoch;		 /* differs from that of the limit that had the slot before */
 	__u32 keys;		 /* size of its bucket map, used when that is made; 0: WEIR_DEFAULT_KEYS */
 	struct weir_groups groups;
-	struct datapath_amount amount; /* of subjects without an override */
-	struct weir_backoff penalty;   /* without parts: none */
+	struct datapath_amount amount;	/* of subjects without an override */
+	struct weir_backoff penalty;	/* without parts: none */
+	char name[DATAPATH_LIMIT_NAME]; /* as its answers name it; "": they name none */
 };
 
 /* A change keeps the buckets of those who are still limited. An override needs its limit. */
@@ -272,6 +278,8 @@ struct datapath_heavy_query {
 /* The caller frees *out. Returns how many (>= 0). */
 int datapath_heavy(struct datapath *dp, const struct datapath_heavy_query *query, struct weir_heavy_row **out,
 		   struct error *err);
+/* The rows of all servers, each CPU's for itself. The caller clears *out. */
+int datapath_heavy_places(struct datapath *dp, struct datapath_heavy_places *out, struct error *err);
 
 /*
  * Interfaces. sync compares the namespace's devices with the links that exist and repairs the difference; call it
@@ -325,6 +333,8 @@ bool datapath_trace_read(struct datapath *dp, void (*tell)(void *arg, const stru
 #define DATAPATH_IDLE_NS (120 * WEIR_NS_PER_S) /* an idle_ns after which one looks */
 __u32 datapath_conns_max(const struct datapath *dp);
 int datapath_sweep(struct datapath *dp, __u64 idle_ns, struct error *err);
+/* From another thread: a sweep ends soon, and none begins any more. */
+void datapath_sweep_stop(struct datapath *dp);
 int datapath_reset_translated(struct datapath *dp, __u32 slot, struct error *err);
 
 #endif

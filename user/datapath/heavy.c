@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "datapath/heavy_rows.h"
 #include "datapath/private.h"
 
 struct gathering {
@@ -62,52 +63,6 @@ static int gather(struct gathering *g)
 	return ret;
 }
 
-static int compare_what(const void *left, const void *right)
-{
-	const struct weir_heavy_row *a = left, *b = right;
-
-	/* All its bytes are set, padding and union. NOLINTNEXTLINE(bugprone-suspicious-memory-comparison,cert-exp42-c,cert-flp37-c) */
-	return memcmp(&a->what, &b->what, sizeof(a->what));
-}
-
-static int compare_weight(const void *left, const void *right)
-{
-	const struct weir_heavy_row *a = left, *b = right;
-
-	return (a->weight < b->weight) - (a->weight > b->weight) ?: compare_what(left, right);
-}
-
-static void add_row(struct weir_heavy_row *sum, const struct weir_heavy_row *row)
-{
-	sum->counts.requests += row->counts.requests;
-	sum->counts.refused += row->counts.refused;
-	sum->counts.dry_run += row->counts.dry_run;
-	sum->counts.held += row->counts.held;
-	if (row->first_ns < sum->first_ns)
-		sum->first_ns = row->first_ns;
-	if (row->last_ns > sum->last_ns)
-		sum->last_ns = row->last_ns;
-	sum->weight = sum->weight + row->weight < sum->weight ? ~0U : sum->weight + row->weight;
-}
-
-/* One row for each of those that several CPUs have. */
-static void merge(struct gathering *g)
-{
-	size_t kept = 0;
-
-	if (!g->n)
-		return;
-	qsort(g->rows, g->n, sizeof(*g->rows), compare_what);
-	for (size_t i = 1; i < g->n; i++) {
-		if (compare_what(&g->rows[kept], &g->rows[i]) == 0)
-			add_row(&g->rows[kept], &g->rows[i]);
-		else
-			g->rows[++kept] = g->rows[i];
-	}
-	g->n = kept + 1;
-	qsort(g->rows, g->n, sizeof(*g->rows), compare_weight);
-}
-
 int datapath_heavy(struct datapath *dp, const struct datapath_heavy_query *query, struct weir_heavy_row **out,
 		   struct error *err)
 {
@@ -118,9 +73,45 @@ int datapath_heavy(struct datapath *dp, const struct datapath_heavy_query *query
 		free(g.rows);
 		return datapath_map_failed(err, ret, "heavy");
 	}
-	merge(&g);
 	*out = g.rows;
-	return g.n;
+	return heavy_rows_merge(g.rows, g.n);
+}
+
+/* --- each row for itself */
+
+/* What the cursor has read, in the order of the rows' places. */
+static int gather_places(struct datapath *dp, const struct map_cursor *cursor, struct datapath_heavy_places *places)
+{
+	const struct weir_heavy_set *sets = cursor->values;
+	const __u32 first = places->read, n = cursor->n * dp->cpus * WEIR_HEAVY_WAYS;
+
+	for (__u32 i = 0; i < n; i++) {
+		const struct weir_heavy_set *set = &sets[i / WEIR_HEAVY_WAYS];
+		const __u64 key = set->keys[i % WEIR_HEAVY_WAYS];
+
+		if (key == WEIR_HEAVY_FREE || key == WEIR_HEAVY_BUSY)
+			continue;
+		if (heavy_places_add(places, first + i, &set->rows[i % WEIR_HEAVY_WAYS]))
+			return -ENOMEM;
+	}
+	places->read += n;
+	return 0;
+}
+
+int datapath_heavy_places(struct datapath *dp, struct datapath_heavy_places *out, struct error *err)
+{
+	CLEANUP_CURSOR struct map_cursor cursor = {};
+	struct datapath_heavy_places places = { 0 };
+	int ret = map_cursor_open(&cursor, dp->maps.heavy, sizeof(__u32), dp->cpus * sizeof(struct weir_heavy_set));
+
+	while (!ret && (ret = map_cursor_next(&cursor)) > 0)
+		ret = gather_places(dp, &cursor, &places);
+	if (ret) {
+		heavy_places_clear(&places);
+		return datapath_map_failed(err, ret, "heavy");
+	}
+	*out = places;
+	return 0;
 }
 
 /* --- forgetting a server */

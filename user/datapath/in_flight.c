@@ -32,7 +32,7 @@ int datapath_in_flight(struct datapath *dp, __u32 server, __u64 taken[WEIR_SERVE
 
 			if (slot >= WEIR_SERVER_LIMITS)
 				continue;
-			taken[slot] += values[i].taken;
+			taken[slot] += weir_in_flight_taken(values[i].word);
 		}
 	}
 	return ret ? datapath_map_failed(err, ret, "in_flight") : 0;

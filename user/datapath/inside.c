@@ -5,13 +5,13 @@
  */
 #include "datapath/inside.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "datapath/inside_pins.h"
 #include "datapath/private.h"
 #include "inside.skel.h"
 #include "sys/libbpf_log.h"
@@ -19,7 +19,6 @@
 #include "sys/privilege.h"
 #include "weir.skel.h"
 
-#define PIN "inside-"
 #define LINKS_MAX 512
 
 struct probe_link {
@@ -105,6 +104,41 @@ static int maps_pin(const struct datapath *dp, struct inside_bpf *skeleton, stru
 	return 0;
 }
 
+static bool writes_registers(enum weir_inside_point point)
+{
+	return point == WEIR_INSIDE_HTTP_ANSWER || point == WEIR_INSIDE_HANDLE || point == WEIR_INSIDE_EXECUTE;
+}
+
+/* The least program that does: its verdict is the kernel's. */
+bool datapath_inside_answers(void)
+{
+	const struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_STX | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_LOAD);
+	CLEANUP_CLOSE int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "weir_may_answer", "GPL", insns,
+					     sizeof(insns) / sizeof(*insns), NULL);
+
+	return fd >= 0;
+}
+
+static struct bpf_program *program_of(struct inside_bpf *skeleton, enum weir_inside_point point)
+{
+	struct bpf_program *const programs[WEIR_INSIDE_POINTS] = {
+		[WEIR_INSIDE_REQUEST] = skeleton->progs.weir_inside_request,
+		[WEIR_INSIDE_ATTRIBUTES] = skeleton->progs.weir_inside_attributes,
+		[WEIR_INSIDE_HTTP] = skeleton->progs.weir_inside_http,
+		[WEIR_INSIDE_HTTP_ANSWER] = skeleton->progs.weir_inside_http_answer,
+		[WEIR_INSIDE_FILTER] = skeleton->progs.weir_inside_filter,
+		[WEIR_INSIDE_HANDLE] = skeleton->progs.weir_inside_handle,
+		[WEIR_INSIDE_EXECUTE] = skeleton->progs.weir_inside_execute,
+	};
+
+	return programs[point];
+}
+
 static int load(struct datapath *dp, struct datapath_inside *inside, struct error *err)
 {
 	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_LOAD);
@@ -117,6 +151,9 @@ static int load(struct datapath *dp, struct datapath_inside *inside, struct erro
 	/* Milliseconds: two agents do not begin in the same one. */
 	inside->generation = clock_ns(CLOCK_BOOTTIME) / 1000000;
 	inside->skeleton->rodata->inside_generation = inside->generation;
+	for (int i = 0; i < WEIR_INSIDE_POINTS; i++)
+		if (writes_registers(i))
+			bpf_program__set_autoload(program_of(inside->skeleton, i), datapath_inside_answers());
 	ret = maps_take(dp, inside->skeleton, err);
 	if (ret)
 		return ret;
@@ -163,18 +200,6 @@ static int inside_open(struct datapath *dp, struct error *err)
 
 /* --- links */
 
-static struct bpf_program *program_of(struct inside_bpf *skeleton, enum weir_inside_point point)
-{
-	switch (point) {
-	case WEIR_INSIDE_REQUEST:
-		return skeleton->progs.weir_inside_request;
-	case WEIR_INSIDE_ATTRIBUTES:
-		return skeleton->progs.weir_inside_attributes;
-	default:
-		return skeleton->progs.weir_inside_http;
-	}
-}
-
 static struct probe_link *link_find(struct datapath_inside *inside, const struct datapath_binary *binary,
 				    const struct datapath_probe *probe)
 {
@@ -214,7 +239,7 @@ static int link_add(struct datapath *dp, const struct datapath_binary *binary, c
 	if (!place->link)
 		return error_set(err, -errno, "probing the server's binary at %#llx: %s", probe->offset,
 				 libbpf_log_failure());
-	pins_path(path, dp->dir, PIN "%08x-%u", inside->generation, inside->pinned++);
+	pins_path(path, dp->dir, INSIDE_PIN "%08x-%u", inside->generation, inside->pinned++);
 	ret = bpf_link__pin(place->link, path);
 	if (ret) {
 		bpf_link__destroy(place->link);
@@ -250,29 +275,6 @@ static void links_drop_unwanted(struct datapath_inside *inside)
 		bpf_link__destroy(link->link);
 		*link = inside->links[--inside->n_links];
 	}
-}
-
-/* Those that earlier agents have pinned, or with generation 0 all. Where there is no directory, nothing is pinned. */
-static int pins_drop_others(const struct datapath *dp, __u32 generation, struct error *err)
-{
-	char own[PINS_NAME_MAX];
-	struct dirent *entry;
-	DIR *dir = opendir(dp->dir);
-	int ret = 0;
-
-	if (!dir && errno == ENOENT)
-		return 0;
-	if (!dir)
-		return error_set(err, -errno, "reading %s: %s", dp->dir, strerror(errno));
-	snprintf(own, sizeof(own), PIN "%08x-", generation);
-	while ((entry = readdir(dir))) {
-		if (strncmp(entry->d_name, PIN, strlen(PIN)) != 0 || strncmp(entry->d_name, own, strlen(own)) == 0)
-			continue;
-		if (unlinkat(dirfd(dir), entry->d_name, 0) && errno != ENOENT)
-			ret = error_set(err, -errno, "removing %s/%s: %s", dp->dir, entry->d_name, strerror(errno));
-	}
-	closedir(dir);
-	return ret;
 }
 
 /* --- processes */
@@ -322,20 +324,16 @@ static int processes_drop_others(struct datapath_inside *inside, const struct da
 
 /* --- the whole */
 
+int datapath_inside_check(struct error *err)
+{
+	(void)err;
+	return 0;
+}
+
 int datapath_inside_remove(struct datapath *dp, struct error *err)
 {
-	static const char *const maps[] = { "inside_processes", "inside_requests" };
-	char path[PATH_MAX];
-	int ret;
-
 	datapath_inside_close(dp);
-	ret = pins_drop_others(dp, 0, err);
-	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps) && !ret; i++) {
-		pins_path(path, dp->dir, "%s", maps[i]);
-		if (unlink(path) && errno != ENOENT)
-			ret = error_set(err, -errno, "removing %s: %s", path, strerror(errno));
-	}
-	return ret;
+	return inside_pins_drop(dp->dir, err);
 }
 
 int datapath_inside_sync(struct datapath *dp, const struct datapath_process *processes, size_t n, struct error *err)
@@ -358,7 +356,7 @@ int datapath_inside_sync(struct datapath *dp, const struct datapath_process *pro
 	if (ret)
 		return ret;
 	links_drop_unwanted(inside);
-	return pins_drop_others(dp, inside->generation, err);
+	return inside_pins_drop_others(dp->dir, inside->generation, err);
 }
 
 /* --- requests that are kept */

@@ -19,7 +19,7 @@ struct datapath_probe {
 	__u64 offset; /* of the instruction in the file */
 };
 
-#define DATAPATH_BINARY_PROBES 16
+#define DATAPATH_BINARY_PROBES 64
 
 struct datapath_binary {
 	dev_t device;
@@ -35,11 +35,17 @@ struct datapath_process {
 	const struct datapath_binary *binary;
 };
 
+/* 0, or -ENOTSUP: this build looks into no server (INSIDE=0). */
+int datapath_inside_check(struct error *err);
+
 /*
  * Makes these the processes that are looked into, and no others. Loads the programs when there are some for the first time.
  * Where it fails, those of before may be looked into, or none.
  */
 int datapath_inside_sync(struct datapath *dp, const struct datapath_process *processes, size_t n, struct error *err);
+
+/* May a program inside a server refuse requests: does the kernel let it write registers (from Linux 6.18, not locked down)? */
+bool datapath_inside_answers(void);
 
 /* Drops what was kept of requests that began before then (CLOCK_MONOTONIC) and have not been told of since. */
 int datapath_inside_sweep(struct datapath *dp, __u64 before_ns, struct error *err);

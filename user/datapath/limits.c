@@ -116,7 +116,7 @@ struct weir_amount datapath_amount_pushed(const struct weir_amount *before, cons
 		amount.flags &= ~WEIR_LIMIT_SET;
 		return amount;
 	}
-	amount.flags |= WEIR_LIMIT_SET;
+	amount.flags = WEIR_LIMIT_SET | (wanted->deny ? WEIR_LIMIT_DENY : 0);
 	amount.places = wanted->places;
 	weir_rate_history_push(&amount.history, wanted->per_ns, wanted->burst, datapath_now_ns());
 	return amount;
@@ -140,6 +140,7 @@ static struct weir_limit limit_changed(const struct weir_limit *before, const st
 static __u32 limit_traits(const struct weir_limit *limit)
 {
 	return (limit->kind == WEIR_LIMIT_IN_FLIGHT ? WEIR_SERVER_IN_FLIGHT : 0) |
+	       (weir_limit_is_of_connections(limit->kind) ? WEIR_SERVER_CONNECTIONS : 0) |
 	       (limit->key & WEIR_KEY_OBJECT ? WEIR_SERVER_OBJECTS : 0) |
 	       (limit->key & WEIR_KEY_SOURCE ? WEIR_SERVER_SOURCES : 0) |
 	       (limit->penalty.parts ? WEIR_SERVER_PENALTIES : 0);
@@ -230,7 +231,9 @@ int datapath_limit_set(struct datapath *dp, __u32 server, __u32 slot, const stru
 		       struct error *err)
 {
 	__u32 index = weir_limit_index(server, slot);
-	int ret = buckets_ensure(dp, index, limit->keys, err) ?: limit_write(dp, index, limit, err);
+	int ret = buckets_ensure(dp, index, limit->keys, err)		    ?:
+			  datapath_refusal_set(dp, index, limit->name, err) ?:
+									      limit_write(dp, index, limit, err);
 
 	if (ret)
 		return ret;
@@ -281,6 +284,9 @@ static int limit_drop(struct datapath *dp, __u32 index, struct error *err)
 	ret = datapath_overrides_drop(dp, index);
 	if (ret)
 		return datapath_map_failed(err, ret, "overrides");
+	ret = datapath_refusal_set(dp, index, "", err);
+	if (ret)
+		return ret;
 	ret = buckets_remove(dp, index);
 	if (ret)
 		return datapath_map_failed(err, ret, "buckets");

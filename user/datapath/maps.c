@@ -148,10 +148,10 @@ static int answers_fill(struct datapath *dp, struct error *err)
 	int ret = 0;
 
 	for (__u32 kind = 0; kind < WEIR_ANSWER_KINDS; kind++) {
-		for (__u32 digits = 1; digits <= WEIR_RETRY_DIGITS && !ret; digits++) {
-			ret = weir_answer_make(kind, digits, &answer);
+		for (__u32 digits = 0; digits <= WEIR_RETRY_DIGITS && !ret; digits++) {
+			ret = weir_answer_make(NULL, kind, digits, &answer);
 			if (ret)
-				return error_set(err, ret, "preparing the 429 response: %s", strerror(-ret));
+				return error_set(err, ret, "preparing the responses: %s", strerror(-ret));
 			ret = answer_fill(dp, weir_answer_index(kind, digits), &answer, err);
 		}
 	}

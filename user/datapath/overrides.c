@@ -62,13 +62,10 @@ int datapath_override_set(struct datapath *dp, __u32 server, __u32 slot, __u64 s
 /* The bucket gets what it gained at the override's rate before the default's takes its place. */
 static int override_drop(struct datapath *dp, const struct weir_override_key *key, struct error *err)
 {
-	struct weir_settle settle = { .limit = key->limit, .subject = key->subject, .now_ns = datapath_now_ns() };
-	int ret = datapath_run(dp->settle_fd, &settle, sizeof(settle));
+	struct weir_override_end end = { .limit = key->limit, .subject = key->subject, .now_ns = datapath_now_ns() };
+	int ret = datapath_run(dp->override_end_fd, &end, sizeof(end));
 
-	if (ret)
-		return error_set(err, ret, "settling a bucket: %s", strerror(-ret));
-	ret = bpf_map_delete_elem(dp->maps.overrides, key);
-	return ret && ret != -ENOENT ? datapath_map_failed(err, ret, "overrides") : 0;
+	return ret ? error_set(err, ret, "ending an override: %s", strerror(-ret)) : 0;
 }
 
 int datapath_override_delete(struct datapath *dp, __u32 server, __u32 slot, __u64 subject, struct error *err)
@@ -106,6 +103,7 @@ static void change_amount(const void *there, const void *wanted, void *out)
 	const struct weir_amount *amount = wanted;
 	const struct datapath_amount now = {
 		.set = true,
+		.deny = amount->flags & WEIR_LIMIT_DENY,
 		.per_ns = amount->history.rates[0].per_ns,
 		.burst = amount->history.rates[0].burst,
 		.places = amount->places,

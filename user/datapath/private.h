@@ -7,6 +7,7 @@
 #include <bpf/libbpf.h>
 #include <libmnl/libmnl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/cleanup.h"
 #include "datapath/datapath.h"
@@ -20,9 +21,9 @@ struct weir_bpf;
 	DATAPATH_OWN_MAPS(X) \
 	X(limit_counts)      \
 	X(in_flight)         \
+	X(admitted)          \
 	X(widths)            \
 	X(newcomers)         \
-	X(locks)             \
 	X(names)             \
 	X(conns)             \
 	X(finished)          \
@@ -52,7 +53,8 @@ struct datapath {
 	struct datapath_written written;
 	struct datapath_inside *inside; /* programs inside servers (inside.c); NULL: none */
 	struct weir_bpf *explain;	/* of the one program weir_explain; NULL: not asked for yet */
-	int settle_fd, forget_fd;	/* programs */
+	int override_end_fd, forget_fd, forget_admitted_fd; /* programs */
+	atomic_bool unswept;				    /* connections are not swept any more */
 	struct cgroup_program on_cgroups[DATAPATH_ON_CGROUPS];
 	struct error no_hold; /* why those have none; "": they have one each */
 	__u64 seed[2];
@@ -116,6 +118,9 @@ int datapath_overrides_drop(struct datapath *dp, __u32 limit);
 
 /* Drops the buckets of subjects that nothing limits any more. */
 int datapath_buckets_tidy(struct datapath *dp, __u32 limit);
+
+/* The answers that name a limit (weir_limit_index()): name "" drops them (refusals.c). */
+int datapath_refusal_set(struct datapath *dp, __u32 limit, const char *name, struct error *err);
 
 /* Removes all limits of a server, with their overrides, buckets and counts. */
 int datapath_limits_clear(struct datapath *dp, __u32 server, struct error *err);

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "weir/abi/answer.h"
+
 #include "datapath/private.h"
 #include "sys/pins.h"
 
@@ -172,6 +174,7 @@ static int maps_clear(struct datapath *dp, const struct datapath_servers *server
 		MAP(tokens, struct weir_subject_key, struct weir_principal, is_strange_subject, false),
 		MAP(overrides, struct weir_override_key, struct weir_amount, is_strange_override, false),
 		MAP(limits, __u32, struct weir_limit, is_strange_limit, false),
+		MAP(refusals, __u32, struct weir_refusal, is_strange_limit, false),
 		MAP(rules, struct weir_rules_key, struct weir_rules, is_strange_rule, false),
 		MAP(vectors, struct weir_vector_key, struct weir_vector, is_strange_vector, false),
 		MAP(sources, struct weir_source_key, struct weir_vector, is_strange_source, true),

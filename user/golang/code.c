@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include "golang/code.h"
 
-#include <capstone/capstone.h>
 #include <errno.h>
+
+#include "golang/capstone.h"
 
 #define MAX_CODE (1U << 20)
 
 /* One function, instruction by instruction. */
 struct reader {
-	csh capstone;
+	const struct capstone *capstone;
+	csh handle;
 	cs_insn *insn;
 	const __u8 *code;
 	size_t left;
@@ -25,16 +27,21 @@ static int reader_open(struct golang *go, const struct pclntab_function *functio
 {
 	bool amd64 = go->image.machine == IMAGE_AMD64;
 	struct reader reader = { .next = function->address, .left = function->end - function->address };
+	int ret;
 
 	reader.code = reader.left <= MAX_CODE ? image_at(&go->image, function->address, reader.left) : NULL;
 	if (!reader.code)
 		return code_error(err, function, "its code is not in the file, or is too long");
-	if (cs_open(amd64 ? CS_ARCH_X86 : CS_ARCH_ARM64, amd64 ? CS_MODE_64 : CS_MODE_ARM, &reader.capstone))
+	ret = capstone_load(&reader.capstone, err);
+	if (ret)
+		return ret;
+	if (reader.capstone->open(amd64 ? CS_ARCH_X86 : CS_ARCH_ARM64, amd64 ? CS_MODE_64 : CS_MODE_ARM,
+				  &reader.handle))
 		return error_set(err, -ENOMEM, "capstone cannot be opened");
-	cs_option(reader.capstone, CS_OPT_DETAIL, CS_OPT_ON);
-	reader.insn = cs_malloc(reader.capstone);
+	reader.capstone->option(reader.handle, CS_OPT_DETAIL, CS_OPT_ON);
+	reader.insn = reader.capstone->malloc(reader.handle);
 	if (!reader.insn) {
-		cs_close(&reader.capstone);
+		reader.capstone->close(&reader.handle);
 		return error_set(err, -ENOMEM, "no memory");
 	}
 	*out = reader;
@@ -45,15 +52,15 @@ static void reader_close(struct reader *reader)
 {
 	if (!reader->insn)
 		return;
-	cs_free(reader->insn, 1);
-	cs_close(&reader->capstone);
+	reader->capstone->free(reader->insn, 1);
+	reader->capstone->close(&reader->handle);
 }
 #define CLEANUP_READER __attribute__((cleanup(reader_close)))
 
 static bool read_next(struct reader *reader)
 {
 	return reader->left &&
-	       cs_disasm_iter(reader->capstone, &reader->code, &reader->left, &reader->next, reader->insn);
+	       reader->capstone->disasm_iter(reader->handle, &reader->code, &reader->left, &reader->next, reader->insn);
 }
 
 static const cs_x86_op *operand(const struct reader *reader, unsigned int i)

@@ -55,6 +55,7 @@ int http_request_fields(struct golang *go, const struct type *handler, struct go
 		{ "URL", "*url.URL", offsetof(struct golang_http_request, url) },
 		{ "Header", "http.Header", offsetof(struct golang_http_request, header) },
 		{ "TLS", "*tls.ConnectionState", offsetof(struct golang_http_request, tls) },
+		{ "ProtoMajor", "int", offsetof(struct golang_http_request, proto_major) },
 		{ "ctx", "context.Context", offsetof(struct golang_http_request, context) },
 		{ 0 },
 	};
@@ -96,5 +97,18 @@ int http_handler_arguments(struct golang *go, const struct type *handler, bool m
 		return error_set(err, -ENOTSUP, "the types of a http.Handler's arguments are damaged");
 	*writer = first.words[0];
 	*request = second.words[0];
+	return 0;
+}
+
+int http_write_header(struct golang *go, const struct type *handler, __u16 *offset, struct error *err)
+{
+	struct type writer, method;
+	unsigned int place;
+
+	if (!type_parameter(go, handler, 0, &writer) || !type_is(&writer, "http.ResponseWriter"))
+		return error_set(err, -ENOTSUP, "the type http.ResponseWriter is damaged");
+	if (!type_method(go, &writer, "WriteHeader", &place, &method) || !type_is(&method, "func(int)"))
+		return error_set(err, -ENOTSUP, "http.ResponseWriter has no method WriteHeader that is a func(int)");
+	*offset = itab_method_offset(place);
 	return 0;
 }

@@ -22,5 +22,7 @@ int http_request_fields(struct golang *go, const struct type *handler, struct go
 /* Where a handler has its writer and its request; method: behind its receiver, one pointer. */
 int http_handler_arguments(struct golang *go, const struct type *handler, bool method, struct golang_word *writer,
 			   struct golang_word *request, struct error *err);
+/* Where the itab of a handler's writer has the address of WriteHeader. */
+int http_write_header(struct golang *go, const struct type *handler, __u16 *offset, struct error *err);
 
 #endif

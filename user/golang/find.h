@@ -62,6 +62,7 @@ struct golang_http_request {
 	__u16 url;		   /* *url.URL */
 	__u16 header;		   /* http.Header, a map */
 	__u16 tls;		   /* *tls.ConnectionState */
+	__u16 proto_major;	   /* int */
 	__u16 context;		   /* context.Context: two words */
 	__u16 url_path, url_query; /* of url.URL */
 };
@@ -94,15 +95,16 @@ struct golang_attributes {
 
 /*
  * Any net/http server: serverHandler.ServeHTTP, through which all requests of net/http's own HTTP/1 and HTTP/2 come.
- * A refusal goes on at `error` with AX and BX the writer, CX and DI the text and its length, SI the status.
+ * A refusal goes on, from `serve.frame`, in the writer's own method WriteHeader: with the writer's second word as its
+ * receiver and the status. net/http.Error would not do: its five words of arguments may be written to the caller's frame, which has
+ * room for the four of ServeHTTP.
  */
 struct golang_http {
 	struct golang_function serve;
 	struct golang_word writer, request; /* the http.ResponseWriter's first word; the *http.Request */
 	struct golang_returns returns;	    /* where a request ends that did not panic */
 	struct golang_http_request fields;
-	struct golang_function error; /* net/http.Error; address: where to go on */
-	__u64 text, text_size;	      /* "Too Many Requests" in read-only memory */
+	__u16 write_header; /* in the itab of a http.ResponseWriter, the writer's first word: the address of WriteHeader */
 };
 int golang_find_http(struct golang *go, struct golang_http *out, struct error *err);
 
@@ -113,6 +115,7 @@ int golang_find_http(struct golang *go, struct golang_http *out, struct error *e
 struct golang_authorization {
 	struct golang_function filter; /* WithAuthorization's handler */
 	struct golang_word writer, request;
+	__u16 write_header; /* as in struct golang_http */
 	struct golang_returns filter_returns;
 	struct golang_function get;		/* GetAuthorizerAttributes */
 	struct golang_returns returns;		/* of it */

@@ -93,17 +93,19 @@ static int find_filter(struct golang *go, struct golang_apf *found, struct error
 {
 	struct golang_word writer;
 	struct pclntab_function filter;
+	struct error why = { 0 };
 	struct type handler;
 	bool method = true;
 	int ret;
 
-	ret = function_find(go, HANDLER, &filter, err);
+	ret = function_find(go, HANDLER, &filter, &why);
 	if (ret == -ENOENT) {
 		method = false;
-		ret = function_find(go, CLOSURE, &filter, err);
+		ret = function_find(go, CLOSURE, &filter, &why);
 	}
-	ret = ret											 ?:
-		      function_describe(go, &filter, &found->filter, err)				 ?:
+	if (ret)
+		return error_set(err, ret, "%s", why.text);
+	ret = function_describe(go, &filter, &found->filter, err)					 ?:
 		      code_returns(go, &filter, &found->filter_returns, err)				 ?:
 		      http_handler_type(go, &handler, err)						 ?:
 		      http_handler_arguments(go, &handler, method, &writer, &found->filter_request, err) ?:

@@ -63,14 +63,17 @@ int golang_find_context(struct golang *go, struct golang_context *out, struct er
 	int ret = find_value(go, &found, err);
 
 	for (size_t i = 0; !ret && i < sizeof(kinds) / sizeof(*kinds); i++) {
+		struct error why = { 0 };
 		struct itab itab;
 
-		ret = itab_find(go, "context", "context.Context", kinds[i].type, &itab, err);
+		ret = itab_find(go, "context", "context.Context", kinds[i].type, &itab, &why);
 		if (ret == -ENOENT) {
 			ret = 0;
 			continue;
 		}
-		if (!ret && !parent_of(go, &itab.type, &kinds[i], &found.others[found.n_others].parent))
+		if (ret)
+			error_set(err, ret, "%s", why.text);
+		else if (!parent_of(go, &itab.type, &kinds[i], &found.others[found.n_others].parent))
 			ret = error_set(err, -ENOTSUP, "%s has no parent that weir knows", kinds[i].type);
 		found.others[found.n_others++].itab = itab.address;
 	}

@@ -7,46 +7,31 @@
 #include "golang/find.h"
 #include "golang/functions.h"
 
-static int find_text(struct golang *go, const char *text, __u64 *address, struct error *err)
-{
-	size_t size = strlen(text);
-
-	for (unsigned int i = 0; i < go->image.n_segments; i++) {
-		const struct image_segment *segment = &go->image.segments[i];
-		const char *data = segment->writable ? NULL : image_at(&go->image, segment->address, segment->size);
-		const char *found = data ? memmem(data, segment->size, text, size) : NULL;
-
-		if (found) {
-			*address = segment->address + (__u64)(found - data);
-			return 0;
-		}
-	}
-	return error_set(err, -ENOENT, "the text \"%s\" is not in its read-only data", text);
-}
-
 /* Where the compiler has put the function into its callers, no probe sees it. */
 static int check_called(struct golang *go, const char *caller, const struct pclntab_function *callee, struct error *err)
 {
 	struct pclntab_function function;
+	struct error why = { 0 };
 	struct golang_call call;
-	int ret = function_find(go, caller, &function, err) ?:
-			  code_call(go, &function, callee->address, callee->name, &call, err);
+	int ret = function_find(go, caller, &function, &why) ?:
+			  code_call(go, &function, callee->address, callee->name, &call, &why);
 
-	return ret == -ENOTUNIQ ? 0 : ret;
+	return !ret || ret == -ENOTUNIQ ? 0 : error_set(err, ret, "%s", why.text);
 }
 
 /* HTTP/2 comes by way of the interface: what that calls is the function, or a wrapper that calls it. */
 static int check_interface(struct golang *go, const struct pclntab_function *serve, struct error *err)
 {
 	struct pclntab_function wrapper;
+	struct error why = { 0 };
 	struct golang_call call;
 	struct itab itab;
 	__u64 method;
 	int ret;
 
-	ret = itab_find(go, "net/http", "http.Handler", "http.serverHandler", &itab, err);
+	ret = itab_find(go, "net/http", "http.Handler", "http.serverHandler", &itab, &why);
 	if (ret)
-		return ret == -ENOENT ? 0 : ret;
+		return ret == -ENOENT ? 0 : error_set(err, ret, "%s", why.text);
 	if (!itab_method(go, &itab, 0, &method) || !function_at(go, method, &wrapper))
 		return error_set(err, -ENOTSUP, "http.serverHandler as a http.Handler has no method");
 	return method == serve->address ? 0 : code_call(go, &wrapper, serve->address, serve->name, &call, err);
@@ -67,17 +52,6 @@ static int find_serve(struct golang *go, struct golang_http *found, struct error
 	return ret ? ret : code_returns(go, &function, &found->returns, err);
 }
 
-static int find_refusal(struct golang *go, struct golang_http *found, struct error *err)
-{
-	static const char text[] = "Too Many Requests";
-	struct pclntab_function function;
-
-	found->text_size = strlen(text);
-	return function_find(go, "net/http.Error", &function, err)	    ?:
-		       function_describe(go, &function, &found->error, err) ?:
-									      find_text(go, text, &found->text, err);
-}
-
 int golang_find_http(struct golang *go, struct golang_http *out, struct error *err)
 {
 	struct golang_http found = { 0 };
@@ -86,8 +60,8 @@ int golang_find_http(struct golang *go, struct golang_http *out, struct error *e
 
 	ret = http_handler_type(go, &handler, err)						     ?:
 		      find_serve(go, &found, err)						     ?:
-		      find_refusal(go, &found, err)						     ?:
 		      http_handler_arguments(go, &handler, true, &found.writer, &found.request, err) ?:
+		      http_write_header(go, &handler, &found.write_header, err)			     ?:
 		      http_request_fields(go, &handler, &found.fields, err);
 	if (!ret)
 		*out = found;

@@ -69,6 +69,7 @@ int golang_find_authorization(struct golang *go, struct golang_authorization *ou
 		      kubernetes_user(go, &found.user, err)					      ?:
 		      http_handler_type(go, &handler, err)					      ?:
 		      http_handler_arguments(go, &handler, false, &found.writer, &found.request, err) ?:
+		      http_write_header(go, &handler, &found.write_header, err)			      ?:
 		      http_request_fields(go, &handler, &found.fields, err);
 	if (!ret)
 		*out = found;
@@ -135,12 +136,13 @@ int golang_find_kubernetes_version(struct golang *go, char **out, struct error *
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !version; i++) {
 		struct pclntab_function function;
-		int ret = function_find(go, names[i], &function, err);
+		struct error why = { 0 };
+		int ret = function_find(go, names[i], &function, &why);
 
 		if (ret == -ENOENT)
 			continue;
 		if (ret)
-			return ret;
+			return error_set(err, ret, "%s", why.text);
 		version = version_of(go, &function);
 	}
 	if (!version)

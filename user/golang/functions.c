@@ -39,11 +39,12 @@ int function_find(struct golang *go, const char *name, struct pclntab_function *
 
 int function_find_any(struct golang *go, const char *const *names, struct pclntab_function *out, struct error *err)
 {
+	struct error why = { 0 };
 	int ret = -ENOENT;
 
 	for (; *names && ret == -ENOENT; names++)
-		ret = function_find(go, *names, out, err);
-	return ret;
+		ret = function_find(go, *names, out, &why);
+	return ret ? error_set(err, ret, "%s", why.text) : 0;
 }
 
 bool function_exists(struct golang *go, const char *name)

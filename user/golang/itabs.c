@@ -108,8 +108,13 @@ int itab_find(struct golang *go, const char *package, const char *interface, con
 				 go->build.itabs);
 }
 
+__u16 itab_method_offset(unsigned int place)
+{
+	return (__u16)(METHODS + 8 * place);
+}
+
 bool itab_method(struct golang *go, const struct itab *itab, unsigned int place, __u64 *out)
 {
 	return place < methods_of(go, &itab->interface) &&
-	       image_u64(&go->image, itab->address + METHODS + 8ULL * place, out);
+	       image_u64(&go->image, itab->address + itab_method_offset(place), out);
 }

@@ -59,6 +59,7 @@ static json_t *request_to_json(const struct golang_http_request *request)
 	FIELD(json, request, host);
 	FIELD(json, request, remote_addr);
 	FIELD(json, request, request_uri);
+	FIELD(json, request, proto_major);
 	FIELD(json, request, url);
 	FIELD(json, request, url_path);
 	FIELD(json, request, header);
@@ -122,10 +123,10 @@ static int show_http(struct golang *go, json_t *places, json_t *layout, struct e
 		return ret;
 	add_function(places, "frame", &found.serve);
 	add_returns(places, &found.serve, &found.returns);
-	add_function(places, "refusal", &found.error);
 	json_object_set_new(layout, "arguments",
 			    json_pack("{so so}", "writer", word_to_json(go, &found.writer), "request",
 				      word_to_json(go, &found.request)));
+	json_object_set_new(layout, "http.ResponseWriter", json_pack("{si}", "write_header", (int)found.write_header));
 	json_object_set_new(layout, "http.Request", request_to_json(&found.fields));
 	return 0;
 }

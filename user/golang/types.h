@@ -82,6 +82,8 @@ bool itab_at(struct golang *go, unsigned int i, struct itab *out);
 /* The only one for this interface and type; `package`: the end of the path of the package of both types' own names. */
 int itab_find(struct golang *go, const char *package, const char *interface, const char *type, struct itab *out,
 	      struct error *err);
+/* Where an itab has the address of a method's function, in bytes. */
+__u16 itab_method_offset(unsigned int place);
 /* The address of a method's function. */
 bool itab_method(struct golang *go, const struct itab *itab, unsigned int place, __u64 *out);
 

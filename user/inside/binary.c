@@ -30,21 +30,46 @@ static void request_fields(const struct golang_http_request *fields, struct weir
 	layout->method = fields->method;
 	layout->uri = fields->request_uri;
 	layout->peer = fields->remote_addr;
+	layout->tls = fields->tls;
+	layout->proto_major = fields->proto_major;
 }
 
 static void record_fields(const struct golang_authorization *found, struct weir_inside_layout *layout)
 {
-	layout->user_itab = found->user.itab;
-	layout->user = found->attributes.user;
-	layout->verb = found->attributes.verb;
-	layout->namespace = found->attributes.namespace;
-	layout->group = found->attributes.api_group;
-	layout->resource = found->attributes.resource;
-	layout->subresource = found->attributes.subresource;
-	layout->name = found->attributes.name;
-	layout->is_resource = found->attributes.is_resource;
-	layout->user_name = found->user.name;
-	layout->user_groups = found->user.groups;
+	const struct golang_attributes *of = &found->attributes;
+
+	layout->user = of->user;
+	layout->record = (struct weir_inside_fields){
+		.verb = of->verb,
+		.namespace = of->namespace,
+		.group = of->api_group,
+		.resource = of->resource,
+		.subresource = of->subresource,
+		.name = of->name,
+		.path = of->path,
+		.is_resource = of->is_resource,
+	};
+}
+
+static void info_fields(const struct golang_request_info *of, struct weir_inside_layout *layout)
+{
+	layout->info = (struct weir_inside_fields){
+		.verb = of->verb,
+		.namespace = of->namespace,
+		.group = of->api_group,
+		.resource = of->resource,
+		.subresource = of->subresource,
+		.name = of->name,
+		.path = of->path,
+		.is_resource = of->is_resource,
+	};
+}
+
+static void user_fields(const struct golang_user *user, struct weir_inside_layout *layout)
+{
+	layout->user_itab = user->itab;
+	layout->user_name = user->name;
+	layout->user_groups = user->groups;
 }
 
 static int see_kubernetes(const struct golang_authorization *found, struct inside_binary *out, struct error *err)
@@ -53,35 +78,98 @@ static int see_kubernetes(const struct golang_authorization *found, struct insid
 			  register_of(&found->record, "the attributes", &out->layout.record_in, err);
 
 	request_fields(&found->fields, &out->layout);
+	user_fields(&found->user, &out->layout);
 	record_fields(found, &out->layout);
-	ret = ret ?: probe_add(&out->probes, WEIR_INSIDE_REQUEST, found->filter.frame.offset, err);
+	ret = ret ?: probe_add(&out->see, WEIR_INSIDE_REQUEST, found->filter.frame.offset, err);
 	for (unsigned int i = 0; i < found->returns.n && !ret; i++)
-		ret = probe_add(&out->probes, WEIR_INSIDE_ATTRIBUTES, found->returns.places[i].offset, err);
+		ret = probe_add(&out->see, WEIR_INSIDE_ATTRIBUTES, found->returns.places[i].offset, err);
 	return ret;
 }
 
-static int see_http(const struct golang_http *found, struct inside_binary *out, struct error *err)
+/* In a register, or a few words above the stack pointer. */
+static int word_of(const struct golang_word *word, const char *what, __u8 *out, struct error *err)
 {
-	int ret = register_of(&found->request, "the request", &out->layout.request_in, err);
+	if (!word->on_stack)
+		return register_of(word, what, out, err);
+	if (word->stack % 8 || word->stack / 8 >= WEIR_INSIDE_ON_STACK)
+		return error_set(err, -ENOTSUP, "%s is not in a register, or in reach on the stack", what);
+	*out = WEIR_INSIDE_ON_STACK | (__u8)(word->stack / 8);
+	return 0;
+}
 
-	request_fields(&found->fields, &out->layout);
-	return ret ?: probe_add(&out->probes, WEIR_INSIDE_HTTP, found->serve.frame.offset, err);
+/* The two words of an interface. */
+static int pair_of(const struct golang_word *first, const struct golang_word *second, const char *what, __u8 *out,
+		   struct error *err)
+{
+	__u8 next = 0;
+	int ret = register_of(first, what, out, err) ?: register_of(second, what, &next, err);
+
+	return ret ?: next == *out + 1 ? 0 : error_set(err, -ENOTSUP, "%s is not in two registers", what);
+}
+
+static int answer_kubernetes(struct golang *go, struct inside_binary *out, struct error *err)
+{
+	struct golang_apf found;
+	int ret = golang_find_apf(go, &found, err)								    ?:
+			  register_of(&found.filter_request, "the filter's request", &out->layout.filtered_in, err) ?:
+			  register_of(&found.info, "the request's attributes", &out->layout.info_in, err)	    ?:
+			  pair_of(&found.user_itab, &found.user_data, "the user", &out->layout.user_in, err)	    ?:
+			  word_of(&found.execute_value, "what is executed", &out->layout.execute_in, err);
+
+	if (ret)
+		return ret;
+	info_fields(&found.fields, &out->layout);
+	out->layout.skips = found.skippable;
+	out->answer = out->see;
+	ret = probe_add(&out->answer, WEIR_INSIDE_FILTER, found.filter.frame.offset, err) ?:
+		      probe_add(&out->answer, WEIR_INSIDE_HANDLE, found.handle.frame.offset, err);
+	for (unsigned int i = 0; i < found.n_execute && !ret; i++)
+		ret = probe_add(&out->answer, WEIR_INSIDE_EXECUTE, found.execute[i].frame.offset, err);
+	return ret;
+}
+
+static int find_http(struct golang *go, struct inside_binary *out, struct error *err)
+{
+	struct golang_word second;
+	struct golang_http found;
+	int ret = golang_find_http(go, &found, err);
+
+	if (ret)
+		return ret;
+	second = found.writer;
+	second.reg++;
+	request_fields(&found.fields, &out->layout);
+	out->layout.write_header = found.write_header;
+	return register_of(&found.request, "the request", &out->layout.request_in, err)		  ?:
+		       pair_of(&found.writer, &second, "the writer", &out->layout.writer_in, err) ?:
+		       probe_add(&out->see, WEIR_INSIDE_HTTP, found.serve.frame.offset, err)	  ?:
+		       probe_add(&out->answer, WEIR_INSIDE_HTTP_ANSWER, found.serve.frame.offset, err);
+}
+
+/* Where it can be seen, but not refused, `no_answer` says why. */
+static void find_answer(struct golang *go, struct inside_binary *out)
+{
+	if (answer_kubernetes(go, out, &out->no_answer))
+		out->answer.n_probes = 0;
+	else
+		out->no_answer.text[0] = 0;
 }
 
 /* A Kubernetes API server, or any other one that has net/http. Where the first is not as it should be, it is not taken for the second. */
-static int see(struct golang *go, struct inside_binary *out, struct error *err)
+static int find(struct golang *go, struct inside_binary *out, struct error *err)
 {
 	struct golang_authorization kubernetes;
-	struct golang_http http;
-	struct error no_kubernetes;
+	struct error no_kubernetes = { 0 };
 	int ret = golang_find_authorization(go, &kubernetes, &no_kubernetes);
 
-	if (!ret)
-		return see_kubernetes(&kubernetes, out, err);
-	if (ret != -ENOENT)
+	if (ret == -ENOENT)
+		return find_http(go, out, err);
+	if (ret)
 		return error_set(err, ret, "%s", no_kubernetes.text);
-	ret = golang_find_http(go, &http, err);
-	return ret ?: see_http(&http, out, err);
+	ret = see_kubernetes(&kubernetes, out, err);
+	if (!ret)
+		find_answer(go, out);
+	return ret;
 }
 
 static void describe(struct golang *go, const char *name, struct inside_binary *out)
@@ -106,7 +194,7 @@ int inside_binary_read(int fd, const char *name, struct inside_binary *out, stru
 	if (strcmp(golang_build(go)->machine, "amd64") != 0)
 		return error_set(err, -ENOTSUP, "it is for %s: only amd64 is known", golang_build(go)->machine);
 	describe(go, name, &binary);
-	ret = see(go, &binary, err);
+	ret = find(go, &binary, err);
 	if (!ret)
 		*out = binary;
 	return ret;

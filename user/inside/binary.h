@@ -9,10 +9,13 @@
 #define INSIDE_WHAT_SIZE 160
 
 struct inside_binary {
-	struct datapath_binary probes;	  /* without file, device and inode */
+	struct datapath_binary see; /* without file, device and inode */
+	struct datapath_binary
+		answer; /* the same, where requests are to be refused, too; without probes: they cannot be */
 	struct weir_inside_layout layout; /* addresses as in the file */
 	bool pie;			  /* the process adds to them what it was loaded at */
 	char what[INSIDE_WHAT_SIZE];	  /* "kube-apiserver v1.20.2, go1.19.8" */
+	struct error no_answer;		  /* why they cannot be refused */
 };
 
 /* name: of the program, for `what`. Negative errno: it is no server that can be looked into, and err says why. */

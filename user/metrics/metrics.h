@@ -36,6 +36,7 @@ enum metrics_group {
 	METRICS_CONN,
 	METRICS_TRACE,
 	METRICS_INSIDE,
+	METRICS_ADMISSION,
 };
 
 struct metrics_reason {
@@ -93,7 +94,8 @@ struct metrics_net {
 /* The agent's process. */
 struct metrics_process {
 	double cpu_s;
-	__u64 resident_bytes;
+	double start_time_s; /* Unix time */
+	__u64 resident_bytes, virtual_bytes;
 	__u64 open_fds, max_fds;
 };
 struct metrics_process metrics_process_read(void);
@@ -126,6 +128,13 @@ json_t *metrics_add_family(json_t *families, const char *name, const char *type,
 /* Both take over labels and value. */
 void metrics_add_sample(json_t *samples, json_t *labels, json_t *value);
 void metrics_add_part(json_t *samples, const char *suffix, json_t *labels, json_t *value);
+
+/* Counters are read one CPU at a time while they run: a difference can be short of zero for a moment. */
+__u64 metrics_difference(__u64 opened, __u64 closed);
+
+/* servers.c, limits.c */
+void metrics_add_servers(json_t *families, const struct metrics_snapshot *snapshot);
+void metrics_add_limits(json_t *families, const struct metrics_server *servers, size_t n);
 
 /* process.c */
 void metrics_add_process(json_t *families, const struct metrics_process *process);

@@ -20,18 +20,19 @@ static __u64 count_files(void)
 	return n ? n - 1 : 0; /* without the folder's own */
 }
 
-/* The second field of /proc/self/statm, in pages. */
-static __u64 resident_bytes(void)
+/* The first two fields of /proc/self/statm, in pages. */
+static void read_memory(struct metrics_process *process)
 {
 	FILE *file = fopen("/proc/self/statm", "re");
-	unsigned long long pages = 0;
+	unsigned long long all, resident;
 
 	if (!file)
-		return 0;
-	if (fscanf(file, "%*u %llu", &pages) != 1)
-		pages = 0;
+		return;
+	if (fscanf(file, "%llu %llu", &all, &resident) == 2) {
+		process->virtual_bytes = all * sysconf(_SC_PAGESIZE);
+		process->resident_bytes = resident * sysconf(_SC_PAGESIZE);
+	}
 	fclose(file);
-	return pages * sysconf(_SC_PAGESIZE);
 }
 
 static double seconds_of(const struct timeval *time)
@@ -42,16 +43,18 @@ static double seconds_of(const struct timeval *time)
 struct metrics_process metrics_process_read(void)
 {
 	struct rusage usage = { 0 };
+	struct metrics_process process;
 	struct rlimit files = { 0 };
 
 	getrusage(RUSAGE_SELF, &usage);
 	getrlimit(RLIMIT_NOFILE, &files);
-	return (struct metrics_process){
+	process = (struct metrics_process){
 		.cpu_s = seconds_of(&usage.ru_utime) + seconds_of(&usage.ru_stime),
-		.resident_bytes = resident_bytes(),
 		.open_fds = count_files(),
 		.max_fds = files.rlim_cur,
 	};
+	read_memory(&process);
+	return process;
 }
 
 void metrics_add_process(json_t *families, const struct metrics_process *process)
@@ -64,6 +67,10 @@ void metrics_add_process(json_t *families, const struct metrics_process *process
 		  json_real(process->cpu_s) },
 		{ "process_resident_memory_bytes", "gauge", "Memory of the agent that is in RAM.",
 		  json_integer(process->resident_bytes) },
+		{ "process_virtual_memory_bytes", "gauge", "Address space of the agent.",
+		  json_integer(process->virtual_bytes) },
+		{ "process_start_time_seconds", "gauge", "Start time of the agent, in Unix time.",
+		  json_real(process->start_time_s) },
 		{ "process_open_fds", "gauge", "File descriptors that the agent has open.",
 		  json_integer(process->open_fds) },
 		{ "process_max_fds", "gauge", "File descriptors that it may have open.",

@@ -51,18 +51,19 @@ static int parse_fast_slow(char *fast, struct weir_backoff *policy, struct error
 
 static int parse_bucket(char *qps, struct weir_backoff *policy, struct error *err)
 {
-	struct weir_rate *rate = &policy->bucket.rates[0];
-	char *burst = cut(qps, "/");
+	char *tokens = cut(qps, "/");
+	__u64 per_ns, burst;
 
-	if (!burst)
+	if (!tokens)
 		return error_set(err, -EINVAL, "a rate and a burst are needed, like 10/100");
-	if (weir_qps_parse(qps, &rate->per_ns) || !rate->per_ns)
+	if (weir_qps_parse(qps, &per_ns) || !per_ns)
 		return error_set(
 			err, -EINVAL,
 			"\"%s\" is not a rate a second (more than 0, up to 1000000000, at most 9 digits after the point)",
 			qps);
-	if (weir_burst_parse(burst, &rate->burst) || !rate->burst)
-		return error_set(err, -EINVAL, "\"%s\" is not a burst (a whole number, 1 to 1000000000)", burst);
+	if (weir_burst_parse(tokens, &burst) || !burst)
+		return error_set(err, -EINVAL, "\"%s\" is not a burst (a whole number, 1 to 1000000000)", tokens);
+	policy->bucket = weir_rate_always(per_ns, burst);
 	return 0;
 }
 

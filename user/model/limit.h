@@ -6,11 +6,14 @@
  *
  *   name*      what it is called; of a built-in limit there is neither key nor in_flight nor rules
  *   key*       "total", or one or more of namespace, user, group, source, object, with commas between (key.h)
- *   qps, burst, or in_flight
+ *   qps, burst, or in_flight, or open, or deny
  *              the default for each subject: requests a second (a number, or a text for many digits) and at once, or
- *              requests being served at one time; none: the limit is for those with an override alone
+ *              requests being served, or connections that are open, at one time; deny: none is ever let pass; without any
+ *              the limit is for those with an override alone
+ *   connections  true: qps and burst are of new connections
+ *   over       of connections: "drop", or "reset": whoever is refused gets a RST
  *   rules      which requests it is for (rule.h): those that one of the rules matches; none: all
- *   overrides  {subject*, qps, burst or in_flight} for single subjects
+ *   overrides  {subject*, qps, burst, or in_flight, or open, or deny} for single subjects
  *   mode       "enforce", or "dry-run": counted, and nothing is refused
  *   penalty    how long those who go on while they are refused are kept waiting (backoff_text.h), or "off"
  *   keys       buckets kept; 0: as many as the server's
@@ -46,6 +49,7 @@ struct limit {
 	size_t n_overrides;
 	__u32 keys;
 	bool dry_run;
+	bool reset;		     /* of connections: refused by a RST */
 	struct weir_backoff penalty; /* without parts: none */
 	char *source;		     /* the file that it is from; NULL: the command line */
 };
@@ -79,14 +83,23 @@ struct override *limit_override(const struct limit *limit, const char *subject);
 int limit_override_add(struct limit *limit, const char *subject, const struct datapath_amount *amount);
 void limit_override_remove(struct limit *limit, struct override *override);
 
-/* The word that counts what it refuses. */
+/* The word that counts requests that it refuses; of connections there is none (WEIR_REASON_COUNT). */
 enum weir_reason limit_reason(enum weir_limit_kind kind, __u8 key);
 
 /* Does it come before the other one, as the narrower of two? Negative, 0 or positive, as for qsort(). */
 int limit_compare(const struct limit *a, const struct limit *b);
 
+/* The same in everything but the source. */
+bool limit_equal(const struct limit *a, const struct limit *b);
+/* The same amounts for the same subjects, in the same order. */
+bool limit_overrides_equal(const struct limit *a, const struct limit *b);
+/* Caller owns what *out points to (limit_clear), on failure too. -ENOMEM. */
+int limit_copy(const struct limit *limit, struct limit *out);
+
 /* A new reference; NULL without memory. */
 json_t *limit_to_json(const struct limit *limit);
+/* The same without overrides, of which there may be thousands. */
+json_t *limit_settings_to_json(const struct limit *limit);
 /* Checks every value, but not that anything is limited. Caller owns what *out points to (limit_clear). */
 int limit_from_json(json_t *json, struct limit *out, struct error *err);
 /* Is anything limited? */

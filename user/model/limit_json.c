@@ -13,6 +13,7 @@
 #include "model/limit.h"
 
 static const char *const modes[] = { "enforce", "dry-run" };
+static const char *const overs[] = { "drop", "reset" };
 
 /* --- amounts */
 
@@ -22,8 +23,13 @@ void amount_to_json(const struct datapath_amount *amount, enum weir_limit_kind k
 
 	if (!amount->set)
 		return;
-	if (kind == WEIR_LIMIT_IN_FLIGHT) {
-		json_object_set_new(object, "in_flight", json_integer(amount->places));
+	if (amount->deny) {
+		json_object_set_new(object, "deny", json_true());
+		return;
+	}
+	if (weir_limit_has_places(kind)) {
+		json_object_set_new(object, kind == WEIR_LIMIT_OPEN ? "open" : "in_flight",
+				    json_integer(amount->places));
 		return;
 	}
 	weir_qps_format(amount->per_ns, qps, sizeof(qps));
@@ -52,16 +58,39 @@ static int qps_from_json(json_t *json, __u64 *per_ns, struct error *err)
 }
 
 struct amount_members {
-	json_t *qps, *burst, *in_flight;
+	json_t *qps, *burst, *in_flight, *open, *deny;
 };
 
 static struct amount_members amount_members(json_t *json)
 {
 	return (struct amount_members){ json_object_get(json, "qps"), json_object_get(json, "burst"),
-					json_object_get(json, "in_flight") };
+					json_object_get(json, "in_flight"), json_object_get(json, "open"),
+					json_object_get(json, "deny") };
 }
 
-/* Leaves both as they are when there is no amount. */
+static int amount_check(const struct amount_members *m, enum weir_limit_kind kind, struct error *err)
+{
+	if (m->in_flight && (m->qps || m->burst))
+		return error_set(err, -EINVAL, "in_flight: a limit is of requests in flight, or has qps and burst");
+	if (m->open && (m->qps || m->burst || m->in_flight))
+		return error_set(
+			err, -EINVAL,
+			"open: a limit is of connections that are open, or of requests, or of new connections");
+	if (m->in_flight && weir_limit_is_of_connections(kind))
+		return error_set(err, -EINVAL, "in_flight: a limit on connections has qps and burst, or open");
+	if (!m->in_flight && !m->open && (!m->qps || !m->burst))
+		return error_set(err, -EINVAL, "%s is missing", m->qps ? "burst" : "qps");
+	return 0;
+}
+
+static enum weir_limit_kind amount_kind(const struct amount_members *m, enum weir_limit_kind kind)
+{
+	if (m->in_flight || m->open)
+		return m->open ? WEIR_LIMIT_OPEN : WEIR_LIMIT_IN_FLIGHT;
+	return weir_limit_is_of_connections(kind) ? WEIR_LIMIT_CONNECTION_RATE : WEIR_LIMIT_RATE;
+}
+
+/* Leaves both as they are when there is no amount. *kind says before whether it is of connections. */
 static int amount_read(json_t *json, struct datapath_amount *amount, enum weir_limit_kind *kind, struct error *err)
 {
 	struct amount_members m = amount_members(json);
@@ -69,13 +98,19 @@ static int amount_read(json_t *json, struct datapath_amount *amount, enum weir_l
 	__u32 burst = 0;
 	int ret;
 
-	if (!m.qps && !m.burst && !m.in_flight)
+	ret = flag_from_json(m.deny, "deny", &read.deny, err);
+	if (ret || (!m.qps && !m.burst && !m.in_flight && !m.open && !read.deny))
+		return ret;
+	if (read.deny && (m.qps || m.burst || m.in_flight || m.open))
+		return error_set(err, -EINVAL,
+				 "deny: what is never let pass has neither qps and burst, nor in_flight, nor open");
+	if (read.deny) {
+		*amount = read;
 		return 0;
-	if (m.in_flight && (m.qps || m.burst))
-		return error_set(err, -EINVAL, "in_flight: a limit is of requests in flight, or has qps and burst");
-	if (!m.in_flight && (!m.qps || !m.burst))
-		return error_set(err, -EINVAL, "%s is missing", m.qps ? "burst" : "qps");
-	ret = number_from_json(m.in_flight, "in_flight", WEIR_BURST_MAX, &read.places, err) ?:
+	}
+	ret = amount_check(&m, *kind, err)							    ?:
+		      number_from_json(m.in_flight, "in_flight", WEIR_BURST_MAX, &read.places, err) ?:
+		      number_from_json(m.open, "open", WEIR_BURST_MAX, &read.places, err)	    ?:
 		      number_from_json(m.burst, "burst", WEIR_BURST_MAX, &burst, err);
 	if (!ret && m.qps)
 		ret = qps_from_json(m.qps, &read.per_ns, err);
@@ -83,7 +118,7 @@ static int amount_read(json_t *json, struct datapath_amount *amount, enum weir_l
 		return ret;
 	read.burst = burst;
 	*amount = read;
-	*kind = m.in_flight ? WEIR_LIMIT_IN_FLIGHT : WEIR_LIMIT_RATE;
+	*kind = amount_kind(&m, *kind);
 	return 0;
 }
 
@@ -102,12 +137,28 @@ static json_t *overrides_to_json(const struct limit *limit)
 	return array;
 }
 
+/* Is there an amount, which must be of one kind with the others? What is denied is of any. */
+static bool has_kind(const struct limit *limit)
+{
+	bool has = limit->amount.set && !limit->amount.deny;
+
+	for (size_t i = 0; i < limit->n_overrides; i++)
+		has |= !limit->overrides[i].amount.deny;
+	return has;
+}
+
 /* The kind of the first override is that of a limit without a default. */
 static int override_read(json_t *json, struct limit *limit, struct error *err)
 {
-	static const char *const members[] = { "subject", "qps", "burst", "in_flight", NULL };
+	static const char *const members[] = { "subject", "qps", "burst", "in_flight", "open", "deny", NULL };
+	static const char *const kinds[] = {
+		[WEIR_LIMIT_RATE] = "a rate: it has qps and burst",
+		[WEIR_LIMIT_IN_FLIGHT] = "requests in flight: it has in_flight",
+		[WEIR_LIMIT_CONNECTION_RATE] = "new connections: it has qps and burst",
+		[WEIR_LIMIT_OPEN] = "connections that are open: it has open",
+	};
 	const char *subject = json_string_value(json_object_get(json, "subject"));
-	bool first = !limit->amount.set && !limit->n_overrides;
+	bool first = !has_kind(limit);
 	enum weir_limit_kind kind = limit->kind;
 	struct datapath_amount amount = { 0 };
 	char canonical[KEY_SUBJECT_TEXT];
@@ -121,11 +172,9 @@ static int override_read(json_t *json, struct limit *limit, struct error *err)
 	if (!ret)
 		ret = amount_read(json, &amount, &kind, err);
 	if (!ret && !amount.set)
-		ret = error_set(err, -EINVAL, "\"%s\": qps and burst, or in_flight, are missing", subject);
-	if (!ret && !first && kind != limit->kind)
-		ret = error_set(err, -EINVAL, "\"%s\": the limit is of %s", subject,
-				limit->kind == WEIR_LIMIT_IN_FLIGHT ? "requests in flight: it has in_flight" :
-								      "a rate: it has qps and burst");
+		ret = error_set(err, -EINVAL, "\"%s\": qps and burst, open, in_flight or deny are missing", subject);
+	if (!ret && !first && !amount.deny && kind != limit->kind)
+		ret = error_set(err, -EINVAL, "\"%s\": the limit is of %s", subject, kinds[limit->kind]);
 	if (ret)
 		return ret;
 	limit->kind = kind;
@@ -172,6 +221,14 @@ static int overrides_read(json_t *array, struct limit *limit, struct error *err)
 
 /* --- the whole */
 
+json_t *limit_settings_to_json(const struct limit *limit)
+{
+	struct limit alone = *limit;
+
+	alone.n_overrides = 0;
+	return limit_to_json(&alone);
+}
+
 json_t *limit_to_json(const struct limit *limit)
 {
 	json_t *json = json_pack("{s:s}", "name", limit->name);
@@ -183,6 +240,10 @@ json_t *limit_to_json(const struct limit *limit)
 		json_object_set_new(json, "number", json_integer(limit->number));
 	}
 	amount_to_json(&limit->amount, limit->kind, json);
+	if (weir_limit_is_of_connections(limit->kind)) {
+		json_object_set_new(json, "connections", json_true());
+		json_object_set_new(json, "over", json_string(overs[limit->reset]));
+	}
 	if (limit->n_rules)
 		json_object_set_new(json, "rules", rule_list_to_json(limit->rules, limit->n_rules));
 	if (limit->n_overrides)
@@ -201,7 +262,7 @@ json_t *limit_to_json(const struct limit *limit)
 /* Of a built-in limit they are given by its name. */
 static int key_read(json_t *json, struct limit *limit, struct error *err)
 {
-	static const char *const others[] = { "key", "in_flight", "rules", "number" };
+	static const char *const others[] = { "key", "in_flight", "open", "connections", "over", "rules", "number" };
 	json_t *key = json_object_get(json, "key");
 	bool builtin = !limit_builtin_key(limit->name, &limit->key);
 	struct error why;
@@ -234,6 +295,29 @@ static int mode_read(json_t *json, struct limit *limit, struct error *err)
 	return 0;
 }
 
+static int connections_read(json_t *json, enum weir_limit_kind *kind, struct error *err)
+{
+	if (json && !json_is_boolean(json))
+		return error_set(err, -EINVAL, "connections: must be true or false");
+	if (json_is_true(json))
+		*kind = WEIR_LIMIT_CONNECTION_RATE;
+	return 0;
+}
+
+static int over_read(json_t *json, struct limit *limit, struct error *err)
+{
+	unsigned int over = words_find(overs, 2, json_string_value(json) ?: "");
+
+	if (!json)
+		return 0;
+	if (over == 2)
+		return error_set(err, -EINVAL, "over: must be \"drop\" or \"reset\"");
+	if (!weir_limit_is_of_connections(limit->kind))
+		return error_set(err, -EINVAL, "over: only a limit on connections has it");
+	limit->reset = over;
+	return 0;
+}
+
 static int penalty_read(json_t *json, struct weir_backoff *penalty, struct error *err)
 {
 	struct error why;
@@ -261,25 +345,43 @@ static int check_groups(const struct limit *limit, struct error *err)
 	return error_set(err, -EINVAL, "key: a key with group needs rules that name groups");
 }
 
+/* Of a connection nothing is known but who opens it. */
+static int check_connections(const struct limit *limit, struct error *err)
+{
+	if (!weir_limit_is_of_connections(limit->kind))
+		return 0;
+	if (limit->key & WEIR_KEY_OBJECT)
+		return error_set(err, -EINVAL, "key: a connection has no object");
+	for (size_t i = 0; i < limit->n_rules; i++)
+		if (!rule_of_peers(&limit->rules[i]))
+			return error_set(
+				err, -EINVAL,
+				"rules: of a limit on connections they say users, groups, namespaces and sources alone");
+	return 0;
+}
+
 static int members_read(json_t *json, struct limit *limit, struct error *err)
 {
 	int ret;
 
-	ret = amount_read(json, &limit->amount, &limit->kind, err) ?:
+	ret = connections_read(json_object_get(json, "connections"), &limit->kind, err) ?:
+		      amount_read(json, &limit->amount, &limit->kind, err)		?:
 		      rule_list_from_json(json_object_get(json, "rules"), "rules", &limit->rules, &limit->n_rules, err) ?:
 		      overrides_read(json_object_get(json, "overrides"), limit, err)				   ?:
+		      over_read(json_object_get(json, "over"), limit, err)					   ?:
 		      mode_read(json_object_get(json, "mode"), limit, err)					   ?:
 		      penalty_read(json_object_get(json, "penalty"), &limit->penalty, err)			   ?:
 		      number_from_json(json_object_get(json, "keys"), "keys", PARSE_KEYS_MAX, &limit->keys, err)   ?:
 		      number_from_json(json_object_get(json, "number"), "number", UINT32_MAX, &limit->number, err) ?:
 		      text_from_json(json_object_get(json, "source"), "source", &limit->source, err);
-	return ret ?: check_groups(limit, err);
+	return ret ?: check_groups(limit, err) ?: check_connections(limit, err);
 }
 
 static int limit_read(json_t *json, struct limit *limit, struct error *err)
 {
-	static const char *const members[] = { "name", "key",	  "qps",  "burst",  "in_flight", "rules", "overrides",
-					       "mode", "penalty", "keys", "number", "source",	 NULL };
+	static const char *const members[] = { "name",	  "key",	 "qps",	   "burst",	"in_flight", "open",
+					       "deny",	  "connections", "rules",  "overrides", "over",	     "mode",
+					       "penalty", "keys",	 "number", "source",	NULL };
 	const char *name = json_string_value(json_object_get(json, "name"));
 	struct error why = { 0 };
 	int ret;
@@ -312,5 +414,5 @@ int limit_check_amounts(const struct limit *limit, struct error *err)
 {
 	if (limit->amount.set || limit->n_overrides)
 		return 0;
-	return error_set(err, -EINVAL, "limit \"%s\": qps and burst, or in_flight, are missing", limit->name);
+	return error_set(err, -EINVAL, "limit \"%s\": qps and burst, open, in_flight or deny are missing", limit->name);
 }

@@ -209,6 +209,15 @@ bool rule_of_senders(const struct rule *rule)
 	return rule_equal(rule, &senders);
 }
 
+bool rule_of_peers(const struct rule *rule)
+{
+	const struct rule peers = {
+		.users = rule->users, .groups = rule->groups, .namespaces = rule->namespaces, .sources = rule->sources
+	};
+
+	return rule_equal(rule, &peers);
+}
+
 bool rule_of_subjects(const struct rule *rule)
 {
 	return (rule->users.n || rule->groups.n) && !texts_have(&rule->users, RULE_ANY) &&

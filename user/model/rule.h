@@ -58,6 +58,8 @@ bool rule_equal(const struct rule *a, const struct rule *b);
 bool rule_of_subjects(const struct rule *rule);
 /* Does it ask for nothing else than who sends a request? */
 bool rule_of_senders(const struct rule *rule);
+/* Does it ask for nothing that a connection does not say: a sender, or a namespace? */
+bool rule_of_peers(const struct rule *rule);
 /* Does it ask for a resource? */
 bool rule_of_resource(const struct rule *rule);
 

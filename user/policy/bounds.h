@@ -5,7 +5,9 @@
 #include "policy/tree.h"
 
 #define POLICY_DEPTH_MAX 64
-#define POLICY_ANCHORS_MAX 256 /* of a document */
+#define POLICY_FIELDS_MAX 1024	    /* of an object: each is compared with all before it */
+#define POLICY_NODES_MAX (1U << 20) /* of a document: aliases of aliases can ask for very many */
+#define POLICY_ANCHORS_MAX 256	    /* of a document */
 #define POLICY_TEXT_OF(number) POLICY_QUOTED(number)
 #define POLICY_QUOTED(number) #number
 

@@ -7,9 +7,8 @@
 #include "policy/objects.h"
 
 /* What of the server's JSON is no policy's. */
-static const char *const not_exported[] = { "name",	    "netns_cookie", "paused",
-					    "draining",	    "last_number",  "priority_levels",
-					    "flow_schemas", "groups",	    "policy" };
+static const char *const not_exported[] = { "name",	   "netns_cookie",    "paused",	      "draining",
+					    "last_number", "priority_levels", "flow_schemas", "groups" };
 
 /* What makes no difference is left out. */
 static void drop_empty(json_t *spec)
@@ -63,9 +62,9 @@ static void rate_as_number(json_t *amount)
 		json_object_set_new(amount, "qps", json_integer(strtoll(qps, NULL, 10)));
 }
 
-static json_t *exported_limit(const struct limit *limit)
+static json_t *exported_limit(const struct limit *limit, bool overrides)
 {
-	json_t *json = limit_to_json(limit), *override;
+	json_t *json = overrides ? limit_to_json(limit) : limit_settings_to_json(limit), *override;
 	size_t i;
 
 	json_object_del(json, "number");
@@ -79,7 +78,7 @@ static json_t *exported_limit(const struct limit *limit)
 }
 
 /* By name, so that it does not matter in which order they came. */
-static json_t *exported_limits(const struct server *server)
+static json_t *exported_limits(const struct server *server, bool overrides)
 {
 	CLEANUP_FREE const struct limit **sorted = calloc(server->n_limits + 1, sizeof(*sorted));
 	json_t *limits = json_array();
@@ -90,7 +89,7 @@ static json_t *exported_limits(const struct server *server)
 		qsort(sorted, server->n_limits, sizeof(*sorted), compare_names);
 	for (size_t i = 0; sorted && i < server->n_limits; i++)
 		if (!of_events(server, sorted[i]->name))
-			json_array_append_new(limits, exported_limit(sorted[i]));
+			json_array_append_new(limits, exported_limit(sorted[i], overrides));
 	return limits;
 }
 
@@ -108,14 +107,14 @@ static void copy_own(const struct server *server, json_t *spec)
 	}
 }
 
-static json_t *exported_throttle(const struct server *server)
+static json_t *exported_throttle(const struct server *server, bool overrides)
 {
-	CLEANUP_JSON json_t *json = server_to_json(server);
+	CLEANUP_JSON json_t *json = server_settings_to_json(server);
 	json_t *spec;
 
 	for (size_t i = 0; i < sizeof(not_exported) / sizeof(*not_exported); i++)
 		json_object_del(json, not_exported[i]);
-	json_object_set_new(json, "limits", exported_limits(server));
+	json_object_set_new(json, "limits", exported_limits(server, overrides));
 	drop_empty(json);
 	spec = policy_yaml_names(json);
 	copy_own(server, spec);
@@ -123,9 +122,9 @@ static json_t *exported_throttle(const struct server *server)
 			 server->name, "spec", spec);
 }
 
-json_t *policy_export(const struct server *server)
+static json_t *export(const struct server *server, bool overrides)
 {
-	json_t *documents = json_pack("[o]", exported_throttle(server)), *object;
+	json_t *documents = json_pack("[o]", exported_throttle(server, overrides)), *object;
 	size_t i;
 
 	json_array_foreach (policy_objects(server), i, object) {
@@ -135,4 +134,30 @@ json_t *policy_export(const struct server *server)
 			json_array_append(documents, document);
 	}
 	return documents;
+}
+
+json_t *policy_export(const struct server *server)
+{
+	return export(server, true);
+}
+
+json_t *policy_export_settings(const struct server *server)
+{
+	return export(server, false);
+}
+
+bool policy_same_overrides(const struct server *a, const struct server *b)
+{
+	size_t n_a = 0, n_b = 0;
+
+	for (size_t i = 0; i < a->n_limits; i++) {
+		const struct limit *limit = &a->limits[i], *other = server_limit(b, limit->name);
+
+		if (limit->n_overrides && (!other || !limit_overrides_equal(limit, other)))
+			return false;
+		n_a += limit->n_overrides;
+	}
+	for (size_t i = 0; i < b->n_limits; i++)
+		n_b += b->limits[i].n_overrides;
+	return n_a == n_b;
 }

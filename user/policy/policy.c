@@ -154,6 +154,7 @@ static void check_together(struct policy *policy, const struct policy_object *th
 	for (size_t i = 0; i < policy->n; i++) {
 		const struct policy_object *object = &policy->objects[i];
 
+		/* cppcheck-suppress nullPointerRedundantCheck ; an address in an array is never that of no throttle */
 		if (object->kind->type == POLICY_THROTTLE && object != throttle)
 			continue;
 		where = where ?: object->node;

@@ -101,5 +101,8 @@ int policy_check_settings(const struct server *server, json_t *throttle, struct 
 
 /* All documents that make the server what it is: its Throttle first. A new reference. */
 json_t *policy_export(const struct server *server);
+/* The same without the overrides of limits, of which there may be thousands; and have two servers the same ones? */
+json_t *policy_export_settings(const struct server *server);
+bool policy_same_overrides(const struct server *a, const struct server *b);
 
 #endif

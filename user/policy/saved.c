@@ -8,24 +8,24 @@
 #include "policy/objects.h"
 #include "policy/shape.h"
 
-/* A document that is right has the shape of its kind. JSON is YAML. */
+static void cleanup_node(struct node **node)
+{
+	node_free(*node);
+}
+
+/* A document that is right has the shape of its kind. */
 static int check_document(json_t *document, struct error *err)
 {
-	CLEANUP_FREE char *text = json_dumps(document, JSON_COMPACT);
-	CLEANUP_DOCUMENTS struct documents documents = { 0 };
 	CLEANUP_PROBLEMS struct problems problems = { 0 };
-	const struct policy_kind *kind = NULL;
+	__attribute__((cleanup(cleanup_node))) struct node *node = node_from_json("", document, &problems);
+	const struct policy_kind *kind = node ? policy_kind_of(node, &problems) : NULL;
 
-	if (!text || documents_read("", text, strlen(text), &documents, &problems))
-		return error_set(err, -ENOMEM, "out of memory");
-	if (documents.n == 1)
-		kind = policy_kind_of(documents.items[0], &problems);
 	if (kind)
-		shape_check(kind->shape, documents.items[0], &problems);
+		shape_check(kind->shape, node, &problems);
 	for (size_t i = 0; i < problems.n; i++)
 		if (!problems.items[i].warning)
 			return error_set(err, -EINVAL, "%s: %s", problems.items[i].path, problems.items[i].text);
-	return kind ? 0 : error_set(err, -EINVAL, "it is not one document");
+	return kind ? 0 : error_set(err, -ENOMEM, "out of memory");
 }
 
 int policy_object_check(json_t *object, struct error *err)

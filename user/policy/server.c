@@ -4,6 +4,7 @@
  * had been told beside them (base); its limits, levels and exemptions are made of both, anew each time.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -49,13 +50,29 @@ int policy_check_base(const struct server *server, struct error *err)
 	return base ? members_check(base, "the base", changing, err) : 0;
 }
 
+/* What a server is being made of. */
+struct making {
+	const struct server *server; /* as it was */
+	json_t *json;		     /* as it will be, but for limits */
+	struct server *made;	     /* of which there are only the limits yet */
+	json_t *sources;	     /* {"priority level NAME": file} */
+};
+
 /* --- limits */
 
-static void limit_cut(json_t *limits, json_t *limit)
+/* Those that commands have set. */
+static int keep_limits(struct making *m, struct error *err)
 {
-	for (size_t i = 0; i < json_array_size(limits); i++)
-		if (json_array_get(limits, i) == limit)
-			json_array_remove(limits, i);
+	for (size_t i = 0; i < m->server->n_limits; i++) {
+		CLEANUP_LIMIT struct limit limit = { 0 };
+
+		if (m->server->limits[i].source)
+			continue;
+		if (limit_copy(&m->server->limits[i], &limit) || server_limit_add(m->made, &limit))
+			return error_set(err, -ENOMEM, "out of memory");
+		limit = (struct limit){ 0 };
+	}
+	return 0;
 }
 
 /* Buckets go on where they mean the same. */
@@ -64,72 +81,58 @@ static bool same_buckets(const struct limit *a, const struct limit *b)
 	return a->key == b->key && a->kind == b->kind && a->keys == b->keys;
 }
 
-/* As it is written to state.json, all that is left out filled in. A new reference, or NULL. */
-static json_t *limit_whole(json_t *given, const struct server *server, struct error *err)
+/* The caller clears *limit, on failure too. */
+static int limit_read(const struct making *m, json_t *given, const char *source, struct limit *limit, struct error *err)
 {
-	CLEANUP_LIMIT struct limit limit = { 0 };
 	const struct limit *before;
-	json_t *whole;
+	int ret = limit_from_json(given, limit, err);
 
-	if (limit_from_json(given, &limit, err))
-		return NULL;
-	before = server_limit(server, limit.name);
-	if (before && before->number && same_buckets(before, &limit))
-		limit.number = before->number;
-	whole = limit_to_json(&limit);
-	if (!limit.number)
-		json_object_del(whole, "number");
-	return whole;
+	if (ret)
+		return ret;
+	before = server_limit(m->server, limit->name);
+	if (before && before->number && same_buckets(before, limit))
+		limit->number = before->number;
+	free(limit->source);
+	limit->source = strdup(source);
+	return limit->source ? limit_check_amounts(limit, err) : error_set(err, -ENOMEM, "out of memory");
 }
 
 /* One name from two places is one limit only if both say the same. */
-static int add_limit(json_t *limits, json_t *given, const char *source, const struct server *server, struct error *err)
+static int add_limit(struct making *m, json_t *given, const char *source, struct error *err)
 {
-	CLEANUP_JSON json_t *limit = limit_whole(given, server, err);
-	const char *name, *other;
-	json_t *there;
+	CLEANUP_LIMIT struct limit limit = { 0 };
+	struct limit *there;
+	int ret = limit_read(m, given, source, &limit, err);
 
-	if (!limit)
-		return -EINVAL;
-	name = json_string_value(json_object_get(limit, "name"));
-	there = list_named(limits, name);
-	other = json_string_value(json_object_get(there, "source"));
-	if (there && other)
-		return error_set(err, -EEXIST, "limit \"%s\" of server \"%s\" is in %s and in %s", name, server->name,
-				 other, source);
-	if (there && !json_equal(there, limit))
+	if (ret)
+		return ret;
+	there = server_limit(m->made, limit.name);
+	if (there && there->source)
+		return error_set(err, -EEXIST, "limit \"%s\" of server \"%s\" is in %s and in %s", limit.name,
+				 m->server->name, there->source, source);
+	if (there && !limit_equal(there, &limit))
 		return error_set(
 			err, -EEXIST,
 			"limit \"%s\" of server \"%s\" was set on the command line and differs from %s: delete it first "
 			"(weir limit delete %s)",
-			name, server->name, source, name);
+			limit.name, m->server->name, source, limit.name);
 	if (there)
-		limit_cut(limits, there);
-	json_object_set_new(limit, "source", json_string(source));
-	return json_array_append(limits, limit);
+		server_limit_remove(m->made, there);
+	if (server_limit_add(m->made, &limit))
+		return error_set(err, -ENOMEM, "out of memory");
+	limit = (struct limit){ 0 };
+	return 0;
 }
 
-static int add_limits(json_t *limits, json_t *given, const char *source, const struct server *server, struct error *err)
+static int add_limits(struct making *m, json_t *given, const char *source, struct error *err)
 {
 	json_t *limit;
 	size_t i;
 	int ret = 0;
 
 	json_array_foreach (given, i, limit)
-		ret = ret ?: add_limit(limits, limit, source, server, err);
+		ret = ret ?: add_limit(m, limit, source, err);
 	return ret;
-}
-
-/* Those that commands have set. */
-static json_t *limits_by_command(json_t *limits)
-{
-	json_t *array = json_array(), *limit;
-	size_t i;
-
-	json_array_foreach (limits, i, limit)
-		if (!json_object_get(limit, "source"))
-			json_array_append(array, limit);
-	return array;
 }
 
 /* --- objects */
@@ -159,13 +162,6 @@ static int add_exemption(json_t *exempt, json_t *given, struct error *err)
 		json_array_append(exempt, whole);
 	return 0;
 }
-
-/* What a server is being made of. */
-struct making {
-	const struct server *server; /* as it was */
-	json_t *json;		     /* as it will be */
-	json_t *sources;	     /* {"priority level NAME": file} */
-};
 
 /* Takes over the item, which has a name that no other of the list may have. */
 static int add_named(struct making *m, const char *list, const char *what, json_t *item, const char *source,
@@ -204,7 +200,7 @@ static int add_max_in_flight(struct making *m, json_t *given, const char *source
 		CLEANUP_JSON json_t *limit = places ? max_in_flight_limit(read_only, places) : NULL;
 
 		if (limit)
-			ret = add_limit(json_object_get(m->json, "limits"), limit, source, m->server, err);
+			ret = add_limit(m, limit, source, err);
 	}
 	return ret;
 }
@@ -233,13 +229,12 @@ static int add_throttle(struct making *m, json_t *document, const char *source, 
 	json_array_foreach (json_object_get(spec, "exempt"), i, item)
 		ret = ret ?: add_exemption(exempt, item, err);
 	json_array_foreach (json_object_get(spec, "priority_levels"), i, item)
-		ret = ret ?: add_level(m, json_incref(item), source, err);
+		ret = ret ?: add_level(m, json_copy(item), source, err); /* it gets a number */
 	json_array_foreach (json_object_get(spec, "flow_schemas"), i, item)
 		ret = ret ?: add_schema(m, json_incref(item), source, err);
 	return ret										 ?:
 		       add_max_in_flight(m, json_object_get(spec, "max_in_flight"), source, err) ?:
-		       add_limits(json_object_get(m->json, "limits"), json_object_get(spec, "limits"), source,
-				  m->server, err);
+		       add_limits(m, json_object_get(spec, "limits"), source, err);
 }
 
 static int add_object(struct making *m, json_t *object, struct error *err)
@@ -256,7 +251,7 @@ static int add_object(struct making *m, json_t *object, struct error *err)
 		return add_throttle(m, document, source, err);
 	case POLICY_EVENT_RATE_LIMIT:
 		limits = policy_events_limits(document);
-		return add_limits(json_object_get(m->json, "limits"), limits, source, m->server, err);
+		return add_limits(m, limits, source, err);
 	case POLICY_FLOW_SCHEMA:
 		return add_schema(m, policy_flow_schema(document), source, err);
 	case POLICY_PRIORITY_LEVEL:
@@ -293,55 +288,66 @@ static void add_levels(const struct server *server, json_t *json)
 
 /* --- the whole */
 
-/* The server's JSON without what objects have made of it. A new reference. */
-static json_t *bare(const struct server *server)
+/* The JSON that all begins with: settings as they were before the objects. */
+static json_t *bare(json_t *settings, json_t *base)
 {
-	json_t *json = server_to_json(server);
-	CLEANUP_JSON json_t *base = base_of(server, json);
+	json_t *json = json_copy(settings);
 
 	json_object_update(json, base);
-	json_object_set_new(json, "limits", limits_by_command(json_object_get(json, "limits")));
 	json_object_set_new(json, "priority_levels", json_array());
 	json_object_set_new(json, "flow_schemas", json_array());
-	json_object_del(json, "policy");
 	return json;
 }
 
-static json_t *policy_of(const struct server *server, json_t *objects)
+static int add_objects(struct making *m, json_t *objects, struct error *err)
 {
-	CLEANUP_JSON json_t *json = server_to_json(server);
+	json_t *object;
+	size_t i;
+	int ret = keep_limits(m, err);
 
-	return json_pack("{s:O, s:o, s:O*}", "objects", objects, "base", base_of(server, json), "attached",
-			 json_object_get(server->policy, "attached"));
+	json_array_foreach (objects, i, object)
+		ret = ret ?: add_object(m, object, err);
+	if (!ret)
+		add_levels(m->server, m->json);
+	return ret;
 }
 
 static int check_made(struct server *server, struct error *err)
 {
 	CLEANUP_RULES struct rules *rules = NULL;
-	int ret = server_give_numbers(server, err) ?: server_name_groups(server, err);
+	int ret = server_check_limits(server, err);
 
+	if (!ret)
+		ret = server_give_numbers(server, err) ?: server_name_groups(server, err);
 	return ret < 0 ? ret : server_rules(server, NULL, &rules, err);
+}
+
+static void move_limits(struct server *from, struct server *to)
+{
+	to->limits = from->limits;
+	to->n_limits = from->n_limits;
+	from->limits = NULL;
+	from->n_limits = 0;
 }
 
 int policy_server(const struct server *server, json_t *objects, struct server **out, struct error *err)
 {
-	CLEANUP_JSON json_t *json = bare(server), *sources = json_object();
-	struct making m = { server, json, sources };
-	CLEANUP_SERVER struct server *made = NULL;
-	json_t *object;
-	size_t i;
-	int ret = 0;
+	CLEANUP_JSON json_t *settings = server_settings_to_json(server), *base = base_of(server, settings);
+	CLEANUP_JSON json_t *json = bare(settings, base), *sources = json_object();
+	CLEANUP_SERVER struct server *limits = calloc(1, sizeof(*limits)), *made = NULL;
+	struct making m = { server, json, limits, sources };
+	int ret = limits ? add_objects(&m, objects, err) : error_set(err, -ENOMEM, "out of memory");
 
-	json_array_foreach (objects, i, object)
-		ret = ret ?: add_object(&m, object, err);
+	ret = ret ?: server_from_json(json, &made, err);
 	if (ret)
 		return ret;
-	add_levels(server, json);
+	move_limits(limits, made);
+	ret = check_made(made, err);
+	if (ret)
+		return ret;
 	if (json_array_size(objects))
-		json_object_set_new(json, "policy", policy_of(server, objects));
-	ret = server_from_json(json, &made, err) ?: check_made(made, err);
-	if (ret)
-		return ret;
+		made->policy = json_pack("{s:O, s:O, s:O*}", "objects", objects, "base", base, "attached",
+					 json_object_get(server->policy, "attached"));
 	*out = made;
 	made = NULL;
 	return 0;

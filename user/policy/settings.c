@@ -6,22 +6,22 @@
 #include "policy/objects.h"
 
 /* What of a Throttle's spec is applied to a server that is attached (policy_server.c). */
-static const char *const not_settings[] = { "limits",	  "concurrency",      "dry_run",	 "exempt",
-					    "paused",	  "max_in_flight",    "priority_levels", "flow_schemas",
-					    "list_width", "list_object_bytes" };
+static const char *const not_settings[] = { "limits",	 "concurrency",	   "dryRun",	     "exempt",
+					    "paused",	 "maxInFlight",	   "priorityLevels", "flowSchemas",
+					    "listWidth", "listObjectBytes" };
 
 json_t *policy_attach_settings(json_t *throttle)
 {
-	json_t *settings = policy_own_names(json_object_get(throttle, "spec"));
+	CLEANUP_JSON json_t *settings = json_copy(json_object_get(throttle, "spec"));
 
 	for (size_t i = 0; i < sizeof(not_settings) / sizeof(*not_settings); i++)
 		json_object_del(settings, not_settings[i]);
-	return settings;
+	return policy_own_names(settings);
 }
 
 int policy_check_settings(const struct server *server, json_t *throttle, struct error *err)
 {
-	CLEANUP_JSON json_t *before = server_to_json(server), *wanted = json_deep_copy(before), *after = NULL;
+	CLEANUP_JSON json_t *before = server_settings_to_json(server), *wanted = json_deep_copy(before), *after = NULL;
 	CLEANUP_JSON json_t *settings = policy_attach_settings(throttle);
 	CLEANUP_SERVER struct server *made = NULL;
 	const char *key;
@@ -32,7 +32,7 @@ int policy_check_settings(const struct server *server, json_t *throttle, struct 
 	ret = server_from_json(wanted, &made, err);
 	if (ret)
 		return ret;
-	after = server_to_json(made);
+	after = server_settings_to_json(made);
 	json_object_foreach (settings, key, value)
 		if (!json_equal(json_object_get(before, key), json_object_get(after, key)))
 			return error_set(err, -EBUSY,

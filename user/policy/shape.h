@@ -53,7 +53,10 @@ json_t *shape_to_json(const struct shape *shape, const struct node *object);
 /* The JSON Schema of an object. A new reference. */
 json_t *shape_schema(const struct shape *shape);
 
-/* Keys as weir writes them in JSON, everywhere in the value: inFlight becomes in_flight. A new reference. */
+/*
+ * Keys as weir writes them in JSON, everywhere in the value: inFlight becomes in_flight. A new reference; lists in it may be
+ * the value's own, which must not be changed.
+ */
 json_t *policy_own_names(json_t *json);
 /* And the other way. */
 json_t *policy_yaml_names(json_t *json);

@@ -99,12 +99,21 @@ static int check_limit(json_t *json, struct error *err)
 #define AMOUNT                                                                                                   \
 	{ .name = "qps", .type = FIELD_RATE, .help = "Tokens a second." },                                       \
 		{ .name = "burst", .type = FIELD_NUMBER, .max = WEIR_BURST_MAX, .help = "Size of the bucket." }, \
+		{ .name = "inFlight",                                                                            \
+		  .type = FIELD_NUMBER,                                                                          \
+		  .max = WEIR_BURST_MAX,                                                                         \
+		  .help = "Instead of qps and burst: the most requests in flight." },                            \
+		{ .name = "open",                                                                                \
+		  .type = FIELD_NUMBER,                                                                          \
+		  .max = WEIR_BURST_MAX,                                                                         \
+		  .help = "Instead of qps and burst: the most connections that are open." },                     \
 	{                                                                                                        \
-		.name = "inFlight", .type = FIELD_NUMBER, .max = WEIR_BURST_MAX,                                 \
-		.help = "Instead of qps and burst: the most requests in flight."                                 \
+		.name = "deny", .type = FIELD_FLAG,                                                              \
+		.help = "true: instead of an amount: every request is refused for good, with a 403."             \
 	}
 
 static const char *const modes[] = { "enforce", "dry-run", NULL };
+static const char *const overs[] = { "drop", "reset", NULL };
 
 static const struct field override_fields[] = {
 	{ .name = "subject",
@@ -127,6 +136,13 @@ static const struct field limit_fields[] = {
 	  .check = check_key,
 	  .help = "total, or namespace, user, group, source, object, or a combination with commas." },
 	AMOUNT,
+	{ .name = "connections",
+	  .type = FIELD_FLAG,
+	  .help = "true: qps and burst are of new connections, not of requests." },
+	{ .name = "over",
+	  .type = FIELD_TEXT,
+	  .words = overs,
+	  .help = "Connections over the limit: drop (the client tries again), or reset. Default: drop." },
 	{ .name = "rules",
 	  .type = FIELD_OBJECT,
 	  .list = true,
@@ -224,7 +240,8 @@ static const char *const loopback_words[] = { "auto", "translate", "close", NULL
 static const char *const framing_words[] = { "reject", "pass", NULL };
 static const char *const paths_words[] = { "kubernetes", "nginx", "raw", NULL };
 static const char *const hold_words[] = { "auto", "pace", "drop", NULL };
-static const char *const inside_words[] = { "off", "see", NULL };
+static const char *const inside_words[] = { "off", "see", "answer", "auto", NULL };
+static const char *const refusals_words[] = { "named", "plain", NULL };
 static const char *const full_words[] = { "known", "open", "closed", NULL };
 
 static const struct field max_in_flight_fields[] = {
@@ -285,7 +302,16 @@ static const struct field spec_fields[] = {
 	{ .name = "inside",
 	  .type = FIELD_TEXT,
 	  .words = inside_words,
-	  .help = "Read requests inside the server, behind TLS and HTTP/2. See --inside." },
+	  .help = "Limit requests inside the server, behind TLS and HTTP/2. See --inside." },
+	{ .name = "refusals",
+	  .type = FIELD_TEXT,
+	  .words = refusals_words,
+	  .help = "Answers to refused requests: named (they say that weir refused, and by which limit) or plain." },
+	{ .name = "maxRetryAfter",
+	  .type = FIELD_NUMBER,
+	  .min = 1,
+	  .max = WEIR_RETRY_MAX_S,
+	  .help = "The longest Retry-After that is told, in seconds. Default: 3600." },
 	{ .name = "keys", .type = FIELD_NUMBER, .max = PARSE_KEYS_MAX, .help = "Number of buckets for each limit." },
 	{ .name = "dryRun", .type = FIELD_FLAG, .help = "true: decide and count, but refuse nothing." },
 	{ .name = "paused", .type = FIELD_FLAG, .help = "true: all requests pass." },

@@ -10,9 +10,6 @@
 #include "base/cleanup.h"
 #include "policy/bounds.h"
 
-#define FIELDS_MAX 1024	     /* of an object: each is compared with all before it */
-#define NODES_MAX (1U << 20) /* of a document: aliases of aliases can ask for very many */
-
 void node_free(struct node *node)
 {
 	if (!node)
@@ -108,7 +105,7 @@ struct reading {
 	bool too_many; /* has been said */
 };
 
-static bool is_decimal(const char *text)
+bool node_text_is_decimal(const char *text)
 {
 	size_t whole, fraction = 0;
 
@@ -132,13 +129,12 @@ static enum node_type plain_type(const char *text)
 	if (strcmp(text, "true") == 0 || strcmp(text, "True") == 0 || strcmp(text, "TRUE") == 0 ||
 	    strcmp(text, "false") == 0 || strcmp(text, "False") == 0 || strcmp(text, "FALSE") == 0)
 		return NODE_FLAG;
-	return is_decimal(text) ? NODE_NUMBER : NODE_TEXT;
+	return node_text_is_decimal(text) ? NODE_NUMBER : NODE_TEXT;
 }
 
 static struct node *convert(struct reading *r, const yaml_node_t *from, struct node *parent, int depth);
 
-/* Takes over the child; false without memory, or without a child. */
-static bool add_child(struct node *parent, struct node *child)
+bool node_add(struct node *parent, struct node *child)
 {
 	struct node **grown = child ? array_grow(parent->items, parent->n, sizeof(*grown)) : NULL;
 
@@ -155,7 +151,7 @@ static bool add_child(struct node *parent, struct node *child)
 static bool convert_list(struct reading *r, const yaml_node_t *from, struct node *list, int depth)
 {
 	for (yaml_node_item_t *item = from->data.sequence.items.start; item < from->data.sequence.items.top; item++)
-		if (!add_child(list, convert(r, yaml_document_get_node(r->document, *item), list, depth + 1)))
+		if (!node_add(list, convert(r, yaml_document_get_node(r->document, *item), list, depth + 1)))
 			return false;
 	return true;
 }
@@ -186,8 +182,8 @@ static bool convert_member(struct reading *r, const yaml_node_pair_t *pair, stru
 		problem_at(r->problems, r->file, line, column, "a key must not hold a NUL character");
 		return true;
 	}
-	if (object->n == FIELDS_MAX) {
-		problem_at(r->problems, r->file, line, column, "more than %d fields in one object", FIELDS_MAX);
+	if (object->n == POLICY_FIELDS_MAX) {
+		problem_at(r->problems, r->file, line, column, "more than %d fields in one object", POLICY_FIELDS_MAX);
 		r->too_many = true;
 		return false;
 	}
@@ -203,7 +199,7 @@ static bool convert_member(struct reading *r, const yaml_node_pair_t *pair, stru
 	value->key = strdup(name);
 	value->key_line = line;
 	value->key_column = column;
-	return value->key ? add_child(object, value) : (node_free(value), false);
+	return value->key ? node_add(object, value) : (node_free(value), false);
 }
 
 static bool convert_scalar(struct reading *r, const yaml_node_t *from, struct node *node)
@@ -233,12 +229,12 @@ static struct node *convert(struct reading *r, const yaml_node_t *from, struct n
 	struct node *node;
 	bool made = true;
 
-	if (depth > POLICY_DEPTH_MAX || r->nodes++ > NODES_MAX) {
+	if (depth > POLICY_DEPTH_MAX || r->nodes++ > POLICY_NODES_MAX) {
 		if (!r->too_many)
 			problem_at(r->problems, r->file, from->start_mark.line + 1, from->start_mark.column + 1,
 				   depth > POLICY_DEPTH_MAX ? "more than %d levels of nesting" :
 							      "more than %d values in one document",
-				   depth > POLICY_DEPTH_MAX ? POLICY_DEPTH_MAX : NODES_MAX);
+				   depth > POLICY_DEPTH_MAX ? POLICY_DEPTH_MAX : POLICY_NODES_MAX);
 		r->too_many = true;
 		return NULL;
 	}

@@ -36,12 +36,15 @@ struct node {
 };
 
 void node_free(struct node *node);
+/* Takes over the child; false without memory, or without a child. */
+bool node_add(struct node *parent, struct node *child);
 /* The member of an object, or NULL: it is not there, or null. */
 struct node *node_member(const struct node *object, const char *key);
 /* A member of a member ...: "spec.rules". */
 struct node *node_find(const struct node *object, const char *path);
 /* The text, or "" for other nodes and NULL. */
 const char *node_text(const struct node *node);
+bool node_text_is_decimal(const char *text);
 /* "a list", "a number": with an article, for errors. */
 const char *node_type_name(enum node_type type);
 /* A new reference; whole numbers stay whole, others become texts as they are written. */
@@ -95,5 +98,8 @@ void documents_clear(struct documents *documents);
 
 /* The documents of a text, empty ones left out. What is wrong is added to the problems. -ENOMEM. */
 int documents_read(const char *file, const char *text, size_t length, struct documents *out, struct problems *problems);
+
+/* The tree of a document that is JSON already (tree_json.c): its nodes stand nowhere. NULL: a problem says why, or no memory. */
+struct node *node_from_json(const char *file, json_t *json, struct problems *problems);
 
 #endif

@@ -162,6 +162,7 @@ static void place_calls(struct maker *m)
 		if (rules_call_is_possible(call))
 			place(m, found(m, WEIR_DIMENSION_CALL, call),
 			      rule_verb_name(call & (WEIR_CALL_LONG_RUNNING - 1)));
+	place(m, found(m, WEIR_DIMENSION_CALL, WEIR_CALL_CONNECT), "a new connection");
 }
 
 static void place_others(struct maker *m)

@@ -80,12 +80,17 @@ bool rules_call_meets(const struct rule *rule, __u64 call)
 	return is_any(&rule->verbs) || texts_have(&rule->verbs, rule_verb_name(call & (WEIR_CALL_LONG_RUNNING - 1)));
 }
 
+/* Limits are on requests, or on connections; who is exempt from one kind is from the other, too. */
 static int add_calls(struct rules_compiler *c, const struct rule *rule, __u32 number)
 {
 	int ret = 0;
 
+	if (c->entry->connections)
+		return rules_add_value(c, WEIR_DIMENSION_CALL, WEIR_CALL_CONNECT, number);
 	if (is_any(&rule->verbs) && !rule->long_running && !rule->non_resource && !rule_of_resource(rule)) {
 		add_any(c, WEIR_DIMENSION_CALL, number);
+		if (c->entry->limit == WEIR_RULE_EXEMPT)
+			weir_vector_add(&c->of_connections, number);
 		return 0;
 	}
 	for (__u64 call = 0; call < WEIR_CALLS && !ret; call++)

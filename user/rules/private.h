@@ -20,7 +20,9 @@ struct rules_compiler {
 	struct rules_value *values; /* owned */
 	size_t n_values;
 	struct rules_sources sources;
-	struct weir_vector no_namespace; /* rules that are met by requests of none */
+	struct weir_vector no_namespace;   /* rules that are met by requests of none */
+	struct weir_vector of_connections; /* exemptions that are met by new connections, too */
+	const struct rules_entry *entry;   /* whose rules are being added */
 	struct error *err;
 };
 

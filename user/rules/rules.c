@@ -32,8 +32,10 @@ static bool reads_odd_paths(const struct rules_entry *entry, const struct rule *
 static int add_entry(struct rules_compiler *c, const struct rules_entry *entry, __u32 number)
 {
 	static const struct rule everything;
-	int ret = is_for_all(entry) ? rules_add(c, &everything, number) : 0;
+	int ret;
 
+	c->entry = entry;
+	ret = is_for_all(entry) ? rules_add(c, &everything, number) : 0;
 	for (size_t i = 0; i < entry->n && !ret; i++)
 		ret = rules_add(c, &entry->rules[i], number + i);
 	for (size_t i = 0; i < rules_count(entry); i++) {
@@ -106,6 +108,8 @@ static struct weir_vector unnamed(const struct rules_compiler *c, __u16 dimensio
 {
 	if (dimension == WEIR_DIMENSION_NAMESPACE && value == 0)
 		return c->no_namespace;
+	if (dimension == WEIR_DIMENSION_CALL && value == WEIR_CALL_CONNECT)
+		return c->of_connections;
 	return c->rules->value.any[dimension == WEIR_DIMENSION_GROUP ? WEIR_DIMENSION_SUBJECT : dimension];
 }
 

@@ -18,7 +18,8 @@ struct rules_entry {
 	size_t n;	   /* 0: every request, of a limit; no request, of anything else */
 	__u16 limit;	   /* its slot; or WEIR_RULE_EXEMPT, WEIR_RULE_NOTHING */
 	bool schema;	   /* a request is of the first that matches, among all of these: they stand together */
-	bool in_flight;	   /* the limit is one of kind WEIR_LIMIT_IN_FLIGHT */
+	bool in_flight;	   /* the limit has places */
+	bool connections;  /* it is on connections: no request meets its rules */
 	const char *label; /* for messages: "limit secrets", "flow schema probes" */
 };
 

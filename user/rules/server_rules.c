@@ -32,18 +32,30 @@ static void counted_groups(const struct server *server, const struct limit *limi
 		add_group(server, limit->overrides[i].subject, groups);
 }
 
+/* For its answers, where those name limits. */
+static void name_limit(const struct server *server, __u32 slot, struct datapath_limit *out)
+{
+	char name[SLOT_NAME_SIZE];
+
+	if (server->refusals != REFUSALS_NAMED)
+		return;
+	server_slot_name(server, slot, name);
+	snprintf(out->name, sizeof(out->name), "%.*s", (int)sizeof(out->name) - 1, name);
+}
+
 void server_kernel_limit(const struct server *server, const struct limit *limit, struct datapath_limit *out)
 {
 	*out = (struct datapath_limit){
 		.kind = limit->kind,
 		.reason = limit_reason(limit->kind, limit->key),
 		.key = limit->key,
-		.flags = limit->dry_run ? WEIR_LIMIT_DRY_RUN : 0,
+		.flags = (limit->dry_run ? WEIR_LIMIT_DRY_RUN : 0) | (limit->reset ? WEIR_LIMIT_RESET : 0),
 		.epoch = limit->number,
 		.keys = limit->key ? limit->keys ?: server->keys : 1,
 		.amount = limit->amount,
 		.penalty = limit->penalty,
 	};
+	name_limit(server, limit_slot(limit), out);
 	counted_groups(server, limit, &out->groups);
 }
 
@@ -57,6 +69,7 @@ void server_kernel_level(const struct server *server, const struct priority_leve
 		.keys = 1,
 		.amount = { .set = true, .places = priority_seats(&server->priorities, level, server->concurrency) },
 	};
+	name_limit(server, limit_slot_of_number(level->number), out);
 }
 
 /* --- rules */
@@ -110,7 +123,8 @@ static int add_limit(struct entries *entries, const struct limit *limit)
 		.rules = limit->rules,
 		.n = limit->n_rules,
 		.limit = limit_slot(limit),
-		.in_flight = limit->kind == WEIR_LIMIT_IN_FLIGHT,
+		.in_flight = weir_limit_has_places(limit->kind),
+		.connections = weir_limit_is_of_connections(limit->kind),
 	};
 
 	return add_entry(entries, &entry, "limit", limit->name);

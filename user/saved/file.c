@@ -8,9 +8,10 @@
 #include "base/cleanup.h"
 #include "policy/policy.h"
 #include "saved/saved.h"
+#include "saved/text.h"
+#include "sys/boot_id.h"
 
 #define STATE_VERSION 2
-#define BOOT_ID_SIZE 64
 
 static int file_path(const char *state_dir, const char *name, char path[static PATH_MAX], struct error *err)
 {
@@ -19,38 +20,54 @@ static int file_path(const char *state_dir, const char *name, char path[static P
 	return 0;
 }
 
-/* Another one with each start of the machine; "" where the kernel does not tell. */
-static void read_boot_id(char id[static BOOT_ID_SIZE])
-{
-	CLEANUP_FCLOSE FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+/* One of the files: all that is there, or what outlives the machine's restart. */
+typedef struct server *which_server(struct server *server, struct server **made);
 
-	if (!file || !fgets(id, BOOT_ID_SIZE, file))
-		*id = '\0';
-	id[strcspn(id, "\n")] = '\0';
+static struct server *server_itself(struct server *server, struct server **made)
+{
+	(void)made;
+	return server;
 }
 
-/* {version, boot_id, servers: {SLOT: server}} */
-static json_t *state_to_json(const struct state *state, json_t *(*to_json)(const struct server *server))
+static int write_servers(const struct state *state, which_server *which, FILE *out)
 {
-	json_t *servers = json_object();
-	char slot[16], boot_id[BOOT_ID_SIZE];
+	const char *comma = "";
+	int ret = 0;
 
-	for (int i = 0; i < WEIR_MAX_SERVERS; i++) {
-		json_t *server = state->servers[i] ? to_json(state->servers[i]) : NULL;
+	for (int slot = 0; slot < WEIR_MAX_SERVERS && !ret; slot++) {
+		CLEANUP_SERVER struct server *made = NULL;
+		struct server *server = state->servers[slot] ? which(state->servers[slot], &made) : NULL;
 
 		if (!server)
 			continue;
-		snprintf(slot, sizeof(slot), "%d", i);
-		json_object_set_new(servers, slot, server);
+		fprintf(out, "%s\"%d\":", comma, slot);
+		ret = server_write(server, out);
+		comma = ",";
 	}
-	read_boot_id(boot_id);
-	return json_pack("{s:i, s:s, s:o}", "version", STATE_VERSION, "boot_id", boot_id, "servers", servers);
+	return ret;
 }
 
-static int write_whole(const char *path, const char *text, struct error *err)
+/* {version, boot_id, servers: {SLOT: server}}; the caller frees *text. */
+static int state_to_text(const struct state *state, which_server *which, char **text, size_t *length)
+{
+	FILE *out = open_memstream(text, length);
+	char boot_id[BOOT_ID_SIZE];
+	int ret;
+
+	if (!out)
+		return -ENOMEM;
+	boot_id_read(boot_id);
+	fprintf(out, "{\"version\":%d,\"boot_id\":\"%s\",\"servers\":{", STATE_VERSION, boot_id);
+	ret = write_servers(state, which, out);
+	fputs("}}", out);
+	ret = ferror(out) ? -ENOMEM : ret;
+	return fclose(out) ? -ENOMEM : ret;
+}
+
+static int write_whole(const char *path, const char *text, size_t length, struct error *err)
 {
 	CLEANUP_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	size_t length = strlen(text), written = 0;
+	size_t written = 0;
 
 	if (fd < 0)
 		return error_set(err, -errno, "cannot write %s: %s", path, strerror(errno));
@@ -74,20 +91,21 @@ static int sync_dir(const char *path, struct error *err)
 	return 0;
 }
 
-static int write_json(json_t *json, const char *state_dir, struct error *err)
+static int write_file(const struct state *state, which_server *which, const char *state_dir, struct error *err)
 {
-	CLEANUP_FREE char *text = json_dumps(json, JSON_COMPACT);
+	CLEANUP_FREE char *text = NULL;
 	char path[PATH_MAX], fresh[PATH_MAX];
-	int ret;
+	size_t length;
+	int ret = state_to_text(state, which, &text, &length);
 
-	if (!text)
-		return error_set(err, -ENOMEM, "cannot save the state: out of memory");
+	if (ret)
+		return error_set(err, ret, "cannot save the state: out of memory");
 	ret = file_path(state_dir, "state.json", path, err);
 	if (!ret)
 		ret = file_path(state_dir, "state.json.new", fresh, err);
 	if (ret)
 		return ret;
-	ret = write_whole(fresh, text, err);
+	ret = write_whole(fresh, text, length, err);
 	if (!ret && rename(fresh, path))
 		ret = error_set(err, -errno, "cannot replace %s: %s", path, strerror(errno));
 	if (ret)
@@ -97,14 +115,9 @@ static int write_json(json_t *json, const char *state_dir, struct error *err)
 
 int state_save(const struct state *state, const char *state_dir, struct error *err)
 {
-	CLEANUP_JSON json_t *all = state_to_json(state, server_to_json), *persisted = NULL;
-	int ret = 0;
+	int ret = state->persist_dir ? write_file(state, server_persisted, state->persist_dir, err) : 0;
 
-	if (state->persist_dir) {
-		persisted = state_to_json(state, server_persisted);
-		ret = write_json(persisted, state->persist_dir, err);
-	}
-	return ret ?: write_json(all, state_dir, err);
+	return ret ?: write_file(state, server_itself, state_dir, err);
 }
 
 static int place_server(struct state *state, const char *slot_text, json_t *json, struct error *err)
@@ -203,7 +216,7 @@ static bool is_of_this_boot(json_t *json)
 	const char *said = json_string_value(json_object_get(json, "boot_id"));
 	char boot_id[BOOT_ID_SIZE];
 
-	read_boot_id(boot_id);
+	boot_id_read(boot_id);
 	return !said || !*said || !*boot_id || strcmp(said, boot_id) == 0;
 }
 

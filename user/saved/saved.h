@@ -24,8 +24,11 @@ enum state_origin {
  * persist_dir may be NULL; if not, it is the state's from now on. Returns an enum state_origin, or -errno.
  */
 int state_begin(struct state *state, const char *state_dir, const char *persist_dir, struct error *err);
-/* The server without what policy files have set that the agent follows; NULL: nothing is left. A new reference. */
-json_t *server_persisted(const struct server *server);
+/*
+ * The server without what policy files have set that the agent follows: itself, or *made, which the caller frees; NULL: nothing
+ * is left.
+ */
+struct server *server_persisted(struct server *server, struct server **made);
 
 /* Turns the servers of a file of the version before into those of this one. */
 void state_upgrade(json_t *servers);

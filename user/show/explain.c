@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "metrics/metrics.h"
+#include "show/trace.h"
 
 #define TWO_TO_64 18446744073709551616.0
 
@@ -51,7 +52,7 @@ static json_t *seconds_json(__u64 ns)
 
 static double tokens_of(struct weir_tokens tokens)
 {
-	return (tokens.high * TWO_TO_64 + tokens.low) / (double)WEIR_TOKEN;
+	return tokens.high + tokens.low / TWO_TO_64;
 }
 
 static const char *says(const struct weir_explained_limit *e, bool asked, bool dry_run)
@@ -63,7 +64,7 @@ static const char *says(const struct weir_explained_limit *e, bool asked, bool d
 	if (!asked)
 		return "not_asked";
 	if (e->flags & WEIR_EXPLAINED_REFUSED && !dry_run)
-		return "refuses";
+		return e->flags & WEIR_EXPLAINED_DENY ? "denies" : "refuses";
 	return e->flags & (WEIR_EXPLAINED_REFUSED | WEIR_EXPLAINED_DRY_RUN) ? "would_refuse" : "admits";
 }
 
@@ -83,7 +84,9 @@ static void add_places(json_t *object, const struct weir_explained_limit *e)
 
 static void add_amounts(json_t *object, const struct weir_explained_limit *e)
 {
-	if (e->flags & WEIR_EXPLAINED_PLACES)
+	if (e->flags & WEIR_EXPLAINED_DENY)
+		json_object_set_new(object, "deny", json_true());
+	else if (e->flags & WEIR_EXPLAINED_PLACES)
 		add_places(object, e);
 	else
 		add_rate(object, e);
@@ -155,8 +158,10 @@ json_t *explain_json(const struct weir_explained *explained, const struct explai
 
 	if (!object)
 		return NULL;
-	if (trace->decision == WEIR_SHED || trace->decision == WEIR_DRY_RUN_SHED)
+	if ((trace->decision == WEIR_SHED || trace->decision == WEIR_DRY_RUN_SHED) && trace->retry_s)
 		json_object_set_new(object, "retry_after", json_integer(trace->retry_s));
+	if (trace_status(trace))
+		json_object_set_new(object, "status", json_integer(trace_status(trace)));
 	if (explained->exempt && explained->exempt < sizeof(exempt_by) / sizeof(*exempt_by))
 		json_object_set_new(object, "exempt_by", json_string(exempt_by[explained->exempt]));
 	if (context->server->paused)

@@ -32,7 +32,7 @@ void top_clear(struct top *top)
 	*top = (struct top){ 0 };
 }
 
-static char *key_of(json_t *row)
+char *top_row_key(json_t *row)
 {
 	char *key = NULL;
 	size_t length;
@@ -106,7 +106,7 @@ static void remember_rate(struct top_subject *subject)
 /* n: how many of the subjects were there before, sorted by their keys */
 static int take_row(struct top *top, size_t n, json_t *row, __u64 before_ns, double seconds)
 {
-	CLEANUP_FREE char *key = key_of(row);
+	CLEANUP_FREE char *key = top_row_key(row);
 	struct top_subject *subject = key ? find(top, n, key) : NULL;
 	bool known = subject;
 
@@ -251,15 +251,20 @@ int top_number_parse(const char *text, enum top_number *out, struct error *err)
 	return error_set(err, -EINVAL, "\"%s\" is not one of requests, refused, dry_run, held", text);
 }
 
-bool top_matches(const struct top_subject *subject, const char *text)
+bool top_row_matches(json_t *row, const char *text)
 {
 	for (size_t i = 1; i < sizeof(names) / sizeof(*names); i++) {
-		const char *name = json_string_value(json_object_get(subject->row, names[i]));
+		const char *name = json_string_value(json_object_get(row, names[i]));
 
 		if (name && strcasestr(name, text))
 			return true;
 	}
 	return !*text;
+}
+
+bool top_matches(const struct top_subject *subject, const char *text)
+{
+	return top_row_matches(subject->row, text);
 }
 
 char *top_trend_text(const struct top_subject *subject)

@@ -47,6 +47,10 @@ struct top {
 	struct top_rates all; /* of all servers together */
 };
 
+/* What tells a row of the agent's apart; NULL without memory. The caller frees it. And: has one of its names this text in it? */
+char *top_row_key(json_t *row);
+bool top_row_matches(json_t *row, const char *text);
+
 void top_clear(struct top *top);
 #define CLEANUP_TOP __attribute__((cleanup(top_clear)))
 

@@ -203,6 +203,24 @@ static void format_time(const struct timespec *time, char text[static 40])
 	snprintf(text + n, 40 - n, ".%06ldZ", time->tv_nsec / 1000);
 }
 
+int trace_status(const struct weir_trace *trace)
+{
+	if (trace->decision == WEIR_REJECTED)
+		return 400;
+	if (trace->decision != WEIR_SHED)
+		return 0;
+	return trace->retry_s ? 429 : 403;
+}
+
+/* The limit that the answer names: of several that refused, the one with the longest wait. */
+static const char *named_limit(const struct weir_trace *trace, const struct trace_context *context)
+{
+	for (size_t i = 0; i < context->n_limits; i++)
+		if (trace->refused[i] == trace->named)
+			return context->limits[i];
+	return context->n_limits ? context->limits[0] : "";
+}
+
 json_t *trace_json(const struct weir_trace_record *record, const struct trace_context *context)
 {
 	const struct weir_trace *trace = &record->trace;
@@ -226,8 +244,12 @@ json_t *trace_json(const struct weir_trace_record *record, const struct trace_co
 	if (trace->attributes.flags & WEIR_ATTRIBUTE_DRY_RUN)
 		json_object_set_new(object, "dry_run", json_true());
 	if (trace->n_refused) {
-		json_object_set_new(object, "retry_after", json_integer(trace->retry_s));
+		if (trace->retry_s)
+			json_object_set_new(object, "retry_after", json_integer(trace->retry_s));
 		json_object_set_new(object, "limits", limits_json(context));
+		json_object_set_new(object, "limit", json_string(named_limit(trace, context)));
 	}
+	if (trace_status(trace))
+		json_object_set_new(object, "status", json_integer(trace_status(trace)));
 	return object;
 }

@@ -22,6 +22,9 @@ struct trace_context {
 	void *arg;
 };
 
+/* What weir has answered: 429, 403 or 400; 0: nothing. */
+int trace_status(const struct weir_trace *trace);
+
 /* The object that `weir trace --json` prints; NULL without memory. */
 json_t *trace_json(const struct weir_trace_record *record, const struct trace_context *context);
 

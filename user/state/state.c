@@ -29,7 +29,13 @@ static const char *const full_modes[FULL_MODES] = {
 	[FULL_OPEN] = "open",
 	[FULL_CLOSED] = "closed",
 };
-static const char *const inside_modes[] = { [INSIDE_OFF] = "off", [INSIDE_SEE] = "see" };
+static const char *const inside_modes[] = {
+	[INSIDE_OFF] = "off",
+	[INSIDE_SEE] = "see",
+	[INSIDE_ANSWER] = "answer",
+	[INSIDE_AUTO] = "auto",
+};
+static const char *const refusals_modes[] = { [REFUSALS_NAMED] = "named", [REFUSALS_PLAIN] = "plain" };
 
 const char *loopback_mode_name(enum loopback_mode mode)
 {
@@ -101,7 +107,22 @@ int inside_mode_parse(const char *text, enum inside_mode *mode, struct error *er
 	unsigned int found = words_find(inside_modes, INSIDE_MODES, text);
 
 	if (found == INSIDE_MODES)
-		return error_set(err, -EINVAL, "\"%s\" is not a way to look inside (off or see)", text);
+		return error_set(err, -EINVAL, "\"%s\" is not a way to look inside (off, see, answer or auto)", text);
+	*mode = found;
+	return 0;
+}
+
+const char *refusals_mode_name(enum refusals_mode mode)
+{
+	return refusals_modes[mode];
+}
+
+int refusals_mode_parse(const char *text, enum refusals_mode *mode, struct error *err)
+{
+	unsigned int found = words_find(refusals_modes, REFUSALS_MODES, text);
+
+	if (found == REFUSALS_MODES)
+		return error_set(err, -EINVAL, "\"%s\" is not a mode for refusals (named or plain)", text);
 	*mode = found;
 	return 0;
 }
@@ -123,6 +144,8 @@ void server_free(struct server *server)
 	free(server->cgroup);
 	free(server->netns);
 	json_decref(server->policy);
+	json_decref(server->policy_text.of);
+	free(server->policy_text.text);
 	free(server);
 }
 
@@ -240,12 +263,13 @@ int state_check(const struct state *state, const struct server *server, struct e
 		if (!other || other == server)
 			continue;
 		if (strcmp(other->name, server->name) == 0)
-			return error_set(err, -EEXIST,
-					 other->draining ?
-						 "server \"%s\" is draining: it can be attached again when its "
-						 "translated connections have ended, or after a detach --force" :
-						 "server \"%s\" is attached already",
-					 server->name);
+			return error_set(
+				err, -EEXIST,
+				other->draining ?
+					"server \"%s\" is draining: it can be attached again when its "
+					"translated connections have ended, or after a detach --force" :
+					"server \"%s\" is attached already: detach it first to attach it with other options",
+				server->name);
 		shared = other->netns_cookie == server->netns_cookie ? shared_listen(server, other) : NULL;
 		if (shared) {
 			format_listen(shared, text);

@@ -67,12 +67,24 @@ int full_mode_parse(const char *text, enum full_mode *mode, struct error *err);
 /* Is the server itself looked into (docs/howto/see-inside.md)? */
 enum inside_mode {
 	INSIDE_OFF,
-	INSIDE_SEE,
+	INSIDE_SEE,    /* requests are counted, traced and decided, but none is refused */
+	INSIDE_ANSWER, /* the server is made to refuse those over a limit */
+	INSIDE_AUTO,   /* ANSWER where that can be, else SEE */
 	INSIDE_MODES,
 };
 
 const char *inside_mode_name(enum inside_mode mode);
 int inside_mode_parse(const char *text, enum inside_mode *mode, struct error *err);
+
+/* Do the answers to refused requests name the limit, and weir? */
+enum refusals_mode {
+	REFUSALS_NAMED,
+	REFUSALS_PLAIN,
+	REFUSALS_MODES,
+};
+
+const char *refusals_mode_name(enum refusals_mode mode);
+int refusals_mode_parse(const char *text, enum refusals_mode *mode, struct error *err);
 
 #define STATE_OBJECT_BYTES_MAX (1U << 30)
 
@@ -106,11 +118,17 @@ struct server {
 	enum hold_mode hold;
 	enum full_mode when_full;
 	enum inside_mode inside;
-	__u32 keys; /* buckets kept for each limit; 0: WEIR_DEFAULT_KEYS */
+	enum refusals_mode refusals;
+	__u32 max_retry_after; /* seconds; 0: WEIR_RETRY_MAX_S */
+	__u32 keys;	       /* buckets kept for each limit; 0: WEIR_DEFAULT_KEYS */
 	bool dry_run;
 	bool paused;
 	bool draining;	/* detached; stays until its translated connections have ended */
 	json_t *policy; /* the objects that are applied (server.c); NULL: none */
+	struct {
+		json_t *of; /* owned: the policy whose text it is */
+		char *text;
+	} policy_text; /* as the state's file has it; NULL: not made yet */
 };
 
 struct state {
@@ -128,10 +146,14 @@ static inline void cleanup_server(struct server **server)
 
 /* The whole server, limits included, as state.json holds it; NULL without memory. A new reference. */
 json_t *server_to_json(const struct server *server);
+/* The same without limits and policy, of which there may be very much. */
+json_t *server_settings_to_json(const struct server *server);
 
 /* Checks every value. Caller owns *out (server_free). */
 int server_from_json(json_t *json, struct server **out, struct error *err);
 
+/* One name is one limit's, and one place in the kernel: -EINVAL. server_from_json() has checked that. */
+int server_check_limits(const struct server *server, struct error *err);
 /* The limit of this name, or NULL. */
 struct limit *server_limit(const struct server *server, const char *name);
 /* Takes over what the limit points to on success; -ENOMEM. */

@@ -21,10 +21,10 @@
  *   overrides   HASH            struct weir_override_key struct weir_amount    for one subject
  *   limit_counts PERCPU_ARRAY   limit index              struct weir_limit_counts
  *   in_flight   HASH            struct weir_in_flight_key struct weir_in_flight
+ *   admitted    HASH            struct weir_flow         struct weir_admitted  (admission.h)
  *   widths      LRU_HASH        struct weir_width_key    struct weir_width     (width.h)
  *   buckets     ARRAY_OF_MAPS   limit index              LRU_HASH: __u64 subject -> struct weir_kept
  *   newcomers   ARRAY           limit index              struct weir_bucket    subjects that may get a bucket
- *   locks       ARRAY           subject, striped         struct bpf_spin_lock  of the buckets
  *   names       LRU_HASH        __u64 subject            struct weir_name      for display only
  *   conns       HASH            struct weir_flow         struct weir_conn      (conn.h)
  *   finished    QUEUE                                    struct weir_finished  those of them that have ended
@@ -34,6 +34,7 @@
  *   heavy       PERCPU_ARRAY                             struct weir_heavy_set (top/heavy.h) who makes the load
  *   trace       RINGBUF                                  struct weir_trace_record (trace.h)
  *   answers     ARRAY           weir_answer_index(), weir_rejection_index()   struct weir_answer   (answer.h)
+ *   refusals    HASH            limit index              struct weir_refusal   (answer.h) of limits that are named
  *
  * A subject is the keyed hash of a name (subject.h); 0 is the only subject of `total`. New ones for which there is no
  * allowance are WEIR_SUBJECT_OVERFLOW to a limit.
@@ -51,7 +52,7 @@
 #include "weir/limit/width.h"
 
 #ifndef WEIR_ABI_VERSION /* a test has an agent of another version */
-#define WEIR_ABI_VERSION 6
+#define WEIR_ABI_VERSION 7
 #endif
 
 #define WEIR_SUBJECT_OVERFLOW (~0ULL)
@@ -68,8 +69,8 @@
 #define WEIR_MAX_VECTORS 262144
 #define WEIR_MAX_SOURCES 65536
 #define WEIR_MAX_IN_FLIGHT 262144
+#define WEIR_MAX_ADMITTED 262144
 #define WEIR_MAX_WIDTHS 4096
-#define WEIR_LOCKS 4096
 #define WEIR_MAX_NAMES 65536
 #define WEIR_DEFAULT_CONNS 262144
 #define WEIR_HOLDERS 65536
@@ -120,15 +121,18 @@ enum weir_server_flags {
 	WEIR_SERVER_KNOWS_USERS = 1 << 9,    /* in `groups`: users who are named, each of whom is a group of one */
 	WEIR_SERVER_PREAMBLES = 1 << 12,     /* each of its connections begins with a PROXY protocol preamble */
 	WEIR_SERVER_FULL_KNOWN = 1 << 13,    /* with FULL_REFUSES: connections of sources that are known need no room */
+	WEIR_SERVER_INSIDE =
+		1 << 14, /* requests that packets do not show are decided inside the server, and not held */
 };
 
 /* What its limits ask for; nothing of it is done for a server without such limits. */
 enum weir_server_traits {
-	WEIR_SERVER_IN_FLIGHT = 1 << 0, /* places are counted */
-	WEIR_SERVER_OBJECTS = 1 << 1,	/* what an Event is about is a part of some key */
-	WEIR_SERVER_SOURCES = 1 << 2,	/* the peer's address is */
-	WEIR_SERVER_PENALTIES = 1 << 3, /* subjects that do not back off are penalised */
-	WEIR_SERVER_LIMITED = 1 << 8,	/* and the bits above it: it has the limit of enum weir_limit_type */
+	WEIR_SERVER_IN_FLIGHT = 1 << 0,	  /* places are counted */
+	WEIR_SERVER_OBJECTS = 1 << 1,	  /* what an Event is about is a part of some key */
+	WEIR_SERVER_SOURCES = 1 << 2,	  /* the peer's address is */
+	WEIR_SERVER_PENALTIES = 1 << 3,	  /* subjects that do not back off are penalised */
+	WEIR_SERVER_CONNECTIONS = 1 << 4, /* new connections are counted (admission.h) */
+	WEIR_SERVER_LIMITED = 1 << 8,	  /* and the bits above it: it has the limit of enum weir_limit_type */
 };
 
 /* Groups that follow from how a request is identified, and those that no limit is for: as far as they are known. */
@@ -151,8 +155,10 @@ struct weir_server {
 	__u32 traits;			    /* enum weir_server_traits */
 	__u32 list_width;		    /* seats of a LIST; 0: as many as its list is known to be wide (width.h) */
 	__u32 object_bytes;		    /* of an answer to a LIST; 0: WEIR_OBJECT_BYTES */
+	__u32 retry_max_s;		    /* the longest Retry-After; 0: WEIR_RETRY_MAX_S */
+	__u32 pad;
 };
-WEIR_ASSERT_SIZE(struct weir_server, 440);
+WEIR_ASSERT_SIZE(struct weir_server, 512);
 
 struct weir_proxy_key {
 	__u32 prefixlen;  /* 32 (server) + bits of the address */
@@ -244,18 +250,19 @@ WEIR_INLINE __u32 weir_table_share(__u32 max)
 	return max < 4 ? 1 : max / 4;
 }
 
-/* Input of the program weir_settle: bring a bucket up to date at the rate in force. */
-struct weir_settle {
+/* Input of the program weir_override_end: a subject's override ends, and its bucket goes on at the limit's own rate. */
+struct weir_override_end {
 	__u32 limit;
 	__u32 pad;
 	__u64 subject;
 	__u64 now_ns; /* CLOCK_MONOTONIC */
 };
-WEIR_ASSERT_SIZE(struct weir_settle, 24);
+WEIR_ASSERT_SIZE(struct weir_override_end, 24);
 
 /*
  * Input of the program weir_forget: drop a connection's entry, if it has this id, and count `reason` (enum weir_reason).
  * WEIR_REASON_COUNT: drop only what is due of a dying one, as its timer would.
+ * Of weir_forget_admitted, too: drop the entry of an admitted connection, if its word is this id. `reason` is not looked at.
  */
 struct weir_forget {
 	struct weir_flow flow;

@@ -17,8 +17,10 @@
  *   RECORD     what became of a record (hold.h)        weir_records_total{decision}
  *   TIME       nanoseconds                             weir_held_seconds_total
  *   PACKET     what was done to packets                weir_packets_total{action}
- *   TRACE      records that found the ring full        weir_trace_lost_total
+ *   TRACE      records that found the ring full, or    weir_trace_lost_total, weir_refusal_events_skipped_total
+ *              that a sample has no room for
  *   INSIDE     what was seen of requests in a server   weir_inside_requests_total{outcome}
+ *   ADMISSION  what became of new connections (admission.h)  weir_connection_attempts_total{outcome}
  *   CONN       life of tracked connections             weir_connections_*; gauges are differences of these
  */
 #ifndef WEIR_BASE_REASON_H
@@ -41,6 +43,7 @@
 	X(SHED_IN_FLIGHT, "in_flight", SHED)                      \
 	X(SHED_LEVEL, "priority_level", SHED)                     \
 	X(SHED_PENALTY, "penalty", SHED)                          \
+	X(SHED_DENIED, "denied", SHED)                            \
 	X(EVENT_KEYED, "source_and_object", EVENT)                \
 	X(EVENT_PATCH, "fallback_patch", EVENT)                   \
 	X(EVENT_CUT, "fallback_cut", EVENT)                       \
@@ -92,6 +95,7 @@
 	X(HELD, "held", PACKET)                                   \
 	X(OUT_OF_ORDER, "out_of_order", PACKET)                   \
 	X(CONTENDED, "contended", PACKET)                         \
+	X(LIMIT_CONTENDED, "limit_contended", PACKET)             \
 	X(UNACCEPTABLE, "unacceptable", PACKET)                   \
 	X(URGENT_REMOVED, "urgent_removed", PACKET)               \
 	X(TFO_REMOVED, "tfo_removed", PACKET)                     \
@@ -131,11 +135,24 @@
 	X(CONN_GAVE_WAY, "gave_way", CONN)                        \
 	X(CONN_RESET, "reset", CONN)                              \
 	X(TRACE_LOST, "trace_lost", TRACE)                        \
+	X(EVENTS_SKIPPED, "refusal_events_skipped", TRACE)        \
 	X(INSIDE_SEEN, "seen", INSIDE)                            \
 	X(INSIDE_UNREADABLE, "unreadable", INSIDE)                \
 	X(INSIDE_NOT_TEXT, "not_text", INSIDE)                    \
 	X(INSIDE_OTHER_USER, "other_user", INSIDE)                \
-	X(INSIDE_NO_ROOM, "no_room", INSIDE)
+	X(INSIDE_NO_ROOM, "no_room", INSIDE)                      \
+	X(INSIDE_ANSWERED, "answered", INSIDE)                    \
+	X(INSIDE_UNANSWERED, "unanswered", INSIDE)                \
+	X(INSIDE_ON_WIRE, "on_wire", INSIDE)                      \
+	X(ADMITTED, "admitted", ADMISSION)                        \
+	X(ADMISSION_EXEMPT, "exempt", ADMISSION)                  \
+	X(ADMISSION_DROPPED, "dropped", ADMISSION)                \
+	X(ADMISSION_RESET, "reset", ADMISSION)                    \
+	X(ADMISSION_DRY_RUN, "dry_run_refused", ADMISSION)        \
+	X(ADMISSION_REPEATED, "repeated", ADMISSION)              \
+	X(ADMISSION_LATER, "syn_cookie", ADMISSION)               \
+	X(ADMISSION_NO_ROOM, "no_room", ADMISSION)                \
+	X(ADMISSION_SWEPT, "swept", ADMISSION)
 
 #define WEIR_EVENT_KEYS 4 /* reasons of the group EVENT */
 

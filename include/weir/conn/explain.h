@@ -29,6 +29,7 @@ enum weir_explained_flags {
 	WEIR_EXPLAINED_PENALISED = 1 << 3, /* REFUSED because of what is left of a penalty; no limit was asked */
 	WEIR_EXPLAINED_PLACES = 1 << 5,	   /* it is of requests in flight: places, taken and wanted are what counts */
 	WEIR_EXPLAINED_NEW = 1 << 4,	   /* nothing is kept for the subject yet */
+	WEIR_EXPLAINED_DENY = 1 << 6,	   /* its subject may have none, ever */
 };
 
 /* A limit whose rules match. */

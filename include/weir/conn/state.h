@@ -39,12 +39,12 @@ enum weir_action {
 
 /* The answer of the latest cut: what is needed to make the same bytes again. */
 struct weir_answer_choice {
-	__u16 retry_s;
+	__u16 retry_s; /* 0: it is a 403 */
 	__u16 length;
 	__u8 kind;     /* enum weir_answer_kind */
 	__u8 head;     /* the request was HEAD: no body */
-	__u8 rejected; /* it is a 400: enum weir_reason, why; 0: a 429 */
-	__u8 pad;
+	__u8 rejected; /* it is a 400: enum weir_reason, why; 0: a limit refused */
+	__u8 limit;    /* its slot */
 };
 
 /*

@@ -14,6 +14,32 @@
 #define WEIR_TRACE_LINE 512
 #define WEIR_TRACE_REQUESTS (WEIR_OUTSTANDING_MAX + 1) /* that one packet may have decided */
 
+/*
+ * Refusals are told of also when nobody traces: so many of a server in each interval, which leaves the agent time for other
+ * things. Those beyond are counted. CPUs take from it without a lock: a few more may be told of.
+ */
+#define WEIR_SAMPLE_NS (WEIR_NS_PER_S / 10)
+#define WEIR_SAMPLE_REFUSALS 50
+
+struct weir_sample {
+	__u64 since_ns; /* the interval's beginning */
+	__u64 told;	/* in it */
+};
+WEIR_ASSERT_SIZE(struct weir_sample, 16);
+
+/* May one more be told of? */
+WEIR_INLINE bool weir_sample_take(struct weir_sample *s, __u64 now_ns)
+{
+	if (now_ns - s->since_ns >= WEIR_SAMPLE_NS) {
+		s->since_ns = now_ns;
+		s->told = 0;
+	}
+	if (s->told >= WEIR_SAMPLE_REFUSALS)
+		return false;
+	s->told++;
+	return true;
+}
+
 /* The attributes that have names. */
 enum weir_trace_name {
 	WEIR_TRACE_NAMESPACE,
@@ -38,7 +64,7 @@ struct weir_trace {
 	__u32 server;
 	__u32 start; /* client's sequence number of its first byte, with line_kept */
 	__u32 head_length;
-	__u32 retry_s;	   /* of a refused request */
+	__u32 retry_s;	   /* of a refused request; 0: it is denied */
 	__u16 client_port; /* network order */
 	__u16 flags;	   /* enum weir_request_flags */
 	__u16 line_length; /* as in struct weir_request */
@@ -50,15 +76,17 @@ struct weir_trace {
 	__u8 method;			/* enum weir_method */
 	__u8 source;			/* enum weir_source */
 	__u8 refused[WEIR_MATCHES_MAX]; /* their slots */
+	__u8 named;			/* the one of them that the answer names */
+	__u8 pad[7];
 };
-WEIR_ASSERT_SIZE(struct weir_trace, 168);
+WEIR_ASSERT_SIZE(struct weir_trace, 176);
 
 /* As it stands in the ring, where it ends with the last byte of line that was kept. */
 struct weir_trace_record {
 	struct weir_trace trace;
 	char line[WEIR_TRACE_LINE];
 };
-WEIR_ASSERT_SIZE(struct weir_trace_record, 680);
+WEIR_ASSERT_SIZE(struct weir_trace_record, 688);
 
 WEIR_INLINE struct weir_trace_span weir_trace_segment(const struct weir_path *p, __u32 at)
 {

@@ -17,11 +17,11 @@ WEIR_INLINE __u64 weir_list_namespace(const struct weir_path *p, __u32 resource_
 }
 
 /* A subject; 0: it is no LIST. */
-WEIR_INLINE __u64 weir_list_of(const struct weir_request *r, const struct weir_attributes *a)
+WEIR_INLINE __u64 weir_list_of(const struct weir_path *p, const struct weir_attributes *a)
 {
 	if (a->list == WEIR_LIST_NONE)
 		return 0;
-	return weir_pair(weir_pair(a->group, a->resource), weir_list_namespace(&r->path, a->resource_at));
+	return weir_pair(weir_pair(a->group, a->resource), weir_list_namespace(p, a->resource_at));
 }
 
 #endif

@@ -14,17 +14,26 @@
 
 #define WEIR_MAX_INSIDE_PROCESSES 1024
 #define WEIR_MAX_INSIDE_REQUESTS 65536
+#define WEIR_INSIDE_GROUPS_MAX 256 /* of a user; one with more is none that weir knows */
 
 /*
  * Where a server is probed.
  * REQUEST     a handler begins that has a *http.Request, and whose goroutine asks for the attributes next
  * ATTRIBUTES  Kubernetes' authorizer.Attributes of that request are known
  * HTTP        any net/http handler begins
+ * HTTP_ANSWER the same, and it may be refused
+ * FILTER      a filter begins whose goroutine comes to HANDLE next; a request begins with it
+ * HANDLE      API Priority and Fairness gets a request: it is decided, and may be refused
+ * EXECUTE     what API Priority and Fairness was handed begins: that it lets the request pass, and where it may be refused, too
  */
 enum weir_inside_point {
 	WEIR_INSIDE_REQUEST,
 	WEIR_INSIDE_ATTRIBUTES,
 	WEIR_INSIDE_HTTP,
+	WEIR_INSIDE_HTTP_ANSWER,
+	WEIR_INSIDE_FILTER,
+	WEIR_INSIDE_HANDLE,
+	WEIR_INSIDE_EXECUTE,
 	WEIR_INSIDE_POINTS,
 };
 
@@ -42,27 +51,47 @@ enum weir_inside_register {
 	WEIR_INSIDE_REGISTERS,
 };
 
-/* Offsets of fields, in bytes. */
-struct weir_inside_layout {
-	__u64 user_itab; /* of *user.DefaultInfo as a user.Info: an address in the process */
-	__u8 request_in; /* enum weir_inside_register: the *http.Request, at REQUEST or HTTP */
-	__u8 record_in;	 /* the *authorizer.AttributesRecord, at ATTRIBUTES */
-	__u16 method;	 /* of http.Request: strings */
-	__u16 uri;
-	__u16 peer;
-	__u16 user; /* of AttributesRecord: a user.Info */
-	__u16 verb; /* strings */
+/* Offsets of what a request asks for, in one of Kubernetes' structs. Strings, but for is_resource: a bool. */
+struct weir_inside_fields {
+	__u16 verb;
 	__u16 namespace;
 	__u16 group;
 	__u16 resource;
 	__u16 subresource;
 	__u16 name;
-	__u16 is_resource; /* a bool */
+	__u16 path;
+	__u16 is_resource;
+};
+WEIR_ASSERT_SIZE(struct weir_inside_fields, 16);
+
+/* An argument that is on the stack; else an enum weir_inside_register. */
+#define WEIR_INSIDE_ON_STACK 0x80 /* and how many words above the stack pointer it is */
+
+/* Where to find things. Offsets are in bytes, registers enum weir_inside_register. */
+struct weir_inside_layout {
+	__u64 user_itab;    /* of *user.DefaultInfo as a user.Info: an address in the process */
+	__u8 request_in;    /* the *http.Request, at REQUEST or HTTP */
+	__u8 writer_in;	    /* the http.ResponseWriter's first word, at HTTP; the second is in the register after it */
+	__u8 filtered_in;   /* the *http.Request, at FILTER */
+	__u8 record_in;	    /* the *authorizer.AttributesRecord, at ATTRIBUTES */
+	__u8 info_in;	    /* at HANDLE: the *request.RequestInfo */
+	__u8 user_in;	    /* the user.Info's first word; the second is in the register after it */
+	__u8 execute_in;    /* the func value, or WEIR_INSIDE_ON_STACK */
+	__u8 skips;	    /* a refusal returns at HANDLE; else at EXECUTE */
+	__u16 write_header; /* in an itab of http.ResponseWriter: the address of WriteHeader */
+	__u16 method;	    /* of http.Request: strings */
+	__u16 uri;
+	__u16 peer;
+	__u16 tls;	   /* a pointer */
+	__u16 proto_major; /* an int */
+	__u16 user;	   /* of AttributesRecord: a user.Info */
 	__u16 user_name;   /* of user.DefaultInfo: a string */
 	__u16 user_groups; /* a slice of strings */
-	__u16 pad[2];
+	__u16 pad[3];
+	struct weir_inside_fields record; /* AttributesRecord */
+	struct weir_inside_fields info;	  /* RequestInfo */
 };
-WEIR_ASSERT_SIZE(struct weir_inside_layout, 40);
+WEIR_ASSERT_SIZE(struct weir_inside_layout, 72);
 
 struct weir_inside_process {
 	__u64 start; /* when it began, in units of WEIR_INSIDE_TICK_NS since the machine's start: a number is used again */
@@ -70,7 +99,7 @@ struct weir_inside_process {
 	__u32 generation; /* of the programs that serve it: those of an earlier agent leave it alone */
 	struct weir_inside_layout layout;
 };
-WEIR_ASSERT_SIZE(struct weir_inside_process, 56);
+WEIR_ASSERT_SIZE(struct weir_inside_process, 88);
 
 #define WEIR_INSIDE_TICK_NS 10000000ULL /* as /proc/PID/stat counts */
 

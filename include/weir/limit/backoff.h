@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * How long to wait after a failure: the rate limiters of Kubernetes' work queues (k8s.io/client-go/util/workqueue,
- * default_rate_limiters.go), and what a limit makes of them for subjects that do not back off (weir_penalty_*).
+ * default_rate_limiters.go). What a limit makes of them for subjects that do not back off: penalty.h.
  *
  *   bucket        BucketRateLimiter: Reserve().Delay() of a token bucket that all items share (bucket.h)
  *   exponential   ItemExponentialFailureRateLimiter: base_ns * 2^failures, at most max_ns
@@ -14,8 +14,6 @@
  * Where this is not client-go's code to the last bit: that multiplies in float64, which has no exact product for a base
  * above 2^53 ns (104 days), and turns a product of exactly 2^63 ns, or a base of 0 after 1024 failures, into a negative
  * delay, which is none. Here all of it is exact, and what is too long is max_ns.
- *
- * Not locked here, see bucket.h.
  */
 #ifndef WEIR_LIMIT_BACKOFF_H
 #define WEIR_LIMIT_BACKOFF_H
@@ -39,18 +37,15 @@ struct weir_backoff {
 	__u64 max_wait_ns;
 	struct weir_rate_history bucket; /* the rates of the bucket that the caller keeps */
 };
-WEIR_ASSERT_SIZE(struct weir_backoff, 144);
+WEIR_ASSERT_SIZE(struct weir_backoff, 208);
 WEIR_ASSERT_OFFSET(struct weir_backoff, max_wait_ns, 40);
 WEIR_ASSERT_OFFSET(struct weir_backoff, bucket, 48);
 
-/* An item; all zero: one that has not failed. The instants (CLOCK_MONOTONIC) are those of a penalty. */
+/* An item; all zero: one that has not failed. Its owner's alone. */
 struct weir_backoff_state {
-	__u32 failures;	  /* since it was forgotten; ends at its largest value */
-	__u32 charged;	  /* its last failure took a token of the bucket */
-	__u64 refused_ns; /* the last failure */
-	__u64 until_ns;	  /* it is penalised before this */
+	__u32 failures; /* since it was forgotten; ends at its largest value */
+	__u32 charged;	/* its last failure took a token of the bucket */
 };
-WEIR_ASSERT_SIZE(struct weir_backoff_state, 24);
 
 WEIR_INLINE __u64 weir_backoff_longest(__u64 a_ns, __u64 b_ns)
 {
@@ -73,15 +68,14 @@ WEIR_INLINE __u64 weir_backoff_exponential_ns(const struct weir_backoff *policy,
 
 /*
  * Takes a token of the policy's bucket and says how long it is until then; WEIR_NEVER_NS: there will never be one, and
- * none is taken.
+ * none is taken. Nor is one taken of a bucket that is contended, which is told as it was last seen.
  */
 WEIR_INLINE __u64 weir_backoff_bucket_ns(const struct weir_backoff *policy, struct weir_bucket *bucket, __u64 now_ns)
 {
-	__u64 turn_ns = weir_bucket_turn_ns(bucket, &policy->bucket, now_ns);
+	struct weir_ask ask = { .now_ns = now_ns, .longest_ns = WEIR_NEVER_NS - 1, .weight = 1 };
 
-	if (turn_ns != WEIR_NEVER_NS)
-		weir_bucket_reserve(bucket, &policy->bucket, now_ns, turn_ns, 1);
-	return turn_ns;
+	weir_bucket_ask(bucket, &policy->bucket, &ask);
+	return ask.wait_ns;
 }
 
 /*
@@ -117,71 +111,6 @@ WEIR_INLINE void weir_backoff_forget(struct weir_backoff_state *state)
 WEIR_INLINE __u32 weir_backoff_requeues(const struct weir_backoff *policy, const struct weir_backoff_state *state)
 {
 	return policy->parts & (WEIR_BACKOFF_EXPONENTIAL | WEIR_BACKOFF_FAST_SLOW) ? state->failures : 0;
-}
-
-/*
- * The penalty of a limit. A subject's requests that the limit refuses, one after the other, are its failures; each
- * lasts until the policy's delay is over, and no less than until the limit would admit. Until then the subject is
- * penalised: its requests are refused and told weir_penalty_wait_ns(), no limit is asked and no failure counted, so that
- * what Retry-After says stays true however often it is ignored. The first request after that is asked of the limits as
- * ever.
- *
- *   wait = weir_penalty_wait_ns(state, now)                        not 0: refuse, tell wait, touch nothing
- *   the limit refuses: weir_penalty_refused(...)                   the wait to tell
- *   every limit admits: weir_penalty_admitted(state)
- *   a refusal is to be decided anew: weir_penalty_undo(...)
- *
- * A limit that would admit a request that another one refuses says neither: to its subject nothing has happened.
- */
-
-/* No longer than the longest Retry-After that is told: who waits as it says is never told again. */
-#define WEIR_PENALTY_MAX_NS (WEIR_RETRY_MAX_S * WEIR_NS_PER_S)
-
-/* How long the subject is still penalised; 0: ask the limit. */
-WEIR_INLINE __u64 weir_penalty_wait_ns(const struct weir_backoff_state *state, __u64 now_ns)
-{
-	return state->until_ns > now_ns ? state->until_ns - now_ns : 0;
-}
-
-/*
- * The limit, which would admit after wait_ns (or WEIR_NEVER_NS), refuses a subject that is not penalised. Returns the
- * wait to tell, at most WEIR_PENALTY_MAX_NS. A caller that may hold but one lock, and has another one for the bucket, asks
- * weir_backoff_bucket_ns() before, passes bucket as NULL and has weir_backoff_cap() of what that said in wait_ns.
- */
-WEIR_INLINE __u64 weir_penalty_refused(const struct weir_backoff *policy, struct weir_backoff_state *state,
-				       struct weir_bucket *bucket, __u64 now_ns, __u64 wait_ns)
-{
-	__u64 told_ns = weir_backoff_longest(weir_backoff_when(policy, state, bucket, now_ns), wait_ns);
-
-	if (told_ns > WEIR_PENALTY_MAX_NS)
-		told_ns = WEIR_PENALTY_MAX_NS;
-	state->refused_ns = now_ns;
-	state->until_ns = now_ns + told_ns;
-	return told_ns;
-}
-
-/* The request is let through for good: the subject has waited as it was told. */
-WEIR_INLINE void weir_penalty_admitted(struct weir_backoff_state *state)
-{
-	weir_backoff_forget(state);
-}
-
-/*
- * Undoes the weir_penalty_refused() of refused_ns, also when others were refused because of it, as if it had never
- * been: the same request, and anyone else's, is asked of the limits again, and fails as it did. Does nothing when the
- * subject has been admitted or has failed again since.
- */
-WEIR_INLINE void weir_penalty_undo(const struct weir_backoff *policy, struct weir_backoff_state *state,
-				   struct weir_bucket *bucket, __u64 refused_ns)
-{
-	if (!state->failures || state->refused_ns != refused_ns)
-		return;
-	if (state->charged && bucket)
-		weir_bucket_give_back(bucket, &policy->bucket, 1);
-	state->failures--;
-	state->charged = 0;
-	state->refused_ns = 0;
-	state->until_ns = 0;
 }
 
 #endif

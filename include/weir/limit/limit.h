@@ -10,6 +10,7 @@
 #include "weir/base/types.h"
 #include "weir/limit/backoff.h"
 #include "weir/limit/bucket.h"
+#include "weir/limit/penalty.h"
 
 enum weir_limit_type {
 	WEIR_LIMIT_TOTAL,
@@ -21,10 +22,24 @@ enum weir_limit_type {
 
 #define WEIR_SERVER_LIMITS 256 /* slots of one server */
 
+/* What a limit counts: requests, or connections (admission.h); a rate of them, or how many there are at once. */
 enum weir_limit_kind {
 	WEIR_LIMIT_RATE,
 	WEIR_LIMIT_IN_FLIGHT,
+	WEIR_LIMIT_CONNECTION_RATE,
+	WEIR_LIMIT_OPEN,
 };
+
+/* enum weir_limit_kind: has it places, instead of tokens? */
+WEIR_INLINE bool weir_limit_has_places(__u32 kind)
+{
+	return kind == WEIR_LIMIT_IN_FLIGHT || kind == WEIR_LIMIT_OPEN;
+}
+
+WEIR_INLINE bool weir_limit_is_of_connections(__u32 kind)
+{
+	return kind == WEIR_LIMIT_CONNECTION_RATE || kind == WEIR_LIMIT_OPEN;
+}
 
 /* For whom a limit keeps a count: for each combination of these. None: one for all. */
 enum weir_key_part {
@@ -39,17 +54,19 @@ enum weir_key_part {
 enum weir_limit_flags {
 	WEIR_LIMIT_SET =
 		1 << 0, /* of an amount: it is one; else the limit is for the subjects with an override alone */
+	WEIR_LIMIT_DENY = 1 << 3,    /* of an amount: none, ever */
 	WEIR_LIMIT_DRY_RUN = 1 << 1, /* what it refuses is counted, and passes */
 	WEIR_LIMIT_SEATS = 1 << 2,   /* IN_FLIGHT: a list takes as many places as it is wide (width.h) */
+	WEIR_LIMIT_RESET = 1 << 3,   /* of connections: who is refused gets a RST, instead of nothing */
 };
 
 /* How much, by default or for one subject: the rate in force and the ones before it, newest first; or places. */
 struct weir_amount {
-	__u32 flags;  /* WEIR_LIMIT_SET */
-	__u32 places; /* IN_FLIGHT: requests at once */
+	__u32 flags;  /* WEIR_LIMIT_SET, _DENY */
+	__u32 places; /* requests or connections at once, of a limit that has places */
 	struct weir_rate_history history;
 };
-WEIR_ASSERT_SIZE(struct weir_amount, 104);
+WEIR_ASSERT_SIZE(struct weir_amount, 168);
 
 struct weir_limit {
 	struct weir_amount amount; /* of subjects without an override */
@@ -62,21 +79,21 @@ struct weir_limit {
 	__u32 pad;
 	struct weir_backoff penalty; /* of those who do not back off; without parts: none */
 };
-WEIR_ASSERT_SIZE(struct weir_limit, 280);
+WEIR_ASSERT_SIZE(struct weir_limit, 408);
 
 /* What is kept for a subject of a limit: map `buckets`. */
 struct weir_kept {
 	struct weir_bucket bucket;
-	struct weir_backoff_state penalty;
+	__u64 penalty; /* penalty.h */
 };
-WEIR_ASSERT_SIZE(struct weir_kept, 80);
+WEIR_ASSERT_SIZE(struct weir_kept, 56);
 
 /* What a limit said to the requests that it is for. */
 struct weir_limit_counts {
 	__u64 admitted; /* they passed */
 	__u64 refused;	/* also those that another limit refused as well */
 	__u64 dry_run_refused;
-	__u64 highest; /* IN_FLIGHT: places that one subject has ever taken at once */
+	__u64 highest; /* places that one subject has ever taken at once */
 };
 WEIR_ASSERT_SIZE(struct weir_limit_counts, 32);
 
@@ -88,11 +105,40 @@ struct weir_in_flight_key {
 };
 WEIR_ASSERT_SIZE(struct weir_in_flight_key, 16);
 
+/*
+ * One word, changed by compare-and-swap or by one addition: places that are taken, in the low half; above them, whether the
+ * entry is about to be deleted, and a tag of the key. An entry's memory may belong to another key a moment later, whose tag
+ * is another.
+ */
 struct weir_in_flight {
-	__u32 taken;
-	__u32 dead; /* it is about to be deleted */
+	__u64 word;
 };
 WEIR_ASSERT_SIZE(struct weir_in_flight, 8);
+
+#define WEIR_IN_FLIGHT_DEAD (1ULL << 32)
+
+WEIR_INLINE __u64 weir_in_flight_none(const struct weir_in_flight_key *key)
+{
+	__u64 mixed = (key->subject ^ key->limit ^ (__u64)key->epoch << 32) * 0x9e3779b97f4a7c15ULL;
+
+	return mixed >> 33 << 33;
+}
+
+WEIR_INLINE __u32 weir_in_flight_taken(__u64 word)
+{
+	return word;
+}
+
+/* Does the word belong to the key, and may places be taken of it? */
+WEIR_INLINE bool weir_in_flight_is_of(__u64 word, const struct weir_in_flight_key *key)
+{
+	return word >> 32 == weir_in_flight_none(key) >> 32;
+}
+
+WEIR_INLINE bool weir_in_flight_fits(__u64 word, __u32 wanted, __u32 there_are)
+{
+	return (__u64)weir_in_flight_taken(word) + wanted <= there_are;
+}
 
 /* Limits on requests in flight that one request may be under, and slots of a connection. */
 #define WEIR_PLACES_MAX 8

@@ -92,6 +92,7 @@ WEIR_ASSERT_SIZE(struct weir_rules, 6488);
 #define WEIR_CALL_LONG_RUNNING (1 << 4)
 #define WEIR_CALL_RESOURCE (1 << 5)
 #define WEIR_CALLS 64
+#define WEIR_CALL_CONNECT 64 /* no request: a new connection (admission.h) */
 
 /* verb: enum weir_verb */
 WEIR_INLINE __u64 weir_call(__u32 verb, bool long_running, bool resource)

@@ -12,7 +12,7 @@ from lib.http import Stream, expected_body, parse_head
 from lib.process import PATIENCE_S, eventually
 
 SHED_LINE = "HTTP/1.1 429 Too Many Requests"
-SHED_MESSAGE = "Too many requests, please try again later."
+SHED_MESSAGE = "weir: limit {}: too many requests, please try again later"
 
 Answer = collections.namedtuple("Answer", "line status fields body")
 
@@ -25,6 +25,7 @@ def check_shed(answer, method="GET"):
     length = int(fields.pop("content-length"))
     assert fields.pop("content-type") == "application/json"
     assert fields.pop("connection", "close") == "close"
+    limit = fields.pop("weir-limit")
     assert not fields
     assert retry_after >= 1
     if method == "HEAD":
@@ -32,8 +33,10 @@ def check_shed(answer, method="GET"):
         return retry_after
     assert len(answer.body) == length
     assert json.loads(answer.body) == {
-        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": SHED_MESSAGE,
-        "reason": "TooManyRequests", "details": {"retryAfterSeconds": retry_after}, "code": 429,
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": SHED_MESSAGE.format(limit), "reason": "TooManyRequests", "code": 429,
+        "details": {"retryAfterSeconds": retry_after, "causes": [
+            {"reason": "LimitExceeded", "message": f"limit {limit}: try again in {retry_after} s"}]},
     }
     return retry_after
 

@@ -10,13 +10,14 @@ class Held:
         self.world = world
         self.place = place
         self.weir = world.weir
-        self.server = TlsServer(place.server_ns, place.address, world.directory)
+        self.server = TlsServer(place.server_ns, place.address, world.directory, port=world.port())
         world.at_end(self.server.close)
-        self.weir.start()
+        world.agent()
 
     def attach(self, *options, hold="drop"):
         self.weir("attach", "web", "--port", self.server.port, "--netns", self.place.server_ns.path, "--hold", hold,
                   *options)
+        self.world.attached()
 
     def limit(self, kind="user", qps=0, burst=0):
         self.weir("limit", "set", kind, "--qps", qps, "--burst", burst)

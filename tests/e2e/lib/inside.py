@@ -16,24 +16,31 @@ SOURCES = BUILD.parent / "tests/inside"
 
 
 @functools.lru_cache
-def program(name):
-    if not shutil.which("go"):
+def program(name, compiler="go"):
+    if not shutil.which(compiler):
         pytest.skip("there is no go (golang-go)")
-    binary = BUILD / "tests/inside" / name
+    version = run(compiler, "env", "GOVERSION").strip()
+    binary = BUILD / "tests/inside" / version / name
     own = {"GO111MODULE": "off", "CGO_ENABLED": "0", "GOPATH": str(SOURCES)}
-    subprocess.run(["go", "build", "-ldflags", "-s -w", "-o", binary, f"weir/{name}"], check=True,
+    subprocess.run([compiler, "build", "-ldflags", "-s -w", "-o", binary, f"weir/{name}"], check=True,
                    env={"GOCACHE": str(BUILD / "tests/inside/cache"), **os.environ, **own})
     return binary
 
 
-class GoServer:
-    """binary: another file than the usual one, with the same program."""
+def get(address, place, target, user="", times=1, protocol="http2"):
+    """The answers to so many requests on one connection."""
+    command = place.client_ns.command(program("plain"), protocol, f"https://{address}{target}", user, *range(times))
+    return run(*command).splitlines()
 
-    def __init__(self, name, place, port=8443, binary=None):
+
+class GoServer:
+    """binary: another file than the usual one, with the same program. mode: a word of its (serve-plain: without TLS)."""
+
+    def __init__(self, name, place, port=8443, binary=None, mode="serve"):
         self.place = place
         self.port = port
         self.address = f"{place.address}:{port}"
-        self.process = subprocess.Popen(place.server_ns.command(binary or program(name), "serve", self.address),
+        self.process = subprocess.Popen(place.server_ns.command(binary or program(name), mode, self.address),
                                         stdin=subprocess.DEVNULL)
         eventually(self.listens, f"{name} listens")
 
@@ -43,10 +50,7 @@ class GoServer:
         return sockets.strip()
 
     def get(self, target, user="", times=1, protocol="http2"):
-        """The answers to so many requests on one connection."""
-        said = run(*self.place.client_ns.command(program("plain"), protocol, f"https://{self.address}{target}", user,
-                                                 *range(times)))
-        return said.splitlines()
+        return get(self.address, self.place, target, user, times, protocol)
 
     def close(self):
         with contextlib.suppress(ProcessLookupError):

@@ -84,6 +84,9 @@ class Place:
     def devices(self):
         return [] if self.server_ns is self.client_ns else [(self.server_ns, "eth0"), (self.client_ns, "eth0")]
 
+    def namespaces(self):
+        return {self.server_ns, self.client_ns}
+
     def offload(self, *settings):
         """ethtool -K on both ends."""
         for namespace, device in self.devices():
@@ -98,6 +101,10 @@ def loopback(namespace, family):
 def add_veth(server_ns, client_ns, family, subnet=7, device="eth0"):
     """A veth pair, one end in each namespace, ready to be used; returns the server's and the client's address."""
     server_ns.ip("link", "add", device, "type", "veth", "peer", "name", device, "netns", client_ns.name)
+    return add_addresses(server_ns, client_ns, family, subnet, device)
+
+
+def add_addresses(server_ns, client_ns, family, subnet=7, device="eth0"):
     addresses = []
     for host, namespace in enumerate((server_ns, client_ns), 1):
         address = f"fd00:{subnet}::{host}" if family == 6 else f"10.9.{subnet}.{host}"

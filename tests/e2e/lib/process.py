@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """Commands that must succeed, processes that must end, and conditions that come true in their own time."""
 import contextlib
+import os
 import subprocess
 import time
 
-PATIENCE_S = 60
+PATIENCE_S = int(os.environ.get("PATIENCE_S", 60))
 
 
 def run(*words, **options):

@@ -18,6 +18,7 @@ class Site:
         home = () if self.weir.namespace else ("--netns", self.place.server_ns.path)
         done = self.weir.run("attach", "web", "--port", self.server.port, *home, *trust, *options)
         assert done.returncode == 0 and (warning in done.stderr if warning else not done.stderr), done.stderr
+        self.world.attached()
 
     def limit(self, kind, *subject, qps=0, burst):
         """With qps 0 the burst is there once: every count is exact."""

@@ -12,6 +12,7 @@ BUILD = Path(__file__).resolve().parents[3] / "build"
 BINARY = BUILD / "weir"
 OTHER_PROGRAMS = BUILD / "other-programs/weir"  # on the same maps
 OTHER_MAPS = BUILD / "other-maps/weir"  # which it would make: it is of another ABI version
+WITHOUT_INSIDE = BUILD / "without-inside/weir"  # INSIDE=0
 DECISIONS = ("passed", "shed", "exempt", "dry_run_shed", "rejected", "dry_run_rejected")
 SAMPLE = re.compile(r'(\w+)(?:\{(.*)\})? (\S+)')
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')

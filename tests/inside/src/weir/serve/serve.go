@@ -12,8 +12,10 @@ import (
 	"fmt"
 	"io"
 	"math/big"
+	"net"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -49,18 +51,31 @@ func get(url, user string, http2 bool) {
 		check(err)
 		body, err := io.ReadAll(answer.Body)
 		check(err)
-		fmt.Printf("%d %s", answer.StatusCode, body)
+		fmt.Println(strings.TrimSpace(fmt.Sprintf("%d %s", answer.StatusCode, body)))
 		answer.Body.Close()
 	}
 }
 
-// Main is `serve ADDR:PORT`, or `http1|http2 URL USER TIMES...`: a request for each word.
+// protocols is where HTTP/2 without TLS is switched on, where there is such a switch (Go 1.24).
+var protocols = func(*http.Server) {}
+
+// Main is `serve ADDR:PORT`, `serve-plain ADDR:PORT` without TLS, `serve-inherited` of the socket that is descriptor 3, or
+// `http1|http2 URL USER TIMES...`: a request for each word.
 func Main(handler http.Handler) {
-	if os.Args[1] != "serve" {
+	server := &http.Server{Handler: handler, TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate()}}}
+	switch os.Args[1] {
+	case "serve":
+		server.Addr = os.Args[2]
+		check(server.ListenAndServeTLS("", ""))
+	case "serve-plain":
+		server.Addr = os.Args[2]
+		protocols(server)
+		check(server.ListenAndServe())
+	case "serve-inherited":
+		listener, err := net.FileListener(os.NewFile(3, "listener"))
+		check(err)
+		check(server.ServeTLS(listener, "", ""))
+	default:
 		get(os.Args[2], os.Args[3], os.Args[1] == "http2")
-		return
 	}
-	server := &http.Server{Addr: os.Args[2], Handler: handler,
-		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate()}}}
-	check(server.ListenAndServeTLS("", ""))
 }

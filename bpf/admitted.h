@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The table of connections that limits on them have admitted: when an entry begins, and when its places go back. */
+#ifndef WEIR_BPF_ADMITTED_H
+#define WEIR_BPF_ADMITTED_H
+
+#include "weir/admission/admission.h"
+
+#include "in_flight.h"
+#include "work.h"
+
+/* Takes the entry away if it still is what was found, and gives its places back. 1: it is gone. */
+__noinline int admitted_end(const struct weir_flow *flow, __u64 word)
+{
+	struct weir_admitted *a;
+	struct weir_flow key;
+	struct weir_place out;
+
+	if (!flow || weir_admitted_state(word) == WEIR_ADMITTED_GONE)
+		return 0;
+	key = *flow;
+	a = bpf_map_lookup_elem(&admitted, &key);
+	if (!a || __sync_val_compare_and_swap(&a->word, word, weir_admitted_become(word, WEIR_ADMITTED_GONE)) != word)
+		return 0;
+	for (__u32 i = 0; i < WEIR_PLACES_MAX; i++) {
+		out = a->places[i];
+		if (out.taken)
+			in_flight_give(&out.key, out.taken);
+	}
+	bpf_map_delete_elem(&admitted, &key);
+	return 1;
+}
+
+/* Its handshake was never completed. */
+static int admitted_expire(void *map __attribute__((unused)), struct weir_flow *key, struct weir_admitted *a)
+{
+	struct weir_flow flow = *key; /* functions that are verified by themselves do not take a map's key */
+	__u64 word = a->word;
+
+	if (weir_admitted_state(word) == WEIR_ADMITTED_EMBRYO)
+		admitted_end(&flow, word);
+	return 0;
+}
+
+/* The kernel may have no memory for a timer at that moment: then the agent's sweep finds that there is no socket. */
+static __always_inline void admitted_watch(struct weir_admitted *a)
+{
+	if (bpf_timer_init(&a->timer, &admitted, 1 /* CLOCK_MONOTONIC */))
+		return;
+	bpf_timer_set_callback(&a->timer, admitted_expire);
+	bpf_timer_start(&a->timer, WEIR_EMBRYO_NS, 0);
+}
+
+static __always_inline bool admitted_add(struct work *w)
+{
+	struct weir_admitted *fresh = &w->admitted, *a;
+
+	if (bpf_map_update_elem(&admitted, &w->packet.flow, fresh, BPF_NOEXIST))
+		return false;
+	a = bpf_map_lookup_elem(&admitted, &w->packet.flow);
+	if (a)
+		admitted_watch(a);
+	return true;
+}
+
+/* The packet's connection was admitted, and has taken the decision's places. Without room for it nobody counts it from now on. */
+__noinline int admitted_keep(__u32 hook)
+{
+	struct work *w = work_of(hook);
+
+	if (!w)
+		return 0;
+	w->admitted.word = weir_admitted_word(w->now_ns, WEIR_ADMITTED_EMBRYO);
+	w->admitted.isn = weir_segment_isn(&w->packet.segment);
+	w->admitted.server = w->server;
+	for (__u32 i = 0; i < WEIR_PLACES_MAX; i++)
+		w->admitted.places[i] = w->decision.places[i].now;
+	if (admitted_add(w))
+		return 1;
+	places_undo(&w->decision, true);
+	count(w->server, WEIR_ADMISSION_NO_ROOM);
+	return 0;
+}
+
+/* The handshake of a connection is complete. What has no places need not be known any more. */
+static __always_inline void admitted_begins(const struct weir_flow *flow)
+{
+	struct weir_admitted *a = bpf_map_lookup_elem(&admitted, flow);
+	bool holds = false;
+	__u64 word;
+
+	if (!a)
+		return;
+	word = a->word;
+	if (weir_admitted_state(word) != WEIR_ADMITTED_EMBRYO)
+		return;
+	for (__u32 i = 0; i < WEIR_PLACES_MAX; i++)
+		holds |= !!a->places[i].taken;
+	if (holds)
+		__sync_val_compare_and_swap(&a->word, word, weir_admitted_become(word, WEIR_ADMITTED_OPEN));
+	else
+		admitted_end(flow, word);
+}
+
+/* Its socket has ended. */
+static __always_inline void admitted_ends(const struct weir_flow *flow)
+{
+	struct weir_admitted *a = bpf_map_lookup_elem(&admitted, flow);
+
+	if (a)
+		admitted_end(flow, a->word);
+}
+
+#endif

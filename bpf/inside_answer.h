@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Refusing requests inside a server: its own code answers with 429. These programs write registers of the thread that came to the
+ * probe, which Linux allows since 6.18 unless it is locked down, and nothing else of the process. They stand where a
+ * call has just begun: its return address is on top of the stack.
+ */
+#ifndef WEIR_BPF_INSIDE_ANSWER_H
+#define WEIR_BPF_INSIDE_ANSWER_H
+
+#include "inside.h"
+
+#define INSIDE_TOO_MANY 429
+
+/* As in own_stack.h: programs that write registers and those that do not may not share an array. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} no_answers SEC(".maps");
+
+static __always_inline void inside_own_stack(struct pt_regs *ctx)
+{
+	bpf_tail_call(ctx, &no_answers, 0);
+}
+
+#ifdef __TARGET_ARCH_x86
+
+/* In assembly: newer compilers would take the address of the field first, which verifiers refuse. */
+#define INSIDE_SET(ctx, field, value)                                                                        \
+	asm volatile("*(u64 *)(%[to] + %[at]) = %[what]"                                                     \
+		     :                                                                                       \
+		     : [to] "r"(ctx), [at] "i"(__builtin_offsetof(struct pt_regs, field)), [what] "r"(value) \
+		     : "memory")
+
+/* The function that has begun returns at once. False: its stack cannot be read, and nothing has been done. */
+static __always_inline bool inside_return(struct pt_regs *ctx)
+{
+	__u64 sp = ctx->sp, to = 0;
+
+	if (bpf_probe_read_user(&to, sizeof(to), (const void *)sp) || !to)
+		return false;
+	INSIDE_SET(ctx, ip, to);
+	INSIDE_SET(ctx, sp, sp + sizeof(to));
+	return true;
+}
+
+/* In the place of the function that has begun, the method WriteHeader of the http.ResponseWriter that it was given. */
+static __always_inline bool inside_write_header(struct pt_regs *ctx, const struct weir_inside_layout *layout)
+{
+	__u64 itab = inside_register(ctx, layout->writer_in), writer = inside_register(ctx, layout->writer_in + 1);
+	__u64 to = 0, status = INSIDE_TOO_MANY;
+
+	if (inside_word(itab + layout->write_header, &to) != INSIDE_READ || !to)
+		return false;
+	INSIDE_SET(ctx, ax, writer);
+	INSIDE_SET(ctx, bx, status);
+	INSIDE_SET(ctx, ip, to);
+	return true;
+}
+
+/* The func value that runs: its closure's context. */
+static __always_inline __u64 inside_closure(const struct pt_regs *ctx)
+{
+	return ctx->dx;
+}
+
+#else
+
+static __always_inline bool inside_return(struct pt_regs *ctx)
+{
+	(void)ctx;
+	return false;
+}
+
+static __always_inline bool inside_write_header(struct pt_regs *ctx, const struct weir_inside_layout *layout)
+{
+	(void)ctx;
+	(void)layout;
+	return false;
+}
+
+static __always_inline __u64 inside_closure(const struct pt_regs *ctx)
+{
+	(void)ctx;
+	return 0;
+}
+
+#endif
+
+static __always_inline void inside_answered(const struct weir_inside_process *process, bool done)
+{
+	count(process->server, done ? WEIR_INSIDE_ANSWERED : WEIR_INSIDE_UNANSWERED);
+}
+
+/* A handler of net/http begins. */
+SEC("uprobe")
+int weir_inside_http_answer(struct pt_regs *ctx)
+{
+	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
+	struct weir_inside_process *process = inside_process(&key);
+
+	inside_own_stack(ctx);
+	if (process && inside_server(process) && inside_http(ctx, process, &key, 1))
+		inside_answered(process, inside_write_header(ctx, &process->layout));
+	return 0;
+}
+
+/* The filter of API Priority and Fairness begins. */
+SEC("uprobe")
+int weir_inside_filter(struct pt_regs *ctx)
+{
+	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
+	struct weir_inside_process *process = inside_process(&key);
+
+	own_stack(ctx);
+	if (process && inside_server(process))
+		inside_begin(process, &key, inside_register(ctx, process->layout.filtered_in));
+	return 0;
+}
+
+/* An argument in a register or on the stack; 0: it cannot be read. */
+static __always_inline __u64 inside_argument(const struct pt_regs *ctx, __u8 which)
+{
+	__u64 value = 0;
+
+	if (!(which & WEIR_INSIDE_ON_STACK))
+		return inside_register(ctx, which);
+	bpf_probe_read_user(&value, sizeof(value), (const void *)(ctx->sp + 8 * (which & ~WEIR_INSIDE_ON_STACK)));
+	return value;
+}
+
+static __always_inline __u32 inside_read_handle(struct pt_regs *ctx, struct inside_request *r,
+						const struct weir_inside_process *process)
+{
+	const struct weir_inside_layout *layout = &process->layout;
+	__u32 outcome = INSIDE_READ;
+
+	r->fields_at = inside_register(ctx, layout->info_in);
+	r->fields = layout->info;
+	r->execute = inside_argument(ctx, layout->execute_in);
+	if (r->request)
+		outcome = inside_peer(&r->walk, r->request + layout->peer, &r->peer);
+	if (outcome == INSIDE_READ)
+		outcome = inside_user(r, process, inside_register(ctx, layout->user_in),
+				      inside_register(ctx, layout->user_in + 1));
+	return outcome == INSIDE_READ ? inside_attributes(r) : outcome;
+}
+
+/* A filter that is older was another request's, which has gone on in another goroutine. */
+#define INSIDE_FILTERED_NS WEIR_NS_PER_S
+
+/*
+ * API Priority and Fairness' Handle begins, for a request of this goroutine. It knows of no FILTER if that was of another
+ * goroutine, as a watch's is. What an earlier decision has left here is over.
+ */
+SEC("uprobe")
+int weir_inside_handle(struct pt_regs *ctx)
+{
+	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
+	struct weir_inside_process *process = inside_process(&key);
+	struct inside_request *r;
+
+	inside_own_stack(ctx);
+	if (!process || !inside_server(process))
+		return 0;
+	r = bpf_map_lookup_elem(&inside_requests, &key);
+	if (!r || r->decision != WEIR_REASON_COUNT || bpf_ktime_get_ns() - r->now_ns > INSIDE_FILTERED_NS)
+		r = inside_begin(process, &key, 0);
+	if (!r)
+		return 0;
+	inside_settle(r, process, inside_read_handle(ctx, r, process), 1);
+	r->refused = r->decision == WEIR_SHED;
+	if (r->refused && process->layout.skips) {
+		r->refused = false;
+		inside_answered(process, inside_return(ctx));
+	}
+	return 0;
+}
+
+/* What API Priority and Fairness was handed begins: a refused one ends at once, as if the request had been rejected. */
+SEC("uprobe")
+int weir_inside_execute(struct pt_regs *ctx)
+{
+	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
+	struct weir_inside_process *process = inside_process(&key);
+	struct inside_request *r = process ? bpf_map_lookup_elem(&inside_requests, &key) : NULL;
+
+	inside_own_stack(ctx);
+	if (!r || !inside_server(process) || r->execute != inside_closure(ctx))
+		return 0;
+	if (r->refused)
+		inside_answered(process, inside_return(ctx));
+	else
+		r->executed = true;
+	r->refused = false;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What becomes of a request inside a server, once all that there is to be read of it has been: the engine of the packets decides. */
+#ifndef WEIR_BPF_INSIDE_DECIDE_H
+#define WEIR_BPF_INSIDE_DECIDE_H
+
+#include "inside_memory.h"
+
+#include "decide.h"
+#include "inside_tell.h"
+
+/* Nothing is withheld then, for lack of room neither. */
+#define INSIDE_WITHHOLDS_NOT (WEIR_SERVER_PAUSED | WEIR_SERVER_DRY_RUN)
+
+/* answers: the request can be refused; else it is decided as in a dry run. */
+static __always_inline __u32 inside_flags(const struct weir_server *server, __u32 answers)
+{
+	__u32 flags = server->flags | (answers ? 0 : WEIR_SERVER_DRY_RUN);
+
+	return flags & INSIDE_WITHHOLDS_NOT ? flags & ~(WEIR_SERVER_FULL_REFUSES | WEIR_SERVER_FULL_KNOWN) : flags;
+}
+
+static __always_inline void inside_join_group(struct inside_piece *piece, __u64 subject, struct weir_groups *set)
+{
+	const __u32 *bit;
+
+	piece->known.server = piece->decision.server;
+	piece->known.subject = subject;
+	bit = bpf_map_lookup_elem(&groups, &piece->known);
+	if (bit)
+		weir_groups_add(set, *bit);
+}
+
+/* What the engine is asked. */
+static __always_inline void inside_question(struct inside_piece *piece, __u32 memory, const struct inside_request *r,
+					    __u32 server, const struct weir_server *settings, __u32 answers)
+{
+	const struct weir_trace *t = &r->record.trace;
+	struct decision *d = &piece->decision;
+
+	d->memory = memory;
+	d->server = server;
+	d->server_flags = inside_flags(settings, answers);
+	d->traits = settings->traits;
+	d->generation = settings->generation;
+	d->weight = d->asked = d->asked_anew = 1;
+	d->look = d->unreadable = d->connects = 0;
+	d->request = 0;
+	d->event_key = WEIR_REASON_COUNT;
+	d->now_ns = d->at_ns = d->latest_ns = r->now_ns;
+	d->identity = (struct weir_identity){
+		.user = t->user,
+		.namespace = t->attributes.namespace,
+		.source = t->source,
+		.groups = r->groups,
+	};
+	d->source = r->address;
+	__builtin_memcpy(d->address, r->peer.address, sizeof(d->address));
+	d->attributes = t->attributes;
+	d->n_limits = 0;
+	decision_start(d);
+	if (d->server_flags & WEIR_SERVER_KNOWS_USERS)
+		inside_join_group(piece, d->identity.user, &d->identity.groups);
+}
+
+static __always_inline enum weir_reason inside_ask(struct inside_piece *piece, const struct weir_server *settings)
+{
+	struct decision *d = &piece->decision;
+
+	if (weir_identity_exempt(&d->identity, &settings->groups) || limits_find(d, &piece->path))
+		return WEIR_EXEMPT;
+	/* Where a request ends is not seen here: what it would hold until then is not asked for, nor are penalties. */
+	d->unreadable = 1;
+	if (!(d->server_flags & WEIR_SERVER_PAUSED))
+		decide(d);
+	if (d->refused && !(d->server_flags & WEIR_SERVER_DRY_RUN))
+		return WEIR_SHED;
+	return d->refused | d->overlooked ? WEIR_DRY_RUN_SHED : WEIR_PASSED;
+}
+
+/* --- what is told of it */
+
+static __always_inline void inside_count_refusal(const struct decision *d, __u32 n)
+{
+	__u32 index = weir_limit_index(d->server, d->limits[n]);
+	const struct weir_limit *limit = bpf_map_lookup_elem(&limits, &index);
+
+	if (d->penalised >> n & 1)
+		count(d->server, WEIR_SHED_PENALTY);
+	else if (limit && limit->reason < WEIR_REASON_COUNT)
+		count(d->server, limit->reason);
+}
+
+/* A subject of several parts is called what they are; names of users, namespaces and peers are remembered as they are read. */
+static __always_inline void inside_name_parts(struct inside_piece *piece, __u32 n)
+{
+	struct decision *d = &piece->decision;
+	__u32 index = weir_limit_index(d->server, d->limits[n]), length = 0;
+	const struct weir_limit *limit = bpf_map_lookup_elem(&limits, &index);
+	__u64 *parts = (__u64 *)piece->name.text, subject = d->subjects[n];
+
+	if (!limit || !(limit->key & (limit->key - 1)) || subject == WEIR_SUBJECT_OVERFLOW)
+		return;
+	__builtin_memset(&piece->name, 0, sizeof(piece->name));
+	for (__u32 i = 0; i < WEIR_KEY_PARTS; i++)
+		if (limit->key >> i & 1)
+			parts[length++ & 7] = key_part(d, 1U << i, index);
+	piece->name.kind = WEIR_NAME_PARTS;
+	piece->name.length = piece->name.whole = length * sizeof(*parts);
+	bpf_map_update_elem(&names, &d->subjects[n], &piece->name, BPF_ANY);
+}
+
+/* Limit n of the request. */
+__noinline int inside_tell_limit(__u32 memory, __u32 n, __u32 refused)
+{
+	struct inside_piece *piece = inside_piece_of(memory);
+
+	if (!piece || n >= WEIR_MATCHES_MAX)
+		return 0;
+	if (refused && piece->decision.refused >> n & 1)
+		inside_count_refusal(&piece->decision, n);
+	if (piece->decision.nameless >> n & 1)
+		inside_name_parts(piece, n);
+	return 0;
+}
+
+/* The narrowest limit that refused it, or would have. */
+static __always_inline void inside_refused_by(const struct decision *d, struct weir_asked *asked)
+{
+	__u32 refused = d->refused ?: d->overlooked, index;
+	const struct weir_limit *limit;
+
+	if (!refused)
+		return;
+	asked->slot = d->limits[weir_lowest_bit(refused) & (WEIR_MATCHES_MAX - 1)];
+	index = weir_limit_index(d->server, asked->slot);
+	limit = bpf_map_lookup_elem(&limits, &index);
+	asked->epoch = limit ? limit->epoch : 0;
+}
+
+static __always_inline void inside_decided(struct decision *d, struct inside_request *r)
+{
+	struct weir_trace *t = &r->record.trace;
+	__u32 refused = r->decision == WEIR_SHED ? d->refused : d->refused | d->overlooked;
+
+	count(d->server, r->decision);
+	t->user = d->identity.user;
+	t->retry_s = refused ? d->retry_s : 0;
+	t->named = d->slowest;
+	inside_refused_by(d, &r->asked);
+	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
+		if (n >= d->n_limits)
+			break;
+		t->refused[t->n_refused & (WEIR_MATCHES_MAX - 1)] = d->limits[n];
+		t->n_refused += refused >> n & 1;
+		inside_tell_limit(d->memory, n, r->decision == WEIR_SHED);
+	}
+}
+
+/* Sets r->decision. False: there was no memory to decide in. */
+static __noinline int inside_decide(struct inside_request *r, __u32 server, __u32 answers)
+{
+	struct weir_server *settings = server_of(server);
+	__u32 memory = inside_claim();
+	struct inside_piece *piece = inside_piece_of(memory);
+
+	if (!r || !piece)
+		return 0;
+	if (settings) {
+		inside_question(piece, memory, r, server, settings, answers);
+		r->decision = inside_ask(piece, settings);
+		inside_decided(&piece->decision, r);
+	}
+	inside_give_back(memory);
+	return 1;
+}
+
+/* outcome: of reading it. Sets r->decision. */
+static __noinline int inside_settle(struct inside_request *r, const struct weir_inside_process *process, __u32 outcome,
+				    __u32 answers)
+{
+	struct weir_server *server = process ? inside_server(process) : NULL;
+	struct weir_trace *t;
+
+	if (!r || !process || !server)
+		return 0;
+	t = &r->record.trace;
+	t->source = t->user ? WEIR_SOURCE_SERVER : WEIR_SOURCE_ANONYMOUS;
+	inside_by_peer(r);
+	count(process->server, outcome == INSIDE_READ ? WEIR_INSIDE_SEEN : outcome);
+	count(process->server, weir_source_reason(t->source));
+	r->decision = WEIR_PASSED;
+	r->asked.slot = WEIR_ASKED_NO_SLOT;
+	if (!inside_decide(r, process->server, answers))
+		count(process->server, WEIR_INSIDE_NO_ROOM);
+	inside_top(r, process);
+	if (server->trace_until_ns > r->now_ns)
+		inside_tell(r, process, r->decision);
+	return 0;
+}
+
+#endif

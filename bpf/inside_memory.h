@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The memory of decisions inside servers, where programs interrupt each other: who decides claims a piece that is free, and gives
+ * it back before it ends.
+ */
+#ifndef WEIR_BPF_INSIDE_MEMORY_H
+#define WEIR_BPF_INSIDE_MEMORY_H
+
+#include "weir/http/path.h"
+
+#include "decision.h"
+
+#define INSIDE_PIECES 128 /* a power of two; only programs that are interrupted need more than one for each CPU */
+
+struct inside_piece {
+	__u64 claimed;
+	struct decision decision;
+	struct weir_path path;
+	struct weir_subject_key known; /* for look-ups in `groups` */
+	struct weir_name name;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, INSIDE_PIECES);
+	__type(key, __u32);
+	__type(value, struct inside_piece);
+} inside_pieces SEC(".maps");
+
+static __always_inline struct inside_piece *inside_piece_of(__u32 memory)
+{
+	return bpf_map_lookup_elem(&inside_pieces, &memory);
+}
+
+static __always_inline struct decision *decision_of(__u32 memory)
+{
+	struct inside_piece *piece = inside_piece_of(memory);
+
+	return piece ? &piece->decision : NULL;
+}
+
+struct inside_search {
+	__u32 from;
+	__u32 found;
+};
+
+static long inside_claim_step(__u32 i, struct inside_search *search)
+{
+	__u32 at = (search->from + i) & (INSIDE_PIECES - 1);
+	struct inside_piece *piece = inside_piece_of(at);
+
+	if (!piece || __sync_val_compare_and_swap(&piece->claimed, 0, 1))
+		return 0;
+	search->found = at;
+	return 1;
+}
+
+/* INSIDE_PIECES: none is free. */
+static __always_inline __u32 inside_claim(void)
+{
+	struct inside_search search = { .from = bpf_get_smp_processor_id() * 2, .found = INSIDE_PIECES };
+
+	bpf_loop(INSIDE_PIECES, inside_claim_step, &search, 0);
+	return search.found;
+}
+
+static __always_inline void inside_give_back(__u32 memory)
+{
+	struct inside_piece *piece = inside_piece_of(memory);
+
+	if (piece)
+		__sync_fetch_and_and(&piece->claimed, 0);
+}
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What is kept of a request inside a server, and whose request it is. The programs can be preempted, so nothing of theirs is per CPU:
+ * what a request needs is in its entry of `inside_requests`, which belongs to its goroutine alone. Nobody else deletes it.
+ */
+#ifndef WEIR_BPF_INSIDE_REQUEST_H
+#define WEIR_BPF_INSIDE_REQUEST_H
+
+#include "weir/conn/trace.h"
+#include "weir/http/identity.h"
+
+#include "heavy.h"
+#include "inside_read.h"
+#include "maps.h"
+#include "own_stack.h"
+
+/* What is kept of a request between its probes. */
+struct inside_request {
+	__u64 request; /* the *http.Request */
+	__u64 now_ns;
+	__u64 fields_at; /* the struct that says what it asks for; 0: there is none */
+	__u64 execute;	 /* the func value that API Priority and Fairness was handed with it */
+	__u32 decision;	 /* enum weir_reason; WEIR_REASON_COUNT: it has not been decided */
+	bool refused;	 /* it is yet to be, where its goroutine comes to EXECUTE */
+	bool executed;
+	struct weir_inside_fields fields;
+	struct inside_peer peer;
+	__u64 address;		       /* its subject */
+	struct weir_groups groups;     /* of the user, as `groups` knows them */
+	struct weir_subject_key known; /* for look-ups there */
+	__u64 groups_at;	       /* the strings of their names */
+	__u32 outcome;		       /* of reading one */
+	struct weir_asked asked;
+	struct inside_walk walk;
+	struct weir_name name;
+	struct weir_trace_record record;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, WEIR_MAX_INSIDE_PROCESSES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct weir_inside_process);
+} inside_processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, WEIR_MAX_INSIDE_REQUESTS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct weir_inside_key);
+	__type(value, struct inside_request);
+} inside_requests SEC(".maps");
+
+/* Which agent has loaded these programs; set before they are. */
+const volatile __u32 inside_generation = 0;
+static const struct inside_request inside_nothing = {};
+
+/* --- whose request */
+
+static __always_inline __u64 inside_process_start(void)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+
+	return BPF_CORE_READ(task, group_leader, start_boottime) / WEIR_INSIDE_TICK_NS;
+}
+
+/* The server's process that runs; NULL: it is none, as is every other one of the same binary. */
+static __always_inline struct weir_inside_process *inside_process(struct weir_inside_key *key)
+{
+	__u32 process = bpf_get_current_pid_tgid() >> 32;
+	struct weir_inside_process *found = bpf_map_lookup_elem(&inside_processes, &process);
+
+	if (!found || found->generation != inside_generation || found->start != inside_process_start())
+		return NULL;
+	key->process = process;
+	return found;
+}
+
+static __always_inline struct weir_server *inside_server(const struct weir_inside_process *process)
+{
+	__u32 index = process->server;
+	struct weir_server *server = bpf_map_lookup_elem(&servers, &index);
+
+	if (!server || !(server->flags & WEIR_SERVER_ACTIVE) || (server->flags & WEIR_SERVER_DRAINING))
+		return NULL;
+	return server;
+}
+
+/* The entry of this goroutine's request, made anew: what an earlier one has left is over. */
+static __always_inline struct inside_request *inside_begin(const struct weir_inside_process *process,
+							   const struct weir_inside_key *key, __u64 request)
+{
+	struct inside_request *r = NULL;
+
+	if (!bpf_map_update_elem(&inside_requests, key, &inside_nothing, BPF_ANY))
+		r = bpf_map_lookup_elem(&inside_requests, key);
+	if (!r) {
+		count(process->server, WEIR_INSIDE_NO_ROOM);
+		return NULL;
+	}
+	r->request = request;
+	r->now_ns = bpf_ktime_get_ns();
+	r->decision = WEIR_REASON_COUNT;
+	return r;
+}
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What is told of a request inside a server: by trace, by top, by the counters. */
+#ifndef WEIR_BPF_INSIDE_TELL_H
+#define WEIR_BPF_INSIDE_TELL_H
+
+#include "inside_about.h"
+
+#define INSIDE_METHOD_MAX 16
+#define INSIDE_TARGET_MAX (WEIR_TRACE_LINE - INSIDE_METHOD_MAX - 1)
+
+/* "GET /api": as much of it as there is room for. What cannot be read is left out: it was decided without it. */
+static __noinline int inside_line(struct inside_request *r, const struct weir_inside_layout *layout)
+{
+	struct weir_inside_string method = {}, uri = {};
+	struct weir_trace *t;
+	__u32 n, length;
+
+	if (!r || !layout || !r->request)
+		return 0;
+	t = &r->record.trace;
+	inside_string(r->request + layout->method, &method);
+	inside_string(r->request + layout->uri, &uri);
+	n = method.length < INSIDE_METHOD_MAX ? method.length : INSIDE_METHOD_MAX;
+	WEIR_BARRIER(n);
+	if (n > INSIDE_METHOD_MAX || bpf_probe_read_user(r->record.line, n, (const void *)method.at))
+		return 0;
+	r->record.line[n] = ' ';
+	n++;
+	length = uri.length < INSIDE_TARGET_MAX ? uri.length : INSIDE_TARGET_MAX;
+	WEIR_BARRIER(length);
+	if (length > INSIDE_TARGET_MAX || bpf_probe_read_user(r->record.line + n, length, (const void *)uri.at))
+		return 0;
+	t->line_kept = n + length;
+	t->line_length = uri.length < 0xffff - WEIR_TRACE_LINE ? n + uri.length : 0xffff;
+	return 0;
+}
+
+static __noinline int inside_tell(struct inside_request *r, const struct weir_inside_process *process, __u32 decision)
+{
+	struct weir_trace *t;
+	__u32 kept;
+
+	if (!r || !process)
+		return 0;
+	t = &r->record.trace;
+	inside_line(r, &process->layout);
+	t->time_ns = r->now_ns;
+	t->server = process->server;
+	t->decision = decision;
+	t->flags = WEIR_REQUEST_CHUNKED; /* its body's length is not asked for */
+	t->client_port = bpf_htons(r->peer.port);
+	__builtin_memcpy(t->client, r->peer.address, sizeof(t->client));
+	kept = t->line_kept;
+	WEIR_BARRIER(kept);
+	if (kept > WEIR_TRACE_LINE)
+		return 0;
+	if (bpf_ringbuf_output(&trace, &r->record, sizeof(*t) + kept, 0))
+		count(process->server, WEIR_TRACE_LOST);
+	return 0;
+}
+
+/* --- who makes the load */
+
+static __always_inline void inside_asked(struct inside_request *r, const struct weir_inside_process *process)
+{
+	const struct weir_trace *t = &r->record.trace;
+	struct weir_asked *asked = &r->asked;
+	struct weir_settings *set;
+	__u32 zero = 0;
+
+	asked->counts.requests = 1;
+	asked->now_ns = r->now_ns;
+	asked->user = t->user;
+	asked->namespace = t->attributes.namespace;
+	asked->resource = t->attributes.resource;
+	asked->is_path = !(t->attributes.flags & WEIR_ATTRIBUTE_RESOURCE);
+	asked->verb = t->attributes.verb;
+	asked->server = process->server;
+	asked->counts.refused = r->decision == WEIR_SHED;
+	asked->counts.dry_run = r->decision == WEIR_DRY_RUN_SHED;
+	asked->can_name = r->fields_at != 0;
+	set = bpf_map_lookup_elem(&settings, &zero);
+	if (!set || !r->peer.known)
+		return;
+	__builtin_memcpy(asked->address, r->peer.address, sizeof(asked->address));
+	if (!weir_address_is_ipv4(asked->address))
+		__builtin_memset(asked->address + 8, 0, 8);
+	asked->source = weir_asked_source(set->seed, asked->address);
+}
+
+static __noinline int inside_top(struct inside_request *r, const struct weir_inside_process *process)
+{
+	__u32 nameless;
+
+	if (!r || !process)
+		return 0;
+	inside_asked(r, process);
+	nameless = heavy_count(&r->asked);
+	if (nameless & (1U << WEIR_HEAVY_NAMESPACE))
+		inside_remember(r, r->fields_at + r->fields.namespace, WEIR_NAME_NAMESPACE, r->asked.namespace);
+	if (nameless & (1U << WEIR_HEAVY_RESOURCE))
+		inside_remember(r, r->fields_at + r->fields.resource, WEIR_NAME_NAMESPACE, r->asked.resource);
+	return 0;
+}
+
+#endif

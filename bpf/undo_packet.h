@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A packet's requests are decided one after the other, and it may turn out at the end that the packet cannot be committed: it comes
+ * again, and so do they. What the latest one took is in the working memory; what those before it took is kept here until
+ * then, so that all of it can go back.
+ */
+#ifndef WEIR_BPF_UNDO_PACKET_H
+#define WEIR_BPF_UNDO_PACKET_H
+
+#include "undo.h"
+#include "work.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, WEIR_OUTSTANDING_MAX);
+	__type(key, __u32);
+	__type(value, struct decided);
+} decided SEC(".maps");
+
+static __always_inline void decision_keep(struct work *w)
+{
+	__u32 index = w->n_decided;
+	struct decided *kept = bpf_map_lookup_elem(&decided, &index);
+
+	/* Nothing is kept of one that took nothing, nor was refused anything. */
+	if (!kept || !(w->decision.charged | w->decision.refused | w->decision.overlooked))
+		return;
+	w->n_decided++;
+	decided_keep(kept, &w->decision);
+}
+
+/* The packet is not committed: as if none of its requests had been asked for. What has gone back once is not known any more. */
+__noinline int undo_packet(struct work *w)
+{
+	struct decided *kept;
+	__u32 n;
+
+	if (!w)
+		return 0;
+	places_undo(&w->decision, true);
+	undo_decision(&w->decision);
+	n = w->n_decided;
+	w->n_decided = 0;
+	for (__u32 i = 0; i < WEIR_OUTSTANDING_MAX; i++) {
+		__u32 index = i;
+
+		if (i >= n)
+			break;
+		kept = bpf_map_lookup_elem(&decided, &index);
+		if (!kept)
+			break;
+		decided_recall(&w->decision, kept);
+		undo_decision(&w->decision);
+	}
+	return 0;
+}
+
+#endif

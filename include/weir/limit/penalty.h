@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The penalty of a limit for subjects that do not back off. A subject's requests that the limit refuses, one after the
+ * other, are its failures; each lasts until the policy's delay (backoff.h) is over, and no less than until the limit would
+ * admit. Until then the subject is penalised: its requests are refused and told weir_penalty_wait_ns(), no limit is asked
+ * and no failure counted, so that what Retry-After says stays true however often it is ignored. The first request after
+ * that is asked of the limits as ever.
+ *
+ *   wait = weir_penalty_wait_ns(word, now)                not 0: refuse, tell wait, touch nothing
+ *   the limit refuses: weir_penalty_refused(...)          the word to put in its place, and the wait to tell
+ *   every limit admits: 0 in its place
+ *   a refusal is to be decided anew: the word before in its place, if nobody has changed it since
+ *
+ * A limit that would admit a request that another one refuses says neither: to its subject nothing has happened.
+ *
+ * The state is one word, changed by compare-and-swap: when the penalty ends, and how many failures there were.
+ */
+#ifndef WEIR_LIMIT_PENALTY_H
+#define WEIR_LIMIT_PENALTY_H
+
+#include "weir/limit/backoff.h"
+
+/* No longer than the longest Retry-After that is told: who waits as it says is never told again. */
+#define WEIR_PENALTY_MAX_NS (WEIR_RETRY_MAX_S * WEIR_NS_PER_S)
+
+/* The lowest bits are the failures, of which the largest number stands for all above; then the end in steps of 1024 ns, rounded down. */
+#define WEIR_PENALTY_BITS 16
+#define WEIR_PENALTY_FAILURES ((1U << WEIR_PENALTY_BITS) - 1)
+#define WEIR_PENALTY_STEP 10
+
+WEIR_INLINE __u32 weir_penalty_failures(__u64 word)
+{
+	return word & WEIR_PENALTY_FAILURES;
+}
+
+/* CLOCK_MONOTONIC */
+WEIR_INLINE __u64 weir_penalty_end_ns(__u64 word)
+{
+	return word >> WEIR_PENALTY_BITS << WEIR_PENALTY_STEP;
+}
+
+/* How long the subject is still penalised; 0: ask the limit. */
+WEIR_INLINE __u64 weir_penalty_wait_ns(__u64 word, __u64 now_ns)
+{
+	__u64 end_ns = weir_penalty_end_ns(word);
+
+	return end_ns > now_ns ? end_ns - now_ns : 0;
+}
+
+/*
+ * The limit, which would admit after wait_ns (or WEIR_NEVER_NS), refuses a subject that is not penalised. Returns its word
+ * from now on; *told_ns: the wait to tell, at most WEIR_PENALTY_MAX_NS. Where the policy has a bucket, its caller asks
+ * weir_backoff_bucket_ns() before, and has weir_backoff_cap() of what that said in wait_ns.
+ */
+WEIR_INLINE __u64 weir_penalty_refused(const struct weir_backoff *policy, __u64 word, __u64 now_ns, __u64 wait_ns,
+				       __u64 *told_ns)
+{
+	__u32 before = weir_penalty_failures(word);
+	struct weir_backoff_state state = { .failures = before < WEIR_PENALTY_FAILURES ? before : ~0U };
+	__u64 delay_ns = weir_backoff_longest(weir_backoff_when(policy, &state, NULL, now_ns), wait_ns);
+	__u64 failures = state.failures < WEIR_PENALTY_FAILURES ? state.failures : WEIR_PENALTY_FAILURES;
+
+	*told_ns = delay_ns < WEIR_PENALTY_MAX_NS ? delay_ns : WEIR_PENALTY_MAX_NS;
+	return (now_ns + *told_ns) >> WEIR_PENALTY_STEP << WEIR_PENALTY_BITS | failures;
+}
+
+/*
+ * Begins a penalty, ends one (with 0), or undoes what has begun one (the same two, the other way round). False: the subject's
+ * word is not the one before any more, and stays.
+ */
+WEIR_INLINE bool weir_penalty_swap(__u64 *word, __u64 before, __u64 after)
+{
+	return __sync_val_compare_and_swap(word, before, after) == before;
+}
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Amounts of tokens: fixed point, 64 bits before the point and 64 behind it. */
+#ifndef WEIR_LIMIT_TOKENS_H
+#define WEIR_LIMIT_TOKENS_H
+
+#include "weir/base/types.h"
+
+/* high + low / 2^64 tokens; below zero: that much is owed. */
+struct weir_tokens {
+	__s64 high;
+	__u64 low;
+};
+
+/* a * b, in all its 128 bits: high * 2^64 + low */
+WEIR_INLINE struct weir_tokens weir_product(__u64 a, __u64 b)
+{
+	__u64 a_low = (__u32)a, a_high = a >> 32;
+	__u64 b_low = (__u32)b, b_high = b >> 32;
+	__u64 low = a_low * b_low;
+	__u64 middle = a_high * b_low + (low >> 32);
+	__u64 cross = a_low * b_high + (__u32)middle;
+
+	return (struct weir_tokens){
+		.high = a_high * b_high + (middle >> 32) + (cross >> 32),
+		.low = cross << 32 | (__u32)low,
+	};
+}
+
+WEIR_INLINE struct weir_tokens weir_tokens_whole(__u64 n)
+{
+	return (struct weir_tokens){ .high = n };
+}
+
+WEIR_INLINE struct weir_tokens weir_tokens_sum(struct weir_tokens a, struct weir_tokens b)
+{
+	__u64 low = a.low + b.low;
+
+	return (struct weir_tokens){ .high = a.high + b.high + (low < a.low), .low = low };
+}
+
+WEIR_INLINE struct weir_tokens weir_tokens_minus(struct weir_tokens a)
+{
+	return (struct weir_tokens){ .high = -a.high - !!a.low, .low = -a.low };
+}
+
+WEIR_INLINE struct weir_tokens weir_tokens_difference(struct weir_tokens a, struct weir_tokens b)
+{
+	return (struct weir_tokens){ .high = a.high - b.high - (a.low < b.low), .low = a.low - b.low };
+}
+
+WEIR_INLINE bool weir_tokens_less(struct weir_tokens a, struct weir_tokens b)
+{
+	return a.high == b.high ? a.low < b.low : a.high < b.high;
+}
+
+WEIR_INLINE struct weir_tokens weir_tokens_min(struct weir_tokens a, struct weir_tokens b)
+{
+	return weir_tokens_less(a, b) ? a : b;
+}
+
+/* What is missing for one whole token; 0 or less: it is there. */
+WEIR_INLINE struct weir_tokens weir_tokens_missing(struct weir_tokens tokens)
+{
+	return weir_tokens_difference(weir_tokens_whole(1), tokens);
+}
+
+#endif

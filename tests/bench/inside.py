@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What it costs a server to be looked into."""
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from statistics import median
+
+from figures import number, ratios, spread, table
+from lib.inside import program
+from lib.process import run
+from machine import CLIENT_CPU, ROOT, pinned, run_statistics
+
+sys.path.append(str(ROOT / "tests/inside"))
+
+RATE = 1000
+STREAMS = 16
+OWN, KUBE = 8010, 6443
+PATHS = {OWN: "/list/dev/pods", KUBE: "/api/v1/namespaces/default"}
+
+
+class Own:
+    """The server of tests/inside that authorizes as Kubernetes does."""
+
+    name = "a small server"
+    port = OWN
+    where = ()
+
+    def __init__(self, machine):
+        self.pid = machine.start("inside", [program("apiserver"), "serve", f"127.0.0.1:{OWN}"], OWN)
+
+    def ask(self, requests):
+        url = f"https://127.0.0.1:{OWN}{PATHS[OWN]}"
+        run(program("client"), "-header", "X-User=alice", *load(requests), url, preexec_fn=pinned(CLIENT_CPU))
+
+
+class RealKube:
+    """A kube-apiserver 1.20.2, where tests/inside/get has made one."""
+
+    name = "kube-apiserver 1.20.2"
+    port = KUBE
+
+    def __init__(self, machine):
+        from kube import Kube
+        self.kube = Kube(f"weir-bench-{os.getpid()}", machine.dir / "kube")
+        machine.cleanup.callback(self.kube.end)
+        self.kube.start_etcd()
+        self.kube.start_1_20()
+        self.pid = self.kube.pid()
+        self.where = "--netns", self.kube.namespace.path
+        os.sched_setaffinity(self.pid, {1 - CLIENT_CPU})
+
+    def ask(self, requests):
+        counts = self.kube.ask("admin", PATHS[KUBE], requests, *load(requests)[2:])
+        assert counts["200"] == requests, counts
+
+
+def load(requests):
+    return "-n", requests, "-qps", RATE, "-streams", STREAMS
+
+
+def has_kube():
+    return bool(os.environ.get("INSIDE_DIR")) and (Path(os.environ["INSIDE_DIR"]) / "bin/kube-apiserver").exists()
+
+
+def cpu_s(pid):
+    """Of the process: its clock's number is made of its id (clock_getcpuclockid)."""
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+def cost(server, requests):
+    """Microseconds of the server's CPU for one request."""
+    before = cpu_s(server.pid)
+    server.ask(requests)
+    return (cpu_s(server.pid) - before) * 1e6 / requests
+
+
+def hits(machine):
+    """(ns, times) of the agent's programs that run inside servers, since they were loaded."""
+    programs = [one for one in json.loads(run("bpftool", "-j", "prog", "show")) if one.get("name", "").startswith(
+        "weir_inside") and machine.weir.process.pid in [owner["pid"] for owner in one.get("pids", [])]]
+    return [sum(one.get(field, 0) for one in programs) for field in ("run_time_ns", "run_cnt")]
+
+
+def measure(machine, server, pace):
+    """(off, see): microseconds a request in each round; and what the programs took of a hit."""
+    requests = int(RATE * pace.long)
+    off, see, ns, times = [], [], 0, 0
+    server.ask(requests)
+    for _ in range(pace.rounds):
+        with machine.attached("--port", server.port, *server.where, limits=()):
+            off.append(cost(server, requests))
+        with machine.attached("--port", server.port, *server.where, "--inside", "see", limits=()):
+            see.append(cost(server, requests))
+            with run_statistics():
+                server.ask(requests)
+                taken = hits(machine)
+            ns, times = ns + taken[0], times + taken[1]
+    return off, see, ns / times, times / requests / pace.rounds
+
+
+def report(machine, pace):
+    servers = [Own(machine)] + ([RealKube(machine)] if has_kube() else [])
+    rows, targets = [], []
+    for server in servers:
+        off, see, hit_ns, a_request = measure(machine, server, pace)
+        more = median(ratios(see, off)) - 1
+        rows.append([server.name, spread(off), spread(see), f"{100 * more:.1f}", number(a_request), number(hit_ns)])
+        targets.append((f"{server.name}: see, one hit's program, ns", hit_ns, "<=", 2000))
+        if server.port == KUBE:
+            targets.append((f"{server.name}: see, more CPU at {RATE:,} requests/s, %", 100 * more, "<=", 2))
+    head = ["", "off, us", "see, us", "more, %", "hits a request", "a hit's program, ns"]
+    missing = "" if has_kube() else "\nA kube-apiserver was not measured: INSIDE_DIR names none (tests/inside/get).\n"
+    return f"""## What it costs to be looked into
+
+The server's CPU time for one request, over TLS and HTTP/2, at {RATE:,} requests/s on one connection, {STREAMS} at a time: attached
+without `--inside`, and with `--inside see`, in turns. A hit's program is what the kernel says of the programs' time; the trap around it is in
+the CPU time.
+
+{table(head, rows)}{missing}
+""", targets

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A world that the tests of a module have in common, one after the other."""
+from lib import netns
+from lib.world import World
+
+KEEPER = "keeper"
+KEEPER_PORT = 7
+
+
+class Common(World):
+    """
+    An agent, a loopback and a veth pair. In each of these places a server that nobody asks keeps the programs while no test
+    has one attached: loading them takes a second.
+    """
+
+    def __init__(self, name, directory, bpffs):
+        super().__init__(name, directory, bpffs)
+        self.made = {}
+        self.weir.start()
+
+    def lend(self, kind, family):
+        if kind not in self.made:
+            self.made[kind] = self.both_families(kind)
+        return self.made[kind][family]
+
+    def both_families(self, kind):
+        if kind == "loopback":
+            namespace = self.namespace("lo")
+            places = {family: netns.loopback(namespace, family) for family in (4, 6)}
+        else:
+            ends = self.namespace("s"), self.namespace("c")
+            places = {4: netns.veth(*ends, 4), 6: netns.Place(*ends, *netns.add_addresses(*ends, 6))}
+        self.echo(places[4], KEEPER_PORT)
+        return places
+
+    def keep(self, kind):
+        self.weir("attach", f"{KEEPER}-{kind}", "--port", KEEPER_PORT, "--netns", self.made[kind][4].server_ns.path)
+
+    def let_go(self, kind):
+        self.weir("detach", f"{KEEPER}-{kind}", "--force")
+
+    def keeps(self):
+        """The kinds of places where a keeper is attached."""
+        return {server["name"].removeprefix(f"{KEEPER}-") for server in self.weir.servers()} & set(self.made)
+
+
+class Lent(World):
+    """A common world for the time of one test. What its connections still send goes to a port that is not used again."""
+
+    def __init__(self, name, directory, common):
+        super().__init__(name, directory, common.pins.parent)
+        self.common = common
+        self.weir = common.weir
+        self.ports = common.ports
+        self.borrowed = []
+
+    def borrow(self, kind, family):
+        place = self.common.lend(kind, family)
+        self.borrowed.append(kind)
+        return place
+
+    def loopback(self, family=4):
+        return self.borrow("loopback", family)
+
+    def veth(self, family=4):
+        return self.borrow("veth", family)
+
+    def attached(self):
+        """The test sees no server but its own."""
+        for kind in self.common.keeps():
+            self.common.let_go(kind)
+
+    def end_weir(self):
+        self.agent()
+        for kind in set(self.borrowed) - self.common.keeps():
+            self.common.keep(kind)
+        for server in self.weir.servers():
+            if not server["name"].startswith(KEEPER):
+                self.weir("detach", server["name"], "--force")
+        for kind in set(self.borrowed):
+            for namespace in self.common.lend(kind, 4).namespaces():
+                namespace.run("nft", "flush", "ruleset")
+        return [text for namespace in self.namespaces for text in namespace.leftovers()]

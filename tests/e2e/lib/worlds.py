@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0
+"""
+The world that a test gets. With `pytestmark = pytest.mark.together` the tests of a module share an agent and places; a test
+marked `alone` has its own.
+"""
+import os
+import re
+
+import pytest
+
+from lib.common import Common, Lent
+from lib.process import run
+from lib.weir import BINARY
+from lib.world import World
+
+
+@pytest.fixture(scope="session")
+def bpffs(tmp_path_factory):
+    """A bpffs of these tests' own: whatever is mounted elsewhere may be another one's, and read by it."""
+    private = tmp_path_factory.mktemp("bpffs")
+    run("mount", "-t", "bpf", "bpf", private)
+    yield private
+    run("umount", private)
+
+
+def slug(text):
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60]
+
+
+@pytest.fixture(scope="module")
+def common(request, tmp_path_factory, bpffs):
+    name = slug(request.module.__name__)
+    common = Common(f"weir-{name}-{os.getpid()}", tmp_path_factory.mktemp(name), bpffs)
+    yield common
+    common.end()
+
+
+@pytest.fixture
+def world(request, tmp_path, bpffs):
+    assert BINARY.exists(), f"{BINARY} is not built"
+    name = f"weir-{slug(request.node.name)}-{os.getpid()}"
+    marked = request.node.get_closest_marker
+    shared = marked("together") and not marked("alone")
+    world = Lent(name, tmp_path, request.getfixturevalue("common")) if shared else World(name, tmp_path, bpffs)
+    yield world
+    world.end()

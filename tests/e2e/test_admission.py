@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Limits on connections: how many are admitted, by whom, and when a place is free again."""
+import contextlib
+import errno
+import socket
+import time
+
+import pytest
+
+from lib.netns import add_veth
+from lib.process import eventually
+from lib.raw import ACK, RST, SYN, RawClient
+
+NO_PROXY = "--trusted-proxy", "192.0.2.1"
+RATE = "--connections", "--qps", 0  # the burst is there once: every count is exact
+REFUSED_S = 0.4  # a SYN that is dropped is sent again after a second
+
+
+class Silent(RawClient):
+    """Sends a SYN, and never completes the handshake."""
+
+    def handshake(self):
+        return True
+
+
+@pytest.fixture(params=["veth", "veth IPv6", "loopback"])
+def site(world, request):
+    family = 6 if "6" in request.param else 4
+    site = world.site(world.place(request.param.split()[0], family))
+    site.attach(*NO_PROXY)
+    return site
+
+
+@pytest.fixture
+def veth(world):
+    site = world.site(world.veth())
+    site.attach(*NO_PROXY)
+    return site
+
+
+def limit(site, *words, name="conns"):
+    site.weir("limit", "set", name, *words)
+
+
+def connect(site, source=None):
+    """A connection, or the error that the client got."""
+    with site.place.client_ns.entered():
+        sock = socket.socket(site.place.family)
+    site.world.at_end(sock.close)
+    sock.settimeout(REFUSED_S)
+    if source:
+        sock.bind((source, 0))
+    try:
+        sock.connect((site.place.address, site.server.port))
+    except OSError as error:
+        sock.close()
+        return errno.errorcode.get(error.errno, "timeout")
+    return sock
+
+
+def connects(site, n, source=None):
+    """How many of n attempts, one after the other, succeed; they stay open."""
+    return sum(isinstance(connect(site, source), socket.socket) for _ in range(n))
+
+
+def attempts(site):
+    return site.status()["connection_attempts"]
+
+
+def taken(site, name="conns"):
+    return site.limit_of(name)["in_flight"]
+
+
+def test_rate(site):
+    limit(site, "--key", "source", *RATE, "--burst", 3)
+    assert connects(site, 5) == 3
+    assert attempts(site)["admitted"] == 3
+    assert attempts(site)["dropped"] >= 2
+    assert site.limit_of("conns")["admitted"] == 3
+    assert site.weir.metrics()["weir_connection_attempts_total"]["admitted", "web"] == 3
+
+
+def test_reset(site):
+    limit(site, "--key", "source", *RATE, "--burst", 1, "--over", "reset")
+    assert isinstance(connect(site), socket.socket)
+    assert connect(site) == "ECONNREFUSED"
+    assert attempts(site) == {"admitted": 1, "reset": 1}
+
+
+def test_open(site):
+    limit(site, "--key", "source", "--open", 2, "--over", "reset")
+    first, second = connect(site), connect(site)
+    assert connect(site) == "ECONNREFUSED"
+    assert taken(site) == 2
+    first.close()
+    eventually(lambda: taken(site) == 1, "its place is free")
+    assert isinstance(connect(site), socket.socket)
+    assert connect(site) == "ECONNREFUSED"
+    second.close()
+    assert site.limit_of("conns")["highest"] == 2
+
+
+def test_requests_are_not_counted(site):
+    """Nor do limits on requests count connections."""
+    site.limit("user", burst=2)
+    limit(site, "--key", "total", *RATE, "--burst", 2)
+    client = site.client()
+    assert client.drive(3) == [200, 200, 429]
+    assert site.limit_of("conns")["admitted"] == 1
+    client.close()
+    assert site.client().get("/r") == 429
+    assert connects(site, 1) == 0
+
+
+def test_sources_are_told_apart(veth):
+    place = veth.place
+    place.client_ns.ip("addr", "add", "10.9.7.3/24", "dev", "eth0")
+    limit(veth, "--key", "source", *RATE, "--burst", 2)
+    assert connects(veth, 3) == 2
+    assert connects(veth, 3, source="10.9.7.3") == 2
+    limit(veth, "10.9.7.4", "--qps", 0, "--burst", 1)
+    place.client_ns.ip("addr", "add", "10.9.7.4/24", "dev", "eth0")
+    assert connects(veth, 2, source="10.9.7.4") == 1
+
+
+def test_a_refusal_takes_nothing(veth):
+    """The server's limit is not used up by those whom their own refuses."""
+    veth.place.client_ns.ip("addr", "add", "10.9.7.3/24", "dev", "eth0")
+    limit(veth, "--key", "source", *RATE, "--burst", 1, "--over", "reset")
+    limit(veth, "--key", "total", *RATE, "--burst", 2, name="all")
+    assert connects(veth, 5) == 1
+    assert veth.limit_of("all")["admitted"] == 1
+    assert connects(veth, 1, source="10.9.7.3") == 1
+
+
+def test_networks(world):
+    """An address table says users, groups and namespaces of connections, too; its exempt users have none of their limits."""
+    place = world.veth()
+    for host in range(3, 6):
+        place.client_ns.ip("addr", "add", f"10.9.7.{host}/24", "dev", "eth0")
+    table = world.directory / "addresses.csv"
+    table.write_text("10.9.7.2/31,kubelets,,\n10.9.7.4/32,monitoring,,team\n10.9.7.5/32,root,system:masters,\n")
+    site = world.site(place)
+    site.attach(*NO_PROXY, "--address-file", table)
+    limit(site, "--key", "user", *RATE, "--burst", 2)
+    limit(site, "--key", "namespace", "--open", 1, name="teams")
+    assert connects(site, 2) + connects(site, 2, source="10.9.7.3") == 2
+    assert connects(site, 2, source="10.9.7.4") == 1
+    assert connects(site, 5, source="10.9.7.5") == 5
+    assert attempts(site)["exempt"] == 5
+
+
+def test_rules(veth):
+    limit(veth, "--key", "total", *RATE, "--burst", 0, "--source", "10.9.7.3/32", "--over", "reset")
+    assert connects(veth, 2) == 2
+    veth.place.client_ns.ip("addr", "add", "10.9.7.3/24", "dev", "eth0")
+    assert connect(veth, source="10.9.7.3") == "ECONNREFUSED"
+
+
+def test_dry_run_and_pause(veth):
+    limit(veth, "--key", "source", *RATE, "--burst", 1, "--over", "reset", "--dry-run")
+    assert connects(veth, 3) == 3
+    assert attempts(veth) == {"admitted": 1, "dry_run_refused": 2}
+    limit(veth, "--enforce")
+    assert connect(veth) == "ECONNREFUSED"
+    veth.weir("pause")
+    assert connects(veth, 2) == 2
+    veth.weir("resume")
+    assert connect(veth) == "ECONNREFUSED"
+    veth.weir("limit", "delete", "conns")
+    assert connects(veth, 2) == 2
+
+
+def test_a_repeated_syn_is_no_second_connection(veth):
+    limit(veth, "--key", "source", *RATE, "--burst", 2)
+    limit(veth, "--key", "source", "--open", 2, name="open")
+    silent = Silent(veth.place, veth.server.port)
+    veth.world.at_end(silent.close)
+    for _ in range(5):
+        silent.send(flags=SYN)
+    eventually(lambda: attempts(veth).get("repeated") == 5, "they are known")
+    assert attempts(veth)["admitted"] == 1
+    assert taken(veth, "open") == 1
+    silent.send(at=silent.next + 77, flags=SYN)  # the kernel has a handshake of these ends: it makes nothing of this one
+    time.sleep(0.1)
+    assert attempts(veth)["admitted"] == 1
+    assert connects(veth, 2) == 1
+
+
+def test_handshakes_count_as_open(veth):
+    """Until they are complete, or the client ends them."""
+    limit(veth, "--key", "source", "--open", 2, "--over", "reset")
+    silent = [Silent(veth.place, veth.server.port, source_port=40000 + n) for n in range(2)]
+    for client in silent:
+        veth.world.at_end(client.close)
+    eventually(lambda: taken(veth) == 2, "both have places")
+    assert connect(veth) == "ECONNREFUSED"
+    silent[0].send(at=silent[0].next + 1, flags=RST)
+    eventually(lambda: taken(veth) == 1, "the place of one is free")
+    assert isinstance(connect(veth), socket.socket)
+
+
+def test_cookies(veth):
+    """What gets a cookie is asked when it brings that back: a source that never does takes nothing."""
+    veth.place.server_ns.run("sysctl", "-qw", "net.ipv4.tcp_syncookies=2")
+    limit(veth, "--key", "source", "--open", 2)
+    limit(veth, "--key", "source", *RATE, "--burst", 3, name="rate")
+    for n in range(5):
+        silent = Silent(veth.place, veth.server.port, source_port=40000 + n)
+        veth.world.at_end(silent.close)
+    eventually(lambda: attempts(veth).get("syn_cookie") == 5, "five have got a cookie")
+    assert (taken(veth), veth.limit_of("rate")["admitted"]) == (0, 0)
+    with contextlib.ExitStack() as clients:
+        for _ in range(2):
+            clients.push(contextlib.closing(veth.client()))
+        assert [client.get("/r") for client in veth.clients] == [200, 200]
+        # The client's kernel takes the third for connected, but nobody serves it.
+        assert isinstance(connect(veth), socket.socket)
+        eventually(lambda: attempts(veth).get("dropped", 0) >= 1, "what would complete it is dropped")
+        assert len(veth.server.connections) == 2
+        assert (taken(veth), veth.limit_of("rate")["admitted"]) == (2, 2)
+    eventually(lambda: taken(veth) == 0, "all places are free")
+
+
+def test_a_cookie_that_is_none(veth):
+    veth.place.server_ns.run("sysctl", "-qw", "net.ipv4.tcp_syncookies=2")
+    limit(veth, "--key", "source", *RATE, "--burst", 1)
+    silent = Silent(veth.place, veth.server.port)
+    veth.world.at_end(silent.close)
+    for n in range(20):
+        silent.send(at=silent.next + 1, ack=n * 12345, flags=ACK)
+    time.sleep(0.1)
+    assert attempts(veth) == {"syn_cookie": 1}
+    assert connects(veth, 1) == 1
+
+
+def test_a_proxy_is_nobodys_source(world):
+    """Those who bring the connections of many are asked by limits without a key alone."""
+    site = world.site(world.veth())
+    site.attach("--trusted-proxy", "10.9.7.2/32")
+    limit(site, "--key", "source", *RATE, "--burst", 0)
+    limit(site, "--key", "total", *RATE, "--burst", 3, name="all")
+    assert connects(site, 4) == 3
+
+
+def test_places_outlive_the_agent(veth):
+    limit(veth, "--key", "source", "--open", 1, "--over", "reset")
+    first = connect(veth)
+    veth.weir.kill()
+    assert connect(veth) == "ECONNREFUSED"
+    first.close()
+    eventually(lambda: isinstance(connect(veth), socket.socket), "its place is free without an agent")
+    veth.weir.start()
+    assert taken(veth) == 1
+    assert connect(veth) == "ECONNREFUSED"
+
+
+def test_other_ports_are_left_alone(world):
+    site = world.site(world.veth())
+    other = world.echo(site.place, port=8081)
+    site.attach(*NO_PROXY)
+    limit(site, "--key", "total", *RATE, "--burst", 0, "--over", "reset")
+    assert connect(site) == "ECONNREFUSED"
+    site.server = other
+    assert connects(site, 3) == 3
+
+
+def test_words(veth):
+    limit(veth, "--key", "source", "--connections", "--qps", 20, "--burst", 40, "--over", "reset")
+    (said,) = veth.weir.json("limit", "list")["limits"]
+    assert {key: said[key] for key in ("qps", "burst", "connections", "over")} == {
+        "qps": 20, "burst": 40, "connections": True, "over": "reset"}
+    limit(veth, "--qps", 5, "--burst", 6)  # it stays one on connections
+    assert "connections" in veth.weir("limit", "list")
+    refused = veth.weir.refused
+    assert "delete it first" in refused("limit", "set", "conns", "--open", 3)
+    assert "--open" in refused("limit", "set", "c", "--open", 3, "--qps", 1, "--burst", 1, status=2)
+    assert "neither drop nor reset" in refused("limit", "set", "c", "--key", "source", "--open", 3, "--over", "no", status=2)
+    assert "no object" in refused("limit", "set", "c", "--key", "object", "--open", 3)
+    assert "users, groups, namespaces and sources" in refused("limit", "set", "c", "--key", "source", "--open", 3,
+                                                              "--verb", "get")
+    assert "over" in refused("limit", "set", "c", "--key", "source", "--qps", 3, "--burst", 3, "--over", "drop")
+
+
+def test_policy(world):
+    site = world.site(world.veth())
+    policy = world.directory / "api.yaml"
+    policy.write_text("""
+apiVersion: weir/v1
+kind: Throttle
+metadata: {name: web}
+spec:
+  limits:
+  - {name: rate, key: source, connections: true, qps: 0, burst: 3, over: reset}
+  - {name: open, key: source, open: 2, over: reset}
+""")
+    site.attach(*NO_PROXY)
+    site.weir("apply", "-f", policy)
+    first, second, third = (connect(site) for _ in range(3))
+    assert third == "ECONNREFUSED"
+    assert site.limit_of("open")["refused"] == 1
+    exported = site.weir("export")
+    assert "open: 2" in exported and "connections: true" in exported
+    second.close()
+    first.close()
+
+
+def test_two_interfaces(world):
+    """A source is one whatever way it comes."""
+    place = world.veth()
+    add_veth(place.server_ns, place.client_ns, 4, subnet=8, device="eth1")
+    site = world.site(place)
+    site.attach(*NO_PROXY)
+    limit(site, "--key", "total", *RATE, "--burst", 3)
+    assert connects(site, 2) == 2
+    assert connects(site, 2, source="10.9.8.2") == 1

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`weir history`: what was asked and refused, also over restarts of the agent."""
+import pytest
+
+
+@pytest.fixture
+def site(world):
+    site = world.site()
+    site.attach()
+    return site
+
+
+def history(world, *words):
+    return world.weir.json("history", *words)["rows"]
+
+
+def total(world, by, *names):
+    return {tuple(row[name] for name in names): (row["requests"], row["refused"], row["dry_run"])
+            for row in history(world, "--by", by, "--sum")}
+
+
+def test_before_a_minute_is_over(world, site):
+    site.limit("user", burst=2)
+    assert site.client("alice").drive(3, "/api/v1/namespaces/dev/pods") == [200, 200, 429]
+    site.client("bob").get("/api/v1/namespaces/prod/pods")
+    assert total(world, "user", "user") == {("alice",): (3, 1, 0), ("bob",): (1, 0, 0)}
+    assert total(world, "namespace", "namespace") == {("dev",): (3, 1, 0), ("prod",): (1, 0, 0)}
+    assert total(world, "refusal", "limit", "user") == {("user", "alice"): (1, 1, 0)}
+    assert total(world, "limit", "server", "limit") == {("web", "user"): (4, 1, 0)}
+    assert total(world, "server", "server") == {("web",): (4, 1, 0)}
+    assert history(world, "--filter", "carol") == history(world, "other") == []
+    assert [row["user"] for row in history(world, "web", "--filter", "BO")] == ["bob"]
+
+
+def test_over_restarts(world, site):
+    """All requests are there, each once, whether an agent was there or not. What ends writes down what it has."""
+    alice = site.client("alice")
+    alice.drive(3)
+    world.weir.stop()
+    alice.drive(2)
+    world.weir.start()
+    alice.drive(1)
+    world.weir.kill()
+    alice.drive(4)
+    world.weir.start()
+    rows = history(world)
+    assert sum(row["requests"] for row in rows) == 10 and rows[0]["requests"] == 3 and rows[-1]["requests"] >= 4
+    assert total(world, "user", "user") == {("alice",): (10, 0, 0)}
+    assert all(row["time"].endswith("Z") and row["seconds"] >= 1 for row in rows)
+    heads, *lines = world.weir("history", "web").splitlines()
+    assert heads.split() == ["TIME", "SECONDS", "USER", "REQUESTS", "REFUSED", "DRY-RUN", "HELD"]
+    assert lines[0].split()[2:4] == ["alice", "3"]
+
+
+def test_suggested_limits(world, site, tmp_path):
+    """What is suggested is accepted, in a dry run, and leaves what is there alone."""
+    site.limit("user", burst=7)
+    for n in range(3):
+        site.client("alice").drive(2, f"/api/v1/namespaces/ns{n}/pods")
+    text = world.weir("suggest")
+    assert "# user: there is a limit" in text
+    assert "# namespace: of 3 namespaces the busiest, ns" in text
+    path = tmp_path / "suggested.yaml"
+    path.write_text(text)
+    world.weir("check", "-f", path)
+    (throttle,) = world.weir.json("suggest", "web", "--headroom", 0)["items"]
+    limits = {limit["name"]: limit for limit in throttle["spec"]["limits"]}
+    assert set(limits) == {"user", "total", "namespace"} and limits["user"]["burst"] == 7
+    assert limits["total"]["mode"] == "dry-run" and limits["total"]["burst"] == 2 * limits["total"]["qps"] >= 2
+    world.weir("apply", "-f", path)
+    assert site.client("bob").drive(3, "/api/v1/namespaces/ns1/pods") == [200] * 3
+    assert "must be from 1s to 24h" in world.weir.refused("suggest", "--since", "0", status=2)
+
+
+def test_words_that_are_wrong(world, site):
+    refused = world.weir.refused
+    assert '"who" is not one of server, user' in refused("history", "--by", "who", status=2)
+    assert "must be from 1s to 24h" in refused("history", "--since", "25h", status=2)
+    assert "must be from 1s to 24h" in refused("history", "--since", "0", status=2)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Which processes are looked into: those that listen on the server's port, whatever becomes of them."""
+import contextlib
+import os
+import subprocess
+import sys
+
+import pytest
+
+from lib.inside import GoServer, get, program
+from lib.process import end, eventually
+
+# Listens as descriptor 3, and becomes another program when it is told to.
+LATE = """
+import os, socket, sys
+listener = socket.create_server(("127.0.0.1", 8443))
+os.dup2(listener.fileno(), 3)
+os.set_inheritable(3, True)
+sys.stdin.readline()
+os.execv(sys.argv[1], [sys.argv[1], "serve-inherited"])
+"""
+
+
+def attach(world, server, name="web"):
+    world.weir("attach", name, "--port", server.port, "--netns", server.place.server_ns.path, "--inside", "see")
+
+
+def seen(world, name="web"):
+    return world.weir.server(name)["seen_inside"].get("seen", 0)
+
+
+def inside(world):
+    return world.weir.server()["inside"]
+
+
+@pytest.fixture
+def place(world):
+    world.weir.start()
+    return world.loopback()
+
+
+def test_containers_of_one_image(world, place):
+    """Two cgroups and two namespaces share a binary, whose probes run in both: only what is attached is counted."""
+    servers = []
+    for name, where in ("one", place), ("two", world.loopback_elsewhere()):
+        cgroup = world.cgroup(name)
+        server = GoServer("apiserver", where)
+        world.at_end(server.close)
+        (cgroup / "cgroup.procs").write_text(str(server.process.pid))
+        servers.append(server)
+    one, two = servers
+    attach(world, one)
+    two.get("/get/dev/pods", "alice", 3)
+    one.get("/get/dev/pods", "alice", 2)
+    assert seen(world) == 2
+    attach(world, two, "other")
+    two.get("/get/dev/pods", "alice", 4)
+    one.get("/get/dev/pods", "alice", 1)
+    assert (seen(world), seen(world, "other")) == (3, 4)
+    world.weir("detach", "web", "--force")
+    one.get("/get/dev/pods", "alice", 1)
+    two.get("/get/dev/pods", "alice", 1)
+    assert seen(world, "other") == 5
+
+
+def test_late_exec(world, place):
+    """As in a container that starts, or by socket activation: a process that listens becomes the server later."""
+    world.weir.run("attach", "web", "--port", 8443, "--netns", place.server_ns.path, "--inside", "see")
+    process = subprocess.Popen(place.server_ns.command(sys.executable, "-c", LATE, program("plain")), stdin=subprocess.PIPE)
+    try:
+        eventually(lambda: "not a program that Go has made" in (inside(world)["why"] or ""), "it is told what listens")
+        process.stdin.write(b"\n")
+        process.stdin.close()
+        eventually(lambda: inside(world)["lane"] == "see", "the server is looked into")
+        assert get("127.0.0.1:8443", place, "/a", times=3) == ["200 HTTP/2.0 /a"] * 3
+        assert seen(world) == 3
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            end(process)
+
+
+def descriptors(world):
+    return len(os.listdir(f"/proc/{world.weir.process.pid}/fd"))
+
+
+def test_crash_loop(world, place):
+    """What a server leaves behind that is killed again and again goes with it."""
+    server = GoServer("plain", place)
+    attach(world, server)
+    before = sorted(pin.name for pin in world.pins.glob("net-*/inside*")), descriptors(world)
+    for _ in range(10):
+        server.process.kill()
+        server.process.wait()
+        server = GoServer("plain", place)
+    world.at_end(server.close)
+    eventually(lambda: [process["pid"] for process in inside(world)["processes"]] == [server.process.pid] and
+               inside(world)["lane"] == "see", "the last one is looked into")
+    assert server.get("/a", times=3) == ["200 HTTP/2.0 /a"] * 3
+    assert seen(world) == 3
+    now = sorted(pin.name for pin in world.pins.glob("net-*/inside*")), descriptors(world)
+    assert len(now[0]) == len(before[0]) and now[1] <= before[1] + 2

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What weir sees inside an API server, held against what the server itself says."""
+import collections
+
+import pytest
+
+from kube import ITSELF
+from lib.process import eventually
+
+
+def attach(world, kube, lane="see"):
+    """Where the kernel lets no program refuse, a test that wants to is skipped."""
+    world.weir.start()
+    done = world.weir.run("attach", "kube", "--port", kube.port, "--netns", kube.namespace.path, "--inside", lane)
+    if lane == "answer" and "no program write" in done.stderr:
+        pytest.skip(done.stderr.strip())
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def of_trace(request):
+    name = request["name"] if request["name"] and f"/{request['name']}" in request["target"] else None
+    return (*(request[field] or None for field in ("user", "verb", "namespace", "group", "resource", "subresource")), name,
+            request["target"])
+
+
+def of_audit(event):
+    about = event.get("objectRef", {})
+    # The name of what is made is in the body alone, and that of a field selector in the query.
+    name = about.get("name") if f"/{about.get('name')}" in event["requestURI"] else None
+    return (event.get("impersonatedUser", event["user"])["username"], event["verb"], about.get("namespace"),
+            about.get("apiGroup"), about.get("resource"), about.get("subresource"), name, event["requestURI"])
+
+
+class Compared:
+    """What weir traces and what the server audits, from now on."""
+
+    def __init__(self, world, kube):
+        self.kube = kube
+        self.mark = kube.audit_mark()
+        self.trace = world.trace("kube")
+
+    def end(self):
+        """The requests of both, by what they are about, and what they differ in: it must be nothing."""
+        traced = [request for request in self.trace.end() if request["user"] != ITSELF]
+        eventually(lambda: len(self.kube.audited(self.mark)) >= len(traced), "everything is in the audit log")
+        weir = collections.Counter(map(of_trace, traced))
+        server = collections.Counter(map(of_audit, self.kube.audited(self.mark)))
+        assert (weir - server, server - weir) == ({}, {})
+        assert {request["source"] for request in traced} == {"server"}
+        return weir
+
+
+def by_user(requests):
+    counted = collections.Counter()
+    for about, n in requests.items():
+        counted[about[0]] += n
+    return counted
+
+
+def totals(kube, **labels):
+    """Of apiserver_request_total."""
+    return sum(value for (name, said), value in kube.metrics().items()
+               if name == "apiserver_request_total" and labels.items() <= dict(said).items())
+
+
+def users_of(world):
+    rows = world.weir.json("top", "--once", "--interval", "100ms", "--by", "user")["rows"]
+    return {row["user"]: row["requests"] for row in rows}
+
+
+def many_streams(world, kube, path, **labels):
+    """Five users with one connection each, fifty requests at a time on it; weir's own table has each of them."""
+    attach(world, kube)
+    mark, before = kube.audit_mark(), totals(kube, verb="LIST", code="200", **labels)
+    for i, n in enumerate((100, 250, 500, 750, 1000)):
+        counts = kube.ask_for(f"user-{i}", path, n, "-streams", 50, groups=["system:masters"])
+        assert counts == {"200": n, "connections": 1}
+    expected = {f"user-{i}": n for i, n in enumerate((100, 250, 500, 750, 1000))}
+    assert {user: n for user, n in users_of(world).items() if user in expected} == expected
+    audited = collections.Counter(event["user"]["username"] for event in kube.audited(mark))
+    assert {user: audited[user] for user in expected} == expected
+    assert totals(kube, verb="LIST", code="200", **labels) - before == 2600
+    assert not world.weir.server("kube")["seen_inside"].keys() - {"seen"}

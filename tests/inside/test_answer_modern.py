@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`--inside answer` on an API server of k8s.io/apiserver 0.36."""
+import pytest
+
+from answering import refuses, shares_a_connection
+from kube import got
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+@pytest.fixture(scope="module")
+def modern(cluster):
+    got("apiextensions-apiserver")
+    cluster.start_1_20()
+    core = cluster.server
+    for user in "alice", "carol", "dave":
+        cluster.allow(user)
+    cluster.start_modern(GOGC="5")
+    yield cluster
+    cluster.stop()
+    core.end()
+
+
+def test_one_user(world, modern):
+    refuses(world, modern, DEFINITIONS, 60, 1)
+
+
+def test_one_connection(world, modern):
+    shares_a_connection(world, modern, DEFINITIONS)
+
+
+def test_ten_thousand(world, modern):
+    refuses(world, modern, DEFINITIONS, 10000, 50)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`--inside see` on a kube-apiserver 1.20.2: clients, audit log, metrics and weir agree to the request."""
+import shutil
+
+import pytest
+
+from kube import got
+from lib.process import eventually
+from seeing import Compared, attach, by_user, many_streams, users_of
+
+PODS = "/api/v1/namespaces/default/pods"
+
+
+@pytest.fixture(scope="module")
+def old(cluster):
+    """kube-apiserver 1.20.2."""
+    cluster.start_1_20()
+    yield cluster
+    cluster.stop()
+
+
+def service_account_token(kube, name):
+    kube.kubectl("create", "serviceaccount", name, check=False)
+    path = f"/api/v1/namespaces/default/serviceaccounts/{name}/token"
+    said = kube.kubectl("create", "--raw", path, "-f", "-",
+                        text='{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}')
+    return said.split('"token":"')[1].split('"')[0]
+
+
+def test_all_kinds_of_users(world, old):
+    """Certificates, tokens of service accounts, an authenticating proxy, impersonation, nobody."""
+    token = service_account_token(old, "builder")
+    attach(world, old)
+    assert world.weir.server("kube")["inside"]["text"].startswith("see (kube-apiserver v1.20.2, go1.19")
+    compared = Compared(world, old)
+    ca = ["-ca", old.pki.path("ca.crt")]
+    assert old.ask("admin", PODS, 20)["200"] == 20
+    assert old.ask("alice", PODS, 10)["403"] == 10
+    assert old.ask("admin", PODS, 5, "-header", "Impersonate-User=carol")["403"] == 5
+    assert old.ask_for("dave", PODS, 7, groups=["system:masters"])["200"] == 7
+    assert old.client(*ca, "-token", token, "-n", 6, old.url(PODS))["403"] == 6
+    assert old.client(*ca, "-n", 3, old.url(PODS))["403"] == 3
+    assert old.client(*ca, "-token", "wrong", "-n", 4, old.url(PODS))["401"] == 4
+    # Who is not known does not come as far as the authorization: the audit log has no user of these.
+    requests = by_user(compared.end())
+    assert requests == {"admin": 20, "alice": 10, "carol": 5, "dave": 7, "system:anonymous": 3,
+                        "system:serviceaccount:default:builder": 6}
+
+
+def test_kubectl(world, old):
+    attach(world, old)
+    compared = Compared(world, old)
+    old.kubectl("create", "namespace", "team-a")
+    old.kubectl("-n", "team-a", "create", "configmap", "one", "--from-literal=a=b")
+    old.kubectl("-n", "team-a", "get", "configmaps")
+    old.kubectl("-n", "team-a", "annotate", "configmap", "one", "x=y")
+    old.kubectl("-n", "team-a", "delete", "configmap", "one")
+    old.kubectl("get", "--raw", "/readyz")
+    requests = compared.end()
+    verbs = {about[1] for about in requests if about[2] == "team-a" and about[4] == "configmaps"}
+    assert verbs >= {"create", "list", "get", "patch", "delete"}
+    assert not world.weir.server("kube")["seen_inside"].keys() - {"seen"}
+
+
+def test_many_streams(world, old):
+    many_streams(world, old, PODS, resource="pods")
+
+
+def test_agents_come_and_go(world, old):
+    """Killed, and upgraded, while requests come: each is seen once."""
+    attach(world, old)
+    world.weir.kill()
+    assert old.ask("admin", PODS, 300, "-streams", 10)["200"] == 300
+    world.weir.start()
+    eventually(lambda: world.weir.server("kube")["inside"]["lane"] == "see", "the next agent sees")
+    assert old.ask("admin", PODS, 300, "-streams", 10)["200"] == 300
+    assert users_of(world)["admin"] == 600
+
+
+def test_restarted_and_replaced(world, cluster, old, tmp_path):
+    """The binary is replaced under its path, as an upgrade does."""
+    attach(world, cluster)
+    assert cluster.ask("admin", PODS, 10)["200"] == 10
+    path = tmp_path / "kube-apiserver"
+    for _ in range(2):
+        cluster.stop()
+        shutil.copy(got("kube-apiserver"), tmp_path / "new")
+        (tmp_path / "new").rename(path)
+        cluster.start_1_20(binary=path)
+        eventually(lambda: [process["pid"] for process in world.weir.server("kube")["inside"]["processes"]] ==
+                   [cluster.pid()] and world.weir.server("kube")["inside"]["lane"] == "see", "the next one is looked into")
+        before = users_of(world)["admin"]
+        assert cluster.ask("admin", PODS, 10)["200"] == 10
+        assert users_of(world)["admin"] - before == 10

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Requests in words, and the latest refusals: what `weir events` shows. The kernel tells of refusals also when nobody
+ * traces, as far as its sample has room (weir/conn/trace.h).
+ */
+#ifndef WEIR_USER_AGENT_EVENTS_H
+#define WEIR_USER_AGENT_EVENTS_H
+
+#include "agent/private.h"
+#include "weir/conn/trace.h"
+
+/* Is a request of which this was decided a refusal? */
+bool event_is(enum weir_reason decision);
+
+/* The object that `weir trace --json` prints; NULL without memory. Its server is attached. */
+json_t *event_json(struct net *net, const struct weir_trace_record *record);
+
+/* Takes a reference; NULL is nothing. */
+void event_keep(struct agent *agent, json_t *event);
+
+/* server: NULL, any */
+bool event_is_of(json_t *event, const char *server);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* history: what was asked and refused, minute by minute. */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/duration.h"
+#include "cli/cli.h"
+#include "cli/top.h"
+#include "history/files.h"
+
+#define SINCE_MAX_NS (HISTORY_HOURS * 3600 * WEIR_NS_PER_S)
+#define HEADS_MAX 16
+
+enum {
+	KEY_BY = 0x200,
+	KEY_SINCE,
+	KEY_SUM,
+	KEY_FILTER,
+};
+
+const struct argp_option cli_history_options[] = {
+	{ "by", KEY_BY, "WHAT", 0,
+	  "server, user (the default), namespace, verb, resource, source, limit, request (who asks for what) or refusal (whom which limit refuses)",
+	  0 },
+	{ "since", KEY_SINCE, "TIME", 0, "how far back, as 10m or 24h (default: 1h)", 0 },
+	{ "sum", KEY_SUM, NULL, 0, "add up all minutes: one row for each name", 0 },
+	{ "filter", KEY_FILTER, "TEXT", 0, "only rows with this text in a name", 0 },
+	{ 0 },
+};
+
+static const struct top_kind server_kind = { .name = "server" };
+
+struct history_look {
+	const struct top_kind *kind;
+	bool sum;
+	bool with_server;
+	json_t *arguments; /* of the agent's command */
+};
+
+static void parse_since(struct argp_state *state, const char *arg, json_t *arguments)
+{
+	struct error err;
+	__u64 ns = 0;
+
+	cli_check(state, duration_parse(arg, &ns, &err), "--since", &err);
+	error_set(&err, -EINVAL, "must be from 1s to %dh", HISTORY_HOURS);
+	cli_check(state, ns < WEIR_NS_PER_S || ns > SINCE_MAX_NS, "--since", &err);
+	json_object_set_new(arguments, "since", json_integer(ns / WEIR_NS_PER_S));
+}
+
+static void parse_by(struct argp_state *state, const char *arg, struct history_look *look)
+{
+	struct error err;
+
+	look->kind = strcmp(arg, server_kind.name) == 0 ? &server_kind : top_kind_of(arg);
+	error_set(&err, -EINVAL,
+		  "\"%s\" is not one of server, user, namespace, verb, resource, source, limit, request, refusal", arg);
+	cli_check(state, !look->kind, "--by", &err);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct history_look *look = state->input;
+
+	switch (key) {
+	case KEY_BY:
+		parse_by(state, arg, look);
+		return 0;
+	case KEY_SINCE:
+		parse_since(state, arg, look->arguments);
+		return 0;
+	case KEY_SUM:
+		look->sum = true;
+		return 0;
+	case KEY_FILTER:
+		json_object_set_new(look->arguments, "filter", json_string(arg));
+		return 0;
+	case ARGP_KEY_ARG:
+		if (json_object_get(look->arguments, "name"))
+			cli_too_many(state, arg);
+		json_object_set_new(look->arguments, "name", json_string(cli_server_name(state, arg)));
+		look->with_server = false;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* --- tables */
+
+static struct table *new_table(const struct history_look *look)
+{
+	static const char *const counts[] = { "REQUESTS", "REFUSED", "DRY-RUN", "HELD" };
+	static const char *heads[HEADS_MAX];
+	size_t n = 0;
+
+	if (!look->sum) {
+		heads[n++] = "TIME";
+		heads[n++] = "SECONDS";
+	}
+	if (look->with_server || look->kind == &server_kind)
+		heads[n++] = "SERVER";
+	for (const char *const *member = look->kind->members; *member; member++)
+		heads[n++] = top_head(*member);
+	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+		heads[n++] = counts[i];
+	if (look->sum) {
+		heads[n++] = "PEAK/S";
+		heads[n++] = "MINUTES";
+	}
+	return table_new(heads, n);
+}
+
+static void cell_time(struct table *table, json_t *row)
+{
+	time_t time = cli_number(row, "time");
+	struct tm parts;
+	char text[16];
+
+	localtime_r(&time, &parts);
+	strftime(text, sizeof(text), "%H:%M:%S", &parts);
+	table_cell(table, "%s", text);
+	table_cell(table, "%lld", cli_number(row, "seconds"));
+}
+
+static void add_row(struct table *table, const struct history_look *look, json_t *row)
+{
+	if (!look->sum)
+		cell_time(table, row);
+	if (look->with_server || look->kind == &server_kind)
+		table_cell(table, "%s", cli_text(row, "server"));
+	for (const char *const *member = look->kind->members; *member; member++)
+		table_cell(table, "%s", json_string_value(json_object_get(row, *member)) ?: "-");
+	for (int i = 0; i < TOP_NUMBERS; i++)
+		table_cell(table, "%lld", cli_number(row, top_numbers[i]));
+	if (look->sum) {
+		table_cell(table, "%.1f", json_number_value(json_object_get(row, "peak")));
+		table_cell(table, "%lld", cli_number(row, "minutes"));
+	}
+}
+
+static int print_table(const struct history_look *look, json_t *rows)
+{
+	CLEANUP_TABLE struct table *table = new_table(look);
+	json_t *row;
+	size_t i;
+
+	if (!table)
+		return -ENOMEM;
+	json_array_foreach (rows, i, row)
+		add_row(table, look, row);
+	return table_print(table, stdout);
+}
+
+/* --- JSON: times as other commands have them */
+
+static void set_time(json_t *row)
+{
+	time_t time = cli_number(row, "time");
+	struct tm parts;
+	char text[32];
+
+	if (!json_object_get(row, "time"))
+		return;
+	gmtime_r(&time, &parts);
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
+	json_object_set_new(row, "time", json_string(text));
+}
+
+static int print(const struct history_look *look, json_t *result)
+{
+	json_t *rows = json_object_get(result, "rows"), *row;
+	size_t i;
+
+	if (cli.format == OUTPUT_TABLE)
+		return print_table(look, rows);
+	json_array_foreach (rows, i, row)
+		set_time(row);
+	return cli.format == OUTPUT_JSON ? output_json(stdout, result) : output_yaml(stdout, result);
+}
+
+int cli_history(const struct command *command, int argc, char **argv)
+{
+	CLEANUP_JSON json_t *arguments = json_pack("{s:i}", "since", 3600), *result = NULL;
+	struct history_look look = { .kind = top_kind_of("user"), .with_server = true, .arguments = arguments };
+	struct error err;
+	json_int_t left_out;
+
+	cli_parse(command, parse, &look, argc, argv);
+	json_object_set_new(arguments, "by", json_string(look.kind->name));
+	json_object_set_new(arguments, "sum", json_boolean(look.sum));
+	result = cli_call("history", json_incref(arguments));
+	if (!result)
+		return 1;
+	left_out = cli_number(result, "left_out");
+	if (left_out)
+		fprintf(stderr,
+			"weir: warning: %lld older rows are left out: use a shorter --since, a filter or --sum\n",
+			left_out);
+	if (print(&look, result) == 0)
+		return 0;
+	error_set(&err, -EIO, "cannot write the output");
+	return cli_fail(&err);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Rows of who makes the load (weir/top/heavy.h), as they were read. Nothing here asks the kernel. */
+#ifndef WEIR_USER_DATAPATH_HEAVY_ROWS_H
+#define WEIR_USER_DATAPATH_HEAVY_ROWS_H
+
+#include <stddef.h>
+
+#include "weir/top/heavy.h"
+
+/*
+ * One row for each of those that are of the same, added up, the heaviest first. Returns how many are left. All bytes of `what`
+ * are compared.
+ */
+size_t heavy_rows_merge(struct weir_heavy_row *rows, size_t n);
+
+/* A row and its place in the kernel's table: that of one CPU. A row that was taken over has another first_ns. */
+struct heavy_place {
+	__u32 at;
+	struct weir_heavy_row row;
+};
+
+/* In the order of their places. */
+struct datapath_heavy_places {
+	struct heavy_place *list;
+	size_t n, room;
+	__u32 read; /* places that were looked at */
+};
+
+/* -ENOMEM. */
+int heavy_places_add(struct datapath_heavy_places *places, __u32 at, const struct weir_heavy_row *row);
+void heavy_places_clear(struct datapath_heavy_places *places);
+#define CLEANUP_HEAVY_PLACES __attribute__((cleanup(heavy_places_clear)))
+
+#endif

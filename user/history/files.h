@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The files of the history: JSON, an object a line, a file for each hour (by its name, in UTC), those of the last day.
+ *
+ *   {"time": UNIX_S, "seconds": S, "by": WHAT, "server": NAME, ..., "requests": N, "refused": N, "dry_run": N, "held": N}
+ *
+ * A line that is not whole, as a machine that lost its power leaves it, is passed over.
+ */
+#ifndef WEIR_USER_HISTORY_FILES_H
+#define WEIR_USER_HISTORY_FILES_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <time.h>
+
+#include "base/error.h"
+
+#define HISTORY_DIR "history" /* in the state directory, or where the state is persisted */
+#define HISTORY_HOURS 24
+
+/* Adds whole lines to the file of the hour, and removes those that are not of the last day. Makes the directory. */
+int history_append(const char *dir, time_t now, const char *lines, size_t length, struct error *err);
+
+/* Has take() called with each object of this kind that ends after `since`, oldest first, until it returns false. */
+typedef bool history_take(void *arg, json_t *object);
+int history_read(const char *dir, time_t since, const char *by, history_take *take, void *arg, struct error *err);
+
+/* last.json beside them, replaced as a whole. load: NULL where there is none that can be read. A new reference. */
+int history_save_last(const char *dir, json_t *json, struct error *err);
+json_t *history_load_last(const char *dir);
+
+/* Everything that was written, and the directory, unless anything else is in it. */
+void history_remove(const char *dir);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the servers have counted. */
+#include <stdio.h>
+#include <string.h>
+
+#include "metrics/metrics.h"
+
+/* What there was too much of. */
+static const char *shed_reason(enum weir_reason reason)
+{
+	switch (reason) {
+	case WEIR_SHED_IN_FLIGHT:
+	case WEIR_SHED_LEVEL:
+		return "in_flight";
+	case WEIR_SHED_PENALTY:
+		return "penalty";
+	case WEIR_SHED_DENIED:
+		return "denied";
+	default:
+		return "rate";
+	}
+}
+
+/* One family for a whole group: a series for each server and reason. */
+static void add_group(json_t *families, const struct metrics_snapshot *snapshot,
+		      const struct metrics_group_family *family)
+{
+	json_t *samples = metrics_add_family(families, family->name, "counter", family->help);
+
+	for (size_t i = 0; i < snapshot->n_servers; i++) {
+		const struct metrics_server *server = &snapshot->servers[i];
+
+		for (unsigned int reason = 0; reason < WEIR_REASON_COUNT; reason++) {
+			json_t *labels;
+
+			if (metrics_reasons[reason].group != family->group)
+				continue;
+			labels = json_pack("{s:s, s:s}", "server", server->name, family->label,
+					   metrics_reasons[reason].label);
+			if (family->group == METRICS_SHED)
+				json_object_set_new(labels, "reason", json_string(shed_reason(reason)));
+			metrics_add_sample(samples, labels, json_integer(server->counters[reason]));
+		}
+	}
+}
+
+#define NOTHING (-1)
+
+/* One series for each server: a counter, or how far one counter is ahead of another. */
+static void add_per_server(json_t *families, const struct metrics_snapshot *snapshot, const char *name,
+			   const char *type, const char *help, int reason, int minus)
+{
+	json_t *samples = metrics_add_family(families, name, type, help);
+
+	for (size_t i = 0; i < snapshot->n_servers; i++) {
+		const struct metrics_server *server = &snapshot->servers[i];
+		__u64 less = minus == NOTHING ? 0 : server->counters[minus];
+
+		metrics_add_sample(samples, json_pack("{s:s}", "server", server->name),
+				   json_integer(metrics_difference(server->counters[reason], less)));
+	}
+}
+
+static void add_connections(json_t *families, const struct metrics_snapshot *snapshot)
+{
+	char name[96];
+
+	add_per_server(families, snapshot, "weir_connections", "gauge", "Connections in the table.", WEIR_CONN_OPENED,
+		       WEIR_CONN_CLOSED);
+	add_per_server(families, snapshot, "weir_translated_connections", "gauge",
+		       "Connections in the table whose sequence numbers are translated.", WEIR_SPLICE_OPENED,
+		       WEIR_SPLICE_CLOSED);
+	for (int reason = 0; reason < WEIR_REASON_COUNT; reason++) {
+		const char *label = metrics_reasons[reason].label;
+
+		if (metrics_reasons[reason].group != METRICS_CONN)
+			continue;
+		snprintf(name, sizeof(name), "weir_connections_%s_total", label);
+		add_per_server(families, snapshot, name, "counter", metrics_reason_help(reason), reason, NOTHING);
+	}
+}
+
+/* The table that a server shares with the others of its namespace. */
+static void add_table(json_t *families, const struct metrics_snapshot *snapshot)
+{
+	json_t *used = metrics_add_family(families, "weir_conns", "gauge",
+					  "Entries in the connection table of the server's network namespace.");
+	json_t *max = metrics_add_family(families, "weir_conns_max", "gauge", "Size of that table.");
+
+	for (size_t i = 0; i < snapshot->n_servers; i++) {
+		const struct metrics_server *server = &snapshot->servers[i];
+
+		metrics_add_sample(used, json_pack("{s:s}", "server", server->name), json_integer(server->conns));
+		metrics_add_sample(max, json_pack("{s:s}", "server", server->name), json_integer(server->conns_max));
+	}
+}
+
+static void add_held(json_t *families, const struct metrics_snapshot *snapshot)
+{
+	json_t *samples = metrics_add_family(families, "weir_held_seconds_total", "counter",
+					     "Total time that records were held back.");
+
+	for (size_t i = 0; i < snapshot->n_servers; i++) {
+		const struct metrics_server *server = &snapshot->servers[i];
+
+		metrics_add_sample(samples, json_pack("{s:s}", "server", server->name),
+				   json_real(metrics_held_s(server->counters)));
+	}
+}
+
+static void add_paced(json_t *families, const struct metrics_snapshot *snapshot)
+{
+	json_t *samples = metrics_add_family(
+		families, "weir_hold_paced", "gauge",
+		"1 if held traffic is paced in a queue, 0 if it is dropped until the limit allows it.");
+
+	for (size_t i = 0; i < snapshot->n_servers; i++) {
+		const struct metrics_server *server = &snapshot->servers[i];
+
+		metrics_add_sample(samples, json_pack("{s:s}", "server", server->name), json_integer(server->paced));
+	}
+}
+
+const char *const metrics_modes[] = { "limiting", "dry-run", "paused", "draining", "starting", "failed", NULL };
+
+/* All modes have a sample, so that one can be waited for and watched. */
+static void add_modes(json_t *families, const struct metrics_snapshot *snapshot)
+{
+	json_t *samples = metrics_add_family(families, "weir_server_mode", "gauge",
+					     "1: the server is in this mode. A paused one limits nothing.");
+
+	for (size_t i = 0; i < snapshot->n_servers; i++) {
+		const struct metrics_server *server = &snapshot->servers[i];
+
+		for (const char *const *mode = metrics_modes; *mode; mode++)
+			metrics_add_sample(samples, json_pack("{s:s, s:s}", "server", server->name, "mode", *mode),
+					   json_integer(server->mode && !strcmp(*mode, server->mode)));
+	}
+}
+
+void metrics_add_servers(json_t *families, const struct metrics_snapshot *snapshot)
+{
+	for (const struct metrics_group_family *family = metrics_group_families; family->name; family++)
+		add_group(families, snapshot, family);
+	add_held(families, snapshot);
+	add_modes(families, snapshot);
+	add_paced(families, snapshot);
+	add_connections(families, snapshot);
+	add_table(families, snapshot);
+	add_per_server(families, snapshot, "weir_trace_lost_total", "counter", metrics_reason_help(WEIR_TRACE_LOST),
+		       WEIR_TRACE_LOST, NOTHING);
+	add_per_server(families, snapshot, "weir_refusal_events_skipped_total", "counter",
+		       metrics_reason_help(WEIR_EVENTS_SKIPPED), WEIR_EVENTS_SKIPPED, NOTHING);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Limits compared and copied. Settings are few: they are compared as JSON. Overrides may be many. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "model/limit.h"
+
+static bool amount_equal(const struct datapath_amount *a, const struct datapath_amount *b)
+{
+	return a->set == b->set && a->deny == b->deny && a->per_ns == b->per_ns && a->burst == b->burst &&
+	       a->places == b->places;
+}
+
+bool limit_overrides_equal(const struct limit *a, const struct limit *b)
+{
+	if (a->n_overrides != b->n_overrides)
+		return false;
+	for (size_t i = 0; i < a->n_overrides; i++)
+		if (!amount_equal(&a->overrides[i].amount, &b->overrides[i].amount) ||
+		    strcmp(a->overrides[i].subject, b->overrides[i].subject) != 0)
+			return false;
+	return true;
+}
+
+bool limit_equal(const struct limit *a, const struct limit *b)
+{
+	CLEANUP_JSON json_t *settings_a = limit_settings_to_json(a), *settings_b = limit_settings_to_json(b);
+
+	json_object_del(settings_a, "source");
+	json_object_del(settings_b, "source");
+	return json_equal(settings_a, settings_b) && limit_overrides_equal(a, b);
+}
+
+int limit_copy(const struct limit *limit, struct limit *out)
+{
+	CLEANUP_JSON json_t *rules = rule_list_to_json(limit->rules, limit->n_rules);
+	int ret;
+
+	*out = *limit;
+	out->rules = NULL;
+	out->overrides = NULL;
+	out->n_rules = out->n_overrides = 0;
+	out->source = limit->source ? strdup(limit->source) : NULL;
+	ret = limit->source && !out->source ? -ENOMEM : 0;
+	ret = ret ?: rule_list_from_json(rules, "rules", &out->rules, &out->n_rules, NULL);
+	for (size_t i = 0; i < limit->n_overrides && !ret; i++)
+		ret = limit_override_add(out, limit->overrides[i].subject, &limit->overrides[i].amount);
+	return ret;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* JSON that somebody else has parsed, as the tree that its text would have come to. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/bounds.h"
+#include "policy/tree.h"
+
+struct converting {
+	const char *file;
+	struct problems *problems;
+	size_t nodes;
+};
+
+static struct node *convert(struct converting *c, json_t *json, struct node *parent, int depth);
+
+static bool convert_list(struct converting *c, json_t *json, struct node *list, int depth)
+{
+	json_t *item;
+	size_t i;
+
+	json_array_foreach (json, i, item)
+		if (!node_add(list, convert(c, item, list, depth + 1)))
+			return false;
+	return true;
+}
+
+static bool convert_member(struct converting *c, const char *key, json_t *value, struct node *object, int depth)
+{
+	struct node *node = convert(c, value, object, depth + 1);
+
+	if (!node)
+		return false;
+	node->key = strdup(key);
+	return node->key ? node_add(object, node) : (node_free(node), false);
+}
+
+static bool convert_object(struct converting *c, json_t *json, struct node *object, int depth)
+{
+	const char *key;
+	json_t *value;
+
+	if (json_object_size(json) > POLICY_FIELDS_MAX) {
+		problem_at(c->problems, c->file, 0, 0, "more than %d fields in one object", POLICY_FIELDS_MAX);
+		return false;
+	}
+	json_object_foreach (json, key, value)
+		if (!convert_member(c, key, value, object, depth))
+			return false;
+	return true;
+}
+
+static bool convert_scalar(json_t *json, struct node *node)
+{
+	char number[64];
+
+	if (json_is_string(json)) {
+		node->text = strdup(json_string_value(json));
+		return node->text != NULL;
+	}
+	if (json_is_boolean(json))
+		snprintf(number, sizeof(number), "%s", json_is_true(json) ? "true" : "false");
+	else if (json_is_integer(json))
+		snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, json_integer_value(json));
+	else
+		snprintf(number, sizeof(number), "%.17g", json_real_value(json));
+	if (json_is_real(json) && !node_text_is_decimal(number))
+		node->type = NODE_TEXT;
+	node->text = strdup(number);
+	return node->text != NULL;
+}
+
+static enum node_type type_of(json_t *json)
+{
+	switch (json_typeof(json)) {
+	case JSON_OBJECT:
+		return NODE_OBJECT;
+	case JSON_ARRAY:
+		return NODE_LIST;
+	case JSON_STRING:
+		return NODE_TEXT;
+	case JSON_INTEGER:
+	case JSON_REAL:
+		return NODE_NUMBER;
+	case JSON_TRUE:
+	case JSON_FALSE:
+		return NODE_FLAG;
+	default:
+		return NODE_NULL;
+	}
+}
+
+static bool convert_value(struct converting *c, json_t *json, struct node *node, int depth)
+{
+	if (node->type == NODE_OBJECT)
+		return convert_object(c, json, node, depth);
+	if (node->type == NODE_LIST)
+		return convert_list(c, json, node, depth);
+	return node->type == NODE_NULL || convert_scalar(json, node);
+}
+
+static bool has_room(struct converting *c, int depth)
+{
+	if (depth > POLICY_DEPTH_MAX)
+		problem_at(c->problems, c->file, 0, 0, "more than %d levels of nesting", POLICY_DEPTH_MAX);
+	else if (c->nodes++ > POLICY_NODES_MAX)
+		problem_at(c->problems, c->file, 0, 0, "more than %d values in one document", POLICY_NODES_MAX);
+	else
+		return true;
+	return false;
+}
+
+static struct node *convert(struct converting *c, json_t *json, struct node *parent, int depth)
+{
+	struct node *node = has_room(c, depth) ? calloc(1, sizeof(*node)) : NULL;
+
+	if (!node)
+		return NULL;
+	node->file = c->file;
+	node->parent = parent;
+	node->type = type_of(json);
+	if (convert_value(c, json, node, depth))
+		return node;
+	node_free(node);
+	return NULL;
+}
+
+struct node *node_from_json(const char *file, json_t *json, struct problems *problems)
+{
+	return convert(&(struct converting){ .file = file, .problems = problems }, json, NULL, 0);
+}
