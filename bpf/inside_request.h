@@ -52,8 +52,9 @@ struct {
 	__type(value, struct inside_request);
 } inside_requests SEC(".maps");
 
-/* Which agent has loaded these programs; set before they are. */
+/* Which agent has loaded these programs, and its process namespace (an inode; 0: the host's); set before they are. */
 const volatile __u32 inside_generation = 0;
+const volatile __u32 inside_process_namespace = 0;
 static const struct inside_request inside_nothing = {};
 
 /* --- whose request */
@@ -65,10 +66,34 @@ static __always_inline __u64 inside_process_start(void)
 	return BPF_CORE_READ(task, group_leader, start_boottime) / WEIR_INSIDE_TICK_NS;
 }
 
+/* Process namespaces that lie in each other, as the kernel bounds them. */
+#define INSIDE_NAMESPACE_DEPTH 33
+
+/* The process that runs, as the agent's process namespace counts; 0: it is not in there. */
+static __always_inline __u32 inside_process_id(void)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct upid *number;
+	struct pid *pid;
+	__u32 level;
+
+	if (!inside_process_namespace)
+		return bpf_get_current_pid_tgid() >> 32;
+	pid = BPF_CORE_READ(task, group_leader, thread_pid);
+	level = BPF_CORE_READ(pid, level);
+	number = __builtin_preserve_access_index(&pid->numbers[0]);
+	for (__u32 i = 0; i < INSIDE_NAMESPACE_DEPTH && i <= level; i++) {
+		if (BPF_CORE_READ(number, ns, ns.inum) == inside_process_namespace)
+			return BPF_CORE_READ(number, nr);
+		number = (void *)number + bpf_core_type_size(struct upid);
+	}
+	return 0;
+}
+
 /* The server's process that runs; NULL: it is none, as is every other one of the same binary. */
 static __always_inline struct weir_inside_process *inside_process(struct weir_inside_key *key)
 {
-	__u32 process = bpf_get_current_pid_tgid() >> 32;
+	__u32 process = inside_process_id();
 	struct weir_inside_process *found = bpf_map_lookup_elem(&inside_processes, &process);
 
 	if (!found || found->generation != inside_generation || found->start != inside_process_start())

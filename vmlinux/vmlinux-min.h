@@ -127,8 +127,27 @@ struct tcp_request_sock {
 	u32 snt_isn;
 };
 
+struct ns_common {
+	unsigned int inum;
+};
+
+struct pid_namespace {
+	struct ns_common ns;
+};
+
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
 struct task_struct {
 	struct task_struct *group_leader;
+	struct pid *thread_pid;
 	u64 start_boottime;
 };
 

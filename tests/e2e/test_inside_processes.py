@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from lib.inside import GoServer, get, program
-from lib.process import end, eventually
+from lib.process import end, eventually, run
 
 # Listens as descriptor 3, and becomes another program when it is told to.
 LATE = """
@@ -19,6 +19,9 @@ os.set_inheritable(3, True)
 sys.stdin.readline()
 os.execv(sys.argv[1], [sys.argv[1], "serve-inherited"])
 """
+
+
+PROCESS_NAMESPACE = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
 
 
 def attach(world, server, name="web"):
@@ -99,3 +102,19 @@ def test_crash_loop(world, place):
     assert seen(world) == 3
     now = sorted(pin.name for pin in world.pins.glob("net-*/inside*")), descriptors(world)
     assert len(now[0]) == len(before[0]) and now[1] <= before[1] + 2
+
+
+def test_server_in_a_process_namespace(world, place):
+    """As in a container: the server counts itself as 1."""
+    server = GoServer("apiserver", place, by=PROCESS_NAMESPACE)
+    world.at_end(server.process.wait)
+    world.at_end(server.process.kill)
+    attach(world, server)
+    server.get("/get/dev/pods", "alice", 3)
+    assert seen(world) == 3
+
+
+@pytest.mark.parametrize("test", ["test_containers_of_one_image", "test_server_in_a_process_namespace"])
+def test_agent_in_a_process_namespace(test):
+    """As on a node that is itself a container: the agent counts processes otherwise than the kernel."""
+    run(*PROCESS_NAMESPACE, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"{__file__}::{test}")

@@ -313,8 +313,6 @@ static int look(struct agent *agent, int slot, struct error *err)
 		inside = agent->servers[slot].inside = calloc(1, sizeof(*inside));
 	if (!inside || !next)
 		return error_set(err, -ENOMEM, "out of memory");
-	if (!inside_process_ids_known())
-		return error_set(err, -ENOTSUP, "the agent is not in the host's process namespace (hostPID)");
 	ret = find_changes(server_net(agent, server), server, inside, next, &found, err);
 	if (!found)
 		return ret;
@@ -333,7 +331,10 @@ static int check_served(const struct agent *agent, int slot, struct error *err)
 	const struct inside_server *inside = agent->servers[slot].inside;
 
 	if (!inside->n)
-		return error_set(err, -ENOENT, "no process listens there yet");
+		return error_set(err, -ENOENT,
+				 inside->listeners.n ?
+					 "the process that listens there is none that this agent sees (hostPID)" :
+					 "no process listens there yet");
 	for (size_t i = 0; i < inside->n; i++)
 		if (!not_served(agent, slot, &inside->served[i]))
 			return 0;

@@ -17,6 +17,7 @@
 #include "sys/libbpf_log.h"
 #include "sys/pins.h"
 #include "sys/privilege.h"
+#include "sys/process_namespace.h"
 #include "weir.skel.h"
 
 #define LINKS_MAX 512
@@ -142,8 +143,11 @@ static struct bpf_program *program_of(struct inside_bpf *skeleton, enum weir_ins
 static int load(struct datapath *dp, struct datapath_inside *inside, struct error *err)
 {
 	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_LOAD);
-	int ret;
+	__u32 namespace;
+	int ret = process_namespace(&namespace, err);
 
+	if (ret)
+		return ret;
 	libbpf_log_begin();
 	inside->skeleton = inside_bpf__open();
 	if (!inside->skeleton)
@@ -151,6 +155,7 @@ static int load(struct datapath *dp, struct datapath_inside *inside, struct erro
 	/* Milliseconds: two agents do not begin in the same one. */
 	inside->generation = clock_ns(CLOCK_BOOTTIME) / 1000000;
 	inside->skeleton->rodata->inside_generation = inside->generation;
+	inside->skeleton->rodata->inside_process_namespace = namespace;
 	for (int i = 0; i < WEIR_INSIDE_POINTS; i++)
 		if (writes_registers(i))
 			bpf_program__set_autoload(program_of(inside->skeleton, i), datapath_inside_answers());

@@ -30,7 +30,7 @@ struct datapath_binary {
 };
 
 struct datapath_process {
-	__u32 id;			    /* as the host counts */
+	__u32 id;			    /* in the agent's process namespace */
 	struct weir_inside_process process; /* without its generation */
 	const struct datapath_binary *binary;
 };

@@ -16,8 +16,6 @@
 #include "sys/privilege.h"
 #include "sys/socket_diag.h"
 
-#define FIRST_PROCESS_NAMESPACE 0xeffffffcU /* the inode of the host's: the kernel's PROC_PID_INIT_INO */
-
 /* --- sockets */
 
 struct reading {
@@ -206,11 +204,4 @@ int inside_processes_find(const struct inside_listeners *listeners, struct insid
 	}
 	closedir(dir);
 	return n;
-}
-
-bool inside_process_ids_known(void)
-{
-	struct stat st;
-
-	return !stat("/proc/self/ns/pid", &st) && st.st_ino == FIRST_PROCESS_NAMESPACE;
 }

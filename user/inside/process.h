@@ -41,7 +41,4 @@ int inside_process_open(pid_t id, struct error *err);
 /* Those with one of these sockets. How many there are (at most INSIDE_PROCESSES_MAX are written), or a negative errno. */
 int inside_processes_find(const struct inside_listeners *listeners, struct inside_process *out, struct error *err);
 
-/* Do processes have the numbers here that they have for the kernel? Not in a process namespace of its own. */
-bool inside_process_ids_known(void);
-
 #endif

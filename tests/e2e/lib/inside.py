@@ -34,13 +34,14 @@ def get(address, place, target, user="", times=1, protocol="http2"):
 
 
 class GoServer:
-    """binary: another file than the usual one, with the same program. mode: a word of its (serve-plain: without TLS)."""
+    """binary: another file than the usual one, with the same program. mode: a word of its (serve-plain: without TLS).
+    by: the command that runs it."""
 
-    def __init__(self, name, place, port=8443, binary=None, mode="serve"):
+    def __init__(self, name, place, port=8443, binary=None, mode="serve", by=()):
         self.place = place
         self.port = port
         self.address = f"{place.address}:{port}"
-        self.process = subprocess.Popen(place.server_ns.command(binary or program(name), mode, self.address),
+        self.process = subprocess.Popen(place.server_ns.command(*by, binary or program(name), mode, self.address),
                                         stdin=subprocess.DEVNULL)
         eventually(self.listens, f"{name} listens")
 

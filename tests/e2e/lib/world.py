@@ -126,5 +126,5 @@ class World:
             self.endings.close()
             for namespace in self.namespaces:
                 namespace.delete()
-        left += [path.name for path in Path("/run/netns").glob(f"{self.name}*")]
+        left += [path.name for path in Path("/run/netns").glob(f"{self.name}-*")]
         assert not left, f"left behind: {left}"
