@@ -110,7 +110,7 @@ static __noinline int in_flight_ask(struct decision *d, const struct charge *c, 
 {
 	enum in_flight_outcome outcome;
 
-	if (d->unreadable)
+	if (d->unreadable || d->placeless)
 		return 0;
 	/* Penalties are kept with the buckets. */
 	if (limit_penalises(c->limit) && !kept_seen(d, n, c->index))
@@ -338,7 +338,7 @@ __noinline int decide(struct decision *d)
 		return 0;
 	each_limit(d, subject_find);
 	penalties = (d->traits & WEIR_SERVER_PENALTIES) && !d->unreadable && !(d->server_flags & WEIR_SERVER_DRY_RUN);
-	if (((d->traits & WEIR_SERVER_IN_FLIGHT) || d->connects) && !d->unreadable) {
+	if (((d->traits & WEIR_SERVER_IN_FLIGHT) || d->connects) && !d->unreadable && !d->placeless) {
 		places_begin(d);
 		width_find(d);
 	}

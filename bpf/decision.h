@@ -35,6 +35,7 @@ struct decision {
 	__u32 asked_anew;    /* those that were not refused before */
 	__u32 look;	     /* only looked at: nothing is taken, made or counted; asked and asked_anew are 0 */
 	__u32 unreadable;    /* it is records that are decided: nothing is known of what they ask for */
+	__u32 placeless;     /* its end will not be seen: it takes no places */
 	__u32 connects;	     /* it is a new connection (admission.h) */
 	__u32 request;	     /* its number among those of its connection, where it is to hold places */
 	__u32 event_key;     /* enum weir_reason, WEIR_REASON_COUNT: the request is no Event, or they have no limit */
@@ -107,6 +108,7 @@ static __always_inline void decision_start(struct decision *d)
 	d->width = (struct weir_width_said){ .seats = 1 };
 	d->list.list = 0;
 	d->list_of = 0;
+	d->placeless = 0;
 }
 
 /* Limit n would refuse for so long: the one that does so for longest is named in the answer. */

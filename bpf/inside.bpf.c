@@ -7,5 +7,6 @@
 #include <bpf/bpf_helpers.h>
 
 #include "inside_answer.h"
+#include "inside_end.h"
 
 char LICENSE[] SEC("license") = "GPL";

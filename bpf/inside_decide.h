@@ -30,6 +30,12 @@ static __always_inline void inside_join_group(struct inside_piece *piece, __u64 
 		weir_groups_add(set, *bit);
 }
 
+/* As weir_list_of() has it of a path. */
+static __always_inline __u64 inside_list(const struct weir_attributes *a)
+{
+	return a->verb == WEIR_VERB_LIST ? weir_pair(weir_pair(a->group, a->resource), a->namespace) : 0;
+}
+
 /* What the engine is asked. */
 static __always_inline void inside_question(struct inside_piece *piece, __u32 memory, const struct inside_request *r,
 					    __u32 server, const struct weir_server *settings, __u32 answers)
@@ -57,7 +63,10 @@ static __always_inline void inside_question(struct inside_piece *piece, __u32 me
 	__builtin_memcpy(d->address, r->peer.address, sizeof(d->address));
 	d->attributes = t->attributes;
 	d->n_limits = 0;
+	__builtin_memset(d->places, 0, sizeof(d->places));
 	decision_start(d);
+	d->placeless = !r->ends;
+	d->list_of = inside_list(&d->attributes);
 	if (d->server_flags & WEIR_SERVER_KNOWS_USERS)
 		inside_join_group(piece, d->identity.user, &d->identity.groups);
 }
@@ -68,8 +77,6 @@ static __always_inline enum weir_reason inside_ask(struct inside_piece *piece, c
 
 	if (weir_identity_exempt(&d->identity, &settings->groups) || limits_find(d, &piece->path))
 		return WEIR_EXEMPT;
-	/* Where a request ends is not seen here: what it would hold until then is not asked for, nor are penalties. */
-	d->unreadable = 1;
 	if (!(d->server_flags & WEIR_SERVER_PAUSED))
 		decide(d);
 	if (d->refused && !(d->server_flags & WEIR_SERVER_DRY_RUN))
@@ -168,6 +175,7 @@ static __noinline int inside_decide(struct inside_request *r, __u32 server, __u3
 	if (settings) {
 		inside_question(piece, memory, r, server, settings, answers);
 		r->decision = inside_ask(piece, settings);
+		inside_keep_places(piece, &r->key);
 		inside_decided(&piece->decision, r);
 	}
 	inside_give_back(memory);

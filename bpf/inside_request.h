@@ -10,6 +10,7 @@
 #include "weir/http/identity.h"
 
 #include "heavy.h"
+#include "inside_places.h"
 #include "inside_read.h"
 #include "maps.h"
 #include "own_stack.h"
@@ -23,6 +24,8 @@ struct inside_request {
 	__u32 decision;	 /* enum weir_reason; WEIR_REASON_COUNT: it has not been decided */
 	bool refused;	 /* it is yet to be, where its goroutine comes to EXECUTE */
 	bool executed;
+	bool ends; /* where it ends will be seen: it may hold places */
+	struct weir_inside_key key;
 	struct weir_inside_fields fields;
 	struct inside_peer peer;
 	__u64 address;		       /* its subject */
@@ -118,6 +121,8 @@ static __always_inline struct inside_request *inside_begin(const struct weir_ins
 {
 	struct inside_request *r = NULL;
 
+	if (process->layout.ends)
+		inside_give_places(key, WEIR_INSIDE_ABANDONED);
 	if (!bpf_map_update_elem(&inside_requests, key, &inside_nothing, BPF_ANY))
 		r = bpf_map_lookup_elem(&inside_requests, key);
 	if (!r) {
@@ -127,6 +132,8 @@ static __always_inline struct inside_request *inside_begin(const struct weir_ins
 	r->request = request;
 	r->now_ns = bpf_ktime_get_ns();
 	r->decision = WEIR_REASON_COUNT;
+	r->ends = process->layout.ends;
+	r->key = *key;
 	return r;
 }
 

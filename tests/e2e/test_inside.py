@@ -189,16 +189,6 @@ def test_see_decides_as_in_a_dry_run(world, serve):
     assert not status.get("held_record")
 
 
-def test_places_are_not_taken(world, serve):
-    """They would not come back."""
-    server = serve("plain")
-    attach(world, server)
-    world.weir("limit", "set", "busy", "--key", "total", "--in-flight", "1")
-    assert server.get("/a", times=3) == ["200 HTTP/2.0 /a"] * 3
-    status = world.weir.server()
-    assert (status["passed"], status["dry_run_shed"]) == (3, 0)
-
-
 def test_exempt_groups(world, serve):
     """As the server knows them."""
     server = serve("apiserver")

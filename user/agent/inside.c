@@ -33,6 +33,7 @@ struct inside_server {
 	size_t n;
 	unsigned int turns; /* since processes were looked for */
 	bool in_force;	    /* the kernel has them as they are here */
+	bool ends;	    /* the ends of their requests are probed, too */
 	struct error why;   /* nobody is looked into */
 };
 
@@ -179,6 +180,18 @@ static bool is_answered(const struct agent *agent, int slot, const struct inside
 	return served->answers && agent->state.servers[slot]->inside != INSIDE_SEE;
 }
 
+/* Is somebody to hold places until his request ends? Else nobody's end is probed. */
+static bool has_places(const struct server *server)
+{
+	for (size_t i = 0; i < server->priorities.n_levels; i++)
+		if (!server->priorities.levels[i].exempt)
+			return true;
+	for (size_t i = 0; i < server->n_limits; i++)
+		if (server->limits[i].kind == WEIR_LIMIT_IN_FLIGHT)
+			return true;
+	return false;
+}
+
 static size_t processes_of(const struct agent *agent, int slot, struct datapath_process *out)
 {
 	struct inside_server *inside = agent->servers[slot].inside;
@@ -200,6 +213,7 @@ static size_t processes_of(const struct agent *agent, int slot, struct datapath_
 			.binary = binary,
 		};
 		out[n - 1].process.layout.user_itab += served->bias;
+		out[n - 1].process.layout.ends = inside->ends;
 	}
 	return n;
 }
@@ -318,6 +332,7 @@ static int look(struct agent *agent, int slot, struct error *err)
 		return ret;
 	next->why = inside->why;
 	next->in_force = inside->in_force && !ret;
+	next->ends = inside->ends;
 	served_clear(inside);
 	*inside = *next;
 	if (ret)
@@ -349,6 +364,16 @@ static void drop(struct agent *agent, int slot)
 	agent->servers[slot].inside = NULL;
 }
 
+/* Limits on requests in flight have come, or the last one has gone. */
+static bool ends_change(struct agent *agent, int slot)
+{
+	struct inside_server *inside = agent->servers[slot].inside;
+	bool wanted = has_places(agent->state.servers[slot]), changes = inside->ends != wanted;
+
+	inside->ends = wanted;
+	return changes;
+}
+
 /* Are other processes than before to be looked into? */
 static bool follow(struct agent *agent, int slot)
 {
@@ -360,13 +385,12 @@ static bool follow(struct agent *agent, int slot)
 		return true;
 	}
 	changed = look(agent, slot, &why);
-
 	if (!agent->servers[slot].inside)
 		return false;
 	if (changed >= 0)
 		check_served(agent, slot, &why);
 	note(agent, slot, &why);
-	return changed > 0;
+	return ends_change(agent, slot) || changed > 0;
 }
 
 /* A kernel that refuses says so for each of the servers. */
@@ -426,6 +450,19 @@ void inside_follow(struct agent *agent)
 	agent_work_end(agent);
 }
 
+void inside_limits_changed(struct agent *agent)
+{
+	for (struct net *net = agent->nets; net; net = net->next) {
+		bool changed = false;
+
+		for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
+			if (is_of(net, slot) && is_followed(agent, slot) && agent->servers[slot].inside)
+				changed |= ends_change(agent, slot);
+		if (changed)
+			sync_all(agent, net);
+	}
+}
+
 int inside_open(const struct agent *agent, struct datapath *dp, struct error *err)
 {
 	return check_allowed(agent, NULL) ? datapath_inside_sync(dp, NULL, 0, err) : 0;
@@ -445,6 +482,7 @@ int inside_attach(struct agent *agent, int slot, struct error *err)
 		note(agent, slot, err);
 		return 0;
 	}
+	ends_change(agent, slot);
 	return ret								    ?:
 		       sync_net(server_net(agent, agent->state.servers[slot]), err) ?:
 		       server_apply_flags(agent, slot, err);

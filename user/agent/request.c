@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "agent/history.h"
+#include "agent/inside.h"
 #include "agent/jobs.h"
 #include "agent/log.h"
 #include "agent/reconcile.h"
@@ -100,6 +101,8 @@ static int run_in_turn(struct agent *agent, const struct command *command, json_
 	ret = command->run(agent, arguments, result, err);
 	if (ret && changes)
 		reconcile_all(agent);
+	if (!ret && changes)
+		inside_limits_changed(agent);
 	agent_change_end(agent);
 	if (!ret && changes)
 		policy_sources_retry(agent);

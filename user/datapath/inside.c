@@ -12,38 +12,23 @@
 
 #include "base/clock.h"
 #include "datapath/inside_pins.h"
+#include "datapath/inside_private.h"
 #include "datapath/private.h"
-#include "inside.skel.h"
 #include "sys/libbpf_log.h"
 #include "sys/pins.h"
 #include "sys/privilege.h"
 #include "sys/process_namespace.h"
 #include "weir.skel.h"
 
-#define LINKS_MAX 512
-
-struct probe_link {
-	dev_t device;
-	ino_t inode;
-	struct datapath_probe probe;
-	struct bpf_link *link;
-	bool wanted;
-};
-
-struct datapath_inside {
-	struct inside_bpf *skeleton;
-	__u32 generation;
-	unsigned int pinned; /* so far: for their names */
-	struct probe_link links[LINKS_MAX];
-	size_t n_links;
-};
-
 /* --- programs and maps */
 
 /* Those that are of this object alone. */
 static struct bpf_map *own_map(struct inside_bpf *skeleton, int i)
 {
-	return i == 0 ? skeleton->maps.inside_processes : i == 1 ? skeleton->maps.inside_requests : NULL;
+	struct bpf_map *const maps[] = { skeleton->maps.inside_processes, skeleton->maps.inside_requests,
+					 skeleton->maps.inside_places };
+
+	return i < (int)(sizeof(maps) / sizeof(*maps)) ? maps[i] : NULL;
 }
 
 static int map_take(struct datapath *dp, struct bpf_map *map, struct error *err)
@@ -105,11 +90,6 @@ static int maps_pin(const struct datapath *dp, struct inside_bpf *skeleton, stru
 	return 0;
 }
 
-static bool writes_registers(enum weir_inside_point point)
-{
-	return point == WEIR_INSIDE_HTTP_ANSWER || point == WEIR_INSIDE_HANDLE || point == WEIR_INSIDE_EXECUTE;
-}
-
 /* The least program that does: its verdict is the kernel's. */
 bool datapath_inside_answers(void)
 {
@@ -123,21 +103,6 @@ bool datapath_inside_answers(void)
 					     sizeof(insns) / sizeof(*insns), NULL);
 
 	return fd >= 0;
-}
-
-static struct bpf_program *program_of(struct inside_bpf *skeleton, enum weir_inside_point point)
-{
-	struct bpf_program *const programs[WEIR_INSIDE_POINTS] = {
-		[WEIR_INSIDE_REQUEST] = skeleton->progs.weir_inside_request,
-		[WEIR_INSIDE_ATTRIBUTES] = skeleton->progs.weir_inside_attributes,
-		[WEIR_INSIDE_HTTP] = skeleton->progs.weir_inside_http,
-		[WEIR_INSIDE_HTTP_ANSWER] = skeleton->progs.weir_inside_http_answer,
-		[WEIR_INSIDE_FILTER] = skeleton->progs.weir_inside_filter,
-		[WEIR_INSIDE_HANDLE] = skeleton->progs.weir_inside_handle,
-		[WEIR_INSIDE_EXECUTE] = skeleton->progs.weir_inside_execute,
-	};
-
-	return programs[point];
 }
 
 static int load(struct datapath *dp, struct datapath_inside *inside, struct error *err)
@@ -157,8 +122,8 @@ static int load(struct datapath *dp, struct datapath_inside *inside, struct erro
 	inside->skeleton->rodata->inside_generation = inside->generation;
 	inside->skeleton->rodata->inside_process_namespace = namespace;
 	for (int i = 0; i < WEIR_INSIDE_POINTS; i++)
-		if (writes_registers(i))
-			bpf_program__set_autoload(program_of(inside->skeleton, i), datapath_inside_answers());
+		if (inside_writes_registers(i))
+			bpf_program__set_autoload(inside_program_of(inside->skeleton, i), datapath_inside_answers());
 	ret = maps_take(dp, inside->skeleton, err);
 	if (ret)
 		return ret;
@@ -170,10 +135,7 @@ static void inside_free(struct datapath_inside *inside)
 {
 	if (!inside)
 		return;
-	for (size_t i = 0; i < inside->n_links; i++) {
-		bpf_link__disconnect(inside->links[i].link); /* what is pinned stays */
-		bpf_link__destroy(inside->links[i].link);
-	}
+	inside_links_close(inside);
 	inside_bpf__destroy(inside->skeleton);
 	free(inside);
 }
@@ -200,86 +162,10 @@ static int inside_open(struct datapath *dp, struct error *err)
 		return ret;
 	}
 	dp->inside = inside;
-	return 0;
-}
-
-/* --- links */
-
-static struct probe_link *link_find(struct datapath_inside *inside, const struct datapath_binary *binary,
-				    const struct datapath_probe *probe)
-{
-	for (size_t i = 0; i < inside->n_links; i++) {
-		struct probe_link *link = &inside->links[i];
-
-		if (link->device == binary->device && link->inode == binary->inode &&
-		    link->probe.point == probe->point && link->probe.offset == probe->offset)
-			return link;
-	}
-	return NULL;
-}
-
-/* -1 as process: in every one that has the file, which the program then tells apart. */
-static struct bpf_link *attach(struct bpf_program *program, const struct datapath_binary *binary, __u64 offset)
-{
-	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_PROBE);
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", binary->fd);
-	return bpf_program__attach_uprobe(program, false, -1, path, offset);
-}
-
-static int link_add(struct datapath *dp, const struct datapath_binary *binary, const struct datapath_probe *probe,
-		    struct error *err)
-{
-	struct datapath_inside *inside = dp->inside;
-	struct probe_link *place = &inside->links[inside->n_links];
-	char path[PATH_MAX];
-	int ret;
-
-	if (inside->n_links >= LINKS_MAX)
-		return error_set(err, -ENOSPC, "there is no room for more than %d probes", LINKS_MAX);
-	libbpf_log_begin();
-	*place = (struct probe_link){ binary->device, binary->inode, *probe, NULL, true };
-	place->link = attach(program_of(inside->skeleton, probe->point), binary, probe->offset);
-	if (!place->link)
-		return error_set(err, -errno, "probing the server's binary at %#llx: %s", probe->offset,
-				 libbpf_log_failure());
-	pins_path(path, dp->dir, INSIDE_PIN "%08x-%u", inside->generation, inside->pinned++);
-	ret = bpf_link__pin(place->link, path);
-	if (ret) {
-		bpf_link__destroy(place->link);
-		return error_set(err, ret, "pinning %s: %s", path, strerror(-ret));
-	}
-	inside->n_links++;
-	return 0;
-}
-
-static int links_add(struct datapath *dp, const struct datapath_binary *binary, struct error *err)
-{
-	int ret = 0;
-
-	for (size_t i = 0; i < binary->n_probes && !ret; i++) {
-		struct probe_link *link = link_find(dp->inside, binary, &binary->probes[i]);
-
-		if (link)
-			link->wanted = true;
-		else
-			ret = link_add(dp, binary, &binary->probes[i], err);
-	}
+	ret = inside_links_begin(dp, err);
+	if (ret)
+		datapath_inside_close(dp);
 	return ret;
-}
-
-static void links_drop_unwanted(struct datapath_inside *inside)
-{
-	for (size_t i = inside->n_links; i-- > 0;) {
-		struct probe_link *link = &inside->links[i];
-
-		if (link->wanted)
-			continue;
-		bpf_link__unpin(link->link);
-		bpf_link__destroy(link->link);
-		*link = inside->links[--inside->n_links];
-	}
 }
 
 /* --- processes */
@@ -335,8 +221,29 @@ int datapath_inside_check(struct error *err)
 	return 0;
 }
 
+/* Places of requests in processes that are not looked into any more. */
+static int places_sweep(const struct datapath_inside *inside)
+{
+	const __u32 nothing = 0;
+
+	return datapath_run(bpf_program__fd(inside->skeleton->progs.weir_inside_sweep), &nothing, sizeof(nothing));
+}
+
+/* All places go back before what knows of them goes: an earlier agent may have left some. */
+static void places_return(struct datapath *dp)
+{
+	char path[PATH_MAX];
+
+	pins_path(path, dp->dir, "inside_places");
+	if (!dp->inside && (access(path, F_OK) || inside_open(dp, NULL)))
+		return;
+	processes_drop_others(dp->inside, NULL, 0, NULL);
+	places_sweep(dp->inside);
+}
+
 int datapath_inside_remove(struct datapath *dp, struct error *err)
 {
+	places_return(dp);
 	datapath_inside_close(dp);
 	return inside_pins_drop(dp->dir, err);
 }
@@ -355,12 +262,13 @@ int datapath_inside_sync(struct datapath *dp, const struct datapath_process *pro
 	for (size_t i = 0; i < inside->n_links; i++)
 		inside->links[i].wanted = false;
 	for (size_t i = 0; i < n && !ret; i++)
-		ret = links_add(dp, processes[i].binary, err);
+		ret = inside_links_add(dp, &processes[i], err);
 	ret = ret ?: processes_write(inside, processes, n, err);
 	ret = ret ?: processes_drop_others(inside, processes, n, err);
 	if (ret)
 		return ret;
-	links_drop_unwanted(inside);
+	places_sweep(inside);
+	inside_links_drop_unwanted(inside);
 	return inside_pins_drop_others(dp->dir, inside->generation, err);
 }
 
@@ -383,5 +291,8 @@ int datapath_inside_sweep(struct datapath *dp, __u64 before_ns, struct error *er
 		return 0;
 	ret = map_drop_if(bpf_map__fd(map), sizeof(struct weir_inside_key), bpf_map__value_size(map), is_older,
 			  &before_ns);
-	return ret < 0 ? datapath_map_failed(err, ret, "inside_requests") : 0;
+	if (ret < 0)
+		return datapath_map_failed(err, ret, "inside_requests");
+	ret = places_sweep(dp->inside);
+	return ret ? error_set(err, ret, "sweeping places of requests inside servers: %s", strerror(-ret)) : 0;
 }

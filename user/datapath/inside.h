@@ -19,7 +19,7 @@ struct datapath_probe {
 	__u64 offset; /* of the instruction in the file */
 };
 
-#define DATAPATH_BINARY_PROBES 64
+#define DATAPATH_BINARY_PROBES 160
 
 struct datapath_binary {
 	dev_t device;
@@ -47,7 +47,10 @@ int datapath_inside_sync(struct datapath *dp, const struct datapath_process *pro
 /* May a program inside a server refuse requests: does the kernel let it write registers (from Linux 6.18, not locked down)? */
 bool datapath_inside_answers(void);
 
-/* Drops what was kept of requests that began before then (CLOCK_MONOTONIC) and have not been told of since. */
+/*
+ * Drops what was kept of requests that began before then (CLOCK_MONOTONIC) and have not been told of since; gives back the places of
+ * those in processes that are not looked into any more.
+ */
 int datapath_inside_sweep(struct datapath *dp, __u64 before_ns, struct error *err);
 
 #endif

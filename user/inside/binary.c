@@ -17,6 +17,27 @@ static int probe_add(struct datapath_binary *binary, enum weir_inside_point poin
 	return 0;
 }
 
+static int returns_add(struct datapath_binary *binary, enum weir_inside_point point,
+		       const struct golang_returns *returns, struct error *err)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; i < returns->n && !ret; i++)
+		ret = probe_add(binary, point, returns->places[i].offset, err);
+	return ret;
+}
+
+/* Where requests end: in these returns, or, after a panic, with their goroutine. */
+static int ends_add(struct golang *go, struct datapath_binary *binary, const struct golang_returns *returns,
+		    struct error *err)
+{
+	struct golang_function goexit;
+
+	return golang_find_goexit(go, &goexit, err)			  ?:
+		       returns_add(binary, WEIR_INSIDE_END, returns, err) ?:
+		       probe_add(binary, WEIR_INSIDE_GOEXIT, goexit.frame.offset, err);
+}
+
 static int register_of(const struct golang_word *word, const char *what, __u8 *out, struct error *err)
 {
 	if (word->on_stack || word->reg >= WEIR_INSIDE_REGISTERS)
@@ -72,7 +93,8 @@ static void user_fields(const struct golang_user *user, struct weir_inside_layou
 	layout->user_groups = user->groups;
 }
 
-static int see_kubernetes(const struct golang_authorization *found, struct inside_binary *out, struct error *err)
+static int see_kubernetes(struct golang *go, const struct golang_authorization *found, struct inside_binary *out,
+			  struct error *err)
 {
 	int ret = register_of(&found->request, "the request", &out->layout.request_in, err) ?:
 			  register_of(&found->record, "the attributes", &out->layout.record_in, err);
@@ -80,10 +102,10 @@ static int see_kubernetes(const struct golang_authorization *found, struct insid
 	request_fields(&found->fields, &out->layout);
 	user_fields(&found->user, &out->layout);
 	record_fields(found, &out->layout);
-	ret = ret ?: probe_add(&out->see, WEIR_INSIDE_REQUEST, found->filter.frame.offset, err);
-	for (unsigned int i = 0; i < found->returns.n && !ret; i++)
-		ret = probe_add(&out->see, WEIR_INSIDE_ATTRIBUTES, found->returns.places[i].offset, err);
-	return ret;
+	return ret										  ?:
+		       probe_add(&out->see, WEIR_INSIDE_REQUEST, found->filter.frame.offset, err) ?:
+		       returns_add(&out->see, WEIR_INSIDE_ATTRIBUTES, &found->returns, err)	  ?:
+		       ends_add(go, &out->see, &found->filter_returns, err);
 }
 
 /* In a register, or a few words above the stack pointer. */
@@ -121,8 +143,9 @@ static int answer_kubernetes(struct golang *go, struct inside_binary *out, struc
 	info_fields(&found.fields, &out->layout);
 	out->layout.skips = found.skippable;
 	out->answer = out->see;
-	ret = probe_add(&out->answer, WEIR_INSIDE_FILTER, found.filter.frame.offset, err) ?:
-		      probe_add(&out->answer, WEIR_INSIDE_HANDLE, found.handle.frame.offset, err);
+	ret = probe_add(&out->answer, WEIR_INSIDE_FILTER, found.filter.frame.offset, err)	  ?:
+		      probe_add(&out->answer, WEIR_INSIDE_HANDLE, found.handle.frame.offset, err) ?:
+		      returns_add(&out->answer, WEIR_INSIDE_END, &found.returns, err);
 	for (unsigned int i = 0; i < found.n_execute && !ret; i++)
 		ret = probe_add(&out->answer, WEIR_INSIDE_EXECUTE, found.execute[i].frame.offset, err);
 	return ret;
@@ -140,10 +163,12 @@ static int find_http(struct golang *go, struct inside_binary *out, struct error 
 	second.reg++;
 	request_fields(&found.fields, &out->layout);
 	out->layout.write_header = found.write_header;
-	return register_of(&found.request, "the request", &out->layout.request_in, err)		  ?:
-		       pair_of(&found.writer, &second, "the writer", &out->layout.writer_in, err) ?:
-		       probe_add(&out->see, WEIR_INSIDE_HTTP, found.serve.frame.offset, err)	  ?:
-		       probe_add(&out->answer, WEIR_INSIDE_HTTP_ANSWER, found.serve.frame.offset, err);
+	return register_of(&found.request, "the request", &out->layout.request_in, err)		       ?:
+		       pair_of(&found.writer, &second, "the writer", &out->layout.writer_in, err)      ?:
+		       probe_add(&out->see, WEIR_INSIDE_HTTP, found.serve.frame.offset, err)	       ?:
+		       probe_add(&out->answer, WEIR_INSIDE_HTTP_ANSWER, found.serve.frame.offset, err) ?:
+		       ends_add(go, &out->see, &found.returns, err)				       ?:
+		       ends_add(go, &out->answer, &found.returns, err);
 }
 
 /* Where it can be seen, but not refused, `no_answer` says why. */
@@ -166,7 +191,7 @@ static int find(struct golang *go, struct inside_binary *out, struct error *err)
 		return find_http(go, out, err);
 	if (ret)
 		return error_set(err, ret, "%s", no_kubernetes.text);
-	ret = see_kubernetes(&kubernetes, out, err);
+	ret = see_kubernetes(go, &kubernetes, out, err);
 	if (!ret)
 		find_answer(go, out);
 	return ret;

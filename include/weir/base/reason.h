@@ -144,6 +144,8 @@
 	X(INSIDE_ANSWERED, "answered", INSIDE)                    \
 	X(INSIDE_UNANSWERED, "unanswered", INSIDE)                \
 	X(INSIDE_ON_WIRE, "on_wire", INSIDE)                      \
+	X(INSIDE_ABANDONED, "abandoned", INSIDE)                  \
+	X(INSIDE_SWEPT, "swept", INSIDE)                          \
 	X(ADMITTED, "admitted", ADMISSION)                        \
 	X(ADMISSION_EXEMPT, "exempt", ADMISSION)                  \
 	X(ADMISSION_DROPPED, "dropped", ADMISSION)                \

@@ -6,6 +6,7 @@
  *   map              type   key                        value
  *   inside_processes HASH   __u32 process (tgid)       struct weir_inside_process
  *   inside_requests  HASH   struct weir_inside_key     what is kept between two probes of a request (bpf/inside.h)
+ *   inside_places    HASH   struct weir_inside_key     struct weir_inside_places (places.h)
  */
 #ifndef WEIR_INSIDE_PROCESS_H
 #define WEIR_INSIDE_PROCESS_H
@@ -25,6 +26,8 @@
  * FILTER      a filter begins whose goroutine comes to HANDLE next; a request begins with it
  * HANDLE      API Priority and Fairness gets a request: it is decided, and may be refused
  * EXECUTE     what API Priority and Fairness was handed begins: that it lets the request pass, and where it may be refused, too
+ * END         a handler returns: the request of its goroutine has ended
+ * GOEXIT      a goroutine ends
  */
 enum weir_inside_point {
 	WEIR_INSIDE_REQUEST,
@@ -34,6 +37,8 @@ enum weir_inside_point {
 	WEIR_INSIDE_FILTER,
 	WEIR_INSIDE_HANDLE,
 	WEIR_INSIDE_EXECUTE,
+	WEIR_INSIDE_END,
+	WEIR_INSIDE_GOEXIT,
 	WEIR_INSIDE_POINTS,
 };
 
@@ -87,7 +92,8 @@ struct weir_inside_layout {
 	__u16 user;	   /* of AttributesRecord: a user.Info */
 	__u16 user_name;   /* of user.DefaultInfo: a string */
 	__u16 user_groups; /* a slice of strings */
-	__u16 pad[3];
+	__u8 ends;	   /* END and GOEXIT are probed: its requests may hold places */
+	__u8 pad[5];
 	struct weir_inside_fields record; /* AttributesRecord */
 	struct weir_inside_fields info;	  /* RequestInfo */
 };

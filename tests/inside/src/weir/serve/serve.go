@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 )
@@ -35,9 +36,29 @@ func certificate() tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{bytes}, PrivateKey: key}
 }
 
-// Echo answers with the request's protocol and URI.
+// Echo answers with the request's protocol and URI. A URI that ends with ?wait is answered when the client goes, with ?hang
+// never; one with ?panic and ?exit ends its handler in the middle, with ?recovered its handler goes on from a panic.
 func Echo(w http.ResponseWriter, req *http.Request) {
+	switch req.URL.RawQuery {
+	case "wait":
+		w.WriteHeader(http.StatusOK)
+		w.(http.Flusher).Flush()
+		<-req.Context().Done()
+	case "hang":
+		select {}
+	case "panic":
+		panic(http.ErrAbortHandler)
+	case "exit":
+		runtime.Goexit()
+	case "recovered":
+		recovers()
+	}
 	fmt.Fprintf(w, "%s %s\n", req.Proto, req.RequestURI)
+}
+
+func recovers() {
+	defer func() { _ = recover() }()
+	panic("to be recovered")
 }
 
 func get(url, user string, http2 bool) {

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Where requests inside servers end: the places that they hold go back (inside_places.h). */
+#ifndef WEIR_BPF_INSIDE_END_H
+#define WEIR_BPF_INSIDE_END_H
+
+#include "inside_request.h"
+
+/* A handler returns. */
+SEC("uprobe")
+int weir_inside_end(struct pt_regs *ctx)
+{
+	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
+
+	own_stack(ctx);
+	if (inside_process(&key))
+		inside_give_places(&key, WEIR_REASON_COUNT);
+	return 0;
+}
+
+/* A goroutine ends: what its request still holds, a panic has kept from coming back. */
+SEC("uprobe")
+int weir_inside_goexit(struct pt_regs *ctx)
+{
+	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
+
+	own_stack(ctx);
+	if (inside_process(&key))
+		inside_give_places(&key, WEIR_INSIDE_ABANDONED);
+	return 0;
+}
+
+/* --- processes */
+
+struct inside_reclaim {
+	__u32 process;
+};
+
+/* Functions that are verified by themselves do not take a map's key. */
+static long inside_reclaim_step(struct bpf_map *map __attribute__((unused)), const struct weir_inside_key *key,
+				struct weir_inside_places *held __attribute__((unused)), struct inside_reclaim *reclaim)
+{
+	struct weir_inside_key of = *key;
+
+	if (of.process == reclaim->process)
+		inside_give_places(&of, WEIR_INSIDE_ABANDONED);
+	return 0;
+}
+
+static __always_inline void inside_reclaim(void)
+{
+	struct weir_inside_key key = {};
+	struct inside_reclaim reclaim;
+
+	if (!inside_process(&key))
+		return;
+	reclaim.process = key.process;
+	bpf_for_each_map_elem(&inside_places, inside_reclaim_step, &reclaim, 0);
+}
+
+/* Of a process' threads, the last has left none alive. */
+SEC("tp_btf/sched_process_exit")
+int weir_inside_exit(__u64 *ctx)
+{
+	const struct task_struct *task = (const struct task_struct *)ctx[0];
+
+	if (!task->signal->live.counter)
+		inside_reclaim();
+	return 0;
+}
+
+/* Another program in the same process: its goroutines are gone. */
+SEC("tp_btf/sched_process_exec")
+int weir_inside_exec(__u64 *ctx)
+{
+	(void)ctx;
+	inside_reclaim();
+	return 0;
+}
+
+/* --- the agent's sweep */
+
+static long inside_sweep_step(struct bpf_map *map __attribute__((unused)), const struct weir_inside_key *key,
+			      struct weir_inside_places *held __attribute__((unused)),
+			      void *context __attribute__((unused)))
+{
+	struct weir_inside_key of = *key;
+	const struct weir_inside_process *process = bpf_map_lookup_elem(&inside_processes, &of.process);
+
+	if (!process || !process->layout.ends)
+		inside_give_places(&of, WEIR_INSIDE_SWEPT);
+	return 0;
+}
+
+/* Run by BPF_PROG_TEST_RUN, as those of control.h are. */
+SEC("tc")
+int weir_inside_sweep(struct __sk_buff *skb)
+{
+	(void)skb;
+	bpf_for_each_map_elem(&inside_places, inside_sweep_step, NULL, 0);
+	return 0;
+}
+
+#endif

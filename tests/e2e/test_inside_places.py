@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Requests in flight inside Go servers: each place that a request takes comes back when it ends, however it does."""
+import contextlib
+import subprocess
+
+import pytest
+
+from lib.inside import GoServer
+from lib.process import end, eventually
+
+OK = "200 HTTP/2.0 {}"
+
+
+@pytest.fixture
+def serve(world):
+    place = world.loopback()
+    world.weir.start()
+
+    def start(name, **options):
+        server = GoServer(name, place, **options)
+        world.at_end(server.close)
+        return server
+    return start
+
+
+def attach(world, server, *options):
+    world.weir("attach", "web", "--port", server.port, "--netns", server.place.server_ns.path, "--inside", "see", *options)
+
+
+def limit(world, n, *options):
+    world.weir("limit", "set", "busy", "--key", "total", "--in-flight", n, *options)
+
+
+def of_limit(world, field, name="busy"):
+    return next(limit[field] for limit in world.weir.server()["limits"] if limit["limit"] == name)
+
+
+def taken(world, name="busy"):
+    return of_limit(world, "in_flight", name)
+
+
+def seen(world):
+    return {outcome: n for outcome, n in world.weir.server()["seen_inside"].items() if outcome != "seen"}
+
+
+class Open:
+    """A request that is not answered until its client goes; it has a connection of its own."""
+
+    def __init__(self, world, server, target, user="", protocol="--http2"):
+        command = ("curl", "-skN", protocol, "--max-time", "120", "-H", f"X-User: {user}", f"https://{server.address}{target}")
+        self.process = subprocess.Popen(server.place.client_ns.command(*command), stdout=subprocess.DEVNULL)
+        world.at_end(self.close)
+
+    def close(self):
+        with contextlib.suppress(ProcessLookupError):
+            end(self.process)
+
+
+def test_places_come_back(world, serve):
+    """Requests that would be refused take none: all of them pass, and are counted."""
+    server = serve("plain")
+    attach(world, server)
+    limit(world, 2)
+    assert server.get("/a", times=5) == [OK.format("/a")] * 5
+    assert (taken(world), of_limit(world, "highest")) == (0, 1)
+    waiting = [Open(world, server, "/w?wait") for _ in range(2)]
+    eventually(lambda: taken(world) == 2, "both are in flight")
+    assert world.weir.metrics()["weir_limit_in_flight"]["busy", "web"] == 2
+    assert server.get("/a", times=3) == [OK.format("/a")] * 3
+    assert world.weir.server()["dry_run_shed"] == 3
+    waiting[0].close()
+    eventually(lambda: taken(world) == 1, "its place is free")
+    assert server.get("/a", times=3) == [OK.format("/a")] * 3
+    assert world.weir.server()["dry_run_shed"] == 3
+    waiting[1].close()
+    eventually(lambda: taken(world) == 0, "all places are free")
+    assert (of_limit(world, "highest"), seen(world)) == (2, {})
+
+
+@pytest.mark.parametrize("protocol", ["http1", "http2"])
+@pytest.mark.parametrize("how", ["panic", "exit"])
+def test_handlers_that_do_not_return(world, serve, how, protocol):
+    server = serve("plain")
+    attach(world, server)
+    limit(world, 10)
+    for _ in range(3):
+        curl = server.place.client_ns.command("curl", "-sk", f"--{protocol}" + (".1" if protocol == "http1" else ""),
+                                              "--max-time", "2", f"https://{server.address}/p?{how}")
+        subprocess.run(curl, check=False, stdout=subprocess.DEVNULL)
+    eventually(lambda: taken(world) == 0, "all places are free")
+    assert of_limit(world, "admitted") == 3
+    assert seen(world) == {"abandoned": 3}
+
+
+def test_recovered_panics(world, serve):
+    """In the handler itself: it returns after all."""
+    server = serve("plain")
+    attach(world, server)
+    limit(world, 10)
+    assert server.get("/p?recovered", times=3) == [OK.format("/p?recovered")] * 3
+    assert (taken(world), of_limit(world, "admitted"), seen(world)) == (0, 3, {})
+
+
+def test_watches_of_one_user(world, serve):
+    """As the server itself knows users and verbs. Other verbs, and other users, are not in its way."""
+    server = serve("apiserver")
+    attach(world, server)
+    world.weir("limit", "set", "watches", "--key", "user", "--in-flight", "3", "--verb", "watch")
+    alice = [Open(world, server, "/watch/dev/pods?wait", "alice") for _ in range(3)]
+    bob = Open(world, server, "/watch/dev/pods?wait", "bob")
+    eventually(lambda: taken(world, "watches") == 4, "they are in flight")
+    assert server.get("/list/dev/pods", "alice", 2) == [OK.format("/list/dev/pods")] * 2
+    assert world.weir.server()["dry_run_shed"] == 0
+    fourth = Open(world, server, "/watch/dev/pods?wait", "alice")
+    eventually(lambda: world.weir.server()["dry_run_shed"] == 1, "the fourth is one too many")
+    assert taken(world, "watches") == 4
+    for request in (*alice, bob, fourth):
+        request.close()
+    eventually(lambda: taken(world, "watches") == 0, "all places are free")
+    assert seen(world) == {}
+
+
+def test_killed_servers(world, serve):
+    """Their places are free at once, whether there is an agent or not."""
+    server = serve("plain")
+    attach(world, server)
+    limit(world, 10)
+    for _ in range(3):
+        Open(world, server, "/h?hang")
+    eventually(lambda: taken(world) == 3, "they are in flight")
+    world.weir.kill()
+    server.process.kill()
+    server.process.wait()
+    world.weir.start()
+    eventually(lambda: world.weir.server()["inside"]["why"] == "no process listens there yet", "the next agent looks")
+    assert (taken(world), seen(world)) == (0, {"abandoned": 3})
+
+
+def test_agents_come_and_go(world, serve):
+    """What is in flight stays counted, and is given back without an agent."""
+    server = serve("plain")
+    attach(world, server)
+    limit(world, 10)
+    waiting = [Open(world, server, "/w?wait") for _ in range(4)]
+    eventually(lambda: taken(world) == 4, "they are in flight")
+    world.weir.kill()
+    waiting[0].close()
+    world.weir.start()
+    eventually(lambda: world.weir.server()["inside"]["lane"] == "see", "the next agent looks into it")
+    eventually(lambda: taken(world) == 3, "one has ended meanwhile")
+    waiting[1].close()
+    eventually(lambda: taken(world) == 2, "another one ends")
+    world.weir.kill()
+    waiting[2].close()
+    waiting[3].close()
+    world.weir.start("off", "--inside", "off")
+    eventually(lambda: taken(world) == 0, "who looks into nobody leaves nothing taken")
+
+
+def test_ends_are_probed_when_they_matter(world, serve):
+    """Only while there is a limit on requests in flight: it has no places of what began before."""
+    server = serve("plain")
+    attach(world, server)
+    pins = len(list(world.pins.glob("net-*/inside-*")))
+    early = Open(world, server, "/w?wait")
+    eventually(lambda: world.weir.server()["passed"] == 1, "it is seen")
+    limit(world, 10)
+    assert len(list(world.pins.glob("net-*/inside-*"))) > pins
+    late = Open(world, server, "/w?wait")
+    eventually(lambda: taken(world) == 1, "it is counted")
+    early.close()
+    late.close()
+    eventually(lambda: taken(world) == 0, "it is free")
+    world.weir("limit", "delete", "busy")
+    assert len(list(world.pins.glob("net-*/inside-*"))) == pins

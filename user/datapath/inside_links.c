@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Links of the programs inside servers, each pinned as inside-GENERATION-N. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "datapath/inside_pins.h"
+#include "datapath/inside_private.h"
+#include "datapath/private.h"
+#include "sys/libbpf_log.h"
+#include "sys/pins.h"
+#include "sys/privilege.h"
+
+bool inside_writes_registers(enum weir_inside_point point)
+{
+	return point == WEIR_INSIDE_HTTP_ANSWER || point == WEIR_INSIDE_HANDLE || point == WEIR_INSIDE_EXECUTE;
+}
+
+struct bpf_program *inside_program_of(struct inside_bpf *skeleton, enum weir_inside_point point)
+{
+	struct bpf_program *const programs[WEIR_INSIDE_POINTS] = {
+		[WEIR_INSIDE_REQUEST] = skeleton->progs.weir_inside_request,
+		[WEIR_INSIDE_ATTRIBUTES] = skeleton->progs.weir_inside_attributes,
+		[WEIR_INSIDE_HTTP] = skeleton->progs.weir_inside_http,
+		[WEIR_INSIDE_HTTP_ANSWER] = skeleton->progs.weir_inside_http_answer,
+		[WEIR_INSIDE_FILTER] = skeleton->progs.weir_inside_filter,
+		[WEIR_INSIDE_HANDLE] = skeleton->progs.weir_inside_handle,
+		[WEIR_INSIDE_EXECUTE] = skeleton->progs.weir_inside_execute,
+		[WEIR_INSIDE_END] = skeleton->progs.weir_inside_end,
+		[WEIR_INSIDE_GOEXIT] = skeleton->progs.weir_inside_goexit,
+	};
+
+	return programs[point];
+}
+
+static struct probe_link *link_find(struct datapath_inside *inside, const struct datapath_binary *binary,
+				    const struct datapath_probe *probe)
+{
+	for (size_t i = 0; i < inside->n_links; i++) {
+		struct probe_link *link = &inside->links[i];
+
+		if (link->device == binary->device && link->inode == binary->inode &&
+		    link->probe.point == probe->point && link->probe.offset == probe->offset)
+			return link;
+	}
+	return NULL;
+}
+
+/* -1 as process: in every one that has the file, which the program then tells apart. */
+static struct bpf_link *attach(struct bpf_program *program, const struct datapath_binary *binary, __u64 offset)
+{
+	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_PROBE);
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", binary->fd);
+	return bpf_program__attach_uprobe(program, false, -1, path, offset);
+}
+
+/* Takes over the link. */
+static int pin(struct datapath *dp, struct bpf_link *link, struct error *err)
+{
+	struct datapath_inside *inside = dp->inside;
+	char path[PATH_MAX];
+	int ret;
+
+	pins_path(path, dp->dir, INSIDE_PIN "%08x-%u", inside->generation, inside->pinned++);
+	ret = bpf_link__pin(link, path);
+	if (!ret)
+		return 0;
+	bpf_link__destroy(link);
+	return error_set(err, ret, "pinning %s: %s", path, strerror(-ret));
+}
+
+static int link_add(struct datapath *dp, const struct datapath_binary *binary, const struct datapath_probe *probe,
+		    struct error *err)
+{
+	struct datapath_inside *inside = dp->inside;
+	struct probe_link *place = &inside->links[inside->n_links];
+	int ret;
+
+	if (inside->n_links >= INSIDE_LINKS_MAX)
+		return error_set(err, -ENOSPC, "there is no room for more than %d probes", INSIDE_LINKS_MAX);
+	libbpf_log_begin();
+	*place = (struct probe_link){ binary->device, binary->inode, *probe, NULL, true };
+	place->link = attach(inside_program_of(inside->skeleton, probe->point), binary, probe->offset);
+	if (!place->link)
+		return error_set(err, -errno, "probing the server's binary at %#llx: %s", probe->offset,
+				 libbpf_log_failure());
+	ret = pin(dp, place->link, err);
+	if (!ret)
+		inside->n_links++;
+	return ret;
+}
+
+static bool is_end(enum weir_inside_point point)
+{
+	return point == WEIR_INSIDE_END || point == WEIR_INSIDE_GOEXIT;
+}
+
+int inside_links_add(struct datapath *dp, const struct datapath_process *process, struct error *err)
+{
+	const struct datapath_binary *binary = process->binary;
+	int ret = 0;
+
+	for (size_t i = 0; i < binary->n_probes && !ret; i++) {
+		struct probe_link *link = link_find(dp->inside, binary, &binary->probes[i]);
+
+		if (is_end(binary->probes[i].point) && !process->process.layout.ends)
+			continue;
+		if (link)
+			link->wanted = true;
+		else
+			ret = link_add(dp, binary, &binary->probes[i], err);
+	}
+	return ret;
+}
+
+int inside_links_begin(struct datapath *dp, struct error *err)
+{
+	struct datapath_inside *inside = dp->inside;
+	struct bpf_program *const programs[] = { inside->skeleton->progs.weir_inside_exit,
+						 inside->skeleton->progs.weir_inside_exec };
+	int ret = 0;
+
+	for (size_t i = 0; i < 2 && !ret; i++) {
+		CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_PROBE);
+		struct bpf_link *link = bpf_program__attach(programs[i]);
+
+		if (!link)
+			return error_set(err, -errno, "following the ends of processes: %s", strerror(errno));
+		ret = pin(dp, link, err);
+		inside->processes[i] = ret ? NULL : link;
+	}
+	return ret;
+}
+
+void inside_links_drop_unwanted(struct datapath_inside *inside)
+{
+	for (size_t i = inside->n_links; i-- > 0;) {
+		struct probe_link *link = &inside->links[i];
+
+		if (link->wanted)
+			continue;
+		bpf_link__unpin(link->link);
+		bpf_link__destroy(link->link);
+		*link = inside->links[--inside->n_links];
+	}
+}
+
+static void disconnect(struct bpf_link *link)
+{
+	bpf_link__disconnect(link);
+	bpf_link__destroy(link);
+}
+
+void inside_links_close(struct datapath_inside *inside)
+{
+	for (size_t i = 0; i < inside->n_links; i++)
+		disconnect(inside->links[i].link);
+	for (size_t i = 0; i < 2; i++)
+		if (inside->processes[i])
+			disconnect(inside->processes[i]);
+}
