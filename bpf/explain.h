@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What would become of a request now (include/weir/conn/explain.h): it is read, identified and asked of the limits by what does
- * that to a packet's requests, which only looks this time.
+ * that to a packet's requests, which only looks this time, unless the request is replayed.
  */
 #ifndef WEIR_BPF_EXPLAIN_H
 #define WEIR_BPF_EXPLAIN_H
@@ -12,6 +12,17 @@
 #include "settings.h"
 
 #define EXPLAIN_AT (ETHERNET_BYTES + sizeof(struct weir_explain)) /* of the request */
+
+/* When it comes; after load_settings(). */
+static __always_inline void explain_time(struct work *w)
+{
+	if (!w->explain.now_ns)
+		return;
+	w->now_ns = w->explain.now_ns;
+	w->decision.now_ns = w->now_ns;
+	w->decision.at_ns = w->now_ns;
+	w->decision.latest_ns = w->now_ns;
+}
 
 /* As if the request came on a connection that is idle. */
 static __always_inline void explain_begin(struct work *w)
@@ -25,10 +36,10 @@ static __always_inline void explain_begin(struct work *w)
 	w->request.lost = WEIR_REASON_COUNT;
 	w->request.why_not = WEIR_REASON_COUNT;
 	w->window_length = 0;
-	w->decision.look = 1;
+	w->decision.look = !w->explain.now_ns;
 	w->believed = w->explain.believed;
-	w->decision.asked = 0;
-	w->decision.asked_anew = 0;
+	w->decision.asked = !w->decision.look;
+	w->decision.asked_anew = !w->decision.look;
 	w->decision.source = 0;
 	w->tracing = 0;
 }
@@ -131,6 +142,7 @@ __noinline int explain_decided(__u32 hook, __u32 decision)
 	e->trace.time_ns = w->now_ns;
 	e->trace.server = w->server;
 	e->trace.user = w->decision.identity.user;
+	e->trace.groups = w->decision.identity.groups;
 	e->trace.source = w->decision.identity.source;
 	e->trace.attributes.namespace = w->decision.identity.namespace;
 	e->trace.decision = decision;
@@ -187,6 +199,7 @@ int weir_explain(struct __sk_buff *skb)
 	w->server = w->explain.server;
 	if (EXPLAIN_AT + w->explain.length > skb->len || !load_settings(w, HOOK_EXPLAIN))
 		return 1;
+	explain_time(w);
 	explain_begin(w);
 	w->explained.n_limits = 0;
 	explain_request(skb, w);
@@ -196,6 +209,7 @@ int weir_explain(struct __sk_buff *skb)
 			break;
 		explain_limit(HOOK_EXPLAIN, n);
 	}
+	places_undo(&w->decision, 1); /* of one that is replayed: when it was answered is not known */
 	return bpf_skb_store_bytes(skb, ETHERNET_BYTES, &w->explained, sizeof(w->explained), 0) ? 1 : 0;
 }
 

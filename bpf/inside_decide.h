@@ -151,6 +151,7 @@ static __always_inline void inside_decided(struct decision *d, struct inside_req
 
 	count(d->server, r->decision);
 	t->user = d->identity.user;
+	t->groups = d->identity.groups;
 	t->retry_s = refused ? d->retry_s : 0;
 	t->named = d->slowest;
 	inside_refused_by(d, &r->asked);

@@ -74,6 +74,7 @@ __noinline int trace_note(struct __sk_buff *skb, struct work *w, __u32 decision)
 	__builtin_memset(t, 0, sizeof(*t));
 	weir_trace_request(t, &w->request, &w->decision.attributes, &w->packet.segment);
 	t->user = w->decision.identity.user;
+	t->groups = w->decision.identity.groups;
 	t->source = w->decision.identity.source;
 	t->attributes.namespace = w->decision.identity.namespace;
 	t->time_ns = w->now_ns;

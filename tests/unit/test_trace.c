@@ -42,7 +42,8 @@ static const struct trace_context context = {
 static struct weir_trace_record record(const char *line)
 {
 	struct weir_trace_record r = {
-		.trace = { .client = { [10] = 0xff, 0xff, 10, 0, 0, 1 },
+		.trace = { .time_ns = 42,
+			   .client = { [10] = 0xff, 0xff, 10, 0, 0, 1 },
 			   .client_port = htons(40000),
 			   .source = WEIR_SOURCE_REQUEST_HEADER,
 			   .decision = WEIR_PASSED,
@@ -69,7 +70,8 @@ static void assert_json(const struct weir_trace_record *r, const char *text)
 	"{\"time\":\"2023-11-14T22:13:20.123456Z\",\"server\":\"web\",\"client\":\"10.0.0.1\",\"port\":40000," \
 	"\"user\":\"alice\",\"source\":\"request_header\","
 
-#define NAMELESS "\"namespace\":null,\"group\":null,\"resource\":null,\"subresource\":null,\"name\":null"
+#define NAMELESS \
+	"\"namespace\":null,\"group\":null,\"resource\":null,\"subresource\":null,\"name\":null,\"monotonic_ns\":42"
 
 static void passed(void **state)
 {
@@ -185,8 +187,9 @@ static void assert_names(const char *head, const char *names)
 	memcpy(r.line, head, r.trace.line_kept);
 	r.trace.decision = WEIR_PASSED;
 	value = trace_json(&r, &context);
-	for (const char *const *key = (const char *const[]){ "time", "server", "client", "port", "user", "source",
-							     "method", "target", "decision", "head", "body", NULL };
+	for (const char *const *key =
+		     (const char *const[]){ "time", "server", "client", "port", "user", "source", "monotonic_ns",
+					    "method", "target", "decision", "head", "body", NULL };
 	     *key; key++)
 		assert_int_equal(json_object_del(value, *key), 0);
 	printed = json_dumps(value, JSON_COMPACT);
@@ -222,10 +225,11 @@ static void names_elsewhere(void **state)
 	r.trace.names[WEIR_TRACE_RESOURCE] = (struct weir_trace_span){ .offset = 5, .length = 1 };
 	r.trace.attributes.name = 0xc;
 	r.trace.names[WEIR_TRACE_OBJECT] = (struct weir_trace_span){ .offset = 14, .length = 2 };
-	assert_json(&r, BEGINNING
-		    "\"method\":\"GET\",\"target\":\"/a\",\"verb\":\"watch\",\"decision\":\"passed\","
-		    "\"head\":100,\"body\":0,\"namespace\":\"dev\",\"group\":null,"
-		    "\"resource\":\"#000000000000000b\",\"subresource\":null,\"name\":\"#000000000000000c\"}");
+	assert_json(
+		&r, BEGINNING
+		"\"method\":\"GET\",\"target\":\"/a\",\"verb\":\"watch\",\"decision\":\"passed\","
+		"\"head\":100,\"body\":0,\"namespace\":\"dev\",\"group\":null,"
+		"\"resource\":\"#000000000000000b\",\"subresource\":null,\"name\":\"#000000000000000c\",\"monotonic_ns\":42}");
 }
 
 /* In each interval so many are told of, and no more. */

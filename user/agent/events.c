@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "rules/identity.h"
 #include "show/trace.h"
 
 #define EVENTS_KEPT 1000 /* the latest */
@@ -39,14 +40,16 @@ json_t *event_json(struct net *net, const struct weir_trace_record *record)
 	const struct weir_trace *trace = &record->trace;
 	CLEANUP_FREE char *user = net_name(net, trace->user);
 	CLEANUP_FREE char *namespace = trace->attributes.namespace ? net_name(net, trace->attributes.namespace) : NULL;
-	__u64 ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC) + trace->time_ns;
 	const struct server *server = net->agent->state.servers[trace->server];
+	CLEANUP_JSON json_t *groups = identity_group_names(&server->identity, &trace->groups);
+	__u64 ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC) + trace->time_ns;
 	char names[WEIR_MATCHES_MAX][SLOT_NAME_SIZE];
 	const char *limits[WEIR_MATCHES_MAX];
 	const struct trace_context context = {
 		.server = server->name,
 		.user = user,
 		.namespace = namespace,
+		.groups = groups,
 		.time = { .tv_sec = ns / WEIR_NS_PER_S, .tv_nsec = ns % WEIR_NS_PER_S },
 		.limits = limits,
 		.n_limits = name_limits(server, trace, names, limits),

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +9,8 @@
 #include "base/cleanup.h"
 #include "base/output.h"
 #include "metrics/metrics.h"
+#include "model/key.h"
+#include "rules/identity.h"
 #include "rules/server_rules.h"
 #include "show/explain.h"
 #include "show/explain_request.h"
@@ -38,20 +39,13 @@ static void explaining_clear(struct explaining *x)
 
 /* --- names: the kernel remembers those that it has charged, and this request may be the first of its user */
 
-/* The peer's address as a subject: IPv6 by its /64. */
+/* The peer's address as a subject. */
 static void name_source(struct explaining *x)
 {
-	struct datapath_cidr cidr = { .bits = 128 };
+	struct datapath_cidr source = source_counted(x->request.address);
 
-	memcpy(cidr.address, x->request.address, sizeof(cidr.address));
-	if (!IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)cidr.address)) {
-		memset(cidr.address + 8, 0, 8);
-		cidr.bits = 64;
-		format_cidr(&cidr, x->source);
-	} else {
-		format_address(cidr.address, x->source);
-	}
-	x->source_subject = datapath_subject(x->net->dp, WEIR_NAME_ADDRESS, cidr.address, sizeof(cidr.address));
+	format_source(&source, x->source);
+	x->source_subject = datapath_subject(x->net->dp, WEIR_NAME_ADDRESS, source.address, sizeof(source.address));
 }
 
 /* Whom a header of the request names. */
@@ -151,11 +145,13 @@ static json_t *request_json(struct explaining *x)
 	const __u64 namespace_subject = x->answer.trace.attributes.namespace;
 	CLEANUP_FREE char *user = x->user ? strdup(x->user) : net_name(x->net, x->answer.trace.user);
 	CLEANUP_FREE char *namespace = namespace_subject ? net_name(x->net, namespace_subject) : NULL;
+	CLEANUP_JSON json_t *groups = identity_group_names(&x->server->identity, &x->answer.trace.groups);
 	struct weir_trace_record record = { .trace = x->answer.trace };
 	const struct trace_context context = {
 		.server = x->server->name,
 		.user = user,
 		.namespace = namespace,
+		.groups = groups,
 		.subject = subject_of_segment,
 		.arg = x->net->dp,
 	};
@@ -169,6 +165,7 @@ static json_t *request_json(struct explaining *x)
 	if (namespace_subject && json_is_string(json_object_get(object, "namespace")))
 		x->namespace = strdup(json_string_value(json_object_get(object, "namespace")));
 	json_object_del(object, "time");
+	json_object_del(object, "monotonic_ns");
 	json_object_del(object, "server");
 	json_object_del(object, "port");
 	json_object_del(object, "decision");

@@ -12,16 +12,6 @@
 #include "rules/identity.h"
 #include "sys/secret.h"
 
-int identity_apply(struct net *net, int slot, const struct server *server, struct error *err)
-{
-	CLEANUP_FREE struct datapath_group *groups = NULL;
-	int n = identity_group_keys(&server->identity, net->dp, &groups);
-
-	if (n < 0)
-		return error_set(err, n, "out of memory");
-	return datapath_groups_set(net->dp, slot, groups, n, err);
-}
-
 static void read_clear(struct identity_read *read)
 {
 	free(read->tokens);

@@ -239,7 +239,6 @@ bool servers_draining(const struct agent *agent);
 void servers_drain(struct agent *agent);
 
 /* identity.c */
-int identity_apply(struct net *net, int slot, const struct server *server, struct error *err);
 /* Reads the files of a server that is in force. A failure is also kept as its identity_err, and changes nothing else. */
 struct identity_count {
 	int tokens, addresses;

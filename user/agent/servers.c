@@ -8,27 +8,15 @@
 #include "agent/reconcile.h"
 #include "agent/unsaved.h"
 #include "base/cleanup.h"
-#include "rules/identity.h"
+#include "rules/put.h"
 #include "sys/netns.h"
-
-#define SWALLOW_MAX 65536 /* bytes of a shed request's body; a longer one costs its connection */
 
 __u32 server_flags(const struct server *server, const struct net *net)
 {
 	bool closing = server->loopback == LOOPBACK_CLOSE ||
 		       (server->loopback == LOOPBACK_AUTO && net->loopback_tracked);
-	__u32 flags = WEIR_SERVER_ACTIVE;
+	__u32 flags = server_own_flags(server);
 
-	flags |= server->paused ? WEIR_SERVER_PAUSED : 0;
-	flags |= server->dry_run ? WEIR_SERVER_DRY_RUN : 0;
-	flags |= server->draining ? WEIR_SERVER_DRAINING : 0;
-	flags |= server->n_interfaces ? WEIR_SERVER_SOME_INTERFACES : 0;
-	flags |= server->framing == FRAMING_PASS ? WEIR_SERVER_PASS_AMBIGUOUS : 0;
-	flags |= server->identity.exempt_users.n ? WEIR_SERVER_KNOWS_USERS : 0;
-	flags |= server->identity.addresses.n || server->identity.address_file ? WEIR_SERVER_HAS_ADDRESSES : 0;
-	flags |= server->n_balancers ? WEIR_SERVER_PREAMBLES : 0;
-	flags |= server->when_full != FULL_OPEN ? WEIR_SERVER_FULL_REFUSES : 0;
-	flags |= server->when_full == FULL_KNOWN ? WEIR_SERVER_FULL_KNOWN : 0;
 	flags |= closing ? WEIR_SERVER_CLOSING_LOOPBACK : 0;
 	flags |= net->paced && server->hold != HOLD_DROP ? WEIR_SERVER_PACED : 0;
 	flags |= inside_decides(net->agent, server) ? WEIR_SERVER_INSIDE : 0;
@@ -48,25 +36,8 @@ int server_apply_flags(struct agent *agent, int slot, struct error *err)
 
 static int apply_server(struct net *net, int slot, const struct server *server, struct error *err)
 {
-	struct weir_server kernel_side = {
-		.flags = server_flags(server, net),
-		.swallow_max = SWALLOW_MAX,
-		.list_width = server->list_width,
-		.object_bytes = server->list_object_bytes,
-		.retry_max_s = server->max_retry_after,
-	};
-	int ret;
+	int ret = server_put_settings(net->dp, slot, server, server_flags(server, net), err);
 
-	identity_reading(&server->identity, &kernel_side.reading);
-	tenancy_apply(&server->tenancy, net->dp, &kernel_side.reading);
-	identity_known_groups(&server->identity, &kernel_side.groups);
-	kernel_side.newcomers = weir_rate_always(server->identity.newcomers_per_ns, server->identity.newcomers);
-	ret = identity_apply(net, slot, server, err);
-	if (!ret)
-		ret = datapath_balancers_set(net->dp, slot, server->balancers, server->n_balancers, err);
-	if (!ret)
-		ret = datapath_server_set(net->dp, slot, &kernel_side, server->listens, server->n_listens,
-					  server->proxies, server->n_proxies, err);
 	return ret ? ret : limits_apply(net, slot, server, err);
 }
 

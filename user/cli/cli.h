@@ -40,7 +40,7 @@ extern const struct argp_option cli_agent_options[], cli_attach_options[], cli_d
 	cli_limit_set_options[], cli_limit_delete_options[], cli_limit_list_options[], cli_max_in_flight_options[],
 	cli_explain_options[], cli_history_options[], cli_suggest_options[], cli_apply_options[], cli_delete_options[],
 	cli_diff_options[], cli_check_options[], cli_export_options[], cli_top_options[], cli_trace_options[],
-	cli_events_options[], cli_probe_options[], cli_uninstall_options[];
+	cli_events_options[], cli_replay_options[], cli_probe_options[], cli_uninstall_options[];
 
 /* The options of struct cli. */
 extern const struct argp cli_common;
@@ -131,6 +131,7 @@ int cli_suggest(const struct command *command, int argc, char **argv);
 int cli_top(const struct command *command, int argc, char **argv);
 int cli_trace(const struct command *command, int argc, char **argv);
 int cli_events(const struct command *command, int argc, char **argv);
+int cli_replay(const struct command *command, int argc, char **argv);
 int cli_probe(const struct command *command, int argc, char **argv);
 /* Of `probe`, for a server's binary: returns the exit status. */
 int cli_probe_binary(const char *path);

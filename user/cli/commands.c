@@ -85,6 +85,11 @@ const struct command commands[] = {
 	  NULL,
 	  "A trace shows request lines as they came, query strings included. It shows no headers. Requests that found no room in the trace buffer are counted on stderr.",
 	  "weir trace web\nweir trace --decision shed --json" },
+	{ "replay", "RECORDING", "Show what a policy would have done with recorded requests.", cli_replay,
+	  cli_replay_options, NULL,
+	  "RECORDING is what weir trace --json has printed, or - for standard input. The kernel's own programs decide each request as of the time when it came, beginning with full buckets. Needs root, but no agent; what is in force is not touched.\n"
+	  "A Throttle judges the requests of the server that it names. Clients that were refused would have come again later, or not at all: no recording knows.",
+	  "weir trace web --json --for 600 > web.jsonl\nweir replay --policy web.yaml web.jsonl" },
 	{ "events", "[NAME]", "Show the latest refusals: who, which limit, from where, when.", cli_events,
 	  cli_events_options, NULL,
 	  "The agent keeps the latest 1000. The kernel tells of some 500 refusals a second of each server; how many more there were is said on stderr. Dry runs and TLS are not shown: weir trace and weir top have those.",

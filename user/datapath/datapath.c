@@ -172,18 +172,42 @@ static int directory_open(struct datapath *dp, const struct datapath_options *op
 	return datapath_directory_lock(dp, err);
 }
 
-int datapath_open(struct datapath **out, const struct datapath_options *options, struct error *err)
+/* NULL without memory. */
+static struct datapath *datapath_new(void)
 {
 	struct datapath *dp = calloc(1, sizeof(*dp));
+
+	if (!dp)
+		return NULL;
+	dp->dir_fd = -1;
+	dp->netns_fd = -1;
+	dp->cpus = libbpf_num_possible_cpus();
+	pthread_mutex_init(&dp->lock, NULL);
+	return dp;
+}
+
+int datapath_open_alone(struct datapath **out, struct error *err)
+{
+	struct datapath *dp = datapath_new();
+	int ret = dp ? datapath_maps_alone(dp, err) : error_set(err, -ENOMEM, "out of memory");
+
+	if (ret) {
+		datapath_close(dp);
+		return ret;
+	}
+	*out = dp;
+	return 0;
+}
+
+int datapath_open(struct datapath **out, const struct datapath_options *options, struct error *err)
+{
+	struct datapath *dp = datapath_new();
 	int ret;
 
 	if (!dp)
 		return error_set(err, -ENOMEM, "out of memory");
 	dp->netns_fd = options->netns_fd;
 	dp->netns_cookie = options->netns_cookie;
-	dp->dir_fd = -1;
-	dp->cpus = libbpf_num_possible_cpus();
-	pthread_mutex_init(&dp->lock, NULL);
 	ret = directory_open(dp, options, err)			      ?:
 		      datapath_maps_load(dp, options->conns_max, err) ?:
 		      datapath_maps_keep(dp, err)		      ?:

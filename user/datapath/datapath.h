@@ -99,6 +99,12 @@ const char *datapath_no_hold(const struct datapath *dp);
 void datapath_close(struct datapath *dp);
 
 /*
+ * Maps that nobody else sees, for datapath_explain(): of no namespace and without programs on it, nothing is pinned. Gone when it is
+ * closed.
+ */
+int datapath_open_alone(struct datapath **out, struct error *err);
+
+/*
  * What all servers of the namespace share: settings, answers, pins; and entries of servers that are not among these are
  * dropped.
  */
@@ -241,12 +247,13 @@ int datapath_rules_set(struct datapath *dp, __u32 server, const struct weir_rule
 		       const struct datapath_vector *vectors, size_t n_vectors, const struct datapath_source *sources,
 		       size_t n_sources, struct error *err);
 
-/* What would become of a request now: nothing is charged, counted or changed by it. */
+/* What would become of a request now: nothing is charged, counted or changed by it, unless it says when it came. */
 struct datapath_question {
 	const char *request; /* its head and, as far as it matters, its body: WEIR_EXPLAIN_BYTES at most */
 	size_t length;
 	__u8 source[16]; /* its peer: network order, IPv4 as ::ffff:a.b.c.d */
 	bool believed;	 /* the peer may say who the user is */
+	__u64 now_ns;	 /* 0: it is only looked at; else it is decided as if it came then, and what it takes is gone */
 };
 int datapath_explain(struct datapath *dp, __u32 server, const struct datapath_question *question,
 		     struct weir_explained *out, struct error *err);

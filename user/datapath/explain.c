@@ -20,7 +20,9 @@ struct frame {
 /* The answer needs its room, too. */
 static void frame_fill(struct frame *frame, __u32 server, const struct datapath_question *question)
 {
-	struct weir_explain input = { .server = server, .length = question->length, .believed = question->believed };
+	struct weir_explain input = {
+		.server = server, .length = question->length, .believed = question->believed, .now_ns = question->now_ns
+	};
 	size_t answer = ETH_HLEN + sizeof(struct weir_explained);
 
 	memcpy(input.source, question->source, sizeof(input.source));

@@ -200,12 +200,17 @@ static int maps_pin(struct datapath *dp, struct error *err)
 {
 	int ret = 0;
 
-#define X(name)                                                 \
-	ret = ret ?: map_pin(dp, dp->skeleton->maps.name, err); \
-	dp->maps.name = bpf_map__fd(dp->skeleton->maps.name);
+#define X(name) ret = ret ?: map_pin(dp, dp->skeleton->maps.name, err);
 	DATAPATH_MAPS(X)
 #undef X
 	return ret;
+}
+
+static void maps_note(struct datapath *dp)
+{
+#define X(name) dp->maps.name = bpf_map__fd(dp->skeleton->maps.name);
+	DATAPATH_MAPS(X)
+#undef X
 }
 
 int datapath_load_failed(int code, struct error *err)
@@ -271,8 +276,32 @@ static int table_fill(struct datapath *dp, struct error *err)
 	return 0;
 }
 
+#define CONNS_ALONE 16 /* there will be none */
+
+int datapath_maps_alone(struct datapath *dp, struct error *err)
+{
+	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_LOAD);
+	struct bpf_program *program;
+	int ret;
+
+	libbpf_log_begin();
+	dp->skeleton = weir_bpf__open();
+	if (!dp->skeleton)
+		return error_set(err, -errno, "opening the BPF object: %s", libbpf_log_failure());
+	bpf_object__for_each_program (program, dp->skeleton->obj)
+		bpf_program__set_autoload(program, false);
+	bpf_map__set_max_entries(dp->skeleton->maps.conns, CONNS_ALONE);
+	bpf_map__set_max_entries(dp->skeleton->maps.finished, CONNS_ALONE);
+	ret = weir_bpf__load(dp->skeleton);
+	if (ret)
+		return datapath_load_failed(ret, err);
+	maps_note(dp);
+	return settings_fill(dp, err);
+}
+
 int datapath_maps_keep(struct datapath *dp, struct error *err)
 {
+	maps_note(dp);
 	return maps_pin(dp, err)	      ?:
 		       settings_fill(dp, err) ?:
 		       table_fill(dp, err)    ?:

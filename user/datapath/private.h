@@ -82,6 +82,8 @@ int datapath_directory_lock(struct datapath *dp, struct error *err);
  */
 int datapath_maps_load(struct datapath *dp, __u32 conns_max, struct error *err);
 int datapath_maps_keep(struct datapath *dp, struct error *err);
+/* New maps that are not pinned, and no programs. */
+int datapath_maps_alone(struct datapath *dp, struct error *err);
 int datapath_programs_keep(struct datapath *dp, struct error *err);
 
 /* Settings and answers are as they should be (datapath_maps.c). */

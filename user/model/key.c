@@ -2,6 +2,7 @@
 #include "model/key.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -222,4 +223,24 @@ __u64 key_subject(const struct datapath *dp, __u8 key, const char *canonical)
 		whole = whole ? weir_pair(whole, part) : part;
 	}
 	return whole;
+}
+
+struct datapath_cidr source_counted(const __u8 address[static 16])
+{
+	struct datapath_cidr source = { .bits = 128 };
+
+	memcpy(source.address, address, sizeof(source.address));
+	if (IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)source.address))
+		return source;
+	memset(source.address + 8, 0, 8);
+	source.bits = 64;
+	return source;
+}
+
+void format_source(const struct datapath_cidr *source, char text[static PARSE_LISTEN_TEXT])
+{
+	if (source->bits == 128)
+		format_address(source->address, text);
+	else
+		format_cidr(source, text);
 }

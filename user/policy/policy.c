@@ -142,14 +142,13 @@ static void note_levels(struct policy *policy, const struct policy_object *throt
 	}
 }
 
-/* Do they go together, with a server that has nothing else? It is given the name of the Throttle, if there is one. */
-static void check_together(struct policy *policy, const struct policy_object *throttle)
+int policy_throttle_server(const struct policy *policy, const struct policy_object *throttle, struct server **out,
+			   struct error *err)
 {
-	const char *name = throttle ? throttle->name : "any";
-	CLEANUP_JSON json_t *bare = json_pack("{s:s, s:[s]}", "name", name, "listen", "*:80"), *objects = json_array();
-	CLEANUP_SERVER struct server *server = NULL, *made = NULL;
-	const struct node *where = throttle ? throttle->node : NULL;
-	struct error why = { 0 };
+	CLEANUP_JSON json_t *bare = json_pack("{s:s, s:[s]}", "name", throttle ? throttle->name : "any", "listen",
+					      "*:80"),
+			    *objects = json_array();
+	CLEANUP_SERVER struct server *server = NULL;
 
 	for (size_t i = 0; i < policy->n; i++) {
 		const struct policy_object *object = &policy->objects[i];
@@ -157,15 +156,33 @@ static void check_together(struct policy *policy, const struct policy_object *th
 		/* cppcheck-suppress nullPointerRedundantCheck ; an address in an array is never that of no throttle */
 		if (object->kind->type == POLICY_THROTTLE && object != throttle)
 			continue;
-		where = where ?: object->node;
 		json_array_append_new(objects,
 				      json_pack("{s:s, s:O}", "source", object->file, "document", object->document));
 	}
-	if (!where)
-		return;
 	if (throttle)
 		json_object_update_new(bare, policy_attach_settings(throttle->document));
-	if (server_from_json(bare, &server, &why) || policy_server(server, objects, &made, &why))
+	return server_from_json(bare, &server, err) ?: policy_server(server, objects, out, err);
+}
+
+/* Where a problem of all of them is said to be. */
+static const struct node *first_node(const struct policy *policy)
+{
+	for (size_t i = 0; i < policy->n; i++)
+		if (policy->objects[i].kind->type != POLICY_THROTTLE)
+			return policy->objects[i].node;
+	return NULL;
+}
+
+/* Do they go together, with a server that has nothing else? It is given the name of the Throttle, if there is one. */
+static void check_together(struct policy *policy, const struct policy_object *throttle)
+{
+	const struct node *where = throttle ? throttle->node : first_node(policy);
+	CLEANUP_SERVER struct server *made = NULL;
+	struct error why = { 0 };
+
+	if (!where)
+		return;
+	if (policy_throttle_server(policy, throttle, &made, &why))
 		problem_node(&policy->problems, where, "%s", why.text);
 	else
 		note_levels(policy, throttle, made);

@@ -53,6 +53,13 @@ int policy_read_text(struct policy *policy, const struct policy_file *file, cons
 /* Once all is read: the same object twice, and each server's limits taken together. Adds to the problems, and sorts them. */
 void policy_check(struct policy *policy);
 
+/*
+ * The server that a Throttle and what is beside it come to where there is nothing else; throttle NULL: any server. The caller
+ * frees *out (server_free).
+ */
+int policy_throttle_server(const struct policy *policy, const struct policy_object *throttle, struct server **out,
+			   struct error *err);
+
 /* For the agent: [{source, document}]. A new reference. */
 json_t *policy_to_json(const struct policy *policy);
 /* "Throttle web", "FlowSchema probes", "EventRateLimit" */

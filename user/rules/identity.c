@@ -99,6 +99,22 @@ void identity_known_groups(const struct identity_settings *settings, struct weir
 		weir_groups_add(&known->exempt, users_bit(settings));
 }
 
+static void append_names(const struct texts *names, __u32 bit, const struct weir_groups *groups, json_t *list)
+{
+	for (size_t i = 0; i < names->n; i++)
+		if (*names->items[i] && weir_groups_have(groups, bit + i))
+			json_array_append_new(list, json_string(names->items[i]));
+}
+
+json_t *identity_group_names(const struct identity_settings *settings, const struct weir_groups *groups)
+{
+	json_t *list = json_array();
+
+	append_names(&settings->exempt_groups, 0, groups, list);
+	append_names(&settings->rule_groups, rules_bit(settings), groups, list);
+	return list;
+}
+
 /* Of system:serviceaccounts:NAMESPACE, what its accounts' names begin with (request_header.h). Or NULL. */
 static char *account_prefix(const char *group)
 {

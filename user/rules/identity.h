@@ -18,6 +18,9 @@ int identity_group_bit(const struct identity_settings *settings, const char *nam
 /* Which of them has this subject to dp; NULL: none. */
 const char *identity_group_name(const struct identity_settings *settings, const struct datapath *dp, __u64 subject);
 
+/* The names of these groups: a list, a new reference. */
+json_t *identity_group_names(const struct identity_settings *settings, const struct weir_groups *groups);
+
 /* What the map `groups` is to hold; the subjects are those of dp. Caller frees *out. Returns how many, or -ENOMEM. */
 int identity_group_keys(const struct identity_settings *settings, const struct datapath *dp,
 			struct datapath_group **out);

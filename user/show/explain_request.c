@@ -2,6 +2,7 @@
 #include "show/explain_request.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,37 +98,75 @@ int explain_request_from_json(json_t *json, struct explain_request *out, struct 
 
 /* --- bytes */
 
-static void print_headers(FILE *out, const struct explain_request *request, const struct identity_settings *identity)
+/* Writes if there is room, and counts anyhow. */
+struct writing {
+	char *at; /* NULL: only counted */
+	size_t length;
+};
+
+static void write_text(struct writing *w, const char *text)
+{
+	size_t length = strlen(text);
+
+	if (w->at)
+		w->at = mempcpy(w->at, text, length);
+	w->length += length;
+}
+
+static void write_header(struct writing *w, const char *name, const char *value)
+{
+	write_text(w, name);
+	write_text(w, ": ");
+	write_text(w, value);
+	write_text(w, "\r\n");
+}
+
+static void write_body(struct writing *w, const char *body)
+{
+	char length[24];
+
+	if (body) {
+		snprintf(length, sizeof(length), "%zu", strlen(body));
+		write_header(w, "content-length", length);
+	}
+	write_text(w, "\r\n");
+	write_text(w, body ?: "");
+}
+
+static void write_request(struct writing *w, const struct explain_request *request,
+			  const struct identity_settings *identity)
 {
 	json_t *item;
 	size_t i;
 
+	write_text(w, request->method);
+	write_text(w, " ");
+	write_text(w, request->path);
+	write_text(w, " HTTP/1.1\r\nhost: server\r\n");
 	if (request->user)
-		fprintf(out, "%s: %s\r\n", identity->user_header, request->user);
+		write_header(w, identity->user_header, request->user);
 	json_array_foreach (request->groups, i, item)
-		fprintf(out, "%s: %s\r\n", identity->group_header, json_string_value(item));
-	json_array_foreach (request->headers, i, item)
-		fprintf(out, "%s\r\n", json_string_value(item));
-	if (request->body)
-		fprintf(out, "content-length: %zu\r\n", strlen(request->body));
+		write_header(w, identity->group_header, json_string_value(item));
+	json_array_foreach (request->headers, i, item) {
+		write_text(w, json_string_value(item));
+		write_text(w, "\r\n");
+	}
+	write_body(w, request->body);
 }
 
 char *explain_request_bytes(const struct explain_request *request, const struct identity_settings *identity,
 			    size_t *length)
 {
-	char *bytes = NULL;
-	FILE *out = open_memstream(&bytes, length);
-	bool failed;
+	struct writing counted = { 0 }, written = { 0 };
+	char *bytes;
 
-	if (!out)
+	write_request(&counted, request, identity);
+	bytes = malloc(counted.length + 1);
+	if (!bytes)
 		return NULL;
-	fprintf(out, "%s %s HTTP/1.1\r\nhost: server\r\n", request->method, request->path);
-	print_headers(out, request, identity);
-	fprintf(out, "\r\n%s", request->body ?: "");
-	failed = ferror(out);
-	if (fclose(out) || failed) {
-		free(bytes);
-		return NULL;
-	}
+	written.at = bytes;
+	write_request(&written, request, identity);
+	*written.at = 0;
+	*length = written.length;
 	return bytes;
 }

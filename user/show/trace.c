@@ -239,6 +239,8 @@ json_t *trace_json(const struct weir_trace_record *record, const struct trace_co
 			   "decision", metrics_reasons[trace->decision].label, "head", trace->head_length, "body",
 			   body_json(trace));
 	add_names(object, record, context);
+	json_object_set(object, "groups", context->groups);
+	json_object_set_new(object, "monotonic_ns", json_integer(trace->time_ns));
 	if (trace->attributes.flags & WEIR_ATTRIBUTE_LONG_RUNNING)
 		json_object_set_new(object, "long_running", json_true());
 	if (trace->attributes.flags & WEIR_ATTRIBUTE_DRY_RUN)

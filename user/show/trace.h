@@ -13,6 +13,7 @@ struct trace_context {
 	const char *server;
 	const char *user;      /* what its subjects are called */
 	const char *namespace; /* NULL: none */
+	json_t *groups;	       /* its user's, as far as the settings name them; borrowed */
 	struct timespec time;  /* CLOCK_REALTIME */
 	/* What the limits that refused it are called, in their order. */
 	const char *const *limits;

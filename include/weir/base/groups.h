@@ -21,6 +21,11 @@ WEIR_INLINE void weir_groups_add(struct weir_groups *g, __u32 bit)
 		g->bits[1] |= 1ULL << (bit - 64);
 }
 
+WEIR_INLINE bool weir_groups_have(const struct weir_groups *g, __u32 bit)
+{
+	return bit < WEIR_GROUPS_MAX && g->bits[bit / 64] >> (bit % 64) & 1;
+}
+
 WEIR_INLINE void weir_groups_join(struct weir_groups *g, const struct weir_groups *more)
 {
 	g->bits[0] |= more->bits[0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What would become of a request now: input and output of the program weir_explain, which the agent runs
+ * What would become of a request now, or becomes of one that is replayed (docs/howto/try-a-policy.md): input and output of the program weir_explain, which the agent runs
  * (BPF_PROG_TEST_RUN) on a made-up frame. Behind the Ethernet header stand a struct weir_explain and the bytes of the
  * request; when the program has returned 0, a struct weir_explained stands in their place.
  */
@@ -19,8 +19,9 @@ struct weir_explain {
 	__u32 believed;	 /* the headers that name a user count, whoever the peer is */
 	__u8 source[16]; /* the peer: network order, IPv4 as ::ffff:a.b.c.d */
 	__u32 pad;
+	__u64 now_ns; /* 0: it is only looked at; else it is decided as if it came then: what it takes is gone, and counted */
 };
-WEIR_ASSERT_SIZE(struct weir_explain, 32);
+WEIR_ASSERT_SIZE(struct weir_explain, 40);
 
 enum weir_explained_flags {
 	WEIR_EXPLAINED_ASKED = 1 << 0, /* the limit is for the request; nothing below is known otherwise */

@@ -57,8 +57,9 @@ struct weir_trace_span {
 };
 
 struct weir_trace {
-	__u64 time_ns; /* CLOCK_MONOTONIC, of the packet with the head's end */
-	__u64 user;    /* subject; 0: none */
+	__u64 time_ns;		   /* CLOCK_MONOTONIC, of the packet with the head's end */
+	__u64 user;		   /* subject; 0: none */
+	struct weir_groups groups; /* of its user, as far as settings name them */
 	struct weir_attributes attributes;
 	__u64 content_length; /* with WEIR_REQUEST_HAS_LENGTH */
 	__u32 server;
@@ -79,14 +80,14 @@ struct weir_trace {
 	__u8 named;			/* the one of them that the answer names */
 	__u8 pad[7];
 };
-WEIR_ASSERT_SIZE(struct weir_trace, 176);
+WEIR_ASSERT_SIZE(struct weir_trace, 192);
 
 /* As it stands in the ring, where it ends with the last byte of line that was kept. */
 struct weir_trace_record {
 	struct weir_trace trace;
 	char line[WEIR_TRACE_LINE];
 };
-WEIR_ASSERT_SIZE(struct weir_trace_record, 688);
+WEIR_ASSERT_SIZE(struct weir_trace_record, 704);
 
 WEIR_INLINE struct weir_trace_span weir_trace_segment(const struct weir_path *p, __u32 at)
 {

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A recording: what `weir trace --json` has printed, a request in each line. */
+#ifndef WEIR_USER_REPLAY_RECORDING_H
+#define WEIR_USER_REPLAY_RECORDING_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "weir/base/reason.h"
+#include "weir/base/types.h"
+
+#include "base/error.h"
+
+/* What a line does not say, and what is taken instead. */
+enum recorded_missing {
+	RECORDED_NO_TARGET,  /* GET / */
+	RECORDED_CUT_TARGET, /* as far as it goes */
+	RECORDED_NO_GROUPS,  /* none */
+	RECORDED_MISSING,
+};
+
+/* All texts are borrowed from the line. */
+struct recorded {
+	json_t *line;
+	const char *server;
+	const char *user;      /* NULL: nobody: it is told apart by its address */
+	const char *namespace; /* NULL: none */
+	const char *client;
+	const char *method;
+	char *target;
+	json_t *groups;
+	enum weir_reason decision; /* of the group DECISION */
+	__u8 address[16];	   /* the client's */
+	__u64 monotonic_ns;	   /* 0: not recorded */
+	__u64 time_ns;		   /* since 1970 */
+	bool missing[RECORDED_MISSING];
+};
+
+void recorded_clear(struct recorded *recorded);
+#define CLEANUP_RECORDED __attribute__((cleanup(recorded_clear)))
+
+/* -EINVAL: it is no such line. The caller clears *out, on failure too. */
+int recorded_read(const char *text, size_t length, struct recorded *out, struct error *err);
+
+#endif
