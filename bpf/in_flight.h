@@ -72,21 +72,28 @@ static __always_inline void note_highest(__u32 index, __u64 taken)
 	}
 }
 
-/* Takes places of an entry, or only looks whether they are there. */
-static __always_inline enum in_flight_outcome in_flight_try(const struct weir_in_flight_key *key, __u32 wanted,
-							    __u32 there_are, bool look)
+/*
+ * Takes places of an entry, or only looks whether they are there. Says enum in_flight_outcome. The verifier reads it once, not
+ * once for each way to each try.
+ */
+__noinline int in_flight_try(const struct weir_in_flight_key *of, __u32 wanted, __u32 there_are, __u32 look)
 {
-	struct weir_in_flight *f = bpf_map_lookup_elem(&in_flight, key);
+	struct weir_in_flight_key key;
+	struct weir_in_flight *f;
 	__u64 word;
 
+	if (!of)
+		return IN_FLIGHT_NO_ROOM;
+	key = *of;
+	f = bpf_map_lookup_elem(&in_flight, &key);
 	if (!f && look)
 		return wanted <= there_are ? IN_FLIGHT_TAKEN : IN_FLIGHT_REFUSED;
 	if (!f)
-		f = in_flight_make(key);
+		f = in_flight_make(&key);
 	if (!f)
 		return IN_FLIGHT_NO_ROOM;
 	word = WEIR_FRESH(f->word);
-	if (!weir_in_flight_is_of(word, key))
+	if (!weir_in_flight_is_of(word, &key))
 		return IN_FLIGHT_CHANGED;
 	if (!weir_in_flight_fits(word, wanted, there_are))
 		return IN_FLIGHT_REFUSED;
@@ -94,7 +101,7 @@ static __always_inline enum in_flight_outcome in_flight_try(const struct weir_in
 		return IN_FLIGHT_TAKEN;
 	if (__sync_val_compare_and_swap(&f->word, word, word + wanted) != word)
 		return IN_FLIGHT_CHANGED;
-	note_highest(key->limit, weir_in_flight_taken(word + wanted));
+	note_highest(key.limit, weir_in_flight_taken(word + wanted));
 	return IN_FLIGHT_TAKEN;
 }
 
@@ -122,7 +129,7 @@ static __always_inline enum in_flight_outcome in_flight_take(struct decision *d,
 {
 	struct weir_in_flight_key key = { .limit = index, .epoch = limit->epoch, .subject = subject };
 	__u32 missing = places_wanted(d, limit, amount->places);
-	enum in_flight_outcome outcome = IN_FLIGHT_CHANGED;
+	int outcome = IN_FLIGHT_CHANGED;
 	__u32 slot = place_slot(d, &key);
 	struct weir_place_draft *draft;
 

@@ -40,12 +40,17 @@ static __always_inline void meet_any(struct decision *d, const struct weir_rules
 		weir_vector_meet(&d->matched, &r->any[dimension]);
 }
 
-static __always_inline void join_value(struct decision *d, __u32 dimension, __u64 value)
+__noinline int join_value(__u32 memory, __u32 dimension, __u64 value)
 {
-	const struct weir_vector *v = vector_of(d, dimension, value);
+	struct decision *d = decision_of(memory);
+	const struct weir_vector *v;
 
+	if (!d)
+		return 0;
+	v = vector_of(d, dimension, value);
 	if (v)
 		weir_vector_join(&d->either, v);
+	return 0;
 }
 
 /* The user, or one of the groups. */
@@ -56,13 +61,13 @@ __noinline int meet_subject(__u32 memory)
 
 	if (!d)
 		return 0;
-	join_value(d, WEIR_DIMENSION_SUBJECT, d->identity.user);
+	join_value(memory, WEIR_DIMENSION_SUBJECT, d->identity.user);
 	for (__u32 word = 0; word < 2; word++) {
 		groups = d->identity.groups.bits[word];
 		for (__u32 i = 0; i < 64; i++) {
 			if (!groups)
 				break;
-			join_value(d, WEIR_DIMENSION_GROUP, word * 64 + weir_lowest_bit(groups));
+			join_value(memory, WEIR_DIMENSION_GROUP, word * 64 + weir_lowest_bit(groups));
 			groups &= groups - 1;
 		}
 	}
@@ -86,13 +91,13 @@ __noinline int meet_path(__u32 memory, const struct weir_path *p, __u32 prefixes
 	depth = weir_path_depth(p, server->reading.paths);
 	for (__u32 n = 0; n <= WEIR_PATH_SEGMENTS; n++) {
 		if (prefixes >> n & 1 && weir_path_is_below(p, depth, n))
-			join_value(d, WEIR_DIMENSION_PATH, weir_path_below(path));
+			join_value(memory, WEIR_DIMENSION_PATH, weir_path_below(path));
 		if (n >= depth)
 			break;
 		path = weir_path_further(path, weir_path_subject(p, n));
 	}
 	if (depth <= WEIR_PATH_SEGMENTS)
-		join_value(d, WEIR_DIMENSION_PATH, weir_path_exact(path, weir_path_is_open(p, depth)));
+		join_value(memory, WEIR_DIMENSION_PATH, weir_path_exact(path, weir_path_is_open(p, depth)));
 	weir_vector_meet(&d->matched, &d->either);
 	return 0;
 }

@@ -71,25 +71,30 @@ static __always_inline __u64 penalty_bucket_ns(struct decision *d, const struct 
 	return weir_backoff_cap(&p->limit->penalty, d->ask.wait_ns);
 }
 
-/* Puts a new word in the place of the one that was there. Who is penalised already is told what is left of that. */
-static __always_inline __u64 penalty_swap(struct decision *d, const struct penal *p, __u32 n, __u64 wait_ns)
+/*
+ * Puts a new word in the place of the one that was there. Who is penalised already is told what is left of that. False:
+ * someone else has changed it; to be tried again.
+ */
+__noinline int penalty_try(struct decision *d, struct weir_kept *kept, const struct weir_backoff *policy, __u32 n)
 {
-	__u64 before, after, told_ns = wait_ns;
+	__u64 before, after, told_ns;
 
-	for (int i = 0; i < WEIR_BUCKET_TRIES; i++) {
-		before = WEIR_FRESH(p->kept->penalty);
-		told_ns = weir_penalty_wait_ns(before, d->now_ns);
-		if (told_ns)
-			break;
-		after = weir_penalty_refused(&p->limit->penalty, before, d->now_ns, wait_ns, &told_ns);
-		if (d->look || !weir_penalty_swap(&p->kept->penalty, before, after))
-			continue;
-		d->failed |= 1U << n;
-		d->words_before[n] = before;
-		d->words_after[n] = after;
-		break;
+	if (!d || !kept || !policy || n >= WEIR_MATCHES_MAX)
+		return true;
+	before = WEIR_FRESH(kept->penalty);
+	told_ns = weir_penalty_wait_ns(before, d->now_ns);
+	if (!told_ns) {
+		after = weir_penalty_refused(policy, before, d->now_ns, d->waits_ns[n], &told_ns);
+		if (!d->look) {
+			if (!weir_penalty_swap(&kept->penalty, before, after))
+				return false;
+			d->failed |= 1U << n;
+			d->words_before[n] = before;
+			d->words_after[n] = after;
+		}
 	}
-	return told_ns;
+	d->waits_ns[n] = told_ns;
+	return true;
 }
 
 /* Limit n has refused after wait_ns, and its subject was not penalised. */
@@ -101,11 +106,10 @@ __noinline int penalty_begin(struct decision *d, __u32 n)
 	if (!d || n >= WEIR_MATCHES_MAX || !penalty_find(d, n, &p))
 		return 0;
 	wait_ns = penalty_bucket_ns(d, &p);
-	if (d->waits_ns[n] > wait_ns)
-		wait_ns = d->waits_ns[n];
-	wait_ns = penalty_swap(d, &p, n, wait_ns);
-	d->waits_ns[n] = wait_ns;
-	wait_for(d, n, wait_ns);
+	d->waits_ns[n] = weir_backoff_longest(d->waits_ns[n], wait_ns);
+	for (int i = 0; i < WEIR_BUCKET_TRIES && !penalty_try(d, p.kept, &p.limit->penalty, n); i++)
+		;
+	wait_for(d, n, d->waits_ns[n]);
 	return 0;
 }
 

@@ -41,7 +41,7 @@ WEIR_INLINE bool weir_request_fresh(const struct weir_request *r)
 /* Have two machines read the same, as far as it matters? */
 WEIR_INLINE bool weir_request_same(const struct weir_request *a, const struct weir_request *b)
 {
-	const __u8 *one = (const __u8 *)a, *other = (const __u8 *)b;
+	const __u8 *one = __builtin_assume_aligned(a, 8), *other = __builtin_assume_aligned(b, 8);
 	__u64 differ = 0, x, y;
 
 	for (__u32 i = 0; i + 8 <= sizeof(*a); i += 8) {
