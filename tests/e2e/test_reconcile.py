@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 """What others change in the kernel is found, repaired, counted and told; and nothing else is touched."""
+import contextlib
 import json
 import shutil
+import signal
+import socket
 import subprocess
 import time
 
 import pytest
 
+from lib import netns
 from lib.maps import Maps
 from lib.process import eventually, run
 
@@ -161,8 +165,22 @@ def test_what_programs_write_is_left_alone(site):
     assert site.status()["translated"] == 3
 
 
-def links_come_off(site, maps):
-    how = {link["how"] for link in site.status()["links"] if link["attached"]}
+@contextlib.contextmanager
+def agent_asleep(weir):
+    """It finds all that was done meanwhile at once, and repairs nothing in the middle of it."""
+    weir.process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        weir.process.send_signal(signal.SIGCONT)
+
+
+def links_on(site):
+    with site.place.server_ns.entered():
+        return netns.tcx_programs(socket.if_nametoindex("lo"))
+
+
+def links_come_off(site, maps, how):
     if how == {"clsact"}:
         run("ip", "netns", "exec", site.place.server_ns.name, "tc", "qdisc", "del", "dev", "lo", "clsact")
         return
@@ -170,19 +188,25 @@ def links_come_off(site, maps):
         maps.bpftool("link", "detach", "pinned", maps.directory / f"link-1-{direction}")
 
 
+def pins_go(_site, maps, _how):
+    for pin in list(maps.directory.glob("link-*")):
+        pin.unlink() if pin.is_file() else pin.rmdir()
+
+
 def test_links(site):
     site.weir.stop()
     site.weir.start("off", "--resync", 1)
     maps = Maps(site.world.pins)
+    how = {link["how"] for link in site.status()["links"] if link["attached"]}
     site.limit("user", burst=1)
     assert site.client("alice").drive(2) == [200, 429]
-    links_come_off(site, maps)
-    eventually(lambda: repaired(site, "links"), "the programs are on the device again")
-    assert site.client("bob").drive(2) == [200, 429]
-    for pin in list(maps.directory.glob("link-*")):
-        pin.unlink() if pin.is_file() else pin.rmdir()
-    eventually(lambda: repaired(site, "links") >= 2, "and again")
-    assert site.client("carol").drive(2) == [200, 429]
+    for user, break_links in ("bob", links_come_off), ("carol", pins_go):
+        before = repaired(site, "links")
+        with agent_asleep(site.weir):
+            break_links(site, maps, how)
+            eventually(lambda: not links_on(site), "the programs are off the device")
+        eventually(lambda: repaired(site, "links") > before, "the programs are on the device again")
+        assert site.client(user).drive(2) == [200, 429]
     assert site.status()["problem"] is None
 
 
@@ -196,9 +220,10 @@ def test_pins(site):
     eventually(lambda: {path.name for path in maps.directory.iterdir()} == pins, "they are pinned again")
     eventually(lambda: repaired(site, "pins") == 2, "and counted")
     site.limit("user", burst=1)
-    for path in list(maps.directory.iterdir()):
-        path.unlink() if path.is_file() else path.rmdir()
-    maps.directory.rmdir()
+    with agent_asleep(site.weir):
+        for path in list(maps.directory.iterdir()):
+            path.unlink() if path.is_file() else path.rmdir()
+        maps.directory.rmdir()
     eventually(lambda: maps.directory.exists() and {path.name for path in maps.directory.iterdir()} == pins, "all of them")
     # The next agent takes over what the pins hold.
     site.weir.kill()
