@@ -4,6 +4,7 @@
 #define WEIR_BPF_EGRESS_H
 
 #include "frame.h"
+#include "passing.h"
 #include "track.h"
 
 __noinline int pass_to_client(struct __sk_buff *skb, struct work *w)
@@ -85,6 +86,8 @@ int weir_egress(struct __sk_buff *skb)
 			conn_forget(&p->flow, c->id);
 		return TC_ACT_UNSPEC;
 	}
+	if (server_passes(w, c))
+		return TC_ACT_UNSPEC;
 	w->conn_id = c->id;
 	w->now_ns = bpf_ktime_get_ns();
 	return egress_conn(skb, w, c);

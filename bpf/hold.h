@@ -8,6 +8,7 @@
 
 #include "frame.h"
 #include "full.h"
+#include "passing.h"
 #include "settings.h"
 #include "top.h"
 #include "track.h"
@@ -294,6 +295,7 @@ int weir_hold(struct __sk_buff *skb)
 	struct work *w = work_of(HOOK_HOLD);
 	struct weir_conn *c;
 	struct packet *p;
+	bool readable;
 	__u32 end;
 
 	if (!w)
@@ -301,16 +303,22 @@ int weir_hold(struct __sk_buff *skb)
 	p = &w->packet;
 	if (!packet_parse_ip(skb, p, 0, &end) || !packet_parse_ports(skb, p))
 		return hold_unreadable(skb, w);
-	if (!server_listens(p->dest, p->dest_port, &w->server) || !load_settings(w, HOOK_HOLD) ||
-	    !socket_is_here(skb, w))
+	if (!server_listens(p->dest, p->dest_port, &w->server))
 		return SOCKET_GETS_IT;
-	if (!packet_parse_tcp(skb, p, end))
+	readable = packet_parse_tcp(skb, p, end);
+	if (readable && brings_nothing(&p->segment))
+		return SOCKET_GETS_IT;
+	flow_set(p, true);
+	c = bpf_map_lookup_elem(&conns, &p->flow);
+	if (readable && c && was_read(skb, &p->segment, c))
+		return SOCKET_GETS_IT;
+	if (!load_settings(w, HOOK_HOLD) || !socket_is_here(skb, w))
+		return SOCKET_GETS_IT;
+	if (!readable)
 		return hold_drop(w, WEIR_UNREADABLE);
 	/* tc would have taken it off. */
 	if ((p->segment.flags & WEIR_TCP_SYN) && p->segment.len)
 		return hold_drop(w, WEIR_SYN_DATA);
-	flow_set(p, true);
-	c = bpf_map_lookup_elem(&conns, &p->flow);
 	if (c && outlived(skb, w, c)) {
 		conn_forget(&p->flow, c->id);
 		c = NULL;

@@ -10,6 +10,7 @@
 #include "full.h"
 #include "outcome.h"
 #include "pace.h"
+#include "passing.h"
 #include "refuse.h"
 #include "reject.h"
 #include "settings.h"
@@ -213,6 +214,22 @@ static __always_inline int ingress_handshake(struct __sk_buff *skb, struct work 
 	return verdict == TC_ACT_UNSPEC ? ingress_syn(skb, w) : verdict;
 }
 
+/* A SYN, or a segment of no connection in the table. NULL: *verdict is the packet's. */
+static __always_inline struct weir_conn *ingress_new(struct __sk_buff *skb, struct work *w, const struct weir_conn *c,
+						     int *verdict)
+{
+	*verdict = TC_ACT_UNSPEC;
+	if (!load_settings(w, HOOK_INGRESS))
+		return NULL;
+	if (w->packet.segment.flags & WEIR_TCP_SYN)
+		*verdict = ingress_handshake(skb, w, !c);
+	else
+		*verdict = admission_segment(skb, w);
+	if ((w->packet.segment.flags & WEIR_TCP_SYN) || *verdict != TC_ACT_UNSPEC)
+		return NULL;
+	return ingress_open(skb, w, verdict);
+}
+
 static __always_inline int ingress_segment(struct __sk_buff *skb, struct work *w)
 {
 	struct packet *p = &w->packet;
@@ -224,19 +241,16 @@ static __always_inline int ingress_segment(struct __sk_buff *skb, struct work *w
 		return TC_ACT_SHOT;
 	flow_set(p, true);
 	c = bpf_map_lookup_elem(&conns, &p->flow);
-	if (p->segment.flags & WEIR_TCP_SYN)
-		return ingress_handshake(skb, w, !c);
-	if (!c) {
-		verdict = admission_segment(skb, w);
-		if (verdict != TC_ACT_UNSPEC)
+	if (!c || (p->segment.flags & WEIR_TCP_SYN)) {
+		c = ingress_new(skb, w, c, &verdict);
+		if (!c)
 			return verdict;
-		c = ingress_open(skb, w, &verdict);
 	}
-	if (!c)
-		return verdict;
 	w->conn_id = c->id;
 	if (!checksum_is_right(skb, w))
 		return ingress_drop(w, WEIR_BAD_CHECKSUM);
+	if (client_passes(skb, w, c) || !load_settings(w, HOOK_INGRESS))
+		return TC_ACT_UNSPEC;
 	/* The second is weir_splice_acceptable() for a FIN, too: there it would cost verifiers twice the steps. */
 	if (((p->signature || c->opaque_why == WEIR_SIGNED) && !signature_fits(skb, w, c)) ||
 	    !(p->segment.flags & (WEIR_TCP_ACK | WEIR_TCP_RST)))
@@ -260,13 +274,12 @@ int weir_ingress(struct __sk_buff *skb)
 			badge_unread(skb);
 		return TC_ACT_UNSPEC;
 	}
-	if (!packet_parse_ports(skb, p) || !server_listens(p->dest, p->dest_port, &w->server) ||
-	    !load_settings(w, HOOK_INGRESS))
+	if (!packet_parse_ports(skb, p) || !server_listens(p->dest, p->dest_port, &w->server) || !server_is_attached(w))
 		return TC_ACT_UNSPEC;
 	if (!ip_checksum_is_right(skb, w))
 		return ingress_drop(w, WEIR_BAD_CHECKSUM);
 	if (p->fragment)
-		return ingress_fragment(skb, end);
+		return load_settings(w, HOOK_INGRESS) ? ingress_fragment(skb, end) : TC_ACT_UNSPEC;
 	return packet_parse_tcp(skb, p, end) ? ingress_segment(skb, w) : TC_ACT_UNSPEC;
 }
 

@@ -85,12 +85,13 @@ static __always_inline __u32 size_up_to(__u32 max, __u32 n)
 
 static __always_inline void map_ipv4(__u8 *out, __be32 address)
 {
-	__u32 *words = (__u32 *)out;
+	const __u32 words[2] = { bpf_htonl(0xffff), address };
+	__u64 *to = (__u64 *)out, last;
 
-	words[0] = 0;
-	words[1] = 0;
-	words[2] = bpf_htonl(0xffff);
-	words[3] = address;
+	/* Whole words, as they are read again: a CPU waits for parts of one. */
+	__builtin_memcpy(&last, words, sizeof(last));
+	to[0] = 0;
+	to[1] = last;
 }
 
 #define HEADERS_MAX 256 /* bytes of a frame in which headers are read where they stand */

@@ -28,24 +28,35 @@ static __always_inline void decision_load(struct work *w, const struct weir_serv
 	decision_start(d);
 }
 
-static __always_inline bool load_settings(struct work *w, __u32 hook)
+/* Is the packet's server limited, or was it until now? Then what is asked of all of its packets is known. */
+static __always_inline bool server_is_attached(struct work *w)
 {
-	__u32 zero = 0;
-	struct weir_settings *set = bpf_map_lookup_elem(&settings, &zero);
-	struct weir_server *server = bpf_map_lookup_elem(&servers, &w->server);
+	const struct weir_server *server = bpf_map_lookup_elem(&servers, &w->server);
 
-	if (!set || !server || !(server->flags & (WEIR_SERVER_ACTIVE | WEIR_SERVER_DRAINING)))
+	if (!server || !(server->flags & (WEIR_SERVER_ACTIVE | WEIR_SERVER_DRAINING)))
 		return false;
-	w->hook = hook;
-	w->netns_cookie = set->netns_cookie;
-	w->seed[0] = set->seed[0];
-	w->seed[1] = set->seed[1];
 	w->server_flags = server->flags;
 	if (server->flags & WEIR_SERVER_DRAINING)
 		w->server_flags |= WEIR_SERVER_PAUSED;
 	/* Nothing is withheld then, for lack of room neither. */
 	if (w->server_flags & (WEIR_SERVER_PAUSED | WEIR_SERVER_DRY_RUN))
 		w->server_flags &= ~(WEIR_SERVER_FULL_REFUSES | WEIR_SERVER_FULL_KNOWN);
+	return true;
+}
+
+/* All that a packet needs that is read, or that begins something. Not inlined, to be called where that is known. */
+static __noinline bool load_settings(struct work *w, __u32 hook)
+{
+	__u32 zero = 0;
+	struct weir_settings *set = bpf_map_lookup_elem(&settings, &zero);
+	struct weir_server *server = bpf_map_lookup_elem(&servers, &w->server);
+
+	if (!set || !server || !server_is_attached(w))
+		return false;
+	w->hook = hook;
+	w->netns_cookie = set->netns_cookie;
+	w->seed[0] = set->seed[0];
+	w->seed[1] = set->seed[1];
 	w->swallow_max = server->swallow_max;
 	w->now_ns = bpf_ktime_get_ns();
 	w->pace_ifindex = set->pace_ifindex;

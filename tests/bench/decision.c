@@ -139,6 +139,7 @@ static struct weir_conn connection(__u32 outstanding)
 	struct weir_conn c = {};
 
 	weir_conn_open(&c, 0, WEIR_PHASE_FOLLOWED, CLIENT_NEXT, SERVER_NEXT, 501);
+	c.splice.server_scale = 7;
 	c.splice.told = SERVER_NEXT;
 	c.requests = outstanding;
 	return c;

@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "../passing_check.h"
 #include "segments_stories.h"
 
 #define STEP 6
@@ -245,12 +246,13 @@ static void server_send(const char *text)
 	};
 	enum weir_reason why = WEIR_REASON_COUNT;
 	struct weir_response_reader r;
+	bool passed;
 
 	s->edge = s->next + WINDOW;
 	s->sent += g.len;
 	if (!scene.open)
 		return;
-	if (weir_conn_begin_server(&scene.conn, &g, &r, &why) != WEIR_FRAME)
+	if (checked_begin_server(&scene.conn, &g, &r, &why, &passed) != WEIR_FRAME)
 		return;
 	while (seq_before(r.next, g.seq + g.len)) {
 		if (weir_response_reader_feed(&r, text[r.next - g.seq]) == WEIR_FRAME_LOST)
@@ -461,11 +463,12 @@ static void client_sends(const struct piece *p, enum fate fate, uint8_t then)
 	struct job j = { .piece = *p };
 	struct weir_socket k = { 0 };
 	enum weir_action action;
+	bool passed;
 
 	if (!scene.open)
 		table_add();
 	scene.conn.last_ns = scene.now;
-	action = weir_conn_begin_client(&scene.conn, &k, &p->g, &j.r, &why);
+	action = checked_begin_client(&scene.conn, &k, &p->g, &j.r, &why, &passed);
 	if (action == WEIR_ASK) {
 		ask(&k);
 		action = weir_conn_begin_client(&scene.conn, &k, &p->g, &j.r, &why);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../passing_check.h"
 #include "world.h"
 
 void box_reset(struct world *w)
@@ -466,9 +467,10 @@ static enum weir_action box_begin(struct world *w, const struct packet *p, struc
 {
 	struct weir_socket socket = { 0 };
 	enum weir_action action;
+	bool passed;
 
 	w->box.conn.last_ns = w->net.now;
-	action = weir_conn_begin_client(&w->box.conn, &socket, &p->g, &j->request, why);
+	action = checked_begin_client(&w->box.conn, &socket, &p->g, &j->request, why, &passed);
 	if (action != WEIR_ASK)
 		return action;
 	world_note(w, "begin", action, *why);
@@ -514,6 +516,7 @@ void box_from_server(struct world *w, const struct packet *p)
 	struct box_job *j = box_job(w);
 	enum weir_reason why = WEIR_REASON_COUNT;
 	enum weir_action action;
+	bool passed;
 
 	if (w->box.server_busy) {
 		if (w->box.waits < BOX_JOBS)
@@ -529,7 +532,7 @@ void box_from_server(struct world *w, const struct packet *p)
 	*j = (struct box_job){ .packet = *p, .from_server = true };
 	if (!(p->g.flags & WEIR_TCP_RST) && w->box.conn.phase != WEIR_PHASE_CLOSED)
 		w->box.window = p->g.window;
-	action = weir_conn_begin_server(&w->box.conn, &p->g, &j->response, &why);
+	action = checked_begin_server(&w->box.conn, &p->g, &j->response, &why, &passed);
 	world_note(w, "begin", action, why);
 	if (action == WEIR_PASS)
 		box_pass_to_client(w, p);

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Most segments bring nothing to read: acknowledgements, and what belongs to a body that is passed over. Here they are known
+ * at a glance. When one passes here, the connection is what it would be after weir_conn_begin_client() or _server() had
+ * passed it; else it is untouched, and those are asked (tests/unit/test_passing.c).
+ */
+#ifndef WEIR_CONN_PASSING_H
+#define WEIR_CONN_PASSING_H
+
+#include "weir/conn/doubt.h"
+
+/* Nothing was cut, and nothing of the connection ends or begins here: what is to come needs no more than to be seen. */
+WEIR_INLINE bool weir_conn_runs(const struct weir_conn *c, const struct weir_segment *g)
+{
+	return (g->flags & (WEIR_TCP_SYN | WEIR_TCP_FIN | WEIR_TCP_RST | WEIR_TCP_ACK)) == WEIR_TCP_ACK &&
+	       !c->splice.cuts && !c->splice.fins && c->phase != WEIR_PHASE_CLOSED;
+}
+
+/* Is all of it read, or never to be? */
+WEIR_INLINE bool weir_conn_is_behind(const struct weir_conn *c, const struct weir_segment *g)
+{
+	if (!g->len || c->phase == WEIR_PHASE_OPAQUE)
+		return true;
+	return c->phase == WEIR_PHASE_FOLLOWED && !seq_after(g->seq + g->len, c->request_next);
+}
+
+/* Might it pass? To be asked without the lock, which then need not be taken for nothing. */
+WEIR_INLINE bool weir_conn_client_may_pass(const struct weir_conn *c, const struct weir_segment *g)
+{
+	return weir_conn_runs(c, g) && weir_conn_is_behind(c, g);
+}
+
+/* A client's segment, under the lock. */
+WEIR_INLINE bool weir_conn_client_passes(struct weir_conn *c, const struct weir_segment *g)
+{
+	if (!weir_conn_client_may_pass(c, g) || weir_conn_doubts(c, g))
+		return false;
+	weir_unconfirmed_settle(&c->unconfirmed, weir_conn_acked(c));
+	weir_splice_see_client(&c->splice, g);
+	if (g->len)
+		c->unconfirmed.passed_ns = c->last_ns;
+	weir_splice_pass(&c->splice, g);
+	return true;
+}
+
+/* Might it pass, as above? Where requests hold places, each of the server's segments may free some. */
+WEIR_INLINE bool weir_conn_server_may_pass(const struct weir_conn *c, const struct weir_segment *g)
+{
+	return weir_conn_runs(c, g) && !weir_conn_holds_places(c) &&
+	       (!g->len || c->phase == WEIR_PHASE_OPAQUE || !seq_after(g->seq + g->len, c->response_next));
+}
+
+/* A server's segment, under the lock. */
+WEIR_INLINE bool weir_conn_server_passes(struct weir_conn *c, const struct weir_segment *g)
+{
+	if (!weir_conn_server_may_pass(c, g))
+		return false;
+	weir_splice_see_server(&c->splice, g);
+	if (c->phase == WEIR_PHASE_HUNTING && g->len)
+		c->hold.answers = 1;
+	return true;
+}
+
+/*
+ * Was a segment that bears its connection's badge read on its way, and is there nothing to do for the hold? Without the lock:
+ * one that changes the connection meanwhile came later. In this order, for a cut moves passed_end behind what is cut.
+ */
+WEIR_INLINE bool weir_hold_passes(const struct weir_conn *c, const struct weir_segment *g)
+{
+	__u32 passed_end = WEIR_FRESH(c->splice.passed_end);
+
+	return !(g->flags & (WEIR_TCP_SYN | WEIR_TCP_RST)) && WEIR_FRESH(c->phase) == WEIR_PHASE_FOLLOWED &&
+	       !WEIR_FRESH(c->splice.cuts) && !WEIR_FRESH(c->strays) && !seq_after(g->seq + g->len, passed_end);
+}
+
+#endif
