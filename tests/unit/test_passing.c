@@ -12,7 +12,7 @@
 #include "../random.h"
 #include "weir/conn/hold.h"
 
-#define ROUNDS 2000000
+#define ROUNDS 200000
 #define NEAR 6U
 #define CLIENT 0xfffffffcU /* the streams wrap around */
 #define SERVER 0x7ffffffdU
