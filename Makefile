@@ -103,13 +103,13 @@ PACKETS_FLAGS ?=
 VM_PROGRAMS := $(patsubst %.c,build/%,$(wildcard tests/vm/*.c))
 # The BPF object of every clang there is, for test-kernels.
 CLANGS := $(foreach clang,clang-14 clang-15 clang-16 clang-19,$(if $(shell command -v $(clang)),$(clang)))
-VM_OBJECTS := $(CLANGS:%=build/vm/%/weir.bpf.o)
+VM_OBJECTS := $(CLANGS:%=build/vm/%/weir.bpf.o) $(CLANGS:%=build/vm/%/xdp.bpf.o)
 
 # To upgrade from and to (tests/e2e/test_upgrade.py): programs of other instructions, and an agent that wants other maps.
 OTHER_PROGRAMS := $(patsubst %.c,build/other-programs/%.o,$(shell grep -lF '"weir.skel.h"' $(LIB_SOURCES)))
 OTHER_MAPS := $(patsubst %.c,build/other-maps/%.o,$(shell grep -lF WEIR_ABI_VERSION $(LIB_SOURCES)))
 OTHER_WEIRS := build/other-programs/weir build/other-maps/weir build/without-inside/weir
-WITHOUT_BTF := build/without-btf/weir.bpf.o build/without-btf/inside.bpf.o
+WITHOUT_BTF := $(patsubst bpf/%.bpf.c,build/without-btf/%.bpf.o,$(wildcard bpf/*.bpf.c))
 
 # Of programs that a test has of its own.
 TEST_SKELETONS := $(patsubst %.bpf.c,build/%.skel.h,$(wildcard tests/prog/bpf/*.bpf.c))

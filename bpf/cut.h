@@ -3,7 +3,7 @@
 #ifndef WEIR_BPF_CUT_H
 #define WEIR_BPF_CUT_H
 
-#include "checksum.h"
+#include "checksum_skb.h"
 #include "work.h"
 
 #define CHANGE_TAIL_MAX \

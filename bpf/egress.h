@@ -73,8 +73,8 @@ int weir_egress(struct __sk_buff *skb)
 	if (!w || has_own_device(skb) || skb->ingress_ifindex)
 		return TC_ACT_UNSPEC;
 	p = &w->packet;
-	if (!packet_parse_ip(skb, p, ETHERNET_BYTES, &end) || p->fragment || !packet_parse_ports(skb, p) ||
-	    !server_listens(p->source, p->source_port, &w->server))
+	if (!packet_parse_ip(skb, p, skb->protocol, ETHERNET_BYTES, &end) || p->fragment ||
+	    !packet_parse_ports(skb, p) || !server_listens(p->source, p->source_port, &w->server))
 		return TC_ACT_UNSPEC;
 	flow_set(p, false);
 	c = bpf_map_lookup_elem(&conns, &p->flow);

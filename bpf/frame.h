@@ -7,7 +7,7 @@
 
 #include "decide.h"
 #include "event.h"
-#include "names.h"
+#include "names_read.h"
 #include "preamble.h"
 #include "top.h"
 #include "trace.h"

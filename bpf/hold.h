@@ -301,7 +301,7 @@ int weir_hold(struct __sk_buff *skb)
 	if (!w)
 		return SOCKET_GETS_IT;
 	p = &w->packet;
-	if (!packet_parse_ip(skb, p, 0, &end) || !packet_parse_ports(skb, p))
+	if (!packet_parse_ip(skb, p, skb->protocol, 0, &end) || !packet_parse_ports(skb, p))
 		return hold_unreadable(skb, w);
 	if (!server_listens(p->dest, p->dest_port, &w->server))
 		return SOCKET_GETS_IT;

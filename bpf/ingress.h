@@ -3,7 +3,7 @@
 #ifndef WEIR_BPF_INGRESS_H
 #define WEIR_BPF_INGRESS_H
 
-#include "admission.h"
+#include "admit.h"
 #include "cut.h"
 #include "fragment.h"
 #include "frame.h"
@@ -269,14 +269,14 @@ int weir_ingress(struct __sk_buff *skb)
 	if (!w || has_own_device(skb) || (skb->pkt_type != PACKET_HOST && skb->pkt_type != PACKET_OTHERHOST))
 		return TC_ACT_UNSPEC;
 	p = &w->packet;
-	if (!packet_parse_ip(skb, p, ETHERNET_BYTES, &end)) {
+	if (!packet_parse_ip(skb, p, skb->protocol, ETHERNET_BYTES, &end)) {
 		if (has_inner_tag(skb))
 			badge_unread(skb);
 		return TC_ACT_UNSPEC;
 	}
 	if (!packet_parse_ports(skb, p) || !server_listens(p->dest, p->dest_port, &w->server) || !server_is_attached(w))
 		return TC_ACT_UNSPEC;
-	if (!ip_checksum_is_right(skb, w))
+	if (!ip_checksum_is_right(skb, w, ETHERNET_BYTES))
 		return ingress_drop(w, WEIR_BAD_CHECKSUM);
 	if (p->fragment)
 		return load_settings(w, HOOK_INGRESS) ? ingress_fragment(skb, end) : TC_ACT_UNSPEC;

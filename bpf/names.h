@@ -3,6 +3,7 @@
 #ifndef WEIR_BPF_NAMES_H
 #define WEIR_BPF_NAMES_H
 
+#include "identify.h"
 #include "subjects.h"
 
 /* Whom a name is that no header of this packet says; NULL: one does. */
@@ -17,102 +18,25 @@ static __always_inline struct weir_principal *principal_of(struct work *w, __u32
 	return w->decision.identity.source == WEIR_SOURCE_ADDRESS_TABLE ? principal_by_address(w) : NULL;
 }
 
-/* Where in the request the namespace's name stands, and how long it is. */
-static __always_inline __u32 namespace_place(const struct work *w, __u32 *length)
+/* Remembers the name of a part that the settings, or the client's address, say. False: they do not. */
+static __always_inline bool name_needs_no_packet(struct work *w, __u32 part, __u64 subject)
 {
-	const struct weir_request *r = &w->request.request;
-	__u32 segment = w->decision.attributes.namespace_at;
+	struct weir_principal *principal = principal_of(w, part);
 
-	*length = r->namespace_length;
-	if (segment >= WEIR_PATH_SEGMENTS)
-		return r->namespace_offset;
-	*length = r->path.segments[segment].length;
-	return r->path.segments[segment].offset;
-}
-
-/* Writes a field of the packet's Event to its place, cut to the room there is. */
-static __always_inline int object_text(struct __sk_buff *skb, const struct work *w, enum weir_event_field field,
-				       char *text, __u32 room)
-{
-	__u32 at = w->packet.payload + w->event_at + w->event.offsets[field];
-
-	if (!w->event.lengths[field])
-		return 0;
-	return bpf_skb_load_bytes(skb, at, text, size_up_to(room, w->event.lengths[field]));
-}
-
-static __always_inline int object_name(struct __sk_buff *skb, const struct work *w, struct weir_object_name *name)
-{
-	if (object_text(skb, w, WEIR_EVENT_KIND, name->kind, sizeof(name->kind)) ||
-	    object_text(skb, w, WEIR_EVENT_NAMESPACE, name->namespace, sizeof(name->namespace)))
-		return -1;
-	return object_text(skb, w, WEIR_EVENT_NAME, name->name, sizeof(name->name));
-}
-
-/* A name as it stands in this packet. 0: it does. */
-static __always_inline int read_name(struct __sk_buff *skb, struct work *w, __u32 offset, __u32 length)
-{
-	__u32 at = w->request.start - w->packet.segment.seq + offset;
-
-	if (!w->request.whole || !length || at + length > w->packet.segment.len)
-		return -1;
-	w->name.whole = length;
-	length = size_up_to(WEIR_NAME_TEXT, length);
-	w->name.length = length;
-	return bpf_skb_load_bytes(skb, w->packet.payload + at, w->name.text, length);
-}
-
-/* What the subject of a part is called, as the packet has it. 0: it does. */
-static __always_inline int name_write(struct __sk_buff *skb, struct work *w, __u32 part)
-{
-	const struct weir_request *r = &w->request.request;
-	__u32 at, length;
-
-	if (part == WEIR_KEY_NAMESPACE) {
-		w->name.kind = WEIR_NAME_NAMESPACE;
-		at = namespace_place(w, &length);
-		return read_name(skb, w, at, length);
-	}
-	if (part == WEIR_KEY_OBJECT) {
-		w->name.kind = WEIR_NAME_OBJECT;
-		w->name.length = w->name.whole = sizeof(struct weir_object_name);
-		return object_name(skb, w, (struct weir_object_name *)w->name.text);
-	}
-	if (part == WEIR_KEY_SOURCE || w->decision.identity.source == WEIR_SOURCE_ANONYMOUS) {
-		w->name.kind = WEIR_NAME_ADDRESS;
-		w->name.length = w->name.whole = 16;
-		client_address(w, (__u8 *)w->name.text);
-		return 0;
-	}
-	w->name.kind = WEIR_NAME_USER;
-	return read_name(skb, w, r->user_offset, r->user_length);
-}
-
-/* Remembers what the subject of a part is called, as far as that is known. */
-__noinline int remember_name(struct __sk_buff *skb, __u32 hook, __u32 part)
-{
-	struct work *w = work_of(hook);
-	struct weir_principal *principal;
-	__u64 subject;
-
-	if (!w)
-		return 0;
-	if (part == WEIR_KEY_OBJECT && w->decision.event_key != WEIR_EVENT_KEYED)
-		part = WEIR_KEY_USER;
-	subject = key_part(&w->decision, part, 0);
-	if (!subject || bpf_map_lookup_elem(&names, &subject))
-		return 0;
-	principal = principal_of(w, part);
 	if (principal) {
 		bpf_map_update_elem(&names, &subject,
 				    part == WEIR_KEY_USER ? &principal->user_name : &principal->namespace_name,
 				    BPF_ANY);
-		return 0;
+		return true;
 	}
+	if (part != WEIR_KEY_SOURCE && (part != WEIR_KEY_USER || w->decision.identity.source != WEIR_SOURCE_ANONYMOUS))
+		return false;
 	__builtin_memset(&w->name, 0, sizeof(w->name));
-	if (!name_write(skb, w, part))
-		bpf_map_update_elem(&names, &subject, &w->name, BPF_ANY);
-	return 0;
+	w->name.kind = WEIR_NAME_ADDRESS;
+	w->name.length = w->name.whole = 16;
+	client_address(w, (__u8 *)w->name.text);
+	bpf_map_update_elem(&names, &subject, &w->name, BPF_ANY);
+	return true;
 }
 
 /* A subject of several parts is called what they are. */
@@ -139,35 +63,43 @@ __noinline int remember_parts(__u32 hook, __u32 n, __u32 key, __u32 index)
 	return 0;
 }
 
-__noinline int remember_subject(struct __sk_buff *skb, struct work *w, __u32 n)
+/* As remember_name() where there is no request. */
+__noinline int remember_client(__u32 hook, __u32 part)
 {
-	struct weir_limit *limit;
-	__u32 index, key;
+	struct work *w = work_of(hook);
+	__u64 subject;
 
-	if (!w || n >= WEIR_MATCHES_MAX)
+	if (!w)
 		return 0;
-	index = weir_limit_index(w->server, w->decision.limits[n]);
-	limit = bpf_map_lookup_elem(&limits, &index);
-	key = limit ? limit->key : 0;
-	for (__u32 i = 0; i < WEIR_KEY_PARTS; i++) {
-		if (key >> i & 1 && 1U << i != WEIR_KEY_GROUP)
-			remember_name(skb, w->hook, 1U << i);
-	}
-	if (key & (key - 1))
-		remember_parts(w->hook, n, key, index);
+	subject = key_part(&w->decision, part, 0);
+	if (subject && !bpf_map_lookup_elem(&names, &subject))
+		name_needs_no_packet(w, part, subject);
 	return 0;
 }
 
-/* Of the subjects that were not known to a limit. */
-static __always_inline void remember_names(struct __sk_buff *skb, struct work *w)
+/* Of a new connection, the subjects that were not known to a limit. */
+__noinline int remember_clients(__u32 hook)
 {
-	if (!w->decision.nameless || w->decision.look)
-		return;
-#pragma GCC unroll 16
+	struct work *w = work_of(hook);
+	struct weir_limit *limit;
+	__u32 index, key;
+
+	if (!w)
+		return 0;
 	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
-		if (w->decision.nameless >> n & 1)
-			remember_subject(skb, w, n);
+		if (!(w->decision.nameless >> n & 1))
+			continue;
+		index = weir_limit_index(w->server, w->decision.limits[n]);
+		limit = bpf_map_lookup_elem(&limits, &index);
+		key = limit ? limit->key : 0;
+		for (__u32 i = 0; i < WEIR_KEY_PARTS; i++) {
+			if (key >> i & 1 && 1U << i != WEIR_KEY_GROUP)
+				remember_client(hook, 1U << i);
+		}
+		if (key & (key - 1))
+			remember_parts(hook, n, key, index);
 	}
+	return 0;
 }
 
 #endif

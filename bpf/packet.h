@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* From an skb to plain numbers, and plain numbers back into an skb. */
+/* From a packet's headers to plain numbers. */
 #ifndef WEIR_BPF_PACKET_H
 #define WEIR_BPF_PACKET_H
 
@@ -7,6 +7,8 @@
 #include "weir/tcp/segment.h"
 
 #include <bpf/bpf_endian.h>
+
+#include "context.h"
 
 #define ETHERTYPE_IPV4 0x0800
 #define ETHERTYPE_IPV6 0x86dd
@@ -100,13 +102,13 @@ static __always_inline void map_ipv4(__u8 *out, __be32 address)
  * A header of `size` bytes (a constant) at offset `at`: where it stands, if that is in memory of one piece, which no call is
  * needed for; else a copy in p->header, which the next one may overwrite. NULL: the packet is shorter.
  */
-static __always_inline const void *header_at(struct __sk_buff *skb, struct packet *p, __u32 at, __u32 size)
+static __always_inline const void *header_at(packet_context *ctx, struct packet *p, __u32 at, __u32 size)
 {
-	const void *data = (const void *)(long)skb->data, *end = (const void *)(long)skb->data_end;
+	const void *data = (const void *)(long)ctx->data, *end = (const void *)(long)ctx->data_end;
 
 	if (at <= HEADERS_MAX && data + at + size <= end)
 		return data + at;
-	return bpf_skb_load_bytes(skb, at, p->header, size) ? NULL : p->header;
+	return context_load(ctx, at, p->header, size) ? NULL : p->header;
 }
 
 #define VLAN_ID 0xfff
@@ -127,10 +129,10 @@ static __always_inline bool has_inner_tag(const struct __sk_buff *skb)
  * Where the IP packet ends of which `length` bytes follow `from` (Ethernet may pad behind it); BIG TCP says 0. False: it is
  * cut off, and the kernel drops it.
  */
-static __always_inline bool ip_end(struct __sk_buff *skb, __u32 length, __u32 from, __u32 *end)
+static __always_inline bool ip_end(packet_context *ctx, __u32 length, __u32 from, __u32 *end)
 {
-	*end = length ? from + length : skb->len;
-	return length ? *end <= skb->len : skb->gso_size;
+	*end = length ? from + length : context_length(ctx);
+	return length ? *end <= context_length(ctx) : context_is_gso(ctx);
 }
 
 #define IPV6_HOP_BY_HOP 0
@@ -142,7 +144,7 @@ static __always_inline bool ip_end(struct __sk_buff *skb, __u32 length, __u32 fr
 #define IPV6_EXTENSIONS 32 /* more in one packet are not followed here; the hold drops what has them */
 
 struct extension_walk {
-	struct __sk_buff *skb;
+	packet_context *ctx;
 	struct packet *packet;
 };
 
@@ -158,7 +160,7 @@ static long extension_step(__u32 i __attribute__((unused)), struct extension_wal
 	p->next = IPV6_NOTHING;
 	if (kind != IPV6_HOP_BY_HOP && kind != IPV6_ROUTING && kind != IPV6_DESTINATION && kind != IPV6_FRAGMENT)
 		return 1;
-	if (bpf_skb_load_bytes(walk->skb, p->l4, extension, sizeof(extension)))
+	if (context_load(walk->ctx, p->l4, extension, sizeof(extension)))
 		return 1;
 	if (kind == IPV6_FRAGMENT && (extension[1] & bpf_htons(IPV6_FRAGMENT_OFFSET)))
 		return 1;
@@ -169,9 +171,9 @@ static long extension_step(__u32 i __attribute__((unused)), struct extension_wal
 }
 
 /* Moves p->l4 behind the IPv6 extension headers that begin there with p->next. False: no TCP header is found. */
-__noinline int ipv6_skip_extensions(struct __sk_buff *skb, struct packet *p)
+__noinline int ipv6_skip_extensions(packet_context *ctx, struct packet *p)
 {
-	struct extension_walk walk = { .skb = skb, .packet = p };
+	struct extension_walk walk = { .ctx = ctx, .packet = p };
 
 	if (!p)
 		return 0;
@@ -179,13 +181,9 @@ __noinline int ipv6_skip_extensions(struct __sk_buff *skb, struct packet *p)
 	return p->next == TCP_PROTOCOL;
 }
 
-/*
- * Reads the IP header at l3. It and the ports are all that a packet of nobody's server costs. False: not a TCP packet
- * that can be read.
- */
-static __always_inline bool packet_parse_ipv4(struct __sk_buff *skb, struct packet *p, __u32 l3, __u32 *end)
+static __always_inline bool packet_parse_ipv4(packet_context *ctx, struct packet *p, __u32 l3, __u32 *end)
 {
-	const struct ipv4_header *ip = header_at(skb, p, l3, sizeof(*ip));
+	const struct ipv4_header *ip = header_at(ctx, p, l3, sizeof(*ip));
 	__u32 words;
 
 	if (!ip)
@@ -202,12 +200,12 @@ static __always_inline bool packet_parse_ipv4(struct __sk_buff *skb, struct pack
 	p->tos = ip->tos;
 	p->ip_id = ip->id;
 	p->l4 = l3 + words * 4;
-	return ip_end(skb, bpf_ntohs(ip->length), l3, end);
+	return ip_end(ctx, bpf_ntohs(ip->length), l3, end);
 }
 
-static __always_inline bool packet_parse_ipv6(struct __sk_buff *skb, struct packet *p, __u32 l3, __u32 *end)
+static __always_inline bool packet_parse_ipv6(packet_context *ctx, struct packet *p, __u32 l3, __u32 *end)
 {
-	const struct ipv6_header *ip = header_at(skb, p, l3, sizeof(*ip));
+	const struct ipv6_header *ip = header_at(ctx, p, l3, sizeof(*ip));
 	__u32 payload_length;
 
 	if (!ip || (bpf_ntohl(ip->version_class_label) >> 28) != 6)
@@ -222,25 +220,25 @@ static __always_inline bool packet_parse_ipv6(struct __sk_buff *skb, struct pack
 	payload_length = bpf_ntohs(ip->payload_length);
 	p->next = ip->next_header;
 	p->plain_ip = p->next == TCP_PROTOCOL;
-	if (!p->plain_ip && !ipv6_skip_extensions(skb, p))
+	if (!p->plain_ip && !ipv6_skip_extensions(ctx, p))
 		return false;
-	return ip_end(skb, payload_length, l3 + IPV6_BYTES, end);
+	return ip_end(ctx, payload_length, l3 + IPV6_BYTES, end);
 }
 
 /*
- * Reads the IP header at l3. It and the ports are all that a packet of nobody's server costs. False: not a TCP packet
+ * Reads the IP header at l3, of this EtherType. It and the ports are all that a packet of nobody's server costs. False: not a TCP packet
  * that can be read.
  */
-static __always_inline bool packet_parse_ip(struct __sk_buff *skb, struct packet *p, __u32 l3, __u32 *end)
+static __always_inline bool packet_parse_ip(packet_context *ctx, struct packet *p, __be16 kind, __u32 l3, __u32 *end)
 {
-	if (skb->protocol == bpf_htons(ETHERTYPE_IPV4))
-		return packet_parse_ipv4(skb, p, l3, end);
-	return skb->protocol == bpf_htons(ETHERTYPE_IPV6) && packet_parse_ipv6(skb, p, l3, end);
+	if (kind == bpf_htons(ETHERTYPE_IPV4))
+		return packet_parse_ipv4(ctx, p, l3, end);
+	return kind == bpf_htons(ETHERTYPE_IPV6) && packet_parse_ipv6(ctx, p, l3, end);
 }
 
-static __always_inline bool packet_parse_ports(struct __sk_buff *skb, struct packet *p)
+static __always_inline bool packet_parse_ports(packet_context *ctx, struct packet *p)
 {
-	const __be16 *ports = header_at(skb, p, p->l4, 2 * sizeof(*ports));
+	const __be16 *ports = header_at(ctx, p, p->l4, 2 * sizeof(*ports));
 
 	if (!ports)
 		return false;

@@ -6,7 +6,7 @@
 #ifndef WEIR_BPF_REPLY_H
 #define WEIR_BPF_REPLY_H
 
-#include "checksum.h"
+#include "checksum_skb.h"
 #include "work.h"
 
 #define REPLY_TTL 64

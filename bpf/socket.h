@@ -46,7 +46,7 @@ static __always_inline bool socket_signs(struct tcp_sock *tcp)
 }
 
 /* Of the server, for a packet of either end; it is the caller's to release. */
-static __always_inline struct bpf_sock *socket_of(struct __sk_buff *skb, const struct packet *p)
+static __always_inline struct bpf_sock *socket_of(packet_context *ctx, const struct packet *p)
 {
 	const struct weir_flow *f = &p->flow;
 	struct bpf_sock_tuple tuple = {};
@@ -56,13 +56,13 @@ static __always_inline struct bpf_sock *socket_of(struct __sk_buff *skb, const s
 		__builtin_memcpy(tuple.ipv6.daddr, f->server, 16);
 		tuple.ipv6.sport = f->client_port;
 		tuple.ipv6.dport = f->server_port;
-		return bpf_skc_lookup_tcp(skb, &tuple, sizeof(tuple.ipv6), BPF_F_CURRENT_NETNS, 0);
+		return bpf_skc_lookup_tcp(ctx, &tuple, sizeof(tuple.ipv6), BPF_F_CURRENT_NETNS, 0);
 	}
 	__builtin_memcpy(&tuple.ipv4.saddr, f->client + 12, 4);
 	__builtin_memcpy(&tuple.ipv4.daddr, f->server + 12, 4);
 	tuple.ipv4.sport = f->client_port;
 	tuple.ipv4.dport = f->server_port;
-	return bpf_skc_lookup_tcp(skb, &tuple, sizeof(tuple.ipv4), BPF_F_CURRENT_NETNS, 0);
+	return bpf_skc_lookup_tcp(ctx, &tuple, sizeof(tuple.ipv4), BPF_F_CURRENT_NETNS, 0);
 }
 
 static __always_inline void socket_read(struct weir_socket *k, struct tcp_sock *tcp, __u64 now_ns)
@@ -99,7 +99,7 @@ static __always_inline void socket_read_request(struct weir_socket *k, struct tc
 }
 
 /* Reads into w->socket what the socket of a packet's connection says, if there is one that has a say. */
-__noinline int socket_ask(struct __sk_buff *skb, __u32 hook)
+__noinline int socket_ask(packet_context *ctx, __u32 hook)
 {
 	struct work *w = work_of(hook);
 	struct tcp_request_sock *request;
@@ -110,7 +110,7 @@ __noinline int socket_ask(struct __sk_buff *skb, __u32 hook)
 		return 0;
 	w->socket.asked = 1;
 	w->socket.known = 0;
-	sk = socket_of(skb, &w->packet);
+	sk = socket_of(ctx, &w->packet);
 	w->socket.gone = !sk || sk->state == STATE_LISTEN;
 	if (!sk)
 		return 0;

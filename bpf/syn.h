@@ -3,7 +3,7 @@
 #ifndef WEIR_BPF_SYN_H
 #define WEIR_BPF_SYN_H
 
-#include "checksum.h"
+#include "checksum_skb.h"
 #include "cut.h"
 #include "strip.h"
 

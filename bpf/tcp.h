@@ -102,14 +102,14 @@ static long option_step(__u32 i __attribute__((unused)), struct option_walk *wal
 }
 
 /* Reads TCP options, of which there are `length` bytes, not 0. */
-__noinline int packet_read_options(struct __sk_buff *skb, struct packet *p, __u32 length)
+__noinline int packet_read_options(packet_context *ctx, struct packet *p, __u32 length)
 {
 	struct option_walk walk = { .packet = p };
 
 	if (!p)
 		return 0;
 	length = size_up_to(TCP_OPTION_BYTES, length);
-	if (bpf_skb_load_bytes(skb, p->l4 + TCP_BYTES, p->options, length))
+	if (context_load(ctx, p->l4 + TCP_BYTES, p->options, length))
 		return 0;
 	p->option_at = 0;
 	p->options_length = length;
@@ -118,9 +118,9 @@ __noinline int packet_read_options(struct __sk_buff *skb, struct packet *p, __u3
 }
 
 /* What nearly every segment has, and nothing else. */
-static __always_inline bool packet_read_timestamp(struct __sk_buff *skb, struct packet *p)
+static __always_inline bool packet_read_timestamp(packet_context *ctx, struct packet *p)
 {
-	const __be32 *words = header_at(skb, p, p->l4 + TCP_BYTES, TCP_TS_BYTES);
+	const __be32 *words = header_at(ctx, p, p->l4 + TCP_BYTES, TCP_TS_BYTES);
 
 	if (!words || words[0] != bpf_htonl(TCP_TS_WORD))
 		return false;
@@ -131,9 +131,9 @@ static __always_inline bool packet_read_timestamp(struct __sk_buff *skb, struct 
 }
 
 /* Reads the TCP header behind the ports. False: malformed, the kernel will drop it. */
-static __always_inline bool packet_parse_tcp(struct __sk_buff *skb, struct packet *p, __u32 end)
+static __always_inline bool packet_parse_tcp(packet_context *ctx, struct packet *p, __u32 end)
 {
-	const struct tcp_header *tcp = header_at(skb, p, p->l4, sizeof(*tcp));
+	const struct tcp_header *tcp = header_at(ctx, p, p->l4, sizeof(*tcp));
 	struct weir_segment *g = &p->segment;
 	__u32 length;
 
@@ -158,8 +158,8 @@ static __always_inline bool packet_parse_tcp(struct __sk_buff *skb, struct packe
 	p->tfo = 0;
 	p->unwanted = 0;
 	p->signature = 0;
-	if (length > TCP_BYTES && (length != TCP_BYTES + TCP_TS_BYTES || !packet_read_timestamp(skb, p)))
-		packet_read_options(skb, p, length - TCP_BYTES);
+	if (length > TCP_BYTES && (length != TCP_BYTES + TCP_TS_BYTES || !packet_read_timestamp(ctx, p)))
+		packet_read_options(ctx, p, length - TCP_BYTES);
 	return true;
 }
 

@@ -7,7 +7,7 @@
 #define WEIR_BPF_TOP_H
 
 #include "heavy.h"
-#include "names.h"
+#include "names_read.h"
 #include "work.h"
 
 /* The requests of a packet, and behind them a place of each hook's for records. */

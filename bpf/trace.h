@@ -8,7 +8,7 @@
 
 #include "weir/conn/trace.h"
 
-#include "names.h"
+#include "names_read.h"
 #include "work.h"
 
 struct {

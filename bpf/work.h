@@ -22,6 +22,7 @@ enum hook {
 	HOOK_EGRESS,
 	HOOK_HOLD,
 	HOOK_EXPLAIN,
+	HOOK_XDP,
 	HOOKS,
 };
 

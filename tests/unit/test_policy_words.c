@@ -35,6 +35,7 @@ static const struct word {
 	{ "when-full", "whenFull" },
 	{ "inside", "inside" },
 	{ "refusals", "refusals" },
+	{ "xdp", "xdp" },
 	{ "max-retry-after", "maxRetryAfter" },
 	{ "exempt-source", "exempt.sources" },
 	{ "exempt-path", "exempt.paths" },

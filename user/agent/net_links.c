@@ -38,6 +38,20 @@ static int wanted_interfaces(const struct net *net, const char ***names, size_t 
 	return 0;
 }
 
+/* A server that asks for less passes there by its own flag. */
+static enum xdp_asked wanted_xdp(const struct net *net)
+{
+	enum xdp_asked most = XDP_OFF;
+
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		const struct server *server = net->agent->state.servers[slot];
+
+		if (server && server->netns_cookie == net->cookie && !server->draining && server->xdp > most)
+			most = server->xdp;
+	}
+	return most;
+}
+
 int net_sync_links(struct net *net, struct error *err)
 {
 	struct datapath_interfaces wanted = { 0 };
@@ -48,6 +62,7 @@ int net_sync_links(struct net *net, struct error *err)
 	if (ret)
 		return ret;
 	wanted.names = names;
+	wanted.xdp = wanted_xdp(net);
 	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
 	return datapath_links_sync(net->dp, &wanted, err);
 }

@@ -26,6 +26,7 @@ enum {
 	KEY_EXEMPT_PATH,
 	KEY_INSIDE,
 	KEY_REFUSALS,
+	KEY_XDP,
 	KEY_MAX_RETRY_AFTER,
 };
 
@@ -65,6 +66,9 @@ const struct argp_option cli_attach_options[] = {
 	  0 },
 	{ "refusals", KEY_REFUSALS, "MODE", 0,
 	  "answers to refused requests: named (they say that weir refused, and by which limit, the default) or plain",
+	  0 },
+	{ "xdp", KEY_XDP, "MODE", 0,
+	  "refuse connections at XDP, before tc: auto (native on hardware that is down, the default), native (resets the rings of a device in use), generic or off",
 	  0 },
 	{ "max-retry-after", KEY_MAX_RETRY_AFTER, "SECONDS", 0,
 	  "the longest Retry-After that is told, 1 to 3600 (default: 3600)", 0 },
@@ -160,6 +164,15 @@ static void set_refusals(const struct argp_state *state, json_t *server, const c
 
 	cli_check(state, refusals_mode_parse(arg, &mode, &err), "--refusals", &err);
 	json_object_set_new(server, "refusals", json_string(arg));
+}
+
+static void set_xdp(const struct argp_state *state, json_t *server, const char *arg)
+{
+	enum xdp_asked asked;
+	struct error err;
+
+	cli_check(state, xdp_asked_parse(arg, &asked, &err), "--xdp", &err);
+	json_object_set_new(server, "xdp", json_string(arg));
 }
 
 static void set_max_retry_after(const struct argp_state *state, json_t *server, const char *arg)
@@ -304,6 +317,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_REFUSALS:
 		set_refusals(state, server, arg);
+		break;
+	case KEY_XDP:
+		set_xdp(state, server, arg);
 		break;
 	case KEY_MAX_RETRY_AFTER:
 		set_max_retry_after(state, server, arg);

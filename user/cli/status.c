@@ -124,6 +124,17 @@ static int print_items(json_t *servers, const char *list, const char *const *hea
 	return cli_print_more(table);
 }
 
+/* "native", or "no: it is up, ...". Nothing is to be explained where it was not asked for. */
+static void cell_xdp(struct table *table, json_t *link)
+{
+	const char *mode = cli_text(link, "xdp"), *why = cli_text(link, "xdp_why");
+
+	if (strcmp(mode, "none"))
+		table_cell(table, "%s", mode);
+	else
+		table_cell(table, "%s%s", *why ? "no: " : "no", why);
+}
+
 static void print_link(struct table *table, json_t *server, json_t *link)
 {
 	bool attached = json_is_true(json_object_get(link, "attached"));
@@ -131,11 +142,12 @@ static void print_link(struct table *table, json_t *server, json_t *link)
 	table_cell(table, "%s", cli_text(server, "name"));
 	table_cell(table, "%s", cli_text(link, "name"));
 	table_cell(table, "%s%s", attached ? "" : "no: ", cli_text(link, "how"));
+	cell_xdp(table, link);
 }
 
 static int print_links(json_t *servers)
 {
-	static const char *const heads[] = { "SERVER", "INTERFACE", "ATTACHED" };
+	static const char *const heads[] = { "SERVER", "INTERFACE", "ATTACHED", "XDP" };
 
 	return print_items(servers, "links", heads, CLI_COLUMNS(heads), print_link);
 }

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "datapath/private.h"
+#include "datapath/xdp.h"
 #include "sys/netlink.h"
 #include "sys/netns.h"
 #include "sys/pins.h"
@@ -230,6 +231,7 @@ void datapath_close(struct datapath *dp)
 		mnl_socket_close(dp->monitor);
 	ring_buffer__free(dp->ring);
 	datapath_inside_close(dp);
+	datapath_xdp_close(dp);
 	weir_bpf__destroy(dp->explain);
 	weir_bpf__destroy(dp->skeleton);
 	if (dp->dir_fd >= 0)

@@ -8,7 +8,7 @@
  * functions of the trace; a third one may sweep.
  *
  * Pins: PIN_DIR/net-COOKIE/{map name}, .../prog-{ingress,egress}, .../link-IFINDEX-{ingress,egress} (tcx only),
- * .../link-{cgroup,sockops}-ID.
+ * .../link-{cgroup,sockops}-ID, .../link-IFINDEX-xdp.
  * Everything survives the process: datapath_close() leaves it in force, datapath_open() takes over what is there,
  * replaces the programs on the links it finds and never resets a map.
  */
@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "datapath/heavy_rows.h"
 #include "sys/changes.h"
+#include "sys/xdp.h"
 
 struct datapath;
 struct weir_explained;
@@ -295,6 +296,7 @@ int datapath_heavy_places(struct datapath *dp, struct datapath_heavy_places *out
 struct datapath_interfaces {
 	const char *const *names; /* NULL: all */
 	size_t n;
+	enum xdp_asked xdp;
 };
 int datapath_netlink_fd(const struct datapath *dp);
 int datapath_links_sync(struct datapath *dp, const struct datapath_interfaces *wanted, struct error *err);
@@ -304,6 +306,8 @@ struct datapath_link {
 	__u32 ifindex;
 	const char *how; /* "tcx", "clsact", or why it is left out: "bridge port", "bond slave", ... */
 	bool attached;
+	enum xdp_mode xdp;     /* XDP_NONE: its connections are refused at tc */
+	char xdp_why[XDP_WHY]; /* and why; "": there is nothing to explain */
 };
 /* Caller frees *links. Returns how many (>= 0). */
 int datapath_links(struct datapath *dp, struct datapath_link **links, struct error *err);

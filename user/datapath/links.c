@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "datapath/private.h"
+#include "datapath/xdp.h"
 #include "sys/conntrack.h"
 #include "sys/links.h"
 #include "sys/netns.h"
@@ -59,6 +60,7 @@ static void count_added(struct datapath *dp, __u32 ifindex, int added)
 struct sync_call {
 	struct datapath *dp;
 	const struct links_wanted *wanted;
+	enum xdp_asked xdp;
 	struct error *err;
 };
 
@@ -101,6 +103,7 @@ static int sync_inside(void *arg)
 		if (failed < 0 && failed != -ENODEV && !ret)
 			ret = failed;
 	}
+	datapath_xdp_sync(dp, call->xdp, &(struct xdp_devices){ .devices = devices, .links = links, .n = n });
 	pthread_mutex_lock(&dp->lock);
 	free(dp->links);
 	dp->links = links;
@@ -112,7 +115,7 @@ static int sync_inside(void *arg)
 int datapath_links_sync(struct datapath *dp, const struct datapath_interfaces *wanted, struct error *err)
 {
 	struct links_wanted names = { .names = wanted ? wanted->names : NULL, .n = wanted ? wanted->n : 0 };
-	struct sync_call call = { .dp = dp, .wanted = &names, .err = err };
+	struct sync_call call = { .dp = dp, .wanted = &names, .xdp = wanted ? wanted->xdp : XDP_OFF, .err = err };
 
 	monitor_drain(dp);
 	return netns_run(dp->netns_fd, sync_inside, &call, err);

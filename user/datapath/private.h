@@ -15,6 +15,7 @@
 #include "sys/cgroup_links.h"
 
 struct weir_bpf;
+struct xdp_bpf;
 
 /* The maps that both sides know (weir/abi/abi.h), which are pinned. `settings` is made first and removed last. */
 #define DATAPATH_MAPS(X)     \
@@ -53,6 +54,8 @@ struct datapath {
 	struct datapath_written written;
 	struct datapath_inside *inside; /* programs inside servers (inside.c); NULL: none */
 	struct weir_bpf *explain;	/* of the one program weir_explain; NULL: not asked for yet */
+	struct xdp_bpf *xdp;		/* NULL: no device has the program */
+	struct error no_xdp;		/* why the kernel refuses it; "": it has not */
 	int override_end_fd, forget_fd, forget_admitted_fd; /* programs */
 	atomic_bool unswept;				    /* connections are not swept any more */
 	struct cgroup_program on_cgroups[DATAPATH_ON_CGROUPS];

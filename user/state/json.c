@@ -63,7 +63,7 @@ static json_t *to_json(const struct server *server, json_t *limits, json_t *poli
 
 	namespace_from_format(&server->tenancy, namespace_from);
 	return json_pack(
-		"{s:s, s:o, s:s?, s:I, s:s?, s:o, s:o, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:b, s:b, s:o, s:o*, s:I, "
+		"{s:s, s:o, s:s?, s:I, s:s?, s:o, s:o, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:b, s:b, s:o, s:o*, s:I, "
 		"s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o*}",
 		"name", server->name, "listen", items_to_json(server, server->n_listens, listen_item), "netns",
 		server->netns, "netns_cookie", (json_int_t)server->netns_cookie, "cgroup", server->cgroup,
@@ -73,15 +73,16 @@ static json_t *to_json(const struct server *server, json_t *limits, json_t *poli
 		loopback_mode_name(server->loopback), "framing", framing_mode_name(server->framing), "paths",
 		paths_name(server->tenancy.paths), "namespace_from", namespace_from, "hold",
 		hold_mode_name(server->hold), "when_full", full_mode_name(server->when_full), "inside",
-		inside_mode_name(server->inside), "refusals", refusals_mode_name(server->refusals), "max_retry_after",
-		(json_int_t)server->max_retry_after, "keys", (json_int_t)server->keys, "dry_run", server->dry_run,
-		"paused", server->paused, "draining", server->draining, "identity",
-		identity_settings_to_json(&server->identity), "limits", limits, "last_number",
-		(json_int_t)server->last_number, "priority_levels", priority_levels_to_json(&server->priorities),
-		"flow_schemas", flow_schemas_to_json(&server->priorities), "concurrency",
-		(json_int_t)server->concurrency, "list_width", (json_int_t)server->list_width, "list_object_bytes",
-		(json_int_t)server->list_object_bytes, "exempt", rule_list_to_json(server->exempt, server->n_exempt),
-		"groups", texts_to_json(&server->identity.rule_groups), "policy", policy);
+		inside_mode_name(server->inside), "refusals", refusals_mode_name(server->refusals), "xdp",
+		xdp_asked_name(server->xdp), "max_retry_after", (json_int_t)server->max_retry_after, "keys",
+		(json_int_t)server->keys, "dry_run", server->dry_run, "paused", server->paused, "draining",
+		server->draining, "identity", identity_settings_to_json(&server->identity), "limits", limits,
+		"last_number", (json_int_t)server->last_number, "priority_levels",
+		priority_levels_to_json(&server->priorities), "flow_schemas", flow_schemas_to_json(&server->priorities),
+		"concurrency", (json_int_t)server->concurrency, "list_width", (json_int_t)server->list_width,
+		"list_object_bytes", (json_int_t)server->list_object_bytes, "exempt",
+		rule_list_to_json(server->exempt, server->n_exempt), "groups",
+		texts_to_json(&server->identity.rule_groups), "policy", policy);
 }
 
 json_t *server_to_json(const struct server *server)
@@ -158,7 +159,7 @@ static int limit_item(json_t *json, void *place, struct error *err)
 /* The members of a server, borrowed; NULL: not given. */
 struct members {
 	const char *name;
-	const char *loopback, *framing, *paths, *namespace_from, *hold, *when_full, *inside, *refusals;
+	const char *loopback, *framing, *paths, *namespace_from, *hold, *when_full, *inside, *refusals, *xdp;
 	json_t *listen, *netns, *netns_cookie, *cgroup, *trusted_proxies, *proxy_protocol, *interfaces, *keys, *dry_run,
 		*paused, *draining, *identity, *limits, *last_number, *priority_levels, *flow_schemas, *concurrency,
 		*list_width, *list_object_bytes, *exempt, *groups, *policy, *max_retry_after;
@@ -171,18 +172,18 @@ static int members_find(json_t *json, struct members *m, struct error *err)
 	*m = (struct members){ 0 };
 	if (json_unpack_ex(
 		    json, &why, 0,
-		    "{s:s, s:o, s?s, s?s, s?s, s?s, s?s, s?s, s?s, s?s, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, "
+		    "{s:s, s:o, s?s, s?s, s?s, s?s, s?s, s?s, s?s, s?s, s?s, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, "
 		    "s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o !}",
 		    "name", &m->name, "listen", &m->listen, "loopback", &m->loopback, "framing", &m->framing, "paths",
 		    &m->paths, "namespace_from", &m->namespace_from, "hold", &m->hold, "when_full", &m->when_full,
-		    "inside", &m->inside, "refusals", &m->refusals, "max_retry_after", &m->max_retry_after, "netns",
-		    &m->netns, "netns_cookie", &m->netns_cookie, "cgroup", &m->cgroup, "trusted_proxies",
-		    &m->trusted_proxies, "proxy_protocol", &m->proxy_protocol, "interfaces", &m->interfaces, "keys",
-		    &m->keys, "dry_run", &m->dry_run, "paused", &m->paused, "draining", &m->draining, "identity",
-		    &m->identity, "limits", &m->limits, "last_number", &m->last_number, "priority_levels",
-		    &m->priority_levels, "flow_schemas", &m->flow_schemas, "concurrency", &m->concurrency, "list_width",
-		    &m->list_width, "list_object_bytes", &m->list_object_bytes, "exempt", &m->exempt, "groups",
-		    &m->groups, "policy", &m->policy))
+		    "inside", &m->inside, "refusals", &m->refusals, "xdp", &m->xdp, "max_retry_after",
+		    &m->max_retry_after, "netns", &m->netns, "netns_cookie", &m->netns_cookie, "cgroup", &m->cgroup,
+		    "trusted_proxies", &m->trusted_proxies, "proxy_protocol", &m->proxy_protocol, "interfaces",
+		    &m->interfaces, "keys", &m->keys, "dry_run", &m->dry_run, "paused", &m->paused, "draining",
+		    &m->draining, "identity", &m->identity, "limits", &m->limits, "last_number", &m->last_number,
+		    "priority_levels", &m->priority_levels, "flow_schemas", &m->flow_schemas, "concurrency",
+		    &m->concurrency, "list_width", &m->list_width, "list_object_bytes", &m->list_object_bytes, "exempt",
+		    &m->exempt, "groups", &m->groups, "policy", &m->policy))
 		return error_set(err, -EINVAL, "server: %s", why.text);
 	return 0;
 }
@@ -266,6 +267,9 @@ static int read_options(const struct members *m, struct server *server, struct e
 		ret = inside_mode_parse(m->inside, &server->inside, err);
 	if (!ret && m->refusals)
 		ret = refusals_mode_parse(m->refusals, &server->refusals, err);
+	server->xdp = XDP_AUTO;
+	if (!ret && m->xdp)
+		ret = xdp_asked_parse(m->xdp, &server->xdp, err);
 	if (!ret)
 		ret = number_from_json(m->max_retry_after, "max_retry_after", WEIR_RETRY_MAX_S,
 				       &server->max_retry_after, err);

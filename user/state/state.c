@@ -35,6 +35,12 @@ static const char *const inside_modes[] = {
 	[INSIDE_ANSWER] = "answer",
 	[INSIDE_AUTO] = "auto",
 };
+static const char *const xdp_modes[XDP_ASKED_COUNT] = {
+	[XDP_OFF] = "off",
+	[XDP_AUTO] = "auto",
+	[XDP_GENERIC] = "generic",
+	[XDP_NATIVE] = "native",
+};
 static const char *const refusals_modes[] = { [REFUSALS_NAMED] = "named", [REFUSALS_PLAIN] = "plain" };
 
 const char *loopback_mode_name(enum loopback_mode mode)
@@ -109,6 +115,21 @@ int inside_mode_parse(const char *text, enum inside_mode *mode, struct error *er
 	if (found == INSIDE_MODES)
 		return error_set(err, -EINVAL, "\"%s\" is not a way to look inside (off, see, answer or auto)", text);
 	*mode = found;
+	return 0;
+}
+
+const char *xdp_asked_name(enum xdp_asked asked)
+{
+	return xdp_modes[asked];
+}
+
+int xdp_asked_parse(const char *text, enum xdp_asked *asked, struct error *err)
+{
+	unsigned int found = words_find(xdp_modes, XDP_ASKED_COUNT, text);
+
+	if (found == XDP_ASKED_COUNT)
+		return error_set(err, -EINVAL, "\"%s\" is not an XDP mode (auto, native, generic or off)", text);
+	*asked = found;
 	return 0;
 }
 

@@ -76,6 +76,9 @@ enum inside_mode {
 const char *inside_mode_name(enum inside_mode mode);
 int inside_mode_parse(const char *text, enum inside_mode *mode, struct error *err);
 
+const char *xdp_asked_name(enum xdp_asked asked);
+int xdp_asked_parse(const char *text, enum xdp_asked *asked, struct error *err);
+
 /* Do the answers to refused requests name the limit, and weir? */
 enum refusals_mode {
 	REFUSALS_NAMED,
@@ -119,6 +122,7 @@ struct server {
 	enum full_mode when_full;
 	enum inside_mode inside;
 	enum refusals_mode refusals;
+	enum xdp_asked xdp;
 	__u32 max_retry_after; /* seconds; 0: WEIR_RETRY_MAX_S */
 	__u32 keys;	       /* buckets kept for each limit; 0: WEIR_DEFAULT_KEYS */
 	bool dry_run;

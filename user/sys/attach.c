@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "sys/netlink.h"
 #include "sys/pins.h"
+#include "sys/xdp.h"
 
 /* From linux/bpf.h of Linux 6.6. */
 #define TCX_INGRESS ((enum bpf_attach_type)46)
@@ -277,6 +278,7 @@ int attach_add(struct attach *a, __u32 ifindex, struct error *err)
 
 void attach_remove(const struct attach *a, __u32 ifindex)
 {
+	xdp_remove(a->dir, ifindex);
 	for (int d = ATTACH_DIRECTIONS - 1; d >= 0; d--)
 		tcx_remove(a, ifindex, d);
 	if (clsact_noted(a, ifindex, "clsact"))

@@ -53,6 +53,7 @@ int attach_try_clsact(void);
 
 /* 1: the programs, or one of them, were not there; -ENODEV: the device is gone. */
 int attach_add(struct attach *attach, __u32 ifindex, struct error *err);
+/* With the one at XDP (xdp.h). */
 void attach_remove(const struct attach *attach, __u32 ifindex);
 
 /* Puts the programs in the place of the ones found on the devices that have them. */

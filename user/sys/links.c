@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include "sys/links.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_arp.h>
+#include <linux/if_ether.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
 #include <stdlib.h>
@@ -44,6 +46,19 @@ static void text_copy(char *text, size_t size, const struct nlattr *attr)
 	text[length] = 0;
 }
 
+static void read_vlan(struct device *device, const struct nlattr *data)
+{
+	const struct nlattr *attr;
+
+	mnl_attr_for_each_nested(attr, data)
+	{
+		if (mnl_attr_get_type(attr) == IFLA_VLAN_ID)
+			device->vlan = mnl_attr_get_u16(attr);
+		else if (mnl_attr_get_type(attr) == IFLA_VLAN_PROTOCOL)
+			device->service = mnl_attr_get_u16(attr) == htons(ETH_P_8021AD);
+	}
+}
+
 static void read_link_info(struct device *device, const struct nlattr *info)
 {
 	const struct nlattr *attr, *data = NULL;
@@ -55,6 +70,8 @@ static void read_link_info(struct device *device, const struct nlattr *info)
 		else if (mnl_attr_get_type(attr) == IFLA_INFO_DATA)
 			data = attr;
 	}
+	if (data && !strcmp(device->kind, "vlan"))
+		read_vlan(device, data);
 	if (!data || strcmp(device->kind, "macsec"))
 		return;
 	mnl_attr_for_each_nested(attr, data)
@@ -77,11 +94,16 @@ static int read_device(const struct nlmsghdr *header, void *arg)
 	}
 	device->ifindex = info->ifi_index;
 	device->type = info->ifi_type;
+	device->up = info->ifi_flags & IFF_UP;
 	mnl_attr_for_each(attr, header, sizeof(*info))
 	{
 		switch (mnl_attr_get_type(attr)) {
 		case IFLA_IFNAME:
 			text_copy(device->name, sizeof(device->name), attr);
+			break;
+		case IFLA_ADDRESS:
+			if (mnl_attr_get_payload_len(attr) == sizeof(device->address))
+				memcpy(device->address, mnl_attr_get_payload(attr), sizeof(device->address));
 			break;
 		case IFLA_MASTER:
 			device->master = mnl_attr_get_u32(attr);

@@ -20,7 +20,11 @@ struct device {
 	__u32 parent;		/* the device below it in the same namespace; 0: none */
 	__u16 type;		/* ARPHRD_ETHER, ... */
 	__u32 gso_max, gro_max; /* bytes of a packet that goes down, or comes up, in one */
-	bool offload;		/* macsec: the hardware decrypts, so that the parent sees clear text */
+	__u8 address[6];
+	bool up;      /* asked to be, whether or not there is a carrier */
+	__u16 vlan;   /* of a device of kind "vlan" */
+	bool service; /* its tags are those of 802.1ad */
+	bool offload; /* macsec: the hardware decrypts, so that the parent sees clear text */
 	char name[IFNAMSIZ];
 	char kind[IFNAMSIZ]; /* "bridge", "macvlan", ...; empty for hardware */
 };

@@ -35,6 +35,7 @@
  *   trace       RINGBUF                                  struct weir_trace_record (trace.h)
  *   answers     ARRAY           weir_answer_index(), weir_rejection_index()   struct weir_answer   (answer.h)
  *   refusals    HASH            limit index              struct weir_refusal   (answer.h) of limits that are named
+ *   devices     HASH            struct weir_device_key   struct weir_device    of XDP alone, and not pinned
  *
  * A subject is the keyed hash of a name (subject.h); 0 is the only subject of `total`. New ones for which there is no
  * allowance are WEIR_SUBJECT_OVERFLOW to a limit.
@@ -52,7 +53,7 @@
 #include "weir/limit/width.h"
 
 #ifndef WEIR_ABI_VERSION /* a test has an agent of another version */
-#define WEIR_ABI_VERSION 7
+#define WEIR_ABI_VERSION 8
 #endif
 
 #define WEIR_SUBJECT_OVERFLOW (~0ULL)
@@ -106,6 +107,36 @@ struct weir_listener {
 };
 WEIR_ASSERT_SIZE(struct weir_listener, 24);
 
+/*
+ * Frames that are for this namespace: what XDP sees of a device, with a frame's VLAN tags, and the address of the device that
+ * takes them: that device, or one for VLANs on top of it.
+ */
+#define WEIR_DEVICE_TAGS 2
+#define WEIR_MAX_DEVICES 4096
+#define WEIR_DEVICE_SERVICE_TAG 0x1000 /* of 802.1ad; others are of 802.1Q */
+#define WEIR_DEVICE_TAGGED 0x2000
+
+struct weir_device_key {
+	__u32 ifindex;
+	__u32 tags; /* weir_device_tags(); 0: none */
+};
+
+struct weir_device {
+	__u8 address[6];
+	__u8 pad[2];
+};
+WEIR_ASSERT_SIZE(struct weir_device, 8);
+
+/* Behind the tags of before comes one more. One without a VLAN is only a priority, and says nothing. */
+WEIR_INLINE __u32 weir_device_tags(__u32 tags, __u16 control, bool service)
+{
+	__u32 id = control & 0xfff;
+
+	if (!id)
+		return tags;
+	return tags << 16 | WEIR_DEVICE_TAGGED | (service ? WEIR_DEVICE_SERVICE_TAG : 0) | id;
+}
+
 enum weir_server_flags {
 	WEIR_SERVER_ACTIVE = 1 << 0,
 	WEIR_SERVER_PAUSED = 1 << 1,	       /* everything passes at once; connections are still followed */
@@ -122,7 +153,8 @@ enum weir_server_flags {
 	WEIR_SERVER_PREAMBLES = 1 << 12,     /* each of its connections begins with a PROXY protocol preamble */
 	WEIR_SERVER_FULL_KNOWN = 1 << 13,    /* with FULL_REFUSES: connections of sources that are known need no room */
 	WEIR_SERVER_INSIDE =
-		1 << 14, /* requests that packets do not show are decided inside the server, and not held */
+		1 << 14,	   /* requests that packets do not show are decided inside the server, and not held */
+	WEIR_SERVER_XDP = 1 << 15, /* its connections may be refused at XDP */
 };
 
 /* What its limits ask for; nothing of it is done for a server without such limits. */

@@ -8,7 +8,9 @@ from lib.netns import SYS_BPF, TCX_INGRESS, libc
 from lib.process import run
 
 PROG_LOAD, OBJ_PIN, LINK_CREATE = 5, 6, 28
-SCHED_CLS = 3
+SCHED_CLS, XDP = 3, 6
+XDP_PASS = 2
+ATTACH_XDP = 37
 
 
 def bpf(command, attr):
@@ -19,11 +21,12 @@ def bpf(command, attr):
     return result
 
 
-def passing_program(name):
-    """A program for tc that leaves every packet to the next one."""
-    code = ctypes.create_string_buffer(struct.pack("<BBhiBBhi", 0xb7, 0, 0, -1, 0x95, 0, 0, 0))  # r0 = -1; exit
+def passing_program(name, kind=SCHED_CLS):
+    """A program for tc that leaves every packet to the next one; or one for XDP that lets it pass."""
+    verdict = XDP_PASS if kind == XDP else -1
+    code = ctypes.create_string_buffer(struct.pack("<BBhiBBhi", 0xb7, 0, 0, verdict, 0x95, 0, 0, 0))  # r0 = verdict; exit
     license_text = ctypes.create_string_buffer(b"GPL")
-    return bpf(PROG_LOAD, struct.pack("<IIQQIIQII16s", SCHED_CLS, 2, ctypes.addressof(code),
+    return bpf(PROG_LOAD, struct.pack("<IIQQIIQII16s", kind, 2, ctypes.addressof(code),
                                       ctypes.addressof(license_text), 0, 0, 0, 0, 0, name.encode()))
 
 
@@ -33,6 +36,11 @@ def tcx_link(program, ifindex):
         return bpf(LINK_CREATE, struct.pack("<IIIIIIQ", program, ifindex, TCX_INGRESS, 0, 0, 0, 0))
     except AssertionError:
         return None
+
+
+def xdp_link(program, ifindex):
+    """The link, in generic mode, as long as the descriptor is open. In this thread's namespace."""
+    return bpf(LINK_CREATE, struct.pack("<IIIIIIQ", program, ifindex, ATTACH_XDP, 2, 0, 0, 0))
 
 
 def clsact_filter(namespace, device, program, pin, priority):

@@ -2,6 +2,7 @@
 """Network namespaces, and the places made of them where a server and its clients meet."""
 import contextlib
 import ctypes
+import json
 import os
 import socket
 
@@ -67,7 +68,8 @@ class Netns:
         with self.entered():
             programs = {name: tcx_programs(index) for index, name in socket.if_nameindex()}
         qdiscs = [line for line in self.run("tc", "qdisc", "show").splitlines() if "clsact" in line]
-        return [f"{n} programs on {name}" for name, n in programs.items() if n] + qdiscs
+        xdp = [f"xdp on {link['ifname']}" for link in json.loads(self.ip("-j", "link")) if "xdp" in link]
+        return xdp + [f"{n} programs on {name}" for name, n in programs.items() if n] + qdiscs
 
 
 class Place:

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Connections that are refused at XDP: exactly those that tc would refuse, each counted once; and whose program is where."""
+import contextlib
+import json
+import os
+import socket
+
+import pytest
+
+from lib.bpf import XDP, passing_program, xdp_link
+from lib.process import eventually
+from test_admission import NO_PROXY, RATE, attempts, connect, connects, limit, taken
+
+
+@pytest.fixture(params=["generic", "native"])
+def mode(request):
+    return request.param
+
+
+@pytest.fixture(params=[4, 6])
+def site(world, mode, request):
+    site = world.site(world.veth(request.param))
+    site.attach(*NO_PROXY, "--xdp", mode)
+    assert xdp_of(site) == {"lo": "none", "eth0": mode}
+    return site
+
+
+@pytest.fixture
+def generic(world):
+    site = world.site(world.veth())
+    site.attach(*NO_PROXY, "--xdp", "generic")
+    return site
+
+
+def xdp_of(site):
+    return {link["name"]: link["xdp"] for link in site.status()["links"] if link["attached"]}
+
+
+def why(site, device="eth0"):
+    (link,) = [link for link in site.status()["links"] if link["name"] == device]
+    return link["xdp_why"]
+
+
+def program(site):
+    """The id of the one at XDP."""
+    (link,) = json.loads(site.place.server_ns.ip("-j", "link", "show", "eth0"))
+    return link["xdp"]["prog"]["id"] if "xdp" in link else None
+
+
+def dropped(site):
+    return site.packets("xdp_dropped")
+
+
+def test_rate(site):
+    limit(site, "--key", "source", *RATE, "--burst", 3)
+    assert connects(site, 5) == 3
+    assert attempts(site)["admitted"] == site.limit_of("conns")["admitted"] == 3
+    # A subject that is new to a limit is admitted by tc; each refused SYN was dropped here, and tc has seen none of them.
+    assert attempts(site) == {"admitted": 3, "dropped": dropped(site)}
+    assert site.limit_of("conns")["refused"] == dropped(site) >= 2
+
+
+def test_open(site):
+    limit(site, "--key", "source", "--open", 2)
+    first = connect(site)
+    connect(site)
+    assert connect(site) == "timeout"
+    assert dropped(site) and taken(site) == 2
+    first.close()
+    eventually(lambda: taken(site) == 1, "its place is free")
+    assert isinstance(connect(site), socket.socket)
+    assert attempts(site)["admitted"] == 3
+
+
+def test_requests_pass(site):
+    limit(site, "--key", "source", *RATE, "--burst", 2)
+    site.limit("user", burst=3)
+    with contextlib.closing(site.client()) as client:
+        assert client.drive(4) == [200] * 3 + [429]
+        assert client.get("/r?size=100000") == 429
+
+
+def test_a_refusal_takes_nothing(generic):
+    limit(generic, "--key", "source", *RATE, "--burst", 1)
+    limit(generic, "--key", "total", *RATE, "--burst", 2, name="all")
+    generic.place.client_ns.ip("addr", "add", "10.9.7.3/24", "dev", "eth0")
+    assert connects(generic, 3) == 1
+    assert generic.limit_of("all")["admitted"] == 1
+    assert connects(generic, 1, source="10.9.7.3") == 1
+
+
+def test_reset_is_for_tc(generic):
+    limit(generic, "--key", "source", *RATE, "--burst", 1, "--over", "reset")
+    assert isinstance(connect(generic), socket.socket)
+    assert connect(generic) == "ECONNREFUSED"
+    assert attempts(generic) == {"admitted": 1, "reset": 1}
+
+
+def test_cookies_are_for_tc(generic):
+    generic.place.server_ns.run("sysctl", "-qw", "net.ipv4.tcp_syncookies=2")
+    limit(generic, "--key", "source", *RATE, "--burst", 2)
+    assert connects(generic, 2) == 2
+    assert attempts(generic) == {"syn_cookie": 2, "admitted": 2}
+
+
+def test_dry_run_and_pause(generic):
+    limit(generic, "--key", "source", *RATE, "--burst", 1, "--dry-run")
+    assert connects(generic, 3) == 3
+    assert attempts(generic) == {"admitted": 1, "dry_run_refused": 2}
+    limit(generic, "--enforce")
+    assert connect(generic) == "timeout"
+    generic.weir("pause")
+    assert connects(generic, 2) == 2
+    generic.weir("resume")
+    assert connect(generic) == "timeout"
+
+
+def test_the_agent_dead(generic):
+    limit(generic, "--key", "source", *RATE, "--burst", 1)
+    assert connects(generic, 1) == 1
+    before = program(generic)
+    generic.weir.kill()
+    assert connect(generic) == "timeout"
+    generic.weir.start()
+    assert xdp_of(generic)["eth0"] == "generic"
+    assert program(generic) != before  # the new agent's, on the same link
+    seen = dropped(generic)
+    assert connect(generic) == "timeout"
+    assert dropped(generic) > seen
+
+
+def test_auto_leaves_a_veth_alone(world):
+    site = world.site(world.veth())
+    site.attach(*NO_PROXY)
+    assert xdp_of(site)["eth0"] == "none" and "virtual" in why(site)
+    limit(site, "--key", "source", *RATE, "--burst", 1)
+    assert connects(site, 2) == 1 and not dropped(site)
+
+
+def test_servers_that_ask_for_less(world):
+    """The device has what most asks for; a server that is off there is limited at tc."""
+    site = world.site(world.veth())
+    site.attach(*NO_PROXY, "--xdp", "off")
+    assert program(site) is None
+    other = world.echo(site.place)
+    site.weir("attach", "other", "--port", other.port, "--netns", site.place.server_ns.path, "--xdp", "generic")
+    assert xdp_of(site)["eth0"] == "generic"
+    limit(site, "--server", "web", "--key", "source", *RATE, "--burst", 1)
+    assert connects(site, 2) == 1 and not dropped(site)
+    site.weir("detach", "other")
+    assert program(site) is None
+
+
+def test_somebody_elses_program(world):
+    site = world.site(world.veth())
+    with site.place.server_ns.entered():
+        link = xdp_link(passing_program("somebody", XDP), socket.if_nametoindex("eth0"))
+    theirs = program(site)
+    site.attach(*NO_PROXY, "--xdp", "native")
+    assert xdp_of(site)["eth0"] == "none" and "somebody" in why(site)
+    assert program(site) == theirs
+    limit(site, "--key", "source", *RATE, "--burst", 1)
+    assert connects(site, 2) == 1
+    os.close(link)
+    site.place.server_ns.ip("link", "set", "eth0", "alias", "x")  # the next change of a device
+    eventually(lambda: xdp_of(site)["eth0"] == "native", "it is free")
+
+
+def test_uninstall(generic):
+    generic.weir.kill()
+    generic.weir("uninstall", "--force")
+    assert program(generic) is None
+
+
+def test_words(world):
+    site = world.site(world.veth())
+    refused = site.weir.refused
+    assert "auto, native, generic or off" in refused("attach", "web", "--port", 80, "--xdp", "fast", status=2)
+    policy = world.directory / "api.yaml"
+    policy.write_text(f"""
+apiVersion: weir/v1
+kind: Throttle
+metadata: {{name: web}}
+spec:
+  listen: ["*:{site.server.port}"]
+  netns: {site.place.server_ns.path}
+  xdp: generic
+""")
+    site.weir("apply", "-f", policy)
+    assert xdp_of(site)["eth0"] == "generic"
+    assert "xdp: generic" in site.weir("export")
