@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "sys/links.h"
 #include "sys/xdp.h"
 #include "weir/abi/abi.h"
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "sys/links.h"
 #include "sys/pins.h"
 
 const char *xdp_mode_name(enum xdp_mode mode)

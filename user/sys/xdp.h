@@ -9,7 +9,7 @@
 #include <linux/types.h>
 #include <stdbool.h>
 
-#include "sys/links.h"
+struct device; /* sys/links.h */
 
 /* What a server's operator asks for. Of several servers' the last in this order holds. */
 enum xdp_asked {

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* XDP drops the SYN of a connection that is refused, and nothing else: whatever is in front of it, and wherever it is cut off. */
+#include "limited.h"
+
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "xdp.skel.h"
+
+#define ETHERNET 14
+#define LOOPBACK 1 /* the device that BPF_PROG_TEST_RUN lends */
+
+static int programs[2];
+static int listener = -1;
+
+static const struct spec syn4 = { .seq = 1, .flags = WEIR_TCP_SYN },
+			 syn6 = { .ipv6 = true, .seq = 1, .flags = WEIR_TCP_SYN };
+
+static int listener_make(void *unused)
+{
+	struct sockaddr_in6 address = { .sin6_family = AF_INET6, .sin6_port = htons(SERVER_PORT) };
+
+	(void)unused;
+	listener = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	return bind(listener, (struct sockaddr *)&address, sizeof(address)) || listen(listener, 8) ? -errno : 0;
+}
+
+static int open_all(void **state)
+{
+	const struct datapath_interfaces wanted = { .xdp = XDP_GENERIC };
+
+	if (attached_open(state))
+		return -1;
+	assert_int_equal(inside("ip link add x0 type veth peer name x1"), 0);
+	done(datapath_links_sync(dp, &wanted, &error));
+	assert_non_null(dp->xdp);
+	programs[0] = bpf_program__fd(dp->xdp->progs.weir_xdp);
+	programs[1] = bpf_program__fd(dp->xdp->progs.weir_xdp_generic);
+	return call_inside(listener_make, NULL);
+}
+
+static int close_all(void **state)
+{
+	close(listener);
+	return attached_close(state);
+}
+
+static void device_add(__u32 tags, __u8 last)
+{
+	struct weir_device_key key = { .ifindex = LOOPBACK, .tags = tags };
+	struct weir_device device = { .address = { [5] = last } };
+
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(dp->xdp->maps.devices), &key, &device, BPF_ANY), 0);
+}
+
+/* A server that admits nobody. */
+static int setup(void **state)
+{
+	struct datapath_limit limit = rate_of(0, 0, 0);
+	int ret = attached_setup(state);
+
+	limit.kind = WEIR_LIMIT_CONNECTION_RATE;
+	slot_set(&limit);
+	rules_set(&(struct rules_entry){ .limit = SLOT, .connections = true }, 1);
+	done(datapath_server_flags(dp, 0, WEIR_SERVER_ACTIVE | WEIR_SERVER_XDP, &error));
+	device_add(0, 0);
+	return ret;
+}
+
+struct frame_run {
+	int program;
+	const struct packet *packet;
+	int verdict;
+};
+
+static int run_inside(void *arg)
+{
+	struct frame_run *run = arg;
+	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = run->packet->bytes,
+			    .data_size_in = run->packet->length);
+	int ret = bpf_prog_test_run_opts(run->program, &options);
+
+	run->verdict = options.retval;
+	return ret;
+}
+
+/* By both programs, which must agree. */
+static int verdict(const struct packet *p)
+{
+	struct frame_run run[2] = { { .program = programs[0], .packet = p }, { .program = programs[1], .packet = p } };
+
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(call_inside(run_inside, &run[i]), 0);
+	assert_int_equal(run[0].verdict, run[1].verdict);
+	return run[0].verdict;
+}
+
+/* Puts tags in front of what the frame has: kind, control, kind, control, ... */
+static void tag(struct packet *p, const __u16 *tags, size_t n)
+{
+	memmove(p->bytes + 12 + 4 * n, p->bytes + 12, p->length - 12);
+	for (size_t i = 0; i < 2 * n; i++) {
+		p->bytes[12 + 2 * i] = tags[i] >> 8;
+		p->bytes[13 + 2 * i] = tags[i];
+	}
+	p->length += 4 * n;
+}
+
+static void build(struct packet *p, bool ipv6)
+{
+	packet_build(p, ipv6 ? &syn6 : &syn4);
+}
+
+static void assert_drops(const struct packet *p)
+{
+	__u64 before = counter(WEIR_XDP_DROPPED), attempts = counter(WEIR_ADMISSION_DROPPED);
+
+	assert_int_equal(verdict(p), XDP_DROP);
+	assert_int_equal(counter(WEIR_XDP_DROPPED) - before, 2);
+	assert_int_equal(counter(WEIR_ADMISSION_DROPPED) - attempts, 2);
+}
+
+static void assert_passes(const struct packet *p)
+{
+	__u64 before = counter(WEIR_XDP_DROPPED);
+
+	assert_int_equal(verdict(p), XDP_PASS);
+	assert_int_equal(counter(WEIR_XDP_DROPPED), before);
+}
+
+static void test_headers(void **state)
+{
+	static const __u16 tags[] = { 0x88a8, 7, 0x8100, 5, 0x8100, 3 }, priority[] = { 0x8100, 0xe000 };
+	__u32 five = weir_device_tags(0, 5, false), seven = weir_device_tags(0, 7, true);
+
+	(void)state;
+	device_add(five, 0);
+	device_add(seven << 16 | five, 0);
+	for (int ipv6 = 0; ipv6 < 2; ipv6++) {
+		build(&packet, ipv6);
+		assert_drops(&packet);
+		packet_lengthen_ip(&packet);
+		assert_drops(&packet);
+		tag(&packet, tags + 2, 1);
+		assert_drops(&packet);
+		tag(&packet, tags, 1);
+		assert_drops(&packet);
+		tag(&packet, tags + 4, 1); /* a third */
+		assert_passes(&packet);
+		build(&packet, ipv6);
+		tag(&packet, priority, 1);
+		assert_drops(&packet);
+		build(&packet, ipv6);
+		tag(&packet, tags + 4, 1); /* of nobody here */
+		assert_passes(&packet);
+		build(&packet, ipv6);
+		tag(&packet, tags, 1);
+		assert_passes(&packet);
+	}
+	build(&packet, true);
+	packet_extend(&packet, 32, true);
+	assert_drops(&packet);
+	build(&packet, true);
+	packet_extend(&packet, 33, true);
+	assert_passes(&packet);
+}
+
+/* Cut off anywhere, it is no SYN any more: tc and the kernel see to it. */
+static void test_every_truncation(void **state)
+{
+	static const __u16 tags[] = { 0x88a8, 7, 0x8100, 5 };
+	static const __u8 options[] = { 2, 4, 5, 0xb4, 4, 2, 1, 1 };
+
+	(void)state;
+	device_add(weir_device_tags(weir_device_tags(0, 7, true), 5, false), 0);
+	for (int kind = 0; kind < 8; kind++) {
+		struct spec spec = {
+			.ipv6 = kind & 1, .seq = 1, .flags = WEIR_TCP_SYN, .options = options, .n_options = 8
+		};
+		struct packet cut;
+
+		packet_build(&packet, &spec);
+		if (kind & 2)
+			packet_lengthen_ip(&packet);
+		if (kind & 4)
+			tag(&packet, tags, 2);
+		assert_drops(&packet);
+		cut = packet;
+		for (cut.length = ETHERNET; cut.length < packet.length; cut.length++)
+			assert_passes(&cut);
+	}
+}
+
+static void test_what_tc_sees_to(void **state)
+{
+	static const __u8 flags[] = { WEIR_TCP_ACK,
+				      WEIR_TCP_SYN | WEIR_TCP_ACK,
+				      WEIR_TCP_SYN | WEIR_TCP_FIN,
+				      WEIR_TCP_SYN | WEIR_TCP_RST,
+				      WEIR_TCP_RST,
+				      0 };
+	struct spec spec = syn4;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(flags); i++) {
+		spec.flags = flags[i];
+		packet_build(&packet, &spec);
+		assert_passes(&packet);
+	}
+	spec = (struct spec){ .seq = 1, .flags = WEIR_TCP_SYN, .bad_checksum = true };
+	packet_build(&packet, &spec);
+	assert_passes(&packet);
+	spec = (struct spec){ .seq = 1, .flags = WEIR_TCP_SYN, .port = SERVER_PORT + 1 };
+	packet_build(&packet, &spec);
+	assert_passes(&packet);
+	spec = (struct spec){ .seq = 1, .flags = WEIR_TCP_SYN, .protocol = IPPROTO_UDP };
+	packet_build(&packet, &spec);
+	assert_passes(&packet);
+
+	build(&packet, false);
+	packet.bytes[5] = 9; /* for another host */
+	assert_passes(&packet);
+	build(&packet, false);
+	packet.bytes[ETHERNET + 6] = 0x20; /* more fragments */
+	packet_sum_ip(&packet);
+	assert_passes(&packet);
+	build(&packet, false);
+	packet.bytes[ETHERNET + 7] = 1; /* a later fragment */
+	packet_sum_ip(&packet);
+	assert_passes(&packet);
+	build(&packet, false);
+	packet.bytes[ETHERNET + 11] ^= 1; /* its sum */
+	assert_passes(&packet);
+	build(&packet, false);
+	packet.bytes[ETHERNET + 20 + 12] = 4 << 4; /* a TCP header of 16 bytes */
+	assert_passes(&packet);
+	build(&packet, false);
+	packet.bytes[ETHERNET + 20 + 12] = 15 << 4; /* of 60 */
+	assert_passes(&packet);
+}
+
+/* Off, paused, detached, without limits: XDP lets all pass. */
+static void test_who_is_not_asked(void **state)
+{
+	static const __u32 flags[] = { WEIR_SERVER_ACTIVE, WEIR_SERVER_XDP,
+				       WEIR_SERVER_ACTIVE | WEIR_SERVER_XDP | WEIR_SERVER_PAUSED,
+				       WEIR_SERVER_DRAINING | WEIR_SERVER_XDP,
+				       WEIR_SERVER_ACTIVE | WEIR_SERVER_XDP | WEIR_SERVER_DRY_RUN };
+
+	(void)state;
+	build(&packet, false);
+	assert_drops(&packet);
+	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
+		done(datapath_server_flags(dp, 0, flags[i], &error));
+		assert_passes(&packet);
+	}
+	done(datapath_server_flags(dp, 0, WEIR_SERVER_ACTIVE | WEIR_SERVER_XDP, &error));
+	assert_drops(&packet);
+	done(datapath_limit_delete(dp, 0, SLOT, &error));
+	assert_passes(&packet);
+}
+
+/* What passes has taken nothing, made nothing and is counted nowhere. */
+static void test_looking_leaves_no_trace(void **state)
+{
+	struct datapath_limit limit = rate_of(WEIR_KEY_SOURCE, 0, 3);
+	__u64 key;
+
+	(void)state;
+	limit.kind = WEIR_LIMIT_CONNECTION_RATE;
+	slot_set(&limit);
+	build(&packet, false);
+	for (int i = 0; i < 20; i++)
+		assert_passes(&packet);
+	assert_int_equal(counts(SLOT).admitted + counts(SLOT).refused, 0);
+	assert_int_equal(counter(WEIR_ADMITTED), 0);
+	assert_int_equal(bpf_map_get_next_key(dp->maps.names, NULL, &key), -ENOENT);
+	assert_int_equal(bpf_map_get_next_key(dp->maps.admitted, NULL, &(struct weir_flow){}), -ENOENT);
+}
+
+/* Nothing that the bytes say brings it out of order; and what it drops is a whole SYN to the server. */
+static void test_any_bytes(void **state)
+{
+	(void)state;
+	srandom(1);
+	for (int i = 0; i < 4000; i++) {
+		build(&packet, i & 1);
+		for (long n = random() % 4; n >= 0; n--)
+			packet.bytes[ETHERNET - 2 + random() % (packet.length - ETHERNET + 2)] ^= 1 << random() % 8;
+		if (i % 3 == 0)
+			packet.length = ETHERNET + random() % (packet.length - ETHERNET + 1);
+		if (verdict(&packet) == XDP_DROP)
+			assert_true(packet.length >= ETHERNET + 40U);
+	}
+}
+
+#define XDP_TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, attached_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		XDP_TEST(headers),	    XDP_TEST(every_truncation),	       XDP_TEST(what_tc_sees_to),
+		XDP_TEST(who_is_not_asked), XDP_TEST(looking_leaves_no_trace), XDP_TEST(any_bytes),
+	};
+
+	return cmocka_run_group_tests_name("xdp", tests, open_all, close_all);
+}
