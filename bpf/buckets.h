@@ -30,8 +30,10 @@ static __always_inline struct weir_kept *kept_of(__u32 index, __u64 subject)
 	return map ? bpf_map_lookup_elem(map, &subject) : NULL;
 }
 
-static __always_inline void ask_begin(struct decision *d, __u64 now_ns, __u64 longest_ns, __u32 weight)
+/* Asks the bucket of `subject`. */
+static __always_inline void ask_begin(struct decision *d, __u64 subject, __u64 now_ns, __u64 longest_ns, __u32 weight)
 {
+	d->ask.level.subject = subject;
 	d->ask.now_ns = now_ns;
 	d->ask.longest_ns = longest_ns;
 	d->ask.weight = weight;
@@ -42,9 +44,7 @@ static __always_inline void ask_begin(struct decision *d, __u64 now_ns, __u64 lo
 __noinline int bucket_level(const struct weir_bucket *b, const struct weir_rate_history *h, __u64 now_ns,
 			    struct weir_level *level)
 {
-	if (b && h && level)
-		weir_bucket_level_now(b, h, now_ns, level);
-	return 0;
+	return b && h && level && weir_bucket_level_now(b, h, now_ns, level);
 }
 
 __noinline int level_settle(struct weir_level *level, const struct weir_bucket *b, const struct weir_rate *rate,
@@ -68,16 +68,18 @@ __noinline int bucket_swap(struct weir_bucket *b, const struct weir_rate_history
 }
 
 /* As weir_bucket_level(). */
-static __always_inline void bucket_level_settled(const struct weir_bucket *b, const struct weir_rate_history *h,
+static __always_inline bool bucket_level_settled(const struct weir_bucket *b, const struct weir_rate_history *h,
 						 __u64 now_ns, struct weir_level *level)
 {
-	bucket_level(b, h, now_ns, level);
+	if (!bucket_level(b, h, now_ns, level))
+		return false;
 	if (!weir_bucket_is_stale(level->word, h))
-		return;
+		return true;
 	level->tokens = (struct weir_tokens){};
 	for (int i = WEIR_RATES - 1; i > 0; i--)
 		level_settle(level, b, &h->rates[i], h->rates[i - 1].since_ns);
 	level_settled(level, h);
+	return true;
 }
 
 __noinline int ask_wait(const struct weir_rate_history *h, struct weir_ask *ask)
@@ -96,20 +98,20 @@ __noinline int bucket_take_seen(struct weir_bucket *b, const struct weir_rate_hi
 static __always_inline int bucket_try(struct weir_bucket *b, const struct weir_rate_history *h, struct weir_ask *ask)
 {
 	if (weir_bucket_is_stale(WEIR_FRESH(b->word), h)) {
-		bucket_level_settled(b, h, 0, &ask->level);
-		bucket_swap(b, h, &ask->level);
+		if (bucket_level_settled(b, h, 0, &ask->level))
+			bucket_swap(b, h, &ask->level);
 	}
-	bucket_level(b, h, ask->now_ns, &ask->level);
-	if (weir_bucket_is_stale(ask->level.word, h))
+	if (!bucket_level(b, h, ask->now_ns, &ask->level) || weir_bucket_is_stale(ask->level.word, h))
 		return WEIR_LOST_RACE;
 	ask_wait(h, ask);
 	return bucket_take_seen(b, h, ask);
 }
 
 /* One try: 1: the tokens are back, or the bucket was made anew. */
-__noinline int bucket_give_back_try(struct weir_bucket *b, const struct weir_rate_history *h, __u32 weight)
+__noinline int bucket_give_back_try(struct weir_bucket *b, const struct weir_rate_history *h, __u64 subject,
+				    __u32 weight)
 {
-	return b && h ? weir_bucket_give_back_try(b, h, weight) : 1;
+	return b && h ? weir_bucket_give_back_try(b, h, subject, weight) : 1;
 }
 
 /* What this limit refuses passes all the same: by its own dry run, or by that of its server. */
@@ -143,7 +145,10 @@ static __always_inline struct weir_kept *kept_seen(struct decision *d, __u32 n, 
 {
 	struct weir_kept *kept = kept_of(index, d->subjects[n]);
 
-	return kept || !d->look || !(d->nameless >> n & 1) ? kept : &d->fresh;
+	if (kept || !d->look || !(d->nameless >> n & 1))
+		return kept;
+	d->fresh = weir_kept_new(d->subjects[n]);
+	return &d->fresh;
 }
 
 /* One try: may one more subject of this limit get a bucket? WEIR_LOST_RACE: to be asked again. */
@@ -155,7 +160,7 @@ static __always_inline int newcomer_admitted(struct decision *d, __u32 index)
 
 	if (!allowance || !server || !server->newcomers.rates[0].burst)
 		return WEIR_TAKEN;
-	ask_begin(d, d->now_ns, 0, 1);
+	ask_begin(d, 0, d->now_ns, 0, 1);
 	taken = bucket_try(allowance, &server->newcomers, &d->ask);
 	return d->look && taken == WEIR_REFUSED && !d->ask.wait_ns ? WEIR_TAKEN : taken;
 }
@@ -188,6 +193,7 @@ __noinline int bucket_make(__u32 memory, __u32 n)
 		d->subjects[n] = subject;
 		weir_identity_note(&d->identity, WEIR_OVERFLOW);
 	}
+	d->fresh = weir_kept_new(subject);
 	if (d->look)
 		d->nameless |= 1U << n;
 	else

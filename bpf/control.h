@@ -20,7 +20,7 @@ int weir_override_end(struct __sk_buff *skb)
 {
 	struct weir_override_key key = {};
 	struct weir_override_end end;
-	struct weir_level level = {};
+	struct weir_level level;
 	struct weir_amount *override;
 	struct weir_rate_history from;
 	struct weir_limit *limit;
@@ -43,7 +43,9 @@ int weir_override_end(struct __sk_buff *skb)
 		kept = kept_of(end.limit, end.subject);
 		if (!kept)
 			break;
-		bucket_level_settled(&kept->bucket, &from, end.now_ns, &level);
+		level = (struct weir_level){ .subject = end.subject };
+		if (!bucket_level_settled(&kept->bucket, &from, end.now_ns, &level))
+			continue;
 		if (weir_bucket_hand_over_try(&kept->bucket, &limit->amount.history, &level))
 			break;
 	}

@@ -142,9 +142,9 @@ static __always_inline int rate_ask(struct decision *d, struct charge *c, __u32 
 		return LIMIT_NO_BUCKET;
 	/* Someone may know a newer rate already: it is looked up again, before the bucket is taken as one that nobody knows. */
 	word = WEIR_FRESH(kept->bucket.word);
-	if (d->tries == WEIR_BUCKET_TRIES && word && !weir_bucket_rate(word, &c->amount->history))
+	if (d->tries == WEIR_BUCKET_TRIES && word & WEIR_GENERATIONS && !weir_bucket_rate(word, &c->amount->history))
 		return LIMIT_CHANGED;
-	ask_begin(d, d->at_ns, d->latest_ns - d->at_ns, d->weight);
+	ask_begin(d, d->subjects[n], d->at_ns, d->latest_ns - d->at_ns, d->weight);
 	d->ask.look |= !!d->refused;
 	taken = bucket_try(&kept->bucket, &c->amount->history, &d->ask);
 	if (taken == WEIR_LOST_RACE) {
@@ -230,7 +230,7 @@ static __always_inline void rate_undo(struct decision *d, struct charge *c, __u3
 		kept = kept_of(c->index, d->subjects[n]);
 		if (!kept || done)
 			break;
-		done = bucket_give_back_try(&kept->bucket, &c->amount->history, d->weight);
+		done = bucket_give_back_try(&kept->bucket, &c->amount->history, d->subjects[n], d->weight);
 	}
 	if (!kept)
 		return;

@@ -79,7 +79,7 @@ struct decision {
 	struct weir_source_key source_key;
 	struct weir_vector matched; /* rules */
 	struct weir_vector either;
-	struct weir_kept fresh; /* all zero: what is kept of a new subject */
+	struct weir_kept fresh; /* what is kept of a new subject */
 };
 
 /* NULL: there is no such memory. */

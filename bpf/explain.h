@@ -48,11 +48,17 @@ static __always_inline void explain_begin(struct work *w)
 static __always_inline void explain_rate(struct work *w, struct weir_explained_limit *e, struct weir_limit *limit,
 					 struct weir_amount *amount, __u32 index, __u64 subject)
 {
-	struct weir_kept *kept = kept_of(index, subject) ?: &w->decision.fresh;
-	__u64 penalty = WEIR_FRESH(kept->penalty);
+	struct weir_kept *kept = kept_of(index, subject);
+	__u64 penalty;
 
+	if (!kept) {
+		w->decision.fresh = weir_kept_new(subject);
+		kept = &w->decision.fresh;
+	}
 	if (limit->kind == WEIR_LIMIT_RATE)
 		e->tokens = weir_bucket_tokens(&kept->bucket, &amount->history, w->now_ns);
+	if (!weir_penalty_read(kept, subject, &penalty))
+		return;
 	e->penalty_ns = weir_penalty_wait_ns(penalty, w->now_ns);
 	e->failures = weir_penalty_failures(penalty);
 }

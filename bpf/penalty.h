@@ -36,11 +36,11 @@ static __always_inline bool penalty_find(struct decision *d, __u32 n, struct pen
 __noinline int penalty_ask(struct decision *d, __u32 n)
 {
 	struct penal p;
-	__u64 wait_ns;
+	__u64 word, wait_ns;
 
-	if (!d || n >= WEIR_MATCHES_MAX || !penalty_find(d, n, &p))
+	if (!d || n >= WEIR_MATCHES_MAX || !penalty_find(d, n, &p) || !weir_penalty_read(p.kept, d->subjects[n], &word))
 		return 0;
-	wait_ns = weir_penalty_wait_ns(WEIR_FRESH(p.kept->penalty), d->now_ns);
+	wait_ns = weir_penalty_wait_ns(word, d->now_ns);
 	if (!wait_ns)
 		return 0;
 	if (!weir_limit_has_places(p.limit->kind) && d->asked_anew)
@@ -60,7 +60,7 @@ static __always_inline __u64 penalty_bucket_ns(struct decision *d, const struct 
 
 	if (!(p->limit->penalty.parts & WEIR_BACKOFF_BUCKET))
 		return 0;
-	ask_begin(d, d->now_ns, WEIR_NEVER_NS - 1, 1);
+	ask_begin(d, WEIR_SUBJECT_PENALTY, d->now_ns, WEIR_NEVER_NS - 1, 1);
 #pragma GCC unroll 8
 	for (int i = 0; i < WEIR_BUCKET_TRIES && taken == WEIR_LOST_RACE; i++) {
 		shared = kept_of(p->index, WEIR_SUBJECT_PENALTY);
@@ -79,14 +79,13 @@ __noinline int penalty_try(struct decision *d, struct weir_kept *kept, const str
 {
 	__u64 before, after, told_ns;
 
-	if (!d || !kept || !policy || n >= WEIR_MATCHES_MAX)
+	if (!d || !kept || !policy || n >= WEIR_MATCHES_MAX || !weir_penalty_read(kept, d->subjects[n], &before))
 		return true;
-	before = WEIR_FRESH(kept->penalty);
 	told_ns = weir_penalty_wait_ns(before, d->now_ns);
 	if (!told_ns) {
 		after = weir_penalty_refused(policy, before, d->now_ns, d->waits_ns[n], &told_ns);
 		if (!d->look) {
-			if (!weir_penalty_swap(&kept->penalty, before, after))
+			if (!weir_penalty_swap(&kept->penalty, d->subjects[n], before, after))
 				return false;
 			d->failed |= 1U << n;
 			d->words_before[n] = before;
@@ -121,9 +120,8 @@ __noinline int penalty_end(struct decision *d, __u32 n)
 
 	if (!d || n >= WEIR_MATCHES_MAX || !penalty_find(d, n, &p))
 		return 0;
-	before = WEIR_FRESH(p.kept->penalty);
-	if (before)
-		weir_penalty_swap(&p.kept->penalty, before, 0);
+	if (weir_penalty_read(p.kept, d->subjects[n], &before) && before)
+		weir_penalty_swap(&p.kept->penalty, d->subjects[n], before, 0);
 	return 0;
 }
 
@@ -137,7 +135,7 @@ __noinline int penalty_undo(struct decision *d, __u32 n)
 
 	if (!d || n >= WEIR_MATCHES_MAX || !penalty_find(d, n, &p))
 		return 0;
-	weir_penalty_swap(&p.kept->penalty, d->words_after[n], d->words_before[n]);
+	weir_penalty_swap(&p.kept->penalty, d->subjects[n], d->words_after[n], d->words_before[n]);
 	return 0;
 }
 

@@ -330,7 +330,7 @@ static void buckets_fill(int fd, __u32 slot, __u32 keys)
 		for (__u32 i = 0; i < n; i++) {
 			user_write(user + 1, from + i);
 			subjects[i] = datapath_subject(dp, WEIR_NAME_USER, user, sizeof(user) - 1);
-			values[i].bucket = (struct weir_bucket){};
+			values[i] = weir_kept_new(subjects[i]);
 			weir_bucket_take(&values[i].bucket, &limit.amount.history, datapath_now_ns());
 		}
 		if (bpf_map_update_batch(fd, subjects, values, &n, NULL))

@@ -276,6 +276,8 @@ static void bucket_put(struct datapath *dp, __u32 index, __u64 subject, struct w
 	CLEANUP_CLOSE int fd = buckets_of(dp, index);
 	struct weir_kept kept = { .bucket = bucket };
 
+	kept.bucket.subject = subject;
+	kept.bucket.word = weir_owned(bucket.word, subject);
 	assert_true(fd >= 0);
 	assert_int_equal(bpf_map_update_elem(fd, &subject, &kept, BPF_ANY), 0);
 }

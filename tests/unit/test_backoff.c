@@ -305,7 +305,7 @@ static void test_penalty_undone(void **state)
 		for (int again = 0; again < 3; again++) {
 			before = subject;
 			assert_int_equal(refuse(&policy, &subject, now, 1), expected * SECOND);
-			assert_true(weir_penalty_swap(&subject, subject, before));
+			assert_true(weir_penalty_swap(&subject, 0, subject, before));
 			assert_int_equal(weir_penalty_wait_ns(subject, now), 0);
 			now += MS;
 		}
@@ -324,11 +324,11 @@ static void test_penalty_undone_too_late(void **state)
 	first = subject;
 	refuse(&policy, &subject, 2 * HOUR, 1);
 	second = subject;
-	assert_false(weir_penalty_swap(&subject, first, 0));
+	assert_false(weir_penalty_swap(&subject, 0, first, 0));
 	assert_int_equal(subject, second);
 	/* Admitted, it has failed never. */
-	assert_true(weir_penalty_swap(&subject, second, 0));
-	assert_false(weir_penalty_swap(&subject, second, first));
+	assert_true(weir_penalty_swap(&subject, 0, second, 0));
+	assert_false(weir_penalty_swap(&subject, 0, second, first));
 	assert_int_equal(weir_penalty_failures(subject), 0);
 	assert_int_equal(refuse(&policy, &subject, 3 * HOUR, 1), SECOND);
 }
@@ -412,14 +412,14 @@ static void test_random_undo(void **state)
 		if (weir_penalty_wait_ns(never, now))
 			continue;
 		if (random_u64() % 8 == 0) {
-			assert_true(weir_penalty_swap(&undone, undone, 0));
-			assert_true(weir_penalty_swap(&never, never, 0));
+			assert_true(weir_penalty_swap(&undone, 0, undone, 0));
+			assert_true(weir_penalty_swap(&never, 0, never, 0));
 			continue;
 		}
 		if (random_u64() % 2) {
 			before = undone;
 			refuse(&policy, &undone, now, random_u64() % SECOND);
-			assert_true(weir_penalty_swap(&undone, undone, before));
+			assert_true(weir_penalty_swap(&undone, 0, undone, before));
 		}
 		assert_int_equal(refuse(&policy, &undone, now, wait), refuse(&policy, &never, now, wait));
 		assert_int_equal(undone, never);

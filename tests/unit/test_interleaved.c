@@ -23,10 +23,10 @@
 static void step(const void *read);
 #define __sync_val_compare_and_swap(place, before, after)                                        \
 	({                                                                                       \
-		__typeof__(*(place)) expected = before;                                          \
+		__typeof__(*(place)) there_is = before;                                          \
 		interleaved_turn();                                                              \
-		__atomic_compare_exchange_n(place, &expected, after, false, 5 /* SEQ_CST */, 5); \
-		expected;                                                                        \
+		__atomic_compare_exchange_n(place, &there_is, after, false, 5 /* SEQ_CST */, 5); \
+		there_is;                                                                        \
 	})
 
 #include "weir/limit/penalty.h"
@@ -42,9 +42,13 @@ enum deed {
 	TAKE_HEAVY, /* weighs 3 */
 	WAIT,	    /* takes, also if the token is there only later */
 	SETTLE,
-	REFUND, /* of a token that was taken before */
-	EVICT,	/* the memory is a new subject's, whose bucket is full */
+	REFUND,	    /* of a token that was taken before */
+	EVICT,	    /* the memory is another subject's, whose bucket is full */
+	EVICT_USED, /* and who takes a token at once */
 };
+
+#define MINE 0x1122334455667788ULL
+#define OTHER 0x1122334455667789ULL
 
 struct outcome {
 	int taken[INTERLEAVED_ACTORS];
@@ -58,6 +62,9 @@ static struct {
 	enum deed deeds[INTERLEAVED_ACTORS];
 	bool coarse; /* fewer steps */
 	struct weir_bucket bucket;
+	bool evicts;	    /* someone does */
+	bool evicted;	    /* nobody finds it by its first subject any more */
+	bool subject_first; /* of what is written of the other subject's */
 	struct outcome now;
 	struct outcome orders[ORDERS_MAX];
 	int n_orders;
@@ -65,38 +72,87 @@ static struct {
 
 static void step(const void *read)
 {
-	if (read != &scene.bucket.seen_ns && (read != &scene.bucket.fine || !scene.coarse))
+	bool matters = read == &scene.bucket.subject ? scene.evicted : read != &scene.bucket.seen_ns;
+	bool coarse = read == &scene.bucket.word;
+
+	if (scene.coarse ? coarse : matters)
 		interleaved_turn();
 }
 
 static void begin(void)
 {
 	scene.bucket = scene.at_first;
+	scene.evicted = false;
 	memset(&scene.now, 0, sizeof(scene.now));
+}
+
+/* Looked up before each try; NULL: it is not in the table. */
+static struct weir_bucket *mine(void)
+{
+	if (scene.evicts)
+		interleaved_turn();
+	return scene.evicted ? NULL : &scene.bucket;
 }
 
 static void ask(int actor, __u32 weight, __u64 longest_ns)
 {
-	struct weir_ask ask = { .now_ns = NOW, .weight = weight, .longest_ns = longest_ns };
+	struct weir_ask ask = { .now_ns = NOW, .weight = weight, .longest_ns = longest_ns, .level.subject = MINE };
+	enum weir_taken taken = WEIR_LOST_RACE;
+	struct weir_bucket *bucket;
 
-	scene.now.taken[actor] = weir_bucket_ask(&scene.bucket, &scene.history, &ask);
+	for (int i = 0; i < WEIR_BUCKET_TRIES && taken == WEIR_LOST_RACE && (bucket = mine()); i++)
+		taken = weir_bucket_try(bucket, &scene.history, &ask);
+	scene.now.taken[actor] = taken;
 	scene.now.wait_ns[actor] = ask.wait_ns;
 }
 
-static void evict(void)
+static void refund(void)
+{
+	struct weir_bucket *bucket;
+
+	for (int i = 0; i < WEIR_BUCKET_TRIES && (bucket = mine()); i++)
+		if (weir_bucket_give_back_try(bucket, &scene.history, MINE, 1))
+			return;
+	assert_true(scene.evicted);
+}
+
+static void settle(void)
+{
+	struct weir_level level = { .subject = MINE };
+	struct weir_bucket *bucket = mine();
+
+	if (bucket && weir_bucket_is_stale(WEIR_FRESH(bucket->word), &scene.history))
+		weir_bucket_settle_try(bucket, &scene.history, &level);
+}
+
+static void subject_write(void)
 {
 	interleaved_turn();
-	scene.bucket.word = 0;
+	scene.bucket.subject = OTHER;
+}
+
+/* As an LRU map does it: the entry goes, is written, and is another's. */
+static void evict(bool used)
+{
+	const struct weir_kept fresh = weir_kept_new(OTHER);
+
+	interleaved_turn();
+	scene.evicted = true;
+	if (scene.subject_first)
+		subject_write();
+	interleaved_turn();
+	scene.bucket.word = fresh.bucket.word;
 	interleaved_turn();
 	scene.bucket.fine = 0;
-	interleaved_turn();
 	scene.bucket.seen_ns = 0;
+	if (!scene.subject_first)
+		subject_write();
+	if (used)
+		assert_true(weir_bucket_take(&scene.bucket, &scene.history, NOW));
 }
 
 static void act(int actor)
 {
-	struct weir_level level;
-
 	switch (scene.deeds[actor]) {
 	case NOTHING:
 		break;
@@ -110,14 +166,14 @@ static void act(int actor)
 		ask(actor, 1, 60 * WEIR_NS_PER_S);
 		break;
 	case SETTLE:
-		if (weir_bucket_is_stale(WEIR_FRESH(scene.bucket.word), &scene.history))
-			weir_bucket_settle_try(&scene.bucket, &scene.history, &level);
+		settle();
 		break;
 	case REFUND:
-		assert_true(weir_bucket_give_back(&scene.bucket, &scene.history, 1));
+		refund();
 		break;
 	case EVICT:
-		evict();
+	case EVICT_USED:
+		evict(scene.deeds[actor] == EVICT_USED);
 		break;
 	}
 }
@@ -171,7 +227,7 @@ static unsigned long all(int actors)
 static void bucket(__u64 per_ns, __u64 burst, int n, __u64 ago_ns)
 {
 	scene.history = weir_rate_always(per_ns, burst);
-	scene.at_first = (struct weir_bucket){};
+	scene.at_first = weir_kept_new(MINE).bucket;
 	while (n--)
 		assert_true(weir_bucket_take(&scene.at_first, &scene.history, NOW - ago_ns));
 }
@@ -179,9 +235,8 @@ static void bucket(__u64 per_ns, __u64 burst, int n, __u64 ago_ns)
 static void pairs(void)
 {
 	static const enum deed deeds[][2] = {
-		{ TAKE, TAKE },	    { TAKE, TAKE_HEAVY }, { TAKE, REFUND },  { TAKE, SETTLE },
-		{ TAKE, WAIT },	    { WAIT, WAIT },	  { WAIT, REFUND },  { REFUND, REFUND },
-		{ REFUND, SETTLE }, { TAKE, EVICT },	  { REFUND, EVICT },
+		{ TAKE, TAKE }, { TAKE, TAKE_HEAVY }, { TAKE, REFUND },	  { TAKE, SETTLE },   { TAKE, WAIT },
+		{ WAIT, WAIT }, { WAIT, REFUND },     { REFUND, REFUND }, { REFUND, SETTLE },
 	};
 
 	for (size_t i = 0; i < sizeof(deeds) / sizeof(*deeds); i++) {
@@ -193,8 +248,10 @@ static void pairs(void)
 static void three(void)
 {
 	static const enum deed deeds[][3] = {
-		{ TAKE, TAKE, TAKE },	  { TAKE, TAKE, REFUND },  { TAKE, TAKE_HEAVY, SETTLE },
-		{ TAKE, REFUND, SETTLE }, { TAKE, REFUND, EVICT },
+		{ TAKE, TAKE, TAKE },
+		{ TAKE, TAKE, REFUND },
+		{ TAKE, TAKE_HEAVY, SETTLE },
+		{ TAKE, REFUND, SETTLE },
 	};
 
 	scene.coarse = true;
@@ -261,12 +318,81 @@ static void test_three(void **state)
 	three();
 }
 
+/* --- memory that becomes another subject's */
+
+/* What the other subject has is what he would have by himself, whatever the first one did. */
+static void other_end(void)
+{
+	struct weir_bucket alone = weir_kept_new(OTHER).bucket;
+
+	assert_true(scene.evicted);
+	for (int i = 0; i < INTERLEAVED_ACTORS; i++)
+		if (scene.deeds[i] == EVICT_USED)
+			assert_true(weir_bucket_take(&alone, &scene.history, NOW));
+	assert_int_equal(scene.bucket.subject, OTHER);
+	assert_true(same_tokens(weir_bucket_tokens(&scene.bucket, &scene.history, NOW),
+				weir_bucket_tokens(&alone, &scene.history, NOW)));
+}
+
+static void evictions(int actors, const enum deed *deeds)
+{
+	const struct interleaved turns = { begin, act, other_end, actors };
+
+	memcpy(scene.deeds, deeds, actors * sizeof(*deeds));
+	scene.evicts = true;
+	for (int first = 0; first < 2; first++) {
+		scene.subject_first = first;
+		assert_true(interleaved_all(&turns) > 1);
+	}
+	scene.evicts = false;
+}
+
+static void all_evictions(void)
+{
+	static const enum deed firsts[] = { TAKE, TAKE_HEAVY, WAIT, SETTLE, REFUND };
+
+	scene.coarse = true;
+	for (size_t i = 0; i < sizeof(firsts) / sizeof(*firsts); i++) {
+		evictions(2, (enum deed[]){ firsts[i], EVICT });
+		evictions(2, (enum deed[]){ firsts[i], EVICT_USED });
+	}
+	evictions(3, (enum deed[]){ TAKE, REFUND, EVICT });
+	scene.coarse = false;
+}
+
+static void test_evicted(void **state)
+{
+	(void)state;
+	bucket(QPS(5), 3, 0, 0);
+	evictions(2, (enum deed[]){ TAKE, EVICT_USED });
+	all_evictions();
+	bucket(QPS(5), 3, 2, 0);
+	all_evictions();
+	bucket(0, 3, 2, 0);
+	all_evictions();
+}
+
+/* Who looked before it was evicted has the rate of a while ago. */
+static void test_evicted_and_changed(void **state)
+{
+	(void)state;
+	bucket(QPS(5), 4, 3, WEIR_NS_PER_S / 10);
+	weir_rate_history_push(&scene.history, QPS(20), 2, NOW - WEIR_NS_PER_S / 20);
+	all_evictions();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_new),	   cmocka_unit_test(test_one_left),    cmocka_unit_test(test_none_left),
-		cmocka_unit_test(test_full_again), cmocka_unit_test(test_never_again), cmocka_unit_test(test_changed),
+		cmocka_unit_test(test_new),
+		cmocka_unit_test(test_one_left),
+		cmocka_unit_test(test_none_left),
+		cmocka_unit_test(test_full_again),
+		cmocka_unit_test(test_never_again),
+		cmocka_unit_test(test_changed),
 		cmocka_unit_test(test_three),
+		cmocka_unit_test(test_evicted),
+		cmocka_unit_test(test_evicted_and_changed),
 	};
 
 	return cmocka_run_group_tests_name("interleaved", tests, NULL, NULL);

@@ -200,8 +200,8 @@ static int traits_refresh(struct datapath *dp, __u32 server, struct error *err)
 static int penalty_bucket_make(struct datapath *dp, __u32 index)
 {
 	CLEANUP_CLOSE int fd = buckets_open(dp, index);
-	const struct weir_kept none = {};
 	const __u64 subject = WEIR_SUBJECT_PENALTY;
+	const struct weir_kept none = weir_kept_new(subject);
 
 	if (fd < 0)
 		return fd;

@@ -81,13 +81,6 @@ struct weir_limit {
 };
 WEIR_ASSERT_SIZE(struct weir_limit, 408);
 
-/* What is kept for a subject of a limit: map `buckets`. */
-struct weir_kept {
-	struct weir_bucket bucket;
-	__u64 penalty; /* penalty.h */
-};
-WEIR_ASSERT_SIZE(struct weir_kept, 56);
-
 /* What a limit said to the requests that it is for. */
 struct weir_limit_counts {
 	__u64 admitted; /* they passed */

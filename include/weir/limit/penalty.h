@@ -28,6 +28,22 @@
 #define WEIR_PENALTY_FAILURES ((1U << WEIR_PENALTY_BITS) - 1)
 #define WEIR_PENALTY_STEP 10
 
+/* What is kept for a subject of a limit: map `buckets`. */
+struct weir_kept {
+	struct weir_bucket bucket;
+	__u64 penalty; /* its word, as the subject writes it (owned.h) */
+};
+WEIR_ASSERT_SIZE(struct weir_kept, 64);
+
+/* Of a subject that is new. */
+WEIR_INLINE struct weir_kept weir_kept_new(__u64 subject)
+{
+	return (struct weir_kept){
+		.bucket = { .word = weir_owned(0, subject), .subject = subject },
+		.penalty = weir_owned(0, subject),
+	};
+}
+
 WEIR_INLINE __u32 weir_penalty_failures(__u64 word)
 {
 	return word & WEIR_PENALTY_FAILURES;
@@ -64,13 +80,19 @@ WEIR_INLINE __u64 weir_penalty_refused(const struct weir_backoff *policy, __u64 
 	return (now_ns + *told_ns) >> WEIR_PENALTY_STEP << WEIR_PENALTY_BITS | failures;
 }
 
+/* False: it is not the subject's any more. */
+WEIR_INLINE bool weir_penalty_read(const struct weir_kept *kept, __u64 subject, __u64 *word)
+{
+	return weir_owned_read(&kept->penalty, &kept->bucket.subject, subject, WEIR_PENALTY_FAILURES, word);
+}
+
 /*
  * Begins a penalty, ends one (with 0), or undoes what has begun one (the same two, the other way round). False: the subject's
  * word is not the one before any more, and stays.
  */
-WEIR_INLINE bool weir_penalty_swap(__u64 *word, __u64 before, __u64 after)
+WEIR_INLINE bool weir_penalty_swap(__u64 *word, __u64 subject, __u64 before, __u64 after)
 {
-	return __sync_val_compare_and_swap(word, before, after) == before;
+	return weir_owned_swap(word, subject, before, after);
 }
 
 #endif
