@@ -10,7 +10,7 @@ from lib.worlds import bpffs, common, world  # noqa: F401 (fixtures)
 
 def pytest_configure(config):
     """Who is told to end cleans up behind himself, as after ^C."""
-    config.addinivalue_line("markers", "together: the module's tests share an agent and places")
+    config.addinivalue_line("markers", "together: the module's tests share an agent and places with others")
     config.addinivalue_line("markers", "alone: not this test")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 

@@ -11,6 +11,8 @@ from lib.netns import add_veth
 from lib.process import eventually
 from lib.raw import ACK, RST, SYN, RawClient
 
+pytestmark = pytest.mark.together
+
 NO_PROXY = "--trusted-proxy", "192.0.2.1"
 RATE = "--connections", "--qps", 0  # the burst is there once: every count is exact
 REFUSED_S = 0.4  # a SYN that is dropped is sent again after a second
@@ -112,6 +114,7 @@ def test_requests_are_not_counted(site):
     assert connects(site, 1) == 0
 
 
+@pytest.mark.alone
 def test_sources_are_told_apart(veth):
     place = veth.place
     place.client_ns.ip("addr", "add", "10.9.7.3/24", "dev", "eth0")
@@ -123,6 +126,7 @@ def test_sources_are_told_apart(veth):
     assert connects(veth, 2, source="10.9.7.4") == 1
 
 
+@pytest.mark.alone
 def test_a_refusal_takes_nothing(veth):
     """The server's limit is not used up by those whom their own refuses."""
     veth.place.client_ns.ip("addr", "add", "10.9.7.3/24", "dev", "eth0")
@@ -133,6 +137,7 @@ def test_a_refusal_takes_nothing(veth):
     assert connects(veth, 1, source="10.9.7.3") == 1
 
 
+@pytest.mark.alone
 def test_networks(world):
     """An address table says users, groups and namespaces of connections, too; its exempt users have none of their limits."""
     place = world.veth()
@@ -150,6 +155,7 @@ def test_networks(world):
     assert attempts(site)["exempt"] == 5
 
 
+@pytest.mark.alone
 def test_rules(veth):
     limit(veth, "--key", "total", *RATE, "--burst", 0, "--source", "10.9.7.3/32", "--over", "reset")
     assert connects(veth, 2) == 2
@@ -200,6 +206,7 @@ def test_handshakes_count_as_open(veth):
     assert isinstance(connect(veth), socket.socket)
 
 
+@pytest.mark.alone
 def test_cookies(veth):
     """What gets a cookie is asked when it brings that back: a source that never does takes nothing."""
     veth.place.server_ns.run("sysctl", "-qw", "net.ipv4.tcp_syncookies=2")
@@ -222,6 +229,7 @@ def test_cookies(veth):
     eventually(lambda: taken(veth) == 0, "all places are free")
 
 
+@pytest.mark.alone
 def test_a_cookie_that_is_none(veth):
     veth.place.server_ns.run("sysctl", "-qw", "net.ipv4.tcp_syncookies=2")
     limit(veth, "--key", "source", *RATE, "--burst", 1)
@@ -243,6 +251,7 @@ def test_a_proxy_is_nobodys_source(world):
     assert connects(site, 4) == 3
 
 
+@pytest.mark.alone
 def test_places_outlive_the_agent(veth):
     limit(veth, "--key", "source", "--open", 1, "--over", "reset")
     first = connect(veth)
@@ -305,6 +314,7 @@ spec:
     first.close()
 
 
+@pytest.mark.alone
 def test_two_interfaces(world):
     """A source is one whatever way it comes."""
     place = world.veth()

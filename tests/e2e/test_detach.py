@@ -6,6 +6,8 @@ import pytest
 
 from lib.process import PATIENCE_S, eventually
 
+pytestmark = pytest.mark.together
+
 CLIENTS = 12
 BURST = 5
 

@@ -5,6 +5,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.together
+
 EVENTS = "/api/v1/namespaces/{}/events"
 PODS = "/api/v1/namespaces/default/pods"
 
@@ -263,11 +265,12 @@ def test_prune(site, policy):
 
 def test_a_throttle_attaches_its_server(world, policy, tmp_path):
     site = world.site()
-    text = THROTTLE % 2 + f"  listen: ['*:8080']\n  netns: {site.place.server_ns.path}\n  trustedProxies: ['0.0.0.0/0']\n"
+    listen = f"*:{site.server.port}"
+    text = THROTTLE % 2 + f"  listen: ['{listen}']\n  netns: {site.place.server_ns.path}\n  trustedProxies: ['0.0.0.0/0']\n"
     site.weir("apply", "-f", policy(text))
     assert [site.client("alice").get(PODS) for _ in range(3)] == [200, 200, 429]
     assert site.weir("apply", "-f", policy(text)) == 'server "web": Throttle web unchanged\n'
-    assert "its listen cannot be changed" in site.weir.refused("apply", "-f", policy(text.replace("8080", "8081")))
+    assert "its listen cannot be changed" in site.weir.refused("apply", "-f", policy(text.replace(listen, "*:7999")))
     site.weir("delete", "-f", policy(text))
     assert site.client("alice").get(PODS) == 200
     assert site.weir.refused("delete", "-f", policy(text)).endswith("Throttle web is not applied")
@@ -276,9 +279,10 @@ def test_a_throttle_attaches_its_server(world, policy, tmp_path):
 
 def test_export_of_several_servers(world, policy):
     place = world.loopback()
-    one, two = world.site(place), world.site(place, world.echo(place, 8081))
+    one, two = world.site(place), world.site(place)
     for site, name in (one, "web"), (two, "api"):
         world.weir("attach", name, "--port", site.server.port, "--netns", place.server_ns.name)
+    world.attached()
     assert world.weir("export").count("kind: Throttle") == 2
     world.weir("apply", "-f", policy(FLOW), "--server", "web")
     assert "export one at a time" in world.weir.refused("export")
@@ -289,16 +293,18 @@ def test_export_of_several_servers(world, policy):
 
 
 def test_what_is_not_there_is_not_deleted(site, policy):
+    before = len(site.weir.log())
     site.weir("apply", "-f", policy(FLOW))
     absent = policy(THROTTLE % 2, "absent.yaml")
     assert site.weir.refused("delete", "-f", absent).endswith("Throttle web is not applied to server web")
     deleted = site.weir("delete", "-f", absent, "-f", policy(FLOW), "--ignore-not-found")
     assert "FlowSchema" in deleted and "Throttle" not in deleted
     assert site.weir("delete", "-f", absent, "-f", policy(FLOW), "--ignore-not-found") == ""
-    logged = [line for line in site.weir.log().splitlines() if "FlowSchema greedy" in line]
+    logged = [line for line in site.weir.log()[before:].splitlines() if "FlowSchema greedy" in line]
     assert [line.rsplit(maxsplit=1)[1] for line in logged] == ["created", "deleted"]
 
 
+@pytest.mark.alone
 def test_survives_a_restart_of_the_agent(site, policy):
     site.weir("apply", "-f", policy(THROTTLE % 3), "-f", policy(FLOW, "flow.yaml"))
     before = site.weir("export")

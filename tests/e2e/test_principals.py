@@ -3,8 +3,12 @@
 import json
 import subprocess
 
+import pytest
+
 from lib.process import eventually
 from test_identity import ask, counted
+
+pytestmark = pytest.mark.together
 
 SECRET = "correct-horse-battery-staple"
 
@@ -92,6 +96,7 @@ def test_the_longest_prefix_and_its_namespace(world):
     assert counted(site, address_table=9) == {}
 
 
+@pytest.mark.alone
 def test_reload(world):
     path = tokens(world)
     site = world.site()
@@ -111,6 +116,7 @@ def test_reload(world):
     eventually(lambda: ask(client, bearer(SECRET)) == 429, "the file was read again")
 
 
+@pytest.mark.alone
 def test_a_bad_file_changes_nothing(world):
     path = tokens(world)
     site = world.site()
@@ -132,6 +138,7 @@ def test_a_bad_file_changes_nothing(world):
     assert site.status()["problem"] is None
 
 
+@pytest.mark.alone
 def test_attach_needs_good_files(world):
     world.weir.start()
     port = 8080
@@ -143,6 +150,7 @@ def test_attach_needs_good_files(world):
     assert list(world.weir.pins.glob("net-*")) == []
 
 
+@pytest.mark.alone
 def test_files_are_read_again_by_the_next_agent(world):
     path = tokens(world)
     site = world.site()
@@ -157,6 +165,7 @@ def test_files_are_read_again_by_the_next_agent(world):
     assert counted(site, address_table=1, token=1) == {}
 
 
+@pytest.mark.alone
 def test_a_token_is_found_nowhere(world):
     site = world.site()
     site.attach("--token-file", tokens(world))

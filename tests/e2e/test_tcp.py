@@ -10,6 +10,8 @@ from lib.netns import Place
 from lib.process import eventually
 from test_paths import check_mixed
 
+pytestmark = pytest.mark.together
+
 BIG = 5_000_000
 
 
@@ -23,6 +25,7 @@ def check_translated(site, client=None):
         assert client.exchange(f"/livez/{i}?echo=1", "POST", b"0123456789abcdef" * (BIG // 16)).status == 200
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("setting", ["tcp_timestamps=0", "tcp_sack=0", "tcp_window_scaling=0", "tcp_ecn=1",
                                      "tcp_syncookies=2", "tcp_timestamps=0 net.ipv4.tcp_sack=0",
                                      "tcp_timestamps=0 net.ipv4.tcp_syncookies=2"])
@@ -56,6 +59,7 @@ def test_ip_options(world, kind, family):
     assert site.unanswered() == {}
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("mtu", [1300, 9000, 65535])
 def test_mtu(world, mtu):
     place = world.veth()
@@ -66,6 +70,7 @@ def test_mtu(world, mtu):
     check_translated(site)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("family", [4, 6])
 def test_big_tcp(world, family):
     """Packets of more than 64 KB, which their IP header cannot tell."""

@@ -15,6 +15,8 @@ import pytest
 
 from lib.process import eventually
 
+pytestmark = pytest.mark.together
+
 
 def rows_by(world, what, *words):
     return world.weir.json("top", "--once", "--interval", "100ms", "--by", what, *words)["rows"]
@@ -136,6 +138,7 @@ def test_json_lines(world, site):
     assert [[row["user"] for row in sample["rows"]] for sample in samples] == [["alice"]] * 2
 
 
+@pytest.mark.alone
 def test_over_restarts(world, site):
     """The kernel counts on without an agent; who detaches forgets."""
     client = site.client("alice")

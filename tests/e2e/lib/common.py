@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A world that the tests of a module have in common, one after the other."""
+"""A world that tests have in common, one after the other."""
 from lib import netns
 from lib.world import World
 

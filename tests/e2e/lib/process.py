@@ -19,9 +19,11 @@ def run(*words, **options):
 def eventually(condition, what, patience_s=PATIENCE_S):
     """Waits until the condition holds, and returns what it said. It is slow only where it fails."""
     end = time.monotonic() + patience_s
+    pause_s = 0.01
     while not (value := condition()):
         assert time.monotonic() < end, f"never came true: {what}"
-        time.sleep(0.01)
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, 0.1)  # what asks takes CPU from what it waits for
     return value
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-The world that a test gets. With `pytestmark = pytest.mark.together` the tests of a module share an agent and places; a test
-marked `alone` has its own.
+The world that a test gets. Tests of modules with `pytestmark = pytest.mark.together` share an agent and places, one after the
+other; a test marked `alone` has its own.
 """
 import os
 import re
@@ -27,10 +27,9 @@ def slug(text):
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60]
 
 
-@pytest.fixture(scope="module")
-def common(request, tmp_path_factory, bpffs):
-    name = slug(request.module.__name__)
-    common = Common(f"weir-{name}-{os.getpid()}", tmp_path_factory.mktemp(name), bpffs)
+@pytest.fixture(scope="session")
+def common(tmp_path_factory, bpffs):
+    common = Common(f"weir-common-{os.getpid()}", tmp_path_factory.mktemp("common"), bpffs)
     yield common
     common.end()
 
