@@ -34,12 +34,15 @@ def common(tmp_path_factory, bpffs):
     common.end()
 
 
+def shares(item):
+    return item.get_closest_marker("together") and not item.get_closest_marker("alone")
+
+
 @pytest.fixture
 def world(request, tmp_path, bpffs):
     assert BINARY.exists(), f"{BINARY} is not built"
     name = f"weir-{slug(request.node.name)}-{os.getpid()}"
-    marked = request.node.get_closest_marker
-    shared = marked("together") and not marked("alone")
+    shared = shares(request.node)
     world = Lent(name, tmp_path, request.getfixturevalue("common")) if shared else World(name, tmp_path, bpffs)
     yield world
     world.end()
