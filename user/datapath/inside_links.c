@@ -7,6 +7,7 @@
 #include "datapath/inside_pins.h"
 #include "datapath/inside_private.h"
 #include "datapath/private.h"
+#include "inside.skel.h"
 #include "sys/libbpf_log.h"
 #include "sys/pins.h"
 #include "sys/privilege.h"
