@@ -88,7 +88,7 @@ FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_AGENT := tests/fuzz/agent_in_memory tests/unit/fake_datapath tests/unit/fake_limits
 FUZZ_REPLAYS := $(addprefix build/tests/fuzz/fuzz_,$(FUZZ_TARGETS))
 
-BENCH_PROGRAMS := build/tests/bench/load build/tests/bench/decision
+BENCH_PROGRAMS := build/tests/bench/load build/tests/bench/decision build/tests/bench/xdp
 # --quick: each point for a moment only, to see that the benchmarks run; --write FILE: the results there, too.
 BENCH_FLAGS ?=
 
@@ -272,6 +272,7 @@ $(SENDER): $(patsubst %.c,build/%.o,$(wildcard tests/packets/*.c))
 
 build/tests/bench/load: build/tests/bench/usage.o
 build/tests/bench/decision: build/tests/bench/many_rules.o $(PROG_HELPERS)
+build/tests/bench/xdp: $(PROG_HELPERS)
 build/tests/bench/%: build/tests/bench/%.o build/libweir.a
 	$(call link,$(CC) $(LINK_HARDENING),-lcmocka)
 

@@ -12,8 +12,8 @@ REQUESTS_KEYS = (10, 1000000)
 
 
 def decisions(times):
-    text = run(BUILD / "decision", times, preexec_fn=pinned(SERVER_CPU))
-    return [json.loads(line) for line in text.splitlines()]
+    text = [run(BUILD / program, times, preexec_fn=pinned(SERVER_CPU)) for program in ("decision", "xdp")]
+    return [json.loads(line) for line in "".join(text).splitlines()]
 
 
 def map_bytes(machine):

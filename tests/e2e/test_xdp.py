@@ -3,13 +3,20 @@
 import contextlib
 import json
 import os
+import random
 import socket
+import threading
 
 import pytest
 
 from lib.bpf import XDP, passing_program, xdp_link
+from lib.flood import flood
 from lib.process import eventually
 from test_admission import NO_PROXY, RATE, attempts, connect, connects, limit, taken
+
+
+FLOOD = int(os.environ.get("FLOOD", 30_000))  # SYNs
+BACKLOG = 1024  # of the echo server
 
 
 @pytest.fixture(params=["generic", "native"])
@@ -189,3 +196,80 @@ spec:
     site.weir("apply", "-f", policy)
     assert xdp_of(site)["eth0"] == "generic"
     assert "xdp: generic" in site.weir("export")
+
+
+def test_penalties_end_by_themselves(generic):
+    """Who goes on while refused is kept out until its penalty is over, agent or none."""
+    generic.weir("limit", "set", "conns", "--key", "source", "--connections", "--qps", 1000, "--burst", 1,
+                 "--penalty", "exponential:3s..3s")
+    results = [connect(generic) for _ in range(2)]
+    while "timeout" not in results:
+        results = [connect(generic) for _ in range(4)]
+    generic.weir.kill()
+    assert connect(generic) == "timeout"
+    eventually(lambda: isinstance(connect(generic), socket.socket), "the penalty is over")
+    generic.weir.start()
+    assert dropped(generic)
+
+
+@pytest.mark.parametrize("where", ["off", "generic"])
+def test_lists(world, where):
+    """Networks that may not connect, and exceptions among them: the longest prefix counts. Changed while it runs."""
+    place = world.veth()
+    for host in range(3, 6):
+        place.client_ns.ip("addr", "add", f"10.9.7.{host}/24", "dev", "eth0")
+    table = world.directory / "addresses.csv"
+    rows = [f"172.{16 + n // 65536}.{n // 256 % 256}.{n % 256}/32,blocked,,\n" for n in range(100_000)]
+    table.write_text("".join(rows) + "10.9.7.0/24,blocked,,\n10.9.7.2/31,welcome,,\n10.9.7.4/32,partner,,\n")
+    site = world.site(place)
+    site.attach(*NO_PROXY, "--address-file", table, "--exempt-user", "welcome", "--xdp", where)
+    limit(site, "--key", "total", "--connections", "--deny", "--for-user", "blocked", name="blocklist")
+    assert [connects(site, 1, source=f"10.9.7.{host}") for host in range(2, 6)] == [1, 1, 1, 0]
+    assert bool(dropped(site)) == (where == "generic")
+    assert site.limit_of("blocklist")["refused"] == attempts(site)["dropped"]
+    table.write_text("".join(rows) + "10.9.7.2/31,blocked,,\n")
+    site.weir("reload")
+    assert [connects(site, 1, source=f"10.9.7.{host}") for host in range(2, 6)] == [0, 0, 1, 1]
+
+
+def network(text):
+    return int.from_bytes(socket.inet_aton(text), "big")
+
+
+def test_a_flood_that_is_blocked(generic):
+    """Every SYN of it ends at XDP: the server's kernel knows of none."""
+    limit(generic, "--key", "total", "--connections", "--deny", "--source", "172.16.0.0/12", name="blocklist")
+    sources = [network("172.16.0.0") + n * 37 % (1 << 20) for n in range(5000)]
+    assert flood(generic.place.client_ns, generic.place, generic.server.port, sources) == 5000
+    eventually(lambda: dropped(generic) == 5000, "all were dropped")
+    assert attempts(generic) == {"dropped": 5000}
+    assert generic.limit_of("blocklist")["refused"] == 5000
+    assert connects(generic, 1) == 1
+
+
+@pytest.mark.parametrize("where", ["off", "generic"])
+def test_a_flood_from_everywhere(world, where):
+    """Sources that never answer use up nobody's limit, and a neighbour connects all the while."""
+    site = world.site(world.veth())
+    site.attach(*NO_PROXY, "--xdp", where)
+    limit(site, "--key", "source", "--connections", "--qps", 0, "--burst", 20)
+    site.place.server_ns.ip("route", "add", "default", "via", site.place.client_address)  # or nobody would be answered
+    numbers = random.Random(1)
+    sources = [network("172.16.0.0") + numbers.randrange(1 << 20) for _ in range(FLOOD)]
+    attacker = threading.Thread(target=flood, args=(site.place.client_ns, site.place, site.server.port, sources))
+    attacker.start()
+    done = 0
+    try:
+        while attacker.is_alive() or not done:
+            with site.place.client_ns.entered():
+                neighbour = socket.create_connection((site.place.address, site.server.port), 20)
+            neighbour.close()
+            done += 1
+            if done == 20:
+                break
+    finally:
+        attacker.join()
+    assert done
+    assert attempts(site)["syn_cookie"] > 0
+    # What was admitted by its SYN waited in the listener's queue, which has room for so many.
+    assert attempts(site)["admitted"] <= 2 * BACKLOG + done
