@@ -48,21 +48,12 @@ static __always_inline bool syn_asks(struct xdp_md *ctx, struct work *w)
 	return weir_admission_of_syn(&w->packet.segment, admission_ask_socket(ctx, HOOK_XDP), there) == WEIR_ASKS_NOW;
 }
 
-/* First it is only looked at: of what passes, nothing is taken and counted but by tc. */
+/* Of what is not dropped here, it is as if the limits had not been asked: tc asks them. */
 static __always_inline bool syn_is_refused(struct work *w)
 {
-	struct decision *d = &w->decision;
-
-	d->look = 1;
-	d->asked = d->asked_anew = 0;
-	if (admission_decide(HOOK_XDP) != WEIR_ADMISSION_DROPPED)
-		return false;
-	d->look = 0;
-	d->asked = d->asked_anew = 1;
-	decision_start(d);
 	if (admission_decide(HOOK_XDP) == WEIR_ADMISSION_DROPPED)
 		return true;
-	undo_decision(d); /* a token has come meanwhile */
+	undo_decision(&w->decision);
 	return false;
 }
 

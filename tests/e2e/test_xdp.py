@@ -101,6 +101,7 @@ def test_reset_is_for_tc(generic):
     assert isinstance(connect(generic), socket.socket)
     assert connect(generic) == "ECONNREFUSED"
     assert attempts(generic) == {"admitted": 1, "reset": 1}
+    assert generic.limit_of("conns")["refused"] == 1
 
 
 def test_cookies_are_for_tc(generic):
