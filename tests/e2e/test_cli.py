@@ -212,7 +212,7 @@ def test_status(site):
     assert {key: server[key] for key in ("name", "ports", "connections", "passed", "shed", "mode", "translated")} == {
         "name": "web", "ports": [site.server.port], "connections": 1, "passed": 1, "shed": 2, "mode": "limiting",
         "translated": 1}
-    table = site.weir("status")
+    table = site.weir("status", "--wide")
     heads, values = (line.split() for line in table.splitlines()[:2])
     row = dict(zip(heads, values))
     assert (row["SERVER"], row["PORTS"], row["CONNECTIONS"], row["PASSED"], row["SHED"], row["TRANSLATED"]) == (
@@ -235,7 +235,7 @@ def test_hostile_names_are_shown_harmlessly(site):
     client = site.client()
     client.send(client.head("/r").replace(b"\r\n\r\n", b"\r\nX-Remote-User: " + name.encode() + b"\r\n\r\n"))
     assert client.read().status == 429
-    assert site.weir("status").replace("\n", "").isprintable()
+    assert site.weir("status", "web").replace("\n", "").isprintable()
     (top,) = site.status()["top"]
     assert top["subject"].isprintable() and top["subject"].startswith("ev")
 

@@ -125,7 +125,7 @@ def test_a_directory(files, site):
     assert [site.client("alice").get(PODS) for _ in range(4)] == [200] * 3 + [429]
     source = files.source()
     assert (source["in_force"], source["files"], source["objects"], source["errors"]) == (True, 2, 2, [])
-    assert f"{files.directory}  2      2        yes" in files.weir("status")
+    assert f"{files.directory}  2      2        yes" in files.weir("status", "--wide")
     metrics = files.weir.metrics()
     assert metrics["weir_policy_source_ok"] == {(str(files.directory),): 1}
     assert metrics["weir_policy_source_errors"] == {(str(files.directory),): 0}

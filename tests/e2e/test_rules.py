@@ -129,7 +129,7 @@ def test_in_flight(site):
     assert site.client("bob").get("/") == 200
     assert site.weir.metrics()["weir_limit_in_flight"]["slow", "web"] == 2
     assert site.weir.metrics()["weir_shed_total"]["in_flight", "in_flight", "web"] == 1
-    table = [line.split() for line in site.weir("status").splitlines()]
+    table = [line.split() for line in site.weir("status", "web").splitlines()]
     assert ["web", "slow", "3", "1", "0", "2", "2"] in table
     site.server.gate.set()
     assert [client.read().status for client in clients] == [200, 200]

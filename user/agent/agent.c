@@ -137,6 +137,7 @@ static void tick(evutil_socket_t fd, short what, void *context)
 static void look_after(struct agent *agent)
 {
 	nets_look_after(agent);
+	rates_look(agent);
 	agent_work_begin(agent);
 	agent_save_again(agent);
 	agent_work_end(agent);

@@ -27,6 +27,7 @@
 #include <time.h>
 
 #include "agent/agent.h"
+#include "agent/rates.h"
 #include "control/control.h"
 #include "datapath/datapath.h"
 #include "follow/source.h"
@@ -91,6 +92,7 @@ struct agent {
 		struct identity_read read;
 		struct inside_server *inside;  /* whom it is looked into (inside.c); NULL: nobody yet */
 		bool traced;		       /* its requests are, for some reader */
+		struct rates rates;	       /* as it was asked lately (rates.h) */
 		__u64 drift[DATAPATH_N_PARTS]; /* what others had changed, and was repaired */
 	} servers[WEIR_MAX_SERVERS];
 	struct net *nets;

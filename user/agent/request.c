@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/audit.h"
 #include "agent/history.h"
 #include "agent/inside.h"
 #include "agent/jobs.h"
@@ -25,6 +26,7 @@ static const struct command {
 } commands[] = {
 	{ "apply", ACCESS_CHANGE, IN_TURN, agent_apply },
 	{ "attach", ACCESS_CHANGE, IN_TURN, agent_attach },
+	{ "audit", ACCESS_READ, IN_TURN, agent_audit },
 	{ "delete", ACCESS_CHANGE, IN_TURN, agent_delete },
 	{ "detach", ACCESS_CHANGE, IN_TURN, agent_detach },
 	{ "diff", ACCESS_READ, IN_TURN, agent_diff },
@@ -91,18 +93,21 @@ static int run_at_once(struct agent *agent, struct control_client *client, const
 }
 
 /* What fails half-way was taken back, or so it was tried: what is in force then is looked at soon. */
-static int run_in_turn(struct agent *agent, const struct command *command, json_t *arguments, json_t **result,
-		       struct error *err)
+static int run_in_turn(struct agent *agent, const struct control_client *client, const struct command *command,
+		       json_t *arguments, json_t **result, struct error *err)
 {
+	CLEANUP_AUDIT_VIEW struct audit_view before = { 0 };
 	bool changes = command->needs == ACCESS_CHANGE;
 	int ret;
 
 	agent_change_begin(agent);
+	if (changes)
+		audit_begin(agent, &before);
 	ret = command->run(agent, arguments, result, err);
 	if (ret && changes)
 		reconcile_all(agent);
-	if (!ret && changes)
-		inside_limits_changed(agent);
+	if (changes)
+		audit_end(agent, &before, audit_client(client), command->name);
 	agent_change_end(agent);
 	if (!ret && changes)
 		policy_sources_retry(agent);
@@ -124,8 +129,8 @@ static void request_run(void *arg)
 {
 	struct request *request = arg;
 
-	request->ret = run_in_turn(request->agent, request->command, request->arguments, &request->result,
-				   &request->err);
+	request->ret = run_in_turn(request->agent, request->client, request->command, request->arguments,
+				   &request->result, &request->err);
 	count(request->agent, request->client, request->command->name, request->ret, &request->err);
 }
 
@@ -175,7 +180,7 @@ int agent_request(void *context, struct control_client *client, const char *name
 	if (!ret && command->turn == IN_TURN && agent->jobs)
 		return put_off(agent, client, command, arguments, err);
 	if (!ret)
-		ret = command->turn == IN_TURN ? run_in_turn(agent, command, arguments, result, err) :
+		ret = command->turn == IN_TURN ? run_in_turn(agent, client, command, arguments, result, err) :
 						 run_at_once(agent, client, command, arguments, result, err);
 	count(agent, client, name, ret, err);
 	agent_lock(agent);

@@ -246,6 +246,7 @@ static int describe_server(const struct agent *agent, int slot, json_t **out, st
 	json_object_set_new(object, "loopback", describe_loopback(server, net));
 	json_object_set_new(object, "hold", describe_hold(server, net));
 	json_object_set_new(object, "inside", inside_status(agent, slot));
+	json_object_set_new(object, "rates", rates_json(&agent->servers[slot].rates, counters));
 	json_object_set_new(object, "links", list_links(net));
 	json_object_set_new(object, "connections_max", net ? json_integer(datapath_conns_max(net->dp)) : json_null());
 	json_object_set_new(object, "top", net ? list_top(net, slot, server) : json_array());
@@ -255,22 +256,36 @@ static int describe_server(const struct agent *agent, int slot, json_t **out, st
 	return 0;
 }
 
+/* One server, or all. */
+static int describe_servers(const struct agent *agent, const char *name, json_t *servers, struct error *err)
+{
+	int only = name ? state_find(&agent->state, name) : -1, ret = 0;
+
+	if (name && only < 0)
+		return state_unknown(&agent->state, name, err);
+	for (int slot = 0; slot < WEIR_MAX_SERVERS && !ret; slot++) {
+		json_t *server = NULL;
+
+		if (!agent->state.servers[slot] || (name && slot != only))
+			continue;
+		ret = describe_server(agent, slot, &server, err);
+		json_array_append_new(servers, server);
+	}
+	return ret;
+}
+
 int agent_status(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
 	CLEANUP_JSON json_t *servers = json_array();
+	const char *name = NULL;
+	json_error_t why;
+	int ret;
 
-	(void)arguments;
-	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
-		json_t *server;
-		int ret;
-
-		if (!agent->state.servers[slot])
-			continue;
-		ret = describe_server(agent, slot, &server, err);
-		if (ret)
-			return ret;
-		json_array_append_new(servers, server);
-	}
+	if (json_unpack_ex(arguments, &why, 0, "{s?s !}", "name", &name))
+		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
+	ret = describe_servers(agent, name, servers, err);
+	if (ret)
+		return ret;
 	*result = json_pack("{s:{s:s, s:i, s:s, s:s, s:s?, s:o}, s:O, s:o}", "agent", "version", weir_version, "pid",
 			    (int)getpid(), "state_dir", agent->options->state_dir, "pin_dir", agent->options->pin_dir,
 			    "metrics", agent->options->metrics, "reconcile", reconcile_status(agent), "servers",

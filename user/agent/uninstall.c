@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "audit/file.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "control/control.h"
@@ -261,6 +262,7 @@ static void files_remove(const char *directory)
 	}
 	snprintf(path, sizeof(path), "%s/%s", directory, HISTORY_DIR);
 	history_remove(path);
+	audit_remove(directory);
 	rmdir(directory);
 }
 

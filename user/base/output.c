@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/output.h"
@@ -76,12 +77,25 @@ char *output_visible(const char *text)
 	return visible;
 }
 
+const char *output_colour(enum output_colour colour)
+{
+	static const char *const codes[OUTPUT_COLOURS] = { "\033[0m", "\033[31m", "\033[32m", "\033[33m" };
+	const char *off = getenv("NO_COLOR");
+
+	return isatty(STDOUT_FILENO) && !(off && *off) ? codes[colour] : "";
+}
+
+struct cell {
+	char *text;
+	enum output_colour colour;
+};
+
 struct table {
 	const char *const *heads;
 	size_t n_columns;
 	size_t *widths;
 	bool headed; /* the heads are printed */
-	char **cells;
+	struct cell *cells;
 	size_t n_cells;
 };
 
@@ -102,7 +116,7 @@ struct table *table_new(const char *const *heads, size_t n)
 static void forget_cells(struct table *table)
 {
 	for (size_t i = 0; i < table->n_cells; i++)
-		free(table->cells[i]);
+		free(table->cells[i].text);
 	table->n_cells = 0;
 }
 
@@ -119,7 +133,8 @@ void table_free(struct table *table)
 int table_cell(struct table *table, const char *format, ...)
 {
 	CLEANUP_FREE char *text = NULL;
-	char **cells, *visible;
+	struct cell *cells;
+	char *visible;
 	va_list args;
 	int length;
 
@@ -137,8 +152,14 @@ int table_cell(struct table *table, const char *format, ...)
 	visible = output_visible(text);
 	if (!visible)
 		return -ENOMEM;
-	cells[table->n_cells++] = visible;
+	cells[table->n_cells++] = (struct cell){ .text = visible };
 	return 0;
+}
+
+void table_colour(struct table *table, enum output_colour colour)
+{
+	if (table->n_cells)
+		table->cells[table->n_cells - 1].colour = colour;
 }
 
 /* Characters, not bytes: continuation bytes of UTF-8 take no column. */
@@ -163,11 +184,29 @@ void table_widen(struct table *table, const size_t *widths)
 		widen(table, i, widths[i]);
 }
 
-static void print_row(const struct table *table, const char *const *cells, FILE *file)
+static void print_cell(const struct cell *cell, FILE *file)
+{
+	if (cell->colour == OUTPUT_PLAIN)
+		fputs(cell->text, file);
+	else
+		fprintf(file, "%s%s%s", output_colour(cell->colour), cell->text, output_colour(OUTPUT_PLAIN));
+}
+
+static void print_row(const struct table *table, const struct cell *cells, FILE *file)
+{
+	for (size_t i = 0; i + 1 < table->n_columns; i++) {
+		print_cell(&cells[i], file);
+		fprintf(file, "%*s", (int)(table->widths[i] - columns_of(cells[i].text) + 2), "");
+	}
+	print_cell(&cells[table->n_columns - 1], file);
+	fputc('\n', file);
+}
+
+static void print_heads(const struct table *table, FILE *file)
 {
 	for (size_t i = 0; i + 1 < table->n_columns; i++)
-		fprintf(file, "%s%*s", cells[i], (int)(table->widths[i] - columns_of(cells[i]) + 2), "");
-	fprintf(file, "%s\n", cells[table->n_columns - 1]);
+		fprintf(file, "%s%*s", table->heads[i], (int)(table->widths[i] - columns_of(table->heads[i]) + 2), "");
+	fprintf(file, "%s\n", table->heads[table->n_columns - 1]);
 }
 
 size_t table_rows(const struct table *table)
@@ -180,12 +219,12 @@ int table_print(struct table *table, FILE *file)
 	for (size_t i = 0; i < table->n_columns; i++)
 		widen(table, i, columns_of(table->heads[i]));
 	for (size_t i = 0; i < table->n_cells; i++)
-		widen(table, i % table->n_columns, columns_of(table->cells[i]));
+		widen(table, i % table->n_columns, columns_of(table->cells[i].text));
 	if (!table->headed)
-		print_row(table, table->heads, file);
+		print_heads(table, file);
 	table->headed = true;
 	for (size_t row = 0; row < table_rows(table); row++)
-		print_row(table, (const char *const *)table->cells + row * table->n_columns, file);
+		print_row(table, table->cells + row * table->n_columns, file);
 	forget_cells(table);
 	return ferror(file) ? -EIO : 0;
 }

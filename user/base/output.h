@@ -29,6 +29,16 @@ int output_json_line(FILE *file, json_t *value);
  */
 char *output_visible(const char *text);
 
+/* What sets a colour on standard output; "" where that is no terminal, or NO_COLOR is set (no-color.org). */
+enum output_colour {
+	OUTPUT_PLAIN,
+	OUTPUT_RED,
+	OUTPUT_GREEN,
+	OUTPUT_YELLOW,
+	OUTPUT_COLOURS,
+};
+const char *output_colour(enum output_colour colour);
+
 /* Rows of cells, as wide as their widest. */
 struct table;
 
@@ -37,6 +47,8 @@ struct table *table_new(const char *const *heads, size_t n);
 void table_free(struct table *table);
 /* The next cell, row by row. Texts are made visible. */
 int table_cell(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Of the cell that was added last. */
+void table_colour(struct table *table, enum output_colour colour);
 size_t table_rows(const struct table *table);
 /* The heads, at the first time, and the rows since the last. Columns only ever widen. */
 int table_print(struct table *table, FILE *file);

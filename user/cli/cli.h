@@ -36,11 +36,12 @@ struct command {
 	const char *examples;	 /* as they are typed, a line each */
 };
 extern const struct command commands[]; /* ends with a NULL name */
-extern const struct argp_option cli_agent_options[], cli_attach_options[], cli_detach_options[],
-	cli_limit_set_options[], cli_limit_delete_options[], cli_limit_list_options[], cli_max_in_flight_options[],
-	cli_explain_options[], cli_history_options[], cli_suggest_options[], cli_apply_options[], cli_delete_options[],
-	cli_diff_options[], cli_check_options[], cli_export_options[], cli_top_options[], cli_trace_options[],
-	cli_events_options[], cli_replay_options[], cli_probe_options[], cli_uninstall_options[];
+extern const struct argp_option cli_audit_options[], cli_status_options[], cli_agent_options[], cli_attach_options[],
+	cli_detach_options[], cli_limit_set_options[], cli_limit_delete_options[], cli_limit_list_options[],
+	cli_max_in_flight_options[], cli_explain_options[], cli_history_options[], cli_suggest_options[],
+	cli_apply_options[], cli_delete_options[], cli_diff_options[], cli_check_options[], cli_export_options[],
+	cli_top_options[], cli_trace_options[], cli_events_options[], cli_replay_options[], cli_probe_options[],
+	cli_uninstall_options[];
 
 /* The options of struct cli. */
 extern const struct argp cli_common;
@@ -107,6 +108,7 @@ int cli_print_more(struct table *table);
 const char *cli_text(json_t *object, const char *key);
 json_int_t cli_number(json_t *object, const char *key);
 
+int cli_audit(const struct command *command, int argc, char **argv);
 int cli_agent(const struct command *command, int argc, char **argv);
 int cli_attach(const struct command *command, int argc, char **argv);
 int cli_detach(const struct command *command, int argc, char **argv);

@@ -64,8 +64,11 @@ const struct command commands[] = {
 	  NULL, "weir export > api.yaml" },
 	{ "schema", "", "Print the JSON Schema of policy files.", cli_schema, NULL, NULL, NULL,
 	  "weir schema > weir.schema.json" },
-	{ "status", "", "Show servers, connections, decisions and the subjects refused most.", cli_status, NULL, NULL,
-	  NULL, "weir status\nweir status --json" },
+	{ "status", "[NAME]", "Show how servers are: a line each, and what needs attention.", cli_status,
+	  cli_status_options, NULL,
+	  "REQ/S and 429/S are of the last ten to twenty seconds. TLS is the part of what was asked that came in records which weir cannot read.\n"
+	  "With NAME, or --wide, it shows everything: all counts, interfaces, the subjects refused most, limits, reasons and policy files. On a terminal it is coloured, unless NO_COLOR is set.",
+	  "weir status\nweir status web\nweir status --watch\nweir status --json" },
 	{ "top", "[NAME]", "Show who makes the load: users, namespaces, verbs, resources, addresses, limits.", cli_top,
 	  cli_top_options, NULL,
 	  "Needs no limit. The kernel counts each request as it is decided. On a terminal the table is drawn anew each second, and keys choose what it is about; in a pipe each interval prints its rows. Whose TLS and HTTP/2 connections are is not known: their records are shown by source.\n"
@@ -94,6 +97,11 @@ const struct command commands[] = {
 	  cli_events_options, NULL,
 	  "The agent keeps the latest 1000. The kernel tells of some 500 refusals a second of each server; how many more there were is said on stderr. Dry runs and TLS are not shown: weir trace and weir top have those.",
 	  "weir events\nweir events web --follow --json" },
+	{ "audit", "[NAME]", "Show who has changed what, and what was there before.", cli_audit, cli_audit_options,
+	  NULL,
+	  "The agent writes down each change of servers and limits: when, by whom (the user, the process, and who logged in before a sudo; or the policy file), by which command, and the values before and after. It keeps the latest, in two files of 1 MiB, over restarts of the agent; with agent --persist over those of the machine. Commands that failed and changed nothing are in the agent's log alone.\n"
+	  "The table shows what differs; --json has all values.",
+	  "weir audit\nweir audit web --since 24h --json" },
 	{ "probe", "", "Show what weir can do on this kernel and in this network namespace.", cli_probe,
 	  cli_probe_options, NULL,
 	  "Needs root for most checks, but no agent. It leaves nothing behind. Exit status 0: everything works fully. 1: something does not.\n"

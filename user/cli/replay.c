@@ -149,7 +149,7 @@ static void decision_row(struct table *table, json_t *result, const char *decisi
 static int print_decisions(json_t *result)
 {
 	static const char *const heads[] = { "DECISION", "RECORDED", "REPLAYED" };
-	struct table *table = table_new(heads, CLI_COLUMNS(heads));
+	CLEANUP_TABLE struct table *table = table_new(heads, CLI_COLUMNS(heads));
 	const char *decision;
 	json_t *count;
 
@@ -176,11 +176,12 @@ static int print_tables(json_t *result)
 {
 	static const char *const limits[] = { "SERVER", "LIMIT", "REQUESTS", "REFUSED", "WOULD REFUSE" };
 	static const char *const subjects[] = { "SERVER", "LIMIT", "SUBJECT", "REQUESTS", "REFUSED", "WOULD REFUSE" };
+	CLEANUP_TABLE struct table *by_limit = cli_rows(json_object_get(result, "limits"), limits, CLI_COLUMNS(limits),
+							limit_row);
+	CLEANUP_TABLE struct table *by_subject = cli_rows(json_object_get(result, "subjects"), subjects,
+							  CLI_COLUMNS(subjects), limit_row);
 
-	return print_decisions(result) ?:
-		       cli_print_more(cli_rows(json_object_get(result, "limits"), limits, CLI_COLUMNS(limits), limit_row)) ?:
-		       cli_print_more(cli_rows(json_object_get(result, "subjects"), subjects, CLI_COLUMNS(subjects),
-					       limit_row));
+	return print_decisions(result) ?: cli_print_more(by_limit) ?: cli_print_more(by_subject);
 }
 
 static void say_number(FILE *out, json_t *of, const char *key, const char *what)

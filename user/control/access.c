@@ -69,6 +69,7 @@ int access_peer_read(int fd, struct access_peer *out)
 	if (ret)
 		return ret;
 	peer.uid = who.uid;
+	peer.pid = who.pid;
 	peer.groups[0] = who.gid;
 	*out = peer;
 	return 0;

@@ -47,6 +47,7 @@ struct access_control {
 
 struct access_peer {
 	uid_t uid;
+	pid_t pid;
 	gid_t *groups; /* the effective one, and the supplementary ones */
 	size_t n_groups;
 };

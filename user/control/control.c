@@ -9,6 +9,12 @@
 #include "base/clock.h"
 #include "control/private.h"
 
+void control_client_peer(const struct control_client *client, uid_t *uid, pid_t *pid)
+{
+	*uid = client->uid;
+	*pid = client->pid;
+}
+
 enum access control_client_access(const struct control_client *client)
 {
 	return client ? client->access : ACCESS_CHANGE;

@@ -53,6 +53,8 @@ void control_answer(struct control_client *client, int ret, json_t *result, cons
 
 /* What the client may say. NULL, for what the agent asks of itself: everything. */
 enum access control_client_access(const struct control_client *client);
+/* Who it is. */
+void control_client_peer(const struct control_client *client, uid_t *uid, pid_t *pid);
 
 /*
  * For a handler that succeeds: a stream follows its reply. ended(arg) is called when the client wants no more or is gone;

@@ -135,6 +135,7 @@ static void client_accept(struct evconnlistener *listener, evutil_socket_t fd, s
 		return;
 	}
 	client->uid = peer.uid;
+	client->pid = peer.pid;
 	control->n_guests += !access_is_owner(peer.uid);
 	if (++control->n_clients == CONTROL_CLIENTS_MAX && !make_room(control))
 		pause_accepting(control);

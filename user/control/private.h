@@ -15,6 +15,7 @@ struct control_client {
 	struct control *control;
 	struct bufferevent *stream;
 	uid_t uid;
+	pid_t pid;
 	enum access access;
 	__u64 heard_ns;		  /* since when it has been silent */
 	bool waiting;		  /* for control_answer() */

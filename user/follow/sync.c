@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/audit.h"
 #include "agent/jobs.h"
 #include "agent/log.h"
 #include "agent/plan.h"
@@ -159,8 +160,25 @@ static bool read_again(struct agent *agent, const struct policy_source *source, 
 	return policy_source_read(source, reading);
 }
 
+/* Whose doing it is: the files that have changed, or those that are tried again. */
+static json_t *changed_by(const struct policy_sources *sources, const bool *changed)
+{
+	json_t *files = json_array(), *all = json_array();
+
+	for (size_t i = 0; i < sources->n; i++) {
+		json_array_append_new(all, json_string(sources->items[i].path));
+		if (changed[i])
+			json_array_append_new(files, json_string(sources->items[i].path));
+	}
+	if (!json_array_size(files))
+		json_array_extend(files, all);
+	json_decref(all);
+	return json_pack("{s:o}", "files", files);
+}
+
 void policy_sources_sync(struct agent *agent)
 {
+	CLEANUP_AUDIT_VIEW struct audit_view before = { 0 };
 	struct policy_sources *sources = &agent->sources;
 	CLEANUP_FREE bool *changed = calloc(sources->n + 1, sizeof(*changed));
 
@@ -176,7 +194,9 @@ void policy_sources_sync(struct agent *agent)
 		if (changed[i] && sources->watch)
 			policy_watch_source(sources->watch, &sources->items[i]);
 	}
+	audit_begin(agent, &before);
 	settle(agent, changed);
+	audit_end(agent, &before, changed_by(sources, changed), "policy files");
 	agent_change_end(agent);
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/append.h"
 #include "base/cleanup.h"
 
 #define HOUR_S 3600
@@ -78,29 +79,6 @@ static void prune(const char *dir, time_t now)
 	free_hours(list, n);
 }
 
-static int write_all(int fd, const char *text, size_t length)
-{
-	for (size_t written = 0; written < length;) {
-		ssize_t n = write(fd, text + written, length - written);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		written += n < 0 ? 0 : n;
-	}
-	return 0;
-}
-
-/* What is only half written is taken back: all of it is tried again. */
-static int append(int fd, const char *lines, size_t length)
-{
-	off_t before = lseek(fd, 0, SEEK_END);
-	int ret = before < 0 ? -errno : write_all(fd, lines, length);
-
-	if (ret && before >= 0 && ftruncate(fd, before))
-		return -errno;
-	return ret;
-}
-
 int history_append(const char *dir, time_t now, const char *lines, size_t length, struct error *err)
 {
 	char name[NAME_SIZE], path[PATH_MAX];
@@ -115,7 +93,7 @@ int history_append(const char *dir, time_t now, const char *lines, size_t length
 		return error_set(err, -errno, "cannot make %s: %s", dir, strerror(errno));
 	prune(dir, now);
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	ret = fd < 0 ? -errno : append(fd, lines, length);
+	ret = fd < 0 ? -errno : append_whole(fd, lines, length);
 	return ret ? error_set(err, ret, "cannot write %s: %s", path, strerror(-ret)) : 0;
 }
 

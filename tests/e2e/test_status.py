@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`weir status`: one screen, in which nothing is said twice."""
+import os
+import pty
+import re
+import subprocess
+
+import pytest
+
+from lib.process import eventually
+
+HEADS = ["SERVER", "PORTS", "LANE", "MODE", "REQ/S", "429/S", "TLS", "CONNECTIONS", "HEALTH"]
+
+
+@pytest.fixture
+def site(world):
+    site = world.site()
+    site.attach()
+    return site
+
+
+def lines(text):
+    return [line.split() for line in text.splitlines()]
+
+
+def on_terminal(world, *words, **variables):
+    """What is printed where standard output is a terminal."""
+    master, slave = pty.openpty()
+    environment = {**world.weir.environment(), **variables}
+    done = subprocess.run(world.weir.command(*words), env=environment, stdout=slave, timeout=60, check=False)
+    os.close(slave)
+    text = os.read(master, 65536).decode()
+    os.close(master)
+    assert done.returncode == 0
+    return text
+
+
+def test_one_screen(world, site):
+    """A line a server, and each remark once, whomever it is about."""
+    text = world.weir("status")
+    heads, web = lines(text)[:2]
+    assert heads == HEADS and web[:4] == ["web", str(site.server.port), "wire", "limiting"]
+    assert "web: warning: it has no limits: nothing is refused\n" in text
+    home = () if world.weir.namespace else ("--netns", site.place.server_ns.path)
+    assert world.weir.run("attach", "other", "--port", 9, *home).returncode == 0  # where nobody listens
+    text = world.weir("status")
+    assert text.count("it has no limits") == 1 and "web, other: warning: it has no limits" in text
+    assert "INTERFACE" not in text
+    assert {row[0] for row in lines(text)[1:3]} == {"web", "other"}
+    wide = world.weir("status", "--wide")
+    assert "INTERFACE" in wide and "other" in wide
+    one = world.weir("status", "web")
+    assert "INTERFACE" in one and "other" not in one
+    assert '"wbe"' in world.weir.refused("status", "wbe") and [s["name"] for s in world.weir.json("status", "web")[
+        "servers"]] == ["web"]
+
+
+def test_rates(world, site):
+    """Of the last ten to twenty seconds; nothing where that is not known yet."""
+    site.limit("user", burst=2)
+    eventually(lambda: site.status()["rates"], "the agent has looked", 60)
+    before = site.status()
+    site.client("alice").drive(6)
+    rates, passed = site.status()["rates"], before["passed"]
+    assert passed == 0 and rates["requests"] * rates["seconds"] == pytest.approx(6)
+    assert rates["refused"] * rates["seconds"] == pytest.approx(4)
+    row = dict(zip(HEADS, lines(world.weir("status"))[1]))
+    assert float(row["REQ/S"]) > 0 and float(row["429/S"]) > 0 and row["TLS"] == "0%"
+
+
+def test_colour(world, site):
+    assert "\033[32mok" not in world.weir("status")
+    world.weir("pause", "web")
+    text = on_terminal(world, "status", NO_COLOR="")
+    assert re.search("\033\\[33mpaused\033\\[0m", text) and "\033[33mweb: warning" in text
+    assert "\033" not in on_terminal(world, "status", NO_COLOR="1")
+
+
+def test_watch(world, site):
+    """In a pipe one after the other, until it is ended."""
+    process = subprocess.Popen(world.weir.command("status", "--watch=100ms"), env=world.weir.environment(),
+                               stdout=subprocess.PIPE, text=True)
+    seen = [process.stdout.readline() for _ in range(12)]
+    process.terminate()
+    process.communicate()
+    assert len([line for line in seen if line.split() == HEADS]) >= 2
+    assert "at least 100ms" in world.weir.refused("status", "--watch=1ms", status=2)

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include "audit/view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/json_list.h"
+
+/* What follows from the rest, or is weir's own. */
+static const char *const not_told[] = { "name", "netns_cookie", "last_number", "groups", "draining" };
+
+/* --- as it is */
+
+static json_t *settings_of(const struct server *server)
+{
+	json_t *settings = server_settings_to_json(server);
+
+	for (size_t i = 0; i < sizeof(not_told) / sizeof(*not_told); i++)
+		json_object_del(settings, not_told[i]);
+	return settings;
+}
+
+static int view_server(const struct server *server, struct audited *out)
+{
+	strcpy(out->name, server->name);
+	out->settings = settings_of(server);
+	out->limits = calloc(server->n_limits + 1, sizeof(*out->limits));
+	if (!out->settings || !out->limits)
+		return -ENOMEM;
+	for (; out->n_limits < server->n_limits; out->n_limits++)
+		if (limit_copy(&server->limits[out->n_limits], &out->limits[out->n_limits]))
+			return -ENOMEM;
+	return 0;
+}
+
+int audit_view(const struct state *state, struct audit_view *out)
+{
+	int ret = 0;
+
+	*out = (struct audit_view){ .servers = calloc(WEIR_MAX_SERVERS, sizeof(*out->servers)) };
+	if (!out->servers)
+		return -ENOMEM;
+	for (int slot = 0; slot < WEIR_MAX_SERVERS && !ret; slot++) {
+		const struct server *server = state->servers[slot];
+
+		if (server && !server->draining)
+			ret = view_server(server, &out->servers[out->n++]);
+	}
+	return ret;
+}
+
+void audit_view_clear(struct audit_view *view)
+{
+	for (size_t i = 0; i < view->n; i++) {
+		struct audited *server = &view->servers[i];
+
+		for (size_t j = 0; j < server->n_limits; j++)
+			limit_clear(&server->limits[j]);
+		free(server->limits);
+		json_decref(server->settings);
+	}
+	free(view->servers);
+	*view = (struct audit_view){ 0 };
+}
+
+/* --- what is another one */
+
+struct changes {
+	json_t *list;
+	const char *server;
+	size_t more; /* for which there is no room */
+};
+
+/* Takes over both, of which NULL is nothing. */
+static void add(struct changes *c, const char *what, json_t *before, json_t *after)
+{
+	if (json_array_size(c->list) < AUDIT_CHANGES_MAX)
+		json_array_append_new(c->list,
+				      json_pack("{s:s, s:s, s:o, s:o}", "server", c->server, "what", what, "before",
+						before ?: json_null(), "after", after ?: json_null()));
+	else
+		c->more++;
+}
+
+static void add_copy(struct changes *c, const char *what, json_t *before, json_t *after)
+{
+	if (!before || !after || !json_equal(before, after))
+		add(c, what, json_incref(before), json_incref(after));
+}
+
+static void add_named(struct changes *c, const char *kind, const char *name, json_t *before, json_t *after)
+{
+	CLEANUP_FREE char *what = NULL;
+
+	if (asprintf(&what, "%s %s", kind, name) < 0)
+		what = NULL;
+	add_copy(c, what ?: kind, before, after);
+}
+
+/* Is every item an object with a name? */
+static bool is_named(json_t *list)
+{
+	json_t *item;
+	size_t i;
+
+	if (!json_array_size(list))
+		return false;
+	json_array_foreach (list, i, item)
+		if (!json_is_string(json_object_get(item, "name")))
+			return false;
+	return true;
+}
+
+/* Of priority levels and flow schemas those that differ. */
+static void compare_lists(struct changes *c, const char *kind, json_t *before, json_t *after)
+{
+	json_t *item;
+	size_t i;
+
+	json_array_foreach (before, i, item) {
+		const char *name = json_string_value(json_object_get(item, "name"));
+
+		add_named(c, kind, name, item, list_named(after, name));
+	}
+	json_array_foreach (after, i, item) {
+		const char *name = json_string_value(json_object_get(item, "name"));
+
+		if (!list_named(before, name))
+			add_named(c, kind, name, NULL, item);
+	}
+}
+
+static void compare_settings(struct changes *c, json_t *before, json_t *after)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach (after, key, value) {
+		json_t *was = json_object_get(before, key);
+
+		if (is_named(value) || is_named(was))
+			compare_lists(c, key, was, value);
+		else
+			add_copy(c, key, was, value);
+	}
+}
+
+/* {SUBJECT: AMOUNT} */
+static json_t *overrides_of(const struct limit *limit)
+{
+	json_t *overrides = json_object();
+
+	for (size_t i = 0; limit && i < limit->n_overrides; i++) {
+		json_t *amount = json_object();
+
+		amount_to_json(&limit->overrides[i].amount, limit->kind, amount);
+		json_object_set_new(overrides, limit->overrides[i].subject, amount);
+	}
+	return overrides;
+}
+
+static void compare_overrides(struct changes *c, const struct limit *before, const struct limit *after)
+{
+	CLEANUP_JSON json_t *then = NULL, *now = NULL;
+	const char *name = (before ?: after)->name, *subject;
+	CLEANUP_FREE char *kind = NULL;
+	json_t *amount;
+
+	if (before && after && limit_overrides_equal(before, after))
+		return;
+	then = overrides_of(before);
+	now = overrides_of(after);
+	if (asprintf(&kind, "limit %s for", name) < 0) {
+		kind = NULL;
+		return;
+	}
+	json_object_foreach (then, subject, amount)
+		add_named(c, kind, subject, amount, json_object_get(now, subject));
+	json_object_foreach (now, subject, amount)
+		if (!json_object_get(then, subject))
+			add_named(c, kind, subject, NULL, amount);
+}
+
+/* Without its overrides, and what only weir needs. */
+static json_t *limit_told(const struct limit *limit)
+{
+	json_t *told = limit ? limit_settings_to_json(limit) : NULL;
+
+	json_object_del(told, "name");
+	json_object_del(told, "number");
+	if (!json_integer_value(json_object_get(told, "keys")))
+		json_object_del(told, "keys");
+	return told;
+}
+
+static void compare_limit(struct changes *c, const struct limit *before, const struct limit *after)
+{
+	CLEANUP_JSON json_t *then = limit_told(before), *now = limit_told(after);
+
+	add_named(c, "limit", (before ?: after)->name, then, now);
+	compare_overrides(c, before, after);
+}
+
+static const struct limit *find_limit(const struct audited *server, const char *name)
+{
+	for (size_t i = 0; server && i < server->n_limits; i++)
+		if (!strcmp(server->limits[i].name, name))
+			return &server->limits[i];
+	return NULL;
+}
+
+static void compare_limits(struct changes *c, const struct audited *before, const struct audited *after)
+{
+	for (size_t i = 0; before && i < before->n_limits; i++)
+		compare_limit(c, &before->limits[i], find_limit(after, before->limits[i].name));
+	for (size_t i = 0; after && i < after->n_limits; i++)
+		if (!find_limit(before, after->limits[i].name))
+			compare_limit(c, NULL, &after->limits[i]);
+}
+
+static void compare_server(struct changes *c, const struct audited *before, const struct audited *after)
+{
+	c->server = (before ?: after)->name;
+	if (before && after)
+		compare_settings(c, before->settings, after->settings);
+	else
+		add_copy(c, "server", before ? before->settings : NULL, after ? after->settings : NULL);
+	compare_limits(c, before, after);
+}
+
+static const struct audited *find_server(const struct audit_view *view, const char *name)
+{
+	for (size_t i = 0; i < view->n; i++)
+		if (!strcmp(view->servers[i].name, name))
+			return &view->servers[i];
+	return NULL;
+}
+
+json_t *audit_changes(const struct audit_view *before, const struct audit_view *after)
+{
+	struct changes c = { .list = json_array() };
+
+	for (size_t i = 0; i < before->n; i++)
+		compare_server(&c, &before->servers[i], find_server(after, before->servers[i].name));
+	for (size_t i = 0; i < after->n; i++)
+		if (!find_server(before, after->servers[i].name))
+			compare_server(&c, NULL, &after->servers[i]);
+	if (c.more)
+		json_array_append_new(c.list, json_pack("{s:s, s:o, s:n, s:n}", "server", c.server, "what",
+							json_sprintf("%zu more changes", c.more), "before", "after"));
+	return c.list;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What needs a sentence in `weir status`. What is the same for several servers is said once. */
+#include "cli/status.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+static json_t *find(json_t *remarks, const char *text)
+{
+	json_t *remark;
+	size_t i;
+
+	json_array_foreach (remarks, i, remark)
+		if (!strcmp(cli_text(remark, "text"), text))
+			return remark;
+	return NULL;
+}
+
+/* Takes over the text. */
+static void remark(json_t *remarks, const char *who, bool bad, char *text)
+{
+	json_t *there = text ? find(remarks, text) : NULL;
+
+	if (there)
+		json_array_append_new(json_object_get(there, "who"), json_string(who));
+	else if (text)
+		json_array_append_new(remarks, json_pack("{s:[s], s:s, s:b}", "who", who, "text", text, "bad", bad));
+	free(text);
+}
+
+/* Of text that others have written, what is printed of it. NULL: there is none. */
+static char *said(json_t *object, const char *key)
+{
+	const char *text = cli_text(object, key);
+
+	return *text ? output_visible(text) : NULL;
+}
+
+__attribute__((format(printf, 1, 2))) static char *text_of(const char *format, ...)
+{
+	char *text;
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vasprintf(&text, format, args);
+	va_end(args);
+	return length < 0 ? NULL : text;
+}
+
+/* Nothing for what is as it should be: what cannot be read waits, or is dropped because that was asked for. */
+static void add_hold(json_t *remarks, const char *server, json_t *hold)
+{
+	CLEANUP_FREE char *not_held = said(hold, "why"), *no_pace = said(hold, "no_pace");
+
+	if (not_held)
+		remark(remarks, server, true,
+		       text_of("%s is not limited: %s",
+			       strcmp(cli_text(hold, "mode"), "pace") ?
+				       "TLS and other unreadable traffic" :
+				       "TLS on connections that were open before attach",
+			       not_held));
+	else if (no_pace && strcmp(cli_text(hold, "asked"), "drop"))
+		remark(remarks, server, false,
+		       text_of("TLS and other unreadable traffic is held by dropping: %s", no_pace));
+}
+
+static void add_inside(json_t *remarks, const char *server, json_t *inside)
+{
+	CLEANUP_FREE char *why = said(inside, "why"), *text = said(inside, "text");
+
+	if (text)
+		remark(remarks, server, false, text_of("inside: %s%s%s", text, why ? ": " : "", why ?: ""));
+	else if (why)
+		remark(remarks, server, true, text_of("inside: off: %s", why));
+}
+
+/* What passed only because of a dry run stands in no column. */
+static void add_dry_run(json_t *remarks, json_t *server)
+{
+	json_int_t shed = cli_number(server, "dry_run_shed"), rejected = cli_number(server, "dry_run_rejected");
+
+	if (shed || rejected)
+		remark(remarks, cli_text(server, "name"), false,
+		       text_of("let pass by a dry run: %lld requests that would have been shed, %lld rejected", shed,
+			       rejected));
+}
+
+static void add_server(json_t *remarks, json_t *server)
+{
+	CLEANUP_FREE char *warning = said(server, "warning");
+	const char *name = cli_text(server, "name");
+	json_t *loopback = json_object_get(server, "loopback");
+
+	remark(remarks, name, true, said(server, "problem"));
+	if (warning)
+		remark(remarks, name, false, text_of("warning: %s", warning));
+	add_dry_run(remarks, server);
+	add_hold(remarks, name, json_object_get(server, "hold"));
+	add_inside(remarks, name, json_object_get(server, "inside"));
+	if (strcmp(cli_text(loopback, "mode"), "close") == 0)
+		remark(remarks, name, false,
+		       text_of("a 429 on loopback closes its connection: %s", cli_text(loopback, "why")));
+}
+
+/* What the agent has given up bringing in line, until it looks at everything again. */
+static void add_given_up(json_t *remarks, json_t *reconcile)
+{
+	const char *key;
+	json_t *entry;
+
+	json_object_foreach (json_object_get(reconcile, "given_up"), key, entry) {
+		CLEANUP_FREE char *why = said(entry, "error");
+
+		remark(remarks, key, true,
+		       text_of("given up after %lld tries until the next resync (every %lld s): %s",
+			       cli_number(entry, "tries"), cli_number(reconcile, "resync_seconds"), why ?: ""));
+	}
+}
+
+/* The first error of each policy file or directory that the agent follows. */
+static void add_policy(json_t *remarks, json_t *policy)
+{
+	json_t *errors = json_object_get(policy, "errors");
+	CLEANUP_FREE char *first = output_visible(json_string_value(json_array_get(errors, 0)) ?: "");
+	CLEANUP_FREE char *who = text_of("policy %s", cli_text(policy, "path")), *more = NULL;
+	bool never = json_is_null(json_object_get(policy, "last_success"));
+	size_t n = json_array_size(errors);
+
+	if (!n || !who)
+		return;
+	more = n > 1 ? text_of(" (and %zu more)", n - 1) : NULL;
+	remark(remarks, who, true,
+	       text_of("%s, because of %s%s",
+		       never ? "it has not been in force since the agent started" : "its earlier content is in force",
+		       first ?: "", more ?: ""));
+}
+
+json_t *status_remarks(json_t *result)
+{
+	json_t *remarks = json_array(), *item;
+	size_t i;
+
+	json_array_foreach (json_object_get(result, "servers"), i, item)
+		add_server(remarks, item);
+	add_given_up(remarks, json_object_get(json_object_get(result, "agent"), "reconcile"));
+	json_array_foreach (json_object_get(result, "policies"), i, item)
+		add_policy(remarks, item);
+	return remarks;
+}
+
+/* --- what is printed */
+
+static void print_who(json_t *who)
+{
+	json_t *name;
+	size_t i;
+
+	json_array_foreach (who, i, name)
+		printf("%s%s", i ? ", " : "", json_string_value(name));
+}
+
+void status_print_remarks(json_t *remarks)
+{
+	json_t *item;
+	size_t i;
+
+	json_array_foreach (remarks, i, item) {
+		enum output_colour colour = json_is_true(json_object_get(item, "bad")) ? OUTPUT_RED : OUTPUT_YELLOW;
+
+		printf("%s%s", i ? "" : "\n", output_colour(colour));
+		print_who(json_object_get(item, "who"));
+		printf(": %s%s\n", cli_text(item, "text"), output_colour(OUTPUT_PLAIN));
+	}
+}
+
+static bool is_about(json_t *item, const char *who)
+{
+	json_t *name;
+	size_t i;
+
+	json_array_foreach (json_object_get(item, "who"), i, name)
+		if (!strcmp(json_string_value(name), who))
+			return true;
+	return false;
+}
+
+size_t status_count_remarks(json_t *remarks, const char *who, bool *bad)
+{
+	size_t n = 0, i;
+	json_t *item;
+
+	*bad = false;
+	json_array_foreach (remarks, i, item) {
+		if (!is_about(item, who))
+			continue;
+		*bad |= json_is_true(json_object_get(item, "bad"));
+		n++;
+	}
+	return n;
+}
