@@ -78,7 +78,7 @@ static void test_two_at_once(void **state)
 		assert_int_equal(tokens_taken(), i * REQUESTS);
 		assert_int_equal(counts(RATE_SLOT).admitted, i * REQUESTS);
 		memset(taken, 0, sizeof(taken));
-		done(datapath_in_flight(dp, 0, taken, &error));
+		done(datapath_in_flight(dp, 0, 1, taken, &error));
 		assert_int_equal(taken[SLOT], 1);
 		server_says(false, 0, strlen(pipelined), FIN_ACK, NULL);
 	}

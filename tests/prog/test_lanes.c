@@ -184,7 +184,7 @@ static __u64 places_taken(void)
 {
 	__u64 taken[WEIR_SERVER_LIMITS] = {};
 
-	done(datapath_in_flight(dp, 0, taken, &error));
+	done(datapath_in_flight(dp, 0, 1, taken, &error));
 	return taken[SLOT];
 }
 

@@ -24,7 +24,7 @@ static __u64 taken(void)
 {
 	__u64 places[WEIR_SERVER_LIMITS] = {};
 
-	done(datapath_in_flight(dp, 0, places, &error));
+	done(datapath_in_flight(dp, 0, 1, places, &error));
 	return places[SLOT];
 }
 

@@ -13,6 +13,7 @@
 #include "agent/history.h"
 #include "agent/unsaved.h"
 #include "agent_fixture.h"
+#include "audit/file.h"
 #include "base/cleanup.h"
 #include "fake_datapath.h"
 #include "saved/saved.h"
@@ -72,6 +73,7 @@ int tear_down(void **state)
 	end_agent(f);
 	snprintf(path, sizeof(path), "%s/state.json", f->state_dir);
 	unlink(path);
+	audit_remove(f->state_dir);
 	assert_int_equal(rmdir(f->state_dir), 0);
 	assert_int_equal(rmdir(f->pin_dir), 0);
 	free(f);

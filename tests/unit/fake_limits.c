@@ -144,13 +144,13 @@ int datapath_limit_counts(struct datapath *dp, __u32 server, __u32 slot, struct 
 	return ret;
 }
 
-int datapath_in_flight(struct datapath *dp, __u32 server, __u64 taken[WEIR_SERVER_LIMITS], struct error *err)
+int datapath_in_flight(struct datapath *dp, __u32 server, __u32 n, __u64 *taken, struct error *err)
 {
 	CLEANUP_KERNEL void *kernel = fake_kernel_read();
 	int ret = fake_fails(__func__, err);
 
-	if (!ret)
-		memcpy(taken, dp->servers[server].taken, sizeof(dp->servers[server].taken));
+	for (__u32 i = 0; i < n && !ret; i++)
+		memcpy(taken + i * WEIR_SERVER_LIMITS, dp->servers[server + i].taken, sizeof(dp->servers[0].taken));
 	return ret;
 }
 

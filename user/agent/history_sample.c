@@ -81,7 +81,7 @@ static int sample_limits(struct sampling *s, int slot, json_t *then, json_t *now
 {
 	const char *server = s->agent->state.servers[slot]->name;
 	struct metrics_limit *limits = NULL;
-	int n = limits_measure(s->agent, slot, &limits, err);
+	int n = limits_measure(s->agent, slot, NULL, &limits, err);
 
 	for (int i = 0; i < n; i++) {
 		const struct weir_heavy_counts counts = top_limit_counts(&limits[i].counts);

@@ -549,3 +549,14 @@ json_t *inside_status(const struct agent *agent, int slot)
 	return json_pack("{s:s, s:s, s:s?, s:s?, s:o}", "asked", inside_mode_name(server->inside), "lane", lane, "text",
 			 text, "why", why, "processes", list_processes(inside));
 }
+
+const char *inside_lane(const struct agent *agent, int slot)
+{
+	const struct inside_server *inside = agent->servers[slot].inside;
+	const struct inside_served *seen = inside && inside->in_force && !inside->why.text[0] ? first_seen(inside) :
+												NULL;
+
+	if (!seen)
+		return "wire";
+	return is_answered(agent, slot, seen) ? "answer" : "see";
+}

@@ -30,5 +30,7 @@ void inside_forget(struct agent *agent, int slot);
 
 /* {"asked", "lane", "text", "why", "processes"}: null where it was turned off. */
 json_t *inside_status(const struct agent *agent, int slot);
+/* One of metrics_lanes. */
+const char *inside_lane(const struct agent *agent, int slot);
 
 #endif

@@ -11,7 +11,7 @@
 static int measure(struct net *net, int slot, __u32 limit, const __u64 *taken, struct metrics_limit *out,
 		   struct error *err)
 {
-	out->taken = taken[limit];
+	out->taken = taken ? taken[limit] : 0;
 	return net ? datapath_limit_counts(net->dp, slot, limit, &out->counts, err) : 0;
 }
 
@@ -56,21 +56,52 @@ static int measure_limits(struct net *net, int slot, const struct server *server
 	return ret ?: n;
 }
 
-int limits_measure(const struct agent *agent, int slot, struct metrics_limit **out, struct error *err)
+void limits_taken_clear(struct limits_taken *taken)
+{
+	for (size_t i = 0; i < taken->n; i++)
+		free(taken->of[i].places);
+}
+
+/* Of the namespace, read when it is asked for the first time. NULL: err says why not. */
+static const __u64 *taken_in(struct limits_taken *taken, struct net *net, struct error *err)
+{
+	__u64 *places;
+	size_t i;
+
+	for (i = 0; i < taken->n; i++)
+		if (taken->of[i].net == net)
+			return taken->of[i].places;
+	places = calloc(WEIR_MAX_LIMITS, sizeof(*places));
+	if (!places) {
+		error_set(err, -ENOMEM, "out of memory");
+		return NULL;
+	}
+	if (net && datapath_in_flight(net->dp, 0, WEIR_MAX_SERVERS, places, err)) {
+		free(places);
+		return NULL;
+	}
+	taken->of[taken->n].net = net;
+	taken->of[taken->n++].places = places;
+	return places;
+}
+
+int limits_measure(const struct agent *agent, int slot, struct limits_taken *taken, struct metrics_limit **out,
+		   struct error *err)
 {
 	const struct server *server = agent->state.servers[slot];
 	struct net *net = agent->servers[slot].in_force ? server_net(agent, server) : NULL;
-	CLEANUP_FREE __u64 *taken = calloc(WEIR_SERVER_LIMITS, sizeof(*taken));
 	size_t most = server->n_limits + server->priorities.n_levels;
 	struct metrics_limit *limits = calloc(most + 1, sizeof(*limits));
-	int ret = taken && limits ? 0 : error_set(err, -ENOMEM, "out of memory");
+	const __u64 *places = limits && taken ? taken_in(taken, net, err) : NULL;
+	int ret = taken && !places ? -EIO : 0;
 
-	if (!ret && net)
-		ret = datapath_in_flight(net->dp, slot, taken, err);
+	if (!limits)
+		return error_set(err, -ENOMEM, "out of memory");
 	if (!ret)
-		ret = measure_limits(net, slot, server, taken, limits, err);
+		ret = measure_limits(net, slot, server, places ? places + weir_limit_index(slot, 0) : NULL, limits,
+				     err);
 	if (ret < 0) {
-		limits_measured_free(limits, limits ? most : 0);
+		limits_measured_free(limits, most);
 		return ret;
 	}
 	*out = limits;

@@ -262,8 +262,23 @@ int agent_max_in_flight(struct agent *agent, json_t *arguments, json_t **result,
 
 /* limit_counts.c */
 
-/* What the limits and priority levels of a server have counted; the caller frees *out (limits_measured_free). Returns how many. */
-int limits_measure(const struct agent *agent, int slot, struct metrics_limit **out, struct error *err);
+/* Places that are taken, by namespace: the table of each is read once for all of its servers. All zero to begin with. */
+struct limits_taken {
+	struct {
+		const struct net *net; /* NULL: of those that are not in force */
+		__u64 *places;	       /* by weir_limit_index() */
+	} of[WEIR_MAX_SERVERS + 1];
+	size_t n;
+};
+void limits_taken_clear(struct limits_taken *taken);
+#define CLEANUP_LIMITS_TAKEN __attribute__((cleanup(limits_taken_clear)))
+
+/*
+ * What the limits and priority levels of a server have counted; taken NULL: but for the places that are taken. The caller frees
+ * *out (limits_measured_free). Returns how many.
+ */
+int limits_measure(const struct agent *agent, int slot, struct limits_taken *taken, struct metrics_limit **out,
+		   struct error *err);
 void limits_measured_free(struct metrics_limit *limits, size_t n);
 /*
  * Why nothing is known of the requests of a server's traffic so far but its size: it is encrypted. The caller frees it. NULL:
@@ -286,7 +301,9 @@ int agent_diff(struct agent *agent, json_t *arguments, json_t **result, struct e
 int agent_delete(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 int agent_export(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 
-/* status.c */
+/* status.c, metrics.c */
+/* One of metrics_modes. */
+const char *server_mode(const struct agent *agent, int slot);
 int agent_status(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 

@@ -14,7 +14,7 @@
 
 #define TOP_SUBJECTS 10
 
-static const char *server_mode(const struct agent *agent, int slot)
+const char *server_mode(const struct agent *agent, int slot)
 {
 	const struct server *server = agent->state.servers[slot];
 
@@ -220,7 +220,8 @@ static json_t *list_limits(const struct metrics_limit *limits, size_t n)
 }
 
 /* What was asked for, as the state has it, and beside it what there is. Limits are listed elsewhere. */
-static int describe_server(const struct agent *agent, int slot, json_t **out, struct error *err)
+static int describe_server(const struct agent *agent, int slot, struct limits_taken *taken, json_t **out,
+			   struct error *err)
 {
 	static const char *const not_told[] = { "limits", "last_number", "groups" };
 	const struct server *server = agent->state.servers[slot];
@@ -231,7 +232,7 @@ static int describe_server(const struct agent *agent, int slot, json_t **out, st
 	int ret, n_limits;
 
 	ret = net ? datapath_counters(net->dp, slot, counters, err) : 0;
-	n_limits = ret ?: limits_measure(agent, slot, &limits, err);
+	n_limits = ret ?: limits_measure(agent, slot, taken, &limits, err);
 	if (n_limits < 0)
 		return n_limits;
 	object = server_to_json(server);
@@ -259,6 +260,7 @@ static int describe_server(const struct agent *agent, int slot, json_t **out, st
 /* One server, or all. */
 static int describe_servers(const struct agent *agent, const char *name, json_t *servers, struct error *err)
 {
+	CLEANUP_LIMITS_TAKEN struct limits_taken taken = { 0 };
 	int only = name ? state_find(&agent->state, name) : -1, ret = 0;
 
 	if (name && only < 0)
@@ -268,7 +270,7 @@ static int describe_servers(const struct agent *agent, const char *name, json_t 
 
 		if (!agent->state.servers[slot] || (name && slot != only))
 			continue;
-		ret = describe_server(agent, slot, &server, err);
+		ret = describe_server(agent, slot, &taken, &server, err);
 		json_array_append_new(servers, server);
 	}
 	return ret;
@@ -291,92 +293,4 @@ int agent_status(struct agent *agent, json_t *arguments, json_t **result, struct
 			    "metrics", agent->options->metrics, "reconcile", reconcile_status(agent), "servers",
 			    servers, "policies", policy_sources_to_json(&agent->sources));
 	return 0;
-}
-
-static int measure_server(const struct agent *agent, int slot, const struct net *net, struct metrics_server *place,
-			  struct error *err)
-{
-	place->paced = server_flags(agent->state.servers[slot], net) & WEIR_SERVER_PACED;
-	place->conns_max = datapath_conns_max(net->dp);
-	return datapath_counters(net->dp, slot, place->counters, err);
-}
-
-/* The servers of a namespace share a table of connections. */
-static void measure_tables(struct metrics_server *servers, const struct net *const *nets, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		for (size_t j = 0; j < n; j++)
-			if (nets[i] && nets[i] == nets[j])
-				servers[i].conns += metrics_connections(servers[j].counters);
-}
-
-/* nets has WEIR_MAX_SERVERS places. Returns how many. */
-static size_t measure_nets(const struct agent *agent, struct metrics_net *nets)
-{
-	size_t n = 0;
-
-	for (const struct net *net = agent->nets; net && n < WEIR_MAX_SERVERS; net = net->next)
-		nets[n++] = (struct metrics_net){ .cookie = net->cookie, .probe = &net->probe };
-	return n;
-}
-
-/* Too large for the stack. */
-struct measured {
-	struct metrics_limit *limits[WEIR_MAX_SERVERS];
-	struct metrics_server servers[WEIR_MAX_SERVERS];
-	const struct net *nets[WEIR_MAX_SERVERS];
-	struct metrics_net probed[WEIR_MAX_SERVERS];
-};
-
-int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
-{
-	CLEANUP_FREE struct measured *measured = calloc(1, sizeof(*measured));
-	struct metrics_snapshot snapshot = {
-		.version = weir_version,
-		.start_time_s = agent->started.tv_sec + agent->started.tv_nsec / 1e9,
-		.control_requests = agent->control_requests,
-		.process = metrics_process_read(),
-		.control_errors = agent->control_errors,
-	};
-	int ret = 0;
-
-	(void)arguments;
-	snapshot.process.start_time_s = snapshot.start_time_s;
-	if (!measured)
-		return error_set(err, -ENOMEM, "out of memory");
-	snapshot.nets = measured->probed;
-	snapshot.n_nets = measure_nets(agent, measured->probed);
-	snapshot.servers = measured->servers;
-	memcpy(snapshot.control_refused, agent->access.refused, sizeof(snapshot.control_refused));
-	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
-		const struct server *server = agent->state.servers[slot];
-		struct metrics_server *place = &measured->servers[snapshot.n_servers];
-		const struct net *net;
-
-		if (!server)
-			continue;
-		ret = 0;
-		place->name = server->name;
-		place->mode = server_mode(agent, slot);
-		net = agent->servers[slot].in_force ? server_net(agent, server) : NULL;
-		if (net)
-			ret = measure_server(agent, slot, net, place, err);
-		ret = ret ?: limits_measure(agent, slot, &measured->limits[snapshot.n_servers], err);
-		if (ret < 0)
-			break;
-		place->limits = measured->limits[snapshot.n_servers];
-		place->n_limits = ret;
-		measured->nets[snapshot.n_servers++] = net;
-	}
-	measure_tables(measured->servers, measured->nets, snapshot.n_servers);
-	if (ret >= 0) {
-		json_t *families = metrics_families(&snapshot);
-
-		reconcile_metrics(agent, families);
-		policy_sources_measure(&agent->sources, families);
-		*result = json_pack("{s:o}", "metrics", families);
-	}
-	for (size_t i = 0; i < snapshot.n_servers; i++)
-		limits_measured_free(measured->limits[i], measured->servers[i].n_limits);
-	return ret < 0 ? ret : 0;
 }

@@ -20,7 +20,14 @@ struct top {
 	int slot;
 	int by; /* enum weir_heavy_by, or BY_LIMIT */
 	json_t *rows;
+	struct limits_taken taken;
 };
+
+static void top_clear(struct top *top)
+{
+	limits_taken_clear(&top->taken);
+}
+#define CLEANUP_TOP __attribute__((cleanup(top_clear)))
 
 /* --- rows */
 
@@ -65,7 +72,7 @@ struct weir_heavy_counts top_limit_counts(const struct weir_limit_counts *c)
 static int add_limits(struct top *top, struct error *err)
 {
 	struct metrics_limit *limits = NULL;
-	int n = limits_measure(top->agent, top->slot, &limits, err);
+	int n = limits_measure(top->agent, top->slot, &top->taken, &limits, err);
 
 	for (int i = 0; i < n; i++) {
 		const struct weir_heavy_counts counts = top_limit_counts(&limits[i].counts);
@@ -136,7 +143,7 @@ static int kind_parse(const char *text, int *by, struct error *err)
 int agent_top(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
 	CLEANUP_JSON json_t *servers = json_array(), *rows = json_array();
-	struct top top = { .agent = agent, .rows = rows };
+	CLEANUP_TOP struct top top = { .agent = agent, .rows = rows };
 	const char *name = NULL, *by = "user";
 	int only = -1, ret;
 	json_error_t why;

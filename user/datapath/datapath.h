@@ -228,8 +228,11 @@ int datapath_override_delete(struct datapath *dp, __u32 server, __u32 slot, __u6
 int datapath_limit_counts(struct datapath *dp, __u32 server, __u32 slot, struct weir_limit_counts *counts,
 			  struct error *err);
 
-/* By slot: places that are taken, of all subjects together. Adds to what is there. */
-int datapath_in_flight(struct datapath *dp, __u32 server, __u64 taken[WEIR_SERVER_LIMITS], struct error *err);
+/*
+ * Of n servers from this one on, WEIR_SERVER_LIMITS of each, by slot: places that are taken, of all subjects together. Adds to what is
+ * there. The whole table is read, however many servers are asked for.
+ */
+int datapath_in_flight(struct datapath *dp, __u32 server, __u32 n, __u64 *taken, struct error *err);
 
 /* Which requests the limits behind the first WEIR_LIMIT_TYPES are for (weir/limit/match.h): these rules and no others, at once. */
 struct datapath_vector {

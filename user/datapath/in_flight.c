@@ -16,7 +16,7 @@ int datapath_in_flight_clear(struct datapath *dp, __u32 limit)
 			   is_of_limit, &limit);
 }
 
-int datapath_in_flight(struct datapath *dp, __u32 server, __u64 taken[WEIR_SERVER_LIMITS], struct error *err)
+int datapath_in_flight(struct datapath *dp, __u32 server, __u32 n, __u64 *taken, struct error *err)
 {
 	CLEANUP_CURSOR struct map_cursor cursor = {};
 	int ret = map_cursor_open(&cursor, dp->maps.in_flight, sizeof(struct weir_in_flight_key),
@@ -28,11 +28,11 @@ int datapath_in_flight(struct datapath *dp, __u32 server, __u64 taken[WEIR_SERVE
 
 		ret = 0;
 		for (__u32 i = 0; i < cursor.n; i++) {
-			__u32 slot = keys[i].limit - weir_limit_index(server, 0);
+			__u32 limit = keys[i].limit - weir_limit_index(server, 0);
 
-			if (slot >= WEIR_SERVER_LIMITS)
+			if (limit >= n * WEIR_SERVER_LIMITS)
 				continue;
-			taken[slot] += weir_in_flight_taken(values[i].word);
+			taken[limit] += weir_in_flight_taken(values[i].word);
 		}
 	}
 	return ret ? datapath_map_failed(err, ret, "in_flight") : 0;

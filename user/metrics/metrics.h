@@ -75,6 +75,7 @@ struct metrics_limit {
 struct metrics_server {
 	const char *name;
 	const char *mode; /* one of metrics_modes */
+	const char *lane; /* one of metrics_lanes */
 	const struct metrics_limit *limits;
 	size_t n_limits;
 	__u64 counters[WEIR_REASON_COUNT];
@@ -85,6 +86,8 @@ struct metrics_server {
 
 /* What a server can be at: "limiting", "dry-run", "paused", ...; ends with NULL. */
 extern const char *const metrics_modes[];
+/* Where its requests are read: "wire", or on the wire and inside the server; ends with NULL. */
+extern const char *const metrics_lanes[];
 
 struct metrics_net {
 	__u64 cookie;

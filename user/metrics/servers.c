@@ -123,18 +123,29 @@ static void add_paced(json_t *families, const struct metrics_snapshot *snapshot)
 
 const char *const metrics_modes[] = { "limiting", "dry-run", "paused", "draining", "starting", "failed", NULL };
 
-/* All modes have a sample, so that one can be waited for and watched. */
+const char *const metrics_lanes[] = { "wire", "see", "answer", NULL };
+
+/* All words have a sample, so that one can be waited for and watched. is: which one it is now. */
+static void add_words(json_t *samples, const char *server, const char *label, const char *const *words, const char *is)
+{
+	for (; *words; words++)
+		metrics_add_sample(samples, json_pack("{s:s, s:s}", "server", server, label, *words),
+				   json_integer(is && !strcmp(*words, is)));
+}
+
 static void add_modes(json_t *families, const struct metrics_snapshot *snapshot)
 {
-	json_t *samples = metrics_add_family(families, "weir_server_mode", "gauge",
-					     "1: the server is in this mode. A paused one limits nothing.");
+	json_t *modes = metrics_add_family(families, "weir_server_mode", "gauge",
+					   "1: the server is in this mode. A paused one limits nothing.");
+	json_t *lanes = metrics_add_family(
+		families, "weir_server_lane", "gauge",
+		"1: requests are read here: on the wire alone, or also inside the server, where they are seen, or answered.");
 
 	for (size_t i = 0; i < snapshot->n_servers; i++) {
 		const struct metrics_server *server = &snapshot->servers[i];
 
-		for (const char *const *mode = metrics_modes; *mode; mode++)
-			metrics_add_sample(samples, json_pack("{s:s, s:s}", "server", server->name, "mode", *mode),
-					   json_integer(server->mode && !strcmp(*mode, server->mode)));
+		add_words(modes, server->name, "mode", metrics_modes, server->mode);
+		add_words(lanes, server->name, "lane", metrics_lanes, server->lane);
 	}
 }
 
