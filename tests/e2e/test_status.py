@@ -42,15 +42,15 @@ def test_one_screen(world, site):
     assert heads == HEADS and web[:4] == ["web", str(site.server.port), "wire", "limiting"]
     assert "web: warning: it has no limits: nothing is refused\n" in text
     home = () if world.weir.namespace else ("--netns", site.place.server_ns.path)
-    assert world.weir.run("attach", "other", "--port", 9, *home).returncode == 0  # where nobody listens
+    assert world.weir.run("attach", "second", "--port", 9, *home).returncode == 0  # where nobody listens
     text = world.weir("status")
-    assert text.count("it has no limits") == 1 and "web, other: warning: it has no limits" in text
+    assert text.count("it has no limits") == 1 and "web, second: warning: it has no limits" in text
     assert "INTERFACE" not in text
-    assert {row[0] for row in lines(text)[1:3]} == {"web", "other"}
+    assert {row[0] for row in lines(text)[1:3]} == {"web", "second"}
     wide = world.weir("status", "--wide")
-    assert "INTERFACE" in wide and "other" in wide
+    assert "INTERFACE" in wide and "second" in wide
     one = world.weir("status", "web")
-    assert "INTERFACE" in one and "other" not in one
+    assert "INTERFACE" in one and "second" not in one
     assert '"wbe"' in world.weir.refused("status", "wbe") and [s["name"] for s in world.weir.json("status", "web")[
         "servers"]] == ["web"]
 
