@@ -121,6 +121,7 @@ static char *join_offloads(json_t *device)
 
 static void device_row(struct table *table, json_t *device)
 {
+	CLEANUP_FREE char *xdp = join_owners(json_object_get(device, "xdp"));
 	CLEANUP_FREE char *ingress = join_owners(json_object_get(device, "ingress"));
 	CLEANUP_FREE char *egress = join_owners(json_object_get(device, "egress"));
 	CLEANUP_FREE char *offloads = join_offloads(device);
@@ -128,6 +129,7 @@ static void device_row(struct table *table, json_t *device)
 
 	cell_text(table, cli_text(device, "name"));
 	table_cell(table, "%s%s", *left_out ? "no: " : "yes", left_out);
+	cell_text(table, xdp);
 	cell_text(table, ingress);
 	cell_text(table, egress);
 	cell_text(table, offloads);
@@ -135,7 +137,7 @@ static void device_row(struct table *table, json_t *device)
 
 static int print_devices(json_t *devices)
 {
-	static const char *const heads[] = { "INTERFACE", "FIT", "INGRESS", "EGRESS", "OFFLOADS" };
+	static const char *const heads[] = { "INTERFACE", "FIT", "XDP", "INGRESS", "EGRESS", "OFFLOADS" };
 	CLEANUP_TABLE struct table *table = cli_rows(devices, heads, CLI_COLUMNS(heads), device_row);
 
 	return cli_print_more(table);

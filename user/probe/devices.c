@@ -11,6 +11,7 @@
 #include "sys/links.h"
 #include "sys/netns.h"
 #include "sys/offload.h"
+#include "sys/xdp.h"
 
 #define BIG_TCP 65536 /* packets above it have no length in their IPv4 header */
 
@@ -57,6 +58,22 @@ static json_t *describe_hook(const struct device *device, enum attach_direction 
 	return list;
 }
 
+/* One, or none. */
+static json_t *describe_xdp(const struct device *device)
+{
+	struct xdp_owner owner;
+	json_t *list;
+
+	if (xdp_look(NULL, device->ifindex, &owner))
+		return json_null();
+	list = json_array();
+	if (owner.mode != XDP_NONE)
+		json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:i}", "by", xdp_mode_name(owner.mode),
+						      "program", owner.name, "weir",
+						      !strncmp(owner.name, "weir_", strlen("weir_")), "id", owner.id));
+	return list;
+}
+
 static json_t *describe_offloads(const char *device)
 {
 	bool on[OFFLOAD_COUNT];
@@ -76,9 +93,9 @@ static json_t *describe_device(const struct device *devices, int n, int i)
 	const char *left_out = links_left_out(device, devices, n, &(struct links_wanted){ 0 });
 	bool tcx = attach_has_tcx();
 
-	return json_pack("{s:s, s:s?, s:o, s:o, s:o, s:b, s:i, s:i}", "name", device->name, "left_out", left_out,
-			 "ingress", describe_hook(device, ATTACH_INGRESS, tcx, !left_out), "egress",
-			 describe_hook(device, ATTACH_EGRESS, tcx, !left_out), "offloads",
+	return json_pack("{s:s, s:s?, s:o, s:o, s:o, s:o, s:b, s:i, s:i}", "name", device->name, "left_out", left_out,
+			 "xdp", describe_xdp(device), "ingress", describe_hook(device, ATTACH_INGRESS, tcx, !left_out),
+			 "egress", describe_hook(device, ATTACH_EGRESS, tcx, !left_out), "offloads",
 			 describe_offloads(device->name), "big_tcp",
 			 device->gso_max > BIG_TCP || device->gro_max > BIG_TCP, "gso_max", (int)device->gso_max,
 			 "gro_max", (int)device->gro_max);

@@ -62,7 +62,7 @@ int xdp_look(const char *dir, __u32 ifindex, struct xdp_owner *owner)
 	owner->mode = query.attach_mode == XDP_ATTACHED_SKB ? XDP_MODE_GENERIC : XDP_MODE_NATIVE;
 	owner->id = owner->mode == XDP_MODE_GENERIC ? query.skb_prog_id : query.drv_prog_id ?: query.hw_prog_id;
 	name_program(owner);
-	owner->ours = link_runs(dir, ifindex, owner->id);
+	owner->ours = dir && link_runs(dir, ifindex, owner->id);
 	return 0;
 }
 

@@ -44,7 +44,7 @@ struct xdp_choice {
 
 const char *xdp_mode_name(enum xdp_mode mode);
 
-/* A negative errno: it cannot be told. */
+/* dir NULL: what is there is nobody's. A negative errno: it cannot be told. */
 int xdp_look(const char *dir, __u32 ifindex, struct xdp_owner *owner);
 
 /* What a device gets that has this. */
