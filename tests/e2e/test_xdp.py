@@ -167,7 +167,8 @@ def test_somebody_elses_program(world):
     site.attach(*NO_PROXY, "--xdp", "native")
     assert xdp_of(site)["eth0"] == "none" and "somebody" in why(site)
     assert program(site) == theirs
-    (device,) = [d for d in site.weir.json("probe", "--netns", site.place.server_ns.path)["devices"] if d["name"] == "eth0"]
+    probed = json.loads(site.weir.run("probe", "--netns", site.place.server_ns.path, "--json").stdout)
+    (device,) = [device for device in probed["devices"] if device["name"] == "eth0"]
     assert [(x["program"], x["by"], x["weir"]) for x in device["xdp"]] == [("somebody", "generic", False)]
     limit(site, "--key", "source", *RATE, "--burst", 1)
     assert connects(site, 2) == 1
