@@ -123,12 +123,12 @@ static __noinline __u32 inside_user(struct inside_request *r, const struct weir_
 	return outcome;
 }
 
-static __always_inline void inside_attribute_flags(struct weir_attributes *a, bool is_resource)
+static __always_inline void inside_attribute_flags(struct weir_attributes *a, bool is_resource, bool runs_long)
 {
 	a->flags = is_resource ? WEIR_ATTRIBUTE_RESOURCE : 0;
 	if (a->verb == WEIR_VERB_GET || a->verb == WEIR_VERB_LIST || a->verb == WEIR_VERB_WATCH)
 		a->flags |= WEIR_ATTRIBUTE_READ_ONLY;
-	if (a->verb == WEIR_VERB_WATCH || a->verb == WEIR_VERB_PROXY)
+	if (a->verb == WEIR_VERB_WATCH || a->verb == WEIR_VERB_PROXY || runs_long)
 		a->flags |= WEIR_ATTRIBUTE_LONG_RUNNING;
 	a->namespace_at = a->group_at = a->version_at = WEIR_SEGMENT_NONE;
 	a->resource_at = a->subresource_at = a->name_at = WEIR_SEGMENT_NONE;
@@ -139,6 +139,7 @@ static __noinline __u32 inside_attributes(struct inside_request *r)
 {
 	const struct weir_inside_fields *f;
 	struct weir_attributes *a;
+	bool runs_long = false;
 	__u8 is_resource = 0;
 	__u32 outcome;
 	__u64 at;
@@ -151,7 +152,9 @@ static __noinline __u32 inside_attributes(struct inside_request *r)
 	if (bpf_probe_read_user(&is_resource, 1, (const void *)(at + f->is_resource)))
 		return WEIR_INSIDE_UNREADABLE;
 	outcome = inside_verb(at + f->verb, &a->verb);
-	inside_attribute_flags(a, is_resource);
+	if (outcome == INSIDE_READ)
+		outcome = inside_runs_long(at + (is_resource ? f->subresource : f->path), is_resource, &runs_long);
+	inside_attribute_flags(a, is_resource, runs_long);
 	if (outcome != INSIDE_READ || !is_resource)
 		return outcome;
 	outcome = inside_subject(&r->walk, at + f->namespace, WEIR_NAME_NAMESPACE, &a->namespace);

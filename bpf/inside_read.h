@@ -158,25 +158,42 @@ static __noinline __u32 inside_subject(struct inside_walk *walk, __u64 at, __u8 
 
 /* --- verbs */
 
-static __noinline __u32 inside_verb(__u64 at, __u8 *verb)
+/* How a string begins: its first bytes, zeros behind its end. */
+static __always_inline __u32 inside_beginning(__u64 at, __u64 text[2], __u64 *length)
 {
 	struct weir_inside_string string = {};
-	__u64 text[2] = {};
 	__u32 n;
 
-	if (!verb)
-		return WEIR_INSIDE_UNREADABLE;
 	if (inside_string(at, &string) != INSIDE_READ)
 		return WEIR_INSIDE_UNREADABLE;
-	if (string.length > WEIR_INSIDE_VERB_MAX) {
-		*verb = WEIR_VERB_OTHER;
-		return INSIDE_READ;
-	}
-	n = string.length;
+	n = string.length < WEIR_INSIDE_WORD_MAX ? string.length : WEIR_INSIDE_WORD_MAX;
 	WEIR_BARRIER(n);
-	if (n > sizeof(text) || bpf_probe_read_user(text, n, (const void *)string.at))
+	text[0] = text[1] = 0;
+	if (n > WEIR_INSIDE_WORD_MAX || bpf_probe_read_user(text, n, (const void *)string.at))
 		return WEIR_INSIDE_UNREADABLE;
-	*verb = weir_verb_of_text(text[0], text[1]);
+	*length = string.length;
+	return INSIDE_READ;
+}
+
+static __noinline __u32 inside_verb(__u64 at, __u8 *verb)
+{
+	__u64 text[2], length;
+
+	if (!verb || inside_beginning(at, text, &length) != INSIDE_READ)
+		return WEIR_INSIDE_UNREADABLE;
+	*verb = length > WEIR_INSIDE_WORD_MAX ? WEIR_VERB_OTHER : weir_verb_of_text(text[0], text[1]);
+	return INSIDE_READ;
+}
+
+/* Is it a subresource whose requests may last for hours, or the path of a profile? */
+static __noinline __u32 inside_runs_long(__u64 at, __u32 is_resource, bool *runs_long)
+{
+	__u64 text[2], length;
+
+	if (!runs_long || inside_beginning(at, text, &length) != INSIDE_READ)
+		return WEIR_INSIDE_UNREADABLE;
+	*runs_long = is_resource ? length <= WEIR_INSIDE_WORD_MAX && weir_text_is_interactive(text[0], text[1]) :
+				   weir_text_is_profile(text[0], text[1]);
 	return INSIDE_READ;
 }
 

@@ -214,6 +214,37 @@ def test_any_go_server_refuses(world, serve):
     assert server.get("/a") == ["200 HTTP/2.0 /a"]
 
 
+def test_who_cannot_be_read_is_not_refused(world, serve):
+    """Where more than one request in 10,000 cannot be read, weir would refuse by what it does not know. A few say nothing."""
+    server = serve("apiserver")
+    attach(world, server, mode="auto")
+    server.get("/get/dev/pods", "unmapped", 9)
+    assert "could not be read in its memory" not in (world.weir.server()["inside"]["why"] or "")
+    server.get("/get/dev/pods", "unmapped")
+    eventually(lambda: "10 of 10 requests could not be read in its memory" in (world.weir.server()["inside"]["why"] or ""),
+               "it is said")
+    assert world.weir.server()["inside"]["lane"] == "see"
+
+
+def test_what_is_otherwise_inside_is_said(world, serve, tmp_path):
+    server = serve("plain")
+    attach(world, server)
+
+    def set_limit(*words):
+        return world.weir.run("limit", "set", *words).stderr
+
+    assert "inside the server it is for no request: paths are not read there" in \
+        set_limit("some", "--key", "total", "--qps", "1", "--burst", "1", "--path", "/a/*")
+    assert "inside the server it is for no request: Events are not read there" in \
+        set_limit("source-and-object", "--qps", "1", "--burst", "1")
+    assert "inside the server the answer is 429, not 403" in set_limit("total", "--deny")
+    assert "inside the server" not in set_limit("busy", "--key", "total", "--in-flight", "1")
+    policy = tmp_path / "web.yaml"
+    policy.write_text("apiVersion: weir/v1\nkind: Throttle\nmetadata: {name: x}\nspec:\n  listen: ['*:8443']\n  inside: see\n"
+                      "  limits:\n  - {name: source-and-object, qps: 1, burst: 1}\n")
+    assert "inside the server it is for no request: Events" in world.weir.run("check", "-f", policy).stderr
+
+
 def test_answer_where_the_kernel_does_not_allow_it(world, serve):
     server = serve("plain")
     attach(world, server, mode="auto")

@@ -101,12 +101,13 @@ def test_recovered_panics(world, serve):
     assert (taken(world), of_limit(world, "admitted"), seen(world)) == (0, 3, {})
 
 
-def test_watches_of_one_user(world, serve):
-    """As the server itself knows users and verbs. Other verbs, and other users, are not in its way."""
+def test_what_one_user_has_open(world, serve):
+    """As the server itself knows users, verbs and subresources. Other verbs, and other users, are not in its way."""
     server = serve("apiserver")
     attach(world, server)
-    world.weir("limit", "set", "watches", "--key", "user", "--in-flight", "3", "--verb", "watch")
-    alice = [Open(world, server, "/watch/dev/pods?wait", "alice") for _ in range(3)]
+    world.weir("limit", "set", "watches", "--key", "user", "--in-flight", "3", "--long-running", "yes")
+    alice = [Open(world, server, "/watch/dev/pods?wait", "alice") for _ in range(2)]
+    alice.append(Open(world, server, "/get/dev/pods/x/log?wait", "alice"))
     bob = Open(world, server, "/watch/dev/pods?wait", "bob")
     eventually(lambda: taken(world, "watches") == 4, "they are in flight")
     assert server.get("/list/dev/pods", "alice", 2) == [OK.format("/list/dev/pods")] * 2

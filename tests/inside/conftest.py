@@ -8,7 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
 
-pytest.register_assert_rewrite("seeing", "answering")
+pytest.register_assert_rewrite("seeing", "answering", "watching")
 
 from kube import Kube  # noqa: E402
 from lib.worlds import bpffs, world  # noqa: E402, F401 (fixtures)

@@ -7,6 +7,7 @@ import pytest
 from kube import got
 from lib.process import eventually
 from seeing import Compared, attach, by_user, many_streams, users_of
+from watching import limits_watches
 
 PODS = "/api/v1/namespaces/default/pods"
 
@@ -64,6 +65,10 @@ def test_kubectl(world, old):
 
 def test_many_streams(world, old):
     many_streams(world, old, PODS, resource="pods")
+
+
+def test_watches(world, old):
+    limits_watches(world, old, "see", PODS)
 
 
 def test_agents_come_and_go(world, old):

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "weir/inside/peer.h"
+#include "weir/inside/places.h"
 #include "weir/inside/text.h"
 
 #define LENGTH(list) (sizeof(list) / sizeof(*(list)))
@@ -186,12 +187,75 @@ static void test_verbs(void **state)
 	assert_int_equal(verb_of("impersonate"), WEIR_VERB_OTHER);
 }
 
+static void words_of(const char *text, __u64 words[2])
+{
+	size_t n = strlen(text);
+
+	words[0] = words[1] = 0;
+	memcpy(words, text, n < WEIR_INSIDE_WORD_MAX ? n : WEIR_INSIDE_WORD_MAX);
+}
+
+static bool is_interactive(const char *text)
+{
+	__u64 words[2];
+
+	words_of(text, words);
+	return weir_text_is_interactive(words[0], words[1]);
+}
+
+static bool is_profile(const char *text)
+{
+	__u64 words[2];
+
+	words_of(text, words);
+	return weir_text_is_profile(words[0], words[1]);
+}
+
+static void test_long_running(void **state)
+{
+	static const char *const are[] = { "exec", "attach", "proxy", "log", "portforward" };
+	static const char *const are_not[] = {
+		"", "lo", "logs", "Log", "portforwar", "portforwards", "status", "scale"
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(are); i++)
+		assert_true(is_interactive(are[i]));
+	for (size_t i = 0; i < LENGTH(are_not); i++)
+		assert_false(is_interactive(are_not[i]));
+	assert_true(is_profile("/debug/pprof/"));
+	assert_true(is_profile("/debug/pprof/heap?seconds=30"));
+	assert_false(is_profile("/debug/pprof"));
+	assert_false(is_profile("/debug/pproof/"));
+	assert_false(is_profile("/debug"));
+	assert_false(is_profile(""));
+}
+
+/* An entry's memory may be another request's by the time that it is looked at. */
+static void test_places(void **state)
+{
+	struct weir_inside_key key = { .goroutine = 0xc000123000, .process = 4711 };
+	struct weir_inside_key others[] = { { .goroutine = 0xc000123200, .process = 4711 },
+					    { .goroutine = 0xc000123000, .process = 4712 } };
+	__u64 word = weir_inside_places_word(&key, 0);
+
+	(void)state;
+	assert_true(word != 0);
+	assert_true(weir_inside_places_are_of(word, &key));
+	assert_true(weir_inside_places_are_of(weir_inside_places_word(&key, UINT64_MAX), &key));
+	assert_false(weir_inside_places_are_of(0, &key));
+	for (size_t i = 0; i < LENGTH(others); i++)
+		assert_false(weir_inside_places_are_of(word, &others[i]));
+	assert_true(word != weir_inside_places_word(&key, 1 << 20));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_peers),	 cmocka_unit_test(test_random_ipv6_peers),
 		cmocka_unit_test(test_no_peers), cmocka_unit_test(test_utf8),
-		cmocka_unit_test(test_verbs),
+		cmocka_unit_test(test_verbs),	 cmocka_unit_test(test_long_running),
+		cmocka_unit_test(test_places),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "model/key.h"
 #include "rules/limit_idle.h"
+#include "rules/limit_inside.h"
 #include "state/room.h"
 
 /* --- a limit that is new */
@@ -314,6 +315,8 @@ int agent_limit_set(struct agent *agent, json_t *arguments, json_t **result, str
 	if (json_object_get(given, "mode"))
 		json_object_set(*result, "mode", json_object_get(given, "mode"));
 	idle = limit_idle(limit, agent->state.servers[slot]->tenancy.tenant == WEIR_TENANT_PATH);
+	if (agent->state.servers[slot]->inside != INSIDE_OFF)
+		limit_inside(limit, idle);
 	unseen = limit_unseen(agent, slot, limit, subject ? canonical : NULL);
 	if (unseen)
 		json_array_append_new(idle, json_string(unseen));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include "policy/policy.h"
 #include "rules/limit_idle.h"
+#include "rules/limit_inside.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -121,6 +122,8 @@ static void warn_idle(struct policy *policy, const struct policy_object *throttl
 		json_t *text;
 		size_t n;
 
+		if (idle && server->inside != INSIDE_OFF)
+			limit_inside(limit, idle);
 		json_array_foreach (idle, n, text)
 			warn_node(&policy->problems, limits->items[i], "limit \"%s\": %s", name,
 				  json_string_value(text));

@@ -7,7 +7,7 @@
 #include "weir/http/attributes.h"
 
 #define WEIR_INSIDE_TEXT_MAX 8192 /* bytes; a longer one is no name */
-#define WEIR_INSIDE_VERB_MAX 16	  /* "deletecollection" */
+#define WEIR_INSIDE_WORD_MAX 16	  /* "deletecollection" */
 
 /* A Go string's header. */
 struct weir_inside_string {
@@ -107,6 +107,25 @@ WEIR_INLINE enum weir_verb weir_verb_of_text(__u64 first, __u64 next)
 	default:
 		return WEIR_VERB_OTHER;
 	}
+}
+
+/* The same of a subresource: those of pods, services and nodes that Kubernetes takes for long-running. */
+WEIR_INLINE bool weir_text_is_interactive(__u64 first, __u64 next)
+{
+	if (next)
+		return first == WEIR_TEXT8('p', 'o', 'r', 't', 'f', 'o', 'r', 'w') &&
+		       next == WEIR_TEXT8('a', 'r', 'd', 0, 0, 0, 0, 0);
+	return first == WEIR_TEXT8('e', 'x', 'e', 'c', 0, 0, 0, 0) ||
+	       first == WEIR_TEXT8('a', 't', 't', 'a', 'c', 'h', 0, 0) ||
+	       first == WEIR_TEXT8('p', 'r', 'o', 'x', 'y', 0, 0, 0) ||
+	       first == WEIR_TEXT8('l', 'o', 'g', 0, 0, 0, 0, 0);
+}
+
+/* A path that begins with "/debug/pprof/". */
+WEIR_INLINE bool weir_text_is_profile(__u64 first, __u64 next)
+{
+	return first == WEIR_TEXT8('/', 'd', 'e', 'b', 'u', 'g', '/', 'p') &&
+	       (next & 0xffffffffffULL) == WEIR_TEXT8('p', 'r', 'o', 'f', '/', 0, 0, 0);
 }
 
 #endif

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Go servers of our own, over TLS with HTTP/1.1 and HTTP/2 (tests/inside/src/weir): `plain`, and `apiserver`, which authorizes
-requests /VERB/NAMESPACE/RESOURCE/NAME as Kubernetes does."""
+requests /VERB/NAMESPACE/RESOURCE/NAME/SUBRESOURCE as Kubernetes does."""
 import contextlib
 import functools
 import os

@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
 type key int
@@ -46,14 +47,18 @@ func userOf(name string) user.Info {
 	return &user.DefaultInfo{Name: name, Groups: []string{"all"}}
 }
 
-// WithRequest keeps what a request is about: /VERB/NAMESPACE/RESOURCE/NAME, whose user a header names.
+// WithRequest keeps what a request is about: /VERB/NAMESPACE/RESOURCE/NAME/SUBRESOURCE, whose user a header names.
 func WithRequest(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		part := strings.Split(req.URL.Path+"////", "/")
+		part := strings.Split(req.URL.Path+"/////", "/")
 		record := &authorizer.AttributesRecord{Verb: part[1], Namespace: part[2], Resource: part[3], Name: part[4],
+			Subresource:     part[5],
 			ResourceRequest: part[3] != "", Path: req.URL.Path}
 		record.User = userOf(req.Header.Get("X-User"))
-		handler.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), attributesKey, record)))
+		info := &request.RequestInfo{Verb: part[1], Namespace: part[2], Resource: part[3], Name: part[4],
+			Subresource: part[5], IsResourceRequest: part[3] != "", Path: req.URL.Path}
+		ctx := request.With(req.Context(), info, record.User)
+		handler.ServeHTTP(w, req.WithContext(context.WithValue(ctx, attributesKey, record)))
 	})
 }
 

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Finds the processes that listen on a server's port, and what they are. */
+#include <errno.h>
+#include <string.h>
+
+#include "agent/inside_private.h"
+#include "base/cleanup.h"
+
+#define LOOK_AGAIN 10 /* turns after which further processes are looked for */
+
+/* Can its requests be refused? */
+static void check_answer(struct inside_served *served)
+{
+	served->no_answer = served->binary.no_answer;
+	if (!served->binary.answer.n_probes)
+		return;
+	served->answers = datapath_inside_answers();
+	if (!served->answers)
+		error_set(&served->no_answer, -ENOTSUP,
+			  "the kernel lets no program write a server's registers: before Linux 6.18, or locked down");
+}
+
+static void examine(struct inside_served *served, const struct inside_process *process)
+{
+	struct error why;
+	int ret;
+
+	*served = (struct inside_served){ .process = *process };
+	ret = served->fd = inside_process_open(process->id, &why);
+	if (ret >= 0)
+		ret = inside_binary_read(served->fd, process->command, &served->binary, &why);
+	if (!ret && served->binary.pie)
+		ret = inside_load_bias(process->id, &served->bias, &why);
+	if (ret) /* what was looked for in vain, and can be missed, is in it, too */
+		served->why = why;
+	else
+		check_answer(served);
+}
+
+/* What was known of it before stays so; NULL: nothing was. */
+static struct inside_served *known(struct inside_server *inside, const struct inside_process *process)
+{
+	for (size_t i = 0; i < inside->n; i++) {
+		const struct inside_process *before = &inside->served[i].process;
+
+		if (before->id == process->id && before->start == process->start && before->device == process->device &&
+		    before->inode == process->inode)
+			return &inside->served[i];
+	}
+	return NULL;
+}
+
+/* Has everything stayed as it was? */
+static bool is_unchanged(struct inside_server *inside, const struct inside_listeners *listeners)
+{
+	if (!inside_listeners_equal(&inside->listeners, listeners))
+		return false;
+	for (size_t i = 0; i < inside->n; i++) {
+		struct inside_process now = { .id = inside->served[i].process.id };
+
+		if (inside_process_read(&now, NULL) || !known(inside, &now))
+			return false;
+	}
+	return true;
+}
+
+/* Finds the processes anew, into *next; what is known is not read again. 1: they are others than before. */
+static int find(struct inside_server *inside, struct inside_server *next, struct error *err)
+{
+	CLEANUP_FREE struct inside_process *found = calloc(INSIDE_PROCESSES_MAX, sizeof(*found));
+	size_t same = 0;
+	int n;
+
+	if (!found)
+		return error_set(err, -ENOMEM, "out of memory");
+	n = inside_processes_find(&next->listeners, found, err);
+	if (n < 0)
+		return n;
+	if (n > INSIDE_PROCESSES_MAX)
+		return error_set(err, -E2BIG, "%d processes listen there: at most %d can be followed", n,
+				 INSIDE_PROCESSES_MAX);
+	for (int i = 0; i < n; i++) {
+		struct inside_served *place = &next->served[next->n++];
+		struct inside_served *before = known(inside, &found[i]);
+
+		if (!before) {
+			examine(place, &found[i]);
+			continue;
+		}
+		*place = *before;
+		before->fd = -1; /* it is the next one's now */
+		same++;
+	}
+	return same != (size_t)n || inside->n != next->n;
+}
+
+int inside_find_changes(struct net *net, const struct server *server, struct inside_server *inside,
+			struct inside_server *next, bool *found, struct error *err)
+{
+	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
+	int ret = inside_listeners_read(net->fd, server->listens, server->n_listens, &next->listeners, err);
+
+	*found = false;
+	if (ret || (is_unchanged(inside, &next->listeners) && ++inside->turns < LOOK_AGAIN))
+		return ret;
+	ret = find(inside, next, err);
+	*found = ret >= 0;
+	return ret;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What inside*.c share: the processes of servers that are looked into. */
+#ifndef WEIR_USER_AGENT_INSIDE_PRIVATE_H
+#define WEIR_USER_AGENT_INSIDE_PRIVATE_H
+
+#include "agent/inside.h"
+#include "agent/private.h"
+#include "inside/binary.h"
+#include "inside/process.h"
+
+/* A process that listens, and what it is. why: it is not looked into. */
+struct inside_served {
+	struct inside_process process;
+	struct inside_binary binary;
+	int fd; /* of the binary, so that its inode is no other's */
+	__u64 bias;
+	bool answers; /* its requests can be refused; else no_answer says why not */
+	struct error no_answer;
+	struct error why;
+};
+
+struct inside_server {
+	struct inside_listeners listeners;
+	struct inside_served served[INSIDE_PROCESSES_MAX];
+	size_t n;
+	unsigned int turns;		  /* since processes were looked for */
+	bool in_force;			  /* the kernel has them as they are here */
+	bool ends;			  /* the ends of their requests are probed, too */
+	__u64 read_before, failed_before; /* as the kernel had counted them when these processes were found */
+	struct error blind;		  /* too many could not be read: none is refused */
+	struct error why;		  /* nobody is looked into */
+};
+
+/* inside_find.c: the processes of a server, and whether they are others than before (*found: *next has been filled in) */
+int inside_find_changes(struct net *net, const struct server *server, struct inside_server *inside,
+			struct inside_server *next, bool *found, struct error *err);
+
+/* inside.c: may this agent look into servers at all? Is this server one? */
+int inside_check_allowed(const struct agent *agent, struct error *err);
+bool inside_is_followed(const struct agent *agent, int slot);
+
+/* inside_sync.c: all processes of the namespace */
+int inside_sync_net(struct net *net, struct error *err);
+/* Are requests of this process to be refused? */
+bool inside_is_answered(const struct agent *agent, int slot, const struct inside_served *served);
+/* Why it is not looked into as was asked for; NULL: it is. */
+const char *inside_not_served(const struct agent *agent, int slot, const struct inside_served *served);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What `status` says of servers that are looked into. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "agent/inside_private.h"
+#include "base/cleanup.h"
+
+static json_t *list_processes(const struct inside_server *inside)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; inside && i < inside->n; i++) {
+		const struct inside_served *served = &inside->served[i];
+		bool seen = !served->why.text[0];
+
+		json_array_append_new(list,
+				      json_pack("{s:i, s:s, s:s?, s:s?}", "pid", (int)served->process.id, "command",
+						served->process.command, "what", seen ? served->binary.what : NULL,
+						"why", seen ? NULL : served->why.text));
+	}
+	return list;
+}
+
+static const struct inside_served *first_seen(const struct inside_server *inside)
+{
+	for (size_t i = 0; inside && i < inside->n; i++)
+		if (!inside->served[i].why.text[0])
+			return &inside->served[i];
+	return NULL;
+}
+
+json_t *inside_status(const struct agent *agent, int slot)
+{
+	const struct inside_server *inside = agent->servers[slot].inside;
+	const struct server *server = agent->state.servers[slot];
+	struct error refused = { 0 };
+	const struct inside_served *seen = inside && inside->in_force ? first_seen(inside) : NULL;
+	const char *why = inside && inside->why.text[0] ? inside->why.text : NULL, *lane = "off";
+	CLEANUP_FREE char *text = NULL;
+	struct utsname kernel;
+
+	if (server->inside != INSIDE_OFF && inside_check_allowed(agent, &refused))
+		why = refused.text;
+	uname(&kernel);
+	if (seen && !why)
+		lane = inside_is_answered(agent, slot, seen) ? "answer" : "see";
+	if (seen && !why && asprintf(&text, "%s (%s, Linux %s)", lane, seen->binary.what, kernel.release) < 0)
+		text = NULL;
+	if (seen && !why && inside->blind.text[0])
+		why = inside->blind.text;
+	if (seen && !why && server->inside == INSIDE_AUTO && !seen->answers)
+		why = seen->no_answer.text;
+	return json_pack("{s:s, s:s, s:s?, s:s?, s:o}", "asked", inside_mode_name(server->inside), "lane", lane, "text",
+			 text, "why", why, "processes", list_processes(inside));
+}
+
+const char *inside_lane(const struct agent *agent, int slot)
+{
+	const struct inside_server *inside = agent->servers[slot].inside;
+	const struct inside_served *seen = inside && inside->in_force && !inside->why.text[0] ? first_seen(inside) :
+												NULL;
+
+	if (!seen)
+		return "wire";
+	return inside_is_answered(agent, slot, seen) ? "answer" : "see";
+}

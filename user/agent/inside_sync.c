@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Hands the processes of servers that are looked into to the kernel. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "agent/inside_private.h"
+#include "base/cleanup.h"
+
+bool inside_is_answered(const struct agent *agent, int slot, const struct inside_served *served)
+{
+	return served->answers && agent->state.servers[slot]->inside != INSIDE_SEE &&
+	       !agent->servers[slot].inside->blind.text[0];
+}
+
+static size_t processes_of(const struct agent *agent, int slot, struct datapath_process *out)
+{
+	struct inside_server *inside = agent->servers[slot].inside;
+	size_t n = 0;
+
+	for (size_t i = 0; inside && i < inside->n; i++) {
+		struct inside_served *served = &inside->served[i];
+		struct datapath_binary *binary;
+
+		if (served->why.text[0])
+			continue;
+		binary = inside_is_answered(agent, slot, served) ? &served->binary.answer : &served->binary.see;
+		binary->device = served->process.device;
+		binary->inode = served->process.inode;
+		binary->fd = served->fd;
+		out[n++] = (struct datapath_process){
+			.id = served->process.id,
+			.process = { .start = served->process.start, .server = slot, .layout = served->binary.layout },
+			.binary = binary,
+		};
+		out[n - 1].process.layout.user_itab += served->bias;
+		out[n - 1].process.layout.ends = inside->ends;
+	}
+	return n;
+}
+
+/* Of all servers of the namespace: what was found is in force. */
+static void mark_in_force(const struct net *net)
+{
+	struct agent *agent = net->agent;
+
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		if (agent->servers[slot].inside && server_net(agent, agent->state.servers[slot]) == net)
+			agent->servers[slot].inside->in_force = true;
+	}
+}
+
+static int write_processes(struct net *net, const struct datapath_process *processes, size_t n, struct error *err)
+{
+	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
+
+	return datapath_inside_sync(net->dp, processes, n, err);
+}
+
+int inside_sync_net(struct net *net, struct error *err)
+{
+	const struct agent *agent = net->agent;
+	CLEANUP_FREE struct datapath_process *processes = calloc(WEIR_MAX_SERVERS * INSIDE_PROCESSES_MAX,
+								 sizeof(*processes));
+	size_t n = 0;
+	int ret;
+
+	if (!processes)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+		if (inside_is_followed(agent, slot) && server_net(agent, agent->state.servers[slot]) == net)
+			n += processes_of(agent, slot, processes + n);
+	}
+	ret = write_processes(net, processes, n, err);
+	if (!ret)
+		mark_in_force(net);
+	return ret;
+}
+
+const char *inside_not_served(const struct agent *agent, int slot, const struct inside_served *served)
+{
+	if (served->why.text[0])
+		return served->why.text;
+	if (agent->state.servers[slot]->inside == INSIDE_ANSWER && !served->answers)
+		return served->no_answer.text;
+	return NULL;
+}
+
+static bool is_whole(const struct agent *agent, int slot)
+{
+	const struct inside_server *inside = agent->servers[slot].inside;
+
+	if (!inside || !inside->in_force || !inside->n)
+		return false;
+	for (size_t i = 0; i < inside->n; i++)
+		if (inside_not_served(agent, slot, &inside->served[i]))
+			return false;
+	return true;
+}
+
+bool inside_decides(const struct agent *agent, const struct server *server)
+{
+	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
+		if (agent->state.servers[slot] == server)
+			return server->inside != INSIDE_OFF && is_whole(agent, slot);
+	return false;
+}
