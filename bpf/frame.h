@@ -153,10 +153,16 @@ static __always_inline void request_end(struct __sk_buff *skb, struct work *w)
 static __always_inline void request_words(struct work *w)
 {
 	struct weir_request_reader *r = &w->request;
+	__u32 n;
 
 	weir_request_reader_begin(r);
+	if (weir_framing_in_text(&r->request.framing)) {
+		n = text_ahead(w, r->next - w->packet.segment.seq);
+		weir_framing_pass_text(&r->request.framing, n);
+		r->next += n;
+	}
 #pragma clang loop unroll(disable)
-	for (int n = 0; n < FRAME_WORDS; n++) {
+	for (int i = 0; i < FRAME_WORDS; i++) {
 		if (!weir_request_reader_take(r, word_ahead(w, r->next - w->packet.segment.seq)))
 			break;
 	}
@@ -235,10 +241,16 @@ __noinline int frame_requests(struct __sk_buff *skb, struct work *w)
 static __always_inline void response_words(struct work *w)
 {
 	struct weir_response_reader *r = &w->response;
+	__u32 n;
 
 	weir_response_reader_begin(r);
+	if (weir_framing_in_text(&r->response.framing)) {
+		n = text_ahead(w, r->next - w->packet.segment.seq);
+		weir_framing_pass_text(&r->response.framing, n);
+		r->next += n;
+	}
 #pragma clang loop unroll(disable)
-	for (int n = 0; n < FRAME_WORDS; n++) {
+	for (int i = 0; i < FRAME_WORDS; i++) {
 		if (!weir_response_reader_take(r, word_ahead(w, r->next - w->packet.segment.seq)))
 			break;
 	}

@@ -52,4 +52,19 @@ static __always_inline __u64 word_ahead(const struct work *w, __u32 at)
 	return left < 8 ? word & ((1ULL << 8 * left) - 1) : word;
 }
 
+/* How many whole words of text (run.h) there are from offset `at` on, in bytes; as far as the window goes. */
+static __always_inline __u32 text_ahead(const struct work *w, __u32 at)
+{
+	__u32 from = at - w->window_at, index = from;
+
+#pragma clang loop unroll(disable)
+	for (int n = 0; n < WEIR_RUN_WORDS; n++) {
+		if (index > WEIR_WINDOW - 8 || index + 8 > w->window_length ||
+		    !weir_run_is_text(*(const __u64 *)&w->window[index & (WEIR_WINDOW - 1)]))
+			break;
+		index += 8;
+	}
+	return index - from;
+}
+
 #endif

@@ -49,6 +49,12 @@ WEIR_INLINE __u32 weir_run_text(__u64 word)
 	return weir_run_length(~(word | weir_run_range(word, ' ', 0x7e)));
 }
 
+/* Are all of its bytes such text? */
+WEIR_INLINE bool weir_run_is_text(__u64 word)
+{
+	return !(~(word | weir_run_range(word, ' ', 0x7e)) & WEIR_RUN_HIGHS);
+}
+
 /* Leading letters, digits and hyphens; *lower: the word with its letters in lower case. */
 WEIR_INLINE __u32 weir_run_name(__u64 word, __u64 *lower)
 {
@@ -184,6 +190,20 @@ WEIR_INLINE __u32 weir_framing_take(struct weir_framing *f, __u64 word)
 		n += weir_take_line(f, weir_run_behind(word, n));
 	f->position += n;
 	return n;
+}
+
+#define WEIR_RUN_WORDS 16 /* of text, that are passed over in one go, at most */
+
+/* May words of text be passed over here, one after the other? */
+WEIR_INLINE bool weir_framing_in_text(const struct weir_framing *f)
+{
+	return f->state == WEIR_AT_VALUE && f->position < WEIR_HEAD_MAX - 8 * WEIR_RUN_WORDS;
+}
+
+/* As feeding n bytes of them. */
+WEIR_INLINE void weir_framing_pass_text(struct weir_framing *f, __u32 n)
+{
+	f->position += n;
 }
 
 #endif
