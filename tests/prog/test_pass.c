@@ -133,6 +133,71 @@ static void test_split_head_passes(void **state)
 	assert_int_equal(counter(WEIR_PASSED), 1);
 }
 
+static struct weir_conn connection(void)
+{
+	struct weir_flow flow;
+	struct weir_conn c;
+
+	packet_flow(false, &flow);
+	assert_int_equal(bpf_map_lookup_elem(dp->maps.conns, &flow, &c), 0);
+	return c;
+}
+
+/* A head with a value of n letters, the one at `bad` not allowed; bad >= n: all are. */
+static const char *head_with_value(const char *line, size_t n, size_t bad)
+{
+	static char head[1024];
+	char *to = stpcpy(stpcpy(head, line), "\r\nA: ");
+
+	memset(to, 'x', n);
+	if (bad < n)
+		to[bad] = 1;
+	strcpy(to + n, "\r\nContent-Length: 0\r\n\r\n");
+	return head;
+}
+
+/* Values are passed over by words, as far as the window goes: no length of them is read otherwise than another. */
+static void test_values_of_any_length_are_read(void **state)
+{
+	struct weir_conn c;
+
+	(void)state;
+	for (size_t n = 0; n < 600; n += n < 300 ? 1 : 7) {
+		const char *head = head_with_value("GET /a HTTP/1.1\r\nHost: x", n, n);
+
+		connect_ends(false);
+		assert_untouched(
+			ingress,
+			&(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = head });
+		c = connection();
+		assert_int_equal(c.requests, 1);
+		assert_int_equal(c.request_next, CLIENT_NEXT + strlen(head));
+		head = head_with_value("HTTP/1.1 200 OK", n, n);
+		assert_untouched(egress, &(struct spec){ .from_server = true,
+							 .seq = SERVER_NEXT,
+							 .ack = c.request_next,
+							 .flags = PSH_ACK,
+							 .text = head });
+		c = connection();
+		assert_int_equal(c.responses, 1);
+		assert_int_equal(c.response_next, SERVER_NEXT + strlen(head));
+	}
+}
+
+static void test_no_place_in_a_value_is_overlooked(void **state)
+{
+	(void)state;
+	for (size_t bad = 0; bad < 300; bad++) {
+		connect_ends(false);
+		run(ingress, &(struct spec){ .seq = CLIENT_NEXT,
+					     .ack = SERVER_NEXT,
+					     .flags = PSH_ACK,
+					     .text = head_with_value("GET /a HTTP/1.1\r\nHost: x", 300, bad) });
+		assert_int_equal(counter(WEIR_PASSED), 0);
+		assert_int_equal(connection().requests, 0);
+	}
+}
+
 static void test_health_is_exempt(void **state)
 {
 	(void)state;
@@ -181,6 +246,8 @@ int main(void)
 		TEST(bad_checksum_of_an_opaque_connection),
 		TEST(unread_passes_unharmed),
 		TEST(split_head_passes),
+		TEST(values_of_any_length_are_read),
+		TEST(no_place_in_a_value_is_overlooked),
 		TEST(health_is_exempt),
 		TEST(dry_run_and_pause),
 	};

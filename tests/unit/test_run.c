@@ -38,6 +38,7 @@ static void test_every_byte_in_every_place(void **state)
 			bytes[place] = c;
 			assert_int_equal(weir_run_text(weir_run_word(bytes, 8)),
 					 weir_is_text(c) && c != '\t' ? 8 : place);
+			assert_int_equal(weir_run_is_text(weir_run_word(bytes, 8)), weir_is_text(c) && c != '\t');
 			assert_int_equal(weir_run_name(weir_run_word(bytes, 8), &lower), is_plain(c) ? 8 : place);
 			if (is_plain(c))
 				assert_int_equal(lower >> 8 * place & 0xff, weir_lower(c));
