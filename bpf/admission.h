@@ -78,13 +78,8 @@ static __always_inline bool refusal_resets(const struct decision *d)
 
 #pragma GCC unroll 16
 	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
-		__u32 index = weir_limit_index(d->server, d->limits[n]);
-		const struct weir_limit *limit;
-
-		if (!(d->refused >> n & 1))
-			continue;
-		limit = bpf_map_lookup_elem(&limits, &index);
-		resets = resets && limit && limit->flags & WEIR_LIMIT_RESET;
+		if (d->refused >> n & 1)
+			resets = resets && d->terms[n].flags & WEIR_LIMIT_RESET;
 	}
 	return resets;
 }

@@ -7,20 +7,14 @@
 #define WEIR_BPF_BUCKETS_H
 
 #include "decision.h"
+#include "terms.h"
 
-static __always_inline struct weir_amount *override_of(__u32 index, __u64 subject)
+/* Has the subject's name been given by the server's operator, with an amount of its own? */
+static __always_inline bool has_override(__u32 index, __u64 subject)
 {
 	struct weir_override_key key = { .limit = index, .subject = subject };
 
 	return bpf_map_lookup_elem(&overrides, &key);
-}
-
-/* What a subject may have of a limit; NULL: it is not limited. */
-static __always_inline struct weir_amount *amount_of(struct weir_limit *limit, __u32 index, __u64 subject)
-{
-	struct weir_amount *amount = override_of(index, subject) ?: &limit->amount;
-
-	return amount->flags & WEIR_LIMIT_SET ? amount : NULL;
 }
 
 static __always_inline struct weir_kept *kept_of(__u32 index, __u64 subject)
@@ -115,21 +109,21 @@ __noinline int bucket_give_back_try(struct weir_bucket *b, const struct weir_rat
 }
 
 /* What this limit refuses passes all the same: by its own dry run, or by that of its server. */
-static __always_inline bool limit_is_dry(const struct decision *d, const struct weir_limit *limit)
+static __always_inline bool limit_is_dry(const struct decision *d, const struct weir_terms *terms)
 {
-	return (limit->flags & WEIR_LIMIT_DRY_RUN) || (d->server_flags & WEIR_SERVER_DRY_RUN);
+	return (terms->flags & WEIR_LIMIT_DRY_RUN) || (d->server_flags & WEIR_SERVER_DRY_RUN);
 }
 
-static __always_inline void bucket_count_refused(const struct decision *d, const struct weir_limit *limit,
+static __always_inline void bucket_count_refused(const struct decision *d, const struct weir_terms *terms,
 						 struct weir_bucket *bucket, __u64 refused)
 {
 	if (refused)
-		add(limit_is_dry(d, limit) ? &bucket->watched : &bucket->shed, refused);
+		add(limit_is_dry(d, terms) ? &bucket->watched : &bucket->shed, refused);
 }
 
-static __always_inline void limit_count(const struct decision *d, __u32 index, const struct weir_limit *limit,
-					__u64 admitted, __u64 refused)
+static __always_inline void limit_count(const struct decision *d, __u32 n, __u64 admitted, __u64 refused)
 {
+	__u32 index = weir_limit_index(d->server, d->limits[n & (WEIR_MATCHES_MAX - 1)]);
 	struct weir_limit_counts *counts = bpf_map_lookup_elem(&limit_counts, &index);
 
 	if (!counts)
@@ -137,7 +131,7 @@ static __always_inline void limit_count(const struct decision *d, __u32 index, c
 	if (admitted)
 		add(&counts->admitted, admitted);
 	if (refused)
-		add(limit_is_dry(d, limit) ? &counts->dry_run_refused : &counts->refused, refused);
+		add(limit_is_dry(d, terms_of(d, n)) ? &counts->dry_run_refused : &counts->refused, refused);
 }
 
 /* What is kept for limit n's subject; to who only looks, what a new one would get. */
@@ -182,7 +176,7 @@ __noinline int bucket_make(__u32 memory, __u32 n)
 		return 0;
 	subject = d->subjects[n];
 	/* Those that the server's operator has named are only so many. */
-	if (subject && !override_of(index, subject))
+	if (subject && !has_override(index, subject))
 		admitted = newcomer_admitted(d, index);
 	if (admitted == WEIR_LOST_RACE && d->tries > 1)
 		return 1;

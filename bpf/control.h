@@ -36,7 +36,7 @@ int weir_override_end(struct __sk_buff *skb)
 	from = override->history;
 	bpf_map_delete_elem(&overrides, &key);
 	limit = bpf_map_lookup_elem(&limits, &end.limit);
-	if (!limit || !limit->amount.history.rates[0].generation)
+	if (!limit || !limit->terms.amount.history.rates[0].generation)
 		return 0;
 #pragma GCC unroll 8
 	for (int i = 0; i < WEIR_BUCKET_TRIES; i++) {
@@ -46,7 +46,7 @@ int weir_override_end(struct __sk_buff *skb)
 		level = (struct weir_level){ .subject = end.subject };
 		if (!bucket_level_settled(&kept->bucket, &from, end.now_ns, &level))
 			continue;
-		if (weir_bucket_hand_over_try(&kept->bucket, &limit->amount.history, &level))
+		if (weir_bucket_hand_over_try(&kept->bucket, &limit->terms.amount.history, &level))
 			break;
 	}
 	return 0;

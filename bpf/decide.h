@@ -14,13 +14,6 @@
 #include "subjects.h"
 #include "width.h"
 
-/* Everything there is to one limit of one request. The pointers are of this very packet, in one program run. */
-struct charge {
-	struct weir_limit *limit;
-	struct weir_amount *amount;
-	__u32 index;
-};
-
 /* One of those that every server may have. */
 static __always_inline void limit_add(struct decision *d, enum weir_limit_type type)
 {
@@ -45,17 +38,13 @@ static __always_inline bool limits_find(struct decision *d, const struct weir_pa
 /* A health check is under no limit but its priority level, where there is one. True: there is none. */
 __noinline int health_find(struct decision *d)
 {
-	struct weir_limit *limit;
-	__u32 index;
-
 	if (!d)
 		return 1;
 	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
 		if (n >= d->n_limits)
 			break;
-		index = weir_limit_index(d->server, d->limits[n]);
-		limit = bpf_map_lookup_elem(&limits, &index);
-		if (!limit || !(limit->flags & WEIR_LIMIT_SEATS))
+		subject_find(d, n);
+		if (!(terms_of(d, n)->flags & WEIR_LIMIT_SEATS))
 			continue;
 		d->limits[0] = d->limits[n];
 		d->n_limits = 1;
@@ -65,11 +54,11 @@ __noinline int health_find(struct decision *d)
 }
 
 /* Limit n has been asked: it has taken what it was asked for, or would do so in wait_ns. */
-static __always_inline void limit_asked(struct decision *d, const struct charge *c, __u32 n, bool admits, __u64 wait_ns)
+static __always_inline void limit_asked(struct decision *d, __u32 n, bool admits, __u64 wait_ns)
 {
-	bool dry_run = c->limit->flags & WEIR_LIMIT_DRY_RUN;
+	bool dry_run = terms_of(d, n)->flags & WEIR_LIMIT_DRY_RUN;
 
-	limit_count(d, c->index, c->limit, admits ? d->asked : 0, !admits && wait_ns ? d->asked_anew : 0);
+	limit_count(d, n, admits ? d->asked : 0, !admits && wait_ns ? d->asked_anew : 0);
 	if (admits) {
 		d->charged |= 1U << n;
 		d->waited |= wait_ns ? 1U << n : 0;
@@ -97,29 +86,29 @@ static __always_inline void no_room(struct decision *d, __u32 n, enum weir_reaso
 }
 
 /* What the limit never lets pass needs no bucket, and no place. */
-static __always_inline int deny(struct decision *d, const struct charge *c, __u32 n)
+static __always_inline int deny(struct decision *d, __u32 n)
 {
 	d->denied |= 1U << n;
-	limit_asked(d, c, n, false, WEIR_NEVER_NS);
+	limit_asked(d, n, false, WEIR_NEVER_NS);
 	d->slowest = d->limits[n & (WEIR_MATCHES_MAX - 1)];
 	return 0;
 }
 
 /* A function of its own, whose stack buckets do not need. */
-static __noinline int in_flight_ask(struct decision *d, const struct charge *c, __u32 n)
+static __noinline int in_flight_ask(struct decision *d, __u32 n, __u32 index)
 {
 	enum in_flight_outcome outcome;
 
 	if (d->unreadable || d->placeless)
 		return 0;
 	/* Penalties are kept with the buckets. */
-	if (limit_penalises(c->limit) && !kept_seen(d, n, c->index))
+	if (limit_penalises(terms_of(d, n)) && !kept_seen(d, n, index))
 		return 1;
-	outcome = in_flight_take(d, c->limit, c->amount, c->index, d->subjects[n], d->look || d->refused);
+	outcome = in_flight_take(d, n, index, d->look || d->refused);
 	if (outcome == IN_FLIGHT_NO_ROOM)
 		no_room(d, n, WEIR_IN_FLIGHT_MAP_FULL);
 	else
-		limit_asked(d, c, n, outcome == IN_FLIGHT_TAKEN && !d->refused && !d->look,
+		limit_asked(d, n, outcome == IN_FLIGHT_TAKEN && !d->refused && !d->look,
 			    outcome == IN_FLIGHT_REFUSED ? IN_FLIGHT_RETRY_NS : 0);
 	return 0;
 }
@@ -131,32 +120,58 @@ enum limit_said {
 	LIMIT_CHANGED,	 /* its bucket, by someone else: to be asked again, with what there is by then */
 };
 
-/* Takes tokens of the bucket of limit n's subject, unless they would be given back at once. */
-static __always_inline int rate_ask(struct decision *d, struct charge *c, __u32 n)
+#define CONTENDED_NS WEIR_NS_PER_S /* nobody knows when it will be quieter */
+
+/* Does the request know the rate under which the bucket was written? */
+static __always_inline bool rate_is_known(const struct weir_kept *kept, const struct weir_terms *terms)
 {
-	struct weir_kept *kept = kept_seen(d, n, c->index);
-	__u64 word;
+	__u64 word = WEIR_FRESH(kept->bucket.word);
+
+	return !(word & WEIR_GENERATIONS) || weir_bucket_rate(word, &terms->amount.history);
+}
+
+/* Looks the limit up again. True: it has another rate by now. */
+static __always_inline bool terms_changed(struct decision *d, __u32 n)
+{
+	__u32 generation = terms_of(d, n)->amount.history.rates[0].generation;
+
+	terms_again(d, n);
+	return d->torn >> n & 1 || terms_of(d, n)->amount.history.rates[0].generation != generation;
+}
+
+/* Takes tokens of the bucket of limit n's subject, unless they would be given back at once. */
+static __always_inline int rate_ask(struct decision *d, __u32 n, __u32 index)
+{
+	const struct weir_terms *terms = terms_of(d, n);
+	struct weir_kept *kept = kept_seen(d, n, index);
 	int taken;
 
 	if (!kept)
 		return LIMIT_NO_BUCKET;
 	/* Someone may know a newer rate already: it is looked up again, before the bucket is taken as one that nobody knows. */
-	word = WEIR_FRESH(kept->bucket.word);
-	if (d->tries == WEIR_BUCKET_TRIES && word & WEIR_GENERATIONS && !weir_bucket_rate(word, &c->amount->history))
+	if (d->tries > 1 && !rate_is_known(kept, terms) && terms_changed(d, n))
 		return LIMIT_CHANGED;
 	ask_begin(d, d->subjects[n], d->at_ns, d->latest_ns - d->at_ns, d->weight);
 	d->ask.look |= !!d->refused;
-	taken = bucket_try(&kept->bucket, &c->amount->history, &d->ask);
+	taken = bucket_try(&kept->bucket, &terms->amount.history, &d->ask);
 	if (taken == WEIR_LOST_RACE) {
 		if (d->tries > 1)
 			return LIMIT_CHANGED;
 		count(d->server, WEIR_LIMIT_CONTENDED);
-		d->ask.wait_ns = WEIR_NS_PER_S;
+		d->ask.wait_ns = CONTENDED_NS;
 	}
 	if (taken == WEIR_TAKEN && d->asked)
 		add(&kept->bucket.passed, d->asked);
-	bucket_count_refused(d, c->limit, &kept->bucket, d->ask.wait_ns ? d->asked_anew : 0);
-	limit_asked(d, c, n, taken == WEIR_TAKEN, d->ask.wait_ns);
+	bucket_count_refused(d, terms, &kept->bucket, d->ask.wait_ns ? d->asked_anew : 0);
+	limit_asked(d, n, taken == WEIR_TAKEN, d->ask.wait_ns);
+	return LIMIT_ASKED;
+}
+
+/* The limit is replaced time and again. */
+static __always_inline int torn(struct decision *d, __u32 n)
+{
+	count(d->server, WEIR_LIMIT_CONTENDED);
+	limit_asked(d, n, false, CONTENDED_NS);
 	return LIMIT_ASKED;
 }
 
@@ -167,24 +182,22 @@ static __always_inline int rate_ask(struct decision *d, struct charge *c, __u32 
  */
 __noinline int limit_ask(struct decision *d, __u32 n)
 {
-	struct charge c;
+	const struct weir_terms *terms;
+	__u32 index;
 
 	if (!d || n >= WEIR_MATCHES_MAX)
 		return 0;
 	WEIR_BARRIER(n); /* as it is: for verifiers that forget what a spilled register was compared with */
 	n &= WEIR_MATCHES_MAX - 1;
-	c.index = weir_limit_index(d->server, d->limits[n]);
-	c.limit = bpf_map_lookup_elem(&limits, &c.index);
-	if (!c.limit)
+	if (d->torn >> n & 1)
+		return torn(d, n);
+	terms = terms_of(d, n);
+	if (!(terms->amount.flags & WEIR_LIMIT_SET) || (!d->subjects[n] && terms->key))
 		return 0;
-	if (!d->subjects[n] && c.limit->key)
-		return 0;
-	c.amount = amount_of(c.limit, c.index, d->subjects[n]);
-	if (!c.amount)
-		return 0;
-	if (c.amount->flags & WEIR_LIMIT_DENY)
-		return deny(d, &c, n);
-	return weir_limit_has_places(c.limit->kind) ? in_flight_ask(d, &c, n) : rate_ask(d, &c, n);
+	if (terms->amount.flags & WEIR_LIMIT_DENY)
+		return deny(d, n);
+	index = weir_limit_index(d->server, d->limits[n]);
+	return weir_limit_has_places(terms->kind) ? in_flight_ask(d, n, index) : rate_ask(d, n, index);
 }
 
 static __always_inline int ask_tries(struct decision *d, __u32 n)
@@ -220,17 +233,21 @@ static __always_inline int ask(struct decision *d, __u32 n)
 }
 
 /* Gives back the tokens that limit_ask() took, or what it counted. */
-static __always_inline void rate_undo(struct decision *d, struct charge *c, __u32 n)
+static __always_inline void rate_undo(struct decision *d, __u32 n)
 {
+	__u32 index = weir_limit_index(d->server, d->limits[n & (WEIR_MATCHES_MAX - 1)]);
+	const struct weir_terms *terms = terms_of(d, n);
 	bool charged = d->charged >> n & 1, refused = (d->refused | d->waited | d->overlooked) >> n & 1;
 	struct weir_kept *kept = NULL;
 	int done = !charged;
 
 	for (int i = 0; i < WEIR_BUCKET_TRIES; i++) {
-		kept = kept_of(c->index, d->subjects[n]);
+		kept = kept_of(index, d->subjects[n]);
 		if (!kept || done)
 			break;
-		done = bucket_give_back_try(&kept->bucket, &c->amount->history, d->subjects[n], d->weight);
+		if (!rate_is_known(kept, terms))
+			terms_again(d, n);
+		done = bucket_give_back_try(&kept->bucket, &terms->amount.history, d->subjects[n], d->weight);
 	}
 	if (!kept)
 		return;
@@ -238,28 +255,27 @@ static __always_inline void rate_undo(struct decision *d, struct charge *c, __u3
 		count(d->server, WEIR_LIMIT_CONTENDED);
 	if (charged && d->asked)
 		add(&kept->bucket.passed, -(__u64)d->asked);
-	bucket_count_refused(d, c->limit, &kept->bucket, refused ? -(__u64)d->asked_anew : 0);
+	bucket_count_refused(d, terms, &kept->bucket, refused ? -(__u64)d->asked_anew : 0);
 }
 
 /* Undoes what was done at limit n when it admitted, or when it refused. Places: places_undo(). */
 __noinline int limit_undo(struct decision *d, __u32 n)
 {
+	const struct weir_terms *terms;
 	__u32 asked = 0;
-	struct charge c;
 
 	if (!d || n >= WEIR_MATCHES_MAX)
 		return 0;
 	asked = (d->charged | d->refused | d->overlooked) >> n & 1;
 	if (!asked)
 		return 0;
-	c.index = weir_limit_index(d->server, d->limits[n]);
-	c.limit = bpf_map_lookup_elem(&limits, &c.index);
-	if (!c.limit)
-		return 0;
-	c.amount = amount_of(c.limit, c.index, d->subjects[n]);
-	if (c.amount && !weir_limit_has_places(c.limit->kind) && !(d->denied >> n & 1))
-		rate_undo(d, &c, n);
-	limit_count(d, c.index, c.limit, d->charged >> n & 1 ? -(__u64)d->asked : 0,
+	WEIR_BARRIER(n);
+	n &= WEIR_MATCHES_MAX - 1;
+	terms = terms_of(d, n);
+	if (terms->amount.flags & WEIR_LIMIT_SET && !weir_limit_has_places(terms->kind) &&
+	    !((d->denied | d->torn) >> n & 1))
+		rate_undo(d, n);
+	limit_count(d, n, d->charged >> n & 1 ? -(__u64)d->asked : 0,
 		    (d->refused | d->overlooked) >> n & 1 ? -(__u64)d->asked_anew : 0);
 	if (d->failed >> n & 1)
 		penalty_undo(d, n);

@@ -60,6 +60,7 @@ struct decision {
 	__u32 failed;			  /* the refusal has begun a penalty */
 	__u32 places_asked;		  /* limits on requests in flight were asked */
 	__u32 denied;			  /* its subject may have none, ever */
+	__u32 torn;			  /* what it is could not be read: it was replaced time and again */
 	__u32 slowest;			  /* the slot of the limit with the longest wait: the answer names it */
 	__u32 retry_s;			  /* for a Retry-After; 0: never */
 	__u64 subjects[WEIR_MATCHES_MAX]; /* whose */
@@ -73,8 +74,10 @@ struct decision {
 	struct weir_asked_list list; /* that it asks for, if its answer will tell that list's width */
 
 	/* Used on the way. */
-	__u32 tries;	     /* to ask a bucket, this one too */
-	struct weir_ask ask; /* the bucket that is asked now */
+	__u32 tries;				   /* to ask a bucket, this one too */
+	struct weir_ask ask;			   /* the bucket that is asked now */
+	struct weir_terms terms[WEIR_MATCHES_MAX]; /* what the limits are to their subjects (terms.h) */
+	struct weir_backoff penalty;		   /* of the limit whose subject is penalised now */
 	struct weir_vector_key vector_key;
 	struct weir_source_key source_key;
 	struct weir_vector matched; /* rules */

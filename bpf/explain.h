@@ -45,8 +45,8 @@ static __always_inline void explain_begin(struct work *w)
 }
 
 /* What is kept of the subject of limit n, and what there is of it. */
-static __always_inline void explain_rate(struct work *w, struct weir_explained_limit *e, struct weir_limit *limit,
-					 struct weir_amount *amount, __u32 index, __u64 subject)
+static __always_inline void explain_rate(struct work *w, struct weir_explained_limit *e, const struct weir_terms *terms,
+					 __u32 index, __u64 subject)
 {
 	struct weir_kept *kept = kept_of(index, subject);
 	__u64 penalty;
@@ -55,27 +55,27 @@ static __always_inline void explain_rate(struct work *w, struct weir_explained_l
 		w->decision.fresh = weir_kept_new(subject);
 		kept = &w->decision.fresh;
 	}
-	if (limit->kind == WEIR_LIMIT_RATE)
-		e->tokens = weir_bucket_tokens(&kept->bucket, &amount->history, w->now_ns);
+	if (terms->kind == WEIR_LIMIT_RATE)
+		e->tokens = weir_bucket_tokens(&kept->bucket, &terms->amount.history, w->now_ns);
 	if (!weir_penalty_read(kept, subject, &penalty))
 		return;
 	e->penalty_ns = weir_penalty_wait_ns(penalty, w->now_ns);
 	e->failures = weir_penalty_failures(penalty);
 }
 
-static __always_inline void explain_places(struct work *w, struct weir_explained_limit *e, struct weir_limit *limit,
-					   struct weir_amount *amount, __u32 index, __u64 subject)
+static __always_inline void explain_places(struct work *w, struct weir_explained_limit *e,
+					   const struct weir_terms *terms, __u32 index, __u64 subject)
 {
-	struct weir_in_flight_key key = { .limit = index, .epoch = limit->epoch, .subject = subject };
+	struct weir_in_flight_key key = { .limit = index, .epoch = terms->epoch, .subject = subject };
 	struct weir_in_flight *f = bpf_map_lookup_elem(&in_flight, &key);
 
 	e->flags |= WEIR_EXPLAINED_PLACES;
-	e->places = amount->places;
+	e->places = terms->amount.places;
 	e->taken = f ? weir_in_flight_taken(f->word) : 0;
-	e->wanted = places_wanted(&w->decision, limit, amount->places);
+	e->wanted = places_wanted(&w->decision, terms);
 	if (!f)
 		e->flags |= WEIR_EXPLAINED_NEW;
-	if (limit->flags & WEIR_LIMIT_SEATS)
+	if (terms->flags & WEIR_LIMIT_SEATS)
 		w->explained.width = w->decision.width;
 }
 
@@ -84,8 +84,7 @@ __noinline int explain_limit(__u32 hook, __u32 n)
 {
 	struct work *w = work_of(hook);
 	struct weir_explained_limit *e;
-	struct weir_amount *amount;
-	struct weir_limit *limit;
+	const struct weir_terms *terms;
 	__u32 index;
 	__u64 subject;
 
@@ -95,25 +94,23 @@ __noinline int explain_limit(__u32 hook, __u32 n)
 	__builtin_memset(e, 0, sizeof(*e));
 	e->slot = w->decision.limits[n];
 	index = weir_limit_index(w->server, e->slot);
-	limit = bpf_map_lookup_elem(&limits, &index);
+	terms_again(&w->decision, n);
+	terms = terms_of(&w->decision, n);
 	subject = w->decision.subjects[n];
 	e->subject = subject;
-	if (!limit || (!subject && limit->key))
-		return 0;
-	amount = amount_of(limit, index, subject);
-	if (!amount)
+	if (!(terms->amount.flags & WEIR_LIMIT_SET) || (!subject && terms->key))
 		return 0;
 	e->flags = WEIR_EXPLAINED_ASKED | (w->decision.refused >> n & 1 ? WEIR_EXPLAINED_REFUSED : 0) |
 		   (w->decision.overlooked >> n & 1 ? WEIR_EXPLAINED_DRY_RUN : 0) |
 		   (w->decision.penalised >> n & 1 ? WEIR_EXPLAINED_PENALISED : 0) |
 		   (w->decision.nameless >> n & 1 ? WEIR_EXPLAINED_NEW : 0) |
-		   (amount->flags & WEIR_LIMIT_DENY ? WEIR_EXPLAINED_DENY : 0);
+		   (terms->amount.flags & WEIR_LIMIT_DENY ? WEIR_EXPLAINED_DENY : 0);
 	e->wait_ns = (w->decision.refused & ~w->decision.penalised) >> n & 1 ? w->decision.waits_ns[n] : 0;
-	e->per_ns = amount->history.rates[0].per_ns;
-	e->burst = amount->history.rates[0].burst;
-	explain_rate(w, e, limit, amount, index, subject);
-	if (limit->kind == WEIR_LIMIT_IN_FLIGHT)
-		explain_places(w, e, limit, amount, index, subject);
+	e->per_ns = terms->amount.history.rates[0].per_ns;
+	e->burst = terms->amount.history.rates[0].burst;
+	explain_rate(w, e, terms, index, subject);
+	if (terms->kind == WEIR_LIMIT_IN_FLIGHT)
+		explain_places(w, e, terms, index, subject);
 	return 0;
 }
 

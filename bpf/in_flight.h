@@ -34,10 +34,10 @@ __noinline int in_flight_give(const struct weir_in_flight_key *of, __u32 taken)
 	return 0;
 }
 
-/* Places that the request would take of a limit of which there are so many. */
-static __always_inline __u32 places_wanted(const struct decision *d, const struct weir_limit *limit, __u32 there_are)
+/* Places that the request would take of a limit. */
+static __always_inline __u32 places_wanted(const struct decision *d, const struct weir_terms *terms)
 {
-	__u32 wanted = limit->flags & WEIR_LIMIT_SEATS ? d->width.seats : 1;
+	__u32 wanted = terms->flags & WEIR_LIMIT_SEATS ? d->width.seats : 1, there_are = terms->amount.places;
 
 	return wanted > there_are && there_are ? there_are : wanted;
 }
@@ -123,12 +123,11 @@ static __always_inline __u32 place_slot(const struct decision *d, const struct w
  * Takes the places that are missing for a subject, unless `look` says to look only. A request for which there is no slot waits
  * until the connection has fewer outstanding: one alone always has enough of them.
  */
-static __always_inline enum in_flight_outcome in_flight_take(struct decision *d, const struct weir_limit *limit,
-							     const struct weir_amount *amount, __u32 index,
-							     __u64 subject, bool look)
+static __always_inline enum in_flight_outcome in_flight_take(struct decision *d, __u32 n, __u32 index, bool look)
 {
-	struct weir_in_flight_key key = { .limit = index, .epoch = limit->epoch, .subject = subject };
-	__u32 missing = places_wanted(d, limit, amount->places);
+	const struct weir_terms *terms = terms_of(d, n);
+	struct weir_in_flight_key key = { .limit = index, .epoch = terms->epoch, .subject = d->subjects[n] };
+	__u32 there_are = terms->amount.places, missing = places_wanted(d, terms);
 	int outcome = IN_FLIGHT_CHANGED;
 	__u32 slot = place_slot(d, &key);
 	struct weir_place_draft *draft;
@@ -141,7 +140,7 @@ static __always_inline enum in_flight_outcome in_flight_take(struct decision *d,
 	if (!missing && draft->now.taken)
 		outcome = IN_FLIGHT_TAKEN;
 	for (int i = 0; i < IN_FLIGHT_TRIES && outcome == IN_FLIGHT_CHANGED; i++)
-		outcome = in_flight_try(&key, missing, amount->places, look);
+		outcome = in_flight_try(&key, missing, there_are, look);
 	if (outcome == IN_FLIGHT_CHANGED) {
 		count(d->server, WEIR_LIMIT_CONTENDED);
 		return IN_FLIGHT_REFUSED;

@@ -88,29 +88,27 @@ static __always_inline enum weir_reason inside_ask(struct inside_piece *piece, c
 
 static __always_inline void inside_count_refusal(const struct decision *d, __u32 n)
 {
-	__u32 index = weir_limit_index(d->server, d->limits[n]);
-	const struct weir_limit *limit = bpf_map_lookup_elem(&limits, &index);
+	__u32 reason = terms_of(d, n)->reason;
 
 	if (d->penalised >> n & 1)
 		count(d->server, WEIR_SHED_PENALTY);
-	else if (limit && limit->reason < WEIR_REASON_COUNT)
-		count(d->server, limit->reason);
+	else if (reason < WEIR_REASON_COUNT)
+		count(d->server, reason);
 }
 
 /* A subject of several parts is called what they are; names of users, namespaces and peers are remembered as they are read. */
 static __always_inline void inside_name_parts(struct inside_piece *piece, __u32 n)
 {
 	struct decision *d = &piece->decision;
-	__u32 index = weir_limit_index(d->server, d->limits[n]), length = 0;
-	const struct weir_limit *limit = bpf_map_lookup_elem(&limits, &index);
+	__u32 key = terms_of(d, n)->key, length = 0;
 	__u64 *parts = (__u64 *)piece->name.text, subject = d->subjects[n];
 
-	if (!limit || !(limit->key & (limit->key - 1)) || subject == WEIR_SUBJECT_OVERFLOW)
+	if (!(key & (key - 1)) || subject == WEIR_SUBJECT_OVERFLOW)
 		return;
 	__builtin_memset(&piece->name, 0, sizeof(piece->name));
 	for (__u32 i = 0; i < WEIR_KEY_PARTS; i++)
-		if (limit->key >> i & 1)
-			parts[length++ & 7] = key_part(d, 1U << i, index);
+		if (key >> i & 1)
+			parts[length++ & 7] = key_part(d, 1U << i, n);
 	piece->name.kind = WEIR_NAME_PARTS;
 	piece->name.length = piece->name.whole = length * sizeof(*parts);
 	bpf_map_update_elem(&names, &d->subjects[n], &piece->name, BPF_ANY);
@@ -133,15 +131,13 @@ __noinline int inside_tell_limit(__u32 memory, __u32 n, __u32 refused)
 /* The narrowest limit that refused it, or would have. */
 static __always_inline void inside_refused_by(const struct decision *d, struct weir_asked *asked)
 {
-	__u32 refused = d->refused ?: d->overlooked, index;
-	const struct weir_limit *limit;
+	__u32 refused = d->refused ?: d->overlooked, n;
 
 	if (!refused)
 		return;
-	asked->slot = d->limits[weir_lowest_bit(refused) & (WEIR_MATCHES_MAX - 1)];
-	index = weir_limit_index(d->server, asked->slot);
-	limit = bpf_map_lookup_elem(&limits, &index);
-	asked->epoch = limit ? limit->epoch : 0;
+	n = weir_lowest_bit(refused) & (WEIR_MATCHES_MAX - 1);
+	asked->slot = d->limits[n];
+	asked->epoch = d->terms[n].epoch;
 }
 
 static __always_inline void inside_decided(struct decision *d, struct inside_request *r)

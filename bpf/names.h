@@ -4,7 +4,7 @@
 #define WEIR_BPF_NAMES_H
 
 #include "identify.h"
-#include "subjects.h"
+#include "terms.h"
 
 /* Whom a name is that no header of this packet says; NULL: one does. */
 static __always_inline struct weir_principal *principal_of(struct work *w, __u32 part)
@@ -40,7 +40,7 @@ static __always_inline bool name_needs_no_packet(struct work *w, __u32 part, __u
 }
 
 /* A subject of several parts is called what they are. */
-__noinline int remember_parts(__u32 hook, __u32 n, __u32 key, __u32 index)
+__noinline int remember_parts(__u32 hook, __u32 n, __u32 key)
 {
 	struct work *w = work_of(hook);
 	__u64 *parts, subject;
@@ -55,7 +55,7 @@ __noinline int remember_parts(__u32 hook, __u32 n, __u32 key, __u32 index)
 	parts = (__u64 *)w->name.text;
 	for (__u32 i = 0; i < WEIR_KEY_PARTS; i++) {
 		if (key >> i & 1)
-			parts[length++] = key_part(&w->decision, 1U << i, index);
+			parts[length++] = key_part(&w->decision, 1U << i, n);
 	}
 	w->name.kind = WEIR_NAME_PARTS;
 	w->name.length = w->name.whole = length * sizeof(*parts);
@@ -81,23 +81,20 @@ __noinline int remember_client(__u32 hook, __u32 part)
 __noinline int remember_clients(__u32 hook)
 {
 	struct work *w = work_of(hook);
-	struct weir_limit *limit;
-	__u32 index, key;
+	__u32 key;
 
 	if (!w)
 		return 0;
 	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
 		if (!(w->decision.nameless >> n & 1))
 			continue;
-		index = weir_limit_index(w->server, w->decision.limits[n]);
-		limit = bpf_map_lookup_elem(&limits, &index);
-		key = limit ? limit->key : 0;
+		key = terms_of(&w->decision, n)->key;
 		for (__u32 i = 0; i < WEIR_KEY_PARTS; i++) {
 			if (key >> i & 1 && 1U << i != WEIR_KEY_GROUP)
 				remember_client(hook, 1U << i);
 		}
 		if (key & (key - 1))
-			remember_parts(hook, n, key, index);
+			remember_parts(hook, n, key);
 	}
 	return 0;
 }

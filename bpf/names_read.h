@@ -93,20 +93,17 @@ __noinline int remember_name(struct __sk_buff *skb, __u32 hook, __u32 part)
 
 __noinline int remember_subject(struct __sk_buff *skb, struct work *w, __u32 n)
 {
-	struct weir_limit *limit;
-	__u32 index, key;
+	__u32 key;
 
 	if (!w || n >= WEIR_MATCHES_MAX)
 		return 0;
-	index = weir_limit_index(w->server, w->decision.limits[n]);
-	limit = bpf_map_lookup_elem(&limits, &index);
-	key = limit ? limit->key : 0;
+	key = terms_of(&w->decision, n)->key;
 	for (__u32 i = 0; i < WEIR_KEY_PARTS; i++) {
 		if (key >> i & 1 && 1U << i != WEIR_KEY_GROUP)
 			remember_name(skb, w->hook, 1U << i);
 	}
 	if (key & (key - 1))
-		remember_parts(w->hook, n, key, index);
+		remember_parts(w->hook, n, key);
 	return 0;
 }
 

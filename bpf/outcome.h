@@ -5,13 +5,12 @@
 
 #include "decide.h"
 
-static __always_inline void count_refusal(const struct work *w, __u32 slot)
+static __always_inline void count_refusal(const struct decision *d, __u32 n)
 {
-	__u32 index = weir_limit_index(w->server, slot);
-	const struct weir_limit *limit = bpf_map_lookup_elem(&limits, &index);
+	__u32 reason = terms_of(d, n)->reason;
 
-	if (limit && limit->reason < WEIR_REASON_COUNT)
-		count(w->server, limit->reason);
+	if (reason < WEIR_REASON_COUNT)
+		count(d->server, reason);
 }
 
 __noinline int count_requests(struct work *w, __u32 action)
@@ -57,7 +56,7 @@ __noinline int count_requests(struct work *w, __u32 action)
 		else if (w->decision.denied >> n & 1)
 			count(s, WEIR_SHED_DENIED);
 		else if (w->decision.refused >> n & 1)
-			count_refusal(w, w->decision.limits[n]);
+			count_refusal(&w->decision, n);
 	}
 	return 0;
 }

@@ -7,14 +7,13 @@
 #include "subjects.h"
 
 /* Nobody is penalised by a limit that is there to be watched only. */
-static __always_inline bool limit_penalises(const struct weir_limit *limit)
+static __always_inline bool limit_penalises(const struct weir_terms *terms)
 {
-	return limit->penalty.parts && !(limit->flags & WEIR_LIMIT_DRY_RUN);
+	return (terms->flags & (WEIR_LIMIT_PENALISES | WEIR_LIMIT_DRY_RUN)) == WEIR_LIMIT_PENALISES;
 }
 
 /* Everything there is to the penalty of limit n's subject. */
 struct penal {
-	struct weir_limit *limit;
 	struct weir_kept *kept;
 	__u32 index;
 };
@@ -23,10 +22,7 @@ struct penal {
 static __always_inline bool penalty_find(struct decision *d, __u32 n, struct penal *p)
 {
 	p->index = weir_limit_index(d->server, d->limits[n]);
-	p->limit = bpf_map_lookup_elem(&limits, &p->index);
-	if (!p->limit || !limit_penalises(p->limit))
-		return false;
-	if (!d->subjects[n] && p->limit->key)
+	if (!limit_penalises(terms_of(d, n)) || (!d->subjects[n] && terms_of(d, n)->key))
 		return false;
 	p->kept = kept_seen(d, n, p->index);
 	return p->kept;
@@ -43,13 +39,24 @@ __noinline int penalty_ask(struct decision *d, __u32 n)
 	wait_ns = weir_penalty_wait_ns(word, d->now_ns);
 	if (!wait_ns)
 		return 0;
-	if (!weir_limit_has_places(p.limit->kind) && d->asked_anew)
+	if (!weir_limit_has_places(terms_of(d, n)->kind) && d->asked_anew)
 		add(&p.kept->bucket.shed, d->asked_anew);
 	d->refused |= 1U << n;
 	d->penalised |= 1U << n;
 	wait_for(d, n, wait_ns);
-	limit_count(d, p.index, p.limit, 0, d->asked_anew);
+	limit_count(d, n, 0, d->asked_anew);
 	return 0;
+}
+
+/* Sets d->penalty. False: there is none any more, or it is replaced time and again. */
+static __always_inline bool penalty_policy(struct decision *d, __u32 index)
+{
+	int copied = TERMS_TORN;
+
+#pragma GCC unroll 4
+	for (int i = 0; i < TERMS_TRIES && copied == TERMS_TORN; i++)
+		copied = penalty_copy(&d->penalty, index);
+	return copied == TERMS_WHOLE;
 }
 
 /* A token of the bucket that all subjects of the limit share, where its policy has one. */
@@ -58,7 +65,7 @@ static __always_inline __u64 penalty_bucket_ns(struct decision *d, const struct 
 	struct weir_kept *shared;
 	int taken = WEIR_LOST_RACE;
 
-	if (!(p->limit->penalty.parts & WEIR_BACKOFF_BUCKET))
+	if (!(d->penalty.parts & WEIR_BACKOFF_BUCKET))
 		return 0;
 	ask_begin(d, WEIR_SUBJECT_PENALTY, d->now_ns, WEIR_NEVER_NS - 1, 1);
 #pragma GCC unroll 8
@@ -66,24 +73,24 @@ static __always_inline __u64 penalty_bucket_ns(struct decision *d, const struct 
 		shared = kept_of(p->index, WEIR_SUBJECT_PENALTY);
 		if (!shared)
 			return 0;
-		taken = bucket_try(&shared->bucket, &p->limit->penalty.bucket, &d->ask);
+		taken = bucket_try(&shared->bucket, &d->penalty.bucket, &d->ask);
 	}
-	return weir_backoff_cap(&p->limit->penalty, d->ask.wait_ns);
+	return weir_backoff_cap(&d->penalty, d->ask.wait_ns);
 }
 
 /*
  * Puts a new word in the place of the one that was there. Who is penalised already is told what is left of that. False:
  * someone else has changed it; to be tried again.
  */
-__noinline int penalty_try(struct decision *d, struct weir_kept *kept, const struct weir_backoff *policy, __u32 n)
+__noinline int penalty_try(struct decision *d, struct weir_kept *kept, __u32 n)
 {
 	__u64 before, after, told_ns;
 
-	if (!d || !kept || !policy || n >= WEIR_MATCHES_MAX || !weir_penalty_read(kept, d->subjects[n], &before))
+	if (!d || !kept || n >= WEIR_MATCHES_MAX || !weir_penalty_read(kept, d->subjects[n], &before))
 		return true;
 	told_ns = weir_penalty_wait_ns(before, d->now_ns);
 	if (!told_ns) {
-		after = weir_penalty_refused(policy, before, d->now_ns, d->waits_ns[n], &told_ns);
+		after = weir_penalty_refused(&d->penalty, before, d->now_ns, d->waits_ns[n], &told_ns);
 		if (!d->look) {
 			if (!weir_penalty_swap(&kept->penalty, d->subjects[n], before, after))
 				return false;
@@ -102,11 +109,11 @@ __noinline int penalty_begin(struct decision *d, __u32 n)
 	struct penal p;
 	__u64 wait_ns;
 
-	if (!d || n >= WEIR_MATCHES_MAX || !penalty_find(d, n, &p))
+	if (!d || n >= WEIR_MATCHES_MAX || !penalty_find(d, n, &p) || !penalty_policy(d, p.index))
 		return 0;
 	wait_ns = penalty_bucket_ns(d, &p);
 	d->waits_ns[n] = weir_backoff_longest(d->waits_ns[n], wait_ns);
-	for (int i = 0; i < WEIR_BUCKET_TRIES && !penalty_try(d, p.kept, &p.limit->penalty, n); i++)
+	for (int i = 0; i < WEIR_BUCKET_TRIES && !penalty_try(d, p.kept, n); i++)
 		;
 	wait_for(d, n, d->waits_ns[n]);
 	return 0;

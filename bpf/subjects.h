@@ -15,23 +15,23 @@ static __always_inline __u64 event_subject(const struct decision *d)
 }
 
 /* The first one of the request's groups that the limit has a count for. */
-static __always_inline __u64 group_subject(const struct decision *d, __u32 index)
+static __always_inline __u64 group_subject(const struct decision *d, __u32 limit)
 {
-	const struct weir_limit *limit = bpf_map_lookup_elem(&limits, &index);
+	const struct weir_terms *terms = &d->terms[limit & (WEIR_MATCHES_MAX - 1)];
 	const struct weir_rules *r = rules_of(d);
 	__u64 low, high;
 
-	if (!r || !limit)
+	if (!r)
 		return 0;
-	low = d->identity.groups.bits[0] & limit->groups.bits[0];
-	high = d->identity.groups.bits[1] & limit->groups.bits[1];
+	low = d->identity.groups.bits[0] & terms->groups.bits[0];
+	high = d->identity.groups.bits[1] & terms->groups.bits[1];
 	if (!(low | high))
 		return 0;
 	return r->groups[(low ? weir_lowest_bit(low) : 64 + weir_lowest_bit(high)) & (WEIR_GROUPS_MAX - 1)];
 }
 
-/* One part of a key, of the limit with this index; 0: the request has no such thing. */
-static __always_inline __u64 part_subject(struct decision *d, __u32 part, __u32 index)
+/* One part of the key of one of the request's limits; 0: the request has no such thing. */
+static __always_inline __u64 part_subject(struct decision *d, __u32 part, __u32 limit)
 {
 	switch (part) {
 	case WEIR_KEY_NAMESPACE:
@@ -43,51 +43,39 @@ static __always_inline __u64 part_subject(struct decision *d, __u32 part, __u32 
 	case WEIR_KEY_OBJECT:
 		return event_subject(d);
 	case WEIR_KEY_GROUP:
-		return group_subject(d, index);
+		return group_subject(d, limit);
 	default:
 		return 0;
 	}
 }
 
-__noinline __u64 key_part(struct decision *d, __u32 part, __u32 index)
+__noinline __u64 key_part(struct decision *d, __u32 part, __u32 limit)
 {
-	return d ? part_subject(d, part, index) : 0;
+	return d ? part_subject(d, part, limit) : 0;
 }
 
 /* 0: the limit is not for this request, if it has a key. */
-__noinline __u64 limit_subject(struct decision *d, __u32 key, __u32 index)
+__noinline __u64 limit_subject(struct decision *d, __u32 limit)
 {
 	__u64 subject = 0, part;
+	__u32 key;
 
 	if (!d)
 		return 0;
+	key = d->terms[limit & (WEIR_MATCHES_MAX - 1)].key;
 	/* Of one part, which is what most have. */
 	if (!(key & (key - 1)))
-		return part_subject(d, key, index);
+		return part_subject(d, key, limit);
 #pragma GCC unroll 5
 	for (__u32 n = 0; n < WEIR_KEY_PARTS; n++) {
 		if (!(key >> n & 1))
 			continue;
-		part = part_subject(d, 1U << n, index);
+		part = part_subject(d, 1U << n, limit);
 		if (!part)
 			return 0;
 		subject = subject ? weir_pair(subject, part) : part;
 	}
 	return subject;
-}
-
-/* Sets d->subjects[n], whom limit n of the request charges. */
-__noinline int subject_find(struct decision *d, __u32 n)
-{
-	struct weir_limit *limit;
-	__u32 index;
-
-	if (!d || n >= WEIR_MATCHES_MAX)
-		return 0;
-	index = weir_limit_index(d->server, d->limits[n]);
-	limit = bpf_map_lookup_elem(&limits, &index);
-	d->subjects[n] = limit ? limit_subject(d, limit->key, index) : 0;
-	return 0;
 }
 
 #endif

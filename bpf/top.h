@@ -32,15 +32,13 @@ static __always_inline void asked_begin(struct work *w, struct weir_asked *a)
 /* The narrowest limit that refused it, or would have. */
 static __always_inline void asked_of_limit(const struct work *w, struct weir_asked *a)
 {
-	__u32 refused = w->decision.refused ?: w->decision.overlooked, index;
-	const struct weir_limit *limit;
+	__u32 refused = w->decision.refused ?: w->decision.overlooked, n;
 
 	if (!refused)
 		return;
-	a->slot = w->decision.limits[weir_lowest_bit(refused) & (WEIR_MATCHES_MAX - 1)];
-	index = weir_limit_index(w->server, a->slot);
-	limit = bpf_map_lookup_elem(&limits, &index);
-	a->epoch = limit ? limit->epoch : 0;
+	n = weir_lowest_bit(refused) & (WEIR_MATCHES_MAX - 1);
+	a->slot = w->decision.limits[n];
+	a->epoch = w->decision.terms[n].epoch;
 }
 
 static __always_inline bool is_refusal(__u32 decision)

@@ -50,6 +50,7 @@ __noinline int undo_packet(struct work *w)
 		if (!kept)
 			break;
 		decided_recall(&w->decision, kept);
+		each_limit(&w->decision, terms_again);
 		undo_decision(&w->decision);
 	}
 	return 0;

@@ -331,7 +331,7 @@ static void buckets_fill(int fd, __u32 slot, __u32 keys)
 			user_write(user + 1, from + i);
 			subjects[i] = datapath_subject(dp, WEIR_NAME_USER, user, sizeof(user) - 1);
 			values[i] = weir_kept_new(subjects[i]);
-			weir_bucket_take(&values[i].bucket, &limit.amount.history, datapath_now_ns());
+			weir_bucket_take(&values[i].bucket, &limit.terms.amount.history, datapath_now_ns());
 		}
 		if (bpf_map_update_batch(fd, subjects, values, &n, NULL))
 			die("filling the buckets", errno);

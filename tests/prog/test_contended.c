@@ -50,7 +50,7 @@ static __u64 tokens_taken(void)
 	assert_int_equal(bpf_map_lookup_elem(map, &subject, &kept), 0);
 	close(map);
 	assert_int_equal(bpf_map_lookup_elem(dp->maps.limits, &index, &limit), 0);
-	return BURST - weir_bucket_tokens(&kept.bucket, &limit.amount.history, datapath_now_ns()).high;
+	return BURST - weir_bucket_tokens(&kept.bucket, &limit.terms.amount.history, datapath_now_ns()).high;
 }
 
 static void test_two_at_once(void **state)

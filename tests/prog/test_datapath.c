@@ -249,7 +249,7 @@ static struct weir_amount limit_of(struct datapath *dp, __u32 index)
 	struct weir_limit limit = {};
 
 	bpf_map_lookup_elem(dp->maps.limits, &index, &limit);
-	return limit.amount;
+	return limit.terms.amount;
 }
 
 static struct weir_amount override_of(struct datapath *dp, __u32 index, __u64 subject)

@@ -17,9 +17,10 @@
 #include "tests/prog/bpf/asker.skel.h"
 #include "weir.skel.h"
 
-#define PACKETS 400 /* of each CPU */
-#define PIPELINED 8 /* requests in each */
-#define ASKED 2000  /* of each thread */
+#define PACKETS 400    /* of each CPU */
+#define PIPELINED 8    /* requests in each */
+#define ASKED 2000     /* of each thread */
+#define REPLACED 20000 /* requests of each thread while limits are replaced */
 #define RATE_SLOT WEIR_LIMIT_TOTAL
 
 static struct asker_bpf *asker;
@@ -177,7 +178,7 @@ static __u64 tokens_left(void)
 	assert_int_equal(bpf_map_lookup_elem(map, &subject, &kept), 0);
 	close(map);
 	assert_int_equal(bpf_map_lookup_elem(dp->maps.limits, &index, &limit), 0);
-	return weir_bucket_tokens(&kept.bucket, &limit.amount.history, datapath_now_ns()).high;
+	return weir_bucket_tokens(&kept.bucket, &limit.terms.amount.history, datapath_now_ns()).high;
 }
 
 static __u64 places_taken(void)
@@ -236,11 +237,85 @@ static void test_too_little(void **state)
 	run_with(ASKERS * ASKED / 4, 3);
 }
 
+/* --- limits that are replaced while they are asked */
+
+static atomic_bool asking;
+static atomic_ulong asked_by_now;
+
+static void *asks_on(void *thread)
+{
+	unsigned int n = (intptr_t)thread;
+
+	on_cpu(n % 2);
+	for (unsigned int i = 0; i < REPLACED; i++) {
+		asker_asks(n);
+		asker_ends(n, 0);
+		atomic_fetch_add(&asked_by_now, 1);
+	}
+	return NULL;
+}
+
+/* Another rate, each time; and a limit that admits nobody, which gets the memory of what was replaced. Returns how often. */
+static unsigned long replace(const struct datapath_limit *nobodys)
+{
+	struct datapath_limit limit = rate_of(0, 0, 1000000), nobody = *nobodys;
+	unsigned long times = 0, before;
+
+	while (asking) {
+		before = asked_by_now;
+		limit.amount.per_ns = ++times * WEIR_QPS / 1000;
+		done(datapath_limit_set(dp, 0, RATE_SLOT, &limit, &error));
+		for (int i = 0; i < 2; i++) {
+			nobody.epoch++;
+			done(datapath_limit_set(dp, 0, SLOT + 1, &nobody, &error));
+		}
+		/* Of four rates a bucket knows when it was used last. */
+		while (asking && asked_by_now - before < 2 * ASKERS)
+			sched_yield();
+	}
+	return times;
+}
+
+static void *asks_all(void *threads)
+{
+	pthread_t *started = threads;
+
+	for (intptr_t i = 0; i < ASKERS; i++)
+		if (pthread_create(&started[i], NULL, asks_on, (void *)i))
+			return NULL;
+	for (int i = 0; i < ASKERS; i++)
+		pthread_join(started[i], NULL);
+	asking = false;
+	return NULL;
+}
+
+/* There are tokens for all, whatever is replaced: nobody reads parts of two limits, or decides by a rate of a while ago. */
+static void test_replaced(void **state)
+{
+	const struct datapath_limit nobodys = rate_of(0, 0, 0);
+	pthread_t threads[ASKERS], all;
+	struct asker_said told;
+	unsigned long times;
+
+	(void)state;
+	limit(RATE_SLOT, "0", 1000000);
+	asking = true;
+	assert_int_equal(pthread_create(&all, NULL, asks_all, threads), 0);
+	times = replace(&nobodys);
+	pthread_join(all, NULL);
+	told = said();
+	print_message("%lu times replaced; %llu admitted, %llu refused\n", times, told.admitted, told.refused);
+	assert_int_equal(told.refused, 0);
+	assert_int_equal(told.admitted, ASKERS * REPLACED);
+	assert_int_equal(1000000 - tokens_left(), told.admitted);
+	assert_int_equal(counter(WEIR_LIMIT_CONTENDED), 0);
+}
+
 #define LANES_TEST(name) cmocka_unit_test_setup_teardown(test_##name, lanes_setup, lanes_teardown)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { LANES_TEST(enough_for_all), LANES_TEST(too_little) };
+	const struct CMUnitTest tests[] = { LANES_TEST(enough_for_all), LANES_TEST(too_little), LANES_TEST(replaced) };
 
 	return cmocka_run_group_tests_name("lanes", tests, attached_open, attached_close);
 }

@@ -74,7 +74,7 @@ static bool has_default(struct datapath *dp, __u32 limit)
 {
 	struct weir_limit value;
 
-	return !bpf_map_lookup_elem(dp->maps.limits, &limit, &value) && (value.amount.flags & WEIR_LIMIT_SET);
+	return !bpf_map_lookup_elem(dp->maps.limits, &limit, &value) && (value.terms.amount.flags & WEIR_LIMIT_SET);
 }
 
 /* A limit that is gone. */
@@ -122,27 +122,35 @@ struct weir_amount datapath_amount_pushed(const struct weir_amount *before, cons
 	return amount;
 }
 
-static struct weir_limit limit_changed(const struct weir_limit *before, const struct datapath_limit *wanted)
+static struct weir_limit limit_changed(__u32 index, const struct weir_limit *before,
+				       const struct datapath_limit *wanted)
 {
-	struct weir_limit limit = *before;
+	struct weir_limit limit = {
+		.terms = {
+			.groups = wanted->groups,
+			.flags = wanted->flags | (wanted->penalty.parts ? WEIR_LIMIT_PENALISES : 0),
+			.epoch = wanted->epoch,
+			.reason = wanted->reason,
+			.kind = wanted->kind,
+			.key = wanted->key,
+			.amount = datapath_amount_pushed(&before->terms.amount, &wanted->amount),
+		},
+		.penalty = wanted->penalty,
+	};
 
-	limit.amount = datapath_amount_pushed(&before->amount, &wanted->amount);
-	limit.groups = wanted->groups;
-	limit.flags = wanted->flags;
-	limit.epoch = wanted->epoch;
-	limit.reason = wanted->reason;
-	limit.kind = wanted->kind;
-	limit.key = wanted->key;
-	limit.penalty = wanted->penalty;
+	limit.terms.amount.seal = weir_terms_seal(&limit.terms, index);
+	limit.penalty_seal = weir_backoff_seal(&limit.penalty, index);
 	return limit;
 }
 
 static __u32 limit_traits(const struct weir_limit *limit)
 {
-	return (limit->kind == WEIR_LIMIT_IN_FLIGHT ? WEIR_SERVER_IN_FLIGHT : 0) |
-	       (weir_limit_is_of_connections(limit->kind) ? WEIR_SERVER_CONNECTIONS : 0) |
-	       (limit->key & WEIR_KEY_OBJECT ? WEIR_SERVER_OBJECTS : 0) |
-	       (limit->key & WEIR_KEY_SOURCE ? WEIR_SERVER_SOURCES : 0) |
+	const struct weir_terms *terms = &limit->terms;
+
+	return (terms->kind == WEIR_LIMIT_IN_FLIGHT ? WEIR_SERVER_IN_FLIGHT : 0) |
+	       (weir_limit_is_of_connections(terms->kind) ? WEIR_SERVER_CONNECTIONS : 0) |
+	       (terms->key & WEIR_KEY_OBJECT ? WEIR_SERVER_OBJECTS : 0) |
+	       (terms->key & WEIR_KEY_SOURCE ? WEIR_SERVER_SOURCES : 0) |
 	       (limit->penalty.parts ? WEIR_SERVER_PENALTIES : 0);
 }
 
@@ -217,7 +225,7 @@ static int limit_write(struct datapath *dp, __u32 index, const struct datapath_l
 	bool there = !bpf_map_lookup_elem(dp->maps.limits, &index, &old);
 	int ret;
 
-	limit = limit_changed(&old, wanted);
+	limit = limit_changed(index, &old, wanted);
 	if (there && !memcmp(&limit, &old, sizeof(limit)))
 		return 0;
 	*(there ? &written->changed : &written->added) += 1;

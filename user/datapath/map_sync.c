@@ -123,7 +123,7 @@ static int look_at(const struct index *index, const void *key, const void *there
 		return 0;
 	index->seen[place] = true;
 	if (range->become)
-		range->become(there, value_at(index, place), value);
+		range->become(key, there, value_at(index, place), value);
 	else
 		memcpy(value, value_at(index, place), range->value_size);
 	if (!memcmp(value, there, range->value_size))

@@ -13,7 +13,7 @@ struct map_range {
 	map_test *ours; /* is this entry one of the range? */
 	const void *arg;
 	/* What an entry becomes that has this value; NULL: what is wanted. It is right when that is what it has. */
-	void (*become)(const void *there, const void *wanted, void *out);
+	void (*become)(const void *key, const void *there, const void *wanted, void *out);
 };
 
 /* Arrays, one behind the other as the map has them. Of equal keys the last counts. */

@@ -33,6 +33,16 @@ int datapath_overrides_drop(struct datapath *dp, __u32 limit)
 			   is_of_limit, &limit);
 }
 
+/* What the subject's amount becomes. */
+static struct weir_amount override_value(const struct weir_override_key *key, const struct weir_amount *before,
+					 const struct datapath_amount *wanted)
+{
+	struct weir_amount amount = datapath_amount_pushed(before, wanted);
+
+	amount.seal = weir_override_seal(&amount, key->limit, key->subject);
+	return amount;
+}
+
 /* --- one */
 
 /* A new override goes on from the rates that the subject had until now. */
@@ -49,8 +59,8 @@ int datapath_override_set(struct datapath *dp, __u32 server, __u32 slot, __u64 s
 	if (bpf_map_lookup_elem(dp->maps.limits, &index, &limit))
 		return error_set(err, -ENOENT, "the limit of an override is not there");
 	if (!there)
-		old = limit.amount;
-	pushed = datapath_amount_pushed(&old, amount);
+		old = limit.terms.amount;
+	pushed = override_value(&key, &old, amount);
 	if (there && !memcmp(&pushed, &old, sizeof(pushed)))
 		return 0;
 	*(there ? &written->changed : &written->added) += 1;
@@ -98,7 +108,7 @@ static bool is_of_owner(const void *key, const void *value, const void *arg)
 	       datapath_slots_have(owner->slots, override->limit % WEIR_SERVER_LIMITS);
 }
 
-static void change_amount(const void *there, const void *wanted, void *out)
+static void change_amount(const void *key, const void *there, const void *wanted, void *out)
 {
 	const struct weir_amount *amount = wanted;
 	const struct datapath_amount now = {
@@ -109,7 +119,7 @@ static void change_amount(const void *there, const void *wanted, void *out)
 		.places = amount->places,
 	};
 
-	*(struct weir_amount *)out = datapath_amount_pushed(there, &now);
+	*(struct weir_amount *)out = override_value(key, there, &now);
 }
 
 /* What each would be if it were not there yet. */
@@ -124,7 +134,7 @@ static int make_amounts(struct datapath *dp, __u32 server, const struct datapath
 		if ((!i || keys[i - 1].limit != index) && bpf_map_lookup_elem(dp->maps.limits, &index, &limit))
 			return -errno;
 		keys[i] = override_key(index, overrides[i].subject);
-		amounts[i] = datapath_amount_pushed(&limit.amount, &overrides[i].amount);
+		amounts[i] = override_value(&keys[i], &limit.terms.amount, &overrides[i].amount);
 	}
 	return 0;
 }

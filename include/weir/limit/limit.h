@@ -11,6 +11,7 @@
 #include "weir/limit/backoff.h"
 #include "weir/limit/bucket.h"
 #include "weir/limit/penalty.h"
+#include "weir/limit/seal.h"
 
 enum weir_limit_type {
 	WEIR_LIMIT_TOTAL,
@@ -54,10 +55,11 @@ enum weir_key_part {
 enum weir_limit_flags {
 	WEIR_LIMIT_SET =
 		1 << 0, /* of an amount: it is one; else the limit is for the subjects with an override alone */
-	WEIR_LIMIT_DENY = 1 << 3,    /* of an amount: none, ever */
-	WEIR_LIMIT_DRY_RUN = 1 << 1, /* what it refuses is counted, and passes */
-	WEIR_LIMIT_SEATS = 1 << 2,   /* IN_FLIGHT: a list takes as many places as it is wide (width.h) */
-	WEIR_LIMIT_RESET = 1 << 3,   /* of connections: who is refused gets a RST, instead of nothing */
+	WEIR_LIMIT_DENY = 1 << 3,      /* of an amount: none, ever */
+	WEIR_LIMIT_DRY_RUN = 1 << 1,   /* what it refuses is counted, and passes */
+	WEIR_LIMIT_SEATS = 1 << 2,     /* IN_FLIGHT: a list takes as many places as it is wide (width.h) */
+	WEIR_LIMIT_RESET = 1 << 3,     /* of connections: who is refused gets a RST, instead of nothing */
+	WEIR_LIMIT_PENALISES = 1 << 4, /* its penalty has parts */
 };
 
 /* How much, by default or for one subject: the rate in force and the ones before it, newest first; or places. */
@@ -65,11 +67,12 @@ struct weir_amount {
 	__u32 flags;  /* WEIR_LIMIT_SET, _DENY */
 	__u32 places; /* requests or connections at once, of a limit that has places */
 	struct weir_rate_history history;
+	__u64 seal; /* of what is before it in the map's value, and of its key (seal.h) */
 };
-WEIR_ASSERT_SIZE(struct weir_amount, 168);
+WEIR_ASSERT_SIZE(struct weir_amount, 176);
 
-struct weir_limit {
-	struct weir_amount amount; /* of subjects without an override */
+/* What a limit is to a subject. */
+struct weir_terms {
 	struct weir_groups groups; /* WEIR_KEY_GROUP: those that have a count */
 	__u32 flags;		   /* enum weir_limit_flags */
 	__u32 epoch;		   /* differs from that of the limit that had the slot before */
@@ -77,9 +80,32 @@ struct weir_limit {
 	__u8 kind;		   /* enum weir_limit_kind */
 	__u8 key;		   /* enum weir_key_part */
 	__u32 pad;
-	struct weir_backoff penalty; /* of those who do not back off; without parts: none */
+	struct weir_amount amount;
 };
-WEIR_ASSERT_SIZE(struct weir_limit, 408);
+WEIR_ASSERT_SIZE(struct weir_terms, 208);
+
+struct weir_limit {
+	struct weir_terms terms;     /* to subjects without an override */
+	struct weir_backoff penalty; /* of those who do not back off; without parts: none */
+	__u64 penalty_seal;
+};
+WEIR_ASSERT_SIZE(struct weir_limit, 424);
+
+/* Of a value of `overrides`. */
+WEIR_INLINE __u64 weir_override_seal(const struct weir_amount *amount, __u32 limit, __u64 subject)
+{
+	return weir_seal(amount, __builtin_offsetof(struct weir_amount, seal), subject ^ (__u64)limit << 32);
+}
+
+WEIR_INLINE __u64 weir_terms_seal(const struct weir_terms *terms, __u32 limit)
+{
+	return weir_seal(terms, __builtin_offsetof(struct weir_terms, amount.seal), limit);
+}
+
+WEIR_INLINE __u64 weir_backoff_seal(const struct weir_backoff *policy, __u32 limit)
+{
+	return weir_seal(policy, sizeof(*policy), limit);
+}
 
 /* What a limit said to the requests that it is for. */
 struct weir_limit_counts {

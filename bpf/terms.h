@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the limits of a request are to its subjects: looked up once, and copied. The agent replaces them at any time, and what is
+ * copied in the midst of that does not fit its seal (include/weir/limit/seal.h): it is looked up again.
+ */
+#ifndef WEIR_BPF_TERMS_H
+#define WEIR_BPF_TERMS_H
+
+#include "subjects.h"
+
+#define TERMS_TRIES 4
+#define COPIED() __asm__ volatile("" ::: "memory") /* what is checked is what was copied */
+
+enum terms_copied {
+	TERMS_NONE,
+	TERMS_WHOLE,
+	TERMS_TORN,
+};
+
+/* enum terms_copied */
+__noinline int limit_copy(struct weir_terms *to, __u32 index)
+{
+	const struct weir_limit *limit = bpf_map_lookup_elem(&limits, &index);
+
+	if (!to || !limit)
+		return TERMS_NONE;
+	*to = limit->terms;
+	COPIED();
+	return weir_terms_seal(to, index) == to->amount.seal ? TERMS_WHOLE : TERMS_TORN;
+}
+
+/* enum terms_copied */
+__noinline int override_copy(struct weir_amount *to, __u32 index, __u64 subject)
+{
+	struct weir_override_key key = { .limit = index, .subject = subject };
+	const struct weir_amount *amount = bpf_map_lookup_elem(&overrides, &key);
+
+	if (!to || !amount)
+		return TERMS_NONE;
+	*to = *amount;
+	COPIED();
+	return weir_override_seal(to, index, subject) == to->seal ? TERMS_WHOLE : TERMS_TORN;
+}
+
+/* enum terms_copied */
+__noinline int penalty_copy(struct weir_backoff *to, __u32 index)
+{
+	const struct weir_limit *limit = bpf_map_lookup_elem(&limits, &index);
+	__u64 seal;
+
+	if (!to || !limit)
+		return TERMS_NONE;
+	*to = limit->penalty;
+	seal = limit->penalty_seal;
+	COPIED();
+	return weir_backoff_seal(to, index) == seal ? TERMS_WHOLE : TERMS_TORN;
+}
+
+/* One try; known: d->subjects[n] is set already. */
+static __always_inline int terms_try(struct decision *d, __u32 n, bool known)
+{
+	__u32 index = weir_limit_index(d->server, d->limits[n]);
+	struct weir_terms *terms = &d->terms[n];
+	int copied = limit_copy(terms, index);
+
+	if (copied == TERMS_TORN)
+		return copied;
+	if (copied == TERMS_NONE) {
+		terms->amount.flags = 0;
+		terms->flags = 0;
+		terms->key = 0;
+		d->subjects[n] = known ? d->subjects[n] : 0;
+		return copied;
+	}
+	if (!known)
+		d->subjects[n] = limit_subject(d, n);
+	return override_copy(&terms->amount, index, d->subjects[n]);
+}
+
+/* Sets d->terms[n]. Terms that are torn time and again are noted in d->torn. */
+__noinline int terms_find(struct decision *d, __u32 n, __u32 known)
+{
+	int copied = TERMS_TORN;
+
+	if (!d || n >= WEIR_MATCHES_MAX)
+		return 0;
+	WEIR_BARRIER(n); /* as it is: for verifiers that forget what a spilled register was compared with */
+	n &= WEIR_MATCHES_MAX - 1;
+	d->torn &= ~(1U << n);
+#pragma GCC unroll 4
+	for (int i = 0; i < TERMS_TRIES && copied == TERMS_TORN; i++)
+		copied = terms_try(d, n, known);
+	if (copied == TERMS_TORN)
+		d->torn |= 1U << n;
+	return 0;
+}
+
+/* Sets d->subjects[n], whom limit n of the request charges, and what the limit is to him. */
+static __always_inline int subject_find(struct decision *d, __u32 n)
+{
+	return terms_find(d, n, false);
+}
+
+/* What the limit is to its subject by now. */
+static __always_inline int terms_again(struct decision *d, __u32 n)
+{
+	return terms_find(d, n, true);
+}
+
+/* For limit n of the request; out of range: for another. */
+static __always_inline const struct weir_terms *terms_of(const struct decision *d, __u32 n)
+{
+	return &d->terms[n & (WEIR_MATCHES_MAX - 1)];
+}
+
+#endif
