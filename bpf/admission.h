@@ -7,6 +7,7 @@
 #include "identify.h"
 #include "names.h"
 #include "socket.h"
+#include "tally.h"
 
 #define STATE_TIME_WAIT 6
 

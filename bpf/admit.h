@@ -79,6 +79,7 @@ static __always_inline int admission_ask(struct __sk_buff *skb, struct work *w)
 	}
 	became = admission_decide(w->hook);
 	w->decision.connects = 0;
+	tally_decision(&w->decision);
 	count(w->server, became);
 	if (became == WEIR_ADMISSION_DROPPED)
 		return TC_ACT_SHOT;

@@ -121,19 +121,6 @@ static __always_inline void bucket_count_refused(const struct decision *d, const
 		add(limit_is_dry(d, terms) ? &bucket->watched : &bucket->shed, refused);
 }
 
-static __always_inline void limit_count(const struct decision *d, __u32 n, __u64 admitted, __u64 refused)
-{
-	__u32 index = weir_limit_index(d->server, d->limits[n & (WEIR_MATCHES_MAX - 1)]);
-	struct weir_limit_counts *counts = bpf_map_lookup_elem(&limit_counts, &index);
-
-	if (!counts)
-		return;
-	if (admitted)
-		add(&counts->admitted, admitted);
-	if (refused)
-		add(limit_is_dry(d, terms_of(d, n)) ? &counts->dry_run_refused : &counts->refused, refused);
-}
-
 /* What is kept for limit n's subject; to who only looks, what a new one would get. */
 static __always_inline struct weir_kept *kept_seen(struct decision *d, __u32 n, __u32 index)
 {

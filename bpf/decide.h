@@ -58,7 +58,6 @@ static __always_inline void limit_asked(struct decision *d, __u32 n, bool admits
 {
 	bool dry_run = terms_of(d, n)->flags & WEIR_LIMIT_DRY_RUN;
 
-	limit_count(d, n, admits ? d->asked : 0, !admits && wait_ns ? d->asked_anew : 0);
 	if (admits) {
 		d->charged |= 1U << n;
 		d->waited |= wait_ns ? 1U << n : 0;
@@ -275,8 +274,6 @@ __noinline int limit_undo(struct decision *d, __u32 n)
 	if (terms->amount.flags & WEIR_LIMIT_SET && !weir_limit_has_places(terms->kind) &&
 	    !((d->denied | d->torn) >> n & 1))
 		rate_undo(d, n);
-	limit_count(d, n, d->charged >> n & 1 ? -(__u64)d->asked : 0,
-		    (d->refused | d->overlooked) >> n & 1 ? -(__u64)d->asked_anew : 0);
 	if (d->failed >> n & 1)
 		penalty_undo(d, n);
 	d->charged &= ~(1U << n);

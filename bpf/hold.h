@@ -10,6 +10,7 @@
 #include "full.h"
 #include "passing.h"
 #include "settings.h"
+#include "tally.h"
 #include "top.h"
 #include "track.h"
 
@@ -101,6 +102,7 @@ static __always_inline int withhold(struct work *w, struct weir_conn *c)
 	weir_hold_refuse(c, &w->hold, w->now_ns);
 	bpf_spin_unlock(&c->lock);
 	count(w->server, WEIR_HELD_RECORD);
+	tally_decision(&w->decision);
 	count_many(w->server, WEIR_RECORDS_HELD, w->decision.asked_anew);
 	top_records(w->hook, 0, w->decision.asked_anew);
 	return SOCKET_GETS_NOTHING;
@@ -125,6 +127,7 @@ static __always_inline int hold_segment(struct __sk_buff *skb, struct work *w, s
 		undo_decision(&w->decision);
 		return SOCKET_GETS_NOTHING;
 	}
+	tally_decision(&w->decision);
 	count_many(w->server, refused || w->decision.overlooked ? WEIR_RECORDS_DRY_RUN_HELD : WEIR_RECORDS_PASSED,
 		   w->hold.records);
 	top_records(w->hook, w->hold.records, 0);
@@ -176,6 +179,7 @@ static __always_inline int hold_handshake(struct __sk_buff *skb, struct work *w)
 	w->request.preamble = (struct weir_preamble){};
 	hold_frame(skb, w);
 	refused = hold_refused(skb, w);
+	tally_decision(&w->decision);
 	if (!refused || (w->server_flags & WEIR_SERVER_DRY_RUN)) {
 		count_many(w->server,
 			   refused || w->decision.overlooked ? WEIR_RECORDS_DRY_RUN_HELD : WEIR_RECORDS_PASSED,

@@ -7,6 +7,7 @@
 
 #include "decide.h"
 #include "inside_tell.h"
+#include "tally.h"
 
 /* Nothing is withheld then, for lack of room neither. */
 #define INSIDE_WITHHOLDS_NOT (WEIR_SERVER_PAUSED | WEIR_SERVER_DRY_RUN)
@@ -146,6 +147,7 @@ static __always_inline void inside_decided(struct decision *d, struct inside_req
 	__u32 refused = r->decision == WEIR_SHED ? d->refused : d->refused | d->overlooked;
 
 	count(d->server, r->decision);
+	tally_decision(d);
 	t->user = d->identity.user;
 	t->groups = d->identity.groups;
 	t->retry_s = refused ? d->retry_s : 0;

@@ -4,6 +4,7 @@
 #define WEIR_BPF_OUTCOME_H
 
 #include "decide.h"
+#include "undo_packet.h"
 
 static __always_inline void count_refusal(const struct decision *d, __u32 n)
 {
@@ -20,6 +21,7 @@ __noinline int count_requests(struct work *w, __u32 action)
 	if (!w)
 		return 0;
 	decision_stands(w);
+	tally_packet(w);
 	s = w->server;
 	if (w->passed)
 		count_many(s, WEIR_PASSED, w->passed);

@@ -85,6 +85,7 @@ static __always_inline enum weir_action pace_segment(struct __sk_buff *skb, stru
 		undo_decision(&w->decision);
 		return WEIR_DROP;
 	}
+	tally_decision(&w->decision);
 	count_many(w->server, w->decision.overlooked ? WEIR_RECORDS_DRY_RUN_HELD : WEIR_RECORDS_PASSED,
 		   w->hold.records);
 	top_records(w->hook, w->hold.records, w->decision.waited ? w->decision.asked_anew : 0);

@@ -44,7 +44,6 @@ __noinline int penalty_ask(struct decision *d, __u32 n)
 	d->refused |= 1U << n;
 	d->penalised |= 1U << n;
 	wait_for(d, n, wait_ns);
-	limit_count(d, n, 0, d->asked_anew);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #ifndef WEIR_BPF_UNDO_PACKET_H
 #define WEIR_BPF_UNDO_PACKET_H
 
+#include "tally.h"
 #include "undo.h"
 #include "work.h"
 
@@ -27,6 +28,27 @@ static __always_inline void decision_keep(struct work *w)
 		return;
 	w->n_decided++;
 	decided_keep(kept, &w->decision);
+}
+
+/* The packet is committed, and all of its decisions stand. */
+__noinline int tally_packet(struct work *w)
+{
+	struct decided *kept;
+
+	if (!w)
+		return 0;
+	tally_decision(&w->decision);
+	for (__u32 i = 0; i < WEIR_OUTSTANDING_MAX; i++) {
+		__u32 index = i;
+
+		if (i >= w->n_decided)
+			break;
+		kept = bpf_map_lookup_elem(&decided, &index);
+		if (!kept)
+			break;
+		tally_decided(kept, w->server, w->server_flags);
+	}
+	return 0;
 }
 
 /* The packet is not committed: as if none of its requests had been asked for. What has gone back once is not known any more. */

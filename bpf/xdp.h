@@ -51,8 +51,10 @@ static __always_inline bool syn_asks(struct xdp_md *ctx, struct work *w)
 /* Of what is not dropped here, it is as if the limits had not been asked: tc asks them. */
 static __always_inline bool syn_is_refused(struct work *w)
 {
-	if (admission_decide(HOOK_XDP) == WEIR_ADMISSION_DROPPED)
+	if (admission_decide(HOOK_XDP) == WEIR_ADMISSION_DROPPED) {
+		tally_decision(&w->decision);
 		return true;
+	}
 	undo_decision(&w->decision);
 	return false;
 }

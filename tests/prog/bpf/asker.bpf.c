@@ -6,7 +6,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "../../../bpf/own_stack.h"
-#include "../../../bpf/undo.h"
+#include "../../../bpf/tally.h"
 
 #include "../asker.h"
 
@@ -88,6 +88,7 @@ int answered(struct pt_regs *ctx)
 		undo_decision(&slot->decision);
 		slot->said.undone++;
 	} else {
+		tally_decision(&slot->decision);
 		places_undo(&slot->decision, true);
 	}
 	return 0;

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What each limit said to a request, counted once it is certain what becomes of it: nothing that is counted is taken back. */
+#ifndef WEIR_BPF_TALLY_H
+#define WEIR_BPF_TALLY_H
+
+#include "undo.h"
+
+/* Of one limit, what it said by its bits in the decision. dry_run: its server's. */
+struct said {
+	__u32 index;
+	__u32 charged, refused, overlooked, dry_run;
+};
+
+static __always_inline void limit_tally(const struct said *said, __u64 asked, __u64 asked_anew)
+{
+	struct weir_limit_counts *counts = bpf_map_lookup_elem(&limit_counts, &said->index);
+
+	if (!counts)
+		return;
+	if (said->charged & 1)
+		add(&counts->admitted, asked);
+	else if (said->overlooked & 1 || (said->refused & 1 && said->dry_run))
+		add(&counts->dry_run_refused, asked_anew);
+	else if (said->refused & 1)
+		add(&counts->refused, asked_anew);
+}
+
+static __always_inline int tally_limit(struct decision *d, __u32 n)
+{
+	const struct said said = {
+		.index = weir_limit_index(d->server, d->limits[n & (WEIR_MATCHES_MAX - 1)]),
+		.charged = d->charged >> n,
+		.refused = d->refused >> n,
+		.overlooked = d->overlooked >> n,
+		.dry_run = d->server_flags & WEIR_SERVER_DRY_RUN,
+	};
+
+	limit_tally(&said, d->asked, d->asked_anew);
+	return 0;
+}
+
+/* The latest decision stands. */
+__noinline int tally_decision(struct decision *d)
+{
+	if (d && (d->charged | d->refused | d->overlooked))
+		each_limit(d, tally_limit);
+	return 0;
+}
+
+/* So does one of before, of which this was kept. */
+__noinline int tally_decided(const struct decided *kept, __u32 server, __u32 server_flags)
+{
+	if (!kept)
+		return 0;
+	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
+		const struct said said = {
+			.index = weir_limit_index(server, kept->limits[n]),
+			.charged = kept->charged >> n,
+			.refused = kept->refused >> n,
+			.overlooked = kept->overlooked >> n,
+			.dry_run = server_flags & WEIR_SERVER_DRY_RUN,
+		};
+
+		if (n >= kept->n_limits)
+			break;
+		limit_tally(&said, 1, 1);
+	}
+	return 0;
+}
+
+#endif
