@@ -35,17 +35,29 @@ static __always_inline void ask_begin(struct decision *d, __u64 subject, __u64 n
 }
 
 /* The steps of one try. Functions of their own: each is verified once, and has its stack for itself. */
-__noinline int bucket_level(const struct weir_bucket *b, const struct weir_rate_history *h, __u64 now_ns,
-			    struct weir_level *level)
+__noinline int bucket_read(const struct weir_bucket *b, struct weir_level *level)
 {
-	return b && h && level && weir_bucket_level_now(b, h, now_ns, level);
+	return b && level && weir_bucket_read(b, level);
 }
 
-__noinline int level_settle(struct weir_level *level, const struct weir_bucket *b, const struct weir_rate *rate,
-			    __u64 until_ns)
+__noinline int level_at(struct weir_level *level, const struct weir_rate *rate, __u64 now_ns)
 {
-	if (level && b && rate)
-		weir_level_settle(level, b, rate, until_ns);
+	if (level && rate)
+		weir_level_at(level, rate, now_ns);
+	return 0;
+}
+
+__noinline int level_now(struct weir_level *level, const struct weir_rate *rate)
+{
+	if (level && rate)
+		weir_level_now(level, rate);
+	return 0;
+}
+
+__noinline int level_settle(struct weir_level *level, const struct weir_rate *rate, __u64 until_ns)
+{
+	if (level && rate)
+		weir_level_settle(level, rate, until_ns);
 	return 0;
 }
 
@@ -65,13 +77,15 @@ __noinline int bucket_swap(struct weir_bucket *b, const struct weir_rate_history
 static __always_inline bool bucket_level_settled(const struct weir_bucket *b, const struct weir_rate_history *h,
 						 __u64 now_ns, struct weir_level *level)
 {
-	if (!bucket_level(b, h, now_ns, level))
+	if (!bucket_read(b, level))
 		return false;
+	level_at(level, &h->rates[0], now_ns);
+	level_now(level, &h->rates[0]);
 	if (!weir_bucket_is_stale(level->word, h))
 		return true;
 	level->tokens = (struct weir_tokens){};
 	for (int i = WEIR_RATES - 1; i > 0; i--)
-		level_settle(level, b, &h->rates[i], h->rates[i - 1].since_ns);
+		level_settle(level, &h->rates[i], h->rates[i - 1].since_ns);
 	level_settled(level, h);
 	return true;
 }
@@ -95,8 +109,10 @@ static __always_inline int bucket_try(struct weir_bucket *b, const struct weir_r
 		if (bucket_level_settled(b, h, 0, &ask->level))
 			bucket_swap(b, h, &ask->level);
 	}
-	if (!bucket_level(b, h, ask->now_ns, &ask->level) || weir_bucket_is_stale(ask->level.word, h))
+	if (!bucket_read(b, &ask->level) || weir_bucket_is_stale(ask->level.word, h))
 		return WEIR_LOST_RACE;
+	level_at(&ask->level, &h->rates[0], ask->now_ns);
+	level_now(&ask->level, &h->rates[0]);
 	ask_wait(h, ask);
 	return bucket_take_seen(b, h, ask);
 }

@@ -125,8 +125,10 @@ WEIR_INLINE enum weir_taken weir_bucket_try(struct weir_bucket *b, const struct 
 {
 	if (weir_bucket_is_stale(WEIR_FRESH(b->word), h))
 		weir_bucket_settle_try(b, h, &ask->level);
-	if (!weir_bucket_level_now(b, h, ask->now_ns, &ask->level) || weir_bucket_is_stale(ask->level.word, h))
+	if (!weir_bucket_read(b, &ask->level) || weir_bucket_is_stale(ask->level.word, h))
 		return WEIR_LOST_RACE;
+	weir_level_at(&ask->level, &h->rates[0], ask->now_ns);
+	weir_level_now(&ask->level, &h->rates[0]);
 	weir_ask_wait(h, ask);
 	return weir_bucket_take_seen(b, h, ask);
 }
@@ -165,15 +167,15 @@ WEIR_INLINE bool weir_bucket_give_back_try(struct weir_bucket *b, const struct w
 					   __u32 weight)
 {
 	struct weir_level level = { .subject = subject };
-	bool taken = weir_bucket_read(b, subject, &level.word) && level.word;
+	bool taken = weir_bucket_read(b, &level) && level.word;
 	const struct weir_rate *rate = taken ? weir_bucket_rate(level.word, h) : NULL;
-	__u64 fine = WEIR_FRESH(b->fine), used_ns = WEIR_FRESH(b->seen_ns);
+	__u64 used_ns;
 
 	if (!rate)
 		return true;
-	used_ns = used_ns > rate->since_ns ? used_ns - rate->since_ns : 0;
+	used_ns = level.seen_ns > rate->since_ns ? level.seen_ns - rate->since_ns : 0;
 	level.volume = weir_rate_gain(rate, used_ns);
-	level.tokens = weir_mark_tokens(level.word, fine, level.volume, rate);
+	level.tokens = weir_mark_tokens(level.word, level.fine, level.volume, rate);
 	level.tokens.high += weir_weight_counted(rate, weight);
 	return weir_bucket_swap(b, &level, rate, weir_tokens_min(level.tokens, weir_tokens_whole(rate->burst)));
 }

@@ -31,8 +31,8 @@ WEIR_ASSERT_SIZE(struct weir_bucket, 56);
 
 /* A bucket as it was read, at an instant. */
 struct weir_level {
-	__u64 subject; /* whose it is to be: given */
-	__u64 word;
+	__u64 subject;		   /* whose it is to be: given */
+	__u64 word, fine, seen_ns; /* as in the bucket, of this subject's */
 	__u64 clock_ns;		   /* the instant at which it counts as asked */
 	struct weir_tokens volume; /* gained until then under the rate in force */
 	struct weir_tokens tokens;
@@ -91,16 +91,6 @@ WEIR_INLINE struct weir_tokens weir_mark_tokens_at(__u64 word, __u64 fine, const
 
 /* --- levels */
 
-/* The instant at which a bucket is asked: never before it was last used, nor before the rate in force began. */
-WEIR_INLINE __u64 weir_bucket_clock(const struct weir_bucket *b, __u64 word, const struct weir_rate_history *h,
-				    __u64 now_ns)
-{
-	__u64 seen_ns = word ? WEIR_FRESH(b->seen_ns) : 0;
-	__u64 earliest_ns = seen_ns > h->rates[0].since_ns ? seen_ns : h->rates[0].since_ns;
-
-	return now_ns > earliest_ns ? now_ns : earliest_ns;
-}
-
 /* Was it last used under a rate that is not in force any more? The word may be as it stands in memory, too. */
 WEIR_INLINE bool weir_bucket_is_stale(__u64 word, const struct weir_rate_history *h)
 {
@@ -116,43 +106,48 @@ WEIR_INLINE const struct weir_rate *weir_bucket_rate(__u64 word, const struct we
 	return NULL;
 }
 
-WEIR_INLINE bool weir_bucket_read(const struct weir_bucket *b, __u64 subject, __u64 *word)
+/* False: it is not level->subject's. */
+WEIR_INLINE bool weir_bucket_read(const struct weir_bucket *b, struct weir_level *level)
 {
-	return weir_owned_read(&b->word, &b->subject, subject, WEIR_GENERATIONS, word);
+	bool his = weir_owned_read(&b->word, &b->subject, level->subject, WEIR_GENERATIONS, &level->word);
+
+	level->fine = WEIR_FRESH(b->fine);
+	level->seen_ns = level->word ? WEIR_FRESH(b->seen_ns) : 0;
+	return his;
 }
 
-/* Of a bucket that is not stale, or is to be taken as one of which nothing is known. False: it is not level->subject's. */
-WEIR_INLINE bool weir_bucket_level_now(const struct weir_bucket *b, const struct weir_rate_history *h, __u64 now_ns,
-				       struct weir_level *level)
+/* The instant at which a bucket is asked: never before it was last used, nor before the rate in force began. */
+WEIR_INLINE void weir_level_at(struct weir_level *level, const struct weir_rate *rate, __u64 now_ns)
 {
-	const struct weir_rate *rate = &h->rates[0];
-	__u64 fine = WEIR_FRESH(b->fine), word;
-	bool his = weir_bucket_read(b, level->subject, &word);
+	__u64 earliest_ns = level->seen_ns > rate->since_ns ? level->seen_ns : rate->since_ns;
 
-	level->word = word;
-	level->clock_ns = weir_bucket_clock(b, word, h, now_ns);
+	level->clock_ns = now_ns > earliest_ns ? now_ns : earliest_ns;
 	level->volume = weir_rate_gain(rate, level->clock_ns - rate->since_ns);
+}
+
+/* The tokens at its clock, of a bucket that is not stale, or is to be taken as one of which nothing is known. */
+WEIR_INLINE void weir_level_now(struct weir_level *level, const struct weir_rate *rate)
+{
 	level->tokens = weir_tokens_whole(rate->burst);
-	if (word)
-		level->tokens = weir_tokens_min(
-			weir_mark_tokens_at(word, fine, rate, WEIR_FRESH(b->seen_ns), level->clock_ns), level->tokens);
-	return his;
+	if (level->word)
+		level->tokens = weir_tokens_min(weir_mark_tokens_at(level->word, level->fine, rate, level->seen_ns,
+								    level->clock_ns),
+						level->tokens);
 }
 
 /*
  * Of a bucket that was last used under an earlier rate: what it had when this rate ended. For one rate after the other, the oldest
  * first. Of a bucket that was last used before the history begins nothing is known: it is taken as empty then.
  */
-WEIR_INLINE void weir_level_settle(struct weir_level *level, const struct weir_bucket *b, const struct weir_rate *rate,
-				   __u64 until_ns)
+WEIR_INLINE void weir_level_settle(struct weir_level *level, const struct weir_rate *rate, __u64 until_ns)
 {
 	__u64 from_ns = rate->since_ns;
 
 	if (!rate->generation)
 		return;
 	if (rate->generation == (level->word & WEIR_GENERATIONS)) {
-		from_ns = weir_rate_used_ns(rate, WEIR_FRESH(b->seen_ns), until_ns);
-		level->tokens = weir_mark_tokens(level->word, WEIR_FRESH(b->fine),
+		from_ns = weir_rate_used_ns(rate, level->seen_ns, until_ns);
+		level->tokens = weir_mark_tokens(level->word, level->fine,
 						 weir_rate_gain(rate, from_ns - rate->since_ns), rate);
 	}
 	level->tokens = weir_tokens_min(weir_tokens_sum(level->tokens, weir_rate_gain(rate, until_ns - from_ns)),
@@ -169,13 +164,15 @@ WEIR_INLINE void weir_level_settled(struct weir_level *level, const struct weir_
 WEIR_INLINE bool weir_bucket_level(const struct weir_bucket *b, const struct weir_rate_history *h, __u64 now_ns,
 				   struct weir_level *level)
 {
-	bool his = weir_bucket_level_now(b, h, now_ns, level);
-
-	if (!his || !weir_bucket_is_stale(level->word, h))
-		return his;
+	if (!weir_bucket_read(b, level))
+		return false;
+	weir_level_at(level, &h->rates[0], now_ns);
+	weir_level_now(level, &h->rates[0]);
+	if (!weir_bucket_is_stale(level->word, h))
+		return true;
 	level->tokens = (struct weir_tokens){};
 	for (int i = WEIR_RATES - 1; i > 0; i--)
-		weir_level_settle(level, b, &h->rates[i], h->rates[i - 1].since_ns);
+		weir_level_settle(level, &h->rates[i], h->rates[i - 1].since_ns);
 	weir_level_settled(level, &h->rates[0]);
 	return true;
 }
