@@ -59,6 +59,7 @@ def test_who_and_what(world, site):
         assert change["by"]["uid"] == os.getuid() and change["by"]["user"] == "root" and change["by"]["pid"] > 0
     assert len({change["by"]["pid"] for change in changes}) == len(changes)
     table = weir("audit")
+    assert "exempt_groups" not in table
     assert table.splitlines()[0].split() == ["TIME", "WHO", "COMMAND", "SERVER", "WHAT", "BEFORE", "AFTER"]
     (line,) = [line for line in table.splitlines() if "qps 30" in line]
     assert "limit user" in line and "qps 20  " in line and "burst" not in line

@@ -95,6 +95,14 @@ static void print_members(FILE *out, json_t *value, json_t *other)
 		fprintf(out, "-");
 }
 
+/* A server that is new, or gone, has many settings: the table says where it listens. */
+static json_t *shown(const char *what, json_t *value)
+{
+	if (strcmp(what, "server") || !json_is_object(value))
+		return json_incref(value);
+	return json_pack("{s:O}", "listen", json_object_get(value, "listen"));
+}
+
 static void cell_value(struct table *table, json_t *value, json_t *other)
 {
 	CLEANUP_FREE char *text = NULL;
@@ -123,7 +131,8 @@ static void cell_time(struct table *table, json_t *change)
 
 static void row(struct table *table, json_t *change)
 {
-	json_t *before = json_object_get(change, "before"), *after = json_object_get(change, "after");
+	CLEANUP_JSON json_t *before = shown(cli_text(change, "what"), json_object_get(change, "before"));
+	CLEANUP_JSON json_t *after = shown(cli_text(change, "what"), json_object_get(change, "after"));
 
 	cell_time(table, change);
 	cell_who(table, json_object_get(change, "by"));
