@@ -16,7 +16,7 @@ struct fixture {
 int set_up(void **state);
 int tear_down(void **state);
 /* Flags of a server that was attached without options. */
-#define ACTIVE (WEIR_SERVER_ACTIVE | WEIR_SERVER_FULL_REFUSES | WEIR_SERVER_FULL_KNOWN)
+#define ACTIVE (WEIR_SERVER_ACTIVE | WEIR_SERVER_FULL_REFUSES | WEIR_SERVER_FULL_KNOWN | WEIR_SERVER_XDP)
 
 #define with_agent(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 

@@ -204,7 +204,7 @@ static void families_are_whole(void **state)
 		assert_memory_equal(line, family, strlen(family));
 		assert_non_null(strchr("{ ", line[strlen(family)]));
 	}
-	assert_int_equal(n_help, 47);
+	assert_int_equal(n_help, 48);
 }
 
 int main(void)
