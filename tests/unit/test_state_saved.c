@@ -258,7 +258,11 @@ static void written_as_json(void **state)
 	static const char *const subjects[] = { "ann", "a\"b\\c", "\303\274n /\302\205" };
 	static const char limits[] =
 		"[{\"name\":\"user\",\"overrides\":[]},{\"name\":\"slow\",\"key\":\"user\",\"number\":1,"
-		"\"in_flight\":1,\"overrides\":[{\"subject\":\"x\",\"in_flight\":7}]},"
+		"\"in_flight\":1,\"overrides\":[{\"subject\":\"x\",\"in_flight\":7},{\"subject\":\"y\",\"deny\":true}]},"
+		"{\"name\":\"open\",\"key\":\"source\",\"number\":2,\"open\":3,"
+		"\"overrides\":[{\"subject\":\"10.0.0.1\",\"open\":7}]},"
+		"{\"name\":\"new\",\"key\":\"source\",\"number\":3,\"connections\":true,\"qps\":\"1\",\"burst\":3,"
+		"\"overrides\":[{\"subject\":\"10.0.0.1\",\"qps\":\"0.5\",\"burst\":7}]},"
 		"{\"name\":\"total\",\"qps\":\"0.25\",\"burst\":4}]";
 	struct server *server = server_called("c", POLICY(THROTTLE(""), ""), false);
 	CLEANUP_JSON json_t *given = json_loads(limits, 0, NULL);

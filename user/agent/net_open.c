@@ -39,7 +39,7 @@ static bool is_opening(const struct agent *agent, __u64 cookie)
 	return false;
 }
 
-static int open_datapath(const struct agent *agent, int fd, __u64 cookie, struct datapath **dp, struct error *err)
+static int open_datapath(const struct agent *agent, int fd, __u64 cookie, struct datapath **out, struct error *err)
 {
 	const struct datapath_options options = {
 		.pin_dir = agent->options->pin_dir,
@@ -47,15 +47,15 @@ static int open_datapath(const struct agent *agent, int fd, __u64 cookie, struct
 		.netns_cookie = cookie,
 		.conns_max = agent->options->conns_max,
 	};
+	struct datapath *dp = NULL;
+	int ret = datapath_open(&dp, &options, err) ?: inside_open(agent, dp, err);
 
-	int ret = datapath_open(dp, &options, err);
-
-	if (ret)
+	if (ret) {
+		datapath_close(dp);
 		return ret;
-	ret = inside_open(agent, *dp, err);
-	if (ret)
-		datapath_close(*dp);
-	return ret;
+	}
+	*out = dp;
+	return 0;
 }
 
 /* Loading programs takes seconds: it is the turn of others meanwhile. */

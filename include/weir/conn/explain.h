@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What would become of a request now, or becomes of one that is replayed (docs/howto/try-a-policy.md): input and output of the program weir_explain, which the agent runs
- * (BPF_PROG_TEST_RUN) on a made-up frame. Behind the Ethernet header stand a struct weir_explain and the bytes of the
- * request; when the program has returned 0, a struct weir_explained stands in their place.
+ * What would become of a request now, or becomes of one that is replayed (docs/howto/try-a-policy.md): input and output of the
+ * program weir_explain, which the agent runs (BPF_PROG_TEST_RUN) on a made-up frame. Behind the Ethernet header stand a
+ * struct weir_explain and the bytes of the request; when the program has returned 0, a struct weir_explained stands in their place.
  */
 #ifndef WEIR_CONN_EXPLAIN_H
 #define WEIR_CONN_EXPLAIN_H
