@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "audit/file.h"
 #include "base/cleanup.h"
 #include "control/control.h"
 #include "fake_datapath.h"
@@ -172,6 +173,7 @@ int loop_tear_down(void **state)
 	}
 	snprintf(path, sizeof(path), "%s/%s", f->state_dir, HISTORY_DIR);
 	history_remove(path);
+	audit_remove(f->state_dir);
 	assert_int_equal(rmdir(f->state_dir), 0);
 	assert_int_equal(rmdir(f->pin_dir), 0);
 	free(f);
