@@ -30,6 +30,7 @@ static __always_inline void ask_begin(struct decision *d, __u64 subject, __u64 n
 	d->ask.level.subject = subject;
 	d->ask.now_ns = now_ns;
 	d->ask.longest_ns = longest_ns;
+	d->ask.wait_ns = 0;
 	d->ask.weight = weight;
 	d->ask.look = d->look;
 }

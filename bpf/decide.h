@@ -77,19 +77,20 @@ static __always_inline void limit_asked(struct decision *d, __u32 n, bool admits
 static __always_inline void no_room(struct decision *d, __u32 n, enum weir_reason reason)
 {
 	count(d->server, reason);
-	if (!(d->server_flags & WEIR_SERVER_FULL_REFUSES))
+	if (!(d->server_flags & WEIR_SERVER_FULL_REFUSES) || terms_of(d, n)->flags & WEIR_LIMIT_DRY_RUN)
 		return;
 	d->refused |= 1U << n;
 	d->waits_ns[n & (WEIR_MATCHES_MAX - 1)] = 0;
 	wait_for(d, n, 1);
 }
 
-/* What the limit never lets pass needs no bucket, and no place. */
+/* What the limit never lets pass needs no bucket, and no place. The answer names it, unless it is in a dry run. */
 static __always_inline int deny(struct decision *d, __u32 n)
 {
 	d->denied |= 1U << n;
 	limit_asked(d, n, false, WEIR_NEVER_NS);
-	d->slowest = d->limits[n & (WEIR_MATCHES_MAX - 1)];
+	if (d->refused >> n & 1)
+		d->slowest = d->limits[n & (WEIR_MATCHES_MAX - 1)];
 	return 0;
 }
 

@@ -93,6 +93,8 @@ static __always_inline void inside_count_refusal(const struct decision *d, __u32
 
 	if (d->penalised >> n & 1)
 		count(d->server, WEIR_SHED_PENALTY);
+	else if (d->denied >> n & 1)
+		count(d->server, WEIR_SHED_DENIED);
 	else if (reason < WEIR_REASON_COUNT)
 		count(d->server, reason);
 }

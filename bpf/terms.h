@@ -63,17 +63,16 @@ static __always_inline int terms_try(struct decision *d, __u32 n, bool known)
 	struct weir_terms *terms = &d->terms[n];
 	int copied = limit_copy(terms, index);
 
+	if (!known) /* not that of an earlier request, whatever is copied */
+		d->subjects[n] = copied == TERMS_WHOLE ? limit_subject(d, n) : 0;
 	if (copied == TERMS_TORN)
 		return copied;
 	if (copied == TERMS_NONE) {
 		terms->amount.flags = 0;
 		terms->flags = 0;
 		terms->key = 0;
-		d->subjects[n] = known ? d->subjects[n] : 0;
 		return copied;
 	}
-	if (!known)
-		d->subjects[n] = limit_subject(d, n);
 	return override_copy(&terms->amount, index, d->subjects[n]);
 }
 

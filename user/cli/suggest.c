@@ -128,8 +128,10 @@ static void add_limit(const struct suggesting *s, const char *name, const char *
 		fprintf(notes, "# %s: nobody has asked.\n", name);
 		return;
 	}
-	fprintf(notes, "# %s: of %zu %s the busiest%s%s had %.1f a second in a minute, and %llu%% more.\n", name,
-		busiest->n, of_whom, *busiest->name ? ", " : "", busiest->name, busiest->peak, s->headroom);
+	fprintf(notes, "# %s: the busiest minute", name);
+	if (*busiest->name)
+		fprintf(notes, " of %s, one of %zu %s,", busiest->name, busiest->n, of_whom);
+	fprintf(notes, " had %.1f requests a second; the limit is %llu%% above.\n", busiest->peak, s->headroom);
 	json_array_append_new(limits, json_pack("{s:s, s:I, s:I, s:s}", "name", name, "qps", qps, "burst",
 						BURST_S * qps, "mode", "dry-run"));
 }
