@@ -255,23 +255,23 @@ static void *asks_on(void *thread)
 	return NULL;
 }
 
-/* Another rate, each time; and a limit that admits nobody, which gets the memory of what was replaced. Returns how often. */
+/*
+ * Replaces the limit that is asked, and one that admits nobody, which gets its memory; the rate changes more seldom: of four rates a
+ * bucket knows when it was used last. Returns how often.
+ */
 static unsigned long replace(const struct datapath_limit *nobodys)
 {
 	struct datapath_limit limit = rate_of(0, 0, 1000000), nobody = *nobodys;
-	unsigned long times = 0, before;
+	unsigned long times = 0, before = 0;
 
 	while (asking) {
-		before = asked_by_now;
-		limit.amount.per_ns = ++times * WEIR_QPS / 1000;
-		done(datapath_limit_set(dp, 0, RATE_SLOT, &limit, &error));
-		for (int i = 0; i < 2; i++) {
-			nobody.epoch++;
-			done(datapath_limit_set(dp, 0, SLOT + 1, &nobody, &error));
+		if (asked_by_now - before >= 2 * ASKERS) {
+			before = asked_by_now;
+			limit.amount.per_ns += WEIR_QPS / 1000;
 		}
-		/* Of four rates a bucket knows when it was used last. */
-		while (asking && asked_by_now - before < 2 * ASKERS)
-			sched_yield();
+		limit.epoch = nobody.epoch = ++times;
+		done(datapath_limit_set(dp, 0, RATE_SLOT, &limit, &error));
+		done(datapath_limit_set(dp, 0, SLOT + 1, &nobody, &error));
 	}
 	return times;
 }
