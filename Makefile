@@ -196,7 +196,7 @@ $(eval $(call host_objects,build/fuzz,$$(BPF_CLANG),,$$(FUZZ_SANITIZE),$$(SKELET
 # For `make quick`: what compiles soonest.
 $(eval $(call host_objects,build/quick,$$(CC),,-O0 -g1 $$(CPPFLAGS),$$(SKELETONS)))
 # To upgrade from and to: an agent with other programs, and one that wants other maps.
-$(eval $(call host_objects,build/other-programs,$$(CC),-Ibuild/other-programs,$$(PLAIN),$$(SKELETONS:build/%=build/other-programs/%)))
+$(eval $(call host_objects,build/other-programs,$$(CC),-Ibuild/other-programs,$$(PLAIN),build/other-programs/weir.skel.h $$(SKELETONS)))
 $(eval $(call host_objects,build/other-maps,$$(CC),-DWEIR_ABI_VERSION=1000,$$(PLAIN),$$(SKELETONS)))
 
 # What a commit changes, one object alone knows.

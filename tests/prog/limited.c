@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include "limited.h"
 
+#include <bpf/bpf.h>
 #include <string.h>
+#include <unistd.h>
 
 const char get_pod[] = "GET /api/v1/namespaces/a/pods/x HTTP/1.1\r\nHost: x\r\n\r\n";
 const char list_secrets[] = "GET /api/v1/namespaces/a/secrets HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -77,6 +79,23 @@ struct weir_limit_counts counts(__u32 slot)
 
 	done(datapath_limit_counts(dp, 0, slot, &sum, &error));
 	return sum;
+}
+
+__u64 tokens_left(__u32 slot)
+{
+	__u32 index = weir_limit_index(0, slot), id;
+	struct weir_limit limit = {};
+	struct weir_kept kept = {};
+	__u64 subject = 0;
+	int map;
+
+	assert_int_equal(bpf_map_lookup_elem(dp->maps.buckets, &index, &id), 0);
+	map = bpf_map_get_fd_by_id(id);
+	assert_true(map >= 0);
+	assert_int_equal(bpf_map_lookup_elem(map, &subject, &kept), 0);
+	close(map);
+	assert_int_equal(bpf_map_lookup_elem(dp->maps.limits, &index, &limit), 0);
+	return weir_bucket_tokens(&kept.bucket, &limit.terms.amount.history, datapath_now_ns()).high;
 }
 
 int client_says(bool ipv6, __u32 at, const char *text)

@@ -20,6 +20,8 @@ int group_known(const char *name);
 struct datapath_limit rate_of(__u8 key, __u64 per_ns, __u64 burst);
 void slot_set(const struct datapath_limit *limit);
 struct weir_limit_counts counts(__u32 slot);
+/* In the bucket of a limit without a key. */
+__u64 tokens_left(__u32 slot);
 
 /* The two connections are told apart by their IP version. Verdicts. */
 int client_says(bool ipv6, __u32 at, const char *text);

@@ -164,23 +164,6 @@ static struct asker_said said(void)
 	return sum;
 }
 
-static __u64 tokens_left(void)
-{
-	__u32 index = weir_limit_index(0, RATE_SLOT), id;
-	struct weir_limit limit = {};
-	struct weir_kept kept = {};
-	__u64 subject = 0;
-	int map;
-
-	assert_int_equal(bpf_map_lookup_elem(dp->maps.buckets, &index, &id), 0);
-	map = bpf_map_get_fd_by_id(id);
-	assert_true(map >= 0);
-	assert_int_equal(bpf_map_lookup_elem(map, &subject, &kept), 0);
-	close(map);
-	assert_int_equal(bpf_map_lookup_elem(dp->maps.limits, &index, &limit), 0);
-	return weir_bucket_tokens(&kept.bucket, &limit.terms.amount.history, datapath_now_ns()).high;
-}
-
 static __u64 places_taken(void)
 {
 	__u64 taken[WEIR_SERVER_LIMITS] = {};
@@ -216,7 +199,7 @@ static void run_with(__u64 burst, __u32 places)
 	print_message("%llu decided in packets; in threads %llu admitted, %llu refused, %llu undone\n",
 		      (unsigned long long)passed, told.admitted, told.refused, told.undone);
 	assert_int_equal(told.admitted + told.refused, ASKERS * ASKED);
-	assert_int_equal(burst - tokens_left(), kept);
+	assert_int_equal(burst - tokens_left(RATE_SLOT), kept);
 	assert_int_equal(counts(RATE_SLOT).admitted, kept);
 	/* Whatever the two connections still hold goes with them. */
 	connect_ends(false);
