@@ -145,9 +145,16 @@ struct pid {
 	struct upid numbers[1];
 };
 
+struct bpf_map;
+
+struct signal_struct {
+	atomic_t live;
+};
+
 struct task_struct {
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
+	struct signal_struct *signal;
 	u64 start_boottime;
 };
 

@@ -94,7 +94,7 @@ static void verb(const uint8_t *data, size_t size)
 	__u64 words[2] = { 0 };
 	enum weir_verb found;
 
-	size = size < WEIR_INSIDE_WORD_MAX ? size : WEIR_INSIDE_VERB_MAX;
+	size = size < WEIR_INSIDE_WORD_MAX ? size : WEIR_INSIDE_WORD_MAX;
 	memcpy(words, data, size);
 	memcpy(wanted, data, size);
 	found = weir_verb_of_text(words[0], words[1]);
