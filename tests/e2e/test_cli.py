@@ -56,7 +56,7 @@ USAGE = {
     "limit set user a b --qps 1 --burst 1": '"b"',
     "limit delete Everything": '"Everything" is not a limit',
     "status -o xml": '"xml" is not a format',
-    "status extra": '"extra"',
+    "status web extra": '"extra"',
     "limit delete user a b": '"b"',
     "agent --metrics off extra": '"extra"',
     "agent --connections 0": "at least one",

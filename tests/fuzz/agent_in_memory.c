@@ -14,6 +14,7 @@
 #include "../unit/fake_datapath.h"
 #include "agent/history.h"
 #include "agent/log.h"
+#include "audit/file.h"
 #include "base/cleanup.h"
 #include "saved/saved.h"
 
@@ -40,6 +41,7 @@ static void remove_directories(void)
 
 	snprintf(path, sizeof(path), "%s/state.json", state_dir);
 	unlink(path);
+	audit_remove(state_dir);
 	rmdir(state_dir);
 	rmdir(pin_dir);
 }

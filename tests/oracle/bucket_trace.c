@@ -220,7 +220,7 @@ static __u64 distance(struct simulation *s, __u64 now)
 
 static void take_anyway(struct simulation *s, __u64 now)
 {
-	struct weir_level level;
+	struct weir_level level = { .subject = s->bucket.subject };
 
 	weir_bucket_level(&s->bucket, &s->history, now, &level);
 	if (weir_bucket_take_level(&s->bucket, &s->history.rates[0], &level, 1) != WEIR_TAKEN)
