@@ -38,7 +38,10 @@ static __always_inline struct decision *decision_of(__u32 memory)
 {
 	struct inside_piece *piece = inside_piece_of(memory);
 
-	return piece ? &piece->decision : NULL;
+	if (!piece)
+		return NULL;
+	WEIR_BARRIER(piece); /* before it is known to be there, no compiler adds to it */
+	return &piece->decision;
 }
 
 struct inside_search {
