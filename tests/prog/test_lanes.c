@@ -250,7 +250,7 @@ static unsigned long replace(const struct datapath_limit *nobodys)
 	while (asking) {
 		if (asked_by_now - before >= 2 * ASKERS) {
 			before = asked_by_now;
-			limit.amount.per_ns += WEIR_QPS / 1000;
+			limit.amount.per_ns += 1;
 		}
 		limit.epoch = nobody.epoch = ++times;
 		done(datapath_limit_set(dp, 0, RATE_SLOT, &limit, &error));

@@ -106,6 +106,8 @@ static int run_in_turn(struct agent *agent, const struct control_client *client,
 	ret = command->run(agent, arguments, result, err);
 	if (ret && changes)
 		reconcile_all(agent);
+	if (!ret && changes)
+		inside_limits_changed(agent);
 	if (changes)
 		audit_end(agent, &before, audit_client(client), command->name);
 	agent_change_end(agent);
