@@ -37,6 +37,8 @@ static __always_inline enum weir_admission_socket admission_socket(struct bpf_so
 		return listener_sends_cookies(sk) ? WEIR_SOCKET_COOKIES : WEIR_SOCKET_LISTENS;
 	case STATE_TIME_WAIT:
 		return WEIR_SOCKET_ENDED;
+	case STATE_NEW_SYN_RECV:
+		return WEIR_SOCKET_BEGINS;
 	default:
 		return WEIR_SOCKET_THERE;
 	}
@@ -107,6 +109,38 @@ __noinline int admission_decide(__u32 hook)
 	if (w->server_flags & WEIR_SERVER_DRY_RUN)
 		return WEIR_ADMISSION_DRY_RUN;
 	return refusal_resets(d) ? WEIR_ADMISSION_RESET : WEIR_ADMISSION_DROPPED;
+}
+
+/* What becomes of a SYN. Whose address it bears is not proven: nothing is taken, made, begun or counted. */
+static __always_inline int admission_of_syn(struct work *w)
+{
+	w->decision.look = 1;
+	w->decision.unproven = 1;
+	w->decision.asked = 0;
+	w->decision.asked_anew = 0;
+	return admission_decide(w->hook);
+}
+
+/* With the limit's subject, if it is known. */
+__noinline int refused_syn_count(struct decision *d, __u32 n)
+{
+	struct weir_kept *kept;
+
+	if (!d || n >= WEIR_MATCHES_MAX || !(d->refused >> n & 1) || weir_limit_has_places(terms_of(d, n)->kind))
+		return 0;
+	kept = kept_of(weir_limit_index(d->server, d->limits[n]), d->subjects[n]);
+	if (kept)
+		bucket_count_refused(d, terms_of(d, n), &kept->bucket, 1);
+	return 0;
+}
+
+/* The SYN ends here: its refusal counts. became: what admission_of_syn() said. */
+static __always_inline void admission_refused_syn(struct work *w, int became)
+{
+	w->decision.asked_anew = 1;
+	tally_decision(&w->decision);
+	each_limit(&w->decision, refused_syn_count);
+	count(w->server, became);
 }
 
 #endif

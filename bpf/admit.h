@@ -40,21 +40,24 @@ static __always_inline bool brings_cookie(struct bpf_sock *sk, const struct pack
 	return !bpf_tcp_check_syncookie(sk, &h.ipv4, sizeof(h.ipv4), (struct tcphdr *)&h.tcp, sizeof(h.tcp));
 }
 
-/* Does the segment begin a connection by a cookie? */
-__noinline int admission_by_cookie(struct __sk_buff *skb)
+/* Does the segment complete a handshake? */
+__noinline int admission_completes(struct __sk_buff *skb)
 {
 	struct work *w = work_of(HOOK_INGRESS);
 	struct bpf_sock *sk;
-	int begins;
+	int completes = 0;
 
 	if (!w)
 		return 0;
 	sk = socket_of(skb, &w->packet);
 	if (!sk)
 		return 0;
-	begins = sk->state == STATE_LISTEN && brings_cookie(sk, &w->packet);
+	if (sk->state == STATE_LISTEN)
+		completes = brings_cookie(sk, &w->packet);
+	else if (sk->state == STATE_NEW_SYN_RECV)
+		completes = answers_request(bpf_skc_to_tcp_request_sock(sk), &w->packet.segment);
 	bpf_sk_release(sk);
-	return begins;
+	return completes;
 }
 
 /* The packet turns round, as a RST. */
@@ -68,69 +71,84 @@ static __always_inline int admission_reset(struct __sk_buff *skb, struct work *w
 	return ifindex == LOOPBACK_IFINDEX ? TC_ACT_UNSPEC : bpf_redirect(ifindex, 0);
 }
 
-/* The limits on connections are asked for the packet's. The verdict; TC_ACT_UNSPEC: it is admitted. */
+static __always_inline int admission_verdict(struct __sk_buff *skb, struct work *w, int became)
+{
+	switch (became) {
+	case WEIR_ADMISSION_DROPPED:
+		return TC_ACT_SHOT;
+	case WEIR_ADMISSION_RESET:
+		return admission_reset(skb, w);
+	default:
+		return TC_ACT_UNSPEC;
+	}
+}
+
+/* The limits are asked for the packet's connection. Its segments may be here on several CPUs at once: one of them counts. */
 static __always_inline int admission_ask(struct __sk_buff *skb, struct work *w)
 {
-	int became;
+	int became = admission_decide(w->hook);
+	bool kept = true;
 
+	if (became == WEIR_ADMITTED || became == WEIR_ADMISSION_DRY_RUN)
+		kept = admitted_keep(w->hook) != ADMITTED_BEFORE;
+	w->decision.connects = 0;
+	if (!kept) {
+		undo_decision(&w->decision);
+		return TC_ACT_UNSPEC;
+	}
+	tally_decision(&w->decision);
+	count(w->server, became);
+	return admission_verdict(skb, w, became);
+}
+
+/* A SYN. The verdict; TC_ACT_UNSPEC: it goes on. */
+static __always_inline int admission_first(struct __sk_buff *skb, struct work *w)
+{
+	int socket, became;
+
+	socket = admission_ask_socket(skb, HOOK_INGRESS);
+	if (socket == WEIR_SOCKET_BEGINS)
+		count(w->server, WEIR_ADMISSION_REPEATED);
+	if (!weir_socket_begins_another(socket))
+		return TC_ACT_UNSPEC;
 	if (!checksum_is_right(skb, w)) {
 		count(w->server, WEIR_BAD_CHECKSUM);
 		return TC_ACT_SHOT;
 	}
-	became = admission_decide(w->hook);
-	w->decision.connects = 0;
-	tally_decision(&w->decision);
-	count(w->server, became);
-	if (became == WEIR_ADMISSION_DROPPED)
+	became = admission_of_syn(w);
+	if (became == WEIR_ADMISSION_DROPPED || became == WEIR_ADMISSION_RESET)
+		admission_refused_syn(w, became);
+	else if (socket == WEIR_SOCKET_COOKIES)
+		count(w->server, WEIR_ADMISSION_COOKIE);
+	return admission_verdict(skb, w, became);
+}
+
+/* What may complete a handshake. The verdict; TC_ACT_UNSPEC: it goes on. */
+static __always_inline int admission_last(struct __sk_buff *skb, struct work *w)
+{
+	const struct weir_segment *g = &w->packet.segment;
+	struct weir_admitted *there;
+
+	if (!weir_segment_completes(g) || !admission_completes(skb))
+		return TC_ACT_UNSPEC;
+	if (!checksum_is_right(skb, w)) {
+		count(w->server, WEIR_BAD_CHECKSUM);
 		return TC_ACT_SHOT;
-	if (became == WEIR_ADMISSION_RESET)
-		return admission_reset(skb, w);
-	if (became != WEIR_ADMISSION_EXEMPT)
-		admitted_keep(w->hook);
-	return TC_ACT_UNSPEC;
-}
-
-/* A SYN. The verdict; TC_ACT_UNSPEC: it goes on. */
-static __always_inline int admission_syn(struct __sk_buff *skb, struct work *w)
-{
-	const struct weir_segment *g = &w->packet.segment;
-	struct weir_admitted *there;
-	enum weir_admission asks;
-	int socket;
-
-	if (!admission_matters(w) || !weir_segment_opens(g))
-		return TC_ACT_UNSPEC;
-	socket = admission_ask_socket(skb, HOOK_INGRESS);
+	}
 	there = bpf_map_lookup_elem(&admitted, &w->packet.flow);
-	asks = weir_admission_of_syn(g, socket, there);
-	if (asks == WEIR_ASKS_AGAIN)
-		count(w->server, WEIR_ADMISSION_REPEATED);
-	if (asks == WEIR_ASKS_AGAIN || asks == WEIR_ASKS_NOTHING)
-		return TC_ACT_UNSPEC;
-	if (there)
-		admitted_end(&w->packet.flow, there->word);
-	if (asks == WEIR_ASKS_NOW)
-		return admission_ask(skb, w);
-	count(w->server, WEIR_ADMISSION_LATER);
-	return TC_ACT_UNSPEC;
-}
-
-/* A segment of a connection that is in no table. The verdict; TC_ACT_UNSPEC: it goes on. */
-static __always_inline int admission_segment(struct __sk_buff *skb, struct work *w)
-{
-	const struct weir_segment *g = &w->packet.segment;
-	struct weir_admitted *there;
-
-	if (!admission_matters(w))
-		return TC_ACT_UNSPEC;
-	there = bpf_map_lookup_elem(&admitted, &w->packet.flow);
-	if (there && weir_admission_ended_by(g, there))
-		admitted_end(&w->packet.flow, there->word);
-	if (!weir_segment_completes(g) || (there && there->isn == weir_segment_isn(g)) || !admission_by_cookie(skb))
+	if (there && weir_admitted_by(there, g))
 		return TC_ACT_UNSPEC;
 	if (there)
 		admitted_end(&w->packet.flow, there->word);
 	return admission_ask(skb, w);
+}
+
+/* A segment of a connection that is in no table. The verdict; TC_ACT_UNSPEC: it goes on. */
+static __always_inline int admission(struct __sk_buff *skb, struct work *w)
+{
+	if (!admission_matters(w))
+		return TC_ACT_UNSPEC;
+	return weir_segment_opens(&w->packet.segment) ? admission_first(skb, w) : admission_last(skb, w);
 }
 
 #endif

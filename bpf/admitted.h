@@ -30,7 +30,7 @@ __noinline int admitted_end(const struct weir_flow *flow, __u64 word)
 	return 1;
 }
 
-/* Its handshake was never completed. */
+/* The kernel has made no socket of it. */
 static int admitted_expire(void *map __attribute__((unused)), struct weir_flow *key, struct weir_admitted *a)
 {
 	struct weir_flow flow = *key; /* functions that are verified by themselves do not take a map's key */
@@ -50,35 +50,44 @@ static __always_inline void admitted_watch(struct weir_admitted *a)
 	bpf_timer_start(&a->timer, WEIR_EMBRYO_NS, 0);
 }
 
-static __always_inline bool admitted_add(struct work *w)
-{
-	struct weir_admitted *fresh = &w->admitted, *a;
+enum admitted_kept {
+	ADMITTED_KEPT,
+	ADMITTED_BEFORE,  /* by another segment of its handshake, just now */
+	ADMITTED_NO_ROOM, /* nobody counts it from now on */
+};
 
-	if (bpf_map_update_elem(&admitted, &w->packet.flow, fresh, BPF_NOEXIST))
-		return false;
+static __always_inline int admitted_add(struct work *w)
+{
+	struct weir_admitted *a;
+	long ret = bpf_map_update_elem(&admitted, &w->packet.flow, &w->admitted, BPF_NOEXIST);
+
+	if (ret)
+		return ret == -EEXIST ? ADMITTED_BEFORE : ADMITTED_NO_ROOM;
 	a = bpf_map_lookup_elem(&admitted, &w->packet.flow);
 	if (a)
 		admitted_watch(a);
-	return true;
+	return ADMITTED_KEPT;
 }
 
-/* The packet's connection was admitted, and has taken the decision's places. Without room for it nobody counts it from now on. */
+/* The packet's connection was admitted, and has taken the decision's places. Says enum admitted_kept. */
 __noinline int admitted_keep(__u32 hook)
 {
 	struct work *w = work_of(hook);
+	int kept;
 
 	if (!w)
-		return 0;
+		return ADMITTED_NO_ROOM;
 	w->admitted.word = weir_admitted_word(w->now_ns, WEIR_ADMITTED_EMBRYO);
-	w->admitted.isn = weir_segment_isn(&w->packet.segment);
+	w->admitted.isn = weir_segment_answers(&w->packet.segment);
 	w->admitted.server = w->server;
 	for (__u32 i = 0; i < WEIR_PLACES_MAX; i++)
 		w->admitted.places[i] = w->decision.places[i].now;
-	if (admitted_add(w))
-		return 1;
+	kept = admitted_add(w);
+	if (kept != ADMITTED_NO_ROOM)
+		return kept;
 	places_undo(&w->decision, true);
 	count(w->server, WEIR_ADMISSION_NO_ROOM);
-	return 0;
+	return kept;
 }
 
 /* The handshake of a connection is complete. What has no places need not be known any more. */

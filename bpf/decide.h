@@ -222,8 +222,16 @@ static __always_inline void make_tries(struct decision *d, __u32 n)
 	}
 }
 
+/* A limit with penalties refuses who has shown that the source is its own; from then on the penalty refuses its SYNs. */
+static __always_inline bool waits_for_proof(const struct decision *d, __u32 n)
+{
+	return d->unproven && limit_penalises(terms_of(d, n)) && !(terms_of(d, n)->amount.flags & WEIR_LIMIT_DENY);
+}
+
 static __always_inline int ask(struct decision *d, __u32 n)
 {
+	if (waits_for_proof(d, n))
+		return 0;
 	if (ask_tries(d, n) != LIMIT_NO_BUCKET)
 		return 0;
 	make_tries(d, n);

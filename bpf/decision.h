@@ -37,6 +37,7 @@ struct decision {
 	__u32 unreadable;    /* it is records that are decided: nothing is known of what they ask for */
 	__u32 placeless;     /* its end will not be seen: it takes no places */
 	__u32 connects;	     /* it is a new connection (admission.h) */
+	__u32 unproven;	     /* its source may not be the sender's own: no penalty may come of it */
 	__u32 request;	     /* its number among those of its connection, where it is to hold places */
 	__u32 event_key;     /* enum weir_reason, WEIR_REASON_COUNT: the request is no Event, or they have no limit */
 	__u64 event_subject; /* whom an Event is charged to, with WEIR_EVENT_KEYED */

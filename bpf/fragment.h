@@ -5,8 +5,20 @@
 
 #include "weir/conn/hold.h"
 
+#include "admission.h"
 #include "badge.h"
 #include "track.h"
+
+/* Where connections are limited none begins in pieces: nobody's handshake has any. */
+static __always_inline bool fragment_opens(struct __sk_buff *skb, const struct work *w)
+{
+	int socket;
+
+	if (!admission_matters(w))
+		return false;
+	socket = admission_ask_socket(skb, HOOK_INGRESS);
+	return socket == WEIR_SOCKET_BEGINS || weir_socket_begins_another(socket);
+}
 
 /*
  * The rest of the packet cannot be read. It is left to the hold, which sees it whole, and with it the connection: bytes
@@ -25,7 +37,7 @@ __noinline int ingress_fragment(struct __sk_buff *skb, __u32 end)
 	flow_set(&w->packet, true);
 	c = bpf_map_lookup_elem(&conns, &w->packet.flow);
 	if (!c)
-		return TC_ACT_UNSPEC;
+		return fragment_opens(skb, w) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 	socket_ask(skb, HOOK_INGRESS);
 	if (!packet_parse_tcp(skb, &w->packet, end) || c->splice.cuts || !w->socket.known ||
 	    weir_socket_drops(&w->socket, &w->packet.segment))

@@ -203,31 +203,22 @@ static __always_inline struct weir_conn *ingress_open(struct __sk_buff *skb, str
 	return c;
 }
 
-/* A SYN. fresh: there is no connection of its ends in the table. */
-static __always_inline int ingress_handshake(struct __sk_buff *skb, struct work *w, bool fresh)
-{
-	int verdict;
-
-	if (fresh && handshake_waits(w))
-		return TC_ACT_SHOT;
-	verdict = admission_syn(skb, w);
-	return verdict == TC_ACT_UNSPEC ? ingress_syn(skb, w) : verdict;
-}
-
 /* A SYN, or a segment of no connection in the table. NULL: *verdict is the packet's. */
 static __always_inline struct weir_conn *ingress_new(struct __sk_buff *skb, struct work *w, const struct weir_conn *c,
 						     int *verdict)
 {
+	bool syn = w->packet.segment.flags & WEIR_TCP_SYN;
+
 	*verdict = TC_ACT_UNSPEC;
 	if (!load_settings(w, HOOK_INGRESS))
 		return NULL;
-	if (w->packet.segment.flags & WEIR_TCP_SYN)
-		*verdict = ingress_handshake(skb, w, !c);
+	if (syn && !c && handshake_waits(w))
+		*verdict = TC_ACT_SHOT;
 	else
-		*verdict = admission_segment(skb, w);
-	if ((w->packet.segment.flags & WEIR_TCP_SYN) || *verdict != TC_ACT_UNSPEC)
-		return NULL;
-	return ingress_open(skb, w, verdict);
+		*verdict = admission(skb, w);
+	if (syn && *verdict == TC_ACT_UNSPEC)
+		*verdict = ingress_syn(skb, w);
+	return syn || *verdict != TC_ACT_UNSPEC ? NULL : ingress_open(skb, w, verdict);
 }
 
 static __always_inline int ingress_segment(struct __sk_buff *skb, struct work *w)

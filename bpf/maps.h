@@ -9,6 +9,8 @@
 #include "weir/conn/conn.h"
 #include "weir/conn/trace.h"
 
+#define EEXIST 17
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -135,7 +137,7 @@ struct {
 	__type(value, struct weir_in_flight);
 } in_flight SEC(".maps");
 
-/* No LRU either. It fills no faster than the kernel's own queue of handshakes: what gets a SYN cookie has no entry. */
+/* No LRU either. Only complete handshakes have entries. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, WEIR_MAX_ADMITTED);

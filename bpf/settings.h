@@ -20,6 +20,7 @@ static __always_inline void decision_load(struct work *w, const struct weir_serv
 	d->look = 0;
 	d->unreadable = 0;
 	d->connects = 0;
+	d->unproven = 0;
 	d->event_key = WEIR_REASON_COUNT;
 	d->now_ns = w->now_ns;
 	d->at_ns = w->now_ns;

@@ -3,6 +3,8 @@
 #ifndef WEIR_BPF_SOCKET_H
 #define WEIR_BPF_SOCKET_H
 
+#include "weir/admission/admission.h"
+
 #include "work.h"
 
 /* enum values of the kernel's TCP states */
@@ -96,6 +98,12 @@ static __always_inline void socket_read_request(struct weir_socket *k, struct tc
 	k->signs = WEIR_SIGNS_UNKNOWN;
 	k->tells = 0;
 	k->known = 1;
+}
+
+/* Does the segment acknowledge the SYN-ACK that the kernel has sent? No other completes the handshake. */
+static __always_inline bool answers_request(const struct tcp_request_sock *request, const struct weir_segment *g)
+{
+	return request && weir_segment_completes(g) && request->snt_isn == weir_segment_answers(g);
 }
 
 /* Reads into w->socket what the socket of a packet's connection says, if there is one that has a say. */

@@ -11,8 +11,6 @@
 #include "places.h"
 #include "work.h"
 
-#define EEXIST 17
-
 #define GIVE_WAY_TRIES 8 /* ended entries may have gone meanwhile */
 
 static __always_inline struct weir_table *table_of_conns(void)

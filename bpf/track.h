@@ -7,13 +7,15 @@
 #include "socket.h"
 #include "table.h"
 
-static __always_inline bool open_from_request(struct weir_conn *fresh, __u32 server, struct bpf_sock *sk)
+/* Limits on connections have been asked by then. */
+static __always_inline bool open_from_request(struct weir_conn *fresh, __u32 server, struct bpf_sock *sk,
+					      const struct weir_segment *g)
 {
 	struct tcp_request_sock *request = bpf_skc_to_tcp_request_sock(sk);
 	struct inet_request_sock *inet;
 	__u32 window;
 
-	if (!request)
+	if (!answers_request(request, g))
 		return false;
 	inet = (struct inet_request_sock *)request;
 	window = inet->req.__req_common.skc_rcv_wnd >> BPF_CORE_READ_BITFIELD(inet, rcv_wscale);
@@ -74,7 +76,7 @@ __noinline int conn_open(struct __sk_buff *skb)
 		return OPENED_NOT;
 	state = sk->state;
 	if (state == STATE_NEW_SYN_RECV)
-		known = open_from_request(fresh, w->server, sk);
+		known = open_from_request(fresh, w->server, sk, &w->packet.segment);
 	else if (state == STATE_ESTABLISHED || state == STATE_SYN_RECV)
 		known = open_from_socket(fresh, w->server, sk);
 	bpf_sk_release(sk);

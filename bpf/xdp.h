@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * XDP: connections that tc would refuse end here, before the kernel has an skb of their SYN. Nothing is admitted here, and
- * nothing kept: what passes is decided at tc, as if XDP had not been asked. So is all that XDP cannot be sure of: fragments,
+ * XDP: connections that tc would refuse end here, before the kernel has an skb of their SYN. A SYN only asks, here and
+ * at tc alike: nothing is taken or kept, and what passes is asked again there. So is all that XDP cannot be sure of: fragments,
  * tags that lead to no device of this namespace, frames for another host. Whose SYN is to be answered by a RST, tc answers.
  */
 #ifndef WEIR_BPF_XDP_H
@@ -38,32 +38,19 @@ static __always_inline bool frame_checksums_are_right(struct xdp_md *ctx, struct
 	return ip_checksum_is_right(ctx, w, l3) && (checksum_is_begun(&w->packet) || segment_sum(ctx, w) == 0xffff);
 }
 
-/* Would the SYN ask the limits at tc? */
-static __always_inline bool syn_asks(struct xdp_md *ctx, struct work *w)
+/* Would the kernel begin a connection by it? Only then tc asks the limits. */
+static __always_inline bool syn_begins(struct xdp_md *ctx, struct work *w)
 {
-	const struct weir_admitted *there;
-
 	flow_set(&w->packet, true);
-	there = bpf_map_lookup_elem(&admitted, &w->packet.flow);
-	return weir_admission_of_syn(&w->packet.segment, admission_ask_socket(ctx, HOOK_XDP), there) == WEIR_ASKS_NOW;
-}
-
-/* Of what is not dropped here, it is as if the limits had not been asked: tc asks them. */
-static __always_inline bool syn_is_refused(struct work *w)
-{
-	if (admission_decide(HOOK_XDP) == WEIR_ADMISSION_DROPPED) {
-		tally_decision(&w->decision);
-		return true;
-	}
-	undo_decision(&w->decision);
-	return false;
+	return weir_socket_begins_another(admission_ask_socket(ctx, HOOK_XDP));
 }
 
 static __always_inline int xdp_syn(struct xdp_md *ctx, struct work *w, __u32 l3)
 {
-	if (!admission_matters(w) || !syn_asks(ctx, w) || !frame_checksums_are_right(ctx, w, l3) || !syn_is_refused(w))
+	if (!admission_matters(w) || !syn_begins(ctx, w) || !frame_checksums_are_right(ctx, w, l3) ||
+	    admission_of_syn(w) != WEIR_ADMISSION_DROPPED)
 		return XDP_PASS;
-	count(w->server, WEIR_ADMISSION_DROPPED);
+	admission_refused_syn(w, WEIR_ADMISSION_DROPPED);
 	count(w->server, WEIR_XDP_DROPPED);
 	return XDP_DROP;
 }

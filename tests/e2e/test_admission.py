@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 """Limits on connections: how many are admitted, by whom, and when a place is free again."""
-import contextlib
 import errno
+import fcntl
+import os
 import socket
+import struct
+import termios
 import time
 
 import pytest
 
 from lib.netns import add_veth
 from lib.process import eventually
-from lib.raw import ACK, RST, SYN, RawClient
+from lib.raw import ACK, FIN, PSH, RST, SYN, RawClient
 
 pytestmark = pytest.mark.together
 
@@ -23,6 +26,25 @@ class Silent(RawClient):
 
     def handshake(self):
         return True
+
+
+class Half(RawClient):
+    """Has the server's SYN-ACK. Does not complete the handshake before it is told to."""
+
+    def handshake(self):
+        self.receive()
+        return bool(self.peer)
+
+    def complete(self, **how):
+        self.send(**{"at": self.next + 1, **how})
+
+
+def several(kind, site, n):
+    """Clients of one kind, which go with the test."""
+    clients = [kind(site.place, site.server.port, source_port=40000 + i) for i in range(n)]
+    for client in clients:
+        site.world.at_end(client.close)
+    return clients
 
 
 @pytest.fixture(params=["veth", "veth IPv6", "loopback"])
@@ -44,8 +66,21 @@ def limit(site, *words, name="conns"):
     site.weir("limit", "set", name, *words)
 
 
+def take(sock):
+    """Waits until the server has taken the connection: it acknowledges a byte."""
+    sock.send(b"G")
+    until = time.monotonic() + REFUSED_S
+    while struct.unpack("i", fcntl.ioctl(sock, termios.TIOCOUTQ, bytes(4)))[0]:
+        error = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if error:
+            raise OSError(error, os.strerror(error))
+        if time.monotonic() > until:
+            raise TimeoutError
+        time.sleep(0.001)
+
+
 def connect(site, source=None):
-    """A connection, or the error that the client got."""
+    """A connection that the server has taken, or the error that the client got."""
     with site.place.client_ns.entered():
         sock = socket.socket(site.place.family)
     site.world.at_end(sock.close)
@@ -54,7 +89,9 @@ def connect(site, source=None):
         sock.bind((source, 0))
     try:
         sock.connect((site.place.address, site.server.port))
+        take(sock)
     except OSError as error:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # or it would go on trying
         sock.close()
         return errno.errorcode.get(error.errno, "timeout")
     return sock
@@ -163,69 +200,107 @@ def test_rules(veth):
     assert connect(veth, source="10.9.7.3") == "ECONNREFUSED"
 
 
+def dry_run_and_pause(site, over, refused):
+    limit(site, "--key", "source", *RATE, "--burst", 1, "--over", over, "--dry-run")
+    assert connects(site, 3) == 3
+    assert attempts(site) == {"admitted": 1, "dry_run_refused": 2}
+    limit(site, "--enforce")
+    assert connect(site) == refused
+    site.weir("pause")
+    assert connects(site, 2) == 2
+    site.weir("resume")
+    assert connect(site) == refused
+    site.weir("limit", "delete", "conns")
+    assert connects(site, 2) == 2
+
+
 def test_dry_run_and_pause(veth):
-    limit(veth, "--key", "source", *RATE, "--burst", 1, "--over", "reset", "--dry-run")
-    assert connects(veth, 3) == 3
-    assert attempts(veth) == {"admitted": 1, "dry_run_refused": 2}
-    limit(veth, "--enforce")
-    assert connect(veth) == "ECONNREFUSED"
-    veth.weir("pause")
-    assert connects(veth, 2) == 2
-    veth.weir("resume")
-    assert connect(veth) == "ECONNREFUSED"
-    veth.weir("limit", "delete", "conns")
-    assert connects(veth, 2) == 2
+    dry_run_and_pause(veth, "reset", "ECONNREFUSED")
 
 
-def test_a_repeated_syn_is_no_second_connection(veth):
+def test_a_handshake_that_is_not_complete_takes_nothing(veth):
+    """Its source may be false."""
     limit(veth, "--key", "source", *RATE, "--burst", 2)
     limit(veth, "--key", "source", "--open", 2, name="open")
-    silent = Silent(veth.place, veth.server.port)
-    veth.world.at_end(silent.close)
-    for _ in range(5):
+    for silent in several(Silent, veth, 5):
         silent.send(flags=SYN)
-    eventually(lambda: attempts(veth).get("repeated") == 5, "they are known")
-    assert attempts(veth)["admitted"] == 1
-    assert taken(veth, "open") == 1
-    silent.send(at=silent.next + 77, flags=SYN)  # the kernel has a handshake of these ends: it makes nothing of this one
+    eventually(lambda: attempts(veth).get("repeated") == 5, "the server has answered all")
+    assert attempts(veth) == {"repeated": 5}
+    assert (taken(veth, "open"), veth.limit_of("conns")["admitted"]) == (0, 0)
+    assert connects(veth, 3) == 2
+    assert taken(veth, "open") == 2
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 20])
+@pytest.mark.parametrize("words", [(*RATE, "--burst", 3), ("--open", 3)], ids=["rate", "open"])
+def test_handshakes_side_by_side(veth, words, n):
+    """Each of them was answered before one was complete. No more are admitted than one after the other."""
+    limit(veth, "--key", "source", *words)
+    halves = several(Half, veth, n)
+    for half in halves:
+        half.complete()
+    refused = n - min(n, 3)
+    eventually(lambda: sum(attempts(veth).values()) == n, "all have been asked")
+    assert attempts(veth) == {"admitted": min(n, 3), **({"dropped": refused} if refused else {})}
+    for half in halves:
+        half.complete()  # of those that were refused: it asks anew
+    eventually(lambda: attempts(veth).get("dropped", 0) == 2 * refused, "they were refused again")
+    eventually(lambda: len(veth.server.connections) == min(n, 3), "the server has no others")
+    assert veth.limit_of("conns")["admitted"] == min(n, 3)
+
+
+def test_what_completes_no_handshake(veth):
+    """Nor does it open the way for what does."""
+    limit(veth, "--key", "source", *RATE, "--burst", 1)
+    (half,) = several(Half, veth, 1)
+    assert connects(veth, 1) == 1
+    half.complete(ack=half.peer + 1)
+    half.complete(ack=half.peer - 1, data=b"GET /")
+    for flags in 0, FIN, PSH:
+        half.complete(flags=flags, data=b"GET /")
+    half.complete(fragments=16)
     time.sleep(0.1)
-    assert attempts(veth)["admitted"] == 1
-    assert connects(veth, 2) == 1
+    assert attempts(veth) == {"admitted": 1}
+    half.complete()
+    half.complete(at=half.next, flags=SYN | ACK)  # the kernel overlooks a SYN that repeats the first
+    half.complete(data=b"GET /")
+    eventually(lambda: attempts(veth).get("dropped") == 3, "each asks")
+    assert len(veth.server.connections) == 1
+    veth.weir("limit", "delete", "conns")
+    half.complete()
+    eventually(lambda: len(veth.server.connections) == 2, "it is free")
 
 
-def test_handshakes_count_as_open(veth):
-    """Until they are complete, or the client ends them."""
-    limit(veth, "--key", "source", "--open", 2, "--over", "reset")
-    silent = [Silent(veth.place, veth.server.port, source_port=40000 + n) for n in range(2)]
-    for client in silent:
-        veth.world.at_end(client.close)
-    eventually(lambda: taken(veth) == 2, "both have places")
-    assert connect(veth) == "ECONNREFUSED"
-    silent[0].send(at=silent[0].next + 1, flags=RST)
-    eventually(lambda: taken(veth) == 1, "the place of one is free")
-    assert isinstance(connect(veth), socket.socket)
+def test_a_penalty_is_for_proven_sources(veth):
+    limit(veth, "--key", "source", *RATE, "--burst", 1, "--penalty", "exponential:100s..100s")
+    assert connects(veth, 1) == 1
+    several(Silent, veth, 5)
+    (half,) = several(Half, veth, 1)
+    assert attempts(veth) == {"admitted": 1}
+    half.complete()
+    eventually(lambda: attempts(veth).get("dropped") == 1, "it is refused, and penalised")
+    assert connect(veth) == "timeout"
+    assert attempts(veth)["dropped"] >= 2
 
 
 @pytest.mark.alone
 def test_cookies(veth):
-    """What gets a cookie is asked when it brings that back: a source that never does takes nothing."""
+    """Who has no allowance left gets none."""
     veth.place.server_ns.run("sysctl", "-qw", "net.ipv4.tcp_syncookies=2")
     limit(veth, "--key", "source", "--open", 2)
     limit(veth, "--key", "source", *RATE, "--burst", 3, name="rate")
-    for n in range(5):
-        silent = Silent(veth.place, veth.server.port, source_port=40000 + n)
-        veth.world.at_end(silent.close)
-    eventually(lambda: attempts(veth).get("syn_cookie") == 5, "five have got a cookie")
+    halves = several(Half, veth, 5)
+    assert attempts(veth) == {"syn_cookie": 5}
     assert (taken(veth), veth.limit_of("rate")["admitted"]) == (0, 0)
-    with contextlib.ExitStack() as clients:
-        for _ in range(2):
-            clients.push(contextlib.closing(veth.client()))
-        assert [client.get("/r") for client in veth.clients] == [200, 200]
-        # The client's kernel takes the third for connected, but nobody serves it.
-        assert isinstance(connect(veth), socket.socket)
-        eventually(lambda: attempts(veth).get("dropped", 0) >= 1, "what would complete it is dropped")
-        assert len(veth.server.connections) == 2
-        assert (taken(veth), veth.limit_of("rate")["admitted"]) == (2, 2)
+    for half in halves:
+        half.complete()
+    eventually(lambda: attempts(veth).get("dropped") == 3, "the others are refused")
+    assert (taken(veth), veth.limit_of("rate")["admitted"]) == (2, 2)
+    eventually(lambda: len(veth.server.connections) == 2, "the server has two")
+    assert connect(veth) == "timeout"
+    assert attempts(veth)["syn_cookie"] == 5
+    for half in halves:
+        half.send(at=half.next + 1, flags=RST)
     eventually(lambda: taken(veth) == 0, "all places are free")
 
 
@@ -233,8 +308,7 @@ def test_cookies(veth):
 def test_a_cookie_that_is_none(veth):
     veth.place.server_ns.run("sysctl", "-qw", "net.ipv4.tcp_syncookies=2")
     limit(veth, "--key", "source", *RATE, "--burst", 1)
-    silent = Silent(veth.place, veth.server.port)
-    veth.world.at_end(silent.close)
+    (silent,) = several(Silent, veth, 1)
     for n in range(20):
         silent.send(at=silent.next + 1, ack=n * 12345, flags=ACK)
     time.sleep(0.1)

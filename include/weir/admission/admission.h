@@ -3,13 +3,14 @@
  * Admission of connections: what a client's segment is to the limits on them, and what is kept of a connection that they
  * admitted.
  *
- * A connection is asked for once, and as soon as it is sure to cost the server something: by its SYN; or, while the listener
- * answers SYNs with cookies (RFC 4987, 3.6) and keeps nothing of them, by the segment that brings the cookie back. So a source
- * that is not the sender's own takes from nobody's limits in a flood: it never gets the cookie.
+ * A connection counts when its handshake is complete: by the segment that brings back the server's number, or its SYN cookie
+ * (RFC 4987, 3.6). Only then is the source known to be the sender's own. A SYN proves nothing. It asks whether the limits would
+ * admit it and ends here if they would not, but takes nothing, and begins no penalty. SYNs side by side may all pass so, but each
+ * must complete its handshake to be admitted, one after the other. Until then the listener's queue bounds them, and cookies behind
+ * that.
  *
- * What was admitted has an entry until its socket has ended. It has begun when the handshake is complete; a handshake that never
- * is gives its places back after WEIR_EMBRYO_NS, or with the client's RST. A SYN that repeats the one of the entry is no second
- * connection; another one between the same ends is, and ends what was before.
+ * What was admitted has an entry until its socket has ended. It has begun when the kernel has made the socket. If it never does,
+ * the places go back after WEIR_EMBRYO_NS.
  */
 #ifndef WEIR_ADMISSION_ADMISSION_H
 #define WEIR_ADMISSION_ADMISSION_H
@@ -29,7 +30,7 @@ enum weir_admitted_state {
 
 struct weir_admitted {
 	__u64 word;   /* its state, and when it was made, which tells it from others of its flow: changed in one step */
-	__u32 isn;    /* of the client; of one that a cookie completed, the number before its segment's */
+	__u32 isn;    /* of the server: the cookie, where it sent one */
 	__u32 server; /* slot */
 #ifdef __bpf__
 	struct bpf_timer timer;
@@ -68,14 +69,8 @@ enum weir_admission_socket {
 	WEIR_SOCKET_LISTENS,
 	WEIR_SOCKET_COOKIES, /* it listens, and would answer a SYN with a cookie */
 	WEIR_SOCKET_ENDED,   /* in TIME-WAIT: a SYN may begin another connection */
-	WEIR_SOCKET_THERE,   /* a connection, or the beginning of one */
-};
-
-enum weir_admission {
-	WEIR_ASKS_NOTHING, /* the segment asks for no connection */
-	WEIR_ASKS_AGAIN,   /* it asks again for one that was admitted */
-	WEIR_ASKS_LATER,   /* a cookie answers it: what brings that back is asked */
-	WEIR_ASKS_NOW,
+	WEIR_SOCKET_BEGINS,  /* it has answered a SYN, and waits for the handshake's end */
+	WEIR_SOCKET_THERE,   /* a connection */
 };
 
 #define WEIR_TCP_OPENS (WEIR_TCP_SYN | WEIR_TCP_ACK | WEIR_TCP_RST | WEIR_TCP_FIN)
@@ -86,36 +81,28 @@ WEIR_INLINE bool weir_segment_opens(const struct weir_segment *g)
 	return (g->flags & WEIR_TCP_OPENS) == WEIR_TCP_SYN;
 }
 
-/* May it end a handshake? */
+/* May it complete a handshake? With a SYN, too: the kernel overlooks one that repeats the first. */
 WEIR_INLINE bool weir_segment_completes(const struct weir_segment *g)
 {
-	return (g->flags & (WEIR_TCP_SYN | WEIR_TCP_ACK | WEIR_TCP_RST)) == WEIR_TCP_ACK;
+	return (g->flags & (WEIR_TCP_ACK | WEIR_TCP_RST)) == WEIR_TCP_ACK;
 }
 
-/* there: the entry of its flow, or NULL */
-WEIR_INLINE enum weir_admission weir_admission_of_syn(const struct weir_segment *g, enum weir_admission_socket socket,
-						      const struct weir_admitted *there)
+/* Would the kernel begin a connection by a SYN? */
+WEIR_INLINE bool weir_socket_begins_another(enum weir_admission_socket socket)
 {
-	if (socket == WEIR_SOCKET_NONE)
-		return WEIR_ASKS_NOTHING;
-	if (there && there->isn == g->seq && weir_admitted_state(there->word) == WEIR_ADMITTED_EMBRYO)
-		return WEIR_ASKS_AGAIN;
-	if (socket == WEIR_SOCKET_THERE)
-		return WEIR_ASKS_NOTHING;
-	return socket == WEIR_SOCKET_COOKIES ? WEIR_ASKS_LATER : WEIR_ASKS_NOW;
+	return socket == WEIR_SOCKET_LISTENS || socket == WEIR_SOCKET_COOKIES || socket == WEIR_SOCKET_ENDED;
 }
 
-/* The number of the SYN that the segment is, or that came right before it. */
-WEIR_INLINE __u32 weir_segment_isn(const struct weir_segment *g)
+/* The server's number that the segment says it has got. */
+WEIR_INLINE __u32 weir_segment_answers(const struct weir_segment *g)
 {
-	return g->flags & WEIR_TCP_SYN ? g->seq : g->seq - 1;
+	return g->ack - 1;
 }
 
-/* Does the client's RST end the handshake of the entry? The kernel forgets it by a RST with the number behind the SYN. */
-WEIR_INLINE bool weir_admission_ended_by(const struct weir_segment *g, const struct weir_admitted *there)
+/* Is the entry of the handshake that the segment completes? */
+WEIR_INLINE bool weir_admitted_by(const struct weir_admitted *there, const struct weir_segment *g)
 {
-	return (g->flags & WEIR_TCP_RST) && g->seq == there->isn + 1 &&
-	       weir_admitted_state(there->word) == WEIR_ADMITTED_EMBRYO;
+	return there->isn == weir_segment_answers(g) && weir_admitted_state(there->word) != WEIR_ADMITTED_GONE;
 }
 
 /* The RST that answers the segment, as the kernel would if nobody listened (RFC 9293, 3.10.7.1). */
