@@ -8,6 +8,7 @@
 #include "names.h"
 #include "socket.h"
 #include "tally.h"
+#include "top_source.h"
 
 #define STATE_TIME_WAIT 6
 
@@ -141,6 +142,7 @@ static __always_inline void admission_refused_syn(struct work *w, int became)
 	tally_decision(&w->decision);
 	each_limit(&w->decision, refused_syn_count);
 	count(w->server, became);
+	top_connection(w->hook, became);
 }
 
 #endif

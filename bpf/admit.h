@@ -98,6 +98,7 @@ static __always_inline int admission_ask(struct __sk_buff *skb, struct work *w)
 	}
 	tally_decision(&w->decision);
 	count(w->server, became);
+	top_connection(w->hook, became);
 	return admission_verdict(skb, w, became);
 }
 

@@ -32,7 +32,7 @@ __noinline int heavy_add(const struct weir_asked *asked, __u32 by)
 		     WEIR_HEAVY_CONTENDED;
 }
 
-/* Counts all of its rows. Returns a bit (1 << enum weir_heavy_by) for each whose names are to be remembered. */
+/* Counts all rows of a request. Returns a bit (1 << enum weir_heavy_by) for each whose names are to be remembered. */
 __noinline int heavy_count(const struct weir_asked *asked)
 {
 	int nameless = 0;
@@ -40,7 +40,7 @@ __noinline int heavy_count(const struct weir_asked *asked)
 	if (!asked)
 		return 0;
 #pragma GCC unroll 8
-	for (__u32 by = 0; by < WEIR_HEAVY_BYS; by++) {
+	for (__u32 by = 0; by < WEIR_HEAVY_CONNECTION; by++) {
 		if (heavy_add(asked, by) == WEIR_HEAVY_NAMELESS)
 			nameless |= 1 << by;
 	}

@@ -6,28 +6,9 @@
 #ifndef WEIR_BPF_TOP_H
 #define WEIR_BPF_TOP_H
 
-#include "heavy.h"
 #include "names_read.h"
+#include "top_source.h"
 #include "work.h"
-
-/* The requests of a packet, and behind them a place of each hook's for records. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, WEIR_TRACE_REQUESTS + HOOKS);
-	__type(key, __u32);
-	__type(value, struct weir_asked);
-} asked SEC(".maps");
-
-static __always_inline void asked_begin(struct work *w, struct weir_asked *a)
-{
-	__builtin_memset(a, 0, sizeof(*a));
-	find_client(w->hook);
-	client_address(w, a->address);
-	a->source = weir_asked_source(w->seed, a->address);
-	a->now_ns = w->now_ns;
-	a->server = w->server;
-	a->slot = WEIR_ASKED_NO_SLOT;
-}
 
 /* The narrowest limit that refused it, or would have. */
 static __always_inline void asked_of_limit(const struct work *w, struct weir_asked *a)
@@ -160,26 +141,6 @@ __noinline int top_count(struct __sk_buff *skb, struct work *w)
 	if (!w)
 		return 0;
 	bpf_loop(w->n_noted, top_step, &walk, 0);
-	return 0;
-}
-
-/* Records of a connection that cannot be read: so many have passed, and so many have to wait. */
-__noinline int top_records(__u32 hook, __u32 passed, __u32 held)
-{
-	struct work *w = work_of(hook);
-	struct weir_asked *a;
-	__u32 index = WEIR_TRACE_REQUESTS + hook;
-
-	if (!w || !(passed | held))
-		return 0;
-	a = bpf_map_lookup_elem(&asked, &index);
-	if (!a)
-		return 0;
-	asked_begin(w, a);
-	a->is_record = 1;
-	a->counts.requests = passed;
-	a->counts.held = held;
-	heavy_count(a);
 	return 0;
 }
 

@@ -200,6 +200,15 @@ def test_rules(veth):
     assert connect(veth, source="10.9.7.3") == "ECONNREFUSED"
 
 
+def test_top(veth):
+    limit(veth, "--key", "source", *RATE, "--burst", 2)
+    several(Silent, veth, 3)  # none of these is a connection
+    assert connects(veth, 4) == 2
+    (row,) = veth.weir.json("top", "--once", "--interval", "100ms", "--by", "connection")["rows"]
+    dropped = attempts(veth)["dropped"]
+    assert (row["source"], row["requests"], row["refused"]) == (veth.place.client_address, 2 + dropped, dropped)
+
+
 def dry_run_and_pause(site, over, refused):
     limit(site, "--key", "source", *RATE, "--burst", 1, "--over", over, "--dry-run")
     assert connects(site, 3) == 3

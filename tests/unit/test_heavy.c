@@ -260,9 +260,12 @@ static void rows_of_requests(void **state)
 	assert_int_equal(rows_of(&asked), ROW(USER) | ROW(VERB) | ROW(RESOURCE) | ROW(SOURCE) | ROW(REQUEST));
 	asked.namespace = 6;
 	asked.slot = 255;
-	assert_int_equal(rows_of(&asked), (1U << WEIR_HEAVY_BYS) - 1);
+	assert_int_equal(rows_of(&asked), ROW(CONNECTION) - 1);
 	asked.is_record = 1;
 	assert_int_equal(rows_of(&asked), ROW(SOURCE));
+	asked.is_record = 0;
+	asked.connects = 1;
+	assert_int_equal(rows_of(&asked), ROW(CONNECTION));
 	asked.source = 0;
 	assert_int_equal(rows_of(&asked), 0);
 }
@@ -287,13 +290,15 @@ static void keys_differ(void **state)
 		{ .by = WEIR_HEAVY_REQUEST, .subjects = { 2, 1, 3 } },
 		{ .by = WEIR_HEAVY_REQUEST, .subjects = { 1, 2, 3 }, .verb = 1 },
 	};
-	const struct weir_heavy_what source = { .by = WEIR_HEAVY_SOURCE };
+	const struct weir_heavy_what source = { .by = WEIR_HEAVY_SOURCE },
+				     connection = { .by = WEIR_HEAVY_CONNECTION };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(whats) / sizeof(*whats); i++)
 		for (size_t j = 0; j < i; j++)
 			assert_true(weir_heavy_key(&whats[i], 0) != weir_heavy_key(&whats[j], 0));
 	assert_true(weir_heavy_key(&source, 1) != weir_heavy_key(&source, 2));
+	assert_true(weir_heavy_key(&source, 1) != weir_heavy_key(&connection, 1));
 }
 
 static void sources_are_keyed(void **state)

@@ -105,6 +105,18 @@ struct weir_heavy_counts top_total(const __u64 *counters)
 	};
 }
 
+static struct weir_heavy_counts total_connections(const __u64 *counters)
+{
+	const __u64 refused = counters[WEIR_ADMISSION_DROPPED] + counters[WEIR_ADMISSION_RESET];
+
+	return (struct weir_heavy_counts){
+		.requests = counters[WEIR_ADMITTED] + counters[WEIR_ADMISSION_EXEMPT] + refused +
+			    counters[WEIR_ADMISSION_DRY_RUN],
+		.refused = refused,
+		.dry_run = counters[WEIR_ADMISSION_DRY_RUN],
+	};
+}
+
 static int add_server(struct top *top, json_t *servers, struct error *err)
 {
 	__u64 counters[WEIR_REASON_COUNT];
@@ -119,7 +131,7 @@ static int add_server(struct top *top, json_t *servers, struct error *err)
 	ret = datapath_counters(top->net->dp, top->slot, counters, err);
 	if (ret)
 		return ret;
-	total = top_total(counters);
+	total = top->by == WEIR_HEAVY_CONNECTION ? total_connections(counters) : top_total(counters);
 	totals = top_counts_json(&total);
 	json_object_set_new(totals, "server", json_string(top->server->name));
 	json_array_append_new(servers, totals);

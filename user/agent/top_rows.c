@@ -8,7 +8,7 @@
 const char *const top_bys[WEIR_HEAVY_BYS] = {
 	[WEIR_HEAVY_USER] = "user",	    [WEIR_HEAVY_NAMESPACE] = "namespace", [WEIR_HEAVY_VERB] = "verb",
 	[WEIR_HEAVY_RESOURCE] = "resource", [WEIR_HEAVY_SOURCE] = "source",	  [WEIR_HEAVY_LIMIT] = "refusal",
-	[WEIR_HEAVY_REQUEST] = "request",
+	[WEIR_HEAVY_REQUEST] = "request",   [WEIR_HEAVY_CONNECTION] = "connection",
 };
 
 static void set_name(struct net *net, json_t *row, const char *key, __u64 subject)
@@ -60,6 +60,7 @@ static void set_what(struct net *net, const struct server *server, json_t *row, 
 	case WEIR_HEAVY_RESOURCE:
 		return set_resource(net, row, what, what->subjects[0]);
 	case WEIR_HEAVY_SOURCE:
+	case WEIR_HEAVY_CONNECTION:
 		return set_address(row, what);
 	case WEIR_HEAVY_LIMIT:
 		set_limit(server, row, what);

@@ -22,7 +22,7 @@ enum {
 
 const struct argp_option cli_history_options[] = {
 	{ "by", KEY_BY, "WHAT", 0,
-	  "server, user (the default), namespace, verb, resource, source, limit, request (who asks for what) or refusal (whom which limit refuses)",
+	  "server, user (the default), namespace, verb, resource, source, connection (who opens them), limit, request (who asks for what) or refusal (whom which limit refuses)",
 	  0 },
 	{ "since", KEY_SINCE, "TIME", 0, "how far back, as 10m or 24h (default: 1h)", 0 },
 	{ "sum", KEY_SUM, NULL, 0, "add up all minutes: one row for each name", 0 },
@@ -56,7 +56,7 @@ static void parse_by(struct argp_state *state, const char *arg, struct history_l
 
 	look->kind = strcmp(arg, server_kind.name) == 0 ? &server_kind : top_kind_of(arg);
 	error_set(&err, -EINVAL,
-		  "\"%s\" is not one of server, user, namespace, verb, resource, source, limit, request, refusal", arg);
+		  "\"%s\" is not one of server, user, namespace, verb, resource, source, connection, limit, request, refusal", arg);
 	cli_check(state, !look->kind, "--by", &err);
 }
 

@@ -29,7 +29,7 @@ enum {
 
 const struct argp_option cli_top_options[] = {
 	{ "by", KEY_BY, "WHAT", 0,
-	  "user (the default), namespace, verb, resource, source, limit, request (who asks for what) or refusal (whom which limit refuses)",
+	  "user (the default), namespace, verb, resource, source, connection (who opens them), limit, request (who asks for what) or refusal (whom which limit refuses)",
 	  0 },
 	{ "sort", KEY_SORT, "RATE", 0, "by requests (the default), refused, dry_run or held", 0 },
 	{ "interval", KEY_INTERVAL, "TIME", 0, "how often, as 500ms or 10s (default: 1s)", 0 },
@@ -72,7 +72,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case KEY_BY:
 		error_set(&err, -EINVAL,
-			  "\"%s\" is not one of user, namespace, verb, resource, source, limit, request, refusal", arg);
+			  "\"%s\" is not one of user, namespace, verb, resource, source, connection, limit, request, refusal", arg);
 		cli_check(state, !top_kind_of(arg), "--by", &err);
 		options->look.by = arg;
 		return 0;

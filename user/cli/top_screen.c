@@ -179,7 +179,7 @@ static void draw(struct screen *s)
 		printf("only with: %s_\033[K", s->typed);
 	else
 		printf("%.*s\033[K", size.ws_col,
-		       "u user  n namespace  v verb  r resource  s source  l limit  a request  x refusal  "
+		       "u user  n namespace  v verb  r resource  s source  c connection  l limit  a request  x refusal  "
 		       "o sort  / filter  enter look into  p pause  +- interval  q quit");
 	fflush(stdout);
 }

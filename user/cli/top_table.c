@@ -17,6 +17,7 @@ const struct top_kind top_kinds[] = {
 	{ "verb", 'v', { "verb" }, "request" },
 	{ "resource", 'r', { "resource" }, "request" },
 	{ "source", 's', { "source" }, NULL },
+	{ "connection", 'c', { "source" }, NULL },
 	{ "limit", 'l', { "limit" }, "refusal" },
 	{ "request", 'a', { "user", "verb", "namespace", "resource" }, NULL },
 	{ "refusal", 'x', { "limit", "user" }, NULL },

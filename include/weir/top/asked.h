@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A request that was decided for good (or the records of a packet), as it is counted for who makes the load. */
+/* A request that was decided for good (or the records of a packet, or a connection), as it is counted for who makes the load. */
 #ifndef WEIR_TOP_ASKED_H
 #define WEIR_TOP_ASKED_H
 
@@ -22,7 +22,8 @@ struct weir_asked {
 	__u8 is_path;	/* resource is the first segment of a path that names none of Kubernetes' resources */
 	__u8 is_record; /* nothing is known but the address */
 	__u8 can_name;	/* its names are at hand: whoever counts can remember them */
-	__u8 pad[4];
+	__u8 connects;	/* it is a connection: that is no request */
+	__u8 pad[3];
 };
 WEIR_ASSERT_SIZE(struct weir_asked, 112);
 
@@ -52,7 +53,7 @@ WEIR_INLINE __u64 weir_asked_source(const __u64 seed[2], const __u8 address[16])
 WEIR_INLINE bool weir_asked_what(const struct weir_asked *asked, enum weir_heavy_by by, struct weir_heavy_what *what)
 {
 	*what = (struct weir_heavy_what){ .server = asked->server, .by = by };
-	if (asked->is_record && by != WEIR_HEAVY_SOURCE)
+	if (asked->connects != (by == WEIR_HEAVY_CONNECTION) || (asked->is_record && by != WEIR_HEAVY_SOURCE))
 		return false;
 	switch (by) {
 	case WEIR_HEAVY_USER:
@@ -69,6 +70,7 @@ WEIR_INLINE bool weir_asked_what(const struct weir_asked *asked, enum weir_heavy
 		what->is_path = asked->is_path;
 		return true;
 	case WEIR_HEAVY_SOURCE:
+	case WEIR_HEAVY_CONNECTION:
 		__builtin_memcpy(what->address, asked->address, sizeof(what->address));
 		return asked->source;
 	case WEIR_HEAVY_LIMIT:

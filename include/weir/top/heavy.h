@@ -37,6 +37,7 @@ enum weir_heavy_by {
 	WEIR_HEAVY_SOURCE,    /* address */
 	WEIR_HEAVY_LIMIT,     /* slot; subjects: the user whom it refused, the limit's epoch */
 	WEIR_HEAVY_REQUEST,   /* user, namespace, resource and verb: who asks for what */
+	WEIR_HEAVY_CONNECTION, /* address: who opens connections */
 	WEIR_HEAVY_BYS,
 };
 
@@ -102,7 +103,7 @@ WEIR_INLINE __u64 weir_heavy_key(const struct weir_heavy_what *what, __u64 sourc
 		    (__u32)what->verb << 8 | what->by;
 
 	key *= 0x9e3779b97f4a7c15ULL; /* 2^64 by the golden ratio */
-	if (what->by == WEIR_HEAVY_SOURCE)
+	if (what->by == WEIR_HEAVY_SOURCE || what->by == WEIR_HEAVY_CONNECTION)
 		key ^= source;
 	else
 		key ^= what->subjects[0] ^ weir_heavy_rotate(what->subjects[1], 21) ^
