@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """Limits on connections: how many are admitted, by whom, and when a place is free again."""
 import errno
-import fcntl
 import os
 import socket
 import struct
-import termios
 import time
 
 import pytest
 
+from lib.client import unacknowledged
 from lib.netns import add_veth
 from lib.process import eventually
 from lib.raw import ACK, FIN, PSH, RST, SYN, RawClient
@@ -70,7 +69,7 @@ def take(sock):
     """Waits until the server has taken the connection: it acknowledges a byte."""
     sock.send(b"G")
     until = time.monotonic() + REFUSED_S
-    while struct.unpack("i", fcntl.ioctl(sock, termios.TIOCOUTQ, bytes(4)))[0]:
+    while unacknowledged(sock):
         error = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if error:
             raise OSError(error, os.strerror(error))

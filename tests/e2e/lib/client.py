@@ -41,6 +41,13 @@ def check_shed(answer, method="GET"):
     return retry_after
 
 
+def unacknowledged(sock):
+    """Bytes that the other side has not acknowledged yet."""
+    left = array.array("i", [1])
+    fcntl.ioctl(sock, termios.TIOCOUTQ, left)
+    return left[0]
+
+
 class Client:
     def __init__(self, place, port, user=None, source=None, receive_buffer=None, prepare=None):
         self.user = user
@@ -65,13 +72,7 @@ class Client:
 
     def settle(self):
         """Waits until the other side has acknowledged everything."""
-        left = array.array("i", [1])
-
-        def acknowledged():
-            fcntl.ioctl(self.socket, termios.TIOCOUTQ, left)
-            return left[0] == 0
-
-        eventually(acknowledged, "the other side has acknowledged everything")
+        eventually(lambda: not unacknowledged(self.socket), "the other side has acknowledged everything")
 
     def head(self, target, method="GET", version="HTTP/1.1", **fields):
         lines = [f"{method} {target} {version}", f"Host: {self.host}"]
