@@ -38,9 +38,9 @@ class Half(RawClient):
         self.send(**{"at": self.next + 1, **how})
 
 
-def several(kind, site, n):
+def several(kind, site, n, first_port=40000):
     """Clients of one kind, which go with the test."""
-    clients = [kind(site.place, site.server.port, source_port=40000 + i) for i in range(n)]
+    clients = [kind(site.place, site.server.port, source_port=first_port + i) for i in range(n)]
     for client in clients:
         site.world.at_end(client.close)
     return clients
@@ -283,7 +283,7 @@ def test_a_penalty_is_for_proven_sources(veth):
     limit(veth, "--key", "source", *RATE, "--burst", 1, "--penalty", "exponential:100s..100s")
     assert connects(veth, 1) == 1
     several(Silent, veth, 5)
-    (half,) = several(Half, veth, 1)
+    (half,) = several(Half, veth, 1, first_port=41000)
     assert attempts(veth) == {"admitted": 1}
     half.complete()
     eventually(lambda: attempts(veth).get("dropped") == 1, "it is refused, and penalised")
