@@ -290,8 +290,7 @@ static void keys_differ(void **state)
 		{ .by = WEIR_HEAVY_REQUEST, .subjects = { 2, 1, 3 } },
 		{ .by = WEIR_HEAVY_REQUEST, .subjects = { 1, 2, 3 }, .verb = 1 },
 	};
-	const struct weir_heavy_what source = { .by = WEIR_HEAVY_SOURCE },
-				     connection = { .by = WEIR_HEAVY_CONNECTION };
+	const struct weir_heavy_what source = { .by = WEIR_HEAVY_SOURCE }, connection = { .by = WEIR_HEAVY_CONNECTION };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(whats) / sizeof(*whats); i++)

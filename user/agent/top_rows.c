@@ -6,8 +6,8 @@
 #include "show/verbs.h"
 
 const char *const top_bys[WEIR_HEAVY_BYS] = {
-	[WEIR_HEAVY_USER] = "user",	    [WEIR_HEAVY_NAMESPACE] = "namespace", [WEIR_HEAVY_VERB] = "verb",
-	[WEIR_HEAVY_RESOURCE] = "resource", [WEIR_HEAVY_SOURCE] = "source",	  [WEIR_HEAVY_LIMIT] = "refusal",
+	[WEIR_HEAVY_USER] = "user",	    [WEIR_HEAVY_NAMESPACE] = "namespace",   [WEIR_HEAVY_VERB] = "verb",
+	[WEIR_HEAVY_RESOURCE] = "resource", [WEIR_HEAVY_SOURCE] = "source",	    [WEIR_HEAVY_LIMIT] = "refusal",
 	[WEIR_HEAVY_REQUEST] = "request",   [WEIR_HEAVY_CONNECTION] = "connection",
 };
 

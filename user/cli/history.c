@@ -55,8 +55,10 @@ static void parse_by(struct argp_state *state, const char *arg, struct history_l
 	struct error err;
 
 	look->kind = strcmp(arg, server_kind.name) == 0 ? &server_kind : top_kind_of(arg);
-	error_set(&err, -EINVAL,
-		  "\"%s\" is not one of server, user, namespace, verb, resource, source, connection, limit, request, refusal", arg);
+	error_set(
+		&err, -EINVAL,
+		"\"%s\" is not one of server, user, namespace, verb, resource, source, connection, limit, request, refusal",
+		arg);
 	cli_check(state, !look->kind, "--by", &err);
 }
 

@@ -71,8 +71,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case KEY_BY:
-		error_set(&err, -EINVAL,
-			  "\"%s\" is not one of user, namespace, verb, resource, source, connection, limit, request, refusal", arg);
+		error_set(
+			&err, -EINVAL,
+			"\"%s\" is not one of user, namespace, verb, resource, source, connection, limit, request, refusal",
+			arg);
 		cli_check(state, !top_kind_of(arg), "--by", &err);
 		options->look.by = arg;
 		return 0;

@@ -30,13 +30,13 @@
 
 /* What rows are of. */
 enum weir_heavy_by {
-	WEIR_HEAVY_USER,      /* subjects: the user */
-	WEIR_HEAVY_NAMESPACE, /* the namespace */
-	WEIR_HEAVY_VERB,      /* verb: enum weir_verb */
-	WEIR_HEAVY_RESOURCE,  /* the resource; with is_path the first segment of the path, 0 where it has none */
-	WEIR_HEAVY_SOURCE,    /* address */
-	WEIR_HEAVY_LIMIT,     /* slot; subjects: the user whom it refused, the limit's epoch */
-	WEIR_HEAVY_REQUEST,   /* user, namespace, resource and verb: who asks for what */
+	WEIR_HEAVY_USER,       /* subjects: the user */
+	WEIR_HEAVY_NAMESPACE,  /* the namespace */
+	WEIR_HEAVY_VERB,       /* verb: enum weir_verb */
+	WEIR_HEAVY_RESOURCE,   /* the resource; with is_path the first segment of the path, 0 where it has none */
+	WEIR_HEAVY_SOURCE,     /* address */
+	WEIR_HEAVY_LIMIT,      /* slot; subjects: the user whom it refused, the limit's epoch */
+	WEIR_HEAVY_REQUEST,    /* user, namespace, resource and verb: who asks for what */
 	WEIR_HEAVY_CONNECTION, /* address: who opens connections */
 	WEIR_HEAVY_BYS,
 };
