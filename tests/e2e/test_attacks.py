@@ -43,8 +43,9 @@ class Attacked:
     """An nginx that has Fast Open on: `zero` may have nothing, others one request."""
 
     def __init__(self, world, family=4):
+        self.world = world
         self.place = world.veth(family)
-        self.place.server_ns.run("sysctl", "-q", "-w", f"net.ipv4.tcp_fastopen={FAST_OPEN}")
+        world.setting(self.place.server_ns, "net.ipv4.tcp_fastopen", FAST_OPEN)
         self.server = world.real_server("nginx", self.place, text=NGINX)
         self.site = world.site(self.place, self.server)
         network = "10.9.7.0/24" if family == 4 else "fd00:7::/64"
@@ -152,7 +153,7 @@ def cookie_of(options):
 @pytest.mark.parametrize("kind", ["rfc", "experiment", "twice", "none"])
 def test_data_in_a_syn(attacked, kind, without_cookie):
     if not without_cookie:
-        attacked.place.server_ns.run("sysctl", "-q", "-w", "net.ipv4.tcp_fastopen=3")
+        attacked.world.setting(attacked.place.server_ns, "net.ipv4.tcp_fastopen", 3)
     asking = attacked.outsider()
     asking.begin(options=MSS + fast_open(kind, b""))
     cookie = cookie_of(asking.answer_options)
@@ -164,7 +165,7 @@ def test_data_in_a_syn(attacked, kind, without_cookie):
 
 
 def test_fast_open_of_an_ordinary_client(attacked):
-    attacked.place.client_ns.run("sysctl", "-q", "-w", f"net.ipv4.tcp_fastopen={FAST_OPEN_CLIENT}")
+    attacked.world.setting(attacked.place.client_ns, "net.ipv4.tcp_fastopen", FAST_OPEN_CLIENT)
     for _ in range(3):
         with attacked.place.client_ns.entered():
             client = socket.socket()

@@ -29,7 +29,7 @@ def post(length):
 @pytest.fixture(params=["veth", pytest.param("veth in batches", marks=pytest.mark.alone)])
 def cookies(world, request):
     site = world.site(world.veth())
-    site.place.server_ns.run("sysctl", "-qw", "net.ipv4.tcp_syncookies=2")
+    world.setting(site.place.server_ns, "net.ipv4.tcp_syncookies", 2)
     if request.param == "veth in batches":
         site.place.server_ns.run("ethtool", "-K", "eth0", "gro", "on")
     site.attach()

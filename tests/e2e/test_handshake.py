@@ -57,8 +57,8 @@ def test_handshake_ended_by_a_syn_ack(world, burst):
 @pytest.fixture
 def fast(world):
     place = world.veth()
-    place.server_ns.run("sysctl", "-qw", f"net.ipv4.tcp_fastopen={SERVER_FAST_OPEN}")
-    place.client_ns.run("sysctl", "-qw", f"net.ipv4.tcp_fastopen={CLIENT_FAST_OPEN}")
+    world.setting(place.server_ns, "net.ipv4.tcp_fastopen", SERVER_FAST_OPEN)
+    world.setting(place.client_ns, "net.ipv4.tcp_fastopen", CLIENT_FAST_OPEN)
     site = world.site(place)
     site.attach()
     site.limit("user", burst=0)

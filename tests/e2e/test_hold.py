@@ -106,7 +106,7 @@ def test_pause_lets_all_through(held):
 def test_others_are_not_slowed(world):
     """Each address has its own bucket."""
     place = world.veth()
-    place.client_ns.ip("addr", "add", "10.9.7.77/24", "dev", "eth0")
+    world.address(place.client_ns, "10.9.7.77/24")
     held = Held(world, place)
     held.attach()
     held.limit(burst=3)

@@ -80,7 +80,7 @@ def test_the_longest_prefix_and_its_namespace(world):
     table = write(world.directory / "addresses.csv", "fd00::/16,wide", "fd00:7::/32,narrow,,shop",
                   "fd00:7::99,single,,shop")
     site.attach("--trusted-proxy", "192.0.2.1", "--address-file", table)
-    place.client_ns.ip("addr", "add", "fd00:7::99/64", "dev", "eth0", "nodad")
+    world.address(place.client_ns, "fd00:7::99/64")
     site.limit("user", burst=2)
     site.limit("namespace", burst=5)
     client, single = site.client(source=(place.client_address, 0)), site.client(source=("fd00:7::99", 0))

@@ -98,7 +98,7 @@ class Balanced:
         if self.place.family == socket.AF_INET:
             return f"127.0.0.{n}"
         address = f"fd00:8:{n}::1"
-        self.place.client_ns.ip("addr", "replace", f"{address}/128", "dev", "lo", "nodad")
+        self.world.address(self.place.client_ns, f"{address}/128", "lo")
         return address
 
     def addresses(self):

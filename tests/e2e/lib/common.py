@@ -16,6 +16,7 @@ class Common(World):
     def __init__(self, name, directory, bpffs):
         super().__init__(name, directory, bpffs)
         self.made = {}
+        self.as_made = {}
         self.weir.start()
 
     def lend(self, kind, family):
@@ -31,7 +32,18 @@ class Common(World):
             ends = self.namespace("s"), self.namespace("c")
             places = {4: netns.veth(*ends, 4), 6: netns.Place(*ends, *netns.add_addresses(*ends, 6))}
         self.echo(places[4], KEEPER_PORT)
+        for namespace in places[4].namespaces():
+            self.as_made[namespace] = namespace.configuration()
         return places
+
+    def changes_of(self, kind):
+        """What a test has left in a place, or taken away from it: others are to find it as it was."""
+        changes = []
+        for namespace in self.made[kind][4].namespaces():
+            now = namespace.configuration()
+            changes += [f"{namespace.name}: {line}" for line in self.as_made[namespace] ^ now]
+            self.as_made[namespace] = now  # the next test is not blamed for it
+        return changes
 
     def keep(self, kind):
         self.weir("attach", f"{KEEPER}-{kind}", "--port", KEEPER_PORT, "--netns", self.made[kind][4].server_ns.path)
@@ -81,3 +93,6 @@ class Lent(World):
             for namespace in self.common.lend(kind, 4).namespaces():
                 namespace.run("nft", "flush", "ruleset")
         return [text for namespace in self.namespaces for text in namespace.leftovers()]
+
+    def changes(self):
+        return [change for kind in set(self.borrowed) for change in self.common.changes_of(kind)]

@@ -63,6 +63,29 @@ class Netns:
             finally:
                 assert libc.setns(home.fileno(), CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
 
+    def configuration(self):
+        """What tests may change: addresses, routes (but those that come with addresses), and how TCP works here."""
+        addresses = {f"{link['ifname']} {address['local']}/{address['prefixlen']}" for link in json.loads(self.ip("-j", "addr"))
+                     for address in link["addr_info"] if address["scope"] != "link"}
+        routes = {line for family in ("-4", "-6") for line in self.ip(family, "route").splitlines()
+                  if "proto kernel" not in line}
+        return addresses | routes | set(self.run("sysctl", "-a", "-r", r"^net\.ipv4\.tcp_(fastopen|syncookies)$").splitlines())
+
+    @contextlib.contextmanager
+    def address(self, address, device):
+        """One more, for a while."""
+        self.ip("addr", "add", address, "dev", device, *(["nodad"] if ":" in address else []))
+        yield
+        self.ip("addr", "del", address, "dev", device)
+
+    @contextlib.contextmanager
+    def setting(self, name, value):
+        """A sysctl that is another one for a while."""
+        before = self.run("sysctl", "-n", name).strip()
+        self.run("sysctl", "-qw", f"{name}={value}")
+        yield
+        self.run("sysctl", "-qw", f"{name}={before}")
+
     def leftovers(self):
         """What weir has left on the devices."""
         with self.entered():

@@ -40,6 +40,14 @@ class World:
     def loopback_elsewhere(self):
         return netns.loopback(self.namespace("lo2"), 4)
 
+    def address(self, namespace, address, device="eth0"):
+        """One more, until the test ends."""
+        self.endings.enter_context(namespace.address(address, device))
+
+    def setting(self, namespace, name, value):
+        """A sysctl, until the test ends."""
+        self.endings.enter_context(namespace.setting(name, value))
+
     def cgroup(self, name):
         """An empty directory of the cgroup2 hierarchy: no server's sockets are there."""
         mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
@@ -119,11 +127,17 @@ class World:
             self.pins.rmdir()
         return left
 
+    def changes(self):
+        """What it has changed in places that others use after it."""
+        return []
+
     def end(self):
+        left = []
         try:
-            left = self.end_weir()
+            left += self.end_weir()
         finally:
             self.endings.close()
+            left += self.changes()
             for namespace in self.namespaces:
                 namespace.delete()
         left += [path.name for path in Path("/run/netns").glob(f"{self.name}-*")]
