@@ -244,6 +244,8 @@ static void places_return(struct datapath *dp)
 int datapath_inside_remove(struct datapath *dp, struct error *err)
 {
 	places_return(dp);
+	if (dp->inside)
+		inside_links_end(dp->inside);
 	datapath_inside_close(dp);
 	return inside_pins_drop(dp->dir, err);
 }

@@ -135,6 +135,12 @@ int inside_links_begin(struct datapath *dp, struct error *err)
 	return ret;
 }
 
+static void link_end(struct bpf_link *link)
+{
+	bpf_link__unpin(link);
+	bpf_link__destroy(link);
+}
+
 void inside_links_drop_unwanted(struct datapath_inside *inside)
 {
 	for (size_t i = inside->n_links; i-- > 0;) {
@@ -142,23 +148,35 @@ void inside_links_drop_unwanted(struct datapath_inside *inside)
 
 		if (link->wanted)
 			continue;
-		bpf_link__unpin(link->link);
-		bpf_link__destroy(link->link);
+		link_end(link->link);
 		*link = inside->links[--inside->n_links];
 	}
 }
 
-static void disconnect(struct bpf_link *link)
+/* libbpf leaves a link's descriptors open when it is to go on without them; the agent ends soon. */
+static void link_keep(struct bpf_link *link)
 {
 	bpf_link__disconnect(link);
 	bpf_link__destroy(link);
 }
 
-void inside_links_close(struct datapath_inside *inside)
+static void close_all(struct datapath_inside *inside, void (*close_link)(struct bpf_link *link))
 {
 	for (size_t i = 0; i < inside->n_links; i++)
-		disconnect(inside->links[i].link);
+		close_link(inside->links[i].link);
 	for (size_t i = 0; i < 2; i++)
 		if (inside->processes[i])
-			disconnect(inside->processes[i]);
+			close_link(inside->processes[i]);
+	inside->n_links = 0;
+	memset(inside->processes, 0, sizeof(inside->processes));
+}
+
+void inside_links_close(struct datapath_inside *inside)
+{
+	close_all(inside, link_keep);
+}
+
+void inside_links_end(struct datapath_inside *inside)
+{
+	close_all(inside, link_end);
 }

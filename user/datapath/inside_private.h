@@ -35,5 +35,7 @@ int inside_links_add(struct datapath *dp, const struct datapath_process *process
 void inside_links_drop_unwanted(struct datapath_inside *inside);
 /* What is pinned stays. */
 void inside_links_close(struct datapath_inside *inside);
+/* Nothing stays. */
+void inside_links_end(struct datapath_inside *inside);
 
 #endif
