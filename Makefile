@@ -171,7 +171,7 @@ build/tests/prog/bpf/%.skel.h: build/tests/prog/bpf/%.bpf.o
 	$(call say,SKELETON)
 	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
 
-build/tests/prog/test_lanes.o build/quick/tests/prog/test_lanes.o: $(TEST_SKELETONS)
+build/tests/prog/lanes.o build/quick/tests/prog/lanes.o: $(TEST_SKELETONS)
 
 # --- Host: the same sources, as the kinds of object that there are
 

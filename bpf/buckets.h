@@ -107,7 +107,7 @@ __noinline int bucket_take_seen(struct weir_bucket *b, const struct weir_rate_hi
 static __always_inline int bucket_try(struct weir_bucket *b, const struct weir_rate_history *h, struct weir_ask *ask)
 {
 	if (weir_bucket_is_stale(WEIR_FRESH(b->word), h)) {
-		if (bucket_level_settled(b, h, 0, &ask->level))
+		if (bucket_level_settled(b, h, 0, &ask->level) && weir_ask_knows(ask, h))
 			bucket_swap(b, h, &ask->level);
 	}
 	if (!bucket_read(b, &ask->level) || weir_bucket_is_stale(ask->level.word, h))

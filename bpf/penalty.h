@@ -67,6 +67,7 @@ static __always_inline __u64 penalty_bucket_ns(struct decision *d, const struct 
 	if (!(d->penalty.parts & WEIR_BACKOFF_BUCKET))
 		return 0;
 	ask_begin(d, WEIR_SUBJECT_PENALTY, d->now_ns, WEIR_NEVER_NS - 1, 1);
+	d->ask.forgotten = 0;
 #pragma GCC unroll 8
 	for (int i = 0; i < WEIR_BUCKET_TRIES && taken == WEIR_LOST_RACE; i++) {
 		shared = kept_of(p->index, WEIR_SUBJECT_PENALTY);

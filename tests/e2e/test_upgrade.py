@@ -301,3 +301,29 @@ def test_other_maps(world):
     site.attach()
     site.limit("user", "noisy", burst=1)
     assert site.client("noisy").drive(2) == [200, 429]
+
+
+def test_handed_over(world):
+    """The other way out: the first build takes what is in force away, and the other one begins anew, with full buckets and free places."""
+    place = world.veth()
+    site = world.site(place)
+    site.attach()
+    site.limit("user", "noisy", burst=3)
+    site.weir("limit", "set", "one", "--key", "user", "--for-user", "serial", "--in-flight", 1)
+    noisy, serial = site.client("noisy"), site.client("serial")
+    assert noisy.drive(4) == [200] * 3 + [429]
+    serial.ask("/?held=1")
+    eventually(lambda: site.limit_of("one")["in_flight"] == 1, "one is being served")
+    exported = world.directory / "all.yaml"
+    exported.write_text(site.weir("export"))
+    site.weir("detach", "--all", "--force")
+    site.server.gate.set()
+    assert not kernel.pinned(world.pins)
+    site.weir.stop()
+
+    site.weir.binary = OTHER_MAPS
+    site.weir.start()
+    site.weir("apply", "-f", exported)
+    assert site.client("noisy").drive(4) == [200] * 3 + [429]
+    assert site.limit_of("one")["in_flight"] == 0
+    assert site.client("serial").get("/free") == 200

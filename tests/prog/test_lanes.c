@@ -3,96 +3,20 @@
  * One limit is one limit, whoever asks: packets on two CPUs, and at the same time four threads of a program in whose midst it is
  * decided. They share a bucket and a limit on requests in flight: not one token too many or too few, and no place is left taken.
  */
-#include "limited.h"
+#include "lanes.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "asker.h"
-#include "tests/prog/bpf/asker.skel.h"
-#include "weir.skel.h"
 
 #define PACKETS 400    /* of each CPU */
 #define PIPELINED 8    /* requests in each */
 #define ASKED 2000     /* of each thread */
 #define REPLACED 20000 /* requests of each thread while limits are replaced */
-#define RATE_SLOT WEIR_LIMIT_TOTAL
 
-static struct asker_bpf *asker;
-static struct bpf_link *links[2];
 static pthread_barrier_t barrier;
 static char requests[PACKET_ROOM], answers[PACKET_ROOM];
-
-/* The probes are at the entries of these two. */
-__attribute__((noinline, noclone)) void asker_asks(unsigned int thread);
-__attribute__((noinline, noclone)) void asker_ends(unsigned int thread, unsigned int undone);
-
-void asker_asks(unsigned int thread)
-{
-	__asm__ volatile("" ::"r"(thread) : "memory");
-}
-
-void asker_ends(unsigned int thread, unsigned int undone)
-{
-	__asm__ volatile("" ::"r"(thread), "r"(undone) : "memory");
-}
-
-static void share_maps(void)
-{
-	struct bpf_map *map, *there;
-
-	bpf_object__for_each_map (map, asker->obj) {
-		there = bpf_object__find_map_by_name(dp->skeleton->obj, bpf_map__name(map));
-		if (there && !bpf_map__is_internal(map))
-			assert_int_equal(bpf_map__reuse_fd(map, bpf_map__fd(there)), 0);
-	}
-}
-
-static struct bpf_link *probe(struct bpf_program *program, const char *function)
-{
-	DECLARE_LIBBPF_OPTS(bpf_uprobe_opts, options, .func_name = function);
-	struct bpf_link *link = bpf_program__attach_uprobe_opts(program, 0, "/proc/self/exe", 0, &options);
-
-	assert_non_null(link);
-	return link;
-}
-
-static int lanes_setup(void **state)
-{
-	int ret = attached_setup(state);
-
-	if (ret)
-		return ret;
-	asker = asker_bpf__open();
-	assert_non_null(asker);
-	share_maps();
-	assert_int_equal(asker_bpf__load(asker), 0);
-	links[0] = probe(asker->progs.asked, "asker_asks");
-	links[1] = probe(asker->progs.answered, "asker_ends");
-	return 0;
-}
-
-static int lanes_teardown(void **state)
-{
-	for (int i = 0; i < 2; i++)
-		bpf_link__destroy(links[i]);
-	asker_bpf__destroy(asker);
-	return attached_teardown(state);
-}
-
-static void on_cpu(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set); /* where there is but one CPU, they meet nowhere */
-}
 
 /* Packets of several requests each, which are answered, on a connection of this CPU's own. One that is refused is the last that passes. */
 static void *sends(void *cpu)
@@ -148,42 +72,13 @@ static void all_at_once(void)
 	pthread_barrier_destroy(&barrier);
 }
 
-static struct asker_said said(void)
-{
-	struct asker_said sum = {}, *one;
-	size_t size = bpf_map__value_size(asker->maps.slots);
-	char value[size];
-
-	for (__u32 i = 0; i < ASKERS; i++) {
-		assert_int_equal(bpf_map_lookup_elem(bpf_map__fd(asker->maps.slots), &i, value), 0);
-		one = (struct asker_said *)(value + size - sizeof(*one));
-		sum.admitted += one->admitted;
-		sum.refused += one->refused;
-		sum.undone += one->undone;
-	}
-	return sum;
-}
-
-static __u64 places_taken(void)
-{
-	__u64 taken[WEIR_SERVER_LIMITS] = {};
-
-	done(datapath_in_flight(dp, 0, 1, taken, &error));
-	return taken[SLOT];
-}
-
 static void run_with(__u64 burst, __u32 places)
 {
-	struct datapath_limit in_flight = { .kind = WEIR_LIMIT_IN_FLIGHT,
-					    .reason = WEIR_SHED_IN_FLIGHT,
-					    .epoch = 7,
-					    .amount = { .set = true, .places = places } };
 	struct asker_said told;
 	__u64 kept, passed;
 
 	limit(RATE_SLOT, "0", burst);
-	slot_set(&in_flight);
-	rule_set("{\"long_running\": false}");
+	places_set(places);
 	requests[0] = answers[0] = '\0';
 	for (int i = 0; i < PIPELINED; i++) {
 		strcat(requests, get_pod);
@@ -293,8 +188,6 @@ static void test_replaced(void **state)
 	assert_int_equal(1000000 - tokens_left(RATE_SLOT), told.admitted);
 	assert_int_equal(counter(WEIR_LIMIT_CONTENDED), 0);
 }
-
-#define LANES_TEST(name) cmocka_unit_test_setup_teardown(test_##name, lanes_setup, lanes_teardown)
 
 int main(void)
 {

@@ -2,15 +2,19 @@
 #include "interleaved.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <ucontext.h>
 
 #define TURNS_MAX 256
 #define STACK_BYTES 65536
+#define STATES_MAX (1U << 21) /* a power of two */
 
 static struct {
 	ucontext_t context;
 	bool done;
+	uint64_t seen; /* a sum of all that it has seen, in its order */
 	char stack[STACK_BYTES];
 } actors[INTERLEAVED_ACTORS];
 
@@ -24,10 +28,58 @@ static struct {
 	unsigned int ready;
 } turns[TURNS_MAX];
 
-void interleaved_turn(void)
+/* --- states, by sums of 64 bits: two have the same one once in 2^64 */
+
+static uint64_t states[STATES_MAX]; /* 0: none */
+static unsigned long n_states;
+
+static uint64_t mixed(uint64_t sum, uint64_t value)
+{
+	sum = ((sum + 0x9e3779b97f4a7c15ULL) ^ value) * 0xbf58476d1ce4e5b9ULL;
+	return sum ^ sum >> 29;
+}
+
+static uint64_t state_now(void)
+{
+	const unsigned char *shared = played->shared;
+	uint64_t sum = 1;
+
+	for (size_t i = 0; i < played->shared_bytes; i++)
+		sum = mixed(sum, shared[i]);
+	for (int i = 0; i < played->actors; i++)
+		sum = mixed(mixed(sum, actors[i].seen), actors[i].done);
+	return sum ? sum : 1;
+}
+
+/* False: it is known. */
+static bool state_is_new(void)
+{
+	uint64_t state = state_now();
+	size_t at = state % STATES_MAX;
+
+	for (; states[at]; at = (at + 1) % STATES_MAX)
+		if (states[at] == state)
+			return false;
+	if (++n_states > STATES_MAX / 2)
+		abort();
+	states[at] = state;
+	return true;
+}
+
+/* --- turns */
+
+void interleaved_saw(unsigned long value)
 {
 	if (running >= 0)
-		swapcontext(&actors[running].context, &scheduler);
+		actors[running].seen = mixed(actors[running].seen, value);
+}
+
+void interleaved_turn(void)
+{
+	if (running < 0)
+		return;
+	interleaved_saw(0);
+	swapcontext(&actors[running].context, &scheduler);
 }
 
 static void act(void)
@@ -46,6 +98,7 @@ static void actor_make(int actor)
 	context->uc_link = &scheduler;
 	makecontext(context, act, 0);
 	actors[actor].done = false;
+	actors[actor].seen = 0;
 }
 
 static unsigned int ready(void)
@@ -57,7 +110,10 @@ static unsigned int ready(void)
 	return mask;
 }
 
-/* The first `given` turns as they are, the others to the first who can have them. Returns how many there were. */
+/*
+ * The first `given` turns as they are, the others to the first who can have them: to the end, or to a state that is known. Returns how
+ * many there were.
+ */
 static int play(int given)
 {
 	int turn = 0;
@@ -68,6 +124,8 @@ static int play(int given)
 	for (unsigned int mask; (mask = ready()); turn++) {
 		if (turn == TURNS_MAX)
 			abort();
+		if (turn >= given && !state_is_new())
+			return turn;
 		turns[turn].ready = mask;
 		if (turn >= given)
 			turns[turn].actor = __builtin_ctz(mask);
@@ -95,15 +153,15 @@ static int turns_next(int count)
 
 unsigned long interleaved_all(const struct interleaved *scenario)
 {
-	unsigned long count = 0;
 	int given = 0;
 
 	played = scenario;
+	memset(states, 0, sizeof(states));
+	n_states = 0;
 	do {
 		given = turns_next(play(given));
-		count++;
 	} while (given);
-	return count;
+	return n_states;
 }
 
 static void orders_from(const struct interleaved *scenario, int *order, int placed)

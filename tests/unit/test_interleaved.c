@@ -14,18 +14,22 @@
 #include "interleaved.h"
 #include "weir/base/types.h"
 
-/*
- * Each of these is a step: others may come before it. All ask at the same instant, so nothing depends on when they see or write
- * seen_ns, and that is none. Nor is what stands behind the point, where steps are many.
- */
-#undef WEIR_FRESH
-#define WEIR_FRESH(x) (step(&(x)), *(const volatile __typeof__(x) *)&(x))
+/* Each of these is a step: others may come before it. Whose the bucket is matters only where someone evicts. */
 static void step(const void *read);
+#undef WEIR_FRESH
+#define WEIR_FRESH(x)                                                              \
+	({                                                                         \
+		step(&(x));                                                        \
+		const __typeof__(x) read_ = *(const volatile __typeof__(x) *)&(x); \
+		interleaved_saw(read_);                                            \
+		read_;                                                             \
+	})
 #define __sync_val_compare_and_swap(place, before, after)                                        \
 	({                                                                                       \
 		__typeof__(*(place)) there_is = before;                                          \
 		interleaved_turn();                                                              \
 		__atomic_compare_exchange_n(place, &there_is, after, false, 5 /* SEQ_CST */, 5); \
+		interleaved_saw(there_is);                                                       \
 		there_is;                                                                        \
 	})
 
@@ -39,12 +43,14 @@ static void step(const void *read);
 enum deed {
 	NOTHING,
 	TAKE,
-	TAKE_HEAVY, /* weighs 3 */
-	WAIT,	    /* takes, also if the token is there only later */
-	SETTLE,
-	REFUND,	    /* of a token that was taken before */
-	EVICT,	    /* the memory is another subject's, whose bucket is full */
-	EVICT_USED, /* and who takes a token at once */
+	TAKE_HEAVY,   /* weighs 3 */
+	WAIT,	      /* takes, also if the token is there only later */
+	SETTLE,	      /* only looks, and brings the bucket to the rate in force */
+	REFUND,	      /* of a token that was taken before */
+	CHANGE,	      /* the limit gets another rate */
+	CHANGE_AGAIN, /* or this one */
+	EVICT,	      /* the memory is another subject's, whose bucket is full */
+	EVICT_USED,   /* and who takes a token at once */
 };
 
 #define MINE 0x1122334455667788ULL
@@ -58,31 +64,33 @@ struct outcome {
 
 static struct {
 	struct weir_bucket at_first;
-	struct weir_rate_history history;
+	struct weir_rate_history history_at_first;
 	enum deed deeds[INTERLEAVED_ACTORS];
-	bool coarse; /* fewer steps */
-	struct weir_bucket bucket;
-	bool evicts;	    /* someone does */
-	bool evicted;	    /* nobody finds it by its first subject any more */
-	bool subject_first; /* of what is written of the other subject's */
+	struct {
+		struct weir_bucket bucket;
+		struct weir_rate_history history;
+		bool evicted; /* nobody finds the bucket by its first subject any more */
+	} shared;
+	bool changes, evicts; /* someone does */
+	bool subject_first;   /* of what is written of the other subject's */
 	struct outcome now;
 	struct outcome orders[ORDERS_MAX];
 	int n_orders;
 } scene;
 
+static struct weir_bucket *const kept = &scene.shared.bucket;
+
 static void step(const void *read)
 {
-	bool matters = read == &scene.bucket.subject ? scene.evicted : read != &scene.bucket.seen_ns;
-	bool coarse = read == &scene.bucket.word;
-
-	if (scene.coarse ? coarse : matters)
+	if (scene.evicts || read != &kept->subject)
 		interleaved_turn();
 }
 
 static void begin(void)
 {
-	scene.bucket = scene.at_first;
-	scene.evicted = false;
+	memset(&scene.shared, 0, sizeof(scene.shared));
+	scene.shared.bucket = scene.at_first;
+	scene.shared.history = scene.history_at_first;
 	memset(&scene.now, 0, sizeof(scene.now));
 }
 
@@ -91,44 +99,61 @@ static struct weir_bucket *mine(void)
 {
 	if (scene.evicts)
 		interleaved_turn();
-	return scene.evicted ? NULL : &scene.bucket;
+	interleaved_saw(scene.shared.evicted);
+	return scene.shared.evicted ? NULL : kept;
 }
 
-static void ask(int actor, __u32 weight, __u64 longest_ns)
+/* Looked up, too, and copied whole. */
+static struct weir_rate_history rates(void)
 {
-	struct weir_ask ask = { .now_ns = NOW, .weight = weight, .longest_ns = longest_ns, .level.subject = MINE };
+	if (scene.changes)
+		interleaved_turn();
+	interleaved_saw(scene.shared.history.rates[0].generation);
+	return scene.shared.history;
+}
+
+/* As bpf/limit_ask.h does. */
+static void ask(int actor, struct weir_ask ask)
+{
+	struct weir_rate_history history = rates();
 	enum weir_taken taken = WEIR_LOST_RACE;
 	struct weir_bucket *bucket;
 
-	for (int i = 0; i < WEIR_BUCKET_TRIES && taken == WEIR_LOST_RACE && (bucket = mine()); i++)
-		taken = weir_bucket_try(bucket, &scene.history, &ask);
+	ask.now_ns = NOW;
+	ask.level.subject = MINE;
+	for (int i = 0; i < WEIR_BUCKET_TRIES && taken == WEIR_LOST_RACE && (bucket = mine()); i++) {
+		taken = weir_bucket_try(bucket, &history, &ask);
+		if (taken == WEIR_LOST_RACE)
+			history = rates();
+	}
 	scene.now.taken[actor] = taken;
 	scene.now.wait_ns[actor] = ask.wait_ns;
 }
 
+/* As bpf/limit_undo.h does. */
 static void refund(void)
 {
+	struct weir_rate_history history = rates();
 	struct weir_bucket *bucket;
 
-	for (int i = 0; i < WEIR_BUCKET_TRIES && (bucket = mine()); i++)
-		if (weir_bucket_give_back_try(bucket, &scene.history, MINE, 1))
+	for (int i = 0; i < WEIR_BUCKET_TRIES && (bucket = mine()); i++) {
+		if (weir_bucket_give_back_try(bucket, &history, MINE, 1))
 			return;
-	assert_true(scene.evicted);
+		history = rates();
+	}
+	assert_true(scene.shared.evicted);
 }
 
-static void settle(void)
+static void change(__u64 per_ns, __u64 burst)
 {
-	struct weir_level level = { .subject = MINE };
-	struct weir_bucket *bucket = mine();
-
-	if (bucket && weir_bucket_is_stale(WEIR_FRESH(bucket->word), &scene.history))
-		weir_bucket_settle_try(bucket, &scene.history, &level);
+	interleaved_turn();
+	weir_rate_history_push(&scene.shared.history, per_ns, burst, NOW);
 }
 
 static void subject_write(void)
 {
 	interleaved_turn();
-	scene.bucket.subject = OTHER;
+	kept->subject = OTHER;
 }
 
 /* As an LRU map does it: the entry goes, is written, and is another's. */
@@ -137,18 +162,18 @@ static void evict(bool used)
 	const struct weir_kept fresh = weir_kept_new(OTHER);
 
 	interleaved_turn();
-	scene.evicted = true;
+	scene.shared.evicted = true;
 	if (scene.subject_first)
 		subject_write();
 	interleaved_turn();
-	scene.bucket.word = fresh.bucket.word;
+	kept->word = fresh.bucket.word;
 	interleaved_turn();
-	scene.bucket.fine = 0;
-	scene.bucket.seen_ns = 0;
+	kept->fine = 0;
+	kept->seen_ns = 0;
 	if (!scene.subject_first)
 		subject_write();
 	if (used)
-		assert_true(weir_bucket_take(&scene.bucket, &scene.history, NOW));
+		assert_true(weir_bucket_take(kept, &scene.shared.history, NOW));
 }
 
 static void act(int actor)
@@ -157,19 +182,25 @@ static void act(int actor)
 	case NOTHING:
 		break;
 	case TAKE:
-		ask(actor, 1, 0);
+		ask(actor, (struct weir_ask){ .weight = 1 });
 		break;
 	case TAKE_HEAVY:
-		ask(actor, 3, 0);
+		ask(actor, (struct weir_ask){ .weight = 3 });
 		break;
 	case WAIT:
-		ask(actor, 1, 60 * WEIR_NS_PER_S);
+		ask(actor, (struct weir_ask){ .weight = 1, .longest_ns = 60 * WEIR_NS_PER_S });
 		break;
 	case SETTLE:
-		settle();
+		ask(actor, (struct weir_ask){ .weight = 1, .look = 1 });
 		break;
 	case REFUND:
 		refund();
+		break;
+	case CHANGE:
+		change(QPS(20), 2);
+		break;
+	case CHANGE_AGAIN:
+		change(QPS(1), 5);
 		break;
 	case EVICT:
 	case EVICT_USED:
@@ -180,14 +211,14 @@ static void act(int actor)
 
 static void order_end(void)
 {
-	scene.now.left = weir_bucket_tokens(&scene.bucket, &scene.history, NOW);
+	scene.now.left = weir_bucket_tokens(kept, &scene.shared.history, NOW);
 	scene.orders[scene.n_orders++] = scene.now;
 }
 
 /* As near as 4 ns of gain: two may each lose less than 2 of a bucket that has just run full. */
 static bool same_tokens(struct weir_tokens a, struct weir_tokens b)
 {
-	struct weir_tokens gain = weir_rate_gain(&scene.history.rates[0], 4);
+	struct weir_tokens gain = weir_rate_gain(&scene.shared.history.rates[0], 4);
 
 	return !weir_tokens_less(weir_tokens_sum(a, gain), b) && !weir_tokens_less(weir_tokens_sum(b, gain), a);
 }
@@ -205,7 +236,7 @@ static bool same(const struct outcome *a, const struct outcome *b)
 
 static void turns_end(void)
 {
-	scene.now.left = weir_bucket_tokens(&scene.bucket, &scene.history, NOW);
+	scene.now.left = weir_bucket_tokens(kept, &scene.shared.history, NOW);
 	for (int i = 0; i < scene.n_orders; i++)
 		if (same(&scene.now, &scene.orders[i]))
 			return;
@@ -216,7 +247,9 @@ static void turns_end(void)
 
 static unsigned long all(int actors)
 {
-	struct interleaved orders = { begin, act, order_end, actors }, turns = { begin, act, turns_end, actors };
+	const void *shared = &scene.shared;
+	const struct interleaved orders = { begin, act, order_end, actors, shared, sizeof(scene.shared) };
+	const struct interleaved turns = { begin, act, turns_end, actors, shared, sizeof(scene.shared) };
 
 	scene.n_orders = 0;
 	interleaved_orders(&orders);
@@ -226,10 +259,10 @@ static unsigned long all(int actors)
 /* Buckets to begin with: `n` tokens were taken `ago_ns` ago. */
 static void bucket(__u64 per_ns, __u64 burst, int n, __u64 ago_ns)
 {
-	scene.history = weir_rate_always(per_ns, burst);
+	scene.history_at_first = weir_rate_always(per_ns, burst);
 	scene.at_first = weir_kept_new(MINE).bucket;
 	while (n--)
-		assert_true(weir_bucket_take(&scene.at_first, &scene.history, NOW - ago_ns));
+		assert_true(weir_bucket_take(&scene.at_first, &scene.history_at_first, NOW - ago_ns));
 }
 
 static void pairs(void)
@@ -245,6 +278,14 @@ static void pairs(void)
 	}
 }
 
+static void threes(const enum deed (*deeds)[3], size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		memcpy(scene.deeds, deeds[i], sizeof(deeds[i]));
+		assert_true(all(3) > 1);
+	}
+}
+
 static void three(void)
 {
 	static const enum deed deeds[][3] = {
@@ -254,12 +295,39 @@ static void three(void)
 		{ TAKE, REFUND, SETTLE },
 	};
 
-	scene.coarse = true;
-	for (size_t i = 0; i < sizeof(deeds) / sizeof(*deeds); i++) {
-		memcpy(scene.deeds, deeds[i], sizeof(deeds[i]));
-		assert_true(all(3) > 1);
-	}
-	scene.coarse = false;
+	threes(deeds, sizeof(deeds) / sizeof(*deeds));
+}
+
+/* The limit is changed in the midst of it: who knows the old rate only, and who knows the new one, meet at one bucket. */
+static void takes_and_changes(void)
+{
+	static const enum deed deeds[][3] = {
+		{ TAKE, TAKE, CHANGE }, { TAKE, TAKE_HEAVY, CHANGE },	{ TAKE, SETTLE, CHANGE },
+		{ WAIT, TAKE, CHANGE }, { TAKE, CHANGE, CHANGE_AGAIN },
+	};
+
+	scene.changes = true;
+	threes(deeds, sizeof(deeds) / sizeof(*deeds));
+	scene.changes = false;
+}
+
+static void refunds_and_changes(void)
+{
+	static const enum deed deeds[][3] = {
+		{ TAKE, REFUND, CHANGE },
+		{ REFUND, SETTLE, CHANGE },
+		{ REFUND, CHANGE, CHANGE_AGAIN },
+	};
+
+	scene.changes = true;
+	threes(deeds, sizeof(deeds) / sizeof(*deeds));
+	scene.changes = false;
+}
+
+static void three_and_changes(void)
+{
+	takes_and_changes();
+	refunds_and_changes();
 }
 
 static void test_new(void **state)
@@ -303,10 +371,8 @@ static void test_changed(void **state)
 {
 	(void)state;
 	bucket(QPS(5), 4, 3, WEIR_NS_PER_S / 10);
-	weir_rate_history_push(&scene.history, QPS(20), 2, NOW - WEIR_NS_PER_S / 20);
-	scene.coarse = true;
+	weir_rate_history_push(&scene.history_at_first, QPS(20), 2, NOW - WEIR_NS_PER_S / 20);
 	pairs();
-	scene.coarse = false;
 }
 
 static void test_three(void **state)
@@ -318,6 +384,27 @@ static void test_three(void **state)
 	three();
 }
 
+static void test_changes(void **state)
+{
+	(void)state;
+	bucket(QPS(5), 1, 0, 0);
+	three_and_changes();
+	bucket(QPS(5), 4, 3, WEIR_NS_PER_S / 10);
+	three_and_changes();
+	bucket(0, 3, 2, 0);
+	three_and_changes();
+}
+
+/* It was changed so often that nobody knows the rate any more under which the bucket was last used, nor what to give back to it. */
+static void test_forgotten(void **state)
+{
+	(void)state;
+	bucket(QPS(5), 4, 3, WEIR_NS_PER_S / 10);
+	for (int i = WEIR_RATES; i; i--)
+		weir_rate_history_push(&scene.history_at_first, QPS(6 + i), 4, NOW - i * WEIR_NS_PER_S / 100);
+	takes_and_changes();
+}
+
 /* --- memory that becomes another subject's */
 
 /* What the other subject has is what he would have by himself, whatever the first one did. */
@@ -325,18 +412,18 @@ static void other_end(void)
 {
 	struct weir_bucket alone = weir_kept_new(OTHER).bucket;
 
-	assert_true(scene.evicted);
+	assert_true(scene.shared.evicted);
 	for (int i = 0; i < INTERLEAVED_ACTORS; i++)
 		if (scene.deeds[i] == EVICT_USED)
-			assert_true(weir_bucket_take(&alone, &scene.history, NOW));
-	assert_int_equal(scene.bucket.subject, OTHER);
-	assert_true(same_tokens(weir_bucket_tokens(&scene.bucket, &scene.history, NOW),
-				weir_bucket_tokens(&alone, &scene.history, NOW)));
+			assert_true(weir_bucket_take(&alone, &scene.shared.history, NOW));
+	assert_int_equal(kept->subject, OTHER);
+	assert_true(same_tokens(weir_bucket_tokens(kept, &scene.shared.history, NOW),
+				weir_bucket_tokens(&alone, &scene.shared.history, NOW)));
 }
 
 static void evictions(int actors, const enum deed *deeds)
 {
-	const struct interleaved turns = { begin, act, other_end, actors };
+	const struct interleaved turns = { begin, act, other_end, actors, &scene.shared, sizeof(scene.shared) };
 
 	memcpy(scene.deeds, deeds, actors * sizeof(*deeds));
 	scene.evicts = true;
@@ -351,13 +438,11 @@ static void all_evictions(void)
 {
 	static const enum deed firsts[] = { TAKE, TAKE_HEAVY, WAIT, SETTLE, REFUND };
 
-	scene.coarse = true;
 	for (size_t i = 0; i < sizeof(firsts) / sizeof(*firsts); i++) {
 		evictions(2, (enum deed[]){ firsts[i], EVICT });
 		evictions(2, (enum deed[]){ firsts[i], EVICT_USED });
 	}
 	evictions(3, (enum deed[]){ TAKE, REFUND, EVICT });
-	scene.coarse = false;
 }
 
 static void test_evicted(void **state)
@@ -377,7 +462,7 @@ static void test_evicted_and_changed(void **state)
 {
 	(void)state;
 	bucket(QPS(5), 4, 3, WEIR_NS_PER_S / 10);
-	weir_rate_history_push(&scene.history, QPS(20), 2, NOW - WEIR_NS_PER_S / 20);
+	weir_rate_history_push(&scene.history_at_first, QPS(20), 2, NOW - WEIR_NS_PER_S / 20);
 	all_evictions();
 }
 
@@ -391,6 +476,8 @@ int main(void)
 		cmocka_unit_test(test_never_again),
 		cmocka_unit_test(test_changed),
 		cmocka_unit_test(test_three),
+		cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_forgotten),
 		cmocka_unit_test(test_evicted),
 		cmocka_unit_test(test_evicted_and_changed),
 	};

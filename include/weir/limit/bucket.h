@@ -31,7 +31,8 @@ struct weir_ask {
 	__u64 longest_ns; /* that may be waited; below WEIR_NEVER_NS */
 	__u64 wait_ns;	  /* after which it admits; where tokens were taken: after which they are there */
 	__u32 weight;
-	__u32 look; /* nothing is to be taken */
+	__u32 look;	 /* nothing is to be taken */
+	__u64 forgotten; /* a word whose rate was looked up in vain; 0 before the first try */
 	struct weir_level level;
 };
 
@@ -63,16 +64,6 @@ WEIR_INLINE bool weir_bucket_swap(struct weir_bucket *b, const struct weir_level
 	if (WEIR_FRESH(b->fine) != mark.low)
 		b->fine = mark.low;
 	return true;
-}
-
-/*
- * One try to bring a bucket that was last used under an earlier rate to the rate in force, also if it will only be refused: else
- * the history might forget that rate before the bucket has a whole token again.
- */
-WEIR_INLINE bool weir_bucket_settle_try(struct weir_bucket *b, const struct weir_rate_history *h,
-					struct weir_level *level)
-{
-	return weir_bucket_level(b, h, 0, level) && weir_bucket_swap(b, level, &h->rates[0], level->tokens);
 }
 
 /* As much of a weight as counts. */
@@ -119,12 +110,30 @@ WEIR_INLINE enum weir_taken weir_bucket_take_seen(struct weir_bucket *b, const s
 	return weir_bucket_take_level(b, &h->rates[0], &ask->level, ask->weight);
 }
 
-/* One try. bpf/buckets.h has the same steps. */
+/*
+ * May a bucket be brought up to date that was last used under another rate? One whose rate the history has not may have been written
+ * under a newer rate: its caller looks the rates up again, and only if they do not have it then, either, it is older than they are.
+ */
+WEIR_INLINE bool weir_ask_knows(struct weir_ask *ask, const struct weir_rate_history *h)
+{
+	__u64 word = ask->level.word;
+	bool knows = weir_bucket_rate(word, h) || word == ask->forgotten;
+
+	ask->forgotten = word;
+	return knows;
+}
+
+/*
+ * One try; after a lost race the rates are to be looked up again. A bucket that was last used under an earlier rate is brought to the
+ * rate in force, also if it will only be refused: else the history might forget that rate before the bucket has a whole token again.
+ * bpf/buckets.h has the same steps.
+ */
 WEIR_INLINE enum weir_taken weir_bucket_try(struct weir_bucket *b, const struct weir_rate_history *h,
 					    struct weir_ask *ask)
 {
-	if (weir_bucket_is_stale(WEIR_FRESH(b->word), h))
-		weir_bucket_settle_try(b, h, &ask->level);
+	if (weir_bucket_is_stale(WEIR_FRESH(b->word), h) && weir_bucket_level(b, h, 0, &ask->level) &&
+	    weir_ask_knows(ask, h))
+		weir_bucket_swap(b, &ask->level, &h->rates[0], ask->level.tokens);
 	if (!weir_bucket_read(b, &ask->level) || weir_bucket_is_stale(ask->level.word, h))
 		return WEIR_LOST_RACE;
 	weir_level_at(&ask->level, &h->rates[0], ask->now_ns);
@@ -161,18 +170,20 @@ WEIR_INLINE bool weir_bucket_take(struct weir_bucket *b, const struct weir_rate_
 
 /*
  * One try to undo a take of `weight`, also when others took in between, or the rate was changed: as if it had never been, except
- * that a bucket which has run full since is not fuller for it. False: to be tried again.
+ * that a bucket which has run full since is not fuller for it. False: to be tried again, with rates that were looked up again.
  */
 WEIR_INLINE bool weir_bucket_give_back_try(struct weir_bucket *b, const struct weir_rate_history *h, __u64 subject,
 					   __u32 weight)
 {
 	struct weir_level level = { .subject = subject };
-	bool taken = weir_bucket_read(b, &level) && level.word;
-	const struct weir_rate *rate = taken ? weir_bucket_rate(level.word, h) : NULL;
+	const struct weir_rate *rate;
 	__u64 used_ns;
 
-	if (!rate)
+	if (!weir_bucket_read(b, &level) || !level.word)
 		return true;
+	rate = weir_bucket_rate(level.word, h);
+	if (!rate)
+		return false;
 	used_ns = level.seen_ns > rate->since_ns ? level.seen_ns - rate->since_ns : 0;
 	level.volume = weir_rate_gain(rate, used_ns);
 	level.tokens = weir_mark_tokens(level.word, level.fine, level.volume, rate);
@@ -180,7 +191,7 @@ WEIR_INLINE bool weir_bucket_give_back_try(struct weir_bucket *b, const struct w
 	return weir_bucket_swap(b, &level, rate, weir_tokens_min(level.tokens, weir_tokens_whole(rate->burst)));
 }
 
-/* False: it is contended, and the tokens are lost. */
+/* False: it is contended, or nobody knows its rate any more; the tokens are lost. */
 WEIR_INLINE bool weir_bucket_give_back(struct weir_bucket *b, const struct weir_rate_history *h, __u32 weight)
 {
 	for (int i = 0; i < WEIR_BUCKET_TRIES; i++) {
