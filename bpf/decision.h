@@ -39,7 +39,7 @@ struct decision {
 	__u32 connects;	     /* it is a new connection (admission.h) */
 	__u32 unproven;	     /* its source may not be the sender's own: no penalty may come of it */
 	__u32 request;	     /* its number among those of its connection, where it is to hold places */
-	__u32 event_key;     /* enum weir_reason, WEIR_REASON_COUNT: the request is no Event, or they have no limit */
+	__u32 event_key;     /* enum weir_reason, WEIR_REASON_NONE: the request is no Event, or they have no limit */
 	__u64 event_subject; /* whom an Event is charged to, with WEIR_EVENT_KEYED */
 	__u64 now_ns;
 	__u64 at_ns, latest_ns;	       /* when tokens are to be taken, and until when it may wait for them */

@@ -23,7 +23,7 @@ __noinline int pass_to_client(struct __sk_buff *skb, struct work *w)
 static __always_inline int egress_conn(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
 {
 	const struct weir_segment *g = &w->packet.segment;
-	enum weir_reason why = WEIR_REASON_COUNT;
+	enum weir_reason why = WEIR_REASON_NONE;
 	enum weir_action action;
 	bool reset, holds;
 
@@ -55,7 +55,7 @@ static __always_inline int egress_conn(struct __sk_buff *skb, struct work *w, st
 		width_note_cut(c);
 		conn_release(c);
 	}
-	if (why != WEIR_REASON_COUNT)
+	if (why != WEIR_REASON_NONE)
 		count(w->server, why);
 	conn_retire(w, c, true, reset);
 	return action == WEIR_DROP ? TC_ACT_SHOT : pass_to_client(skb, w);

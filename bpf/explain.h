@@ -33,8 +33,8 @@ static __always_inline void explain_begin(struct work *w)
 	__builtin_memcpy(w->packet.source, w->explain.source, sizeof(w->packet.source));
 	__builtin_memset(&w->request, 0, sizeof(w->request));
 	weir_request_start(&w->request.request);
-	w->request.lost = WEIR_REASON_COUNT;
-	w->request.why_not = WEIR_REASON_COUNT;
+	w->request.lost = WEIR_REASON_NONE;
+	w->request.why_not = WEIR_REASON_NONE;
 	w->window_length = 0;
 	w->decision.look = !w->explain.now_ns;
 	w->believed = w->explain.believed;

@@ -32,7 +32,7 @@ static __always_inline enum weir_reason refuse(struct work *w)
 	struct weir_request_reader *r = &w->request;
 	__u32 why = r->heads ? WEIR_PIPELINED : r->why_not;
 
-	if (why == WEIR_REASON_COUNT) {
+	if (why == WEIR_REASON_NONE) {
 		r->shed = 1;
 		return WEIR_SHED;
 	}
@@ -41,7 +41,7 @@ static __always_inline enum weir_reason refuse(struct work *w)
 	undo_decision(&w->decision);
 	if (why != WEIR_SERVER_CLOSED) {
 		r->held = 1;
-		return WEIR_REASON_COUNT;
+		return WEIR_REASON_NONE;
 	}
 	weir_request_reader_passed(r);
 	return WEIR_PASSED;
@@ -92,7 +92,7 @@ static __always_inline enum weir_reason request_ask(struct __sk_buff *skb, struc
 	return d->refused | d->overlooked ? WEIR_DRY_RUN_SHED : WEIR_PASSED;
 }
 
-/* What becomes of it; WEIR_REASON_COUNT: it waits. */
+/* What becomes of it; WEIR_REASON_NONE: it waits. */
 static __always_inline enum weir_reason request_decide(struct __sk_buff *skb, struct work *w)
 {
 	struct weir_request_reader *r = &w->request;
@@ -101,7 +101,7 @@ static __always_inline enum weir_reason request_decide(struct __sk_buff *skb, st
 	if (weir_request_reader_full(r)) {
 		w->unanswered_why = WEIR_TOO_MANY_PIPELINED;
 		r->held = 1;
-		return WEIR_REASON_COUNT;
+		return WEIR_REASON_NONE;
 	}
 	decision = request_ask(skb, w);
 	if (decision == WEIR_SHED)
@@ -121,12 +121,12 @@ static __always_inline void tally_event(struct work *w)
 /* The decision on the latest request stands, as far as its packet is concerned. One that waits is counted when its turn has come. */
 __noinline int decision_stands(struct work *w)
 {
-	if (!w || w->outcome == WEIR_REASON_COUNT)
+	if (!w || w->outcome == WEIR_REASON_NONE)
 		return 0;
 	w->passed += w->outcome == WEIR_PASSED;
 	w->exempt += w->outcome == WEIR_EXEMPT;
 	w->dry_run += w->outcome == WEIR_DRY_RUN_SHED;
-	w->outcome = WEIR_REASON_COUNT;
+	w->outcome = WEIR_REASON_NONE;
 	note_identity(w);
 	tally_event(w);
 	return 0;
@@ -137,13 +137,13 @@ static __always_inline void request_end(struct __sk_buff *skb, struct work *w)
 	decision_stands(w);
 	decision_keep(w);
 	decision_start(&w->decision); /* what is kept is not there twice, to be given back twice */
-	w->decision.event_key = WEIR_REASON_COUNT;
+	w->decision.event_key = WEIR_REASON_NONE;
 	note_attributes(w);
 	w->outcome = request_decide(skb, w);
 	if ((w->outcome == WEIR_PASSED || w->outcome == WEIR_DRY_RUN_SHED) && w->decision.list.list &&
 	    !w->list_asked.list)
 		w->list_asked = w->decision.list;
-	if (w->outcome == WEIR_REASON_COUNT)
+	if (w->outcome == WEIR_REASON_NONE)
 		return;
 	top_note(w, w->outcome);
 	if (trace_wants(w, w->outcome))
@@ -204,13 +204,13 @@ static long request_next(__u32 i __attribute__((unused)), struct feed *f)
 
 	w->frame_event = WEIR_FRAME_MORE;
 	bpf_loop(FRAME_STEPS, request_step, f, 0);
-	if (w->frame_event == WEIR_FRAME_MORE || w->frame_event == WEIR_FRAME_LOST || r->lost != WEIR_REASON_COUNT)
+	if (w->frame_event == WEIR_FRAME_MORE || w->frame_event == WEIR_FRAME_LOST || r->lost != WEIR_REASON_NONE)
 		return 1;
 	if (w->frame_event == WEIR_FRAME_HEAD && r->again)
 		weir_request_reader_passed(r);
 	else if (w->frame_event == WEIR_FRAME_HEAD)
 		request_end(f->skb, w);
-	return r->held || r->lost != WEIR_REASON_COUNT || (r->shed && weir_request_ended(&r->request));
+	return r->held || r->lost != WEIR_REASON_NONE || (r->shed && weir_request_ended(&r->request));
 }
 
 /* Is the connection's preamble behind, or was there none to come? */
@@ -219,7 +219,7 @@ static __always_inline bool introduced(struct __sk_buff *skb, struct work *w)
 	if (!weir_preamble_awaited(&w->request.preamble))
 		return true;
 	frame_preamble(skb, w);
-	return !weir_preamble_awaited(&w->request.preamble) && !w->request.held && w->request.lost == WEIR_REASON_COUNT;
+	return !weir_preamble_awaited(&w->request.preamble) && !w->request.held && w->request.lost == WEIR_REASON_NONE;
 }
 
 __noinline int frame_requests(struct __sk_buff *skb, struct work *w)

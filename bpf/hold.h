@@ -139,7 +139,7 @@ static __always_inline int hold_conn(struct __sk_buff *skb, struct work *w, stru
 {
 	const struct weir_segment *g = &w->packet.segment;
 	bool badged = badge_is_on(skb, c), ends = g->flags & (WEIR_TCP_FIN | WEIR_TCP_RST);
-	enum weir_reason way = WEIR_REASON_COUNT, why = WEIR_REASON_COUNT;
+	enum weir_reason way = WEIR_REASON_NONE, why = WEIR_REASON_NONE;
 	enum weir_action action = WEIR_DROP;
 	int verdict = SOCKET_GETS_IT;
 
@@ -152,13 +152,13 @@ static __always_inline int hold_conn(struct __sk_buff *skb, struct work *w, stru
 		action = weir_hold_begin(c, &w->socket, g, &w->hold, &why);
 	w->request.preamble = c->preamble;
 	bpf_spin_unlock(&c->lock);
-	if (way != WEIR_REASON_COUNT)
+	if (way != WEIR_REASON_NONE)
 		count(w->server, way);
 	if (action == WEIR_FRAME)
 		verdict = hold_segment(skb, w, c, &why);
 	else if (action == WEIR_DROP)
 		verdict = SOCKET_GETS_NOTHING;
-	if (why != WEIR_REASON_COUNT)
+	if (why != WEIR_REASON_NONE)
 		count(w->server, why);
 	/* Nobody else sees its end. */
 	if (ends && c->opaque_why == WEIR_UNSEEN)

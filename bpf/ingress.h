@@ -100,7 +100,7 @@ static __always_inline enum weir_action ingress_read(struct __sk_buff *skb, stru
 
 	frame_requests(skb, w);
 	weir_request_reader_end(&w->request, &w->packet.segment);
-	if (w->request.lost != WEIR_REASON_COUNT)
+	if (w->request.lost != WEIR_REASON_NONE)
 		reject(skb, w);
 	if (w->request.shed)
 		choose_answer(skb, w);
@@ -148,15 +148,15 @@ static __always_inline int ingress_act(struct __sk_buff *skb, struct work *w, en
 
 static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
 {
-	enum weir_reason why = WEIR_REASON_COUNT;
+	enum weir_reason why = WEIR_REASON_NONE;
 	enum weir_action action = ingress_meet(skb, w, c, &why);
 	int verdict;
 
 	if (action == WEIR_FRAME)
 		action = ingress_read(skb, w, c, &why);
-	if (why != WEIR_REASON_COUNT)
+	if (why != WEIR_REASON_NONE)
 		count(w->server, why);
-	if (w->unanswered_why != WEIR_REASON_COUNT)
+	if (w->unanswered_why != WEIR_REASON_NONE)
 		count(w->server, w->unanswered_why);
 	if (action == WEIR_ANSWER)
 		count(w->server, WEIR_ANSWERED);

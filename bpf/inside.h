@@ -36,7 +36,7 @@ int weir_inside_request(struct pt_regs *ctx)
 		return 0;
 	request = inside_register(ctx, process->layout.request_in);
 	r = bpf_map_lookup_elem(&inside_requests, &key);
-	if ((!r || r->decision == WEIR_REASON_COUNT) && !inside_on_wire(process, request))
+	if ((!r || r->decision == WEIR_REASON_NONE) && !inside_on_wire(process, request))
 		inside_begin(process, &key, request);
 	return 0;
 }
@@ -76,7 +76,7 @@ int weir_inside_attributes(struct pt_regs *ctx)
 	if (!r || !inside_server(process))
 		return 0;
 	record = inside_register(ctx, process->layout.record_in);
-	if (r->decision == WEIR_REASON_COUNT)
+	if (r->decision == WEIR_REASON_NONE)
 		inside_settle(r, process, inside_read_record(r, process, record), 0);
 	bpf_map_delete_elem(&inside_requests, &key);
 	return 0;

@@ -165,7 +165,7 @@ int weir_inside_handle(struct pt_regs *ctx)
 	if (!process || !inside_server(process))
 		return 0;
 	r = bpf_map_lookup_elem(&inside_requests, &key);
-	if (!r || r->decision != WEIR_REASON_COUNT || bpf_ktime_get_ns() - r->now_ns > INSIDE_FILTERED_NS)
+	if (!r || r->decision != WEIR_REASON_NONE || bpf_ktime_get_ns() - r->now_ns > INSIDE_FILTERED_NS)
 		r = inside_begin(process, &key, 0);
 	if (!r)
 		return 0;

@@ -52,7 +52,7 @@ static __always_inline void inside_question(struct inside_piece *piece, __u32 me
 	d->weight = d->asked = d->asked_anew = 1;
 	d->look = d->unreadable = d->connects = d->unproven = 0;
 	d->request = 0;
-	d->event_key = WEIR_REASON_COUNT;
+	d->event_key = WEIR_REASON_NONE;
 	d->now_ns = d->at_ns = d->latest_ns = r->now_ns;
 	d->identity = (struct weir_identity){
 		.user = t->user,

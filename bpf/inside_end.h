@@ -13,7 +13,7 @@ int weir_inside_end(struct pt_regs *ctx)
 
 	own_stack(ctx);
 	if (inside_process(&key))
-		inside_give_places(&key, WEIR_REASON_COUNT);
+		inside_give_places(&key, WEIR_REASON_NONE);
 	return 0;
 }
 

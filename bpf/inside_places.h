@@ -24,7 +24,7 @@ struct {
 	__type(value, struct weir_inside_places);
 } inside_places SEC(".maps");
 
-/* What the goroutine's request holds goes back. reason: what is counted then; WEIR_REASON_COUNT: nothing. */
+/* What the goroutine's request holds goes back. reason: what is counted then; WEIR_REASON_NONE: nothing. */
 __noinline int inside_give_places(const struct weir_inside_key *of, __u32 reason)
 {
 	struct weir_inside_places *held;

@@ -21,7 +21,7 @@ struct inside_request {
 	__u64 now_ns;
 	__u64 fields_at; /* the struct that says what it asks for; 0: there is none */
 	__u64 execute;	 /* the func value that API Priority and Fairness was handed with it */
-	__u32 decision;	 /* enum weir_reason; WEIR_REASON_COUNT: it has not been decided */
+	__u32 decision;	 /* enum weir_reason; WEIR_REASON_NONE: it has not been decided */
 	bool refused;	 /* it is yet to be, where its goroutine comes to EXECUTE */
 	bool executed;
 	bool ends; /* where it ends will be seen: it may hold places */
@@ -131,7 +131,7 @@ static __always_inline struct inside_request *inside_begin(const struct weir_ins
 	}
 	r->request = request;
 	r->now_ns = bpf_ktime_get_ns();
-	r->decision = WEIR_REASON_COUNT;
+	r->decision = WEIR_REASON_NONE;
 	r->ends = process->layout.ends;
 	r->key = *key;
 	return r;

@@ -122,7 +122,7 @@ static __always_inline bool arrives(struct __sk_buff *skb, struct work *w)
  */
 static __noinline int pace(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
 {
-	enum weir_reason why = WEIR_REASON_COUNT;
+	enum weir_reason why = WEIR_REASON_NONE;
 	enum weir_action action;
 	__u64 departs_ns = 0;
 
@@ -135,7 +135,7 @@ static __noinline int pace(struct __sk_buff *skb, struct work *w, struct weir_co
 	bpf_spin_unlock(&c->lock);
 	if (action == WEIR_FRAME)
 		action = pace_segment(skb, w, c, &departs_ns, &why);
-	if (why != WEIR_REASON_COUNT)
+	if (why != WEIR_REASON_NONE)
 		count(w->server, why);
 	if (action == WEIR_DROP)
 		return TC_ACT_SHOT;

@@ -15,7 +15,7 @@ static __always_inline void undo_pass(struct work *w)
 		w->n_noted--;
 	if (w->tracing && w->noted)
 		w->noted--;
-	w->outcome = WEIR_REASON_COUNT;
+	w->outcome = WEIR_REASON_NONE;
 	undo_decision(&w->decision);
 }
 

@@ -21,7 +21,7 @@ static __always_inline void decision_load(struct work *w, const struct weir_serv
 	d->unreadable = 0;
 	d->connects = 0;
 	d->unproven = 0;
-	d->event_key = WEIR_REASON_COUNT;
+	d->event_key = WEIR_REASON_NONE;
 	d->now_ns = w->now_ns;
 	d->at_ns = w->now_ns;
 	d->latest_ns = w->now_ns;
@@ -65,7 +65,7 @@ static __noinline bool load_settings(struct work *w, __u32 hook)
 	decision_load(w, server);
 	w->n_decided = 0;
 	w->list_asked.list = 0;
-	w->outcome = WEIR_REASON_COUNT;
+	w->outcome = WEIR_REASON_NONE;
 	w->noted = 0;
 	w->n_noted = 0;
 	w->passed = 0;
@@ -73,7 +73,7 @@ static __noinline bool load_settings(struct work *w, __u32 hook)
 	w->dry_run = 0;
 	__builtin_memset(w->events, 0, sizeof(w->events));
 	w->dry_run_rejected = 0;
-	w->unanswered_why = WEIR_REASON_COUNT;
+	w->unanswered_why = WEIR_REASON_NONE;
 	__builtin_memset(w->sources, 0, sizeof(w->sources));
 	__builtin_memset(w->notes, 0, sizeof(w->notes));
 	w->believed = 0;

@@ -9,7 +9,7 @@
 /* Of an Event; its user where what tells it apart is not known. */
 static __always_inline __u64 event_subject(const struct decision *d)
 {
-	if (d->event_key == WEIR_REASON_COUNT)
+	if (d->event_key == WEIR_REASON_NONE)
 		return 0;
 	return d->event_key == WEIR_EVENT_KEYED ? d->event_subject : d->identity.user;
 }

@@ -46,14 +46,14 @@ struct work {
 	__u32 swallow_max;
 	__u32 window_at; /* payload offset of window[0] */
 	__u32 window_length;
-	__u32 outcome; /* enum weir_reason: of the request decided last, not yet among these; WEIR_REASON_COUNT: none */
+	__u32 outcome; /* enum weir_reason: of the request decided last, not yet among these; WEIR_REASON_NONE: none */
 	__u32 passed, exempt, dry_run; /* requests of this packet, counted when it is committed */
 	__u32 events[WEIR_EVENT_KEYS]; /* by enum weir_reason from EVENT_KEYED on; counted with them */
 	__u32 dry_run_rejected;	       /* likewise */
 	__u32 pace_ifindex;
 	__u32 believed;		       /* what the request says of its user is true, whoever the peer is */
 	__u64 sum;		       /* of a checksum */
-	__u32 unanswered_why;	       /* a request was refused but cannot be answered; else WEIR_REASON_COUNT */
+	__u32 unanswered_why;	       /* a request was refused but cannot be answered; else WEIR_REASON_NONE */
 	__u32 sources[WEIR_SOURCES];   /* requests of this packet by enum weir_source, counted when it is committed */
 	__u32 notes[WEIR_NOTES];       /* the same, by what was noted */
 	struct weir_proxy_key peer;    /* for look-ups of addresses; in the end that of the client (identify.h) */

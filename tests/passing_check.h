@@ -22,7 +22,7 @@ static inline enum weir_action checked_begin_client(struct weir_conn *c, const s
 	*passed = !k->asked && weir_conn_client_passes(&glanced, g);
 	assert(*passed || !memcmp(&before, &glanced, sizeof(before)));
 	action = weir_conn_begin_client(c, k, g, r, why);
-	assert(!*passed || (action == WEIR_PASS && *why == WEIR_REASON_COUNT && !memcmp(c, &glanced, sizeof(*c))));
+	assert(!*passed || (action == WEIR_PASS && *why == WEIR_REASON_NONE && !memcmp(c, &glanced, sizeof(*c))));
 	return action;
 }
 
@@ -38,7 +38,7 @@ static inline enum weir_action checked_begin_server(struct weir_conn *c, const s
 	*passed = weir_conn_server_passes(&glanced, g);
 	assert(*passed || !memcmp(&before, &glanced, sizeof(before)));
 	action = weir_conn_begin_server(c, g, r, why);
-	assert(!*passed || (action == WEIR_PASS && *why == WEIR_REASON_COUNT && !memcmp(c, &glanced, sizeof(*c))));
+	assert(!*passed || (action == WEIR_PASS && *why == WEIR_REASON_NONE && !memcmp(c, &glanced, sizeof(*c))));
 	return action;
 }
 

@@ -122,12 +122,12 @@ void reading_make(struct reading *r, const struct stream *s, const struct weir_r
 	struct feeding f = { .reading = r, .stream = s, .how = how };
 	size_t size;
 
-	*r = (struct reading){ .lost = WEIR_REASON_COUNT };
+	*r = (struct reading){ .lost = WEIR_REASON_NONE };
 	f.out = open_memstream(&r->text, &size);
 	weir_request_start(&f.request);
-	while (f.at < s->length && r->lost == WEIR_REASON_COUNT)
+	while (f.at < s->length && r->lost == WEIR_REASON_NONE)
 		feed_byte(&f);
-	if (r->lost == WEIR_REASON_COUNT && f.start < s->length)
+	if (r->lost == WEIR_REASON_NONE && f.start < s->length)
 		fprintf(f.out, "%smore\n", f.request.head_length ? "\n" : "");
 	fclose(f.out);
 }

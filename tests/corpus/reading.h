@@ -19,7 +19,7 @@ struct reading {
 	unsigned int messages;
 	size_t rest; /* offset behind the last message that came to its end */
 	struct weir_preamble preamble;
-	__u16 lost; /* enum weir_reason; WEIR_REASON_COUNT: it was not */
+	__u16 lost; /* enum weir_reason; WEIR_REASON_NONE: it was not */
 	char *text; /* as it stands in a stream's file */
 };
 

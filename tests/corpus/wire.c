@@ -66,13 +66,13 @@ static void server_says(struct wire *w, const char *text)
 		.window = WINDOW,
 		.flags = WEIR_TCP_ACK,
 	};
-	enum weir_reason why = WEIR_REASON_COUNT;
+	enum weir_reason why = WEIR_REASON_NONE;
 	struct weir_response_reader r;
 
 	w->server_next += g.len;
 	if (weir_conn_begin_server(&w->conn, &g, &r, &why) != WEIR_FRAME)
 		return;
-	while (r.lost == WEIR_REASON_COUNT && seq_before(r.next, w->server_next))
+	while (r.lost == WEIR_REASON_NONE && seq_before(r.next, w->server_next))
 		weir_response_reader_feed(&r, text[r.next - g.seq]);
 	weir_conn_commit_server(&w->conn, &r, &why);
 }
@@ -105,7 +105,7 @@ static void feed(struct wire *w, const struct weir_segment *g, struct weir_reque
 		else
 			weir_request_reader_feed_preamble(r, bytes[r->next - g->seq]);
 	}
-	while (seq_before(r->next, end) && r->lost == WEIR_REASON_COUNT && !r->held) {
+	while (seq_before(r->next, end) && r->lost == WEIR_REASON_NONE && !r->held) {
 		__u32 at = r->next - g->seq, head_end = r->next + 1;
 		enum weir_frame_event event;
 
@@ -124,7 +124,7 @@ static void feed(struct wire *w, const struct weir_segment *g, struct weir_reque
 				.head = r->request,
 			};
 		}
-		if (r->lost == WEIR_REASON_COUNT && weir_request_ended(&r->request))
+		if (r->lost == WEIR_REASON_NONE && weir_request_ended(&r->request))
 			read->message[read->messages - 1].end = read->rest = offset_of(r->next);
 	}
 }
@@ -148,7 +148,7 @@ static void weir_gets(struct wire *w, const struct piece *p)
 		.window = WINDOW,
 		.flags = WEIR_TCP_ACK | WEIR_TCP_PSH,
 	};
-	enum weir_reason why = WEIR_REASON_COUNT;
+	enum weir_reason why = WEIR_REASON_NONE;
 	unsigned int messages = w->read->messages;
 	struct piece passed = *p;
 	struct weir_request_reader r;
@@ -162,7 +162,7 @@ static void weir_gets(struct wire *w, const struct piece *p)
 			passed.to = offset_of(r.start);
 		if (action == WEIR_DROP)
 			w->read->messages = messages;
-		if (action == WEIR_PASS && r.lost != WEIR_REASON_COUNT)
+		if (action == WEIR_PASS && r.lost != WEIR_REASON_NONE)
 			w->read->lost = r.lost;
 	}
 	note_end(w);
@@ -219,7 +219,7 @@ bool wire_play(const struct stream *s, const struct reading *whole, const struct
 
 	r->messages = 0;
 	r->rest = 0;
-	r->lost = WEIR_REASON_COUNT;
+	r->lost = WEIR_REASON_NONE;
 	r->text = NULL;
 	w.here = calloc(1, s->length + 1);
 	weir_conn_open(&w.conn, 0, WEIR_PHASE_FOLLOWED, CLIENT_ISN, SERVER_ISN, WINDOW);

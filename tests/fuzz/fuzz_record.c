@@ -68,7 +68,7 @@ static void run_held(struct outcome *o, bool midway, const uint8_t *data, size_t
 		weir_record_start_midway(&c.hold.record);
 	for (size_t at = 0; at < size && !o->lost; at += segment) {
 		struct weir_segment g = { .seq = at, .len = size - at < segment ? size - at : segment };
-		enum weir_reason why = WEIR_REASON_COUNT;
+		enum weir_reason why = WEIR_REASON_NONE;
 		struct weir_hold_reader r;
 		__u64 held_ns = 0;
 
@@ -78,7 +78,7 @@ static void run_held(struct outcome *o, bool midway, const uint8_t *data, size_t
 			weir_hold_reader_feed(&r, data[r.next]);
 		o->lost = !r.by_records;
 		weir_hold_reader_end(&r, &g);
-		assert(weir_hold_commit(&c, &r, 1, &held_ns, &why) == WEIR_PASS && why == WEIR_REASON_COUNT &&
+		assert(weir_hold_commit(&c, &r, 1, &held_ns, &why) == WEIR_PASS && why == WEIR_REASON_NONE &&
 		       !held_ns);
 		assert(c.hold.next - g.seq >= g.len);
 		if (o->lost)

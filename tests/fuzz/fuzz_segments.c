@@ -244,7 +244,7 @@ static void server_send(const char *text)
 		.flags = WEIR_TCP_ACK,
 		.window = WINDOW,
 	};
-	enum weir_reason why = WEIR_REASON_COUNT;
+	enum weir_reason why = WEIR_REASON_NONE;
 	struct weir_response_reader r;
 	bool passed;
 
@@ -401,7 +401,7 @@ static void decide(struct job *j, uint32_t end, bool refuse)
 
 	if (r->again || !refuse || why_not == WEIR_SERVER_CLOSED)
 		tell(j, end);
-	else if (why_not == WEIR_REASON_COUNT)
+	else if (why_not == WEIR_REASON_NONE)
 		r->shed = 1;
 	else
 		r->held = 1;
@@ -417,7 +417,7 @@ static void feed(struct job *j, bool refuse)
 	j->from = r->next;
 	while (seq_before(r->next, end) && weir_preamble_awaited(&r->preamble))
 		weir_request_reader_feed_preamble(r, j->piece.bytes[r->next - g->seq]);
-	while (seq_before(r->next, end) && !r->held && r->lost == WEIR_REASON_COUNT) {
+	while (seq_before(r->next, end) && !r->held && r->lost == WEIR_REASON_NONE) {
 		uint32_t at = r->next;
 		uint8_t byte = j->piece.bytes[at - g->seq];
 		enum weir_frame_event event;
@@ -429,7 +429,7 @@ static void feed(struct job *j, bool refuse)
 			break;
 		if (event == WEIR_FRAME_HEAD && !r->shed)
 			decide(j, at + 1, refuse);
-		if (r->held || r->lost != WEIR_REASON_COUNT || (r->shed && weir_request_ended(&r->request)))
+		if (r->held || r->lost != WEIR_REASON_NONE || (r->shed && weir_request_ended(&r->request)))
 			break;
 	}
 	r->answer = (struct weir_answer_choice){ .length = ANSWER, .kind = WEIR_ANSWER_KEEP };
@@ -441,7 +441,7 @@ static void commit(struct job *j, enum fate fate)
 {
 	const struct weir_segment *g = &j->piece.g;
 	uint32_t cut = CLIENT_ISN + scene.conn.splice.in_off;
-	enum weir_reason why = WEIR_REASON_COUNT;
+	enum weir_reason why = WEIR_REASON_NONE;
 	enum weir_action action = weir_conn_commit_client(&scene.conn, g, &j->r, &why);
 	uint32_t length = action == WEIR_CUT ? j->r.start - g->seq : g->len;
 
@@ -459,7 +459,7 @@ static void commit(struct job *j, enum fate fate)
 
 static void client_sends(const struct piece *p, enum fate fate, uint8_t then)
 {
-	enum weir_reason why = WEIR_REASON_COUNT;
+	enum weir_reason why = WEIR_REASON_NONE;
 	struct job j = { .piece = *p };
 	struct weir_socket k = { 0 };
 	enum weir_action action;

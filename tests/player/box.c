@@ -152,7 +152,7 @@ static void box_decide(struct world *w, struct box_job *j, __u32 head_end)
 	}
 	if (weir_request_reader_full(r))
 		r->held = 1;
-	else if (why_not == WEIR_REASON_COUNT)
+	else if (why_not == WEIR_REASON_NONE)
 		r->shed = random_chance(&w->net.random, o->shed) || (j->id < 64 && o->shed_mask >> j->id & 1);
 	else if (why_not != WEIR_SERVER_CLOSED)
 		r->held = random_chance(&w->net.random, why_not == WEIR_SPLIT_HEAD ? o->hold / 2 : o->hold);
@@ -222,11 +222,11 @@ static void box_feed_client(struct world *w, struct box_job *j)
 			break;
 		if (event == WEIR_FRAME_HEAD && !r->shed)
 			box_decide(w, j, behind);
-		if (r->held || r->lost != WEIR_REASON_COUNT || (r->shed && weir_request_ended(&r->request)))
+		if (r->held || r->lost != WEIR_REASON_NONE || (r->shed && weir_request_ended(&r->request)))
 			break;
 	}
 	weir_request_reader_end(r, &p->g);
-	if (r->lost != WEIR_REASON_COUNT)
+	if (r->lost != WEIR_REASON_NONE)
 		box_reject(w, j);
 	if (r->shed)
 		box_choose(w, p, r);
@@ -291,7 +291,7 @@ static void box_note(struct world *w, enum weir_reason why)
 
 static void box_commit_client(struct world *w, struct box_job *j)
 {
-	enum weir_reason why = WEIR_REASON_COUNT;
+	enum weir_reason why = WEIR_REASON_NONE;
 	enum weir_action action = weir_conn_commit_client(&w->box.conn, &j->packet.g, &j->request, &why);
 
 	j->busy = false;
@@ -317,7 +317,7 @@ static void box_feed_server(struct box_job *j)
 
 	__u32 end = p->g.seq + p->g.len;
 
-	while (r->lost == WEIR_REASON_COUNT && seq_before(r->next, end)) {
+	while (r->lost == WEIR_REASON_NONE && seq_before(r->next, end)) {
 		const uint8_t *next = p->data + (r->next - p->g.seq);
 
 		if (!weir_response_reader_take(r, weir_run_word(next, end - r->next)))
@@ -362,7 +362,7 @@ static void box_pass_to_client(struct world *w, const struct packet *p)
 
 static void box_commit_server(struct world *w, struct box_job *j)
 {
-	enum weir_reason why = WEIR_REASON_COUNT;
+	enum weir_reason why = WEIR_REASON_NONE;
 
 	j->busy = w->box.server_busy = false;
 	weir_conn_commit_server(&w->box.conn, &j->response, &why);
@@ -481,7 +481,7 @@ static enum weir_action box_begin(struct world *w, const struct packet *p, struc
 void box_from_client(struct world *w, const struct packet *p)
 {
 	struct box_job *j = box_job(w);
-	enum weir_reason why = WEIR_REASON_COUNT;
+	enum weir_reason why = WEIR_REASON_NONE;
 	enum weir_action action;
 
 	if (!(p->g.flags & WEIR_TCP_SYN))
@@ -514,7 +514,7 @@ void box_from_client(struct world *w, const struct packet *p)
 void box_from_server(struct world *w, const struct packet *p)
 {
 	struct box_job *j = box_job(w);
-	enum weir_reason why = WEIR_REASON_COUNT;
+	enum weir_reason why = WEIR_REASON_NONE;
 	enum weir_action action;
 	bool passed;
 

@@ -45,7 +45,7 @@ static enum weir_action client_steps(struct flow *f, const struct weir_segment *
 	static const struct weir_socket nobody = { .asked = 1 };
 	static const struct weir_reading reading;
 	struct weir_request_reader r = { 0 };
-	enum weir_reason why = WEIR_REASON_COUNT;
+	enum weir_reason why = WEIR_REASON_NONE;
 	enum weir_action action = weir_conn_begin_client(&f->c, &nobody, g, &r, &why);
 
 	if (action != WEIR_FRAME)
@@ -53,7 +53,7 @@ static enum weir_action client_steps(struct flow *f, const struct weir_segment *
 	while (seq_before(r.next, g->seq + g->len)) {
 		if (weir_request_reader_feed(&r, &reading, data[r.next - g->seq]) != WEIR_FRAME_HEAD)
 			continue;
-		r.shed = shed && r.why_not == WEIR_REASON_COUNT;
+		r.shed = shed && r.why_not == WEIR_REASON_NONE;
 		if (r.shed)
 			break;
 		weir_request_reader_passed(&r);
@@ -88,16 +88,16 @@ static bool server_passes(struct flow *f, const uint8_t *data, uint32_t length)
 		.window = 1000,
 	};
 	struct weir_response_reader r = { 0 };
-	enum weir_reason why = WEIR_REASON_COUNT;
+	enum weir_reason why = WEIR_REASON_NONE;
 	enum weir_action action = weir_conn_begin_server(&f->c, &g, &r, &why);
 	struct weir_view view = { 0 };
 
 	if (action == WEIR_FRAME) {
-		while (r.lost == WEIR_REASON_COUNT && seq_before(r.next, g.seq + g.len))
+		while (r.lost == WEIR_REASON_NONE && seq_before(r.next, g.seq + g.len))
 			weir_response_reader_feed(&r, data[r.next - g.seq]);
 		weir_conn_commit_server(&f->c, &r, &why);
 	}
-	if (!expect(f->w, action != WEIR_DROP && why == WEIR_REASON_COUNT, "a server's segment passes and is followed"))
+	if (!expect(f->w, action != WEIR_DROP && why == WEIR_REASON_NONE, "a server's segment passes and is followed"))
 		return false;
 	weir_conn_look(&f->c, &g, WEIR_PASS, &view);
 	weir_splice_to_client(&view.splice, &g);

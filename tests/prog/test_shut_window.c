@@ -43,7 +43,7 @@ static void shut(bool shed, enum weir_reason opaque_why)
 		c.splice.client_acked += 100;
 		c.request_next += 100;
 	}
-	if (opaque_why != WEIR_REASON_COUNT)
+	if (opaque_why != WEIR_REASON_NONE)
 		weir_conn_opaque(&c, next_seq, opaque_why);
 	assert_int_equal(bpf_map_update_elem(dp->maps.conns, &flow, &c, BPF_ANY), 0);
 	ends_room(0);
@@ -80,8 +80,8 @@ static void test_no_byte_comes_to_it(void **state)
 	(void)state;
 	limit(WEIR_LIMIT_TOTAL, "0", 0);
 	for (int shed = 0; shed < 2; shed++) {
-		probes("G", shed, WEIR_REASON_COUNT);
-		probes(get, shed, WEIR_REASON_COUNT);
+		probes("G", shed, WEIR_REASON_NONE);
+		probes(get, shed, WEIR_REASON_NONE);
 		probes("G", shed, WEIR_UNSEEN);
 		probes(get, shed, WEIR_TLS);
 	}
@@ -103,7 +103,7 @@ static void test_room_for_it(void **state)
 	struct spec spec = spec_of(get, 0);
 
 	(void)state;
-	shut(false, WEIR_REASON_COUNT);
+	shut(false, WEIR_REASON_NONE);
 	ends_room(strlen(get) - 1);
 	assert_int_equal(run(ingress, &spec), DROP);
 	ends_room(strlen(get));

@@ -45,7 +45,7 @@ static void feed(struct doubt_scene *s, const struct weir_segment *g, const char
 
 	while (seq_before(r->next, g->seq + g->len) && weir_preamble_awaited(&r->preamble))
 		weir_request_reader_feed_preamble(r, text[r->next - g->seq]);
-	while (seq_before(r->next, g->seq + g->len) && !r->held && r->lost == WEIR_REASON_COUNT) {
+	while (seq_before(r->next, g->seq + g->len) && !r->held && r->lost == WEIR_REASON_NONE) {
 		if (weir_request_reader_feed(r, &reading, text[r->next - g->seq]) != WEIR_FRAME_HEAD)
 			continue;
 		s->got++;
@@ -62,11 +62,11 @@ enum weir_action doubt_offer(struct doubt_scene *s, const struct weir_segment *g
 	struct weir_request_reader r = {};
 	enum weir_action action;
 
-	s->why = WEIR_REASON_COUNT;
+	s->why = WEIR_REASON_NONE;
 	s->got = 0;
 	action = weir_conn_begin_client(&s->conn, &k, g, &r, &s->why);
 	if (action == WEIR_ASK) {
-		assert_int_equal(s->why, WEIR_REASON_COUNT);
+		assert_int_equal(s->why, WEIR_REASON_NONE);
 		s->asks++;
 		k = s->socket;
 		k.asked = 1;
@@ -96,7 +96,7 @@ void doubt_server_has(struct doubt_scene *s, __u32 next, const char *text)
 		.flags = WEIR_TCP_ACK,
 		.window = WINDOW,
 	};
-	enum weir_reason why = WEIR_REASON_COUNT;
+	enum weir_reason why = WEIR_REASON_NONE;
 	struct weir_response_reader r;
 
 	s->socket.next = g.ack;
@@ -108,7 +108,7 @@ void doubt_server_has(struct doubt_scene *s, __u32 next, const char *text)
 	while (seq_before(r.next, g.seq + g.len))
 		weir_response_reader_feed(&r, text[r.next - g.seq]);
 	weir_conn_commit_server(&s->conn, &r, &why);
-	assert_int_equal(why, WEIR_REASON_COUNT);
+	assert_int_equal(why, WEIR_REASON_NONE);
 }
 
 void doubt_later(struct doubt_scene *s)

@@ -45,7 +45,7 @@ enum weir_action hold_offer(struct hold_scene *s, __u32 at, __u32 length, bool r
 	enum weir_action action;
 	__u64 held_ns = 0;
 
-	s->why = WEIR_REASON_COUNT;
+	s->why = WEIR_REASON_NONE;
 	s->now_ns++;
 	action = weir_hold_begin(&s->conn, &s->socket, &g, &r, &s->why);
 	if (action != WEIR_FRAME)

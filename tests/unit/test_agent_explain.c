@@ -23,9 +23,9 @@ static struct weir_explained refusal(void)
 {
 	return (struct weir_explained){
 		.trace = { .decision = WEIR_SHED, .retry_s = 3, .source = WEIR_SOURCE_ANONYMOUS, .user = 7 },
-		.lost = WEIR_REASON_COUNT,
+		.lost = WEIR_REASON_NONE,
 		.whole = 1,
-		.event_key = WEIR_REASON_COUNT,
+		.event_key = WEIR_REASON_NONE,
 		.n_limits = 2,
 		.limits = { { .slot = WEIR_LIMIT_USER,
 			      .subject = 5,
@@ -157,7 +157,7 @@ static void refused(void **state)
 	refuse(f, "explain", "{\"server\":\"b\",\"request\":{\"method\":\"GET\",\"path\":\"/\"}}", "\"b\"");
 	fake_nets[1].explained = (struct weir_explained){ .lost = WEIR_LENGTH_CONFLICT };
 	refuse(f, "explain", GET, "not a request that weir can read");
-	fake_nets[1].explained = (struct weir_explained){ .lost = WEIR_REASON_COUNT };
+	fake_nets[1].explained = (struct weir_explained){ .lost = WEIR_REASON_NONE };
 	refuse(f, "explain", GET, "complete");
 }
 

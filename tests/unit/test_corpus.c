@@ -87,7 +87,7 @@ static bool same(const struct reading *a, const struct reading *b)
 /* Reads on from `at` to `to`, and no byte further, by words. */
 static void read_on(struct weir_request *r, const struct stream *s, size_t *at, size_t to, struct reading *read)
 {
-	while (*at < to && read->lost == WEIR_REASON_COUNT) {
+	while (*at < to && read->lost == WEIR_REASON_NONE) {
 		__u64 skip = weir_request_skippable(r);
 		enum weir_frame_event event = WEIR_FRAME_MORE;
 		size_t n = skip < to - *at ? skip : to - *at;
@@ -108,7 +108,7 @@ static void read_on(struct weir_request *r, const struct stream *s, size_t *at, 
 				(struct message){ .start = read->rest, .head_end = *at, .head = *r };
 		if (event == WEIR_FRAME_HEAD && r->method == WEIR_METHOD_CONNECT)
 			read->lost = WEIR_CONNECT;
-		if (read->lost == WEIR_REASON_COUNT && weir_request_ended(r)) {
+		if (read->lost == WEIR_REASON_NONE && weir_request_ended(r)) {
 			read->message[read->messages - 1].end = read->rest = *at;
 			weir_request_start(r);
 		}
@@ -123,7 +123,7 @@ static void check_cut(size_t i, size_t cut)
 
 	read.messages = 0;
 	read.rest = 0;
-	read.lost = WEIR_REASON_COUNT;
+	read.lost = WEIR_REASON_NONE;
 	weir_request_start(&places[0]);
 	read_on(&places[0], &streams[i], &at, cut, &read);
 	places[1] = places[0];

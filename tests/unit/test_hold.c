@@ -220,7 +220,7 @@ static void test_crumbs(void **state)
 static void test_contended(void **state)
 {
 	struct weir_hold_reader first, second;
-	enum weir_reason why = WEIR_REASON_COUNT;
+	enum weir_reason why = WEIR_REASON_NONE;
 	struct weir_segment g;
 	struct hold_scene s;
 	__u64 held_ns = 0;
@@ -244,7 +244,7 @@ static void test_contended(void **state)
 static void test_what_the_socket_drops(void **state)
 {
 	struct weir_hold_reader r;
-	enum weir_reason why = WEIR_REASON_COUNT;
+	enum weir_reason why = WEIR_REASON_NONE;
 	struct weir_segment g;
 	struct hold_scene s;
 

@@ -139,7 +139,7 @@ static void test_hunting_what_is_not_http(void **state)
 static void test_hunting_contended(void **state)
 {
 	struct weir_hold_reader first, second;
-	enum weir_reason why = WEIR_REASON_COUNT;
+	enum weir_reason why = WEIR_REASON_NONE;
 	struct weir_segment g = hold_segment(0, 2);
 	struct hold_scene s;
 	__u64 held_ns = 0;

@@ -25,7 +25,7 @@ static void test_unseen(void **state)
 	for (enum weir_phase phase = WEIR_PHASE_FOLLOWED; phase <= WEIR_PHASE_HUNTING; phase++) {
 		hold_open(&s, phase);
 		weir_splice_pass(&s.conn.splice, &seen);
-		assert_int_equal(meet(&s, &seen, true), WEIR_REASON_COUNT);
+		assert_int_equal(meet(&s, &seen, true), WEIR_REASON_NONE);
 		s.socket.next = START + 200;
 		for (int i = 1; i < WEIR_STRAYS_MAX; i++)
 			assert_int_equal(meet(&s, &unseen, false), WEIR_STRAY);
@@ -34,7 +34,7 @@ static void test_unseen(void **state)
 		assert_int_equal(s.conn.phase, WEIR_PHASE_OPAQUE);
 		assert_int_equal(s.conn.opaque_why, WEIR_UNSEEN);
 		assert_int_equal(s.conn.hold.next, START + 200);
-		assert_int_equal(meet(&s, &unseen, false), WEIR_REASON_COUNT);
+		assert_int_equal(meet(&s, &unseen, false), WEIR_REASON_NONE);
 		hold_add(&s, WEIR_RECORD_HANDSHAKE, 700);
 		assert_int_equal(hold_offer(&s, 200, 500, true), WEIR_DROP);
 		assert_int_equal(hold_offer(&s, 200, 500, false), WEIR_PASS);
@@ -94,7 +94,7 @@ static void test_strays_out_of_window(void **state)
 	assert_false(weir_hold_socket_takes(&s.socket, &beyond));
 	for (int i = 0; i < 5 * WEIR_STRAYS_MAX; i++)
 		assert_int_equal(meet(&s, &beyond, false), WEIR_STRAY);
-	assert_int_equal(weir_hold_meet(&s.conn, &s.socket, &beyond, false, false), WEIR_REASON_COUNT);
+	assert_int_equal(weir_hold_meet(&s.conn, &s.socket, &beyond, false, false), WEIR_REASON_NONE);
 	assert_int_equal(s.conn.phase, WEIR_PHASE_FOLLOWED);
 	for (int i = 1; i < WEIR_STRAYS_MAX; i++)
 		assert_int_equal(meet(&s, &g, false), WEIR_STRAY);
@@ -113,9 +113,9 @@ static void test_strays_in_between(void **state)
 	for (int i = 0; i < 5 * WEIR_STRAYS_MAX; i++) {
 		assert_int_equal(meet(&s, &g, false), WEIR_STRAY);
 		if (i % 2)
-			assert_int_equal(meet(&s, &g, true), WEIR_REASON_COUNT);
+			assert_int_equal(meet(&s, &g, true), WEIR_REASON_NONE);
 	}
-	assert_int_equal(meet(&s, &ack, true), WEIR_REASON_COUNT);
+	assert_int_equal(meet(&s, &ack, true), WEIR_REASON_NONE);
 	for (int i = 1; i < WEIR_STRAYS_MAX; i++)
 		assert_int_equal(meet(&s, &g, false), i > 1 ? WEIR_UNSEEN : WEIR_STRAY);
 }
@@ -130,7 +130,7 @@ static void test_nothing_is_withheld(void **state)
 	hold_open(&s, WEIR_PHASE_FOLLOWED);
 	assert_int_equal(weir_hold_meet(&s.conn, &s.socket, &g, false, false), WEIR_UNSEEN);
 	hold_open(&s, WEIR_PHASE_CLOSED);
-	assert_int_equal(weir_hold_meet(&s.conn, &s.socket, &g, false, false), WEIR_REASON_COUNT);
+	assert_int_equal(weir_hold_meet(&s.conn, &s.socket, &g, false, false), WEIR_REASON_NONE);
 	assert_int_equal(s.conn.phase, WEIR_PHASE_CLOSED);
 }
 
@@ -164,11 +164,11 @@ static void test_unseen_fin(void **state)
 	fin.flags |= WEIR_TCP_FIN;
 	seen.flags |= WEIR_TCP_FIN;
 	hold_open(&s, WEIR_PHASE_FOLLOWED);
-	assert_int_equal(meet(&s, &seen, true), WEIR_REASON_COUNT);
+	assert_int_equal(meet(&s, &seen, true), WEIR_REASON_NONE);
 	weir_request_byte(&s.conn.request, &how, 'G');
 	for (int i = 0; i < 300; i++)
 		assert_int_equal(meet(&s, &fin, false), WEIR_STRAY);
-	assert_int_equal(meet(&s, &seen, true), WEIR_REASON_COUNT);
+	assert_int_equal(meet(&s, &seen, true), WEIR_REASON_NONE);
 	hold_open(&s, WEIR_PHASE_FOLLOWED);
 	for (int i = 1; i < WEIR_STRAYS_MAX; i++)
 		assert_int_equal(meet(&s, &fin, false), WEIR_STRAY);
@@ -176,7 +176,7 @@ static void test_unseen_fin(void **state)
 	/* The server has it already. */
 	hold_open(&s, WEIR_PHASE_FOLLOWED);
 	s.socket.next = START + 1;
-	assert_int_equal(meet(&s, &fin, false), WEIR_REASON_COUNT);
+	assert_int_equal(meet(&s, &fin, false), WEIR_REASON_NONE);
 }
 
 /* What follows the end of a connection that weir ended does not come to the server at all. */

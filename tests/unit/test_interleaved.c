@@ -395,13 +395,17 @@ static void test_changes(void **state)
 	three_and_changes();
 }
 
-/* It was changed so often that nobody knows the rate any more under which the bucket was last used, nor what to give back to it. */
+/*
+ * It was changed so often that nobody knows the rate any more under which the bucket was last used: it is empty where the history
+ * begins, and only the last rate brings tokens.
+ */
 static void test_forgotten(void **state)
 {
 	(void)state;
 	bucket(QPS(5), 4, 3, WEIR_NS_PER_S / 10);
-	for (int i = WEIR_RATES; i; i--)
-		weir_rate_history_push(&scene.history_at_first, QPS(6 + i), 4, NOW - i * WEIR_NS_PER_S / 100);
+	for (int i = WEIR_RATES; i > 1; i--)
+		weir_rate_history_push(&scene.history_at_first, 0, 4 + i, NOW - i * WEIR_NS_PER_S / 100);
+	weir_rate_history_push(&scene.history_at_first, QPS(150), 4, NOW - WEIR_NS_PER_S / 100);
 	takes_and_changes();
 }
 

@@ -212,7 +212,7 @@ static enum weir_action offer(struct scene *s, __u32 at, __u32 length, __u64 wai
 	struct weir_hold_reader r;
 	enum weir_action action;
 
-	s->why = WEIR_REASON_COUNT;
+	s->why = WEIR_REASON_NONE;
 	s->departs_ns = s->held_ns = s->weight = 0;
 	action = weir_pace_begin(&s->conn, &s->socket, &g, &r, &s->departs_ns, &s->why);
 	if (action != WEIR_FRAME)

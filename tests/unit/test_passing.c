@@ -114,7 +114,7 @@ static void test_client(void **state)
 
 	(void)state;
 	for (int i = 0; i < ROUNDS; i++) {
-		enum weir_reason why = WEIR_REASON_COUNT;
+		enum weir_reason why = WEIR_REASON_NONE;
 		const struct weir_socket nobody = { 0 };
 		struct weir_request_reader r;
 		struct weir_segment g = any_segment(&random, CLIENT, SERVER);
@@ -135,7 +135,7 @@ static void test_server(void **state)
 
 	(void)state;
 	for (int i = 0; i < ROUNDS; i++) {
-		enum weir_reason why = WEIR_REASON_COUNT;
+		enum weir_reason why = WEIR_REASON_NONE;
 		struct weir_response_reader r;
 		struct weir_segment g = any_segment(&random, SERVER, CLIENT);
 		struct weir_conn c;
@@ -158,7 +158,7 @@ static void test_hold(void **state)
 	for (int i = 0; i < ROUNDS; i++) {
 		const struct weir_socket k = { .next = near(&random, CLIENT), .edge = near(&random, CLIENT) };
 		struct weir_segment g = any_segment(&random, CLIENT, SERVER);
-		enum weir_reason why = WEIR_REASON_COUNT;
+		enum weir_reason why = WEIR_REASON_NONE;
 		struct weir_hold_reader r;
 		struct weir_conn c, before;
 
@@ -167,7 +167,7 @@ static void test_hold(void **state)
 			continue;
 		passed++;
 		memcpy(&before, &c, sizeof(c));
-		assert_int_equal(weir_hold_meet(&c, &k, &g, true, true), WEIR_REASON_COUNT);
+		assert_int_equal(weir_hold_meet(&c, &k, &g, true, true), WEIR_REASON_NONE);
 		assert_int_equal(weir_hold_begin(&c, &k, &g, &r, &why), WEIR_PASS);
 		assert_memory_equal(&before, &c, sizeof(c));
 	}

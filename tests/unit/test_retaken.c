@@ -31,13 +31,13 @@ static void test_decoy(void **state)
 	assert_int_equal(s.why, WEIR_RETAKEN);
 	doubt_check_at(&s, 0, 0);
 	assert_int_equal(doubt_send(&s, 0, GET), WEIR_PASS);
-	assert_int_equal(s.why, WEIR_REASON_COUNT);
+	assert_int_equal(s.why, WEIR_REASON_NONE);
 	assert_int_equal(s.got, 1);
 	doubt_check_at(&s, n, 1);
 	doubt_server_has(&s, n, OK);
 	/* All is as if nothing had been: the next one may be answered. */
 	assert_int_equal(doubt_send(&s, n, GET), WEIR_PASS);
-	assert_int_equal(s.why, WEIR_REASON_COUNT);
+	assert_int_equal(s.why, WEIR_REASON_NONE);
 	doubt_check_at(&s, 2 * n, 2);
 }
 
@@ -92,7 +92,7 @@ static void test_each_of_three(void **state)
 		}
 		for (__u32 i = lost; i < 3; i++) {
 			assert_int_equal(doubt_send(&s, i * n, GET), WEIR_PASS);
-			assert_int_equal(s.why, WEIR_REASON_COUNT);
+			assert_int_equal(s.why, WEIR_REASON_NONE);
 		}
 		doubt_check_at(&s, 3 * n, 3);
 	}
@@ -130,7 +130,7 @@ static void test_decoy_before_early_bytes(void **state)
 	doubt_later(&s);
 	s.socket.early = 1;
 	assert_int_equal(doubt_send(&s, strlen(DECOY), GET), WEIR_PASS);
-	assert_int_equal(s.why, WEIR_REASON_COUNT);
+	assert_int_equal(s.why, WEIR_REASON_NONE);
 	assert_int_equal(doubt_send(&s, 0, GET), WEIR_PASS);
 	assert_int_equal(s.why, WEIR_CONTRADICTED);
 	assert_int_equal(s.conn.phase, WEIR_PHASE_OPAQUE);
@@ -159,7 +159,7 @@ static void test_same_before_early_bytes(void **state)
 		s.socket.early = 1;
 		g = doubt_segment(&s, 0, size);
 		assert_int_equal(doubt_offer(&s, &g, whole, false), size > m + 300 ? WEIR_CUT : WEIR_PASS);
-		assert_int_equal(s.why, WEIR_REASON_COUNT);
+		assert_int_equal(s.why, WEIR_REASON_NONE);
 		assert_int_equal(s.got, 1);
 		assert_true(size <= m + 300 || s.start == m + 300);
 		doubt_check_at(&s, m + 300, 1);
@@ -191,7 +191,7 @@ static void test_lost_in_a_head(void **state)
 	s.socket.next = CLIENT + 8;
 	doubt_later(&s);
 	assert_int_equal(doubt_send(&s, 0, "GET / HT"), WEIR_PASS);
-	assert_int_equal(s.why, WEIR_REASON_COUNT);
+	assert_int_equal(s.why, WEIR_REASON_NONE);
 	assert_int_equal(doubt_send(&s, 8, "TP/1.1\r\n\r\n"), WEIR_PASS);
 	assert_int_equal(s.why, WEIR_CONTRADICTED);
 	assert_int_equal(s.conn.hold.next, CLIENT + 8);

@@ -141,7 +141,7 @@ static struct weir_trace read_head(const char *head, size_t split)
 {
 	struct weir_reading how = { .seed = { seed[0], seed[1] } };
 	struct weir_attributes attributes;
-	struct weir_request_reader reader = { .lost = WEIR_REASON_COUNT, .next = 5000 };
+	struct weir_request_reader reader = { .lost = WEIR_REASON_NONE, .next = 5000 };
 	struct weir_segment segment = { .seq = 5000 + split, .len = strlen(head) - split };
 	struct weir_trace trace = {};
 

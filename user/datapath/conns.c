@@ -192,7 +192,7 @@ static int let_go(struct datapath *dp, const struct tracked_list *due)
 	int ret = 0;
 
 	for (size_t i = 0; i < due->n && !ret && !atomic_load(&dp->unswept); i++)
-		ret = conn_forget(dp, &due->entries[i], WEIR_REASON_COUNT);
+		ret = conn_forget(dp, &due->entries[i], WEIR_REASON_NONE);
 	return ret;
 }
 

@@ -88,7 +88,7 @@ void limit_override_remove(struct limit *limit, struct override *override)
 enum weir_reason limit_reason(enum weir_limit_kind kind, __u8 key)
 {
 	if (weir_limit_is_of_connections(kind))
-		return WEIR_REASON_COUNT;
+		return WEIR_REASON_NONE;
 	if (kind == WEIR_LIMIT_IN_FLIGHT)
 		return WEIR_SHED_IN_FLIGHT;
 	switch (key) {

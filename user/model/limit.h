@@ -83,7 +83,7 @@ struct override *limit_override(const struct limit *limit, const char *subject);
 int limit_override_add(struct limit *limit, const char *subject, const struct datapath_amount *amount);
 void limit_override_remove(struct limit *limit, struct override *override);
 
-/* The word that counts requests that it refuses; of connections there is none (WEIR_REASON_COUNT). */
+/* The word that counts requests that it refuses; of connections there is none (WEIR_REASON_NONE). */
 enum weir_reason limit_reason(enum weir_limit_kind kind, __u8 key);
 
 /* Does it come before the other one, as the narrower of two? Negative, 0 or positive, as for qsort(). */

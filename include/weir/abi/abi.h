@@ -293,7 +293,7 @@ WEIR_ASSERT_SIZE(struct weir_override_end, 24);
 
 /*
  * Input of the program weir_forget: drop a connection's entry, if it has this id, and count `reason` (enum weir_reason).
- * WEIR_REASON_COUNT: drop only what is due of a dying one, as its timer would.
+ * WEIR_REASON_NONE: drop only what is due of a dying one, as its timer would.
  * Of weir_forget_admitted, too: drop the entry of an admitted connection, if its word is this id. `reason` is not looked at.
  */
 struct weir_forget {

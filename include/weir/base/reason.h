@@ -163,7 +163,8 @@ enum weir_reason {
 #define X(name, label, group) WEIR_##name,
 	WEIR_REASONS(X)
 #undef X
-	WEIR_REASON_COUNT
+	WEIR_REASON_COUNT,
+	WEIR_REASON_NONE = WEIR_REASON_COUNT /* where there is none */
 };
 
 #endif

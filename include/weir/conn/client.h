@@ -6,7 +6,7 @@
 #include "weir/conn/doubt.h"
 #include "weir/conn/state.h"
 
-/* Why must the request that starts with this segment not be answered? WEIR_REASON_COUNT: it may be. */
+/* Why must the request that starts with this segment not be answered? WEIR_REASON_NONE: it may be. */
 WEIR_INLINE enum weir_reason weir_conn_why_not(const struct weir_conn *c, const struct weir_segment *g)
 {
 	if (c->phase != WEIR_PHASE_FOLLOWED)
@@ -19,7 +19,7 @@ WEIR_INLINE enum weir_reason weir_conn_why_not(const struct weir_conn *c, const 
 		return WEIR_PIPELINED;
 	if (!weir_splice_settled(&c->splice, g))
 		return WEIR_UNACKED;
-	return WEIR_REASON_COUNT;
+	return WEIR_REASON_NONE;
 }
 
 /* The client is sending a body, and the server's answer to it has begun, or has ended already. */
@@ -247,7 +247,7 @@ WEIR_INLINE void weir_conn_open_reader(const struct weir_conn *c, const struct w
 {
 	weir_request_reader_open(r, c);
 	r->must_close = weir_conn_may_only_close(c, g);
-	r->why_not = r->must_close && weir_conn_in_head(c) ? WEIR_REASON_COUNT : weir_conn_why_not(c, g);
+	r->why_not = r->must_close && weir_conn_in_head(c) ? WEIR_REASON_NONE : weir_conn_why_not(c, g);
 	r->first = !c->requests && !c->splice.cuts;
 	r->begun = weir_conn_answer_begun(c);
 }

@@ -64,7 +64,7 @@ WEIR_INLINE enum weir_action weir_conn_cut(struct weir_conn *c, const struct wei
 WEIR_INLINE enum weir_action weir_conn_commit_client(struct weir_conn *c, const struct weir_segment *g,
 						     struct weir_request_reader *r, enum weir_reason *why)
 {
-	bool unsafe = r->must_close ? !weir_conn_may_only_close(c, g) : weir_conn_why_not(c, g) != WEIR_REASON_COUNT;
+	bool unsafe = r->must_close ? !weir_conn_may_only_close(c, g) : weir_conn_why_not(c, g) != WEIR_REASON_NONE;
 
 	if (c->version != r->version || (r->shed && unsafe)) {
 		*why = WEIR_CONTENDED;
@@ -91,11 +91,11 @@ WEIR_INLINE enum weir_action weir_conn_commit_client(struct weir_conn *c, const 
 	weir_conn_count_requests(c, r);
 	if (c->phase == WEIR_PHASE_HUNTING) {
 		/* What was lost is for the hold to charge, from its first byte. */
-		if (r->lost != WEIR_REASON_COUNT)
+		if (r->lost != WEIR_REASON_NONE)
 			c->request_next = r->lost == WEIR_CONNECT ? r->next : r->start;
-		if (r->lost != WEIR_REASON_COUNT || c->pipelines)
+		if (r->lost != WEIR_REASON_NONE || c->pipelines)
 			weir_conn_hunt(c);
-	} else if (r->lost != WEIR_REASON_COUNT) {
+	} else if (r->lost != WEIR_REASON_NONE) {
 		__u32 from = r->lost == WEIR_CONNECT ? r->next : r->start;
 
 		*why = r->lost;

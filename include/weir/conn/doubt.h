@@ -139,7 +139,7 @@ WEIR_INLINE enum weir_action weir_conn_confirm(struct weir_conn *c, const struct
 	}
 	if (c->phase == WEIR_PHASE_OPAQUE || read.start != next || !(u->boundaries >> at & 1) ||
 	    seq_before(read.requests, c->responses)) {
-		*why = c->phase == WEIR_PHASE_OPAQUE ? WEIR_REASON_COUNT : WEIR_CONTRADICTED;
+		*why = c->phase == WEIR_PHASE_OPAQUE ? WEIR_REASON_NONE : WEIR_CONTRADICTED;
 		weir_conn_contradicted(c, k->next);
 		return WEIR_PASS;
 	}

@@ -61,7 +61,7 @@ struct weir_explained {
 	struct weir_vector matched; /* rules */
 	__u64 source;		    /* subject of the peer's address; 0: no limit asks for it */
 	__u32 generation;	    /* of the rules; 0: the server has none */
-	__u16 lost;		    /* enum weir_reason: it cannot be read; WEIR_REASON_COUNT: it can */
+	__u16 lost;		    /* enum weir_reason: it cannot be read; WEIR_REASON_NONE: it can */
 	__u8 whole;		    /* its head has ended */
 	__u8 exempt;		    /* enum weir_explained_exempt */
 	__u32 event_key;	    /* enum weir_reason, as in enum weir_event_key: how its Event was told apart */

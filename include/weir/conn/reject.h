@@ -28,14 +28,14 @@ WEIR_INLINE bool weir_request_reader_unpass(struct weir_request_reader *r)
 	return true;
 }
 
-/* The request will be answered (WEIR_REASON_COUNT), or the reason for which it waits. */
+/* The request will be answered (WEIR_REASON_NONE), or the reason for which it waits. */
 WEIR_INLINE enum weir_reason weir_request_reader_reject(struct weir_request_reader *r)
 {
 	enum weir_reason why = r->heads ? WEIR_PIPELINED : r->why_not;
 
 	if (!r->whole && r->must_close)
-		why = WEIR_REASON_COUNT;
-	r->shed = why == WEIR_REASON_COUNT;
+		why = WEIR_REASON_NONE;
+	r->shed = why == WEIR_REASON_NONE;
 	r->held = !r->shed;
 	r->answer.rejected = r->lost;
 	return why;

@@ -5,7 +5,7 @@
 
 #include "weir/conn/state.h"
 
-/* A segment's worth of framing, on a copy of the machine. `why` counts: WEIR_REASON_COUNT when there is nothing to count. */
+/* A segment's worth of framing, on a copy of the machine. `why` counts: WEIR_REASON_NONE when there is nothing to count. */
 struct weir_request_reader {
 	__u32 next;
 	__u32 version;
@@ -14,8 +14,8 @@ struct weir_request_reader {
 	__u32 outstanding; /* of these without an answer */
 	__u32 heads;	   /* that ended in this segment, not counting a shed one */
 	__u64 head_bits;   /* of these; bit 0 is the first */
-	__u16 lost;	   /* enum weir_reason, with phase OPAQUE to come unless shed or held; else WEIR_REASON_COUNT */
-	__u16 why_not;	   /* the first request may not be answered: enum weir_reason; else WEIR_REASON_COUNT */
+	__u16 lost;	   /* enum weir_reason, with phase OPAQUE to come unless shed or held; else WEIR_REASON_NONE */
+	__u16 why_not;	   /* the first request may not be answered: enum weir_reason; else WEIR_REASON_NONE */
 	__u8 whole;	   /* the request now being read began in this segment */
 	__u8 shed;	   /* the first request is refused, and will be answered */
 	__u8 held;	   /* the request now being read is refused, and can not be answered now */
@@ -44,7 +44,7 @@ WEIR_INLINE void weir_request_reader_open(struct weir_request_reader *r, const s
 	r->outstanding = c->requests - c->responses;
 	r->heads = 0;
 	r->head_bits = 0;
-	r->lost = WEIR_REASON_COUNT;
+	r->lost = WEIR_REASON_NONE;
 	r->why_not = WEIR_UNACKED;
 	r->whole = 0;
 	r->shed = 0;
@@ -81,7 +81,7 @@ WEIR_INLINE void weir_request_reader_introduced(struct weir_request_reader *r)
 {
 	r->start = r->next;
 	r->must_close = 0;
-	if (r->why_not == WEIR_REASON_COUNT || r->why_not == WEIR_SPLIT_HEAD)
+	if (r->why_not == WEIR_REASON_NONE || r->why_not == WEIR_SPLIT_HEAD)
 		r->why_not = WEIR_UNACKED;
 	if (r->again && r->next == r->again_end)
 		r->held = 1;
@@ -153,7 +153,7 @@ WEIR_INLINE __u32 weir_request_reader_take(struct weir_request_reader *r, __u64 
 /* All bytes of the segment have been fed, or nothing came of them. A FIN behind them must not end a head. */
 WEIR_INLINE void weir_request_reader_end(struct weir_request_reader *r, const struct weir_segment *g)
 {
-	if (weir_segment_has(g, WEIR_TCP_FIN) && r->next == g->seq + g->len && r->lost == WEIR_REASON_COUNT &&
+	if (weir_segment_has(g, WEIR_TCP_FIN) && r->next == g->seq + g->len && r->lost == WEIR_REASON_NONE &&
 	    !r->shed && !r->held && weir_head_is_open(&r->preamble, &r->request))
 		r->lost = WEIR_HEAD_CUT;
 }

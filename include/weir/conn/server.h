@@ -57,7 +57,7 @@ WEIR_INLINE enum weir_action weir_conn_begin_server(struct weir_conn *c, const s
 	r->asked = c->asked;
 	r->responses = 0;
 	r->outstanding = c->requests - c->responses;
-	r->lost = WEIR_REASON_COUNT;
+	r->lost = WEIR_REASON_NONE;
 	{
 		__u32 at = c->responses % WEIR_OUTSTANDING_MAX;
 
@@ -149,7 +149,7 @@ WEIR_INLINE void weir_conn_commit_server(struct weir_conn *c, const struct weir_
 		weir_conn_opaque(c, c->splice.server_acked, *why);
 		return;
 	}
-	if (r->lost == WEIR_REASON_COUNT)
+	if (r->lost == WEIR_REASON_NONE)
 		return;
 	if (c->phase == WEIR_PHASE_HUNTING) {
 		weir_conn_hunt(c);

@@ -66,7 +66,7 @@ WEIR_INLINE void weir_hold_unseen(struct weir_conn *c, const struct weir_socket 
 }
 
 /*
- * Of a segment that comes to the socket: WEIR_REASON_COUNT: it was read, or need not be. STRAY: it is to be dropped. UNSEEN:
+ * Of a segment that comes to the socket: WEIR_REASON_NONE: it was read, or need not be. STRAY: it is to be dropped. UNSEEN:
  * from here on the connection is opaque. `withholds`: the server is one from which something may be dropped.
  */
 WEIR_INLINE enum weir_reason weir_hold_meet(struct weir_conn *c, const struct weir_socket *k,
@@ -77,14 +77,14 @@ WEIR_INLINE enum weir_reason weir_hold_meet(struct weir_conn *c, const struct we
 	if (!weir_hold_overlooked(c, k, g, badged)) {
 		if (badged && g->len)
 			c->strays = 0;
-		return WEIR_REASON_COUNT;
+		return WEIR_REASON_NONE;
 	}
 	/* What the socket would drop anyone may send: it makes no connection opaque. */
 	taken = weir_hold_socket_takes(k, g);
 	if (withholds && (!taken || weir_hold_must_be_read(c, g) || ++c->strays < WEIR_STRAYS_MAX))
 		return WEIR_STRAY;
 	if (c->phase == WEIR_PHASE_CLOSED || !taken)
-		return WEIR_REASON_COUNT;
+		return WEIR_REASON_NONE;
 	weir_hold_unseen(c, k);
 	return WEIR_UNSEEN;
 }

@@ -42,7 +42,7 @@ static __always_inline void request_begin(struct decision *d, const struct weir_
 	d->weight = 1;
 	d->asked = 1;
 	d->asked_anew = 1;
-	d->event_key = WEIR_REASON_COUNT;
+	d->event_key = WEIR_REASON_NONE;
 	d->now_ns = bpf_ktime_get_ns();
 	d->at_ns = d->now_ns;
 	d->latest_ns = d->now_ns;
