@@ -78,8 +78,7 @@ static void run_held(struct outcome *o, bool midway, const uint8_t *data, size_t
 			weir_hold_reader_feed(&r, data[r.next]);
 		o->lost = !r.by_records;
 		weir_hold_reader_end(&r, &g);
-		assert(weir_hold_commit(&c, &r, 1, &held_ns, &why) == WEIR_PASS && why == WEIR_REASON_NONE &&
-		       !held_ns);
+		assert(weir_hold_commit(&c, &r, 1, &held_ns, &why) == WEIR_PASS && why == WEIR_REASON_NONE && !held_ns);
 		assert(c.hold.next - g.seq >= g.len);
 		if (o->lost)
 			break;
