@@ -131,6 +131,34 @@ static __always_inline void explain_user(struct work *w)
 		__builtin_memset(&w->explained.user_name, 0, sizeof(w->explained.user_name));
 }
 
+/* What the request is, as far as is known where it is decided. */
+static __always_inline void explain_read(struct work *w)
+{
+	struct weir_attributes *a = &w->decision.attributes;
+
+	if (w->explain.inside & WEIR_EXPLAIN_BARE) {
+		*a = (struct weir_attributes){ .verb = WEIR_VERB_OTHER };
+		a->namespace_at = a->group_at = a->version_at = WEIR_SEGMENT_NONE;
+		a->resource_at = a->subresource_at = a->name_at = WEIR_SEGMENT_NONE;
+	}
+	__builtin_memset(&w->explained.trace, 0, sizeof(w->explained.trace));
+	weir_trace_request(&w->explained.trace, &w->request, a, &w->packet.segment);
+}
+
+/* It is asked as the programs inside the server do (inside_decide.h). */
+static __always_inline void explain_inside(struct work *w)
+{
+	if (!(w->explain.inside & WEIR_EXPLAIN_INSIDE))
+		return;
+	__builtin_memset(&w->request.request.path, 0, sizeof(w->request.request.path));
+	w->decision.traits &= ~WEIR_SERVER_OBJECTS;
+	w->server_flags &= ~WEIR_SERVER_HAS_ADDRESSES;
+	if (!(w->explain.inside & WEIR_EXPLAIN_SEE))
+		return;
+	w->server_flags |= WEIR_SERVER_DRY_RUN;
+	w->decision.server_flags |= WEIR_SERVER_DRY_RUN;
+}
+
 /* The head has ended, and `decision` is what would become of the request. */
 __noinline int explain_decided(__u32 hook, __u32 decision)
 {
@@ -140,13 +168,13 @@ __noinline int explain_decided(__u32 hook, __u32 decision)
 	if (!w)
 		return 0;
 	e = &w->explained;
-	__builtin_memset(&e->trace, 0, sizeof(e->trace));
-	weir_trace_request(&e->trace, &w->request, &w->decision.attributes, &w->packet.segment);
 	e->trace.time_ns = w->now_ns;
 	e->trace.server = w->server;
 	e->trace.user = w->decision.identity.user;
 	e->trace.groups = w->decision.identity.groups;
 	e->trace.source = w->decision.identity.source;
+	if (w->explain.inside && e->trace.source != WEIR_SOURCE_ANONYMOUS)
+		e->trace.source = WEIR_SOURCE_SERVER;
 	e->trace.attributes.namespace = w->decision.identity.namespace;
 	e->trace.decision = decision;
 	e->trace.retry_s = w->decision.refused | w->decision.overlooked ? w->decision.retry_s : 0;
@@ -186,6 +214,8 @@ __noinline int explain_request(struct __sk_buff *skb, struct work *w)
 		return 0;
 	}
 	note_attributes(w);
+	explain_read(w);
+	explain_inside(w);
 	decision = request_ask(skb, w);
 	window_wipe(w);
 	return explain_decided(w->hook, decision);

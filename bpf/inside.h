@@ -94,6 +94,7 @@ static __always_inline bool inside_http(struct pt_regs *ctx, const struct weir_i
 	if (!r)
 		return false;
 	r->record.trace.attributes.verb = WEIR_VERB_OTHER;
+	r->health = inside_is_health(&r->walk, r->request + process->layout.uri);
 	inside_settle(r, process, inside_peer(&r->walk, r->request + process->layout.peer, &r->peer), answers);
 	refused = r->decision == WEIR_SHED;
 	bpf_map_delete_elem(&inside_requests, key);

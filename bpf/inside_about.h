@@ -155,6 +155,7 @@ static __noinline __u32 inside_attributes(struct inside_request *r)
 	if (outcome == INSIDE_READ)
 		outcome = inside_runs_long(at + (is_resource ? f->subresource : f->path), is_resource, &runs_long);
 	inside_attribute_flags(a, is_resource, runs_long);
+	r->health = !is_resource && inside_is_health(&r->walk, at + f->path);
 	if (outcome != INSIDE_READ || !is_resource)
 		return outcome;
 	outcome = inside_subject(&r->walk, at + f->namespace, WEIR_NAME_NAMESPACE, &a->namespace);

@@ -7,6 +7,7 @@
 
 #include "decide.h"
 #include "inside_tell.h"
+#include "sample.h"
 #include "tally.h"
 
 /* Nothing is withheld then, for lack of room neither. */
@@ -72,11 +73,14 @@ static __always_inline void inside_question(struct inside_piece *piece, __u32 me
 		inside_join_group(piece, d->identity.user, &d->identity.groups);
 }
 
-static __always_inline enum weir_reason inside_ask(struct inside_piece *piece, const struct weir_server *settings)
+static __always_inline enum weir_reason inside_ask(struct inside_piece *piece, const struct weir_server *settings,
+						   bool health)
 {
 	struct decision *d = &piece->decision;
 
 	if (weir_identity_exempt(&d->identity, &settings->groups) || limits_find(d, &piece->path))
+		return WEIR_EXEMPT;
+	if (health && health_find(d))
 		return WEIR_EXEMPT;
 	if (!(d->server_flags & WEIR_SERVER_PAUSED))
 		decide(d);
@@ -175,7 +179,7 @@ static __noinline int inside_decide(struct inside_request *r, __u32 server, __u3
 		return 0;
 	if (settings) {
 		inside_question(piece, memory, r, server, settings, answers);
-		r->decision = inside_ask(piece, settings);
+		r->decision = inside_ask(piece, settings, r->health);
 		inside_keep_places(piece, &r->key);
 		inside_decided(&piece->decision, r);
 	}
@@ -202,7 +206,8 @@ static __noinline int inside_settle(struct inside_request *r, const struct weir_
 	if (!inside_decide(r, process->server, answers))
 		count(process->server, WEIR_INSIDE_NO_ROOM);
 	inside_top(r, process);
-	if (server->trace_until_ns > r->now_ns)
+	if (server->trace_until_ns > r->now_ns ||
+	    (r->decision == WEIR_SHED && sample_refusal(process->server, r->now_ns)))
 		inside_tell(r, process, r->decision);
 	return 0;
 }

@@ -197,6 +197,41 @@ static __noinline __u32 inside_runs_long(__u64 at, __u32 is_resource, bool *runs
 	return INSIDE_READ;
 }
 
+/* --- health checks */
+
+static long inside_plain_step(__u32 i, struct inside_turn *turn)
+{
+	struct inside_walk *walk = turn->walk;
+	__u8 c = walk->text[i & (WEIR_INSIDE_PEER_MAX - 1)];
+
+	if (c == '?')
+		walk->left = 0;
+	else if (!weir_text_is_plain(c))
+		walk->outcome = WEIR_INSIDE_NOT_TEXT;
+	return !walk->left || walk->outcome != INSIDE_READ;
+}
+
+/* Is the string in a field the path of a health check, spelled plainly? A query may follow. */
+static __noinline bool inside_is_health(struct inside_walk *walk, __u64 at)
+{
+	struct weir_inside_string string = {};
+	struct inside_turn turn = { walk };
+	__u64 text[2], length;
+	__u32 n;
+
+	if (!walk || inside_beginning(at, text, &length) != INSIDE_READ || !weir_text_is_health(text[0], text[1]) ||
+	    inside_string(at, &string) != INSIDE_READ)
+		return false;
+	n = string.length < WEIR_INSIDE_PEER_MAX ? string.length : WEIR_INSIDE_PEER_MAX;
+	WEIR_BARRIER(n);
+	if (n > WEIR_INSIDE_PEER_MAX || bpf_probe_read_user(walk->text, n, (const void *)string.at))
+		return false;
+	walk->outcome = INSIDE_READ;
+	walk->left = string.length > WEIR_INSIDE_PEER_MAX ? 2 : 1; /* 0: its query has begun */
+	bpf_loop(n, inside_plain_step, &turn, 0);
+	return walk->outcome == INSIDE_READ && walk->left < 2;
+}
+
 /* --- peers */
 
 struct inside_peer {

@@ -23,6 +23,7 @@ struct inside_request {
 	__u64 execute;	 /* the func value that API Priority and Fairness was handed with it */
 	__u32 decision;	 /* enum weir_reason; WEIR_REASON_NONE: it has not been decided */
 	bool refused;	 /* it is yet to be, where its goroutine comes to EXECUTE */
+	bool health;	 /* it asks how the server is */
 	bool executed;
 	bool ends; /* where it ends will be seen: it may hold places */
 	struct weir_inside_key key;

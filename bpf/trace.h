@@ -9,6 +9,7 @@
 #include "weir/conn/trace.h"
 
 #include "names_read.h"
+#include "sample.h"
 #include "work.h"
 
 struct {
@@ -18,29 +19,12 @@ struct {
 	__type(value, struct weir_trace);
 } noted SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, WEIR_MAX_SERVERS);
-	__type(key, __u32);
-	__type(value, struct weir_sample);
-} samples SEC(".maps");
-
 /* Is the request told of? decision: enum weir_reason, of the group DECISION */
 static __always_inline bool trace_wants(const struct work *w, __u32 decision)
 {
-	struct weir_sample *s;
-	__u32 server;
-
 	if (w->tracing)
 		return true;
-	if (decision != WEIR_SHED && decision != WEIR_REJECTED)
-		return false;
-	server = w->server;
-	s = bpf_map_lookup_elem(&samples, &server);
-	if (s && weir_sample_take(s, w->now_ns))
-		return true;
-	count(w->server, WEIR_EVENTS_SKIPPED);
-	return false;
+	return (decision == WEIR_SHED || decision == WEIR_REJECTED) && sample_refusal(w->server, w->now_ns);
 }
 
 struct trace_walk {

@@ -5,6 +5,7 @@ import signal
 
 import pytest
 
+from lib.inside import serve  # noqa: F401 (fixture)
 from lib.world import World
 from lib.worlds import bpffs, common, shares, world  # noqa: F401 (fixtures)
 

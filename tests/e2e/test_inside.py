@@ -6,33 +6,8 @@ import socket
 
 import pytest
 
-from lib.inside import GoServer, program
+from lib.inside import attach, program, refuse
 from lib.process import eventually
-
-
-@pytest.fixture
-def serve(world):
-    """Starts a server of ours in one place, behind an agent."""
-    place = world.loopback()
-    world.weir.start()
-
-    def start(name, **options):
-        server = GoServer(name, place, **options)
-        world.at_end(server.close)
-        return server
-    return start
-
-
-def attach(world, server, name="web", mode="see", options=()):
-    world.weir("attach", name, "--port", server.port, "--netns", server.place.server_ns.path, "--inside", mode, *options)
-
-
-def refuse(world, server):
-    """Attaches it so that it refuses, where the kernel lets weir."""
-    attach(world, server, mode="auto")
-    inside = world.weir.server()["inside"]
-    if inside["lane"] != "answer":
-        pytest.skip(inside["why"])
 
 
 def seen(world, name="web"):
@@ -198,6 +173,49 @@ def test_exempt_groups(world, serve):
     assert server.get("/get/dev/pods", "alice", 3) == [OK] * 3
     status = world.weir.server()
     assert (status["exempt"], status["dry_run_shed"]) == (3, 0)
+
+
+@pytest.mark.parametrize("name", ["apiserver", "plain"])
+def test_health_checks(world, serve, name):
+    """They are exempt, where their path is spelled plainly: of another, the server may make another one."""
+    server = serve(name)
+    attach(world, server)
+    world.weir("limit", "set", "total", "--qps", "0", "--burst", "0")
+    for path in "/healthz", "/livez", "/readyz", "/livez/etcd", "/healthz/" + "x" * 55, "/readyz?verbose&exclude=" + "x" * 100:
+        server.get(path)
+    assert (world.weir.server()["exempt"], world.weir.server()["dry_run_shed"]) == (6, 0)
+    for path in "/healthzz", "/livezz", "/readyzz", "/a/healthz", "/health", "/livez/a..b", "/readyz/a;b", "/healthz/" + "x" * 56:
+        server.get(path)
+    assert (world.weir.server()["exempt"], world.weir.server()["dry_run_shed"]) == (6, 8)
+
+
+def explained(world, *words):
+    said = world.weir.json("explain", *words)
+    return said["lane"], said["decision"], said["request"]["user"], said["request"]["source"], said["request"]["verb"]
+
+
+def test_explain(world, serve):
+    """A request is taken as one that is decided inside its server: by the server's users, and not by paths."""
+    server = serve("apiserver")
+    attach(world, server)
+    world.weir("limit", "set", "user", "--qps", "0.001", "--burst", "1")
+    world.weir.run("limit", "set", "some", "--key", "total", "--qps", "0", "--burst", "0", "--path", "/api/*")
+    pod = "/api/v1/namespaces/dev/pods/x"
+    assert explained(world, "GET", pod, "--user", "alice") == ("see", "passed", "alice", "server", "get")
+    assert server.get("/get/dev/pods", "alice") == [OK]
+    assert explained(world, "GET", pod, "--user", "alice") == ("see", "dry_run_shed", "alice", "server", "get")
+    assert explained(world, "GET", pod, "--user", "bob")[1] == "passed"
+    assert explained(world, "GET", pod, "--user", "system:anonymous")[2:4] == ("127.0.0.1", "anonymous")
+    assert explained(world, "GET", "/livez", "--user", "alice")[1] == "exempt"
+    assert "LANE       see: decided inside the server" in world.weir("explain", "GET", pod)
+
+
+def test_explain_of_any_go_server(world, serve):
+    """Of its requests the peer is known, and nothing else."""
+    attach(world, serve("plain"))
+    world.weir("limit", "set", "secrets", "--key", "total", "--qps", "0", "--burst", "0", "--resource", "secrets")
+    assert explained(world, "GET", "/api/v1/secrets", "--user", "alice", "--group", "dev") == \
+        ("see", "passed", "127.0.0.1", "anonymous", "get")
 
 
 def test_any_go_server_refuses(world, serve):

@@ -1,59 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0
 """Requests in flight inside Go servers: each place that a request takes comes back when it ends, however it does."""
-import contextlib
 import subprocess
 
 import pytest
 
-from lib.inside import GoServer
-from lib.process import end, eventually
+from lib.inside import Open, attach, of_limit
+from lib.process import eventually
 
 OK = "200 HTTP/2.0 {}"
-
-
-@pytest.fixture
-def serve(world):
-    place = world.loopback()
-    world.weir.start()
-
-    def start(name, **options):
-        server = GoServer(name, place, **options)
-        world.at_end(server.close)
-        return server
-    return start
-
-
-def attach(world, server, *options):
-    world.weir("attach", "web", "--port", server.port, "--netns", server.place.server_ns.path, "--inside", "see", *options)
 
 
 def limit(world, n, *options):
     world.weir("limit", "set", "busy", "--key", "total", "--in-flight", n, *options)
 
 
-def of_limit(world, field, name="busy"):
-    return next(limit[field] for limit in world.weir.server()["limits"] if limit["limit"] == name)
-
-
 def taken(world, name="busy"):
-    return of_limit(world, "in_flight", name)
+    return of_limit(world, name, "in_flight")
 
 
 def seen(world):
     return {outcome: n for outcome, n in world.weir.server()["seen_inside"].items() if outcome != "seen"}
-
-
-class Open:
-    """A request that is not answered until its client goes; it has a connection of its own."""
-
-    def __init__(self, world, server, target, user="", protocol="--http2"):
-        command = ("curl", "-skN", protocol, "--max-time", "120", "-H", f"X-User: {user}", f"https://{server.address}{target}")
-        self.process = subprocess.Popen(server.place.client_ns.command(*command), stdout=subprocess.DEVNULL)
-        world.at_end(self.close)
-
-    def close(self):
-        with contextlib.suppress(ProcessLookupError):
-            end(self.process)
 
 
 def test_places_come_back(world, serve):
@@ -62,7 +28,7 @@ def test_places_come_back(world, serve):
     attach(world, server)
     limit(world, 2)
     assert server.get("/a", times=5) == [OK.format("/a")] * 5
-    assert (taken(world), of_limit(world, "highest")) == (0, 1)
+    assert (taken(world), of_limit(world, "busy", "highest")) == (0, 1)
     waiting = [Open(world, server, "/w?wait") for _ in range(2)]
     eventually(lambda: taken(world) == 2, "both are in flight")
     assert world.weir.metrics()["weir_limit_in_flight"]["busy", "web"] == 2
@@ -74,7 +40,7 @@ def test_places_come_back(world, serve):
     assert world.weir.server()["dry_run_shed"] == 3
     waiting[1].close()
     eventually(lambda: taken(world) == 0, "all places are free")
-    assert (of_limit(world, "highest"), seen(world)) == (2, {})
+    assert (of_limit(world, "busy", "highest"), seen(world)) == (2, {})
 
 
 @pytest.mark.parametrize("protocol", ["http1", "http2"])
@@ -88,7 +54,7 @@ def test_handlers_that_do_not_return(world, serve, how, protocol):
                                               "--max-time", "2", f"https://{server.address}/p?{how}")
         subprocess.run(curl, check=False, stdout=subprocess.DEVNULL)
     eventually(lambda: taken(world) == 0, "all places are free")
-    assert of_limit(world, "admitted") == 3
+    assert of_limit(world, "busy", "admitted") == 3
     assert seen(world) == {"abandoned": 3}
 
 
@@ -98,7 +64,7 @@ def test_recovered_panics(world, serve):
     attach(world, server)
     limit(world, 10)
     assert server.get("/p?recovered", times=3) == [OK.format("/p?recovered")] * 3
-    assert (taken(world), of_limit(world, "admitted"), seen(world)) == (0, 3, {})
+    assert (taken(world), of_limit(world, "busy", "admitted"), seen(world)) == (0, 3, {})
 
 
 def test_what_one_user_has_open(world, serve):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """API servers of Kubernetes as they are (tests/inside/get), in a network namespace of their own: etcd, certificates, clients."""
 import collections
+import contextlib
 import json
 import os
 import re
@@ -229,3 +230,19 @@ class Kube:
             if program:
                 program.end()
         self.namespace.delete()
+
+
+@contextlib.contextmanager
+def modern_server(cluster, *users, **environment):
+    """An API server of k8s.io/apiserver 0.36, which asks another one whom it may serve: these users, for one."""
+    got("apiextensions-apiserver")
+    cluster.start_1_20()
+    core = cluster.server
+    for user in users:
+        cluster.allow(user)
+    cluster.start_modern(**environment)
+    try:
+        yield cluster
+    finally:
+        cluster.stop()
+        core.end()

@@ -3,22 +3,15 @@
 import pytest
 
 from answering import refuses, shares_a_connection
-from kube import got
+from kube import modern_server
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 @pytest.fixture(scope="module")
 def modern(cluster):
-    got("apiextensions-apiserver")
-    cluster.start_1_20()
-    core = cluster.server
-    for user in "alice", "carol", "dave":
-        cluster.allow(user)
-    cluster.start_modern(GOGC="5")
-    yield cluster
-    cluster.stop()
-    core.end()
+    with modern_server(cluster, "alice", "carol", "dave", GOGC="5") as server:
+        yield server
 
 
 def test_one_user(world, modern):

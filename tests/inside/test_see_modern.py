@@ -2,7 +2,7 @@
 """`--inside see` on an API server of k8s.io/apiserver 0.36, made with Go 1.26."""
 import pytest
 
-from kube import got
+from kube import modern_server
 from seeing import Compared, attach, by_user, many_streams
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -10,14 +10,8 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 @pytest.fixture(scope="module")
 def modern(cluster):
-    """An API server of k8s.io/apiserver 0.36, which asks another one whom it may serve."""
-    got("apiextensions-apiserver")
-    cluster.start_1_20()
-    core = cluster.server
-    cluster.start_modern()
-    yield cluster
-    cluster.stop()
-    core.end()
+    with modern_server(cluster) as server:
+        yield server
 
 
 def test_modern_api_server(world, modern):

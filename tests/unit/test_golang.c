@@ -81,7 +81,7 @@ static void check_apf(struct golang *go, bool skippable)
 	assert_int_equal(found.n_execute, 2);
 	assert_int_equal(found.user.itab, fixture.user_itab);
 	assert_int_equal(found.user.groups, 32);
-	assert_int_equal(found.fields.resource, 104);
+	assert_int_equal(found.fields.asked.resource, 104);
 	assert_int_equal(found.skippable, skippable);
 	assert_string_equal(err.text, "");
 }
@@ -98,7 +98,7 @@ static void check_others(struct golang *go)
 	assert_int_equal(golang_find_authorization(go, &authorization, &err), 0);
 	assert_int_equal(authorization.request.reg, 2);
 	assert_int_equal(authorization.record.reg, 1);
-	assert_int_equal(authorization.attributes.path, 136);
+	assert_int_equal(authorization.attributes.asked.path, 136);
 	assert_int_equal(golang_find_max_in_flight(go, &in_flight, &err), 0);
 	assert_int_equal(in_flight.send.place.address, fixture.send);
 	assert_int_equal(in_flight.send.next, fixture.behind_send);

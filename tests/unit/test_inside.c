@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Peers as Go writes them, UTF-8, and the verbs of Kubernetes: the addresses as inet_pton() has them. */
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -231,6 +232,31 @@ static void test_long_running(void **state)
 	assert_false(is_profile(""));
 }
 
+static bool is_health(const char *text)
+{
+	__u64 words[2];
+
+	words_of(text, words);
+	return weir_text_is_health(words[0], words[1]);
+}
+
+static void test_health(void **state)
+{
+	static const char *const are[] = { "/healthz", "/livez",	"/readyz",	 "/healthz/", "/livez/",
+					   "/readyz/", "/healthz/ping", "/livez/etcd/x", "/readyz?a", "/healthz?" };
+	static const char *const are_not[] = { "",	    "/",	  "/health",  "/live",	  "/ready",
+					       "/healthzz", "/livezz",	  "/readyzz", "/livez;a", "healthz",
+					       "/Livez",    "/readyz%2f", "/a/livez", "//livez",  "/healthz" };
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(are); i++)
+		assert_true(is_health(are[i]));
+	for (size_t i = 0; i < LENGTH(are_not); i++)
+		assert_false(is_health(are_not[i]));
+	for (int c = 0; c < 256; c++)
+		assert_int_equal(weir_text_is_plain((__u8)c), c && c < 0x80 && (isalnum(c) || strchr("-_/", c)));
+}
+
 /* An entry's memory may be another request's by the time that it is looked at. */
 static void test_places(void **state)
 {
@@ -255,7 +281,7 @@ int main(void)
 		cmocka_unit_test(test_peers),	 cmocka_unit_test(test_random_ipv6_peers),
 		cmocka_unit_test(test_no_peers), cmocka_unit_test(test_utf8),
 		cmocka_unit_test(test_verbs),	 cmocka_unit_test(test_long_running),
-		cmocka_unit_test(test_places),
+		cmocka_unit_test(test_health),	 cmocka_unit_test(test_places),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 
 #include "weir/http/identity.h"
 
+#include "agent/inside.h"
 #include "agent/private.h"
 #include "base/cleanup.h"
 #include "base/output.h"
@@ -16,12 +17,15 @@
 #include "show/explain_request.h"
 #include "show/trace.h"
 
+#define ANONYMOUS "system:anonymous" /* Kubernetes' name for who has not authenticated */
+
 /* Everything about one question. */
 struct explaining {
 	struct net *net;
 	const struct server *server;
 	struct explain_request request;
-	char *bytes; /* of the request */
+	__u32 inside; /* enum weir_explain_inside */
+	char *bytes;  /* of the request */
 	size_t length;
 	struct weir_explained answer;
 	char *user, *namespace;		/* what they are called, as far as the request or the kernel says; else NULL */
@@ -184,7 +188,7 @@ static int ask_kernel(struct explaining *x, int slot, const struct datapath_ques
 
 static int ask(struct explaining *x, int slot, struct error *err)
 {
-	struct datapath_question question = { .believed = x->request.user };
+	struct datapath_question question = { .believed = x->request.user, .inside = x->inside };
 	int ret;
 
 	x->bytes = explain_request_bytes(&x->request, &x->server->identity, &x->length);
@@ -223,10 +227,23 @@ static int tell(struct explaining *x, json_t **result, struct error *err)
 	return *result ? 0 : error_set(err, -ENOMEM, "out of memory");
 }
 
+/* What nobody reads inside the server is left out of the question. */
+static void ask_inside(struct explaining *x)
+{
+	if (!x->inside)
+		return;
+	x->request.headers = NULL;
+	x->request.body = NULL;
+	if (x->inside & WEIR_EXPLAIN_BARE || (x->request.user && !strcmp(x->request.user, ANONYMOUS)))
+		x->request.user = NULL;
+	if (x->inside & WEIR_EXPLAIN_BARE)
+		x->request.groups = NULL;
+}
+
 /* What is explained is a request that can be read. */
 static void warn(const struct agent *agent, int slot, json_t *result)
 {
-	CLEANUP_FREE char *unread = server_unread(agent, slot);
+	CLEANUP_FREE char *unread = inside_explained(agent, slot) ? NULL : server_unread(agent, slot);
 
 	if (unread)
 		json_object_set_new(result, "warnings",
@@ -256,8 +273,12 @@ int agent_explain(struct agent *agent, json_t *arguments, json_t **result, struc
 		return error_set(err, -EAGAIN, "server \"%s\" is not in force: %s", x.server->name,
 				 agent->servers[slot].problem.text);
 	x.net = server_net(agent, x.server);
+	x.inside = inside_explained(agent, slot);
+	ask_inside(&x);
 	ret = ask(&x, slot, err) ?: tell(&x, result, err);
-	if (!ret)
-		warn(agent, slot, *result);
-	return ret;
+	if (ret)
+		return ret;
+	json_object_set_new(*result, "lane", json_string(inside_lane(agent, slot)));
+	warn(agent, slot, *result);
+	return 0;
 }

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-#define KEPT_NS (60 * WEIR_NS_PER_S)
+#define KEPT_NS (120 * WEIR_NS_PER_S) /* API Priority and Fairness has a request wait for a minute at most */
 
 static void served_clear(struct inside_server *inside)
 {

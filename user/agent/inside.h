@@ -4,6 +4,7 @@
 #define WEIR_USER_AGENT_INSIDE_H
 
 #include <jansson.h>
+#include <linux/types.h>
 #include <stdbool.h>
 
 #include "base/error.h"
@@ -30,6 +31,8 @@ void inside_forget(struct agent *agent, int slot);
 
 /* {"asked", "lane", "text", "why", "processes"}: null where it was turned off. */
 json_t *inside_status(const struct agent *agent, int slot);
+/* How a request is decided there, for `explain`: enum weir_explain_inside. */
+__u32 inside_explained(const struct agent *agent, int slot);
 /* One of metrics_lanes. */
 const char *inside_lane(const struct agent *agent, int slot);
 

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "weir/conn/explain.h"
+
 #include "agent/inside_private.h"
 #include "base/cleanup.h"
 
@@ -56,13 +58,29 @@ json_t *inside_status(const struct agent *agent, int slot)
 			 text, "why", why, "processes", list_processes(inside));
 }
 
-const char *inside_lane(const struct agent *agent, int slot)
+/* NULL: the server is not looked into. */
+static const struct inside_served *seen_in(const struct agent *agent, int slot)
 {
 	const struct inside_server *inside = agent->servers[slot].inside;
-	const struct inside_served *seen = inside && inside->in_force && !inside->why.text[0] ? first_seen(inside) :
-												NULL;
+
+	return inside && inside->in_force && !inside->why.text[0] ? first_seen(inside) : NULL;
+}
+
+const char *inside_lane(const struct agent *agent, int slot)
+{
+	const struct inside_served *seen = seen_in(agent, slot);
 
 	if (!seen)
 		return "wire";
 	return inside_is_answered(agent, slot, seen) ? "answer" : "see";
+}
+
+__u32 inside_explained(const struct agent *agent, int slot)
+{
+	const struct inside_served *seen = seen_in(agent, slot);
+
+	if (!seen)
+		return 0;
+	return WEIR_EXPLAIN_INSIDE | (seen->binary.layout.user_itab ? 0 : WEIR_EXPLAIN_BARE) |
+	       (inside_is_answered(agent, slot, seen) ? 0 : WEIR_EXPLAIN_SEE);
 }

@@ -235,6 +235,12 @@ static int print_limits(json_t *limits)
 	return cli_print_more(table);
 }
 
+static void print_lane(const char *lane)
+{
+	if (strcmp(lane, "wire") != 0)
+		printf("%-10s %s: decided inside the server, by what is known there\n", "LANE", lane);
+}
+
 static int print_explained(json_t *result)
 {
 	json_t *request = json_object_get(result, "request");
@@ -245,6 +251,7 @@ static int print_explained(json_t *result)
 	print_text("BY", or_dash(request, "source"));
 	print_text("NAMESPACE", or_dash(request, "namespace"));
 	print_what(request);
+	print_lane(cli_text(result, "lane"));
 	print_decision(result);
 	if (json_object_get(result, "list"))
 		print_width(json_object_get(result, "list"));

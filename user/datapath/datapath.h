@@ -257,6 +257,7 @@ struct datapath_question {
 	size_t length;
 	__u8 source[16]; /* its peer: network order, IPv4 as ::ffff:a.b.c.d */
 	bool believed;	 /* the peer may say who the user is */
+	__u32 inside;	 /* enum weir_explain_inside */
 	__u64 now_ns;	 /* 0: it is only looked at; else it is decided as if it came then, and what it takes is gone */
 };
 int datapath_explain(struct datapath *dp, __u32 server, const struct datapath_question *question,

@@ -21,7 +21,11 @@ struct frame {
 static void frame_fill(struct frame *frame, __u32 server, const struct datapath_question *question)
 {
 	struct weir_explain input = {
-		.server = server, .length = question->length, .believed = question->believed, .now_ns = question->now_ns
+		.server = server,
+		.length = question->length,
+		.believed = question->believed,
+		.inside = question->inside,
+		.now_ns = question->now_ns,
 	};
 	size_t answer = ETH_HLEN + sizeof(struct weir_explained);
 

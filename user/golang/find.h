@@ -76,21 +76,23 @@ struct golang_user {
 	__u16 extra;	 /* map[string][]string */
 };
 
-/* k8s.io/apiserver/pkg/endpoints/request.RequestInfo. Strings, but where it says otherwise. */
-struct golang_request_info {
-	__u64 type;	   /* of *RequestInfo in an `any` */
-	__u16 is_resource; /* bool */
-	__u16 path, verb, api_prefix, api_group, api_version;
-	__u16 namespace, resource, subresource, name;
-	__u16 parts; /* []string */
-};
-
-/* k8s.io/apiserver/pkg/authorization/authorizer.AttributesRecord. Strings, but where it says otherwise. */
-struct golang_attributes {
-	__u64 itab;	   /* of *AttributesRecord as authorizer.Attributes */
-	__u16 user;	   /* user.Info: two words */
+/* What a request asks for, in the structs that follow. Strings, but where it says otherwise. */
+struct golang_asked {
 	__u16 is_resource; /* bool */
 	__u16 verb, namespace, api_group, api_version, resource, subresource, name, path;
+};
+
+/* k8s.io/apiserver/pkg/endpoints/request.RequestInfo */
+struct golang_request_info {
+	__u64 type; /* of *RequestInfo in an `any` */
+	struct golang_asked asked;
+};
+
+/* k8s.io/apiserver/pkg/authorization/authorizer.AttributesRecord */
+struct golang_attributes {
+	__u64 itab; /* of *AttributesRecord as authorizer.Attributes */
+	__u16 user; /* user.Info: two words */
+	struct golang_asked asked;
 };
 
 /*

@@ -33,23 +33,32 @@ int kubernetes_user(struct golang *go, struct golang_user *out, struct error *er
 	return ret;
 }
 
+/* is_resource: what the field is called that says so. */
+static int asked_find(struct golang *go, const struct type *type, const char *is_resource, struct golang_asked *out,
+		      struct error *err)
+{
+	static const struct wanted_field wanted[] = {
+		{ "Verb", "string", offsetof(struct golang_asked, verb) },
+		{ "Namespace", "string", offsetof(struct golang_asked, namespace) },
+		{ "APIGroup", "string", offsetof(struct golang_asked, api_group) },
+		{ "APIVersion", "string", offsetof(struct golang_asked, api_version) },
+		{ "Resource", "string", offsetof(struct golang_asked, resource) },
+		{ "Subresource", "string", offsetof(struct golang_asked, subresource) },
+		{ "Name", "string", offsetof(struct golang_asked, name) },
+		{ "Path", "string", offsetof(struct golang_asked, path) },
+		{ 0 },
+	};
+	const struct wanted_field flag[] = {
+		{ is_resource, "bool", offsetof(struct golang_asked, is_resource) },
+		{ 0 },
+	};
+
+	return fields_find(go, type, wanted, out, err) ?: fields_find(go, type, flag, out, err);
+}
+
 int kubernetes_request_info(struct golang *go, const struct type *pointer, struct golang_request_info *out,
 			    struct error *err)
 {
-	static const struct wanted_field wanted[] = {
-		{ "IsResourceRequest", "bool", offsetof(struct golang_request_info, is_resource) },
-		{ "Path", "string", offsetof(struct golang_request_info, path) },
-		{ "Verb", "string", offsetof(struct golang_request_info, verb) },
-		{ "APIPrefix", "string", offsetof(struct golang_request_info, api_prefix) },
-		{ "APIGroup", "string", offsetof(struct golang_request_info, api_group) },
-		{ "APIVersion", "string", offsetof(struct golang_request_info, api_version) },
-		{ "Namespace", "string", offsetof(struct golang_request_info, namespace) },
-		{ "Resource", "string", offsetof(struct golang_request_info, resource) },
-		{ "Subresource", "string", offsetof(struct golang_request_info, subresource) },
-		{ "Name", "string", offsetof(struct golang_request_info, name) },
-		{ "Parts", "[]string", offsetof(struct golang_request_info, parts) },
-		{ 0 },
-	};
 	struct golang_request_info info = { .type = pointer->address };
 	struct type type;
 	int ret;
@@ -57,7 +66,7 @@ int kubernetes_request_info(struct golang *go, const struct type *pointer, struc
 	if (!type_is(pointer, "*request.RequestInfo") || !type_element(go, pointer, &type))
 		return error_set(err, -ENOTSUP, "a %.*s stands where a *request.RequestInfo should",
 				 (int)pointer->text.size, pointer->text.at);
-	ret = fields_find(go, &type, wanted, &info, err);
+	ret = asked_find(go, &type, "IsResourceRequest", &info.asked, err);
 	if (!ret)
 		*out = info;
 	return ret;
@@ -67,15 +76,6 @@ int kubernetes_attributes(struct golang *go, struct golang_attributes *out, stru
 {
 	static const struct wanted_field wanted[] = {
 		{ "User", "user.Info", offsetof(struct golang_attributes, user) },
-		{ "Verb", "string", offsetof(struct golang_attributes, verb) },
-		{ "Namespace", "string", offsetof(struct golang_attributes, namespace) },
-		{ "APIGroup", "string", offsetof(struct golang_attributes, api_group) },
-		{ "APIVersion", "string", offsetof(struct golang_attributes, api_version) },
-		{ "Resource", "string", offsetof(struct golang_attributes, resource) },
-		{ "Subresource", "string", offsetof(struct golang_attributes, subresource) },
-		{ "Name", "string", offsetof(struct golang_attributes, name) },
-		{ "ResourceRequest", "bool", offsetof(struct golang_attributes, is_resource) },
-		{ "Path", "string", offsetof(struct golang_attributes, path) },
 		{ 0 },
 	};
 	struct golang_attributes attributes = { 0 };
@@ -90,7 +90,8 @@ int kubernetes_attributes(struct golang *go, struct golang_attributes *out, stru
 	attributes.itab = itab.address;
 	if (!type_element(go, &itab.type, &type))
 		return error_set(err, -ENOTSUP, "the type *authorizer.AttributesRecord is damaged");
-	ret = fields_find(go, &type, wanted, &attributes, err);
+	ret = fields_find(go, &type, wanted, &attributes, err) ?:
+		      asked_find(go, &type, "ResourceRequest", &attributes.asked, err);
 	if (!ret)
 		*out = attributes;
 	return ret;

@@ -78,19 +78,24 @@ static json_t *user_to_json(const struct golang_user *user)
 	return json;
 }
 
+static void add_asked(json_t *json, const struct golang_asked *asked)
+{
+	FIELD(json, asked, is_resource);
+	FIELD(json, asked, verb);
+	FIELD(json, asked, namespace);
+	FIELD(json, asked, api_group);
+	FIELD(json, asked, api_version);
+	FIELD(json, asked, resource);
+	FIELD(json, asked, subresource);
+	FIELD(json, asked, name);
+	FIELD(json, asked, path);
+}
+
 static json_t *info_to_json(const struct golang_request_info *info)
 {
 	json_t *json = json_pack("{so}", "type", hex(info->type));
 
-	FIELD(json, info, is_resource);
-	FIELD(json, info, path);
-	FIELD(json, info, verb);
-	FIELD(json, info, api_group);
-	FIELD(json, info, api_version);
-	FIELD(json, info, namespace);
-	FIELD(json, info, resource);
-	FIELD(json, info, subresource);
-	FIELD(json, info, name);
+	add_asked(json, &info->asked);
 	return json;
 }
 
@@ -99,15 +104,7 @@ static json_t *attributes_to_json(const struct golang_attributes *attributes)
 	json_t *json = json_pack("{so}", "itab", hex(attributes->itab));
 
 	FIELD(json, attributes, user);
-	FIELD(json, attributes, is_resource);
-	FIELD(json, attributes, verb);
-	FIELD(json, attributes, namespace);
-	FIELD(json, attributes, api_group);
-	FIELD(json, attributes, api_version);
-	FIELD(json, attributes, resource);
-	FIELD(json, attributes, subresource);
-	FIELD(json, attributes, name);
-	FIELD(json, attributes, path);
+	add_asked(json, &attributes->asked);
 	return json;
 }
 

@@ -55,26 +55,9 @@ static void request_fields(const struct golang_http_request *fields, struct weir
 	layout->proto_major = fields->proto_major;
 }
 
-static void record_fields(const struct golang_authorization *found, struct weir_inside_layout *layout)
+static struct weir_inside_fields asked_fields(const struct golang_asked *of)
 {
-	const struct golang_attributes *of = &found->attributes;
-
-	layout->user = of->user;
-	layout->record = (struct weir_inside_fields){
-		.verb = of->verb,
-		.namespace = of->namespace,
-		.group = of->api_group,
-		.resource = of->resource,
-		.subresource = of->subresource,
-		.name = of->name,
-		.path = of->path,
-		.is_resource = of->is_resource,
-	};
-}
-
-static void info_fields(const struct golang_request_info *of, struct weir_inside_layout *layout)
-{
-	layout->info = (struct weir_inside_fields){
+	return (struct weir_inside_fields){
 		.verb = of->verb,
 		.namespace = of->namespace,
 		.group = of->api_group,
@@ -101,7 +84,8 @@ static int see_kubernetes(struct golang *go, const struct golang_authorization *
 
 	request_fields(&found->fields, &out->layout);
 	user_fields(&found->user, &out->layout);
-	record_fields(found, &out->layout);
+	out->layout.user = found->attributes.user;
+	out->layout.record = asked_fields(&found->attributes.asked);
 	return ret										  ?:
 		       probe_add(&out->see, WEIR_INSIDE_REQUEST, found->filter.frame.offset, err) ?:
 		       returns_add(&out->see, WEIR_INSIDE_ATTRIBUTES, &found->returns, err)	  ?:
@@ -140,7 +124,7 @@ static int answer_kubernetes(struct golang *go, struct inside_binary *out, struc
 
 	if (ret)
 		return ret;
-	info_fields(&found.fields, &out->layout);
+	out->layout.info = asked_fields(&found.fields.asked);
 	out->layout.skips = found.skippable;
 	out->answer = out->see;
 	ret = probe_add(&out->answer, WEIR_INSIDE_FILTER, found.filter.frame.offset, err)	  ?:

@@ -13,12 +13,20 @@
 
 #define WEIR_EXPLAIN_BYTES 3072 /* of a request; a frame of the agent's cannot be longer than about a page */
 
+/* Where the request is decided; 0: where its packets are read. */
+enum weir_explain_inside {
+	WEIR_EXPLAIN_INSIDE =
+		1 << 0, /* inside its server, where nobody reads paths, bodies, tokens and addresses' users */
+	WEIR_EXPLAIN_BARE = 1 << 1, /* nor what it asks for: it is no Kubernetes API server */
+	WEIR_EXPLAIN_SEE = 1 << 2,  /* nothing is refused there */
+};
+
 struct weir_explain {
 	__u32 server;
 	__u32 length;	 /* bytes of the request */
 	__u32 believed;	 /* the headers that name a user count, whoever the peer is */
 	__u8 source[16]; /* the peer: network order, IPv4 as ::ffff:a.b.c.d */
-	__u32 pad;
+	__u32 inside;	 /* enum weir_explain_inside */
 	__u64 now_ns; /* 0: it is only looked at; else it is decided as if it came then: what it takes is gone, and counted */
 };
 WEIR_ASSERT_SIZE(struct weir_explain, 40);

@@ -121,6 +121,30 @@ WEIR_INLINE bool weir_text_is_interactive(__u64 first, __u64 next)
 	       first == WEIR_TEXT8('l', 'o', 'g', 0, 0, 0, 0, 0);
 }
 
+/* Do a path's first bytes end here, or one of its segments? */
+WEIR_INLINE bool weir_text_segment_ends(__u64 c)
+{
+	return !c || c == '/' || c == '?';
+}
+
+/* The path of a health check, or one below it: "/livez", "/livez/etcd". */
+WEIR_INLINE bool weir_text_is_health(__u64 first, __u64 next)
+{
+	if (first == WEIR_TEXT8('/', 'h', 'e', 'a', 'l', 't', 'h', 'z'))
+		return weir_text_segment_ends(next & 0xff);
+	if (first << 8 == WEIR_TEXT8(0, '/', 'r', 'e', 'a', 'd', 'y', 'z'))
+		return weir_text_segment_ends(first >> 56);
+	return first << 16 == WEIR_TEXT8(0, 0, '/', 'l', 'i', 'v', 'e', 'z') &&
+	       weir_text_segment_ends(first >> 48 & 0xff);
+}
+
+/* Of a path that has other bytes, servers may make different things. */
+WEIR_INLINE bool weir_text_is_plain(__u8 c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+	       c == '/';
+}
+
 /* A path that begins with "/debug/pprof/". */
 WEIR_INLINE bool weir_text_is_profile(__u64 first, __u64 next)
 {

@@ -56,3 +56,46 @@ class GoServer:
     def close(self):
         with contextlib.suppress(ProcessLookupError):
             end(self.process)
+
+
+@pytest.fixture
+def serve(world):
+    """Starts a server of ours in one place, behind an agent."""
+    place = world.loopback()
+    world.weir.start()
+
+    def start(name, **options):
+        server = GoServer(name, place, **options)
+        world.at_end(server.close)
+        return server
+    return start
+
+
+class Open:
+    """A request that is not answered until its client goes; it has a connection of its own."""
+
+    def __init__(self, world, server, target, user="", protocol="--http2"):
+        command = ("curl", "-skN", protocol, "--max-time", "600", "-H", f"X-User: {user}", f"https://{server.address}{target}")
+        self.process = subprocess.Popen(server.place.client_ns.command(*command), stdout=subprocess.DEVNULL)
+        world.at_end(self.close)
+
+    def close(self):
+        with contextlib.suppress(ProcessLookupError):
+            end(self.process)
+
+
+def attach(world, server, name="web", mode="see", options=()):
+    world.weir("attach", name, "--port", server.port, "--netns", server.place.server_ns.path, "--inside", mode, *options)
+
+
+def refuse(world, server):
+    """Attaches it so that it refuses, where the kernel lets weir."""
+    attach(world, server, mode="auto")
+    inside = world.weir.server()["inside"]
+    if inside["lane"] != "answer":
+        assert "registers" in inside["why"]
+        pytest.skip(inside["why"])
+
+
+def of_limit(world, name, field):
+    return next(limit[field] for limit in world.weir.server()["limits"] if limit["limit"] == name)
