@@ -270,7 +270,7 @@ def test_a_throttle_attaches_its_server(world, policy, tmp_path):
     site.weir("apply", "-f", policy(text))
     assert [site.client("alice").get(PODS) for _ in range(3)] == [200, 200, 429]
     assert site.weir("apply", "-f", policy(text)) == 'server "web": Throttle web unchanged\n'
-    assert "its listen cannot be changed" in site.weir.refused("apply", "-f", policy(text.replace(listen, "*:7999")))
+    assert "its keys cannot be changed" in site.weir.refused("apply", "-f", policy(text + "  keys: 7\n"))
     site.weir("delete", "-f", policy(text))
     assert site.client("alice").get(PODS) == 200
     assert site.weir.refused("delete", "-f", policy(text)).endswith("Throttle web is not applied")

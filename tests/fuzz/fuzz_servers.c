@@ -41,7 +41,7 @@ static const char *const limits[] = {
 	"  limits: [{name: user, qps: 1, burst: 2, overrides: [{subject: bob, qps: 2, burst: 2}]}]\n",
 };
 
-/* The settings of a server that is attached cannot be changed: with and without them. */
+/* A server that is attached keeps its namespace: with and without it. */
 static void write_throttle(FILE *file, unsigned int kind, unsigned int name)
 {
 	fprintf(file, "---\napiVersion: weir/v1\nkind: Throttle\nmetadata: {name: s%u}\nspec:\n", name);

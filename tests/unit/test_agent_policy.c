@@ -146,7 +146,8 @@ static void refused(void **state)
 	refuse(f, "apply", APPLY(LIMITS(WATCHES "," WATCHES)), "\"w\"");
 	refuse(f, "apply", APPLY(LIMITS("{\"name\":\"w\",\"key\":\"user\"}")), "in_flight or deny are missing");
 	refuse(f, "apply", APPLY(SCHEMA), "\"low\"");
-	refuse(f, "apply", APPLY(OBJECT(Throttle, "api", "\"listen\":[\"*:99\"]")), "listen");
+	refuse(f, "apply", APPLY(OBJECT(Throttle, "api", "\"netns\":\"/netns/2\"")), "netns");
+	refuse(f, "apply", APPLY(OBJECT(Throttle, "api", "\"keys\":7")), "keys");
 	refuse(f, "delete", APPLY(LEVEL), "not applied");
 	assert_saved(f, before);
 }
@@ -194,6 +195,37 @@ static void list_width(void **state)
 	succeed(f, "apply", APPLY(OBJECT(Throttle, "api", "")));
 	assert_int_equal(fake_nets[1].servers[0].list_width, 0);
 	assert_int_equal(fake_nets[1].servers[0].object_bytes, 0);
+}
+
+/* What attach sets is the Throttle's to say, too; what it does not say any more is what attach said. Nothing is half done. */
+static void settings(void **state)
+{
+	static const char *const steps[] = { "datapath_known_groups_set", "datapath_groups_set", "datapath_server_set",
+					     "datapath_links_sync" };
+	struct fixture *f = *state;
+	struct datapath *dp = &fake_nets[1];
+
+	succeed(f, "attach", ATTACH);
+	succeed(f, "apply",
+		APPLY(OBJECT(Throttle, "api",
+			     "\"listen\":[\"*:99\"],\"interfaces\":[\"lo\"],\"whenFull\":\"open\",\"xdp\":\"off\"")));
+	assert_int_equal(dp->servers[0].n_listens, 1);
+	assert_int_equal(dp->n_wanted, 1);
+	assert_int_equal(dp->servers[0].flags, WEIR_SERVER_ACTIVE | WEIR_SERVER_SOME_INTERFACES);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+		CLEANUP_FREE char *before = saved_state(f);
+
+		fake_fail(steps[i], 1);
+		refuse(f, "apply", APPLY(OBJECT(Throttle, "api", "\"identity\":{\"exemptUsers\":[\"ann\"]}")), steps[i]);
+		assert_saved(f, before);
+		assert_int_equal(dp->servers[0].n_listens, 1);
+	}
+	end_agent(f);
+	start_agent(f);
+	succeed(f, "delete", APPLY(OBJECT(Throttle, "api", "")));
+	assert_int_equal(dp->servers[0].n_listens, 2);
+	assert_int_equal(dp->n_wanted, 0);
+	assert_int_equal(dp->servers[0].flags, ACTIVE);
 }
 
 static bool paused(const struct fixture *f)
@@ -290,7 +322,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		with_agent(applied),	       with_agent(taken_back),	     with_agent(refused),
 		with_agent(attached_with_it),  with_agent(for_which_server), with_agent(levels_of_its_own),
-		with_agent(list_width),	       with_agent(paused_by_both),   with_agent(dry_run_by_both),
+		with_agent(list_width),
+		with_agent(settings),	       with_agent(paused_by_both),   with_agent(dry_run_by_both),
 		with_agent(told_what_changes),
 	};
 

@@ -214,7 +214,9 @@ static void test_groups_of_principals(void **state)
 
 		assert_true(tokens[i].subject == datapath_subject(dp, WEIR_NAME_TOKEN, token, 2));
 		assert_true(principal->user == datapath_subject(dp, WEIR_NAME_USER, users[i], strlen(users[i])));
-		assert_int_equal(principal->groups.bits[0], groups[i]);
+		for (__u32 group = 0; group < 64; group++)
+			assert_int_equal(weir_groups_have(&principal->groups, WEIR_GROUPS_MAX - 1 - group),
+					 groups[i] >> group & 1);
 		assert_memory_equal(principal->user_name.text, users[i], strlen(users[i]));
 		assert_int_equal(principal->user_name.whole, strlen(users[i]));
 		assert_int_equal(principal->namespace, 0);
@@ -253,11 +255,11 @@ static void test_keys_of_groups(void **state)
 		const char *name;
 		__u32 bit;
 	} wanted[] = {
-		{ WEIR_NAME_GROUP, "ops", 0 },
-		{ WEIR_NAME_GROUP, "system:serviceaccounts:dev", 1 },
-		{ WEIR_NAME_USER, "system:serviceaccount:dev", 1 },
-		{ WEIR_NAME_GROUP, "system:serviceaccounts:", 2 },
-		{ WEIR_NAME_USER, "root", 3 },
+		{ WEIR_NAME_GROUP, "ops", 127 },
+		{ WEIR_NAME_GROUP, "system:serviceaccounts:dev", 126 },
+		{ WEIR_NAME_USER, "system:serviceaccount:dev", 126 },
+		{ WEIR_NAME_GROUP, "system:serviceaccounts:", 125 },
+		{ WEIR_NAME_USER, "root", 0 },
 	};
 	struct identity_settings settings = { 0 };
 	struct datapath_group *keys = NULL;

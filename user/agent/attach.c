@@ -31,7 +31,7 @@ static int check_home(json_t *inode, struct error *err)
 	return error_set(err, -EXDEV, "the command and the agent run in different network namespaces: use --netns");
 }
 
-static int check_place(struct agent *agent, int fd, struct server *server, struct error *err)
+int server_check_place(struct agent *agent, int fd, struct server *server, struct error *err)
 {
 	CLEANUP_RETAKE struct agent *released = agent_release(agent);
 	int ret = net_check_interfaces(fd, server, err);
@@ -52,7 +52,7 @@ static int check_new(struct agent *agent, struct server *server, struct error *e
 	if (!ret)
 		ret = state_check(&agent->state, server, err) ?: state_check_room(&agent->state, server, err);
 	if (!ret)
-		ret = check_place(agent, fd, server, err);
+		ret = server_check_place(agent, fd, server, err);
 	return ret ?: net_clear_leftovers(agent, fd, server->netns_cookie, err);
 }
 
@@ -66,7 +66,7 @@ static int name_new(struct server *server, struct error *err)
 	return ret < 0 ? ret : 0;
 }
 
-static int check_pace(const struct server *server, const struct net *net, struct error *err)
+int server_check_pace(const struct server *server, const struct net *net, struct error *err)
 {
 	if (server->hold != HOLD_PACE || net->paced)
 		return 0;
@@ -89,7 +89,9 @@ static int bring_in(struct agent *agent, int slot, struct error *err)
 
 	if (!ret && agent->servers[slot].identity_err.text[0])
 		ret = error_set(err, -EINVAL, "%s", agent->servers[slot].identity_err.text);
-	ret = ret ?: net_settle(server_net(agent, server), err) ?: check_pace(server, server_net(agent, server), err);
+	ret = ret						 ?:
+		      net_settle(server_net(agent, server), err) ?:
+		      server_check_pace(server, server_net(agent, server), err);
 	return ret ?: inside_attach(agent, slot, err);
 }
 

@@ -12,8 +12,7 @@
 #include "base/cleanup.h"
 #include "policy/objects.h"
 
-/* How many connections of a server in force are translated. */
-static int count_translated(struct agent *agent, int slot, __u64 *translated, struct error *err)
+int server_count_translated(struct agent *agent, int slot, __u64 *translated, struct error *err)
 {
 	__u64 counters[WEIR_REASON_COUNT];
 	int ret;
@@ -49,7 +48,7 @@ void servers_drain(struct agent *agent)
 
 		if (!is_draining(agent, slot))
 			continue;
-		ret = count_translated(agent, slot, &translated, &err);
+		ret = server_count_translated(agent, slot, &translated, &err);
 		if (!ret && translated == 0) {
 			log_info("server \"%s\" is drained", agent->state.servers[slot]->name);
 			ret = server_end(agent, slot, &err);
@@ -94,7 +93,7 @@ static int let_go(struct agent *agent, int slot, bool force, int *reset, __u64 *
 	if (ret)
 		return ret;
 	if (!force)
-		return count_translated(agent, slot, translated, err);
+		return server_count_translated(agent, slot, translated, err);
 	ret = reset_translated(agent, slot, err);
 	if (ret >= 0)
 		*reset = ret;

@@ -132,9 +132,9 @@ static int server_of_throttle(struct plan *plan, const struct state *state, json
 	}
 	if (slot < 0)
 		return add_fresh(plan, state, throttle, name, out, err);
-	return check_draining(state, slot, err)					  ?:
-		       policy_check_settings(state->servers[slot], throttle, err) ?:
-		       find_server(plan, state, slot, out, err);
+	return check_draining(state, slot, err)				       ?:
+		       policy_check_fixed(state->servers[slot], throttle, err) ?:
+										 find_server(plan, state, slot, out, err);
 }
 
 /* Among those that are there and those that come with the plan. */

@@ -164,11 +164,16 @@ static int ports_refresh(struct datapath *dp, __u32 slot, const struct datapath_
 	return ret;
 }
 
+/* A port that is taken as a whole is so before the addresses go that it was taken by. */
 static int listens_set(struct datapath *dp, __u32 slot, const struct datapath_listen *listens, size_t n,
 		       struct error *err)
 {
-	int ret;
+	int ret = 0;
 
+	for (size_t i = 0; i < n && !ret; i++)
+		ret = listens[i].any ? port_refresh(dp, slot, listens[i].port, true) : 0;
+	if (ret)
+		return datapath_map_failed(err, ret, "ports");
 	ret = listeners_sync(dp, slot, listens, n);
 	if (ret)
 		return datapath_map_failed(err, ret, "listeners");

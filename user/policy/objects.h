@@ -27,4 +27,13 @@ size_t policy_object_place(json_t *objects, json_t *document);
 /* A server has one Throttle at most: borrowed, or NULL. */
 json_t *policy_throttle_of(json_t *objects);
 
+/* --- settings.c; new references */
+
+/* What holds of a server's settings where its objects do not say it, but for defaults. */
+json_t *policy_base(const struct server *server);
+/* The server's JSON as it is before its objects say anything. */
+json_t *policy_bare(const struct server *server, json_t *base, json_t *objects);
+/* What a Throttle says, in weir's own names. */
+void policy_settings_set(json_t *json, json_t *spec);
+
 #endif

@@ -99,10 +99,12 @@ int policy_check_saved(const struct server *server, struct error *err);
 int policy_pause(struct server *server, bool paused, struct error *err);
 /* A command begins or ends the server's dry run. -EBUSY: its Throttle says otherwise. */
 int policy_dry_run(struct server *server, bool dry_run, struct error *err);
-/* The settings of a Throttle that only attach can set: in weir's own names. A new reference. */
+/* The settings of a Throttle with which its server is attached: in weir's own names. A new reference. */
 json_t *policy_attach_settings(json_t *throttle);
-/* May the Throttle stand with a server that is attached? */
-int policy_check_settings(const struct server *server, json_t *throttle, struct error *err);
+/* -EBUSY: the Throttle says otherwise what cannot be changed of a server that is attached. */
+int policy_check_fixed(const struct server *server, json_t *throttle, struct error *err);
+/* Do both say the same of what attach sets? */
+bool policy_same_settings(const struct server *a, const struct server *b);
 
 /* --- export.c */
 

@@ -9,16 +9,9 @@
 
 #include "base/cleanup.h"
 #include "base/json_list.h"
-#include "base/json_read.h"
 #include "model/max_in_flight.h"
 #include "policy/objects.h"
 #include "rules/server_rules.h"
-
-/* What an object may say of a server that is attached, beside its limits. */
-static const char *const changing[] = { "concurrency", "dry_run", "exempt", "list_object_bytes",
-					"list_width",  "paused",  NULL };
-
-#define CHANGING (sizeof(changing) / sizeof(*changing) - 1)
 
 json_t *policy_objects(const struct server *server)
 {
@@ -28,26 +21,6 @@ json_t *policy_objects(const struct server *server)
 bool policy_attached(const struct server *server)
 {
 	return json_is_true(json_object_get(server->policy, "attached"));
-}
-
-/* --- what was there before the objects */
-
-/* json: the server's. What its objects have changed is as it was before them; new reference. */
-static json_t *base_of(const struct server *server, json_t *json)
-{
-	json_t *kept = json_object_get(server->policy, "base"), *base = json_object();
-
-	for (size_t i = 0; i < CHANGING; i++)
-		json_object_set(base, changing[i],
-				json_object_get(kept, changing[i]) ?: json_object_get(json, changing[i]));
-	return base;
-}
-
-int policy_check_base(const struct server *server, struct error *err)
-{
-	json_t *base = json_object_get(server->policy, "base");
-
-	return base ? members_check(base, "the base", changing, err) : 0;
 }
 
 /* What a server is being made of. */
@@ -205,17 +178,6 @@ static int add_max_in_flight(struct making *m, json_t *given, const char *source
 	return ret;
 }
 
-/* Settings in the place of those of before; but who paused the server by command goes on pausing it. */
-static void set_changing(json_t *json, json_t *spec)
-{
-	for (size_t i = 0; i < CHANGING; i++) {
-		json_t *value = json_object_get(spec, changing[i]);
-
-		if (value && (strcmp(changing[i], "paused") != 0 || json_is_true(value)))
-			json_object_set(json, changing[i], value);
-	}
-}
-
 static int add_throttle(struct making *m, json_t *document, const char *source, struct error *err)
 {
 	CLEANUP_JSON json_t *spec = policy_own_names(json_object_get(document, "spec"));
@@ -224,7 +186,7 @@ static int add_throttle(struct making *m, json_t *document, const char *source, 
 	size_t i;
 	int ret = 0;
 
-	set_changing(m->json, spec);
+	policy_settings_set(m->json, spec);
 	json_object_set(m->json, "exempt", exempt);
 	json_array_foreach (json_object_get(spec, "exempt"), i, item)
 		ret = ret ?: add_exemption(exempt, item, err);
@@ -288,17 +250,6 @@ static void add_levels(const struct server *server, json_t *json)
 
 /* --- the whole */
 
-/* The JSON that all begins with: settings as they were before the objects. */
-static json_t *bare(json_t *settings, json_t *base)
-{
-	json_t *json = json_copy(settings);
-
-	json_object_update(json, base);
-	json_object_set_new(json, "priority_levels", json_array());
-	json_object_set_new(json, "flow_schemas", json_array());
-	return json;
-}
-
 static int add_objects(struct making *m, json_t *objects, struct error *err)
 {
 	json_t *object;
@@ -332,8 +283,8 @@ static void move_limits(struct server *from, struct server *to)
 
 int policy_server(const struct server *server, json_t *objects, struct server **out, struct error *err)
 {
-	CLEANUP_JSON json_t *settings = server_settings_to_json(server), *base = base_of(server, settings);
-	CLEANUP_JSON json_t *json = bare(settings, base), *sources = json_object();
+	CLEANUP_JSON json_t *base = policy_base(server), *json = policy_bare(server, base, objects);
+	CLEANUP_JSON json_t *sources = json_object();
 	CLEANUP_SERVER struct server *limits = calloc(1, sizeof(*limits)), *made = NULL;
 	struct making m = { server, json, limits, sources };
 	int ret = limits ? add_objects(&m, objects, err) : error_set(err, -ENOMEM, "out of memory");

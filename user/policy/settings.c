@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Settings of a server beside its limits: those that only attach can set, pausing it, and its dry run. */
+/* Settings of a server beside its limits: those of attach, pausing it, and its dry run. */
 #include <errno.h>
+#include <string.h>
 
 #include "base/cleanup.h"
+#include "base/json_read.h"
 #include "policy/objects.h"
 
-/* What of a Throttle's spec is applied to a server that is attached (policy_server.c). */
+/* What of a Throttle's spec comes into force when its server is attached (server.c). */
 static const char *const not_settings[] = { "limits",	 "concurrency",	   "dryRun",	     "exempt",
 					    "paused",	 "maxInFlight",	   "priorityLevels", "flowSchemas",
 					    "listWidth", "listObjectBytes" };
@@ -19,29 +21,116 @@ json_t *policy_attach_settings(json_t *throttle)
 	return policy_own_names(settings);
 }
 
-int policy_check_settings(const struct server *server, json_t *throttle, struct error *err)
-{
-	CLEANUP_JSON json_t *before = server_settings_to_json(server), *wanted = json_deep_copy(before), *after = NULL;
-	CLEANUP_JSON json_t *settings = policy_attach_settings(throttle);
-	CLEANUP_SERVER struct server *made = NULL;
-	const char *key;
-	json_t *value;
-	int ret;
+/* --- what objects change */
 
-	json_object_update(wanted, settings);
-	ret = server_from_json(wanted, &made, err);
-	if (ret)
-		return ret;
-	after = server_settings_to_json(made);
-	json_object_foreach (settings, key, value)
-		if (!json_equal(json_object_get(before, key), json_object_get(after, key)))
+/*
+ * What an object may say of a server that is attached, beside its limits. Where it does not say it, what commands have set
+ * holds; of a server that its Throttle attached, the default, or for what has none what was said before.
+ */
+static const struct {
+	const char *name;
+	enum {
+		BY_COMMANDS, /* can be set beside the objects */
+		BY_ATTACH,
+		BY_ATTACH_ALWAYS, /* has no default */
+	} set;
+} settings[] = {
+	{ "concurrency", BY_COMMANDS },	  { "dry_run", BY_COMMANDS },
+	{ "exempt", BY_COMMANDS },	  { "list_object_bytes", BY_COMMANDS },
+	{ "list_width", BY_COMMANDS },	  { "paused", BY_COMMANDS },
+	{ "framing", BY_ATTACH },	  { "hold", BY_ATTACH },
+	{ "identity", BY_ATTACH },	  { "inside", BY_ATTACH },
+	{ "interfaces", BY_ATTACH },	  { "loopback", BY_ATTACH },
+	{ "max_retry_after", BY_ATTACH }, { "namespace_from", BY_ATTACH },
+	{ "paths", BY_ATTACH },		  { "proxy_protocol", BY_ATTACH },
+	{ "refusals", BY_ATTACH },	  { "trusted_proxies", BY_ATTACH },
+	{ "when_full", BY_ATTACH },	  { "xdp", BY_ATTACH },
+	{ "cgroup", BY_ATTACH_ALWAYS },	  { "listen", BY_ATTACH_ALWAYS },
+};
+
+#define SETTINGS (sizeof(settings) / sizeof(*settings))
+
+json_t *policy_base(const struct server *server)
+{
+	CLEANUP_JSON json_t *json = server_settings_to_json(server);
+	json_t *kept = json_object_get(server->policy, "base"), *base = json_object();
+
+	for (size_t i = 0; i < SETTINGS; i++) {
+		const char *name = settings[i].name;
+
+		if (settings[i].set == BY_COMMANDS || !policy_attached(server))
+			json_object_set(base, name, json_object_get(kept, name) ?: json_object_get(json, name));
+	}
+	return base;
+}
+
+int policy_check_base(const struct server *server, struct error *err)
+{
+	json_t *base = json_object_get(server->policy, "base");
+	const char *names[SETTINGS + 1] = { NULL };
+
+	for (size_t i = 0; i < SETTINGS; i++)
+		names[i] = settings[i].name;
+	return base ? members_check(base, "the base", names, err) : 0;
+}
+
+json_t *policy_bare(const struct server *server, json_t *base, json_t *objects)
+{
+	json_t *json = server_settings_to_json(server);
+	bool anew = policy_attached(server) && policy_throttle_of(objects);
+
+	for (size_t i = 0; i < SETTINGS; i++)
+		if (anew && settings[i].set == BY_ATTACH)
+			json_object_del(json, settings[i].name);
+	json_object_update(json, base);
+	json_object_set_new(json, "priority_levels", json_array());
+	json_object_set_new(json, "flow_schemas", json_array());
+	return json;
+}
+
+/* Who paused the server by command goes on pausing it. */
+void policy_settings_set(json_t *json, json_t *spec)
+{
+	for (size_t i = 0; i < SETTINGS; i++) {
+		json_t *value = json_object_get(spec, settings[i].name);
+
+		if (value && (strcmp(settings[i].name, "paused") != 0 || json_is_true(value)))
+			json_object_set(json, settings[i].name, value);
+	}
+}
+
+bool policy_same_settings(const struct server *a, const struct server *b)
+{
+	CLEANUP_JSON json_t *left = server_settings_to_json(a), *right = server_settings_to_json(b);
+
+	for (size_t i = 0; i < SETTINGS; i++)
+		if (settings[i].set != BY_COMMANDS &&
+		    !json_equal(json_object_get(left, settings[i].name), json_object_get(right, settings[i].name)))
+			return false;
+	return true;
+}
+
+/* In another namespace it would be another server, and buckets that exist have their room. */
+int policy_check_fixed(const struct server *server, json_t *throttle, struct error *err)
+{
+	static const char *const fixed[] = { "netns", "keys" };
+	CLEANUP_JSON json_t *before = server_settings_to_json(server);
+	json_t *spec = json_object_get(throttle, "spec");
+
+	for (size_t i = 0; i < sizeof(fixed) / sizeof(*fixed); i++) {
+		json_t *wanted = json_object_get(spec, fixed[i]);
+
+		if (wanted && !json_equal(wanted, json_object_get(before, fixed[i])))
 			return error_set(err, -EBUSY,
 					 "server \"%s\": its %s cannot be changed while it is attached: %s",
-					 server->name, key,
+					 server->name, fixed[i],
 					 policy_attached(server) ? "delete its Throttle first, then add it again" :
 								   "detach it first");
+	}
 	return 0;
 }
+
+/* --- what commands change beside them */
 
 /* A command has changed what there is beside the objects. */
 static void base_set(struct server *server, const char *key, bool value)

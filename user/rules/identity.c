@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Bit n is that of the nth group in `exempt_groups`; the next one is that of all exempt users; then come those of
- * `rule_groups`. So what is exempt stays so while rules come and go.
+ * Bit 0 is that of all exempt users; then come those of `rule_groups`. The groups of `exempt_groups` have the last bits, from the
+ * end. So rules and exemptions come and go without a bit that means the one and then the other.
  */
 #include "rules/identity.h"
 
@@ -23,14 +23,16 @@ void identity_reading(const struct identity_settings *settings, struct weir_read
 	weir_reading_name(how, WEIR_HEADER_GROUP, settings->group_header, strlen(settings->group_header));
 }
 
-static __u32 users_bit(const struct identity_settings *settings)
+#define USERS_BIT 0
+
+static __u32 rule_bit(size_t i)
 {
-	return settings->exempt_groups.n;
+	return USERS_BIT + 1 + i;
 }
 
-static __u32 rules_bit(const struct identity_settings *settings)
+static __u32 exempt_bit(size_t i)
 {
-	return users_bit(settings) + 1;
+	return WEIR_GROUPS_MAX - 1 - i;
 }
 
 static int find_group(const struct texts *groups, const char *name, size_t length)
@@ -45,10 +47,12 @@ static int group_bit(const struct identity_settings *settings, const char *name,
 {
 	int place = find_group(&settings->exempt_groups, name, length);
 
-	if (place >= 0 || !length)
+	if (!length)
 		return place;
+	if (place >= 0)
+		return exempt_bit(place);
 	place = find_group(&settings->rule_groups, name, length);
-	return place < 0 ? place : (int)rules_bit(settings) + place;
+	return place < 0 ? place : (int)rule_bit(place);
 }
 
 int identity_group_bit(const struct identity_settings *settings, const char *name)
@@ -94,15 +98,24 @@ void identity_known_groups(const struct identity_settings *settings, struct weir
 	add_group(settings, "system:unauthenticated", &known->unauthenticated);
 	add_group(settings, ACCOUNTS, &known->service_accounts);
 	for (size_t i = 0; i < settings->exempt_groups.n; i++)
-		weir_groups_add(&known->exempt, i);
+		weir_groups_add(&known->exempt, exempt_bit(i));
 	if (settings->exempt_users.n)
-		weir_groups_add(&known->exempt, users_bit(settings));
+		weir_groups_add(&known->exempt, USERS_BIT);
 }
 
-static void append_names(const struct texts *names, __u32 bit, const struct weir_groups *groups, json_t *list)
+void identity_exempt_join(struct weir_known_groups *known, const struct identity_settings *before)
+{
+	struct weir_known_groups also;
+
+	identity_known_groups(before, &also);
+	weir_groups_join(&known->exempt, &also.exempt);
+}
+
+static void append_names(const struct texts *names, __u32 (*bit)(size_t i), const struct weir_groups *groups,
+			 json_t *list)
 {
 	for (size_t i = 0; i < names->n; i++)
-		if (*names->items[i] && weir_groups_have(groups, bit + i))
+		if (*names->items[i] && weir_groups_have(groups, bit(i)))
 			json_array_append_new(list, json_string(names->items[i]));
 }
 
@@ -110,8 +123,8 @@ json_t *identity_group_names(const struct identity_settings *settings, const str
 {
 	json_t *list = json_array();
 
-	append_names(&settings->exempt_groups, 0, groups, list);
-	append_names(&settings->rule_groups, rules_bit(settings), groups, list);
+	append_names(&settings->exempt_groups, exempt_bit, groups, list);
+	append_names(&settings->rule_groups, rule_bit, groups, list);
 	return list;
 }
 
@@ -137,8 +150,9 @@ static __u64 user_subject(const struct datapath *dp, const char *text)
 	return datapath_subject(dp, subject.kind, bytes, length);
 }
 
-/* The keys of groups of which the first one has this bit; returns how many. */
-static int add_keys(const struct texts *groups, __u32 bit, const struct datapath *dp, struct datapath_group *keys)
+/* Returns how many. */
+static int add_keys(const struct texts *groups, __u32 (*bit)(size_t i), const struct datapath *dp,
+		    struct datapath_group *keys)
 {
 	int n = 0;
 
@@ -148,10 +162,10 @@ static int add_keys(const struct texts *groups, __u32 bit, const struct datapath
 
 		if (*name)
 			keys[n++] = (struct datapath_group){ datapath_subject(dp, WEIR_NAME_GROUP, name, strlen(name)),
-							     bit + i };
+							     bit(i) };
 		if (prefix)
 			keys[n++] = (struct datapath_group){
-				datapath_subject(dp, WEIR_NAME_USER, prefix, strlen(prefix)), bit + i
+				datapath_subject(dp, WEIR_NAME_USER, prefix, strlen(prefix)), bit(i)
 			};
 	}
 	return n;
@@ -167,10 +181,10 @@ int identity_group_keys(const struct identity_settings *settings, const struct d
 
 	if (!keys)
 		return -ENOMEM;
-	n = add_keys(exempt, 0, dp, keys);
-	n += add_keys(named, rules_bit(settings), dp, keys + n);
+	n = add_keys(exempt, exempt_bit, dp, keys);
+	n += add_keys(named, rule_bit, dp, keys + n);
 	for (size_t i = 0; i < users->n; i++)
-		keys[n++] = (struct datapath_group){ user_subject(dp, users->items[i]), users_bit(settings) };
+		keys[n++] = (struct datapath_group){ user_subject(dp, users->items[i]), USERS_BIT };
 	*out = keys;
 	return n;
 }

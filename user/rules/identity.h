@@ -12,6 +12,9 @@ void identity_reading(const struct identity_settings *settings, struct weir_read
 /* The groups that are exempt, and those that follow from how a request is identified. */
 void identity_known_groups(const struct identity_settings *settings, struct weir_known_groups *known);
 
+/* Whom earlier settings exempted is exempt, too: while the others come into force, in which groups may have other bits. */
+void identity_exempt_join(struct weir_known_groups *known, const struct identity_settings *before);
+
 /* The bit of a group that settings or rules name; -ENOENT. */
 int identity_group_bit(const struct identity_settings *settings, const char *name);
 

@@ -289,7 +289,7 @@ int state_check(const struct state *state, const struct server *server, struct e
 				other->draining ?
 					"server \"%s\" is draining: it can be attached again when its "
 					"translated connections have ended, or after a detach --force" :
-					"server \"%s\" is attached already: detach it first to attach it with other options",
+					"server \"%s\" is attached already: to change its options, apply a Throttle (weir export, weir apply)",
 				server->name);
 		shared = other->netns_cookie == server->netns_cookie ? shared_listen(server, other) : NULL;
 		if (shared) {
