@@ -39,6 +39,8 @@ static __always_inline int egress_conn(struct __sk_buff *skb, struct work *w, st
 		places_give(w);
 
 	if (action == WEIR_FRAME) {
+		if (w->response.took_ns)
+			count_duration(w->server, WEIR_ANSWER_NS, WEIR_ANSWER_1MS, w->response.took_ns);
 		frame_responses(skb, w);
 		bpf_spin_lock(&c->lock);
 		holds = weir_conn_holds_places(c);

@@ -131,7 +131,8 @@ static __always_inline int hold_segment(struct __sk_buff *skb, struct work *w, s
 	count_many(w->server, refused || w->decision.overlooked ? WEIR_RECORDS_DRY_RUN_HELD : WEIR_RECORDS_PASSED,
 		   w->hold.records);
 	top_records(w->hook, w->hold.records, 0);
-	count_many(w->server, WEIR_HELD_NS, held_ns);
+	if (held_ns)
+		count_duration(w->server, WEIR_HELD_NS, WEIR_HELD_1MS, held_ns);
 	return SOCKET_GETS_IT;
 }
 

@@ -6,6 +6,7 @@
 #include "weir/abi/abi.h"
 #include "weir/abi/answer.h"
 #include "weir/admission/admission.h"
+#include "weir/base/duration.h"
 #include "weir/conn/conn.h"
 #include "weir/conn/trace.h"
 
@@ -259,6 +260,13 @@ static __always_inline void count_many(__u32 server, __u32 reason, __u64 n)
 static __always_inline void count(__u32 server, __u32 reason)
 {
 	count_many(server, reason, 1);
+}
+
+/* sum: of the nanoseconds; first: the first bucket's. */
+static __always_inline void count_duration(__u32 server, __u32 sum, __u32 first, __u64 ns)
+{
+	count_many(server, sum, ns);
+	count(server, first + weir_duration_bucket(ns));
 }
 
 #endif

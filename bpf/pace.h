@@ -90,7 +90,7 @@ static __always_inline enum weir_action pace_segment(struct __sk_buff *skb, stru
 		   w->hold.records);
 	top_records(w->hook, w->hold.records, w->decision.waited ? w->decision.asked_anew : 0);
 	if (held_ns)
-		count_many(w->server, WEIR_HELD_NS, held_ns);
+		count_duration(w->server, WEIR_HELD_NS, WEIR_HELD_1MS, held_ns);
 	if (w->decision.waited)
 		count_many(w->server, WEIR_RECORDS_HELD, w->decision.asked_anew);
 	return WEIR_PASS;

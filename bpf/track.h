@@ -57,6 +57,16 @@ enum opened {
 	OPENED_SOON, /* by this very packet, if it answers a SYN cookie: only then can the kernel say where it stands */
 };
 
+/* In two parts: the compiler writes no more than 1024 bytes at once, and would make one of them. */
+static __always_inline void conn_clear(struct weir_conn *c)
+{
+	struct weir_request *rest = &c->request;
+
+	barrier_var(rest);
+	__builtin_memset(c, 0, __builtin_offsetof(struct weir_conn, request));
+	__builtin_memset(rest, 0, sizeof(*c) - __builtin_offsetof(struct weir_conn, request));
+}
+
 /* Begins to follow the connection of a client's packet. */
 __noinline int conn_open(struct __sk_buff *skb)
 {
@@ -70,7 +80,7 @@ __noinline int conn_open(struct __sk_buff *skb)
 	if (!w)
 		return OPENED_NOT;
 	fresh = &w->fresh;
-	__builtin_memset(fresh, 0, sizeof(*fresh));
+	conn_clear(fresh);
 	sk = socket_of(skb, &w->packet);
 	if (!sk)
 		return OPENED_NOT;

@@ -10,6 +10,8 @@
 
 #include "base/cleanup.h"
 #include "metrics/metrics.h"
+#include "metrics/top.h"
+#include "weir/base/duration.h"
 
 static char *text_of(const struct metrics_server *servers, size_t n)
 {
@@ -87,6 +89,8 @@ static void all_series(void **state)
 		{ "IDENTITY", "weir_identity_notes_total{server=\"api\",note=\"%s\"} %u" },
 		{ "RECORD", "weir_records_total{server=\"api\",decision=\"%s\"} %u" },
 		{ "TIME", "weir_held_seconds_total{server=\"api\"} 0.000" },
+		{ "HELD_FOR", "# TYPE weir_hold_duration_seconds histogram" },
+		{ "ANSWERED_AFTER", "# TYPE weir_answer_duration_seconds histogram" },
 		{ "PACKET", "weir_packets_total{server=\"api\",action=\"%s\"} %u" },
 		{ "CONN", "weir_connections_%s_total{server=\"api\"} %u" },
 		{ "TRACE", "weir_%s_total{server=\"api\"} %u" },
@@ -182,6 +186,76 @@ static void gauges(void **state)
 	assert_true(metrics_translated(server.counters) == 0);
 }
 
+/* Each bucket has what took as long as its bound, or less. */
+static void durations(void **state)
+{
+	static const __u64 took_ms[] = { 0, 1, 5, 6, 10000, 10001, 1000000 };
+	struct metrics_server server = { .name = "api" };
+	CLEANUP_FREE char *text = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(took_ms) / sizeof(*took_ms); i++)
+		server.counters[WEIR_ANSWER_1MS + weir_duration_bucket(took_ms[i] * WEIR_NS_PER_MS)]++;
+	assert_int_equal(weir_duration_bucket(WEIR_NS_PER_MS + 1), 1);
+	assert_int_equal(weir_duration_bucket(~0ULL), WEIR_ANSWER_LONGER - WEIR_ANSWER_1MS);
+	assert_int_equal(WEIR_HELD_LONGER - WEIR_HELD_1MS, WEIR_DURATION_BUCKETS - 1);
+	server.counters[WEIR_ANSWER_NS] = 1500000001;
+	text = text_of(&server, 1);
+	assert_line(text, "weir_answer_duration_seconds_bucket{server=\"api\",le=\"0.001\"} 2");
+	assert_line(text, "weir_answer_duration_seconds_bucket{server=\"api\",le=\"0.005\"} 3");
+	assert_line(text, "weir_answer_duration_seconds_bucket{server=\"api\",le=\"2.5\"} 4");
+	assert_line(text, "weir_answer_duration_seconds_bucket{server=\"api\",le=\"10\"} 5");
+	assert_line(text, "weir_answer_duration_seconds_bucket{server=\"api\",le=\"+Inf\"} 7");
+	assert_line(text, "weir_answer_duration_seconds_count{server=\"api\"} 7");
+	assert_line(text, "weir_answer_duration_seconds_sum{server=\"api\"} 1.500000001");
+	assert_line(text, "weir_hold_duration_seconds_count{server=\"api\"} 0");
+}
+
+static void add_user(struct metrics_top *top, const char *user, int requests)
+{
+	CLEANUP_JSON json_t *rows = json_pack("[{s:s, s:s, s:s, s:i, s:i}, {s:s, s:s, s:s, s:i}]", "server", "api",
+					      "by", "user", "user", user, "requests", requests, "refused", 1, "server",
+					      "api", "by", "verb", "verb", "get", "requests", 99);
+
+	metrics_top_add(top, rows);
+}
+
+/* Who comes again keeps his place and his sum; of those who do not, the one who was there longest ago goes. */
+static void top_users(void **state)
+{
+	struct metrics_top top = { .places = 2 };
+	CLEANUP_JSON json_t *families = json_array();
+	CLEANUP_FREE char *text = NULL;
+
+	(void)state;
+	add_user(&top, "ann", 5);
+	add_user(&top, "bob", 7);
+	add_user(&top, "ann", 3);
+	add_user(&top, "cat", 1);
+	metrics_top_families(&top, families);
+	text = metrics_text(families);
+	assert_line(text, "weir_top_requests_total{server=\"api\",user=\"ann\"} 8");
+	assert_line(text, "weir_top_refused_total{server=\"api\",user=\"ann\"} 2");
+	assert_line(text, "weir_top_requests_total{server=\"api\",user=\"cat\"} 1");
+	assert_int_equal(count_lines(text, "weir_top_requests_total{"), 2);
+	metrics_top_forget(&top, "api");
+	assert_int_equal(json_object_size(top.servers), 0);
+	metrics_top_clear(&top);
+	add_user(&top, "ann", 5); /* without places nothing is kept */
+	assert_null(top.servers);
+}
+
+/* Behind a family's name come its labels or its value; in a histogram's, one of its parts. */
+static bool ends_family(const char *rest)
+{
+	static const char *const parts[] = { "_bucket{", "_sum{", "_count{" };
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		if (strncmp(rest, parts[i], strlen(parts[i])) == 0)
+			return true;
+	return *rest == '{' || *rest == ' ';
+}
+
 /* Each family is announced once, before its samples, which stand together. */
 static void families_are_whole(void **state)
 {
@@ -202,16 +276,17 @@ static void families_are_whole(void **state)
 		if (strncmp(line, start, strlen(start)) == 0)
 			continue;
 		assert_memory_equal(line, family, strlen(family));
-		assert_non_null(strchr("{ ", line[strlen(family)]));
+		assert_true(ends_family(line + strlen(family)));
 	}
-	assert_int_equal(n_help, 48);
+	assert_int_equal(n_help, 50);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_agents_own), cmocka_unit_test(all_series),		cmocka_unit_test(gauges),
-		cmocka_unit_test(by_limit),	  cmocka_unit_test(families_are_whole),
+		cmocka_unit_test(by_limit),	  cmocka_unit_test(families_are_whole), cmocka_unit_test(durations),
+		cmocka_unit_test(top_users),
 	};
 
 	return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);

@@ -17,6 +17,7 @@ struct agent_options {
 	unsigned int resync_s;				/* between two looks at all that is in force; at least 1 */
 	unsigned int conns_max;				/* of one network namespace; 0: as it is, or the default */
 	bool inside_off;				/* no server is looked into */
+	unsigned int metrics_top;			/* users of each server in the metrics; 0: none */
 	const char *const *policies;			/* files and directories to follow: absolute paths */
 	size_t n_policies;
 	const char *persist_dir; /* NULL: the state ends with the machine's uptime */

@@ -38,6 +38,7 @@ int history_open(struct agent *agent, struct error *err)
 	if (last)
 		history_base_from_json(&history->base, last);
 	agent->history = history;
+	agent->top.places = options->metrics_top;
 	return 0;
 }
 
@@ -46,6 +47,7 @@ void history_close(struct agent *agent)
 	if (!agent->history)
 		return;
 	history_base_clear(&agent->history->base);
+	metrics_top_clear(&agent->top);
 	free(agent->history);
 	agent->history = NULL;
 }
@@ -139,6 +141,8 @@ static void take_down(struct agent *agent, bool counts)
 	int ret = history_sample(agent, &agent->history->base, &sample, &err) ?:
 			  write_sample(agent, &sample, counts, &err);
 
+	if (!ret && counts)
+		metrics_top_add(&agent->top, sample.rows);
 	tell(agent->history, ret, &err);
 }
 

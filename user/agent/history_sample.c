@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-#define ROWS_OF_A_KIND 10
+#define ROWS_OF_A_KIND METRICS_TOP_LEAST
 
 struct sampling {
 	struct agent *agent;

@@ -90,6 +90,7 @@ int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struc
 	if (ret >= 0) {
 		json_t *families = metrics_families(&snapshot);
 
+		metrics_top_families(&agent->top, families);
 		reconcile_metrics(agent, families);
 		policy_sources_measure(&agent->sources, families);
 		*result = json_pack("{s:o}", "metrics", families);

@@ -32,6 +32,7 @@
 #include "datapath/datapath.h"
 #include "follow/source.h"
 #include "metrics/metrics.h"
+#include "metrics/top.h"
 #include "probe/probe.h"
 #include "state/state.h"
 
@@ -104,6 +105,7 @@ struct agent {
 	struct reconcile *reconcile;		/* NULL: no workers */
 	struct jobs *jobs;			/* NULL: who adds one does it */
 	struct history *history;		/* the jobs' alone (history.h) */
+	struct metrics_top top;			/* as the history has it */
 	struct sweeper *sweeper;		/* NULL: whoever wakes it sweeps */
 	struct control_client *client;		/* who gave the command that the event loop carries out */
 	LIST_HEAD(readers, reader) readers;	/* who trace */
@@ -230,12 +232,18 @@ int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct
  * says it. Returns its slot.
  */
 int server_attach(struct agent *agent, struct server *server, json_t *netns_inode, char **unheard, struct error *err);
+/* Are its interfaces and its cgroup there? Without a cgroup it gets the root. fd: of its namespace. */
+int server_check_place(struct agent *agent, int fd, struct server *server, struct error *err);
+/* -EOPNOTSUPP: it wants what is held to be paced, and that cannot be. */
+int server_check_pace(const struct server *server, const struct net *net, struct error *err);
 /* Says on which of its ports nobody listens (unheard.c); the caller frees it. NULL: there is none, or it is not known. */
 char *server_unheard(struct agent *agent, const struct server *server);
 int agent_detach(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 int agent_dry_run(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 int agent_pause(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 int agent_resume(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+/* How many connections of a server in force are translated. */
+int server_count_translated(struct agent *agent, int slot, __u64 *translated, struct error *err);
 bool servers_draining(const struct agent *agent);
 /* Ends the servers that were detached and have no translated connection left. A job. */
 void servers_drain(struct agent *agent);

@@ -128,6 +128,7 @@ int server_end(struct agent *agent, int slot, struct error *err)
 	memset(agent->servers[slot].drift, 0, sizeof(agent->servers[slot].drift));
 	identity_forget(agent, slot);
 	reconcile_forget(agent, server->name);
+	metrics_top_forget(&agent->top, server->name);
 	if (net)
 		ret = net_settle(net, err);
 	else

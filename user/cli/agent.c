@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,6 +7,7 @@
 #include "agent/log.h"
 #include "base/array.h"
 #include "cli/cli.h"
+#include "metrics/top.h"
 #include "model/parse.h"
 
 #define METRICS_DEFAULT "127.0.0.1:9790"
@@ -20,11 +22,14 @@ enum {
 	KEY_PERSIST,
 	KEY_LOG,
 	KEY_INSIDE,
+	KEY_METRICS_TOP,
 };
 
 const struct argp_option cli_agent_options[] = {
 	{ "metrics", 'm', "ADDR:PORT", 0,
 	  "listen address for Prometheus metrics, or off (default: " METRICS_DEFAULT ")", 0 },
+	{ "metrics-top", KEY_METRICS_TOP, "N", 0,
+	  "name the N users of each server with the most requests in the metrics, 10 to 1000 (default: 0, none)", 0 },
 	{ "connections", 'c', "N", 0,
 	  "size of the connection table of each network namespace (default: 262144). An existing table keeps its size",
 	  0 },
@@ -100,6 +105,18 @@ static void set_metrics(const struct argp_state *state, struct agent_options *ag
 	agent->metrics = arg;
 }
 
+static void set_metrics_top(const struct argp_state *state, struct agent_options *agent, const char *arg)
+{
+	struct error err;
+	__u64 n = 0;
+	int ret = parse_number(arg, METRICS_TOP_MAX, &n, &err);
+
+	if (!ret && n && n < METRICS_TOP_LEAST)
+		ret = error_set(&err, -EINVAL, "must be 0, or at least %d", METRICS_TOP_LEAST);
+	cli_check(state, ret, "--metrics-top", &err);
+	agent->metrics_top = n;
+}
+
 static void set_group(const struct argp_state *state, const char *option, struct access_group *group, const char *arg)
 {
 	struct error err;
@@ -155,6 +172,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case 'm':
 		set_metrics(state, agent, arg);
+		break;
+	case KEY_METRICS_TOP:
+		set_metrics_top(state, agent, arg);
 		break;
 	case KEY_LOG:
 		set_log(state, arg);

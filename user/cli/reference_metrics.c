@@ -25,6 +25,9 @@ static json_t *example_families(void)
 	agent.state.servers[0] = &server;
 	agent.sources.items = &source;
 	agent.sources.n = 1;
+	agent.top.servers = json_pack("{s:{s:{}}}", server.name, "alice");
+	metrics_top_families(&agent.top, families);
+	json_decref(agent.top.servers);
 	reconcile_metrics(&agent, families);
 	policy_sources_measure(&agent.sources, families);
 	return families;

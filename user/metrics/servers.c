@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "weir/base/duration.h"
+
 #include "metrics/metrics.h"
 
 /* What there was too much of. */
@@ -108,6 +110,52 @@ static void add_held(json_t *families, const struct metrics_snapshot *snapshot)
 	}
 }
 
+/* first: the first bucket's reason. */
+static void add_durations(json_t *samples, const struct metrics_server *server, enum weir_reason sum,
+			  enum weir_reason first)
+{
+#define BOUND(ms) (ms) / 1e3,
+	static const double bounds_s[] = { WEIR_DURATION_BOUNDS(BOUND) };
+#undef BOUND
+	json_t *labels = json_pack("{s:s}", "server", server->name);
+	__u64 count = 0;
+	char bound[16];
+
+	for (unsigned int i = 0; i < WEIR_DURATION_BUCKETS; i++) {
+		json_t *bucket = json_copy(labels);
+
+		count += server->counters[first + i];
+		strcpy(bound, "+Inf");
+		if (i < WEIR_DURATION_BUCKETS - 1)
+			snprintf(bound, sizeof(bound), "%g", bounds_s[i]);
+		json_object_set_new(bucket, "le", json_string(bound));
+		metrics_add_part(samples, "_bucket", bucket, json_integer(count));
+	}
+	metrics_add_part(samples, "_sum", json_incref(labels),
+			 json_real((double)server->counters[sum] / WEIR_NS_PER_S));
+	metrics_add_part(samples, "_count", labels, json_integer(count));
+}
+
+static void add_histogram(json_t *families, const struct metrics_snapshot *snapshot, const char *name, const char *help,
+			  enum weir_reason sum, enum weir_reason first)
+{
+	json_t *samples = metrics_add_family(families, name, "histogram", help);
+
+	for (size_t i = 0; i < snapshot->n_servers; i++)
+		add_durations(samples, &snapshot->servers[i], sum, first);
+}
+
+static void add_histograms(json_t *families, const struct metrics_snapshot *snapshot)
+{
+	add_histogram(families, snapshot, "weir_hold_duration_seconds",
+		      "How long records and packets of held traffic waited, of those that did.", WEIR_HELD_NS,
+		      WEIR_HELD_1MS);
+	add_histogram(
+		families, snapshot, "weir_answer_duration_seconds",
+		"Time from a request's head until its answer began, of HTTP/1.1 requests that are read on the wire one at a time.",
+		WEIR_ANSWER_NS, WEIR_ANSWER_1MS);
+}
+
 static void add_paced(json_t *families, const struct metrics_snapshot *snapshot)
 {
 	json_t *samples = metrics_add_family(
@@ -154,6 +202,7 @@ void metrics_add_servers(json_t *families, const struct metrics_snapshot *snapsh
 	for (const struct metrics_group_family *family = metrics_group_families; family->name; family++)
 		add_group(families, snapshot, family);
 	add_held(families, snapshot);
+	add_histograms(families, snapshot);
 	add_modes(families, snapshot);
 	add_paced(families, snapshot);
 	add_connections(families, snapshot);

@@ -15,7 +15,9 @@
  *   SOURCE     what said whose a request is (identity.h)  weir_identified_total{source}
  *   IDENTITY   what else was noticed about that           weir_identity_notes_total{note}
  *   RECORD     what became of a record (hold.h)        weir_records_total{decision}
- *   TIME       nanoseconds                             weir_held_seconds_total
+ *   TIME       nanoseconds                             weir_held_seconds_total, and the sums of the two histograms:
+ *   HELD_FOR   how long records were held (duration.h) weir_hold_duration_seconds
+ *   ANSWERED_AFTER  how long answers took to begin     weir_answer_duration_seconds
  *   PACKET     what was done to packets                weir_packets_total{action}
  *   TRACE      records that found the ring full, or    weir_trace_lost_total, weir_refusal_events_skipped_total
  *              that a sample has no room for
@@ -118,6 +120,23 @@
 	X(RECORDS_HELD, "held", RECORD)                           \
 	X(RECORDS_DRY_RUN_HELD, "dry_run_held", RECORD)           \
 	X(HELD_NS, "held_ns", TIME)                               \
+	X(HELD_1MS, "1ms", HELD_FOR)                              \
+	X(HELD_5MS, "5ms", HELD_FOR)                              \
+	X(HELD_25MS, "25ms", HELD_FOR)                            \
+	X(HELD_100MS, "100ms", HELD_FOR)                          \
+	X(HELD_500MS, "500ms", HELD_FOR)                          \
+	X(HELD_2500MS, "2500ms", HELD_FOR)                        \
+	X(HELD_10S, "10s", HELD_FOR)                              \
+	X(HELD_LONGER, "longer", HELD_FOR)                        \
+	X(ANSWER_NS, "answer_ns", TIME)                           \
+	X(ANSWER_1MS, "1ms", ANSWERED_AFTER)                      \
+	X(ANSWER_5MS, "5ms", ANSWERED_AFTER)                      \
+	X(ANSWER_25MS, "25ms", ANSWERED_AFTER)                    \
+	X(ANSWER_100MS, "100ms", ANSWERED_AFTER)                  \
+	X(ANSWER_500MS, "500ms", ANSWERED_AFTER)                  \
+	X(ANSWER_2500MS, "2500ms", ANSWERED_AFTER)                \
+	X(ANSWER_10S, "10s", ANSWERED_AFTER)                      \
+	X(ANSWER_LONGER, "longer", ANSWERED_AFTER)                \
 	X(BY_REQUEST_HEADER, "request_header", SOURCE)            \
 	X(BY_TOKEN, "token", SOURCE)                              \
 	X(BY_ADDRESS_TABLE, "address_table", SOURCE)              \

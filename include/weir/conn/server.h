@@ -15,6 +15,7 @@ struct weir_response_reader {
 	__u32 outstanding;
 	__u16 lost;
 	__u16 pad;
+	__u64 took_ns;	 /* until the answer began; 0: it had begun, or several are outstanding */
 	__u64 head_bits; /* bit 0: the oldest outstanding request is a HEAD */
 	struct weir_response response;
 };
@@ -64,6 +65,8 @@ WEIR_INLINE enum weir_action weir_conn_begin_server(struct weir_conn *c, const s
 		r->head_bits = at ? c->head_bits >> at | c->head_bits << (WEIR_OUTSTANDING_MAX - at) : c->head_bits;
 	}
 	r->response = c->response;
+	r->took_ns = c->asked_ns ? c->last_ns - c->asked_ns : 0;
+	c->asked_ns = 0;
 	return WEIR_FRAME;
 }
 

@@ -82,7 +82,8 @@ struct weir_conn {
 	__u64 timer[2];
 #endif
 	__u64 id; /* when it was opened: tells it from others of its flow; WEIR_CONN_FORGOTTEN: it is about to be deleted */
-	__u64 last_ns;	 /* CLOCK_MONOTONIC of the latest packet */
+	__u64 last_ns; /* CLOCK_MONOTONIC of the latest packet */
+	__u64 asked_ns; /* when its only outstanding request came, of whose answer nothing was sent; 0: there is no such one */
 	__u64 head_bits; /* bit n % 64: outstanding request n is a HEAD */
 	struct weir_splice splice;
 	__u32 request_next;   /* client's numbers: next byte to frame */
