@@ -117,7 +117,7 @@ static void print_entries(FILE *out, const char *title, const struct reference_e
 	fputc('\n', out);
 }
 
-void reference_commands(FILE *out)
+static void reference_commands(FILE *out)
 {
 	reference_title(out, "Commands");
 	fputs("`weir help COMMAND` prints the same. What commands print is in [output](output.md).\n\n"

@@ -11,7 +11,6 @@
 /* Prints a page: commands, policy, metrics, reasons or man. Returns the exit status. */
 int reference_print(const char *page);
 
-void reference_commands(FILE *out);
 void reference_man(FILE *out);
 void reference_policy(FILE *out);
 void reference_metrics(FILE *out);

@@ -201,7 +201,7 @@ int map_put(struct datapath *dp, const struct map_range *range, const struct map
 	return put_all(range, diff);
 }
 
-int map_drop(const struct map_range *range, const struct map_diff *diff)
+static int map_drop(const struct map_range *range, const struct map_diff *diff)
 {
 	int ret = 0;
 

@@ -40,7 +40,6 @@ void map_diff_clear(struct map_diff *diff);
 void map_count(struct datapath *dp, const struct map_range *range, const struct map_diff *diff);
 /* Writes what is to be put, and counts. */
 int map_put(struct datapath *dp, const struct map_range *range, const struct map_diff *diff);
-int map_drop(const struct map_range *range, const struct map_diff *diff);
 
 /*
  * Makes the entries of the range these and no others: new ones are there before others go. Where the map has no room for both,

@@ -4,6 +4,8 @@
 #include "policy/kinds.h"
 #include "policy/shape.h"
 
+static json_t *shape_schema(const struct shape *shape);
+
 static json_t *text_schema(const struct field *field)
 {
 	json_t *schema = json_pack("{s:s}", "type", "string"), *words;
@@ -53,7 +55,8 @@ static json_t *field_schema(const struct field *field)
 	return schema;
 }
 
-json_t *shape_schema(const struct shape *shape)
+/* A new reference. */
+static json_t *shape_schema(const struct shape *shape)
 {
 	json_t *properties = json_object(), *required = json_array();
 	json_t *schema = json_pack("{s:s, s:o, s:b}", "type", "object", "properties", properties,

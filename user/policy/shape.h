@@ -50,8 +50,6 @@ struct field {
 void shape_check(const struct shape *shape, const struct node *object, struct problems *problems);
 /* What the shape knows of an object that is right: neither ignored nor null members. A new reference. */
 json_t *shape_to_json(const struct shape *shape, const struct node *object);
-/* The JSON Schema of an object. A new reference. */
-json_t *shape_schema(const struct shape *shape);
 
 /*
  * Keys as weir writes them in JSON, everywhere in the value: inFlight becomes in_flight. A new reference; lists in it may be
