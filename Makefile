@@ -106,7 +106,8 @@ CLANGS := $(foreach clang,clang-14 clang-15 clang-16 clang-19,$(if $(shell comma
 VM_OBJECTS := $(CLANGS:%=build/vm/%/weir.bpf.o) $(CLANGS:%=build/vm/%/xdp.bpf.o)
 
 # To upgrade from and to (tests/e2e/test_upgrade.py): programs of other instructions, and an agent that wants other maps.
-OTHER_PROGRAMS := $(patsubst %.c,build/other-programs/%.o,$(shell grep -lF '"weir.skel.h"' $(LIB_SOURCES)))
+PROGRAM_USERS := $(shell grep -lF '"weir.skel.h"' $(LIB_SOURCES))
+OTHER_PROGRAMS := $(PROGRAM_USERS:%.c=build/other-programs/%.o)
 OTHER_MAPS := $(patsubst %.c,build/other-maps/%.o,$(shell grep -lF WEIR_ABI_VERSION $(LIB_SOURCES)))
 OTHER_WEIRS := build/other-programs/weir build/other-maps/weir build/without-inside/weir
 WITHOUT_BTF := $(patsubst bpf/%.bpf.c,build/without-btf/%.bpf.o,$(wildcard bpf/*.bpf.c))
@@ -115,7 +116,7 @@ WITHOUT_BTF := $(patsubst bpf/%.bpf.c,build/without-btf/%.bpf.o,$(wildcard bpf/*
 TEST_SKELETONS := $(patsubst %.bpf.c,build/%.skel.h,$(wildcard tests/prog/bpf/*.bpf.c))
 
 HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c)
-FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/weir/*/*.h user/*/*.h tests/*/*.h tests/*/bpf/*.c vmlinux/*.h)
+FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/weir/*/*.h user/*/*.h tests/*/*.h tests/*/bpf/*.c tests/*/bpf/*/*.c vmlinux/*.h)
 
 .PHONY: all deps tests install uninstall deb demo test quick check docs unit fuzz fuzz-packets bench test-kernels test-service test-kube test-kube-in-flight test-kube-event-rate test-inside test-kube-manifests test-kube-tls soak soak-kernels format lint clean help FORCE
 .DELETE_ON_ERROR:
@@ -165,11 +166,11 @@ $(foreach clang,$(CLANGS),$(eval $(call bpf_objects,build/vm/$(clang),$(clang),)
 build/tests/prog/bpf/%.bpf.o: tests/prog/bpf/%.bpf.c build/vmlinux.h
 	$(call say,CLANG)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(BPF_CLANG) $(BPF_FLAGS) -MMD -MP -c $< -o $@
+	$(Q)$(BPF_CLANG) $(BPF_FLAGS) -Ibpf -MMD -MP -c $< -o $@
 
 build/tests/prog/bpf/%.skel.h: build/tests/prog/bpf/%.bpf.o
 	$(call say,SKELETON)
-	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
+	$(Q)$(BPFTOOL) gen skeleton $< name $(*F)_bpf > $@
 
 build/tests/prog/lanes.o build/quick/tests/prog/lanes.o: $(TEST_SKELETONS)
 
@@ -195,8 +196,9 @@ $(eval $(call host_objects,build/tsan,$$(CC),,$$(THREAD_SANITIZE),$$(SKELETONS))
 $(eval $(call host_objects,build/fuzz,$$(BPF_CLANG),,$$(FUZZ_SANITIZE),$$(SKELETONS)))
 # For `make quick`: what compiles soonest.
 $(eval $(call host_objects,build/quick,$$(CC),,-O0 -g1 $$(CPPFLAGS),$$(SKELETONS)))
-# To upgrade from and to: an agent with other programs, and one that wants other maps.
+# To upgrade from and to: an agent with other programs, and one that wants other maps. For tests: programs that do nothing.
 $(eval $(call host_objects,build/other-programs,$$(CC),-Ibuild/other-programs,$$(PLAIN),build/other-programs/weir.skel.h $$(SKELETONS)))
+$(eval $(call host_objects,build/idle,$$(CC),-Ibuild/tests/prog/bpf/idle,$$(PLAIN),build/tests/prog/bpf/idle/weir.skel.h $$(SKELETONS)))
 $(eval $(call host_objects,build/other-maps,$$(CC),-DWEIR_ABI_VERSION=1000,$$(PLAIN),$$(SKELETONS)))
 
 # What a commit changes, one object alone knows.
@@ -235,6 +237,8 @@ build/tests/unit/%: build/asan/tests/unit/%.o $(UNIT_HELPERS) $(CORPUS_HELPERS) 
 build/tests/threads/%: build/tsan/tests/unit/%.o $(THREAD_HELPERS) build/tsan/libweir.a
 	$(call link,$(CC) $(THREAD_SANITIZE),-lcmocka)
 
+# What is tested there is how programs come and go, whatever they do.
+$(filter build/tests/prog/test_datapath%,$(PROG_TESTS)): $(PROGRAM_USERS:%.c=build/idle/%.o)
 build/tests/prog/%: build/tests/prog/%.o $(PROG_HELPERS) build/libweir.a
 	$(call link,$(CC) $(LINK_HARDENING),-lcmocka)
 

@@ -17,4 +17,7 @@
 #include "ingress.h"
 #include "sockops.h"
 
+/* Which build these programs are of: the next agent need not load them again (user/datapath/programs.c). */
+const volatile __u64 weir_build = 0;
+
 char LICENSE[] SEC("license") = "GPL";

@@ -62,23 +62,6 @@ int datapath_kernel_check(struct error *err)
 	return 0;
 }
 
-static int program_pin(struct datapath *dp, enum attach_direction d, const struct bpf_program *program,
-		       struct error *err)
-{
-	struct bpf_prog_info info = {};
-	__u32 length = sizeof(info);
-	int fd = bpf_program__fd(program), ret;
-	char name[PINS_NAME_MAX];
-
-	snprintf(name, sizeof(name), "prog-%s", attach_direction_name(d));
-	ret = bpf_obj_get_info_by_fd(fd, &info, &length) ?: pins_replace(fd, dp->dir, name);
-	if (ret)
-		return error_set(err, ret, "pinning %s/%s: %s", dp->dir, name, strerror(-ret));
-	dp->attach.program[d].fd = fd;
-	dp->attach.program[d].id = info.id;
-	return 0;
-}
-
 static int monitor_inside(void *arg)
 {
 	struct datapath *dp = arg;
@@ -101,41 +84,6 @@ static int monitor_open(struct datapath *dp, struct error *err)
 	int ret = netns_run(dp->netns_fd, monitor_inside, dp, err);
 
 	return ret ? error_set(err, ret, "watching the network devices: %s", strerror(-ret)) : 0;
-}
-
-struct attach_call {
-	struct datapath *dp;
-	struct error *err;
-};
-
-static int take_over_inside(void *arg)
-{
-	struct attach_call *call = arg;
-
-	return attach_take_over(&call->dp->attach, call->err);
-}
-
-int datapath_programs_keep(struct datapath *dp, struct error *err)
-{
-	struct attach_call call = { .dp = dp, .err = err };
-	int ret;
-
-	dp->attach.dir = dp->dir;
-	dp->override_end_fd = bpf_program__fd(dp->skeleton->progs.weir_override_end);
-	dp->on_cgroups[0] = (struct cgroup_program){ .name = CGROUP_HOLD,
-						     .type = BPF_CGROUP_INET_INGRESS,
-						     .fd = bpf_program__fd(dp->skeleton->progs.weir_hold) };
-	dp->on_cgroups[1] = (struct cgroup_program){ .name = CGROUP_SOCKOPS,
-						     .type = BPF_CGROUP_SOCK_OPS,
-						     .fd = bpf_program__fd(dp->skeleton->progs.weir_sockops) };
-	dp->forget_fd = bpf_program__fd(dp->skeleton->progs.weir_forget);
-	dp->forget_admitted_fd = bpf_program__fd(dp->skeleton->progs.weir_forget_admitted);
-	ret = program_pin(dp, ATTACH_EGRESS, dp->skeleton->progs.weir_egress, err)	     ?:
-		      program_pin(dp, ATTACH_INGRESS, dp->skeleton->progs.weir_ingress, err) ?:
-		      netns_run(dp->netns_fd, take_over_inside, &call, err);
-	for (int i = 0; i < DATAPATH_ON_CGROUPS && !ret && !dp->no_hold.text[0]; i++)
-		ret = cgroup_links_take_over(dp->dir, &dp->on_cgroups[i], err);
-	return ret;
 }
 
 /* One agent for each directory of pins, wherever it keeps its state: another one would undo what it finds there. */
@@ -182,6 +130,8 @@ static struct datapath *datapath_new(void)
 		return NULL;
 	dp->dir_fd = -1;
 	dp->netns_fd = -1;
+	for (int i = 0; i < DATAPATH_PROGRAMS_COUNT; i++)
+		dp->programs[i] = -1;
 	dp->cpus = libbpf_num_possible_cpus();
 	pthread_mutex_init(&dp->lock, NULL);
 	return dp;
@@ -234,6 +184,7 @@ void datapath_close(struct datapath *dp)
 	datapath_xdp_close(dp);
 	weir_bpf__destroy(dp->explain);
 	weir_bpf__destroy(dp->skeleton);
+	datapath_programs_close(dp);
 	if (dp->dir_fd >= 0)
 		close(dp->dir_fd);
 	pthread_mutex_destroy(&dp->lock);
@@ -253,16 +204,22 @@ static int detach_all(void *arg)
 	return n < 0 ? n : 0;
 }
 
+static int unpin(const struct datapath *dp, const char *name, struct error *err)
+{
+	char path[PATH_MAX];
+
+	pins_path(path, dp->dir, "%s", name);
+	return unlink(path) && errno != ENOENT ? error_set(err, -errno, "removing %s: %s", path, strerror(errno)) : 0;
+}
+
 /* The maps go last, `settings` the very last: as long as any is there, it tells which version they belong to. */
 int datapath_remove(struct datapath *dp, struct error *err)
 {
-	static const char *const pins[] = { "prog-ingress", "prog-egress",
+	static const char *const maps[] = {
 #define X(name) #name,
-					    DATAPATH_MAPS(X)
+		DATAPATH_MAPS(X)
 #undef X
 	};
-	static const size_t n_programs = 2, n = sizeof(pins) / sizeof(*pins);
-	char path[PATH_MAX];
 	int ret = datapath_inside_remove(dp, err);
 
 	if (ret)
@@ -273,11 +230,12 @@ int datapath_remove(struct datapath *dp, struct error *err)
 	ret = datapath_pace(dp, false, err) ?: datapath_hold_sync(dp, NULL, 0, err);
 	if (ret)
 		return ret;
-	for (size_t i = 0; i < n; i++) {
-		pins_path(path, dp->dir, "%s", pins[i < n_programs ? i : n - 1 - (i - n_programs)]);
-		if (unlink(path) && errno != ENOENT)
-			return error_set(err, -errno, "removing %s: %s", path, strerror(errno));
-	}
+	for (int i = 0; i < DATAPATH_PROGRAMS_COUNT && !ret; i++)
+		ret = unpin(dp, datapath_program_pin(i), err);
+	for (size_t n = sizeof(maps) / sizeof(*maps); n && !ret; n--)
+		ret = unpin(dp, maps[n - 1], err);
+	if (ret)
+		return ret;
 	if (rmdir(dp->dir) && errno != ENOENT)
 		return error_set(err, -errno, "removing %s: %s", dp->dir, strerror(errno));
 	free(dp->links);

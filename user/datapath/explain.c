@@ -37,20 +37,6 @@ static void frame_fill(struct frame *frame, __u32 server, const struct datapath_
 		frame->length = answer;
 }
 
-static int maps_share(struct weir_bpf *from, struct weir_bpf *to)
-{
-	struct bpf_map *map;
-
-	bpf_object__for_each_map (map, to->obj) {
-		struct bpf_map *there = bpf_object__find_map_by_name(from->obj, bpf_map__name(map));
-		int ret = bpf_map__is_internal(map) || !there ? 0 : bpf_map__reuse_fd(map, bpf_map__fd(there));
-
-		if (ret)
-			return ret;
-	}
-	return 0;
-}
-
 static int skeleton_load(struct weir_bpf *skeleton)
 {
 	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_LOAD);
@@ -67,13 +53,12 @@ static int explain_load(struct datapath *dp, struct error *err)
 
 	if (dp->explain)
 		return 0;
-	libbpf_log_begin();
-	skeleton = weir_bpf__open();
-	if (!skeleton)
-		return error_set(err, -errno, "opening the BPF object: %s", libbpf_log_failure());
+	ret = datapath_object_open(&skeleton, err);
+	if (ret)
+		return ret;
 	bpf_object__for_each_program (program, skeleton->obj)
 		bpf_program__set_autoload(program, program == skeleton->progs.weir_explain);
-	ret = maps_share(dp->skeleton, skeleton) ?: skeleton_load(skeleton);
+	ret = datapath_maps_share(dp, skeleton->obj) ?: skeleton_load(skeleton);
 	if (ret) {
 		weir_bpf__destroy(skeleton);
 		return datapath_load_failed(ret, err);

@@ -232,18 +232,17 @@ int datapath_load_failed(int code, struct error *err)
 static int load(struct datapath *dp, __u32 conns_max, bool hold, struct error *err)
 {
 	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_LOAD);
-	int ret;
+	int ret = datapath_object_open(&dp->skeleton, err) ?: maps_reuse(dp, conns_max, err);
+	bool anew;
 
-	libbpf_log_begin();
-	dp->skeleton = weir_bpf__open();
-	if (!dp->skeleton)
-		return error_set(err, -errno, "opening the BPF object: %s", libbpf_log_failure());
-	bpf_program__set_autoload(dp->skeleton->progs.weir_hold, hold);
-	bpf_program__set_autoload(dp->skeleton->progs.weir_sockops, hold);
-	bpf_program__set_autoload(dp->skeleton->progs.weir_explain, false);
-	ret = maps_reuse(dp, conns_max, err);
 	if (ret)
 		return ret;
+	anew = !datapath_programs_find(dp);
+	bpf_program__set_autoload(dp->skeleton->progs.weir_egress, anew);
+	bpf_program__set_autoload(dp->skeleton->progs.weir_ingress, anew);
+	bpf_program__set_autoload(dp->skeleton->progs.weir_hold, anew && hold);
+	bpf_program__set_autoload(dp->skeleton->progs.weir_sockops, anew && hold);
+	bpf_program__set_autoload(dp->skeleton->progs.weir_explain, false);
 	ret = weir_bpf__load(dp->skeleton);
 	return ret ? datapath_load_failed(ret, err) : 0;
 }
@@ -258,6 +257,7 @@ int datapath_maps_load(struct datapath *dp, __u32 conns_max, struct error *err)
 	if (ret && refused && (!strcmp(refused, "weir_hold") || !strcmp(refused, "weir_sockops"))) {
 		dp->no_hold = why;
 		weir_bpf__destroy(dp->skeleton);
+		dp->skeleton = NULL;
 		return load(dp, conns_max, false, err);
 	}
 	return ret ? error_set(err, ret, "%s", why.text) : 0;
@@ -276,18 +276,30 @@ static int table_fill(struct datapath *dp, struct error *err)
 	return 0;
 }
 
+int datapath_maps_share(const struct datapath *dp, struct bpf_object *with)
+{
+	struct bpf_map *map;
+
+	bpf_object__for_each_map (map, with) {
+		const struct bpf_map *there = bpf_object__find_map_by_name(dp->skeleton->obj, bpf_map__name(map));
+		int ret = bpf_map__is_internal(map) || !there ? 0 : bpf_map__reuse_fd(map, bpf_map__fd(there));
+
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
 #define CONNS_ALONE 16 /* there will be none */
 
 int datapath_maps_alone(struct datapath *dp, struct error *err)
 {
 	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_LOAD);
+	int ret = datapath_object_open(&dp->skeleton, err);
 	struct bpf_program *program;
-	int ret;
 
-	libbpf_log_begin();
-	dp->skeleton = weir_bpf__open();
-	if (!dp->skeleton)
-		return error_set(err, -errno, "opening the BPF object: %s", libbpf_log_failure());
+	if (ret)
+		return ret;
 	bpf_object__for_each_program (program, dp->skeleton->obj)
 		bpf_program__set_autoload(program, false);
 	bpf_map__set_max_entries(dp->skeleton->maps.conns, CONNS_ALONE);

@@ -41,6 +41,16 @@ struct datapath_maps {
 #undef X
 };
 
+/* The programs that packets meet, which are pinned as prog-NAME. What ingress answers, egress must translate: it is first. */
+#define DATAPATH_PROGRAMS(X) X(egress) X(ingress) X(hold) X(sockops)
+
+enum datapath_program {
+#define X(name) DATAPATH_PROGRAM_##name,
+	DATAPATH_PROGRAMS(X)
+#undef X
+	DATAPATH_PROGRAMS_COUNT
+};
+
 /* Programs at the sockets: weir_hold and weir_sockops. */
 #define DATAPATH_ON_CGROUPS 2
 
@@ -51,6 +61,7 @@ struct datapath {
 	__u64 netns_cookie;
 	struct weir_bpf *skeleton;
 	struct datapath_maps maps;
+	int programs[DATAPATH_PROGRAMS_COUNT]; /* descriptors, its own; -1: not loaded */
 	struct datapath_written written;
 	struct datapath_inside *inside; /* programs inside servers (inside.c); NULL: none */
 	struct weir_bpf *explain;	/* of the one program weir_explain; NULL: not asked for yet */
@@ -85,9 +96,23 @@ int datapath_directory_lock(struct datapath *dp, struct error *err);
  */
 int datapath_maps_load(struct datapath *dp, __u32 conns_max, struct error *err);
 int datapath_maps_keep(struct datapath *dp, struct error *err);
+/* Another object, not loaded yet, uses the datapath's maps: those that have the same name. */
+int datapath_maps_share(const struct datapath *dp, struct bpf_object *with);
 /* New maps that are not pinned, and no programs. */
 int datapath_maps_alone(struct datapath *dp, struct error *err);
 int datapath_programs_keep(struct datapath *dp, struct error *err);
+
+/* The BPF object, marked with the number of its build, not loaded yet (programs.c). */
+int datapath_object_open(struct weir_bpf **out, struct error *err);
+/*
+ * Are all programs pinned, of this build, and on the maps that the skeleton has taken over? Then they are the datapath's, and
+ * the skeleton's need not be loaded.
+ */
+bool datapath_programs_find(struct datapath *dp);
+void datapath_programs_close(struct datapath *dp);
+const char *datapath_program_pin(enum datapath_program which);
+/* Of a map or a program, by descriptor; 0: there is none. */
+__u32 datapath_object_id(int fd);
 
 /* Settings and answers are as they should be (datapath_maps.c). */
 int datapath_texts_sync(struct datapath *dp, struct error *err);

@@ -22,18 +22,6 @@ static int directory_sync(struct datapath *dp, struct error *err)
 	return pins_directory(dp->dir, err) ?: datapath_directory_lock(dp, err);
 }
 
-/* Of a map or a program: both begin with a type and an id. */
-static __u32 object_id(int fd)
-{
-	union {
-		struct bpf_map_info map;
-		struct bpf_prog_info program;
-	} info = {};
-	__u32 length = sizeof(info);
-
-	return fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &length) ? 0 : info.map.id;
-}
-
 static int pin_sync(struct datapath *dp, const char *name, int fd, struct error *err)
 {
 	struct datapath_changes *written = &dp->written.of[DATAPATH_pins];
@@ -45,7 +33,7 @@ static int pin_sync(struct datapath *dp, const char *name, int fd, struct error 
 	/* Who has no descriptor to spare cannot see what is there: nobody has changed it. */
 	if (there == -EMFILE || there == -ENFILE)
 		return error_set(err, there, "reading %s: %s", path, strerror(-there));
-	if (there >= 0 && object_id(there) == object_id(fd))
+	if (there >= 0 && datapath_object_id(there) == datapath_object_id(fd))
 		return 0;
 	*(there >= 0 ? &written->changed : &written->added) += 1;
 	ret = pins_replace(fd, dp->dir, name);
@@ -57,17 +45,17 @@ static int pins_sync(struct datapath *dp, struct error *err)
 	const struct {
 		const char *name;
 		int fd;
-	} pins[] = {
+	} maps[] = {
 #define X(name) { #name, dp->maps.name },
 		DATAPATH_MAPS(X)
 #undef X
-			{ "prog-ingress", dp->attach.program[ATTACH_INGRESS].fd },
-		{ "prog-egress", dp->attach.program[ATTACH_EGRESS].fd },
 	};
 	int ret = directory_sync(dp, err);
 
-	for (size_t i = 0; i < sizeof(pins) / sizeof(*pins) && !ret; i++)
-		ret = pin_sync(dp, pins[i].name, pins[i].fd, err);
+	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps) && !ret; i++)
+		ret = pin_sync(dp, maps[i].name, maps[i].fd, err);
+	for (int i = 0; i < DATAPATH_PROGRAMS_COUNT && !ret; i++)
+		ret = dp->programs[i] < 0 ? 0 : pin_sync(dp, datapath_program_pin(i), dp->programs[i], err);
 	return ret;
 }
 

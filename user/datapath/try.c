@@ -12,12 +12,10 @@
 static int try_load(bool hold, struct error *err)
 {
 	struct weir_bpf *skeleton;
-	int ret;
+	int ret = datapath_object_open(&skeleton, err);
 
-	libbpf_log_begin();
-	skeleton = weir_bpf__open();
-	if (!skeleton)
-		return error_set(err, -errno, "opening the BPF object: %s", libbpf_log_failure());
+	if (ret)
+		return ret;
 	bpf_program__set_autoload(skeleton->progs.weir_hold, hold);
 	bpf_program__set_autoload(skeleton->progs.weir_explain, false);
 	bpf_map__set_max_entries(skeleton->maps.conns, TRY_CONNS);

@@ -16,20 +16,6 @@
 
 /* --- the program */
 
-static int maps_share(struct datapath *dp, struct xdp_bpf *skeleton)
-{
-	struct bpf_map *map;
-
-	bpf_object__for_each_map (map, skeleton->obj) {
-		struct bpf_map *there = bpf_object__find_map_by_name(dp->skeleton->obj, bpf_map__name(map));
-		int ret = bpf_map__is_internal(map) || !there ? 0 : bpf_map__reuse_fd(map, bpf_map__fd(there));
-
-		if (ret)
-			return ret;
-	}
-	return 0;
-}
-
 static int load(struct datapath *dp, struct error *err)
 {
 	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_LOAD);
@@ -40,7 +26,7 @@ static int load(struct datapath *dp, struct error *err)
 	skeleton = xdp_bpf__open();
 	if (!skeleton)
 		return error_set(err, -errno, "opening the BPF object: %s", libbpf_log_failure());
-	ret = maps_share(dp, skeleton) ?: xdp_bpf__load(skeleton);
+	ret = datapath_maps_share(dp, skeleton->obj) ?: xdp_bpf__load(skeleton);
 	if (ret) {
 		xdp_bpf__destroy(skeleton);
 		return datapath_load_failed(ret, err);
