@@ -150,22 +150,20 @@ def test_requests_are_not_counted(site):
     assert connects(site, 1) == 0
 
 
-@pytest.mark.alone
 def test_sources_are_told_apart(veth):
     place = veth.place
-    place.client_ns.ip("addr", "add", "10.9.7.3/24", "dev", "eth0")
+    veth.world.address(place.client_ns, "10.9.7.3/24")
     limit(veth, "--key", "source", *RATE, "--burst", 2)
     assert connects(veth, 3) == 2
     assert connects(veth, 3, source="10.9.7.3") == 2
     limit(veth, "10.9.7.4", "--qps", 0, "--burst", 1)
-    place.client_ns.ip("addr", "add", "10.9.7.4/24", "dev", "eth0")
+    veth.world.address(place.client_ns, "10.9.7.4/24")
     assert connects(veth, 2, source="10.9.7.4") == 1
 
 
-@pytest.mark.alone
 def test_a_refusal_takes_nothing(veth):
     """The server's limit is not used up by those whom their own refuses."""
-    veth.place.client_ns.ip("addr", "add", "10.9.7.3/24", "dev", "eth0")
+    veth.world.address(veth.place.client_ns, "10.9.7.3/24")
     limit(veth, "--key", "source", *RATE, "--burst", 1, "--over", "reset")
     limit(veth, "--key", "total", *RATE, "--burst", 2, name="all")
     assert connects(veth, 5) == 1
@@ -173,12 +171,11 @@ def test_a_refusal_takes_nothing(veth):
     assert connects(veth, 1, source="10.9.7.3") == 1
 
 
-@pytest.mark.alone
 def test_networks(world):
     """An address table says users, groups and namespaces of connections, too; its exempt users have none of their limits."""
     place = world.veth()
     for host in range(3, 6):
-        place.client_ns.ip("addr", "add", f"10.9.7.{host}/24", "dev", "eth0")
+        world.address(place.client_ns, f"10.9.7.{host}/24")
     table = world.directory / "addresses.csv"
     table.write_text("10.9.7.2/31,kubelets,,\n10.9.7.4/32,monitoring,,team\n10.9.7.5/32,root,system:masters,\n")
     site = world.site(place)
@@ -191,11 +188,10 @@ def test_networks(world):
     assert attempts(site)["exempt"] == 5
 
 
-@pytest.mark.alone
 def test_rules(veth):
     limit(veth, "--key", "total", *RATE, "--burst", 0, "--source", "10.9.7.3/32", "--over", "reset")
     assert connects(veth, 2) == 2
-    veth.place.client_ns.ip("addr", "add", "10.9.7.3/24", "dev", "eth0")
+    veth.world.address(veth.place.client_ns, "10.9.7.3/24")
     assert connect(veth, source="10.9.7.3") == "ECONNREFUSED"
 
 
@@ -291,10 +287,9 @@ def test_a_penalty_is_for_proven_sources(veth):
     assert attempts(veth)["dropped"] >= 2
 
 
-@pytest.mark.alone
 def test_cookies(veth):
     """Who has no allowance left gets none."""
-    veth.place.server_ns.run("sysctl", "-qw", "net.ipv4.tcp_syncookies=2")
+    veth.world.setting(veth.place.server_ns, "net.ipv4.tcp_syncookies", 2)
     limit(veth, "--key", "source", "--open", 2)
     limit(veth, "--key", "source", *RATE, "--burst", 3, name="rate")
     halves = several(Half, veth, 5)
@@ -312,9 +307,8 @@ def test_cookies(veth):
     eventually(lambda: taken(veth) == 0, "all places are free")
 
 
-@pytest.mark.alone
 def test_a_cookie_that_is_none(veth):
-    veth.place.server_ns.run("sysctl", "-qw", "net.ipv4.tcp_syncookies=2")
+    veth.world.setting(veth.place.server_ns, "net.ipv4.tcp_syncookies", 2)
     limit(veth, "--key", "source", *RATE, "--burst", 1)
     (silent,) = several(Silent, veth, 1)
     for n in range(20):
@@ -333,7 +327,6 @@ def test_a_proxy_is_nobodys_source(world):
     assert connects(site, 4) == 3
 
 
-@pytest.mark.alone
 def test_places_outlive_the_agent(veth):
     limit(veth, "--key", "source", "--open", 1, "--over", "reset")
     first = connect(veth)
@@ -344,6 +337,27 @@ def test_places_outlive_the_agent(veth):
     veth.weir.start()
     assert taken(veth) == 1
     assert connect(veth) == "ECONNREFUSED"
+
+
+@pytest.mark.parametrize("how", ["killed", "stopped"])
+def test_overrides_outlive_the_agent(veth, how):
+    """Of limits on open and on new connections: one more is refused by each, before and after."""
+    address = veth.place.client_address
+    limit(veth, "--key", "source", "--open", 9, "--over", "reset", name="open")
+    limit(veth, address, "--open", 1, name="open")
+    limit(veth, "--key", "source", *RATE, "--burst", 9)
+    limit(veth, address, "--qps", 0, "--burst", 2)
+    before = veth.weir.json("limit", "list")
+    veth.weir.kill() if how == "killed" else veth.weir.stop()
+    veth.weir.start()
+    assert veth.weir.json("limit", "list") == before
+    first = connect(veth)
+    assert connect(veth) == "ECONNREFUSED"
+    first.close()
+    eventually(lambda: taken(veth, "open") == 0, "its place is free")
+    assert connects(veth, 1) == 1
+    limit(veth, address, "--open", 9, name="open")
+    assert connect(veth) == "timeout"
 
 
 def test_other_ports_are_left_alone(world):

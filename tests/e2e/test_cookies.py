@@ -26,7 +26,7 @@ def post(length):
     return head % (b"x" * (length + 2 - len(head)))
 
 
-@pytest.fixture(params=["veth", pytest.param("veth in batches", marks=pytest.mark.alone)])
+@pytest.fixture(params=["veth", pytest.param("veth in batches", marks=pytest.mark.alters)])
 def cookies(world, request):
     site = world.site(world.veth())
     world.setting(site.place.server_ns, "net.ipv4.tcp_syncookies", 2)

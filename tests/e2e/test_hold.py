@@ -102,7 +102,6 @@ def test_pause_lets_all_through(held):
     assert clients[0].read() == "/after"
 
 
-@pytest.mark.alone
 def test_others_are_not_slowed(world):
     """Each address has its own bucket."""
     place = world.veth()
@@ -216,7 +215,6 @@ def test_http2_without_tls(world):
     assert status["records_held"] > 0
 
 
-@pytest.mark.alone
 def test_without_cgroup2_the_rest_works(world):
     """A cgroup that went away is said so, in one line."""
     cgroup = world.cgroup("gone")

@@ -209,14 +209,14 @@ def test_override_of_an_address(site):
     assert passes(site.client("alice").drive(1)) == 0
 
 
-@pytest.mark.alone
 def test_ipv6_users_are_networks(world):
     place = world.veth(6)
     site = world.site(place)
     site.attach("--trusted-proxy", "192.0.2.0/24")
     for address in "fd00:7::99/64", "fd00:8::99/64":
-        place.client_ns.ip("addr", "add", address, "dev", "eth0", "nodad")
+        world.address(place.client_ns, address)
     place.server_ns.ip("route", "add", "fd00:8::/64", "dev", "eth0")
+    world.at_end(place.server_ns.ip, "route", "del", "fd00:8::/64", "dev", "eth0")
     site.limit("user", burst=3)
     site.limit("user", "fd00:8::1", burst=1)
     assert passes(site.client(source=("fd00:7::2", 0)).drive(2)) == 2
@@ -316,14 +316,14 @@ def test_two_servers_have_buckets_of_their_own(world):
     assert (world.weir.counts("web")["shed"], world.weir.counts("api")["shed"]) == (4, 2)
 
 
-@pytest.mark.alone
 def test_listen_names_one_address(world):
     place = world.veth()
     server = world.real_server("nginx", place)
-    place.server_ns.ip("addr", "add", "10.9.7.100/24", "dev", "eth0")
+    world.address(place.server_ns, "10.9.7.100/24")
     site = world.site(place, server)
     done = world.weir.run("attach", "web", "--listen", "10.9.7.100:8080", "--netns", place.server_ns.path)
     assert done.returncode == 0 and "nobody listens on port 8080" in done.stderr
+    world.attached()
     site.limit("user", burst=0)
     assert passes(site.client().drive(2)) == 2
     assert site.weir.counts()["passed"] == 0

@@ -63,7 +63,7 @@ def test_mixed(world, kind, family):
     check_mixed(site, seed=family)
 
 
-@pytest.mark.alone
+@pytest.mark.alters
 @pytest.mark.parametrize("offload", OFFLOADS)
 def test_offload(world, offload):
     place = world.veth(6 if offload == "none" else 4)

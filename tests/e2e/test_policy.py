@@ -304,7 +304,6 @@ def test_what_is_not_there_is_not_deleted(site, policy):
     assert [line.rsplit(maxsplit=1)[1] for line in logged] == ["created", "deleted"]
 
 
-@pytest.mark.alone
 def test_survives_a_restart_of_the_agent(site, policy):
     site.weir("apply", "-f", policy(THROTTLE % 3), "-f", policy(FLOW, "flow.yaml"))
     before = site.weir("export")

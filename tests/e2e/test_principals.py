@@ -96,7 +96,6 @@ def test_the_longest_prefix_and_its_namespace(world):
     assert counted(site, address_table=9) == {}
 
 
-@pytest.mark.alone
 def test_reload(world):
     path = tokens(world)
     site = world.site()
@@ -116,7 +115,6 @@ def test_reload(world):
     eventually(lambda: ask(client, bearer(SECRET)) == 429, "the file was read again")
 
 
-@pytest.mark.alone
 def test_a_bad_file_changes_nothing(world):
     path = tokens(world)
     site = world.site()
@@ -150,7 +148,6 @@ def test_attach_needs_good_files(world):
     assert list(world.weir.pins.glob("net-*")) == []
 
 
-@pytest.mark.alone
 def test_files_are_read_again_by_the_next_agent(world):
     path = tokens(world)
     site = world.site()
@@ -165,7 +162,6 @@ def test_files_are_read_again_by_the_next_agent(world):
     assert counted(site, address_table=1, token=1) == {}
 
 
-@pytest.mark.alone
 def test_a_token_is_found_nowhere(world):
     site = world.site()
     site.attach("--token-file", tokens(world))

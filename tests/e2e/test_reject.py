@@ -163,7 +163,6 @@ def test_trailers_and_extensions(world):
     site.check(passed=2, shed=0)
 
 
-@pytest.mark.alone
 def test_pass_mode(world):
     """The server gets what it asked for, and answers it itself."""
     place = world.loopback()
@@ -177,7 +176,6 @@ def test_pass_mode(world):
     assert site.status()["framing"] == "pass"
 
 
-@pytest.mark.alone
 def test_dry_run(world):
     place = world.loopback()
     site = world.site(place, world.real_server("nginx", place))
@@ -189,7 +187,6 @@ def test_dry_run(world):
     assert site.unread() == {"bare_lf": 1}
 
 
-@pytest.mark.alone
 def test_after_a_restart(site):
     """The mode outlives the agent."""
     site.weir("detach", "web")

@@ -25,14 +25,14 @@ def check_translated(site, client=None):
         assert client.exchange(f"/livez/{i}?echo=1", "POST", b"0123456789abcdef" * (BIG // 16)).status == 200
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("setting", ["tcp_timestamps=0", "tcp_sack=0", "tcp_window_scaling=0", "tcp_ecn=1",
-                                     "tcp_syncookies=2", "tcp_timestamps=0 net.ipv4.tcp_sack=0",
-                                     "tcp_timestamps=0 net.ipv4.tcp_syncookies=2"])
+                                     "tcp_syncookies=2", "tcp_timestamps=0 tcp_sack=0",
+                                     "tcp_timestamps=0 tcp_syncookies=2"])
 def test_options(world, setting):
     place = world.veth()
     for namespace in place.server_ns, place.client_ns:
-        namespace.run("sysctl", "-q", *f"net.ipv4.{setting}".split())
+        for name, value in (one.split("=") for one in setting.split()):
+            world.setting(namespace, f"net.ipv4.{name}", value)
     site = world.site(place)
     site.attach()
     check_mixed(site, seed=11)
@@ -59,7 +59,7 @@ def test_ip_options(world, kind, family):
     assert site.unanswered() == {}
 
 
-@pytest.mark.alone
+@pytest.mark.alters
 @pytest.mark.parametrize("mtu", [1300, 9000, 65535])
 def test_mtu(world, mtu):
     place = world.veth()
@@ -70,7 +70,7 @@ def test_mtu(world, mtu):
     check_translated(site)
 
 
-@pytest.mark.alone
+@pytest.mark.alters
 @pytest.mark.parametrize("family", [4, 6])
 def test_big_tcp(world, family):
     """Packets of more than 64 KB, which their IP header cannot tell."""

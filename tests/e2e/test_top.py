@@ -138,7 +138,6 @@ def test_json_lines(world, site):
     assert [[row["user"] for row in sample["rows"]] for sample in samples] == [["alice"]] * 2
 
 
-@pytest.mark.alone
 def test_over_restarts(world, site):
     """The kernel counts on without an agent; who detaches forgets."""
     client = site.client("alice")

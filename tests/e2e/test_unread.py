@@ -47,7 +47,6 @@ def without_date(answer):
     return b"\r\n".join(line for line in answer.split(b"\r\n") if not line.startswith(b"Date: "))
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("program", ["nginx", "haproxy"])
 def test_streams_pass(world, program):
     """A real server says the same to them with weir as without; every request would be over its limit."""
@@ -61,7 +60,6 @@ def test_streams_pass(world, program):
     assert passed == {reason: without_date(whole_answer(site, data)) for reason, data in STREAMS.items()}
 
 
-@pytest.mark.alone
 def test_unread_stays_unread(unheld):
     """A connection that was lost is never limited again."""
     unheld.limit("user", burst=0)
@@ -171,7 +169,6 @@ def test_pipelined_with_head_between(site):
     site.check(passed=6, shed=3)
 
 
-@pytest.mark.alone
 def test_upgrade(unheld):
     """What follows a 101 is no HTTP, even when it looks like it."""
     unheld.limit("user", burst=1)
@@ -204,7 +201,7 @@ def test_long_head_in_one_packet(site):
     site.check(passed=0, shed=2)
 
 
-@pytest.mark.alone
+@pytest.mark.alters
 def test_long_head_over_packets(world):
     place = world.veth()
     place.offload("tso", "off", "gso", "off", "gro", "off")

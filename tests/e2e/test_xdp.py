@@ -14,6 +14,7 @@ from lib.flood import flood
 from lib.process import eventually
 from test_admission import NO_PROXY, RATE, attempts, connect, connects, dry_run_and_pause, limit, taken
 
+pytestmark = pytest.mark.together
 
 FLOOD = int(os.environ.get("FLOOD", 30_000))  # SYNs
 
@@ -89,7 +90,7 @@ def test_requests_pass(site):
 def test_a_refusal_takes_nothing(generic):
     limit(generic, "--key", "source", *RATE, "--burst", 1)
     limit(generic, "--key", "total", *RATE, "--burst", 2, name="all")
-    generic.place.client_ns.ip("addr", "add", "10.9.7.3/24", "dev", "eth0")
+    generic.world.address(generic.place.client_ns, "10.9.7.3/24")
     assert connects(generic, 3) == 1
     assert generic.limit_of("all")["admitted"] == 1
     assert connects(generic, 1, source="10.9.7.3") == 1
@@ -104,7 +105,7 @@ def test_reset_is_for_tc(generic):
 
 
 def test_cookies(generic):
-    generic.place.server_ns.run("sysctl", "-qw", "net.ipv4.tcp_syncookies=2")
+    generic.world.setting(generic.place.server_ns, "net.ipv4.tcp_syncookies", 2)
     limit(generic, "--key", "source", *RATE, "--burst", 2)
     assert connects(generic, 4) == 2
     assert attempts(generic) == {"syn_cookie": 2, "admitted": 2, "dropped": dropped(generic)}
@@ -151,6 +152,7 @@ def test_servers_that_ask_for_less(world):
     assert program(site) is None
 
 
+@pytest.mark.alone
 def test_somebody_elses_program(world):
     site = world.site(world.veth())
     with site.place.server_ns.entered():
@@ -169,6 +171,7 @@ def test_somebody_elses_program(world):
     eventually(lambda: xdp_of(site)["eth0"] == "native", "it is free")
 
 
+@pytest.mark.alone
 def test_uninstall(generic):
     generic.weir.kill()
     generic.weir("uninstall", "--force")
@@ -212,7 +215,7 @@ def test_lists(world, where):
     """Networks that may not connect, and exceptions among them: the longest prefix counts. Changed while it runs."""
     place = world.veth()
     for host in range(3, 6):
-        place.client_ns.ip("addr", "add", f"10.9.7.{host}/24", "dev", "eth0")
+        world.address(place.client_ns, f"10.9.7.{host}/24")
     table = world.directory / "addresses.csv"
     rows = [f"172.{16 + n // 65536}.{n // 256 % 256}.{n % 256}/32,blocked,,\n" for n in range(100_000)]
     table.write_text("".join(rows) + "10.9.7.0/24,blocked,,\n10.9.7.2/31,welcome,,\n10.9.7.4/32,partner,,\n")
@@ -242,6 +245,7 @@ def test_a_flood_that_is_blocked(generic):
     assert connects(generic, 1) == 1
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("where", ["off", "generic"])
 def test_a_flood_from_everywhere(world, where):
     """Sources that never answer use up nobody's limit, not even those that bear a neighbour's address. It connects all the while."""

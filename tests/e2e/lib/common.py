@@ -7,6 +7,10 @@ KEEPER = "keeper"
 KEEPER_PORT = 7
 
 
+def pair(*ends):
+    return {4: netns.veth(*ends, 4), 6: netns.Place(*ends, *netns.add_addresses(*ends, 6))}
+
+
 class Common(World):
     """
     An agent, a loopback and a veth pair. In each of these places a server that nobody asks keeps the programs while no test
@@ -29,12 +33,17 @@ class Common(World):
             namespace = self.namespace("lo")
             places = {family: netns.loopback(namespace, family) for family in (4, 6)}
         else:
-            ends = self.namespace("s"), self.namespace("c")
-            places = {4: netns.veth(*ends, 4), 6: netns.Place(*ends, *netns.add_addresses(*ends, 6))}
+            places = pair(self.namespace("s"), self.namespace("c"))
         self.echo(places[4], KEEPER_PORT)
         for namespace in places[4].namespaces():
             self.as_made[namespace] = namespace.configuration()
         return places
+
+    def pair_anew(self):
+        """Other devices, of the same names and addresses."""
+        ends = self.made["veth"][4]
+        ends.server_ns.ip("link", "del", "eth0")
+        self.made["veth"] = pair(ends.server_ns, ends.client_ns)
 
     def changes_of(self, kind):
         """What a test has left in a place, or taken away from it: others are to find it as it was."""
@@ -57,18 +66,24 @@ class Common(World):
 
 
 class Lent(World):
-    """A common world for the time of one test. What its connections still send goes to a port that is not used again."""
+    """
+    A common world for the time of one test. What its connections still send goes to a port that is not used again. The test may
+    end the agent and start it with options: the next one takes over the programs, and loads none.
+    """
 
-    def __init__(self, name, directory, common):
+    def __init__(self, name, directory, common, alters):
         super().__init__(name, directory, common.pins.parent)
         self.common = common
         self.weir = common.weir
+        self.weir.log_begin()
+        self.pins = common.pins
         self.ports = common.ports
-        self.borrowed = []
+        self.alters = alters  # its places' devices
+        self.borrowed = set()
 
     def borrow(self, kind, family):
         place = self.common.lend(kind, family)
-        self.borrowed.append(kind)
+        self.borrowed.add(kind)
         return place
 
     def loopback(self, family=4):
@@ -83,16 +98,18 @@ class Lent(World):
             self.common.let_go(kind)
 
     def end_weir(self):
-        self.agent()
-        for kind in set(self.borrowed) - self.common.keeps():
+        self.weir.start_as_usual()
+        for kind in self.borrowed - self.common.keeps():
             self.common.keep(kind)
         for server in self.weir.servers():
             if not server["name"].startswith(KEEPER):
                 self.weir("detach", server["name"], "--force")
-        for kind in set(self.borrowed):
+        for kind in self.borrowed:
             for namespace in self.common.lend(kind, 4).namespaces():
                 namespace.run("nft", "flush", "ruleset")
         return [text for namespace in self.namespaces for text in namespace.leftovers()]
 
     def changes(self):
-        return [change for kind in set(self.borrowed) for change in self.common.changes_of(kind)]
+        if self.alters and "veth" in self.borrowed:
+            self.common.pair_anew()
+        return [change for kind in self.borrowed for change in self.common.changes_of(kind)]

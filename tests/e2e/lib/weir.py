@@ -39,8 +39,10 @@ class Weir:
         self.binary = BINARY
         self.log_path = directory / "agent.log"
         self.namespace = namespace  # where the agent and its commands run; None: where the tests do
+        self.log_from = 0  # where what the test sees of it begins
         self.metrics_port = None
         self.process = None
+        self.options = None  # the agent's
 
     def command(self, *words):
         command = [str(word) for word in (self.binary, *words)]
@@ -51,19 +53,31 @@ class Weir:
                 "WEIR_STATE_DIR": str(self.state_dir), "WEIR_PIN_DIR": str(self.pins)}
 
     def log(self):
-        return self.log_path.read_text()
+        return self.log_path.read_bytes()[self.log_from:].decode()
+
+    def log_begin(self):
+        self.log_from = self.log_path.stat().st_size
 
     def launch(self, metrics="off", *options):
         """An agent that may not be ready yet."""
+        self.options = (metrics, *options)
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(self.command("agent", "--metrics", metrics, *options), env=self.environment(),
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def start(self, metrics="off", *options):
-        offset = self.log_path.stat().st_size if self.log_path.exists() else 0
+        """In the place of the one that runs, if one does."""
+        if self.running():
+            self.stop()
+        offset = len(self.log()) if self.log_path.exists() else 0
         self.launch(metrics, *options)
         eventually(lambda: "ready" in self.log()[offset:] or self.process.poll() is not None, "the agent is ready")
         assert self.process.poll() is None, self.log()
+
+    def start_as_usual(self):
+        """One without options, whatever a test has made of it."""
+        if not self.running() or self.options != ("off",):
+            self.start()
 
     def running(self):
         return self.process is not None and self.process.poll() is None

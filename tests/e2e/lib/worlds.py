@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """
 The world that a test gets. Tests of modules with `pytestmark = pytest.mark.together` share an agent and places, one after the
-other; a test marked `alone` has its own.
+other; a test marked `alone` has its own, and behind one marked `alters` the devices are made anew.
 """
 import os
 import re
@@ -43,6 +43,7 @@ def world(request, tmp_path, bpffs):
     assert BINARY.exists(), f"{BINARY} is not built"
     name = f"weir-{slug(request.node.name)}-{os.getpid()}"
     shared = shares(request.node)
-    world = Lent(name, tmp_path, request.getfixturevalue("common")) if shared else World(name, tmp_path, bpffs)
+    alters = bool(request.node.get_closest_marker("alters"))
+    world = Lent(name, tmp_path, request.getfixturevalue("common"), alters) if shared else World(name, tmp_path, bpffs)
     yield world
     world.end()
