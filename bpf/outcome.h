@@ -20,7 +20,7 @@ __noinline int count_requests(struct work *w, __u32 action)
 
 	if (!w)
 		return 0;
-	if (w->outcome != WEIR_REASON_NONE)
+	if (w->outcome != WEIR_REASON_COUNT)
 		box_asked(&w->decision);
 	decision_stands(w);
 	tally_packet(w);
