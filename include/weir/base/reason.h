@@ -116,7 +116,6 @@
 	X(UNREADABLE, "unreadable", PACKET)                       \
 	X(STRAY, "stray", PACKET)                                 \
 	X(XDP_DROPPED, "xdp_dropped", PACKET)                     \
-	X(BOXED, "boxed", PACKET)                                 \
 	X(RECORDS_PASSED, "passed", RECORD)                       \
 	X(RECORDS_HELD, "held", RECORD)                           \
 	X(RECORDS_DRY_RUN_HELD, "dry_run_held", RECORD)           \
