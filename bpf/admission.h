@@ -127,7 +127,8 @@ __noinline int refused_syn_count(struct decision *d, __u32 n)
 {
 	struct weir_kept *kept;
 
-	if (!d || n >= WEIR_MATCHES_MAX || !(d->refused >> n & 1) || weir_limit_has_places(terms_of(d, n)->kind))
+	if (!d || n >= WEIR_MATCHES_MAX || !(((d->refused | d->overlooked) & ~d->denied) >> n & 1) ||
+	    weir_limit_has_places(terms_of(d, n)->kind))
 		return 0;
 	kept = kept_of(weir_limit_index(d->server, d->limits[n]), d->subjects[n]);
 	if (kept)

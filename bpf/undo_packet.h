@@ -59,7 +59,9 @@ __noinline int undo_packet(struct work *w)
 
 	if (!w)
 		return 0;
-	places_undo(&w->decision, true);
+	/* Else the draft is not of this packet: it is another server's, or that of a connection that was admitted. */
+	if (w->decision.traits & WEIR_SERVER_IN_FLIGHT)
+		places_undo(&w->decision, true);
 	undo_decision(&w->decision);
 	n = w->n_decided;
 	w->n_decided = 0;

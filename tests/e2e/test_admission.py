@@ -171,6 +171,27 @@ def test_a_refusal_takes_nothing(veth):
     assert connects(veth, 1, source="10.9.7.3") == 1
 
 
+def retransmissions(sock):
+    return struct.unpack_from("I", sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104), 100)[0]
+
+
+def test_a_request_that_comes_again_gives_back_no_connections_place(veth):
+    """Behind one that is under way it cannot be refused yet: it comes again, on the CPU that admits the connection."""
+    cpus = os.sched_getaffinity(0)
+    veth.world.at_end(os.sched_setaffinity, 0, cpus)
+    os.sched_setaffinity(0, {min(cpus)})
+    veth.limit("user", burst=1)
+    limit(veth, "--key", "total", "--open", 2, "--over", "reset")
+    client = veth.client()
+    client.send(client.head("/a?held=1") + client.head("/b"))
+    eventually(lambda: retransmissions(client.socket) > 1, "it comes again")
+    assert isinstance(connect(veth), socket.socket)
+    before = retransmissions(client.socket)
+    eventually(lambda: retransmissions(client.socket) > before, "it comes again, once more")
+    assert taken(veth) == 2
+    assert connect(veth) == "ECONNREFUSED"
+
+
 def test_networks(world):
     """An address table says users, groups and namespaces of connections, too; its exempt users have none of their limits."""
     place = world.veth()

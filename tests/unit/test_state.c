@@ -240,6 +240,39 @@ static void groups(void **state)
 	assert_string_equal(named->items[2], "d");
 }
 
+static void exempt(struct server *server, const char *array)
+{
+	CLEANUP_JSON json_t *groups = json_loads(array, 0, NULL);
+
+	texts_clear(&server->identity.exempt_groups);
+	assert_int_equal(texts_from_json(groups, "exempt_groups", copy_text, &server->identity.exempt_groups, NULL), 0);
+}
+
+/* A group that becomes exempt has a place among the exempt ones only, and nobody keeps a place that these need. */
+static void groups_become_exempt(void **state)
+{
+	CLEANUP_SERVER struct server *server = make_server("{\"name\":\"a\",\"listen\":[\"*:80\"],\"limits\":["
+							   "{\"name\":\"y\",\"key\":\"group\",\"overrides\":["
+							   "{\"subject\":\"b\",\"in_flight\":1},"
+							   "{\"subject\":\"c\",\"in_flight\":1}]}]}");
+	struct texts *named = &server->identity.rule_groups;
+	char many[WEIR_GROUPS_MAX * 8] = "[\"x\"";
+
+	(void)state;
+	assert_int_equal(server_name_groups(server, NULL), 1);
+	exempt(server, "[\"b\"]");
+	assert_int_equal(server_name_groups(server, NULL), 1);
+	assert_string_equal(named->items[0], "");
+	assert_string_equal(named->items[1], "c");
+	for (int i = 0; i < WEIR_GROUPS_MAX - 3; i++)
+		snprintf(many + strlen(many), sizeof(many) - strlen(many), ",\"x%d\"", i);
+	strncat(many, "]", sizeof(many) - strlen(many) - 1);
+	exempt(server, many);
+	assert_int_equal(server_name_groups(server, NULL), -E2BIG);
+	exempt(server, "[\"x\"]");
+	assert_int_equal(server_name_groups(server, NULL), 1);
+}
+
 static void too_many_groups(void **state)
 {
 	CLEANUP_SERVER struct server *server = make_server("{\"name\":\"a\",\"listen\":[\"*:80\"]}");
@@ -472,6 +505,7 @@ int main(void)
 		cmocka_unit_test(limit_lists),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(groups),
+		cmocka_unit_test(groups_become_exempt),
 		cmocka_unit_test(too_many_groups),
 		cmocka_unit_test(conflicts),
 		cmocka_unit_test(the_only_one),

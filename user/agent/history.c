@@ -137,11 +137,13 @@ static void tell(struct history *history, int ret, const struct error *err)
 static void take_down(struct agent *agent, bool counts)
 {
 	CLEANUP_HISTORY_SAMPLE struct history_sample sample = { 0 };
+	__u64 before_ns = agent->history->base.time_ns;
 	struct error err;
 	int ret = history_sample(agent, &agent->history->base, &sample, &err) ?:
 			  write_sample(agent, &sample, counts, &err);
 
-	if (!ret && counts)
+	/* It has been taken down, although what it began with may not be saved. */
+	if (counts && agent->history->base.time_ns != before_ns)
 		metrics_top_add(&agent->top, sample.rows);
 	tell(agent->history, ret, &err);
 }

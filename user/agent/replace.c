@@ -90,9 +90,33 @@ static int change_settings(const struct change *c, struct error *err)
 									   server_check_pace(c->to, c->net, err);
 }
 
+static bool listens_at(const struct server *server, const struct datapath_listen *listen)
+{
+	for (size_t i = 0; i < server->n_listens; i++) {
+		const struct datapath_listen *there = &server->listens[i];
+
+		if (there->port == listen->port &&
+		    (there->any || !memcmp(there->address, listen->address, sizeof(there->address))))
+			return true;
+	}
+	return false;
+}
+
+/* Does one of them listen where the other does not? */
+static bool listens_change(const struct server *from, const struct server *to)
+{
+	bool change = false;
+
+	for (size_t i = 0; i < from->n_listens; i++)
+		change |= !listens_at(to, &from->listens[i]);
+	for (size_t i = 0; i < to->n_listens; i++)
+		change |= !listens_at(from, &to->listens[i]);
+	return change;
+}
+
 static int change_inside(const struct change *c, struct error *err)
 {
-	if (c->to->inside == c->from->inside)
+	if (c->to->inside == c->from->inside && !listens_change(c->from, c->to))
 		return 0;
 	if (c->to->inside != INSIDE_OFF)
 		return inside_attach(c->agent, c->slot, err);
@@ -111,18 +135,6 @@ static int change_kernel(const struct change *c, struct error *err)
 		ret = groups_apply(c->agent, c->slot, err);
 	ret = ret ?: change_limits(c, err) ?: server_apply_flags(c->agent, c->slot, err);
 	return !ret && settings ? change_inside(c, err) : ret;
-}
-
-static bool listens_at(const struct server *server, const struct datapath_listen *listen)
-{
-	for (size_t i = 0; i < server->n_listens; i++) {
-		const struct datapath_listen *there = &server->listens[i];
-
-		if (there->port == listen->port &&
-		    (there->any || !memcmp(there->address, listen->address, sizeof(there->address))))
-			return true;
-	}
-	return false;
 }
 
 static bool watches(const struct server *server, const char *interface)
@@ -181,9 +193,11 @@ int server_replace(struct agent *agent, int slot, struct server *to, struct erro
 
 	agent->state.servers[slot] = to;
 	ret = check_settings(&change, to, err) ?: limits_save(agent, err);
-	if (!ret && change.net)
-		ret = change_kernel(&change, err);
-	return ret;
+	if (ret) { /* the kernel has nothing of it */
+		agent->state.servers[slot] = from;
+		return ret;
+	}
+	return change.net ? change_kernel(&change, err) : 0;
 }
 
 void server_put_back(struct agent *agent, int slot, struct server *from)

@@ -163,8 +163,10 @@ static int inside_open(struct datapath *dp, struct error *err)
 	}
 	dp->inside = inside;
 	ret = inside_links_begin(dp, err);
-	if (ret)
+	if (ret) {
+		inside_links_end(inside);
 		datapath_inside_close(dp);
+	}
 	return ret;
 }
 

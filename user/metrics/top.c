@@ -9,7 +9,8 @@ static const struct {
 	const char *count, *name, *help;
 } families_of[] = {
 	{ "requests", "weir_top_requests_total",
-	  "Requests of the users with the most requests, with weir agent --metrics-top. Brought up to date each minute." },
+	  "Requests of the users with the most requests, with weir agent --metrics-top: of the minutes in which they were among "
+	  "the first ten of the server. Brought up to date each minute." },
 	{ "refused", "weir_top_refused_total", "Those of them that were refused." },
 	{ "dry_run", "weir_top_dry_run_refused_total",
 	  "Those of them that would have been refused, but for a dry run." },

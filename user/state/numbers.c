@@ -163,15 +163,32 @@ static int name_group(void *arg, const char *group)
 	return ret < 0 ? ret : 0;
 }
 
+/* Exempt groups have places of their own, and there may be more of them than before. Returns how many lose theirs. */
+static int give_way_to_exempt(struct server *server)
+{
+	const struct texts *exempt = &server->identity.exempt_groups;
+	struct texts *groups = &server->identity.rule_groups;
+	int n = 0;
+
+	for (size_t i = 0; i < groups->n; i++) {
+		if (!*groups->items[i] ||
+		    (i < WEIR_GROUPS_MAX - 1 - exempt->n && !texts_have(exempt, groups->items[i])))
+			continue;
+		*groups->items[i] = '\0';
+		n++;
+	}
+	return n;
+}
+
 /* A place that is given up is taken by another group only later, or if there is no other place. */
 int server_name_groups(struct server *server, struct error *err)
 {
 	struct naming naming = { .server = server };
-	int forgotten = 0;
+	int forgotten = give_way_to_exempt(server);
 	int ret = groups_each(server, name_group, &naming);
 
 	if (ret == -E2BIG) {
-		forgotten = forget_groups(server);
+		forgotten += forget_groups(server);
 		ret = groups_each(server, name_group, &naming);
 	}
 	forgotten += forget_groups(server);

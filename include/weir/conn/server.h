@@ -65,7 +65,7 @@ WEIR_INLINE enum weir_action weir_conn_begin_server(struct weir_conn *c, const s
 		r->head_bits = at ? c->head_bits >> at | c->head_bits << (WEIR_OUTSTANDING_MAX - at) : c->head_bits;
 	}
 	r->response = c->response;
-	r->took_ns = c->asked_ns ? c->last_ns - c->asked_ns : 0;
+	r->took_ns = c->asked_ns && c->last_ns > c->asked_ns ? c->last_ns - c->asked_ns : 0; /* CPUs' clocks */
 	c->asked_ns = 0;
 	return WEIR_FRAME;
 }
