@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lib.held import Held
+from lib.weir import OTHER_PROGRAMS
 
 SOURCE = Path(__file__).with_name("refuse.c")
 WHY = "Permission denied: R1 has been made up (WEIR_DEBUG=1 weir agent shows all)"
@@ -50,13 +51,17 @@ def test_without_what_is_needed(world, refusing, program):
 
 
 def test_next_agent_without_hold(world, refusing):
-    """What held before is taken off, as the next agent says; and put back by one whose kernel takes it."""
+    """
+    What held before is taken off, as an agent of another build says, which has to load its own; and put back by one whose
+    kernel takes it.
+    """
     held = Held(world, world.loopback())
     held.attach()
     assert any(world.pins.glob("net-*/link-cgroup-*"))
     environment = world.weir.environment
     world.weir.stop()
     refusing("weir_hold")
+    world.weir.binary = OTHER_PROGRAMS
     world.weir.start()
     assert world.weir.server("web")["hold"]["on"] is False
     assert not any(world.pins.glob("net-*/link-cgroup-*"))
