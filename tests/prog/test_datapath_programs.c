@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "datapath_fixture.h"
+#include "sys/object_id.h"
 #include "sys/pins.h"
 #include "weir.skel.h" /* of either object: they begin with the same */
 
@@ -12,7 +13,7 @@ static bool has_programs_of(const struct datapath *dp, const struct datapath *ot
 
 	for (int i = 0; i < DATAPATH_PROGRAMS_COUNT; i++) {
 		assert_true(dp->programs[i] >= 0);
-		same += datapath_object_id(dp->programs[i]) == datapath_object_id(other->programs[i]);
+		same += object_id(dp->programs[i]) == object_id(other->programs[i]);
 	}
 	assert_true(!same || same == DATAPATH_PROGRAMS_COUNT);
 	return same;

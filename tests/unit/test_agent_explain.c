@@ -91,7 +91,7 @@ static void a_bucket_below_zero(void **state)
 
 	succeed(f, "attach", ATTACH);
 	fake_nets[1].explained = refusal();
-	fake_nets[1].explained.limits[0].tokens = weir_tokens_minus(weir_tokens_whole(3));
+	fake_nets[1].explained.limits[0].tokens = weir_tokens_whole(-3);
 	fake_nets[1].explained.limits[0].wait_ns = WEIR_NEVER_NS;
 	CLEANUP_JSON json_t *result = run(f, "explain", GET);
 	tokens = json_real_value(json_object_get(first_limit(result), "tokens"));

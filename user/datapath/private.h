@@ -111,8 +111,6 @@ int datapath_object_open(struct weir_bpf **out, struct error *err);
 bool datapath_programs_find(struct datapath *dp);
 void datapath_programs_close(struct datapath *dp);
 const char *datapath_program_pin(enum datapath_program which);
-/* Of a map or a program, by descriptor; 0: there is none. */
-__u32 datapath_object_id(int fd);
 
 /* Settings and answers are as they should be (datapath_maps.c). */
 int datapath_texts_sync(struct datapath *dp, struct error *err);

@@ -13,6 +13,7 @@
 #include "datapath/private.h"
 #include "sys/libbpf_log.h"
 #include "sys/netns.h"
+#include "sys/object_id.h"
 #include "sys/pins.h"
 #include "weir.skel.h"
 
@@ -39,18 +40,6 @@ const char *datapath_program_pin(enum datapath_program which)
 	};
 
 	return pins[which];
-}
-
-/* Of a map or a program: both begin with a type and an id. */
-__u32 datapath_object_id(int fd)
-{
-	union {
-		struct bpf_map_info map;
-		struct bpf_prog_info program;
-	} info = {};
-	__u32 length = sizeof(info);
-
-	return fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &length) ? 0 : info.map.id;
 }
 
 /* A number that no other object file has. */
@@ -118,7 +107,7 @@ static bool is_same_map(const struct datapath *dp, __u32 id, bool *marked)
 		return false;
 	if (bpf_map__is_internal(map))
 		return *marked = is_same_constant(map, fd, &info);
-	return !is_pinned_map(dp, map) || datapath_object_id(bpf_map__fd(map)) == id;
+	return !is_pinned_map(dp, map) || object_id(bpf_map__fd(map)) == id;
 }
 
 static bool is_same_program(const struct datapath *dp, const struct bpf_program *mine, int fd)
@@ -187,9 +176,9 @@ static void programs_note(struct datapath *dp)
 
 	dp->attach.dir = dp->dir;
 	dp->attach.program[ATTACH_EGRESS].fd = fds[DATAPATH_PROGRAM_egress];
-	dp->attach.program[ATTACH_EGRESS].id = datapath_object_id(fds[DATAPATH_PROGRAM_egress]);
+	dp->attach.program[ATTACH_EGRESS].id = object_id(fds[DATAPATH_PROGRAM_egress]);
 	dp->attach.program[ATTACH_INGRESS].fd = fds[DATAPATH_PROGRAM_ingress];
-	dp->attach.program[ATTACH_INGRESS].id = datapath_object_id(fds[DATAPATH_PROGRAM_ingress]);
+	dp->attach.program[ATTACH_INGRESS].id = object_id(fds[DATAPATH_PROGRAM_ingress]);
 	dp->on_cgroups[0] = (struct cgroup_program){ .name = CGROUP_HOLD,
 						     .type = BPF_CGROUP_INET_INGRESS,
 						     .fd = fds[DATAPATH_PROGRAM_hold] };

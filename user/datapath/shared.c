@@ -7,6 +7,7 @@
 #include "weir/abi/answer.h"
 
 #include "datapath/private.h"
+#include "sys/object_id.h"
 #include "sys/pins.h"
 
 /* --- pins */
@@ -33,7 +34,7 @@ static int pin_sync(struct datapath *dp, const char *name, int fd, struct error 
 	/* Who has no descriptor to spare cannot see what is there: nobody has changed it. */
 	if (there == -EMFILE || there == -ENFILE)
 		return error_set(err, there, "reading %s: %s", path, strerror(-there));
-	if (there >= 0 && datapath_object_id(there) == datapath_object_id(fd))
+	if (there >= 0 && object_id(there) == object_id(fd))
 		return 0;
 	*(there >= 0 ? &written->changed : &written->added) += 1;
 	ret = pins_replace(fd, dp->dir, name);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "sys/object_id.h"
 #include "sys/pins.h"
 #include "sys/privilege.h"
 
@@ -113,14 +114,6 @@ static int link_create(const struct cgroup_program *program, int cgroup_fd)
 	return bpf_link_create(program->fd, cgroup_fd, program->type, NULL);
 }
 
-static __u32 program_id(int prog_fd)
-{
-	struct bpf_prog_info info = {};
-	__u32 length = sizeof(info);
-
-	return bpf_obj_get_info_by_fd(prog_fd, &info, &length) ? 0 : info.id;
-}
-
 /* A link that was detached is there, without a cgroup. */
 static bool link_runs(const char *path, int prog_fd, unsigned long long id)
 {
@@ -129,7 +122,7 @@ static bool link_runs(const char *path, int prog_fd, unsigned long long id)
 	__u32 length = sizeof(info);
 
 	return fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &length) && info.cgroup.cgroup_id == id &&
-	       info.prog_id == program_id(prog_fd);
+	       info.prog_id == object_id(prog_fd);
 }
 
 static bool id_among(const unsigned long long *ids, size_t n, unsigned long long id)

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "sys/links.h"
+#include "sys/object_id.h"
 #include "sys/pins.h"
 
 const char *xdp_mode_name(enum xdp_mode mode)
@@ -116,14 +117,6 @@ static int xdp_update(const char *dir, __u32 ifindex, int program)
 	return fd < 0 ? fd : bpf_link_update(fd, program, NULL);
 }
 
-static __u32 program_id(int program)
-{
-	struct bpf_prog_info info = {};
-	__u32 length = sizeof(info);
-
-	return bpf_obj_get_info_by_fd(program, &info, &length) ? 0 : info.id;
-}
-
 int xdp_put(const char *dir, __u32 ifindex, int program, enum xdp_mode mode, const struct xdp_owner *there)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, options,
@@ -131,7 +124,7 @@ int xdp_put(const char *dir, __u32 ifindex, int program, enum xdp_mode mode, con
 	char path[PATH_MAX];
 
 	if (there->ours && there->mode == mode)
-		return there->id == program_id(program) ? 0 : xdp_update(dir, ifindex, program);
+		return there->id == object_id(program) ? 0 : xdp_update(dir, ifindex, program);
 	xdp_remove(dir, ifindex);
 	link_path(path, dir, ifindex);
 	CLEANUP_CLOSE int fd = bpf_link_create(program, ifindex, BPF_XDP, &options);

@@ -38,11 +38,6 @@ WEIR_INLINE struct weir_tokens weir_tokens_sum(struct weir_tokens a, struct weir
 	return (struct weir_tokens){ .high = a.high + b.high + (low < a.low), .low = low };
 }
 
-WEIR_INLINE struct weir_tokens weir_tokens_minus(struct weir_tokens a)
-{
-	return (struct weir_tokens){ .high = -a.high - !!a.low, .low = -a.low };
-}
-
 WEIR_INLINE struct weir_tokens weir_tokens_difference(struct weir_tokens a, struct weir_tokens b)
 {
 	return (struct weir_tokens){ .high = a.high - b.high - (a.low < b.low), .low = a.low - b.low };
