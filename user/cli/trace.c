@@ -288,7 +288,7 @@ static int read_stream(FILE *stream, const struct view *view, struct table *tabl
 	return ret < 0 ? ret : 0;
 }
 
-/* On stderr, so that who has it run knows from when on nothing is missed. */
+/* On stderr, so that who has it run knows from when on nothing is missed, and that ^C ends it in good order. */
 static void say_servers(json_t *servers)
 {
 	json_t *name;
@@ -321,9 +321,9 @@ static int follow(const struct view *view, const struct trace_options *trace, st
 	ret = control_follow(cli.state_dir, view->command, trace->arguments, &result, &stream, err);
 	if (ret)
 		return ret;
+	prepare_end(stream, trace->seconds);
 	if (!once)
 		say_servers(json_object_get(result, "servers"));
-	prepare_end(stream, trace->seconds);
 	return print_heads(table, err) ?: read_stream(stream, view, table, trace->count, err);
 }
 

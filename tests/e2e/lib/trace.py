@@ -13,7 +13,7 @@ class Trace:
         with open(self.paths[0], "wb") as out, open(self.paths[1], "wb") as err:
             self.process = subprocess.Popen(weir.command("trace", "--json", *words), env=weir.environment(),
                                             stdin=subprocess.DEVNULL, stdout=out, stderr=err)
-        eventually(lambda: "tracing" in self.errors() or self.process.poll() is not None, "the trace has begun")
+        eventually(lambda: "^C ends" in self.errors() or self.process.poll() is not None, "the trace has begun")
 
     def errors(self):
         return self.paths[1].read_text()
