@@ -163,6 +163,7 @@ static __always_inline void request_words(struct work *w)
 	}
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < FRAME_WORDS; i++) {
+		WEIR_FRESH_ALL();
 		if (!weir_request_reader_take(r, word_ahead(w, r->next - w->packet.segment.seq)))
 			break;
 	}
@@ -179,6 +180,7 @@ static long request_step(__u32 i __attribute__((unused)), struct feed *f)
 	if (at >= w->packet.segment.len || (!window_has(w, at) && !window_load(f->skb, w, at)))
 		return 1;
 	request_words(w);
+	WEIR_FRESH_ALL();
 	at = r->next - w->packet.segment.seq;
 	if (at >= w->packet.segment.len)
 		return 1;

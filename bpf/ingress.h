@@ -42,58 +42,63 @@ __noinline int probe_server(struct __sk_buff *skb, struct work *w)
 	return packet_store_numbers(skb, &w->packet) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 
-static __noinline enum weir_action ingress_begin(struct work *w, struct weir_conn *c, enum weir_reason *why)
+static __always_inline bool drafts_places(const struct work *w)
+{
+	return WEIR_FRESH(w->decision.traits) & WEIR_SERVER_IN_FLIGHT;
+}
+
+static __noinline enum weir_action ingress_begin(struct work *w, struct weir_conn *c)
 {
 	const struct weir_segment *g = &w->packet.segment;
-	enum weir_action action;
 
 	bpf_spin_lock(&c->lock);
 	c->last_ns = w->now_ns;
-	action = weir_conn_begin_client(c, &w->socket, g, &w->request, why);
-	weir_conn_look(c, g, action, &w->view);
-	if (action == WEIR_FRAME && (w->decision.traits & WEIR_SERVER_IN_FLIGHT))
+	w->action = weir_conn_begin_client(c, &w->socket, g, &w->request, &w->why);
+	WEIR_FRESH_ALL();
+	weir_conn_look(c, g, w->action, &w->view);
+	WEIR_FRESH_ALL();
+	if (w->action == WEIR_FRAME && drafts_places(w))
 		weir_conn_draft_places(c, w->decision.places);
 	bpf_spin_unlock(&c->lock);
-	return action;
+	return w->action;
 }
 
-static __noinline enum weir_action ingress_commit(struct work *w, struct weir_conn *c, enum weir_reason *why)
+static __noinline enum weir_action ingress_commit(struct work *w, struct weir_conn *c)
 {
 	const struct weir_segment *g = &w->packet.segment;
-	bool drafted = w->decision.traits & WEIR_SERVER_IN_FLIGHT;
-	enum weir_action action = WEIR_DROP;
 
+	w->action = WEIR_DROP;
 	bpf_spin_lock(&c->lock);
-	if (drafted ? weir_conn_lost_places(c, w->decision.places) : weir_conn_forgotten(c))
-		*why = WEIR_CONTENDED;
+	if (drafts_places(w) ? weir_conn_lost_places(c, w->decision.places) : weir_conn_forgotten(c))
+		w->why = WEIR_CONTENDED;
 	else
-		action = weir_conn_commit_client(c, g, &w->request, why);
-	if (drafted && action != WEIR_DROP) {
+		w->action = weir_conn_commit_client(c, g, &w->request, &w->why);
+	WEIR_FRESH_ALL();
+	if (w->action != WEIR_DROP && drafts_places(w)) {
 		weir_conn_commit_places(c, w->decision.places);
 		weir_conn_commit_list(c, &w->list_asked);
 	}
-	weir_conn_look(c, g, action, &w->view);
+	WEIR_FRESH_ALL();
+	weir_conn_look(c, g, w->action, &w->view);
 	bpf_spin_unlock(&c->lock);
-	return action;
+	return w->action;
 }
 
 /* What its header says, and if that is not enough, the server's socket. */
-static __always_inline enum weir_action ingress_meet(struct __sk_buff *skb, struct work *w, struct weir_conn *c,
-						     enum weir_reason *why)
+static __always_inline enum weir_action ingress_meet(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
 {
 	enum weir_action action;
 
 	w->socket.asked = w->socket.known = 0;
-	action = ingress_begin(w, c, why);
+	action = ingress_begin(w, c);
 	if (action != WEIR_ASK)
 		return action;
 	socket_ask(skb, HOOK_INGRESS);
-	return ingress_begin(w, c, why);
+	return ingress_begin(w, c);
 }
 
 /* Its bytes are read, and its requests decided. */
-static __always_inline enum weir_action ingress_read(struct __sk_buff *skb, struct work *w, struct weir_conn *c,
-						     enum weir_reason *why)
+static __always_inline enum weir_action ingress_read(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
 {
 	__u32 cuts = w->view.splice.cuts;
 	enum weir_action action;
@@ -104,7 +109,7 @@ static __always_inline enum weir_action ingress_read(struct __sk_buff *skb, stru
 		reject(skb, w);
 	if (w->request.shed)
 		choose_answer(skb, w);
-	action = ingress_commit(w, c, why);
+	action = ingress_commit(w, c);
 	if (action != WEIR_DROP) {
 		count_requests(w, action);
 		top_count(skb, w);
@@ -146,16 +151,18 @@ static __always_inline int ingress_act(struct __sk_buff *skb, struct work *w, en
 	}
 }
 
-static __always_inline int ingress_conn(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
+static __noinline int ingress_conn(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
 {
-	enum weir_reason why = WEIR_REASON_NONE;
-	enum weir_action action = ingress_meet(skb, w, c, &why);
+	enum weir_action action;
 	int verdict;
 
+	WEIR_FRESH_ALL();
+	w->why = WEIR_REASON_NONE;
+	action = ingress_meet(skb, w, c);
 	if (action == WEIR_FRAME)
-		action = ingress_read(skb, w, c, &why);
-	if (why != WEIR_REASON_NONE)
-		count(w->server, why);
+		action = ingress_read(skb, w, c);
+	if (w->why != WEIR_REASON_NONE)
+		count(w->server, w->why);
 	if (w->unanswered_why != WEIR_REASON_NONE)
 		count(w->server, w->unanswered_why);
 	if (action == WEIR_ANSWER)
@@ -204,8 +211,8 @@ static __always_inline struct weir_conn *ingress_open(struct __sk_buff *skb, str
 }
 
 /* A SYN, or a segment of no connection in the table. NULL: *verdict is the packet's. */
-static __always_inline struct weir_conn *ingress_new(struct __sk_buff *skb, struct work *w, const struct weir_conn *c,
-						     int *verdict)
+static __noinline struct weir_conn *ingress_new(struct __sk_buff *skb, struct work *w, const struct weir_conn *c,
+						int *verdict)
 {
 	bool syn = w->packet.segment.flags & WEIR_TCP_SYN;
 
@@ -237,6 +244,7 @@ static __always_inline int ingress_segment(struct __sk_buff *skb, struct work *w
 		if (!c)
 			return verdict;
 	}
+	WEIR_FRESH_ALL();
 	w->conn_id = c->id;
 	if (!checksum_is_right(skb, w))
 		return ingress_drop(w, WEIR_BAD_CHECKSUM);

@@ -27,8 +27,8 @@
 
 struct packet {
 	struct weir_segment segment;
-	struct weir_flow flow; /* filled for the direction of the hook */
-	__u32 l4;	       /* offsets from the start of the frame */
+	struct weir_flow flow __attribute__((aligned(8))); /* filled for the direction of the hook */
+	__u32 l4;					   /* offsets from the start of the frame */
 	__u32 payload;
 	__u32 sack_at; /* of the first SACK block; 0: none */
 	__u8 ipv6;
@@ -43,8 +43,9 @@ struct packet {
 	__u8 next;	 /* IPv6: what the header at l4 is */
 	__u8 mptcp, tfo; /* there are options of these */
 	__u8 pad[2];
-	__u64 unwanted;		   /* bit n: byte n of the options belongs to one that is taken off a SYN */
-	__u8 source[16], dest[16]; /* network order, IPv4 mapped */
+	__u64 unwanted; /* bit n: byte n of the options belongs to one that is taken off a SYN */
+	__u8 source[16] __attribute__((aligned(8))),
+		dest[16] __attribute__((aligned(8))); /* network order, IPv4 mapped */
 	__u32 option_at, options_length;
 	__u8 options[TCP_OPTION_BYTES + 24] __attribute__((aligned(8)));
 	__u8 header[IPV6_BYTES] __attribute__((aligned(8))); /* one that cannot be read where it stands */

@@ -30,32 +30,54 @@ static __always_inline void decision_keep(struct work *w)
 	decided_keep(kept, &w->decision);
 }
 
+/* What bpf_loop() hands to its callbacks must be on the stack. */
+struct decided_walk {
+	struct work *work;
+	__u32 n;
+};
+
+/* 1: that was all. */
+static long tally_step(__u32 i, struct decided_walk *walk)
+{
+	struct decided *kept = i < walk->n ? bpf_map_lookup_elem(&decided, &i) : NULL;
+
+	if (!kept)
+		return 1;
+	tally_decided(kept, walk->work->server, walk->work->server_flags);
+	return 0;
+}
+
 /* The packet is committed, and all of its decisions stand. */
 __noinline int tally_packet(struct work *w)
 {
-	struct decided *kept;
+	struct decided_walk walk = { .work = w };
 
 	if (!w)
 		return 0;
 	tally_decision(&w->decision);
-	for (__u32 i = 0; i < WEIR_OUTSTANDING_MAX; i++) {
-		__u32 index = i;
+	walk.n = w->n_decided;
+	bpf_loop(WEIR_OUTSTANDING_MAX, tally_step, &walk, 0);
+	return 0;
+}
 
-		if (i >= w->n_decided)
-			break;
-		kept = bpf_map_lookup_elem(&decided, &index);
-		if (!kept)
-			break;
-		tally_decided(kept, w->server, w->server_flags);
-	}
+/* 1: that was all. */
+static long undo_step(__u32 i, struct decided_walk *walk)
+{
+	struct decision *d = &walk->work->decision;
+	struct decided *kept = i < walk->n ? bpf_map_lookup_elem(&decided, &i) : NULL;
+
+	if (!kept)
+		return 1;
+	decided_recall(d, kept);
+	each_limit(d, terms_again);
+	undo_decision(d);
 	return 0;
 }
 
 /* The packet is not committed: as if none of its requests had been asked for. What has gone back once is not known any more. */
 __noinline int undo_packet(struct work *w)
 {
-	struct decided *kept;
-	__u32 n;
+	struct decided_walk walk = { .work = w };
 
 	if (!w)
 		return 0;
@@ -63,20 +85,9 @@ __noinline int undo_packet(struct work *w)
 	if (w->decision.traits & WEIR_SERVER_IN_FLIGHT)
 		places_undo(&w->decision, true);
 	undo_decision(&w->decision);
-	n = w->n_decided;
+	walk.n = w->n_decided;
 	w->n_decided = 0;
-	for (__u32 i = 0; i < WEIR_OUTSTANDING_MAX; i++) {
-		__u32 index = i;
-
-		if (i >= n)
-			break;
-		kept = bpf_map_lookup_elem(&decided, &index);
-		if (!kept)
-			break;
-		decided_recall(&w->decision, kept);
-		each_limit(&w->decision, terms_again);
-		undo_decision(&w->decision);
-	}
+	bpf_loop(WEIR_OUTSTANDING_MAX, undo_step, &walk, 0);
 	return 0;
 }
 

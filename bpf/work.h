@@ -46,6 +46,8 @@ struct work {
 	__u32 swallow_max;
 	__u32 window_at; /* payload offset of window[0] */
 	__u32 window_length;
+	enum weir_action action; /* what becomes of the segment, */
+	enum weir_reason why;	 /* and why; WEIR_REASON_NONE: there is nothing to say */
 	__u32 outcome; /* enum weir_reason: of the request decided last, not yet among these; WEIR_REASON_NONE: none */
 	__u32 passed, exempt, dry_run; /* requests of this packet, counted when it is committed */
 	__u32 events[WEIR_EVENT_KEYS]; /* by enum weir_reason from EVENT_KEYED on; counted with them */

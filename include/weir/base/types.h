@@ -20,6 +20,8 @@ typedef _Bool weir_bool;
  * for each way that test went, and it follows all that comes after once for each of them.
  */
 #define WEIR_FRESH(x) (*(const volatile __typeof__(x) *)&(x))
+/* The same for all of memory: between two steps, so that what the first one found out is not followed through the second. */
+#define WEIR_FRESH_ALL() asm volatile("" ::: "memory")
 
 /*
  * Everything that decides is inlined in BPF: it runs under a spin lock, where calls are not allowed on every kernel. On the

@@ -299,14 +299,19 @@ WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const s
 		return weir_conn_after_close(c, g);
 	r->again = 0;
 	action = weir_conn_ask(c, k, g, why);
+	WEIR_FRESH_ALL();
 	if (action == WEIR_FRAME)
 		action = weir_conn_owed(c, g, why);
+	WEIR_FRESH_ALL();
 	if (action == WEIR_FRAME)
 		action = weir_conn_judge(c, g, why);
+	WEIR_FRESH_ALL();
 	if (action == WEIR_FRAME)
 		action = weir_conn_meet_socket(c, k, g, r, why);
+	WEIR_FRESH_ALL();
 	if (action == WEIR_FRAME && !r->again)
 		action = weir_conn_frame(c, k, g, r, why);
+	WEIR_FRESH_ALL();
 	if (action != WEIR_PASS)
 		return action;
 	if (g->len)

@@ -72,6 +72,7 @@ WEIR_INLINE enum weir_action weir_conn_commit_client(struct weir_conn *c, const 
 		*why = WEIR_CONTENDED;
 		return WEIR_DROP;
 	}
+	WEIR_FRESH_ALL();
 	if (r->again)
 		return weir_conn_commit_again(c, g, r, why);
 	if (r->held) {
@@ -80,6 +81,7 @@ WEIR_INLINE enum weir_action weir_conn_commit_client(struct weir_conn *c, const 
 	}
 	if (!r->shed)
 		weir_conn_note_read(c, g, r, r->next);
+	WEIR_FRESH_ALL();
 	c->version++;
 	c->preamble = r->preamble;
 	c->request = r->request;
@@ -90,7 +92,9 @@ WEIR_INLINE enum weir_action weir_conn_commit_client(struct weir_conn *c, const 
 		return weir_conn_shed(c, g, r);
 	}
 
+	WEIR_FRESH_ALL();
 	weir_conn_count_requests(c, r);
+	WEIR_FRESH_ALL();
 	if (c->phase == WEIR_PHASE_HUNTING) {
 		/* What was lost is for the hold to charge, from its first byte. */
 		if (r->lost != WEIR_REASON_NONE)

@@ -248,17 +248,21 @@ WEIR_INLINE void weir_conn_draft_places(const struct weir_conn *c, struct weir_p
 /* Can what they were told not be kept any more? */
 WEIR_INLINE bool weir_conn_lost_places(const struct weir_conn *c, const struct weir_place_draft *draft)
 {
-	bool lost = weir_conn_forgotten(c);
-
-	for (int i = 0; i < WEIR_PLACES_MAX; i++)
-		lost |= weir_draft_lost(&draft[i], &c->places[i]);
-	return lost;
+	if (weir_conn_forgotten(c))
+		return true;
+	for (int i = 0; i < WEIR_PLACES_MAX; i++) {
+		WEIR_FRESH_ALL();
+		if (weir_draft_lost(&draft[i], &c->places[i]))
+			return true;
+	}
+	return false;
 }
 
 /* The segment is committed. */
 WEIR_INLINE void weir_conn_commit_places(struct weir_conn *c, const struct weir_place_draft *draft)
 {
 	for (int i = 0; i < WEIR_PLACES_MAX; i++) {
+		WEIR_FRESH_ALL();
 		weir_draft_commit(&draft[i], &c->places[i]);
 		if (c->places[i].taken && seq_after(c->places[i].end, c->places_end))
 			c->places_end = c->places[i].end;
