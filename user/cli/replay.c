@@ -77,7 +77,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* --- the recording, line by line */
 
-static int print_each(const struct recorded *recorded, const struct replayed *replayed)
+static int print_each(json_t *line, const struct replayed *replayed)
 {
 	json_t *said = json_null();
 
@@ -88,20 +88,24 @@ static int print_each(const struct recorded *recorded, const struct replayed *re
 		if (replayed->retry_s)
 			json_object_set_new(said, "retry_after", json_integer(replayed->retry_s));
 	}
-	json_object_set_new(recorded->line, "replayed", said);
-	return output_json_line(stdout, recorded->line);
+	json_object_set_new(line, "replayed", said);
+	return output_json_line(stdout, line);
 }
 
-static int take_line(struct replay *replay, const struct replay_words *words, const char *text, size_t length,
+static int take_line(struct replay *replay, const struct replay_words *words, char *text, size_t length,
 		     struct error *err)
 {
+	/* Before reading it writes to it. */
+	CLEANUP_JSON json_t *line = words->each ? json_loadb(text, length, 0, NULL) : NULL;
 	CLEANUP_RECORDED struct recorded recorded = { 0 };
 	struct replayed replayed;
 	int ret = recorded_read(text, length, &recorded, err) ?: replay_request(replay, &recorded, &replayed, err);
 
 	if (ret || !words->each)
 		return ret;
-	return print_each(&recorded, &replayed) ? error_set(err, -EIO, "cannot write the output") : 0;
+	if (!line)
+		return error_set(err, -EINVAL, "its JSON cannot be read");
+	return print_each(line, &replayed) ? error_set(err, -EIO, "cannot write the output") : 0;
 }
 
 static int take_all(struct replay *replay, const struct replay_words *words, FILE *in, struct error *err)

@@ -2,20 +2,20 @@
 #include "replay/recording.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <stdint.h>
 #include <string.h>
 #include <time.h>
 
 #include "metrics/metrics.h"
 #include "model/parse.h"
+#include "replay/line.h"
 #include "weir/http/identity.h"
 
 #define CUT "..." /* as trace_json() marks it */
 
 void recorded_clear(struct recorded *recorded)
 {
-	free(recorded->target);
-	json_decref(recorded->line);
+	json_decref(recorded->groups);
 	*recorded = (struct recorded){ 0 };
 }
 
@@ -37,22 +37,22 @@ static int read_time(const char *text, __u64 *out)
 	return 0;
 }
 
-static int read_target(struct recorded *recorded, const char *target)
+/* Cuts it in the line where it was cut before. */
+static void read_target(struct recorded *recorded, char *target)
 {
 	size_t length = target ? strlen(target) : 0;
 
 	recorded->missing[RECORDED_NO_TARGET] = !target || !recorded->method;
 	if (recorded->missing[RECORDED_NO_TARGET]) {
 		recorded->method = "GET";
-		target = "/";
-		length = 1;
+		recorded->target = "/";
+		return;
 	}
 	if (length > strlen(CUT) && !strcmp(target + length - strlen(CUT), CUT)) {
 		recorded->missing[RECORDED_CUT_TARGET] = true;
-		length -= strlen(CUT);
+		target[length - strlen(CUT)] = 0;
 	}
-	recorded->target = strndup(target, length);
-	return recorded->target ? 0 : -ENOMEM;
+	recorded->target = target;
 }
 
 static bool is_anonymous(const char *source)
@@ -60,50 +60,92 @@ static bool is_anonymous(const char *source)
 	return !strcmp(source, metrics_reasons[weir_source_reason(WEIR_SOURCE_ANONYMOUS)].label);
 }
 
-/* A member that is a text; NULL: it is none, which *missing notes, where it must be one. */
-static const char *text_of(json_t *line, const char *key, const char **missing)
+/* Most requests have none that settings name. */
+static int read_groups(struct recorded *recorded, const struct line_member *groups, struct error *err)
 {
-	const char *text = json_string_value(json_object_get(line, key));
+	bool is_list = groups->value && groups->value[0] == '[';
 
-	if (!text && missing)
-		*missing = key;
-	return text;
+	recorded->missing[RECORDED_NO_GROUPS] = !is_list;
+	if (!is_list || groups->length == strlen("[]"))
+		return 0;
+	recorded->groups = json_loadb(groups->value, groups->length, 0, NULL);
+	return recorded->groups ? 0 : error_set(err, -EINVAL, "\"groups\" cannot be read");
 }
 
-static int read_members(struct recorded *recorded, struct error *err)
+/* Leaves *out as it is where there is none. */
+static int read_number(const struct line_member *member, __u64 *out, struct error *err)
 {
-	json_t *line = recorded->line;
-	const char *missing = NULL;
-	const char *time = text_of(line, "time", &missing), *source = text_of(line, "source", &missing);
-	const char *user = text_of(line, "user", &missing), *decision = text_of(line, "decision", &missing);
+	char digits[24];
+
+	if (!member->value || *member->value == 'n')
+		return 0;
+	if (member->length >= sizeof(digits))
+		return error_set(err, -EINVAL, "\"%s\" is too large", member->name);
+	memcpy(digits, member->value, member->length);
+	digits[member->length] = 0;
+	return parse_number(digits, INT64_MAX, out, err);
+}
+
+/* What is read of a line. */
+enum member {
+	TIME,
+	SOURCE,
+	USER,
+	DECISION,
+	SERVER,
+	CLIENT,
+	REQUIRED,
+	NAMESPACE = REQUIRED,
+	METHOD,
+	TARGET,
+	GROUPS,
+	MONOTONIC_NS,
+};
+
+static int read_members(struct recorded *recorded, const struct line_member *members, struct error *err)
+{
 	struct datapath_cidr client;
 
-	recorded->server = text_of(line, "server", &missing);
-	recorded->client = text_of(line, "client", &missing);
-	if (missing)
-		return error_set(err, -EINVAL, "not a line of weir trace --json: it has no \"%s\"", missing);
-	if (read_time(time, &recorded->time_ns))
-		return error_set(err, -EINVAL, "\"%s\" is not a time", time);
-	if (parse_cidr(recorded->client, &client, err) || metrics_decision_parse(decision, &recorded->decision, err))
+	for (enum member i = 0; i < REQUIRED; i++)
+		if (!members[i].text)
+			return error_set(err, -EINVAL, "not a line of weir trace --json: it has no \"%s\"",
+					 members[i].name);
+	if (read_time(members[TIME].text, &recorded->time_ns))
+		return error_set(err, -EINVAL, "\"%s\" is not a time", members[TIME].text);
+	if (parse_cidr(members[CLIENT].text, &client, err) ||
+	    metrics_decision_parse(members[DECISION].text, &recorded->decision, err) ||
+	    read_number(&members[MONOTONIC_NS], &recorded->monotonic_ns, err) ||
+	    read_groups(recorded, &members[GROUPS], err))
 		return -EINVAL;
 	memcpy(recorded->address, client.address, sizeof(recorded->address));
-	recorded->user = is_anonymous(source) ? NULL : user;
-	recorded->namespace = text_of(line, "namespace", NULL);
-	recorded->method = text_of(line, "method", NULL);
-	recorded->monotonic_ns = json_integer_value(json_object_get(line, "monotonic_ns"));
-	recorded->groups = json_object_get(line, "groups");
-	recorded->missing[RECORDED_NO_GROUPS] = !json_is_array(recorded->groups);
-	if (recorded->missing[RECORDED_NO_GROUPS])
-		recorded->groups = NULL;
-	return read_target(recorded, text_of(line, "target", NULL)) ? error_set(err, -ENOMEM, "out of memory") : 0;
+	recorded->server = members[SERVER].text;
+	recorded->client = members[CLIENT].text;
+	recorded->user = is_anonymous(members[SOURCE].text) ? NULL : members[USER].text;
+	recorded->namespace = members[NAMESPACE].text;
+	recorded->method = members[METHOD].text;
+	read_target(recorded, members[TARGET].text);
+	return 0;
 }
 
-int recorded_read(const char *text, size_t length, struct recorded *out, struct error *err)
+int recorded_read(char *line, size_t length, struct recorded *out, struct error *err)
 {
-	json_error_t why;
+	struct line_member members[] = {
+		[TIME] = LINE_MEMBER("time"),
+		[SOURCE] = LINE_MEMBER("source"),
+		[USER] = LINE_MEMBER("user"),
+		[DECISION] = LINE_MEMBER("decision"),
+		[SERVER] = LINE_MEMBER("server"),
+		[CLIENT] = LINE_MEMBER("client"),
+		[NAMESPACE] = LINE_MEMBER("namespace"),
+		[METHOD] = LINE_MEMBER("method"),
+		[TARGET] = LINE_MEMBER("target"),
+		[GROUPS] = LINE_MEMBER("groups"),
+		[MONOTONIC_NS] = LINE_MEMBER("monotonic_ns"),
+	};
+	struct error why;
 
-	*out = (struct recorded){ .line = json_loadb(text, length, 0, &why) };
-	if (!out->line)
+	*out = (struct recorded){ 0 };
+	if (line_read(line, length, members, sizeof(members) / sizeof(*members), &why))
 		return error_set(err, -EINVAL, "not a line of weir trace --json: %s", why.text);
-	return read_members(out, err);
+	return read_members(out, members, err);
 }

@@ -22,14 +22,13 @@ enum recorded_missing {
 
 /* All texts are borrowed from the line. */
 struct recorded {
-	json_t *line;
 	const char *server;
 	const char *user;      /* NULL: nobody: it is told apart by its address */
 	const char *namespace; /* NULL: none */
 	const char *client;
 	const char *method;
-	char *target;
-	json_t *groups;
+	const char *target;
+	json_t *groups;		   /* NULL: none */
 	enum weir_reason decision; /* of the group DECISION */
 	__u8 address[16];	   /* the client's */
 	__u64 monotonic_ns;	   /* 0: not recorded */
@@ -40,7 +39,7 @@ struct recorded {
 void recorded_clear(struct recorded *recorded);
 #define CLEANUP_RECORDED __attribute__((cleanup(recorded_clear)))
 
-/* -EINVAL: it is no such line. The caller clears *out, on failure too. */
-int recorded_read(const char *text, size_t length, struct recorded *out, struct error *err);
+/* -EINVAL: it is no such line. It is written to (line.h). The caller clears *out, on failure too. */
+int recorded_read(char *line, size_t length, struct recorded *out, struct error *err);
 
 #endif

@@ -2,7 +2,6 @@
 #include "replay/tally.h"
 
 #include <errno.h>
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,55 +10,63 @@ static int compare(__u64 a, __u64 b)
 	return a < b ? -1 : a > b;
 }
 
-static int compare_keys(const void *a, const void *b)
+static int compare_keys(const struct tally_key *x, const struct tally_key *y)
 {
-	const struct tally_key *x = a, *y = b;
-
 	return compare(x->server, y->server) ?: compare(x->slot, y->slot) ?: compare(x->subject, y->subject);
-}
-
-static void row_free(void *row)
-{
-	free(((struct tally_row *)row)->name);
-	free(row);
 }
 
 void tally_clear(struct tally *tally)
 {
-	tdestroy(tally->tree, row_free);
+	for (size_t i = 0; i < tally->room; i++) {
+		if (tally->rows[i])
+			free(tally->rows[i]->name);
+		free(tally->rows[i]);
+	}
+	free(tally->rows);
 	*tally = (struct tally){ 0 };
 }
 
-/* A row begins with its key. */
-struct tally_row *tally_row(struct tally *tally, const struct tally_key *key)
+/* Where the row is, or would be. Subjects are hashes already; a half of the places is free. */
+static struct tally_row **place_of(struct tally_row **rows, size_t room, const struct tally_key *key)
 {
-	struct tally_row **there = tfind(key, &tally->tree, compare_keys), *row;
+	size_t i = (key->subject ^ ((__u64)key->server << 8 | key->slot) * 0x9e3779b97f4a7c15) & (room - 1);
 
-	if (there)
-		return *there;
-	row = calloc(1, sizeof(*row));
-	if (!row)
-		return NULL;
-	row->key = *key;
-	if (!tsearch(row, &tally->tree, compare_keys)) {
-		free(row);
-		return NULL;
-	}
-	tally->n++;
-	return row;
+	while (rows[i] && compare_keys(&rows[i]->key, key))
+		i = (i + 1) & (room - 1);
+	return &rows[i];
 }
 
-struct listing {
-	struct tally_row **rows;
-	size_t n;
-};
-
-static void list_row(const void *node, VISIT visit, void *context)
+static int grow(struct tally *tally)
 {
-	struct listing *listing = context;
+	size_t room = tally->room ? tally->room * 2 : 64;
+	struct tally_row **rows = calloc(room, sizeof(*rows));
 
-	if (visit == postorder || visit == leaf)
-		listing->rows[listing->n++] = *(struct tally_row *const *)node;
+	if (!rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < tally->room; i++)
+		if (tally->rows[i])
+			*place_of(rows, room, &tally->rows[i]->key) = tally->rows[i];
+	free(tally->rows);
+	tally->rows = rows;
+	tally->room = room;
+	return 0;
+}
+
+struct tally_row *tally_row(struct tally *tally, const struct tally_key *key)
+{
+	struct tally_row **place;
+
+	if (tally->n * 2 >= tally->room && grow(tally))
+		return NULL;
+	place = place_of(tally->rows, tally->room, key);
+	if (*place)
+		return *place;
+	*place = calloc(1, sizeof(**place));
+	if (!*place)
+		return NULL;
+	(*place)->key = *key;
+	tally->n++;
+	return *place;
 }
 
 static int compare_rows(const void *a, const void *b)
@@ -74,12 +81,15 @@ static int compare_rows(const void *a, const void *b)
 
 int tally_list(const struct tally *tally, struct tally_row ***out)
 {
-	struct listing listing = { .rows = calloc(tally->n + 1, sizeof(*listing.rows)) };
+	struct tally_row **rows = calloc(tally->n + 1, sizeof(*rows));
+	size_t n = 0;
 
-	if (!listing.rows)
+	if (!rows)
 		return -ENOMEM;
-	twalk_r(tally->tree, list_row, &listing);
-	qsort(listing.rows, listing.n, sizeof(*listing.rows), compare_rows);
-	*out = listing.rows;
-	return listing.n;
+	for (size_t i = 0; i < tally->room; i++)
+		if (tally->rows[i])
+			rows[n++] = tally->rows[i];
+	qsort(rows, n, sizeof(*rows), compare_rows);
+	*out = rows;
+	return n;
 }

@@ -20,8 +20,8 @@ struct tally_row {
 };
 
 struct tally {
-	void *tree; /* tsearch(3) */
-	size_t n;
+	struct tally_row **rows; /* a hash table: NULL where none is */
+	size_t n, room;		 /* room: 0, or a power of two */
 };
 
 void tally_clear(struct tally *tally);
