@@ -49,7 +49,7 @@ struct datapath {
 		struct weir_rules rules;
 		size_t n_vectors, n_sources;
 		struct weir_limit_counts counts[WEIR_SERVER_LIMITS];
-		__u64 taken[WEIR_SERVER_LIMITS];
+		__u64 taken[WEIR_SERVER_LIMITS]; /* takes `taken_ms` to read */
 	} servers[WEIR_MAX_SERVERS];
 	struct fake_limit limits[WEIR_MAX_LIMITS];
 	struct fake_override overrides[FAKE_OVERRIDES];
@@ -58,6 +58,7 @@ struct datapath {
 	size_t n_cgroups;
 	size_t inside; /* processes that are looked into */
 	bool can_pace, paced;
+	unsigned int taken_ms;
 	int tracked; /* loopback, by conntrack */
 	int netlink[2];
 	int traced[2]; /* the descriptor of the ring, which is never readable */

@@ -2,6 +2,7 @@
 /* The kernel side in memory: limits, overrides and rules. */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fake_datapath.h"
 #include "model/key.h"
@@ -149,6 +150,7 @@ int datapath_in_flight(struct datapath *dp, __u32 server, __u32 n, __u64 *taken,
 	CLEANUP_KERNEL void *kernel = fake_kernel_read();
 	int ret = fake_fails(__func__, err);
 
+	usleep(dp->taken_ms * 1000);
 	for (__u32 i = 0; i < n && !ret; i++)
 		memcpy(taken + i * WEIR_SERVER_LIMITS, dp->servers[server + i].taken, sizeof(dp->servers[0].taken));
 	return ret;

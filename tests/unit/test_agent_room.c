@@ -85,6 +85,36 @@ static void servers(void **state)
 	refuse(f, "attach", "{\"server\":{\"name\":\"more\",\"listen\":[\"*:1\"]}}", "64 servers");
 }
 
+/* --- places of many subjects */
+
+/* What the metrics say, where every limit in the kernel has so many places taken. */
+static bool says_taken(struct fixture *f, __u64 kernel, __u64 said)
+{
+	CLEANUP_FREE char *text = NULL, *line = NULL;
+	CLEANUP_JSON json_t *result = NULL;
+
+	for (size_t i = 0; i < WEIR_SERVER_LIMITS; i++)
+		fake_nets[1].servers[0].taken[i] = kernel;
+	result = run(f, "metrics", "{}");
+	text = metrics_text(json_object_get(result, "metrics"));
+	assert_true(asprintf(&line, "\nweir_limit_in_flight{server=\"s0\",limit=\"slow\"} %llu\n", said) > 0);
+	return strstr(text, line);
+}
+
+/* What takes no time is read whenever somebody asks; what took 100 ms not for 10 s. */
+static void places_taken(void **state)
+{
+	struct fixture *f = *state;
+
+	attach(f, 1);
+	succeed(f, "limit set", "{\"server\":\"s0\",\"limit\":{\"name\":\"slow\",\"key\":\"user\",\"in_flight\":9}}");
+	assert_true(says_taken(f, 1, 1));
+	assert_true(says_taken(f, 2, 2));
+	fake_nets[1].taken_ms = 100;
+	assert_true(says_taken(f, 3, 3));
+	assert_true(says_taken(f, 4, 3));
+}
+
 /* --- what a namespace's maps hold */
 
 static char *listening(const char *name, int from, int n)
@@ -183,10 +213,8 @@ static void overrides(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		with_agent(servers),
-		with_agent(listeners),
-		with_agent(proxies),
-		with_agent(overrides),
+		with_agent(servers), with_agent(places_taken), with_agent(listeners),
+		with_agent(proxies), with_agent(overrides),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

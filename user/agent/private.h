@@ -61,6 +61,10 @@ struct net {
 	bool paced;	       /* what cannot be read waits on a device of its own, for the servers that want that */
 	struct probe probe;    /* what it was found to be able to */
 	struct error pace_err; /* why it does not, if one of them does */
+	struct {
+		__u64 *places;	/* as limit_counts.c has read them last, if that took long */
+		__u64 until_ns; /* so long they are not read again */
+	} taken;
 };
 
 /* The tokens and addresses of a server that were read last, which its files may no longer say. */
@@ -270,7 +274,10 @@ int agent_max_in_flight(struct agent *agent, json_t *arguments, json_t **result,
 
 /* limit_counts.c */
 
-/* Places that are taken, by namespace: the table of each is read once for all of its servers. All zero to begin with. */
+/*
+ * Places that are taken, by namespace: the table of each is read once for all of its servers, and a large one not every time that
+ * somebody asks. All zero to begin with.
+ */
 struct limits_taken {
 	struct {
 		const struct net *net; /* NULL: of those that are not in force */
