@@ -22,21 +22,19 @@ static __always_inline bool inside_on_wire(const struct weir_inside_process *pro
 	return true;
 }
 
-/* The function behind Kubernetes' WithAuthorization begins. What was decided at HANDLE is not decided again. */
+/* The function behind Kubernetes' WithAuthorization begins. */
 SEC("uprobe")
 int weir_inside_request(struct pt_regs *ctx)
 {
-	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
-	struct weir_inside_process *process = inside_process(&key);
-	struct inside_request *r;
+	struct weir_inside_key key = {};
+	struct weir_inside_process *process = inside_here(ctx, &key);
 	__u64 request;
 
 	own_stack(ctx);
-	if (!process || !inside_server(process))
+	if (!process)
 		return 0;
 	request = inside_register(ctx, process->layout.request_in);
-	r = bpf_map_lookup_elem(&inside_requests, &key);
-	if ((!r || r->decision == WEIR_REASON_NONE) && !inside_on_wire(process, request))
+	if (!inside_on_wire(process, request))
 		inside_begin(process, &key, request);
 	return 0;
 }
@@ -66,49 +64,51 @@ static __always_inline __u32 inside_read_record(struct inside_request *r, const 
 SEC("uprobe")
 int weir_inside_attributes(struct pt_regs *ctx)
 {
-	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
-	struct weir_inside_process *process = inside_process(&key);
+	struct weir_inside_key key = {};
+	struct weir_inside_process *process = inside_here(ctx, &key);
 	struct inside_request *r;
 	__u64 record;
 
 	own_stack(ctx);
 	r = process ? bpf_map_lookup_elem(&inside_requests, &key) : NULL;
-	if (!r || !inside_server(process))
+	if (!r)
 		return 0;
 	record = inside_register(ctx, process->layout.record_in);
-	if (r->decision == WEIR_REASON_NONE)
-		inside_settle(r, process, inside_read_record(r, process, record), 0);
+	inside_settle(r, process, inside_read_record(r, process, record), 0);
 	bpf_map_delete_elem(&inside_requests, &key);
 	return 0;
 }
 
-/* A handler of net/http begins: there is no user, and of the request only its line and its peer. True: it is to be refused. */
-static __always_inline bool inside_http(struct pt_regs *ctx, const struct weir_inside_process *process,
-					struct weir_inside_key *key, __u32 answers)
+/*
+ * A handler of net/http begins: there is no user, and of the request only its line and its peer. Says with what it is to be
+ * refused; 0: it is not.
+ */
+static __always_inline __u32 inside_http(struct pt_regs *ctx, const struct weir_inside_process *process,
+					 struct weir_inside_key *key, __u32 answers)
 {
 	__u64 request = inside_register(ctx, process->layout.request_in);
 	struct inside_request *r;
-	bool refused;
+	__u32 status;
 
 	r = inside_on_wire(process, request) ? NULL : inside_begin(process, key, request);
 	if (!r)
-		return false;
+		return 0;
 	r->record.trace.attributes.verb = WEIR_VERB_OTHER;
 	r->health = inside_is_health(&r->walk, r->request + process->layout.uri);
 	inside_settle(r, process, inside_peer(&r->walk, r->request + process->layout.peer, &r->peer), answers);
-	refused = r->decision == WEIR_SHED;
+	status = inside_status(r);
 	bpf_map_delete_elem(&inside_requests, key);
-	return refused;
+	return status;
 }
 
 SEC("uprobe")
 int weir_inside_http(struct pt_regs *ctx)
 {
-	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
-	struct weir_inside_process *process = inside_process(&key);
+	struct weir_inside_key key = {};
+	struct weir_inside_process *process = inside_here(ctx, &key);
 
 	own_stack(ctx);
-	if (process && inside_server(process))
+	if (process)
 		inside_http(ctx, process, &key, 0);
 	return 0;
 }

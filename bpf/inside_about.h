@@ -170,4 +170,57 @@ static __noinline __u32 inside_attributes(struct inside_request *r)
 	return outcome;
 }
 
+/* --- contexts */
+
+/* The parent of the context in r->context: it is looked at next. False: it has none that weir knows. */
+static __always_inline bool inside_parent(struct inside_request *r, const struct weir_inside_context *c)
+{
+	__u64 at = 0;
+
+	if (r->context[0] == c->value_itab)
+		at = r->context[1] + c->parent;
+	for (__u32 i = 0; i < WEIR_INSIDE_CONTEXTS; i++)
+		if (i < c->n_others && r->context[0] == c->others[i].itab)
+			at = r->context[1] + c->others[i].at;
+	return at && !bpf_probe_read_user(r->context, sizeof(r->context), (const void *)at);
+}
+
+struct inside_context_turn {
+	struct inside_request *request;
+	const struct weir_inside_context *context;
+};
+
+/* The innermost ones are those in force: the user may be one who is impersonated. */
+static long inside_context_step(__u32 i, struct inside_context_turn *turn)
+{
+	const struct weir_inside_context *c = turn->context;
+	struct inside_request *r = turn->request;
+	__u64 value[2] = {};
+
+	(void)i;
+	if (r->context[0] == c->value_itab &&
+	    !bpf_probe_read_user(value, sizeof(value), (const void *)(r->context[1] + c->value))) {
+		if (value[0] == c->user_type && !r->user_at)
+			r->user_at = value[1];
+		if (value[0] == c->info_type && !r->fields_at)
+			r->fields_at = value[1];
+	}
+	return (r->user_at && r->fields_at) || !inside_parent(r, c);
+}
+
+/* Finds the user and what is asked for in the request's context. */
+static __noinline __u32 inside_context(struct inside_request *r, const struct weir_inside_process *process)
+{
+	struct inside_context_turn turn = { .request = r };
+
+	if (!r || !process)
+		return WEIR_INSIDE_UNREADABLE;
+	turn.context = &process->layout.context;
+	r->fields_at = r->user_at = 0;
+	if (bpf_probe_read_user(r->context, sizeof(r->context), (const void *)(r->request + turn.context->request)))
+		return WEIR_INSIDE_UNREADABLE;
+	bpf_loop(WEIR_INSIDE_CONTEXT_DEPTH, inside_context_step, &turn, 0);
+	return r->user_at && r->fields_at ? INSIDE_READ : WEIR_INSIDE_OTHER_USER;
+}
+
 #endif

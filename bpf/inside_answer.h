@@ -9,8 +9,6 @@
 
 #include "inside.h"
 
-#define INSIDE_TOO_MANY 429
-
 /* As in own_stack.h: programs that write registers and those that do not may not share an array. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
@@ -46,10 +44,11 @@ static __always_inline bool inside_return(struct pt_regs *ctx)
 }
 
 /* In the place of the function that has begun, the method WriteHeader of the http.ResponseWriter that it was given. */
-static __always_inline bool inside_write_header(struct pt_regs *ctx, const struct weir_inside_layout *layout)
+static __always_inline bool inside_write_header(struct pt_regs *ctx, const struct weir_inside_layout *layout,
+						__u64 status)
 {
 	__u64 itab = inside_register(ctx, layout->writer_in), writer = inside_register(ctx, layout->writer_in + 1);
-	__u64 to = 0, status = INSIDE_TOO_MANY;
+	__u64 to = 0;
 
 	if (inside_word(itab + layout->write_header, &to) != INSIDE_READ || !to)
 		return false;
@@ -73,10 +72,12 @@ static __always_inline bool inside_return(struct pt_regs *ctx)
 	return false;
 }
 
-static __always_inline bool inside_write_header(struct pt_regs *ctx, const struct weir_inside_layout *layout)
+static __always_inline bool inside_write_header(struct pt_regs *ctx, const struct weir_inside_layout *layout,
+						__u64 status)
 {
 	(void)ctx;
 	(void)layout;
+	(void)status;
 	return false;
 }
 
@@ -97,12 +98,16 @@ static __always_inline void inside_answered(const struct weir_inside_process *pr
 SEC("uprobe")
 int weir_inside_http_answer(struct pt_regs *ctx)
 {
-	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
-	struct weir_inside_process *process = inside_process(&key);
+	struct weir_inside_key key = {};
+	struct weir_inside_process *process = inside_here(ctx, &key);
+	__u32 status;
 
 	inside_own_stack(ctx);
-	if (process && inside_server(process) && inside_http(ctx, process, &key, 1))
-		inside_answered(process, inside_write_header(ctx, &process->layout));
+	if (!process)
+		return 0;
+	status = inside_http(ctx, process, &key, 1);
+	if (status)
+		inside_answered(process, inside_write_header(ctx, &process->layout, status));
 	return 0;
 }
 
@@ -110,11 +115,11 @@ int weir_inside_http_answer(struct pt_regs *ctx)
 SEC("uprobe")
 int weir_inside_filter(struct pt_regs *ctx)
 {
-	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
-	struct weir_inside_process *process = inside_process(&key);
+	struct weir_inside_key key = {};
+	struct weir_inside_process *process = inside_here(ctx, &key);
 
 	own_stack(ctx);
-	if (process && inside_server(process))
+	if (process)
 		inside_begin(process, &key, inside_register(ctx, process->layout.filtered_in));
 	return 0;
 }
@@ -150,6 +155,15 @@ static __always_inline __u32 inside_read_handle(struct pt_regs *ctx, struct insi
 /* A filter that is older was another request's, which has gone on in another goroutine. */
 #define INSIDE_FILTERED_NS WEIR_NS_PER_S
 
+/* It may last for hours, and is not handled in the goroutine that serves it: it is decided at AUTHORIZE. */
+static __always_inline bool inside_is_watch(struct pt_regs *ctx, const struct weir_inside_layout *layout)
+{
+	__u8 verb = WEIR_VERB_NONE;
+
+	inside_verb(inside_register(ctx, layout->info_in) + layout->info.verb, &verb);
+	return verb == WEIR_VERB_WATCH;
+}
+
 /*
  * API Priority and Fairness' Handle begins, for a request of this goroutine. It knows of no FILTER if that was of another
  * goroutine, as a watch's is. What an earlier decision has left here is over.
@@ -157,12 +171,13 @@ static __always_inline __u32 inside_read_handle(struct pt_regs *ctx, struct insi
 SEC("uprobe")
 int weir_inside_handle(struct pt_regs *ctx)
 {
-	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
-	struct weir_inside_process *process = inside_process(&key);
+	struct weir_inside_key key = {};
+	struct weir_inside_process *process = inside_here(ctx, &key);
 	struct inside_request *r;
+	bool done;
 
 	inside_own_stack(ctx);
-	if (!process || !inside_server(process))
+	if (!process || inside_is_watch(ctx, &process->layout))
 		return 0;
 	r = bpf_map_lookup_elem(&inside_requests, &key);
 	if (!r || r->decision != WEIR_REASON_NONE || bpf_ktime_get_ns() - r->now_ns > INSIDE_FILTERED_NS)
@@ -170,11 +185,93 @@ int weir_inside_handle(struct pt_regs *ctx)
 	if (!r)
 		return 0;
 	inside_settle(r, process, inside_read_handle(ctx, r, process), 1);
-	r->refused = r->decision == WEIR_SHED;
-	if (r->refused && process->layout.skips) {
-		r->refused = false;
-		inside_answered(process, inside_return(ctx));
-	}
+	r->status = inside_status(r);
+	if (r->status != INSIDE_TOO_MANY || !process->layout.skips)
+		return 0;
+	r->status = 0;
+	done = inside_return(ctx);
+	inside_answered(process, done);
+	if (done)
+		bpf_map_delete_elem(&inside_requests, &key);
+	return 0;
+}
+
+/* Handle returns: what it has not executed, and weir has not refused, the server has rejected by itself. */
+static __always_inline void inside_handled(struct inside_request *r, __u32 server)
+{
+	if (r->executed || (r->decision == WEIR_SHED && !r->status))
+		return;
+	if (r->decision != WEIR_SHED)
+		inside_undo(r, server);
+	count(server, WEIR_INSIDE_REJECTED);
+}
+
+SEC("uprobe")
+int weir_inside_handled(struct pt_regs *ctx)
+{
+	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
+	struct weir_inside_process *process = inside_process(&key);
+	struct inside_request *r = process ? bpf_map_lookup_elem(&inside_requests, &key) : NULL;
+
+	own_stack(ctx);
+	if (!r || r->decision == WEIR_REASON_NONE)
+		return 0;
+	inside_handled(r, process->server);
+	inside_give_places(&key, WEIR_REASON_NONE);
+	bpf_map_delete_elem(&inside_requests, &key);
+	return 0;
+}
+
+static __always_inline __u32 inside_read_context(struct inside_request *r, const struct weir_inside_process *process)
+{
+	__u32 outcome = inside_context(r, process);
+
+	if (outcome == INSIDE_READ)
+		outcome = inside_peer(&r->walk, r->request + process->layout.peer, &r->peer);
+	if (outcome == INSIDE_READ)
+		outcome = inside_user(r, process, process->layout.user_itab, r->user_at);
+	r->fields = process->layout.info;
+	return outcome == INSIDE_READ ? inside_attributes(r) : outcome;
+}
+
+/* Decides the request here. Says with what it is to be refused; 0: it is not. */
+static __always_inline __u32 inside_authorized(struct pt_regs *ctx, const struct weir_inside_process *process,
+					       struct weir_inside_key *key)
+{
+	__u64 request = inside_register(ctx, process->layout.request_in);
+	struct inside_request *r = inside_on_wire(process, request) ? NULL : inside_begin(process, key, request);
+	__u32 status;
+
+	if (!r)
+		return 0;
+	inside_settle(r, process, inside_read_context(r, process), 1);
+	status = inside_status(r);
+	bpf_map_delete_elem(&inside_requests, key);
+	return status;
+}
+
+/*
+ * The function behind WithAuthorization begins. What API Priority and Fairness was asked for is decided already; it is forbidden here,
+ * as Priority and Fairness has no other answer than 429.
+ */
+SEC("uprobe")
+int weir_inside_authorize(struct pt_regs *ctx)
+{
+	struct weir_inside_key key = {};
+	struct weir_inside_process *process = inside_here(ctx, &key);
+	struct inside_request *r;
+	__u32 status;
+
+	inside_own_stack(ctx);
+	if (!process)
+		return 0;
+	r = bpf_map_lookup_elem(&inside_requests, &key);
+	if (r && r->decision != WEIR_REASON_NONE)
+		status = r->status;
+	else
+		status = inside_authorized(ctx, process, &key);
+	if (status)
+		inside_answered(process, inside_write_header(ctx, &process->layout, status));
 	return 0;
 }
 
@@ -182,18 +279,23 @@ int weir_inside_handle(struct pt_regs *ctx)
 SEC("uprobe")
 int weir_inside_execute(struct pt_regs *ctx)
 {
-	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
-	struct weir_inside_process *process = inside_process(&key);
+	struct weir_inside_key key = {};
+	struct weir_inside_process *process = inside_here(ctx, &key);
 	struct inside_request *r = process ? bpf_map_lookup_elem(&inside_requests, &key) : NULL;
+	struct weir_server *server;
 
 	inside_own_stack(ctx);
-	if (!r || !inside_server(process) || r->execute != inside_closure(ctx))
+	server = r ? server_of(process->server) : NULL;
+	if (!server || r->execute != inside_closure(ctx))
 		return 0;
-	if (r->refused)
+	if (r->status == INSIDE_TOO_MANY) {
+		r->status = 0;
 		inside_answered(process, inside_return(ctx));
-	else
-		r->executed = true;
-	r->refused = false;
+		return 0;
+	}
+	r->executed = true;
+	if (r->decision != WEIR_SHED)
+		tally_decided(&r->decided, process->server, inside_flags(server, 1));
 	return 0;
 }
 

@@ -147,13 +147,24 @@ static __always_inline void inside_refused_by(const struct decision *d, struct w
 	asked->epoch = d->terms[n].epoch;
 }
 
+/* What passes at HANDLE the server may still reject: what limits said is counted when it is executed. */
+static __always_inline void inside_certain(struct decision *d, struct inside_request *r)
+{
+	if (!r->execute || r->decision == WEIR_SHED) {
+		tally_decision(d);
+		return;
+	}
+	r->generation = d->generation;
+	decided_keep(&r->decided, d);
+}
+
 static __always_inline void inside_decided(struct decision *d, struct inside_request *r)
 {
 	struct weir_trace *t = &r->record.trace;
 	__u32 refused = r->decision == WEIR_SHED ? d->refused : d->refused | d->overlooked;
 
 	count(d->server, r->decision);
-	tally_decision(d);
+	inside_certain(d, r);
 	t->user = d->identity.user;
 	t->groups = d->identity.groups;
 	t->retry_s = refused ? d->retry_s : 0;
@@ -166,6 +177,38 @@ static __always_inline void inside_decided(struct decision *d, struct inside_req
 		t->n_refused += refused >> n & 1;
 		inside_tell_limit(d->memory, n, r->decision == WEIR_SHED);
 	}
+}
+
+#define INSIDE_TOO_MANY 429
+#define INSIDE_FORBIDDEN 403
+
+/* What the server is to answer, as packets' requests are answered; 0: nothing, the request passes. */
+static __always_inline __u32 inside_status(const struct inside_request *r)
+{
+	if (r->decision != WEIR_SHED)
+		return 0;
+	return r->record.trace.retry_s ? INSIDE_TOO_MANY : INSIDE_FORBIDDEN;
+}
+
+/* --- and taken back */
+
+/* As if the request had never been asked for: the server has rejected it by itself. */
+static __noinline int inside_undo(struct inside_request *r, __u32 server)
+{
+	struct weir_server *settings = server_of(server);
+	__u32 memory = inside_claim();
+	struct inside_piece *piece = inside_piece_of(memory);
+
+	if (!r || !piece)
+		return 0;
+	if (settings && settings->generation == r->generation) {
+		inside_question(piece, memory, r, server, settings, 1);
+		decided_recall(&piece->decision, &r->decided);
+		each_limit(&piece->decision, terms_again);
+		undo_decision(&piece->decision);
+	}
+	inside_give_back(memory);
+	return 0;
 }
 
 /* Sets r->decision. False: there was no memory to decide in. */

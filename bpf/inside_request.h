@@ -14,6 +14,7 @@
 #include "inside_read.h"
 #include "maps.h"
 #include "own_stack.h"
+#include "undo.h"
 
 /* What is kept of a request between its probes. */
 struct inside_request {
@@ -22,7 +23,7 @@ struct inside_request {
 	__u64 fields_at; /* the struct that says what it asks for; 0: there is none */
 	__u64 execute;	 /* the func value that API Priority and Fairness was handed with it */
 	__u32 decision;	 /* enum weir_reason; WEIR_REASON_NONE: it has not been decided */
-	bool refused;	 /* it is yet to be, where its goroutine comes to EXECUTE */
+	__u32 status;	 /* with which it is yet to be refused, at EXECUTE or AUTHORIZE; 0: it is not */
 	bool health;	 /* it asks how the server is */
 	bool executed;
 	bool ends; /* where it ends will be seen: it may hold places */
@@ -34,6 +35,10 @@ struct inside_request {
 	struct weir_subject_key known; /* for look-ups there */
 	__u64 groups_at;	       /* the strings of their names */
 	__u32 outcome;		       /* of reading one */
+	__u64 context[2];	       /* the one of the request's that is looked at */
+	__u64 user_at;		       /* a *user.DefaultInfo; 0: none was found */
+	__u32 generation;	       /* of the rules that it was decided by: they say what slots mean */
+	struct decided decided;	       /* by them, if it passed: to be counted or undone where it is certain */
 	struct weir_asked asked;
 	struct inside_walk walk;
 	struct weir_name name;
@@ -114,6 +119,15 @@ static __always_inline struct weir_server *inside_server(const struct weir_insid
 	if (!server || !(server->flags & WEIR_SERVER_ACTIVE) || (server->flags & WEIR_SERVER_DRAINING))
 		return NULL;
 	return server;
+}
+
+/* The server's process that runs, where that is attached; NULL: it is none. Sets all of the key. */
+static __always_inline struct weir_inside_process *inside_here(const struct pt_regs *ctx, struct weir_inside_key *key)
+{
+	struct weir_inside_process *process = inside_process(key);
+
+	key->goroutine = inside_goroutine(ctx);
+	return process && inside_server(process) ? process : NULL;
 }
 
 /* The entry of this goroutine's request, made anew: what an earlier one has left is over. */

@@ -2,8 +2,11 @@
 """`--inside answer` on a kube-apiserver 1.20.2, whose garbage collector hardly ever rests."""
 import pytest
 
-from answering import BURST, refuses, served, shares_a_connection, statuses
+from lib.process import eventually
+
+from answering import BURST, executing, refuses, served, shares_a_connection, statuses
 from seeing import attach
+from watching import limits_watches
 
 PODS = "/api/v1/namespaces/default/pods"
 
@@ -39,6 +42,21 @@ def test_kubectl_is_told(world, old):
     world.weir("limit", "set", "user", "frank", "--qps", 0, "--burst", 0)
     said = old.kubectl("get", "--raw", PODS, name="frank", check=False)
     assert "toomanyrequests" in said.lower().replace(" ", ""), said
+
+
+def test_watches(world, old):
+    limits_watches(world, old, "answer", PODS)
+    eventually(lambda: executing(old) <= 0, "the server's own seats are free")
+
+
+def test_what_no_priority_level_sees(world, old):
+    """Logs are long-running: API Priority and Fairness lets them by. They are refused where they are authorized."""
+    attach(world, old, "answer")
+    old.allow("heidi")
+    assert old.ask("heidi", f"{PODS}/none/log")["404"] == 1
+    world.weir("limit", "set", "user", "heidi", "--qps", 0, "--burst", 0)
+    assert old.ask("heidi", f"{PODS}/none/log", 3)["429"] == 3
+    assert world.weir.server("kube")["seen_inside"]["answered"] == 3
 
 
 def test_ten_thousand(world, old):

@@ -4,13 +4,14 @@ import pytest
 
 from answering import refuses, shares_a_connection
 from kube import modern_server
+from watching import limits_watches
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 @pytest.fixture(scope="module")
 def modern(cluster):
-    with modern_server(cluster, "alice", "carol", "dave", GOGC="5") as server:
+    with modern_server(cluster, "alice", "carol", "dave", "grace", GOGC="5") as server:
         yield server
 
 
@@ -20,6 +21,10 @@ def test_one_user(world, modern):
 
 def test_one_connection(world, modern):
     shares_a_connection(world, modern, DEFINITIONS)
+
+
+def test_watches(world, modern):
+    limits_watches(world, modern, "answer", DEFINITIONS)
 
 
 def test_ten_thousand(world, modern):

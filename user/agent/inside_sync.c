@@ -32,7 +32,7 @@ static size_t processes_of(const struct agent *agent, int slot, struct datapath_
 			.process = { .start = served->process.start, .server = slot, .layout = served->binary.layout },
 			.binary = binary,
 		};
-		out[n - 1].process.layout.user_itab += served->bias;
+		inside_layout_move(&out[n - 1].process.layout, served->bias);
 		out[n - 1].process.layout.ends = inside->ends;
 	}
 	return n;

@@ -14,7 +14,8 @@
 
 bool inside_writes_registers(enum weir_inside_point point)
 {
-	return point == WEIR_INSIDE_HTTP_ANSWER || point == WEIR_INSIDE_HANDLE || point == WEIR_INSIDE_EXECUTE;
+	return point == WEIR_INSIDE_HTTP_ANSWER || point == WEIR_INSIDE_HANDLE || point == WEIR_INSIDE_AUTHORIZE ||
+	       point == WEIR_INSIDE_EXECUTE;
 }
 
 struct bpf_program *inside_program_of(struct inside_bpf *skeleton, enum weir_inside_point point)
@@ -26,6 +27,8 @@ struct bpf_program *inside_program_of(struct inside_bpf *skeleton, enum weir_ins
 		[WEIR_INSIDE_HTTP_ANSWER] = skeleton->progs.weir_inside_http_answer,
 		[WEIR_INSIDE_FILTER] = skeleton->progs.weir_inside_filter,
 		[WEIR_INSIDE_HANDLE] = skeleton->progs.weir_inside_handle,
+		[WEIR_INSIDE_AUTHORIZE] = skeleton->progs.weir_inside_authorize,
+		[WEIR_INSIDE_HANDLED] = skeleton->progs.weir_inside_handled,
 		[WEIR_INSIDE_EXECUTE] = skeleton->progs.weir_inside_execute,
 		[WEIR_INSIDE_END] = skeleton->progs.weir_inside_end,
 		[WEIR_INSIDE_GOEXIT] = skeleton->progs.weir_inside_goexit,

@@ -113,23 +113,74 @@ static int pair_of(const struct golang_word *first, const struct golang_word *se
 	return ret ?: next == *out + 1 ? 0 : error_set(err, -ENOTSUP, "%s is not in two registers", what);
 }
 
-static int answer_kubernetes(struct golang *go, struct inside_binary *out, struct error *err)
+void inside_layout_move(struct weir_inside_layout *layout, __u64 bias)
+{
+	struct weir_inside_context *context = &layout->context;
+
+	layout->user_itab += bias;
+	context->value_itab += bias;
+	context->user_type += bias;
+	context->info_type += bias;
+	for (__u16 i = 0; i < context->n_others; i++)
+		context->others[i].itab += bias;
+}
+
+static int context_of(struct golang *go, const struct golang_apf *apf, struct weir_inside_context *out,
+		      struct error *err)
+{
+	struct golang_context found;
+	int ret = golang_find_context(go, &found, err);
+
+	if (ret)
+		return ret;
+	if (found.n_others > WEIR_INSIDE_CONTEXTS)
+		return error_set(err, -E2BIG, "there are more than %d kinds of contexts", WEIR_INSIDE_CONTEXTS);
+	*out = (struct weir_inside_context){
+		.value_itab = found.value_itab,
+		.user_type = apf->user.type,
+		.info_type = apf->fields.type,
+		.request = apf->request.context,
+		.parent = found.value_parent,
+		.value = found.value,
+		.n_others = (__u16)found.n_others,
+	};
+	for (unsigned int i = 0; i < found.n_others; i++)
+		out->others[i] = (struct weir_inside_parent){ found.others[i].itab, found.others[i].parent };
+	return 0;
+}
+
+/* Requests that API Priority and Fairness does not get are refused at the authorization, as those of other servers are. */
+static int answer_authorization(struct golang *go, const struct golang_authorization *found, struct inside_binary *out,
+				struct error *err)
+{
+	struct golang_word second = found->writer;
+
+	second.reg++;
+	out->layout.write_header = found->write_header;
+	return pair_of(&found->writer, &second, "the writer", &out->layout.writer_in, err)	       ?:
+		       probe_add(&out->answer, WEIR_INSIDE_AUTHORIZE, found->filter.frame.offset, err) ?:
+		       ends_add(go, &out->answer, &found->filter_returns, err);
+}
+
+static int answer_kubernetes(struct golang *go, const struct golang_authorization *authorization,
+			     struct inside_binary *out, struct error *err)
 {
 	struct golang_apf found;
 	int ret = golang_find_apf(go, &found, err)								    ?:
 			  register_of(&found.filter_request, "the filter's request", &out->layout.filtered_in, err) ?:
 			  register_of(&found.info, "the request's attributes", &out->layout.info_in, err)	    ?:
 			  pair_of(&found.user_itab, &found.user_data, "the user", &out->layout.user_in, err)	    ?:
-			  word_of(&found.execute_value, "what is executed", &out->layout.execute_in, err);
+			  word_of(&found.execute_value, "what is executed", &out->layout.execute_in, err)	    ?:
+			  context_of(go, &found, &out->layout.context, err);
 
 	if (ret)
 		return ret;
 	out->layout.info = asked_fields(&found.fields.asked);
 	out->layout.skips = found.skippable;
-	out->answer = out->see;
-	ret = probe_add(&out->answer, WEIR_INSIDE_FILTER, found.filter.frame.offset, err)	  ?:
+	ret = answer_authorization(go, authorization, out, err)					  ?:
+		      probe_add(&out->answer, WEIR_INSIDE_FILTER, found.filter.frame.offset, err) ?:
 		      probe_add(&out->answer, WEIR_INSIDE_HANDLE, found.handle.frame.offset, err) ?:
-		      returns_add(&out->answer, WEIR_INSIDE_END, &found.returns, err);
+		      returns_add(&out->answer, WEIR_INSIDE_HANDLED, &found.returns, err);
 	for (unsigned int i = 0; i < found.n_execute && !ret; i++)
 		ret = probe_add(&out->answer, WEIR_INSIDE_EXECUTE, found.execute[i].frame.offset, err);
 	return ret;
@@ -156,9 +207,9 @@ static int find_http(struct golang *go, struct inside_binary *out, struct error 
 }
 
 /* Where it can be seen, but not refused, `no_answer` says why. */
-static void find_answer(struct golang *go, struct inside_binary *out)
+static void find_answer(struct golang *go, const struct golang_authorization *authorization, struct inside_binary *out)
 {
-	if (answer_kubernetes(go, out, &out->no_answer))
+	if (answer_kubernetes(go, authorization, out, &out->no_answer))
 		out->answer.n_probes = 0;
 	else
 		out->no_answer.text[0] = 0;
@@ -177,7 +228,7 @@ static int find(struct golang *go, struct inside_binary *out, struct error *err)
 		return error_set(err, ret, "%s", no_kubernetes.text);
 	ret = see_kubernetes(go, &kubernetes, out, err);
 	if (!ret)
-		find_answer(go, out);
+		find_answer(go, &kubernetes, out);
 	return ret;
 }
 

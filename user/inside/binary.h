@@ -23,5 +23,7 @@ int inside_binary_read(int fd, const char *name, struct inside_binary *out, stru
 
 /* What the process adds to the addresses of its binary. */
 int inside_load_bias(int process, __u64 *bias, struct error *err);
+/* Adds it to those of the layout. */
+void inside_layout_move(struct weir_inside_layout *layout, __u64 bias);
 
 #endif

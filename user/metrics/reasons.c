@@ -167,6 +167,7 @@ static const struct {
 	  "It was refused, but passed: the place to go on from was in memory that was not present." },
 	{ METRICS_INSIDE, "on_wire",
 	  "It came over HTTP/1 without TLS: its packets are read, and it is counted there." },
+	{ METRICS_INSIDE, "rejected", "The server rejected it by itself: what it took of limits was given back." },
 	{ METRICS_INSIDE, "abandoned",
 	  "It ended without returning, by a panic or with its process. The places that it held are free again." },
 	{ METRICS_INSIDE, "swept",

@@ -11,15 +11,6 @@ static bool has_paths(const struct limit *limit)
 	return false;
 }
 
-static bool denies(const struct limit *limit)
-{
-	bool deny = limit->amount.deny;
-
-	for (size_t i = 0; i < limit->n_overrides; i++)
-		deny |= limit->overrides[i].amount.deny;
-	return deny;
-}
-
 void limit_inside(const struct limit *limit, json_t *texts)
 {
 	if (has_paths(limit))
@@ -28,6 +19,4 @@ void limit_inside(const struct limit *limit, json_t *texts)
 	if (limit->key & WEIR_KEY_OBJECT)
 		json_array_append_new(texts,
 				      json_string("inside the server it is for no request: Events are not read there"));
-	if (denies(limit))
-		json_array_append_new(texts, json_string("inside the server the answer is 429, not 403"));
 }

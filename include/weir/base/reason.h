@@ -164,6 +164,7 @@
 	X(INSIDE_ANSWERED, "answered", INSIDE)                    \
 	X(INSIDE_UNANSWERED, "unanswered", INSIDE)                \
 	X(INSIDE_ON_WIRE, "on_wire", INSIDE)                      \
+	X(INSIDE_REJECTED, "rejected", INSIDE)                    \
 	X(INSIDE_ABANDONED, "abandoned", INSIDE)                  \
 	X(INSIDE_SWEPT, "swept", INSIDE)                          \
 	X(ADMITTED, "admitted", ADMISSION)                        \

@@ -25,6 +25,8 @@
  * HTTP_ANSWER the same, and it may be refused
  * FILTER      a filter begins whose goroutine comes to HANDLE next; a request begins with it
  * HANDLE      API Priority and Fairness gets a request: it is decided, and may be refused
+ * AUTHORIZE   the same as REQUEST, where requests may be refused: one that HANDLE has not decided is decided here
+ * HANDLED     HANDLE's function returns: what it was not let execute, the server has rejected by itself
  * EXECUTE     what API Priority and Fairness was handed begins: that it lets the request pass, and where it may be refused, too
  * END         a handler returns: the request of its goroutine has ended
  * GOEXIT      a goroutine ends
@@ -36,6 +38,8 @@ enum weir_inside_point {
 	WEIR_INSIDE_HTTP_ANSWER,
 	WEIR_INSIDE_FILTER,
 	WEIR_INSIDE_HANDLE,
+	WEIR_INSIDE_AUTHORIZE,
+	WEIR_INSIDE_HANDLED,
 	WEIR_INSIDE_EXECUTE,
 	WEIR_INSIDE_END,
 	WEIR_INSIDE_GOEXIT,
@@ -72,6 +76,29 @@ WEIR_ASSERT_SIZE(struct weir_inside_fields, 16);
 /* An argument that is on the stack; else an enum weir_inside_register. */
 #define WEIR_INSIDE_ON_STACK 0x80 /* and how many words above the stack pointer it is */
 
+#define WEIR_INSIDE_CONTEXTS 8
+#define WEIR_INSIDE_CONTEXT_DEPTH 64 /* of a request, at most */
+
+/* A kind of context that has a parent, and no value. */
+struct weir_inside_parent {
+	__u64 itab; /* of the kind as a context.Context: an address in the process, as those below are */
+	__u64 at;   /* of its parent in it: a context.Context */
+};
+WEIR_ASSERT_SIZE(struct weir_inside_parent, 16);
+
+/* What a request's context has: *context.valueCtx within one another, and others between them. */
+struct weir_inside_context {
+	__u64 value_itab; /* of *context.valueCtx as a context.Context */
+	__u64 user_type;  /* of *user.DefaultInfo, as an `any` has it */
+	__u64 info_type;  /* of *request.RequestInfo */
+	__u16 request;	  /* of http.Request: its context */
+	__u16 parent;	  /* of valueCtx: a context.Context */
+	__u16 value;	  /* and its value: an `any` */
+	__u16 n_others;
+	struct weir_inside_parent others[WEIR_INSIDE_CONTEXTS];
+};
+WEIR_ASSERT_SIZE(struct weir_inside_context, 160);
+
 /* Where to find things. Offsets are in bytes, registers enum weir_inside_register. */
 struct weir_inside_layout {
 	__u64 user_itab;    /* of *user.DefaultInfo as a user.Info: an address in the process */
@@ -96,8 +123,9 @@ struct weir_inside_layout {
 	__u8 pad[5];
 	struct weir_inside_fields record; /* AttributesRecord */
 	struct weir_inside_fields info;	  /* RequestInfo */
+	struct weir_inside_context context;
 };
-WEIR_ASSERT_SIZE(struct weir_inside_layout, 72);
+WEIR_ASSERT_SIZE(struct weir_inside_layout, 232);
 
 struct weir_inside_process {
 	__u64 start; /* when it began, in units of WEIR_INSIDE_TICK_NS since the machine's start: a number is used again */
@@ -105,7 +133,7 @@ struct weir_inside_process {
 	__u32 generation; /* of the programs that serve it: those of an earlier agent leave it alone */
 	struct weir_inside_layout layout;
 };
-WEIR_ASSERT_SIZE(struct weir_inside_process, 88);
+WEIR_ASSERT_SIZE(struct weir_inside_process, 248);
 
 #define WEIR_INSIDE_TICK_NS 10000000ULL /* as /proc/PID/stat counts */
 

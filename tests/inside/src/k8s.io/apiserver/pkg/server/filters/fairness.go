@@ -10,29 +10,41 @@ import (
 	"k8s.io/apiserver/pkg/util/flowcontrol"
 )
 
-// WithPriorityAndFairness lets watches and logs by.
+// WithPriorityAndFairness lets logs by. Of watches, another goroutine is asked whether they may begin, as in newer versions.
 //
 //go:noinline
 func WithPriorityAndFairness(handler http.Handler, control flowcontrol.Interface) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		info, who := request.From(req.Context())
-		if info.Verb == "watch" || info.Subresource == "log" {
+		if info.Subresource == "log" {
 			handler.ServeHTTP(w, req)
 			return
 		}
 		served := false
 		level := ""
-		execute := func() {
-			served = true
-			handler.ServeHTTP(w, req)
+		note := func(name string) { level += name }
+		queued := func(inQueue bool) {
+			if inQueue {
+				level += " (queued)"
+			}
 		}
-		control.Handle(req.Context(), flowcontrol.RequestDigest{RequestInfo: info, User: who},
-			func(name string) { level += name },
-			func(inQueue bool) {
-				if inQueue {
-					level += " (queued)"
-				}
-			}, execute)
+		digest := flowcontrol.RequestDigest{RequestInfo: info, User: who}
+		if info.Verb == "watch" {
+			handled := make(chan struct{})
+			go func() {
+				control.Handle(req.Context(), digest, note, queued, func() { served = true })
+				close(handled)
+			}()
+			<-handled
+			if served {
+				handler.ServeHTTP(w, req)
+			}
+		} else {
+			control.Handle(req.Context(), digest, note, queued, func() {
+				served = true
+				handler.ServeHTTP(w, req)
+			})
+		}
 		if !served {
 			w.Header().Set("Retry-After", "1")
 			http.Error(w, "too many requests: "+level, http.StatusTooManyRequests)

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Servers refuse by themselves, in a guest of QEMU (tests/inside/refusing): also where this machine's kernel lets no program write a
+server's registers."""
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lib.inside import program
+
+ROOT = Path(__file__).resolve().parents[2]
+SINCE = 6, 18
+
+
+def version(directory):
+    found = sorted(directory.glob("lib/modules/*")) or sorted(directory.glob("usr/lib/modules/*"))
+    return tuple(map(int, re.findall(r"\d+", found[0].name)[:2])) if found else (0, 0)
+
+
+def kernel():
+    """An unpacked kernel package: of those that KERNELS names (docs/internals/kernels.md)."""
+    for directory in os.environ.get("KERNELS", "").split():
+        if version(Path(directory)) >= SINCE:
+            return directory
+    pytest.skip("KERNELS names no kernel from 6.18 on that a guest could run")
+
+
+def test_servers_refuse():
+    if not shutil.which("qemu-system-x86_64"):
+        pytest.skip("there is no qemu-system-x86_64 (qemu-system-x86)")
+    directory = kernel()
+    programs = program("apiserver").parent
+    assert program("plain").parent == programs
+    done = subprocess.run([ROOT / "tests/vm/run", directory], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          env={**os.environ, "VM_GUEST": "tests/inside/refusing", "INSIDE_DIR": str(programs)})
+    assert done.returncode == 0, done.stdout
