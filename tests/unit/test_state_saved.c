@@ -252,49 +252,6 @@ static void levels_get_numbers(void **state)
 	state_clear(&s);
 }
 
-/* What is written without a tree is what the tree would be, whatever is in a subject. */
-static void written_as_json(void **state)
-{
-	static const char *const subjects[] = { "ann", "a\"b\\c", "\303\274n /\302\205" };
-	static const char limits[] =
-		"[{\"name\":\"user\",\"overrides\":[]},{\"name\":\"slow\",\"key\":\"user\",\"number\":1,"
-		"\"in_flight\":1,\"overrides\":[{\"subject\":\"x\",\"in_flight\":7},{\"subject\":\"y\",\"deny\":true}]},"
-		"{\"name\":\"open\",\"key\":\"source\",\"number\":2,\"open\":3,"
-		"\"overrides\":[{\"subject\":\"10.0.0.1\",\"open\":7}]},"
-		"{\"name\":\"new\",\"key\":\"source\",\"number\":3,\"connections\":true,\"qps\":\"1\",\"burst\":3,"
-		"\"overrides\":[{\"subject\":\"10.0.0.1\",\"qps\":\"0.5\",\"burst\":7}]},"
-		"{\"name\":\"total\",\"qps\":\"0.25\",\"burst\":4}]";
-	struct server *server = server_called("c", POLICY(THROTTLE(""), ""), false);
-	CLEANUP_JSON json_t *given = json_loads(limits, 0, NULL);
-	struct directories *d = *state;
-	struct state s = { .servers[2] = server };
-	CLEANUP_JSON json_t *wanted = NULL, *file = NULL;
-	json_t *overrides = json_object_get(json_array_get(given, 0), "overrides"), *item;
-	struct error err;
-	size_t i;
-
-	for (i = 0; i < sizeof(subjects) / sizeof(*subjects); i++)
-		json_array_append_new(overrides, json_pack("{s:s, s:s, s:i}", "subject", subjects[i], "qps",
-							   i ? "7" : "0.000000001", "burst", (int)i));
-	json_array_foreach (given, i, item) {
-		struct limit limit = { 0 };
-
-		if (limit_from_json(item, &limit, &err))
-			fail_msg("%s", err.text);
-		assert_int_equal(server_limit_add(server, &limit), 0);
-	}
-	for (int again = 0; again < 2; again++) {
-		json_decref(wanted);
-		json_decref(file);
-		wanted = server_to_json(server);
-		assert_int_equal(state_save(&s, d->run, NULL), 0);
-		file = read_json(d->run);
-		assert_true(json_equal(json_object_get(json_object_get(file, "servers"), "2"), wanted));
-		policy_pause(server, true, NULL);
-	}
-	state_clear(&s);
-}
-
 int main(void)
 {
 #define with_directories(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -304,7 +261,6 @@ int main(void)
 		with_directories(beside_a_followed_throttle),
 		with_directories(bad_policies),
 		with_directories(levels_get_numbers),
-		with_directories(written_as_json),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,17 +50,20 @@ static const struct {
 
 #define SETTINGS (sizeof(settings) / sizeof(*settings))
 
+/* Is the setting as it was before objects were applied kept beside them? */
+static bool kept_in_base(const struct server *server, size_t i)
+{
+	return settings[i].set == BY_COMMANDS || !policy_attached(server);
+}
+
 json_t *policy_base(const struct server *server)
 {
-	CLEANUP_JSON json_t *json = server_settings_to_json(server);
-	json_t *kept = json_object_get(server->policy, "base"), *base = json_object();
+	CLEANUP_JSON json_t *chosen = server_settings_chosen(server);
+	json_t *from = json_object_get(server->policy, "base") ?: chosen, *base = json_object();
 
-	for (size_t i = 0; i < SETTINGS; i++) {
-		const char *name = settings[i].name;
-
-		if (settings[i].set == BY_COMMANDS || !policy_attached(server))
-			json_object_set(base, name, json_object_get(kept, name) ?: json_object_get(json, name));
-	}
+	for (size_t i = 0; i < SETTINGS; i++)
+		if (kept_in_base(server, i))
+			json_object_set(base, settings[i].name, json_object_get(from, settings[i].name));
 	return base;
 }
 
@@ -80,7 +83,7 @@ json_t *policy_bare(const struct server *server, json_t *base, json_t *objects)
 	bool anew = policy_attached(server) && policy_throttle_of(objects);
 
 	for (size_t i = 0; i < SETTINGS; i++)
-		if (anew && settings[i].set == BY_ATTACH)
+		if (settings[i].set != BY_ATTACH_ALWAYS && (anew || kept_in_base(server, i)))
 			json_object_del(json, settings[i].name);
 	json_object_update(json, base);
 	json_object_set_new(json, "priority_levels", json_array());

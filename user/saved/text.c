@@ -128,7 +128,7 @@ static int write_policy(struct server *server, FILE *out)
 
 int server_write(struct server *server, FILE *out)
 {
-	int ret = write_open(server_settings_to_json(server), out) ?:
+	int ret = write_open(server_settings_chosen(server), out) ?:
 			  write_limits(server, out)		   ?:
 								     write_policy(server, out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Servers as the state's files have them: the text of server_to_json(), without its tree, which may be very large. */
+/* Servers as the state's files have them: what was chosen for them, their limits and policy, without a tree, which may be very large. */
 #ifndef WEIR_USER_SAVED_TEXT_H
 #define WEIR_USER_SAVED_TEXT_H
 

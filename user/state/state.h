@@ -148,10 +148,15 @@ static inline void cleanup_server(struct server **server)
 }
 #define CLEANUP_SERVER __attribute__((cleanup(cleanup_server)))
 
-/* The whole server, limits included, as state.json holds it; NULL without memory. A new reference. */
+/* The whole server, limits included; NULL without memory. A new reference. */
 json_t *server_to_json(const struct server *server);
 /* The same without limits and policy, of which there may be very much. */
 json_t *server_settings_to_json(const struct server *server);
+/*
+ * Of these its name, ports and cgroup, and what differs from a server for which nothing was chosen: a version that knows fewer settings
+ * refuses those that it does not know, but reads every server that does not use them.
+ */
+json_t *server_settings_chosen(const struct server *server);
 
 /* Checks every value. Caller owns *out (server_free). */
 int server_from_json(json_t *json, struct server **out, struct error *err);
