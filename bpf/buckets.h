@@ -153,13 +153,14 @@ static __always_inline struct weir_kept *kept_seen(struct decision *d, __u32 n, 
 static __always_inline int newcomer_admitted(struct decision *d, __u32 index)
 {
 	struct weir_bucket *allowance = bpf_map_lookup_elem(&newcomers, &index);
-	struct weir_server *server = server_of(d->server);
-	int taken;
+	int copied = newcomers_copy(d), taken;
 
-	if (!allowance || !server || !server->newcomers.rates[0].burst)
+	if (copied == TERMS_TORN)
+		return WEIR_LOST_RACE;
+	if (!allowance || copied == TERMS_NONE || !d->newcomers.rates[0].burst)
 		return WEIR_TAKEN;
 	ask_begin(d, 0, d->now_ns, 0, 1);
-	taken = bucket_try(allowance, &server->newcomers, &d->ask);
+	taken = bucket_try(allowance, &d->newcomers, &d->ask);
 	return d->look && taken == WEIR_REFUSED && !d->ask.wait_ns ? WEIR_TAKEN : taken;
 }
 

@@ -79,6 +79,7 @@ struct decision {
 	struct weir_ask ask;			   /* the bucket that is asked now */
 	struct weir_terms terms[WEIR_MATCHES_MAX]; /* what the limits are to their subjects (terms.h) */
 	struct weir_backoff penalty;		   /* of the limit whose subject is penalised now */
+	struct weir_rate_history newcomers;	   /* how many subjects may be new to a limit */
 	struct weir_vector_key vector_key;
 	struct weir_source_key source_key;
 	struct weir_vector matched; /* rules */

@@ -48,34 +48,47 @@ __noinline int penalty_ask(struct decision *d, __u32 n)
 }
 
 /* Sets d->penalty. False: there is none any more, or it is replaced time and again. */
-static __always_inline bool penalty_policy(struct decision *d, __u32 index)
+__noinline int penalty_policy(struct decision *d, __u32 index)
 {
 	int copied = TERMS_TORN;
 
+	if (!d)
+		return false;
 #pragma GCC unroll 4
 	for (int i = 0; i < TERMS_TRIES && copied == TERMS_TORN; i++)
 		copied = penalty_copy(&d->penalty, index);
 	return copied == TERMS_WHOLE;
 }
 
-/* A token of the bucket that all subjects of the limit share, where its policy has one. */
-static __always_inline __u64 penalty_bucket_ns(struct decision *d, const struct penal *p)
+/* One try of the bucket that all subjects of the limit share, where its policy has one. Sets d->ask.wait_ns; says enum weir_taken. */
+static __always_inline int penalty_bucket_try(struct decision *d, __u32 index)
 {
 	struct weir_kept *shared;
-	int taken = WEIR_LOST_RACE;
 
-	if (!(d->penalty.parts & WEIR_BACKOFF_BUCKET))
-		return 0;
 	ask_begin(d, WEIR_SUBJECT_PENALTY, d->now_ns, WEIR_NEVER_NS - 1, 1);
+	if (!(d->penalty.parts & WEIR_BACKOFF_BUCKET))
+		return WEIR_REFUSED;
+	shared = kept_of(index, WEIR_SUBJECT_PENALTY);
+	return shared ? bucket_try(&shared->bucket, &d->penalty.bucket, &d->ask) : WEIR_REFUSED;
+}
+
+/*
+ * Takes a token of that bucket. Who loses a race looks the policy up again: there may be another rate by then. False: there is no policy
+ * any more, or it is replaced time and again.
+ */
+static __always_inline bool penalty_bucket_take(struct decision *d, __u32 index)
+{
+	int taken;
+
 	d->ask.forgotten = 0;
+	taken = penalty_bucket_try(d, index);
 #pragma GCC unroll 8
-	for (int i = 0; i < WEIR_BUCKET_TRIES && taken == WEIR_LOST_RACE; i++) {
-		shared = kept_of(p->index, WEIR_SUBJECT_PENALTY);
-		if (!shared)
-			return 0;
-		taken = bucket_try(&shared->bucket, &d->penalty.bucket, &d->ask);
+	for (int i = 1; i < WEIR_BUCKET_TRIES && taken == WEIR_LOST_RACE; i++) {
+		if (!penalty_policy(d, index))
+			return false;
+		taken = penalty_bucket_try(d, index);
 	}
-	return weir_backoff_cap(&d->penalty, d->ask.wait_ns);
+	return true;
 }
 
 /*
@@ -107,12 +120,11 @@ __noinline int penalty_try(struct decision *d, struct weir_kept *kept, __u32 n)
 __noinline int penalty_begin(struct decision *d, __u32 n)
 {
 	struct penal p;
-	__u64 wait_ns;
 
-	if (!d || n >= WEIR_MATCHES_MAX || !penalty_find(d, n, &p) || !penalty_policy(d, p.index))
+	if (!d || n >= WEIR_MATCHES_MAX || !penalty_find(d, n, &p) || !penalty_policy(d, p.index) ||
+	    !penalty_bucket_take(d, p.index))
 		return 0;
-	wait_ns = penalty_bucket_ns(d, &p);
-	d->waits_ns[n] = weir_backoff_longest(d->waits_ns[n], wait_ns);
+	d->waits_ns[n] = weir_backoff_longest(d->waits_ns[n], weir_backoff_cap(&d->penalty, d->ask.wait_ns));
 	for (int i = 0; i < WEIR_BUCKET_TRIES && !penalty_try(d, p.kept, n); i++)
 		;
 	wait_for(d, n, d->waits_ns[n]);

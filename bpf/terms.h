@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the limits of a request are to its subjects: looked up once, and copied. The agent replaces them at any time, and what is
- * copied in the midst of that does not fit its seal (include/weir/limit/seal.h): it is looked up again.
+ * What the limits of a request are to its subjects: looked up once, and copied. So are a limit's penalty and how many subjects may be
+ * new to it. The agent replaces them at any time, and what is copied in the midst of that does not fit its seal
+ * (include/weir/limit/seal.h): it is looked up again.
  */
 #ifndef WEIR_BPF_TERMS_H
 #define WEIR_BPF_TERMS_H
@@ -54,6 +55,20 @@ __noinline int penalty_copy(struct weir_backoff *to, __u32 index)
 	seal = limit->penalty_seal;
 	COPIED();
 	return weir_backoff_seal(to, index) == seal ? TERMS_WHOLE : TERMS_TORN;
+}
+
+/* enum terms_copied */
+__noinline int newcomers_copy(struct decision *d)
+{
+	const struct weir_server *server = d ? server_of(d->server) : NULL;
+	__u64 seal;
+
+	if (!server)
+		return TERMS_NONE;
+	d->newcomers = server->newcomers;
+	seal = server->newcomers_seal;
+	COPIED();
+	return weir_newcomers_seal(&d->newcomers, d->server) == seal ? TERMS_WHOLE : TERMS_TORN;
 }
 
 /* One try; known: d->subjects[n] is set already. */

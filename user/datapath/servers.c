@@ -29,6 +29,7 @@ static int write_locked(struct datapath *dp, __u32 slot, const struct weir_serve
 	struct weir_server there, whole = *server;
 	int ret = datapath_server_read(dp, slot, &there, err);
 
+	whole.newcomers_seal = weir_newcomers_seal(&whole.newcomers, slot);
 	/* Whether a server is traced is said by datapath_trace_until() alone, perhaps just now. */
 	if (whole.flags)
 		whole.trace_until_ns = there.trace_until_ns;

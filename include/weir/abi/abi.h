@@ -183,6 +183,7 @@ struct weir_server {
 	struct weir_reading reading;
 	struct weir_known_groups groups;
 	struct weir_rate_history newcomers; /* subjects that may be new to a limit; burst 0: all */
+	__u64 newcomers_seal;		    /* weir_newcomers_seal() */
 	__u32 generation;		    /* of its rules; 0: it has none */
 	__u32 traits;			    /* enum weir_server_traits */
 	__u32 list_width;		    /* seats of a LIST; 0: as many as its list is known to be wide (width.h) */
@@ -190,7 +191,12 @@ struct weir_server {
 	__u32 retry_max_s;		    /* the longest Retry-After; 0: WEIR_RETRY_MAX_S */
 	__u32 pad;
 };
-WEIR_ASSERT_SIZE(struct weir_server, 512);
+WEIR_ASSERT_SIZE(struct weir_server, 520);
+
+WEIR_INLINE __u64 weir_newcomers_seal(const struct weir_rate_history *newcomers, __u32 server)
+{
+	return weir_seal(newcomers, sizeof(*newcomers), server);
+}
 
 struct weir_proxy_key {
 	__u32 prefixlen;  /* 32 (server) + bits of the address */
