@@ -12,8 +12,8 @@
 #include "track.h"
 
 /*
- * Takes a subject's override away, and hands its bucket over to the limit's own rate, in which generations mean others. In one
- * program, so that neither is ever without the other.
+ * Takes a subject's override away, and hands its bucket over to the limit's own rate. The generations of the two differ, so a request
+ * that another CPU decides in the midst of it finds a rate that it does not know, and looks again (bucket.h).
  */
 SEC("tc")
 int weir_override_end(struct __sk_buff *skb)
@@ -42,6 +42,8 @@ int weir_override_end(struct __sk_buff *skb)
 	for (int i = 0; i < WEIR_BUCKET_TRIES; i++) {
 		kept = kept_of(end.limit, end.subject);
 		if (!kept)
+			break;
+		if (!weir_bucket_is_stale(WEIR_FRESH(kept->bucket.word), &limit->terms.amount.history))
 			break;
 		level = (struct weir_level){ .subject = end.subject };
 		if (!bucket_level_settled(&kept->bucket, &from, end.now_ns, &level))

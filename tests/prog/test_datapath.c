@@ -377,6 +377,36 @@ static void test_override_goes_on_from_the_default(void **state)
 	assert_int_equal(override_of(dp, index, 8).flags, WEIR_LIMIT_SET);
 }
 
+static bool has_generation(const struct weir_rate_history *h, __u8 generation)
+{
+	for (int i = 0; i < WEIR_RATES; i++)
+		if (h->rates[i].generation == generation)
+			return true;
+	return false;
+}
+
+/* Whoever still has the rates of an override that has ended must not take the limit's for them, nor the other way round. */
+static void test_override_has_its_own_generations(void **state)
+{
+	__u32 index = weir_limit_index(0, WEIR_LIMIT_USER);
+	struct datapath *dp = *state;
+	struct weir_amount limit, override;
+	__u8 before = 0;
+
+	done(limit_set(dp, 0, WEIR_LIMIT_USER, WEIR_QPS, 1, 8));
+	for (__u64 burst = 2; burst < 2 + WEIR_GENERATIONS; burst++) {
+		done(override_set(dp, 0, WEIR_LIMIT_USER, 7, WEIR_QPS, burst));
+		done(limit_set(dp, 0, WEIR_LIMIT_USER, WEIR_QPS, burst, 8));
+		limit = limit_of(dp, index);
+		override = override_of(dp, index, 7);
+		assert_false(has_generation(&override.history, limit.history.rates[0].generation));
+		assert_false(has_generation(&limit.history, override.history.rates[0].generation));
+		assert_int_not_equal(override.history.rates[0].generation, before);
+		before = override.history.rates[0].generation;
+	}
+	done(datapath_limit_delete(dp, 0, WEIR_LIMIT_USER, &error));
+}
+
 /* At the override's rate the bucket is full again within a microsecond; at the default's it would stay empty. */
 static void test_override_is_settled_before_it_goes(void **state)
 {
@@ -563,6 +593,7 @@ int main(void)
 		TEST(test_limit_changes),
 		TEST(test_override_without_default),
 		TEST(test_override_goes_on_from_the_default),
+		TEST(test_override_has_its_own_generations),
 		TEST(test_override_is_settled_before_it_goes),
 		TEST(test_clear_leaves_nothing_for_the_next),
 		TEST(test_counters_sum),

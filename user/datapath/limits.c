@@ -108,9 +108,11 @@ int datapath_buckets_tidy(struct datapath *dp, __u32 limit)
 	return has_default(dp, limit) ? 0 : buckets_prune(dp, limit);
 }
 
-struct weir_amount datapath_amount_pushed(const struct weir_amount *before, const struct datapath_amount *wanted)
+struct weir_amount datapath_amount_pushed(const struct weir_amount *before, const struct datapath_amount *wanted,
+					  enum datapath_generations whose)
 {
 	struct weir_amount amount = *before;
+	struct weir_rate *newest = &amount.history.rates[0];
 
 	if (!wanted->set) {
 		amount.flags &= ~WEIR_LIMIT_SET;
@@ -119,6 +121,8 @@ struct weir_amount datapath_amount_pushed(const struct weir_amount *before, cons
 	amount.flags = WEIR_LIMIT_SET | (wanted->deny ? WEIR_LIMIT_DENY : 0);
 	amount.places = wanted->places;
 	weir_rate_history_push(&amount.history, wanted->per_ns, wanted->burst, datapath_now_ns());
+	if (memcmp(newest, before->history.rates, sizeof(*newest)))
+		newest->generation = (newest->generation % DATAPATH_OF_OVERRIDE ?: 1) | whose;
 	return amount;
 }
 
@@ -133,7 +137,7 @@ static struct weir_limit limit_changed(__u32 index, const struct weir_limit *bef
 			.reason = wanted->reason,
 			.kind = wanted->kind,
 			.key = wanted->key,
-			.amount = datapath_amount_pushed(&before->terms.amount, &wanted->amount),
+			.amount = datapath_amount_pushed(&before->terms.amount, &wanted->amount, DATAPATH_OF_LIMIT),
 		},
 		.penalty = wanted->penalty,
 	};

@@ -37,7 +37,7 @@ int datapath_overrides_drop(struct datapath *dp, __u32 limit)
 static struct weir_amount override_value(const struct weir_override_key *key, const struct weir_amount *before,
 					 const struct datapath_amount *wanted)
 {
-	struct weir_amount amount = datapath_amount_pushed(before, wanted);
+	struct weir_amount amount = datapath_amount_pushed(before, wanted, DATAPATH_OF_OVERRIDE);
 
 	amount.seal = weir_override_seal(&amount, key->limit, key->subject);
 	return amount;

@@ -137,8 +137,15 @@ void datapath_wait_for_programs(void);
 /* A descriptor of the map with this number, which the caller closes, or a negative errno (datapath_limits.c). */
 int datapath_map_by_id(__u32 id);
 
+/* Whose rates have which generations: one subject's own and those of all others are never taken for each other. */
+enum datapath_generations {
+	DATAPATH_OF_LIMIT = 0,
+	DATAPATH_OF_OVERRIDE = (WEIR_GENERATIONS + 1) / 2, /* and up */
+};
+
 /* The amount in force, and then another one: what was before is remembered. What is in force already changes nothing. */
-struct weir_amount datapath_amount_pushed(const struct weir_amount *before, const struct datapath_amount *wanted);
+struct weir_amount datapath_amount_pushed(const struct weir_amount *before, const struct datapath_amount *wanted,
+					  enum datapath_generations whose);
 
 /* By limit (weir_limit_index()). */
 bool datapath_override_exists(struct datapath *dp, __u32 limit, __u64 subject);
