@@ -163,7 +163,6 @@ static __always_inline void request_words(struct work *w)
 	}
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < FRAME_WORDS; i++) {
-		WEIR_FRESH_ALL();
 		if (!weir_request_reader_take(r, word_ahead(w, r->next - w->packet.segment.seq)))
 			break;
 	}
