@@ -117,10 +117,16 @@ int weir_inside_filter(struct pt_regs *ctx)
 {
 	struct weir_inside_key key = {};
 	struct weir_inside_process *process = inside_here(ctx, &key);
+	struct inside_request *r;
+	__u64 request;
 
 	own_stack(ctx);
-	if (process)
-		inside_begin(process, &key, inside_register(ctx, process->layout.filtered_in));
+	if (!process)
+		return 0;
+	request = inside_register(ctx, process->layout.filtered_in);
+	r = inside_begin(process, &key, request);
+	if (r)
+		r->on_wire = inside_on_wire(process, request);
 	return 0;
 }
 
@@ -155,6 +161,11 @@ static __always_inline __u32 inside_read_handle(struct pt_regs *ctx, struct insi
 /* A filter that is older was another request's, which has gone on in another goroutine. */
 #define INSIDE_FILTERED_NS WEIR_NS_PER_S
 
+static __always_inline bool inside_is_filtered(const struct inside_request *r)
+{
+	return r && r->decision == WEIR_REASON_NONE && bpf_ktime_get_ns() - r->now_ns <= INSIDE_FILTERED_NS;
+}
+
 /* It may last for hours, and is not handled in the goroutine that serves it: it is decided at AUTHORIZE. */
 static __always_inline bool inside_is_watch(struct pt_regs *ctx, const struct weir_inside_layout *layout)
 {
@@ -180,9 +191,9 @@ int weir_inside_handle(struct pt_regs *ctx)
 	if (!process || inside_is_watch(ctx, &process->layout))
 		return 0;
 	r = bpf_map_lookup_elem(&inside_requests, &key);
-	if (!r || r->decision != WEIR_REASON_NONE || bpf_ktime_get_ns() - r->now_ns > INSIDE_FILTERED_NS)
+	if (!inside_is_filtered(r))
 		r = inside_begin(process, &key, 0);
-	if (!r)
+	if (!r || r->on_wire)
 		return 0;
 	inside_settle(r, process, inside_read_handle(ctx, r, process), 1);
 	r->status = inside_status(r);
@@ -266,6 +277,8 @@ int weir_inside_authorize(struct pt_regs *ctx)
 	if (!process)
 		return 0;
 	r = bpf_map_lookup_elem(&inside_requests, &key);
+	if (r && r->on_wire)
+		return 0;
 	if (r && r->decision != WEIR_REASON_NONE)
 		status = r->status;
 	else

@@ -25,6 +25,7 @@ struct inside_request {
 	__u32 decision;	 /* enum weir_reason; WEIR_REASON_NONE: it has not been decided */
 	__u32 status;	 /* with which it is yet to be refused, at EXECUTE or AUTHORIZE; 0: it is not */
 	bool health;	 /* it asks how the server is */
+	bool on_wire;	 /* it is its packets' (inside_on_wire()) */
 	bool executed;
 	bool ends; /* where it ends will be seen: it may hold places */
 	struct weir_inside_key key;
