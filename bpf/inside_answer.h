@@ -308,7 +308,7 @@ int weir_inside_execute(struct pt_regs *ctx)
 	}
 	r->executed = true;
 	if (r->decision != WEIR_SHED)
-		tally_decided(&r->decided, process->server, inside_flags(server, 1));
+		tally_decided(&r->decided, process->server, inside_flags(server, r));
 	return 0;
 }
 

@@ -3,6 +3,8 @@
 #ifndef WEIR_BPF_INSIDE_DECIDE_H
 #define WEIR_BPF_INSIDE_DECIDE_H
 
+#include "weir/inside/share.h"
+
 #include "inside_memory.h"
 
 #include "decide.h"
@@ -13,10 +15,9 @@
 /* Nothing is withheld then, for lack of room neither. */
 #define INSIDE_WITHHOLDS_NOT (WEIR_SERVER_PAUSED | WEIR_SERVER_DRY_RUN)
 
-/* answers: the request can be refused; else it is decided as in a dry run. */
-static __always_inline __u32 inside_flags(const struct weir_server *server, __u32 answers)
+static __always_inline __u32 inside_flags(const struct weir_server *server, const struct inside_request *r)
 {
-	__u32 flags = server->flags | (answers ? 0 : WEIR_SERVER_DRY_RUN);
+	__u32 flags = server->flags | (r->answers ? 0 : WEIR_SERVER_DRY_RUN);
 
 	return flags & INSIDE_WITHHOLDS_NOT ? flags & ~(WEIR_SERVER_FULL_REFUSES | WEIR_SERVER_FULL_KNOWN) : flags;
 }
@@ -40,14 +41,14 @@ static __always_inline __u64 inside_list(const struct weir_attributes *a)
 
 /* What the engine is asked. */
 static __always_inline void inside_question(struct inside_piece *piece, __u32 memory, const struct inside_request *r,
-					    __u32 server, const struct weir_server *settings, __u32 answers)
+					    __u32 server, const struct weir_server *settings)
 {
 	const struct weir_trace *t = &r->record.trace;
 	struct decision *d = &piece->decision;
 
 	d->memory = memory;
 	d->server = server;
-	d->server_flags = inside_flags(settings, answers);
+	d->server_flags = inside_flags(settings, r);
 	d->traits = settings->traits;
 	d->generation = settings->generation;
 	d->weight = d->asked = d->asked_anew = 1;
@@ -202,7 +203,7 @@ static __noinline int inside_undo(struct inside_request *r, __u32 server)
 	if (!r || !piece)
 		return 0;
 	if (settings && settings->generation == r->generation) {
-		inside_question(piece, memory, r, server, settings, 1);
+		inside_question(piece, memory, r, server, settings);
 		decided_recall(&piece->decision, &r->decided);
 		each_limit(&piece->decision, terms_again);
 		undo_decision(&piece->decision);
@@ -212,7 +213,7 @@ static __noinline int inside_undo(struct inside_request *r, __u32 server)
 }
 
 /* Sets r->decision. False: there was no memory to decide in. */
-static __noinline int inside_decide(struct inside_request *r, __u32 server, __u32 answers)
+static __noinline int inside_decide(struct inside_request *r, __u32 server)
 {
 	struct weir_server *settings = server_of(server);
 	__u32 memory = inside_claim();
@@ -221,7 +222,7 @@ static __noinline int inside_decide(struct inside_request *r, __u32 server, __u3
 	if (!r || !piece)
 		return 0;
 	if (settings) {
-		inside_question(piece, memory, r, server, settings, answers);
+		inside_question(piece, memory, r, server, settings);
 		r->decision = inside_ask(piece, settings, r->health);
 		inside_keep_places(piece, &r->key);
 		inside_decided(&piece->decision, r);
@@ -230,7 +231,7 @@ static __noinline int inside_decide(struct inside_request *r, __u32 server, __u3
 	return 1;
 }
 
-/* outcome: of reading it. Sets r->decision. */
+/* outcome: of reading it. answers: it has come to a place where it can be refused. Sets r->decision. */
 static __noinline int inside_settle(struct inside_request *r, const struct weir_inside_process *process, __u32 outcome,
 				    __u32 answers)
 {
@@ -246,7 +247,8 @@ static __noinline int inside_settle(struct inside_request *r, const struct weir_
 	count(process->server, weir_source_reason(t->source));
 	r->decision = WEIR_PASSED;
 	r->asked.slot = WEIR_ASKED_NO_SLOT;
-	if (!inside_decide(r, process->server, answers))
+	r->answers = answers && weir_inside_shares(process->layout.share, r->peer.known, r->peer.address, r->peer.port);
+	if (!inside_decide(r, process->server))
 		count(process->server, WEIR_INSIDE_NO_ROOM);
 	inside_top(r, process);
 	if (server->trace_until_ns > r->now_ns ||

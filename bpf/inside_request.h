@@ -26,6 +26,7 @@ struct inside_request {
 	__u32 status;	 /* with which it is yet to be refused, at EXECUTE or AUTHORIZE; 0: it is not */
 	bool health;	 /* it asks how the server is */
 	bool on_wire;	 /* it is its packets' (inside_on_wire()) */
+	bool answers;	 /* it can be refused; else it is decided as in a dry run */
 	bool executed;
 	bool ends; /* where it ends will be seen: it may hold places */
 	struct weir_inside_key key;

@@ -286,6 +286,26 @@ def test_answer_where_the_kernel_does_not_allow_it(world, serve):
     assert "the kernel lets no program write a server's registers" in refused
 
 
+def test_a_share_of_the_connections(world, serve, tmp_path):
+    """What is asked for is kept, and changed in place."""
+    server = serve("plain")
+    attach(world, server, mode="auto", options=("--inside-share", "5%"))
+    assert world.weir.server()["inside"]["share"] == 5
+    for share in "0", "0%", "101", "5%%", "%", "":
+        assert "--inside-share" in world.weir.refused("attach", "other", "--port", 8444, "--inside-share", share,
+                                                      status=2)
+    world.weir("detach", "web")
+    policy = tmp_path / "web.yaml"
+    text = "apiVersion: weir/v1\nkind: Throttle\nmetadata: {name: web}\nspec:\n  listen: ['*:8443']\n" \
+        f"  netns: {server.place.server_ns.path}\n  inside: auto\n"
+    for share, line in (20, "  insideShare: 20\n"), (60, "  insideShare: 60\n"), (100, ""):
+        policy.write_text(text + line)
+        world.weir("apply", "-f", policy)
+        assert world.weir.server()["inside"]["share"] == share
+    policy.write_text(text + "  insideShare: 101\n")
+    assert "insideShare" in world.weir.refused("apply", "-f", policy)
+
+
 def test_refused_servers(world, serve):
     place = world.loopback_elsewhere()
     echo = world.echo(place)

@@ -14,6 +14,7 @@
 
 #include "weir/inside/peer.h"
 #include "weir/inside/places.h"
+#include "weir/inside/share.h"
 #include "weir/inside/text.h"
 
 #define LENGTH(list) (sizeof(list) / sizeof(*(list)))
@@ -275,6 +276,41 @@ static void test_places(void **state)
 	assert_true(word != weir_inside_places_word(&key, 1 << 20));
 }
 
+#define PORTS 10000
+
+static unsigned int shared(__u32 percent, const char *host)
+{
+	__u8 address[16] = { [10] = 0xff, [11] = 0xff };
+	unsigned int n = 0;
+
+	assert_int_equal(inet_pton(AF_INET, host, address + 12), 1);
+	for (__u16 port = 20000; port < 20000 + PORTS; port++) {
+		bool is = weir_inside_shares(percent, true, address, port);
+
+		assert_true(!is || weir_inside_shares(percent + 1, true, address, port));
+		n += is;
+	}
+	return n;
+}
+
+/* So many of a client's connections, and of all clients' as many. */
+static void test_shares(void **state)
+{
+	const char *hosts[] = { "10.0.0.1", "10.0.0.2", "192.0.2.7", "127.0.0.1" };
+	const __u8 address[16] = { 0x20, 0x01, 0x0d, 0xb8 };
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(hosts); i++) {
+		assert_int_equal(shared(0, hosts[i]), 0);
+		assert_int_equal(shared(100, hosts[i]), PORTS);
+		for (__u32 percent = 3; percent < 100; percent += 7)
+			assert_in_range(shared(percent, hosts[i]), percent * PORTS / 100 - 200,
+					percent * PORTS / 100 + 200);
+	}
+	assert_false(weir_inside_shares(99, false, address, 80));
+	assert_true(weir_inside_shares(100, false, address, 80));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -282,6 +318,7 @@ int main(void)
 		cmocka_unit_test(test_no_peers), cmocka_unit_test(test_utf8),
 		cmocka_unit_test(test_verbs),	 cmocka_unit_test(test_long_running),
 		cmocka_unit_test(test_health),	 cmocka_unit_test(test_places),
+		cmocka_unit_test(test_shares),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

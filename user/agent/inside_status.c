@@ -5,6 +5,7 @@
 #include <sys/utsname.h>
 
 #include "weir/conn/explain.h"
+#include "weir/inside/share.h"
 
 #include "agent/inside_private.h"
 #include "base/cleanup.h"
@@ -33,6 +34,20 @@ static const struct inside_served *first_seen(const struct inside_server *inside
 	return NULL;
 }
 
+/* "answer to 5 % of connections (kube-apiserver v1.20.2, go1.19.8, Linux 6.18.44)" */
+static char *lane_text(const struct server *server, const char *lane, const struct inside_served *seen)
+{
+	__u32 share = strcmp(lane, "answer") == 0 && server->inside_share ? server->inside_share : WEIR_INSIDE_ALL;
+	struct utsname kernel;
+	char some[64] = "";
+	char *text;
+
+	if (share < WEIR_INSIDE_ALL)
+		snprintf(some, sizeof(some), " to %u %% of connections", share);
+	uname(&kernel);
+	return asprintf(&text, "%s%s (%s, Linux %s)", lane, some, seen->binary.what, kernel.release) < 0 ? NULL : text;
+}
+
 json_t *inside_status(const struct agent *agent, int slot)
 {
 	const struct inside_server *inside = agent->servers[slot].inside;
@@ -41,21 +56,20 @@ json_t *inside_status(const struct agent *agent, int slot)
 	const struct inside_served *seen = inside && inside->in_force ? first_seen(inside) : NULL;
 	const char *why = inside && inside->why.text[0] ? inside->why.text : NULL, *lane = "off";
 	CLEANUP_FREE char *text = NULL;
-	struct utsname kernel;
 
 	if (server->inside != INSIDE_OFF && inside_check_allowed(agent, &refused))
 		why = refused.text;
-	uname(&kernel);
-	if (seen && !why)
+	if (seen && !why) {
 		lane = inside_is_answered(agent, slot, seen) ? "answer" : "see";
-	if (seen && !why && asprintf(&text, "%s (%s, Linux %s)", lane, seen->binary.what, kernel.release) < 0)
-		text = NULL;
+		text = lane_text(server, lane, seen);
+	}
 	if (seen && !why && inside->blind.text[0])
 		why = inside->blind.text;
 	if (seen && !why && server->inside == INSIDE_AUTO && !seen->answers)
 		why = seen->no_answer.text;
-	return json_pack("{s:s, s:s, s:s?, s:s?, s:o}", "asked", inside_mode_name(server->inside), "lane", lane, "text",
-			 text, "why", why, "processes", list_processes(inside));
+	return json_pack("{s:s, s:s, s:i, s:s?, s:s?, s:o}", "asked", inside_mode_name(server->inside), "lane", lane,
+			 "share", (int)(server->inside_share ?: WEIR_INSIDE_ALL), "text", text, "why", why, "processes",
+			 list_processes(inside));
 }
 
 /* NULL: the server is not looked into. */

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "weir/inside/share.h"
+
 #include "agent/inside_private.h"
 #include "base/cleanup.h"
 
@@ -34,6 +36,7 @@ static size_t processes_of(const struct agent *agent, int slot, struct datapath_
 		};
 		inside_layout_move(&out[n - 1].process.layout, served->bias);
 		out[n - 1].process.layout.ends = inside->ends;
+		out[n - 1].process.layout.share = agent->state.servers[slot]->inside_share ?: WEIR_INSIDE_ALL;
 	}
 	return n;
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "weir/inside/share.h"
 
 #include "base/cleanup.h"
 #include "base/json_list.h"
@@ -25,6 +28,7 @@ enum {
 	KEY_EXEMPT_SOURCE,
 	KEY_EXEMPT_PATH,
 	KEY_INSIDE,
+	KEY_INSIDE_SHARE,
 	KEY_REFUSALS,
 	KEY_XDP,
 	KEY_MAX_RETRY_AFTER,
@@ -63,6 +67,9 @@ const struct argp_option cli_attach_options[] = {
 	  0 },
 	{ "inside", KEY_INSIDE, "MODE", 0,
 	  "limit requests inside the server, behind TLS and HTTP/2 (Go servers): off (the default), see (count and trace them, as in a dry run), answer (the server refuses with 429) or auto (answer where that can be, else see)",
+	  0 },
+	{ "inside-share", KEY_INSIDE_SHARE, "PERCENT", 0,
+	  "of how many connections the server refuses requests, 1% to 100% (the default). Of the others they pass, and are counted as in a dry run",
 	  0 },
 	{ "refusals", KEY_REFUSALS, "MODE", 0,
 	  "answers to refused requests: named (they say that weir refused, and by which limit, the default) or plain",
@@ -196,6 +203,22 @@ static void set_inside(const struct argp_state *state, json_t *server, const cha
 	json_object_set_new(server, "inside", json_string(arg));
 }
 
+static void set_inside_share(const struct argp_state *state, json_t *server, char *arg)
+{
+	size_t length = strlen(arg);
+	struct error err;
+	__u64 share = 0;
+	int ret;
+
+	if (length && arg[length - 1] == '%')
+		arg[length - 1] = 0;
+	ret = parse_number(arg, WEIR_INSIDE_ALL, &share, &err);
+	if (!ret && !share)
+		ret = error_set(&err, -EINVAL, "must be at least 1%%");
+	cli_check(state, ret, "--inside-share", &err);
+	json_object_set_new(server, "inside_share", json_integer(share));
+}
+
 static void set_loopback(const struct argp_state *state, json_t *server, const char *arg)
 {
 	enum loopback_mode mode;
@@ -314,6 +337,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_INSIDE:
 		set_inside(state, server, arg);
+		break;
+	case KEY_INSIDE_SHARE:
+		set_inside_share(state, server, arg);
 		break;
 	case KEY_REFUSALS:
 		set_refusals(state, server, arg);

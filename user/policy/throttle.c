@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "weir/inside/share.h"
+
 #include "base/cleanup.h"
 #include "model/backoff_text.h"
 #include "model/key.h"
@@ -304,6 +306,11 @@ static const struct field spec_fields[] = {
 	  .type = FIELD_TEXT,
 	  .words = inside_words,
 	  .help = "Limit requests inside the server, behind TLS and HTTP/2. See --inside." },
+	{ .name = "insideShare",
+	  .type = FIELD_NUMBER,
+	  .min = 1,
+	  .max = WEIR_INSIDE_ALL,
+	  .help = "Percent of connections of which the server refuses requests. Of the others they pass, and are counted. Default: 100." },
 	{ .name = "refusals",
 	  .type = FIELD_TEXT,
 	  .words = refusals_words,

@@ -121,6 +121,7 @@ struct server {
 	enum hold_mode hold;
 	enum full_mode when_full;
 	enum inside_mode inside;
+	__u32 inside_share; /* percent of connections of which requests are refused; 0: all */
 	enum refusals_mode refusals;
 	enum xdp_asked xdp;
 	__u32 max_retry_after; /* seconds; 0: WEIR_RETRY_MAX_S */

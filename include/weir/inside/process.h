@@ -120,7 +120,8 @@ struct weir_inside_layout {
 	__u16 user_name;   /* of user.DefaultInfo: a string */
 	__u16 user_groups; /* a slice of strings */
 	__u8 ends;	   /* END and GOEXIT are probed: its requests may hold places */
-	__u8 pad[5];
+	__u8 share;	   /* percent of connections of which requests are refused */
+	__u8 pad[4];
 	struct weir_inside_fields record; /* AttributesRecord */
 	struct weir_inside_fields info;	  /* RequestInfo */
 	struct weir_inside_context context;
