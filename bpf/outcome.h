@@ -3,7 +3,7 @@
 #ifndef WEIR_BPF_OUTCOME_H
 #define WEIR_BPF_OUTCOME_H
 
-#include "decide.h"
+#include "box.h"
 #include "undo_packet.h"
 
 static __always_inline void count_refusal(const struct decision *d, __u32 n)
@@ -20,6 +20,8 @@ __noinline int count_requests(struct work *w, __u32 action)
 
 	if (!w)
 		return 0;
+	if (w->outcome != WEIR_REASON_NONE)
+		box_asked(&w->decision);
 	decision_stands(w);
 	tally_packet(w);
 	s = w->server;

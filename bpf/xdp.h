@@ -8,6 +8,7 @@
 #define WEIR_BPF_XDP_H
 
 #include "admission.h"
+#include "box.h"
 #include "checksum.h"
 #include "frame_parse.h"
 #include "listen.h"
@@ -55,6 +56,20 @@ static __always_inline int xdp_syn(struct xdp_md *ctx, struct work *w, __u32 l3)
 	return XDP_DROP;
 }
 
+/* A SYN, or data. A connection's end, and what acknowledges the server's answers, is nobody's to hold. */
+static __always_inline bool segment_asks(const struct weir_segment *g)
+{
+	return weir_segment_opens(g) || (g->len && !(g->flags & WEIR_TCP_RST));
+}
+
+/* Does its sender go on while refused? */
+static __always_inline bool sender_is_boxed(const struct work *w)
+{
+	const struct weir_server *server = bpf_map_lookup_elem(&servers, &w->server);
+
+	return server && boxes_matter(server->flags, server->traits) && box_holds(HOOK_XDP);
+}
+
 static __always_inline int xdp_frame(struct xdp_md *ctx)
 {
 	struct work *w = work_of(HOOK_XDP);
@@ -68,8 +83,13 @@ static __always_inline int xdp_frame(struct xdp_md *ctx)
 	if (!frame_start(ctx, p, &start) || !packet_parse_ip(ctx, p, start.kind, start.l3, &end) ||
 	    !packet_parse_ports(ctx, p) || !server_listens(p->dest, p->dest_port, &w->server) || p->fragment)
 		return XDP_PASS;
-	if (!packet_parse_tcp(ctx, p, end) || !weir_segment_opens(&p->segment) || !frame_is_ours(&start) ||
-	    !load_settings(w, HOOK_XDP) || !(w->server_flags & WEIR_SERVER_XDP))
+	if (!packet_parse_tcp(ctx, p, end) || !segment_asks(&p->segment) || !frame_is_ours(&start))
+		return XDP_PASS;
+	if (sender_is_boxed(w)) {
+		count(w->server, WEIR_BOXED);
+		return XDP_DROP;
+	}
+	if (!weir_segment_opens(&p->segment) || !load_settings(w, HOOK_XDP) || !(w->server_flags & WEIR_SERVER_XDP))
 		return XDP_PASS;
 	return xdp_syn(ctx, w, start.l3);
 }

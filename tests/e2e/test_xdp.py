@@ -12,7 +12,8 @@ import pytest
 from lib.bpf import XDP, passing_program, xdp_link
 from lib.flood import flood
 from lib.process import eventually
-from test_admission import NO_PROXY, RATE, attempts, connect, connects, dry_run_and_pause, limit, taken
+from test_admission import (NO_PROXY, RATE, REFUSED_S, attempts, connect, connects, dry_run_and_pause, limit,
+                            taken)
 
 pytestmark = pytest.mark.together
 
@@ -208,6 +209,52 @@ def test_penalties_end_by_themselves(generic):
     eventually(lambda: isinstance(connect(generic), socket.socket), "the penalty is over")
     generic.weir.start()
     assert dropped(generic)
+
+
+def test_the_box_of_an_address(generic):
+    """Who asks again before the penalty is over is held until then, agent or none. A first refusal is only told."""
+    generic.weir("limit", "set", "hasty", "--key", "source", "--qps", 1, "--burst", 1, "--penalty", "exponential:8s..8s")
+    client = generic.client()
+    assert client.drive(2) == [200, 429]
+    assert isinstance(connect(generic), socket.socket)
+    assert client.get("/again") == 429
+    assert connect(generic) == "timeout"
+    generic.weir.kill()
+    client.ask("/late")
+    assert connect(generic) == "timeout"
+    assert not client.readable(REFUSED_S)
+    eventually(lambda: isinstance(connect(generic), socket.socket), "the penalty is over")
+    assert client.check(client.read(), "/late") == 200
+    generic.weir.start()
+    assert generic.packets("boxed") >= 3
+
+
+@pytest.mark.parametrize("others", [False, True], ids=["alone", "with others"])
+def test_the_box_of_a_user(world, others):
+    """Only while nobody else is known to ask from its address."""
+    tokens = world.directory / "tokens.csv"
+    tokens.write_text("first,alice,1\nsecond,bob,2\n")
+    site = world.site(world.veth())
+    site.attach(*NO_PROXY, "--xdp", "generic", "--token-file", tokens)
+    site.limit("user", burst=1)
+    site.weir("limit", "set", "user", "--penalty", "exponential:100s..100s")
+    client = site.client()
+    if others:
+        assert client.get("/b", Authorization="Bearer second") == 200
+    assert client.drive(3, Authorization="Bearer first") == [200, 429, 429]
+    if others:
+        assert client.get("/b", Authorization="Bearer first") == 429
+        assert isinstance(connect(site), socket.socket)
+        return
+    client.ask("/late", Authorization="Bearer first")
+    eventually(lambda: site.packets("boxed") > 0, "what it sends is held")
+    assert connect(site) == "timeout"
+    site.weir("pause")
+    assert isinstance(connect(site), socket.socket)
+    site.weir("resume")
+    assert connect(site) == "timeout"
+    site.weir("limit", "set", "user", "--penalty", "off")
+    assert isinstance(connect(site), socket.socket)
 
 
 @pytest.mark.parametrize("where", ["off", "generic"])

@@ -23,6 +23,7 @@ struct xdp_bpf;
 	X(limit_counts)      \
 	X(in_flight)         \
 	X(admitted)          \
+	X(boxes)             \
 	X(widths)            \
 	X(newcomers)         \
 	X(names)             \

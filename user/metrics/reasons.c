@@ -133,6 +133,7 @@ static const struct {
 	  "Dropped before the server's socket: its connection is read, but this packet was not. The third in a row makes the connection unseen." },
 	{ METRICS_PACKET, "xdp_dropped",
 	  "Dropped at XDP: the SYN of a connection that is refused. It counts as a connection attempt, too." },
+	{ METRICS_PACKET, "boxed", "Held at XDP: its sender goes on while refused, and the penalty is not over." },
 	{ METRICS_RECORD, "passed", "Passed." },
 	{ METRICS_RECORD, "held", "Was held back at least once before it passed." },
 	{ METRICS_RECORD, "dry_run_held", "Passed. Without the dry run it would have been held back." },

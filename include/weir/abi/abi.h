@@ -22,6 +22,7 @@
  *   limit_counts PERCPU_ARRAY   limit index              struct weir_limit_counts
  *   in_flight   HASH            struct weir_in_flight_key struct weir_in_flight
  *   admitted    HASH            struct weir_flow         struct weir_admitted  (admission.h)
+ *   boxes       LRU_HASH        struct weir_box_key      struct weir_box       (admission/box.h)
  *   widths      LRU_HASH        struct weir_width_key    struct weir_width     (width.h)
  *   buckets     ARRAY_OF_MAPS   limit index              LRU_HASH: __u64 subject -> struct weir_kept
  *   newcomers   ARRAY           limit index              struct weir_bucket    subjects that may get a bucket
@@ -71,6 +72,7 @@
 #define WEIR_MAX_SOURCES 65536
 #define WEIR_MAX_IN_FLIGHT 262144
 #define WEIR_MAX_ADMITTED 262144
+#define WEIR_MAX_BOXES 16384
 #define WEIR_MAX_WIDTHS 4096
 #define WEIR_MAX_NAMES 65536
 #define WEIR_DEFAULT_CONNS 262144

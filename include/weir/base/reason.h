@@ -116,6 +116,7 @@
 	X(UNREADABLE, "unreadable", PACKET)                       \
 	X(STRAY, "stray", PACKET)                                 \
 	X(XDP_DROPPED, "xdp_dropped", PACKET)                     \
+	X(BOXED, "boxed", PACKET)                                 \
 	X(RECORDS_PASSED, "passed", RECORD)                       \
 	X(RECORDS_HELD, "held", RECORD)                           \
 	X(RECORDS_DRY_RUN_HELD, "dry_run_held", RECORD)           \

@@ -4,6 +4,7 @@ import array
 import collections
 import fcntl
 import json
+import select
 import socket
 import struct
 import termios
@@ -125,6 +126,10 @@ class Client:
     def drive(self, n, path="/r", **fields):
         """n requests, one after the other: the status of each."""
         return [self.get(f"{path}/{i}", **fields) for i in range(n)]
+
+    def readable(self, seconds):
+        """Does something come within that time?"""
+        return bool(select.select([self.socket], [], [], seconds)[0])
 
     def expect_end(self):
         """The stream has ended cleanly, and there was nothing more in it."""

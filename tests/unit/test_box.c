@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Whose box is it, and who may be put into it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "weir/admission/box.h"
+
+#define NOW_NS (5000 * WEIR_NS_PER_S)
+
+static void of_one_user(void **state)
+{
+	struct weir_box box = {};
+
+	(void)state;
+	weir_box_asked(&box, 1, NOW_NS);
+	weir_box_asked(&box, 1, NOW_NS + 1);
+	assert_true(weir_box_is_ones(&box, NOW_NS + 2));
+	assert_true(weir_box_fits(&box, WEIR_KEY_USER, NOW_NS + 2));
+}
+
+static void of_several(void **state)
+{
+	struct weir_box box = {};
+
+	(void)state;
+	weir_box_asked(&box, 1, NOW_NS - 1);
+	weir_box_asked(&box, 2, NOW_NS);
+	assert_false(weir_box_is_ones(&box, NOW_NS));
+	weir_box_asked(&box, 2, NOW_NS + 1);
+	assert_false(weir_box_is_ones(&box, NOW_NS + WEIR_BOX_OTHERS_NS));
+	assert_true(weir_box_is_ones(&box, NOW_NS + WEIR_BOX_OTHERS_NS + 1));
+	weir_box_asked(&box, 1, NOW_NS + 2);
+	assert_false(weir_box_is_ones(&box, NOW_NS + WEIR_BOX_OTHERS_NS + 2));
+}
+
+/* An address is one's own, whoever asks from there. What else limits charge is nobody's address. */
+static void keys(void **state)
+{
+	struct weir_box box = { .user = 1, .others_ns = NOW_NS };
+
+	(void)state;
+	assert_true(weir_box_fits(&box, WEIR_KEY_SOURCE, NOW_NS));
+	assert_false(weir_box_fits(&box, WEIR_KEY_USER, NOW_NS));
+	box.others_ns = 0;
+	for (__u32 key = 0; key < 1U << WEIR_KEY_PARTS; key++)
+		assert_int_equal(weir_box_fits(&box, key, NOW_NS), key == WEIR_KEY_SOURCE || key == WEIR_KEY_USER);
+}
+
+static void addresses(void **state)
+{
+	static const __u8 ipv4[16] = { [10] = 0xff, 0xff, 192, 0, 2, 7 }, ipv6[16] = { 0x20, 1, [15] = 7 };
+	struct weir_box_key key = weir_box_key(3, ipv4);
+
+	(void)state;
+	assert_memory_equal(key.address, ipv4, 16);
+	assert_int_equal(key.server, 3);
+	key = weir_box_key(3, ipv6);
+	assert_memory_equal(key.address, ipv6, 8);
+	assert_int_equal(key.address[15], 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(of_one_user),
+		cmocka_unit_test(of_several),
+		cmocka_unit_test(keys),
+		cmocka_unit_test(addresses),
+	};
+
+	return cmocka_run_group_tests_name("box", tests, NULL, NULL);
+}
