@@ -62,17 +62,29 @@ __noinline int admission_ask_socket(packet_context *ctx, __u32 hook)
 	return said;
 }
 
-/* Those who bring the connections of many are no one's source, nor anyone's user: limits without a key are for them. */
+/* Does the packet's sender bring the connections of many? */
+static __always_inline bool peer_is_of_many(const struct work *w)
+{
+	return bpf_map_lookup_elem(&proxies, &w->peer) || bpf_map_lookup_elem(&balancers, &w->peer);
+}
+
+/* Those who do are no one's source, nor anyone's user: limits without a key are for them. */
 static __always_inline void admission_identify(struct work *w)
 {
 	w->request.preamble = (struct weir_preamble){};
 	identify_client(w);
 	w->decision.unreadable = 0;
 	w->decision.connects = 1;
-	if (bpf_map_lookup_elem(&proxies, &w->peer) || bpf_map_lookup_elem(&balancers, &w->peer)) {
+	if (peer_is_of_many(w)) {
 		w->decision.source = 0;
 		w->decision.identity.user = 0;
 	}
+}
+
+/* Does no limit on connections apply to the sender? After admission_identify(). */
+static __always_inline bool sender_is_exempt(struct work *w)
+{
+	return identity_exempt(w) || match_limits(w->decision.memory, &w->request.request.path);
 }
 
 /* Does each of the limits that refuse ask for a RST? */
@@ -100,7 +112,7 @@ __noinline int admission_decide(__u32 hook)
 	d->n_limits = 0;
 	__builtin_memset(d->places, 0, sizeof(d->places));
 	admission_identify(w);
-	if (identity_exempt(w) || match_limits(d->memory, &w->request.request.path))
+	if (sender_is_exempt(w))
 		return WEIR_ADMISSION_EXEMPT;
 	decide(d);
 	if (d->nameless && !d->look)

@@ -1,107 +1,96 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The penalty box (include/weir/admission/box.h) on the maps. */
+/* The penalty box (include/weir/admission/box.h) on the maps: for ingress, which fills it, and XDP, which looks into it. */
 #ifndef WEIR_BPF_BOX_H
 #define WEIR_BPF_BOX_H
-
-#include "weir/admission/box.h"
 
 #include "decide.h"
 #include "work.h"
 
-/* Addresses that ask of servers with penalties. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, WEIR_MAX_BOXES);
-	__type(key, struct weir_box_key);
-	__type(value, struct weir_box);
-} boxes SEC(".maps");
-
-/* Are there boxes, and may they be shut? */
+/* Are there boxes, and may they be shut? flags: as server_is_attached() has set them. */
 static __always_inline bool boxes_matter(__u32 flags, __u32 traits)
 {
-	return traits & WEIR_SERVER_PENALTIES && flags & WEIR_SERVER_XDP && flags & WEIR_SERVER_ACTIVE &&
+	return traits & WEIR_SERVER_PENALTIES && flags & WEIR_SERVER_XDP &&
 	       !(flags & (WEIR_SERVER_PAUSED | WEIR_SERVER_DRY_RUN));
 }
 
-/* Those who bring the requests of many are never boxed. */
-static __always_inline bool box_is_of_many(const struct weir_box_key *of)
+/* *box: as it is there, or empty. */
+static __always_inline void box_read(const struct weir_box_key *key, struct weir_box *box)
 {
-	struct weir_proxy_key key = { .prefixlen = 32 + 128, .server = of->server };
+	const struct weir_box *there = bpf_map_lookup_elem(&boxes, key);
 
-	__builtin_memcpy(key.address, of->address, sizeof(key.address));
+	if (there) {
+		*box = *there;
+		COPIED(); /* the memory may come to be another's meanwhile */
+	}
+	if (!there || weir_box_seal(box, key) != box->seal)
+		*box = (struct weir_box){};
+}
+
+/* Those who bring the requests of many have no box, and are not seen in a neighbour's. */
+__noinline int box_is_of_many(const struct decision *d)
+{
+	struct weir_proxy_key key = { .prefixlen = 32 + 128 };
+
+	if (!d)
+		return 1;
+	key.server = d->server;
+	__builtin_memcpy(key.address, d->address, sizeof(key.address));
 	return bpf_map_lookup_elem(&proxies, &key) || bpf_map_lookup_elem(&balancers, &key);
 }
 
-/* Limit n has refused the request since its subject's penalty is not over. */
-__noinline int box_shut(struct decision *d, __u32 n)
+/* Has limit n refused since its subject's penalty is not over, and may the subject be boxed? */
+static __always_inline bool box_shuts(const struct decision *d, const struct weir_box *box, __u32 n)
 {
-	struct weir_box_key key;
-	struct weir_box *box;
-
-	if (!d || n >= WEIR_MATCHES_MAX || !((d->refused & d->penalised) >> n & 1) ||
-	    d->subjects[n] == WEIR_SUBJECT_OVERFLOW)
-		return 0;
-	key = weir_box_key(d->server, d->address);
-	box = bpf_map_lookup_elem(&boxes, &key);
-	if (!box || !weir_box_fits(box, terms_of(d, n)->key, d->now_ns) || box_is_of_many(&key))
-		return 0;
-	box->subject = d->subjects[n];
-	box->limit = weir_limit_index(d->server, d->limits[n]) + 1;
-	return 0;
+	return (d->refused & d->penalised) >> n & 1 && d->subjects[n] != WEIR_SUBJECT_OVERFLOW &&
+	       weir_box_fits(box, d->terms[n].key, d->now_ns);
 }
 
-/* The decision stands: its address has asked. */
-__noinline int box_asked(struct decision *d)
+/* Whose penalty shuts the box from now on. True: it was not so before. */
+static __always_inline bool box_name(const struct decision *d, struct weir_box *box)
+{
+	__u64 limit = 0, subject = 0;
+
+	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
+		if (!box_shuts(d, box, n))
+			continue;
+		limit = weir_limit_index(d->server, d->limits[n]) + 1;
+		subject = d->subjects[n];
+	}
+	return weir_box_name(box, limit, subject);
+}
+
+/* The decision stands, and its address has asked. exempt: for something that no limit is for. */
+__noinline int box_asked(const struct decision *d, __u32 exempt)
 {
 	struct weir_box_key key;
-	struct weir_box *box, fresh = {};
+	struct weir_box box;
+	bool changed;
 
 	if (!d || !boxes_matter(d->server_flags, d->traits))
 		return 0;
 	key = weir_box_key(d->server, d->address);
-	box = bpf_map_lookup_elem(&boxes, &key);
-	if (box) {
-		weir_box_asked(box, d->identity.user, d->now_ns);
-		box->limit = 0;
-	} else {
-		fresh.user = d->identity.user;
-		bpf_map_update_elem(&boxes, &key, &fresh, BPF_NOEXIST);
-	}
-	if (d->refused & d->penalised)
-		each_limit(d, box_shut);
+	box_read(&key, &box);
+	changed = exempt ? weir_box_exempt(&box, d->now_ns) : weir_box_asked(&box, d->identity.user, d->now_ns);
+	changed |= box_name(d, &box);
+	if (!changed || box_is_of_many(d))
+		return 0;
+	box.seal = weir_box_seal(&box, &key);
+	bpf_map_update_elem(&boxes, &key, &box, BPF_ANY);
 	return 0;
 }
 
-/* Does the penalty last? The limit may have been changed since, and somebody else may have asked. */
-static __always_inline bool box_is_shut(const struct weir_box *box, __u64 now_ns)
+/* Is the penalty still there that has shut the box? The limit may have been changed since. terms: memory to copy it to. */
+static __always_inline bool box_is_shut(const struct weir_box *box, struct weir_terms *terms, __u64 now_ns)
 {
 	__u64 subject = box->subject, word;
 	__u32 index = box->limit - 1;
-	const struct weir_limit *limit;
 	struct weir_kept *kept;
 
-	if (!box->limit)
-		return false;
-	limit = bpf_map_lookup_elem(&limits, &index);
-	if (!limit || (limit->terms.flags & (WEIR_LIMIT_PENALISES | WEIR_LIMIT_DRY_RUN)) != WEIR_LIMIT_PENALISES ||
-	    !weir_box_fits(box, limit->terms.key, now_ns))
+	if (!box->limit || limit_copy(terms, index) != TERMS_WHOLE || !limit_penalises(terms) ||
+	    !weir_box_fits(box, terms->key, now_ns))
 		return false;
 	kept = kept_of(index, subject);
 	return kept && weir_penalty_read(kept, subject, &word) && weir_penalty_wait_ns(word, now_ns);
-}
-
-/* Is what comes from the packet's address to be held? */
-__noinline int box_holds(__u32 hook)
-{
-	struct work *w = work_of(hook);
-	const struct weir_box *box;
-	struct weir_box_key key;
-
-	if (!w)
-		return 0;
-	key = weir_box_key(w->server, w->packet.source);
-	box = bpf_map_lookup_elem(&boxes, &key);
-	return box && box_is_shut(box, bpf_ktime_get_ns());
 }
 
 #endif

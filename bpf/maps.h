@@ -6,6 +6,7 @@
 #include "weir/abi/abi.h"
 #include "weir/abi/answer.h"
 #include "weir/admission/admission.h"
+#include "weir/admission/box.h"
 #include "weir/base/duration.h"
 #include "weir/conn/conn.h"
 #include "weir/conn/trace.h"
@@ -146,6 +147,14 @@ struct {
 	__type(key, struct weir_flow);
 	__type(value, struct weir_admitted);
 } admitted SEC(".maps");
+
+/* Addresses that ask of servers with penalties. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, WEIR_MAX_BOXES);
+	__type(key, struct weir_box_key);
+	__type(value, struct weir_box);
+} boxes SEC(".maps");
 
 /* Of lists that are wide, or were: the others need no entry. */
 struct {

@@ -16,13 +16,15 @@ static __always_inline void count_refusal(const struct decision *d, __u32 n)
 
 __noinline int count_requests(struct work *w, __u32 action)
 {
+	bool asked;
 	__u32 s;
 
 	if (!w)
 		return 0;
-	if (w->outcome != WEIR_REASON_NONE)
-		box_asked(&w->decision);
+	asked = w->outcome != WEIR_REASON_NONE;
 	decision_stands(w);
+	if (asked)
+		box_asked(&w->decision, w->exempt);
 	tally_packet(w);
 	s = w->server;
 	if (w->passed)

@@ -56,18 +56,43 @@ static __always_inline int xdp_syn(struct xdp_md *ctx, struct work *w, __u32 l3)
 	return XDP_DROP;
 }
 
-/* A SYN, or data. A connection's end, and what acknowledges the server's answers, is nobody's to hold. */
-static __always_inline bool segment_asks(const struct weir_segment *g)
+/* Would the packet wait if its sender were boxed? Data that no entry says anything of passes: tc knows what it is. */
+static __always_inline bool box_concerns(struct work *w)
 {
-	return weir_segment_opens(g) || (g->len && !(g->flags & WEIR_TCP_RST));
+	const struct weir_segment *g = &w->packet.segment;
+	const struct weir_conn *c;
+
+	if (weir_segment_opens(g))
+		return true;
+	flow_set(&w->packet, true);
+	c = bpf_map_lookup_elem(&conns, &w->packet.flow);
+	return c && weir_box_holds_data(c, g);
+}
+
+/* Is what the packet asks for to wait until a penalty is over? Whose address tells that no limit is for them have no part in it. */
+__noinline int xdp_holds(__u32 hook)
+{
+	struct work *w = work_of(hook);
+	struct weir_box_key key;
+	struct weir_box box;
+
+	if (!w)
+		return 0;
+	key = weir_box_key(w->server, w->packet.source);
+	box_read(&key, &box);
+	if (!box_is_shut(&box, &w->decision.terms[0], bpf_ktime_get_ns()) || !box_concerns(w) ||
+	    !load_settings(w, hook))
+		return 0;
+	admission_identify(w);
+	return !peer_is_of_many(w) && !sender_is_exempt(w);
 }
 
 /* Does its sender go on while refused? */
-static __always_inline bool sender_is_boxed(const struct work *w)
+static __always_inline bool sender_is_boxed(struct work *w)
 {
-	const struct weir_server *server = bpf_map_lookup_elem(&servers, &w->server);
+	const struct weir_server *server = server_of(w->server);
 
-	return server && boxes_matter(server->flags, server->traits) && box_holds(HOOK_XDP);
+	return server && boxes_matter(w->server_flags, server->traits) && xdp_holds(HOOK_XDP);
 }
 
 static __always_inline int xdp_frame(struct xdp_md *ctx)
@@ -83,7 +108,8 @@ static __always_inline int xdp_frame(struct xdp_md *ctx)
 	if (!frame_start(ctx, p, &start) || !packet_parse_ip(ctx, p, start.kind, start.l3, &end) ||
 	    !packet_parse_ports(ctx, p) || !server_listens(p->dest, p->dest_port, &w->server) || p->fragment)
 		return XDP_PASS;
-	if (!packet_parse_tcp(ctx, p, end) || !segment_asks(&p->segment) || !frame_is_ours(&start))
+	if (!packet_parse_tcp(ctx, p, end) || !weir_segment_asks(&p->segment) || !server_is_attached(w) ||
+	    !frame_is_ours(&start))
 		return XDP_PASS;
 	if (sender_is_boxed(w)) {
 		count(w->server, WEIR_BOXED);

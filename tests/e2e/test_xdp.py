@@ -211,22 +211,26 @@ def test_penalties_end_by_themselves(generic):
     assert dropped(generic)
 
 
-def test_the_box_of_an_address(generic):
+@pytest.mark.parametrize("family", [4, 6])
+def test_the_box_of_an_address(world, family):
     """Who asks again before the penalty is over is held until then, agent or none. A first refusal is only told."""
-    generic.weir("limit", "set", "hasty", "--key", "source", "--qps", 1, "--burst", 1, "--penalty", "exponential:8s..8s")
-    client = generic.client()
+    site = world.site(world.veth(family))
+    site.attach(*NO_PROXY, "--xdp", "generic")
+    site.weir("limit", "set", "hasty", "--key", "source", "--qps", 0.125, "--burst", 1, "--penalty",
+              "exponential:8s..8s")
+    client = site.client()
     assert client.drive(2) == [200, 429]
-    assert isinstance(connect(generic), socket.socket)
+    assert isinstance(connect(site), socket.socket)
     assert client.get("/again") == 429
-    assert connect(generic) == "timeout"
-    generic.weir.kill()
+    assert connect(site) == "timeout"
+    site.weir.kill()
     client.ask("/late")
-    assert connect(generic) == "timeout"
+    assert connect(site) == "timeout"
     assert not client.readable(REFUSED_S)
-    eventually(lambda: isinstance(connect(generic), socket.socket), "the penalty is over")
+    eventually(lambda: isinstance(connect(site), socket.socket), "the penalty is over")
     assert client.check(client.read(), "/late") == 200
-    generic.weir.start()
-    assert generic.packets("boxed") >= 3
+    site.weir.start()
+    assert site.packets("boxed") >= 3
 
 
 @pytest.mark.parametrize("others", [False, True], ids=["alone", "with others"])

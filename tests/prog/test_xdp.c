@@ -1,63 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* XDP drops the SYN of a connection that is refused, and nothing else: whatever is in front of it, and wherever it is cut off. */
-#include "limited.h"
+#include "frames.h"
 
-#include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include "xdp.skel.h"
 
 #define ETHERNET 14
-#define LOOPBACK 1 /* the device that BPF_PROG_TEST_RUN lends */
-
-static int programs[2];
-static int listener = -1;
 
 static const struct spec syn4 = { .seq = 1, .flags = WEIR_TCP_SYN },
 			 syn6 = { .ipv6 = true, .seq = 1, .flags = WEIR_TCP_SYN };
-
-static int listener_make(void *unused)
-{
-	struct sockaddr_in6 address = { .sin6_family = AF_INET6, .sin6_port = htons(SERVER_PORT) };
-
-	(void)unused;
-	listener = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	return bind(listener, (struct sockaddr *)&address, sizeof(address)) || listen(listener, 8) ? -errno : 0;
-}
-
-static int open_all(void **state)
-{
-	const struct datapath_interfaces wanted = { .xdp = XDP_GENERIC };
-
-	if (attached_open(state))
-		return -1;
-	assert_int_equal(inside("ip link add x0 type veth peer name x1"), 0);
-	done(datapath_links_sync(dp, &wanted, &error));
-	assert_non_null(dp->xdp);
-	programs[0] = bpf_program__fd(dp->xdp->progs.weir_xdp);
-	programs[1] = bpf_program__fd(dp->xdp->progs.weir_xdp_generic);
-	return call_inside(listener_make, NULL);
-}
-
-static int close_all(void **state)
-{
-	close(listener);
-	return attached_close(state);
-}
-
-static void device_add(__u32 tags, __u8 last)
-{
-	struct weir_device_key key = { .ifindex = LOOPBACK, .tags = tags };
-	struct weir_device device = { .address = { [5] = last } };
-
-	assert_int_equal(bpf_map_update_elem(bpf_map__fd(dp->xdp->maps.devices), &key, &device, BPF_ANY), 0);
-}
 
 /* A server that admits nobody. */
 static int setup(void **state)
@@ -71,34 +25,6 @@ static int setup(void **state)
 	done(datapath_server_flags(dp, 0, WEIR_SERVER_ACTIVE | WEIR_SERVER_XDP, &error));
 	device_add(0, 0);
 	return ret;
-}
-
-struct frame_run {
-	int program;
-	const struct packet *packet;
-	int verdict;
-};
-
-static int run_inside(void *arg)
-{
-	struct frame_run *run = arg;
-	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = run->packet->bytes,
-			    .data_size_in = run->packet->length);
-	int ret = bpf_prog_test_run_opts(run->program, &options);
-
-	run->verdict = options.retval;
-	return ret;
-}
-
-/* By both programs, which must agree. */
-static int verdict(const struct packet *p)
-{
-	struct frame_run run[2] = { { .program = programs[0], .packet = p }, { .program = programs[1], .packet = p } };
-
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(call_inside(run_inside, &run[i]), 0);
-	assert_int_equal(run[0].verdict, run[1].verdict);
-	return run[0].verdict;
 }
 
 /* Puts tags in front of what the frame has: kind, control, kind, control, ... */
@@ -121,7 +47,7 @@ static void assert_drops(const struct packet *p)
 {
 	__u64 before = counter(WEIR_XDP_DROPPED), attempts = counter(WEIR_ADMISSION_DROPPED);
 
-	assert_int_equal(verdict(p), XDP_DROP);
+	assert_int_equal(frame_verdict(p), XDP_DROP);
 	assert_int_equal(counter(WEIR_XDP_DROPPED) - before, 2);
 	assert_int_equal(counter(WEIR_ADMISSION_DROPPED) - attempts, 2);
 }
@@ -130,7 +56,7 @@ static void assert_passes(const struct packet *p)
 {
 	__u64 before = counter(WEIR_XDP_DROPPED);
 
-	assert_int_equal(verdict(p), XDP_PASS);
+	assert_int_equal(frame_verdict(p), XDP_PASS);
 	assert_int_equal(counter(WEIR_XDP_DROPPED), before);
 }
 
@@ -298,7 +224,7 @@ static void test_any_bytes(void **state)
 			packet.bytes[ETHERNET - 2 + random() % (packet.length - ETHERNET + 2)] ^= 1 << random() % 8;
 		if (i % 3 == 0)
 			packet.length = ETHERNET + random() % (packet.length - ETHERNET + 1);
-		if (verdict(&packet) == XDP_DROP)
+		if (frame_verdict(&packet) == XDP_DROP)
 			assert_true(packet.length >= ETHERNET + 40U);
 	}
 }
@@ -316,5 +242,5 @@ int main(void)
 		XDP_TEST(any_bytes),
 	};
 
-	return cmocka_run_group_tests_name("xdp", tests, open_all, close_all);
+	return cmocka_run_group_tests_name("xdp", tests, frames_open, frames_close);
 }

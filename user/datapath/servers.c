@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "datapath/map_sync.h"
+#include "weir/admission/box.h"
 
 static struct weir_listener listener_key(const struct datapath_listen *listen)
 {
@@ -283,6 +284,21 @@ static int widths_clear(struct datapath *dp, __u32 slot, struct error *err)
 	return ret ? datapath_map_failed(err, ret, "widths") : 0;
 }
 
+static bool is_box_of_server(const void *key, const void *value, const void *arg)
+{
+	(void)value;
+	return ((const struct weir_box_key *)key)->server == *(const __u32 *)arg;
+}
+
+/* Nor is who has asked of it, and from where. */
+static int boxes_clear(struct datapath *dp, __u32 slot, struct error *err)
+{
+	int ret = map_drop_if(dp->maps.boxes, sizeof(struct weir_box_key), sizeof(struct weir_box), is_box_of_server,
+			      &slot);
+
+	return ret ? datapath_map_failed(err, ret, "boxes") : 0;
+}
+
 int datapath_trace_until(struct datapath *dp, __u32 slot, __u64 until_ns, struct error *err)
 {
 	struct weir_server server;
@@ -316,6 +332,7 @@ int datapath_server_clear(struct datapath *dp, __u32 slot, struct error *err)
 		       datapath_limits_clear(dp, slot, err)			 ?:
 		       datapath_conns_clear(dp, slot, err)			 ?:
 		       widths_clear(dp, slot, err)				 ?:
+		       boxes_clear(dp, slot, err)				 ?:
 		       datapath_heavy_clear(dp, slot, err)			 ?:
 										   datapath_counters_clear(dp, slot, err);
 }

@@ -4,32 +4,39 @@
  * addresses only. So a box belongs to the address from which a penalised subject asked, and names the limit and the subject:
  * it is shut for as long as that penalty lasts, and no longer.
  *
- * A subject that is an address is the box's own. One that is a user is boxed while nobody else is known to ask from there.
+ * A subject that is an address is the box's own. One that is a user is boxed while nobody else is known to ask from there. Where
+ * somebody asks who is exempt, nobody is boxed.
+ *
+ * Boxes are replaced as a whole, and sealed: what is read of one in the midst of that is none (seal.h).
  */
 #ifndef WEIR_ADMISSION_BOX_H
 #define WEIR_ADMISSION_BOX_H
 
+#include "weir/admission/admission.h"
 #include "weir/base/subject.h"
+#include "weir/conn/state.h"
 #include "weir/limit/limit.h"
 
 /* Who was not seen for so long does not ask from there any more. */
 #define WEIR_BOX_OTHERS_NS (600 * WEIR_NS_PER_S)
+/* What happens all the time is noted no more often. */
+#define WEIR_BOX_NOTE_NS WEIR_NS_PER_S
 
 struct weir_box_key {
 	__u8 address[16]; /* network order, IPv4 as ::ffff:a.b.c.d, IPv6 cut to its /64 */
-	__u32 server;
-	__u32 pad;
+	__u64 server;
 };
 WEIR_ASSERT_SIZE(struct weir_box_key, 24);
 
 struct weir_box {
 	__u64 user;	 /* subject: who asked last */
 	__u64 others_ns; /* when it was somebody else for the last time; 0: never */
+	__u64 exempt_ns; /* when somebody asked for whom no limit is; 0: never */
 	__u64 subject;	 /* who may be penalised */
-	__u32 limit;	 /* weir_limit_index() + 1, by which; 0: none */
-	__u32 pad;
+	__u64 limit;	 /* weir_limit_index() + 1, by which; 0: none */
+	__u64 seal;	 /* of what is before it, and of the key */
 };
-WEIR_ASSERT_SIZE(struct weir_box, 32);
+WEIR_ASSERT_SIZE(struct weir_box, 48);
 
 WEIR_INLINE struct weir_box_key weir_box_key(__u32 server, const __u8 address[16])
 {
@@ -41,26 +48,70 @@ WEIR_INLINE struct weir_box_key weir_box_key(__u32 server, const __u8 address[16
 	return key;
 }
 
-/* The user has asked from the box's address. */
-WEIR_INLINE void weir_box_asked(struct weir_box *box, __u64 user, __u64 now_ns)
+WEIR_INLINE __u64 weir_box_seal(const struct weir_box *box, const struct weir_box_key *key)
 {
-	if (box->user == user)
-		return;
+	return weir_seal(box, __builtin_offsetof(struct weir_box, seal), weir_seal(key, sizeof(*key), 0));
+}
+
+/* Was it no longer ago than that? Clocks of two CPUs may differ a little. */
+WEIR_INLINE bool weir_box_within(__u64 then_ns, __u64 now_ns, __u64 ns)
+{
+	return then_ns && now_ns <= then_ns + ns;
+}
+
+/* The user has asked from the box's address. True: the box has changed. */
+WEIR_INLINE bool weir_box_asked(struct weir_box *box, __u64 user, __u64 now_ns)
+{
+	if (box->user == user || weir_box_within(box->others_ns, now_ns, WEIR_BOX_NOTE_NS))
+		return false;
 	if (box->user)
 		box->others_ns = now_ns;
 	box->user = user;
+	return true;
 }
 
-/* Is the user who asked last the only one? */
-WEIR_INLINE bool weir_box_is_ones(const struct weir_box *box, __u64 now_ns)
+/* Something that is exempt was asked from there. True: the box has changed. */
+WEIR_INLINE bool weir_box_exempt(struct weir_box *box, __u64 now_ns)
 {
-	return !box->others_ns || now_ns - box->others_ns > WEIR_BOX_OTHERS_NS;
+	if (weir_box_within(box->exempt_ns, now_ns, WEIR_BOX_NOTE_NS))
+		return false;
+	box->exempt_ns = now_ns;
+	return true;
+}
+
+/* From now on this limit's subject is who may be penalised; 0, 0: nobody. True: the box has changed. */
+WEIR_INLINE bool weir_box_name(struct weir_box *box, __u64 limit, __u64 subject)
+{
+	bool changed = box->limit != limit || box->subject != subject;
+
+	box->limit = limit;
+	box->subject = subject;
+	return changed;
 }
 
 /* May a subject of a limit with this key be boxed? */
 WEIR_INLINE bool weir_box_fits(const struct weir_box *box, __u32 key, __u64 now_ns)
 {
-	return key == WEIR_KEY_SOURCE || (key == WEIR_KEY_USER && weir_box_is_ones(box, now_ns));
+	if (weir_box_within(box->exempt_ns, now_ns, WEIR_BOX_OTHERS_NS))
+		return false;
+	return key == WEIR_KEY_SOURCE ||
+	       (key == WEIR_KEY_USER && !weir_box_within(box->others_ns, now_ns, WEIR_BOX_OTHERS_NS));
+}
+
+/* A SYN, or data. A connection's end, and what acknowledges the server's answers, is nobody's to hold. */
+WEIR_INLINE bool weir_segment_asks(const struct weir_segment *g)
+{
+	return weir_segment_opens(g) || (g->len && !(g->flags & WEIR_TCP_RST));
+}
+
+/*
+ * Does data on this connection ask for something anew? Only that waits. What was read before comes again because its answer may be
+ * lost; what a refused request still sends is swallowed, or its client never reads the answer. Without the lock: if the connection
+ * changes meanwhile, the segment comes again, or is decided behind XDP.
+ */
+WEIR_INLINE bool weir_box_holds_data(const struct weir_conn *c, const struct weir_segment *g)
+{
+	return c->phase == WEIR_PHASE_FOLLOWED && weir_conn_at_boundary(c) && !seq_before(g->seq, c->request_next);
 }
 
 #endif
