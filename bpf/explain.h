@@ -8,6 +8,7 @@
 
 #include "weir/conn/explain.h"
 
+#include "admission.h"
 #include "frame.h"
 #include "settings.h"
 
@@ -55,7 +56,7 @@ static __always_inline void explain_rate(struct work *w, struct weir_explained_l
 		w->decision.fresh = weir_kept_new(subject);
 		kept = &w->decision.fresh;
 	}
-	if (terms->kind == WEIR_LIMIT_RATE)
+	if (!weir_limit_has_places(terms->kind))
 		e->tokens = weir_bucket_tokens(&kept->bucket, &terms->amount.history, w->now_ns);
 	if (!weir_penalty_read(kept, subject, &penalty))
 		return;
@@ -109,7 +110,7 @@ __noinline int explain_limit(__u32 hook, __u32 n)
 	e->per_ns = terms->amount.history.rates[0].per_ns;
 	e->burst = terms->amount.history.rates[0].burst;
 	explain_rate(w, e, terms, index, subject);
-	if (terms->kind == WEIR_LIMIT_IN_FLIGHT)
+	if (weir_limit_has_places(terms->kind))
 		explain_places(w, e, terms, index, subject);
 	return 0;
 }
@@ -121,14 +122,17 @@ static __always_inline __u32 explain_exempt(struct work *w)
 	return identity_exempt(w) ? WEIR_EXEMPT_GROUP : WEIR_EXEMPT_RULE;
 }
 
-static __always_inline void explain_user(struct work *w)
+/* Of those names that the settings say. */
+static __always_inline void explain_names(struct work *w)
 {
-	struct weir_principal *principal = principal_of(w, WEIR_KEY_USER);
+	struct weir_principal *user = principal_of(w, WEIR_KEY_USER), *namespace = principal_of(w, WEIR_KEY_NAMESPACE);
 
-	if (principal)
-		w->explained.user_name = principal->user_name;
-	else
-		__builtin_memset(&w->explained.user_name, 0, sizeof(w->explained.user_name));
+	__builtin_memset(&w->explained.user_name, 0, sizeof(w->explained.user_name));
+	__builtin_memset(&w->explained.namespace_name, 0, sizeof(w->explained.namespace_name));
+	if (user)
+		w->explained.user_name = user->user_name;
+	if (namespace)
+		w->explained.namespace_name = namespace->namespace_name;
 }
 
 /* What the request is, as far as is known where it is decided. */
@@ -164,6 +168,7 @@ __noinline int explain_decided(__u32 hook, __u32 decision)
 {
 	struct work *w = work_of(hook);
 	struct weir_explained *e;
+	bool exempt;
 
 	if (!w)
 		return 0;
@@ -182,16 +187,32 @@ __noinline int explain_decided(__u32 hook, __u32 decision)
 	__builtin_memcpy(e->trace.client, w->explain.source, sizeof(e->trace.client));
 	e->source = w->decision.source;
 	e->event_key = w->decision.event_key;
-	e->exempt = decision == WEIR_EXEMPT ? explain_exempt(w) : WEIR_EXEMPT_NOT;
-	e->n_limits = decision == WEIR_EXEMPT ? 0 : w->decision.n_limits;
+	exempt = decision == WEIR_EXEMPT || decision == WEIR_ADMISSION_EXEMPT;
+	e->exempt = exempt ? explain_exempt(w) : WEIR_EXEMPT_NOT;
+	e->n_limits = exempt ? 0 : w->decision.n_limits;
 	/* Of others there is no look-up, and what another request has left. */
 	e->generation = w->decision.generation && e->exempt != WEIR_EXEMPT_HEALTH && e->exempt != WEIR_EXEMPT_GROUP ?
 				w->decision.generation :
 				0;
 	e->matched = w->decision.matched;
 	e->width = (struct weir_width_said){};
-	explain_user(w);
+	explain_names(w);
 	return 0;
+}
+
+/* The same of a new connection. */
+static __always_inline void explain_connection(struct work *w)
+{
+	__u32 decision = WEIR_ADMITTED;
+
+	__builtin_memset(&w->explained.trace, 0, sizeof(w->explained.trace));
+	w->explained.lost = WEIR_REASON_NONE;
+	w->explained.whole = 1;
+	if (admission_matters(w))
+		decision = admission_decide(w->hook);
+	else
+		admission_identify(w);
+	explain_decided(w->hook, decision);
 }
 
 /* Everything but what each limit says. */
@@ -235,7 +256,10 @@ int weir_explain(struct __sk_buff *skb)
 	explain_time(w);
 	explain_begin(w);
 	w->explained.n_limits = 0;
-	explain_request(skb, w);
+	if (w->explain.length)
+		explain_request(skb, w);
+	else
+		explain_connection(w);
 #pragma GCC unroll 16
 	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
 		if (n >= w->explained.n_limits)

@@ -210,8 +210,11 @@ static __always_inline struct weir_conn *ingress_open(struct __sk_buff *skb, str
 	return c;
 }
 
-/* A SYN, or a segment of no connection in the table. NULL: *verdict is the packet's. */
-static __noinline struct weir_conn *ingress_new(struct __sk_buff *skb, struct work *w, const struct weir_conn *c,
+/*
+ * A SYN, or a segment of no connection in the table, or of one that may be over: a SYN cookie begins another between the same ends
+ * without a SYN. NULL: *verdict is the packet's.
+ */
+static __noinline struct weir_conn *ingress_new(struct __sk_buff *skb, struct work *w, struct weir_conn *c,
 						int *verdict)
 {
 	bool syn = w->packet.segment.flags & WEIR_TCP_SYN;
@@ -225,7 +228,9 @@ static __noinline struct weir_conn *ingress_new(struct __sk_buff *skb, struct wo
 		*verdict = admission(skb, w);
 	if (syn && *verdict == TC_ACT_UNSPEC)
 		*verdict = ingress_syn(skb, w);
-	return syn || *verdict != TC_ACT_UNSPEC ? NULL : ingress_open(skb, w, verdict);
+	if (syn || *verdict != TC_ACT_UNSPEC)
+		return NULL;
+	return c ?: ingress_open(skb, w, verdict);
 }
 
 static __always_inline int ingress_segment(struct __sk_buff *skb, struct work *w)
@@ -239,7 +244,7 @@ static __always_inline int ingress_segment(struct __sk_buff *skb, struct work *w
 		return TC_ACT_SHOT;
 	flow_set(p, true);
 	c = bpf_map_lookup_elem(&conns, &p->flow);
-	if (!c || (p->segment.flags & WEIR_TCP_SYN)) {
+	if (!c || (p->segment.flags & WEIR_TCP_SYN) || c->dying || weir_conn_ended(c)) {
 		c = ingress_new(skb, w, c, &verdict);
 		if (!c)
 			return verdict;

@@ -225,6 +225,51 @@ def test_top(veth):
     assert (row["source"], row["requests"], row["refused"]) == (veth.place.client_address, 2 + dropped, dropped)
 
 
+def test_explain(world):
+    """What it says of a connection is what becomes of the next one; and saying so takes nothing."""
+    table = world.directory / "addresses.csv"
+    table.write_text("192.0.2.5/32,root,system:masters,\n192.0.2.6/32,kubelet,,team\n")
+    site = world.site(world.veth())
+    site.attach("--trusted-proxy", "192.0.2.1", "--address-file", table)
+
+    def explain(source=site.place.client_address):
+        said = site.weir.json("explain", "--connection", "--source", source)
+        return said["decision"], {each["limit"]: each["says"] for each in said["limits"]}, said
+
+    assert explain()[:2] == ("admitted", {})
+    limit(site, "--key", "source", *RATE, "--burst", 1)
+    limit(site, "--key", "source", "--open", 2, "--over", "reset", name="open")
+    for _ in range(3):
+        decision, says, said = explain()
+        assert (decision, says) == ("admitted", {"conns": "admits", "open": "admits"})
+    assert said["connection"] == {"client": site.place.client_address, "user": site.place.client_address,
+                                  "source": "anonymous", "namespace": None}
+    assert attempts(site) == {} and taken(site, "open") == 0
+    assert connects(site, 1) == 1
+    decision, says, said = explain()
+    assert (decision, says) == ("dropped", {"conns": "refuses", "open": "admits"})
+    found = {each["limit"]: each for each in said["limits"]}
+    assert (found["conns"]["tokens"], found["conns"]["wait"]) == (0, None)
+    assert (found["open"]["taken"], found["open"]["in_flight"]) == (1, 2)
+    assert "DECISION   dropped" in site.weir("explain", "--connection", "--source", site.place.client_address)
+    assert connect(site) == "timeout"
+    assert explain("192.0.2.9")[0] == "admitted"
+    assert explain("192.0.2.5")[::2] == ("exempt", {**explain("192.0.2.5")[2], "exempt_by": "group", "limits": []})
+    known = explain("192.0.2.6")[2]["connection"]
+    assert (known["user"], known["namespace"]) == ("kubelet", "team")
+    proxy = explain("192.0.2.1")
+    assert (proxy[0], proxy[2]["connection"]["user"]) == ("admitted", None)
+    assert proxy[1] == {"conns": "nothing", "open": "nothing"}
+    site.weir("limit", "set", "conns", "--dry-run")
+    assert explain()[:2] == ("dry_run_refused", {"conns": "would_refuse", "open": "admits"})
+    site.weir("pause")
+    assert explain()[:2] == ("admitted", {})
+    refused = site.weir.refused
+    assert "--source is missing" in refused("explain", "--connection", status=2)
+    assert "no request" in refused("explain", "--connection", "--source", "192.0.2.9", "GET", "/", status=2)
+    assert "no request" in refused("explain", "--connection", "--source", "192.0.2.9", "--user", "a", status=2)
+
+
 def dry_run_and_pause(site, over, refused):
     limit(site, "--key", "source", *RATE, "--burst", 1, "--over", over, "--dry-run")
     assert connects(site, 3) == 3

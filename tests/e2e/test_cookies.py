@@ -147,3 +147,21 @@ def test_opaque(cookies):
     replay.again()
     replay.requests()
     check(site, unserved=1)
+
+
+def test_limits_on_connections_are_asked(cookies):
+    """Whatever the table still knows of the connection before: its numbers are translated for a while."""
+    site, client = cookies
+    replay = Replay(site, client)
+    replay.requests(BURST + 1)
+    site.weir("limit", "set", "conns", "--key", "source", "--connections", "--qps", 0, "--burst", 0)
+    known = len(site.server.connections)
+    for n in range(1, 4):
+        replay.reset()
+        client.send()
+        eventually(lambda: site.status()["connection_attempts"].get("dropped") == n, "it is refused")
+    client.send(get("unasked"), flags=ACK | PSH)
+    time.sleep(0.3)
+    assert len(site.server.connections) == known
+    site.weir("limit", "delete", "conns")
+    replay.again()

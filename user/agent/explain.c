@@ -76,6 +76,17 @@ static char *name_if(const struct explaining *x, enum weir_name_kind kind, const
 	return right ? output_visible(name) : NULL;
 }
 
+/* Of a network: a request's own is in its path, or in a header (request_json()). */
+static void name_namespace(struct explaining *x)
+{
+	char text[256];
+
+	if (!x->answer.trace.attributes.namespace || !x->answer.namespace_name.length)
+		return;
+	datapath_name_text(&x->answer.namespace_name, text, sizeof(text));
+	x->namespace = strdup(text);
+}
+
 static void name_user(struct explaining *x)
 {
 	const struct weir_explained *answer = &x->answer;
@@ -148,7 +159,9 @@ static json_t *request_json(struct explaining *x)
 {
 	const __u64 namespace_subject = x->answer.trace.attributes.namespace;
 	CLEANUP_FREE char *user = x->user ? strdup(x->user) : net_name(x->net, x->answer.trace.user);
-	CLEANUP_FREE char *namespace = namespace_subject ? net_name(x->net, namespace_subject) : NULL;
+	CLEANUP_FREE char *namespace = x->namespace	 ? strdup(x->namespace) :
+				       namespace_subject ? net_name(x->net, namespace_subject) :
+							   NULL;
 	CLEANUP_JSON json_t *groups = identity_group_names(&x->server->identity, &x->answer.trace.groups);
 	struct weir_trace_record record = { .trace = x->answer.trace };
 	const struct trace_context context = {
@@ -166,7 +179,7 @@ static json_t *request_json(struct explaining *x)
 		record.trace.line_kept = sizeof(record.line);
 	memcpy(record.line, x->bytes, record.trace.line_kept);
 	object = user ? trace_json(&record, &context) : NULL;
-	if (namespace_subject && json_is_string(json_object_get(object, "namespace")))
+	if (!x->namespace && namespace_subject && json_is_string(json_object_get(object, "namespace")))
 		x->namespace = strdup(json_string_value(json_object_get(object, "namespace")));
 	json_object_del(object, "time");
 	json_object_del(object, "monotonic_ns");
@@ -174,6 +187,14 @@ static json_t *request_json(struct explaining *x)
 	json_object_del(object, "port");
 	json_object_del(object, "decision");
 	return object;
+}
+
+/* What is known of a connection before its first byte. */
+static json_t *connection_json(const struct explaining *x)
+{
+	const struct weir_trace *trace = &x->answer.trace;
+	return json_pack("{s:s, s:s?, s:s, s:s?}", "client", x->source, "user", trace->user ? x->user : NULL, "source",
+			 metrics_reasons[weir_source_reason(trace->source)].label, "namespace", x->namespace);
 }
 
 /* --- the command */
@@ -220,7 +241,9 @@ static int tell(struct explaining *x, json_t **result, struct error *err)
 		return n;
 	name_source(x);
 	name_user(x);
-	context.request = request_json(x);
+	name_namespace(x);
+	context.about = x->request.connection ? "connection" : "request";
+	context.request = x->request.connection ? connection_json(x) : request_json(x);
 	*result = context.request ? explain_json(&x->answer, &context) : NULL;
 	json_decref(context.request);
 	server_rules_list_free(rules, n);
@@ -273,11 +296,13 @@ int agent_explain(struct agent *agent, json_t *arguments, json_t **result, struc
 		return error_set(err, -EAGAIN, "server \"%s\" is not in force: %s", x.server->name,
 				 agent->servers[slot].problem.text);
 	x.net = server_net(agent, x.server);
-	x.inside = inside_explained(agent, slot);
+	x.inside = x.request.connection ? 0 : inside_explained(agent, slot);
 	ask_inside(&x);
 	ret = ask(&x, slot, err) ?: tell(&x, result, err);
 	if (ret)
 		return ret;
+	if (x.request.connection)
+		return 0;
 	json_object_set_new(*result, "lane", json_string(inside_lane(agent, slot)));
 	warn(agent, slot, *result);
 	return 0;

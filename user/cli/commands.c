@@ -47,10 +47,11 @@ const struct command commands[] = {
 	  cli_max_in_flight_options, NULL,
 	  "This sets the limits read-only-in-flight and mutating-in-flight. Long-running requests are under neither. 0 removes a limit.",
 	  "weir max-in-flight --read-only 400 --mutating 200\nweir max-in-flight --read-only 0" },
-	{ "explain", "METHOD PATH", "Tell what would happen to a request now, and why.", cli_explain,
+	{ "explain", "[METHOD PATH]", "Tell what would happen to a request or a connection now, and why.", cli_explain,
 	  cli_explain_options, NULL,
 	  "The BPF programs answer from the maps in force. They take no token and count nothing.",
-	  "weir explain GET /api/v1/pods --user alice\nweir explain POST / --source 10.1.2.3 --server web" },
+	  "weir explain GET /api/v1/pods --user alice\nweir explain POST / --source 10.1.2.3 --server web\n"
+	  "weir explain --connection --source 10.1.2.3" },
 	{ "apply", FILES, "Apply policy files.", cli_apply, cli_apply_options, NULL,
 	  "All files are applied together, or none. A server or limit that an earlier apply has set is replaced.",
 	  "weir apply -f api.yaml\nweir apply -f /etc/weir/policy.d --prune" },

@@ -15,6 +15,7 @@ enum {
 	KEY_SOURCE,
 	KEY_HEADER,
 	KEY_BODY,
+	KEY_CONNECTION,
 };
 
 const struct argp_option cli_explain_options[] = {
@@ -23,6 +24,7 @@ const struct argp_option cli_explain_options[] = {
 	{ "group", KEY_GROUP, "NAME", 0, "group of the user. Repeatable", 0 },
 	{ "source", KEY_SOURCE, "ADDR", 0, "the peer's address (default: 127.0.0.1)", 0 },
 	{ "header", KEY_HEADER, "NAME: VALUE", 0, "header of the request. Repeatable", 0 },
+	{ "connection", KEY_CONNECTION, NULL, 0, "a new connection of --source, instead of a request", 0 },
 	{ "body", KEY_BODY, "TEXT", 0, "body of the request; only matters for Kubernetes Events", 0 },
 	{ 0 },
 };
@@ -47,11 +49,25 @@ static void take_word(json_t *request, const char *word, const struct argp_state
 	json_object_set_new(request, "method", json_string(word));
 }
 
+/* Before its first byte there is nothing but where it comes from. */
+static void check_connection(json_t *request, const struct argp_state *state)
+{
+	if (!json_object_get(request, "source"))
+		argp_failure(state, CLI_USAGE, 0,
+			     "--source is missing, like in: weir explain --connection --source 10.1.2.3");
+	if (json_object_size(request) > 2)
+		argp_failure(state, CLI_USAGE, 0, "--connection takes --source and --server, and no request");
+}
+
 static void check_whole(json_t *request, const struct argp_state *state)
 {
 	const char *method = cli_text(request, "method");
 	bool whole = json_object_get(request, "path");
 
+	if (json_object_get(request, "connection")) {
+		check_connection(request, state);
+		return;
+	}
 	if (!whole && !*method)
 		argp_failure(state, CLI_USAGE, 0,
 			     "METHOD and PATH are missing, like in: weir explain GET /api/v1/pods");
@@ -91,6 +107,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_HEADER:
 		cli_check(state, explain_check_header(arg, &err), "--header", &err);
 		list_append(request, "headers", json_string(arg));
+		return 0;
+	case KEY_CONNECTION:
+		json_object_set_new(request, "connection", json_true());
 		return 0;
 	case KEY_BODY:
 		json_object_set_new(request, "body", json_string(arg));
@@ -243,15 +262,18 @@ static void print_lane(const char *lane)
 
 static int print_explained(json_t *result)
 {
-	json_t *request = json_object_get(result, "request");
+	json_t *connection = json_object_get(result, "connection"), *request;
 	int ret;
 
+	request = connection ?: json_object_get(result, "request");
 	cli_warn(result, "");
 	print_text("USER", or_dash(request, "user"));
 	print_text("BY", or_dash(request, "source"));
 	print_text("NAMESPACE", or_dash(request, "namespace"));
-	print_what(request);
-	print_lane(cli_text(result, "lane"));
+	if (!connection) {
+		print_what(request);
+		print_lane(cli_text(result, "lane"));
+	}
 	print_decision(result);
 	if (json_object_get(result, "list"))
 		print_width(json_object_get(result, "list"));

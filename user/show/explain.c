@@ -152,7 +152,7 @@ json_t *explain_json(const struct weir_explained *explained, const struct explai
 {
 	const struct weir_trace *trace = &explained->trace;
 	json_t *object = json_pack("{s:s, s:s, s:O, s:o?, s:o?, s:o*}", "server", context->server->name, "decision",
-				   metrics_reasons[trace->decision].label, "request", context->request, "rules",
+				   metrics_reasons[trace->decision].label, context->about, context->request, "rules",
 				   rules_json(explained, context), "limits", limits_json(explained, context), "list",
 				   width_json(&explained->width));
 

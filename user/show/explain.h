@@ -15,7 +15,8 @@ struct explain_context {
 	const struct server *server;
 	const struct server_rule *rules;
 	size_t n_rules;
-	json_t *request; /* what was read: an object; borrowed */
+	const char *about; /* "request" or "connection" */
+	json_t *request;   /* what was read, or is known of the connection: an object; borrowed */
 	/* What a subject is called; the caller frees it, NULL without memory. */
 	char *(*name)(void *arg, __u64 subject);
 	void *arg;

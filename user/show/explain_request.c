@@ -72,12 +72,28 @@ static int check_each(json_t *texts, const char *what, int (*check)(const char *
 	return 0;
 }
 
+static int connection_from_json(json_t *json, struct explain_request *out, struct error *err)
+{
+	struct explain_request request = {};
+	json_error_t why;
+	int ret;
+
+	if (json_unpack_ex(json, &why, 0, "{s:b, s:s !}", "connection", &request.connection, "source", &request.source))
+		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
+	ret = explain_check_source(request.source, request.address, err);
+	if (!ret)
+		*out = request;
+	return ret;
+}
+
 int explain_request_from_json(json_t *json, struct explain_request *out, struct error *err)
 {
 	struct explain_request request = {};
 	json_error_t why;
 	int ret;
 
+	if (json_is_true(json_object_get(json, "connection")))
+		return connection_from_json(json, out, err);
 	if (json_unpack_ex(json, &why, 0, "{s:s, s:s, s?s, s?o, s?o, s?s, s?s !}", "method", &request.method, "path",
 			   &request.path, "user", &request.user, "groups", &request.groups, "headers", &request.headers,
 			   "source", &request.source, "body", &request.body))
@@ -160,12 +176,14 @@ char *explain_request_bytes(const struct explain_request *request, const struct 
 	struct writing counted = { 0 }, written = { 0 };
 	char *bytes;
 
-	write_request(&counted, request, identity);
+	if (!request->connection)
+		write_request(&counted, request, identity);
 	bytes = malloc(counted.length + 1);
 	if (!bytes)
 		return NULL;
 	written.at = bytes;
-	write_request(&written, request, identity);
+	if (!request->connection)
+		write_request(&written, request, identity);
 	*written.at = 0;
 	*length = written.length;
 	return bytes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The request that `weir explain` is asked about: as JSON, and as the bytes that a client would send. */
+/* The request, or the connection, that `weir explain` is asked about: as JSON, and as the bytes that a client would send. */
 #ifndef WEIR_USER_SHOW_EXPLAIN_REQUEST_H
 #define WEIR_USER_SHOW_EXPLAIN_REQUEST_H
 
@@ -10,6 +10,7 @@
 #include "model/identity.h"
 
 struct explain_request {
+	int connection; /* a new one is asked about: of all below only the source matters */
 	const char *method, *path;
 	const char *user;   /* NULL: as the headers and the source have it */
 	json_t *groups;	    /* names; NULL: none */
@@ -28,7 +29,7 @@ int explain_check_source(const char *text, __u8 address[static 16], struct error
 /* Borrows from the JSON, whose members are those of the struct; -EINVAL. */
 int explain_request_from_json(json_t *json, struct explain_request *out, struct error *err);
 
-/* User and groups become the headers of these names. The caller frees it; NULL without memory. */
+/* *length is 0 of a connection. User and groups become the headers of these names. The caller frees it; NULL without memory. */
 char *explain_request_bytes(const struct explain_request *request, const struct identity_settings *identity,
 			    size_t *length);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What would become of a request now, or becomes of one that is replayed (docs/howto/try-a-policy.md): input and output of the
- * program weir_explain, which the agent runs (BPF_PROG_TEST_RUN) on a made-up frame. Behind the Ethernet header stand a
+ * What would become of a request or a connection now, or becomes of a request that is replayed (docs/howto/try-a-policy.md): input
+ * and output of the program weir_explain, which the agent runs (BPF_PROG_TEST_RUN) on a made-up frame. Behind the Ethernet header stand a
  * struct weir_explain and the bytes of the request; when the program has returned 0, a struct weir_explained stands in their place.
  */
 #ifndef WEIR_CONN_EXPLAIN_H
@@ -23,7 +23,7 @@ enum weir_explain_inside {
 
 struct weir_explain {
 	__u32 server;
-	__u32 length;	 /* bytes of the request */
+	__u32 length;	 /* bytes of the request; 0: it is about a new connection, whose handshake is complete */
 	__u32 believed;	 /* the headers that name a user count, whoever the peer is */
 	__u8 source[16]; /* the peer: network order, IPv4 as ::ffff:a.b.c.d */
 	__u32 inside;	 /* enum weir_explain_inside */
@@ -65,12 +65,12 @@ enum weir_explained_exempt {
 
 struct weir_explained {
 	struct weir_trace trace;    /* what was read, whose it is; decision, and what goes with that */
-	struct weir_name user_name; /* of a token's or an address's principal; length 0: another one's */
+	struct weir_name user_name, namespace_name; /* of a token's or an address's principal; length 0: another one's */
 	struct weir_vector matched; /* rules */
 	__u64 source;		    /* subject of the peer's address; 0: no limit asks for it */
 	__u32 generation;	    /* of the rules; 0: the server has none */
 	__u16 lost;		    /* enum weir_reason: it cannot be read; WEIR_REASON_NONE: it can */
-	__u8 whole;		    /* its head has ended */
+	__u8 whole;		    /* its head has ended; a connection always has */
 	__u8 exempt;		    /* enum weir_explained_exempt */
 	__u32 event_key;	    /* enum weir_reason, as in enum weir_event_key: how its Event was told apart */
 	__u32 n_limits;
