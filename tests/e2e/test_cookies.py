@@ -154,7 +154,7 @@ def test_limits_on_connections_are_asked(cookies):
     site, client = cookies
     replay = Replay(site, client)
     replay.requests(BURST + 1)
-    site.weir("limit", "set", "conns", "--key", "source", "--connections", "--qps", 0, "--burst", 0)
+    site.weir("limit", "set", "conns", "--key", "total", "--connections", "--qps", 0, "--burst", 0)
     known = len(site.server.connections)
     for n in range(1, 4):
         replay.reset()
