@@ -100,9 +100,12 @@ def test_rules():
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_dashboard_asks_for_what_there_is():
+def test_what_is_asked_for_exists():
     there = set(re.findall(r"^\| `(\w+)", REFERENCE.read_text(), re.MULTILINE))
     dashboard = json.loads((MONITORING / "dashboard.json").read_text())
-    asked = {name.removesuffix("_bucket") for panel in dashboard["panels"] for target in panel["targets"]
-             for name in re.findall(r"(?:weir|process)_\w+", target["expr"])}
+    expressions = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    for name in "rules.yaml", "alerts.yaml":
+        expressions += re.findall(r"^ +expr: (.*)", (MONITORING / name).read_text(), re.MULTILINE)
+    asked = {name.removesuffix("_bucket") for expression in expressions
+             for name in re.findall(r"\b(?:weir|process)_\w+", expression)}
     assert asked and asked <= there
