@@ -10,6 +10,7 @@
 #include "agent/limits.h"
 #include "agent/log.h"
 #include "base/cleanup.h"
+#include "model/amount_json.h"
 #include "model/key.h"
 #include "rules/limit_idle.h"
 #include "rules/limit_inside.h"

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/json_list.h"
+#include "model/amount_json.h"
 
 /* What follows from the rest, or is weir's own. */
 static const char *const not_told[] = { "name", "netns_cookie", "last_number", "groups", "draining" };

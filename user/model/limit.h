@@ -105,7 +105,4 @@ int limit_from_json(json_t *json, struct limit *out, struct error *err);
 /* Is anything limited? */
 int limit_check_amounts(const struct limit *limit, struct error *err);
 
-/* The members of an amount are put into the object; nothing for none. */
-void amount_to_json(const struct datapath_amount *amount, enum weir_limit_kind kind, json_t *object);
-
 #endif

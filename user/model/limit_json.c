@@ -7,120 +7,13 @@
 
 #include "base/cleanup.h"
 #include "base/json_read.h"
-#include "base/rate.h"
+#include "model/amount_json.h"
 #include "model/backoff_text.h"
 #include "model/key.h"
 #include "model/limit.h"
 
 static const char *const modes[] = { "enforce", "dry-run" };
 static const char *const overs[] = { "drop", "reset" };
-
-/* --- amounts */
-
-void amount_to_json(const struct datapath_amount *amount, enum weir_limit_kind kind, json_t *object)
-{
-	char qps[WEIR_QPS_TEXT];
-
-	if (!amount->set)
-		return;
-	if (amount->deny) {
-		json_object_set_new(object, "deny", json_true());
-		return;
-	}
-	if (weir_limit_has_places(kind)) {
-		json_object_set_new(object, kind == WEIR_LIMIT_OPEN ? "open" : "in_flight",
-				    json_integer(amount->places));
-		return;
-	}
-	weir_qps_format(amount->per_ns, qps, sizeof(qps));
-	json_object_set_new(object, "qps", json_string(qps));
-	json_object_set_new(object, "burst", json_integer(amount->burst));
-}
-
-/* A number that is not the whole text of a rate is one that a number cannot hold: it has to be written as a text. */
-static int qps_from_json(json_t *json, __u64 *per_ns, struct error *err)
-{
-	char number[64] = "";
-	const char *text = number;
-
-	if (json_is_integer(json))
-		snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, json_integer_value(json));
-	else if (json_is_real(json))
-		snprintf(number, sizeof(number), "%.9f", json_real_value(json));
-	else if (json_is_string(json))
-		text = json_string_value(json);
-	if (weir_qps_parse(text, per_ns) || (json_is_real(json) && strtod(text, NULL) != json_real_value(json)))
-		return error_set(
-			err, -EINVAL,
-			"qps: \"%s\" is not a rate (a decimal from 0 to %u, with at most 9 digits after the point)",
-			text, WEIR_QPS_MAX);
-	return 0;
-}
-
-struct amount_members {
-	json_t *qps, *burst, *in_flight, *open, *deny;
-};
-
-static struct amount_members amount_members(json_t *json)
-{
-	return (struct amount_members){ json_object_get(json, "qps"), json_object_get(json, "burst"),
-					json_object_get(json, "in_flight"), json_object_get(json, "open"),
-					json_object_get(json, "deny") };
-}
-
-static int amount_check(const struct amount_members *m, enum weir_limit_kind kind, struct error *err)
-{
-	if (m->in_flight && (m->qps || m->burst))
-		return error_set(err, -EINVAL, "in_flight: a limit is of requests in flight, or has qps and burst");
-	if (m->open && (m->qps || m->burst || m->in_flight))
-		return error_set(
-			err, -EINVAL,
-			"open: a limit is of connections that are open, or of requests, or of new connections");
-	if (m->in_flight && weir_limit_is_of_connections(kind))
-		return error_set(err, -EINVAL, "in_flight: a limit on connections has qps and burst, or open");
-	if (!m->in_flight && !m->open && (!m->qps || !m->burst))
-		return error_set(err, -EINVAL, "%s is missing", m->qps ? "burst" : "qps");
-	return 0;
-}
-
-static enum weir_limit_kind amount_kind(const struct amount_members *m, enum weir_limit_kind kind)
-{
-	if (m->in_flight || m->open)
-		return m->open ? WEIR_LIMIT_OPEN : WEIR_LIMIT_IN_FLIGHT;
-	return weir_limit_is_of_connections(kind) ? WEIR_LIMIT_CONNECTION_RATE : WEIR_LIMIT_RATE;
-}
-
-/* Leaves both as they are when there is no amount. *kind says before whether it is of connections. */
-static int amount_read(json_t *json, struct datapath_amount *amount, enum weir_limit_kind *kind, struct error *err)
-{
-	struct amount_members m = amount_members(json);
-	struct datapath_amount read = { .set = true };
-	__u32 burst = 0;
-	int ret;
-
-	ret = flag_from_json(m.deny, "deny", &read.deny, err);
-	if (ret || (!m.qps && !m.burst && !m.in_flight && !m.open && !read.deny))
-		return ret;
-	if (read.deny && (m.qps || m.burst || m.in_flight || m.open))
-		return error_set(err, -EINVAL,
-				 "deny: what is never let pass has neither qps and burst, nor in_flight, nor open");
-	if (read.deny) {
-		*amount = read;
-		return 0;
-	}
-	ret = amount_check(&m, *kind, err)							    ?:
-		      number_from_json(m.in_flight, "in_flight", WEIR_BURST_MAX, &read.places, err) ?:
-		      number_from_json(m.open, "open", WEIR_BURST_MAX, &read.places, err)	    ?:
-		      number_from_json(m.burst, "burst", WEIR_BURST_MAX, &burst, err);
-	if (!ret && m.qps)
-		ret = qps_from_json(m.qps, &read.per_ns, err);
-	if (ret)
-		return ret;
-	read.burst = burst;
-	*amount = read;
-	*kind = amount_kind(&m, *kind);
-	return 0;
-}
 
 /* --- overrides */
 
@@ -170,7 +63,7 @@ static int override_read(json_t *json, struct limit *limit, struct error *err)
 	if (!ret)
 		ret = key_subject_parse(limit->key, subject, canonical, err);
 	if (!ret)
-		ret = amount_read(json, &amount, &kind, err);
+		ret = amount_from_json(json, &amount, &kind, err);
 	if (!ret && !amount.set)
 		ret = error_set(err, -EINVAL, "\"%s\": qps and burst, open, in_flight or deny are missing", subject);
 	if (!ret && !first && !amount.deny && kind != limit->kind)
@@ -365,7 +258,7 @@ static int members_read(json_t *json, struct limit *limit, struct error *err)
 	int ret;
 
 	ret = connections_read(json_object_get(json, "connections"), &limit->kind, err) ?:
-		      amount_read(json, &limit->amount, &limit->kind, err)		?:
+		      amount_from_json(json, &limit->amount, &limit->kind, err)		?:
 		      rule_list_from_json(json_object_get(json, "rules"), "rules", &limit->rules, &limit->n_rules, err) ?:
 		      overrides_read(json_object_get(json, "overrides"), limit, err)				   ?:
 		      over_read(json_object_get(json, "over"), limit, err)					   ?:
