@@ -25,7 +25,8 @@ extern const struct policy_kind policy_kinds[]; /* ends with a NULL kind */
 /* The kind of a document. NULL when a problem says why it is none. */
 const struct policy_kind *policy_kind_of(const struct node *document, struct problems *problems);
 
-extern const struct shape policy_throttle_shape, policy_own_rule_shape;		 /* throttle.c */
+extern const struct shape policy_throttle_shape;				 /* throttle.c */
+extern const struct shape policy_own_rule_shape, policy_own_limit_shape;	 /* limit_fields.c */
 extern const struct shape policy_own_level_shape, policy_own_schema_shape;	 /* priority.c */
 extern const struct shape policy_event_rate_limit_shape, policy_admission_shape; /* admission.c */
 extern const struct shape policy_flow_schema_shape, policy_priority_level_shape; /* kube.c */
