@@ -48,8 +48,7 @@ USAGE = {
     "limit set user --qps nan --burst 1": '"nan" is not a rate',
     "limit set user --qps 1 --burst 1.5": '"1.5" is not a burst',
     "limit set user --qps 1 --burst -1": '"-1" is not a burst',
-    "limit set user --qps 1": "--burst is missing",
-    "limit set user --burst 1": "--qps is missing",
+    "limit set user": "--qps and --burst, --open, --in-flight or --deny are missing",
     "limit set total alice --qps 1 --burst 1": "a total limit has no subject",
     "limit set source-and-object web-1 --qps 1 --burst 1": "a limit for each object is the same for all",
     "limit set namespace a/b --qps 1 --burst 1": '"a/b" is not a namespace',
@@ -80,6 +79,9 @@ REFUSED = {
     "limit list --server web2": 'no server "web2"',
     "limit delete user carol": "has nothing for \"carol\"",
     "limit delete total": "has no limit \"total\"",
+    "limit set total --qps 1": "burst is missing",
+    "limit set total --burst 1": "qps is missing",
+    "limit set user carol --qps 1": "burst is missing",
     "limit delete usr": 'has no limit "usr": is "user" meant?',
 }
 

@@ -240,6 +240,7 @@ def test_an_agent_refuses(site):
     before = site.weir.json("limit", "list")
     for words, said in (
             (("new", "--qps", 1, "--burst", 1), "key is missing"),
+            (("new", "--key", "user", "--qps", 1), "burst is missing"),
             (("x", "--key", "total", "--qps", 1, "--burst", 1), "key cannot be changed: delete it first"),
             (("x", "--in-flight", 1), "delete it first"),
             (("x", "--verb", "get", "--qps", 1, "--burst", 1), "rules cannot be changed"),
@@ -260,7 +261,6 @@ def test_an_agent_refuses(site):
     (("x", "--penalty", "much", "--in-flight", 1), "--penalty: "),
     (("x", "--in-flight", 1, "--qps", 1, "--burst", 1), "--in-flight: "),
     (("x", "--in-flight", "many"), "--in-flight: \"many\""),
-    (("x", "--qps", 1), "--burst is missing"),
     (("x",), "--qps and --burst, --open, --in-flight or --deny are missing"),
     (("X", "--in-flight", 1), "LIMIT: \"X\""),
     ((), "the name of the limit is missing"),

@@ -169,6 +169,32 @@ static void limits(void **state)
 	assert_non_null(fake_limit(dp, 0, WEIR_LIMIT_TOTAL));
 }
 
+/* Whoever gives a rate alone keeps the burst, and the other way round; of a subject its own, and only where it has one. */
+static void half_a_rate(void **state)
+{
+	struct fixture *f = *state;
+	struct datapath *dp = &fake_nets[1];
+	const struct datapath_amount *amount;
+
+	succeed(f, "attach", ATTACH);
+	refuse(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"5\"}}", "burst is missing");
+	succeed(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"1\",\"burst\":3}}");
+	succeed(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"5\"}}");
+	amount = &fake_limit(dp, 0, WEIR_LIMIT_USER)->amount;
+	assert_true(amount->per_ns == 5 * WEIR_QPS && amount->burst == 3);
+	succeed(f, "limit set", "{\"limit\":{\"name\":\"user\",\"burst\":4}}");
+	assert_true(amount->per_ns == 5 * WEIR_QPS && amount->burst == 4);
+	refuse(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"7\"},\"subject\":\"alice\"}",
+	       "burst is missing");
+	succeed(f, "limit set", "{\"limit\":{\"name\":\"user\",\"deny\":true},\"subject\":\"alice\"}");
+	refuse(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"7\"},\"subject\":\"alice\"}",
+	       "burst is missing");
+	succeed(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"7\",\"burst\":9},\"subject\":\"alice\"}");
+	succeed(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"8\"},\"subject\":\"alice\"}");
+	amount = fake_override(dp, 0, WEIR_LIMIT_USER, WEIR_KEY_USER, "alice");
+	assert_true(amount->per_ns == 8 * WEIR_QPS && amount->burst == 9);
+}
+
 /* One subject, however its address is written. */
 static void address_subjects(void **state)
 {
@@ -393,12 +419,12 @@ int main(void)
 		with_agent(attach),	      with_agent(attach_refused),
 		with_agent(attach_undone),    with_agent(interfaces_are_united),
 		with_agent(namespaces),	      with_agent(leftovers_are_removed),
-		with_agent(limits),	      with_agent(address_subjects),
-		with_agent(nobody_listens),   with_agent(limits_unseen),
-		with_agent(limits_refused),   with_agent(limits_undone),
-		with_agent(pause_and_resume), with_agent(status),
-		with_agent(half_blind),	      with_agent(metrics),
-		with_agent(no_such_command),
+		with_agent(limits),	      with_agent(half_a_rate),
+		with_agent(address_subjects), with_agent(nobody_listens),
+		with_agent(limits_unseen),    with_agent(limits_refused),
+		with_agent(limits_undone),    with_agent(pause_and_resume),
+		with_agent(status),	      with_agent(half_blind),
+		with_agent(metrics),	      with_agent(no_such_command),
 	};
 
 	return cmocka_run_group_tests_name("agent", tests, NULL, NULL);

@@ -231,12 +231,28 @@ static void drop_replaced(json_t *whole, json_t *given)
 		json_object_del(whole, "deny");
 }
 
+/* What the subject has of its own: whoever gives a rate alone keeps the burst, and the other way round. */
+static json_t *override_before(const struct limit *limit, json_t *given, const char *subject)
+{
+	json_t *json = json_pack("{s:s}", "subject", subject);
+	char canonical[KEY_SUBJECT_TEXT];
+	const struct override *before = NULL;
+
+	if (limit && !key_subject_parse(limit->key, subject, canonical, NULL))
+		before = limit_override(limit, canonical);
+	if (before && (json_object_get(given, "qps") || json_object_get(given, "burst"))) {
+		amount_to_json(&before->amount, limit->kind, json);
+		drop_replaced(json, given);
+	}
+	return json;
+}
+
 /* The limit as it would be: what is given, in the place of what there is. An amount for a subject becomes an override. */
 static json_t *merged(const struct limit *limit, json_t *given, const char *subject)
 {
 	static const char *const amounts[] = { "qps", "burst", "in_flight", "open", "deny" };
 	json_t *whole = limit ? limit_settings_to_json(limit) : json_object();
-	json_t *override = subject ? json_pack("{s:s}", "subject", subject) : NULL;
+	json_t *override = subject ? override_before(limit, given, subject) : NULL;
 
 	if (!subject)
 		drop_replaced(whole, given);

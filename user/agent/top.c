@@ -117,6 +117,20 @@ static struct weir_heavy_counts total_connections(const __u64 *counters)
 	};
 }
 
+/*
+ * Of a server that is looked into, records are the requests once more that are counted inside. By source they have rows.
+ */
+static struct weir_heavy_counts total_of(const struct top *top, const __u64 *counters)
+{
+	struct weir_heavy_counts total = top_total(counters);
+
+	if (top->by == WEIR_HEAVY_CONNECTION)
+		return total_connections(counters);
+	if (top->by != WEIR_HEAVY_SOURCE && top->server->inside != INSIDE_OFF)
+		total.requests -= counters[WEIR_RECORDS_PASSED] + counters[WEIR_RECORDS_DRY_RUN_HELD];
+	return total;
+}
+
 static int add_server(struct top *top, json_t *servers, struct error *err)
 {
 	__u64 counters[WEIR_REASON_COUNT];
@@ -131,7 +145,7 @@ static int add_server(struct top *top, json_t *servers, struct error *err)
 	ret = datapath_counters(top->net->dp, top->slot, counters, err);
 	if (ret)
 		return ret;
-	total = top->by == WEIR_HEAVY_CONNECTION ? total_connections(counters) : top_total(counters);
+	total = total_of(top, counters);
 	totals = top_counts_json(&total);
 	json_object_set_new(totals, "server", json_string(top->server->name));
 	json_array_append_new(servers, totals);

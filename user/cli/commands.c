@@ -73,7 +73,7 @@ const struct command commands[] = {
 	{ "top", "[NAME]", "Show who makes the load: users, namespaces, verbs, resources, addresses, limits.", cli_top,
 	  cli_top_options, NULL,
 	  "Needs no limit. The kernel counts each request as it is decided. On a terminal the table is drawn anew each second, and keys choose what it is about; in a pipe each interval prints its rows. Whose TLS and HTTP/2 connections are is not known: their records are shown by source.\n"
-	  "REQ/S are requests, and records of connections that cannot be read. Refused are those that weir has answered, dry-run those that it would have refused, held the records that had to wait. SHARE is of all requests of the server.\n"
+	  "REQ/S are requests, and records of connections that cannot be read; of a server that is looked into, these only by source. Refused are those that weir has answered, dry-run those that it would have refused, held the records that had to wait. SHARE is of all requests of the server.\n"
 	  "Rows are kept for those who ask most; who asks little may be missing. Their counts are exact since FIRST SEEN.",
 	  "weir top\nweir top web --by namespace\nweir top --once --json" },
 	{ "history", "[NAME]", "Show what was asked and refused in the last day, minute by minute.", cli_history,

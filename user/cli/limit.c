@@ -174,12 +174,9 @@ static void check_amounts(const struct argp_state *state, const struct limit_wor
 		argp_failure(state, CLI_USAGE, 0, "--in-flight: use either --in-flight, or --qps and --burst");
 	if (deny && (qps || burst || in_flight))
 		argp_failure(state, CLI_USAGE, 0, "--deny: use it without --qps, --burst and --in-flight");
-	if (qps != burst)
-		argp_failure(state, CLI_USAGE, 0, "--%s is missing: a rate and its burst are set together",
-			     qps ? "burst" : "qps");
 	if (deny && open)
 		argp_failure(state, CLI_USAGE, 0, "--deny: use it without --open");
-	if (!qps && !in_flight && !open && !deny && (!other || words->subject))
+	if (!qps && !burst && !in_flight && !open && !deny && (!other || words->subject))
 		argp_failure(state, CLI_USAGE, 0, "--qps and --burst, --open, --in-flight or --deny are missing");
 }
 
