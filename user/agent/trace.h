@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Who is told of requests as they are decided: what the commands that begin it (trace_begin.c) and the telling (trace.c) share. */
+#ifndef WEIR_USER_AGENT_TRACE_H
+#define WEIR_USER_AGENT_TRACE_H
+
+#include "agent/private.h"
+
+#define ALL_SERVERS (-1)
+#define NO_SERVER (-2) /* the one it was about has ended */
+
+struct reader {
+	struct agent *agent;
+	struct control_client *client;
+	LIST_ENTRY(reader) entry;
+	int slot;      /* or ALL_SERVERS, NO_SERVER */
+	json_t *lines; /* to be sent */
+	bool over;     /* and then the last of all: */
+	json_t *last;
+	bool begins; /* its command is not answered yet: nothing is sent before */
+	bool events; /* it wants refusals alone, as they are told when nobody traces (events.c) */
+	bool decisions[WEIR_REASON_COUNT];
+	__u64 since_ns;			   /* CLOCK_MONOTONIC: what came before is not for it */
+	__u64 lost, told;		   /* requests it was not told of, and how many it knows it was not */
+	__u64 ring_lost[WEIR_MAX_SERVERS]; /* the counters up to which `lost` has them */
+};
+
+static inline bool trace_follows(const struct reader *reader, int slot)
+{
+	return reader->slot == ALL_SERVERS || reader->slot == slot;
+}
+
+/* What is in the ring now is told. More may come as fast as it is read. */
+void trace_read_all(struct agent *agent);
+/* Brings the reader's count of what it was not told up to date. */
+void trace_count_lost(struct reader *reader);
+/* What was lost before is nobody's. */
+void trace_begin_counting(struct reader *reader);
+/* To write the requests that somebody follows, and no others. */
+void trace_ask_kernel(struct agent *agent);
+/* Its client wants no more: it is told what was decided up to now. */
+void trace_reader_ended(void *reader);
+
+#endif
