@@ -198,6 +198,29 @@ static void words(void **state)
 	refuse(f, "history", "{\"what\":1}", "bad arguments");
 }
 
+/* --- what top says of a server in all */
+
+static json_int_t top_requests(struct fixture *f, const char *arguments)
+{
+	CLEANUP_JSON json_t *result = run(f, "top", arguments);
+
+	return json_integer_value(json_object_get(json_array_get(json_object_get(result, "servers"), 0), "requests"));
+}
+
+/* Records of a server that is looked into are its requests once more: only by source they have rows. */
+static void records_in_all(void **state)
+{
+	struct fixture *f = *state;
+
+	succeed(f, "attach", ATTACH);
+	fake_nets[1].counters[0][WEIR_PASSED] = 3;
+	fake_nets[1].counters[0][WEIR_RECORDS_PASSED] = 5;
+	assert_int_equal(top_requests(f, "{\"by\":\"user\"}"), 8);
+	f->agent.state.servers[0]->inside = INSIDE_SEE;
+	assert_int_equal(top_requests(f, "{\"by\":\"user\"}"), 3);
+	assert_int_equal(top_requests(f, "{\"by\":\"source\"}"), 8);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -205,6 +228,7 @@ int main(void)
 		with_history(counters_that_begin_anew), with_history(ten_of_a_kind),
 		with_history(cannot_be_written),	with_history(the_kernel_does_not_answer),
 		with_history(of_another_boot),		with_history(words),
+		with_history(records_in_all),
 	};
 
 	return cmocka_run_group_tests_name("agent_history", tests, NULL, NULL);
