@@ -61,7 +61,7 @@ def test_libraries_of_the_image():
     if not shutil.which("dpkg-query"):
         pytest.skip("there is no dpkg-query")
     linked = subprocess.run(["ldd", BINARY], text=True, capture_output=True, check=True).stdout
-    said = (ROOT / "packaging/container/Dockerfile").read_text().split("--no-install-recommends", 1)[1]
+    said = (ROOT / "packaging/container/Dockerfile").read_text().rsplit("--no-install-recommends", 1)[1]
     for path in re.findall(r"=> (/\S+)", linked):
         owner = subprocess.run(["dpkg-query", "--search", "*/" + Path(path).name], text=True, capture_output=True).stdout
         packages = {line.split(":")[0] for line in owner.splitlines()}
