@@ -60,11 +60,12 @@ __noinline int admission_completes(struct __sk_buff *skb)
 	return completes;
 }
 
-/* The packet turns round, as a RST. */
+/* The packet turns round, as a RST. Sets w->action: it is not what it was. */
 static __always_inline int admission_reset(struct __sk_buff *skb, struct work *w)
 {
 	__u32 ifindex = skb->ifindex;
 
+	w->action = WEIR_CLOSE;
 	weir_admission_refuse(&w->packet.segment, &w->reply);
 	if (bpf_skb_load_bytes(skb, 0, w->packet.ethernet, ETHERNET_BYTES) || packet_write(skb, w, true, 0))
 		return TC_ACT_SHOT;

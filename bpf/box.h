@@ -26,6 +26,14 @@ static __always_inline void box_read(const struct weir_box_key *key, struct weir
 		*box = (struct weir_box){};
 }
 
+/* That of the box as it is there; 0: there is none. */
+static __always_inline __u64 box_seal(const struct weir_box_key *key)
+{
+	const struct weir_box *there = bpf_map_lookup_elem(&boxes, key);
+
+	return there ? there->seal : 0;
+}
+
 /* Those who bring the requests of many have no box, and are not seen in a neighbour's. */
 __noinline int box_is_of_many(const struct decision *d)
 {
@@ -38,11 +46,31 @@ __noinline int box_is_of_many(const struct decision *d)
 	return bpf_map_lookup_elem(&proxies, &key) || bpf_map_lookup_elem(&balancers, &key);
 }
 
+/* XDP does not know what is asked for, so only limits that are for all requests shut boxes. */
+static __always_inline bool limit_boxes(const struct weir_terms *terms)
+{
+	return limit_penalises(terms) && !(terms->flags & WEIR_LIMIT_NARROW) &&
+	       (terms->key == WEIR_KEY_SOURCE || terms->key == WEIR_KEY_USER);
+}
+
+/* Is such a limit for this request? Else it passes here, as a health check under its priority level does, and XDP must not hold it. */
+static __always_inline bool box_covers(const struct decision *d)
+{
+	bool covered = false;
+
+#pragma GCC unroll 16
+	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
+		if (n < d->n_limits && limit_boxes(&d->terms[n]))
+			covered = true;
+	}
+	return covered;
+}
+
 /* Has limit n refused since its subject's penalty is not over, and may the subject be boxed? */
 static __always_inline bool box_shuts(const struct decision *d, const struct weir_box *box, __u32 n)
 {
 	return (d->refused & d->penalised) >> n & 1 && d->subjects[n] != WEIR_SUBJECT_OVERFLOW &&
-	       weir_box_fits(box, d->terms[n].key, d->now_ns);
+	       limit_boxes(&d->terms[n]) && weir_box_fits(box, d->terms[n].key, d->now_ns);
 }
 
 /* Whose penalty shuts the box from now on. True: it was not so before. */
@@ -65,14 +93,20 @@ __noinline int box_asked(const struct decision *d, __u32 exempt)
 	struct weir_box_key key;
 	struct weir_box box;
 	bool changed;
+	__u64 seal;
 
 	if (!d || !boxes_matter(d->server_flags, d->traits))
 		return 0;
 	key = weir_box_key(d->server, d->address);
 	box_read(&key, &box);
-	changed = exempt ? weir_box_exempt(&box, d->now_ns) : weir_box_asked(&box, d->identity.user, d->now_ns);
+	seal = box.seal;
+	changed = exempt || !box_covers(d) ? weir_box_exempt(&box, d->now_ns) :
+					     weir_box_asked(&box, d->identity.user, d->now_ns);
 	changed |= box_name(d, &box);
 	if (!changed || box_is_of_many(d))
+		return 0;
+	/* What another CPU has noted meanwhile may keep it open: then the next request shuts it. */
+	if (box.limit && box_seal(&key) != seal)
 		return 0;
 	box.seal = weir_box_seal(&box, &key);
 	bpf_map_update_elem(&boxes, &key, &box, BPF_ANY);
@@ -86,7 +120,7 @@ static __always_inline bool box_is_shut(const struct weir_box *box, struct weir_
 	__u32 index = box->limit - 1;
 	struct weir_kept *kept;
 
-	if (!box->limit || limit_copy(terms, index) != TERMS_WHOLE || !limit_penalises(terms) ||
+	if (!box->limit || limit_copy(terms, index) != TERMS_WHOLE || !limit_boxes(terms) ||
 	    !weir_box_fits(box, terms->key, now_ns))
 		return false;
 	kept = kept_of(index, subject);

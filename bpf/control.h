@@ -12,8 +12,9 @@
 #include "track.h"
 
 /*
- * Takes a subject's override away, and hands its bucket over to the limit's own rate. The generations of the two differ, so a request
- * that another CPU decides in the midst of it finds a rate that it does not know, and looks again (bucket.h).
+ * Takes a subject's override away, and hands its bucket over to the limit's own rate. The generations of the two differ, so no
+ * rate is taken for the other's. A request that another CPU decides in the midst of it may still write the override's; the next one does
+ * not know that, and takes the bucket for a new one: that costs one burst at most.
  */
 SEC("tc")
 int weir_override_end(struct __sk_buff *skb)

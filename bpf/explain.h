@@ -208,10 +208,12 @@ static __always_inline void explain_connection(struct work *w)
 	__builtin_memset(&w->explained.trace, 0, sizeof(w->explained.trace));
 	w->explained.lost = WEIR_REASON_NONE;
 	w->explained.whole = 1;
-	if (admission_matters(w))
+	if (admission_matters(w)) {
 		decision = admission_decide(w->hook);
-	else
+	} else {
+		w->decision.generation = 0; /* no rule is looked up */
 		admission_identify(w);
+	}
 	explain_decided(w->hook, decision);
 }
 

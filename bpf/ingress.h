@@ -220,12 +220,15 @@ static __noinline struct weir_conn *ingress_new(struct __sk_buff *skb, struct wo
 	bool syn = w->packet.segment.flags & WEIR_TCP_SYN;
 
 	*verdict = TC_ACT_UNSPEC;
+	w->action = WEIR_PASS;
 	if (!load_settings(w, HOOK_INGRESS))
 		return NULL;
 	if (syn && !c && handshake_waits(w))
 		*verdict = TC_ACT_SHOT;
 	else
 		*verdict = admission(skb, w);
+	if (w->action != WEIR_PASS)
+		return NULL;
 	if (syn && *verdict == TC_ACT_UNSPEC)
 		*verdict = ingress_syn(skb, w);
 	if (syn || *verdict != TC_ACT_UNSPEC)

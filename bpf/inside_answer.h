@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Refusing requests inside a server: its own code answers with 429. These programs write registers of the thread that came to the
+ * Refusing requests inside a server: its own code answers with 429 or 403. These programs write registers of the thread that came to the
  * probe, which Linux allows since 6.18 unless it is locked down, and nothing else of the process. They stand where a
  * call has just begun: its return address is on top of the stack.
  */
@@ -210,7 +210,7 @@ int weir_inside_handle(struct pt_regs *ctx)
 /* Handle returns: what it has not executed, and weir has not refused, the server has rejected by itself. */
 static __always_inline void inside_handled(struct inside_request *r, __u32 server)
 {
-	if (r->executed || (r->decision == WEIR_SHED && !r->status))
+	if (r->executed || !r->execute || (r->decision == WEIR_SHED && !r->status))
 		return;
 	if (r->decision != WEIR_SHED)
 		inside_undo(r, server);
@@ -292,8 +292,8 @@ int weir_inside_authorize(struct pt_regs *ctx)
 SEC("uprobe")
 int weir_inside_execute(struct pt_regs *ctx)
 {
-	struct weir_inside_key key = {};
-	struct weir_inside_process *process = inside_here(ctx, &key);
+	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
+	struct weir_inside_process *process = inside_process(&key);
 	struct inside_request *r = process ? bpf_map_lookup_elem(&inside_requests, &key) : NULL;
 	struct weir_server *server;
 
@@ -301,7 +301,7 @@ int weir_inside_execute(struct pt_regs *ctx)
 	server = r ? server_of(process->server) : NULL;
 	if (!server || r->execute != inside_closure(ctx))
 		return 0;
-	if (r->status == INSIDE_TOO_MANY) {
+	if (r->status == INSIDE_TOO_MANY && inside_server(process)) {
 		r->status = 0;
 		inside_answered(process, inside_return(ctx));
 		return 0;

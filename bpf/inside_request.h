@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What is kept of a request inside a server, and whose request it is. The programs can be preempted, so nothing of theirs is per CPU:
- * what a request needs is in its entry of `inside_requests`, which belongs to its goroutine alone. Nobody else deletes it.
+ * what a request needs is in its entry of `inside_requests`, which belongs to its goroutine alone. Nobody else
+ * deletes it but the agent's sweep, after two minutes.
  */
 #ifndef WEIR_BPF_INSIDE_REQUEST_H
 #define WEIR_BPF_INSIDE_REQUEST_H

@@ -216,8 +216,8 @@ def test_the_box_of_an_address(world, family):
     """Who asks again before the penalty is over is held until then, agent or none. A first refusal is only told."""
     site = world.site(world.veth(family))
     site.attach(*NO_PROXY, "--xdp", "generic")
-    site.weir("limit", "set", "hasty", "--key", "source", "--qps", 0.125, "--burst", 1, "--penalty",
-              "exponential:8s..8s")
+    site.weir("limit", "set", "hasty", "--key", "source", "--qps", 0.05, "--burst", 1, "--penalty",
+              "exponential:20s..20s")
     client = site.client()
     assert client.drive(2) == [200, 429]
     assert isinstance(connect(site), socket.socket)

@@ -289,6 +289,40 @@ static void test_what_is_read_of_another(void **state)
 	assert_true(syn_held(false));
 }
 
+static void test_goes_with_its_server(void **state)
+{
+	struct weir_box_key key;
+	struct weir_box box;
+	__u8 address[16];
+
+	(void)state;
+	go_on_while_refused(false);
+	address_of(false, 0, address);
+	key = weir_box_key(0, address);
+	assert_int_equal(bpf_map_lookup_elem(dp->maps.boxes, &key, &box), 0);
+	key.server = 1;
+	assert_int_equal(bpf_map_update_elem(dp->maps.boxes, &key, &box, BPF_ANY), 0);
+	done(datapath_server_clear(dp, 0, &error));
+	assert_int_equal(bpf_map_lookup_elem(dp->maps.boxes, &key, &box), 0);
+	key.server = 0;
+	assert_int_equal(bpf_map_lookup_elem(dp->maps.boxes, &key, &box), -ENOENT);
+}
+
+/* What it is not for would wait, too. */
+static void test_a_limit_with_rules(void **state)
+{
+	struct datapath_limit limit = penal(WEIR_KEY_SOURCE);
+
+	(void)state;
+	limit.flags |= WEIR_LIMIT_NARROW;
+	slot_set(&limit);
+	assert_true(passes(false, get_pod));
+	for (int i = 0; i < 3; i++)
+		assert_false(passes(false, get_pod));
+	assert_false(syn_held(false));
+	assert_false(segment_held(false, strlen(get_pod), PSH_ACK, get_pod));
+}
+
 #define BOX(name) cmocka_unit_test_setup_teardown(test_##name, setup, attached_teardown)
 
 int main(void)
@@ -303,6 +337,8 @@ int main(void)
 		BOX(exempt_sources),
 		BOX(somebody_exempt_asks),
 		BOX(what_is_read_of_another),
+		BOX(goes_with_its_server),
+		BOX(a_limit_with_rules),
 	};
 
 	return cmocka_run_group_tests_name("box", tests, frames_open, frames_close);

@@ -2,8 +2,10 @@
 /* The kernel side in memory: limits, overrides and rules. */
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "weir/base/duration.h"
+
+#include "base/clock.h"
 #include "fake_datapath.h"
 #include "model/key.h"
 
@@ -145,12 +147,21 @@ int datapath_limit_counts(struct datapath *dp, __u32 server, __u32 slot, struct 
 	return ret;
 }
 
+/* Of this thread's CPU. */
+static void spend_ms(__u64 ms)
+{
+	__u64 until_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + ms * WEIR_NS_PER_MS;
+
+	while (ms && clock_ns(CLOCK_THREAD_CPUTIME_ID) < until_ns)
+		;
+}
+
 int datapath_in_flight(struct datapath *dp, __u32 server, __u32 n, __u64 *taken, struct error *err)
 {
 	CLEANUP_KERNEL void *kernel = fake_kernel_read();
 	int ret = fake_fails(__func__, err);
 
-	usleep(dp->taken_ms * 1000);
+	spend_ms(dp->taken_ms);
 	for (__u32 i = 0; i < n && !ret; i++)
 		memcpy(taken + i * WEIR_SERVER_LIMITS, dp->servers[server + i].taken, sizeof(dp->servers[0].taken));
 	return ret;

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "agent/history.h"
+#include "agent/inside_private.h"
 #include "agent_fixture.h"
 #include "base/cleanup.h"
 #include "fake_datapath.h"
@@ -210,6 +211,7 @@ static json_int_t top_requests(struct fixture *f, const char *arguments)
 /* Records of a server that is looked into are its requests once more: only by source they have rows. */
 static void records_in_all(void **state)
 {
+	static struct inside_server looked_into = { .n = 1, .in_force = true };
 	struct fixture *f = *state;
 
 	succeed(f, "attach", ATTACH);
@@ -217,8 +219,11 @@ static void records_in_all(void **state)
 	fake_nets[1].counters[0][WEIR_RECORDS_PASSED] = 5;
 	assert_int_equal(top_requests(f, "{\"by\":\"user\"}"), 8);
 	f->agent.state.servers[0]->inside = INSIDE_SEE;
+	assert_int_equal(top_requests(f, "{\"by\":\"user\"}"), 8); /* nobody is there to be looked into */
+	f->agent.servers[0].inside = &looked_into;
 	assert_int_equal(top_requests(f, "{\"by\":\"user\"}"), 3);
 	assert_int_equal(top_requests(f, "{\"by\":\"source\"}"), 8);
+	f->agent.servers[0].inside = NULL;
 }
 
 int main(void)

@@ -34,6 +34,7 @@ static const struct word {
 	{ "hold", "hold" },
 	{ "when-full", "whenFull" },
 	{ "inside", "inside" },
+	{ "inside-share", "insideShare" },
 	{ "refusals", "refusals" },
 	{ "xdp", "xdp" },
 	{ "max-retry-after", "maxRetryAfter" },

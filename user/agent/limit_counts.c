@@ -67,22 +67,23 @@ void limits_taken_clear(struct limits_taken *taken)
 #define PLACES_SIZE (WEIR_MAX_LIMITS * sizeof(__u64))
 #define SHORT_NS (10 * WEIR_NS_PER_MS)
 #define SHARE 100
+#define LONGEST_NS (30 * WEIR_NS_PER_S)
 
 /*
  * A table of many subjects takes long to read, and whoever scrapes the metrics must not keep the agent busy: what took long stands for
- * a hundred times as long.
+ * a hundred times as long, half a minute at most. What others did meanwhile does not count.
  */
 static int read_places(struct net *net, __u64 *places, struct error *err)
 {
-	__u64 begin_ns = clock_ns(CLOCK_MONOTONIC), took_ns;
+	__u64 now_ns = clock_ns(CLOCK_MONOTONIC), took_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	int ret;
 
-	if (begin_ns < net->taken.until_ns) {
+	if (now_ns < net->taken.until_ns) {
 		memcpy(places, net->taken.places, PLACES_SIZE);
 		return 0;
 	}
 	ret = datapath_in_flight(net->dp, 0, WEIR_MAX_SERVERS, places, err);
-	took_ns = clock_ns(CLOCK_MONOTONIC) - begin_ns;
+	took_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - took_ns;
 	if (ret || took_ns < SHORT_NS)
 		return ret;
 	if (!net->taken.places)
@@ -90,7 +91,7 @@ static int read_places(struct net *net, __u64 *places, struct error *err)
 	if (!net->taken.places)
 		return 0;
 	memcpy(net->taken.places, places, PLACES_SIZE);
-	net->taken.until_ns = begin_ns + SHARE * took_ns;
+	net->taken.until_ns = now_ns + (SHARE * took_ns < LONGEST_NS ? SHARE * took_ns : LONGEST_NS);
 	return 0;
 }
 

@@ -12,6 +12,7 @@ static int leave_kernel(struct net *net, int slot, const struct limit *limit, st
 {
 	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
 
+	net->taken.until_ns = 0; /* the slot is another's next */
 	return rules_apply(net, slot, net->agent->state.servers[slot], err) ?:
 		       datapath_limit_delete(net->dp, slot, limit_slot(limit), err);
 }

@@ -63,7 +63,7 @@ struct net {
 	struct error pace_err; /* why it does not, if one of them does */
 	struct {
 		__u64 *places;	/* as limit_counts.c has read them last, if that took long */
-		__u64 until_ns; /* so long they are not read again */
+		__u64 until_ns; /* so long they are not read again; 0: at once */
 	} taken;
 };
 

@@ -37,7 +37,10 @@ static int drop_others(const struct change *c, struct error *err)
 	for (size_t i = 0; i < c->from->n_limits && !ret; i++) {
 		const struct limit *from = &c->from->limits[i], *to = limit_at(c->to, limit_slot(from));
 
-		if (to && (to->number != from->number || to->keys != from->keys))
+		if (to && to->number == from->number && to->keys == from->keys)
+			continue;
+		c->net->taken.until_ns = 0; /* the slot is another's next */
+		if (to)
 			ret = datapath_limit_delete(c->net->dp, c->slot, limit_slot(from), err);
 	}
 	return ret;

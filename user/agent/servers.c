@@ -108,6 +108,7 @@ static int clear(struct net *net, int slot, struct error *err)
 {
 	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
 
+	net->taken.until_ns = 0; /* the slots of its limits are others' next */
 	return datapath_server_clear(net->dp, slot, err);
 }
 

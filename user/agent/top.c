@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/inside.h"
 #include "agent/private.h"
 #include "agent/top.h"
 #include "base/cleanup.h"
@@ -126,7 +127,7 @@ static struct weir_heavy_counts total_of(const struct top *top, const __u64 *cou
 
 	if (top->by == WEIR_HEAVY_CONNECTION)
 		return total_connections(counters);
-	if (top->by != WEIR_HEAVY_SOURCE && top->server->inside != INSIDE_OFF)
+	if (top->by != WEIR_HEAVY_SOURCE && inside_explained(top->agent, top->slot))
 		total.requests -= counters[WEIR_RECORDS_PASSED] + counters[WEIR_RECORDS_DRY_RUN_HELD];
 	return total;
 }

@@ -203,6 +203,13 @@ static void set_inside(const struct argp_state *state, json_t *server, const cha
 	json_object_set_new(server, "inside", json_string(arg));
 }
 
+static bool looks_inside(json_t *server)
+{
+	const char *mode = cli_text(server, "inside");
+
+	return *mode && strcmp(mode, inside_mode_name(INSIDE_OFF)) != 0;
+}
+
 static void set_inside_share(const struct argp_state *state, json_t *server, char *arg)
 {
 	size_t length = strlen(arg);
@@ -364,6 +371,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_failure(state, CLI_USAGE, 0, "NAME is missing");
 		if (!json_object_get(server, "listen"))
 			argp_failure(state, CLI_USAGE, 0, "--port or --listen is missing");
+		if (json_object_get(server, "inside_share") && !looks_inside(server))
+			argp_failure(state, CLI_USAGE, 0, "--inside-share needs --inside answer, auto or see");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -158,7 +158,7 @@ static bool is_given(const struct limit_words *words, const char *key)
 	return json_object_get(words->limit, key) != NULL;
 }
 
-/* Amounts go together; without any there must be something else to change. */
+/* Amounts of one kind; without any there must be something else to change. */
 static void check_amounts(const struct argp_state *state, const struct limit_words *words)
 {
 	bool qps = is_given(words, "qps"), burst = is_given(words, "burst"), in_flight = is_given(words, "in_flight");

@@ -70,12 +70,16 @@ static bool kept_in_base(const struct server *server, size_t i)
 
 json_t *policy_base(const struct server *server)
 {
-	CLEANUP_JSON json_t *chosen = server_settings_chosen(server);
-	json_t *from = json_object_get(server->policy, "base") ?: chosen, *base = json_object();
+	CLEANUP_JSON json_t *chosen = server_settings_chosen(server), *all = server_settings_to_json(server);
+	json_t *kept = json_object_get(server->policy, "base"), *base = json_object();
 
-	for (size_t i = 0; i < SETTINGS; i++)
+	for (size_t i = 0; i < SETTINGS; i++) {
+		/* An older version takes what is not there for what is in force. It knows all that commands set. */
+		json_t *from = kept ?: settings[i].set == BY_COMMANDS ? all : chosen;
+
 		if (kept_in_base(server, i))
 			json_object_set(base, settings[i].name, json_object_get(from, settings[i].name));
+	}
 	return base;
 }
 

@@ -60,6 +60,7 @@ enum weir_limit_flags {
 	WEIR_LIMIT_SEATS = 1 << 2,     /* IN_FLIGHT: a list takes as many places as it is wide (width.h) */
 	WEIR_LIMIT_RESET = 1 << 3,     /* of connections: who is refused gets a RST, instead of nothing */
 	WEIR_LIMIT_PENALISES = 1 << 4, /* its penalty has parts */
+	WEIR_LIMIT_NARROW = 1 << 5,    /* it has rules: it is not for every request */
 };
 
 /* How much, by default or for one subject: the rate in force and the ones before it, newest first; or places. */
