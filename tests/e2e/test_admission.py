@@ -262,8 +262,12 @@ def test_explain(world):
     assert proxy[1] == {"conns": "nothing", "open": "nothing"}
     site.weir("limit", "set", "conns", "--dry-run")
     assert explain()[:2] == ("dry_run_refused", {"conns": "would_refuse", "open": "admits"})
+    site.weir("limit", "set", "secrets", "--key", "user", "--resource", "secrets", "--qps", 1, "--burst", 1)
     site.weir("pause")
-    assert explain()[:2] == ("admitted", {})
+    for _ in range(4):  # the memory of each CPU's latest question
+        assert site.weir.json("explain", "--user", "alice", "GET", "/api/v1/secrets")["rules"]
+        decision, says, said = explain()
+        assert (decision, says, said["rules"]) == ("admitted", {}, [])
     refused = site.weir.refused
     assert "--source is missing" in refused("explain", "--connection", status=2)
     assert "no request" in refused("explain", "--connection", "--source", "192.0.2.9", "GET", "/", status=2)

@@ -294,6 +294,7 @@ def test_a_share_of_the_connections(world, serve, tmp_path):
     for share in "0", "0%", "101", "5%%", "%", "":
         assert "--inside-share" in world.weir.refused("attach", "other", "--port", 8444, "--inside-share", share,
                                                       status=2)
+    assert "needs --inside" in world.weir.refused("attach", "other", "--port", 8444, "--inside-share", "5%", status=2)
     world.weir("detach", "web")
     policy = tmp_path / "web.yaml"
     text = "apiVersion: weir/v1\nkind: Throttle\nmetadata: {name: web}\nspec:\n  listen: ['*:8443']\n" \

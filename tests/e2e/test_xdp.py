@@ -233,6 +233,19 @@ def test_the_box_of_an_address(world, family):
     assert site.packets("boxed") >= 3
 
 
+def test_no_box_of_a_limit_with_rules(world):
+    """XDP does not know what a request is for: what the limit is not for would wait, too."""
+    site = world.site(world.veth())
+    site.attach(*NO_PROXY, "--xdp", "generic")
+    site.weir("limit", "set", "secrets", "--key", "source", "--resource", "secrets", "--qps", 0.01, "--burst", 1, "--penalty",
+              "exponential:100s..100s")
+    client = site.client()
+    assert [client.get("/api/v1/secrets") for _ in range(4)] == [200, 429, 429, 429]
+    assert isinstance(connect(site), socket.socket)
+    assert client.get("/api/v1/pods") == 200
+    assert site.packets("boxed") == 0
+
+
 @pytest.mark.parametrize("others", [False, True], ids=["alone", "with others"])
 def test_the_box_of_a_user(world, others):
     """Only while nobody else is known to ask from its address."""

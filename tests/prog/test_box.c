@@ -263,17 +263,24 @@ static void test_somebody_exempt_asks(void **state)
 	assert_false(syn_held(false));
 }
 
+/* Of the client's box. */
+static struct weir_box_key own_key(void)
+{
+	__u8 address[16];
+
+	address_of(false, 0, address);
+	return weir_box_key(0, address);
+}
+
 /* The memory of a box may come to be another's while it is read; and what is half written is none. */
 static void test_what_is_read_of_another(void **state)
 {
-	struct weir_box_key key, other;
+	struct weir_box_key key = own_key(), other;
 	struct weir_box box, torn;
 	__u8 address[16];
 
 	(void)state;
 	go_on_while_refused(false);
-	address_of(false, 0, address);
-	key = weir_box_key(0, address);
 	assert_int_equal(bpf_map_lookup_elem(dp->maps.boxes, &key, &box), 0);
 	for (size_t i = 0; i < sizeof(box); i++) {
 		torn = box;
@@ -291,14 +298,11 @@ static void test_what_is_read_of_another(void **state)
 
 static void test_goes_with_its_server(void **state)
 {
-	struct weir_box_key key;
+	struct weir_box_key key = own_key();
 	struct weir_box box;
-	__u8 address[16];
 
 	(void)state;
 	go_on_while_refused(false);
-	address_of(false, 0, address);
-	key = weir_box_key(0, address);
 	assert_int_equal(bpf_map_lookup_elem(dp->maps.boxes, &key, &box), 0);
 	key.server = 1;
 	assert_int_equal(bpf_map_update_elem(dp->maps.boxes, &key, &box, BPF_ANY), 0);
