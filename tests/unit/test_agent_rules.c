@@ -67,16 +67,18 @@ static void change(void **state)
 	succeed(f, "limit set", SECRETS);
 	succeed(f, "limit set",
 		"{\"limit\":{\"name\":\"secrets\",\"mode\":\"dry-run\",\"penalty\":\"exponential:1s..60s\"}}");
-	assert_int_equal(in_kernel(f, "secrets")->flags, WEIR_LIMIT_DRY_RUN);
+	assert_int_equal(in_kernel(f, "secrets")->flags, WEIR_LIMIT_DRY_RUN | WEIR_LIMIT_NARROW);
 	assert_int_not_equal(in_kernel(f, "secrets")->penalty.parts, 0);
 	assert_true(in_kernel(f, "secrets")->amount.burst == 10);
 	succeed(f, "limit set", "{\"limit\":{\"name\":\"secrets\",\"qps\":7,\"burst\":8}}");
-	assert_int_equal(in_kernel(f, "secrets")->flags, WEIR_LIMIT_DRY_RUN);
+	assert_int_equal(in_kernel(f, "secrets")->flags, WEIR_LIMIT_DRY_RUN | WEIR_LIMIT_NARROW);
 	assert_true(in_kernel(f, "secrets")->amount.burst == 8);
 	succeed(f, "limit set", "{\"limit\":{\"name\":\"secrets\",\"mode\":\"enforce\",\"penalty\":\"off\"}}");
-	assert_int_equal(in_kernel(f, "secrets")->flags, 0);
+	assert_int_equal(in_kernel(f, "secrets")->flags, WEIR_LIMIT_NARROW);
 	assert_int_equal(in_kernel(f, "secrets")->penalty.parts, 0);
 	assert_int_equal(the_limit(f, "secrets")->n_rules, 1);
+	succeed(f, "limit set", "{\"limit\":{\"name\":\"all\",\"key\":\"user\",\"qps\":1,\"burst\":1}}");
+	assert_int_equal(in_kernel(f, "all")->flags, 0);
 }
 
 static void refused(void **state)
