@@ -101,7 +101,7 @@ static bool says_taken(struct fixture *f, __u64 kernel, __u64 said)
 	return strstr(text, line);
 }
 
-/* What takes no time is read whenever somebody asks; what took 100 ms not for 10 s. */
+/* What takes no time is read whenever somebody asks; what took 100 ms not for 10 s, or until it may be another's. */
 static void places_taken(void **state)
 {
 	struct fixture *f = *state;
@@ -113,6 +113,9 @@ static void places_taken(void **state)
 	fake_nets[1].taken_ms = 100;
 	assert_true(says_taken(f, 3, 3));
 	assert_true(says_taken(f, 4, 3));
+	succeed(f, "limit delete", "{\"server\":\"s0\",\"limit\":\"slow\"}");
+	succeed(f, "limit set", "{\"server\":\"s0\",\"limit\":{\"name\":\"slow\",\"key\":\"user\",\"in_flight\":9}}");
+	assert_true(says_taken(f, 5, 5));
 }
 
 /* --- what a namespace's maps hold */

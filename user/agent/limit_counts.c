@@ -64,6 +64,11 @@ void limits_taken_clear(struct limits_taken *taken)
 		free(taken->of[i].places);
 }
 
+void limits_taken_forget(struct net *net)
+{
+	net->taken.until_ns = 0;
+}
+
 #define PLACES_SIZE (WEIR_MAX_LIMITS * sizeof(__u64))
 #define SHORT_NS (10 * WEIR_NS_PER_MS)
 #define SHARE 100

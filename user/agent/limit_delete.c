@@ -12,7 +12,6 @@ static int leave_kernel(struct net *net, int slot, const struct limit *limit, st
 {
 	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
 
-	net->taken.until_ns = 0; /* the slot is another's next */
 	return rules_apply(net, slot, net->agent->state.servers[slot], err) ?:
 		       datapath_limit_delete(net->dp, slot, limit_slot(limit), err);
 }
@@ -25,6 +24,8 @@ int limit_take_out(struct agent *agent, int slot, const struct limit *limit, str
 
 	if (ret)
 		return ret;
+	if (net)
+		limits_taken_forget(net);
 	/* A group too many is known for longer than it need be; that is all that can go wrong here. */
 	if (server_name_groups(server, NULL) > 0 && net)
 		groups_apply(agent, slot, NULL);

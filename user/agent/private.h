@@ -287,6 +287,8 @@ struct limits_taken {
 };
 void limits_taken_clear(struct limits_taken *taken);
 #define CLEANUP_LIMITS_TAKEN __attribute__((cleanup(limits_taken_clear)))
+/* Slots of the namespace's limits may be others' now: what was read of them does not stand any longer. */
+void limits_taken_forget(struct net *net);
 
 /*
  * What the limits and priority levels of a server have counted; taken NULL: but for the places that are taken. The caller frees

@@ -37,10 +37,7 @@ static int drop_others(const struct change *c, struct error *err)
 	for (size_t i = 0; i < c->from->n_limits && !ret; i++) {
 		const struct limit *from = &c->from->limits[i], *to = limit_at(c->to, limit_slot(from));
 
-		if (to && to->number == from->number && to->keys == from->keys)
-			continue;
-		c->net->taken.until_ns = 0; /* the slot is another's next */
-		if (to)
+		if (to && (to->number != from->number || to->keys != from->keys))
 			ret = datapath_limit_delete(c->net->dp, c->slot, limit_slot(from), err);
 	}
 	return ret;
@@ -138,6 +135,7 @@ static int change_kernel(const struct change *c, struct error *err)
 	else if (!texts_equal(&c->from->identity.rule_groups, &c->to->identity.rule_groups))
 		ret = groups_apply(c->agent, c->slot, err);
 	ret = ret ?: change_limits(c, err) ?: server_apply_flags(c->agent, c->slot, err);
+	limits_taken_forget(c->net);
 	return !ret && settings ? change_inside(c, err) : ret;
 }
 

@@ -108,7 +108,6 @@ static int clear(struct net *net, int slot, struct error *err)
 {
 	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
 
-	net->taken.until_ns = 0; /* the slots of its limits are others' next */
 	return datapath_server_clear(net->dp, slot, err);
 }
 
@@ -123,6 +122,8 @@ int server_end(struct agent *agent, int slot, struct error *err)
 	ret = net ? clear(net, slot, err) : 0;
 	if (ret)
 		return ret;
+	if (net)
+		limits_taken_forget(net);
 	agent->state.servers[slot] = NULL;
 	agent->servers[slot].in_force = false;
 	agent->servers[slot].tried = false;
