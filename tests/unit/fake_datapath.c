@@ -498,8 +498,8 @@ int datapath_pace(struct datapath *dp, bool on, struct error *err)
 int datapath_loopback_tracked(struct datapath *dp, struct error *err)
 {
 	CLEANUP_KERNEL void *kernel = fake_kernel();
-	(void)err;
-	return dp->tracked;
+
+	return dp->tracked < 0 ? error_set(err, dp->tracked, "a connection there: timed out") : dp->tracked;
 }
 
 __u32 datapath_conns_max(const struct datapath *dp)

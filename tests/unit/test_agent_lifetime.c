@@ -208,8 +208,11 @@ static void loopback(void **state)
 	struct fixture *f = *state;
 	struct datapath *dp = &fake_nets[1];
 
-	dp->tracked = 1;
+	dp->tracked = -EIO; /* never known: the safe one */
 	succeed(f, "attach", "{\"server\":{\"name\":\"a\",\"listen\":[\"*:1\"]}}");
+	assert_int_equal(dp->servers[0].flags, ACTIVE | WEIR_SERVER_CLOSING_LOOPBACK);
+	dp->tracked = 1;
+	in_turn(f, net_probe);
 	succeed(f, "attach", "{\"server\":{\"name\":\"b\",\"listen\":[\"*:2\"],\"loopback\":\"translate\"}}");
 	succeed(f, "attach", "{\"server\":{\"name\":\"c\",\"listen\":[\"*:3\"],\"loopback\":\"close\"}}");
 	assert_int_equal(dp->servers[0].flags, ACTIVE | WEIR_SERVER_CLOSING_LOOPBACK);

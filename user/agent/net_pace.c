@@ -72,9 +72,14 @@ void net_probe(struct net *net)
 	int tracked;
 
 	tracked = is_loopback_tracked(net, &err);
-	if (tracked < 0)
+	if (tracked < 0) {
 		log_warning("cannot tell whether conntrack tracks loopback: %s", err.text);
-	if (tracked < 0 || tracked == net->loopback_tracked)
+		/* As it was known last: packets get lost, and busy machines are slow. To close is right in either case. */
+		tracked = net->loopback_known ? net->loopback_tracked : true;
+	} else {
+		net->loopback_known = true;
+	}
+	if (tracked == net->loopback_tracked)
 		return;
 	net->loopback_tracked = tracked;
 	probe_set(&net->probe, PROBE_UNTRACKED, tracked ? PROBE_NO : PROBE_YES, "%s", "");

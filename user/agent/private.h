@@ -56,6 +56,7 @@ struct net {
 	bool leaving;			 /* its last server is gone, and so is it soon */
 	__u64 swept;			 /* round of the sweeper (sweep.c) */
 	bool loopback_tracked;		 /* by conntrack, so translated connections would be invalid to it */
+	bool loopback_known;		 /* it was found out once */
 	struct error links_err;		 /* the last failure to follow the devices, so that it is logged once */
 	struct error hold_err;		 /* the same, to reach the sockets of connections that cannot be read */
 	bool paced;	       /* what cannot be read waits on a device of its own, for the servers that want that */

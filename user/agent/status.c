@@ -33,7 +33,9 @@ static json_t *describe_loopback(const struct server *server, const struct net *
 	bool closing = net && (server_flags(server, net) & WEIR_SERVER_CLOSING_LOOPBACK);
 
 	if (server->loopback == LOOPBACK_AUTO)
-		why = net && net->loopback_tracked ? "conntrack tracks loopback" : "conntrack does not track loopback";
+		why = !closing		  ? "conntrack does not track loopback" :
+		      net->loopback_known ? "conntrack tracks loopback" :
+					    "it is not known whether conntrack tracks loopback";
 	return json_pack("{s:s, s:s, s:s}", "asked", loopback_mode_name(server->loopback), "mode",
 			 closing ? "close" : "translate", "why", why);
 }

@@ -158,11 +158,12 @@ int datapath_hold_sync(struct datapath *dp, const char *const *cgroups, size_t n
 
 static int tracked_inside(void *arg)
 {
-	(void)arg;
-	return conntrack_tracks_loopback();
+	int tracked = conntrack_tracks_loopback();
+
+	return tracked < 0 ? error_set(arg, tracked, "a connection there: %s", strerror(-tracked)) : tracked;
 }
 
 int datapath_loopback_tracked(struct datapath *dp, struct error *err)
 {
-	return netns_run(dp->netns_fd, tracked_inside, NULL, err);
+	return netns_run(dp->netns_fd, tracked_inside, err, err);
 }

@@ -140,8 +140,11 @@ static int read_inside(void *arg)
 	int tcx = attach_tcx_programs(1, ATTACH_INGRESS, ids);
 	struct probe *probe = arg;
 
-	probe_set(probe, PROBE_UNTRACKED, tracked ? PROBE_NO : PROBE_YES, "%s",
-		  tracked ? "conntrack tracks loopback: a 429 on loopback closes its connection" : "");
+	if (tracked < 0)
+		probe_set(probe, PROBE_UNTRACKED, PROBE_UNKNOWN, "%s", strerror(-tracked));
+	else
+		probe_set(probe, PROBE_UNTRACKED, tracked ? PROBE_NO : PROBE_YES, "%s",
+			  tracked ? "conntrack tracks loopback: a 429 on loopback closes its connection" : "");
 	probe_set(probe, PROBE_SOCK_DIAG, diag < 0 ? PROBE_NO : PROBE_YES, "%s", diag < 0 ? strerror(-diag) : "");
 	if (tcx == -EPERM)
 		probe_set(probe, PROBE_TCX, PROBE_UNKNOWN, "%s", no_root);

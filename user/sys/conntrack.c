@@ -43,19 +43,19 @@ static bool is_tracked(int fd, int level)
 	return !getsockopt(fd, level, ORIGINAL_DST, &destination, &length);
 }
 
-static bool tracks(struct sockaddr *address, socklen_t length, int level)
+/* 1: it is tracked. 0: it is not, or nothing flows in this family. -errno: there is no telling. */
+static int tracks(struct sockaddr *address, socklen_t length, int level)
 {
 	CLEANUP_CLOSE int server = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	CLEANUP_CLOSE int client = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int ret;
 
 	if (server < 0 || client < 0)
-		return errno != EAFNOSUPPORT;
+		return errno == EAFNOSUPPORT ? 0 : -errno;
 	ret = loopback_listen(server, address, length) ?: loopback_connect(client, address, length);
-	/* Nothing flows where the family is off. */
 	if (ret == -EADDRNOTAVAIL || ret == -ENETUNREACH)
-		return false;
-	return ret || is_tracked(client, level);
+		return 0;
+	return ret ?: is_tracked(client, level);
 }
 
 int conntrack_tracks_loopback(void)
@@ -63,6 +63,8 @@ int conntrack_tracks_loopback(void)
 	struct sockaddr_in ip4 = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct sockaddr_in6 ip6 = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
 
-	return tracks((struct sockaddr *)&ip4, sizeof(ip4), SOL_IP) ||
-	       tracks((struct sockaddr *)&ip6, sizeof(ip6), SOL_IPV6);
+	int by_ip4 = tracks((struct sockaddr *)&ip4, sizeof(ip4), SOL_IP);
+	int by_ip6 = by_ip4 == 1 ? 0 : tracks((struct sockaddr *)&ip6, sizeof(ip6), SOL_IPV6);
+
+	return by_ip4 == 1 || by_ip6 == 1 ? 1 : by_ip4 ?: by_ip6;
 }

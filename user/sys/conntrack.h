@@ -5,7 +5,7 @@
 
 /*
  * Opens loopback connections of its own in the caller's network namespace and asks whether they are tracked (in the
- * default zone). 1 yes or impossible to tell, 0 no.
+ * default zone). 1 yes, 0 no. -errno: there is no telling, as no connection could be made; -ETIMEDOUT: in good time.
  */
 int conntrack_tracks_loopback(void);
 
