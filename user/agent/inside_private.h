@@ -41,6 +41,8 @@ bool inside_is_followed(const struct agent *agent, int slot);
 
 /* inside_sync.c: all processes of the namespace */
 int inside_sync_net(struct net *net, struct error *err);
+/* Percent of connections of which requests are refused. */
+__u32 inside_share(const struct server *server);
 /* Are requests of this process to be refused? */
 bool inside_is_answered(const struct agent *agent, int slot, const struct inside_served *served);
 /* Why it is not looked into as was asked for; NULL: it is. */

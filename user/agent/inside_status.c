@@ -37,7 +37,7 @@ static const struct inside_served *first_seen(const struct inside_server *inside
 /* "answer to 5 % of connections (kube-apiserver v1.20.2, go1.19.8, Linux 6.18.44)" */
 static char *lane_text(const struct server *server, const char *lane, const struct inside_served *seen)
 {
-	__u32 share = strcmp(lane, "answer") == 0 && server->inside_share ? server->inside_share : WEIR_INSIDE_ALL;
+	__u32 share = strcmp(lane, "answer") == 0 ? inside_share(server) : WEIR_INSIDE_ALL;
 	struct utsname kernel;
 	char some[64] = "";
 	char *text;
@@ -68,7 +68,7 @@ json_t *inside_status(const struct agent *agent, int slot)
 	if (seen && !why && server->inside == INSIDE_AUTO && !seen->answers)
 		why = seen->no_answer.text;
 	return json_pack("{s:s, s:s, s:i, s:s?, s:s?, s:o}", "asked", inside_mode_name(server->inside), "lane", lane,
-			 "share", (int)(server->inside_share ?: WEIR_INSIDE_ALL), "text", text, "why", why, "processes",
+			 "share", (int)inside_share(server), "text", text, "why", why, "processes",
 			 list_processes(inside));
 }
 

@@ -8,6 +8,11 @@
 #include "agent/inside_private.h"
 #include "base/cleanup.h"
 
+__u32 inside_share(const struct server *server)
+{
+	return server->inside_share ?: WEIR_INSIDE_ALL;
+}
+
 bool inside_is_answered(const struct agent *agent, int slot, const struct inside_served *served)
 {
 	return served->answers && agent->state.servers[slot]->inside != INSIDE_SEE &&
@@ -36,7 +41,7 @@ static size_t processes_of(const struct agent *agent, int slot, struct datapath_
 		};
 		inside_layout_move(&out[n - 1].process.layout, served->bias);
 		out[n - 1].process.layout.ends = inside->ends;
-		out[n - 1].process.layout.share = agent->state.servers[slot]->inside_share ?: WEIR_INSIDE_ALL;
+		out[n - 1].process.layout.share = inside_share(agent->state.servers[slot]);
 	}
 	return n;
 }

@@ -3,11 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "weir/base/duration.h"
+
 #include "agent/private.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "model/parse.h"
-#include "weir/base/duration.h"
 
 /* Of one that is not in force all is 0. */
 static int measure(struct net *net, int slot, __u32 limit, const __u64 *taken, struct metrics_limit *out,
