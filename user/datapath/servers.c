@@ -4,6 +4,7 @@
 #include <linux/membarrier.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -118,6 +119,19 @@ static int port_addresses(struct datapath *dp, __u16 port, __u32 *addresses)
 	return ret;
 }
 
+const struct weir_port *ports_map(const struct datapath *dp)
+{
+	void *ports = mmap(NULL, WEIR_PORTS * sizeof(struct weir_port), PROT_READ, MAP_SHARED, dp->maps.ports, 0);
+
+	return ports == MAP_FAILED ? NULL : ports;
+}
+
+void ports_unmap(const struct weir_port **ports)
+{
+	if (*ports)
+		munmap((void *)*ports, WEIR_PORTS * sizeof(**ports));
+}
+
 static bool port_is_used(const struct weir_port *entry)
 {
 	return entry->any || entry->addresses;
@@ -148,20 +162,14 @@ static int port_refresh(struct datapath *dp, __u32 slot, __u32 port, bool any)
 
 static int ports_refresh(struct datapath *dp, __u32 slot, const struct datapath_listen *listens, size_t n)
 {
-	CLEANUP_CURSOR struct map_cursor cursor = {};
-	int ret = map_cursor_open(&cursor, dp->maps.ports, sizeof(__u32), sizeof(struct weir_port));
+	CLEANUP_PORTS const struct weir_port *ports = ports_map(dp);
+	int ret = ports ? 0 : -errno;
 
 	for (size_t i = 0; i < n && !ret; i++)
 		ret = port_refresh(dp, slot, listens[i].port, any_wanted(listens[i].port, listens, n));
-	while (!ret && (ret = map_cursor_next(&cursor)) > 0) {
-		const struct weir_port *entries = cursor.values;
-		const __u32 *ports = cursor.keys;
-
-		ret = 0;
-		for (__u32 i = 0; i < cursor.n && !ret; i++) {
-			if (port_is_used(&entries[i]))
-				ret = port_refresh(dp, slot, ports[i], any_wanted(ports[i], listens, n));
-		}
+	for (__u32 port = 0; port < WEIR_PORTS && !ret; port++) {
+		if (port_is_used(&ports[port]))
+			ret = port_refresh(dp, slot, port, any_wanted(port, listens, n));
 	}
 	return ret;
 }

@@ -127,20 +127,16 @@ static bool is_strange_source(const void *key, const void *value, const void *ar
 static int ports_clear(struct datapath *dp, const struct datapath_servers *servers)
 {
 	const struct strangers strangers = { servers, &dp->written.of[DATAPATH_ports].dropped };
-	CLEANUP_CURSOR struct map_cursor cursor = {};
-	int ret = map_cursor_open(&cursor, dp->maps.ports, sizeof(__u32), sizeof(struct weir_port));
+	CLEANUP_PORTS const struct weir_port *ports = ports_map(dp);
+	int ret = ports ? 0 : -errno;
 
-	while (!ret && (ret = map_cursor_next(&cursor)) > 0) {
-		struct weir_port *entries = cursor.values;
-		const __u32 *ports = cursor.keys;
+	for (__u32 port = 0; port < WEIR_PORTS && !ret; port++) {
+		struct weir_port entry = ports[port];
 
-		ret = 0;
-		for (__u32 i = 0; i < cursor.n && !ret; i++) {
-			if (!entries[i].any || !is_stranger(&strangers, entries[i].any - 1))
-				continue;
-			entries[i].any = 0;
-			ret = bpf_map_update_elem(dp->maps.ports, &ports[i], &entries[i], BPF_ANY);
-		}
+		if (!entry.any || !is_stranger(&strangers, entry.any - 1))
+			continue;
+		entry.any = 0;
+		ret = bpf_map_update_elem(dp->maps.ports, &port, &entry, BPF_ANY);
 	}
 	return ret;
 }
