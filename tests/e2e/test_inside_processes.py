@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from lib.inside import GoServer, get, program
-from lib.process import end, eventually, run
+from lib.process import PATIENCE_S, end, eventually, run
 
 # Listens as descriptor 3, and becomes another program when it is told to.
 LATE = """
@@ -120,4 +120,5 @@ def test_server_in_a_process_namespace(world, place):
 @pytest.mark.parametrize("test", ["test_containers_of_one_image", "test_server_in_a_process_namespace"])
 def test_agent_in_a_process_namespace(test):
     """As on a node that is itself a container: the agent counts processes otherwise than the kernel."""
-    run(*PROCESS_NAMESPACE, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"{__file__}::{test}")
+    run(*PROCESS_NAMESPACE, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"{__file__}::{test}",
+        timeout=10 * PATIENCE_S)  # whatever the test itself has patience for

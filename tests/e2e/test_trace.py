@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """`weir trace` says of each request what became of it: once, in order, and as the server logged it."""
 import socket
+import time
 
 import pytest
 
@@ -10,6 +11,7 @@ from lib.process import eventually
 pytestmark = pytest.mark.together
 
 FIELDS = ("method", "target", "decision")
+CONTROL_TIMEOUT_S = 10  # user/control/control.h
 
 
 @pytest.fixture
@@ -225,6 +227,7 @@ def test_reader_that_does_not_read(world, site):
             for _ in range(50):
                 assert client.read().status == 200
         assert len(trace.end()) == n
+        time.sleep(CONTROL_TIMEOUT_S + 2)  # the patience for other commands is not for streams
         slow.shutdown(socket.SHUT_WR)
         lines = stream.read().splitlines()
     lost = int(lines[-1].decode().removeprefix('{"end":{"lost":').removesuffix("}}"))

@@ -112,9 +112,12 @@ void control_answer(struct control_client *client, int ret, json_t *result, cons
 
 void control_stream(struct control_client *client, void (*ended)(void *arg), void *arg)
 {
+	/* Not NULL: libevent goes by an event's earlier timeout where it is given none. */
+	const struct timeval year = { .tv_sec = 365 * 24 * 3600 };
+
 	client->ended = ended;
 	client->ended_arg = arg;
-	bufferevent_set_timeouts(client->stream, NULL, NULL);
+	bufferevent_set_timeouts(client->stream, &year, &year);
 }
 
 bool control_send(struct control_client *client, json_t *value)

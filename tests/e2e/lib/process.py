@@ -8,10 +8,10 @@ import time
 PATIENCE_S = int(os.environ.get("PATIENCE_S", 60))
 
 
-def run(*words, **options):
+def run(*words, timeout=PATIENCE_S, **options):
     """The output of a command that must succeed."""
     done = subprocess.run([str(word) for word in words], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          timeout=PATIENCE_S, **options)
+                          timeout=timeout, **options)
     assert done.returncode == 0, f"{' '.join(done.args)}: {done.stderr.strip() or done.stdout.strip()}"
     return done.stdout
 
