@@ -21,7 +21,11 @@ static __always_inline bool client_passes(struct __sk_buff *skb, struct work *w,
 	__u64 now_ns;
 	bool passes;
 
-	if (!weir_conn_client_may_pass(c, g) || w->packet.signature || c->opaque_why == WEIR_SIGNED ||
+	if (w->packet.signature || c->opaque_why == WEIR_SIGNED)
+		return false;
+	if (weir_conn_client_acks(c, g))
+		return true;
+	if (!weir_conn_client_may_pass(c, g) ||
 	    (g->len && c->phase == WEIR_PHASE_OPAQUE && (w->server_flags & WEIR_SERVER_PACED)))
 		return false;
 	now_ns = passing_ns(g);
@@ -41,6 +45,8 @@ static __always_inline bool server_passes(struct work *w, struct weir_conn *c)
 	__u64 now_ns;
 	bool passes;
 
+	if (weir_conn_server_acks(c, g))
+		return true;
 	if (!weir_conn_server_may_pass(c, g))
 		return false;
 	now_ns = passing_ns(g);

@@ -9,6 +9,33 @@
 #include <assert.h>
 #include <string.h>
 
+/* A bare acknowledgement leaves reads to be settled by what comes after it. */
+static inline void check_client_acks(const struct weir_conn *before, const struct weir_conn *passed,
+				     const struct weir_segment *g)
+{
+	struct weir_conn c;
+
+	memcpy(&c, before, sizeof(c));
+	if (!weir_conn_client_acks(&c, g)) {
+		assert(!memcmp(before, &c, sizeof(c)));
+		return;
+	}
+	weir_unconfirmed_settle(&c.unconfirmed, weir_conn_acked(&c));
+	assert(passed && !memcmp(passed, &c, sizeof(c)));
+}
+
+static inline void check_server_acks(const struct weir_conn *before, const struct weir_conn *passed,
+				     const struct weir_segment *g)
+{
+	struct weir_conn c;
+
+	memcpy(&c, before, sizeof(c));
+	if (weir_conn_server_acks(&c, g))
+		assert(passed && !memcmp(passed, &c, sizeof(c)));
+	else
+		assert(!memcmp(before, &c, sizeof(c)));
+}
+
 /* weir_conn_begin_client(), and whether the segment passed at a glance is written to *passed. */
 static inline enum weir_action checked_begin_client(struct weir_conn *c, const struct weir_socket *k,
 						    const struct weir_segment *g, struct weir_request_reader *r,
@@ -21,6 +48,7 @@ static inline enum weir_action checked_begin_client(struct weir_conn *c, const s
 	memcpy(&glanced, c, sizeof(glanced));
 	*passed = !k->asked && weir_conn_client_passes(&glanced, g);
 	assert(*passed || !memcmp(&before, &glanced, sizeof(before)));
+	check_client_acks(&before, *passed ? &glanced : NULL, g);
 	action = weir_conn_begin_client(c, k, g, r, why);
 	assert(!*passed || (action == WEIR_PASS && *why == WEIR_REASON_NONE && !memcmp(c, &glanced, sizeof(*c))));
 	return action;
@@ -37,6 +65,7 @@ static inline enum weir_action checked_begin_server(struct weir_conn *c, const s
 	memcpy(&glanced, c, sizeof(glanced));
 	*passed = weir_conn_server_passes(&glanced, g);
 	assert(*passed || !memcmp(&before, &glanced, sizeof(before)));
+	check_server_acks(&before, *passed ? &glanced : NULL, g);
 	action = weir_conn_begin_server(c, g, r, why);
 	assert(!*passed || (action == WEIR_PASS && *why == WEIR_REASON_NONE && !memcmp(c, &glanced, sizeof(*c))));
 	return action;

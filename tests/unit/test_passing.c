@@ -18,7 +18,7 @@
 #define SERVER 0x7ffffffdU
 
 struct counts {
-	unsigned int bare, body, opaque, asked;
+	unsigned int bare, acks, body, opaque, asked;
 };
 
 static __u32 near(struct random *r, __u32 number)
@@ -72,6 +72,7 @@ static void any_conn(struct random *r, struct weir_conn *c)
 	c->responses = c->requests ? random_below(r, c->requests + 1) : 0;
 	c->places_end = random_below(r, 3);
 	c->strays = random_below(r, 3);
+	c->dying = random_chance(r, 100);
 	c->opaque_why = c->phase == WEIR_PHASE_OPAQUE ? WEIR_TLS : 0;
 	c->last_ns = WEIR_NS_PER_S + random_below(r, WEIR_NS_PER_S);
 }
@@ -91,9 +92,11 @@ static struct weir_segment any_segment(struct random *r, __u32 seq, __u32 ack)
 	return g;
 }
 
-static void count_passed(struct counts *n, const struct weir_conn *c, const struct weir_segment *g, bool passed)
+static void count_passed(struct counts *n, const struct weir_conn *c, const struct weir_segment *g, bool passed,
+			 bool acks)
 {
 	n->bare += passed && !g->len;
+	n->acks += acks;
 	n->body += passed && g->len && c->phase == WEIR_PHASE_FOLLOWED;
 	n->opaque += passed && g->len && c->phase == WEIR_PHASE_OPAQUE;
 	n->asked += !passed;
@@ -102,6 +105,7 @@ static void count_passed(struct counts *n, const struct weir_conn *c, const stru
 static void check_counts(const struct counts *n)
 {
 	assert_true(n->bare > ROUNDS / 100);
+	assert_in_range(n->acks, ROUNDS / 100, n->bare);
 	assert_true(n->body > ROUNDS / 1000);
 	assert_true(n->opaque > ROUNDS / 1000);
 	assert_true(n->asked > ROUNDS / 10);
@@ -118,12 +122,14 @@ static void test_client(void **state)
 		const struct weir_socket nobody = { 0 };
 		struct weir_request_reader r;
 		struct weir_segment g = any_segment(&random, CLIENT, SERVER);
-		struct weir_conn c;
-		bool passed;
+		struct weir_conn c, bare;
+		bool passed, acks;
 
 		any_conn(&random, &c);
+		memcpy(&bare, &c, sizeof(c));
+		acks = weir_conn_client_acks(&bare, &g);
 		checked_begin_client(&c, &nobody, &g, &r, &why, &passed);
-		count_passed(&n, &c, &g, passed);
+		count_passed(&n, &c, &g, passed, acks);
 	}
 	check_counts(&n);
 }
@@ -138,12 +144,14 @@ static void test_server(void **state)
 		enum weir_reason why = WEIR_REASON_NONE;
 		struct weir_response_reader r;
 		struct weir_segment g = any_segment(&random, SERVER, CLIENT);
-		struct weir_conn c;
-		bool passed;
+		struct weir_conn c, bare;
+		bool passed, acks;
 
 		any_conn(&random, &c);
+		memcpy(&bare, &c, sizeof(c));
+		acks = weir_conn_server_acks(&bare, &g);
 		checked_begin_server(&c, &g, &r, &why, &passed);
-		count_passed(&n, &c, &g, passed);
+		count_passed(&n, &c, &g, passed, acks);
 	}
 	check_counts(&n);
 }

@@ -62,6 +62,55 @@ WEIR_INLINE bool weir_conn_server_passes(struct weir_conn *c, const struct weir_
 }
 
 /*
+ * A bare acknowledgement needs its connection's entry and nothing else: neither the lock nor the time.
+ *
+ * - It moves only marks that grow, and each of them is read by itself. A client's highest acknowledgement is swapped: another CPU's
+ *   that has come between must not be lost, for the server's next bytes may wait for it. Of the other marks, an older value is as
+ *   if an acknowledgement had been lost behind here. What a server's moves is moved by its socket alone.
+ * - If another CPU cuts meanwhile, it came before the cut. What it acknowledges has the same number on both sides of it.
+ * - Reads that it confirms are settled when the next segment is looked at.
+ * - Silence is counted in seconds, and only where an entry is to go.
+ */
+WEIR_INLINE bool weir_conn_is_bare(const struct weir_conn *c, const struct weir_segment *g, __u32 end)
+{
+	return !g->len && !c->dying && weir_conn_runs(c, g) && !seq_after(g->seq, end);
+}
+
+/* A client's, without the lock. False: nothing has changed. */
+WEIR_INLINE bool weir_conn_client_acks(struct weir_conn *c, const struct weir_segment *g)
+{
+	struct weir_splice *s = &c->splice;
+	__u32 acked = WEIR_FRESH(s->client_acked), server_end = WEIR_FRESH(s->server_end);
+	bool possible = !seq_after(g->ack, server_end);
+
+	if (!weir_conn_is_bare(c, g, s->client_end) || (g->has_ts && !s->client_has_ts))
+		return false;
+	if (possible && seq_after(g->ack, acked) && !__sync_bool_compare_and_swap(&s->client_acked, acked, g->ack))
+		return false;
+	if (possible && seq_after(g->ack, s->told))
+		s->told = g->ack;
+	if (g->has_ts && seq_after(g->tsval, s->client_tsval))
+		s->client_tsval = g->tsval;
+	return true;
+}
+
+/* A server's, likewise. First the window: with it and an older acknowledgement, the window's edge is not too far ahead. */
+WEIR_INLINE bool weir_conn_server_acks(struct weir_conn *c, const struct weir_segment *g)
+{
+	struct weir_splice *s = &c->splice;
+
+	if (!weir_conn_is_bare(c, g, s->server_end) || weir_conn_holds_places(c) || (g->has_ts && !s->has_ts))
+		return false;
+	if (g->has_ts && seq_after(g->tsval, s->server_tsval))
+		s->server_tsval = g->tsval;
+	s->server_window = g->window;
+	WEIR_FRESH_ALL();
+	if (seq_after(g->ack, s->server_acked))
+		s->server_acked = g->ack;
+	return true;
+}
+
+/*
  * Was a segment that bears its connection's badge read on its way, and is there nothing to do for the hold? Without the lock:
  * one that changes the connection meanwhile came later. In this order, for a cut moves passed_end behind what is cut.
  */
