@@ -2,7 +2,8 @@
 /*
  * What the limits of a request are to its subjects: looked up once, and copied. So are a limit's penalty and how many subjects may be
  * new to it. The agent replaces them at any time, and what is copied in the midst of that does not fit its seal
- * (include/weir/limit/seal.h): it is looked up again.
+ * (include/weir/limit/seal.h): it is looked up again. A limit's terms that have the seal of what was copied for the request before are
+ * the same, and are not copied again.
  */
 #ifndef WEIR_BPF_TERMS_H
 #define WEIR_BPF_TERMS_H
@@ -18,6 +19,12 @@ enum terms_copied {
 	TERMS_TORN,
 };
 
+/* What is there is no copy of anything. */
+static __always_inline void terms_forget(struct weir_terms *terms)
+{
+	terms->amount.seal = 0;
+}
+
 /* enum terms_copied */
 __noinline int limit_copy(struct weir_terms *to, __u32 index)
 {
@@ -25,9 +32,14 @@ __noinline int limit_copy(struct weir_terms *to, __u32 index)
 
 	if (!to || !limit)
 		return TERMS_NONE;
+	if (to->amount.seal && to->amount.seal == WEIR_FRESH(limit->terms.amount.seal))
+		return TERMS_WHOLE;
 	*to = limit->terms;
 	COPIED();
-	return weir_terms_seal(to, index) == to->amount.seal ? TERMS_WHOLE : TERMS_TORN;
+	if (weir_terms_seal(to, index) == to->amount.seal)
+		return TERMS_WHOLE;
+	terms_forget(to);
+	return TERMS_TORN;
 }
 
 /* enum terms_copied */
@@ -40,7 +52,10 @@ __noinline int override_copy(struct weir_amount *to, __u32 index, __u64 subject)
 		return TERMS_NONE;
 	*to = *amount;
 	COPIED();
-	return weir_override_seal(to, index, subject) == to->seal ? TERMS_WHOLE : TERMS_TORN;
+	if (weir_override_seal(to, index, subject) == to->seal)
+		return TERMS_WHOLE;
+	to->seal = 0;
+	return TERMS_TORN;
 }
 
 /* enum terms_copied */
@@ -83,6 +98,7 @@ static __always_inline int terms_try(struct decision *d, __u32 n, bool known)
 	if (copied == TERMS_TORN)
 		return copied;
 	if (copied == TERMS_NONE) {
+		terms_forget(terms);
 		terms->amount.flags = 0;
 		terms->flags = 0;
 		terms->key = 0;
