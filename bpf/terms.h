@@ -104,7 +104,7 @@ static __always_inline int terms_try(struct decision *d, __u32 n, bool known)
 		terms->key = 0;
 		return copied;
 	}
-	return override_copy(&terms->amount, index, d->subjects[n]);
+	return terms->flags & WEIR_LIMIT_OVERRIDDEN ? override_copy(&terms->amount, index, d->subjects[n]) : copied;
 }
 
 /* Sets d->terms[n]. Terms that are torn time and again are noted in d->torn. */

@@ -132,7 +132,8 @@ static struct weir_limit limit_changed(__u32 index, const struct weir_limit *bef
 	struct weir_limit limit = {
 		.terms = {
 			.groups = wanted->groups,
-			.flags = wanted->flags | (wanted->penalty.parts ? WEIR_LIMIT_PENALISES : 0),
+			.flags = wanted->flags | (wanted->penalty.parts ? WEIR_LIMIT_PENALISES : 0) |
+				 (before->terms.flags & WEIR_LIMIT_OVERRIDDEN),
 			.epoch = wanted->epoch,
 			.reason = wanted->reason,
 			.kind = wanted->kind,

@@ -43,6 +43,23 @@ static struct weir_amount override_value(const struct weir_override_key *key, co
 	return amount;
 }
 
+/* The limit says that it has overrides: before the first one is there, for no program looks for one before. */
+static int limit_overridden(struct datapath *dp, __u32 index, struct error *err)
+{
+	struct weir_limit limit;
+
+	if (bpf_map_lookup_elem(dp->maps.limits, &index, &limit))
+		return error_set(err, -ENOENT, "the limit of an override is not there");
+	if (limit.terms.flags & WEIR_LIMIT_OVERRIDDEN)
+		return 0;
+	limit.terms.flags |= WEIR_LIMIT_OVERRIDDEN;
+	limit.terms.amount.seal = weir_terms_seal(&limit.terms, index);
+	dp->written.of[DATAPATH_limits].changed++;
+	if (bpf_map_update_elem(dp->maps.limits, &index, &limit, BPF_EXIST))
+		return datapath_map_failed(err, -errno, "limits");
+	return 0;
+}
+
 /* --- one */
 
 /* A new override goes on from the rates that the subject had until now. */
@@ -55,9 +72,12 @@ int datapath_override_set(struct datapath *dp, __u32 server, __u32 slot, __u64 s
 	struct weir_amount old = {}, pushed;
 	bool there = !bpf_map_lookup_elem(dp->maps.overrides, &key, &old);
 	struct weir_limit limit;
+	int ret = limit_overridden(dp, index, err);
 
+	if (ret)
+		return ret;
 	if (bpf_map_lookup_elem(dp->maps.limits, &index, &limit))
-		return error_set(err, -ENOENT, "the limit of an override is not there");
+		return datapath_map_failed(err, -errno, "limits");
 	if (!there)
 		old = limit.terms.amount;
 	pushed = override_value(&key, &old, amount);
@@ -139,6 +159,18 @@ static int make_amounts(struct datapath *dp, __u32 server, const struct datapath
 	return 0;
 }
 
+/* Of limits that stand together. */
+static int limits_overridden(struct datapath *dp, const struct weir_override_key *keys, size_t n, struct error *err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < n && !ret; i++) {
+		if (!i || keys[i - 1].limit != keys[i].limit)
+			ret = limit_overridden(dp, keys[i].limit, err);
+	}
+	return ret;
+}
+
 static int drop_gone(struct datapath *dp, const struct map_diff *diff, struct error *err)
 {
 	const struct weir_override_key *gone = (const void *)diff->gone;
@@ -176,8 +208,11 @@ int datapath_overrides_set(struct datapath *dp, __u32 server, const struct datap
 					 .become = change_amount };
 	int ret = keys && amounts ? make_amounts(dp, server, overrides, n, keys, amounts) : -ENOMEM;
 
-	ret = ret									    ?:
-		      map_compare(&range, &(struct map_entries){ keys, amounts, n }, &diff) ?:
-											      map_put(dp, &range, &diff);
+	if (ret)
+		return datapath_map_failed(err, ret, "overrides");
+	ret = limits_overridden(dp, keys, n, err);
+	if (ret)
+		return ret;
+	ret = map_compare(&range, &(struct map_entries){ keys, amounts, n }, &diff) ?: map_put(dp, &range, &diff);
 	return ret ? datapath_map_failed(err, ret, "overrides") : drop_gone(dp, &diff, err);
 }

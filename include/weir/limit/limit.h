@@ -55,12 +55,13 @@ enum weir_key_part {
 enum weir_limit_flags {
 	WEIR_LIMIT_SET =
 		1 << 0, /* of an amount: it is one; else the limit is for the subjects with an override alone */
-	WEIR_LIMIT_DENY = 1 << 3,      /* of an amount: none, ever */
-	WEIR_LIMIT_DRY_RUN = 1 << 1,   /* what it refuses is counted, and passes */
-	WEIR_LIMIT_SEATS = 1 << 2,     /* IN_FLIGHT: a list takes as many places as it is wide (width.h) */
-	WEIR_LIMIT_RESET = 1 << 3,     /* of connections: who is refused gets a RST, instead of nothing */
-	WEIR_LIMIT_PENALISES = 1 << 4, /* its penalty has parts */
-	WEIR_LIMIT_NARROW = 1 << 5,    /* it has rules: it is not for every request */
+	WEIR_LIMIT_DENY = 1 << 3,	/* of an amount: none, ever */
+	WEIR_LIMIT_DRY_RUN = 1 << 1,	/* what it refuses is counted, and passes */
+	WEIR_LIMIT_SEATS = 1 << 2,	/* IN_FLIGHT: a list takes as many places as it is wide (width.h) */
+	WEIR_LIMIT_RESET = 1 << 3,	/* of connections: who is refused gets a RST, instead of nothing */
+	WEIR_LIMIT_PENALISES = 1 << 4,	/* its penalty has parts */
+	WEIR_LIMIT_NARROW = 1 << 5,	/* it has rules: it is not for every request */
+	WEIR_LIMIT_OVERRIDDEN = 1 << 6, /* some subject has, or had, an override: else none is looked up */
 };
 
 /* How much, by default or for one subject: the rate in force and the ones before it, newest first; or places. */
