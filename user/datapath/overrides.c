@@ -43,7 +43,10 @@ static struct weir_amount override_value(const struct weir_override_key *key, co
 	return amount;
 }
 
-/* The limit says that it has overrides: before the first one is there, for no program looks for one before. */
+/*
+ * The limit says that it has overrides: before the first one is there, for no program looks for one before. It is the overrides' own,
+ * and not counted as a change of the limit.
+ */
 static int limit_overridden(struct datapath *dp, __u32 index, struct error *err)
 {
 	struct weir_limit limit;
@@ -54,7 +57,6 @@ static int limit_overridden(struct datapath *dp, __u32 index, struct error *err)
 		return 0;
 	limit.terms.flags |= WEIR_LIMIT_OVERRIDDEN;
 	limit.terms.amount.seal = weir_terms_seal(&limit.terms, index);
-	dp->written.of[DATAPATH_limits].changed++;
 	if (bpf_map_update_elem(dp->maps.limits, &index, &limit, BPF_EXIST))
 		return datapath_map_failed(err, -errno, "limits");
 	return 0;
