@@ -62,6 +62,20 @@ static __always_inline void each_limit(struct decision *d, int (*call)(struct de
 	}
 }
 
+/*
+ * Asks the limits for tokens that may be there only later, until d->latest_ns. The broadest comes first, so that the time it sets is
+ * the time at which the narrower one is asked: that keeps nobody else waiting.
+ */
+static __always_inline void ask_in_turn(struct decision *d)
+{
+#pragma GCC unroll 16
+	for (__u32 i = 0; i < WEIR_MATCHES_MAX; i++) {
+		if (i >= d->n_limits)
+			break;
+		ask(d, d->n_limits - 1 - i);
+	}
+}
+
 /* The request (or the segment) decided last comes again: as if it had not been asked for. */
 __noinline int undo_decision(struct decision *d)
 {
@@ -104,6 +118,16 @@ static __always_inline __u32 retry_after(const struct decision *d)
 	return server && server->retry_max_s && seconds > server->retry_max_s ? server->retry_max_s : seconds;
 }
 
+/* Whom the limits are about, and what of places it takes. */
+static __always_inline void decide_begin(struct decision *d)
+{
+	each_limit(d, subject_find);
+	if (((d->traits & WEIR_SERVER_IN_FLIGHT) || d->connects) && !d->unreadable && !d->placeless) {
+		places_begin(d);
+		width_find(d);
+	}
+}
+
 /*
  * Decides what d->limits is for. Sets d->refused (a bit for each limit that refused, 0: the request may pass) and
  * d->retry_s. With d->look it says what it would decide, and leaves everything as it is.
@@ -114,12 +138,8 @@ __noinline int decide(struct decision *d)
 
 	if (!d)
 		return 0;
-	each_limit(d, subject_find);
 	penalties = (d->traits & WEIR_SERVER_PENALTIES) && !d->unreadable && !(d->server_flags & WEIR_SERVER_DRY_RUN);
-	if (((d->traits & WEIR_SERVER_IN_FLIGHT) || d->connects) && !d->unreadable && !d->placeless) {
-		places_begin(d);
-		width_find(d);
-	}
+	decide_begin(d);
 	/* Those who do not back off are refused before any limit is asked. */
 	if (penalties)
 		each_limit(d, penalty_ask);

@@ -8,6 +8,7 @@
 
 #include "frame.h"
 #include "full.h"
+#include "inside_hold.h"
 #include "passing.h"
 #include "settings.h"
 #include "tally.h"
@@ -317,6 +318,8 @@ int weir_hold(struct __sk_buff *skb)
 	c = bpf_map_lookup_elem(&conns, &p->flow);
 	if (readable && c && was_read(skb, &p->segment, c))
 		return SOCKET_GETS_IT;
+	if (readable && (!c || c->phase != WEIR_PHASE_FOLLOWED) && inside_withholds(skb, w))
+		return SOCKET_GETS_NOTHING;
 	if (!load_settings(w, HOOK_HOLD) || !socket_is_here(skb, w))
 		return SOCKET_GETS_IT;
 	if (!readable)

@@ -8,6 +8,7 @@
 #include "inside_memory.h"
 
 #include "decide.h"
+#include "inside_owe.h"
 #include "inside_tell.h"
 #include "sample.h"
 #include "tally.h"
@@ -17,7 +18,8 @@
 
 static __always_inline __u32 inside_flags(const struct weir_server *server, const struct inside_request *r)
 {
-	__u32 flags = server->flags | (r->answers ? 0 : WEIR_SERVER_DRY_RUN);
+	bool limits = r->answers || (server->flags & WEIR_SERVER_INSIDE_HOLD);
+	__u32 flags = server->flags | (limits ? 0 : WEIR_SERVER_DRY_RUN);
 
 	return flags & INSIDE_WITHHOLDS_NOT ? flags & ~(WEIR_SERVER_FULL_REFUSES | WEIR_SERVER_FULL_KNOWN) : flags;
 }
@@ -83,9 +85,11 @@ static __always_inline enum weir_reason inside_ask(struct inside_piece *piece, c
 		return WEIR_EXEMPT;
 	if (health && health_find(d))
 		return WEIR_EXEMPT;
-	if (!(d->server_flags & WEIR_SERVER_PAUSED))
+	if (inside_owes(d))
+		inside_owe(d);
+	else if (!(d->server_flags & WEIR_SERVER_PAUSED))
 		decide(d);
-	if (d->refused && !(d->server_flags & WEIR_SERVER_DRY_RUN))
+	if (d->refused && !inside_owes(d) && !(d->server_flags & WEIR_SERVER_DRY_RUN))
 		return WEIR_SHED;
 	return d->refused | d->overlooked ? WEIR_DRY_RUN_SHED : WEIR_PASSED;
 }
@@ -225,6 +229,7 @@ static __noinline int inside_decide(struct inside_request *r, __u32 server)
 		inside_question(piece, memory, r, server, settings);
 		r->decision = inside_ask(piece, settings, r->health);
 		inside_keep_places(piece, &r->key);
+		inside_take_turn(r, &piece->decision);
 		inside_decided(&piece->decision, r);
 	}
 	inside_give_back(memory);

@@ -77,6 +77,12 @@ enum limit_said {
 
 #define CONTENDED_NS WEIR_NS_PER_S /* nobody knows when it will be quieter */
 
+/* How long it may take until the tokens are there; for a limit in a dry run nobody waits. */
+static __always_inline __u64 longest_wait(const struct decision *d, const struct weir_terms *terms)
+{
+	return terms->flags & WEIR_LIMIT_DRY_RUN ? 0 : d->latest_ns - d->at_ns;
+}
+
 /* Takes tokens of the bucket of limit n's subject, unless they would be given back at once. */
 static __always_inline int rate_ask(struct decision *d, __u32 n, __u32 index)
 {
@@ -86,7 +92,7 @@ static __always_inline int rate_ask(struct decision *d, __u32 n, __u32 index)
 
 	if (!kept)
 		return LIMIT_NO_BUCKET;
-	ask_begin(d, d->subjects[n], d->at_ns, d->latest_ns - d->at_ns, d->weight);
+	ask_begin(d, d->subjects[n], d->at_ns, longest_wait(d, terms), d->weight);
 	d->ask.look |= !!d->refused;
 	taken = bucket_try(&kept->bucket, &terms->amount.history, &d->ask);
 	if (taken == WEIR_LOST_RACE) {

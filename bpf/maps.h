@@ -10,6 +10,7 @@
 #include "weir/base/duration.h"
 #include "weir/conn/conn.h"
 #include "weir/conn/trace.h"
+#include "weir/inside/turn.h"
 
 #define EEXIST 17
 
@@ -196,6 +197,14 @@ struct {
 	__type(key, __u64);
 	__type(value, struct weir_name);
 } names SEC(".maps");
+
+/* No locks in it: programs inside servers write it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, WEIR_MAX_TURNS);
+	__type(key, struct weir_turn_key);
+	__type(value, struct weir_turns);
+} inside_turns SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

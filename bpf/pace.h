@@ -31,10 +31,7 @@ static __always_inline bool socket_knows(struct __sk_buff *skb, struct work *w)
 	return tcp || w->socket.listens;
 }
 
-/*
- * Takes what the segment weighs, as of w->decision.at_ns. The broadest limit comes first, so that the time it sets is the time at
- * which the narrower one is asked: that keeps nobody else waiting.
- */
+/* Takes what the segment weighs, as of w->decision.at_ns. */
 __noinline int reserve(struct __sk_buff *skb, struct work *w)
 {
 	struct decision *d;
@@ -54,12 +51,7 @@ __noinline int reserve(struct __sk_buff *skb, struct work *w)
 	if (identity_exempt(w) || limits_find(d, &w->request.request.path))
 		return 0;
 	each_limit(d, subject_find);
-#pragma GCC unroll 16
-	for (__u32 i = 0; i < WEIR_MATCHES_MAX; i++) {
-		if (i >= d->n_limits)
-			break;
-		ask(d, d->n_limits - 1 - i);
-	}
+	ask_in_turn(d);
 	remember_names(skb, w);
 	if (d->refused)
 		decision_give_back(d);

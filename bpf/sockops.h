@@ -9,6 +9,7 @@
 
 #include "admitted.h"
 #include "track.h"
+#include "turns.h"
 
 #define FAMILY_INET 2
 #define FAMILY_INET6 10
@@ -40,13 +41,13 @@ static __always_inline bool sockops_flow(struct bpf_sock_ops *ops, struct weir_f
 }
 
 /* A cgroup's sockets may be of several network namespaces. */
-static __always_inline bool sockops_is_ours(struct bpf_sock_ops *ops, const struct weir_flow *f)
+static __always_inline bool sockops_is_ours(struct bpf_sock_ops *ops, const struct weir_flow *f, __u32 *server)
 {
-	__u32 zero = 0, server;
+	__u32 zero = 0;
 	struct weir_settings *set = bpf_map_lookup_elem(&settings, &zero);
 
 	return set && set->netns_cookie == bpf_get_netns_cookie(ops) &&
-	       server_listens(f->server, f->server_port, &server);
+	       server_listens(f->server, f->server_port, server);
 }
 
 static __always_inline void socket_begins(struct bpf_sock_ops *ops, struct weir_flow *f)
@@ -70,11 +71,12 @@ static __always_inline bool answers_on(__u32 state)
  * Numbers are to be translated for as long as somebody can send some: after an abort the server's RST comes only now, and
  * the client may not have got its answer. When the client has closed first, and everything is acknowledged, nobody can.
  */
-static __always_inline void socket_ends(struct weir_flow *f, __u32 state)
+static __always_inline void socket_ends(struct weir_flow *f, __u32 server, __u32 state)
 {
 	struct weir_conn *c = bpf_map_lookup_elem(&conns, f);
 
 	admitted_ends(f);
+	turns_forget(server, f->client, bpf_ntohs(f->client_port));
 	if (!c)
 		return;
 	c->ended = answers_on(state) ? WEIR_ENDED_ANSWERS : WEIR_ENDED;
@@ -92,15 +94,16 @@ int weir_sockops(struct bpf_sock_ops *ops)
 {
 	struct weir_flow flow __attribute__((aligned(8))) = {}; /* written by words */
 	bool begins = ops->op == BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB;
+	__u32 server = 0;
 
 	if (!begins && !(ops->op == BPF_SOCK_OPS_STATE_CB && ops->args[1] == STATE_CLOSE))
 		return GO_ON;
-	if (!sockops_flow(ops, &flow) || !sockops_is_ours(ops, &flow))
+	if (!sockops_flow(ops, &flow) || !sockops_is_ours(ops, &flow, &server))
 		return GO_ON;
 	if (begins)
 		socket_begins(ops, &flow);
 	else
-		socket_ends(&flow, ops->args[0]);
+		socket_ends(&flow, server, ops->args[0]);
 	return GO_ON;
 }
 

@@ -16,23 +16,23 @@
 #include "base/rate.h"
 #include "saved/saved.h"
 
-#define FULL                                                                                                                                                                                                                 \
-	"{\"name\":\"api\",\"listen\":[\"*:80\",\"[2001:db8::1]:443\"],\"netns\":\"/run/netns/a\",\"netns_cookie\":17,"                                                                                                      \
-	"\"cgroup\":\"/sys/fs/cgroup\",\"trusted_proxies\":[\"10.0.0.0/8\"],\"proxy_protocol\":[\"192.0.2.0/24\"],\"interfaces\":[\"eth0\",\"lo\"],"                                                                         \
-	"\"loopback\":\"close\",\"framing\":\"pass\",\"paths\":\"nginx\",\"namespace_from\":\"prefix=/t/u/\","                                                                                                               \
-	"\"hold\":\"drop\",\"when_full\":\"closed\",\"inside\":\"see\",\"inside_share\":5,\"refusals\":\"plain\",\"xdp\":\"native\",\"max_retry_after\":60,\"keys\":100,\"dry_run\":true,\"paused\":true,\"draining\":true," \
-	"\"identity\":{\"user_header\":\"x-user\",\"group_header\":\"x-group\",\"exempt_groups\":[\"ops\",\"dev\"],"                                                                                                         \
-	"\"exempt_users\":[\"root\",\"2001:db8::/64\"],\"token_file\":\"/etc/t\",\"address_file\":null,"                                                                                                                     \
-	"\"addresses\":[\"10.0.0.0/8,ann\"],\"new_subjects\":\"0.5:7\"},\"limits\":["                                                                                                                                        \
-	"{\"name\":\"user\",\"qps\":\"0.5\",\"burst\":10,"                                                                                                                                                                   \
-	"\"overrides\":[{\"subject\":\"2001:db8::/64\",\"qps\":\"1000000000\",\"burst\":0}],"                                                                                                                                \
-	"\"mode\":\"enforce\",\"keys\":5},"                                                                                                                                                                                  \
-	"{\"name\":\"slow\",\"key\":\"namespace,user\",\"number\":17,\"in_flight\":2,"                                                                                                                                       \
-	"\"rules\":[{\"groups\":[\"qa\"],\"verbs\":[\"list\"]}],\"mode\":\"dry-run\",\"keys\":0}],"                                                                                                                          \
-	"\"last_number\":18,\"priority_levels\":[{\"name\":\"free\",\"exempt\":true},"                                                                                                                                       \
-	"{\"name\":\"low\",\"shares\":30,\"number\":18}],"                                                                                                                                                                   \
-	"\"flow_schemas\":[{\"name\":\"s\",\"level\":\"low\",\"precedence\":7,\"distinguisher\":\"ByUser\","                                                                                                                 \
-	"\"rules\":[{\"resources\":[\"pods\"]}]}],\"concurrency\":50,\"list_width\":4,\"list_object_bytes\":250,"                                                                                                            \
+#define FULL                                                                                                                                                                                                                                \
+	"{\"name\":\"api\",\"listen\":[\"*:80\",\"[2001:db8::1]:443\"],\"netns\":\"/run/netns/a\",\"netns_cookie\":17,"                                                                                                                     \
+	"\"cgroup\":\"/sys/fs/cgroup\",\"trusted_proxies\":[\"10.0.0.0/8\"],\"proxy_protocol\":[\"192.0.2.0/24\"],\"interfaces\":[\"eth0\",\"lo\"],"                                                                                        \
+	"\"loopback\":\"close\",\"framing\":\"pass\",\"paths\":\"nginx\",\"namespace_from\":\"prefix=/t/u/\","                                                                                                                              \
+	"\"hold\":\"drop\",\"when_full\":\"closed\",\"inside\":\"see\",\"inside_share\":5,\"hold_max\":7,\"refusals\":\"plain\",\"xdp\":\"native\",\"max_retry_after\":60,\"keys\":100,\"dry_run\":true,\"paused\":true,\"draining\":true," \
+	"\"identity\":{\"user_header\":\"x-user\",\"group_header\":\"x-group\",\"exempt_groups\":[\"ops\",\"dev\"],"                                                                                                                        \
+	"\"exempt_users\":[\"root\",\"2001:db8::/64\"],\"token_file\":\"/etc/t\",\"address_file\":null,"                                                                                                                                    \
+	"\"addresses\":[\"10.0.0.0/8,ann\"],\"new_subjects\":\"0.5:7\"},\"limits\":["                                                                                                                                                       \
+	"{\"name\":\"user\",\"qps\":\"0.5\",\"burst\":10,"                                                                                                                                                                                  \
+	"\"overrides\":[{\"subject\":\"2001:db8::/64\",\"qps\":\"1000000000\",\"burst\":0}],"                                                                                                                                               \
+	"\"mode\":\"enforce\",\"keys\":5},"                                                                                                                                                                                                 \
+	"{\"name\":\"slow\",\"key\":\"namespace,user\",\"number\":17,\"in_flight\":2,"                                                                                                                                                      \
+	"\"rules\":[{\"groups\":[\"qa\"],\"verbs\":[\"list\"]}],\"mode\":\"dry-run\",\"keys\":0}],"                                                                                                                                         \
+	"\"last_number\":18,\"priority_levels\":[{\"name\":\"free\",\"exempt\":true},"                                                                                                                                                      \
+	"{\"name\":\"low\",\"shares\":30,\"number\":18}],"                                                                                                                                                                                  \
+	"\"flow_schemas\":[{\"name\":\"s\",\"level\":\"low\",\"precedence\":7,\"distinguisher\":\"ByUser\","                                                                                                                                \
+	"\"rules\":[{\"resources\":[\"pods\"]}]}],\"concurrency\":50,\"list_width\":4,\"list_object_bytes\":250,"                                                                                                                           \
 	"\"exempt\":[{\"paths\":[\"/metrics\"]}],\"groups\":[\"\",\"qa\"]}"
 
 static int read_server(const char *text, struct server **server, struct error *err)
@@ -131,6 +131,7 @@ static void bad_servers(void **state)
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"xdp\":\"fast\"}", "fast" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"max_retry_after\":3601}", "max_retry_after" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"inside_share\":101}", "inside_share" },
+		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"hold_max\":26}", "hold_max" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"keys\":-1}", "keys" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"keys\":16777217}", "keys" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"dry_run\":1}", "dry_run" },

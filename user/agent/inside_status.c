@@ -48,6 +48,13 @@ static char *lane_text(const struct server *server, const char *lane, const stru
 	return asprintf(&text, "%s%s (%s, Linux %s)", lane, some, seen->binary.what, kernel.release) < 0 ? NULL : text;
 }
 
+const char *inside_lane_of(const struct agent *agent, int slot, const struct inside_served *served)
+{
+	if (inside_is_answered(agent, slot, served))
+		return "answer";
+	return inside_holds(agent, agent->state.servers[slot]) ? "hold" : "see";
+}
+
 json_t *inside_status(const struct agent *agent, int slot)
 {
 	const struct inside_server *inside = agent->servers[slot].inside;
@@ -60,7 +67,7 @@ json_t *inside_status(const struct agent *agent, int slot)
 	if (server->inside != INSIDE_OFF && inside_check_allowed(agent, &refused))
 		why = refused.text;
 	if (seen && !why) {
-		lane = inside_is_answered(agent, slot, seen) ? "answer" : "see";
+		lane = inside_lane_of(agent, slot, seen);
 		text = lane_text(server, lane, seen);
 	}
 	if (seen && !why && inside->blind.text[0])
@@ -86,7 +93,7 @@ const char *inside_lane(const struct agent *agent, int slot)
 
 	if (!seen)
 		return "wire";
-	return inside_is_answered(agent, slot, seen) ? "answer" : "see";
+	return inside_lane_of(agent, slot, seen);
 }
 
 __u32 inside_explained(const struct agent *agent, int slot)

@@ -15,7 +15,9 @@ __u32 inside_share(const struct server *server)
 
 bool inside_is_answered(const struct agent *agent, int slot, const struct inside_served *served)
 {
-	return served->answers && agent->state.servers[slot]->inside != INSIDE_SEE &&
+	enum inside_mode mode = agent->state.servers[slot]->inside;
+
+	return served->answers && (mode == INSIDE_ANSWER || mode == INSIDE_AUTO) &&
 	       !agent->servers[slot].inside->blind.text[0];
 }
 
@@ -105,10 +107,23 @@ static bool is_whole(const struct agent *agent, int slot)
 	return true;
 }
 
-bool inside_decides(const struct agent *agent, const struct server *server)
+static int slot_of(const struct agent *agent, const struct server *server)
 {
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
 		if (agent->state.servers[slot] == server)
-			return server->inside != INSIDE_OFF && is_whole(agent, slot);
-	return false;
+			return slot;
+	return -1;
+}
+
+bool inside_decides(const struct agent *agent, const struct server *server)
+{
+	int slot = slot_of(agent, server);
+
+	return slot >= 0 && server->inside != INSIDE_OFF && is_whole(agent, slot);
+}
+
+bool inside_holds(const struct agent *agent, const struct server *server)
+{
+	return server->inside == INSIDE_HOLD && inside_decides(agent, server) &&
+	       !agent->servers[slot_of(agent, server)].inside->blind.text[0];
 }

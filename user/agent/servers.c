@@ -21,6 +21,7 @@ __u32 server_flags(const struct server *server, const struct net *net)
 	flags |= net->paced && server->hold != HOLD_DROP ? WEIR_SERVER_PACED : 0;
 	flags |= server->xdp != XDP_OFF ? WEIR_SERVER_XDP : 0;
 	flags |= inside_decides(net->agent, server) ? WEIR_SERVER_INSIDE : 0;
+	flags |= inside_holds(net->agent, server) ? WEIR_SERVER_INSIDE_HOLD : 0;
 	return flags;
 }
 

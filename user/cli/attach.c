@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "weir/inside/share.h"
+#include "weir/inside/turn.h"
 
 #include "base/cleanup.h"
 #include "base/json_list.h"
@@ -29,6 +30,7 @@ enum {
 	KEY_EXEMPT_PATH,
 	KEY_INSIDE,
 	KEY_INSIDE_SHARE,
+	KEY_HOLD_MAX,
 	KEY_REFUSALS,
 	KEY_XDP,
 	KEY_MAX_RETRY_AFTER,
@@ -66,11 +68,13 @@ const struct argp_option cli_attach_options[] = {
 	  "connections and requests for which weir's tables have no room: known (new ones wait or are refused; connections of known sources pass, the default), open (all pass) or closed (all wait or are refused)",
 	  0 },
 	{ "inside", KEY_INSIDE, "MODE", 0,
-	  "limit requests inside the server, behind TLS and HTTP/2 (Go servers): off (the default), see (count and trace them, as in a dry run), answer (the server refuses with 429) or auto (answer where that can be, else see)",
+	  "limit requests inside the server, behind TLS and HTTP/2 (Go servers): off (the default), see (count and trace them, as in a dry run), answer (the server refuses with 429), hold (connections of users who are over a limit wait) or auto (answer where that can be, else see)",
 	  0 },
 	{ "inside-share", KEY_INSIDE_SHARE, "PERCENT", 0,
 	  "of how many connections the server refuses requests, 1% to 100% (the default). Of the others they pass, and are counted as in a dry run",
 	  0 },
+	{ "hold-max", KEY_HOLD_MAX, "SECONDS", 0,
+	  "with --inside hold: the longest that a connection is held, 1 to 25 (default: 10)", 0 },
 	{ "refusals", KEY_REFUSALS, "MODE", 0,
 	  "answers to refused requests: named (they say that weir refused, and by which limit, the default) or plain",
 	  0 },
@@ -182,16 +186,17 @@ static void set_xdp(const struct argp_state *state, json_t *server, const char *
 	json_object_set_new(server, "xdp", json_string(arg));
 }
 
-static void set_max_retry_after(const struct argp_state *state, json_t *server, const char *arg)
+static void set_seconds(const struct argp_state *state, json_t *server, const char *key, const char *option, __u64 most,
+			const char *arg)
 {
 	struct error err;
 	__u64 seconds = 0;
-	int ret = parse_number(arg, WEIR_RETRY_MAX_S, &seconds, &err);
+	int ret = parse_number(arg, most, &seconds, &err);
 
 	if (!ret && !seconds)
 		ret = error_set(&err, -EINVAL, "must be at least 1");
-	cli_check(state, ret, "--max-retry-after", &err);
-	json_object_set_new(server, "max_retry_after", json_integer(seconds));
+	cli_check(state, ret, option, &err);
+	json_object_set_new(server, key, json_integer(seconds));
 }
 
 static void set_inside(const struct argp_state *state, json_t *server, const char *arg)
@@ -203,11 +208,11 @@ static void set_inside(const struct argp_state *state, json_t *server, const cha
 	json_object_set_new(server, "inside", json_string(arg));
 }
 
-static bool looks_inside(json_t *server)
+static bool inside_is(json_t *server, enum inside_mode mode)
 {
-	const char *mode = cli_text(server, "inside");
+	const char *text = cli_text(server, "inside");
 
-	return *mode && strcmp(mode, inside_mode_name(INSIDE_OFF)) != 0;
+	return !strcmp(*text ? text : inside_mode_name(INSIDE_OFF), inside_mode_name(mode));
 }
 
 static void set_inside_share(const struct argp_state *state, json_t *server, char *arg)
@@ -348,6 +353,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_INSIDE_SHARE:
 		set_inside_share(state, server, arg);
 		break;
+	case KEY_HOLD_MAX:
+		set_seconds(state, server, "hold_max", "--hold-max", WEIR_TURN_HOLD_LIMIT_S, arg);
+		break;
 	case KEY_REFUSALS:
 		set_refusals(state, server, arg);
 		break;
@@ -355,7 +363,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		set_xdp(state, server, arg);
 		break;
 	case KEY_MAX_RETRY_AFTER:
-		set_max_retry_after(state, server, arg);
+		set_seconds(state, server, "max_retry_after", "--max-retry-after", WEIR_RETRY_MAX_S, arg);
 		break;
 	case KEY_EXEMPT_SOURCE:
 		add_exempt(state, server, "sources", "--exempt-source", arg);
@@ -371,8 +379,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_failure(state, CLI_USAGE, 0, "NAME is missing");
 		if (!json_object_get(server, "listen"))
 			argp_failure(state, CLI_USAGE, 0, "--port or --listen is missing");
-		if (json_object_get(server, "inside_share") && !looks_inside(server))
+		if (json_object_get(server, "inside_share") &&
+		    (inside_is(server, INSIDE_OFF) || inside_is(server, INSIDE_HOLD)))
 			argp_failure(state, CLI_USAGE, 0, "--inside-share needs --inside answer, auto or see");
+		if (json_object_get(server, "hold_max") && !inside_is(server, INSIDE_HOLD))
+			argp_failure(state, CLI_USAGE, 0, "--hold-max needs --inside hold");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;

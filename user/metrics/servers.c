@@ -171,7 +171,7 @@ static void add_paced(json_t *families, const struct metrics_snapshot *snapshot)
 
 const char *const metrics_modes[] = { "limiting", "dry-run", "paused", "draining", "starting", "failed", NULL };
 
-const char *const metrics_lanes[] = { "wire", "see", "answer", NULL };
+const char *const metrics_lanes[] = { "wire", "see", "answer", "hold", NULL };
 
 /* All words have a sample, so that one can be waited for and watched. is: which one it is now. */
 static void add_words(json_t *samples, const char *server, const char *label, const char *const *words, const char *is)
@@ -187,7 +187,7 @@ static void add_modes(json_t *families, const struct metrics_snapshot *snapshot)
 					   "1: the server is in this mode. A paused one limits nothing.");
 	json_t *lanes = metrics_add_family(
 		families, "weir_server_lane", "gauge",
-		"1: requests are read here: on the wire alone, or also inside the server, where they are seen, or answered.");
+		"1: requests are read here: on the wire alone, or also inside the server, where they are seen, answered, or hold their connection.");
 
 	for (size_t i = 0; i < snapshot->n_servers; i++) {
 		const struct metrics_server *server = &snapshot->servers[i];

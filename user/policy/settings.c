@@ -43,6 +43,7 @@ static const struct {
 	{ "paused", BY_COMMANDS },
 	{ "framing", BY_ATTACH },
 	{ "hold", BY_ATTACH },
+	{ "hold_max", BY_ATTACH },
 	{ "identity", BY_ATTACH },
 	{ "inside", BY_ATTACH },
 	{ "inside_share", BY_ATTACH },

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* What a Throttle may say: a server as `weir attach` has it, and its limits (limit_fields.c). */
 #include "weir/inside/share.h"
+#include "weir/inside/turn.h"
 
 #include "model/parse.h"
 #include "model/tenancy.h"
@@ -80,7 +81,7 @@ static const char *const loopback_words[] = { "auto", "translate", "close", NULL
 static const char *const framing_words[] = { "reject", "pass", NULL };
 static const char *const paths_words[] = { "kubernetes", "nginx", "raw", NULL };
 static const char *const hold_words[] = { "auto", "pace", "drop", NULL };
-static const char *const inside_words[] = { "off", "see", "answer", "auto", NULL };
+static const char *const inside_words[] = { "off", "see", "answer", "hold", "auto", NULL };
 static const char *const refusals_words[] = { "named", "plain", NULL };
 static const char *const xdp_words[] = { "auto", "native", "generic", "off", NULL };
 static const char *const full_words[] = { "known", "open", "closed", NULL };
@@ -149,6 +150,11 @@ static const struct field spec_fields[] = {
 	  .min = 1,
 	  .max = WEIR_INSIDE_ALL,
 	  .help = "Percent of connections of which the server refuses requests. Of the others they pass, and are counted. Default: 100." },
+	{ .name = "holdMax",
+	  .type = FIELD_NUMBER,
+	  .min = 1,
+	  .max = WEIR_TURN_HOLD_LIMIT_S,
+	  .help = "The longest that a connection is held with inside: hold, in seconds. Default: 10." },
 	{ .name = "refusals",
 	  .type = FIELD_TEXT,
 	  .words = refusals_words,

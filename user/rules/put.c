@@ -46,6 +46,7 @@ int server_put_settings(struct datapath *dp, __u32 slot, const struct server *se
 		.list_width = server->list_width,
 		.object_bytes = server->list_object_bytes,
 		.retry_max_s = server->max_retry_after,
+		.hold_max_s = server->hold_max,
 	};
 
 	identity_reading(&server->identity, &kernel_side.reading);

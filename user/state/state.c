@@ -34,6 +34,7 @@ static const char *const inside_modes[] = {
 	[INSIDE_SEE] = "see",
 	[INSIDE_ANSWER] = "answer",
 	[INSIDE_AUTO] = "auto",
+	[INSIDE_HOLD] = "hold",
 };
 static const char *const xdp_modes[XDP_ASKED_COUNT] = {
 	[XDP_OFF] = "off",

@@ -70,6 +70,7 @@ enum inside_mode {
 	INSIDE_SEE,    /* requests are counted, traced and decided, but none is refused */
 	INSIDE_ANSWER, /* the server is made to refuse those over a limit */
 	INSIDE_AUTO,   /* ANSWER where that can be, else SEE */
+	INSIDE_HOLD,   /* connections of those over a limit are held back */
 	INSIDE_MODES,
 };
 
@@ -122,6 +123,7 @@ struct server {
 	enum full_mode when_full;
 	enum inside_mode inside;
 	__u32 inside_share; /* percent of connections of which requests are refused; 0: all */
+	__u32 hold_max;	    /* seconds; 0: WEIR_TURN_HOLD_MAX_S */
 	enum refusals_mode refusals;
 	enum xdp_asked xdp;
 	__u32 max_retry_after; /* seconds; 0: WEIR_RETRY_MAX_S */

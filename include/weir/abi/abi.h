@@ -27,6 +27,7 @@
  *   buckets     ARRAY_OF_MAPS   limit index              LRU_HASH: __u64 subject -> struct weir_kept
  *   newcomers   ARRAY           limit index              struct weir_bucket    subjects that may get a bucket
  *   names       LRU_HASH        __u64 subject            struct weir_name      for display only
+ *   inside_turns LRU_HASH       struct weir_turn_key     struct weir_turns     (inside/turn.h) of connections that may be held
  *   conns       HASH            struct weir_flow         struct weir_conn      (conn.h)
  *   finished    QUEUE                                    struct weir_finished  those of them that have ended
  *   table       ARRAY(1)        0                        struct weir_table     how many there are
@@ -156,7 +157,8 @@ enum weir_server_flags {
 	WEIR_SERVER_FULL_KNOWN = 1 << 13,    /* with FULL_REFUSES: connections of sources that are known need no room */
 	WEIR_SERVER_INSIDE =
 		1 << 14,	   /* requests that packets do not show are decided inside the server, and not held */
-	WEIR_SERVER_XDP = 1 << 15, /* its connections may be refused at XDP */
+	WEIR_SERVER_XDP = 1 << 15,	   /* its connections may be refused at XDP */
+	WEIR_SERVER_INSIDE_HOLD = 1 << 16, /* what is decided inside holds back connections (inside/turn.h) */
 };
 
 /* What its limits ask for; nothing of it is done for a server without such limits. */
@@ -191,7 +193,7 @@ struct weir_server {
 	__u32 list_width;		    /* seats of a LIST; 0: as many as its list is known to be wide (width.h) */
 	__u32 object_bytes;		    /* of an answer to a LIST; 0: WEIR_OBJECT_BYTES */
 	__u32 retry_max_s;		    /* the longest Retry-After; 0: WEIR_RETRY_MAX_S */
-	__u32 pad;
+	__u32 hold_max_s;		    /* the longest that a connection is held for; 0: WEIR_TURN_HOLD_MAX_S */
 };
 WEIR_ASSERT_SIZE(struct weir_server, 520);
 

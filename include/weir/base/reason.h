@@ -117,6 +117,8 @@
 	X(STRAY, "stray", PACKET)                                 \
 	X(XDP_DROPPED, "xdp_dropped", PACKET)                     \
 	X(BOXED, "boxed", PACKET)                                 \
+	X(HOLD_SHARED, "hold_shared", PACKET)                     \
+	X(HOLD_LONGEST, "hold_longest", PACKET)                   \
 	X(RECORDS_PASSED, "passed", RECORD)                       \
 	X(RECORDS_HELD, "held", RECORD)                           \
 	X(RECORDS_DRY_RUN_HELD, "dry_run_held", RECORD)           \
@@ -168,6 +170,7 @@
 	X(INSIDE_REJECTED, "rejected", INSIDE)                    \
 	X(INSIDE_ABANDONED, "abandoned", INSIDE)                  \
 	X(INSIDE_SWEPT, "swept", INSIDE)                          \
+	X(INSIDE_OWED, "owed", INSIDE)                            \
 	X(ADMITTED, "admitted", ADMISSION)                        \
 	X(ADMISSION_EXEMPT, "exempt", ADMISSION)                  \
 	X(ADMISSION_DROPPED, "dropped", ADMISSION)                \

@@ -39,6 +39,7 @@ var (
 	streams     = flag.Int("streams", 1, "requests at a time on each connection")
 	times       = flag.Int64("n", 1, "requests in all")
 	qps         = flag.Float64("qps", 0, "at most so many a second in all; 0: as many as can be")
+	from        = flag.String("from", "", "the client's address")
 	named       headers
 
 	asked   int64
@@ -70,6 +71,9 @@ func client() *http.Client {
 		config.Certificates = []tls.Certificate{pair}
 	}
 	dialer := &net.Dialer{}
+	if *from != "" {
+		dialer.LocalAddr = &net.TCPAddr{IP: net.ParseIP(*from)}
+	}
 	transport := &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: !*http1, MaxConnsPerHost: 0,
 		MaxIdleConnsPerHost: *streams, DisableCompression: true,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
