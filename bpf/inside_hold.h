@@ -40,6 +40,7 @@ static __always_inline struct weir_turns *turn_of_address(const struct work *w, 
 {
 	struct weir_turn_key key;
 	struct weir_turns *turns;
+	enum weir_turn_said said;
 	__u64 first, second;
 
 	turn_key(&key, w->server, w->packet.source, 0);
@@ -48,7 +49,10 @@ static __always_inline struct weir_turns *turn_of_address(const struct work *w, 
 		return NULL;
 	first = WEIR_FRESH(turns->words[0]);
 	second = WEIR_FRESH(turns->words[1]);
-	if (weir_turns_say(first, second, now_ns) != WEIR_TURN_HELD)
+	said = weir_turns_say(first, second, now_ns);
+	if (said == WEIR_TURN_SHARED)
+		count(w->server, WEIR_HOLD_SHARED);
+	if (said != WEIR_TURN_HELD)
 		return NULL;
 	turns = turns_make(own);
 	if (turns)
@@ -63,7 +67,7 @@ static __always_inline void turn_comes(const struct work *w, struct weir_turns *
 
 	if (!since_ns || __sync_val_compare_and_swap(&turns->since_ns, since_ns, 0) != since_ns)
 		return;
-	if (now_ns - since_ns <= 2 * longest_ns)
+	if (now_ns > since_ns && now_ns - since_ns <= 2 * longest_ns)
 		count_duration(w->server, WEIR_HELD_NS, WEIR_HELD_1MS, now_ns - since_ns);
 }
 
@@ -73,7 +77,7 @@ static __always_inline bool turn_is_overdue(const struct work *w, struct weir_tu
 {
 	__u64 since_ns = __sync_val_compare_and_swap(&turns->since_ns, 0, now_ns), word;
 
-	if (!since_ns || now_ns - since_ns < longest_ns)
+	if (!since_ns || since_ns + longest_ns > now_ns)
 		return false;
 	for (int i = 0; i < WEIR_TURN_USERS; i++) {
 		word = WEIR_FRESH(turns->words[i]);

@@ -77,3 +77,121 @@ def test_others_are_not_held(world, held):
     for _ in range(3):
         assert Client(world, server, "bob", n=1, source=BOB).counts()[0] == {"200": 1, "connections": 1}
     assert alice.process.poll() is None
+
+
+def waits(world, seen):
+    """The client's next bytes have been held back at least twice, and so many requests were seen."""
+    eventually(lambda: packets(world, "held_record") >= 2, "it is held")
+    assert world.weir.server()["seen_inside"]["seen"] == seen
+
+
+def test_new_connections_wait(world, held):
+    """Those of the address whose user is in debt; the way off frees them."""
+    server = held("0.02", 1, "--hold-max", "25")
+    assert Client(world, server, "alice", n=2).counts()[0] == {"200": 2, "connections": 1}
+    assert owed(world) == 1
+    alice = Client(world, server, "alice", n=1)
+    waits(world, 2)
+    assert Client(world, server, "bob", n=1, source=BOB).counts()[0] == {"200": 1, "connections": 1}
+    world.weir("pause", "web")
+    assert alice.counts()[0] == {"200": 1, "connections": 1}
+
+
+def test_an_address_of_several_users(world, held):
+    """Who is not in debt is not kept waiting by another user of his address."""
+    server = held("0.02", 2, "--hold-max", "25")
+    assert Client(world, server, "bob", n=1).counts()[0]["200"] == 1
+    assert Client(world, server, "alice", n=3).counts()[0]["200"] == 3
+    assert owed(world) == 1
+    assert Client(world, server, "bob", n=1).counts()[0]["200"] == 1
+    assert packets(world, "hold_shared") > 0
+    assert packets(world, "held_record") == 0
+
+
+def test_a_connection_of_several_users(world, serve):
+    """Such as a front proxy's: it is not held while one of them is within his limit."""
+    server = serve("apiserver")
+    attach(world, server, mode="hold", options=("--exempt-user", "bob"))
+    world.weir("limit", "set", "user", "--qps", "0.02", "--burst", 1)
+    assert Client(world, server, "alice", "bob", n=10).counts()[0] == {"200": 10, "connections": 1}
+    assert packets(world, "hold_shared") > 0
+    assert packets(world, "held_record") == 0
+    status = world.weir.server()
+    assert (status["exempt"], owed(world), status["dry_run_shed"]) == (5, 1, 3)
+
+
+def test_all_users_of_a_connection_are_in_debt(world, held):
+    server = held("0.02", 1, "--hold-max", "25")
+    Client(world, server, "alice", "bob", n=9)
+    waits(world, 4)
+    assert owed(world) == 2
+
+
+def test_nobody_frees_a_connection(world, held):
+    """Requests without a user are those of their address: with them, anyone could free himself."""
+    server = held("0.02", 3, "--hold-max", "25")
+    world.weir("limit", "set", "user", "alice", "--qps", "0.02", "--burst", 1)
+    Client(world, server, "alice", "system:anonymous", n=9)
+    waits(world, 3)
+    assert packets(world, "hold_shared") == 0
+
+
+def test_the_longest_hold(world, held):
+    """Who has no token to come passes after --hold-max, and is counted as what the limit would have refused."""
+    server = held(0, 1, "--hold-max", "1")
+    counts, took = Client(world, server, "alice", n=4).counts()
+    assert counts == {"200": 4, "connections": 1}
+    assert took >= 2
+    assert world.weir.server()["dry_run_shed"] == 3
+    assert packets(world, "held_record") > 0
+
+
+def test_less_is_held_from_now_on(world, serve, tmp_path):
+    """A shorter --hold-max ends what has waited for longer."""
+    server = serve("apiserver")
+    policy = tmp_path / "web.yaml"
+    text = "apiVersion: weir/v1\nkind: Throttle\nmetadata: {name: web}\nspec:\n  listen: ['*:8443']\n" \
+        f"  netns: {server.place.server_ns.path}\n  inside: hold\n  limits: [{{name: user, qps: 0.02, burst: 1}}]\n"
+    policy.write_text(text + "  holdMax: 25\n")
+    world.weir("apply", "-f", policy)
+    alice = Client(world, server, "alice", n=3)
+    waits(world, 2)
+    policy.write_text(text + "  holdMax: 1\n")
+    world.weir("apply", "-f", policy)
+    assert alice.counts()[0]["200"] == 3
+    assert packets(world, "hold_longest") > 0
+    assert "holdMax" in world.weir("export")
+    policy.write_text(text + "  holdMax: 26\n")
+    assert "holdMax" in world.weir.refused("apply", "-f", policy)
+
+
+def test_a_dry_run_holds_nobody(world, held):
+    server = held("0.02", 1, "--dry-run")
+    assert Client(world, server, "alice", n=5).counts()[0]["200"] == 5
+    assert world.weir.server()["dry_run_shed"] == 4
+    assert (packets(world, "held_record"), owed(world)) == (0, 0)
+
+
+def test_a_limit_in_a_dry_run_holds_nobody(world, held):
+    server = held("100", 100)
+    world.weir("limit", "set", "total", "--qps", "0.02", "--burst", 1, "--dry-run")
+    assert Client(world, server, "alice", n=5).counts()[0]["200"] == 5
+    assert world.weir.server()["dry_run_shed"] == 4
+    assert (packets(world, "held_record"), owed(world)) == (0, 0)
+
+
+def test_it_is_held_without_an_agent(world, held):
+    server = held(0, 1, "--hold-max", "1")
+    world.weir.kill()
+    counts, took = Client(world, server, "alice", n=4).counts()
+    assert counts == {"200": 4, "connections": 1}
+    assert took >= 2
+
+
+def test_options(world, serve):
+    serve("plain")
+    for options in ("--inside", "see", "--hold-max", "5"), ("--inside", "hold", "--hold-max", "0"), \
+            ("--inside", "hold", "--hold-max", "26"):
+        assert "--hold-max" in world.weir.refused("attach", "web", "--port", 8443, *options, status=2)
+    assert "--inside-share" in world.weir.refused("attach", "web", "--port", 8443, "--inside", "hold", "--inside-share", "5%",
+                                                  status=2)

@@ -43,8 +43,6 @@ bool inside_is_followed(const struct agent *agent, int slot);
 int inside_sync_net(struct net *net, struct error *err);
 /* Percent of connections of which requests are refused. */
 __u32 inside_share(const struct server *server);
-/* What becomes of a process' requests that are over a limit: "answer", "hold" or "see". */
-const char *inside_lane_of(const struct agent *agent, int slot, const struct inside_served *served);
 /* Are requests of this process to be refused? */
 bool inside_is_answered(const struct agent *agent, int slot, const struct inside_served *served);
 /* Why it is not looked into as was asked for; NULL: it is. */

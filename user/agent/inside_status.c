@@ -48,7 +48,8 @@ static char *lane_text(const struct server *server, const char *lane, const stru
 	return asprintf(&text, "%s%s (%s, Linux %s)", lane, some, seen->binary.what, kernel.release) < 0 ? NULL : text;
 }
 
-const char *inside_lane_of(const struct agent *agent, int slot, const struct inside_served *served)
+/* What becomes of a process' requests that are over a limit. */
+static const char *lane_of(const struct agent *agent, int slot, const struct inside_served *served)
 {
 	if (inside_is_answered(agent, slot, served))
 		return "answer";
@@ -67,7 +68,7 @@ json_t *inside_status(const struct agent *agent, int slot)
 	if (server->inside != INSIDE_OFF && inside_check_allowed(agent, &refused))
 		why = refused.text;
 	if (seen && !why) {
-		lane = inside_lane_of(agent, slot, seen);
+		lane = lane_of(agent, slot, seen);
 		text = lane_text(server, lane, seen);
 	}
 	if (seen && !why && inside->blind.text[0])
@@ -93,7 +94,7 @@ const char *inside_lane(const struct agent *agent, int slot)
 
 	if (!seen)
 		return "wire";
-	return inside_lane_of(agent, slot, seen);
+	return lane_of(agent, slot, seen);
 }
 
 __u32 inside_explained(const struct agent *agent, int slot)

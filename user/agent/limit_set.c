@@ -333,7 +333,7 @@ int agent_limit_set(struct agent *agent, json_t *arguments, json_t **result, str
 		json_object_set(*result, "mode", json_object_get(given, "mode"));
 	idle = limit_idle(limit, agent->state.servers[slot]->tenancy.tenant == WEIR_TENANT_PATH);
 	if (agent->state.servers[slot]->inside != INSIDE_OFF)
-		limit_inside(limit, idle);
+		limit_inside(limit, agent->state.servers[slot]->inside == INSIDE_HOLD, idle);
 	unseen = limit_unseen(agent, slot, limit, subject ? canonical : NULL);
 	if (unseen)
 		json_array_append_new(idle, json_string(unseen));

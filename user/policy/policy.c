@@ -123,7 +123,7 @@ static void warn_idle(struct policy *policy, const struct policy_object *throttl
 		size_t n;
 
 		if (idle && server->inside != INSIDE_OFF)
-			limit_inside(limit, idle);
+			limit_inside(limit, server->inside == INSIDE_HOLD, idle);
 		json_array_foreach (idle, n, text)
 			warn_node(&policy->problems, limits->items[i], "limit \"%s\": %s", name,
 				  json_string_value(text));

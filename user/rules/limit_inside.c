@@ -11,7 +11,19 @@ static bool has_paths(const struct limit *limit)
 	return false;
 }
 
-void limit_inside(const struct limit *limit, json_t *texts)
+static void limit_held(const struct limit *limit, json_t *texts)
+{
+	if (limit->kind == WEIR_LIMIT_IN_FLIGHT)
+		json_array_append_new(
+			texts,
+			json_string(
+				"with hold no place is waited for: requests above it pass, and their connection is held for a second"));
+	if (limit->penalty.parts)
+		json_array_append_new(texts,
+				      json_string("with hold nobody is refused, so its penalty begins for nobody"));
+}
+
+void limit_inside(const struct limit *limit, bool holds, json_t *texts)
 {
 	if (has_paths(limit))
 		json_array_append_new(texts,
@@ -19,4 +31,6 @@ void limit_inside(const struct limit *limit, json_t *texts)
 	if (limit->key & WEIR_KEY_OBJECT)
 		json_array_append_new(texts,
 				      json_string("inside the server it is for no request: Events are not read there"));
+	if (holds)
+		limit_held(limit, texts);
 }

@@ -7,7 +7,7 @@
 
 #include "model/limit.h"
 
-/* Appends a text for each such thing, without the limit's name. */
-void limit_inside(const struct limit *limit, json_t *texts);
+/* Appends a text for each such thing, without the limit's name. holds: connections are held, and no request is refused (hold). */
+void limit_inside(const struct limit *limit, bool holds, json_t *texts);
 
 #endif

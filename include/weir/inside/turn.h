@@ -19,7 +19,7 @@
 
 #include "weir/base/types.h"
 
-#define WEIR_MAX_TURNS 131072
+#define WEIR_MAX_TURNS 65536
 
 #define WEIR_TURN_HOLD_MAX_S 10 /* as long as clients wait without a sign: they ask after 30 seconds */
 #define WEIR_TURN_HOLD_LIMIT_S 25
