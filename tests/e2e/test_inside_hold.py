@@ -188,6 +188,17 @@ def test_it_is_held_without_an_agent(world, held):
     assert took >= 2
 
 
+def test_what_is_otherwise_is_said(world, held):
+    held(5, 5)
+
+    def warnings(*words):
+        return world.weir.run("limit", "set", *words).stderr
+
+    assert "no place is waited for" in warnings("open", "--key", "user", "--in-flight", 5)
+    assert "its penalty begins for nobody" in warnings("user", "--qps", 5, "--burst", 5, "--penalty", "max-wait:1s")
+    assert "with hold" not in warnings("total", "--qps", 5, "--burst", 5)
+
+
 def test_options(world, serve):
     serve("plain")
     for options in ("--inside", "see", "--hold-max", "5"), ("--inside", "hold", "--hold-max", "0"), \

@@ -223,6 +223,22 @@ static void test_where_it_does_not_wait(void **state)
 	assert_int_equal(send_record(1), REDIRECT);
 }
 
+/* Its tokens are not borrowed, either: it counts what it would have refused. */
+static void test_for_a_limit_in_a_dry_run_nothing_waits(void **state)
+{
+	struct datapath_limit total = { .reason = WEIR_SHED_TOTAL,
+					.flags = WEIR_LIMIT_DRY_RUN,
+					.amount = { .set = true, .burst = 1 } };
+
+	(void)state;
+	assert_int_equal(weir_qps_parse("1", &total.amount.per_ns), 0);
+	done(datapath_limit_set(dp, 0, WEIR_LIMIT_TOTAL, &total, &error));
+	for (__u32 n = 0; n < 3; n++)
+		assert_int_equal(send_record(n), PASS);
+	assert_int_equal(counter(WEIR_PACED), 0);
+	assert_int_equal(counter(WEIR_RECORDS_DRY_RUN_HELD), 2);
+}
+
 /* What the server would drop is not charged. */
 static void test_what_the_socket_drops(void **state)
 {
@@ -334,10 +350,15 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_over_the_limit_waits),   TEST(test_without_data_nothing_waits),
-		TEST(test_too_long_to_wait),	   TEST(test_two_limits),
-		TEST(test_where_it_does_not_wait), TEST(test_what_the_socket_drops),
-		TEST(test_charges_the_peer),	   TEST(test_decoys),
+		TEST(test_over_the_limit_waits),
+		TEST(test_without_data_nothing_waits),
+		TEST(test_too_long_to_wait),
+		TEST(test_two_limits),
+		TEST(test_where_it_does_not_wait),
+		TEST(test_for_a_limit_in_a_dry_run_nothing_waits),
+		TEST(test_what_the_socket_drops),
+		TEST(test_charges_the_peer),
+		TEST(test_decoys),
 	};
 
 	return cmocka_run_group_tests_name("pace", tests, namespaces_setup, NULL);
