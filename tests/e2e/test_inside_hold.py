@@ -195,7 +195,7 @@ def test_what_is_otherwise_is_said(world, held):
         return world.weir.run("limit", "set", *words).stderr
 
     assert "no place is waited for" in warnings("open", "--key", "user", "--in-flight", 5)
-    assert "its penalty begins for nobody" in warnings("user", "--qps", 5, "--burst", 5, "--penalty", "max-wait:1s")
+    assert "its penalty begins for nobody" in warnings("user", "--qps", 5, "--burst", 5, "--penalty", "exponential:1s..8s")
     assert "with hold" not in warnings("total", "--qps", 5, "--burst", 5)
 
 
