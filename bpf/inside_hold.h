@@ -44,7 +44,7 @@ static __always_inline struct weir_turns *turn_of_address(const struct work *w, 
 	__u64 first, second;
 
 	turn_key(&key, w->server, w->packet.source, 0);
-	turns = bpf_map_lookup_elem(&inside_turns, &key);
+	turns = bpf_map_lookup_elem(&hold_turns, &key);
 	if (!turns)
 		return NULL;
 	first = WEIR_FRESH(turns->words[0]);
@@ -102,7 +102,7 @@ static __noinline bool inside_withholds(struct __sk_buff *skb, struct work *w)
 	now_ns = bpf_ktime_get_ns();
 	longest_ns = weir_turn_longest_ns(server->hold_max_s);
 	turn_key(&key, w->server, w->packet.source, bpf_ntohs(w->packet.source_port));
-	turns = bpf_map_lookup_elem(&inside_turns, &key) ?: turn_of_address(w, &key, now_ns);
+	turns = bpf_map_lookup_elem(&hold_turns, &key) ?: turn_of_address(w, &key, now_ns);
 	if (!turns)
 		return false;
 	said = weir_turns_say(WEIR_FRESH(turns->words[0]), WEIR_FRESH(turns->words[1]), now_ns);

@@ -204,7 +204,7 @@ struct {
 	__uint(max_entries, WEIR_MAX_TURNS);
 	__type(key, struct weir_turn_key);
 	__type(value, struct weir_turns);
-} inside_turns SEC(".maps");
+} hold_turns SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -25,12 +25,12 @@ static __always_inline void turn_key(struct weir_turn_key *key, __u32 server, co
 /* NULL: there is no room. */
 static __always_inline struct weir_turns *turns_make(const struct weir_turn_key *key)
 {
-	struct weir_turns *turns = bpf_map_lookup_elem(&inside_turns, key);
+	struct weir_turns *turns = bpf_map_lookup_elem(&hold_turns, key);
 
 	if (turns)
 		return turns;
-	bpf_map_update_elem(&inside_turns, key, &no_turns, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&inside_turns, key);
+	bpf_map_update_elem(&hold_turns, key, &no_turns, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&hold_turns, key);
 }
 
 /* A user's debt lasts until at_ns: which is now, if he has none. */
@@ -53,7 +53,7 @@ static __always_inline void turns_forget(__u32 server, const __u8 *address, __u1
 	struct weir_turn_key key;
 
 	turn_key(&key, server, address, port);
-	bpf_map_delete_elem(&inside_turns, &key);
+	bpf_map_delete_elem(&hold_turns, &key);
 }
 
 #endif

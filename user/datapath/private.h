@@ -27,7 +27,7 @@ struct xdp_bpf;
 	X(widths)            \
 	X(newcomers)         \
 	X(names)             \
-	X(inside_turns)      \
+	X(hold_turns)        \
 	X(conns)             \
 	X(finished)          \
 	X(table)             \

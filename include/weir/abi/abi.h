@@ -27,7 +27,7 @@
  *   buckets     ARRAY_OF_MAPS   limit index              LRU_HASH: __u64 subject -> struct weir_kept
  *   newcomers   ARRAY           limit index              struct weir_bucket    subjects that may get a bucket
  *   names       LRU_HASH        __u64 subject            struct weir_name      for display only
- *   inside_turns LRU_HASH       struct weir_turn_key     struct weir_turns     (inside/turn.h) of connections that may be held
+ *   hold_turns  LRU_HASH        struct weir_turn_key     struct weir_turns     (inside/turn.h) of connections that may be held
  *   conns       HASH            struct weir_flow         struct weir_conn      (conn.h)
  *   finished    QUEUE                                    struct weir_finished  those of them that have ended
  *   table       ARRAY(1)        0                        struct weir_table     how many there are

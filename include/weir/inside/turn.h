@@ -5,7 +5,7 @@
  * and his connection has to wait for its turn: what else comes on it is withheld (bpf/inside_hold.h).
  *
  *   map           type      key                      value
- *   inside_turns  LRU_HASH  struct weir_turn_key     struct weir_turns
+ *   hold_turns    LRU_HASH  struct weir_turn_key     struct weir_turns
  *
  * A connection may carry several users. The two that are in debt for the shortest time are known, a word for each: as soon as one of
  * them is not in debt, the connection is not held. An address has an entry as well, of port 0: a connection on which nothing was seen
