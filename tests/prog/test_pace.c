@@ -224,7 +224,7 @@ static void test_where_it_does_not_wait(void **state)
 }
 
 /* Its tokens are not borrowed, either: it counts what it would have refused. */
-static void test_for_a_limit_in_a_dry_run_nothing_waits(void **state)
+static void test_limit_in_a_dry_run(void **state)
 {
 	struct datapath_limit total = { .reason = WEIR_SHED_TOTAL,
 					.flags = WEIR_LIMIT_DRY_RUN,
@@ -355,7 +355,7 @@ int main(void)
 		TEST(test_too_long_to_wait),
 		TEST(test_two_limits),
 		TEST(test_where_it_does_not_wait),
-		TEST(test_for_a_limit_in_a_dry_run_nothing_waits),
+		TEST(test_limit_in_a_dry_run),
 		TEST(test_what_the_socket_drops),
 		TEST(test_charges_the_peer),
 		TEST(test_decoys),

@@ -30,11 +30,8 @@ static const char *const full_modes[FULL_MODES] = {
 	[FULL_CLOSED] = "closed",
 };
 static const char *const inside_modes[] = {
-	[INSIDE_OFF] = "off",
-	[INSIDE_SEE] = "see",
-	[INSIDE_ANSWER] = "answer",
-	[INSIDE_AUTO] = "auto",
-	[INSIDE_HOLD] = "hold",
+	[INSIDE_OFF] = "off",	[INSIDE_SEE] = "see",	[INSIDE_ANSWER] = "answer",
+	[INSIDE_AUTO] = "auto", [INSIDE_HOLD] = "hold",
 };
 static const char *const xdp_modes[XDP_ASKED_COUNT] = {
 	[XDP_OFF] = "off",

@@ -157,7 +157,7 @@ enum weir_server_flags {
 	WEIR_SERVER_FULL_KNOWN = 1 << 13,    /* with FULL_REFUSES: connections of sources that are known need no room */
 	WEIR_SERVER_INSIDE =
 		1 << 14,	   /* requests that packets do not show are decided inside the server, and not held */
-	WEIR_SERVER_XDP = 1 << 15,	   /* its connections may be refused at XDP */
+	WEIR_SERVER_XDP = 1 << 15, /* its connections may be refused at XDP */
 	WEIR_SERVER_INSIDE_HOLD = 1 << 16, /* what is decided inside holds back connections (inside/turn.h) */
 };
 
