@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Who makes the load (include/weir/top/heavy.h): the map `heavy`. Any program may count here, whatever it is attached to:
- * there are no locks, and nothing is known of packets.
+ * Who makes the load: the cache `recent` (include/weir/top/recent.h) and the rows `heavy` (include/weir/top/heavy.h) behind it.
+ * Any program may count here, whatever it is attached to: there are no locks, and nothing is known of packets.
  */
 #ifndef WEIR_BPF_HEAVY_H
 #define WEIR_BPF_HEAVY_H
 
-#include "weir/top/asked.h"
+#include "maps.h"
+#include "weir/top/recent.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -15,8 +16,31 @@ struct {
 	__type(value, struct weir_heavy_set);
 } heavy SEC(".maps");
 
-/* Counts one row. by: enum weir_heavy_by. Returns enum weir_heavy_outcome. */
-__noinline int heavy_add(const struct weir_asked *asked, __u32 by)
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, WEIR_RECENT_SETS);
+	__type(key, __u32);
+	__type(value, struct weir_recent_set);
+} recent SEC(".maps");
+
+/* --- the rows */
+
+#define HEAVY_HERE (~0U) /* the CPU that the program runs on */
+
+static __always_inline void heavy_source(struct weir_asked *asked)
+{
+	struct weir_settings *set;
+	__u32 zero = 0;
+
+	if (!asked->has_address || asked->source)
+		return;
+	set = bpf_map_lookup_elem(&settings, &zero);
+	if (set)
+		asked->source = weir_asked_source(set->seed, asked->address);
+}
+
+/* Counts one row, of a CPU. by: enum weir_heavy_by. */
+__noinline int heavy_add(const struct weir_asked *asked, __u32 by, __u32 cpu)
 {
 	struct weir_heavy_what what;
 	struct weir_heavy_set *set;
@@ -27,24 +51,76 @@ __noinline int heavy_add(const struct weir_asked *asked, __u32 by)
 		return WEIR_HEAVY_COUNTED;
 	key = weir_heavy_key(&what, asked->source);
 	at = weir_heavy_set_of(key);
-	set = bpf_map_lookup_elem(&heavy, &at);
-	return set ? weir_heavy_add(set, key, &what, &asked->counts, asked->now_ns, asked->can_name) :
+	set = cpu == HEAVY_HERE ? bpf_map_lookup_elem(&heavy, &at) : bpf_map_lookup_percpu_elem(&heavy, &at, cpu);
+	return set ? weir_heavy_add(set, key, &what, &asked->counts, asked->first_ns, asked->last_ns) :
 		     WEIR_HEAVY_CONTENDED;
 }
 
-/* Counts all rows of a request. Returns a bit (1 << enum weir_heavy_by) for each whose names are to be remembered. */
-__noinline int heavy_count(const struct weir_asked *asked)
+/* Counts all rows of what was asked for. */
+__noinline int heavy_rows(struct weir_asked *asked, __u32 cpu)
 {
-	int nameless = 0;
-
 	if (!asked)
 		return 0;
-#pragma GCC unroll 8
-	for (__u32 by = 0; by < WEIR_HEAVY_CONNECTION; by++) {
-		if (heavy_add(asked, by) == WEIR_HEAVY_NAMELESS)
-			nameless |= 1 << by;
+	heavy_source(asked);
+	for (__u32 by = 0; by < WEIR_HEAVY_CONNECTION; by++)
+		heavy_add(asked, by, cpu);
+	return 0;
+}
+
+/* Connections come from crowds: they would only drive each other out of the cache. */
+static __always_inline void heavy_connection(struct weir_asked *asked)
+{
+	heavy_source(asked);
+	heavy_add(asked, WEIR_HEAVY_CONNECTION, HEAVY_HERE);
+}
+
+/* --- the cache */
+
+/* A BUSY entry's counts move to the rows of its CPU. */
+static __always_inline void recent_move(struct weir_recent *entry, __u32 cpu)
+{
+	weir_recent_take(entry);
+	heavy_rows(&entry->asked, cpu);
+}
+
+/* It has no entry, and gets one. Returns whether its names are to be remembered. */
+__noinline int recent_begin(struct weir_recent_set *set, struct weir_asked *asked)
+{
+	struct weir_recent *entry;
+	bool nameless;
+	__u64 old;
+	__u32 at;
+
+	if (!set || !asked)
+		return 0;
+	at = weir_recent_oldest(set) & (WEIR_RECENT_WAYS - 1);
+	old = WEIR_FRESH(set->keys[at]);
+	if (old == WEIR_HEAVY_BUSY || __sync_val_compare_and_swap(&set->keys[at], old, WEIR_HEAVY_BUSY) != old) {
+		heavy_rows(asked, HEAVY_HERE);
+		return 0;
 	}
+	entry = &set->entries[at];
+	if (old != WEIR_HEAVY_FREE && !weir_recent_is_counted(entry))
+		recent_move(entry, HEAVY_HERE);
+	nameless = weir_recent_begin(entry, asked, old == WEIR_HEAVY_FREE);
+	__sync_val_compare_and_swap(&set->keys[at], WEIR_HEAVY_BUSY, weir_recent_key(asked));
 	return nameless;
+}
+
+/* Counts a request, or records. Returns whether its names are to be remembered. */
+static __always_inline int heavy_count(struct weir_asked *asked)
+{
+	struct weir_recent_set *set;
+	__u64 key = weir_recent_key(asked);
+	__u32 at = weir_recent_set_of(key);
+
+	set = bpf_map_lookup_elem(&recent, &at);
+	if (!set)
+		return 0;
+	at = weir_recent_find(set, key, asked);
+	if (at < WEIR_RECENT_WAYS)
+		return weir_recent_again(&set->entries[at], asked);
+	return recent_begin(set, asked);
 }
 
 #endif

@@ -65,11 +65,9 @@ static __always_inline void inside_asked(struct inside_request *r, const struct 
 {
 	const struct weir_trace *t = &r->record.trace;
 	struct weir_asked *asked = &r->asked;
-	struct weir_settings *set;
-	__u32 zero = 0;
 
 	asked->counts.requests = 1;
-	asked->now_ns = r->now_ns;
+	asked->first_ns = asked->last_ns = r->now_ns;
 	asked->user = t->user;
 	asked->namespace = t->attributes.namespace;
 	asked->resource = t->attributes.resource;
@@ -79,28 +77,23 @@ static __always_inline void inside_asked(struct inside_request *r, const struct 
 	asked->counts.refused = r->decision == WEIR_SHED;
 	asked->counts.dry_run = r->decision == WEIR_DRY_RUN_SHED;
 	asked->can_name = r->fields_at != 0;
-	set = bpf_map_lookup_elem(&settings, &zero);
-	if (!set || !r->peer.known)
+	asked->has_address = r->peer.known;
+	if (!r->peer.known)
 		return;
 	__builtin_memcpy(asked->address, r->peer.address, sizeof(asked->address));
 	if (!weir_address_is_ipv4(asked->address))
 		__builtin_memset(asked->address + 8, 0, 8);
-	asked->source = weir_asked_source(set->seed, asked->address);
 }
 
 static __noinline int inside_top(struct inside_request *r, const struct weir_inside_process *process)
 {
-	__u32 nameless;
-
 	if (!r || !process)
 		return 0;
 	inside_asked(r, process);
-	nameless = heavy_count(&r->asked);
-	if (nameless & (1U << WEIR_HEAVY_NAMESPACE))
-		inside_remember(r, r->fields_at + r->fields.namespace, WEIR_NAME_NAMESPACE, r->asked.namespace);
-	if (nameless & (1U << WEIR_HEAVY_RESOURCE))
-		inside_remember(r, r->fields_at + r->fields.resource, WEIR_NAME_NAMESPACE, r->asked.resource);
-	return 0;
+	if (!heavy_count(&r->asked))
+		return 0;
+	inside_remember(r, r->fields_at + r->fields.namespace, WEIR_NAME_NAMESPACE, r->asked.namespace);
+	return inside_remember(r, r->fields_at + r->fields.resource, WEIR_NAME_NAMESPACE, r->asked.resource);
 }
 
 #endif

@@ -96,20 +96,15 @@ __noinline int remember_resource(struct __sk_buff *skb, struct work *w)
 	return 0;
 }
 
-/* rows: of which the names are not known yet; a bit for each. */
-__noinline int remember_asked(struct __sk_buff *skb, struct work *w, __u32 rows)
+/* Those of its names that are not known yet. */
+__noinline int remember_asked(struct __sk_buff *skb, struct work *w)
 {
 	if (!w)
 		return 0;
-	if (rows & (1U << WEIR_HEAVY_USER)) {
-		find_client(w->hook);
-		remember_name(skb, w->hook, WEIR_KEY_USER);
-	}
-	if (rows & (1U << WEIR_HEAVY_NAMESPACE))
-		remember_name(skb, w->hook, WEIR_KEY_NAMESPACE);
-	if (rows & (1U << WEIR_HEAVY_RESOURCE))
-		remember_resource(skb, w);
-	return 0;
+	find_client(w->hook);
+	remember_name(skb, w->hook, WEIR_KEY_USER);
+	remember_name(skb, w->hook, WEIR_KEY_NAMESPACE);
+	return remember_resource(skb, w);
 }
 
 struct top_walk {
@@ -122,14 +117,12 @@ static long top_step(__u32 i, struct top_walk *walk)
 {
 	struct weir_asked *a = bpf_map_lookup_elem(&asked, &i);
 	struct work *w = walk->work;
-	__u32 nameless;
 
 	if (!a)
 		return 1;
 	a->can_name = !a->is_record && i + 1 == w->n_noted && a->start == w->request.start && w->request.whole;
-	nameless = heavy_count(a);
-	if (nameless)
-		remember_asked(walk->skb, w, nameless);
+	if (heavy_count(a))
+		remember_asked(walk->skb, w);
 	return 0;
 }
 

@@ -19,8 +19,8 @@ static __always_inline void asked_begin(struct work *w, struct weir_asked *a)
 	__builtin_memset(a, 0, sizeof(*a));
 	find_client(w->hook);
 	client_address(w, a->address);
-	a->source = weir_asked_source(w->seed, a->address);
-	a->now_ns = w->now_ns;
+	a->has_address = 1;
+	a->first_ns = a->last_ns = w->now_ns;
 	a->server = w->server;
 	a->slot = WEIR_ASKED_NO_SLOT;
 }
@@ -68,7 +68,7 @@ __noinline int top_connection(__u32 hook, __u32 became)
 	a->counts.requests = 1;
 	a->counts.refused = became == WEIR_ADMISSION_DROPPED || became == WEIR_ADMISSION_RESET;
 	a->counts.dry_run = became == WEIR_ADMISSION_DRY_RUN;
-	heavy_add(a, WEIR_HEAVY_CONNECTION);
+	heavy_connection(a);
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #define PACKET_HOST 0
 #define PACKET_OTHERHOST 3
 
+#include "collect.h"
 #include "control.h"
 #include "egress.h"
 #include "explain.h"

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "../random.h"
-#include "weir/top/asked.h"
+#include "weir/top/recent.h"
 
 #define EPOCH WEIR_HEAVY_EPOCH_NS
 #define SUBJECTS 100000
@@ -42,7 +42,7 @@ static enum weir_heavy_outcome ask(__u64 subject, __u64 now_ns, bool refused)
 	struct weir_heavy_what what = user(subject);
 	__u64 key = weir_heavy_key(&what, 0);
 
-	return weir_heavy_add(&sets[weir_heavy_set_of(key)], key, &what, &counts, now_ns, true);
+	return weir_heavy_add(&sets[weir_heavy_set_of(key)], key, &what, &counts, now_ns, now_ns);
 }
 
 static const struct weir_heavy_row *row_of(__u64 subject)
@@ -179,6 +179,7 @@ static void weights_halve(void **state)
 	assert_int_equal(weir_heavy_weight(&row, 15), 0);
 	assert_int_equal(weir_heavy_weight(&row, 5 + 31), 0);
 	assert_int_equal(weir_heavy_weight(&row, 5 + 32), 0);
+	assert_int_equal(weir_heavy_weight(&row, 4), 1000);
 	row = (struct weir_heavy_row){ .weight = ~0U, .epoch = ~0U };
 	assert_int_equal(weir_heavy_weight(&row, 0), ~0U >> 1);
 }
@@ -189,29 +190,27 @@ static void weights_are_saturated(void **state)
 	const struct weir_heavy_counts counts = { .requests = 3, .held = 4 };
 
 	(void)state;
-	weir_heavy_add_to(&row, &counts, 1, true);
+	weir_heavy_add_to(&row, &counts, 1);
 	assert_int_equal(row.weight, ~0U);
 	assert_int_equal(row.counts.requests, 3);
 	assert_int_equal(row.counts.held, 4);
 }
 
-/* Once for each that comes into an empty place, then once an epoch; in a full set only for those who come again. */
-static void names(void **state)
+/* What is brought late takes no weight away, and is not seen last. */
+static void what_comes_late(void **state)
 {
-	struct weir_heavy_set *set = &sets[0];
+	struct weir_heavy_row row = { .weight = 1000, .epoch = 5, .last_ns = 5 * EPOCH + 7 };
 	const struct weir_heavy_counts one = { .requests = 1 };
-	const struct weir_heavy_what what = user(1);
 
 	(void)state;
-	for (__u64 key = 1; key <= WEIR_HEAVY_WAYS; key++) {
-		assert_int_equal(weir_heavy_add(set, key, &what, &one, 1 + EPOCH, true), WEIR_HEAVY_NAMELESS);
-		assert_int_equal(weir_heavy_add(set, key, &what, &one, 1 + EPOCH, true), WEIR_HEAVY_COUNTED);
-	}
-	assert_int_equal(weir_heavy_add(set, 1, &what, &one, 2 + 2 * EPOCH, true), WEIR_HEAVY_NAMELESS);
-	assert_int_equal(weir_heavy_add(set, 1, &what, &one, 2 + 2 * EPOCH, true), WEIR_HEAVY_COUNTED);
-	assert_int_equal(weir_heavy_add(set, 100, &what, &one, 2 + 2 * EPOCH, true), WEIR_HEAVY_COUNTED);
-	assert_int_equal(weir_heavy_add(set, 100, &what, &one, 2 + 2 * EPOCH, false), WEIR_HEAVY_COUNTED);
-	assert_int_equal(weir_heavy_add(set, 100, &what, &one, 2 + 2 * EPOCH, true), WEIR_HEAVY_NAMELESS);
+	weir_heavy_add_to(&row, &one, 2 * EPOCH);
+	assert_int_equal(row.weight, 1001);
+	assert_int_equal(row.epoch, 5);
+	assert_int_equal(row.last_ns, 5 * EPOCH + 7);
+	weir_heavy_add_to(&row, &one, 6 * EPOCH);
+	assert_int_equal(row.weight, 501);
+	assert_int_equal(row.epoch, 6);
+	assert_int_equal(row.last_ns, 6 * EPOCH);
 }
 
 static void what_is_being_taken_over(void **state)
@@ -223,12 +222,12 @@ static void what_is_being_taken_over(void **state)
 	(void)state;
 	for (__u32 i = 0; i < WEIR_HEAVY_WAYS; i++)
 		set->keys[i] = WEIR_HEAVY_BUSY;
-	assert_int_equal(weir_heavy_add(set, 1, &what, &one, 1, true), WEIR_HEAVY_CONTENDED);
+	assert_int_equal(weir_heavy_add(set, 1, &what, &one, 1, 1), WEIR_HEAVY_CONTENDED);
 	set->keys[3] = WEIR_HEAVY_FREE;
 	set->rows[3].weight = 99;
 	for (__u32 i = 0; i < WEIR_HEAVY_WAYS; i++)
 		set->rows[i].weight = i == 3 ? 99 : 1;
-	assert_int_equal(weir_heavy_add(set, 1, &what, &one, 1, true), WEIR_HEAVY_NAMELESS);
+	assert_int_equal(weir_heavy_add(set, 1, &what, &one, 1, 1), WEIR_HEAVY_COUNTED);
 	assert_int_equal(set->keys[3], 1);
 	assert_int_equal(set->rows[3].counts.requests, 1);
 }
@@ -254,7 +253,9 @@ static __u32 rows_of(const struct weir_asked *asked)
 
 static void rows_of_requests(void **state)
 {
-	struct weir_asked asked = { .server = 63, .slot = WEIR_ASKED_NO_SLOT, .user = 5, .source = 9, .is_path = 1 };
+	struct weir_asked asked = {
+		.server = 63, .slot = WEIR_ASKED_NO_SLOT, .user = 5, .has_address = 1, .is_path = 1
+	};
 
 	(void)state;
 	assert_int_equal(rows_of(&asked), ROW(USER) | ROW(VERB) | ROW(RESOURCE) | ROW(SOURCE) | ROW(REQUEST));
@@ -266,7 +267,7 @@ static void rows_of_requests(void **state)
 	asked.is_record = 0;
 	asked.connects = 1;
 	assert_int_equal(rows_of(&asked), ROW(CONNECTION));
-	asked.source = 0;
+	asked.has_address = 0;
 	assert_int_equal(rows_of(&asked), 0);
 }
 
@@ -320,7 +321,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(yesterdays_give_way, setup, teardown),
 		cmocka_unit_test(weights_halve),
 		cmocka_unit_test(weights_are_saturated),
-		cmocka_unit_test_setup_teardown(names, setup, teardown),
+		cmocka_unit_test(what_comes_late),
 		cmocka_unit_test_setup_teardown(what_is_being_taken_over, setup, teardown),
 		cmocka_unit_test(rows_of_requests),
 		cmocka_unit_test(keys_differ),

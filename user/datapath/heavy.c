@@ -5,6 +5,19 @@
 
 #include "datapath/heavy_rows.h"
 #include "datapath/private.h"
+#include "weir/top/recent.h"
+
+/* What the caches still have (weir/top/recent.h) comes to the rows. */
+static int collect(struct datapath *dp, struct error *err)
+{
+	int ret = 0;
+
+	for (struct weir_collect from = { 0 }; from.cpu < (__u32)dp->cpus && !ret; from.cpu++) {
+		for (from.first = 0; from.first < WEIR_RECENT_SETS && !ret; from.first += WEIR_COLLECT_SETS)
+			ret = datapath_run(dp->collect_fd, &from, sizeof(from));
+	}
+	return ret ? error_set(err, ret, "running weir_collect: %s", strerror(-ret)) : 0;
+}
 
 struct gathering {
 	struct datapath *dp;
@@ -67,8 +80,11 @@ int datapath_heavy(struct datapath *dp, const struct datapath_heavy_query *query
 		   struct error *err)
 {
 	struct gathering g = { .dp = dp, .query = query, .epoch = weir_heavy_epoch(datapath_now_ns()) };
-	int ret = gather(&g);
+	int ret = collect(dp, err);
 
+	if (ret)
+		return ret;
+	ret = gather(&g);
 	if (ret) {
 		free(g.rows);
 		return datapath_map_failed(err, ret, "heavy");
@@ -102,8 +118,11 @@ int datapath_heavy_places(struct datapath *dp, struct datapath_heavy_places *out
 {
 	CLEANUP_CURSOR struct map_cursor cursor = {};
 	struct datapath_heavy_places places = { 0 };
-	int ret = map_cursor_open(&cursor, dp->maps.heavy, sizeof(__u32), dp->cpus * sizeof(struct weir_heavy_set));
+	int ret = collect(dp, err);
 
+	if (ret)
+		return ret;
+	ret = map_cursor_open(&cursor, dp->maps.heavy, sizeof(__u32), dp->cpus * sizeof(struct weir_heavy_set));
 	while (!ret && (ret = map_cursor_next(&cursor)) > 0)
 		ret = gather_places(dp, &cursor, &places);
 	if (ret) {
@@ -133,9 +152,13 @@ static bool forget_in(struct weir_heavy_set *set, __u32 slot)
 int datapath_heavy_clear(struct datapath *dp, __u32 slot, struct error *err)
 {
 	CLEANUP_FREE struct weir_heavy_set *sets = calloc(dp->cpus, sizeof(*sets));
+	int ret;
 
 	if (!sets)
 		return error_set(err, -ENOMEM, "out of memory");
+	ret = collect(dp, err);
+	if (ret)
+		return ret;
 	for (__u32 index = 0; index < WEIR_HEAVY_SETS; index++) {
 		bool found = false;
 

@@ -188,6 +188,7 @@ static void programs_note(struct datapath *dp)
 	dp->override_end_fd = bpf_program__fd(dp->skeleton->progs.weir_override_end);
 	dp->forget_fd = bpf_program__fd(dp->skeleton->progs.weir_forget);
 	dp->forget_admitted_fd = bpf_program__fd(dp->skeleton->progs.weir_forget_admitted);
+	dp->collect_fd = bpf_program__fd(dp->skeleton->progs.weir_collect);
 }
 
 int datapath_programs_keep(struct datapath *dp, struct error *err)

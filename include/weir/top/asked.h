@@ -10,9 +10,9 @@
 
 struct weir_asked {
 	struct weir_heavy_counts counts; /* what is added to each row */
-	__u64 now_ns;			 /* CLOCK_MONOTONIC */
+	__u64 first_ns, last_ns;	 /* CLOCK_MONOTONIC: when it came, or the first and the last of several */
 	__u64 user, namespace, resource; /* subjects; 0: none */
-	__u64 source;			 /* weir_asked_source(); 0: no address is known */
+	__u64 source;			 /* weir_asked_source(); 0: not asked for yet */
 	__u8 address[16];		 /* network order, IPv4 as ::ffff:a.b.c.d, IPv6 cut to its /64 */
 	__u32 server;
 	__u32 slot;	/* of the narrowest limit that refused it, or would have; WEIR_ASKED_NO_SLOT */
@@ -23,9 +23,10 @@ struct weir_asked {
 	__u8 is_record; /* nothing is known but the address */
 	__u8 can_name;	/* its names are at hand: whoever counts can remember them */
 	__u8 connects;	/* it is a connection: that is no request */
-	__u8 pad[3];
+	__u8 has_address;
+	__u8 pad[2];
 };
-WEIR_ASSERT_SIZE(struct weir_asked, 112);
+WEIR_ASSERT_SIZE(struct weir_asked, 120);
 
 /*
  * Tells addresses apart, with the rounds of SipHash-1-3: it only has to keep clients from choosing addresses that fall
@@ -72,7 +73,7 @@ WEIR_INLINE bool weir_asked_what(const struct weir_asked *asked, enum weir_heavy
 	case WEIR_HEAVY_SOURCE:
 	case WEIR_HEAVY_CONNECTION:
 		__builtin_memcpy(what->address, asked->address, sizeof(what->address));
-		return asked->source;
+		return asked->has_address;
 	case WEIR_HEAVY_LIMIT:
 		what->subjects[0] = asked->user;
 		what->subjects[1] = asked->epoch;

@@ -69,8 +69,7 @@ struct weir_heavy_row {
 	struct weir_heavy_what what;
 	__u32 weight; /* as of epoch */
 	__u32 epoch;  /* of WEIR_HEAVY_EPOCH_NS */
-	__u32 named;  /* in which the names of its subjects were remembered last */
-	__u32 pad;
+	__u32 pad[2];
 };
 WEIR_ASSERT_SIZE(struct weir_heavy_row, 104);
 
@@ -82,7 +81,6 @@ WEIR_ASSERT_SIZE(struct weir_heavy_set, 896);
 
 enum weir_heavy_outcome {
 	WEIR_HEAVY_COUNTED,
-	WEIR_HEAVY_NAMELESS,  /* counted, and the names of its subjects are to be remembered */
 	WEIR_HEAVY_CONTENDED, /* not counted: somebody else has taken the row meanwhile */
 };
 
@@ -94,6 +92,15 @@ WEIR_INLINE __u32 weir_heavy_epoch(__u64 now_ns)
 WEIR_INLINE __u64 weir_heavy_rotate(__u64 x, __u32 bits)
 {
 	return x << bits | x >> (64 - bits);
+}
+
+/* Never FREE, never BUSY. */
+WEIR_INLINE __u64 weir_heavy_mixed(__u64 key)
+{
+	key ^= key >> 32;
+	key *= 0x9e3779b97f4a7c15ULL;
+	key ^= key >> 29;
+	return key == WEIR_HEAVY_FREE || key == WEIR_HEAVY_BUSY ? 1 : key;
 }
 
 /* Subjects are keyed hashes already; an address is told by `source`, a keyed hash of it. */
@@ -108,10 +115,7 @@ WEIR_INLINE __u64 weir_heavy_key(const struct weir_heavy_what *what, __u64 sourc
 	else
 		key ^= what->subjects[0] ^ weir_heavy_rotate(what->subjects[1], 21) ^
 		       weir_heavy_rotate(what->subjects[2], 42);
-	key ^= key >> 32;
-	key *= 0x9e3779b97f4a7c15ULL;
-	key ^= key >> 29;
-	return key == WEIR_HEAVY_FREE || key == WEIR_HEAVY_BUSY ? 1 : key;
+	return weir_heavy_mixed(key);
 }
 
 WEIR_INLINE __u32 weir_heavy_set_of(__u64 key)
@@ -119,12 +123,12 @@ WEIR_INLINE __u32 weir_heavy_set_of(__u64 key)
 	return key & (WEIR_HEAVY_SETS - 1);
 }
 
-/* What is left of a row's weight. */
+/* What is left of a row's weight. What came late is of an epoch before the row's. */
 WEIR_INLINE __u32 weir_heavy_weight(const struct weir_heavy_row *row, __u32 epoch)
 {
-	__u32 age = epoch - row->epoch;
+	__s32 age = epoch - row->epoch;
 
-	return age > 31 ? 0 : row->weight >> age;
+	return age > 31 ? 0 : row->weight >> (age > 0 ? age : 0);
 }
 
 /* WEIR_HEAVY_WAYS: it has no row. */
@@ -159,7 +163,7 @@ WEIR_INLINE __u32 weir_heavy_lightest(const struct weir_heavy_set *set, __u32 ep
 
 /* The row begins anew, with the weight that it took over. False: somebody else was faster. */
 WEIR_INLINE bool weir_heavy_take_over(struct weir_heavy_set *set, __u32 at, __u64 key, __u32 weight,
-				      const struct weir_heavy_what *what, __u64 now_ns)
+				      const struct weir_heavy_what *what, __u64 first_ns)
 {
 	__u64 old = set->keys[at & (WEIR_HEAVY_WAYS - 1)];
 	struct weir_heavy_row *row = &set->rows[at & (WEIR_HEAVY_WAYS - 1)];
@@ -168,59 +172,57 @@ WEIR_INLINE bool weir_heavy_take_over(struct weir_heavy_set *set, __u32 at, __u6
 	    __sync_val_compare_and_swap(&set->keys[at & (WEIR_HEAVY_WAYS - 1)], old, WEIR_HEAVY_BUSY) != old)
 		return false;
 	row->counts = (struct weir_heavy_counts){};
-	row->first_ns = now_ns;
-	row->last_ns = now_ns;
+	row->first_ns = first_ns;
+	row->last_ns = first_ns;
 	row->what = *what;
 	row->weight = weight;
-	row->epoch = weir_heavy_epoch(now_ns);
-	row->named = row->epoch - 1;
+	row->epoch = weir_heavy_epoch(first_ns);
 	__sync_val_compare_and_swap(&set->keys[at & (WEIR_HEAVY_WAYS - 1)], WEIR_HEAVY_BUSY, key);
 	return true;
 }
 
-/* A weight may miss some of what is added at the same time: it only says who gives way. */
-WEIR_INLINE enum weir_heavy_outcome
-weir_heavy_add_to(struct weir_heavy_row *row, const struct weir_heavy_counts *counts, __u64 now_ns, bool can_name)
+/* Counts that others add to at the same time. */
+WEIR_INLINE void weir_heavy_counts_add(struct weir_heavy_counts *to, const struct weir_heavy_counts *counts)
 {
-	__u32 epoch = weir_heavy_epoch(now_ns), weight = row->weight;
-	__u32 more = counts->requests + counts->held;
-	bool nameless = can_name && row->named != epoch;
-
-	if (row->epoch != epoch) {
-		weight = weir_heavy_weight(row, epoch);
-		row->epoch = epoch;
-	}
-	row->weight = weight + more < weight ? ~0U : weight + more;
-	row->last_ns = now_ns;
 	if (counts->requests)
-		__sync_fetch_and_add(&row->counts.requests, counts->requests);
+		__sync_fetch_and_add(&to->requests, counts->requests);
 	if (counts->refused)
-		__sync_fetch_and_add(&row->counts.refused, counts->refused);
+		__sync_fetch_and_add(&to->refused, counts->refused);
 	if (counts->dry_run)
-		__sync_fetch_and_add(&row->counts.dry_run, counts->dry_run);
+		__sync_fetch_and_add(&to->dry_run, counts->dry_run);
 	if (counts->held)
-		__sync_fetch_and_add(&row->counts.held, counts->held);
-	if (nameless)
-		row->named = epoch;
-	return nameless ? WEIR_HEAVY_NAMELESS : WEIR_HEAVY_COUNTED;
+		__sync_fetch_and_add(&to->held, counts->held);
 }
 
-/*
- * Counts what was asked for. set: that of the key. can_name: names could be remembered now. A crowd that passes by is not worth
- * them: in a full set, only who comes again.
- */
+/* A weight may miss some of what is added at the same time: it only says who gives way. */
+WEIR_INLINE void weir_heavy_add_to(struct weir_heavy_row *row, const struct weir_heavy_counts *counts, __u64 last_ns)
+{
+	__u32 epoch = weir_heavy_epoch(last_ns), weight = weir_heavy_weight(row, epoch);
+	__u32 more = counts->requests + counts->held;
+
+	if ((__s32)(epoch - row->epoch) > 0)
+		row->epoch = epoch;
+	row->weight = weight + more < weight ? ~0U : weight + more;
+	if (row->last_ns < last_ns)
+		row->last_ns = last_ns;
+	weir_heavy_counts_add(&row->counts, counts);
+}
+
+/* Counts what was asked for from first_ns to last_ns. set: that of the key. */
 WEIR_INLINE enum weir_heavy_outcome weir_heavy_add(struct weir_heavy_set *set, __u64 key,
 						   const struct weir_heavy_what *what,
-						   const struct weir_heavy_counts *counts, __u64 now_ns, bool can_name)
+						   const struct weir_heavy_counts *counts, __u64 first_ns,
+						   __u64 last_ns)
 {
 	__u32 at = weir_heavy_find(set, key), weight = 0;
 
 	if (at == WEIR_HEAVY_WAYS) {
-		at = weir_heavy_lightest(set, weir_heavy_epoch(now_ns), &weight);
-		if (!weir_heavy_take_over(set, at, key, weight, what, now_ns))
+		at = weir_heavy_lightest(set, weir_heavy_epoch(last_ns), &weight);
+		if (!weir_heavy_take_over(set, at, key, weight, what, first_ns))
 			return WEIR_HEAVY_CONTENDED;
 	}
-	return weir_heavy_add_to(&set->rows[at & (WEIR_HEAVY_WAYS - 1)], counts, now_ns, can_name && !weight);
+	weir_heavy_add_to(&set->rows[at & (WEIR_HEAVY_WAYS - 1)], counts, last_ns);
+	return WEIR_HEAVY_COUNTED;
 }
 
 #endif

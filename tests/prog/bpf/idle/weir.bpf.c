@@ -13,8 +13,8 @@
 #define PACKET_HOST 0
 #define PACKET_OTHERHOST 3
 
+#include "collect.h"
 #include "control.h"
-#include "heavy.h"
 
 SEC("tc")
 int weir_egress(struct __sk_buff *skb)
