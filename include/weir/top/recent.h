@@ -63,6 +63,15 @@ WEIR_INLINE __u32 weir_recent_set_of(__u64 key)
 	return key & (WEIR_RECENT_SETS - 1);
 }
 
+WEIR_INLINE bool weir_recent_is_from(const struct weir_recent *entry, const struct weir_asked *asked)
+{
+	__u64 there[2], wanted[2];
+
+	__builtin_memcpy(there, entry->asked.address, sizeof(there));
+	__builtin_memcpy(wanted, asked->address, sizeof(wanted));
+	return there[0] == wanted[0] && there[1] == wanted[1];
+}
+
 /* WEIR_RECENT_WAYS: it has no entry. */
 WEIR_INLINE __u32 weir_recent_find(const struct weir_recent_set *set, __u64 key, const struct weir_asked *asked)
 {
@@ -70,9 +79,7 @@ WEIR_INLINE __u32 weir_recent_find(const struct weir_recent_set *set, __u64 key,
 
 #pragma GCC unroll 4
 	for (__u32 i = 0; i < WEIR_RECENT_WAYS; i++) {
-		const __u8 *address = set->entries[i].asked.address;
-
-		if (set->keys[i] == key && !__builtin_memcmp(address, asked->address, sizeof(asked->address)))
+		if (set->keys[i] == key && weir_recent_is_from(&set->entries[i], asked))
 			found = i;
 	}
 	return found;
