@@ -71,7 +71,7 @@ struct datapath {
 	struct xdp_bpf *xdp;		/* NULL: no device has the program */
 	struct error no_xdp;		/* why the kernel refuses it; "": it has not */
 	int override_end_fd, forget_fd, forget_admitted_fd, collect_fd; /* programs */
-	atomic_bool unswept; /* connections are not swept any more */
+	atomic_bool unswept;						/* connections are not swept any more */
 	struct cgroup_program on_cgroups[DATAPATH_ON_CGROUPS];
 	struct error no_hold; /* why those have none; "": they have one each */
 	__u64 seed[2];
