@@ -33,7 +33,7 @@ def test_servers_refuse():
         pytest.skip("there is no qemu-system-x86_64 (qemu-system-x86)")
     directory = kernel()
     programs = program("apiserver").parent
-    assert program("plain").parent == programs
+    assert program("plain").parent == program("client").parent == programs
     done = subprocess.run([ROOT / "tests/vm/run", directory], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           env={**os.environ, "VM_GUEST": "tests/inside/refusing", "INSIDE_DIR": str(programs)})
     assert done.returncode == 0, done.stdout

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Refusals by an API server itself, as weir has decided them: client, audit log, metrics and weir agree to the request."""
-import collections
-
 from lib.process import eventually
-from seeing import attach
+from seeing import attach, audited
 
 BURST = 6
 
@@ -17,15 +15,16 @@ def statuses(counts):
     return {status: n for status, n in counts.items() if status not in ("connections", "retry_after")}
 
 
-def audited(kube, mark, user):
-    return collections.Counter(str(event["responseStatus"]["code"]) for event in kube.audited(mark)
-                               if event["user"]["username"] == user)
-
-
 def executing(kube):
-    """Requests that API Priority and Fairness takes for executing, but for the one that asks."""
-    return sum(value for (name, _), value in kube.metrics().items()
-               if name.startswith("apiserver_flowcontrol_current_executing")) - 1
+    """What API Priority and Fairness takes for executing, at all levels but that of the one who asks."""
+    return sum(value for (name, labels), value in kube.metrics().items()
+               if name.startswith("apiserver_flowcontrol_current_executing") and ("priority_level", "exempt") not in labels)
+
+
+def rejections(kube):
+    """Requests that the server says it has answered with 429: it has a metric of its own for them up to 1.27."""
+    return sum(value for (name, labels), value in kube.metrics().items()
+               if name in ("apiserver_request_total", "apiserver_request_terminations_total") and ("code", "429") in labels)
 
 
 def refuses(world, kube, path, n, streams):
@@ -33,12 +32,13 @@ def refuses(world, kube, path, n, streams):
     attach(world, kube, "answer")
     kube.allow("alice")
     world.weir("limit", "set", "user", "alice", "--qps", 0, "--burst", BURST)
-    mark, before = kube.audit_mark(), world.weir.server("kube")["shed"]
+    mark, before, rejected = kube.audit_mark(), world.weir.server("kube")["shed"], rejections(kube)
     assert statuses(kube.ask("alice", path, n, "-streams", streams)) == served(n)
     assert statuses(kube.ask("admin", path, 60, "-streams", streams)) == {"200": 60}
     assert world.weir.server("kube")["shed"] - before == n - BURST
     eventually(lambda: audited(kube, mark, "alice") == served(n), "the audit log has the same")
-    assert executing(kube) <= 0
+    assert rejections(kube) - rejected == n - BURST
+    eventually(lambda: executing(kube) == 0, "the server's own seats are free")
     assert kube.server.running()
 
 

@@ -17,7 +17,10 @@ from lib.process import end, eventually, run
 from lib.weir import BUILD
 
 GOT = Path(os.environ.get("INSIDE_DIR") or BUILD / "inside").resolve()
-START_S = 600  # in a guest, a server takes minutes
+START_S = int(os.environ.get("PATIENCE_S", 600))  # in a guest, a server takes minutes
+# A guest stands still for seconds. etcd would elect another leader, and API servers would give it up.
+PATIENT_ETCD = "--heartbeat-interval=1000", "--election-timeout=20000"
+PATIENT_SERVER = "--etcd-healthcheck-timeout=60s", "--request-timeout=10m"
 ETCD = "http://127.0.0.1:2379"
 ITSELF = "system:apiserver"  # an API server has requests of its own
 AUDIT_POLICY = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
@@ -100,7 +103,7 @@ class Kube:
             pytest.skip("there is no etcd (etcd-server)")
         self.etcd = Program(self.namespace, self.directory, "etcd", "etcd", "--data-dir", self.directory / "etcd",
                             "--listen-client-urls", ETCD, "--advertise-client-urls", ETCD,
-                            "--listen-peer-urls", "http://127.0.0.1:2380")
+                            "--listen-peer-urls", "http://127.0.0.1:2380", *PATIENT_ETCD)
         eventually(lambda: self.etcd.running() and self.answers(f"{ETCD}/health"), "etcd answers", START_S)
 
     def answers(self, url, *options):
@@ -123,7 +126,7 @@ class Kube:
             "--requestheader-allowed-names=front-proxy", "--requestheader-username-headers=X-Remote-User",
             "--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
             f"--audit-policy-file={policy}", f"--audit-log-path={self.audit_path()}", "--audit-log-mode=blocking",
-            *options, **environment)
+            *PATIENT_SERVER, *options, **environment)
         eventually(lambda: self.server.running() and self.answers(self.url(ready), *self.curl("admin")),
                    f"{binary.name} is ready", START_S)
 

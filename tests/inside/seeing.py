@@ -57,6 +57,12 @@ def by_user(requests):
     return counted
 
 
+def audited(kube, mark, user):
+    """Its answers to the user, by status."""
+    return collections.Counter(str(event["responseStatus"]["code"]) for event in kube.audited(mark)
+                               if event["user"]["username"] == user)
+
+
 def totals(kube, **labels):
     """Of apiserver_request_total."""
     return sum(value for (name, said), value in kube.metrics().items()

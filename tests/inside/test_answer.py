@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`--inside answer` on a kube-apiserver 1.20.2, whose garbage collector hardly ever rests."""
+"""`--inside answer` on a kube-apiserver 1.20.2."""
 import pytest
 
 from lib.process import eventually
 
 from answering import BURST, executing, refuses, served, shares_a_connection, statuses
-from seeing import attach
+from seeing import attach, audited
 from watching import limits_watches
 
 PODS = "/api/v1/namespaces/default/pods"
+LONG_RUNNING = [f"{PODS}/none/{what}" for what in ("log", "exec?command=true", "attach", "portforward", "proxy/")]
 
 
 @pytest.fixture(scope="module")
 def old(cluster):
-    cluster.start_1_20(GOGC="5")
+    cluster.start_1_20()
     yield cluster
     cluster.stop()
 
@@ -46,17 +47,35 @@ def test_kubectl_is_told(world, old):
 
 def test_watches(world, old):
     limits_watches(world, old, "answer", PODS)
-    eventually(lambda: executing(old) <= 0, "the server's own seats are free")
+    eventually(lambda: executing(old) == 0, "the server's own seats are free")
 
 
 def test_what_no_priority_level_sees(world, old):
-    """Logs are long-running: API Priority and Fairness lets them by. They are refused where they are authorized."""
+    """They are long-running: API Priority and Fairness lets them by. They are refused where they are authorized."""
     attach(world, old, "answer")
     old.allow("heidi")
-    assert old.ask("heidi", f"{PODS}/none/log")["404"] == 1
+    for path in LONG_RUNNING:
+        assert statuses(old.ask("heidi", path)) == {"404": 1}, path
     world.weir("limit", "set", "user", "heidi", "--qps", 0, "--burst", 0)
-    assert old.ask("heidi", f"{PODS}/none/log", 3)["429"] == 3
-    assert world.weir.server("kube")["seen_inside"]["answered"] == 3
+    mark = old.audit_mark()
+    for path in LONG_RUNNING:
+        assert statuses(old.ask("heidi", path, 3)) == {"429": 3}, path
+    refused = 3 * len(LONG_RUNNING)
+    assert world.weir.server("kube")["seen_inside"]["answered"] == refused
+    eventually(lambda: audited(old, mark, "heidi") == {"429": refused}, "the audit log has the same")
+
+
+def test_denied(world, old):
+    attach(world, old, "answer")
+    old.allow("ivan")
+    world.weir("limit", "set", "user", "ivan", "--deny")
+    mark = old.audit_mark()
+    for path in PODS, f"{PODS}?watch=1", *LONG_RUNNING:
+        assert statuses(old.ask("ivan", path, 3)) == {"403": 3}, path
+    refused = 3 * (2 + len(LONG_RUNNING))
+    eventually(lambda: audited(old, mark, "ivan") == {"403": refused}, "the audit log has the same")
+    assert world.weir.server("kube")["seen_inside"]["answered"] == refused
+    eventually(lambda: executing(old) == 0, "the server's own seats are free")
 
 
 def test_ten_thousand(world, old):

@@ -11,7 +11,7 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 @pytest.fixture(scope="module")
 def modern(cluster):
-    with modern_server(cluster, "alice", "carol", "dave", "grace", GOGC="5") as server:
+    with modern_server(cluster, "alice", "carol", "dave", "grace") as server:
         yield server
 
 
