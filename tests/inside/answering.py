@@ -1,9 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0
 """Refusals by an API server itself, as weir has decided them: client, audit log, metrics and weir agree to the request."""
+import contextlib
+import os
+
 from lib.process import eventually
+from lib.world import World
 from seeing import attach, audited
 
 BURST = 6
+
+
+@contextlib.contextmanager
+def looked_into(kube, directory, bpffs):
+    """A world whose agent has the server refuse. Tests share it: in a guest, to load the programs takes minutes."""
+    world = World(f"weir-answer-{os.getpid()}", directory, bpffs)
+    try:
+        attach(world, kube, "answer")
+        yield world
+    finally:
+        world.end()
+
+
+def answered(world):
+    return world.weir.server("kube")["seen_inside"].get("answered", 0)
 
 
 def served(n, burst=BURST):
@@ -27,16 +46,15 @@ def rejections(kube):
                if name in ("apiserver_request_total", "apiserver_request_terminations_total") and ("code", "429") in labels)
 
 
-def refuses(world, kube, path, n, streams):
-    """alice has a few requests, and admin all of his, at the same time."""
-    attach(world, kube, "answer")
-    kube.allow("alice")
-    world.weir("limit", "set", "user", "alice", "--qps", 0, "--burst", BURST)
+def refuses(world, kube, path, n, streams, user="alice"):
+    """The user has a few requests, and admin all of his."""
+    kube.allow(user)
+    world.weir("limit", "set", "user", user, "--qps", 0, "--burst", BURST)
     mark, before, rejected = kube.audit_mark(), world.weir.server("kube")["shed"], rejections(kube)
-    assert statuses(kube.ask("alice", path, n, "-streams", streams)) == served(n)
+    assert statuses(kube.ask(user, path, n, "-streams", streams)) == served(n)
     assert statuses(kube.ask("admin", path, 60, "-streams", streams)) == {"200": 60}
     assert world.weir.server("kube")["shed"] - before == n - BURST
-    eventually(lambda: audited(kube, mark, "alice") == served(n), "the audit log has the same")
+    eventually(lambda: audited(kube, mark, user) == served(n), "the audit log has the same")
     assert rejections(kube) - rejected == n - BURST
     eventually(lambda: executing(kube) == 0, "the server's own seats are free")
     assert kube.server.running()
@@ -44,7 +62,6 @@ def refuses(world, kube, path, n, streams):
 
 def shares_a_connection(world, kube, path):
     """Two users of an authenticating proxy on one connection: only one of them is refused."""
-    attach(world, kube, "answer")
     kube.allow("carol")
     kube.allow("dave")
     world.weir("limit", "set", "user", "carol", "--qps", 0, "--burst", BURST)

@@ -4,8 +4,8 @@ import pytest
 
 from lib.process import eventually
 
-from answering import BURST, executing, refuses, served, shares_a_connection, statuses
-from seeing import attach, audited
+from answering import BURST, answered, executing, looked_into, refuses, served, shares_a_connection, statuses
+from seeing import audited
 from watching import limits_watches
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -19,6 +19,12 @@ def old(cluster):
     cluster.stop()
 
 
+@pytest.fixture(scope="module")
+def world(old, tmp_path_factory, bpffs):
+    with looked_into(old, tmp_path_factory.mktemp("world"), bpffs) as world:
+        yield world
+
+
 def test_one_user(world, old):
     refuses(world, old, PODS, 60, 1)
 
@@ -28,7 +34,6 @@ def test_one_connection(world, old):
 
 
 def test_without_an_agent(world, old):
-    attach(world, old, "answer")
     old.allow("erin")
     world.weir("limit", "set", "user", "erin", "--qps", 0, "--burst", BURST)
     world.weir.kill()
@@ -38,7 +43,6 @@ def test_without_an_agent(world, old):
 
 
 def test_kubectl_is_told(world, old):
-    attach(world, old, "answer")
     old.allow("frank")
     world.weir("limit", "set", "user", "frank", "--qps", 0, "--burst", 0)
     said = old.kubectl("get", "--raw", PODS, name="frank", check=False)
@@ -46,38 +50,36 @@ def test_kubectl_is_told(world, old):
 
 
 def test_watches(world, old):
-    limits_watches(world, old, "answer", PODS)
+    limits_watches(world, old, PODS, refuses=True)
     eventually(lambda: executing(old) == 0, "the server's own seats are free")
 
 
 def test_what_no_priority_level_sees(world, old):
     """They are long-running: API Priority and Fairness lets them by. They are refused where they are authorized."""
-    attach(world, old, "answer")
     old.allow("heidi")
     for path in LONG_RUNNING:
         assert statuses(old.ask("heidi", path)) == {"404": 1}, path
     world.weir("limit", "set", "user", "heidi", "--qps", 0, "--burst", 0)
-    mark = old.audit_mark()
+    mark, before = old.audit_mark(), answered(world)
     for path in LONG_RUNNING:
         assert statuses(old.ask("heidi", path, 3)) == {"429": 3}, path
     refused = 3 * len(LONG_RUNNING)
-    assert world.weir.server("kube")["seen_inside"]["answered"] == refused
+    assert answered(world) - before == refused
     eventually(lambda: audited(old, mark, "heidi") == {"429": refused}, "the audit log has the same")
 
 
 def test_denied(world, old):
-    attach(world, old, "answer")
     old.allow("ivan")
     world.weir("limit", "set", "user", "ivan", "--deny")
-    mark = old.audit_mark()
+    mark, before = old.audit_mark(), answered(world)
     for path in PODS, f"{PODS}?watch=1", *LONG_RUNNING:
         assert statuses(old.ask("ivan", path, 3)) == {"403": 3}, path
     refused = 3 * (2 + len(LONG_RUNNING))
     eventually(lambda: audited(old, mark, "ivan") == {"403": refused}, "the audit log has the same")
-    assert world.weir.server("kube")["seen_inside"]["answered"] == refused
+    assert answered(world) - before == refused
     eventually(lambda: executing(old) == 0, "the server's own seats are free")
 
 
 def test_ten_thousand(world, old):
     """Each refusal that was decided is answered."""
-    refuses(world, old, PODS, 10000, 50)
+    refuses(world, old, PODS, 10000, 50, "judy")

@@ -2,7 +2,9 @@
 """`--inside answer` on an API server of k8s.io/apiserver 0.36."""
 import pytest
 
-from answering import refuses, shares_a_connection
+from lib.process import eventually
+
+from answering import executing, looked_into, refuses, shares_a_connection
 from kube import modern_server
 from watching import limits_watches
 
@@ -11,8 +13,14 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 @pytest.fixture(scope="module")
 def modern(cluster):
-    with modern_server(cluster, "alice", "carol", "dave", "grace") as server:
+    with modern_server(cluster, "alice", "carol", "dave", "grace", "judy") as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def world(modern, tmp_path_factory, bpffs):
+    with looked_into(modern, tmp_path_factory.mktemp("world"), bpffs) as world:
+        yield world
 
 
 def test_one_user(world, modern):
@@ -24,8 +32,9 @@ def test_one_connection(world, modern):
 
 
 def test_watches(world, modern):
-    limits_watches(world, modern, "answer", DEFINITIONS)
+    limits_watches(world, modern, DEFINITIONS, refuses=True)
+    eventually(lambda: executing(modern) == 0, "the server's own seats are free")
 
 
 def test_ten_thousand(world, modern):
-    refuses(world, modern, DEFINITIONS, 10000, 50)
+    refuses(world, modern, DEFINITIONS, 10000, 50, "judy")

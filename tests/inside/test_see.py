@@ -68,7 +68,8 @@ def test_many_streams(world, old):
 
 
 def test_watches(world, old):
-    limits_watches(world, old, "see", PODS)
+    attach(world, old)
+    limits_watches(world, old, PODS, refuses=False)
 
 
 def test_agents_come_and_go(world, old):

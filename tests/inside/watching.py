@@ -5,7 +5,7 @@ import itertools
 import subprocess
 
 from lib.process import end, eventually
-from seeing import attach, audited
+from seeing import audited
 
 NUMBERS = itertools.count()
 
@@ -42,10 +42,8 @@ def in_flight(world):
     return of_limit(world, "watches")["in_flight"]
 
 
-def limits_watches(world, kube, lane, path):
+def limits_watches(world, kube, path, refuses):
     """Two watches for each user. Where refusals are decided only, the third is open, and has no place."""
-    attach(world, kube, lane)
-    refuses = lane == "answer"
     kube.allow("grace")
     world.weir("limit", "set", "watches", "--key", "user", "--in-flight", 2, "--verb", "watch", "--for-user", "grace")
     before = world.weir.server("kube")
