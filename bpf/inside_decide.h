@@ -13,15 +13,15 @@
 #include "sample.h"
 #include "tally.h"
 
-/* Nothing is withheld then, for lack of room neither. */
-#define INSIDE_WITHHOLDS_NOT (WEIR_SERVER_PAUSED | WEIR_SERVER_DRY_RUN)
+/* Nothing is refused then, for lack of room neither. */
+#define INSIDE_REFUSES_NOT (WEIR_SERVER_PAUSED | WEIR_SERVER_DRY_RUN | WEIR_SERVER_INSIDE_HOLD)
 
 static __always_inline __u32 inside_flags(const struct weir_server *server, const struct inside_request *r)
 {
 	bool limits = r->answers || (server->flags & WEIR_SERVER_INSIDE_HOLD);
 	__u32 flags = server->flags | (limits ? 0 : WEIR_SERVER_DRY_RUN);
 
-	return flags & INSIDE_WITHHOLDS_NOT ? flags & ~(WEIR_SERVER_FULL_REFUSES | WEIR_SERVER_FULL_KNOWN) : flags;
+	return flags & INSIDE_REFUSES_NOT ? flags & ~(WEIR_SERVER_FULL_REFUSES | WEIR_SERVER_FULL_KNOWN) : flags;
 }
 
 static __always_inline void inside_join_group(struct inside_piece *piece, __u64 subject, struct weir_groups *set)
@@ -89,7 +89,7 @@ static __always_inline enum weir_reason inside_ask(struct inside_piece *piece, c
 		inside_owe(d);
 	else if (!(d->server_flags & WEIR_SERVER_PAUSED))
 		decide(d);
-	if (d->refused && !inside_owes(d) && !(d->server_flags & WEIR_SERVER_DRY_RUN))
+	if (d->refused && !(d->server_flags & WEIR_SERVER_DRY_RUN))
 		return WEIR_SHED;
 	return d->refused | d->overlooked ? WEIR_DRY_RUN_SHED : WEIR_PASSED;
 }

@@ -20,6 +20,14 @@ static __always_inline const struct weir_server *server_that_holds(const struct 
 	return server && (server->flags & (holds | HOLDS_NOT)) == holds ? server : NULL;
 }
 
+/* A cgroup's sockets may be of several network namespaces: another one's server on this port is not looked into. */
+static __always_inline bool is_of_this_namespace(struct tcp_sock *tcp)
+{
+	const struct weir_settings *set = bpf_map_lookup_elem(&settings, &(__u32){ 0 });
+
+	return set && tcp->inet_conn.icsk_inet.sk.__sk_common.skc_net.net->net_cookie == set->netns_cookie;
+}
+
 /* Does the segment bring bytes that the server has not got yet? */
 static __always_inline bool brings_news(struct __sk_buff *skb, const struct weir_segment *g)
 {
@@ -28,10 +36,10 @@ static __always_inline bool brings_news(struct __sk_buff *skb, const struct weir
 
 	if (!g->len || (g->flags & (WEIR_TCP_SYN | WEIR_TCP_RST)) || !sk)
 		return false;
-	if (sk->state == STATE_LISTEN || sk->state == STATE_NEW_SYN_RECV)
-		return true;
 	tcp = bpf_skc_to_tcp_sock(sk);
-	return tcp && seq_after(g->seq + g->len, tcp->rcv_nxt);
+	if (!tcp || !is_of_this_namespace(tcp))
+		return false;
+	return sk->state == STATE_LISTEN || seq_after(g->seq + g->len, tcp->rcv_nxt);
 }
 
 /* A connection on which nothing was seen yet: the turn of its address' users becomes its own. NULL: they have none. */
@@ -41,7 +49,7 @@ static __always_inline struct weir_turns *turn_of_address(const struct work *w, 
 	struct weir_turn_key key;
 	struct weir_turns *turns;
 	enum weir_turn_said said;
-	__u64 first, second;
+	__u64 first, second, at_ns;
 
 	turn_key(&key, w->server, w->packet.source, 0);
 	turns = bpf_map_lookup_elem(&hold_turns, &key);
@@ -54,9 +62,10 @@ static __always_inline struct weir_turns *turn_of_address(const struct work *w, 
 		count(w->server, WEIR_HOLD_SHARED);
 	if (said != WEIR_TURN_HELD)
 		return NULL;
+	at_ns = weir_turn_of_new_ns(weir_turns_first_ns(first, second, now_ns), now_ns);
 	turns = turns_make(own);
 	if (turns)
-		turn_note(turns, WEIR_TURN_NOBODY, weir_turns_first_ns(first, second, now_ns), now_ns);
+		turn_note(turns, WEIR_TURN_NOBODY, at_ns, now_ns);
 	return turns;
 }
 

@@ -16,7 +16,10 @@ static __always_inline bool inside_owes(const struct decision *d)
 	       !(d->server_flags & (WEIR_SERVER_PAUSED | WEIR_SERVER_DRY_RUN));
 }
 
-/* Sets d->at_ns to when it has paid. d->refused: it would take too long, or there is nothing to be paid with; nothing was taken. */
+/*
+ * Sets d->at_ns to when it has paid. d->overlooked: these limits are never paid, for it would take too long, or they have nothing to be
+ * paid with; d->wait_ns: how long its connection is to wait for that. The other limits get what they are owed.
+ */
 __noinline int inside_owe(struct decision *d)
 {
 	if (!d)
@@ -24,9 +27,8 @@ __noinline int inside_owe(struct decision *d)
 	d->latest_ns = d->now_ns + WEIR_TURN_DEBT_NS;
 	decide_begin(d);
 	ask_in_turn(d);
-	if (d->refused)
-		decision_give_back(d);
-	else if (d->at_ns > d->now_ns)
+	d->retry_s = retry_after(d);
+	if (d->at_ns > d->now_ns && !d->overlooked)
 		count(d->server, WEIR_INSIDE_OWED);
 	return 0;
 }
@@ -34,9 +36,10 @@ __noinline int inside_owe(struct decision *d)
 /* When the user is out of debt, as far as his connections wait for that. */
 static __always_inline __u64 inside_turn_ns(const struct decision *d, const struct weir_server *server)
 {
-	__u64 wait_ns = d->refused ? d->wait_ns : d->at_ns - d->now_ns;
-	__u64 longest_ns = weir_turn_longest_ns(server->hold_max_s);
+	__u64 wait_ns = d->at_ns - d->now_ns, longest_ns = weir_turn_longest_ns(server->hold_max_s);
 
+	if (wait_ns < d->wait_ns)
+		wait_ns = d->wait_ns;
 	return d->now_ns + (wait_ns < longest_ns ? wait_ns : longest_ns);
 }
 

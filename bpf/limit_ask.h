@@ -8,6 +8,12 @@
 #include "in_flight.h"
 #include "penalty.h"
 
+/* Nothing is refused, and what a limit has not is owed: a request inside a server whose connections are held (inside_owe.h). */
+static __always_inline bool is_owed(const struct decision *d)
+{
+	return d->latest_ns > d->now_ns && !d->unreadable;
+}
+
 /* Limit n has been asked: it has taken what it was asked for, or would do so in wait_ns. */
 static __always_inline void limit_asked(struct decision *d, __u32 n, bool admits, __u64 wait_ns)
 {
@@ -17,10 +23,12 @@ static __always_inline void limit_asked(struct decision *d, __u32 n, bool admits
 		d->charged |= 1U << n;
 		d->waited |= wait_ns ? 1U << n : 0;
 		d->at_ns += wait_ns;
-	} else if (wait_ns && dry_run) {
+	} else if (wait_ns && (dry_run || is_owed(d))) {
 		d->overlooked |= 1U << n;
 		if (wait_ns > d->overlooked_ns)
 			d->overlooked_ns = wait_ns;
+		if (!dry_run)
+			wait_for(d, n, wait_ns);
 	} else if (wait_ns) {
 		d->refused |= 1U << n;
 		d->waits_ns[n & (WEIR_MATCHES_MAX - 1)] = wait_ns;

@@ -50,7 +50,7 @@ static __always_inline bool sockops_is_ours(struct bpf_sock_ops *ops, const stru
 	       server_listens(f->server, f->server_port, server);
 }
 
-static __always_inline void socket_begins(struct bpf_sock_ops *ops, struct weir_flow *f)
+static __always_inline void socket_begins(struct bpf_sock_ops *ops, struct weir_flow *f, __u32 server)
 {
 	struct weir_conn *c = bpf_map_lookup_elem(&conns, f);
 
@@ -59,6 +59,7 @@ static __always_inline void socket_begins(struct bpf_sock_ops *ops, struct weir_
 	if (c && !conn_began_with(c, ops->snd_nxt - 1))
 		conn_forget(f, c->id);
 	admitted_begins(f);
+	turns_forget(server, f->client, bpf_ntohs(f->client_port));
 }
 
 /* Of the states that a socket ends from, those that the kernel's TIME-WAIT comes after: it answers for the socket. */
@@ -101,7 +102,7 @@ int weir_sockops(struct bpf_sock_ops *ops)
 	if (!sockops_flow(ops, &flow) || !sockops_is_ours(ops, &flow, &server))
 		return GO_ON;
 	if (begins)
-		socket_begins(ops, &flow);
+		socket_begins(ops, &flow, server);
 	else
 		socket_ends(&flow, server, ops->args[0]);
 	return GO_ON;

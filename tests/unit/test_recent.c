@@ -176,7 +176,7 @@ static void names(void **state)
 	a.last_ns += EPOCH;
 	assert_true(weir_recent_again(&entry, &a));
 	assert_false(weir_recent_again(&entry, &a));
-	b.last_ns = a.last_ns + 1;
+	b.last_ns = (a.last_ns & ~1023ULL) + 64; /* the clock names one of 16 of a crowd, and not this one */
 	assert_false(weir_recent_begin(&entry, &b, false));
 	assert_true(weir_recent_again(&entry, &b));
 	assert_false(weir_recent_again(&entry, &b));
@@ -189,6 +189,22 @@ static void names(void **state)
 	assert_true(weir_recent_begin(&entry, &a, false));
 }
 
+/* A user who never asks for the same twice drives out entries of a moment ago each time. */
+static void one_of_a_crowd_is_named(void **state)
+{
+	struct weir_recent entry = {};
+	__u32 named = 0;
+
+	(void)state;
+	for (__u32 i = 0; i < 1600; i++) {
+		struct weir_asked asked = of(1, EPOCH + 64 * i);
+
+		asked.resource = i;
+		named += weir_recent_begin(&entry, &asked, false);
+	}
+	assert_in_range(named, 90, 110);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +213,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(times, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_oldest_gives_way, setup, teardown),
 		cmocka_unit_test(names),
+		cmocka_unit_test(one_of_a_crowd_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

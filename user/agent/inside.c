@@ -152,7 +152,7 @@ static bool blind_change(struct agent *agent, int slot)
 		return false;
 	error_set(
 		&inside->blind, -EIO,
-		"%llu of %llu requests could not be read in its memory, more than one in %d: none is refused until it restarts",
+		"%llu of %llu requests could not be read in its memory, more than one in %d: nobody is limited until it restarts",
 		failed, read + failed, BLIND_SHARE);
 	log_warning("server \"%s\": %s", server->name, inside->blind.text);
 	return true;

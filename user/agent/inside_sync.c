@@ -88,10 +88,15 @@ int inside_sync_net(struct net *net, struct error *err)
 
 const char *inside_not_served(const struct agent *agent, int slot, const struct inside_served *served)
 {
+	const struct server *server = agent->state.servers[slot];
+	const struct net *net = server_net(agent, server);
+
 	if (served->why.text[0])
 		return served->why.text;
-	if (agent->state.servers[slot]->inside == INSIDE_ANSWER && !served->answers)
+	if (server->inside == INSIDE_ANSWER && !served->answers)
 		return served->no_answer.text;
+	if (server->inside == INSIDE_HOLD && net && net->hold_err.text[0])
+		return net->hold_err.text;
 	return NULL;
 }
 

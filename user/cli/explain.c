@@ -256,7 +256,9 @@ static int print_limits(json_t *limits)
 
 static void print_lane(const char *lane)
 {
-	if (strcmp(lane, "wire") != 0)
+	if (!strcmp(lane, "hold"))
+		print_text("LANE", "hold: decided inside the server; over a limit it passes, and its connection waits");
+	else if (strcmp(lane, "wire") != 0)
 		printf("%-10s %s: decided inside the server, by what is known there\n", "LANE", lane);
 }
 

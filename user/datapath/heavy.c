@@ -156,9 +156,7 @@ int datapath_heavy_clear(struct datapath *dp, __u32 slot, struct error *err)
 
 	if (!sets)
 		return error_set(err, -ENOMEM, "out of memory");
-	ret = collect(dp, err);
-	if (ret)
-		return ret;
+	ret = collect(dp, err); /* what it has got to the rows is forgotten all the same */
 	for (__u32 index = 0; index < WEIR_HEAVY_SETS; index++) {
 		bool found = false;
 
@@ -169,5 +167,5 @@ int datapath_heavy_clear(struct datapath *dp, __u32 slot, struct error *err)
 		if (found && bpf_map_update_elem(dp->maps.heavy, &index, sets, BPF_ANY))
 			return datapath_map_failed(err, -errno, "heavy");
 	}
-	return 0;
+	return ret;
 }

@@ -110,6 +110,20 @@ static void check_level(struct policy *policy, const struct policy_object *schem
 }
 
 /* Of a Throttle's limits: what is never used. */
+/* The command line refuses both. */
+static void warn_unused(struct policy *policy, const struct policy_object *throttle, const struct server *server)
+{
+	const struct node *share = node_find(throttle->node, "spec.insideShare");
+	const struct node *longest = node_find(throttle->node, "spec.holdMax");
+
+	if (share && (server->inside == INSIDE_OFF || server->inside == INSIDE_HOLD))
+		warn_node(&policy->problems, share,
+			  "insideShare does nothing here: it is the share of connections on which a server answers "
+			  "(inside: answer)");
+	if (longest && server->inside != INSIDE_HOLD)
+		warn_node(&policy->problems, longest, "holdMax does nothing here: it is for inside: hold");
+}
+
 static void warn_idle(struct policy *policy, const struct policy_object *throttle, const struct server *server)
 {
 	const struct node *limits = node_find(throttle->node, "spec.limits");
@@ -189,8 +203,10 @@ static void check_together(struct policy *policy, const struct policy_object *th
 		problem_node(&policy->problems, where, "%s", why.text);
 	else
 		note_levels(policy, throttle, made);
-	if (made && throttle)
+	if (made && throttle) {
 		warn_idle(policy, throttle, made);
+		warn_unused(policy, throttle, made);
+	}
 }
 
 void policy_check(struct policy *policy)

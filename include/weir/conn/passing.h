@@ -64,9 +64,9 @@ WEIR_INLINE bool weir_conn_server_passes(struct weir_conn *c, const struct weir_
 /*
  * A bare acknowledgement needs its connection's entry and nothing else: neither the lock nor the time.
  *
- * - It moves only marks that grow, and each of them is read by itself. A client's highest acknowledgement is swapped: another CPU's
- *   that has come between must not be lost, for the server's next bytes may wait for it. Of the other marks, an older value is as
- *   if an acknowledgement had been lost behind here. What a server's moves is moved by its socket alone.
+ * - It moves only marks that grow, and each of them is read by itself. A client's highest acknowledgement is swapped, so that an
+ *   older one takes none back. One that a segment under the lock writes over is as if it had been lost on the way: nothing waits for
+ *   it where nothing was cut, and the next segment brings it again. So it is with the other marks. What a server's moves is moved by its socket alone.
  * - If another CPU cuts meanwhile, it came before the cut. What it acknowledges has the same number on both sides of it.
  * - Reads that it confirms are settled when the next segment is looked at.
  * - Silence is counted in seconds, and only where an entry is to go.

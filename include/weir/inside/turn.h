@@ -23,6 +23,7 @@
 
 #define WEIR_TURN_HOLD_MAX_S 10 /* as long as clients wait without a sign: they ask after 30 seconds */
 #define WEIR_TURN_HOLD_LIMIT_S 25
+#define WEIR_TURN_NEW_NS (3 * WEIR_NS_PER_S) /* a new connection's: clients give up a TLS handshake after 10 s */
 #define WEIR_TURN_DEBT_NS (60 * WEIR_NS_PER_S) /* what it takes longer to gain, nobody owes */
 #define WEIR_TURN_FORGET_NS \
 	(60 * WEIR_NS_PER_S) /* a user who has not been seen on it for so long is not carried any more */
@@ -92,6 +93,12 @@ WEIR_INLINE __u64 weir_turn_next(__u64 there, __u64 tag, __u64 at_ns)
 	__u64 word = weir_turn(tag, at_ns);
 
 	return weir_turn_is_of(there, tag) && there > word ? there : word;
+}
+
+/* The turn that a new connection takes over from its address: nobody's handshake fails for what others of the address owe. */
+WEIR_INLINE __u64 weir_turn_of_new_ns(__u64 address_ns, __u64 now_ns)
+{
+	return address_ns < now_ns + WEIR_TURN_NEW_NS ? address_ns : now_ns + WEIR_TURN_NEW_NS;
 }
 
 enum weir_turn_said {

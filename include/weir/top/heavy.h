@@ -163,7 +163,7 @@ WEIR_INLINE __u32 weir_heavy_lightest(const struct weir_heavy_set *set, __u32 ep
 
 /* The row begins anew, with the weight that it took over. False: somebody else was faster. */
 WEIR_INLINE bool weir_heavy_take_over(struct weir_heavy_set *set, __u32 at, __u64 key, __u32 weight,
-				      const struct weir_heavy_what *what, __u64 first_ns)
+				      const struct weir_heavy_what *what, __u64 first_ns, __u64 last_ns)
 {
 	__u64 old = set->keys[at & (WEIR_HEAVY_WAYS - 1)];
 	struct weir_heavy_row *row = &set->rows[at & (WEIR_HEAVY_WAYS - 1)];
@@ -173,10 +173,10 @@ WEIR_INLINE bool weir_heavy_take_over(struct weir_heavy_set *set, __u32 at, __u6
 		return false;
 	row->counts = (struct weir_heavy_counts){};
 	row->first_ns = first_ns;
-	row->last_ns = first_ns;
+	row->last_ns = last_ns;
 	row->what = *what;
 	row->weight = weight;
-	row->epoch = weir_heavy_epoch(first_ns);
+	row->epoch = weir_heavy_epoch(last_ns); /* as of which the weight is */
 	__sync_val_compare_and_swap(&set->keys[at & (WEIR_HEAVY_WAYS - 1)], WEIR_HEAVY_BUSY, key);
 	return true;
 }
@@ -218,7 +218,7 @@ WEIR_INLINE enum weir_heavy_outcome weir_heavy_add(struct weir_heavy_set *set, _
 
 	if (at == WEIR_HEAVY_WAYS) {
 		at = weir_heavy_lightest(set, weir_heavy_epoch(last_ns), &weight);
-		if (!weir_heavy_take_over(set, at, key, weight, what, first_ns))
+		if (!weir_heavy_take_over(set, at, key, weight, what, first_ns, last_ns))
 			return WEIR_HEAVY_CONTENDED;
 	}
 	weir_heavy_add_to(&set->rows[at & (WEIR_HEAVY_WAYS - 1)], counts, last_ns);

@@ -6,7 +6,7 @@
  * least recently), and before anybody reads the rows (bpf/heavy.h).
  *
  * Each CPU has a cache of its own. A key is BUSY while its entry changes hands or its counts are moved. Who finds it so counts
- * in the rows at once, so nobody waits and nothing is missed. Counts are taken out by exchange: what another
+ * in the rows at once, so nobody waits. Counts are taken out by exchange: what another
  * CPU adds meanwhile stays for the next time. As in the rows, a program that was interrupted between finding its entry and
  * adding to it may find another there: its one count is that one's.
  */
@@ -127,7 +127,8 @@ WEIR_INLINE bool weir_recent_begin(struct weir_recent *entry, const struct weir_
 {
 	__u32 epoch = weir_heavy_epoch(asked->last_ns);
 	bool quiet = was_free || epoch - weir_heavy_epoch(entry->asked.last_ns) > 1;
-	bool nameless = quiet && asked->can_name;
+	/* Of a crowd one in some gets its name at once: it may be one user who never asks for the same twice. */
+	bool nameless = asked->can_name && (quiet || !(asked->last_ns >> 6 & 15));
 
 	entry->asked = *asked;
 	entry->counts = asked->counts;
