@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from lib.inside import attach, of_limit, program
+from lib.client import Client as WireClient
+from lib.inside import Open, attach, of_limit, program
 from lib.process import end, eventually
 
 PATH = "/get/dev/pods"
@@ -97,6 +98,17 @@ def test_new_connections_wait(world, held):
     assert alice.counts()[0] == {"200": 1, "connections": 1}
 
 
+def test_another_namespace_is_not_held(world, held):
+    """Who is in debt here asks, from the same address, another server on the same port, which is nobody's business."""
+    server = held("0.02", 1, "--hold-max", "25")
+    assert Client(world, server, "alice", n=2).counts()[0] == {"200": 2, "connections": 1}
+    before = packets(world, "held_record")
+    elsewhere = world.loopback_elsewhere()
+    world.echo(elsewhere, 8443)
+    assert WireClient(elsewhere, 8443).get("/elsewhere") == 200
+    assert packets(world, "held_record") == before
+
+
 def test_an_address_of_several_users(world, held):
     """Who is not in debt is not kept waiting by another user of his address."""
     server = held("0.02", 2, "--hold-max", "25")
@@ -144,6 +156,19 @@ def test_the_longest_hold(world, held):
     assert took >= 2
     assert world.weir.server()["dry_run_shed"] == 3
     assert packets(world, "held_record") > 0
+    assert of_limit(world, "user", "refused") == 0
+    assert of_limit(world, "user", "dry_run_refused") == 3
+
+
+def test_no_place_is_no_excuse(world, held):
+    """What finds no place passes, and owes its token all the same."""
+    server = held(5, 5)
+    assert world.weir.run("limit", "set", "open", "--key", "user", "--in-flight", 1).returncode == 0
+    Open(world, server, "/watch/dev/pods?wait", "alice")
+    eventually(lambda: of_limit(world, "open", "in_flight") == 1, "the place is taken")
+    assert Client(world, server, "alice", n=4).counts()[0]["200"] == 4
+    assert of_limit(world, "open", "dry_run_refused") == 4
+    assert of_limit(world, "user", "admitted") == 5
 
 
 def test_less_is_held_from_now_on(world, serve, tmp_path):
@@ -197,6 +222,19 @@ def test_what_is_otherwise_is_said(world, held):
     assert "no place is waited for" in warnings("open", "--key", "user", "--in-flight", 5)
     assert "its penalty begins for nobody" in warnings("user", "--qps", 5, "--burst", 5, "--penalty", "exponential:1s..8s")
     assert "with hold" not in warnings("total", "--qps", 5, "--burst", 5)
+
+
+def test_a_policy_says_what_does_nothing(world, tmp_path):
+    policy = tmp_path / "web.yaml"
+    text = "apiVersion: weir/v1\nkind: Throttle\nmetadata: {name: web}\nspec:\n  listen: ['*:8443']\n  inside: %s\n  %s\n"
+
+    def warnings(*words):
+        policy.write_text(text % words)
+        return world.weir.run("check", "-f", policy).stderr
+
+    assert "holdMax" not in warnings("hold", "holdMax: 5")
+    assert "web.yaml:7:16: warning: $.spec.insideShare: does nothing here" in warnings("hold", "insideShare: 5")
+    assert "web.yaml:7:12: warning: $.spec.holdMax: does nothing here" in warnings("see", "holdMax: 5")
 
 
 def test_options(world, serve):

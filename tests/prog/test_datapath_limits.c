@@ -120,6 +120,30 @@ static void test_override_without_default(void **state)
 	assert_false(bucket_get(dp, index, 7, &bucket));
 }
 
+static __u32 flags_of(struct datapath *dp, __u32 index)
+{
+	struct weir_limit limit = {};
+
+	bpf_map_lookup_elem(dp->maps.limits, &index, &limit);
+	assert_int_equal(weir_terms_seal(&limit.terms, index), limit.terms.amount.seal);
+	return limit.terms.flags;
+}
+
+/* Overrides are looked up only where a limit says that it has some: whoever changes the limit leaves it saying so. */
+static void test_a_limit_says_that_it_has_overrides(void **state)
+{
+	struct datapath *dp = *state;
+	__u32 index = weir_limit_index(0, WEIR_LIMIT_USER);
+
+	done(limit_set(dp, 0, WEIR_LIMIT_USER, WEIR_QPS, 10, 100));
+	assert_false(flags_of(dp, index) & WEIR_LIMIT_OVERRIDDEN);
+	done(override_set(dp, 0, WEIR_LIMIT_USER, 7, 2 * WEIR_QPS, 20));
+	assert_true(flags_of(dp, index) & WEIR_LIMIT_OVERRIDDEN);
+	done(limit_set(dp, 0, WEIR_LIMIT_USER, 3 * WEIR_QPS, 30, 100));
+	assert_true(flags_of(dp, index) & WEIR_LIMIT_OVERRIDDEN);
+	assert_int_equal(override_of(dp, index, 7).history.rates[0].burst, 20);
+}
+
 static void test_override_goes_on_from_the_default(void **state)
 {
 	struct datapath *dp = *state;
@@ -276,6 +300,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_limit_changes),
 		TEST(test_override_without_default),
+		TEST(test_a_limit_says_that_it_has_overrides),
 		TEST(test_override_goes_on_from_the_default),
 		TEST(test_override_has_its_own_generations),
 		TEST(test_override_is_settled_before_it_goes),

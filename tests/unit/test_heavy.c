@@ -196,6 +196,25 @@ static void weights_are_saturated(void **state)
 	assert_int_equal(row.counts.held, 4);
 }
 
+/* What was collected for a minute has, where it takes a row over, the weight that the row has by then: not halved again. */
+static void what_takes_over_late(void **state)
+{
+	const struct weir_heavy_counts counts = { .requests = 1 };
+	struct weir_heavy_what what = user(1);
+	__u64 key = weir_heavy_key(&what, 0);
+	struct weir_heavy_set *set = &sets[weir_heavy_set_of(key)];
+
+	(void)state;
+	for (__u32 way = 0; way < WEIR_HEAVY_WAYS; way++) {
+		set->keys[way] = 1000 + way;
+		set->rows[way] = (struct weir_heavy_row){ .weight = 1000, .epoch = 8 };
+	}
+	assert_int_equal(weir_heavy_add(set, key, &what, &counts, WEIR_HEAVY_EPOCH_NS, 8 * WEIR_HEAVY_EPOCH_NS),
+			 WEIR_HEAVY_COUNTED);
+	assert_int_equal(row_of(1)->weight, 1001);
+	assert_int_equal(row_of(1)->first_ns, WEIR_HEAVY_EPOCH_NS);
+}
+
 /* What is brought late takes no weight away, and is not seen last. */
 static void what_comes_late(void **state)
 {
@@ -321,6 +340,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(yesterdays_give_way, setup, teardown),
 		cmocka_unit_test(weights_halve),
 		cmocka_unit_test(weights_are_saturated),
+		cmocka_unit_test_setup_teardown(what_takes_over_late, setup, teardown),
 		cmocka_unit_test(what_comes_late),
 		cmocka_unit_test_setup_teardown(what_is_being_taken_over, setup, teardown),
 		cmocka_unit_test(rows_of_requests),

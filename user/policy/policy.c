@@ -118,10 +118,10 @@ static void warn_unused(struct policy *policy, const struct policy_object *throt
 
 	if (share && (server->inside == INSIDE_OFF || server->inside == INSIDE_HOLD))
 		warn_node(&policy->problems, share,
-			  "insideShare does nothing here: it is the share of connections on which a server answers "
+			  "does nothing here: it is the share of connections on which a server answers "
 			  "(inside: answer)");
 	if (longest && server->inside != INSIDE_HOLD)
-		warn_node(&policy->problems, longest, "holdMax does nothing here: it is for inside: hold");
+		warn_node(&policy->problems, longest, "does nothing here: it is for inside: hold");
 }
 
 static void warn_idle(struct policy *policy, const struct policy_object *throttle, const struct server *server)
