@@ -23,7 +23,7 @@
 
 #define WEIR_TURN_HOLD_MAX_S 10 /* as long as clients wait without a sign: they ask after 30 seconds */
 #define WEIR_TURN_HOLD_LIMIT_S 25
-#define WEIR_TURN_NEW_NS (3 * WEIR_NS_PER_S) /* a new connection's: clients give up a TLS handshake after 10 s */
+#define WEIR_TURN_NEW_NS (3 * WEIR_NS_PER_S)   /* a new connection's: clients give up a TLS handshake after 10 s */
 #define WEIR_TURN_DEBT_NS (60 * WEIR_NS_PER_S) /* what it takes longer to gain, nobody owes */
 #define WEIR_TURN_FORGET_NS \
 	(60 * WEIR_NS_PER_S) /* a user who has not been seen on it for so long is not carried any more */
