@@ -6,9 +6,9 @@
  * least recently), and before anybody reads the rows (bpf/heavy.h).
  *
  * Each CPU has a cache of its own. A key is BUSY while its entry changes hands or its counts are moved. Who finds it so counts
- * in the rows at once, so nobody waits. Counts are taken out by exchange: what another
- * CPU adds meanwhile stays for the next time. As in the rows, a program that was interrupted between finding its entry and
- * adding to it may find another there: its one count is that one's.
+ * in the rows at once, so nobody waits. Counts are taken out by exchange: what another CPU adds meanwhile stays for the next
+ * time. As in the rows, a program that was interrupted between finding its entry and adding to it may find another there: its
+ * one count is that one's.
  */
 #ifndef WEIR_TOP_RECENT_H
 #define WEIR_TOP_RECENT_H
@@ -120,14 +120,14 @@ WEIR_INLINE bool weir_recent_again(struct weir_recent *entry, const struct weir_
 
 /*
  * A BUSY entry, of which everything has been counted, becomes that of *asked. A crowd that passes by is not worth names: where
- * somebody has to give way who came a moment ago, only those who come again get theirs. Returns whether they are
- * to be remembered now.
+ * somebody has to give way who came a moment ago, those who come again get theirs, and one in 16 at once. Returns whether they
+ * are to be remembered now.
  */
 WEIR_INLINE bool weir_recent_begin(struct weir_recent *entry, const struct weir_asked *asked, bool was_free)
 {
 	__u32 epoch = weir_heavy_epoch(asked->last_ns);
 	bool quiet = was_free || epoch - weir_heavy_epoch(entry->asked.last_ns) > 1;
-	/* Of a crowd one in some gets its name at once: it may be one user who never asks for the same twice. */
+	/* One in 16, by time, at once: a crowd may be one user who never asks for the same twice. */
 	bool nameless = asked->can_name && (quiet || !(asked->last_ns >> 6 & 15));
 
 	entry->asked = *asked;
