@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The penalty box (include/weir/admission/box.h) on the maps: for ingress, which fills it, and XDP, which looks into it. */
+/* The penalty box (include/weir/admission/box.h) on the maps: for those who decide on requests and fill it, and XDP, which looks into it. */
 #ifndef WEIR_BPF_BOX_H
 #define WEIR_BPF_BOX_H
 
 #include "decide.h"
-#include "work.h"
 
 /* Are there boxes, and may they be shut? flags: as server_is_attached() has set them. */
 static __always_inline bool boxes_matter(__u32 flags, __u32 traits)
@@ -87,7 +86,7 @@ static __always_inline bool box_name(const struct decision *d, struct weir_box *
 	return weir_box_name(box, limit, subject);
 }
 
-/* The decision stands, and its address has asked. exempt: for something that no limit is for. */
+/* The decision stands, and its address has asked. exempt: for something that no limit is for. Only where boxes_matter(). */
 __noinline int box_asked(const struct decision *d, __u32 exempt)
 {
 	struct weir_box_key key;
@@ -95,7 +94,7 @@ __noinline int box_asked(const struct decision *d, __u32 exempt)
 	bool changed;
 	__u64 seal;
 
-	if (!d || !boxes_matter(d->server_flags, d->traits))
+	if (!d)
 		return 0;
 	key = weir_box_key(d->server, d->address);
 	box_read(&key, &box);

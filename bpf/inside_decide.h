@@ -7,7 +7,7 @@
 
 #include "inside_memory.h"
 
-#include "decide.h"
+#include "box.h"
 #include "inside_owe.h"
 #include "inside_tell.h"
 #include "sample.h"
@@ -216,6 +216,16 @@ static __noinline int inside_undo(struct inside_request *r, __u32 server)
 	return 0;
 }
 
+/*
+ * Who asks from an address matters though this request is one that is never refused (attach --inside-share): by what the server is
+ * set to, not by what was decided.
+ */
+static __always_inline void inside_tell_box(const struct inside_request *r, const struct decision *d, __u32 flags)
+{
+	if (r->peer.known && boxes_matter(flags, d->traits))
+		box_asked(d, r->decision == WEIR_EXEMPT);
+}
+
 /* Sets r->decision. False: there was no memory to decide in. */
 static __noinline int inside_decide(struct inside_request *r, __u32 server)
 {
@@ -230,6 +240,7 @@ static __noinline int inside_decide(struct inside_request *r, __u32 server)
 		r->decision = inside_ask(piece, settings, r->health);
 		inside_keep_places(piece, &r->key);
 		inside_take_turn(r, &piece->decision);
+		inside_tell_box(r, &piece->decision, settings->flags);
 		inside_decided(&piece->decision, r);
 	}
 	inside_give_back(memory);

@@ -23,7 +23,7 @@ __noinline int count_requests(struct work *w, __u32 action)
 		return 0;
 	asked = w->outcome != WEIR_REASON_NONE;
 	decision_stands(w);
-	if (asked || w->exempt)
+	if ((asked || w->exempt) && boxes_matter(w->server_flags, w->decision.traits))
 		box_asked(&w->decision, w->exempt);
 	tally_packet(w);
 	s = w->server;

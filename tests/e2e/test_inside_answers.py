@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """A server that works as a Kubernetes API server does refuses requests as weir has decided them (attach --inside answer): where the
 kernel lets a program write a server's registers."""
+import contextlib
 import json
+import socket
 import subprocess
 
 import pytest
@@ -116,6 +118,47 @@ def test_penalties(world, server):
     world.weir("limit", "set", "user", "--qps", "0.001", "--burst", "1", "--penalty", "exponential:60s..600s")
     assert server.get(PODS, "alice", 4) == [OK.format(PODS)] + [REFUSED] * 3
     assert sum(n for labels, n in world.weir.metrics()["weir_shed_total"].items() if "penalty" in labels) == 2
+
+
+@pytest.fixture
+def far(world, serve):
+    """Behind a veth, so that XDP sees its clients."""
+    server = serve("apiserver", world.veth())
+    refuse(world, server, "--xdp", "generic")
+    world.weir("limit", "set", "user", "--qps", "0.01", "--burst", "1", "--penalty", "exponential:60s..60s")
+    return server
+
+
+def connects(server):
+    with server.place.client_ns.entered(), contextlib.suppress(TimeoutError):
+        socket.create_connection((server.place.address, server.port), 4).close()
+        return True
+    return False
+
+
+def test_the_box(world, far):
+    """Who goes on while refused opens no further connection until the penalty is over, agent or none."""
+    assert far.get(PODS, "alice") == [OK.format(PODS)]
+    assert far.get(PODS, "alice") == [REFUSED]
+    assert connects(far)
+    assert far.get(PODS, "alice") == [REFUSED]
+    assert not connects(far)
+    world.weir("pause")
+    assert connects(far)
+    world.weir("resume")
+    assert not connects(far)
+    world.weir.kill()
+    assert not connects(far)
+    eventually(lambda: connects(far), "the penalty is over", 300)
+    world.weir.start()
+    assert world.weir.server()["packets"]["boxed"] >= 3
+
+
+def test_no_box_where_others_ask(world, far):
+    assert far.get(PODS, "bob") == [OK.format(PODS)]
+    assert far.get(PODS, "alice", 4) == [OK.format(PODS)] + [REFUSED] * 3
+    assert connects(far) and far.get(PODS, "carol") == [OK.format(PODS)]
+    assert world.weir.server()["packets"].get("boxed", 0) == 0
 
 
 def test_who_cannot_be_read_is_not_refused(world, server):

@@ -63,11 +63,11 @@ class GoServer:
 @pytest.fixture
 def serve(world):
     """Starts a server of ours in one place, behind an agent."""
-    place = world.loopback()
+    usual = world.loopback()
     world.weir.start()
 
-    def start(name, **options):
-        server = GoServer(name, place, **options)
+    def start(name, place=None, **options):
+        server = GoServer(name, place or usual, **options)
         world.at_end(server.close)
         return server
     return start
@@ -90,9 +90,9 @@ def attach(world, server, name="web", mode="see", options=()):
     world.weir("attach", name, "--port", server.port, "--netns", server.place.server_ns.path, "--inside", mode, *options)
 
 
-def refuse(world, server):
+def refuse(world, server, *options):
     """Attaches it so that it refuses, where the kernel lets weir."""
-    attach(world, server, mode="auto")
+    attach(world, server, mode="auto", options=options)
     inside = world.weir.server()["inside"]
     if inside["lane"] != "answer":
         assert "registers" in inside["why"]
