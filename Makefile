@@ -118,7 +118,7 @@ TEST_SKELETONS := $(patsubst %.bpf.c,build/%.skel.h,$(wildcard tests/prog/bpf/*.
 HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c)
 FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/weir/*/*.h user/*/*.h tests/*/*.h tests/*/bpf/*.c tests/*/bpf/*/*.c vmlinux/*.h)
 
-.PHONY: all deps tests install uninstall deb demo test quick check docs unit fuzz fuzz-packets bench test-kernels test-service test-kube test-kube-in-flight test-kube-event-rate test-inside test-kube-manifests test-kube-tls soak soak-kernels format lint clean help FORCE
+.PHONY: all deps tests install uninstall deb demo test quick check docs unit fuzz fuzz-packets bench test-kernels test-service test-kube test-kube-in-flight test-kube-event-rate test-inside test-kube-manifests test-kube-tls test-kube-handshakes soak soak-kernels format lint clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -391,6 +391,9 @@ test-kube-manifests: ## packaging/kubernetes against a kube-apiserver, as --dry-
 
 test-kube-tls: all ## packaging/nginx/kubernetes.conf in front of a kube-apiserver: KUBE_PKI=, KUBE_CLIENT= (tests/kube/tls)
 	@tests/kube/tls || [ $$? = 77 ]
+
+test-kube-handshakes: all ## a flood of TLS handshakes against a kube-apiserver, with and without weir: KUBE_APISERVER=, KUBE_PKI= (tests/kube/handshakes)
+	@tests/kube/handshakes || [ $$? = 77 ]
 
 bench: ## side by side with nginx and HAProxy, into build/bench/ (root; BENCH_FLAGS=--quick, six minutes without)
 	@tests/install-deps test

@@ -84,7 +84,8 @@ static void connections_finish(int timeout_ms)
 
 static void run(double rate, double seconds)
 {
-	uint64_t start = now_ns(), end = start + seconds * NS_PER_S, late = end + PATIENCE_S * NS_PER_S, due = start, now;
+	uint64_t start = now_ns(), end = start + seconds * NS_PER_S, late = end + PATIENCE_S * NS_PER_S, due = start,
+		 now;
 
 	while ((now = now_ns()) < end || (waiting && now < late)) {
 		for (; due <= now && due < end; due = start + ++n_due * NS_PER_S / rate)

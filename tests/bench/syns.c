@@ -73,9 +73,11 @@ static void frame_begin(struct frame *f, const uint8_t mac[6], const char *addre
 	memcpy(f->ether.ether_dhost, mac, 6);
 	memset(f->ether.ether_shost, 2, 6);
 	f->ether.ether_type = htons(ETHERTYPE_IP);
-	f->ip = (struct iphdr){
-		.version = 4, .ihl = 5, .ttl = 64, .protocol = IPPROTO_TCP, .tot_len = htons(sizeof(f->ip) + sizeof(f->tcp))
-	};
+	f->ip = (struct iphdr){ .version = 4,
+				.ihl = 5,
+				.ttl = 64,
+				.protocol = IPPROTO_TCP,
+				.tot_len = htons(sizeof(f->ip) + sizeof(f->tcp)) };
 	if (inet_pton(AF_INET, address, &f->ip.daddr) != 1)
 		errx(2, "%s is no IPv4 address", address);
 	f->tcp = (struct tcphdr){ .dest = htons(atoi(port)), .doff = 5, .syn = 1, .window = htons(1000) };
@@ -123,8 +125,8 @@ int main(int argc, char **argv)
 	uint8_t mac[6];
 	int out, n;
 
-	if (argc != 7 || sscanf(argv[2], "%hhx:%hhx:%hhx:%hhx:%hhx:%hhx", &mac[0], &mac[1], &mac[2], &mac[3], &mac[4],
-				&mac[5]) != 6)
+	if (argc != 7 ||
+	    sscanf(argv[2], "%hhx:%hhx:%hhx:%hhx:%hhx:%hhx", &mac[0], &mac[1], &mac[2], &mac[3], &mac[4], &mac[5]) != 6)
 		errx(2, "syns DEVICE MAC ADDRESS PORT RATE SECONDS");
 	out = packets_to(argv[1]);
 	for (int i = 0; i < BATCH; i++)

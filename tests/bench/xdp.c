@@ -92,7 +92,8 @@ static void measure_frame(const char *name, int program, struct spec spec, int v
 
 	for (int i = 0; i < 4 * ROUNDS; i++) {
 		bool live = i & 2, empty = i & 1;
-		__u32 ns = duration(programs[empty], &spec, verdict, times / ROUNDS, live ? BPF_F_TEST_XDP_LIVE_FRAMES : 0);
+		__u32 ns = duration(programs[empty], &spec, verdict, times / ROUNDS,
+				    live ? BPF_F_TEST_XDP_LIVE_FRAMES : 0);
 
 		if (ns < least[live][empty])
 			least[live][empty] = ns;
@@ -121,7 +122,8 @@ static void measure_frames(void)
 	done(datapath_server_flags(dp, 0, WEIR_SERVER_ACTIVE | WEIR_SERVER_XDP, &error));
 	assert_int_equal(bpf_map_update_elem(bpf_map__fd(dp->xdp->maps.devices), &key, &device, BPF_ANY), 0);
 	measure_frame("to another port, passes", program, (struct spec){ .port = SERVER_PORT + 1 }, XDP_PASS);
-	measure_frame("of an open connection, passes", program, (struct spec){ .flags = WEIR_TCP_ACK, .ts = true }, XDP_PASS);
+	measure_frame("of an open connection, passes", program, (struct spec){ .flags = WEIR_TCP_ACK, .ts = true },
+		      XDP_PASS);
 	admit(1);
 	measure_frame("SYN that is admitted", program, syn, XDP_PASS);
 	admit(0);

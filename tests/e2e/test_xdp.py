@@ -294,6 +294,43 @@ def test_lists(world, where):
     assert [connects(site, 1, source=f"10.9.7.{host}") for host in range(2, 6)] == [0, 0, 1, 1]
 
 
+@pytest.mark.parametrize("where", ["off", "generic"])
+def test_a_list_changes_without_a_pause(world, where):
+    """A hundred thousand networks: who is on both lists is refused all the while, who is on none is let in, and no packet gets through."""
+    place = world.veth()
+    world.address(place.client_ns, "10.9.7.9/24")
+    table = world.directory / "addresses.csv"
+
+    def write(first):
+        rows = [f"172.{first + n // 65536}.{n // 256 % 256}.{n % 256}/32,blocked,,\n" for n in range(100_000)]
+        table.write_text("".join(rows) + "10.9.7.9/32,blocked,,\n")
+    write(16)
+    site = world.site(place)
+    site.attach(*NO_PROXY, "--address-file", table, "--xdp", where)
+    limit(site, "--key", "total", "--connections", "--deny", "--for-user", "blocked", name="blocklist")
+    changing = threading.Event()
+    admitted = []
+
+    def sends():
+        blocked = [network("10.9.7.9")] * 500
+        while not changing.is_set():
+            flood(place.client_ns, place, site.server.port, blocked)
+            admitted.append(connects(site, 1))
+    sender = threading.Thread(target=sends)
+    sender.start()
+    try:
+        for first in 20, 16, 24:
+            write(first)
+            site.weir("reload")
+    finally:
+        changing.set()
+        sender.join()
+    n = len(admitted)
+    assert admitted == [1] * n
+    eventually(lambda: attempts(site) == {"admitted": n, "dropped": 500 * n}, "each of the blocked was refused")
+    assert connects(site, 1, source="10.9.7.9") == 0
+
+
 def network(text):
     return int.from_bytes(socket.inet_aton(text), "big")
 
