@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """A world that tests have in common, one after the other."""
+import functools
+
 from lib import netns
 from lib.world import World
 
@@ -17,11 +19,17 @@ class Common(World):
     has one attached: loading them takes a second.
     """
 
-    def __init__(self, name, directory, bpffs):
+    def __init__(self, name, directory, bpffs, options):
         super().__init__(name, directory, bpffs)
         self.made = {}
         self.as_made = {}
-        self.weir.start()
+        self.options = ("off", *options)
+        self.start()
+
+    def start(self):
+        """The agent as it is for every test, whatever one has made of it."""
+        if not self.weir.running() or self.weir.options != self.options:
+            self.weir.start(*self.options)
 
     def lend(self, kind, family):
         if kind not in self.made:
@@ -40,9 +48,12 @@ class Common(World):
         return places
 
     def pair_anew(self):
-        """Other devices, of the same names and addresses."""
+        """Other devices, of the same names and addresses; what was stacked on them goes."""
         ends = self.made["veth"][4]
-        ends.server_ns.ip("link", "del", "eth0")
+        for namespace in ends.namespaces():
+            for device in "over", "bridge", "eth0":
+                if device in namespace.devices():
+                    namespace.ip("link", "del", device)
         self.made["veth"] = pair(ends.server_ns, ends.client_ns)
 
     def changes_of(self, kind):
@@ -69,19 +80,45 @@ class Lent(World):
     """
     A common world for the time of one test. What its connections still send goes to a port that is not used again. The test may
     end the agent and start it with options: the next one takes over the programs, and loads none.
+
+    There is a common world for each kind of place: where an agent has both kinds, the keeper of the one that a test does not ask
+    for would have to go, and with it the programs.
     """
 
-    def __init__(self, name, directory, common, alters):
-        super().__init__(name, directory, common.pins.parent)
-        self.common = common
-        self.weir = common.weir
-        self.weir.log_begin()
-        self.pins = common.pins
-        self.ports = common.ports
+    def __init__(self, name, directory, bpffs, commons, alters):
+        super().__init__(name, directory, bpffs)
+        self.commons = commons
         self.alters = alters  # its places' devices
         self.borrowed = set()
 
+    def choose(self, kind):
+        common = self.commons(kind)
+        common.weir.log_begin()
+        return common
+
+    @functools.cached_property
+    def common(self):
+        """That of the first place that was borrowed. Who asks for the agent before any place gets the one of loopback."""
+        return self.choose("loopback")
+
+    @functools.cached_property
+    def pins(self):
+        return self.common.pins
+
+    @functools.cached_property
+    def ports(self):
+        return self.common.ports
+
+    @functools.cached_property
+    def weir(self):
+        return self.common.weir
+
+    def chosen(self):
+        return "common" in self.__dict__
+
     def borrow(self, kind, family):
+        if not self.chosen():
+            self.common = self.choose(kind)
         place = self.common.lend(kind, family)
         self.borrowed.add(kind)
         return place
@@ -98,12 +135,17 @@ class Lent(World):
             self.common.let_go(kind)
 
     def end_weir(self):
-        self.weir.start_as_usual()
-        for kind in self.borrowed - self.common.keeps():
-            self.common.keep(kind)
-        for server in self.weir.servers():
-            if not server["name"].startswith(KEEPER):
-                self.weir("detach", server["name"], "--force")
+        if not self.chosen():
+            return []
+        weir = self.common.weir
+        self.common.start()
+        attached = {server["name"] for server in weir.servers()}
+        for kind in self.borrowed:
+            if f"{KEEPER}-{kind}" not in attached:
+                self.common.keep(kind)
+        for name in attached:
+            if not name.startswith(KEEPER):
+                weir("detach", name, "--force")
         for kind in self.borrowed:
             for namespace in self.common.lend(kind, 4).namespaces():
                 namespace.run("nft", "flush", "ruleset")

@@ -5,6 +5,7 @@ import ctypes
 import json
 import os
 import socket
+from pathlib import Path
 
 from lib.process import run
 
@@ -12,6 +13,7 @@ CLONE_NEWNET = 0x40000000
 SYS_BPF = {"x86_64": 321}.get(os.uname().machine, 280)
 BPF_PROG_QUERY = 16
 TCX_INGRESS, TCX_EGRESS = 46, 47
+SETTINGS = "tcp_fastopen", "tcp_syncookies"  # that tests change
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -63,13 +65,19 @@ class Netns:
             finally:
                 assert libc.setns(home.fileno(), CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
 
+    def devices(self):
+        with self.entered():
+            return {name for _, name in socket.if_nameindex()}
+
     def configuration(self):
         """What tests may change: addresses, routes (but those that come with addresses), and how TCP works here."""
         addresses = {f"{link['ifname']} {address['local']}/{address['prefixlen']}" for link in json.loads(self.ip("-j", "addr"))
                      for address in link["addr_info"] if address["scope"] != "link"}
         routes = {line for family in ("-4", "-6") for line in self.ip(family, "route").splitlines()
                   if "proto kernel" not in line}
-        return addresses | routes | set(self.run("sysctl", "-a", "-r", r"^net\.ipv4\.tcp_(fastopen|syncookies)$").splitlines())
+        with self.entered():
+            settings = {f"{name}: {Path('/proc/sys/net/ipv4', name).read_text().strip()}" for name in SETTINGS}
+        return addresses | routes | settings
 
     @contextlib.contextmanager
     def address(self, address, device):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """A world of a test: namespaces, servers, an agent. It leaves nothing behind, and that is checked."""
 import contextlib
+import functools
 import itertools
 import subprocess
 from pathlib import Path
@@ -20,11 +21,21 @@ class World:
     def __init__(self, name, directory, bpffs):
         self.name = name
         self.directory = directory
-        self.pins = bpffs / name
+        self.bpffs = bpffs
         self.namespaces = []
-        self.ports = itertools.count(8080)
         self.endings = contextlib.ExitStack()
-        self.weir = Weir(directory, self.pins)
+
+    @functools.cached_property
+    def pins(self):
+        return self.bpffs / self.name
+
+    @functools.cached_property
+    def ports(self):
+        return itertools.count(8080)
+
+    @functools.cached_property
+    def weir(self):
+        return Weir(self.directory, self.pins)
 
     def at_end(self, action, *arguments):
         self.endings.callback(action, *arguments)

@@ -28,22 +28,36 @@ def slug(text):
 
 
 @pytest.fixture(scope="session")
-def common(tmp_path_factory, bpffs):
-    common = Common(f"weir-common-{os.getpid()}", tmp_path_factory.mktemp("common"), bpffs)
+def commons(tmp_path_factory, bpffs):
+    """The common world for each kind of place and each way to start the agent, made when it is first asked for."""
+    made = {}
+
+    def common(kind, options):
+        key = kind, options
+        if key not in made:
+            name = f"weir-common-{kind}-{len(made)}-{os.getpid()}"
+            made[key] = Common(name, tmp_path_factory.mktemp("common"), bpffs, options)
+        return made[key]
+
     yield common
-    common.end()
+    for common in made.values():
+        common.end()
 
 
 def shares(item):
     return item.get_closest_marker("together") and not item.get_closest_marker("alone")
 
 
+def lent(request, name, tmp_path, bpffs):
+    options = tuple(map(str, request.node.get_closest_marker("together").args))
+    commons = request.getfixturevalue("commons")
+    return Lent(name, tmp_path, bpffs, lambda kind: commons(kind, options), bool(request.node.get_closest_marker("alters")))
+
+
 @pytest.fixture
 def world(request, tmp_path, bpffs):
     assert BINARY.exists(), f"{BINARY} is not built"
     name = f"weir-{slug(request.node.name)}-{os.getpid()}"
-    shared = shares(request.node)
-    alters = bool(request.node.get_closest_marker("alters"))
-    world = Lent(name, tmp_path, request.getfixturevalue("common"), alters) if shared else World(name, tmp_path, bpffs)
+    world = lent(request, name, tmp_path, bpffs) if shares(request.node) else World(name, tmp_path, bpffs)
     yield world
     world.end()
