@@ -14,7 +14,7 @@ OWN_AGENT = 5  # times as much as another test
 
 def pytest_configure(config):
     """Who is told to end cleans up behind himself, as after ^C."""
-    config.addinivalue_line("markers", "together(options): tests share places, and an agent with these options")
+    config.addinivalue_line("markers", "together: the module's tests share an agent and places with others")
     config.addinivalue_line("markers", "alone: not this test")
     config.addinivalue_line("markers", "alters: the test changes devices of the place it shares: the next one gets new ones")
     signal.signal(signal.SIGTERM, signal.default_int_handler)

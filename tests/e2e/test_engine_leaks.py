@@ -13,6 +13,8 @@ import pytest
 from lib.process import eventually
 from test_load import in_threads
 
+pytestmark = pytest.mark.together
+
 LIMITS = (("slow", ("--key", "user", "--in-flight", 1000)), ("all", ("--key", "total", "--in-flight", 1000)),
           ("read-only", ("--key", "source,user", "--verb", "get", "--in-flight", 1000)))
 
@@ -172,6 +174,7 @@ def test_resets(site, translated):
     check_nothing_taken(site)
 
 
+@pytest.mark.alters
 def test_the_link_drops(world):
     """The server gives up, and its sockets end without a packet that anyone could see."""
     site = world.site(world.veth())

@@ -9,6 +9,9 @@ from lib.netns import Place
 from lib.process import eventually
 
 
+pytestmark = pytest.mark.together
+
+
 def attached(site):
     return {link["name"] for link in site.status()["links"] if link["attached"]}
 
@@ -23,6 +26,7 @@ def check_once(site, client=None):
     assert (after["passed"] - before["passed"], after["shed"] - before["shed"]) == (2, 3)
 
 
+@pytest.mark.alone
 def test_come_and_go(world):
     server_ns, client_ns = world.namespace("s"), world.namespace("c")
     site = world.site(Place(server_ns, client_ns, "0.0.0.0", "0.0.0.0/0"))
@@ -39,6 +43,7 @@ def test_come_and_go(world):
     site.check(passed=6, shed=9, exempt=3)
 
 
+@pytest.mark.alone
 def test_interfaces_that_came_without_an_agent(world):
     server_ns, client_ns = world.namespace("s"), world.namespace("c")
     site = world.site(Place(server_ns, client_ns, "0.0.0.0", "0.0.0.0/0"))
@@ -51,6 +56,7 @@ def test_interfaces_that_came_without_an_agent(world):
     check_once(site)
 
 
+@pytest.mark.alone
 def test_only_the_named_interface(world):
     server_ns = world.namespace("s")
     client_ns, other_ns = world.namespace("c"), world.namespace("o")
@@ -67,6 +73,7 @@ def test_only_the_named_interface(world):
     assert site.weir.counts()["passed"] == 2
 
 
+@pytest.mark.alone
 def test_routed_past(world):
     """A router that happens to run a server on the same port."""
     client_ns, router_ns, server_ns = (world.namespace(role) for role in "crs")
@@ -140,6 +147,7 @@ def macvlan(place):
     return {"lo", "eth0"}
 
 
+@pytest.mark.alters
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("stack", [bridge, vlan, vlan_on_bridge, bond, macvlan])
 def test_stacked(world, stack, when):

@@ -5,6 +5,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.together
+
 PODS = "/api/v1/namespaces/{}/pods"
 POLICY = """
 apiVersion: weir/v1

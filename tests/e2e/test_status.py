@@ -9,6 +9,8 @@ import pytest
 
 from lib.process import eventually
 
+pytestmark = pytest.mark.together
+
 HEADS = ["SERVER", "PORTS", "LANE", "MODE", "REQ/S", "429/S", "TLS", "CONNECTIONS", "HEALTH"]
 
 

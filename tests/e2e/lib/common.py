@@ -19,17 +19,11 @@ class Common(World):
     has one attached: loading them takes a second.
     """
 
-    def __init__(self, name, directory, bpffs, options):
+    def __init__(self, name, directory, bpffs):
         super().__init__(name, directory, bpffs)
         self.made = {}
         self.as_made = {}
-        self.options = ("off", *options)
-        self.start()
-
-    def start(self):
-        """The agent as it is for every test, whatever one has made of it."""
-        if not self.weir.running() or self.weir.options != self.options:
-            self.weir.start(*self.options)
+        self.weir.start()
 
     def lend(self, kind, family):
         if kind not in self.made:
@@ -138,7 +132,7 @@ class Lent(World):
         if not self.chosen():
             return []
         weir = self.common.weir
-        self.common.start()
+        weir.start_as_usual()
         attached = {server["name"] for server in weir.servers()}
         for kind in self.borrowed:
             if f"{KEEPER}-{kind}" not in attached:

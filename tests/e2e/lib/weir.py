@@ -74,6 +74,11 @@ class Weir:
         eventually(lambda: "ready" in self.log()[offset:] or self.process.poll() is not None, "the agent is ready")
         assert self.process.poll() is None, self.log()
 
+    def start_as_usual(self):
+        """One without options, whatever a test has made of it."""
+        if not self.running() or self.options != ("off",):
+            self.start()
+
     def running(self):
         return self.process is not None and self.process.poll() is None
 

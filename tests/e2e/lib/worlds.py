@@ -29,15 +29,13 @@ def slug(text):
 
 @pytest.fixture(scope="session")
 def commons(tmp_path_factory, bpffs):
-    """The common world for each kind of place and each way to start the agent, made when it is first asked for."""
+    """The common world for each kind of place, made when it is first asked for."""
     made = {}
 
-    def common(kind, options):
-        key = kind, options
-        if key not in made:
-            name = f"weir-common-{kind}-{len(made)}-{os.getpid()}"
-            made[key] = Common(name, tmp_path_factory.mktemp("common"), bpffs, options)
-        return made[key]
+    def common(kind):
+        if kind not in made:
+            made[kind] = Common(f"weir-common-{kind}-{os.getpid()}", tmp_path_factory.mktemp("common"), bpffs)
+        return made[kind]
 
     yield common
     for common in made.values():
@@ -49,9 +47,8 @@ def shares(item):
 
 
 def lent(request, name, tmp_path, bpffs):
-    options = tuple(map(str, request.node.get_closest_marker("together").args))
-    commons = request.getfixturevalue("commons")
-    return Lent(name, tmp_path, bpffs, lambda kind: commons(kind, options), bool(request.node.get_closest_marker("alters")))
+    alters = bool(request.node.get_closest_marker("alters"))
+    return Lent(name, tmp_path, bpffs, request.getfixturevalue("commons"), alters)
 
 
 @pytest.fixture
