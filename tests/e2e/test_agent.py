@@ -17,6 +17,8 @@ from lib.process import eventually
 from lib.weir import Weir, parse_metrics
 from test_detach import Load
 
+pytestmark = pytest.mark.together
+
 
 def end_of_agent(weir, how):
     weir.kill() if how == "killed" else weir.stop()
@@ -126,6 +128,7 @@ def test_pins_are_gone(site):
     assert site.weir.counts()["shed"] == 1
 
 
+@pytest.mark.alone
 def test_namespace_is_gone(world):
     site = world.site(world.veth())
     site.attach()
@@ -175,6 +178,7 @@ def test_metrics_over_http(world, port):
     assert [fetch(port, "/healthz")[0], fetch(port, "/")[0], fetch(port, method="POST")[0]] == [200, 404, 405]
 
 
+@pytest.mark.alone
 def test_slow_and_endless_clients_of_the_metrics(world, port):
     """Others are answered meanwhile; who never ends his request is let go, and so is who never ends his head."""
     world.weir.start(metrics=f"127.0.0.1:{port}")
@@ -199,6 +203,7 @@ def open_files(pid):
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
+@pytest.mark.alone
 def test_many_clients_of_the_metrics(world, port):
     """They are taken as long as there is room; the others wait, and commands are answered."""
     world.weir.start(metrics=f"127.0.0.1:{port}")
@@ -215,6 +220,7 @@ def test_many_clients_of_the_metrics(world, port):
     eventually(lambda: open_files(world.weir.process.pid) == before, "nothing is left of them")
 
 
+@pytest.mark.alone
 def test_no_more_files_for_clients_of_the_metrics(world, port):
     """That is not tried again and again, and the log not filled with it."""
     world.weir.start(metrics=f"127.0.0.1:{port}")
@@ -242,6 +248,7 @@ def test_metrics_are_clean(site):
     assert parse_metrics(text)["weir_build_info"] == {(site.weir.json("version")["version"],): 1}
 
 
+@pytest.mark.alone
 def test_metrics_port_is_taken(world, port):
     with socket.create_server(("127.0.0.1", port)):
         line = world.weir.refused("agent", "--metrics", f"127.0.0.1:{port}")
@@ -253,6 +260,7 @@ def test_state_dir_is_private(site):
         assert path.stat().st_mode & 0o077 == 0, path
 
 
+@pytest.mark.alone
 def test_answers_while_programs_load(world, port):
     """Who asks is answered while a command has programs loaded; who changes something waits for his turn."""
     world.weir.start(metrics=f"127.0.0.1:{port}")
