@@ -244,17 +244,12 @@ __noinline int explain_request(struct __sk_buff *skb, struct work *w)
 	return explain_decided(w->hook, decision);
 }
 
-/* 1: there is no such server, or the frame is not what it has to be. */
-SEC("tc")
-int weir_explain(struct __sk_buff *skb)
+/* The question is in `explain`, the request's bytes are in the frame. False: there is no such server. */
+static __always_inline bool explain_run(struct __sk_buff *skb, struct work *w)
 {
-	struct work *w = work_of(HOOK_EXPLAIN);
-
-	if (!w || bpf_skb_load_bytes(skb, ETHERNET_BYTES, &w->explain, sizeof(w->explain)))
-		return 1;
 	w->server = w->explain.server;
-	if (EXPLAIN_AT + w->explain.length > skb->len || !load_settings(w, HOOK_EXPLAIN))
-		return 1;
+	if (!load_settings(w, HOOK_EXPLAIN))
+		return false;
 	explain_time(w);
 	explain_begin(w);
 	w->explained.n_limits = 0;
@@ -269,6 +264,19 @@ int weir_explain(struct __sk_buff *skb)
 		explain_limit(HOOK_EXPLAIN, n);
 	}
 	places_undo(&w->decision, 1); /* of one that is replayed: when it was answered is not known */
+	return true;
+}
+
+/* 1: there is no such server, or the frame is not what it has to be. */
+SEC("tc")
+int weir_explain(struct __sk_buff *skb)
+{
+	struct work *w = work_of(HOOK_EXPLAIN);
+
+	if (!w || bpf_skb_load_bytes(skb, ETHERNET_BYTES, &w->explain, sizeof(w->explain)))
+		return 1;
+	if (EXPLAIN_AT + w->explain.length > skb->len || !explain_run(skb, w))
+		return 1;
 	return bpf_skb_store_bytes(skb, ETHERNET_BYTES, &w->explained, sizeof(w->explained), 0) ? 1 : 0;
 }
 

@@ -16,6 +16,7 @@
 #include "explain.h"
 #include "hold.h"
 #include "ingress.h"
+#include "replay.h"
 #include "sockops.h"
 
 /* Which build these programs are of: the next agent need not load them again (user/datapath/programs.c). */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* replay: what policy files would have done with recorded requests. Needs no agent, and changes nothing that is in force. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "cli/policy.h"
@@ -75,7 +77,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* --- the recording, line by line */
+/* --- the recording */
 
 static int print_each(json_t *line, const struct replayed *replayed)
 {
@@ -92,53 +94,17 @@ static int print_each(json_t *line, const struct replayed *replayed)
 	return output_json_line(stdout, line);
 }
 
-static int take_line(struct replay *replay, const struct replay_words *words, char *text, size_t length,
-		     struct error *err)
-{
-	/* Before reading it writes to it. */
-	CLEANUP_JSON json_t *line = words->each ? json_loadb(text, length, 0, NULL) : NULL;
-	CLEANUP_RECORDED struct recorded recorded = { 0 };
-	struct replayed replayed;
-	int ret = recorded_read(text, length, &recorded, err) ?: replay_request(replay, &recorded, &replayed, err);
-
-	if (ret || !words->each)
-		return ret;
-	if (!line)
-		return error_set(err, -EINVAL, "its JSON cannot be read");
-	return print_each(line, &replayed) ? error_set(err, -EIO, "cannot write the output") : 0;
-}
-
-static int take_all(struct replay *replay, const struct replay_words *words, FILE *in, struct error *err)
-{
-	CLEANUP_FREE char *text = NULL;
-	size_t room = 0;
-	__u64 line = 0;
-	ssize_t length;
-	int ret = 0;
-
-	while (!ret && (length = getline(&text, &room, in)) > 0) {
-		struct error why;
-
-		line++;
-		ret = take_line(replay, words, text, length, &why);
-		if (ret)
-			error_set(err, ret, "%s:%llu: %s", words->recording, line, why.text);
-	}
-	if (!ret && ferror(in))
-		return error_set(err, -EIO, "%s: %s", words->recording, strerror(errno));
-	return ret;
-}
-
 static int take_recording(struct replay *replay, const struct replay_words *words, struct error *err)
 {
-	CLEANUP_FCLOSE FILE *file = NULL;
+	replay_each *each = words->each ? print_each : NULL;
+	CLEANUP_CLOSE int fd = -1;
 
 	if (!strcmp(words->recording, "-"))
-		return take_all(replay, words, stdin, err);
-	file = fopen(words->recording, "re");
-	if (!file)
+		return replay_recording(replay, STDIN_FILENO, words->recording, each, err);
+	fd = open(words->recording, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
 		return error_set(err, -errno, "%s: %s", words->recording, strerror(errno));
-	return take_all(replay, words, file, err);
+	return replay_recording(replay, fd, words->recording, each, err);
 }
 
 /* --- what is printed */

@@ -182,6 +182,7 @@ void datapath_close(struct datapath *dp)
 	ring_buffer__free(dp->ring);
 	datapath_inside_close(dp);
 	datapath_xdp_close(dp);
+	datapath_replay_close(dp);
 	weir_bpf__destroy(dp->explain);
 	weir_bpf__destroy(dp->skeleton);
 	datapath_programs_close(dp);

@@ -100,7 +100,7 @@ const char *datapath_no_hold(const struct datapath *dp);
 void datapath_close(struct datapath *dp);
 
 /*
- * Maps that nobody else sees, for datapath_explain(): of no namespace and without programs on it, nothing is pinned. Gone when it is
+ * Maps that nobody else sees, for datapath_replay_open(): of no namespace and without programs on it, nothing is pinned. Gone when it is
  * closed.
  */
 int datapath_open_alone(struct datapath **out, struct error *err);
@@ -262,6 +262,15 @@ struct datapath_question {
 };
 int datapath_explain(struct datapath *dp, __u32 server, const struct datapath_question *question,
 		     struct weir_explained *out, struct error *err);
+/*
+ * The same of many requests in one call: each is put into a slot, of WEIR_REPLAY_SLOTS, and slots in a row are decided in their order.
+ * One thread may fill slots while another one has others decided.
+ */
+int datapath_replay_open(struct datapath *dp, struct error *err);
+int datapath_replay_put(struct datapath *dp, __u32 at, __u32 server, const struct datapath_question *question,
+			struct error *err);
+int datapath_replay_run(struct datapath *dp, __u32 from, __u32 n, struct error *err);
+const struct weir_explained *datapath_replay_answer(const struct datapath *dp, __u32 at);
 /* A name for people; whatever is not a plain character is escaped. */
 void datapath_name_text(const struct weir_name *name, char *text, size_t size);
 

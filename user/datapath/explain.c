@@ -17,20 +17,29 @@ struct frame {
 	size_t length;
 };
 
-/* The answer needs its room, too. */
-static void frame_fill(struct frame *frame, __u32 server, const struct datapath_question *question)
+int datapath_question_fill(struct weir_explain *out, __u32 server, const struct datapath_question *question,
+			   struct error *err)
 {
-	struct weir_explain input = {
+	if (question->length > WEIR_EXPLAIN_BYTES)
+		return error_set(err, -E2BIG, "the request has %zu bytes: at most %d can be explained",
+				 question->length, WEIR_EXPLAIN_BYTES);
+	*out = (struct weir_explain){
 		.server = server,
 		.length = question->length,
 		.believed = question->believed,
 		.inside = question->inside,
 		.now_ns = question->now_ns,
 	};
+	memcpy(out->source, question->source, sizeof(out->source));
+	return 0;
+}
+
+/* The answer needs its room, too. */
+static void frame_fill(struct frame *frame, const struct weir_explain *input, const struct datapath_question *question)
+{
 	size_t answer = ETH_HLEN + sizeof(struct weir_explained);
 
-	memcpy(input.source, question->source, sizeof(input.source));
-	memcpy(frame->bytes + ETH_HLEN, &input, sizeof(input));
+	memcpy(frame->bytes + ETH_HLEN, input, sizeof(*input));
 	memcpy(frame->bytes + HEAD_BYTES, question->request, question->length);
 	frame->length = HEAD_BYTES + question->length;
 	if (frame->length < answer)
@@ -45,7 +54,7 @@ static int skeleton_load(struct weir_bpf *skeleton)
 }
 
 /* The program is loaded, on the maps that there are, when it is asked for the first time: a third of all there is to verify. */
-static int explain_load(struct datapath *dp, struct error *err)
+int datapath_explain_load(struct datapath *dp, const char *name, struct error *err)
 {
 	struct bpf_program *program;
 	struct weir_bpf *skeleton;
@@ -57,7 +66,8 @@ static int explain_load(struct datapath *dp, struct error *err)
 	if (ret)
 		return ret;
 	bpf_object__for_each_program (program, skeleton->obj)
-		bpf_program__set_autoload(program, program == skeleton->progs.weir_explain);
+		bpf_program__set_autoload(program, !strcmp(bpf_program__name(program), name));
+	datapath_replay_wanted(skeleton->obj, !strcmp(name, "weir_replay"));
 	ret = datapath_maps_share(dp, skeleton->obj) ?: skeleton_load(skeleton);
 	if (ret) {
 		weir_bpf__destroy(skeleton);
@@ -71,16 +81,14 @@ int datapath_explain(struct datapath *dp, __u32 server, const struct datapath_qu
 		     struct weir_explained *out, struct error *err)
 {
 	struct frame frame = {};
+	struct weir_explain input;
 	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame.bytes, .data_out = frame.bytes);
 	int ret;
 
-	if (question->length > WEIR_EXPLAIN_BYTES)
-		return error_set(err, -E2BIG, "the request has %zu bytes: at most %d can be explained",
-				 question->length, WEIR_EXPLAIN_BYTES);
-	ret = explain_load(dp, err);
+	ret = datapath_question_fill(&input, server, question, err) ?: datapath_explain_load(dp, "weir_explain", err);
 	if (ret)
 		return ret;
-	frame_fill(&frame, server, question);
+	frame_fill(&frame, &input, question);
 	run.data_size_in = run.data_size_out = frame.length;
 	ret = bpf_prog_test_run_opts(bpf_program__fd(dp->explain->progs.weir_explain), &run);
 	if (ret)

@@ -282,7 +282,8 @@ int datapath_maps_share(const struct datapath *dp, struct bpf_object *with)
 
 	bpf_object__for_each_map (map, with) {
 		const struct bpf_map *there = bpf_object__find_map_by_name(dp->skeleton->obj, bpf_map__name(map));
-		int ret = bpf_map__is_internal(map) || !there ? 0 : bpf_map__reuse_fd(map, bpf_map__fd(there));
+		bool shared = there && bpf_map__autocreate(there) && !bpf_map__is_internal(map);
+		int ret = shared ? bpf_map__reuse_fd(map, bpf_map__fd(there)) : 0;
 
 		if (ret)
 			return ret;

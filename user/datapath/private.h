@@ -15,6 +15,8 @@
 #include "sys/cgroup_links.h"
 
 struct weir_bpf;
+struct weir_explain;
+struct weir_replayed;
 struct xdp_bpf;
 
 /* The maps that both sides know (weir/abi/abi.h), which are pinned. `settings` is made first and removed last. */
@@ -67,7 +69,8 @@ struct datapath {
 	int programs[DATAPATH_PROGRAMS_COUNT]; /* descriptors, its own; -1: not loaded */
 	struct datapath_written written;
 	struct datapath_inside *inside; /* programs inside servers (inside.c); NULL: none */
-	struct weir_bpf *explain;	/* of the one program weir_explain; NULL: not asked for yet */
+	struct weir_bpf *explain;	/* of the one program weir_explain, or weir_replay; NULL: not asked for yet */
+	struct weir_replayed *replayed; /* slots of weir_replay; NULL: it is not loaded */
 	struct xdp_bpf *xdp;		/* NULL: no device has the program */
 	struct error no_xdp;		/* why the kernel refuses it; "": it has not */
 	int override_end_fd, forget_fd, forget_admitted_fd, collect_fd; /* programs */
@@ -122,6 +125,14 @@ int datapath_texts_sync(struct datapath *dp, struct error *err);
 int datapath_trace_open(struct datapath *dp, struct error *err);
 
 __u64 datapath_now_ns(void);
+
+/* Loads one program that is asked, once (explain.c). */
+int datapath_explain_load(struct datapath *dp, const char *name, struct error *err);
+int datapath_question_fill(struct weir_explain *out, __u32 server, const struct datapath_question *question,
+			   struct error *err);
+/* Is the map of weir_replay made with the object? (replay.c) */
+void datapath_replay_wanted(struct bpf_object *object, bool wanted);
+void datapath_replay_close(struct datapath *dp);
 
 /* Runs a program of bpf/control.h on its input, of DATAPATH_INPUT_MAX bytes at most. */
 #define DATAPATH_INPUT_MAX 64

@@ -67,6 +67,7 @@ int datapath_object_open(struct weir_bpf **out, struct error *err)
 		return error_set(err, -errno, "opening the BPF object: %s", libbpf_log_failure());
 	object = weir_bpf__elf_bytes(&size);
 	skeleton->rodata->weir_build = build_of(object, size);
+	datapath_replay_wanted(skeleton->obj, false);
 	*out = skeleton;
 	return 0;
 }

@@ -28,8 +28,11 @@ struct replayed {
 	const char *limit; /* that refuses it; NULL: none. Borrowed from the replay */
 };
 
-/* The next request of the recording. -EINVAL: it is not the next one. */
-int replay_request(struct replay *replay, const struct recorded *recorded, struct replayed *out, struct error *err);
+/* A line of the recording, as it stands, and what became of it. 0, or a negative errno, which ends the replay. */
+typedef int replay_each(json_t *line, const struct replayed *replayed);
+
+/* All lines of a file or pipe, in their order. name: what errors call it. each NULL: nobody wants to know of single lines. */
+int replay_recording(struct replay *replay, int fd, const char *name, replay_each *each, struct error *err);
 
 /* All that came of it, with `top` subjects of each limit at most. A new reference, NULL without memory. */
 json_t *replay_result(struct replay *replay, size_t top);

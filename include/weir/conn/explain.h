@@ -64,8 +64,9 @@ enum weir_explained_exempt {
 };
 
 struct weir_explained {
-	struct weir_trace trace;    /* what was read, whose it is; decision, and what goes with that */
-	struct weir_name user_name, namespace_name; /* of a token's or an address's principal; length 0: another one's */
+	struct weir_trace trace; /* what was read, whose it is; decision, and what goes with that */
+	struct weir_name user_name,
+		namespace_name;	    /* of a token's or an address's principal; length 0: another one's */
 	struct weir_vector matched; /* rules */
 	__u64 source;		    /* subject of the peer's address; 0: no limit asks for it */
 	__u32 generation;	    /* of the rules; 0: the server has none */
@@ -77,5 +78,23 @@ struct weir_explained {
 	struct weir_width_said width; /* of a LIST that was asked for: the seats that it takes of its level */
 	struct weir_explained_limit limits[WEIR_MATCHES_MAX]; /* in the order in which they are asked */
 };
+
+/* The same of many requests in one run of the program weir_replay: each is in a slot of a map that both sides see. */
+#define WEIR_REPLAY_SLOTS 256 /* two batches: one is filled while the other is decided */
+
+enum weir_replay_done {
+	WEIR_REPLAY_WAITING,
+	WEIR_REPLAY_DECIDED,
+	WEIR_REPLAY_FAILED, /* there is no such server */
+};
+
+struct weir_replayed {
+	struct weir_explain question;
+	__u32 done; /* enum weir_replay_done */
+	__u32 pad;
+	__u8 request[WEIR_EXPLAIN_BYTES];
+	struct weir_explained answer;
+};
+WEIR_ASSERT_SIZE(struct weir_replayed, 40 + 8 + WEIR_EXPLAIN_BYTES + sizeof(struct weir_explained));
 
 #endif

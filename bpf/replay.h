@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Many requests of a recording in one run: asking for each by itself costs more than deciding it. */
+#ifndef WEIR_BPF_REPLAY_H
+#define WEIR_BPF_REPLAY_H
+
+#include "explain.h"
+
+/* Made for `weir replay` alone (user/datapath/replay.c). */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, WEIR_REPLAY_SLOTS);
+	__type(key, __u32);
+	__type(value, struct weir_replayed);
+} replayed SEC(".maps");
+
+static __always_inline bool replay_slot(struct __sk_buff *skb, struct work *w, struct weir_replayed *slot)
+{
+	__u32 length = slot->question.length;
+
+	if (!length || length > WEIR_EXPLAIN_BYTES)
+		return false;
+	w->explain = slot->question;
+	if (bpf_skb_store_bytes(skb, EXPLAIN_AT, slot->request, length, 0) || !explain_run(skb, w))
+		return false;
+	bpf_probe_read_kernel(&slot->answer, sizeof(slot->answer), &w->explained);
+	return true;
+}
+
+/* Run again and again on one frame, whose mark is the slot that is next. */
+SEC("?tc")
+int weir_replay(struct __sk_buff *skb)
+{
+	struct work *w = work_of(HOOK_EXPLAIN);
+	__u32 at = skb->mark;
+	struct weir_replayed *slot = bpf_map_lookup_elem(&replayed, &at);
+
+	skb->mark = at + 1;
+	if (w && slot)
+		slot->done = replay_slot(skb, w, slot) ? WEIR_REPLAY_DECIDED : WEIR_REPLAY_FAILED;
+	return 0;
+}
+
+#endif
