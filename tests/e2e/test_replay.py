@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """`weir replay`: a policy decides a recording as it has decided the run itself, and another one as it would have."""
 import json
+import subprocess
 import time
 
 import pytest
@@ -153,3 +154,24 @@ def test_words_that_are_wrong(world, site, tmp_path):
     requests = trace.end()
     requests[1]["monotonic_ns"] -= 60 * 10**9
     assert f"{recording}:2: it came before" in refused("replay", "--policy", policy, save(recording, requests))
+
+
+def test_a_pipe_is_answered_as_it_comes(world, site, tmp_path):
+    """Line by line, while more than one batch of them is still to come; and a bad line says which one it is."""
+    policy, recording = tmp_path / "policy.yaml", tmp_path / "run"
+    policy.write_text(POLICY % (1, 3))
+    trace = world.trace()
+    site.client("alice").drive(2)
+    first = trace.end()[0]
+    command = world.weir.command("replay", "--policy", policy, "-", "--each")
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
+                          env=world.weir.environment()) as running:
+        for n in range(5):
+            print(json.dumps(first), file=running.stdin)
+            assert json.loads(running.stdout.readline())["replayed"]["decision"] == ("passed" if n < 3 else "shed")
+        running.stdin.close()
+    assert running.returncode == 0
+    save(recording, [first] * 299 + [{}] + [first])
+    done = world.weir.run("replay", "--policy", policy, recording, "--each")
+    assert done.returncode == 1 and f"{recording}:300: " in done.stderr
+    assert len(done.stdout.splitlines()) == 299
