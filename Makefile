@@ -374,7 +374,7 @@ soak-kernels: ## the answer path under bad networks on other kernels: KERNELS as
 
 test-inside: ## real API servers looked into, here and on other kernels (root; KERNELS as above, INSIDE_DIR=build/inside: docs/internals/testing.md)
 	@tests/install-deps inside
-	@$(MAKE) all
+	@$(MAKE) all build/other-programs/weir
 	@tests/inside/run $(KERNELS)
 
 test-kube: all ## weir's reading of requests against a kube-apiserver's audit log: KUBE_FRONT=, KUBE_AUDIT_LOG= (tests/kube/run)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """API servers of Kubernetes as they are (tests/inside/get), in a network namespace of their own: etcd, certificates, clients."""
 import collections
-import contextlib
 import json
 import os
 import re
@@ -138,13 +137,6 @@ class Kube:
                    f"--service-account-signing-key-file={self.pki.path('accounts.key')}",
                    f"--cert-dir={self.directory}", *options, **environment)
 
-    def start_modern(self, *options, **environment):
-        """It asks another API server whom it may serve, and its own loopback for the rest. It is not ready without the core's kinds."""
-        config = self.kubeconfig("admin", 6443)
-        self.start(7443, got("apiextensions-apiserver"), "--etcd-prefix=/modern", f"--kubeconfig={config}",
-                   f"--authentication-kubeconfig={config}", f"--authorization-kubeconfig={config}",
-                   "--authentication-skip-lookup", *options, ready="/livez", **environment)
-
     def url(self, path, port=None):
         return f"https://127.0.0.1:{port or self.port}{path}"
 
@@ -232,26 +224,11 @@ class Kube:
         return self.server.process.pid
 
     def stop(self):
-        self.server.end()
+        if self.server:
+            self.server.end()
 
     def end(self):
         for program in self.server, self.etcd:
             if program:
                 program.end()
         self.namespace.delete()
-
-
-@contextlib.contextmanager
-def modern_server(cluster, *users, **environment):
-    """An API server of k8s.io/apiserver 0.36, which asks another one whom it may serve: these users, for one."""
-    got("apiextensions-apiserver")
-    cluster.start_1_20()
-    core = cluster.server
-    for user in users:
-        cluster.allow(user)
-    cluster.start_modern(**environment)
-    try:
-        yield cluster
-    finally:
-        cluster.stop()
-        core.end()

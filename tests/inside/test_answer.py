@@ -1,20 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0
 """`--inside answer` on a kube-apiserver 1.20.2."""
+import shutil
+
 import pytest
 
+from kube import got
 from lib.process import eventually
+from lib.weir import BINARY, OTHER_PROGRAMS
 
 from answering import BURST, answered, executing, looked_into, refuses, served, shares_a_connection, statuses
-from seeing import audited
+from seeing import audited, lane
 from watching import limits_watches
 
 PODS = "/api/v1/namespaces/default/pods"
 LONG_RUNNING = [f"{PODS}/none/{what}" for what in ("log", "exec?command=true", "attach", "portforward", "proxy/")]
 
+OFTEN = {"GOGC": "25"}  # its garbage collector hardly ever rests: stacks move, goroutines are preempted
+
 
 @pytest.fixture(scope="module")
 def old(cluster):
-    cluster.start_1_20()
+    cluster.start_1_20(**OFTEN)
     yield cluster
     cluster.stop()
 
@@ -83,3 +89,37 @@ def test_denied(world, old):
 def test_ten_thousand(world, old):
     """Each refusal that was decided is answered."""
     refuses(world, old, PODS, 10000, 50, "judy")
+
+
+def none_left(world, kube, user):
+    """The user has had his requests already: each is refused, whatever has come and gone since."""
+    before = answered(world)
+    assert statuses(kube.ask(user, PODS, 60, "-streams", 10)) == {"429": 60}
+    assert answered(world) - before == 60
+
+
+def test_upgraded(world, old):
+    """Killed, and followed by an agent whose programs are others, and back."""
+    old.allow("kim")
+    world.weir("limit", "set", "user", "kim", "--qps", 0, "--burst", 0)
+    for binary in OTHER_PROGRAMS, BINARY:
+        none_left(world, old, "kim")
+        world.weir.kill()
+        world.weir.binary = binary
+        world.weir.start()
+        eventually(lambda: lane(world, "kube") == "answer", "the next agent has taken over")
+    none_left(world, old, "kim")
+
+
+def test_restarted_and_replaced(world, old, tmp_path):
+    """By another file under another path, as an upgrade of the server does."""
+    old.allow("leo")
+    world.weir("limit", "set", "user", "leo", "--qps", 0, "--burst", 0)
+    none_left(world, old, "leo")
+    old.stop()
+    old.start_1_20(binary=shutil.copy(got("kube-apiserver"), tmp_path / "kube-apiserver"), **OFTEN)
+    eventually(lambda: lane(world, "kube") == "answer" and
+               [process["pid"] for process in world.weir.server("kube")["inside"]["processes"]] == [old.pid()],
+               "the next one is looked into")
+    none_left(world, old, "leo")
+    assert statuses(old.ask("admin", PODS, 60, "-streams", 10)) == {"200": 60}

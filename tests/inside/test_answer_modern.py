@@ -5,15 +5,21 @@ import pytest
 from lib.process import eventually
 
 from answering import executing, looked_into, refuses, shares_a_connection
-from kube import modern_server
+from modern import DEFINITIONS, modern_server
 from watching import limits_watches
 
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+USERS = "alice", "carol", "dave", "grace", "judy"
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["fair", "not-fair"])
+def fair(request):
+    """Whether the server has API Priority and Fairness."""
+    return request.param
 
 
 @pytest.fixture(scope="module")
-def modern(cluster):
-    with modern_server(cluster, "alice", "carol", "dave", "grace", "judy") as server:
+def modern(cluster, fair):
+    with modern_server(cluster, *USERS, options=[f"--enable-priority-and-fairness={str(fair).lower()}"], GOGC="25") as server:
         yield server
 
 
@@ -23,8 +29,8 @@ def world(modern, tmp_path_factory, bpffs):
         yield world
 
 
-def test_one_user(world, modern):
-    refuses(world, modern, DEFINITIONS, 60, 1)
+def test_one_user(world, modern, fair):
+    refuses(world, modern, DEFINITIONS, 60, 1, counts_itself=fair)
 
 
 def test_one_connection(world, modern):
@@ -36,5 +42,6 @@ def test_watches(world, modern):
     eventually(lambda: executing(modern) == 0, "the server's own seats are free")
 
 
-def test_ten_thousand(world, modern):
-    refuses(world, modern, DEFINITIONS, 10000, 50, "judy")
+def test_ten_thousand(world, modern, fair):
+    """Each refusal that was decided is answered, while stacks move and goroutines are preempted wherever they can be."""
+    refuses(world, modern, DEFINITIONS, 10000, 50, "judy", counts_itself=fair)

@@ -2,10 +2,8 @@
 """`--inside see` on an API server of k8s.io/apiserver 0.36, made with Go 1.26."""
 import pytest
 
-from kube import modern_server
+from modern import DEFINITIONS, modern_server
 from seeing import Compared, attach, by_user, many_streams
-
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 @pytest.fixture(scope="module")
