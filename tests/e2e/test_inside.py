@@ -7,6 +7,7 @@ import socket
 import pytest
 
 from lib.inside import attach, program, refuse
+from lib.maps import Maps
 from lib.process import eventually
 
 
@@ -305,6 +306,24 @@ def test_a_share_of_the_connections(world, serve, tmp_path):
         assert world.weir.server()["inside"]["share"] == share
     policy.write_text(text + "  insideShare: 101\n")
     assert "insideShare" in world.weir.refused("apply", "-f", policy)
+
+
+def test_who_asks_from_an_address(world, serve):
+    """The penalty box knows of users who are seen inside, though here nobody is refused: with a second one at an address, nobody is held."""
+    server = serve("apiserver", world.veth())
+    attach(world, server, options=("--xdp", "generic"))
+    world.weir.run("limit", "set", "user", "--qps", 5, "--burst", 5, "--penalty", "exponential:1s..8s")  # with a warning
+
+    def box():
+        ((key, value),) = Maps(world.pins).entries("boxes").items()
+        assert socket.inet_ntop(socket.AF_INET6, key[:16]) == f"::ffff:{server.place.client_address}"
+        return [int.from_bytes(value[at:at + 8], "little") for at in (0, 8)]
+    server.get("/get/dev/pods", "alice")
+    alice, others = box()
+    assert alice and not others
+    server.get("/get/dev/pods", "bob")
+    bob, others = box()
+    assert bob not in (0, alice) and others
 
 
 def test_refused_servers(world, serve):
