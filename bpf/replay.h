@@ -4,15 +4,7 @@
 #define WEIR_BPF_REPLAY_H
 
 #include "explain.h"
-
-/* Made for `weir replay` alone (user/datapath/replay.c). */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, WEIR_REPLAY_SLOTS);
-	__type(key, __u32);
-	__type(value, struct weir_replayed);
-} replayed SEC(".maps");
+#include "replay_map.h"
 
 static __always_inline bool replay_slot(struct __sk_buff *skb, struct work *w, struct weir_replayed *slot)
 {

@@ -15,6 +15,7 @@
 
 #include "collect.h"
 #include "control.h"
+#include "replay_map.h"
 
 SEC("tc")
 int weir_egress(struct __sk_buff *skb)
@@ -35,6 +36,13 @@ int weir_ingress(struct __sk_buff *skb)
 
 SEC("tc")
 int weir_explain(struct __sk_buff *skb)
+{
+	(void)skb;
+	return TC_ACT_UNSPEC;
+}
+
+SEC("?tc")
+int weir_replay(struct __sk_buff *skb)
 {
 	(void)skb;
 	return TC_ACT_UNSPEC;
