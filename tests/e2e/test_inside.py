@@ -11,6 +11,9 @@ from lib.maps import Maps
 from lib.process import eventually
 
 
+pytestmark = pytest.mark.together
+
+
 def seen(world, name="web"):
     return world.weir.server(name)["seen_inside"]
 
@@ -168,8 +171,7 @@ def test_see_decides_as_in_a_dry_run(world, serve):
 def test_exempt_groups(world, serve):
     """As the server knows them."""
     server = serve("apiserver")
-    world.weir("attach", "web", "--port", server.port, "--netns", server.place.server_ns.path, "--inside", "see",
-               "--exempt-group", "all")
+    attach(world, server, options=("--exempt-group", "all"))
     world.weir("limit", "set", "user", "--qps", "0", "--burst", "0")
     assert server.get("/get/dev/pods", "alice", 3) == [OK] * 3
     status = world.weir.server()
@@ -308,6 +310,7 @@ def test_a_share_of_the_connections(world, serve, tmp_path):
     assert "insideShare" in world.weir.refused("apply", "-f", policy)
 
 
+@pytest.mark.alone
 def test_who_asks_from_an_address(world, serve):
     """The penalty box knows of users who are seen inside, though here nobody is refused: with a second one at an address, nobody is held."""
     server = serve("apiserver", world.veth())
@@ -326,6 +329,7 @@ def test_who_asks_from_an_address(world, serve):
     assert bob not in (0, alice) and others
 
 
+@pytest.mark.alone
 def test_refused_servers(world, serve):
     place = world.loopback_elsewhere()
     echo = world.echo(place)
@@ -337,6 +341,7 @@ def test_refused_servers(world, serve):
     assert world.weir.server()["inside"]["why"] == "no process listens there yet"
 
 
+@pytest.mark.alone
 def test_uninstall(world, serve):
     server = serve("plain")
     attach(world, server)

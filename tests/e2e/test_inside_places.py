@@ -7,6 +7,8 @@ import pytest
 from lib.inside import Open, attach, of_limit
 from lib.process import eventually
 
+pytestmark = pytest.mark.together
+
 OK = "200 HTTP/2.0 {}"
 
 

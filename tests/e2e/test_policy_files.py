@@ -6,6 +6,8 @@ import pytest
 
 from lib.process import eventually
 
+pytestmark = pytest.mark.together
+
 PODS = "/api/v1/namespaces/default/pods"
 
 EVENTS = """\
@@ -86,6 +88,7 @@ class Files:
 
     def settle(self):
         """The list says what is wanted; a diff is answered behind all changes that are under way."""
+        self.world.attached()
         any_policy = self.world.directory / "any.yaml"
         any_policy.write_text(EVENTS)
         assert self.weir.run("diff", "-f", any_policy).returncode in (0, 1)

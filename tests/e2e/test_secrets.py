@@ -13,6 +13,8 @@ import pytest
 
 from lib.process import run
 
+pytestmark = pytest.mark.together
+
 WRITABLE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) rw")
 
 

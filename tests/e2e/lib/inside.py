@@ -64,7 +64,7 @@ class GoServer:
 def serve(world):
     """Starts a server of ours in one place, behind an agent."""
     usual = world.loopback()
-    world.weir.start()
+    world.agent()
 
     def start(name, place=None, **options):
         server = GoServer(name, place or usual, **options)
@@ -88,6 +88,7 @@ class Open:
 
 def attach(world, server, name="web", mode="see", options=()):
     world.weir("attach", name, "--port", server.port, "--netns", server.place.server_ns.path, "--inside", mode, *options)
+    world.attached()
 
 
 def refuse(world, server, *options):
