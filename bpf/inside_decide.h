@@ -217,13 +217,13 @@ static __noinline int inside_undo(struct inside_request *r, __u32 server)
 }
 
 /*
- * Who asks from an address matters though this request is one that is never refused (attach --inside-share): by what the server is
- * set to, not by what was decided.
+ * Who asks from an address matters though this request is one that is never refused: by what the server is set to, not by what was
+ * decided. Where requests of some connections only are refused (attach --inside-share), nobody is held: XDP does not know which.
  */
 static __always_inline void inside_tell_box(const struct inside_request *r, const struct decision *d, __u32 flags)
 {
 	if (r->peer.known && boxes_matter(flags, d->traits))
-		box_asked(d, r->decision == WEIR_EXEMPT);
+		box_asked(d, r->decision == WEIR_EXEMPT || r->some);
 }
 
 /* Sets r->decision. False: there was no memory to decide in. */
@@ -263,6 +263,7 @@ static __noinline int inside_settle(struct inside_request *r, const struct weir_
 	count(process->server, weir_source_reason(t->source));
 	r->decision = WEIR_PASSED;
 	r->asked.slot = WEIR_ASKED_NO_SLOT;
+	r->some = process->layout.share < WEIR_INSIDE_ALL;
 	r->answers = answers && weir_inside_shares(process->layout.share, r->peer.known, r->peer.address, r->peer.port);
 	if (!inside_decide(r, process->server))
 		count(process->server, WEIR_INSIDE_NO_ROOM);

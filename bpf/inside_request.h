@@ -28,6 +28,7 @@ struct inside_request {
 	bool health;	 /* it asks how the server is */
 	bool on_wire;	 /* it is its packets' (inside_on_wire()) */
 	bool answers;	 /* it can be refused; else it is decided as in a dry run */
+	bool some;	 /* its server refuses requests of some connections only (attach --inside-share) */
 	bool executed;
 	bool ends; /* where it ends will be seen: it may hold places */
 	struct weir_inside_key key;

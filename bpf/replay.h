@@ -15,8 +15,9 @@ static __always_inline bool replay_slot(struct __sk_buff *skb, struct work *w, s
 	w->explain = slot->question;
 	if (bpf_skb_store_bytes(skb, EXPLAIN_AT, slot->request, length, 0) || !explain_run(skb, w))
 		return false;
-	bpf_probe_read_kernel(&slot->answer, sizeof(slot->answer), &w->explained);
-	return true;
+	/* By way of the frame: under lockdown no program may use bpf_probe_read_kernel(). */
+	return !bpf_skb_store_bytes(skb, ETHERNET_BYTES, &w->explained, sizeof(w->explained), 0) &&
+	       !bpf_skb_load_bytes(skb, ETHERNET_BYTES, &slot->answer, sizeof(slot->answer));
 }
 
 /* Run again and again on one frame, whose mark is the slot that is next. */

@@ -98,10 +98,24 @@ def none_left(world, kube, user):
     assert answered(world) - before == 60
 
 
+def use_up(world, kube, user):
+    kube.allow(user)
+    world.weir("limit", "set", "user", user, "--qps", 0, "--burst", BURST)
+    assert statuses(kube.ask(user, PODS, BURST)) == {"200": BURST}
+
+
+@pytest.fixture
+def usual_agent(world):
+    """Behind the test, whatever comes of it."""
+    yield
+    world.weir.binary = BINARY
+    world.weir.start()
+
+
+@pytest.mark.usefixtures("usual_agent")
 def test_upgraded(world, old):
     """Killed, and followed by an agent whose programs are others, and back."""
-    old.allow("kim")
-    world.weir("limit", "set", "user", "kim", "--qps", 0, "--burst", 0)
+    use_up(world, old, "kim")
     for binary in OTHER_PROGRAMS, BINARY:
         none_left(world, old, "kim")
         world.weir.kill()
@@ -113,8 +127,7 @@ def test_upgraded(world, old):
 
 def test_restarted_and_replaced(world, old, tmp_path):
     """By another file under another path, as an upgrade of the server does."""
-    old.allow("leo")
-    world.weir("limit", "set", "user", "leo", "--qps", 0, "--burst", 0)
+    use_up(world, old, "leo")
     none_left(world, old, "leo")
     old.stop()
     old.start_1_20(binary=shutil.copy(got("kube-apiserver"), tmp_path / "kube-apiserver"), **OFTEN)

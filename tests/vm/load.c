@@ -36,6 +36,16 @@ static int report(const struct bpf_program *program)
 	return ret;
 }
 
+/* Also those that the agent loads only when it needs them. */
+static int load_all(struct bpf_object *object)
+{
+	struct bpf_program *program;
+
+	bpf_object__for_each_program (program, object)
+		bpf_program__set_autoload(program, true);
+	return bpf_object__load(object);
+}
+
 /* Why a program was refused stands at the end of its log; the log is made in a second attempt, for it is slow. */
 static void explain(const char *path)
 {
@@ -45,7 +55,7 @@ static void explain(const char *path)
 	struct bpf_object *object = log ? bpf_object__open_file(path, &options) : NULL;
 	size_t n;
 
-	if (object && bpf_object__load(object)) {
+	if (object && load_all(object)) {
 		n = strlen(log);
 		fprintf(stderr, "%s\n", log + (n > LOG_SHOWN ? n - LOG_SHOWN : 0));
 	}
@@ -65,7 +75,7 @@ int main(int argc, char **argv)
 	}
 	libbpf_set_print(print_nothing);
 	object = bpf_object__open_file(argv[1], NULL);
-	ret = object ? bpf_object__load(object) : -errno;
+	ret = object ? load_all(object) : -errno;
 	if (ret) {
 		fprintf(stderr, "%s: refused: %s\n", argv[1], strerror(-ret));
 		explain(argv[1]);

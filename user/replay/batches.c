@@ -179,6 +179,9 @@ static int take_batch(struct reading *r, const struct batch *batch, replay_each 
 	int ret = decide(r, batch, &why);
 	size_t i = 0;
 
+	if (ret)
+		return error_set(err, ret, "%s: one of the lines %llu to %llu: %s", r->name, batch->first,
+				 batch->first + batch->n - 1, why.text);
 	while (!ret && i < batch->n) {
 		ret = count_line(r, batch, i, each, &why);
 		i += !ret;

@@ -8,7 +8,7 @@
 #include "replay/notes.h"
 #include "replay/private.h"
 
-const char *replay_limit_name(struct replay *replay, __u32 server, __u32 slot)
+static const char *limit_name(struct replay *replay, __u32 server, __u32 slot)
 {
 	char *name = replay->names[server][slot];
 
@@ -73,7 +73,7 @@ static void say(struct replay *replay, __u32 server, const struct weir_explained
 	for (__u32 n = 0; n < answer->n_limits && answer->trace.decision == WEIR_DRY_RUN_SHED; n++)
 		if (answer->limits[n].flags & (WEIR_EXPLAINED_DRY_RUN | WEIR_EXPLAINED_REFUSED))
 			slot = answer->limits[n].slot;
-	out->limit = replay_limit_name(replay, server, slot);
+	out->limit = limit_name(replay, server, slot);
 }
 
 int replay_count(struct replay *replay, const struct replay_line *line, const struct weir_explained *answer,
@@ -113,7 +113,7 @@ static json_t *decisions_json(const __u64 counts[static WEIR_REASON_COUNT])
 static json_t *row_json(struct replay *replay, const struct tally_row *row)
 {
 	json_t *object = json_pack("{s:s, s:s}", "server", replay->servers[row->key.server]->name, "limit",
-				   replay_limit_name(replay, row->key.server, row->key.slot));
+				   limit_name(replay, row->key.server, row->key.slot));
 
 	if (row->key.subject)
 		json_object_set_new(object, "subject", json_string(row->name));

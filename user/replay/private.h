@@ -39,6 +39,4 @@ int replay_ask(struct replay *replay, struct replay_line *line, __u32 slot, stru
 int replay_count(struct replay *replay, const struct replay_line *line, const struct weir_explained *answer,
 		 struct replayed *out, struct error *err);
 
-const char *replay_limit_name(struct replay *replay, __u32 server, __u32 slot);
-
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What would become of a request or a connection now, or becomes of a request that is replayed (docs/howto/try-a-policy.md): input
+ * What would become of a request or a connection now, or of each request that is replayed (docs/howto/try-a-policy.md): input
  * and output of the program weir_explain, which the agent runs (BPF_PROG_TEST_RUN) on a made-up frame. Behind the Ethernet header stand a
  * struct weir_explain and the bytes of the request; when the program has returned 0, a struct weir_explained stands in their place.
  */

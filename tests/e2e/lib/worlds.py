@@ -3,6 +3,7 @@
 The world that a test gets. Tests of modules with `pytestmark = pytest.mark.together` share an agent and places, one after the
 other; a test marked `alone` has its own, and behind one marked `alters` the devices are made anew.
 """
+import contextlib
 import os
 import re
 
@@ -31,15 +32,16 @@ def slug(text):
 def commons(tmp_path_factory, bpffs):
     """The common world for each kind of place, made when it is first asked for."""
     made = {}
+    endings = contextlib.ExitStack()  # all are ended, also where one leaves something
 
     def common(kind):
         if kind not in made:
             made[kind] = Common(f"weir-common-{kind}-{os.getpid()}", tmp_path_factory.mktemp("common"), bpffs)
+            endings.callback(made[kind].end)
         return made[kind]
 
-    yield common
-    for common in made.values():
-        common.end()
+    with endings:
+        yield common
 
 
 def shares(item):
