@@ -13,7 +13,7 @@ from lib.process import eventually
 
 OK = "200 HTTP/2.0 {}"
 PODS = "/get/dev/pods"
-REFUSED = "429 too many requests: all"  # by API Priority and Fairness, as if it had rejected the request
+REFUSED = "429 too many requests"  # by API Priority and Fairness, as if it had rejected the request
 BARE = "429"  # at the authorization
 
 

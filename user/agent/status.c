@@ -8,6 +8,7 @@
 #include "agent/inside.h"
 #include "agent/reconcile.h"
 #include "base/cleanup.h"
+#include "base/json_list.h"
 #include "base/output.h"
 #include "base/version.h"
 #include "rules/identity.h"
@@ -259,7 +260,7 @@ static int describe_server(const struct agent *agent, int slot, struct limits_ta
 	return 0;
 }
 
-/* One server, or all. */
+/* One server, or all by name: slots are taken again, so their order would tell nothing. */
 static int describe_servers(const struct agent *agent, const char *name, json_t *servers, struct error *err)
 {
 	CLEANUP_LIMITS_TAKEN struct limits_taken taken = { 0 };
@@ -273,7 +274,8 @@ static int describe_servers(const struct agent *agent, const char *name, json_t 
 		if (!agent->state.servers[slot] || (name && slot != only))
 			continue;
 		ret = describe_server(agent, slot, &taken, &server, err);
-		json_array_append_new(servers, server);
+		if (!ret)
+			list_insert_named(servers, server);
 	}
 	return ret;
 }

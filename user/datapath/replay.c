@@ -82,11 +82,14 @@ int datapath_replay_run(struct datapath *dp, __u32 from, __u32 n, struct error *
 
 	while (done < n) {
 		int ret = run_slots(dp, from + done, n - done);
+		__u32 more = slots_done(dp, from + done, n - done);
 
 		/* A signal ends it early. */
 		if (ret && ret != -EINTR)
 			return error_set(err, ret, "asking the kernel: %s", strerror(-ret));
-		done += slots_done(dp, from + done, n - done);
+		if (!ret && !more)
+			return error_set(err, -EIO, "asking the kernel: nothing was decided");
+		done += more;
 	}
 	for (__u32 i = 0; i < n; i++)
 		if (dp->replayed[from + i].done != WEIR_REPLAY_DECIDED)

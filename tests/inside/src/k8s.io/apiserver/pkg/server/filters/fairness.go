@@ -47,7 +47,8 @@ func WithPriorityAndFairness(handler http.Handler, control flowcontrol.Interface
 		}
 		if !served {
 			w.Header().Set("Retry-After", "1")
-			http.Error(w, "too many requests: "+level, http.StatusTooManyRequests)
+			w.Header().Set("X-Level", level) // none where Handle was skipped
+			http.Error(w, "too many requests", http.StatusTooManyRequests)
 		}
 	})
 }
