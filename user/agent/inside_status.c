@@ -75,7 +75,7 @@ json_t *inside_status(const struct agent *agent, int slot)
 		why = inside->blind.text;
 	if (seen && !why && server->inside == INSIDE_AUTO && !seen->answers)
 		why = seen->no_answer.text;
-	return json_pack("{s:s, s:s, s:i, s:s?, s:s?, s:o}", "asked", inside_mode_name(server->inside), "lane", lane,
+	return json_pack("{s:s, s:s, s:i, s:s?, s:s?, s:o}", "asked", inside_modes.words[server->inside], "lane", lane,
 			 "share", (int)inside_share(server), "text", text, "why", why, "processes",
 			 list_processes(inside));
 }

@@ -37,7 +37,7 @@ static json_t *describe_loopback(const struct server *server, const struct net *
 		why = !closing		  ? "conntrack does not track loopback" :
 		      net->loopback_known ? "conntrack tracks loopback" :
 					    "it is not known whether conntrack tracks loopback";
-	return json_pack("{s:s, s:s, s:s}", "asked", loopback_mode_name(server->loopback), "mode",
+	return json_pack("{s:s, s:s, s:s}", "asked", loopback_modes.words[server->loopback], "mode",
 			 closing ? "close" : "translate", "why", why);
 }
 
@@ -50,7 +50,7 @@ static json_t *describe_hold(const struct server *server, const struct net *net)
 	if (server->hold == HOLD_DROP)
 		no_pace = "asked for";
 	return json_pack("{s:b, s:s?, s:s, s:s, s:s?}", "on", net && !why, "why", why, "asked",
-			 hold_mode_name(server->hold), "mode", net && net->paced && !no_pace ? "pace" : "drop",
+			 hold_modes.words[server->hold], "mode", net && net->paced && !no_pace ? "pace" : "drop",
 			 "no_pace", no_pace);
 }
 

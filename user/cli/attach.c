@@ -150,40 +150,37 @@ static void add_exempt(const struct argp_state *state, json_t *server, const cha
 	list_append(server, "exempt", json_incref(alone));
 }
 
-static void set_hold(const struct argp_state *state, json_t *server, const char *arg)
+/* An option that is one word of a few. */
+static const struct mode_option {
+	int key;
+	const char *option, *member;
+	const struct choice *choice;
+} mode_options[] = {
+	{ KEY_FRAMING, "--framing", "framing", &framing_modes },
+	{ KEY_LOOPBACK, "--loopback", "loopback", &loopback_modes },
+	{ KEY_PATHS, "--paths", "paths", &paths_modes },
+	{ KEY_HOLD, "--hold", "hold", &hold_modes },
+	{ KEY_WHEN_FULL, "--when-full", "when_full", &full_modes },
+	{ KEY_INSIDE, "--inside", "inside", &inside_modes },
+	{ KEY_REFUSALS, "--refusals", "refusals", &refusals_modes },
+	{ KEY_XDP, "--xdp", "xdp", &xdp_modes },
+};
+
+static error_t set_mode(const struct argp_state *state, json_t *server, int key, const char *arg)
 {
-	enum hold_mode mode;
-	struct error err;
+	for (size_t i = 0; i < sizeof(mode_options) / sizeof(*mode_options); i++) {
+		const struct mode_option *mode = &mode_options[i];
+		struct error err;
+		int ret;
 
-	cli_check(state, hold_mode_parse(arg, &mode, &err), "--hold", &err);
-	json_object_set_new(server, "hold", json_string(arg));
-}
-
-static void set_when_full(const struct argp_state *state, json_t *server, const char *arg)
-{
-	enum full_mode mode;
-	struct error err;
-
-	cli_check(state, full_mode_parse(arg, &mode, &err), "--when-full", &err);
-	json_object_set_new(server, "when_full", json_string(arg));
-}
-
-static void set_refusals(const struct argp_state *state, json_t *server, const char *arg)
-{
-	enum refusals_mode mode;
-	struct error err;
-
-	cli_check(state, refusals_mode_parse(arg, &mode, &err), "--refusals", &err);
-	json_object_set_new(server, "refusals", json_string(arg));
-}
-
-static void set_xdp(const struct argp_state *state, json_t *server, const char *arg)
-{
-	enum xdp_asked asked;
-	struct error err;
-
-	cli_check(state, xdp_asked_parse(arg, &asked, &err), "--xdp", &err);
-	json_object_set_new(server, "xdp", json_string(arg));
+		if (mode->key != key)
+			continue;
+		ret = choice_parse(mode->choice, arg, &err);
+		cli_check(state, ret < 0 ? ret : 0, mode->option, &err);
+		json_object_set_new(server, mode->member, json_string(arg));
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
 }
 
 static void set_seconds(const struct argp_state *state, json_t *server, const char *key, const char *option, __u64 most,
@@ -199,20 +196,11 @@ static void set_seconds(const struct argp_state *state, json_t *server, const ch
 	json_object_set_new(server, key, json_integer(seconds));
 }
 
-static void set_inside(const struct argp_state *state, json_t *server, const char *arg)
-{
-	enum inside_mode mode;
-	struct error err;
-
-	cli_check(state, inside_mode_parse(arg, &mode, &err), "--inside", &err);
-	json_object_set_new(server, "inside", json_string(arg));
-}
-
 static bool inside_is(json_t *server, enum inside_mode mode)
 {
 	const char *text = cli_text(server, "inside");
 
-	return !strcmp(*text ? text : inside_mode_name(INSIDE_OFF), inside_mode_name(mode));
+	return !strcmp(*text ? text : inside_modes.words[INSIDE_OFF], inside_modes.words[mode]);
 }
 
 static void set_inside_share(const struct argp_state *state, json_t *server, char *arg)
@@ -229,33 +217,6 @@ static void set_inside_share(const struct argp_state *state, json_t *server, cha
 		ret = error_set(&err, -EINVAL, "must be at least 1%%");
 	cli_check(state, ret, "--inside-share", &err);
 	json_object_set_new(server, "inside_share", json_integer(share));
-}
-
-static void set_loopback(const struct argp_state *state, json_t *server, const char *arg)
-{
-	enum loopback_mode mode;
-	struct error err;
-
-	cli_check(state, loopback_mode_parse(arg, &mode, &err), "--loopback", &err);
-	json_object_set_new(server, "loopback", json_string(arg));
-}
-
-static void set_framing(const struct argp_state *state, json_t *server, const char *arg)
-{
-	enum framing_mode mode;
-	struct error err;
-
-	cli_check(state, framing_mode_parse(arg, &mode, &err), "--framing", &err);
-	json_object_set_new(server, "framing", json_string(arg));
-}
-
-static void set_paths(const struct argp_state *state, json_t *server, const char *arg)
-{
-	enum weir_paths paths;
-	struct error err;
-
-	cli_check(state, paths_parse(arg, &paths, &err), "--paths", &err);
-	json_object_set_new(server, "paths", json_string(arg));
 }
 
 static void set_namespace_from(const struct argp_state *state, json_t *server, const char *arg)
@@ -326,41 +287,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_DRY_RUN:
 		json_object_set_new(server, "dry_run", json_true());
 		break;
-	case KEY_FRAMING:
-		set_framing(state, server, arg);
-		break;
 	case KEY_KEYS:
 		cli_set_number(state, server, "keys", "--keys", PARSE_KEYS_MAX, arg);
 		break;
-	case KEY_LOOPBACK:
-		set_loopback(state, server, arg);
-		break;
-	case KEY_PATHS:
-		set_paths(state, server, arg);
-		break;
 	case KEY_NAMESPACE_FROM:
 		set_namespace_from(state, server, arg);
-		break;
-	case KEY_HOLD:
-		set_hold(state, server, arg);
-		break;
-	case KEY_WHEN_FULL:
-		set_when_full(state, server, arg);
-		break;
-	case KEY_INSIDE:
-		set_inside(state, server, arg);
 		break;
 	case KEY_INSIDE_SHARE:
 		set_inside_share(state, server, arg);
 		break;
 	case KEY_HOLD_MAX:
 		set_seconds(state, server, "hold_max", "--hold-max", WEIR_TURN_HOLD_LIMIT_S, arg);
-		break;
-	case KEY_REFUSALS:
-		set_refusals(state, server, arg);
-		break;
-	case KEY_XDP:
-		set_xdp(state, server, arg);
 		break;
 	case KEY_MAX_RETRY_AFTER:
 		set_seconds(state, server, "max_retry_after", "--max-retry-after", WEIR_RETRY_MAX_S, arg);
@@ -386,7 +323,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_failure(state, CLI_USAGE, 0, "--hold-max needs --inside hold");
 		break;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return set_mode(state, server, key, arg);
 	}
 	return 0;
 }

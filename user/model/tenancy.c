@@ -5,7 +5,6 @@
 
 #include "weir/http/path.h"
 
-#include "base/texts.h"
 #include "model/parse.h"
 #include "model/tenancy.h"
 
@@ -15,20 +14,7 @@ static const char *const paths_names[WEIR_PATHS_COUNT] = {
 #undef X
 };
 
-const char *paths_name(enum weir_paths paths)
-{
-	return paths_names[paths];
-}
-
-int paths_parse(const char *text, enum weir_paths *paths, struct error *err)
-{
-	unsigned int found = words_find(paths_names, WEIR_PATHS_COUNT, text);
-
-	if (found == WEIR_PATHS_COUNT)
-		return error_set(err, -EINVAL, "\"%s\" is not a path mode (kubernetes, nginx or raw)", text);
-	*paths = found;
-	return 0;
-}
+const struct choice paths_modes = { "a path mode", paths_names, WEIR_PATHS_COUNT };
 
 static bool starts_with(const char *text, const char *prefix)
 {

@@ -6,6 +6,7 @@
 #ifndef WEIR_USER_MODEL_TENANCY_H
 #define WEIR_USER_MODEL_TENANCY_H
 
+#include "base/choice.h"
 #include "base/error.h"
 #include "datapath/datapath.h"
 #include "model/parse.h"
@@ -21,8 +22,7 @@ struct tenancy {
 	char header[PARSE_HEADER_SIZE]; /* with HEADER: its name in lower case; else empty */
 };
 
-const char *paths_name(enum weir_paths paths);
-int paths_parse(const char *text, enum weir_paths *paths, struct error *err);
+extern const struct choice paths_modes; /* enum weir_paths */
 
 /* `path`, `segment=N`, `prefix=/A/B/` or `header=NAME`. Sets all of *out but its paths; on failure it is untouched. */
 int namespace_from_parse(const char *text, struct tenancy *out, struct error *err);

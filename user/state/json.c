@@ -73,12 +73,12 @@ static json_t *to_json(const struct server *server, json_t *limits, json_t *poli
 		"trusted_proxies", items_to_json(server, server->n_proxies, proxy_item), "proxy_protocol",
 		items_to_json(server, server->n_balancers, balancer_item), "interfaces",
 		items_to_json(server, server->n_interfaces, interface_item), "loopback",
-		loopback_mode_name(server->loopback), "framing", framing_mode_name(server->framing), "paths",
-		paths_name(server->tenancy.paths), "namespace_from", namespace_from, "hold",
-		hold_mode_name(server->hold), "when_full", full_mode_name(server->when_full), "inside",
-		inside_mode_name(server->inside), "inside_share", (json_int_t)server->inside_share, "hold_max",
-		(json_int_t)server->hold_max, "refusals", refusals_mode_name(server->refusals), "xdp",
-		xdp_asked_name(server->xdp), "max_retry_after", (json_int_t)server->max_retry_after, "keys",
+		loopback_modes.words[server->loopback], "framing", framing_modes.words[server->framing], "paths",
+		paths_modes.words[server->tenancy.paths], "namespace_from", namespace_from, "hold",
+		hold_modes.words[server->hold], "when_full", full_modes.words[server->when_full], "inside",
+		inside_modes.words[server->inside], "inside_share", (json_int_t)server->inside_share, "hold_max",
+		(json_int_t)server->hold_max, "refusals", refusals_modes.words[server->refusals], "xdp",
+		xdp_modes.words[server->xdp], "max_retry_after", (json_int_t)server->max_retry_after, "keys",
 		(json_int_t)server->keys, "dry_run", server->dry_run, "paused", server->paused, "draining",
 		server->draining, "identity", identity_settings_to_json(&server->identity), "limits", limits,
 		"last_number", (json_int_t)server->last_number, "priority_levels",
@@ -249,6 +249,31 @@ static int read_lists(const struct members *m, struct server *server, struct err
 	return ret;
 }
 
+/* What is not said stays as it is. */
+static int read_modes(const struct members *m, struct server *server, struct error *err)
+{
+	const struct {
+		const struct choice *choice;
+		const char *text;
+		unsigned int *mode; /* an enum, which is one of these */
+	} modes[] = {
+		{ &loopback_modes, m->loopback, &server->loopback }, { &framing_modes, m->framing, &server->framing },
+		{ &paths_modes, m->paths, &server->tenancy.paths },  { &hold_modes, m->hold, &server->hold },
+		{ &full_modes, m->when_full, &server->when_full },   { &inside_modes, m->inside, &server->inside },
+		{ &refusals_modes, m->refusals, &server->refusals }, { &xdp_modes, m->xdp, &server->xdp },
+	};
+
+	server->xdp = XDP_AUTO;
+	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
+		int found = modes[i].text ? choice_parse(modes[i].choice, modes[i].text, err) : (int)*modes[i].mode;
+
+		if (found < 0)
+			return found;
+		*modes[i].mode = found;
+	}
+	return 0;
+}
+
 static int read_options(const struct members *m, struct server *server, struct error *err)
 {
 	int ret;
@@ -256,29 +281,14 @@ static int read_options(const struct members *m, struct server *server, struct e
 	ret = text_from_json(m->netns, "netns", &server->netns, err);
 	if (!ret)
 		ret = text_from_json(m->cgroup, "cgroup", &server->cgroup, err);
-	if (!ret && m->loopback)
-		ret = loopback_mode_parse(m->loopback, &server->loopback, err);
-	if (!ret && m->framing)
-		ret = framing_mode_parse(m->framing, &server->framing, err);
-	if (!ret && m->paths)
-		ret = paths_parse(m->paths, &server->tenancy.paths, err);
+	if (!ret)
+		ret = read_modes(m, server, err);
 	if (!ret && m->namespace_from)
 		ret = namespace_from_parse(m->namespace_from, &server->tenancy, err);
-	if (!ret && m->hold)
-		ret = hold_mode_parse(m->hold, &server->hold, err);
-	if (!ret && m->when_full)
-		ret = full_mode_parse(m->when_full, &server->when_full, err);
-	if (!ret && m->inside)
-		ret = inside_mode_parse(m->inside, &server->inside, err);
 	if (!ret)
 		ret = number_from_json(m->inside_share, "inside_share", WEIR_INSIDE_ALL, &server->inside_share, err);
 	if (!ret)
 		ret = number_from_json(m->hold_max, "hold_max", WEIR_TURN_HOLD_LIMIT_S, &server->hold_max, err);
-	if (!ret && m->refusals)
-		ret = refusals_mode_parse(m->refusals, &server->refusals, err);
-	server->xdp = XDP_AUTO;
-	if (!ret && m->xdp)
-		ret = xdp_asked_parse(m->xdp, &server->xdp, err);
 	if (!ret)
 		ret = number_from_json(m->max_retry_after, "max_retry_after", WEIR_RETRY_MAX_S,
 				       &server->max_retry_after, err);

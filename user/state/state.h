@@ -17,78 +17,7 @@
 #include "model/parse.h"
 #include "model/priority.h"
 #include "model/tenancy.h"
-
-/* How over-limit requests on loopback are answered: as conntrack allows, kept alive, or closed. */
-enum loopback_mode {
-	LOOPBACK_AUTO,
-	LOOPBACK_TRANSLATE,
-	LOOPBACK_CLOSE,
-	LOOPBACK_MODES,
-};
-
-const char *loopback_mode_name(enum loopback_mode mode);
-int loopback_mode_parse(const char *text, enum loopback_mode *mode, struct error *err);
-
-/* What becomes of an ambiguous request: a 400, or the server gets it and the connection is followed no further. */
-enum framing_mode {
-	FRAMING_REJECT,
-	FRAMING_PASS,
-	FRAMING_MODES,
-};
-
-const char *framing_mode_name(enum framing_mode mode);
-int framing_mode_parse(const char *text, enum framing_mode *mode, struct error *err);
-
-/* What cannot be read and is over a limit: waits on a device where the kernel can do that, must do so, or is dropped. */
-enum hold_mode {
-	HOLD_AUTO,
-	HOLD_PACE,
-	HOLD_DROP,
-	HOLD_MODES,
-};
-
-const char *hold_mode_name(enum hold_mode mode);
-int hold_mode_parse(const char *text, enum hold_mode *mode, struct error *err);
-
-/*
- * What finds no room in the kernel's tables. KNOWN and CLOSED: connections wait, requests are refused; but for KNOWN
- * connections of sources that are known pass. OPEN: all pass.
- */
-enum full_mode {
-	FULL_KNOWN,
-	FULL_OPEN,
-	FULL_CLOSED,
-	FULL_MODES,
-};
-
-const char *full_mode_name(enum full_mode mode);
-int full_mode_parse(const char *text, enum full_mode *mode, struct error *err);
-
-/* Is the server itself looked into (docs/howto/see-inside.md)? */
-enum inside_mode {
-	INSIDE_OFF,
-	INSIDE_SEE,    /* requests are counted, traced and decided, but none is refused */
-	INSIDE_ANSWER, /* the server is made to refuse those over a limit */
-	INSIDE_AUTO,   /* ANSWER where that can be, else SEE */
-	INSIDE_HOLD,   /* connections of those over a limit are held back */
-	INSIDE_MODES,
-};
-
-const char *inside_mode_name(enum inside_mode mode);
-int inside_mode_parse(const char *text, enum inside_mode *mode, struct error *err);
-
-const char *xdp_asked_name(enum xdp_asked asked);
-int xdp_asked_parse(const char *text, enum xdp_asked *asked, struct error *err);
-
-/* Do the answers to refused requests name the limit, and weir? */
-enum refusals_mode {
-	REFUSALS_NAMED,
-	REFUSALS_PLAIN,
-	REFUSALS_MODES,
-};
-
-const char *refusals_mode_name(enum refusals_mode mode);
-int refusals_mode_parse(const char *text, enum refusals_mode *mode, struct error *err);
+#include "state/modes.h"
 
 #define STATE_OBJECT_BYTES_MAX (1U << 30)
 
