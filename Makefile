@@ -70,10 +70,11 @@ LIB_SOURCES := $(filter-out user/cli/main.c $(OTHER_INSIDE),$(USER_SOURCES))
 # No other object waits for the BPF programs.
 SKELETON_USERS := $(shell grep -lF '.skel.h"' $(USER_SOURCES) $(wildcard tests/*/*.c))
 MAN_PAGES := $(wildcard docs/*.8)
+# What the programs' own tests need of it, by module.
+DATAPATH_SOURCES := $(foreach module,base sys model datapath rules,$(filter user/$(module)/%,$(LIB_SOURCES)))
 
 UNIT_TESTS := $(patsubst %.c,build/%,$(wildcard tests/unit/test_*.c))
 UNIT_HELPERS := $(patsubst %.c,build/asan/%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
-QUICK_HELPERS = $(patsubst build/asan/%,build/quick/%,$(UNIT_HELPERS) $(CORPUS_HELPERS))
 CORPUS_HELPERS := $(patsubst %.c,build/asan/%.o,$(wildcard tests/corpus/*.c))
 # The unit tests that have several threads: with ThreadSanitizer, too.
 THREAD_HELPERS := $(patsubst %,build/tsan/tests/unit/%.o,agent_fixture fake_datapath fake_limits loop_scene)
@@ -207,10 +208,12 @@ $(VERSION_OBJECTS): HOST_FLAGS += -DWEIR_VERSION='"$(FULL_VERSION)"'
 $(VERSION_OBJECTS): build/version.settings
 
 build/libweir.a: $(LIB_SOURCES:%.c=build/%.o)
+build/quick/libdatapath.a: $(DATAPATH_SOURCES:%.c=build/%.o)
+build/quick/libhelpers.a: $(patsubst %,build/quick/tests/unit/%.o,doubt_scene hold_scene request_reader request_trace rule_fixture)
 build/tsan/libweir.a: $(LIB_SOURCES:%.c=build/tsan/%.o)
 build/asan/libweir.a: $(LIB_SOURCES:%.c=build/asan/%.o)
 build/fuzz/libweir.a: $(LIB_SOURCES:%.c=build/fuzz/%.o)
-%/libweir.a:
+build/%.a:
 	$(call say,AR)
 	$(Q)mkdir -p $(@D)
 	$(Q)rm -f $@
@@ -242,14 +245,15 @@ $(filter build/tests/prog/test_datapath%,$(PROG_TESTS)): $(PROGRAM_USERS:%.c=bui
 build/tests/prog/%: build/tests/prog/%.o $(PROG_HELPERS) build/libweir.a
 	$(call link,$(CC) $(LINK_HARDENING),-lcmocka)
 
-# The same, without sanitizers and optimization. The library is that of weir itself.
-build/quick/tests/unit/%: build/quick/tests/unit/%.o $(QUICK_HELPERS) build/libweir.a
+# The same, without sanitizers and optimization, and of the library as little as that needs: it is that of weir itself.
+build/quick/tests/unit/%: build/quick/tests/unit/%.o build/quick/libhelpers.a build/quick/libdatapath.a
 	$(call link,$(CC),-lcmocka)
 
-build/quick/tests/prog/%: build/quick/tests/prog/%.o $(PROG_HELPERS:build/%=build/quick/%) build/libweir.a
+build/quick/tests/prog/%: build/quick/tests/prog/%.o $(filter build/quick/tests/prog/%,$(PROG_HELPERS:build/%=build/quick/%)) \
+		build/quick/libhelpers.a build/quick/libdatapath.a
 	$(call link,$(CC),-lcmocka)
 
-build/quick/tests/player/player: $(PLAYER_OBJECTS:build/asan/%=build/quick/%) build/libweir.a
+build/quick/tests/player/player: $(PLAYER_OBJECTS:build/asan/%=build/quick/%)
 	$(call link,$(CC))
 
 build/tests/player/player: $(PLAYER_OBJECTS) build/asan/libweir.a

@@ -18,6 +18,7 @@
 #include "weir/conn/places.h"
 #include "weir/http/attributes.h"
 #include "weir/http/identity.h"
+#include "weir/limit/penalty.h"
 #include "weir/limit/width.h"
 
 #include "maps.h"

@@ -11,6 +11,7 @@
 #include "weir/conn/conn.h"
 #include "weir/conn/trace.h"
 #include "weir/inside/turn.h"
+#include "weir/limit/penalty.h"
 
 #define EEXIST 17
 

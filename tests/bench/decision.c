@@ -33,6 +33,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "weir/limit/penalty.h"
+
 #include "../prog/datapath_fixture.h"
 #include "../prog/packets.h"
 #include "base/rate.h"

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+#include "weir/limit/penalty.h"
+
 #include "limited.h"
 
 #include <bpf/bpf.h>

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "weir/conn/conn.h"
+#include "weir/limit/penalty.h"
 
 #include "base/cleanup.h"
 #include "datapath_fixture.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Penalties of who does not wait, packet by packet. */
+#include "weir/limit/penalty.h"
+
 #include "limited.h"
 
 #include <bpf/bpf.h>

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "weir/conn/pace.h"
+#include "weir/limit/penalty.h"
 
 #define SECOND WEIR_NS_PER_S
 #define MS (SECOND / 1000)

@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#include "weir/limit/bucket.h"
+#include "weir/limit/rate.h"
 
 #define WEIR_QPS_TEXT 24 /* room for any rate as text */
 

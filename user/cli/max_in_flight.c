@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#include "weir/limit/bucket.h"
+#include "weir/limit/rate.h"
 
 #include "base/cleanup.h"
 #include "cli/cli.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "weir/base/subject.h"
+#include "weir/limit/penalty.h"
 
 #include "datapath/private.h"
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "weir/limit/penalty.h"
+
 #include "datapath/private.h"
 #include "sys/privilege.h"
 #include "weir.skel.h"

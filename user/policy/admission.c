@@ -3,7 +3,7 @@
  * Files of kube-apiserver's admission plugins, as it reads them: EventRateLimit (eventratelimit.admission.k8s.io/v1alpha1) and
  * AdmissionConfiguration (apiserver.config.k8s.io/v1).
  */
-#include "weir/limit/bucket.h"
+#include "weir/limit/rate.h"
 
 #include "model/parse.h"
 #include "policy/kinds.h"

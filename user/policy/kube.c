@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "weir/limit/bucket.h"
+#include "weir/limit/rate.h"
 
 #include "base/cleanup.h"
 #include "model/parse.h"

@@ -49,7 +49,6 @@
 #include "weir/base/reading.h"
 #include "weir/base/reason.h"
 #include "weir/base/types.h"
-#include "weir/limit/bucket.h"
 #include "weir/limit/limit.h"
 #include "weir/limit/match.h"
 #include "weir/limit/width.h"

@@ -21,8 +21,7 @@
 
 #include "weir/limit/level.h"
 
-#define WEIR_RETRY_MAX_S 3600U /* the longest Retry-After told; also when no token will ever come */
-#define WEIR_BUCKET_TRIES 8    /* of a compare-and-swap; then it is contended */
+#define WEIR_BUCKET_TRIES 8 /* of a compare-and-swap; then it is contended */
 
 /* What is asked of a bucket, and what it says. In memory of the caller's, whose stack may be small. Whose bucket it is to be
  * stands in level.subject. */

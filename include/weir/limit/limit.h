@@ -8,9 +8,8 @@
 
 #include "weir/base/groups.h"
 #include "weir/base/types.h"
-#include "weir/limit/backoff.h"
-#include "weir/limit/bucket.h"
-#include "weir/limit/penalty.h"
+#include "weir/limit/backoff_policy.h"
+#include "weir/limit/rate.h"
 #include "weir/limit/seal.h"
 
 enum weir_limit_type {

@@ -18,6 +18,7 @@
 #define WEIR_RATES 4
 
 #define WEIR_NEVER_NS (~0ULL)
+#define WEIR_RETRY_MAX_S 3600U /* the longest Retry-After told; also when no token will ever come */
 
 /* Of a bucket's word (bucket.h): how it is divided. */
 #define WEIR_GENERATION_BITS 8
