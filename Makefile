@@ -253,6 +253,7 @@ build/quick/tests/prog/%: build/quick/tests/prog/%.o $(filter build/quick/tests/
 		build/quick/libhelpers.a build/quick/libdatapath.a
 	$(call link,$(CC),-lcmocka)
 
+build/quick/tests/player/main.o: CPPFLAGS += -DDEFAULT_SCHEDULES=4000
 build/quick/tests/player/player: $(PLAYER_OBJECTS:build/asan/%=build/quick/%)
 	$(call link,$(CC))
 

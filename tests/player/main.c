@@ -15,7 +15,9 @@
 #include "config.h"
 #include "scenarios.h"
 
+#ifndef DEFAULT_SCHEDULES
 #define DEFAULT_SCHEDULES 20000
+#endif
 
 struct options {
 	uint64_t schedules, seed, seconds;
