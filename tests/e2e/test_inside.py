@@ -213,6 +213,22 @@ def test_explain(world, serve):
     assert "LANE       see: decided inside the server" in world.weir("explain", "GET", pod)
 
 
+def test_what_is_read_inside_is_counted_once(world, serve):
+    """Its TLS records are not its requests once more: in the history, in top's totals and in status' share of TLS."""
+    server = serve("apiserver")
+    attach(world, server)
+    eventually(lambda: world.weir.server()["rates"], "the agent has looked", 60)
+    before = world.weir.server()["records_passed"]
+    server.get("/list/dev/pods", "alice", 6)
+    after = world.weir.server()
+    assert after["records_passed"] > before and after["rates"]["inside"] == after["rates"]["requests"] > 0
+    (row,) = world.weir.json("history", "--by", "server", "--sum")["rows"]
+    assert row["requests"] == 6
+    (total,) = world.weir.json("top", "--once", "--interval", "100ms")["servers"]
+    assert (total["requests"], total["records"], total["inside"]) == (6, after["records_passed"], True)
+    assert "100%" in world.weir("status").splitlines()[1].split()
+
+
 def test_explain_of_any_go_server(world, serve):
     """Of its requests the peer is known, and nothing else."""
     attach(world, serve("plain"))

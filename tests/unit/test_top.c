@@ -116,6 +116,33 @@ static void counters_that_go_back(void **state)
 	assert_true(subject("alice")->share == 0);
 }
 
+/* An answer at so many seconds, with these totals. */
+static double all_at(int seconds, const char *total)
+{
+	CLEANUP_JSON json_t *json = json_pack("{s:I, s:[o], s:[]}", "now_ns",
+					      (json_int_t)seconds * (json_int_t)WEIR_NS_PER_S, "servers",
+					      json_loads(total, 0, NULL), "rows");
+
+	assert_int_equal(top_update(&top, json, &err), 0);
+	return top.all.of[TOP_REQUESTS];
+}
+
+#define TOTAL(requests, records, inside)                                                              \
+	"{\"server\":\"web\",\"requests\":" #requests ",\"records\":" #records ",\"inside\":" #inside \
+	",\"refused\":0,\"dry_run\":0,\"held\":0}"
+
+/* Requests are with records, or without them where they are read inside. No total jumps when that changes. */
+static void a_server_that_begins_to_be_looked_into(void **state)
+{
+	(void)state;
+	all_at(10, TOTAL(1000, 900, false));
+	assert_true(all_at(11, TOTAL(1010, 905, false)) == 10);
+	assert_true(all_at(12, TOTAL(108, 915, true)) == 3);
+	assert_true(all_at(13, TOTAL(110, 935, true)) == 2);
+	assert_true(all_at(14, TOTAL(1051, 940, false)) == 6);
+	assert_true(all_at(15, TOTAL(1053, 940, false)) == 2);
+}
+
 static void order(void **state)
 {
 	(void)state;
@@ -187,6 +214,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(counts_that_begin_anew, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_is_gone, setup, teardown),
 		cmocka_unit_test_setup_teardown(counters_that_go_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_server_that_begins_to_be_looked_into, setup, teardown),
 		cmocka_unit_test_setup_teardown(order, setup, teardown),
 		cmocka_unit_test(trend_text),
 		cmocka_unit_test_setup_teardown(matches, setup, teardown),

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/inside.h"
 #include "agent/top.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -62,15 +63,14 @@ static void add_row(struct sampling *s, const char *by, json_t *row)
 	json_array_append_new(s->out->rows, whole);
 }
 
-static void add_counted(struct sampling *s, const char *by, const char *server, const char *limit, json_t *then,
-			const struct weir_heavy_counts *now)
+static void add_counted(struct sampling *s, const char *by, const char *server, const char *limit,
+			const struct weir_heavy_counts *counts)
 {
-	const struct weir_heavy_counts counts = counts_since(then, now);
 	json_t *row;
 
-	if (!counts.requests && !counts.held)
+	if (!counts->requests && !counts->held)
 		return;
-	row = top_counts_json(&counts);
+	row = top_counts_json(counts);
 	json_object_set_new(row, "server", json_string(server));
 	if (limit)
 		json_object_set_new(row, "limit", json_string(limit));
@@ -85,13 +85,30 @@ static int sample_limits(struct sampling *s, int slot, json_t *then, json_t *now
 
 	for (int i = 0; i < n; i++) {
 		const struct weir_heavy_counts counts = top_limit_counts(&limits[i].counts);
+		const struct weir_heavy_counts since = counts_since(json_object_get(then, limits[i].name), &counts);
 
-		add_counted(s, "limit", server, limits[i].name, json_object_get(then, limits[i].name), &counts);
+		add_counted(s, "limit", server, limits[i].name, &since);
 		json_object_set_new(now, limits[i].name, counts_list(&counts));
 	}
 	if (n >= 0)
 		limits_measured_free(limits, n);
 	return n < 0 ? n : 0;
+}
+
+/*
+ * Of a server that is looked into, records are the requests once more that are counted inside. An agent before this one may
+ * not have noted where its records stood: then they are left in.
+ */
+static void sample_total(struct sampling *s, int slot, json_t *then, const struct weir_heavy_counts *total,
+			 __u64 records)
+{
+	struct weir_heavy_counts since = counts_since(json_object_get(then, "total"), total);
+	json_t *noted = json_object_get(then, "records");
+	__u64 before = json_integer_value(noted);
+
+	if (inside_explained(s->agent, slot) && (noted || !then))
+		since.requests -= records >= before ? records - before : records;
+	add_counted(s, "server", s->agent->state.servers[slot]->name, NULL, &since);
 }
 
 static int sample_counters(struct sampling *s, struct net *net, int slot, struct error *err)
@@ -107,10 +124,11 @@ static int sample_counters(struct sampling *s, struct net *net, int slot, struct
 		return ret;
 	}
 	total = top_total(counters);
-	add_counted(s, "server", name, NULL, json_object_get(then, "total"), &total);
+	sample_total(s, slot, then, &total, top_records(counters));
 	ret = sample_limits(s, slot, json_object_get(then, "limits"), limits, err);
 	json_object_set_new(s->out->now.servers, name,
-			    json_pack("{s:o, s:o}", "total", counts_list(&total), "limits", limits));
+			    json_pack("{s:o, s:I, s:o}", "total", counts_list(&total), "records",
+				      (json_int_t)top_records(counters), "limits", limits));
 	return ret;
 }
 

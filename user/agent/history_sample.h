@@ -15,7 +15,7 @@ struct history_base {
 		struct history_mark mark;
 	} * nets;
 	size_t n_nets;
-	json_t *servers; /* {NAME: {"total": COUNTS, "limits": {NAME: COUNTS}}}; COUNTS as a list */
+	json_t *servers; /* {NAME: {"total": COUNTS, "records": N, "limits": {NAME: COUNTS}}}; COUNTS as a list */
 };
 void history_base_clear(struct history_base *base);
 

@@ -17,6 +17,7 @@ static struct rates_sample sample_of(const __u64 *counters)
 		.refused = counters[WEIR_SHED],
 		.would_refuse = counters[WEIR_DRY_RUN_SHED],
 		.records = counters[WEIR_RECORDS_PASSED],
+		.inside = counters[WEIR_INSIDE_SEEN],
 	};
 }
 
@@ -58,9 +59,9 @@ json_t *rates_json(const struct rates *rates, const __u64 counters[static WEIR_R
 	if (!then->time_ns || now.time_ns < then->time_ns + SHORTEST_NS)
 		return json_null();
 	seconds = (double)(now.time_ns - then->time_ns) / WEIR_NS_PER_S;
-	return json_pack("{s:f, s:o, s:o, s:o, s:o}", "seconds", seconds, "requests",
+	return json_pack("{s:f, s:o, s:o, s:o, s:o, s:o}", "seconds", seconds, "requests",
 			 rate(now.requests, then->requests, seconds), "refused",
 			 rate(now.refused, then->refused, seconds), "would_refuse",
 			 rate(now.would_refuse, then->would_refuse, seconds), "records",
-			 rate(now.records, then->records, seconds));
+			 rate(now.records, then->records, seconds), "inside", rate(now.inside, then->inside, seconds));
 }

@@ -12,7 +12,7 @@ struct agent;
 
 struct rates_sample {
 	__u64 time_ns; /* CLOCK_MONOTONIC; 0: there is none */
-	__u64 requests, refused, would_refuse, records;
+	__u64 requests, refused, would_refuse, records, inside;
 };
 
 /* The latest, and the one before it. */
@@ -23,7 +23,7 @@ struct rates {
 /* Takes a sample of each server that is in force. A job. */
 void rates_look(struct agent *agent);
 
-/* {seconds, requests, refused, would_refuse, records}, each a second; null before there is a sample. A new reference. */
+/* {seconds, requests, refused, would_refuse, records, inside}, each a second; null before there is a sample. */
 json_t *rates_json(const struct rates *rates, const __u64 counters[static WEIR_REASON_COUNT]);
 
 #endif

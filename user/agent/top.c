@@ -92,14 +92,18 @@ static int add_limits(struct top *top, struct error *err)
 
 /* --- servers */
 
+__u64 top_records(const __u64 *counters)
+{
+	return counters[WEIR_RECORDS_PASSED] + counters[WEIR_RECORDS_DRY_RUN_HELD];
+}
+
 struct weir_heavy_counts top_total(const __u64 *counters)
 {
 	const __u64 refused = counters[WEIR_SHED] + counters[WEIR_REJECTED];
 	const __u64 dry_run = counters[WEIR_DRY_RUN_SHED] + counters[WEIR_DRY_RUN_REJECTED];
 
 	return (struct weir_heavy_counts){
-		.requests = counters[WEIR_PASSED] + counters[WEIR_EXEMPT] + refused + dry_run +
-			    counters[WEIR_RECORDS_PASSED] + counters[WEIR_RECORDS_DRY_RUN_HELD],
+		.requests = counters[WEIR_PASSED] + counters[WEIR_EXEMPT] + refused + dry_run + top_records(counters),
 		.refused = refused,
 		.dry_run = dry_run,
 		.held = counters[WEIR_RECORDS_HELD],
@@ -119,24 +123,28 @@ static struct weir_heavy_counts total_connections(const __u64 *counters)
 }
 
 /*
- * Of a server that is looked into, records are the requests once more that are counted inside. By source they have rows.
+ * Of a server that is looked into, records are the requests once more that are counted inside: they are said, and left out of its
+ * requests. By source they have rows.
  */
-static struct weir_heavy_counts total_of(const struct top *top, const __u64 *counters)
+static json_t *total_json(const struct top *top, const __u64 *counters)
 {
-	struct weir_heavy_counts total = top_total(counters);
+	bool connections = top->by == WEIR_HEAVY_CONNECTION;
+	bool inside = !connections && top->by != WEIR_HEAVY_SOURCE && inside_explained(top->agent, top->slot);
+	struct weir_heavy_counts total = connections ? total_connections(counters) : top_total(counters);
+	json_t *json;
 
-	if (top->by == WEIR_HEAVY_CONNECTION)
-		return total_connections(counters);
-	if (top->by != WEIR_HEAVY_SOURCE && inside_explained(top->agent, top->slot))
-		total.requests -= counters[WEIR_RECORDS_PASSED] + counters[WEIR_RECORDS_DRY_RUN_HELD];
-	return total;
+	if (inside)
+		total.requests -= top_records(counters);
+	json = top_counts_json(&total);
+	json_object_set_new(json, "server", json_string(top->server->name));
+	json_object_set_new(json, "records", json_integer(connections ? 0 : top_records(counters)));
+	json_object_set_new(json, "inside", json_boolean(inside));
+	return json;
 }
 
 static int add_server(struct top *top, json_t *servers, struct error *err)
 {
 	__u64 counters[WEIR_REASON_COUNT];
-	struct weir_heavy_counts total;
-	json_t *totals;
 	int ret;
 
 	if (!top->agent->servers[top->slot].in_force)
@@ -146,10 +154,7 @@ static int add_server(struct top *top, json_t *servers, struct error *err)
 	ret = datapath_counters(top->net->dp, top->slot, counters, err);
 	if (ret)
 		return ret;
-	total = total_of(top, counters);
-	totals = top_counts_json(&total);
-	json_object_set_new(totals, "server", json_string(top->server->name));
-	json_array_append_new(servers, totals);
+	json_array_append_new(servers, total_json(top, counters));
 	return top->by == BY_LIMIT ? add_limits(top, err) : add_rows(top, err);
 }
 

@@ -13,6 +13,8 @@ json_t *top_row_json(struct net *net, const struct server *server, const struct 
 json_t *top_counts_json(const struct weir_heavy_counts *counts);
 /* What the rows of a server should come to, by its counters (WEIR_REASON_COUNT), and what a limit has counted. */
 struct weir_heavy_counts top_total(const __u64 *counters);
+/* Records among its requests. */
+__u64 top_records(const __u64 *counters);
 struct weir_heavy_counts top_limit_counts(const struct weir_limit_counts *counts);
 
 #endif

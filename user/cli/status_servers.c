@@ -34,14 +34,16 @@ static void cell_rate(struct table *table, json_t *rates, const char *key)
 		table_cell(table, "-");
 }
 
-/* Which part of what was asked came in records that weir cannot read. */
+/* Which part of what was asked came in records that weir cannot read. What was read inside is not counted once more by its records. */
 static void cell_unread(struct table *table, json_t *rates)
 {
-	double records = json_number_value(json_object_get(rates, "records"));
-	double all = records + json_number_value(json_object_get(rates, "requests"));
+	double requests = json_number_value(json_object_get(rates, "requests"));
+	double inside = json_number_value(json_object_get(rates, "inside"));
+	double unread = inside > 0 ? inside : json_number_value(json_object_get(rates, "records"));
+	double all = inside > 0 ? requests : requests + unread;
 
 	if (all > 0)
-		table_cell(table, "%.0f%%", 100 * records / all);
+		table_cell(table, "%.0f%%", unread < all ? 100 * unread / all : 100);
 	else
 		table_cell(table, "-");
 }

@@ -155,14 +155,35 @@ static json_t *server_total(json_t *totals, const char *server)
 }
 
 /* A counter that went back is that of another server with this name. */
+static __u64 since(__u64 now, __u64 then)
+{
+	return now >= then ? now - then : 0;
+}
+
+static __u64 without_records(json_t *total)
+{
+	__u64 requests = number_of(total, "requests");
+
+	return json_is_true(json_object_get(total, "inside")) ? requests : requests - number_of(total, "records");
+}
+
+/* Records are among the requests of a server that is not looked into: in one of the two answers it may not have been. */
+static __u64 requests_since(json_t *total, json_t *before)
+{
+	__u64 requests = since(without_records(total), without_records(before));
+
+	if (json_is_true(json_object_get(total, "inside")))
+		return requests;
+	return requests + since(number_of(total, "records"), number_of(before, "records"));
+}
+
 static void add_rates(struct top_rates *rates, json_t *total, json_t *before, double seconds)
 {
-	for (int i = 0; i < TOP_NUMBERS; i++) {
-		__u64 now = number_of(total, top_numbers[i]), then = number_of(before, top_numbers[i]);
-
-		if (before && seconds > 0 && now >= then)
-			rates->of[i] += (now - then) / seconds;
-	}
+	if (!before || seconds <= 0)
+		return;
+	rates->of[TOP_REQUESTS] += requests_since(total, before) / seconds;
+	for (int i = TOP_REQUESTS + 1; i < TOP_NUMBERS; i++)
+		rates->of[i] += since(number_of(total, top_numbers[i]), number_of(before, top_numbers[i])) / seconds;
 }
 
 static void set_shares(struct top *top, json_t *before, double seconds)
