@@ -4,6 +4,7 @@ The streams of tests/corpus, sent to real servers: what a server serves, weir ha
 order, or it was refused.
 """
 import collections
+import itertools
 import re
 import urllib.parse
 
@@ -13,7 +14,11 @@ from lib.stream_client import FIRST_PORT, in_pieces, send_all
 from lib.stream_servers import MODES, PORTS, StreamServer
 from lib.streams import read_streams
 
+pytestmark = pytest.mark.together
+
 STREAMS = read_streams()
+# A run's clients have an address of their own: nothing that is left of another run's connections is theirs.
+SOURCES = (f"127.1.0.{host}" for host in itertools.count(1))
 ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*(.*)", re.DOTALL)
 PACKET = 60000  # bytes that come in one packet here
 # What is another protocol that is known, or may be one from there on, is no ambiguity: it is charged as something that cannot be read, and held.
@@ -97,24 +102,26 @@ class Corpus:
         self.program = program
         self.place = world.loopback()
         self.modes = MODES[program]
-        self.runs = 0
+        self.attached = False
 
     def attach(self, *options):
-        self.world.weir.start()
+        weir = self.world.agent()
         for mode in self.modes:
-            done = self.world.weir.run("attach", mode, "--port", PORTS[mode], "--netns", self.place.server_ns.path, *options)
+            done = weir.run("attach", mode, "--port", PORTS[mode], "--netns", self.place.server_ns.path, *options)
             assert done.returncode == 0, done.stderr  # it warns: the servers come later
+        self.world.attached()
+        self.attached = True
 
     def status(self, mode):
         return self.world.weir.server(mode)
 
     def send(self, **options):
         """Every stream to every mode of a server of its own. {mode: [Run, ...]}"""
-        self.runs += 1
-        traces = {mode: self.world.trace(mode) for mode in self.modes} if self.world.weir.running() else {}
-        server = StreamServer(self.program, self.place.server_ns, self.world.directory / f"run-{self.runs}")
+        traces = {mode: self.world.trace(mode) for mode in self.modes} if self.attached else {}
+        server = StreamServer(self.program, self.place.server_ns, self.world.directory / "server")
+        source = next(SOURCES)
         try:
-            sent = {mode: send_all(self.place.client_ns, PORTS[mode], STREAMS, **options) for mode in self.modes}
+            sent = {mode: send_all(self.place.client_ns, PORTS[mode], STREAMS, source, **options) for mode in self.modes}
         finally:
             server.close()
         said = {mode: said_by_stream(traces[mode].end() if traces else []) for mode in self.modes}

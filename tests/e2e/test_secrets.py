@@ -128,7 +128,7 @@ def test_token_is_nowhere(world, tmp_path, token):
     assert searched.found == []
 
 
-@pytest.mark.parametrize("line", [
+WRONG_LINES = [
     "{}",
     "{},",
     '{}"x,alice,1',
@@ -138,20 +138,23 @@ def test_token_is_nowhere(world, tmp_path, token):
     'x,"{}\x01",1',
     'x,alice,1,"{}\x01"',
     "{}\0,alice,1",
-])
-def test_wrong_line_is_named_and_not_shown(world, tmp_path, token, line):
+]
+
+
+def test_wrong_lines_are_named_and_not_shown(world, tmp_path, token):
+    """Each with the same token: it is looked for at the end, where all have been."""
     searched = Searched(token)
     tokens = tmp_path / "tokens.csv"
-    tokens.write_text("good,bob,2\n" + line.format(token) + "\n")
-    tokens.chmod(0o600)
+    tokens.touch(0o600)
     site = world.site()
-    home = ("--netns", site.place.server_ns.path)
-    said = site.weir.refused("attach", "web", "--port", site.server.port, *home, "--token-file", tokens)
-    assert f"{tokens}:2:" in said
-    searched.look("error", said)
-    # The same file, taken for one of addresses.
-    said = site.weir.refused("attach", "web", "--port", site.server.port, *home, "--address-file", tokens)
-    searched.look("error", said)
+    attach = ("attach", "web", "--port", site.server.port, "--netns", site.place.server_ns.path)
+    for line in WRONG_LINES:
+        tokens.write_text("good,bob,2\n" + line.format(token) + "\n")
+        said = site.weir.refused(*attach, "--token-file", tokens)
+        assert f"{tokens}:2:" in said, line
+        searched.look(f"error of {line}", said)
+        # The same file, taken for one of addresses.
+        searched.look(f"error of {line}", site.weir.refused(*attach, "--address-file", tokens))
     searched.agent(site.weir)
     assert searched.found == []
 

@@ -182,7 +182,7 @@ def test_uninstall(generic):
 def test_words(world):
     site = world.site(world.veth())
     refused = site.weir.refused
-    assert "auto, native, generic or off" in refused("attach", "web", "--port", 80, "--xdp", "fast", status=2)
+    assert "off, auto, generic or native" in refused("attach", "web", "--port", 80, "--xdp", "fast", status=2)
     policy = world.directory / "api.yaml"
     policy.write_text(f"""
 apiVersion: weir/v1

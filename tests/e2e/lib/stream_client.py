@@ -27,7 +27,7 @@ class Sending:
     side does not even acknowledge it.
     """
 
-    def __init__(self, stream, address, port, cut, may_hang):
+    def __init__(self, stream, address, source, cut, may_hang):
         self.stream = stream
         self.may_hang = may_hang
         self.pieces = [memoryview(piece) for piece in cut(stream)]
@@ -38,7 +38,7 @@ class Sending:
         self.socket.setblocking(False)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.socket.bind(("127.0.0.1", port))
+        self.socket.bind(source)
         self.socket.connect_ex(address)
 
     def wanted(self):
@@ -97,8 +97,9 @@ class Sending:
 
 
 class Crowd:
-    def __init__(self, namespace, port, streams, cut, may_hang):
+    def __init__(self, namespace, port, streams, source, cut, may_hang):
         self.namespace = namespace
+        self.source = source
         self.cut = cut
         self.may_hang = may_hang
         self.address = ("127.0.0.1", port)
@@ -113,7 +114,7 @@ class Crowd:
         with self.namespace.entered():
             while len(self.sendings) < len(self.streams) and len(self.selector.get_map()) < AT_ONCE:
                 stream, port = self.streams[len(self.sendings)], FIRST_PORT + len(self.sendings)
-                sending = Sending(stream, self.address, port, self.cut, self.may_hang(stream))
+                sending = Sending(stream, self.address, (self.source, port), self.cut, self.may_hang(stream))
                 self.sendings.append(sending)
                 self.selector.register(sending.socket, sending.wanted(), sending)
 
@@ -156,9 +157,9 @@ def in_pieces(stream):
     return [piece for piece in pieces if piece]
 
 
-def send_all(namespace, port, streams, cut=in_one, may_hang=lambda stream: False):
-    """What came of each stream, in order. Stream number i comes from port FIRST_PORT + i. cut: how it is sent."""
-    with contextlib.closing(Crowd(namespace, port, streams, cut, may_hang)) as crowd:
+def send_all(namespace, port, streams, source="127.0.0.1", cut=in_one, may_hang=lambda stream: False):
+    """What came of each stream, in order. Stream number i comes from port FIRST_PORT + i of `source`. cut: how it is sent."""
+    with contextlib.closing(Crowd(namespace, port, streams, source, cut, may_hang)) as crowd:
         deadline = time.monotonic() + PATIENCE_S
         while not crowd.done():
             crowd.fill()
