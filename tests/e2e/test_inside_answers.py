@@ -11,6 +11,8 @@ import pytest
 from lib.inside import Open, of_limit, refuse
 from lib.process import eventually
 
+pytestmark = pytest.mark.together
+
 OK = "200 HTTP/2.0 {}"
 PODS = "/get/dev/pods"
 REFUSED = "429 too many requests"  # by API Priority and Fairness, as if it had rejected the request

@@ -10,6 +10,8 @@ from lib.client import Client as WireClient
 from lib.inside import Open, attach, of_limit, program
 from lib.process import end, eventually
 
+pytestmark = pytest.mark.together
+
 PATH = "/get/dev/pods"
 ALICE, BOB = "127.0.0.1", "127.0.0.7"  # the addresses they come from
 
@@ -96,6 +98,18 @@ def test_new_connections_wait(world, held):
     assert Client(world, server, "bob", n=1, source=BOB).counts()[0] == {"200": 1, "connections": 1}
     world.weir("pause", "web")
     assert alice.counts()[0] == {"200": 1, "connections": 1}
+
+
+def test_debts_end_where_the_server_is_detached(world, held):
+    """Attached anew it takes the same place in the kernel's maps, and finds nobody in debt there."""
+    server = held("0.02", 1, "--hold-max", "25")
+    assert Client(world, server, "alice", n=2).counts()[0] == {"200": 2, "connections": 1}
+    assert owed(world) == 1
+    world.weir("detach", "web", "--force")
+    attach(world, server, mode="hold", options=("--hold-max", "25"))
+    world.weir("limit", "set", "user", "--qps", "0.02", "--burst", 1)
+    assert Client(world, server, "alice", n=1).counts()[0] == {"200": 1, "connections": 1}
+    assert packets(world, "held_record") == 0
 
 
 def test_another_namespace_is_not_held(world, held):

@@ -10,6 +10,8 @@ import pytest
 from lib.inside import GoServer, get, program
 from lib.process import PATIENCE_S, end, eventually, run
 
+pytestmark = pytest.mark.together
+
 # Listens as descriptor 3, and becomes another program when it is told to.
 LATE = """
 import os, socket, sys
@@ -26,6 +28,7 @@ PROCESS_NAMESPACE = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc
 
 def attach(world, server, name="web"):
     world.weir("attach", name, "--port", server.port, "--netns", server.place.server_ns.path, "--inside", "see")
+    world.attached()
 
 
 def seen(world, name="web"):
@@ -38,7 +41,7 @@ def inside(world):
 
 @pytest.fixture
 def place(world):
-    world.weir.start()
+    world.agent()
     return world.loopback()
 
 
@@ -69,6 +72,7 @@ def test_containers_of_one_image(world, place):
 def test_late_exec(world, place):
     """As in a container that starts, or by socket activation: a process that listens becomes the server later."""
     world.weir.run("attach", "web", "--port", 8443, "--netns", place.server_ns.path, "--inside", "see")
+    world.attached()
     process = subprocess.Popen(place.server_ns.command(sys.executable, "-c", LATE, program("plain")), stdin=subprocess.PIPE)
     try:
         eventually(lambda: "not a program that Go has made" in (inside(world)["why"] or ""), "it is told what listens")

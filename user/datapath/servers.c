@@ -2,6 +2,7 @@
 /* Which server owns which port and address. */
 #include <errno.h>
 #include <linux/membarrier.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,6 +11,7 @@
 
 #include "datapath/map_sync.h"
 #include "weir/admission/box.h"
+#include "weir/inside/turn.h"
 
 static struct weir_listener listener_key(const struct datapath_listen *listen)
 {
@@ -277,34 +279,46 @@ int datapath_lists_set(struct datapath *dp, __u32 slot, __u32 width, __u32 objec
 	return datapath_server_write(dp, slot, &server, err);
 }
 
+/* A map's entries that are one server's: where its slot is in their keys. */
+struct of_server {
+	size_t at;
+	__u32 slot;
+};
+
 static bool is_of_server(const void *key, const void *value, const void *arg)
 {
+	const struct of_server *of = arg;
+	__u32 slot;
+
 	(void)value;
-	return ((const struct weir_width_key *)key)->server == *(const __u32 *)arg;
+	memcpy(&slot, (const char *)key + of->at, sizeof(slot));
+	return slot == of->slot;
 }
 
-/* What is known of the lists of one server is not another's. */
-static int widths_clear(struct datapath *dp, __u32 slot, struct error *err)
+/* What is known of one server's lists, of who asked it and from where, and of who is in debt there, is not another's. */
+static int known_clear(struct datapath *dp, __u32 slot, struct error *err)
 {
-	int ret = map_drop_if(dp->maps.widths, sizeof(struct weir_width_key), sizeof(struct weir_width), is_of_server,
-			      &slot);
+	const struct {
+		const char *name;
+		int fd;
+		size_t key, value, at;
+	} maps[] = {
+		{ "widths", dp->maps.widths, sizeof(struct weir_width_key), sizeof(struct weir_width),
+		  offsetof(struct weir_width_key, server) },
+		{ "boxes", dp->maps.boxes, sizeof(struct weir_box_key), sizeof(struct weir_box),
+		  offsetof(struct weir_box_key, server) },
+		{ "hold_turns", dp->maps.hold_turns, sizeof(struct weir_turn_key), sizeof(struct weir_turns),
+		  offsetof(struct weir_turn_key, server) },
+	};
 
-	return ret ? datapath_map_failed(err, ret, "widths") : 0;
-}
+	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++) {
+		const struct of_server of = { .at = maps[i].at, .slot = slot };
+		int ret = map_drop_if(maps[i].fd, maps[i].key, maps[i].value, is_of_server, &of);
 
-static bool is_box_of_server(const void *key, const void *value, const void *arg)
-{
-	(void)value;
-	return ((const struct weir_box_key *)key)->server == *(const __u32 *)arg;
-}
-
-/* Nor is who has asked of it, and from where. */
-static int boxes_clear(struct datapath *dp, __u32 slot, struct error *err)
-{
-	int ret = map_drop_if(dp->maps.boxes, sizeof(struct weir_box_key), sizeof(struct weir_box), is_box_of_server,
-			      &slot);
-
-	return ret ? datapath_map_failed(err, ret, "boxes") : 0;
+		if (ret)
+			return datapath_map_failed(err, ret, maps[i].name);
+	}
+	return 0;
 }
 
 int datapath_trace_until(struct datapath *dp, __u32 slot, __u64 until_ns, struct error *err)
@@ -339,8 +353,7 @@ int datapath_server_clear(struct datapath *dp, __u32 slot, struct error *err)
 		       datapath_rules_set(dp, slot, NULL, NULL, 0, NULL, 0, err) ?:
 		       datapath_limits_clear(dp, slot, err)			 ?:
 		       datapath_conns_clear(dp, slot, err)			 ?:
-		       widths_clear(dp, slot, err)				 ?:
-		       boxes_clear(dp, slot, err)				 ?:
+		       known_clear(dp, slot, err)				 ?:
 		       datapath_heavy_clear(dp, slot, err)			 ?:
 										   datapath_counters_clear(dp, slot, err);
 }

@@ -24,7 +24,8 @@
 
 struct weir_box_key {
 	__u8 address[16]; /* network order, IPv4 as ::ffff:a.b.c.d, IPv6 cut to its /64 */
-	__u64 server;
+	__u32 server;
+	__u32 pad;
 };
 WEIR_ASSERT_SIZE(struct weir_box_key, 24);
 
