@@ -10,6 +10,7 @@ from lib.world import World
 from lib.worlds import bpffs, commons, shares, world  # noqa: F401 (fixtures)
 
 OWN_AGENT = 5  # times as much as another test
+LONG = 50
 
 
 def pytest_configure(config):
@@ -17,6 +18,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "together: the module's tests share an agent and places with others")
     config.addinivalue_line("markers", "alone: not this test")
     config.addinivalue_line("markers", "alters: the test changes devices of the place it shares: the next one gets new ones")
+    config.addinivalue_line("markers", "long: the test takes as long as dozens of others")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
@@ -27,7 +29,8 @@ def pytest_collection_modifyitems(items):
     """
     work = collections.Counter()
     for item in items:
-        work[item.path] += OWN_AGENT if "world" in item.fixturenames and not shares(item) else 1
+        own_agent = "world" in item.fixturenames and not shares(item)
+        work[item.path] += LONG if item.get_closest_marker("long") else OWN_AGENT if own_agent else 1
     items.sort(key=lambda item: ({"test_drain_begins": 0, "test_drain_ends": 2}.get(item.name, 1), -work[item.path]))
 
 

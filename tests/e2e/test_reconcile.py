@@ -239,6 +239,7 @@ def test_pins(site):
     assert site.client("alice").drive(2) == [200, 429]
 
 
+@pytest.mark.long
 def test_given_up_and_come_back(world):
     """A server whose namespace is not there is tried for a while, told of, and in force when it is there again."""
     site = world.site(world.veth())
