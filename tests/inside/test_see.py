@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """`--inside see` on a kube-apiserver 1.20.2: clients, audit log, metrics and weir agree to the request."""
+import json
 import shutil
 
 import pytest
@@ -46,6 +47,32 @@ def test_all_kinds_of_users(world, old):
     requests = by_user(compared.end())
     assert requests == {"admin": 20, "alice": 10, "carol": 5, "dave": 7, "system:anonymous": 3,
                         "system:serviceaccount:default:builder": 6}
+
+
+def test_ids_of_the_audit_log(world, old, tmp_path):
+    """Each of ten users' refusals, also of requests at once, has an entry of its own that says the same."""
+    attach(world, old)
+    world.weir("limit", "set", "user", "--qps", 0, "--burst", 2, "--server", "kube")
+    mark, trace = old.audit_mark(), world.trace("kube")
+    for n in range(10):
+        old.allow(f"user-{n}")
+        assert old.ask_for(f"user-{n}", f"{PODS}?limit={n + 1}", 20, "-streams", 5)["200"] == 20
+    old.kubectl("create", "configmap", "one", name="admin")
+    requests = trace.end()
+    recording, log = tmp_path / "kube.jsonl", old.audit_path()
+    recording.write_text("".join(json.dumps(request) + "\n" for request in requests))
+    refused = [request for request in requests if request["decision"] == "dry_run_shed" and
+               request["user"].startswith("user-")]
+    assert len(refused) == 180
+    done = world.weir.run("events", "--recording", recording, "--audit-log", log, "--json")
+    said = [json.loads(line) for line in done.stdout.splitlines()]
+    of_id = {event["auditID"]: event for event in old.audited(mark)}
+    joined = [event for event in said if event["user"].startswith("user-")]
+    assert len({event["audit_id"] for event in joined}) == 180
+    for event in joined:
+        entry = of_id[event["audit_id"]]
+        assert (entry["user"]["username"], entry["verb"], entry["requestURI"]) == \
+            (event["user"], event["verb"], event["target"])
 
 
 def test_kubectl(world, old):

@@ -10,20 +10,28 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include "weir/base/duration.h"
+
 #include "base/cleanup.h"
+#include "base/duration.h"
 #include "base/json_list.h"
-#include "cli/cli.h"
+#include "cli/requests.h"
 #include "control/control.h"
 #include "metrics/metrics.h"
 #include "model/parse.h"
 
 #define SECONDS_MAX 1000000000
+#define AUDIT_WINDOW_NS (2 * WEIR_NS_PER_S)
+#define AUDIT_WINDOW_MAX_NS (60 * WEIR_NS_PER_S)
 
 enum {
 	KEY_DECISION = 0x200,
 	KEY_COUNT,
 	KEY_FOR,
 	KEY_FOLLOW,
+	KEY_AUDIT_LOG,
+	KEY_AUDIT_WINDOW,
+	KEY_RECORDING,
 };
 
 const struct argp_option cli_trace_options[] = {
@@ -37,6 +45,14 @@ const struct argp_option cli_trace_options[] = {
 
 const struct argp_option cli_events_options[] = {
 	{ "follow", KEY_FOLLOW, NULL, 0, "go on with those that come, until interrupted", 0 },
+	{ "audit-log", KEY_AUDIT_LOG, "FILE", 0,
+	  "show under which ID this audit log of a Kubernetes API server has each refusal that was made inside that server; - for standard input",
+	  0 },
+	{ "audit-window", KEY_AUDIT_WINDOW, "TIME", 0,
+	  "weir decides a request at most so long after the server has received it (default: 2s)", 0 },
+	{ "recording", KEY_RECORDING, "FILE", 0,
+	  "show the refusals of what weir trace --json or weir events --json has written, those of a dry run among them. Needs no agent",
+	  0 },
 	{ "count", KEY_COUNT, "N", 0, "stop after this many refusals", 0 },
 	{ "for", KEY_FOR, "SECONDS", 0, "stop after this time", 0 },
 	{ 0 },
@@ -46,6 +62,7 @@ struct trace_options {
 	json_t *arguments; /* of the agent's command */
 	__u64 count;	   /* 0: no end */
 	__u64 seconds;	   /* 0: no end */
+	struct audited_words audited;
 };
 
 /* An end that comes: at 0 there would be none. */
@@ -59,6 +76,29 @@ static int parse_end(const char *text, __u64 max, __u64 *out, struct error *err)
 	if (!ret)
 		*out = value;
 	return ret;
+}
+
+static void parse_window(struct argp_state *state, const char *arg, __u64 *ns)
+{
+	struct error err;
+
+	cli_check(state, duration_parse(arg, ns, &err), "--audit-window", &err);
+	error_set(&err, -EINVAL, "must be from 1ms to 1m");
+	cli_check(state, *ns < WEIR_NS_PER_MS || *ns > AUDIT_WINDOW_MAX_NS, "--audit-window", &err);
+}
+
+/* What is there is joined: of what comes the audit log has nothing yet. */
+static void check_whole(const struct argp_state *state, const struct trace_options *trace)
+{
+	const struct audited_words *audited = &trace->audited;
+
+	if (!audited->log && !audited->recording)
+		return;
+	if (json_object_get(trace->arguments, "follow"))
+		argp_failure(state, CLI_USAGE, 0, "%s and --follow exclude each other",
+			     audited->log ? "--audit-log" : "--recording");
+	if (audited->log && audited->recording && !strcmp(audited->log, "-") && !strcmp(audited->recording, "-"))
+		argp_failure(state, CLI_USAGE, 0, "only one of --audit-log and --recording can be standard input");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -75,6 +115,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_FOLLOW:
 		json_object_set_new(trace->arguments, "follow", json_true());
 		return 0;
+	case KEY_AUDIT_LOG:
+		trace->audited.log = arg;
+		return 0;
+	case KEY_AUDIT_WINDOW:
+		parse_window(state, arg, &trace->audited.window_ns);
+		return 0;
+	case KEY_RECORDING:
+		trace->audited.recording = arg;
+		return 0;
 	case KEY_COUNT:
 		cli_check(state, parse_end(arg, UINT64_MAX, &trace->count, &err), "--count", &err);
 		return 0;
@@ -85,6 +134,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (json_object_get(trace->arguments, "name"))
 			cli_too_many(state, arg);
 		json_object_set_new(trace->arguments, "name", json_string(arg));
+		trace->audited.server = arg;
+		return 0;
+	case ARGP_KEY_END:
+		check_whole(state, trace);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -118,163 +171,51 @@ static void prepare_end(FILE *stream, __u64 seconds)
 	alarm(seconds);
 }
 
-/* --- what is printed */
+/* --- what is read */
 
-/* What is shown, and how. */
-struct view {
-	const char *command, *what;
-	const char *const *heads;
-	const size_t *widths;
-	size_t columns;
-	void (*row)(struct table *table, json_t *request);
-};
-
-/* "-" where there is none */
-static void cell_text(struct table *table, json_t *request, const char *key)
-{
-	table_cell(table, "%s", json_string_value(json_object_get(request, key)) ?: "-");
-}
-
-/* The time of the day, of 2026-11-20T13:14:15.123456Z */
-static void cell_time(struct table *table, json_t *request)
-{
-	const char *time = strchr(cli_text(request, "time"), 'T');
-
-	table_cell(table, "%.15s", time ? time + 1 : "-");
-}
-
-static void cell_client(struct table *table, json_t *request)
-{
-	const char *address = cli_text(request, "client");
-	bool ipv6 = strchr(address, ':');
-
-	table_cell(table, "%s%s%s:%lld", ipv6 ? "[" : "", address, ipv6 ? "]" : "", cli_number(request, "port"));
-}
-
-/* deployments.apps/scale web; or the target, where that is no resource */
-static void cell_what(struct table *table, json_t *request)
-{
-	const char *group = cli_text(request, "group"), *subresource = cli_text(request, "subresource");
-	const char *resource = cli_text(request, "resource"), *name = cli_text(request, "name");
-
-	if (!*resource) {
-		cell_text(table, request, "target");
-		return;
-	}
-	table_cell(table, "%s%s%s%s%s%s%s", resource, *group ? "." : "", group, *subresource ? "/" : "", subresource,
-		   *name ? " " : "", name);
-}
-
-static void cell_retry(struct table *table, json_t *request)
-{
-	json_t *retry = json_object_get(request, "retry_after");
-
-	if (retry)
-		table_cell(table, "%lld", json_integer_value(retry));
-	else
-		table_cell(table, "-");
-}
-
-static void trace_row(struct table *table, json_t *request)
-{
-	cell_time(table, request);
-	cell_text(table, request, "server");
-	cell_client(table, request);
-	cell_text(table, request, "user");
-	cell_text(table, request, "source");
-	cell_text(table, request, "decision");
-	cell_retry(table, request);
-	cell_text(table, request, "verb");
-	cell_text(table, request, "namespace");
-	cell_what(table, request);
-}
-
-static void event_row(struct table *table, json_t *request)
-{
-	cell_time(table, request);
-	cell_text(table, request, "server");
-	cell_client(table, request);
-	cell_text(table, request, "user");
-	cell_text(table, request, "limit");
-	table_cell(table, "%lld", cli_number(request, "status"));
-	cell_retry(table, request);
-	cell_text(table, request, "verb");
-	cell_text(table, request, "namespace");
-	cell_what(table, request);
-}
-
-static const char *const trace_heads[] = { "TIME",     "SERVER", "CLIENT", "USER",	"SOURCE",
-					   "DECISION", "RETRY",	 "VERB",   "NAMESPACE", "WHAT" };
-static const size_t trace_widths[] = { 15, 6, 21, 16, 14, 8, 5, 6, 9, 0 };
-static const struct view trace_view = { .command = "trace",
-					.what = "requests",
-					.heads = trace_heads,
-					.widths = trace_widths,
-					.columns = CLI_COLUMNS(trace_heads),
-					.row = trace_row };
-
-static const char *const event_heads[] = { "TIME",   "SERVER", "CLIENT", "USER",      "LIMIT",
-					   "STATUS", "RETRY",  "VERB",	 "NAMESPACE", "WHAT" };
-static const size_t event_widths[] = { 15, 6, 21, 16, 14, 6, 5, 6, 9, 0 };
-static const struct view event_view = { .command = "events",
-					.what = "refusals",
-					.heads = event_heads,
-					.widths = event_widths,
-					.columns = CLI_COLUMNS(event_heads),
-					.row = event_row };
-
-static int print_row(const struct view *view, struct table *table, json_t *request)
-{
-	view->row(table, request);
-	return table_print(table, stdout);
-}
-
-static int print_request(const struct view *view, struct table *table, json_t *request)
-{
-	int ret;
-
-	if (cli.format == OUTPUT_JSON)
-		return output_json_line(stdout, request);
-	if (cli.format == OUTPUT_TABLE)
-		ret = print_row(view, table, request);
-	else
-		ret = fputs("---\n", stdout) == EOF ? -EIO : output_yaml(stdout, request);
-	return ret || fflush(stdout) ? -EIO : 0;
-}
-
-static void say_lost(const struct view *view, json_t *lost)
+static void say_lost(const struct requests_view *view, json_t *lost)
 {
 	if (json_integer_value(lost))
 		fprintf(stderr, "weir: %lld %s were lost because they came too fast to show\n",
 			json_integer_value(lost), view->what);
 }
 
-/* --- what is read */
+/* Where what comes goes to. */
+struct sink {
+	const struct requests_view *view;
+	struct table *table;
+	json_t *kept; /* all of it, instead of being printed; NULL: it is printed */
+	__u64 taken;
+};
+
+static int take_request(struct sink *sink, json_t *request, struct error *err)
+{
+	sink->taken++;
+	if (sink->kept)
+		return json_array_append(sink->kept, request) ? error_set(err, -ENOMEM, "out of memory") : 0;
+	return requests_print(sink->view, sink->table, request, err);
+}
 
 /* 1: it was the last line; or a negative errno with err filled in. */
-static int take_line(const struct view *view, struct table *table, json_t *line, __u64 *shown, struct error *err)
+static int take_line(struct sink *sink, json_t *line, struct error *err)
 {
 	json_t *request = json_object_get(line, "request"), *end = json_object_get(line, "end");
 
 	if (json_object_get(line, "error"))
 		return error_set(err, -EREMOTEIO, "%s", cli_text(line, "error"));
-	say_lost(view, json_object_get(end ? end : line, "lost"));
+	say_lost(sink->view, json_object_get(end ? end : line, "lost"));
 	if (end)
 		return 1;
-	if (!request)
-		return 0;
-	++*shown;
-	return print_request(view, table, request) ? error_set(err, -EIO, "cannot write the output") : 0;
+	return request ? take_request(sink, request, err) : 0;
 }
 
-static int read_stream(FILE *stream, const struct view *view, struct table *table, __u64 count, struct error *err)
+static int read_stream(FILE *stream, struct sink *sink, __u64 count, struct error *err)
 {
 	CLEANUP_FREE char *text = NULL;
 	size_t room = 0;
-	__u64 shown = 0;
 	int ret = 0;
 
-	while (!ret && (!count || shown < count)) {
+	while (!ret && (!count || sink->taken < count)) {
 		CLEANUP_JSON json_t *line = NULL;
 		ssize_t length = getline(&text, &room, stream);
 
@@ -283,7 +224,7 @@ static int read_stream(FILE *stream, const struct view *view, struct table *tabl
 		line = json_loadb(text, length, 0, NULL);
 		if (!line)
 			return error_set(err, -EPROTO, "the agent's answer is not JSON");
-		ret = take_line(view, table, line, &shown, err);
+		ret = take_line(sink, line, err);
 	}
 	return ret < 0 ? ret : 0;
 }
@@ -300,49 +241,67 @@ static void say_servers(json_t *servers)
 	fprintf(stderr, "%s; ^C ends\n", json_array_size(servers) ? "" : " (no server is attached yet)");
 }
 
-static int print_heads(struct table *table, struct error *err)
+static int open_stream(const struct requests_view *view, const struct trace_options *trace, json_t **result,
+		       FILE **stream, struct error *err)
 {
-	if (cli.format != OUTPUT_TABLE || (table_print(table, stdout) == 0 && fflush(stdout) == 0))
-		return 0;
-	return error_set(err, -EIO, "cannot write the output");
+	int ret = control_follow(cli.state_dir, view->command, trace->arguments, result, stream, err);
+
+	if (!ret)
+		prepare_end(*stream, trace->seconds);
+	return ret;
 }
 
-static int follow(const struct view *view, const struct trace_options *trace, struct error *err)
+static int follow(const struct requests_view *view, const struct trace_options *trace, struct error *err)
 {
-	CLEANUP_TABLE struct table *table = table_new(view->heads, view->columns);
-	bool once = view == &event_view && !json_object_get(trace->arguments, "follow");
+	CLEANUP_TABLE struct table *table = requests_table(view);
+	bool once = view == &requests_refused && !json_object_get(trace->arguments, "follow");
+	struct sink sink = { .view = view, .table = table };
 	CLEANUP_FCLOSE FILE *stream = NULL;
 	CLEANUP_JSON json_t *result = NULL;
 	int ret;
 
 	if (!table)
 		return error_set(err, -ENOMEM, "out of memory");
-	table_widen(table, view->widths);
-	ret = control_follow(cli.state_dir, view->command, trace->arguments, &result, &stream, err);
+	ret = open_stream(view, trace, &result, &stream, err);
 	if (ret)
 		return ret;
-	prepare_end(stream, trace->seconds);
 	if (!once)
 		say_servers(json_object_get(result, "servers"));
-	return print_heads(table, err) ?: read_stream(stream, view, table, trace->count, err);
+	return requests_print_heads(table, err) ?: read_stream(stream, &sink, trace->count, err);
 }
 
-static int run(const struct view *view, const struct command *command, int argc, char **argv)
+/* What the agent has kept is read to its end before the log is: an entry comes there when its request has ended. */
+static int show_audited(const struct trace_options *trace, struct error *err)
+{
+	struct sink sink = { .view = &requests_refused };
+	CLEANUP_JSON json_t *kept = json_array(), *result = NULL;
+	CLEANUP_FCLOSE FILE *stream = NULL;
+	int ret = 0;
+
+	sink.kept = kept;
+	if (!trace->audited.recording)
+		ret = open_stream(sink.view, trace, &result, &stream, err) ?: read_stream(stream, &sink, 0, err);
+	return ret ?: audited_print(&trace->audited, kept, trace->count, err);
+}
+
+static int run(const struct requests_view *view, const struct command *command, int argc, char **argv)
 {
 	CLEANUP_JSON json_t *arguments = json_object();
-	struct trace_options trace = { .arguments = arguments };
+	struct trace_options trace = { .arguments = arguments, .audited = { .window_ns = AUDIT_WINDOW_NS } };
 	struct error err;
+	int ret;
 
 	cli_parse(command, parse, &trace, argc, argv);
-	return follow(view, &trace, &err) ? cli_fail(&err) : 0;
+	ret = trace.audited.log || trace.audited.recording ? show_audited(&trace, &err) : follow(view, &trace, &err);
+	return ret ? cli_fail(&err) : 0;
 }
 
 int cli_trace(const struct command *command, int argc, char **argv)
 {
-	return run(&trace_view, command, argc, argv);
+	return run(&requests_traced, command, argc, argv);
 }
 
 int cli_events(const struct command *command, int argc, char **argv)
 {
-	return run(&event_view, command, argc, argv);
+	return run(&requests_refused, command, argc, argv);
 }

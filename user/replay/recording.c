@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/utc.h"
 #include "metrics/metrics.h"
 #include "model/parse.h"
 #include "replay/line.h"
@@ -17,24 +17,6 @@ void recorded_clear(struct recorded *recorded)
 {
 	json_decref(recorded->groups);
 	*recorded = (struct recorded){ 0 };
-}
-
-/* 2026-11-20T13:14:15.123456Z */
-static int read_time(const char *text, __u64 *out)
-{
-	struct tm parts = { 0 };
-	const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &parts);
-	__u64 ns = 0, unit = WEIR_NS_PER_S;
-
-	if (!rest)
-		return -EINVAL;
-	if (*rest == '.')
-		for (rest++; *rest >= '0' && *rest <= '9' && unit > 1; rest++)
-			ns += (*rest - '0') * (unit /= 10);
-	if (strcmp(rest, "Z") != 0)
-		return -EINVAL;
-	*out = timegm(&parts) * WEIR_NS_PER_S + ns;
-	return 0;
 }
 
 /* Cuts it in the line where it was cut before. */
@@ -110,7 +92,7 @@ static int read_members(struct recorded *recorded, const struct line_member *mem
 		if (!members[i].text)
 			return error_set(err, -EINVAL, "not a line of weir trace --json: it has no \"%s\"",
 					 members[i].name);
-	if (read_time(members[TIME].text, &recorded->time_ns))
+	if (utc_parse(members[TIME].text, &recorded->time_ns))
 		return error_set(err, -EINVAL, "\"%s\" is not a time", members[TIME].text);
 	if (parse_cidr(members[CLIENT].text, &client, err) ||
 	    metrics_decision_parse(members[DECISION].text, &recorded->decision, err) ||

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* `weir events --audit-log FILE`: refusals with the IDs under which the server's own audit log has them. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/requests.h"
+#include "join/join.h"
+
+/* "-" is standard input. */
+static FILE *open_input(const char *name, struct error *err)
+{
+	FILE *file = strcmp(name, "-") ? fopen(name, "re") : fdopen(STDIN_FILENO, "r");
+
+	if (!file)
+		error_set(err, -errno, "%s: %s", name, strerror(errno));
+	return file;
+}
+
+/* --- a recording */
+
+static bool is_refusal(json_t *request)
+{
+	const char *decision = cli_text(request, "decision");
+
+	return strstr(decision, "shed") || strstr(decision, "rejected");
+}
+
+/* A request that passed is not shown: it only takes the entry that is its own. */
+static int take_recorded(const struct audited_words *words, struct join *join, json_t *request, size_t number,
+			 json_t *refusals, struct error *err)
+{
+	int ret;
+
+	if (!json_is_object(request) || !*cli_text(request, "decision") || !*cli_text(request, "server"))
+		return error_set(err, -EINVAL, "not a line of weir trace --json or weir events --json");
+	if (words->server && strcmp(cli_text(request, "server"), words->server) != 0)
+		return 0;
+	ret = join_add(join, request, number, err);
+	if (ret || !is_refusal(request))
+		return ret;
+	json_object_set_new(request, "number", json_integer(number));
+	return json_array_append(refusals, request) ? error_set(err, -ENOMEM, "out of memory") : 0;
+}
+
+static int read_recording(const struct audited_words *words, struct join *join, json_t *refusals, struct error *err)
+{
+	CLEANUP_FCLOSE FILE *file = open_input(words->recording, err);
+	CLEANUP_FREE char *line = NULL;
+	size_t room = 0, number = 0;
+	ssize_t length;
+	int ret = file ? 0 : -ENOENT;
+
+	while (!ret && (length = getline(&line, &room, file)) >= 0) {
+		CLEANUP_JSON json_t *request = json_loadb(line, length, 0, NULL);
+		struct error why;
+
+		ret = take_recorded(words, join, request, ++number, refusals, &why);
+		if (ret)
+			error_set(err, ret, "%s: line %zu: %s", words->recording, number, why.text);
+	}
+	if (!ret && ferror(file))
+		ret = error_set(err, -EIO, "%s cannot be read", words->recording);
+	return ret;
+}
+
+static int take_kept(struct join *join, json_t *requests, struct error *err)
+{
+	json_t *request;
+	size_t i;
+	int ret;
+
+	json_array_foreach (requests, i, request) {
+		ret = join_add(join, request, i + 1, err);
+		if (ret)
+			return ret;
+		json_object_set_new(request, "number", json_integer(i + 1));
+	}
+	return 0;
+}
+
+/* --- the log */
+
+static int read_log(struct join *join, const char *name, struct error *err)
+{
+	CLEANUP_FCLOSE FILE *file = open_input(name, err);
+	int ret = file ? join_read(join, file, name, err) : -ENOENT;
+
+	if (!ret)
+		join_match(join);
+	return ret;
+}
+
+/* How many requests have an ID, and how many of these may have another one. */
+struct summary {
+	size_t inside, found, unsure;
+};
+
+static void set_id(const struct join *join, json_t *request, struct summary *summary)
+{
+	const struct join_request *found = join_find(join, cli_number(request, "number"));
+
+	summary->inside += !!found;
+	summary->found += found && found->id;
+	summary->unsure += found && found->id && found->fits > 1;
+	json_object_set_new(request, "audit_id", found && found->id ? json_string(found->id) : json_null());
+	json_object_set_new(request, "audit_fits", json_integer(found ? found->fits : 0));
+}
+
+/* On stderr, as what trace has lost is. */
+static void say_summary(const struct audited_words *words, const struct join *join, const struct summary *summary)
+{
+	if (summary->inside)
+		fprintf(stderr, "weir: %zu of %zu refusals inside a server have an ID in %s\n", summary->found,
+			summary->inside, words->log);
+	if (summary->unsure)
+		fprintf(stderr, "weir: %zu of these fit several entries (FITS): the nearest one is shown\n",
+			summary->unsure);
+	if (join->bad_lines)
+		fprintf(stderr, "weir: %s: %llu line%s passed over: no event of an audit log\n", words->log,
+			join->bad_lines, join->bad_lines == 1 ? "" : "s");
+}
+
+/* --- both */
+
+static int print_all(const struct audited_words *words, const struct join *join, json_t *requests, __u64 count,
+		     struct error *err)
+{
+	const struct requests_view *view = words->log ? &requests_audited : &requests_refused;
+	CLEANUP_TABLE struct table *table = requests_table(view);
+	struct summary summary = { 0 };
+	json_t *request;
+	size_t i;
+	int ret = table ? requests_print_heads(table, err) : error_set(err, -ENOMEM, "out of memory");
+
+	json_array_foreach (requests, i, request) {
+		if (ret || (count && i >= count))
+			break;
+		if (words->log)
+			set_id(join, request, &summary);
+		json_object_del(request, "number");
+		ret = requests_print(view, table, request, err);
+	}
+	if (!ret && words->log)
+		say_summary(words, join, &summary);
+	return ret;
+}
+
+int audited_print(const struct audited_words *words, json_t *requests, __u64 count, struct error *err)
+{
+	CLEANUP_JOIN struct join join = { .window_ns = words->window_ns };
+	int ret = words->recording ? read_recording(words, &join, requests, err) : take_kept(&join, requests, err);
+
+	if (!ret && words->log)
+		ret = read_log(&join, words->log, err);
+	return ret ?: print_all(words, &join, requests, count, err);
+}
