@@ -7,7 +7,7 @@ import pytest
 
 from kube import got
 from lib.process import eventually
-from seeing import Compared, attach, by_user, many_streams, users_of
+from seeing import Compared, attach, audited, by_user, many_streams, users_of
 from watching import limits_watches
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -59,6 +59,7 @@ def test_ids_of_the_audit_log(world, old, tmp_path):
         assert old.ask_for(f"user-{n}", f"{PODS}?limit={n + 1}", 20, "-streams", 5)["200"] == 20
     old.kubectl("create", "configmap", "one", name="admin")
     requests = trace.end()
+    eventually(lambda: sum(audited(old, mark, f"user-{n}")["200"] for n in range(10)) == 200, "all are in the audit log")
     recording, log = tmp_path / "kube.jsonl", old.audit_path()
     recording.write_text("".join(json.dumps(request) + "\n" for request in requests))
     refused = [request for request in requests if request["decision"] == "dry_run_shed" and
@@ -68,6 +69,7 @@ def test_ids_of_the_audit_log(world, old, tmp_path):
     said = [json.loads(line) for line in done.stdout.splitlines()]
     of_id = {event["auditID"]: event for event in old.audited(mark)}
     joined = [event for event in said if event["user"].startswith("user-")]
+    assert None not in {event["audit_id"] for event in joined}, done.stderr
     assert len({event["audit_id"] for event in joined}) == 180
     for event in joined:
         entry = of_id[event["audit_id"]]

@@ -114,7 +114,8 @@ static void say_summary(const struct audited_words *words, const struct join *jo
 		fprintf(stderr, "weir: %zu of %zu refusals inside a server have an ID in %s\n", summary->found,
 			summary->inside, words->log);
 	if (summary->unsure)
-		fprintf(stderr, "weir: %zu of these fit several entries (FITS): the nearest one is shown\n",
+		fprintf(stderr,
+			"weir: %zu of these fit several entries (FITS): the one that was answered first is shown\n",
 			summary->unsure);
 	if (join->bad_lines)
 		fprintf(stderr, "weir: %s: %llu line%s passed over: no event of an audit log\n", words->log,

@@ -97,7 +97,7 @@ const struct command commands[] = {
 	{ "events", "[NAME]", "Show the latest refusals: who, which limit, from where, when.", cli_events,
 	  cli_events_options, NULL,
 	  "The agent keeps the latest 1000. The kernel tells of some 500 refusals a second of each server; how many more there were is said on stderr. Dry runs and TLS are not shown: weir trace and weir top have those.\n"
-	  "With --audit-log the entry of a refusal is one of the same user, verb, target, resource and namespace, peer and status that the server had received before weir decided, at most --audit-window ago, and had not answered yet. Each entry is taken once. FITS is how many there are; the nearest is shown. Refusals on the wire never reach the server, and have no entry.",
+	  "With --audit-log the entry of a refusal is one of the same user, verb, target, resource and namespace, peer and status that the server had received before weir decided, at most --audit-window ago, and had not answered yet. Each entry is taken once. FITS is how many there are; the one that was answered first is shown. Refusals on the wire never reach the server, and have no entry.",
 	  "weir events\nweir events web --follow --json\nweir events kube --audit-log /var/log/kubernetes/audit.log\nweir trace kube --json --for 600 > kube.jsonl && weir events --recording kube.jsonl --audit-log audit.log" },
 	{ "audit", "[NAME]", "Show who has changed what, and what was there before.", cli_audit, cli_audit_options,
 	  NULL,

@@ -174,19 +174,17 @@ int join_read(struct join *join, FILE *log, const char *name, struct error *err)
 
 /* --- both */
 
-static bool fits(const struct join_request *request, const struct join_entry *entry)
+/* Until when a request can have been decided that has this entry. */
+static __u64 last_moment(const struct join *join, const struct join_entry *entry)
 {
-	__u64 at = request->asked.from_ns;
+	__u64 window = entry->asked.from_ns + join->window_ns, answered = entry->asked.to_ns + JOIN_SLACK_NS;
 
-	return (entry->asked.open || at <= entry->asked.to_ns + JOIN_SLACK_NS) &&
-	       asked_alike(&request->asked, &entry->asked);
+	return entry->asked.open || window < answered ? window : answered;
 }
 
-static __u64 distance(const struct join_request *request, const struct join_entry *entry)
+static bool fits(const struct join *join, const struct join_request *request, const struct join_entry *entry)
 {
-	__u64 at = request->asked.from_ns, from = entry->asked.from_ns;
-
-	return at > from ? at - from : from - at;
+	return request->asked.from_ns <= last_moment(join, entry) && asked_alike(&request->asked, &entry->asked);
 }
 
 /* The first entry that was received at this time or later. */
@@ -208,23 +206,23 @@ static size_t first_since(const struct join *join, __u64 ns)
 static void match(struct join *join, struct join_request *request)
 {
 	__u64 at = request->asked.from_ns;
-	struct join_entry *nearest = NULL;
+	struct join_entry *first = NULL;
 
 	for (size_t i = first_since(join, at > join->window_ns ? at - join->window_ns : 0); i < join->n_entries; i++) {
 		struct join_entry *entry = &join->entries[i];
 
 		if (entry->asked.from_ns > at + JOIN_SLACK_NS)
 			break;
-		if (!fits(request, entry))
+		if (!fits(join, request, entry))
 			continue;
 		request->fits++;
-		if (!entry->taken && (!nearest || distance(request, entry) < distance(request, nearest)))
-			nearest = entry;
+		if (!entry->taken && (!first || last_moment(join, entry) < last_moment(join, first)))
+			first = entry;
 	}
-	if (!nearest)
+	if (!first)
 		return;
-	nearest->taken = true;
-	request->id = nearest->id;
+	first->taken = true;
+	request->id = first->id;
 }
 
 static int by_time(const void *left, const void *right)
