@@ -7,6 +7,7 @@ import pytest
 from lib import netns
 from lib.netns import Place
 from lib.process import eventually
+from lib.weir import Weir
 
 
 pytestmark = pytest.mark.together
@@ -91,6 +92,30 @@ def test_routed_past(world):
     check_once(own)
     own.check(passed=2, shed=3, exempt=1)
     assert beyond.server.served() == 6
+
+
+@pytest.mark.alone
+def test_another_weir(world):
+    """Two agents on one namespace, or what one has left there: attach and status say so until it is gone."""
+    site = world.site()
+    site.attach()
+    assert site.status()["other_weir"] is None
+    other = Weir(world.directory / "other", world.pins.with_name(world.pins.name + "-other"))
+    other.state_dir.parent.mkdir()
+    other.start()
+    try:
+        done = other.run("attach", "api", "--port", 81, "--netns", site.place.server_ns.path)
+        assert done.returncode == 0 and "another weir's programs are on lo (id " in done.stderr
+        other.kill()
+        eventually(lambda: site.status()["other_weir"], "the agent has looked", 60)
+        text = world.weir("status")
+        assert "web: warning: another weir's programs are on lo (id " in text and "WEIR_PIN_DIR" in text
+        done = world.weir.run("attach", "more", "--port", 82, "--netns", site.place.server_ns.path)
+        assert done.returncode == 0 and "another weir's programs are on lo (id " in done.stderr
+    finally:
+        other("uninstall", "--force")
+    eventually(lambda: not site.status()["other_weir"], "the agent has looked again", 60)
+    assert "another weir" not in world.weir("status")
 
 
 def make_device(namespace, name, *kind):

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* A namespace's programs on the interfaces and cgroups that its servers want. */
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/log.h"
@@ -74,6 +76,40 @@ void net_follow(struct net *net)
 	if (net_sync_links(net, &err) && strcmp(err.text, net->links_err.text) != 0)
 		log_error("interfaces: %s", err.text);
 	net->links_err = err;
+}
+
+static void tell_others(FILE *out, const struct datapath_link *links, int n)
+{
+	bool first = true;
+
+	for (int i = 0; i < n; i++) {
+		if (!links[i].other_weir)
+			continue;
+		fprintf(out, "%s %s (id %u)", first ? "another weir's programs are on" : ",", links[i].name,
+			links[i].other_weir);
+		first = false;
+	}
+	if (!first)
+		fprintf(out, ", too, and decide each request once more: a second agent's, or left over from one. "
+			     "Run weir uninstall with its WEIR_STATE_DIR and WEIR_PIN_DIR");
+}
+
+char *net_other_weir(struct net *net)
+{
+	CLEANUP_FREE struct datapath_link *links = NULL;
+	int n = datapath_links(net->dp, &links, NULL);
+	char *text = NULL;
+	size_t length = 0;
+	FILE *out = n > 0 ? open_memstream(&text, &length) : NULL;
+
+	if (!out)
+		return NULL;
+	tell_others(out, links, n);
+	if (fclose(out) || !length) {
+		free(text);
+		return NULL;
+	}
+	return text;
 }
 
 /* A server's cgroup is not known where no cgroup2 hierarchy was mounted when it was attached. */

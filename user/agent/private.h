@@ -202,6 +202,12 @@ void net_follow(struct net *net);
 /* Has what cannot be read held on the servers' cgroups; a failure is logged once and kept as the namespace's hold_err. */
 void net_hold(struct net *net);
 
+/*
+ * Says on which interfaces another weir's programs are besides, so that requests are decided twice; the caller frees it. NULL: on
+ * none.
+ */
+char *net_other_weir(struct net *net);
+
 /* net_pace.c */
 
 /* Has what is held wait, if a server wants that and the kernel can; tells the servers when that changed. */

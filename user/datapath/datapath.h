@@ -319,6 +319,7 @@ struct datapath_link {
 	__u32 ifindex;
 	const char *how; /* "tcx", "clsact", or why it is left out: "bridge port", "bond slave", ... */
 	bool attached;
+	__u32 other_weir;      /* a program of another weir that is there, too; 0: none */
 	enum xdp_mode xdp;     /* XDP_NONE: its connections are refused at tc */
 	char xdp_why[XDP_WHY]; /* and why; "": there is nothing to explain */
 };

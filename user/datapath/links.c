@@ -7,6 +7,7 @@
 #include "datapath/private.h"
 #include "datapath/xdp.h"
 #include "sys/conntrack.h"
+#include "sys/hooks.h"
 #include "sys/links.h"
 #include "sys/netns.h"
 
@@ -57,6 +58,16 @@ static void count_added(struct datapath *dp, __u32 ifindex, int added)
 		*(lost ? &written->changed : &written->added) += 1;
 }
 
+/* What cannot be read is taken for none: it is only to be told of. */
+static __u32 find_other_weir(const struct datapath *dp, __u32 ifindex)
+{
+	__s64 id = 0;
+
+	for (int d = 0; d < ATTACH_DIRECTIONS && id <= 0; d++)
+		id = hooks_other_weir(ifindex, d, dp->attach.program[d].id);
+	return id > 0 ? id : 0;
+}
+
 struct sync_call {
 	struct datapath *dp;
 	const struct links_wanted *wanted;
@@ -99,6 +110,7 @@ static int sync_inside(void *arg)
 		failed = attach_add(&dp->attach, links[i].ifindex, err);
 		count_added(dp, links[i].ifindex, failed);
 		links[i].attached = failed >= 0;
+		links[i].other_weir = failed >= 0 ? find_other_weir(dp, links[i].ifindex) : 0;
 		links[i].how = failed < 0 ? "failed" : dp->attach.way == ATTACH_TCX ? "tcx" : "clsact";
 		if (failed < 0 && failed != -ENODEV && !ret)
 			ret = failed;

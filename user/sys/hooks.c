@@ -131,6 +131,17 @@ int hooks_read(__u32 ifindex, enum attach_direction d, struct hook_owner **owner
 	return list.n;
 }
 
+__s64 hooks_other_weir(__u32 ifindex, enum attach_direction d, __u32 own)
+{
+	CLEANUP_FREE struct hook_owner *owners = NULL;
+	int n = hooks_read(ifindex, d, &owners);
+
+	for (int i = 0; i < n; i++)
+		if (owners[i].ours && owners[i].id != own)
+			return owners[i].id;
+	return n < 0 ? n : 0;
+}
+
 /* By tcx it is put behind those that are there; of filters those with a smaller priority, then handle, run before. */
 static bool runs_before(const struct hook_owner *owner, bool tcx)
 {
