@@ -77,6 +77,40 @@ def test_ids_of_the_audit_log(world, old, tmp_path):
             (event["user"], event["verb"], event["target"])
 
 
+def test_four_questions(world, old, tmp_path):
+    """Who makes the load, what would 20 qps a user have refused, who is refused now and why, who changed the limit."""
+    old.allow("alice")
+    old.allow("ci")
+    attach(world, old)
+    trace = world.trace("kube")
+    assert old.ask_for("alice", PODS, 300, "-streams", 10)["200"] == 300
+    assert old.ask_for("ci", PODS, 30)["200"] == 30
+    recorded = trace.end()
+    users = [row["user"] for row in world.weir.json("top", "kube", "--once", "--interval", "100ms")["rows"]]
+    sums = {row["user"]: row["requests"] for row in world.weir.json("history", "kube", "--sum")["rows"]}
+    assert {"alice", "ci"} <= set(users) and (sums["alice"], sums["ci"]) == (300, 30)
+
+    recording, policy = tmp_path / "kube.jsonl", tmp_path / "policy.yaml"
+    recording.write_text("".join(json.dumps(request) + "\n" for request in recorded))
+    policy.write_text(world.weir("export") + "  limits:\n  - {name: user, qps: 20, burst: 40}\n")
+    replayed = world.weir.json("replay", "--policy", policy, recording)
+    refused = {subject["subject"]: subject["would_refuse"] + subject["refused"] for subject in replayed["subjects"]}
+    # A slow machine asks for less: what 20 a second allow in that time passes.
+    assert refused.get("alice", 0) >= 300 - 40 - 20 * replayed["seconds"] - 1 and not refused.get("ci")
+
+    world.weir("limit", "set", "user", "--qps", 1, "--burst", 40, "--server", "kube")
+    trace = world.trace("kube")
+    assert old.ask_for("alice", PODS, 200, "-streams", 10)["200"] == 200  # it is only seen
+    assert old.ask_for("ci", PODS, 10)["200"] == 10
+    trace.end()
+    rows = world.weir.json("top", "kube", "--once", "--interval", "100ms", "--by", "refusal")["rows"]
+    assert {(row["limit"], row["user"]) for row in rows} == {("user", "alice")} and rows[0]["dry_run"] > 0
+    said = world.weir.json("explain", "GET", PODS, "--user", "alice", "--server", "kube")
+    assert [limit["limit"] for limit in said["limits"]] == ["user"]
+    last = world.weir.json("audit", "kube")["changes"][-1]
+    assert (last["command"], last["what"], last["by"]["uid"]) == ("limit set", "limit user", 0)
+
+
 def test_kubectl(world, old):
     attach(world, old)
     compared = Compared(world, old)
