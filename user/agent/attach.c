@@ -142,7 +142,8 @@ int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct
 	if (slot < 0)
 		return slot;
 	other_weir = net_other_weir(server_net(agent, agent->state.servers[slot]));
-	*result = json_pack("{s:s, s:[s*, s*]}", "name", agent->state.servers[slot]->name, "warnings", unheard,
-			    other_weir);
+	*result = json_pack("{s:s}", "name", agent->state.servers[slot]->name);
+	if (unheard || other_weir)
+		json_object_set_new(*result, "warnings", json_pack("[s*, s*]", unheard, other_weir));
 	return 0;
 }
