@@ -18,7 +18,7 @@ struct cookie_headers {
 };
 
 /* Does the segment bring back a cookie of this listener's? */
-static __always_inline bool brings_cookie(struct bpf_sock *sk, const struct packet *p)
+static __noinline bool brings_cookie(struct bpf_sock *sk, const struct packet *p)
 {
 	struct cookie_headers h = {};
 
@@ -40,24 +40,62 @@ static __always_inline bool brings_cookie(struct bpf_sock *sk, const struct pack
 	return !bpf_tcp_check_syncookie(sk, &h.ipv4, sizeof(h.ipv4), (struct tcphdr *)&h.tcp, sizeof(h.tcp));
 }
 
-/* Does the segment complete a handshake? */
-__noinline int admission_completes(struct __sk_buff *skb)
+/* Does the segment repeat what a socket began with, and can that not end before it comes there? */
+static __always_inline bool socket_began_with(struct bpf_sock *sk, const struct work *w)
+{
+	const struct weir_conn *c = bpf_map_lookup_elem(&conns, &w->packet.flow);
+	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+
+	return tcp && tcp->snd_una - (__u32)tcp->bytes_acked == w->packet.segment.ack && !(c && c->client_reset) &&
+	       (sk->state == STATE_ESTABLISHED || sk->state == STATE_SYN_RECV || sk->state == STATE_CLOSE_WAIT);
+}
+
+/* Would the segment begin a connection if it met the listener? */
+__noinline int admission_brings_cookie(struct __sk_buff *skb)
 {
 	struct work *w = work_of(HOOK_INGRESS);
 	struct bpf_sock *sk;
-	int completes = 0;
+	int brings;
 
 	if (!w)
 		return 0;
-	sk = socket_of(skb, &w->packet);
+	sk = listener_of(skb, &w->packet);
 	if (!sk)
 		return 0;
-	if (sk->state == STATE_LISTEN)
-		completes = brings_cookie(sk, &w->packet);
-	else if (sk->state == STATE_NEW_SYN_RECV)
-		completes = answers_request(bpf_skc_to_tcp_request_sock(sk), &w->packet.segment);
+	brings = sk->state == STATE_LISTEN && brings_cookie(sk, &w->packet);
 	bpf_sk_release(sk);
-	return completes;
+	return brings;
+}
+
+/* What a segment is to the handshakes of its ends. */
+enum handshake {
+	HANDSHAKE_NONE,
+	HANDSHAKE_ENDS,	   /* it completes one */
+	HANDSHAKE_TOO_SOON, /* it would, if what is still there had ended */
+};
+
+__noinline int admission_handshake(struct __sk_buff *skb)
+{
+	struct work *w = work_of(HOOK_INGRESS);
+	bool ends = false, other = false;
+	struct bpf_sock *sk;
+
+	if (!w)
+		return HANDSHAKE_NONE;
+	sk = socket_of(skb, &w->packet);
+	if (!sk)
+		return HANDSHAKE_NONE;
+	if (sk->state == STATE_LISTEN)
+		ends = brings_cookie(sk, &w->packet);
+	else if (sk->state == STATE_NEW_SYN_RECV)
+		ends = answers_request(bpf_skc_to_tcp_request_sock(sk), &w->packet.segment);
+	else
+		other = !socket_began_with(sk, w);
+	other |= sk->state == STATE_NEW_SYN_RECV && !ends;
+	bpf_sk_release(sk);
+	if (other && admission_brings_cookie(skb))
+		return HANDSHAKE_TOO_SOON;
+	return ends ? HANDSHAKE_ENDS : HANDSHAKE_NONE;
 }
 
 /* The packet turns round, as a RST. Sets w->action: it is not what it was. */
@@ -130,14 +168,22 @@ static __always_inline int admission_last(struct __sk_buff *skb, struct work *w)
 {
 	const struct weir_segment *g = &w->packet.segment;
 	struct weir_admitted *there;
+	int handshake;
 
-	if (!weir_segment_completes(g) || !admission_completes(skb))
+	if (!weir_segment_completes(g))
+		return TC_ACT_UNSPEC;
+	handshake = admission_handshake(skb);
+	if (handshake == HANDSHAKE_NONE)
 		return TC_ACT_UNSPEC;
 	if (!checksum_is_right(skb, w)) {
 		count(w->server, WEIR_BAD_CHECKSUM);
 		return TC_ACT_SHOT;
 	}
 	there = bpf_map_lookup_elem(&admitted, &w->packet.flow);
+	if (handshake == HANDSHAKE_TOO_SOON || (there && weir_admitted_in_front(there, w->now_ns))) {
+		count(w->server, WEIR_UNACCEPTABLE);
+		return TC_ACT_SHOT;
+	}
 	if (there && weir_admitted_by(there, g))
 		return TC_ACT_UNSPEC;
 	if (there)
@@ -150,6 +196,8 @@ static __always_inline int admission(struct __sk_buff *skb, struct work *w)
 {
 	if (!admission_matters(w))
 		return TC_ACT_UNSPEC;
+	if (w->packet.segment.flags & WEIR_TCP_RST)
+		admitted_reset(&w->packet.flow);
 	return weir_segment_opens(&w->packet.segment) ? admission_first(skb, w) : admission_last(skb, w);
 }
 

@@ -36,7 +36,7 @@ static int admitted_expire(void *map __attribute__((unused)), struct weir_flow *
 	struct weir_flow flow = *key; /* functions that are verified by themselves do not take a map's key */
 	__u64 word = a->word;
 
-	if (weir_admitted_state(word) == WEIR_ADMITTED_EMBRYO)
+	if (weir_admitted_waits(word))
 		admitted_end(&flow, word);
 	return 0;
 }
@@ -100,7 +100,7 @@ static __always_inline void admitted_begins(const struct weir_flow *flow)
 	if (!a)
 		return;
 	word = a->word;
-	if (weir_admitted_state(word) != WEIR_ADMITTED_EMBRYO)
+	if (!weir_admitted_waits(word))
 		return;
 	for (__u32 i = 0; i < WEIR_PLACES_MAX; i++)
 		holds |= !!a->places[i].taken;
@@ -108,6 +108,19 @@ static __always_inline void admitted_begins(const struct weir_flow *flow)
 		__sync_val_compare_and_swap(&a->word, word, weir_admitted_become(word, WEIR_ADMITTED_OPEN));
 	else
 		admitted_end(flow, word);
+}
+
+/* A RST of its client's goes on. */
+static __always_inline void admitted_reset(const struct weir_flow *flow)
+{
+	struct weir_admitted *a = bpf_map_lookup_elem(&admitted, flow);
+	__u64 word;
+
+	if (!a)
+		return;
+	word = a->word;
+	if (weir_admitted_state(word) == WEIR_ADMITTED_EMBRYO)
+		__sync_val_compare_and_swap(&a->word, word, weir_admitted_become(word, WEIR_ADMITTED_ENDING));
 }
 
 /* Its socket has ended. */

@@ -5,7 +5,7 @@
 
 #include "weir/http/list.h"
 
-#include "decide.h"
+#include "box.h"
 #include "event.h"
 #include "names_read.h"
 #include "preamble.h"
@@ -123,6 +123,8 @@ __noinline int decision_stands(struct work *w)
 {
 	if (!w || w->outcome == WEIR_REASON_NONE)
 		return 0;
+	if (boxes_matter(w->server_flags, w->decision.traits))
+		box_asked(&w->decision, w->outcome == WEIR_EXEMPT);
 	w->passed += w->outcome == WEIR_PASSED;
 	w->exempt += w->outcome == WEIR_EXEMPT;
 	w->dry_run += w->outcome == WEIR_DRY_RUN_SHED;

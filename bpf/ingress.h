@@ -174,6 +174,8 @@ static __noinline int ingress_conn(struct __sk_buff *skb, struct work *w, struct
 		badge_put_on(skb, &w->packet.segment, c);
 	if (verdict == TC_ACT_UNSPEC && w->view.opaque && (w->server_flags & WEIR_SERVER_PACED))
 		verdict = pace(skb, w, c);
+	if (verdict == TC_ACT_UNSPEC && w->packet.segment.flags & WEIR_TCP_RST)
+		c->client_reset = 1;
 	conn_retire(w, c, false, client_resets(skb, w));
 	return verdict;
 }
@@ -192,7 +194,8 @@ static __always_inline struct weir_conn *ingress_open(struct __sk_buff *skb, str
 	int opened;
 
 	*verdict = TC_ACT_UNSPEC;
-	if ((p->segment.flags & WEIR_TCP_RST) || (w->server_flags & WEIR_SERVER_DRAINING))
+	/* What comes behind a RST has to know of it where limits on connections ask. */
+	if (((p->segment.flags & WEIR_TCP_RST) && !admission_matters(w)) || (w->server_flags & WEIR_SERVER_DRAINING))
 		return NULL;
 	opened = conn_open(skb);
 	/* The data comes again when there is a connection. */
@@ -247,7 +250,7 @@ static __always_inline int ingress_segment(struct __sk_buff *skb, struct work *w
 		return TC_ACT_SHOT;
 	flow_set(p, true);
 	c = bpf_map_lookup_elem(&conns, &p->flow);
-	if (!c || (p->segment.flags & WEIR_TCP_SYN) || c->dying || weir_conn_ended(c)) {
+	if (!c || (p->segment.flags & WEIR_TCP_SYN) || c->dying || weir_conn_ended(c) || weir_conn_may_end(c)) {
 		c = ingress_new(skb, w, c, &verdict);
 		if (!c)
 			return verdict;

@@ -3,8 +3,7 @@
 #ifndef WEIR_BPF_OUTCOME_H
 #define WEIR_BPF_OUTCOME_H
 
-#include "box.h"
-#include "undo_packet.h"
+#include "frame.h"
 
 static __always_inline void count_refusal(const struct decision *d, __u32 n)
 {
@@ -16,15 +15,11 @@ static __always_inline void count_refusal(const struct decision *d, __u32 n)
 
 __noinline int count_requests(struct work *w, __u32 action)
 {
-	bool asked;
 	__u32 s;
 
 	if (!w)
 		return 0;
-	asked = w->outcome != WEIR_REASON_NONE;
 	decision_stands(w);
-	if ((asked || w->exempt) && boxes_matter(w->server_flags, w->decision.traits))
-		box_asked(&w->decision, w->exempt);
 	tally_packet(w);
 	s = w->server;
 	if (w->passed)

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from lib.batch import Batches
 from lib.process import eventually
 from lib.raw import ACK, PSH, RST, RawClient
 
@@ -52,7 +53,8 @@ class Replay:
         client.send(flags=RST | ACK)
         client.next, client.peer, client.acked = self.next + by, self.peer + by, self.next + by
         client.echoed = self.echoed
-        time.sleep(pause_s)
+        if pause_s:
+            time.sleep(pause_s)
 
     def again(self, by=0):
         known = len(self.site.server.connections)
@@ -165,3 +167,75 @@ def test_limits_on_connections_are_asked(cookies):
     assert len(site.server.connections) == known
     site.weir("limit", "delete", "conns")
     replay.again()
+
+
+class Swapped:
+    """One connection that limits on connections have admitted, no other one being left, and how batches may swap it for another."""
+
+    def __init__(self, world):
+        self.site = site = world.site(world.veth())
+        world.setting(site.place.server_ns, "net.ipv4.tcp_syncookies", 2)
+        site.attach("--trusted-proxy", "192.0.2.1")
+        site.weir("limit", "set", "open", "--key", "source", "--open", 1)
+        self.limit_rate()
+        self.batches = Batches(site.place)
+        self.client = RawClient(site.place, site.server.port)
+        world.at_end(self.client.close)
+        eventually(lambda: len(site.server.connections) == 1, "it is there")
+
+    def swap(self, replay, by=0, data=b""):
+        with self.batches.batch():
+            replay.reset(by, pause_s=0)
+            self.client.send(data)
+        time.sleep(0.1)
+
+    def limit_rate(self):
+        self.site.weir("limit", "set", "rate", "--key", "source", "--connections", "--qps", 0, "--burst", 1)
+
+    def check(self, others=0):
+        assert len(self.site.server.connections) == 1 + others
+        assert self.site.limit_of("rate")["admitted"] == 1
+        eventually(lambda: self.site.limit_of("open")["in_flight"] == 0, "its place is free")
+
+
+@pytest.fixture
+def swapped(world):
+    return Swapped(world)
+
+
+@pytest.mark.alters
+@pytest.mark.parametrize("data", [b"", get("x")], ids=["bare", "with data"])
+def test_swapped_before_it_said_anything(swapped, data):
+    replay = Replay(swapped.site, swapped.client)
+    for _ in range(3):
+        swapped.swap(replay, data=data)
+    swapped.check()
+
+
+@pytest.mark.alters
+@pytest.mark.parametrize("by", [0, 100])
+def test_swapped_in_the_middle(swapped, by):
+    """With the numbers of its beginning, or with a cookie of its own, which stands in what both sides have said."""
+    replay = Replay(swapped.site, swapped.client)
+    assert swapped.client.insist(post(200))
+    for _ in range(3):
+        swapped.swap(replay, by)
+    swapped.check()
+
+
+@pytest.mark.alters
+@pytest.mark.parametrize("by", [0, 100])
+def test_swapped_as_it_begins(swapped, by):
+    """ACK, RST, ACK: none has met a socket when the last one comes."""
+    site, client = swapped.site, swapped.client
+    replay = Replay(site, client)
+    replay.reset()
+    eventually(lambda: site.limit_of("open")["in_flight"] == 0, "its place is free")
+    site.weir("limit", "delete", "rate")
+    swapped.limit_rate()
+    with swapped.batches.batch():
+        client.send()
+        replay.reset(by, pause_s=0)
+        client.send()
+    time.sleep(0.1)
+    swapped.check(others=1)

@@ -11,6 +11,10 @@
  *
  * What was admitted has an entry until its socket has ended. It has begun when the kernel has made the socket. If it never does,
  * the places go back after WEIR_EMBRYO_NS.
+ *
+ * A cookie may come back as often as its sender likes, and each time the kernel makes a connection of it, if the one before has ended.
+ * A network card hands over many segments at once: all of them pass here before the first ends a socket. So a segment with a
+ * cookie is dropped while the connection before it is still there. If it comes again, it is asked.
  */
 #ifndef WEIR_ADMISSION_ADMISSION_H
 #define WEIR_ADMISSION_ADMISSION_H
@@ -22,10 +26,14 @@
 /* The kernel sends a SYN-ACK again after 1, 2, 4, 8 and 16 s (tcp_synack_retries), and forgets the SYN 32 s later. */
 #define WEIR_EMBRYO_NS (64 * WEIR_NS_PER_S)
 
+/* What a card hands over at once is with its sockets after that. */
+#define WEIR_BATCH_NS WEIR_NS_PER_S
+
 enum weir_admitted_state {
 	WEIR_ADMITTED_EMBRYO,
 	WEIR_ADMITTED_OPEN,
-	WEIR_ADMITTED_GONE, /* its places are being given back: about to be deleted */
+	WEIR_ADMITTED_GONE,   /* its places are being given back: about to be deleted */
+	WEIR_ADMITTED_ENDING, /* an embryo, whose client has sent a RST right behind */
 };
 
 struct weir_admitted {
@@ -55,6 +63,12 @@ WEIR_INLINE enum weir_admitted_state weir_admitted_state(__u64 word)
 WEIR_INLINE __u64 weir_admitted_become(__u64 word, enum weir_admitted_state state)
 {
 	return (word & ~3ULL) | state;
+}
+
+/* Has the kernel not made its socket yet? */
+WEIR_INLINE bool weir_admitted_waits(__u64 word)
+{
+	return weir_admitted_state(word) == WEIR_ADMITTED_EMBRYO || weir_admitted_state(word) == WEIR_ADMITTED_ENDING;
 }
 
 /* now_ns: of the clock that the word was made by, cut to the bits that the word has of it */
@@ -103,6 +117,13 @@ WEIR_INLINE __u32 weir_segment_answers(const struct weir_segment *g)
 WEIR_INLINE bool weir_admitted_by(const struct weir_admitted *there, const struct weir_segment *g)
 {
 	return there->isn == weir_segment_answers(g) && weir_admitted_state(there->word) != WEIR_ADMITTED_GONE;
+}
+
+/* Has another connection of the same ends been admitted, and ended, so lately that its socket may still be about to begin? */
+WEIR_INLINE bool weir_admitted_in_front(const struct weir_admitted *there, __u64 now_ns)
+{
+	return weir_admitted_state(there->word) == WEIR_ADMITTED_ENDING &&
+	       weir_admitted_age_ns(there->word, now_ns) < WEIR_BATCH_NS;
 }
 
 /* The RST that answers the segment, as the kernel would if nobody listened (RFC 9293, 3.10.7.1). */

@@ -105,7 +105,7 @@ struct weir_conn {
 	__u8 ended;	   /* enum weir_ended */
 	__u8 gives_way;	   /* it has ended, and stands among those that have */
 	__u8 strays;	   /* segments without the badge that were dropped in a row */
-	__u8 pad;
+	__u8 client_reset; /* a RST of the client's has passed, and its socket may take it */
 	struct weir_place places[WEIR_PLACES_MAX]; /* none of requests that are done */
 	struct weir_asked_list asked;		   /* one at a time */
 	struct weir_hold hold;
@@ -210,6 +210,12 @@ WEIR_INLINE bool weir_conn_translated(const struct weir_conn *c)
 WEIR_INLINE bool weir_conn_ended(const struct weir_conn *c)
 {
 	return c->ended || c->phase == WEIR_PHASE_CLOSED || weir_splice_closed(&c->splice);
+}
+
+/* May its socket end, by what has passed already, before the next segment gets there? */
+WEIR_INLINE bool weir_conn_may_end(const struct weir_conn *c)
+{
+	return c->client_reset || c->splice.fins;
 }
 
 WEIR_INLINE __u64 weir_conn_linger_ns(const struct weir_conn *c)
