@@ -70,7 +70,7 @@ __noinline int admission_brings_cookie(struct __sk_buff *skb)
 /* What a segment is to the handshakes of its ends. */
 enum handshake {
 	HANDSHAKE_NONE,
-	HANDSHAKE_ENDS,	   /* it completes one */
+	HANDSHAKE_ENDS,	    /* it completes one */
 	HANDSHAKE_TOO_SOON, /* it would, if what is still there had ended */
 };
 

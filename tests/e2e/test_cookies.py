@@ -32,7 +32,7 @@ def cookies(world, request):
     site = world.site(world.veth())
     world.setting(site.place.server_ns, "net.ipv4.tcp_syncookies", 2)
     if request.param == "veth in batches":
-        site.place.server_ns.run("ethtool", "-K", "eth0", "gro", "on")
+        Batches(site.place)
     site.attach()
     site.limit("user", burst=BURST)
     client = RawClient(site.place, site.server.port)

@@ -246,6 +246,23 @@ def test_no_box_of_a_limit_with_rules(world):
     assert site.packets("boxed") == 0
 
 
+def test_a_box_hears_of_all_in_a_packet(world):
+    """Of those, too, whose requests are never the last of theirs."""
+    tokens = world.directory / "tokens.csv"
+    tokens.write_text("first,alice,1\nsecond,bob,2\n")
+    site = world.site(world.veth())
+    site.attach(*NO_PROXY, "--xdp", "generic", "--token-file", tokens)
+    site.limit("user", burst=1)
+    site.weir("limit", "set", "user", "--penalty", "exponential:100s..100s")
+    client = site.client()
+    assert client.drive(2, Authorization="Bearer first") == [200, 429]
+    client.send(client.head("/b", Authorization="Bearer second") + client.head("/a", Authorization="Bearer first"))
+    assert [client.check(client.read(), path, last=path == "/a") for path in ("/b", "/a")] == [200, 429]
+    assert client.get("/a", Authorization="Bearer first") == 429
+    assert isinstance(connect(site), socket.socket)
+    assert site.packets("boxed") == 0
+
+
 @pytest.mark.parametrize("others", [False, True], ids=["alone", "with others"])
 def test_the_box_of_a_user(world, others):
     """Only while nobody else is known to ask from its address."""
