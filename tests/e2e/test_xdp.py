@@ -11,7 +11,9 @@ import pytest
 
 from lib.bpf import XDP, passing_program, xdp_link
 from lib.flood import flood
+from lib.netns import Place, add_addresses
 from lib.process import eventually
+from test_links import make_device
 from test_admission import (NO_PROXY, RATE, REFUSED_S, attempts, connect, connects, dry_run_and_pause, limit,
                             taken)
 
@@ -78,6 +80,28 @@ def test_open(site):
     eventually(lambda: taken(site) == 1, "its place is free")
     assert isinstance(connect(site), socket.socket)
     assert attempts(site)["admitted"] == 3
+
+
+@pytest.mark.alters
+@pytest.mark.parametrize("tags", [(5,), (7, 5)], ids=["VLAN", "QinQ"])
+@pytest.mark.parametrize("where", ["in the frame", "beside it"])
+def test_vlans(world, mode, tags, where):
+    """Tags stand in the frame, or the device has taken them off."""
+    ends = world.veth()
+    below = "eth0"
+    for n, tag in enumerate(tags):
+        kind = ["proto", "802.1ad"] if tag == 7 else []
+        for namespace in ends.server_ns, ends.client_ns:
+            make_device(namespace, f"over{n}", "link", below, "type", "vlan", *kind, "id", str(tag))
+        below = f"over{n}"
+    if where == "in the frame":
+        ends.client_ns.run("ethtool", "-K", "eth0", "txvlan", "off", "tx-vlan-stag-hw-insert", "off")
+    site = world.site(Place(ends.server_ns, ends.client_ns, *add_addresses(ends.server_ns, ends.client_ns, 4, 8, below)))
+    site.attach(*NO_PROXY, "--xdp", mode)
+    limit(site, "--key", "source", *RATE, "--burst", 3)
+    assert connects(site, 5) == 3
+    assert attempts(site) == {"admitted": 3, "dropped": dropped(site)}
+    assert site.limit_of("conns")["refused"] == dropped(site) >= 2
 
 
 def test_requests_pass(site):
