@@ -96,12 +96,19 @@ server_start() {
 				listen [::]:$port;
 				access_log $scratch/access.log user;
 				add_header X-Path \$request_uri;
+				# By way of itself: else it answers before a body has come, and weir gives up the connection (answered_early).
 				location / {
-					return 200 \$request_uri;
+					proxy_pass http://unix:$scratch/echo:;
 				}
 				location /large/ {
 					root $scratch;
 					rewrite ^ /large break;
+				}
+			}
+			server {
+				listen unix:$scratch/echo;
+				location / {
+					return 200 \$request_uri;
 				}
 			}
 		}
