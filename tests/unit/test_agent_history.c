@@ -122,6 +122,20 @@ static void counters_that_begin_anew(void **state)
 	assert_string_equal(rows_by(f, "server", false), "50 4 ");
 }
 
+/* It has counted more than the one before it. */
+static void a_server_after_another(void **state)
+{
+	struct fixture *f = *state;
+
+	attach(f);
+	dp->counters[0][WEIR_PASSED] = 50;
+	history_write(&f->agent);
+	succeed(f, "detach", "{\"name\":\"api\"}");
+	succeed(f, "attach", ATTACH);
+	dp->counters[0][WEIR_PASSED] = 70;
+	assert_string_equal(rows_by(f, "server", false), "50 70 ");
+}
+
 static void ten_of_a_kind(void **state)
 {
 	struct fixture *f = *state;
@@ -226,11 +240,31 @@ static void records_in_all(void **state)
 	f->agent.servers[0].inside = NULL;
 }
 
+/* The history leaves out what came since it was written last, not what had come before. */
+static void records_in_the_history(void **state)
+{
+	static struct inside_server looked_into = { .n = 1, .in_force = true };
+	struct fixture *f = *state;
+
+	attach(f);
+	dp->counters[0][WEIR_RECORDS_PASSED] = 5;
+	history_write(&f->agent);
+	f->agent.state.servers[0]->inside = INSIDE_SEE;
+	f->agent.servers[0].inside = &looked_into;
+	dp->counters[0][WEIR_RECORDS_PASSED] = 25;
+	dp->counters[0][WEIR_PASSED] = 3;
+	history_write(&f->agent);
+	dp->counters[0][WEIR_RECORDS_PASSED] = 26; /* nothing else */
+	assert_string_equal(rows_by(f, "server", false), "5 3 ");
+	f->agent.servers[0].inside = NULL;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		with_history(each_request_once),	with_history(what_was_there_before_is_of_no_minute),
 		with_history(counters_that_begin_anew), with_history(ten_of_a_kind),
+		with_history(a_server_after_another),	with_history(records_in_the_history),
 		with_history(cannot_be_written),	with_history(the_kernel_does_not_answer),
 		with_history(of_another_boot),		with_history(words),
 		with_history(records_in_all),

@@ -52,6 +52,12 @@ void history_close(struct agent *agent)
 	agent->history = NULL;
 }
 
+void history_forget(struct agent *agent, const char *name)
+{
+	if (agent->history && agent->history->base.servers)
+		json_object_del(agent->history->base.servers, name);
+}
+
 bool history_is_due(struct agent *agent)
 {
 	time_t minute = time(NULL) / MINUTE_S, before = agent->history->minute;

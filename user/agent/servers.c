@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/history.h"
 #include "agent/inside.h"
 #include "agent/log.h"
 #include "agent/reconcile.h"
@@ -129,9 +130,11 @@ int server_end(struct agent *agent, int slot, struct error *err)
 	agent->servers[slot].in_force = false;
 	agent->servers[slot].tried = false;
 	memset(agent->servers[slot].drift, 0, sizeof(agent->servers[slot].drift));
+	memset(&agent->servers[slot].rates, 0, sizeof(agent->servers[slot].rates));
 	identity_forget(agent, slot);
 	reconcile_forget(agent, server->name);
 	metrics_top_forget(&agent->top, server->name);
+	history_forget(agent, server->name);
 	if (net)
 		ret = net_settle(net, err);
 	else
