@@ -72,8 +72,6 @@ LIB_SOURCES := $(filter-out user/cli/main.c $(OTHER_INSIDE),$(USER_SOURCES))
 # No other object waits for the BPF programs.
 SKELETON_USERS := $(shell grep -lF '.skel.h"' $(USER_SOURCES) $(wildcard tests/*/*.c))
 MAN_PAGES := $(wildcard docs/*.8)
-# What the programs' own tests need of it, by module.
-DATAPATH_SOURCES := $(foreach module,base sys model datapath rules,$(filter user/$(module)/%,$(LIB_SOURCES)))
 
 UNIT_TESTS := $(patsubst %.c,build/%,$(wildcard tests/unit/test_*.c))
 UNIT_HELPERS := $(patsubst %.c,build/asan/%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
@@ -121,7 +119,7 @@ TEST_SKELETONS := $(patsubst %.bpf.c,build/%.skel.h,$(wildcard tests/prog/bpf/*.
 HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c)
 FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/weir/*/*.h user/*/*.h tests/*/*.h tests/*/bpf/*.c tests/*/bpf/*/*.c vmlinux/*.h)
 
-.PHONY: all deps tests install uninstall deb demo test quick check docs unit fuzz fuzz-packets bench test-kernels test-service test-kube test-kube-in-flight test-kube-event-rate test-inside test-kube-manifests test-kube-tls test-kube-handshakes soak soak-kernels format lint clean help FORCE
+.PHONY: all deps tests install uninstall deb demo test quick quick-tests quick-programs check docs unit fuzz fuzz-packets bench test-kernels test-service test-kube test-kube-in-flight test-kube-event-rate test-inside test-kube-manifests test-kube-tls test-kube-handshakes soak soak-kernels format lint clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -175,7 +173,7 @@ build/tests/prog/bpf/%.skel.h: build/tests/prog/bpf/%.bpf.o
 	$(call say,SKELETON)
 	$(Q)$(BPFTOOL) gen skeleton $< name $(*F)_bpf > $@
 
-build/tests/prog/lanes.o build/quick/tests/prog/lanes.o: $(TEST_SKELETONS)
+build/tests/prog/lanes.o: $(TEST_SKELETONS)
 
 # --- Host: the same sources, as the kinds of object that there are
 
@@ -210,8 +208,8 @@ $(VERSION_OBJECTS): HOST_FLAGS += -DWEIR_VERSION='"$(FULL_VERSION)"'
 $(VERSION_OBJECTS): build/version.settings
 
 build/libweir.a: $(LIB_SOURCES:%.c=build/%.o)
-build/quick/libdatapath.a: $(DATAPATH_SOURCES:%.c=build/%.o)
-build/quick/libhelpers.a: $(patsubst %,build/quick/tests/unit/%.o,doubt_scene hold_scene request_reader request_trace rule_fixture)
+build/quick/libcore.a: $(patsubst %,build/quick/tests/unit/%.o,doubt_scene hold_scene request_reader request_trace) \
+		$(patsubst %.c,build/quick/%.o,$(filter-out %/version.c,$(wildcard user/base/*.c)))
 build/tsan/libweir.a: $(LIB_SOURCES:%.c=build/tsan/%.o)
 build/asan/libweir.a: $(LIB_SOURCES:%.c=build/asan/%.o)
 build/fuzz/libweir.a: $(LIB_SOURCES:%.c=build/fuzz/%.o)
@@ -247,12 +245,8 @@ $(filter build/tests/prog/test_datapath%,$(PROG_TESTS)): $(PROGRAM_USERS:%.c=bui
 build/tests/prog/%: build/tests/prog/%.o $(PROG_HELPERS) build/libweir.a
 	$(call link,$(CC) $(LINK_HARDENING),-lcmocka)
 
-# The same, without sanitizers and optimization, and of the library as little as that needs: it is that of weir itself.
-build/quick/tests/unit/%: build/quick/tests/unit/%.o build/quick/libhelpers.a build/quick/libdatapath.a
-	$(call link,$(CC),-lcmocka)
-
-build/quick/tests/prog/%: build/quick/tests/prog/%.o $(filter build/quick/tests/prog/%,$(PROG_HELPERS:build/%=build/quick/%)) \
-		build/quick/libhelpers.a build/quick/libdatapath.a
+# The same, without sanitizers and optimization, and with no more than the core and its tests need.
+build/quick/tests/unit/%: build/quick/tests/unit/%.o build/quick/libcore.a
 	$(call link,$(CC),-lcmocka)
 
 build/quick/tests/player/main.o: CPPFLAGS += -DDEFAULT_SCHEDULES=4000
@@ -333,13 +327,18 @@ check: ## the tests that need no root: lint, unit, threads, packet player, docs,
 	@$(MAKE) all tests
 	@tests/run lint unit threads player docs oracle fuzz
 
-# What an edit of the core (include/weir, bpf) needs: its unit tests, the packet player, and the programs' main ways.
+# What an edit of the core (include/weir, bpf) needs: its unit tests and the packet player, and beside them the verifier.
 QUICK := $(addprefix unit/test_,attributes bucket doubt event hold hold_hunting hold_unseen identity json pace preamble \
-	record request request_names request_random response retaken run subject) \
-	$(addprefix prog/test_,pass answer translate reject)
+	record request request_names request_random response retaken run subject)
 
-quick: $(QUICK:%=build/quick/tests/%) $(PLAYER:build/%=build/quick/%) ## what an edit of the core needs, in seconds
+quick: ## what an edit of the core needs, in seconds: its unit tests, the packet player, and the verifier's word (root)
+	@$(MAKE) --no-print-directory -j$(shell nproc) quick-tests quick-programs
+
+quick-tests: $(QUICK:%=build/quick/tests/%) $(PLAYER:build/%=build/quick/%)
 	@WEIR_TEST_PROGRAMS=build/quick/tests tests/run $(QUICK) player
+
+quick-programs: build/weir.bpf.o build/tests/vm/load
+	@if [ "$$(id -u)" = 0 ]; then build/tests/vm/load build/weir.bpf.o; else echo "the verifier was not asked: that needs root"; fi
 
 unit: $(UNIT_TESTS) ## the unit tests alone
 	@tests/run unit
