@@ -196,7 +196,7 @@ $(eval $(call host_objects,build/asan,$$(CC),,$$(SANITIZE),$$(SKELETONS)))
 $(eval $(call host_objects,build/tsan,$$(CC),,$$(THREAD_SANITIZE),$$(SKELETONS)))
 $(eval $(call host_objects,build/fuzz,$$(BPF_CLANG),,$$(FUZZ_SANITIZE),$$(SKELETONS)))
 # For `make quick`: what compiles soonest.
-$(eval $(call host_objects,build/quick,$$(CC),,-O0 -g1 $$(CPPFLAGS),$$(SKELETONS)))
+$(eval $(call host_objects,build/quick,$$(CC),,-O0 $$(CPPFLAGS),$$(SKELETONS)))
 # To upgrade from and to: an agent with other programs, and one that wants other maps. For tests: programs that do nothing.
 $(eval $(call host_objects,build/other-programs,$$(CC),-Ibuild/other-programs,$$(PLAIN),build/other-programs/weir.skel.h $$(SKELETONS)))
 $(eval $(call host_objects,build/idle,$$(CC),-Ibuild/tests/prog/bpf/idle,$$(PLAIN),build/tests/prog/bpf/idle/weir.skel.h $$(SKELETONS)))
@@ -249,7 +249,7 @@ build/tests/prog/%: build/tests/prog/%.o $(PROG_HELPERS) build/libweir.a
 build/quick/tests/unit/%: build/quick/tests/unit/%.o build/quick/libcore.a
 	$(call link,$(CC),-lcmocka)
 
-build/quick/tests/player/main.o: CPPFLAGS += -DDEFAULT_SCHEDULES=4000
+build/quick/tests/player/main.o: CPPFLAGS += -DDEFAULT_SCHEDULES=1500
 build/quick/tests/player/player: $(PLAYER_OBJECTS:build/asan/%=build/quick/%)
 	$(call link,$(CC))
 
@@ -327,18 +327,19 @@ check: ## the tests that need no root: lint, unit, threads, packet player, docs,
 	@$(MAKE) all tests
 	@tests/run lint unit threads player docs oracle fuzz
 
-# What an edit of the core (include/weir, bpf) needs: its unit tests and the packet player, and beside them the verifier.
+# What an edit of the core (include/weir, bpf) needs: its unit tests and the packet player, and beside them the verifier, of the
+# programs that every packet meets.
 QUICK := $(addprefix unit/test_,attributes bucket doubt event hold hold_hunting hold_unseen identity json pace preamble \
 	record request request_names request_random response retaken run subject)
 
 quick: ## what an edit of the core needs, in seconds: its unit tests, the packet player, and the verifier's word (root)
-	@$(MAKE) --no-print-directory -j$(shell nproc) quick-tests quick-programs
+	@$(MAKE) --no-print-directory -j$(shell nproc) quick-programs quick-tests
 
 quick-tests: $(QUICK:%=build/quick/tests/%) $(PLAYER:build/%=build/quick/%)
 	@WEIR_TEST_PROGRAMS=build/quick/tests tests/run $(QUICK) player
 
 quick-programs: build/weir.bpf.o build/tests/vm/load
-	@if [ "$$(id -u)" = 0 ]; then build/tests/vm/load build/weir.bpf.o; else echo "the verifier was not asked: that needs root"; fi
+	@if [ "$$(id -u)" = 0 ]; then build/tests/vm/load build/weir.bpf.o $(addprefix weir_,ingress egress hold sockops); else echo "the verifier was not asked: that needs root"; fi
 
 unit: $(UNIT_TESTS) ## the unit tests alone
 	@tests/run unit
