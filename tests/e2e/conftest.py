@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 import collections
-import os
 import signal
 
 import pytest
 
 from lib.inside import serve  # noqa: F401 (fixture)
 from lib.world import World
-from lib.worlds import bpffs, commons, shares, world  # noqa: F401 (fixtures)
+from lib.worlds import RUN, bpffs, commons, shares, world  # noqa: F401 (fixtures)
 
 OWN_AGENT = 5  # times as much as another test
 LONG = 50
@@ -37,7 +36,7 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session")
 def draining(tmp_path_factory, bpffs):
     """A site that was detached while connections of it were translated."""
-    world = World(f"weir-drain-{os.getpid()}", tmp_path_factory.mktemp("drain"), bpffs)
+    world = World(f"weir-drain-{RUN}", tmp_path_factory.mktemp("drain"), bpffs)
     try:
         yield drain(world.site())
     finally:

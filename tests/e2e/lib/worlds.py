@@ -4,8 +4,8 @@ The world that a test gets. Tests of modules with `pytestmark = pytest.mark.toge
 other; a test marked `alone` has its own, and behind one marked `alters` the devices are made anew.
 """
 import contextlib
-import os
 import re
+import secrets
 
 import pytest
 
@@ -13,6 +13,9 @@ from lib.common import Common, Lent
 from lib.process import run
 from lib.weir import BINARY
 from lib.world import World
+
+# Names this run's places. A process's number comes again in a new process namespace, and a run that was killed leaves its places.
+RUN = secrets.token_hex(3)
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +39,7 @@ def commons(tmp_path_factory, bpffs):
 
     def common(kind):
         if kind not in made:
-            made[kind] = Common(f"weir-common-{kind}-{os.getpid()}", tmp_path_factory.mktemp("common"), bpffs)
+            made[kind] = Common(f"weir-common-{kind}-{RUN}", tmp_path_factory.mktemp("common"), bpffs)
             endings.callback(made[kind].end)
         return made[kind]
 
@@ -56,7 +59,7 @@ def lent(request, name, tmp_path, bpffs):
 @pytest.fixture
 def world(request, tmp_path, bpffs):
     assert BINARY.exists(), f"{BINARY} is not built"
-    name = f"weir-{slug(request.node.name)}-{os.getpid()}"
+    name = f"weir-{slug(request.node.name)}-{RUN}"
     world = lent(request, name, tmp_path, bpffs) if shares(request.node) else World(name, tmp_path, bpffs)
     yield world
     world.end()
