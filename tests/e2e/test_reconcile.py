@@ -63,33 +63,41 @@ def test_nothing_is_repaired_that_is_right(whole):
     assert site.status()["problem"] is None
 
 
-def test_entries_that_are_gone(whole):
-    site, maps = whole
+def spoil_until_repaired(site, maps, spoil):
+    """
+    Each of the maps, by spoil(name, key, value). Rules are written anew together: what was spoiled just then is right again
+    before it was seen, and is spoiled again.
+    """
     before = shapes(maps)
     assert all(before.values()), before
 
     def all_repaired():
-        """Rules are written anew together: what was deleted just then is back before its loss was seen, and is deleted again."""
         if shapes(maps) != before:
             return False
         unseen = [name for name in HASHES if not repaired(site, name)]
         for name in unseen:
-            maps.delete(name, next(iter(maps.entries(name))))
+            spoil(name, *next(iter(maps.entries(name).items())))
         return not unseen
 
-    eventually(all_repaired, "all is there again")
-    assert "missing" in site.weir.log()
+    eventually(all_repaired, "all is as it was")
     assert site.status()["problem"] is None
 
 
+def test_entries_that_are_gone(whole):
+    site, maps = whole
+    spoil_until_repaired(site, maps, lambda name, key, _value: maps.delete(name, key))
+    assert "missing" in site.weir.log()
+
+
 def test_entries_that_are_changed(whole):
+    """The value of a listed network, proxy or balancer says nothing but that it is there."""
     site, maps = whole
     before = {name: maps.entries(name) for name in HASHES}
-    # The value of a listed network, proxy or balancer says nothing but that it is there.
-    for name, entries in before.items():
-        key, value = next(iter(entries.items()))
+
+    def change(name, key, value):
         maps.put(name, key, bytes(len(value) - 1) + b"\x07" if name != "listeners" else b"\x09" + value[1:])
-    eventually(lambda: all(repaired(site, name) for name in HASHES), "all is as it was")
+
+    spoil_until_repaired(site, maps, change)
     for name in set(HASHES) - {"rules", "vectors", "sources", "limits", "overrides"}:
         eventually(lambda name=name: maps.entries(name) == before[name], f"{name} is as it was")
     assert "changed" in site.weir.log()
@@ -98,10 +106,9 @@ def test_entries_that_are_changed(whole):
 def test_entries_of_nobody(whole):
     """Some that look like the server's, and some of a server that there is not."""
     site, maps = whole
-    before = shapes(maps)
     stranger = (SERVERS_MAX - 1).to_bytes(4, "little")
-    for name in HASHES:
-        key, value = next(iter(maps.entries(name).items()))
+
+    def add(name, key, value):
         if name == "listeners":
             maps.put(name, bytes([key[0] ^ 1]) + key[1:], value)
             maps.put(name, bytes([key[0] ^ 2]) + key[1:], stranger)
@@ -113,7 +120,8 @@ def test_entries_of_nobody(whole):
             maps.put(name, (60 * 256).to_bytes(4, "little"), value)
         else:
             maps.put(name, key[:-1] + bytes([key[-1] ^ 1]), value)
-    eventually(lambda: shapes(maps) == before and all(repaired(site, name) for name in HASHES), "they are gone")
+
+    spoil_until_repaired(site, maps, add)
     assert "not weir's" in site.weir.log()
 
 
