@@ -52,38 +52,50 @@ static __always_inline bool limit_boxes(const struct weir_terms *terms)
 	       (terms->key == WEIR_KEY_SOURCE || terms->key == WEIR_KEY_USER);
 }
 
+/* May the subject of limit n of the request be boxed? The verifier reads it once, not once for each limit. */
+__noinline int box_limit(const struct decision *d, __u32 n)
+{
+	return d && limit_boxes(terms_of(d, n));
+}
+
 /* Is such a limit for this request? Else it passes here, as a health check under its priority level does, and XDP must not hold it. */
 static __always_inline bool box_covers(const struct decision *d)
 {
-	bool covered = false;
+	int covered = 0;
 
 #pragma GCC unroll 16
 	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
-		if (n < d->n_limits && limit_boxes(&d->terms[n]))
-			covered = true;
+		if (n >= d->n_limits)
+			break;
+		covered |= box_limit(d, n);
 	}
 	return covered;
 }
 
-/* Has limit n refused since its subject's penalty is not over, and may the subject be boxed? */
-static __always_inline bool box_shuts(const struct decision *d, const struct weir_box *box, __u32 n)
+/* n + 1, if limit n has refused since its subject's penalty is not over, and the subject may be boxed; else 0. */
+__noinline int box_shuts(const struct decision *d, const struct weir_box *box, __u32 n)
 {
-	return (d->refused & d->penalised) >> n & 1 && d->subjects[n] != WEIR_SUBJECT_OVERFLOW &&
-	       limit_boxes(&d->terms[n]) && weir_box_fits(box, d->terms[n].key, d->now_ns);
+	if (!d || !box)
+		return 0;
+	n &= WEIR_MATCHES_MAX - 1;
+	if (!((d->refused & d->penalised) >> n & 1) || d->subjects[n] == WEIR_SUBJECT_OVERFLOW || !box_limit(d, n) ||
+	    !weir_box_fits(box, d->terms[n].key, d->now_ns))
+		return 0;
+	return n + 1;
 }
 
 /* Whose penalty shuts the box from now on. True: it was not so before. */
 static __always_inline bool box_name(const struct decision *d, struct weir_box *box)
 {
-	__u64 limit = 0, subject = 0;
+	__u32 last = 0;
 
-	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
-		if (!box_shuts(d, box, n))
-			continue;
-		limit = weir_limit_index(d->server, d->limits[n]) + 1;
-		subject = d->subjects[n];
-	}
-	return weir_box_name(box, limit, subject);
+#pragma GCC unroll 16
+	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++)
+		last = box_shuts(d, box, n) ?: last;
+	if (!last)
+		return weir_box_name(box, 0, 0);
+	last = (last - 1) & (WEIR_MATCHES_MAX - 1);
+	return weir_box_name(box, weir_limit_index(d->server, d->limits[last]) + 1, d->subjects[last]);
 }
 
 /* The decision stands, and its address has asked. exempt: for something that no limit is for. Only where boxes_matter(). */

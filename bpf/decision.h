@@ -84,6 +84,7 @@ struct decision {
 	struct weir_vector_key vector_key;
 	struct weir_source_key source_key;
 	struct weir_vector matched; /* rules */
+	__u32 match_at;		    /* the number of the rule that is to be looked at next */
 	struct weir_vector either;
 	struct weir_kept fresh; /* what is kept of a new subject */
 };

@@ -47,17 +47,27 @@ static __always_inline enum weir_reason refuse(struct work *w)
 	return WEIR_PASSED;
 }
 
-/* Sets w->decision.attributes. */
-__noinline int note_attributes(struct work *w)
+__noinline int attributes_begin(struct work *w)
 {
-	struct weir_server *server;
-
-	if (!w)
-		return 0;
-	server = server_of(w->server);
-	if (server)
-		weir_attributes_of(&w->request.request, &server->reading, &w->decision.attributes);
+	if (w)
+		weir_attributes_begin(&w->request.request, &w->decision.attributes);
 	return 0;
+}
+
+__noinline int attributes_end(struct work *w)
+{
+	struct weir_server *server = w ? server_of(w->server) : NULL;
+
+	if (server)
+		weir_attributes_end(&w->request.request, &server->reading, &w->decision.attributes);
+	return 0;
+}
+
+/* Sets w->decision.attributes: in two steps, so that the verifier does not read the second one for each end of the first. */
+static __always_inline void note_attributes(struct work *w)
+{
+	attributes_begin(w);
+	attributes_end(w);
 }
 
 /* Which of its connection's requests it is, and which list it asks for. */
@@ -152,11 +162,15 @@ static __always_inline void request_end(struct __sk_buff *skb, struct work *w)
 		trace_note(skb, w, w->outcome);
 }
 
-static __always_inline void request_words(struct work *w)
+/* A function of its own, so that the verifier reads it once, not once for each step. */
+__noinline int request_words(struct work *w)
 {
-	struct weir_request_reader *r = &w->request;
+	struct weir_request_reader *r;
 	__u32 n;
 
+	if (!w)
+		return 0;
+	r = &w->request;
 	weir_request_reader_begin(r);
 	if (weir_framing_in_text(&r->request.framing)) {
 		n = text_ahead(w, r->next - w->packet.segment.seq);
@@ -168,6 +182,7 @@ static __always_inline void request_words(struct work *w)
 		if (!weir_request_reader_take(r, word_ahead(w, r->next - w->packet.segment.seq)))
 			break;
 	}
+	return 0;
 }
 
 /* As many words as can be had at once, and the byte behind them. */
@@ -241,11 +256,14 @@ __noinline int frame_requests(struct __sk_buff *skb, struct work *w)
 	return 0;
 }
 
-static __always_inline void response_words(struct work *w)
+__noinline int response_words(struct work *w)
 {
-	struct weir_response_reader *r = &w->response;
+	struct weir_response_reader *r;
 	__u32 n;
 
+	if (!w)
+		return 0;
+	r = &w->response;
 	weir_response_reader_begin(r);
 	if (weir_framing_in_text(&r->response.framing)) {
 		n = text_ahead(w, r->next - w->packet.segment.seq);
@@ -257,6 +275,7 @@ static __always_inline void response_words(struct work *w)
 		if (!weir_response_reader_take(r, word_ahead(w, r->next - w->packet.segment.seq)))
 			break;
 	}
+	return 0;
 }
 
 static long response_step(__u32 i __attribute__((unused)), struct feed *f)

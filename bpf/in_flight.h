@@ -105,11 +105,13 @@ __noinline int in_flight_try(const struct weir_in_flight_key *of, __u32 wanted, 
 	return IN_FLIGHT_TAKEN;
 }
 
-/* The draft's slot of a key, or a free one; WEIR_PLACES_MAX: there is none. */
-static __always_inline __u32 place_slot(const struct decision *d, const struct weir_in_flight_key *key)
+/* The draft's slot of a key, or a free one; WEIR_PLACES_MAX: there is none. The verifier reads what follows once, not for each slot. */
+__noinline int place_slot(const struct decision *d, const struct weir_in_flight_key *key)
 {
 	__u32 slot = WEIR_PLACES_MAX;
 
+	if (!d || !key)
+		return slot;
 	for (__u32 i = 0; i < WEIR_PLACES_MAX; i++) {
 		if (weir_place_is_of(&d->places[i].now, key))
 			return i;

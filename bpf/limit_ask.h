@@ -8,6 +8,13 @@
 #include "in_flight.h"
 #include "penalty.h"
 
+/* What limit_ask() says. */
+enum limit_said {
+	LIMIT_ASKED,
+	LIMIT_NO_BUCKET, /* the subject, d->subjects[n], has none */
+	LIMIT_CHANGED,	 /* its bucket, by someone else: to be asked again, with what there is by then */
+};
+
 /* Nothing is refused, and what a limit has not is owed: a request inside a server whose connections are held (inside_owe.h). */
 static __always_inline bool is_owed(const struct decision *d)
 {
@@ -54,34 +61,31 @@ static __always_inline int deny(struct decision *d, __u32 n)
 	limit_asked(d, n, false, WEIR_NEVER_NS);
 	if (d->refused >> n & 1)
 		d->slowest = d->limits[n & (WEIR_MATCHES_MAX - 1)];
-	return 0;
+	return LIMIT_ASKED;
 }
 
-/* A function of its own, whose stack buckets do not need. */
-static __noinline int in_flight_ask(struct decision *d, __u32 n, __u32 index)
+/* Functions of their own ask for places and for tokens: the verifier reads them once, and neither needs the other's stack. */
+__noinline int in_flight_ask(struct decision *d, __u32 n)
 {
 	enum in_flight_outcome outcome;
+	__u32 index;
 
-	if (d->unreadable || d->placeless)
-		return 0;
+	if (!d || n >= WEIR_MATCHES_MAX || d->unreadable || d->placeless)
+		return LIMIT_ASKED;
+	WEIR_BARRIER(n); /* as it is: for verifiers that forget what a spilled register was compared with */
+	n &= WEIR_MATCHES_MAX - 1;
+	index = weir_limit_index(d->server, d->limits[n]);
 	/* Penalties are kept with the buckets. */
 	if (limit_penalises(terms_of(d, n)) && !kept_seen(d, n, index))
-		return 1;
+		return LIMIT_NO_BUCKET;
 	outcome = in_flight_take(d, n, index, d->look || d->refused);
 	if (outcome == IN_FLIGHT_NO_ROOM)
 		no_room(d, n, WEIR_IN_FLIGHT_MAP_FULL);
 	else
 		limit_asked(d, n, outcome == IN_FLIGHT_TAKEN && !d->refused && !d->look,
 			    outcome == IN_FLIGHT_REFUSED ? IN_FLIGHT_RETRY_NS : 0);
-	return 0;
+	return LIMIT_ASKED;
 }
-
-/* What limit_ask() says. */
-enum limit_said {
-	LIMIT_ASKED,
-	LIMIT_NO_BUCKET, /* the subject, d->subjects[n], has none */
-	LIMIT_CHANGED,	 /* its bucket, by someone else: to be asked again, with what there is by then */
-};
 
 #define CONTENDED_NS WEIR_NS_PER_S /* nobody knows when it will be quieter */
 
@@ -92,22 +96,26 @@ static __always_inline __u64 longest_wait(const struct decision *d, const struct
 }
 
 /* Takes tokens of the bucket of limit n's subject, unless they would be given back at once. */
-static __always_inline int rate_ask(struct decision *d, __u32 n, __u32 index)
+__noinline int rate_ask(struct decision *d, __u32 n)
 {
-	const struct weir_terms *terms = terms_of(d, n);
-	struct weir_kept *kept = kept_seen(d, n, index);
+	const struct weir_terms *terms;
+	struct weir_kept *kept;
 	int taken;
 
+	if (!d || n >= WEIR_MATCHES_MAX)
+		return LIMIT_ASKED;
+	WEIR_BARRIER(n);
+	n &= WEIR_MATCHES_MAX - 1;
+	terms = terms_of(d, n);
+	kept = kept_seen(d, n, weir_limit_index(d->server, d->limits[n]));
 	if (!kept)
 		return LIMIT_NO_BUCKET;
 	ask_begin(d, d->subjects[n], d->at_ns, longest_wait(d, terms), d->weight);
 	d->ask.look |= !!d->refused;
 	taken = bucket_try(&kept->bucket, &terms->amount.history, &d->ask);
 	if (taken == WEIR_LOST_RACE) {
-		if (d->tries > 1) {
-			terms_again(d, n);
+		if (d->tries > 1)
 			return LIMIT_CHANGED;
-		}
 		count(d->server, WEIR_LIMIT_CONTENDED);
 		d->ask.wait_ns = CONTENDED_NS;
 	}
@@ -131,24 +139,17 @@ static __always_inline int torn(struct decision *d, __u32 n)
  * it moves to when they are there, if that is not after d->latest_ns. Notes a refusal in d->refused and the longest wait in
  * d->wait_ns; notes in d->charged what was taken. Says enum limit_said.
  */
-__noinline int limit_ask(struct decision *d, __u32 n)
+static __always_inline int limit_ask(struct decision *d, __u32 n)
 {
-	const struct weir_terms *terms;
-	__u32 index;
+	const struct weir_terms *terms = terms_of(d, n);
 
-	if (!d || n >= WEIR_MATCHES_MAX)
-		return 0;
-	WEIR_BARRIER(n); /* as it is: for verifiers that forget what a spilled register was compared with */
-	n &= WEIR_MATCHES_MAX - 1;
 	if (d->torn >> n & 1)
 		return torn(d, n);
-	terms = terms_of(d, n);
 	if (!(terms->amount.flags & WEIR_LIMIT_SET) || (!d->subjects[n] && terms->key))
-		return 0;
+		return LIMIT_ASKED;
 	if (terms->amount.flags & WEIR_LIMIT_DENY)
 		return deny(d, n);
-	index = weir_limit_index(d->server, d->limits[n]);
-	return weir_limit_has_places(terms->kind) ? in_flight_ask(d, n, index) : rate_ask(d, n, index);
+	return weir_limit_has_places(terms->kind) ? in_flight_ask(d, n) : rate_ask(d, n);
 }
 
 static __always_inline int ask_tries(struct decision *d, __u32 n)
@@ -156,10 +157,12 @@ static __always_inline int ask_tries(struct decision *d, __u32 n)
 	int said = LIMIT_CHANGED;
 
 	d->ask.forgotten = 0;
-#pragma GCC unroll 8
+#pragma clang loop unroll(disable)
 	for (__u32 left = WEIR_BUCKET_TRIES; left && said == LIMIT_CHANGED; left--) {
 		d->tries = left;
 		said = limit_ask(d, n);
+		if (said == LIMIT_CHANGED)
+			terms_again(d, n);
 	}
 	return said;
 }
@@ -181,8 +184,13 @@ static __always_inline bool waits_for_proof(const struct decision *d, __u32 n)
 	return d->unproven && limit_penalises(terms_of(d, n)) && !(terms_of(d, n)->amount.flags & WEIR_LIMIT_DENY);
 }
 
-static __always_inline int ask(struct decision *d, __u32 n)
+/* The verifier reads it once, not once for each limit of a request. */
+__noinline int ask(struct decision *d, __u32 n)
 {
+	if (!d || n >= WEIR_MATCHES_MAX)
+		return 0;
+	WEIR_BARRIER(n);
+	n &= WEIR_MATCHES_MAX - 1;
 	if (waits_for_proof(d, n))
 		return 0;
 	if (ask_tries(d, n) != LIMIT_NO_BUCKET)

@@ -53,25 +53,58 @@ __noinline int join_value(__u32 memory, __u32 dimension, __u64 value)
 	return 0;
 }
 
+/* Some of a request's groups, that are still to be joined. */
+struct groups_left {
+	__u64 bits;
+	__u32 memory;
+	__u32 from; /* the number of the lowest bit's group */
+};
+
+static long group_join(__u32 i __attribute__((unused)), struct groups_left *left)
+{
+	__u64 groups = left->bits;
+
+	if (!groups)
+		return 1;
+	join_value(left->memory, WEIR_DIMENSION_GROUP, left->from + weir_lowest_bit(groups));
+	left->bits = groups & (groups - 1);
+	return 0;
+}
+
 /* The user, or one of the groups. */
 __noinline int meet_subject(__u32 memory)
 {
 	struct decision *d = decision_of(memory);
-	__u64 groups;
+	struct groups_left left = { .memory = memory };
 
 	if (!d)
 		return 0;
 	join_value(memory, WEIR_DIMENSION_SUBJECT, d->identity.user);
-	for (__u32 word = 0; word < 2; word++) {
-		groups = d->identity.groups.bits[word];
-		for (__u32 i = 0; i < 64; i++) {
-			if (!groups)
-				break;
-			join_value(memory, WEIR_DIMENSION_GROUP, word * 64 + weir_lowest_bit(groups));
-			groups &= groups - 1;
-		}
-	}
+	left.bits = d->identity.groups.bits[0];
+	bpf_loop(64, group_join, &left, 0);
+	left.bits = d->identity.groups.bits[1];
+	left.from = 64;
+	bpf_loop(64, group_join, &left, 0);
 	weir_vector_meet(&d->matched, &d->either);
+	return 0;
+}
+
+/* Along a path's segments. */
+struct path_walk {
+	const struct weir_path *path;
+	__u64 value; /* of those that are behind */
+	__u32 depth;
+	__u32 prefixes; /* of which lengths rules have some */
+	__u32 memory;
+};
+
+static long path_join(__u32 n, struct path_walk *walk)
+{
+	if (walk->prefixes >> (n & 31) & 1 && weir_path_is_below(walk->path, walk->depth, n))
+		join_value(walk->memory, WEIR_DIMENSION_PATH, weir_path_below(walk->value));
+	if (n >= walk->depth)
+		return 1;
+	walk->value = weir_path_further(walk->value, weir_path_subject(walk->path, n));
 	return 0;
 }
 
@@ -79,25 +112,18 @@ __noinline int meet_subject(__u32 memory)
 __noinline int meet_path(__u32 memory, const struct weir_path *p, __u32 prefixes)
 {
 	struct decision *d = decision_of(memory);
+	struct path_walk walk = { .path = p, .prefixes = prefixes, .memory = memory };
 	struct weir_server *server;
-	__u64 path = 0;
-	__u32 depth;
 
 	if (!d || !p)
 		return 0;
 	server = server_of(d->server);
 	if (!server)
 		return 0;
-	depth = weir_path_depth(p, server->reading.paths);
-	for (__u32 n = 0; n <= WEIR_PATH_SEGMENTS; n++) {
-		if (prefixes >> n & 1 && weir_path_is_below(p, depth, n))
-			join_value(memory, WEIR_DIMENSION_PATH, weir_path_below(path));
-		if (n >= depth)
-			break;
-		path = weir_path_further(path, weir_path_subject(p, n));
-	}
-	if (depth <= WEIR_PATH_SEGMENTS)
-		join_value(memory, WEIR_DIMENSION_PATH, weir_path_exact(path, weir_path_is_open(p, depth)));
+	walk.depth = weir_path_depth(p, server->reading.paths);
+	bpf_loop(WEIR_PATH_SEGMENTS + 1, path_join, &walk, 0);
+	if (walk.depth <= WEIR_PATH_SEGMENTS)
+		join_value(memory, WEIR_DIMENSION_PATH, weir_path_exact(walk.value, weir_path_is_open(p, walk.depth)));
 	weir_vector_meet(&d->matched, &d->either);
 	return 0;
 }
@@ -161,12 +187,34 @@ static __always_inline struct weir_rules *rules_of(const struct decision *d)
 	return d->generation ? bpf_map_lookup_elem(&rules, &key) : NULL;
 }
 
+/* What a step along the rules that match has come to. */
+enum match_step {
+	MATCH_GOES_ON,
+	MATCH_ENDS,
+	MATCH_EXEMPT,
+};
+
+/* One step, from d->match_at on. The verifier reads it once, not once for each of them. */
+__noinline int match_step(struct decision *d, const struct weir_rules *r)
+{
+	__u32 limit;
+
+	if (!d || !r)
+		return MATCH_ENDS;
+	limit = weir_match_step(&d->matched, r->rules, &d->match_at);
+	if (limit == WEIR_RULE_EXEMPT)
+		return MATCH_EXEMPT;
+	if (limit < WEIR_SERVER_LIMITS)
+		d->limits[d->n_limits++ & (WEIR_MATCHES_MAX - 1)] = limit;
+	return d->match_at < WEIR_RULES_MAX ? MATCH_GOES_ON : MATCH_ENDS;
+}
+
 /* Adds the limits whose rules match to d->limits. True: the request is exempt from all. */
 __noinline int match_limits(__u32 memory, const struct weir_path *path)
 {
 	struct decision *d = decision_of(memory);
 	const struct weir_rules *r;
-	__u32 at = 0, limit;
+	int came = MATCH_GOES_ON;
 
 	if (!d || !path)
 		return 0;
@@ -174,16 +222,11 @@ __noinline int match_limits(__u32 memory, const struct weir_path *path)
 	if (!r)
 		return 0;
 	match_rules(d, path, r);
-	for (__u32 i = 0; i < WEIR_MATCH_STEPS; i++) {
-		limit = weir_match_step(&d->matched, r->rules, &at);
-		if (limit == WEIR_RULE_EXEMPT)
-			return 1;
-		if (limit < WEIR_SERVER_LIMITS)
-			d->limits[d->n_limits++ & (WEIR_MATCHES_MAX - 1)] = limit;
-		if (at >= WEIR_RULES_MAX)
-			break;
-	}
-	return 0;
+	d->match_at = 0;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < WEIR_MATCH_STEPS && came == MATCH_GOES_ON; i++)
+		came = match_step(d, r);
+	return came == MATCH_EXEMPT;
 }
 
 #endif

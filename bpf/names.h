@@ -77,24 +77,32 @@ __noinline int remember_client(__u32 hook, __u32 part)
 	return 0;
 }
 
+__noinline int remember_client_of(struct work *w, __u32 n)
+{
+	__u32 key;
+
+	if (!w || n >= WEIR_MATCHES_MAX)
+		return 0;
+	key = terms_of(&w->decision, n)->key;
+	for (__u32 i = 0; i < WEIR_KEY_PARTS; i++) {
+		if (key >> i & 1 && 1U << i != WEIR_KEY_GROUP)
+			remember_client(w->hook, 1U << i);
+	}
+	if (key & (key - 1))
+		remember_parts(w->hook, n, key);
+	return 0;
+}
+
 /* Of a new connection, the subjects that were not known to a limit. */
 __noinline int remember_clients(__u32 hook)
 {
 	struct work *w = work_of(hook);
-	__u32 key;
 
 	if (!w)
 		return 0;
 	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
-		if (!(w->decision.nameless >> n & 1))
-			continue;
-		key = terms_of(&w->decision, n)->key;
-		for (__u32 i = 0; i < WEIR_KEY_PARTS; i++) {
-			if (key >> i & 1 && 1U << i != WEIR_KEY_GROUP)
-				remember_client(hook, 1U << i);
-		}
-		if (key & (key - 1))
-			remember_parts(hook, n, key);
+		if (w->decision.nameless >> n & 1)
+			remember_client_of(w, n);
 	}
 	return 0;
 }

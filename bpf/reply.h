@@ -58,11 +58,11 @@ static __always_inline void write_ipv6(struct work *w, bool to_client, __u32 tcp
 }
 
 /* Of the first `text` bytes of w->text, behind which are zeros up to a whole word. */
-static __always_inline __u64 text_sum(struct work *w, __u32 text)
+__noinline __u64 text_sum(struct work *w, __u32 text)
 {
 	__u64 sum = 0;
 
-	if (!text || text > WEIR_ANSWER_TEXT)
+	if (!w || !text || text > WEIR_ANSWER_TEXT)
 		return 0;
 	if (text > TEXT_SUM_BYTES) {
 		sum = (__u32)bpf_csum_diff(NULL, 0, (__be32 *)w->text, TEXT_SUM_BYTES, 0);

@@ -33,16 +33,28 @@ static __always_inline struct weir_turns *turns_make(const struct weir_turn_key 
 	return bpf_map_lookup_elem(&hold_turns, key);
 }
 
+/* One try; false: others have noted their turns meanwhile. A function of its own, so that the verifier reads it once. */
+__noinline int turn_try(struct weir_turns *turns, __u64 tag, __u64 at_ns, __u64 now_ns)
+{
+	__u64 first, second, there, next, *word;
+	bool other;
+
+	if (!turns)
+		return true;
+	first = WEIR_FRESH(turns->words[0]);
+	second = WEIR_FRESH(turns->words[1]);
+	other = weir_turns_place(first, second, tag, now_ns);
+	there = other ? second : first;
+	next = weir_turn_next(there, tag, at_ns);
+	word = other ? &turns->words[1] : &turns->words[0];
+	return next == there || __sync_val_compare_and_swap(word, there, next) == there;
+}
+
 /* A user's debt lasts until at_ns: which is now, if he has none. */
 static __always_inline void turn_note(struct weir_turns *turns, __u64 tag, __u64 at_ns, __u64 now_ns)
 {
 	for (int i = 0; i < TURN_TRIES; i++) {
-		__u64 first = WEIR_FRESH(turns->words[0]), second = WEIR_FRESH(turns->words[1]);
-		bool other = weir_turns_place(first, second, tag, now_ns);
-		__u64 there = other ? second : first, next = weir_turn_next(there, tag, at_ns);
-		__u64 *word = other ? &turns->words[1] : &turns->words[0];
-
-		if (next == there || __sync_val_compare_and_swap(word, there, next) == there)
+		if (turn_try(turns, tag, at_ns, now_ns))
 			break;
 	}
 }

@@ -6,10 +6,13 @@
 #include "work.h"
 
 /* Has the window begin at offset `at` of the payload, which is longer. false: that cannot be had. */
-static __always_inline bool window_load(struct __sk_buff *skb, struct work *w, __u32 at)
+__noinline int window_load(struct __sk_buff *skb, struct work *w, __u32 at)
 {
-	__u32 n = size_up_to(WEIR_WINDOW, w->packet.segment.len - at);
+	__u32 n;
 
+	if (!w)
+		return false;
+	n = size_up_to(WEIR_WINDOW, w->packet.segment.len - at);
 	if (bpf_skb_load_bytes(skb, w->packet.payload + at, w->window, n))
 		return false;
 	w->window_at = at;

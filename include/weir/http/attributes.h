@@ -282,9 +282,8 @@ WEIR_INLINE void weir_attributes_tenant(const struct weir_request *r, const stru
 	a->namespace_at = a->namespace ? at : WEIR_SEGMENT_NONE;
 }
 
-/* r: at WEIR_FRAME_HEAD or later */
-WEIR_INLINE void weir_attributes_of(const struct weir_request *r, const struct weir_reading *how,
-				    struct weir_attributes *a)
+/* What method and path say. r: at WEIR_FRAME_HEAD or later */
+WEIR_INLINE void weir_attributes_begin(const struct weir_request *r, struct weir_attributes *a)
 {
 	*a = (struct weir_attributes){
 		.verb = weir_verb_of_spelling(r->spelling),
@@ -297,11 +296,25 @@ WEIR_INLINE void weir_attributes_of(const struct weir_request *r, const struct w
 	};
 	if (weir_path_is_of_api(&r->path))
 		weir_attributes_path(r, a);
+}
+
+/* What follows from that, and whom the server's own reading makes its tenant. */
+WEIR_INLINE void weir_attributes_end(const struct weir_request *r, const struct weir_reading *how,
+				     struct weir_attributes *a)
+{
 	if (a->verb == WEIR_VERB_GET || a->verb == WEIR_VERB_LIST || a->verb == WEIR_VERB_WATCH)
 		a->flags |= WEIR_ATTRIBUTE_READ_ONLY;
 	if (weir_attributes_run_long(r, a))
 		a->flags |= WEIR_ATTRIBUTE_LONG_RUNNING;
 	weir_attributes_tenant(r, how, a);
+}
+
+/* Both. r: at WEIR_FRAME_HEAD or later */
+WEIR_INLINE void weir_attributes_of(const struct weir_request *r, const struct weir_reading *how,
+				    struct weir_attributes *a)
+{
+	weir_attributes_begin(r, a);
+	weir_attributes_end(r, how, a);
 }
 
 #endif

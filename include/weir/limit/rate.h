@@ -55,11 +55,9 @@ WEIR_INLINE struct weir_tokens weir_rate_gain(const struct weir_rate *rate, __u6
 
 	if (rate->scale < 64)
 		return weir_tokens_sum(gain, gain);
-	if (!shift)
-		return gain;
 	return (struct weir_tokens){
 		.high = (__u64)gain.high >> shift,
-		.low = (__u64)gain.high << (64 - shift) | gain.low >> shift,
+		.low = (__u64)gain.high << 1 << (63 - shift) | gain.low >> shift,
 	};
 }
 

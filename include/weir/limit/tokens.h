@@ -31,26 +31,38 @@ WEIR_INLINE struct weir_tokens weir_tokens_whole(__u64 n)
 	return (struct weir_tokens){ .high = n };
 }
 
+/*
+ * Carries and comparisons are made without branches, of which a verifier would follow each way
+ * (H. S. Warren, "Hacker's Delight", 2nd ed., 2-13).
+ */
+
 WEIR_INLINE struct weir_tokens weir_tokens_sum(struct weir_tokens a, struct weir_tokens b)
 {
-	__u64 low = a.low + b.low;
+	__u64 low = a.low + b.low, carry = ((a.low & b.low) | ((a.low | b.low) & ~low)) >> 63;
 
-	return (struct weir_tokens){ .high = a.high + b.high + (low < a.low), .low = low };
+	return (struct weir_tokens){ .high = (__u64)a.high + b.high + carry, .low = low };
 }
 
 WEIR_INLINE struct weir_tokens weir_tokens_difference(struct weir_tokens a, struct weir_tokens b)
 {
-	return (struct weir_tokens){ .high = a.high - b.high - (a.low < b.low), .low = a.low - b.low };
+	__u64 low = a.low - b.low, borrow = ((~a.low & b.low) | (~(a.low ^ b.low) & low)) >> 63;
+
+	return (struct weir_tokens){ .high = (__u64)a.high - b.high - borrow, .low = low };
 }
 
 WEIR_INLINE bool weir_tokens_less(struct weir_tokens a, struct weir_tokens b)
 {
-	return a.high == b.high ? a.low < b.low : a.high < b.high;
+	__u64 high = weir_tokens_difference(a, b).high;
+
+	return (((__u64)a.high & ~(__u64)b.high) | (~((__u64)a.high ^ b.high) & high)) >> 63;
 }
 
 WEIR_INLINE struct weir_tokens weir_tokens_min(struct weir_tokens a, struct weir_tokens b)
 {
-	return weir_tokens_less(a, b) ? a : b;
+	__u64 first = -(__u64)weir_tokens_less(a, b);
+
+	return (struct weir_tokens){ .high = b.high ^ (((__u64)a.high ^ b.high) & first),
+				     .low = b.low ^ ((a.low ^ b.low) & first) };
 }
 
 /* What is missing for one whole token; 0 or less: it is there. */
