@@ -10,11 +10,11 @@
 #include "terms.h"
 
 /* Has the subject's name been given by the server's operator, with an amount of its own? */
-static __always_inline bool has_override(__u32 index, __u64 subject)
+__noinline int has_override(__u32 index, __u64 subject)
 {
 	struct weir_override_key key = { .limit = index, .subject = subject };
 
-	return bpf_map_lookup_elem(&overrides, &key);
+	return !!bpf_map_lookup_elem(&overrides, &key);
 }
 
 static __always_inline struct weir_kept *kept_of(__u32 index, __u64 subject)

@@ -141,8 +141,11 @@ static __always_inline int torn(struct decision *d, __u32 n)
  */
 static __always_inline int limit_ask(struct decision *d, __u32 n)
 {
-	const struct weir_terms *terms = terms_of(d, n);
+	const struct weir_terms *terms;
 
+	WEIR_BARRIER(n); /* addresses are made anew: what is kept from one try to the next would not fit the stack */
+	n &= WEIR_MATCHES_MAX - 1;
+	terms = terms_of(d, n);
 	if (d->torn >> n & 1)
 		return torn(d, n);
 	if (!(terms->amount.flags & WEIR_LIMIT_SET) || (!d->subjects[n] && terms->key))
