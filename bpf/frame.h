@@ -162,15 +162,11 @@ static __always_inline void request_end(struct __sk_buff *skb, struct work *w)
 		trace_note(skb, w, w->outcome);
 }
 
-/* A function of its own, so that the verifier reads it once, not once for each step. */
-__noinline int request_words(struct work *w)
+static __always_inline void request_words(struct work *w)
 {
-	struct weir_request_reader *r;
+	struct weir_request_reader *r = &w->request;
 	__u32 n;
 
-	if (!w)
-		return 0;
-	r = &w->request;
 	weir_request_reader_begin(r);
 	if (weir_framing_in_text(&r->request.framing)) {
 		n = text_ahead(w, r->next - w->packet.segment.seq);
@@ -182,7 +178,6 @@ __noinline int request_words(struct work *w)
 		if (!weir_request_reader_take(r, word_ahead(w, r->next - w->packet.segment.seq)))
 			break;
 	}
-	return 0;
 }
 
 /* As many words as can be had at once, and the byte behind them. */
@@ -256,14 +251,11 @@ __noinline int frame_requests(struct __sk_buff *skb, struct work *w)
 	return 0;
 }
 
-__noinline int response_words(struct work *w)
+static __always_inline void response_words(struct work *w)
 {
-	struct weir_response_reader *r;
+	struct weir_response_reader *r = &w->response;
 	__u32 n;
 
-	if (!w)
-		return 0;
-	r = &w->response;
 	weir_response_reader_begin(r);
 	if (weir_framing_in_text(&r->response.framing)) {
 		n = text_ahead(w, r->next - w->packet.segment.seq);
@@ -275,7 +267,6 @@ __noinline int response_words(struct work *w)
 		if (!weir_response_reader_take(r, word_ahead(w, r->next - w->packet.segment.seq)))
 			break;
 	}
-	return 0;
 }
 
 static long response_step(__u32 i __attribute__((unused)), struct feed *f)

@@ -71,20 +71,24 @@ static long group_join(__u32 i __attribute__((unused)), struct groups_left *left
 	return 0;
 }
 
+static __always_inline void join_groups(__u32 memory, __u64 bits, __u32 from)
+{
+	struct groups_left left = { .bits = bits, .memory = memory, .from = from };
+
+	if (bits)
+		bpf_loop(64, group_join, &left, 0);
+}
+
 /* The user, or one of the groups. */
 __noinline int meet_subject(__u32 memory)
 {
 	struct decision *d = decision_of(memory);
-	struct groups_left left = { .memory = memory };
 
 	if (!d)
 		return 0;
 	join_value(memory, WEIR_DIMENSION_SUBJECT, d->identity.user);
-	left.bits = d->identity.groups.bits[0];
-	bpf_loop(64, group_join, &left, 0);
-	left.bits = d->identity.groups.bits[1];
-	left.from = 64;
-	bpf_loop(64, group_join, &left, 0);
+	join_groups(memory, d->identity.groups.bits[0], 0);
+	join_groups(memory, d->identity.groups.bits[1], 64);
 	weir_vector_meet(&d->matched, &d->either);
 	return 0;
 }
