@@ -53,30 +53,19 @@ __noinline int join_value(__u32 memory, __u32 dimension, __u64 value)
 	return 0;
 }
 
-/* Some of a request's groups, that are still to be joined. */
-struct groups_left {
-	__u64 bits;
-	__u32 memory;
-	__u32 from; /* the number of the lowest bit's group */
-};
-
-static long group_join(__u32 i __attribute__((unused)), struct groups_left *left)
+/* The lowest group of `bits` is joined. The others. The verifier reads it once, not once for each group. */
+__noinline __u64 join_lowest_group(__u32 memory, __u64 bits, __u32 from)
 {
-	__u64 groups = left->bits;
-
-	if (!groups)
-		return 1;
-	join_value(left->memory, WEIR_DIMENSION_GROUP, left->from + weir_lowest_bit(groups));
-	left->bits = groups & (groups - 1);
-	return 0;
+	if (!bits)
+		return 0;
+	join_value(memory, WEIR_DIMENSION_GROUP, from + weir_lowest_bit(bits));
+	return bits & (bits - 1);
 }
 
 static __always_inline void join_groups(__u32 memory, __u64 bits, __u32 from)
 {
-	struct groups_left left = { .bits = bits, .memory = memory, .from = from };
-
-	if (bits)
-		bpf_loop(64, group_join, &left, 0);
+	for (__u32 i = 0; i < 64 && bits; i++)
+		bits = join_lowest_group(memory, bits, from);
 }
 
 /* The user, or one of the groups. */
@@ -93,41 +82,29 @@ __noinline int meet_subject(__u32 memory)
 	return 0;
 }
 
-/* Along a path's segments. */
-struct path_walk {
-	const struct weir_path *path;
-	__u64 value; /* of those that are behind */
-	__u32 depth;
-	__u32 prefixes; /* of which lengths rules have some */
-	__u32 memory;
-};
-
-static long path_join(__u32 n, struct path_walk *walk)
-{
-	if (walk->prefixes >> (n & 31) & 1 && weir_path_is_below(walk->path, walk->depth, n))
-		join_value(walk->memory, WEIR_DIMENSION_PATH, weir_path_below(walk->value));
-	if (n >= walk->depth)
-		return 1;
-	walk->value = weir_path_further(walk->value, weir_path_subject(walk->path, n));
-	return 0;
-}
-
 /* The whole path, or one of its prefixes. prefixes: of which lengths there are some */
 __noinline int meet_path(__u32 memory, const struct weir_path *p, __u32 prefixes)
 {
 	struct decision *d = decision_of(memory);
-	struct path_walk walk = { .path = p, .prefixes = prefixes, .memory = memory };
 	struct weir_server *server;
+	__u64 path = 0;
+	__u32 depth;
 
 	if (!d || !p)
 		return 0;
 	server = server_of(d->server);
 	if (!server)
 		return 0;
-	walk.depth = weir_path_depth(p, server->reading.paths);
-	bpf_loop(WEIR_PATH_SEGMENTS + 1, path_join, &walk, 0);
-	if (walk.depth <= WEIR_PATH_SEGMENTS)
-		join_value(memory, WEIR_DIMENSION_PATH, weir_path_exact(walk.value, weir_path_is_open(p, walk.depth)));
+	depth = weir_path_depth(p, server->reading.paths);
+	for (__u32 n = 0; n <= WEIR_PATH_SEGMENTS; n++) {
+		if (prefixes >> n & 1 && weir_path_is_below(p, depth, n))
+			join_value(memory, WEIR_DIMENSION_PATH, weir_path_below(path));
+		if (n >= depth)
+			break;
+		path = weir_path_further(path, weir_path_subject(p, n));
+	}
+	if (depth <= WEIR_PATH_SEGMENTS)
+		join_value(memory, WEIR_DIMENSION_PATH, weir_path_exact(path, weir_path_is_open(p, depth)));
 	weir_vector_meet(&d->matched, &d->either);
 	return 0;
 }

@@ -216,7 +216,8 @@ static void settings(void **state)
 		CLEANUP_FREE char *before = saved_state(f);
 
 		fake_fail(steps[i], 1);
-		refuse(f, "apply", APPLY(OBJECT(Throttle, "api", "\"identity\":{\"exemptUsers\":[\"ann\"]}")), steps[i]);
+		refuse(f, "apply", APPLY(OBJECT(Throttle, "api", "\"identity\":{\"exemptUsers\":[\"ann\"]}")),
+		       steps[i]);
 		assert_saved(f, before);
 		assert_int_equal(dp->servers[0].n_listens, 1);
 	}
@@ -320,11 +321,10 @@ static void attached_with_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		with_agent(applied),	       with_agent(taken_back),	     with_agent(refused),
-		with_agent(attached_with_it),  with_agent(for_which_server), with_agent(levels_of_its_own),
-		with_agent(list_width),
-		with_agent(settings),	       with_agent(paused_by_both),   with_agent(dry_run_by_both),
-		with_agent(told_what_changes),
+		with_agent(applied),	      with_agent(taken_back),	     with_agent(refused),
+		with_agent(attached_with_it), with_agent(for_which_server),  with_agent(levels_of_its_own),
+		with_agent(list_width),	      with_agent(settings),	     with_agent(paused_by_both),
+		with_agent(dry_run_by_both),  with_agent(told_what_changes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -125,12 +125,8 @@ static void addresses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(of_one_user),
-		cmocka_unit_test(of_several),
-		cmocka_unit_test(of_somebody_exempt),
-		cmocka_unit_test(keys),
-		cmocka_unit_test(names),
-		cmocka_unit_test(seals),
+		cmocka_unit_test(of_one_user), cmocka_unit_test(of_several), cmocka_unit_test(of_somebody_exempt),
+		cmocka_unit_test(keys),	       cmocka_unit_test(names),	     cmocka_unit_test(seals),
 		cmocka_unit_test(addresses),
 	};
 

@@ -129,8 +129,8 @@ static int write_policy(struct server *server, FILE *out)
 int server_write(struct server *server, FILE *out)
 {
 	int ret = write_open(server_settings_chosen(server), out) ?:
-			  write_limits(server, out)		   ?:
-								     write_policy(server, out);
+			  write_limits(server, out)		  ?:
+								    write_policy(server, out);
 
 	putc_unlocked('}', out);
 	return ret;
