@@ -78,3 +78,11 @@ int frame_verdict(const struct packet *p)
 	assert_int_equal(run[0].verdict, run[1].verdict);
 	return run[0].verdict;
 }
+
+int native_verdict(const struct packet *p)
+{
+	struct frame_run run = { .program = programs[0], .packet = p };
+
+	assert_int_equal(call_inside(run_inside, &run), 0);
+	return run.verdict;
+}

@@ -13,5 +13,7 @@ int frames_close(void **state);
 void device_add(__u32 tags, __u8 last);
 /* enum xdp_action: by both programs, which must agree. */
 int frame_verdict(const struct packet *p);
+/* By the program for native mode alone: it takes frames in several pieces. */
+int native_verdict(const struct packet *p);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "weir/conn/conn.h"
 
-#define PACKET_ROOM 4096
+#define PACKET_ROOM 16384
 #define CLIENT_PORT 40000
 #define SERVER_PORT 8080
 

@@ -213,6 +213,31 @@ static void test_what_passes_leaves_no_trace(void **state)
 	assert_int_equal(bpf_map_get_next_key(dp->maps.admitted, NULL, &(struct weir_flow){}), -ENOENT);
 }
 
+/* A jumbo frame is in pieces of a page. Each of its bytes is in the sum, and a frame that ends before its packet passes. */
+static void test_several_pieces(void **state)
+{
+	static char data[3 * 4096];
+	struct spec spec = { .seq = 1, .flags = WEIR_TCP_SYN, .text = data };
+
+	(void)state;
+	memset(data, 'x', sizeof(data));
+	for (int ipv6 = 0; ipv6 < 2; ipv6++) {
+		spec.ipv6 = ipv6;
+		for (spec.n_text = 1; spec.n_text < 9000; spec.n_text += 171) {
+			struct packet other;
+
+			packet_build(&packet, &spec);
+			assert_int_equal(native_verdict(&packet), XDP_DROP);
+			other = packet;
+			other.bytes[packet.length - 1] ^= 1;
+			assert_int_equal(native_verdict(&other), XDP_PASS);
+			other = packet;
+			other.length--;
+			assert_int_equal(native_verdict(&other), XDP_PASS);
+		}
+	}
+}
+
 /* Nothing that the bytes say brings it out of order; and what it drops is a whole SYN to the server. */
 static void test_any_bytes(void **state)
 {
@@ -239,6 +264,7 @@ int main(void)
 		XDP_TEST(what_tc_sees_to),
 		XDP_TEST(who_is_not_asked),
 		XDP_TEST(what_passes_leaves_no_trace),
+		XDP_TEST(several_pieces),
 		XDP_TEST(any_bytes),
 	};
 

@@ -118,6 +118,26 @@ static void heavy_ones_in_a_crowd(void **state)
 	free(exact);
 }
 
+/* A flood from a million, of whom each sends a few: those with one part in a thousand of it have their rows, nearly from the beginning. */
+static void heavy_ones_in_a_flood(void **state)
+{
+	const __u32 heavy = 20, each = 4000, crowd = 4000000;
+	struct random random = { 11 };
+
+	(void)state;
+	for (__u32 i = 0; i < crowd; i++) {
+		ask(subject_of(heavy + random_below(&random, 1 << 20)), 1 + i * 1000ULL, true);
+		if (i % (crowd / (heavy * each)) == 0)
+			ask(subject_of(i / (crowd / (heavy * each)) % heavy), 1 + i * 1000ULL, true);
+	}
+	for (__u32 i = 0; i < heavy; i++) {
+		const struct weir_heavy_row *row = row_of(subject_of(i));
+
+		assert_non_null(row);
+		assert_in_range(row->counts.requests, each * 95 / 100, each);
+	}
+}
+
 /* The bound that the algorithm promises: more than 1/WAYS of a set's weight. */
 static void the_bound(void **state)
 {
@@ -336,6 +356,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(exact_while_there_is_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(heavy_ones_in_a_crowd, setup, teardown),
+		cmocka_unit_test_setup_teardown(heavy_ones_in_a_flood, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_bound, setup, teardown),
 		cmocka_unit_test_setup_teardown(yesterdays_give_way, setup, teardown),
 		cmocka_unit_test(weights_halve),
