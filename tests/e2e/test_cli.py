@@ -76,13 +76,17 @@ REFUSED = {
     "resume web2": 'no server "web2"',
     "limit set user --qps 1 --burst 1 --server web2": 'no server "web2"',
     "limit delete user --server web2": 'no server "web2"',
-    "limit list --server web2": 'no server "web2"',
+    "limit list --server web2": 'no server "web2": is "web" meant?',
     "limit delete user carol": "has nothing for \"carol\"",
     "limit delete total": "has no limit \"total\"",
     "limit set total --qps 1": "burst is missing",
     "limit set total --burst 1": "qps is missing",
     "limit set user carol --qps 1": "burst is missing",
     "limit delete usr": 'has no limit "usr": is "user" meant?',
+    "limit set usr --qps 1 --burst 1": 'no limit "usr": is "user" meant?',
+    "limit set totl --qps 1 --burst 1": 'no limit "totl": is "total" meant?',
+    "top web2": 'no server "web2": is "web" meant?',
+    "history web2": 'no server "web2": is "web" meant?',
 }
 
 

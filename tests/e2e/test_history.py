@@ -30,7 +30,8 @@ def test_before_a_minute_is_over(world, site):
     assert total(world, "refusal", "limit", "user") == {("user", "alice"): (1, 1, 0)}
     assert total(world, "limit", "server", "limit") == {("web", "user"): (4, 1, 0)}
     assert total(world, "server", "server") == {("web",): (4, 1, 0)}
-    assert history(world, "--filter", "carol") == history(world, "other") == []
+    assert history(world, "--filter", "carol") == history(world, "web", "--filter", "carol") == []
+    assert world.weir.refused("history", "other") == 'weir: there is no server "other"'
     assert [row["user"] for row in history(world, "web", "--filter", "BO")] == ["bob"]
 
 

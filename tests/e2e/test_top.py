@@ -75,6 +75,22 @@ def test_who_is_refused(world, site):
     assert limits["namespace"]["refused"] == 1
 
 
+def why_empty(world, *words):
+    """What is said beside a table without rows."""
+    done = world.weir.run("top", "--once", "--interval", "100ms", *words)
+    assert len(done.stdout.splitlines()) == 1
+    return done.stderr
+
+
+def test_no_rows(world, site):
+    assert why_empty(world) == ""
+    assert "limits on connections" in why_empty(world, "--by", "connection")
+    assert "there is no limit" in why_empty(world, "--by", "limit")
+    site.client("alice").get("/")
+    assert "nothing was refused" in why_empty(world, "--by", "refusal")
+    assert "text of the filter" in why_empty(world, "--filter", "bob")
+
+
 def test_rates_and_what_is_left_out(world, site):
     """While somebody asks all the time, there is a rate, and it is all of the load."""
     client, stop = site.client("busy"), threading.Event()
@@ -224,6 +240,21 @@ def test_on_a_terminal(world, site):
     screen.expect("by refused")
     screen.press("p")
     screen.expect("paused")
+    assert screen.end() == (0, True)
+
+
+def test_a_narrow_terminal(world, site):
+    """The columns that matter are whole, and all keys are there."""
+    site.client("system:serviceaccount:ci:builder").get("/")
+    screen = Screen(world, rows=24, columns=80)
+    world.at_end(screen.close)
+    screen.expect("q quit")
+    screen.expect("q quit")  # one whole screen
+    for text in "DRY-RUN/S  HELD/S", "SHARE", "TREND", "x refusal", "/ filter", "esc back", "+- interval":
+        assert text in screen.said
+    assert "FIRST SEEN" not in screen.said
+    lines = [re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", line) for line in re.split(r"\r\n|\x1b\[\d+;1H", screen.said)]
+    assert max(map(len, lines)) <= 80
     assert screen.end() == (0, True)
 
 

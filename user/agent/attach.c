@@ -128,7 +128,7 @@ int server_attach(struct agent *agent, struct server *server, json_t *netns_inod
 int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
 	json_t *description = NULL, *inode = NULL;
-	CLEANUP_FREE char *unheard = NULL, *other_weir = NULL;
+	CLEANUP_FREE char *unheard = NULL, *other_weir = NULL, *refuses_not = NULL;
 	struct server *server = NULL;
 	json_error_t why;
 	int slot, ret;
@@ -142,7 +142,8 @@ int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct
 	if (slot < 0)
 		return slot;
 	other_weir = net_other_weir(server_net(agent, agent->state.servers[slot]));
-	*result = json_pack("{s:s}", "name", agent->state.servers[slot]->name);
+	refuses_not = inside_refuses_not(agent, slot);
+	*result = json_pack("{s:s, s:s*}", "name", agent->state.servers[slot]->name, "refuses_not", refuses_not);
 	if (unheard || other_weir)
 		json_object_set_new(*result, "warnings", json_pack("[s*, s*]", unheard, other_weir));
 	return 0;

@@ -219,6 +219,9 @@ int agent_history(struct agent *agent, json_t *arguments, json_t **result, struc
 	if (!sum)
 		return error_set(err, -ENOMEM, "out of memory");
 	ret = read_files(agent, time(NULL) - since_s, by, sum, err) ?: add_latest(agent, by, sum, err);
+	/* One that is gone may be asked for: what is known of it stays. */
+	if (!ret && name && !sum->taken && state_find(&agent->state, name) < 0)
+		ret = state_unknown(&agent->state, name, err);
 	if (!ret)
 		*result = json_pack("{s:s, s:o, s:I}", "by", by, "rows", history_sum_rows(sum), "left_out",
 				    (json_int_t)history_sum_left_out(sum));

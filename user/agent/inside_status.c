@@ -97,6 +97,22 @@ const char *inside_lane(const struct agent *agent, int slot)
 	return lane_of(agent, slot, seen);
 }
 
+char *inside_refuses_not(const struct agent *agent, int slot)
+{
+	const struct server *server = agent->state.servers[slot];
+	CLEANUP_JSON json_t *status = NULL;
+	const char *why;
+	char *text;
+
+	if (strcmp(inside_lane(agent, slot), "see"))
+		return NULL;
+	status = inside_status(agent, slot);
+	why = json_string_value(json_object_get(status, "why"));
+	if (server->inside == INSIDE_SEE)
+		why = "inside: see";
+	return asprintf(&text, "%s", why ?: "see") < 0 ? NULL : text;
+}
+
 __u32 inside_explained(const struct agent *agent, int slot)
 {
 	const struct inside_served *seen = seen_in(agent, slot);

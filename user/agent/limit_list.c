@@ -43,7 +43,7 @@ int agent_limit_list(struct agent *agent, json_t *arguments, json_t **result, st
 	if (json_unpack_ex(arguments, &why, 0, "{s?s !}", "server", &name))
 		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
 	if (name && state_find(&agent->state, name) < 0)
-		return error_set(err, -ENOENT, "there is no server \"%s\"", name);
+		return state_unknown(&agent->state, name, err);
 	list = json_array();
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
 		const struct server *server = agent->state.servers[slot];

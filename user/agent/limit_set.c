@@ -10,10 +10,9 @@
 #include "agent/limits.h"
 #include "agent/log.h"
 #include "base/cleanup.h"
+#include "base/nearest.h"
 #include "model/amount_json.h"
 #include "model/key.h"
-#include "rules/limit_idle.h"
-#include "rules/limit_inside.h"
 #include "state/room.h"
 
 /* --- a limit that is new */
@@ -272,6 +271,21 @@ static json_t *merged(const struct limit *limit, json_t *given, const char *subj
 	return whole;
 }
 
+/* A new limit that has no key: a name that was misspelled, perhaps. */
+static int check_name(const struct server *server, const char *name, struct error *err)
+{
+	struct nearest meant = nearest_to(name);
+
+	for (__u32 builtin = 0; builtin < WEIR_LIMIT_TYPES; builtin++)
+		nearest_try(&meant, limit_builtin_name(builtin));
+	for (size_t i = 0; i < server->n_limits; i++)
+		nearest_try(&meant, server->limits[i].name);
+	if (!meant.found || limit_builtin(name) >= 0)
+		return 0;
+	return error_set(err, -ENOENT, "there is no limit \"%s\": is \"%s\" meant? A new one needs a key", name,
+			 meant.found);
+}
+
 int limit_set(struct agent *agent, int slot, json_t *given, const char *subject, struct error *err)
 {
 	const struct server *server = agent->state.servers[slot];
@@ -283,7 +297,8 @@ int limit_set(struct agent *agent, int slot, json_t *given, const char *subject,
 
 	if (json_object_get(given, "overrides") || json_object_get(given, "number"))
 		return error_set(err, -EINVAL, "an override is set for one subject at a time");
-	ret = limit_from_json(whole, &wanted, err);
+	ret = limit || !name || json_object_get(given, "key") ? 0 : check_name(server, name, err);
+	ret = ret ?: limit_from_json(whole, &wanted, err);
 	if (!ret && json_object_get(given, "keys"))
 		ret = check_keys(limit, &wanted, subject, err);
 	if (ret)
@@ -299,46 +314,4 @@ int limit_set(struct agent *agent, int slot, json_t *given, const char *subject,
 	if (!ret)
 		wanted = (struct limit){ 0 }; /* the server's now */
 	return ret;
-}
-
-int agent_limit_set(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
-{
-	const char *server = NULL, *subject = NULL, *name;
-	CLEANUP_FREE char *unseen = NULL;
-	const struct limit *limit;
-	json_t *idle;
-	char canonical[KEY_SUBJECT_TEXT];
-	json_error_t why;
-	json_t *given;
-	int slot, ret;
-
-	if (json_unpack_ex(arguments, &why, 0, "{s?s, s:o, s?s !}", "server", &server, "limit", &given, "subject",
-			   &subject))
-		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
-	slot = server_named(agent, server, err);
-	if (slot < 0)
-		return slot;
-	ret = limit_set(agent, slot, given, subject, err);
-	if (ret)
-		return ret;
-	name = json_string_value(json_object_get(given, "name"));
-	limit = server_limit(agent->state.servers[slot], name);
-	if (subject)
-		key_subject_parse(limit->key, subject, canonical, NULL);
-	*result = json_pack("{s:s, s:s, s:s?}", "server", agent->state.servers[slot]->name, "limit", name, "subject",
-			    subject ? canonical : NULL);
-	log_info("server \"%s\": limit %s%s%s is set", agent->state.servers[slot]->name, name, subject ? " " : "",
-		 subject ? canonical : "");
-	if (json_object_get(given, "mode"))
-		json_object_set(*result, "mode", json_object_get(given, "mode"));
-	idle = limit_idle(limit, agent->state.servers[slot]->tenancy.tenant == WEIR_TENANT_PATH);
-	if (agent->state.servers[slot]->inside != INSIDE_OFF)
-		limit_inside(limit, agent->state.servers[slot]->inside == INSIDE_HOLD, idle);
-	unseen = limit_unseen(agent, slot, limit, subject ? canonical : NULL);
-	if (unseen)
-		json_array_append_new(idle, json_string(unseen));
-	if (json_array_size(idle))
-		json_object_set(*result, "warnings", idle);
-	json_decref(idle);
-	return 0;
 }

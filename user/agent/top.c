@@ -188,7 +188,7 @@ int agent_top(struct agent *agent, json_t *arguments, json_t **result, struct er
 	if (name)
 		only = state_find(&agent->state, name);
 	if (name && only < 0)
-		return error_set(err, -ENOENT, "there is no server \"%s\"", name);
+		return state_unknown(&agent->state, name, err);
 	for (top.slot = 0; top.slot < WEIR_MAX_SERVERS && !ret; top.slot++) {
 		if (agent->state.servers[top.slot] && (!name || top.slot == only))
 			ret = add_server(&top, servers, err);

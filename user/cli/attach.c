@@ -331,7 +331,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static int print_attached(json_t *result)
 {
 	cli_warn(result, "");
-	return printf("server \"%s\" is attached\n", cli_text(result, "name")) < 0;
+	printf("server \"%s\" is attached", cli_text(result, "name"));
+	cli_print_refuses_not(result);
+	return ferror(stdout);
 }
 
 /* netns_inode: which namespace "this one" is, for the agent to compare with its own. */

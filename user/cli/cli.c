@@ -152,6 +152,15 @@ void cli_parse_plain(const struct command *command, const char **argument, int a
 	cli_parse(command, parse_argument, argument, argc, argv);
 }
 
+void cli_print_refuses_not(json_t *result)
+{
+	CLEANUP_FREE char *why = output_visible(cli_text(result, "refuses_not"));
+
+	if (why && *why)
+		printf("; what is over a limit passes inside it: %s", why);
+	putchar('\n');
+}
+
 void cli_warn(json_t *result, const char *about)
 {
 	json_t *warning;

@@ -238,8 +238,9 @@ static void print_limit(json_t *result, const char *became)
 {
 	CLEANUP_FREE char *subject = output_visible(cli_text(result, "subject"));
 
-	printf("server \"%s\": limit %s%s%s is %s\n", cli_text(result, "server"), cli_text(result, "limit"),
+	printf("server \"%s\": limit %s%s%s is %s", cli_text(result, "server"), cli_text(result, "limit"),
 	       subject && *subject ? " " : "", subject ?: "", became);
+	cli_print_refuses_not(result);
 }
 
 /* mode: as it was given; "": it was not */

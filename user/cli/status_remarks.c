@@ -71,8 +71,13 @@ static void add_inside(json_t *remarks, const char *server, json_t *inside)
 {
 	CLEANUP_FREE char *why = said(inside, "why"), *text = said(inside, "text");
 
+	/* Limits may be enforced: nothing else says that nobody is refused. */
+	bool sees = !strcmp(cli_text(inside, "lane"), "see");
+
 	if (text)
-		remark(remarks, server, false, text_of("inside: %s%s%s", text, why ? ": " : "", why ?: ""));
+		remark(remarks, server, false,
+		       text_of("inside: %s%s%s%s", text, sees ? ": requests over their limits pass" : "",
+			       why ? ": " : "", why ?: ""));
 	else if (why)
 		remark(remarks, server, true, text_of("inside: off: %s", why));
 }

@@ -176,18 +176,31 @@ static void wait_for(__u64 ms)
 	nanosleep(&pause, NULL);
 }
 
+/* Said once: of a stream it may be otherwise later. */
+static void say_why_empty(const struct top_look *look, const struct top *top, bool *said)
+{
+	const char *why = *said ? NULL : top_why_empty(look, top);
+
+	*said = true;
+	if (why)
+		fprintf(stderr, "weir: no rows: %s\n", why);
+}
+
 /* The first answer only says from where on to count. */
 static int print_lines(const struct top_look *look, bool once, struct error *err)
 {
 	CLEANUP_TABLE struct table *table = top_table(look, !once);
 	CLEANUP_TOP struct top top = { 0 };
 	int ret = table ? top_ask(look, &top, err) : error_set(err, -ENOMEM, "out of memory");
+	bool said = false;
 
 	while (!ret) {
 		wait_for(look->interval_ms);
 		ret = top_ask(look, &top, err);
 		if (!ret && print_sample(look, &top, table, once))
 			ret = error_set(err, -EIO, "cannot write the output");
+		if (!ret)
+			say_why_empty(look, &top, &said);
 		if (once)
 			break;
 	}

@@ -5,6 +5,8 @@
 
 #include "show/top.h"
 
+#define TOP_SPARE 6 /* columns that can be spared */
+
 /* What one looks at. */
 struct top_look {
 	const char *server; /* NULL: all */
@@ -13,6 +15,7 @@ struct top_look {
 	__u64 interval_ms;
 	size_t rows;  /* at most */
 	char *filter; /* only what has this text in it; owned; NULL: all */
+	size_t left_out; /* columns that there is no room for, at most TOP_SPARE: those that can be spared most easily */
 };
 
 /* What can be looked at, with the members that say what a row is of. */
@@ -37,6 +40,9 @@ struct table *top_table(const struct top_look *look, bool with_time);
 int top_table_fill(struct table *table, const struct top_look *look, struct top *top, bool with_time);
 /* The n-th row that is shown; NULL: there are not so many. */
 const struct top_subject *top_shown(const struct top_look *look, const struct top *top, size_t n);
+
+/* Why no row is shown, for people; NULL: some are, or nothing was asked. */
+const char *top_why_empty(const struct top_look *look, const struct top *top);
 
 /* Takes the terminal until somebody quits. 0, or a negative errno with err filled in. */
 int top_screen(struct top_look *look, struct error *err);

@@ -16,7 +16,7 @@
 #define REVERSE "\033[7m"
 #define BOLD "\033[1m"
 #define PLAIN "\033[0m"
-#define LINES_AROUND 5 /* of the screen, that are no rows */
+#define LINES_AROUND 4 /* of the screen, that are neither rows nor keys */
 
 static struct winsize size_now(void)
 {
@@ -71,24 +71,71 @@ static void draw_head(const struct screen *s, unsigned int columns)
 	if (s->problem.text[0])
 		draw_text(columns, REVERSE, "%s", s->problem.text);
 	else
-		draw_text(columns, "", "%s", "");
+		draw_text(columns, "", "%s", top_why_empty(look, &s->top) ?: "");
+}
+
+/* Columns that a line takes: continuation bytes of UTF-8 take none. */
+static unsigned int columns_of(const char *line, size_t length)
+{
+	unsigned int columns = 0;
+
+	for (size_t i = 0; i < length; i++)
+		columns += ((unsigned char)line[i] & 0xc0) != 0x80;
+	return columns;
+}
+
+static unsigned int widest(const char *text)
+{
+	unsigned int columns = 0;
+
+	while (text && *text) {
+		size_t n = strcspn(text, "\n");
+		unsigned int line = columns_of(text, n);
+
+		columns = line > columns ? line : columns;
+		text += n + (text[n] == '\n');
+	}
+	return columns;
+}
+
+/* The table as text. The caller frees it; NULL without memory. */
+static char *table_text(const struct top_look *look, struct top *top)
+{
+	CLEANUP_TABLE struct table *table = top_table(look, false);
+	char *text = NULL;
+	size_t length;
+	FILE *out = open_memstream(&text, &length);
+
+	if (!out)
+		return NULL;
+	if (!top_table_fill(table, look, top, false))
+		table_print(table, out);
+	if (!fclose(out))
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* With as many columns as there is room for. */
+static char *fitting_text(const struct top_look *look, unsigned int columns, struct top *top)
+{
+	struct top_look narrow = *look;
+
+	for (narrow.left_out = 0;; narrow.left_out++) {
+		char *text = table_text(&narrow, top);
+
+		if (!text || narrow.left_out == TOP_SPARE || widest(text) <= columns)
+			return text;
+		free(text);
+	}
 }
 
 static void draw_rows(const struct screen *s, unsigned int columns, struct top *top)
 {
-	CLEANUP_TABLE struct table *table = top_table(s->look, false);
-	CLEANUP_FREE char *text = NULL;
-	size_t length, row = 0;
-	FILE *out = open_memstream(&text, &length);
-	const char *line;
+	CLEANUP_FREE char *text = fitting_text(s->look, columns, top);
+	const char *line = text;
 
-	if (!out)
-		return;
-	if (!top_table_fill(table, s->look, top, false))
-		table_print(table, out);
-	if (fclose(out))
-		return;
-	for (line = text; line && *line; row++) {
+	for (size_t row = 0; line && *line; row++) {
 		size_t n = strcspn(line, "\n");
 
 		draw_line(line, n, columns, row == 0 ? BOLD : row == s->selected + 1 ? REVERSE : "");
@@ -96,21 +143,61 @@ static void draw_rows(const struct screen *s, unsigned int columns, struct top *
 	}
 }
 
+/* --- keys */
+
+static const char *const keys[] = { "u user",	 "n namespace",	 "v verb",	"r resource",
+				    "s source",	 "c connection", "l limit",	"a request",
+				    "x refusal", "o sort",	 "/ filter",	"enter look into",
+				    "esc back",	 "p pause",	 "+- interval", "q quit" };
+#define KEYS (sizeof(keys) / sizeof(*keys))
+#define BETWEEN 2
+
+/* The first key of the line after that which begins with this one. */
+static size_t next_line(size_t key, unsigned int columns)
+{
+	size_t used = strlen(keys[key++]);
+
+	while (key < KEYS && used + BETWEEN + strlen(keys[key]) <= columns)
+		used += BETWEEN + strlen(keys[key++]);
+	return key;
+}
+
+static unsigned int key_lines(unsigned int columns)
+{
+	unsigned int lines = 0;
+
+	for (size_t key = 0; key < KEYS; key = next_line(key, columns))
+		lines++;
+	return lines;
+}
+
+static void draw_keys(const struct winsize *size, unsigned int lines)
+{
+	unsigned int row = size->ws_row > lines ? size->ws_row - lines + 1 : 1;
+
+	for (size_t key = 0; key < KEYS; row++) {
+		size_t next = next_line(key, size->ws_col);
+
+		printf("\033[%u;1H", row);
+		for (bool first = true; key < next; key++, first = false)
+			printf("%*s%s", first ? 0 : BETWEEN, "", keys[key]);
+		printf("\033[K");
+	}
+}
+
 void top_draw(struct screen *s)
 {
 	struct winsize size = size_now();
+	unsigned int lines = key_lines(size.ws_col), around = LINES_AROUND + lines;
 
-	s->look->rows = size.ws_row > LINES_AROUND ? size.ws_row - LINES_AROUND : 1;
+	s->look->rows = size.ws_row > around ? size.ws_row - around : 1;
 	fputs(HOME, stdout);
 	draw_head(s, size.ws_col);
 	draw_rows(s, size.ws_col, &s->top);
 	fputs(END_SCREEN, stdout);
-	printf("\033[%u;1H", size.ws_row);
 	if (s->typing)
-		printf("only with: %s_\033[K", s->typed);
+		printf("\033[%u;1Honly with: %s_\033[K", size.ws_row, s->typed);
 	else
-		printf("%.*s\033[K", size.ws_col,
-		       "u user  n namespace  v verb  r resource  s source  c connection  l limit  a request  x refusal  "
-		       "o sort  / filter  enter look into  p pause  +- interval  q quit");
+		draw_keys(&size, lines);
 	fflush(stdout);
 }

@@ -11,6 +11,21 @@
 
 #define HEADS_MAX 16
 
+/* What stands behind the names; the first are enum top_number. */
+enum measured {
+	MEASURED_REQUESTS = TOP_REQUESTS,
+	MEASURED_REFUSED = TOP_REFUSED,
+	MEASURED_DRY_RUN = TOP_DRY_RUN,
+	MEASURED_HELD = TOP_HELD,
+	MEASURED_IN_FLIGHT = TOP_NUMBERS,
+	MEASURED_SHARE,
+	MEASURED_TREND,
+	MEASURED_TOTAL,
+	MEASURED_FIRST,
+	MEASURED_LAST,
+	MEASURED,
+};
+
 const struct top_kind top_kinds[] = {
 	{ "user", 'u', { "user" }, "request" },
 	{ "namespace", 'n', { "namespace" }, "request" },
@@ -64,10 +79,24 @@ const char *top_head(const char *member)
 	return "";
 }
 
+static const struct {
+	const char *head;
+	size_t spared; /* on a narrow screen: the how manieth that is left out; 0: never */
+} measured[] = {
+	[MEASURED_REQUESTS] = { "REQ/S", 0 },	   [MEASURED_REFUSED] = { "REFUSED/S", 0 },
+	[MEASURED_DRY_RUN] = { "DRY-RUN/S", 0 },   [MEASURED_HELD] = { "HELD/S", 0 },
+	[MEASURED_IN_FLIGHT] = { "IN FLIGHT", 4 }, [MEASURED_SHARE] = { "SHARE", 6 },
+	[MEASURED_TREND] = { "TREND", 5 },	   [MEASURED_TOTAL] = { "REQUESTS", 2 },
+	[MEASURED_FIRST] = { "FIRST SEEN", 1 },	   [MEASURED_LAST] = { "LAST SEEN", 3 },
+};
+
+static bool has_column(const struct top_look *look, enum measured column)
+{
+	return !measured[column].spared || measured[column].spared > look->left_out;
+}
+
 struct table *top_table(const struct top_look *look, bool with_time)
 {
-	static const char *const numbers[] = { "REQ/S", "REFUSED/S", "DRY-RUN/S", "HELD/S",	"IN FLIGHT",
-					       "SHARE", "TREND",     "REQUESTS",  "FIRST SEEN", "LAST SEEN" };
 	static const char *heads[HEADS_MAX];
 	const struct top_kind *kind = top_kind_of(look->by);
 	size_t n = 0;
@@ -78,8 +107,9 @@ struct table *top_table(const struct top_look *look, bool with_time)
 		heads[n++] = "SERVER";
 	for (const char *const *member = kind->members; *member; member++)
 		heads[n++] = top_head(*member);
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-		heads[n++] = numbers[i];
+	for (enum measured column = 0; column < MEASURED; column++)
+		if (has_column(look, column))
+			heads[n++] = measured[column].head;
 	return table_new(heads, n);
 }
 
@@ -123,12 +153,48 @@ static void cell_now(struct table *table)
 	table_cell(table, "%s", text);
 }
 
+static void cell_in_flight(struct table *table, json_t *in_flight)
+{
+	if (in_flight)
+		table_cell(table, "%lld", json_integer_value(in_flight));
+	else
+		table_cell(table, "-");
+}
+
+static void cell_trend(struct table *table, const struct top_subject *subject)
+{
+	CLEANUP_FREE char *trend = top_trend_text(subject);
+
+	table_cell(table, "%s", trend ?: "");
+}
+
+static void cell_measured(struct table *table, enum measured column, const struct top *top,
+			  const struct top_subject *subject)
+{
+	switch (column) {
+	case MEASURED_IN_FLIGHT:
+		return cell_in_flight(table, json_object_get(subject->row, "in_flight"));
+	case MEASURED_SHARE:
+		table_cell(table, "%.0f%%", subject->share * 100);
+		return;
+	case MEASURED_TREND:
+		return cell_trend(table, subject);
+	case MEASURED_TOTAL:
+		table_cell(table, "%llu", subject->counts[TOP_REQUESTS]);
+		return;
+	case MEASURED_FIRST:
+		return cell_age(table, top->now_ns, subject->first_ns);
+	case MEASURED_LAST:
+		return cell_age(table, top->now_ns, subject->last_ns);
+	default:
+		return cell_rate(table, subject->rates.of[column]);
+	}
+}
+
 static void fill_row(struct table *table, const struct top_look *look, const struct top *top,
 		     const struct top_subject *subject, bool with_time)
 {
 	const struct top_kind *kind = top_kind_of(look->by);
-	json_t *in_flight = json_object_get(subject->row, "in_flight");
-	CLEANUP_FREE char *trend = top_trend_text(subject);
 
 	if (with_time)
 		cell_now(table);
@@ -136,17 +202,9 @@ static void fill_row(struct table *table, const struct top_look *look, const str
 		table_cell(table, "%s", cli_text(subject->row, "server"));
 	for (const char *const *member = kind->members; *member; member++)
 		table_cell(table, "%s", json_string_value(json_object_get(subject->row, *member)) ?: "-");
-	for (int i = 0; i < TOP_NUMBERS; i++)
-		cell_rate(table, subject->rates.of[i]);
-	if (in_flight)
-		table_cell(table, "%lld", json_integer_value(in_flight));
-	else
-		table_cell(table, "-");
-	table_cell(table, "%.0f%%", subject->share * 100);
-	table_cell(table, "%s", trend ?: "");
-	table_cell(table, "%llu", subject->counts[TOP_REQUESTS]);
-	cell_age(table, top->now_ns, subject->first_ns);
-	cell_age(table, top->now_ns, subject->last_ns);
+	for (enum measured column = 0; column < MEASURED; column++)
+		if (has_column(look, column))
+			cell_measured(table, column, top, subject);
 }
 
 int top_table_fill(struct table *table, const struct top_look *look, struct top *top, bool with_time)
@@ -162,4 +220,34 @@ int top_table_fill(struct table *table, const struct top_look *look, struct top 
 		shown++;
 	}
 	return 0;
+}
+
+/* --- no rows */
+
+/* Did something come whose users nobody could read? Of a server that is looked into, what is read there is known. */
+static bool is_unread(const struct top *top)
+{
+	json_t *server;
+	size_t i;
+
+	json_array_foreach (top->totals, i, server)
+		if (cli_number(server, "records") && !json_is_true(json_object_get(server, "inside")))
+			return true;
+	return false;
+}
+
+const char *top_why_empty(const struct top_look *look, const struct top *top)
+{
+	if (top_shown(look, top, 0))
+		return NULL;
+	if (top->n)
+		return "no name has the text of the filter";
+	if (!strcmp(look->by, "connection"))
+		return "connections are counted where there are limits on connections";
+	if (!strcmp(look->by, "limit"))
+		return "there is no limit";
+	if (is_unread(top))
+		return "what came is TLS, of which only addresses are known (--by source); in a Go server attach --inside "
+		       "see reads users";
+	return strcmp(look->by, "refusal") ? NULL : "nothing was refused";
 }

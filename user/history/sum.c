@@ -30,12 +30,13 @@ void history_sum_free(struct history_sum *sum)
 	free(sum);
 }
 
-static bool is_wanted(const struct history_sum *sum, json_t *row)
+static bool is_wanted(struct history_sum *sum, json_t *row)
 {
 	const char *server = json_string_value(json_object_get(row, "server"));
 
 	if (sum->server && (!server || strcmp(server, sum->server) != 0))
 		return false;
+	sum->taken = true;
 	return !sum->filter || top_row_matches(row, sum->filter);
 }
 

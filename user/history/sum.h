@@ -12,6 +12,7 @@
 struct history_sum {
 	const char *server, *filter; /* NULL: all; filter: a text in one of the names */
 	bool added_up;
+	bool taken; /* the server has, or had, rows, whatever the filter */
 	json_t *rows[HISTORY_ROWS_MAX]; /* a ring, or: */
 	size_t n;			/* that were put in, the lost ones included */
 	json_t *by_key;			/* sums, if added_up */

@@ -54,7 +54,10 @@ static void read_pins(struct probe *probe, const char *pin_dir)
 	if (!pins_possible(pin_dir))
 		probe_set(probe, PROBE_PINS, PROBE_NO, "%s is not on a bpffs", pin_dir);
 	else if (own < 0)
-		probe_set(probe, PROBE_PINS, PROBE_UNKNOWN, "%s", own == -EACCES ? no_root : strerror(-own));
+		probe_set(probe, PROBE_PINS, PROBE_UNKNOWN, "%s",
+			  own != -EACCES ? strerror(-own) :
+			  geteuid()	 ? no_root :
+					   "no process above this one can be looked at");
 	else if (own)
 		probe_set(probe, PROBE_PINS, PROBE_NO, "%s is visible only in this mount namespace, and ends with it",
 			  pin_dir);
