@@ -369,9 +369,9 @@ def test_who_enforces_in_see_is_told(world, serve):
     words = "attach", "web", "--port", server.port, "--netns", server.place.server_ns.path
     assert world.weir(*words, "--inside", "see") == \
         'server "web" is attached; what is over a limit passes inside it: inside: see\n'
-    limit = "limit", "set", "user", "--qps", "1", "--burst", "1"
+    limit = "limit", "set", "user", "--server", "web", "--qps", "1", "--burst", "1"
     assert "passes" not in world.weir(*limit, "--dry-run")
-    assert world.weir("limit", "set", "user", "--enforce") == \
+    assert world.weir("limit", "set", "user", "--server", "web", "--enforce") == \
         'server "web": limit user is set, and enforced; what is over a limit passes inside it: inside: see\n'
     assert "requests over their limits pass" in world.weir("status")
     world.weir("detach", "web")
