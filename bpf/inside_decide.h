@@ -140,14 +140,15 @@ __noinline int inside_tell_limit(__u32 memory, __u32 n, __u32 refused)
 	return 0;
 }
 
-/* The narrowest limit that refused it, or would have. */
+/* The narrowest limit that refused it, or would have, or has it paid for later: then its connection is held. */
 static __always_inline void inside_refused_by(const struct decision *d, struct weir_asked *asked)
 {
 	__u32 refused = d->refused ?: d->overlooked, n;
 
-	if (!refused)
+	if (!(refused | d->waited))
 		return;
-	n = weir_lowest_bit(refused) & (WEIR_MATCHES_MAX - 1);
+	asked->counts.held = !refused;
+	n = weir_lowest_bit(refused ?: d->waited) & (WEIR_MATCHES_MAX - 1);
 	asked->slot = d->limits[n];
 	asked->epoch = d->terms[n].epoch;
 }
@@ -263,6 +264,7 @@ static __noinline int inside_settle(struct inside_request *r, const struct weir_
 	count(process->server, weir_source_reason(t->source));
 	r->decision = WEIR_PASSED;
 	r->asked.slot = WEIR_ASKED_NO_SLOT;
+	r->asked.counts.held = 0;
 	r->some = process->layout.share < WEIR_INSIDE_ALL;
 	r->answers = answers && weir_inside_shares(process->layout.share, r->peer.known, r->peer.address, r->peer.port);
 	if (!inside_decide(r, process->server))

@@ -35,6 +35,21 @@ def test_before_a_minute_is_over(world, site):
     assert [row["user"] for row in history(world, "web", "--filter", "BO")] == ["bob"]
 
 
+def test_a_limit_in_mind(world, site):
+    """What one would have refused, though none was set: at least so many, and no more than a dry run of it."""
+    world.weir("limit", "set", "user", "--qps", "0", "--burst", "3", "--dry-run")
+    site.client("alice").drive(9)
+    site.client("bob").drive(2)
+    rows = {row["user"]: row for row in history(world, "--sum", "--over", "0:3")}
+    assert (rows["alice"]["over"], rows["alice"]["dry_run"]) == (6, 6)
+    assert rows["bob"]["over"] == 0
+    heads, first, _ = world.weir("history", "web", "--sum", "--over", "0:3").splitlines()
+    assert dict(zip(heads.split(), first.split()))["OVER"] == "6"
+    assert history(world, "--sum", "--over", "100/m:9")[0]["over"] == 0
+    for words in "x", "1:x", "1:", ":1", "-1":
+        assert "is not QPS or QPS:BURST" in world.weir.refused("history", "--over", words, status=2)
+
+
 def test_over_restarts(world, site):
     """All requests are there, each once, whether an agent was there or not. What ends writes down what it has."""
     alice = site.client("alice")

@@ -70,6 +70,12 @@ def test_a_user_gets_the_limit(world, held, streams):
     assert owed(world) >= 60 - 5 - 5 * took
     assert packets(world, "held_record") > 0
     assert of_limit(world, "user", "admitted") == 60
+    rows = world.weir.json("top", "--once", "--interval", "100ms", "--by", "refusal")["rows"]
+    assert [(row["user"], row["limit"], row["held"], row["refused"]) for row in rows] == [("alice", "user", owed(world), 0)]
+    (row,) = world.weir.json("history", "web", "--by", "user", "--sum")["rows"]
+    assert (row["requests"], row["held"]) == (60, owed(world))
+    (row,) = world.weir.json("history", "web", "--by", "server", "--sum")["rows"]
+    assert row["held"] == owed(world)
 
 
 def test_others_are_not_held(world, held):

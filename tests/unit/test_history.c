@@ -263,6 +263,48 @@ static void added_up(void **state)
 	assert_null(json_object_get(first, "time"));
 }
 
+/* One more minute, of so many requests; returns what the limit would have refused of them. */
+static double over(struct history_sum *sum, int minute, const char *user, int requests)
+{
+	CLEANUP_JSON json_t *row = json_pack("{s:I, s:i, s:s, s:s, s:i}", "time", (json_int_t)NOON + minute * 60,
+					     "seconds", 60, "server", "web", "user", user, "requests", requests);
+
+	history_sum_take(sum, row);
+	return json_real_value(json_object_get(row, "over"));
+}
+
+/* 2 a second and a burst of 4: 124 in a first minute, 120 in one after another. */
+static void a_limit_in_mind(void **state)
+{
+	const struct history_limit limit = { .qps = 2, .burst = 4 };
+	CLEANUP_HISTORY_SUM struct history_sum *sum = history_sum_new(NULL, NULL, true);
+	CLEANUP_JSON json_t *rows = NULL;
+
+	(void)state;
+	sum->limit = &limit;
+	assert_true(over(sum, 0, "alice", 123) == 0);
+	assert_true(over(sum, 1, "alice", 130) == 9); /* one was left */
+	assert_true(over(sum, 1, "bob", 125) == 1);   /* a bucket of his own */
+	assert_true(over(sum, 2, "alice", 121) == 1);
+	assert_true(over(sum, 9, "alice", 125) == 1); /* it was full again, and no fuller */
+	assert_true(over(sum, 10, "alice", 0) == 0);
+	assert_true(over(sum, 11, "alice", 125) == 1);
+	rows = history_sum_rows(sum);
+	assert_int_equal(json_array_size(rows), 2);
+	assert_true(json_real_value(json_object_get(json_array_get(rows, 0), "over")) == 12);
+}
+
+static void no_limit_in_mind(void **state)
+{
+	CLEANUP_HISTORY_SUM struct history_sum *sum = history_sum_new(NULL, NULL, true);
+	CLEANUP_JSON json_t *rows = NULL;
+
+	(void)state;
+	over(sum, 0, "alice", 1000);
+	rows = history_sum_rows(sum);
+	assert_null(json_object_get(json_array_get(rows, 0), "over"));
+}
+
 static size_t count_of(const char *server, const char *filter)
 {
 	CLEANUP_HISTORY_SUM struct history_sum *sum = history_sum_new(server, filter, false);
@@ -319,6 +361,8 @@ int main(void)
 		with_dir(cannot_be_written),
 		with_dir(the_last_one),
 		with_dir(added_up),
+		cmocka_unit_test(a_limit_in_mind),
+		cmocka_unit_test(no_limit_in_mind),
 		with_dir(some_of_them),
 		cmocka_unit_test(too_many),
 	};

@@ -205,11 +205,13 @@ int agent_history(struct agent *agent, json_t *arguments, json_t **result, struc
 	CLEANUP_HISTORY_SUM struct history_sum *sum = NULL;
 	const char *name = NULL, *by = "user", *filter = NULL;
 	json_int_t since_s = HISTORY_HOURS * 3600;
+	struct history_limit limit = { .qps = -1 };
 	int added_up = 0, ret;
 	json_error_t why;
 
-	if (json_unpack_ex(arguments, &why, 0, "{s?s, s?s, s?s, s?I, s?b !}", "name", &name, "by", &by, "filter",
-			   &filter, "since", &since_s, "sum", &added_up))
+	if (json_unpack_ex(arguments, &why, 0, "{s?s, s?s, s?s, s?I, s?b, s?{s:F, s:F !} !}", "name", &name, "by", &by,
+			   "filter", &filter, "since", &since_s, "sum", &added_up, "limit", "qps", &limit.qps, "burst",
+			   &limit.burst))
 		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
 	if (!is_kind(by))
 		return error_set(err, -EINVAL, "bad arguments: there are no rows by \"%s\"", by);
@@ -218,6 +220,7 @@ int agent_history(struct agent *agent, json_t *arguments, json_t **result, struc
 	sum = history_sum_new(name, filter, added_up);
 	if (!sum)
 		return error_set(err, -ENOMEM, "out of memory");
+	sum->limit = limit.qps >= 0 ? &limit : NULL;
 	ret = read_files(agent, time(NULL) - since_s, by, sum, err) ?: add_latest(agent, by, sum, err);
 	/* One that is gone may be asked for: what is known of it stays. */
 	if (!ret && name && !sum->taken && state_find(&agent->state, name) < 0)

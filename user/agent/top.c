@@ -106,7 +106,7 @@ struct weir_heavy_counts top_total(const __u64 *counters)
 		.requests = counters[WEIR_PASSED] + counters[WEIR_EXEMPT] + refused + dry_run + top_records(counters),
 		.refused = refused,
 		.dry_run = dry_run,
-		.held = counters[WEIR_RECORDS_HELD],
+		.held = counters[WEIR_RECORDS_HELD] + counters[WEIR_INSIDE_OWED],
 	};
 }
 

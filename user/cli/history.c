@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/duration.h"
+#include "base/rate.h"
 #include "cli/cli.h"
 #include "cli/top.h"
 #include "history/files.h"
@@ -18,6 +19,7 @@ enum {
 	KEY_SINCE,
 	KEY_SUM,
 	KEY_FILTER,
+	KEY_OVER,
 };
 
 const struct argp_option cli_history_options[] = {
@@ -27,6 +29,9 @@ const struct argp_option cli_history_options[] = {
 	{ "since", KEY_SINCE, "TIME", 0, "how far back, as 10m or 24h (default: 1h)", 0 },
 	{ "sum", KEY_SUM, NULL, 0, "add up all minutes: one row for each name", 0 },
 	{ "filter", KEY_FILTER, "TEXT", 0, "only rows with this text in a name", 0 },
+	{ "over", KEY_OVER, "QPS[:BURST]", 0,
+	  "how many requests a limit of this rate for each name would have refused, at least (BURST: twice the rate, unless it is given)",
+	  0 },
 	{ 0 },
 };
 
@@ -36,6 +41,7 @@ struct history_look {
 	const struct top_kind *kind;
 	bool sum;
 	bool with_server;
+	bool over;
 	json_t *arguments; /* of the agent's command */
 };
 
@@ -62,6 +68,25 @@ static void parse_by(struct argp_state *state, const char *arg, struct history_l
 	cli_check(state, !look->kind, "--by", &err);
 }
 
+static void parse_over(struct argp_state *state, const char *arg, struct history_look *look)
+{
+	CLEANUP_FREE char *qps = strdup(arg);
+	char *burst = qps ? strchr(qps, ':') : NULL;
+	__u64 per_ns = 0, most = 0;
+	struct error err;
+	int ret;
+
+	if (burst)
+		*burst++ = 0;
+	ret = !qps || weir_qps_parse(qps, &per_ns) || (burst && weir_burst_parse(burst, &most));
+	error_set(&err, -EINVAL, "\"%s\" is not QPS or QPS:BURST, as 20 or 20:40", arg);
+	cli_check(state, ret, "--over", &err);
+	look->over = true;
+	json_object_set_new(look->arguments, "limit",
+			    json_pack("{s:f, s:f}", "qps", (double)per_ns / WEIR_QPS, "burst",
+				      burst ? (double)most : 2.0 * per_ns / WEIR_QPS));
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct history_look *look = state->input;
@@ -75,6 +100,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_SUM:
 		look->sum = true;
+		return 0;
+	case KEY_OVER:
+		parse_over(state, arg, look);
 		return 0;
 	case KEY_FILTER:
 		json_object_set_new(look->arguments, "filter", json_string(arg));
@@ -108,6 +136,8 @@ static struct table *new_table(const struct history_look *look)
 		heads[n++] = top_head(*member);
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
 		heads[n++] = counts[i];
+	if (look->over)
+		heads[n++] = "OVER";
 	if (look->sum) {
 		heads[n++] = "PEAK/S";
 		heads[n++] = "MINUTES";
@@ -137,6 +167,8 @@ static void add_row(struct table *table, const struct history_look *look, json_t
 		table_cell(table, "%s", json_string_value(json_object_get(row, *member)) ?: "-");
 	for (int i = 0; i < TOP_NUMBERS; i++)
 		table_cell(table, "%lld", cli_number(row, top_numbers[i]));
+	if (look->over)
+		table_cell(table, "%.0f", json_real_value(json_object_get(row, "over")));
 	if (look->sum) {
 		table_cell(table, "%.1f", json_number_value(json_object_get(row, "peak")));
 		table_cell(table, "%lld", cli_number(row, "minutes"));

@@ -179,7 +179,7 @@ static void wait_for(__u64 ms)
 /* Said once: of a stream it may be otherwise later. */
 static void say_why_empty(const struct top_look *look, const struct top *top, bool *said)
 {
-	const char *why = *said ? NULL : top_why_empty(look, top);
+	const char *why = *said || cli.format != OUTPUT_TABLE ? NULL : top_why_empty(look, top);
 
 	*said = true;
 	if (why)

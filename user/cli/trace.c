@@ -267,7 +267,10 @@ static int follow(const struct requests_view *view, const struct trace_options *
 		return ret;
 	if (!once)
 		say_servers(json_object_get(result, "servers"));
-	return requests_print_heads(table, err) ?: read_stream(stream, &sink, trace->count, err);
+	ret = requests_print_heads(table, err) ?: read_stream(stream, &sink, trace->count, err);
+	if (!ret && once && !sink.taken && cli.format == OUTPUT_TABLE)
+		fprintf(stderr, "weir: nothing has been refused since the agent started\n");
+	return ret;
 }
 
 /* What the agent has kept is read to its end before the log is: an entry comes there when its request has ended. */

@@ -17,6 +17,7 @@ struct history_sum *history_sum_new(const char *server, const char *filter, bool
 	sum->filter = filter;
 	sum->added_up = added_up;
 	sum->by_key = json_object();
+	sum->tokens = json_object();
 	return sum;
 }
 
@@ -27,6 +28,7 @@ void history_sum_free(struct history_sum *sum)
 	for (size_t i = 0; i < HISTORY_ROWS_MAX; i++)
 		json_decref(sum->rows[i]);
 	json_decref(sum->by_key);
+	json_decref(sum->tokens);
 	free(sum);
 }
 
@@ -38,6 +40,41 @@ static bool is_wanted(struct history_sum *sum, json_t *row)
 		return false;
 	sum->taken = true;
 	return !sum->filter || top_row_matches(row, sum->filter);
+}
+
+/* --- a limit that one has in mind */
+
+static double bounded(double tokens, double burst)
+{
+	return tokens < 0 ? 0 : tokens > burst ? burst : tokens;
+}
+
+/* What the bucket has when the row begins: time without requests fills it. */
+static double tokens_before(const struct history_limit *limit, json_t *left, json_int_t time)
+{
+	json_int_t idle = time - json_integer_value(json_object_get(left, "time"));
+
+	if (!left)
+		return limit->burst;
+	return bounded(json_real_value(json_object_get(left, "tokens")) + (idle > 0 ? idle * limit->qps : 0),
+		       limit->burst);
+}
+
+static void put_over(struct history_sum *sum, json_t *row)
+{
+	CLEANUP_FREE char *key = sum->limit ? top_row_key(row) : NULL;
+	json_int_t time = json_integer_value(json_object_get(row, "time"));
+	json_int_t seconds = json_integer_value(json_object_get(row, "seconds"));
+	double tokens;
+
+	if (!key)
+		return;
+	tokens = tokens_before(sum->limit, json_object_get(sum->tokens, key), time) + seconds * sum->limit->qps -
+		 json_integer_value(json_object_get(row, "requests"));
+	json_object_set_new(row, "over", json_real(tokens < 0 ? -tokens : 0));
+	json_object_set_new(sum->tokens, key,
+			    json_pack("{s:I, s:f}", "time", time + seconds, "tokens",
+				      bounded(tokens, sum->limit->burst)));
 }
 
 /* --- added up */
@@ -78,6 +115,10 @@ static void add_up(struct history_sum *sum, json_t *row)
 		return;
 	}
 	add_number(total, row, "seconds");
+	if (sum->limit)
+		json_object_set_new(total, "over",
+				    json_real(json_real_value(json_object_get(total, "over")) +
+					      json_real_value(json_object_get(row, "over"))));
 	for (int i = 0; i < TOP_NUMBERS; i++)
 		add_number(total, row, top_numbers[i]);
 	json_object_set_new(total, "peak", json_real(now > peak ? now : peak));
@@ -125,6 +166,7 @@ bool history_sum_take(void *arg, json_t *row)
 
 	if (!is_wanted(sum, row))
 		return true;
+	put_over(sum, row);
 	if (sum->added_up)
 		add_up(sum, row);
 	else

@@ -59,7 +59,7 @@ struct weir_heavy_counts {
 	__u64 requests;
 	__u64 refused; /* of these: answered by weir */
 	__u64 dry_run; /* of these: it would have refused them */
-	__u64 held;    /* records of connections that cannot be read which had to wait */
+	__u64 held; /* records of connections that cannot be read which had to wait; or of the requests, those that are owed */
 };
 WEIR_ASSERT_SIZE(struct weir_heavy_counts, 32);
 
