@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """The agent in the container of packaging/kubernetes, with what its manifest gives it: no more capabilities, a read-only root."""
 import json
+import re
+from pathlib import Path
 
 import pytest
 
 from lib.container import ConfigMap, Node, Pod, needs, objects
 from lib.inside import GoServer, program
-from lib.process import eventually
+from lib.process import eventually, run
 
 
 @pytest.fixture
@@ -77,6 +79,37 @@ def test_a_pod_limits_what_its_policy_says(world, node, pods):
     assert pod.stop() == 0
     node.weir("uninstall", "--force")
     assert answers(node, 8080, 2) == ["200"] * 2
+
+
+KIB = {"Ki": 1, "Mi": 1 << 10, "Gi": 1 << 20}
+
+
+def kib(quantity):
+    return int(quantity[:-2]) * KIB[quantity[-2:]]
+
+
+def rounded(size):
+    """What the kernel's allocator takes for an element: between powers of 2 it has 96 and 192 bytes."""
+    return min(size_of for size_of in (96, 192, *(1 << n for n in range(3, 13))) if size_of >= size)
+
+
+def test_a_pod_has_the_memory_for_full_tables(node, pods):
+    """The kernel counts the maps as the container's. A flood must not use up what the agent itself needs."""
+    pod = pods()
+    assert in_force(pod)
+    maps = [json.loads(run("bpftool", "-j", "map", "show", "pinned", path)) for path in node.bpffs.rglob("net-*/*")
+            if not path.name.startswith(("prog-", "link-"))]
+    made_as_needed = {made["name"]: made["max_entries"] * rounded(48 + -(-made["bytes_key"] // 8) * 8 + made["bytes_value"]) >> 10
+                      for made in maps if made["name"] in ("conns", "admitted", "in_flight")}
+    assert len(made_as_needed) == 3 and made_as_needed["conns"] == 512 << 10
+    empty = sum(made["bytes_memlock"] for made in maps) >> 10
+    assert empty > 50 << 10
+    (agent_kib,) = re.findall(r"^VmHWM:\s+(\d+) kB$", Path(f"/proc/{pod.pid()}/status").read_text(), re.MULTILINE)
+    limits = 8 * 10 << 10  # of subjects, with the usual number of keys
+    for_a_node = empty + sum(made_as_needed.values()) + int(agent_kib) + limits + 64 * 1800
+    assert for_a_node <= kib(pod.container["resources"]["limits"]["memory"])
+    assert empty + int(agent_kib) <= kib(pod.container["resources"]["requests"]["memory"])
+    assert pod.stop() == 0
 
 
 def test_a_pod_that_was_written_a_wrong_policy(node, pods, world):

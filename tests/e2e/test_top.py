@@ -253,7 +253,7 @@ def test_a_narrow_terminal(world, site):
     for text in "DRY-RUN/S  HELD/S", "SHARE", "x refusal", "/ filter", "esc back", "+- interval":
         assert text in screen.said
     assert "FIRST SEEN" not in screen.said
-    lines = [re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", line) for line in re.split(r"\r\n|\x1b\[\d+;1H", screen.said)]
+    lines = [re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", line) for line in re.split(r"\r\n|\x1b\[\d+;1H", screen.said)]
     assert max(map(len, lines)) <= 80
     assert screen.end() == (0, True)
 

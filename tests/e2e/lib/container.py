@@ -229,6 +229,9 @@ class Pod:
         """kubectl exec POD -- ..."""
         return run(*self.crun("exec", self.name, *words))
 
+    def pid(self):
+        return json.loads(run(*self.crun("state", self.name)))["pid"]
+
     def json(self, *words):
         return json.loads(self.run("weir", *words, "--json"))
 
