@@ -13,8 +13,8 @@ struct top_look {
 	const char *by;	    /* one of top_kinds */
 	enum top_number sort;
 	__u64 interval_ms;
-	size_t rows;  /* at most */
-	char *filter; /* only what has this text in it; owned; NULL: all */
+	size_t rows;	 /* at most */
+	char *filter;	 /* only what has this text in it; owned; NULL: all */
 	size_t left_out; /* columns that there is no room for, at most TOP_SPARE: those that can be spared most easily */
 };
 

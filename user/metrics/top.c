@@ -14,7 +14,8 @@ static const struct {
 	{ "refused", "weir_top_refused_total", "Those of them that were refused." },
 	{ "dry_run", "weir_top_dry_run_refused_total",
 	  "Those of them that would have been refused, but for a dry run." },
-	{ "held", "weir_top_held_total", "Records and packets of these users that were held; with --inside hold, their requests that are paid for later." },
+	{ "held", "weir_top_held_total",
+	  "Records and packets of these users that were held; with --inside hold, their requests that are paid for later." },
 };
 
 #define FAMILIES (sizeof(families_of) / sizeof(*families_of))
