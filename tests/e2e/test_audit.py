@@ -65,6 +65,15 @@ def test_who_and_what(world, site):
     assert "limit user" in line and "qps 20  " in line and "burst" not in line
 
 
+def test_what_a_table_says_of_a_server(world):
+    """Where it listens, and what keeps it from limiting; the rest is in the JSON."""
+    site = world.site()
+    site.attach("--dry-run")
+    (line,) = [line for line in site.weir("audit", "web").splitlines() if " attach " in line][-1:]
+    assert f'listen ["*:{site.server.port}"]' in line and "dry_run true" in line
+    assert "inside" not in line and "paused" not in line
+
+
 def test_over_restarts(world, site):
     """Also while the machine's other parts are gone; what is of another server, or older, can be left out."""
     site.limit("user", qps=1, burst=1)

@@ -95,12 +95,27 @@ static void print_members(FILE *out, json_t *value, json_t *other)
 		fprintf(out, "-");
 }
 
-/* A server that is new, or gone, has many settings: the table says where it listens. */
+/* Is it as it would be without a word? */
+static bool is_usual(json_t *setting)
+{
+	const char *text = json_string_value(setting);
+
+	return !setting || json_is_null(setting) || json_is_false(setting) || (text && !strcmp(text, "off"));
+}
+
+/* A server that is new, or gone, has many settings: the table says where it listens, and whether it limits at all. */
 static json_t *shown(const char *what, json_t *value)
 {
+	static const char *const told[] = { "listen", "netns", "inside", "dry_run", "paused" };
+	json_t *some;
+
 	if (strcmp(what, "server") || !json_is_object(value))
 		return json_incref(value);
-	return json_pack("{s:O}", "listen", json_object_get(value, "listen"));
+	some = json_object();
+	for (size_t i = 0; i < CLI_COLUMNS(told); i++)
+		if (!is_usual(json_object_get(value, told[i])))
+			json_object_set(some, told[i], json_object_get(value, told[i]));
+	return some;
 }
 
 static void cell_value(struct table *table, json_t *value, json_t *other)
