@@ -157,7 +157,7 @@ void cli_print_refuses_not(json_t *result)
 	CLEANUP_FREE char *why = output_visible(cli_text(result, "refuses_not"));
 
 	if (why && *why)
-		printf("; what is over a limit passes inside it: %s", why);
+		printf("; what is over a limit passes inside it (%s)", why);
 	putchar('\n');
 }
 
