@@ -50,6 +50,7 @@
 #define TCP_CHECK_AT (14 + 20 + 16)
 #define BATCH 10000
 #define TLS_RECORD 1024
+#define BODY (1 << 20)
 #define HEADS_ROOM 3000 /* bytes of heads in a packet */
 #define PACKETS 1001
 
@@ -155,6 +156,16 @@ static void connect_ends(__u32 outstanding)
 	connection_put(&c);
 }
 
+/* Both sides are in the midst of a body, whose head the other side has. */
+static void connect_body_ends(void)
+{
+	struct weir_conn c = connection(1);
+
+	c.request_next += BODY;
+	c.response_next += BODY;
+	connection_put(&c);
+}
+
 /* It speaks TLS. */
 static void connect_opaque_ends(void)
 {
@@ -201,6 +212,10 @@ static void measure_packets(void)
 	connect_ends(0);
 	measure("pure ACK from the client of a followed connection", ingress, (struct spec){});
 	measure("pure ACK from its server", egress, (struct spec){ .from_server = true });
+	connect_body_ends();
+	measure("1 KiB of a body from a client", ingress, (struct spec){ .text = record, .n_text = sizeof(record) });
+	measure("1 KiB of a body from its server", egress,
+		(struct spec){ .text = record, .n_text = sizeof(record), .from_server = true });
 	connect_opaque_ends();
 	measure("TLS record from a client, 1 KiB", ingress, (struct spec){ .text = record, .n_text = sizeof(record) });
 	measure("TLS record from its server, 1 KiB", egress,
