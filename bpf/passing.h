@@ -8,10 +8,13 @@
 #include "badge.h"
 #include "track.h"
 
-/* When it is now, for the connection's silence, which is counted in seconds; for a packet with bytes as exactly as can be. */
-static __always_inline __u64 passing_ns(const struct weir_segment *g)
+/*
+ * When it is now, for the connection's silence, which is counted in seconds. Only where bytes pass while a read is to be confirmed
+ * (weir_unconfirmed_pass()) it has to be exact.
+ */
+static __always_inline __u64 client_passing_ns(const struct weir_conn *c, const struct weir_segment *g)
 {
-	return g->len ? bpf_ktime_get_ns() : bpf_ktime_get_coarse_ns();
+	return g->len && WEIR_FRESH(c->unconfirmed.n) ? bpf_ktime_get_ns() : bpf_ktime_get_coarse_ns();
 }
 
 /* From a client. What cannot be read may have to be paced. */
@@ -28,7 +31,7 @@ static __always_inline bool client_passes(struct __sk_buff *skb, struct work *w,
 	if (!weir_conn_client_may_pass(c, g) ||
 	    (g->len && c->phase == WEIR_PHASE_OPAQUE && (w->server_flags & WEIR_SERVER_PACED)))
 		return false;
-	now_ns = passing_ns(g);
+	now_ns = client_passing_ns(c, g);
 	bpf_spin_lock(&c->lock);
 	c->last_ns = now_ns;
 	passes = weir_conn_client_passes(c, g);
@@ -49,7 +52,7 @@ static __always_inline bool server_passes(struct work *w, struct weir_conn *c)
 		return true;
 	if (!weir_conn_server_may_pass(c, g))
 		return false;
-	now_ns = passing_ns(g);
+	now_ns = bpf_ktime_get_coarse_ns();
 	bpf_spin_lock(&c->lock);
 	c->last_ns = now_ns;
 	passes = weir_conn_server_passes(c, g);

@@ -315,7 +315,7 @@ WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const s
 	if (action != WEIR_PASS)
 		return action;
 	if (g->len)
-		c->unconfirmed.passed_ns = c->last_ns;
+		weir_unconfirmed_pass(&c->unconfirmed, c->last_ns);
 	weir_splice_pass(&c->splice, g);
 	return WEIR_PASS;
 }

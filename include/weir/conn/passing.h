@@ -38,7 +38,7 @@ WEIR_INLINE bool weir_conn_client_passes(struct weir_conn *c, const struct weir_
 	weir_unconfirmed_settle(&c->unconfirmed, weir_conn_acked(c));
 	weir_splice_see_client(&c->splice, g);
 	if (g->len)
-		c->unconfirmed.passed_ns = c->last_ns;
+		weir_unconfirmed_pass(&c->unconfirmed, c->last_ns);
 	weir_splice_pass(&c->splice, g);
 	return true;
 }

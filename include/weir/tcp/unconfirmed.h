@@ -23,7 +23,7 @@ struct weir_read {
 
 struct weir_unconfirmed {
 	__u64 read_ns;	 /* when something was read last */
-	__u64 passed_ns; /* when something passed last that was not read, or was before */
+	__u64 passed_ns; /* when something passed last that was not read, or was before; what came before read_ns is not noted */
 	__u32 end;	 /* of the latest read */
 	__u8 n;
 	__u8 boundaries; /* bit i: read i began with a request */
@@ -43,6 +43,16 @@ WEIR_INLINE void weir_unconfirmed_settle(struct weir_unconfirmed *u, __u32 acked
 {
 	if (u->n && !seq_after(u->end, acked))
 		u->n = 0;
+}
+
+/*
+ * Something passes that is not read, or was before. Who asks when it did waits until the latest read is old enough, so what passed
+ * before that read is: with no read to be confirmed, there is nothing to note.
+ */
+WEIR_INLINE void weir_unconfirmed_pass(struct weir_unconfirmed *u, __u64 now_ns)
+{
+	if (u->n)
+		u->passed_ns = now_ns;
 }
 
 /* Does a segment continue what was read last? */
