@@ -22,7 +22,9 @@ BPFTOOL ?= $(shell PATH="$$PATH:/usr/sbin:/sbin" command -v bpftool || echo bpft
 # Where the kernel's types come from: a file with BTF (raw or ELF), or `none` for the few in vmlinux/vmlinux-min.h.
 VMLINUX_BTF ?= $(or $(wildcard /sys/kernel/btf/vmlinux),none)
 
-MAKEFLAGS += --no-print-directory --no-builtin-rules
+# As many jobs as there are CPUs, unless make is told a number.
+JOBS := $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+MAKEFLAGS += --no-print-directory --no-builtin-rules $(JOBS)
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-8s %s\n' $(1) $@)
 
@@ -333,7 +335,7 @@ QUICK := $(addprefix unit/test_,attributes bucket doubt event hold hold_hunting 
 	record request request_names request_random response retaken run subject)
 
 quick: ## what an edit of the core needs, in seconds: its unit tests, the packet player, and the verifier's word (root)
-	@$(MAKE) --no-print-directory -j$(shell nproc) quick-programs quick-tests
+	@$(MAKE) quick-programs quick-tests
 
 quick-tests: $(QUICK:%=build/quick/tests/%) $(PLAYER:build/%=build/quick/%)
 	@WEIR_TEST_PROGRAMS=build/quick/tests tests/run $(QUICK) player
