@@ -100,7 +100,7 @@ static __always_inline bool refusal_resets(const struct decision *d)
 	return resets;
 }
 
-/* What becomes of a connection: a reason of the group ADMISSION. Its places stand in the decision. */
+/* What becomes of a connection: a reason of the group ADMISSION. Its seats stand in the decision. */
 __noinline int admission_decide(__u32 hook)
 {
 	struct work *w = work_of(hook);
@@ -110,7 +110,7 @@ __noinline int admission_decide(__u32 hook)
 		return WEIR_ADMITTED;
 	d = &w->decision;
 	d->n_limits = 0;
-	__builtin_memset(d->places, 0, sizeof(d->places));
+	__builtin_memset(d->seats, 0, sizeof(d->seats));
 	admission_identify(w);
 	if (sender_is_exempt(w))
 		return WEIR_ADMISSION_EXEMPT;
@@ -140,7 +140,7 @@ __noinline int refused_syn_count(struct decision *d, __u32 n)
 	struct weir_kept *kept;
 
 	if (!d || n >= WEIR_MATCHES_MAX || !(((d->refused | d->overlooked) & ~d->denied) >> n & 1) ||
-	    weir_limit_has_places(terms_of(d, n)->kind))
+	    weir_limit_has_seats(terms_of(d, n)->kind))
 		return 0;
 	kept = kept_of(weir_limit_index(d->server, d->limits[n]), d->subjects[n]);
 	if (kept)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The table of connections that limits on them have admitted: when an entry begins, and when its places go back. */
+/* The table of connections that limits on them have admitted: when an entry begins, and when its seats go back. */
 #ifndef WEIR_BPF_ADMITTED_H
 #define WEIR_BPF_ADMITTED_H
 
@@ -8,12 +8,12 @@
 #include "in_flight.h"
 #include "work.h"
 
-/* Takes the entry away if it still is what was found, and gives its places back. 1: it is gone. */
+/* Takes the entry away if it still is what was found, and gives its seats back. 1: it is gone. */
 __noinline int admitted_end(const struct weir_flow *flow, __u64 word)
 {
 	struct weir_admitted *a;
 	struct weir_flow key;
-	struct weir_place out;
+	struct weir_seats out;
 
 	if (!flow || weir_admitted_state(word) == WEIR_ADMITTED_GONE)
 		return 0;
@@ -21,8 +21,8 @@ __noinline int admitted_end(const struct weir_flow *flow, __u64 word)
 	a = bpf_map_lookup_elem(&admitted, &key);
 	if (!a || __sync_val_compare_and_swap(&a->word, word, weir_admitted_become(word, WEIR_ADMITTED_GONE)) != word)
 		return 0;
-	for (__u32 i = 0; i < WEIR_PLACES_MAX; i++) {
-		out = a->places[i];
+	for (__u32 i = 0; i < WEIR_SEAT_SLOTS; i++) {
+		out = a->seats[i];
 		if (out.taken)
 			in_flight_give(&out.key, out.taken);
 	}
@@ -69,7 +69,7 @@ static __always_inline int admitted_add(struct work *w)
 	return ADMITTED_KEPT;
 }
 
-/* The packet's connection was admitted, and has taken the decision's places. Says enum admitted_kept. */
+/* The packet's connection was admitted, and has taken the decision's seats. Says enum admitted_kept. */
 __noinline int admitted_keep(__u32 hook)
 {
 	struct work *w = work_of(hook);
@@ -80,21 +80,21 @@ __noinline int admitted_keep(__u32 hook)
 	w->admitted.word = weir_admitted_word(w->now_ns, WEIR_ADMITTED_EMBRYO);
 	w->admitted.isn = weir_segment_answers(&w->packet.segment);
 	w->admitted.server = w->server;
-	for (__u32 i = 0; i < WEIR_PLACES_MAX; i++)
-		w->admitted.places[i] = w->decision.places[i].now;
+	for (__u32 i = 0; i < WEIR_SEAT_SLOTS; i++)
+		w->admitted.seats[i] = w->decision.seats[i].now;
 	kept = admitted_add(w);
 	if (kept != ADMITTED_NO_ROOM)
 		return kept;
-	places_undo(&w->decision, true);
+	seats_undo(&w->decision, true);
 	count(w->server, WEIR_ADMISSION_NO_ROOM);
 	return kept;
 }
 
-/* The handshake of a connection is complete. What has no places need not be known any more. */
+/* The handshake of a connection is complete. What has no seats need not be known any more. */
 static __always_inline void admitted_begins(const struct weir_flow *flow)
 {
 	struct weir_admitted *a = bpf_map_lookup_elem(&admitted, flow);
-	bool holds = false;
+	bool has = false;
 	__u64 word;
 
 	if (!a)
@@ -102,9 +102,9 @@ static __always_inline void admitted_begins(const struct weir_flow *flow)
 	word = a->word;
 	if (!weir_admitted_waits(word))
 		return;
-	for (__u32 i = 0; i < WEIR_PLACES_MAX; i++)
-		holds |= !!a->places[i].taken;
-	if (holds)
+	for (__u32 i = 0; i < WEIR_SEAT_SLOTS; i++)
+		has |= !!a->seats[i].taken;
+	if (has)
 		__sync_val_compare_and_swap(&a->word, word, weir_admitted_become(word, WEIR_ADMITTED_OPEN));
 	else
 		admitted_end(flow, word);

@@ -78,7 +78,7 @@ int weir_forget(struct __sk_buff *skb)
 	return 0;
 }
 
-/* Gives back the places of a connection that limits on connections had admitted, when nobody has its socket any more. */
+/* Gives back the seats of a connection that limits on connections had admitted, when nobody has its socket any more. */
 SEC("tc")
 int weir_forget_admitted(struct __sk_buff *skb)
 {

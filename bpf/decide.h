@@ -42,7 +42,7 @@ __noinline int health_find(struct decision *d)
 		if (n >= d->n_limits)
 			break;
 		subject_find(d, n);
-		if (!(terms_of(d, n)->flags & WEIR_LIMIT_SEATS))
+		if (!(terms_of(d, n)->flags & WEIR_LIMIT_WIDE_LISTS))
 			continue;
 		d->limits[0] = d->limits[n];
 		d->n_limits = 1;
@@ -82,7 +82,7 @@ __noinline int undo_decision(struct decision *d)
 	if (!d)
 		return 0;
 	each_limit(d, limit_undo);
-	return places_undo(d, false);
+	return seats_undo(d, false);
 }
 
 static __always_inline int charge_undo(struct decision *d, __u32 n)
@@ -94,7 +94,7 @@ static __always_inline int charge_undo(struct decision *d, __u32 n)
 static __always_inline void decision_give_back(struct decision *d)
 {
 	each_limit(d, charge_undo);
-	places_undo(d, false);
+	seats_undo(d, false);
 }
 
 /* What the decision means to the subject of limit n, who was penalised, or is from now on. */
@@ -118,12 +118,12 @@ static __always_inline __u32 retry_after(const struct decision *d)
 	return server && server->retry_max_s && seconds > server->retry_max_s ? server->retry_max_s : seconds;
 }
 
-/* Whom the limits are about, and what of places it takes. */
+/* Whom the limits are about, and what of seats it takes. */
 static __always_inline void decide_begin(struct decision *d)
 {
 	each_limit(d, subject_find);
-	if (((d->traits & WEIR_SERVER_IN_FLIGHT) || d->connects) && !d->unreadable && !d->placeless) {
-		places_begin(d);
+	if (((d->traits & WEIR_SERVER_IN_FLIGHT) || d->connects) && !d->unreadable && !d->seatless) {
+		seats_begin(d);
 		width_find(d);
 	}
 }

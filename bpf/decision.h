@@ -15,7 +15,7 @@
 #ifndef WEIR_BPF_DECISION_H
 #define WEIR_BPF_DECISION_H
 
-#include "weir/conn/places.h"
+#include "weir/conn/seats.h"
 #include "weir/http/attributes.h"
 #include "weir/http/identity.h"
 #include "weir/limit/penalty.h"
@@ -36,10 +36,10 @@ struct decision {
 	__u32 asked_anew;    /* those that were not refused before */
 	__u32 look;	     /* only looked at: nothing is taken, made or counted; asked and asked_anew are 0 */
 	__u32 unreadable;    /* it is records that are decided: nothing is known of what they ask for */
-	__u32 placeless;     /* its end will not be seen: it takes no places */
+	__u32 seatless;	     /* its end will not be seen: it takes no seats */
 	__u32 connects;	     /* it is a new connection (admission.h) */
 	__u32 unproven;	     /* its source may not be the sender's own: no penalty may come of it */
-	__u32 request;	     /* its number among those of its connection, where it is to hold places */
+	__u32 request;	     /* its number among those of its connection, where it is to have seats */
 	__u32 event_key;     /* enum weir_reason, WEIR_REASON_NONE: the request is no Event, or they have no limit */
 	__u64 event_subject; /* whom an Event is charged to, with WEIR_EVENT_KEYED */
 	__u64 now_ns;
@@ -50,17 +50,17 @@ struct decision {
 	struct weir_attributes attributes;
 	__u64 list_of; /* weir_list_of(): the list that it asks for, where limits on requests in flight ask; 0: none */
 
-	/* Said: by bits and places, one for each limit that is for it. */
+	/* Said: by bits and seats, one for each limit that is for it. */
 	__u32 n_limits;
 	__u32 limits[WEIR_MATCHES_MAX];	  /* their slots */
 	__u32 refused;			  /* it refused */
-	__u32 charged;			  /* it gave a token, or places */
+	__u32 charged;			  /* it gave a token, or seats */
 	__u32 waited;			  /* a token that is there only later */
 	__u32 overlooked;		  /* it would have refused, but is in a dry run of its own */
 	__u32 nameless;			  /* its subject was not known to it */
 	__u32 penalised;		  /* it was not asked: the subject has not waited for as long as it was told */
 	__u32 failed;			  /* the refusal has begun a penalty */
-	__u32 places_asked;		  /* limits on requests in flight were asked */
+	__u32 seats_asked;		  /* limits on requests in flight were asked */
 	__u32 denied;			  /* its subject may have none, ever */
 	__u32 torn;			  /* what it is could not be read: it was replaced time and again */
 	__u32 slowest;			  /* the slot of the limit with the longest wait: the answer names it */
@@ -69,10 +69,10 @@ struct decision {
 	__u64 waits_ns[WEIR_MATCHES_MAX]; /* after which it would admit, where it has refused */
 	__u64 words_before[WEIR_MATCHES_MAX]; /* of its subject's penalty, where the refusal has begun one */
 	__u64 words_after[WEIR_MATCHES_MAX];
-	__u64 wait_ns;					 /* the longest wait of those that refused */
-	__u64 overlooked_ns;				 /* and of those that are there to be watched only */
-	struct weir_place_draft places[WEIR_PLACES_MAX]; /* what its connection (or the request) holds */
-	struct weir_width_said width;			 /* what it takes of a level's seats */
+	__u64 wait_ns;					/* the longest wait of those that refused */
+	__u64 overlooked_ns;				/* and of those that are there to be watched only */
+	struct weir_seats_draft seats[WEIR_SEAT_SLOTS]; /* what its connection (or the request) has */
+	struct weir_width_said width;			/* what it takes of a level's seats */
 	struct weir_asked_list list; /* that it asks for, if its answer will tell that list's width */
 
 	/* Used on the way. */
@@ -108,14 +108,14 @@ static __always_inline void decision_start(struct decision *d)
 	d->failed = 0;
 	d->denied = 0;
 	d->slowest = 0;
-	d->places_asked = 0;
+	d->seats_asked = 0;
 	d->wait_ns = 0;
 	d->overlooked_ns = 0;
 	d->nameless = 0;
 	d->width = (struct weir_width_said){ .seats = 1 };
 	d->list.list = 0;
 	d->list_of = 0;
-	d->placeless = 0;
+	d->seatless = 0;
 }
 
 /* Limit n would refuse for so long: the one that does so for longest is named in the answer. */

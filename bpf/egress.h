@@ -25,31 +25,31 @@ static __always_inline int egress_conn(struct __sk_buff *skb, struct work *w, st
 	const struct weir_segment *g = &w->packet.segment;
 	enum weir_reason why = WEIR_REASON_NONE;
 	enum weir_action action;
-	bool reset, holds;
+	bool reset, had;
 
 	bpf_spin_lock(&c->lock);
 	c->last_ns = w->now_ns;
-	holds = weir_conn_holds_places(c);
+	had = weir_conn_has_seats(c);
 	action = weir_conn_begin_server(c, g, &w->response, &why);
 	weir_conn_look(c, g, action, &w->view);
-	if (holds)
-		weir_conn_take_out_places(c, w->given);
+	if (had)
+		weir_conn_take_out_seats(c, w->given);
 	bpf_spin_unlock(&c->lock);
-	if (holds)
-		places_give(w);
+	if (had)
+		seats_give(w);
 
 	if (action == WEIR_FRAME) {
 		if (w->response.took_ns)
 			count_duration(w->server, WEIR_ANSWER_NS, WEIR_ANSWER_1MS, w->response.took_ns);
 		frame_responses(skb, w);
 		bpf_spin_lock(&c->lock);
-		holds = weir_conn_holds_places(c);
+		had = weir_conn_has_seats(c);
 		weir_conn_commit_server(c, &w->response, &why);
-		if (holds)
-			weir_conn_take_out_places(c, w->given);
+		if (had)
+			weir_conn_take_out_seats(c, w->given);
 		bpf_spin_unlock(&c->lock);
-		if (holds)
-			places_give(w);
+		if (had)
+			seats_give(w);
 	}
 	/* Nothing more comes from the server. */
 	reset = server_resets(skb, w);

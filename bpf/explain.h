@@ -56,7 +56,7 @@ static __always_inline void explain_rate(struct work *w, struct weir_explained_l
 		w->decision.fresh = weir_kept_new(subject);
 		kept = &w->decision.fresh;
 	}
-	if (!weir_limit_has_places(terms->kind))
+	if (!weir_limit_has_seats(terms->kind))
 		e->tokens = weir_bucket_tokens(&kept->bucket, &terms->amount.history, w->now_ns);
 	if (!weir_penalty_read(kept, subject, &penalty))
 		return;
@@ -64,19 +64,19 @@ static __always_inline void explain_rate(struct work *w, struct weir_explained_l
 	e->failures = weir_penalty_failures(penalty);
 }
 
-static __always_inline void explain_places(struct work *w, struct weir_explained_limit *e,
-					   const struct weir_terms *terms, __u32 index, __u64 subject)
+static __always_inline void explain_seats(struct work *w, struct weir_explained_limit *e,
+					  const struct weir_terms *terms, __u32 index, __u64 subject)
 {
 	struct weir_in_flight_key key = { .limit = index, .epoch = terms->epoch, .subject = subject };
 	struct weir_in_flight *f = bpf_map_lookup_elem(&in_flight, &key);
 
-	e->flags |= WEIR_EXPLAINED_PLACES;
-	e->places = terms->amount.places;
+	e->flags |= WEIR_EXPLAINED_SEATS;
+	e->seats = terms->amount.seats;
 	e->taken = f ? weir_in_flight_taken(f->word) : 0;
-	e->wanted = places_wanted(&w->decision, terms);
+	e->wanted = seats_wanted(&w->decision, terms);
 	if (!f)
 		e->flags |= WEIR_EXPLAINED_NEW;
-	if (terms->flags & WEIR_LIMIT_SEATS)
+	if (terms->flags & WEIR_LIMIT_WIDE_LISTS)
 		w->explained.width = w->decision.width;
 }
 
@@ -110,8 +110,8 @@ __noinline int explain_limit(__u32 hook, __u32 n)
 	e->per_ns = terms->amount.history.rates[0].per_ns;
 	e->burst = terms->amount.history.rates[0].burst;
 	explain_rate(w, e, terms, index, subject);
-	if (weir_limit_has_places(terms->kind))
-		explain_places(w, e, terms, index, subject);
+	if (weir_limit_has_seats(terms->kind))
+		explain_seats(w, e, terms, index, subject);
 	return 0;
 }
 
@@ -263,7 +263,7 @@ static __always_inline bool explain_run(struct __sk_buff *skb, struct work *w)
 			break;
 		explain_limit(HOOK_EXPLAIN, n);
 	}
-	places_undo(&w->decision, 1); /* of one that is replayed: when it was answered is not known */
+	seats_undo(&w->decision, 1); /* of one that is replayed: when it was answered is not known */
 	return true;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Places that connections hold while requests of theirs are outstanding (places.h). What is taken stands in the packet's draft, then
+ * Seats that connections have while requests of theirs are outstanding (seats.h). What is taken stands in the packet's draft, then
  * with the connection, and whoever takes it out there gives it back: once.
  */
 #ifndef WEIR_BPF_IN_FLIGHT_H
@@ -9,10 +9,10 @@
 #include "buckets.h"
 #include "decision.h"
 
-#define IN_FLIGHT_RETRY_NS WEIR_NS_PER_S /* nobody knows when a place will be free */
+#define IN_FLIGHT_RETRY_NS WEIR_NS_PER_S /* nobody knows when a seat will be free */
 
 /*
- * A subject's entry goes with its last place. That of a limit without a key stays: everyone takes places there. One addition gives
+ * A subject's entry goes with its last seat. That of a limit without a key stays: everyone takes seats there. One addition gives
  * them back: it cannot fail.
  */
 __noinline int in_flight_give(const struct weir_in_flight_key *of, __u32 taken)
@@ -34,10 +34,10 @@ __noinline int in_flight_give(const struct weir_in_flight_key *of, __u32 taken)
 	return 0;
 }
 
-/* Places that the request would take of a limit. */
-static __always_inline __u32 places_wanted(const struct decision *d, const struct weir_terms *terms)
+/* Seats that the request would take of a limit. */
+static __always_inline __u32 seats_wanted(const struct decision *d, const struct weir_terms *terms)
 {
-	__u32 wanted = terms->flags & WEIR_LIMIT_SEATS ? d->width.seats : 1, there_are = terms->amount.places;
+	__u32 wanted = terms->flags & WEIR_LIMIT_WIDE_LISTS ? d->width.seats : 1, there_are = terms->amount.seats;
 
 	return wanted > there_are && there_are ? there_are : wanted;
 }
@@ -73,7 +73,7 @@ static __always_inline void note_highest(__u32 index, __u64 taken)
 }
 
 /*
- * Takes places of an entry, or only looks whether they are there. Says enum in_flight_outcome. The verifier reads it once, not
+ * Takes seats of an entry, or only looks whether they are there. Says enum in_flight_outcome. The verifier reads it once, not
  * once for each way to each try.
  */
 __noinline int in_flight_try(const struct weir_in_flight_key *of, __u32 wanted, __u32 there_are, __u32 look)
@@ -105,39 +105,39 @@ __noinline int in_flight_try(const struct weir_in_flight_key *of, __u32 wanted, 
 	return IN_FLIGHT_TAKEN;
 }
 
-/* The draft's slot of a key, or a free one; WEIR_PLACES_MAX: there is none. The verifier reads what follows once, not for each slot. */
-__noinline int place_slot(const struct decision *d, const struct weir_in_flight_key *key)
+/* The draft's slot of a key, or a free one; WEIR_SEAT_SLOTS: there is none. The verifier reads what follows once, not for each slot. */
+__noinline int seat_slot(const struct decision *d, const struct weir_in_flight_key *key)
 {
-	__u32 slot = WEIR_PLACES_MAX;
+	__u32 slot = WEIR_SEAT_SLOTS;
 
 	if (!d || !key)
 		return slot;
-	for (__u32 i = 0; i < WEIR_PLACES_MAX; i++) {
-		if (weir_place_is_of(&d->places[i].now, key))
+	for (__u32 i = 0; i < WEIR_SEAT_SLOTS; i++) {
+		if (weir_seats_are_of(&d->seats[i].now, key))
 			return i;
-		if (!d->places[i].now.taken)
+		if (!d->seats[i].now.taken)
 			slot = i;
 	}
 	return slot;
 }
 
 /*
- * Takes the places that are missing for a subject, unless `look` says to look only. A request for which there is no slot waits
+ * Takes the seats that are missing for a subject, unless `look` says to look only. A request for which there is no slot waits
  * until the connection has fewer outstanding: one alone always has enough of them.
  */
 static __always_inline enum in_flight_outcome in_flight_take(struct decision *d, __u32 n, __u32 index, bool look)
 {
 	const struct weir_terms *terms = terms_of(d, n);
 	struct weir_in_flight_key key = { .limit = index, .epoch = terms->epoch, .subject = d->subjects[n] };
-	__u32 there_are = terms->amount.places, missing = places_wanted(d, terms);
+	__u32 there_are = terms->amount.seats, missing = seats_wanted(d, terms);
 	int outcome = IN_FLIGHT_CHANGED;
-	__u32 slot = place_slot(d, &key);
-	struct weir_place_draft *draft;
+	__u32 slot = seat_slot(d, &key);
+	struct weir_seats_draft *draft;
 
-	if (slot >= WEIR_PLACES_MAX)
+	if (slot >= WEIR_SEAT_SLOTS)
 		return IN_FLIGHT_REFUSED;
 	WEIR_BARRIER(slot); /* as it is: for the verifier, who has forgotten what was compared */
-	draft = &d->places[slot & (WEIR_PLACES_MAX - 1)];
+	draft = &d->seats[slot & (WEIR_SEAT_SLOTS - 1)];
 	missing = missing > draft->now.taken ? missing - draft->now.taken : 0;
 	if (!missing && draft->now.taken)
 		outcome = IN_FLIGHT_TAKEN;
@@ -153,24 +153,24 @@ static __always_inline enum in_flight_outcome in_flight_take(struct decision *d,
 }
 
 /* The request that is decided now is asked of limits on requests in flight. */
-static __always_inline void places_begin(struct decision *d)
+static __always_inline void seats_begin(struct decision *d)
 {
-	for (int i = 0; i < WEIR_PLACES_MAX; i++)
-		weir_draft_request(&d->places[i]);
-	d->places_asked = 1;
+	for (int i = 0; i < WEIR_SEAT_SLOTS; i++)
+		weir_draft_request(&d->seats[i]);
+	d->seats_asked = 1;
 }
 
 /* What the request that was decided last has taken goes back; all: what all of the packet's have. */
-__noinline int places_undo(struct decision *d, __u32 all)
+__noinline int seats_undo(struct decision *d, __u32 all)
 {
-	if (!d || (!all && !d->places_asked))
+	if (!d || (!all && !d->seats_asked))
 		return 0;
-	for (__u32 i = 0; i < WEIR_PLACES_MAX; i++) {
-		struct weir_place_draft *draft = &d->places[i];
+	for (__u32 i = 0; i < WEIR_SEAT_SLOTS; i++) {
+		struct weir_seats_draft *draft = &d->seats[i];
 
 		in_flight_give(&draft->now.key, all ? weir_draft_undo(draft) : weir_draft_undo_request(draft));
 	}
-	d->places_asked = 0;
+	d->seats_asked = 0;
 	return 0;
 }
 

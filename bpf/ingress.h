@@ -42,7 +42,7 @@ __noinline int probe_server(struct __sk_buff *skb, struct work *w)
 	return packet_store_numbers(skb, &w->packet) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 
-static __always_inline bool drafts_places(const struct work *w)
+static __always_inline bool drafts_seats(const struct work *w)
 {
 	return WEIR_FRESH(w->decision.traits) & WEIR_SERVER_IN_FLIGHT;
 }
@@ -57,8 +57,8 @@ static __noinline enum weir_action ingress_begin(struct work *w, struct weir_con
 	WEIR_FRESH_ALL();
 	weir_conn_look(c, g, w->action, &w->view);
 	WEIR_FRESH_ALL();
-	if (w->action == WEIR_FRAME && drafts_places(w))
-		weir_conn_draft_places(c, w->decision.places);
+	if (w->action == WEIR_FRAME && drafts_seats(w))
+		weir_conn_draft_seats(c, w->decision.seats);
 	bpf_spin_unlock(&c->lock);
 	return w->action;
 }
@@ -69,13 +69,13 @@ static __noinline enum weir_action ingress_commit(struct work *w, struct weir_co
 
 	w->action = WEIR_DROP;
 	bpf_spin_lock(&c->lock);
-	if (drafts_places(w) ? weir_conn_lost_places(c, w->decision.places) : weir_conn_forgotten(c))
+	if (drafts_seats(w) ? weir_conn_lost_seats(c, w->decision.seats) : weir_conn_forgotten(c))
 		w->why = WEIR_CONTENDED;
 	else
 		w->action = weir_conn_commit_client(c, g, &w->request, &w->why);
 	WEIR_FRESH_ALL();
-	if (w->action != WEIR_DROP && drafts_places(w)) {
-		weir_conn_commit_places(c, w->decision.places);
+	if (w->action != WEIR_DROP && drafts_seats(w)) {
+		weir_conn_commit_seats(c, w->decision.seats);
 		weir_conn_commit_list(c, &w->list_asked);
 	}
 	WEIR_FRESH_ALL();

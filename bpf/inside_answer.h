@@ -228,7 +228,7 @@ int weir_inside_handled(struct pt_regs *ctx)
 	if (!r || r->decision == WEIR_REASON_NONE)
 		return 0;
 	inside_handled(r, process->server);
-	inside_give_places(&key, WEIR_REASON_NONE);
+	inside_give_seats(&key, WEIR_REASON_NONE);
 	bpf_map_delete_elem(&inside_requests, &key);
 	return 0;
 }

@@ -68,9 +68,9 @@ static __always_inline void inside_question(struct inside_piece *piece, __u32 me
 	__builtin_memcpy(d->address, r->peer.address, sizeof(d->address));
 	d->attributes = t->attributes;
 	d->n_limits = 0;
-	__builtin_memset(d->places, 0, sizeof(d->places));
+	__builtin_memset(d->seats, 0, sizeof(d->seats));
 	decision_start(d);
-	d->placeless = !r->ends;
+	d->seatless = !r->ends;
 	d->list_of = inside_list(&d->attributes);
 	if (d->server_flags & WEIR_SERVER_KNOWS_USERS)
 		inside_join_group(piece, d->identity.user, &d->identity.groups);
@@ -239,7 +239,7 @@ static __noinline int inside_decide(struct inside_request *r, __u32 server)
 	if (settings) {
 		inside_question(piece, memory, r, server, settings);
 		r->decision = inside_ask(piece, settings, r->health);
-		inside_keep_places(piece, &r->key);
+		inside_keep_seats(piece, &r->key);
 		inside_take_turn(r, &piece->decision);
 		inside_tell_box(r, &piece->decision, settings->flags);
 		inside_decided(&piece->decision, r);

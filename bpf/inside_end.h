@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Where requests inside servers end: the places that they hold go back (inside_places.h). */
+/* Where requests inside servers end: their seats go back (inside_seats.h). */
 #ifndef WEIR_BPF_INSIDE_END_H
 #define WEIR_BPF_INSIDE_END_H
 
@@ -13,11 +13,11 @@ int weir_inside_end(struct pt_regs *ctx)
 
 	own_stack(ctx);
 	if (inside_process(&key))
-		inside_give_places(&key, WEIR_REASON_NONE);
+		inside_give_seats(&key, WEIR_REASON_NONE);
 	return 0;
 }
 
-/* A goroutine ends: what its request still holds, a panic has kept from coming back. */
+/* A goroutine ends: the seats that its request still has, a panic has kept from going back. */
 SEC("uprobe")
 int weir_inside_goexit(struct pt_regs *ctx)
 {
@@ -25,7 +25,7 @@ int weir_inside_goexit(struct pt_regs *ctx)
 
 	own_stack(ctx);
 	if (inside_process(&key))
-		inside_give_places(&key, WEIR_INSIDE_ABANDONED);
+		inside_give_seats(&key, WEIR_INSIDE_ABANDONED);
 	return 0;
 }
 
@@ -37,12 +37,12 @@ struct inside_reclaim {
 
 /* Functions that are verified by themselves do not take a map's key. */
 static long inside_reclaim_step(struct bpf_map *map __attribute__((unused)), const struct weir_inside_key *key,
-				struct weir_inside_places *held __attribute__((unused)), struct inside_reclaim *reclaim)
+				struct weir_inside_seats *entry __attribute__((unused)), struct inside_reclaim *reclaim)
 {
 	struct weir_inside_key of = *key;
 
 	if (of.process == reclaim->process)
-		inside_give_places(&of, WEIR_INSIDE_ABANDONED);
+		inside_give_seats(&of, WEIR_INSIDE_ABANDONED);
 	return 0;
 }
 
@@ -54,7 +54,7 @@ static __always_inline void inside_reclaim(void)
 	if (!inside_process(&key))
 		return;
 	reclaim.process = key.process;
-	bpf_for_each_map_elem(&inside_places, inside_reclaim_step, &reclaim, 0);
+	bpf_for_each_map_elem(&inside_seats, inside_reclaim_step, &reclaim, 0);
 }
 
 /* Of a process' threads, the last has left none alive. */
@@ -80,14 +80,14 @@ int weir_inside_exec(__u64 *ctx)
 /* --- the agent's sweep */
 
 static long inside_sweep_step(struct bpf_map *map __attribute__((unused)), const struct weir_inside_key *key,
-			      struct weir_inside_places *held __attribute__((unused)),
+			      struct weir_inside_seats *entry __attribute__((unused)),
 			      void *context __attribute__((unused)))
 {
 	struct weir_inside_key of = *key;
 	const struct weir_inside_process *process = bpf_map_lookup_elem(&inside_processes, &of.process);
 
 	if (!process || !process->layout.ends)
-		inside_give_places(&of, WEIR_INSIDE_SWEPT);
+		inside_give_seats(&of, WEIR_INSIDE_SWEPT);
 	return 0;
 }
 
@@ -96,7 +96,7 @@ SEC("tc")
 int weir_inside_sweep(struct __sk_buff *skb)
 {
 	(void)skb;
-	bpf_for_each_map_elem(&inside_places, inside_sweep_step, NULL, 0);
+	bpf_for_each_map_elem(&inside_seats, inside_sweep_step, NULL, 0);
 	return 0;
 }
 

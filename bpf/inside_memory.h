@@ -7,7 +7,7 @@
 #define WEIR_BPF_INSIDE_MEMORY_H
 
 #include "weir/http/path.h"
-#include "weir/inside/places.h"
+#include "weir/inside/seats.h"
 
 #include "decision.h"
 
@@ -19,7 +19,7 @@ struct inside_piece {
 	struct weir_path path;
 	struct weir_subject_key known; /* for look-ups in `groups` */
 	struct weir_name name;
-	struct weir_inside_places places; /* that the request is to hold */
+	struct weir_inside_seats seats; /* that the request is to have */
 };
 
 struct {

@@ -11,8 +11,8 @@
 #include "weir/http/identity.h"
 
 #include "heavy.h"
-#include "inside_places.h"
 #include "inside_read.h"
+#include "inside_seats.h"
 #include "maps.h"
 #include "own_stack.h"
 #include "undo.h"
@@ -30,7 +30,7 @@ struct inside_request {
 	bool answers;	 /* it can be refused; else it is decided as in a dry run */
 	bool some;	 /* its server refuses requests of some connections only (attach --inside-share) */
 	bool executed;
-	bool ends; /* where it ends will be seen: it may hold places */
+	bool ends; /* where it ends will be seen: it may have seats */
 	struct weir_inside_key key;
 	struct weir_inside_fields fields;
 	struct inside_peer peer;
@@ -141,7 +141,7 @@ static __always_inline struct inside_request *inside_begin(const struct weir_ins
 	struct inside_request *r = NULL;
 
 	if (process->layout.ends)
-		inside_give_places(key, WEIR_INSIDE_ABANDONED);
+		inside_give_seats(key, WEIR_INSIDE_ABANDONED);
 	if (!bpf_map_update_elem(&inside_requests, key, &inside_nothing, BPF_ANY))
 		r = bpf_map_lookup_elem(&inside_requests, key);
 	if (!r) {

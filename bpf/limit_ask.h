@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* One limit of a request is asked: for a token of its subject's bucket, or for a place. */
+/* One limit of a request is asked: for a token of its subject's bucket, or for a seat. */
 #ifndef WEIR_BPF_LIMIT_ASK_H
 #define WEIR_BPF_LIMIT_ASK_H
 
@@ -54,7 +54,7 @@ static __always_inline void no_room(struct decision *d, __u32 n, enum weir_reaso
 	wait_for(d, n, 1);
 }
 
-/* What the limit never lets pass needs no bucket, and no place. The answer names it, unless it is in a dry run. */
+/* What the limit never lets pass needs no bucket, and no seat. The answer names it, unless it is in a dry run. */
 static __always_inline int deny(struct decision *d, __u32 n)
 {
 	d->denied |= 1U << n;
@@ -64,13 +64,13 @@ static __always_inline int deny(struct decision *d, __u32 n)
 	return LIMIT_ASKED;
 }
 
-/* Functions of their own ask for places and for tokens: the verifier reads them once, and neither needs the other's stack. */
+/* Functions of their own ask for seats and for tokens: the verifier reads them once, and neither needs the other's stack. */
 __noinline int in_flight_ask(struct decision *d, __u32 n)
 {
 	enum in_flight_outcome outcome;
 	__u32 index;
 
-	if (!d || n >= WEIR_MATCHES_MAX || d->unreadable || d->placeless)
+	if (!d || n >= WEIR_MATCHES_MAX || d->unreadable || d->seatless)
 		return LIMIT_ASKED;
 	WEIR_BARRIER(n); /* as it is: for verifiers that forget what a spilled register was compared with */
 	n &= WEIR_MATCHES_MAX - 1;
@@ -152,7 +152,7 @@ static __always_inline int limit_ask(struct decision *d, __u32 n)
 		return LIMIT_ASKED;
 	if (terms->amount.flags & WEIR_LIMIT_DENY)
 		return deny(d, n);
-	return weir_limit_has_places(terms->kind) ? in_flight_ask(d, n) : rate_ask(d, n);
+	return weir_limit_has_seats(terms->kind) ? in_flight_ask(d, n) : rate_ask(d, n);
 }
 
 static __always_inline int ask_tries(struct decision *d, __u32 n)

@@ -33,7 +33,7 @@ static __always_inline void rate_undo(struct decision *d, __u32 n)
 	bucket_count_refused(d, terms, &kept->bucket, refused ? -(__u64)d->asked_anew : 0);
 }
 
-/* Undoes what was done at limit n when it admitted, or when it refused. Places: places_undo(). */
+/* Undoes what was done at limit n when it admitted, or when it refused. Seats: seats_undo(). */
 __noinline int limit_undo(struct decision *d, __u32 n)
 {
 	const struct weir_terms *terms;
@@ -47,7 +47,7 @@ __noinline int limit_undo(struct decision *d, __u32 n)
 	WEIR_BARRIER(n);
 	n &= WEIR_MATCHES_MAX - 1;
 	terms = terms_of(d, n);
-	if (terms->amount.flags & WEIR_LIMIT_SET && !weir_limit_has_places(terms->kind) &&
+	if (terms->amount.flags & WEIR_LIMIT_SET && !weir_limit_has_seats(terms->kind) &&
 	    !((d->denied | d->torn) >> n & 1))
 		rate_undo(d, n);
 	if (d->failed >> n & 1)

@@ -39,7 +39,7 @@ __noinline int penalty_ask(struct decision *d, __u32 n)
 	wait_ns = weir_penalty_wait_ns(word, d->now_ns);
 	if (!wait_ns)
 		return 0;
-	if (!weir_limit_has_places(terms_of(d, n)->kind) && d->asked_anew)
+	if (!weir_limit_has_seats(terms_of(d, n)->kind) && d->asked_anew)
 		add(&p.kept->bucket.shed, d->asked_anew);
 	d->refused |= 1U << n;
 	d->penalised |= 1U << n;

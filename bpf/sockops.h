@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * sock_ops: what the kernel tells of the servers' sockets. That one has ended, however it came to that: its requests hold
- * nothing any more. That one begins: what is known of the same two ends is of another one. No working memory is used: this
+ * sock_ops: what the kernel tells of the servers' sockets. That one has ended, however it came to that: its requests have
+ * no seats any more. That one begins: what is known of the same two ends is of another one. No working memory is used: this
  * may be called at any time.
  */
 #ifndef WEIR_BPF_SOCKOPS_H

@@ -8,7 +8,7 @@
 
 #include "badge.h"
 #include "identify.h"
-#include "places.h"
+#include "seats.h"
 #include "work.h"
 
 #define GIVE_WAY_TRIES 8 /* ended entries may have gone meanwhile */

@@ -110,12 +110,12 @@ static __always_inline bool conn_began_with(const struct weir_conn *c, __u32 ser
 	return c->server_isn && c->server_isn == server_isn;
 }
 
-/* Places are not held for as long as numbers have to be translated. */
+/* Seats are not kept for as long as numbers have to be translated. */
 static __always_inline __u64 conn_first_linger_ns(const struct weir_conn *c)
 {
 	__u64 linger_ns = weir_conn_linger_ns(c);
 
-	return weir_conn_holds_places(c) && linger_ns > WEIR_LINGER_NS ? WEIR_LINGER_NS : linger_ns;
+	return weir_conn_has_seats(c) && linger_ns > WEIR_LINGER_NS ? WEIR_LINGER_NS : linger_ns;
 }
 
 /* Lets go what is due of a dying entry; true when that is the entry itself. */
@@ -125,7 +125,7 @@ static __always_inline bool conn_let_go(const struct weir_flow *flow, struct wei
 
 	if (due == WEIR_DUE_ENTRY)
 		conn_forget(flow, c->id);
-	else if (due == WEIR_DUE_PLACES)
+	else if (due == WEIR_DUE_SEATS)
 		conn_release(c);
 	return due == WEIR_DUE_ENTRY;
 }

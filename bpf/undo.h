@@ -5,7 +5,7 @@
 
 #include "decide.h"
 
-/* As in struct decision. Places are not among it. */
+/* As in struct decision. Seats are not among it. */
 struct decided {
 	__u64 subjects[WEIR_MATCHES_MAX];
 	__u64 words_before[WEIR_MATCHES_MAX], words_after[WEIR_MATCHES_MAX];

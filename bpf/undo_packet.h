@@ -83,7 +83,7 @@ __noinline int undo_packet(struct work *w)
 		return 0;
 	/* Else the draft is not of this packet: it is another server's, or that of a connection that was admitted. */
 	if (w->decision.traits & WEIR_SERVER_IN_FLIGHT)
-		places_undo(&w->decision, true);
+		seats_undo(&w->decision, true);
 	undo_decision(&w->decision);
 	walk.n = w->n_decided;
 	w->n_decided = 0;

@@ -60,7 +60,7 @@ struct work {
 	__u32 notes[WEIR_NOTES];       /* the same, by what was noted */
 	struct weir_proxy_key peer;    /* for look-ups of addresses; in the end that of the client (identify.h) */
 	struct weir_subject_key known; /* for those of names: `tokens`, `groups` */
-	struct weir_place given[WEIR_PLACES_MAX]; /* back, by the connection */
+	struct weir_seats given[WEIR_SEAT_SLOTS]; /* back, by the connection */
 	struct weir_asked_list
 		list_asked; /* the first of the packet's requests that does; the connection's at egress */
 	__u32 n_decided;    /* requests of this packet before the latest (undo.h) */

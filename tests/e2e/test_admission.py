@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Limits on connections: how many are admitted, by whom, and when a place is free again."""
+"""Limits on connections: how many are admitted, by whom, and when a seat is free again."""
 import errno
 import os
 import socket
@@ -132,7 +132,7 @@ def test_open(site):
     assert connect(site) == "ECONNREFUSED"
     assert taken(site) == 2
     first.close()
-    eventually(lambda: taken(site) == 1, "its place is free")
+    eventually(lambda: taken(site) == 1, "its seat is free")
     assert isinstance(connect(site), socket.socket)
     assert connect(site) == "ECONNREFUSED"
     second.close()
@@ -176,7 +176,7 @@ def retransmissions(sock):
     return struct.unpack_from("I", sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104), 100)[0]
 
 
-def test_a_request_that_comes_again_gives_back_no_connections_place(veth):
+def test_a_request_that_comes_again_gives_back_no_connections_seat(veth):
     """Behind one that is under way it cannot be refused yet: it comes again, on the CPU that admits the connection."""
     cpus = os.sched_getaffinity(0)
     veth.world.at_end(os.sched_setaffinity, 0, cpus)
@@ -375,7 +375,7 @@ def test_cookies(veth):
     assert attempts(veth)["syn_cookie"] == 5
     for half in halves:
         half.send(at=half.next + 1, flags=RST)
-    eventually(lambda: taken(veth) == 0, "all places are free")
+    eventually(lambda: taken(veth) == 0, "all seats are free")
 
 
 def test_a_cookie_that_is_none(veth):
@@ -398,13 +398,13 @@ def test_a_proxy_is_nobodys_source(world):
     assert connects(site, 4) == 3
 
 
-def test_places_outlive_the_agent(veth):
+def test_seats_outlive_the_agent(veth):
     limit(veth, "--key", "source", "--open", 1, "--over", "reset")
     first = connect(veth)
     veth.weir.kill()
     assert connect(veth) == "ECONNREFUSED"
     first.close()
-    eventually(lambda: isinstance(connect(veth), socket.socket), "its place is free without an agent")
+    eventually(lambda: isinstance(connect(veth), socket.socket), "its seat is free without an agent")
     veth.weir.start()
     assert taken(veth) == 1
     assert connect(veth) == "ECONNREFUSED"
@@ -425,7 +425,7 @@ def test_overrides_outlive_the_agent(veth, how):
     first = connect(veth)
     assert connect(veth) == "ECONNREFUSED"
     first.close()
-    eventually(lambda: taken(veth, "open") == 0, "its place is free")
+    eventually(lambda: taken(veth, "open") == 0, "its seat is free")
     assert connects(veth, 1) == 1
     limit(veth, address, "--open", 9, name="open")
     assert connect(veth) == "timeout"

@@ -105,7 +105,7 @@ def test_a_reset_that_is_none(blind):
 
 
 def test_a_reset_of_the_firewalls(world):
-    """The server's host refuses a packet, and the server knows nothing of it: its request goes on, and holds its place."""
+    """The server's host refuses a packet, and the server knows nothing of it: its request goes on, and keeps its seat."""
     site = world.site(world.veth())
     site.attach()
     site.weir("limit", "set", "one", "--key", "total", "--verb", "get", "--in-flight", 1)

@@ -195,7 +195,7 @@ class Swapped:
     def check(self, others=0):
         assert len(self.site.server.connections) == 1 + others
         assert self.site.limit_of("rate")["admitted"] == 1
-        eventually(lambda: self.site.limit_of("open")["in_flight"] == 0, "its place is free")
+        eventually(lambda: self.site.limit_of("open")["in_flight"] == 0, "its seat is free")
 
 
 @pytest.fixture
@@ -230,7 +230,7 @@ def test_swapped_as_it_begins(swapped, by):
     site, client = swapped.site, swapped.client
     replay = Replay(site, client)
     replay.reset()
-    eventually(lambda: site.limit_of("open")["in_flight"] == 0, "its place is free")
+    eventually(lambda: site.limit_of("open")["in_flight"] == 0, "its seat is free")
     site.weir("limit", "delete", "rate")
     swapped.limit_rate()
     with swapped.batches.batch():

@@ -44,8 +44,8 @@ def test_one_client_at_fifty_times_its_limit(world, kind):
     site.check(passed=(QUIET + 1) * BURST, shed=CONNECTIONS * each - BURST)
 
 
-def test_one_client_with_fifty_times_its_places(world):
-    """Of a server that has places for all, one client's slow requests take no more than his own."""
+def test_one_client_with_fifty_times_its_seats(world):
+    """Of a server that has seats for all, one client's slow requests take no more than his own."""
     site = world.site(world.veth())
     site.attach()
     site.weir("limit", "set", "slow", "--key", "user", "--in-flight", 1)
@@ -54,7 +54,7 @@ def test_one_client_with_fifty_times_its_places(world):
     assert quiet == [[200] * BURST] * QUIET
     assert noisy[200] >= 1 and noisy[429] > noisy[200] and set(noisy) == {200, 429}
     assert site.limit_of("slow")["highest"] == 1
-    eventually(lambda: site.limit_of("slow")["in_flight"] == 0, "every place has been given back")
+    eventually(lambda: site.limit_of("slow")["in_flight"] == 0, "every seat has been given back")
 
 
 def test_all_cpus_at_one_bucket(world):
@@ -75,10 +75,10 @@ def test_all_cpus_at_one_bucket(world):
     assert site.weir.counts()["shed"] > 1000
 
 
-def test_no_more_at_once_than_there_are_places(site):
+def test_no_more_at_once_than_there_are_seats(site):
     """As the server sees it, from all connections at once."""
-    places = 3
-    site.weir("limit", "set", "few", "--key", "total", "--in-flight", places)
+    seats = 3
+    site.weir("limit", "set", "few", "--key", "total", "--in-flight", seats)
     serving, most, lock = 0, 0, threading.Lock()
     answer = site.server.answer
 
@@ -95,6 +95,6 @@ def test_no_more_at_once_than_there_are_places(site):
     site.server.answer = counted
     clients = [site.client(f"u{i}") for i in range(32)]
     heard = collections.Counter(status for each in in_threads(lambda i: clients[i].drive(20), 32) for status in each)
-    assert most <= places and heard[200] >= places and heard[200] + heard[429] == 32 * 20
-    assert site.limit_of("few")["highest"] == places
-    eventually(lambda: site.limit_of("few")["in_flight"] == 0, "every place has been given back")
+    assert most <= seats and heard[200] >= seats and heard[200] + heard[429] == 32 * 20
+    assert site.limit_of("few")["highest"] == seats
+    eventually(lambda: site.limit_of("few")["in_flight"] == 0, "every seat has been given back")

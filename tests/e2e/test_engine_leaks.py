@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Places of limits on requests in flight are given back however a request, its connection, or weir ends."""
+"""Seats of limits on requests in flight are given back however a request, its connection, or weir ends."""
 import contextlib
 import json
 import random
@@ -56,7 +56,7 @@ def map_entries(site, name):
 def check_nothing_taken(site):
     """At once: far sooner than the ten seconds after which a RST is believed when no socket tells its end."""
     eventually(lambda: taken(site) == [0] * len(LIMITS), "every in-flight counter reads 0", patience_s=5)
-    assert not [place for entry in map_entries(site, "conns") for place in entry["value"]["places"] if place["taken"]]
+    assert not [seat for entry in map_entries(site, "conns") for seat in entry["value"]["seats"] if seat["taken"]]
     assert not [entry for entry in map_entries(site, "in_flight") if entry["value"]["word"] & 0xffffffff]
 
 
@@ -149,18 +149,18 @@ def check_mix(site):
     assert site.limit_of("all")["admitted"] > 100
 
 
-def held_places(site, n=10):
-    """Clients whose requests hold places."""
+def clients_with_seats(site, n=10):
+    """Clients whose requests have seats."""
     clients = [site.client("alice") for _ in range(n)]
     for i, client in enumerate(clients):
         client.ask(f"/{i}?held=1")
-    eventually(lambda: taken(site)[0] == n, f"{n} places are taken")
+    eventually(lambda: taken(site)[0] == n, f"{n} seats are taken")
     return clients
 
 
 @pytest.mark.parametrize("translated", [False, True])
 def test_resets(site, translated):
-    """Each frees its place as soon as the server's socket has got it, whether or not the server answers ever."""
+    """Each frees its seat as soon as the server's socket has got it, whether or not the server answers ever."""
     limit(site)
     site.weir("limit", "set", "user", "nobody", "--qps", 0, "--burst", 0)
     clients = [site.client() for _ in range(10)]
@@ -168,7 +168,7 @@ def test_resets(site, translated):
         if translated:
             assert client.get(f"/refused-{i}", X_Remote_User="nobody") == 429
         client.ask(f"/{i}?held=1", X_Remote_User="alice")
-    eventually(lambda: taken(site)[0] == 10, "ten places are taken")
+    eventually(lambda: taken(site)[0] == 10, "ten seats are taken")
     for client in clients:
         reset(client)
     check_nothing_taken(site)
@@ -180,7 +180,7 @@ def test_the_link_drops(world):
     site = world.site(world.veth())
     site.attach()
     limit(site)
-    held_places(site, 2)
+    clients_with_seats(site, 2)
     site.place.client_ns.ip("link", "set", "eth0", "down")
     for connection in site.server.connections:
         connection.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 500)
@@ -214,7 +214,7 @@ def test_a_client_is_killed(site):
                                                        str(site.server.port)),
                           stdout=subprocess.PIPE, text=True) as client:
         assert client.stdout.readline() == "asked\n"
-        eventually(lambda: taken(site)[0] == 20, "twenty places are taken")
+        eventually(lambda: taken(site)[0] == 20, "twenty seats are taken")
         client.kill()
     site.server.gate.set()
     check_nothing_taken(site)
@@ -228,7 +228,7 @@ def test_a_server_is_killed(world):
     clients = [site.client("alice") for _ in range(10)]
     for client in clients:
         client.ask("/late")
-    eventually(lambda: taken(site)[0] == 10, "ten places are taken")
+    eventually(lambda: taken(site)[0] == 10, "ten seats are taken")
     site.server.process.kill()
     for client in clients:
         with contextlib.suppress(ConnectionError):
@@ -239,7 +239,7 @@ def test_a_server_is_killed(world):
 
 def test_detached_and_attached_again(site):
     limit(site)
-    clients = held_places(site)
+    clients = clients_with_seats(site)
     site.weir("detach", "web", "--force")
     site.attach()
     limit(site)
@@ -251,11 +251,11 @@ def test_detached_and_attached_again(site):
 
 
 def test_deleted_and_set_again(site):
-    """What requests of the limit before still hold is none of the new one's."""
+    """What requests of the limit before still have is none of the new one's."""
     limit(site)
     client = site.client("alice")
     client.ask("/?held=1")
-    eventually(lambda: taken(site)[0] == 1, "a place is taken")
+    eventually(lambda: taken(site)[0] == 1, "a seat is taken")
     site.weir("limit", "delete", "slow")
     site.weir("limit", "set", "slow", *LIMITS[0][1])
     assert site.limit_of("slow")["in_flight"] == 0
@@ -270,7 +270,7 @@ def test_paused_and_resumed(site):
     for i, client in enumerate(clients):
         client.ask(f"/{i}?held=1")
         if i == 1:
-            eventually(lambda: taken(site)[0] == 2, "two places are taken")
+            eventually(lambda: taken(site)[0] == 2, "two seats are taken")
             site.weir("pause")
     eventually(lambda: site.server.served() == 4, "all are being served")
     assert taken(site)[0] == 2

@@ -119,7 +119,7 @@ def test_who_waits_and_pipelines_has_his_answers_in_their_order(waiting):
     assert client.check(client.read(), "/third") == 200
 
 
-def test_who_waits_and_pipelines_holds_his_places(waiting):
+def test_who_waits_and_pipelines_keeps_his_seats(waiting):
     """Until his connection ends: which of his requests is answered nobody knows."""
     site, client = waiting
     site.weir("limit", "set", "one", "--key", "total", "--in-flight", 1)
@@ -131,5 +131,5 @@ def test_who_waits_and_pipelines_holds_his_places(waiting):
     assert client.check(client.read(), "/second?delay_ms=500") == 200
     assert site.client().get("/other") == 429
     client.close()
-    eventually(lambda: site.limit_of("one")["in_flight"] == 0, "his place is free")
+    eventually(lambda: site.limit_of("one")["in_flight"] == 0, "his seat is free")
     assert site.client().get("/other") == 200

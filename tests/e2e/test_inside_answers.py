@@ -99,10 +99,10 @@ def test_open_watches(world, server):
     assert server.get("/watch/dev/pods", "bob", 2) == [OK.format("/watch/dev/pods")] * 2
     assert server.get(PODS, "alice", 3) == [OK.format(PODS)] * 3
     watches[0].close()
-    eventually(lambda: of_limit(world, "watches", "in_flight") == 1, "a place is free")
+    eventually(lambda: of_limit(world, "watches", "in_flight") == 1, "a seat is free")
     assert server.get("/watch/dev/pods", "alice", 2) == [OK.format("/watch/dev/pods")] * 2
     watches[1].close()
-    eventually(lambda: of_limit(world, "watches", "in_flight") == 0, "all places are free")
+    eventually(lambda: of_limit(world, "watches", "in_flight") == 0, "all seats are free")
 
 
 def test_panics(world, server):
@@ -110,7 +110,7 @@ def test_panics(world, server):
     world.weir("limit", "set", "busy", "--key", "total", "--in-flight", "5")
     subprocess.run(server.place.client_ns.command("curl", "-sk", "--max-time", "5", f"https://{server.address}{PODS}?panic"),
                    check=False, stdout=subprocess.DEVNULL)
-    eventually(lambda: of_limit(world, "busy", "in_flight") == 0, "its place is free")
+    eventually(lambda: of_limit(world, "busy", "in_flight") == 0, "its seat is free")
     assert seen(world) == {"seen": 1, "abandoned": 1}
     assert server.get(PODS, times=2) == [OK.format(PODS)] * 2
 

@@ -185,12 +185,12 @@ def test_the_longest_hold(world, held):
     assert of_limit(world, "user", "dry_run_refused") == 3
 
 
-def test_no_place_is_no_excuse(world, held):
-    """What finds no place passes, and owes its token all the same."""
+def test_no_seat_is_no_excuse(world, held):
+    """What finds no seat passes, and owes its token all the same."""
     server = held(5, 5)
     assert world.weir.run("limit", "set", "open", "--key", "user", "--in-flight", 1).returncode == 0
     Open(world, server, "/watch/dev/pods?wait", "alice")
-    eventually(lambda: of_limit(world, "open", "in_flight") == 1, "the place is taken")
+    eventually(lambda: of_limit(world, "open", "in_flight") == 1, "the seat is taken")
     assert Client(world, server, "alice", n=4).counts()[0]["200"] == 4
     assert of_limit(world, "open", "dry_run_refused") == 4
     assert of_limit(world, "user", "admitted") == 5
@@ -244,7 +244,7 @@ def test_what_is_otherwise_is_said(world, held):
     def warnings(*words):
         return world.weir.run("limit", "set", *words).stderr
 
-    assert "no place is waited for" in warnings("open", "--key", "user", "--in-flight", 5)
+    assert "no seat is waited for" in warnings("open", "--key", "user", "--in-flight", 5)
     assert "its penalty begins for nobody" in warnings("user", "--qps", 5, "--burst", 5, "--penalty", "exponential:1s..8s")
     assert "with hold" not in warnings("total", "--qps", 5, "--burst", 5)
 

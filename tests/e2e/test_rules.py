@@ -22,7 +22,7 @@ def statuses(client, n, target, **fields):
 
 
 def holds(site, name, taken):
-    eventually(lambda: site.limit_of(name)["in_flight"] == taken, f"{taken} places of {name} are taken")
+    eventually(lambda: site.limit_of(name)["in_flight"] == taken, f"{taken} seats of {name} are taken")
 
 
 def test_for_some_requests_by_namespace_and_user(site):
@@ -139,7 +139,7 @@ def test_in_flight(site):
     assert (limit["highest"], limit["admitted"], limit["refused"]) == (2, 4, 1)
 
 
-def test_a_reset_frees_places_before_the_translation_ends(site):
+def test_a_reset_frees_seats_before_the_translation_ends(site):
     """A connection that was translated stays in the table for a minute; what its client has given up does not count."""
     named(site, "slow", "--key", "total", "--in-flight", 1)
     first, second = site.client("alice"), site.client("bob")

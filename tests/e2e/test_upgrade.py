@@ -100,7 +100,7 @@ def unacknowledged_refusal(site):
         assert client.get("/not/late") == 200
 
 
-def place_in_flight(site):
+def seat_in_flight(site):
     """It is kept as long as the server takes, and given back to whoever serves then."""
     def taken():
         return site.limit_of("one")["in_flight"]
@@ -114,7 +114,7 @@ def place_in_flight(site):
         assert other.get("/refused") == 429
         site.server.gate.set()
         assert client.check(client.read(), "/?held=1") == 200
-        eventually(lambda: taken() == 0, "the place is free")
+        eventually(lambda: taken() == 0, "the seat is free")
         assert other.get("/free") == 200
         site.server.gate.clear()
 
@@ -129,7 +129,7 @@ def place_in_flight(site):
 
 
 STORIES = (half_used_bucket, request_in_parts, long_answer_untouched, long_answer_translated, unacknowledged_refusal,
-           place_in_flight)
+           seat_in_flight)
 
 
 class Transfers:
@@ -304,7 +304,7 @@ def test_other_maps(world):
 
 
 def test_handed_over(world):
-    """The other way out: the first build takes what is in force away, and the other one begins anew, with full buckets and free places."""
+    """The other way out: the first build takes what is in force away, and the other one begins anew, with full buckets and free seats."""
     place = world.veth()
     site = world.site(place)
     site.attach()

@@ -77,7 +77,7 @@ def test_open(site):
     assert connect(site) == "timeout"
     assert dropped(site) and taken(site) == 2
     first.close()
-    eventually(lambda: taken(site) == 1, "its place is free")
+    eventually(lambda: taken(site) == 1, "its seat is free")
     assert isinstance(connect(site), socket.socket)
     assert attempts(site)["admitted"] == 3
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Watches that are open: a limit on requests in flight counts them, and each place comes back when its watch ends."""
+"""Watches that are open: a limit on requests in flight counts them, and each seat comes back when its watch ends."""
 import contextlib
 import itertools
 import subprocess
@@ -43,7 +43,7 @@ def in_flight(world):
 
 
 def limits_watches(world, kube, path, refuses):
-    """Two watches for each user. Where refusals are decided only, the third is open, and has no place."""
+    """Two watches for each user. Where refusals are decided only, the third is open, and has no seat."""
     kube.allow("grace")
     world.weir("limit", "set", "watches", "--key", "user", "--in-flight", 2, "--verb", "watch", "--for-user", "grace")
     before = world.weir.server("kube")
@@ -63,10 +63,10 @@ def limits_watches(world, kube, path, refuses):
     for watch in open_ones:
         eventually(watch.is_open, "the others go on")
     open_ones[0].close()
-    eventually(lambda: in_flight(world) == 1, "a place is free")
+    eventually(lambda: in_flight(world) == 1, "a seat is free")
     fourth = Watch(world, kube, "grace", path)
     eventually(lambda: in_flight(world) == 2, "it is another one's")
     for watch in third, fourth, other, open_ones[1]:
         watch.close()
-    eventually(lambda: in_flight(world) == 0, "all places are free")
+    eventually(lambda: in_flight(world) == 0, "all seats are free")
     assert not world.weir.server("kube")["seen_inside"].keys() - {"seen", "answered", "rejected"}

@@ -89,16 +89,16 @@ struct asker_said said(void)
 	return sum;
 }
 
-void places_set(__u32 places)
+void seats_set(__u32 seats)
 {
 	slot_set(&(struct datapath_limit){ .kind = WEIR_LIMIT_IN_FLIGHT,
 					   .reason = WEIR_SHED_IN_FLIGHT,
 					   .epoch = 7,
-					   .amount = { .set = true, .places = places } });
+					   .amount = { .set = true, .seats = seats } });
 	rule_set("{\"long_running\": false}");
 }
 
-__u64 places_taken(void)
+__u64 seats_taken(void)
 {
 	__u64 taken[WEIR_SERVER_LIMITS] = {};
 

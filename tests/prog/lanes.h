@@ -19,8 +19,8 @@ struct asker_said said(void);
 void on_cpu(int cpu);
 
 /* A limit on all requests in flight. */
-void places_set(__u32 places);
-__u64 places_taken(void);
+void seats_set(__u32 seats);
+__u64 seats_taken(void);
 
 int lanes_setup(void **state);
 int lanes_teardown(void **state);

@@ -37,16 +37,16 @@ static void *send_it(void *cpu)
 
 static void test_two_at_once(void **state)
 {
-	struct datapath_limit places = { .kind = WEIR_LIMIT_IN_FLIGHT,
-					 .reason = WEIR_SHED_IN_FLIGHT,
-					 .epoch = 7,
-					 .amount = { .set = true, .places = 2 } };
+	struct datapath_limit seats = { .kind = WEIR_LIMIT_IN_FLIGHT,
+					.reason = WEIR_SHED_IN_FLIGHT,
+					.epoch = 7,
+					.amount = { .set = true, .seats = 2 } };
 	__u64 taken[WEIR_SERVER_LIMITS];
 	pthread_t other;
 
 	(void)state;
 	limit(RATE_SLOT, "0", BURST);
-	slot_set(&places);
+	slot_set(&seats);
 	rule_set("{\"long_running\": false}");
 	for (int i = 0; i < REQUESTS; i++)
 		strcat(pipelined, get_pod);

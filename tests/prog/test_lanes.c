@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * One limit is one limit, whoever asks: packets on two CPUs, and at the same time four threads of a program in whose midst it is
- * decided. They share a bucket and a limit on requests in flight: not one token too many or too few, and no place is left taken.
+ * decided. They share a bucket and a limit on requests in flight: not one token too many or too few, and no seat is left taken.
  */
 #include "lanes.h"
 
@@ -72,13 +72,13 @@ static void all_at_once(void)
 	pthread_barrier_destroy(&barrier);
 }
 
-static void run_with(__u64 burst, __u32 places)
+static void run_with(__u64 burst, __u32 seats)
 {
 	struct asker_said told;
 	__u64 kept, passed;
 
 	limit(RATE_SLOT, "0", burst);
-	places_set(places);
+	seats_set(seats);
 	requests[0] = answers[0] = '\0';
 	for (int i = 0; i < PIPELINED; i++) {
 		strcat(requests, get_pod);
@@ -99,7 +99,7 @@ static void run_with(__u64 burst, __u32 places)
 	/* Whatever the two connections still hold goes with them. */
 	connect_ends(false);
 	connect_ends(true);
-	assert_int_equal(places_taken(), 0);
+	assert_int_equal(seats_taken(), 0);
 }
 
 static void test_enough_for_all(void **state)
@@ -108,7 +108,7 @@ static void test_enough_for_all(void **state)
 	run_with(1000000, 1000);
 }
 
-/* The bucket runs dry in the midst of it, and places are short. */
+/* The bucket runs dry in the midst of it, and seats are short. */
 static void test_too_little(void **state)
 {
 	(void)state;

@@ -176,16 +176,16 @@ static unsigned long long check(void)
 	assert_int_equal(told.admitted + told.refused, all_asked);
 	assert_true(all_heard.passed && told.admitted && told.refused + all_heard.refused);
 	assert_int_equal(counts(RATE_SLOT).admitted, all_served + told.admitted - told.undone);
-	assert_int_equal(places_taken(), 0);
+	assert_int_equal(seats_taken(), 0);
 	return all_served + told.admitted - told.undone;
 }
 
-/* There are tokens for all, and three places. */
-static void test_places(void **state)
+/* There are tokens for all, and three seats. */
+static void test_seats(void **state)
 {
 	(void)state;
 	limit(RATE_SLOT, "0", PLENTY);
-	places_set(3);
+	seats_set(3);
 	all_for(seconds());
 	assert_int_equal(PLENTY - tokens_left(RATE_SLOT), check());
 	assert_in_range(counts(SLOT).highest, 1, 3);
@@ -210,7 +210,7 @@ static void test_rate(void **state)
 
 	(void)state;
 	limit(RATE_SLOT, "0", burst);
-	places_set(1000);
+	seats_set(1000);
 	for (unsigned long long i = 0; i < burst / 2; i++, asked[0]++) {
 		asker_asks(0);
 		asker_ends(0, 0);
@@ -250,7 +250,7 @@ static int traffic_teardown(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { TRAFFIC_TEST(places), TRAFFIC_TEST(rate) };
+	const struct CMUnitTest tests[] = { TRAFFIC_TEST(seats), TRAFFIC_TEST(rate) };
 
 	return cmocka_run_group_tests_name("lanes_traffic", tests, attached_open, attached_close);
 }

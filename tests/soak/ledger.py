@@ -13,7 +13,7 @@ FATES = ("served", "shed", "rejected", "left")  # left: its client went away, or
 class Request:
     """One request, or one line behind an upgrade."""
     __slots__ = ("id", "server", "user", "source", "namespace", "path", "method", "target", "body", "data", "connection",
-                 "sent_ns", "since_ns", "exempt", "fate", "began", "over", "places")
+                 "sent_ns", "since_ns", "exempt", "fate", "began", "over", "seats")
 
     def __init__(self, number, connection, path, method):
         self.id = number
@@ -30,7 +30,7 @@ class Request:
         self.since_ns = connection.opened_ns if self.server.comes_and_goes else self.sent_ns
         self.fate = None
         self.began = self.over = False
-        self.places = []
+        self.seats = []
 
     def __str__(self):
         return f"request {self.id} ({self.method} {self.target or self.path}, {self.user or self.source} at {self.server})"
@@ -99,9 +99,9 @@ class Ledger:
 
     def release(self, request):
         request.over = True
-        for limit, subject, epoch in request.places:
+        for limit, subject, epoch in request.seats:
             limit.release(subject, epoch, request)
-        request.places.clear()
+        request.seats.clear()
 
     def oldest(self):
         """The request that has waited longest for its client to know its fate."""

@@ -121,7 +121,7 @@ class InFlightLimit(Limit):
             return None
         taken = self.taken.setdefault((subject, epoch), set())
         taken.add(request)
-        request.places.append((self, subject, epoch))
+        request.seats.append((self, subject, epoch))
         self.fullest = max(self.fullest, len(taken) / epoch.amount)
         if len(taken) <= epoch.amount:
             return None

@@ -9,7 +9,7 @@ from agent_size import agent_size
 from lib.process import run
 from upsets import questions
 
-PLACES_S = 90       # a client's RST leaves its places taken for ten seconds; the agent's sweep comes every ten
+SEATS_S = 90       # a client's RST leaves its seats taken for ten seconds; the agent's sweep comes every ten
 CONNECTIONS_S = 240  # those that were translated stay for a minute; those whose socket is gone, for two
 SETTLE_S = 30
 UNFOLLOWED = ("bad_response", "mid_stream", "gap", "unseen", "contradicted", "bucket_map_full", "in_flight_map_full")
@@ -49,7 +49,7 @@ async def check_settled(site):
         site.violate(f"{len(site.ledger.unsettled())} requests have no end: {some}")
 
 
-async def check_places(site):
+async def check_seats(site):
     """Nothing is in flight."""
     taken = {}
 
@@ -58,8 +58,8 @@ async def check_places(site):
         taken = {key: n for key, n in (await metrics(site)).get("weir_limit_in_flight", {}).items() if n}
         return not taken
 
-    if not await until(free, PLACES_S):
-        site.violate(f"places are taken, and nothing is in flight: {taken}")
+    if not await until(free, SEATS_S):
+        site.violate(f"seats are taken, and nothing is in flight: {taken}")
 
 
 async def check_connections(site):

@@ -50,7 +50,7 @@ static void applied(void **state)
 	slot = slot_of(f, "w");
 	assert_int_equal(fake_limit(dp, 0, 2)->amount.burst, 9);
 	assert_int_equal(fake_override(dp, 0, 2, WEIR_KEY_USER, "bob")->burst, 2);
-	assert_int_equal(fake_limit(dp, 0, slot)->amount.places, 4);
+	assert_int_equal(fake_limit(dp, 0, slot)->amount.seats, 4);
 	assert_true(dp->servers[0].has_rules);
 	assert_int_equal(f->agent.state.servers[0]->priorities.n_levels, 3); /* exempt and catch-all, too */
 
@@ -85,7 +85,7 @@ static void taken_back(void **state)
 		refuse(f, "apply", APPLY(LIMITS(USER) "," SCHEMA "," LEVEL), steps[i]);
 		assert_saved(f, before);
 		assert_int_equal(fake_limit(dp, 0, 0)->amount.burst, 1);
-		assert_int_equal(fake_limit(dp, 0, slot_of(f, "w"))->amount.places, 4);
+		assert_int_equal(fake_limit(dp, 0, slot_of(f, "w"))->amount.seats, 4);
 		assert_null(fake_limit(dp, 0, 2));
 		assert_int_equal(f->agent.state.servers[0]->priorities.n_levels, 0);
 	}
@@ -167,7 +167,7 @@ static void levels_of_its_own(void **state)
 	assert_int_equal(server->priorities.n_levels,
 			 3); /* exempt and catch-all, too; the schemas for probes besides */
 	assert_int_equal(server->priorities.n_schemas, 4);
-	assert_int_equal(server_limit(server, "read-only-in-flight")->amount.places, 4);
+	assert_int_equal(server_limit(server, "read-only-in-flight")->amount.seats, 4);
 	assert_null(server_limit(server, "mutating-in-flight"));
 	refuse(f, "max-in-flight", "{\"read_only\":5}", "/etc/p.yaml");
 	refuse(f, "apply", APPLY(LEVEL), "priority level low of server \"api\" is in /etc/p.yaml and in /etc/p.yaml");

@@ -85,9 +85,9 @@ static void servers(void **state)
 	refuse(f, "attach", "{\"server\":{\"name\":\"more\",\"listen\":[\"*:1\"]}}", "64 servers");
 }
 
-/* --- places of many subjects */
+/* --- seats of many subjects */
 
-/* What the metrics say, where every limit in the kernel has so many places taken. */
+/* What the metrics say, where every limit in the kernel has so many seats taken. */
 static bool says_taken(struct fixture *f, __u64 kernel, __u64 said)
 {
 	CLEANUP_FREE char *text = NULL, *line = NULL;
@@ -102,7 +102,7 @@ static bool says_taken(struct fixture *f, __u64 kernel, __u64 said)
 }
 
 /* What takes no time is read whenever somebody asks; what took 100 ms not for 10 s, or until it may be another's. */
-static void places_taken(void **state)
+static void seats_taken(void **state)
 {
 	struct fixture *f = *state;
 
@@ -216,7 +216,7 @@ static void overrides(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		with_agent(servers), with_agent(places_taken), with_agent(listeners),
+		with_agent(servers), with_agent(seats_taken), with_agent(listeners),
 		with_agent(proxies), with_agent(overrides),
 	};
 

@@ -175,7 +175,7 @@ static void groups(void **state)
 	succeed(f, "limit set", "{\"limit\":{\"name\":\"g\",\"in_flight\":4},\"subject\":\"qa\"}");
 	weir_groups_add(&counted, identity_group_bit(identity, "qa"));
 	assert_memory_equal(&in_kernel(f, "g")->groups, &counted, sizeof(counted));
-	assert_true(fake_override(&fake_nets[1], 0, limit_slot(the_limit(f, "g")), WEIR_KEY_GROUP, "qa")->places == 4);
+	assert_true(fake_override(&fake_nets[1], 0, limit_slot(the_limit(f, "g")), WEIR_KEY_GROUP, "qa")->seats == 4);
 	succeed(f, "limit delete", "{\"limit\":\"g\",\"subject\":\"dev\"}");
 	succeed(f, "limit delete", "{\"limit\":\"g\",\"subject\":\"qa\"}");
 	assert_null(the_limit(f, "g"));
@@ -193,9 +193,9 @@ static void max_in_flight(void **state)
 	succeed(f, "max-in-flight", "{\"read_only\":400,\"mutating\":200}");
 	reading = the_limit(f, "read-only-in-flight");
 	changing = the_limit(f, "mutating-in-flight");
-	assert_int_equal(in_kernel(f, "read-only-in-flight")->amount.places, 400);
+	assert_int_equal(in_kernel(f, "read-only-in-flight")->amount.seats, 400);
 	assert_int_equal(in_kernel(f, "read-only-in-flight")->kind, WEIR_LIMIT_IN_FLIGHT);
-	assert_int_equal(in_kernel(f, "mutating-in-flight")->amount.places, 200);
+	assert_int_equal(in_kernel(f, "mutating-in-flight")->amount.seats, 200);
 	assert_int_equal(reading->rules[0].verbs.n, 3);
 	assert_int_equal(reading->rules[0].long_running, RULE_NO);
 	assert_int_equal(reading->rules[0].verbs.n + changing->rules[0].verbs.n, WEIR_VERB_COUNT - 1);
@@ -205,7 +205,7 @@ static void max_in_flight(void **state)
 	assert_null(the_limit(f, "mutating-in-flight"));
 	fake_fail("datapath_rules_set", 1);
 	refuse(f, "max-in-flight", "{\"read_only\":5,\"mutating\":6}", fake_failing);
-	assert_int_equal(in_kernel(f, "read-only-in-flight")->amount.places, 400);
+	assert_int_equal(in_kernel(f, "read-only-in-flight")->amount.seats, 400);
 	refuse(f, "max-in-flight", "{\"read_only\":1000000001}", "1000000000");
 }
 
@@ -230,9 +230,9 @@ static void order(void **state)
 	server = f->agent.state.servers[0];
 	low = limit_slot_of_number(priority_level(&server->priorities, "low")->number);
 	high = limit_slot_of_number(priority_level(&server->priorities, "high")->number);
-	assert_int_equal(fake_limit(&fake_nets[1], 0, low)->amount.places, 75);
-	assert_int_equal(fake_limit(&fake_nets[1], 0, high)->amount.places, 25);
-	assert_int_equal(fake_limit(&fake_nets[1], 0, high)->flags, WEIR_LIMIT_SEATS);
+	assert_int_equal(fake_limit(&fake_nets[1], 0, low)->amount.seats, 75);
+	assert_int_equal(fake_limit(&fake_nets[1], 0, high)->amount.seats, 25);
+	assert_int_equal(fake_limit(&fake_nets[1], 0, high)->flags, WEIR_LIMIT_WIDE_LISTS);
 	assert_int_equal(fake_limit(&fake_nets[1], 0, high)->reason, WEIR_SHED_LEVEL);
 	const struct weir_rule expected[] = {
 		{ WEIR_RULE_EXEMPT, 2 },

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "weir/inside/peer.h"
-#include "weir/inside/places.h"
+#include "weir/inside/seats.h"
 #include "weir/inside/share.h"
 #include "weir/inside/text.h"
 
@@ -259,21 +259,21 @@ static void test_health(void **state)
 }
 
 /* An entry's memory may be another request's by the time that it is looked at. */
-static void test_places(void **state)
+static void test_seats(void **state)
 {
 	struct weir_inside_key key = { .goroutine = 0xc000123000, .process = 4711 };
 	struct weir_inside_key others[] = { { .goroutine = 0xc000123200, .process = 4711 },
 					    { .goroutine = 0xc000123000, .process = 4712 } };
-	__u64 word = weir_inside_places_word(&key, 0);
+	__u64 word = weir_inside_seats_word(&key, 0);
 
 	(void)state;
 	assert_true(word != 0);
-	assert_true(weir_inside_places_are_of(word, &key));
-	assert_true(weir_inside_places_are_of(weir_inside_places_word(&key, UINT64_MAX), &key));
-	assert_false(weir_inside_places_are_of(0, &key));
+	assert_true(weir_inside_seats_are_of(word, &key));
+	assert_true(weir_inside_seats_are_of(weir_inside_seats_word(&key, UINT64_MAX), &key));
+	assert_false(weir_inside_seats_are_of(0, &key));
 	for (size_t i = 0; i < LENGTH(others); i++)
-		assert_false(weir_inside_places_are_of(word, &others[i]));
-	assert_true(word != weir_inside_places_word(&key, 1 << 20));
+		assert_false(weir_inside_seats_are_of(word, &others[i]));
+	assert_true(word != weir_inside_seats_word(&key, 1 << 20));
 }
 
 #define PORTS 10000
@@ -317,7 +317,7 @@ int main(void)
 		cmocka_unit_test(test_peers),	 cmocka_unit_test(test_random_ipv6_peers),
 		cmocka_unit_test(test_no_peers), cmocka_unit_test(test_utf8),
 		cmocka_unit_test(test_verbs),	 cmocka_unit_test(test_long_running),
-		cmocka_unit_test(test_health),	 cmocka_unit_test(test_places),
+		cmocka_unit_test(test_health),	 cmocka_unit_test(test_seats),
 		cmocka_unit_test(test_shares),
 	};
 

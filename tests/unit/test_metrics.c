@@ -79,7 +79,7 @@ static void all_series(void **state)
 	} series[] = {
 		{ "DECISION", "weir_requests_total{server=\"api\",decision=\"%s\"} %u" },
 		{ "SHED", "weir_shed_total{server=\"api\",key=\"%s\",reason=\"rate\"} %u" },
-		{ "PLACES", "weir_shed_total{server=\"api\",key=\"%s\",reason=\"in_flight\"} %u" },
+		{ "SEATS", "weir_shed_total{server=\"api\",key=\"%s\",reason=\"in_flight\"} %u" },
 		{ "PENALTY", "weir_shed_total{server=\"api\",key=\"%s\",reason=\"penalty\"} %u" },
 		{ "DENIED", "weir_shed_total{server=\"api\",key=\"%s\",reason=\"denied\"} %u" },
 		{ "EVENT", "weir_events_total{server=\"api\",key=\"%s\"} %u" },
@@ -115,7 +115,7 @@ static void all_series(void **state)
 		size_t i = 0;
 
 		if (reason == WEIR_SHED_IN_FLIGHT || reason == WEIR_SHED_LEVEL)
-			group = "PLACES";
+			group = "SEATS";
 		if (reason == WEIR_SHED_PENALTY)
 			group = "PENALTY";
 		if (reason == WEIR_SHED_DENIED)

@@ -70,7 +70,7 @@ static void any_conn(struct random *r, struct weir_conn *c)
 	any_reads(r, &c->unconfirmed);
 	c->requests = random_below(r, 3);
 	c->responses = c->requests ? random_below(r, c->requests + 1) : 0;
-	c->places_end = random_below(r, 3);
+	c->seats_end = random_below(r, 3);
 	c->strays = random_below(r, 3);
 	c->dying = random_chance(r, 100);
 	c->opaque_why = c->phase == WEIR_PHASE_OPAQUE ? WEIR_TLS : 0;

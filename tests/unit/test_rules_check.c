@@ -106,7 +106,7 @@ static void test_in_flight(void **state)
 {
 	(void)state;
 	clear();
-	for (int i = 0; i < WEIR_PLACES_MAX; i++)
+	for (int i = 0; i < WEIR_SEAT_SLOTS; i++)
 		add_limit(0)->in_flight = true;
 	expect(0, "");
 	add_rule("{\"paths\": [\"/a/*\"]}", 0);
@@ -241,7 +241,7 @@ static void test_safe(void **state)
 			continue;
 		good++;
 		assert_true(most_met(400, false) <= WEIR_NAMED_MAX);
-		assert_true(most_met(400, true) <= WEIR_PLACES_MAX);
+		assert_true(most_met(400, true) <= WEIR_SEAT_SLOTS);
 	}
 	assert_true(good > 15 && good < 135);
 	clear();
@@ -264,7 +264,7 @@ static void test_exact(void **state)
 			continue;
 		}
 		refused++;
-		if (most_met(4000, false) <= WEIR_NAMED_MAX && most_met(4000, true) <= WEIR_PLACES_MAX)
+		if (most_met(4000, false) <= WEIR_NAMED_MAX && most_met(4000, true) <= WEIR_SEAT_SLOTS)
 			fail_msg("seed %u: %s", seed, err.text);
 	}
 	assert_true(refused > 15 && good > 15);

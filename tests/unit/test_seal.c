@@ -18,13 +18,13 @@ union value {
 	__u64 words[WORDS];
 };
 
-static union value made(__u64 per_ns, __u64 burst, __u32 places, __u32 index)
+static union value made(__u64 per_ns, __u64 burst, __u32 seats, __u32 index)
 {
-	union value value = { .terms = { .reason = 1, .key = WEIR_KEY_USER, .epoch = 1 + places } };
+	union value value = { .terms = { .reason = 1, .key = WEIR_KEY_USER, .epoch = 1 + seats } };
 	struct weir_amount *amount = &value.terms.amount;
 
 	amount->flags = WEIR_LIMIT_SET;
-	amount->places = places;
+	amount->seats = seats;
 	amount->history = weir_rate_always(per_ns, burst);
 	weir_rate_history_push(&amount->history, per_ns + 1, burst + 1, WEIR_NS_PER_S);
 	amount->seal = weir_terms_seal(&value.terms, index);
@@ -75,12 +75,12 @@ static void mixtures(const union value *first, const union value *second, bool s
 static void test_mixtures(void **state)
 {
 	const union value slow = made(WEIR_QPS, 10, 0, INDEX), fast = made(2 * WEIR_QPS, 20, 0, INDEX);
-	const union value places = made(0, 0, 5, INDEX), others = made(0, 0, 0, INDEX + 1);
+	const union value seats = made(0, 0, 5, INDEX), others = made(0, 0, 0, INDEX + 1);
 
 	(void)state;
 	assert_true(fits(&slow, INDEX));
 	mixtures(&slow, &fast, true);
-	mixtures(&slow, &places, true);
+	mixtures(&slow, &seats, true);
 	mixtures(&fast, &others, false);
 }
 

@@ -31,7 +31,7 @@ static int check_home(json_t *inode, struct error *err)
 	return error_set(err, -EXDEV, "the command and the agent run in different network namespaces: use --netns");
 }
 
-int server_check_place(struct agent *agent, int fd, struct server *server, struct error *err)
+int server_check_hooks(struct agent *agent, int fd, struct server *server, struct error *err)
 {
 	CLEANUP_RETAKE struct agent *released = agent_release(agent);
 	int ret = net_check_interfaces(fd, server, err);
@@ -52,7 +52,7 @@ static int check_new(struct agent *agent, struct server *server, struct error *e
 	if (!ret)
 		ret = state_check(&agent->state, server, err) ?: state_check_room(&agent->state, server, err);
 	if (!ret)
-		ret = server_check_place(agent, fd, server, err);
+		ret = server_check_hooks(agent, fd, server, err);
 	return ret ?: net_clear_leftovers(agent, fd, server->netns_cookie, err);
 }
 

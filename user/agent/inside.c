@@ -158,8 +158,8 @@ static bool blind_change(struct agent *agent, int slot)
 	return true;
 }
 
-/* Is somebody to hold places until his request ends? Else nobody's end is probed. */
-static bool has_places(const struct server *server)
+/* Is somebody to have seats until his request ends? Else nobody's end is probed. */
+static bool has_seats(const struct server *server)
 {
 	for (size_t i = 0; i < server->priorities.n_levels; i++)
 		if (!server->priorities.levels[i].exempt)
@@ -174,7 +174,7 @@ static bool has_places(const struct server *server)
 static bool ends_change(struct agent *agent, int slot)
 {
 	struct inside_server *inside = agent->servers[slot].inside;
-	bool wanted = has_places(agent->state.servers[slot]), changes = inside->ends != wanted;
+	bool wanted = has_seats(agent->state.servers[slot]), changes = inside->ends != wanted;
 
 	inside->ends = wanted;
 	return changes;

@@ -24,7 +24,7 @@ static void configured(const struct server *server, const struct limit *limit, s
 	out->configured = limit->amount.set;
 	out->dry_run = server->dry_run || limit->dry_run;
 	out->qps = (double)limit->amount.per_ns / WEIR_QPS;
-	out->burst = out->in_flight ? limit->amount.places : limit->amount.burst;
+	out->burst = out->in_flight ? limit->amount.seats : limit->amount.burst;
 }
 
 static int measure_limits(struct net *net, int slot, const struct server *server, const __u64 *taken,
@@ -37,7 +37,7 @@ static int measure_limits(struct net *net, int slot, const struct server *server
 		struct metrics_limit *measured = &out[n++];
 
 		measured->name = strdup(limit->name);
-		measured->in_flight = weir_limit_has_places(limit->kind);
+		measured->in_flight = weir_limit_has_seats(limit->kind);
 		configured(server, limit, measured);
 		ret = measured->name ? measure(net, slot, limit_slot(limit), taken, measured, err) :
 				       error_set(err, -ENOMEM, "out of memory");
@@ -62,7 +62,7 @@ static int measure_limits(struct net *net, int slot, const struct server *server
 void limits_taken_clear(struct limits_taken *taken)
 {
 	for (size_t i = 0; i < taken->n; i++)
-		free(taken->of[i].places);
+		free(taken->of[i].seats);
 }
 
 void limits_taken_forget(struct net *net)
@@ -70,7 +70,7 @@ void limits_taken_forget(struct net *net)
 	net->taken.until_ns = 0;
 }
 
-#define PLACES_SIZE (WEIR_MAX_LIMITS * sizeof(__u64))
+#define SEATS_SIZE (WEIR_MAX_LIMITS * sizeof(__u64))
 #define SHORT_NS (10 * WEIR_NS_PER_MS)
 #define SHARE 100
 #define LONGEST_NS (30 * WEIR_NS_PER_S)
@@ -79,24 +79,24 @@ void limits_taken_forget(struct net *net)
  * A table of many subjects takes long to read, and whoever scrapes the metrics must not keep the agent busy: what took long stands for
  * a hundred times as long, half a minute at most. What others did meanwhile does not count.
  */
-static int read_places(struct net *net, __u64 *places, struct error *err)
+static int read_seats(struct net *net, __u64 *seats, struct error *err)
 {
 	__u64 now_ns = clock_ns(CLOCK_MONOTONIC), took_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	int ret;
 
 	if (now_ns < net->taken.until_ns) {
-		memcpy(places, net->taken.places, PLACES_SIZE);
+		memcpy(seats, net->taken.seats, SEATS_SIZE);
 		return 0;
 	}
-	ret = datapath_in_flight(net->dp, 0, WEIR_MAX_SERVERS, places, err);
+	ret = datapath_in_flight(net->dp, 0, WEIR_MAX_SERVERS, seats, err);
 	took_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - took_ns;
 	if (ret || took_ns < SHORT_NS)
 		return ret;
-	if (!net->taken.places)
-		net->taken.places = malloc(PLACES_SIZE);
-	if (!net->taken.places)
+	if (!net->taken.seats)
+		net->taken.seats = malloc(SEATS_SIZE);
+	if (!net->taken.seats)
 		return 0;
-	memcpy(net->taken.places, places, PLACES_SIZE);
+	memcpy(net->taken.seats, seats, SEATS_SIZE);
 	net->taken.until_ns = now_ns + (SHARE * took_ns < LONGEST_NS ? SHARE * took_ns : LONGEST_NS);
 	return 0;
 }
@@ -104,24 +104,24 @@ static int read_places(struct net *net, __u64 *places, struct error *err)
 /* Of the namespace, read when it is asked for the first time. NULL: err says why not. */
 static const __u64 *taken_in(struct limits_taken *taken, struct net *net, struct error *err)
 {
-	__u64 *places;
+	__u64 *seats;
 	size_t i;
 
 	for (i = 0; i < taken->n; i++)
 		if (taken->of[i].net == net)
-			return taken->of[i].places;
-	places = calloc(WEIR_MAX_LIMITS, sizeof(*places));
-	if (!places) {
+			return taken->of[i].seats;
+	seats = calloc(WEIR_MAX_LIMITS, sizeof(*seats));
+	if (!seats) {
 		error_set(err, -ENOMEM, "out of memory");
 		return NULL;
 	}
-	if (net && read_places(net, places, err)) {
-		free(places);
+	if (net && read_seats(net, seats, err)) {
+		free(seats);
 		return NULL;
 	}
 	taken->of[taken->n].net = net;
-	taken->of[taken->n++].places = places;
-	return places;
+	taken->of[taken->n++].seats = seats;
+	return seats;
 }
 
 int limits_measure(const struct agent *agent, int slot, struct limits_taken *taken, struct metrics_limit **out,
@@ -131,14 +131,13 @@ int limits_measure(const struct agent *agent, int slot, struct limits_taken *tak
 	struct net *net = agent->servers[slot].in_force ? server_net(agent, server) : NULL;
 	size_t most = server->n_limits + server->priorities.n_levels;
 	struct metrics_limit *limits = calloc(most + 1, sizeof(*limits));
-	const __u64 *places = limits && taken ? taken_in(taken, net, err) : NULL;
-	int ret = taken && !places ? -EIO : 0;
+	const __u64 *seats = limits && taken ? taken_in(taken, net, err) : NULL;
+	int ret = taken && !seats ? -EIO : 0;
 
 	if (!limits)
 		return error_set(err, -ENOMEM, "out of memory");
 	if (!ret)
-		ret = measure_limits(net, slot, server, places ? places + weir_limit_index(slot, 0) : NULL, limits,
-				     err);
+		ret = measure_limits(net, slot, server, seats ? seats + weir_limit_index(slot, 0) : NULL, limits, err);
 	if (ret < 0) {
 		limits_measured_free(limits, most);
 		return ret;

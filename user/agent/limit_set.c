@@ -215,18 +215,18 @@ int limit_check_source(const struct limit *limit, struct error *err)
 static void drop_replaced(json_t *whole, json_t *given)
 {
 	bool rate = json_object_get(given, "qps") || json_object_get(given, "burst");
-	bool places = json_object_get(given, "in_flight") || json_object_get(given, "open");
+	bool seats = json_object_get(given, "in_flight") || json_object_get(given, "open");
 	bool deny = json_object_get(given, "deny");
 
-	if (places || deny) {
+	if (seats || deny) {
 		json_object_del(whole, "qps");
 		json_object_del(whole, "burst");
 	}
-	if (rate || places || deny) {
+	if (rate || seats || deny) {
 		json_object_del(whole, "in_flight");
 		json_object_del(whole, "open");
 	}
-	if (rate || places)
+	if (rate || seats)
 		json_object_del(whole, "deny");
 }
 

@@ -7,36 +7,36 @@
 #include "model/max_in_flight.h"
 
 /* Requests at once; 0: there is no such limit. */
-static int set_places(struct agent *agent, int slot, bool reading, __u32 places, struct error *err)
+static int set_seats(struct agent *agent, int slot, bool reading, __u32 seats, struct error *err)
 {
 	struct limit *there = server_limit(agent->state.servers[slot], max_in_flight_name(reading));
 	CLEANUP_JSON json_t *limit = NULL;
 
-	if (!places && there && limit_check_source(there, err))
+	if (!seats && there && limit_check_source(there, err))
 		return -EBUSY;
-	if (!places)
+	if (!seats)
 		return there ? limit_remove(agent, slot, there, err) : 0;
-	limit = max_in_flight_limit(reading, places);
+	limit = max_in_flight_limit(reading, seats);
 	return limit_set(agent, slot, limit, NULL, err);
 }
 
-static __u32 places_of(const struct server *server, bool reading)
+static __u32 seats_of(const struct server *server, bool reading)
 {
 	const struct limit *there = server_limit(server, max_in_flight_name(reading));
 
-	return there ? there->amount.places : 0;
+	return there ? there->amount.seats : 0;
 }
 
 /* Negative: not given. */
 static int set_both(struct agent *agent, int slot, json_int_t reading, json_int_t mutating, struct error *err)
 {
-	__u32 before = places_of(agent->state.servers[slot], true);
-	int ret = reading < 0 ? 0 : set_places(agent, slot, true, reading, err);
+	__u32 before = seats_of(agent->state.servers[slot], true);
+	int ret = reading < 0 ? 0 : set_seats(agent, slot, true, reading, err);
 
 	if (!ret && mutating >= 0)
-		ret = set_places(agent, slot, false, mutating, err);
+		ret = set_seats(agent, slot, false, mutating, err);
 	if (ret && reading >= 0)
-		set_places(agent, slot, true, before, NULL);
+		set_seats(agent, slot, true, before, NULL);
 	return ret;
 }
 
@@ -61,7 +61,7 @@ int agent_max_in_flight(struct agent *agent, json_t *arguments, json_t **result,
 	if (ret)
 		return ret;
 	log_info("server \"%s\": max-in-flight is set", server->name);
-	*result = json_pack("{s:s, s:I, s:I}", "server", server->name, "read_only", (json_int_t)places_of(server, true),
-			    "mutating", (json_int_t)places_of(server, false));
+	*result = json_pack("{s:s, s:I, s:I}", "server", server->name, "read_only", (json_int_t)seats_of(server, true),
+			    "mutating", (json_int_t)seats_of(server, false));
 	return 0;
 }

@@ -62,7 +62,7 @@ static void net_free(struct net *net)
 	datapath_close(net->dp);
 	if (net->fd >= 0)
 		close(net->fd);
-	free(net->taken.places);
+	free(net->taken.seats);
 	free(net);
 }
 

@@ -63,7 +63,7 @@ struct net {
 	struct probe probe;    /* what it was found to be able to */
 	struct error pace_err; /* why it does not, if one of them does */
 	struct {
-		__u64 *places;	/* as limit_counts.c has read them last, if that took long */
+		__u64 *seats;	/* as limit_counts.c has read them last, if that took long */
 		__u64 until_ns; /* so long they are not read again; 0: at once */
 	} taken;
 };
@@ -244,7 +244,7 @@ int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct
  */
 int server_attach(struct agent *agent, struct server *server, json_t *netns_inode, char **unheard, struct error *err);
 /* Are its interfaces and its cgroup there? Without a cgroup it gets the root. fd: of its namespace. */
-int server_check_place(struct agent *agent, int fd, struct server *server, struct error *err);
+int server_check_hooks(struct agent *agent, int fd, struct server *server, struct error *err);
 /* -EOPNOTSUPP: it wants what is held to be paced, and that cannot be. */
 int server_check_pace(const struct server *server, const struct net *net, struct error *err);
 /* Says on which of its ports nobody listens (unheard.c); the caller frees it. NULL: there is none, or it is not known. */
@@ -282,13 +282,13 @@ int agent_max_in_flight(struct agent *agent, json_t *arguments, json_t **result,
 /* limit_counts.c */
 
 /*
- * Places that are taken, by namespace: the table of each is read once for all of its servers, and a large one not every time that
+ * Seats that are taken, by namespace: the table of each is read once for all of its servers, and a large one not every time that
  * somebody asks. All zero to begin with.
  */
 struct limits_taken {
 	struct {
 		const struct net *net; /* NULL: of those that are not in force */
-		__u64 *places;	       /* by weir_limit_index() */
+		__u64 *seats;	       /* by weir_limit_index() */
 	} of[WEIR_MAX_SERVERS + 1];
 	size_t n;
 };
@@ -298,7 +298,7 @@ void limits_taken_clear(struct limits_taken *taken);
 void limits_taken_forget(struct net *net);
 
 /*
- * What the limits and priority levels of a server have counted; taken NULL: but for the places that are taken. The caller frees
+ * What the limits and priority levels of a server have counted; taken NULL: but for the seats that are taken. The caller frees
  * *out (limits_measured_free). Returns how many.
  */
 int limits_measure(const struct agent *agent, int slot, struct limits_taken *taken, struct metrics_limit **out,

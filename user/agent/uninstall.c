@@ -26,7 +26,7 @@
 #define NOTE "unsaved-"
 
 /* What is pinned for one namespace. */
-struct place {
+struct pinned_net {
 	__u64 cookie;
 	char dir[PATH_MAX];
 	int netns_fd;	     /* -1: nothing leads there any more */
@@ -34,20 +34,20 @@ struct place {
 	int reset;
 };
 
-struct places {
-	struct place *list;
+struct pinned_nets {
+	struct pinned_net *list;
 	size_t n;
 };
 
-static void places_close(struct places *places)
+static void pinned_nets_close(struct pinned_nets *nets)
 {
-	for (size_t i = 0; i < places->n; i++) {
-		datapath_close(places->list[i].dp);
-		cleanup_close(&places->list[i].netns_fd);
+	for (size_t i = 0; i < nets->n; i++) {
+		datapath_close(nets->list[i].dp);
+		cleanup_close(&nets->list[i].netns_fd);
 	}
-	free(places->list);
+	free(nets->list);
 }
-#define CLEANUP_PLACES __attribute__((cleanup(places_close)))
+#define CLEANUP_PINNED_NETS __attribute__((cleanup(pinned_nets_close)))
 
 /* --- waiting */
 
@@ -93,20 +93,20 @@ static int agent_end(const struct uninstall_options *options, pid_t *pid, struct
 
 /* --- namespaces */
 
-static int place_add(struct places *places, const char *pin_dir, __u64 cookie)
+static int pinned_net_add(struct pinned_nets *nets, const char *pin_dir, __u64 cookie)
 {
-	struct place *more = reallocarray(places->list, places->n + 1, sizeof(*more)), *place;
+	struct pinned_net *more = reallocarray(nets->list, nets->n + 1, sizeof(*more)), *net;
 
 	if (!more)
 		return -ENOMEM;
-	places->list = more;
-	place = &more[places->n++];
-	*place = (struct place){ .cookie = cookie, .netns_fd = netns_find(cookie) };
-	snprintf(place->dir, sizeof(place->dir), "%s/net-%llu", pin_dir, cookie);
+	nets->list = more;
+	net = &more[nets->n++];
+	*net = (struct pinned_net){ .cookie = cookie, .netns_fd = netns_find(cookie) };
+	snprintf(net->dir, sizeof(net->dir), "%s/net-%llu", pin_dir, cookie);
 	return 0;
 }
 
-static int places_list(const char *pin_dir, struct places *places, struct error *err)
+static int pinned_nets_list(const char *pin_dir, struct pinned_nets *nets, struct error *err)
 {
 	DIR *dir = opendir(pin_dir);
 	struct dirent *entry;
@@ -119,14 +119,14 @@ static int places_list(const char *pin_dir, struct places *places, struct error 
 		int end = 0;
 
 		if (sscanf(entry->d_name, "net-%llu%n", &cookie, &end) == 1 && !entry->d_name[end])
-			ret = place_add(places, pin_dir, cookie);
+			ret = pinned_net_add(nets, pin_dir, cookie);
 	}
 	closedir(dir);
 	return ret ? error_set(err, ret, "out of memory") : 0;
 }
 
 /* Limits nothing any more: new connections are left alone, translated ones go on. */
-static int place_drain(struct datapath *dp, struct error *err)
+static int pinned_net_drain(struct datapath *dp, struct error *err)
 {
 	struct weir_server server;
 	int ret = 0;
@@ -140,69 +140,69 @@ static int place_drain(struct datapath *dp, struct error *err)
 }
 
 /* With force nothing stands in the way: what cannot be opened is removed as it is. */
-static int place_open(const struct uninstall_options *options, struct place *place, struct error *err)
+static int pinned_net_open(const struct uninstall_options *options, struct pinned_net *net, struct error *err)
 {
 	const struct datapath_options opening = {
 		.pin_dir = options->pin_dir,
-		.netns_fd = place->netns_fd,
-		.netns_cookie = place->cookie,
+		.netns_fd = net->netns_fd,
+		.netns_cookie = net->cookie,
 	};
 	int ret;
 
-	if (place->netns_fd < 0)
+	if (net->netns_fd < 0)
 		return 0;
-	ret = datapath_open(&place->dp, &opening, err);
+	ret = datapath_open(&net->dp, &opening, err);
 	if (!ret)
-		return place_drain(place->dp, err);
+		return pinned_net_drain(net->dp, err);
 	return options->force && ret != -EBUSY ? 0 : ret;
 }
 
-static int place_reset(struct place *place, struct error *err)
+static int pinned_net_reset(struct pinned_net *net, struct error *err)
 {
-	for (__u32 slot = 0; slot < WEIR_MAX_SERVERS && place->dp; slot++) {
-		int n = datapath_reset_translated(place->dp, slot, err);
+	for (__u32 slot = 0; slot < WEIR_MAX_SERVERS && net->dp; slot++) {
+		int n = datapath_reset_translated(net->dp, slot, err);
 
 		if (n < 0)
 			return n;
-		place->reset += n;
+		net->reset += n;
 	}
 	return 0;
 }
 
-static int place_translated(const struct place *place, __u64 *translated, struct error *err)
+static int pinned_net_translated(const struct pinned_net *net, __u64 *translated, struct error *err)
 {
 	__u64 counters[WEIR_REASON_COUNT];
 	int ret = 0;
 
-	for (__u32 slot = 0; slot < WEIR_MAX_SERVERS && place->dp && !ret; slot++) {
-		ret = datapath_counters(place->dp, slot, counters, err);
+	for (__u32 slot = 0; slot < WEIR_MAX_SERVERS && net->dp && !ret; slot++) {
+		ret = datapath_counters(net->dp, slot, counters, err);
 		if (!ret)
 			*translated += metrics_translated(counters);
 	}
 	return ret;
 }
 
-static int places_translated(const struct places *places, __u64 *translated, struct error *err)
+static int pinned_nets_translated(const struct pinned_nets *nets, __u64 *translated, struct error *err)
 {
 	int ret = 0;
 
 	*translated = 0;
-	for (size_t i = 0; i < places->n && !ret; i++)
-		ret = place_translated(&places->list[i], translated, err);
+	for (size_t i = 0; i < nets->n && !ret; i++)
+		ret = pinned_net_translated(&nets->list[i], translated, err);
 	return ret;
 }
 
 /* Those whose sockets are gone without a word. */
-static int places_sweep(const struct places *places, struct error *err)
+static int pinned_nets_sweep(const struct pinned_nets *nets, struct error *err)
 {
 	int ret = 0;
 
-	for (size_t i = 0; i < places->n && ret >= 0; i++)
-		ret = places->list[i].dp ? datapath_sweep(places->list[i].dp, DATAPATH_IDLE_NS, err) : 0;
+	for (size_t i = 0; i < nets->n && ret >= 0; i++)
+		ret = nets->list[i].dp ? datapath_sweep(nets->list[i].dp, DATAPATH_IDLE_NS, err) : 0;
 	return ret < 0 ? ret : 0;
 }
 
-static int wait_until_ended(const struct uninstall_options *options, const struct places *places, struct error *err)
+static int wait_until_ended(const struct uninstall_options *options, const struct pinned_nets *nets, struct error *err)
 {
 	struct wait wait = { .options = options, .began_ns = clock_ns(CLOCK_MONOTONIC) };
 	unsigned int swept_s = 0;
@@ -210,41 +210,41 @@ static int wait_until_ended(const struct uninstall_options *options, const struc
 	__u64 translated;
 	int ret;
 
-	while (!(ret = places_translated(places, &translated, err)) && translated) {
+	while (!(ret = pinned_nets_translated(nets, &translated, err)) && translated) {
 		snprintf(for_what, sizeof(for_what), "%llu translated connections have ended (--force resets them)",
 			 translated);
 		wait_a_little(&wait, for_what);
 		if (waited_s(&wait) < swept_s + SWEEP_S)
 			continue;
 		swept_s = waited_s(&wait);
-		ret = places_sweep(places, err);
+		ret = pinned_nets_sweep(nets, err);
 		if (ret)
 			break;
 	}
 	return ret;
 }
 
-static int place_remove(struct place *place, struct error *err)
+static int pinned_net_remove(struct pinned_net *net, struct error *err)
 {
-	int ret = place->dp ? datapath_remove(place->dp, err) : 0;
+	int ret = net->dp ? datapath_remove(net->dp, err) : 0;
 
-	datapath_close(place->dp);
-	place->dp = NULL;
-	return ret ?: remains_remove(place->dir, place->netns_fd, err);
+	datapath_close(net->dp);
+	net->dp = NULL;
+	return ret ?: remains_remove(net->dir, net->netns_fd, err);
 }
 
-static int places_remove(const struct uninstall_options *options, struct places *places, struct error *err)
+static int pinned_nets_remove(const struct uninstall_options *options, struct pinned_nets *nets, struct error *err)
 {
 	int ret = 0;
 
-	for (size_t i = 0; i < places->n && !ret; i++)
-		ret = place_open(options, &places->list[i], err);
-	for (size_t i = 0; i < places->n && options->force && !ret; i++)
-		ret = place_reset(&places->list[i], err);
+	for (size_t i = 0; i < nets->n && !ret; i++)
+		ret = pinned_net_open(options, &nets->list[i], err);
+	for (size_t i = 0; i < nets->n && options->force && !ret; i++)
+		ret = pinned_net_reset(&nets->list[i], err);
 	if (!options->force && !ret)
-		ret = wait_until_ended(options, places, err);
-	for (size_t i = 0; i < places->n && !ret; i++)
-		ret = place_remove(&places->list[i], err);
+		ret = wait_until_ended(options, nets, err);
+	for (size_t i = 0; i < nets->n && !ret; i++)
+		ret = pinned_net_remove(&nets->list[i], err);
 	return ret;
 }
 
@@ -296,22 +296,22 @@ static void persisted_remove(const struct uninstall_options *options)
 		files_remove(directory);
 }
 
-static json_t *describe(const struct places *places, pid_t agent)
+static json_t *describe(const struct pinned_nets *nets, pid_t agent)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < places->n; i++) {
-		const struct place *place = &places->list[i];
+	for (size_t i = 0; i < nets->n; i++) {
+		const struct pinned_net *net = &nets->list[i];
 
-		json_array_append_new(list, json_pack("{s:s, s:i, s:b}", "pins", place->dir, "reset", place->reset,
-						      "entered", place->netns_fd >= 0));
+		json_array_append_new(list, json_pack("{s:s, s:i, s:b}", "pins", net->dir, "reset", net->reset,
+						      "entered", net->netns_fd >= 0));
 	}
 	return json_pack("{s:o, s:o}", "agent", agent ? json_integer(agent) : json_null(), "namespaces", list);
 }
 
 int uninstall(const struct uninstall_options *options, json_t **result, struct error *err)
 {
-	CLEANUP_PLACES struct places places = { 0 };
+	CLEANUP_PINNED_NETS struct pinned_nets nets = { 0 };
 	CLEANUP_CLOSE int lock = -1;
 	pid_t agent = 0;
 	int ret;
@@ -319,13 +319,13 @@ int uninstall(const struct uninstall_options *options, json_t **result, struct e
 	lock = agent_end(options, &agent, err);
 	if (lock < 0)
 		return lock;
-	ret = places_list(options->pin_dir, &places, err) ?: places_remove(options, &places, err);
+	ret = pinned_nets_list(options->pin_dir, &nets, err) ?: pinned_nets_remove(options, &nets, err);
 	if (ret)
 		return ret;
 	persisted_remove(options);
 	files_remove(options->state_dir);
 	notes_remove(options->pin_dir);
 	rmdir(options->pin_dir);
-	*result = describe(&places, agent);
+	*result = describe(&nets, agent);
 	return 0;
 }

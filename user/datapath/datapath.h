@@ -171,12 +171,12 @@ struct datapath_address {
 int datapath_addresses_set(struct datapath *dp, __u32 slot, const struct datapath_address *addresses, size_t n,
 			   struct error *err);
 
-/* How much of a limit: of a rate, or of places. set false: nothing, only subjects with an override are limited. */
+/* How much of a limit: of a rate, or of seats. set false: nothing, only subjects with an override are limited. */
 struct datapath_amount {
 	bool set;
 	bool deny; /* none, ever */
 	__u64 per_ns, burst;
-	__u32 places;
+	__u32 seats;
 };
 
 #define DATAPATH_LIMIT_NAME 64 /* a longer one is cut */
@@ -229,7 +229,7 @@ int datapath_limit_counts(struct datapath *dp, __u32 server, __u32 slot, struct 
 			  struct error *err);
 
 /*
- * Of n servers from this one on, WEIR_SERVER_LIMITS of each, by slot: places that are taken, of all subjects together. Adds to what is
+ * Of n servers from this one on, WEIR_SERVER_LIMITS of each, by slot: seats that are taken, of all subjects together. Adds to what is
  * there. The whole table is read, however many servers are asked for.
  */
 int datapath_in_flight(struct datapath *dp, __u32 server, __u32 n, __u64 *taken, struct error *err);

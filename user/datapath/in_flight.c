@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Places of limits that requests hold. */
+/* Seats of limits that requests have taken. */
 #include "datapath/private.h"
 
 static bool is_of_limit(const void *key, const void *value, const void *arg)
 {
-	const struct weir_in_flight_key *place = key;
+	const struct weir_in_flight_key *seat = key;
 
 	(void)value;
-	return place->limit == *(const __u32 *)arg;
+	return seat->limit == *(const __u32 *)arg;
 }
 
 int datapath_in_flight_clear(struct datapath *dp, __u32 limit)

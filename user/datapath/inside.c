@@ -26,7 +26,7 @@
 static struct bpf_map *own_map(struct inside_bpf *skeleton, int i)
 {
 	struct bpf_map *const maps[] = { skeleton->maps.inside_processes, skeleton->maps.inside_requests,
-					 skeleton->maps.inside_places };
+					 skeleton->maps.inside_seats };
 
 	return i < (int)(sizeof(maps) / sizeof(*maps)) ? maps[i] : NULL;
 }
@@ -223,29 +223,29 @@ int datapath_inside_check(struct error *err)
 	return 0;
 }
 
-/* Places of requests in processes that are not looked into any more. */
-static int places_sweep(const struct datapath_inside *inside)
+/* Seats of requests in processes that are not looked into any more. */
+static int seats_sweep(const struct datapath_inside *inside)
 {
 	const __u32 nothing = 0;
 
 	return datapath_run(bpf_program__fd(inside->skeleton->progs.weir_inside_sweep), &nothing, sizeof(nothing));
 }
 
-/* All places go back before what knows of them goes: an earlier agent may have left some. */
-static void places_return(struct datapath *dp)
+/* All seats go back before what knows of them goes: an earlier agent may have left some. */
+static void seats_return(struct datapath *dp)
 {
 	char path[PATH_MAX];
 
-	pins_path(path, dp->dir, "inside_places");
+	pins_path(path, dp->dir, "inside_seats");
 	if (!dp->inside && (access(path, F_OK) || inside_open(dp, NULL)))
 		return;
 	processes_drop_others(dp->inside, NULL, 0, NULL);
-	places_sweep(dp->inside);
+	seats_sweep(dp->inside);
 }
 
 int datapath_inside_remove(struct datapath *dp, struct error *err)
 {
-	places_return(dp);
+	seats_return(dp);
 	if (dp->inside)
 		inside_links_end(dp->inside);
 	datapath_inside_close(dp);
@@ -271,7 +271,7 @@ int datapath_inside_sync(struct datapath *dp, const struct datapath_process *pro
 	ret = ret ?: processes_drop_others(inside, processes, n, err);
 	if (ret)
 		return ret;
-	places_sweep(inside);
+	seats_sweep(inside);
 	inside_links_drop_unwanted(inside);
 	return inside_pins_drop_others(dp->dir, inside->generation, err);
 }
@@ -297,6 +297,6 @@ int datapath_inside_sweep(struct datapath *dp, __u64 before_ns, struct error *er
 			  &before_ns);
 	if (ret < 0)
 		return datapath_map_failed(err, ret, "inside_requests");
-	ret = places_sweep(dp->inside);
-	return ret ? error_set(err, ret, "sweeping places of requests inside servers: %s", strerror(-ret)) : 0;
+	ret = seats_sweep(dp->inside);
+	return ret ? error_set(err, ret, "sweeping seats of requests inside servers: %s", strerror(-ret)) : 0;
 }

@@ -48,7 +48,7 @@ int datapath_inside_sync(struct datapath *dp, const struct datapath_process *pro
 bool datapath_inside_answers(void);
 
 /*
- * Drops what was kept of requests that began before then (CLOCK_MONOTONIC) and have not been told of since; gives back the places of
+ * Drops what was kept of requests that began before then (CLOCK_MONOTONIC) and have not been told of since; gives back the seats of
  * those in processes that are not looked into any more.
  */
 int datapath_inside_sweep(struct datapath *dp, __u64 before_ns, struct error *err);

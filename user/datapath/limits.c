@@ -121,7 +121,7 @@ struct weir_amount datapath_amount_pushed(const struct weir_amount *before, cons
 		return amount;
 	}
 	amount.flags = WEIR_LIMIT_SET | (wanted->deny ? WEIR_LIMIT_DENY : 0);
-	amount.places = wanted->places;
+	amount.seats = wanted->seats;
 	weir_rate_history_push(&amount.history, wanted->per_ns, wanted->burst, datapath_now_ns());
 	if (memcmp(newest, before->history.rates, sizeof(*newest)))
 		newest->generation = (newest->generation % DATAPATH_OF_OVERRIDE ?: 1) | whose;
@@ -288,7 +288,7 @@ int datapath_limit_counts(struct datapath *dp, __u32 server, __u32 slot, struct 
 	return 0;
 }
 
-/* Requests that the limit has admitted go on holding places that nobody counts any more. */
+/* Requests that the limit has admitted keep seats that nobody counts any more. */
 static int limit_drop(struct datapath *dp, __u32 index, struct error *err)
 {
 	int ret = bpf_map_delete_elem(dp->maps.limits, &index);

@@ -138,7 +138,7 @@ static void change_amount(const void *key, const void *there, const void *wanted
 		.deny = amount->flags & WEIR_LIMIT_DENY,
 		.per_ns = amount->history.rates[0].per_ns,
 		.burst = amount->history.rates[0].burst,
-		.places = amount->places,
+		.seats = amount->seats,
 	};
 
 	*(struct weir_amount *)out = override_value(key, there, &now);

@@ -174,7 +174,7 @@ int datapath_refusal_set(struct datapath *dp, __u32 limit, const char *name, str
 /* Removes all limits of a server, with their overrides, buckets and counts. */
 int datapath_limits_clear(struct datapath *dp, __u32 server, struct error *err);
 
-/* Forgets the places of a limit (weir_limit_index()) that are taken. */
+/* Forgets the seats of a limit (weir_limit_index()) that are taken. */
 int datapath_in_flight_clear(struct datapath *dp, __u32 limit);
 
 /* Forgets the connections of a slot, whatever their state. */

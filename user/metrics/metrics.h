@@ -65,13 +65,13 @@ int metrics_decision_parse(const char *text, enum weir_reason *out, struct error
 /* One of a server's limits. */
 struct metrics_limit {
 	char *name;
-	bool in_flight;			 /* it is of requests in flight: it has places */
+	bool in_flight;			 /* it is of requests in flight: it has seats */
 	bool configured;		 /* its default is known: the two below */
 	bool dry_run;			 /* its own, or its server's */
 	double qps;			 /* tokens a second */
-	__u64 burst;			 /* tokens; of one in flight: places */
-	struct weir_limit_counts counts; /* requests it was asked for, and its highest number of places */
-	__u64 taken;			 /* places, of all subjects together */
+	__u64 burst;			 /* tokens; of one in flight: seats */
+	struct weir_limit_counts counts; /* requests it was asked for, and its highest number of seats */
+	__u64 taken;			 /* seats, of all subjects together */
 };
 
 struct metrics_server {

@@ -18,9 +18,9 @@ void amount_to_json(const struct datapath_amount *amount, enum weir_limit_kind k
 		json_object_set_new(object, "deny", json_true());
 		return;
 	}
-	if (weir_limit_has_places(kind)) {
+	if (weir_limit_has_seats(kind)) {
 		json_object_set_new(object, kind == WEIR_LIMIT_OPEN ? "open" : "in_flight",
-				    json_integer(amount->places));
+				    json_integer(amount->seats));
 		return;
 	}
 	weir_qps_format(amount->per_ns, qps, sizeof(qps));
@@ -98,9 +98,9 @@ int amount_from_json(json_t *object, struct datapath_amount *amount, enum weir_l
 		*amount = read;
 		return 0;
 	}
-	ret = amount_check(&m, *kind, err)							    ?:
-		      number_from_json(m.in_flight, "in_flight", WEIR_BURST_MAX, &read.places, err) ?:
-		      number_from_json(m.open, "open", WEIR_BURST_MAX, &read.places, err)	    ?:
+	ret = amount_check(&m, *kind, err)							   ?:
+		      number_from_json(m.in_flight, "in_flight", WEIR_BURST_MAX, &read.seats, err) ?:
+		      number_from_json(m.open, "open", WEIR_BURST_MAX, &read.seats, err)	   ?:
 		      number_from_json(m.burst, "burst", WEIR_BURST_MAX, &burst, err);
 	if (!ret && m.qps)
 		ret = qps_from_json(m.qps, &read.per_ns, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* How much a limit lets pass, as JSON: a rate, places, or nothing. */
+/* How much a limit lets pass, as JSON: a rate, seats, or nothing. */
 #ifndef WEIR_USER_MODEL_AMOUNT_JSON_H
 #define WEIR_USER_MODEL_AMOUNT_JSON_H
 

@@ -10,7 +10,7 @@
 static bool amount_equal(const struct datapath_amount *a, const struct datapath_amount *b)
 {
 	return a->set == b->set && a->deny == b->deny && a->per_ns == b->per_ns && a->burst == b->burst &&
-	       a->places == b->places;
+	       a->seats == b->seats;
 }
 
 bool limit_overrides_equal(const struct limit *a, const struct limit *b)

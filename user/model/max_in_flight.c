@@ -23,8 +23,8 @@ static json_t *verbs(bool read_only)
 	return array;
 }
 
-json_t *max_in_flight_limit(bool read_only, __u32 places)
+json_t *max_in_flight_limit(bool read_only, __u32 seats)
 {
 	return json_pack("{s:s, s:s, s:I, s:[{s:o, s:b}]}", "name", max_in_flight_name(read_only), "key", "total",
-			 "in_flight", (json_int_t)places, "rules", "verbs", verbs(read_only), "long_running", 0);
+			 "in_flight", (json_int_t)seats, "rules", "verbs", verbs(read_only), "long_running", 0);
 }

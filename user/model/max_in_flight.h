@@ -12,7 +12,7 @@
 #include "weir/base/types.h"
 
 const char *max_in_flight_name(bool read_only);
-/* The limit (limit.h); places: requests at once. A new reference. */
-json_t *max_in_flight_limit(bool read_only, __u32 places);
+/* The limit (limit.h); seats: requests at once. A new reference. */
+json_t *max_in_flight_limit(bool read_only, __u32 seats);
 
 #endif

@@ -169,8 +169,8 @@ static int add_max_in_flight(struct making *m, json_t *given, const char *source
 	int ret = 0;
 
 	for (int read_only = 0; read_only < 2 && !ret; read_only++) {
-		json_int_t places = json_integer_value(json_object_get(given, keys[read_only]));
-		CLEANUP_JSON json_t *limit = places ? max_in_flight_limit(read_only, places) : NULL;
+		json_int_t seats = json_integer_value(json_object_get(given, keys[read_only]));
+		CLEANUP_JSON json_t *limit = seats ? max_in_flight_limit(read_only, seats) : NULL;
 
 		if (limit)
 			ret = add_limit(m, limit, source, err);

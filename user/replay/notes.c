@@ -75,7 +75,7 @@ static void note_limit(json_t *notes, const struct server *server, const struct 
 {
 	if (weir_limit_is_of_connections(limit->kind))
 		note(notes, server, limit->name, "a recording has no connections, so it refuses nothing here");
-	else if (weir_limit_has_places(limit->kind))
+	else if (weir_limit_has_seats(limit->kind))
 		note(notes, server, limit->name,
 		     "a recording does not say how long requests took, so it refuses nothing here");
 	if (limit->key & WEIR_KEY_OBJECT)

@@ -30,7 +30,7 @@ struct search {
 
 static bool is_too_many(const struct count *count)
 {
-	return count->limits > WEIR_NAMED_MAX || count->in_flight > WEIR_PLACES_MAX;
+	return count->limits > WEIR_NAMED_MAX || count->in_flight > WEIR_SEAT_SLOTS;
 }
 
 static void count_limit(const struct search *s, __u16 limit, struct count *count)
@@ -164,7 +164,7 @@ static int complain(const struct search *s, const struct rules_entry *entries, s
 	say_request(s, &request);
 	say_limits(s, entries, n, &limits);
 	return error_set(err, -E2BIG, "one request %s more than %d limits%s%s%s%s: %s",
-			 s->sure ? "meets" : "could meet", in_flight ? WEIR_PLACES_MAX : WEIR_NAMED_MAX,
+			 s->sure ? "meets" : "could meet", in_flight ? WEIR_SEAT_SLOTS : WEIR_NAMED_MAX,
 			 in_flight ? " of requests in flight" : "", request.length ? " (" : "", request.bytes,
 			 request.length ? ")" : "", limits.bytes);
 }

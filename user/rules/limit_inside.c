@@ -17,7 +17,7 @@ static void limit_held(const struct limit *limit, json_t *texts)
 		json_array_append_new(
 			texts,
 			json_string(
-				"with hold no place is waited for: requests above it pass, and their connection is held for a second"));
+				"with hold no seat is waited for: requests above it pass, and their connection is held for a second"));
 	if (limit->penalty.parts)
 		json_array_append_new(texts,
 				      json_string("with hold nobody is refused, so its penalty begins for nobody"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * All rules of a server as the kernel looks them up (weir/limit/match.h): at most WEIR_RULES_MAX of them, of which a request may
- * meet those of WEIR_NAMED_MAX limits, WEIR_PLACES_MAX in-flight ones among them. Nothing here touches the kernel.
+ * meet those of WEIR_NAMED_MAX limits, WEIR_SEAT_SLOTS in-flight ones among them. Nothing here touches the kernel.
  */
 #ifndef WEIR_USER_RULES_RULES_H
 #define WEIR_USER_RULES_RULES_H
@@ -18,7 +18,7 @@ struct rules_entry {
 	size_t n;	   /* 0: every request, of a limit; no request, of anything else */
 	__u16 limit;	   /* its slot; or WEIR_RULE_EXEMPT, WEIR_RULE_NOTHING */
 	bool schema;	   /* a request is of the first that matches, among all of these: they stand together */
-	bool in_flight;	   /* the limit has places */
+	bool in_flight;	   /* the limit has seats */
 	bool connections;  /* it is on connections: no request meets its rules */
 	const char *label; /* for messages: "limit secrets", "flow schema probes" */
 };

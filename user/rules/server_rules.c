@@ -65,10 +65,10 @@ void server_kernel_level(const struct server *server, const struct priority_leve
 	*out = (struct datapath_limit){
 		.kind = WEIR_LIMIT_IN_FLIGHT,
 		.reason = WEIR_SHED_LEVEL,
-		.flags = WEIR_LIMIT_SEATS,
+		.flags = WEIR_LIMIT_WIDE_LISTS,
 		.epoch = level->number,
 		.keys = 1,
-		.amount = { .set = true, .places = priority_seats(&server->priorities, level, server->concurrency) },
+		.amount = { .set = true, .seats = priority_seats(&server->priorities, level, server->concurrency) },
 	};
 	name_limit(server, limit_slot_of_number(level->number), out);
 }
@@ -124,7 +124,7 @@ static int add_limit(struct entries *entries, const struct limit *limit)
 		.rules = limit->rules,
 		.n = limit->n_rules,
 		.limit = limit_slot(limit),
-		.in_flight = weir_limit_has_places(limit->kind),
+		.in_flight = weir_limit_has_seats(limit->kind),
 		.connections = weir_limit_is_of_connections(limit->kind),
 	};
 

@@ -56,8 +56,8 @@ static void write_override(const struct limit *limit, const struct override *ove
 	write_text(override->subject, out);
 	if (override->amount.deny) {
 		fputs_unlocked(",\"deny\":true", out);
-	} else if (weir_limit_has_places(limit->kind)) {
-		write_number(limit->kind == WEIR_LIMIT_OPEN ? ",\"open\":" : ",\"in_flight\":", override->amount.places,
+	} else if (weir_limit_has_seats(limit->kind)) {
+		write_number(limit->kind == WEIR_LIMIT_OPEN ? ",\"open\":" : ",\"in_flight\":", override->amount.seats,
 			     out);
 	} else if (per_ns % WEIR_QPS) {
 		weir_qps_format(per_ns, qps, sizeof(qps));

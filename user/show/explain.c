@@ -75,9 +75,9 @@ static void add_rate(json_t *object, const struct weir_explained_limit *e)
 	json_object_set_new(object, "tokens", json_real(tokens_of(e->tokens)));
 }
 
-static void add_places(json_t *object, const struct weir_explained_limit *e)
+static void add_seats(json_t *object, const struct weir_explained_limit *e)
 {
-	json_object_set_new(object, "in_flight", json_integer(e->places));
+	json_object_set_new(object, "in_flight", json_integer(e->seats));
 	json_object_set_new(object, "taken", json_integer(e->taken));
 	json_object_set_new(object, "wants", json_integer(e->wanted));
 }
@@ -86,8 +86,8 @@ static void add_amounts(json_t *object, const struct weir_explained_limit *e)
 {
 	if (e->flags & WEIR_EXPLAINED_DENY)
 		json_object_set_new(object, "deny", json_true());
-	else if (e->flags & WEIR_EXPLAINED_PLACES)
-		add_places(object, e);
+	else if (e->flags & WEIR_EXPLAINED_SEATS)
+		add_seats(object, e);
 	else
 		add_rate(object, e);
 	if (e->flags & WEIR_EXPLAINED_REFUSED)

@@ -71,7 +71,8 @@ int pins_mount(const char *path, struct error *err)
 		return error_set(err, -errno, "mounting a bpffs on " PINS_USUAL_MOUNT ": %s", strerror(errno));
 	if (!on_bpffs(existing))
 		return error_set(err, -EINVAL,
-				 "%s is not on a bpffs: mount one (mount -t bpf bpf DIR) or name another place", path);
+				 "%s is not on a bpffs: mount one (mount -t bpf bpf DIR) or name another directory",
+				 path);
 	return 0;
 }
 

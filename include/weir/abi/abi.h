@@ -54,7 +54,7 @@
 #include "weir/limit/width.h"
 
 #ifndef WEIR_ABI_VERSION /* a test has an agent of another version */
-#define WEIR_ABI_VERSION 11
+#define WEIR_ABI_VERSION 12
 #endif
 
 #define WEIR_SUBJECT_OVERFLOW (~0ULL)
@@ -162,7 +162,7 @@ enum weir_server_flags {
 
 /* What its limits ask for; nothing of it is done for a server without such limits. */
 enum weir_server_traits {
-	WEIR_SERVER_IN_FLIGHT = 1 << 0,	  /* places are counted */
+	WEIR_SERVER_IN_FLIGHT = 1 << 0,	  /* seats are counted */
 	WEIR_SERVER_OBJECTS = 1 << 1,	  /* what an Event is about is a part of some key */
 	WEIR_SERVER_SOURCES = 1 << 2,	  /* the peer's address is */
 	WEIR_SERVER_PENALTIES = 1 << 3,	  /* subjects that do not back off are penalised */

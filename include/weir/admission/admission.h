@@ -10,7 +10,7 @@
  * that.
  *
  * What was admitted has an entry until its socket has ended. It has begun when the kernel has made the socket. If it never does,
- * the places go back after WEIR_EMBRYO_NS.
+ * the seats go back after WEIR_EMBRYO_NS.
  *
  * A cookie may come back as often as its sender likes, and each time the kernel makes a connection of it, if the one before has ended.
  * A network card hands over many segments at once: all of them pass here before the first ends a socket. So a segment with a
@@ -20,7 +20,7 @@
 #define WEIR_ADMISSION_ADMISSION_H
 
 #include "weir/base/types.h"
-#include "weir/conn/places.h"
+#include "weir/conn/seats.h"
 #include "weir/tcp/segment.h"
 
 /* The kernel sends a SYN-ACK again after 1, 2, 4, 8 and 16 s (tcp_synack_retries), and forgets the SYN 32 s later. */
@@ -32,7 +32,7 @@
 enum weir_admitted_state {
 	WEIR_ADMITTED_EMBRYO,
 	WEIR_ADMITTED_OPEN,
-	WEIR_ADMITTED_GONE,   /* its places are being given back: about to be deleted */
+	WEIR_ADMITTED_GONE,   /* its seats are being given back: about to be deleted */
 	WEIR_ADMITTED_ENDING, /* an embryo, whose client has sent a RST right behind */
 };
 
@@ -45,9 +45,9 @@ struct weir_admitted {
 #else
 	__u64 timer[2];
 #endif
-	struct weir_place places[WEIR_PLACES_MAX]; /* of limits on connections that are open */
+	struct weir_seats seats[WEIR_SEAT_SLOTS]; /* of limits on connections that are open */
 };
-WEIR_ASSERT_SIZE(struct weir_admitted, 32 + WEIR_PLACES_MAX * 24);
+WEIR_ASSERT_SIZE(struct weir_admitted, 32 + WEIR_SEAT_SLOTS * 24);
 
 WEIR_INLINE __u64 weir_admitted_word(__u64 now_ns, enum weir_admitted_state state)
 {

@@ -36,7 +36,7 @@ enum weir_explained_flags {
 	WEIR_EXPLAINED_REFUSED = 1 << 1,
 	WEIR_EXPLAINED_DRY_RUN = 1 << 2,   /* it would refuse, but is there to be watched only */
 	WEIR_EXPLAINED_PENALISED = 1 << 3, /* REFUSED because of what is left of a penalty; no limit was asked */
-	WEIR_EXPLAINED_PLACES = 1 << 5,	   /* it is of requests in flight: places, taken and wanted are what counts */
+	WEIR_EXPLAINED_SEATS = 1 << 5,	   /* it is of requests in flight: seats, taken and wanted are what counts */
 	WEIR_EXPLAINED_NEW = 1 << 4,	   /* nothing is kept for the subject yet */
 	WEIR_EXPLAINED_DENY = 1 << 6,	   /* its subject may have none, ever */
 };
@@ -49,8 +49,8 @@ struct weir_explained_limit {
 	__u64 per_ns, burst;	   /* the rate in force, as in struct weir_rate */
 	struct weir_tokens tokens; /* that there are now */
 	__u32 slot;
-	__u32 flags;  /* enum weir_explained_flags */
-	__u32 places; /* of an in-flight limit: so many there are, are taken, and would be taken */
+	__u32 flags; /* enum weir_explained_flags */
+	__u32 seats; /* of an in-flight limit: so many there are, are taken, and would be taken */
 	__u32 taken;
 	__u32 wanted;
 	__u32 failures; /* of the subject: refusals, one after the other, of those that had waited */

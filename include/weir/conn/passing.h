@@ -43,10 +43,10 @@ WEIR_INLINE bool weir_conn_client_passes(struct weir_conn *c, const struct weir_
 	return true;
 }
 
-/* Might it pass, as above? Where requests hold places, each of the server's segments may free some. */
+/* Might it pass, as above? Where requests have seats, each of the server's segments may free some. */
 WEIR_INLINE bool weir_conn_server_may_pass(const struct weir_conn *c, const struct weir_segment *g)
 {
-	return weir_conn_runs(c, g) && !weir_conn_holds_places(c) &&
+	return weir_conn_runs(c, g) && !weir_conn_has_seats(c) &&
 	       (!g->len || c->phase == WEIR_PHASE_OPAQUE || !seq_after(g->seq + g->len, c->response_next));
 }
 
@@ -99,7 +99,7 @@ WEIR_INLINE bool weir_conn_server_acks(struct weir_conn *c, const struct weir_se
 {
 	struct weir_splice *s = &c->splice;
 
-	if (!weir_conn_is_bare(c, g, s->server_end) || weir_conn_holds_places(c) || (g->has_ts && !s->has_ts))
+	if (!weir_conn_is_bare(c, g, s->server_end) || weir_conn_has_seats(c) || (g->has_ts && !s->has_ts))
 		return false;
 	if (g->has_ts && seq_after(g->tsval, s->server_tsval))
 		s->server_tsval = g->tsval;

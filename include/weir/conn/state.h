@@ -5,8 +5,8 @@
 
 #include "weir/abi/abi.h"
 #include "weir/abi/answer.h"
-#include "weir/conn/places.h"
 #include "weir/conn/record.h"
+#include "weir/conn/seats.h"
 #include "weir/http/preamble.h"
 #include "weir/http/request.h"
 #include "weir/http/response.h"
@@ -98,7 +98,7 @@ struct weir_conn {
 	__u8 dying;	   /* it goes after a silence, by its timer or by the agent's sweep */
 	__u8 pipelines;	   /* the client has sent a request before the answer to the one before */
 	__u8 opaque_why;   /* enum weir_reason, with phase OPAQUE; MID_STREAM: TLS that was joined in mid-stream */
-	__u32 places_end;  /* behind the last request that wants places of a limit */
+	__u32 seats_end;   /* behind the last request that wants seats of a limit */
 	__u32 preamble_at; /* client's numbers: its first byte, once some of it has been read */
 	__u32 holder;	   /* whose share of the table it is (bpf/table.h); 0: nobody's any more */
 	__u32 badge;	   /* of the packets that ingress lets by (hold.h); 0: there is none */
@@ -106,8 +106,8 @@ struct weir_conn {
 	__u8 gives_way;	   /* it has ended, and stands among those that have */
 	__u8 strays;	   /* segments without the badge that were dropped in a row */
 	__u8 client_reset; /* a RST of the client's has passed, and its socket may take it */
-	struct weir_place places[WEIR_PLACES_MAX]; /* none of requests that are done */
-	struct weir_asked_list asked;		   /* one at a time */
+	struct weir_seats seats[WEIR_SEAT_SLOTS]; /* none of requests that are done */
+	struct weir_asked_list asked;		  /* one at a time */
 	struct weir_hold hold;
 	struct weir_unconfirmed unconfirmed;
 	struct weir_preamble preamble; /* and afterwards whom it names */
@@ -194,10 +194,10 @@ WEIR_INLINE bool weir_conn_forgotten(const struct weir_conn *c)
 	return c->id == WEIR_CONN_FORGOTTEN;
 }
 
-/* Has a request that is not done taken places of some limit? */
-WEIR_INLINE bool weir_conn_holds_places(const struct weir_conn *c)
+/* Has a request that is not done taken seats of some limit? */
+WEIR_INLINE bool weir_conn_has_seats(const struct weir_conn *c)
 {
-	return seq_after(c->places_end, weir_conn_done(c));
+	return seq_after(c->seats_end, weir_conn_done(c));
 }
 
 /* Does this connection still need its numbers translated? */
@@ -228,7 +228,7 @@ WEIR_INLINE __u64 weir_conn_linger_ns(const struct weir_conn *c)
 
 enum weir_due {
 	WEIR_DUE_NOTHING,
-	WEIR_DUE_PLACES, /* what its requests hold: that is not kept for as long as numbers have to be translated */
+	WEIR_DUE_SEATS, /* the seats of its requests: they are not kept for as long as numbers have to be translated */
 	WEIR_DUE_ENTRY,
 };
 
@@ -241,37 +241,37 @@ WEIR_INLINE enum weir_due weir_conn_due(const struct weir_conn *c, __u64 now_ns)
 		return WEIR_DUE_NOTHING;
 	if (idle_ns >= weir_conn_linger_ns(c))
 		return WEIR_DUE_ENTRY;
-	return idle_ns >= WEIR_LINGER_NS && weir_conn_holds_places(c) ? WEIR_DUE_PLACES : WEIR_DUE_NOTHING;
+	return idle_ns >= WEIR_LINGER_NS && weir_conn_has_seats(c) ? WEIR_DUE_SEATS : WEIR_DUE_NOTHING;
 }
 
-/* A segment's requests are to be decided: what the connection holds is what they find. */
-WEIR_INLINE void weir_conn_draft_places(const struct weir_conn *c, struct weir_place_draft *draft)
+/* A segment's requests are to be decided: what the connection has is what they find. */
+WEIR_INLINE void weir_conn_draft_seats(const struct weir_conn *c, struct weir_seats_draft *draft)
 {
-	for (int i = 0; i < WEIR_PLACES_MAX; i++)
-		weir_draft_begin(&draft[i], &c->places[i]);
+	for (int i = 0; i < WEIR_SEAT_SLOTS; i++)
+		weir_draft_begin(&draft[i], &c->seats[i]);
 }
 
 /* Can what they were told not be kept any more? */
-WEIR_INLINE bool weir_conn_lost_places(const struct weir_conn *c, const struct weir_place_draft *draft)
+WEIR_INLINE bool weir_conn_lost_seats(const struct weir_conn *c, const struct weir_seats_draft *draft)
 {
 	if (weir_conn_forgotten(c))
 		return true;
-	for (int i = 0; i < WEIR_PLACES_MAX; i++) {
+	for (int i = 0; i < WEIR_SEAT_SLOTS; i++) {
 		WEIR_FRESH_ALL();
-		if (weir_draft_lost(&draft[i], &c->places[i]))
+		if (weir_draft_lost(&draft[i], &c->seats[i]))
 			return true;
 	}
 	return false;
 }
 
 /* The segment is committed. */
-WEIR_INLINE void weir_conn_commit_places(struct weir_conn *c, const struct weir_place_draft *draft)
+WEIR_INLINE void weir_conn_commit_seats(struct weir_conn *c, const struct weir_seats_draft *draft)
 {
-	for (int i = 0; i < WEIR_PLACES_MAX; i++) {
+	for (int i = 0; i < WEIR_SEAT_SLOTS; i++) {
 		WEIR_FRESH_ALL();
-		weir_draft_commit(&draft[i], &c->places[i]);
-		if (c->places[i].taken && seq_after(c->places[i].end, c->places_end))
-			c->places_end = c->places[i].end;
+		weir_draft_commit(&draft[i], &c->seats[i]);
+		if (c->seats[i].taken && seq_after(c->seats[i].end, c->seats_end))
+			c->seats_end = c->seats[i].end;
 	}
 }
 
@@ -283,25 +283,25 @@ WEIR_INLINE void weir_conn_commit_list(struct weir_conn *c, const struct weir_as
 }
 
 /* What nobody wants any more, to be given back. Under the lock under which requests became done. */
-WEIR_INLINE void weir_conn_take_out_places(struct weir_conn *c, struct weir_place *out)
+WEIR_INLINE void weir_conn_take_out_seats(struct weir_conn *c, struct weir_seats *out)
 {
 	__u32 done = weir_conn_done(c);
 
-	for (int i = 0; i < WEIR_PLACES_MAX; i++)
-		weir_place_take_out(&c->places[i], &out[i], done, false);
+	for (int i = 0; i < WEIR_SEAT_SLOTS; i++)
+		weir_seats_take_out(&c->seats[i], &out[i], done, false);
 }
 
 /*
  * Where a client pipelines, a silence does not tell how many answers are outstanding: then there is no way back. Nor is
- * there one where requests hold places: which of them have been answered is not known before the connection ends.
+ * there one where requests have seats: which of them have been answered is not known before the connection ends.
  */
 WEIR_INLINE void weir_conn_hunt(struct weir_conn *c)
 {
 	c->phase = WEIR_PHASE_HUNTING;
-	if (c->pipelines || weir_conn_holds_places(c))
+	if (c->pipelines || weir_conn_has_seats(c))
 		weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, c->request_next), WEIR_GAP);
 	else
-		c->requests = c->responses = c->places_end = 0;
+		c->requests = c->responses = c->seats_end = 0;
 	c->asked.list = 0;
 	c->unconfirmed.n = 0;
 	c->version++;

@@ -6,7 +6,7 @@
  *   map              type   key                        value
  *   inside_processes HASH   __u32 process (tgid)       struct weir_inside_process
  *   inside_requests  HASH   struct weir_inside_key     what is kept between two probes of a request (bpf/inside.h)
- *   inside_places    HASH   struct weir_inside_key     struct weir_inside_places (places.h)
+ *   inside_seats     HASH   struct weir_inside_key     struct weir_inside_seats (seats.h)
  */
 #ifndef WEIR_INSIDE_PROCESS_H
 #define WEIR_INSIDE_PROCESS_H
@@ -119,7 +119,7 @@ struct weir_inside_layout {
 	__u16 user;	   /* of AttributesRecord: a user.Info */
 	__u16 user_name;   /* of user.DefaultInfo: a string */
 	__u16 user_groups; /* a slice of strings */
-	__u8 ends;	   /* END and GOEXIT are probed: its requests may hold places */
+	__u8 ends;	   /* END and GOEXIT are probed: its requests may have seats */
 	__u8 share;	   /* percent of connections of which requests are refused */
 	__u8 pad[4];
 	struct weir_inside_fields record; /* AttributesRecord */

@@ -30,8 +30,8 @@ enum weir_limit_kind {
 	WEIR_LIMIT_OPEN,
 };
 
-/* enum weir_limit_kind: has it places, instead of tokens? */
-WEIR_INLINE bool weir_limit_has_places(__u32 kind)
+/* enum weir_limit_kind: has it seats, instead of tokens? */
+WEIR_INLINE bool weir_limit_has_seats(__u32 kind)
 {
 	return kind == WEIR_LIMIT_IN_FLIGHT || kind == WEIR_LIMIT_OPEN;
 }
@@ -56,17 +56,17 @@ enum weir_limit_flags {
 		1 << 0, /* of an amount: it is one; else the limit is for the subjects with an override alone */
 	WEIR_LIMIT_DENY = 1 << 3,	/* of an amount: none, ever */
 	WEIR_LIMIT_DRY_RUN = 1 << 1,	/* what it refuses is counted, and passes */
-	WEIR_LIMIT_SEATS = 1 << 2,	/* IN_FLIGHT: a list takes as many places as it is wide (width.h) */
+	WEIR_LIMIT_WIDE_LISTS = 1 << 2, /* IN_FLIGHT: a list takes as many seats as it is wide (width.h) */
 	WEIR_LIMIT_RESET = 1 << 3,	/* of connections: who is refused gets a RST, instead of nothing */
 	WEIR_LIMIT_PENALISES = 1 << 4,	/* its penalty has parts */
 	WEIR_LIMIT_NARROW = 1 << 5,	/* it has rules: it is not for every request */
 	WEIR_LIMIT_OVERRIDDEN = 1 << 6, /* some subject has, or had, an override: else none is looked up */
 };
 
-/* How much, by default or for one subject: the rate in force and the ones before it, newest first; or places. */
+/* How much, by default or for one subject: the rate in force and the ones before it, newest first; or seats. */
 struct weir_amount {
-	__u32 flags;  /* WEIR_LIMIT_SET, _DENY */
-	__u32 places; /* requests or connections at once, of a limit that has places */
+	__u32 flags; /* WEIR_LIMIT_SET, _DENY */
+	__u32 seats; /* requests or connections at once, of a limit that has seats */
 	struct weir_rate_history history;
 	__u64 seal; /* of what is before it in the map's value, and of its key (seal.h) */
 };
@@ -113,11 +113,11 @@ struct weir_limit_counts {
 	__u64 admitted; /* they passed */
 	__u64 refused;	/* also those that another limit refused as well */
 	__u64 dry_run_refused;
-	__u64 highest; /* places that one subject has ever taken at once */
+	__u64 highest; /* seats that one subject has ever taken at once */
 };
 WEIR_ASSERT_SIZE(struct weir_limit_counts, 32);
 
-/* Places that are taken: map `in_flight`. */
+/* Seats that are taken: map `in_flight`. */
 struct weir_in_flight_key {
 	__u32 limit; /* weir_limit_index() */
 	__u32 epoch;
@@ -126,7 +126,7 @@ struct weir_in_flight_key {
 WEIR_ASSERT_SIZE(struct weir_in_flight_key, 16);
 
 /*
- * One word, changed by compare-and-swap or by one addition: places that are taken, in the low half; above them, whether the
+ * One word, changed by compare-and-swap or by one addition: seats that are taken, in the low half; above them, whether the
  * entry is about to be deleted, and a tag of the key. An entry's memory may belong to another key a moment later, whose tag
  * is another.
  */
@@ -149,7 +149,7 @@ WEIR_INLINE __u32 weir_in_flight_taken(__u64 word)
 	return word;
 }
 
-/* Does the word belong to the key, and may places be taken of it? */
+/* Does the word belong to the key, and may seats be taken of it? */
 WEIR_INLINE bool weir_in_flight_is_of(__u64 word, const struct weir_in_flight_key *key)
 {
 	return word >> 32 == weir_in_flight_none(key) >> 32;
@@ -161,6 +161,6 @@ WEIR_INLINE bool weir_in_flight_fits(__u64 word, __u32 wanted, __u32 there_are)
 }
 
 /* Limits on requests in flight that one request may be under, and slots of a connection. */
-#define WEIR_PLACES_MAX 8
+#define WEIR_SEAT_SLOTS 8
 
 #endif

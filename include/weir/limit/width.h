@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The places, called seats, that a LIST takes of a priority level. Kubernetes reckons a seat for each 100 objects, and
+ * The seats that a LIST takes of a priority level. Kubernetes reckons a seat for each 100 objects, and
  * ten at most. How many objects a list has is not known before it is answered; how many bytes the latest answers had is. So
  * a LIST takes one seat until its list is known to be wide: by the mean of what the server has answered to it.
  *

@@ -22,9 +22,9 @@ struct weir_read {
 };
 
 struct weir_unconfirmed {
-	__u64 read_ns;	 /* when something was read last */
+	__u64 read_ns; /* when something was read last */
 	__u64 passed_ns; /* when something passed last that was not read, or was before; what came before read_ns is not noted */
-	__u32 end;	 /* of the latest read */
+	__u32 end; /* of the latest read */
 	__u8 n;
 	__u8 boundaries; /* bit i: read i began with a request */
 	__u8 pad[2];

@@ -89,7 +89,7 @@ int answered(struct pt_regs *ctx)
 		slot->said.undone++;
 	} else {
 		tally_decision(&slot->decision);
-		places_undo(&slot->decision, true);
+		seats_undo(&slot->decision, true);
 	}
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A connection's places (weir/conn/places.h) while two packets of its client's are decided at once and its server answers:
- * what is counted for each subject is what the connection and the drafts hold, at every moment, and nothing at the end.
+ * A connection's seats (weir/conn/seats.h) while two packets of its client's are decided at once and its server answers:
+ * what is counted for each subject is what the connection and the drafts have, at every moment, and nothing at the end.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ struct actor {
 	bool busy;
 	__u32 version, first, n;
 	__u32 subject[REQUESTS], wanted[REQUESTS];
-	struct weir_place_draft draft[WEIR_PLACES_MAX];
+	struct weir_seats_draft draft[WEIR_SEAT_SLOTS];
 };
 
 struct scene {
@@ -41,15 +41,15 @@ static void begin(struct scene *s, struct actor *a)
 	a->version = s->conn.version;
 	a->first = s->conn.requests;
 	a->n = 0;
-	weir_conn_draft_places(&s->conn, a->draft);
+	weir_conn_draft_seats(&s->conn, a->draft);
 }
 
-static struct weir_place_draft *slot_of(struct actor *a, const struct weir_in_flight_key *key)
+static struct weir_seats_draft *slot_of(struct actor *a, const struct weir_in_flight_key *key)
 {
-	struct weir_place_draft *free = NULL;
+	struct weir_seats_draft *free = NULL;
 
-	for (int i = 0; i < WEIR_PLACES_MAX; i++) {
-		if (weir_place_is_of(&a->draft[i].now, key))
+	for (int i = 0; i < WEIR_SEAT_SLOTS; i++) {
+		if (weir_seats_are_of(&a->draft[i].now, key))
 			return &a->draft[i];
 		if (!a->draft[i].now.taken)
 			free = &a->draft[i];
@@ -62,11 +62,11 @@ static void decide(struct scene *s, struct actor *a)
 {
 	struct weir_in_flight_key key = { .subject = random_below(&s->random, SUBJECTS) };
 	__u32 wanted = 1 + random_below(&s->random, 3), missing;
-	struct weir_place_draft *d;
+	struct weir_seats_draft *d;
 
 	if (a->n == REQUESTS || a->first + a->n - s->conn.responses >= WEIR_OUTSTANDING_MAX - 1)
 		return;
-	for (int i = 0; i < WEIR_PLACES_MAX; i++)
+	for (int i = 0; i < WEIR_SEAT_SLOTS; i++)
 		weir_draft_request(&a->draft[i]);
 	d = slot_of(a, &key);
 	if (!d)
@@ -75,7 +75,7 @@ static void decide(struct scene *s, struct actor *a)
 	s->counted[key.subject] += missing;
 	weir_draft_take(d, &key, missing, a->first + a->n + 1);
 	if (random_chance(&s->random, 200)) {
-		for (int i = 0; i < WEIR_PLACES_MAX; i++)
+		for (int i = 0; i < WEIR_SEAT_SLOTS; i++)
 			s->counted[a->draft[i].now.key.subject] -= weir_draft_undo_request(&a->draft[i]);
 		return;
 	}
@@ -85,14 +85,14 @@ static void decide(struct scene *s, struct actor *a)
 
 static void undo(struct scene *s, struct actor *a)
 {
-	for (int i = 0; i < WEIR_PLACES_MAX; i++)
+	for (int i = 0; i < WEIR_SEAT_SLOTS; i++)
 		s->counted[a->draft[i].now.key.subject] -= weir_draft_undo(&a->draft[i]);
 }
 
 static void commit(struct scene *s, struct actor *a)
 {
 	struct weir_conn *c = &s->conn;
-	bool moved = c->version != a->version, lost = weir_conn_lost_places(c, a->draft);
+	bool moved = c->version != a->version, lost = weir_conn_lost_seats(c, a->draft);
 
 	a->busy = false;
 	if (moved || lost) {
@@ -102,7 +102,7 @@ static void commit(struct scene *s, struct actor *a)
 		undo(s, a); /* what has gone back once does not go back again */
 		return;
 	}
-	weir_conn_commit_places(c, a->draft);
+	weir_conn_commit_seats(c, a->draft);
 	for (__u32 i = 0; i < a->n; i++) {
 		s->subject[c->requests % WEIR_OUTSTANDING_MAX] = a->subject[i];
 		s->wanted[c->requests++ % WEIR_OUTSTANDING_MAX] = a->wanted[i];
@@ -113,22 +113,22 @@ static void commit(struct scene *s, struct actor *a)
 
 static void answer(struct scene *s)
 {
-	struct weir_place out[WEIR_PLACES_MAX];
+	struct weir_seats out[WEIR_SEAT_SLOTS];
 
 	if (s->conn.requests == s->conn.responses)
 		return;
 	s->conn.responses++;
-	weir_conn_take_out_places(&s->conn, out);
-	for (int i = 0; i < WEIR_PLACES_MAX; i++)
+	weir_conn_take_out_seats(&s->conn, out);
+	for (int i = 0; i < WEIR_SEAT_SLOTS; i++)
 		s->counted[out[i].key.subject % SUBJECTS] -= out[i].taken;
 }
 
-static __u32 held_by(const struct weir_conn *c, __u32 subject)
+static __u32 seats_of(const struct weir_conn *c, __u32 subject)
 {
 	__u32 n = 0;
 
-	for (int i = 0; i < WEIR_PLACES_MAX; i++)
-		n += c->places[i].key.subject == subject ? c->places[i].taken : 0;
+	for (int i = 0; i < WEIR_SEAT_SLOTS; i++)
+		n += c->seats[i].key.subject == subject ? c->seats[i].taken : 0;
 	return n;
 }
 
@@ -136,10 +136,10 @@ static void check(const struct scene *s)
 {
 	__s64 owned[SUBJECTS] = {};
 
-	for (int i = 0; i < WEIR_PLACES_MAX; i++) {
-		owned[s->conn.places[i].key.subject] += s->conn.places[i].taken;
+	for (int i = 0; i < WEIR_SEAT_SLOTS; i++) {
+		owned[s->conn.seats[i].key.subject] += s->conn.seats[i].taken;
 		for (int k = 0; k < ACTORS; k++) {
-			const struct weir_place_draft *d = &s->actor[k].draft[i];
+			const struct weir_seats_draft *d = &s->actor[k].draft[i];
 
 			owned[d->now.key.subject] += s->actor[k].busy ? d->now.taken - d->had : 0;
 		}
@@ -147,9 +147,9 @@ static void check(const struct scene *s)
 	for (int i = 0; i < SUBJECTS; i++)
 		assert_int_equal(s->counted[i], owned[i]);
 	for (__u32 i = s->conn.responses; i != s->conn.requests; i++)
-		assert_true(held_by(&s->conn, s->subject[i % WEIR_OUTSTANDING_MAX]) >=
+		assert_true(seats_of(&s->conn, s->subject[i % WEIR_OUTSTANDING_MAX]) >=
 			    s->wanted[i % WEIR_OUTSTANDING_MAX]);
-	assert_int_equal(weir_conn_holds_places(&s->conn), s->conn.requests != s->conn.responses);
+	assert_int_equal(weir_conn_has_seats(&s->conn), s->conn.requests != s->conn.responses);
 }
 
 static void test_two_packets_and_a_server(void **state)
@@ -180,7 +180,7 @@ static void test_two_packets_and_a_server(void **state)
 		assert_int_equal(s.counted[i], 0);
 }
 
-/* Its entry is given up while a packet is being decided: the packet's places go back, and the entry gets none. */
+/* Its entry is given up while a packet is being decided: the packet's seats go back, and the entry gets none. */
 static void test_forgotten_meanwhile(void **state)
 {
 	static struct scene s;
@@ -206,5 +206,5 @@ int main(void)
 		cmocka_unit_test(test_forgotten_meanwhile),
 	};
 
-	return cmocka_run_group_tests_name("places", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("seats", tests, NULL, NULL);
 }

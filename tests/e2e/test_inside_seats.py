@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Requests in flight inside Go servers: each place that a request takes comes back when it ends, however it does."""
+"""Requests in flight inside Go servers: each seat that a request takes comes back when it ends, however it does."""
 import subprocess
 
 import pytest
@@ -24,7 +24,7 @@ def seen(world):
     return {outcome: n for outcome, n in world.weir.server()["seen_inside"].items() if outcome != "seen"}
 
 
-def test_places_come_back(world, serve):
+def test_seats_come_back(world, serve):
     """Requests that would be refused take none: all of them pass, and are counted."""
     server = serve("plain")
     attach(world, server)
@@ -37,11 +37,11 @@ def test_places_come_back(world, serve):
     assert server.get("/a", times=3) == [OK.format("/a")] * 3
     assert world.weir.server()["dry_run_shed"] == 3
     waiting[0].close()
-    eventually(lambda: taken(world) == 1, "its place is free")
+    eventually(lambda: taken(world) == 1, "its seat is free")
     assert server.get("/a", times=3) == [OK.format("/a")] * 3
     assert world.weir.server()["dry_run_shed"] == 3
     waiting[1].close()
-    eventually(lambda: taken(world) == 0, "all places are free")
+    eventually(lambda: taken(world) == 0, "all seats are free")
     assert (of_limit(world, "busy", "highest"), seen(world)) == (2, {})
 
 
@@ -55,7 +55,7 @@ def test_handlers_that_do_not_return(world, serve, how, protocol):
         curl = server.place.client_ns.command("curl", "-sk", f"--{protocol}" + (".1" if protocol == "http1" else ""),
                                               "--max-time", "2", f"https://{server.address}/p?{how}")
         subprocess.run(curl, check=False, stdout=subprocess.DEVNULL)
-    eventually(lambda: taken(world) == 0, "all places are free")
+    eventually(lambda: taken(world) == 0, "all seats are free")
     assert of_limit(world, "busy", "admitted") == 3
     assert seen(world) == {"abandoned": 3}
 
@@ -85,12 +85,12 @@ def test_what_one_user_has_open(world, serve):
     assert taken(world, "watches") == 4
     for request in (*alice, bob, fourth):
         request.close()
-    eventually(lambda: taken(world, "watches") == 0, "all places are free")
+    eventually(lambda: taken(world, "watches") == 0, "all seats are free")
     assert seen(world) == {}
 
 
 def test_killed_servers(world, serve):
-    """Their places are free at once, whether there is an agent or not."""
+    """Their seats are free at once, whether there is an agent or not."""
     server = serve("plain")
     attach(world, server)
     limit(world, 10)
@@ -127,7 +127,7 @@ def test_agents_come_and_go(world, serve):
 
 
 def test_ends_are_probed_when_they_matter(world, serve):
-    """Only while there is a limit on requests in flight: it has no places of what began before."""
+    """Only while there is a limit on requests in flight: it has no seats of what began before."""
     server = serve("plain")
     attach(world, server)
     pins = len(list(world.pins.glob("net-*/inside-*")))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Places that requests in flight hold, packet by packet: when they are taken, and when given back. */
+/* Seats that requests in flight have, packet by packet: when they are taken, and when given back. */
 #include "limited.h"
 
 #include <bpf/bpf.h>
@@ -11,25 +11,25 @@
 
 static const char ok_head[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n";
 
-static struct datapath_limit places_of(__u8 key, __u32 places)
+static struct datapath_limit limit_on_seats(__u8 key, __u32 seats)
 {
 	return (struct datapath_limit){ .kind = WEIR_LIMIT_IN_FLIGHT,
 					.reason = WEIR_SHED_IN_FLIGHT,
 					.key = key,
 					.epoch = 7,
-					.amount = { .set = true, .places = places } };
+					.amount = { .set = true, .seats = seats } };
 }
 
 static __u64 taken(void)
 {
-	__u64 places[WEIR_SERVER_LIMITS] = {};
+	__u64 seats[WEIR_SERVER_LIMITS] = {};
 
-	done(datapath_in_flight(dp, 0, 1, places, &error));
-	return places[SLOT];
+	done(datapath_in_flight(dp, 0, 1, seats, &error));
+	return seats[SLOT];
 }
 
-/* Places that all connections in the table hold. */
-static __u64 held(void)
+/* Seats that all connections in the table have. */
+static __u64 kept(void)
 {
 	struct weir_flow key, next, *at = NULL;
 	struct weir_conn conn;
@@ -39,8 +39,8 @@ static __u64 held(void)
 		key = next;
 		at = &key;
 		assert_int_equal(bpf_map_lookup_elem(dp->maps.conns, &key, &conn), 0);
-		for (int i = 0; i < WEIR_PLACES_MAX; i++)
-			n += conn.places[i].taken;
+		for (int i = 0; i < WEIR_SEAT_SLOTS; i++)
+			n += conn.seats[i].taken;
 	}
 	return n;
 }
@@ -55,7 +55,7 @@ static void forget(void)
 
 static int setup(void **state)
 {
-	struct datapath_limit limit = places_of(0, 1);
+	struct datapath_limit limit = limit_on_seats(0, 1);
 
 	attached_setup(state);
 	slot_set(&limit);
@@ -75,7 +75,7 @@ static void test_until_the_answer_is_sent(void **state)
 	assert_int_equal(taken(), 1);
 	assert_int_equal(server_says(false, strlen(ok_head), strlen(get_pod), ACK, "hi"), PASS);
 	assert_int_equal(taken(), 0);
-	assert_int_equal(held(), 0);
+	assert_int_equal(kept(), 0);
 	/* Said again it frees nothing again. */
 	assert_true(passes(true, get_pod));
 	server_says(false, strlen(ok_head), strlen(get_pod), ACK, "hi");
@@ -92,7 +92,7 @@ static void test_until_the_server_ends(void **state)
 	assert_true(passes(false, get_pod));
 	server_says(false, 0, strlen(get_pod), WEIR_TCP_RST | ACK, NULL);
 	assert_int_equal(taken(), 0);
-	assert_int_equal(held(), 0);
+	assert_int_equal(kept(), 0);
 }
 
 static void test_until_the_connection_is_forgotten(void **state)
@@ -101,10 +101,10 @@ static void test_until_the_connection_is_forgotten(void **state)
 	assert_true(passes(false, get_pod));
 	forget();
 	assert_int_equal(taken(), 0);
-	assert_int_equal(held(), 0);
+	assert_int_equal(kept(), 0);
 }
 
-/* A connection is translated, and its client has gone: for a while numbers are needed, places are not. */
+/* A connection is translated, and its client has gone: for a while numbers are needed, seats are not. */
 static void test_until_the_sweep(void **state)
 {
 	struct weir_conn conn;
@@ -125,11 +125,11 @@ static void test_until_the_sweep(void **state)
 	assert_int_equal(bpf_map_update_elem(dp->maps.conns, &flow, &conn, BPF_EXIST), 0);
 	assert_int_equal(datapath_sweep(dp, 120 * WEIR_NS_PER_S, &error), 0);
 	assert_int_equal(taken(), 0);
-	assert_int_equal(held(), 0);
+	assert_int_equal(kept(), 0);
 	assert_int_equal(bpf_map_lookup_elem(dp->maps.conns, &flow, &conn), 0);
 }
 
-static void test_an_upgrade_holds_on(void **state)
+static void test_an_upgrade_keeps_its_seat(void **state)
 {
 	static const char upgrade[] = "GET /x HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
 	static const char switching[] = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n";
@@ -144,7 +144,7 @@ static void test_an_upgrade_holds_on(void **state)
 }
 
 /* The server works on one of them at a time. */
-static void test_pipelined_ones_hold_one_together(void **state)
+static void test_pipelined_ones_have_one_together(void **state)
 {
 	__u32 n = strlen(get_pod);
 	char both[256];
@@ -163,7 +163,7 @@ static void test_pipelined_ones_hold_one_together(void **state)
 	assert_false(passes(true, get_pod));
 	server_says(false, 2 * strlen(ok), 3 * n, ACK, ok);
 	assert_int_equal(taken(), 0);
-	assert_int_equal(held(), 0);
+	assert_int_equal(kept(), 0);
 	assert_true(passes(true, get_pod));
 	assert_int_equal(counts(SLOT).highest, 1);
 }
@@ -173,10 +173,10 @@ static void pod_of(char *text, size_t size, int namespace)
 	snprintf(text, size, "GET /api/v1/namespaces/n%d/pods HTTP/1.1\r\n\r\n", namespace);
 }
 
-/* Each limit and subject has its place until the last request that wants it is done. */
+/* Each limit and subject has its seat until the last request that wants it is done. */
 static void test_pipelined_ones_of_others(void **state)
 {
-	struct datapath_limit limit = places_of(WEIR_KEY_NAMESPACE, 1);
+	struct datapath_limit limit = limit_on_seats(WEIR_KEY_NAMESPACE, 1);
 	char text[128], all[512];
 	__u32 n;
 
@@ -201,33 +201,33 @@ static void test_pipelined_ones_of_others(void **state)
 	assert_int_equal(taken(), 0);
 }
 
-/* A connection holds places of so many at one time; the next one waits for those before it. */
+/* A connection has seats of so many at one time; the next one waits for those before it. */
 static void test_more_subjects_than_a_connection_has_slots(void **state)
 {
-	struct datapath_limit limit = places_of(WEIR_KEY_NAMESPACE, 1);
+	struct datapath_limit limit = limit_on_seats(WEIR_KEY_NAMESPACE, 1);
 	__u32 at = 0, length;
 	char text[128];
 
 	(void)state;
 	slot_set(&limit);
 	connect_ends(false);
-	for (int i = 0; i < WEIR_PLACES_MAX; i++) {
+	for (int i = 0; i < WEIR_SEAT_SLOTS; i++) {
 		pod_of(text, sizeof(text), i);
 		assert_int_equal(client_says(false, at, text), PASS);
 		at += strlen(text);
 	}
-	pod_of(text, sizeof(text), WEIR_PLACES_MAX);
+	pod_of(text, sizeof(text), WEIR_SEAT_SLOTS);
 	length = strlen(text);
 	assert_int_equal(client_says(false, at, text), DROP);
-	assert_int_equal(taken(), WEIR_PLACES_MAX);
+	assert_int_equal(taken(), WEIR_SEAT_SLOTS);
 	server_says(false, 0, at, ACK, ok);
-	assert_int_equal(taken(), WEIR_PLACES_MAX - 1);
+	assert_int_equal(taken(), WEIR_SEAT_SLOTS - 1);
 	assert_int_equal(client_says(false, at, text), PASS);
-	assert_int_equal(taken(), WEIR_PLACES_MAX);
-	for (int i = 1; i <= WEIR_PLACES_MAX; i++)
+	assert_int_equal(taken(), WEIR_SEAT_SLOTS);
+	for (int i = 1; i <= WEIR_SEAT_SLOTS; i++)
 		server_says(false, i * strlen(ok), at + length, ACK, ok);
 	assert_int_equal(taken(), 0);
-	assert_int_equal(held(), 0);
+	assert_int_equal(kept(), 0);
 }
 
 static void server_set(__u32 list_width, __u32 object_bytes)
@@ -245,11 +245,11 @@ static void server_set(__u32 list_width, __u32 object_bytes)
 /* What comes behind takes only what it wants more, and gives it back if another limit refuses it. */
 static void test_a_wider_one_behind(void **state)
 {
-	struct datapath_limit limit = places_of(0, 10);
+	struct datapath_limit limit = limit_on_seats(0, 10);
 	__u32 n = strlen(get_pod);
 
 	(void)state;
-	limit.flags = WEIR_LIMIT_SEATS;
+	limit.flags = WEIR_LIMIT_WIDE_LISTS;
 	slot_set(&limit);
 	server_set(10, 0);
 	connect_ends(false);
@@ -261,13 +261,13 @@ static void test_a_wider_one_behind(void **state)
 
 	connect_ends(false);
 	assert_int_equal(client_says(false, 0, get_pod), PASS);
-	limit.amount.places = 4;
+	limit.amount.seats = 4;
 	slot_set(&limit);
 	assert_true(passes(true, get_pod));
 	assert_int_equal(taken(), 2);
 	assert_int_equal(client_says(false, n, "GET /api/v1/pods?limit=450 HTTP/1.1\r\n\r\n"), DROP);
 	assert_int_equal(taken(), 2);
-	assert_int_equal(held(), 2);
+	assert_int_equal(kept(), 2);
 }
 
 static void test_another_limit_refuses(void **state)
@@ -276,7 +276,7 @@ static void test_another_limit_refuses(void **state)
 	limit(WEIR_LIMIT_TOTAL, "0", 0);
 	assert_false(passes(false, get_pod));
 	assert_int_equal(taken(), 0);
-	assert_int_equal(held(), 0);
+	assert_int_equal(kept(), 0);
 	assert_int_equal(counts(SLOT).admitted, 0);
 }
 
@@ -292,9 +292,9 @@ static void test_long_running_is_not_counted(void **state)
 /* A level of 30 seats. */
 static void level_set(void)
 {
-	struct datapath_limit limit = places_of(0, 30);
+	struct datapath_limit limit = limit_on_seats(0, 30);
 
-	limit.flags = WEIR_LIMIT_SEATS;
+	limit.flags = WEIR_LIMIT_WIDE_LISTS;
 	limit.reason = WEIR_SHED_LEVEL;
 	slot_set(&limit);
 }
@@ -320,7 +320,7 @@ static __u64 seats_of(const char *request)
 	return seats;
 }
 
-/* The request is answered, and its places are free. */
+/* The request is answered, and its seats are free. */
 static void answered(const char *request, const char *status, __u32 bytes)
 {
 	assert_true(passes(false, request));
@@ -466,9 +466,9 @@ static void test_what_the_server_is_said_to_be(void **state)
 }
 
 /* Subjects that are always new leave nothing behind. */
-static void test_subjects_go_with_their_last_place(void **state)
+static void test_subjects_go_with_their_last_seat(void **state)
 {
-	struct datapath_limit limit = places_of(WEIR_KEY_NAMESPACE, 1);
+	struct datapath_limit limit = limit_on_seats(WEIR_KEY_NAMESPACE, 1);
 	struct weir_in_flight_key key;
 	char text[128];
 
@@ -485,7 +485,7 @@ static void test_subjects_go_with_their_last_place(void **state)
 
 static void test_a_limit_that_goes(void **state)
 {
-	struct datapath_limit limit = places_of(0, 1);
+	struct datapath_limit limit = limit_on_seats(0, 1);
 
 	(void)state;
 	assert_true(passes(false, get_pod));
@@ -493,39 +493,39 @@ static void test_a_limit_that_goes(void **state)
 	limit.epoch++;
 	slot_set(&limit);
 	assert_true(passes(true, get_pod));
-	/* The answer to a request that the old limit admitted frees no place of the new one. */
+	/* The answer to a request that the old limit admitted frees no seat of the new one. */
 	server_says(false, 0, strlen(get_pod), ACK, ok);
 	assert_int_equal(taken(), 1);
 	server_says(true, 0, strlen(get_pod), ACK, ok);
 	assert_int_equal(taken(), 0);
 }
 
-#define PLACES(name) cmocka_unit_test_setup_teardown(test_##name, setup, attached_teardown)
+#define SEATS(name) cmocka_unit_test_setup_teardown(test_##name, setup, attached_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLACES(until_the_answer_is_sent),
-		PLACES(until_the_server_ends),
-		PLACES(until_the_connection_is_forgotten),
-		PLACES(until_the_sweep),
-		PLACES(an_upgrade_holds_on),
-		PLACES(pipelined_ones_hold_one_together),
-		PLACES(pipelined_ones_of_others),
-		PLACES(more_subjects_than_a_connection_has_slots),
-		PLACES(a_wider_one_behind),
-		PLACES(another_limit_refuses),
-		PLACES(long_running_is_not_counted),
-		PLACES(lists_take_one_seat_until_they_are_wide),
-		PLACES(the_latest_answers_say_how_wide),
-		PLACES(parts_do_not_make_a_list_narrow),
-		PLACES(what_is_not_served_makes_no_list_wide),
-		PLACES(answers_to_pipelined_lists),
-		PLACES(a_body_that_does_not_say_its_length),
-		PLACES(what_the_server_is_said_to_be),
-		PLACES(subjects_go_with_their_last_place),
-		PLACES(a_limit_that_goes),
+		SEATS(until_the_answer_is_sent),
+		SEATS(until_the_server_ends),
+		SEATS(until_the_connection_is_forgotten),
+		SEATS(until_the_sweep),
+		SEATS(an_upgrade_keeps_its_seat),
+		SEATS(pipelined_ones_have_one_together),
+		SEATS(pipelined_ones_of_others),
+		SEATS(more_subjects_than_a_connection_has_slots),
+		SEATS(a_wider_one_behind),
+		SEATS(another_limit_refuses),
+		SEATS(long_running_is_not_counted),
+		SEATS(lists_take_one_seat_until_they_are_wide),
+		SEATS(the_latest_answers_say_how_wide),
+		SEATS(parts_do_not_make_a_list_narrow),
+		SEATS(what_is_not_served_makes_no_list_wide),
+		SEATS(answers_to_pipelined_lists),
+		SEATS(a_body_that_does_not_say_its_length),
+		SEATS(what_the_server_is_said_to_be),
+		SEATS(subjects_go_with_their_last_seat),
+		SEATS(a_limit_that_goes),
 	};
 
-	return cmocka_run_group_tests_name("places", tests, attached_open, attached_close);
+	return cmocka_run_group_tests_name("seats", tests, attached_open, attached_close);
 }

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Seats that a connection's requests have (include/weir/conn/seats.h), and that go back when they want them no more. */
+#ifndef WEIR_BPF_SEATS_H
+#define WEIR_BPF_SEATS_H
+
+#include "in_flight.h"
+#include "work.h"
+
+/* What a connection's requests had and do not want any more, taken out into w->given. */
+__noinline int seats_give(struct work *w)
+{
+	if (!w)
+		return 0;
+	for (__u32 i = 0; i < WEIR_SEAT_SLOTS; i++)
+		in_flight_give(&w->given[i].key, w->given[i].taken);
+	return 0;
+}
+
+/* Whatever seats its requests have are free: the server has ended, or the connection has. */
+static __noinline int conn_release(struct weir_conn *c)
+{
+	struct weir_seats out;
+
+	for (__u32 i = 0; i < WEIR_SEAT_SLOTS; i++) {
+		bpf_spin_lock(&c->lock);
+		weir_seats_take_out(&c->seats[i], &out, 0, true);
+		bpf_spin_unlock(&c->lock);
+		if (out.taken)
+			in_flight_give(&out.key, out.taken);
+	}
+	return 0;
+}
+
+#endif
