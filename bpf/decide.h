@@ -13,10 +13,10 @@
 #include "width.h"
 
 /* One of those that every server may have. */
-static __always_inline void limit_add(struct decision *d, enum weir_limit_type type)
+static __always_inline void limit_add(struct decision *d, enum weir_builtin_limit builtin)
 {
-	if (d->traits & (WEIR_SERVER_LIMITED << type))
-		d->limits[d->n_limits++ & (WEIR_MATCHES_MAX - 1)] = type;
+	if (d->traits & (WEIR_SERVER_LIMITED << builtin))
+		d->limits[d->n_limits++ & (WEIR_MATCHES_MAX - 1)] = builtin;
 }
 
 /* Sets d->limits to those that are for the request (or the records), the narrowest first. True: it is exempt. */
@@ -25,11 +25,11 @@ static __always_inline bool limits_find(struct decision *d, const struct weir_pa
 	bool exempt;
 
 	d->n_limits = 0;
-	limit_add(d, WEIR_LIMIT_SOURCE_AND_OBJECT);
-	limit_add(d, WEIR_LIMIT_USER);
+	limit_add(d, WEIR_BUILTIN_SOURCE_AND_OBJECT);
+	limit_add(d, WEIR_BUILTIN_USER);
 	exempt = d->generation && match_limits(d->memory, path);
-	limit_add(d, WEIR_LIMIT_NAMESPACE);
-	limit_add(d, WEIR_LIMIT_TOTAL);
+	limit_add(d, WEIR_BUILTIN_NAMESPACE);
+	limit_add(d, WEIR_BUILTIN_TOTAL);
 	return exempt;
 }
 

@@ -415,9 +415,9 @@ static __u64 ample(void)
 	return per_ns;
 }
 
-static void ample_set(enum weir_limit_type type, __u32 keys)
+static void ample_set(enum weir_builtin_limit builtin, __u32 keys)
 {
-	done(limit_set(dp, 0, type, ample(), 1000000, keys));
+	done(limit_set(dp, 0, builtin, ample(), 1000000, keys));
 }
 
 static void measure_refusal(const char *name)
@@ -429,14 +429,14 @@ static void measure_refusal(const char *name)
 	if (!strstr(name, only))
 		return;
 	ns = times_array(packets);
-	done(limit_set(dp, 0, WEIR_LIMIT_USER, 0, 0, 10));
+	done(limit_set(dp, 0, WEIR_BUILTIN_USER, 0, 0, 10));
 	for (__u32 i = 0; i < packets; i++) {
 		connect_ends(0);
 		ns[i] = run_ns(ingress, &packet, 1);
 	}
 	if (counted(WEIR_ANSWERED) - before != packets)
 		die("some requests were not refused", EINVAL);
-	done(datapath_limit_delete(dp, 0, WEIR_LIMIT_USER, &error));
+	done(datapath_limit_delete(dp, 0, WEIR_BUILTIN_USER, &error));
 	printf("{\"packet\": \"%s\", \"ns\": %.0f}\n", name, median_of_one(ns, packets, 1));
 	free(ns);
 }
@@ -447,18 +447,18 @@ static void measure_decisions(__u32 keys)
 	unsigned long bytes;
 
 	printf("{\"keys\": %u, \"limits\": 0, \"ns\": %.1f, \"bytes\": 0}\n", keys, measure_requests(keys, n));
-	ample_set(WEIR_LIMIT_USER, keys);
+	ample_set(WEIR_BUILTIN_USER, keys);
 	{
-		CLEANUP_CLOSE int fd = buckets_fd(WEIR_LIMIT_USER);
+		CLEANUP_CLOSE int fd = buckets_fd(WEIR_BUILTIN_USER);
 
-		buckets_fill(fd, WEIR_LIMIT_USER, keys);
+		buckets_fill(fd, WEIR_BUILTIN_USER, keys);
 		bytes = map_bytes(fd);
 	}
 	printf("{\"keys\": %u, \"limits\": 1, \"ns\": %.1f, \"bytes\": %lu}\n", keys, measure_requests(keys, n), bytes);
-	ample_set(WEIR_LIMIT_TOTAL, 1);
+	ample_set(WEIR_BUILTIN_TOTAL, 1);
 	printf("{\"keys\": %u, \"limits\": 2, \"ns\": %.1f, \"bytes\": %lu}\n", keys, measure_requests(keys, n), bytes);
-	done(datapath_limit_delete(dp, 0, WEIR_LIMIT_USER, &error));
-	done(datapath_limit_delete(dp, 0, WEIR_LIMIT_TOTAL, &error));
+	done(datapath_limit_delete(dp, 0, WEIR_BUILTIN_USER, &error));
+	done(datapath_limit_delete(dp, 0, WEIR_BUILTIN_TOTAL, &error));
 }
 
 static __u64 admitted(__u32 slot)

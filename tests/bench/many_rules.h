@@ -5,7 +5,7 @@
 
 #include "datapath/datapath.h"
 
-#define MANY_RULES_SLOT WEIR_LIMIT_TYPES
+#define MANY_RULES_SLOT WEIR_BUILTIN_LIMITS
 #define MANY_RULES_GROUP 0 /* bit of system:authenticated */
 
 /*

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Limits of type source-and-object: Kubernetes Events are told apart by who reports them and what they are about."""
+"""The limit source-and-object: Kubernetes Events are told apart by who reports them and what they are about."""
 import json
 
 import pytest

@@ -89,12 +89,12 @@ int attached_teardown(void **state)
 	return 0;
 }
 
-void limit(enum weir_limit_type type, const char *qps, __u64 burst)
+void limit(enum weir_builtin_limit builtin, const char *qps, __u64 burst)
 {
 	__u64 per_ns;
 
 	assert_int_equal(weir_qps_parse(qps, &per_ns), 0);
-	done(limit_set(dp, 0, type, per_ns, burst, 0));
+	done(limit_set(dp, 0, builtin, per_ns, burst, 0));
 }
 
 __u64 counter(enum weir_reason reason)

@@ -29,7 +29,7 @@ int attached_open(void **state);
 int attached_close(void **state);
 int attached_setup(void **state);
 int attached_teardown(void **state);
-void limit(enum weir_limit_type type, const char *qps, __u64 burst);
+void limit(enum weir_builtin_limit builtin, const char *qps, __u64 burst);
 __u64 counter(enum weir_reason reason);
 /* Makes a connection whose handshake is done, a new one in place of the one before. */
 void connect_ends(bool ipv6);

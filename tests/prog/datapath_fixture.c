@@ -224,40 +224,41 @@ bool runs(struct datapath *dp, const char *device, enum attach_direction directi
 							 device, attach_direction_name(direction), query.program);
 }
 
-static struct datapath_limit built_in(enum weir_limit_type type)
+static struct datapath_limit built_in(enum weir_builtin_limit builtin)
 {
 	static const __u8 keys[] = {
-		[WEIR_LIMIT_NAMESPACE] = WEIR_KEY_NAMESPACE,
-		[WEIR_LIMIT_USER] = WEIR_KEY_USER,
-		[WEIR_LIMIT_SOURCE_AND_OBJECT] = WEIR_KEY_OBJECT,
+		[WEIR_BUILTIN_NAMESPACE] = WEIR_KEY_NAMESPACE,
+		[WEIR_BUILTIN_USER] = WEIR_KEY_USER,
+		[WEIR_BUILTIN_SOURCE_AND_OBJECT] = WEIR_KEY_OBJECT,
 	};
 
-	return (struct datapath_limit){ .reason = WEIR_SHED_TOTAL + type, .key = keys[type] };
+	return (struct datapath_limit){ .reason = WEIR_SHED_TOTAL + builtin, .key = keys[builtin] };
 }
 
-int limit_set(struct datapath *dp, __u32 server, enum weir_limit_type type, __u64 per_ns, __u64 burst, __u32 keys)
+int limit_set(struct datapath *dp, __u32 server, enum weir_builtin_limit builtin, __u64 per_ns, __u64 burst, __u32 keys)
 {
-	struct datapath_limit limit = built_in(type);
+	struct datapath_limit limit = built_in(builtin);
 
 	limit.keys = keys;
 	limit.amount = (struct datapath_amount){ .set = true, .per_ns = per_ns, .burst = burst };
-	return datapath_limit_set(dp, server, type, &limit, &error);
+	return datapath_limit_set(dp, server, builtin, &limit, &error);
 }
 
-int limit_unset(struct datapath *dp, __u32 server, enum weir_limit_type type)
+int limit_unset(struct datapath *dp, __u32 server, enum weir_builtin_limit builtin)
 {
-	struct datapath_limit limit = built_in(type);
+	struct datapath_limit limit = built_in(builtin);
 
-	return datapath_limit_set(dp, server, type, &limit, &error);
+	return datapath_limit_set(dp, server, builtin, &limit, &error);
 }
 
-int override_set(struct datapath *dp, __u32 server, enum weir_limit_type type, __u64 subject, __u64 per_ns, __u64 burst)
+int override_set(struct datapath *dp, __u32 server, enum weir_builtin_limit builtin, __u64 subject, __u64 per_ns,
+		 __u64 burst)
 {
 	struct datapath_amount amount = { .set = true, .per_ns = per_ns, .burst = burst };
-	__u32 index = weir_limit_index(server, type);
+	__u32 index = weir_limit_index(server, builtin);
 	struct weir_limit there;
 
-	if (bpf_map_lookup_elem(dp->maps.limits, &index, &there) && limit_unset(dp, server, type))
+	if (bpf_map_lookup_elem(dp->maps.limits, &index, &there) && limit_unset(dp, server, builtin))
 		return -1;
-	return datapath_override_set(dp, server, type, subject, &amount, &error);
+	return datapath_override_set(dp, server, builtin, subject, &amount, &error);
 }

@@ -35,9 +35,10 @@ int open_beside(void);
 int try_open(__u32 conns_max);
 
 /* The limits that every server has, at a rate. The override's limit is made, without a default, where it is not there. */
-int limit_set(struct datapath *dp, __u32 server, enum weir_limit_type type, __u64 per_ns, __u64 burst, __u32 keys);
-int limit_unset(struct datapath *dp, __u32 server, enum weir_limit_type type);
-int override_set(struct datapath *dp, __u32 server, enum weir_limit_type type, __u64 subject, __u64 per_ns,
+int limit_set(struct datapath *dp, __u32 server, enum weir_builtin_limit builtin, __u64 per_ns, __u64 burst,
+	      __u32 keys);
+int limit_unset(struct datapath *dp, __u32 server, enum weir_builtin_limit builtin);
+int override_set(struct datapath *dp, __u32 server, enum weir_builtin_limit builtin, __u64 subject, __u64 per_ns,
 		 __u64 burst);
 
 /* Runs a shell command in the test's network namespace; its status. */

@@ -6,7 +6,7 @@
 #include "asker.h"
 #include "limited.h"
 
-#define RATE_SLOT WEIR_LIMIT_TOTAL
+#define RATE_SLOT WEIR_BUILTIN_TOTAL
 
 /* A request of this thread's begins; it has been answered; or, if it is to be undone, has never been. The probes are at their entries. */
 void asker_asks(unsigned int thread);

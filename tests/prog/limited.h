@@ -6,7 +6,7 @@
 #include "../unit/rule_fixture.h"
 #include "attached.h"
 
-#define SLOT WEIR_LIMIT_TYPES /* the first one of a limit with rules */
+#define SLOT WEIR_BUILTIN_LIMITS /* the first one of a limit with rules */
 
 extern const char get_pod[], list_secrets[]; /* requests of namespace a */
 

@@ -9,7 +9,7 @@ static void pass_one(bool ipv6)
 	size_t n = strlen(get_a);
 
 	connect_ends(ipv6);
-	limit(WEIR_LIMIT_USER, "0.5", 1);
+	limit(WEIR_BUILTIN_USER, "0.5", 1);
 	assert_untouched(ingress, &(struct spec){ .ipv6 = ipv6,
 						  .seq = CLIENT_NEXT,
 						  .ack = SERVER_NEXT,
@@ -105,7 +105,7 @@ static void test_answer_to_head_has_no_body(void **state)
 
 	(void)state;
 	connect_ends(false);
-	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	limit(WEIR_BUILTIN_TOTAL, "0", 0);
 	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT,
 						      .ack = SERVER_NEXT,
 						      .flags = PSH_ACK,
@@ -121,9 +121,9 @@ static void test_longest_wait_is_told(void **state)
 
 	(void)state;
 	connect_ends(false);
-	limit(WEIR_LIMIT_TOTAL, "0.01", 0);
-	limit(WEIR_LIMIT_NAMESPACE, "0", 0);
-	limit(WEIR_LIMIT_USER, "1", 0);
+	limit(WEIR_BUILTIN_TOTAL, "0.01", 0);
+	limit(WEIR_BUILTIN_NAMESPACE, "0", 0);
+	limit(WEIR_BUILTIN_USER, "1", 0);
 	assert_int_equal(run(ingress,
 			     &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a }),
 			 PASS);
@@ -138,8 +138,8 @@ static void test_refused_consumes_nothing(void **state)
 {
 	(void)state;
 	connect_ends(false);
-	limit(WEIR_LIMIT_TOTAL, "0", 1);
-	limit(WEIR_LIMIT_NAMESPACE, "0", 0);
+	limit(WEIR_BUILTIN_TOTAL, "0", 1);
+	limit(WEIR_BUILTIN_NAMESPACE, "0", 0);
 	assert_int_equal(run(ingress,
 			     &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a }),
 			 PASS);
@@ -163,7 +163,7 @@ static void test_small_body_is_swallowed(void **state)
 
 	(void)state;
 	connect_ends(false);
-	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	limit(WEIR_BUILTIN_TOTAL, "0", 0);
 	assert_int_equal(run(ingress,
 			     &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = ACK, .text = head }),
 			 PASS);
@@ -189,7 +189,7 @@ static void closes(const char *text)
 	struct seen seen;
 
 	connect_ends(false);
-	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	limit(WEIR_BUILTIN_TOTAL, "0", 0);
 	assert_int_equal(run(ingress,
 			     &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = ACK, .text = text }),
 			 PASS);
@@ -269,7 +269,7 @@ static void lengthened(bool ipv6)
 	struct seen seen;
 
 	connect_ends(ipv6);
-	limit(WEIR_LIMIT_TOTAL, "0", 1);
+	limit(WEIR_BUILTIN_TOTAL, "0", 1);
 	packet_build(&before, &request);
 	packet_lengthen_ip(&before);
 	packet = before;
@@ -315,7 +315,7 @@ static void test_refused_split_head_closes(void **state)
 
 	(void)state;
 	connect_ends(false);
-	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	limit(WEIR_BUILTIN_TOTAL, "0", 0);
 	assert_untouched(
 		ingress,
 		&(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = "GET / HT" });
@@ -374,7 +374,7 @@ static void test_limit_is_named(void **state)
 	memset(total.name, 'n', sizeof(total.name) - 1);
 	for (size_t length = 1; length < sizeof(total.name); length += 3) {
 		total.name[sizeof(total.name) - 1 - length] = 0;
-		done(datapath_limit_set(dp, 0, WEIR_LIMIT_TOTAL, &total, &error));
+		done(datapath_limit_set(dp, 0, WEIR_BUILTIN_TOTAL, &total, &error));
 		ask(&seen);
 		assert_answer(&seen, "3600", true);
 		assert_true(says(&seen, "\r\nWeir-Limit: nn"));
@@ -382,7 +382,7 @@ static void test_limit_is_named(void **state)
 		total.name[sizeof(total.name) - 1 - length] = 'n';
 	}
 	*total.name = 0;
-	done(datapath_limit_set(dp, 0, WEIR_LIMIT_TOTAL, &total, &error));
+	done(datapath_limit_set(dp, 0, WEIR_BUILTIN_TOTAL, &total, &error));
 	ask(&seen);
 	assert_false(says(&seen, "eir"));
 }
@@ -400,8 +400,8 @@ static void test_slowest_is_named(void **state)
 	struct seen seen;
 
 	(void)state;
-	done(datapath_limit_set(dp, 0, WEIR_LIMIT_TOTAL, &total, &error));
-	done(datapath_limit_set(dp, 0, WEIR_LIMIT_USER, &user, &error));
+	done(datapath_limit_set(dp, 0, WEIR_BUILTIN_TOTAL, &total, &error));
+	done(datapath_limit_set(dp, 0, WEIR_BUILTIN_USER, &user, &error));
 	connect_ends(false);
 	assert_untouched(ingress,
 			 &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a });
@@ -415,8 +415,8 @@ static void test_denied(void **state)
 	struct seen seen;
 
 	(void)state;
-	limit(WEIR_LIMIT_USER, "0", 0);
-	done(datapath_limit_set(dp, 0, WEIR_LIMIT_TOTAL, &deny, &error));
+	limit(WEIR_BUILTIN_USER, "0", 0);
+	done(datapath_limit_set(dp, 0, WEIR_BUILTIN_TOTAL, &deny, &error));
 	ask(&seen);
 	assert_memory_equal(seen.text, "HTTP/1.1 403 Forbidden\r\n", 24);
 	assert_true(says(&seen, "\r\nWeir-Limit: total\r\n"));
@@ -435,7 +435,7 @@ static void test_retry_after_has_a_cap(void **state)
 	(void)state;
 	weir_reading_default(&server.reading);
 	done(datapath_server_set(dp, 0, &server, &listen, 1, NULL, 0, &error));
-	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	limit(WEIR_BUILTIN_TOTAL, "0", 0);
 	ask(&seen);
 	assert_answer(&seen, "60", true);
 }

@@ -15,7 +15,7 @@
 #define BURST 1000000
 #define REQUESTS 30
 #define ROUNDS 400
-#define RATE_SLOT WEIR_LIMIT_TOTAL
+#define RATE_SLOT WEIR_BUILTIN_TOTAL
 
 static char pipelined[PACKET_ROOM];
 static pthread_barrier_t barrier;

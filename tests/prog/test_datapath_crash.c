@@ -61,9 +61,9 @@ static int set_up(struct datapath **out)
 	memcpy(proxies[0].address, address, sizeof(address));
 	ret = datapath_server_set(dp, 0, &server, listens, 2, proxies, 1, &error);
 	if (!ret)
-		ret = limit_set(dp, 0, WEIR_LIMIT_USER, WEIR_QPS, 1, 10);
+		ret = limit_set(dp, 0, WEIR_BUILTIN_USER, WEIR_QPS, 1, 10);
 	if (!ret)
-		ret = override_set(dp, 0, WEIR_LIMIT_USER, 7, WEIR_QPS, 2);
+		ret = override_set(dp, 0, WEIR_BUILTIN_USER, 7, WEIR_QPS, 2);
 	return ret ?: datapath_links_sync(dp, NULL, &error);
 }
 
@@ -149,7 +149,7 @@ static bool killed_before(int n, int (*work)(struct datapath **dp))
 static void check_complete(struct datapath *dp)
 {
 	struct weir_listener listener = { .port = 81 };
-	struct weir_override_key override = { .limit = weir_limit_index(0, WEIR_LIMIT_USER), .subject = 7 };
+	struct weir_override_key override = { .limit = weir_limit_index(0, WEIR_BUILTIN_USER), .subject = 7 };
 	__u32 ports[] = { 80, 81 };
 	struct weir_port port;
 	struct weir_server server;

@@ -120,15 +120,15 @@ static void test_overrides(void **state)
 	struct datapath *dp = *state;
 	struct datapath_slots slots = {};
 	struct datapath_override wanted[] = {
-		{ WEIR_LIMIT_USER, 7, { .set = true, .per_ns = WEIR_QPS, .burst = 3 } },
-		{ WEIR_LIMIT_USER, 8, { .set = true, .per_ns = WEIR_QPS, .burst = 4 } },
+		{ WEIR_BUILTIN_USER, 7, { .set = true, .per_ns = WEIR_QPS, .burst = 3 } },
+		{ WEIR_BUILTIN_USER, 8, { .set = true, .per_ns = WEIR_QPS, .burst = 4 } },
 	};
-	struct weir_override_key key = { .limit = weir_limit_index(SLOT, WEIR_LIMIT_USER), .subject = 8 };
-	struct weir_override_key others = { .limit = weir_limit_index(SLOT, WEIR_LIMIT_TOTAL), .subject = 0 };
+	struct weir_override_key key = { .limit = weir_limit_index(SLOT, WEIR_BUILTIN_USER), .subject = 8 };
+	struct weir_override_key others = { .limit = weir_limit_index(SLOT, WEIR_BUILTIN_TOTAL), .subject = 0 };
 	struct weir_amount before, after;
 
-	datapath_slots_add(&slots, WEIR_LIMIT_USER);
-	done(limit_set(dp, SLOT, WEIR_LIMIT_USER, WEIR_QPS, 10, 0));
+	datapath_slots_add(&slots, WEIR_BUILTIN_USER);
+	done(limit_set(dp, SLOT, WEIR_BUILTIN_USER, WEIR_QPS, 10, 0));
 	done(datapath_overrides_set(dp, SLOT, &slots, wanted, 2, &error));
 	done(datapath_overrides_set(dp, SLOT, &slots, wanted, 2, &error));
 	assert_changes(dp, DATAPATH_overrides, 2, 0, 0);
@@ -156,10 +156,10 @@ static void test_limits_that_are_kept(void **state)
 	struct datapath *dp = *state;
 	struct datapath_slots slots = {};
 
-	datapath_slots_add(&slots, WEIR_LIMIT_USER);
+	datapath_slots_add(&slots, WEIR_BUILTIN_USER);
 	for (int i = 0; i < 2; i++) {
-		done(limit_set(dp, SLOT, WEIR_LIMIT_USER, WEIR_QPS, 10, 0));
-		done(limit_set(dp, SLOT, WEIR_LIMIT_NAMESPACE, WEIR_QPS, 10, 0));
+		done(limit_set(dp, SLOT, WEIR_BUILTIN_USER, WEIR_QPS, 10, 0));
+		done(limit_set(dp, SLOT, WEIR_BUILTIN_NAMESPACE, WEIR_QPS, 10, 0));
 	}
 	assert_changes(dp, DATAPATH_limits, 2, 0, 0);
 	assert_changes(dp, DATAPATH_buckets, 2, 0, 0);

@@ -63,14 +63,14 @@ static bool bucket_get(struct datapath *dp, __u32 index, __u64 subject, struct w
 static void test_limit_changes(void **state)
 {
 	struct datapath *dp = *state;
-	__u32 index = weir_limit_index(2, WEIR_LIMIT_USER);
+	__u32 index = weir_limit_index(2, WEIR_BUILTIN_USER);
 	struct weir_amount first, second;
 	struct bpf_map_info info = {};
 	__u32 length = sizeof(info);
 	int fd;
 
 	assert_int_equal(buckets_of(dp, index), -ENOENT);
-	done(limit_set(dp, 2, WEIR_LIMIT_USER, 5 * WEIR_QPS, 10, 100));
+	done(limit_set(dp, 2, WEIR_BUILTIN_USER, 5 * WEIR_QPS, 10, 100));
 	first = limit_of(dp, index);
 	assert_int_equal(first.flags, WEIR_LIMIT_SET);
 	assert_int_equal(first.history.rates[0].burst, 10);
@@ -80,19 +80,19 @@ static void test_limit_changes(void **state)
 	assert_true(info.max_entries < 100000);
 	close(fd);
 
-	done(limit_set(dp, 2, WEIR_LIMIT_USER, 5 * WEIR_QPS, 10, 100));
+	done(limit_set(dp, 2, WEIR_BUILTIN_USER, 5 * WEIR_QPS, 10, 100));
 	second = limit_of(dp, index);
 	assert_memory_equal(&first, &second, sizeof(first));
 
-	done(limit_set(dp, 2, WEIR_LIMIT_USER, 6 * WEIR_QPS, 10, 0));
+	done(limit_set(dp, 2, WEIR_BUILTIN_USER, 6 * WEIR_QPS, 10, 0));
 	second = limit_of(dp, index);
 	assert_int_equal(second.history.rates[0].per_ns, 6 * WEIR_QPS);
 	assert_memory_equal(&second.history.rates[1], &first.history.rates[0], sizeof(struct weir_rate));
 	assert_true(second.history.rates[0].since_ns > first.history.rates[0].since_ns);
 
 	bucket_put(dp, index, 7, (struct weir_bucket){ .word = 1 });
-	done(datapath_limit_delete(dp, 2, WEIR_LIMIT_USER, &error));
-	done(datapath_limit_delete(dp, 2, WEIR_LIMIT_USER, &error));
+	done(datapath_limit_delete(dp, 2, WEIR_BUILTIN_USER, &error));
+	done(datapath_limit_delete(dp, 2, WEIR_BUILTIN_USER, &error));
 	assert_int_equal(limit_of(dp, index).flags, 0);
 	assert_int_equal(buckets_of(dp, index), -ENOENT);
 }
@@ -100,23 +100,23 @@ static void test_limit_changes(void **state)
 static void test_override_without_default(void **state)
 {
 	struct datapath *dp = *state;
-	__u32 index = weir_limit_index(0, WEIR_LIMIT_NAMESPACE);
+	__u32 index = weir_limit_index(0, WEIR_BUILTIN_NAMESPACE);
 	struct weir_bucket bucket = {};
 
-	done(override_set(dp, 0, WEIR_LIMIT_NAMESPACE, 7, WEIR_QPS, 1));
+	done(override_set(dp, 0, WEIR_BUILTIN_NAMESPACE, 7, WEIR_QPS, 1));
 	assert_int_equal(override_of(dp, index, 7).flags, WEIR_LIMIT_SET);
 	assert_int_equal(override_of(dp, index, 7).history.rates[1].burst, 0);
 	bucket_put(dp, index, 7, (struct weir_bucket){ .word = 1, .shed = 3 });
 
 	/* A default comes and goes again: the override's bucket stays, the others' do not. */
-	done(limit_set(dp, 0, WEIR_LIMIT_NAMESPACE, WEIR_QPS, 9, 0));
+	done(limit_set(dp, 0, WEIR_BUILTIN_NAMESPACE, WEIR_QPS, 9, 0));
 	bucket_put(dp, index, 8, (struct weir_bucket){ .word = 1 });
-	done(limit_unset(dp, 0, WEIR_LIMIT_NAMESPACE));
+	done(limit_unset(dp, 0, WEIR_BUILTIN_NAMESPACE));
 	assert_false(bucket_get(dp, index, 8, &bucket));
 	assert_true(bucket_get(dp, index, 7, &bucket));
 	assert_int_equal(bucket.shed, 3);
 
-	done(datapath_override_delete(dp, 0, WEIR_LIMIT_NAMESPACE, 7, &error));
+	done(datapath_override_delete(dp, 0, WEIR_BUILTIN_NAMESPACE, 7, &error));
 	assert_int_equal(override_of(dp, index, 7).flags, 0);
 	assert_false(bucket_get(dp, index, 7, &bucket));
 }
@@ -134,13 +134,13 @@ static __u32 flags_of(struct datapath *dp, __u32 index)
 static void test_a_limit_says_that_it_has_overrides(void **state)
 {
 	struct datapath *dp = *state;
-	__u32 index = weir_limit_index(0, WEIR_LIMIT_USER);
+	__u32 index = weir_limit_index(0, WEIR_BUILTIN_USER);
 
-	done(limit_set(dp, 0, WEIR_LIMIT_USER, WEIR_QPS, 10, 100));
+	done(limit_set(dp, 0, WEIR_BUILTIN_USER, WEIR_QPS, 10, 100));
 	assert_false(flags_of(dp, index) & WEIR_LIMIT_OVERRIDDEN);
-	done(override_set(dp, 0, WEIR_LIMIT_USER, 7, 2 * WEIR_QPS, 20));
+	done(override_set(dp, 0, WEIR_BUILTIN_USER, 7, 2 * WEIR_QPS, 20));
 	assert_true(flags_of(dp, index) & WEIR_LIMIT_OVERRIDDEN);
-	done(limit_set(dp, 0, WEIR_LIMIT_USER, 3 * WEIR_QPS, 30, 100));
+	done(limit_set(dp, 0, WEIR_BUILTIN_USER, 3 * WEIR_QPS, 30, 100));
 	assert_true(flags_of(dp, index) & WEIR_LIMIT_OVERRIDDEN);
 	assert_int_equal(override_of(dp, index, 7).history.rates[0].burst, 20);
 }
@@ -148,22 +148,22 @@ static void test_a_limit_says_that_it_has_overrides(void **state)
 static void test_override_goes_on_from_the_default(void **state)
 {
 	struct datapath *dp = *state;
-	__u32 index = weir_limit_index(0, WEIR_LIMIT_USER);
+	__u32 index = weir_limit_index(0, WEIR_BUILTIN_USER);
 	struct weir_amount limit, override, again;
 
-	done(limit_set(dp, 0, WEIR_LIMIT_USER, WEIR_QPS, 10, 0));
-	done(override_set(dp, 0, WEIR_LIMIT_USER, 7, 2 * WEIR_QPS, 20));
+	done(limit_set(dp, 0, WEIR_BUILTIN_USER, WEIR_QPS, 10, 0));
+	done(override_set(dp, 0, WEIR_BUILTIN_USER, 7, 2 * WEIR_QPS, 20));
 	limit = limit_of(dp, index);
 	override = override_of(dp, index, 7);
 	assert_int_equal(override.history.rates[0].burst, 20);
 	assert_memory_equal(&override.history.rates[1], &limit.history.rates[0], sizeof(struct weir_rate));
 
-	done(override_set(dp, 0, WEIR_LIMIT_USER, 7, 2 * WEIR_QPS, 20));
+	done(override_set(dp, 0, WEIR_BUILTIN_USER, 7, 2 * WEIR_QPS, 20));
 	again = override_of(dp, index, 7);
 	assert_memory_equal(&again, &override, sizeof(override));
 
 	/* The same rate as the default is an override all the same: the default may change later. */
-	done(override_set(dp, 0, WEIR_LIMIT_USER, 8, WEIR_QPS, 10));
+	done(override_set(dp, 0, WEIR_BUILTIN_USER, 8, WEIR_QPS, 10));
 	assert_int_equal(override_of(dp, index, 8).flags, WEIR_LIMIT_SET);
 }
 
@@ -178,15 +178,15 @@ static bool has_generation(const struct weir_rate_history *h, __u8 generation)
 /* Whoever still has the rates of an override that has ended must not take the limit's for them, nor the other way round. */
 static void test_override_has_its_own_generations(void **state)
 {
-	__u32 index = weir_limit_index(0, WEIR_LIMIT_USER);
+	__u32 index = weir_limit_index(0, WEIR_BUILTIN_USER);
 	struct datapath *dp = *state;
 	struct weir_amount limit, override;
 	__u8 before = 0;
 
-	done(limit_set(dp, 0, WEIR_LIMIT_USER, WEIR_QPS, 1, 8));
+	done(limit_set(dp, 0, WEIR_BUILTIN_USER, WEIR_QPS, 1, 8));
 	for (__u64 burst = 2; burst < 2 + WEIR_GENERATIONS; burst++) {
-		done(override_set(dp, 0, WEIR_LIMIT_USER, 7, WEIR_QPS, burst));
-		done(limit_set(dp, 0, WEIR_LIMIT_USER, WEIR_QPS, burst, 8));
+		done(override_set(dp, 0, WEIR_BUILTIN_USER, 7, WEIR_QPS, burst));
+		done(limit_set(dp, 0, WEIR_BUILTIN_USER, WEIR_QPS, burst, 8));
 		limit = limit_of(dp, index);
 		override = override_of(dp, index, 7);
 		assert_false(has_generation(&override.history, limit.history.rates[0].generation));
@@ -194,21 +194,21 @@ static void test_override_has_its_own_generations(void **state)
 		assert_int_not_equal(override.history.rates[0].generation, before);
 		before = override.history.rates[0].generation;
 	}
-	done(datapath_limit_delete(dp, 0, WEIR_LIMIT_USER, &error));
+	done(datapath_limit_delete(dp, 0, WEIR_BUILTIN_USER, &error));
 }
 
 /* At the override's rate the bucket is full again within a microsecond; at the default's it would stay empty. */
 static void test_override_is_settled_before_it_goes(void **state)
 {
 	struct datapath *dp = *state;
-	__u32 index = weir_limit_index(0, WEIR_LIMIT_USER);
+	__u32 index = weir_limit_index(0, WEIR_BUILTIN_USER);
 	struct weir_bucket bucket = {}, before = { .shed = 5, .passed = 6 };
 	struct weir_amount override, limit;
 	struct weir_tokens tokens;
 	__u64 now_ns = datapath_now_ns();
 
-	done(limit_set(dp, 0, WEIR_LIMIT_USER, 0, 1000, 0));
-	done(override_set(dp, 0, WEIR_LIMIT_USER, 7, WEIR_QPS_MAX * WEIR_QPS, 100));
+	done(limit_set(dp, 0, WEIR_BUILTIN_USER, 0, 1000, 0));
+	done(override_set(dp, 0, WEIR_BUILTIN_USER, 7, WEIR_QPS_MAX * WEIR_QPS, 100));
 	override = override_of(dp, index, 7);
 	now_ns = datapath_now_ns();
 	assert_true(weir_bucket_take_weight(&before, &override.history, now_ns, 100));
@@ -216,7 +216,7 @@ static void test_override_is_settled_before_it_goes(void **state)
 	bucket_put(dp, index, 7, before);
 	while (datapath_now_ns() < now_ns + 1000)
 		;
-	done(datapath_override_delete(dp, 0, WEIR_LIMIT_USER, 7, &error));
+	done(datapath_override_delete(dp, 0, WEIR_BUILTIN_USER, 7, &error));
 
 	assert_true(bucket_get(dp, index, 7, &bucket));
 	assert_int_equal(bucket.shed, 5);
@@ -240,22 +240,22 @@ static void test_clear_leaves_nothing_for_the_next(void **state)
 	memset(ones, 1, sizeof(ones));
 	assert_true(dp->cpus <= 1024);
 	done(datapath_server_set(dp, 1, &server, &listen, 1, NULL, 0, &error));
-	for (int type = 0; type < WEIR_LIMIT_TYPES; type++)
-		done(limit_set(dp, 1, type, WEIR_QPS, 1, 10));
-	done(override_set(dp, 1, WEIR_LIMIT_USER, 7, WEIR_QPS, 1));
-	done(override_set(dp, 2, WEIR_LIMIT_USER, 7, WEIR_QPS, 1));
+	for (int builtin = 0; builtin < WEIR_BUILTIN_LIMITS; builtin++)
+		done(limit_set(dp, 1, builtin, WEIR_QPS, 1, 10));
+	done(override_set(dp, 1, WEIR_BUILTIN_USER, 7, WEIR_QPS, 1));
+	done(override_set(dp, 2, WEIR_BUILTIN_USER, 7, WEIR_QPS, 1));
 	assert_int_equal(bpf_map_update_elem(dp->maps.conns, &flow, &conn, BPF_ANY), 0);
 	assert_int_equal(bpf_map_update_elem(dp->maps.conns, &others, &other, BPF_ANY), 0);
 	for (__u32 i = WEIR_REASON_COUNT; i < 3 * WEIR_REASON_COUNT; i++)
 		assert_int_equal(bpf_map_update_elem(dp->maps.counters, &i, ones, BPF_ANY), 0);
 
 	done(datapath_server_clear(dp, 1, &error));
-	for (int type = 0; type < WEIR_LIMIT_TYPES; type++) {
-		assert_int_equal(limit_of(dp, weir_limit_index(1, type)).flags, 0);
-		assert_int_equal(buckets_of(dp, weir_limit_index(1, type)), -ENOENT);
+	for (int builtin = 0; builtin < WEIR_BUILTIN_LIMITS; builtin++) {
+		assert_int_equal(limit_of(dp, weir_limit_index(1, builtin)).flags, 0);
+		assert_int_equal(buckets_of(dp, weir_limit_index(1, builtin)), -ENOENT);
 	}
-	assert_int_equal(override_of(dp, weir_limit_index(1, WEIR_LIMIT_USER), 7).flags, 0);
-	assert_int_equal(override_of(dp, weir_limit_index(2, WEIR_LIMIT_USER), 7).flags, WEIR_LIMIT_SET);
+	assert_int_equal(override_of(dp, weir_limit_index(1, WEIR_BUILTIN_USER), 7).flags, 0);
+	assert_int_equal(override_of(dp, weir_limit_index(2, WEIR_BUILTIN_USER), 7).flags, WEIR_LIMIT_SET);
 	assert_int_equal(bpf_map_lookup_elem(dp->maps.conns, &flow, &conn), -ENOENT);
 	assert_int_equal(bpf_map_lookup_elem(dp->maps.conns, &others, &conn), 0);
 	done(datapath_counters(dp, 1, counters, &error));
@@ -269,23 +269,23 @@ static void test_clear_leaves_nothing_for_the_next(void **state)
 static void test_top(void **state)
 {
 	struct datapath *dp = *state;
-	__u32 users = weir_limit_index(0, WEIR_LIMIT_USER), namespaces = weir_limit_index(0, WEIR_LIMIT_NAMESPACE);
+	__u32 users = weir_limit_index(0, WEIR_BUILTIN_USER), namespaces = weir_limit_index(0, WEIR_BUILTIN_NAMESPACE);
 	struct datapath_subject_use top[8] = {};
 
 	assert_int_equal(datapath_top(dp, 0, top, 8, &error), 0);
-	for (int type = 0; type < WEIR_LIMIT_TYPES; type++)
-		done(limit_set(dp, 0, type, WEIR_QPS, 1, 4000));
-	bucket_put(dp, weir_limit_index(0, WEIR_LIMIT_TOTAL), 0, (struct weir_bucket){ .shed = 99999 });
+	for (int builtin = 0; builtin < WEIR_BUILTIN_LIMITS; builtin++)
+		done(limit_set(dp, 0, builtin, WEIR_QPS, 1, 4000));
+	bucket_put(dp, weir_limit_index(0, WEIR_BUILTIN_TOTAL), 0, (struct weir_bucket){ .shed = 99999 });
 	for (__u64 i = 1; i <= 3000; i++)
 		bucket_put(dp, users, i, (struct weir_bucket){ .shed = i % 1500, .passed = i });
 	bucket_put(dp, namespaces, 5, (struct weir_bucket){ .shed = 5000 });
 	bucket_put(dp, namespaces, 6, (struct weir_bucket){ .shed = 0, .passed = 1 });
 
 	assert_int_equal(datapath_top(dp, 0, top, 5, &error), 5);
-	assert_int_equal(top[0].slot, WEIR_LIMIT_NAMESPACE);
+	assert_int_equal(top[0].slot, WEIR_BUILTIN_NAMESPACE);
 	assert_int_equal(top[0].subject, 5);
 	for (int i = 1; i < 5; i++) {
-		assert_int_equal(top[i].slot, WEIR_LIMIT_USER);
+		assert_int_equal(top[i].slot, WEIR_BUILTIN_USER);
 		assert_int_equal(top[i].shed, 1499 - (i - 1) / 2);
 		assert_int_equal(top[i].subject % 1500, top[i].shed);
 		assert_int_equal(top[i].passed, top[i].subject);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Limits of type source-and-object: what an Event is told apart by, and who pays where that is not known. */
+/* The limit source-and-object: what an Event is told apart by, and who pays where that is not known. */
 #include <stdio.h>
 #include <string.h>
 
@@ -55,7 +55,7 @@ static void check_keys(__u64 keyed, __u64 patch, __u64 cut, __u64 unreadable)
 static void test_each_object_has_its_own(void **state)
 {
 	(void)state;
-	limit(WEIR_LIMIT_SOURCE_AND_OBJECT, "0", 2);
+	limit(WEIR_BUILTIN_SOURCE_AND_OBJECT, "0", 2);
 	assert_true(request_passes("POST", CORE, EVENT_OF("web-1")));
 	assert_true(request_passes("PUT", CORE "/e1", EVENT_OF("web-1")));
 	assert_false(request_passes("POST", CORE, EVENT_OF("web-1")));
@@ -76,7 +76,7 @@ static void test_both_groups(void **state)
 		"\"involvedObject\":{\"name\":\"x\"},\"deprecatedSource\":{\"component\":\"kubelet\"}}";
 
 	(void)state;
-	limit(WEIR_LIMIT_SOURCE_AND_OBJECT, "0", 1);
+	limit(WEIR_BUILTIN_SOURCE_AND_OBJECT, "0", 1);
 	assert_true(request_passes("POST", EVENTS, body));
 	assert_false(request_passes("POST", CORE, EVENT_OF("web-1")));
 	assert_false(request_passes("PUT", "/apis/events.k8s.io/v1beta1/namespaces/shop/events/e1", body));
@@ -89,7 +89,7 @@ static void test_both_groups(void **state)
 static void test_fallback_to_the_user(void **state)
 {
 	(void)state;
-	limit(WEIR_LIMIT_SOURCE_AND_OBJECT, "0", 6);
+	limit(WEIR_BUILTIN_SOURCE_AND_OBJECT, "0", 6);
 	assert_true(request_passes("PATCH", CORE "/e1", "{\"count\":2}"));
 	assert_true(request_passes("POST", CORE, "k8s\x01protobuf"));
 	assert_true(request_passes("POST", CORE, "{\"source\":{\"host\":\"\xff\"}}"));
@@ -122,7 +122,7 @@ static void test_what_is_no_event(void **state)
 	};
 
 	(void)state;
-	limit(WEIR_LIMIT_SOURCE_AND_OBJECT, "0", 0);
+	limit(WEIR_BUILTIN_SOURCE_AND_OBJECT, "0", 0);
 	for (size_t i = 0; i < sizeof(requests) / sizeof(*requests); i++)
 		assert_true(request_passes(requests[i][0], requests[i][1], EVENT_OF("web-1")));
 	check_keys(0, 0, 0, 0);
@@ -132,7 +132,7 @@ static void test_what_is_no_event(void **state)
 static void test_without_the_limit(void **state)
 {
 	(void)state;
-	limit(WEIR_LIMIT_USER, "0", 1);
+	limit(WEIR_BUILTIN_USER, "0", 1);
 	assert_true(request_passes("POST", CORE, EVENT_OF("web-1")));
 	assert_false(request_passes("POST", CORE, EVENT_OF("web-1")));
 	check_keys(0, 0, 0, 0);
@@ -142,8 +142,8 @@ static void test_without_the_limit(void **state)
 static void test_with_other_limits(void **state)
 {
 	(void)state;
-	limit(WEIR_LIMIT_SOURCE_AND_OBJECT, "0", 1);
-	limit(WEIR_LIMIT_USER, "0", 2);
+	limit(WEIR_BUILTIN_SOURCE_AND_OBJECT, "0", 1);
+	limit(WEIR_BUILTIN_USER, "0", 2);
 	assert_true(request_passes("POST", CORE, EVENT_OF("web-1")));
 	for (int i = 0; i < 5; i++)
 		assert_false(request_passes("POST", CORE, EVENT_OF("web-1")));
@@ -152,7 +152,7 @@ static void test_with_other_limits(void **state)
 	assert_false(request_passes("POST", CORE, EVENT_OF("web-3")));
 	assert_int_equal(counter(WEIR_SHED_USER), 1);
 	assert_int_equal(counter(WEIR_SHED_SOURCE_AND_OBJECT), 5);
-	done(datapath_limit_delete(dp, 0, WEIR_LIMIT_USER, &error));
+	done(datapath_limit_delete(dp, 0, WEIR_BUILTIN_USER, &error));
 	assert_true(request_passes("POST", CORE, EVENT_OF("web-3")));
 }
 
@@ -160,7 +160,7 @@ static void test_with_other_limits(void **state)
 static void test_several_in_a_packet(void **state)
 {
 	(void)state;
-	limit(WEIR_LIMIT_SOURCE_AND_OBJECT, "0", 1);
+	limit(WEIR_BUILTIN_SOURCE_AND_OBJECT, "0", 1);
 	append("POST", CORE, "", EVENT_OF("web-1"));
 	append("GET", CORE, "", "");
 	append("POST", CORE, "", EVENT_OF("web-2"));
@@ -180,10 +180,10 @@ static void test_names(void **state)
 	char name[200];
 
 	(void)state;
-	limit(WEIR_LIMIT_SOURCE_AND_OBJECT, "0", 0);
+	limit(WEIR_BUILTIN_SOURCE_AND_OBJECT, "0", 0);
 	assert_false(request_passes("POST", CORE, EVENT_OF("web-1")));
 	assert_int_equal(datapath_top(dp, 0, top, 4, &error), 1);
-	assert_int_equal(top[0].slot, WEIR_LIMIT_SOURCE_AND_OBJECT);
+	assert_int_equal(top[0].slot, WEIR_BUILTIN_SOURCE_AND_OBJECT);
 	assert_int_equal(top[0].shed, 1);
 	assert_int_equal(datapath_name(dp, top[0].subject, name, sizeof(name)), 0);
 	assert_string_equal(name, "Pod/shop/web-1");

@@ -9,12 +9,12 @@ static const struct spec request = { .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .fl
 
 static void setup_full(__u32 flags)
 {
-	__u32 index = weir_limit_index(0, WEIR_LIMIT_USER);
+	__u32 index = weir_limit_index(0, WEIR_BUILTIN_USER);
 
 	done(datapath_server_flags(dp, 0, WEIR_SERVER_ACTIVE | flags, &error));
 	connect_ends(false);
-	limit(WEIR_LIMIT_TOTAL, "0", 5);
-	limit(WEIR_LIMIT_USER, "0", 5);
+	limit(WEIR_BUILTIN_TOTAL, "0", 5);
+	limit(WEIR_BUILTIN_USER, "0", 5);
 	assert_int_equal(bpf_map_delete_elem(dp->maps.buckets, &index), 0);
 }
 

@@ -78,12 +78,12 @@ static int teardown(void **state)
 	return datapath_teardown(state);
 }
 
-static void limit(enum weir_limit_type type, const char *qps, __u64 burst)
+static void limit(enum weir_builtin_limit builtin, const char *qps, __u64 burst)
 {
 	__u64 per_ns;
 
 	assert_int_equal(weir_qps_parse(qps, &per_ns), 0);
-	done(limit_set(dp, 0, type, per_ns, burst, 0));
+	done(limit_set(dp, 0, builtin, per_ns, burst, 0));
 }
 
 static __u64 counter(enum weir_reason reason)
@@ -128,7 +128,7 @@ static void test_over_the_limit_waits(void **state)
 	__u64 first_ns;
 
 	(void)state;
-	limit(WEIR_LIMIT_USER, "10", 1);
+	limit(WEIR_BUILTIN_USER, "10", 1);
 	assert_int_equal(send_record(0), PASS);
 	assert_int_equal(send_record(1), REDIRECT);
 	first_ns = departs_ns;
@@ -153,7 +153,7 @@ static void test_without_data_nothing_waits(void **state)
 	struct spec spec = { .ack = next_ack, .flags = WEIR_TCP_ACK };
 
 	(void)state;
-	limit(WEIR_LIMIT_USER, "1", 1);
+	limit(WEIR_BUILTIN_USER, "1", 1);
 	assert_int_equal(send_record(0), PASS);
 	assert_int_equal(send_record(1), REDIRECT);
 	spec.seq = next_seq + 2 * RECORD_BYTES;
@@ -167,14 +167,14 @@ static void test_without_data_nothing_waits(void **state)
 static void test_too_long_to_wait(void **state)
 {
 	(void)state;
-	limit(WEIR_LIMIT_USER, "0.1", 1);
+	limit(WEIR_BUILTIN_USER, "0.1", 1);
 	assert_int_equal(send_record(0), PASS);
 	assert_int_equal(send_record(1), DROP);
 	assert_int_equal(send_record(1), DROP);
 	assert_int_equal(counter(WEIR_RECORDS_HELD), 1);
 	assert_int_equal(counter(WEIR_HELD_RECORD), 2);
 	assert_int_equal(counter(WEIR_PACED), 0);
-	limit(WEIR_LIMIT_USER, "1000000", 1);
+	limit(WEIR_BUILTIN_USER, "1000000", 1);
 	assert_int_not_equal(send_record(1), DROP);
 	assert_int_equal(counter(WEIR_RECORDS_PASSED), 2);
 	assert_int_equal(counter(WEIR_RECORDS_HELD), 1);
@@ -186,8 +186,8 @@ static void test_two_limits(void **state)
 	__u64 first_ns;
 
 	(void)state;
-	limit(WEIR_LIMIT_TOTAL, "10", 1);
-	limit(WEIR_LIMIT_USER, "1", 1);
+	limit(WEIR_BUILTIN_TOTAL, "10", 1);
+	limit(WEIR_BUILTIN_USER, "1", 1);
 	assert_int_equal(send_record(0), PASS);
 	assert_int_equal(send_record(1), REDIRECT);
 	first_ns = departs_ns;
@@ -197,7 +197,7 @@ static void test_two_limits(void **state)
 	}
 	for (int i = 0; i < 50; i++)
 		assert_int_equal(send_record(6), DROP);
-	done(datapath_limit_delete(dp, 0, WEIR_LIMIT_USER, &error));
+	done(datapath_limit_delete(dp, 0, WEIR_BUILTIN_USER, &error));
 	/* The total owes for six, not for all that were asked for. */
 	assert_int_equal(send_record(6), REDIRECT);
 	assert_true(departs_ns == first_ns + 4000 * MS);
@@ -207,7 +207,7 @@ static void test_two_limits(void **state)
 static void test_where_it_does_not_wait(void **state)
 {
 	(void)state;
-	limit(WEIR_LIMIT_USER, "1", 1);
+	limit(WEIR_BUILTIN_USER, "1", 1);
 	set_flags(0);
 	for (__u32 n = 0; n < 5; n++)
 		assert_int_equal(send_record(n), PASS); /* the socket's hook asks */
@@ -232,7 +232,7 @@ static void test_limit_in_a_dry_run(void **state)
 
 	(void)state;
 	assert_int_equal(weir_qps_parse("1", &total.amount.per_ns), 0);
-	done(datapath_limit_set(dp, 0, WEIR_LIMIT_TOTAL, &total, &error));
+	done(datapath_limit_set(dp, 0, WEIR_BUILTIN_TOTAL, &total, &error));
 	for (__u32 n = 0; n < 3; n++)
 		assert_int_equal(send_record(n), PASS);
 	assert_int_equal(counter(WEIR_PACED), 0);
@@ -243,7 +243,7 @@ static void test_limit_in_a_dry_run(void **state)
 static void test_what_the_socket_drops(void **state)
 {
 	(void)state;
-	limit(WEIR_LIMIT_USER, "10", 5);
+	limit(WEIR_BUILTIN_USER, "10", 5);
 	follow(WEIR_HTTP2);
 	assert_int_equal(send_spec(&(struct spec){ .seq = next_seq + 0x1000000,
 						   .ack = next_ack,
@@ -266,7 +266,7 @@ static void test_charges_the_peer(void **state)
 	struct packet request;
 
 	(void)state;
-	done(override_set(dp, 0, WEIR_LIMIT_USER, datapath_subject(dp, WEIR_NAME_USER, "someone", 7), 0, 1));
+	done(override_set(dp, 0, WEIR_BUILTIN_USER, datapath_subject(dp, WEIR_NAME_USER, "someone", 7), 0, 1));
 	packet_flow(true, &flow);
 	weir_conn_open(&c, 0, WEIR_PHASE_FOLLOWED, 1000, 1, 501);
 	assert_int_equal(bpf_map_update_elem(dp->maps.conns, &flow, &c, BPF_NOEXIST), 0);
@@ -330,7 +330,7 @@ static void test_decoys(void **state)
 	static const char record[RECORD_BYTES] = { 0x17, 3, 3, 0, RECORD_BYTES - 5 };
 
 	(void)state;
-	limit(WEIR_LIMIT_USER, "10", 1);
+	limit(WEIR_BUILTIN_USER, "10", 1);
 	assert_int_equal(send_record(0), PASS);
 	for (size_t i = 0; i < sizeof(decoys) / sizeof(*decoys); i++) {
 		packet_build(&packet, &(struct spec){ .seq = next_seq + RECORD_BYTES,

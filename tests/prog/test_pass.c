@@ -8,7 +8,7 @@
 static void test_foreign_packets_are_untouched(void **state)
 {
 	(void)state;
-	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	limit(WEIR_BUILTIN_TOTAL, "0", 0);
 	assert_untouched(ingress, &(struct spec){ .port = 8081, .flags = PSH_ACK, .text = get_a });
 	assert_untouched(egress, &(struct spec){ .port = 8081, .flags = PSH_ACK, .text = ok, .from_server = true });
 	assert_untouched(ingress, &(struct spec){ .protocol = 17, .flags = PSH_ACK, .text = get_a });
@@ -23,7 +23,7 @@ static void test_bad_checksum_is_dropped(void **state)
 {
 	(void)state;
 	connect_ends(false);
-	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	limit(WEIR_BUILTIN_TOTAL, "0", 0);
 	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT,
 						      .ack = SERVER_NEXT,
 						      .flags = PSH_ACK,
@@ -101,7 +101,7 @@ static void test_unread_passes_unharmed(void **state)
 
 	(void)state;
 	packet_flow(false, &flow);
-	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	limit(WEIR_BUILTIN_TOTAL, "0", 0);
 	done(datapath_server_flags(dp, 0, WEIR_SERVER_ACTIVE | WEIR_SERVER_PASS_AMBIGUOUS, &error));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct unharmed *c = &cases[i];
@@ -122,7 +122,7 @@ static void test_split_head_passes(void **state)
 {
 	(void)state;
 	connect_ends(false);
-	limit(WEIR_LIMIT_TOTAL, "0", 1);
+	limit(WEIR_BUILTIN_TOTAL, "0", 1);
 	assert_untouched(
 		ingress,
 		&(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = "GET / HT" });
@@ -202,7 +202,7 @@ static void test_health_is_exempt(void **state)
 {
 	(void)state;
 	connect_ends(false);
-	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	limit(WEIR_BUILTIN_TOTAL, "0", 0);
 	assert_untouched(ingress, &(struct spec){ .seq = CLIENT_NEXT,
 						  .ack = SERVER_NEXT,
 						  .flags = PSH_ACK,
@@ -216,7 +216,7 @@ static void test_dry_run_and_pause(void **state)
 
 	(void)state;
 	connect_ends(false);
-	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	limit(WEIR_BUILTIN_TOTAL, "0", 0);
 	done(datapath_server_flags(dp, 0, WEIR_SERVER_ACTIVE | WEIR_SERVER_DRY_RUN, &error));
 	assert_untouched(ingress,
 			 &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a });

@@ -52,7 +52,7 @@ static void test_who_does_not_wait(void **state)
 	struct seen seen;
 
 	(void)state;
-	limit(WEIR_LIMIT_TOTAL, "0", 1000);
+	limit(WEIR_BUILTIN_TOTAL, "0", 1000);
 	assert_true(passes(false, get_pod));
 	assert_false(passes(false, get_pod));
 	assert_answer(&seen, "2000", true);
@@ -63,7 +63,7 @@ static void test_who_does_not_wait(void **state)
 	assert_int_equal(weir_penalty_failures(kept().penalty), 1);
 	assert_int_equal(counter(WEIR_SHED_PENALTY), 1);
 	assert_int_equal(counter(WEIR_SHED_COMBINED), 1);
-	assert_int_equal(counts(WEIR_LIMIT_TOTAL).admitted, 1);
+	assert_int_equal(counts(WEIR_BUILTIN_TOTAL).admitted, 1);
 
 	time_passes(false);
 	assert_false(passes(false, get_pod));

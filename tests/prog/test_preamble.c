@@ -83,7 +83,7 @@ static void refuse_named(void)
 {
 	__u64 subject = datapath_subject(dp, WEIR_NAME_ADDRESS, named, sizeof(named));
 
-	done(override_set(dp, 0, WEIR_LIMIT_USER, subject, 0, 0));
+	done(override_set(dp, 0, WEIR_BUILTIN_USER, subject, 0, 0));
 }
 
 /* In two packets, cut anywhere: the first passes as it is; of the second what is the preamble's. */
@@ -95,7 +95,7 @@ static void test_cut_anywhere(void **state)
 	struct seen seen;
 
 	(void)state;
-	limit(WEIR_LIMIT_USER, "0", 0);
+	limit(WEIR_BUILTIN_USER, "0", 0);
 	for (size_t cut = 0; cut < all; cut++) {
 		size_t kept = cut < n ? n - cut : 0;
 

@@ -37,7 +37,7 @@ static int open_again(struct datapath *dp)
 
 static int make_limit(struct datapath *dp)
 {
-	return limit_set(dp, 0, WEIR_LIMIT_USER, 1, 1, 64);
+	return limit_set(dp, 0, WEIR_BUILTIN_USER, 1, 1, 64);
 }
 
 static int read_limit(struct datapath *dp)
@@ -50,7 +50,7 @@ static int read_limit(struct datapath *dp)
 
 static int unmake_limit(struct datapath *dp)
 {
-	return datapath_limit_delete(dp, 0, WEIR_LIMIT_USER, &error);
+	return datapath_limit_delete(dp, 0, WEIR_BUILTIN_USER, &error);
 }
 
 static int watch_devices(struct datapath *dp)

@@ -102,7 +102,7 @@ static void test_each_ambiguity(void **state)
 	};
 
 	(void)state;
-	limit(WEIR_LIMIT_TOTAL, "0", 1);
+	limit(WEIR_BUILTIN_TOTAL, "0", 1);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct ambiguous *c = &cases[i];
 		struct spec spec = request(0, c->text);
@@ -214,7 +214,7 @@ static void test_bad_chunk_with_its_head(void **state)
 	char text[256];
 
 	(void)state;
-	limit(WEIR_LIMIT_USER, "0", 1);
+	limit(WEIR_BUILTIN_USER, "0", 1);
 	snprintf(text, sizeof(text), "%s%s", chunked, bad_chunk);
 	connect_ends(false);
 	spec = request(0, text);
@@ -354,7 +354,7 @@ static void test_head_that_the_end_cuts(void **state)
 	struct seen seen;
 
 	(void)state;
-	limit(WEIR_LIMIT_TOTAL, "0", 1);
+	limit(WEIR_BUILTIN_TOTAL, "0", 1);
 	connect_ends(false);
 	assert_int_equal(run(ingress, &whole), PASS);
 	assert_reset(0);

@@ -273,7 +273,7 @@ static void test_a_wider_one_behind(void **state)
 static void test_another_limit_refuses(void **state)
 {
 	(void)state;
-	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	limit(WEIR_BUILTIN_TOTAL, "0", 0);
 	assert_false(passes(false, get_pod));
 	assert_int_equal(taken(), 0);
 	assert_int_equal(kept(), 0);

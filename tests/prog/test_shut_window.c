@@ -78,7 +78,7 @@ static void probes(const char *text, bool shed, enum weir_reason opaque_why)
 static void test_no_byte_comes_to_it(void **state)
 {
 	(void)state;
-	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	limit(WEIR_BUILTIN_TOTAL, "0", 0);
 	for (int shed = 0; shed < 2; shed++) {
 		probes("G", shed, WEIR_REASON_NONE);
 		probes(get, shed, WEIR_REASON_NONE);

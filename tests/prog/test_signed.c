@@ -36,7 +36,7 @@ static void left_alone(const __u8 *options, size_t n)
 	};
 
 	connect_ends(false);
-	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	limit(WEIR_BUILTIN_TOTAL, "0", 0);
 	assert_untouched(ingress, &request);
 	request.seq += strlen(get);
 	assert_untouched(ingress, &request);
@@ -58,7 +58,7 @@ static void answered(const __u8 *options, size_t n)
 	struct seen seen;
 
 	connect_ends(false);
-	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	limit(WEIR_BUILTIN_TOTAL, "0", 0);
 	assert_int_equal(run(ingress, &(struct spec){ .seq = CLIENT_NEXT,
 						      .ack = SERVER_NEXT,
 						      .flags = PSH_ACK,

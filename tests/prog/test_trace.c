@@ -69,12 +69,12 @@ static void set_flags(__u32 flags)
 	done(datapath_server_flags(dp, SLOT, WEIR_SERVER_ACTIVE | flags, &error));
 }
 
-static void limit(enum weir_limit_type type, const char *qps, __u64 burst)
+static void limit(enum weir_builtin_limit builtin, const char *qps, __u64 burst)
 {
 	__u64 per_ns;
 
 	assert_int_equal(weir_qps_parse(qps, &per_ns), 0);
-	done(limit_set(dp, SLOT, type, per_ns, burst, 0));
+	done(limit_set(dp, SLOT, builtin, per_ns, burst, 0));
 }
 
 /* The connection begins anew, whatever it was. */
@@ -174,15 +174,15 @@ static void test_nobody_reads(void **state)
 static void test_refused(void **state)
 {
 	(void)state;
-	limit(WEIR_LIMIT_NAMESPACE, "0.5", 0);
-	limit(WEIR_LIMIT_USER, "0", 0);
+	limit(WEIR_BUILTIN_NAMESPACE, "0.5", 0);
+	limit(WEIR_BUILTIN_USER, "0", 0);
 	send_first(get_a);
 	assert_int_equal(read_records(), 1);
 	assert_line(&records[0], line_a);
 	assert_int_equal(records[0].trace.decision, WEIR_SHED);
 	assert_int_equal(records[0].trace.n_refused, 2);
-	assert_int_equal(records[0].trace.refused[0], WEIR_LIMIT_USER);
-	assert_int_equal(records[0].trace.refused[1], WEIR_LIMIT_NAMESPACE);
+	assert_int_equal(records[0].trace.refused[0], WEIR_BUILTIN_USER);
+	assert_int_equal(records[0].trace.refused[1], WEIR_BUILTIN_NAMESPACE);
 	assert_int_equal(records[0].trace.retry_s, 3600);
 	/* The answer is said again: that is no other request. */
 	send_at(CLIENT_NEXT, get_a);
@@ -231,7 +231,7 @@ static void test_waiting(void **state)
 	char text[512];
 
 	(void)state;
-	limit(WEIR_LIMIT_USER, "0", 1);
+	limit(WEIR_BUILTIN_USER, "0", 1);
 	snprintf(text, sizeof(text), "%s%s", get_a, get_a);
 	assert_int_equal(send_first(text), PASS);
 	assert_int_equal(read_records(), 1);
@@ -239,7 +239,7 @@ static void test_waiting(void **state)
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(send_at(CLIENT_NEXT + strlen(get_a), get_a), DROP);
 	assert_int_equal(read_records(), 0);
-	limit(WEIR_LIMIT_USER, "1000000000", 1000000000);
+	limit(WEIR_BUILTIN_USER, "1000000000", 1000000000);
 	assert_int_equal(send_at(CLIENT_NEXT + strlen(get_a), get_a), PASS);
 	assert_int_equal(read_records(), 1);
 	assert_int_equal(records[0].trace.decision, WEIR_PASSED);

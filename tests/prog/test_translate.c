@@ -15,7 +15,7 @@ static void test_translation(void **state)
 
 	(void)state;
 	connect_ends(false);
-	limit(WEIR_LIMIT_TOTAL, "0", 0);
+	limit(WEIR_BUILTIN_TOTAL, "0", 0);
 	assert_int_equal(run(ingress,
 			     &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = get_a }),
 			 PASS);
@@ -43,8 +43,8 @@ static void test_translation(void **state)
 	assert_int_equal(seen.ack, SERVER_NEXT);
 	assert_int_equal(seen.window, 77);
 
-	limit(WEIR_LIMIT_TOTAL, "1000000", 1000000);
-	done(datapath_limit_delete(dp, 0, WEIR_LIMIT_TOTAL, &error));
+	limit(WEIR_BUILTIN_TOTAL, "1000000", 1000000);
+	done(datapath_limit_delete(dp, 0, WEIR_BUILTIN_TOTAL, &error));
 	assert_int_equal(run(ingress, &(struct spec){ .seq = client, .ack = server, .flags = PSH_ACK, .text = get_a }),
 			 PASS);
 	packet_see(&packet, &seen);
@@ -109,7 +109,7 @@ static void test_pipelined_passes(void **state)
 {
 	(void)state;
 	connect_ends(false);
-	limit(WEIR_LIMIT_TOTAL, "0", 2);
+	limit(WEIR_BUILTIN_TOTAL, "0", 2);
 	assert_untouched(ingress,
 			 &(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = two });
 	assert_int_equal(counter(WEIR_PASSED), 2);
@@ -125,7 +125,7 @@ static void refused_second(bool ipv6)
 	struct seen seen;
 
 	connect_ends(ipv6);
-	limit(WEIR_LIMIT_TOTAL, "0", 1);
+	limit(WEIR_BUILTIN_TOTAL, "0", 1);
 	assert_int_equal(run(ingress, &(struct spec){ .ipv6 = ipv6,
 						      .seq = CLIENT_NEXT,
 						      .ack = SERVER_NEXT,

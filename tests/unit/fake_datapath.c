@@ -446,10 +446,11 @@ int datapath_top(struct datapath *dp, __u32 server, struct datapath_subject_use 
 	(void)err;
 	if (n < 3)
 		return 0;
-	top[0] = (struct datapath_subject_use){ .slot = WEIR_LIMIT_USER, .subject = 5, .passed = 1, .shed = 30 };
-	top[1] =
-		(struct datapath_subject_use){ .slot = WEIR_LIMIT_NAMESPACE, .subject = 0xab, .passed = 2, .shed = 20 };
-	top[2] = (struct datapath_subject_use){ .slot = WEIR_LIMIT_TOTAL, .passed = 3, .shed = 10 };
+	top[0] = (struct datapath_subject_use){ .slot = WEIR_BUILTIN_USER, .subject = 5, .passed = 1, .shed = 30 };
+	top[1] = (struct datapath_subject_use){
+		.slot = WEIR_BUILTIN_NAMESPACE, .subject = 0xab, .passed = 2, .shed = 20
+	};
+	top[2] = (struct datapath_subject_use){ .slot = WEIR_BUILTIN_TOTAL, .passed = 3, .shed = 10 };
 	return 3;
 }
 

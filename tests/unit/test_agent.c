@@ -139,15 +139,15 @@ static void limits(void **state)
 	succeed(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"0.5\",\"burst\":3,\"keys\":64}}");
 	succeed(f, "limit set",
 		"{\"server\":\"api\",\"limit\":{\"name\":\"user\",\"qps\":\"7\",\"burst\":1},\"subject\":\"alice\"}");
-	assert_true(fake_limit(dp, 0, WEIR_LIMIT_TOTAL)->amount.per_ns == 100 * WEIR_QPS);
-	assert_true(fake_limit(dp, 0, WEIR_LIMIT_TOTAL)->amount.burst == 10);
-	assert_int_equal(fake_limit(dp, 0, WEIR_LIMIT_TOTAL)->key, 0);
-	assert_int_equal(fake_limit(dp, 0, WEIR_LIMIT_TOTAL)->reason, WEIR_SHED_TOTAL);
-	assert_true(fake_limit(dp, 0, WEIR_LIMIT_USER)->amount.per_ns == WEIR_QPS / 2);
-	assert_int_equal(fake_limit(dp, 0, WEIR_LIMIT_USER)->keys, 64);
-	assert_int_equal(fake_limit(dp, 0, WEIR_LIMIT_USER)->key, WEIR_KEY_USER);
-	assert_int_equal(fake_limit(dp, 0, WEIR_LIMIT_USER)->reason, WEIR_SHED_USER);
-	assert_true(fake_override(dp, 0, WEIR_LIMIT_USER, WEIR_KEY_USER, "alice")->per_ns == 7 * WEIR_QPS);
+	assert_true(fake_limit(dp, 0, WEIR_BUILTIN_TOTAL)->amount.per_ns == 100 * WEIR_QPS);
+	assert_true(fake_limit(dp, 0, WEIR_BUILTIN_TOTAL)->amount.burst == 10);
+	assert_int_equal(fake_limit(dp, 0, WEIR_BUILTIN_TOTAL)->key, 0);
+	assert_int_equal(fake_limit(dp, 0, WEIR_BUILTIN_TOTAL)->reason, WEIR_SHED_TOTAL);
+	assert_true(fake_limit(dp, 0, WEIR_BUILTIN_USER)->amount.per_ns == WEIR_QPS / 2);
+	assert_int_equal(fake_limit(dp, 0, WEIR_BUILTIN_USER)->keys, 64);
+	assert_int_equal(fake_limit(dp, 0, WEIR_BUILTIN_USER)->key, WEIR_KEY_USER);
+	assert_int_equal(fake_limit(dp, 0, WEIR_BUILTIN_USER)->reason, WEIR_SHED_USER);
+	assert_true(fake_override(dp, 0, WEIR_BUILTIN_USER, WEIR_KEY_USER, "alice")->per_ns == 7 * WEIR_QPS);
 	assert_false(dp->servers[0].has_rules);
 	list = run(f, "limit list", "{}");
 	list_text = json_dumps(list, JSON_COMPACT);
@@ -159,14 +159,14 @@ static void limits(void **state)
 			    "\"overrides\":[{\"subject\":\"alice\",\"qps\":7,\"burst\":1}],\"mode\":\"enforce\","
 			    "\"keys\":64,\"source\":\"command line\"}]}");
 	succeed(f, "limit delete", "{\"limit\":\"user\"}");
-	assert_false(fake_limit(dp, 0, WEIR_LIMIT_USER)->amount.set);
-	assert_non_null(fake_override(dp, 0, WEIR_LIMIT_USER, WEIR_KEY_USER, "alice"));
+	assert_false(fake_limit(dp, 0, WEIR_BUILTIN_USER)->amount.set);
+	assert_non_null(fake_override(dp, 0, WEIR_BUILTIN_USER, WEIR_KEY_USER, "alice"));
 	refuse(f, "limit delete", "{\"limit\":\"user\"}", "no default");
 	succeed(f, "limit delete", "{\"limit\":\"user\",\"subject\":\"alice\"}");
-	assert_null(fake_override(dp, 0, WEIR_LIMIT_USER, WEIR_KEY_USER, "alice"));
-	assert_null(fake_limit(dp, 0, WEIR_LIMIT_USER));
+	assert_null(fake_override(dp, 0, WEIR_BUILTIN_USER, WEIR_KEY_USER, "alice"));
+	assert_null(fake_limit(dp, 0, WEIR_BUILTIN_USER));
 	refuse(f, "limit delete", "{\"limit\":\"user\",\"subject\":\"alice\"}", "no limit \"user\"");
-	assert_non_null(fake_limit(dp, 0, WEIR_LIMIT_TOTAL));
+	assert_non_null(fake_limit(dp, 0, WEIR_BUILTIN_TOTAL));
 }
 
 /* Whoever gives a rate alone keeps the burst, and the other way round; of a subject its own, and only where it has one. */
@@ -180,7 +180,7 @@ static void half_a_rate(void **state)
 	refuse(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"5\"}}", "burst is missing");
 	succeed(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"1\",\"burst\":3}}");
 	succeed(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"5\"}}");
-	amount = &fake_limit(dp, 0, WEIR_LIMIT_USER)->amount;
+	amount = &fake_limit(dp, 0, WEIR_BUILTIN_USER)->amount;
 	assert_true(amount->per_ns == 5 * WEIR_QPS && amount->burst == 3);
 	succeed(f, "limit set", "{\"limit\":{\"name\":\"user\",\"burst\":4}}");
 	assert_true(amount->per_ns == 5 * WEIR_QPS && amount->burst == 4);
@@ -191,7 +191,7 @@ static void half_a_rate(void **state)
 	       "burst is missing");
 	succeed(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"7\",\"burst\":9},\"subject\":\"alice\"}");
 	succeed(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"8\"},\"subject\":\"alice\"}");
-	amount = fake_override(dp, 0, WEIR_LIMIT_USER, WEIR_KEY_USER, "alice");
+	amount = fake_override(dp, 0, WEIR_BUILTIN_USER, WEIR_KEY_USER, "alice");
 	assert_true(amount->per_ns == 8 * WEIR_QPS && amount->burst == 9);
 }
 
@@ -208,7 +208,7 @@ static void address_subjects(void **state)
 	succeed(f, "limit set",
 		"{\"limit\":{\"name\":\"user\",\"qps\":\"8\",\"burst\":1},\"subject\":\"2001:DB8::/64\"}");
 	assert_int_equal(f->agent.state.servers[0]->limits[0].n_overrides, 1);
-	assert_false(fake_limit(dp, 0, WEIR_LIMIT_USER)->amount.set);
+	assert_false(fake_limit(dp, 0, WEIR_BUILTIN_USER)->amount.set);
 	assert_true(dp->overrides[0].subject == datapath_subject(dp, WEIR_NAME_ADDRESS, cut, sizeof(cut)));
 	assert_true(dp->overrides[0].amount.per_ns == 8 * WEIR_QPS);
 	assert_false(dp->overrides[1].there);
@@ -309,7 +309,7 @@ static void limits_undone(void **state)
 	assert_saved(f, before);
 	assert_int_equal(f->agent.state.servers[0]->n_limits, 1);
 	assert_true(f->agent.state.servers[0]->limits[0].amount.burst == 1);
-	assert_true(fake_limit(&fake_nets[1], 0, WEIR_LIMIT_USER)->amount.burst == 1);
+	assert_true(fake_limit(&fake_nets[1], 0, WEIR_BUILTIN_USER)->amount.burst == 1);
 }
 
 static void pause_and_resume(void **state)

@@ -27,14 +27,14 @@ static struct weir_explained refusal(void)
 		.whole = 1,
 		.event_key = WEIR_REASON_NONE,
 		.n_limits = 2,
-		.limits = { { .slot = WEIR_LIMIT_USER,
+		.limits = { { .slot = WEIR_BUILTIN_USER,
 			      .subject = 5,
 			      .flags = WEIR_EXPLAINED_ASKED | WEIR_EXPLAINED_REFUSED,
 			      .wait_ns = 2500000000,
 			      .per_ns = WEIR_QPS / 5,
 			      .burst = 4,
 			      .tokens = { .low = 1ULL << 63 } },
-			    { .slot = WEIR_LIMIT_TOTAL } },
+			    { .slot = WEIR_BUILTIN_TOTAL } },
 	};
 }
 

@@ -80,7 +80,7 @@ static void detach_drains(void **state)
 	memset(dp->limits, 0, sizeof(dp->limits));
 	start_agent(f);
 	assert_int_equal(dp->servers[0].flags, ACTIVE | WEIR_SERVER_DRAINING);
-	assert_null(fake_limit(dp, 0, WEIR_LIMIT_USER));
+	assert_null(fake_limit(dp, 0, WEIR_BUILTIN_USER));
 	servers_drain(&f->agent);
 	assert_non_null(f->agent.state.servers[0]);
 	dp->counters[0][WEIR_SPLICE_CLOSED] = 5;

@@ -69,7 +69,7 @@ static void answers_while_a_command_loads(void **state)
 	loop_assert_mode(f, 1, "limiting");
 	loop_stop(f);
 	loop_join(f);
-	assert_non_null(fake_limit(&fake_nets[2], 1, WEIR_LIMIT_TOTAL));
+	assert_non_null(fake_limit(&fake_nets[2], 1, WEIR_BUILTIN_TOTAL));
 }
 
 /* Whoever may only ask holds up nobody's change. */

@@ -39,7 +39,7 @@ static void set_and_delete(void **state)
 	succeed(f, "limit set", SECRETS);
 	slot = limit_slot(the_limit(f, "secrets"));
 	number = the_limit(f, "secrets")->number;
-	assert_in_range(slot, WEIR_LIMIT_TYPES, WEIR_SERVER_LIMITS - 1);
+	assert_in_range(slot, WEIR_BUILTIN_LIMITS, WEIR_SERVER_LIMITS - 1);
 	assert_int_equal(in_kernel(f, "secrets")->epoch, number);
 	assert_int_equal(in_kernel(f, "secrets")->key, WEIR_KEY_NAMESPACE | WEIR_KEY_USER);
 	assert_int_equal(in_kernel(f, "secrets")->reason, WEIR_SHED_COMBINED);

@@ -196,7 +196,7 @@ static void policy_files(void **state)
 	policy_sources_sync(&f->agent);
 	unlink(path);
 	expect_waits(5, 1, 1);
-	assert_non_null(fake_limit(&fake_nets[1], 0, WEIR_LIMIT_TOTAL));
+	assert_non_null(fake_limit(&fake_nets[1], 0, WEIR_BUILTIN_TOTAL));
 	/* The next agent does not follow it. */
 	policy_sources_close(&f->agent);
 	f->options.n_policies = 0;

@@ -47,7 +47,8 @@ static void policy_make(struct policy *p, unsigned int share)
 						 .schema = true },
 			   random_below(share / 8 + 2), sparse);
 	for (__u16 i = 0; i < LIMITS; i++)
-		policy_add(p, (struct rules_entry){ .limit = WEIR_LIMIT_TYPES + i }, random_below(share + 1), sparse);
+		policy_add(p, (struct rules_entry){ .limit = WEIR_BUILTIN_LIMITS + i }, random_below(share + 1),
+			   sparse);
 }
 
 static void policy_clear(struct policy *p)

@@ -16,7 +16,7 @@
 #include "request_trace.h"
 #include "rule_fixture.h"
 
-#define ENTRIES_MAX (WEIR_SERVER_LIMITS - WEIR_LIMIT_TYPES)
+#define ENTRIES_MAX (WEIR_SERVER_LIMITS - WEIR_BUILTIN_LIMITS)
 
 struct policy {
 	struct rule rules[WEIR_RULES_MAX];
@@ -35,7 +35,7 @@ static struct rules_entry *add_limit(size_t n)
 
 	snprintf(p.labels[p.n], sizeof(p.labels[p.n]), "limit l%zu", p.n);
 	*entry = (struct rules_entry){
-		.rules = &p.rules[p.n_rules - n], .n = n, .limit = WEIR_LIMIT_TYPES + p.n, .label = p.labels[p.n]
+		.rules = &p.rules[p.n_rules - n], .n = n, .limit = WEIR_BUILTIN_LIMITS + p.n, .label = p.labels[p.n]
 	};
 	p.n++;
 	return entry;

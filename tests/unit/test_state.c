@@ -75,8 +75,8 @@ static void server_round_trip(void **state)
 	assert_int_equal(server->inside, INSIDE_SEE);
 	assert_true(server->limits[0].amount.per_ns == WEIR_QPS / 2);
 	assert_int_equal(server->limits[0].keys, 5);
-	assert_int_equal(limit_slot(&server->limits[0]), WEIR_LIMIT_USER);
-	assert_int_equal(limit_slot(&server->limits[1]), WEIR_LIMIT_TYPES + 17);
+	assert_int_equal(limit_slot(&server->limits[0]), WEIR_BUILTIN_USER);
+	assert_int_equal(limit_slot(&server->limits[1]), WEIR_BUILTIN_LIMITS + 17);
 	assert_int_equal(server->limits[1].kind, WEIR_LIMIT_IN_FLIGHT);
 	assert_int_equal(server->limits[1].key, WEIR_KEY_NAMESPACE | WEIR_KEY_USER);
 }
@@ -190,7 +190,7 @@ static void limit_lists(void **state)
 static void numbers(void **state)
 {
 	CLEANUP_SERVER struct server *server = make_server("{\"name\":\"a\",\"listen\":[\"*:80\"]}");
-	const __u32 room = WEIR_SERVER_LIMITS - WEIR_LIMIT_TYPES;
+	const __u32 room = WEIR_SERVER_LIMITS - WEIR_BUILTIN_LIMITS;
 	char name[SLOT_NAME_SIZE];
 	struct error err;
 	__u32 slot;

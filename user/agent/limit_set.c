@@ -276,7 +276,7 @@ static int check_name(const struct server *server, const char *name, struct erro
 {
 	struct nearest meant = nearest_to(name);
 
-	for (__u32 builtin = 0; builtin < WEIR_LIMIT_TYPES; builtin++)
+	for (__u32 builtin = 0; builtin < WEIR_BUILTIN_LIMITS; builtin++)
 		nearest_try(&meant, limit_builtin_name(builtin));
 	for (size_t i = 0; i < server->n_limits; i++)
 		nearest_try(&meant, server->limits[i].name);

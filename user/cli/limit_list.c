@@ -48,7 +48,7 @@ static char *describe_rule(json_t *rule)
 /* What the limit is for, as far as there is room for it. */
 static void cell_match(struct table *table, json_t *limit)
 {
-	bool events = limit_builtin(cli_text(limit, "name")) == WEIR_LIMIT_SOURCE_AND_OBJECT;
+	bool events = limit_builtin(cli_text(limit, "name")) == WEIR_BUILTIN_SOURCE_AND_OBJECT;
 	json_t *rules = json_object_get(limit, "rules");
 	CLEANUP_FREE char *text = NULL;
 

@@ -106,7 +106,7 @@ int datapath_top(struct datapath *dp, __u32 server, struct datapath_subject_use 
 	size_t used = 0;
 	int ret = 0;
 
-	for (__u32 slot = WEIR_LIMIT_TOTAL + 1; slot < WEIR_SERVER_LIMITS && !ret && n; slot++)
+	for (__u32 slot = WEIR_BUILTIN_TOTAL + 1; slot < WEIR_SERVER_LIMITS && !ret && n; slot++)
 		ret = top_of_limit(dp, server, slot, top, &used, n);
 	return ret ? datapath_map_failed(err, ret, "buckets") : (int)used;
 }

@@ -234,7 +234,7 @@ int datapath_limit_counts(struct datapath *dp, __u32 server, __u32 slot, struct 
  */
 int datapath_in_flight(struct datapath *dp, __u32 server, __u32 n, __u64 *taken, struct error *err);
 
-/* Which requests the limits behind the first WEIR_LIMIT_TYPES are for (weir/limit/match.h): these rules and no others, at once. */
+/* Which requests the limits behind the built-in ones are for (weir/limit/match.h): these rules and no others, at once. */
 struct datapath_vector {
 	enum weir_dimension dimension;
 	__u64 value;

@@ -185,7 +185,7 @@ static int limits_read(struct datapath *dp, __u32 server, struct limits *out)
 				continue;
 			limits.there[slot] = true;
 			limits.traits |= limit_traits(&values[i]);
-			limits.traits |= slot < WEIR_LIMIT_TYPES ? WEIR_SERVER_LIMITED << slot : 0;
+			limits.traits |= slot < WEIR_BUILTIN_LIMITS ? WEIR_SERVER_LIMITED << slot : 0;
 		}
 	}
 	if (!ret)

@@ -7,16 +7,16 @@
 
 #include "base/array.h"
 
-static const char *const builtin[WEIR_LIMIT_TYPES] = {
-	[WEIR_LIMIT_TOTAL] = "total",
-	[WEIR_LIMIT_NAMESPACE] = "namespace",
-	[WEIR_LIMIT_USER] = "user",
-	[WEIR_LIMIT_SOURCE_AND_OBJECT] = "source-and-object",
+static const char *const builtin[WEIR_BUILTIN_LIMITS] = {
+	[WEIR_BUILTIN_TOTAL] = "total",
+	[WEIR_BUILTIN_NAMESPACE] = "namespace",
+	[WEIR_BUILTIN_USER] = "user",
+	[WEIR_BUILTIN_SOURCE_AND_OBJECT] = "source-and-object",
 };
 
 int limit_builtin(const char *name)
 {
-	for (int slot = 0; slot < WEIR_LIMIT_TYPES; slot++)
+	for (int slot = 0; slot < WEIR_BUILTIN_LIMITS; slot++)
 		if (strcmp(name, builtin[slot]) == 0)
 			return slot;
 	return -ENOENT;
@@ -29,7 +29,7 @@ const char *limit_builtin_name(__u32 slot)
 
 int limit_builtin_key(const char *name, __u8 *key)
 {
-	static const __u8 keys[WEIR_LIMIT_TYPES] = { 0, WEIR_KEY_NAMESPACE, WEIR_KEY_USER, WEIR_KEY_OBJECT };
+	static const __u8 keys[WEIR_BUILTIN_LIMITS] = { 0, WEIR_KEY_NAMESPACE, WEIR_KEY_USER, WEIR_KEY_OBJECT };
 	int slot = limit_builtin(name);
 
 	if (slot < 0)

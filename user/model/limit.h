@@ -57,7 +57,7 @@ struct limit {
 /* The slot of a built-in limit; -ENOENT. */
 int limit_builtin(const char *name);
 int limit_builtin_key(const char *name, __u8 *key);
-/* slot: below WEIR_LIMIT_TYPES */
+/* slot: below WEIR_BUILTIN_LIMITS */
 const char *limit_builtin_name(__u32 slot);
 static inline bool limit_is_builtin(const struct limit *limit)
 {
@@ -65,13 +65,13 @@ static inline bool limit_is_builtin(const struct limit *limit)
 }
 
 /*
- * Its place in the kernel. Limits with a name of their own, and priority levels, are numbered, and no number is given twice:
- * so a place that is used again has another epoch.
+ * Its slot in the kernel. Limits with a name of their own, and priority levels, are numbered, and no number is given twice:
+ * so a slot that is used again has another epoch.
  */
 __u32 limit_slot(const struct limit *limit);
 static inline __u32 limit_slot_of_number(__u32 number)
 {
-	return WEIR_LIMIT_TYPES + number % (WEIR_SERVER_LIMITS - WEIR_LIMIT_TYPES);
+	return WEIR_BUILTIN_LIMITS + number % (WEIR_SERVER_LIMITS - WEIR_BUILTIN_LIMITS);
 }
 
 void limit_clear(struct limit *limit);

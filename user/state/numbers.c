@@ -13,7 +13,7 @@
 
 void server_slot_name(const struct server *server, __u32 slot, char name[static SLOT_NAME_SIZE])
 {
-	snprintf(name, SLOT_NAME_SIZE, "%s", slot < WEIR_LIMIT_TYPES ? limit_builtin_name(slot) : "");
+	snprintf(name, SLOT_NAME_SIZE, "%s", slot < WEIR_BUILTIN_LIMITS ? limit_builtin_name(slot) : "");
 	for (size_t i = 0; i < server->n_limits; i++)
 		if (server->limits[i].number && limit_slot(&server->limits[i]) == slot)
 			snprintf(name, SLOT_NAME_SIZE, "%s", server->limits[i].name);
@@ -27,7 +27,7 @@ void server_slot_name(const struct server *server, __u32 slot, char name[static 
 
 void server_numbered_name(const struct server *server, __u32 slot, __u32 number, char name[static SLOT_NAME_SIZE])
 {
-	snprintf(name, SLOT_NAME_SIZE, "%s", slot < WEIR_LIMIT_TYPES && !number ? limit_builtin_name(slot) : "");
+	snprintf(name, SLOT_NAME_SIZE, "%s", slot < WEIR_BUILTIN_LIMITS && !number ? limit_builtin_name(slot) : "");
 	for (size_t i = 0; i < server->n_limits; i++)
 		if (number && server->limits[i].number == number)
 			snprintf(name, SLOT_NAME_SIZE, "%s", server->limits[i].name);
@@ -39,7 +39,7 @@ void server_numbered_name(const struct server *server, __u32 slot, __u32 number,
 /* The next one whose place is free. */
 static int give_number(struct server *server, __u32 *number, struct error *err)
 {
-	const __u32 n = WEIR_SERVER_LIMITS - WEIR_LIMIT_TYPES;
+	const __u32 n = WEIR_SERVER_LIMITS - WEIR_BUILTIN_LIMITS;
 	char there[SLOT_NAME_SIZE];
 
 	for (__u32 i = 1; i <= n; i++) {

@@ -167,7 +167,7 @@ enum weir_server_traits {
 	WEIR_SERVER_SOURCES = 1 << 2,	  /* the peer's address is */
 	WEIR_SERVER_PENALTIES = 1 << 3,	  /* subjects that do not back off are penalised */
 	WEIR_SERVER_CONNECTIONS = 1 << 4, /* new connections are counted (admission.h) */
-	WEIR_SERVER_LIMITED = 1 << 8,	  /* and the bits above it: it has the limit of enum weir_limit_type */
+	WEIR_SERVER_LIMITED = 1 << 8,	  /* and the bits above it: it has that enum weir_builtin_limit */
 };
 
 /* Groups that follow from how a request is identified, and those that no limit is for: as far as they are known. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A server's limits, by their slots. The first ones are there for every server, and for every request (enum
- * weir_limit_type); those with rules of their own (match.h) have the slots behind them.
+ * A server's limits, by their slots. The first ones are there for every server, and for every request: the built-in limits.
+ * Those with rules of their own (match.h) have the slots behind them.
  */
 #ifndef WEIR_LIMIT_LIMIT_H
 #define WEIR_LIMIT_LIMIT_H
@@ -12,12 +12,13 @@
 #include "weir/limit/rate.h"
 #include "weir/limit/seal.h"
 
-enum weir_limit_type {
-	WEIR_LIMIT_TOTAL,
-	WEIR_LIMIT_NAMESPACE,
-	WEIR_LIMIT_USER,
-	WEIR_LIMIT_SOURCE_AND_OBJECT, /* of Kubernetes Events alone (event.h) */
-	WEIR_LIMIT_TYPES,
+/* They have names of their own, too. */
+enum weir_builtin_limit {
+	WEIR_BUILTIN_TOTAL,
+	WEIR_BUILTIN_NAMESPACE,
+	WEIR_BUILTIN_USER,
+	WEIR_BUILTIN_SOURCE_AND_OBJECT, /* of Kubernetes Events alone (event.h) */
+	WEIR_BUILTIN_LIMITS,
 };
 
 #define WEIR_SERVER_LIMITS 256 /* slots of one server */

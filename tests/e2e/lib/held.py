@@ -19,8 +19,8 @@ class Held:
                   *options)
         self.world.attached()
 
-    def limit(self, kind="user", qps=0, burst=0):
-        self.weir("limit", "set", kind, "--qps", qps, "--burst", burst)
+    def limit(self, name="user", qps=0, burst=0):
+        self.weir("limit", "set", name, "--qps", qps, "--burst", burst)
 
     def client(self, place=None, **options):
         client = TlsClient(place or self.place, self.server.port, **options)

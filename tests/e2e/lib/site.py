@@ -20,9 +20,9 @@ class Site:
         assert done.returncode == 0 and (warning in done.stderr if warning else not done.stderr), done.stderr
         self.world.attached()
 
-    def limit(self, kind, *subject, qps=0, burst):
+    def limit(self, name, *subject, qps=0, burst):
         """With qps 0 the burst is there once: every count is exact."""
-        self.weir("limit", "set", kind, *subject, "--qps", qps, "--burst", burst)
+        self.weir("limit", "set", name, *subject, "--qps", qps, "--burst", burst)
 
     def limit_of(self, name):
         """What `status` says of a limit."""
