@@ -177,9 +177,9 @@ __noinline int explain_decided(__u32 hook, __u32 decision)
 	e->trace.server = w->server;
 	e->trace.user = w->decision.identity.user;
 	e->trace.groups = w->decision.identity.groups;
-	e->trace.source = w->decision.identity.source;
-	if (w->explain.inside && e->trace.source != WEIR_SOURCE_ANONYMOUS)
-		e->trace.source = WEIR_SOURCE_SERVER;
+	e->trace.by = w->decision.identity.by;
+	if (w->explain.inside && e->trace.by != WEIR_IDENTIFIED_BY_NOBODY)
+		e->trace.by = WEIR_IDENTIFIED_BY_SERVER;
 	e->trace.attributes.namespace = w->decision.identity.namespace;
 	e->trace.decision = decision;
 	e->trace.retry_s = w->decision.refused | w->decision.overlooked ? w->decision.retry_s : 0;

@@ -16,7 +16,7 @@ __noinline int source_is_known(__u32 hook)
 		return 0;
 	w->request.preamble = (struct weir_preamble){};
 	identify_client(w);
-	known = w->decision.identity.source == WEIR_SOURCE_ADDRESS_TABLE || identity_exempt(w) ||
+	known = w->decision.identity.by == WEIR_IDENTIFIED_BY_ADDRESS_TABLE || identity_exempt(w) ||
 		limits_find(&w->decision, &w->request.request.path);
 	w->decision.unreadable = 0;
 	return known;

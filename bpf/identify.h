@@ -141,7 +141,7 @@ __noinline int request_group(__u32 hook)
 
 static __always_inline void note_identity(struct work *w)
 {
-	w->sources[w->decision.identity.source & (WEIR_SOURCES - 1)]++;
+	w->identified[w->decision.identity.by & (WEIR_IDENTIFIED_WAYS - 1)]++;
 	for (int i = 0; i < WEIR_NOTES; i++)
 		w->notes[i] += w->decision.identity.notes >> i & 1;
 }

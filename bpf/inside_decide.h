@@ -61,7 +61,7 @@ static __always_inline void inside_question(struct inside_piece *piece, __u32 me
 	d->identity = (struct weir_identity){
 		.user = t->user,
 		.namespace = t->attributes.namespace,
-		.source = t->source,
+		.by = t->by,
 		.groups = r->groups,
 	};
 	d->source = r->address;
@@ -258,10 +258,10 @@ static __noinline int inside_settle(struct inside_request *r, const struct weir_
 	if (!r || !process || !server)
 		return 0;
 	t = &r->record.trace;
-	t->source = t->user ? WEIR_SOURCE_SERVER : WEIR_SOURCE_ANONYMOUS;
+	t->by = t->user ? WEIR_IDENTIFIED_BY_SERVER : WEIR_IDENTIFIED_BY_NOBODY;
 	inside_by_peer(r);
 	count(process->server, outcome == INSIDE_READ ? WEIR_INSIDE_SEEN : outcome);
-	count(process->server, weir_source_reason(t->source));
+	count(process->server, weir_identified_reason(t->by));
 	r->decision = WEIR_PASSED;
 	r->asked.slot = WEIR_ASKED_NO_SLOT;
 	r->asked.counts.held = 0;

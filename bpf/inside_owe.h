@@ -69,7 +69,7 @@ static __noinline int inside_take_turn(struct inside_request *r, const struct de
 	if (!server)
 		return 0;
 	at_ns = inside_turn_ns(d, server);
-	if (at_ns <= d->now_ns && r->record.trace.source == WEIR_SOURCE_ANONYMOUS)
+	if (at_ns <= d->now_ns && r->record.trace.by == WEIR_IDENTIFIED_BY_NOBODY)
 		return 0;
 	inside_note_turn(r, d->server, r->peer.port, at_ns);
 	inside_note_turn(r, d->server, 0, at_ns);

@@ -13,9 +13,9 @@ static __always_inline struct weir_principal *principal_of(struct work *w, __u32
 		return NULL;
 	if (part == WEIR_KEY_NAMESPACE)
 		return w->decision.attributes.namespace ? NULL : principal_by_address(w);
-	if (w->decision.identity.source == WEIR_SOURCE_TOKEN)
+	if (w->decision.identity.by == WEIR_IDENTIFIED_BY_TOKEN)
 		return principal_by_token(w);
-	return w->decision.identity.source == WEIR_SOURCE_ADDRESS_TABLE ? principal_by_address(w) : NULL;
+	return w->decision.identity.by == WEIR_IDENTIFIED_BY_ADDRESS_TABLE ? principal_by_address(w) : NULL;
 }
 
 /* Remembers the name of a part that the settings, or the client's address, say. False: they do not. */
@@ -29,7 +29,7 @@ static __always_inline bool name_needs_no_packet(struct work *w, __u32 part, __u
 				    BPF_ANY);
 		return true;
 	}
-	if (part != WEIR_KEY_SOURCE && (part != WEIR_KEY_USER || w->decision.identity.source != WEIR_SOURCE_ANONYMOUS))
+	if (part != WEIR_KEY_SOURCE && (part != WEIR_KEY_USER || w->decision.identity.by != WEIR_IDENTIFIED_BY_NOBODY))
 		return false;
 	__builtin_memset(&w->name, 0, sizeof(w->name));
 	w->name.kind = WEIR_NAME_ADDRESS;

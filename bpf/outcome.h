@@ -32,9 +32,9 @@ __noinline int count_requests(struct work *w, __u32 action)
 		if (w->events[key])
 			count_many(s, WEIR_EVENT_KEYED + key, w->events[key]);
 	}
-	for (int i = 0; i < WEIR_SOURCES; i++) {
-		if (w->sources[i])
-			count_many(s, WEIR_BY_REQUEST_HEADER + i, w->sources[i]);
+	for (int i = 0; i < WEIR_IDENTIFIED_WAYS; i++) {
+		if (w->identified[i])
+			count_many(s, WEIR_BY_REQUEST_HEADER + i, w->identified[i]);
 	}
 	for (int i = 0; i < WEIR_NOTES; i++) {
 		if (w->notes[i])

@@ -74,7 +74,7 @@ static __noinline bool load_settings(struct work *w, __u32 hook)
 	__builtin_memset(w->events, 0, sizeof(w->events));
 	w->dry_run_rejected = 0;
 	w->unanswered_why = WEIR_REASON_NONE;
-	__builtin_memset(w->sources, 0, sizeof(w->sources));
+	__builtin_memset(w->identified, 0, sizeof(w->identified));
 	__builtin_memset(w->notes, 0, sizeof(w->notes));
 	w->believed = 0;
 	return true;

@@ -59,7 +59,7 @@ __noinline int trace_note(struct __sk_buff *skb, struct work *w, __u32 decision)
 	weir_trace_request(t, &w->request, &w->decision.attributes, &w->packet.segment);
 	t->user = w->decision.identity.user;
 	t->groups = w->decision.identity.groups;
-	t->source = w->decision.identity.source;
+	t->by = w->decision.identity.by;
 	t->attributes.namespace = w->decision.identity.namespace;
 	t->time_ns = w->now_ns;
 	t->server = w->server;

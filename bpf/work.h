@@ -53,11 +53,11 @@ struct work {
 	__u32 events[WEIR_EVENT_KEYS]; /* by enum weir_reason from EVENT_KEYED on; counted with them */
 	__u32 dry_run_rejected;	       /* likewise */
 	__u32 pace_ifindex;
-	__u32 believed;		       /* what the request says of its user is true, whoever the peer is */
-	__u64 sum;		       /* of a checksum */
-	__u32 unanswered_why;	       /* a request was refused but cannot be answered; else WEIR_REASON_NONE */
-	__u32 sources[WEIR_SOURCES];   /* requests of this packet by enum weir_source, counted when it is committed */
-	__u32 notes[WEIR_NOTES];       /* the same, by what was noted */
+	__u32 believed;	      /* what the request says of its user is true, whoever the peer is */
+	__u64 sum;	      /* of a checksum */
+	__u32 unanswered_why; /* a request was refused but cannot be answered; else WEIR_REASON_NONE */
+	__u32 identified[WEIR_IDENTIFIED_WAYS]; /* the same, by what says whose they are */
+	__u32 notes[WEIR_NOTES];		/* and by what was noted */
 	struct weir_proxy_key peer;    /* for look-ups of addresses; in the end that of the client (identify.h) */
 	struct weir_subject_key known; /* for those of names: `tokens`, `groups` */
 	struct weir_seats given[WEIR_SEAT_SLOTS]; /* back, by the connection */

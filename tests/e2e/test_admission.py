@@ -244,7 +244,7 @@ def test_explain(world):
         decision, says, said = explain()
         assert (decision, says) == ("admitted", {"conns": "admits", "open": "admits"})
     assert said["connection"] == {"client": site.place.client_address, "user": site.place.client_address,
-                                  "source": "anonymous", "namespace": None}
+                                  "identified_by": "anonymous", "namespace": None}
     assert attempts(site) == {} and taken(site, "open") == 0
     assert connects(site, 1) == 1
     decision, says, said = explain()

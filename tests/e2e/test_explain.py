@@ -66,11 +66,11 @@ def test_what_is_read(site):
     site.limit("user", burst=1)
     request = explain(site, "/apis/apps/v1/namespaces/shop/deployments/web/scale", "PATCH", "alice")["request"]
     assert {key: request[key] for key in ("user", "verb", "group", "resource", "subresource", "name", "namespace",
-                                          "source")} == {
+                                          "identified_by")} == {
         "user": "alice", "verb": "patch", "group": "apps", "resource": "deployments", "subresource": "scale",
-        "name": "web", "namespace": "shop", "source": "request_header"}
+        "name": "web", "namespace": "shop", "identified_by": "request_header"}
     nobody = explain(site, "/", "GET", None, (), "--source", "192.0.2.7")
-    assert nobody["request"]["user"] == "192.0.2.7" and nobody["request"]["source"] == "anonymous"
+    assert nobody["request"]["user"] == "192.0.2.7" and nobody["request"]["identified_by"] == "anonymous"
     assert limit(nobody, "user")["subject"] == "192.0.2.7"
     six = explain(site, "/", "GET", None, (), "--source", "2001:db8::1:2:3:4")
     assert limit(six, "user")["subject"] == "2001:db8::/64"
@@ -80,9 +80,9 @@ def test_headers_are_believed_of_a_trusted_proxy_alone(site):
     site.limit("user", burst=1)
     claim = ("--header", "X-Remote-User: alice", "--source")
     trusted = explain(site, "/", "GET", None, (), *claim, site.place.client_address)
-    assert (trusted["request"]["source"], trusted["request"]["user"]) == ("request_header", "alice")
+    assert (trusted["request"]["identified_by"], trusted["request"]["user"]) == ("request_header", "alice")
     other = explain(site, "/", "GET", None, (), *claim, "192.0.2.7")
-    assert (other["request"]["source"], other["request"]["user"]) == ("anonymous", "192.0.2.7")
+    assert (other["request"]["identified_by"], other["request"]["user"]) == ("anonymous", "192.0.2.7")
 
 
 def test_rules_and_their_order(world):

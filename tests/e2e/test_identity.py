@@ -21,8 +21,8 @@ def counted(site, **identified):
     status = site.status()
     assert status["identified"] == identified
     metrics = site.weir.metrics()
-    for source, n in identified.items():
-        assert metrics["weir_identified_total"]["web", source] == n
+    for by, n in identified.items():
+        assert metrics["weir_identified_total"][by, "web"] == n
     for note, n in status["notes"].items():
         assert metrics["weir_identity_notes_total"][note, "web"] == n
     return status["notes"]

@@ -31,7 +31,7 @@ def test_any_go_server(world, serve):
     assert server.get("/a/b?c=d", times=3) == ["200 HTTP/2.0 /a/b?c=d"] * 3
     assert server.get("/x", protocol="http1") == ["200 HTTP/1.1 /x"]
     requests = trace.end()
-    assert said(requests, "method", "target", "user", "source", "decision") == \
+    assert said(requests, "method", "target", "user", "identified_by", "decision") == \
         [("GET", "/a/b?c=d", server.place.client_address, "anonymous", "passed")] * 3 + \
         [("GET", "/x", server.place.client_address, "anonymous", "passed")]
     assert len({request["port"] for request in requests}) == 2
@@ -70,7 +70,7 @@ def test_users_of_an_api_server(world, serve):
     assert server.get("/deletecollection/dev/events", "n" * 300, protocol="http1") == \
         ["200 HTTP/1.1 /deletecollection/dev/events"]
     requests = trace.end()
-    assert said(requests, "user", "source", "verb", "namespace", "resource", "name") == [
+    assert said(requests, "user", "identified_by", "verb", "namespace", "resource", "name") == [
         ("alice", "server", "list", "dev", "pods", None),
         ("alice", "server", "list", "dev", "pods", None),
         ("Zo\\xc3\\xab", "server", "get", "dev", "secrets", "x"),
@@ -195,7 +195,7 @@ def test_health_checks(world, serve, name):
 
 def explained(world, *words):
     said = world.weir.json("explain", *words)
-    return said["lane"], said["decision"], said["request"]["user"], said["request"]["source"], said["request"]["verb"]
+    return said["lane"], said["decision"], said["request"]["user"], said["request"]["identified_by"], said["request"]["verb"]
 
 
 def test_explain(world, serve):

@@ -27,7 +27,7 @@ def tokens(world):
                  "third,system:serviceaccount:dev:builder,3")
 
 
-def test_each_source_in_its_turn(world):
+def test_each_way_in_its_turn(world):
     site = world.site()
     site.attach("--token-file", tokens(world), "--address", "127.0.0.0/8,local")
     site.limit("user", burst=100)

@@ -43,7 +43,7 @@ def test_every_kind(world, site, trace):
         ("PUT", "/chunks?echo=1", "passed"),
     ]
     address = site.place.client_address
-    assert said(requests, "user", "source", "namespace", "body", "limits") == [
+    assert said(requests, "user", "identified_by", "namespace", "body", "limits") == [
         ("alice", "request_header", "dev", 0, None),
         ("alice", "request_header", None, 5, None),
         ("alice", "request_header", None, 0, None),
@@ -202,7 +202,7 @@ def test_table(world, site):
         assert client.exchange("/apis/apps/v1/namespaces/dev/deployments/web/scale", "PATCH").status == 200
         eventually(lambda: len(lines()) == 3, "the rows are there")
         heads, row, resource = lines()
-    assert heads.split() == "TIME SERVER CLIENT USER SOURCE DECISION RETRY VERB NAMESPACE WHAT".split()
+    assert heads.split() == "TIME SERVER CLIENT USER BY DECISION RETRY VERB NAMESPACE WHAT".split()
     port = client.socket.getsockname()[1]
     address = site.place.client_address
     assert row.split()[1:] == ["web", f"{address}:{port}", "mallory\\xc2\\x9b2J", "request_header",

@@ -45,7 +45,7 @@ def attach(world, kube, wanted="see"):
 
 def user_of(request):
     """Nobody is told apart by addresses."""
-    return "system:anonymous" if request["source"] == "anonymous" else request["user"]
+    return "system:anonymous" if request["identified_by"] == "anonymous" else request["user"]
 
 
 def of_trace(request):
@@ -77,7 +77,7 @@ class Compared:
         weir = collections.Counter(map(of_trace, traced))
         server = collections.Counter(map(of_audit, self.kube.audited(self.mark)))
         assert (weir - server, server - weir) == ({}, {})
-        assert {request["source"] for request in traced} <= {"server", "anonymous"}
+        assert {request["identified_by"] for request in traced} <= {"server", "anonymous"}
         return weir
 
 

@@ -51,7 +51,7 @@ def named(event):
 
 
 def of_weir(request):
-    user = request["user"] if request["source"] == "request_header" else None
+    user = request["user"] if request["identified_by"] == "request_header" else None
     return (request["verb"], user, *(request[field] for field in FIELDS[2:]))
 
 

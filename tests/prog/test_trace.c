@@ -138,7 +138,7 @@ static void test_passed(void **state)
 	assert_int_equal(trace->n_refused, 0);
 	assert_int_equal(ntohs(trace->client_port), CLIENT_PORT);
 	assert_memory_equal(trace->client, flow.client, 16);
-	assert_int_equal(trace->source, WEIR_SOURCE_ANONYMOUS);
+	assert_int_equal(trace->by, WEIR_IDENTIFIED_BY_NOBODY);
 	assert_true(trace->user == subject(WEIR_NAME_ADDRESS, flow.client, 16));
 	assert_true(trace->attributes.namespace == subject(WEIR_NAME_NAMESPACE, "a", 1));
 	assert_int_equal(trace->attributes.verb, WEIR_VERB_LIST);

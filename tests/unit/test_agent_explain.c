@@ -22,7 +22,7 @@
 static struct weir_explained refusal(void)
 {
 	return (struct weir_explained){
-		.trace = { .decision = WEIR_SHED, .retry_s = 3, .source = WEIR_SOURCE_ANONYMOUS, .user = 7 },
+		.trace = { .decision = WEIR_SHED, .retry_s = 3, .by = WEIR_IDENTIFIED_BY_NOBODY, .user = 7 },
 		.lost = WEIR_REASON_NONE,
 		.whole = 1,
 		.event_key = WEIR_REASON_NONE,

@@ -283,7 +283,7 @@ static void test_trailers_name_nobody(void **state)
 #define TOKEN "\r\n" A "Bearer t"
 #define NOTE(name) (1U << (WEIR_##name - WEIR_UNTRUSTED_IDENTITY))
 
-/* What each source says is believed in its turn, and nothing that is ambiguous. */
+/* What each way says is believed in its turn, and nothing that is ambiguous. */
 static void test_order(void **state)
 {
 	static const struct weir_principal token = { .user = 100, .groups = { { 1 << 4 } } };
@@ -291,25 +291,26 @@ static void test_order(void **state)
 	static const struct {
 		const char *lines;
 		bool trusted, has_token, has_address;
-		enum weir_source source;
+		enum weir_identified_by by;
 		__u32 notes;
 	} cases[] = {
-		{ USER GROUP TOKEN, true, true, true, WEIR_SOURCE_REQUEST_HEADER, 0 },
-		{ USER GROUP, true, false, false, WEIR_SOURCE_REQUEST_HEADER, 0 },
-		{ USER GROUP TOKEN, false, true, true, WEIR_SOURCE_TOKEN, NOTE(UNTRUSTED_IDENTITY) },
-		{ GROUP TOKEN, true, true, true, WEIR_SOURCE_TOKEN, 0 },
-		{ "X-Remote-User:" TOKEN, true, true, true, WEIR_SOURCE_TOKEN, 0 },
-		{ USER USER GROUP TOKEN, true, true, true, WEIR_SOURCE_TOKEN, NOTE(REPEATED_USER) },
-		{ USER USER GROUP TOKEN, false, true, true, WEIR_SOURCE_TOKEN, NOTE(UNTRUSTED_IDENTITY) },
-		{ USER USER GROUP, true, false, true, WEIR_SOURCE_ADDRESS_TABLE, NOTE(REPEATED_USER) },
-		{ USER USER GROUP, true, false, false, WEIR_SOURCE_ANONYMOUS, NOTE(REPEATED_USER) },
-		{ "A: b" TOKEN, false, true, true, WEIR_SOURCE_TOKEN, 0 },
-		{ "A: b" TOKEN TOKEN, false, false, true, WEIR_SOURCE_ADDRESS_TABLE, NOTE(REPEATED_TOKEN) },
-		{ USER GROUP TOKEN TOKEN, true, false, true, WEIR_SOURCE_REQUEST_HEADER, 0 },
-		{ "A: b", false, false, true, WEIR_SOURCE_ADDRESS_TABLE, 0 },
-		{ "A: b", true, false, false, WEIR_SOURCE_ANONYMOUS, 0 },
-		{ USER "Impersonate-User: bob", true, false, false, WEIR_SOURCE_REQUEST_HEADER, NOTE(IMPERSONATED) },
-		{ "Impersonate-User: bob" TOKEN, false, true, false, WEIR_SOURCE_TOKEN, NOTE(IMPERSONATED) },
+		{ USER GROUP TOKEN, true, true, true, WEIR_IDENTIFIED_BY_REQUEST_HEADER, 0 },
+		{ USER GROUP, true, false, false, WEIR_IDENTIFIED_BY_REQUEST_HEADER, 0 },
+		{ USER GROUP TOKEN, false, true, true, WEIR_IDENTIFIED_BY_TOKEN, NOTE(UNTRUSTED_IDENTITY) },
+		{ GROUP TOKEN, true, true, true, WEIR_IDENTIFIED_BY_TOKEN, 0 },
+		{ "X-Remote-User:" TOKEN, true, true, true, WEIR_IDENTIFIED_BY_TOKEN, 0 },
+		{ USER USER GROUP TOKEN, true, true, true, WEIR_IDENTIFIED_BY_TOKEN, NOTE(REPEATED_USER) },
+		{ USER USER GROUP TOKEN, false, true, true, WEIR_IDENTIFIED_BY_TOKEN, NOTE(UNTRUSTED_IDENTITY) },
+		{ USER USER GROUP, true, false, true, WEIR_IDENTIFIED_BY_ADDRESS_TABLE, NOTE(REPEATED_USER) },
+		{ USER USER GROUP, true, false, false, WEIR_IDENTIFIED_BY_NOBODY, NOTE(REPEATED_USER) },
+		{ "A: b" TOKEN, false, true, true, WEIR_IDENTIFIED_BY_TOKEN, 0 },
+		{ "A: b" TOKEN TOKEN, false, false, true, WEIR_IDENTIFIED_BY_ADDRESS_TABLE, NOTE(REPEATED_TOKEN) },
+		{ USER GROUP TOKEN TOKEN, true, false, true, WEIR_IDENTIFIED_BY_REQUEST_HEADER, 0 },
+		{ "A: b", false, false, true, WEIR_IDENTIFIED_BY_ADDRESS_TABLE, 0 },
+		{ "A: b", true, false, false, WEIR_IDENTIFIED_BY_NOBODY, 0 },
+		{ USER "Impersonate-User: bob", true, false, false, WEIR_IDENTIFIED_BY_REQUEST_HEADER,
+		  NOTE(IMPERSONATED) },
+		{ "Impersonate-User: bob" TOKEN, false, true, false, WEIR_IDENTIFIED_BY_TOKEN, NOTE(IMPERSONATED) },
 	};
 	const __u64 users[] = { subject(WEIR_NAME_USER, "alice"), 100, 200, 0 };
 
@@ -322,11 +323,11 @@ static void test_order(void **state)
 		weir_groups_add(&h.request.groups, 6);
 		weir_identify(&id, &h.request, h.request.namespace_subject, &known, cases[i].trusted,
 			      cases[i].has_token ? &token : NULL, cases[i].has_address ? &address : NULL);
-		assert_int_equal(id.source, cases[i].source);
+		assert_int_equal(id.by, cases[i].by);
 		assert_int_equal(id.notes, cases[i].notes);
-		assert_int_equal(id.user, users[id.source]);
+		assert_int_equal(id.user, users[id.by]);
 		assert_int_equal(id.namespace, cases[i].has_address ? 201 : 0);
-		assert_int_equal(id.groups.bits[0], bits[id.source]);
+		assert_int_equal(id.groups.bits[0], bits[id.by]);
 		assert_int_equal(id.groups.bits[1], 0);
 		assert_false(weir_identity_exempt(&id, &known));
 	}

@@ -38,7 +38,7 @@ static void request_with(size_t number, int us, const char *more)
 
 	snprintf(time, sizeof(time), "2026-11-20T13:14:%02d.%06dZ", us / 1000000, us % 1000000);
 	json = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:n, s:s, s:n, s:i}", "time", time, "client", "10.1.7.4",
-			 "source", "server", "user", "alice", "verb", "list", "target",
+			 "identified_by", "server", "user", "alice", "verb", "list", "target",
 			 "/api/v1/namespaces/dev/pods?limit=5", "namespace", "dev", "group", "resource", "pods",
 			 "subresource", "status", 429);
 	assert_non_null(changes);
@@ -145,7 +145,7 @@ static void less_is_known(void **state)
 	audit(log, "cut", 1999999, 2001000);
 	request_with(3, 3000000, "{\"verb\":\"create\",\"namespace\":null,\"target\":null,\"status\":0}");
 	audit_with(log, "create", 2999999, 3001000, "{\"verb\":\"create\"}");
-	request_with(4, 4000000, "{\"source\":\"anonymous\",\"user\":\"10.1.7.4\"}");
+	request_with(4, 4000000, "{\"identified_by\":\"anonymous\",\"user\":\"10.1.7.4\"}");
 	audit_with(log, "nobody", 3999999, 4001000, "{\"user\":{\"username\":\"system:anonymous\"}}");
 	request_with(5, 5000000, "{\"user\":\"root\"}");
 	audit_with(log, "behind", 4999999, 5001000,
@@ -164,7 +164,7 @@ static void not_seen_inside(void **state)
 	FILE *log = tmpfile();
 
 	(void)state;
-	request_with(1, 1000000, "{\"source\":\"request_header\"}");
+	request_with(1, 1000000, "{\"identified_by\":\"request_header\"}");
 	audit(log, "a", 999000, 1001000);
 	match(log);
 	assert_null(join_find(&join, 1));

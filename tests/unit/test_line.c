@@ -21,7 +21,7 @@
 
 static const char whole[] =
 	"{\"time\": \"2026-11-20T13:14:15.5Z\", \"server\": \"web\", \"client\": \"10.0.0.1\", \"port\": 4,"
-	"\"user\": \"al\\u00efce \xc3\xa9\\n\\ud83d\\ude00\", \"source\": \"token\", \"method\": \"GET\","
+	"\"user\": \"al\\u00efce \xc3\xa9\\n\\ud83d\\ude00\", \"identified_by\": \"token\", \"method\": \"GET\","
 	"\"target\": \"/api/pods...\", \"groups\": [\"ops\", \"de\\\"v\"], \"monotonic_ns\": 77,"
 	"\"more\": {\"user\": \"x\", \"list\": [1, {\"user\": null}]}, \"decision\": \"shed\"}\n";
 

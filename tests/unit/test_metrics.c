@@ -85,7 +85,7 @@ static void all_series(void **state)
 		{ "EVENT", "weir_events_total{server=\"api\",key=\"%s\"} %u" },
 		{ "UNREAD", "weir_unread_total{server=\"api\",reason=\"%s\"} %u" },
 		{ "UNANSWERED", "weir_unanswered_total{server=\"api\",reason=\"%s\"} %u" },
-		{ "SOURCE", "weir_identified_total{server=\"api\",source=\"%s\"} %u" },
+		{ "IDENTIFIED", "weir_identified_total{server=\"api\",by=\"%s\"} %u" },
 		{ "IDENTITY", "weir_identity_notes_total{server=\"api\",note=\"%s\"} %u" },
 		{ "RECORD", "weir_records_total{server=\"api\",decision=\"%s\"} %u" },
 		{ "TIME", "weir_held_seconds_total{server=\"api\"} 0.000" },

@@ -45,7 +45,7 @@ static struct weir_trace_record record(const char *line)
 		.trace = { .time_ns = 42,
 			   .client = { [10] = 0xff, 0xff, 10, 0, 0, 1 },
 			   .client_port = htons(40000),
-			   .source = WEIR_SOURCE_REQUEST_HEADER,
+			   .by = WEIR_IDENTIFIED_BY_REQUEST_HEADER,
 			   .decision = WEIR_PASSED,
 			   .head_length = 100,
 			   .line_length = strlen(line),
@@ -68,7 +68,7 @@ static void assert_json(const struct weir_trace_record *r, const char *text)
 
 #define BEGINNING                                                                                              \
 	"{\"time\":\"2023-11-14T22:13:20.123456Z\",\"server\":\"web\",\"client\":\"10.0.0.1\",\"port\":40000," \
-	"\"user\":\"alice\",\"source\":\"request_header\","
+	"\"user\":\"alice\",\"identified_by\":\"request_header\","
 
 #define NAMELESS \
 	"\"namespace\":null,\"group\":null,\"resource\":null,\"subresource\":null,\"name\":null,\"monotonic_ns\":42"
@@ -188,7 +188,7 @@ static void assert_names(const char *head, const char *names)
 	r.trace.decision = WEIR_PASSED;
 	value = trace_json(&r, &context);
 	for (const char *const *key =
-		     (const char *const[]){ "time", "server", "client", "port", "user", "source", "monotonic_ns",
+		     (const char *const[]){ "time", "server", "client", "port", "user", "identified_by", "monotonic_ns",
 					    "method", "target", "decision", "head", "body", NULL };
 	     *key; key++)
 		assert_int_equal(json_object_del(value, *key), 0);

@@ -93,7 +93,7 @@ static void name_user(struct explaining *x)
 	__u64 subject = answer->trace.user;
 	char text[256];
 
-	if (answer->trace.source == WEIR_SOURCE_ANONYMOUS) {
+	if (answer->trace.by == WEIR_IDENTIFIED_BY_NOBODY) {
 		x->user = strdup(x->source);
 	} else if (answer->user_name.length) {
 		datapath_name_text(&answer->user_name, text, sizeof(text));
@@ -193,8 +193,9 @@ static json_t *request_json(struct explaining *x)
 static json_t *connection_json(const struct explaining *x)
 {
 	const struct weir_trace *trace = &x->answer.trace;
-	return json_pack("{s:s, s:s?, s:s, s:s?}", "client", x->source, "user", trace->user ? x->user : NULL, "source",
-			 metrics_reasons[weir_source_reason(trace->source)].label, "namespace", x->namespace);
+	return json_pack("{s:s, s:s?, s:s, s:s?}", "client", x->source, "user", trace->user ? x->user : NULL,
+			 "identified_by", metrics_reasons[weir_identified_reason(trace->by)].label, "namespace",
+			 x->namespace);
 }
 
 /* --- the command */

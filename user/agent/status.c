@@ -148,7 +148,7 @@ static void add_counters(json_t *object, const __u64 *counters)
 	json_object_set_new(object, "held_seconds", json_real(metrics_held_s(counters)));
 	json_object_set_new(object, "unread", list_counters(counters, METRICS_UNREAD));
 	json_object_set_new(object, "unanswered", list_counters(counters, METRICS_UNANSWERED));
-	json_object_set_new(object, "identified", list_counters(counters, METRICS_SOURCE));
+	json_object_set_new(object, "identified", list_counters(counters, METRICS_IDENTIFIED));
 	json_object_set_new(object, "notes", list_counters(counters, METRICS_IDENTITY));
 	json_object_set_new(object, "seen_inside", list_counters(counters, METRICS_INSIDE));
 	json_object_set_new(object, "connection_attempts", list_counters(counters, METRICS_ADMISSION));

@@ -270,7 +270,7 @@ static int print_explained(json_t *result)
 	request = connection ?: json_object_get(result, "request");
 	cli_warn(result, "");
 	print_text("USER", or_dash(request, "user"));
-	print_text("BY", or_dash(request, "source"));
+	print_text("BY", or_dash(request, "identified_by"));
 	print_text("NAMESPACE", or_dash(request, "namespace"));
 	if (!connection) {
 		print_what(request);

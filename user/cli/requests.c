@@ -57,7 +57,7 @@ static void trace_row(struct table *table, json_t *request)
 	cell_text(table, request, "server");
 	cell_client(table, request);
 	cell_text(table, request, "user");
-	cell_text(table, request, "source");
+	cell_text(table, request, "identified_by");
 	cell_text(table, request, "decision");
 	cell_retry(table, request);
 	cell_text(table, request, "verb");
@@ -109,7 +109,7 @@ static void audited_row(struct table *table, json_t *request)
 	cell_what(table, request);
 }
 
-static const char *const trace_heads[] = { "TIME",     "SERVER", "CLIENT", "USER",	"SOURCE",
+static const char *const trace_heads[] = { "TIME",     "SERVER", "CLIENT", "USER",	"BY",
 					   "DECISION", "RETRY",	 "VERB",   "NAMESPACE", "WHAT" };
 static const size_t trace_widths[] = { 15, 6, 21, 16, 14, 8, 5, 6, 9, 0 };
 const struct requests_view requests_traced = { .command = "trace",

@@ -55,9 +55,9 @@ static int set_time(json_t *object, const char *key, __u64 *ns, struct error *er
 
 /* --- weir's */
 
-static bool is_source(const char *source, enum weir_source which)
+static bool is_identified(const char *by, enum weir_identified_by which)
 {
-	return !strcmp(source, metrics_reasons[weir_source_reason(which)].label);
+	return !strcmp(by, metrics_reasons[weir_identified_reason(which)].label);
 }
 
 /* What came by the wire has the user of a header or a token, or none: then the address stands for him, and no verb is known inside. */
@@ -66,13 +66,13 @@ int asked_of_request(json_t *request, struct asked *out, struct error *err)
 	static const char *const keys[ASKED_FIELDS] = {
 		"user", "verb", "target", "namespace", "group", "resource", "subresource",
 	};
-	const char *source = text_of(request, "source");
+	const char *by = text_of(request, "identified_by");
 	int ret;
 
 	*out = (struct asked){ 0 };
-	if (!source)
-		return error_set(err, -EINVAL, "it has no \"source\"");
-	if (!is_source(source, WEIR_SOURCE_SERVER) && !is_source(source, WEIR_SOURCE_ANONYMOUS))
+	if (!by)
+		return error_set(err, -EINVAL, "it has no \"identified_by\"");
+	if (!is_identified(by, WEIR_IDENTIFIED_BY_SERVER) && !is_identified(by, WEIR_IDENTIFIED_BY_NOBODY))
 		return 1;
 	ret = set_time(request, "time", &out->from_ns, err) ?: set_address(out, text_of(request, "client"), err);
 	for (int field = 0; field < ASKED_FIELDS && !ret; field++) {
@@ -82,7 +82,7 @@ int asked_of_request(json_t *request, struct asked *out, struct error *err)
 		out->text[field] = text ? strdup(text) : NULL;
 		ret = text && !out->text[field] ? -ENOMEM : 0;
 	}
-	if (!ret && is_source(source, WEIR_SOURCE_ANONYMOUS))
+	if (!ret && is_identified(by, WEIR_IDENTIFIED_BY_NOBODY))
 		ret = set(out, ASKED_USER, ANONYMOUS);
 	if (ret)
 		return ret;

@@ -21,7 +21,7 @@ const struct metrics_group_family metrics_group_families[] = {
 	{ METRICS_UNREAD, "weir_unread_total", "reason", "Traffic that could not be read as requests, by reason." },
 	{ METRICS_UNANSWERED, "weir_unanswered_total", "reason",
 	  "Refused requests that could not be answered at once. Each retransmission counts again." },
-	{ METRICS_SOURCE, "weir_identified_total", "source", "Requests by identity source." },
+	{ METRICS_IDENTIFIED, "weir_identified_total", "by", "Requests, by what says whose they are." },
 	{ METRICS_IDENTITY, "weir_identity_notes_total", "note", "Requests whose identity was ignored or unusual." },
 	{ METRICS_RECORD, "weir_records_total", "decision",
 	  "TLS records and packets on held connections, by decision." },

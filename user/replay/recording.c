@@ -37,9 +37,9 @@ static void read_target(struct recorded *recorded, char *target)
 	recorded->target = target;
 }
 
-static bool is_anonymous(const char *source)
+static bool is_anonymous(const char *identified_by)
 {
-	return !strcmp(source, metrics_reasons[weir_source_reason(WEIR_SOURCE_ANONYMOUS)].label);
+	return !strcmp(identified_by, metrics_reasons[weir_identified_reason(WEIR_IDENTIFIED_BY_NOBODY)].label);
 }
 
 /* Most requests have none that settings name. */
@@ -71,7 +71,7 @@ static int read_number(const struct line_member *member, __u64 *out, struct erro
 /* What is read of a line. */
 enum member {
 	TIME,
-	SOURCE,
+	IDENTIFIED_BY,
 	USER,
 	DECISION,
 	SERVER,
@@ -102,7 +102,7 @@ static int read_members(struct recorded *recorded, const struct line_member *mem
 	memcpy(recorded->address, client.address, sizeof(recorded->address));
 	recorded->server = members[SERVER].text;
 	recorded->client = members[CLIENT].text;
-	recorded->user = is_anonymous(members[SOURCE].text) ? NULL : members[USER].text;
+	recorded->user = is_anonymous(members[IDENTIFIED_BY].text) ? NULL : members[USER].text;
 	recorded->namespace = members[NAMESPACE].text;
 	recorded->method = members[METHOD].text;
 	read_target(recorded, members[TARGET].text);
@@ -113,7 +113,7 @@ int recorded_read(char *line, size_t length, struct recorded *out, struct error 
 {
 	struct line_member members[] = {
 		[TIME] = LINE_MEMBER("time"),
-		[SOURCE] = LINE_MEMBER("source"),
+		[IDENTIFIED_BY] = LINE_MEMBER("identified_by"),
 		[USER] = LINE_MEMBER("user"),
 		[DECISION] = LINE_MEMBER("decision"),
 		[SERVER] = LINE_MEMBER("server"),

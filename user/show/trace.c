@@ -234,7 +234,7 @@ json_t *trace_json(const struct weir_trace_record *record, const struct trace_co
 	format_address(trace->client, client);
 	object = json_pack("{s:s, s:s, s:s, s:i, s:s, s:s, s:o?, s:o?, s:o?, s:s, s:i, s:o}", "time", time, "server",
 			   context->server, "client", client, "port", ntohs(trace->client_port), "user", context->user,
-			   "source", metrics_reasons[weir_source_reason(trace->source)].label, "method",
+			   "identified_by", metrics_reasons[weir_identified_reason(trace->by)].label, "method",
 			   span_json(method, false), "target", span_json(target, cut), "verb", verb_json(trace, method),
 			   "decision", metrics_reasons[trace->decision].label, "head", trace->head_length, "body",
 			   body_json(trace));

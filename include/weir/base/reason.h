@@ -12,7 +12,7 @@
  *              unharmed
  *   UNANSWERED a refused request that cannot be        weir_unanswered_total{reason}: waits until it may pass or
  *              answered now                            be answered; let through only when its server has closed
- *   SOURCE     what said whose a request is (identity.h)  weir_identified_total{source}
+ *   IDENTIFIED what says whose a request is (identity.h)  weir_identified_total{by}
  *   IDENTITY   what else was noticed about that           weir_identity_notes_total{note}
  *   RECORD     what became of a record (hold.h)        weir_records_total{decision}
  *   TIME       nanoseconds                             weir_held_seconds_total, and the sums of the two histograms:
@@ -140,11 +140,11 @@
 	X(ANSWER_2500MS, "2500ms", ANSWERED_AFTER)                \
 	X(ANSWER_10S, "10s", ANSWERED_AFTER)                      \
 	X(ANSWER_LONGER, "longer", ANSWERED_AFTER)                \
-	X(BY_REQUEST_HEADER, "request_header", SOURCE)            \
-	X(BY_TOKEN, "token", SOURCE)                              \
-	X(BY_ADDRESS_TABLE, "address_table", SOURCE)              \
-	X(BY_NOBODY, "anonymous", SOURCE)                         \
-	X(BY_SERVER, "server", SOURCE)                            \
+	X(BY_REQUEST_HEADER, "request_header", IDENTIFIED)        \
+	X(BY_TOKEN, "token", IDENTIFIED)                          \
+	X(BY_ADDRESS_TABLE, "address_table", IDENTIFIED)          \
+	X(BY_NOBODY, "anonymous", IDENTIFIED)                     \
+	X(BY_SERVER, "server", IDENTIFIED)                        \
 	X(UNTRUSTED_IDENTITY, "untrusted_identity", IDENTITY)     \
 	X(REPEATED_USER, "repeated_user", IDENTITY)               \
 	X(REPEATED_TOKEN, "repeated_token", IDENTITY)             \

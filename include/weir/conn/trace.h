@@ -75,7 +75,7 @@ struct weir_trace {
 	__u8 decision;			/* enum weir_reason, of the group DECISION */
 	__u8 n_refused;			/* limits that refused it */
 	__u8 method;			/* enum weir_method */
-	__u8 source;			/* enum weir_source */
+	__u8 by;			/* enum weir_identified_by */
 	__u8 refused[WEIR_MATCHES_MAX]; /* their slots */
 	__u8 named;			/* the one of them that the answer names */
 	__u8 pad[7];

@@ -18,18 +18,18 @@
 #include "weir/http/request.h"
 
 /* In the order in which they are asked, which is that of their reasons. */
-enum weir_source {
-	WEIR_SOURCE_REQUEST_HEADER,
-	WEIR_SOURCE_TOKEN,
-	WEIR_SOURCE_ADDRESS_TABLE,
-	WEIR_SOURCE_ANONYMOUS,
-	WEIR_SOURCES,			   /* that a request's bytes may have */
-	WEIR_SOURCE_SERVER = WEIR_SOURCES, /* the server itself has said it (weir/inside) */
+enum weir_identified_by {
+	WEIR_IDENTIFIED_BY_REQUEST_HEADER,
+	WEIR_IDENTIFIED_BY_TOKEN,
+	WEIR_IDENTIFIED_BY_ADDRESS_TABLE,
+	WEIR_IDENTIFIED_BY_NOBODY,
+	WEIR_IDENTIFIED_WAYS,				  /* that a request's bytes may have */
+	WEIR_IDENTIFIED_BY_SERVER = WEIR_IDENTIFIED_WAYS, /* the server itself has said it (weir/inside) */
 };
 
-WEIR_INLINE enum weir_reason weir_source_reason(enum weir_source source)
+WEIR_INLINE enum weir_reason weir_identified_reason(enum weir_identified_by by)
 {
-	return (enum weir_reason)(WEIR_BY_REQUEST_HEADER + source);
+	return (enum weir_reason)(WEIR_BY_REQUEST_HEADER + by);
 }
 
 /* What else was noticed; note n is counted as WEIR_UNTRUSTED_IDENTITY + n. */
@@ -40,7 +40,7 @@ struct weir_identity {
 	__u64 namespace; /* 0: none */
 	struct weir_groups groups;
 	__u32 notes; /* a bit for each */
-	__u8 source; /* enum weir_source */
+	__u8 by;     /* enum weir_identified_by */
 	__u8 pad[3];
 };
 WEIR_ASSERT_SIZE(struct weir_identity, 40);
@@ -77,7 +77,7 @@ WEIR_INLINE bool weir_identity_by_header(struct weir_identity *id, const struct 
 	}
 	if (!r->user_subject)
 		return false;
-	id->source = WEIR_SOURCE_REQUEST_HEADER;
+	id->by = WEIR_IDENTIFIED_BY_REQUEST_HEADER;
 	id->user = r->user_subject;
 	id->groups = r->groups;
 	weir_groups_join(&id->groups, &known->authenticated);
@@ -93,7 +93,7 @@ WEIR_INLINE void weir_identify(struct weir_identity *id, const struct weir_reque
 {
 	const struct weir_principal *principal = token ? token : address;
 
-	*id = (struct weir_identity){ .source = WEIR_SOURCE_ANONYMOUS, .groups = known->unauthenticated };
+	*id = (struct weir_identity){ .by = WEIR_IDENTIFIED_BY_NOBODY, .groups = known->unauthenticated };
 	if (weir_request_says(r, WEIR_HEADER_IMPERSONATE))
 		weir_identity_note(id, WEIR_IMPERSONATED);
 	id->namespace = !namespace && address ? address->namespace : namespace;
@@ -103,7 +103,7 @@ WEIR_INLINE void weir_identify(struct weir_identity *id, const struct weir_reque
 		weir_identity_note(id, WEIR_REPEATED_TOKEN);
 	if (!principal)
 		return;
-	id->source = token ? WEIR_SOURCE_TOKEN : WEIR_SOURCE_ADDRESS_TABLE;
+	id->by = token ? WEIR_IDENTIFIED_BY_TOKEN : WEIR_IDENTIFIED_BY_ADDRESS_TABLE;
 	id->user = principal->user;
 	id->groups = principal->groups;
 }
