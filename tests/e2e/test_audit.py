@@ -97,7 +97,7 @@ def test_a_policy_file(world, site, tmp_path):
     world.weir("apply", "-f", path)
     (change,) = audit(world)[1:]
     assert change["command"] == "apply" and change["by"]["user"] == "root" and change["what"] == "limit namespace"
-    assert change["after"] == {"qps": "7", "burst": 9, "mode": "enforce", "source": str(path)}
+    assert change["after"] == {"qps": "7", "burst": 9, "mode": "enforce", "file": str(path)}
     world.weir("delete", "-f", path)
     world.weir.stop()
     world.weir.start("off", "--policy", path)

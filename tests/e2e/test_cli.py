@@ -194,7 +194,7 @@ def test_limit_list(site):
     site.limit("namespace", qps=0.5, burst=1)
     site.limit("user", "alice", qps=0.001, burst=3)
     site.limit("user", "2001:db8::1", qps=1, burst=1)
-    common = {"server": "web", "mode": "enforce", "source": "command line"}
+    common = {"server": "web", "mode": "enforce", "file": "command line"}
     assert site.weir.json("limit", "list")["limits"] == [
         {**common, "name": "total", "qps": 1000, "burst": 2000},
         {**common, "name": "namespace", "qps": 0.5, "burst": 1},
@@ -202,7 +202,7 @@ def test_limit_list(site):
                                                  {"subject": "2001:db8::/64", "qps": 1, "burst": 1}]}]
     table = site.weir("limit", "list").splitlines()
     assert table[0].split() == ["SERVER", "LIMIT", "KEY", "SUBJECT", "QPS", "BURST", "IN-FLIGHT", "MATCH", "MODE",
-                                "PENALTY", "SOURCE"]
+                                "PENALTY", "FILE"]
     assert len(table) == 5
     assert ["web", "user", "-", "alice", "0.001", "3", "-", "all", "enforce"] in [line.split()[:9] for line in table]
     site.weir("limit", "set", "total", "--penalty", "fast-slow:1s,30s,3")

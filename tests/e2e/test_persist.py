@@ -99,7 +99,7 @@ def test_files_are_not_persisted(world, kept, tmp_path):
     world.weir.stop()
     (tmp_path / "away").rename(directory / "web.yaml")
     world.weir.start("off", "--persist", "--policy", directory)
-    limits = {limit["name"]: limit["source"] for limit in world.weir.json("limit", "list")["limits"]}
+    limits = {limit["name"]: limit["file"] for limit in world.weir.json("limit", "list")["limits"]}
     assert limits == {"total": "command line", "user": f"{directory}/web.yaml"}
     world.weir.stop()
     world.weir.start("off", "--persist")

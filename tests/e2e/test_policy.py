@@ -139,7 +139,7 @@ def test_event_rate_limit_as_documented(site, policy):
     limits = {limit["name"]: limit for limit in site.weir.json("limit", "list")["limits"]}
     assert sorted(limits) == ["event-namespace", "event-user"]
     assert limits["event-namespace"]["keys"] == 2000 and limits["event-user"]["keys"] == 4096
-    assert all(limit["source"].endswith("/events.yaml") for limit in limits.values())
+    assert all(limit["file"].endswith("/events.yaml") for limit in limits.values())
 
 
 def test_a_flow_schema_refuses_the_greedy_alone(site, policy):
@@ -242,11 +242,11 @@ def test_export_is_what_apply_accepts(site, policy):
     assert site.weir("diff", "-f", exported(site, policy)) == ""
     assert "unchanged" in site.weir("apply", "-f", exported(site, policy), "--prune")
     assert site.weir("export") == before
-    without_source = lambda all: sorted(json.dumps({**limit, "source": ""}) for limit in all)
-    assert without_source(site.weir.json("limit", "list")["limits"]) == without_source(limits)
+    without_file = lambda all: sorted(json.dumps({**limit, "file": ""}) for limit in all)
+    assert without_file(site.weir.json("limit", "list")["limits"]) == without_file(limits)
 
 
-def test_one_name_from_two_sources(site, policy):
+def test_one_name_from_two_files(site, policy):
     site.weir("limit", "set", "user", "--qps", "1", "--burst", "2")
     said = site.weir.refused("apply", "-f", policy(THROTTLE % 3))
     assert '"user"' in said and "command line" in said and "policy.yaml" in said

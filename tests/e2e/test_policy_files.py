@@ -70,15 +70,15 @@ class Files:
                 f"  listen: ['*:{site.server.port}']\n  netns: {site.place.server_ns.path}\n"
                 f"  trustedProxies: ['0.0.0.0/0']\n{more}  limits:\n{rows}")
 
-    def source(self, path=None):
+    def followed(self, path=None):
         """What `status` says of it."""
-        (source,) = [source for source in self.weir.json("status")["policies"]
-                     if source["path"] == str(path or self.directory)]
-        return source
+        (followed,) = [followed for followed in self.weir.json("status")["policies"]
+                     if followed["path"] == str(path or self.directory)]
+        return followed
 
     def limits(self):
-        """{name: (burst, source)}"""
-        return {limit["name"]: (limit.get("burst"), limit["source"]) for limit in
+        """{name: (burst, file)}"""
+        return {limit["name"]: (limit.get("burst"), limit["file"]) for limit in
                 self.weir.json("limit", "list")["limits"]}
 
     def becomes(self, wanted):
@@ -126,13 +126,13 @@ def test_a_directory(files, site):
     files.becomes({"user": 3, "event-user": 50})
     assert files.limits()["user"] == (3, str(path))
     assert [site.client("alice").get(PODS) for _ in range(4)] == [200] * 3 + [429]
-    source = files.source()
-    assert (source["in_force"], source["files"], source["objects"], source["errors"]) == (True, 2, 2, [])
+    followed = files.followed()
+    assert (followed["in_force"], followed["files"], followed["objects"], followed["errors"]) == (True, 2, 2, [])
     assert f"{files.directory}  2      2        yes" in files.weir("status", "--wide")
     metrics = files.weir.metrics()
-    assert metrics["weir_policy_source_ok"] == {(str(files.directory),): 1}
-    assert metrics["weir_policy_source_errors"] == {(str(files.directory),): 0}
-    assert metrics["weir_policy_source_last_success_timestamp_seconds"][(str(files.directory),)] > 1e9
+    assert metrics["weir_policy_ok"] == {(str(files.directory),): 1}
+    assert metrics["weir_policy_errors"] == {(str(files.directory),): 0}
+    assert metrics["weir_policy_last_success_timestamp_seconds"][(str(files.directory),)] > 1e9
 
 
 def test_the_command_line_leaves_it_alone(files, site, tmp_path):
@@ -179,27 +179,27 @@ def test_a_bad_file_changes_nothing(files, site):
     before = files.weir("export")
     path = files.write("web.yaml", files.throttle(site, ["{name: user, qps: 0, burts: 9}", named("w", "many")]))
     os.unlink(files.directory / "zz.yaml")  # nor is this seen, as long as the rest is wrong
-    eventually(lambda: not files.source()["in_force"], "it is seen to be wrong")
-    errors = files.source()["errors"]
+    eventually(lambda: not files.followed()["in_force"], "it is seen to be wrong")
+    errors = files.followed()["errors"]
     assert [error.split(" ")[0] for error in errors] == [f"{path}:9:26:", f"{path}:10:41:"]
     assert files.weir("export") == before
     said = files.weir("status")
     assert f"policy {files.directory}: its earlier content is in force, because of {errors[0]} (and 1 more)" in said
     metrics = files.weir.metrics()
-    assert metrics["weir_policy_source_ok"][(str(files.directory),)] == 0
-    assert metrics["weir_policy_source_errors"][(str(files.directory),)] == 2
-    since = files.source()["since"]
+    assert metrics["weir_policy_ok"][(str(files.directory),)] == 0
+    assert metrics["weir_policy_errors"][(str(files.directory),)] == 2
+    since = files.followed()["since"]
     files.write("notes.txt", "")  # a reason to look again
     files.weir.kill()
     offset = len(files.weir.log())
     files.follow()
     assert files.weir("export") == before  # last good, over a restart too
     assert [files.weir.log()[offset:].count(error) for error in errors] == [1, 1]
-    assert files.source()["since"] >= since
+    assert files.followed()["since"] >= since
     files.write("web.yaml", files.throttle(site, [user(9), named("w", 2)]))
     files.becomes({"user": 9, "w": 2})
-    assert files.source()["errors"] == []
-    assert files.weir.metrics()["weir_policy_source_ok"][(str(files.directory),)] == 1
+    assert files.followed()["errors"] == []
+    assert files.weir.metrics()["weir_policy_ok"][(str(files.directory),)] == 1
     assert "low" not in files.weir("export")
 
 
@@ -207,7 +207,7 @@ def test_an_empty_file_is_one_that_is_being_written(files, site):
     path = files.write("web.yaml", files.throttle(site, [user(3)]))
     files.becomes({"user": 3})
     path.write_text("")
-    eventually(lambda: files.source()["errors"] == [f"{path}: it is empty"], "it is seen to be empty")
+    eventually(lambda: files.followed()["errors"] == [f"{path}: it is empty"], "it is seen to be empty")
     files.becomes({"user": 3})
 
 
@@ -242,29 +242,29 @@ def test_a_mounted_config_map(files, site):
     assert alice.get(PODS) == 429
     swap(files.directory, "..2026_03", {"web.yaml": files.throttle(site, [user(4)])})
     files.becomes({"user": 4})
-    assert files.source()["files"] == 1
+    assert files.followed()["files"] == 1
 
 
-def test_two_sources_are_one_set(files, tmp_path):
+def test_two_paths_are_one_set(files, tmp_path):
     files.follow(files.directory, tmp_path / "flow.yaml")
     site = files.world.site()
-    missing = files.source(tmp_path / "flow.yaml")
+    missing = files.followed(tmp_path / "flow.yaml")
     assert not missing["in_force"] and "No such file" in missing["errors"][0]
     files.write("web.yaml", files.throttle(site, [user(3)]) + "---\n" + LEVEL)
     files.becomes({"user": 3})
     (tmp_path / "flow.yaml").write_text(SCHEMA)  # its level is in the other one
-    eventually(lambda: "all" in files.weir("export") and files.source(tmp_path / "flow.yaml")["in_force"],
+    eventually(lambda: "all" in files.weir("export") and files.followed(tmp_path / "flow.yaml")["in_force"],
                "the schema is there")
     (tmp_path / "flow.yaml").write_text(SCHEMA + "---\n" + LEVEL)
-    eventually(lambda: files.source(tmp_path / "flow.yaml")["errors"], "the level is there twice")
-    (said,) = files.source(tmp_path / "flow.yaml")["errors"]
+    eventually(lambda: files.followed(tmp_path / "flow.yaml")["errors"], "the level is there twice")
+    (said,) = files.followed(tmp_path / "flow.yaml")["errors"]
     assert f"{files.directory}/web.yaml" in said and f"{tmp_path}/flow.yaml" in said and "low" in said
-    assert files.source()["in_force"]
+    assert files.followed()["in_force"]
     files.write("web.yaml", files.throttle(site, [user(4)]))  # now it is there once
-    eventually(lambda: files.source(tmp_path / "flow.yaml")["in_force"], "there is one level")
+    eventually(lambda: files.followed(tmp_path / "flow.yaml")["in_force"], "there is one level")
     files.becomes({"user": 4})
     os.unlink(tmp_path / "flow.yaml")
-    eventually(lambda: not files.source(tmp_path / "flow.yaml")["in_force"], "the file is missed")
+    eventually(lambda: not files.followed(tmp_path / "flow.yaml")["in_force"], "the file is missed")
     assert "low" in files.weir("export")  # what it said before
 
 
@@ -273,15 +273,15 @@ def test_beside_the_command_line(files, site):
     files.weir("limit", "set", "user", "--qps", "0", "--burst", "5")
     text = "apiVersion: weir/v1\nkind: Throttle\nmetadata: {name: web}\nspec:\n  limits:\n  - " + user(3) + "\n"
     path = files.write("web.yaml", text)
-    eventually(lambda: files.source()["errors"], "there is another limit")
-    (said,) = files.source()["errors"]
+    eventually(lambda: files.followed()["errors"], "there is another limit")
+    (said,) = files.followed()["errors"]
     assert str(path) in said and "command line" in said and "weir limit delete user" in said
     assert files.limits() == {"user": (5, "command line")}
     files.weir("limit", "delete", "user")
     files.becomes({"user": 3})  # at once, without the file being touched
     files.weir("detach", "web")  # a command attached it
-    eventually(lambda: files.source()["errors"], "there is no server")
-    assert 'there is no server "web"' in files.source()["errors"][0]
+    eventually(lambda: files.followed()["errors"], "there is no server")
+    assert 'there is no server "web"' in files.followed()["errors"][0]
     site.attach()
     files.becomes({"user": 3})
 

@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct policy_file file = { .path = "fuzz.yaml", .source = "/nowhere/fuzz.yaml" };
+	const struct policy_file file = { .path = "fuzz.yaml", .name = "/nowhere/fuzz.yaml" };
 	CLEANUP_POLICY struct policy policy = { 0 };
 	struct error err = { 0 };
 

@@ -95,7 +95,7 @@ static void write_document(FILE *file, unsigned int kind, unsigned int name)
 /* The objects of a command; NULL: `weir check` would not take them. */
 static json_t *take_objects(struct input *input)
 {
-	const struct policy_file file = { .path = "fuzz.yaml", .source = "/nowhere/fuzz.yaml" };
+	const struct policy_file file = { .path = "fuzz.yaml", .name = "/nowhere/fuzz.yaml" };
 	unsigned int runs = take(input) % (RUNS_MAX + 1), objects = 0;
 	CLEANUP_POLICY struct policy policy = { 0 };
 	CLEANUP_FREE char *text = NULL;

@@ -154,10 +154,10 @@ static void limits(void **state)
 	assert_string_equal(list_text,
 			    "{\"limits\":["
 			    "{\"server\":\"api\",\"name\":\"total\",\"qps\":100,\"burst\":10,\"mode\":\"enforce\","
-			    "\"source\":\"command line\"},"
+			    "\"file\":\"command line\"},"
 			    "{\"server\":\"api\",\"name\":\"user\",\"qps\":0.5,\"burst\":3,"
 			    "\"overrides\":[{\"subject\":\"alice\",\"qps\":7,\"burst\":1}],\"mode\":\"enforce\","
-			    "\"keys\":64,\"source\":\"command line\"}]}");
+			    "\"keys\":64,\"file\":\"command line\"}]}");
 	succeed(f, "limit delete", "{\"limit\":\"user\"}");
 	assert_false(fake_limit(dp, 0, WEIR_BUILTIN_USER)->amount.set);
 	assert_non_null(fake_override(dp, 0, WEIR_BUILTIN_USER, WEIR_KEY_USER, "alice"));

@@ -16,8 +16,8 @@
 #define VERSION_Throttle "weir/v1"
 #define VERSION_FlowSchema "flowcontrol.apiserver.k8s.io/v1"
 #define VERSION_PriorityLevelConfiguration VERSION_FlowSchema
-#define OBJECT(kind, name, spec)                                                     \
-	"{\"source\":\"/etc/p.yaml\",\"document\":{\"apiVersion\":\"" VERSION_##kind \
+#define OBJECT(kind, name, spec)                                                   \
+	"{\"file\":\"/etc/p.yaml\",\"document\":{\"apiVersion\":\"" VERSION_##kind \
 		"\",\"kind\":\"" #kind "\",\"metadata\":{\"name\":\"" name "\"},\"spec\":{" spec "}}}"
 #define APPLY(objects) "{\"objects\":[" objects "]}"
 #define LIMITS(limits) OBJECT(Throttle, "api", "\"limits\":[" limits "]")
@@ -140,8 +140,8 @@ static void refused(void **state)
 	succeed(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"1\",\"burst\":1}}");
 	before = saved_state(f);
 	refuse(f, "apply", "{}", "objects");
-	refuse(f, "apply", APPLY("{}"), "source");
-	refuse(f, "apply", APPLY("{\"source\":\"x\",\"document\":{\"kind\":\"Pod\"}}"), "kind");
+	refuse(f, "apply", APPLY("{}"), "file");
+	refuse(f, "apply", APPLY("{\"file\":\"x\",\"document\":{\"kind\":\"Pod\"}}"), "kind");
 	refuse(f, "apply", APPLY(LIMITS(USER)), "command line");
 	refuse(f, "apply", APPLY(LIMITS(WATCHES "," WATCHES)), "\"w\"");
 	refuse(f, "apply", APPLY(LIMITS("{\"name\":\"w\",\"key\":\"user\"}")), "in_flight or deny are missing");

@@ -27,7 +27,7 @@ static char *dump(json_t *json)
 
 static json_t *throttle(int number)
 {
-	return json_pack("{s:s, s:{s:s, s:s, s:{s:o}, s:{s:[o]}}}", "source", "/etc/p.yaml", "document", "apiVersion",
+	return json_pack("{s:s, s:{s:s, s:s, s:{s:o}, s:{s:[o]}}}", "file", "/etc/p.yaml", "document", "apiVersion",
 			 "weir/v1", "kind", "Throttle", "metadata", "name", json_sprintf("s%d", number), "spec",
 			 "listen", json_sprintf("*:%d", 1000 + number));
 }
@@ -192,7 +192,7 @@ static char *overridden(size_t n)
 	for (size_t i = 0; i < n; i++)
 		json_array_append_new(overrides, json_pack("{s:o, s:i, s:i}", "subject", json_sprintf("u%zu", i), "qps",
 							   1, "burst", 1));
-	return dump(json_pack("{s:[{s:s, s:{s:s, s:s, s:{s:s}, s:{s:[{s:s, s:o}]}}}]}", "objects", "source",
+	return dump(json_pack("{s:[{s:s, s:{s:s, s:s, s:{s:s}, s:{s:[{s:s, s:o}]}}}]}", "objects", "file",
 			      "/etc/p.yaml", "document", "apiVersion", "weir/v1", "kind", "Throttle", "metadata",
 			      "name", "s1", "spec", "limits", "name", "user", "overrides", overrides));
 }

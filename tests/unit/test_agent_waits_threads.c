@@ -20,7 +20,7 @@
 #include "agent_fixture.h"
 #include "base/cleanup.h"
 #include "fake_datapath.h"
-#include "follow/source.h"
+#include "follow/follow.h"
 
 #define PATIENCE_S 120
 #define FILES "/weir-waits-"
@@ -159,8 +159,8 @@ static void commands(void **state)
 	}
 }
 
-#define THROTTLE(limits)                                                                                                    \
-	"{\"objects\":[{\"source\":\"a.yaml\",\"document\":{\"apiVersion\":\"weir/v1\",\"kind\":\"Throttle\",\"metadata\":" \
+#define THROTTLE(limits)                                                                                                  \
+	"{\"objects\":[{\"file\":\"a.yaml\",\"document\":{\"apiVersion\":\"weir/v1\",\"kind\":\"Throttle\",\"metadata\":" \
 	"{\"name\":\"api\"},\"spec\":{\"listen\":[\"*:80\"],\"limits\":[" limits "]}}}]}"
 #define TOTAL THROTTLE("{\"name\":\"total\",\"qps\":1,\"burst\":1}")
 #define USER THROTTLE("{\"name\":\"user\",\"qps\":2,\"burst\":1}")
@@ -192,18 +192,18 @@ static void policy_files(void **state)
 			 "spec:\n  listen: ['*:80']\n  limits:\n  - {name: total, qps: 1, burst: 1}\n");
 	f->options.policies = paths;
 	f->options.n_policies = 1;
-	assert_int_equal(policy_sources_open(&f->agent, &f->err), 0);
-	policy_sources_sync(&f->agent);
+	assert_int_equal(follow_open(&f->agent, &f->err), 0);
+	follow_sync(&f->agent);
 	unlink(path);
 	expect_waits(5, 1, 1);
 	assert_non_null(fake_limit(&fake_nets[1], 0, WEIR_BUILTIN_TOTAL));
 	/* The next agent does not follow it. */
-	policy_sources_close(&f->agent);
+	follow_close(&f->agent);
 	f->options.n_policies = 0;
-	assert_int_equal(policy_sources_open(&f->agent, &f->err), 0);
-	policy_sources_sync(&f->agent);
+	assert_int_equal(follow_open(&f->agent, &f->err), 0);
+	follow_sync(&f->agent);
 	expect_waits(2, 1, 0);
-	policy_sources_close(&f->agent);
+	follow_close(&f->agent);
 }
 
 static void token_files(void **state)

@@ -30,7 +30,7 @@
 	"limits: [{type: User, qps: 5, burst: 6}]\n"
 
 /* Two files, each of which may be followed. */
-struct followed {
+struct scene {
 	struct fixture *f;
 	char directory[32], a[48], b[48];
 	const char *paths[2];
@@ -44,7 +44,7 @@ static void write_file(const char *path, const char *text)
 	assert_true(fputs(text, out) >= 0);
 }
 
-static void follow(struct followed *w, const char *a, const char *b)
+static void follow(struct scene *w, const char *a, const char *b)
 {
 	size_t n = 0;
 
@@ -58,13 +58,13 @@ static void follow(struct followed *w, const char *a, const char *b)
 		write_file(w->a, a);
 	if (b)
 		write_file(w->b, b);
-	assert_int_equal(policy_sources_open(&w->f->agent, &w->f->err), 0);
-	policy_sources_sync(&w->f->agent);
+	assert_int_equal(follow_open(&w->f->agent, &w->f->err), 0);
+	follow_sync(&w->f->agent);
 }
 
-static struct followed begin(struct fixture *f)
+static struct scene begin(struct fixture *f)
 {
-	struct followed w = { .f = f, .directory = P_tmpdir "/weir-test-XXXXXX" };
+	struct scene w = { .f = f, .directory = P_tmpdir "/weir-test-XXXXXX" };
 
 	assert_non_null(mkdtemp(w.directory));
 	snprintf(w.a, sizeof(w.a), "%s/a.yaml", w.directory);
@@ -73,43 +73,43 @@ static struct followed begin(struct fixture *f)
 	return w;
 }
 
-static void end(struct followed *w)
+static void end(struct scene *w)
 {
-	policy_sources_close(&w->f->agent);
+	follow_close(&w->f->agent);
 	unlink(w->a);
 	unlink(w->b);
 	assert_int_equal(rmdir(w->directory), 0);
 }
 
-static void restart(struct followed *w)
+static void restart(struct scene *w)
 {
-	policy_sources_close(&w->f->agent);
+	follow_close(&w->f->agent);
 	end_agent(w->f);
 	start_agent(w->f);
 }
 
-static struct policy_source *source(struct followed *w, size_t i)
+static struct followed *followed(struct scene *w, size_t i)
 {
-	return &w->f->agent.sources.items[i];
+	return &w->f->agent.followed.items[i];
 }
 
-/* The source has this one error; NULL: none. */
-static void assert_error(struct followed *w, size_t i, const char *word)
+/* The path has this one error; NULL: none. */
+static void assert_error(struct scene *w, size_t i, const char *word)
 {
-	const char *said = json_string_value(json_array_get(source(w, i)->errors, 0));
+	const char *said = json_string_value(json_array_get(followed(w, i)->errors, 0));
 
-	assert_int_equal(json_array_size(source(w, i)->errors), word != NULL);
+	assert_int_equal(json_array_size(followed(w, i)->errors), word != NULL);
 	if (word && !strstr(said, word))
 		fail_msg("\"%s\" does not say \"%s\"", said, word);
 }
 
-static void sync_now(struct followed *w, const char *a, const char *b)
+static void sync_now(struct scene *w, const char *a, const char *b)
 {
 	if (a)
 		write_file(w->a, a);
 	if (b)
 		write_file(w->b, b);
-	policy_sources_sync(&w->f->agent);
+	follow_sync(&w->f->agent);
 }
 
 static __u64 user_burst(void)
@@ -121,7 +121,7 @@ static __u64 user_burst(void)
 
 static void same_again_writes_nothing(void **state)
 {
-	struct followed w = begin(*state);
+	struct scene w = begin(*state);
 	unsigned int writes;
 
 	follow(&w, THROTTLE(USER("9")) LEVEL, SCHEMA EVENTS);
@@ -131,7 +131,7 @@ static void same_again_writes_nothing(void **state)
 	assert_true(fake_nets[1].servers[0].has_rules);
 	assert_int_equal(w.f->agent.state.servers[0]->priorities.n_schemas, 4);
 	writes = fake_nets[1].writes;
-	policy_sources_sync(&w.f->agent);
+	follow_sync(&w.f->agent);
 	sync_now(&w, THROTTLE(USER("9")) LEVEL "# the same\n", NULL);
 	restart(&w);
 	writes = fake_nets[1].writes;
@@ -145,7 +145,7 @@ static void same_again_writes_nothing(void **state)
 
 static void what_is_wrong_changes_nothing(void **state)
 {
-	struct followed w = begin(*state);
+	struct scene w = begin(*state);
 
 	follow(&w, THROTTLE(USER("9")), LEVEL);
 	sync_now(&w, THROTTLE(USER("many")), SCHEMA LEVEL);
@@ -173,7 +173,7 @@ static void what_is_wrong_changes_nothing(void **state)
 /* What is pointed to is part of it, and may come later. */
 static void pointed_to(void **state)
 {
-	struct followed w = begin(*state);
+	struct scene w = begin(*state);
 
 	follow(&w,
 	       "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\n"
@@ -189,9 +189,9 @@ static void pointed_to(void **state)
 	end(&w);
 }
 
-static void one_name_from_two_sources(void **state)
+static void one_name_from_two_files(void **state)
 {
-	struct followed w = begin(*state);
+	struct scene w = begin(*state);
 
 	follow(&w, THROTTLE(USER("9")), THROTTLE(USER("8")));
 	assert_error(&w, 0, NULL);
@@ -210,9 +210,9 @@ static void one_name_from_two_sources(void **state)
 static void beside_commands(void **state)
 {
 	static const char applied[] =
-		"{\"objects\":[{\"source\":\"/etc/c.yaml\",\"document\":{\"apiVersion\":\"weir/v1\",\"kind\":\"Throttle\","
+		"{\"objects\":[{\"file\":\"/etc/c.yaml\",\"document\":{\"apiVersion\":\"weir/v1\",\"kind\":\"Throttle\","
 		"\"metadata\":{\"name\":\"api\"},\"spec\":{\"limits\":[{\"name\":\"user\",\"qps\":\"5\",\"burst\":9}]}}}]}";
-	struct followed w = begin(*state);
+	struct scene w = begin(*state);
 
 	succeed(w.f, "limit set", "{\"limit\":{\"name\":\"total\",\"qps\":\"1\",\"burst\":1}}");
 	succeed(w.f, "apply", applied);
@@ -236,7 +236,7 @@ static void beside_commands(void **state)
 
 static void what_is_not_followed_goes(void **state)
 {
-	struct followed w = begin(*state);
+	struct scene w = begin(*state);
 
 	follow(&w, THROTTLE(USER("9")), LEVEL);
 	restart(&w);
@@ -255,7 +255,7 @@ int main(void)
 		with_agent(same_again_writes_nothing),
 		with_agent(what_is_wrong_changes_nothing),
 		with_agent(pointed_to),
-		with_agent(one_name_from_two_sources),
+		with_agent(one_name_from_two_files),
 		with_agent(beside_commands),
 		with_agent(what_is_not_followed_goes),
 	};

@@ -26,7 +26,7 @@
 /* head, n times the line with its number, tail */
 static void read_lines(struct policy *policy, const char *head, const char *line, int n, const char *tail)
 {
-	static const struct policy_file file = { .path = "a.yaml", .source = "/a.yaml" };
+	static const struct policy_file file = { .path = "a.yaml", .name = "/a.yaml" };
 	CLEANUP_FREE char *text = NULL;
 	struct error err = { 0 };
 	size_t length;

@@ -92,12 +92,11 @@ static struct server *server_called(const char *name, const char *policy, bool d
 	return server;
 }
 
-#define EVENTS(more)                                                                                            \
-	"{" more                                                                                                \
-	"\"source\":\"/etc/e.yaml\",\"document\":{\"apiVersion\":\"eventratelimit.admission.k8s.io/v1alpha1\"," \
+#define EVENTS(more)                                                                                                   \
+	"{" more "\"file\":\"/etc/e.yaml\",\"document\":{\"apiVersion\":\"eventratelimit.admission.k8s.io/v1alpha1\"," \
 	"\"kind\":\"Configuration\",\"limits\":[{\"type\":\"User\",\"qps\":1,\"burst\":2}]}}"
-#define THROTTLE(more)                                                                                        \
-	"{" more "\"source\":\"/etc/t.yaml\",\"document\":{\"apiVersion\":\"weir/v1\",\"kind\":\"Throttle\"," \
+#define THROTTLE(more)                                                                                      \
+	"{" more "\"file\":\"/etc/t.yaml\",\"document\":{\"apiVersion\":\"weir/v1\",\"kind\":\"Throttle\"," \
 	"\"metadata\":{\"name\":\"c\"},\"spec\":{\"limits\":[{\"name\":\"user\",\"qps\":\"1\",\"burst\":2}]}}}"
 #define FOLLOWED "\"followed\":\"/etc\","
 #define POLICY(objects, more) "{\"objects\":[" objects "]" more "}"
@@ -209,16 +208,17 @@ static void bad_policies(void **state)
 		{ "{\"attached\":1}", "attached" },
 		{ "{\"objects\":{}}", "objects: must be a list" },
 		{ POLICY("7", ""), "an object" },
-		{ POLICY("{}", ""), "a source and a document" },
+		{ POLICY("{}", ""), "a file and a document" },
 		{ POLICY(EVENTS("\"more\":1,"), ""), "\"more\"" },
+		{ POLICY(EVENTS("\"source\":\"/etc/e.yaml\","), ""), "\"source\"" },
 		{ POLICY(EVENTS("\"followed\":1,"), ""), "followed: must be a text" },
 		{ POLICY(EVENTS("") "," EVENTS(""), ""), "EventRateLimit is there twice" },
 		{ POLICY(EVENTS(""), ",\"base\":{\"name\":\"x\"}"), "\"name\"" },
 		{ POLICY(EVENTS(""), ",\"base\":{\"concurrency\":\"x\"}"), "concurrency" },
-		{ "{\"objects\":[{\"source\":\"/e\",\"document\":{\"apiVersion\":\"weir/v1\",\"kind\":\"Throttle\","
+		{ "{\"objects\":[{\"file\":\"/e\",\"document\":{\"apiVersion\":\"weir/v1\",\"kind\":\"Throttle\","
 		  "\"metadata\":{\"name\":\"c\"},\"spec\":{\"limits\":[{\"name\":\"user\",\"qqs\":1}]}}}]}",
 		  "/e: $.spec.limits[0].qqs: there is no field" },
-		{ "{\"objects\":[{\"source\":\"/e\",\"document\":{\"apiVersion\":\"weir/v0\",\"kind\":\"Throttle\","
+		{ "{\"objects\":[{\"file\":\"/e\",\"document\":{\"apiVersion\":\"weir/v0\",\"kind\":\"Throttle\","
 		  "\"metadata\":{\"name\":\"c\"},\"spec\":{}}}]}",
 		  "weir/v1" },
 	};
@@ -234,6 +234,39 @@ static void bad_policies(void **state)
 			fail_msg("\"%s\" does not say \"%s\"", err.text, cases[i].said);
 		assert_null(s.servers[0]);
 	}
+}
+
+/* Earlier agents of this version said `source`; what is saved has the name of today. */
+static void earlier_names(void **state)
+{
+	static const char text[] =
+		"{\"version\":2,\"servers\":{\"0\":{\"name\":\"c\",\"listen\":[\"*:80\"],\"limits\":["
+		"{\"name\":\"total\",\"qps\":\"1\",\"burst\":2},"
+		"{\"name\":\"user\",\"qps\":\"1\",\"burst\":2,\"source\":\"/etc/t.yaml\"}],"
+		"\"policy\":{\"objects\":[{\"source\":\"/etc/t.yaml\",\"followed\":\"/etc\",\"document\":"
+		"{\"apiVersion\":\"weir/v1\",\"kind\":\"Throttle\",\"metadata\":{\"name\":\"c\"},"
+		"\"spec\":{\"limits\":[{\"name\":\"user\",\"qps\":\"1\",\"burst\":2}]}}}]}}}}";
+	struct directories *d = *state;
+	CLEANUP_JSON json_t *saved = NULL;
+	CLEANUP_FREE char *dumped = NULL;
+	struct state s = { 0 };
+	json_t *object;
+	struct error err;
+
+	write_json(d->run, json_loads(text, 0, NULL));
+	if (state_load(&s, d->run, &err))
+		fail_msg("%s", err.text);
+	assert_null(server_limit(s.servers[0], "total")->file);
+	assert_string_equal(server_limit(s.servers[0], "user")->file, "/etc/t.yaml");
+	object = json_array_get(policy_objects(s.servers[0]), 0);
+	assert_string_equal(policy_object_file(object), "/etc/t.yaml");
+	assert_string_equal(policy_object_followed(object), "/etc");
+	assert_int_equal(state_save(&s, d->run, NULL), 0);
+	state_clear(&s);
+	saved = read_json(d->run);
+	dumped = json_dumps(saved, 0);
+	assert_null(strstr(dumped, "\"source\""));
+	assert_non_null(strstr(dumped, "\"file\""));
 }
 
 static void levels_get_numbers(void **state)
@@ -260,6 +293,7 @@ int main(void)
 		with_directories(over_restarts),
 		with_directories(beside_a_followed_throttle),
 		with_directories(bad_policies),
+		with_directories(earlier_names),
 		with_directories(levels_get_numbers),
 	};
 

@@ -14,8 +14,8 @@
 #include "policy/objects.h"
 #include "saved/text.h"
 
-#define THROTTLE(spec)                                                                                             \
-	"{\"source\":\"/etc/t.yaml\",\"document\":{\"apiVersion\":\"weir/v1\",\"kind\":\"Throttle\",\"metadata\":" \
+#define THROTTLE(spec)                                                                                           \
+	"{\"file\":\"/etc/t.yaml\",\"document\":{\"apiVersion\":\"weir/v1\",\"kind\":\"Throttle\",\"metadata\":" \
 	"{\"name\":\"c\"},\"spec\":" spec "}}"
 
 static json_t *parsed(const char *text)

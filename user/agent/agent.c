@@ -75,7 +75,7 @@ static void reload(struct agent *agent)
 	if (servers_reload(agent, list, &err))
 		log_error("%s", err.text);
 	agent_change_end(agent);
-	policy_sources_sync(agent);
+	follow_sync(agent);
 }
 
 /* The first one: commands that change something come after it. */
@@ -84,7 +84,7 @@ static void begin(struct agent *agent)
 	if (!reconcile_wait(agent))
 		return;
 	history_begin(agent);
-	policy_sources_sync(agent);
+	follow_sync(agent);
 	atomic_store(&agent->ready, true);
 	notify_send("READY=1");
 	log_info("ready: state in %s, pins in %s, metrics %s", agent->options->state_dir, agent->options->pin_dir,
@@ -151,7 +151,7 @@ static void upkeep(evutil_socket_t fd, short what, void *context)
 	(void)what;
 	jobs_add(agent, look_after);
 	/* Most changes of policy files are noticed at once; those that are not, now. */
-	policy_sources_wake(agent);
+	follow_wake(agent);
 }
 
 static void resync(evutil_socket_t fd, short what, void *context)
@@ -285,10 +285,10 @@ static int start(struct service *service, struct error *err)
 	if (!ret)
 		ret = privilege_drop(err);
 	if (!ret)
-		ret = reconcile_start(agent, err)	      ?:
-			      policy_sources_open(agent, err) ?:
-			      sweeper_start(agent, err)	      ?:
-								jobs_start(agent, err);
+		ret = reconcile_start(agent, err)	?:
+			      follow_open(agent, err)	?:
+			      sweeper_start(agent, err) ?:
+							  jobs_start(agent, err);
 	if (!ret)
 		jobs_add(agent, begin);
 	return ret;
@@ -310,7 +310,7 @@ static void finish(struct service *service)
 	reconcile_stop(agent);
 	control_close(service->control);
 	metrics_http_close(service->http);
-	policy_sources_close(agent);
+	follow_close(agent);
 	/* A start that failed has counted nothing. */
 	if (atomic_load(&agent->ready))
 		history_write(agent);

@@ -130,7 +130,7 @@ static int check_followed(const struct server *server, struct error *err)
 	if (!policy_object_followed(throttle))
 		return 0;
 	return error_set(err, -EBUSY, "server \"%s\" is attached by %s, which the agent follows: take it out there",
-			 server->name, policy_object_source(throttle));
+			 server->name, policy_object_file(throttle));
 }
 
 static int check_all_followed(const struct agent *agent, struct error *err)

@@ -122,7 +122,7 @@ static int delete_from(struct agent *agent, int slot, const char *name, const ch
 
 	if (!limit)
 		return limit_unknown(server, name, err);
-	ret = limit_check_source(limit, err);
+	ret = limit_check_file(limit, err);
 	if (ret)
 		return ret;
 	if (!subject)

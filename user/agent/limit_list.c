@@ -30,7 +30,7 @@ static json_t *describe(const struct server *server, const struct limit *limit)
 	rate_as_number(object);
 	json_array_foreach (json_object_get(object, "overrides"), i, override)
 		rate_as_number(override);
-	json_object_set_new(object, "source", json_string(limit->source ?: "command line"));
+	json_object_set_new(object, "file", json_string(limit->file ?: "command line"));
 	return object;
 }
 

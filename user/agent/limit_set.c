@@ -202,13 +202,13 @@ static int change_override(struct agent *agent, int slot, struct limit *limit, c
 
 /* --- the command */
 
-int limit_check_source(const struct limit *limit, struct error *err)
+int limit_check_file(const struct limit *limit, struct error *err)
 {
-	if (!limit->source)
+	if (!limit->file)
 		return 0;
 	return error_set(err, -EBUSY,
 			 "limit \"%s\" is set by %s: change it there, and apply that unless the agent follows it",
-			 limit->name, limit->source);
+			 limit->name, limit->file);
 }
 
 /* An amount of one kind takes the place of one of another. */
@@ -304,7 +304,7 @@ int limit_set(struct agent *agent, int slot, json_t *given, const char *subject,
 	if (ret)
 		return ret;
 	if (limit) {
-		ret = limit_check_source(limit, err) ?: check_change(limit, &wanted, given, subject, err);
+		ret = limit_check_file(limit, err) ?: check_change(limit, &wanted, given, subject, err);
 		if (ret)
 			return ret;
 		return subject ? change_override(agent, slot, limit, &wanted.overrides[0], err) :

@@ -12,7 +12,7 @@ static int set_seats(struct agent *agent, int slot, bool reading, __u32 seats, s
 	struct limit *there = server_limit(agent->state.servers[slot], max_in_flight_name(reading));
 	CLEANUP_JSON json_t *limit = NULL;
 
-	if (!seats && there && limit_check_source(there, err))
+	if (!seats && there && limit_check_file(there, err))
 		return -EBUSY;
 	if (!seats)
 		return there ? limit_remove(agent, slot, there, err) : 0;

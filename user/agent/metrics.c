@@ -92,7 +92,7 @@ int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struc
 
 		metrics_top_families(&agent->top, families);
 		reconcile_metrics(agent, families);
-		policy_sources_measure(&agent->sources, families);
+		follow_measure(&agent->followed, families);
 		*result = json_pack("{s:o}", "metrics", families);
 	}
 	for (size_t i = 0; i < snapshot.n_servers; i++)

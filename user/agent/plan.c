@@ -166,8 +166,8 @@ int plan_target(struct plan *plan, const struct state *state, json_t *object, co
 	const char *name;
 	const struct policy_kind *kind = policy_document_kind(policy_object_document(object), &name);
 
-	if (!kind || !policy_object_source(object))
-		return error_set(err, -EINVAL, "bad arguments: an object has a source and a document of a known kind");
+	if (!kind || !policy_object_file(object))
+		return error_set(err, -EINVAL, "bad arguments: an object has a file and a document of a known kind");
 	if ((kind->type == POLICY_THROTTLE) != throttles)
 		return 0;
 	if (throttles)
@@ -186,7 +186,7 @@ static int check_followed(json_t *object, struct error *err)
 		return 0;
 	policy_object_label(object, label);
 	return error_set(err, -EBUSY, "%s is set by %s, which the agent follows: change it there", label,
-			 policy_object_source(object));
+			 policy_object_file(object));
 }
 
 static int put_object(const struct plan *plan, struct planned *p, json_t *object, struct error *err)

@@ -33,7 +33,7 @@ void plan_clear(struct plan *plan);
 #define CLEANUP_PLAN __attribute__((cleanup(plan_clear)))
 
 /*
- * objects: [{source, document}]. server: which one documents without a name of a server are for; NULL: the only one there is.
+ * objects: [{file, document}]. server: which one documents without a name of a server are for; NULL: the only one there is.
  * prune: objects that are not among these go.
  */
 int plan_apply(struct plan *plan, const struct state *state, json_t *objects, const char *server, bool prune,
@@ -42,7 +42,7 @@ int plan_delete(struct plan *plan, const struct state *state, json_t *objects, c
 		bool ignore_not_found, struct error *err);
 
 /*
- * plan_follow.c: what the agent follows. wanted: all of it, [{server, object: {source, followed, document}}], where a
+ * plan_follow.c: what the agent follows. wanted: all of it, [{server, object: {file, followed, document}}], where a
  * server that is not given is the only one there is. Followed objects that are not among these go. Servers that stay as they are
  * are not in the plan. whole: nothing is missing that files say, so that a persisted server whose Throttle is in none of them ends.
  */
@@ -51,7 +51,7 @@ int plan_follow(struct plan *plan, const struct state *state, json_t *wanted, bo
 /* What plans are made of. A server that is there, with all its objects. NULL: no memory. */
 struct planned *plan_server(struct plan *plan, const struct state *state, int slot);
 /*
- * The server that an object ({source, document}) is for: of a Throttle its own; else the one that is named, among those that are
+ * The server that an object ({file, document}) is for: of a Throttle its own; else the one that is named, among those that are
  * there and those that come with the plan. *out is left as it is where the object is a Throttle and `throttles` is not set, and
  * the other way round: Throttles come first, so that the servers that they attach are known.
  */

@@ -94,12 +94,12 @@ static int put(struct planned *p, json_t *object, struct error *err)
 	policy_object_label(object, label);
 	if (policy_object_followed(there))
 		return error_set(err, -EEXIST, "%s of server \"%s\" is in %s and in %s", label, p->name,
-				 policy_object_source(there), policy_object_source(object));
+				 policy_object_file(there), policy_object_file(object));
 	if (!json_equal(policy_object_document(there), policy_object_document(object)))
 		return error_set(err, -EEXIST,
 				 "%s of server \"%s\" is in %s, and was applied by command from %s, where it says "
 				 "something else: delete that first (weir delete -f)",
-				 label, p->name, policy_object_source(object), policy_object_source(there));
+				 label, p->name, policy_object_file(object), policy_object_file(there));
 	/* At the end, where it would be if the command had not been. */
 	json_array_remove(p->objects, place);
 	return json_array_append(p->objects, object);
@@ -119,7 +119,7 @@ static int put_one(struct plan *plan, const struct state *state, json_t *wanted,
 		ret = only_server(plan, state, &server, &why);
 	ret = ret ?: plan_target(plan, state, object, server, throttles, &p, &why);
 	if (ret)
-		return error_set(err, ret, "%s: %s", policy_object_source(object), why.text);
+		return error_set(err, ret, "%s: %s", policy_object_file(object), why.text);
 	return put(p, object, err);
 }
 

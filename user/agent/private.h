@@ -30,7 +30,7 @@
 #include "agent/rates.h"
 #include "control/control.h"
 #include "datapath/datapath.h"
-#include "follow/source.h"
+#include "follow/follow.h"
 #include "metrics/metrics.h"
 #include "metrics/top.h"
 #include "probe/probe.h"
@@ -104,7 +104,7 @@ struct agent {
 	struct net *nets;
 	int devices_fd, rings_fd; /* the namespaces' descriptors (net_watch.c) */
 	struct access_control access;
-	struct policy_sources sources;
+	struct followed_paths followed;
 	struct opening *openings;		/* namespaces whose programs are being loaded */
 	struct datapath_written written_before; /* in namespaces that are closed */
 	struct reconcile *reconcile;		/* NULL: no workers */

@@ -112,7 +112,7 @@ static int run_in_turn(struct agent *agent, const struct control_client *client,
 		audit_end(agent, &before, audit_client(client), command->name);
 	agent_change_end(agent);
 	if (!ret && changes)
-		policy_sources_retry(agent);
+		follow_retry(agent);
 	return ret;
 }
 

@@ -297,6 +297,6 @@ int agent_status(struct agent *agent, json_t *arguments, json_t **result, struct
 	*result = json_pack("{s:{s:s, s:i, s:s, s:s, s:s?, s:o}, s:O, s:o}", "agent", "version", weir_version, "pid",
 			    (int)getpid(), "state_dir", agent->options->state_dir, "pin_dir", agent->options->pin_dir,
 			    "metrics", agent->options->metrics, "reconcile", reconcile_status(agent), "servers",
-			    servers, "policies", policy_sources_to_json(&agent->sources));
+			    servers, "policies", follow_to_json(&agent->followed));
 	return 0;
 }

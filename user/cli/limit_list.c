@@ -95,7 +95,7 @@ static void print_row(struct table *table, json_t *limit, const char *subject, j
 	cell_match(table, limit);
 	table_cell(table, "%s", cli_text(limit, "mode"));
 	table_cell(table, "%s", *penalty ? penalty : "-");
-	table_cell(table, "%s", cli_text(limit, "source"));
+	table_cell(table, "%s", cli_text(limit, "file"));
 }
 
 /* The default, and each override. */
@@ -113,8 +113,8 @@ static void limit_rows(struct table *table, json_t *limit)
 
 static int print_list(json_t *result)
 {
-	static const char *const heads[] = { "SERVER",	  "LIMIT", "KEY",  "SUBJECT", "QPS",   "BURST",
-					     "IN-FLIGHT", "MATCH", "MODE", "PENALTY", "SOURCE" };
+	static const char *const heads[] = { "SERVER",	  "LIMIT", "KEY",  "SUBJECT", "QPS", "BURST",
+					     "IN-FLIGHT", "MATCH", "MODE", "PENALTY", "FILE" };
 	CLEANUP_TABLE struct table *table = cli_rows(json_object_get(result, "limits"), heads, CLI_COLUMNS(heads),
 						     limit_rows);
 

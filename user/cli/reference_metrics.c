@@ -11,7 +11,7 @@ static json_t *example_families(void)
 {
 	static struct agent agent;
 	struct server server = { .name = "web" };
-	struct policy_source source = { .path = "/etc/weir" };
+	struct followed followed = { .path = "/etc/weir" };
 	const struct probe probe = { 0 };
 	const struct metrics_net net = { .probe = &probe };
 	const struct metrics_limit limits[] = { { .name = "user", .in_flight = true, .configured = true },
@@ -23,13 +23,13 @@ static json_t *example_families(void)
 	json_t *families = metrics_families(&snapshot);
 
 	agent.state.servers[0] = &server;
-	agent.sources.items = &source;
-	agent.sources.n = 1;
+	agent.followed.items = &followed;
+	agent.followed.n = 1;
 	agent.top.servers = json_pack("{s:{s:{}}}", server.name, "alice");
 	metrics_top_families(&agent.top, families);
 	json_decref(agent.top.servers);
 	reconcile_metrics(&agent, families);
-	policy_sources_measure(&agent.sources, families);
+	follow_measure(&agent.followed, families);
 	return families;
 }
 

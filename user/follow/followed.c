@@ -1,53 +1,53 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#include "follow/source.h"
+#include "follow/follow.h"
 
 #include "agent/log.h"
 #include "base/cleanup.h"
 #include "sys/privilege.h"
 
-void policy_source_clear(struct policy_source *source)
+void followed_clear(struct followed *followed)
 {
-	policy_clear(&source->policy);
-	json_decref(source->errors);
-	source->errors = NULL;
+	policy_clear(&followed->policy);
+	json_decref(followed->errors);
+	followed->errors = NULL;
 }
 
-static void log_errors(const struct policy_source *source)
+static void log_errors(const struct followed *followed)
 {
-	size_t n = json_array_size(source->errors), i;
+	size_t n = json_array_size(followed->errors), i;
 	json_t *text;
 
-	log_error("policy %s: %s: %zu error%s", source->path,
-		  source->last_success ? "its earlier content stays in force" :
-					 "it has not been in force since the agent started",
+	log_error("policy %s: %s: %zu error%s", followed->path,
+		  followed->last_success ? "its earlier content stays in force" :
+					   "it has not been in force since the agent started",
 		  n, n == 1 ? "" : "s");
-	json_array_foreach (source->errors, i, text)
+	json_array_foreach (followed->errors, i, text)
 		log_error("%s", json_string_value(text));
 }
 
-void policy_source_fail(struct policy_source *source, json_t *errors)
+void followed_fail(struct followed *followed, json_t *errors)
 {
-	bool news = !json_equal(source->errors, errors);
+	bool news = !json_equal(followed->errors, errors);
 
-	if (!json_array_size(source->errors))
-		source->since = time(NULL);
-	json_decref(source->errors);
-	source->errors = errors;
+	if (!json_array_size(followed->errors))
+		followed->since = time(NULL);
+	json_decref(followed->errors);
+	followed->errors = errors;
 	if (news)
-		log_errors(source);
+		log_errors(followed);
 }
 
-void policy_source_succeed(struct policy_source *source, bool changed)
+void followed_succeed(struct followed *followed, bool changed)
 {
-	bool failed = json_array_size(source->errors);
+	bool failed = json_array_size(followed->errors);
 
-	source->last_success = time(NULL);
-	if (changed || failed || !source->since)
-		source->since = source->last_success;
+	followed->last_success = time(NULL);
+	if (changed || failed || !followed->since)
+		followed->since = followed->last_success;
 	if (failed)
-		log_info("policy %s: its content is in force again", source->path);
-	json_decref(source->errors);
-	source->errors = json_array();
+		log_info("policy %s: its content is in force again", followed->path);
+	json_decref(followed->errors);
+	followed->errors = json_array();
 }
 
 /* --- reading */
@@ -80,15 +80,15 @@ static void log_warnings(const struct policy *policy)
 }
 
 /* What is wrong may be mended elsewhere: where a file that is pointed to is missing, or may not be read. */
-bool policy_source_read(const struct policy_source *source, struct policy_reading *out)
+bool followed_read(const struct followed *followed, struct followed_reading *out)
 {
 	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_READ);
-	struct policy_reading reading = { .policy.regular = true };
+	struct followed_reading reading = { .policy.regular = true };
 	struct error err;
 
-	if (source->good && policy_is_current(&source->policy, source->path))
+	if (followed->good && policy_is_current(&followed->policy, followed->path))
 		return false;
-	if (policy_read(&reading.policy, source->path, &err)) {
+	if (policy_read(&reading.policy, followed->path, &err)) {
 		reading.errors = json_pack("[s]", err.text);
 	} else {
 		policy_check(&reading.policy);
@@ -98,15 +98,15 @@ bool policy_source_read(const struct policy_source *source, struct policy_readin
 	return true;
 }
 
-void policy_source_take(struct policy_source *source, struct policy_reading *reading)
+void followed_take(struct followed *followed, struct followed_reading *reading)
 {
-	policy_clear(&source->policy);
-	source->policy = reading->policy;
-	source->good = !json_array_size(reading->errors);
-	if (source->good) {
-		log_warnings(&source->policy);
+	policy_clear(&followed->policy);
+	followed->policy = reading->policy;
+	followed->good = !json_array_size(reading->errors);
+	if (followed->good) {
+		log_warnings(&followed->policy);
 		json_decref(reading->errors);
 	} else {
-		policy_source_fail(source, reading->errors);
+		followed_fail(followed, reading->errors);
 	}
 }

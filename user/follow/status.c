@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* What is told of the policy files that the agent follows. */
-#include "follow/source.h"
+#include "follow/follow.h"
 #include "metrics/metrics.h"
 
 #define TIME_TEXT 32
@@ -17,45 +17,46 @@ static json_t *time_text(time_t when)
 	return json_string(text);
 }
 
-static bool in_force(const struct policy_source *source)
+static bool in_force(const struct followed *followed)
 {
-	return !json_array_size(source->errors);
+	return !json_array_size(followed->errors);
 }
 
-json_t *policy_sources_to_json(const struct policy_sources *sources)
+json_t *follow_to_json(const struct followed_paths *paths)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < sources->n; i++) {
-		const struct policy_source *source = &sources->items[i];
+	for (size_t i = 0; i < paths->n; i++) {
+		const struct followed *followed = &paths->items[i];
 
-		json_array_append_new(list, json_pack("{s:s, s:b, s:o, s:o, s:I, s:I, s:O}", "path", source->path,
-						      "in_force", in_force(source), "since", time_text(source->since),
-						      "last_success", time_text(source->last_success), "files",
-						      (json_int_t)source->policy.n_files, "objects",
-						      (json_int_t)source->policy.n, "errors", source->errors));
+		json_array_append_new(list,
+				      json_pack("{s:s, s:b, s:o, s:o, s:I, s:I, s:O}", "path", followed->path,
+						"in_force", in_force(followed), "since", time_text(followed->since),
+						"last_success", time_text(followed->last_success), "files",
+						(json_int_t)followed->policy.n_files, "objects",
+						(json_int_t)followed->policy.n, "errors", followed->errors));
 	}
 	return list;
 }
 
-void policy_sources_measure(const struct policy_sources *sources, json_t *families)
+void follow_measure(const struct followed_paths *paths, json_t *families)
 {
 	json_t *ok = metrics_add_family(
-		families, "weir_policy_source_ok", "gauge",
+		families, "weir_policy_ok", "gauge",
 		"1 if the current content of a followed policy file or directory is in force, 0 if an earlier one is.");
 	json_t *success = metrics_add_family(
-		families, "weir_policy_source_last_success_timestamp_seconds", "gauge",
+		families, "weir_policy_last_success_timestamp_seconds", "gauge",
 		"Last time the content of a followed policy path was in force, in Unix time. 0: never.");
-	json_t *errors = metrics_add_family(families, "weir_policy_source_errors", "gauge",
+	json_t *errors = metrics_add_family(families, "weir_policy_errors", "gauge",
 					    "Errors in a followed policy file or directory.");
 
-	for (size_t i = 0; i < sources->n; i++) {
-		const struct policy_source *source = &sources->items[i];
+	for (size_t i = 0; i < paths->n; i++) {
+		const struct followed *followed = &paths->items[i];
 
-		metrics_add_sample(ok, json_pack("{s:s}", "source", source->path), json_integer(in_force(source)));
-		metrics_add_sample(success, json_pack("{s:s}", "source", source->path),
-				   json_integer(source->last_success));
-		metrics_add_sample(errors, json_pack("{s:s}", "source", source->path),
-				   json_integer(json_array_size(source->errors)));
+		metrics_add_sample(ok, json_pack("{s:s}", "file", followed->path), json_integer(in_force(followed)));
+		metrics_add_sample(success, json_pack("{s:s}", "file", followed->path),
+				   json_integer(followed->last_success));
+		metrics_add_sample(errors, json_pack("{s:s}", "file", followed->path),
+				   json_integer(json_array_size(followed->errors)));
 	}
 }

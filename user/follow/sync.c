@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What all sources say, put in force. They are tried together first. If that cannot be, each is tried by itself beside what the
+ * What all paths say, put in force. They are tried together first. If that cannot be, each is tried by itself beside what the
  * others said before, so that only those with which something is wrong stay behind.
  */
 #include <errno.h>
@@ -13,12 +13,12 @@
 #include "agent/plan.h"
 #include "agent/private.h"
 #include "base/cleanup.h"
-#include "follow/source.h"
+#include "follow/follow.h"
 #include "policy/objects.h"
 
 /* --- what is wanted (plan_follow()) */
 
-/* Its server is that of all objects of the source that name none; NULL: there is none, or more than one. */
+/* Its server is that of all objects of the path that name none; NULL: there is none, or more than one. */
 static const char *only_throttle(const struct policy *policy)
 {
 	const char *name = NULL;
@@ -33,19 +33,19 @@ static const char *only_throttle(const struct policy *policy)
 	return name;
 }
 
-static void add_said(json_t *wanted, const struct policy_source *source)
+static void add_said(json_t *wanted, const struct followed *followed)
 {
-	const struct policy *policy = &source->policy;
+	const struct policy *policy = &followed->policy;
 	const char *server = only_throttle(policy);
 
 	for (size_t i = 0; i < policy->n; i++)
-		json_array_append_new(wanted, json_pack("{s:s*, s:{s:s, s:s, s:O}}", "server", server, "object",
-							"source", policy->objects[i].file, "followed", source->path,
-							"document", policy->objects[i].document));
+		json_array_append_new(wanted, json_pack("{s:s*, s:{s:s, s:s, s:O}}", "server", server, "object", "file",
+							policy->objects[i].file, "followed", followed->path, "document",
+							policy->objects[i].document));
 }
 
 /* What it said before, as the servers still have it. */
-static void add_kept(json_t *wanted, const struct policy_source *source, const struct state *state)
+static void add_kept(json_t *wanted, const struct followed *followed, const struct state *state)
 {
 	json_t *object;
 	size_t i;
@@ -56,7 +56,7 @@ static void add_kept(json_t *wanted, const struct policy_source *source, const s
 		if (!server || server->draining)
 			continue;
 		json_array_foreach (policy_objects(server), i, object)
-			if (strcmp(policy_object_followed(object) ?: "", source->path) == 0)
+			if (strcmp(policy_object_followed(object) ?: "", followed->path) == 0)
 				json_array_append_new(wanted, json_pack("{s:s, s:O}", "server", server->name, "object",
 									object));
 	}
@@ -71,21 +71,21 @@ static int make_plan(struct agent *agent, struct plan *plan, json_t *wanted, boo
 	return plan_follow(plan, &agent->state, wanted, whole, err);
 }
 
-/* Puts in force what the sources say that are fresh, and what the others said before. */
+/* Puts in force what the paths say that are fresh, and what the others said before. */
 static int try(struct agent *agent, const bool *fresh, struct error *err)
 {
-	const struct policy_sources *sources = &agent->sources;
+	const struct followed_paths *paths = &agent->followed;
 	CLEANUP_JSON json_t *wanted = json_array();
 	CLEANUP_PLAN struct plan plan = { 0 };
 	bool whole = true;
 	int ret;
 
-	for (size_t i = 0; i < sources->n; i++) {
+	for (size_t i = 0; i < paths->n; i++) {
 		whole &= fresh[i];
 		if (fresh[i])
-			add_said(wanted, &sources->items[i]);
+			add_said(wanted, &paths->items[i]);
 		else
-			add_kept(wanted, &sources->items[i], &agent->state);
+			add_kept(wanted, &paths->items[i], &agent->state);
 	}
 	ret = make_plan(agent, &plan, wanted, whole, err);
 	if (!ret && plan.n) {
@@ -96,37 +96,36 @@ static int try(struct agent *agent, const bool *fresh, struct error *err)
 	return ret;
 }
 
-static void fail(struct policy_source *source, const struct error *err)
+static void fail(struct followed *followed, const struct error *err)
 {
-	policy_source_fail(source, json_pack("[s]", err->text));
+	followed_fail(followed, json_pack("[s]", err->text));
 }
 
 /* Until no more of them can be: what one needs, another one may bring. */
 static void try_each(struct agent *agent, const bool *changed)
 {
-	struct policy_sources *sources = &agent->sources;
-	CLEANUP_FREE bool *done = calloc(sources->n + 1, sizeof(*done)),
-			  *fresh = calloc(sources->n + 1, sizeof(*fresh));
+	struct followed_paths *paths = &agent->followed;
+	CLEANUP_FREE bool *done = calloc(paths->n + 1, sizeof(*done)), *fresh = calloc(paths->n + 1, sizeof(*fresh));
 	struct error err;
 	bool more = done && fresh;
 
-	/* What belonged to sources that there are no more goes in any case. */
+	/* What belonged to paths that there are no more goes in any case. */
 	if (more && try(agent, fresh, &err))
 		log_error("policy files: %s", err.text);
 	while (more) {
 		more = false;
-		for (size_t i = 0; i < sources->n; i++) {
-			struct policy_source *source = &sources->items[i];
+		for (size_t i = 0; i < paths->n; i++) {
+			struct followed *followed = &paths->items[i];
 
-			if (!source->good || done[i])
+			if (!followed->good || done[i])
 				continue;
 			fresh[i] = true;
 			done[i] = !try(agent, fresh, &err);
 			fresh[i] = false;
 			if (done[i])
-				policy_source_succeed(source, changed[i]);
+				followed_succeed(followed, changed[i]);
 			else
-				fail(source, &err);
+				fail(followed, &err);
 			more |= done[i];
 		}
 	}
@@ -134,41 +133,41 @@ static void try_each(struct agent *agent, const bool *changed)
 
 static void settle(struct agent *agent, const bool *changed)
 {
-	struct policy_sources *sources = &agent->sources;
-	CLEANUP_FREE bool *fresh = calloc(sources->n + 1, sizeof(*fresh));
+	struct followed_paths *paths = &agent->followed;
+	CLEANUP_FREE bool *fresh = calloc(paths->n + 1, sizeof(*fresh));
 	struct error err;
 
 	if (!fresh)
 		return;
-	for (size_t i = 0; i < sources->n; i++)
-		fresh[i] = sources->items[i].good;
+	for (size_t i = 0; i < paths->n; i++)
+		fresh[i] = paths->items[i].good;
 	if (try(agent, fresh, &err)) {
 		try_each(agent, changed);
 		return;
 	}
-	for (size_t i = 0; i < sources->n; i++)
+	for (size_t i = 0; i < paths->n; i++)
 		if (fresh[i])
-			policy_source_succeed(&sources->items[i], changed[i]);
+			followed_succeed(&paths->items[i], changed[i]);
 }
 
 /* --- the whole */
 
-static bool read_again(struct agent *agent, const struct policy_source *source, struct policy_reading *reading)
+static bool read_again(struct agent *agent, const struct followed *followed, struct followed_reading *reading)
 {
 	CLEANUP_RETAKE struct agent *released = agent_release(agent);
 
-	return policy_source_read(source, reading);
+	return followed_read(followed, reading);
 }
 
 /* Whose doing it is: the files that have changed, or those that are tried again. */
-static json_t *changed_by(const struct policy_sources *sources, const bool *changed)
+static json_t *changed_by(const struct followed_paths *paths, const bool *changed)
 {
 	json_t *files = json_array(), *all = json_array();
 
-	for (size_t i = 0; i < sources->n; i++) {
-		json_array_append_new(all, json_string(sources->items[i].path));
+	for (size_t i = 0; i < paths->n; i++) {
+		json_array_append_new(all, json_string(paths->items[i].path));
 		if (changed[i])
-			json_array_append_new(files, json_string(sources->items[i].path));
+			json_array_append_new(files, json_string(paths->items[i].path));
 	}
 	if (!json_array_size(files))
 		json_array_extend(files, all);
@@ -176,61 +175,61 @@ static json_t *changed_by(const struct policy_sources *sources, const bool *chan
 	return json_pack("{s:o}", "files", files);
 }
 
-void policy_sources_sync(struct agent *agent)
+void follow_sync(struct agent *agent)
 {
 	CLEANUP_AUDIT_VIEW struct audit_view before = { 0 };
-	struct policy_sources *sources = &agent->sources;
-	CLEANUP_FREE bool *changed = calloc(sources->n + 1, sizeof(*changed));
+	struct followed_paths *paths = &agent->followed;
+	CLEANUP_FREE bool *changed = calloc(paths->n + 1, sizeof(*changed));
 
 	if (!changed)
 		return;
 	agent_change_begin(agent);
-	for (size_t i = 0; i < sources->n; i++) {
-		struct policy_reading reading;
+	for (size_t i = 0; i < paths->n; i++) {
+		struct followed_reading reading;
 
-		changed[i] = read_again(agent, &sources->items[i], &reading);
+		changed[i] = read_again(agent, &paths->items[i], &reading);
 		if (changed[i])
-			policy_source_take(&sources->items[i], &reading);
-		if (changed[i] && sources->watch)
-			policy_watch_source(sources->watch, &sources->items[i]);
+			followed_take(&paths->items[i], &reading);
+		if (changed[i] && paths->watch)
+			follow_watch_add(paths->watch, &paths->items[i]);
 	}
 	audit_begin(agent, &before);
 	settle(agent, changed);
-	audit_end(agent, &before, changed_by(sources, changed), "policy files");
+	audit_end(agent, &before, changed_by(paths, changed), "policy files");
 	agent_change_end(agent);
 }
 
-void policy_sources_wake(struct agent *agent)
+void follow_wake(struct agent *agent)
 {
-	if (agent->sources.watch)
-		policy_watch_wake(agent->sources.watch);
+	if (agent->followed.watch)
+		follow_watch_wake(agent->followed.watch);
 	else
-		jobs_add(agent, policy_sources_sync);
+		jobs_add(agent, follow_sync);
 }
 
-static bool any_failed(const struct policy_sources *sources)
+static bool any_failed(const struct followed_paths *paths)
 {
-	for (size_t i = 0; i < sources->n; i++)
-		if (json_array_size(sources->items[i].errors))
+	for (size_t i = 0; i < paths->n; i++)
+		if (json_array_size(paths->items[i].errors))
 			return true;
 	return false;
 }
 
-void policy_sources_retry(struct agent *agent)
+void follow_retry(struct agent *agent)
 {
 	bool wanted;
 
 	agent_lock(agent);
-	wanted = any_failed(&agent->sources);
+	wanted = any_failed(&agent->followed);
 	agent_unlock(agent);
 	if (wanted)
-		jobs_add(agent, policy_sources_sync);
+		jobs_add(agent, follow_sync);
 }
 
-static bool is_source(const struct policy_sources *sources, const char *path)
+static bool is_followed(const struct followed_paths *paths, const char *path)
 {
-	for (size_t i = 0; i < sources->n; i++)
-		if (strcmp(sources->items[i].path, path) == 0)
+	for (size_t i = 0; i < paths->n; i++)
+		if (strcmp(paths->items[i].path, path) == 0)
 			return true;
 	return false;
 }
@@ -247,7 +246,7 @@ static void log_gone(const struct agent *agent)
 			const char *path = policy_object_followed(object);
 			char label[POLICY_LABEL];
 
-			if (!path || is_source(&agent->sources, path))
+			if (!path || is_followed(&agent->followed, path))
 				continue;
 			policy_object_label(object, label);
 			log_warning("policy files: server \"%s\": %s goes: %s is not followed any more", server->name,
@@ -256,21 +255,21 @@ static void log_gone(const struct agent *agent)
 	}
 }
 
-int policy_sources_open(struct agent *agent, struct error *err)
+int follow_open(struct agent *agent, struct error *err)
 {
 	const struct agent_options *options = agent->options;
-	struct policy_sources *sources = &agent->sources;
+	struct followed_paths *paths = &agent->followed;
 	struct error why;
 
-	sources->items = calloc(options->n_policies + 1, sizeof(*sources->items));
-	if (!sources->items)
+	paths->items = calloc(options->n_policies + 1, sizeof(*paths->items));
+	if (!paths->items)
 		return error_set(err, -ENOMEM, "out of memory");
-	for (; sources->n < options->n_policies; sources->n++)
-		sources->items[sources->n] = (struct policy_source){
-			.path = options->policies[sources->n],
+	for (; paths->n < options->n_policies; paths->n++)
+		paths->items[paths->n] = (struct followed){
+			.path = options->policies[paths->n],
 			.errors = json_array(),
 		};
-	if (sources->n && policy_watch_open(&sources->watch, agent, &why))
+	if (paths->n && follow_watch_open(&paths->watch, agent, &why))
 		log_warning("policy files: changes are seen late: %s", why.text);
 	agent_lock(agent);
 	log_gone(agent);
@@ -278,13 +277,13 @@ int policy_sources_open(struct agent *agent, struct error *err)
 	return 0;
 }
 
-void policy_sources_close(struct agent *agent)
+void follow_close(struct agent *agent)
 {
-	struct policy_sources *sources = &agent->sources;
+	struct followed_paths *paths = &agent->followed;
 
-	policy_watch_close(sources->watch);
-	for (size_t i = 0; i < sources->n; i++)
-		policy_source_clear(&sources->items[i]);
-	free(sources->items);
-	*sources = (struct policy_sources){ 0 };
+	follow_watch_close(paths->watch);
+	for (size_t i = 0; i < paths->n; i++)
+		followed_clear(&paths->items[i]);
+	free(paths->items);
+	*paths = (struct followed_paths){ 0 };
 }

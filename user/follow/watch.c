@@ -14,7 +14,7 @@
 #include "agent/private.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "follow/source.h"
+#include "follow/follow.h"
 #include "sys/privilege.h"
 
 /* Whoever writes several files, or one in pieces, has this long to go on; and all in all so long. */
@@ -25,7 +25,7 @@
 	(IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF | \
 	 IN_MOVE_SELF)
 
-struct policy_watch {
+struct follow_watch {
 	struct agent *agent;
 	int fd;
 	struct event *readable, *quiet;
@@ -34,15 +34,15 @@ struct policy_watch {
 
 static void look(evutil_socket_t fd, short what, void *context)
 {
-	struct policy_watch *watch = context;
+	struct follow_watch *watch = context;
 
 	(void)fd;
 	(void)what;
 	watch->first_ns = 0;
-	jobs_add(watch->agent, policy_sources_sync);
+	jobs_add(watch->agent, follow_sync);
 }
 
-void policy_watch_wake(struct policy_watch *watch)
+void follow_watch_wake(struct follow_watch *watch)
 {
 	__u64 now = clock_ns(CLOCK_MONOTONIC), left;
 
@@ -61,20 +61,20 @@ static void notice(evutil_socket_t fd, short what, void *context)
 	(void)what;
 	while (read(fd, events, sizeof(events)) > 0)
 		;
-	policy_watch_wake(context);
+	follow_watch_wake(context);
 }
 
 /* --- what is watched */
 
 /* What is not there is seen when it comes: in the directory above it, or by and by. */
-static void add_directory(struct policy_watch *watch, const char *path)
+static void add_directory(struct follow_watch *watch, const char *path)
 {
 	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_READ);
 
 	inotify_add_watch(watch->fd, path, EVENTS | IN_ONLYDIR);
 }
 
-static void add_directory_of(struct policy_watch *watch, const char *path)
+static void add_directory_of(struct follow_watch *watch, const char *path)
 {
 	CLEANUP_FREE char *copy = strdup(path);
 
@@ -83,7 +83,7 @@ static void add_directory_of(struct policy_watch *watch, const char *path)
 }
 
 /* Where it is, and where that is in truth. */
-static void add_file(struct policy_watch *watch, const char *path)
+static void add_file(struct follow_watch *watch, const char *path)
 {
 	CLEANUP_FREE char *real = realpath(path, NULL);
 
@@ -92,19 +92,19 @@ static void add_file(struct policy_watch *watch, const char *path)
 		add_directory_of(watch, real);
 }
 
-void policy_watch_source(struct policy_watch *watch, const struct policy_source *source)
+void follow_watch_add(struct follow_watch *watch, const struct followed *followed)
 {
-	add_file(watch, source->path);
-	add_directory(watch, source->path);
-	for (size_t i = 0; i < source->policy.n_files; i++)
-		add_file(watch, source->policy.files[i].path);
+	add_file(watch, followed->path);
+	add_directory(watch, followed->path);
+	for (size_t i = 0; i < followed->policy.n_files; i++)
+		add_file(watch, followed->policy.files[i].path);
 }
 
 /* --- its life */
 
-int policy_watch_open(struct policy_watch **out, struct agent *agent, struct error *err)
+int follow_watch_open(struct follow_watch **out, struct agent *agent, struct error *err)
 {
-	struct policy_watch *watch = calloc(1, sizeof(*watch));
+	struct follow_watch *watch = calloc(1, sizeof(*watch));
 	int ret;
 
 	if (!watch)
@@ -119,7 +119,7 @@ int policy_watch_open(struct policy_watch **out, struct agent *agent, struct err
 			ret = error_set(err, -ENOMEM, "out of memory");
 	}
 	if (ret) {
-		policy_watch_close(watch);
+		follow_watch_close(watch);
 		return ret;
 	}
 	event_add(watch->readable, NULL);
@@ -127,7 +127,7 @@ int policy_watch_open(struct policy_watch **out, struct agent *agent, struct err
 	return 0;
 }
 
-void policy_watch_close(struct policy_watch *watch)
+void follow_watch_close(struct follow_watch *watch)
 {
 	if (!watch)
 		return;

@@ -51,7 +51,7 @@ void limit_clear(struct limit *limit)
 	for (size_t i = 0; i < limit->n_overrides; i++)
 		free(limit->overrides[i].subject);
 	free(limit->overrides);
-	free(limit->source);
+	free(limit->file);
 	*limit = (struct limit){ 0 };
 }
 

@@ -18,7 +18,7 @@
  *   penalty    how long those who go on while they are refused are kept waiting (backoff_text.h), or "off"
  *   keys       buckets kept; 0: as many as the server's
  *
- * and in state.json alone: number, by which the kernel knows it, and source, the file that it is from.
+ * and in state.json alone: number, by which the kernel knows it, and file, the one that it is from.
  */
 #ifndef WEIR_USER_MODEL_LIMIT_H
 #define WEIR_USER_MODEL_LIMIT_H
@@ -51,7 +51,7 @@ struct limit {
 	bool dry_run;
 	bool reset;		     /* of connections: refused by a RST */
 	struct weir_backoff penalty; /* without parts: none */
-	char *source;		     /* the file that it is from; NULL: the command line */
+	char *file;		     /* the file that it is from; NULL: the command line */
 };
 
 /* The slot of a built-in limit; -ENOENT. */
@@ -89,7 +89,7 @@ enum weir_reason limit_reason(enum weir_limit_kind kind, __u8 key);
 /* Does it come before the other one, as the narrower of two? Negative, 0 or positive, as for qsort(). */
 int limit_compare(const struct limit *a, const struct limit *b);
 
-/* The same in everything but the source. */
+/* The same in everything but the file. */
 bool limit_equal(const struct limit *a, const struct limit *b);
 /* The same amounts for the same subjects, in the same order. */
 bool limit_overrides_equal(const struct limit *a, const struct limit *b);

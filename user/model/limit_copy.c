@@ -28,8 +28,8 @@ bool limit_equal(const struct limit *a, const struct limit *b)
 {
 	CLEANUP_JSON json_t *settings_a = limit_settings_to_json(a), *settings_b = limit_settings_to_json(b);
 
-	json_object_del(settings_a, "source");
-	json_object_del(settings_b, "source");
+	json_object_del(settings_a, "file");
+	json_object_del(settings_b, "file");
 	return json_equal(settings_a, settings_b) && limit_overrides_equal(a, b);
 }
 
@@ -42,8 +42,8 @@ int limit_copy(const struct limit *limit, struct limit *out)
 	out->rules = NULL;
 	out->overrides = NULL;
 	out->n_rules = out->n_overrides = 0;
-	out->source = limit->source ? strdup(limit->source) : NULL;
-	ret = limit->source && !out->source ? -ENOMEM : 0;
+	out->file = limit->file ? strdup(limit->file) : NULL;
+	ret = limit->file && !out->file ? -ENOMEM : 0;
 	ret = ret ?: rule_list_from_json(rules, "rules", &out->rules, &out->n_rules, NULL);
 	for (size_t i = 0; i < limit->n_overrides && !ret; i++)
 		ret = limit_override_add(out, limit->overrides[i].subject, &limit->overrides[i].amount);

@@ -147,8 +147,8 @@ json_t *limit_to_json(const struct limit *limit)
 		json_object_set_new(json, "penalty", json_string(penalty));
 	}
 	json_object_set_new(json, "keys", json_integer(limit->keys));
-	if (limit->source)
-		json_object_set_new(json, "source", json_string(limit->source));
+	if (limit->file)
+		json_object_set_new(json, "file", json_string(limit->file));
 	return json;
 }
 
@@ -266,7 +266,7 @@ static int members_read(json_t *json, struct limit *limit, struct error *err)
 		      penalty_read(json_object_get(json, "penalty"), &limit->penalty, err)			   ?:
 		      number_from_json(json_object_get(json, "keys"), "keys", PARSE_KEYS_MAX, &limit->keys, err)   ?:
 		      number_from_json(json_object_get(json, "number"), "number", UINT32_MAX, &limit->number, err) ?:
-		      text_from_json(json_object_get(json, "source"), "source", &limit->source, err);
+		      text_from_json(json_object_get(json, "file"), "file", &limit->file, err);
 	return ret ?: check_groups(limit, err) ?: check_connections(limit, err);
 }
 
@@ -274,7 +274,7 @@ static int limit_read(json_t *json, struct limit *limit, struct error *err)
 {
 	static const char *const members[] = { "name",	  "key",	 "qps",	   "burst",	"in_flight", "open",
 					       "deny",	  "connections", "rules",  "overrides", "over",	     "mode",
-					       "penalty", "keys",	 "number", "source",	NULL };
+					       "penalty", "keys",	 "number", "file",	NULL };
 	const char *name = json_string_value(json_object_get(json, "name"));
 	struct error why = { 0 };
 	int ret;

@@ -68,7 +68,7 @@ static json_t *exported_limit(const struct limit *limit, bool overrides)
 	size_t i;
 
 	json_object_del(json, "number");
-	json_object_del(json, "source");
+	json_object_del(json, "file");
 	if (!limit->keys)
 		json_object_del(json, "keys");
 	rate_as_number(json);

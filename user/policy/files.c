@@ -82,7 +82,7 @@ static int read_whole(const char *path, bool regular, char **text, size_t *lengt
  * Absolute, with the file's own name as it is: where that is a link, as in a mounted ConfigMap, it is the name that people know.
  * The caller frees it; NULL without memory.
  */
-static char *source_name(const char *path)
+static char *file_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	CLEANUP_FREE char *directory = NULL, *copy = NULL;
@@ -102,16 +102,16 @@ static const struct policy_file *add_file(struct policy *policy, const char *pat
 {
 	struct policy_file file = {
 		.path = strdup(strcmp(path, STDIN) ? path : "stdin"),
-		.source = source_name(path),
+		.name = file_name(path),
 		.digest = digest,
 	};
-	struct policy_file *grown = file.path && file.source ?
+	struct policy_file *grown = file.path && file.name ?
 					    array_grow(policy->files, policy->n_files, sizeof(*grown)) :
 					    NULL;
 
 	if (!grown) {
 		free(file.path);
-		free(file.source);
+		free(file.name);
 		return NULL;
 	}
 	policy->files = grown;
@@ -131,7 +131,7 @@ static int read_file(struct policy *policy, const char *path, struct error *err)
 	file = add_file(policy, path, digest_of(text, length));
 	if (!file)
 		return error_set(err, -ENOMEM, "%s: out of memory", path);
-	return policy_read_text(policy, &(struct policy_file){ file->path, file->source, 0 }, text, length, err);
+	return policy_read_text(policy, &(struct policy_file){ file->path, file->name, 0 }, text, length, err);
 }
 
 /* --- directories */

@@ -8,9 +8,9 @@ json_t *policy_object_document(json_t *object)
 	return json_object_get(object, "document");
 }
 
-const char *policy_object_source(json_t *object)
+const char *policy_object_file(json_t *object)
 {
-	return json_string_value(json_object_get(object, "source"));
+	return json_string_value(json_object_get(object, "file"));
 }
 
 const char *policy_object_followed(json_t *object)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Objects as servers keep them, in lists: {source, followed, document}. source is the file that it was in; followed, which is
+ * Objects as servers keep them, in lists: {file, followed, document}. file is the one that it was in; followed, which is
  * missing where the object was applied by command, is the path that the agent follows and found that file by.
  */
 #ifndef WEIR_USER_POLICY_OBJECTS_H
@@ -10,7 +10,7 @@
 
 /* The members of an object: borrowed, or NULL. */
 json_t *policy_object_document(json_t *object);
-const char *policy_object_source(json_t *object);
+const char *policy_object_file(json_t *object);
 const char *policy_object_followed(json_t *object);
 
 bool policy_object_is(json_t *object, enum policy_type type);

@@ -17,7 +17,7 @@ void policy_clear(struct policy *policy)
 		json_decref(policy->objects[i].document);
 	for (size_t i = 0; i < policy->n_files; i++) {
 		free(policy->files[i].path);
-		free(policy->files[i].source);
+		free(policy->files[i].name);
 	}
 	json_decref(policy->levels);
 	free(policy->objects);
@@ -54,7 +54,7 @@ json_t *policy_to_json(const struct policy *policy)
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < policy->n; i++)
-		json_array_append_new(array, json_pack("{s:s, s:O}", "source", policy->objects[i].file, "document",
+		json_array_append_new(array, json_pack("{s:s, s:O}", "file", policy->objects[i].file, "document",
 						       policy->objects[i].document));
 	return array;
 }
@@ -174,7 +174,7 @@ int policy_throttle_server(const struct policy *policy, const struct policy_obje
 		if (object->kind->type == POLICY_THROTTLE && object != throttle)
 			continue;
 		json_array_append_new(objects,
-				      json_pack("{s:s, s:O}", "source", object->file, "document", object->document));
+				      json_pack("{s:s, s:O}", "file", object->file, "document", object->document));
 	}
 	if (throttle)
 		json_object_update_new(bare, policy_attach_settings(throttle->document));

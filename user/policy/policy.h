@@ -11,14 +11,14 @@
 /* Both names stay where they are as long as the policy does. */
 struct policy_file {
 	char *path;   /* as problems name it */
-	char *source; /* absolute, or "stdin" */
+	char *name;   /* as limits and objects do: absolute, or "stdin" */
 	__u64 digest; /* of what it held */
 };
 
 struct policy_object {
 	const struct policy_kind *kind;
 	const char *name; /* of the document's metadata; "" of an EventRateLimit, which has none */
-	const char *file; /* its file's source */
+	const char *file; /* its file's name */
 	const struct node *node;
 	json_t *document; /* without what means nothing here */
 };
@@ -60,7 +60,7 @@ void policy_check(struct policy *policy);
 int policy_throttle_server(const struct policy *policy, const struct policy_object *throttle, struct server **out,
 			   struct error *err);
 
-/* For the agent: [{source, document}]. A new reference. */
+/* For the agent: [{file, document}]. A new reference. */
 json_t *policy_to_json(const struct policy *policy);
 /* "Throttle web", "FlowSchema probes", "EventRateLimit" */
 #define POLICY_LABEL 320
@@ -83,7 +83,7 @@ void policy_add_mandatory(json_t *levels, json_t *schemas);
 
 /* --- server.c */
 
-/* The server as it would be with these objects ([{source, document}]) and no others. Caller frees *out (server_free). */
+/* The server as it would be with these objects ([{file, document}]) and no others. Caller frees *out (server_free). */
 int policy_server(const struct server *server, json_t *objects, struct server **out, struct error *err);
 /* The objects of a server (objects.h), borrowed; NULL: none. */
 json_t *policy_objects(const struct server *server);

@@ -12,12 +12,11 @@
 #define PLUGIN "EventRateLimit"
 #define OBJECTS_MAX 4096 /* each is compared with all before it */
 
-static void read_document(struct policy *policy, const struct node *node, const char *source);
+static void read_document(struct policy *policy, const struct node *node, const char *file);
 
 /* --- objects */
 
-static void add_object(struct policy *policy, const struct policy_kind *kind, const struct node *node,
-		       const char *source)
+static void add_object(struct policy *policy, const struct policy_kind *kind, const struct node *node, const char *file)
 {
 	struct policy_object *grown;
 
@@ -35,7 +34,7 @@ static void add_object(struct policy *policy, const struct policy_kind *kind, co
 	grown[policy->n++] = (struct policy_object){
 		.kind = kind,
 		.name = node_text(node_find(node, "metadata.name")),
-		.file = source,
+		.file = file,
 		.node = node,
 		.document = shape_to_json(kind->shape, node),
 	};
@@ -48,22 +47,22 @@ static bool is_list(const struct node *node)
 	return list && !list[strlen("List")] && node_member(node, "items");
 }
 
-static void read_list(struct policy *policy, const struct node *list, const char *source)
+static void read_list(struct policy *policy, const struct node *list, const char *file)
 {
 	const struct node *items = node_member(list, "items");
 
 	if (items->type != NODE_LIST)
 		problem_node(&policy->problems, items, "must be a list, not %s", node_type_name(items->type));
 	for (size_t i = 0; i < items->n && items->type == NODE_LIST; i++)
-		read_document(policy, items->items[i], source);
+		read_document(policy, items->items[i], file);
 }
 
 /* --- AdmissionConfiguration */
 
 /* From the directory of the file that names it. */
-static void read_pointed(struct policy *policy, const struct node *path, const char *source)
+static void read_pointed(struct policy *policy, const struct node *path, const char *file)
 {
-	CLEANUP_FREE char *copy = strdup(source), *whole = NULL;
+	CLEANUP_FREE char *copy = strdup(file), *whole = NULL;
 	struct error why = { 0 };
 
 	if (*path->text == '/')
@@ -80,7 +79,7 @@ static void read_pointed(struct policy *policy, const struct node *path, const c
 	policy->pointed = false;
 }
 
-static void read_plugin(struct policy *policy, const struct node *plugin, const char *source)
+static void read_plugin(struct policy *policy, const struct node *plugin, const char *file)
 {
 	const struct node *path = node_member(plugin, "path"), *inside = node_member(plugin, "configuration");
 
@@ -89,24 +88,24 @@ static void read_plugin(struct policy *policy, const struct node *plugin, const 
 	if (path && inside)
 		problem_node(&policy->problems, inside, "the plugin has both a path and a configuration");
 	else if (inside)
-		read_document(policy, inside, source);
+		read_document(policy, inside, file);
 	else if (path)
-		read_pointed(policy, path, source);
+		read_pointed(policy, path, file);
 	else
 		problem_node(&policy->problems, plugin, "path or configuration is missing");
 }
 
-static void read_admission(struct policy *policy, const struct node *document, const char *source)
+static void read_admission(struct policy *policy, const struct node *document, const char *file)
 {
 	const struct node *plugins = node_member(document, "plugins");
 
 	for (size_t i = 0; plugins && i < plugins->n; i++)
-		read_plugin(policy, plugins->items[i], source);
+		read_plugin(policy, plugins->items[i], file);
 }
 
 /* --- documents */
 
-static void read_document(struct policy *policy, const struct node *node, const char *source)
+static void read_document(struct policy *policy, const struct node *node, const char *file)
 {
 	size_t errors = policy->problems.errors;
 	const struct policy_kind *kind;
@@ -114,7 +113,7 @@ static void read_document(struct policy *policy, const struct node *node, const 
 	if (policy->full)
 		return;
 	if (is_list(node)) {
-		read_list(policy, node, source);
+		read_list(policy, node, file);
 		return;
 	}
 	kind = policy_kind_of(node, &policy->problems);
@@ -124,9 +123,9 @@ static void read_document(struct policy *policy, const struct node *node, const 
 	if (policy->problems.errors > errors)
 		return;
 	if (kind->type == POLICY_ADMISSION)
-		read_admission(policy, node, source);
+		read_admission(policy, node, file);
 	else
-		add_object(policy, kind, node, source);
+		add_object(policy, kind, node, file);
 }
 
 int policy_read_text(struct policy *policy, const struct policy_file *file, const char *text, size_t length,
@@ -140,6 +139,6 @@ int policy_read_text(struct policy *policy, const struct policy_file *file, cons
 	if (documents_read(file->path, text, length, &policy->documents, &policy->problems))
 		return error_set(err, -ENOMEM, "%s: out of memory", file->path);
 	for (size_t i = first, end = policy->documents.n; i < end; i++)
-		read_document(policy, policy->documents.items[i], file->source);
+		read_document(policy, policy->documents.items[i], file->name);
 	return 0;
 }

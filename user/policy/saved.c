@@ -30,19 +30,19 @@ static int check_document(json_t *document, struct error *err)
 
 int policy_object_check(json_t *object, struct error *err)
 {
-	static const char *const members[] = { "source", "followed", "document", NULL };
+	static const char *const members[] = { "file", "followed", "document", NULL };
 	const char *name;
 	int ret = members_check(object, "an object", members, err);
 	struct error why;
 
 	if (ret)
 		return ret;
-	if (!policy_object_source(object) || !policy_document_kind(policy_object_document(object), &name))
-		return error_set(err, -EINVAL, "an object has a source and a document of a known kind");
+	if (!policy_object_file(object) || !policy_document_kind(policy_object_document(object), &name))
+		return error_set(err, -EINVAL, "an object has a file and a document of a known kind");
 	if (json_object_get(object, "followed") && !policy_object_followed(object))
 		return error_set(err, -EINVAL, "followed: must be a text");
 	ret = check_document(policy_object_document(object), &why);
-	return ret ? error_set(err, ret, "%s: %s", policy_object_source(object), why.text) : 0;
+	return ret ? error_set(err, ret, "%s: %s", policy_object_file(object), why.text) : 0;
 }
 
 static int check_twice(json_t *objects, size_t i, struct error *err)

@@ -28,7 +28,7 @@ struct making {
 	const struct server *server; /* as it was */
 	json_t *json;		     /* as it will be, but for limits */
 	struct server *made;	     /* of which there are only the limits yet */
-	json_t *sources;	     /* {"priority level NAME": file} */
+	json_t *files;		     /* {"priority level NAME": file} */
 };
 
 /* --- limits */
@@ -39,7 +39,7 @@ static int keep_limits(struct making *m, struct error *err)
 	for (size_t i = 0; i < m->server->n_limits; i++) {
 		CLEANUP_LIMIT struct limit limit = { 0 };
 
-		if (m->server->limits[i].source)
+		if (m->server->limits[i].file)
 			continue;
 		if (limit_copy(&m->server->limits[i], &limit) || server_limit_add(m->made, &limit))
 			return error_set(err, -ENOMEM, "out of memory");
@@ -55,7 +55,7 @@ static bool same_buckets(const struct limit *a, const struct limit *b)
 }
 
 /* The caller clears *limit, on failure too. */
-static int limit_read(const struct making *m, json_t *given, const char *source, struct limit *limit, struct error *err)
+static int limit_read(const struct making *m, json_t *given, const char *file, struct limit *limit, struct error *err)
 {
 	const struct limit *before;
 	int ret = limit_from_json(given, limit, err);
@@ -65,30 +65,30 @@ static int limit_read(const struct making *m, json_t *given, const char *source,
 	before = server_limit(m->server, limit->name);
 	if (before && before->number && same_buckets(before, limit))
 		limit->number = before->number;
-	free(limit->source);
-	limit->source = strdup(source);
-	return limit->source ? limit_check_amounts(limit, err) : error_set(err, -ENOMEM, "out of memory");
+	free(limit->file);
+	limit->file = strdup(file);
+	return limit->file ? limit_check_amounts(limit, err) : error_set(err, -ENOMEM, "out of memory");
 }
 
-/* One name from two places is one limit only if both say the same. */
-static int add_limit(struct making *m, json_t *given, const char *source, struct error *err)
+/* One name that is said twice is one limit only if both say the same. */
+static int add_limit(struct making *m, json_t *given, const char *file, struct error *err)
 {
 	CLEANUP_LIMIT struct limit limit = { 0 };
 	struct limit *there;
-	int ret = limit_read(m, given, source, &limit, err);
+	int ret = limit_read(m, given, file, &limit, err);
 
 	if (ret)
 		return ret;
 	there = server_limit(m->made, limit.name);
-	if (there && there->source)
+	if (there && there->file)
 		return error_set(err, -EEXIST, "limit \"%s\" of server \"%s\" is in %s and in %s", limit.name,
-				 m->server->name, there->source, source);
+				 m->server->name, there->file, file);
 	if (there && !limit_equal(there, &limit))
 		return error_set(
 			err, -EEXIST,
 			"limit \"%s\" of server \"%s\" was set on the command line and differs from %s: delete it first "
 			"(weir limit delete %s)",
-			limit.name, m->server->name, source, limit.name);
+			limit.name, m->server->name, file, limit.name);
 	if (there)
 		server_limit_remove(m->made, there);
 	if (server_limit_add(m->made, &limit))
@@ -97,14 +97,14 @@ static int add_limit(struct making *m, json_t *given, const char *source, struct
 	return 0;
 }
 
-static int add_limits(struct making *m, json_t *given, const char *source, struct error *err)
+static int add_limits(struct making *m, json_t *given, const char *file, struct error *err)
 {
 	json_t *limit;
 	size_t i;
 	int ret = 0;
 
 	json_array_foreach (given, i, limit)
-		ret = ret ?: add_limit(m, limit, source, err);
+		ret = ret ?: add_limit(m, limit, file, err);
 	return ret;
 }
 
@@ -137,7 +137,7 @@ static int add_exemption(json_t *exempt, json_t *given, struct error *err)
 }
 
 /* Takes over the item, which has a name that no other of the list may have. */
-static int add_named(struct making *m, const char *list, const char *what, json_t *item, const char *source,
+static int add_named(struct making *m, const char *list, const char *what, json_t *item, const char *file,
 		     struct error *err)
 {
 	CLEANUP_JSON json_t *owned = item;
@@ -145,25 +145,25 @@ static int add_named(struct making *m, const char *list, const char *what, json_
 	char key[SLOT_NAME_SIZE + 32];
 
 	snprintf(key, sizeof(key), "%s %s", what, name);
-	other = json_string_value(json_object_get(m->sources, key));
+	other = json_string_value(json_object_get(m->files, key));
 	if (other)
 		return error_set(err, -EEXIST, "%s of server \"%s\" is in %s and in %s", key, m->server->name, other,
-				 source);
-	json_object_set_new(m->sources, key, json_string(source));
+				 file);
+	json_object_set_new(m->files, key, json_string(file));
 	return json_array_append(json_object_get(m->json, list), item);
 }
 
-static int add_level(struct making *m, json_t *level, const char *source, struct error *err)
+static int add_level(struct making *m, json_t *level, const char *file, struct error *err)
 {
-	return add_named(m, "priority_levels", "priority level", level, source, err);
+	return add_named(m, "priority_levels", "priority level", level, file, err);
 }
 
-static int add_schema(struct making *m, json_t *schema, const char *source, struct error *err)
+static int add_schema(struct making *m, json_t *schema, const char *file, struct error *err)
 {
-	return add_named(m, "flow_schemas", "flow schema", schema, source, err);
+	return add_named(m, "flow_schemas", "flow schema", schema, file, err);
 }
 
-static int add_max_in_flight(struct making *m, json_t *given, const char *source, struct error *err)
+static int add_max_in_flight(struct making *m, json_t *given, const char *file, struct error *err)
 {
 	static const char *const keys[] = { "mutating", "read_only" };
 	int ret = 0;
@@ -173,12 +173,12 @@ static int add_max_in_flight(struct making *m, json_t *given, const char *source
 		CLEANUP_JSON json_t *limit = seats ? max_in_flight_limit(read_only, seats) : NULL;
 
 		if (limit)
-			ret = add_limit(m, limit, source, err);
+			ret = add_limit(m, limit, file, err);
 	}
 	return ret;
 }
 
-static int add_throttle(struct making *m, json_t *document, const char *source, struct error *err)
+static int add_throttle(struct making *m, json_t *document, const char *file, struct error *err)
 {
 	CLEANUP_JSON json_t *spec = policy_own_names(json_object_get(document, "spec"));
 	CLEANUP_JSON json_t *exempt = json_deep_copy(json_object_get(m->json, "exempt"));
@@ -191,33 +191,33 @@ static int add_throttle(struct making *m, json_t *document, const char *source, 
 	json_array_foreach (json_object_get(spec, "exempt"), i, item)
 		ret = ret ?: add_exemption(exempt, item, err);
 	json_array_foreach (json_object_get(spec, "priority_levels"), i, item)
-		ret = ret ?: add_level(m, json_copy(item), source, err); /* it gets a number */
+		ret = ret ?: add_level(m, json_copy(item), file, err); /* it gets a number */
 	json_array_foreach (json_object_get(spec, "flow_schemas"), i, item)
-		ret = ret ?: add_schema(m, json_incref(item), source, err);
-	return ret										 ?:
-		       add_max_in_flight(m, json_object_get(spec, "max_in_flight"), source, err) ?:
-		       add_limits(m, json_object_get(spec, "limits"), source, err);
+		ret = ret ?: add_schema(m, json_incref(item), file, err);
+	return ret									       ?:
+		       add_max_in_flight(m, json_object_get(spec, "max_in_flight"), file, err) ?:
+		       add_limits(m, json_object_get(spec, "limits"), file, err);
 }
 
 static int add_object(struct making *m, json_t *object, struct error *err)
 {
 	json_t *document = policy_object_document(object);
-	const char *source = policy_object_source(object), *name;
+	const char *file = policy_object_file(object), *name;
 	const struct policy_kind *kind = policy_document_kind(document, &name);
 	CLEANUP_JSON json_t *limits = NULL;
 
-	if (!kind || !source)
-		return error_set(err, -EINVAL, "policy: an object must have a source and a document of a known kind");
+	if (!kind || !file)
+		return error_set(err, -EINVAL, "policy: an object must have a file and a document of a known kind");
 	switch (kind->type) {
 	case POLICY_THROTTLE:
-		return add_throttle(m, document, source, err);
+		return add_throttle(m, document, file, err);
 	case POLICY_EVENT_RATE_LIMIT:
 		limits = policy_events_limits(document);
-		return add_limits(m, limits, source, err);
+		return add_limits(m, limits, file, err);
 	case POLICY_FLOW_SCHEMA:
-		return add_schema(m, policy_flow_schema(document), source, err);
+		return add_schema(m, policy_flow_schema(document), file, err);
 	case POLICY_PRIORITY_LEVEL:
-		return add_level(m, policy_level(document), source, err);
+		return add_level(m, policy_level(document), file, err);
 	case POLICY_ADMISSION:
 		break;
 	}
@@ -284,9 +284,9 @@ static void move_limits(struct server *from, struct server *to)
 int policy_server(const struct server *server, json_t *objects, struct server **out, struct error *err)
 {
 	CLEANUP_JSON json_t *base = policy_base(server), *json = policy_bare(server, base, objects);
-	CLEANUP_JSON json_t *sources = json_object();
+	CLEANUP_JSON json_t *files = json_object();
 	CLEANUP_SERVER struct server *limits = calloc(1, sizeof(*limits)), *made = NULL;
-	struct making m = { server, json, limits, sources };
+	struct making m = { server, json, limits, files };
 	int ret = limits ? add_objects(&m, objects, err) : error_set(err, -ENOMEM, "out of memory");
 
 	ret = ret ?: server_from_json(json, &made, err);

@@ -163,7 +163,7 @@ int policy_pause(struct server *server, bool paused, struct error *err)
 
 	if (!paused && json_is_true(json_object_get(spec, "paused")))
 		return error_set(err, -EBUSY, "server \"%s\" is paused by %s: change it there", server->name,
-				 policy_object_source(throttle));
+				 policy_object_file(throttle));
 	base_set(server, "paused", paused);
 	server->paused = paused;
 	return 0;
@@ -177,7 +177,7 @@ int policy_dry_run(struct server *server, bool dry_run, struct error *err)
 
 	if (said && json_is_true(said) != dry_run)
 		return error_set(err, -EBUSY, "server \"%s\": %s says dryRun: %s: change it there", server->name,
-				 policy_object_source(throttle), dry_run ? "false" : "true");
+				 policy_object_file(throttle), dry_run ? "false" : "true");
 	base_set(server, "dry_run", dry_run);
 	server->dry_run = dry_run;
 	return 0;

@@ -157,6 +157,7 @@ static int state_from_json(json_t *json, struct state *state, struct error *err)
 		return error_set(err, -EINVAL, "\"servers\" is not an object");
 	if (version != STATE_VERSION)
 		state_upgrade(servers);
+	state_name_files(servers);
 	json_object_foreach (servers, slot, server) {
 		ret = place_server(state, slot, server, err);
 		if (ret)

@@ -32,5 +32,7 @@ struct server *server_persisted(struct server *server, struct server **made);
 
 /* Turns the servers of a file of the version before into those of this one. */
 void state_upgrade(json_t *servers);
+/* Reads what earlier agents of this version called `source` as the file that limits and objects are from. */
+void state_name_files(json_t *servers);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * state.json of version 1, as a machine may still have it: a server's limits were a flat list of {type, subject, qps, burst,
- * keys}, where a subject of null was the default.
+ * What earlier agents have left in state.json. In version 1 a server's limits were a flat list of {type, subject, qps, burst,
+ * keys}, where a subject of null was the default. In version 2 the file that limits and objects are from was once `source`.
  */
 #include "base/json_list.h"
 #include "saved/saved.h"
@@ -59,4 +59,30 @@ void state_upgrade(json_t *servers)
 
 	json_object_foreach (servers, slot, server)
 		upgrade_server(server);
+}
+
+/* Where there is a file as well, it stays for the reader, who takes no member that he does not know. */
+static void name_files(json_t *items)
+{
+	json_t *item, *source;
+	size_t i;
+
+	json_array_foreach (items, i, item) {
+		source = json_object_get(item, "source");
+		if (!source || json_object_get(item, "file"))
+			continue;
+		json_object_set(item, "file", source);
+		json_object_del(item, "source");
+	}
+}
+
+void state_name_files(json_t *servers)
+{
+	const char *slot;
+	json_t *server;
+
+	json_object_foreach (servers, slot, server) {
+		name_files(json_object_get(server, "limits"));
+		name_files(json_object_get(json_object_get(server, "policy"), "objects"));
+	}
 }
