@@ -188,7 +188,7 @@ static void settings_of(const char *json, struct identity_settings *settings)
 	assert_int_equal(identity_settings_from_json(object, settings, NULL), 0);
 }
 
-/* Explicit groups, those that follow from the source and from the name. */
+/* Explicit groups, and those that follow from how a user is identified and from his name. */
 static void test_groups_of_principals(void **state)
 {
 	static const char *const users[] = { "a", "system:serviceaccount:dev:b", "system:serviceaccount:prod:b",

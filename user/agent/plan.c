@@ -168,7 +168,7 @@ int plan_target(struct plan *plan, const struct state *state, json_t *object, co
 
 	if (!kind || !policy_object_file(object))
 		return error_set(err, -EINVAL, "bad arguments: an object has a file and a document of a known kind");
-	if ((kind->type == POLICY_THROTTLE) != throttles)
+	if ((kind->id == POLICY_THROTTLE) != throttles)
 		return 0;
 	if (throttles)
 		return server_of_throttle(plan, state, policy_object_document(object), name, out, err);
@@ -322,7 +322,7 @@ static int delete_object(struct plan *plan, const struct state *state, json_t *o
 
 	if (!kind)
 		return error_set(err, -EINVAL, "bad arguments: an object has a document of a known kind");
-	if (kind->type == POLICY_THROTTLE)
+	if (kind->id == POLICY_THROTTLE)
 		server = name;
 	slot = server ? state_find(state, server) : 0;
 	if (slot < 0 || (server && state->servers[slot]->draining))
@@ -338,7 +338,7 @@ static int delete_object(struct plan *plan, const struct state *state, json_t *o
 		return ret;
 	json_array_remove(p->objects, place);
 	json_array_append(plan->given, object);
-	if (kind->type == POLICY_THROTTLE)
+	if (kind->id == POLICY_THROTTLE)
 		p->ends = policy_attached(state->servers[p->slot]);
 	return 0;
 }

@@ -35,7 +35,7 @@ static bool is_changed(const struct planned *p, json_t *before, json_t *after)
 	const char *name;
 	const struct policy_kind *kind = policy_document_kind(after, &name);
 
-	return !json_equal(before, after) || (p->overrides_change && kind->type == POLICY_THROTTLE);
+	return !json_equal(before, after) || (p->overrides_change && kind->id == POLICY_THROTTLE);
 }
 
 /* A Throttle that is deleted leaves one behind: of the server's own settings, and of what commands have set. */

@@ -24,7 +24,7 @@ static const char *only_throttle(const struct policy *policy)
 	const char *name = NULL;
 
 	for (size_t i = 0; i < policy->n; i++) {
-		if (policy->objects[i].kind->type != POLICY_THROTTLE)
+		if (policy->objects[i].kind->id != POLICY_THROTTLE)
 			continue;
 		if (name)
 			return NULL;

@@ -262,9 +262,9 @@ void policy_flow_warn(const struct policy_object *objects, size_t n, struct prob
 	struct missing queues = { 0 }, loans = { 0 };
 
 	for (size_t i = 0; i < n; i++) {
-		if (objects[i].kind->type == POLICY_FLOW_SCHEMA)
+		if (objects[i].kind->id == POLICY_FLOW_SCHEMA)
 			warn_schema(&objects[i], problems);
-		if (objects[i].kind->type != POLICY_PRIORITY_LEVEL)
+		if (objects[i].kind->id != POLICY_PRIORITY_LEVEL)
 			continue;
 		miss_queues(&objects[i], &queues);
 		miss_loans(&objects[i], &loans);

@@ -5,7 +5,7 @@
 
 #include "policy/shape.h"
 
-enum policy_type {
+enum policy_kind_id {
 	POLICY_THROTTLE,	 /* a server and its limits */
 	POLICY_EVENT_RATE_LIMIT, /* the configuration of Kubernetes' admission plugin */
 	POLICY_FLOW_SCHEMA,
@@ -14,7 +14,7 @@ enum policy_type {
 };
 
 struct policy_kind {
-	enum policy_type type;
+	enum policy_kind_id id;
 	const char *kind;
 	const char *const *versions; /* of the API; NULL behind them */
 	const struct shape *shape;

@@ -37,12 +37,12 @@ size_t policy_object_place(json_t *objects, json_t *document)
 	return json_array_size(objects);
 }
 
-bool policy_object_is(json_t *object, enum policy_type type)
+bool policy_object_is(json_t *object, enum policy_kind_id id)
 {
 	const char *name;
 	const struct policy_kind *kind = policy_document_kind(policy_object_document(object), &name);
 
-	return kind && kind->type == type;
+	return kind && kind->id == id;
 }
 
 void policy_object_label(json_t *object, char label[static POLICY_LABEL])

@@ -13,7 +13,7 @@ json_t *policy_object_document(json_t *object);
 const char *policy_object_file(json_t *object);
 const char *policy_object_followed(json_t *object);
 
-bool policy_object_is(json_t *object, enum policy_type type);
+bool policy_object_is(json_t *object, enum policy_kind_id id);
 /* Of an object of a known kind. */
 void policy_object_label(json_t *object, char label[static POLICY_LABEL]);
 

@@ -29,7 +29,7 @@ void policy_clear(struct policy *policy)
 
 void policy_label(const struct policy_kind *kind, const char *name, char label[static POLICY_LABEL])
 {
-	snprintf(label, POLICY_LABEL, "%s%s%s", kind->type == POLICY_EVENT_RATE_LIMIT ? "EventRateLimit" : kind->kind,
+	snprintf(label, POLICY_LABEL, "%s%s%s", kind->id == POLICY_EVENT_RATE_LIMIT ? "EventRateLimit" : kind->kind,
 		 *name ? " " : "", name);
 }
 
@@ -39,9 +39,9 @@ const struct policy_kind *policy_document_kind(json_t *document, const char **na
 	const char *named = json_string_value(json_object_get(json_object_get(document, "metadata"), "name"));
 
 	for (const struct policy_kind *kind = policy_kinds; word && kind->kind; kind++) {
-		bool has_name = kind->type != POLICY_EVENT_RATE_LIMIT;
+		bool has_name = kind->id != POLICY_EVENT_RATE_LIMIT;
 
-		if (strcmp(kind->kind, word) != 0 || kind->type == POLICY_ADMISSION || (has_name && !named))
+		if (strcmp(kind->kind, word) != 0 || kind->id == POLICY_ADMISSION || (has_name && !named))
 			continue;
 		*name = has_name ? named : "";
 		return kind;
@@ -85,9 +85,9 @@ static bool is_level(const struct policy_object *object, const char *name)
 {
 	json_t *spec = json_object_get(object->document, "spec");
 
-	if (object->kind->type == POLICY_PRIORITY_LEVEL)
+	if (object->kind->id == POLICY_PRIORITY_LEVEL)
 		return strcmp(object->name, name) == 0;
-	return object->kind->type == POLICY_THROTTLE && list_named(json_object_get(spec, "priorityLevels"), name);
+	return object->kind->id == POLICY_THROTTLE && list_named(json_object_get(spec, "priorityLevels"), name);
 }
 
 static bool has_level(const struct policy *policy, const char *name)
@@ -171,7 +171,7 @@ int policy_throttle_server(const struct policy *policy, const struct policy_obje
 		const struct policy_object *object = &policy->objects[i];
 
 		/* cppcheck-suppress nullPointerRedundantCheck ; an address in an array is never that of no throttle */
-		if (object->kind->type == POLICY_THROTTLE && object != throttle)
+		if (object->kind->id == POLICY_THROTTLE && object != throttle)
 			continue;
 		json_array_append_new(objects,
 				      json_pack("{s:s, s:O}", "file", object->file, "document", object->document));
@@ -185,7 +185,7 @@ int policy_throttle_server(const struct policy *policy, const struct policy_obje
 static const struct node *first_node(const struct policy *policy)
 {
 	for (size_t i = 0; i < policy->n; i++)
-		if (policy->objects[i].kind->type != POLICY_THROTTLE)
+		if (policy->objects[i].kind->id != POLICY_THROTTLE)
 			return policy->objects[i].node;
 	return NULL;
 }
@@ -216,10 +216,10 @@ void policy_check(struct policy *policy)
 	check_twice(policy);
 	policy_flow_warn(policy->objects, policy->n, &policy->problems);
 	for (size_t i = 0; i < policy->n; i++)
-		if (policy->objects[i].kind->type == POLICY_FLOW_SCHEMA)
+		if (policy->objects[i].kind->id == POLICY_FLOW_SCHEMA)
 			check_level(policy, &policy->objects[i], &complete);
 	for (size_t i = 0; i < policy->n && complete && !policy->problems.errors; i++) {
-		if (policy->objects[i].kind->type != POLICY_THROTTLE)
+		if (policy->objects[i].kind->id != POLICY_THROTTLE)
 			continue;
 		check_together(policy, &policy->objects[i]);
 		throttles = true;

@@ -122,7 +122,7 @@ static void read_document(struct policy *policy, const struct node *node, const 
 	shape_check(kind->shape, node, &policy->problems);
 	if (policy->problems.errors > errors)
 		return;
-	if (kind->type == POLICY_ADMISSION)
+	if (kind->id == POLICY_ADMISSION)
 		read_admission(policy, node, file);
 	else
 		add_object(policy, kind, node, file);

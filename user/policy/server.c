@@ -208,7 +208,7 @@ static int add_object(struct making *m, json_t *object, struct error *err)
 
 	if (!kind || !file)
 		return error_set(err, -EINVAL, "policy: an object must have a file and a document of a known kind");
-	switch (kind->type) {
+	switch (kind->id) {
 	case POLICY_THROTTLE:
 		return add_throttle(m, document, file, err);
 	case POLICY_EVENT_RATE_LIMIT:

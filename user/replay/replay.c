@@ -32,7 +32,7 @@ static int put_servers(struct replay *replay, const struct policy *policy, struc
 	int ret = 0;
 
 	for (size_t i = 0; i < policy->n && !ret; i++)
-		if (policy->objects[i].kind->type == POLICY_THROTTLE)
+		if (policy->objects[i].kind->id == POLICY_THROTTLE)
 			ret = put_server(replay, policy, &policy->objects[i], err);
 	if (!ret && !replay->n_servers)
 		return error_set(err, -EINVAL,
