@@ -7,6 +7,7 @@
 
 #include "admission.h"
 #include "badge.h"
+#include "route.h"
 #include "track.h"
 
 /* Where connections are limited none begins in pieces: nobody's handshake has any. */
@@ -32,10 +33,12 @@ __noinline int ingress_fragment(struct __sk_buff *skb, __u32 end)
 
 	if (!w)
 		return TC_ACT_UNSPEC;
-	count(w->server, WEIR_FRAGMENT);
-	badge_unread(skb);
 	flow_set(&w->packet, true);
 	c = bpf_map_lookup_elem(&conns, &w->packet.flow);
+	if (!c && packet_goes_on(skb, HOOK_INGRESS))
+		return TC_ACT_UNSPEC;
+	count(w->server, WEIR_FRAGMENT);
+	badge_unread(skb);
 	if (!c)
 		return fragment_opens(skb, w) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 	socket_ask(skb, HOOK_INGRESS);

@@ -13,6 +13,7 @@
 #include "passing.h"
 #include "refuse.h"
 #include "reject.h"
+#include "route.h"
 #include "settings.h"
 #include "signature.h"
 #include "strip.h"
@@ -245,11 +246,13 @@ static __always_inline int ingress_segment(struct __sk_buff *skb, struct work *w
 	struct weir_conn *c;
 	int verdict;
 
+	flow_set(p, true);
+	c = bpf_map_lookup_elem(&conns, &p->flow);
+	if (!c && packet_goes_on(skb, HOOK_INGRESS))
+		return TC_ACT_UNSPEC;
 	signature_recognise(p);
 	if ((p->segment.flags & WEIR_TCP_URG) && !p->signature && remove_urgent(skb, w))
 		return TC_ACT_SHOT;
-	flow_set(p, true);
-	c = bpf_map_lookup_elem(&conns, &p->flow);
 	if (!c || (p->segment.flags & WEIR_TCP_SYN) || c->dying || weir_conn_ended(c) || weir_conn_may_end(c)) {
 		c = ingress_new(skb, w, c, &verdict);
 		if (!c)
@@ -279,6 +282,7 @@ int weir_ingress(struct __sk_buff *skb)
 	if (!w || has_own_device(skb) || (skb->pkt_type != PACKET_HOST && skb->pkt_type != PACKET_OTHERHOST))
 		return TC_ACT_UNSPEC;
 	p = &w->packet;
+	p->ifindex = skb->ifindex;
 	if (!packet_parse_ip(skb, p, skb->protocol, ETHERNET_BYTES, &end)) {
 		if (has_inner_tag(skb))
 			badge_unread(skb);

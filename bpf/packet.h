@@ -31,6 +31,7 @@ struct packet {
 	__u32 l4;					   /* offsets from the start of the frame */
 	__u32 payload;
 	__u32 sack_at; /* of the first SACK block; 0: none */
+	__u32 ifindex; /* of the device that takes it in */
 	__u8 ipv6;
 	__u8 plain_ip; /* no IP options or extension headers: the TCP header stands where a reply's will */
 	__u8 tos;

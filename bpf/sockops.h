@@ -8,11 +8,10 @@
 #define WEIR_BPF_SOCKOPS_H
 
 #include "admitted.h"
+#include "route.h"
 #include "track.h"
 #include "turns.h"
 
-#define FAMILY_INET 2
-#define FAMILY_INET6 10
 #define STATE_CLOSE 7
 #define STATE_CLOSING 11
 #define GO_ON 1 /* with the next program; what the kernel asks for is not answered */

@@ -12,6 +12,7 @@
 #include "checksum.h"
 #include "frame_parse.h"
 #include "listen.h"
+#include "route.h"
 #include "settings.h"
 
 /* Which frames are for a device of this namespace: the agent keeps it. */
@@ -23,11 +24,12 @@ struct {
 	__type(value, struct weir_device);
 } devices SEC(".maps");
 
-static __always_inline bool frame_is_ours(const struct frame_start *f)
+static __always_inline bool frame_is_ours(const struct frame_start *f, struct packet *p)
 {
 	const struct weir_device *d = bpf_map_lookup_elem(&devices, &f->device);
 	bool same = d;
 
+	p->ifindex = d ? d->ifindex : 0;
 #pragma GCC unroll 6
 	for (int i = 0; i < 6; i++)
 		same = same && d->address[i] == f->dest[i];
@@ -49,7 +51,7 @@ static __always_inline bool syn_begins(struct xdp_md *ctx, struct work *w)
 static __always_inline int xdp_syn(struct xdp_md *ctx, struct work *w, __u32 l3)
 {
 	if (!admission_matters(w) || !syn_begins(ctx, w) || !frame_checksums_are_right(ctx, w, l3) ||
-	    admission_of_syn(w) != WEIR_ADMISSION_DROPPED)
+	    admission_of_syn(w) != WEIR_ADMISSION_DROPPED || packet_goes_on(ctx, HOOK_XDP))
 		return XDP_PASS;
 	admission_refused_syn(w, WEIR_ADMISSION_DROPPED);
 	count(w->server, WEIR_XDP_DROPPED);
@@ -109,9 +111,9 @@ static __always_inline int xdp_frame(struct xdp_md *ctx)
 	    !packet_parse_ports(ctx, p) || !server_listens(p->dest, p->dest_port, &w->server) || p->fragment)
 		return XDP_PASS;
 	if (!packet_parse_tcp(ctx, p, end) || !weir_segment_asks(&p->segment) || !server_is_attached(w) ||
-	    !frame_is_ours(&start))
+	    !frame_is_ours(&start, p))
 		return XDP_PASS;
-	if (sender_is_boxed(w)) {
+	if (sender_is_boxed(w) && !packet_goes_on(ctx, HOOK_XDP)) {
 		count(w->server, WEIR_BOXED);
 		return XDP_DROP;
 	}

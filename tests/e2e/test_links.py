@@ -8,6 +8,7 @@ from lib import netns
 from lib.netns import Place
 from lib.process import eventually
 from lib.weir import Weir
+from test_admission import connect
 
 
 pytestmark = pytest.mark.together
@@ -75,16 +76,19 @@ def test_only_the_named_interface(world):
 
 
 @pytest.mark.alone
-def test_routed_past(world):
-    """A router that happens to run a server on the same port."""
+@pytest.mark.parametrize("xdp", ["off", "generic"])
+@pytest.mark.parametrize("address", ["its own address", "any address"])
+def test_routed_past(world, address, xdp):
+    """A router that happens to run a server on the same port, on its own address or on any: what goes to others is theirs."""
     client_ns, router_ns, server_ns = (world.namespace(role) for role in "crs")
     near = netns.add_veth(router_ns, client_ns, 4, 1, "eth1")
     far = netns.add_veth(server_ns, router_ns, 4, 2, "eth2")
     client_ns.ip("route", "add", "default", "via", near[0])
     server_ns.ip("route", "add", "default", "via", far[1])
     router_ns.run("sysctl", "-q", "net.ipv4.ip_forward=1")
-    own = world.site(Place(router_ns, client_ns, *near))
-    own.attach()
+    own = world.site(Place(router_ns, client_ns, *near), world.echo(Place(router_ns, router_ns, "0.0.0.0", "0.0.0.0"))
+                     if address == "any address" else None)
+    own.attach("--xdp", xdp)
     own.limit("user", burst=2)
     passing = Place(server_ns, client_ns, far[0], near[1])
     beyond = world.site(passing, world.echo(passing, own.server.port))
@@ -92,6 +96,10 @@ def test_routed_past(world):
     check_once(own)
     own.check(passed=2, shed=3, exempt=1)
     assert beyond.server.served() == 6
+    own.weir("limit", "set", "nobody", "--key", "total", "--connections", "--deny")
+    assert beyond.client().get("/new") == 200
+    assert own.packets("xdp_dropped") == 0 and "dropped" not in own.status()["connection_attempts"]
+    assert connect(own) == "timeout" and own.status()["connection_attempts"]["dropped"] > 0
 
 
 @pytest.mark.alone

@@ -78,7 +78,7 @@ static int entry_put(int map, struct entries *entries, const struct device *belo
 		     const struct device *device)
 {
 	struct weir_device_key key = { .ifindex = below->ifindex, .tags = tags };
-	struct weir_device value = { 0 };
+	struct weir_device value = { .ifindex = device->ifindex };
 
 	memcpy(value.address, device->address, sizeof(value.address));
 	entries->keys[entries->n++] = key;

@@ -110,8 +110,8 @@ struct weir_listener {
 WEIR_ASSERT_SIZE(struct weir_listener, 24);
 
 /*
- * Frames that are for this namespace: what XDP sees of a device, with a frame's VLAN tags, and the address of the device that
- * takes them: that device, or one for VLANs on top of it.
+ * Frames that are for this namespace: what XDP sees of a device, with a frame's VLAN tags, and the address and number of the
+ * device that takes them: that device, or one for VLANs on top of it.
  */
 #define WEIR_DEVICE_TAGS 2
 #define WEIR_MAX_DEVICES 4096
@@ -126,8 +126,9 @@ struct weir_device_key {
 struct weir_device {
 	__u8 address[6];
 	__u8 pad[2];
+	__u32 ifindex;
 };
-WEIR_ASSERT_SIZE(struct weir_device, 8);
+WEIR_ASSERT_SIZE(struct weir_device, 12);
 
 /* Behind the tags of before comes one more. One without a VLAN is only a priority, and says nothing. */
 WEIR_INLINE __u32 weir_device_tags(__u32 tags, __u16 control, bool service)
