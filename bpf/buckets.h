@@ -138,12 +138,15 @@ static __always_inline void bucket_count_refused(const struct decision *d, const
 		add(limit_is_dry(d, terms) ? &bucket->watched : &bucket->shed, refused);
 }
 
-/* What is kept for limit n's subject; to who only looks, what a new one would get. */
+/* What is kept for limit n's subject; to who only looks, what a new one would get. Of the one that those share nothing is new. */
 static __always_inline struct weir_kept *kept_seen(struct decision *d, __u32 n, __u32 index)
 {
-	struct weir_kept *kept = kept_of(index, d->subjects[n]);
+	bool would_be_new = d->look && (d->nameless >> n & 1);
+	struct weir_kept *kept = NULL;
 
-	if (kept || !d->look || !(d->nameless >> n & 1))
+	if (!would_be_new || d->subjects[n] == WEIR_SUBJECT_OVERFLOW)
+		kept = kept_of(index, d->subjects[n]);
+	if (kept || !would_be_new)
 		return kept;
 	d->fresh = weir_kept_new(d->subjects[n]);
 	return &d->fresh;
@@ -152,9 +155,14 @@ static __always_inline struct weir_kept *kept_seen(struct decision *d, __u32 n, 
 /* One try: may one more subject of this limit get a bucket? WEIR_LOST_RACE: to be asked again. */
 static __always_inline int newcomer_admitted(struct decision *d, __u32 index)
 {
-	struct weir_bucket *allowance = bpf_map_lookup_elem(&newcomers, &index);
-	int copied = newcomers_copy(d), taken;
+	const struct weir_server *server = server_of(d->server);
+	struct weir_bucket *allowance;
+	int copied, taken;
 
+	if (!server || !server->newcomers.rates[0].burst)
+		return WEIR_TAKEN;
+	allowance = bpf_map_lookup_elem(&newcomers, &index);
+	copied = newcomers_copy(d);
 	if (copied == TERMS_TORN)
 		return WEIR_LOST_RACE;
 	if (!allowance || copied == TERMS_NONE || !d->newcomers.rates[0].burst)

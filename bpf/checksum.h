@@ -69,11 +69,24 @@ static long checksum_step(__u32 i, struct checksum_walk *walk)
 	return 0;
 }
 
+#define TCP_HEADER_MAX 60
+
+/* Of a header and nothing behind it. 0, which no right one has: it cannot be read. */
+static __always_inline __u16 header_sum(packet_context *ctx, struct work *w)
+{
+	__builtin_memset(w->head, 0, TCP_HEADER_MAX);
+	if (context_load(ctx, w->packet.l4, w->head, size_up_to(TCP_HEADER_MAX, w->packet.payload - w->packet.l4)))
+		return 0;
+	return sum_fold(segment_pseudo_sum(&w->packet) + sum_words(w->head, TCP_HEADER_MAX / 4));
+}
+
 /* The folded sum of the pseudo header and the TCP segment as it stands in the packet. */
 static __always_inline __u16 segment_sum(packet_context *ctx, struct work *w)
 {
 	struct checksum_walk walk = { .ctx = ctx, .work = w };
 
+	if (!w->packet.segment.len)
+		return header_sum(ctx, w);
 	w->sum = segment_pseudo_sum(&w->packet);
 	bpf_loop(CHECKSUM_STEPS, checksum_step, &walk, 0);
 	window_wipe(w);

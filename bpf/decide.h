@@ -149,7 +149,7 @@ __noinline int decide(struct decision *d)
 			each_limit(d, penalty_note);
 	}
 	d->retry_s = retry_after(d);
-	if (d->refused)
+	if (d->refused && !d->look)
 		decision_give_back(d);
 	return 0;
 }
