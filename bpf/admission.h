@@ -5,6 +5,7 @@
 
 #include "decide.h"
 #include "identify.h"
+#include "listen_queue.h"
 #include "names.h"
 #include "socket.h"
 #include "tally.h"
@@ -18,24 +19,12 @@ static __always_inline bool admission_matters(const struct work *w)
 	return (w->decision.traits & WEIR_SERVER_CONNECTIONS) && !(w->server_flags & WEIR_SERVER_PAUSED);
 }
 
-/* Would the listener answer a SYN with a cookie? As tcp_get_syncookie_mss() in the kernel says it. */
-static __always_inline bool listener_sends_cookies(struct bpf_sock *sk)
-{
-	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
-	__u32 cookies, waiting;
-
-	if (!tcp)
-		return false;
-	cookies = tcp->inet_conn.icsk_inet.sk.__sk_common.skc_net.net->ipv4.sysctl_tcp_syncookies;
-	waiting = tcp->inet_conn.icsk_accept_queue.qlen.counter;
-	return cookies == 2 || (cookies && waiting > tcp->inet_conn.icsk_inet.sk.sk_max_ack_backlog);
-}
-
-static __always_inline enum weir_admission_socket admission_socket(struct bpf_sock *sk)
+static __always_inline enum weir_admission_socket admission_socket(struct work *w, struct bpf_sock *sk)
 {
 	switch (sk->state) {
 	case STATE_LISTEN:
-		return listener_sends_cookies(sk) ? WEIR_SOCKET_COOKIES : WEIR_SOCKET_LISTENS;
+		listen_queue_read(&w->queue, sk);
+		return weir_queue_sends_cookies(&w->queue) ? WEIR_SOCKET_COOKIES : WEIR_SOCKET_LISTENS;
 	case STATE_TIME_WAIT:
 		return WEIR_SOCKET_ENDED;
 	case STATE_NEW_SYN_RECV:
@@ -45,7 +34,7 @@ static __always_inline enum weir_admission_socket admission_socket(struct bpf_so
 	}
 }
 
-/* What the kernel has for a SYN. */
+/* What the kernel has for a SYN; of a listener its queue is in w->queue. */
 __noinline int admission_ask_socket(packet_context *ctx, __u32 hook)
 {
 	struct work *w = work_of(hook);
@@ -57,7 +46,7 @@ __noinline int admission_ask_socket(packet_context *ctx, __u32 hook)
 	sk = socket_of(ctx, &w->packet);
 	if (!sk)
 		return WEIR_SOCKET_NONE;
-	said = admission_socket(sk);
+	said = admission_socket(w, sk);
 	bpf_sk_release(sk);
 	return said;
 }

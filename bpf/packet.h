@@ -15,6 +15,7 @@
 #define ETHERTYPE_VLAN 0x8100
 #define ETHERTYPE_SERVICE_VLAN 0x88a8
 #define ETHERNET_BYTES 14
+#define ETHERNET_ADDRESS_BYTES 6
 #define IPV4_BYTES 20
 #define IPV6_BYTES 40
 #define TCP_BYTES 20
@@ -43,7 +44,8 @@ struct packet {
 	__u8 signature;	 /* the kind of option that signs the segment; 0: none */
 	__u8 next;	 /* IPv6: what the header at l4 is */
 	__u8 mptcp, tfo; /* there are options of these */
-	__u8 pad[2];
+	__u8 answers;	 /* what XDP sends back to where it came from gets out */
+	__u8 pad;
 	__u64 unwanted; /* bit n: byte n of the options belongs to one that is taken off a SYN */
 	__u8 source[16] __attribute__((aligned(8))),
 		dest[16] __attribute__((aligned(8))); /* network order, IPv4 mapped */

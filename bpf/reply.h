@@ -7,55 +7,9 @@
 #define WEIR_BPF_REPLY_H
 
 #include "checksum_skb.h"
-#include "work.h"
+#include "write.h"
 
-#define REPLY_TTL 64
-#define IPV4_DONT_FRAGMENT 0x4000
 #define TEXT_SUM_BYTES 508 /* whole words; older kernels sum 512 bytes at once */
-
-static __always_inline void write_ethernet(struct work *w, bool to_client)
-{
-	const __u8 *e = w->packet.ethernet;
-
-	__builtin_memcpy(w->head, to_client ? e + 6 : e, 6);
-	__builtin_memcpy(w->head + 6, to_client ? e : e + 6, 6);
-	w->head[12] = e[12];
-	w->head[13] = e[13];
-}
-
-static __always_inline void write_ipv4(struct work *w, bool to_client, __u32 tcp_bytes)
-{
-	const struct packet *p = &w->packet;
-	struct ipv4_header ip = {
-		.version_ihl = 0x45,
-		.tos = p->tos & ~3,
-		.length = bpf_htons(IPV4_BYTES + tcp_bytes),
-		.id = p->ip_id,
-		.fragment = bpf_htons(IPV4_DONT_FRAGMENT),
-		.ttl = REPLY_TTL,
-		.protocol = TCP_PROTOCOL,
-	};
-
-	__builtin_memcpy(&ip.source, (to_client ? p->dest : p->source) + 12, 4);
-	__builtin_memcpy(&ip.dest, (to_client ? p->source : p->dest) + 12, 4);
-	ip.check = ~sum_fold(sum_words(&ip, sizeof(ip) / 4));
-	__builtin_memcpy(w->head + ETHERNET_BYTES, &ip, sizeof(ip));
-}
-
-static __always_inline void write_ipv6(struct work *w, bool to_client, __u32 tcp_bytes)
-{
-	const struct packet *p = &w->packet;
-	struct ipv6_header ip = {
-		.version_class_label = bpf_htonl(6U << 28 | (__u32)(p->tos & ~3) << 20),
-		.payload_length = bpf_htons(tcp_bytes),
-		.next_header = TCP_PROTOCOL,
-		.hop_limit = REPLY_TTL,
-	};
-
-	__builtin_memcpy(ip.source, to_client ? p->dest : p->source, 16);
-	__builtin_memcpy(ip.dest, to_client ? p->source : p->dest, 16);
-	__builtin_memcpy(w->head + ETHERNET_BYTES, &ip, sizeof(ip));
-}
 
 /* Of the first `text` bytes of w->text, behind which are zeros up to a whole word. */
 __noinline __u64 text_sum(struct work *w, __u32 text)

@@ -7,71 +7,10 @@
 #define WEIR_BPF_TABLE_H
 
 #include "badge.h"
-#include "identify.h"
+#include "holders.h"
 #include "seats.h"
-#include "work.h"
 
 #define GIVE_WAY_TRIES 8 /* ended entries may have gone meanwhile */
-
-static __always_inline struct weir_table *table_of_conns(void)
-{
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&table, &zero);
-}
-
-static __always_inline __u32 *holder_of(__u32 holder)
-{
-	__u32 index = holder - 1;
-
-	return holder ? bpf_map_lookup_elem(&holders, &index) : NULL;
-}
-
-static __always_inline void holder_release(__u32 holder)
-{
-	__u32 *held = holder_of(holder);
-
-	if (held)
-		__sync_fetch_and_add(held, -1);
-}
-
-/*
- * Whose share of the table the packet's connection is; 0: nobody's. Those that bring the connections of many have none. Two
- * addresses may have one place: nobody can choose that, for the hash is keyed.
- */
-__noinline int holder_find(__u32 hook)
-{
-	struct work *w = work_of(hook);
-	__u8 address[16];
-
-	if (!w || !(w->server_flags & WEIR_SERVER_FULL_KNOWN))
-		return 0;
-	find_peer(w);
-	if (bpf_map_lookup_elem(&proxies, &w->peer) || bpf_map_lookup_elem(&balancers, &w->peer))
-		return 0;
-	client_address(w, address);
-	return 1 + weir_subject_of_address(w->seed, WEIR_NAME_ADDRESS, address) % WEIR_HOLDERS;
-}
-
-static __always_inline bool holder_has_room(__u32 holder)
-{
-	const struct weir_table *t = table_of_conns();
-	const __u32 *held = holder_of(holder);
-
-	return !t || !held || *held < t->share;
-}
-
-/* Takes one of the share; false: all of it is taken. */
-static __always_inline bool holder_take(__u32 holder)
-{
-	const struct weir_table *t = table_of_conns();
-	__u32 *held = holder_of(holder);
-
-	if (!t || !held || __sync_fetch_and_add(held, 1) < t->share)
-		return true;
-	__sync_fetch_and_add(held, -1);
-	return false;
-}
 
 /*
  * Deletes the entry that was found with this id. By now there may be none of this flow, or that of another connection: the
@@ -183,7 +122,7 @@ __noinline int conn_add(__u32 hook)
 		return ADDED_NOT;
 	fresh = &w->fresh;
 	fresh->holder = holder_find(hook);
-	if (!holder_take(fresh->holder)) {
+	if (!holder_take(w, fresh->holder)) {
 		count(w->server, WEIR_CONN_OVER_SHARE);
 		return ADDED_NOT;
 	}

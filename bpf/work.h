@@ -3,6 +3,7 @@
 #ifndef WEIR_BPF_WORK_H
 #define WEIR_BPF_WORK_H
 
+#include "weir/admission/cookie.h"
 #include "weir/conn/explain.h"
 #include "weir/conn/hold.h"
 #include "weir/http/attributes.h"
@@ -75,6 +76,7 @@ struct work {
 	struct weir_response_reader response;
 	struct weir_hold_reader hold;
 	struct weir_socket socket;
+	struct weir_listen_queue queue;
 	struct weir_conn fresh;
 	struct weir_admitted admitted;
 	__u64 conn_id; /* of the packet's entry in the table, as it was found */

@@ -2,7 +2,8 @@
 /*
  * XDP: connections that tc would refuse end here, before the kernel has an skb of their SYN. A SYN only asks, here and
  * at tc alike: nothing is taken or kept, and what passes is asked again there. So is all that XDP cannot be sure of: fragments,
- * tags that lead to no device of this namespace, frames for another host. Whose SYN is to be answered by a RST, tc answers.
+ * tags that lead to no device of this namespace, frames for another host. Whose SYN is to be answered by a RST, tc answers. In a
+ * flood a SYN that would pass may be answered here, in the kernel's place (cookie.h).
  */
 #ifndef WEIR_BPF_XDP_H
 #define WEIR_BPF_XDP_H
@@ -10,6 +11,7 @@
 #include "admission.h"
 #include "box.h"
 #include "checksum.h"
+#include "cookie.h"
 #include "frame_parse.h"
 #include "listen.h"
 #include "route.h"
@@ -30,6 +32,7 @@ static __always_inline bool frame_is_ours(const struct frame_start *f, struct pa
 	bool same = d;
 
 	p->ifindex = d ? d->ifindex : 0;
+	p->answers = d ? d->answers : 0;
 #pragma GCC unroll 6
 	for (int i = 0; i < 6; i++)
 		same = same && d->address[i] == f->dest[i];
@@ -41,21 +44,35 @@ static __always_inline bool frame_checksums_are_right(struct xdp_md *ctx, struct
 	return ip_checksum_is_right(ctx, w, l3) && (checksum_is_begun(&w->packet) || segment_sum(ctx, w) == 0xffff);
 }
 
-/* Would the kernel begin a connection by it? Only then tc asks the limits. */
-static __always_inline bool syn_begins(struct xdp_md *ctx, struct work *w)
+static __always_inline int syn_drop(struct xdp_md *ctx, struct work *w)
 {
-	flow_set(&w->packet, true);
-	return weir_socket_begins_another(admission_ask_socket(ctx, HOOK_XDP));
-}
-
-static __always_inline int xdp_syn(struct xdp_md *ctx, struct work *w, __u32 l3)
-{
-	if (!admission_matters(w) || !syn_begins(ctx, w) || !frame_checksums_are_right(ctx, w, l3) ||
-	    admission_of_syn(w) != WEIR_ADMISSION_DROPPED || packet_goes_on(ctx, HOOK_XDP))
+	if (packet_goes_on(ctx, HOOK_XDP))
 		return XDP_PASS;
 	admission_refused_syn(w, WEIR_ADMISSION_DROPPED);
 	count(w->server, WEIR_XDP_DROPPED);
 	return XDP_DROP;
+}
+
+/* If the kernel would not begin a connection by it, tc does not ask the limits either. */
+static __always_inline int xdp_syn(struct xdp_md *ctx, struct work *w, __u32 l3)
+{
+	int socket, became;
+	bool by_cookie;
+
+	if (!admission_matters(w) && !cookies_matter(w))
+		return XDP_PASS;
+	flow_set(&w->packet, true);
+	socket = admission_ask_socket(ctx, HOOK_XDP);
+	by_cookie = socket == WEIR_SOCKET_COOKIES && cookies_matter(w);
+	if (!weir_socket_begins_another(socket) || !(admission_matters(w) || by_cookie) ||
+	    !frame_checksums_are_right(ctx, w, l3))
+		return XDP_PASS;
+	became = admission_of_syn(w);
+	if (became == WEIR_ADMISSION_DROPPED)
+		return syn_drop(ctx, w);
+	if (by_cookie && became != WEIR_ADMISSION_EXEMPT && became != WEIR_ADMISSION_RESET && cookie_is_due(ctx, w))
+		return cookie_answer(ctx, w, l3);
+	return XDP_PASS;
 }
 
 /* Would the packet wait if its sender were boxed? Data that no entry says anything of passes: tc knows what it is. */

@@ -19,6 +19,8 @@ def decisions(times):
 def at_xdp(lines):
     """A row for each frame: what the program takes above one that does nothing, and that one."""
     def above(line, live=""):
+        if f"{live}ns" not in line:
+            return "-"
         return f"{line[f'{live}ns'] - line[f'{live}empty_ns']:,} ({line[f'{live}empty_ns']:,})"
     return [[line["frame"], above(line), above(line, "live_")] for line in lines if "frame" in line]
 

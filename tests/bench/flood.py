@@ -17,11 +17,14 @@ LIMITS = [("conns", "--key", "source", "--connections", "--qps", 1000, "--burst"
           ("open", "--key", "source", "--open", 1000)]
 DENIED = ("flood", "--key", "total", "--connections", "--deny", "--source", SOURCES)
 QUIET = "no flood"
-WAYS = {
+COOKIES = "--xdp", "generic", "--syn-cookies", "xdp"
+WAYS = {  # what attach is told, and limits
     "SYN cookies alone": None,
-    "weir at tc": ("off", LIMITS),
-    "weir, XDP generic": ("generic", LIMITS),
-    "weir, the flood's network denied at XDP generic": ("generic", [*LIMITS, DENIED]),
+    "weir at tc": (("--xdp", "off"), LIMITS),
+    "weir, XDP generic": (("--xdp", "generic"), LIMITS),
+    "weir, the flood's network denied at XDP generic": (("--xdp", "generic"), [*LIMITS, DENIED]),
+    "weir, SYN cookies from XDP generic": (COOKIES, LIMITS),
+    "weir, SYN cookies from XDP generic, no limits": (COOKIES, []),
 }
 
 
@@ -38,8 +41,8 @@ def answered_there():
 def way_of(machine, way):
     if not WAYS[way]:
         return contextlib.nullcontext()
-    mode, limits = WAYS[way]
-    return machine.attached("--port", NGINX, "--xdp", mode, limits=limits)
+    words, limits = WAYS[way]
+    return machine.attached("--port", NGINX, *words, limits=limits)
 
 
 def busy_s(cpu):

@@ -6,7 +6,7 @@
  *   xdp [RUNS]
  *
  * One JSON object a line. {"packet": NAME, "ns": MEAN}. {"frame": NAME, "ns", "empty_ns", "live_ns", "live_empty_ns"}: the least of
- * ROUNDS means, in turns with a program that does nothing and says the same; live: as frames of a device, which are freed, or go up
+ * ROUNDS means, in turns with a program that does nothing and says the same (of a frame that is answered, of single runs, and not live); live: as frames of a device, which are freed, or go up
  * the stack, in batches as a driver's. With a limit on the connections of each address.
  */
 #include <arpa/inet.h>
@@ -103,6 +103,40 @@ static void measure_frame(const char *name, int program, struct spec spec, int v
 	       least[0][0], least[0][1], least[1][0], least[1][1]);
 }
 
+/* The listener sends cookies, and is marked as one that has. */
+static void flood_begin(void)
+{
+	done(datapath_server_flags(dp, 0, WEIR_SERVER_ACTIVE | WEIR_SERVER_XDP | WEIR_SERVER_XDP_COOKIES, &error));
+	assert_int_equal(inside("sysctl -qw net.ipv4.tcp_syncookies=2 && bash -c 'exec 3<>/dev/tcp/127.0.0.1/%d'",
+				SERVER_PORT),
+			 0);
+}
+
+static void flood_end(void)
+{
+	assert_int_equal(inside("sysctl -qw net.ipv4.tcp_syncookies=1"), 0);
+	done(datapath_server_flags(dp, 0, WEIR_SERVER_ACTIVE | WEIR_SERVER_XDP, &error));
+}
+
+/*
+ * A frame that is answered is another one afterwards: it runs once at a time, and the least of many runs is told. As a live frame it
+ * would leave by the device, of which there is none here.
+ */
+static void measure_answer(const char *name, int program, struct spec spec)
+{
+	const int programs[] = { program, nothing(BPF_PROG_TYPE_XDP, XDP_TX) };
+	__u32 least[2] = { UINT32_MAX, UINT32_MAX };
+
+	for (__u32 i = 0; i < times / 100; i++) {
+		__u32 ns = duration(programs[i & 1], &spec, XDP_TX, 1, 0);
+
+		if (ns < least[i & 1])
+			least[i & 1] = ns;
+	}
+	close(programs[1]);
+	printf("{\"frame\": \"%s\", \"ns\": %u, \"empty_ns\": %u}\n", name, least[0], least[1]);
+}
+
 static void admit(__u64 burst)
 {
 	struct datapath_limit limit = rate_of(WEIR_KEY_SOURCE, 0, burst);
@@ -116,7 +150,7 @@ static void measure_frames(void)
 {
 	const struct weir_device_key key = { .ifindex = LOOPBACK };
 	const struct spec syn = { .seq = 1, .flags = WEIR_TCP_SYN };
-	const struct weir_device device = { 0 };
+	const struct weir_device device = { .answers = 1 };
 	int program = bpf_program__fd(dp->xdp->progs.weir_xdp);
 
 	done(datapath_server_flags(dp, 0, WEIR_SERVER_ACTIVE | WEIR_SERVER_XDP, &error));
@@ -126,6 +160,9 @@ static void measure_frames(void)
 		      XDP_PASS);
 	admit(1);
 	measure_frame("SYN that is admitted", program, syn, XDP_PASS);
+	flood_begin();
+	measure_answer("SYN that is answered by a cookie (single runs)", program, syn);
+	flood_end();
 	admit(0);
 	measure_frame("SYN that is dropped", program, syn, XDP_DROP);
 	measure("tc: any, to a program that does nothing", nothing(BPF_PROG_TYPE_SCHED_CLS, XDP_PASS), syn, XDP_PASS);

@@ -5,6 +5,7 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,15 +14,44 @@
 #define LOOPBACK 1 /* the device that BPF_PROG_TEST_RUN lends */
 
 static int programs[2];
-static int listener = -1;
+static int listeners[2] = { -1, -1 };
 
-static int listener_make(void *unused)
+struct listening {
+	int *fd, shared;
+};
+
+static int listener_make(void *arg)
 {
 	struct sockaddr_in6 address = { .sin6_family = AF_INET6, .sin6_port = htons(SERVER_PORT) };
+	struct listening *l = arg;
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	(void)unused;
-	listener = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	return bind(listener, (struct sockaddr *)&address, sizeof(address)) || listen(listener, 8) ? -errno : 0;
+	*l->fd = fd;
+	return setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &l->shared, sizeof(l->shared)) ||
+			       bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, 8) ?
+		       -errno :
+		       0;
+}
+
+static void listen_with(size_t n)
+{
+	for (int i = 0; i < 2; i++) {
+		if (listeners[i] >= 0)
+			close(listeners[i]);
+		listeners[i] = -1;
+	}
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(call_inside(listener_make, &(struct listening){ &listeners[i], n > 1 }), 0);
+}
+
+void frames_listen_anew(void)
+{
+	listen_with(1);
+}
+
+void frames_listen_shared(void)
+{
+	listen_with(2);
 }
 
 int frames_open(void **state)
@@ -35,54 +65,108 @@ int frames_open(void **state)
 	assert_non_null(dp->xdp);
 	programs[0] = bpf_program__fd(dp->xdp->progs.weir_xdp);
 	programs[1] = bpf_program__fd(dp->xdp->progs.weir_xdp_generic);
-	return call_inside(listener_make, NULL);
+	listen_with(1);
+	return 0;
 }
 
 int frames_close(void **state)
 {
-	close(listener);
+	listen_with(0);
 	return attached_close(state);
 }
 
 void device_add(__u32 tags, __u8 last)
 {
 	struct weir_device_key key = { .ifindex = LOOPBACK, .tags = tags };
-	struct weir_device device = { .address = { [5] = last } };
+	struct weir_device device = { .address = { [5] = last }, .answers = 1 };
 
-	assert_int_equal(bpf_map_update_elem(bpf_map__fd(dp->xdp->maps.devices), &key, &device, BPF_ANY), 0);
+	device_put(&key, &device);
 }
 
-struct frame_run {
+void device_put(const struct weir_device_key *key, const struct weir_device *device)
+{
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(dp->xdp->maps.devices), key, device, BPF_ANY), 0);
+}
+
+struct frame_test {
 	int program;
 	const struct packet *packet;
+	struct packet out;
+	struct xdp_md context;
+	bool live;
 	int verdict;
 };
 
 static int run_inside(void *arg)
 {
-	struct frame_run *run = arg;
-	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = run->packet->bytes,
-			    .data_size_in = run->packet->length);
-	int ret = bpf_prog_test_run_opts(run->program, &options);
+	struct frame_test *test = arg;
+	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = test->packet->bytes,
+			    .data_size_in = test->packet->length);
+	int ret;
 
-	run->verdict = options.retval;
+	if (test->live) {
+		options.ctx_in = &test->context;
+		options.ctx_size_in = sizeof(test->context);
+		options.repeat = 1; /* a second time it would be what became of the first */
+		options.flags = BPF_F_TEST_XDP_LIVE_FRAMES;
+	} else {
+		options.data_out = test->out.bytes;
+		options.data_size_out = sizeof(test->out.bytes);
+	}
+	ret = bpf_prog_test_run_opts(test->program, &options);
+	test->out.length = options.data_size_out;
+	test->verdict = options.retval;
 	return ret;
+}
+
+int frame_run(struct packet *p)
+{
+	static struct frame_test tests[2];
+
+	for (int i = 0; i < 2; i++) {
+		tests[i] = (struct frame_test){ .program = programs[i], .packet = p };
+		assert_int_equal(call_inside(run_inside, &tests[i]), 0);
+	}
+	assert_int_equal(tests[0].verdict, tests[1].verdict);
+	assert_int_equal(tests[0].out.length, tests[1].out.length);
+	assert_memory_equal(tests[0].out.bytes, tests[1].out.bytes, tests[0].out.length);
+	*p = tests[0].out;
+	return tests[0].verdict;
 }
 
 int frame_verdict(const struct packet *p)
 {
-	struct frame_run run[2] = { { .program = programs[0], .packet = p }, { .program = programs[1], .packet = p } };
+	static struct packet copy;
 
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(call_inside(run_inside, &run[i]), 0);
-	assert_int_equal(run[0].verdict, run[1].verdict);
-	return run[0].verdict;
+	copy = *p;
+	return frame_run(&copy);
 }
 
 int native_verdict(const struct packet *p)
 {
-	struct frame_run run = { .program = programs[0], .packet = p };
+	static struct frame_test test;
 
-	assert_int_equal(call_inside(run_inside, &run), 0);
-	return run.verdict;
+	test = (struct frame_test){ .program = programs[0], .packet = p };
+	assert_int_equal(call_inside(run_inside, &test), 0);
+	return test.verdict;
+}
+
+void frame_live(const char *device, const struct packet *p)
+{
+	static struct frame_test test;
+
+	test = (struct frame_test){ .program = programs[0], .packet = p, .live = true };
+	test.context.ingress_ifindex = ifindex_of(device);
+	test.context.data_end = p->length;
+	assert_int_equal(call_inside(run_inside, &test), 0);
+}
+
+void frame_tag(struct packet *p, const __u16 *tags, size_t n)
+{
+	memmove(p->bytes + 12 + 4 * n, p->bytes + 12, p->length - 12);
+	for (size_t i = 0; i < 2 * n; i++) {
+		p->bytes[12 + 2 * i] = tags[i] >> 8;
+		p->bytes[13 + 2 * i] = tags[i];
+	}
+	p->length += 4 * n;
 }

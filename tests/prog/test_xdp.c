@@ -27,17 +27,6 @@ static int setup(void **state)
 	return ret;
 }
 
-/* Puts tags in front of what the frame has: kind, control, kind, control, ... */
-static void tag(struct packet *p, const __u16 *tags, size_t n)
-{
-	memmove(p->bytes + 12 + 4 * n, p->bytes + 12, p->length - 12);
-	for (size_t i = 0; i < 2 * n; i++) {
-		p->bytes[12 + 2 * i] = tags[i] >> 8;
-		p->bytes[13 + 2 * i] = tags[i];
-	}
-	p->length += 4 * n;
-}
-
 static void build(struct packet *p, bool ipv6)
 {
 	packet_build(p, ipv6 ? &syn6 : &syn4);
@@ -73,20 +62,20 @@ static void test_headers(void **state)
 		assert_drops(&packet);
 		packet_lengthen_ip(&packet);
 		assert_drops(&packet);
-		tag(&packet, tags + 2, 1);
+		frame_tag(&packet, tags + 2, 1);
 		assert_drops(&packet);
-		tag(&packet, tags, 1);
+		frame_tag(&packet, tags, 1);
 		assert_drops(&packet);
-		tag(&packet, tags + 4, 1); /* a third */
+		frame_tag(&packet, tags + 4, 1); /* a third */
 		assert_passes(&packet);
 		build(&packet, ipv6);
-		tag(&packet, priority, 1);
+		frame_tag(&packet, priority, 1);
 		assert_drops(&packet);
 		build(&packet, ipv6);
-		tag(&packet, tags + 4, 1); /* of nobody here */
+		frame_tag(&packet, tags + 4, 1); /* of nobody here */
 		assert_passes(&packet);
 		build(&packet, ipv6);
-		tag(&packet, tags, 1);
+		frame_tag(&packet, tags, 1);
 		assert_passes(&packet);
 	}
 	build(&packet, true);
@@ -115,7 +104,7 @@ static void test_every_truncation(void **state)
 		if (kind & 2)
 			packet_lengthen_ip(&packet);
 		if (kind & 4)
-			tag(&packet, tags, 2);
+			frame_tag(&packet, tags, 2);
 		assert_drops(&packet);
 		cut = packet;
 		for (cut.length = ETHERNET; cut.length < packet.length; cut.length++)

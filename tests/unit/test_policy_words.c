@@ -38,6 +38,7 @@ static const struct word {
 	{ "hold-max", "holdMax" },
 	{ "refusals", "refusals" },
 	{ "xdp", "xdp" },
+	{ "syn-cookies", "synCookies" },
 	{ "max-retry-after", "maxRetryAfter" },
 	{ "exempt-source", "exempt.sources" },
 	{ "exempt-path", "exempt.paths" },

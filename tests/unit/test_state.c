@@ -20,7 +20,7 @@
 	"{\"name\":\"api\",\"listen\":[\"*:80\",\"[2001:db8::1]:443\"],\"netns\":\"/run/netns/a\",\"netns_cookie\":17,"                                                                                                                     \
 	"\"cgroup\":\"/sys/fs/cgroup\",\"trusted_proxies\":[\"10.0.0.0/8\"],\"proxy_protocol\":[\"192.0.2.0/24\"],\"interfaces\":[\"eth0\",\"lo\"],"                                                                                        \
 	"\"loopback\":\"close\",\"framing\":\"pass\",\"paths\":\"nginx\",\"namespace_from\":\"prefix=/t/u/\","                                                                                                                              \
-	"\"hold\":\"drop\",\"when_full\":\"closed\",\"inside\":\"see\",\"inside_share\":5,\"hold_max\":7,\"refusals\":\"plain\",\"xdp\":\"native\",\"max_retry_after\":60,\"keys\":100,\"dry_run\":true,\"paused\":true,\"draining\":true," \
+	"\"hold\":\"drop\",\"when_full\":\"closed\",\"inside\":\"see\",\"inside_share\":5,\"hold_max\":7,\"refusals\":\"plain\",\"xdp\":\"native\",\"syn_cookies\":\"xdp\",\"max_retry_after\":60,\"keys\":100,\"dry_run\":true,\"paused\":true,\"draining\":true," \
 	"\"identity\":{\"user_header\":\"x-user\",\"group_header\":\"x-group\",\"exempt_groups\":[\"ops\",\"dev\"],"                                                                                                                        \
 	"\"exempt_users\":[\"root\",\"2001:db8::/64\"],\"token_file\":\"/etc/t\",\"address_file\":null,"                                                                                                                                    \
 	"\"addresses\":[\"10.0.0.0/8,ann\"],\"new_subjects\":\"0.5:7\"},\"limits\":["                                                                                                                                                       \
@@ -72,6 +72,7 @@ static void server_round_trip(void **state)
 	assert_int_equal(server->tenancy.segments, 2);
 	assert_int_equal(server->hold, HOLD_DROP);
 	assert_int_equal(server->when_full, FULL_CLOSED);
+	assert_int_equal(server->syn_cookies, SYN_COOKIES_XDP);
 	assert_int_equal(server->inside, INSIDE_SEE);
 	assert_true(server->limits[0].amount.per_ns == WEIR_QPS / 2);
 	assert_int_equal(server->limits[0].keys, 5);
@@ -129,6 +130,7 @@ static void bad_servers(void **state)
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"inside\":\"peek\"}", "peek" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"refusals\":\"loud\"}", "loud" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"xdp\":\"fast\"}", "fast" },
+		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"syn_cookies\":\"tc\"}", "tc" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"max_retry_after\":3601}", "max_retry_after" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"inside_share\":101}", "inside_share" },
 		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"hold_max\":26}", "hold_max" },

@@ -189,13 +189,28 @@ static json_t *request_json(struct explaining *x)
 	return object;
 }
 
+/* Who answers its SYN in a flood of SYNs, where that may be XDP (weir/admission/cookie.h); NULL: its SYN is refused, or there is no question. */
+static const char *flood_answered_by(const struct explaining *x)
+{
+	const struct weir_trace *trace = &x->answer.trace;
+
+	if (x->server->syn_cookies != SYN_COOKIES_XDP || x->server->xdp == XDP_OFF ||
+	    trace->decision == WEIR_ADMISSION_DROPPED || trace->decision == WEIR_ADMISSION_RESET)
+		return NULL;
+	if (x->server->paused || x->server->dry_run || trace->decision == WEIR_ADMISSION_EXEMPT || !trace->user ||
+	    datapath_connections_of(x->net->dp, x->source_subject))
+		return "kernel";
+	return "xdp";
+}
+
 /* What is known of a connection before its first byte. */
 static json_t *connection_json(const struct explaining *x)
 {
 	const struct weir_trace *trace = &x->answer.trace;
-	return json_pack("{s:s, s:s?, s:s, s:s?}", "client", x->source, "user", trace->user ? x->user : NULL,
+
+	return json_pack("{s:s, s:s?, s:s, s:s?, s:s*}", "client", x->source, "user", trace->user ? x->user : NULL,
 			 "identified_by", metrics_reasons[weir_identified_reason(trace->by)].label, "namespace",
-			 x->namespace);
+			 x->namespace, "flood_answered_by", flood_answered_by(x));
 }
 
 /* --- the command */

@@ -21,6 +21,7 @@ __u32 server_flags(const struct server *server, const struct net *net)
 	flags |= closing ? WEIR_SERVER_CLOSING_LOOPBACK : 0;
 	flags |= net->paced && server->hold != HOLD_DROP ? WEIR_SERVER_PACED : 0;
 	flags |= server->xdp != XDP_OFF ? WEIR_SERVER_XDP : 0;
+	flags |= server->xdp != XDP_OFF && server->syn_cookies == SYN_COOKIES_XDP ? WEIR_SERVER_XDP_COOKIES : 0;
 	flags |= inside_decides(net->agent, server) ? WEIR_SERVER_INSIDE : 0;
 	flags |= inside_holds(net->agent, server) ? WEIR_SERVER_INSIDE_HOLD : 0;
 	return flags;

@@ -76,9 +76,10 @@ static json_t *list_links(struct net *net)
 	int n = net ? datapath_links(net->dp, &links, NULL) : 0;
 
 	for (int i = 0; i < n; i++)
-		json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:s, s:s}", "name", links[i].name, "how",
+		json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:s, s:s, s:s?}", "name", links[i].name, "how",
 						      links[i].how, "attached", links[i].attached, "xdp",
-						      xdp_mode_name(links[i].xdp), "xdp_why", links[i].xdp_why));
+						      xdp_mode_name(links[i].xdp), "xdp_why", links[i].xdp_why,
+						      "no_syn_cookies", links[i].no_cookies));
 	return list;
 }
 

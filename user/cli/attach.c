@@ -33,6 +33,7 @@ enum {
 	KEY_HOLD_MAX,
 	KEY_REFUSALS,
 	KEY_XDP,
+	KEY_SYN_COOKIES,
 	KEY_MAX_RETRY_AFTER,
 };
 
@@ -80,6 +81,9 @@ const struct argp_option cli_attach_options[] = {
 	  0 },
 	{ "xdp", KEY_XDP, "MODE", 0,
 	  "refuse connections at XDP, before tc: auto (native on hardware that is down, the default), native (resets the rings of a device in use), generic or off",
+	  0 },
+	{ "syn-cookies", KEY_SYN_COOKIES, "WHERE", 0,
+	  "who answers SYNs with cookies in a flood of them: kernel (the default) or xdp (weir, where its program is at XDP: cheaper, but without window scaling and SACK)",
 	  0 },
 	{ "max-retry-after", KEY_MAX_RETRY_AFTER, "SECONDS", 0,
 	  "the longest Retry-After that is told, 1 to 3600 (default: 3600)", 0 },
@@ -164,6 +168,7 @@ static const struct mode_option {
 	{ KEY_INSIDE, "--inside", "inside", &inside_modes },
 	{ KEY_REFUSALS, "--refusals", "refusals", &refusals_modes },
 	{ KEY_XDP, "--xdp", "xdp", &xdp_modes },
+	{ KEY_SYN_COOKIES, "--syn-cookies", "syn_cookies", &syn_cookies_modes },
 };
 
 static error_t set_mode(const struct argp_state *state, json_t *server, int key, const char *arg)

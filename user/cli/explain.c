@@ -262,6 +262,14 @@ static void print_lane(const char *lane)
 		printf("%-10s %s: decided inside the server, by what is known there\n", "LANE", lane);
 }
 
+static void print_flood(const char *answered_by)
+{
+	if (!strcmp(answered_by, "xdp"))
+		print_text("IN A FLOOD", "of SYNs, its SYN is answered by a cookie at XDP: no connection of its address is open");
+	else if (*answered_by)
+		print_text("IN A FLOOD", "of SYNs, its SYN is answered by the kernel");
+}
+
 static int print_explained(json_t *result)
 {
 	json_t *connection = json_object_get(result, "connection"), *request;
@@ -277,6 +285,8 @@ static int print_explained(json_t *result)
 		print_lane(cli_text(result, "lane"));
 	}
 	print_decision(result);
+	if (connection)
+		print_flood(cli_text(connection, "flood_answered_by"));
 	if (json_object_get(result, "list"))
 		print_width(json_object_get(result, "list"));
 	ret = print_rules(json_object_get(result, "rules"));

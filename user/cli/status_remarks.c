@@ -82,6 +82,23 @@ static void add_inside(json_t *remarks, const char *server, json_t *inside)
 		remark(remarks, server, true, text_of("inside: off: %s", why));
 }
 
+/* Who asked for cookies from XDP is told where the kernel goes on sending them. Loopback has no XDP, and no floods. */
+static void add_syn_cookies(json_t *remarks, json_t *server)
+{
+	json_t *link;
+	size_t i;
+
+	if (strcmp(cli_text(server, "syn_cookies"), "xdp") != 0)
+		return;
+	json_array_foreach (json_object_get(server, "links"), i, link) {
+		CLEANUP_FREE char *why = said(link, "no_syn_cookies");
+
+		if (why && json_is_true(json_object_get(link, "attached")) && strcmp(cli_text(link, "name"), "lo") != 0)
+			remark(remarks, cli_text(server, "name"), false,
+			       text_of("SYN cookies on %s are sent by the kernel: %s", cli_text(link, "name"), why));
+	}
+}
+
 /* What passed only because of a dry run stands in no column. */
 static void add_dry_run(json_t *remarks, json_t *server)
 {
@@ -107,6 +124,7 @@ static void add_server(json_t *remarks, json_t *server)
 	add_dry_run(remarks, server);
 	add_hold(remarks, name, json_object_get(server, "hold"));
 	add_inside(remarks, name, json_object_get(server, "inside"));
+	add_syn_cookies(remarks, server);
 	if (strcmp(cli_text(loopback, "mode"), "close") == 0)
 		remark(remarks, name, false,
 		       text_of("a 429 on loopback closes its connection: %s", cli_text(loopback, "why")));

@@ -292,3 +292,11 @@ int datapath_conns_clear(struct datapath *dp, __u32 slot, struct error *err)
 		ret = conn_forget(dp, &list.entries[i], WEIR_CONN_SWEPT);
 	return ret ? datapath_map_failed(err, ret, "conns") : 0;
 }
+
+__u32 datapath_connections_of(struct datapath *dp, __u64 subject)
+{
+	__u32 at = subject % WEIR_HOLDERS, held = 0;
+
+	bpf_map_lookup_elem(dp->maps.holders, &at, &held);
+	return held;
+}

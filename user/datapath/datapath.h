@@ -251,6 +251,11 @@ int datapath_rules_set(struct datapath *dp, __u32 server, const struct weir_rule
 		       const struct datapath_vector *vectors, size_t n_vectors, const struct datapath_source *sources,
 		       size_t n_sources, struct error *err);
 
+/*
+ * Connections of the table that stand at an address' place; the subject is that of its address. Another address may have the same place.
+ */
+__u32 datapath_connections_of(struct datapath *dp, __u64 subject);
+
 /* What would become of a request now: nothing is charged, counted or changed by it, unless it says when it came. */
 struct datapath_question {
 	const char *request; /* its head and, as far as it matters, its body: WEIR_EXPLAIN_BYTES at most */
@@ -322,6 +327,7 @@ struct datapath_link {
 	__u32 other_weir;      /* a program of another weir that is there, too; 0: none */
 	enum xdp_mode xdp;     /* XDP_NONE: its connections are refused at tc */
 	char xdp_why[XDP_WHY]; /* and why; "": there is nothing to explain */
+	const char *no_cookies; /* why XDP sends no SYN cookies; NULL: it does so for servers that ask for it */
 };
 /* Caller frees *links. Returns how many (>= 0). */
 int datapath_links(struct datapath *dp, struct datapath_link **links, struct error *err);

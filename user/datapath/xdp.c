@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "datapath/xdp.h"
 #include "sys/libbpf_log.h"
@@ -15,6 +16,17 @@
 #include "xdp.skel.h"
 
 /* --- the program */
+
+/* Of the kernel's clock: its coarse clocks move with it. 0: this kernel makes no SYN cookies for XDP. */
+static __u32 cookie_ticks_per_s(void)
+{
+	struct timespec tick = { 0 };
+
+	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_XDP, BPF_FUNC_tcp_raw_gen_syncookie_ipv4, NULL) != 1 ||
+	    clock_getres(CLOCK_MONOTONIC_COARSE, &tick) || tick.tv_sec || !tick.tv_nsec)
+		return 0;
+	return WEIR_NS_PER_S / tick.tv_nsec;
+}
 
 static int load(struct datapath *dp, struct error *err)
 {
@@ -26,6 +38,7 @@ static int load(struct datapath *dp, struct error *err)
 	skeleton = xdp_bpf__open();
 	if (!skeleton)
 		return error_set(err, -errno, "opening the BPF object: %s", libbpf_log_failure());
+	skeleton->rodata->ticks_per_s = cookie_ticks_per_s();
 	ret = datapath_maps_share(dp, skeleton->obj) ?: xdp_bpf__load(skeleton);
 	if (ret) {
 		xdp_bpf__destroy(skeleton);
@@ -64,9 +77,9 @@ static const struct device *find(const struct xdp_devices *of, __u32 ifindex)
 	return NULL;
 }
 
-static bool has_xdp(const struct xdp_devices *of, const struct device *device)
+static enum xdp_mode mode_of(const struct xdp_devices *of, const struct device *device)
 {
-	return of->links[device - of->devices].xdp != XDP_NONE;
+	return of->links[device - of->devices].xdp;
 }
 
 struct entries {
@@ -75,10 +88,10 @@ struct entries {
 };
 
 static int entry_put(int map, struct entries *entries, const struct device *below, __u32 tags,
-		     const struct device *device)
+		     const struct device *device, bool answers)
 {
 	struct weir_device_key key = { .ifindex = below->ifindex, .tags = tags };
-	struct weir_device value = { .ifindex = device->ifindex };
+	struct weir_device value = { .ifindex = device->ifindex, .answers = answers };
 
 	memcpy(value.address, device->address, sizeof(value.address));
 	entries->keys[entries->n++] = key;
@@ -93,8 +106,8 @@ static int entries_put(int map, struct entries *entries, const struct xdp_device
 	int ret = 0;
 
 	for (int depth = 0; below && !ret; depth++) {
-		if (has_xdp(of, below))
-			ret = entry_put(map, entries, below, tags, device);
+		if (mode_of(of, below) != XDP_NONE)
+			ret = entry_put(map, entries, below, tags, device, xdp_answers(mode_of(of, below), below));
 		if (depth == WEIR_DEVICE_TAGS || strcmp(below->kind, "vlan"))
 			break;
 		tags |= weir_device_tags(0, below->vlan, below->service) << (16 * depth);
@@ -169,6 +182,15 @@ static void put(struct datapath *dp, const struct xdp_owner *there, struct datap
 		go_without(link, strerror(-ret));
 }
 
+static const char *no_cookies(const struct datapath *dp, const struct device *device, const struct datapath_link *link)
+{
+	if (link->xdp == XDP_NONE)
+		return "no program at XDP";
+	if (!dp->xdp->rodata->ticks_per_s)
+		return "this kernel makes none for XDP";
+	return xdp_answers(link->xdp, device) ? NULL : "in native mode a veth may lose what is sent back";
+}
+
 void datapath_xdp_sync(struct datapath *dp, enum xdp_asked asked, const struct xdp_devices *of)
 {
 	CLEANUP_FREE struct xdp_owner *there = calloc(of->n + 1, sizeof(*there));
@@ -186,6 +208,8 @@ void datapath_xdp_sync(struct datapath *dp, enum xdp_asked asked, const struct x
 			go_without(&of->links[i], strerror(-ret));
 		put(dp, &there[i], &of->links[i]);
 	}
+	for (int i = 0; i < of->n; i++)
+		of->links[i].no_cookies = no_cookies(dp, &of->devices[i], &of->links[i]);
 	if (!used)
 		datapath_xdp_close(dp);
 }

@@ -187,6 +187,8 @@ static const struct {
 	  "It went to the server. Without the dry run it would have been refused." },
 	{ METRICS_ADMISSION, "repeated", "A SYN was repeated. The server had answered it before." },
 	{ METRICS_ADMISSION, "syn_cookie", "The listener's queue was full: the kernel answered a SYN with a cookie." },
+	{ METRICS_ADMISSION, "xdp_syn_cookie",
+	  "The listener's queue was full: weir answered a SYN with the kernel's cookie at XDP. If it comes back, the connection counts by its own outcome." },
 	{ METRICS_ADMISSION, "no_room", "Admitted, but there was no room to remember it. It does not count as open." },
 	{ METRICS_ADMISSION, "swept",
 	  "Admitted before, and its socket was gone without a word from the kernel. It counts as open no more." },

@@ -45,8 +45,9 @@ static const struct {
 	{ "max_retry_after", BY_ATTACH }, { "namespace_from", BY_ATTACH },
 	{ "paths", BY_ATTACH },		  { "proxy_protocol", BY_ATTACH },
 	{ "refusals", BY_ATTACH },	  { "trusted_proxies", BY_ATTACH },
-	{ "when_full", BY_ATTACH },	  { "xdp", BY_ATTACH },
-	{ "cgroup", BY_ATTACH_ALWAYS },	  { "listen", BY_ATTACH_ALWAYS },
+	{ "syn_cookies", BY_ATTACH },	  { "when_full", BY_ATTACH },
+	{ "xdp", BY_ATTACH },		  { "cgroup", BY_ATTACH_ALWAYS },
+	{ "listen", BY_ATTACH_ALWAYS },
 };
 
 #define SETTINGS (sizeof(settings) / sizeof(*settings))

@@ -38,5 +38,8 @@ static const char *const xdp_words[] = {
 };
 const struct choice xdp_modes = CHOICE(xdp, "an XDP mode");
 
+static const char *const syn_cookies_words[] = { [SYN_COOKIES_KERNEL] = "kernel", [SYN_COOKIES_XDP] = "xdp" };
+const struct choice syn_cookies_modes = CHOICE(syn_cookies, "a place where SYN cookies are sent");
+
 static const char *const refusals_words[] = { [REFUSALS_NAMED] = "named", [REFUSALS_PLAIN] = "plain" };
 const struct choice refusals_modes = CHOICE(refusals, "a mode for refusals");

@@ -56,6 +56,14 @@ extern const struct choice inside_modes;
 
 extern const struct choice xdp_modes;
 
+/* Who answers SYNs with cookies in a flood of them (weir/admission/cookie.h). */
+enum syn_cookies {
+	SYN_COOKIES_KERNEL,
+	SYN_COOKIES_XDP,
+};
+
+extern const struct choice syn_cookies_modes;
+
 /* Do the answers to refused requests name the limit, and weir? */
 enum refusals_mode {
 	REFUSALS_NAMED,

@@ -55,6 +55,7 @@ struct server {
 	__u32 hold_max;	    /* seconds; 0: WEIR_TURN_HOLD_MAX_S */
 	enum refusals_mode refusals;
 	enum xdp_asked xdp;
+	enum syn_cookies syn_cookies;
 	__u32 max_retry_after; /* seconds; 0: WEIR_RETRY_MAX_S */
 	__u32 keys;	       /* buckets kept for each limit; 0: WEIR_DEFAULT_KEYS */
 	bool dry_run;

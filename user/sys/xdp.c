@@ -108,6 +108,12 @@ void xdp_choose(enum xdp_asked asked, const struct device *device, const struct 
 	}
 }
 
+/* A veth in native mode hands it to its other end, which loses it if it has neither a program of its own nor GRO: that cannot be seen. */
+bool xdp_answers(enum xdp_mode mode, const struct device *device)
+{
+	return mode == XDP_MODE_GENERIC || (mode == XDP_MODE_NATIVE && strcmp(device->kind, "veth") != 0);
+}
+
 static int xdp_update(const char *dir, __u32 ifindex, int program)
 {
 	char path[PATH_MAX];

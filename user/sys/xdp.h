@@ -51,6 +51,9 @@ int xdp_look(const char *dir, __u32 ifindex, struct xdp_owner *owner);
 void xdp_choose(enum xdp_asked asked, const struct device *device, const struct xdp_owner *there,
 		struct xdp_choice *choice);
 
+/* Does what a program in this mode sends back (XDP_TX) get out by the device? */
+bool xdp_answers(enum xdp_mode mode, const struct device *device);
+
 /* Puts the program on the device, in one step in the place of ours if that is there in this mode. 1: there was none. */
 int xdp_put(const char *dir, __u32 ifindex, int program, enum xdp_mode mode, const struct xdp_owner *there);
 /* Takes ours off, if it is there. */

@@ -125,7 +125,8 @@ struct weir_device_key {
 
 struct weir_device {
 	__u8 address[6];
-	__u8 pad[2];
+	__u8 answers; /* what XDP sends back by the device below gets out */
+	__u8 pad;
 	__u32 ifindex;
 };
 WEIR_ASSERT_SIZE(struct weir_device, 12);
@@ -159,6 +160,7 @@ enum weir_server_flags {
 		1 << 14,	   /* requests that packets do not show are decided inside the server, and not held */
 	WEIR_SERVER_XDP = 1 << 15, /* its connections may be refused at XDP */
 	WEIR_SERVER_INSIDE_HOLD = 1 << 16, /* what is decided inside holds back connections (inside/turn.h) */
+	WEIR_SERVER_XDP_COOKIES = 1 << 17, /* XDP answers SYNs with cookies where the kernel would (admission/cookie.h) */
 };
 
 /* What its limits ask for; nothing of it is done for a server without such limits. */

@@ -178,6 +178,7 @@
 	X(ADMISSION_DRY_RUN, "dry_run_refused", ADMISSION)        \
 	X(ADMISSION_REPEATED, "repeated", ADMISSION)              \
 	X(ADMISSION_COOKIE, "syn_cookie", ADMISSION)              \
+	X(ADMISSION_XDP_COOKIE, "xdp_syn_cookie", ADMISSION)      \
 	X(ADMISSION_NO_ROOM, "no_room", ADMISSION)                \
 	X(ADMISSION_SWEPT, "swept", ADMISSION)
 
