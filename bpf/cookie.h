@@ -11,6 +11,7 @@
 #define TCP_OPTION_MSS 2
 #define TCP_MSS_BYTES 4
 #define SYN_ACK_BYTES (TCP_BYTES + TCP_MSS_BYTES)
+#define ETHERNET_LEAST 46 /* bytes behind the header: not every driver pads what XDP sends */
 
 /* Of the kernel's clock, which marks listeners. 0: the kernel makes no cookies for XDP. The agent sets it. */
 const volatile __u32 ticks_per_s;
@@ -34,6 +35,7 @@ static __always_inline bool source_is_unproven(const struct work *w)
 static __always_inline bool cookie_is_due(struct xdp_md *ctx, const struct work *w)
 {
 	return w->packet.answers && w->packet.plain_ip && !w->packet.signature &&
+	       weir_cookie_reaches(w->packet.source) &&
 	       weir_queue_lends_cookies(&w->queue, bpf_jiffies64(), ticks_per_s) && source_is_unproven(w) &&
 	       !packet_goes_on(ctx, w->hook);
 }
@@ -98,6 +100,7 @@ static __always_inline void write_syn_ack(struct work *w, __u32 mss)
 		write_ipv6(w, true, SYN_ACK_BYTES);
 		__builtin_memcpy(w->head + ETHERNET_BYTES + IPV6_BYTES, &h, sizeof(h));
 	} else {
+		__builtin_memset(w->head, 0, ETHERNET_BYTES + ETHERNET_LEAST);
 		write_ipv4(w, true, SYN_ACK_BYTES);
 		__builtin_memcpy(w->head + ETHERNET_BYTES + IPV4_BYTES, &h, sizeof(h));
 	}
@@ -111,11 +114,11 @@ __noinline int cookie_write(struct xdp_md *ctx, __u32 l3, __u32 mss)
 
 	if (!w || context_load(ctx, 0, w->packet.ethernet, ETHERNET_BYTES))
 		return -1;
-	bytes = SYN_ACK_BYTES + (w->packet.ipv6 ? IPV6_BYTES : IPV4_BYTES);
+	bytes = w->packet.ipv6 ? IPV6_BYTES + SYN_ACK_BYTES : ETHERNET_LEAST;
 	if (bpf_xdp_adjust_tail(ctx, (int)(l3 + bytes - context_length(ctx))))
 		return -1;
-	write_ethernet(w, true);
 	write_syn_ack(w, mss);
+	write_ethernet(w, true);
 	bytes = size_up_to(SYN_ACK_BYTES + IPV6_BYTES, bytes);
 	if (bpf_xdp_store_bytes(ctx, 0, w->head, 2 * ETHERNET_ADDRESS_BYTES) ||
 	    bpf_xdp_store_bytes(ctx, l3, w->head + ETHERNET_BYTES, bytes))

@@ -19,8 +19,6 @@ def decisions(times):
 def at_xdp(lines):
     """A row for each frame: what the program takes above one that does nothing, and that one."""
     def above(line, live=""):
-        if f"{live}ns" not in line:
-            return "-"
         return f"{line[f'{live}ns'] - line[f'{live}empty_ns']:,} ({line[f'{live}empty_ns']:,})"
     return [[line["frame"], above(line), above(line, "live_")] for line in lines if "frame" in line]
 
@@ -69,6 +67,9 @@ At XDP, above a program that does nothing and says the same (which takes what st
 live frames are freed, or go up the stack, as those of a driver.
 
 {table(["frame", "ns", "live, ns"], at_xdp(lines))}
+A SYN of a flood, live: answered by a cookie, and the answer sent to the other end of a veth. The least of many batches.
+
+{table(["answered by", "ns"], [[line["answer"], f"{line['live_ns']:,}"] for line in lines if "answer" in line])}
 Reading heads, as many in a packet as 3,000 bytes hold: the median over packets, for one.
 
 {table(["head", "bytes", "ns"], heads)}

@@ -74,6 +74,16 @@ static void assert_passes(const struct packet *p)
 	assert_int_equal(counter(WEIR_ADMISSION_XDP_COOKIE), before);
 }
 
+/* An Ethernet frame has 60 bytes at least: what is behind the packet is 0. */
+static void trim(struct packet *p, bool ipv6)
+{
+	size_t length = ETHERNET + (ipv6 ? 40 : 20) + SYN_ACK;
+
+	assert_int_equal(p->length, ipv6 ? length : length + 2);
+	for (; p->length > length; p->length--)
+		assert_int_equal(p->bytes[p->length - 1], 0);
+}
+
 /* *p becomes the answer, without its tags. */
 static void answer_of(struct packet *p, size_t tags, struct seen *seen)
 {
@@ -89,7 +99,7 @@ static void answer_of(struct packet *p, size_t tags, struct seen *seen)
 	p->length -= 4 * tags;
 	memmove(p->bytes + 12, p->bytes + 12 + 4 * tags, p->length - 12);
 	ipv6 = p->bytes[12] == 0x86;
-	assert_int_equal(p->length, ETHERNET + (ipv6 ? 40 : 20) + SYN_ACK);
+	trim(p, ipv6);
 	packet_see(p, seen);
 	assert_true(seen->from_server);
 	assert_int_equal(seen->flags, WEIR_TCP_SYN | WEIR_TCP_ACK);
@@ -373,9 +383,9 @@ static void test_any_header(void **state)
 			assert_memory_equal(packet.bytes, before.bytes, before.length);
 			continue;
 		}
+		trim(&packet, spec.ipv6);
 		packet_see(&packet, &seen);
 		assert_int_equal(seen.ack, spec.seq + 1);
-		assert_int_equal(packet.length, ETHERNET + (spec.ipv6 ? 40 : 20) + SYN_ACK);
 	}
 }
 
@@ -422,6 +432,7 @@ static void test_live_frames(void **state)
 		packet.bytes[11] = 9;
 		frame_live("t0", &packet);
 		capture_next(fd, &packet);
+		trim(&packet, false);
 		packet_see(&packet, &seen);
 		assert_true(seen.from_server);
 		assert_int_equal(seen.ack, syn4.seq + 1);

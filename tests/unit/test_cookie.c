@@ -111,11 +111,31 @@ static void answers(void **state)
 	assert_int_equal(weir_queue_window(&q), 65535);
 }
 
+static void sources(void **state)
+{
+	static const struct {
+		__u8 address[16];
+		bool reaches;
+	} cases[] = {
+		{ { [10] = 255, 255, 192, 0, 2, 1 }, true },   { { [10] = 255, 255, 1, 0, 0, 0 }, true },
+		{ { [10] = 255, 255, 223, 255, 255, 255 }, true }, { { [10] = 255, 255, 0, 0, 0, 1 }, false },
+		{ { [10] = 255, 255, 224, 0, 0, 1 }, false },  { { [10] = 255, 255, 255, 255, 255, 255 }, false },
+		{ { 0xfd, [15] = 1 }, true },		       { { 0xfe, 0x80, [15] = 1 }, true },
+		{ { [15] = 1 }, true },			       { { 0 }, false },
+		{ { 0xff, 2, [15] = 1 }, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_int_equal(weir_cookie_reaches(cases[i].address), cases[i].reaches);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(full_queues), cmocka_unit_test(settings), cmocka_unit_test(kernel_alone),
 		cmocka_unit_test(marks),       cmocka_unit_test(answers),
+		cmocka_unit_test(sources),
 	};
 
 	return cmocka_run_group_tests_name("cookie", tests, NULL, NULL);

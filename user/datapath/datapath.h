@@ -89,6 +89,8 @@ int datapath_kernel_check(struct error *err);
  * -EPERM: whoever asks may not load programs.
  */
 int datapath_try(struct error *no_hold, struct error *err);
+/* Does the kernel make SYN cookies for XDP? 1: it does. A negative errno: it cannot be told. */
+int datapath_try_cookies(void);
 
 /*
  * Where the kernel refuses the program that holds what cannot be read, it goes without it: datapath_hold_sync() fails then.

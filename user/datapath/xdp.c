@@ -17,13 +17,19 @@
 
 /* --- the program */
 
+int datapath_try_cookies(void)
+{
+	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_LOAD);
+
+	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_XDP, BPF_FUNC_tcp_raw_gen_syncookie_ipv4, NULL);
+}
+
 /* Of the kernel's clock: its coarse clocks move with it. 0: this kernel makes no SYN cookies for XDP. */
 static __u32 cookie_ticks_per_s(void)
 {
 	struct timespec tick = { 0 };
 
-	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_XDP, BPF_FUNC_tcp_raw_gen_syncookie_ipv4, NULL) != 1 ||
-	    clock_getres(CLOCK_MONOTONIC_COARSE, &tick) || tick.tv_sec || !tick.tv_nsec)
+	if (datapath_try_cookies() != 1 || clock_getres(CLOCK_MONOTONIC_COARSE, &tick) || tick.tv_sec || !tick.tv_nsec)
 		return 0;
 	return WEIR_NS_PER_S / tick.tv_nsec;
 }

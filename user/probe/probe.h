@@ -21,6 +21,7 @@
 	X(FQ, "fq", "no_fq")                                   \
 	X(UNTRACKED, "loopback_untracked", "loopback_tracked") \
 	X(SOCK_DIAG, "sock_diag", "no_sock_diag")              \
+	X(COOKIES, "xdp_syn_cookies", "no_xdp_syn_cookies")    \
 	X(PINS, "shared_bpffs", "no_shared_bpffs")
 
 enum probe_fact {

@@ -106,6 +106,14 @@ static int try_ifb(void *unused)
 	return pace_try_ifb();
 }
 
+static int try_cookies(void *unused)
+{
+	int makes = datapath_try_cookies();
+
+	(void)unused;
+	return makes < 0 ? makes : makes ? 0 : -EOPNOTSUPP;
+}
+
 /* -ENOENT, -EOPNOTSUPP: how the kernel says that it does not know a kind. */
 static void try_it(struct probe *probe, enum probe_fact fact, int netns_fd, int (*try)(void *unused))
 {
@@ -124,6 +132,7 @@ static void read_by_trying(struct probe *probe)
 	CLEANUP_CLOSE int home = netns_open(NULL, NULL);
 	CLEANUP_CLOSE int fresh = home < 0 || geteuid() ? -EPERM : netns_run(home, namespace_make, NULL, NULL);
 
+	try_it(probe, PROBE_COOKIES, fresh, try_cookies);
 	try_it(probe, PROBE_CLSACT, fresh, try_clsact);
 	try_it(probe, PROBE_FQ, fresh, try_fq);
 	if (pace_ifb_would_load())

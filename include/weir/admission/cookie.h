@@ -16,6 +16,7 @@
 #ifndef WEIR_ADMISSION_COOKIE_H
 #define WEIR_ADMISSION_COOKIE_H
 
+#include "weir/base/subject.h"
 #include "weir/base/types.h"
 #include "weir/tcp/segment.h"
 
@@ -58,6 +59,18 @@ WEIR_INLINE bool weir_queue_lends_cookies(const struct weir_listen_queue *q, __u
 {
 	return weir_queue_sends_cookies(q) && q->ready <= q->backlog && !q->signs &&
 	       weir_queue_is_marked(q, now, ticks_per_s);
+}
+
+/* Is the source an address that one host may have? Others the kernel drops. */
+WEIR_INLINE bool weir_cookie_reaches(const __u8 source[WEIR_ADDRESS_BYTES])
+{
+	__u8 any = 0;
+
+	if (weir_address_is_ipv4(source))
+		return source[12] && source[12] < 224;
+	for (int i = 0; i < WEIR_ADDRESS_BYTES; i++)
+		any |= source[i];
+	return any && source[0] != 0xff;
 }
 
 /* The window that the kernel will have: half of the buffer is for its own book-keeping. Without a scale it has no more than 16 bits. */
