@@ -51,9 +51,15 @@ typedef struct {
 struct sock_common {
 	unsigned short skc_family;
 	volatile unsigned char skc_state;
+	unsigned char skc_reuse : 4;
+	unsigned char skc_reuseport : 1;
 	possible_net_t skc_net;
 	u32 skc_rcv_wnd; /* of a request_sock */
 	u32 skc_window_clamp;
+};
+
+struct sock_reuseport {
+	unsigned int synq_overflow_ts;
 };
 
 struct sock {
@@ -61,7 +67,10 @@ struct sock {
 	struct {
 		int len;
 	} sk_backlog;
-	u32 sk_max_ack_backlog; /* of a listener */
+	int sk_rcvbuf;
+	u32 sk_ack_backlog; /* of a listener */
+	u32 sk_max_ack_backlog;
+	struct sock_reuseport *sk_reuseport_cb;
 };
 
 struct inet_sock {
