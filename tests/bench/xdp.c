@@ -111,12 +111,13 @@ static void flood_begin(void)
 	struct weir_device_key key = {};
 
 	done(datapath_server_flags(dp, 0, WEIR_SERVER_ACTIVE | WEIR_SERVER_XDP | WEIR_SERVER_XDP_COOKIES, &error));
-	assert_int_equal(inside("sysctl -qw net.ipv4.tcp_syncookies=2 && bash -c 'exec 3<>/dev/tcp/127.0.0.1/%d' && "
-				"ip link add t0 address 02:00:00:00:00:01 type veth peer name t1 && ip addr add fd00::1/64 dev t0 nodad && "
-				"ip link set t1 arp off up && ip link set t0 up && ip -6 neigh add fd00::9 lladdr 2:0:0:0:0:9 dev t0 && "
-				"ethtool -K t0 gro on && ethtool -K t1 gro on",
-				SERVER_PORT),
-			 0);
+	assert_int_equal(
+		inside("sysctl -qw net.ipv4.tcp_syncookies=2 && bash -c 'exec 3<>/dev/tcp/127.0.0.1/%d' && "
+		       "ip link add t0 address 02:00:00:00:00:01 type veth peer name t1 && ip addr add fd00::1/64 dev t0 nodad && "
+		       "ip link set t1 arp off up && ip link set t0 up && ip -6 neigh add fd00::9 lladdr 2:0:0:0:0:9 dev t0 && "
+		       "ethtool -K t0 gro on && ethtool -K t1 gro on",
+		       SERVER_PORT),
+		0);
 	key.ifindex = device.ifindex = ifindex_of("t0");
 	assert_int_equal(bpf_map_update_elem(bpf_map__fd(dp->xdp->maps.devices), &key, &device, BPF_ANY), 0);
 }
@@ -171,7 +172,8 @@ static void measure_answers(int program)
 	}
 	flood_end();
 	close(programs[1]);
-	printf("{\"answer\": \"weir\", \"live_ns\": %u}\n{\"answer\": \"the kernel\", \"live_ns\": %u}\n", least[0], least[1]);
+	printf("{\"answer\": \"weir\", \"live_ns\": %u}\n{\"answer\": \"the kernel\", \"live_ns\": %u}\n", least[0],
+	       least[1]);
 }
 
 static void admit(__u64 burst)

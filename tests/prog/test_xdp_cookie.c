@@ -19,9 +19,7 @@
 
 static const __u8 options[] = { 2, 4, 5, 0xb4, 4, 2, 1, 1 }; /* MSS 1460, SACK */
 static const struct spec syn4 = { .seq = 7, .flags = WEIR_TCP_SYN, .options = options, .n_options = 8 },
-			 syn6 = {
-				 .ipv6 = true, .seq = 7, .flags = WEIR_TCP_SYN, .options = options, .n_options = 8
-			 };
+			 syn6 = { .ipv6 = true, .seq = 7, .flags = WEIR_TCP_SYN, .options = options, .n_options = 8 };
 
 static void ask_for_cookies(__u32 flags)
 {
@@ -153,7 +151,9 @@ static void test_lengths(void **state)
 	memset(data, 'x', sizeof(data));
 	for (size_t n = 0; n <= 40; n += 4) {
 		for (int ipv6 = 0; ipv6 < 2; ipv6++) {
-			struct spec spec = { .ipv6 = ipv6, .seq = 7, .flags = WEIR_TCP_SYN, .options = nops, .n_options = n };
+			struct spec spec = {
+				.ipv6 = ipv6, .seq = 7, .flags = WEIR_TCP_SYN, .options = nops, .n_options = n
+			};
 
 			packet_build(&packet, &spec);
 			assert_answers(&packet, 0);
@@ -213,8 +213,12 @@ static void test_numbers(void **state)
 
 static void test_what_the_kernel_answers(void **state)
 {
-	static const __u8 flags[] = { WEIR_TCP_ACK, WEIR_TCP_SYN | WEIR_TCP_ACK, WEIR_TCP_SYN | WEIR_TCP_FIN,
-				      WEIR_TCP_SYN | WEIR_TCP_RST, WEIR_TCP_RST, 0 };
+	static const __u8 flags[] = { WEIR_TCP_ACK,
+				      WEIR_TCP_SYN | WEIR_TCP_ACK,
+				      WEIR_TCP_SYN | WEIR_TCP_FIN,
+				      WEIR_TCP_SYN | WEIR_TCP_RST,
+				      WEIR_TCP_RST,
+				      0 };
 	static const __u8 signature[20] = { 19, 18, [18] = 1, [19] = 1 };
 	struct spec spec = syn4;
 
@@ -370,9 +374,15 @@ static void test_any_header(void **state)
 	for (int i = 0; i < 4000; i++) {
 		static struct packet before;
 		__u8 bytes[40];
-		struct spec spec = { .ipv6 = i & 1, .seq = random() << 1, .ack = random(), .window = random(),
-				     .flags = WEIR_TCP_SYN | (random() & 0xf8 & ~WEIR_TCP_ACK), .options = bytes,
-				     .n_options = random() % 11 * 4, .text = "data", .n_text = 4 };
+		struct spec spec = { .ipv6 = i & 1,
+				     .seq = random() << 1,
+				     .ack = random(),
+				     .window = random(),
+				     .flags = WEIR_TCP_SYN | (random() & 0xf8 & ~WEIR_TCP_ACK),
+				     .options = bytes,
+				     .n_options = random() % 11 * 4,
+				     .text = "data",
+				     .n_text = 4 };
 		struct seen seen;
 
 		for (size_t n = 0; n < sizeof(bytes); n++)

@@ -117,11 +117,16 @@ static void sources(void **state)
 		__u8 address[16];
 		bool reaches;
 	} cases[] = {
-		{ { [10] = 255, 255, 192, 0, 2, 1 }, true },   { { [10] = 255, 255, 1, 0, 0, 0 }, true },
-		{ { [10] = 255, 255, 223, 255, 255, 255 }, true }, { { [10] = 255, 255, 0, 0, 0, 1 }, false },
-		{ { [10] = 255, 255, 224, 0, 0, 1 }, false },  { { [10] = 255, 255, 255, 255, 255, 255 }, false },
-		{ { 0xfd, [15] = 1 }, true },		       { { 0xfe, 0x80, [15] = 1 }, true },
-		{ { [15] = 1 }, true },			       { { 0 }, false },
+		{ { [10] = 255, 255, 192, 0, 2, 1 }, true },
+		{ { [10] = 255, 255, 1, 0, 0, 0 }, true },
+		{ { [10] = 255, 255, 223, 255, 255, 255 }, true },
+		{ { [10] = 255, 255, 0, 0, 0, 1 }, false },
+		{ { [10] = 255, 255, 224, 0, 0, 1 }, false },
+		{ { [10] = 255, 255, 255, 255, 255, 255 }, false },
+		{ { 0xfd, [15] = 1 }, true },
+		{ { 0xfe, 0x80, [15] = 1 }, true },
+		{ { [15] = 1 }, true },
+		{ { 0 }, false },
 		{ { 0xff, 2, [15] = 1 }, false },
 	};
 
@@ -134,8 +139,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(full_queues), cmocka_unit_test(settings), cmocka_unit_test(kernel_alone),
-		cmocka_unit_test(marks),       cmocka_unit_test(answers),
-		cmocka_unit_test(sources),
+		cmocka_unit_test(marks),       cmocka_unit_test(answers),  cmocka_unit_test(sources),
 	};
 
 	return cmocka_run_group_tests_name("cookie", tests, NULL, NULL);

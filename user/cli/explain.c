@@ -265,7 +265,8 @@ static void print_lane(const char *lane)
 static void print_flood(const char *answered_by)
 {
 	if (!strcmp(answered_by, "xdp"))
-		print_text("IN A FLOOD", "of SYNs, its SYN is answered by a cookie at XDP: no connection of its address is open");
+		print_text("IN A FLOOD",
+			   "of SYNs, its SYN is answered by a cookie at XDP: no connection of its address is open");
 	else if (*answered_by)
 		print_text("IN A FLOOD", "of SYNs, its SYN is answered by the kernel");
 }

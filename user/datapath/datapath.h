@@ -326,9 +326,9 @@ struct datapath_link {
 	__u32 ifindex;
 	const char *how; /* "tcx", "clsact", or why it is left out: "bridge port", "bond slave", ... */
 	bool attached;
-	__u32 other_weir;      /* a program of another weir that is there, too; 0: none */
-	enum xdp_mode xdp;     /* XDP_NONE: its connections are refused at tc */
-	char xdp_why[XDP_WHY]; /* and why; "": there is nothing to explain */
+	__u32 other_weir;	/* a program of another weir that is there, too; 0: none */
+	enum xdp_mode xdp;	/* XDP_NONE: its connections are refused at tc */
+	char xdp_why[XDP_WHY];	/* and why; "": there is nothing to explain */
 	const char *no_cookies; /* why XDP sends no SYN cookies; NULL: it does so for servers that ask for it */
 };
 /* Caller frees *links. Returns how many (>= 0). */

@@ -79,15 +79,14 @@ static json_t *to_json(const struct server *server, json_t *limits, json_t *poli
 		inside_modes.words[server->inside], "inside_share", (json_int_t)server->inside_share, "hold_max",
 		(json_int_t)server->hold_max, "refusals", refusals_modes.words[server->refusals], "xdp",
 		xdp_modes.words[server->xdp], "syn_cookies", syn_cookies_modes.words[server->syn_cookies],
-		"max_retry_after", (json_int_t)server->max_retry_after, "keys",
-		(json_int_t)server->keys, "dry_run", server->dry_run, "paused", server->paused, "draining",
-		server->draining, "identity", identity_settings_to_json(&server->identity), "limits", limits,
-		"last_number", (json_int_t)server->last_number, "priority_levels",
-		priority_levels_to_json(&server->priorities), "flow_schemas", flow_schemas_to_json(&server->priorities),
-		"concurrency", (json_int_t)server->concurrency, "list_width", (json_int_t)server->list_width,
-		"list_object_bytes", (json_int_t)server->list_object_bytes, "exempt",
-		rule_list_to_json(server->exempt, server->n_exempt), "groups",
-		texts_to_json(&server->identity.rule_groups), "policy", policy);
+		"max_retry_after", (json_int_t)server->max_retry_after, "keys", (json_int_t)server->keys, "dry_run",
+		server->dry_run, "paused", server->paused, "draining", server->draining, "identity",
+		identity_settings_to_json(&server->identity), "limits", limits, "last_number",
+		(json_int_t)server->last_number, "priority_levels", priority_levels_to_json(&server->priorities),
+		"flow_schemas", flow_schemas_to_json(&server->priorities), "concurrency",
+		(json_int_t)server->concurrency, "list_width", (json_int_t)server->list_width, "list_object_bytes",
+		(json_int_t)server->list_object_bytes, "exempt", rule_list_to_json(server->exempt, server->n_exempt),
+		"groups", texts_to_json(&server->identity.rule_groups), "policy", policy);
 }
 
 json_t *server_to_json(const struct server *server)
@@ -164,7 +163,8 @@ static int limit_item(json_t *json, void *place, struct error *err)
 /* The members of a server, borrowed; NULL: not given. */
 struct members {
 	const char *name;
-	const char *loopback, *framing, *paths, *namespace_from, *hold, *when_full, *inside, *refusals, *xdp, *syn_cookies;
+	const char *loopback, *framing, *paths, *namespace_from, *hold, *when_full, *inside, *refusals, *xdp,
+		*syn_cookies;
 	json_t *listen, *netns, *netns_cookie, *cgroup, *trusted_proxies, *proxy_protocol, *interfaces, *keys, *dry_run,
 		*paused, *draining, *identity, *limits, *last_number, *priority_levels, *flow_schemas, *concurrency,
 		*list_width, *list_object_bytes, *exempt, *groups, *policy, *max_retry_after, *inside_share, *hold_max;
@@ -181,15 +181,15 @@ static int members_find(json_t *json, struct members *m, struct error *err)
 		    "s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o !}",
 		    "name", &m->name, "listen", &m->listen, "loopback", &m->loopback, "framing", &m->framing, "paths",
 		    &m->paths, "namespace_from", &m->namespace_from, "hold", &m->hold, "when_full", &m->when_full,
-		    "inside", &m->inside, "refusals", &m->refusals, "xdp", &m->xdp, "syn_cookies",
-		    &m->syn_cookies, "max_retry_after", &m->max_retry_after, "netns", &m->netns, "netns_cookie", &m->netns_cookie, "cgroup", &m->cgroup,
-		    "trusted_proxies", &m->trusted_proxies, "proxy_protocol", &m->proxy_protocol, "interfaces",
-		    &m->interfaces, "keys", &m->keys, "dry_run", &m->dry_run, "paused", &m->paused, "draining",
-		    &m->draining, "identity", &m->identity, "limits", &m->limits, "last_number", &m->last_number,
-		    "priority_levels", &m->priority_levels, "flow_schemas", &m->flow_schemas, "concurrency",
-		    &m->concurrency, "list_width", &m->list_width, "list_object_bytes", &m->list_object_bytes, "exempt",
-		    &m->exempt, "groups", &m->groups, "policy", &m->policy, "inside_share", &m->inside_share,
-		    "hold_max", &m->hold_max))
+		    "inside", &m->inside, "refusals", &m->refusals, "xdp", &m->xdp, "syn_cookies", &m->syn_cookies,
+		    "max_retry_after", &m->max_retry_after, "netns", &m->netns, "netns_cookie", &m->netns_cookie,
+		    "cgroup", &m->cgroup, "trusted_proxies", &m->trusted_proxies, "proxy_protocol", &m->proxy_protocol,
+		    "interfaces", &m->interfaces, "keys", &m->keys, "dry_run", &m->dry_run, "paused", &m->paused,
+		    "draining", &m->draining, "identity", &m->identity, "limits", &m->limits, "last_number",
+		    &m->last_number, "priority_levels", &m->priority_levels, "flow_schemas", &m->flow_schemas,
+		    "concurrency", &m->concurrency, "list_width", &m->list_width, "list_object_bytes",
+		    &m->list_object_bytes, "exempt", &m->exempt, "groups", &m->groups, "policy", &m->policy,
+		    "inside_share", &m->inside_share, "hold_max", &m->hold_max))
 		return error_set(err, -EINVAL, "server: %s", why.text);
 	return 0;
 }
@@ -258,10 +258,14 @@ static int read_modes(const struct members *m, struct server *server, struct err
 		const char *text;
 		unsigned int *mode; /* an enum, which is one of these */
 	} modes[] = {
-		{ &loopback_modes, m->loopback, &server->loopback }, { &framing_modes, m->framing, &server->framing },
-		{ &paths_modes, m->paths, &server->tenancy.paths },  { &hold_modes, m->hold, &server->hold },
-		{ &full_modes, m->when_full, &server->when_full },   { &inside_modes, m->inside, &server->inside },
-		{ &refusals_modes, m->refusals, &server->refusals }, { &xdp_modes, m->xdp, &server->xdp },
+		{ &loopback_modes, m->loopback, &server->loopback },
+		{ &framing_modes, m->framing, &server->framing },
+		{ &paths_modes, m->paths, &server->tenancy.paths },
+		{ &hold_modes, m->hold, &server->hold },
+		{ &full_modes, m->when_full, &server->when_full },
+		{ &inside_modes, m->inside, &server->inside },
+		{ &refusals_modes, m->refusals, &server->refusals },
+		{ &xdp_modes, m->xdp, &server->xdp },
 		{ &syn_cookies_modes, m->syn_cookies, &server->syn_cookies },
 	};
 

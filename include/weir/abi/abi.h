@@ -160,7 +160,8 @@ enum weir_server_flags {
 		1 << 14,	   /* requests that packets do not show are decided inside the server, and not held */
 	WEIR_SERVER_XDP = 1 << 15, /* its connections may be refused at XDP */
 	WEIR_SERVER_INSIDE_HOLD = 1 << 16, /* what is decided inside holds back connections (inside/turn.h) */
-	WEIR_SERVER_XDP_COOKIES = 1 << 17, /* XDP answers SYNs with cookies where the kernel would (admission/cookie.h) */
+	WEIR_SERVER_XDP_COOKIES =
+		1 << 17, /* XDP answers SYNs with cookies where the kernel would (admission/cookie.h) */
 };
 
 /* What its limits ask for; nothing of it is done for a server without such limits. */

@@ -44,8 +44,7 @@ struct weir_listen_queue {
 /* Would the kernel answer a SYN with a cookie? */
 WEIR_INLINE bool weir_queue_sends_cookies(const struct weir_listen_queue *q)
 {
-	return q->setting >= WEIR_COOKIES_ALWAYS ||
-	       (q->setting == WEIR_COOKIES_IN_FLOODS && q->waiting > q->backlog);
+	return q->setting >= WEIR_COOKIES_ALWAYS || (q->setting == WEIR_COOKIES_IN_FLOODS && q->waiting > q->backlog);
 }
 
 /* Ticks wrap. A mark from the future is another CPU's, and new. */
