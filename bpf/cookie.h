@@ -5,7 +5,7 @@
 
 #include "admission.h"
 #include "holders.h"
-#include "route.h"
+#include "own_address.h"
 #include "write.h"
 
 #define TCP_OPTION_MSS 2
@@ -31,13 +31,21 @@ static __always_inline bool source_is_unproven(const struct work *w)
 	return held && !*held;
 }
 
+/* Has the very device that takes the packet the address that it is for? Else what is sent back may not be its answer. */
+static __always_inline bool device_has_address(const struct packet *p)
+{
+	const __u32 *ifindex = own_address(p);
+
+	return ifindex && *ifindex && *ifindex == p->ifindex;
+}
+
 /* May a SYN that the limits admit be answered here? A signature, and IP options, are for the kernel. */
-static __always_inline bool cookie_is_due(struct xdp_md *ctx, const struct work *w)
+static __always_inline bool cookie_is_due(const struct work *w)
 {
 	return w->packet.answers && w->packet.plain_ip && !w->packet.signature &&
 	       weir_cookie_reaches(w->packet.source) &&
-	       weir_queue_lends_cookies(&w->queue, bpf_jiffies64(), ticks_per_s) && source_is_unproven(w) &&
-	       !packet_goes_on(ctx, w->hook);
+	       weir_queue_lends_cookies(&w->queue, bpf_jiffies64(), ticks_per_s) && device_has_address(&w->packet) &&
+	       source_is_unproven(w);
 }
 
 /* The kernel's, in the low half; negative: there is none. */

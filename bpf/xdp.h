@@ -14,7 +14,7 @@
 #include "cookie.h"
 #include "frame_parse.h"
 #include "listen.h"
-#include "route.h"
+#include "own_address.h"
 #include "settings.h"
 
 /* Which frames are for a device of this namespace: the agent keeps it. */
@@ -44,9 +44,10 @@ static __always_inline bool frame_checksums_are_right(struct xdp_md *ctx, struct
 	return ip_checksum_is_right(ctx, w, l3) && (checksum_is_begun(&w->packet) || segment_sum(ctx, w) == 0xffff);
 }
 
-static __always_inline int syn_drop(struct xdp_md *ctx, struct work *w)
+/* What is for an address of another host's or namespace's is none of this one's. */
+static __always_inline int syn_drop(struct work *w)
 {
-	if (packet_goes_on(ctx, HOOK_XDP))
+	if (!own_address(&w->packet))
 		return XDP_PASS;
 	admission_refused_syn(w, WEIR_ADMISSION_DROPPED);
 	count(w->server, WEIR_XDP_DROPPED);
@@ -69,8 +70,8 @@ static __always_inline int xdp_syn(struct xdp_md *ctx, struct work *w, __u32 l3)
 		return XDP_PASS;
 	became = admission_of_syn(w);
 	if (became == WEIR_ADMISSION_DROPPED)
-		return syn_drop(ctx, w);
-	if (by_cookie && became != WEIR_ADMISSION_EXEMPT && became != WEIR_ADMISSION_RESET && cookie_is_due(ctx, w))
+		return syn_drop(w);
+	if (by_cookie && became != WEIR_ADMISSION_EXEMPT && became != WEIR_ADMISSION_RESET && cookie_is_due(w))
 		return cookie_answer(ctx, w, l3);
 	return XDP_PASS;
 }
@@ -130,7 +131,7 @@ static __always_inline int xdp_frame(struct xdp_md *ctx)
 	if (!packet_parse_tcp(ctx, p, end) || !weir_segment_asks(&p->segment) || !server_is_attached(w) ||
 	    !frame_is_ours(&start, p))
 		return XDP_PASS;
-	if (sender_is_boxed(w) && !packet_goes_on(ctx, HOOK_XDP)) {
+	if (sender_is_boxed(w) && own_address(p)) {
 		count(w->server, WEIR_BOXED);
 		return XDP_DROP;
 	}

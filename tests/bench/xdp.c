@@ -108,6 +108,7 @@ static void measure_frame(const char *name, int program, struct spec spec, int v
 static void flood_begin(void)
 {
 	struct weir_device device = { .address = { 2, [5] = 1 }, .answers = 1 };
+	struct weir_own_address address = { { 0xfd, [15] = 1 } };
 	struct weir_device_key key = {};
 
 	done(datapath_server_flags(dp, 0, WEIR_SERVER_ACTIVE | WEIR_SERVER_XDP | WEIR_SERVER_XDP_COOKIES, &error));
@@ -120,6 +121,8 @@ static void flood_begin(void)
 		0);
 	key.ifindex = device.ifindex = ifindex_of("t0");
 	assert_int_equal(bpf_map_update_elem(bpf_map__fd(dp->xdp->maps.devices), &key, &device, BPF_ANY), 0);
+	assert_int_equal(
+		bpf_map_update_elem(bpf_map__fd(dp->xdp->maps.own_addresses), &address, &device.ifindex, BPF_ANY), 0);
 }
 
 static void flood_end(void)

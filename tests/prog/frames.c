@@ -78,9 +78,11 @@ int frames_close(void **state)
 void device_add(__u32 tags, __u8 last)
 {
 	struct weir_device_key key = { .ifindex = LOOPBACK, .tags = tags };
-	struct weir_device device = { .address = { [5] = last }, .answers = 1 };
+	struct weir_device device = { .address = { [5] = last }, .answers = 1, .ifindex = LOOPBACK };
 
 	device_put(&key, &device);
+	for (int ipv6 = 0; ipv6 < 2; ipv6++)
+		address_add(ipv6, device.ifindex);
 }
 
 void device_put(const struct weir_device_key *key, const struct weir_device *device)
@@ -117,6 +119,23 @@ static int run_inside(void *arg)
 	test->out.length = options.data_size_out;
 	test->verdict = options.retval;
 	return ret;
+}
+
+void address_add(bool ipv6, __u32 ifindex)
+{
+	struct weir_flow flow;
+
+	packet_flow(ipv6, &flow);
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(dp->xdp->maps.own_addresses), flow.server, &ifindex, BPF_ANY),
+			 0);
+}
+
+void address_drop(bool ipv6)
+{
+	struct weir_flow flow;
+
+	packet_flow(ipv6, &flow);
+	assert_int_equal(bpf_map_delete_elem(bpf_map__fd(dp->xdp->maps.own_addresses), flow.server), 0);
 }
 
 int frame_run(struct packet *p)

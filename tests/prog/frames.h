@@ -14,6 +14,9 @@ void frames_listen_anew(void);
 void frames_listen_shared(void);
 /* Frames with these tags, to the address of which only the last byte is not 0, are for the attached server's namespace. */
 void device_add(__u32 tags, __u8 last);
+/* The server's address is the namespace's, on this device (0: on several); or it is not. */
+void address_add(bool ipv6, __u32 ifindex);
+void address_drop(bool ipv6);
 void device_put(const struct weir_device_key *key, const struct weir_device *device);
 /* enum xdp_action: by both programs, which must agree. */
 int frame_verdict(const struct packet *p);

@@ -181,6 +181,21 @@ static void test_who_is_not_asked(void **state)
 	assert_passes(&packet);
 }
 
+/* What is for an address of another host's, or of another namespace's, is none of this one's. */
+static void test_other_addresses(void **state)
+{
+	(void)state;
+	for (int ipv6 = 0; ipv6 < 2; ipv6++) {
+		build(&packet, ipv6);
+		assert_drops(&packet);
+		address_drop(ipv6);
+		assert_passes(&packet);
+		address_add(ipv6, 0);
+		assert_drops(&packet);
+	}
+	assert_int_equal(counter(WEIR_ADMISSION_DROPPED), 8);
+}
+
 /* What passes has taken nothing, and is counted nowhere: nor what tc answers by a RST. */
 static void test_what_passes_leaves_no_trace(void **state)
 {
@@ -248,13 +263,9 @@ static void test_any_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		XDP_TEST(headers),
-		XDP_TEST(every_truncation),
-		XDP_TEST(what_tc_sees_to),
-		XDP_TEST(who_is_not_asked),
-		XDP_TEST(what_passes_leaves_no_trace),
-		XDP_TEST(several_pieces),
-		XDP_TEST(any_bytes),
+		XDP_TEST(headers),	    XDP_TEST(every_truncation), XDP_TEST(what_tc_sees_to),
+		XDP_TEST(who_is_not_asked), XDP_TEST(other_addresses),	XDP_TEST(what_passes_leaves_no_trace),
+		XDP_TEST(several_pieces),   XDP_TEST(any_bytes),
 	};
 
 	return cmocka_run_group_tests_name("xdp", tests, frames_open, frames_close);

@@ -306,6 +306,23 @@ static void test_devices(void **state)
 	assert_passes(&packet);
 }
 
+/* Nor does one that has not the address: whose it is, or which tag was taken off, is not known. */
+static void test_addresses(void **state)
+{
+	(void)state;
+	for (int ipv6 = 0; ipv6 < 2; ipv6++) {
+		address_add(ipv6, 7);
+		build(&packet, ipv6);
+		assert_passes(&packet);
+		address_add(ipv6, 0);
+		assert_passes(&packet);
+		address_drop(ipv6);
+		assert_passes(&packet);
+		address_add(ipv6, 1);
+		assert_answers(&packet, 0);
+	}
+}
+
 static const __u8 client[16] = { [10] = 0xff, [11] = 0xff, [12] = 127, [15] = 9 };
 
 /* Who has a connection open is known. */
@@ -435,6 +452,7 @@ static void test_live_frames(void **state)
 			 0);
 	key.ifindex = device.ifindex = ifindex_of("t0");
 	device_put(&key, &device);
+	address_add(false, device.ifindex);
 	fd = call_inside(capture_begin, "t1");
 	assert_true(fd >= 0);
 	for (int i = 0; i < 20; i++) {
@@ -485,6 +503,7 @@ int main(void)
 		COOKIE_TEST(the_kernels_setting),
 		COOKIE_TEST(a_full_queue_of_connections),
 		COOKIE_TEST(devices),
+		COOKIE_TEST(addresses),
 		COOKIE_TEST(known_sources),
 		COOKIE_TEST(limits),
 		COOKIE_TEST(exempt_sources),

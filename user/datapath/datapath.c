@@ -69,7 +69,7 @@ static int monitor_inside(void *arg)
 
 	if (!monitor)
 		return -errno;
-	if (mnl_socket_bind(monitor, RTMGRP_LINK, MNL_SOCKET_AUTOPID)) {
+	if (mnl_socket_bind(monitor, RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR, MNL_SOCKET_AUTOPID)) {
 		int ret = -errno;
 
 		mnl_socket_close(monitor);

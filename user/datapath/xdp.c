@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "datapath/xdp.h"
+#include "sys/addresses.h"
 #include "sys/libbpf_log.h"
 #include "sys/privilege.h"
 #include "weir.skel.h"
@@ -146,6 +147,53 @@ static int devices_sync(struct datapath *dp, const struct xdp_devices *of)
 	return ret ?: map_drop_if(map, sizeof(struct weir_device_key), sizeof(struct weir_device), is_gone, &entries);
 }
 
+/* --- which addresses are this namespace's */
+
+static int address_put(int map, const struct own_address *addresses, int n, int i)
+{
+	__u32 ifindex = addresses[i].ifindex;
+
+	for (int j = 0; j < n; j++)
+		if (addresses[j].ifindex != addresses[i].ifindex &&
+		    !memcmp(addresses[j].bytes, addresses[i].bytes, sizeof(addresses[i].bytes)))
+			ifindex = 0;
+	return bpf_map_update_elem(map, addresses[i].bytes, &ifindex, BPF_ANY) ? -errno : 0;
+}
+
+struct own_addresses {
+	const struct own_address *addresses;
+	int n;
+};
+
+static bool address_is_gone(const void *key, const void *value, const void *arg)
+{
+	const struct own_addresses *own = arg;
+
+	(void)value;
+	for (int i = 0; i < own->n; i++)
+		if (!memcmp(own->addresses[i].bytes, key, sizeof(own->addresses[i].bytes)))
+			return false;
+	return true;
+}
+
+/* Those for which there is no room are refused at tc, and answered by the kernel. */
+static int addresses_sync(struct datapath *dp)
+{
+	int map = bpf_map__fd(dp->xdp->maps.own_addresses), ret = 0, n;
+	CLEANUP_FREE struct own_address *addresses = NULL;
+	struct own_addresses own;
+	struct error err;
+
+	n = addresses_read(&addresses, &err);
+	if (n < 0)
+		return n;
+	own = (struct own_addresses){ .addresses = addresses, .n = n };
+	ret = map_drop_if(map, sizeof(struct weir_own_address), sizeof(__u32), address_is_gone, &own);
+	for (int i = 0; i < n && !ret; i++)
+		ret = address_put(map, addresses, n, i);
+	return ret == -E2BIG ? 0 : ret;
+}
+
 /* --- links */
 
 static void go_without(struct datapath_link *link, const char *why)
@@ -208,7 +256,7 @@ void datapath_xdp_sync(struct datapath *dp, enum xdp_asked asked, const struct x
 		used |= of->links[i].xdp != XDP_NONE;
 	}
 	if (used)
-		ret = devices_sync(dp, of);
+		ret = devices_sync(dp, of) ?: addresses_sync(dp);
 	for (int i = 0; i < of->n && there; i++) {
 		if (ret && of->links[i].xdp != XDP_NONE)
 			go_without(&of->links[i], strerror(-ret));

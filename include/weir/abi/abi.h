@@ -38,6 +38,7 @@
  *   answers     ARRAY           weir_answer_index(), weir_rejection_index()   struct weir_answer   (answer.h)
  *   refusals    HASH            limit index              struct weir_refusal   (answer.h) of limits that are named
  *   devices     HASH            struct weir_device_key   struct weir_device    of XDP alone, and not pinned
+ *   own_addresses HASH          struct weir_own_address  __u32 ifindex         the same
  *
  * A subject is the keyed hash of a name (subject.h); 0 is the only subject of `total`. New ones for which there is no
  * allowance are WEIR_SUBJECT_OVERFLOW to a limit.
@@ -130,6 +131,14 @@ struct weir_device {
 	__u32 ifindex;
 };
 WEIR_ASSERT_SIZE(struct weir_device, 12);
+
+/* An address of this namespace, and which device has it; 0: several have. */
+#define WEIR_MAX_OWN_ADDRESSES 4096
+
+struct weir_own_address {
+	__u8 bytes[16]; /* network order; IPv4 as ::ffff:a.b.c.d */
+};
+WEIR_ASSERT_SIZE(struct weir_own_address, 16);
 
 /* Behind the tags of before comes one more. One without a VLAN is only a priority, and says nothing. */
 WEIR_INLINE __u32 weir_device_tags(__u32 tags, __u16 control, bool service)
