@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "../unit/fake_datapath.h"
-#include "agent/history.h"
-#include "agent/log.h"
 #include "audit/file.h"
 #include "base/cleanup.h"
+#include "base/log.h"
+#include "commands/history.h"
 #include "saved/saved.h"
 
 static char state_dir[] = P_tmpdir "/weir-fuzz-XXXXXX", pin_dir[] = P_tmpdir "/weir-fuzz-XXXXXX";

@@ -10,11 +10,11 @@
 #include <cmocka.h>
 #include <unistd.h>
 
-#include "agent/history.h"
 #include "agent/unsaved.h"
 #include "agent_fixture.h"
 #include "audit/file.h"
 #include "base/cleanup.h"
+#include "commands/history.h"
 #include "fake_datapath.h"
 #include "saved/saved.h"
 

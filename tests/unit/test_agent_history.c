@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
-#include "agent/history.h"
 #include "agent/inside_private.h"
 #include "agent_fixture.h"
 #include "base/cleanup.h"
+#include "commands/history.h"
 #include "fake_datapath.h"
 #include "history/files.h"
 

@@ -13,8 +13,8 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "agent/log.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 
 /* stderr is a file meanwhile; journal: as if that were the journal's. */
 static void logged(bool journal, char line[static 256])

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/log.h"
 #include "agent/private.h"
 #include "agent/reconcile.h"
+#include "base/log.h"
 
 static struct datapath_changes difference(const struct datapath_changes *after, const struct datapath_changes *before)
 {

@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/log.h"
 #include "agent/private.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "rules/identity.h"
 #include "sys/secret.h"
 

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "agent/inside_private.h"
-#include "agent/log.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/log.h"
 
 #define KEPT_NS (120 * WEIR_NS_PER_S) /* API Priority and Fairness has a request wait for a minute at most */
 

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#include "agent/log.h"
 #include "agent/private.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "sys/thread.h"
 
 struct job {

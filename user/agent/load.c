@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "agent/log.h"
 #include "agent/unsaved.h"
+#include "base/log.h"
 #include "saved/saved.h"
 
 /* Most likely the machine was rebooted, and the state directory with it. */

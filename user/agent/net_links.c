@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/log.h"
 #include "agent/private.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 
 /* The interfaces that the servers of a namespace want together. names is NULL when one of them wants all. */
 static int wanted_interfaces(const struct net *net, const char ***names, size_t *n, struct error *err)

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "agent/inside.h"
-#include "agent/log.h"
 #include "agent/private.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "datapath/remains.h"
 #include "sys/netns.h"
 

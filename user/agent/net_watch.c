@@ -8,8 +8,8 @@
 #include <sys/epoll.h>
 
 #include "agent/jobs.h"
-#include "agent/log.h"
 #include "agent/private.h"
+#include "base/log.h"
 
 #define AT_ONCE 16
 

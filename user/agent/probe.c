@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#include "agent/log.h"
 #include "agent/private.h"
+#include "base/log.h"
 #include "probe/read.h"
 
 static void tell(const struct net *net)

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/log.h"
 #include "agent/reconcile.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "queue/retries.h"
 #include "queue/workqueue.h"
 #include "sys/thread.h"

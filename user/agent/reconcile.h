@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What is in force, brought in line with what was asked for: by several workers, from a work queue (agent_reconcile.c). And
- * what of it others had changed (agent_drift.c).
+ * What is in force, brought in line with what was asked for: by several workers, from a work queue (reconcile.c). And
+ * what of it others had changed (drift.c).
  */
 #ifndef WEIR_USER_AGENT_RECONCILE_H
 #define WEIR_USER_AGENT_RECONCILE_H

@@ -3,12 +3,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/history.h"
 #include "agent/inside.h"
-#include "agent/log.h"
 #include "agent/reconcile.h"
 #include "agent/unsaved.h"
 #include "base/cleanup.h"
+#include "base/log.h"
+#include "commands/history.h"
 #include "rules/put.h"
 #include "sys/netns.h"
 

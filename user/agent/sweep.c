@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "agent/log.h"
+#include "base/log.h"
 #include "sys/thread.h"
 
 #define SWEEPER_NICE 10

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "agent/events.h"
-#include "agent/log.h"
 #include "agent/private.h"
 #include "agent/trace.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/log.h"
 
 #define TRACE_FOR_NS (60 * WEIR_NS_PER_S)
 #define LINES_MAX 4096U /* of a reader, that the event loop has not sent yet */

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/log.h"
+#include "base/log.h"
 #include "saved/saved.h"
 #include "sys/pins.h"
 

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent.h"
-#include "agent/log.h"
 #include "base/array.h"
+#include "base/log.h"
 #include "cli/cli.h"
+#include "daemon/agent.h"
 #include "metrics/top.h"
 #include "model/parse.h"
 

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "agent/uninstall.h"
 #include "base/cleanup.h"
 #include "cli/cli.h"
+#include "commands/uninstall.h"
 
 const struct argp_option cli_uninstall_options[] = {
 	{ "force", 'f', NULL, 0, "reset translated connections instead of waiting for them", 0 },

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include "follow/follow.h"
 
-#include "agent/log.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "sys/privilege.h"
 
 void followed_clear(struct followed *followed)

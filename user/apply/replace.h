@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A server in the place of what it was. */
+#ifndef WEIR_USER_APPLY_REPLACE_H
+#define WEIR_USER_APPLY_REPLACE_H
+
+#include "agent/private.h"
+
+/*
+ * `to` is the server's new state (policy_server()), in the file and in the kernel. What was there before is the caller's: on
+ * success to be freed, on failure to be put back. -errno.
+ */
+int server_replace(struct agent *agent, int slot, struct server *to, struct error *err);
+/* Undoes a replacement, as far as it came; what was put there is the caller's again. */
+void server_put_back(struct agent *agent, int slot, struct server *from);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Who has changed what: each change of what servers were told is written down, with what was there before. */
+#ifndef WEIR_USER_COMMANDS_AUDIT_H
+#define WEIR_USER_COMMANDS_AUDIT_H
+
+#include "agent/private.h"
+#include "audit/view.h"
+
+/* Within a turn, before something may change. */
+void audit_begin(const struct agent *agent, struct audit_view *before);
+/* And when it is done. by: who, which it takes over; command: as it is typed. */
+void audit_end(struct agent *agent, const struct audit_view *before, json_t *by, const char *command);
+
+/* {uid, pid, user, login_uid, login}: who asked; NULL: the agent itself. login: who logged in, before a su or sudo. */
+json_t *audit_client(const struct control_client *client);
+
+int agent_audit(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+
+#endif

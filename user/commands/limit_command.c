@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The command `limit set`, and what it says of a limit that does less than one may think. */
+#include <errno.h>
+
+#include "agent/inside.h"
+#include "agent/limits.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "model/key.h"
+#include "rules/limit_idle.h"
+#include "rules/limit_inside.h"
+
+/* A list. */
+static json_t *warnings_of(struct agent *agent, int slot, const struct limit *limit, const char *subject)
+{
+	const struct server *server = agent->state.servers[slot];
+	CLEANUP_FREE char *unseen = limit_unseen(agent, slot, limit, subject);
+	json_t *texts = limit_idle(limit, server->tenancy.tenant == WEIR_TENANT_PATH);
+
+	if (server->inside != INSIDE_OFF)
+		limit_inside(limit, server->inside == INSIDE_HOLD, texts);
+	if (unseen)
+		json_array_append_new(texts, json_string(unseen));
+	return texts;
+}
+
+int agent_limit_set(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
+{
+	const char *server = NULL, *subject = NULL, *name;
+	CLEANUP_FREE char *refuses_not = NULL;
+	const struct limit *limit;
+	json_t *idle;
+	char canonical[KEY_SUBJECT_TEXT];
+	json_error_t why;
+	json_t *given;
+	int slot, ret;
+
+	if (json_unpack_ex(arguments, &why, 0, "{s?s, s:o, s?s !}", "server", &server, "limit", &given, "subject",
+			   &subject))
+		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
+	slot = server_named(agent, server, err);
+	if (slot < 0)
+		return slot;
+	ret = limit_set(agent, slot, given, subject, err);
+	if (ret)
+		return ret;
+	name = json_string_value(json_object_get(given, "name"));
+	limit = server_limit(agent->state.servers[slot], name);
+	if (subject)
+		key_subject_parse(limit->key, subject, canonical, NULL);
+	if (!limit->dry_run)
+		refuses_not = inside_refuses_not(agent, slot);
+	*result = json_pack("{s:s, s:s, s:s?, s:s*}", "server", agent->state.servers[slot]->name, "limit", name,
+			    "subject", subject ? canonical : NULL, "refuses_not", refuses_not);
+	log_info("server \"%s\": limit %s%s%s is set", agent->state.servers[slot]->name, name, subject ? " " : "",
+		 subject ? canonical : "");
+	if (json_object_get(given, "mode"))
+		json_object_set(*result, "mode", json_object_get(given, "mode"));
+	idle = warnings_of(agent, slot, limit, subject ? canonical : NULL);
+	if (json_array_size(idle))
+		json_object_set(*result, "warnings", idle);
+	json_decref(idle);
+	return 0;
+}

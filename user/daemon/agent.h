@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The daemon: owns the maps, keeps the desired state in force, answers commands. */
+#ifndef WEIR_USER_DAEMON_AGENT_H
+#define WEIR_USER_DAEMON_AGENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "control/access.h"
+
+struct agent_options {
+	const char *state_dir;
+	const char *pin_dir;
+	const char *metrics;				/* ADDR:PORT; NULL: not served */
+	struct access_group admin_group, monitor_group; /* who may talk to the agent beside root */
+	unsigned int resync_s;				/* between two looks at all that is in force; at least 1 */
+	unsigned int conns_max;				/* of one network namespace; 0: as it is, or the default */
+	bool inside_off;				/* no server is looked into */
+	unsigned int metrics_top;			/* users of each server in the metrics; 0: none */
+	const char *const *policies;			/* files and directories to follow: absolute paths */
+	size_t n_policies;
+	const char *persist_dir; /* NULL: the state ends with the machine's uptime */
+	const char *persisted;	 /* without it: where --persist keeps the state; NULL: nowhere */
+};
+
+/* Runs until SIGTERM or SIGINT, then returns 0; what is in force stays in force. */
+int agent_run(const struct agent_options *options, struct error *err);
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <errno.h>
+#include <string.h>
+
+#include "agent/inside.h"
+#include "agent/jobs.h"
+#include "agent/reconcile.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "commands/audit.h"
+#include "commands/history.h"
+
+/*
+ * What each command needs. ACCESS_READ is for what changes nothing, costs the kernel nothing that lasts, and shows no more of
+ * requests than who made them; trace and events show whole request lines, whatever clients have put into them.
+ * IN_TURN is what may have to wait: what changes something, and what has programs loaded.
+ */
+static const struct command {
+	const char *name;
+	enum access needs;
+	enum turn {
+		AT_ONCE,
+		IN_TURN
+	} turn;
+	int (*run)(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
+} commands[] = {
+	{ "apply", ACCESS_CHANGE, IN_TURN, agent_apply },
+	{ "attach", ACCESS_CHANGE, IN_TURN, agent_attach },
+	{ "audit", ACCESS_READ, IN_TURN, agent_audit },
+	{ "delete", ACCESS_CHANGE, IN_TURN, agent_delete },
+	{ "detach", ACCESS_CHANGE, IN_TURN, agent_detach },
+	{ "diff", ACCESS_READ, IN_TURN, agent_diff },
+	{ "dry-run", ACCESS_CHANGE, IN_TURN, agent_dry_run },
+	{ "events", ACCESS_CHANGE, AT_ONCE, agent_events },
+	{ "explain", ACCESS_READ, IN_TURN, agent_explain },
+	{ "export", ACCESS_READ, AT_ONCE, agent_export },
+	{ "history", ACCESS_READ, IN_TURN, agent_history },
+	{ "limit delete", ACCESS_CHANGE, IN_TURN, agent_limit_delete },
+	{ "limit list", ACCESS_READ, AT_ONCE, agent_limit_list },
+	{ "limit set", ACCESS_CHANGE, IN_TURN, agent_limit_set },
+	{ "max-in-flight", ACCESS_CHANGE, IN_TURN, agent_max_in_flight },
+	{ "metrics", ACCESS_READ, AT_ONCE, agent_metrics },
+	{ "pause", ACCESS_CHANGE, IN_TURN, agent_pause },
+	{ "reload", ACCESS_CHANGE, IN_TURN, agent_reload },
+	{ "resume", ACCESS_CHANGE, IN_TURN, agent_resume },
+	{ "status", ACCESS_READ, AT_ONCE, agent_status },
+	{ "top", ACCESS_READ, IN_TURN, agent_top },
+	{ "trace", ACCESS_CHANGE, AT_ONCE, agent_trace },
+};
+
+static const struct command *find_command(const char *name)
+{
+	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	return NULL;
+}
+
+static int check(struct agent *agent, const struct control_client *client, const char *name,
+		 const struct command *command, struct error *err)
+{
+	if (!command)
+		return error_set(err, -EINVAL, "the agent has no command \"%s\"", name);
+	if (control_client_access(client) >= command->needs)
+		return 0;
+	agent->access.refused[ACCESS_REFUSED_READER]++;
+	return error_set(err, -EACCES, "\"%s\" is for root%s%s: you may only read", name,
+			 agent->access.admin.name ? " and members of the group " : "", agent->access.admin.name ?: "");
+}
+
+/* Who may only read is not to fill the log. */
+static void count(struct agent *agent, const struct control_client *client, const char *name, int ret,
+		  const struct error *err)
+{
+	agent_lock(agent);
+	agent->control_requests++;
+	agent->control_errors += ret != 0;
+	agent_unlock(agent);
+	if (ret && control_client_access(client) == ACCESS_CHANGE)
+		log_warning("%s: %s", name, err->text);
+}
+
+static int run_at_once(struct agent *agent, struct control_client *client, const struct command *command,
+		       json_t *arguments, json_t **result, struct error *err)
+{
+	int ret;
+
+	agent_lock(agent);
+	agent->client = client;
+	ret = command->run(agent, arguments, result, err);
+	agent_unlock(agent);
+	return ret;
+}
+
+/* What fails half-way was taken back, or so it was tried: what is in force then is looked at soon. */
+static int run_in_turn(struct agent *agent, const struct control_client *client, const struct command *command,
+		       json_t *arguments, json_t **result, struct error *err)
+{
+	CLEANUP_AUDIT_VIEW struct audit_view before = { 0 };
+	bool changes = command->needs == ACCESS_CHANGE;
+	int ret;
+
+	agent_change_begin(agent);
+	if (changes)
+		audit_begin(agent, &before);
+	ret = command->run(agent, arguments, result, err);
+	if (ret && changes)
+		reconcile_all(agent);
+	if (!ret && changes)
+		inside_limits_changed(agent);
+	if (changes)
+		audit_end(agent, &before, audit_client(client), command->name);
+	agent_change_end(agent);
+	if (!ret && changes)
+		follow_retry(agent);
+	return ret;
+}
+
+/* --- commands as jobs */
+
+struct request {
+	struct agent *agent;
+	struct control_client *client;
+	const struct command *command;
+	json_t *arguments, *result;
+	int ret;
+	struct error err;
+};
+
+static void request_run(void *arg)
+{
+	struct request *request = arg;
+
+	request->ret = run_in_turn(request->agent, request->client, request->command, request->arguments,
+				   &request->result, &request->err);
+	count(request->agent, request->client, request->command->name, request->ret, &request->err);
+}
+
+static void request_done(void *arg)
+{
+	struct request *request = arg;
+
+	control_answer(request->client, request->ret, request->result, &request->err);
+	json_decref(request->arguments);
+	free(request);
+}
+
+static int put_off(struct agent *agent, struct control_client *client, const struct command *command, json_t *arguments,
+		   struct error *err)
+{
+	struct request *request = calloc(1, sizeof(*request));
+	int ret = -ENOMEM;
+
+	if (request) {
+		*request = (struct request){
+			.agent = agent,
+			.client = client,
+			.command = command,
+			.arguments = json_incref(arguments),
+		};
+		request->ret = error_set(&request->err, -ESHUTDOWN, "the agent is stopping: nothing was done");
+		ret = jobs_add_call(agent, request_run, request_done, request, command->needs == ACCESS_READ);
+	}
+	if (!ret)
+		return CONTROL_LATER;
+	if (request)
+		json_decref(request->arguments);
+	free(request);
+	return error_set(err, ret, "%s", ret == -ENOMEM ? "out of memory" : "the agent is stopping: nothing was done");
+}
+
+int agent_request(void *context, struct control_client *client, const char *name, json_t *arguments, json_t **result,
+		  struct error *err)
+{
+	const struct command *command = find_command(name);
+	CLEANUP_JSON json_t *none = json_object();
+	struct agent *agent = context;
+	int ret = check(agent, client, name, command, err);
+
+	if (!json_is_object(arguments))
+		arguments = none;
+	if (!ret && command->turn == IN_TURN && agent->jobs)
+		return put_off(agent, client, command, arguments, err);
+	if (!ret)
+		ret = command->turn == IN_TURN ? run_in_turn(agent, client, command, arguments, result, err) :
+						 run_at_once(agent, client, command, arguments, result, err);
+	count(agent, client, name, ret, err);
+	agent_lock(agent);
+	trace_flush(agent);
+	agent_unlock(agent);
+	return ret;
+}
