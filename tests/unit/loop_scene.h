@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "daemon/agent.h"
+#include "daemon/daemon.h"
 
 struct loop_scene {
 	char state_dir[32], pin_dir[32], metrics[32];

@@ -26,9 +26,9 @@
 #include <sys/queue.h>
 #include <time.h>
 
+#include "agent/options.h"
 #include "agent/rates.h"
 #include "control/control.h"
-#include "daemon/agent.h"
 #include "datapath/datapath.h"
 #include "follow/follow.h"
 #include "metrics/metrics.h"

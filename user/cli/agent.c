@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "daemon/agent.h"
+#include "daemon/daemon.h"
 #include "metrics/top.h"
 #include "model/parse.h"
 

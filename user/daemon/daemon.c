@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "commands/history.h"
 #include "control/control.h"
+#include "daemon/daemon.h"
 #include "metrics/http.h"
 #include "saved/lock.h"
 #include "sys/notify.h"

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The daemon: owns the maps, keeps the desired state in force, answers commands. */
-#ifndef WEIR_USER_DAEMON_AGENT_H
-#define WEIR_USER_DAEMON_AGENT_H
+/* How `weir agent` was started. */
+#ifndef WEIR_USER_AGENT_OPTIONS_H
+#define WEIR_USER_AGENT_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/error.h"
 #include "control/access.h"
 
 struct agent_options {
@@ -23,8 +22,5 @@ struct agent_options {
 	const char *persist_dir; /* NULL: the state ends with the machine's uptime */
 	const char *persisted;	 /* without it: where --persist keeps the state; NULL: nowhere */
 };
-
-/* Runs until SIGTERM or SIGINT, then returns 0; what is in force stays in force. */
-int agent_run(const struct agent_options *options, struct error *err);
 
 #endif
