@@ -14,6 +14,7 @@
 #include "agent_fixture.h"
 #include "base/cleanup.h"
 #include "fake_datapath.h"
+#include "follow/follow.h"
 
 #define THROTTLE(limits) "apiVersion: weir/v1\nkind: Throttle\nmetadata: {name: api}\nspec:\n  limits:\n" limits
 #define USER(burst) "  - {name: user, qps: 5, burst: " burst "}\n"
@@ -90,7 +91,7 @@ static void restart(struct scene *w)
 
 static struct followed *followed(struct scene *w, size_t i)
 {
-	return &w->f->agent.followed.items[i];
+	return &w->f->agent.followed->items[i];
 }
 
 /* The path has this one error; NULL: none. */

@@ -30,13 +30,13 @@
 #include "agent/rates.h"
 #include "control/control.h"
 #include "datapath/datapath.h"
-#include "follow/follow.h"
 #include "metrics/metrics.h"
 #include "metrics/top.h"
 #include "probe/probe.h"
 #include "state/state.h"
 
 struct agent;
+struct followed_paths;
 struct history;
 struct inside_server;
 struct jobs;
@@ -104,7 +104,7 @@ struct agent {
 	struct net *nets;
 	int devices_fd, rings_fd; /* the namespaces' descriptors (net_watch.c) */
 	struct access_control access;
-	struct followed_paths followed;
+	struct followed_paths *followed;	/* NULL: none (follow/follow.h) */
 	struct opening *openings;		/* namespaces whose programs are being loaded */
 	struct datapath_written written_before; /* in namespaces that are closed */
 	struct reconcile *reconcile;		/* NULL: no workers */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "policy/policy.h"
 #include "saved/saved.h"
 #include "sys/pins.h"
 

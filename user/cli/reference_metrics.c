@@ -6,12 +6,14 @@
 #include "agent/reconcile.h"
 #include "base/cleanup.h"
 #include "cli/reference.h"
+#include "follow/follow.h"
 
 static json_t *example_families(void)
 {
 	static struct agent agent;
 	struct server server = { .name = "web" };
 	struct followed followed = { .path = "/etc/weir" };
+	const struct followed_paths paths = { .items = &followed, .n = 1 };
 	const struct probe probe = { 0 };
 	const struct metrics_net net = { .probe = &probe };
 	const struct metrics_limit limits[] = { { .name = "user", .in_flight = true, .configured = true },
@@ -23,13 +25,11 @@ static json_t *example_families(void)
 	json_t *families = metrics_families(&snapshot);
 
 	agent.state.servers[0] = &server;
-	agent.followed.items = &followed;
-	agent.followed.n = 1;
 	agent.top.servers = json_pack("{s:{s:{}}}", server.name, "alice");
 	metrics_top_families(&agent.top, families);
 	json_decref(agent.top.servers);
 	reconcile_metrics(&agent, families);
-	follow_measure(&agent.followed, families);
+	follow_measure(&paths, families);
 	return families;
 }
 

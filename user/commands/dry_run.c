@@ -6,6 +6,7 @@
 #include "agent/unsaved.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "policy/policy.h"
 
 static int set_dry_run(struct agent *agent, int slot, bool dry_run, struct error *err)
 {

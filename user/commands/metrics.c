@@ -8,6 +8,7 @@
 #include "agent/reconcile.h"
 #include "base/cleanup.h"
 #include "base/version.h"
+#include "follow/follow.h"
 
 static int measure_server(const struct agent *agent, int slot, const struct net *net, struct metrics_server *place,
 			  struct error *err)
@@ -92,7 +93,7 @@ int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struc
 
 		metrics_top_families(&agent->top, families);
 		reconcile_metrics(agent, families);
-		follow_measure(&agent->followed, families);
+		follow_measure(agent->followed, families);
 		*result = json_pack("{s:o}", "metrics", families);
 	}
 	for (size_t i = 0; i < snapshot.n_servers; i++)

@@ -5,6 +5,7 @@
 #include "agent/unsaved.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "policy/policy.h"
 
 /* Into the kernel first: no disk is needed to pause. */
 static int pause_now(struct agent *agent, int slot, struct error *err)

@@ -11,6 +11,7 @@
 #include "base/json_list.h"
 #include "base/output.h"
 #include "base/version.h"
+#include "follow/follow.h"
 #include "rules/identity.h"
 
 #define TOP_SUBJECTS 10
@@ -298,6 +299,6 @@ int agent_status(struct agent *agent, json_t *arguments, json_t **result, struct
 	*result = json_pack("{s:{s:s, s:i, s:s, s:s, s:s?, s:o}, s:O, s:o}", "agent", "version", weir_version, "pid",
 			    (int)getpid(), "state_dir", agent->options->state_dir, "pin_dir", agent->options->pin_dir,
 			    "metrics", agent->options->metrics, "reconcile", reconcile_status(agent), "servers",
-			    servers, "policies", follow_to_json(&agent->followed));
+			    servers, "policies", follow_to_json(agent->followed));
 	return 0;
 }

@@ -16,6 +16,7 @@
 #include "commands/history.h"
 #include "control/control.h"
 #include "daemon/daemon.h"
+#include "follow/follow.h"
 #include "metrics/http.h"
 #include "saved/lock.h"
 #include "sys/notify.h"

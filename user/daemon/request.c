@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "commands/audit.h"
 #include "commands/history.h"
+#include "follow/follow.h"
 
 /*
  * What each command needs. ACCESS_READ is for what changes nothing, costs the kernel nothing that lasts, and shows no more of

@@ -73,7 +73,7 @@ void follow_watch_wake(struct follow_watch *watch);
 
 /* --- status.c */
 
-/* [{path, in_force, since, last_success, files, objects, errors: [text]}]; a new reference. */
+/* paths NULL: there are none. [{path, in_force, since, last_success, files, objects, errors: [text]}]; a new reference. */
 json_t *follow_to_json(const struct followed_paths *paths);
 void follow_measure(const struct followed_paths *paths, json_t *families);
 

@@ -26,7 +26,7 @@ json_t *follow_to_json(const struct followed_paths *paths)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < paths->n; i++) {
+	for (size_t i = 0; paths && i < paths->n; i++) {
 		const struct followed *followed = &paths->items[i];
 
 		json_array_append_new(list,
@@ -50,7 +50,7 @@ void follow_measure(const struct followed_paths *paths, json_t *families)
 	json_t *errors = metrics_add_family(families, "weir_policy_errors", "gauge",
 					    "Errors in a followed policy file or directory.");
 
-	for (size_t i = 0; i < paths->n; i++) {
+	for (size_t i = 0; paths && i < paths->n; i++) {
 		const struct followed *followed = &paths->items[i];
 
 		metrics_add_sample(ok, json_pack("{s:s}", "file", followed->path), json_integer(in_force(followed)));

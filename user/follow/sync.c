@@ -16,6 +16,14 @@
 #include "follow/follow.h"
 #include "policy/objects.h"
 
+/* Before follow_open() there are none. */
+static struct followed_paths *paths_of(const struct agent *agent)
+{
+	static struct followed_paths none;
+
+	return agent->followed ?: &none;
+}
+
 /* --- what is wanted (plan_follow()) */
 
 /* Its server is that of all objects of the path that name none; NULL: there is none, or more than one. */
@@ -74,7 +82,7 @@ static int make_plan(struct agent *agent, struct plan *plan, json_t *wanted, boo
 /* Puts in force what the paths say that are fresh, and what the others said before. */
 static int try(struct agent *agent, const bool *fresh, struct error *err)
 {
-	const struct followed_paths *paths = &agent->followed;
+	const struct followed_paths *paths = paths_of(agent);
 	CLEANUP_JSON json_t *wanted = json_array();
 	CLEANUP_PLAN struct plan plan = { 0 };
 	bool whole = true;
@@ -104,7 +112,7 @@ static void fail(struct followed *followed, const struct error *err)
 /* Until no more of them can be: what one needs, another one may bring. */
 static void try_each(struct agent *agent, const bool *changed)
 {
-	struct followed_paths *paths = &agent->followed;
+	struct followed_paths *paths = paths_of(agent);
 	CLEANUP_FREE bool *done = calloc(paths->n + 1, sizeof(*done)), *fresh = calloc(paths->n + 1, sizeof(*fresh));
 	struct error err;
 	bool more = done && fresh;
@@ -133,7 +141,7 @@ static void try_each(struct agent *agent, const bool *changed)
 
 static void settle(struct agent *agent, const bool *changed)
 {
-	struct followed_paths *paths = &agent->followed;
+	struct followed_paths *paths = paths_of(agent);
 	CLEANUP_FREE bool *fresh = calloc(paths->n + 1, sizeof(*fresh));
 	struct error err;
 
@@ -178,7 +186,7 @@ static json_t *changed_by(const struct followed_paths *paths, const bool *change
 void follow_sync(struct agent *agent)
 {
 	CLEANUP_AUDIT_VIEW struct audit_view before = { 0 };
-	struct followed_paths *paths = &agent->followed;
+	struct followed_paths *paths = paths_of(agent);
 	CLEANUP_FREE bool *changed = calloc(paths->n + 1, sizeof(*changed));
 
 	if (!changed)
@@ -201,8 +209,10 @@ void follow_sync(struct agent *agent)
 
 void follow_wake(struct agent *agent)
 {
-	if (agent->followed.watch)
-		follow_watch_wake(agent->followed.watch);
+	struct followed_paths *paths = paths_of(agent);
+
+	if (paths->watch)
+		follow_watch_wake(paths->watch);
 	else
 		jobs_add(agent, follow_sync);
 }
@@ -220,7 +230,7 @@ void follow_retry(struct agent *agent)
 	bool wanted;
 
 	agent_lock(agent);
-	wanted = any_failed(&agent->followed);
+	wanted = any_failed(paths_of(agent));
 	agent_unlock(agent);
 	if (wanted)
 		jobs_add(agent, follow_sync);
@@ -246,7 +256,7 @@ static void log_gone(const struct agent *agent)
 			const char *path = policy_object_followed(object);
 			char label[POLICY_LABEL];
 
-			if (!path || is_followed(&agent->followed, path))
+			if (!path || is_followed(paths_of(agent), path))
 				continue;
 			policy_object_label(object, label);
 			log_warning("policy files: server \"%s\": %s goes: %s is not followed any more", server->name,
@@ -258,12 +268,15 @@ static void log_gone(const struct agent *agent)
 int follow_open(struct agent *agent, struct error *err)
 {
 	const struct agent_options *options = agent->options;
-	struct followed_paths *paths = &agent->followed;
+	struct followed_paths *paths = calloc(1, sizeof(*paths));
 	struct error why;
 
-	paths->items = calloc(options->n_policies + 1, sizeof(*paths->items));
-	if (!paths->items)
+	if (paths)
+		paths->items = calloc(options->n_policies + 1, sizeof(*paths->items));
+	if (!paths || !paths->items) {
+		free(paths);
 		return error_set(err, -ENOMEM, "out of memory");
+	}
 	for (; paths->n < options->n_policies; paths->n++)
 		paths->items[paths->n] = (struct followed){
 			.path = options->policies[paths->n],
@@ -272,6 +285,7 @@ int follow_open(struct agent *agent, struct error *err)
 	if (paths->n && follow_watch_open(&paths->watch, agent, &why))
 		log_warning("policy files: changes are seen late: %s", why.text);
 	agent_lock(agent);
+	agent->followed = paths;
 	log_gone(agent);
 	agent_unlock(agent);
 	return 0;
@@ -279,11 +293,14 @@ int follow_open(struct agent *agent, struct error *err)
 
 void follow_close(struct agent *agent)
 {
-	struct followed_paths *paths = &agent->followed;
+	struct followed_paths *paths = agent->followed;
 
+	if (!paths)
+		return;
 	follow_watch_close(paths->watch);
 	for (size_t i = 0; i < paths->n; i++)
 		followed_clear(&paths->items[i]);
 	free(paths->items);
-	*paths = (struct followed_paths){ 0 };
+	free(paths);
+	agent->followed = NULL;
 }
