@@ -109,15 +109,17 @@ struct agent {
 	struct datapath_written written_before; /* in namespaces that are closed */
 	struct reconcile *reconcile;		/* NULL: no workers */
 	struct jobs *jobs;			/* NULL: who adds one does it */
-	struct history *history;		/* the jobs' alone (history.h) */
-	struct metrics_top top;			/* as the history has it */
-	struct sweeper *sweeper;		/* NULL: whoever wakes it sweeps */
-	struct control_client *client;		/* who gave the command that the event loop carries out */
-	LIST_HEAD(readers, reader) readers;	/* who trace */
-	json_t *events;				/* the latest refusals, the oldest first (events.c) */
-	struct timespec started;		/* CLOCK_REALTIME */
-	struct error unsaved;			/* why what is off is not in the file (unsaved.h) */
-	atomic_bool ready;			/* the first job is done: what the state knows was brought up */
+	struct history *history;		/* the jobs' alone (commands/history.h) */
+	/* Called when a server has ended; or NULL. */
+	void (*ended)(struct agent *agent, const char *name);
+	struct metrics_top top;		    /* as the history has it */
+	struct sweeper *sweeper;	    /* NULL: whoever wakes it sweeps */
+	struct control_client *client;	    /* who gave the command that the event loop carries out */
+	LIST_HEAD(readers, reader) readers; /* who trace */
+	json_t *events;			    /* the latest refusals, the oldest first (events.c) */
+	struct timespec started;	    /* CLOCK_REALTIME */
+	struct error unsaved;		    /* why what is off is not in the file (unsaved.h) */
+	atomic_bool ready;		    /* the first job is done: what the state knows was brought up */
 	__u64 control_requests;
 	__u64 control_errors;
 };

@@ -8,7 +8,6 @@
 #include "agent/unsaved.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "commands/history.h"
 #include "rules/put.h"
 #include "sys/netns.h"
 
@@ -135,7 +134,8 @@ int server_end(struct agent *agent, int slot, struct error *err)
 	identity_forget(agent, slot);
 	reconcile_forget(agent, server->name);
 	metrics_top_forget(&agent->top, server->name);
-	history_forget(agent, server->name);
+	if (agent->ended)
+		agent->ended(agent, server->name);
 	if (net)
 		ret = net_settle(net, err);
 	else

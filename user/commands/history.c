@@ -24,6 +24,13 @@ struct history {
 	bool crowded;  /* rows had no room */
 };
 
+/* The next server of this name begins with nothing. */
+static void forget(struct agent *agent, const char *name)
+{
+	if (agent->history->base.servers)
+		json_object_del(agent->history->base.servers, name);
+}
+
 int history_open(struct agent *agent, struct error *err)
 {
 	const struct agent_options *options = agent->options;
@@ -38,6 +45,7 @@ int history_open(struct agent *agent, struct error *err)
 	if (last)
 		history_base_from_json(&history->base, last);
 	agent->history = history;
+	agent->ended = forget;
 	agent->top.places = options->metrics_top;
 	return 0;
 }
@@ -50,12 +58,7 @@ void history_close(struct agent *agent)
 	metrics_top_clear(&agent->top);
 	free(agent->history);
 	agent->history = NULL;
-}
-
-void history_forget(struct agent *agent, const char *name)
-{
-	if (agent->history && agent->history->base.servers)
-		json_object_del(agent->history->base.servers, name);
+	agent->ended = NULL;
 }
 
 bool history_is_due(struct agent *agent)

@@ -13,8 +13,6 @@ void history_close(struct agent *agent);
 void history_begin(struct agent *agent);
 /* Writes down what was counted since the last time. */
 void history_write(struct agent *agent);
-/* A server has ended: the next one of its name begins with nothing. */
-void history_forget(struct agent *agent, const char *name);
 /* Has a minute ended since the last time that this was asked? */
 bool history_is_due(struct agent *agent);
 
