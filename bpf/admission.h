@@ -54,7 +54,7 @@ __noinline int admission_ask_socket(packet_context *ctx, __u32 hook)
 /* Does the packet's sender bring the connections of many? */
 static __always_inline bool peer_is_of_many(const struct work *w)
 {
-	return bpf_map_lookup_elem(&proxies, &w->peer) || bpf_map_lookup_elem(&balancers, &w->peer);
+	return bpf_map_lookup_elem(&proxies, &w->whose.peer) || bpf_map_lookup_elem(&balancers, &w->whose.peer);
 }
 
 /* Those who do are no one's source, nor anyone's user: limits without a key are for them. */

@@ -104,7 +104,7 @@ static __always_inline int admission_reset(struct __sk_buff *skb, struct work *w
 	__u32 ifindex = skb->ifindex;
 
 	w->action = WEIR_CLOSE;
-	weir_admission_refuse(&w->packet.segment, &w->reply);
+	weir_admission_refuse(&w->packet.segment, &w->reply.segment);
 	if (bpf_skb_load_bytes(skb, 0, w->packet.ethernet, ETHERNET_BYTES) || packet_write(skb, w, true, 0))
 		return TC_ACT_SHOT;
 	return ifindex == LOOPBACK_IFINDEX ? TC_ACT_UNSPEC : bpf_redirect(ifindex, 0);

@@ -59,7 +59,7 @@ enum admitted_kept {
 static __always_inline int admitted_add(struct work *w)
 {
 	struct weir_admitted *a;
-	long ret = bpf_map_update_elem(&admitted, &w->packet.flow, &w->admitted, BPF_NOEXIST);
+	long ret = bpf_map_update_elem(&admitted, &w->packet.flow, &w->entry.admitted, BPF_NOEXIST);
 
 	if (ret)
 		return ret == -EEXIST ? ADMITTED_BEFORE : ADMITTED_NO_ROOM;
@@ -77,11 +77,11 @@ __noinline int admitted_keep(__u32 hook)
 
 	if (!w)
 		return ADMITTED_NO_ROOM;
-	w->admitted.word = weir_admitted_word(w->now_ns, WEIR_ADMITTED_EMBRYO);
-	w->admitted.isn = weir_segment_answers(&w->packet.segment);
-	w->admitted.server = w->server;
+	w->entry.admitted.word = weir_admitted_word(w->now_ns, WEIR_ADMITTED_EMBRYO);
+	w->entry.admitted.isn = weir_segment_answers(&w->packet.segment);
+	w->entry.admitted.server = w->server;
 	for (__u32 i = 0; i < WEIR_SEAT_SLOTS; i++)
-		w->admitted.seats[i] = w->decision.seats[i].now;
+		w->entry.admitted.seats[i] = w->decision.seats[i].now;
 	kept = admitted_add(w);
 	if (kept != ADMITTED_NO_ROOM)
 		return kept;

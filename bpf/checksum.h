@@ -62,10 +62,10 @@ static long checksum_step(__u32 i, struct checksum_walk *walk)
 		return 1;
 	n = size_up_to(WEIR_WINDOW, end - at);
 	if (n < WEIR_WINDOW)
-		__builtin_memset(w->window, 0, WEIR_WINDOW);
-	if (context_load(walk->ctx, w->packet.l4 + at, w->window, n))
+		__builtin_memset(w->window.bytes, 0, WEIR_WINDOW);
+	if (context_load(walk->ctx, w->packet.l4 + at, w->window.bytes, n))
 		return 1;
-	w->sum += (__u32)bpf_csum_diff(NULL, 0, (__be32 *)w->window, WEIR_WINDOW, 0);
+	w->sum += (__u32)bpf_csum_diff(NULL, 0, (__be32 *)w->window.bytes, WEIR_WINDOW, 0);
 	return 0;
 }
 
@@ -74,10 +74,11 @@ static long checksum_step(__u32 i, struct checksum_walk *walk)
 /* Of a header and nothing behind it. 0, which no right one has: it cannot be read. */
 static __always_inline __u16 header_sum(packet_context *ctx, struct work *w)
 {
-	__builtin_memset(w->head, 0, TCP_HEADER_MAX);
-	if (context_load(ctx, w->packet.l4, w->head, size_up_to(TCP_HEADER_MAX, w->packet.payload - w->packet.l4)))
+	__builtin_memset(w->reply.head, 0, TCP_HEADER_MAX);
+	if (context_load(ctx, w->packet.l4, w->reply.head,
+			 size_up_to(TCP_HEADER_MAX, w->packet.payload - w->packet.l4)))
 		return 0;
-	return sum_fold(segment_pseudo_sum(&w->packet) + sum_words(w->head, TCP_HEADER_MAX / 4));
+	return sum_fold(segment_pseudo_sum(&w->packet) + sum_words(w->reply.head, TCP_HEADER_MAX / 4));
 }
 
 /* The folded sum of the pseudo header and the TCP segment as it stands in the packet. */
@@ -99,10 +100,10 @@ __noinline int ip_options_checksum_is_right(packet_context *ctx, struct work *w,
 {
 	if (!w)
 		return 0;
-	__builtin_memset(w->head, 0, IPV4_BYTES_MAX);
-	if (context_load(ctx, l3, w->head, size_up_to(IPV4_BYTES_MAX, w->packet.l4 - l3)))
+	__builtin_memset(w->reply.head, 0, IPV4_BYTES_MAX);
+	if (context_load(ctx, l3, w->reply.head, size_up_to(IPV4_BYTES_MAX, w->packet.l4 - l3)))
 		return 0;
-	return sum_fold(sum_words(w->head, IPV4_BYTES_MAX / 4)) == 0xffff;
+	return sum_fold(sum_words(w->reply.head, IPV4_BYTES_MAX / 4)) == 0xffff;
 }
 
 /* Is the IP header's checksum right? Else the kernel will drop the packet, as it does without asking the device. */

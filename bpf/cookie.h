@@ -61,16 +61,16 @@ __noinline __s64 cookie_make(struct xdp_md *ctx)
 	if (!w)
 		return -1;
 	length = size_up_to(TCP_HEADER_MAX, w->packet.payload - w->packet.l4);
-	if (context_load(ctx, w->packet.l4, w->head, length))
+	if (context_load(ctx, w->packet.l4, w->reply.head, length))
 		return -1;
 	if (w->packet.ipv6) {
 		__builtin_memcpy(&ip.ipv6.saddr, w->packet.source, 16);
 		__builtin_memcpy(&ip.ipv6.daddr, w->packet.dest, 16);
-		return bpf_tcp_raw_gen_syncookie_ipv6(&ip.ipv6, (struct tcphdr *)w->head, length);
+		return bpf_tcp_raw_gen_syncookie_ipv6(&ip.ipv6, (struct tcphdr *)w->reply.head, length);
 	}
 	__builtin_memcpy(&ip.ipv4.saddr, w->packet.source + 12, 4);
 	__builtin_memcpy(&ip.ipv4.daddr, w->packet.dest + 12, 4);
-	return bpf_tcp_raw_gen_syncookie_ipv4(&ip.ipv4, (struct tcphdr *)w->head, length);
+	return bpf_tcp_raw_gen_syncookie_ipv4(&ip.ipv4, (struct tcphdr *)w->reply.head, length);
 }
 
 /* What the device that takes the packet can take at once; 0: it is not known. */
@@ -86,7 +86,7 @@ static __always_inline __u32 mss_of(struct xdp_md *ctx, const struct packet *p)
 static __always_inline void write_syn_ack(struct work *w, __u32 mss)
 {
 	const struct packet *p = &w->packet;
-	const struct weir_segment *g = &w->reply;
+	const struct weir_segment *g = &w->reply.segment;
 	struct {
 		struct tcp_header tcp;
 		__be32 mss;
@@ -106,15 +106,15 @@ static __always_inline void write_syn_ack(struct work *w, __u32 mss)
 	h.tcp.check = ~sum_fold(pseudo_sum(p, SYN_ACK_BYTES) + sum_words(&h, sizeof(h) / 4));
 	if (p->ipv6) {
 		write_ipv6(w, true, SYN_ACK_BYTES);
-		__builtin_memcpy(w->head + ETHERNET_BYTES + IPV6_BYTES, &h, sizeof(h));
+		__builtin_memcpy(w->reply.head + ETHERNET_BYTES + IPV6_BYTES, &h, sizeof(h));
 	} else {
-		__builtin_memset(w->head, 0, ETHERNET_BYTES + ETHERNET_LEAST);
+		__builtin_memset(w->reply.head, 0, ETHERNET_BYTES + ETHERNET_LEAST);
 		write_ipv4(w, true, SYN_ACK_BYTES);
-		__builtin_memcpy(w->head + ETHERNET_BYTES + IPV4_BYTES, &h, sizeof(h));
+		__builtin_memcpy(w->reply.head + ETHERNET_BYTES + IPV4_BYTES, &h, sizeof(h));
 	}
 }
 
-/* Puts w->reply in the place of the packet, behind its tags. Negative: the frame is as it was, or is of no use any more. */
+/* Puts w->reply.segment in the place of the packet, behind its tags. Negative: the frame is as it was, or is of no use any more. */
 __noinline int cookie_write(struct xdp_md *ctx, __u32 l3, __u32 mss)
 {
 	struct work *w = work_of(HOOK_XDP);
@@ -128,8 +128,8 @@ __noinline int cookie_write(struct xdp_md *ctx, __u32 l3, __u32 mss)
 	write_syn_ack(w, mss);
 	write_ethernet(w, true);
 	bytes = size_up_to(SYN_ACK_BYTES + IPV6_BYTES, bytes);
-	if (bpf_xdp_store_bytes(ctx, 0, w->head, 2 * ETHERNET_ADDRESS_BYTES) ||
-	    bpf_xdp_store_bytes(ctx, l3, w->head + ETHERNET_BYTES, bytes))
+	if (bpf_xdp_store_bytes(ctx, 0, w->reply.head, 2 * ETHERNET_ADDRESS_BYTES) ||
+	    bpf_xdp_store_bytes(ctx, l3, w->reply.head + ETHERNET_BYTES, bytes))
 		return -1;
 	return 0;
 }
@@ -142,7 +142,7 @@ static __always_inline int cookie_answer(struct xdp_md *ctx, struct work *w, __u
 
 	if (!mss || cookie < 0)
 		return XDP_PASS;
-	weir_cookie_answer(&w->packet.segment, cookie, &w->queue, &w->reply);
+	weir_cookie_answer(&w->packet.segment, cookie, &w->queue, &w->reply.segment);
 	if (cookie_write(ctx, l3, mss))
 		return XDP_PASS;
 	count(w->server, WEIR_ADMISSION_XDP_COOKIE);

@@ -25,10 +25,10 @@ struct event_feed {
 static long event_step(__u32 i, struct event_feed *f)
 {
 	struct work *w = f->work;
-	int byte = payload_byte(f->skb, w, w->event_at + i);
+	int byte = payload_byte(f->skb, w, w->event.at + i);
 
-	w->event_outcome = byte < 0 ? WEIR_EVENT_LOST : weir_event_byte(&w->event, w->seed, byte);
-	return w->event_outcome != WEIR_EVENT_MORE;
+	w->event.outcome = byte < 0 ? WEIR_EVENT_LOST : weir_event_byte(&w->event.fields, w->settings.seed, byte);
+	return w->event.outcome != WEIR_EVENT_MORE;
 }
 
 /* Reads the body of the request whose head has just ended, as a whole or not at all. */
@@ -40,12 +40,12 @@ static __always_inline enum weir_reason event_read(struct __sk_buff *skb, struct
 	bool core = w->decision.attributes.group_at == WEIR_SEGMENT_NONE;
 
 	/* The reader has passed the body already. What is chunked has no length. */
-	w->event_at = r->next - length - w->packet.segment.seq;
-	if (!length || r->request.content_length > WEIR_EVENT_BODY_MAX || w->event_at + length > w->packet.segment.len)
+	w->event.at = r->next - length - w->packet.segment.seq;
+	if (!length || r->request.content_length > WEIR_EVENT_BODY_MAX || w->event.at + length > w->packet.segment.len)
 		return WEIR_EVENT_CUT;
-	weir_event_start(&w->event, core ? WEIR_EVENT_CORE : WEIR_EVENT_EVENTS);
+	weir_event_start(&w->event.fields, core ? WEIR_EVENT_CORE : WEIR_EVENT_EVENTS);
 	bpf_loop(length, event_step, &feed, 0);
-	return w->event_outcome == WEIR_EVENT_WHOLE ? WEIR_EVENT_KEYED : WEIR_EVENT_UNREADABLE;
+	return w->event.outcome == WEIR_EVENT_WHOLE ? WEIR_EVENT_KEYED : WEIR_EVENT_UNREADABLE;
 }
 
 /* Sets w->decision.event_key, and leaves it for a request that the limit of Events is not for. */
@@ -60,7 +60,7 @@ __noinline int note_event(struct __sk_buff *skb, struct work *w)
 		return 0;
 	w->decision.event_key = a->verb == WEIR_VERB_PATCH ? WEIR_EVENT_PATCH : event_read(skb, w);
 	if (w->decision.event_key == WEIR_EVENT_KEYED)
-		w->decision.event_subject = weir_event_subject(&w->event, w->seed);
+		w->decision.event_subject = weir_event_subject(&w->event.fields, w->settings.seed);
 	return 0;
 }
 

@@ -17,9 +17,9 @@
 /* When it comes; after load_settings(). */
 static __always_inline void explain_time(struct work *w)
 {
-	if (!w->explain.now_ns)
+	if (!w->explain.question.now_ns)
 		return;
-	w->now_ns = w->explain.now_ns;
+	w->now_ns = w->explain.question.now_ns;
 	w->decision.now_ns = w->now_ns;
 	w->decision.at_ns = w->now_ns;
 	w->decision.latest_ns = w->now_ns;
@@ -30,19 +30,19 @@ static __always_inline void explain_begin(struct work *w)
 {
 	__builtin_memset(&w->packet, 0, sizeof(w->packet));
 	w->packet.payload = EXPLAIN_AT;
-	w->packet.segment.len = w->explain.length;
-	__builtin_memcpy(w->packet.source, w->explain.source, sizeof(w->packet.source));
+	w->packet.segment.len = w->explain.question.length;
+	__builtin_memcpy(w->packet.source, w->explain.question.source, sizeof(w->packet.source));
 	__builtin_memset(&w->request, 0, sizeof(w->request));
 	weir_request_start(&w->request.request);
 	w->request.lost = WEIR_REASON_NONE;
 	w->request.why_not = WEIR_REASON_NONE;
-	w->window_length = 0;
-	w->decision.look = !w->explain.now_ns;
-	w->believed = w->explain.believed;
+	w->window.length = 0;
+	w->decision.look = !w->explain.question.now_ns;
+	w->whose.believed = w->explain.question.believed;
 	w->decision.asked = !w->decision.look;
 	w->decision.asked_anew = !w->decision.look;
 	w->decision.source = 0;
-	w->tracing = 0;
+	w->settings.tracing = 0;
 }
 
 /* What is kept of the subject of limit n, and what there is of it. */
@@ -77,7 +77,7 @@ static __always_inline void explain_seats(struct work *w, struct weir_explained_
 	if (!f)
 		e->flags |= WEIR_EXPLAINED_NEW;
 	if (terms->flags & WEIR_LIMIT_WIDE_LISTS)
-		w->explained.width = w->decision.width;
+		w->explain.answer.width = w->decision.width;
 }
 
 /* Limit n of the request, as it stands and as it has answered. */
@@ -91,7 +91,7 @@ __noinline int explain_limit(__u32 hook, __u32 n)
 
 	if (!w || n >= WEIR_MATCHES_MAX)
 		return 0;
-	e = &w->explained.limits[n];
+	e = &w->explain.answer.limits[n];
 	__builtin_memset(e, 0, sizeof(*e));
 	e->slot = w->decision.limits[n];
 	index = weir_limit_index(w->server, e->slot);
@@ -127,12 +127,12 @@ static __always_inline void explain_names(struct work *w)
 {
 	struct weir_principal *user = principal_of(w, WEIR_KEY_USER), *namespace = principal_of(w, WEIR_KEY_NAMESPACE);
 
-	__builtin_memset(&w->explained.user_name, 0, sizeof(w->explained.user_name));
-	__builtin_memset(&w->explained.namespace_name, 0, sizeof(w->explained.namespace_name));
+	__builtin_memset(&w->explain.answer.user_name, 0, sizeof(w->explain.answer.user_name));
+	__builtin_memset(&w->explain.answer.namespace_name, 0, sizeof(w->explain.answer.namespace_name));
 	if (user)
-		w->explained.user_name = user->user_name;
+		w->explain.answer.user_name = user->user_name;
 	if (namespace)
-		w->explained.namespace_name = namespace->namespace_name;
+		w->explain.answer.namespace_name = namespace->namespace_name;
 }
 
 /* What the request is, as far as is known where it is decided. */
@@ -140,24 +140,24 @@ static __always_inline void explain_read(struct work *w)
 {
 	struct weir_attributes *a = &w->decision.attributes;
 
-	if (w->explain.inside & WEIR_EXPLAIN_BARE) {
+	if (w->explain.question.inside & WEIR_EXPLAIN_BARE) {
 		*a = (struct weir_attributes){ .verb = WEIR_VERB_OTHER };
 		a->namespace_at = a->group_at = a->version_at = WEIR_SEGMENT_NONE;
 		a->resource_at = a->subresource_at = a->name_at = WEIR_SEGMENT_NONE;
 	}
-	__builtin_memset(&w->explained.trace, 0, sizeof(w->explained.trace));
-	weir_trace_request(&w->explained.trace, &w->request, a, &w->packet.segment);
+	__builtin_memset(&w->explain.answer.trace, 0, sizeof(w->explain.answer.trace));
+	weir_trace_request(&w->explain.answer.trace, &w->request, a, &w->packet.segment);
 }
 
 /* It is asked as the programs inside the server do (inside_decide.h). */
 static __always_inline void explain_inside(struct work *w)
 {
-	if (!(w->explain.inside & WEIR_EXPLAIN_INSIDE))
+	if (!(w->explain.question.inside & WEIR_EXPLAIN_INSIDE))
 		return;
 	__builtin_memset(&w->request.request.path, 0, sizeof(w->request.request.path));
 	w->decision.traits &= ~WEIR_SERVER_OBJECTS;
 	w->server_flags &= ~WEIR_SERVER_HAS_ADDRESSES;
-	if (!(w->explain.inside & WEIR_EXPLAIN_SEE))
+	if (!(w->explain.question.inside & WEIR_EXPLAIN_SEE))
 		return;
 	w->server_flags |= WEIR_SERVER_DRY_RUN;
 	w->decision.server_flags |= WEIR_SERVER_DRY_RUN;
@@ -172,19 +172,19 @@ __noinline int explain_decided(__u32 hook, __u32 decision)
 
 	if (!w)
 		return 0;
-	e = &w->explained;
+	e = &w->explain.answer;
 	e->trace.time_ns = w->now_ns;
 	e->trace.server = w->server;
 	e->trace.user = w->decision.identity.user;
 	e->trace.groups = w->decision.identity.groups;
 	e->trace.by = w->decision.identity.by;
-	if (w->explain.inside && e->trace.by != WEIR_IDENTIFIED_BY_NOBODY)
+	if (w->explain.question.inside && e->trace.by != WEIR_IDENTIFIED_BY_NOBODY)
 		e->trace.by = WEIR_IDENTIFIED_BY_SERVER;
 	e->trace.attributes.namespace = w->decision.identity.namespace;
 	e->trace.decision = decision;
 	e->trace.retry_s = w->decision.refused | w->decision.overlooked ? w->decision.retry_s : 0;
 	e->trace.named = w->decision.slowest;
-	__builtin_memcpy(e->trace.client, w->explain.source, sizeof(e->trace.client));
+	__builtin_memcpy(e->trace.client, w->explain.question.source, sizeof(e->trace.client));
 	e->source = w->decision.source;
 	e->event_key = w->decision.event_key;
 	exempt = decision == WEIR_EXEMPT || decision == WEIR_ADMISSION_EXEMPT;
@@ -205,9 +205,9 @@ static __always_inline void explain_connection(struct work *w)
 {
 	__u32 decision = WEIR_ADMITTED;
 
-	__builtin_memset(&w->explained.trace, 0, sizeof(w->explained.trace));
-	w->explained.lost = WEIR_REASON_NONE;
-	w->explained.whole = 1;
+	__builtin_memset(&w->explain.answer.trace, 0, sizeof(w->explain.answer.trace));
+	w->explain.answer.lost = WEIR_REASON_NONE;
+	w->explain.answer.whole = 1;
 	if (admission_matters(w)) {
 		decision = admission_decide(w->hook);
 	} else {
@@ -230,8 +230,8 @@ __noinline int explain_request(struct __sk_buff *skb, struct work *w)
 		return 0;
 	w->frame_event = WEIR_FRAME_MORE;
 	bpf_loop(FRAME_STEPS, request_step, &feed, 0);
-	w->explained.lost = w->request.lost;
-	w->explained.whole = w->frame_event == WEIR_FRAME_HEAD;
+	w->explain.answer.lost = w->request.lost;
+	w->explain.answer.whole = w->frame_event == WEIR_FRAME_HEAD;
 	if (w->frame_event != WEIR_FRAME_HEAD) {
 		window_wipe(w);
 		return 0;
@@ -244,22 +244,22 @@ __noinline int explain_request(struct __sk_buff *skb, struct work *w)
 	return explain_decided(w->hook, decision);
 }
 
-/* The question is in `explain`, the request's bytes are in the frame. False: there is no such server. */
+/* The question is in w->explain, the request's bytes are in the frame. False: there is no such server. */
 static __always_inline bool explain_run(struct __sk_buff *skb, struct work *w)
 {
-	w->server = w->explain.server;
+	w->server = w->explain.question.server;
 	if (!load_settings(w, HOOK_EXPLAIN))
 		return false;
 	explain_time(w);
 	explain_begin(w);
-	w->explained.n_limits = 0;
-	if (w->explain.length)
+	w->explain.answer.n_limits = 0;
+	if (w->explain.question.length)
 		explain_request(skb, w);
 	else
 		explain_connection(w);
 #pragma GCC unroll 16
 	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
-		if (n >= w->explained.n_limits)
+		if (n >= w->explain.answer.n_limits)
 			break;
 		explain_limit(HOOK_EXPLAIN, n);
 	}
@@ -273,11 +273,11 @@ int weir_explain(struct __sk_buff *skb)
 {
 	struct work *w = work_of(HOOK_EXPLAIN);
 
-	if (!w || bpf_skb_load_bytes(skb, ETHERNET_BYTES, &w->explain, sizeof(w->explain)))
+	if (!w || bpf_skb_load_bytes(skb, ETHERNET_BYTES, &w->explain.question, sizeof(w->explain.question)))
 		return 1;
-	if (EXPLAIN_AT + w->explain.length > skb->len || !explain_run(skb, w))
+	if (EXPLAIN_AT + w->explain.question.length > skb->len || !explain_run(skb, w))
 		return 1;
-	return bpf_skb_store_bytes(skb, ETHERNET_BYTES, &w->explained, sizeof(w->explained), 0) ? 1 : 0;
+	return bpf_skb_store_bytes(skb, ETHERNET_BYTES, &w->explain.answer, sizeof(w->explain.answer), 0) ? 1 : 0;
 }
 
 #endif

@@ -37,7 +37,7 @@ static __always_inline enum weir_reason refuse(struct work *w)
 		return WEIR_SHED;
 	}
 	if (why != WEIR_MID_STREAM) /* which counts connections */
-		w->unanswered_why = why;
+		w->tally.unanswered_why = why;
 	undo_decision(&w->decision);
 	if (why != WEIR_SERVER_CLOSED) {
 		r->held = 1;
@@ -109,7 +109,7 @@ static __always_inline enum weir_reason request_decide(struct __sk_buff *skb, st
 	enum weir_reason decision;
 
 	if (weir_request_reader_full(r)) {
-		w->unanswered_why = WEIR_TOO_MANY_PIPELINED;
+		w->tally.unanswered_why = WEIR_TOO_MANY_PIPELINED;
 		r->held = 1;
 		return WEIR_REASON_NONE;
 	}
@@ -125,20 +125,20 @@ static __always_inline void tally_event(struct work *w)
 	__u32 key = w->decision.event_key - WEIR_EVENT_KEYED;
 
 	if (key < WEIR_EVENT_KEYS)
-		w->events[key]++;
+		w->tally.events[key]++;
 }
 
 /* The decision on the latest request stands, as far as its packet is concerned. One that waits is counted when its turn has come. */
 __noinline int decision_stands(struct work *w)
 {
-	if (!w || w->outcome == WEIR_REASON_NONE)
+	if (!w || w->tally.outcome == WEIR_REASON_NONE)
 		return 0;
 	if (boxes_matter(w->server_flags, w->decision.traits))
-		box_asked(&w->decision, w->outcome == WEIR_EXEMPT);
-	w->passed += w->outcome == WEIR_PASSED;
-	w->exempt += w->outcome == WEIR_EXEMPT;
-	w->dry_run += w->outcome == WEIR_DRY_RUN_SHED;
-	w->outcome = WEIR_REASON_NONE;
+		box_asked(&w->decision, w->tally.outcome == WEIR_EXEMPT);
+	w->tally.passed += w->tally.outcome == WEIR_PASSED;
+	w->tally.exempt += w->tally.outcome == WEIR_EXEMPT;
+	w->tally.dry_run += w->tally.outcome == WEIR_DRY_RUN_SHED;
+	w->tally.outcome = WEIR_REASON_NONE;
 	note_identity(w);
 	tally_event(w);
 	return 0;
@@ -151,15 +151,15 @@ static __always_inline void request_end(struct __sk_buff *skb, struct work *w)
 	decision_start(&w->decision); /* what is kept is not there twice, to be given back twice */
 	w->decision.event_key = WEIR_REASON_NONE;
 	note_attributes(w);
-	w->outcome = request_decide(skb, w);
-	if ((w->outcome == WEIR_PASSED || w->outcome == WEIR_DRY_RUN_SHED) && w->decision.list.list &&
-	    !w->list_asked.list)
-		w->list_asked = w->decision.list;
-	if (w->outcome == WEIR_REASON_NONE)
+	w->tally.outcome = request_decide(skb, w);
+	if ((w->tally.outcome == WEIR_PASSED || w->tally.outcome == WEIR_DRY_RUN_SHED) && w->decision.list.list &&
+	    !w->tally.list.list)
+		w->tally.list = w->decision.list;
+	if (w->tally.outcome == WEIR_REASON_NONE)
 		return;
-	top_note(w, w->outcome);
-	if (trace_wants(w, w->outcome))
-		trace_note(skb, w, w->outcome);
+	top_note(w, w->tally.outcome);
+	if (trace_wants(w, w->tally.outcome))
+		trace_note(skb, w, w->tally.outcome);
 }
 
 static __always_inline void request_words(struct work *w)
@@ -244,7 +244,7 @@ __noinline int frame_requests(struct __sk_buff *skb, struct work *w)
 	feed.server = server_of(w->server);
 	if (!feed.server)
 		return 0;
-	w->window_length = 0;
+	w->window.length = 0;
 	if (introduced(skb, w))
 		bpf_loop(FRAME_REQUESTS, request_next, &feed, 0);
 	window_wipe(w);
@@ -298,7 +298,7 @@ __noinline int frame_responses(struct __sk_buff *skb, struct work *w)
 
 	if (!w)
 		return 0;
-	w->window_length = 0;
+	w->window.length = 0;
 	bpf_loop(FRAME_STEPS, response_step, &feed, 0);
 	window_wipe(w);
 	return 0;

@@ -65,7 +65,7 @@ __noinline int hold_frame(struct __sk_buff *skb, struct work *w)
 
 	if (!w)
 		return 0;
-	w->window_length = 0;
+	w->window.length = 0;
 	if (w->hold.by_records)
 		bpf_loop(FRAME_STEPS, hold_step, &feed, 0);
 	if (w->hold.by_lines && (!w->hold.by_records || w->hold.seeking))
@@ -199,7 +199,7 @@ static __always_inline int hold_handshake(struct __sk_buff *skb, struct work *w)
 static __always_inline int hold_unseen(struct __sk_buff *skb, struct work *w)
 {
 	const struct packet *p = &w->packet;
-	struct weir_conn *fresh = &w->fresh, *c;
+	struct weir_conn *fresh = &w->entry.conn, *c;
 
 	if (!p->segment.len || (p->segment.flags & (WEIR_TCP_SYN | WEIR_TCP_RST)) ||
 	    (w->server_flags & WEIR_SERVER_DRAINING))
@@ -235,7 +235,7 @@ static __always_inline bool socket_is_here(struct __sk_buff *skb, struct work *w
 	struct bpf_sock *sk = skb->sk;
 	struct tcp_sock *tcp = sk ? bpf_skc_to_tcp_sock(sk) : NULL;
 
-	if (!tcp || tcp->inet_conn.icsk_inet.sk.__sk_common.skc_net.net->net_cookie != w->netns_cookie)
+	if (!tcp || tcp->inet_conn.icsk_inet.sk.__sk_common.skc_net.net->net_cookie != w->settings.netns_cookie)
 		return false;
 	w->socket.listens = sk->state == STATE_LISTEN;
 	w->socket.open = socket_is_open(sk->state);

@@ -40,10 +40,10 @@ __noinline int holder_find(__u32 hook)
 	if (!w || !(w->server_flags & (WEIR_SERVER_FULL_KNOWN | WEIR_SERVER_XDP_COOKIES)))
 		return 0;
 	find_peer(w);
-	if (bpf_map_lookup_elem(&proxies, &w->peer) || bpf_map_lookup_elem(&balancers, &w->peer))
+	if (bpf_map_lookup_elem(&proxies, &w->whose.peer) || bpf_map_lookup_elem(&balancers, &w->whose.peer))
 		return 0;
 	client_address(w, address);
-	return 1 + weir_subject_of_address(w->seed, WEIR_NAME_ADDRESS, address) % WEIR_HOLDERS;
+	return 1 + weir_subject_of_address(w->settings.seed, WEIR_NAME_ADDRESS, address) % WEIR_HOLDERS;
 }
 
 static __always_inline bool holder_has_room(__u32 holder)

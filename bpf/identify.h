@@ -11,15 +11,15 @@
 
 static __always_inline void *known_as(struct work *w, void *map, __u64 subject)
 {
-	w->known.server = w->server;
-	w->known.subject = subject;
-	return bpf_map_lookup_elem(map, &w->known);
+	w->whose.known.server = w->server;
+	w->whose.known.subject = subject;
+	return bpf_map_lookup_elem(map, &w->whose.known);
 }
 
 /* The client's address, an IPv6 one cut to its /64. After find_client(). */
 static __always_inline void client_address(const struct work *w, __u8 *address)
 {
-	__builtin_memcpy(address, w->peer.address, 16);
+	__builtin_memcpy(address, w->whose.peer.address, 16);
 	if (!weir_address_is_ipv4(address))
 		__builtin_memset(address + 8, 0, 8);
 }
@@ -33,7 +33,7 @@ static __always_inline struct weir_principal *principal_by_token(struct work *w)
 
 static __always_inline struct weir_principal *principal_by_address(struct work *w)
 {
-	return w->server_flags & WEIR_SERVER_HAS_ADDRESSES ? bpf_map_lookup_elem(&addresses, &w->peer) : NULL;
+	return w->server_flags & WEIR_SERVER_HAS_ADDRESSES ? bpf_map_lookup_elem(&addresses, &w->whose.peer) : NULL;
 }
 
 /* Adds what `groups` has for this subject, a group's or a user's. */
@@ -47,12 +47,12 @@ static __always_inline void join_group(struct work *w, __u64 subject, struct wei
 
 static __always_inline void find_peer(struct work *w)
 {
-	w->peer.prefixlen = 32 + 128;
-	w->peer.server = w->server;
-	__builtin_memcpy(w->peer.address, w->packet.source, sizeof(w->peer.address));
+	w->whose.peer.prefixlen = 32 + 128;
+	w->whose.peer.server = w->server;
+	__builtin_memcpy(w->whose.peer.address, w->packet.source, sizeof(w->whose.peer.address));
 }
 
-/* Sets w->peer to the client: whom the connection's preamble names, if its peer may say so; else the peer. 1: it may not. */
+/* Sets w->whose.peer to the client: whom the connection's preamble names, if its peer may say so; else the peer. 1: it may not. */
 __noinline int find_client(__u32 hook)
 {
 	struct work *w = work_of(hook);
@@ -62,9 +62,9 @@ __noinline int find_client(__u32 hook)
 	find_peer(w);
 	if (!w->request.preamble.given)
 		return 0;
-	if (!bpf_map_lookup_elem(&balancers, &w->peer))
+	if (!bpf_map_lookup_elem(&balancers, &w->whose.peer))
 		return 1;
-	__builtin_memcpy(w->peer.address, w->request.preamble.address, sizeof(w->peer.address));
+	__builtin_memcpy(w->whose.peer.address, w->request.preamble.address, sizeof(w->whose.peer.address));
 	return 0;
 }
 
@@ -72,7 +72,7 @@ __noinline int find_client(__u32 hook)
 static __always_inline bool peer_is_trusted(struct work *w)
 {
 	find_peer(w);
-	return bpf_map_lookup_elem(&proxies, &w->peer);
+	return bpf_map_lookup_elem(&proxies, &w->whose.peer);
 }
 
 /* Sets w->decision.identity. */
@@ -92,16 +92,16 @@ __noinline int identify(__u32 hook)
 		return 0;
 	r = &w->request.request;
 	id = &w->decision.identity;
-	trusted = weir_request_claims(r) && (w->believed || peer_is_trusted(w));
+	trusted = weir_request_claims(r) && (w->whose.believed || peer_is_trusted(w));
 	unbelieved = find_client(hook);
-	__builtin_memcpy(w->decision.address, w->peer.address, sizeof(w->decision.address));
+	__builtin_memcpy(w->decision.address, w->whose.peer.address, sizeof(w->decision.address));
 	weir_identify(id, r, w->decision.attributes.namespace, &server->groups, trusted, principal_by_token(w),
 		      principal_by_address(w));
 	if (unbelieved)
 		weir_identity_note(id, WEIR_UNTRUSTED_IDENTITY);
 	if (!id->user || (w->decision.traits & WEIR_SERVER_SOURCES)) {
 		client_address(w, address);
-		w->decision.source = weir_subject_of_address(w->seed, WEIR_NAME_ADDRESS, address);
+		w->decision.source = weir_subject_of_address(w->settings.seed, WEIR_NAME_ADDRESS, address);
 	}
 	if (!id->user)
 		id->user = w->decision.source;
@@ -141,9 +141,9 @@ __noinline int request_group(__u32 hook)
 
 static __always_inline void note_identity(struct work *w)
 {
-	w->identified[w->decision.identity.by & (WEIR_IDENTIFIED_WAYS - 1)]++;
+	w->tally.identified[w->decision.identity.by & (WEIR_IDENTIFIED_WAYS - 1)]++;
 	for (int i = 0; i < WEIR_NOTES; i++)
-		w->notes[i] += w->decision.identity.notes >> i & 1;
+		w->tally.notes[i] += w->decision.identity.notes >> i & 1;
 }
 
 #endif

@@ -77,7 +77,7 @@ static __noinline enum weir_action ingress_commit(struct work *w, struct weir_co
 	WEIR_FRESH_ALL();
 	if (w->action != WEIR_DROP && drafts_seats(w)) {
 		weir_conn_commit_seats(c, w->decision.seats);
-		weir_conn_commit_list(c, &w->list_asked);
+		weir_conn_commit_list(c, &w->tally.list);
 	}
 	WEIR_FRESH_ALL();
 	weir_conn_look(c, g, w->action, &w->view);
@@ -114,7 +114,7 @@ static __always_inline enum weir_action ingress_read(struct __sk_buff *skb, stru
 	if (action != WEIR_DROP) {
 		count_requests(w, action);
 		top_count(skb, w);
-		if (w->noted)
+		if (w->tally.n_traced)
 			trace_write(skb, w);
 	} else {
 		undo_packet(w);
@@ -164,8 +164,8 @@ static __noinline int ingress_conn(struct __sk_buff *skb, struct work *w, struct
 		action = ingress_read(skb, w, c);
 	if (w->why != WEIR_REASON_NONE)
 		count(w->server, w->why);
-	if (w->unanswered_why != WEIR_REASON_NONE)
-		count(w->server, w->unanswered_why);
+	if (w->tally.unanswered_why != WEIR_REASON_NONE)
+		count(w->server, w->tally.unanswered_why);
 	if (action == WEIR_ANSWER)
 		count(w->server, WEIR_ANSWERED);
 	if (action == WEIR_CLOSE)

@@ -31,11 +31,11 @@ static __always_inline bool name_needs_no_packet(struct work *w, __u32 part, __u
 	}
 	if (part != WEIR_KEY_SOURCE && (part != WEIR_KEY_USER || w->decision.identity.by != WEIR_IDENTIFIED_BY_NOBODY))
 		return false;
-	__builtin_memset(&w->name, 0, sizeof(w->name));
-	w->name.kind = WEIR_NAME_ADDRESS;
-	w->name.length = w->name.whole = 16;
-	client_address(w, (__u8 *)w->name.text);
-	bpf_map_update_elem(&names, &subject, &w->name, BPF_ANY);
+	__builtin_memset(&w->entry.name, 0, sizeof(w->entry.name));
+	w->entry.name.kind = WEIR_NAME_ADDRESS;
+	w->entry.name.length = w->entry.name.whole = 16;
+	client_address(w, (__u8 *)w->entry.name.text);
+	bpf_map_update_elem(&names, &subject, &w->entry.name, BPF_ANY);
 	return true;
 }
 
@@ -51,15 +51,15 @@ __noinline int remember_parts(__u32 hook, __u32 n, __u32 key)
 	subject = w->decision.subjects[n];
 	if (subject == WEIR_SUBJECT_OVERFLOW || bpf_map_lookup_elem(&names, &subject))
 		return 0;
-	__builtin_memset(&w->name, 0, sizeof(w->name));
-	parts = (__u64 *)w->name.text;
+	__builtin_memset(&w->entry.name, 0, sizeof(w->entry.name));
+	parts = (__u64 *)w->entry.name.text;
 	for (__u32 i = 0; i < WEIR_KEY_PARTS; i++) {
 		if (key >> i & 1)
 			parts[length++] = key_part(&w->decision, 1U << i, n);
 	}
-	w->name.kind = WEIR_NAME_PARTS;
-	w->name.length = w->name.whole = length * sizeof(*parts);
-	bpf_map_update_elem(&names, &subject, &w->name, BPF_ANY);
+	w->entry.name.kind = WEIR_NAME_PARTS;
+	w->entry.name.length = w->entry.name.whole = length * sizeof(*parts);
+	bpf_map_update_elem(&names, &subject, &w->entry.name, BPF_ANY);
 	return 0;
 }
 

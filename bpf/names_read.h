@@ -22,11 +22,11 @@ static __always_inline __u32 namespace_place(const struct work *w, __u32 *length
 static __always_inline int object_text(struct __sk_buff *skb, const struct work *w, enum weir_event_field field,
 				       char *text, __u32 room)
 {
-	__u32 at = w->packet.payload + w->event_at + w->event.offsets[field];
+	__u32 at = w->packet.payload + w->event.at + w->event.fields.offsets[field];
 
-	if (!w->event.lengths[field])
+	if (!w->event.fields.lengths[field])
 		return 0;
-	return bpf_skb_load_bytes(skb, at, text, size_up_to(room, w->event.lengths[field]));
+	return bpf_skb_load_bytes(skb, at, text, size_up_to(room, w->event.fields.lengths[field]));
 }
 
 static __always_inline int object_name(struct __sk_buff *skb, const struct work *w, struct weir_object_name *name)
@@ -44,10 +44,10 @@ static __always_inline int read_name(struct __sk_buff *skb, struct work *w, __u3
 
 	if (!w->request.whole || !length || at + length > w->packet.segment.len)
 		return -1;
-	w->name.whole = length;
+	w->entry.name.whole = length;
 	length = size_up_to(WEIR_NAME_TEXT, length);
-	w->name.length = length;
-	return bpf_skb_load_bytes(skb, w->packet.payload + at, w->name.text, length);
+	w->entry.name.length = length;
+	return bpf_skb_load_bytes(skb, w->packet.payload + at, w->entry.name.text, length);
 }
 
 /* What the subject of a part is called, as the packet has it. 0: it does. */
@@ -57,16 +57,16 @@ static __always_inline int name_write(struct __sk_buff *skb, struct work *w, __u
 	__u32 at, length;
 
 	if (part == WEIR_KEY_NAMESPACE) {
-		w->name.kind = WEIR_NAME_NAMESPACE;
+		w->entry.name.kind = WEIR_NAME_NAMESPACE;
 		at = namespace_place(w, &length);
 		return read_name(skb, w, at, length);
 	}
 	if (part == WEIR_KEY_OBJECT) {
-		w->name.kind = WEIR_NAME_OBJECT;
-		w->name.length = w->name.whole = sizeof(struct weir_object_name);
-		return object_name(skb, w, (struct weir_object_name *)w->name.text);
+		w->entry.name.kind = WEIR_NAME_OBJECT;
+		w->entry.name.length = w->entry.name.whole = sizeof(struct weir_object_name);
+		return object_name(skb, w, (struct weir_object_name *)w->entry.name.text);
 	}
-	w->name.kind = WEIR_NAME_USER;
+	w->entry.name.kind = WEIR_NAME_USER;
 	return read_name(skb, w, r->user_offset, r->user_length);
 }
 
@@ -85,9 +85,9 @@ __noinline int remember_name(struct __sk_buff *skb, __u32 hook, __u32 part)
 		return 0;
 	if (name_needs_no_packet(w, part, subject))
 		return 0;
-	__builtin_memset(&w->name, 0, sizeof(w->name));
+	__builtin_memset(&w->entry.name, 0, sizeof(w->entry.name));
 	if (!name_write(skb, w, part))
-		bpf_map_update_elem(&names, &subject, &w->name, BPF_ANY);
+		bpf_map_update_elem(&names, &subject, &w->entry.name, BPF_ANY);
 	return 0;
 }
 

@@ -22,25 +22,25 @@ __noinline int count_requests(struct work *w, __u32 action)
 	decision_stands(w);
 	tally_packet(w);
 	s = w->server;
-	if (w->passed)
-		count_many(s, WEIR_PASSED, w->passed);
-	if (w->exempt)
-		count_many(s, WEIR_EXEMPT, w->exempt);
-	if (w->dry_run)
-		count_many(s, WEIR_DRY_RUN_SHED, w->dry_run);
+	if (w->tally.passed)
+		count_many(s, WEIR_PASSED, w->tally.passed);
+	if (w->tally.exempt)
+		count_many(s, WEIR_EXEMPT, w->tally.exempt);
+	if (w->tally.dry_run)
+		count_many(s, WEIR_DRY_RUN_SHED, w->tally.dry_run);
 	for (int key = 0; key < WEIR_EVENT_KEYS; key++) {
-		if (w->events[key])
-			count_many(s, WEIR_EVENT_KEYED + key, w->events[key]);
+		if (w->tally.events[key])
+			count_many(s, WEIR_EVENT_KEYED + key, w->tally.events[key]);
 	}
 	for (int i = 0; i < WEIR_IDENTIFIED_WAYS; i++) {
-		if (w->identified[i])
-			count_many(s, WEIR_BY_REQUEST_HEADER + i, w->identified[i]);
+		if (w->tally.identified[i])
+			count_many(s, WEIR_BY_REQUEST_HEADER + i, w->tally.identified[i]);
 	}
 	for (int i = 0; i < WEIR_NOTES; i++) {
-		if (w->notes[i])
-			count_many(s, WEIR_UNTRUSTED_IDENTITY + i, w->notes[i]);
+		if (w->tally.notes[i])
+			count_many(s, WEIR_UNTRUSTED_IDENTITY + i, w->tally.notes[i]);
 	}
-	if (w->dry_run_rejected)
+	if (w->tally.dry_run_rejected)
 		count(s, WEIR_DRY_RUN_REJECTED);
 	if (action == WEIR_CLOSE)
 		count(s, WEIR_ANSWERED_CLOSE);

@@ -95,7 +95,7 @@ static __always_inline int depart(struct __sk_buff *skb, struct work *w, __u64 d
 	if (bpf_skb_set_tstamp(skb, departs_ns, TSTAMP_MONOTONIC))
 		return TC_ACT_SHOT;
 	count(w->server, WEIR_PACED);
-	return bpf_redirect(w->pace_ifindex, 0);
+	return bpf_redirect(w->settings.pace_ifindex, 0);
 }
 
 /*

@@ -31,7 +31,7 @@ __noinline int choose_answer(struct __sk_buff *skb, struct work *w)
 	 * behind a refused request would be sent again at ever longer intervals.
 	 */
 	if (closing || r->must_close || behind || (r->request.flags & (WEIR_REQUEST_EXPECT | WEIR_REQUEST_CLOSE)) ||
-	    !weir_request_ended(&r->request) || rest > w->swallow_max)
+	    !weir_request_ended(&r->request) || rest > w->settings.swallow_max)
 		r->answer.kind = WEIR_ANSWER_CLOSE;
 	r->answer.length = r->begun ? 0 : answer_text(w, &r->answer);
 	return 0;
@@ -47,15 +47,15 @@ __noinline int reply(struct __sk_buff *skb, struct work *w, __u32 action)
 	if (!w)
 		return TC_ACT_SHOT;
 	forward = w->view.news || action == WEIR_CLOSE;
-	weir_view_reply(&w->view, &w->packet.segment, action, &w->reply);
-	text = w->reply.len ? answer_text(w, &w->view.answer) : 0;
-	if (text != w->reply.len || bpf_skb_load_bytes(skb, 0, w->packet.ethernet, ETHERNET_BYTES) ||
+	weir_view_reply(&w->view, &w->packet.segment, action, &w->reply.segment);
+	text = w->reply.segment.len ? answer_text(w, &w->view.answer) : 0;
+	if (text != w->reply.segment.len || bpf_skb_load_bytes(skb, 0, w->packet.ethernet, ETHERNET_BYTES) ||
 	    packet_write(skb, w, true, text))
 		goto drop;
 	if (forward) {
 		if (bpf_clone_redirect(skb, ifindex, 0))
 			goto drop;
-		weir_view_forward(&w->view, &w->packet.segment, action, &w->reply);
+		weir_view_forward(&w->view, &w->packet.segment, action, &w->reply.segment);
 		if (packet_write(skb, w, false, 0))
 			goto drop;
 		return TC_ACT_UNSPEC;

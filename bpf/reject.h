@@ -11,11 +11,11 @@
 /* The request's head was read in this packet, and it was decided that it may pass: as if it had not been. */
 static __always_inline void undo_pass(struct work *w)
 {
-	if (w->n_noted)
-		w->n_noted--;
-	if (w->tracing && w->noted)
-		w->noted--;
-	w->outcome = WEIR_REASON_NONE;
+	if (w->tally.n_asked)
+		w->tally.n_asked--;
+	if (w->settings.tracing && w->tally.n_traced)
+		w->tally.n_traced--;
+	w->tally.outcome = WEIR_REASON_NONE;
 	undo_decision(&w->decision);
 }
 
@@ -41,7 +41,7 @@ __noinline int reject(struct __sk_buff *skb, struct work *w)
 	if ((w->server_flags & (WEIR_SERVER_PAUSED | WEIR_SERVER_PASS_AMBIGUOUS)) || !weir_request_reader_may_reject(r))
 		return 0;
 	if (w->server_flags & WEIR_SERVER_DRY_RUN) {
-		w->dry_run_rejected = 1;
+		w->tally.dry_run_rejected = 1;
 		note_rejected(skb, w, WEIR_DRY_RUN_REJECTED);
 		return 0;
 	}
@@ -49,7 +49,7 @@ __noinline int reject(struct __sk_buff *skb, struct work *w)
 		undo_pass(w);
 	why = weir_request_reader_reject(r);
 	if (r->held)
-		w->unanswered_why = why;
+		w->tally.unanswered_why = why;
 	else
 		note_rejected(skb, w, WEIR_REJECTED);
 	return 0;

@@ -13,11 +13,11 @@ static __always_inline bool replay_slot(struct __sk_buff *skb, struct work *w, s
 	barrier_var(behind);
 	if (behind >= WEIR_EXPLAIN_BYTES)
 		return false;
-	w->explain = slot->question;
+	w->explain.question = slot->question;
 	if (bpf_skb_store_bytes(skb, EXPLAIN_AT, slot->request, behind + 1, 0) || !explain_run(skb, w))
 		return false;
 	/* By way of the frame: under lockdown no program may use bpf_probe_read_kernel(). */
-	return !bpf_skb_store_bytes(skb, ETHERNET_BYTES, &w->explained, sizeof(w->explained), 0) &&
+	return !bpf_skb_store_bytes(skb, ETHERNET_BYTES, &w->explain.answer, sizeof(w->explain.answer), 0) &&
 	       !bpf_skb_load_bytes(skb, ETHERNET_BYTES, &slot->answer, sizeof(slot->answer));
 }
 

@@ -11,7 +11,7 @@
 
 #define TEXT_SUM_BYTES 508 /* whole words; older kernels sum 512 bytes at once */
 
-/* Of the first `text` bytes of w->text, behind which are zeros up to a whole word. */
+/* Of the first `text` bytes of w->reply.text, behind which are zeros up to a whole word. */
 __noinline __u64 text_sum(struct work *w, __u32 text)
 {
 	__u64 sum = 0;
@@ -19,11 +19,12 @@ __noinline __u64 text_sum(struct work *w, __u32 text)
 	if (!w || !text || text > WEIR_ANSWER_TEXT)
 		return 0;
 	if (text > TEXT_SUM_BYTES) {
-		sum = (__u32)bpf_csum_diff(NULL, 0, (__be32 *)w->text, TEXT_SUM_BYTES, 0);
+		sum = (__u32)bpf_csum_diff(NULL, 0, (__be32 *)w->reply.text, TEXT_SUM_BYTES, 0);
 		text -= TEXT_SUM_BYTES;
-		return sum + (__u32)bpf_csum_diff(NULL, 0, (__be32 *)(w->text + TEXT_SUM_BYTES), (text + 3) & 0x7c, 0);
+		return sum +
+		       (__u32)bpf_csum_diff(NULL, 0, (__be32 *)(w->reply.text + TEXT_SUM_BYTES), (text + 3) & 0x7c, 0);
 	}
-	return (__u32)bpf_csum_diff(NULL, 0, (__be32 *)w->text, (text + 3) & 0x1fc, 0);
+	return (__u32)bpf_csum_diff(NULL, 0, (__be32 *)w->reply.text, (text + 3) & 0x1fc, 0);
 }
 
 static __always_inline __u32 write_tcp(struct work *w, __u8 *at, const struct weir_segment *g, bool to_client,
@@ -77,7 +78,7 @@ static __always_inline int make_ip_plain(struct __sk_buff *skb, struct packet *p
 	return 0;
 }
 
-/* Writes w->reply over the packet, with `text` bytes of w->text (zeros up to a whole word) as payload. */
+/* Writes w->reply.segment over the packet, with `text` bytes of w->reply.text (zeros up to a whole word) as payload. */
 __noinline int packet_write(struct __sk_buff *skb, struct work *w, int to_client, __u32 text)
 {
 	__u32 l4, header;
@@ -88,9 +89,11 @@ __noinline int packet_write(struct __sk_buff *skb, struct work *w, int to_client
 	l4 = w->packet.ipv6 ? ETHERNET_BYTES + IPV6_BYTES : ETHERNET_BYTES + IPV4_BYTES;
 	write_ethernet(w, to_client);
 	if (w->packet.ipv6)
-		header = l4 + write_tcp(w, w->head + ETHERNET_BYTES + IPV6_BYTES, &w->reply, to_client, text, partial);
+		header = l4 + write_tcp(w, w->reply.head + ETHERNET_BYTES + IPV6_BYTES, &w->reply.segment, to_client,
+					text, partial);
 	else
-		header = l4 + write_tcp(w, w->head + ETHERNET_BYTES + IPV4_BYTES, &w->reply, to_client, text, partial);
+		header = l4 + write_tcp(w, w->reply.head + ETHERNET_BYTES + IPV4_BYTES, &w->reply.segment, to_client,
+					text, partial);
 	if (w->packet.ipv6)
 		write_ipv6(w, to_client, header - l4 + text);
 	else
@@ -99,12 +102,12 @@ __noinline int packet_write(struct __sk_buff *skb, struct work *w, int to_client
 	if (bpf_skb_change_tail(skb, header + text, 0))
 		return -1;
 	if (header < ETHERNET_BYTES || header > WEIR_HEAD_BYTES ||
-	    bpf_skb_store_bytes(skb, 0, w->head, header, BPF_F_RECOMPUTE_CSUM))
+	    bpf_skb_store_bytes(skb, 0, w->reply.head, header, BPF_F_RECOMPUTE_CSUM))
 		return -1;
 	if (!text)
 		return 0;
 	text = size_up_to(WEIR_ANSWER_TEXT, text);
-	return bpf_skb_store_bytes(skb, header, w->text, text, BPF_F_RECOMPUTE_CSUM) ? -1 : 0;
+	return bpf_skb_store_bytes(skb, header, w->reply.text, text, BPF_F_RECOMPUTE_CSUM) ? -1 : 0;
 }
 
 /* The answer that was chosen, with the name of its limit if that is told; NULL: there is none. */
@@ -124,7 +127,7 @@ static __always_inline struct weir_answer *answer_of(struct work *w, const struc
 	return &refusal->answers[index];
 }
 
-/* Puts the text of an answer into w->text, zeros up to a whole word. Returns its length, 0 when there is none. */
+/* Puts the text of an answer into w->reply.text, zeros up to a whole word. Returns its length, 0 when there is none. */
 __noinline int answer_text(struct work *w, struct weir_answer_choice *choice)
 {
 	struct weir_answer *a;
@@ -138,12 +141,12 @@ __noinline int answer_text(struct work *w, struct weir_answer_choice *choice)
 	length = choice->head ? a->head_length : a->length;
 	if (!length || length > WEIR_ANSWER_TEXT)
 		return 0;
-	__builtin_memcpy(w->text, a->text, WEIR_ANSWER_TEXT);
-	weir_answer_stamp(w->text, a, choice->retry_s);
+	__builtin_memcpy(w->reply.text, a->text, WEIR_ANSWER_TEXT);
+	weir_answer_stamp(w->reply.text, a, choice->retry_s);
 	/* The checksum is taken over whole words. */
-	w->text[length] = 0;
-	w->text[length + 1] = 0;
-	w->text[length + 2] = 0;
+	w->reply.text[length] = 0;
+	w->reply.text[length + 1] = 0;
+	w->reply.text[length + 2] = 0;
 	return length;
 }
 

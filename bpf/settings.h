@@ -55,28 +55,28 @@ static __noinline bool load_settings(struct work *w, __u32 hook)
 	if (!set || !server || !server_is_attached(w))
 		return false;
 	w->hook = hook;
-	w->netns_cookie = set->netns_cookie;
-	w->seed[0] = set->seed[0];
-	w->seed[1] = set->seed[1];
-	w->swallow_max = server->swallow_max;
+	w->settings.netns_cookie = set->netns_cookie;
+	w->settings.seed[0] = set->seed[0];
+	w->settings.seed[1] = set->seed[1];
+	w->settings.swallow_max = server->swallow_max;
 	w->now_ns = bpf_ktime_get_ns();
-	w->pace_ifindex = set->pace_ifindex;
-	w->tracing = server->trace_until_ns > w->now_ns;
+	w->settings.pace_ifindex = set->pace_ifindex;
+	w->settings.tracing = server->trace_until_ns > w->now_ns;
 	decision_load(w, server);
-	w->n_decided = 0;
-	w->list_asked.list = 0;
-	w->outcome = WEIR_REASON_NONE;
-	w->noted = 0;
-	w->n_noted = 0;
-	w->passed = 0;
-	w->exempt = 0;
-	w->dry_run = 0;
-	__builtin_memset(w->events, 0, sizeof(w->events));
-	w->dry_run_rejected = 0;
-	w->unanswered_why = WEIR_REASON_NONE;
-	__builtin_memset(w->identified, 0, sizeof(w->identified));
-	__builtin_memset(w->notes, 0, sizeof(w->notes));
-	w->believed = 0;
+	w->tally.n_decided = 0;
+	w->tally.list.list = 0;
+	w->tally.outcome = WEIR_REASON_NONE;
+	w->tally.n_traced = 0;
+	w->tally.n_asked = 0;
+	w->tally.passed = 0;
+	w->tally.exempt = 0;
+	w->tally.dry_run = 0;
+	__builtin_memset(w->tally.events, 0, sizeof(w->tally.events));
+	w->tally.dry_run_rejected = 0;
+	w->tally.unanswered_why = WEIR_REASON_NONE;
+	__builtin_memset(w->tally.identified, 0, sizeof(w->tally.identified));
+	__builtin_memset(w->tally.notes, 0, sizeof(w->tally.notes));
+	w->whose.believed = 0;
 	return true;
 }
 

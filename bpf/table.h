@@ -110,7 +110,7 @@ enum added {
 	ADDED_NOT,    /* there is no room */
 };
 
-/* Puts w->fresh into the table as the packet's connection. */
+/* Puts w->entry.conn into the table as the packet's connection. */
 __noinline int conn_add(__u32 hook)
 {
 	struct work *w = work_of(hook);
@@ -120,7 +120,7 @@ __noinline int conn_add(__u32 hook)
 
 	if (!w)
 		return ADDED_NOT;
-	fresh = &w->fresh;
+	fresh = &w->entry.conn;
 	fresh->holder = holder_find(hook);
 	if (!holder_take(w, fresh->holder)) {
 		count(w->server, WEIR_CONN_OVER_SHARE);

@@ -52,11 +52,11 @@ __noinline int top_note(struct work *w, __u32 decision)
 
 	if (!w)
 		return 0;
-	index = w->n_noted;
+	index = w->tally.n_asked;
 	a = bpf_map_lookup_elem(&asked, &index);
 	if (!a)
 		return 0;
-	w->n_noted++;
+	w->tally.n_asked++;
 	asked_begin(w, a);
 	a->start = w->request.start;
 	a->counts.requests = 1;
@@ -89,10 +89,10 @@ __noinline int remember_resource(struct __sk_buff *skb, struct work *w)
 	w = work_of(w->hook);
 	if (!w)
 		return 0;
-	__builtin_memset(&w->name, 0, sizeof(w->name));
-	w->name.kind = WEIR_NAME_NAMESPACE;
+	__builtin_memset(&w->entry.name, 0, sizeof(w->entry.name));
+	w->entry.name.kind = WEIR_NAME_NAMESPACE;
 	if (!read_name(skb, w, p->segments[at].offset, p->segments[at].length))
-		bpf_map_update_elem(&names, &subject, &w->name, BPF_ANY);
+		bpf_map_update_elem(&names, &subject, &w->entry.name, BPF_ANY);
 	return 0;
 }
 
@@ -120,7 +120,7 @@ static long top_step(__u32 i, struct top_walk *walk)
 
 	if (!a)
 		return 1;
-	a->can_name = !a->is_record && i + 1 == w->n_noted && a->start == w->request.start && w->request.whole;
+	a->can_name = !a->is_record && i + 1 == w->tally.n_asked && a->start == w->request.start && w->request.whole;
 	if (heavy_count(a))
 		remember_asked(walk->skb, w);
 	return 0;
@@ -133,7 +133,7 @@ __noinline int top_count(struct __sk_buff *skb, struct work *w)
 
 	if (!w)
 		return 0;
-	bpf_loop(w->n_noted, top_step, &walk, 0);
+	bpf_loop(w->tally.n_asked, top_step, &walk, 0);
 	return 0;
 }
 

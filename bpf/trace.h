@@ -22,7 +22,7 @@ struct {
 /* Is the request told of? decision: enum weir_reason, of the group DECISION */
 static __always_inline bool trace_wants(const struct work *w, __u32 decision)
 {
-	if (w->tracing)
+	if (w->settings.tracing)
 		return true;
 	return (decision == WEIR_SHED || decision == WEIR_REJECTED) && sample_refusal(w->server, w->now_ns);
 }
@@ -50,11 +50,11 @@ __noinline int trace_note(struct __sk_buff *skb, struct work *w, __u32 decision)
 
 	if (!w)
 		return 0;
-	index = w->noted;
+	index = w->tally.n_traced;
 	t = bpf_map_lookup_elem(&noted, &index);
 	if (!t)
 		return 0;
-	w->noted++;
+	w->tally.n_traced++;
 	__builtin_memset(t, 0, sizeof(*t));
 	weir_trace_request(t, &w->request, &w->decision.attributes, &w->packet.segment);
 	t->user = w->decision.identity.user;
@@ -72,7 +72,7 @@ __noinline int trace_note(struct __sk_buff *skb, struct work *w, __u32 decision)
 	t->named = w->decision.slowest;
 	find_client(w->hook);
 	t->client_port = w->packet.source_port;
-	__builtin_memcpy(t->client, w->peer.address, sizeof(t->client));
+	__builtin_memcpy(t->client, w->whose.peer.address, sizeof(t->client));
 	remember_name(skb, w->hook, WEIR_KEY_USER);
 	if (w->decision.identity.namespace)
 		remember_name(skb, w->hook, WEIR_KEY_NAMESPACE);
@@ -89,13 +89,13 @@ static long trace_step(__u32 i, struct trace_walk *walk)
 		return 1;
 	kept = t->line_kept;
 	at = t->start - w->packet.segment.seq;
-	w->record.trace = *t;
+	w->entry.record.trace = *t;
 	if (kept) {
 		kept = ((kept - 1) & (WEIR_TRACE_LINE - 1)) + 1; /* as it is: for the verifier */
-		if (bpf_skb_load_bytes(walk->skb, w->packet.payload + at, w->record.line, kept))
-			w->record.trace.line_kept = kept = 0;
+		if (bpf_skb_load_bytes(walk->skb, w->packet.payload + at, w->entry.record.line, kept))
+			w->entry.record.trace.line_kept = kept = 0;
 	}
-	if (bpf_ringbuf_output(&trace, &w->record, sizeof(*t) + kept, 0))
+	if (bpf_ringbuf_output(&trace, &w->entry.record, sizeof(*t) + kept, 0))
 		count(w->server, WEIR_TRACE_LOST);
 	return 0;
 }
@@ -107,7 +107,7 @@ __noinline int trace_write(struct __sk_buff *skb, struct work *w)
 
 	if (!w)
 		return 0;
-	bpf_loop(w->noted, trace_step, &walk, 0);
+	bpf_loop(w->tally.n_traced, trace_step, &walk, 0);
 	return 0;
 }
 

@@ -79,7 +79,7 @@ __noinline int conn_open(struct __sk_buff *skb)
 
 	if (!w)
 		return OPENED_NOT;
-	fresh = &w->fresh;
+	fresh = &w->entry.conn;
 	conn_clear(fresh);
 	sk = socket_of(skb, &w->packet);
 	if (!sk)

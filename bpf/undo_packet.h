@@ -20,13 +20,13 @@ struct {
 
 static __always_inline void decision_keep(struct work *w)
 {
-	__u32 index = w->n_decided;
+	__u32 index = w->tally.n_decided;
 	struct decided *kept = bpf_map_lookup_elem(&decided, &index);
 
 	/* Nothing is kept of one that took nothing, nor was refused anything. */
 	if (!kept || !(w->decision.charged | w->decision.refused | w->decision.overlooked))
 		return;
-	w->n_decided++;
+	w->tally.n_decided++;
 	decided_keep(kept, &w->decision);
 }
 
@@ -55,7 +55,7 @@ __noinline int tally_packet(struct work *w)
 	if (!w)
 		return 0;
 	tally_decision(&w->decision);
-	walk.n = w->n_decided;
+	walk.n = w->tally.n_decided;
 	bpf_loop(WEIR_OUTSTANDING_MAX, tally_step, &walk, 0);
 	return 0;
 }
@@ -85,8 +85,8 @@ __noinline int undo_packet(struct work *w)
 	if (w->decision.traits & WEIR_SERVER_IN_FLIGHT)
 		seats_undo(&w->decision, true);
 	undo_decision(&w->decision);
-	walk.n = w->n_decided;
-	w->n_decided = 0;
+	walk.n = w->tally.n_decided;
+	w->tally.n_decided = 0;
 	bpf_loop(WEIR_OUTSTANDING_MAX, undo_step, &walk, 0);
 	return 0;
 }

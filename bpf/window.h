@@ -13,23 +13,23 @@ __noinline int window_load(struct __sk_buff *skb, struct work *w, __u32 at)
 	if (!w)
 		return false;
 	n = size_up_to(WEIR_WINDOW, w->packet.segment.len - at);
-	if (bpf_skb_load_bytes(skb, w->packet.payload + at, w->window, n))
+	if (bpf_skb_load_bytes(skb, w->packet.payload + at, w->window.bytes, n))
 		return false;
-	w->window_at = at;
-	w->window_length = n;
+	w->window.at = at;
+	w->window.length = n;
 	return true;
 }
 
 /* What was read is nobody's business afterwards: it may be a token. */
 static __always_inline void window_wipe(struct work *w)
 {
-	__builtin_memset(w->window, 0, WEIR_WINDOW);
-	w->window_length = 0;
+	__builtin_memset(w->window.bytes, 0, WEIR_WINDOW);
+	w->window.length = 0;
 }
 
 static __always_inline bool window_has(const struct work *w, __u32 at)
 {
-	return at - w->window_at < w->window_length;
+	return at - w->window.at < w->window.length;
 }
 
 /* The byte at offset `at` of the payload, which is longer; negative: it cannot be had. */
@@ -37,18 +37,18 @@ static __always_inline int payload_byte(struct __sk_buff *skb, struct work *w, _
 {
 	if (!window_has(w, at) && !window_load(skb, w, at))
 		return -1;
-	return w->window[(at - w->window_at) & (WEIR_WINDOW - 1)];
+	return w->window.bytes[(at - w->window.at) & (WEIR_WINDOW - 1)];
 }
 
 /* The next eight bytes of payload from offset `at` on, as far as they are in the window; the first one lowest. */
 static __always_inline __u64 word_ahead(const struct work *w, __u32 at)
 {
-	__u32 index = at - w->window_at, left = w->window_length - index;
+	__u32 index = at - w->window.at, left = w->window.length - index;
 	__u64 word;
 
-	if (index >= w->window_length || index > WEIR_WINDOW - 8)
+	if (index >= w->window.length || index > WEIR_WINDOW - 8)
 		return 0;
-	word = *(const __u64 *)&w->window[index & (WEIR_WINDOW - 1)];
+	word = *(const __u64 *)&w->window.bytes[index & (WEIR_WINDOW - 1)];
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 	word = __builtin_bswap64(word);
 #endif
@@ -58,12 +58,12 @@ static __always_inline __u64 word_ahead(const struct work *w, __u32 at)
 /* How many whole words of text (run.h) there are from offset `at` on, in bytes; as far as the window goes. */
 static __always_inline __u32 text_ahead(const struct work *w, __u32 at)
 {
-	__u32 from = at - w->window_at, index = from;
+	__u32 from = at - w->window.at, index = from;
 
 #pragma clang loop unroll(disable)
 	for (int n = 0; n < WEIR_RUN_WORDS; n++) {
-		if (index > WEIR_WINDOW - 8 || index + 8 > w->window_length ||
-		    !weir_run_is_text(*(const __u64 *)&w->window[index & (WEIR_WINDOW - 1)]))
+		if (index > WEIR_WINDOW - 8 || index + 8 > w->window.length ||
+		    !weir_run_is_text(*(const __u64 *)&w->window.bytes[index & (WEIR_WINDOW - 1)]))
 			break;
 		index += 8;
 	}

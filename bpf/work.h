@@ -27,6 +27,77 @@ enum hook {
 	HOOKS,
 };
 
+/* What the settings say that are in force. Of each packet that is read, or that begins something, by load_settings(). */
+struct in_force {
+	__u64 seed[2];
+	__u64 netns_cookie;
+	__u32 swallow_max;
+	__u32 pace_ifindex;
+	__u32 tracing; /* someone wants to know what becomes of requests */
+	__u32 pad;
+};
+
+/*
+ * What has become of a packet's requests so far: counted when the packet is committed. It begins anew with each packet, for one that
+ * is dropped comes again.
+ */
+struct tally {
+	__u32 outcome; /* enum weir_reason: of the request decided last, not yet among these; WEIR_REASON_NONE: none */
+	__u32 passed, exempt, dry_run;
+	__u32 dry_run_rejected;
+	__u32 unanswered_why;	       /* a request was refused but cannot be answered; else WEIR_REASON_NONE */
+	__u32 events[WEIR_EVENT_KEYS]; /* by enum weir_reason from EVENT_KEYED on */
+	__u32 identified[WEIR_IDENTIFIED_WAYS]; /* by what says whose they are */
+	__u32 notes[WEIR_NOTES];		/* and by what was noted */
+	__u32 n_decided;			/* requests before the latest that can be undone (undo_packet.h), */
+	__u32 n_traced;				/* requests that are told of (trace.h), */
+	__u32 n_asked;				/* and those for who makes the load (top.h) */
+	struct weir_asked_list
+		list; /* of the packet's requests the first one's that asks for one; at egress the connection's */
+};
+
+/* Whose a request is: what is looked up for that. */
+struct whose {
+	struct weir_proxy_key peer;    /* for addresses; in the end that of the client (identify.h) */
+	struct weir_subject_key known; /* for names: `tokens`, `groups` */
+	__u32 believed;		       /* what the request says of its user is true, whoever the peer is */
+	__u32 pad;
+};
+
+/* The body of the request whose head has just ended, where that is a Kubernetes Event. */
+struct event_body {
+	struct weir_event fields;
+	__u32 at;      /* payload offset of its first byte */
+	__u32 outcome; /* enum weir_event_outcome, of the byte read latest */
+};
+
+/* What is to be put into a map or a ring: each is written whole by who puts it there, and is of no use afterwards. */
+struct entries {
+	struct weir_conn conn;
+	struct weir_admitted admitted;
+	struct weir_name name;
+	struct weir_trace_record record;
+};
+
+struct explaining {
+	struct weir_explain question;
+	struct weir_explained answer;
+};
+
+/* The packet that is written over the one in hand. */
+struct reply {
+	struct weir_segment segment;
+	__u8 head[WEIR_HEAD_BYTES] __attribute__((aligned(8)));
+	char text[WEIR_TEXT_ROOM] __attribute__((aligned(8)));
+};
+
+/* A part of the packet's payload (window.h). It is wiped when it has been read. */
+struct window {
+	__u8 bytes[WEIR_WINDOW] __attribute__((aligned(8)));
+	__u32 at; /* payload offset of bytes[0] */
+	__u32 length;
+};
+
 /*
  * One packet's working memory. A program is not interrupted by itself, and each hook has its own. Before Linux 6.3 a
  * map's key or value may not be in memory that came as a function's argument: who needs that asks for work_of() again.
@@ -47,55 +118,19 @@ struct work {
 	__u32 frame_event;	 /* enum weir_frame_event, of the byte read latest */
 	enum weir_action action; /* what becomes of the segment, */
 	enum weir_reason why;	 /* and why; WEIR_REASON_NONE: there is nothing to say */
-
-	__u64 seed[2] __attribute__((aligned(8)));
-	__u64 netns_cookie;
-	__u32 swallow_max;
-	__u32 pace_ifindex;
-	__u32 tracing; /* someone wants to know what becomes of requests */
-
-	__u32 outcome __attribute__((aligned(8)));
-	__u32 passed, exempt, dry_run;
-	__u32 dry_run_rejected;
-	__u32 unanswered_why;
-	__u32 events[WEIR_EVENT_KEYS];
-	__u32 identified[WEIR_IDENTIFIED_WAYS];
-	__u32 notes[WEIR_NOTES];
-	__u32 n_decided;
-	__u32 noted;
-	__u32 n_noted;
-	struct weir_asked_list list_asked;
-
-	struct weir_proxy_key peer __attribute__((aligned(8)));
-	struct weir_subject_key known;
-	__u32 believed;
-
-	struct weir_request_reader request __attribute__((aligned(8)));
+	struct in_force settings;
+	struct tally tally;
+	struct whose whose;
+	struct weir_request_reader request;
 	struct weir_response_reader response;
 	struct weir_hold_reader hold;
-
-	struct weir_event event __attribute__((aligned(8)));
-	__u32 event_at;
-	__u32 event_outcome;
-
-	struct weir_socket socket __attribute__((aligned(8)));
+	struct event_body event;
+	struct weir_socket socket;
 	struct weir_listen_queue queue;
-
-	struct weir_conn fresh __attribute__((aligned(8)));
-	struct weir_admitted admitted;
-	struct weir_name name;
-	struct weir_trace_record record;
-
-	struct weir_explain explain __attribute__((aligned(8)));
-	struct weir_explained explained;
-
-	struct weir_segment reply __attribute__((aligned(8)));
-	__u8 head[WEIR_HEAD_BYTES] __attribute__((aligned(8)));
-	char text[WEIR_TEXT_ROOM] __attribute__((aligned(8)));
-
-	__u8 window[WEIR_WINDOW] __attribute__((aligned(8)));
-	__u32 window_at;
-	__u32 window_length;
+	struct entries entry;
+	struct explaining explain;
+	struct reply reply;
+	struct window window;
 };
 
 struct {

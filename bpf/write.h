@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The headers in front of a segment that is made of the packet in hand, into w->head. */
+/* The headers in front of a segment that is made of the packet in hand, into w->reply.head. */
 #ifndef WEIR_BPF_WRITE_H
 #define WEIR_BPF_WRITE_H
 
@@ -13,10 +13,10 @@ static __always_inline void write_ethernet(struct work *w, bool to_client)
 {
 	const __u8 *e = w->packet.ethernet;
 
-	__builtin_memcpy(w->head, to_client ? e + 6 : e, 6);
-	__builtin_memcpy(w->head + 6, to_client ? e : e + 6, 6);
-	w->head[12] = e[12];
-	w->head[13] = e[13];
+	__builtin_memcpy(w->reply.head, to_client ? e + 6 : e, 6);
+	__builtin_memcpy(w->reply.head + 6, to_client ? e : e + 6, 6);
+	w->reply.head[12] = e[12];
+	w->reply.head[13] = e[13];
 }
 
 static __always_inline void write_ipv4(struct work *w, bool to_client, __u32 tcp_bytes)
@@ -35,7 +35,7 @@ static __always_inline void write_ipv4(struct work *w, bool to_client, __u32 tcp
 	__builtin_memcpy(&ip.source, (to_client ? p->dest : p->source) + 12, 4);
 	__builtin_memcpy(&ip.dest, (to_client ? p->source : p->dest) + 12, 4);
 	ip.check = ~sum_fold(sum_words(&ip, sizeof(ip) / 4));
-	__builtin_memcpy(w->head + ETHERNET_BYTES, &ip, sizeof(ip));
+	__builtin_memcpy(w->reply.head + ETHERNET_BYTES, &ip, sizeof(ip));
 }
 
 static __always_inline void write_ipv6(struct work *w, bool to_client, __u32 tcp_bytes)
@@ -50,7 +50,7 @@ static __always_inline void write_ipv6(struct work *w, bool to_client, __u32 tcp
 
 	__builtin_memcpy(ip.source, to_client ? p->dest : p->source, 16);
 	__builtin_memcpy(ip.dest, to_client ? p->source : p->dest, 16);
-	__builtin_memcpy(w->head + ETHERNET_BYTES, &ip, sizeof(ip));
+	__builtin_memcpy(w->reply.head + ETHERNET_BYTES, &ip, sizeof(ip));
 }
 
 #endif
