@@ -30,18 +30,11 @@ static json_t *overrides_to_json(const struct limit *limit)
 	return array;
 }
 
-/* Is there an amount, which must be of one kind with the others? What is denied is of any. */
-static bool has_kind(const struct limit *limit)
-{
-	bool has = limit->amount.set && !limit->amount.deny;
-
-	for (size_t i = 0; i < limit->n_overrides; i++)
-		has |= !limit->overrides[i].amount.deny;
-	return has;
-}
-
-/* The kind of the first override is that of a limit without a default. */
-static int override_read(json_t *json, struct limit *limit, struct error *err)
+/*
+ * What is denied is of any kind; all other amounts are of one. *kinded: there was one already, and the kind is its; of a limit without
+ * a default the first override's is.
+ */
+static int override_read(json_t *json, struct limit *limit, bool *kinded, struct error *err)
 {
 	static const char *const members[] = { "subject", "qps", "burst", "in_flight", "open", "deny", NULL };
 	static const char *const kinds[] = {
@@ -51,7 +44,6 @@ static int override_read(json_t *json, struct limit *limit, struct error *err)
 		[WEIR_LIMIT_OPEN] = "connections that are open: it has open",
 	};
 	const char *subject = json_string_value(json_object_get(json, "subject"));
-	bool first = !has_kind(limit);
 	enum weir_limit_kind kind = limit->kind;
 	struct datapath_amount amount = { 0 };
 	char canonical[KEY_SUBJECT_TEXT];
@@ -66,11 +58,12 @@ static int override_read(json_t *json, struct limit *limit, struct error *err)
 		ret = amount_from_json(json, &amount, &kind, err);
 	if (!ret && !amount.set)
 		ret = error_set(err, -EINVAL, "\"%s\": qps and burst, open, in_flight or deny are missing", subject);
-	if (!ret && !first && !amount.deny && kind != limit->kind)
+	if (!ret && *kinded && !amount.deny && kind != limit->kind)
 		ret = error_set(err, -EINVAL, "\"%s\": the limit is of %s", subject, kinds[limit->kind]);
 	if (ret)
 		return ret;
 	limit->kind = kind;
+	*kinded |= !amount.deny;
 	return limit_override_add(limit, canonical, &amount) ? error_set(err, -ENOMEM, "out of memory") : 0;
 }
 
@@ -97,6 +90,7 @@ static int check_twice(const struct limit *limit, struct error *err)
 
 static int overrides_read(json_t *array, struct limit *limit, struct error *err)
 {
+	bool kinded = limit->amount.set && !limit->amount.deny;
 	json_t *item;
 	size_t i;
 
@@ -104,7 +98,7 @@ static int overrides_read(json_t *array, struct limit *limit, struct error *err)
 		return error_set(err, -EINVAL, "overrides: must be a list");
 	json_array_foreach (array, i, item) {
 		struct error why = { 0 };
-		int ret = override_read(item, limit, &why);
+		int ret = override_read(item, limit, &kinded, &why);
 
 		if (ret)
 			return error_set(err, ret, "overrides: %s", why.text);
