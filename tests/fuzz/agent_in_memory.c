@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include "agent_in_memory.h"
+#include "agent/net.h"
+#include "agent/servers.h"
 
 #include <assert.h>
 #include <event2/event.h>

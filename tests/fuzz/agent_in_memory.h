@@ -3,7 +3,7 @@
 #ifndef WEIR_TESTS_AGENT_IN_MEMORY_H
 #define WEIR_TESTS_AGENT_IN_MEMORY_H
 
-#include "agent/private.h"
+#include "agent/agent.h"
 
 /* With nothing attached, in directories that are empty. */
 void agent_begin(struct agent *agent);

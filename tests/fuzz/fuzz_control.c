@@ -12,10 +12,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/private.h"
+#include "agent/agent.h"
 #include "agent_in_memory.h"
 #include "base/cleanup.h"
 #include "control/private.h"
+#include "daemon/request.h"
 
 /* A server with a limit, for commands to be about. */
 static void attach(struct agent *agent)

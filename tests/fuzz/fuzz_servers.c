@@ -14,6 +14,7 @@
 
 #include "agent_in_memory.h"
 #include "base/cleanup.h"
+#include "daemon/request.h"
 #include "policy/policy.h"
 
 #define RUNS_MAX 4

@@ -10,11 +10,15 @@
 #include <cmocka.h>
 #include <unistd.h>
 
+#include "agent/net.h"
+#include "agent/reconcile.h"
+#include "agent/servers.h"
 #include "agent/unsaved.h"
 #include "agent_fixture.h"
 #include "audit/file.h"
 #include "base/cleanup.h"
 #include "commands/history.h"
+#include "daemon/request.h"
 #include "fake_datapath.h"
 #include "saved/saved.h"
 

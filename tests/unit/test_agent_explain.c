@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "commands/commands.h"
 #include "weir/http/identity.h"
 
 #include "agent_fixture.h"

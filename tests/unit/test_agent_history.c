@@ -14,6 +14,7 @@
 #include "agent/inside_private.h"
 #include "agent_fixture.h"
 #include "base/cleanup.h"
+#include "commands/commands.h"
 #include "commands/history.h"
 #include "fake_datapath.h"
 #include "history/files.h"

@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "agent/net.h"
+#include "agent/servers.h"
 #include "agent_fixture.h"
 #include "base/cleanup.h"
 #include "fake_datapath.h"

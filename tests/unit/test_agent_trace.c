@@ -11,8 +11,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "agent/trace.h"
 #include "agent_fixture.h"
 #include "base/cleanup.h"
+#include "commands/commands.h"
+#include "daemon/request.h"
 #include "fake_datapath.h"
 #include "line_client.h"
 

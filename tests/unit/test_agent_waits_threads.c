@@ -17,8 +17,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "agent/net.h"
 #include "agent_fixture.h"
 #include "base/cleanup.h"
+#include "daemon/request.h"
 #include "fake_datapath.h"
 #include "follow/follow.h"
 

@@ -13,9 +13,12 @@
 
 #include <cmocka.h>
 
+#include "agent/net.h"
+#include "agent/reconcile.h"
 #include "agent/sweep.h"
 #include "agent_fixture.h"
 #include "base/cleanup.h"
+#include "daemon/request.h"
 #include "fake_datapath.h"
 #include "saved/saved.h"
 

@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/private.h"
+#include "agent/agent.h"
+#include "agent/net.h"
 #include "agent/reconcile.h"
 #include "base/log.h"
 

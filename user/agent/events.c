@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "agent/net.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "rules/identity.h"

@@ -6,7 +6,7 @@
 #ifndef WEIR_USER_AGENT_EVENTS_H
 #define WEIR_USER_AGENT_EVENTS_H
 
-#include "agent/private.h"
+#include "agent/agent.h"
 #include "weir/conn/trace.h"
 
 /* Is a request of which this was decided a refusal? */

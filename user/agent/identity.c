@@ -6,7 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/private.h"
+#include "agent/agent.h"
+#include "agent/servers.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "rules/identity.h"
@@ -126,57 +127,4 @@ int identity_load(struct agent *agent, int slot, struct identity_count *count, s
 		return error_set(err, ret, "%s", why.text);
 	*count = (struct identity_count){ agent->servers[slot].read.n_tokens, agent->servers[slot].read.n_addresses };
 	return 0;
-}
-
-static int reload(struct agent *agent, int slot, json_t *list, struct error *err)
-{
-	const char *name = agent->state.servers[slot]->name;
-	struct identity_count count = { 0 };
-	struct error why;
-	int ret = identity_load(agent, slot, &count, &why);
-
-	if (ret)
-		return error_set(err, ret, "server \"%s\" keeps what it had: %s", name, why.text);
-	log_info("server \"%s\": %d tokens and %d addresses were read", name, count.tokens, count.addresses);
-	json_array_append_new(list, json_pack("{s:s, s:i, s:i}", "name", name, "tokens", count.tokens, "addresses",
-					      count.addresses));
-	return 0;
-}
-
-int servers_reload(struct agent *agent, json_t *list, struct error *err)
-{
-	int ret = 0;
-
-	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
-		struct error why;
-		int one = agent->servers[slot].in_force ? reload(agent, slot, list, &why) : 0;
-
-		if (one && !ret)
-			ret = error_set(err, one, "%s", why.text);
-	}
-	return ret;
-}
-
-int agent_reload(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
-{
-	CLEANUP_JSON json_t *list = json_array();
-	const char *name = NULL;
-	json_error_t why;
-	int slot, ret;
-
-	if (json_unpack_ex(arguments, &why, 0, "{s?s !}", "name", &name))
-		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
-	slot = name ? server_named(agent, name, err) : 0;
-	if (slot < 0)
-		return slot;
-	if (!name)
-		ret = servers_reload(agent, list, err);
-	else if (agent->servers[slot].in_force)
-		ret = reload(agent, slot, list, err);
-	else
-		ret = error_set(err, -EAGAIN, "server \"%s\" is not in force: %s", name,
-				agent->servers[slot].problem.text);
-	if (!ret)
-		*result = json_pack("{s:O}", "servers", list);
-	return ret;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/inside_private.h"
+#include "agent/servers.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"

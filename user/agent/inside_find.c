@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/inside_private.h"
+#include "agent/net.h"
 #include "base/cleanup.h"
 
 #define LOOK_AGAIN 10 /* turns after which further processes are looked for */

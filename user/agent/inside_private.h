@@ -3,8 +3,8 @@
 #ifndef WEIR_USER_AGENT_INSIDE_PRIVATE_H
 #define WEIR_USER_AGENT_INSIDE_PRIVATE_H
 
+#include "agent/agent.h"
 #include "agent/inside.h"
-#include "agent/private.h"
 #include "inside/binary.h"
 #include "inside/process.h"
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "agent/servers.h"
 #include "weir/inside/share.h"
 
 #include "agent/inside_private.h"

@@ -5,7 +5,8 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#include "agent/private.h"
+#include "agent/agent.h"
+#include "agent/trace.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "sys/thread.h"

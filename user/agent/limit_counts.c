@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/limit_counts.h"
+#include "agent/servers.h"
 #include "weir/base/duration.h"
 
-#include "agent/private.h"
+#include "agent/agent.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "model/parse.h"

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "agent/limits.h"
+#include "agent/servers.h"
 #include "agent/unsaved.h"
 #include "base/cleanup.h"
 #include "model/key.h"

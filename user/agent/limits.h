@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the commands about limits share. */
+/* A server's limits in the kernel. */
 #ifndef WEIR_USER_AGENT_LIMITS_H
 #define WEIR_USER_AGENT_LIMITS_H
 
-#include "agent/private.h"
+#include "agent/net.h"
 
 /* The namespace of a server that is in force. NULL: it gets its limits when it is brought up. */
 struct net *limits_net(const struct agent *agent, int slot);
@@ -20,20 +20,10 @@ int override_unapply(struct net *net, int slot, const struct limit *limit, const
 		     struct error *err);
 int limit_apply_whole(struct net *net, int slot, const struct server *server, const struct limit *limit,
 		      struct error *err);
+/* All limits of a server, and what goes with them. */
+int limits_apply(struct net *net, int slot, const struct server *server, struct error *err);
 /* The rules of all limits; whom they are for by group. */
 int rules_apply(struct net *net, int slot, const struct server *server, struct error *err);
 int groups_apply(struct agent *agent, int slot, struct error *err);
-
-/*
- * Sets a limit as it is given (limit.h), or what it allows a subject; what is not given stays as it is. The key and the rules of
- * a limit that is there cannot be changed.
- */
-int limit_set(struct agent *agent, int slot, json_t *given, const char *subject, struct error *err);
-/* A limit that a policy file sets is that file's to change. -EBUSY. */
-int limit_check_file(const struct limit *limit, struct error *err);
-/* Takes a limit, which the state has no more, out of the kernel. */
-int limit_take_out(struct agent *agent, int slot, const struct limit *limit, struct error *err);
-/* Takes it out of both. */
-int limit_remove(struct agent *agent, int slot, struct limit *limit, struct error *err);
 
 #endif

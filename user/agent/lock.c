@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include <sys/epoll.h>
 
+#include "agent/agent.h"
 #include "agent/jobs.h"
-#include "agent/private.h"
+#include "agent/net.h"
 #include "base/cleanup.h"
 
 void agent_init(struct agent *agent, const struct agent_options *options)

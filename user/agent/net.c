@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <net/if.h>
 
+#include "agent/net.h"
 #include "agent/reconcile.h"
+#include "agent/servers.h"
 #include "agent/sweep.h"
 #include "base/cleanup.h"
 #include "base/output.h"

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/private.h"
+#include "agent/agent.h"
+#include "agent/net.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 

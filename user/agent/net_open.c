@@ -5,8 +5,9 @@
 #include <limits.h>
 #include <string.h>
 
+#include "agent/agent.h"
 #include "agent/inside.h"
-#include "agent/private.h"
+#include "agent/net.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "datapath/remains.h"

@@ -2,7 +2,9 @@
 /* What a namespace can do for its servers at the time: hold what cannot be read on a device, and translate on loopback. */
 #include <string.h>
 
-#include "agent/private.h"
+#include "agent/agent.h"
+#include "agent/net.h"
+#include "agent/servers.h"
 #include "base/log.h"
 
 static bool wants_pace(const struct net *net)

@@ -7,8 +7,10 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "agent/agent.h"
 #include "agent/jobs.h"
-#include "agent/private.h"
+#include "agent/net.h"
+#include "agent/trace.h"
 #include "base/log.h"
 
 #define AT_ONCE 16

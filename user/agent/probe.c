@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#include "agent/private.h"
+#include "agent/agent.h"
+#include "agent/net.h"
 #include "base/log.h"
 #include "probe/read.h"
 

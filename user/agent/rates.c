@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#include "agent/private.h"
+#include "agent/agent.h"
+#include "agent/servers.h"
 #include "base/clock.h"
 
 #define SHORTEST_NS WEIR_NS_PER_S /* of what a rate is made of */

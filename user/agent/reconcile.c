@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/net.h"
 #include "agent/reconcile.h"
+#include "agent/servers.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "queue/retries.h"

@@ -6,7 +6,7 @@
 #ifndef WEIR_USER_AGENT_RECONCILE_H
 #define WEIR_USER_AGENT_RECONCILE_H
 
-#include "agent/private.h"
+#include "agent/agent.h"
 
 /* Starts the workers, and has all servers looked at. The agent is not locked, here and in the next two. */
 int reconcile_start(struct agent *agent, struct error *err);

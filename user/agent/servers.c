@@ -4,7 +4,12 @@
 #include <string.h>
 
 #include "agent/inside.h"
+#include "agent/limit_counts.h"
+#include "agent/limits.h"
+#include "agent/net.h"
 #include "agent/reconcile.h"
+#include "agent/servers.h"
+#include "agent/trace.h"
 #include "agent/unsaved.h"
 #include "base/cleanup.h"
 #include "base/log.h"

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "agent/net.h"
 #include "base/log.h"
 #include "sys/thread.h"
 

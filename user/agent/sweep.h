@@ -2,7 +2,7 @@
 #ifndef WEIR_USER_AGENT_SWEEP_H
 #define WEIR_USER_AGENT_SWEEP_H
 
-#include "agent/private.h"
+#include "agent/agent.h"
 
 int sweeper_start(struct agent *agent, struct error *err);
 /* Once nobody wakes it any more: a sweep that has begun is stopped. */

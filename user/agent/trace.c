@@ -6,8 +6,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/agent.h"
 #include "agent/events.h"
-#include "agent/private.h"
+#include "agent/servers.h"
 #include "agent/trace.h"
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Who is told of requests as they are decided: what the commands that begin it (trace_begin.c) and the telling (trace.c) share. */
+/* Clients that are told of requests as they are decided; commands/trace.c begins it. */
 #ifndef WEIR_USER_AGENT_TRACE_H
 #define WEIR_USER_AGENT_TRACE_H
 
-#include "agent/private.h"
+#include "agent/net.h"
 
 #define ALL_SERVERS (-1)
 #define NO_SERVER (-2) /* the one it was about has ended */
@@ -39,5 +39,16 @@ void trace_begin_counting(struct reader *reader);
 void trace_ask_kernel(struct agent *agent);
 /* Its client wants no more: it is told what was decided up to now. */
 void trace_reader_ended(void *reader);
+
+/* Reads what the programs of a namespace have written, for the readers: any thread may. */
+void trace_read(struct net *net);
+/* Sends readers what there is for them: the event loop alone may. */
+void trace_flush(struct agent *agent);
+/* Has the kernel trace what readers want, for a while: to be called again each second. Tells them what was lost. */
+void trace_refresh(struct agent *agent);
+/* A server has come into force: who reads of all servers reads of it, too. */
+void trace_server_begins(struct agent *agent);
+/* A server is about to end: who reads of it alone is told. */
+void trace_server_ends(struct agent *agent, int slot);
 
 #endif

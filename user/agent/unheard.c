@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/private.h"
+#include "agent/agent.h"
+#include "agent/servers.h"
 #include "base/cleanup.h"
 #include "sys/netns.h"
 #include "sys/socket_diag.h"

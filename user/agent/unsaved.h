@@ -7,7 +7,7 @@
 #ifndef WEIR_USER_AGENT_UNSAVED_H
 #define WEIR_USER_AGENT_UNSAVED_H
 
-#include "agent/private.h"
+#include "agent/agent.h"
 
 enum unsaved {
 	UNSAVED_PAUSED,

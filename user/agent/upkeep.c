@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Looking after namespaces: devices, cgroups, conntrack. */
+#include "agent/net.h"
 #include "agent/reconcile.h"
 #include "agent/sweep.h"
 

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What applying or deleting objects comes to, for every server that they are for. Nothing here changes anything. */
+/*
+ * What applying or deleting objects comes to, for every server that they are for. A plan is made, and checked, as a whole before
+ * anything is changed. Only plan_do() changes something.
+ */
 #ifndef WEIR_USER_APPLY_PLAN_H
 #define WEIR_USER_APPLY_PLAN_H
 
 #include "policy/policy.h"
+
+struct agent;
 
 struct planned {
 	char name[PARSE_NAME_SIZE];
@@ -59,6 +64,9 @@ int plan_target(struct plan *plan, const struct state *state, json_t *object, co
 		struct planned **out, struct error *err);
 /* What every server is to be: each is checked as a whole. */
 int plan_make(struct plan *plan, const struct state *state, struct error *err);
+
+/* plan_do.c: carries out a plan: all of it, or what was begun is taken back. */
+int plan_do(struct agent *agent, struct plan *plan, struct error *err);
 
 /* plan_changes.c. {changes: [{server, object, change}]}, and with documents {before: [document], after: [document]}. A new reference. */
 json_t *plan_to_json(const struct plan *plan, bool documents);

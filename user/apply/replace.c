@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "agent/inside.h"
+#include "agent/limit_counts.h"
 #include "agent/limits.h"
+#include "agent/servers.h"
 #include "apply/replace.h"
 #include "base/cleanup.h"
 #include "policy/policy.h"

@@ -3,7 +3,7 @@
 #ifndef WEIR_USER_APPLY_REPLACE_H
 #define WEIR_USER_APPLY_REPLACE_H
 
-#include "agent/private.h"
+#include "agent/agent.h"
 
 /*
  * `to` is the server's new state (policy_server()), in the file and in the kernel. What was there before is the caller's: on

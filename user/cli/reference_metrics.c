@@ -2,7 +2,7 @@
 /* The metrics, as an agent with one of everything serves them, and the reasons that are their labels. */
 #include <string.h>
 
-#include "agent/private.h"
+#include "agent/agent.h"
 #include "agent/reconcile.h"
 #include "base/cleanup.h"
 #include "cli/reference.h"

@@ -2,10 +2,12 @@
 /* The dry run of a whole server, begun and ended in place: limits, buckets and counters stay. */
 #include <errno.h>
 
-#include "agent/private.h"
+#include "agent/agent.h"
+#include "agent/servers.h"
 #include "agent/unsaved.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "commands/commands.h"
 #include "policy/policy.h"
 
 static int set_dry_run(struct agent *agent, int slot, bool dry_run, struct error *err)

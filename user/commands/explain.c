@@ -3,10 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/limit_counts.h"
+#include "agent/net.h"
+#include "agent/servers.h"
+#include "commands/commands.h"
 #include "weir/http/identity.h"
 
+#include "agent/agent.h"
 #include "agent/inside.h"
-#include "agent/private.h"
 #include "base/cleanup.h"
 #include "base/output.h"
 #include "metrics/metrics.h"

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "commands/commands.h"
 #include "commands/history_sample.h"
 #include "commands/top.h"
 #include "history/files.h"

@@ -3,7 +3,7 @@
 #ifndef WEIR_USER_COMMANDS_HISTORY_H
 #define WEIR_USER_COMMANDS_HISTORY_H
 
-#include "agent/private.h"
+#include "agent/agent.h"
 
 /* Takes up where the agent before has written last. -ENOMEM. */
 int history_open(struct agent *agent, struct error *err);

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "agent/inside.h"
+#include "agent/limit_counts.h"
+#include "agent/servers.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "commands/top.h"

@@ -3,7 +3,7 @@
 #ifndef WEIR_USER_COMMANDS_HISTORY_SAMPLE_H
 #define WEIR_USER_COMMANDS_HISTORY_SAMPLE_H
 
-#include "agent/private.h"
+#include "agent/agent.h"
 #include "history/mark.h"
 
 /* Where the counters stood. */

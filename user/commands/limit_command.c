@@ -3,9 +3,12 @@
 #include <errno.h>
 
 #include "agent/inside.h"
-#include "agent/limits.h"
+#include "agent/limit_counts.h"
+#include "agent/servers.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "commands/commands.h"
+#include "commands/limits.h"
 #include "model/key.h"
 #include "rules/limit_idle.h"
 #include "rules/limit_inside.h"

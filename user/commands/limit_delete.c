@@ -2,10 +2,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/limit_counts.h"
 #include "agent/limits.h"
+#include "agent/servers.h"
 #include "base/array.h"
 #include "base/log.h"
 #include "base/nearest.h"
+#include "commands/commands.h"
+#include "commands/limits.h"
 #include "model/key.h"
 
 static int leave_kernel(struct net *net, int slot, const struct limit *limit, struct error *err)

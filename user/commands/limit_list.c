@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/private.h"
+#include "agent/agent.h"
+#include "commands/commands.h"
 
 /* Rates are texts where every digit counts; here they are numbers. */
 static void rate_as_number(json_t *object)

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/nearest.h"
+#include "commands/limits.h"
 #include "model/amount_json.h"
 #include "model/key.h"
 #include "state/room.h"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include <errno.h>
 
-#include "agent/limits.h"
+#include "agent/servers.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "commands/commands.h"
+#include "commands/limits.h"
 #include "model/max_in_flight.h"
 
 /* Requests at once; 0: there is no such limit. */

@@ -5,9 +5,12 @@
 #include <string.h>
 
 #include "agent/inside.h"
+#include "agent/limit_counts.h"
 #include "agent/reconcile.h"
+#include "agent/servers.h"
 #include "base/cleanup.h"
 #include "base/version.h"
+#include "commands/commands.h"
 #include "follow/follow.h"
 
 static int measure_server(const struct agent *agent, int slot, const struct net *net, struct metrics_server *place,

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include <errno.h>
 
-#include "agent/private.h"
+#include "agent/agent.h"
+#include "agent/servers.h"
 #include "agent/unsaved.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "commands/commands.h"
 #include "policy/policy.h"
 
 /* Into the kernel first: no disk is needed to pause. */

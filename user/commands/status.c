@@ -6,11 +6,15 @@
 #include <unistd.h>
 
 #include "agent/inside.h"
+#include "agent/limit_counts.h"
+#include "agent/net.h"
 #include "agent/reconcile.h"
+#include "agent/servers.h"
 #include "base/cleanup.h"
 #include "base/json_list.h"
 #include "base/output.h"
 #include "base/version.h"
+#include "commands/commands.h"
 #include "follow/follow.h"
 #include "rules/identity.h"
 

@@ -3,10 +3,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/agent.h"
 #include "agent/inside.h"
-#include "agent/private.h"
+#include "agent/limit_counts.h"
+#include "agent/servers.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "commands/commands.h"
 #include "commands/top.h"
 
 #define ROWS_MAX 1000 /* of a server: the heaviest */

@@ -3,7 +3,7 @@
 #ifndef WEIR_USER_COMMANDS_TOP_H
 #define WEIR_USER_COMMANDS_TOP_H
 
-#include "agent/private.h"
+#include "agent/agent.h"
 
 /* What --by calls the kinds of rows. */
 extern const char *const top_bys[WEIR_HEAVY_BYS];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* A row of who makes the load, by name. */
+#include "agent/net.h"
 #include "base/cleanup.h"
 #include "commands/top.h"
 #include "model/parse.h"

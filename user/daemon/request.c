@@ -2,13 +2,16 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/audit.h"
 #include "agent/inside.h"
 #include "agent/jobs.h"
 #include "agent/reconcile.h"
+#include "agent/trace.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "commands/audit.h"
+#include "commands/commands.h"
 #include "commands/history.h"
+#include "daemon/request.h"
 #include "follow/follow.h"
 
 /*

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/agent.h"
+#include "agent/audit.h"
 #include "agent/jobs.h"
-#include "agent/private.h"
 #include "apply/plan.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "commands/audit.h"
 #include "follow/follow.h"
 #include "policy/objects.h"
 

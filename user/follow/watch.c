@@ -10,8 +10,8 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "agent/agent.h"
 #include "agent/jobs.h"
-#include "agent/private.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "follow/follow.h"

@@ -3,11 +3,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/agent.h"
 #include "agent/events.h"
-#include "agent/private.h"
 #include "agent/trace.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "commands/commands.h"
 
 #define READERS_MAX 16
 

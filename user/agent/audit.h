@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Who has changed what: each change of what servers were told is written down, with what was there before. */
-#ifndef WEIR_USER_COMMANDS_AUDIT_H
-#define WEIR_USER_COMMANDS_AUDIT_H
+#ifndef WEIR_USER_AGENT_AUDIT_H
+#define WEIR_USER_AGENT_AUDIT_H
 
-#include "agent/private.h"
+#include "agent/agent.h"
 #include "audit/view.h"
+
+/* Where the file of changes is. */
+const char *audit_dir(const struct agent *agent);
+/* As the file has it (RFC 3339), so that texts compare as times do. */
+#define AUDIT_TIME sizeof("2026-11-20T13:14:15.123Z")
+void audit_time(const struct timespec *time, char text[static AUDIT_TIME]);
 
 /* Within a turn, before something may change. */
 void audit_begin(const struct agent *agent, struct audit_view *before);
@@ -13,7 +19,5 @@ void audit_end(struct agent *agent, const struct audit_view *before, json_t *by,
 
 /* {uid, pid, user, login_uid, login}: who asked; NULL: the agent itself. login: who logged in, before a su or sudo. */
 json_t *audit_client(const struct control_client *client);
-
-int agent_audit(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
 
 #endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A plan, carried out: what cannot be carried out to its end is taken back. */
+#include "agent/servers.h"
+#include "apply/plan.h"
+#include "apply/replace.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+
+static int attach_new(struct agent *agent, struct plan *plan, struct planned *p, struct error *err)
+{
+	CLEANUP_FREE char *unheard = NULL;
+	struct server *server = p->fresh;
+	int slot;
+
+	if (p->slot >= 0)
+		return 0;
+	p->fresh = NULL;
+	slot = server_attach(agent, server, plan->netns_inode, &unheard, err);
+	if (slot < 0)
+		return slot;
+	p->slot = slot;
+	p->attached = true;
+	agent->state.servers[slot]->policy = json_pack("{s:b}", "attached", 1);
+	/* Numbers and the namespace are known only now. */
+	server_free(p->made);
+	p->made = NULL;
+	return policy_server(agent->state.servers[slot], p->objects, &p->made, err);
+}
+
+static int carry_out(struct agent *agent, struct plan *plan, struct error *err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < plan->n && !ret; i++)
+		ret = attach_new(agent, plan, &plan->servers[i], err);
+	for (size_t i = 0; i < plan->n && !ret; i++) {
+		struct planned *p = &plan->servers[i];
+
+		p->before = agent->state.servers[p->slot];
+		ret = server_replace(agent, p->slot, p->made, err);
+	}
+	return ret;
+}
+
+static void take_back(struct agent *agent, struct plan *plan)
+{
+	for (size_t i = plan->n; i-- > 0;) {
+		struct planned *p = &plan->servers[i];
+
+		if (p->before)
+			server_put_back(agent, p->slot, p->before);
+		if (p->attached && server_end(agent, p->slot, NULL))
+			log_error("undoing an apply: server \"%s\" stays attached", p->name);
+	}
+}
+
+/* What a plan has put in the place of something is the state's now. */
+static void keep(struct plan *plan)
+{
+	for (size_t i = 0; i < plan->n; i++) {
+		server_free(plan->servers[i].before);
+		plan->servers[i].made = NULL;
+	}
+}
+
+/* A server that a Throttle attached goes with it; of one that is not in force there is nothing to wait for. */
+static int detach_ended(struct agent *agent, struct plan *plan, struct error *err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < plan->n && !ret; i++) {
+		struct planned *p = &plan->servers[i];
+		struct server_detached detached;
+
+		if (p->ends)
+			ret = server_detach(agent, p->slot, !agent->servers[p->slot].in_force, &detached, err);
+	}
+	return ret;
+}
+
+int plan_do(struct agent *agent, struct plan *plan, struct error *err)
+{
+	int ret = carry_out(agent, plan, err);
+
+	if (ret) {
+		take_back(agent, plan);
+		return ret;
+	}
+	keep(plan);
+	return detach_ended(agent, plan, err);
+}
