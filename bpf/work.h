@@ -128,9 +128,10 @@ struct work {
 	struct weir_socket socket;
 	struct weir_listen_queue queue;
 	struct entries entry;
+	/* Not the last: verifiers before Linux 6.2 believe that words are read from beyond its end, and want memory there. */
+	struct window window;
 	struct explaining explain;
 	struct reply reply;
-	struct window window;
 };
 
 struct {
