@@ -8,16 +8,12 @@
 #include "policy/objects.h"
 #include "policy/shape.h"
 
-static void cleanup_node(struct node **node)
-{
-	node_free(*node);
-}
-
 /* A document that is right has the shape of its kind. */
 static int check_document(json_t *document, struct error *err)
 {
 	CLEANUP_PROBLEMS struct problems problems = { 0 };
-	__attribute__((cleanup(cleanup_node))) struct node *node = node_from_json("", document, &problems);
+	CLEANUP_POOL struct pool pool = { 0 };
+	const struct node *node = node_from_json("", document, &pool, &problems);
 	const struct policy_kind *kind = node ? policy_kind_of(node, &problems) : NULL;
 
 	if (kind)

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/pool.h"
+
 #define POLICY_FILE_MAX (16U << 20) /* bytes of a file */
 
 enum node_type {
@@ -27,17 +29,14 @@ struct node {
 	const char *file;	   /* borrowed from whoever had it read */
 	unsigned int line, column; /* from 1; of a member: its value's */
 	struct node *parent;
-	char *key; /* in an object, else NULL */
+	const char *key; /* in an object, else NULL */
 	unsigned int key_line, key_column;
-	size_t index; /* in its parent */
-	char *text;   /* of a flag, number or text: as it is written */
+	size_t index;	  /* in its parent */
+	const char *text; /* of a flag, number or text: as it is written */
 	struct node **items;
 	size_t n;
 };
 
-void node_free(struct node *node);
-/* Takes over the child; false without memory, or without a child. */
-bool node_add(struct node *parent, struct node *child);
 /* The member of an object, or NULL: it is not there, or null. */
 struct node *node_member(const struct node *object, const char *key);
 /* A member of a member ...: "spec.rules". */
@@ -91,15 +90,22 @@ void warn_node(struct problems *problems, const struct node *node, const char *f
 struct documents {
 	struct node **items;
 	size_t n;
+	struct pool pool; /* of all their nodes */
 };
 
 void documents_clear(struct documents *documents);
 #define CLEANUP_DOCUMENTS __attribute__((cleanup(documents_clear)))
 
-/* The documents of a text, empty ones left out. What is wrong is added to the problems. -ENOMEM. */
+/*
+ * The documents of a text (tree_yaml.c), empty ones left out. What is wrong is added to the problems; behind what is no YAML, or too
+ * much, nothing is read. -ENOMEM.
+ */
 int documents_read(const char *file, const char *text, size_t length, struct documents *out, struct problems *problems);
 
-/* The tree of a document that is JSON already (tree_json.c): its nodes stand nowhere. NULL: a problem says why, or no memory. */
-struct node *node_from_json(const char *file, json_t *json, struct problems *problems);
+/*
+ * The tree of a document that is JSON already (tree_json.c), in the pool, with the JSON's own texts: its nodes stand nowhere. NULL: a
+ * problem says why, or no memory.
+ */
+struct node *node_from_json(const char *file, json_t *json, struct pool *pool, struct problems *problems);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* JSON that somebody else has parsed, as the tree that its text would have come to. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "policy/bounds.h"
@@ -8,31 +7,39 @@
 
 struct converting {
 	const char *file;
+	struct pool *pool;
 	struct problems *problems;
 	size_t nodes;
 };
 
 static struct node *convert(struct converting *c, json_t *json, struct node *parent, int depth);
 
+static bool make_room(struct converting *c, struct node *collection, size_t n)
+{
+	collection->items = pool_take(c->pool, n * sizeof(*collection->items));
+	return collection->items;
+}
+
+static bool add(struct node *parent, struct node *child)
+{
+	if (!child)
+		return false;
+	child->index = parent->n;
+	parent->items[parent->n++] = child;
+	return true;
+}
+
 static bool convert_list(struct converting *c, json_t *json, struct node *list, int depth)
 {
 	json_t *item;
 	size_t i;
 
+	if (!make_room(c, list, json_array_size(json)))
+		return false;
 	json_array_foreach (json, i, item)
-		if (!node_add(list, convert(c, item, list, depth + 1)))
+		if (!add(list, convert(c, item, list, depth + 1)))
 			return false;
 	return true;
-}
-
-static bool convert_member(struct converting *c, const char *key, json_t *value, struct node *object, int depth)
-{
-	struct node *node = convert(c, value, object, depth + 1);
-
-	if (!node)
-		return false;
-	node->key = strdup(key);
-	return node->key ? node_add(object, node) : (node_free(node), false);
 }
 
 static bool convert_object(struct converting *c, json_t *json, struct node *object, int depth)
@@ -44,19 +51,23 @@ static bool convert_object(struct converting *c, json_t *json, struct node *obje
 		problem_at(c->problems, c->file, 0, 0, "more than %d fields in one object", POLICY_FIELDS_MAX);
 		return false;
 	}
-	json_object_foreach (json, key, value)
-		if (!convert_member(c, key, value, object, depth))
+	if (!make_room(c, object, json_object_size(json)))
+		return false;
+	json_object_foreach (json, key, value) {
+		if (!add(object, convert(c, value, object, depth + 1)))
 			return false;
+		object->items[object->n - 1]->key = key;
+	}
 	return true;
 }
 
-static bool convert_scalar(json_t *json, struct node *node)
+static bool convert_scalar(struct converting *c, json_t *json, struct node *node)
 {
 	char number[64];
 
 	if (json_is_string(json)) {
-		node->text = strdup(json_string_value(json));
-		return node->text != NULL;
+		node->text = json_string_value(json);
+		return true;
 	}
 	if (json_is_boolean(json))
 		snprintf(number, sizeof(number), "%s", json_is_true(json) ? "true" : "false");
@@ -66,8 +77,8 @@ static bool convert_scalar(json_t *json, struct node *node)
 		snprintf(number, sizeof(number), "%.17g", json_real_value(json));
 	if (json_is_real(json) && !node_text_is_decimal(number))
 		node->type = NODE_TEXT;
-	node->text = strdup(number);
-	return node->text != NULL;
+	node->text = pool_text(c->pool, number, strlen(number));
+	return node->text;
 }
 
 static enum node_type type_of(json_t *json)
@@ -96,7 +107,7 @@ static bool convert_value(struct converting *c, json_t *json, struct node *node,
 		return convert_object(c, json, node, depth);
 	if (node->type == NODE_LIST)
 		return convert_list(c, json, node, depth);
-	return node->type == NODE_NULL || convert_scalar(json, node);
+	return node->type == NODE_NULL || convert_scalar(c, json, node);
 }
 
 static bool has_room(struct converting *c, int depth)
@@ -112,20 +123,17 @@ static bool has_room(struct converting *c, int depth)
 
 static struct node *convert(struct converting *c, json_t *json, struct node *parent, int depth)
 {
-	struct node *node = has_room(c, depth) ? calloc(1, sizeof(*node)) : NULL;
+	struct node *node = has_room(c, depth) ? pool_take(c->pool, sizeof(*node)) : NULL;
 
 	if (!node)
 		return NULL;
 	node->file = c->file;
 	node->parent = parent;
 	node->type = type_of(json);
-	if (convert_value(c, json, node, depth))
-		return node;
-	node_free(node);
-	return NULL;
+	return convert_value(c, json, node, depth) ? node : NULL;
 }
 
-struct node *node_from_json(const char *file, json_t *json, struct problems *problems)
+struct node *node_from_json(const char *file, json_t *json, struct pool *pool, struct problems *problems)
 {
-	return convert(&(struct converting){ .file = file, .problems = problems }, json, NULL, 0);
+	return convert(&(struct converting){ .file = file, .pool = pool, .problems = problems }, json, NULL, 0);
 }

@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Trees from libyaml's events, each of which is looked at once. Its documents would be a second tree, and it would make them in a time that
+ * grows with the square of how many collections are within each other, and of how many anchors there are. The bounds are told here
+ * before any of that is held.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+
+#include "base/array.h"
+#include "policy/bounds.h"
+#include "policy/tree.h"
+
+struct anchor {
+	const char *name;
+	const struct node *node;
+};
+
+struct reading {
+	const char *file;
+	yaml_parser_t parser;
+	struct documents *out;
+	struct problems *problems;
+	int ret;
+	bool ended; /* nothing more is read: it failed, or a problem says why */
+	/* of a document: */
+	struct node **open; /* what the collections that are being read have so far: the innermost's last */
+	size_t n_open;
+	size_t nodes;
+	struct anchor anchors[POLICY_ANCHORS_MAX];
+	size_t n_anchors;
+};
+
+static struct node *read_next(struct reading *r, struct node *parent, unsigned int depth);
+
+static void end(struct reading *r)
+{
+	r->ended = true;
+}
+
+static void out_of_memory(struct reading *r)
+{
+	r->ret = -ENOMEM;
+	r->ended = true;
+}
+
+#define say(r, mark, ...) problem_at((r)->problems, (r)->file, (mark).line + 1, (mark).column + 1, __VA_ARGS__)
+
+static void say_syntax(struct reading *r)
+{
+	const yaml_parser_t *parser = &r->parser;
+	bool reader = parser->error == YAML_READER_ERROR;
+
+	problem_at(r->problems, r->file, reader ? 0 : parser->problem_mark.line + 1,
+		   reader ? 0 : parser->problem_mark.column + 1, "not YAML: %s%s%s", parser->problem ?: "unreadable",
+		   parser->context ? " " : "", parser->context ?: "");
+}
+
+/* The caller deletes the event, if there is one. */
+static bool next_event(struct reading *r, yaml_event_t *event)
+{
+	if (r->ended)
+		return false;
+	if (yaml_parser_parse(&r->parser, event))
+		return true;
+	if (r->parser.error == YAML_MEMORY_ERROR)
+		r->ret = -ENOMEM;
+	else
+		say_syntax(r);
+	end(r);
+	return false;
+}
+
+/* --- anchors */
+
+static const char *anchor_of(const yaml_event_t *event)
+{
+	const yaml_char_t *name = event->type == YAML_SCALAR_EVENT	   ? event->data.scalar.anchor :
+				  event->type == YAML_SEQUENCE_START_EVENT ? event->data.sequence_start.anchor :
+				  event->type == YAML_MAPPING_START_EVENT  ? event->data.mapping_start.anchor :
+									     event->data.alias.anchor;
+
+	return (const char *)name;
+}
+
+static const struct node *anchored(const struct reading *r, const char *name)
+{
+	for (size_t i = 0; i < r->n_anchors; i++)
+		if (strcmp(r->anchors[i].name, name) == 0)
+			return r->anchors[i].node;
+	return NULL;
+}
+
+static void note_anchor(struct reading *r, const yaml_event_t *event, const struct node *node)
+{
+	const char *name = anchor_of(event);
+	char *copy;
+
+	if (!name)
+		return;
+	if (anchored(r, name)) {
+		say(r, event->start_mark, "anchor \"%s\" is there twice", name);
+		end(r);
+		return;
+	}
+	if (r->n_anchors == POLICY_ANCHORS_MAX) {
+		say(r, event->start_mark, "more than %d anchors in one document", POLICY_ANCHORS_MAX);
+		end(r);
+		return;
+	}
+	copy = pool_text(&r->out->pool, name, strlen(name));
+	if (!copy)
+		out_of_memory(r);
+	r->anchors[r->n_anchors++] = (struct anchor){ copy, node };
+}
+
+/* --- nodes */
+
+/* Collections within each other are counted, this one as well if it is one. NULL: nothing more is read. */
+static struct node *new_node(struct reading *r, yaml_mark_t mark, struct node *parent, unsigned int depth)
+{
+	struct node *node = NULL;
+
+	if (depth > POLICY_DEPTH_MAX) {
+		say(r, mark, "more than %d levels of nesting", POLICY_DEPTH_MAX);
+		end(r);
+	} else if (r->nodes++ > POLICY_NODES_MAX) {
+		say(r, mark, "more than %d values in one document", POLICY_NODES_MAX);
+		end(r);
+	} else {
+		node = pool_take(&r->out->pool, sizeof(*node));
+		if (!node)
+			out_of_memory(r);
+	}
+	if (!node)
+		return NULL;
+	node->file = r->file;
+	node->parent = parent;
+	node->line = mark.line + 1;
+	node->column = mark.column + 1;
+	return node;
+}
+
+static void put_open(struct reading *r, struct node *node)
+{
+	struct node **grown = array_grow(r->open, r->n_open, sizeof(*grown));
+
+	if (!grown) {
+		out_of_memory(r);
+		return;
+	}
+	r->open = grown;
+	grown[r->n_open++] = node;
+}
+
+/* What was put since there were `first` is all that the collection has. */
+static void close_collection(struct reading *r, struct node *collection, size_t first)
+{
+	collection->n = r->n_open - first;
+	r->n_open = first;
+	collection->items = pool_take(&r->out->pool, collection->n * sizeof(*collection->items));
+	if (!collection->items) {
+		collection->n = 0;
+		out_of_memory(r);
+		return;
+	}
+	for (size_t i = 0; i < collection->n; i++) {
+		collection->items[i] = r->open[first + i];
+		collection->items[i]->index = i;
+	}
+}
+
+/* --- aliases */
+
+static struct node *copy_of(struct reading *r, const struct node *from, yaml_mark_t mark, struct node *parent,
+			    unsigned int depth);
+
+static void copy_items(struct reading *r, const struct node *from, yaml_mark_t mark, struct node *to,
+		       unsigned int depth)
+{
+	size_t first = r->n_open;
+
+	for (size_t i = 0; i < from->n && !r->ended; i++) {
+		struct node *item = copy_of(r, from->items[i], mark, to, depth);
+
+		if (!item)
+			return;
+		item->key = from->items[i]->key;
+		item->key_line = from->items[i]->key_line;
+		item->key_column = from->items[i]->key_column;
+		put_open(r, item);
+	}
+	if (!r->ended)
+		close_collection(r, to, first);
+}
+
+/* A value stands where its anchor does. mark: the alias, for what is too much. */
+static struct node *copy_of(struct reading *r, const struct node *from, yaml_mark_t mark, struct node *parent,
+			    unsigned int depth)
+{
+	bool collection = from->type == NODE_OBJECT || from->type == NODE_LIST;
+	struct node *copy = new_node(r, mark, parent, depth + collection);
+
+	if (!copy)
+		return NULL;
+	copy->type = from->type;
+	copy->text = from->text;
+	copy->line = from->line;
+	copy->column = from->column;
+	if (collection)
+		copy_items(r, from, mark, copy, depth + 1);
+	return r->ended ? NULL : copy;
+}
+
+static bool is_within(const struct node *node, const struct node *outer)
+{
+	while (node && node != outer)
+		node = node->parent;
+	return node;
+}
+
+static struct node *read_alias(struct reading *r, const yaml_event_t *event, struct node *parent, unsigned int depth)
+{
+	const char *name = anchor_of(event);
+	const struct node *node = anchored(r, name);
+
+	if (node && !is_within(parent, node))
+		return copy_of(r, node, event->start_mark, parent, depth);
+	if (node)
+		say(r, event->start_mark, "more than %d levels of nesting: \"%s\" is within itself", POLICY_DEPTH_MAX,
+		    name);
+	else
+		say(r, event->start_mark, "not YAML: there is no anchor \"%s\" before it", name);
+	end(r);
+	return NULL;
+}
+
+/* --- values */
+
+/* What a text without quotes means, as YAML 1.2's core schema has it. */
+static enum node_type plain_type(const char *text)
+{
+	if (!*text || strcmp(text, "~") == 0 || strcmp(text, "null") == 0 || strcmp(text, "Null") == 0 ||
+	    strcmp(text, "NULL") == 0)
+		return NODE_NULL;
+	if (strcmp(text, "true") == 0 || strcmp(text, "True") == 0 || strcmp(text, "TRUE") == 0 ||
+	    strcmp(text, "false") == 0 || strcmp(text, "False") == 0 || strcmp(text, "FALSE") == 0)
+		return NODE_FLAG;
+	return node_text_is_decimal(text) ? NODE_NUMBER : NODE_TEXT;
+}
+
+static void read_scalar(struct reading *r, const yaml_event_t *event, struct node *node)
+{
+	const char *text = (const char *)event->data.scalar.value;
+
+	if (strlen(text) != event->data.scalar.length)
+		say(r, event->start_mark, "a text must not hold a NUL character");
+	node->type = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE ? plain_type(text) : NODE_TEXT;
+	if (node->type == NODE_NULL)
+		return;
+	node->text = pool_text(&r->out->pool, text, strlen(text));
+	if (!node->text)
+		out_of_memory(r);
+}
+
+static void read_list(struct reading *r, struct node *list, unsigned int depth)
+{
+	size_t first = r->n_open;
+	struct node *item;
+
+	list->type = NODE_LIST;
+	while ((item = read_next(r, list, depth)))
+		put_open(r, item);
+	if (!r->ended)
+		close_collection(r, list, first);
+}
+
+/* NULL: it is not one, or nothing more is read. */
+static const char *read_key(struct reading *r, const yaml_event_t *event)
+{
+	const struct node *node = event->type == YAML_ALIAS_EVENT ? anchored(r, anchor_of(event)) : NULL;
+	const char *text = event->type == YAML_SCALAR_EVENT ? (const char *)event->data.scalar.value :
+			   node				    ? node->text :
+							      NULL;
+	char *key;
+
+	if (!text) {
+		say(r, event->start_mark, "a key must be a text");
+		return NULL;
+	}
+	if (event->type == YAML_SCALAR_EVENT && strlen(text) != event->data.scalar.length) {
+		say(r, event->start_mark, "a key must not hold a NUL character");
+		return NULL;
+	}
+	if (node)
+		return text;
+	key = pool_text(&r->out->pool, text, strlen(text));
+	if (!key)
+		out_of_memory(r);
+	return key;
+}
+
+/* A key that aliases refer to is a value to them. */
+static void note_key(struct reading *r, const yaml_event_t *event, struct node *object, unsigned int depth)
+{
+	struct node *node;
+
+	if (event->type == YAML_ALIAS_EVENT || !anchor_of(event))
+		return;
+	node = new_node(r, event->start_mark, object, depth);
+	if (!node)
+		return;
+	read_scalar(r, event, node);
+	note_anchor(r, event, node);
+}
+
+/* A member is never null to node_member(), so twice is looked for by the key alone. */
+static const struct node *same_key(const struct reading *r, size_t first, const char *key)
+{
+	for (size_t i = first; i < r->n_open; i++)
+		if (strcmp(r->open[i]->key, key) == 0)
+			return r->open[i];
+	return NULL;
+}
+
+static void put_member(struct reading *r, yaml_mark_t mark, const char *key, struct node *value, size_t first)
+{
+	const struct node *before = same_key(r, first, key);
+
+	if (before) {
+		say(r, mark, "\"%s\" is there twice: first in line %u", key, before->key_line);
+		return;
+	}
+	value->key = key;
+	value->key_line = mark.line + 1;
+	value->key_column = mark.column + 1;
+	put_open(r, value);
+}
+
+static struct node *read_value(struct reading *r, const yaml_event_t *event, struct node *parent, unsigned int depth);
+
+/* first: where the object's members begin among what is open. */
+static void read_member(struct reading *r, const yaml_event_t *event, struct node *object, size_t first,
+			unsigned int depth)
+{
+	bool scalar = event->type == YAML_SCALAR_EVENT || event->type == YAML_ALIAS_EVENT;
+	const char *key = read_key(r, event);
+	struct node *value;
+
+	if (r->n_open - first == POLICY_FIELDS_MAX) {
+		say(r, event->start_mark, "more than %d fields in one object", POLICY_FIELDS_MAX);
+		end(r);
+		return;
+	}
+	/* What stands in the place of a key is read as well: its end, and its anchors. */
+	if (!scalar && !read_value(r, event, object, depth))
+		return;
+	if (scalar)
+		note_key(r, event, object, depth);
+	value = read_next(r, object, depth);
+	if (value && key && !r->ended)
+		put_member(r, event->start_mark, key, value, first);
+}
+
+static void read_object(struct reading *r, struct node *object, unsigned int depth)
+{
+	size_t first = r->n_open;
+	yaml_event_t key;
+
+	object->type = NODE_OBJECT;
+	while (next_event(r, &key)) {
+		bool over = key.type == YAML_MAPPING_END_EVENT;
+
+		if (!over)
+			read_member(r, &key, object, first, depth);
+		yaml_event_delete(&key);
+		if (over) {
+			close_collection(r, object, first);
+			return;
+		}
+	}
+}
+
+static void check_tag(struct reading *r, const yaml_event_t *event)
+{
+	static const char *const usual[] = { "!", YAML_STR_TAG, YAML_SEQ_TAG, YAML_MAP_TAG };
+	const yaml_char_t *tag = event->type == YAML_SCALAR_EVENT	  ? event->data.scalar.tag :
+				 event->type == YAML_SEQUENCE_START_EVENT ? event->data.sequence_start.tag :
+									    event->data.mapping_start.tag;
+
+	if (!tag)
+		return;
+	for (size_t i = 0; i < sizeof(usual) / sizeof(*usual); i++)
+		if (strcmp((const char *)tag, usual[i]) == 0)
+			return;
+	say(r, event->start_mark, "tags (\"%s\") are not supported", tag);
+}
+
+/* depth: of collections around it. NULL: nothing more is read. */
+static struct node *read_value(struct reading *r, const yaml_event_t *event, struct node *parent, unsigned int depth)
+{
+	bool collection = event->type == YAML_SEQUENCE_START_EVENT || event->type == YAML_MAPPING_START_EVENT;
+	struct node *node;
+
+	if (event->type == YAML_ALIAS_EVENT)
+		return read_alias(r, event, parent, depth);
+	node = new_node(r, event->start_mark, parent, depth + collection);
+	if (!node)
+		return NULL;
+	check_tag(r, event);
+	note_anchor(r, event, node);
+	if (event->type == YAML_SCALAR_EVENT)
+		read_scalar(r, event, node);
+	else if (event->type == YAML_SEQUENCE_START_EVENT)
+		read_list(r, node, depth + 1);
+	else
+		read_object(r, node, depth + 1);
+	return r->ended ? NULL : node;
+}
+
+/* NULL: the list is at its end, or nothing more is read. */
+static struct node *read_next(struct reading *r, struct node *parent, unsigned int depth)
+{
+	struct node *node = NULL;
+	yaml_event_t event;
+
+	if (!next_event(r, &event))
+		return NULL;
+	if (event.type != YAML_SEQUENCE_END_EVENT)
+		node = read_value(r, &event, parent, depth);
+	yaml_event_delete(&event);
+	return node;
+}
+
+/* --- documents */
+
+/* "---" with nothing behind it is none. */
+static void read_document(struct reading *r)
+{
+	struct node *root, **grown;
+
+	r->nodes = r->n_anchors = r->n_open = 0;
+	root = read_next(r, NULL, 0);
+	if (!root || root->type == NODE_NULL)
+		return;
+	grown = array_grow(r->out->items, r->out->n, sizeof(*grown));
+	if (!grown) {
+		out_of_memory(r);
+		return;
+	}
+	r->out->items = grown;
+	grown[r->out->n++] = root;
+}
+
+int documents_read(const char *file, const char *text, size_t length, struct documents *out, struct problems *problems)
+{
+	struct reading r = { .file = file, .out = out, .problems = problems };
+	yaml_event_t event;
+
+	if (!yaml_parser_initialize(&r.parser))
+		return -ENOMEM;
+	yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, length);
+	while (next_event(&r, &event)) {
+		if (event.type == YAML_DOCUMENT_START_EVENT)
+			read_document(&r);
+		else if (event.type == YAML_STREAM_END_EVENT)
+			end(&r);
+		yaml_event_delete(&event);
+	}
+	yaml_parser_delete(&r.parser);
+	free(r.open);
+	return r.ret;
+}
