@@ -116,7 +116,7 @@ static void test_override_without_default(void **state)
 	assert_true(bucket_get(dp, index, 7, &bucket));
 	assert_int_equal(bucket.shed, 3);
 
-	done(datapath_override_delete(dp, 0, WEIR_BUILTIN_NAMESPACE, 7, &error));
+	done(datapath_overrides_delete(dp, 0, WEIR_BUILTIN_NAMESPACE, &(__u64){ 7 }, 1, &error));
 	assert_int_equal(override_of(dp, index, 7).flags, 0);
 	assert_false(bucket_get(dp, index, 7, &bucket));
 }
@@ -216,7 +216,7 @@ static void test_override_is_settled_before_it_goes(void **state)
 	bucket_put(dp, index, 7, before);
 	while (datapath_now_ns() < now_ns + 1000)
 		;
-	done(datapath_override_delete(dp, 0, WEIR_BUILTIN_USER, 7, &error));
+	done(datapath_overrides_delete(dp, 0, WEIR_BUILTIN_USER, &(__u64){ 7 }, 1, &error));
 
 	assert_true(bucket_get(dp, index, 7, &bucket));
 	assert_int_equal(bucket.shed, 5);

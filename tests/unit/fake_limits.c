@@ -77,14 +77,19 @@ int datapath_override_set(struct datapath *dp, __u32 server, __u32 slot, __u64 s
 	return 0;
 }
 
-int datapath_override_delete(struct datapath *dp, __u32 server, __u32 slot, __u64 subject, struct error *err)
+int datapath_overrides_delete(struct datapath *dp, __u32 server, __u32 slot, const __u64 *subjects, size_t n,
+			      struct error *err)
 {
 	CLEANUP_KERNEL void *kernel = fake_kernel();
-	struct fake_override *place = find_override(dp, weir_limit_index(server, slot), subject);
 	int ret = fake_fails(__func__, err);
 
-	if (!ret && place)
-		*place = (struct fake_override){ 0 };
+	for (size_t i = 0; i < n && !ret; i++) {
+		struct fake_override *place = find_override(dp, weir_limit_index(server, slot), subjects[i]);
+
+		dp->writes++;
+		if (place)
+			*place = (struct fake_override){ 0 };
+	}
 	return ret;
 }
 

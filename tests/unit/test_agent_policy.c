@@ -129,6 +129,36 @@ static void told_what_changes(void **state)
 	assert_int_equal(f->agent.state.servers[0]->priorities.n_levels, 3);
 }
 
+/* How often the kernel was told anything by an apply. */
+static unsigned int writes_of(struct fixture *f, const char *objects)
+{
+	unsigned int before = fake_nets[1].writes;
+
+	succeed(f, "apply", objects);
+	return fake_nets[1].writes - before;
+}
+
+/* The kernel is told of overrides that differ, and of no other. */
+static void writes_what_changes(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int same;
+
+	succeed(f, "attach", ATTACH);
+	succeed(f, "apply", APPLY(OVERRIDES(OVERRIDE("ann", "1") "," OVERRIDE("bob", "1") "," OVERRIDE("cat", "1"))));
+	same = writes_of(f, APPLY(OVERRIDES(OVERRIDE("ann", "1") "," OVERRIDE("bob", "1") "," OVERRIDE("cat", "1"))));
+	assert_int_equal(
+		writes_of(f, APPLY(OVERRIDES(OVERRIDE("cat", "1") "," OVERRIDE("bob", "1") "," OVERRIDE("ann", "1")))),
+		same);
+	assert_int_equal(
+		writes_of(f, APPLY(OVERRIDES(OVERRIDE("cat", "1") "," OVERRIDE("bob", "2") "," OVERRIDE("ann", "1")))),
+		same + 1);
+	assert_int_equal(writes_of(f, APPLY(OVERRIDES(OVERRIDE("cat", "1") "," OVERRIDE("bob", "2")))), same + 1);
+	assert_null(fake_override(&fake_nets[1], 0, 2, WEIR_KEY_USER, "ann"));
+	assert_int_equal(fake_override(&fake_nets[1], 0, 2, WEIR_KEY_USER, "bob")->burst, 2);
+	assert_int_equal(fake_override(&fake_nets[1], 0, 2, WEIR_KEY_USER, "cat")->burst, 1);
+}
+
 static void refused(void **state)
 {
 	struct fixture *f = *state;
@@ -324,7 +354,7 @@ int main(void)
 		with_agent(applied),	      with_agent(taken_back),	     with_agent(refused),
 		with_agent(attached_with_it), with_agent(for_which_server),  with_agent(levels_of_its_own),
 		with_agent(list_width),	      with_agent(settings),	     with_agent(paused_by_both),
-		with_agent(dry_run_by_both),  with_agent(told_what_changes),
+		with_agent(dry_run_by_both),  with_agent(told_what_changes), with_agent(writes_what_changes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,7 +50,7 @@ int override_unapply(struct net *net, int slot, const struct limit *limit, const
 	__u64 subject = key_subject(net->dp, limit->key, override->subject);
 	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
 
-	return datapath_override_delete(net->dp, slot, limit_slot(limit), subject, err);
+	return datapath_overrides_delete(net->dp, slot, limit_slot(limit), &subject, 1, err);
 }
 
 int limit_apply_whole(struct net *net, int slot, const struct server *server, const struct limit *limit,
@@ -76,6 +76,13 @@ int limits_apply(struct net *net, int slot, const struct server *server, struct 
 	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
 
 	return server_put_limits(net->dp, slot, server, err);
+}
+
+int limits_change(struct net *net, int slot, const struct server *from, const struct server *to, struct error *err)
+{
+	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
+
+	return server_change_limits(net->dp, slot, from, to, err);
 }
 
 static int known_groups_apply(struct agent *agent, int slot, struct error *err)

@@ -22,6 +22,8 @@ int limit_apply_whole(struct net *net, int slot, const struct server *server, co
 		      struct error *err);
 /* All limits of a server, and what goes with them. */
 int limits_apply(struct net *net, int slot, const struct server *server, struct error *err);
+/* The same of a server in the place of what it was: of overrides, only those that differ are looked at. */
+int limits_change(struct net *net, int slot, const struct server *from, const struct server *to, struct error *err);
 /* The rules of all limits; whom they are for by group. */
 int rules_apply(struct net *net, int slot, const struct server *server, struct error *err);
 int groups_apply(struct agent *agent, int slot, struct error *err);

@@ -9,6 +9,7 @@
 #include "agent/inside.h"
 #include "agent/limit_counts.h"
 #include "agent/limits.h"
+#include "agent/reconcile.h"
 #include "agent/servers.h"
 #include "apply/replace.h"
 #include "base/cleanup.h"
@@ -51,7 +52,7 @@ static int change_limits(const struct change *c, struct error *err)
 
 	return drop_others(c, err)										 ?:
 		       datapath_lists_set(c->net->dp, c->slot, c->to->list_width, c->to->list_object_bytes, err) ?:
-		       limits_apply(c->net, c->slot, c->to, err);
+		       limits_change(c->net, c->slot, c->from, c->to, err);
 }
 
 /* --- what attach sets */
@@ -210,7 +211,8 @@ void server_put_back(struct agent *agent, int slot, struct server *from)
 	struct change change = { agent, limits_net(agent, slot), slot, to, from };
 
 	agent->state.servers[slot] = from;
-	if (change.net)
-		change_kernel(&change, NULL);
+	/* Who could not take it back does not know what is there: it is looked at as a whole. */
+	if (change.net && change_kernel(&change, NULL))
+		reconcile_all(agent);
 	limits_save(agent, NULL);
 }

@@ -224,7 +224,8 @@ int datapath_overrides_set(struct datapath *dp, __u32 server, const struct datap
 int datapath_limit_delete(struct datapath *dp, __u32 server, __u32 slot, struct error *err);
 int datapath_override_set(struct datapath *dp, __u32 server, __u32 slot, __u64 subject,
 			  const struct datapath_amount *amount, struct error *err);
-int datapath_override_delete(struct datapath *dp, __u32 server, __u32 slot, __u64 subject, struct error *err);
+int datapath_overrides_delete(struct datapath *dp, __u32 server, __u32 slot, const __u64 *subjects, size_t n,
+			      struct error *err);
 
 /* Sums over CPUs, and the highest of all. */
 int datapath_limit_counts(struct datapath *dp, __u32 server, __u32 slot, struct weir_limit_counts *counts,

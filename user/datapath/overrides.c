@@ -45,50 +45,47 @@ static struct weir_amount override_value(const struct weir_override_key *key, co
 
 /*
  * The limit says that it has overrides: before the first one is there, for no program looks for one before. It is the overrides' own,
- * and not counted as a change of the limit.
+ * and not counted as a change of the limit. *limit: as it is then.
  */
-static int limit_overridden(struct datapath *dp, __u32 index, struct error *err)
+static int limit_overridden(struct datapath *dp, __u32 index, struct weir_limit *limit, struct error *err)
 {
-	struct weir_limit limit;
-
-	if (bpf_map_lookup_elem(dp->maps.limits, &index, &limit))
+	if (bpf_map_lookup_elem(dp->maps.limits, &index, limit))
 		return error_set(err, -ENOENT, "the limit of an override is not there");
-	if (limit.terms.flags & WEIR_LIMIT_OVERRIDDEN)
+	if (limit->terms.flags & WEIR_LIMIT_OVERRIDDEN)
 		return 0;
-	limit.terms.flags |= WEIR_LIMIT_OVERRIDDEN;
-	limit.terms.amount.seal = weir_terms_seal(&limit.terms, index);
-	if (bpf_map_update_elem(dp->maps.limits, &index, &limit, BPF_EXIST))
+	limit->terms.flags |= WEIR_LIMIT_OVERRIDDEN;
+	limit->terms.amount.seal = weir_terms_seal(&limit->terms, index);
+	if (bpf_map_update_elem(dp->maps.limits, &index, limit, BPF_EXIST))
 		return datapath_map_failed(err, -errno, "limits");
 	return 0;
 }
 
-/* --- one */
+/* --- single ones */
 
 /* A new override goes on from the rates that the subject had until now. */
-int datapath_override_set(struct datapath *dp, __u32 server, __u32 slot, __u64 subject,
-			  const struct datapath_amount *amount, struct error *err)
+static int override_put(struct datapath *dp, const struct weir_override_key *key, const struct weir_limit *limit,
+			const struct datapath_amount *amount, struct error *err)
 {
 	struct datapath_changes *written = &dp->written.of[DATAPATH_overrides];
-	__u32 index = weir_limit_index(server, slot);
-	struct weir_override_key key = override_key(index, subject);
-	struct weir_amount old = {}, pushed;
-	bool there = !bpf_map_lookup_elem(dp->maps.overrides, &key, &old);
-	struct weir_limit limit;
-	int ret = limit_overridden(dp, index, err);
+	struct weir_amount old = limit->terms.amount, pushed;
+	bool there = !bpf_map_lookup_elem(dp->maps.overrides, key, &old);
 
-	if (ret)
-		return ret;
-	if (bpf_map_lookup_elem(dp->maps.limits, &index, &limit))
-		return datapath_map_failed(err, -errno, "limits");
-	if (!there)
-		old = limit.terms.amount;
-	pushed = override_value(&key, &old, amount);
+	pushed = override_value(key, &old, amount);
 	if (there && !memcmp(&pushed, &old, sizeof(pushed)))
 		return 0;
 	*(there ? &written->changed : &written->added) += 1;
-	if (bpf_map_update_elem(dp->maps.overrides, &key, &pushed, BPF_ANY))
+	if (bpf_map_update_elem(dp->maps.overrides, key, &pushed, BPF_ANY))
 		return datapath_map_failed(err, -errno, "overrides");
 	return 0;
+}
+
+int datapath_override_set(struct datapath *dp, __u32 server, __u32 slot, __u64 subject,
+			  const struct datapath_amount *amount, struct error *err)
+{
+	struct weir_override_key key = override_key(weir_limit_index(server, slot), subject);
+	struct weir_limit limit;
+
+	return limit_overridden(dp, key.limit, &limit, err) ?: override_put(dp, &key, &limit, amount, err);
 }
 
 /* The bucket gets what it gained at the override's rate before the default's takes its place. */
@@ -100,16 +97,23 @@ static int override_drop(struct datapath *dp, const struct weir_override_key *ke
 	return ret ? error_set(err, ret, "ending an override: %s", strerror(-ret)) : 0;
 }
 
-int datapath_override_delete(struct datapath *dp, __u32 server, __u32 slot, __u64 subject, struct error *err)
+/* Buckets are tidied once: that looks through all of them. */
+int datapath_overrides_delete(struct datapath *dp, __u32 server, __u32 slot, const __u64 *subjects, size_t n,
+			      struct error *err)
 {
-	struct weir_override_key key = override_key(weir_limit_index(server, slot), subject);
-	bool there = datapath_override_exists(dp, key.limit, subject);
-	int ret = override_drop(dp, &key, err);
+	__u32 index = weir_limit_index(server, slot);
+	int ret = 0;
 
-	if (ret)
+	for (size_t i = 0; i < n && !ret; i++) {
+		struct weir_override_key key = override_key(index, subjects[i]);
+		bool there = datapath_override_exists(dp, index, subjects[i]);
+
+		ret = override_drop(dp, &key, err);
+		dp->written.of[DATAPATH_overrides].dropped += there && !ret;
+	}
+	if (ret || !n)
 		return ret;
-	dp->written.of[DATAPATH_overrides].dropped += there;
-	ret = datapath_buckets_tidy(dp, key.limit);
+	ret = datapath_buckets_tidy(dp, index);
 	return ret ? datapath_map_failed(err, ret, "buckets") : 0;
 }
 
@@ -164,11 +168,12 @@ static int make_amounts(struct datapath *dp, __u32 server, const struct datapath
 /* Of limits that stand together. */
 static int limits_overridden(struct datapath *dp, const struct weir_override_key *keys, size_t n, struct error *err)
 {
+	struct weir_limit limit;
 	int ret = 0;
 
 	for (size_t i = 0; i < n && !ret; i++) {
 		if (!i || keys[i - 1].limit != keys[i].limit)
-			ret = limit_overridden(dp, keys[i].limit, err);
+			ret = limit_overridden(dp, keys[i].limit, &limit, err);
 	}
 	return ret;
 }

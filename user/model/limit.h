@@ -91,8 +91,20 @@ int limit_compare(const struct limit *a, const struct limit *b);
 
 /* The same in everything but the file. */
 bool limit_equal(const struct limit *a, const struct limit *b);
+bool amount_equal(const struct datapath_amount *a, const struct datapath_amount *b);
 /* The same amounts for the same subjects, in the same order. */
 bool limit_overrides_equal(const struct limit *a, const struct limit *b);
+/* What of a limit's overrides is other than it was, in any order. */
+struct overrides_diff {
+	const struct override **put;  /* those of `to` that are new, or have another amount */
+	const struct override **gone; /* those of `from` whose subjects have none any more */
+	size_t n_put, n_gone;
+};
+/* limit_diff.c. from: NULL for none. *out is the caller's to clear, on failure too. -ENOMEM. */
+int limit_overrides_diff(const struct limit *from, const struct limit *to, struct overrides_diff *out);
+void overrides_diff_clear(struct overrides_diff *diff);
+#define CLEANUP_OVERRIDES_DIFF __attribute__((cleanup(overrides_diff_clear)))
+
 /* Caller owns what *out points to (limit_clear), on failure too. -ENOMEM. */
 int limit_copy(const struct limit *limit, struct limit *out);
 

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "model/limit.h"
 
-static bool amount_equal(const struct datapath_amount *a, const struct datapath_amount *b)
+bool amount_equal(const struct datapath_amount *a, const struct datapath_amount *b)
 {
 	return a->set == b->set && a->deny == b->deny && a->per_ns == b->per_ns && a->burst == b->burst &&
 	       a->seats == b->seats;

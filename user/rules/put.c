@@ -132,8 +132,58 @@ static int put_overrides(struct datapath *dp, __u32 slot, const struct server *s
 	return datapath_overrides_set(dp, slot, slots, overrides, n, err);
 }
 
-/* Rules come into force when the limits that they name are there; what is gone goes after them. */
-int server_put_limits(struct datapath *dp, __u32 slot, const struct server *server, struct error *err)
+/* --- changed overrides */
+
+/* The limit that it was, if its overrides are in the kernel: those of one that has another place or other buckets are not. */
+static const struct limit *limit_before(const struct server *from, const struct limit *limit)
+{
+	const struct limit *before = server_limit(from, limit->name);
+
+	return before && before->number == limit->number && before->key == limit->key && before->keys == limit->keys ?
+		       before :
+		       NULL;
+}
+
+static int drop_overrides(struct datapath *dp, __u32 slot, const struct limit *limit, const struct overrides_diff *diff,
+			  struct error *err)
+{
+	CLEANUP_FREE __u64 *subjects = calloc(diff->n_gone + 1, sizeof(*subjects));
+
+	if (!subjects)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < diff->n_gone; i++)
+		subjects[i] = key_subject(dp, limit->key, diff->gone[i]->subject);
+	return datapath_overrides_delete(dp, slot, limit_slot(limit), subjects, diff->n_gone, err);
+}
+
+static int change_overrides_of(struct datapath *dp, __u32 slot, const struct limit *from, const struct limit *to,
+			       struct error *err)
+{
+	CLEANUP_OVERRIDES_DIFF struct overrides_diff diff = { 0 };
+	int ret = limit_overrides_diff(from, to, &diff);
+
+	if (ret)
+		return error_set(err, ret, "out of memory");
+	for (size_t i = 0; i < diff.n_put && !ret; i++)
+		ret = server_put_override(dp, slot, to, diff.put[i], err);
+	return !ret && diff.n_gone ? drop_overrides(dp, slot, to, &diff, err) : ret;
+}
+
+static int change_overrides(struct datapath *dp, __u32 slot, const struct server *from, const struct server *to,
+			    struct error *err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < to->n_limits && !ret; i++)
+		ret = change_overrides_of(dp, slot, limit_before(from, &to->limits[i]), &to->limits[i], err);
+	return ret;
+}
+
+/* --- all limits */
+
+/* from: NULL where it is not known what the kernel has. Rules come into force when the limits that they name are there; what is gone goes after them. */
+static int put_limits(struct datapath *dp, __u32 slot, const struct server *from, const struct server *server,
+		      struct error *err)
 {
 	struct datapath_slots slots = { 0 };
 	int ret = 0;
@@ -151,8 +201,19 @@ int server_put_limits(struct datapath *dp, __u32 slot, const struct server *serv
 			datapath_slots_add(&slots, limit_slot_of_number(level->number));
 		ret = put_level(dp, slot, server, level, err);
 	}
-	return ret						    ?:
-		       put_overrides(dp, slot, server, &slots, err) ?:
-		       server_put_rules(dp, slot, server, err)	    ?:
-								      datapath_limits_keep(dp, slot, &slots, err);
+	if (!ret)
+		ret = from ? change_overrides(dp, slot, from, server, err) :
+			     put_overrides(dp, slot, server, &slots, err);
+	return ret ?: server_put_rules(dp, slot, server, err) ?: datapath_limits_keep(dp, slot, &slots, err);
+}
+
+int server_put_limits(struct datapath *dp, __u32 slot, const struct server *server, struct error *err)
+{
+	return put_limits(dp, slot, NULL, server, err);
+}
+
+int server_change_limits(struct datapath *dp, __u32 slot, const struct server *from, const struct server *to,
+			 struct error *err)
+{
+	return put_limits(dp, slot, from, to, err);
 }

@@ -21,5 +21,11 @@ int server_put_override(struct datapath *dp, __u32 slot, const struct limit *lim
 int server_put_rules(struct datapath *dp, __u32 slot, const struct server *server, struct error *err);
 /* All limits, priority levels and rules: these and no others. */
 int server_put_limits(struct datapath *dp, __u32 slot, const struct server *server, struct error *err);
+/*
+ * The same where the kernel has what the server was told before. Overrides that are as they were are not looked at: there may be very
+ * many, and what others have changed is found by whoever looks after the server.
+ */
+int server_change_limits(struct datapath *dp, __u32 slot, const struct server *from, const struct server *to,
+			 struct error *err);
 
 #endif
