@@ -71,24 +71,27 @@ else
 OTHER_INSIDE := user/datapath/inside_none.c
 endif
 LIB_SOURCES := $(filter-out user/cli/main.c $(OTHER_INSIDE),$(USER_SOURCES))
+# In a folder for each module that is tested.
+UNIT_SOURCES := $(wildcard tests/unit/*/*.c)
 # No other object waits for the BPF programs.
-SKELETON_USERS := $(shell grep -lF '.skel.h"' $(USER_SOURCES) $(wildcard tests/*/*.c))
+SKELETON_USERS := $(shell grep -lF '.skel.h"' $(USER_SOURCES) $(wildcard tests/*/*.c) $(UNIT_SOURCES))
 MAN_PAGES := $(wildcard docs/*.8)
 
-UNIT_TESTS := $(patsubst %.c,build/%,$(wildcard tests/unit/test_*.c))
-UNIT_HELPERS := $(patsubst %.c,build/asan/%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
+UNIT_TEST_SOURCES := $(foreach source,$(UNIT_SOURCES),$(if $(filter test_%,$(notdir $(source))),$(source)))
+UNIT_TESTS := $(UNIT_TEST_SOURCES:%.c=build/%)
+UNIT_HELPERS := $(patsubst %.c,build/asan/%.o,$(filter-out $(UNIT_TEST_SOURCES),$(UNIT_SOURCES)))
 CORPUS_HELPERS := $(patsubst %.c,build/asan/%.o,$(wildcard tests/corpus/*.c))
 # The unit tests that have several threads: with ThreadSanitizer, too.
-THREAD_HELPERS := $(patsubst %,build/tsan/tests/unit/%.o,agent_fixture fake_datapath fake_limits loop_scene)
-THREAD_TESTS := $(patsubst tests/unit/%.c,build/tests/threads/%,$(wildcard tests/unit/test_*_threads.c))
+THREAD_HELPERS := $(patsubst %,build/tsan/tests/unit/agent/%.o,agent_fixture fake_datapath fake_limits loop_scene)
+THREAD_TESTS := $(patsubst tests/unit/%.c,build/tests/threads/%,$(filter %_threads.c,$(UNIT_TEST_SOURCES)))
 PROG_TESTS := $(patsubst %.c,build/%,$(wildcard tests/prog/test_*.c))
 PROG_HELPERS := $(patsubst %.c,build/%.o,$(filter-out tests/prog/test_%,$(wildcard tests/prog/*.c))) \
-	$(addprefix build/tests/unit/,rule_fixture.o request_trace.o request_reader.o)
+	$(addprefix build/tests/unit/,rules/rule_fixture.o http/request_trace.o http/request_reader.o)
 PLAYER_OBJECTS := $(patsubst %.c,build/asan/%.o,$(wildcard tests/player/*.c))
 PLAYER := $(if $(PLAYER_OBJECTS),build/tests/player/player)
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 # What the targets that ask an agent have besides.
-FUZZ_AGENT := tests/fuzz/agent_in_memory tests/unit/fake_datapath tests/unit/fake_limits
+FUZZ_AGENT := tests/fuzz/agent_in_memory tests/unit/agent/fake_datapath tests/unit/agent/fake_limits
 FUZZ_REPLAYS := $(addprefix build/tests/fuzz/fuzz_,$(FUZZ_TARGETS))
 
 BENCH_PROGRAMS := build/tests/bench/load build/tests/bench/decision build/tests/bench/xdp build/tests/bench/syns build/tests/bench/connects
@@ -118,8 +121,8 @@ WITHOUT_BTF := $(patsubst bpf/%.bpf.c,build/without-btf/%.bpf.o,$(wildcard bpf/*
 # Of programs that a test has of its own.
 TEST_SKELETONS := $(patsubst %.bpf.c,build/%.skel.h,$(wildcard tests/prog/bpf/*.bpf.c))
 
-HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c)
-FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/weir/*/*.h user/*/*.h tests/*/*.h tests/*/bpf/*.c tests/*/bpf/*/*.c vmlinux/*.h)
+HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c) $(UNIT_SOURCES)
+FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/weir/*/*.h user/*/*.h tests/*/*.h tests/unit/*/*.h tests/*/bpf/*.c tests/*/bpf/*/*.c vmlinux/*.h)
 
 .PHONY: all deps tests install uninstall deb demo test quick quick-tests quick-programs check docs unit fuzz fuzz-packets bench test-kernels test-service test-kube test-kube-in-flight test-kube-event-rate test-inside test-kube-manifests test-kube-tls test-kube-handshakes soak soak-kernels format lint clean help FORCE
 .DELETE_ON_ERROR:
@@ -210,7 +213,7 @@ $(VERSION_OBJECTS): HOST_FLAGS += -DWEIR_VERSION='"$(FULL_VERSION)"'
 $(VERSION_OBJECTS): build/version.settings
 
 build/libweir.a: $(LIB_SOURCES:%.c=build/%.o)
-build/quick/libcore.a: $(patsubst %,build/quick/tests/unit/%.o,doubt_scene hold_scene request_reader request_trace) \
+build/quick/libcore.a: $(patsubst %,build/quick/tests/unit/%.o,conn/doubt_scene conn/hold_scene http/request_reader http/request_trace) \
 		$(patsubst %.c,build/quick/%.o,$(filter-out %/version.c,$(wildcard user/base/*.c)))
 build/tsan/libweir.a: $(LIB_SOURCES:%.c=build/tsan/%.o)
 build/asan/libweir.a: $(LIB_SOURCES:%.c=build/asan/%.o)
@@ -259,7 +262,7 @@ build/tests/player/player: $(PLAYER_OBJECTS) build/asan/libweir.a
 	$(call link,$(CC) $(SANITIZE))
 
 build/tests/fuzz/fuzz_control build/tests/fuzz/fuzz_servers: $(FUZZ_AGENT:%=build/asan/%.o)
-build/tests/fuzz/fuzz_golang: build/asan/tests/unit/golang_fixture.o
+build/tests/fuzz/fuzz_golang: build/asan/tests/unit/golang/golang_fixture.o
 build/tests/fuzz/%: build/asan/tests/fuzz/%.o build/asan/tests/fuzz/replay.o build/asan/tests/corpus/stream.o \
 		build/asan/libweir.a
 	$(call link,$(CC) $(SANITIZE))
@@ -285,7 +288,7 @@ build/tests/bench/%: build/tests/bench/%.o build/libweir.a
 
 build/fuzz/control build/fuzz/servers: $(FUZZ_AGENT:%=build/fuzz/%.o)
 build/fuzz/servers: build/fuzz/tests/fuzz/servers_mutator.o
-build/fuzz/golang: build/fuzz/tests/unit/golang_fixture.o
+build/fuzz/golang: build/fuzz/tests/unit/golang/golang_fixture.o
 build/fuzz/%: build/fuzz/tests/fuzz/fuzz_%.o build/fuzz/libweir.a
 	$(call link,$(BPF_CLANG) $(FUZZ_SANITIZE))
 
@@ -331,8 +334,10 @@ check: ## the tests that need no root: lint, unit, threads, packet player, docs,
 
 # What an edit of the core (include/weir, bpf) needs: its unit tests and the packet player, and beside them the verifier, of the
 # programs that every packet meets.
-QUICK := $(addprefix unit/test_,attributes bucket doubt event hold hold_hunting hold_unseen identity json pace preamble \
-	record request request_names request_random response retaken run subject)
+QUICK := $(addprefix unit/,http/test_attributes limit/test_bucket conn/test_doubt http/test_event conn/test_hold conn/test_hold_hunting \
+	conn/test_hold_unseen http/test_identity http/test_json conn/test_pace http/test_preamble conn/test_record \
+	http/test_request http/test_request_names http/test_request_random http/test_response conn/test_retaken \
+	http/test_run base/test_subject)
 
 quick: ## what an edit of the core needs, in seconds: its unit tests, the packet player, and the verifier's word (root)
 	@$(MAKE) quick-programs quick-tests

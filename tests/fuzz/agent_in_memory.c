@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../unit/fake_datapath.h"
+#include "../unit/agent/fake_datapath.h"
 #include "audit/file.h"
 #include "base/cleanup.h"
 #include "base/log.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../unit/golang_fixture.h"
+#include "../unit/golang/golang_fixture.h"
 #include "golang/show.h"
 
 #define VERSIONS (GOLANG_NEWEST - GOLANG_OLDEST + 1)

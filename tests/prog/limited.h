@@ -3,7 +3,7 @@
 #ifndef WEIR_TESTS_LIMITED_H
 #define WEIR_TESTS_LIMITED_H
 
-#include "../unit/rule_fixture.h"
+#include "../unit/rules/rule_fixture.h"
 #include "attached.h"
 
 #define SLOT WEIR_BUILTIN_LIMITS /* the first one of a limit with rules */

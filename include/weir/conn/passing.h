@@ -2,7 +2,7 @@
 /*
  * Most segments bring nothing to read: acknowledgements, and what belongs to a body that is passed over. Here they are known
  * at a glance. When one passes here, the connection is what it would be after weir_conn_begin_client() or _server() had
- * passed it; else it is untouched, and those are asked (tests/unit/test_passing.c).
+ * passed it; else it is untouched, and those are asked (tests/unit/conn/test_passing.c).
  */
 #ifndef WEIR_CONN_PASSING_H
 #define WEIR_CONN_PASSING_H

@@ -10,9 +10,9 @@
 #include <cmocka.h>
 #include <errno.h>
 
+#include "../http/request_trace.h"
 #include "base/cleanup.h"
 #include "model/rule.h"
-#include "request_trace.h"
 
 #define FULL                                                                                                          \
 	"{\"users\":[\"alice\",\"10.0.0.1\",\"2001:db8::/64\",\"*\"],\"groups\":[\"dev\"],\"verbs\":[\"get\",\"*\"]," \

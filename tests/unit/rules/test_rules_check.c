@@ -12,8 +12,8 @@
 #include <errno.h>
 #include <time.h>
 
+#include "../http/request_trace.h"
 #include "base/cleanup.h"
-#include "request_trace.h"
 #include "rule_fixture.h"
 
 #define ENTRIES_MAX (WEIR_SERVER_LIMITS - WEIR_BUILTIN_LIMITS)

@@ -11,13 +11,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../control/line_client.h"
 #include "agent/trace.h"
 #include "agent_fixture.h"
 #include "base/cleanup.h"
 #include "commands/commands.h"
 #include "daemon/request.h"
 #include "fake_datapath.h"
-#include "line_client.h"
 
 #define DECISIONS "passed, shed, exempt, dry_run_shed, rejected, dry_run_rejected"
 

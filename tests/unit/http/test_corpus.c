@@ -3,7 +3,7 @@
  * The streams of tests/corpus: each is read as its file says when it comes in one piece, and in the same way however it is
  * cut, and in whatever order its segments come.
  */
-#include "../corpus/wire.h"
+#include "../../corpus/wire.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "../random.h"
+#include "../../random.h"
 #include "weir/conn/conn.h"
 
 #define SUBJECTS 12

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "../random.h"
+#include "../../random.h"
 #include "base/duration.h"
 #include "model/backoff_text.h"
 #include "weir/limit/penalty.h"

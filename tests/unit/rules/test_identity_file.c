@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
+#include "../agent/fake_datapath.h"
 #include "base/cleanup.h"
-#include "fake_datapath.h"
 #include "rules/identity.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "fake_datapath.h"
+#include "../agent/fake_datapath.h"
 #include "model/key.h"
 
 #define NAMESPACE WEIR_KEY_NAMESPACE

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "../passing_check.h"
-#include "../random.h"
+#include "../../passing_check.h"
+#include "../../random.h"
 #include "weir/conn/hold.h"
 
 #define ROUNDS 200000

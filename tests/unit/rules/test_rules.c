@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <errno.h>
 
-#include "request_trace.h"
+#include "../http/request_trace.h"
 #include "rule_fixture.h"
 
 #define ENTRIES_MAX 64

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#include "../event_reference.h"
-#include "../random.h"
+#include "../../event_reference.h"
+#include "../../random.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -51,8 +51,8 @@ static int build(void **state)
 	snprintf(cache, sizeof(cache), "%s/cache", directory);
 	setenv("GOCACHE", cache, 0);
 	setenv("GO111MODULE", "off", 1);
-	return run("%s build -o %s/server tests/unit/server.go", go_command(), directory) ||
-	       run("%s build -ldflags '-s -w' -o %s/stripped tests/unit/server.go", go_command(), directory);
+	return run("%s build -o %s/server tests/unit/golang/server.go", go_command(), directory) ||
+	       run("%s build -ldflags '-s -w' -o %s/stripped tests/unit/golang/server.go", go_command(), directory);
 }
 
 static int clean(void **state)

@@ -21,7 +21,7 @@
 
 #include "base/cleanup.h"
 
-static const char *table = "tests/unit/attributes.txt";
+static const char *table = "tests/unit/http/attributes.txt";
 
 static const char *const verbs[] = {
 #define X(name, text) text,

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "../random.h"
+#include "../../random.h"
 #include "model/limit.h"
 
 #define SUBJECTS 12

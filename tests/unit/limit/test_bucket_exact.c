@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "../random.h"
+#include "../../random.h"
 #include "exact_bucket.h"
 #include "weir/limit/bucket.h"
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "../random.h"
+#include "../../random.h"
 #include "weir/top/recent.h"
 
 #define EPOCH WEIR_HEAVY_EPOCH_NS

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "../random.h"
+#include "../../random.h"
 #include "weir/limit/limit.h"
 
 #define INDEX 7U

@@ -12,9 +12,9 @@
 
 #include "weir/http/match_path.h"
 
+#include "../http/request_trace.h"
 #include "base/cleanup.h"
 #include "model/parse.h"
-#include "request_trace.h"
 #include "rules/sources.h"
 
 static __u64 sequence;
