@@ -106,7 +106,7 @@ void audit_end(struct agent *agent, const struct audit_view *before, json_t *by,
 	CLEANUP_JSON json_t *who = by, *changes = NULL;
 	struct error err;
 
-	if (!before->servers || audit_view(&agent->state, &after))
+	if (!before->servers || audit_view_now(&agent->state, &after))
 		return;
 	changes = audit_changes(before, &after);
 	complete(changes, who, command);

@@ -23,20 +23,31 @@ static json_t *settings_of(const struct server *server)
 	return settings;
 }
 
-static int view_server(const struct server *server, struct audited *out)
+static int keep_limits(struct audited *out)
 {
-	strcpy(out->name, server->name);
-	out->settings = settings_of(server);
-	out->limits = calloc(server->n_limits + 1, sizeof(*out->limits));
-	if (!out->settings || !out->limits)
+	const struct limit *limits = out->limits;
+	size_t n = out->n_limits;
+
+	out->n_limits = 0;
+	out->limits = out->copies = calloc(n + 1, sizeof(*out->copies));
+	if (!out->copies)
 		return -ENOMEM;
-	for (; out->n_limits < server->n_limits; out->n_limits++)
-		if (limit_copy(&server->limits[out->n_limits], &out->limits[out->n_limits]))
+	for (; out->n_limits < n; out->n_limits++)
+		if (limit_copy(&limits[out->n_limits], &out->copies[out->n_limits]))
 			return -ENOMEM;
 	return 0;
 }
 
-int audit_view(const struct state *state, struct audit_view *out)
+static int view_server(const struct server *server, struct audited *out)
+{
+	strcpy(out->name, server->name);
+	out->settings = settings_of(server);
+	out->limits = server->limits;
+	out->n_limits = server->n_limits;
+	return out->settings ? 0 : -ENOMEM;
+}
+
+int audit_view_now(const struct state *state, struct audit_view *out)
 {
 	int ret = 0;
 
@@ -52,14 +63,23 @@ int audit_view(const struct state *state, struct audit_view *out)
 	return ret;
 }
 
+int audit_view(const struct state *state, struct audit_view *out)
+{
+	int ret = audit_view_now(state, out);
+
+	for (size_t i = 0; i < out->n && !ret; i++)
+		ret = keep_limits(&out->servers[i]);
+	return ret;
+}
+
 void audit_view_clear(struct audit_view *view)
 {
 	for (size_t i = 0; i < view->n; i++) {
 		struct audited *server = &view->servers[i];
 
-		for (size_t j = 0; j < server->n_limits; j++)
-			limit_clear(&server->limits[j]);
-		free(server->limits);
+		for (size_t j = 0; server->copies && j < server->n_limits; j++)
+			limit_clear(&server->copies[j]);
+		free(server->copies);
 		json_decref(server->settings);
 	}
 	free(view->servers);
@@ -148,40 +168,48 @@ static void compare_settings(struct changes *c, json_t *before, json_t *after)
 	}
 }
 
-/* {SUBJECT: AMOUNT} */
-static json_t *overrides_of(const struct limit *limit)
+/* NULL for none. */
+static json_t *amount_of(const struct limit *limit, const struct override *override)
 {
-	json_t *overrides = json_object();
+	json_t *amount = override ? json_object() : NULL;
 
-	for (size_t i = 0; limit && i < limit->n_overrides; i++) {
-		json_t *amount = json_object();
+	if (override)
+		amount_to_json(&override->amount, limit->kind, amount);
+	return amount;
+}
 
-		amount_to_json(&limit->overrides[i].amount, limit->kind, amount);
-		json_object_set_new(overrides, limit->overrides[i].subject, amount);
+static void add_override(struct changes *c, const struct limit *before, const struct limit *after, const char *subject)
+{
+	CLEANUP_JSON json_t *then = before ? amount_of(before, limit_override(before, subject)) : NULL;
+	CLEANUP_JSON json_t *now = after ? amount_of(after, limit_override(after, subject)) : NULL;
+	CLEANUP_FREE char *kind = NULL;
+
+	if (asprintf(&kind, "limit %s for", (before ?: after)->name) < 0)
+		kind = NULL;
+	add_named(c, kind ?: "limit", subject, then, now);
+}
+
+/* Who changes more than there is room for may have changed very many: those are only counted. */
+static void add_overrides(struct changes *c, const struct limit *before, const struct limit *after,
+			  const struct override *const *overrides, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (json_array_size(c->list) < AUDIT_CHANGES_MAX)
+			add_override(c, before, after, overrides[i]->subject);
+		else
+			c->more++;
 	}
-	return overrides;
 }
 
 static void compare_overrides(struct changes *c, const struct limit *before, const struct limit *after)
 {
-	CLEANUP_JSON json_t *then = NULL, *now = NULL;
-	const char *name = (before ?: after)->name, *subject;
-	CLEANUP_FREE char *kind = NULL;
-	json_t *amount;
+	static const struct limit none;
+	CLEANUP_OVERRIDES_DIFF struct overrides_diff diff = { 0 };
 
-	if (before && after && limit_overrides_equal(before, after))
+	if (limit_overrides_diff(before, after ?: &none, &diff))
 		return;
-	then = overrides_of(before);
-	now = overrides_of(after);
-	if (asprintf(&kind, "limit %s for", name) < 0) {
-		kind = NULL;
-		return;
-	}
-	json_object_foreach (then, subject, amount)
-		add_named(c, kind, subject, amount, json_object_get(now, subject));
-	json_object_foreach (now, subject, amount)
-		if (!json_object_get(then, subject))
-			add_named(c, kind, subject, NULL, amount);
+	add_overrides(c, before, after, diff.gone, diff.n_gone);
+	add_overrides(c, before, after, diff.put, diff.n_put);
 }
 
 /* Without its overrides, and what only weir needs. */

@@ -12,14 +12,17 @@ struct audit_view {
 	struct audited {
 		char name[PARSE_NAME_SIZE];
 		json_t *settings;
-		struct limit *limits;
+		const struct limit *limits;
 		size_t n_limits;
+		struct limit *copies; /* owned: the limits, unless they are the server's own */
 	} * servers;
 	size_t n;
 };
 
-/* -ENOMEM. The caller clears *out, on failure too. */
+/* As they are now, whatever becomes of the state. -ENOMEM. The caller clears *out, on failure too. */
 int audit_view(const struct state *state, struct audit_view *out);
+/* The same, which must go before the state changes. */
+int audit_view_now(const struct state *state, struct audit_view *out);
 void audit_view_clear(struct audit_view *view);
 #define CLEANUP_AUDIT_VIEW __attribute__((cleanup(audit_view_clear)))
 

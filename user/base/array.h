@@ -16,6 +16,18 @@ static inline void *array_grow(void *items, size_t n, size_t size)
 	return items;
 }
 
+/* A copy of n items, to which array_grow() may add. NULL without memory, or of none. */
+static inline void *array_copy(const void *items, size_t n, size_t size)
+{
+	size_t room = 1;
+	void *copy;
+
+	while (room < n)
+		room *= 2;
+	copy = n ? reallocarray(NULL, room, size) : NULL;
+	return copy ? memcpy(copy, items, n * size) : NULL;
+}
+
 /* Takes item i out of n; those behind it move up. */
 static inline void array_cut(void *items, size_t n, size_t size, size_t i)
 {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/shared_text.h"
 
 static const char *const builtin[WEIR_BUILTIN_LIMITS] = {
 	[WEIR_BUILTIN_TOTAL] = "total",
@@ -49,7 +50,7 @@ void limit_clear(struct limit *limit)
 {
 	rule_list_clear(limit->rules, limit->n_rules);
 	for (size_t i = 0; i < limit->n_overrides; i++)
-		free(limit->overrides[i].subject);
+		shared_text_free(limit->overrides[i].subject);
 	free(limit->overrides);
 	free(limit->file);
 	*limit = (struct limit){ 0 };
@@ -66,12 +67,12 @@ struct override *limit_override(const struct limit *limit, const char *subject)
 int limit_override_add(struct limit *limit, const char *subject, const struct datapath_amount *amount)
 {
 	struct override *grown = array_grow(limit->overrides, limit->n_overrides, sizeof(*grown));
-	char *copy = strdup(subject);
+	const char *copy = shared_text(subject);
 
 	if (grown)
 		limit->overrides = grown;
 	if (!grown || !copy) {
-		free(copy);
+		shared_text_free(copy);
 		return -ENOMEM;
 	}
 	grown[limit->n_overrides++] = (struct override){ copy, *amount };
@@ -80,7 +81,7 @@ int limit_override_add(struct limit *limit, const char *subject, const struct da
 
 void limit_override_remove(struct limit *limit, struct override *override)
 {
-	free(override->subject);
+	shared_text_free(override->subject);
 	array_cut(limit->overrides, limit->n_overrides, sizeof(*override), override - limit->overrides);
 	limit->n_overrides--;
 }

@@ -33,7 +33,7 @@
 
 /* For one subject. */
 struct override {
-	char *subject; /* canonical (key.h) */
+	const char *subject; /* canonical (key.h); shared with copies (base/shared_text.h) */
 	struct datapath_amount amount;
 };
 

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
+#include "base/shared_text.h"
 #include "model/limit.h"
 
 bool amount_equal(const struct datapath_amount *a, const struct datapath_amount *b)
@@ -19,7 +21,8 @@ bool limit_overrides_equal(const struct limit *a, const struct limit *b)
 		return false;
 	for (size_t i = 0; i < a->n_overrides; i++)
 		if (!amount_equal(&a->overrides[i].amount, &b->overrides[i].amount) ||
-		    strcmp(a->overrides[i].subject, b->overrides[i].subject) != 0)
+		    (a->overrides[i].subject != b->overrides[i].subject &&
+		     strcmp(a->overrides[i].subject, b->overrides[i].subject) != 0))
 			return false;
 	return true;
 }
@@ -31,6 +34,17 @@ bool limit_equal(const struct limit *a, const struct limit *b)
 	json_object_del(settings_a, "file");
 	json_object_del(settings_b, "file");
 	return json_equal(settings_a, settings_b) && limit_overrides_equal(a, b);
+}
+
+/* Overrides may be many: their subjects are shared. */
+static int copy_overrides(const struct limit *limit, struct limit *out)
+{
+	out->overrides = array_copy(limit->overrides, limit->n_overrides, sizeof(*out->overrides));
+	if (!out->overrides)
+		return limit->n_overrides ? -ENOMEM : 0;
+	for (; out->n_overrides < limit->n_overrides; out->n_overrides++)
+		shared_text_again(out->overrides[out->n_overrides].subject);
+	return 0;
 }
 
 int limit_copy(const struct limit *limit, struct limit *out)
@@ -45,7 +59,5 @@ int limit_copy(const struct limit *limit, struct limit *out)
 	out->file = limit->file ? strdup(limit->file) : NULL;
 	ret = limit->file && !out->file ? -ENOMEM : 0;
 	ret = ret ?: rule_list_from_json(rules, "rules", &out->rules, &out->n_rules, NULL);
-	for (size_t i = 0; i < limit->n_overrides && !ret; i++)
-		ret = limit_override_add(out, limit->overrides[i].subject, &limit->overrides[i].amount);
-	return ret;
+	return ret ?: copy_overrides(limit, out);
 }

@@ -37,7 +37,7 @@ static void compare_amounts(struct overrides_diff *diff, const struct override *
 
 static bool same_subject(const struct override *a, const struct override *b)
 {
-	return strcmp(a->subject, b->subject) == 0;
+	return a->subject == b->subject || strcmp(a->subject, b->subject) == 0;
 }
 
 static void compare_ends(struct overrides_diff *diff, struct stretch *from, struct stretch *to)

@@ -12,6 +12,7 @@
 
 #include "agent_fixture.h"
 #include "base/cleanup.h"
+#include "base/shared_text.h"
 #include "fake_datapath.h"
 
 static char *dump(json_t *json)
@@ -173,7 +174,7 @@ static void fill_overrides(struct fixture *f, size_t n)
 	limit->overrides = calloc(n, sizeof(*limit->overrides));
 	limit->n_overrides = n;
 	for (size_t i = 0; i < n; i++)
-		limit->overrides[i].subject = strdup("u");
+		limit->overrides[i].subject = shared_text("u");
 }
 
 static void empty_overrides(struct fixture *f)
@@ -181,7 +182,7 @@ static void empty_overrides(struct fixture *f)
 	struct limit *limit = server_limit(f->agent.state.servers[0], "user");
 
 	while (limit->n_overrides)
-		free(limit->overrides[--limit->n_overrides].subject);
+		shared_text_free(limit->overrides[--limit->n_overrides].subject);
 }
 
 /* Of another server in the same namespace. */
