@@ -37,7 +37,7 @@ static const struct field event_limit_fields[] = {
 	  .help = "Number of buckets, except for Server. Default: 4096." },
 	FIELDS_END,
 };
-static const struct shape event_limit_shape = { event_limit_fields, NULL };
+static const struct shape event_limit_shape = { .fields = event_limit_fields };
 
 static const struct field event_fields[] = {
 	FIELDS_HEAD,
@@ -54,7 +54,7 @@ static const struct field event_fields[] = {
 	  .help = "weir's own field: events (the default) or all requests." },
 	FIELDS_END,
 };
-const struct shape policy_event_rate_limit_shape = { event_fields, NULL };
+const struct shape policy_event_rate_limit_shape = { .fields = event_fields };
 
 /* --- AdmissionConfiguration: what the other plugins have in it is theirs */
 
@@ -64,11 +64,11 @@ static const struct field plugin_fields[] = {
 	FIELDS_IGNORED("configuration"),
 	FIELDS_END,
 };
-static const struct shape plugin_shape = { plugin_fields, NULL };
+static const struct shape plugin_shape = { .fields = plugin_fields };
 
 static const struct field admission_fields[] = {
 	FIELDS_HEAD,
 	{ .name = "plugins", .type = FIELD_OBJECT, .list = true, .shape = &plugin_shape },
 	FIELDS_END,
 };
-const struct shape policy_admission_shape = { admission_fields, NULL };
+const struct shape policy_admission_shape = { .fields = admission_fields };

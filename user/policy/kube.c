@@ -43,7 +43,7 @@ static const struct field metadata_fields[] = {
 	FIELDS_IGNORED("uid"),
 	FIELDS_END,
 };
-static const struct shape metadata_shape = { metadata_fields, NULL };
+static const struct shape metadata_shape = { .fields = metadata_fields };
 
 #define METADATA                                                                                     \
 	{                                                                                            \
@@ -90,20 +90,20 @@ static const struct field named_fields[] = {
 	{ .name = "name", .type = FIELD_TEXT, .required = true, .help = "* is any." },
 	FIELDS_END,
 };
-static const struct shape named_shape = { named_fields, NULL };
+static const struct shape named_shape = { .fields = named_fields };
 
 static const struct field of_level_fields[] = {
 	{ .name = "name", .type = FIELD_TEXT, .required = true, .help = "Priority level of its requests." },
 	FIELDS_END,
 };
-static const struct shape of_level_shape = { of_level_fields, NULL };
+static const struct shape of_level_shape = { .fields = of_level_fields };
 
 static const struct field account_fields[] = {
 	{ .name = "namespace", .type = FIELD_TEXT, .required = true },
 	{ .name = "name", .type = FIELD_TEXT, .required = true, .help = "* is any service account of the namespace." },
 	FIELDS_END,
 };
-static const struct shape account_shape = { account_fields, NULL };
+static const struct shape account_shape = { .fields = account_fields };
 
 static const char *const subject_kinds[] = { "User", "Group", "ServiceAccount", NULL };
 
@@ -130,7 +130,7 @@ static const struct field subject_fields[] = {
 	{ .name = "serviceAccount", .type = FIELD_OBJECT, .shape = &account_shape },
 	FIELDS_END,
 };
-static const struct shape subject_shape = { subject_fields, check_subject };
+static const struct shape subject_shape = { .fields = subject_fields, .check = check_subject };
 
 static int check_scope(json_t *rule, struct error *err)
 {
@@ -148,14 +148,14 @@ static const struct field resource_fields[] = {
 	{ .name = "namespaces", .type = FIELD_TEXT, .list = true, .check = check_namespace, .help = "* is any." },
 	FIELDS_END,
 };
-static const struct shape resource_shape = { resource_fields, check_scope };
+static const struct shape resource_shape = { .fields = resource_fields, .check = check_scope };
 
 static const struct field path_fields[] = {
 	NAMES("verbs", "* is any."),
 	{ .name = "nonResourceURLs", .type = FIELD_TEXT, .list = true, .required = true, .check = check_path },
 	FIELDS_END,
 };
-static const struct shape path_shape = { path_fields, NULL };
+static const struct shape path_shape = { .fields = path_fields };
 
 static int check_some_rules(json_t *rule, struct error *err)
 {
@@ -171,14 +171,14 @@ static const struct field policy_fields[] = {
 	{ .name = "nonResourceRules", .type = FIELD_OBJECT, .list = true, .shape = &path_shape },
 	FIELDS_END,
 };
-static const struct shape policy_rule_shape = { policy_fields, check_some_rules };
+static const struct shape policy_rule_shape = { .fields = policy_fields, .check = check_some_rules };
 
 static const char *const distinguishers[] = { "ByUser", "ByNamespace", NULL };
 static const struct field distinguisher_fields[] = {
 	{ .name = "type", .type = FIELD_TEXT, .required = true, .words = distinguishers },
 	FIELDS_END,
 };
-static const struct shape distinguisher_shape = { distinguisher_fields, NULL };
+static const struct shape distinguisher_shape = { .fields = distinguisher_fields };
 
 static const struct field schema_spec_fields[] = {
 	{ .name = "priorityLevelConfiguration", .type = FIELD_OBJECT, .required = true, .shape = &of_level_shape },
@@ -191,7 +191,7 @@ static const struct field schema_spec_fields[] = {
 	{ .name = "rules", .type = FIELD_OBJECT, .list = true, .shape = &policy_rule_shape },
 	FIELDS_END,
 };
-static const struct shape schema_spec_shape = { schema_spec_fields, NULL };
+static const struct shape schema_spec_shape = { .fields = schema_spec_fields };
 
 static const struct field schema_fields[] = {
 	FIELDS_HEAD,
@@ -200,7 +200,7 @@ static const struct field schema_fields[] = {
 	FIELDS_IGNORED("status"),
 	FIELDS_END,
 };
-const struct shape policy_flow_schema_shape = { schema_fields, NULL };
+const struct shape policy_flow_schema_shape = { .fields = schema_fields };
 
 /* --- PriorityLevelConfiguration */
 
@@ -228,7 +228,7 @@ static const struct field queuing_fields[] = {
 	  .help = "Accepted with a warning, not honoured." },
 	FIELDS_END,
 };
-static const struct shape queuing_shape = { queuing_fields, NULL };
+static const struct shape queuing_shape = { .fields = queuing_fields };
 
 static const struct field response_fields[] = {
 	{ .name = "type",
@@ -239,7 +239,7 @@ static const struct field response_fields[] = {
 	{ .name = "queuing", .type = FIELD_OBJECT, .shape = &queuing_shape },
 	FIELDS_END,
 };
-static const struct shape response_shape = { response_fields, NULL };
+static const struct shape response_shape = { .fields = response_fields };
 
 static const struct field limited_fields[] = {
 	SHARES("nominalConcurrencyShares"),
@@ -249,14 +249,14 @@ static const struct field limited_fields[] = {
 	{ .name = "limitResponse", .type = FIELD_OBJECT, .shape = &response_shape },
 	FIELDS_END,
 };
-static const struct shape limited_shape = { limited_fields, NULL };
+static const struct shape limited_shape = { .fields = limited_fields };
 
 static const struct field exempt_fields[] = {
 	SHARES("nominalConcurrencyShares"),
 	PERCENT("lendablePercent", 100),
 	FIELDS_END,
 };
-static const struct shape exempt_shape = { exempt_fields, NULL };
+static const struct shape exempt_shape = { .fields = exempt_fields };
 
 static const char *const level_types[] = { "Limited", "Exempt", NULL };
 
@@ -279,7 +279,7 @@ static const struct field level_spec_fields[] = {
 	{ .name = "exempt", .type = FIELD_OBJECT, .shape = &exempt_shape },
 	FIELDS_END,
 };
-static const struct shape level_spec_shape = { level_spec_fields, check_level };
+static const struct shape level_spec_shape = { .fields = level_spec_fields, .check = check_level };
 
 static const struct field level_fields[] = {
 	FIELDS_HEAD,
@@ -288,4 +288,4 @@ static const struct field level_fields[] = {
 	FIELDS_IGNORED("status"),
 	FIELDS_END,
 };
-const struct shape policy_priority_level_shape = { level_fields, NULL };
+const struct shape policy_priority_level_shape = { .fields = level_fields };

@@ -54,7 +54,7 @@ static const struct field rule_fields[] = {
 	CONDITION("sources", "Networks of the peer's address, as CIDR."),
 	FIELDS_END,
 };
-const struct shape policy_own_rule_shape = { rule_fields, check_rule };
+const struct shape policy_own_rule_shape = { .fields = rule_fields, .check = check_rule };
 
 /* --- limits */
 
@@ -114,7 +114,7 @@ static const struct field override_fields[] = {
 	AMOUNT,
 	FIELDS_END,
 };
-static const struct shape override_shape = { override_fields, NULL };
+static const struct shape override_shape = { .fields = override_fields };
 
 static const struct field limit_fields[] = {
 	{ .name = "name",
@@ -159,4 +159,8 @@ static const struct field limit_fields[] = {
 	  .help = "Number of buckets. 0: that of the server." },
 	FIELDS_END,
 };
-const struct shape policy_own_limit_shape = { limit_fields, check_limit };
+const struct shape policy_own_limit_shape = {
+	.fields = limit_fields,
+	.check = check_limit,
+	.late = true,
+};

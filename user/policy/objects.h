@@ -17,7 +17,7 @@ bool policy_object_is(json_t *object, enum policy_kind_id id);
 /* Of an object of a known kind. */
 void policy_object_label(json_t *object, char label[static POLICY_LABEL]);
 
-/* Is all of it right? (saved.c) */
+/* Is all of it right, as far as policy_server() does not find it? (saved.c) */
 int policy_object_check(json_t *object, struct error *err);
 
 /* Have two documents one kind and one name? */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include "policy/policy.h"
+#include "policy/shape.h"
 #include "rules/limit_idle.h"
 #include "rules/limit_inside.h"
 
@@ -190,6 +191,18 @@ static const struct node *first_node(const struct policy *policy)
 	return NULL;
 }
 
+/* What late checks find in the object that is wrong stands there; else the whole is. */
+static void say_wrong(struct policy *policy, const struct policy_object *throttle, const struct node *where,
+		      const struct error *why)
+{
+	size_t errors = policy->problems.errors;
+
+	if (throttle)
+		shape_check(throttle->kind->shape, throttle->node, &policy->problems);
+	if (policy->problems.errors == errors)
+		problem_node(&policy->problems, where, "%s", why->text);
+}
+
 /* Do they go together, with a server that has nothing else? It is given the name of the Throttle, if there is one. */
 static void check_together(struct policy *policy, const struct policy_object *throttle)
 {
@@ -200,7 +213,7 @@ static void check_together(struct policy *policy, const struct policy_object *th
 	if (!where)
 		return;
 	if (policy_throttle_server(policy, throttle, &made, &why))
-		problem_node(&policy->problems, where, "%s", why.text);
+		say_wrong(policy, throttle, where, &why);
 	else
 		note_levels(policy, throttle, made);
 	if (made && throttle) {
@@ -218,10 +231,15 @@ void policy_check(struct policy *policy)
 	for (size_t i = 0; i < policy->n; i++)
 		if (policy->objects[i].kind->id == POLICY_FLOW_SCHEMA)
 			check_level(policy, &policy->objects[i], &complete);
-	for (size_t i = 0; i < policy->n && complete && !policy->problems.errors; i++) {
-		if (policy->objects[i].kind->id != POLICY_THROTTLE)
+	for (size_t i = 0; i < policy->n; i++) {
+		const struct policy_object *object = &policy->objects[i];
+
+		if (object->kind->id != POLICY_THROTTLE)
 			continue;
-		check_together(policy, &policy->objects[i]);
+		if (complete && !policy->problems.errors)
+			check_together(policy, object);
+		else
+			shape_check(object->kind->shape, object->node, &policy->problems);
 		throttles = true;
 	}
 	if (complete && !throttles && !policy->problems.errors)

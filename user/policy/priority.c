@@ -37,7 +37,7 @@ static const struct field level_fields[] = {
 	  .help = "Share of the server's concurrency, relative to the other levels." },
 	{ 0 },
 };
-const struct shape policy_own_level_shape = { level_fields, check_level };
+const struct shape policy_own_level_shape = { .fields = level_fields, .check = check_level };
 
 static const char *const distinguishers[] = { "ByUser", "ByNamespace", NULL };
 
@@ -57,4 +57,4 @@ static const struct field schema_fields[] = {
 	  .help = "Requests that belong to it: one rule must match." },
 	{ 0 },
 };
-const struct shape policy_own_schema_shape = { schema_fields, check_schema };
+const struct shape policy_own_schema_shape = { .fields = schema_fields, .check = check_schema };

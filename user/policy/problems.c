@@ -18,6 +18,16 @@ void problems_clear(struct problems *problems)
 	*problems = (struct problems){ 0 };
 }
 
+void problems_cut(struct problems *problems, const struct problems *before)
+{
+	while (problems->n > before->n) {
+		free(problems->items[--problems->n].path);
+		free(problems->items[problems->n].text);
+	}
+	problems->errors = before->errors;
+	problems->warnings = before->warnings;
+}
+
 static int compare(const void *a, const void *b)
 {
 	const struct problem *first = a, *second = b;

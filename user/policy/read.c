@@ -105,9 +105,21 @@ static void read_admission(struct policy *policy, const struct node *document, c
 
 /* --- documents */
 
+/* What late checks would find is found by policy_check(), unless something else is wrong: then all is told. */
+static bool is_right(struct policy *policy, const struct shape *shape, const struct node *document)
+{
+	const struct problems before = policy->problems;
+
+	shape_check_early(shape, document, &policy->problems);
+	if (policy->problems.errors == before.errors)
+		return true;
+	problems_cut(&policy->problems, &before);
+	shape_check(shape, document, &policy->problems);
+	return false;
+}
+
 static void read_document(struct policy *policy, const struct node *node, const char *file)
 {
-	size_t errors = policy->problems.errors;
 	const struct policy_kind *kind;
 
 	if (policy->full)
@@ -119,8 +131,7 @@ static void read_document(struct policy *policy, const struct node *node, const 
 	kind = policy_kind_of(node, &policy->problems);
 	if (!kind)
 		return;
-	shape_check(kind->shape, node, &policy->problems);
-	if (policy->problems.errors > errors)
+	if (!is_right(policy, kind->shape, node))
 		return;
 	if (kind->id == POLICY_ADMISSION)
 		read_admission(policy, node, file);

@@ -17,7 +17,7 @@ static int check_document(json_t *document, struct error *err)
 	const struct policy_kind *kind = node ? policy_kind_of(node, &problems) : NULL;
 
 	if (kind)
-		shape_check(kind->shape, node, &problems);
+		shape_check_early(kind->shape, node, &problems);
 	for (size_t i = 0; i < problems.n; i++)
 		if (!problems.items[i].warning)
 			return error_set(err, -EINVAL, "%s: %s", problems.items[i].path, problems.items[i].text);

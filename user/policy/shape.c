@@ -118,14 +118,23 @@ static void check_rate(const struct node *node, struct problems *problems)
 			     node->text, WEIR_QPS_MAX);
 }
 
-static void check_value(const struct field *field, const struct node *node, struct problems *problems)
+/* What is being checked, and with the checks that are late or without. */
+struct checking {
+	struct problems *problems;
+	bool late;
+};
+
+static void check_object_of(const struct checking *c, const struct shape *shape, const struct node *object);
+
+static void check_value(const struct checking *c, const struct field *field, const struct node *node)
 {
+	struct problems *problems = c->problems;
 	struct error why = { 0 };
 
 	if (!check_type(field, node, problems))
 		return;
 	if (field->type == FIELD_OBJECT)
-		shape_check(field->shape, node, problems);
+		check_object_of(c, field->shape, node);
 	else if (field->type == FIELD_NUMBER)
 		check_number(field, node, problems);
 	else if (field->type == FIELD_RATE)
@@ -136,12 +145,14 @@ static void check_value(const struct field *field, const struct node *node, stru
 		problem_node(problems, node, "%s", why.text);
 }
 
-static void check_member(const struct field *field, const struct node *node, struct problems *problems)
+static void check_member(const struct checking *c, const struct field *field, const struct node *node)
 {
+	struct problems *problems = c->problems;
+
 	if (field->type == FIELD_IGNORED || node->type == NODE_NULL)
 		return;
 	if (!field->list) {
-		check_value(field, node, problems);
+		check_value(c, field, node);
 		return;
 	}
 	if (node->type != NODE_LIST) {
@@ -155,7 +166,7 @@ static void check_member(const struct field *field, const struct node *node, str
 		return;
 	}
 	for (size_t i = 0; i < node->n; i++)
-		check_value(field, node->items[i], problems);
+		check_value(c, field, node->items[i]);
 }
 
 /* Is anything wrong with the whole that is not with a part? */
@@ -168,23 +179,34 @@ static void check_whole(const struct shape *shape, const struct node *object, st
 		problem_node(problems, object, "%s", why.text);
 }
 
-void shape_check(const struct shape *shape, const struct node *object, struct problems *problems)
+static void check_object_of(const struct checking *c, const struct shape *shape, const struct node *object)
 {
+	struct problems *problems = c->problems;
 	size_t errors = problems->errors;
 
 	for (size_t i = 0; i < object->n; i++) {
 		const struct field *field = field_named(shape, object->items[i]->key);
 
 		if (field)
-			check_member(field, object->items[i], problems);
+			check_member(c, field, object->items[i]);
 		else
 			say_unknown(shape, object->items[i], problems);
 	}
 	for (const struct field *field = shape->fields; field->name; field++)
 		if (field->required && !node_member(object, field->name))
 			problem_node(problems, object, "%s is missing", field->name);
-	if (shape->check && problems->errors == errors)
+	if (shape->check && (c->late || !shape->late) && problems->errors == errors)
 		check_whole(shape, object, problems);
+}
+
+void shape_check(const struct shape *shape, const struct node *object, struct problems *problems)
+{
+	check_object_of(&(struct checking){ problems, true }, shape, object);
+}
+
+void shape_check_early(const struct shape *shape, const struct node *object, struct problems *problems)
+{
+	check_object_of(&(struct checking){ problems, false }, shape, object);
 }
 
 /* --- as JSON */

@@ -31,6 +31,7 @@ typedef int check_object(json_t *object, struct error *err);
 struct shape {
 	const struct field *fields; /* the last has no name */
 	check_object *check;	    /* NULL: nothing more */
+	bool late; /* the check costs as much as making the server does, and that finds the same, if not where it stands */
 };
 
 struct field {
@@ -48,6 +49,8 @@ struct field {
 
 /* Everything that is wrong with a document is added to the problems. */
 void shape_check(const struct shape *shape, const struct node *object, struct problems *problems);
+/* But for what late checks find: for who makes a server of the document next. */
+void shape_check_early(const struct shape *shape, const struct node *object, struct problems *problems);
 /* What the shape knows of an object that is right: neither ignored nor null members. A new reference. */
 json_t *shape_to_json(const struct shape *shape, const struct node *object);
 

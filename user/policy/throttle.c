@@ -75,7 +75,7 @@ static const struct field identity_fields[] = {
 	TEXT("newSubjects", "Rate at which new subjects of a limit get a bucket of their own: QPS or QPS:BURST."),
 	FIELDS_END,
 };
-static const struct shape identity_shape = { identity_fields, check_identity };
+static const struct shape identity_shape = { .fields = identity_fields, .check = check_identity };
 
 static const char *const loopback_words[] = { "auto", "translate", "close", NULL };
 static const char *const framing_words[] = { "reject", "pass", NULL };
@@ -95,7 +95,7 @@ static const struct field max_in_flight_fields[] = {
 	{ .name = "mutating", .type = FIELD_NUMBER, .max = WEIR_BURST_MAX, .help = "All other requests. 0: no limit." },
 	FIELDS_END,
 };
-static const struct shape max_in_flight_shape = { max_in_flight_fields, NULL };
+static const struct shape max_in_flight_shape = { .fields = max_in_flight_fields };
 
 static const struct field spec_fields[] = {
 	{ .name = "listen",
@@ -219,7 +219,7 @@ static const struct field spec_fields[] = {
 	  .help = "Limits." },
 	FIELDS_END,
 };
-static const struct shape spec_shape = { spec_fields, NULL };
+static const struct shape spec_shape = { .fields = spec_fields };
 
 static const struct field metadata_fields[] = {
 	{ .name = "name",
@@ -231,7 +231,7 @@ static const struct field metadata_fields[] = {
 	{ .name = "annotations", .type = FIELD_IGNORED },
 	FIELDS_END,
 };
-static const struct shape metadata_shape = { metadata_fields, NULL };
+static const struct shape metadata_shape = { .fields = metadata_fields };
 
 static const struct field throttle_fields[] = {
 	{ .name = "apiVersion", .type = FIELD_TEXT, .required = true },
@@ -240,4 +240,4 @@ static const struct field throttle_fields[] = {
 	{ .name = "spec", .type = FIELD_OBJECT, .required = true, .shape = &spec_shape },
 	FIELDS_END,
 };
-const struct shape policy_throttle_shape = { throttle_fields, NULL };
+const struct shape policy_throttle_shape = { .fields = throttle_fields };

@@ -67,6 +67,8 @@ struct problems {
 
 void problems_clear(struct problems *problems);
 #define CLEANUP_PROBLEMS __attribute__((cleanup(problems_clear)))
+/* Those that were there before stay. */
+void problems_cut(struct problems *problems, const struct problems *before);
 /* By file, line and column. */
 void problems_sort(struct problems *problems);
 /* "file:line:column: $.path: text"; the caller frees it, NULL without memory. */

@@ -106,6 +106,22 @@ static void every_error_at_once(void **state)
 		 "15:41 $.spec.limits[3].mode: \"sharp\": must be enforce or dry-run");
 }
 
+/* What a server cannot be made of is told where it stands, whatever else is wrong beside it. */
+static void late_checks(void **state)
+{
+	static const char limit[] = THROTTLE
+		"  limits:\n  - {name: total, qps: 1, burst: 1}\n  - {name: c, key: user}\n";
+	CLEANUP_FREE char *twice = NULL, *misspelt = NULL;
+
+	(void)state;
+	PROBLEMS(limit, "7:5 $.spec.limits[1]: limit \"c\": qps and burst");
+	assert_true(asprintf(&twice, "%s---\n%s", limit, limit) > 0);
+	PROBLEMS(twice, "7:5 $.spec.limits[1]: limit \"c\": qps and burst", "9:1 $: Throttle api is there twice",
+		 "15:5 $.spec.limits[1]: limit \"c\": qps and burst");
+	assert_true(asprintf(&misspelt, "%s  dryrun: true\n", limit) > 0);
+	PROBLEMS(misspelt, "7:5 $.spec.limits[1]: limit \"c\": qps and burst", "8:3 $.spec.dryrun: there is no field");
+}
+
 static void documents(void **state)
 {
 	(void)state;
@@ -405,6 +421,7 @@ int main(void)
 		cmocka_unit_test(a_fifo),
 		cmocka_unit_test(nothing_wrong),
 		cmocka_unit_test(every_error_at_once),
+		cmocka_unit_test(late_checks),
 		cmocka_unit_test(documents),
 		cmocka_unit_test(aliases_of_aliases),
 		cmocka_unit_test(event_rate_limit),
