@@ -15,7 +15,7 @@ static __always_inline bool fragment_opens(struct __sk_buff *skb, const struct w
 {
 	int socket;
 
-	if (!admission_matters(w))
+	if (!admission_matters(w) || (w->server_flags & WEIR_SERVER_DRY_RUN))
 		return false;
 	socket = admission_ask_socket(skb, HOOK_INGRESS);
 	return socket == WEIR_SOCKET_BEGINS || weir_socket_begins_another(socket);

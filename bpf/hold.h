@@ -6,6 +6,7 @@
 #ifndef WEIR_BPF_HOLD_H
 #define WEIR_BPF_HOLD_H
 
+#include "admission.h"
 #include "frame.h"
 #include "full.h"
 #include "inside_hold.h"
@@ -295,6 +296,18 @@ static __noinline int hold_unreadable(struct __sk_buff *skb, struct work *w)
 	return hold_drop(w, WEIR_UNREADABLE);
 }
 
+/*
+ * Does the segment begin or complete a handshake, of which limits on connections were not asked, for ingress could not read it? Nobody
+ * has tags behind a priority's in earnest, nor a handshake in fragments.
+ */
+static __noinline bool handshake_is_unasked(struct __sk_buff *skb, struct work *w)
+{
+	const struct weir_segment *g = &w->packet.segment;
+
+	return (weir_segment_opens(g) || weir_segment_completes(g)) && load_settings(w, HOOK_HOLD) &&
+	       admission_matters(w) && socket_is_here(skb, w) && w->socket.listens;
+}
+
 SEC("cgroup_skb/ingress")
 int weir_hold(struct __sk_buff *skb)
 {
@@ -312,6 +325,10 @@ int weir_hold(struct __sk_buff *skb)
 	if (!server_listens(p->dest, p->dest_port, &w->server))
 		return SOCKET_GETS_IT;
 	readable = packet_parse_tcp(skb, p, end);
+	if (readable && badge_is_unread(skb) && handshake_is_unasked(skb, w) && withholds(w)) {
+		count(w->server, WEIR_UNREADABLE);
+		return SOCKET_GETS_NOTHING;
+	}
 	if (readable && brings_nothing(&p->segment))
 		return SOCKET_GETS_IT;
 	flow_set(p, true);

@@ -207,6 +207,15 @@ static __always_inline bool packet_parse_ipv4(packet_context *ctx, struct packet
 	return ip_end(ctx, bpf_ntohs(ip->length), l3, end);
 }
 
+/* The kernel drops IPv6 packets from there. Here they would pass for the IPv4 address. */
+static __always_inline bool source_is_mapped(const struct packet *p)
+{
+	const __u64 *first = (const __u64 *)p->source;
+	const __u32 *words = (const __u32 *)p->source;
+
+	return !*first && words[2] == bpf_htonl(0xffff);
+}
+
 static __always_inline bool packet_parse_ipv6(packet_context *ctx, struct packet *p, __u32 l3, __u32 *end)
 {
 	const struct ipv6_header *ip = header_at(ctx, p, l3, sizeof(*ip));
@@ -216,6 +225,8 @@ static __always_inline bool packet_parse_ipv6(packet_context *ctx, struct packet
 		return false;
 	__builtin_memcpy(p->source, ip->source, 16);
 	__builtin_memcpy(p->dest, ip->dest, 16);
+	if (source_is_mapped(p))
+		return false;
 	p->ipv6 = 1;
 	p->tos = bpf_ntohl(ip->version_class_label) >> 20 & 0xff;
 	p->ip_id = 0;

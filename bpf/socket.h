@@ -48,35 +48,39 @@ static __always_inline bool socket_signs(struct tcp_sock *tcp)
 	return (kernel_signs(TCP_OPTION_MD5) && s->md5sig_info) || (kernel_signs(TCP_OPTION_AO) && s->ao_info);
 }
 
-/* Of the server, for a packet of either end, as if the client had this port; it is the caller's to release. */
-static __always_inline struct bpf_sock *socket_with(packet_context *ctx, const struct packet *p, __be16 client_port)
+/* Of the flow's server: the caller's to release. */
+static __always_inline struct bpf_sock *socket_with(packet_context *ctx, const struct packet *p,
+						    const struct weir_flow *f)
 {
-	const struct weir_flow *f = &p->flow;
 	struct bpf_sock_tuple tuple = {};
 
 	if (p->ipv6) {
 		__builtin_memcpy(tuple.ipv6.saddr, f->client, 16);
 		__builtin_memcpy(tuple.ipv6.daddr, f->server, 16);
-		tuple.ipv6.sport = client_port;
+		tuple.ipv6.sport = f->client_port;
 		tuple.ipv6.dport = f->server_port;
 		return bpf_skc_lookup_tcp(ctx, &tuple, sizeof(tuple.ipv6), BPF_F_CURRENT_NETNS, 0);
 	}
 	__builtin_memcpy(&tuple.ipv4.saddr, f->client + 12, 4);
 	__builtin_memcpy(&tuple.ipv4.daddr, f->server + 12, 4);
-	tuple.ipv4.sport = client_port;
+	tuple.ipv4.sport = f->client_port;
 	tuple.ipv4.dport = f->server_port;
 	return bpf_skc_lookup_tcp(ctx, &tuple, sizeof(tuple.ipv4), BPF_F_CURRENT_NETNS, 0);
 }
 
 static __always_inline struct bpf_sock *socket_of(packet_context *ctx, const struct packet *p)
 {
-	return socket_with(ctx, p, p->flow.client_port);
+	return socket_with(ctx, p, &p->flow);
 }
 
-/* Whatever connections there are between both ends: nobody has one from port 0. */
+/* Whatever connections there are between both ends: nobody has one from the address 0. From port 0 some have. */
 static __always_inline struct bpf_sock *listener_of(packet_context *ctx, const struct packet *p)
 {
-	return socket_with(ctx, p, 0);
+	struct weir_flow nobodys = p->flow;
+
+	__builtin_memset(nobodys.client, 0, sizeof(nobodys.client));
+	nobodys.client_port = 0;
+	return socket_with(ctx, p, &nobodys);
 }
 
 static __always_inline void socket_read(struct weir_socket *k, struct tcp_sock *tcp, __u64 now_ns)

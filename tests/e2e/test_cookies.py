@@ -239,3 +239,18 @@ def test_swapped_as_it_begins(swapped, by):
         client.send()
     time.sleep(0.1)
     swapped.check(others=1)
+
+
+@pytest.mark.alters
+def test_swapped_beside_a_connection_from_port_0(swapped):
+    """The listener is not looked for by a port that some client may have."""
+    site = swapped.site
+    site.weir("limit", "delete", "rate")
+    site.weir("limit", "delete", "open")
+    other = RawClient(site.place, site.server.port, source_port=0)
+    site.world.at_end(other.close)
+    site.weir("limit", "set", "rate", "--key", "source", "--connections", "--qps", 0, "--burst", 0)
+    for n in range(1, 4):
+        swapped.swap(Replay(site, swapped.client))
+        eventually(lambda: site.packets("unacceptable") + site.status()["connection_attempts"].get("dropped", 0) == n,
+                   "it does not come in")

@@ -242,9 +242,13 @@ def test_somebody_elses_program(world):
 
 @pytest.mark.alone
 def test_uninstall(generic):
+    """Everything is open at once."""
+    limit(generic, "--key", "total", *RATE, "--burst", 0)
+    assert connect(generic) == "timeout" and dropped(generic)
     generic.weir.kill()
     generic.weir("uninstall", "--force")
     assert program(generic) is None
+    assert connects(generic, 3) == 3
 
 
 def test_words(world):

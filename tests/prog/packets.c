@@ -66,6 +66,10 @@ static void put_ip(__u8 *ip, const struct spec *spec, size_t n)
 		ip[7] = 61;
 		memcpy(ip + 8, ends6[source], 16);
 		memcpy(ip + 24, ends6[!source], 16);
+		if (spec->mapped) {
+			memcpy(ip + 8, (__u8[12]){ [10] = 0xff, [11] = 0xff }, 12);
+			memcpy(ip + 20, ends4[source], 4);
+		}
 		return;
 	}
 	put(ip, 4, 0x45 << 24 | (20 + n));

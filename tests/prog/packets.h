@@ -13,6 +13,7 @@
 
 struct spec {
 	bool ipv6;
+	bool mapped; /* its source is the IPv4 one's, mapped */
 	bool from_server;
 	__u32 seq, ack;
 	__u8 flags;

@@ -138,6 +138,9 @@ static void test_what_tc_sees_to(void **state)
 	packet_build(&packet, &spec);
 	assert_passes(&packet);
 
+	spec = (struct spec){ .ipv6 = true, .mapped = true, .seq = 1, .flags = WEIR_TCP_SYN };
+	packet_build(&packet, &spec); /* the kernel drops it */
+	assert_passes(&packet);
 	build(&packet, false);
 	packet.bytes[5] = 9; /* for another host */
 	assert_passes(&packet);

@@ -241,6 +241,11 @@ static void test_what_the_kernel_answers(void **state)
 	spec.n_options = sizeof(signature);
 	packet_build(&packet, &spec);
 	assert_passes(&packet);
+	spec = syn6;
+	spec.mapped =
+		true; /* the kernel drops it, and whose IPv4 address it is would be charged for what it brings back */
+	packet_build(&packet, &spec);
+	assert_passes(&packet);
 
 	build(&packet, false);
 	packet.bytes[5] = 9; /* for another host */
