@@ -203,6 +203,8 @@ def test_auto_leaves_a_veth_alone(world):
     site = world.site(world.veth())
     site.attach(*NO_PROXY)
     assert xdp_of(site)["eth0"] == "none" and "virtual" in why(site)
+    probed = site.weir.run("probe", "--netns", site.place.server_ns.path).stdout
+    assert why(site) in probed and f"no: {why(site)}" in site.weir("status", "web")
     limit(site, "--key", "source", *RATE, "--burst", 1)
     assert connects(site, 2) == 1 and not dropped(site)
 
@@ -233,6 +235,7 @@ def test_somebody_elses_program(world):
     probed = json.loads(site.weir.run("probe", "--netns", site.place.server_ns.path, "--json").stdout)
     (device,) = [device for device in probed["devices"] if device["name"] == "eth0"]
     assert [(x["program"], x["by"], x["weir"]) for x in device["xdp"]] == [("somebody", "generic", False)]
+    assert "generic: somebody" in site.weir.run("probe", "--netns", site.place.server_ns.path).stdout
     limit(site, "--key", "source", *RATE, "--burst", 1)
     assert connects(site, 2) == 1
     os.close(link)

@@ -102,6 +102,18 @@ static char *join_owners(json_t *owners)
 	return text;
 }
 
+/* "generic: weir_xdp_generic", or "no: auto: it is up, ..." */
+static void cell_xdp(struct table *table, json_t *device)
+{
+	json_t *owners = json_object_get(device, "xdp"), *owner = json_array_get(owners, 0);
+	const char *why = cli_text(device, "xdp_why");
+
+	if (owner)
+		table_cell(table, "%s: %s", cli_text(owner, "by"), cli_text(owner, "program"));
+	else
+		table_cell(table, "%s%s", json_is_null(owners) ? "?" : *why ? "no: " : "no", why);
+}
+
 static char *join_offloads(json_t *device)
 {
 	char *text = NULL;
@@ -121,7 +133,6 @@ static char *join_offloads(json_t *device)
 
 static void device_row(struct table *table, json_t *device)
 {
-	CLEANUP_FREE char *xdp = join_owners(json_object_get(device, "xdp"));
 	CLEANUP_FREE char *ingress = join_owners(json_object_get(device, "ingress"));
 	CLEANUP_FREE char *egress = join_owners(json_object_get(device, "egress"));
 	CLEANUP_FREE char *offloads = join_offloads(device);
@@ -129,7 +140,7 @@ static void device_row(struct table *table, json_t *device)
 
 	cell_text(table, cli_text(device, "name"));
 	table_cell(table, "%s%s", *left_out ? "no: " : "yes", left_out);
-	cell_text(table, xdp);
+	cell_xdp(table, device);
 	cell_text(table, ingress);
 	cell_text(table, egress);
 	cell_text(table, offloads);

@@ -59,19 +59,25 @@ static json_t *describe_hook(const struct device *device, enum attach_direction 
 }
 
 /* One, or none. */
-static json_t *describe_xdp(const struct device *device)
+static json_t *describe_xdp(const struct xdp_owner *owner)
 {
-	struct xdp_owner owner;
-	json_t *list;
+	json_t *list = json_array();
 
-	if (xdp_look(NULL, device->ifindex, &owner))
-		return json_null();
-	list = json_array();
-	if (owner.mode != XDP_NONE)
-		json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:i}", "by", xdp_mode_name(owner.mode),
-						      "program", owner.name, "weir",
-						      !strncmp(owner.name, "weir_", strlen("weir_")), "id", owner.id));
+	if (owner->mode != XDP_NONE)
+		json_array_append_new(list,
+				      json_pack("{s:s, s:s, s:b, s:i}", "by", xdp_mode_name(owner->mode), "program",
+						owner->name, "weir", !strncmp(owner->name, "weir_", strlen("weir_")),
+						"id", owner->id));
 	return list;
+}
+
+/* Why weir would put none there unasked; "": it would, or there is one. */
+static json_t *describe_xdp_why(const struct device *device, const struct xdp_owner *owner)
+{
+	struct xdp_choice choice;
+
+	xdp_choose(XDP_AUTO, device, owner, &choice);
+	return json_string(owner->mode == XDP_NONE ? choice.why : "");
 }
 
 static json_t *describe_offloads(const char *device)
@@ -91,11 +97,15 @@ static json_t *describe_device(const struct device *devices, int n, int i)
 {
 	const struct device *device = &devices[i];
 	const char *left_out = links_left_out(device, devices, n, &(struct links_wanted){ 0 });
-	bool tcx = attach_has_tcx();
+	bool tcx = attach_has_tcx(), known;
+	struct xdp_owner xdp;
 
-	return json_pack("{s:s, s:s?, s:o, s:o, s:o, s:o, s:b, s:i, s:i}", "name", device->name, "left_out", left_out,
-			 "xdp", describe_xdp(device), "ingress", describe_hook(device, ATTACH_INGRESS, tcx, !left_out),
-			 "egress", describe_hook(device, ATTACH_EGRESS, tcx, !left_out), "offloads",
+	known = !xdp_look(NULL, device->ifindex, &xdp);
+	return json_pack("{s:s, s:s?, s:o, s:o, s:o, s:o, s:o, s:b, s:i, s:i}", "name", device->name, "left_out",
+			 left_out, "xdp", known ? describe_xdp(&xdp) : json_null(), "xdp_why",
+			 known ? describe_xdp_why(device, &xdp) : json_null(), "ingress",
+			 describe_hook(device, ATTACH_INGRESS, tcx, !left_out), "egress",
+			 describe_hook(device, ATTACH_EGRESS, tcx, !left_out), "offloads",
 			 describe_offloads(device->name), "big_tcp",
 			 device->gso_max > BIG_TCP || device->gro_max > BIG_TCP, "gso_max", (int)device->gso_max,
 			 "gro_max", (int)device->gro_max);
