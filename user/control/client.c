@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/json_text.h"
 #include "control/control.h"
 
 #define WAITING_MS 2000
@@ -72,7 +73,7 @@ int control_agent_pid(const char *state_dir, pid_t *pid)
 
 static int send_line(int fd, json_t *request, struct error *err)
 {
-	CLEANUP_FREE char *text = json_dumps(request, JSON_COMPACT);
+	CLEANUP_FREE char *text = json_text(request);
 	size_t length, sent = 0;
 
 	if (!text)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/json_text.h"
 #include "base/clock.h"
 #include "control/private.h"
 
@@ -85,7 +86,7 @@ static json_t *answer(struct control_client *client, const char *line, size_t le
 
 static void send_line(struct control_client *client, json_t *value)
 {
-	CLEANUP_FREE char *text = json_dumps(value, JSON_COMPACT);
+	CLEANUP_FREE char *text = json_text(value);
 
 	json_decref(value);
 	evbuffer_add_printf(bufferevent_get_output(client->stream), "%s\n",

@@ -183,11 +183,12 @@ static int not_form(__u8 key, const char *text, int parts, int code, const struc
 int key_subject_parse(__u8 key, const char *text, char canonical[static KEY_SUBJECT_TEXT], struct error *err)
 {
 	struct stretch parts[WEIR_KEY_PARTS];
-	char whole[KEY_SUBJECT_TEXT] = "";
+	char whole[KEY_SUBJECT_TEXT];
 	struct error why = { 0 };
 	size_t used = 0;
 	int n, ret;
 
+	*whole = '\0';
 	ret = check_key(key, text, err) ?: split(key, text, parts, &n, err);
 	if (ret)
 		return ret;
@@ -197,9 +198,12 @@ int key_subject_parse(__u8 key, const char *text, char canonical[static KEY_SUBJ
 		ret = check_stretch(&parts[i], &subject, &why);
 		if (ret)
 			return not_form(key, text, n, ret, &why, err);
-		used += snprintf(whole + used, sizeof(whole) - used, "%s%s", i ? "/" : "", subject.text);
+		if (i)
+			whole[used++] = '/';
+		strcpy(whole + used, subject.text);
+		used += strlen(whole + used);
 	}
-	strcpy(canonical, whole);
+	memcpy(canonical, whole, used + 1);
 	return 0;
 }
 

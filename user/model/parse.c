@@ -261,9 +261,10 @@ static int parse_address_subject(const char *text, struct subject *subject, stru
 	bool v6;
 	int ret;
 
-	ret = parse_cidr(text, &cidr, err);
+	/* Most subjects are none, and there may be very many: only what is told is put into words. */
+	ret = parse_cidr(text, &cidr, NULL);
 	if (ret)
-		return ret == -ERANGE ? ret : 0;
+		return ret == -ERANGE ? parse_cidr(text, &cidr, err) : 0;
 	v6 = strchr(text, ':') && !(cidr.bits == 128 && is_mapped(cidr.address));
 	if (!v6 && cidr.bits != 128)
 		return error_set(err, -EINVAL, "\"%s\": IPv4 users and sources are single addresses", text);

@@ -11,12 +11,17 @@
 #include "base/output.h"
 #include "base/rate.h"
 
-static const struct field *field_named(const struct shape *shape, const char *name)
+/* next: the field that is looked at first, as members most often stand in the order of fields; then the one behind what was found. */
+static const struct field *field_named(const struct shape *shape, const char *name, const struct field **next)
 {
-	for (const struct field *field = shape->fields; field->name; field++)
+	const struct field *found = (*next)->name && strcmp((*next)->name, name) == 0 ? *next : NULL;
+
+	for (const struct field *field = shape->fields; field->name && !found; field++)
 		if (strcmp(field->name, name) == 0)
-			return field;
-	return NULL;
+			found = field;
+	if (found)
+		*next = found + 1;
+	return found;
 }
 
 /* --- what was meant */
@@ -181,11 +186,12 @@ static void check_whole(const struct shape *shape, const struct node *object, st
 
 static void check_object_of(const struct checking *c, const struct shape *shape, const struct node *object)
 {
+	const struct field *next = shape->fields;
 	struct problems *problems = c->problems;
 	size_t errors = problems->errors;
 
 	for (size_t i = 0; i < object->n; i++) {
-		const struct field *field = field_named(shape, object->items[i]->key);
+		const struct field *field = field_named(shape, object->items[i]->key, &next);
 
 		if (field)
 			check_member(c, field, object->items[i]);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/json_text.h"
 #include "base/rate.h"
 
 static void write_text(const char *text, FILE *out)
@@ -26,7 +27,7 @@ static void write_text(const char *text, FILE *out)
 static int write_open(json_t *object, FILE *out)
 {
 	CLEANUP_JSON json_t *owned = object;
-	CLEANUP_FREE char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+	CLEANUP_FREE char *text = object ? json_text(object) : NULL;
 
 	if (!text)
 		return -ENOMEM;
@@ -109,7 +110,7 @@ static const char *policy_text(struct server *server)
 	free(server->policy_text.text);
 	json_decref(server->policy_text.of);
 	server->policy_text.of = json_incref(server->policy);
-	server->policy_text.text = json_dumps(server->policy, JSON_COMPACT);
+	server->policy_text.text = json_text(server->policy);
 	return server->policy_text.text;
 }
 

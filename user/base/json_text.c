@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include "base/json_text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define ESCAPED 6 /* "\u001f" */
+
+struct text {
+	char *bytes;
+	size_t used, room;
+	bool failed; /* there was no memory */
+};
+
+/* Room for so many bytes more; NULL: there is none. */
+static char *make_room(struct text *text, size_t size)
+{
+	size_t room = text->room ?: 256;
+	char *grown;
+
+	if (text->failed)
+		return NULL;
+	while (room - text->used < size)
+		room *= 2;
+	if (room > text->room) {
+		grown = realloc(text->bytes, room);
+		text->failed = !grown;
+		if (!grown)
+			return NULL;
+		text->bytes = grown;
+		text->room = room;
+	}
+	return text->bytes + text->used;
+}
+
+static void add(struct text *text, const char *bytes, size_t size)
+{
+	char *room = make_room(text, size);
+
+	if (!room)
+		return;
+	memcpy(room, bytes, size);
+	text->used += size;
+}
+
+static void add_char(struct text *text, char c)
+{
+	add(text, &c, 1);
+}
+
+static char *escape(char *out, unsigned char c)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	*out++ = '\\';
+	if (c >= ' ') {
+		*out++ = c;
+		return out;
+	}
+	memcpy(out, "u00", 3);
+	out[3] = digits[c >> 4];
+	out[4] = digits[c & 15];
+	return out + 5;
+}
+
+static void add_string(struct text *text, const char *string, size_t length)
+{
+	char *begin = make_room(text, ESCAPED * length + 2), *out = begin;
+
+	if (!begin)
+		return;
+	*out++ = '"';
+	for (size_t i = 0; i < length; i++) {
+		unsigned char c = string[i];
+
+		if (c < ' ' || c == '"' || c == '\\')
+			out = escape(out, c);
+		else
+			*out++ = c;
+	}
+	*out++ = '"';
+	text->used += out - begin;
+}
+
+static void add_integer(struct text *text, json_int_t value)
+{
+	char digits[24], *digit = &digits[sizeof(digits)];
+	uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
+
+	do
+		*--digit = '0' + rest % 10;
+	while (rest /= 10);
+	if (value < 0)
+		*--digit = '-';
+	add(text, digit, &digits[sizeof(digits)] - digit);
+}
+
+static void add_real(struct text *text, json_t *value)
+{
+	CLEANUP_FREE char *real = json_dumps(value, JSON_ENCODE_ANY);
+
+	if (real)
+		add(text, real, strlen(real));
+	else
+		text->failed = true;
+}
+
+static void add_value(struct text *text, json_t *value);
+
+static void add_object(struct text *text, json_t *object)
+{
+	const char *key;
+	json_t *value;
+	char before = '{';
+
+	json_object_foreach (object, key, value) {
+		add_char(text, before);
+		add_string(text, key, strlen(key));
+		add_char(text, ':');
+		add_value(text, value);
+		before = ',';
+	}
+	add(text, "{}", before == '{' ? 2 : 0);
+	add(text, "}", before == ',');
+}
+
+static void add_array(struct text *text, json_t *array)
+{
+	json_t *value;
+	size_t i;
+
+	add_char(text, '[');
+	json_array_foreach (array, i, value) {
+		add(text, ",", i > 0);
+		add_value(text, value);
+	}
+	add_char(text, ']');
+}
+
+static void add_value(struct text *text, json_t *value)
+{
+	switch (json_typeof(value)) {
+	case JSON_OBJECT:
+		add_object(text, value);
+		break;
+	case JSON_ARRAY:
+		add_array(text, value);
+		break;
+	case JSON_STRING:
+		add_string(text, json_string_value(value), json_string_length(value));
+		break;
+	case JSON_INTEGER:
+		add_integer(text, json_integer_value(value));
+		break;
+	case JSON_REAL:
+		add_real(text, value);
+		break;
+	case JSON_TRUE:
+		add(text, "true", 4);
+		break;
+	case JSON_FALSE:
+		add(text, "false", 5);
+		break;
+	case JSON_NULL:
+		add(text, "null", 4);
+		break;
+	}
+}
+
+char *json_text(json_t *value)
+{
+	struct text text = { 0 };
+
+	if (!value)
+		return NULL;
+	add_value(&text, value);
+	add(&text, "", 1);
+	if (!text.failed)
+		return text.bytes;
+	free(text.bytes);
+	return NULL;
+}
