@@ -3,12 +3,13 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 
-#define ESCAPED 6 /* "\u001f" */
+#define ESCAPED 7 /* "\u001F", and the NUL that is written behind it */
 
 struct text {
 	char *bytes;
@@ -54,17 +55,15 @@ static void add_char(struct text *text, char c)
 
 static char *escape(char *out, unsigned char c)
 {
-	static const char digits[] = "0123456789abcdef";
+	static const char short_ones[256] = {
+		['"'] = '"', ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't'
+	};
 
+	if (!short_ones[c])
+		return out + sprintf(out, "\\u%04X", c);
 	*out++ = '\\';
-	if (c >= ' ') {
-		*out++ = c;
-		return out;
-	}
-	memcpy(out, "u00", 3);
-	out[3] = digits[c >> 4];
-	out[4] = digits[c & 15];
-	return out + 5;
+	*out++ = short_ones[c];
+	return out;
 }
 
 static void add_string(struct text *text, const char *string, size_t length)
