@@ -17,12 +17,26 @@ _weir_limits() {
 	weir metrics 2>/dev/null | sed -n 's/^weir_limit_dry_run{.*limit="\([^"/]*\)".*/\1/p' | sort -u
 }
 
+# What an option of a few words takes.
+_weir_values() {
+	case $1 in
+	--by) printf '%s\n' user namespace verb resource source connection limit request refusal ;;
+	--sort) printf '%s\n' requests refused dry_run held ;;
+	--decision) printf '%s\n' passed shed exempt dry_run_shed rejected dry_run_rejected ;;
+	esac
+}
+
+# Those options of a command that take a value.
+_weir_valued() {
+	weir help "$@" 2>/dev/null | grep -o -- '--[a-z][a-z-]*=' | tr -d =
+}
+
 # What may stand at this place behind a command of these words.
 _weir_arguments() {
 	local command=$1 place=$2
 
 	case $command:$place in
-	detach:1 | pause:1 | resume:1 | reload:1 | trace:1 | events:1 | top:1 | history:1 | suggest:1 | dry-run:1) _weir_servers ;;
+	detach:1 | pause:1 | resume:1 | reload:1 | status:1 | trace:1 | events:1 | audit:1 | top:1 | history:1 | suggest:1 | dry-run:1) _weir_servers ;;
 	dry-run:2) printf 'on\noff\n' ;;
 	"limit set":1) printf 'total\nnamespace\nuser\nsource-and-object\n'; _weir_limits ;;
 	"limit delete":1) _weir_limits ;;
@@ -31,7 +45,7 @@ _weir_arguments() {
 }
 
 _weir() {
-	local now=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} first=2 word place=1
+	local now=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} first=2 word place=1 valued value=
 
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
@@ -48,6 +62,7 @@ _weir() {
 	case $before in
 	--server) mapfile -t COMPREPLY < <(compgen -W "$(_weir_servers)" -- "$now") && return ;;
 	-f | --filename | --policy | --state-dir | --pin-dir) mapfile -t COMPREPLY < <(compgen -f -- "$now") && return ;;
+	--by | --sort | --decision) mapfile -t COMPREPLY < <(compgen -W "$(_weir_values "$before")" -- "$now") && return ;;
 	-o | --output) mapfile -t COMPREPLY < <(compgen -W "table json yaml" -- "$now") && return ;;
 	esac
 	if [[ $now == -* ]]; then
@@ -55,8 +70,16 @@ _weir() {
 		mapfile -t COMPREPLY < <(compgen -W "$(_weir_options $command)" -- "$now")
 		return
 	fi
+	# shellcheck disable=SC2086
+	valued=$'\n'$(_weir_valued $command)$'\n'
 	for word in "${COMP_WORDS[@]:first:COMP_CWORD-first}"; do
-		[[ $word == -* ]] || place=$((place + 1))
+		if [[ $word == -* ]]; then
+			value=
+			[[ $valued != *$'\n'$word$'\n'* ]] || value=next
+		elif [ "$word" != = ]; then
+			[ -n "$value" ] || place=$((place + 1))
+			value=
+		fi
 	done
 	mapfile -t COMPREPLY < <(compgen -W "$(_weir_arguments "$command" "$place")" -- "$now")
 }

@@ -28,6 +28,13 @@ EXPECTED = {
     "weir dry-run web on ": [],
     "weir attach new --when": ["--when-full"],
     "weir status --output j": ["json"],
+    "weir status ": ["api", "web"],
+    "weir audit a": ["api"],
+    "weir top --by re": ["refusal", "request", "resource"],
+    "weir top --by user ": ["api", "web"],
+    "weir top --once w": ["web"],
+    "weir limit set --server web li": ["lists"],
+    "weir limit set --dry-run li": ["lists"],
     "weir nosuch ": [],
 }
 
