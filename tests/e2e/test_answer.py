@@ -81,6 +81,8 @@ def test_events(site):
         ("alice", "/1", "user", 429), ("alice", "/2", "user", 429), ("mallory", "/m", "user", 403)]
     assert [line.split()[3:6] for line in site.weir("events", "web").splitlines()[-3:]] == [
         ["alice", "user", "429"], ["alice", "user", "429"], ["mallory", "user", "403"]]
+    (latest,) = site.weir("events", "--json", "--count", 1).splitlines()  # not the oldest of what is kept
+    assert json.loads(latest)["target"] == "/m"
     followed = site.weir.run("events", "--follow", "--count", "2", "--json")
     assert len(followed.stdout.splitlines()) == 2
     assert "there is no server" in site.weir.refused("events", "other")

@@ -59,6 +59,8 @@ USAGE = {
     "limit delete user a b": '"b"',
     "agent --metrics off extra": '"extra"',
     "agent --connections 0": "at least one",
+    "limt": 'there is no command "limt": is "limit" meant?',
+    "limit sett user": 'is "limit set" meant?',
     "agent --log xml": '"xml" must be text or json',
     "agent --connections 16777217": '"16777217"',
     "agent --metrics 9790": '"9790" is not ADDR:PORT',

@@ -382,7 +382,7 @@ def test_who_enforces_in_see_is_told(world, serve):
         assert "passes inside it (the kernel lets no program write" in fallen
     world.weir("detach", "web")
     world.weir(*words)
-    assert world.weir(*limit) == 'server "web": limit user is set\n'
+    assert world.weir(*limit) == 'server "web": limit user is set, and enforced\n'
 
 
 def test_a_share_of_the_connections(world, serve, tmp_path):

@@ -253,7 +253,7 @@ def test_dry_run(world):
     site.limit("user", burst=3)
     assert passes(site.client().drive(10)) == 10
     site.check(passed=3, shed=0, dry_run_shed=7)
-    assert "web: let pass by a dry run: 7 requests that would have been shed, 0 rejected\n" in site.weir("status")
+    assert "web: dry run: nothing is refused; 7 requests would have been\n" in site.weir("status")
     status = site.status()
     assert (status["mode"], status["dry_run"], status["translated"]) == ("dry-run", True, 0)
 
@@ -267,7 +267,10 @@ def test_every_dry_run_is_counted_alike(world, whose):
     assert passes(site.client("alice").drive(10)) == 10
     assert [(said["user"], said["limits"]) for said in trace.end()] == [("alice", ["user"])] * 7
     site.check(passed=3, shed=0, dry_run_shed=7)
-    assert site.limit_of("user") == {"limit": "user", "admitted": 3, "refused": 0, "dry_run_refused": 7}
+    assert site.limit_of("user") == {"limit": "user", "dry_run": True, "admitted": 3, "refused": 0,
+                                     "dry_run_refused": 7}
+    limits = [line.split() for line in site.weir("status", "web").split("\n\n") if " ADMITTED " in line]
+    assert ["web", "user", "dry-run", "3", "0", "7", "-", "-"] == limits[0][-8:]
     (use,) = site.status()["top"]
     assert (use["subject"], use["passed"], use["shed"], use["dry_run_shed"]) == ("alice", 3, 0, 7)
 
@@ -280,9 +283,12 @@ def test_dry_run_in_place(world):
     client = site.client("alice")
     assert passes(client.drive(5)) == 5
     site.weir("dry-run", "web", "off")
-    assert site.status()["mode"] == "limiting"
+    assert site.status()["mode"] == "limiting" and "dry run" not in site.weir("status")
     assert passes(client.drive(4)) == 0
+    assert site.weir("limit", "set", "user", "--qps", 0, "--burst", 2) == 'server "web": limit user is set, and enforced\n'
     site.weir("dry-run", "web", "on")
+    assert site.weir("limit", "set", "user", "--qps", 0, "--burst", 2) == (
+        'server "web": limit user is set; the server is in a dry run: nothing is refused\n')
     assert passes(client.drive(1)) == 1
     site.check(passed=2, shed=4, dry_run_shed=4)
     (use,) = site.status()["top"]

@@ -35,8 +35,8 @@ def test_for_some_requests_by_namespace_and_user(site):
     assert statuses(alice, 3, SECRETS.format("a") + "/token") == [200] * 3  # get
     assert alice.exchange(SECRETS.format("a"), "POST", b"{}").status == 200
     site.check(passed=13, shed=4)
-    assert site.limit_of("list-secrets") == {"limit": "list-secrets", "admitted": 6, "refused": 4,
-                                             "dry_run_refused": 0}
+    assert site.limit_of("list-secrets") == {"limit": "list-secrets", "dry_run": False, "admitted": 6,
+                                             "refused": 4, "dry_run_refused": 0}
     metrics = site.weir.metrics()
     assert metrics["weir_limit_requests_total"]["list-secrets", "admitted", "web"] == 6
     assert metrics["weir_limit_requests_total"]["list-secrets", "refused", "web"] == 4
@@ -61,7 +61,9 @@ def test_dry_run(site):
     named(site, "tight", "--key", "user", "--qps", 0, "--burst", 2, "--dry-run")
     site.limit("user", burst=5)
     assert statuses(site.client("alice"), 5, "/") == [200] * 5
-    assert site.limit_of("tight") == {"limit": "tight", "admitted": 2, "refused": 0, "dry_run_refused": 3}
+    assert site.limit_of("tight") == {"limit": "tight", "dry_run": True, "admitted": 2, "refused": 0,
+                                      "dry_run_refused": 3}
+    assert "web: dry run of limit tight: 3 requests passed that would have been refused\n" in site.weir("status")
     site.check(passed=2, shed=0, dry_run_shed=3)
     assert statuses(site.client("alice"), 2, "/") == [429] * 2
     assert site.limit_of("user")["refused"] == 2
@@ -130,7 +132,7 @@ def test_in_flight(site):
     assert site.weir.metrics()["weir_limit_in_flight"]["slow", "web"] == 2
     assert site.weir.metrics()["weir_shed_total"]["in_flight", "in_flight", "web"] == 1
     table = [line.split() for line in site.weir("status", "web").splitlines()]
-    assert ["web", "slow", "3", "1", "0", "2", "2"] in table
+    assert ["web", "slow", "enforce", "3", "1", "0", "2", "2"] in table
     site.server.gate.set()
     assert [client.read().status for client in clients] == [200, 200]
     holds(site, "slow", 0)

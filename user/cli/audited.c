@@ -130,13 +130,12 @@ static int print_all(const struct audited_words *words, const struct join *join,
 	const struct requests_view *view = words->log ? &requests_audited : &requests_refused;
 	CLEANUP_TABLE struct table *table = requests_table(view);
 	struct summary summary = { 0 };
-	json_t *request;
-	size_t i;
+	size_t n = json_array_size(requests), first = count && count < n ? n - count : 0;
 	int ret = table ? requests_print_heads(table, err) : error_set(err, -ENOMEM, "out of memory");
 
-	json_array_foreach (requests, i, request) {
-		if (ret || (count && i >= count))
-			break;
+	for (size_t i = first; i < n && !ret; i++) {
+		json_t *request = json_array_get(requests, i);
+
 		if (words->log)
 			set_id(join, request, &summary);
 		json_object_del(request, "number");

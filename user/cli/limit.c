@@ -243,19 +243,24 @@ static void print_limit(json_t *result, const char *became)
 	cli_print_refuses_not(result);
 }
 
-/* mode: as it was given; "": it was not */
-static const char *became(const char *mode)
+/* Whoever sets a limit is told whether it refuses. */
+static const char *became(json_t *result)
 {
-	if (strcmp(mode, "dry-run") == 0)
+	const char *server_mode = cli_text(result, "server_mode");
+
+	if (strcmp(cli_text(result, "mode"), "dry-run") == 0)
 		return "set, in a dry run: it refuses nothing";
-	return strcmp(mode, "enforce") == 0 ? "set, and enforced" : "set";
+	if (strcmp(server_mode, "dry-run") == 0)
+		return "set; the server is in a dry run: nothing is refused";
+	return strcmp(server_mode, "paused") == 0 ? "set; the server is paused: nothing is refused" :
+						    "set, and enforced";
 }
 
 static int print_set(json_t *result)
 {
 	char about[PARSE_NAME_SIZE + 16];
 
-	print_limit(result, became(cli_text(result, "mode")));
+	print_limit(result, became(result));
 	snprintf(about, sizeof(about), "limit \"%s\": ", cli_text(result, "limit"));
 	cli_warn(result, about);
 	return ferror(stdout);

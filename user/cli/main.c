@@ -40,6 +40,25 @@ static const char *nearest_command(const char *typed)
 	return nearest.found;
 }
 
+/* The first word of commands of two words that is spelled like this: until the next call. NULL: none. */
+static const char *nearest_group(const char *typed)
+{
+	static char word[16];
+
+	for (const struct command *command = commands; command->name; command++) {
+		struct nearest nearest = nearest_to(typed);
+		size_t length = strcspn(command->name, " ");
+
+		if (!command->name[length] || length >= sizeof(word))
+			continue;
+		*(char *)mempcpy(word, command->name, length) = '\0';
+		nearest_try(&nearest, word);
+		if (nearest.found)
+			return word;
+	}
+	return NULL;
+}
+
 static int unknown(int argc, char **argv)
 {
 	bool limit = strcmp(argv[0], "limit") == 0;
@@ -48,6 +67,8 @@ static int unknown(int argc, char **argv)
 
 	if (!meant && argc > 1 && asprintf(&both, "%s %s", argv[0], argv[1]) >= 0)
 		meant = nearest_command(both);
+	if (!meant && !limit)
+		meant = nearest_group(argv[0]);
 	visible = output_visible((limit || (meant && strchr(meant, ' '))) && both ? both : argv[0]);
 	if (meant)
 		fprintf(stderr, "weir: there is no command \"%s\": is \"%s\" meant?\n", visible ?: "", meant);

@@ -99,15 +99,45 @@ static void add_syn_cookies(json_t *remarks, json_t *server)
 	}
 }
 
-/* What passed only because of a dry run stands in no column. */
+/* "limit user", "limits user, total": those that are in a dry run of their own. NULL: none. The caller frees it. */
+static char *dry_run_limits(json_t *limits)
+{
+	CLEANUP_FREE char *names = NULL;
+	json_t *limit;
+	size_t n = 0, i;
+
+	json_array_foreach (limits, i, limit) {
+		CLEANUP_FREE char *before = names;
+
+		names = NULL;
+		if (!json_is_true(json_object_get(limit, "dry_run"))) {
+			names = before;
+			before = NULL;
+			continue;
+		}
+		names = text_of("%s%s%s", before ?: "", before ? ", " : "", cli_text(limit, "limit"));
+		n++;
+	}
+	return n ? text_of("limit%s %s", n > 1 ? "s" : "", names ?: "") : NULL;
+}
+
+/* Which dry run there is now, and what has passed because of one. */
 static void add_dry_run(json_t *remarks, json_t *server)
 {
 	json_int_t shed = cli_number(server, "dry_run_shed"), rejected = cli_number(server, "dry_run_rejected");
+	bool whole = json_is_true(json_object_get(server, "dry_run"));
+	CLEANUP_FREE char *limits = whole ? NULL : dry_run_limits(json_object_get(server, "limits"));
 
-	if (shed || rejected)
+	if (whole && rejected)
 		remark(remarks, cli_text(server, "name"), false,
-		       text_of("let pass by a dry run: %lld requests that would have been shed, %lld rejected", shed,
+		       text_of("dry run: nothing is refused; %lld requests would have been, and %lld rejected", shed,
 			       rejected));
+	else if (whole)
+		remark(remarks, cli_text(server, "name"), false,
+		       text_of("dry run: nothing is refused; %lld requests would have been", shed));
+	else if (limits)
+		remark(remarks, cli_text(server, "name"), false,
+		       text_of("dry run of %s: %lld requests passed that would have been refused", limits, shed));
 }
 
 static void add_server(json_t *remarks, json_t *server)

@@ -6,13 +6,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "model/limit.h"
 
 static void server_row(struct table *table, json_t *server)
 {
-	static const char *const numbers[] = {
-		"connections", "passed", "shed", "exempt", "translated", "records_held"
-	};
+	static const char *const numbers[] = { "connections", "passed",	    "shed",	   "dry_run_shed",
+					       "exempt",      "translated", "records_held" };
 
 	table_cell(table, "%s", cli_text(server, "name"));
 	status_cell_ports(table, json_object_get(server, "ports"));
@@ -24,8 +22,8 @@ static void server_row(struct table *table, json_t *server)
 
 int status_print_counts(json_t *servers)
 {
-	static const char *const heads[] = { "SERVER", "PORTS", "MODE",	  "LOOPBACK",	"CONNECTIONS",
-					     "PASSED", "SHED",	"EXEMPT", "TRANSLATED", "HELD" };
+	static const char *const heads[] = { "SERVER", "PORTS",	  "MODE",   "LOOPBACK",	  "CONNECTIONS", "PASSED",
+					     "SHED",   "DRY-RUN", "EXEMPT", "TRANSLATED", "HELD" };
 	CLEANUP_TABLE struct table *table = cli_rows(servers, heads, CLI_COLUMNS(heads), server_row);
 
 	return cli_print_first(table);
@@ -109,20 +107,18 @@ static void print_limit(struct table *table, json_t *server, json_t *limit)
 {
 	static const char *const numbers[] = { "admitted", "refused", "dry_run_refused", "in_flight", "highest" };
 
-	if (limit_builtin(cli_text(limit, "limit")) >= 0)
-		return;
 	table_cell(table, "%s", cli_text(server, "name"));
 	table_cell(table, "%s", cli_text(limit, "limit"));
+	table_cell(table, "%s", json_is_true(json_object_get(limit, "dry_run")) ? "dry-run" : "enforce");
 	for (size_t n = 0; n < sizeof(numbers) / sizeof(*numbers); n++)
 		cell_if_there(table, json_object_get(limit, numbers[n]));
 }
 
-/* What limits with names of their own, and priority levels, have said. */
+/* What limits and priority levels have said. */
 static int print_limits(json_t *servers)
 {
-	static const char *const heads[] = {
-		"SERVER", "LIMIT", "ADMITTED", "REFUSED", "DRY-RUN", "IN-FLIGHT", "HIGHEST"
-	};
+	static const char *const heads[] = { "SERVER",	"LIMIT",   "MODE",	"ADMITTED",
+					     "REFUSED", "DRY-RUN", "IN-FLIGHT", "HIGHEST" };
 
 	return print_items(servers, "limits", heads, CLI_COLUMNS(heads), print_limit);
 }

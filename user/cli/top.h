@@ -24,6 +24,7 @@ struct top_kind {
 	char key; /* on the screen */
 	const char *members[5];
 	const char *inside; /* what a row of it is made of; NULL: not known */
+	bool seats;	    /* limits count what is in flight; nobody else does */
 };
 extern const struct top_kind top_kinds[]; /* ends with a NULL name */
 const struct top_kind *top_kind_of(const char *name);

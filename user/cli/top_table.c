@@ -27,15 +27,15 @@ enum measured {
 };
 
 const struct top_kind top_kinds[] = {
-	{ "user", 'u', { "user" }, "request" },
-	{ "namespace", 'n', { "namespace" }, "request" },
-	{ "verb", 'v', { "verb" }, "request" },
-	{ "resource", 'r', { "resource" }, "request" },
-	{ "source", 's', { "source" }, NULL },
-	{ "connection", 'c', { "source" }, NULL },
-	{ "limit", 'l', { "limit" }, "refusal" },
-	{ "request", 'a', { "user", "verb", "namespace", "resource" }, NULL },
-	{ "refusal", 'x', { "limit", "user" }, NULL },
+	{ "user", 'u', { "user" }, "request", false },
+	{ "namespace", 'n', { "namespace" }, "request", false },
+	{ "verb", 'v', { "verb" }, "request", false },
+	{ "resource", 'r', { "resource" }, "request", false },
+	{ "source", 's', { "source" }, NULL, false },
+	{ "connection", 'c', { "source" }, NULL, false },
+	{ "limit", 'l', { "limit" }, "refusal", true },
+	{ "request", 'a', { "user", "verb", "namespace", "resource" }, NULL, false },
+	{ "refusal", 'x', { "limit", "user" }, NULL, false },
 	{ 0 },
 };
 
@@ -85,13 +85,15 @@ static const struct {
 } measured[] = {
 	[MEASURED_REQUESTS] = { "REQ/S", 0 },	   [MEASURED_REFUSED] = { "REFUSED/S", 0 },
 	[MEASURED_DRY_RUN] = { "DRY-RUN/S", 0 },   [MEASURED_HELD] = { "HELD/S", 0 },
-	[MEASURED_IN_FLIGHT] = { "IN FLIGHT", 4 }, [MEASURED_SHARE] = { "SHARE", 6 },
+	[MEASURED_IN_FLIGHT] = { "IN-FLIGHT", 4 }, [MEASURED_SHARE] = { "SHARE", 6 },
 	[MEASURED_TREND] = { "TREND", 5 },	   [MEASURED_TOTAL] = { "REQUESTS", 2 },
 	[MEASURED_FIRST] = { "FIRST SEEN", 1 },	   [MEASURED_LAST] = { "LAST SEEN", 3 },
 };
 
 static bool has_column(const struct top_look *look, enum measured column)
 {
+	if (column == MEASURED_IN_FLIGHT && !top_kind_of(look->by)->seats)
+		return false;
 	return !measured[column].spared || measured[column].spared > look->left_out;
 }
 

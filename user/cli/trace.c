@@ -53,7 +53,7 @@ const struct argp_option cli_events_options[] = {
 	{ "recording", KEY_RECORDING, "FILE", 0,
 	  "show the refusals of what weir trace --json or weir events --json has written, those of a dry run among them. Needs no agent",
 	  0 },
-	{ "count", KEY_COUNT, "N", 0, "stop after this many refusals", 0 },
+	{ "count", KEY_COUNT, "N", 0, "the latest N; with --follow, stop after N", 0 },
 	{ "for", KEY_FOR, "SECONDS", 0, "stop after this time", 0 },
 	{ 0 },
 };
@@ -251,6 +251,32 @@ static int open_stream(const struct requests_view *view, const struct trace_opti
 	return ret;
 }
 
+/* Nobody has to wonder whether an empty table means that nothing was looked at. */
+static void say_none(const struct trace_options *trace)
+{
+	const char *server = trace->audited.server;
+
+	if (cli.format == OUTPUT_TABLE)
+		fprintf(stderr, "weir: nothing %s%s has been refused since the agent started (whoever waits instead: weir top --by refusal)\n", server ? "of " : "",
+			server ?: "");
+}
+
+/* The latest of what the agent has kept. */
+static int show_kept(const struct requests_view *view, const struct trace_options *trace, struct table *table,
+		     FILE *stream, struct error *err)
+{
+	CLEANUP_JSON json_t *kept = json_array();
+	struct sink sink = { .view = view, .kept = kept };
+	int ret = read_stream(stream, &sink, 0, err) ?: requests_print_heads(table, err);
+	size_t n = json_array_size(kept);
+
+	for (size_t i = trace->count && trace->count < n ? n - trace->count : 0; i < n && !ret; i++)
+		ret = requests_print(view, table, json_array_get(kept, i), err);
+	if (!ret && !n)
+		say_none(trace);
+	return ret;
+}
+
 static int follow(const struct requests_view *view, const struct trace_options *trace, struct error *err)
 {
 	CLEANUP_TABLE struct table *table = requests_table(view);
@@ -265,12 +291,10 @@ static int follow(const struct requests_view *view, const struct trace_options *
 	ret = open_stream(view, trace, &result, &stream, err);
 	if (ret)
 		return ret;
-	if (!once)
-		say_servers(json_object_get(result, "servers"));
-	ret = requests_print_heads(table, err) ?: read_stream(stream, &sink, trace->count, err);
-	if (!ret && once && !sink.taken && cli.format == OUTPUT_TABLE)
-		fprintf(stderr, "weir: nothing has been refused since the agent started\n");
-	return ret;
+	if (once)
+		return show_kept(view, trace, table, stream, err);
+	say_servers(json_object_get(result, "servers"));
+	return requests_print_heads(table, err) ?: read_stream(stream, &sink, trace->count, err);
 }
 
 /* What the agent has kept is read to its end before the log is: an entry comes there when its request has ended. */
@@ -284,6 +308,8 @@ static int show_audited(const struct trace_options *trace, struct error *err)
 	sink.kept = kept;
 	if (!trace->audited.recording)
 		ret = open_stream(sink.view, trace, &result, &stream, err) ?: read_stream(stream, &sink, 0, err);
+	if (!ret && !trace->audited.recording && !sink.taken)
+		say_none(trace);
 	return ret ?: audited_print(&trace->audited, kept, trace->count, err);
 }
 

@@ -53,12 +53,11 @@ int agent_limit_set(struct agent *agent, json_t *arguments, json_t **result, str
 		key_subject_parse(limit->key, subject, canonical, NULL);
 	if (!limit->dry_run)
 		refuses_not = inside_refuses_not(agent, slot);
-	*result = json_pack("{s:s, s:s, s:s?, s:s*}", "server", agent->state.servers[slot]->name, "limit", name,
-			    "subject", subject ? canonical : NULL, "refuses_not", refuses_not);
+	*result = json_pack("{s:s, s:s, s:s?, s:s, s:s, s:s*}", "server", agent->state.servers[slot]->name, "limit",
+			    name, "subject", subject ? canonical : NULL, "mode", limit->dry_run ? "dry-run" : "enforce",
+			    "server_mode", server_mode(agent, slot), "refuses_not", refuses_not);
 	log_info("server \"%s\": limit %s%s%s is set", agent->state.servers[slot]->name, name, subject ? " " : "",
 		 subject ? canonical : "");
-	if (json_object_get(given, "mode"))
-		json_object_set(*result, "mode", json_object_get(given, "mode"));
 	idle = warnings_of(agent, slot, limit, subject ? canonical : NULL);
 	if (json_array_size(idle))
 		json_object_set(*result, "warnings", idle);

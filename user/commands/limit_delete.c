@@ -126,7 +126,7 @@ static int delete_from(struct agent *agent, int slot, const char *name, const ch
 
 	if (!limit)
 		return limit_unknown(server, name, err);
-	ret = limit_check_file(limit, err);
+	ret = limit_check_file(server, limit, err);
 	if (ret)
 		return ret;
 	if (!subject)

@@ -14,6 +14,7 @@
 #include "commands/limits.h"
 #include "model/amount_json.h"
 #include "model/key.h"
+#include "policy/objects.h"
 #include "state/room.h"
 
 /* --- a limit that is new */
@@ -203,13 +204,26 @@ static int change_override(struct agent *agent, int slot, struct limit *limit, c
 
 /* --- the command */
 
-int limit_check_file(const struct limit *limit, struct error *err)
+static bool is_followed(const struct server *server, const char *file)
+{
+	json_t *object;
+	size_t i;
+
+	json_array_foreach (server->policy, i, object)
+		if (policy_object_followed(object) && strcmp(policy_object_file(object), file) == 0)
+			return true;
+	return false;
+}
+
+int limit_check_file(const struct server *server, const struct limit *limit, struct error *err)
 {
 	if (!limit->file)
 		return 0;
-	return error_set(err, -EBUSY,
-			 "limit \"%s\" is set by %s: change it there, and apply that unless the agent follows it",
-			 limit->name, limit->file);
+	if (is_followed(server, limit->file))
+		return error_set(err, -EBUSY, "limit \"%s\" is set by %s, which the agent follows: change it there",
+				 limit->name, limit->file);
+	return error_set(err, -EBUSY, "limit \"%s\" is set by %s: change it there, then \"weir apply -f %s\"",
+			 limit->name, limit->file, limit->file);
 }
 
 /* An amount of one kind takes the place of one of another. */
@@ -305,7 +319,7 @@ int limit_set(struct agent *agent, int slot, json_t *given, const char *subject,
 	if (ret)
 		return ret;
 	if (limit) {
-		ret = limit_check_file(limit, err) ?: check_change(limit, &wanted, given, subject, err);
+		ret = limit_check_file(server, limit, err) ?: check_change(limit, &wanted, given, subject, err);
 		if (ret)
 			return ret;
 		return subject ? change_override(agent, slot, limit, &wanted.overrides[0], err) :

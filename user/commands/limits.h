@@ -11,7 +11,7 @@
  */
 int limit_set(struct agent *agent, int slot, json_t *given, const char *subject, struct error *err);
 /* A limit that a policy file sets is that file's to change. -EBUSY. */
-int limit_check_file(const struct limit *limit, struct error *err);
+int limit_check_file(const struct server *server, const struct limit *limit, struct error *err);
 /* Takes a limit, which the state has no more, out of the kernel. */
 int limit_take_out(struct agent *agent, int slot, const struct limit *limit, struct error *err);
 /* Takes it out of both. */

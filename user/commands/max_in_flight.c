@@ -11,10 +11,11 @@
 /* Requests at once; 0: there is no such limit. */
 static int set_seats(struct agent *agent, int slot, bool reading, __u32 seats, struct error *err)
 {
-	struct limit *there = server_limit(agent->state.servers[slot], max_in_flight_name(reading));
+	const struct server *server = agent->state.servers[slot];
+	struct limit *there = server_limit(server, max_in_flight_name(reading));
 	CLEANUP_JSON json_t *limit = NULL;
 
-	if (!seats && there && limit_check_file(there, err))
+	if (!seats && there && limit_check_file(server, there, err))
 		return -EBUSY;
 	if (!seats)
 		return there ? limit_remove(agent, slot, there, err) : 0;

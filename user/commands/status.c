@@ -215,8 +215,8 @@ static json_t *list_limits(const struct metrics_limit *limits, size_t n)
 	json_t *list = json_array(), *limit;
 
 	for (size_t i = 0; i < n; i++) {
-		limit = json_pack("{s:s, s:I, s:I, s:I}", "limit", limits[i].name, "admitted",
-				  (json_int_t)limits[i].counts.admitted, "refused",
+		limit = json_pack("{s:s, s:b, s:I, s:I, s:I}", "limit", limits[i].name, "dry_run", limits[i].dry_run,
+				  "admitted", (json_int_t)limits[i].counts.admitted, "refused",
 				  (json_int_t)limits[i].counts.refused, "dry_run_refused",
 				  (json_int_t)limits[i].counts.dry_run_refused);
 		if (limits[i].in_flight) {

@@ -70,7 +70,8 @@ static int amount_check(const struct amount_members *m, enum weir_limit_kind kin
 	if (m->in_flight && weir_limit_is_of_connections(kind))
 		return error_set(err, -EINVAL, "in_flight: a limit on connections has qps and burst, or open");
 	if (!m->in_flight && !m->open && (!m->qps || !m->burst))
-		return error_set(err, -EINVAL, "%s is missing: a rate has qps and burst", m->qps ? "burst" : "qps");
+		return error_set(err, -EINVAL, "%s is missing: a rate has qps and burst%s", m->qps ? "burst" : "qps",
+				 m->qps ? ", the most at once (for a start: twice the rate)" : "");
 	return 0;
 }
 
