@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* A plan, carried out: what cannot be carried out to its end is taken back. */
+#include <stdlib.h>
+
+#include "agent/jobs.h"
 #include "agent/servers.h"
 #include "apply/plan.h"
 #include "apply/replace.h"
@@ -54,11 +57,39 @@ static void take_back(struct agent *agent, struct plan *plan)
 	}
 }
 
+static void free_gone(void *arg)
+{
+	struct server **gone = arg;
+
+	server_free(*gone);
+	*gone = NULL;
+}
+
+static void forget_gone(void *arg)
+{
+	free_gone(arg);
+	free(arg);
+}
+
+/* It may be very large: whoever waits for the command does not wait for this. Takes over the server, or NULL. */
+static void free_later(struct agent *agent, struct server *server)
+{
+	struct server **gone = agent->jobs && server ? malloc(sizeof(*gone)) : NULL;
+
+	if (gone) {
+		*gone = server;
+		if (!jobs_add_call(agent, free_gone, forget_gone, gone, true))
+			return;
+		free(gone);
+	}
+	server_free(server);
+}
+
 /* What a plan has put in the place of something is the state's now. */
-static void keep(struct plan *plan)
+static void keep(struct agent *agent, struct plan *plan)
 {
 	for (size_t i = 0; i < plan->n; i++) {
-		server_free(plan->servers[i].before);
+		free_later(agent, plan->servers[i].before);
 		plan->servers[i].made = NULL;
 	}
 }
@@ -86,6 +117,6 @@ int plan_do(struct agent *agent, struct plan *plan, struct error *err)
 		take_back(agent, plan);
 		return ret;
 	}
-	keep(plan);
+	keep(agent, plan);
 	return detach_ended(agent, plan, err);
 }
