@@ -20,36 +20,69 @@ __noinline int pass_to_client(struct __sk_buff *skb, struct work *w)
 	return TC_ACT_UNSPEC;
 }
 
+/* What the header says. */
+static __noinline enum weir_action egress_begin(struct work *w, struct weir_conn *c, enum weir_reason *why)
+{
+	const struct weir_segment *g = &w->packet.segment;
+	struct busy_found b = weir_conn_wants_busy(c) ? busy_find(c) : busy_seen(c);
+	enum weir_action action = WEIR_DROP;
+	bool had = false;
+
+	bpf_spin_lock(&c->lock);
+	c->last_ns = w->now_ns;
+	if (busy_moved(c, &b)) {
+		*why = WEIR_CONTENDED;
+	} else {
+		had = b.there && weir_conn_has_seats(c);
+		action = weir_conn_begin_server(c, b.there, g, &w->response, why);
+		weir_conn_look(c, g, action, &w->view);
+		if (had)
+			weir_conn_take_out_seats(c, b.there, w->given);
+	}
+	bpf_spin_unlock(&c->lock);
+	if (had)
+		seats_give(w);
+	return action;
+}
+
+/* What was read of it. Of another connection, whose entry is by now where this one's was, nothing was. */
+static __noinline enum weir_action egress_commit(struct work *w, struct weir_conn *c, enum weir_reason *why)
+{
+	bool stays = weir_place_is_midway(weir_response_place(&w->response.response)), had = false;
+	struct busy_found b = stays ? busy_find_or_make(c) : weir_conn_has_seats(c) ? busy_find(c) : busy_seen(c);
+	enum weir_action action = WEIR_PASS;
+
+	bpf_spin_lock(&c->lock);
+	if (c->id == w->conn_id && busy_moved(c, &b)) {
+		*why = WEIR_CONTENDED;
+		action = WEIR_DROP;
+	} else if (c->id == w->conn_id) {
+		had = b.there && weir_conn_has_seats(c);
+		weir_conn_commit_server(c, b.there, &w->response, why);
+		if (had)
+			weir_conn_take_out_seats(c, b.there, w->given);
+		busy_keep(c, &b);
+	}
+	bpf_spin_unlock(&c->lock);
+	busy_drop(&b);
+	if (had)
+		seats_give(w);
+	return action;
+}
+
 static __always_inline int egress_conn(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
 {
 	const struct weir_segment *g = &w->packet.segment;
 	enum weir_reason why = WEIR_REASON_NONE;
 	enum weir_action action;
-	bool reset, had;
+	bool reset;
 
-	bpf_spin_lock(&c->lock);
-	c->last_ns = w->now_ns;
-	had = weir_conn_has_seats(c);
-	action = weir_conn_begin_server(c, g, &w->response, &why);
-	weir_conn_look(c, g, action, &w->view);
-	if (had)
-		weir_conn_take_out_seats(c, w->given);
-	bpf_spin_unlock(&c->lock);
-	if (had)
-		seats_give(w);
-
+	action = egress_begin(w, c, &why);
 	if (action == WEIR_FRAME) {
 		if (w->response.took_ns)
 			count_duration(w->server, WEIR_ANSWER_NS, WEIR_ANSWER_1MS, w->response.took_ns);
 		frame_responses(skb, w);
-		bpf_spin_lock(&c->lock);
-		had = weir_conn_has_seats(c);
-		weir_conn_commit_server(c, &w->response, &why);
-		if (had)
-			weir_conn_take_out_seats(c, w->given);
-		bpf_spin_unlock(&c->lock);
-		if (had)
-			seats_give(w);
+		action = egress_commit(w, c, &why);
 	}
 	/* Nothing more comes from the server. */
 	reset = server_resets(skb, w);

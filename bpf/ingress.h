@@ -51,37 +51,60 @@ static __always_inline bool drafts_seats(const struct work *w)
 static __noinline enum weir_action ingress_begin(struct work *w, struct weir_conn *c)
 {
 	const struct weir_segment *g = &w->packet.segment;
+	bool wanted = weir_conn_reads_midway(c) || drafts_seats(w);
+	struct busy_found b = wanted ? busy_find(c) : busy_seen(c);
 
 	bpf_spin_lock(&c->lock);
 	c->last_ns = w->now_ns;
-	w->action = weir_conn_begin_client(c, &w->socket, g, &w->request, &w->why);
+	w->action = WEIR_DROP;
+	if (busy_moved(c, &b))
+		w->why = WEIR_CONTENDED;
+	else
+		w->action = weir_conn_begin_client(c, b.there, &w->socket, g, &w->request, &w->why);
 	WEIR_FRESH_ALL();
 	weir_conn_look(c, g, w->action, &w->view);
 	WEIR_FRESH_ALL();
 	if (w->action == WEIR_FRAME && drafts_seats(w))
-		weir_conn_draft_seats(c, w->decision.seats);
+		weir_conn_draft_seats(b.there, w->decision.seats);
 	bpf_spin_unlock(&c->lock);
 	return w->action;
+}
+
+/* Will anything of the connection be under way when the segment is committed? */
+static __always_inline bool ingress_leaves_busy(const struct work *w)
+{
+	if (weir_request_reader_stays_midway(&w->request))
+		return true;
+	return drafts_seats(w) && (w->tally.list.list || weir_drafts_are_used(w->decision.seats));
 }
 
 static __noinline enum weir_action ingress_commit(struct work *w, struct weir_conn *c)
 {
 	const struct weir_segment *g = &w->packet.segment;
+	struct busy_found b = ingress_leaves_busy(w) ? busy_find_or_make(c) : busy_seen(c);
 
 	w->action = WEIR_DROP;
+	if (busy_has_no_room(&b)) {
+		w->why = WEIR_BUSY_MAP_FULL;
+		return w->action;
+	}
 	bpf_spin_lock(&c->lock);
-	if (drafts_seats(w) ? weir_conn_lost_seats(c, w->decision.seats) : weir_conn_forgotten(c))
+	if (busy_moved(c, &b) ||
+	    (drafts_seats(w) ? weir_conn_lost_seats(c, b.there, w->decision.seats) : weir_conn_forgotten(c)))
 		w->why = WEIR_CONTENDED;
 	else
-		w->action = weir_conn_commit_client(c, g, &w->request, &w->why);
+		w->action = weir_conn_commit_client(c, b.there, g, &w->request, &w->why);
 	WEIR_FRESH_ALL();
 	if (w->action != WEIR_DROP && drafts_seats(w)) {
-		weir_conn_commit_seats(c, w->decision.seats);
-		weir_conn_commit_list(c, &w->tally.list);
+		weir_conn_commit_seats(c, b.there, w->decision.seats);
+		weir_conn_commit_list(c, b.there, &w->tally.list);
 	}
 	WEIR_FRESH_ALL();
+	if (w->action != WEIR_DROP)
+		busy_keep(c, &b);
 	weir_conn_look(c, g, w->action, &w->view);
 	bpf_spin_unlock(&c->lock);
+	busy_drop(&b);
 	return w->action;
 }
 

@@ -215,6 +215,27 @@ struct {
 	__type(value, struct weir_conn);
 } conns SEC(".maps");
 
+/*
+ * What connections have only while something is under way, by the number in the connection's `busy`. As many as there may be
+ * connections, so that none fills it.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, WEIR_DEFAULT_CONNS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct weir_busy);
+} busy SEC(".maps");
+
+/* Timers of connections that go after a silence. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, WEIR_DEFAULT_CONNS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct weir_flow);
+	__type(value, struct weir_lingering);
+} lingering SEC(".maps");
+
 /* Entries of `conns` whose connections have ended, in that order. Some may be gone. */
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);

@@ -3,6 +3,7 @@
 #ifndef WEIR_BPF_SEATS_H
 #define WEIR_BPF_SEATS_H
 
+#include "busy.h"
 #include "in_flight.h"
 #include "work.h"
 
@@ -19,11 +20,16 @@ __noinline int seats_give(struct work *w)
 /* Whatever seats its requests have are free: the server has ended, or the connection has. */
 static __noinline int conn_release(struct weir_conn *c)
 {
+	struct busy_found b = busy_find(c);
 	struct weir_seats out;
 
+	if (!b.there)
+		return 0;
 	for (__u32 i = 0; i < WEIR_SEAT_SLOTS; i++) {
+		out.taken = 0;
 		bpf_spin_lock(&c->lock);
-		weir_seats_take_out(&c->seats[i], &out, 0, true);
+		if (!busy_moved(c, &b))
+			weir_seats_take_out(&b.there->seats[i], &out, 0, true);
 		bpf_spin_unlock(&c->lock);
 		if (out.taken)
 			in_flight_give(&out.key, out.taken);

@@ -21,7 +21,7 @@ __noinline int conn_forget(const struct weir_flow *flow, __u64 id)
 	struct weir_flow key = {};
 	struct weir_table *t;
 	struct weir_conn *c;
-	bool found, translated;
+	bool found, translated, dying;
 	__u32 server;
 
 	if (!flow || id == WEIR_CONN_FORGOTTEN)
@@ -40,8 +40,12 @@ __noinline int conn_forget(const struct weir_flow *flow, __u64 id)
 	if (!found)
 		return 0;
 	server = c->server;
+	dying = c->dying;
 	conn_release(c);
+	busy_end(c);
 	holder_release(__sync_lock_test_and_set(&c->holder, 0));
+	if (dying)
+		bpf_map_delete_elem(&lingering, &key);
 	if (bpf_map_delete_elem(&conns, &key))
 		return 0;
 	t = table_of_conns();

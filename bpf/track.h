@@ -57,16 +57,6 @@ enum opened {
 	OPENED_SOON, /* by this very packet, if it answers a SYN cookie: only then can the kernel say where it stands */
 };
 
-/* In two parts: the compiler writes no more than 1024 bytes at once, and would make one of them. */
-static __always_inline void conn_clear(struct weir_conn *c)
-{
-	struct weir_request *rest = &c->request;
-
-	barrier_var(rest);
-	__builtin_memset(c, 0, __builtin_offsetof(struct weir_conn, request));
-	__builtin_memset(rest, 0, sizeof(*c) - __builtin_offsetof(struct weir_conn, request));
-}
-
 /* Begins to follow the connection of a client's packet. */
 __noinline int conn_open(struct __sk_buff *skb)
 {
@@ -80,7 +70,7 @@ __noinline int conn_open(struct __sk_buff *skb)
 	if (!w)
 		return OPENED_NOT;
 	fresh = &w->entry.conn;
-	conn_clear(fresh);
+	__builtin_memset(fresh, 0, sizeof(*fresh));
 	sk = socket_of(skb, &w->packet);
 	if (!sk)
 		return OPENED_NOT;
@@ -118,32 +108,51 @@ static __always_inline __u64 conn_first_linger_ns(const struct weir_conn *c)
 	return weir_conn_has_seats(c) && linger_ns > WEIR_LINGER_NS ? WEIR_LINGER_NS : linger_ns;
 }
 
-/* Lets go what is due of a dying entry; true when that is the entry itself. */
+/* Lets go what is due of a dying entry, and what one that is idle does not need; true when it is the entry itself. */
 static __always_inline bool conn_let_go(const struct weir_flow *flow, struct weir_conn *c)
 {
-	enum weir_due due = weir_conn_due(c, bpf_ktime_get_ns());
+	__u64 now_ns = bpf_ktime_get_ns();
+	enum weir_due due = weir_conn_due(c, now_ns);
 
 	if (due == WEIR_DUE_ENTRY)
 		conn_forget(flow, c->id);
 	else if (due == WEIR_DUE_SEATS)
 		conn_release(c);
+	else
+		busy_rest(c, now_ns);
 	return due == WEIR_DUE_ENTRY;
 }
 
-static int conn_expire(void *map __attribute__((unused)), struct weir_flow *key,
-		       struct weir_conn *expired __attribute__((unused)))
+/* Of an entry that is gone nothing is to be done, nor of one that lives: it has taken the place of the one that was dying. */
+static int conn_expire(void *map __attribute__((unused)), struct weir_flow *key, struct weir_lingering *l)
 {
 	struct weir_flow flow = *key; /* functions that are verified by themselves do not take a map's key */
-	/* Verifiers before Linux 6.2 let nobody lock what a callback is given. */
 	struct weir_conn *c = bpf_map_lookup_elem(&conns, &flow);
 	__u64 idle_ns, linger_ns;
 
-	if (!c || conn_let_go(&flow, c))
+	if (!c || !c->dying) {
+		bpf_map_delete_elem(&lingering, &flow);
+		return 0;
+	}
+	if (conn_let_go(&flow, c))
 		return 0;
 	idle_ns = bpf_ktime_get_ns() - c->last_ns;
 	linger_ns = idle_ns < WEIR_LINGER_NS ? conn_first_linger_ns(c) : weir_conn_linger_ns(c);
-	bpf_timer_start(&c->timer, linger_ns > idle_ns ? linger_ns - idle_ns : 0, 0);
+	bpf_timer_start(&l->timer, linger_ns > idle_ns ? linger_ns - idle_ns : 0, 0);
 	return 0;
+}
+
+/* When the kernel has no room for it, there is none. */
+static __always_inline void conn_start_timer(const struct weir_flow *flow, __u64 after_ns)
+{
+	struct weir_lingering none = {}, *l;
+
+	bpf_map_update_elem(&lingering, flow, &none, BPF_NOEXIST);
+	l = bpf_map_lookup_elem(&lingering, flow);
+	if (!l || bpf_timer_init(&l->timer, &lingering, 1 /* CLOCK_MONOTONIC */))
+		return;
+	bpf_timer_set_callback(&l->timer, conn_expire);
+	bpf_timer_start(&l->timer, after_ns, 0);
 }
 
 /*
@@ -157,10 +166,7 @@ static __always_inline void conn_linger(const struct weir_flow *flow, struct wei
 	if (c->dying)
 		return;
 	c->dying = 1;
-	if (bpf_timer_init(&c->timer, &conns, 1 /* CLOCK_MONOTONIC */))
-		return;
-	bpf_timer_set_callback(&c->timer, conn_expire);
-	bpf_timer_start(&c->timer, conn_first_linger_ns(c), 0);
+	conn_start_timer(flow, conn_first_linger_ns(c));
 }
 
 /*

@@ -5,6 +5,7 @@
 
 #include "weir/limit/width.h"
 
+#include "busy.h"
 #include "work.h"
 
 /* The answer to the LIST that was asked for: so many bytes of it. all: it has no more. */
@@ -44,9 +45,15 @@ static __always_inline void width_note(struct work *w)
 /* Nothing more comes from the server, which may be in the midst of a response, or may have said by that where it ends. */
 static __always_inline void width_note_cut(const struct weir_conn *c)
 {
-	if (c->asked.list && c->asked.request == c->responses && c->response.status == 200 &&
-	    !weir_response_ended(&c->response) && seq_after(c->splice.server_end, c->response_began))
-		width_learn(&c->asked, c->splice.server_end - c->response_began, false);
+	struct busy_found b = busy_find(c);
+	struct weir_asked_list asked;
+
+	if (!b.there || !c->asks || !weir_place_is_midway(c->response_place))
+		return;
+	asked = b.there->asked;
+	if (asked.request == c->responses && b.there->response.status == 200 &&
+	    seq_after(c->splice.server_end, c->response_began))
+		width_learn(&asked, c->splice.server_end - c->response_began, false);
 }
 
 #endif

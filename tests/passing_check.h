@@ -6,6 +6,8 @@
 #include "weir/conn/conn.h"
 #include "weir/conn/passing.h"
 
+#include "busy_keeper.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -37,9 +39,9 @@ static inline void check_server_acks(const struct weir_conn *before, const struc
 }
 
 /* weir_conn_begin_client(), and whether the segment passed at a glance is written to *passed. */
-static inline enum weir_action checked_begin_client(struct weir_conn *c, const struct weir_socket *k,
-						    const struct weir_segment *g, struct weir_request_reader *r,
-						    enum weir_reason *why, bool *passed)
+static inline enum weir_action checked_begin_client(struct weir_conn *c, struct weir_busy *busy,
+						    const struct weir_socket *k, const struct weir_segment *g,
+						    struct weir_request_reader *r, enum weir_reason *why, bool *passed)
 {
 	struct weir_conn before, glanced;
 	enum weir_action action;
@@ -49,14 +51,15 @@ static inline enum weir_action checked_begin_client(struct weir_conn *c, const s
 	*passed = !k->asked && weir_conn_client_passes(&glanced, g);
 	assert(*passed || !memcmp(&before, &glanced, sizeof(before)));
 	check_client_acks(&before, *passed ? &glanced : NULL, g);
-	action = weir_conn_begin_client(c, k, g, r, why);
+	action = weir_conn_begin_client(c, busy_there(c, busy), k, g, r, why);
 	assert(!*passed || (action == WEIR_PASS && *why == WEIR_REASON_NONE && !memcmp(c, &glanced, sizeof(*c))));
 	return action;
 }
 
 /* The same of the server's. */
-static inline enum weir_action checked_begin_server(struct weir_conn *c, const struct weir_segment *g,
-						    struct weir_response_reader *r, enum weir_reason *why, bool *passed)
+static inline enum weir_action checked_begin_server(struct weir_conn *c, struct weir_busy *busy,
+						    const struct weir_segment *g, struct weir_response_reader *r,
+						    enum weir_reason *why, bool *passed)
 {
 	struct weir_conn before, glanced;
 	enum weir_action action;
@@ -66,7 +69,7 @@ static inline enum weir_action checked_begin_server(struct weir_conn *c, const s
 	*passed = weir_conn_server_passes(&glanced, g);
 	assert(*passed || !memcmp(&before, &glanced, sizeof(before)));
 	check_server_acks(&before, *passed ? &glanced : NULL, g);
-	action = weir_conn_begin_server(c, g, r, why);
+	action = weir_conn_begin_server(c, busy_there(c, busy), g, r, why);
 	assert(!*passed || (action == WEIR_PASS && *why == WEIR_REASON_NONE && !memcmp(c, &glanced, sizeof(*c))));
 	return action;
 }

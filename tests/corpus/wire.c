@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../busy_keeper.h"
+
 #define CLIENT_ISN 0xfffffff0U /* numbers wrap early */
 #define SERVER_ISN 5000U
 #define WINDOW 65535
@@ -23,6 +25,7 @@ struct wire {
 	const struct wire_options *options;
 	struct reading *read;
 	struct weir_conn conn;
+	struct weir_busy busy;
 	uint64_t random;
 	struct piece queue[QUEUE_MAX]; /* on the way to weir */
 	unsigned int queued;
@@ -70,11 +73,11 @@ static void server_says(struct wire *w, const char *text)
 	struct weir_response_reader r;
 
 	w->server_next += g.len;
-	if (weir_conn_begin_server(&w->conn, &g, &r, &why) != WEIR_FRAME)
+	if (weir_conn_begin_server(&w->conn, busy_there(&w->conn, &w->busy), &g, &r, &why) != WEIR_FRAME)
 		return;
 	while (r.lost == WEIR_REASON_NONE && seq_before(r.next, w->server_next))
 		weir_response_reader_feed(&r, text[r.next - g.seq]);
-	weir_conn_commit_server(&w->conn, &r, &why);
+	kept_commit_server(&w->conn, &w->busy, &r, &why);
 }
 
 static void server_takes(struct wire *w, const struct piece *p)
@@ -134,7 +137,7 @@ static void note_end(struct wire *w)
 {
 	struct reading *read = w->read;
 
-	if (w->conn.phase == WEIR_PHASE_FOLLOWED && weir_request_ended(&w->conn.request))
+	if (w->conn.phase == WEIR_PHASE_FOLLOWED && w->conn.request_place == WEIR_PLACE_ENDED)
 		read->message[read->messages - 1].end = read->rest = offset_of(w->conn.request_next);
 }
 
@@ -154,10 +157,10 @@ static void weir_gets(struct wire *w, const struct piece *p)
 	struct weir_request_reader r;
 	enum weir_action action;
 
-	action = weir_conn_begin_client(&w->conn, &nobody, &g, &r, &why);
+	action = weir_conn_begin_client(&w->conn, busy_there(&w->conn, &w->busy), &nobody, &g, &r, &why);
 	if (action == WEIR_FRAME) {
 		feed(w, &g, &r);
-		action = weir_conn_commit_client(&w->conn, &g, &r, &why);
+		action = kept_commit_client(&w->conn, &w->busy, &g, &r, &why);
 		if (action == WEIR_CUT)
 			passed.to = offset_of(r.start);
 		if (action == WEIR_DROP)

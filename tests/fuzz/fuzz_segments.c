@@ -101,6 +101,7 @@ struct job {
 static struct scene {
 	uint32_t client_isn, server_isn;
 	struct weir_conn conn;
+	struct weir_busy busy;
 	bool open; /* it is in the table */
 	bool introduced;
 	struct server server;
@@ -252,13 +253,13 @@ static void server_send(const char *text)
 	s->sent += g.len;
 	if (!scene.open)
 		return;
-	if (checked_begin_server(&scene.conn, &g, &r, &why, &passed) != WEIR_FRAME)
+	if (checked_begin_server(&scene.conn, &scene.busy, &g, &r, &why, &passed) != WEIR_FRAME)
 		return;
 	while (seq_before(r.next, g.seq + g.len)) {
 		if (weir_response_reader_feed(&r, text[r.next - g.seq]) == WEIR_FRAME_LOST)
 			break;
 	}
-	weir_conn_commit_server(&scene.conn, &r, &why);
+	kept_commit_server(&scene.conn, &scene.busy, &r, &why);
 }
 
 static void server_step(uint8_t then)
@@ -442,7 +443,7 @@ static void commit(struct job *j, enum fate fate)
 	const struct weir_segment *g = &j->piece.g;
 	uint32_t cut = CLIENT_ISN + scene.conn.splice.in_off;
 	enum weir_reason why = WEIR_REASON_NONE;
-	enum weir_action action = weir_conn_commit_client(&scene.conn, g, &j->r, &why);
+	enum weir_action action = kept_commit_client(&scene.conn, &scene.busy, g, &j->r, &why);
 	uint32_t length = action == WEIR_CUT ? j->r.start - g->seq : g->len;
 
 	if (action == WEIR_DROP)
@@ -468,10 +469,11 @@ static void client_sends(const struct piece *p, enum fate fate, uint8_t then)
 	if (!scene.open)
 		table_add();
 	scene.conn.last_ns = scene.now;
-	action = checked_begin_client(&scene.conn, &k, &p->g, &j.r, &why, &passed);
+	action = checked_begin_client(&scene.conn, &scene.busy, &k, &p->g, &j.r, &why, &passed);
 	if (action == WEIR_ASK) {
 		ask(&k);
-		action = weir_conn_begin_client(&scene.conn, &k, &p->g, &j.r, &why);
+		action = weir_conn_begin_client(&scene.conn, busy_there(&scene.conn, &scene.busy), &k, &p->g, &j.r,
+						&why);
 		assert(action != WEIR_ASK);
 	}
 	if (action == WEIR_PASS || action == WEIR_CUT)

@@ -292,7 +292,7 @@ static void box_note(struct world *w, enum weir_reason why)
 static void box_commit_client(struct world *w, struct box_job *j)
 {
 	enum weir_reason why = WEIR_REASON_NONE;
-	enum weir_action action = weir_conn_commit_client(&w->box.conn, &j->packet.g, &j->request, &why);
+	enum weir_action action = kept_commit_client(&w->box.conn, &w->box.busy, &j->packet.g, &j->request, &why);
 
 	j->busy = false;
 	if (j->request.shed && action != WEIR_DROP) {
@@ -365,7 +365,7 @@ static void box_commit_server(struct world *w, struct box_job *j)
 	enum weir_reason why = WEIR_REASON_NONE;
 
 	j->busy = w->box.server_busy = false;
-	weir_conn_commit_server(&w->box.conn, &j->response, &why);
+	kept_commit_server(&w->box.conn, &w->box.busy, &j->response, &why);
 	box_note(w, why);
 	world_note(w, "commit", WEIR_PASS, why);
 	box_pass_to_client(w, &j->packet);
@@ -470,12 +470,13 @@ static enum weir_action box_begin(struct world *w, const struct packet *p, struc
 	bool passed;
 
 	w->box.conn.last_ns = w->net.now;
-	action = checked_begin_client(&w->box.conn, &socket, &p->g, &j->request, why, &passed);
+	action = checked_begin_client(&w->box.conn, &w->box.busy, &socket, &p->g, &j->request, why, &passed);
 	if (action != WEIR_ASK)
 		return action;
 	world_note(w, "begin", action, *why);
 	box_ask(w, &socket);
-	return weir_conn_begin_client(&w->box.conn, &socket, &p->g, &j->request, why);
+	return weir_conn_begin_client(&w->box.conn, busy_there(&w->box.conn, &w->box.busy), &socket, &p->g, &j->request,
+				      why);
 }
 
 void box_from_client(struct world *w, const struct packet *p)
@@ -532,7 +533,7 @@ void box_from_server(struct world *w, const struct packet *p)
 	*j = (struct box_job){ .packet = *p, .from_server = true };
 	if (!(p->g.flags & WEIR_TCP_RST) && w->box.conn.phase != WEIR_PHASE_CLOSED)
 		w->box.window = p->g.window;
-	action = checked_begin_server(&w->box.conn, &p->g, &j->response, &why, &passed);
+	action = checked_begin_server(&w->box.conn, &w->box.busy, &p->g, &j->response, &why, &passed);
 	world_note(w, "begin", action, why);
 	if (action == WEIR_PASS)
 		box_pass_to_client(w, p);

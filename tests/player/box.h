@@ -38,6 +38,7 @@ struct box_job {
 struct box {
 	bool open;
 	struct weir_conn conn;
+	struct weir_busy busy;
 	struct box_job job[BOX_JOBS];
 	struct packet waiting[BOX_JOBS]; /* of the server, behind one that is not committed */
 	unsigned int waits;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../busy_keeper.h"
 #include "scenarios.h"
 
 #define MIB (1U << 20)
@@ -15,6 +16,7 @@
 struct flow {
 	struct world *w;
 	struct weir_conn c;
+	struct weir_busy busy;
 	const uint8_t *filler; /* a megabyte */
 	uint32_t client_isn, server_isn;
 	uint64_t client_at, server_at; /* next byte of each, in its own numbers */
@@ -46,7 +48,7 @@ static enum weir_action client_steps(struct flow *f, const struct weir_segment *
 	static const struct weir_reading reading;
 	struct weir_request_reader r = { 0 };
 	enum weir_reason why = WEIR_REASON_NONE;
-	enum weir_action action = weir_conn_begin_client(&f->c, &nobody, g, &r, &why);
+	enum weir_action action = weir_conn_begin_client(&f->c, busy_there(&f->c, &f->busy), &nobody, g, &r, &why);
 
 	if (action != WEIR_FRAME)
 		return action;
@@ -59,7 +61,7 @@ static enum weir_action client_steps(struct flow *f, const struct weir_segment *
 		weir_request_reader_passed(&r);
 	}
 	r.answer = (struct weir_answer_choice){ .length = ANSWER, .kind = WEIR_ANSWER_KEEP };
-	return weir_conn_commit_client(&f->c, g, &r, &why);
+	return kept_commit_client(&f->c, &f->busy, g, &r, &why);
 }
 
 static bool client_passes(struct flow *f, const uint8_t *data, uint32_t length)
@@ -89,13 +91,13 @@ static bool server_passes(struct flow *f, const uint8_t *data, uint32_t length)
 	};
 	struct weir_response_reader r = { 0 };
 	enum weir_reason why = WEIR_REASON_NONE;
-	enum weir_action action = weir_conn_begin_server(&f->c, &g, &r, &why);
+	enum weir_action action = weir_conn_begin_server(&f->c, busy_there(&f->c, &f->busy), &g, &r, &why);
 	struct weir_view view = { 0 };
 
 	if (action == WEIR_FRAME) {
 		while (r.lost == WEIR_REASON_NONE && seq_before(r.next, g.seq + g.len))
 			weir_response_reader_feed(&r, data[r.next - g.seq]);
-		weir_conn_commit_server(&f->c, &r, &why);
+		kept_commit_server(&f->c, &f->busy, &r, &why);
 	}
 	if (!expect(f->w, action != WEIR_DROP && why == WEIR_REASON_NONE, "a server's segment passes and is followed"))
 		return false;

@@ -31,16 +31,16 @@ static __u64 taken(void)
 /* Seats that all connections in the table have. */
 static __u64 kept(void)
 {
-	struct weir_flow key, next, *at = NULL;
-	struct weir_conn conn;
+	__u32 key, next, *at = NULL;
+	struct weir_busy busy;
 	__u64 n = 0;
 
-	while (!bpf_map_get_next_key(dp->maps.conns, at, &next)) {
+	while (!bpf_map_get_next_key(dp->maps.busy, at, &next)) {
 		key = next;
 		at = &key;
-		assert_int_equal(bpf_map_lookup_elem(dp->maps.conns, &key, &conn), 0);
+		assert_int_equal(bpf_map_lookup_elem(dp->maps.busy, &key, &busy), 0);
 		for (int i = 0; i < WEIR_SEAT_SLOTS; i++)
-			n += conn.seats[i].taken;
+			n += busy.seats[i].taken;
 	}
 	return n;
 }

@@ -60,9 +60,10 @@ static bool choose_idle(const struct weir_conn *c, const struct choice *choice)
 	return c->last_ns < choice->last_before_ns;
 }
 
+/* What has to go, and what is idle and can do with less. */
 static bool choose_due(const struct weir_conn *c, const struct choice *choice)
 {
-	return weir_conn_due(c, choice->now_ns) != WEIR_DUE_NOTHING;
+	return weir_conn_due(c, choice->now_ns) != WEIR_DUE_NOTHING || weir_conn_rests(c, choice->now_ns);
 }
 
 static bool choose_translated(const struct weir_conn *c, const struct choice *choice)

@@ -55,6 +55,23 @@ static int size_check(const struct datapath *dp, const struct bpf_map *map, cons
 	return 0;
 }
 
+/* The maps that have an entry for each connection. */
+#define CONNS_MAPS(X) X(conns) X(busy) X(lingering) X(finished)
+
+void datapath_conns_max_set(struct weir_bpf *skeleton, __u32 conns_max)
+{
+#define X(name) bpf_map__set_max_entries(skeleton->maps.name, conns_max);
+	CONNS_MAPS(X)
+#undef X
+}
+
+static bool is_of_connections(const struct weir_bpf *skeleton, const struct bpf_map *map)
+{
+#define X(name) map == skeleton->maps.name ||
+	return CONNS_MAPS(X) false;
+#undef X
+}
+
 /* conns_max 0: a pinned map's own size is taken as it is. */
 static int map_reuse(struct datapath *dp, struct bpf_map *map, __u32 conns_max, struct error *err)
 {
@@ -75,7 +92,7 @@ static int map_reuse(struct datapath *dp, struct bpf_map *map, __u32 conns_max, 
 		if (ret)
 			return ret;
 	}
-	if ((map == dp->skeleton->maps.conns || map == dp->skeleton->maps.finished) && !conns_max)
+	if (is_of_connections(dp->skeleton, map) && !conns_max)
 		bpf_map__set_max_entries(map, info.max_entries);
 	ret = size_check(dp, map, &info, err);
 	if (ret)
@@ -189,8 +206,7 @@ static int maps_reuse(struct datapath *dp, __u32 conns_max, struct error *err)
 	};
 	int ret = 0;
 
-	bpf_map__set_max_entries(dp->skeleton->maps.conns, conns_max ?: WEIR_DEFAULT_CONNS);
-	bpf_map__set_max_entries(dp->skeleton->maps.finished, conns_max ?: WEIR_DEFAULT_CONNS);
+	datapath_conns_max_set(dp->skeleton, conns_max ?: WEIR_DEFAULT_CONNS);
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps) && !ret; i++)
 		ret = map_reuse(dp, maps[i], conns_max, err);
 	return ret;
@@ -303,8 +319,7 @@ int datapath_maps_alone(struct datapath *dp, struct error *err)
 		return ret;
 	bpf_object__for_each_program (program, dp->skeleton->obj)
 		bpf_program__set_autoload(program, false);
-	bpf_map__set_max_entries(dp->skeleton->maps.conns, CONNS_ALONE);
-	bpf_map__set_max_entries(dp->skeleton->maps.finished, CONNS_ALONE);
+	datapath_conns_max_set(dp->skeleton, CONNS_ALONE);
 	ret = weir_bpf__load(dp->skeleton);
 	if (ret)
 		return datapath_load_failed(ret, err);

@@ -31,6 +31,8 @@ struct xdp_bpf;
 	X(names)             \
 	X(hold_turns)        \
 	X(conns)             \
+	X(busy)              \
+	X(lingering)         \
 	X(finished)          \
 	X(table)             \
 	X(holders)           \
@@ -110,6 +112,8 @@ int datapath_programs_keep(struct datapath *dp, struct error *err);
 
 /* The BPF object, marked with the number of its build, not loaded yet (programs.c). */
 int datapath_object_open(struct weir_bpf **out, struct error *err);
+/* Room for so many connections, before the maps are made. */
+void datapath_conns_max_set(struct weir_bpf *skeleton, __u32 conns_max);
 /*
  * Are all programs pinned, of this build, and on the maps that the skeleton has taken over? Then they are the datapath's, and
  * the skeleton's need not be loaded.

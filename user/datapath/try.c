@@ -18,8 +18,7 @@ static int try_load(bool hold, struct error *err)
 		return ret;
 	bpf_program__set_autoload(skeleton->progs.weir_hold, hold);
 	bpf_program__set_autoload(skeleton->progs.weir_explain, false);
-	bpf_map__set_max_entries(skeleton->maps.conns, TRY_CONNS);
-	bpf_map__set_max_entries(skeleton->maps.finished, TRY_CONNS);
+	datapath_conns_max_set(skeleton, TRY_CONNS);
 	ret = weir_bpf__load(skeleton);
 	if (ret)
 		datapath_load_failed(ret, err);

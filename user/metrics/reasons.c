@@ -78,6 +78,9 @@ static const struct {
 	{ METRICS_UNREAD, "bucket_map_full", "There is no room for a bucket. --when-full decides what happens." },
 	{ METRICS_UNREAD, "in_flight_map_full",
 	  "There is no room to count requests in flight. --when-full decides what happens." },
+	{ METRICS_UNREAD, "busy_map_full",
+	  "The kernel has no memory for a message that is halfway: a client's segment waits, a server's passes and is not "
+	  "followed." },
 	{ METRICS_UNREAD, "bad_path",
 	  "With nginx's path rules: the path leads above the root or contains an encoded NUL: rejected." },
 	{ METRICS_UNREAD, "repeated_namespace", "The header that names the namespace is repeated: rejected." },

@@ -79,6 +79,7 @@
 	X(CONN_OVER_SHARE, "conn_over_share", UNREAD)             \
 	X(BUCKET_MAP_FULL, "bucket_map_full", UNREAD)             \
 	X(IN_FLIGHT_MAP_FULL, "in_flight_map_full", UNREAD)       \
+	X(BUSY_MAP_FULL, "busy_map_full", UNREAD)                 \
 	X(BAD_PATH, "bad_path", UNREAD)                           \
 	X(REPEATED_NAMESPACE, "repeated_namespace", UNREAD)       \
 	X(BAD_PREAMBLE, "bad_preamble", UNREAD)                   \

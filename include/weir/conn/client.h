@@ -27,22 +27,23 @@ WEIR_INLINE bool weir_conn_answer_begun(const struct weir_conn *c)
 {
 	__u32 outstanding = c->requests - c->responses;
 
-	if (!weir_request_in_body(&c->request) || outstanding > 1)
+	if (c->request_place != WEIR_PLACE_BODY || outstanding > 1)
 		return false;
-	return !outstanding || !(weir_response_fresh(&c->response) || weir_response_ended(&c->response));
+	return !outstanding || c->response_place > WEIR_PLACE_ENDED;
 }
 
 /* The client is sending a body, and the server's next byte, if there is one, belongs to the answer to it. */
 WEIR_INLINE bool weir_conn_answer_due(const struct weir_conn *c)
 {
-	return weir_request_in_body(&c->request) && c->requests - c->responses == 1 &&
+	return c->request_place == WEIR_PLACE_BODY && c->requests - c->responses == 1 &&
 	       c->splice.server_end == c->response_next;
 }
 
 /* The server has the first part of a head, or of the preamble. */
 WEIR_INLINE bool weir_conn_in_head(const struct weir_conn *c)
 {
-	return weir_preamble_midway(&c->preamble) || weir_request_in_head(&c->request);
+	return weir_preamble_midway(&c->preamble) || c->request_place == WEIR_PLACE_BLANK ||
+	       c->request_place == WEIR_PLACE_HEAD;
 }
 
 /*
@@ -53,7 +54,7 @@ WEIR_INLINE bool weir_conn_cuts_head(const struct weir_conn *c, const struct wei
 {
 	return c->phase == WEIR_PHASE_FOLLOWED && weir_segment_has(g, WEIR_TCP_FIN) &&
 	       g->seq + g->len == c->request_next && !(c->splice.fins & WEIR_SPLICE_SERVER_FIN) &&
-	       weir_head_is_open(&c->preamble, &c->request);
+	       weir_conn_head_is_open(c);
 }
 
 /*
@@ -219,17 +220,25 @@ WEIR_INLINE enum weir_action weir_conn_cross_fin(struct weir_conn *c, const stru
 	return WEIR_ACK;
 }
 
-/* It is ahead of what is to be read next. */
-WEIR_INLINE enum weir_action weir_conn_ahead(struct weir_conn *c, enum weir_reason *why)
+/* Passes over more of a body that is too long to be passed over at once. */
+WEIR_INLINE bool weir_conn_skip_ahead(struct weir_conn *c, struct weir_busy *busy)
 {
-	__u64 more = weir_request_skippable(&c->request);
+	__u64 more = c->request_place == WEIR_PLACE_BODY ? weir_request_skippable(&busy->request) : 0;
 	__u32 n = more < WEIR_SKIP_MAX ? more : WEIR_SKIP_MAX;
 
-	if (n) {
-		weir_request_skip(&c->request, n);
-		c->request_next += n;
+	if (!n)
+		return false;
+	weir_request_skip(&busy->request, n);
+	c->request_place = weir_request_place(&busy->request);
+	c->request_next += n;
+	return true;
+}
+
+/* It is ahead of what is to be read next. */
+WEIR_INLINE enum weir_action weir_conn_ahead(struct weir_conn *c, struct weir_busy *busy, enum weir_reason *why)
+{
+	if (busy && weir_conn_skip_ahead(c, busy))
 		return WEIR_PASS;
-	}
 	/* The server may have what was never seen here: then it does not come again, either. */
 	if (c->phase == WEIR_PHASE_HUNTING || seq_after(weir_conn_acked(c), c->request_next)) {
 		if (c->phase == WEIR_PHASE_FOLLOWED)
@@ -242,10 +251,10 @@ WEIR_INLINE enum weir_action weir_conn_ahead(struct weir_conn *c, enum weir_reas
 	return WEIR_DROP;
 }
 
-WEIR_INLINE void weir_conn_open_reader(const struct weir_conn *c, const struct weir_segment *g,
-				       struct weir_request_reader *r)
+WEIR_INLINE void weir_conn_open_reader(const struct weir_conn *c, const struct weir_busy *busy,
+				       const struct weir_segment *g, struct weir_request_reader *r)
 {
-	weir_request_reader_open(r, c);
+	weir_request_reader_open(r, c, busy);
 	r->must_close = weir_conn_may_only_close(c, g);
 	r->why_not = r->must_close && weir_conn_in_head(c) ? WEIR_REASON_NONE : weir_conn_why_not(c, g);
 	r->first = !c->requests && !c->splice.cuts;
@@ -253,7 +262,7 @@ WEIR_INLINE void weir_conn_open_reader(const struct weir_conn *c, const struct w
 }
 
 /* Does it bring anything to read? FRAME: it does, and `r` is ready. */
-WEIR_INLINE enum weir_action weir_conn_frame(struct weir_conn *c, const struct weir_socket *k,
+WEIR_INLINE enum weir_action weir_conn_frame(struct weir_conn *c, struct weir_busy *busy, const struct weir_socket *k,
 					     const struct weir_segment *g, struct weir_request_reader *r,
 					     enum weir_reason *why)
 {
@@ -274,14 +283,14 @@ WEIR_INLINE enum weir_action weir_conn_frame(struct weir_conn *c, const struct w
 	if (weir_conn_crosses_fin(c, g))
 		return weir_conn_cross_fin(c, g, why);
 	if (seq_after(g->seq, c->request_next))
-		return weir_conn_ahead(c, why);
+		return weir_conn_ahead(c, busy, why);
 	if (weir_conn_too_far_ahead(c, k, g)) {
 		if (!k->asked)
 			return WEIR_ASK;
 		*why = WEIR_OUT_OF_ORDER;
 		return WEIR_DROP;
 	}
-	weir_conn_open_reader(c, g, r);
+	weir_conn_open_reader(c, busy, g, r);
 	return WEIR_FRAME;
 }
 
@@ -289,14 +298,18 @@ WEIR_INLINE enum weir_action weir_conn_frame(struct weir_conn *c, const struct w
  * Takes a client's segment as far as its header goes. With FRAME, `r` is ready to be fed. ASK: nothing has changed; it is
  * to be called again when `k` is what the server's socket says.
  */
-WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const struct weir_socket *k,
-						    const struct weir_segment *g, struct weir_request_reader *r,
-						    enum weir_reason *why)
+WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, struct weir_busy *busy,
+						    const struct weir_socket *k, const struct weir_segment *g,
+						    struct weir_request_reader *r, enum weir_reason *why)
 {
 	enum weir_action action;
 
 	if (c->phase == WEIR_PHASE_CLOSED)
 		return weir_conn_after_close(c, g);
+	if (!busy && weir_conn_reads_midway(c)) {
+		*why = WEIR_CONTENDED;
+		return WEIR_DROP;
+	}
 	r->again = 0;
 	action = weir_conn_ask(c, k, g, why);
 	WEIR_FRESH_ALL();
@@ -310,7 +323,7 @@ WEIR_INLINE enum weir_action weir_conn_begin_client(struct weir_conn *c, const s
 		action = weir_conn_meet_socket(c, k, g, r, why);
 	WEIR_FRESH_ALL();
 	if (action == WEIR_FRAME && !r->again)
-		action = weir_conn_frame(c, k, g, r, why);
+		action = weir_conn_frame(c, busy, k, g, r, why);
 	WEIR_FRESH_ALL();
 	if (action != WEIR_PASS)
 		return action;

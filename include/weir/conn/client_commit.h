@@ -53,23 +53,36 @@ WEIR_INLINE enum weir_action weir_conn_cut(struct weir_conn *c, const struct wei
 	if (r->lost != WEIR_BAD_PREAMBLE)
 		c->preamble = r->preamble;
 	if (r->whole)
-		weir_request_start(&c->request);
+		weir_conn_start_request(c);
 	weir_conn_count_requests(c, r);
 	weir_splice_pass(&c->splice, &before);
 	return WEIR_CUT;
 }
 
+WEIR_INLINE void weir_conn_keep_request(struct weir_conn *c, struct weir_busy *busy, const struct weir_request *r)
+{
+	c->request_place = weir_request_place(r);
+	c->request_digest = weir_request_digest(r);
+	if (busy && weir_place_is_midway(c->request_place))
+		busy->request = *r;
+}
+
 /*
  * Makes the fed copy the state. DROP: someone else moved the state meanwhile, or a shed is no longer safe, or the segment
- * has nothing but a request that must wait; nothing has changed and the segment must be dropped: it comes again.
+ * has nothing but a request that must wait, or there is no room for what is midway; nothing has changed and the segment must be dropped: it comes again.
  */
-WEIR_INLINE enum weir_action weir_conn_commit_client(struct weir_conn *c, const struct weir_segment *g,
-						     struct weir_request_reader *r, enum weir_reason *why)
+WEIR_INLINE enum weir_action weir_conn_commit_client(struct weir_conn *c, struct weir_busy *busy,
+						     const struct weir_segment *g, struct weir_request_reader *r,
+						     enum weir_reason *why)
 {
 	bool unsafe = r->must_close ? !weir_conn_may_only_close(c, g) : weir_conn_why_not(c, g) != WEIR_REASON_NONE;
 
 	if (c->version != r->version || (r->shed && unsafe)) {
 		*why = WEIR_CONTENDED;
+		return WEIR_DROP;
+	}
+	if (!busy && weir_request_reader_stays_midway(r)) {
+		*why = WEIR_BUSY_MAP_FULL;
 		return WEIR_DROP;
 	}
 	WEIR_FRESH_ALL();
@@ -84,7 +97,7 @@ WEIR_INLINE enum weir_action weir_conn_commit_client(struct weir_conn *c, const 
 	WEIR_FRESH_ALL();
 	c->version++;
 	c->preamble = r->preamble;
-	c->request = r->request;
+	weir_conn_keep_request(c, busy, &r->request);
 	c->request_next = r->next;
 	if (r->shed) {
 		if (r->answer.rejected)

@@ -87,7 +87,7 @@ WEIR_INLINE void weir_conn_retake(struct weir_conn *c, const struct weir_read *r
 	c->request_next = read->start;
 	if (weir_conn_preamble_begins(c, read->start))
 		weir_preamble_start(&c->preamble);
-	weir_request_start(&c->request);
+	weir_conn_start_request(c);
 	s->passed_end = read->start;
 	if (seq_after(s->client_fin, read->start))
 		s->fins &= ~WEIR_SPLICE_CLIENT_FIN;
@@ -98,7 +98,7 @@ WEIR_INLINE void weir_conn_retake(struct weir_conn *c, const struct weir_read *r
 WEIR_INLINE void weir_conn_reread(struct weir_conn *c, const struct weir_socket *k, const struct weir_read *read,
 				  struct weir_request_reader *r)
 {
-	weir_request_reader_open(r, c);
+	weir_request_reader_open(r, c, NULL);
 	weir_request_start(&r->request);
 	if (weir_conn_preamble_begins(c, read->start))
 		weir_preamble_start(&r->preamble);
@@ -159,7 +159,7 @@ WEIR_INLINE enum weir_action weir_conn_commit_again(struct weir_conn *c, const s
 	__u32 at = weir_unconfirmed_find(u, r->again_start, g->seq + g->len);
 
 	if (r->next == r->again_end && r->heads == r->again_heads && weir_preamble_same(&r->preamble, &c->preamble) &&
-	    weir_request_same(&r->request, &c->request)) {
+	    weir_request_digest(&r->request) == c->request_digest) {
 		/* It is on its way again: another reading of it, under way meanwhile, must come once more, and ask then. */
 		c->version++;
 		u->passed_ns = c->last_ns;

@@ -35,7 +35,8 @@ struct weir_request_reader {
 };
 
 /* Ready to be fed what comes next; nothing may be answered. */
-WEIR_INLINE void weir_request_reader_open(struct weir_request_reader *r, const struct weir_conn *c)
+WEIR_INLINE void weir_request_reader_open(struct weir_request_reader *r, const struct weir_conn *c,
+					  const struct weir_busy *busy)
 {
 	r->next = c->request_next;
 	r->version = c->version;
@@ -55,13 +56,31 @@ WEIR_INLINE void weir_request_reader_open(struct weir_request_reader *r, const s
 	r->again = 0;
 	r->answer.rejected = 0;
 	r->preamble = c->preamble;
-	r->request = c->request;
+	weir_conn_request(c, busy, &r->request);
 }
 
 /* A request's head, or the preamble, has begun and not ended. */
 WEIR_INLINE bool weir_head_is_open(const struct weir_preamble *preamble, const struct weir_request *request)
 {
 	return weir_preamble_midway(preamble) || weir_request_line_begun(request);
+}
+
+/* The same of the connection's own. */
+WEIR_INLINE bool weir_conn_head_is_open(const struct weir_conn *c)
+{
+	return weir_preamble_midway(&c->preamble) || c->request_place == WEIR_PLACE_HEAD;
+}
+
+/* Is a client's segment to be read from where a machine stands, in struct weir_busy? */
+WEIR_INLINE bool weir_conn_reads_midway(const struct weir_conn *c)
+{
+	return weir_place_is_midway(c->request_place) && c->phase != WEIR_PHASE_OPAQUE;
+}
+
+/* Will the machine stand there when the segment is committed? */
+WEIR_INLINE bool weir_request_reader_stays_midway(const struct weir_request_reader *r)
+{
+	return !r->again && !r->held && !r->shed && weir_place_is_midway(weir_request_place(&r->request));
 }
 
 WEIR_INLINE void weir_request_reader_skip(struct weir_request_reader *r)

@@ -20,9 +20,24 @@ struct weir_response_reader {
 	struct weir_response response;
 };
 
+/* Passes over more of a body that is too long to be passed over at once. */
+WEIR_INLINE bool weir_conn_skip_response(struct weir_conn *c, struct weir_busy *busy)
+{
+	__u64 more = weir_place_is_midway(c->response_place) ? weir_response_skippable(&busy->response) : 0;
+	__u32 n = more < WEIR_SKIP_MAX ? more : WEIR_SKIP_MAX;
+
+	if (!n)
+		return false;
+	weir_response_skip(&busy->response, n);
+	c->response_place = weir_response_place(&busy->response);
+	c->response_next += n;
+	return true;
+}
+
 /* Takes a server's segment. FRAME: its payload must be fed to `r` and committed before it goes out; it passes. */
-WEIR_INLINE enum weir_action weir_conn_begin_server(struct weir_conn *c, const struct weir_segment *g,
-						    struct weir_response_reader *r, enum weir_reason *why)
+WEIR_INLINE enum weir_action weir_conn_begin_server(struct weir_conn *c, struct weir_busy *busy,
+						    const struct weir_segment *g, struct weir_response_reader *r,
+						    enum weir_reason *why)
 {
 	__u32 seq = g->seq, end = g->seq + g->len;
 
@@ -36,26 +51,23 @@ WEIR_INLINE enum weir_action weir_conn_begin_server(struct weir_conn *c, const s
 		return WEIR_PASS;
 	if (c->phase == WEIR_PHASE_HUNTING && !c->requests)
 		return WEIR_PASS;
-
+	if (!busy && (c->asks || weir_place_is_midway(c->response_place))) {
+		*why = WEIR_CONTENDED;
+		return WEIR_DROP;
+	}
 	if (seq_after(seq, c->response_next)) {
-		__u64 more = weir_response_skippable(&c->response);
-		__u32 n = more < WEIR_SKIP_MAX ? more : WEIR_SKIP_MAX;
-
-		if (n) {
-			weir_response_skip(&c->response, n);
-			c->response_next += n;
-		} else {
-			if (c->phase == WEIR_PHASE_FOLLOWED)
-				*why = WEIR_GAP;
-			weir_conn_hunt(c);
-		}
+		if (busy && weir_conn_skip_response(c, busy))
+			return WEIR_PASS;
+		if (c->phase == WEIR_PHASE_FOLLOWED)
+			*why = WEIR_GAP;
+		weir_conn_hunt(c);
 		return WEIR_PASS;
 	}
 
 	r->next = c->response_next;
 	r->began = c->response_began;
 	r->first = c->responses;
-	r->asked = c->asked;
+	r->asked = busy && c->asks ? busy->asked : (struct weir_asked_list){};
 	r->responses = 0;
 	r->outstanding = c->requests - c->responses;
 	r->lost = WEIR_REASON_NONE;
@@ -64,7 +76,7 @@ WEIR_INLINE enum weir_action weir_conn_begin_server(struct weir_conn *c, const s
 
 		r->head_bits = at ? c->head_bits >> at | c->head_bits << (WEIR_OUTSTANDING_MAX - at) : c->head_bits;
 	}
-	r->response = c->response;
+	weir_conn_response(c, busy, &r->response);
 	r->took_ns = c->asked_ns && c->last_ns > c->asked_ns ? c->last_ns - c->asked_ns : 0; /* CPUs' clocks */
 	c->asked_ns = 0;
 	return WEIR_FRAME;
@@ -129,21 +141,38 @@ WEIR_INLINE __u32 weir_response_reader_take(struct weir_response_reader *r, __u6
  */
 WEIR_INLINE bool weir_conn_answered_early(const struct weir_conn *c)
 {
-	bool unread = weir_request_ended(&c->request) &&
+	bool unread = c->request_place == WEIR_PLACE_ENDED &&
 		      seq_before(c->splice.server_acked + c->splice.in_off, c->request_next);
 
 	return c->phase == WEIR_PHASE_FOLLOWED && c->requests == c->responses &&
-	       (unread || weir_request_in_body(&c->request));
+	       (unread || c->request_place == WEIR_PLACE_BODY);
+}
+
+/* Why can the response not be followed from here on? What is midway needs room; a server's segment does not wait for any. */
+WEIR_INLINE enum weir_reason weir_conn_keep_response(struct weir_conn *c, struct weir_busy *busy,
+						     const struct weir_response_reader *r)
+{
+	c->response_place = weir_response_place(&r->response);
+	if (r->lost != WEIR_REASON_NONE || !weir_place_is_midway(c->response_place))
+		return r->lost;
+	if (busy) {
+		busy->response = r->response;
+		return WEIR_REASON_NONE;
+	}
+	c->response_place = WEIR_PLACE_LOST;
+	return c->phase == WEIR_PHASE_OPAQUE ? WEIR_REASON_NONE : WEIR_BUSY_MAP_FULL;
 }
 
 /* A socket sends one segment at a time, so nobody else has moved this side. */
-WEIR_INLINE void weir_conn_commit_server(struct weir_conn *c, const struct weir_response_reader *r,
-					 enum weir_reason *why)
+WEIR_INLINE void weir_conn_commit_server(struct weir_conn *c, struct weir_busy *busy,
+					 const struct weir_response_reader *r, enum weir_reason *why)
 {
+	enum weir_reason lost;
+
 	/* A hunt has begun meanwhile. */
 	if (r->responses > c->requests - c->responses)
 		return;
-	c->response = r->response;
+	lost = weir_conn_keep_response(c, busy, r);
 	c->response_next = r->next;
 	c->response_began = r->began;
 	c->responses += r->responses;
@@ -152,14 +181,14 @@ WEIR_INLINE void weir_conn_commit_server(struct weir_conn *c, const struct weir_
 		weir_conn_opaque(c, c->splice.server_acked, *why);
 		return;
 	}
-	if (r->lost == WEIR_REASON_NONE)
+	if (lost == WEIR_REASON_NONE)
 		return;
 	if (c->phase == WEIR_PHASE_HUNTING) {
 		weir_conn_hunt(c);
 		return;
 	}
-	*why = r->lost;
-	weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, c->request_next), r->lost);
+	*why = lost;
+	weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, c->request_next), lost);
 }
 
 #endif

@@ -71,20 +71,47 @@ enum weir_ended {
 
 #define WEIR_CONN_FORGOTTEN (~0ULL)
 
+/* How far a request has been read, or a response. Between AT_BLANK and AT_BODY it is midway: its machine is in struct weir_busy. */
+enum weir_place {
+	WEIR_PLACE_FRESH, /* nothing of it has come */
+	WEIR_PLACE_ENDED,
+	WEIR_PLACE_LOST,
+	WEIR_PLACE_BLANK, /* empty lines before a request, which mean nothing by themselves */
+	WEIR_PLACE_HEAD,
+	WEIR_PLACE_BODY,
+};
+
+WEIR_INLINE bool weir_place_is_midway(__u8 place)
+{
+	return place >= WEIR_PLACE_BLANK;
+}
+
+/*
+ * What a connection has only while something of it is under way. Most need none of it at any moment, so it stands beside the
+ * connection, by the number that the connection gives it (`busy`), and goes when nothing of it is needed any more. Under the
+ * connection's lock. Where the steps below take it, it may be NULL as long as weir_conn_wants_busy() says no; what wants it
+ * and has it not, because another CPU has just changed that, is contended.
+ */
+struct weir_busy {
+	struct weir_request request;		  /* with request_place midway */
+	struct weir_response response;		  /* with response_place midway */
+	struct weir_seats seats[WEIR_SEAT_SLOTS]; /* none of requests that are done */
+	struct weir_asked_list asked;		  /* with asks; one at a time */
+};
+WEIR_ASSERT_SIZE(struct weir_busy, 376 + 64 + WEIR_SEAT_SLOTS * 24 + 16);
+
 struct weir_conn {
 #ifdef __bpf__
 	struct bpf_spin_lock lock;
-	__u32 server;
-	struct bpf_timer timer;
 #else
 	__u32 lock;
-	__u32 server;
-	__u64 timer[2];
 #endif
+	__u32 server;
 	__u64 id; /* when it was opened: tells it from others of its flow; WEIR_CONN_FORGOTTEN: it is about to be deleted */
 	__u64 last_ns; /* CLOCK_MONOTONIC of the latest packet */
 	__u64 asked_ns; /* when its only outstanding request came, of whose answer nothing was sent; 0: there is no such one */
 	__u64 head_bits; /* bit n % 64: outstanding request n is a HEAD */
+	__u64 request_digest; /* of what the machine has read of the request (request.h): tells whether another reading is the same */
 	struct weir_splice splice;
 	__u32 request_next;   /* client's numbers: next byte to frame */
 	__u32 response_next;  /* server's numbers */
@@ -94,29 +121,42 @@ struct weir_conn {
 	__u32 version;	      /* moves with every commit of the client's side, and every hunt */
 	__u32 server_isn;     /* tells a repeated SYN-ACK from a new connection's; 0: not known */
 	struct weir_answer_choice answer;
-	__u8 phase;	   /* enum weir_phase */
-	__u8 dying;	   /* it goes after a silence, by its timer or by the agent's sweep */
-	__u8 pipelines;	   /* the client has sent a request before the answer to the one before */
-	__u8 opaque_why;   /* enum weir_reason, with phase OPAQUE; MID_STREAM: TLS that was joined in mid-stream */
-	__u32 seats_end;   /* behind the last request that wants seats of a limit */
-	__u32 preamble_at; /* client's numbers: its first byte, once some of it has been read */
-	__u32 holder;	   /* whose share of the table it is (bpf/table.h); 0: nobody's any more */
-	__u32 badge;	   /* of the packets that ingress lets by (hold.h); 0: there is none */
-	__u8 ended;	   /* enum weir_ended */
-	__u8 gives_way;	   /* it has ended, and stands among those that have */
-	__u8 strays;	   /* segments without the badge that were dropped in a row */
-	__u8 client_reset; /* a RST of the client's has passed, and its socket may take it */
-	struct weir_seats seats[WEIR_SEAT_SLOTS]; /* none of requests that are done */
-	struct weir_asked_list asked;		  /* one at a time */
+	__u8 phase;	     /* enum weir_phase */
+	__u8 dying;	     /* it goes after a silence, by its timer or by the agent's sweep */
+	__u8 pipelines;	     /* the client has sent a request before the answer to the one before */
+	__u8 opaque_why;     /* enum weir_reason, with phase OPAQUE; MID_STREAM: TLS that was joined in mid-stream */
+	__u32 seats_end;     /* behind the last request that wants seats of a limit */
+	__u32 preamble_at;   /* client's numbers: its first byte, once some of it has been read */
+	__u32 holder;	     /* whose share of the table it is (bpf/table.h); 0: nobody's any more */
+	__u32 badge;	     /* of the packets that ingress lets by (hold.h); 0: there is none */
+	__u8 ended;	     /* enum weir_ended */
+	__u8 gives_way;	     /* it has ended, and stands among those that have */
+	__u8 strays;	     /* segments without the badge that were dropped in a row */
+	__u8 client_reset;   /* a RST of the client's has passed, and its socket may take it */
+	__u8 request_place;  /* enum weir_place */
+	__u8 response_place; /* the same */
+	__u8 asks;	     /* for a list */
+	__u8 pad;
+	__u32 busy; /* where its struct weir_busy is; 0: it has none */
 	struct weir_hold hold;
 	struct weir_unconfirmed unconfirmed;
 	struct weir_preamble preamble; /* and afterwards whom it names */
-	struct weir_request request;
-	struct weir_response response;
 };
+WEIR_ASSERT_SIZE(struct weir_conn, 384);
+
+/* The timer of a connection that is dying, in a map of its own. */
+struct weir_lingering {
+#ifdef __bpf__
+	struct bpf_timer timer;
+#else
+	__u64 timer[2];
+#endif
+};
+WEIR_ASSERT_SIZE(struct weir_lingering, 16);
 
 #define WEIR_LINGER_TRANSLATED_NS (60 * WEIR_NS_PER_S) /* TIME-WAIT of either side still needs its numbers translated */
 #define WEIR_LINGER_ENDED_NS WEIR_NS_PER_S  /* the server has ended, and its last word, a RST, is on its way */
+#define WEIR_REST_NS (10 * WEIR_NS_PER_S)   /* a connection that is silent for so long is idle */
 #define WEIR_LINGER_NS (10 * WEIR_NS_PER_S) /* a RST that was to reach the socket may not have: wait for silence */
 
 /* What must be known of a connection to act on a segment once the lock is released. */
@@ -129,6 +169,64 @@ struct weir_view {
 	__u8 pad;
 };
 
+WEIR_INLINE enum weir_place weir_request_place(const struct weir_request *r)
+{
+	if (weir_request_ended(r))
+		return WEIR_PLACE_ENDED;
+	if (weir_request_fresh(r))
+		return WEIR_PLACE_FRESH;
+	if (weir_request_in_body(r))
+		return WEIR_PLACE_BODY;
+	if (!weir_request_in_head(r))
+		return WEIR_PLACE_LOST;
+	return weir_request_line_begun(r) ? WEIR_PLACE_HEAD : WEIR_PLACE_BLANK;
+}
+
+WEIR_INLINE enum weir_place weir_response_place(const struct weir_response *r)
+{
+	if (weir_response_ended(r))
+		return WEIR_PLACE_ENDED;
+	if (weir_response_fresh(r))
+		return WEIR_PLACE_FRESH;
+	return r->framing.state == WEIR_AT_LOST ? WEIR_PLACE_LOST : WEIR_PLACE_BODY;
+}
+
+/* What comes next begins a request, and a response. */
+WEIR_INLINE void weir_conn_start_request(struct weir_conn *c)
+{
+	c->request_place = WEIR_PLACE_FRESH;
+	c->request_digest = 0;
+}
+
+WEIR_INLINE void weir_conn_start(struct weir_conn *c)
+{
+	weir_conn_start_request(c);
+	c->response_place = WEIR_PLACE_FRESH;
+}
+
+/* The machines as they stood. `busy`: as that function says. */
+WEIR_INLINE void weir_conn_request(const struct weir_conn *c, const struct weir_busy *busy, struct weir_request *r)
+{
+	if (busy && weir_place_is_midway(c->request_place)) {
+		*r = busy->request;
+		return;
+	}
+	weir_request_start(r);
+	if (c->request_place == WEIR_PLACE_ENDED)
+		r->framing.state = WEIR_AT_ENDED;
+}
+
+WEIR_INLINE void weir_conn_response(const struct weir_conn *c, const struct weir_busy *busy, struct weir_response *r)
+{
+	if (busy && weir_place_is_midway(c->response_place)) {
+		*r = busy->response;
+		return;
+	}
+	weir_response_start(r);
+	if (c->response_place == WEIR_PLACE_ENDED)
+		r->framing.state = WEIR_AT_ENDED;
+}
+
 WEIR_INLINE void weir_conn_open(struct weir_conn *c, __u32 server, enum weir_phase phase, __u32 client_next,
 				__u32 server_next, __u16 server_window)
 {
@@ -137,8 +235,7 @@ WEIR_INLINE void weir_conn_open(struct weir_conn *c, __u32 server, enum weir_pha
 	c->request_next = client_next;
 	c->response_next = server_next;
 	weir_splice_open(&c->splice, client_next, server_next, server_window);
-	weir_request_start(&c->request);
-	weir_response_start(&c->response);
+	weir_conn_start(c);
 }
 
 /* It cannot be followed from here on; `next`, in the server's numbers, is where what could not be read begins. */
@@ -169,8 +266,7 @@ WEIR_INLINE bool weir_conn_preamble_begins(const struct weir_conn *c, __u32 seq)
 /* What comes next begins a request, or the connection's preamble. */
 WEIR_INLINE bool weir_conn_at_boundary(const struct weir_conn *c)
 {
-	return !weir_preamble_midway(&c->preamble) &&
-	       (weir_request_fresh(&c->request) || weir_request_ended(&c->request));
+	return !weir_preamble_midway(&c->preamble) && c->request_place <= WEIR_PLACE_ENDED;
 }
 
 /* No answer is outstanding and no byte of one is still to come. */
@@ -182,7 +278,7 @@ WEIR_INLINE bool weir_conn_idle(const struct weir_conn *c)
 /* Requests whose answers the server has sent to their ends: one whose end is known may still be on its way. */
 WEIR_INLINE __u32 weir_conn_done(const struct weir_conn *c)
 {
-	bool sending = c->responses && weir_response_ended(&c->response) &&
+	bool sending = c->responses && c->response_place == WEIR_PLACE_ENDED &&
 		       seq_before(c->splice.server_end, c->response_next);
 
 	return c->responses - sending;
@@ -245,50 +341,88 @@ WEIR_INLINE enum weir_due weir_conn_due(const struct weir_conn *c, __u64 now_ns)
 }
 
 /* A segment's requests are to be decided: what the connection has is what they find. */
-WEIR_INLINE void weir_conn_draft_seats(const struct weir_conn *c, struct weir_seats_draft *draft)
+WEIR_INLINE void weir_conn_draft_seats(const struct weir_busy *busy, struct weir_seats_draft *draft)
 {
+	if (!busy) {
+		__builtin_memset(draft, 0, WEIR_SEAT_SLOTS * sizeof(*draft));
+		return;
+	}
 	for (int i = 0; i < WEIR_SEAT_SLOTS; i++)
-		weir_draft_begin(&draft[i], &c->seats[i]);
+		weir_draft_begin(&draft[i], &busy->seats[i]);
+}
+
+/* Does the segment take seats, or want some for longer? Then they need a place (struct weir_busy). */
+WEIR_INLINE bool weir_drafts_are_used(const struct weir_seats_draft *draft)
+{
+	bool used = false;
+
+	for (int i = 0; i < WEIR_SEAT_SLOTS; i++)
+		used |= weir_draft_used(&draft[i]);
+	return used;
 }
 
 /* Can what they were told not be kept any more? */
-WEIR_INLINE bool weir_conn_lost_seats(const struct weir_conn *c, const struct weir_seats_draft *draft)
+WEIR_INLINE bool weir_conn_lost_seats(const struct weir_conn *c, const struct weir_busy *busy,
+				      const struct weir_seats_draft *draft)
 {
 	if (weir_conn_forgotten(c))
 		return true;
+	if (!busy)
+		return weir_drafts_are_used(draft);
 	for (int i = 0; i < WEIR_SEAT_SLOTS; i++) {
 		WEIR_FRESH_ALL();
-		if (weir_draft_lost(&draft[i], &c->seats[i]))
+		if (weir_draft_lost(&draft[i], &busy->seats[i]))
 			return true;
 	}
 	return false;
 }
 
 /* The segment is committed. */
-WEIR_INLINE void weir_conn_commit_seats(struct weir_conn *c, const struct weir_seats_draft *draft)
+WEIR_INLINE void weir_conn_commit_seats(struct weir_conn *c, struct weir_busy *busy,
+					const struct weir_seats_draft *draft)
 {
+	if (!busy)
+		return;
 	for (int i = 0; i < WEIR_SEAT_SLOTS; i++) {
+		struct weir_seats *seats = &busy->seats[i];
+
 		WEIR_FRESH_ALL();
-		weir_draft_commit(&draft[i], &c->seats[i]);
-		if (c->seats[i].taken && seq_after(c->seats[i].end, c->seats_end))
-			c->seats_end = c->seats[i].end;
+		weir_draft_commit(&draft[i], seats);
+		if (seats->taken && seq_after(seats->end, c->seats_end))
+			c->seats_end = seats->end;
 	}
 }
 
 /* The segment asks for a list: one at a time is waited for. */
-WEIR_INLINE void weir_conn_commit_list(struct weir_conn *c, const struct weir_asked_list *asked)
+WEIR_INLINE void weir_conn_commit_list(struct weir_conn *c, struct weir_busy *busy, const struct weir_asked_list *asked)
 {
-	if (asked->list && (!c->asked.list || seq_before(c->asked.request, c->responses)))
-		c->asked = *asked;
+	if (!busy || !asked->list || (c->asks && !seq_before(busy->asked.request, c->responses)))
+		return;
+	c->asks = 1;
+	busy->asked = *asked;
 }
 
 /* What nobody wants any more, to be given back. Under the lock under which requests became done. */
-WEIR_INLINE void weir_conn_take_out_seats(struct weir_conn *c, struct weir_seats *out)
+WEIR_INLINE void weir_conn_take_out_seats(const struct weir_conn *c, struct weir_busy *busy, struct weir_seats *out)
 {
 	__u32 done = weir_conn_done(c);
 
 	for (int i = 0; i < WEIR_SEAT_SLOTS; i++)
-		weir_seats_take_out(&c->seats[i], &out[i], done, false);
+		weir_seats_take_out(&busy->seats[i], &out[i], done, false);
+}
+
+/* Is anything under way for which struct weir_busy is needed? A connection that is not read needs no machine. */
+WEIR_INLINE bool weir_conn_wants_busy(const struct weir_conn *c)
+{
+	return c->asks || weir_conn_has_seats(c) ||
+	       (c->phase != WEIR_PHASE_OPAQUE &&
+		(weir_place_is_midway(c->request_place) || weir_place_is_midway(c->response_place)));
+}
+
+/* Has it had its struct weir_busy for nothing, for so long that it is not about to need it? */
+WEIR_INLINE bool weir_conn_rests(const struct weir_conn *c, __u64 now_ns)
+{
+	return c->busy && !weir_conn_wants_busy(c) && now_ns > c->last_ns && now_ns - c->last_ns >= WEIR_REST_NS;
 }
 
 /*
@@ -302,13 +436,12 @@ WEIR_INLINE void weir_conn_hunt(struct weir_conn *c)
 		weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, c->request_next), WEIR_GAP);
 	else
 		c->requests = c->responses = c->seats_end = 0;
-	c->asked.list = 0;
+	c->asks = 0;
 	c->unconfirmed.n = 0;
 	c->version++;
 	if (weir_preamble_awaited(&c->preamble))
 		c->preamble = (struct weir_preamble){};
-	weir_request_start(&c->request);
-	weir_response_start(&c->response);
+	weir_conn_start(c);
 }
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "../../busy_keeper.h"
 #include "doubt_scene.h"
 
 void doubt_open(struct doubt_scene *s)
@@ -64,17 +65,17 @@ enum weir_action doubt_offer(struct doubt_scene *s, const struct weir_segment *g
 
 	s->why = WEIR_REASON_NONE;
 	s->got = 0;
-	action = weir_conn_begin_client(&s->conn, &k, g, &r, &s->why);
+	action = weir_conn_begin_client(&s->conn, busy_there(&s->conn, &s->busy), &k, g, &r, &s->why);
 	if (action == WEIR_ASK) {
 		assert_int_equal(s->why, WEIR_REASON_NONE);
 		s->asks++;
 		k = s->socket;
 		k.asked = 1;
-		action = weir_conn_begin_client(&s->conn, &k, g, &r, &s->why);
+		action = weir_conn_begin_client(&s->conn, busy_there(&s->conn, &s->busy), &k, g, &r, &s->why);
 	}
 	if (action == WEIR_FRAME) {
 		feed(s, g, text, &r, shed);
-		action = weir_conn_commit_client(&s->conn, g, &r, &s->why);
+		action = kept_commit_client(&s->conn, &s->busy, g, &r, &s->why);
 	}
 	s->start = r.start - CLIENT;
 	return action;
@@ -103,11 +104,11 @@ void doubt_server_has(struct doubt_scene *s, __u32 next, const char *text)
 	s->socket.edge = g.ack + (WINDOW << SCALE);
 	s->sent += g.len;
 	s->socket.sent = SERVER + s->sent;
-	if (weir_conn_begin_server(&s->conn, &g, &r, &why) != WEIR_FRAME)
+	if (weir_conn_begin_server(&s->conn, busy_there(&s->conn, &s->busy), &g, &r, &why) != WEIR_FRAME)
 		return;
 	while (seq_before(r.next, g.seq + g.len))
 		weir_response_reader_feed(&r, text[r.next - g.seq]);
-	weir_conn_commit_server(&s->conn, &r, &why);
+	kept_commit_server(&s->conn, &s->busy, &r, &why);
 	assert_int_equal(why, WEIR_REASON_NONE);
 }
 

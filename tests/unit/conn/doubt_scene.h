@@ -16,6 +16,7 @@
 
 struct doubt_scene {
 	struct weir_conn conn;
+	struct weir_busy busy;
 	struct weir_socket socket; /* what the kernel would say */
 	__u32 asks;
 	__u32 got;   /* requests that were read in the latest segment */

@@ -114,6 +114,7 @@ static void check_counts(const struct counts *n)
 static void test_client(void **state)
 {
 	struct random random = { 18 };
+	struct weir_busy under_way = { 0 };
 	struct counts n = { 0 };
 
 	(void)state;
@@ -128,7 +129,7 @@ static void test_client(void **state)
 		any_conn(&random, &c);
 		memcpy(&bare, &c, sizeof(c));
 		acks = weir_conn_client_acks(&bare, &g);
-		checked_begin_client(&c, &nobody, &g, &r, &why, &passed);
+		checked_begin_client(&c, &under_way, &nobody, &g, &r, &why, &passed);
 		count_passed(&n, &c, &g, passed, acks);
 	}
 	check_counts(&n);
@@ -137,6 +138,7 @@ static void test_client(void **state)
 static void test_server(void **state)
 {
 	struct random random = { 81 };
+	struct weir_busy under_way = { 0 };
 	struct counts n = { 0 };
 
 	(void)state;
@@ -150,7 +152,7 @@ static void test_server(void **state)
 		any_conn(&random, &c);
 		memcpy(&bare, &c, sizeof(c));
 		acks = weir_conn_server_acks(&bare, &g);
-		checked_begin_server(&c, &g, &r, &why, &passed);
+		checked_begin_server(&c, &under_way, &g, &r, &why, &passed);
 		count_passed(&n, &c, &g, passed, acks);
 	}
 	check_counts(&n);

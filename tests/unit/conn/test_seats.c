@@ -29,6 +29,7 @@ struct actor {
 struct scene {
 	struct random random;
 	struct weir_conn conn;
+	struct weir_busy busy;
 	__s64 counted[SUBJECTS];					   /* the map in_flight */
 	__u32 subject[WEIR_OUTSTANDING_MAX], wanted[WEIR_OUTSTANDING_MAX]; /* of outstanding requests */
 	struct actor actor[ACTORS];
@@ -41,7 +42,7 @@ static void begin(struct scene *s, struct actor *a)
 	a->version = s->conn.version;
 	a->first = s->conn.requests;
 	a->n = 0;
-	weir_conn_draft_seats(&s->conn, a->draft);
+	weir_conn_draft_seats(&s->busy, a->draft);
 }
 
 static struct weir_seats_draft *slot_of(struct actor *a, const struct weir_in_flight_key *key)
@@ -92,7 +93,7 @@ static void undo(struct scene *s, struct actor *a)
 static void commit(struct scene *s, struct actor *a)
 {
 	struct weir_conn *c = &s->conn;
-	bool moved = c->version != a->version, lost = weir_conn_lost_seats(c, a->draft);
+	bool moved = c->version != a->version, lost = weir_conn_lost_seats(c, &s->busy, a->draft);
 
 	a->busy = false;
 	if (moved || lost) {
@@ -102,7 +103,7 @@ static void commit(struct scene *s, struct actor *a)
 		undo(s, a); /* what has gone back once does not go back again */
 		return;
 	}
-	weir_conn_commit_seats(c, a->draft);
+	weir_conn_commit_seats(c, &s->busy, a->draft);
 	for (__u32 i = 0; i < a->n; i++) {
 		s->subject[c->requests % WEIR_OUTSTANDING_MAX] = a->subject[i];
 		s->wanted[c->requests++ % WEIR_OUTSTANDING_MAX] = a->wanted[i];
@@ -118,17 +119,17 @@ static void answer(struct scene *s)
 	if (s->conn.requests == s->conn.responses)
 		return;
 	s->conn.responses++;
-	weir_conn_take_out_seats(&s->conn, out);
+	weir_conn_take_out_seats(&s->conn, &s->busy, out);
 	for (int i = 0; i < WEIR_SEAT_SLOTS; i++)
 		s->counted[out[i].key.subject % SUBJECTS] -= out[i].taken;
 }
 
-static __u32 seats_of(const struct weir_conn *c, __u32 subject)
+static __u32 seats_of(const struct weir_busy *busy, __u32 subject)
 {
 	__u32 n = 0;
 
 	for (int i = 0; i < WEIR_SEAT_SLOTS; i++)
-		n += c->seats[i].key.subject == subject ? c->seats[i].taken : 0;
+		n += busy->seats[i].key.subject == subject ? busy->seats[i].taken : 0;
 	return n;
 }
 
@@ -137,7 +138,7 @@ static void check(const struct scene *s)
 	__s64 owned[SUBJECTS] = {};
 
 	for (int i = 0; i < WEIR_SEAT_SLOTS; i++) {
-		owned[s->conn.seats[i].key.subject] += s->conn.seats[i].taken;
+		owned[s->busy.seats[i].key.subject] += s->busy.seats[i].taken;
 		for (int k = 0; k < ACTORS; k++) {
 			const struct weir_seats_draft *d = &s->actor[k].draft[i];
 
@@ -147,7 +148,7 @@ static void check(const struct scene *s)
 	for (int i = 0; i < SUBJECTS; i++)
 		assert_int_equal(s->counted[i], owned[i]);
 	for (__u32 i = s->conn.responses; i != s->conn.requests; i++)
-		assert_true(seats_of(&s->conn, s->subject[i % WEIR_OUTSTANDING_MAX]) >=
+		assert_true(seats_of(&s->busy, s->subject[i % WEIR_OUTSTANDING_MAX]) >=
 			    s->wanted[i % WEIR_OUTSTANDING_MAX]);
 	assert_int_equal(weir_conn_has_seats(&s->conn), s->conn.requests != s->conn.responses);
 }
