@@ -11,11 +11,11 @@
 
 #define ESCAPED 7 /* "\u001F", and the NUL that is written behind it */
 
-struct text {
-	char *bytes;
-	size_t used, room;
-	bool failed; /* there was no memory */
-};
+void text_clear(struct text *text)
+{
+	free(text->bytes);
+	*text = (struct text){ 0 };
+}
 
 /* Room for so many bytes more; NULL: there is none. */
 static char *make_room(struct text *text, size_t size)
@@ -53,6 +53,11 @@ static void add_char(struct text *text, char c)
 	add(text, &c, 1);
 }
 
+void text_add(struct text *text, const char *words)
+{
+	add(text, words, strlen(words));
+}
+
 static char *escape(char *out, unsigned char c)
 {
 	static const char short_ones[256] = {
@@ -85,17 +90,26 @@ static void add_string(struct text *text, const char *string, size_t length)
 	text->used += out - begin;
 }
 
-static void add_integer(struct text *text, json_int_t value)
+void text_add_string(struct text *text, const char *string)
+{
+	add_string(text, string, strlen(string));
+}
+
+void text_add_number(struct text *text, uint64_t number)
 {
 	char digits[24], *digit = &digits[sizeof(digits)];
-	uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
 
 	do
-		*--digit = '0' + rest % 10;
-	while (rest /= 10);
-	if (value < 0)
-		*--digit = '-';
+		*--digit = '0' + number % 10;
+	while (number /= 10);
 	add(text, digit, &digits[sizeof(digits)] - digit);
+}
+
+static void add_integer(struct text *text, json_int_t value)
+{
+	if (value < 0)
+		add_char(text, '-');
+	text_add_number(text, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
 static void add_real(struct text *text, json_t *value)
@@ -108,23 +122,20 @@ static void add_real(struct text *text, json_t *value)
 		text->failed = true;
 }
 
-static void add_value(struct text *text, json_t *value);
-
 static void add_object(struct text *text, json_t *object)
 {
 	const char *key;
 	json_t *value;
-	char before = '{';
+	const char *before = "{";
 
 	json_object_foreach (object, key, value) {
-		add_char(text, before);
+		text_add(text, before);
 		add_string(text, key, strlen(key));
 		add_char(text, ':');
-		add_value(text, value);
-		before = ',';
+		text_add_value(text, value);
+		before = ",";
 	}
-	add(text, "{}", before == '{' ? 2 : 0);
-	add(text, "}", before == ',');
+	text_add(text, *before == '{' ? "{}" : "}");
 }
 
 static void add_array(struct text *text, json_t *array)
@@ -134,13 +145,14 @@ static void add_array(struct text *text, json_t *array)
 
 	add_char(text, '[');
 	json_array_foreach (array, i, value) {
-		add(text, ",", i > 0);
-		add_value(text, value);
+		if (i)
+			add_char(text, ',');
+		text_add_value(text, value);
 	}
 	add_char(text, ']');
 }
 
-static void add_value(struct text *text, json_t *value)
+void text_add_value(struct text *text, json_t *value)
 {
 	switch (json_typeof(value)) {
 	case JSON_OBJECT:
@@ -176,7 +188,7 @@ char *json_text(json_t *value)
 
 	if (!value)
 		return NULL;
-	add_value(&text, value);
+	text_add_value(&text, value);
 	add(&text, "", 1);
 	if (!text.failed)
 		return text.bytes;

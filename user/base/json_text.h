@@ -1,11 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A JSON value as a text in one line, as json_dumps(value, JSON_COMPACT) writes it, in a third of the time: values may be very large. */
+/*
+ * JSON as a text in one line, as json_dumps(value, JSON_COMPACT) writes it, in a third of the time: values may be very large. And what such
+ * texts are put together from, where there is no value.
+ */
 #ifndef WEIR_USER_BASE_JSON_TEXT_H
 #define WEIR_USER_BASE_JSON_TEXT_H
 
 #include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* The caller frees it. NULL without memory, or without a value. */
 char *json_text(json_t *value);
+
+/* A text that grows. All zero to begin with. */
+struct text {
+	char *bytes; /* without a NUL behind them */
+	size_t used, room;
+	bool failed; /* there was no memory for all that was added */
+};
+
+void text_clear(struct text *text);
+#define CLEANUP_TEXT __attribute__((cleanup(text_clear)))
+/* The words as they are. */
+void text_add(struct text *text, const char *words);
+/* A string, in quotes. */
+void text_add_string(struct text *text, const char *string);
+void text_add_number(struct text *text, uint64_t number);
+void text_add_value(struct text *text, json_t *value);
 
 #endif

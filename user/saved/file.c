@@ -29,7 +29,8 @@ static struct server *server_itself(struct server *server, struct server **made)
 	return server;
 }
 
-static int write_servers(const struct state *state, which_server *which, FILE *out)
+/* *all: every server is there as it is. */
+static int write_servers(const struct state *state, which_server *which, struct text *out, bool *all)
 {
 	const char *comma = "";
 	int ret = 0;
@@ -38,30 +39,37 @@ static int write_servers(const struct state *state, which_server *which, FILE *o
 		CLEANUP_SERVER struct server *made = NULL;
 		struct server *server = state->servers[slot] ? which(state->servers[slot], &made) : NULL;
 
+		*all &= server == state->servers[slot];
 		if (!server)
 			continue;
-		fprintf(out, "%s\"%d\":", comma, slot);
+		text_add(out, comma);
+		text_add(out, "\"");
+		text_add_number(out, slot);
+		text_add(out, "\":");
 		ret = server_write(server, out);
 		comma = ",";
 	}
 	return ret;
 }
 
-/* {version, boot_id, servers: {SLOT: server}}; the caller frees *text. */
-static int state_to_text(const struct state *state, which_server *which, char **text, size_t *length)
+/* {version, boot_id, servers: {SLOT: server}}, in the place of what the text was; the caller frees it, on failure too. */
+static int state_to_text(const struct state *state, which_server *which, struct text *out, bool *all, struct error *err)
 {
-	FILE *out = open_memstream(text, length);
 	char boot_id[BOOT_ID_SIZE];
 	int ret;
 
-	if (!out)
-		return -ENOMEM;
+	text_clear(out);
+	*all = true;
 	boot_id_read(boot_id);
-	fprintf(out, "{\"version\":%d,\"boot_id\":\"%s\",\"servers\":{", STATE_VERSION, boot_id);
-	ret = write_servers(state, which, out);
-	fputs("}}", out);
-	ret = ferror(out) ? -ENOMEM : ret;
-	return fclose(out) ? -ENOMEM : ret;
+	text_add(out, "{\"version\":");
+	text_add_number(out, STATE_VERSION);
+	text_add(out, ",\"boot_id\":");
+	text_add_string(out, boot_id);
+	text_add(out, ",\"servers\":{");
+	ret = write_servers(state, which, out, all);
+	text_add(out, "}}");
+	ret = out->failed ? -ENOMEM : ret;
+	return ret ? error_set(err, ret, "cannot save the state: out of memory") : 0;
 }
 
 static int write_whole(const char *path, const char *text, size_t length, struct error *err)
@@ -91,21 +99,16 @@ static int sync_dir(const char *path, struct error *err)
 	return 0;
 }
 
-static int write_file(const struct state *state, which_server *which, const char *state_dir, struct error *err)
+static int write_file(const struct text *text, const char *state_dir, struct error *err)
 {
-	CLEANUP_FREE char *text = NULL;
 	char path[PATH_MAX], fresh[PATH_MAX];
-	size_t length;
-	int ret = state_to_text(state, which, &text, &length);
+	int ret = file_path(state_dir, "state.json", path, err);
 
-	if (ret)
-		return error_set(err, ret, "cannot save the state: out of memory");
-	ret = file_path(state_dir, "state.json", path, err);
 	if (!ret)
 		ret = file_path(state_dir, "state.json.new", fresh, err);
 	if (ret)
 		return ret;
-	ret = write_whole(fresh, text, length, err);
+	ret = write_whole(fresh, text->bytes, text->used, err);
 	if (!ret && rename(fresh, path))
 		ret = error_set(err, -errno, "cannot replace %s: %s", path, strerror(errno));
 	if (ret)
@@ -115,9 +118,17 @@ static int write_file(const struct state *state, which_server *which, const char
 
 int state_save(const struct state *state, const char *state_dir, struct error *err)
 {
-	int ret = state->persist_dir ? write_file(state, server_persisted, state->persist_dir, err) : 0;
+	CLEANUP_TEXT struct text text = { 0 };
+	bool all = false;
+	int ret = 0;
 
-	return ret ?: write_file(state, server_itself, state_dir, err);
+	if (state->persist_dir)
+		ret = state_to_text(state, server_persisted, &text, &all, err) ?:
+			      write_file(&text, state->persist_dir, err);
+	/* Most often both files say the same. */
+	if (!ret && !all)
+		ret = state_to_text(state, server_itself, &text, &all, err);
+	return ret ?: write_file(&text, state_dir, err);
 }
 
 static int place_server(struct state *state, const char *slot_text, json_t *json, struct error *err)

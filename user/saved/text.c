@@ -9,96 +9,78 @@
 #include "base/json_text.h"
 #include "base/rate.h"
 
-static void write_text(const char *text, FILE *out)
-{
-	putc_unlocked('"', out);
-	for (; *text; text++) {
-		if ((unsigned char)*text < ' ')
-			fprintf(out, "\\u%04x", (unsigned char)*text);
-		else if (*text == '"' || *text == '\\')
-			fprintf(out, "\\%c", *text);
-		else
-			putc_unlocked(*text, out);
-	}
-	putc_unlocked('"', out);
-}
-
 /* The members of an object, to which others are added. */
-static int write_open(json_t *object, FILE *out)
+static int write_open(json_t *object, struct text *out)
 {
 	CLEANUP_JSON json_t *owned = object;
-	CLEANUP_FREE char *text = object ? json_text(object) : NULL;
 
-	if (!text)
+	if (!object)
 		return -ENOMEM;
-	fwrite(text, 1, strlen(text) - 1, out);
+	text_add_value(out, object);
+	out->used -= !out->failed;
 	return 0;
 }
 
-static void write_number(const char *member, __u64 number, FILE *out)
+static void write_number(const char *member, __u64 number, struct text *out)
 {
-	char digits[24], *digit = &digits[sizeof(digits) - 1];
-
-	*digit = '\0';
-	do
-		*--digit = '0' + number % 10;
-	while (number /= 10);
-	fputs_unlocked(member, out);
-	fputs_unlocked(digit, out);
+	text_add(out, member);
+	text_add_number(out, number);
 }
 
 /* There may be very many: no formats are read for them. */
-static void write_override(const struct limit *limit, const struct override *override, FILE *out)
+static void write_override(const struct limit *limit, const struct override *override, struct text *out)
 {
 	__u64 per_ns = override->amount.per_ns;
 	char qps[WEIR_QPS_TEXT];
 
-	fputs_unlocked("{\"subject\":", out);
-	write_text(override->subject, out);
+	text_add(out, "{\"subject\":");
+	text_add_string(out, override->subject);
 	if (override->amount.deny) {
-		fputs_unlocked(",\"deny\":true", out);
+		text_add(out, ",\"deny\":true");
 	} else if (weir_limit_has_seats(limit->kind)) {
 		write_number(limit->kind == WEIR_LIMIT_OPEN ? ",\"open\":" : ",\"in_flight\":", override->amount.seats,
 			     out);
 	} else if (per_ns % WEIR_QPS) {
 		weir_qps_format(per_ns, qps, sizeof(qps));
-		fprintf(out, ",\"qps\":\"%s\"", qps);
+		text_add(out, ",\"qps\":\"");
+		text_add(out, qps);
+		text_add(out, "\"");
 		write_number(",\"burst\":", override->amount.burst, out);
 	} else {
 		write_number(",\"qps\":\"", per_ns / WEIR_QPS, out);
 		write_number("\",\"burst\":", override->amount.burst, out);
 	}
-	putc_unlocked('}', out);
+	text_add(out, "}");
 }
 
-static int write_limit(const struct limit *limit, FILE *out)
+static int write_limit(const struct limit *limit, struct text *out)
 {
 	int ret = write_open(limit_settings_to_json(limit), out);
 
 	if (ret)
 		return ret;
 	if (limit->n_overrides)
-		fputs_unlocked(",\"overrides\":[", out);
+		text_add(out, ",\"overrides\":[");
 	for (size_t i = 0; i < limit->n_overrides; i++) {
 		if (i)
-			putc_unlocked(',', out);
+			text_add(out, ",");
 		write_override(limit, &limit->overrides[i], out);
 	}
-	fputs_unlocked(limit->n_overrides ? "]}" : "}", out);
+	text_add(out, limit->n_overrides ? "]}" : "}");
 	return 0;
 }
 
-static int write_limits(const struct server *server, FILE *out)
+static int write_limits(const struct server *server, struct text *out)
 {
 	int ret = 0;
 
-	fputs_unlocked(",\"limits\":[", out);
+	text_add(out, ",\"limits\":[");
 	for (size_t i = 0; i < server->n_limits && !ret; i++) {
 		if (i)
-			putc_unlocked(',', out);
+			text_add(out, ",");
 		ret = write_limit(&server->limits[i], out);
 	}
-	putc_unlocked(']', out);
+	text_add(out, "]");
 	return ret;
 }
 
@@ -114,7 +96,7 @@ static const char *policy_text(struct server *server)
 	return server->policy_text.text;
 }
 
-static int write_policy(struct server *server, FILE *out)
+static int write_policy(struct server *server, struct text *out)
 {
 	const char *text = server->policy ? policy_text(server) : NULL;
 
@@ -122,17 +104,17 @@ static int write_policy(struct server *server, FILE *out)
 		return 0;
 	if (!text)
 		return -ENOMEM;
-	fputs_unlocked(",\"policy\":", out);
-	fputs_unlocked(text, out);
+	text_add(out, ",\"policy\":");
+	text_add(out, text);
 	return 0;
 }
 
-int server_write(struct server *server, FILE *out)
+int server_write(struct server *server, struct text *out)
 {
 	int ret = write_open(server_settings_chosen(server), out) ?:
 			  write_limits(server, out)		  ?:
 								    write_policy(server, out);
 
-	putc_unlocked('}', out);
+	text_add(out, "}");
 	return ret;
 }

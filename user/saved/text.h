@@ -3,11 +3,10 @@
 #ifndef WEIR_USER_SAVED_TEXT_H
 #define WEIR_USER_SAVED_TEXT_H
 
-#include <stdio.h>
-
+#include "base/json_text.h"
 #include "state/state.h"
 
-/* The text of the policy is kept with the server until it has another one. -ENOMEM; what else fails is told by ferror(). */
-int server_write(struct server *server, FILE *out);
+/* The text of the policy is kept with the server until it has another one. -ENOMEM; or the text has failed. */
+int server_write(struct server *server, struct text *out);
 
 #endif

@@ -38,13 +38,14 @@ static struct server *server_of(const json_t *json)
 
 static json_t *written(struct server *server)
 {
-	CLEANUP_FREE char *text = NULL;
-	size_t length;
-	FILE *out = open_memstream(&text, &length);
+	CLEANUP_TEXT struct text text = { 0 };
+	json_t *json;
 
-	assert_int_equal(server_write(server, out), 0);
-	fclose(out);
-	return parsed(text);
+	assert_int_equal(server_write(server, &text), 0);
+	assert_false(text.failed);
+	json = json_loadb(text.bytes, text.used, 0, NULL);
+	assert_non_null(json);
+	return json;
 }
 
 /* The server with what these objects say, and not what others said before. */
