@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Handshakes that the programs at the device cannot read get past no limit on connections."""
+import time
+
 import pytest
 
 from lib.process import eventually
@@ -47,3 +49,18 @@ def test_what_cannot_be_read(world, kind, disguise):
     eventually(lambda: site.packets("unreadable") == 2, "nor does it begin anything")
     assert attempts(site) == refused
     assert len(site.server.connections) == 1
+
+
+@pytest.mark.parametrize("how", [{"fragments": 16}, {"spoil": tagged(2)}], ids=["fragments", "two tags"])
+def test_a_dry_run_refuses_nothing(world, how):
+    site = world.site(world.veth())
+    site.attach(*NO_PROXY)
+    limit(site, "--key", "source", *RATE, "--burst", 1)
+    client = Half(site.place, site.server.port)
+    world.at_end(client.close)
+    client.send(at=client.next + 1, **how)
+    time.sleep(0.1)
+    assert not site.server.connections
+    site.weir("dry-run", "web", "on")
+    client.send(at=client.next + 1, **how)
+    eventually(lambda: len(site.server.connections) == 1, "it is connected")
