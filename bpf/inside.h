@@ -22,7 +22,48 @@ static __always_inline bool inside_on_wire(const struct weir_inside_process *pro
 	return true;
 }
 
+static __always_inline __u32 inside_read_context(struct inside_request *r, const struct weir_inside_process *process)
+{
+	__u32 outcome = inside_context(r, process);
+
+	if (outcome == INSIDE_READ)
+		outcome = inside_peer(&r->walk, r->request + process->layout.peer, &r->peer);
+	if (outcome == INSIDE_READ)
+		outcome = inside_user(r, process, process->layout.user_itab, r->user_at);
+	r->fields = process->layout.info;
+	return outcome == INSIDE_READ ? inside_attributes(r) : outcome;
+}
+
+/* Decides a request that comes to the authorization. Says with what it is to be refused; 0: it is not. */
+static __always_inline __u32 inside_authorized(struct pt_regs *ctx, const struct weir_inside_process *process,
+					       struct weir_inside_key *key, __u32 answers)
+{
+	__u64 request = inside_register(ctx, process->layout.request_in);
+	struct inside_request *r = inside_on_wire(process, request) ? NULL : inside_begin(process, key, request);
+	__u32 status;
+
+	if (!r)
+		return 0;
+	inside_settle(r, process, inside_read_context(r, process), answers);
+	status = inside_status(r);
+	bpf_map_delete_elem(&inside_requests, key);
+	return status;
+}
+
 /* The function behind Kubernetes' WithAuthorization begins. */
+SEC("uprobe")
+int weir_inside_context(struct pt_regs *ctx)
+{
+	struct weir_inside_key key = {};
+	struct weir_inside_process *process = inside_here(ctx, &key);
+
+	own_stack(ctx);
+	if (process)
+		inside_authorized(ctx, process, &key, 0);
+	return 0;
+}
+
+/* The same, where what is asked for is not known yet. */
 SEC("uprobe")
 int weir_inside_request(struct pt_regs *ctx)
 {

@@ -200,12 +200,16 @@ static long inside_context_step(__u32 i, struct inside_context_turn *turn)
 	(void)i;
 	if (r->context[0] == c->value_itab &&
 	    !bpf_probe_read_user(value, sizeof(value), (const void *)(r->context[1] + c->value))) {
-		if (value[0] == c->user_type && !r->user_at)
+		if (value[0] == c->user_type && !r->has_user) {
 			r->user_at = value[1];
-		if (value[0] == c->info_type && !r->fields_at)
+			r->has_user = true;
+		}
+		if (value[0] == c->info_type && !r->has_fields) {
 			r->fields_at = value[1];
+			r->has_fields = true;
+		}
 	}
-	return (r->user_at && r->fields_at) || !inside_parent(r, c);
+	return (r->has_user && r->has_fields) || !inside_parent(r, c);
 }
 
 /* Finds the user and what is asked for in the request's context. */
@@ -216,11 +220,11 @@ static __noinline __u32 inside_context(struct inside_request *r, const struct we
 	if (!r || !process)
 		return WEIR_INSIDE_UNREADABLE;
 	turn.context = &process->layout.context;
-	r->fields_at = r->user_at = 0;
+	r->has_user = r->has_fields = false;
 	if (bpf_probe_read_user(r->context, sizeof(r->context), (const void *)(r->request + turn.context->request)))
 		return WEIR_INSIDE_UNREADABLE;
 	bpf_loop(WEIR_INSIDE_CONTEXT_DEPTH, inside_context_step, &turn, 0);
-	return r->user_at && r->fields_at ? INSIDE_READ : WEIR_INSIDE_OTHER_USER;
+	return r->has_user && r->has_fields ? INSIDE_READ : WEIR_INSIDE_OTHER_USER;
 }
 
 #endif

@@ -233,34 +233,6 @@ int weir_inside_handled(struct pt_regs *ctx)
 	return 0;
 }
 
-static __always_inline __u32 inside_read_context(struct inside_request *r, const struct weir_inside_process *process)
-{
-	__u32 outcome = inside_context(r, process);
-
-	if (outcome == INSIDE_READ)
-		outcome = inside_peer(&r->walk, r->request + process->layout.peer, &r->peer);
-	if (outcome == INSIDE_READ)
-		outcome = inside_user(r, process, process->layout.user_itab, r->user_at);
-	r->fields = process->layout.info;
-	return outcome == INSIDE_READ ? inside_attributes(r) : outcome;
-}
-
-/* Decides the request here. Says with what it is to be refused; 0: it is not. */
-static __always_inline __u32 inside_authorized(struct pt_regs *ctx, const struct weir_inside_process *process,
-					       struct weir_inside_key *key)
-{
-	__u64 request = inside_register(ctx, process->layout.request_in);
-	struct inside_request *r = inside_on_wire(process, request) ? NULL : inside_begin(process, key, request);
-	__u32 status;
-
-	if (!r)
-		return 0;
-	inside_settle(r, process, inside_read_context(r, process), 1);
-	status = inside_status(r);
-	bpf_map_delete_elem(&inside_requests, key);
-	return status;
-}
-
 /*
  * The function behind WithAuthorization begins. What API Priority and Fairness was asked for is decided already; it is forbidden here,
  * as Priority and Fairness has no other answer than 429.
@@ -282,7 +254,7 @@ int weir_inside_authorize(struct pt_regs *ctx)
 	if (r && r->decision != WEIR_REASON_NONE)
 		status = r->status;
 	else
-		status = inside_authorized(ctx, process, &key);
+		status = inside_authorized(ctx, process, &key, 1);
 	if (status)
 		inside_answered(process, inside_write_header(ctx, &process->layout, status));
 	return 0;
@@ -298,7 +270,7 @@ int weir_inside_execute(struct pt_regs *ctx)
 	struct weir_server *server;
 
 	inside_own_stack(ctx);
-	server = r ? server_of(process->server) : NULL;
+	server = r && inside_has_begun(ctx) ? server_of(process->server) : NULL;
 	if (!server || r->execute != inside_closure(ctx))
 		return 0;
 	if (r->status == INSIDE_TOO_MANY && inside_server(process)) {

@@ -24,7 +24,7 @@ int weir_inside_goexit(struct pt_regs *ctx)
 	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
 
 	own_stack(ctx);
-	if (inside_process(&key))
+	if (inside_has_begun(ctx) && inside_process(&key))
 		inside_give_seats(&key, WEIR_INSIDE_ABANDONED);
 	return 0;
 }

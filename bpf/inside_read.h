@@ -35,6 +35,15 @@ static __always_inline __u64 inside_goroutine(const struct pt_regs *ctx)
 	return ctx->r14;
 }
 
+/*
+ * Has the call begun? The probe may stand at the jump that ends the check of the stack: where it is taken, the stack grows, and the call
+ * comes here again. The probe's cookie has the flags that say so (struct golang_function).
+ */
+static __always_inline bool inside_has_begun(struct pt_regs *ctx)
+{
+	return !(ctx->flags & bpf_get_attach_cookie(ctx));
+}
+
 #else
 
 /* Other machines' registers are not known yet: the agent looks into no server there. */
@@ -49,6 +58,12 @@ static __always_inline __u64 inside_goroutine(const struct pt_regs *ctx)
 {
 	(void)ctx;
 	return 0;
+}
+
+static __always_inline bool inside_has_begun(struct pt_regs *ctx)
+{
+	(void)ctx;
+	return true;
 }
 
 #endif

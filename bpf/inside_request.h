@@ -27,6 +27,8 @@ struct inside_request {
 	__u32 status;	 /* with which it is yet to be refused, at EXECUTE or AUTHORIZE; 0: it is not */
 	bool health;	 /* it asks how the server is */
 	bool on_wire;	 /* it is its packets' (inside_on_wire()) */
+	bool has_user;	 /* in its context: what user_at says, which may be nothing */
+	bool has_fields; /* the same of fields_at */
 	bool answers;	 /* it can be refused; else it is decided as in a dry run */
 	bool some;	 /* its server refuses requests of some connections only (attach --inside-share) */
 	bool executed;
@@ -40,7 +42,7 @@ struct inside_request {
 	__u64 groups_at;	       /* the strings of their names */
 	__u32 outcome;		       /* of reading one */
 	__u64 context[2];	       /* the one of the request's that is looked at */
-	__u64 user_at;		       /* a *user.DefaultInfo; 0: none was found */
+	__u64 user_at;		       /* a *user.DefaultInfo */
 	__u32 generation;	       /* of the rules that it was decided by: they say what slots mean */
 	struct decided decided;	       /* by them, if it passed: to be counted or undone where it is certain */
 	struct weir_asked asked;
@@ -126,12 +128,12 @@ static __always_inline struct weir_server *inside_server(const struct weir_insid
 }
 
 /* The server's process that runs, where that is attached; NULL: it is none. Sets all of the key. */
-static __always_inline struct weir_inside_process *inside_here(const struct pt_regs *ctx, struct weir_inside_key *key)
+static __always_inline struct weir_inside_process *inside_here(struct pt_regs *ctx, struct weir_inside_key *key)
 {
 	struct weir_inside_process *process = inside_process(key);
 
 	key->goroutine = inside_goroutine(ctx);
-	return process && inside_server(process) ? process : NULL;
+	return process && inside_server(process) && inside_has_begun(ctx) ? process : NULL;
 }
 
 /* The entry of this goroutine's request, made anew: what an earlier one has left is over. */

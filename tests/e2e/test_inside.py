@@ -4,12 +4,13 @@ import contextlib
 import json
 import shutil
 import socket
+import subprocess
 
 import pytest
 
 from lib.inside import attach, program, refuse
 from lib.maps import Maps
-from lib.process import eventually
+from lib.process import end, eventually
 
 
 pytestmark = pytest.mark.together
@@ -101,6 +102,23 @@ def test_hostile_memory(world, serve):
     assert "could not be read inside the server" in world.weir.server()["warning"]
     server.get("/get/dev/pods", "alice")
     assert seen(world)["seen"] == 1
+
+
+def test_calls_whose_stack_has_to_grow(world):
+    """Somewhere in these goroutines, each a call deeper, the probed function has to begin again: each request is seen once."""
+    place = world.loopback()
+    world.agent()
+    with subprocess.Popen(place.server_ns.command(program("loop"), f"{place.address}:8443"), stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as loop:
+        world.at_end(lambda: end(loop))
+        eventually(lambda: place.server_ns.run("ss", "-Hltn", "sport", "=", ":8443").strip(), "it listens")
+        world.weir("attach", "web", "--port", 8443, "--netns", place.server_ns.path, "--inside", "see")
+        world.attached()
+        loop.stdin.write("deep 1000\n")
+        loop.stdin.flush()
+        assert loop.stdout.readline().strip().isdigit()
+        assert seen(world) == {"seen": 1000}
+        loop.stdin.close()
 
 
 def test_unknown_users_are_warned_of(world, serve):

@@ -16,6 +16,7 @@ struct datapath;
 
 struct datapath_probe {
 	enum weir_inside_point point;
+	__u32 again;  /* flags of the processor with one of which the call has not begun yet (struct golang_function) */
 	__u64 offset; /* of the instruction in the file */
 };
 

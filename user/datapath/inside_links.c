@@ -21,6 +21,7 @@ bool inside_writes_registers(enum weir_inside_point point)
 struct bpf_program *inside_program_of(struct inside_bpf *skeleton, enum weir_inside_point point)
 {
 	struct bpf_program *const programs[WEIR_INSIDE_POINTS] = {
+		[WEIR_INSIDE_CONTEXT] = skeleton->progs.weir_inside_context,
 		[WEIR_INSIDE_REQUEST] = skeleton->progs.weir_inside_request,
 		[WEIR_INSIDE_ATTRIBUTES] = skeleton->progs.weir_inside_attributes,
 		[WEIR_INSIDE_HTTP] = skeleton->progs.weir_inside_http,
@@ -51,13 +52,15 @@ static struct probe_link *link_find(struct datapath_inside *inside, const struct
 }
 
 /* -1 as process: in every one that has the file, which the program then tells apart. */
-static struct bpf_link *attach(struct bpf_program *program, const struct datapath_binary *binary, __u64 offset)
+static struct bpf_link *attach(struct bpf_program *program, const struct datapath_binary *binary,
+			       const struct datapath_probe *probe)
 {
+	LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = probe->again);
 	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_PROBE);
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", binary->fd);
-	return bpf_program__attach_uprobe(program, false, -1, path, offset);
+	return bpf_program__attach_uprobe_opts(program, -1, path, probe->offset, &options);
 }
 
 /* Takes over the link. */
@@ -86,7 +89,7 @@ static int link_add(struct datapath *dp, const struct datapath_binary *binary, c
 		return error_set(err, -ENOSPC, "there is no room for more than %d probes", INSIDE_LINKS_MAX);
 	libbpf_log_begin();
 	*place = (struct probe_link){ binary->device, binary->inode, *probe, NULL, true };
-	place->link = attach(inside_program_of(inside->skeleton, probe->point), binary, probe->offset);
+	place->link = attach(inside_program_of(inside->skeleton, probe->point), binary, probe);
 	if (!place->link)
 		return error_set(err, -errno, "probing the server's binary at %#llx: %s", probe->offset,
 				 libbpf_log_failure());

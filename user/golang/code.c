@@ -123,29 +123,56 @@ static int set_place(struct golang *go, const struct pclntab_function *function,
 	return 0;
 }
 
-/* The table says where the stack has first grown: the instruction before makes the frame. */
-int code_frame(struct golang *go, const struct pclntab_function *function, struct golang_place *out, struct error *err)
+#define FLAG_CARRY 0x1U
+#define FLAG_ZERO 0x40U
+
+/* The flags with which the jump is taken that has been read; 0: it is another instruction. */
+static __u32 jump_flags(const struct golang *go, const struct reader *reader)
+{
+	if (go->image.machine != IMAGE_AMD64)
+		return 0;
+	return reader->insn->id == X86_INS_JBE ? FLAG_CARRY | FLAG_ZERO :
+	       reader->insn->id == X86_INS_JB  ? FLAG_CARRY :
+						 0;
+}
+
+static int set_begin(struct golang *go, const struct pclntab_function *function, __u64 address, __u32 again,
+		     struct golang_function *out, struct error *err)
+{
+	int ret = set_place(go, function, address, &out->begin, err);
+
+	if (!ret)
+		out->again = again;
+	return ret;
+}
+
+/* The table says where the stack has first grown: the instruction before makes the frame. Before that stands the jump. */
+int code_begin(struct golang *go, const struct pclntab_function *function, struct golang_function *out,
+	       struct error *err)
 {
 	CLEANUP_READER struct reader reader = { 0 };
-	__u64 grown;
+	__u64 grown, jump = 0;
+	__u32 again = 0;
 	__s32 size;
 	int ret;
 
 	if (!pclntab_stack(&go->image, &go->table, function, function->address, &size, &grown) || size)
 		return code_error(err, function, "the table of functions does not say where it makes its frame");
 	if (grown >= function->end)
-		return set_place(go, function, function->address, out, err);
+		return set_begin(go, function, function->address, 0, out, err);
 	ret = reader_open(go, function, &reader, err);
 	if (ret)
 		return ret;
 	while (read_next(&reader)) {
 		if (reader.next == grown)
 			return makes_frame(go, &reader) ?
-				       set_place(go, function, reader.insn->address, out, err) :
+				       set_begin(go, function, again ? jump : reader.insn->address, again, out, err) :
 				       code_error(err, function,
 						  "its frame is made by another instruction than weir knows");
 		if (reader.next > grown || !checks_stack(go, &reader))
 			break;
+		again = jump_flags(go, &reader);
+		jump = reader.insn->address;
 	}
 	return code_error(err, function, "it does not begin with the check of its stack that weir knows");
 }

@@ -7,7 +7,9 @@
 #include "golang/private.h"
 
 /* -ENOTSUP: not as Go's compiler makes them. */
-int code_frame(struct golang *go, const struct pclntab_function *function, struct golang_place *out, struct error *err);
+/* Fills in `begin` and `again`. */
+int code_begin(struct golang *go, const struct pclntab_function *function, struct golang_function *out,
+	       struct error *err);
 int code_returns(struct golang *go, const struct pclntab_function *function, struct golang_returns *out,
 		 struct error *err);
 

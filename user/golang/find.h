@@ -24,14 +24,16 @@ struct golang_place {
 };
 
 /*
- * `frame` is the instruction that makes the frame (PUSHQ BP, or SUBQ on SP before Go 1.21), behind the check of the stack: a
- * call comes there once, and the stack pointer and the registers are still those of the call. A function without a check
- * begins with it; one without a frame has it at its first instruction.
+ * `begin` is where a call is seen, with the stack pointer and the registers that it came with: the jump that ends the check of the
+ * stack. It is taken where the stack has to grow, after which the function begins again: a call has begun where it is not. It is if
+ * one of the processor's flags in `again` is set. A function without such a check has `begin` where it makes its frame, or at its
+ * first instruction, and `again` is 0.
  */
 struct golang_function {
 	char name[GOLANG_NAME_SIZE];
 	__u64 address;
-	struct golang_place frame;
+	struct golang_place begin;
+	__u32 again;
 };
 
 /* All RETs of a function. */
@@ -47,7 +49,7 @@ struct golang_call {
 };
 
 /*
- * Where a word of an argument is at `frame`, or one of a result at a RET: in an integer register, by its place in the order
+ * Where a word of an argument is at `begin`, or one of a result at a RET: in an integer register, by its place in the order
  * of Go's internal ABI (amd64: AX BX CX DI SI R8 R9 R10 R11), or `stack` bytes above the stack pointer.
  */
 struct golang_word {
@@ -97,7 +99,7 @@ struct golang_attributes {
 
 /*
  * Any net/http server: serverHandler.ServeHTTP, through which all requests of net/http's own HTTP/1 and HTTP/2 come.
- * A refusal goes on, from `serve.frame`, in the writer's own method WriteHeader: with the writer's second word as its
+ * A refusal goes on, from `serve.begin`, in the writer's own method WriteHeader: with the writer's second word as its
  * receiver and the status. net/http.Error would not do: its five words of arguments may be written to the caller's frame, which has
  * room for the four of ServeHTTP.
  */
@@ -129,8 +131,8 @@ struct golang_authorization {
 int golang_find_authorization(struct golang *go, struct golang_authorization *out, struct error *err);
 
 /*
- * Kubernetes' API Priority and Fairness: (*configController).Handle decides. A refusal either returns from its `frame` as if it
- * had rejected (only where `skippable`: up to Kubernetes 1.27), or returns from the `frame` of the func that it was handed to
+ * Kubernetes' API Priority and Fairness: (*configController).Handle decides. A refusal either returns from its `begin` as if it
+ * had rejected (only where `skippable`: up to Kubernetes 1.27), or returns from the `begin` of the func that it was handed to
  * execute: that is one of `execute`, learnt at the decision from the func value (its first word is the function's address).
  */
 struct golang_apf {

@@ -70,7 +70,7 @@ int function_describe(struct golang *go, const struct pclntab_function *function
 		      struct error *err)
 {
 	struct golang_function found = { .address = function->address };
-	int ret = code_frame(go, function, &found.frame, err);
+	int ret = code_begin(go, function, &found, err);
 
 	if (ret)
 		return ret;

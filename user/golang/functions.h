@@ -14,7 +14,7 @@ bool function_exists(struct golang *go, const char *name);
 /* The function that begins at an address. */
 bool function_at(struct golang *go, __u64 address, struct pclntab_function *out);
 
-/* With its frame. */
+/* With where it begins. */
 int function_describe(struct golang *go, const struct pclntab_function *function, struct golang_function *out,
 		      struct error *err);
 

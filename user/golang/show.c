@@ -42,7 +42,7 @@ static void add_place(json_t *places, const char *what, const char *name, const 
 
 static void add_function(json_t *places, const char *what, const struct golang_function *function)
 {
-	add_place(places, what, function->name, &function->frame);
+	add_place(places, what, function->name, &function->begin);
 }
 
 static void add_returns(json_t *places, const struct golang_function *function, const struct golang_returns *returns)
@@ -118,7 +118,7 @@ static int show_http(struct golang *go, json_t *places, json_t *layout, struct e
 
 	if (ret)
 		return ret;
-	add_function(places, "frame", &found.serve);
+	add_function(places, "begin", &found.serve);
 	add_returns(places, &found.serve, &found.returns);
 	json_object_set_new(layout, "arguments",
 			    json_pack("{so so}", "writer", word_to_json(go, &found.writer), "request",
@@ -135,9 +135,9 @@ static int show_authorization(struct golang *go, json_t *places, json_t *layout,
 
 	if (ret)
 		return ret;
-	add_function(places, "frame", &found.filter);
+	add_function(places, "begin", &found.filter);
 	add_returns(places, &found.filter, &found.filter_returns);
-	add_function(places, "frame", &found.get);
+	add_function(places, "begin", &found.get);
 	add_returns(places, &found.get, &found.returns);
 	json_object_set_new(layout, "arguments",
 			    json_pack("{so so so}", "writer", word_to_json(go, &found.writer), "request",
@@ -154,9 +154,9 @@ static int show_apf(struct golang *go, json_t *places, json_t *layout, struct er
 
 	if (ret)
 		return ret;
-	add_function(places, "frame", &found.handle);
+	add_function(places, "begin", &found.handle);
 	add_returns(places, &found.handle, &found.returns);
-	add_function(places, "frame", &found.filter);
+	add_function(places, "begin", &found.filter);
 	add_returns(places, &found.filter, &found.filter_returns);
 	for (unsigned int i = 0; i < found.n_execute; i++)
 		add_function(places, "execute", &found.execute[i]);
@@ -178,7 +178,7 @@ static int show_max_in_flight(struct golang *go, json_t *places, json_t *layout,
 
 	if (ret)
 		return ret;
-	add_function(places, "frame", &found.filter);
+	add_function(places, "begin", &found.filter);
 	add_returns(places, &found.filter, &found.returns);
 	add_place(places, "send", found.filter.name, &found.send.place);
 	json_object_set_new(layout, "arguments", json_pack("{so}", "request", word_to_json(go, &found.request)));
@@ -210,7 +210,7 @@ static int show_goexit(struct golang *go, json_t *places, json_t *layout, struct
 
 	(void)layout;
 	if (!ret)
-		add_function(places, "frame", &found);
+		add_function(places, "begin", &found);
 	return ret;
 }
 

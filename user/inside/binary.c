@@ -9,12 +9,19 @@
 #include "golang/find.h"
 #include "sys/privilege.h"
 
-static int probe_add(struct datapath_binary *binary, enum weir_inside_point point, __u64 offset, struct error *err)
+static int probe_add(struct datapath_binary *binary, enum weir_inside_point point, __u64 offset, __u32 again,
+		     struct error *err)
 {
 	if (binary->n_probes == DATAPATH_BINARY_PROBES)
 		return error_set(err, -E2BIG, "more than %d places would have to be probed", DATAPATH_BINARY_PROBES);
-	binary->probes[binary->n_probes++] = (struct datapath_probe){ point, offset };
+	binary->probes[binary->n_probes++] = (struct datapath_probe){ point, again, offset };
 	return 0;
+}
+
+static int begin_add(struct datapath_binary *binary, enum weir_inside_point point,
+		     const struct golang_function *function, struct error *err)
+{
+	return probe_add(binary, point, function->begin.offset, function->again, err);
 }
 
 static int returns_add(struct datapath_binary *binary, enum weir_inside_point point,
@@ -23,7 +30,7 @@ static int returns_add(struct datapath_binary *binary, enum weir_inside_point po
 	int ret = 0;
 
 	for (unsigned int i = 0; i < returns->n && !ret; i++)
-		ret = probe_add(binary, point, returns->places[i].offset, err);
+		ret = probe_add(binary, point, returns->places[i].offset, 0, err);
 	return ret;
 }
 
@@ -35,7 +42,7 @@ static int ends_add(struct golang *go, struct datapath_binary *binary, const str
 
 	return golang_find_goexit(go, &goexit, err)			  ?:
 		       returns_add(binary, WEIR_INSIDE_END, returns, err) ?:
-		       probe_add(binary, WEIR_INSIDE_GOEXIT, goexit.frame.offset, err);
+		       begin_add(binary, WEIR_INSIDE_GOEXIT, &goexit, err);
 }
 
 static int register_of(const struct golang_word *word, const char *what, __u8 *out, struct error *err)
@@ -76,8 +83,9 @@ static void user_fields(const struct golang_user *user, struct weir_inside_layou
 	layout->user_groups = user->groups;
 }
 
-static int see_kubernetes(struct golang *go, const struct golang_authorization *found, struct inside_binary *out,
-			  struct error *err)
+/* A request's attributes are asked for behind the handler's beginning; where `has_context`, they are found without that. */
+static int see_kubernetes(struct golang *go, const struct golang_authorization *found, bool has_context,
+			  struct inside_binary *out, struct error *err)
 {
 	int ret = register_of(&found->request, "the request", &out->layout.request_in, err) ?:
 			  register_of(&found->record, "the attributes", &out->layout.record_in, err);
@@ -86,10 +94,12 @@ static int see_kubernetes(struct golang *go, const struct golang_authorization *
 	user_fields(&found->user, &out->layout);
 	out->layout.user = found->attributes.user;
 	out->layout.record = asked_fields(&found->attributes.asked);
-	return ret										  ?:
-		       probe_add(&out->see, WEIR_INSIDE_REQUEST, found->filter.frame.offset, err) ?:
-		       returns_add(&out->see, WEIR_INSIDE_ATTRIBUTES, &found->returns, err)	  ?:
-		       ends_add(go, &out->see, &found->filter_returns, err);
+	if (!ret && has_context)
+		ret = begin_add(&out->see, WEIR_INSIDE_CONTEXT, &found->filter, err);
+	else if (!ret)
+		ret = begin_add(&out->see, WEIR_INSIDE_REQUEST, &found->filter, err) ?:
+			      returns_add(&out->see, WEIR_INSIDE_ATTRIBUTES, &found->returns, err);
+	return ret ?: ends_add(go, &out->see, &found->filter_returns, err);
 }
 
 /* In a register, or a few words above the stack pointer. */
@@ -125,7 +135,8 @@ void inside_layout_move(struct weir_inside_layout *layout, __u64 bias)
 		context->others[i].itab += bias;
 }
 
-static int context_of(struct golang *go, const struct golang_apf *apf, struct weir_inside_context *out,
+/* Whose a request is and what it asks for, in its context: RequestInfo is the type that Priority and Fairness is handed. */
+static int context_of(struct golang *go, const struct golang_apf *apf, struct weir_inside_layout *layout,
 		      struct error *err)
 {
 	struct golang_context found;
@@ -135,7 +146,8 @@ static int context_of(struct golang *go, const struct golang_apf *apf, struct we
 		return ret;
 	if (found.n_others > WEIR_INSIDE_CONTEXTS)
 		return error_set(err, -E2BIG, "there are more than %d kinds of contexts", WEIR_INSIDE_CONTEXTS);
-	*out = (struct weir_inside_context){
+	layout->info = asked_fields(&apf->fields.asked);
+	layout->context = (struct weir_inside_context){
 		.value_itab = found.value_itab,
 		.user_type = apf->user.type,
 		.info_type = apf->fields.type,
@@ -145,7 +157,7 @@ static int context_of(struct golang *go, const struct golang_apf *apf, struct we
 		.n_others = (__u16)found.n_others,
 	};
 	for (unsigned int i = 0; i < found.n_others; i++)
-		out->others[i] = (struct weir_inside_parent){ found.others[i].itab, found.others[i].parent };
+		layout->context.others[i] = (struct weir_inside_parent){ found.others[i].itab, found.others[i].parent };
 	return 0;
 }
 
@@ -157,32 +169,28 @@ static int answer_authorization(struct golang *go, const struct golang_authoriza
 
 	second.reg++;
 	out->layout.write_header = found->write_header;
-	return pair_of(&found->writer, &second, "the writer", &out->layout.writer_in, err)	       ?:
-		       probe_add(&out->answer, WEIR_INSIDE_AUTHORIZE, found->filter.frame.offset, err) ?:
+	return pair_of(&found->writer, &second, "the writer", &out->layout.writer_in, err) ?:
+		       begin_add(&out->answer, WEIR_INSIDE_AUTHORIZE, &found->filter, err) ?:
 		       ends_add(go, &out->answer, &found->filter_returns, err);
 }
 
 static int answer_kubernetes(struct golang *go, const struct golang_authorization *authorization,
-			     struct inside_binary *out, struct error *err)
+			     const struct golang_apf *apf, struct inside_binary *out, struct error *err)
 {
-	struct golang_apf found;
-	int ret = golang_find_apf(go, &found, err)								    ?:
-			  register_of(&found.filter_request, "the filter's request", &out->layout.filtered_in, err) ?:
-			  register_of(&found.info, "the request's attributes", &out->layout.info_in, err)	    ?:
-			  pair_of(&found.user_itab, &found.user_data, "the user", &out->layout.user_in, err)	    ?:
-			  word_of(&found.execute_value, "what is executed", &out->layout.execute_in, err)	    ?:
-			  context_of(go, &found, &out->layout.context, err);
+	struct weir_inside_layout *layout = &out->layout;
+	int ret = register_of(&apf->filter_request, "the filter's request", &layout->filtered_in, err) ?:
+			  register_of(&apf->info, "the request's attributes", &layout->info_in, err)   ?:
+			  pair_of(&apf->user_itab, &apf->user_data, "the user", &layout->user_in, err) ?:
+			  word_of(&apf->execute_value, "what is executed", &layout->execute_in, err);
 
-	if (ret)
-		return ret;
-	out->layout.info = asked_fields(&found.fields.asked);
-	out->layout.skips = found.skippable;
-	ret = answer_authorization(go, authorization, out, err)					  ?:
-		      probe_add(&out->answer, WEIR_INSIDE_FILTER, found.filter.frame.offset, err) ?:
-		      probe_add(&out->answer, WEIR_INSIDE_HANDLE, found.handle.frame.offset, err) ?:
-		      returns_add(&out->answer, WEIR_INSIDE_HANDLED, &found.returns, err);
-	for (unsigned int i = 0; i < found.n_execute && !ret; i++)
-		ret = probe_add(&out->answer, WEIR_INSIDE_EXECUTE, found.execute[i].frame.offset, err);
+	layout->skips = apf->skippable;
+	ret = ret								     ?:
+		      answer_authorization(go, authorization, out, err)		     ?:
+		      begin_add(&out->answer, WEIR_INSIDE_FILTER, &apf->filter, err) ?:
+		      begin_add(&out->answer, WEIR_INSIDE_HANDLE, &apf->handle, err) ?:
+		      returns_add(&out->answer, WEIR_INSIDE_HANDLED, &apf->returns, err);
+	for (unsigned int i = 0; i < apf->n_execute && !ret; i++)
+		ret = begin_add(&out->answer, WEIR_INSIDE_EXECUTE, &apf->execute[i], err);
 	return ret;
 }
 
@@ -198,21 +206,28 @@ static int find_http(struct golang *go, struct inside_binary *out, struct error 
 	second.reg++;
 	request_fields(&found.fields, &out->layout);
 	out->layout.write_header = found.write_header;
-	return register_of(&found.request, "the request", &out->layout.request_in, err)		       ?:
-		       pair_of(&found.writer, &second, "the writer", &out->layout.writer_in, err)      ?:
-		       probe_add(&out->see, WEIR_INSIDE_HTTP, found.serve.frame.offset, err)	       ?:
-		       probe_add(&out->answer, WEIR_INSIDE_HTTP_ANSWER, found.serve.frame.offset, err) ?:
-		       ends_add(go, &out->see, &found.returns, err)				       ?:
+	return register_of(&found.request, "the request", &out->layout.request_in, err)		  ?:
+		       pair_of(&found.writer, &second, "the writer", &out->layout.writer_in, err) ?:
+		       begin_add(&out->see, WEIR_INSIDE_HTTP, &found.serve, err)		  ?:
+		       begin_add(&out->answer, WEIR_INSIDE_HTTP_ANSWER, &found.serve, err)	  ?:
+		       ends_add(go, &out->see, &found.returns, err)				  ?:
 		       ends_add(go, &out->answer, &found.returns, err);
 }
 
 /* Where it can be seen, but not refused, `no_answer` says why. */
-static void find_answer(struct golang *go, const struct golang_authorization *authorization, struct inside_binary *out)
+static int find_kubernetes(struct golang *go, const struct golang_authorization *authorization,
+			   struct inside_binary *out, struct error *err)
 {
-	if (answer_kubernetes(go, authorization, out, &out->no_answer))
+	struct golang_apf apf;
+	int no_answer = golang_find_apf(go, &apf, &out->no_answer) ?:
+								     context_of(go, &apf, &out->layout, &out->no_answer);
+	int ret = see_kubernetes(go, authorization, !no_answer, out, err);
+
+	if (ret || no_answer)
+		return ret;
+	if (answer_kubernetes(go, authorization, &apf, out, &out->no_answer))
 		out->answer.n_probes = 0;
-	else
-		out->no_answer.text[0] = 0;
+	return 0;
 }
 
 /* A Kubernetes API server, or any other one that has net/http. Where the first is not as it should be, it is not taken for the second. */
@@ -224,12 +239,7 @@ static int find(struct golang *go, struct inside_binary *out, struct error *err)
 
 	if (ret == -ENOENT)
 		return find_http(go, out, err);
-	if (ret)
-		return error_set(err, ret, "%s", no_kubernetes.text);
-	ret = see_kubernetes(go, &kubernetes, out, err);
-	if (!ret)
-		find_answer(go, &kubernetes, out);
-	return ret;
+	return ret ? error_set(err, ret, "%s", no_kubernetes.text) : find_kubernetes(go, &kubernetes, out, err);
 }
 
 static void describe(struct golang *go, const char *name, struct inside_binary *out)

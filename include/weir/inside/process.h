@@ -19,19 +19,21 @@
 
 /*
  * Where a server is probed.
+ * CONTEXT     a handler begins whose request has in its context whose it is and what it asks for
  * REQUEST     a handler begins that has a *http.Request, and whose goroutine asks for the attributes next
  * ATTRIBUTES  Kubernetes' authorizer.Attributes of that request are known
  * HTTP        any net/http handler begins
  * HTTP_ANSWER the same, and it may be refused
  * FILTER      a filter begins whose goroutine comes to HANDLE next; a request begins with it
  * HANDLE      API Priority and Fairness gets a request: it is decided, and may be refused
- * AUTHORIZE   the same as REQUEST, where requests may be refused: one that HANDLE has not decided is decided here
+ * AUTHORIZE   the same as CONTEXT, where requests may be refused: one that HANDLE has not decided is decided here
  * HANDLED     HANDLE's function returns: what it was not let execute, the server has rejected by itself
  * EXECUTE     what API Priority and Fairness was handed begins: that it lets the request pass, and where it may be refused, too
  * END         a handler returns: the request of its goroutine has ended
  * GOEXIT      a goroutine ends
  */
 enum weir_inside_point {
+	WEIR_INSIDE_CONTEXT,
 	WEIR_INSIDE_REQUEST,
 	WEIR_INSIDE_ATTRIBUTES,
 	WEIR_INSIDE_HTTP,

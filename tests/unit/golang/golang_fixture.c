@@ -98,12 +98,15 @@ struct wanted_function {
 static __u64 add_function(struct builder *b, struct wanted_function want)
 {
 	bool pushes = b->want->minor >= 21;
-	__u64 start, frame, made, before_end, end;
+	__u64 start, begin = 0, frame, made, before_end, end;
 
 	align(&b->code, 32);
 	start = b->code.address + b->code.used;
-	CODE(b, "\x49\x3b\x66\x10"); /* CMPQ SP, 16(R14) */
-	CODE(b, "\x76\x30");	     /* JLS */
+	if (!b->want->unchecked) {
+		CODE(b, "\x49\x3b\x66\x10"); /* CMPQ SP, 16(R14) */
+		begin = b->code.address + b->code.used;
+		CODE(b, "\x76\x30"); /* JLS */
+	}
 	frame = b->code.address + b->code.used;
 	if (b->want->odd_frame)
 		CODE(b, "\x48\x8d\x64\x24\xe8"); /* LEAQ -24(SP), SP */
@@ -132,7 +135,7 @@ static __u64 add_function(struct builder *b, struct wanted_function want)
 	b->functions[b->n_functions].name = add(b, &b->tables, want.name, strlen(want.name) + 1);
 	b->functions[b->n_functions++].stack = frame - start + ((made - start) << 16) + ((before_end - start) << 32) +
 					       ((end - start) << 48);
-	b->out->serve_frame = b->out->serve_frame ?: frame;
+	b->out->serve_begin = b->out->serve_begin ?: begin ?: frame;
 	b->out->serve_return = b->out->serve_return ?: before_end;
 	return start;
 }

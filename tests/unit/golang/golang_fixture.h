@@ -17,7 +17,7 @@ struct golang_fixture {
 	__u8 file[GOLANG_FIXTURE_SIZE];
 	/* What a test compares with. */
 	__u64 serve, handle;		 /* addresses of functions */
-	__u64 serve_frame, serve_return; /* of instructions */
+	__u64 serve_begin, serve_return; /* of instructions */
 	__u64 send, behind_send;
 	__u64 user_itab;
 };
@@ -29,6 +29,7 @@ struct golang_fixture_want {
 	bool other_field;     /* user.DefaultInfo has its name under another name */
 	bool inlined;	      /* nobody calls serverHandler.ServeHTTP */
 	bool dropped_tracker; /* as Kubernetes has it from 1.28 on */
+	bool unchecked;	      /* functions do not check their stack */
 	bool odd_frame;	      /* frames are made by an instruction that Go does not use */
 	const char *version;  /* in the place of "go1.MINOR.1" */
 };

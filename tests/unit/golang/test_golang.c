@@ -53,8 +53,8 @@ static void check_http(struct golang *go)
 	/* What may be missing (here a serverHandler as a http.Handler) is no error. */
 	assert_string_equal(err.text, "");
 	assert_int_equal(found.serve.address, fixture.serve);
-	assert_int_equal(found.serve.frame.address, fixture.serve_frame);
-	assert_int_equal(found.serve.frame.offset, fixture.serve_frame - 0x400000);
+	assert_int_equal(found.serve.begin.address, fixture.serve_begin);
+	assert_int_equal(found.serve.begin.offset, fixture.serve_begin - 0x400000);
 	assert_int_equal(found.returns.n, 1);
 	assert_int_equal(found.returns.places[0].address, fixture.serve_return);
 	assert_int_equal(found.writer.reg, 1);
@@ -127,6 +127,22 @@ static void test_versions(void **state)
 		check_http(go);
 		check_apf(go, true);
 		check_others(go);
+		golang_close(go);
+	}
+}
+
+/* A call is seen at the jump of the stack's check, where it is not taken; without a check, where the frame is made. */
+static void test_begin(void **state)
+{
+	(void)state;
+	for (int unchecked = 0; unchecked < 2; unchecked++) {
+		struct golang *go = open_fixture((struct golang_fixture_want){ .minor = 26, .unchecked = unchecked });
+		struct golang_http found;
+		struct error err = { 0 };
+
+		assert_int_equal(golang_find_http(go, &found, &err), 0);
+		assert_int_equal(found.serve.begin.address - found.serve.address, unchecked ? 0 : 4);
+		assert_int_equal(found.serve.again, unchecked ? 0 : 0x41); /* JLS: carry or zero */
 		golang_close(go);
 	}
 }
@@ -278,6 +294,7 @@ int main(void)
 		cmocka_unit_test(test_inlined),	       cmocka_unit_test(test_not_skippable),
 		cmocka_unit_test(test_other_versions), cmocka_unit_test(test_other_files),
 		cmocka_unit_test(test_cut_off),	       cmocka_unit_test(test_json),
+		cmocka_unit_test(test_begin),
 	};
 
 	return cmocka_run_group_tests_name("golang", tests, NULL, NULL);

@@ -107,7 +107,8 @@ static void test_http(void **state)
 		fail_msg("%s: %s", golang_build(go)->version, err.text);
 	assert_int_equal(found.serve.address, symbol("net/http.serverHandler.ServeHTTP"));
 	assert_int_equal(found.write_header, 24 + 2 * 8); /* Header, Write, WriteHeader */
-	assert_true(found.serve.frame.address > found.serve.address);
+	assert_true(found.serve.begin.address > found.serve.address);
+	assert_int_equal(found.serve.again, 0x41);
 	assert_true(found.returns.n > 0);
 	golang_close(go);
 }
@@ -126,7 +127,7 @@ static void test_with_symbols(void **state)
 		golang_close(go[i]);
 	}
 	assert_int_equal(found[0].serve.address, found[1].serve.address);
-	assert_int_equal(found[0].serve.frame.address, found[1].serve.frame.address);
+	assert_int_equal(found[0].serve.begin.address, found[1].serve.begin.address);
 	assert_int_equal(found[0].returns.n, found[1].returns.n);
 	assert_memory_equal(&found[0].fields, &found[1].fields, sizeof(found[0].fields));
 }

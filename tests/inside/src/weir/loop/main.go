@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0
+
+// A server that handles requests of its own, as `apiserver` handles those of clients: `loop ADDR:PORT`, and on each line of input
+//
+//	again N     N requests, one after the other: what looks into the server is most of what they take
+//	deep N      N requests, each in a goroutine of its own that is a call deeper: somewhere its stack has to grow
+//
+// For each line the nanoseconds of one request.
+package main
+
+import (
+	"bufio"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"k8s.io/apiserver/pkg/endpoints/filters"
+	fairness "k8s.io/apiserver/pkg/server/filters"
+	"k8s.io/apiserver/pkg/util/flowcontrol"
+)
+
+type nowhere struct{ header http.Header }
+
+func (w *nowhere) Header() http.Header         { return w.header }
+func (w *nowhere) Write(b []byte) (int, error) { return len(b), nil }
+func (w *nowhere) WriteHeader(int)             {}
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+var calls, returned int
+
+//go:noinline
+func below(calls int, call func()) {
+	if calls == 0 {
+		call()
+	} else {
+		below(calls-1, call)
+	}
+	returned++ // it is no tail call
+}
+
+// deeper calls the handler so many calls deeper: those before it have not made the stack grow already.
+func deeper(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		below(calls, func() { handler.ServeHTTP(w, req) })
+	})
+}
+
+func request() *http.Request {
+	req, err := http.NewRequest("GET", "/list/dev/pods", nil)
+	check(err)
+	req.Header.Set("X-User", "alice")
+	req.RequestURI, req.RemoteAddr = "/list/dev/pods", "192.0.2.7:40000"
+	req.ProtoMajor, req.TLS = 2, &tls.ConnectionState{}
+	return req
+}
+
+func main() {
+	listener, err := net.Listen("tcp", os.Args[1])
+	check(err)
+	defer listener.Close()
+	served := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	fair := fairness.WithPriorityAndFairness(deeper(filters.WithAuthorization(served, "secrets")), flowcontrol.New())
+	handler := filters.WithRequest(filters.WithAudit(fair))
+	req, w := request(), &nowhere{http.Header{}}
+	one := func() { handler.ServeHTTP(w, req) }
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		var how string
+		var times int
+		_, err := fmt.Sscan(lines.Text(), &how, &times)
+		check(err)
+		start := time.Now()
+		for i := 0; i < times; i++ {
+			if how == "again" {
+				one()
+				continue
+			}
+			calls = i
+			done := make(chan struct{})
+			go func() {
+				one()
+				close(done)
+			}()
+			<-done
+		}
+		calls = 0
+		fmt.Println(time.Since(start).Nanoseconds() / int64(times))
+	}
+}
