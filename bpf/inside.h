@@ -8,29 +8,15 @@
 
 #include "inside_decide.h"
 
-/* Came this request over HTTP/1 without TLS? The packets' programs read it as well, and decide: it is theirs. */
-static __always_inline bool inside_on_wire(const struct weir_inside_process *process, __u64 request)
-{
-	__u64 tls, major;
-
-	if (bpf_probe_read_user(&tls, sizeof(tls), (const void *)(request + process->layout.tls)) ||
-	    bpf_probe_read_user(&major, sizeof(major), (const void *)(request + process->layout.proto_major)))
-		return false;
-	if (tls || major != 1)
-		return false;
-	count(process->server, WEIR_INSIDE_ON_WIRE);
-	return true;
-}
+/* --- a Kubernetes API server */
 
 static __always_inline __u32 inside_read_context(struct inside_request *r, const struct weir_inside_process *process)
 {
 	__u32 outcome = inside_context(r, process);
 
-	if (outcome == INSIDE_READ)
-		outcome = inside_peer(&r->walk, r->request + process->layout.peer, &r->peer);
+	r->fields = process->layout.info;
 	if (outcome == INSIDE_READ)
 		outcome = inside_user(r, process, process->layout.user_itab, r->user_at);
-	r->fields = process->layout.info;
 	return outcome == INSIDE_READ ? inside_attributes(r) : outcome;
 }
 
@@ -38,15 +24,17 @@ static __always_inline __u32 inside_read_context(struct inside_request *r, const
 static __always_inline __u32 inside_authorized(struct pt_regs *ctx, const struct weir_inside_process *process,
 					       struct weir_inside_key *key, __u32 answers)
 {
-	__u64 request = inside_register(ctx, process->layout.request_in);
-	struct inside_request *r = inside_on_wire(process, request) ? NULL : inside_begin(process, key, request);
-	__u32 status;
+	struct inside_request *r = inside_take(process, key, inside_register(ctx, process->layout.request_in));
+	__u32 status = 0;
 
 	if (!r)
 		return 0;
-	inside_settle(r, process, inside_read_context(r, process), answers);
-	status = inside_status(r);
-	bpf_map_delete_elem(&inside_requests, key);
+	inside_read_http(r, process);
+	if (!r->on_wire) {
+		inside_settle(r, process, r->unread ?: inside_read_context(r, process), answers);
+		status = inside_status(r);
+	}
+	inside_let_go(r);
 	return status;
 }
 
@@ -69,14 +57,14 @@ int weir_inside_request(struct pt_regs *ctx)
 {
 	struct weir_inside_key key = {};
 	struct weir_inside_process *process = inside_here(ctx, &key);
-	__u64 request;
+	struct inside_request *r;
 
 	own_stack(ctx);
 	if (!process)
 		return 0;
-	request = inside_register(ctx, process->layout.request_in);
-	if (!inside_on_wire(process, request))
-		inside_begin(process, &key, request);
+	r = inside_keep(process, &key, inside_register(ctx, process->layout.request_in));
+	if (r)
+		inside_read_http(r, process);
 	return 0;
 }
 
@@ -85,12 +73,11 @@ static __always_inline __u32 inside_read_record(struct inside_request *r, const 
 						__u64 record)
 {
 	const struct weir_inside_layout *layout = &process->layout;
-	__u64 user[2] = {};
-	__u32 outcome;
+	__u32 outcome = r->unread;
+	__u64 user[2];
 
 	r->fields_at = record;
 	r->fields = layout->record;
-	outcome = inside_peer(&r->walk, r->request + layout->peer, &r->peer);
 	if (outcome == INSIDE_READ && bpf_probe_read_user(user, sizeof(user), (const void *)(record + layout->user)))
 		outcome = WEIR_INSIDE_UNREADABLE;
 	if (outcome == INSIDE_READ)
@@ -115,10 +102,13 @@ int weir_inside_attributes(struct pt_regs *ctx)
 	if (!r)
 		return 0;
 	record = inside_register(ctx, process->layout.record_in);
-	inside_settle(r, process, inside_read_record(r, process, record), 0);
+	if (!r->on_wire)
+		inside_settle(r, process, inside_read_record(r, process, record), 0);
 	bpf_map_delete_elem(&inside_requests, &key);
 	return 0;
 }
+
+/* --- any other server */
 
 /*
  * A handler of net/http begins: there is no user, and of the request only its line and its peer. Says with what it is to be
@@ -127,18 +117,19 @@ int weir_inside_attributes(struct pt_regs *ctx)
 static __always_inline __u32 inside_http(struct pt_regs *ctx, const struct weir_inside_process *process,
 					 struct weir_inside_key *key, __u32 answers)
 {
-	__u64 request = inside_register(ctx, process->layout.request_in);
-	struct inside_request *r;
-	__u32 status;
+	struct inside_request *r = inside_take(process, key, inside_register(ctx, process->layout.request_in));
+	__u32 status = 0;
 
-	r = inside_on_wire(process, request) ? NULL : inside_begin(process, key, request);
 	if (!r)
 		return 0;
-	r->record.trace.attributes.verb = WEIR_VERB_OTHER;
-	r->health = inside_is_health(&r->walk, r->request + process->layout.uri);
-	inside_settle(r, process, inside_peer(&r->walk, r->request + process->layout.peer, &r->peer), answers);
-	status = inside_status(r);
-	bpf_map_delete_elem(&inside_requests, key);
+	inside_read_http(r, process);
+	if (!r->on_wire) {
+		r->record.trace.attributes.verb = WEIR_VERB_OTHER;
+		r->health = inside_is_health(&r->walk, &r->http.uri);
+		inside_settle(r, process, r->unread, answers);
+		status = inside_status(r);
+	}
+	inside_let_go(r);
 	return status;
 }
 

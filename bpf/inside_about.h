@@ -10,7 +10,15 @@ struct inside_group_turn {
 	struct inside_request *request;
 };
 
-/* Its peer, an IPv6 one by its /64: whom a request is charged to that has no user. */
+/* The network that its peer is charged as: an IPv6 one by its /64. */
+static __always_inline void inside_network(const struct inside_request *r, __u8 address[16])
+{
+	__builtin_memcpy(address, r->peer.address, 16);
+	if (!weir_address_is_ipv4(r->peer.address))
+		__builtin_memset(address + 8, 0, 8);
+}
+
+/* Its peer: whom a request is charged to that has no user. */
 static __noinline int inside_by_peer(struct inside_request *r)
 {
 	struct weir_settings *set;
@@ -19,49 +27,65 @@ static __noinline int inside_by_peer(struct inside_request *r)
 	set = bpf_map_lookup_elem(&settings, &zero);
 	if (!r || !set || !r->peer.known)
 		return 0;
-	__builtin_memset(&r->name, 0, sizeof(r->name));
-	__builtin_memcpy(r->name.text, r->peer.address, 16);
-	if (!weir_address_is_ipv4(r->peer.address))
-		__builtin_memset(r->name.text + 8, 0, 8);
+	inside_network(r, (__u8 *)r->name.text);
 	r->address = weir_subject_of_address(set->seed, WEIR_NAME_ADDRESS, (const __u8 *)r->name.text);
 	if (!r->record.trace.user)
 		r->record.trace.user = r->address;
+	if (bpf_map_lookup_elem(&names, &r->address))
+		return 0;
+	__builtin_memset(&r->name, 0, sizeof(r->name));
+	inside_network(r, (__u8 *)r->name.text);
 	r->name.kind = WEIR_NAME_ADDRESS;
 	r->name.length = r->name.whole = 16;
-	if (!bpf_map_lookup_elem(&names, &r->address))
-		bpf_map_update_elem(&names, &r->address, &r->name, BPF_ANY);
+	bpf_map_update_elem(&names, &r->address, &r->name, BPF_ANY);
 	return 0;
 }
 
-/* The string in a field, for people: as much as there is room for. */
-static __noinline int inside_remember(struct inside_request *r, __u64 at, __u8 kind, __u64 subject)
+/* A string, for people: as much as there is room for. */
+static __noinline int inside_remember(struct inside_request *r, const struct weir_inside_string *string, __u8 kind,
+				      __u64 subject)
 {
-	struct weir_inside_string string = {};
 	__u32 n;
 
-	if (!r || !subject || bpf_map_lookup_elem(&names, &subject) || inside_string(at, &string) != INSIDE_READ)
+	if (!r || !string || !subject || bpf_map_lookup_elem(&names, &subject))
 		return 0;
-	n = string.length < WEIR_NAME_TEXT ? string.length : WEIR_NAME_TEXT;
+	n = string->length < WEIR_NAME_TEXT ? string->length : WEIR_NAME_TEXT;
 	WEIR_BARRIER(n);
 	__builtin_memset(&r->name, 0, sizeof(r->name));
-	if (n > WEIR_NAME_TEXT || bpf_probe_read_user(r->name.text, n, (const void *)string.at))
+	if (n > WEIR_NAME_TEXT || bpf_probe_read_user(r->name.text, n, (const void *)string->at))
 		return 0;
 	r->name.kind = kind;
 	r->name.length = n;
-	r->name.whole = string.length;
+	r->name.whole = string->length;
 	bpf_map_update_elem(&names, &subject, &r->name, BPF_ANY);
 	return 0;
+}
+
+#define INSIDE_GROUPS_AT_ONCE 8 /* a power of two: their strings are read at once */
+
+/* The strings of groups i and those behind it. */
+static __always_inline __u32 inside_group_strings(struct inside_request *r, __u32 i)
+{
+	__u32 left = r->n_groups - i, n = left < INSIDE_GROUPS_AT_ONCE ? left : INSIDE_GROUPS_AT_ONCE;
+
+	return inside_struct(r, r->groups_at + i * sizeof(struct weir_inside_string),
+			     n * sizeof(struct weir_inside_string));
 }
 
 /* One of the user's groups: adds what `groups` has for it. */
 static long inside_group_step(__u32 i, struct inside_group_turn *turn)
 {
 	struct inside_request *r = turn->request;
+	__u32 at = i & (INSIDE_GROUPS_AT_ONCE - 1);
+	struct weir_inside_string string;
 	__u64 subject = 0;
 	const __u32 *bit;
 
-	r->outcome = inside_subject(&r->walk, r->groups_at + i * sizeof(struct weir_inside_string), WEIR_NAME_GROUP,
-				    &subject);
+	r->outcome = at ? INSIDE_READ : inside_group_strings(r, i);
+	if (r->outcome != INSIDE_READ)
+		return 1;
+	string = inside_string_in(r, at * sizeof(string));
+	r->outcome = inside_subject(&r->walk, &string, WEIR_NAME_GROUP, &subject);
 	if (r->outcome != INSIDE_READ)
 		return 1;
 	r->known.subject = subject;
@@ -71,56 +95,56 @@ static long inside_group_step(__u32 i, struct inside_group_turn *turn)
 	return 0;
 }
 
-/* at: address of the slice of their names. */
-static __noinline __u32 inside_groups(struct inside_request *r, __u32 server, __u64 at)
+/* slice: of their names. */
+static __always_inline __u32 inside_groups(struct inside_request *r, __u32 server,
+					   const struct weir_inside_string *slice)
 {
 	struct inside_group_turn turn = { r };
-	struct weir_inside_string slice = {};
 
-	if (!r || inside_string(at, &slice) != INSIDE_READ)
-		return WEIR_INSIDE_UNREADABLE;
-	if (slice.length > WEIR_INSIDE_GROUPS_MAX)
+	if (slice->length > WEIR_INSIDE_GROUPS_MAX)
 		return WEIR_INSIDE_OTHER_USER;
 	r->known.server = server;
-	r->groups_at = slice.at;
+	r->groups_at = slice->at;
+	r->n_groups = slice->length;
 	r->outcome = INSIDE_READ;
-	bpf_loop(slice.length, inside_group_step, &turn, 0);
+	bpf_loop(slice->length, inside_group_step, &turn, 0);
 	return r->outcome;
 }
 
 /* Kubernetes' name for who has not authenticated: weir tells them apart by their addresses. */
-static __always_inline bool inside_is_anonymous(__u64 at)
+static __always_inline bool inside_is_anonymous(const struct inside_walk *walk, const struct weir_inside_string *name)
 {
-	struct weir_inside_string string = {};
-	__u64 text[2] = {};
-
-	return inside_string(at, &string) == INSIDE_READ && string.length == sizeof(text) &&
-	       !bpf_probe_read_user(text, sizeof(text), (const void *)string.at) &&
-	       text[0] == WEIR_TEXT8('s', 'y', 's', 't', 'e', 'm', ':', 'a') &&
-	       text[1] == WEIR_TEXT8('n', 'o', 'n', 'y', 'm', 'o', 'u', 's');
+	return name->length == 16 && walk->words[0] == WEIR_TEXT8('s', 'y', 's', 't', 'e', 'm', ':', 'a') &&
+	       walk->words[1] == WEIR_TEXT8('n', 'o', 'n', 'y', 'm', 'o', 'u', 's');
 }
 
 /* A user.Info: its itab and what it points to. Sets the request's user and groups. */
 static __noinline __u32 inside_user(struct inside_request *r, const struct weir_inside_process *process, __u64 itab,
 				    __u64 user)
 {
-	const struct weir_inside_layout *layout;
+	struct weir_inside_string name, slice;
+	__u64 *subject;
 	__u32 outcome;
-	__u64 name;
 
 	if (!r || !process)
 		return WEIR_INSIDE_UNREADABLE;
-	layout = &process->layout;
-	if (itab != layout->user_itab)
+	if (itab != process->layout.user_itab)
 		return WEIR_INSIDE_OTHER_USER;
-	outcome = inside_groups(r, process->server, user + layout->user_groups);
-	name = user + layout->user_name;
-	if (outcome != INSIDE_READ || inside_is_anonymous(name))
+	if (inside_struct(r, user, process->layout.user_size) != INSIDE_READ)
+		return WEIR_INSIDE_UNREADABLE;
+	name = inside_string_in(r, process->layout.user_name);
+	slice = inside_string_in(r, process->layout.user_groups);
+	outcome = inside_groups(r, process->server, &slice);
+	if (outcome != INSIDE_READ)
 		return outcome;
-	outcome = inside_subject(&r->walk, name, WEIR_NAME_USER, &r->record.trace.user);
-	if (outcome == INSIDE_READ)
-		inside_remember(r, name, WEIR_NAME_USER, r->record.trace.user);
-	return outcome;
+	subject = &r->record.trace.user;
+	outcome = inside_subject(&r->walk, &name, WEIR_NAME_USER, subject);
+	if (outcome != INSIDE_READ)
+		return outcome;
+	if (inside_is_anonymous(&r->walk, &name))
+		*subject = 0;
+	inside_remember(r, &name, WEIR_NAME_USER, *subject);
+	return INSIDE_READ;
 }
 
 static __always_inline void inside_attribute_flags(struct weir_attributes *a, bool is_resource, bool runs_long)
@@ -134,51 +158,89 @@ static __always_inline void inside_attribute_flags(struct weir_attributes *a, bo
 	a->resource_at = a->subresource_at = a->name_at = WEIR_SEGMENT_NONE;
 }
 
+/* The subject of one of the strings that it asks for. */
+static __always_inline __u32 inside_name(struct inside_request *r, __u32 offset, __u64 *subject)
+{
+	struct weir_inside_string string = inside_string_in(r, offset);
+
+	return inside_subject(&r->walk, &string, WEIR_NAME_NAMESPACE, subject);
+}
+
+static __always_inline bool inside_bool(const struct inside_request *r, __u32 offset)
+{
+	return inside_field(r, offset) >> offset % 8 * 8 & 0xff;
+}
+
 /* What the struct at r->fields_at says, whose fields are r->fields. */
 static __noinline __u32 inside_attributes(struct inside_request *r)
 {
+	struct weir_inside_string verb, detail;
 	const struct weir_inside_fields *f;
 	struct weir_attributes *a;
-	bool runs_long = false;
-	__u8 is_resource = 0;
+	bool runs_long = false, is_resource;
 	__u32 outcome;
-	__u64 at;
 
 	if (!r)
 		return WEIR_INSIDE_UNREADABLE;
 	a = &r->record.trace.attributes;
 	f = &r->fields;
-	at = r->fields_at;
-	if (bpf_probe_read_user(&is_resource, 1, (const void *)(at + f->is_resource)))
+	if (inside_struct(r, r->fields_at, f->size) != INSIDE_READ)
 		return WEIR_INSIDE_UNREADABLE;
-	outcome = inside_verb(at + f->verb, &a->verb);
+	is_resource = inside_bool(r, f->is_resource);
+	verb = inside_string_in(r, f->verb);
+	detail = inside_string_in(r, is_resource ? f->subresource : f->path);
+	outcome = inside_verb(&verb, &a->verb);
 	if (outcome == INSIDE_READ)
-		outcome = inside_runs_long(at + (is_resource ? f->subresource : f->path), is_resource, &runs_long);
+		outcome = inside_runs_long(&detail, is_resource, &runs_long);
 	inside_attribute_flags(a, is_resource, runs_long);
-	r->health = !is_resource && inside_is_health(&r->walk, at + f->path);
+	r->health = !is_resource && inside_is_health(&r->walk, &detail);
 	if (outcome != INSIDE_READ || !is_resource)
 		return outcome;
-	outcome = inside_subject(&r->walk, at + f->namespace, WEIR_NAME_NAMESPACE, &a->namespace);
+	outcome = inside_name(r, f->namespace, &a->namespace);
 	if (outcome == INSIDE_READ)
-		outcome = inside_subject(&r->walk, at + f->group, WEIR_NAME_NAMESPACE, &a->group);
+		outcome = inside_name(r, f->group, &a->group);
 	if (outcome == INSIDE_READ)
-		outcome = inside_subject(&r->walk, at + f->resource, WEIR_NAME_NAMESPACE, &a->resource);
+		outcome = inside_name(r, f->resource, &a->resource);
 	if (outcome == INSIDE_READ)
-		outcome = inside_subject(&r->walk, at + f->subresource, WEIR_NAME_NAMESPACE, &a->subresource);
+		outcome = inside_name(r, f->subresource, &a->subresource);
 	if (outcome == INSIDE_READ)
-		outcome = inside_subject(&r->walk, at + f->name, WEIR_NAME_NAMESPACE, &a->name);
+		outcome = inside_name(r, f->name, &a->name);
 	return outcome;
+}
+
+/* --- the http.Request */
+
+/* Reads it, whether it is there or not: r->unread says so. */
+static __noinline int inside_read_http(struct inside_request *r, const struct weir_inside_process *process)
+{
+	const struct weir_inside_layout *layout;
+
+	if (!r || !process)
+		return 0;
+	layout = &process->layout;
+	r->unread = inside_struct(r, r->request, layout->request_size);
+	if (r->unread != INSIDE_READ)
+		return 0;
+	r->http.method = inside_string_in(r, layout->method);
+	r->http.uri = inside_string_in(r, layout->uri);
+	r->http.peer = inside_string_in(r, layout->peer);
+	r->http.context[0] = inside_field(r, layout->context.request);
+	r->http.context[1] = inside_field(r, layout->context.request + 8);
+	r->on_wire = !inside_field(r, layout->tls) && inside_field(r, layout->proto_major) == 1;
+	if (r->on_wire)
+		count(process->server, WEIR_INSIDE_ON_WIRE);
+	else
+		r->unread = inside_peer(&r->walk, &r->http.peer, &r->peer);
+	return 0;
 }
 
 /* --- contexts */
 
-/* The parent of the context in r->context: it is looked at next. False: it has none that weir knows. */
+/* The parent of the context in r->context, which has no value: it is looked at next. False: it has none that weir knows. */
 static __always_inline bool inside_parent(struct inside_request *r, const struct weir_inside_context *c)
 {
 	__u64 at = 0;
 
-	if (r->context[0] == c->value_itab)
-		at = r->context[1] + c->parent;
 	for (__u32 i = 0; i < WEIR_INSIDE_CONTEXTS; i++)
 		if (i < c->n_others && r->context[0] == c->others[i].itab)
 			at = r->context[1] + c->others[i].at;
@@ -190,26 +252,34 @@ struct inside_context_turn {
 	const struct weir_inside_context *context;
 };
 
-/* The innermost ones are those in force: the user may be one who is impersonated. */
+/* The innermost ones are those in force: the user may be one who is impersonated. value: an `any` */
+static __always_inline void inside_value(struct inside_request *r, const struct weir_inside_context *c,
+					 const __u64 value[2])
+{
+	if (value[0] == c->user_type && !(r->found & INSIDE_HAS_USER)) {
+		r->user_at = value[1];
+		r->found |= INSIDE_HAS_USER;
+	}
+	if (value[0] == c->info_type && !(r->found & INSIDE_HAS_FIELDS)) {
+		r->fields_at = value[1];
+		r->found |= INSIDE_HAS_FIELDS;
+	}
+}
+
 static long inside_context_step(__u32 i, struct inside_context_turn *turn)
 {
-	const struct weir_inside_context *c = turn->context;
 	struct inside_request *r = turn->request;
-	__u64 value[2] = {};
+	struct weir_inside_value_context context;
 
 	(void)i;
-	if (r->context[0] == c->value_itab &&
-	    !bpf_probe_read_user(value, sizeof(value), (const void *)(r->context[1] + c->value))) {
-		if (value[0] == c->user_type && !r->has_user) {
-			r->user_at = value[1];
-			r->has_user = true;
-		}
-		if (value[0] == c->info_type && !r->has_fields) {
-			r->fields_at = value[1];
-			r->has_fields = true;
-		}
-	}
-	return (r->has_user && r->has_fields) || !inside_parent(r, c);
+	if (r->context[0] != turn->context->value_itab)
+		return !inside_parent(r, turn->context);
+	if (bpf_probe_read_user(&context, sizeof(context), (const void *)r->context[1]))
+		return 1;
+	inside_value(r, turn->context, context.value);
+	r->context[0] = context.parent[0];
+	r->context[1] = context.parent[1];
+	return r->found == INSIDE_HAS_BOTH;
 }
 
 /* Finds the user and what is asked for in the request's context. */
@@ -220,11 +290,11 @@ static __noinline __u32 inside_context(struct inside_request *r, const struct we
 	if (!r || !process)
 		return WEIR_INSIDE_UNREADABLE;
 	turn.context = &process->layout.context;
-	r->has_user = r->has_fields = false;
-	if (bpf_probe_read_user(r->context, sizeof(r->context), (const void *)(r->request + turn.context->request)))
-		return WEIR_INSIDE_UNREADABLE;
+	r->found = 0;
+	r->context[0] = r->http.context[0];
+	r->context[1] = r->http.context[1];
 	bpf_loop(WEIR_INSIDE_CONTEXT_DEPTH, inside_context_step, &turn, 0);
-	return r->has_user && r->has_fields ? INSIDE_READ : WEIR_INSIDE_OTHER_USER;
+	return r->found == INSIDE_HAS_BOTH ? INSIDE_READ : WEIR_INSIDE_OTHER_USER;
 }
 
 #endif

@@ -118,15 +118,13 @@ int weir_inside_filter(struct pt_regs *ctx)
 	struct weir_inside_key key = {};
 	struct weir_inside_process *process = inside_here(ctx, &key);
 	struct inside_request *r;
-	__u64 request;
 
 	own_stack(ctx);
 	if (!process)
 		return 0;
-	request = inside_register(ctx, process->layout.filtered_in);
-	r = inside_begin(process, &key, request);
+	r = inside_keep(process, &key, inside_register(ctx, process->layout.filtered_in));
 	if (r)
-		r->on_wire = inside_on_wire(process, request);
+		inside_read_http(r, process);
 	return 0;
 }
 
@@ -145,13 +143,11 @@ static __always_inline __u32 inside_read_handle(struct pt_regs *ctx, struct insi
 						const struct weir_inside_process *process)
 {
 	const struct weir_inside_layout *layout = &process->layout;
-	__u32 outcome = INSIDE_READ;
+	__u32 outcome = r->unread;
 
 	r->fields_at = inside_register(ctx, layout->info_in);
 	r->fields = layout->info;
 	r->execute = inside_argument(ctx, layout->execute_in);
-	if (r->request)
-		outcome = inside_peer(&r->walk, r->request + layout->peer, &r->peer);
 	if (outcome == INSIDE_READ)
 		outcome = inside_user(r, process, inside_register(ctx, layout->user_in),
 				      inside_register(ctx, layout->user_in + 1));
@@ -169,10 +165,12 @@ static __always_inline bool inside_is_filtered(const struct inside_request *r)
 /* It may last for hours, and is not handled in the goroutine that serves it: it is decided at AUTHORIZE. */
 static __always_inline bool inside_is_watch(struct pt_regs *ctx, const struct weir_inside_layout *layout)
 {
-	__u8 verb = WEIR_VERB_NONE;
+	struct weir_inside_string verb = {};
+	__u64 at = inside_register(ctx, layout->info_in) + layout->info.verb, text = 0;
 
-	inside_verb(inside_register(ctx, layout->info_in) + layout->info.verb, &verb);
-	return verb == WEIR_VERB_WATCH;
+	return !bpf_probe_read_user(&verb, sizeof(verb), (const void *)at) && verb.length == 5 &&
+	       !bpf_probe_read_user(&text, 5, (const void *)verb.at) &&
+	       text == WEIR_TEXT8('w', 'a', 't', 'c', 'h', 0, 0, 0);
 }
 
 /*
@@ -192,7 +190,7 @@ int weir_inside_handle(struct pt_regs *ctx)
 		return 0;
 	r = bpf_map_lookup_elem(&inside_requests, &key);
 	if (!inside_is_filtered(r))
-		r = inside_begin(process, &key, 0);
+		r = inside_keep(process, &key, 0);
 	if (!r || r->on_wire)
 		return 0;
 	inside_settle(r, process, inside_read_handle(ctx, r, process), 1);

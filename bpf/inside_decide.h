@@ -231,10 +231,15 @@ static __always_inline void inside_tell_box(const struct inside_request *r, cons
 static __noinline int inside_decide(struct inside_request *r, __u32 server)
 {
 	struct weir_server *settings = server_of(server);
-	__u32 memory = inside_claim();
-	struct inside_piece *piece = inside_piece_of(memory);
+	__u32 memory, own;
+	struct inside_piece *piece;
 
-	if (!r || !piece)
+	if (!r)
+		return 0;
+	own = r->memory;
+	memory = own < INSIDE_PIECES ? own : inside_claim();
+	piece = inside_piece_of(memory);
+	if (!piece)
 		return 0;
 	if (settings) {
 		inside_question(piece, memory, r, server, settings);
@@ -244,7 +249,8 @@ static __noinline int inside_decide(struct inside_request *r, __u32 server)
 		inside_tell_box(r, &piece->decision, settings->flags);
 		inside_decided(&piece->decision, r);
 	}
-	inside_give_back(memory);
+	if (memory != own)
+		inside_give_back(memory);
 	return 1;
 }
 
@@ -259,7 +265,8 @@ static __noinline int inside_settle(struct inside_request *r, const struct weir_
 		return 0;
 	t = &r->record.trace;
 	t->by = t->user ? WEIR_IDENTIFIED_BY_SERVER : WEIR_IDENTIFIED_BY_NOBODY;
-	inside_by_peer(r);
+	if (!t->user || (server->traits & WEIR_SERVER_SOURCES))
+		inside_by_peer(r);
 	count(process->server, outcome == INSIDE_READ ? WEIR_INSIDE_SEEN : outcome);
 	count(process->server, weir_identified_reason(t->by));
 	r->decision = WEIR_PASSED;

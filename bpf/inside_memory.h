@@ -9,7 +9,7 @@
 #include "weir/http/path.h"
 #include "weir/inside/seats.h"
 
-#include "decision.h"
+#include "inside_known.h"
 
 #define INSIDE_PIECES 128 /* a power of two; only programs that are interrupted need more than one for each CPU */
 
@@ -19,6 +19,7 @@ struct inside_piece {
 	struct weir_path path;
 	struct weir_subject_key known; /* for look-ups in `groups` */
 	struct weir_name name;
+	struct inside_request request;	/* that is decided in it, where it is not kept */
 	struct weir_inside_seats seats; /* that the request is to have */
 };
 
@@ -44,6 +45,13 @@ static __always_inline struct decision *decision_of(__u32 memory)
 	return &piece->decision;
 }
 
+static __always_inline bool inside_is_claimed(__u32 memory)
+{
+	struct inside_piece *piece = inside_piece_of(memory);
+
+	return piece && !__sync_val_compare_and_swap(&piece->claimed, 0, 1);
+}
+
 struct inside_search {
 	__u32 from;
 	__u32 found;
@@ -52,9 +60,8 @@ struct inside_search {
 static long inside_claim_step(__u32 i, struct inside_search *search)
 {
 	__u32 at = (search->from + i) & (INSIDE_PIECES - 1);
-	struct inside_piece *piece = inside_piece_of(at);
 
-	if (!piece || __sync_val_compare_and_swap(&piece->claimed, 0, 1))
+	if (!inside_is_claimed(at))
 		return 0;
 	search->found = at;
 	return 1;
@@ -63,8 +70,11 @@ static long inside_claim_step(__u32 i, struct inside_search *search)
 /* INSIDE_PIECES: none is free. */
 static __always_inline __u32 inside_claim(void)
 {
-	struct inside_search search = { .from = bpf_get_smp_processor_id() * 2, .found = INSIDE_PIECES };
+	struct inside_search search = { .from = bpf_get_smp_processor_id() * 2 & (INSIDE_PIECES - 1),
+					.found = INSIDE_PIECES };
 
+	if (inside_is_claimed(search.from))
+		return search.from;
 	bpf_loop(INSIDE_PIECES, inside_claim_step, &search, 0);
 	return search.found;
 }

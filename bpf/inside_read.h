@@ -73,10 +73,8 @@ static __always_inline __u32 inside_word(__u64 at, __u64 *word)
 	return bpf_probe_read_user(word, sizeof(*word), (const void *)at) ? WEIR_INSIDE_UNREADABLE : INSIDE_READ;
 }
 
-static __always_inline __u32 inside_string(__u64 at, struct weir_inside_string *string)
-{
-	return bpf_probe_read_user(string, sizeof(*string), (const void *)at) ? WEIR_INSIDE_UNREADABLE : INSIDE_READ;
-}
+#define INSIDE_AT_ONCE \
+	WEIR_INSIDE_PEER_MAX /* bytes of a text that are read at once; longer ones are names that few have */
 
 /*
  * What loops work on. It is in a map's value: of that, verifiers follow no contents, so that one turn of a loop stands for
@@ -90,13 +88,36 @@ struct inside_walk {
 	__u32 outcome;
 	struct weir_utf8 utf8;
 	struct weir_peer_reader reader;
-	char text[WEIR_INSIDE_PEER_MAX];
+	union {
+		__u64 words[INSIDE_AT_ONCE / 8];
+		char text[INSIDE_AT_ONCE];
+	};
 };
 
 /* What bpf_loop() hands to its callbacks must be on the stack. */
 struct inside_turn {
 	struct inside_walk *walk;
 };
+
+/* --- texts */
+
+/* As much of a text as there is room for, which verifiers know to be at most `room`. */
+static __always_inline __u32 inside_text(const struct weir_inside_string *string, void *text, __u32 room)
+{
+	__u32 n = string->length < room ? string->length : room;
+
+	WEIR_BARRIER(n);
+	if (n > room || bpf_probe_read_user(text, n, (const void *)string->at))
+		return WEIR_INSIDE_UNREADABLE;
+	return INSIDE_READ;
+}
+
+/* The first two words of a text, zeros behind its end. */
+static __always_inline __u32 inside_beginning(const struct weir_inside_string *string, __u64 text[2])
+{
+	text[0] = text[1] = 0;
+	return inside_text(string, text, WEIR_INSIDE_WORD_MAX);
+}
 
 /* --- subjects */
 
@@ -141,28 +162,23 @@ static long inside_hash_step(__u32 i, struct inside_turn *turn)
 	return 0;
 }
 
-/* The subject of the string in a field; an empty one has none: 0. */
-static __noinline __u32 inside_subject(struct inside_walk *walk, __u64 at, __u8 kind, __u64 *subject)
+/* That of a text that is long, or may be none. */
+static __noinline __u32 inside_long_subject(struct inside_walk *walk, const struct weir_inside_string *string,
+					    __u8 kind, __u64 *subject)
 {
-	struct weir_inside_string string = {};
 	struct inside_turn turn = { walk };
 	struct weir_settings *set;
 	__u32 zero = 0;
 
 	set = bpf_map_lookup_elem(&settings, &zero);
-	if (!walk || !subject || !set || inside_string(at, &string) != INSIDE_READ)
+	if (!walk || !string || !subject || !set)
 		return WEIR_INSIDE_UNREADABLE;
-	*subject = 0;
-	if (!string.length)
-		return INSIDE_READ;
-	if (string.length > WEIR_INSIDE_TEXT_MAX)
-		return WEIR_INSIDE_NOT_TEXT;
-	walk->at = string.at;
-	walk->left = string.length;
+	walk->at = string->at;
+	walk->left = string->length;
 	walk->outcome = INSIDE_READ;
 	walk->utf8 = (struct weir_utf8){};
 	weir_subject_start(&walk->hash, set->seed, kind);
-	bpf_loop((string.length + 7) / 8, inside_hash_step, &turn, 0);
+	bpf_loop((string->length + 7) / 8, inside_hash_step, &turn, 0);
 	if (walk->outcome != INSIDE_READ)
 		return walk->outcome;
 	if (!weir_utf8_ends(&walk->utf8))
@@ -171,44 +187,72 @@ static __noinline __u32 inside_subject(struct inside_walk *walk, __u64 at, __u8 
 	return INSIDE_READ;
 }
 
-/* --- verbs */
-
-/* How a string begins: its first bytes, zeros behind its end. */
-static __always_inline __u32 inside_beginning(__u64 at, __u64 text[2], __u64 *length)
+static __always_inline bool inside_is_ascii(const __u64 words[WEIR_SUBJECT_WORDS])
 {
-	struct weir_inside_string string = {};
-	__u32 n;
+	__u64 all = 0;
 
-	if (inside_string(at, &string) != INSIDE_READ)
+#pragma GCC unroll 8
+	for (__u32 i = 0; i < WEIR_SUBJECT_WORDS; i++)
+		all |= words[i];
+	return !(all & 0x8080808080808080ULL);
+}
+
+/*
+ * The subject of a string; an empty one has none: 0. Its text goes to the stack: the kernel looks longer at memory that is somewhere
+ * else before it copies there. Leaves its first 16 bytes in walk->words.
+ */
+static __noinline __u32 inside_subject(struct inside_walk *walk, const struct weir_inside_string *string, __u8 kind,
+				       __u64 *subject)
+{
+	__u64 words[WEIR_SUBJECT_WORDS] = {};
+	struct weir_settings *set;
+	__u32 zero = 0;
+
+	set = bpf_map_lookup_elem(&settings, &zero);
+	if (!walk || !string || !subject || !set)
 		return WEIR_INSIDE_UNREADABLE;
-	n = string.length < WEIR_INSIDE_WORD_MAX ? string.length : WEIR_INSIDE_WORD_MAX;
-	WEIR_BARRIER(n);
-	text[0] = text[1] = 0;
-	if (n > WEIR_INSIDE_WORD_MAX || bpf_probe_read_user(text, n, (const void *)string.at))
+	*subject = 0;
+	if (!string->length)
+		return INSIDE_READ;
+	if (string->length > WEIR_INSIDE_TEXT_MAX)
+		return WEIR_INSIDE_NOT_TEXT;
+	if (inside_text(string, words, sizeof(words)) != INSIDE_READ)
 		return WEIR_INSIDE_UNREADABLE;
-	*length = string.length;
+	if (string->length > sizeof(words) || !inside_is_ascii(words))
+		return inside_long_subject(walk, string, kind, subject);
+	*subject = weir_subject_of_words(set->seed, kind, words, string->length);
+	walk->words[0] = words[0];
+	walk->words[1] = words[1];
 	return INSIDE_READ;
 }
 
-static __noinline __u32 inside_verb(__u64 at, __u8 *verb)
-{
-	__u64 text[2], length;
+/* --- words */
 
-	if (!verb || inside_beginning(at, text, &length) != INSIDE_READ)
+static __always_inline __u32 inside_verb(const struct weir_inside_string *string, __u8 *verb)
+{
+	__u64 text[2];
+
+	if (inside_beginning(string, text) != INSIDE_READ)
 		return WEIR_INSIDE_UNREADABLE;
-	*verb = length > WEIR_INSIDE_WORD_MAX ? WEIR_VERB_OTHER : weir_verb_of_text(text[0], text[1]);
+	*verb = string->length > WEIR_INSIDE_WORD_MAX ? WEIR_VERB_OTHER : weir_verb_of_text(text[0], text[1]);
 	return INSIDE_READ;
 }
 
 /* Is it a subresource whose requests may last for hours, or the path of a profile? */
-static __noinline __u32 inside_runs_long(__u64 at, __u32 is_resource, bool *runs_long)
+static __always_inline __u32 inside_runs_long(const struct weir_inside_string *string, bool is_resource,
+					      bool *runs_long)
 {
-	__u64 text[2], length;
+	__u64 text[2];
 
-	if (!runs_long || inside_beginning(at, text, &length) != INSIDE_READ)
+	*runs_long = false;
+	if (!string->length)
+		return INSIDE_READ;
+	if (inside_beginning(string, text) != INSIDE_READ)
 		return WEIR_INSIDE_UNREADABLE;
-	*runs_long = is_resource ? length <= WEIR_INSIDE_WORD_MAX && weir_text_is_interactive(text[0], text[1]) :
-				   weir_text_is_profile(text[0], text[1]);
+	if (is_resource)
+		*runs_long = string->length <= WEIR_INSIDE_WORD_MAX && weir_text_is_interactive(text[0], text[1]);
+	else
+		*runs_long = weir_text_is_profile(text[0], text[1]);
 	return INSIDE_READ;
 }
 
@@ -226,23 +270,20 @@ static long inside_plain_step(__u32 i, struct inside_turn *turn)
 	return !walk->left || walk->outcome != INSIDE_READ;
 }
 
-/* Is the string in a field the path of a health check, spelled plainly? A query may follow. */
-static __noinline bool inside_is_health(struct inside_walk *walk, __u64 at)
+/* Is it the path of a health check, spelled plainly? A query may follow. */
+static __noinline bool inside_is_health(struct inside_walk *walk, const struct weir_inside_string *string)
 {
-	struct weir_inside_string string = {};
 	struct inside_turn turn = { walk };
-	__u64 text[2], length;
+	__u64 text[2];
 	__u32 n;
 
-	if (!walk || inside_beginning(at, text, &length) != INSIDE_READ || !weir_text_is_health(text[0], text[1]) ||
-	    inside_string(at, &string) != INSIDE_READ)
+	if (!walk || !string || inside_beginning(string, text) != INSIDE_READ ||
+	    !weir_text_is_health(text[0], text[1]) ||
+	    inside_text(string, walk->text, sizeof(walk->text)) != INSIDE_READ)
 		return false;
-	n = string.length < WEIR_INSIDE_PEER_MAX ? string.length : WEIR_INSIDE_PEER_MAX;
-	WEIR_BARRIER(n);
-	if (n > WEIR_INSIDE_PEER_MAX || bpf_probe_read_user(walk->text, n, (const void *)string.at))
-		return false;
+	n = string->length < INSIDE_AT_ONCE ? string->length : INSIDE_AT_ONCE;
 	walk->outcome = INSIDE_READ;
-	walk->left = string.length > WEIR_INSIDE_PEER_MAX ? 2 : 1; /* 0: its query has begun */
+	walk->left = string->length > INSIDE_AT_ONCE ? 2 : 1; /* 0: its query has begun */
 	bpf_loop(n, inside_plain_step, &turn, 0);
 	return walk->outcome == INSIDE_READ && walk->left < 2;
 }
@@ -264,22 +305,19 @@ static long inside_peer_step(__u32 i, struct inside_turn *turn)
 }
 
 /* What is no TCP peer (a Unix socket's) is not known. */
-static __noinline __u32 inside_peer(struct inside_walk *walk, __u64 at, struct inside_peer *peer)
+static __noinline __u32 inside_peer(struct inside_walk *walk, const struct weir_inside_string *string,
+				    struct inside_peer *peer)
 {
-	struct weir_inside_string string = {};
 	struct inside_turn turn = { walk };
-	__u32 n;
 
-	if (!walk || !peer || inside_string(at, &string) != INSIDE_READ)
+	if (!walk || !string || !peer)
 		return WEIR_INSIDE_UNREADABLE;
-	if (string.length > WEIR_INSIDE_PEER_MAX)
+	if (!string->length || string->length > WEIR_INSIDE_PEER_MAX)
 		return INSIDE_READ;
-	n = string.length;
-	WEIR_BARRIER(n);
-	if (n > WEIR_INSIDE_PEER_MAX || bpf_probe_read_user(walk->text, n, (const void *)string.at))
+	if (inside_text(string, walk->text, sizeof(walk->text)) != INSIDE_READ)
 		return WEIR_INSIDE_UNREADABLE;
 	weir_peer_start(&walk->reader);
-	bpf_loop(n, inside_peer_step, &turn, 0);
+	bpf_loop(string->length, inside_peer_step, &turn, 0);
 	peer->known = weir_peer_end(&walk->reader, peer->address, &peer->port);
 	return INSIDE_READ;
 }

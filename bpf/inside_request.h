@@ -1,55 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What is kept of a request inside a server, and whose request it is. The programs can be preempted, so nothing of theirs is per CPU:
- * what a request needs is in its entry of `inside_requests`, which belongs to its goroutine alone. Nobody else
- * deletes it but the agent's sweep, after two minutes.
+ * Where a request inside a server is kept, and whose process it is in. The programs can be preempted, so nothing of theirs is per CPU:
+ * what several probes need of a request is in its entry of `inside_requests`, which belongs to its goroutine alone. Nobody else
+ * deletes it but the agent's sweep, after two minutes. A request that is decided where it is seen first has a piece of memory
+ * (inside_memory.h) for as long as the program runs.
  */
 #ifndef WEIR_BPF_INSIDE_REQUEST_H
 #define WEIR_BPF_INSIDE_REQUEST_H
 
-#include "weir/conn/trace.h"
-#include "weir/http/identity.h"
-
-#include "heavy.h"
-#include "inside_read.h"
 #include "inside_seats.h"
-#include "maps.h"
 #include "own_stack.h"
-#include "undo.h"
-
-/* What is kept of a request between its probes. */
-struct inside_request {
-	__u64 request; /* the *http.Request */
-	__u64 now_ns;
-	__u64 fields_at; /* the struct that says what it asks for; 0: there is none */
-	__u64 execute;	 /* the func value that API Priority and Fairness was handed with it */
-	__u32 decision;	 /* enum weir_reason; WEIR_REASON_NONE: it has not been decided */
-	__u32 status;	 /* with which it is yet to be refused, at EXECUTE or AUTHORIZE; 0: it is not */
-	bool health;	 /* it asks how the server is */
-	bool on_wire;	 /* it is its packets' (inside_on_wire()) */
-	bool has_user;	 /* in its context: what user_at says, which may be nothing */
-	bool has_fields; /* the same of fields_at */
-	bool answers;	 /* it can be refused; else it is decided as in a dry run */
-	bool some;	 /* its server refuses requests of some connections only (attach --inside-share) */
-	bool executed;
-	bool ends; /* where it ends will be seen: it may have seats */
-	struct weir_inside_key key;
-	struct weir_inside_fields fields;
-	struct inside_peer peer;
-	__u64 address;		       /* its subject */
-	struct weir_groups groups;     /* of the user, as `groups` knows them */
-	struct weir_subject_key known; /* for look-ups there */
-	__u64 groups_at;	       /* the strings of their names */
-	__u32 outcome;		       /* of reading one */
-	__u64 context[2];	       /* the one of the request's that is looked at */
-	__u64 user_at;		       /* a *user.DefaultInfo */
-	__u32 generation;	       /* of the rules that it was decided by: they say what slots mean */
-	struct decided decided;	       /* by them, if it passed: to be counted or undone where it is certain */
-	struct weir_asked asked;
-	struct inside_walk walk;
-	struct weir_name name;
-	struct weir_trace_record record;
-};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -76,9 +36,7 @@ static const struct inside_request inside_nothing = {};
 
 static __always_inline __u64 inside_process_start(void)
 {
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-
-	return BPF_CORE_READ(task, group_leader, start_boottime) / WEIR_INSIDE_TICK_NS;
+	return bpf_get_current_task_btf()->group_leader->start_boottime / WEIR_INSIDE_TICK_NS;
 }
 
 /* Process namespaces that lie in each other, as the kernel bounds them. */
@@ -136,26 +94,58 @@ static __always_inline struct weir_inside_process *inside_here(struct pt_regs *c
 	return process && inside_server(process) && inside_has_begun(ctx) ? process : NULL;
 }
 
-/* The entry of this goroutine's request, made anew: what an earlier one has left is over. */
-static __always_inline struct inside_request *inside_begin(const struct weir_inside_process *process,
-							   const struct weir_inside_key *key, __u64 request)
+/* A request of this goroutine begins in this memory; what an earlier one has left is over. */
+static __always_inline void inside_begin(struct inside_request *r, const struct weir_inside_process *process,
+					 const struct weir_inside_key *key, __u64 request)
+{
+	if (process->layout.ends)
+		inside_give_seats(key, WEIR_INSIDE_ABANDONED);
+	__builtin_memset(r, 0, INSIDE_REQUEST_ZEROED);
+	r->request = request;
+	r->now_ns = bpf_ktime_get_ns();
+	r->decision = WEIR_REASON_NONE;
+	r->ends = process->layout.ends;
+	r->key = *key;
+	r->memory = INSIDE_PIECES;
+}
+
+/* The entry of this goroutine's request, made anew: it is kept. */
+static __always_inline struct inside_request *inside_keep(const struct weir_inside_process *process,
+							  const struct weir_inside_key *key, __u64 request)
 {
 	struct inside_request *r = NULL;
 
-	if (process->layout.ends)
-		inside_give_seats(key, WEIR_INSIDE_ABANDONED);
 	if (!bpf_map_update_elem(&inside_requests, key, &inside_nothing, BPF_ANY))
 		r = bpf_map_lookup_elem(&inside_requests, key);
 	if (!r) {
 		count(process->server, WEIR_INSIDE_NO_ROOM);
 		return NULL;
 	}
-	r->request = request;
-	r->now_ns = bpf_ktime_get_ns();
-	r->decision = WEIR_REASON_NONE;
-	r->ends = process->layout.ends;
-	r->key = *key;
+	inside_begin(r, process, key, request);
 	return r;
+}
+
+/* Memory for a request that is decided in this program, or NULL; inside_let_go() gives it back. */
+static __always_inline struct inside_request *inside_take(const struct weir_inside_process *process,
+							  const struct weir_inside_key *key, __u64 request)
+{
+	__u32 memory = inside_claim();
+	struct inside_piece *piece = inside_piece_of(memory);
+	struct inside_request *r;
+
+	if (!piece) {
+		count(process->server, WEIR_INSIDE_NO_ROOM);
+		return NULL;
+	}
+	r = &piece->request;
+	inside_begin(r, process, key, request);
+	r->memory = memory;
+	return r;
+}
+
+static __always_inline void inside_let_go(const struct inside_request *r)
+{
+	inside_give_back(r->memory);
 }
 
 #endif

@@ -9,17 +9,17 @@
 #define INSIDE_TARGET_MAX (WEIR_TRACE_LINE - INSIDE_METHOD_MAX - 1)
 
 /* "GET /api": as much of it as there is room for. What cannot be read is left out: it was decided without it. */
-static __noinline int inside_line(struct inside_request *r, const struct weir_inside_layout *layout)
+static __noinline int inside_line(struct inside_request *r)
 {
-	struct weir_inside_string method = {}, uri = {};
+	struct weir_inside_string method, uri;
 	struct weir_trace *t;
 	__u32 n, length;
 
-	if (!r || !layout || !r->request)
+	if (!r || !r->http.method.length)
 		return 0;
 	t = &r->record.trace;
-	inside_string(r->request + layout->method, &method);
-	inside_string(r->request + layout->uri, &uri);
+	method = r->http.method;
+	uri = r->http.uri;
 	n = method.length < INSIDE_METHOD_MAX ? method.length : INSIDE_METHOD_MAX;
 	WEIR_BARRIER(n);
 	if (n > INSIDE_METHOD_MAX || bpf_probe_read_user(r->record.line, n, (const void *)method.at))
@@ -43,7 +43,7 @@ static __noinline int inside_tell(struct inside_request *r, const struct weir_in
 	if (!r || !process)
 		return 0;
 	t = &r->record.trace;
-	inside_line(r, &process->layout);
+	inside_line(r);
 	t->time_ns = r->now_ns;
 	t->server = process->server;
 	t->decision = decision;
@@ -87,13 +87,17 @@ static __always_inline void inside_asked(struct inside_request *r, const struct 
 
 static __noinline int inside_top(struct inside_request *r, const struct weir_inside_process *process)
 {
+	struct weir_inside_string namespace, resource;
+
 	if (!r || !process)
 		return 0;
 	inside_asked(r, process);
 	if (!heavy_count(&r->asked))
 		return 0;
-	inside_remember(r, r->fields_at + r->fields.namespace, WEIR_NAME_NAMESPACE, r->asked.namespace);
-	return inside_remember(r, r->fields_at + r->fields.resource, WEIR_NAME_NAMESPACE, r->asked.resource);
+	namespace = inside_string_in(r, r->fields.namespace);
+	resource = inside_string_in(r, r->fields.resource);
+	inside_remember(r, &namespace, WEIR_NAME_NAMESPACE, r->asked.namespace);
+	return inside_remember(r, &resource, WEIR_NAME_NAMESPACE, r->asked.resource);
 }
 
 #endif

@@ -2,6 +2,7 @@
 """What it costs a server to be looked into."""
 import json
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -9,14 +10,15 @@ from statistics import median
 
 from figures import number, ratios, spread, table
 from lib.inside import program
-from lib.process import run
-from machine import CLIENT_CPU, ROOT, pinned, run_statistics
+from lib.process import end, eventually, run
+from machine import CLIENT_CPU, FAR, ROOT, SERVER_CPU, answers, pinned, run_statistics
 
 sys.path.append(str(ROOT / "tests/inside"))
 
 RATE = 1000
 STREAMS = 16
-OWN, KUBE = 8010, 6443
+OWN, KUBE, LOOP = 8010, 6443, 8011
+LOOP_REQUESTS = 5000
 PATHS = {OWN: "/list/dev/pods", KUBE: "/api/v1/namespaces/default"}
 
 
@@ -54,6 +56,21 @@ class RealKube:
     def ask(self, requests):
         counts = self.kube.ask("admin", PATHS[KUBE], requests, *load(requests)[2:])
         assert counts["200"] == requests, counts
+
+
+class Loop:
+    """It makes its requests itself, one after the other: what looks into it is most of what they take."""
+
+    def __init__(self, machine):
+        self.process = subprocess.Popen([program("loop"), f"127.0.0.1:{LOOP}"], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True, preexec_fn=pinned(SERVER_CPU))
+        machine.cleanup.callback(end, self.process)
+        eventually(lambda: answers(LOOP), "the loop listens")
+
+    def request_ns(self):
+        self.process.stdin.write(f"again {LOOP_REQUESTS}\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
 
 
 def load(requests):
@@ -100,6 +117,19 @@ def measure(machine, server, pace):
     return off, see, ns / times, times / requests / pace.rounds
 
 
+def measure_loop(machine, pace):
+    """The least nanoseconds of one request, in turns: off; see; see and decide by a limit."""
+    loop = Loop(machine)
+    ways = {"off": ((), ()), "see": (("--inside", "see"), ()), "see, and a limit": (("--inside", "see"), FAR[:1])}
+    least = dict.fromkeys(ways, float("inf"))
+    loop.request_ns()
+    for _ in range(2 * pace.rounds):
+        for way, (options, limits) in ways.items():
+            with machine.attached("--port", LOOP, *options, limits=limits):
+                least[way] = min(least[way], loop.request_ns())
+    return least
+
+
 def report(machine, pace):
     servers = [Own(machine)] + ([RealKube(machine)] if has_kube() else [])
     rows, targets = [], []
@@ -110,6 +140,10 @@ def report(machine, pace):
         targets.append((f"{server.name}: see, one hit's program, ns", hit_ns, "<=", 2000))
         if server.port == KUBE:
             targets.append((f"{server.name}: see, more CPU at {RATE:,} requests/s, %", 100 * more, "<=", 2))
+    least = measure_loop(machine, pace)
+    seen_ns = least["see, and a limit"] - least["off"]
+    targets.append(("a server without a network: see and decide, ns a request", seen_ns, "<=", 1500))
+    loop = table(["", *least], [["a request, ns", *map(number, least.values())]])
     head = ["", "off, us", "see, us", "more, %", "hits a request", "a hit's program, ns"]
     missing = "" if has_kube() else "\nA kube-apiserver was not measured: INSIDE_DIR names none (tests/inside/get).\n"
     return f"""## What it costs to be looked into
@@ -119,4 +153,7 @@ without `--inside`, and with `--inside see`, in turns. A hit's program is what t
 the CPU time.
 
 {table(head, rows)}{missing}
+A server that makes such requests itself, one after the other, the trap counted in; the least of several rounds of {LOOP_REQUESTS:,}, in turns:
+
+{loop}
 """, targets

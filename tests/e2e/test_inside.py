@@ -82,6 +82,19 @@ def test_users_of_an_api_server(world, serve):
     assert world.weir.server()["identified"] == {"server": 4}
 
 
+def test_users_of_a_server_without_priority_and_fairness(world, serve):
+    """What it is asked for is seen at another place, to which the audit comes, too."""
+    server = serve("unfair")
+    attach(world, server, mode="auto")
+    assert "no function k8s.io/apiserver/pkg/util/flowcontrol" in world.weir.server()["inside"]["why"]
+    trace = world.trace()
+    assert server.get("/list/dev/pods", "alice", 2) == ["200 HTTP/2.0 /list/dev/pods"] * 2
+    assert server.get("/get/dev/secrets/x", "Zoë") == ["403 forbidden"]
+    assert said(trace.end(), "user", "verb", "namespace", "resource", "name") == [
+        ("alice", "list", "dev", "pods", None)] * 2 + [("Zo\\xc3\\xab", "get", "dev", "secrets", "x")]
+    assert seen(world) == {"seen": 3}
+
+
 def test_what_is_not_known_is_counted(world, serve):
     server = serve("apiserver")
     attach(world, server)

@@ -2,6 +2,7 @@
 #include "inside/binary.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -53,18 +54,48 @@ static int register_of(const struct golang_word *word, const char *what, __u8 *o
 	return 0;
 }
 
-static void request_fields(const struct golang_http_request *fields, struct weir_inside_layout *layout)
+/* A struct that is read at once has to reach so far that this field is in it. Words are read whole. */
+static int reach(__u16 *size, __u16 at, __u16 bytes, struct error *err)
 {
+	if (at % 8 || at + bytes > WEIR_INSIDE_STRUCT_MAX)
+		return error_set(err, -ENOTSUP,
+				 "a field is %u bytes behind its struct's beginning: weir reads words, and %d bytes",
+				 at, WEIR_INSIDE_STRUCT_MAX);
+	if (*size < at + bytes)
+		*size = at + bytes;
+	return 0;
+}
+
+#define STRING_BYTES 16 /* an interface has as many */
+#define SLICE_BYTES 24
+
+/* context: its offset, where it is read. */
+static int request_fields(const struct golang_http_request *fields, struct weir_inside_layout *layout,
+			  struct error *err)
+{
+	__u16 *size = &layout->request_size;
+
 	layout->method = fields->method;
 	layout->uri = fields->request_uri;
 	layout->peer = fields->remote_addr;
 	layout->tls = fields->tls;
 	layout->proto_major = fields->proto_major;
+	layout->context.request = fields->context;
+	return reach(size, fields->method, STRING_BYTES, err)		   ?:
+		       reach(size, fields->request_uri, STRING_BYTES, err) ?:
+		       reach(size, fields->remote_addr, STRING_BYTES, err) ?:
+		       reach(size, fields->context, STRING_BYTES, err)	   ?:
+		       reach(size, fields->tls, 8, err)			   ?:
+									     reach(size, fields->proto_major, 8, err);
 }
 
-static struct weir_inside_fields asked_fields(const struct golang_asked *of)
+static int asked_fields(const struct golang_asked *of, struct weir_inside_fields *out, struct error *err)
 {
-	return (struct weir_inside_fields){
+	const __u16 strings[] = { of->verb,	   of->namespace, of->api_group, of->resource,
+				  of->subresource, of->name,	  of->path };
+	int ret = 0;
+
+	*out = (struct weir_inside_fields){
 		.verb = of->verb,
 		.namespace = of->namespace,
 		.group = of->api_group,
@@ -74,26 +105,32 @@ static struct weir_inside_fields asked_fields(const struct golang_asked *of)
 		.path = of->path,
 		.is_resource = of->is_resource,
 	};
+	for (size_t i = 0; i < sizeof(strings) / sizeof(*strings) && !ret; i++)
+		ret = reach(&out->size, strings[i], STRING_BYTES, err);
+	return ret ?: reach(&out->size, of->is_resource & ~7, 8, err);
 }
 
-static void user_fields(const struct golang_user *user, struct weir_inside_layout *layout)
+static int user_fields(const struct golang_user *user, struct weir_inside_layout *layout, struct error *err)
 {
 	layout->user_itab = user->itab;
 	layout->user_name = user->name;
 	layout->user_groups = user->groups;
+	return reach(&layout->user_size, user->name, STRING_BYTES, err) ?:
+		       reach(&layout->user_size, user->groups, SLICE_BYTES, err);
 }
 
 /* A request's attributes are asked for behind the handler's beginning; where `has_context`, they are found without that. */
 static int see_kubernetes(struct golang *go, const struct golang_authorization *found, bool has_context,
 			  struct inside_binary *out, struct error *err)
 {
-	int ret = register_of(&found->request, "the request", &out->layout.request_in, err) ?:
-			  register_of(&found->record, "the attributes", &out->layout.record_in, err);
+	int ret = register_of(&found->request, "the request", &out->layout.request_in, err)	     ?:
+			  register_of(&found->record, "the attributes", &out->layout.record_in, err) ?:
+			  request_fields(&found->fields, &out->layout, err)			     ?:
+			  user_fields(&found->user, &out->layout, err)				     ?:
+			  asked_fields(&found->attributes.asked, &out->layout.record, err)	     ?:
+			  reach(&out->layout.record.size, found->attributes.user, STRING_BYTES, err);
 
-	request_fields(&found->fields, &out->layout);
-	user_fields(&found->user, &out->layout);
 	out->layout.user = found->attributes.user;
-	out->layout.record = asked_fields(&found->attributes.asked);
 	if (!ret && has_context)
 		ret = begin_add(&out->see, WEIR_INSIDE_CONTEXT, &found->filter, err);
 	else if (!ret)
@@ -140,20 +177,20 @@ static int context_of(struct golang *go, const struct golang_apf *apf, struct we
 		      struct error *err)
 {
 	struct golang_context found;
-	int ret = golang_find_context(go, &found, err);
+	int ret = golang_find_context(go, &found, err) ?: asked_fields(&apf->fields.asked, &layout->info, err);
 
 	if (ret)
 		return ret;
+	if (found.value_parent != offsetof(struct weir_inside_value_context, parent) ||
+	    found.value != offsetof(struct weir_inside_value_context, value))
+		return error_set(err, -ENOTSUP, "a context.valueCtx has other fields than weir knows");
 	if (found.n_others > WEIR_INSIDE_CONTEXTS)
 		return error_set(err, -E2BIG, "there are more than %d kinds of contexts", WEIR_INSIDE_CONTEXTS);
-	layout->info = asked_fields(&apf->fields.asked);
 	layout->context = (struct weir_inside_context){
 		.value_itab = found.value_itab,
 		.user_type = apf->user.type,
 		.info_type = apf->fields.type,
 		.request = apf->request.context,
-		.parent = found.value_parent,
-		.value = found.value,
 		.n_others = (__u16)found.n_others,
 	};
 	for (unsigned int i = 0; i < found.n_others; i++)
@@ -204,9 +241,9 @@ static int find_http(struct golang *go, struct inside_binary *out, struct error 
 		return ret;
 	second = found.writer;
 	second.reg++;
-	request_fields(&found.fields, &out->layout);
 	out->layout.write_header = found.write_header;
-	return register_of(&found.request, "the request", &out->layout.request_in, err)		  ?:
+	return request_fields(&found.fields, &out->layout, err)					  ?:
+		       register_of(&found.request, "the request", &out->layout.request_in, err)	  ?:
 		       pair_of(&found.writer, &second, "the writer", &out->layout.writer_in, err) ?:
 		       begin_add(&out->see, WEIR_INSIDE_HTTP, &found.serve, err)		  ?:
 		       begin_add(&out->answer, WEIR_INSIDE_HTTP_ANSWER, &found.serve, err)	  ?:

@@ -72,8 +72,13 @@ struct weir_inside_fields {
 	__u16 name;
 	__u16 path;
 	__u16 is_resource;
+	__u16 size; /* of as much of the struct as has them */
+	__u16 pad[3];
 };
-WEIR_ASSERT_SIZE(struct weir_inside_fields, 16);
+WEIR_ASSERT_SIZE(struct weir_inside_fields, 24);
+
+/* Structs are read at once, in words: fields are at multiples of eight, but for a bool. */
+#define WEIR_INSIDE_STRUCT_MAX 512
 
 /* An argument that is on the stack; else an enum weir_inside_register. */
 #define WEIR_INSIDE_ON_STACK 0x80 /* and how many words above the stack pointer it is */
@@ -88,15 +93,22 @@ struct weir_inside_parent {
 };
 WEIR_ASSERT_SIZE(struct weir_inside_parent, 16);
 
+/* A context.valueCtx, as each version of Go has it; the agent takes no other one. */
+struct weir_inside_value_context {
+	__u64 parent[2]; /* a context.Context */
+	__u64 key[2];
+	__u64 value[2]; /* an `any` */
+};
+WEIR_ASSERT_SIZE(struct weir_inside_value_context, 48);
+
 /* What a request's context has: *context.valueCtx within one another, and others between them. */
 struct weir_inside_context {
 	__u64 value_itab; /* of *context.valueCtx as a context.Context */
 	__u64 user_type;  /* of *user.DefaultInfo, as an `any` has it */
 	__u64 info_type;  /* of *request.RequestInfo */
 	__u16 request;	  /* of http.Request: its context */
-	__u16 parent;	  /* of valueCtx: a context.Context */
-	__u16 value;	  /* and its value: an `any` */
 	__u16 n_others;
+	__u16 pad[2];
 	struct weir_inside_parent others[WEIR_INSIDE_CONTEXTS];
 };
 WEIR_ASSERT_SIZE(struct weir_inside_context, 160);
@@ -116,19 +128,20 @@ struct weir_inside_layout {
 	__u16 method;	    /* of http.Request: strings */
 	__u16 uri;
 	__u16 peer;
-	__u16 tls;	   /* a pointer */
-	__u16 proto_major; /* an int */
-	__u16 user;	   /* of AttributesRecord: a user.Info */
-	__u16 user_name;   /* of user.DefaultInfo: a string */
-	__u16 user_groups; /* a slice of strings */
-	__u8 ends;	   /* END and GOEXIT are probed: its requests may have seats */
-	__u8 share;	   /* percent of connections of which requests are refused */
-	__u8 pad[4];
+	__u16 tls;	    /* a pointer */
+	__u16 proto_major;  /* an int */
+	__u16 user;	    /* of AttributesRecord: a user.Info */
+	__u16 user_name;    /* of user.DefaultInfo: a string */
+	__u16 user_groups;  /* a slice of strings */
+	__u8 ends;	    /* END and GOEXIT are probed: its requests may have seats */
+	__u8 share;	    /* percent of connections of which requests are refused */
+	__u16 request_size; /* of as much of a http.Request as is read, and of a user.DefaultInfo */
+	__u16 user_size;
 	struct weir_inside_fields record; /* AttributesRecord */
 	struct weir_inside_fields info;	  /* RequestInfo */
 	struct weir_inside_context context;
 };
-WEIR_ASSERT_SIZE(struct weir_inside_layout, 232);
+WEIR_ASSERT_SIZE(struct weir_inside_layout, 248);
 
 struct weir_inside_process {
 	__u64 start; /* when it began, in units of WEIR_INSIDE_TICK_NS since the machine's start: a number is used again */
@@ -136,7 +149,7 @@ struct weir_inside_process {
 	__u32 generation; /* of the programs that serve it: those of an earlier agent leave it alone */
 	struct weir_inside_layout layout;
 };
-WEIR_ASSERT_SIZE(struct weir_inside_process, 248);
+WEIR_ASSERT_SIZE(struct weir_inside_process, 264);
 
 #define WEIR_INSIDE_TICK_NS 10000000ULL /* as /proc/PID/stat counts */
 

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What is known of a request inside a server. */
+#ifndef WEIR_BPF_INSIDE_KNOWN_H
+#define WEIR_BPF_INSIDE_KNOWN_H
+
+#include "weir/conn/trace.h"
+#include "weir/http/identity.h"
+
+#include "heavy.h"
+#include "inside_read.h"
+#include "undo.h"
+
+/* What its http.Request says. */
+struct inside_http {
+	struct weir_inside_string method, uri, peer;
+	__u64 context[2]; /* an interface: its itab and what it points to */
+};
+
+#define INSIDE_HAS_USER 1U
+#define INSIDE_HAS_FIELDS 2U
+#define INSIDE_HAS_BOTH (INSIDE_HAS_USER | INSIDE_HAS_FIELDS)
+
+struct inside_request {
+	__u64 request; /* the *http.Request */
+	__u64 now_ns;
+	__u64 fields_at; /* the struct that says what it asks for; 0: there is none */
+	__u64 execute;	 /* the func value that API Priority and Fairness was handed with it */
+	__u32 decision;	 /* enum weir_reason; WEIR_REASON_NONE: it has not been decided */
+	__u32 status;	 /* with which it is yet to be refused, at EXECUTE or AUTHORIZE; 0: it is not */
+	__u32 memory;	 /* the piece that it is in; INSIDE_PIECES: it is kept in `inside_requests` */
+	__u32 unread;	 /* what came of reading the http.Request, if that failed */
+	bool health;	 /* it asks how the server is */
+	bool on_wire;	 /* it came over HTTP/1 without TLS: the packets' programs read it as well, and decide */
+	__u8 found;	 /* in its context: user_at, which may be nothing, fields_at */
+	bool answers;	 /* it can be refused; else it is decided as in a dry run */
+	bool some;	 /* its server refuses requests of some connections only (attach --inside-share) */
+	bool executed;
+	bool ends; /* where it ends will be seen: it may have seats */
+	struct weir_inside_key key;
+	struct inside_http http;
+	struct weir_inside_fields fields;
+	struct inside_peer peer;
+	__u64 address;		       /* its subject, where somebody asks for it */
+	struct weir_groups groups;     /* of the user, as `groups` knows them */
+	struct weir_subject_key known; /* for look-ups there */
+	__u64 groups_at;	       /* the strings of their names */
+	__u32 n_groups;
+	__u32 outcome;	  /* of reading one */
+	__u64 context[2]; /* the one of the request's that is looked at */
+	__u64 user_at;	  /* a *user.DefaultInfo */
+	__u32 generation; /* of the rules that it was decided by: they say what slots mean */
+	struct weir_asked asked;
+	struct weir_trace_record record;
+
+	/* Of these nothing is read that has not been written before. */
+	struct decided decided; /* by the rules, if it passed: to be counted or undone where it is certain */
+	struct inside_walk walk;
+	struct weir_name name;
+	__u64 words[WEIR_INSIDE_STRUCT_MAX / 8]; /* the struct that was read last: of what it asks for, in the end */
+};
+
+/* The rest of a trace's line is written as far as it is told. */
+#define INSIDE_REQUEST_ZEROED \
+	(__builtin_offsetof(struct inside_request, record) + __builtin_offsetof(struct weir_trace_record, line))
+
+/* --- structs, read at once */
+
+/* size: at most WEIR_INSIDE_STRUCT_MAX */
+static __always_inline __u32 inside_struct(struct inside_request *r, __u64 at, __u32 size)
+{
+	WEIR_BARRIER(size);
+	if (size > WEIR_INSIDE_STRUCT_MAX || bpf_probe_read_user(r->words, size, (const void *)at))
+		return WEIR_INSIDE_UNREADABLE;
+	return INSIDE_READ;
+}
+
+static __always_inline __u64 inside_field(const struct inside_request *r, __u32 offset)
+{
+	return r->words[offset / 8 & (WEIR_INSIDE_STRUCT_MAX / 8 - 1)];
+}
+
+/* Of a slice, its address and its length. */
+static __always_inline struct weir_inside_string inside_string_in(const struct inside_request *r, __u32 offset)
+{
+	return (struct weir_inside_string){ inside_field(r, offset), inside_field(r, offset + 8) };
+}
+
+#endif
