@@ -17,7 +17,7 @@ const struct command commands[] = {
 	  "Without limits all requests pass. Connections that are already open are not disturbed.",
 	  "weir attach web --port 8080\nweir attach kube --port 6443 --dry-run\nweir attach api --listen 10.0.0.1:80 --trusted-proxy 10.1.0.0/16" },
 	{ "detach", "NAME", "Detach a server and forget its limits.", cli_detach, cli_detach_options, NULL,
-	  "Limiting stops at once. A server with translated connections drains first: it goes when the last of them has been silent for a minute. --force resets these connections instead, and removes a server whose network namespace is gone.",
+	  "Limiting stops at once. A server with translated connections drains first: it ends when the last of them has been silent for a minute. A translated connection is one that stayed open after a 429. --force resets these connections instead, and removes a server whose network namespace is gone.",
 	  "weir detach web\nweir detach --all" },
 	{ "pause", "[NAME]", "Let all requests pass, without detaching.", cli_pause, NULL, NULL,
 	  "Without NAME: all servers. A paused server stays paused when the agent is restarted.",
@@ -30,8 +30,8 @@ const struct command commands[] = {
 	  "weir dry-run web on\nweir dry-run web off" },
 	{ "reload", "[NAME]", "Read token files and address files again, as SIGHUP does.", cli_reload, NULL, NULL,
 	  "A file with an error changes nothing. Without NAME: all servers.", "weir reload\nweir reload web" },
-	{ "limit set", SET_ARGUMENTS, "Set a limit, for one subject or for each subject by default.", cli_limit_set,
-	  cli_limit_set_options, &cli_limit_rule,
+	{ "limit set", SET_ARGUMENTS, "Set a limit: the default for each subject, or an override for one.",
+	  cli_limit_set, cli_limit_set_options, &cli_limit_rule,
 	  "total is one bucket for the whole server, namespace one for each namespace, user one for each user or address. source-and-object is one for each source and object of Kubernetes Events. Any other NAME is a limit with rules, for the requests that its options match.\n"
 	  "With SUBJECT the limit is an override for that subject. A subject of a combined key is written with slashes in the order namespace, user, group, source: ns1/alice.\n"
 	  "A request takes a token from each limit that applies. If one of them has none left, the request is refused and takes no token at all.\n"
@@ -43,19 +43,19 @@ const struct command commands[] = {
 	  "weir limit delete user alice\nweir limit delete lists --server web" },
 	{ "limit list", "", "List limits and where they were set.", cli_limit_list, cli_limit_list_options, NULL, NULL,
 	  "weir limit list\nweir limit list --server web --json" },
-	{ "max-in-flight", "", "Limit requests in flight as kube-apiserver does.", cli_max_in_flight,
+	{ "max-in-flight", "", "Set kube-apiserver's two limits on requests in flight.", cli_max_in_flight,
 	  cli_max_in_flight_options, NULL,
 	  "This sets the limits read-only-in-flight and mutating-in-flight. Long-running requests are under neither. 0 removes a limit.",
 	  "weir max-in-flight --read-only 400 --mutating 200\nweir max-in-flight --read-only 0" },
-	{ "explain", "[METHOD PATH]", "Tell what would happen to a request or a connection now, and why.", cli_explain,
+	{ "explain", "[METHOD PATH]", "Show what would happen to a request or a connection now, and why.", cli_explain,
 	  cli_explain_options, NULL,
-	  "The BPF programs answer from the maps in force. They take no token and count nothing.",
+	  "The BPF programs decide it with the limits in force. They take no token and count nothing.",
 	  "weir explain GET /api/v1/pods --user alice\nweir explain POST / --source 10.1.2.3 --server web\n"
 	  "weir explain --connection --source 10.1.2.3" },
 	{ "apply", FILES, "Apply policy files.", cli_apply, cli_apply_options, NULL,
 	  "All files are applied together, or none. A server or limit that an earlier apply has set is replaced.",
 	  "weir apply -f api.yaml\nweir apply -f /etc/weir/policy.d --prune" },
-	{ "delete", FILES, "Delete what policy files name.", cli_delete, cli_delete_options, NULL, NULL,
+	{ "delete", FILES, "Delete the objects that policy files contain.", cli_delete, cli_delete_options, NULL, NULL,
 	  "weir delete -f api.yaml" },
 	{ "diff", FILES, "Show what apply would change.", cli_diff, cli_diff_options, NULL,
 	  "Exit status 0: nothing would change. 1: something would. 2: an error.", "weir diff -f api.yaml" },
@@ -65,54 +65,54 @@ const struct command commands[] = {
 	  NULL, "weir export > api.yaml" },
 	{ "schema", "", "Print the JSON Schema of policy files.", cli_schema, NULL, NULL, NULL,
 	  "weir schema > weir.schema.json" },
-	{ "status", "[NAME]", "Show how servers are: a line each, and what needs attention.", cli_status,
+	{ "status", "[NAME]", "Show the state of servers: a line for each, and what needs attention.", cli_status,
 	  cli_status_options, NULL,
-	  "REQ/S and 429/S are of the last ten to twenty seconds. TLS is the part of what was asked that came in records which weir cannot read.\n"
+	  "REQ/S and 429/S are of the last ten to twenty seconds. TLS is the share of requests that came in TLS records, which weir cannot read.\n"
 	  "With NAME, or --wide, it shows everything: all counts, interfaces, the subjects refused most, limits, reasons and policy files. On a terminal it is coloured, unless NO_COLOR is set.",
 	  "weir status\nweir status web\nweir status --watch\nweir status --json" },
 	{ "top", "[NAME]", "Show who makes the load: users, namespaces, verbs, resources, addresses, limits.", cli_top,
 	  cli_top_options, NULL,
-	  "Needs no limit. The kernel counts each request as it is decided. On a terminal the table is drawn anew each second, and keys choose what it is about; in a pipe each interval prints its rows. Whose TLS and HTTP/2 connections are is not known: their records are shown by source.\n"
-	  "REQ/S are requests, and records of connections that cannot be read; of a server that is looked into, these only by source. Refused are those that weir has answered, dry-run those that it would have refused, held the records that had to wait. SHARE is of all requests of the server.\n"
-	  "Rows are kept for those who ask most; who asks little may be missing. Their counts are exact since FIRST SEEN.",
+	  "Works without limits, too. The kernel counts each request when it is decided. On a terminal the table is drawn again each second, and keys change what it shows. In a pipe each interval prints its rows. weir does not know the users of TLS and HTTP/2 connections: their records are shown by source.\n"
+	  "REQ/S counts requests, and records of connections that cannot be read; for a server with --inside, records only by source. REFUSED counts requests that weir refused, DRY-RUN those that it would have refused, HELD records that had to wait. SHARE is the share of all requests of the server.\n"
+	  "There are rows for the names with the most requests. Names with few requests may be missing. Counts are exact since FIRST SEEN.",
 	  "weir top\nweir top web --by namespace\nweir top --once --json" },
-	{ "history", "[NAME]", "Show what was asked and refused in the last day, minute by minute.", cli_history,
+	{ "history", "[NAME]", "Show requests and refusals of the last day, minute by minute.", cli_history,
 	  cli_history_options, NULL,
-	  "The agent writes down each minute what the kernel has counted, of each server and kind the ten who asked most: a day of it, over restarts of the agent, and with agent --persist over those of the machine. What came since the last minute is there, too. The first minute after an agent was away has all that came meanwhile.\n"
-	  "With --sum there is one row for each name: all its requests, and PEAK/S, the most of them a second in one of its minutes.",
+	  "Each minute the agent writes down what the kernel counted: for each server and each value of --by the ten names with the most requests. It keeps a day of it, also when the agent is restarted; with agent --persist also when the machine is rebooted. The current minute is shown, too. The first minute after the agent was stopped has all requests of the time between.\n"
+	  "With --sum there is one row for each name: all its requests, and in PEAK/S its rate in its busiest minute.",
 	  "weir history web --since 10m\nweir history --by refusal --filter alice\nweir history --by namespace --sum --json" },
 	{ "suggest", "[NAME]", "Suggest limits from the history, as a policy file.", cli_suggest, cli_suggest_options,
 	  NULL,
-	  "Prints the servers as export does, with limits added for total, user and namespace where there are none: a rate a little above the busiest minute of the one who asked most, a burst of two seconds of that, in a dry run. Comments say how it counted. Nothing is changed.",
+	  "Prints the servers as export does, and adds limits for total, user and namespace where there are none. Their rate is a little above the busiest minute of the busiest name, their burst is two seconds of that rate, and their mode is dry-run. Comments explain the numbers. Nothing is changed.",
 	  "weir suggest web > web.yaml\nweir suggest --since 1h --headroom 100" },
 	{ "trace", "[NAME]", "Show requests as they are decided, until interrupted.", cli_trace, cli_trace_options,
 	  NULL,
-	  "A trace shows request lines as they came, query strings included. It shows no headers. Requests that found no room in the trace buffer are counted on stderr.",
+	  "A trace shows request lines as they came, query strings included. It shows no headers. How many requests did not fit into the trace buffer is on stderr.",
 	  "weir trace web\nweir trace --decision shed --json" },
-	{ "replay", "RECORDING", "Show what a policy would have done with recorded requests.", cli_replay,
+	{ "replay", "RECORDING", "Show what a policy would have decided on recorded requests.", cli_replay,
 	  cli_replay_options, NULL,
-	  "RECORDING is what weir trace --json has printed, or - for standard input. The kernel's own programs decide each request as of the time when it came, beginning with full buckets. Needs root, but no agent; what is in force is not touched.\n"
-	  "A Throttle judges the requests of the server that it names. Clients that were refused would have come again later, or not at all: no recording knows.",
+	  "RECORDING is what weir trace --json has printed, or - for standard input. The programs in the kernel decide each request again, at the time of its arrival, and begin with full buckets. Needs root, but no agent; what is in force does not change.\n"
+	  "A Throttle decides the requests of the server that it names. A client that is refused would have retried later, or given up. A replay knows only the requests that came.",
 	  "weir trace web --json --for 600 > web.jsonl\nweir replay --policy web.yaml web.jsonl" },
-	{ "events", "[NAME]", "Show the latest refusals: who, which limit, from where, when.", cli_events,
+	{ "events", "[NAME]", "Show the latest refusals: when, whose request, which limit.", cli_events,
 	  cli_events_options, NULL,
-	  "The agent keeps the latest 1000. The kernel tells of some 500 refusals a second of each server; how many more there were is said on stderr. Dry runs and TLS are not shown: weir trace and weir top have those.\n"
-	  "With --audit-log the entry of a refusal is one of the same user, verb, target, resource and namespace, peer and status that the server had received before weir decided, at most --audit-window ago, and had not answered yet. Each entry is taken once. FITS is how many there are; the one that was answered first is shown. Refusals on the wire never reach the server, and have no entry.",
+	  "The agent keeps the latest 1000. The kernel reports some 500 refusals a second of each server. How many more there were is on stderr. Dry runs and TLS are not shown: weir trace and weir top show them.\n"
+	  "With --audit-log each refusal has the ID of its entry in that log. An entry fits if user, verb, target, resource, namespace, peer and status are the same, and if the server had received the request at most --audit-window before weir decided and had not answered it yet. FITS is the number of entries that fit. Of several, the one that was answered first is shown. Each entry is used once. Requests that weir refuses on the wire never reach the server and have no entry.",
 	  "weir events\nweir events web --follow --json\nweir events kube --audit-log /var/log/kubernetes/audit.log\nweir trace kube --json --for 600 > kube.jsonl && weir events --recording kube.jsonl --audit-log audit.log" },
-	{ "audit", "[NAME]", "Show who has changed what, and what was there before.", cli_audit, cli_audit_options,
-	  NULL,
-	  "The agent writes down each change of servers and limits: when, by whom (the user, the process, and who logged in before a sudo; or the policy file), by which command, and the values before and after. It keeps the latest, in two files of 1 MiB, over restarts of the agent; with agent --persist over those of the machine. Commands that failed and changed nothing are in the agent's log alone.\n"
+	{ "audit", "[NAME]", "Show who changed servers and limits, and the values before and after.", cli_audit,
+	  cli_audit_options, NULL,
+	  "The agent writes down each change of servers and limits: when, by whom, by which command, and the values before and after. By whom is the user, the process, and the user who logged in before a sudo; or the policy file. It keeps the latest changes in two files of 1 MiB, also when the agent is restarted; with agent --persist also when the machine is rebooted. Commands that failed and changed nothing are only in the agent's log.\n"
 	  "The table shows what differs; --json has all values.",
 	  "weir audit\nweir audit web --since 24h --json" },
 	{ "probe", "", "Show what weir can do on this kernel and in this network namespace.", cli_probe,
 	  cli_probe_options, NULL,
 	  "Needs root for most checks, but no agent. It leaves nothing behind. Exit status 0: everything works fully. 1: something does not.\n"
-	  "With --binary it reads a server that Go has made, without running it, and says where its requests could be seen inside, or what missed. Exit status 0: they can be seen. 1: not.",
+	  "With --binary it reads the binary of a Go server, without running it, and shows where weir could see requests inside it, or what is missing. Exit status 0: it can. 1: it cannot.",
 	  "weir probe\nweir probe --binary /usr/local/bin/kube-apiserver" },
 	{ "uninstall", "", "Remove everything weir has in the kernel, and end the agent.", cli_uninstall,
 	  cli_uninstall_options, NULL,
-	  "Works with or without an agent. Limiting stops at once. It waits until translated connections have ended, then removes pins, links, filters and state files. Interrupted while it waits, it has removed nothing.\n"
-	  "Maps of another version of weir are removed with --force only.",
+	  "Works with or without an agent. Limiting stops at once. The command waits until translated connections have ended, and then removes pins, links, filters and state files. If it is interrupted while it waits, nothing was removed.\n"
+	  "Only --force removes maps of another version of weir.",
 	  "weir uninstall" },
 	{ "metrics", "", "Print the metrics as Prometheus text, once.", cli_metrics, NULL, NULL, NULL,
 	  "weir metrics | grep dry_run" },

@@ -24,13 +24,13 @@ enum {
 
 const struct argp_option cli_history_options[] = {
 	{ "by", KEY_BY, "WHAT", 0,
-	  "server, user (the default), namespace, verb, resource, source, connection (who opens them), limit, request (who asks for what) or refusal (whom which limit refuses)",
+	  "server, user (the default), namespace, verb, resource, source, connection (by address), limit, request (user, verb and resource) or refusal (user and limit)",
 	  0 },
 	{ "since", KEY_SINCE, "TIME", 0, "how far back, as 10m or 24h (default: 1h)", 0 },
 	{ "sum", KEY_SUM, NULL, 0, "add up all minutes: one row for each name", 0 },
 	{ "filter", KEY_FILTER, "TEXT", 0, "only rows with this text in a name", 0 },
 	{ "over", KEY_OVER, "QPS[:BURST]", 0,
-	  "how many requests a limit of this rate for each name would have refused, at least (BURST: twice the rate, unless it is given)",
+	  "show how many requests a limit of this rate for each name would have refused, at least (default BURST: twice the rate)",
 	  0 },
 	{ 0 },
 };

@@ -130,11 +130,28 @@ int cli_version(const struct command *command, int argc, char **argv)
 	return cli_print(version, print_version);
 }
 
+/* Headings of the list of commands, each above the first of its group. */
+static const struct {
+	const char *first, *heading;
+} groups[] = {
+	{ "agent", "Servers" },	 { "limit set", "Limits" }, { "apply", "Policy files" },
+	{ "status", "Observe" }, { "probe", "Other" },
+};
+
+static void print_heading(FILE *out, const struct command *command)
+{
+	for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++)
+		if (strcmp(command->name, groups[i].first) == 0)
+			fprintf(out, "\n%s:\n", groups[i].heading);
+}
+
 static int list_commands(FILE *out)
 {
-	fprintf(out, "Usage: weir COMMAND [ARGUMENT...]\n\n");
-	for (const struct command *command = commands; command->name; command++)
+	fprintf(out, "Usage: weir COMMAND [ARGUMENT...]\n");
+	for (const struct command *command = commands; command->name; command++) {
+		print_heading(out, command);
 		fprintf(out, "  %-14s %s\n", command->name, command->summary);
+	}
 	fprintf(out,
 		"\n\"weir help COMMAND\" shows its options. All take -o table|json|yaml, --json, --state-dir DIR and --pin-dir DIR.\n");
 	return ferror(out) != 0;

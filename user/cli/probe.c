@@ -12,8 +12,8 @@
 const struct argp_option cli_probe_options[] = {
 	{ "netns", 'n', "PATH", 0, "network namespace: a path, or a name below /run/netns (default: the current one)",
 	  0 },
-	{ "binary", 'b', "FILE", 0, "what weir finds in a server's binary instead (/proc/PID/exe of one that runs)",
-	  0 },
+	{ "binary", 'b', "FILE", 0,
+	  "instead, show what weir finds in the binary of a Go server (of one that runs: /proc/PID/exe)", 0 },
 	{ 0 },
 };
 

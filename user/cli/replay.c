@@ -23,9 +23,9 @@ enum {
 
 const struct argp_option cli_replay_options[] = {
 	{ "policy", KEY_POLICY, "FILE", 0, "a policy file, or a directory of them. Repeatable", 0 },
-	{ "top", KEY_TOP, "N", 0, "subjects that are shown of each limit (default: 10)", 0 },
+	{ "top", KEY_TOP, "N", 0, "the most subjects to show for each limit (default: 10)", 0 },
 	{ "each", KEY_EACH, NULL, 0,
-	  "instead of a summary, print each request as it was recorded, as a line of JSON, with what the policy decides as \"replayed\"",
+	  "instead of a summary, print each request of the recording as a line of JSON, with the decision of the policy as \"replayed\"",
 	  0 },
 	{ 0 },
 };

@@ -29,12 +29,12 @@ enum {
 
 const struct argp_option cli_top_options[] = {
 	{ "by", KEY_BY, "WHAT", 0,
-	  "user (the default), namespace, verb, resource, source, connection (who opens them), limit, request (who asks for what) or refusal (whom which limit refuses)",
+	  "user (the default), namespace, verb, resource, source, connection (by address), limit, request (user, verb and resource) or refusal (user and limit)",
 	  0 },
 	{ "sort", KEY_SORT, "RATE", 0, "by requests (the default), refused, dry_run or held", 0 },
-	{ "interval", KEY_INTERVAL, "TIME", 0, "how often, as 500ms or 10s (default: 1s)", 0 },
+	{ "interval", KEY_INTERVAL, "TIME", 0, "time between two tables, as 500ms or 10s (default: 1s)", 0 },
 	{ "once", KEY_ONCE, NULL, 0, "print one interval, and end", 0 },
-	{ "rows", KEY_ROWS, "N", 0, "at most so many rows (default: 20, or what the screen holds)", 0 },
+	{ "rows", KEY_ROWS, "N", 0, "the most rows (default: 20, or as many as the screen holds)", 0 },
 	{ "filter", KEY_FILTER, "TEXT", 0, "only rows with this text in a name", 0 },
 	{ 0 },
 };

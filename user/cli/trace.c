@@ -44,14 +44,14 @@ const struct argp_option cli_trace_options[] = {
 };
 
 const struct argp_option cli_events_options[] = {
-	{ "follow", KEY_FOLLOW, NULL, 0, "go on with those that come, until interrupted", 0 },
+	{ "follow", KEY_FOLLOW, NULL, 0, "then show new ones as they come, until interrupted", 0 },
 	{ "audit-log", KEY_AUDIT_LOG, "FILE", 0,
-	  "show under which ID this audit log of a Kubernetes API server has each refusal that was made inside that server; - for standard input",
+	  "for refusals inside a Kubernetes API server: show the ID of the entry in this audit log of the server; - for standard input",
 	  0 },
 	{ "audit-window", KEY_AUDIT_WINDOW, "TIME", 0,
-	  "weir decides a request at most so long after the server has received it (default: 2s)", 0 },
+	  "the longest time between the arrival of a request at the server and weir's decision (default: 2s)", 0 },
 	{ "recording", KEY_RECORDING, "FILE", 0,
-	  "show the refusals of what weir trace --json or weir events --json has written, those of a dry run among them. Needs no agent",
+	  "show the refusals in a file that weir trace --json or weir events --json has written, also those of a dry run. Needs no agent",
 	  0 },
 	{ "count", KEY_COUNT, "N", 0, "the latest N; with --follow, stop after N", 0 },
 	{ "for", KEY_FOR, "SECONDS", 0, "stop after this time", 0 },

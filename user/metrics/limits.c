@@ -19,7 +19,7 @@ static const struct {
 	[REQUESTS] = { "weir_limit_requests_total", "counter",
 		       "Requests, or new connections, by limit and by that limit's outcome." },
 	[IN_FLIGHT] = { "weir_limit_in_flight", "gauge",
-			"Requests in flight, or open connections, under the limit, over all subjects. With very many subjects, of up to half a minute ago." },
+			"Requests in flight, or open connections, under the limit, over all subjects. With very many subjects up to half a minute old." },
 	[IN_FLIGHT_HIGHEST] = { "weir_limit_in_flight_highest", "gauge",
 				"The most requests in flight, or open connections, that one subject of the limit ever had." },
 	[IN_FLIGHT_MAX] = { "weir_limit_in_flight_max", "gauge",

@@ -148,8 +148,8 @@ static void add_histogram(json_t *families, const struct metrics_snapshot *snaps
 static void add_histograms(json_t *families, const struct metrics_snapshot *snapshot)
 {
 	add_histogram(families, snapshot, "weir_hold_duration_seconds",
-		      "How long records and packets of held traffic waited, of those that did.", WEIR_HELD_NS,
-		      WEIR_HELD_1MS);
+		      "How long records and packets of held traffic waited. Those that did not wait are left out.",
+		      WEIR_HELD_NS, WEIR_HELD_1MS);
 	add_histogram(
 		families, snapshot, "weir_answer_duration_seconds",
 		"Time from a request's head until its answer began, of HTTP/1.1 requests that are read on the wire one at a time.",
@@ -187,7 +187,7 @@ static void add_modes(json_t *families, const struct metrics_snapshot *snapshot)
 					   "1: the server is in this mode. A paused one limits nothing.");
 	json_t *lanes = metrics_add_family(
 		families, "weir_server_lane", "gauge",
-		"1: requests are read here: on the wire alone, or also inside the server, where they are seen, answered, or hold their connection.");
+		"1: weir reads the requests here: on the wire, or inside the server (see, answer, hold).");
 
 	for (size_t i = 0; i < snapshot->n_servers; i++) {
 		const struct metrics_server *server = &snapshot->servers[i];

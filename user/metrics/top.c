@@ -9,13 +9,13 @@ static const struct {
 	const char *count, *name, *help;
 } families_of[] = {
 	{ "requests", "weir_top_requests_total",
-	  "Requests of the users with the most requests, with weir agent --metrics-top: of the minutes in which they were among "
-	  "the first ten of the server. Brought up to date each minute." },
+	  "Requests of the users with the most requests (weir agent --metrics-top). Only minutes count in which the user was among "
+	  "the first ten of the server. Updated each minute." },
 	{ "refused", "weir_top_refused_total", "Those of them that were refused." },
 	{ "dry_run", "weir_top_dry_run_refused_total",
-	  "Those of them that would have been refused, but for a dry run." },
+	  "Those of them that only a dry run has let pass." },
 	{ "held", "weir_top_held_total",
-	  "Records and packets of these users that were held; with --inside hold, their requests that are paid for later." },
+	  "Records and packets of these users that were held; with --inside hold, requests that passed over a limit." },
 };
 
 #define FAMILIES (sizeof(families_of) / sizeof(*families_of))
