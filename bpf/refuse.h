@@ -17,8 +17,7 @@ __noinline int choose_answer(struct __sk_buff *skb, struct work *w)
 		return 0;
 	r = &w->request;
 	rest = r->next - (w->packet.segment.seq + w->packet.segment.len);
-	closing = r->answer.rejected || (w->server_flags & WEIR_SERVER_CLOSING) ||
-		  (loopback && (w->server_flags & WEIR_SERVER_CLOSING_LOOPBACK));
+	closing = r->answer.rejected || (loopback && (w->server_flags & WEIR_SERVER_CLOSING_LOOPBACK));
 	r->answer.retry_s = w->decision.retry_s;
 	r->answer.limit = w->decision.slowest;
 	r->answer.head = r->request.method == WEIR_METHOD_HEAD;

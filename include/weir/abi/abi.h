@@ -155,8 +155,7 @@ enum weir_server_flags {
 	WEIR_SERVER_PAUSED = 1 << 1,	       /* everything passes at once; connections are still followed */
 	WEIR_SERVER_DRY_RUN = 1 << 2,	       /* decided and counted, never shed */
 	WEIR_SERVER_DRAINING = 1 << 3,	       /* detached: only translated connections are still served */
-	WEIR_SERVER_CLOSING = 1 << 4,	       /* lesser mode everywhere: a 429 also closes its connection */
-	WEIR_SERVER_CLOSING_LOOPBACK = 1 << 5, /* lesser mode on loopback only */
+	WEIR_SERVER_CLOSING_LOOPBACK = 1 << 5, /* lesser mode: on loopback a 429 also closes its connection */
 	WEIR_SERVER_SOME_INTERFACES = 1 << 10, /* what comes by others is not limited */
 	WEIR_SERVER_FULL_REFUSES = 1 << 11, /* what finds no room in a table waits, or is refused, instead of passing */
 	WEIR_SERVER_PASS_AMBIGUOUS = 1 << 6, /* ambiguous requests go to it, instead of being rejected */

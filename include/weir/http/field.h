@@ -56,7 +56,6 @@ enum weir_seen {
 	WEIR_SEEN_UPGRADE_OPTION = 1 << 5, /* Connection: upgrade */
 	WEIR_SEEN_UPGRADE = 1 << 6,	   /* Upgrade: ... */
 	WEIR_SEEN_EXPECT = 1 << 7,	   /* Expect: 100-continue */
-	WEIR_SEEN_ODD_PATH = 1 << 8,	   /* percent-encoded, or several slashes at its start (request.h) */
 	WEIR_SEEN_LAST_CHUNK = 1 << 9,	   /* header lines are trailers now */
 };
 
