@@ -60,7 +60,7 @@ static __always_inline bool peer_is_of_many(const struct work *w)
 /* Those who do are no one's source, nor anyone's user: limits without a key are for them. */
 static __always_inline void admission_identify(struct work *w)
 {
-	w->request.preamble = (struct weir_preamble){};
+	w->whose.preamble = (struct weir_preamble){};
 	identify_client(w);
 	w->decision.unreadable = 0;
 	w->decision.connects = 1;

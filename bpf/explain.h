@@ -36,6 +36,7 @@ static __always_inline void explain_begin(struct work *w)
 	weir_request_start(&w->request.request);
 	w->request.lost = WEIR_REASON_NONE;
 	w->request.why_not = WEIR_REASON_NONE;
+	w->whose.preamble = (struct weir_preamble){};
 	w->window.length = 0;
 	w->decision.look = !w->explain.question.now_ns;
 	w->whose.believed = w->explain.question.believed;

@@ -226,6 +226,14 @@ static long request_next(__u32 i __attribute__((unused)), struct feed *f)
 	return r->held || r->lost != WEIR_REASON_NONE || (r->shed && weir_request_ended(&r->request));
 }
 
+/* Nothing has become of the packet's requests yet. */
+static __always_inline void tally_begin(struct tally *t)
+{
+	__builtin_memset(t, 0, sizeof(*t));
+	t->outcome = WEIR_REASON_NONE;
+	t->unanswered_why = WEIR_REASON_NONE;
+}
+
 /* Is the connection's preamble behind, or was there none to come? */
 static __always_inline bool introduced(struct __sk_buff *skb, struct work *w)
 {
@@ -238,14 +246,18 @@ static __always_inline bool introduced(struct __sk_buff *skb, struct work *w)
 __noinline int frame_requests(struct __sk_buff *skb, struct work *w)
 {
 	struct feed feed = { .skb = skb, .work = w };
+	bool read;
 
 	if (!w)
 		return 0;
+	tally_begin(&w->tally);
 	feed.server = server_of(w->server);
 	if (!feed.server)
 		return 0;
 	w->window.length = 0;
-	if (introduced(skb, w))
+	read = introduced(skb, w);
+	w->whose.preamble = w->request.preamble;
+	if (read)
 		bpf_loop(FRAME_REQUESTS, request_next, &feed, 0);
 	window_wipe(w);
 	return 0;

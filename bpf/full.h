@@ -14,7 +14,7 @@ __noinline int source_is_known(__u32 hook)
 
 	if (!w)
 		return 0;
-	w->request.preamble = (struct weir_preamble){};
+	w->whose.preamble = (struct weir_preamble){};
 	identify_client(w);
 	known = w->decision.identity.by == WEIR_IDENTIFIED_BY_ADDRESS_TABLE || identity_exempt(w) ||
 		limits_find(&w->decision, &w->request.request.path);

@@ -153,7 +153,7 @@ static __always_inline int hold_conn(struct __sk_buff *skb, struct work *w, stru
 		c->last_ns = w->now_ns;
 	if (way != WEIR_STRAY)
 		action = weir_hold_begin(c, &w->socket, g, &w->hold, &why);
-	w->request.preamble = c->preamble;
+	w->whose.preamble = c->preamble;
 	bpf_spin_unlock(&c->lock);
 	if (way != WEIR_REASON_NONE)
 		count(w->server, way);
@@ -179,7 +179,7 @@ static __always_inline int hold_handshake(struct __sk_buff *skb, struct work *w)
 	bool refused;
 
 	w->hold = (struct weir_hold_reader){ .next = seq, .news = seq, .by_lines = 1, .line = 1 };
-	w->request.preamble = (struct weir_preamble){};
+	w->whose.preamble = (struct weir_preamble){};
 	hold_frame(skb, w);
 	refused = hold_refused(skb, w);
 	tally_decision(&w->decision);

@@ -60,11 +60,11 @@ __noinline int find_client(__u32 hook)
 	if (!w)
 		return 0;
 	find_peer(w);
-	if (!w->request.preamble.given)
+	if (!w->whose.preamble.given)
 		return 0;
 	if (!bpf_map_lookup_elem(&balancers, &w->whose.peer))
 		return 1;
-	__builtin_memcpy(w->whose.peer.address, w->request.preamble.address, sizeof(w->whose.peer.address));
+	__builtin_memcpy(w->whose.peer.address, w->whose.preamble.address, sizeof(w->whose.peer.address));
 	return 0;
 }
 
@@ -111,8 +111,8 @@ __noinline int identify(__u32 hook)
 }
 
 /*
- * The same where there is no request: what an earlier packet's reader has left does not say whose this is. Its preamble is
- * that of the connection, put there before.
+ * The same where there is no request: what an earlier packet's reader has left does not say whose this is. The connection's
+ * preamble is in w->whose.
  */
 static __always_inline void identify_client(struct work *w)
 {

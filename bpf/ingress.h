@@ -144,6 +144,8 @@ static __always_inline enum weir_action ingress_read(struct __sk_buff *skb, stru
 	}
 	if (action == WEIR_CLOSE ? cuts : !cuts && w->view.splice.cuts)
 		count(w->server, action == WEIR_CLOSE ? WEIR_SPLICE_CLOSED : WEIR_SPLICE_OPENED);
+	if (w->tally.unanswered_why != WEIR_REASON_NONE)
+		count(w->server, w->tally.unanswered_why);
 	return action;
 }
 
@@ -187,8 +189,6 @@ static __noinline int ingress_conn(struct __sk_buff *skb, struct work *w, struct
 		action = ingress_read(skb, w, c);
 	if (w->why != WEIR_REASON_NONE)
 		count(w->server, w->why);
-	if (w->tally.unanswered_why != WEIR_REASON_NONE)
-		count(w->server, w->tally.unanswered_why);
 	if (action == WEIR_ANSWER)
 		count(w->server, WEIR_ANSWERED);
 	if (action == WEIR_CLOSE)

@@ -123,7 +123,7 @@ static __noinline int pace(struct __sk_buff *skb, struct work *w, struct weir_co
 		return TC_ACT_UNSPEC;
 	bpf_spin_lock(&c->lock);
 	action = weir_pace_begin(c, &w->socket, &w->packet.segment, &w->hold, &departs_ns, &why);
-	w->request.preamble = c->preamble;
+	w->whose.preamble = c->preamble;
 	bpf_spin_unlock(&c->lock);
 	if (action == WEIR_FRAME)
 		action = pace_segment(skb, w, c, &departs_ns, &why);

@@ -63,19 +63,6 @@ static __noinline bool load_settings(struct work *w, __u32 hook)
 	w->settings.pace_ifindex = set->pace_ifindex;
 	w->settings.tracing = server->trace_until_ns > w->now_ns;
 	decision_load(w, server);
-	w->tally.n_decided = 0;
-	w->tally.list.list = 0;
-	w->tally.outcome = WEIR_REASON_NONE;
-	w->tally.n_traced = 0;
-	w->tally.n_asked = 0;
-	w->tally.passed = 0;
-	w->tally.exempt = 0;
-	w->tally.dry_run = 0;
-	__builtin_memset(w->tally.events, 0, sizeof(w->tally.events));
-	w->tally.dry_run_rejected = 0;
-	w->tally.unanswered_why = WEIR_REASON_NONE;
-	__builtin_memset(w->tally.identified, 0, sizeof(w->tally.identified));
-	__builtin_memset(w->tally.notes, 0, sizeof(w->tally.notes));
 	w->whose.believed = 0;
 	return true;
 }

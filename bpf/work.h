@@ -37,10 +37,7 @@ struct in_force {
 	__u32 pad;
 };
 
-/*
- * What has become of a packet's requests so far: counted when the packet is committed. It begins anew with each packet, for one that
- * is dropped comes again.
- */
+/* What has become of a packet's requests so far: counted when the packet is committed. One that is dropped comes again. */
 struct tally {
 	__u32 outcome; /* enum weir_reason: of the request decided last, not yet among these; WEIR_REASON_NONE: none */
 	__u32 passed, exempt, dry_run;
@@ -52,14 +49,14 @@ struct tally {
 	__u32 n_decided;			/* requests before the latest that can be undone (undo_packet.h), */
 	__u32 n_traced;				/* requests that are told of (trace.h), */
 	__u32 n_asked;				/* and those for who makes the load (top.h) */
-	struct weir_asked_list
-		list; /* of the packet's requests the first one's that asks for one; at egress the connection's */
+	struct weir_asked_list list;		/* of the packet's requests the first that asks for one */
 };
 
 /* Whose a request is: what is looked up for that. */
 struct whose {
 	struct weir_proxy_key peer;    /* for addresses; in the end that of the client (identify.h) */
 	struct weir_subject_key known; /* for names: `tokens`, `groups` */
+	struct weir_preamble preamble; /* the connection's, as far as it was read before the request */
 	__u32 believed;		       /* what the request says of its user is true, whoever the peer is */
 	__u32 pad;
 };
