@@ -71,14 +71,14 @@ static long checksum_step(__u32 i, struct checksum_walk *walk)
 
 #define TCP_HEADER_MAX 60
 
-/* Of a header and nothing behind it. 0, which no right one has: it cannot be read. */
+/* Of a header and nothing behind it; the window is nobody's at that time. 0, which no right one has: it cannot be read. */
 static __always_inline __u16 header_sum(packet_context *ctx, struct work *w)
 {
-	__builtin_memset(w->reply.head, 0, TCP_HEADER_MAX);
-	if (context_load(ctx, w->packet.l4, w->reply.head,
+	__builtin_memset(w->window.bytes, 0, TCP_HEADER_MAX);
+	if (context_load(ctx, w->packet.l4, w->window.bytes,
 			 size_up_to(TCP_HEADER_MAX, w->packet.payload - w->packet.l4)))
 		return 0;
-	return sum_fold(segment_pseudo_sum(&w->packet) + sum_words(w->reply.head, TCP_HEADER_MAX / 4));
+	return sum_fold(segment_pseudo_sum(&w->packet) + sum_words(w->window.bytes, TCP_HEADER_MAX / 4));
 }
 
 /* The folded sum of the pseudo header and the TCP segment as it stands in the packet. */
@@ -100,10 +100,10 @@ __noinline int ip_options_checksum_is_right(packet_context *ctx, struct work *w,
 {
 	if (!w)
 		return 0;
-	__builtin_memset(w->reply.head, 0, IPV4_BYTES_MAX);
-	if (context_load(ctx, l3, w->reply.head, size_up_to(IPV4_BYTES_MAX, w->packet.l4 - l3)))
+	__builtin_memset(w->window.bytes, 0, IPV4_BYTES_MAX);
+	if (context_load(ctx, l3, w->window.bytes, size_up_to(IPV4_BYTES_MAX, w->packet.l4 - l3)))
 		return 0;
-	return sum_fold(sum_words(w->reply.head, IPV4_BYTES_MAX / 4)) == 0xffff;
+	return sum_fold(sum_words(w->window.bytes, IPV4_BYTES_MAX / 4)) == 0xffff;
 }
 
 /* Is the IP header's checksum right? Else the kernel will drop the packet, as it does without asking the device. */
