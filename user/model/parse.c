@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "weir/http/field.h"
+#include "weir/http/byte.h"
 
 #include "model/parse.h"
 

@@ -6,7 +6,8 @@
 #ifndef WEIR_HTTP_BODY_H
 #define WEIR_HTTP_BODY_H
 
-#include "weir/http/field.h"
+#include "weir/http/byte.h"
+#include "weir/http/framing.h"
 
 #define WEIR_CHUNK_DIGITS 15	       /* of a chunk's size: below 2^60 */
 #define WEIR_CHUNK_EXTENSION_MAX 1024  /* bytes of one chunk's extensions */

@@ -13,7 +13,7 @@
 #define WEIR_HTTP_JSON_H
 
 #include "weir/base/types.h"
-#include "weir/http/field.h"
+#include "weir/http/byte.h"
 
 #define WEIR_JSON_DEPTH 64	 /* objects and arrays within each other */
 #define WEIR_JSON_NAME_MAX 16	 /* characters of a member's name that are kept */

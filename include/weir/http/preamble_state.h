@@ -5,7 +5,7 @@
 
 #include "weir/base/frame.h"
 #include "weir/base/types.h"
-#include "weir/http/field.h"
+#include "weir/http/byte.h"
 
 #define WEIR_PREAMBLE_LINE_MAX 107 /* bytes of the line, its CRLF included */
 #define WEIR_PREAMBLE_NO_GAP 255

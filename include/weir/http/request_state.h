@@ -7,7 +7,7 @@
 #include "weir/base/groups.h"
 #include "weir/base/subject.h"
 #include "weir/base/types.h"
-#include "weir/http/field.h"
+#include "weir/http/framing.h"
 #include "weir/http/path.h"
 
 enum weir_request_state {

@@ -7,7 +7,8 @@
 #ifndef WEIR_HTTP_RUN_H
 #define WEIR_HTTP_RUN_H
 
-#include "weir/http/field.h"
+#include "weir/http/byte.h"
+#include "weir/http/framing.h"
 
 #define WEIR_RUN_ONES 0x0101010101010101ULL
 #define WEIR_RUN_HIGHS (WEIR_RUN_ONES << 7)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Eight bytes at once come to what they come to one by one. */
+#include "weir/http/field.h"
 #include "weir/http/run.h"
 
 #include <setjmp.h>
