@@ -141,7 +141,7 @@ static __always_inline int admission_ask(struct __sk_buff *skb, struct work *w)
 	return admission_verdict(skb, w, became);
 }
 
-/* A SYN. The verdict; TC_ACT_UNSPEC: it goes on. */
+/* A SYN. Returns the verdict; TC_ACT_UNSPEC: ingress goes on with it. */
 static __always_inline int admission_first(struct __sk_buff *skb, struct work *w)
 {
 	int socket, became;
@@ -163,7 +163,7 @@ static __always_inline int admission_first(struct __sk_buff *skb, struct work *w
 	return admission_verdict(skb, w, became);
 }
 
-/* What may complete a handshake. The verdict; TC_ACT_UNSPEC: it goes on. */
+/* A segment that may complete a handshake. Returns the verdict; TC_ACT_UNSPEC: ingress goes on with it. */
 static __always_inline int admission_last(struct __sk_buff *skb, struct work *w)
 {
 	const struct weir_segment *g = &w->packet.segment;
@@ -191,7 +191,7 @@ static __always_inline int admission_last(struct __sk_buff *skb, struct work *w)
 	return admission_ask(skb, w);
 }
 
-/* A segment of a connection that is in no table. The verdict; TC_ACT_UNSPEC: it goes on. */
+/* A segment of a connection that is in no table. Returns the verdict; TC_ACT_UNSPEC: ingress goes on with it. */
 static __always_inline int admission(struct __sk_buff *skb, struct work *w)
 {
 	if (!admission_matters(w))

@@ -110,7 +110,7 @@ static __always_inline void admitted_begins(const struct weir_flow *flow)
 		admitted_end(flow, word);
 }
 
-/* A RST of its client's goes on. */
+/* A RST of the connection's client passes. */
 static __always_inline void admitted_reset(const struct weir_flow *flow)
 {
 	struct weir_admitted *a = bpf_map_lookup_elem(&admitted, flow);

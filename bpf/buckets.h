@@ -138,7 +138,10 @@ static __always_inline void bucket_count_refused(const struct decision *d, const
 		add(limit_is_dry(d, terms) ? &bucket->watched : &bucket->shed, refused);
 }
 
-/* What is kept for limit n's subject; to who only looks, what a new one would get. Of the one that those share nothing is new. */
+/*
+ * The record of limit n's subject. If this only looks, a new subject gets the record that it would have. The record that the
+ * overflow shares is never new.
+ */
 static __always_inline struct weir_kept *kept_seen(struct decision *d, __u32 n, __u32 index)
 {
 	bool would_be_new = d->look && (d->nameless >> n & 1);

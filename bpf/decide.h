@@ -118,7 +118,7 @@ static __always_inline __u32 retry_after(const struct decision *d)
 	return server && server->retry_max_s && seconds > server->retry_max_s ? server->retry_max_s : seconds;
 }
 
-/* Whom the limits are about, and what of seats it takes. */
+/* Finds the subject of each limit, and the seats that the request would take. */
 static __always_inline void decide_begin(struct decision *d)
 {
 	each_limit(d, subject_find);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What tells a Kubernetes Event apart: read from its body, where that stands in the packet of its head. */
+/* The identity of a Kubernetes Event, read from its body if the body is in the packet in which the head ends. */
 #ifndef WEIR_BPF_EVENT_H
 #define WEIR_BPF_EVENT_H
 

@@ -46,7 +46,7 @@ static __always_inline void explain_begin(struct work *w)
 	w->settings.tracing = 0;
 }
 
-/* What is kept of the subject of limit n, and what there is of it. */
+/* What the subject of limit n has: its rate, its tokens and its penalty. */
 static __always_inline void explain_rate(struct work *w, struct weir_explained_limit *e, const struct weir_terms *terms,
 					 __u32 index, __u64 subject)
 {
@@ -136,7 +136,7 @@ static __always_inline void explain_names(struct work *w)
 		w->explain.answer.namespace_name = namespace->namespace_name;
 }
 
-/* What the request is, as far as is known where it is decided. */
+/* The request's attributes, as the decision knows them. */
 static __always_inline void explain_read(struct work *w)
 {
 	struct weir_attributes *a = &w->decision.attributes;

@@ -79,7 +79,7 @@ static __always_inline void request_lists(struct work *w)
 	w->decision.list_of = weir_list_of(&r->request.path, &w->decision.attributes);
 }
 
-/* What is asked of the request whose head has just ended: whose it is, which limits are for it, and whether they admit it. */
+/* Decides the request whose head has just ended: its user, the limits that apply, and whether they admit it. */
 static __always_inline enum weir_reason request_ask(struct __sk_buff *skb, struct work *w)
 {
 	struct weir_request_reader *r = &w->request;

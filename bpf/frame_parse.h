@@ -16,7 +16,7 @@ struct vlan_tag {
 	__be16 control, kind;
 };
 
-/* What stands in front of a frame's IP header. */
+/* The link header of a frame. */
 struct frame_start {
 	struct weir_device_key device; /* of the host's, that it goes to */
 	__u8 dest[6];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Seats that connections have while requests of theirs are outstanding (seats.h). What is taken stands in the packet's draft, then
- * with the connection, and whoever takes it out there gives it back: once.
+ * Seats that connections have while their requests are outstanding (seats.h). Seats that a packet took are in its draft first,
+ * and then with the connection. The program that takes them out of there gives them back, so that this happens once.
  */
 #ifndef WEIR_BPF_IN_FLIGHT_H
 #define WEIR_BPF_IN_FLIGHT_H

@@ -149,7 +149,10 @@ static __always_inline enum weir_action ingress_read(struct __sk_buff *skb, stru
 	return action;
 }
 
-/* What was cut off comes again. If it cannot be cut off, so does what was to pass: known by its numbers, it passes then. */
+/*
+ * TCP sends again what was cut off. If the packet cannot be cut, it is dropped whole: when it comes again, the requests that
+ * were to pass are known by their sequence numbers, and pass.
+ */
 static __always_inline int cut_to_server(struct __sk_buff *skb, struct work *w)
 {
 	if (packet_cut(skb, w, w->request.start - w->packet.segment.seq)) {

@@ -111,8 +111,8 @@ int weir_inside_attributes(struct pt_regs *ctx)
 /* --- any other server */
 
 /*
- * A handler of net/http begins: there is no user, and of the request only its line and its peer. Says with what it is to be
- * refused; 0: it is not.
+ * A handler of net/http begins. Only the request line and the peer are known, no user. Returns the status to refuse it with; 0:
+ * it passes.
  */
 static __always_inline __u32 inside_http(struct pt_regs *ctx, const struct weir_inside_process *process,
 					 struct weir_inside_key *key, __u32 answers)

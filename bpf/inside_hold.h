@@ -69,7 +69,7 @@ static __always_inline struct weir_turns *turn_of_address(const struct work *w, 
 	return turns;
 }
 
-/* What was withheld goes on. Of a connection that nobody went on with, nothing is told. */
+/* The withheld packets pass from now on. If a connection sent nothing more, nothing is reported for it. */
 static __always_inline void turn_comes(const struct work *w, struct weir_turns *turns, __u64 longest_ns, __u64 now_ns)
 {
 	__u64 since_ns = WEIR_FRESH(turns->since_ns);

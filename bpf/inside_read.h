@@ -77,8 +77,8 @@ static __always_inline __u32 inside_word(__u64 at, __u64 *word)
 	WEIR_INSIDE_PEER_MAX /* bytes of a text that are read at once; longer ones are names that few have */
 
 /*
- * What loops work on. It is in a map's value: of that, verifiers follow no contents, so that one turn of a loop stands for
- * all of them.
+ * The variables of loops. They are in a map's value, whose contents the verifier does not track: so it checks one turn of a loop
+ * for all of them.
  */
 struct inside_walk {
 	struct weir_subject_hash hash;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What is told of a request inside a server: by trace, by top, by the counters. */
+/* Reports a request inside a server: to the trace, to top, and in the counters. */
 #ifndef WEIR_BPF_INSIDE_TELL_H
 #define WEIR_BPF_INSIDE_TELL_H
 

@@ -70,7 +70,7 @@ static __always_inline int name_write(struct __sk_buff *skb, struct work *w, __u
 	return read_name(skb, w, r->user_offset, r->user_length);
 }
 
-/* Remembers what the subject of a part is called, as far as that is known. */
+/* Remembers the name of a part's subject, if it is known. */
 __noinline int remember_name(struct __sk_buff *skb, __u32 hook, __u32 part)
 {
 	struct work *w = work_of(hook);

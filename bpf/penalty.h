@@ -92,8 +92,8 @@ static __always_inline bool penalty_bucket_take(struct decision *d, __u32 index)
 }
 
 /*
- * Puts a new word in the place of the one that was there. Who is penalised already is told what is left of that. False:
- * someone else has changed it; to be tried again.
+ * Replaces the word of the penalty. A subject that is penalised already is told the rest of its wait. False: another CPU has
+ * changed the word, so try again.
  */
 __noinline int penalty_try(struct decision *d, struct weir_kept *kept, __u32 n)
 {

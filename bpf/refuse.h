@@ -36,7 +36,10 @@ __noinline int choose_answer(struct __sk_buff *skb, struct work *w)
 	return 0;
 }
 
-/* Says to the client what the view holds; the packet itself goes on to the server as what it may see, or turns round. */
+/*
+ * Sends the view's answer to the client. The packet itself goes on to the server without the request, or becomes the answer and
+ * turns round.
+ */
 __noinline int reply(struct __sk_buff *skb, struct work *w, __u32 action)
 {
 	__u32 ifindex = skb->ifindex;

@@ -132,7 +132,7 @@ __noinline int conn_add(__u32 hook)
 	}
 	badge_make(fresh);
 	fresh->id = bpf_ktime_get_ns();
-	/* What another CPU still does for the one whose memory this was is not of this one's version. */
+	/* Another CPU may still work for the connection that had this memory: its version does not fit any more. */
 	fresh->version = fresh->hold.version = bpf_get_prandom_u32();
 	ret = bpf_map_update_elem(&conns, &w->packet.flow, fresh, BPF_NOEXIST);
 	if (ret && ret != -EEXIST && table_make_room(w->server))

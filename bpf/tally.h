@@ -54,7 +54,7 @@ __noinline int tally_decision(struct decision *d)
 	return 0;
 }
 
-/* So does one of before, of which this was kept. */
+/* The same for an earlier decision, of which this was kept. */
 __noinline int tally_decided(const struct decided *kept, __u32 server, __u32 server_flags)
 {
 	if (!kept)

@@ -70,7 +70,7 @@ __noinline int top_note(struct work *w, __u32 decision)
 	return 0;
 }
 
-/* What the resource is called, or the first segment of the path, as it stands in this packet. */
+/* The name of the resource, or the first segment of the path, from this packet. */
 __noinline int remember_resource(struct __sk_buff *skb, struct work *w)
 {
 	const struct weir_path *p;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What a decision took, kept by whoever may have to give it back when its memory has another decision. */
+/*
+ * What a decision took. A caller that may have to give it back later keeps this copy, because the decision's memory is used
+ * again.
+ */
 #ifndef WEIR_BPF_UNDO_H
 #define WEIR_BPF_UNDO_H
 

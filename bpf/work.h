@@ -57,7 +57,7 @@ struct whose {
 	struct weir_proxy_key peer;    /* for addresses; in the end that of the client (identify.h) */
 	struct weir_subject_key known; /* for names: `tokens`, `groups` */
 	struct weir_preamble preamble; /* the connection's, as far as it was read before the request */
-	__u32 believed;		       /* what the request says of its user is true, whoever the peer is */
+	__u32 believed;		       /* the request's user headers are believed, whatever its peer is */
 	__u32 pad;
 };
 
@@ -68,7 +68,7 @@ struct event_body {
 	__u32 outcome; /* enum weir_event_outcome, of the byte read latest */
 };
 
-/* What is to be put into a map or a ring: each is written whole by who puts it there, and is of no use afterwards. */
+/* Values on their way into a map or a ring. Each is written whole before it is put there, and not used afterwards. */
 struct entries {
 	struct weir_conn conn;
 	struct weir_admitted admitted;

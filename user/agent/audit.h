@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Who has changed what: each change of what servers were told is written down, with what was there before. */
+/* The record of changes: each change of a server's settings is written down, with its author and the values before. */
 #ifndef WEIR_USER_AGENT_AUDIT_H
 #define WEIR_USER_AGENT_AUDIT_H
 

@@ -78,8 +78,8 @@ void limits_taken_forget(struct net *net)
 #define LONGEST_NS (30 * WEIR_NS_PER_S)
 
 /*
- * A table of many subjects takes long to read, and whoever scrapes the metrics must not keep the agent busy: what took long stands for
- * a hundred times as long, half a minute at most. What others did meanwhile does not count.
+ * A table of many subjects takes long to read, and scrapes must not keep the agent busy. So a reading that took long is used for
+ * a hundred times as long, at most half a minute. Changes by others in that time are not seen.
  */
 static int read_seats(struct net *net, __u64 *seats, struct error *err)
 {

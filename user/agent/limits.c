@@ -96,7 +96,7 @@ static int known_groups_apply(struct agent *agent, int slot, struct error *err)
 	return server_put_groups(net->dp, slot, server, err) ?: datapath_known_groups_set(net->dp, slot, &known, err);
 }
 
-/* Whom tokens and addresses stand for is told with their groups, too. */
+/* The users of tokens and addresses are written again, too: they carry the bits of their groups. */
 int groups_apply(struct agent *agent, int slot, struct error *err)
 {
 	return known_groups_apply(agent, slot, err) ?: identity_load(agent, slot, &(struct identity_count){ 0 }, err);

@@ -12,7 +12,7 @@ int limits_save(struct agent *agent, struct error *err);
 /* Can all the rules of a server be? */
 int limits_check_rules(struct agent *agent, const struct server *server, struct error *err);
 
-/* What the kernel is told of a limit: all but its overrides; a single one of these; all of it. */
+/* Write a limit to the kernel: all but its overrides; a single override; all of it. */
 int limit_apply(struct net *net, int slot, const struct server *server, const struct limit *limit, struct error *err);
 int override_apply(struct net *net, int slot, const struct limit *limit, const struct override *override,
 		   struct error *err);

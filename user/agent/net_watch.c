@@ -65,7 +65,7 @@ void nets_devices_changed(struct agent *agent)
 	jobs_add(agent, follow_changed);
 }
 
-/* What is not read now is told again. */
+/* epoll reports again what is not read now. */
 void nets_traced(struct agent *agent)
 {
 	struct epoll_event events[AT_ONCE];

@@ -29,7 +29,7 @@ static inline bool trace_follows(const struct reader *reader, int slot)
 	return reader->slot == ALL_SERVERS || reader->slot == slot;
 }
 
-/* What is in the ring now is told. More may come as fast as it is read. */
+/* Reads what is in the ring now, and no more: new records may come as fast as they are read. */
 void trace_read_all(struct agent *agent);
 /* Brings the reader's count of what it was not told up to date. */
 void trace_count_lost(struct reader *reader);
@@ -37,7 +37,7 @@ void trace_count_lost(struct reader *reader);
 void trace_begin_counting(struct reader *reader);
 /* To write the requests that somebody follows, and no others. */
 void trace_ask_kernel(struct agent *agent);
-/* Its client wants no more: it is told what was decided up to now. */
+/* The client wants to end: it still gets what was decided up to now. */
 void trace_reader_ended(void *reader);
 
 /* Reads what the programs of a namespace have written, for the readers: any thread may. */
@@ -48,7 +48,7 @@ void trace_flush(struct agent *agent);
 void trace_refresh(struct agent *agent);
 /* A server has come into force: who reads of all servers reads of it, too. */
 void trace_server_begins(struct agent *agent);
-/* A server is about to end: who reads of it alone is told. */
+/* A server is about to end: clients that follow this server alone are told. */
 void trace_server_ends(struct agent *agent, int slot);
 
 #endif

@@ -20,7 +20,7 @@ enum unsaved {
 int agent_save(struct agent *agent, struct error *err);
 /* Saves that a server is off, or notes it; agent->unsaved says why then. */
 void agent_save_off(struct agent *agent, int slot, const char *name, enum unsaved how);
-/* Tells who turned it off what has become of that. */
+/* Warns the client whose command turned something off, if that could not be saved. */
 void agent_tell_unsaved(const struct agent *agent, json_t *result);
 /* Once more, if there is anything. */
 void agent_save_again(struct agent *agent);

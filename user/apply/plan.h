@@ -62,7 +62,7 @@ struct planned *plan_server(struct plan *plan, const struct state *state, int sl
  */
 int plan_target(struct plan *plan, const struct state *state, json_t *object, const char *server, bool throttles,
 		struct planned **out, struct error *err);
-/* What every server is to be: each is checked as a whole. */
+/* Makes the new state of every server, and checks each as a whole. */
 int plan_make(struct plan *plan, const struct state *state, struct error *err);
 
 /* plan_do.c: carries out a plan: all of it, or what was begun is taken back. */

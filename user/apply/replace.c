@@ -211,7 +211,7 @@ void server_put_back(struct agent *agent, int slot, struct server *from)
 	struct change change = { agent, limits_net(agent, slot), slot, to, from };
 
 	agent->state.servers[slot] = from;
-	/* Who could not take it back does not know what is there: it is looked at as a whole. */
+	/* If taking it back failed, the kernel's state is unknown, and all of it is compared. */
 	if (change.net && change_kernel(&change, NULL))
 		reconcile_all(agent);
 	limits_save(agent, NULL);

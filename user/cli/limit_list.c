@@ -45,7 +45,7 @@ static char *describe_rule(json_t *rule)
 	return text;
 }
 
-/* What the limit is for, as far as there is room for it. */
+/* The limit's rules in words, cut to the width of the column. */
 static void cell_match(struct table *table, json_t *limit)
 {
 	bool events = limit_builtin(cli_text(limit, "name")) == WEIR_BUILTIN_SOURCE_AND_OBJECT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What policy files may hold: a table for each shape, in the order in which they are met. */
+/* The fields of policy files: a table for each shape, in the order of their first use. */
 #include <ctype.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 #define SECTIONS_MAX 64
 
-/* A shape is told of once, where it is met first. */
+/* Each shape is described once, at its first use. */
 struct section {
 	const struct shape *shape;
 	char title[96]; /* "Throttle spec.limits" */

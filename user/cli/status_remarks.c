@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What needs a sentence in `weir status`. What is the same for several servers is said once. */
+/* The remarks below the table of `weir status`. A remark that is the same for several servers is printed once. */
 #include "cli/status.h"
 
 #include <stdlib.h>
@@ -82,7 +82,10 @@ static void add_inside(json_t *remarks, const char *server, json_t *inside)
 		remark(remarks, server, true, text_of("inside: off: %s", why));
 }
 
-/* Who asked for cookies from XDP is told where the kernel goes on sending them. Loopback has no XDP, and no floods. */
+/*
+ * If SYN cookies from XDP were asked for, a remark says on which interfaces the kernel still sends them. Loopback has no XDP,
+ * and no floods.
+ */
 static void add_syn_cookies(json_t *remarks, json_t *server)
 {
 	json_t *link;

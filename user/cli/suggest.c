@@ -61,7 +61,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 struct busiest {
 	double peak; /* requests a second, in the busiest minute of the one who asked most */
 	const char *name;
-	size_t n; /* who asked at all, as far as the history has them */
+	size_t n; /* all names in the history */
 	json_t *answer;
 };
 
@@ -174,7 +174,7 @@ static json_t *limits_of(json_t *document)
 	return limits;
 }
 
-/* 0, 1 or a negative errno: nothing more is to be said of 1. */
+/* 0, a negative errno, or 1: it failed and the error is printed already. */
 static int suggest(const struct suggesting *s, json_t *document)
 {
 	CLEANUP_FREE char *notes = NULL;

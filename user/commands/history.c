@@ -143,7 +143,7 @@ static void tell(struct history *history, int ret, const struct error *err)
 	history->failing = ret;
 }
 
-/* counts: false where the counters are to be known alone. */
+/* counts false: only remembers where the counters stand, and writes nothing. */
 static void take_down(struct agent *agent, bool counts)
 {
 	CLEANUP_HISTORY_SAMPLE struct history_sample sample = { 0 };

@@ -245,7 +245,7 @@ static void drop_replaced(json_t *whole, json_t *given)
 		json_object_del(whole, "deny");
 }
 
-/* What the subject has of its own: whoever gives a rate alone keeps the burst, and the other way round. */
+/* The subject's own amount. A rate without a burst keeps the burst, and the other way round. */
 static json_t *override_before(const struct limit *limit, json_t *given, const char *subject)
 {
 	json_t *json = json_pack("{s:s}", "subject", subject);

@@ -59,7 +59,7 @@ static json_t *list_servers(const struct agent *agent, const struct reader *read
 	return names;
 }
 
-/* Whom it is told, from now on. */
+/* The requests from now on are sent to this client. */
 static void reader_begin(struct agent *agent, struct reader *reader)
 {
 	reader->agent = agent;

@@ -67,7 +67,7 @@ enum access access_of(const struct access_control *control, const struct access_
 /* The mode of the socket's file, which lets in no more than it must; its group in *group, -1 where it does not matter. */
 mode_t access_socket_mode(const struct access_control *control, gid_t *group);
 
-/* What to tell whoever is refused because of who it is. */
+/* The error for a caller whose user may not do this. */
 void access_explain(const struct access_control *control, uid_t uid, struct error *err);
 
 #endif

@@ -148,7 +148,7 @@ static int ask(const char *state_dir, const char *command, json_t *arguments, js
 
 	if (fd < 0)
 		return fd;
-	/* Who is refused is told so before the command is read. */
+	/* The agent may refuse a client before it reads the command. */
 	ret = send_line(fd, request, err);
 	if (!ret || ret == -EPIPE)
 		ret = wait_readable(fd, waiting, err);

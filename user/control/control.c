@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/json_text.h"
 #include "base/clock.h"
+#include "base/json_text.h"
 #include "control/private.h"
 
 void control_client_peer(const struct control_client *client, uid_t *uid, pid_t *pid)
@@ -21,7 +21,7 @@ enum access control_client_access(const struct control_client *client)
 	return client ? client->access : ACCESS_CHANGE;
 }
 
-/* Who streams is told once. */
+/* The owner of a stream is told once that it has ended. */
 static void stream_ended(struct control_client *client)
 {
 	void (*ended)(void *arg) = client->ended;
@@ -139,7 +139,7 @@ void control_end(struct control_client *client, json_t *value)
 	send_line(client, value);
 }
 
-/* Who waits is not listened to, nor missed. */
+/* While a client waits for its answer, nothing is read from it, and its silence does not count. */
 static void handle(struct control_client *client, const char *line, size_t length)
 {
 	json_t *value = answer(client, line, length);
@@ -162,7 +162,7 @@ static void client_read(struct bufferevent *stream, void *context)
 	CLEANUP_FREE char *line = NULL;
 	size_t length;
 
-	/* Who is sent a stream has nothing more to say than its end. */
+	/* A client that gets a stream may only end it. */
 	if (client->ended)
 		evbuffer_drain(input, evbuffer_get_length(input));
 	if (client->ended || client->closing || client->waiting ||

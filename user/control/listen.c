@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Who gets to talk to the agent: the socket, who may connect to it, and how many at once. */
+/* The agent's socket: which users may connect to it, and how many at once. */
 #include <errno.h>
 #include <event2/buffer.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static bool is_silent(const struct control_client *client)
 	return !ioctl(bufferevent_getfd(client->stream), FIONREAD, &unread) && !unread;
 }
 
-/* Who has been silent for longest, and long enough, goes. */
+/* Drops the connection that has been silent for longest, if that is long enough. */
 static bool make_room(struct control *control)
 {
 	__u64 since = clock_ns(CLOCK_MONOTONIC) - CONTROL_SILENT_S * WEIR_NS_PER_S;
@@ -78,7 +78,7 @@ static bool is_one_too_many(const struct control *control, uid_t uid)
 	return n >= CONTROL_USER_MAX || control->n_guests >= CONTROL_GUESTS_MAX;
 }
 
-/* Who may connect at all: what he may say, or ACCESS_NONE, and err says why not. */
+/* The access of a user who connects; ACCESS_NONE with err: why not. */
 static enum access admit(const struct control *control, const struct access_peer *peer, struct error *err)
 {
 	enum access access = access_of(control->access, peer);

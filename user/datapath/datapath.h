@@ -158,7 +158,7 @@ struct datapath_group {
 int datapath_groups_set(struct datapath *dp, __u32 slot, const struct datapath_group *groups, size_t n,
 			struct error *err);
 
-/* Whom tokens, and networks, stand for: these and no others. Of equal ones the last counts. */
+/* The users of tokens and of networks: these and no others. Of equal tokens or networks the last counts. */
 struct datapath_token {
 	__u64 subject; /* of kind WEIR_NAME_TOKEN */
 	struct weir_principal principal;

@@ -12,7 +12,7 @@ struct map_range {
 	__u32 key_size, value_size;
 	map_test *ours; /* is this entry one of the range? */
 	const void *arg;
-	/* What an entry becomes that has this value; NULL: what is wanted. It is right when that is what it has. */
+	/* The value to write over `there`; NULL: `wanted`. An entry is right when it has that value already. */
 	void (*become)(const void *key, const void *there, const void *wanted, void *out);
 };
 
@@ -38,7 +38,7 @@ void map_diff_clear(struct map_diff *diff);
 
 /* Counts all that differs as written. */
 void map_count(struct datapath *dp, const struct map_range *range, const struct map_diff *diff);
-/* Writes what is to be put, and counts. */
+/* Writes the entries that are new or differ, and counts them. */
 int map_put(struct datapath *dp, const struct map_range *range, const struct map_diff *diff);
 
 /*

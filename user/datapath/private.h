@@ -142,7 +142,7 @@ void datapath_replay_close(struct datapath *dp);
 #define DATAPATH_INPUT_MAX 64
 int datapath_run(int prog_fd, const void *input, size_t size);
 
-/* Who is a trusted proxy: these networks and no others. */
+/* The networks of trusted proxies: these and no others. */
 int datapath_proxies_set(struct datapath *dp, __u32 slot, const struct datapath_cidr *proxies, size_t n,
 			 struct error *err);
 

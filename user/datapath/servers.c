@@ -218,7 +218,7 @@ int datapath_server_set(struct datapath *dp, __u32 slot, const struct weir_serve
 	struct weir_server old, quiet = { .swallow_max = server->swallow_max }, whole = *server;
 	int ret = datapath_server_read(dp, slot, &old, err);
 
-	/* One that is in force has its ports: whatever the maps say, they are no one else's. */
+	/* A server in force owns its ports, even if the maps say otherwise. */
 	if (!ret && !(old.flags & WEIR_SERVER_ACTIVE))
 		ret = listens_check(dp, slot, listens, n_listens, err);
 	if (ret)
@@ -295,7 +295,7 @@ static bool is_of_server(const void *key, const void *value, const void *arg)
 	return slot == of->slot;
 }
 
-/* What is known of one server's lists, of who asked it and from where, and of who is in debt there, is not another's. */
+/* A new server in this slot must not inherit the sizes of lists, the penalty box and the debts of the one before. */
 static int known_clear(struct datapath *dp, __u32 slot, struct error *err)
 {
 	const struct {

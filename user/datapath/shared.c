@@ -31,7 +31,7 @@ static int pin_sync(struct datapath *dp, const char *name, int fd, struct error 
 
 	pins_path(path, dp->dir, "%s", name);
 	CLEANUP_CLOSE int there = bpf_obj_get(path);
-	/* Who has no descriptor to spare cannot see what is there: nobody has changed it. */
+	/* Without a free descriptor the agent cannot look: that does not mean that somebody has changed it. */
 	if (there == -EMFILE || there == -ENFILE)
 		return error_set(err, there, "reading %s: %s", path, strerror(-there));
 	if (there >= 0 && object_id(there) == object_id(fd))

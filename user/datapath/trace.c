@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The ring in which the programs tell what became of each request. */
+/* The ring into which the programs write what became of each request. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What is told of the policy files that the agent follows. */
+/* The policy files that the agent follows, for status and metrics. */
 #include "follow/follow.h"
 #include "metrics/metrics.h"
 

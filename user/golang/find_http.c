@@ -19,7 +19,7 @@ static int check_called(struct golang *go, const char *caller, const struct pcln
 	return !ret || ret == -ENOTUNIQ ? 0 : error_set(err, ret, "%s", why.text);
 }
 
-/* HTTP/2 comes by way of the interface: what that calls is the function, or a wrapper that calls it. */
+/* HTTP/2 calls the handler by its interface, which has the function itself or a wrapper that calls it. */
 static int check_interface(struct golang *go, const struct pclntab_function *serve, struct error *err)
 {
 	struct pclntab_function wrapper;

@@ -69,7 +69,7 @@ int history_added(const struct history_mark *mark, const struct datapath_heavy_p
 		while (mark && marked < mark->n && mark->rows[marked].at < place->at)
 			marked++;
 		then = mark && marked < mark->n ? &mark->rows[marked] : NULL;
-		/* Who has taken over a row has begun with 0. */
+		/* A name that took over another's row began with 0. */
 		if (then && then->at == place->at && then->first_ns == row->first_ns)
 			subtract(&row->counts, &then->counts);
 		row->weight = row->counts.requests < ~0U ? row->counts.requests : ~0U;

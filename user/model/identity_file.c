@@ -22,7 +22,7 @@ struct reading {
 	void *context;
 };
 
-/* Adds to what is wrong already, as far as there is room. */
+/* Appends an error to the earlier ones, if there is room. */
 __attribute__((format(printf, 3, 4))) static void complain(struct reading *r, const struct csv_place *place,
 							   const char *format, ...)
 {

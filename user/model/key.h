@@ -20,7 +20,7 @@ int key_subject_parse(__u8 key, const char *text, char canonical[static KEY_SUBJ
 /* The subject of a canonical text to the kernel. */
 __u64 key_subject(const struct datapath *dp, __u8 key, const char *canonical);
 
-/* Whom limits by source charge for an address: IPv6 by its /64; and what that is called. */
+/* The subject that limits by source charge for an address (IPv6: its /64), and its name. */
 struct datapath_cidr source_counted(const __u8 address[static 16]);
 void format_source(const struct datapath_cidr *source, char text[static PARSE_LISTEN_TEXT]);
 

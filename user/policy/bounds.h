@@ -2,7 +2,7 @@
 #ifndef WEIR_USER_POLICY_BOUNDS_H
 #define WEIR_USER_POLICY_BOUNDS_H
 
-/* What bounds the time in which a document is read, whatever it says. */
+/* Bounds of a document, so that reading it takes a bounded time. */
 #define POLICY_DEPTH_MAX 64
 #define POLICY_FIELDS_MAX 1024	    /* of an object: each is compared with all before it */
 #define POLICY_NODES_MAX (1U << 20) /* of a document: aliases of aliases can ask for very many */

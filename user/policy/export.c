@@ -77,7 +77,7 @@ static json_t *exported_limit(const struct limit *limit, bool overrides)
 	return json;
 }
 
-/* By name, so that it does not matter in which order they came. */
+/* Sorted by name, so that the order of commands does not matter. */
 static json_t *exported_limits(const struct server *server, bool overrides)
 {
 	CLEANUP_FREE const struct limit **sorted = calloc(server->n_limits + 1, sizeof(*sorted));

@@ -161,7 +161,7 @@ static json_t *everything(json_t *groups)
 	return rules;
 }
 
-/* Health checks, whoever makes them. */
+/* Health checks of all users. */
 static json_t *probes(void)
 {
 	return json_pack("{s:[s, s], s:[s], s:b, s:[s, s, s]}", "groups", "system:unauthenticated",

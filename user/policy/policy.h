@@ -89,7 +89,7 @@ int policy_server(const struct server *server, json_t *objects, struct server **
 json_t *policy_objects(const struct server *server);
 /* Was it attached by its Throttle? Then it goes with it. */
 bool policy_attached(const struct server *server);
-/* Are the members of what it kept of before its objects right, as far as policy_server() does not say so? */
+/* Checks what the server kept from before its objects, except for what policy_server() checks. */
 int policy_check_base(const struct server *server, struct error *err);
 /* saved.c: is all of its policy right, as state.json has it? */
 int policy_check_saved(const struct server *server, struct error *err);

@@ -109,7 +109,7 @@ json_t *policy_bare(const struct server *server, json_t *base, json_t *objects)
 	return json;
 }
 
-/* Who paused the server by command goes on pausing it. */
+/* A pause by command stays. */
 void policy_settings_set(json_t *json, json_t *spec)
 {
 	for (size_t i = 0; i < SETTINGS; i++) {

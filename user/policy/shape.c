@@ -309,7 +309,7 @@ static bool any_differs(json_t *json, const struct spelling *spelling)
 	return false;
 }
 
-/* Lists, of which some are long, are shared where nothing in them is to be renamed. */
+/* Lists may be long, so a list in which nothing is renamed is shared and not copied. */
 static json_t *rename_all(json_t *json, const struct spelling *spelling)
 {
 	const char *key;

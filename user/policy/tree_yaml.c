@@ -354,7 +354,7 @@ static void read_member(struct reading *r, const yaml_event_t *event, struct nod
 		end(r);
 		return;
 	}
-	/* What stands in the place of a key is read as well: its end, and its anchors. */
+	/* A node in the place of a key is read to its end, because it may have anchors. */
 	if (!scalar && !read_value(r, event, object, depth))
 		return;
 	if (scalar)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A heap of what waits for its time, the earliest first; what has the same time, in the order in which it was added. */
+/* A heap of items that wait for a time, the earliest first. Items of the same time keep the order in which they were added. */
 #ifndef WEIR_USER_QUEUE_HEAP_H
 #define WEIR_USER_QUEUE_HEAP_H
 

@@ -17,7 +17,7 @@ struct workqueue_histogram {
 };
 
 struct workqueue_metrics {
-	__u64 depth;   /* keys that are to be worked on, those that a worker has and were added since among them */
+	__u64 depth;   /* keys that wait, also those that were added again while a worker has them */
 	__u64 adds;    /* that were not of keys which were there already */
 	__u64 retries; /* adds for later, rate-limited ones among them */
 	struct workqueue_histogram queue_duration; /* from being added to being taken */

@@ -21,7 +21,7 @@ static struct line_member *find_member(const struct reading *r)
 	return NULL;
 }
 
-/* Never longer than what stood for it in the line. */
+/* The text is never longer than its escaped form in the line. */
 static char *put_utf8(char *out, __u32 code)
 {
 	if (code < 0x80) {

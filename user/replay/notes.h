@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What a replay is told in words: names of subjects, and what no recording can say. */
+/* The texts of a replay: names of subjects, and notes on what a recording does not contain. */
 #ifndef WEIR_USER_REPLAY_NOTES_H
 #define WEIR_USER_REPLAY_NOTES_H
 
@@ -9,7 +9,7 @@
 #include "state/state.h"
 #include "weir/conn/explain.h"
 
-/* Whom the limit has charged, by what the recording says of the request. The caller frees it. */
+/* The name of the subject that the limit has charged, from the recorded request. The caller frees it. */
 char *replay_subject_name(const struct server *server, const struct datapath *dp,
 			  const struct weir_explained_limit *limit, const struct recorded *recorded);
 

@@ -208,7 +208,7 @@ static int compare(const void *a, const void *b)
 	return memcmp(x->vector.words, y->vector.words, sizeof(x->vector.words));
 }
 
-/* Does whoever is at b meet at least what he meets at a, without a reason more to be let off? */
+/* Does a request at b meet at least the rules that it meets at a, and no further exemption? */
 static bool is_less(const struct maker *m, const struct rules_place *a, const struct rules_place *b)
 {
 	for (size_t i = 0; i < WEIR_VECTOR_WORDS; i++) {

@@ -29,8 +29,8 @@ int identity_group_keys(const struct identity_settings *settings, const struct d
 			struct datapath_group **out);
 
 /*
- * Whom tokens and addresses stand for, as the files and rows of the settings have it now; err names all that is wrong in
- * one of them. Caller frees *out. Return how many.
+ * The users of tokens and addresses, as the files and rows of the settings have them now. err names all errors of one file. The
+ * caller frees *out. Return how many there are.
  */
 int identity_tokens(const struct identity_settings *settings, const struct datapath *dp, struct datapath_token **out,
 		    struct error *err);

@@ -75,7 +75,7 @@ void server_kernel_level(const struct server *server, const struct priority_leve
 
 /* --- rules */
 
-/* What is to be compiled: as many entries as there may be, and the labels they point to. */
+/* The input of the compiler: room for all entries, and for the labels that they point to. */
 struct entries {
 	struct rules_entry *of;
 	char **labels;

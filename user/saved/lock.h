@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* One agent for each state directory: who it is stands in the file STATE_DIR/lock, which it holds as long as it lives. */
+/* One agent for each state directory. It locks the file STATE_DIR/lock as long as it lives, and writes its pid there. */
 #ifndef WEIR_USER_STATE_LOCK_H
 #define WEIR_USER_STATE_LOCK_H
 

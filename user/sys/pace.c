@@ -75,7 +75,7 @@ static int link_up(struct mnl_socket *nl, __u32 ifindex)
 	return netlink_ask(nl, r.header, NULL, NULL);
 }
 
-/* On a device that has fq already, this sets its parameters, and what waits goes on waiting. */
+/* On a device that has fq already, this sets its parameters, and packets in its queue stay there. */
 static int fq_set(struct mnl_socket *nl, __u32 ifindex)
 {
 	struct request r = { .header = mnl_nlmsg_put_header(r.buffer) };

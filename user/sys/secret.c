@@ -75,7 +75,7 @@ void secret_wipe(struct secret *secret)
 	*secret = (struct secret){ 0 };
 }
 
-/* The one frame that is to be large. */
+/* This frame is large on purpose: it overwrites the stack below. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wframe-larger-than="
 __attribute__((noinline)) void secret_wipe_stack(void)

@@ -156,7 +156,7 @@ enum weir_server_flags {
 	WEIR_SERVER_DRY_RUN = 1 << 2,	       /* decided and counted, never shed */
 	WEIR_SERVER_DRAINING = 1 << 3,	       /* detached: only translated connections are still served */
 	WEIR_SERVER_CLOSING_LOOPBACK = 1 << 5, /* lesser mode: on loopback a 429 also closes its connection */
-	WEIR_SERVER_SOME_INTERFACES = 1 << 10, /* what comes by others is not limited */
+	WEIR_SERVER_SOME_INTERFACES = 1 << 10, /* packets by other interfaces are not limited */
 	WEIR_SERVER_FULL_REFUSES = 1 << 11, /* what finds no room in a table waits, or is refused, instead of passing */
 	WEIR_SERVER_PASS_AMBIGUOUS = 1 << 6, /* ambiguous requests go to it, instead of being rejected */
 	WEIR_SERVER_PACED = 1 << 7,	     /* what cannot be read waits on a device instead of being dropped */
@@ -264,7 +264,7 @@ struct weir_subject_key {
 };
 WEIR_ASSERT_SIZE(struct weir_subject_key, 16);
 
-/* Whom a token or an address stands for. */
+/* The user that a token or an address stands for. */
 struct weir_principal {
 	__u64 user;	 /* subject */
 	__u64 namespace; /* subject, of requests that name none; 0: none */

@@ -17,7 +17,7 @@
 #include "weir/conn/state.h"
 #include "weir/limit/limit.h"
 
-/* Who was not seen for so long does not ask from there any more. */
+/* A user who was not seen for so long is taken to have left the address. */
 #define WEIR_BOX_OTHERS_NS (600 * WEIR_NS_PER_S)
 /* What happens all the time is noted no more often. */
 #define WEIR_BOX_NOTE_NS WEIR_NS_PER_S

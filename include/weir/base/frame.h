@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the framing machines (request.h, response.h) tell the one who feeds them, and what they tell each other. */
+/* The results of the framing machines (request.h, response.h) for their caller, and what they tell each other. */
 #ifndef WEIR_BASE_FRAME_H
 #define WEIR_BASE_FRAME_H
 

@@ -234,7 +234,7 @@ WEIR_INLINE bool weir_conn_skip_ahead(struct weir_conn *c, struct weir_busy *bus
 	return true;
 }
 
-/* It is ahead of what is to be read next. */
+/* The segment begins behind the byte that is to be read next. */
 WEIR_INLINE enum weir_action weir_conn_ahead(struct weir_conn *c, struct weir_busy *busy, enum weir_reason *why)
 {
 	if (busy && weir_conn_skip_ahead(c, busy))

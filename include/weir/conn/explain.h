@@ -64,7 +64,7 @@ enum weir_explained_exempt {
 };
 
 struct weir_explained {
-	struct weir_trace trace; /* what was read, whose it is; decision, and what goes with that */
+	struct weir_trace trace; /* the request, its user, the decision, and the details of the decision */
 	struct weir_name user_name,
 		namespace_name;	    /* of a token's or an address's principal; length 0: another one's */
 	struct weir_vector matched; /* rules */

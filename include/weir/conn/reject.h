@@ -18,7 +18,9 @@ WEIR_INLINE bool weir_request_reader_may_reject(const struct weir_request_reader
 	       weir_reason_is_ambiguity(r->lost, r->first && !r->heads);
 }
 
-/* Takes weir_request_reader_passed() back if it was said of this request, whose body is what is ambiguous. */
+/*
+ * Takes weir_request_reader_passed() back if it was called for this request: its head was in order, but its body is ambiguous.
+ */
 WEIR_INLINE bool weir_request_reader_unpass(struct weir_request_reader *r)
 {
 	if (!r->heads || !r->request.head_length)

@@ -21,7 +21,7 @@ struct weir_request_reader {
 	__u8 held;	   /* the request now being read is refused, and can not be answered now */
 	__u8 must_close;   /* what the segment goes on with may be answered, but only with WEIR_ANSWER_CLOSE */
 	__u8 first;	   /* no request came before this segment */
-	__u8 begun;	   /* the answer to what the segment goes on with has begun: there is no place for another */
+	__u8 begun;	   /* the server has begun to answer this request: there is no place for another answer */
 	__u8 again;	   /* this was read before: it is only compared, nothing is decided */
 	__u8 early;	   /* and the server has bytes from behind it */
 	__u8 pad[2];

@@ -97,7 +97,7 @@ WEIR_INLINE void weir_draft_commit(const struct weir_seats_draft *d, struct weir
 	s->end = d->now.end;
 }
 
-/* Takes out what no request before `done` and behind wants any more; all: whoever wants it. */
+/* Requests up to `done` have been answered: takes out the seats that no later one wants; all: also those that are wanted. */
 WEIR_INLINE void weir_seats_take_out(struct weir_seats *s, struct weir_seats *out, __u32 done, bool all)
 {
 	out->taken = 0;

@@ -340,7 +340,7 @@ WEIR_INLINE enum weir_due weir_conn_due(const struct weir_conn *c, __u64 now_ns)
 	return idle_ns >= WEIR_LINGER_NS && weir_conn_has_seats(c) ? WEIR_DUE_SEATS : WEIR_DUE_NOTHING;
 }
 
-/* A segment's requests are to be decided: what the connection has is what they find. */
+/* Before a segment's requests are decided: the draft begins with the seats that the connection has. */
 WEIR_INLINE void weir_conn_draft_seats(const struct weir_busy *busy, struct weir_seats_draft *draft)
 {
 	if (!busy) {

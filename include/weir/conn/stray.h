@@ -52,7 +52,7 @@ WEIR_INLINE bool weir_hold_must_be_read(const struct weir_conn *c, const struct 
 	return c->phase == WEIR_PHASE_CLOSED || (!g->len && weir_conn_in_head(c));
 }
 
-/* Behind what the server has: as long as it listens, nothing but what it has acknowledged. */
+/* The end of what the server has. While the socket still listens, that is only what it has acknowledged. */
 WEIR_INLINE __u32 weir_hold_acked(const struct weir_conn *c, const struct weir_socket *k)
 {
 	return k->listens ? c->splice.server_acked : k->next;

@@ -100,7 +100,7 @@ WEIR_INLINE struct weir_trace_span weir_trace_segment(const struct weir_path *p,
 	return span;
 }
 
-/* What can be said of the request whose head has just been read from segment g. */
+/* Fills in the record of the request whose head has just been read from segment g. */
 WEIR_INLINE void weir_trace_request(struct weir_trace *t, const struct weir_request_reader *reader,
 				    const struct weir_attributes *a, const struct weir_segment *g)
 {

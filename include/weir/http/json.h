@@ -214,7 +214,7 @@ WEIR_INLINE enum weir_json_event weir_json_string_byte(struct weir_json *j, __u8
 	return weir_json_character(j);
 }
 
-/* What follows a backslash, as it stands for; 0: nothing that may. */
+/* The character that an escape means, by the byte behind the backslash; 0: the escape is invalid. */
 WEIR_INLINE __u8 weir_json_escaped(__u8 c)
 {
 	switch (c) {

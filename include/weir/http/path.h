@@ -91,7 +91,7 @@ WEIR_INLINE enum weir_word_id weir_word_of(const struct weir_subject_hash *h)
 	return WEIR_WORD_OTHER;
 }
 
-/* A path that asks how the server is, whoever reads it. */
+/* A path of a health check, however the server reads paths. */
 WEIR_INLINE bool weir_path_is_health(const struct weir_path *p)
 {
 	__u8 word = p->segments[0].word;

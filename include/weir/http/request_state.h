@@ -62,7 +62,8 @@ enum weir_query_says {
 	WEIR_QUERY_SELECTS = 1 << 4, /* one name, which stands at WEIR_PATH_SELECTED */
 	WEIR_QUERY_STRANGE = 1 << 5, /* some value is not what it must be: the names that it selects do not count */
 	WEIR_QUERY_NARROWS =
-		1 << 6, /* it may ask for a part of what there is: whatever is not known to leave that as it is */
+		1
+		<< 6, /* it may ask for a part of the list: so may every parameter that is not known to leave the list whole */
 };
 
 struct weir_query {

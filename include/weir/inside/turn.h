@@ -69,7 +69,7 @@ WEIR_INLINE bool weir_turn_is_of(__u64 word, __u64 tag)
 	return word && !((word ^ tag) & ((1ULL << WEIR_TURN_TAG_BITS) - 1));
 }
 
-/* Is it some user's who comes by? */
+/* Does the word belong to a user who was seen lately? */
 WEIR_INLINE bool weir_turn_counts(__u64 word, __u64 now_ns)
 {
 	return word && weir_turn_ns(word) + WEIR_TURN_FORGET_NS > now_ns;
@@ -125,7 +125,7 @@ WEIR_INLINE enum weir_turn_said weir_turns_say(__u64 first, __u64 second, __u64 
 	return weir_turn_ns(first) > now_ns || weir_turn_ns(second) > now_ns ? WEIR_TURN_SHARED : WEIR_TURN_FREE;
 }
 
-/* What has waited for longer goes on, whoever is in debt. */
+/* The longest wait. After it a packet passes, although a user is still in debt. */
 WEIR_INLINE __u64 weir_turn_longest_ns(__u32 hold_max_s)
 {
 	return (hold_max_s ?: WEIR_TURN_HOLD_MAX_S) * WEIR_NS_PER_S;

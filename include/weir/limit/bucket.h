@@ -23,8 +23,10 @@
 
 #define WEIR_BUCKET_TRIES 8 /* of a compare-and-swap; then it is contended */
 
-/* What is asked of a bucket, and what it says. In memory of the caller's, whose stack may be small. Whose bucket it is to be
- * stands in level.subject. */
+/*
+ * A question to a bucket, and its answer. The caller provides the memory, because its stack may be small. level.subject says
+ * whose bucket it has to be.
+ */
 struct weir_ask {
 	__u64 now_ns;
 	__u64 longest_ns; /* that may be waited; below WEIR_NEVER_NS */

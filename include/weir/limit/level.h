@@ -125,7 +125,7 @@ WEIR_INLINE void weir_level_at(struct weir_level *level, const struct weir_rate 
 	level->volume = weir_rate_gain(rate, level->clock_ns - rate->since_ns);
 }
 
-/* The tokens at its clock, of a bucket that is not stale, or is to be taken as one of which nothing is known. */
+/* The tokens at the bucket's clock. The bucket is not stale, or it is taken as a new one. */
 WEIR_INLINE void weir_level_now(struct weir_level *level, const struct weir_rate *rate)
 {
 	level->tokens = weir_tokens_whole(rate->burst);

@@ -22,7 +22,10 @@ WEIR_INLINE __u64 weir_owned(__u64 word, __u64 subject)
 	return word ^ subject << WEIR_OWNED_PLAIN;
 }
 
-/* Reads a word that is to be a subject's. `plain`: bits of which some are set, unless it is 0. False: the memory is another's by now. */
+/*
+ * Reads a word that should belong to the subject. `plain`: at least one of these bits is set unless the word is 0. False: the
+ * memory belongs to another subject by now.
+ */
 WEIR_INLINE bool weir_owned_read(const __u64 *word, const __u64 *owner, __u64 subject, __u64 plain, __u64 *out)
 {
 	*out = weir_owned(WEIR_FRESH(*word), subject);

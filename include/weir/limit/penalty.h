@@ -20,7 +20,7 @@
 
 #include "weir/limit/backoff.h"
 
-/* No longer than the longest Retry-After that is told: who waits as it says is never told again. */
+/* No longer than the longest Retry-After: a client that waits as long as it was told is not refused again. */
 #define WEIR_PENALTY_MAX_NS (WEIR_RETRY_MAX_S * WEIR_NS_PER_S)
 
 /* The lowest bits are the failures, of which the largest number stands for all above; then the end in steps of 1024 ns, rounded down. */

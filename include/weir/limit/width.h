@@ -53,7 +53,7 @@ WEIR_INLINE __u64 weir_seat_bytes(__u32 object_bytes)
 	return (__u64)(object_bytes ? object_bytes : WEIR_OBJECT_BYTES) * WEIR_SEAT_OBJECTS;
 }
 
-/* Is it worth being remembered? What is narrow is what nothing is known of: those who read such lists take up no room. */
+/* Is the list wide enough to be remembered? A list without an entry counts as narrow, so narrow lists take no room. */
 WEIR_INLINE bool weir_width_is_news(__u64 bytes, __u32 object_bytes)
 {
 	return bytes > weir_seat_bytes(object_bytes);

@@ -67,7 +67,7 @@ WEIR_INLINE void weir_splice_reply(const struct weir_splice *s, const struct wei
 		.flags = WEIR_TCP_ACK | (s->answer_length ? WEIR_TCP_PSH : 0),
 		.has_ts = g->has_ts,
 		.tsecr = g->tsval,
-		/* PAWS: never older than what the client has seen */
+		/* PAWS: never older than the latest timestamp that the client has seen */
 		.tsval = s->has_ts ? seq_max(s->server_tsval, g->tsecr) : g->tsecr,
 	};
 }

@@ -24,7 +24,7 @@ WEIR_INLINE void weir_splice_see_client(struct weir_splice *s, const struct weir
 		s->client_has_ts = 1;
 	}
 	s->client_end = seq_max(s->client_end, end);
-	/* What is older than what has passed is nobody's end: the server takes it for a duplicate. */
+	/* A FIN before the end of what has passed ends nothing: the server takes it for a duplicate. */
 	if (weir_segment_has(g, WEIR_TCP_FIN) && !seq_before(end, s->passed_end)) {
 		s->client_fin = end;
 		s->fins |= WEIR_SPLICE_CLIENT_FIN;
@@ -37,7 +37,7 @@ WEIR_INLINE bool weir_splice_acceptable(const struct weir_segment *g)
 	return !g->len || weir_segment_has(g, WEIR_TCP_ACK | WEIR_TCP_RST);
 }
 
-/* Notes that the server is told what this segment acknowledges. */
+/* Notes the acknowledgement of a segment that passes to the server. */
 WEIR_INLINE void weir_splice_tell(struct weir_splice *s, const struct weir_segment *g)
 {
 	__u32 ack = weir_splice_ack_to_server(s, g->ack);
@@ -46,7 +46,7 @@ WEIR_INLINE void weir_splice_tell(struct weir_splice *s, const struct weir_segme
 		s->told = seq_max(s->told, ack);
 }
 
-/* Notes that a segment goes on to the server whole. */
+/* Notes that a whole segment passes to the server. */
 WEIR_INLINE void weir_splice_pass(struct weir_splice *s, const struct weir_segment *g)
 {
 	weir_splice_tell(s, g);

@@ -50,7 +50,7 @@ WEIR_INLINE __u64 weir_asked_source(const __u64 seed[2], const __u8 address[16])
 	return h.state[0] ^ h.state[1] ^ h.state[2] ^ h.state[3];
 }
 
-/* Has it a row of this kind? Then *what says of whom. */
+/* Has the request a row of this kind? Then *what is the name of that row. */
 WEIR_INLINE bool weir_asked_what(const struct weir_asked *asked, enum weir_heavy_by by, struct weir_heavy_what *what)
 {
 	*what = (struct weir_heavy_what){ .server = asked->server, .by = by };

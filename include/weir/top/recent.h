@@ -103,7 +103,7 @@ WEIR_INLINE __u32 weir_recent_oldest(const struct weir_recent_set *set)
 	return oldest;
 }
 
-/* Counts once more what its entry says. Returns whether its names are to be remembered now. */
+/* Counts the entry's request once more. Returns whether its names are to be remembered now. */
 WEIR_INLINE bool weir_recent_again(struct weir_recent *entry, const struct weir_asked *asked)
 {
 	__u32 epoch = weir_heavy_epoch(asked->last_ns);
