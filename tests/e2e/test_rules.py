@@ -63,7 +63,7 @@ def test_dry_run(site):
     assert statuses(site.client("alice"), 5, "/") == [200] * 5
     assert site.limit_of("tight") == {"limit": "tight", "dry_run": True, "admitted": 2, "refused": 0,
                                       "dry_run_refused": 3}
-    assert "web: dry run of limit tight: 3 requests passed that would have been refused\n" in site.weir("status")
+    assert "web: dry run: limit tight would have refused 3\n" in site.weir("status")
     site.check(passed=2, shed=0, dry_run_shed=3)
     assert statuses(site.client("alice"), 2, "/") == [429] * 2
     assert site.limit_of("user")["refused"] == 2
@@ -130,6 +130,10 @@ def test_in_flight(site):
     assert site.client("alice").get("/more") == 429
     assert site.client("bob").get("/") == 200
     assert site.weir.metrics()["weir_limit_in_flight"]["slow", "web"] == 2
+    rows = site.weir.json("top", "--once", "--interval", "100ms")["rows"]
+    assert {row["user"]: row["in_flight"] for row in rows} == {"alice": 2, "bob": 0}
+    assert "IN-FLIGHT" in site.weir("top", "--once", "--interval", "100ms")
+    assert "IN-FLIGHT" not in site.weir("top", "--once", "--interval", "100ms", "--by", "verb")  # no limit counts so
     assert site.weir.metrics()["weir_shed_total"]["in_flight", "in_flight", "web"] == 1
     table = [line.split() for line in site.weir("status", "web").splitlines()]
     assert ["web", "slow", "enforce", "3", "1", "0", "2", "2"] in table

@@ -102,45 +102,42 @@ static void add_syn_cookies(json_t *remarks, json_t *server)
 	}
 }
 
-/* "limit user", "limits user, total": those that are in a dry run of their own. NULL: none. The caller frees it. */
+/* "limit user would have refused 7, limit total 0": of those that are in a dry run of their own. NULL: none. */
 static char *dry_run_limits(json_t *limits)
 {
-	CLEANUP_FREE char *names = NULL;
+	char *all = NULL;
 	json_t *limit;
-	size_t n = 0, i;
+	size_t i;
 
 	json_array_foreach (limits, i, limit) {
-		CLEANUP_FREE char *before = names;
+		CLEANUP_FREE char *before = NULL;
 
-		names = NULL;
-		if (!json_is_true(json_object_get(limit, "dry_run"))) {
-			names = before;
-			before = NULL;
+		if (!json_is_true(json_object_get(limit, "dry_run")))
 			continue;
-		}
-		names = text_of("%s%s%s", before ?: "", before ? ", " : "", cli_text(limit, "limit"));
-		n++;
+		before = all;
+		all = text_of("%s%slimit %s%s %lld", before ?: "", before ? ", " : "", cli_text(limit, "limit"),
+			      before ? "" : " would have refused", cli_number(limit, "dry_run_refused"));
 	}
-	return n ? text_of("limit%s %s", n > 1 ? "s" : "", names ?: "") : NULL;
+	return all;
 }
 
-/* Which dry run there is now, and what has passed because of one. */
+/* Which dry run there is now, and what has passed because of it. */
 static void add_dry_run(json_t *remarks, json_t *server)
 {
 	json_int_t shed = cli_number(server, "dry_run_shed"), rejected = cli_number(server, "dry_run_rejected");
 	bool whole = json_is_true(json_object_get(server, "dry_run"));
 	CLEANUP_FREE char *limits = whole ? NULL : dry_run_limits(json_object_get(server, "limits"));
+	const char *name = cli_text(server, "name");
 
 	if (whole && rejected)
-		remark(remarks, cli_text(server, "name"), false,
+		remark(remarks, name, false,
 		       text_of("dry run: nothing is refused; %lld requests would have been, and %lld rejected", shed,
 			       rejected));
 	else if (whole)
-		remark(remarks, cli_text(server, "name"), false,
+		remark(remarks, name, false,
 		       text_of("dry run: nothing is refused; %lld requests would have been", shed));
 	else if (limits)
-		remark(remarks, cli_text(server, "name"), false,
-		       text_of("dry run of %s: %lld requests passed that would have been refused", limits, shed));
+		remark(remarks, name, false, text_of("dry run: %s", limits));
 }
 
 static void add_server(json_t *remarks, json_t *server)

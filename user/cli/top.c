@@ -153,13 +153,15 @@ static json_t *top_to_json(const struct top_look *look, const struct top *top)
 	return json_pack("{s:s, s:O, s:o}", "by", look->by, "servers", top->totals, "rows", rows);
 }
 
-static int print_sample(const struct top_look *look, struct top *top, struct table *table, bool once)
+static int print_sample(const struct top_look *look, struct top *top, struct table **table, bool once)
 {
 	CLEANUP_JSON json_t *json = NULL;
 	int ret = 0;
 
+	if (!*table)
+		*table = top_table(look, top, !once);
 	if (cli.format == OUTPUT_TABLE)
-		ret = top_table_fill(table, look, top, !once) ?: table_print(table, stdout);
+		ret = top_table_fill(*table, look, top, !once) ?: table_print(*table, stdout);
 	else
 		json = top_to_json(look, top);
 	if (cli.format == OUTPUT_JSON)
@@ -189,15 +191,15 @@ static void say_why_empty(const struct top_look *look, const struct top *top, bo
 /* The first answer only says from where on to count. */
 static int print_lines(const struct top_look *look, bool once, struct error *err)
 {
-	CLEANUP_TABLE struct table *table = top_table(look, !once);
+	CLEANUP_TABLE struct table *table = NULL;
 	CLEANUP_TOP struct top top = { 0 };
-	int ret = table ? top_ask(look, &top, err) : error_set(err, -ENOMEM, "out of memory");
+	int ret = top_ask(look, &top, err);
 	bool said = false;
 
 	while (!ret) {
 		wait_for(look->interval_ms);
 		ret = top_ask(look, &top, err);
-		if (!ret && print_sample(look, &top, table, once))
+		if (!ret && print_sample(look, &top, &table, once))
 			ret = error_set(err, -EIO, "cannot write the output");
 		if (!ret)
 			say_why_empty(look, &top, &said);

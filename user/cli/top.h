@@ -24,7 +24,6 @@ struct top_kind {
 	char key; /* on the screen */
 	const char *members[5];
 	const char *inside; /* what a row of it is made of; NULL: not known */
-	bool seats;	    /* limits count what is in flight; nobody else does */
 };
 extern const struct top_kind top_kinds[]; /* ends with a NULL name */
 const struct top_kind *top_kind_of(const char *name);
@@ -37,7 +36,7 @@ int top_ask(const struct top_look *look, struct top *top, struct error *err);
 
 /* The rows as a table, the heaviest first, at most look->rows. with_time: a line tells its time, for a stream of them. */
 struct table;
-struct table *top_table(const struct top_look *look, bool with_time);
+struct table *top_table(const struct top_look *look, const struct top *top, bool with_time);
 int top_table_fill(struct table *table, const struct top_look *look, struct top *top, bool with_time);
 /* The n-th row that is shown; NULL: there are not so many. */
 const struct top_subject *top_shown(const struct top_look *look, const struct top *top, size_t n);

@@ -65,7 +65,8 @@ static void draw_head(const struct screen *s, unsigned int columns)
 	draw_text(columns, BOLD, "weir top: %s, by %s%s%s%s%s", look->server ?: "all servers", look->by,
 		  look->filter ? ", with \"" : "", look->filter ?: "", look->filter ? "\"" : "",
 		  s->paused ? ", paused" : "");
-	draw_text(columns, "", "%.1f requests/s, %.1f refused/s, %.1f dry run/s, %.1f held/s; every %.1f s, sorted by %s",
+	draw_text(columns, "",
+		  "%.1f requests/s, %.1f refused/s, %.1f dry run/s, %.1f held/s; every %.1f s, sorted by %s",
 		  all->of[TOP_REQUESTS], all->of[TOP_REFUSED], all->of[TOP_DRY_RUN], all->of[TOP_HELD],
 		  look->interval_ms / 1000.0, top_numbers[look->sort]);
 	if (s->problem.text[0])
@@ -101,7 +102,7 @@ static unsigned int widest(const char *text)
 /* The table as text. The caller frees it; NULL without memory. */
 static char *table_text(const struct top_look *look, struct top *top)
 {
-	CLEANUP_TABLE struct table *table = top_table(look, false);
+	CLEANUP_TABLE struct table *table = top_table(look, top, false);
 	char *text = NULL;
 	size_t length;
 	FILE *out = open_memstream(&text, &length);

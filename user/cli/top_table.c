@@ -27,15 +27,15 @@ enum measured {
 };
 
 const struct top_kind top_kinds[] = {
-	{ "user", 'u', { "user" }, "request", false },
-	{ "namespace", 'n', { "namespace" }, "request", false },
-	{ "verb", 'v', { "verb" }, "request", false },
-	{ "resource", 'r', { "resource" }, "request", false },
-	{ "source", 's', { "source" }, NULL, false },
-	{ "connection", 'c', { "source" }, NULL, false },
-	{ "limit", 'l', { "limit" }, "refusal", true },
-	{ "request", 'a', { "user", "verb", "namespace", "resource" }, NULL, false },
-	{ "refusal", 'x', { "limit", "user" }, NULL, false },
+	{ "user", 'u', { "user" }, "request" },
+	{ "namespace", 'n', { "namespace" }, "request" },
+	{ "verb", 'v', { "verb" }, "request" },
+	{ "resource", 'r', { "resource" }, "request" },
+	{ "source", 's', { "source" }, NULL },
+	{ "connection", 'c', { "source" }, NULL },
+	{ "limit", 'l', { "limit" }, "refusal" },
+	{ "request", 'a', { "user", "verb", "namespace", "resource" }, NULL },
+	{ "refusal", 'x', { "limit", "user" }, NULL },
 	{ 0 },
 };
 
@@ -90,14 +90,23 @@ static const struct {
 	[MEASURED_FIRST] = { "FIRST SEEN", 1 },	   [MEASURED_LAST] = { "LAST SEEN", 3 },
 };
 
-static bool has_column(const struct top_look *look, enum measured column)
+/* What is in flight is known where a limit counts it. */
+static bool knows_in_flight(const struct top *top)
 {
-	if (column == MEASURED_IN_FLIGHT && !top_kind_of(look->by)->seats)
+	for (size_t i = 0; i < top->n; i++)
+		if (json_object_get(top->subjects[i].row, "in_flight"))
+			return true;
+	return false;
+}
+
+static bool has_column(const struct top_look *look, const struct top *top, enum measured column)
+{
+	if (column == MEASURED_IN_FLIGHT && !knows_in_flight(top))
 		return false;
 	return !measured[column].spared || measured[column].spared > look->left_out;
 }
 
-struct table *top_table(const struct top_look *look, bool with_time)
+struct table *top_table(const struct top_look *look, const struct top *top, bool with_time)
 {
 	static const char *heads[HEADS_MAX];
 	const struct top_kind *kind = top_kind_of(look->by);
@@ -110,7 +119,7 @@ struct table *top_table(const struct top_look *look, bool with_time)
 	for (const char *const *member = kind->members; *member; member++)
 		heads[n++] = top_head(*member);
 	for (enum measured column = 0; column < MEASURED; column++)
-		if (has_column(look, column))
+		if (has_column(look, top, column))
 			heads[n++] = measured[column].head;
 	return table_new(heads, n);
 }
@@ -205,7 +214,7 @@ static void fill_row(struct table *table, const struct top_look *look, const str
 	for (const char *const *member = kind->members; *member; member++)
 		table_cell(table, "%s", json_string_value(json_object_get(subject->row, *member)) ?: "-");
 	for (enum measured column = 0; column < MEASURED; column++)
-		if (has_column(look, column))
+		if (has_column(look, top, column))
 			cell_measured(table, column, top, subject);
 }
 

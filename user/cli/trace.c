@@ -257,8 +257,9 @@ static void say_none(const struct trace_options *trace)
 	const char *server = trace->audited.server;
 
 	if (cli.format == OUTPUT_TABLE)
-		fprintf(stderr, "weir: nothing %s%s has been refused since the agent started (whoever waits instead: weir top --by refusal)\n", server ? "of " : "",
-			server ?: "");
+		fprintf(stderr,
+			"weir: nothing %s%s has been refused since the agent started (whoever waits instead: weir top --by refusal)\n",
+			server ? "of " : "", server ?: "");
 }
 
 /* The latest of what the agent has kept. */

@@ -33,6 +33,44 @@ static void top_clear(struct top *top)
 }
 #define CLEANUP_TOP __attribute__((cleanup(top_clear)))
 
+/* --- what is in flight */
+
+/* Requests in flight are not counted but by limits: one that counts for each subject of this kind of row knows them. */
+static bool knows_in_flight(const struct limit *limit, int by)
+{
+	static const __u8 keys[WEIR_HEAVY_BYS + 1] = {
+		[WEIR_HEAVY_USER] = WEIR_KEY_USER,
+		[WEIR_HEAVY_NAMESPACE] = WEIR_KEY_NAMESPACE,
+	};
+
+	return limit->kind == WEIR_LIMIT_IN_FLIGHT && keys[by] && limit->key == keys[by];
+}
+
+static bool in_flight_is_known(const struct server *server, int by)
+{
+	for (size_t i = 0; i < server->n_limits; i++)
+		if (knows_in_flight(&server->limits[i], by))
+			return true;
+	return false;
+}
+
+/* Of several limits each may be for some of the requests, and two for the same: the one that knows of the most says the least wrong. */
+static __u32 row_in_flight(const struct top *top, __u64 subject)
+{
+	__u32 most = 0;
+
+	for (size_t i = 0; i < top->server->n_limits; i++) {
+		const struct limit *limit = &top->server->limits[i];
+		__u32 seats;
+
+		if (!knows_in_flight(limit, top->by))
+			continue;
+		seats = datapath_in_flight_of(top->net->dp, top->slot, limit_slot(limit), limit->number, subject);
+		most = seats > most ? seats : most;
+	}
+	return most;
+}
+
 /* --- rows */
 
 static void add_row(struct top *top, const struct weir_heavy_row *row)
@@ -41,6 +79,8 @@ static void add_row(struct top *top, const struct weir_heavy_row *row)
 
 	json_object_set_new(object, "first_ns", json_integer(row->first_ns));
 	json_object_set_new(object, "last_ns", json_integer(row->last_ns));
+	if (in_flight_is_known(top->server, top->by))
+		json_object_set_new(object, "in_flight", json_integer(row_in_flight(top, row->what.subjects[0])));
 	json_array_append_new(top->rows, object);
 }
 

@@ -236,6 +236,8 @@ int datapath_limit_counts(struct datapath *dp, __u32 server, __u32 slot, struct 
  * there. The whole table is read, however many servers are asked for.
  */
 int datapath_in_flight(struct datapath *dp, __u32 server, __u32 n, __u64 *taken, struct error *err);
+/* Those of one subject of a limit. */
+__u32 datapath_in_flight_of(struct datapath *dp, __u32 server, __u32 slot, __u32 epoch, __u64 subject);
 
 /* Which requests the limits behind the built-in ones are for (weir/limit/match.h): these rules and no others, at once. */
 struct datapath_vector {

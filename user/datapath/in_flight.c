@@ -37,3 +37,13 @@ int datapath_in_flight(struct datapath *dp, __u32 server, __u32 n, __u64 *taken,
 	}
 	return ret ? datapath_map_failed(err, ret, "in_flight") : 0;
 }
+
+__u32 datapath_in_flight_of(struct datapath *dp, __u32 server, __u32 slot, __u32 epoch, __u64 subject)
+{
+	const struct weir_in_flight_key key = { .limit = weir_limit_index(server, slot),
+						.epoch = epoch,
+						.subject = subject };
+	struct weir_in_flight seats;
+
+	return bpf_map_lookup_elem(dp->maps.in_flight, &key, &seats) ? 0 : weir_in_flight_taken(seats.word);
+}

@@ -172,6 +172,16 @@ int datapath_in_flight(struct datapath *dp, __u32 server, __u32 n, __u64 *taken,
 	return ret;
 }
 
+__u32 datapath_in_flight_of(struct datapath *dp, __u32 server, __u32 slot, __u32 epoch, __u64 subject)
+{
+	(void)dp;
+	(void)server;
+	(void)slot;
+	(void)epoch;
+	(void)subject;
+	return 0;
+}
+
 int datapath_rules_set(struct datapath *dp, __u32 server, const struct weir_rules *rules,
 		       const struct datapath_vector *vectors, size_t n_vectors, const struct datapath_source *sources,
 		       size_t n_sources, struct error *err)
