@@ -426,7 +426,7 @@ format: ## format all C in place
 # (the sanitizers do), nor `ret = next() ?: ret`, nor that a pointer to a local is taken back.
 CPPCHECK = --quiet -j$(shell nproc) --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 	$(addprefix --suppress=,missingIncludeSystem memleak resourceLeak selfAssignment autoVariables) -Iuser \
-	'-DDECLARE_LIBBPF_OPTS(type,name,...)=struct type name = {0}' \
+	'-DLIBBPF_OPTS(type,name,...)=struct type name = {0}' \
 	'-Dbpf_object__for_each_program(program,object)=while ((program = bpf_object__next_program(object, program)))' \
 	$(addprefix --include=,$(shell pkg-config --variable=includedir jansson)/jansson.h $(wildcard /usr/include/*/sys/queue.h))
 

@@ -102,8 +102,7 @@ struct frame_test {
 static int run_inside(void *arg)
 {
 	struct frame_test *test = arg;
-	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = test->packet->bytes,
-			    .data_size_in = test->packet->length);
+	LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = test->packet->bytes, .data_size_in = test->packet->length);
 	int ret;
 
 	if (test->live) {

@@ -34,7 +34,7 @@ static void share_maps(void)
 
 static struct bpf_link *probe(struct bpf_program *program, const char *function)
 {
-	DECLARE_LIBBPF_OPTS(bpf_uprobe_opts, options, .func_name = function);
+	LIBBPF_OPTS(bpf_uprobe_opts, options, .func_name = function);
 	struct bpf_link *link = bpf_program__attach_uprobe_opts(program, 0, "/proc/self/exe", 0, &options);
 
 	assert_non_null(link);

@@ -37,7 +37,7 @@ __u64 datapath_now_ns(void)
 int datapath_run(int prog_fd, const void *input, size_t size)
 {
 	__u8 frame[ETH_HLEN + DATAPATH_INPUT_MAX] = {};
-	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame, .data_size_in = ETH_HLEN + size);
+	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame, .data_size_in = ETH_HLEN + size);
 
 	if (size > DATAPATH_INPUT_MAX)
 		return -E2BIG;

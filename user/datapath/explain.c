@@ -82,7 +82,7 @@ int datapath_explain(struct datapath *dp, __u32 server, const struct datapath_qu
 {
 	struct frame frame = {};
 	struct weir_explain input;
-	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame.bytes, .data_out = frame.bytes);
+	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame.bytes, .data_out = frame.bytes);
 	int ret;
 
 	ret = datapath_question_fill(&input, server, question, err) ?: datapath_explain_load(dp, "weir_explain", err);

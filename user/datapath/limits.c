@@ -36,9 +36,9 @@ static int buckets_open(struct datapath *dp, __u32 limit)
 static int buckets_make(struct datapath *dp, __u32 limit, __u32 keys)
 {
 	const struct btf *btf = bpf_object__btf(dp->skeleton->obj);
-	DECLARE_LIBBPF_OPTS(bpf_map_create_opts, types, .btf_fd = btf__fd(btf),
-			    .btf_key_type_id = btf__find_by_name_kind(btf, "__u64", BTF_KIND_TYPEDEF),
-			    .btf_value_type_id = btf__find_by_name_kind(btf, "weir_kept", BTF_KIND_STRUCT));
+	LIBBPF_OPTS(bpf_map_create_opts, types, .btf_fd = btf__fd(btf),
+		    .btf_key_type_id = btf__find_by_name_kind(btf, "__u64", BTF_KIND_TYPEDEF),
+		    .btf_value_type_id = btf__find_by_name_kind(btf, "weir_kept", BTF_KIND_STRUCT));
 	__u32 room = keys + keys / 4 + LRU_SPARE_PER_CPU * dp->cpus;
 	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_LOAD);
 	CLEANUP_CLOSE int fd = bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "weir_buckets", sizeof(__u64),

@@ -70,8 +70,8 @@ static int run_slots(struct datapath *dp, __u32 from, __u32 n)
 	/* Its bytes are each request's in its turn. */
 	__u8 frame[ETH_HLEN + sizeof(struct weir_explain) + WEIR_EXPLAIN_BYTES] = { 0 };
 	struct __sk_buff context = { .mark = from };
-	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame, .data_size_in = sizeof(frame), .ctx_in = &context,
-			    .ctx_size_in = sizeof(context), .repeat = n);
+	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame, .data_size_in = sizeof(frame), .ctx_in = &context,
+		    .ctx_size_in = sizeof(context), .repeat = n);
 
 	return bpf_prog_test_run_opts(bpf_program__fd(dp->explain->progs.weir_replay), &run);
 }

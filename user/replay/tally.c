@@ -54,19 +54,21 @@ static int grow(struct tally *tally)
 
 struct tally_row *tally_row(struct tally *tally, const struct tally_key *key)
 {
-	struct tally_row **place;
+	struct tally_row **place, *row;
 
 	if (tally->n * 2 >= tally->room && grow(tally))
 		return NULL;
 	place = place_of(tally->rows, tally->room, key);
-	if (*place)
-		return *place;
-	*place = calloc(1, sizeof(**place));
-	if (!*place)
+	row = *place;
+	if (row)
+		return row;
+	row = calloc(1, sizeof(*row));
+	if (!row)
 		return NULL;
-	(*place)->key = *key;
+	row->key = *key;
+	*place = row;
 	tally->n++;
-	return *place;
+	return row;
 }
 
 static int compare_rows(const void *a, const void *b)

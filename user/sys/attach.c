@@ -159,7 +159,7 @@ static void clsact_forget(const struct attach *a, __u32 ifindex, const char *not
 /* The note comes before the deed: a qdisc that we made is never taken for someone else's. */
 static int clsact_qdisc(const struct attach *a, __u32 ifindex)
 {
-	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
 	int noted = clsact_note(a, ifindex, "qdisc");
 	int ret = bpf_tc_hook_create(&hook);
 
@@ -170,8 +170,7 @@ static int clsact_qdisc(const struct attach *a, __u32 ifindex)
 
 int attach_try_clsact(void)
 {
-	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = LOOPBACK_IFINDEX,
-			    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = LOOPBACK_IFINDEX, .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
 
 	return bpf_tc_hook_create(&hook);
 }
@@ -179,10 +178,10 @@ int attach_try_clsact(void)
 /* 1: it was not there. */
 static int clsact_filter(const struct attach *a, __u32 ifindex, enum attach_direction d)
 {
-	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = hooks[d].clsact);
-	DECLARE_LIBBPF_OPTS(bpf_tc_opts, found, .handle = ATTACH_FILTER_HANDLE, .priority = ATTACH_FILTER_PRIORITY);
-	DECLARE_LIBBPF_OPTS(bpf_tc_opts, filter, .handle = ATTACH_FILTER_HANDLE, .priority = ATTACH_FILTER_PRIORITY,
-			    .prog_fd = a->program[d].fd, .flags = BPF_TC_F_REPLACE);
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = hooks[d].clsact);
+	LIBBPF_OPTS(bpf_tc_opts, found, .handle = ATTACH_FILTER_HANDLE, .priority = ATTACH_FILTER_PRIORITY);
+	LIBBPF_OPTS(bpf_tc_opts, filter, .handle = ATTACH_FILTER_HANDLE, .priority = ATTACH_FILTER_PRIORITY,
+		    .prog_fd = a->program[d].fd, .flags = BPF_TC_F_REPLACE);
 
 	if (!bpf_tc_query(&hook, &found) && found.prog_id == a->program[d].id)
 		return 0;
@@ -229,12 +228,11 @@ static bool clsact_has_filters(__u32 ifindex, enum attach_direction d)
 
 static void clsact_remove(const struct attach *a, __u32 ifindex)
 {
-	DECLARE_LIBBPF_OPTS(bpf_tc_hook, both, .ifindex = ifindex, .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
+	LIBBPF_OPTS(bpf_tc_hook, both, .ifindex = ifindex, .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
 
 	for (int d = ATTACH_DIRECTIONS - 1; d >= 0; d--) {
-		DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = hooks[d].clsact);
-		DECLARE_LIBBPF_OPTS(bpf_tc_opts, filter, .handle = ATTACH_FILTER_HANDLE,
-				    .priority = ATTACH_FILTER_PRIORITY);
+		LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = hooks[d].clsact);
+		LIBBPF_OPTS(bpf_tc_opts, filter, .handle = ATTACH_FILTER_HANDLE, .priority = ATTACH_FILTER_PRIORITY);
 
 		bpf_tc_detach(&hook, &filter);
 	}
