@@ -171,7 +171,7 @@ static void make_trace(size_t index)
 
 		if (now + step < END_NS)
 			now += step;
-		/* More changes between two requests than the history holds are another matter: test_bucket.c. */
+		/* More changes between two requests than the history holds are another matter: test_bucket_changes.c. */
 		if (kind->changes && !constant && changed < WEIR_RATES - 1 && !below(kind->changes)) {
 			__u64 last_per_ns = per_ns, last_burst = burst;
 

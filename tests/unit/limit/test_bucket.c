@@ -9,57 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "base/rate.h"
-#include "weir/limit/bucket.h"
-
-#define SECOND WEIR_NS_PER_S
-#define DAY (86400 * SECOND)
-
-typedef __int128 units;
-
-/* Units, of which the part behind the point is rounded to the nearest: it stands for some that a binary fraction cannot say. */
-static units exact(struct weir_tokens tokens)
-{
-	return tokens.high * (units)WEIR_TOKEN +
-	       (units)(((unsigned __int128)tokens.low * WEIR_TOKEN + (1ULL << 63)) >> 64);
-}
-
-/* The same to a million millionth of a token, as the oracle has it. */
-static bool same(units a, units b)
-{
-	units difference = a > b ? a - b : b - a;
-
-	return difference <= (units)(WEIR_TOKEN / 1000000000000);
-}
-
-static units tokens_at(const struct weir_bucket *b, const struct weir_rate_history *h, __u64 now_ns)
-{
-	return exact(weir_bucket_tokens(b, h, now_ns));
-}
-
-static __u64 qps(const char *text)
-{
-	__u64 per_ns;
-
-	assert_int_equal(weir_qps_parse(text, &per_ns), 0);
-	return per_ns;
-}
-
-static struct weir_rate_history rate(const char *text, __u64 burst)
-{
-	return weir_rate_always(qps(text), burst);
-}
-
-static __u32 takes(struct weir_bucket *b, const struct weir_rate_history *h, __u64 now_ns, __u32 asked)
-{
-	__u32 passed = 0;
-
-	for (__u32 i = 0; i < asked; i++)
-		passed += weir_bucket_take(b, h, now_ns);
-	return passed;
-}
+#include "bucket_units.h"
 
 static void test_starts_full_and_refills(void **state)
 {
@@ -292,97 +242,6 @@ static void test_wait_is_the_shortest(void **state)
 	}
 }
 
-static void test_change_keeps_tokens_clipped(void **state)
-{
-	struct weir_rate_history h = {};
-	struct weir_bucket b = {};
-
-	(void)state;
-	weir_rate_history_push(&h, qps("1"), 10, 100 * SECOND);
-	assert_int_equal(takes(&b, &h, 100 * SECOND, 4), 4);
-	/* 6 + 2, then clipped to 3, then 3 + 10 * 0.1, then under a wide burst 4 + 2 * 5. */
-	weir_rate_history_push(&h, qps("0.1"), 3, 102 * SECOND);
-	weir_rate_history_push(&h, qps("0.1"), 50, 103 * SECOND);
-	weir_rate_history_push(&h, qps("5"), 60, 113 * SECOND);
-	assert_true(same(tokens_at(&b, &h, 115 * SECOND), (units)14 * WEIR_TOKEN));
-	assert_int_equal(takes(&b, &h, 115 * SECOND, 100), 14);
-	/* Brought up to date at each step or all at once: the same. */
-	assert_int_equal(takes(&b, &h, 116 * SECOND, 100), 5);
-}
-
-static void test_change_while_full(void **state)
-{
-	struct weir_rate_history h = {};
-	struct weir_bucket b = {};
-
-	(void)state;
-	weir_rate_history_push(&h, qps("1"), 2, SECOND);
-	assert_int_equal(takes(&b, &h, SECOND, 1), 1);
-	/* Raised at the instant of that request: the one left stays, nothing is clipped to the old burst later. */
-	weir_rate_history_push(&h, qps("100"), 1000, SECOND);
-	assert_int_equal(takes(&b, &h, 2 * SECOND, 1000), 101);
-	/* A request that read the clock before the change is asked under the new rate, at its beginning. */
-	weir_rate_history_push(&h, qps("100"), 3, 3 * SECOND - 1);
-	weir_rate_history_push(&h, qps("0"), 7, 3 * SECOND);
-	assert_int_equal(takes(&b, &h, 2 * SECOND, 1000), 3);
-	b = (struct weir_bucket){};
-	assert_int_equal(takes(&b, &h, 2 * SECOND, 1), 1);
-	assert_int_equal(takes(&b, &h, 4 * SECOND, 1000), 6);
-	/* qps 0 keeps what there is as well. */
-	weir_rate_history_push(&h, qps("1"), 7, 1000 * SECOND);
-	assert_int_equal(takes(&b, &h, 1002 * SECOND, 1000), 2);
-}
-
-static void test_history(void **state)
-{
-	struct weir_rate_history h = {}, before;
-	struct weir_bucket b = {};
-
-	(void)state;
-	weir_rate_history_push(&h, 1, 1, 10);
-	weir_rate_history_push(&h, 1, 2, 10);
-	weir_rate_history_push(&h, 1, 3, 5);
-	assert_int_equal(h.rates[0].since_ns, 12);
-	assert_int_equal(h.rates[1].since_ns, 11);
-	assert_int_equal(h.rates[2].since_ns, 10);
-	before = h;
-	weir_rate_history_push(&h, 1, 3, 99);
-	assert_memory_equal(&h, &before, sizeof(h));
-
-	/* Five changes after its last use nothing is known of a bucket before the oldest that is kept: it is empty then. */
-	h = (struct weir_rate_history){};
-	weir_rate_history_push(&h, qps("1"), 100, SECOND);
-	assert_int_equal(takes(&b, &h, SECOND, 100), 100);
-	for (__u64 i = 1; i <= 4; i++)
-		weir_rate_history_push(&h, qps("1"), 100 + i, SECOND + i * 10 * SECOND);
-	assert_int_equal(takes(&b, &h, 51 * SECOND, 1000), 40);
-
-	/* So is one of which no rate is known (its limit was deleted and made anew), and gains from then on. */
-	assert_int_equal(takes(&b, &h, 61 * SECOND, 3), 3);
-	h = (struct weir_rate_history){};
-	weir_rate_history_push(&h, qps("1"), 100, 1000 * SECOND);
-	assert_int_equal(takes(&b, &h, 1000 * SECOND, 1000), 0);
-	assert_int_equal(takes(&b, &h, 1007 * SECOND, 1000), 7);
-}
-
-/* Changes that come faster than tokens do not starve a bucket that is only refused in between. */
-static void test_many_changes(void **state)
-{
-	struct weir_rate_history h = {};
-	struct weir_bucket b = {};
-	__u32 passed = 0;
-
-	(void)state;
-	weir_rate_history_push(&h, qps("0.01"), 1, 0);
-	assert_int_equal(takes(&b, &h, 1, 2), 1);
-	for (__u64 now = 1; now <= 1000 * SECOND; now += SECOND) {
-		passed += takes(&b, &h, now, 1);
-		weir_rate_history_push(&h, qps("0.01"), 1 + now / SECOND % 2, now + SECOND / 2);
-	}
-	passed += takes(&b, &h, 1 + 1000 * SECOND, 1);
-	assert_int_equal(passed, 10);
-}
-
 /*
  * Threads that read a clock, and take from one bucket in any order; some give their token back. The bucket is empty from the start and never fills, so each unit gained is either in it or was kept by a request.
  */
@@ -460,104 +319,6 @@ static void test_retry_after(void **state)
 	assert_int_equal(weir_retry_after_s(WEIR_NEVER_NS), WEIR_RETRY_MAX_S);
 }
 
-static bool takes_weight(struct weir_bucket *b, const struct weir_rate_history *h, __u64 now_ns, __u32 weight)
-{
-	bool open = !weir_bucket_wait_ns(b, h, now_ns);
-
-	assert_int_equal(weir_bucket_take_weight(b, h, now_ns, weight), open);
-	return open;
-}
-
-/* One token lets in any weight; what is owed is gained before the next. */
-static void test_weight(void **state)
-{
-	struct weir_rate_history h = rate("2", 3);
-	struct weir_bucket b = {};
-	__u64 now_ns = 100 * SECOND;
-
-	(void)state;
-	assert_true(takes_weight(&b, &h, now_ns, 2));
-	assert_true(takes_weight(&b, &h, now_ns, 8));
-	assert_true(tokens_at(&b, &h, now_ns) == -7 * (units)WEIR_TOKEN);
-	assert_int_equal(weir_bucket_wait_ns(&b, &h, now_ns), 4 * SECOND);
-	assert_false(takes_weight(&b, &h, now_ns + 4 * SECOND - 1, 1));
-	assert_true(takes_weight(&b, &h, now_ns + 4 * SECOND, 1));
-	assert_true(tokens_at(&b, &h, now_ns + 4 * SECOND) == 0);
-}
-
-/* Far below zero, where the units missing are more than 64 bits: refused to the nanosecond, the wait told a little long. */
-static void test_weight_owed_for_long(void **state)
-{
-	static const __u32 weights[] = { 17, 18, 19, 20, 1000, 65536, 1 << 20 };
-	static const char *const rates[] = { "0.001", "1", "7", "1000000000" };
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(weights) / sizeof(*weights) * 4; i++) {
-		struct weir_rate_history h = rate(rates[i % 4], 1);
-		struct weir_bucket b = {};
-		units owed = weights[i / 4] * (units)WEIR_TOKEN;
-		__u64 now_ns = 100 * SECOND, repaid_ns, told_ns;
-
-		assert_true(takes_weight(&b, &h, now_ns, weights[i / 4]));
-		assert_true(tokens_at(&b, &h, now_ns) == (units)WEIR_TOKEN - owed);
-		/* As in x/time/rate, less than 1 ns may be missing. */
-		repaid_ns = owed / h.rates[0].per_ns;
-		told_ns = weir_bucket_wait_ns(&b, &h, now_ns);
-		assert_in_range(told_ns - repaid_ns, 0, 1 << 17);
-		assert_false(takes_weight(&b, &h, now_ns + repaid_ns - 1, 1));
-		assert_true(takes_weight(&b, &h, now_ns + repaid_ns, 1));
-	}
-}
-
-/* There is a most that can be owed: 2^21 tokens at slow rates, months of gain at fast ones. */
-static void test_weight_owed_for_ever(void **state)
-{
-	struct weir_rate_history h = rate("0.0000001", 1);
-	struct weir_bucket b = {};
-
-	(void)state;
-	assert_true(takes_weight(&b, &h, 100 * SECOND, 0xffffffff));
-	assert_true(tokens_at(&b, &h, 100 * SECOND) <= -((units)1 << 21) * WEIR_TOKEN + WEIR_TOKEN);
-	assert_true(weir_bucket_wait_ns(&b, &h, 100 * SECOND) == WEIR_NEVER_NS);
-	assert_false(takes_weight(&b, &h, 365 * DAY, 1));
-	weir_bucket_give_back(&b, &h, 0xffffffff);
-	assert_true(takes_weight(&b, &h, 365 * DAY, 1));
-}
-
-static void test_weight_given_back(void **state)
-{
-	struct weir_rate_history h = rate("1", 5);
-	struct weir_bucket b = {};
-
-	(void)state;
-	assert_true(takes_weight(&b, &h, 100 * SECOND, 2));
-	assert_true(takes_weight(&b, &h, 100 * SECOND, 40));
-	weir_bucket_give_back(&b, &h, 40);
-	assert_int_equal(takes(&b, &h, 100 * SECOND, 20), 3);
-	weir_bucket_give_back(&b, &h, 40);
-	assert_int_equal(takes(&b, &h, 100 * SECOND, 20), 5);
-}
-
-/* Whatever the weights, what passes in the long run is what the rate allows. */
-static void test_weight_in_the_long_run(void **state)
-{
-	struct weir_rate_history h = rate("100", 10);
-	struct weir_bucket b = {};
-	__u64 taken = 0, last = 0;
-
-	(void)state;
-	for (__u64 ms = 0; ms < 100000; ms++) {
-		__u32 weight = 1 + ms * 7919 % 50;
-
-		if (takes_weight(&b, &h, 100 * SECOND + ms * SECOND / 1000, weight)) {
-			taken += weight;
-			last = weight;
-		}
-	}
-	assert_true(taken <= 10 + 100 * 100 + last);
-	assert_true(taken >= 100 * 100 - 1);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -572,17 +333,8 @@ int main(void)
 		cmocka_unit_test(test_exact_over_days),
 		cmocka_unit_test(test_give_back),
 		cmocka_unit_test(test_wait_is_the_shortest),
-		cmocka_unit_test(test_change_keeps_tokens_clipped),
-		cmocka_unit_test(test_change_while_full),
-		cmocka_unit_test(test_history),
-		cmocka_unit_test(test_many_changes),
 		cmocka_unit_test(test_many_threads),
 		cmocka_unit_test(test_retry_after),
-		cmocka_unit_test(test_weight),
-		cmocka_unit_test(test_weight_owed_for_long),
-		cmocka_unit_test(test_weight_owed_for_ever),
-		cmocka_unit_test(test_weight_given_back),
-		cmocka_unit_test(test_weight_in_the_long_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

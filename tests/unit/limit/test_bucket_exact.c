@@ -50,7 +50,7 @@ struct pair {
 	struct exact_bucket exact;
 	struct exact_rate_history exact_history;
 	__u64 now;
-	__u32 changed; /* since the last request: older rates than the history has are another matter (test_bucket.c) */
+	__u32 changed; /* since the last request: older rates than the history has are another matter (test_bucket_changes.c) */
 };
 
 static void change(struct pair *p)
