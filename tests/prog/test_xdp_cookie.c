@@ -44,6 +44,12 @@ static int connect_once(void *unused)
 	return ret;
 }
 
+/* To be done after a command is run: in a guest whose clock jumps that may take as long as a mark lasts. */
+static void mark_again(void)
+{
+	assert_int_equal(call_inside(connect_once, NULL), 0);
+}
+
 static int setup(void **state)
 {
 	int ret = attached_setup(state);
@@ -286,6 +292,7 @@ static void test_the_kernels_setting(void **state)
 		assert_passes(&packet);
 	}
 	setting(2);
+	mark_again();
 	assert_answers(&packet, 0);
 }
 
@@ -294,7 +301,7 @@ static void test_a_full_queue_of_connections(void **state)
 {
 	(void)state;
 	for (int i = 1; i < 9; i++)
-		assert_int_equal(call_inside(connect_once, NULL), 0);
+		mark_again();
 	build(&packet, false);
 	assert_passes(&packet);
 }
@@ -458,6 +465,7 @@ static void test_live_frames(void **state)
 	key.ifindex = device.ifindex = ifindex_of("t0");
 	device_put(&key, &device);
 	address_add(false, device.ifindex);
+	mark_again();
 	fd = call_inside(capture_begin, "t1");
 	assert_true(fd >= 0);
 	for (int i = 0; i < 20; i++) {
