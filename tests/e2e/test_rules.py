@@ -122,7 +122,8 @@ def test_exempt_sources_and_paths(world):
 
 
 def test_in_flight(site):
-    named(site, "slow", "--key", "user", "--in-flight", 2)
+    named(site, "slow", "--key", "user", "--in-flight", "2k")
+    named(site, "slow", "--in-flight", 2)
     clients = [site.client("alice") for _ in range(2)]
     for i, client in enumerate(clients):
         client.ask(f"/{i}?held=1")

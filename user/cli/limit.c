@@ -70,17 +70,16 @@ static void set_qps(const struct argp_state *state, struct limit_words *words, c
 	json_object_set_new(words->limit, "qps", json_string(arg));
 }
 
-static void set_burst(const struct argp_state *state, struct limit_words *words, const char *arg)
+/* A burst, or seats: 100, or 2k. */
+static void set_whole(const struct argp_state *state, struct limit_words *words, const char *key, const char *arg)
 {
-	struct error err;
-	__u64 burst = 0;
-	int ret = weir_burst_parse(arg, &burst);
+	const char *option = strcmp(key, "in_flight") ? key : "in-flight";
+	__u64 number = 0;
 
-	if (ret)
-		error_set(&err, ret, "\"%s\" is not a burst (a whole number from 0 to %u, like 100 or 2k)", arg,
-			  WEIR_BURST_MAX);
-	cli_check(state, ret, "--burst", &err);
-	json_object_set_new(words->limit, "burst", json_integer(burst));
+	if (weir_burst_parse(arg, &number))
+		argp_failure(state, CLI_USAGE, 0, "--%s: \"%s\" is not a whole number from 0 to %u, like 100 or 2k",
+			     option, arg, WEIR_BURST_MAX);
+	json_object_set_new(words->limit, key, json_integer(number));
 }
 
 static void set_key(const struct argp_state *state, struct limit_words *words, const char *arg)
@@ -193,10 +192,10 @@ static error_t parse_set(int key, char *arg, struct argp_state *state)
 		set_qps(state, words, arg);
 		return 0;
 	case KEY_BURST:
-		set_burst(state, words, arg);
+		set_whole(state, words, "burst", arg);
 		return 0;
 	case KEY_IN_FLIGHT:
-		cli_set_number(state, words->limit, "in_flight", "--in-flight", WEIR_BURST_MAX, arg);
+		set_whole(state, words, "in_flight", arg);
 		return 0;
 	case KEY_DENY:
 		json_object_set_new(words->limit, "deny", json_true());
@@ -205,7 +204,7 @@ static error_t parse_set(int key, char *arg, struct argp_state *state)
 		json_object_set_new(words->limit, "connections", json_true());
 		return 0;
 	case KEY_OPEN:
-		cli_set_number(state, words->limit, "open", "--open", WEIR_BURST_MAX, arg);
+		set_whole(state, words, "open", arg);
 		return 0;
 	case KEY_OVER:
 		set_over(state, words, arg);

@@ -44,14 +44,52 @@ static size_t measure_nets(const struct agent *agent, struct metrics_net *nets)
 struct measured {
 	struct metrics_limit *limits[WEIR_MAX_SERVERS];
 	struct metrics_server servers[WEIR_MAX_SERVERS];
+	struct limits_taken taken;
 	const struct net *nets[WEIR_MAX_SERVERS];
 	struct metrics_net probed[WEIR_MAX_SERVERS];
 };
 
+/* Of one that is not in force only its mode and its lane are known. */
+static int add_server(struct agent *agent, int slot, struct measured *measured, size_t n, struct error *err)
+{
+	const struct server *server = agent->state.servers[slot];
+	struct net *net = agent->servers[slot].in_force ? server_net(agent, server) : NULL;
+	struct metrics_server *place = &measured->servers[n];
+	int ret;
+
+	place->name = server->name;
+	place->mode = server_mode(agent, slot);
+	place->lane = inside_lane(agent, slot);
+	measured->nets[n] = net;
+	if (!net)
+		return 0;
+	ret = measure_server(agent, slot, net, place, err) ?:
+		      limits_measure(agent, slot, &measured->taken, &measured->limits[n], err);
+	if (ret < 0)
+		return ret;
+	place->limits = measured->limits[n];
+	place->n_limits = ret;
+	return 0;
+}
+
+static int add_servers(struct agent *agent, bool in_force, struct measured *measured, struct metrics_snapshot *snapshot,
+		       struct error *err)
+{
+	int ret = 0;
+
+	for (int slot = 0; slot < WEIR_MAX_SERVERS && !ret; slot++) {
+		if (!agent->state.servers[slot] || agent->servers[slot].in_force != in_force)
+			continue;
+		ret = add_server(agent, slot, measured, snapshot->n_servers, err);
+		if (!ret)
+			snapshot->n_servers++;
+	}
+	return ret;
+}
+
 int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
 	CLEANUP_FREE struct measured *measured = calloc(1, sizeof(*measured));
-	CLEANUP_LIMITS_TAKEN struct limits_taken taken = { 0 };
 	struct metrics_snapshot snapshot = {
 		.version = weir_version,
 		.start_time_s = agent->started.tv_sec + agent->started.tv_nsec / 1e9,
@@ -69,29 +107,11 @@ int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struc
 	snapshot.n_nets = measure_nets(agent, measured->probed);
 	snapshot.servers = measured->servers;
 	memcpy(snapshot.control_refused, agent->access.refused, sizeof(snapshot.control_refused));
-	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
-		const struct server *server = agent->state.servers[slot];
-		struct metrics_server *place = &measured->servers[snapshot.n_servers];
-		const struct net *net;
-
-		if (!server)
-			continue;
-		ret = 0;
-		place->name = server->name;
-		place->mode = server_mode(agent, slot);
-		place->lane = inside_lane(agent, slot);
-		net = agent->servers[slot].in_force ? server_net(agent, server) : NULL;
-		if (net)
-			ret = measure_server(agent, slot, net, place, err);
-		ret = ret ?: limits_measure(agent, slot, &taken, &measured->limits[snapshot.n_servers], err);
-		if (ret < 0)
-			break;
-		place->limits = measured->limits[snapshot.n_servers];
-		place->n_limits = ret;
-		measured->nets[snapshot.n_servers++] = net;
-	}
+	ret = add_servers(agent, true, measured, &snapshot, err);
+	snapshot.n_counted = snapshot.n_servers;
+	ret = ret ?: add_servers(agent, false, measured, &snapshot, err);
 	measure_tables(measured->servers, measured->nets, snapshot.n_servers);
-	if (ret >= 0) {
+	if (!ret) {
 		json_t *families = metrics_families(&snapshot);
 
 		metrics_top_families(&agent->top, families);
@@ -101,5 +121,6 @@ int agent_metrics(struct agent *agent, json_t *arguments, json_t **result, struc
 	}
 	for (size_t i = 0; i < snapshot.n_servers; i++)
 		limits_measured_free(measured->limits[i], measured->servers[i].n_limits);
-	return ret < 0 ? ret : 0;
+	limits_taken_clear(&measured->taken);
+	return ret;
 }

@@ -122,7 +122,7 @@ json_t *metrics_families(const struct metrics_snapshot *snapshot)
 
 	add_agent(families, snapshot);
 	metrics_add_servers(families, snapshot);
-	metrics_add_limits(families, snapshot->servers, snapshot->n_servers);
+	metrics_add_limits(families, snapshot->servers, snapshot->n_counted);
 	metrics_add_process(families, &snapshot->process);
 	metrics_add_probes(families, snapshot->nets, snapshot->n_nets);
 	return families;

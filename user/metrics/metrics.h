@@ -111,6 +111,7 @@ struct metrics_snapshot {
 	size_t n_nets;
 	const struct metrics_server *servers;
 	size_t n_servers;
+	size_t n_counted; /* the first of them: those that are in force. Of the others there are no counts: 0 would look like a reset */
 	const char *version;
 	double start_time_s; /* Unix time */
 	__u64 control_requests;

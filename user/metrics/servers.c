@@ -197,13 +197,15 @@ static void add_modes(json_t *families, const struct metrics_snapshot *snapshot)
 	}
 }
 
-void metrics_add_servers(json_t *families, const struct metrics_snapshot *snapshot)
+void metrics_add_servers(json_t *families, const struct metrics_snapshot *all)
 {
+	const struct metrics_snapshot counted = { .servers = all->servers, .n_servers = all->n_counted };
+	const struct metrics_snapshot *snapshot = &counted;
 	for (const struct metrics_group_family *family = metrics_group_families; family->name; family++)
 		add_group(families, snapshot, family);
 	add_held(families, snapshot);
 	add_histograms(families, snapshot);
-	add_modes(families, snapshot);
+	add_modes(families, all);
 	add_paced(families, snapshot);
 	add_connections(families, snapshot);
 	add_table(families, snapshot);

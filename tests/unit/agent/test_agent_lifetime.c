@@ -16,6 +16,7 @@
 #include "agent_fixture.h"
 #include "base/cleanup.h"
 #include "fake_datapath.h"
+#include "metrics/metrics.h"
 
 static void in_turn(struct fixture *f, void (*look)(struct net *net))
 {
@@ -149,7 +150,8 @@ static void take_over(void **state)
 static void not_in_force(void **state)
 {
 	struct fixture *f = *state;
-	CLEANUP_JSON json_t *status = NULL;
+	CLEANUP_JSON json_t *status = NULL, *metrics = NULL;
+	CLEANUP_FREE char *text = NULL;
 	json_t *server;
 
 	succeed(f, "attach", ATTACH);
@@ -161,6 +163,11 @@ static void not_in_force(void **state)
 	server = json_array_get(json_object_get(status, "servers"), 0);
 	assert_string_equal(json_string_value(json_object_get(server, "mode")), "failed");
 	assert_string_equal(json_string_value(json_object_get(server, "problem")), "datapath_open failed");
+	metrics = run(f, "metrics", "{}");
+	text = metrics_text(json_object_get(metrics, "metrics"));
+	assert_non_null(strstr(text, "weir_server_mode{server=\"api\",mode=\"failed\"} 1\n"));
+	/* 0 would look like a reset, and the next count like a flood. */
+	assert_null(strstr(text, "weir_requests_total{server=\"api\""));
 	refuse(f, "detach", "{\"name\":\"api\"}", "--force");
 	succeed(f, "pause", "{}");
 	reconcile(f); /* fails again */

@@ -18,6 +18,7 @@ static char *text_of(const struct metrics_server *servers, size_t n)
 	const struct metrics_snapshot snapshot = {
 		.servers = servers,
 		.n_servers = n,
+		.n_counted = n,
 		.version = "1.2\\3\"\n",
 		.start_time_s = 1700000000.25,
 		.control_requests = 7,
