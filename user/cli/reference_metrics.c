@@ -20,7 +20,7 @@ static json_t *example_families(void)
 						{ .name = "user", .configured = true } };
 	const struct metrics_server measured = { .name = server.name, .limits = limits, .n_limits = 2 };
 	const struct metrics_snapshot snapshot = {
-		.nets = &net, .n_nets = 1, .servers = &measured, .n_servers = 1, .version = ""
+		.nets = &net, .n_nets = 1, .servers = &measured, .n_servers = 1, .n_counted = 1, .version = ""
 	};
 	json_t *families = metrics_families(&snapshot);
 
