@@ -10,14 +10,22 @@
 /* X(ms): the last bucket, behind these, has no bound. */
 #define WEIR_DURATION_BOUNDS(X) X(1) X(5) X(25) X(100) X(500) X(2500) X(10000)
 
-#define WEIR_DURATION_ONE(ms) +1
-#define WEIR_DURATION_BUCKETS (1 WEIR_DURATION_BOUNDS(WEIR_DURATION_ONE))
+enum weir_duration {
+#define X(ms) WEIR_DURATION_UP_TO_##ms,
+	WEIR_DURATION_BOUNDS(X)
+#undef X
+	WEIR_DURATION_LONGER,
+	WEIR_DURATION_BUCKETS
+};
 
 WEIR_INLINE __u32 weir_duration_bucket(__u64 ns)
 {
-#define LONGER(ms) +(ns > (ms)*WEIR_NS_PER_MS)
-	return 0 WEIR_DURATION_BOUNDS(LONGER);
+	__u32 bucket = 0;
+
+#define LONGER(ms) bucket += ns > (ms)*WEIR_NS_PER_MS;
+	WEIR_DURATION_BOUNDS(LONGER)
 #undef LONGER
+	return bucket;
 }
 
 #endif

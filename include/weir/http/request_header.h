@@ -99,7 +99,7 @@ WEIR_INLINE void weir_request_account_byte(struct weir_request *r, __u8 c, struc
 {
 	struct weir_framing *f = &r->framing;
 
-	if (f->gap) {
+	if (f->gap || (c == ':' && r->account && r->account != WEIR_ACCOUNT_NAMESPACE)) {
 		r->account = WEIR_ACCOUNT_NOT;
 	} else if (c != ':') {
 		if (r->account == WEIR_ACCOUNT_PREFIX || r->account == WEIR_ACCOUNT_COLON)
@@ -107,12 +107,10 @@ WEIR_INLINE void weir_request_account_byte(struct weir_request *r, __u8 c, struc
 	} else if (!r->account) {
 		if (WEIR_TOKEN_IS(f, "system:serviceaccount"))
 			r->account = WEIR_ACCOUNT_PREFIX;
-	} else if (r->account == WEIR_ACCOUNT_NAMESPACE) {
+	} else {
 		r->account = WEIR_ACCOUNT_COLON;
 		name->steps = WEIR_STEP_END;
 		name->header = WEIR_HEADER_GROUP;
-	} else {
-		r->account = WEIR_ACCOUNT_NOT;
 	}
 }
 
