@@ -285,8 +285,9 @@ static void counts(void **state)
 	status = run(f, "status", "{}");
 	limits = json_dumps(json_object_get(json_array_get(json_object_get(status, "servers"), 0), "limits"),
 			    JSON_COMPACT);
-	assert_string_equal(limits, "[{\"limit\":\"slow\",\"admitted\":9,\"refused\":8,\"dry_run_refused\":7,"
-				    "\"in_flight\":2,\"highest\":3}]");
+	assert_string_equal(limits,
+			    "[{\"limit\":\"slow\",\"dry_run\":false,\"admitted\":9,\"refused\":8,\"dry_run_refused\":7,"
+			    "\"in_flight\":2,\"highest\":3}]");
 	metrics = run(f, "metrics", "{}");
 	text = metrics_text(json_object_get(metrics, "metrics"));
 	assert_non_null(strstr(text, "weir_limit_in_flight{server=\"api\",limit=\"slow\"} 2\n"));
