@@ -258,8 +258,8 @@ static void say_none(const struct trace_options *trace)
 
 	if (cli.format == OUTPUT_TABLE)
 		fprintf(stderr,
-			"weir: nothing %s%s has been refused since the agent started (whoever waits instead: weir top --by refusal)\n",
-			server ? "of " : "", server ?: "");
+			"weir: nothing%s%s has been refused since the agent started (whoever waits instead: weir top --by refusal)\n",
+			server ? " of " : "", server ?: "");
 }
 
 /* The latest of what the agent has kept. */
@@ -309,9 +309,10 @@ static int show_audited(const struct trace_options *trace, struct error *err)
 	sink.kept = kept;
 	if (!trace->audited.recording)
 		ret = open_stream(sink.view, trace, &result, &stream, err) ?: read_stream(stream, &sink, 0, err);
+	ret = ret ?: audited_print(&trace->audited, kept, trace->count, err);
 	if (!ret && !trace->audited.recording && !sink.taken)
 		say_none(trace);
-	return ret ?: audited_print(&trace->audited, kept, trace->count, err);
+	return ret;
 }
 
 static int run(const struct requests_view *view, const struct command *command, int argc, char **argv)
