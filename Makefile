@@ -94,7 +94,8 @@ FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_AGENT := tests/fuzz/agent_in_memory tests/unit/agent/fake_datapath tests/unit/agent/fake_limits
 FUZZ_REPLAYS := $(addprefix build/tests/fuzz/fuzz_,$(FUZZ_TARGETS))
 
-BENCH_PROGRAMS := build/tests/bench/load build/tests/bench/decision build/tests/bench/xdp build/tests/bench/syns build/tests/bench/connects
+BENCH_PROGRAMS := build/tests/bench/load build/tests/bench/decision build/tests/bench/xdp build/tests/bench/syns build/tests/bench/connects \
+	build/tests/bench/conns
 # --quick: each point for a moment only, to see that the benchmarks run; --write FILE: the results there, too.
 BENCH_FLAGS ?=
 

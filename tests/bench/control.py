@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the control plane costs: rules in memory, changes of limits, a scrape."""
+"""What the control plane costs: rules in memory, changes of limits, a scrape, and either of them beside a sweep."""
 import json
 import socket
+import subprocess
 import time
 import urllib.request
 from pathlib import Path
 
 from cost import map_bytes
 from figures import number, spread, table
-from machine import LOOPBACK, METRICS, NGINX
+from machine import BUILD, LOOPBACK, METRICS, NGINX
 
 COMMANDS = 20
 PIPELINED = 48
@@ -16,6 +17,9 @@ RULES = 1000
 HEAD = "GET / HTTP/1.1\r\nHost: bench\r\nX-Remote-User: user-{}\r\n\r\n"
 STATUS = b"HTTP/1.1 200 "
 HUGE = 1000000000
+SWEEP_S = 35  # upkeep, which has tables swept, comes every 10 seconds
+PAUSE_S = 0.004
+SWEEPER_NICE = "10"
 
 
 def throttle(**spec):
@@ -57,13 +61,25 @@ def command_seconds(machine, i):
     return time.monotonic() - start
 
 
+def single_seconds(machine, n):
+    """Of n commands, each of which sets a limit for another subject."""
+    with machine.attached("--port", NGINX, limits=(("user", "--qps", 1, "--burst", 1),)):
+        start = time.monotonic()
+        for i in range(n):
+            machine.weir("limit", "set", "user", f"user-{i}", "--qps", 5, "--burst", 10)
+        return time.monotonic() - start
+
+
 def changes(machine, pace, n):
-    """A row of the table: milliseconds."""
+    """A row of the table, milliseconds; and the targets of it."""
     with machine.attached("--port", NGINX, limits=()):
         first = apply(machine, overridden(n))
-        one = [apply(machine, overridden(n, changed=i % n)) for i in range(pace.rounds)]
+        one = [apply(machine, overridden(n, changed=i % n)) for i in range(COMMANDS)]
         commands = [command_seconds(machine, i) for i in range(COMMANDS)]
-    return [f"{n:,}", number(first * 1000), spread([s * 1000 for s in one]), spread([s * 1000 for s in commands])]
+    single = single_seconds(machine, n)
+    row = [f"{n:,}", number(first * 1000), spread([s * 1000 for s in one]), spread([s * 1000 for s in commands]), number(single)]
+    return row, [(f"apply with one of {n:,} overrides changed, least, ms", min(one) * 1000, "<=", 30),
+                 (f"{n:,} single commands, s", single, "<=", 30)]
 
 
 def read_answers(connection, n):
@@ -106,19 +122,65 @@ def scrapes(machine, pace, keys):
     return [f"{keys:,}", spread([s * 1000 for s in seconds]), number(sum(cpu) / len(cpu) * 1000), number(size[-1])]
 
 
+def sweeper_of(machine):
+    """The agent's only thread that lets others go first."""
+    tasks = Path(f"/proc/{machine.weir.process.pid}/task").iterdir()
+    return next(task for task in tasks if (task / "stat").read_text().rsplit(")", 1)[1].split()[16] == SWEEPER_NICE)
+
+
+def ran_ns(task):
+    return int((task / "schedstat").read_text().split()[0])
+
+
+def part(values, share):
+    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
+
+
+def sweep(machine, n):
+    """{what: ([ms without a sweep], [ms beside one])}, while a table of n connections without sockets is swept."""
+    asked = {"a command": lambda: command_seconds(machine, int(time.monotonic() * 1000)),
+             "a scrape": lambda: scrape(machine, METRICS)[0]}
+    times = {what: ([], []) for what in asked}
+    machine.weir.start(METRICS, "--connections", 2 * n)
+    with machine.attached("--port", NGINX):
+        task = sweeper_of(machine)
+        subprocess.run([BUILD / "conns", machine.pin("conns"), str(n)], check=True)
+        end = time.monotonic() + SWEEP_S
+        while time.monotonic() < end:
+            for what, ask in asked.items():
+                ran, seconds = ran_ns(task), ask()
+                times[what][ran_ns(task) > ran].append(seconds * 1000)
+                time.sleep(PAUSE_S)
+    machine.weir.start(METRICS)
+    return times
+
+
+def sweeps(machine, n):
+    times = sweep(machine, n)
+    rows = [[what, len(beside), *(number(part(ms, share)) for share in (0.5, 0.99) for ms in (quiet, beside))]
+            for what, (quiet, beside) in times.items()]
+    targets = [(f"{what} beside the sweep of {n:,} connections: p99 less that without, ms",
+                part(beside, 0.99) - part(quiet, 0.99), "<=", 10) for what, (quiet, beside) in times.items()]
+    return rows, targets
+
+
 def report(machine, pace):
-    changed = [changes(machine, pace, n) for n in pace.overrides]
+    changed, targets = zip(*(changes(machine, pace, n) for n in pace.overrides))
+    swept, of_sweeps = sweeps(machine, pace.keys[-1])
     text = f"""## The control plane
 
 A rule, of a limit with {RULES:,} that name a user, a verb and a path each: {number(rule_bytes(machine, RULES))} bytes of the
 kernel's maps.
 
 Changes of limits, ms that a user waits: `weir apply` of a Throttle with so many overrides, of the same with one of them
-changed, and a `weir limit set` beside them.
+changed, and a `weir limit set` beside them. And seconds for so many `weir limit set`, each for another subject.
 
-{table(["overrides", "apply", "one changed", "limit set"], changed)}
+{table(["overrides", "apply", "one changed", "limit set", "single commands, s"], changed)}
 A scrape of `/metrics` when so many users have a bucket.
 
 {table(["users", "ms", "CPU of the agent, ms", "bytes"], [scrapes(machine, pace, keys) for keys in pace.keys])}
+Commands and scrapes in turns, while a table of {pace.keys[-1]:,} connections is swept whose sockets are gone, and while it is not: ms.
+
+{table(["", "beside a sweep", "p50 without", "p50 beside", "p99 without", "p99 beside"], swept)}
 """
-    return text, []
+    return text, [*targets[-1], *of_sweeps]
