@@ -105,7 +105,8 @@ int policy_load(const struct policy_words *words, struct policy *policy)
 
 json_t *policy_call(const char *request, const struct policy_words *words)
 {
-	CLEANUP_POLICY struct policy policy = { 0 };
+	/* What may be very large goes with the process, which ends next: nobody waits for it to be freed bit by bit. */
+	static struct policy policy;
 
 	if (policy_load(words, &policy))
 		return NULL;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/json_read.h"
 #include "base/rate.h"
@@ -52,11 +53,25 @@ struct amount_members {
 	json_t *qps, *burst, *in_flight, *open, *deny;
 };
 
+/* There may be very many amounts, each with few members: these are passed once, and none is looked for. */
 static struct amount_members amount_members(json_t *json)
 {
-	return (struct amount_members){ json_object_get(json, "qps"), json_object_get(json, "burst"),
-					json_object_get(json, "in_flight"), json_object_get(json, "open"),
-					json_object_get(json, "deny") };
+	struct amount_members m = { 0 };
+	const struct {
+		const char *name;
+		json_t **member;
+	} all[] = {
+		{ "qps", &m.qps },   { "burst", &m.burst }, { "in_flight", &m.in_flight },
+		{ "open", &m.open }, { "deny", &m.deny },
+	};
+	const char *key;
+	json_t *value;
+
+	json_object_foreach (json, key, value)
+		for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+			if (strcmp(key, all[i].name) == 0)
+				*all[i].member = value;
+	return m;
 }
 
 static int amount_check(const struct amount_members *m, enum weir_limit_kind kind, struct error *err)
