@@ -313,7 +313,8 @@ def test_audit_logs_that_are_none(world, serve, tmp_path):
         assert "must be from 1ms to 1m" in refused("events", "--audit-log", log, "--audit-window", window, status=2)
     log.write_text("")
     for window in "1ms", "1m":
-        world.weir("events", "--audit-log", log, "--audit-window", window)
+        done = world.weir.run("events", "--audit-log", log, "--audit-window", window)
+        assert (done.returncode, done.stderr.count("\n")) == (0, 1) and "nothing has been refused" in done.stderr
     assert "exclude each other" in refused("events", "--follow", "--audit-log", log, status=2)
     assert "only one of" in refused("events", "--recording", "-", "--audit-log", "-", status=2)
 
