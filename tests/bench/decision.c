@@ -10,6 +10,10 @@
  *
  *   {"packet": NAME, "ns": MEAN}
  *
+ * A request of one packet, and its answer, with so many limits; so is a packet to a program that does nothing, run once. The least:
+ *
+ *   {"exchange": NAME, "limits": N, "ns": LEAST}
+ *
  * A request is refused only once, on a connection that is set back before each run: the median.
  *
  * A head is read only once: several in one packet, on a connection that is set back before each run, without limits:
@@ -53,6 +57,10 @@
 #define BODY (1 << 20)
 #define HEADS_ROOM 3000 /* bytes of heads in a packet */
 #define PACKETS 1001
+#define EXCHANGES 20 /* runs for each of these: the least is looked for */
+#define NGINX_RESPONSE                                                                                                   \
+	"HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Fri, 20 Nov 2026 11:36:45 GMT\r\nContent-Type: text/plain\r\n" \
+	"Content-Length: 0\r\nConnection: keep-alive\r\n\r\n"
 
 static struct datapath *dp;
 static int ingress, egress;
@@ -298,13 +306,7 @@ static void measure_heads(void)
 		     "HTTP/1.1 200 OK\r\n"
 		     "Date: Fri, 20 Nov 2026 11:36:45 GMT\r\n"
 		     "Content-Length: 0\r\n\r\n");
-	measure_head("a response of nginx", egress, true,
-		     "HTTP/1.1 200 OK\r\n"
-		     "Server: nginx/1.22.1\r\n"
-		     "Date: Fri, 20 Nov 2026 11:36:45 GMT\r\n"
-		     "Content-Type: text/plain\r\n"
-		     "Content-Length: 0\r\n"
-		     "Connection: keep-alive\r\n\r\n");
+	measure_head("a response of nginx", egress, true, NGINX_RESPONSE);
 }
 
 /* --- requests and decisions */
@@ -441,6 +443,55 @@ static void measure_refusal(const char *name)
 	free(ns);
 }
 
+/* Of a packet that is run once at a time, on a connection that is set back before each run. */
+static __u32 least_ns(int program, struct packet *packet, __u32 outstanding)
+{
+	__u32 least = ~0U, ns;
+
+	for (__u32 i = 0; i < packets * EXCHANGES; i++) {
+		connect_ends(outstanding);
+		ns = run_ns(program, packet, 1);
+		least = ns < least ? ns : least;
+	}
+	return least;
+}
+
+static void measure_exchange(__u32 limits)
+{
+	static const char response[] = NGINX_RESPONSE;
+	struct packet asks = packet_of((struct spec){ .text = USER_TEXT, .n_text = sizeof(USER_TEXT) - 1 });
+	struct packet answers = packet_of(
+		(struct spec){ .text = response, .n_text = sizeof(response) - 1, .from_server = true });
+	const struct {
+		const char *name;
+		int program;
+		struct packet *packet;
+	} parts[] = { { "the request", ingress, &asks }, { "its answer", egress, &answers } };
+	__u64 before = counted(WEIR_PASSED);
+
+	for (int i = 0; i < 2; i++)
+		if (strstr(parts[i].name, only))
+			printf("{\"exchange\": \"%s\", \"limits\": %u, \"ns\": %u}\n", parts[i].name, limits,
+			       least_ns(parts[i].program, parts[i].packet, i));
+	if (strstr(parts[0].name, only) && counted(WEIR_PASSED) - before != (__u64)packets * EXCHANGES)
+		die("some requests did not pass", EINVAL);
+}
+
+static void measure_exchanges(void)
+{
+	struct packet packet = packet_of((struct spec){});
+	CLEANUP_CLOSE int nothing = empty_program();
+
+	printf("{\"exchange\": \"nothing\", \"limits\": 0, \"ns\": %u}\n", least_ns(nothing, &packet, 0));
+	measure_exchange(0);
+	ample_set(WEIR_BUILTIN_USER, 10);
+	measure_exchange(1);
+	ample_set(WEIR_BUILTIN_TOTAL, 1);
+	measure_exchange(2);
+	done(datapath_limit_delete(dp, 0, WEIR_BUILTIN_USER, &error));
+	done(datapath_limit_delete(dp, 0, WEIR_BUILTIN_TOTAL, &error));
+}
+
 static void measure_decisions(__u32 keys)
 {
 	__u32 n = times / 500 + 1;
@@ -516,6 +567,7 @@ int main(int argc, char **argv)
 	measure_packets();
 	measure_refusal("a request that is refused, and its 429");
 	measure_heads();
+	measure_exchanges();
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && !*only; i++)
 		measure_decisions(keys[i]);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && !*only; i++)
