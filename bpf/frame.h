@@ -5,6 +5,7 @@
 
 #include "weir/http/list.h"
 
+#include "ahead.h"
 #include "box.h"
 #include "event.h"
 #include "names_read.h"
@@ -167,7 +168,6 @@ static __always_inline void request_words(struct work *w)
 	struct weir_request_reader *r = &w->request;
 	__u32 n;
 
-	weir_request_reader_begin(r);
 	if (weir_framing_in_text(&r->request.framing)) {
 		n = text_ahead(w, r->next - w->packet.segment.seq);
 		weir_framing_pass_text(&r->request.framing, n);
@@ -190,7 +190,10 @@ static long request_step(__u32 i __attribute__((unused)), struct feed *f)
 
 	if (at >= w->packet.segment.len || (!window_has(w, at) && !window_load(f->skb, w, at)))
 		return 1;
-	request_words(w);
+	weir_request_reader_begin(r);
+	request_ahead(w, f->server);
+	if (r->request.framing.state != WEIR_AT_END_LF)
+		request_words(w);
 	WEIR_FRESH_ALL();
 	at = r->next - w->packet.segment.seq;
 	if (at >= w->packet.segment.len)
@@ -268,7 +271,6 @@ static __always_inline void response_words(struct work *w)
 	struct weir_response_reader *r = &w->response;
 	__u32 n;
 
-	weir_response_reader_begin(r);
 	if (weir_framing_in_text(&r->response.framing)) {
 		n = text_ahead(w, r->next - w->packet.segment.seq);
 		weir_framing_pass_text(&r->response.framing, n);
@@ -290,7 +292,10 @@ static long response_step(__u32 i __attribute__((unused)), struct feed *f)
 
 	if (at >= w->packet.segment.len || (!window_has(w, at) && !window_load(f->skb, w, at)))
 		return 1;
-	response_words(w);
+	weir_response_reader_begin(r);
+	response_ahead(w);
+	if (r->response.framing.state != WEIR_AT_END_LF)
+		response_words(w);
 	at = r->next - w->packet.segment.seq;
 	if (at >= w->packet.segment.len)
 		return 1;

@@ -3,6 +3,8 @@
 #ifndef WEIR_BPF_WINDOW_H
 #define WEIR_BPF_WINDOW_H
 
+#include "weir/http/run.h"
+
 #include "work.h"
 
 /* Has the window begin at offset `at` of the payload, which is longer. false: that cannot be had. */
@@ -46,13 +48,10 @@ static __always_inline __u64 word_ahead(const struct work *w, __u32 at)
 	__u32 index = at - w->window.at, left = w->window.length - index;
 	__u64 word;
 
-	if (index >= w->window.length || index > WEIR_WINDOW - 8)
+	if (index >= w->window.length)
 		return 0;
-	word = *(const __u64 *)&w->window.bytes[index & (WEIR_WINDOW - 1)];
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	word = __builtin_bswap64(word);
-#endif
-	return left < 8 ? word & ((1ULL << 8 * left) - 1) : word;
+	word = weir_window_word(&w->window, index);
+	return left < 8 ? weir_run_only(word, left) : word;
 }
 
 /* How many whole words of text (run.h) there are from offset `at` on, in bytes; as far as the window goes. */

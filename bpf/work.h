@@ -9,12 +9,12 @@
 #include "weir/http/attributes.h"
 #include "weir/http/event.h"
 #include "weir/http/identity.h"
+#include "weir/http/window.h"
 
 #include "decision.h"
 #include "maps.h"
 #include "tcp.h"
 
-#define WEIR_WINDOW 256 /* bytes of payload looked at at a time */
 #define WEIR_HEAD_BYTES 96
 #define WEIR_TEXT_ROOM 640 /* an answer, and zeros up to a whole word */
 
@@ -88,13 +88,6 @@ struct reply {
 	char text[WEIR_TEXT_ROOM] __attribute__((aligned(8)));
 };
 
-/* A part of the packet's payload (window.h). It is wiped when it has been read. */
-struct window {
-	__u8 bytes[WEIR_WINDOW] __attribute__((aligned(8)));
-	__u32 at; /* payload offset of bytes[0] */
-	__u32 length;
-};
-
 /*
  * One packet's working memory. A program is not interrupted by itself, and each hook has its own. Before Linux 6.3 a
  * map's key or value may not be in memory that came as a function's argument: who needs that asks for work_of() again.
@@ -126,7 +119,7 @@ struct work {
 	struct weir_listen_queue queue;
 	struct entries entry;
 	/* Not the last: verifiers before Linux 6.2 believe that words are read from beyond its end, and want memory there. */
-	struct window window;
+	struct weir_window window; /* a part of the packet's payload. It is wiped when it has been read. */
 	struct explaining explain;
 	struct reply reply;
 };

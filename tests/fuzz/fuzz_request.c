@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* A client's stream, requests one after the other: byte by byte, and again with everything skipped that may be. */
-#include "weir/http/request.h"
+#include "weir/http/request_ahead.h"
+
+#include "../window.h"
 
 #include <assert.h>
 #include <stdint.h>
 #include <string.h>
+
+#define CUTS 64 /* of a longer stream, not at each byte */
 
 static struct weir_reading reading = { .seed = { 0x0706050403020100ULL, 0x0f0e0d0c0b0a0908ULL } };
 
@@ -63,11 +67,22 @@ static size_t take(struct weir_request *r, const uint8_t *data, size_t most, enu
 	return skip;
 }
 
-/* step 0: never skips */
-static void run(struct outcome *o, const uint8_t *data, size_t size, size_t step)
+/* Reads a line where it stands in a window, which ends at `end`. */
+static size_t take_line(struct weir_request *r, struct weir_window *window, const uint8_t *data, size_t at, size_t end)
+{
+	__u32 index = window_over(window, data, at, end);
+	size_t n = weir_request_line_ahead(r, &reading, window, index);
+
+	assert(n <= window->length - index);
+	return n;
+}
+
+/* step 0: never skips; cut: no line is read in place that lies on both sides of it, 0: none at all */
+static void run(struct outcome *o, const uint8_t *data, size_t size, size_t step, size_t cut)
 {
 	struct weir_request *r = &o->request;
 	enum weir_frame_event event = WEIR_FRAME_MORE;
+	struct weir_window window = { 0 };
 	size_t start = 0;
 
 	memset(o, 0, sizeof(*o));
@@ -76,7 +91,9 @@ static void run(struct outcome *o, const uint8_t *data, size_t size, size_t step
 		size_t left = size - o->used, n;
 
 		event = WEIR_FRAME_MORE;
-		n = step ? take(r, data + o->used, left < step ? left : step, &event) : 0;
+		n = cut ? take_line(r, &window, data, o->used, o->used < cut ? cut : size) : 0;
+		if (!n && step)
+			n = take(r, data + o->used, left < step ? left : step, &event);
 		if (!n)
 			event = weir_request_byte(r, &reading, data[o->used]);
 		o->used += n ? n : 1;
@@ -106,9 +123,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct outcome one, other;
 
 	weir_reading_default(&reading);
-	run(&one, data, size, 0);
+	run(&one, data, size, 0, 0);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-		run(&other, data, size, steps[i]);
+		run(&other, data, size, steps[i], 0);
+		assert(!memcmp(&one, &other, sizeof(one)));
+	}
+	for (size_t cut = 1; cut <= size; cut += 1 + size / CUTS) {
+		run(&other, data, size, cut % 2 ? 0 : SIZE_MAX, cut);
 		assert(!memcmp(&one, &other, sizeof(one)));
 	}
 	return 0;

@@ -3,11 +3,15 @@
  * A server's stream, responses one after the other: byte by byte, and again with everything skipped that may be. The
  * input's first byte says which requests are answered: bit n % 8 set, request n was HEAD.
  */
-#include "weir/http/response.h"
+#include "weir/http/response_ahead.h"
+
+#include "../window.h"
 
 #include <assert.h>
 #include <stdint.h>
 #include <string.h>
+
+#define CUTS 64 /* of a longer stream, not at each byte */
 
 /* What came out of a stream, and where. */
 struct outcome {
@@ -64,11 +68,22 @@ static size_t take(struct weir_response *r, const uint8_t *data, size_t most, en
 	return skip;
 }
 
-/* step 0: never skips */
-static void run(struct outcome *o, uint8_t heads, const uint8_t *data, size_t size, size_t step)
+/* Reads a line where it stands in a window, which ends at `end`. */
+static size_t take_line(struct weir_response *r, struct weir_window *window, const uint8_t *data, size_t at, size_t end)
+{
+	__u32 index = window_over(window, data, at, end);
+	size_t n = weir_response_line_ahead(r, window, index);
+
+	assert(n <= window->length - index);
+	return n;
+}
+
+/* step 0: never skips; cut: no line is read in place that lies on both sides of it, 0: none at all */
+static void run(struct outcome *o, uint8_t heads, const uint8_t *data, size_t size, size_t step, size_t cut)
 {
 	struct weir_response *r = &o->response;
 	enum weir_frame_event event = WEIR_FRAME_MORE;
+	struct weir_window window = { 0 };
 	size_t start = 0, responses = 0;
 
 	memset(o, 0, sizeof(*o));
@@ -78,7 +93,9 @@ static void run(struct outcome *o, uint8_t heads, const uint8_t *data, size_t si
 		bool head_request = heads >> (responses % 8) & 1;
 
 		event = WEIR_FRAME_MORE;
-		n = step ? take(r, data + o->used, left < step ? left : step, &event) : 0;
+		n = cut ? take_line(r, &window, data, o->used, o->used < cut ? cut : size) : 0;
+		if (!n && step)
+			n = take(r, data + o->used, left < step ? left : step, &event);
 		if (!n)
 			event = weir_response_byte(r, head_request, data[o->used]);
 		o->used += n ? n : 1;
@@ -112,9 +129,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size)
 		return 0;
-	run(&one, data[0], data + 1, size - 1, 0);
+	run(&one, data[0], data + 1, size - 1, 0, 0);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-		run(&other, data[0], data + 1, size - 1, steps[i]);
+		run(&other, data[0], data + 1, size - 1, steps[i], 0);
+		assert(!memcmp(&one, &other, sizeof(one)));
+	}
+	for (size_t cut = 1; cut < size; cut += 1 + size / CUTS) {
+		run(&other, data[0], data + 1, size - 1, cut % 2 ? 0 : SIZE_MAX, cut);
 		assert(!memcmp(&one, &other, sizeof(one)));
 	}
 	return 0;

@@ -88,7 +88,7 @@ WEIR_INLINE int weir_chunk_line_end(struct weir_framing *f, __u8 c)
 		f->state = WEIR_AT_CHUNK;
 		return WEIR_FRAME_MORE;
 	}
-	f->state = WEIR_AT_LINE;
+	weir_line_end(f);
 	f->seen |= WEIR_SEEN_LAST_CHUNK;
 	f->position = 0;
 	return WEIR_FRAME_MORE;

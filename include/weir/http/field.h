@@ -179,7 +179,7 @@ WEIR_INLINE int weir_field_byte(struct weir_framing *f, __u8 c)
 	case WEIR_AT_KNOWN_VALUE:
 		return weir_known_value_byte(f, c);
 	case WEIR_AT_LINE_LF:
-		f->state = WEIR_AT_LINE;
+		weir_line_end(f);
 		return c == '\n' ? WEIR_FRAME_MORE : -WEIR_BARE_CR;
 	default:
 		return c == '\n' ? WEIR_FRAME_HEAD : -WEIR_BARE_CR;

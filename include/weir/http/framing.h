@@ -75,6 +75,13 @@ WEIR_INLINE void weir_token_start(struct weir_framing *f)
 	f->gap = 0;
 }
 
+/* Nothing is left of the line: what a line is passed over for (line.h) is the same as having read it. */
+WEIR_INLINE void weir_line_end(struct weir_framing *f)
+{
+	f->state = WEIR_AT_LINE;
+	weir_token_start(f);
+}
+
 /* It is none, whatever follows. */
 WEIR_INLINE void weir_token_none(struct weir_framing *f)
 {

@@ -258,7 +258,7 @@ WEIR_INLINE __u32 weir_request_version_take(struct weir_request *r, __u64 word)
 	if ((word & 0xffff) != WEIR_RUN_CRLF || !WEIR_TOKEN_IS(f, "HTTP/1.1"))
 		return 0;
 	r->line_length = f->position;
-	f->state = WEIR_AT_LINE;
+	weir_line_end(f);
 	return 2;
 }
 

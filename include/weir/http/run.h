@@ -105,13 +105,13 @@ WEIR_INLINE __u32 weir_take_text(struct weir_framing *f, __u64 word)
 
 	if (n > 6 || (word >> 8 * n & 0xffff) != WEIR_RUN_CRLF)
 		return n;
-	f->state = WEIR_AT_LINE;
+	weir_line_end(f);
 	return n + 2;
 }
 
 WEIR_INLINE __u32 weir_take_line_end(struct weir_framing *f)
 {
-	f->state = WEIR_AT_LINE;
+	weir_line_end(f);
 	return 1;
 }
 
@@ -179,7 +179,9 @@ WEIR_INLINE __u32 weir_framing_take(struct weir_framing *f, __u64 word)
 
 	if (f->position > WEIR_HEAD_MAX - 8)
 		return 0;
-	if (f->state == WEIR_AT_NAME)
+	if (f->state == WEIR_AT_LINE)
+		n = weir_take_line(f, word);
+	else if (f->state == WEIR_AT_NAME)
 		n = weir_take_name(f, word);
 	else if (f->state == WEIR_AT_VALUE)
 		n = weir_take_text(f, word);
@@ -187,8 +189,6 @@ WEIR_INLINE __u32 weir_framing_take(struct weir_framing *f, __u64 word)
 		n = f->field == WEIR_FIELD_CONTENT_LENGTH ? weir_take_length(f, word) : weir_take_words(f, word);
 	else if (f->state == WEIR_AT_LINE_LF && weir_run_first(word) == '\n')
 		n = weir_take_line_end(f);
-	if (f->state == WEIR_AT_LINE && n < 8)
-		n += weir_take_line(f, weir_run_behind(word, n));
 	f->position += n;
 	return n;
 }

@@ -4,6 +4,8 @@
  * cut, and in whatever order its segments come.
  */
 #include "../../corpus/wire.h"
+#include "../../window.h"
+#include "weir/http/request_ahead.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -84,9 +86,23 @@ static bool same(const struct reading *a, const struct reading *b)
 	return true;
 }
 
-/* Reads on from `at` to `to`, and no byte further, by words. */
+static size_t lines; /* that were read in place */
+
+/* In place, or by words. */
+static size_t read_ahead(struct weir_request *r, struct weir_window *window, const struct stream *s, size_t at,
+			 size_t to)
+{
+	size_t n = weir_request_line_ahead(r, &how, window, window_over(window, s->bytes, at, to));
+
+	lines += n > 0;
+	return n ? n : weir_request_take(r, weir_run_word(s->bytes + at, to - at));
+}
+
+/* Reads on from `at` to `to`, and no byte further. */
 static void read_on(struct weir_request *r, const struct stream *s, size_t *at, size_t to, struct reading *read)
 {
+	struct weir_window window = { 0 };
+
 	while (*at < to && read->lost == WEIR_REASON_NONE) {
 		__u64 skip = weir_request_skippable(r);
 		enum weir_frame_event event = WEIR_FRAME_MORE;
@@ -95,7 +111,7 @@ static void read_on(struct weir_request *r, const struct stream *s, size_t *at, 
 		if (n)
 			event = weir_request_skip(r, n);
 		else
-			n = weir_request_take(r, weir_run_word(s->bytes + *at, to - *at));
+			n = read_ahead(r, &window, s, *at, to);
 		if (!n) {
 			event = weir_request_byte(r, &how, s->bytes[*at]);
 			n = 1;
@@ -151,6 +167,7 @@ static void test_cut_in_two(void **state)
 			check_cut(i, (random >> 33) % length);
 		}
 	}
+	assert_true(lines > count);
 }
 
 static void play_all(const struct wire_options *options)

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A request's head read where it stands in a window: as feeding the machine of request.h, which goes on with what is left. */
+#ifndef WEIR_HTTP_REQUEST_AHEAD_H
+#define WEIR_HTTP_REQUEST_AHEAD_H
+
+#include "weir/http/line.h"
+#include "weir/http/request.h"
+
+#define WEIR_PATH_STEPS 16 /* words and slashes of a path that are read in one go */
+#define WEIR_NAME_WORDS 4  /* of eight bytes, of a user's name */
+
+/* Feeds the machine a byte of the path, which is no longer than what the window has. False: that ended something. */
+WEIR_INLINE bool weir_path_fed(struct weir_request *r, const struct weir_reading *how, __u8 c)
+{
+	struct weir_name_steps name = { .header = WEIR_HEADERS };
+
+	r->framing.position++;
+	if (r->framing.state == WEIR_AT_TARGET)
+		weir_request_target_byte(r, c, &name);
+	else
+		weir_request_path_byte(r, how, c, &name);
+	weir_request_name(r, how->seed, &name);
+	return r->framing.state == WEIR_AT_PATH;
+}
+
+/* Reads a path of common bytes, and the space behind it: how many bytes of it. */
+WEIR_INLINE __u32 weir_path_ahead(struct weir_request *r, const struct weir_reading *how, const struct weir_window *w,
+				  __u32 at)
+{
+	__u32 from = at, n;
+	__u64 word, lower;
+	__u8 c = '/';
+
+	WEIR_ROLLED
+	for (int i = 0; i < WEIR_PATH_STEPS; i++) {
+		word = weir_window_word(w, at);
+		n = r->framing.state == WEIR_AT_PATH ? weir_run_name(word, &lower) : 0;
+		if (at + 8 >= w->length)
+			break;
+		if (n) {
+			weir_subject_bytes(&r->hash, weir_run_only(word, n), n);
+			at += weir_framing_ahead(&r->framing, n);
+			continue;
+		}
+		c = weir_run_first(word);
+		if (c != '/' && (c != ' ' || r->framing.state != WEIR_AT_PATH))
+			break;
+		at++;
+		if (!weir_path_fed(r, how, c))
+			break;
+	}
+	return at - from;
+}
+
+/* Reads a request line from its first byte on, as far as it is plain: how many bytes of it. */
+WEIR_INLINE __u32 weir_request_start_ahead(struct weir_request *r, const struct weir_reading *how,
+					   const struct weir_window *w, __u32 at)
+{
+	__u32 from = at;
+
+	if (at + 8 >= w->length)
+		return 0;
+	at += weir_framing_ahead(&r->framing, weir_request_method_take(r, weir_window_word(w, at)));
+	if (at == from || r->method == WEIR_METHOD_CONNECT)
+		return at - from;
+	at += weir_path_ahead(r, how, w, at);
+	if (r->framing.state != WEIR_AT_VERSION || weir_window_word(w, at) != WEIR_RUN_HTTP11 ||
+	    (weir_window_word(w, at + 8) & 0xffff) != WEIR_RUN_CRLF || at + 10 > w->length)
+		return at - from;
+	r->line_length = r->framing.position + 8;
+	r->framing.state = WEIR_AT_LINE;
+	return at - from + weir_framing_ahead(&r->framing, 10);
+}
+
+/* How long the name of common bytes is that begins at `at`, to the line's end; 0: it is something else. */
+WEIR_INLINE __u32 weir_name_ahead(const struct weir_window *w, __u32 at)
+{
+	__u32 n = 0, more = 8;
+	__u64 lower;
+
+	for (int i = 0; i < WEIR_NAME_WORDS && more == 8; i++) {
+		more = weir_run_name(weir_window_word(w, at + n), &lower);
+		n += more;
+	}
+	return (weir_window_word(w, at + n) & 0xffff) == WEIR_RUN_CRLF && at + n + 2 <= w->length ? n : 0;
+}
+
+/* Which header has the name of n bytes at `at`: enum weir_header. */
+WEIR_INLINE __u32 weir_header_ahead(struct weir_framing *f, const struct weir_reading *how, const struct weir_window *w,
+				    __u32 at, __u32 n)
+{
+	__u32 header, more;
+	__u64 lower;
+
+	for (__u32 i = 0; i < n && i < WEIR_TOKEN_MAX; i += 8) {
+		more = weir_run_name(weir_window_word(w, at + i), &lower);
+		if (more)
+			weir_token_bytes(f, lower, more);
+	}
+	header = weir_request_header_named(f, how);
+	weir_token_start(f);
+	return header;
+}
+
+/* The user's name is hashed, and kept, as the machine does it. at: its index; offset: in the request */
+WEIR_INLINE void weir_user_ahead(struct weir_request *r, const struct weir_reading *how, const struct weir_window *w,
+				 __u32 at, __u32 n, __u32 offset)
+{
+	r->headers_seen |= 1U << WEIR_HEADER_USER;
+	r->framing.field = WEIR_HEADER_USER;
+	r->user_offset = offset;
+	r->user_length = n;
+	r->path.start = offset + 1;
+	weir_subject_start(&r->hash, how->seed, WEIR_NAME_USER);
+	WEIR_ROLLED
+	for (int i = 0; i < WEIR_NAME_WORDS && n; i++) {
+		__u32 most = n < 8 ? n : 8;
+
+		weir_subject_bytes(&r->hash, weir_run_only(weir_window_word(w, at), most), most);
+		at += 8;
+		n -= most;
+	}
+	r->user_subject = weir_subject_end(&r->hash);
+}
+
+/* Reads the field line at index `at`, if it says the user in the plainest form: how long it is; 0: it is something else. */
+WEIR_INLINE __u32 weir_name_line_ahead(struct weir_request *r, const struct weir_reading *how,
+				       const struct weir_window *w, __u32 at)
+{
+	__u32 n = weir_line_name(w, at), value = weir_line_value(w, at + n), length = weir_name_ahead(w, value);
+
+	if (!n || !length || n != how->headers[WEIR_HEADER_USER].length || weir_request_says(r, WEIR_HEADER_USER) ||
+	    r->framing.seen & WEIR_SEEN_LAST_CHUNK || weir_header_ahead(&r->framing, how, w, at, n) != WEIR_HEADER_USER)
+		return 0;
+	weir_user_ahead(r, how, w, value, length, r->framing.position + value - at);
+	return value + length + 2 - at;
+}
+
+/* Reads one line, or what is plain of a request line. 0: that is for the machine to do. */
+WEIR_INLINE __u32 weir_request_line_ahead(struct weir_request *r, const struct weir_reading *how,
+					  const struct weir_window *w, __u32 at)
+{
+	__u32 n;
+
+	if (weir_request_fresh(r))
+		return weir_request_start_ahead(r, how, w, at);
+	if (!weir_framing_at_line(&r->framing))
+		return 0;
+	if (weir_line_is_last(w, at))
+		return weir_head_ahead(&r->framing);
+	n = weir_line_ahead(w, at, how->lengths);
+	if (!n)
+		n = weir_field_ahead(&r->framing, w, at);
+	if (!n)
+		n = weir_name_line_ahead(r, how, w, at);
+	return weir_framing_ahead(&r->framing, n);
+}
+
+#endif

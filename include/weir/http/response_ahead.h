@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A response's head read where it stands in a window: as feeding the machine of response.h, which goes on with what is left. */
+#ifndef WEIR_HTTP_RESPONSE_AHEAD_H
+#define WEIR_HTTP_RESPONSE_AHEAD_H
+
+#include "weir/http/line.h"
+#include "weir/http/response.h"
+
+/* Reads a status line at index `at`, if it is a plain one: how long it is; else 0. */
+WEIR_INLINE __u32 weir_response_start_ahead(struct weir_response *r, const struct weir_window *w, __u32 at)
+{
+	__u64 word = weir_window_word(w, at + 8);
+	__u16 status = weir_response_status_of(weir_run_behind(word, 1));
+	__u32 n = 13;
+
+	if (weir_window_word(w, at) != WEIR_RUN_HTTP11 || weir_run_first(word) != ' ' || !status)
+		return 0;
+	n += weir_line_text(w, at + n);
+	n += weir_run_text(weir_window_word(w, at + n));
+	if ((weir_window_word(w, at + n) & 0xffff) != WEIR_RUN_CRLF || at + n + 2 > w->length)
+		return 0;
+	r->status = status;
+	r->framing.state = WEIR_AT_LINE;
+	return weir_framing_ahead(&r->framing, n + 2);
+}
+
+/* Reads one line. 0: that is for the machine to do. */
+WEIR_INLINE __u32 weir_response_line_ahead(struct weir_response *r, const struct weir_window *w, __u32 at)
+{
+	__u32 n;
+
+	if (weir_response_fresh(r))
+		return weir_response_start_ahead(r, w, at);
+	if (!weir_framing_at_line(&r->framing))
+		return 0;
+	if (weir_line_is_last(w, at))
+		return weir_head_ahead(&r->framing);
+	n = weir_line_ahead(w, at, 0);
+	return weir_framing_ahead(&r->framing, n ? n : weir_field_ahead(&r->framing, w, at));
+}
+
+#endif
