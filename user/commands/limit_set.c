@@ -209,7 +209,7 @@ static bool is_followed(const struct server *server, const char *file)
 	json_t *object;
 	size_t i;
 
-	json_array_foreach (server->policy, i, object)
+	json_array_foreach (policy_objects(server), i, object)
 		if (policy_object_followed(object) && strcmp(policy_object_file(object), file) == 0)
 			return true;
 	return false;

@@ -224,7 +224,8 @@ static void beside_commands(void **state)
 	assert_error(&w, 0, NULL);
 	refuse(w.f, "apply", applied, "a.yaml");
 	refuse(w.f, "delete", applied, "a.yaml");
-	refuse(w.f, "limit delete", "{\"limit\":\"user\"}", "a.yaml");
+	refuse(w.f, "limit delete", "{\"limit\":\"user\"}", "a.yaml, which the agent follows");
+	refuse(w.f, "limit set", "{\"limit\":{\"name\":\"user\",\"burst\":1}}", "a.yaml, which the agent follows");
 	sync_now(&w, THROTTLE(USER("9") "  - {name: total, qps: 2, burst: 2}\n"), NULL);
 	assert_error(&w, 0, "command line");
 	succeed(w.f, "apply", "{\"objects\":[],\"prune\":true}");
