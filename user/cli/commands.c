@@ -17,7 +17,7 @@ const struct command commands[] = {
 	  "Without limits all requests pass. Connections that are already open are not disturbed.",
 	  "weir attach web --port 8080\nweir attach kube --port 6443 --dry-run\nweir attach api --listen 10.0.0.1:80 --trusted-proxy 10.1.0.0/16" },
 	{ "detach", "NAME", "Detach a server and forget its limits.", cli_detach, cli_detach_options, NULL,
-	  "Limiting stops at once. A server with translated connections drains first: it ends when the last of them has been silent for a minute. A translated connection is one that stayed open after a 429. --force resets these connections instead, and removes a server whose network namespace is gone.",
+	  "Limiting stops at once. A translated connection is one that stayed open after a 429. A server that has such connections drains: it lets everything pass, and is gone when the last of them has been silent for a minute. --force resets these connections instead, and removes a server whose network namespace is gone.",
 	  "weir detach web\nweir detach --all" },
 	{ "pause", "[NAME]", "Let all requests pass, without detaching.", cli_pause, NULL, NULL,
 	  "Without NAME: all servers. A paused server stays paused when the agent is restarted.",
@@ -32,29 +32,30 @@ const struct command commands[] = {
 	  "A file with an error changes nothing. Without NAME: all servers.", "weir reload\nweir reload web" },
 	{ "limit set", SET_ARGUMENTS, "Set a limit: the default for each subject, or an override for one.",
 	  cli_limit_set, cli_limit_set_options, &cli_limit_rule,
-	  "total is one bucket for the whole server, namespace one for each namespace, user one for each user or address. source-and-object is one for each source and object of Kubernetes Events. Any other NAME is a limit with rules, for the requests that its options match.\n"
+	  "total is one bucket for the whole server, namespace one for each namespace, user one for each user or address. source-and-object is one for each pair of a source and an object of Kubernetes Events. Any other NAME is a limit with rules, for the requests that its options match.\n"
 	  "With SUBJECT the limit is an override for that subject. A subject of a combined key is written with slashes in the order namespace, user, group, source: ns1/alice.\n"
 	  "A request takes a token from each limit that applies. If one of them has none left, the request is refused and takes no token at all.\n"
-	  "A change applies from the next request on. A bucket keeps its tokens, cut down to a smaller burst. Options that are not given keep their values. The key and the rules of a limit cannot be changed: delete it first.",
+	  "A change applies from the next request on. A bucket keeps its tokens; a smaller burst cuts them down. Options that are not given keep their values. The key and the rules of a limit cannot be changed: delete the limit first.",
 	  "weir limit set total --qps 2k --burst 4k\nweir limit set user --qps 100/m --burst 20 --dry-run\nweir limit set user alice --qps 5 --burst 10\nweir limit set lists --key user --verb list --in-flight 9" },
 	{ "limit delete", SET_ARGUMENTS, "Delete a limit, or the override for one subject.", cli_limit_delete,
 	  cli_limit_delete_options, NULL,
-	  "Deleting the default of a built-in limit keeps its overrides. A limit with rules goes with its overrides.",
+	  "Deleting the default of a built-in limit keeps its overrides. Deleting a limit with rules deletes its overrides, too.",
 	  "weir limit delete user alice\nweir limit delete lists --server web" },
 	{ "limit list", "", "List limits and where they were set.", cli_limit_list, cli_limit_list_options, NULL, NULL,
 	  "weir limit list\nweir limit list --server web --json" },
 	{ "max-in-flight", "", "Set kube-apiserver's two limits on requests in flight.", cli_max_in_flight,
 	  cli_max_in_flight_options, NULL,
-	  "This sets the limits read-only-in-flight and mutating-in-flight. Long-running requests are under neither. 0 removes a limit.",
+	  "This sets the limits read-only-in-flight and mutating-in-flight. Neither applies to long-running requests (watch, exec, followed logs). 0 removes a limit.",
 	  "weir max-in-flight --read-only 400 --mutating 200\nweir max-in-flight --read-only 0" },
 	{ "explain", "[METHOD PATH]", "Show what would happen to a request or a connection now, and why.", cli_explain,
 	  cli_explain_options, NULL,
-	  "The BPF programs decide it with the limits in force. They take no token and count nothing.",
+	  "The programs in the kernel decide it with the limits in force. They take no token and count nothing.",
 	  "weir explain GET /api/v1/pods --user alice\nweir explain POST / --source 10.1.2.3 --server web\n"
 	  "weir explain --connection --source 10.1.2.3" },
 	{ "apply", FILES, "Apply policy files.", cli_apply, cli_apply_options, NULL,
-	  "All files are applied together, or none. A server or limit that an earlier apply has set is replaced.",
-	  "weir apply -f api.yaml\nweir apply -f /etc/weir/policy.d --prune" },
+	  "All files are applied together, or none. A server or limit that an earlier apply has set is replaced.\n"
+	  "Files that the agent follows (agent --policy) are in force by themselves. apply refuses them.",
+	  "weir apply -f api.yaml\nweir apply -f policies --prune" },
 	{ "delete", FILES, "Delete the objects that policy files contain.", cli_delete, cli_delete_options, NULL, NULL,
 	  "weir delete -f api.yaml" },
 	{ "diff", FILES, "Show what apply would change.", cli_diff, cli_diff_options, NULL,
@@ -73,46 +74,46 @@ const struct command commands[] = {
 	{ "top", "[NAME]", "Show who makes the load: users, namespaces, verbs, resources, addresses, limits.", cli_top,
 	  cli_top_options, NULL,
 	  "Works without limits, too. The kernel counts each request when it is decided. On a terminal the table is drawn again each second, and keys change what it shows. In a pipe each interval prints its rows. weir does not know the users of TLS and HTTP/2 connections: their records are shown by source.\n"
-	  "REQ/S counts requests, and records of connections that cannot be read; for a server with --inside, records only by source. REFUSED counts requests that weir refused, DRY-RUN those that it would have refused, HELD records that had to wait. SHARE is the share of all requests of the server.\n"
+	  "REQ/S counts requests, and also the records of connections that weir cannot read. For a server with --inside it counts such records only with --by source. REFUSED counts requests that weir refused, DRY-RUN those that it would have refused, HELD records that had to wait. SHARE is the share of all requests of the server.\n"
 	  "There are rows for the names with the most requests. Names with few requests may be missing. Counts are exact since FIRST SEEN.",
 	  "weir top\nweir top web --by namespace\nweir top --once --json" },
 	{ "history", "[NAME]", "Show requests and refusals of the last day, minute by minute.", cli_history,
 	  cli_history_options, NULL,
-	  "Each minute the agent writes down what the kernel counted: for each server and each value of --by the ten names with the most requests. It keeps a day of it, also when the agent is restarted; with agent --persist also when the machine is rebooted. The current minute is shown, too. The first minute after the agent was stopped has all requests of the time between.\n"
-	  "With --sum there is one row for each name: all its requests, and in PEAK/S its rate in its busiest minute.",
+	  "Each minute the agent writes down what the kernel counted: for each server and each value of --by the ten names with the most requests. It keeps one day, also when the agent is restarted. With agent --persist it keeps it when the machine is rebooted, too. The current minute is shown as well. Requests that came while no agent ran are all in the first minute of the next agent.\n"
+	  "With --sum there is one row for each name. It has all requests of the name, and in PEAK/S the rate of its busiest minute.",
 	  "weir history web --since 10m\nweir history --by refusal --filter alice\nweir history --by namespace --sum --json" },
 	{ "suggest", "[NAME]", "Suggest limits from the history, as a policy file.", cli_suggest, cli_suggest_options,
 	  NULL,
-	  "Prints the servers as export does, and adds limits for total, user and namespace where there are none. Their rate is a little above the busiest minute of the busiest name, their burst is two seconds of that rate, and their mode is dry-run. Comments explain the numbers. Nothing is changed.",
+	  "Prints the servers as export does, and adds limits for total, user and namespace where there are none. Their rate is that of the busiest minute of the busiest name, and --headroom more. Their burst is two seconds of that rate, and their mode is dry-run. Comments explain the numbers. If nobody has asked, a comment says so and there is no limit. Nothing is changed.",
 	  "weir suggest web > web.yaml\nweir suggest --since 1h --headroom 100" },
 	{ "trace", "[NAME]", "Show requests as they are decided, until interrupted.", cli_trace, cli_trace_options,
 	  NULL,
-	  "A trace shows request lines as they came, query strings included. It shows no headers. How many requests did not fit into the trace buffer is on stderr.",
+	  "A trace shows request lines as they came, query strings included. It shows no headers. Requests that do not fit into the trace buffer are not shown; their number is printed on stderr.",
 	  "weir trace web\nweir trace --decision shed --json" },
 	{ "replay", "RECORDING", "Show what a policy would have decided on recorded requests.", cli_replay,
 	  cli_replay_options, NULL,
-	  "RECORDING is what weir trace --json has printed, or - for standard input. The programs in the kernel decide each request again, at the time of its arrival, and begin with full buckets. Needs root, but no agent; what is in force does not change.\n"
-	  "A Throttle decides the requests of the server that it names. A client that is refused would have retried later, or given up. A replay knows only the requests that came.",
+	  "RECORDING is what weir trace --json has printed, or - for standard input. The programs in the kernel decide each request again, as if it came at its recorded time. Buckets are full at the beginning. Needs root, but no agent. What is in force does not change.\n"
+	  "A Throttle decides the requests of the server that it names. A refused client would have retried later, or given up; a replay knows only the requests that came.",
 	  "weir trace web --json --for 600 > web.jsonl\nweir replay --policy web.yaml web.jsonl" },
 	{ "events", "[NAME]", "Show the latest refusals: when, whose request, which limit.", cli_events,
 	  cli_events_options, NULL,
-	  "The agent keeps the latest 1000. The kernel reports some 500 refusals a second of each server. How many more there were is on stderr. Dry runs and TLS are not shown: weir trace and weir top show them.\n"
-	  "With --audit-log each refusal has the ID of its entry in that log. An entry fits if user, verb, target, resource, namespace, peer and status are the same, and if the server had received the request at most --audit-window before weir decided and had not answered it yet. FITS is the number of entries that fit. Of several, the one that was answered first is shown. Each entry is used once. Requests that weir refuses on the wire never reach the server and have no entry.",
+	  "The agent keeps the latest 1000. The kernel reports some 500 refusals a second of each server; the number of the others is printed on stderr. Dry runs and TLS are not shown: weir trace and weir top show them.\n"
+	  "With --audit-log each refusal has the ID of its entry in that log. An entry fits if user, verb, target, resource, namespace, peer and status are the same, and if the server had received the request at most --audit-window before weir decided and had not answered it yet. FITS is the number of entries that fit. If several fit, the ID is that of the one that was answered first. Each entry is used once. Requests that weir refuses on the wire never reach the server and have no entry.",
 	  "weir events\nweir events web --follow --json\nweir events kube --audit-log /var/log/kubernetes/audit.log\nweir trace kube --json --for 600 > kube.jsonl && weir events --recording kube.jsonl --audit-log audit.log" },
 	{ "audit", "[NAME]", "Show who changed servers and limits, and the values before and after.", cli_audit,
 	  cli_audit_options, NULL,
-	  "The agent writes down each change of servers and limits: when, by whom, by which command, and the values before and after. By whom is the user, the process, and the user who logged in before a sudo; or the policy file. It keeps the latest changes in two files of 1 MiB, also when the agent is restarted; with agent --persist also when the machine is rebooted. Commands that failed and changed nothing are only in the agent's log.\n"
+	  "The agent writes down each change of servers and limits: when, by whom, by which command, and the values before and after. For a command, by whom is its user, its process, and the user who logged in before a sudo. For a followed policy file it is the file. The agent keeps the latest changes in two files of 1 MiB, also when it is restarted. With agent --persist it keeps them when the machine is rebooted, too. Commands that failed and changed nothing are only in the agent's log.\n"
 	  "The table shows what differs; --json has all values.",
 	  "weir audit\nweir audit web --since 24h --json" },
 	{ "probe", "", "Show what weir can do on this kernel and in this network namespace.", cli_probe,
 	  cli_probe_options, NULL,
-	  "Needs root for most checks, but no agent. It leaves nothing behind. Exit status 0: everything works fully. 1: something does not.\n"
+	  "Needs root for most checks, but no agent. Leaves nothing behind. Exit status 0: everything works fully. 1: something does not.\n"
 	  "With --binary it reads the binary of a Go server, without running it, and shows where weir could see requests inside it, or what is missing. Exit status 0: it can. 1: it cannot.",
 	  "weir probe\nweir probe --binary /usr/local/bin/kube-apiserver" },
 	{ "uninstall", "", "Remove everything weir has in the kernel, and end the agent.", cli_uninstall,
 	  cli_uninstall_options, NULL,
 	  "Works with or without an agent. Limiting stops at once. The command waits until translated connections have ended, and then removes pins, links, filters and state files. If it is interrupted while it waits, nothing was removed.\n"
-	  "Only --force removes maps of another version of weir.",
+	  "Only --force removes what a version of weir with another layout of its data has in the kernel.",
 	  "weir uninstall" },
 	{ "metrics", "", "Print the metrics as Prometheus text, once.", cli_metrics, NULL, NULL, NULL,
 	  "weir metrics | grep dry_run" },

@@ -87,7 +87,14 @@ void reference_reasons(FILE *out)
 {
 	reference_title(out, "Reasons");
 	fputs("Every outcome has a name. The same name is the label of a [metric](metrics.md), a key of `weir status --json` and a "
-	      "word in the log.\n\n",
+	      "word in the log.\n\n"
+	      "These words are in many rows:\n\n"
+	      "- **Shed**: refused by a limit, and answered 429.\n"
+	      "- **Rejected**: answered 400, or the connection was closed, because the HTTP is ambiguous.\n"
+	      "- **Held**: weir cannot read the connection. Over a limit its packets [wait](../internals/reading.md#held-traffic).\n"
+	      "- **Translated**: a connection that stayed open after a 429. weir changes its TCP sequence numbers, because the server did "
+	      "not send that 429.\n"
+	      "- **Dropped**: the packet was not delivered. TCP sends it again, in most cases.\n\n",
 	      out);
 	for (const struct metrics_group_family *family = metrics_group_families; family->name; family++)
 		print_reasons(out, family);
