@@ -5,7 +5,8 @@
 #define SET_ARGUMENTS "total|namespace|user|source-and-object|NAME [SUBJECT]"
 #define FILES "-f FILE|DIR|-..."
 
-/* clang-format off: a paragraph is a line */
+/* A paragraph is a line. */
+/* clang-format off */
 const struct command commands[] = {
 	{ "agent", "", "Run the agent in the foreground.", cli_agent, cli_agent_options, NULL,
 	  "The agent loads and pins the BPF programs, applies limits and serves metrics. All other commands talk to it through the socket STATE_DIR/weir.sock. It logs to stderr, one event a line, and ends on SIGTERM or SIGINT.\n"

@@ -4,7 +4,8 @@
 
 #include "metrics/metrics.h"
 
-/* clang-format off: a text is a line */
+/* A text is a line. */
+/* clang-format off */
 static const struct {
 	enum metrics_group group;
 	const char *label;
