@@ -92,6 +92,7 @@ void warn_node(struct problems *problems, const struct node *node, const char *f
 struct documents {
 	struct node **items;
 	size_t n;
+	size_t copies;	  /* nodes that aliases asked for */
 	struct pool pool; /* of all their nodes */
 };
 

@@ -7,46 +7,23 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <yaml.h>
 
 #include "base/array.h"
 #include "policy/bounds.h"
-#include "policy/tree.h"
-
-struct anchor {
-	const char *name;
-	const struct node *node;
-};
-
-struct reading {
-	const char *file;
-	yaml_parser_t parser;
-	struct documents *out;
-	struct problems *problems;
-	int ret;
-	bool ended; /* nothing more is read: it failed, or a problem says why */
-	/* of a document: */
-	struct node **open; /* what the collections that are being read have so far: the innermost's last */
-	size_t n_open;
-	size_t nodes;
-	struct anchor anchors[POLICY_ANCHORS_MAX];
-	size_t n_anchors;
-};
+#include "policy/tree_yaml.h"
 
 static struct node *read_next(struct reading *r, struct node *parent, unsigned int depth);
 
-static void end(struct reading *r)
+void reading_end(struct reading *r)
 {
 	r->ended = true;
 }
 
-static void out_of_memory(struct reading *r)
+void reading_fail(struct reading *r)
 {
 	r->ret = -ENOMEM;
 	r->ended = true;
 }
-
-#define say(r, mark, ...) problem_at((r)->problems, (r)->file, (mark).line + 1, (mark).column + 1, __VA_ARGS__)
 
 static void say_syntax(struct reading *r)
 {
@@ -69,70 +46,27 @@ static bool next_event(struct reading *r, yaml_event_t *event)
 		r->ret = -ENOMEM;
 	else
 		say_syntax(r);
-	end(r);
+	reading_end(r);
 	return false;
-}
-
-/* --- anchors */
-
-static const char *anchor_of(const yaml_event_t *event)
-{
-	const yaml_char_t *name = event->type == YAML_SCALAR_EVENT	   ? event->data.scalar.anchor :
-				  event->type == YAML_SEQUENCE_START_EVENT ? event->data.sequence_start.anchor :
-				  event->type == YAML_MAPPING_START_EVENT  ? event->data.mapping_start.anchor :
-									     event->data.alias.anchor;
-
-	return (const char *)name;
-}
-
-static const struct node *anchored(const struct reading *r, const char *name)
-{
-	for (size_t i = 0; i < r->n_anchors; i++)
-		if (strcmp(r->anchors[i].name, name) == 0)
-			return r->anchors[i].node;
-	return NULL;
-}
-
-static void note_anchor(struct reading *r, const yaml_event_t *event, const struct node *node)
-{
-	const char *name = anchor_of(event);
-	char *copy;
-
-	if (!name)
-		return;
-	if (anchored(r, name)) {
-		say(r, event->start_mark, "anchor \"%s\" is there twice", name);
-		end(r);
-		return;
-	}
-	if (r->n_anchors == POLICY_ANCHORS_MAX) {
-		say(r, event->start_mark, "more than %d anchors in one document", POLICY_ANCHORS_MAX);
-		end(r);
-		return;
-	}
-	copy = pool_text(&r->out->pool, name, strlen(name));
-	if (!copy)
-		out_of_memory(r);
-	r->anchors[r->n_anchors++] = (struct anchor){ copy, node };
 }
 
 /* --- nodes */
 
 /* Collections within each other are counted, this one as well if it is one. NULL: nothing more is read. */
-static struct node *new_node(struct reading *r, yaml_mark_t mark, struct node *parent, unsigned int depth)
+struct node *reading_node(struct reading *r, yaml_mark_t mark, struct node *parent, unsigned int depth)
 {
 	struct node *node = NULL;
 
 	if (depth > POLICY_DEPTH_MAX) {
 		say(r, mark, "more than %d levels of nesting", POLICY_DEPTH_MAX);
-		end(r);
+		reading_end(r);
 	} else if (r->nodes++ > POLICY_NODES_MAX) {
 		say(r, mark, "more than %d values in one document", POLICY_NODES_MAX);
-		end(r);
+		reading_end(r);
 	} else {
 		node = pool_take(&r->out->pool, sizeof(*node));
 		if (!node)
-			out_of_memory(r);
+			reading_fail(r);
 	}
 	if (!node)
 		return NULL;
@@ -143,12 +77,12 @@ static struct node *new_node(struct reading *r, yaml_mark_t mark, struct node *p
 	return node;
 }
 
-static void put_open(struct reading *r, struct node *node)
+void reading_put(struct reading *r, struct node *node)
 {
 	struct node **grown = array_grow(r->open, r->n_open, sizeof(*grown));
 
 	if (!grown) {
-		out_of_memory(r);
+		reading_fail(r);
 		return;
 	}
 	r->open = grown;
@@ -156,85 +90,20 @@ static void put_open(struct reading *r, struct node *node)
 }
 
 /* What was put since there were `first` is all that the collection has. */
-static void close_collection(struct reading *r, struct node *collection, size_t first)
+void reading_close(struct reading *r, struct node *collection, size_t first)
 {
 	collection->n = r->n_open - first;
 	r->n_open = first;
 	collection->items = pool_take(&r->out->pool, collection->n * sizeof(*collection->items));
 	if (!collection->items) {
 		collection->n = 0;
-		out_of_memory(r);
+		reading_fail(r);
 		return;
 	}
 	for (size_t i = 0; i < collection->n; i++) {
 		collection->items[i] = r->open[first + i];
 		collection->items[i]->index = i;
 	}
-}
-
-/* --- aliases */
-
-static struct node *copy_of(struct reading *r, const struct node *from, yaml_mark_t mark, struct node *parent,
-			    unsigned int depth);
-
-static void copy_items(struct reading *r, const struct node *from, yaml_mark_t mark, struct node *to,
-		       unsigned int depth)
-{
-	size_t first = r->n_open;
-
-	for (size_t i = 0; i < from->n && !r->ended; i++) {
-		struct node *item = copy_of(r, from->items[i], mark, to, depth);
-
-		if (!item)
-			return;
-		item->key = from->items[i]->key;
-		item->key_line = from->items[i]->key_line;
-		item->key_column = from->items[i]->key_column;
-		put_open(r, item);
-	}
-	if (!r->ended)
-		close_collection(r, to, first);
-}
-
-/* A value stands where its anchor does. mark: the alias, for what is too much. */
-static struct node *copy_of(struct reading *r, const struct node *from, yaml_mark_t mark, struct node *parent,
-			    unsigned int depth)
-{
-	bool collection = from->type == NODE_OBJECT || from->type == NODE_LIST;
-	struct node *copy = new_node(r, mark, parent, depth + collection);
-
-	if (!copy)
-		return NULL;
-	copy->type = from->type;
-	copy->text = from->text;
-	copy->line = from->line;
-	copy->column = from->column;
-	if (collection)
-		copy_items(r, from, mark, copy, depth + 1);
-	return r->ended ? NULL : copy;
-}
-
-static bool is_within(const struct node *node, const struct node *outer)
-{
-	while (node && node != outer)
-		node = node->parent;
-	return node;
-}
-
-static struct node *read_alias(struct reading *r, const yaml_event_t *event, struct node *parent, unsigned int depth)
-{
-	const char *name = anchor_of(event);
-	const struct node *node = anchored(r, name);
-
-	if (node && !is_within(parent, node))
-		return copy_of(r, node, event->start_mark, parent, depth);
-	if (node)
-		say(r, event->start_mark, "more than %d levels of nesting: \"%s\" is within itself", POLICY_DEPTH_MAX,
-		    name);
-	else
-		say(r, event->start_mark, "not YAML: there is no anchor \"%s\" before it", name);
-	end(r);
-	return NULL;
 }
 
 /* --- values */
@@ -262,7 +131,7 @@ static void read_scalar(struct reading *r, const yaml_event_t *event, struct nod
 		return;
 	node->text = pool_text(&r->out->pool, text, strlen(text));
 	if (!node->text)
-		out_of_memory(r);
+		reading_fail(r);
 }
 
 static void read_list(struct reading *r, struct node *list, unsigned int depth)
@@ -272,15 +141,16 @@ static void read_list(struct reading *r, struct node *list, unsigned int depth)
 
 	list->type = NODE_LIST;
 	while ((item = read_next(r, list, depth)))
-		put_open(r, item);
+		reading_put(r, item);
 	if (!r->ended)
-		close_collection(r, list, first);
+		reading_close(r, list, first);
 }
 
 /* NULL: it is not one, or nothing more is read. */
 static const char *read_key(struct reading *r, const yaml_event_t *event)
 {
-	const struct node *node = event->type == YAML_ALIAS_EVENT ? anchored(r, anchor_of(event)) : NULL;
+	const struct node *node = event->type == YAML_ALIAS_EVENT ? reading_anchored(r, reading_anchor_name(event)) :
+								    NULL;
 	const char *text = event->type == YAML_SCALAR_EVENT ? (const char *)event->data.scalar.value :
 			   node				    ? node->text :
 							      NULL;
@@ -298,7 +168,7 @@ static const char *read_key(struct reading *r, const yaml_event_t *event)
 		return text;
 	key = pool_text(&r->out->pool, text, strlen(text));
 	if (!key)
-		out_of_memory(r);
+		reading_fail(r);
 	return key;
 }
 
@@ -307,13 +177,13 @@ static void note_key(struct reading *r, const yaml_event_t *event, struct node *
 {
 	struct node *node;
 
-	if (event->type == YAML_ALIAS_EVENT || !anchor_of(event))
+	if (event->type == YAML_ALIAS_EVENT || !reading_anchor_name(event))
 		return;
-	node = new_node(r, event->start_mark, object, depth);
+	node = reading_node(r, event->start_mark, object, depth);
 	if (!node)
 		return;
 	read_scalar(r, event, node);
-	note_anchor(r, event, node);
+	reading_anchor(r, event, node);
 }
 
 /* A member is never null to node_member(), so twice is looked for by the key alone. */
@@ -336,7 +206,7 @@ static void put_member(struct reading *r, yaml_mark_t mark, const char *key, str
 	value->key = key;
 	value->key_line = mark.line + 1;
 	value->key_column = mark.column + 1;
-	put_open(r, value);
+	reading_put(r, value);
 }
 
 static struct node *read_value(struct reading *r, const yaml_event_t *event, struct node *parent, unsigned int depth);
@@ -351,7 +221,7 @@ static void read_member(struct reading *r, const yaml_event_t *event, struct nod
 
 	if (r->n_open - first == POLICY_FIELDS_MAX) {
 		say(r, event->start_mark, "more than %d fields in one object", POLICY_FIELDS_MAX);
-		end(r);
+		reading_end(r);
 		return;
 	}
 	/* A node in the place of a key is read to its end, because it may have anchors. */
@@ -377,7 +247,7 @@ static void read_object(struct reading *r, struct node *object, unsigned int dep
 			read_member(r, &key, object, first, depth);
 		yaml_event_delete(&key);
 		if (over) {
-			close_collection(r, object, first);
+			reading_close(r, object, first);
 			return;
 		}
 	}
@@ -405,12 +275,12 @@ static struct node *read_value(struct reading *r, const yaml_event_t *event, str
 	struct node *node;
 
 	if (event->type == YAML_ALIAS_EVENT)
-		return read_alias(r, event, parent, depth);
-	node = new_node(r, event->start_mark, parent, depth + collection);
+		return reading_alias(r, event, parent, depth);
+	node = reading_node(r, event->start_mark, parent, depth + collection);
 	if (!node)
 		return NULL;
 	check_tag(r, event);
-	note_anchor(r, event, node);
+	reading_anchor(r, event, node);
 	if (event->type == YAML_SCALAR_EVENT)
 		read_scalar(r, event, node);
 	else if (event->type == YAML_SEQUENCE_START_EVENT)
@@ -447,7 +317,7 @@ static void read_document(struct reading *r)
 		return;
 	grown = array_grow(r->out->items, r->out->n, sizeof(*grown));
 	if (!grown) {
-		out_of_memory(r);
+		reading_fail(r);
 		return;
 	}
 	r->out->items = grown;
@@ -466,7 +336,7 @@ int documents_read(const char *file, const char *text, size_t length, struct doc
 		if (event.type == YAML_DOCUMENT_START_EVENT)
 			read_document(&r);
 		else if (event.type == YAML_STREAM_END_EVENT)
-			end(&r);
+			reading_end(&r);
 		yaml_event_delete(&event);
 	}
 	yaml_parser_delete(&r.parser);

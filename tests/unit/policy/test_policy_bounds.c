@@ -64,6 +64,33 @@ static void documents(void **state)
 	check("", NAMED, 4097, "", "more than 4096 objects");
 }
 
+static size_t count_told(const struct policy *policy, const char *text)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < policy->problems.n; i++)
+		n += strstr(policy->problems.items[i].text, text) != NULL;
+	return n;
+}
+
+/* Each document is within its bound. */
+static void aliases_of_many_documents(void **state)
+{
+	static const char document[] =
+		"--- {r: &r [%d,1,1,1,1,1,1,1], s: &s [*r,*r,*r,*r,*r,*r,*r,*r,*r,*r,*r,*r,*r,*r,*r,*r], "
+		"t: &t [*s,*s,*s,*s,*s,*s,*s,*s,*s,*s,*s,*s,*s,*s,*s,*s], u: [*t,*t,*t,*t,*t,*t,*t]}\n";
+	static const char told[] = "aliases stand for more than 1048576 values in all documents";
+	CLEANUP_POLICY struct policy fits = { 0 }, policy = { 0 };
+
+	(void)state;
+	/* 16 * 9 for s, 16 * 145 for t and 7 * 2321 for u: 18,711 for each document. */
+	read_lines(&fits, "", document, (1 << 20) / 18711, "");
+	assert_int_equal(count_told(&fits, told), 0);
+	read_lines(&policy, "", document, (1 << 20) / 18711 + 1, "--- {}\n");
+	assert_int_equal(count_told(&policy, told), 1);
+	assert_int_equal(policy.documents.n, (1 << 20) / 18711);
+}
+
 static void lists(void **state)
 {
 	(void)state;
@@ -129,11 +156,9 @@ static void a_fifo_that_is_open(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(documents),
-		cmocka_unit_test(lists),
-		cmocka_unit_test(problems),
-		cmocka_unit_test(warnings),
-		cmocka_unit_test(a_fifo_that_is_open),
+		cmocka_unit_test(documents), cmocka_unit_test(aliases_of_many_documents),
+		cmocka_unit_test(lists),     cmocka_unit_test(problems),
+		cmocka_unit_test(warnings),  cmocka_unit_test(a_fifo_that_is_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
