@@ -99,24 +99,39 @@ static int sync_dir(const char *path, struct error *err)
 	return 0;
 }
 
-static int write_file(const struct text *text, const char *state_dir, struct error *err)
+static int fresh_path(const char *state_dir, char path[static PATH_MAX], struct error *err)
+{
+	return file_path(state_dir, "state.json.new", path, err);
+}
+
+/* Beside the file, whose place it does not take yet. */
+static int write_fresh(const struct text *text, const char *state_dir, struct error *err)
+{
+	char path[PATH_MAX];
+	int ret = fresh_path(state_dir, path, err);
+
+	return ret ?: write_whole(path, text->bytes, text->used, err);
+}
+
+static void drop_fresh(const char *state_dir)
+{
+	char path[PATH_MAX];
+
+	if (!fresh_path(state_dir, path, NULL))
+		unlink(path);
+}
+
+static int put_in_place(const char *state_dir, struct error *err)
 {
 	char path[PATH_MAX], fresh[PATH_MAX];
-	int ret = file_path(state_dir, "state.json", path, err);
+	int ret = file_path(state_dir, "state.json", path, err) ?: fresh_path(state_dir, fresh, err);
 
-	if (!ret)
-		ret = file_path(state_dir, "state.json.new", fresh, err);
-	if (ret)
-		return ret;
-	ret = write_whole(fresh, text->bytes, text->used, err);
 	if (!ret && rename(fresh, path))
 		ret = error_set(err, -errno, "cannot replace %s: %s", path, strerror(errno));
-	if (ret)
-		unlink(fresh);
 	return ret ?: sync_dir(state_dir, err);
 }
 
-int state_save(const struct state *state, const char *state_dir, struct error *err)
+static int write_both(const struct state *state, const char *state_dir, struct error *err)
 {
 	CLEANUP_TEXT struct text text = { 0 };
 	bool all = false;
@@ -124,11 +139,27 @@ int state_save(const struct state *state, const char *state_dir, struct error *e
 
 	if (state->persist_dir)
 		ret = state_to_text(state, server_persisted, &text, &all, err) ?:
-			      write_file(&text, state->persist_dir, err);
+			      write_fresh(&text, state->persist_dir, err);
 	/* Most often both files say the same. */
 	if (!ret && !all)
 		ret = state_to_text(state, server_itself, &text, &all, err);
-	return ret ?: write_file(&text, state_dir, err);
+	return ret ?: write_fresh(&text, state_dir, err);
+}
+
+/* Both are written before one takes its place: a full disk leaves both as they were. */
+int state_save(const struct state *state, const char *state_dir, struct error *err)
+{
+	int ret = write_both(state, state_dir, err);
+
+	if (!ret && state->persist_dir)
+		ret = put_in_place(state->persist_dir, err);
+	ret = ret ?: put_in_place(state_dir, err);
+	if (ret) {
+		drop_fresh(state_dir);
+		if (state->persist_dir)
+			drop_fresh(state->persist_dir);
+	}
+	return ret;
 }
 
 static int place_server(struct state *state, const char *slot_text, json_t *json, struct error *err)
@@ -232,24 +263,16 @@ static bool is_of_this_boot(json_t *json)
 	return !said || !*said || !*boot_id || strcmp(said, boot_id) == 0;
 }
 
-/* Of an agent that was killed while it saved. */
-static void drop_unfinished(const char *state_dir)
-{
-	char path[PATH_MAX];
-
-	if (!file_path(state_dir, "state.json.new", path, NULL))
-		unlink(path);
-}
-
 int state_begin(struct state *state, const char *state_dir, const char *persist_dir, struct error *err)
 {
 	CLEANUP_JSON json_t *current = NULL, *persisted = NULL;
 	enum state_origin origin = STATE_NEW;
 	int ret = read_json(state_dir, &current, err);
 
-	drop_unfinished(state_dir);
+	/* Of an agent that was killed while it saved. */
+	drop_fresh(state_dir);
 	if (persist_dir)
-		drop_unfinished(persist_dir);
+		drop_fresh(persist_dir);
 	if (!ret && current && is_of_this_boot(current)) {
 		origin = STATE_CURRENT;
 		ret = load_json(state, current, state_dir, err);

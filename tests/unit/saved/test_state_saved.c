@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -192,6 +193,35 @@ static void beside_a_followed_throttle(void **state)
 	state_clear(&s);
 }
 
+/* What could not be saved is not there after the machine's restart either: a directory is where the new file is to be. */
+static void saved_in_both_or_in_none(void **state)
+{
+	struct directories *d = *state;
+	struct state before = { .persist_dir = d->lib }, after = { .persist_dir = d->lib }, loaded = { 0 };
+	const char *const places[] = { d->run, d->lib };
+
+	before.servers[0] = server_called("before", NULL, false);
+	after.servers[0] = server_called("after", NULL, false);
+	assert_int_equal(state_save(&before, d->run, NULL), 0);
+	for (size_t i = 0; i < 2; i++) {
+		char path[256];
+
+		snprintf(path, sizeof(path), "%s/state.json.new", places[i]);
+		assert_int_equal(mkdir(path, 0700), 0);
+		assert_true(state_save(&after, d->run, NULL) < 0);
+		for (size_t j = 0; j < 2; j++) {
+			assert_int_equal(state_load(&loaded, places[j], NULL), 0);
+			assert_string_equal(loaded.servers[0]->name, "before");
+			state_clear(&loaded);
+		}
+		assert_int_equal(rmdir(path), 0);
+		snprintf(path, sizeof(path), "%s/state.json.new", places[!i]);
+		assert_int_equal(access(path, F_OK), -1);
+	}
+	state_clear(&before);
+	state_clear(&after);
+}
+
 static json_t *file_with(const char *policy)
 {
 	return json_pack("{s:i, s:{s:{s:s, s:[s], s:o}}}", "version", 2, "servers", "0", "name", "c", "listen", "*:80",
@@ -292,6 +322,7 @@ int main(void)
 		with_directories(after_a_kill),
 		with_directories(over_restarts),
 		with_directories(beside_a_followed_throttle),
+		with_directories(saved_in_both_or_in_none),
 		with_directories(bad_policies),
 		with_directories(earlier_names),
 		with_directories(levels_get_numbers),
