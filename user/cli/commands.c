@@ -46,7 +46,7 @@ const struct command commands[] = {
 	  "weir limit list\nweir limit list --server web --json" },
 	{ "max-in-flight", "", "Set kube-apiserver's two limits on requests in flight.", cli_max_in_flight,
 	  cli_max_in_flight_options, NULL,
-	  "This sets the limits read-only-in-flight and mutating-in-flight. Neither applies to long-running requests (watch, exec, followed logs). 0 removes a limit.",
+	  "This sets the limits read-only-in-flight and mutating-in-flight. Neither applies to long-running requests (watch, exec, logs). 0 removes a limit.",
 	  "weir max-in-flight --read-only 400 --mutating 200\nweir max-in-flight --read-only 0" },
 	{ "explain", "[METHOD PATH]", "Show what would happen to a request or a connection now, and why.", cli_explain,
 	  cli_explain_options, NULL,

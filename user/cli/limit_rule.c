@@ -40,7 +40,7 @@ static const struct argp_option options[] = {
 	{ "non-resource", KEY_NON_RESOURCE, NULL, 0, "requests for non-resource paths", 5 },
 	{ "source", KEY_SOURCE, "CIDR[,CIDR]", 0, "network of the peer's address", 5 },
 	{ "long-running", KEY_LONG_RUNNING, "yes|no", 0,
-	  "only long-running requests (watch, exec, followed logs), or only the others", 5 },
+	  "only long-running requests (watch, exec, logs), or only the others", 5 },
 	{ 0 },
 };
 

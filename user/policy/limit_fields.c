@@ -43,7 +43,7 @@ static const struct field rule_fields[] = {
 	CONDITION("verbs", "Verbs: get, list, watch, create, update, patch, delete, deletecollection, ..."),
 	{ .name = "longRunning",
 	  .type = FIELD_FLAG,
-	  .help = "true: only long-running requests (watch, exec, followed logs). false: only the others." },
+	  .help = "true: only long-running requests (watch, exec, logs). false: only the others." },
 	CONDITION("apiGroups", "API groups of the resources. \"\" is the core group, * is any."),
 	CONDITION("resources", "Resources, like pods or pods/log. * is any."),
 	CONDITION("subresources", "Subresources of any resource. \"\" is none."),
