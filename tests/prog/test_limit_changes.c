@@ -108,6 +108,57 @@ static void another_limit(void **state)
 	assert_int_equal(datapath_written(dp)->of[DATAPATH_overrides].added, 10);
 }
 
+/* Until there is room for no more, and then one less: entries of another server's. */
+static void fill_but(struct datapath *dp, int n)
+{
+	struct weir_override_key key = { .limit = weir_limit_index(SLOT + 1, WEIR_BUILTIN_USER) };
+	struct weir_amount amount = {};
+
+	do
+		key.subject++;
+	while (!bpf_map_update_elem(dp->maps.overrides, &key, &amount, BPF_NOEXIST));
+	while (n--) {
+		key.subject--;
+		assert_int_equal(bpf_map_delete_elem(dp->maps.overrides, &key), 0);
+	}
+}
+
+static void assert_only(struct datapath *dp, int first, int n)
+{
+	struct weir_amount amount;
+	char user[16];
+
+	for (int i = 0; i < 300; i++) {
+		bool there = i >= first && i < first + n;
+		struct weir_override_key key;
+
+		snprintf(user, sizeof(user), "user-%d", i);
+		key = key_of(dp, user);
+		assert_int_equal(bpf_map_lookup_elem(dp->maps.overrides, &key, &amount) == 0, there);
+	}
+}
+
+/* There is room for what is wanted, and not for what was as well. */
+static void no_room_for_both(void **state)
+{
+	CLEANUP_SERVER struct server *from = server_of(0, 100), *to = server_of(100, 100), *moved = server_of(0, 100);
+	struct datapath *dp = *state;
+
+	fill_but(dp, 150);
+	done(server_put_limits(dp, SLOT, from, &error));
+	done(server_change_limits(dp, SLOT, from, to, &error));
+	assert_only(dp, 100, 100);
+	/* What the kernel has is looked at. */
+	done(server_put_limits(dp, SLOT, from, &error));
+	assert_only(dp, 0, 100);
+	/* A limit that is gone had them. */
+	strcpy(moved->limits[0].name, "namespace");
+	done(server_change_limits(dp, SLOT, from, moved, &error));
+	assert_only(dp, 0, 0);
+	assert_true(datapath_override_exists(dp, weir_limit_index(SLOT, WEIR_BUILTIN_NAMESPACE),
+					     key_of(dp, "user-99").subject));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, datapath_setup, datapath_teardown)
@@ -115,6 +166,7 @@ int main(void)
 		TEST(one_of_many),
 		TEST(some_come_and_go),
 		TEST(another_limit),
+		TEST(no_room_for_both),
 	};
 
 	return cmocka_run_group_tests_name("limit_changes", tests, namespaces_setup, NULL);

@@ -185,7 +185,7 @@ void map_count(struct datapath *dp, const struct map_range *range, const struct 
 	written->dropped += diff->changes.dropped;
 }
 
-static int put_all(const struct map_range *range, const struct map_diff *diff)
+int map_put_all(const struct map_range *range, const struct map_diff *diff)
 {
 	int ret = 0;
 
@@ -198,7 +198,7 @@ static int put_all(const struct map_range *range, const struct map_diff *diff)
 int map_put(struct datapath *dp, const struct map_range *range, const struct map_diff *diff)
 {
 	map_count(dp, range, diff);
-	return put_all(range, diff);
+	return map_put_all(range, diff);
 }
 
 static int map_drop(const struct map_range *range, const struct map_diff *diff)
@@ -221,5 +221,5 @@ int map_sync(struct datapath *dp, const struct map_range *range, const struct ma
 	if (ret && !full)
 		return ret;
 	ret = map_drop(range, &diff);
-	return ret || !full ? ret : put_all(range, &diff);
+	return ret || !full ? ret : map_put_all(range, &diff);
 }

@@ -40,6 +40,8 @@ void map_diff_clear(struct map_diff *diff);
 void map_count(struct datapath *dp, const struct map_range *range, const struct map_diff *diff);
 /* Writes the entries that are new or differ, and counts them. */
 int map_put(struct datapath *dp, const struct map_range *range, const struct map_diff *diff);
+/* Likewise, once more: it is counted already. */
+int map_put_all(const struct map_range *range, const struct map_diff *diff);
 
 /*
  * Makes the entries of the range these and no others: new ones are there before others go. Where the map has no room for both,

@@ -214,6 +214,7 @@ int datapath_overrides_set(struct datapath *dp, __u32 server, const struct datap
 					 .arg = &owner,
 					 .become = change_amount };
 	int ret = keys && amounts ? make_amounts(dp, server, overrides, n, keys, amounts) : -ENOMEM;
+	bool full;
 
 	if (ret)
 		return datapath_map_failed(err, ret, "overrides");
@@ -221,5 +222,12 @@ int datapath_overrides_set(struct datapath *dp, __u32 server, const struct datap
 	if (ret)
 		return ret;
 	ret = map_compare(&range, &(struct map_entries){ keys, amounts, n }, &diff) ?: map_put(dp, &range, &diff);
-	return ret ? datapath_map_failed(err, ret, "overrides") : drop_gone(dp, &diff, err);
+	full = ret == -E2BIG;
+	if (ret && !full)
+		return datapath_map_failed(err, ret, "overrides");
+	ret = drop_gone(dp, &diff, err);
+	if (ret || !full)
+		return ret;
+	ret = map_put_all(&range, &diff);
+	return ret ? datapath_map_failed(err, ret, "overrides") : 0;
 }

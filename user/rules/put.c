@@ -169,8 +169,8 @@ static int change_overrides_of(struct datapath *dp, __u32 slot, const struct lim
 	return !ret && diff.n_gone ? drop_overrides(dp, slot, to, &diff, err) : ret;
 }
 
-static int change_overrides(struct datapath *dp, __u32 slot, const struct server *from, const struct server *to,
-			    struct error *err)
+static int change_all(struct datapath *dp, __u32 slot, const struct server *from, const struct server *to,
+		      struct error *err)
 {
 	int ret = 0;
 
@@ -179,9 +179,39 @@ static int change_overrides(struct datapath *dp, __u32 slot, const struct server
 	return ret;
 }
 
+static int drop_gone(struct datapath *dp, __u32 slot, const struct server *from, const struct server *to,
+		     struct error *err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < to->n_limits && !ret; i++) {
+		CLEANUP_OVERRIDES_DIFF struct overrides_diff diff = { 0 };
+
+		ret = limit_overrides_diff(limit_before(from, &to->limits[i]), &to->limits[i], &diff);
+		ret = ret ? error_set(err, ret, "out of memory") : drop_overrides(dp, slot, &to->limits[i], &diff, err);
+	}
+	return ret;
+}
+
+/* Where there is no room for both, what is gone goes first. */
+static int change_overrides(struct datapath *dp, __u32 slot, const struct server *from, const struct server *to,
+			    struct error *err)
+{
+	int ret = change_all(dp, slot, from, to, err);
+
+	return ret == -E2BIG ? drop_gone(dp, slot, from, to, err) ?: change_all(dp, slot, from, to, err) : ret;
+}
+
 /* --- all limits */
 
-/* from: NULL where it is not known what the kernel has. Rules come into force when the limits that they name are there; what is gone goes after them. */
+/* from: NULL where it is not known what the kernel has. */
+static int set_overrides(struct datapath *dp, __u32 slot, const struct server *from, const struct server *to,
+			 const struct datapath_slots *slots, struct error *err)
+{
+	return from ? change_overrides(dp, slot, from, to, err) : put_overrides(dp, slot, to, slots, err);
+}
+
+/* Rules come into force when the limits that they name are there; what is gone goes after them, or before where overrides have no room. */
 static int put_limits(struct datapath *dp, __u32 slot, const struct server *from, const struct server *server,
 		      struct error *err)
 {
@@ -201,9 +231,9 @@ static int put_limits(struct datapath *dp, __u32 slot, const struct server *from
 			datapath_slots_add(&slots, limit_slot_of_number(level->number));
 		ret = put_level(dp, slot, server, level, err);
 	}
-	if (!ret)
-		ret = from ? change_overrides(dp, slot, from, server, err) :
-			     put_overrides(dp, slot, server, &slots, err);
+	ret = ret ?: set_overrides(dp, slot, from, server, &slots, err);
+	if (ret == -E2BIG)
+		ret = datapath_limits_keep(dp, slot, &slots, err) ?: set_overrides(dp, slot, from, server, &slots, err);
 	return ret ?: server_put_rules(dp, slot, server, err) ?: datapath_limits_keep(dp, slot, &slots, err);
 }
 
