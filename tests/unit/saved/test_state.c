@@ -472,6 +472,40 @@ static void failed_save_changes_nothing(void **state)
 	state_clear(&loaded);
 }
 
+static char *read_file(const char *dir)
+{
+	char path[256], *text = NULL;
+	FILE *file;
+
+	in_dir(dir, "state.json", path);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	assert_true(fscanf(file, "%m[^\n]", &text) == 1);
+	fclose(file);
+	return text;
+}
+
+/* A disk may have lost the end of it. */
+static void cut_anywhere(void **state)
+{
+	struct state saved = { 0 }, loaded = { 0 };
+	CLEANUP_FREE char *text = NULL;
+
+	saved.servers[0] = make_server(FULL);
+	assert_int_equal(state_save(&saved, *state, NULL), 0);
+	text = read_file(*state);
+	for (size_t length = strlen(text); length-- > 0;) {
+		struct error err = { 0 };
+
+		text[length] = '\0';
+		write_file(*state, text);
+		assert_true(state_load(&loaded, *state, &err) < 0);
+		assert_non_null(strstr(err.text, "move it away to start with nothing"));
+		assert_int_equal(state_find_only(&loaded, NULL), -ENOENT);
+	}
+	state_clear(&saved);
+}
+
 static void bad_files(void **state)
 {
 	static const char *const cases[] = {
@@ -517,6 +551,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(version_before, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(no_file_is_empty, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(failed_save_changes_nothing, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(cut_anywhere, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(bad_files, make_dir, remove_dir),
 	};
 
