@@ -32,9 +32,12 @@ static int keep_limits(struct audited *out)
 	out->limits = out->copies = calloc(n + 1, sizeof(*out->copies));
 	if (!out->copies)
 		return -ENOMEM;
-	for (; out->n_limits < n; out->n_limits++)
-		if (limit_copy(&limits[out->n_limits], &out->copies[out->n_limits]))
+	while (out->n_limits < n) {
+		size_t i = out->n_limits++;
+
+		if (limit_copy(&limits[i], &out->copies[i]))
 			return -ENOMEM;
+	}
 	return 0;
 }
 
@@ -69,6 +72,8 @@ int audit_view(const struct state *state, struct audit_view *out)
 
 	for (size_t i = 0; i < out->n && !ret; i++)
 		ret = keep_limits(&out->servers[i]);
+	if (ret) /* what is not copied goes with the state's servers */
+		audit_view_clear(out);
 	return ret;
 }
 

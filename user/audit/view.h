@@ -19,9 +19,9 @@ struct audit_view {
 	size_t n;
 };
 
-/* As they are now, whatever becomes of the state. -ENOMEM. The caller clears *out, on failure too. */
+/* As they are now, whatever becomes of the state; the caller clears it. -ENOMEM: *out is empty. */
 int audit_view(const struct state *state, struct audit_view *out);
-/* The same, which must go before the state changes. */
+/* The same, which must go before the state changes; the caller clears it, on failure too. */
 int audit_view_now(const struct state *state, struct audit_view *out);
 void audit_view_clear(struct audit_view *view);
 #define CLEANUP_AUDIT_VIEW __attribute__((cleanup(audit_view_clear)))
