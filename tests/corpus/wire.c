@@ -160,6 +160,7 @@ static void weir_gets(struct wire *w, const struct piece *p)
 	action = weir_conn_begin_client(&w->conn, busy_there(&w->conn, &w->busy), &nobody, &g, &r, &why);
 	if (action == WEIR_FRAME) {
 		feed(w, &g, &r);
+		weir_request_reader_end(&r, w->how->seed, &g);
 		action = kept_commit_client(&w->conn, &w->busy, &g, &r, &why);
 		if (action == WEIR_CUT)
 			passed.to = offset_of(r.start);

@@ -59,12 +59,13 @@ WEIR_INLINE enum weir_action weir_conn_cut(struct weir_conn *c, const struct wei
 	return WEIR_CUT;
 }
 
-WEIR_INLINE void weir_conn_keep_request(struct weir_conn *c, struct weir_busy *busy, const struct weir_request *r)
+WEIR_INLINE void weir_conn_keep_request(struct weir_conn *c, struct weir_busy *busy,
+					const struct weir_request_reader *r)
 {
-	c->request_place = weir_request_place(r);
-	c->request_digest = weir_request_digest(r);
+	c->request_place = weir_request_place(&r->request);
+	c->request_digest = r->digest;
 	if (busy && weir_place_is_midway(c->request_place))
-		busy->request = *r;
+		busy->request = r->request;
 }
 
 /*
@@ -97,7 +98,7 @@ WEIR_INLINE enum weir_action weir_conn_commit_client(struct weir_conn *c, struct
 	WEIR_FRESH_ALL();
 	c->version++;
 	c->preamble = r->preamble;
-	weir_conn_keep_request(c, busy, &r->request);
+	weir_conn_keep_request(c, busy, r);
 	c->request_next = r->next;
 	if (r->shed) {
 		if (r->answer.rejected)

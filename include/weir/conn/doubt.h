@@ -159,7 +159,7 @@ WEIR_INLINE enum weir_action weir_conn_commit_again(struct weir_conn *c, const s
 	__u32 at = weir_unconfirmed_find(u, r->again_start, g->seq + g->len);
 
 	if (r->next == r->again_end && r->heads == r->again_heads && weir_preamble_same(&r->preamble, &c->preamble) &&
-	    weir_request_digest(&r->request) == c->request_digest) {
+	    r->digest == c->request_digest) {
 		/* It is on its way again: another reading of it, under way meanwhile, must come once more, and ask then. */
 		c->version++;
 		u->passed_ns = c->last_ns;

@@ -30,6 +30,7 @@ struct weir_request_reader {
 	__u32 again_end;
 	__u32 again_heads;
 	struct weir_answer_choice answer; /* with shed */
+	__u64 digest;			  /* of the request, once all has been fed */
 	struct weir_preamble preamble;
 	struct weir_request request;
 };
@@ -55,6 +56,7 @@ WEIR_INLINE void weir_request_reader_open(struct weir_request_reader *r, const s
 	r->begun = 0;
 	r->again = 0;
 	r->answer.rejected = 0;
+	r->digest = 0;
 	r->preamble = c->preamble;
 	weir_conn_request(c, busy, &r->request);
 }
@@ -170,8 +172,10 @@ WEIR_INLINE __u32 weir_request_reader_take(struct weir_request_reader *r, __u64 
 }
 
 /* All bytes of the segment have been fed, or nothing came of them. A FIN behind them must not end a head. */
-WEIR_INLINE void weir_request_reader_end(struct weir_request_reader *r, const struct weir_segment *g)
+WEIR_INLINE void weir_request_reader_end(struct weir_request_reader *r, const __u64 seed[2],
+					 const struct weir_segment *g)
 {
+	r->digest = weir_request_digest(&r->request, seed);
 	if (weir_segment_has(g, WEIR_TCP_FIN) && r->next == g->seq + g->len && r->lost == WEIR_REASON_NONE &&
 	    !r->shed && !r->held && weir_head_is_open(&r->preamble, &r->request))
 		r->lost = WEIR_HEAD_CUT;

@@ -25,6 +25,7 @@
 #include "weir/http/request_header.h"
 #include "weir/http/request_line.h"
 #include "weir/http/run.h"
+#include "weir/http/window.h"
 
 WEIR_INLINE void weir_request_start(struct weir_request *r)
 {
@@ -38,33 +39,32 @@ WEIR_INLINE bool weir_request_fresh(const struct weir_request *r)
 	return r->framing.state == WEIR_AT_START && !r->framing.position;
 }
 
-#define WEIR_DIGEST_LANES 4
-#define WEIR_DIGEST_FACTOR 0x9e3779b97f4a7c15ULL /* odd, with no pattern in it */
-
 /*
- * Two machines that have read the same have the same digest; others, for all that can be foreseen, another one. What a client
- * could choose freely stands there as names' hashes under a seed that nobody knows. 0: nothing was read. In lanes, as a
- * product takes longer than what comes between two of them.
+ * Two machines that have read the same have the same digest; others, for all that a client can do, another one: it is
+ * SipHash-1-3 under the seed of subjects (base/subject.h), as a client chooses lengths and raw bytes that stand there freely.
+ * 0: nothing was read.
  */
-WEIR_INLINE __u64 weir_request_digest(const struct weir_request *r)
+WEIR_INLINE __u64 weir_request_digest(const struct weir_request *r, const __u64 seed[2])
 {
 	const __u8 *from = __builtin_assume_aligned(r, 8);
-	__u64 lane[WEIR_DIGEST_LANES] = { 1, 2, 3, 4 }, word;
+	struct weir_subject_hash h;
+	__u64 *v = h.state, word, digest;
 
 	if (weir_request_fresh(r))
 		return 0;
+	weir_subject_start(&h, seed, 0);
+	WEIR_ROLLED
 	for (__u32 i = 0; i + 8 <= sizeof(*r); i += 8) {
-		__u64 *l = &lane[i / 8 % WEIR_DIGEST_LANES];
-
 		__builtin_memcpy(&word, from + i, 8);
-		*l = (*l ^ word) * WEIR_DIGEST_FACTOR;
-		*l ^= *l >> 29;
+		v[3] ^= word;
+		weir_subject_round(v);
+		v[0] ^= word;
 	}
-	for (int i = 1; i < WEIR_DIGEST_LANES; i++) {
-		lane[0] = (lane[0] ^ lane[i]) * WEIR_DIGEST_FACTOR;
-		lane[0] ^= lane[0] >> 32;
-	}
-	return lane[0] | 1;
+	v[2] ^= 0xff;
+	for (int i = 0; i < 3; i++)
+		weir_subject_round(v);
+	digest = v[0] ^ v[1] ^ v[2] ^ v[3];
+	return digest ? digest : 1;
 }
 
 /* A head has begun and not ended. */

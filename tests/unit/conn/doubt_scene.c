@@ -54,6 +54,7 @@ static void feed(struct doubt_scene *s, const struct weir_segment *g, const char
 		if (!r->shed)
 			weir_request_reader_passed(r);
 	}
+	weir_request_reader_end(r, reading.seed, g);
 	r->answer = (struct weir_answer_choice){ .length = 100, .kind = WEIR_ANSWER_KEEP };
 }
 

@@ -241,6 +241,45 @@ static void test_chunk_limits(void **state)
 }
 
 /* A byte that follows a message without a new start belongs to none. */
+static const __u64 seeds[][2] = { { 1, 2 }, { 3, 2 }, { 1, 4 } };
+
+/* Of one request under one seed there is one digest; under another seed, another one. */
+static void test_digest_is_keyed(void **state)
+{
+	struct weir_request r;
+
+	(void)state;
+	weir_request_start(&r);
+	assert_int_equal(weir_request_digest(&r, seeds[0]), 0);
+	r.framing.position = 1;
+	assert_int_equal(weir_request_digest(&r, seeds[0]), weir_request_digest(&r, seeds[0]));
+	assert_int_not_equal(weir_request_digest(&r, seeds[0]), weir_request_digest(&r, seeds[1]));
+	assert_int_not_equal(weir_request_digest(&r, seeds[0]), weir_request_digest(&r, seeds[2]));
+}
+
+/* No two bits make up for each other, whatever the rest is: a highest bit goes through sums and products unmixed. */
+static void test_digest_of_two_bits(void **state)
+{
+	__u64 word[sizeof(struct weir_request) / 8];
+	struct weir_request r;
+	__u64 plain;
+
+	(void)state;
+	memset(word, 0x5a, sizeof(word));
+	memcpy(&r, word, sizeof(r));
+	plain = weir_request_digest(&r, seeds[0]);
+	for (unsigned int i = 0; i < sizeof(word) / sizeof(word[0]); i++) {
+		for (unsigned int j = i; j < sizeof(word) / sizeof(word[0]); j++) {
+			word[i] ^= 1ULL << 63;
+			word[j] ^= i == j ? 1 : 1ULL << 63;
+			memcpy(&r, word, sizeof(r));
+			assert_int_not_equal(weir_request_digest(&r, seeds[0]), plain);
+			word[i] ^= 1ULL << 63;
+			word[j] ^= i == j ? 1 : 1ULL << 63;
+		}
+	}
+}
+
 static void test_no_start(void **state)
 {
 	static const char head[] = G "\r\n";
@@ -258,10 +297,15 @@ static void test_no_start(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_request_lines), cmocka_unit_test(test_headers),
-		cmocka_unit_test(test_bodies),	      cmocka_unit_test(test_nul),
-		cmocka_unit_test(test_head_limit),    cmocka_unit_test(test_chunk_limits),
+		cmocka_unit_test(test_request_lines),
+		cmocka_unit_test(test_headers),
+		cmocka_unit_test(test_bodies),
+		cmocka_unit_test(test_nul),
+		cmocka_unit_test(test_head_limit),
+		cmocka_unit_test(test_chunk_limits),
 		cmocka_unit_test(test_no_start),
+		cmocka_unit_test(test_digest_is_keyed),
+		cmocka_unit_test(test_digest_of_two_bits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
