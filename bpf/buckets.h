@@ -91,16 +91,6 @@ static __always_inline bool bucket_level_settled(const struct weir_bucket *b, co
 	return true;
 }
 
-/* What a bucket has that was last used under the rate in force. False: it is none, or another's. */
-__noinline int bucket_seen(const struct weir_bucket *b, const struct weir_rate_history *h, struct weir_ask *ask)
-{
-	if (!b || !h || !ask || !weir_bucket_read(b, &ask->level) || weir_bucket_is_stale(ask->level.word, h))
-		return false;
-	weir_level_at(&ask->level, &h->rates[0], ask->now_ns);
-	weir_level_now(&ask->level, &h->rates[0]);
-	return true;
-}
-
 __noinline int ask_wait(const struct weir_rate_history *h, struct weir_ask *ask)
 {
 	if (h && ask)
@@ -120,8 +110,10 @@ static __always_inline int bucket_try(struct weir_bucket *b, const struct weir_r
 		if (bucket_level_settled(b, h, 0, &ask->level) && weir_ask_knows(ask, h))
 			bucket_swap(b, h, &ask->level);
 	}
-	if (!bucket_seen(b, h, ask))
+	if (!bucket_read(b, &ask->level) || weir_bucket_is_stale(ask->level.word, h))
 		return WEIR_LOST_RACE;
+	level_at(&ask->level, &h->rates[0], ask->now_ns);
+	level_now(&ask->level, &h->rates[0]);
 	ask_wait(h, ask);
 	return bucket_take_seen(b, h, ask);
 }
