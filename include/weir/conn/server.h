@@ -176,6 +176,8 @@ WEIR_INLINE void weir_conn_commit_server(struct weir_conn *c, struct weir_busy *
 	c->response_next = r->next;
 	c->response_began = r->began;
 	c->responses += r->responses;
+	if (r->asked.list && seq_after(c->responses, r->asked.request))
+		c->asks = 0;
 	if (r->responses && weir_conn_answered_early(c)) {
 		*why = WEIR_ANSWERED_EARLY;
 		weir_conn_opaque(c, c->splice.server_acked, *why);

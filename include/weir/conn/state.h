@@ -414,9 +414,9 @@ WEIR_INLINE void weir_conn_take_out_seats(const struct weir_conn *c, struct weir
 /* Is anything under way for which struct weir_busy is needed? A connection that is not read needs no machine. */
 WEIR_INLINE bool weir_conn_wants_busy(const struct weir_conn *c)
 {
-	return c->asks || weir_conn_has_seats(c) ||
+	return weir_conn_has_seats(c) ||
 	       (c->phase != WEIR_PHASE_OPAQUE &&
-		(weir_place_is_midway(c->request_place) || weir_place_is_midway(c->response_place)));
+		(c->asks || weir_place_is_midway(c->request_place) || weir_place_is_midway(c->response_place)));
 }
 
 /* Has it had its struct weir_busy for nothing, for so long that it is not about to need it? */
