@@ -145,6 +145,13 @@ __noinline int decision_stands(struct work *w)
 	return 0;
 }
 
+/* For who has requests in flight. */
+static __always_inline void note_whose(struct work *w)
+{
+	w->request.user = w->decision.identity.user;
+	w->request.namespace = w->decision.identity.namespace;
+}
+
 static __always_inline void request_end(struct __sk_buff *skb, struct work *w)
 {
 	decision_stands(w);
@@ -158,6 +165,7 @@ static __always_inline void request_end(struct __sk_buff *skb, struct work *w)
 		w->tally.list = w->decision.list;
 	if (w->tally.outcome == WEIR_REASON_NONE)
 		return;
+	note_whose(w);
 	top_note(w, w->tally.outcome);
 	if (trace_wants(w, w->tally.outcome))
 		trace_note(skb, w, w->tally.outcome);

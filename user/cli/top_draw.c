@@ -57,17 +57,37 @@ static void draw_text(unsigned int columns, const char *style, const char *forma
 		draw_line(text, length, columns, style);
 }
 
+/* ", 5 in flight"; nothing where it is not known of some server. */
+static void in_flight_text(const struct top *top, char *text, size_t size)
+{
+	long long n = 0;
+	json_t *server, *in_flight;
+	size_t i;
+
+	*text = '\0';
+	json_array_foreach (top->totals, i, server) {
+		in_flight = json_object_get(server, "in_flight");
+		if (!in_flight)
+			return;
+		n += json_integer_value(in_flight);
+	}
+	if (json_array_size(top->totals))
+		snprintf(text, size, ", %lld in flight", n);
+}
+
 static void draw_head(const struct screen *s, unsigned int columns)
 {
 	const struct top_look *look = s->look;
 	const struct top_rates *all = &s->top.all;
+	char in_flight[40];
 
 	draw_text(columns, BOLD, "weir top: %s, by %s%s%s%s%s", look->server ?: "all servers", look->by,
 		  look->filter ? ", with \"" : "", look->filter ?: "", look->filter ? "\"" : "",
 		  s->paused ? ", paused" : "");
+	in_flight_text(&s->top, in_flight, sizeof(in_flight));
 	draw_text(columns, "",
-		  "%.1f requests/s, %.1f refused/s, %.1f dry run/s, %.1f held/s; every %.1f s, sorted by %s",
-		  all->of[TOP_REQUESTS], all->of[TOP_REFUSED], all->of[TOP_DRY_RUN], all->of[TOP_HELD],
+		  "%.1f requests/s, %.1f refused/s, %.1f dry run/s, %.1f held/s%s; every %.1f s, sorted by %s",
+		  all->of[TOP_REQUESTS], all->of[TOP_REFUSED], all->of[TOP_DRY_RUN], all->of[TOP_HELD], in_flight,
 		  look->interval_ms / 1000.0, top_numbers[look->sort]);
 	if (s->problem.text[0])
 		draw_text(columns, REVERSE, "%s", s->problem.text);

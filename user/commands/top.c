@@ -25,17 +25,23 @@ struct top {
 	int by; /* enum weir_heavy_by, or BY_LIMIT */
 	json_t *rows;
 	struct limits_taken taken;
+	struct open_requests open; /* of this namespace: */
+	const struct net *open_in; /* NULL: of none so far */
 };
 
 static void top_clear(struct top *top)
 {
 	limits_taken_clear(&top->taken);
+	open_requests_clear(&top->open);
 }
 #define CLEANUP_TOP __attribute__((cleanup(top_clear)))
 
 /* --- what is in flight */
 
-/* Requests in flight are not counted but by limits: one that counts for each subject of this kind of row knows them. */
+/*
+ * Whose the requests in flight are that packets show, each connection says. Those inside a server only limits count: one that counts for
+ * each subject of this kind of row knows them.
+ */
 static bool knows_in_flight(const struct limit *limit, int by)
 {
 	static const __u8 keys[WEIR_HEAVY_BYS + 1] = {
@@ -46,18 +52,31 @@ static bool knows_in_flight(const struct limit *limit, int by)
 	return limit->kind == WEIR_LIMIT_IN_FLIGHT && keys[by] && limit->key == keys[by];
 }
 
-static bool in_flight_is_known(const struct server *server, int by)
+/* Requests that nobody could read are no row's, and in nobody's count. */
+static bool packets_show_all(const struct top *top)
 {
-	for (size_t i = 0; i < server->n_limits; i++)
-		if (knows_in_flight(&server->limits[i], by))
+	return !inside_explained(top->agent, top->slot);
+}
+
+static bool in_flight_is_known(const struct top *top)
+{
+	if (top->by != WEIR_HEAVY_USER && top->by != WEIR_HEAVY_NAMESPACE)
+		return false;
+	if (packets_show_all(top))
+		return true;
+	for (size_t i = 0; i < top->server->n_limits; i++)
+		if (knows_in_flight(&top->server->limits[i], top->by))
 			return true;
 	return false;
 }
 
-/* Of several limits each may be for some of the requests, and two for the same: the one that knows of the most says the least wrong. */
+/*
+ * Of several limits each may be for some of the requests, and two for the same; and so it is with what the packets show. The one
+ * that knows of the most says the least wrong.
+ */
 static __u32 row_in_flight(const struct top *top, __u64 subject)
 {
-	__u32 most = 0;
+	__u32 most = open_requests_of(&top->open, top->slot, subject);
 
 	for (size_t i = 0; i < top->server->n_limits; i++) {
 		const struct limit *limit = &top->server->limits[i];
@@ -79,9 +98,24 @@ static void add_row(struct top *top, const struct weir_heavy_row *row)
 
 	json_object_set_new(object, "first_ns", json_integer(row->first_ns));
 	json_object_set_new(object, "last_ns", json_integer(row->last_ns));
-	if (in_flight_is_known(top->server, top->by))
+	if (in_flight_is_known(top))
 		json_object_set_new(object, "in_flight", json_integer(row_in_flight(top, row->what.subjects[0])));
 	json_array_append_new(top->rows, object);
+}
+
+/* The table of connections may be large. The namespace stays meanwhile: only jobs end one. */
+static int read_open(struct top *top, struct error *err)
+{
+	CLEANUP_RETAKE struct agent *released = NULL;
+	int ret;
+
+	if (top->open_in == top->net)
+		return 0;
+	released = agent_release(top->agent);
+	open_requests_clear(&top->open);
+	ret = datapath_open_requests(top->net->dp, top->by, &top->open, err);
+	top->open_in = ret ? NULL : top->net;
+	return ret;
 }
 
 /* The tables of all CPUs are a megabyte each. The namespace stays meanwhile: only jobs end one. */
@@ -165,6 +199,12 @@ static struct weir_heavy_counts total_connections(const __u64 *counters)
 	};
 }
 
+/* Of one all of whose connections are TLS nothing is known. */
+static bool reads_some(const __u64 *counters)
+{
+	return !top_records(counters) || top_total(counters).requests > top_records(counters);
+}
+
 /*
  * Of a server that is looked into, records are the requests once more that are counted inside: they are said, and left out of its
  * requests. By source they have rows.
@@ -182,6 +222,8 @@ static json_t *total_json(const struct top *top, const __u64 *counters)
 	json_object_set_new(json, "server", json_string(top->server->name));
 	json_object_set_new(json, "records", json_integer(connections ? 0 : top_records(counters)));
 	json_object_set_new(json, "inside", json_boolean(inside));
+	if (!connections && packets_show_all(top) && reads_some(counters))
+		json_object_set_new(json, "in_flight", json_integer(open_requests_of_server(&top->open, top->slot)));
 	return json;
 }
 
@@ -194,7 +236,7 @@ static int add_server(struct top *top, json_t *servers, struct error *err)
 		return 0;
 	top->server = top->agent->state.servers[top->slot];
 	top->net = server_net(top->agent, top->server);
-	ret = datapath_counters(top->net->dp, top->slot, counters, err);
+	ret = read_open(top, err) ?: datapath_counters(top->net->dp, top->slot, counters, err);
 	if (ret)
 		return ret;
 	json_array_append_new(servers, total_json(top, counters));

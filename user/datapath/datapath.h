@@ -20,6 +20,7 @@
 
 #include "base/error.h"
 #include "datapath/heavy_rows.h"
+#include "datapath/open_requests.h"
 #include "sys/changes.h"
 #include "sys/xdp.h"
 
@@ -311,6 +312,12 @@ int datapath_heavy(struct datapath *dp, const struct datapath_heavy_query *query
 		   struct error *err);
 /* The rows of all servers, each CPU's for itself. The caller clears *out. */
 int datapath_heavy_places(struct datapath *dp, struct datapath_heavy_places *out, struct error *err);
+
+/*
+ * Requests in flight that packets show (weir_conn_has_request()), ready to be counted. by: users, or namespaces; of others only how
+ * many each server has is known. Reads the whole table of connections. The caller clears *out.
+ */
+int datapath_open_requests(struct datapath *dp, enum weir_heavy_by by, struct open_requests *out, struct error *err);
 
 /*
  * Interfaces. sync compares the namespace's devices with the links that exist and repairs the difference; call it

@@ -18,8 +18,11 @@ WEIR_INLINE void weir_conn_count_requests(struct weir_conn *c, const struct weir
 	if (c->phase == WEIR_PHASE_HUNTING)
 		c->hold.decided += r->heads;
 	c->pipelines |= c->requests - c->responses > 1;
-	if (r->heads)
-		c->asked_ns = c->requests - c->responses == 1 ? c->last_ns : 0;
+	if (!r->heads)
+		return;
+	c->asked_ns = c->requests - c->responses == 1 ? c->last_ns : 0;
+	c->user = r->user;
+	c->namespace = r->namespace;
 }
 
 WEIR_INLINE enum weir_action weir_conn_shed(struct weir_conn *c, const struct weir_segment *g,

@@ -31,6 +31,8 @@ struct weir_request_reader {
 	__u32 again_heads;
 	struct weir_answer_choice answer; /* with shed */
 	__u64 digest;			  /* of the request, once all has been fed */
+	__u64 user;	 /* whose the latest request is that was decided, or that the connection had before */
+	__u64 namespace; /* the same */
 	struct weir_preamble preamble;
 	struct weir_request request;
 };
@@ -57,6 +59,8 @@ WEIR_INLINE void weir_request_reader_open(struct weir_request_reader *r, const s
 	r->again = 0;
 	r->answer.rejected = 0;
 	r->digest = 0;
+	r->user = c->user;
+	r->namespace = c->namespace;
 	r->preamble = c->preamble;
 	weir_conn_request(c, busy, &r->request);
 }

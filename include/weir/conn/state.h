@@ -111,6 +111,8 @@ struct weir_conn {
 	__u64 last_ns; /* CLOCK_MONOTONIC of the latest packet */
 	__u64 asked_ns; /* when its only outstanding request came, of whose answer nothing was sent; 0: there is no such one */
 	__u64 head_bits; /* bit n % 64: outstanding request n is a HEAD */
+	__u64 user;	 /* of the latest request that was passed on; 0: there was none */
+	__u64 namespace; /* the same; 0: it has none */
 	__u64 request_digest; /* of what the machine has read of the request (request.h): tells whether another reading is the same */
 	struct weir_splice splice;
 	__u32 request_next;   /* client's numbers: next byte to frame */
@@ -142,7 +144,7 @@ struct weir_conn {
 	struct weir_unconfirmed unconfirmed;
 	struct weir_preamble preamble; /* and afterwards whom it names */
 };
-WEIR_ASSERT_SIZE(struct weir_conn, 384);
+WEIR_ASSERT_SIZE(struct weir_conn, 400);
 
 /* The timer of a connection that is dying, in a map of its own. */
 struct weir_lingering {
@@ -306,6 +308,15 @@ WEIR_INLINE bool weir_conn_translated(const struct weir_conn *c)
 WEIR_INLINE bool weir_conn_ended(const struct weir_conn *c)
 {
 	return c->ended || c->phase == WEIR_PHASE_CLOSED || weir_splice_closed(&c->splice);
+}
+
+/*
+ * Is a request in flight that was read? A server works on one request of a connection at a time, so there is one at most. Of a
+ * connection that cannot be followed any more it is so until the connection ends.
+ */
+WEIR_INLINE bool weir_conn_has_request(const struct weir_conn *c)
+{
+	return c->user && !weir_conn_ended(c) && seq_after(c->requests, weir_conn_done(c));
 }
 
 /* May its socket end, by what has passed already, before the next segment gets there? */

@@ -275,6 +275,19 @@ int datapath_trace_until(struct datapath *dp, __u32 slot, __u64 until_ns, struct
 }
 
 /* The rows that a test has put there. */
+/* None is in flight. */
+int datapath_open_requests(struct datapath *dp, enum weir_heavy_by by, struct open_requests *out, struct error *err)
+{
+	CLEANUP_KERNEL void *kernel = fake_kernel_read();
+	int ret = fake_fails(__func__, err);
+
+	(void)dp;
+	(void)by;
+	if (!ret)
+		*out = (struct open_requests){};
+	return ret;
+}
+
 int datapath_heavy(struct datapath *dp, const struct datapath_heavy_query *query, struct weir_heavy_row **out,
 		   struct error *err)
 {
