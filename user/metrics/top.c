@@ -12,8 +12,7 @@ static const struct {
 	  "Requests of the users with the most requests (weir agent --metrics-top). Only minutes count in which the user was among "
 	  "the first ten of the server. Updated each minute." },
 	{ "refused", "weir_top_refused_total", "Those of them that were refused." },
-	{ "dry_run", "weir_top_dry_run_refused_total",
-	  "Those of them that only a dry run has let pass." },
+	{ "dry_run", "weir_top_dry_run_refused_total", "Those of them that only a dry run has let pass." },
 	{ "held", "weir_top_held_total",
 	  "Records and packets of these users that were held; with --inside hold, requests that passed over a limit." },
 };
