@@ -37,8 +37,8 @@ void trace_count_lost(struct reader *reader);
 void trace_begin_counting(struct reader *reader);
 /* To write the requests that somebody follows, and no others. */
 void trace_ask_kernel(struct agent *agent);
-/* The client wants to end: it still gets what was decided up to now. */
-void trace_reader_ended(void *reader);
+/* The client of the reader arg wants to end: it still gets what was decided up to now. */
+void trace_reader_ended(void *arg);
 
 /* Reads what the programs of a namespace have written, for the readers: any thread may. */
 void trace_read(struct net *net);

@@ -155,8 +155,11 @@ static int server_called(struct plan *plan, const struct state *state, const cha
 				 plan->n);
 	if (!name)
 		slot = state_find_only(state, err);
-	if (slot < 0)
-		return name ? state_unknown(state, name, err) : slot;
+	if (slot < 0) {
+		if (name)
+			state_unknown(state, name, err);
+		return slot;
+	}
 	return check_draining(state, slot, err) ?: find_server(plan, state, slot, out, err);
 }
 

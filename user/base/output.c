@@ -184,6 +184,12 @@ void table_widen(struct table *table, const size_t *widths)
 		widen(table, i, widths[i]);
 }
 
+static void widen_by_row(struct table *table, const struct cell *cells)
+{
+	for (size_t i = 0; i < table->n_columns; i++)
+		widen(table, i, columns_of(cells[i].text));
+}
+
 static void print_cell(const struct cell *cell, FILE *file)
 {
 	if (cell->colour == OUTPUT_PLAIN)
@@ -211,19 +217,21 @@ static void print_heads(const struct table *table, FILE *file)
 
 size_t table_rows(const struct table *table)
 {
-	return table->n_cells / table->n_columns;
+	return table->n_columns ? table->n_cells / table->n_columns : 0;
 }
 
 int table_print(struct table *table, FILE *file)
 {
+	size_t rows = table_rows(table);
+
 	for (size_t i = 0; i < table->n_columns; i++)
 		widen(table, i, columns_of(table->heads[i]));
-	for (size_t i = 0; i < table->n_cells; i++)
-		widen(table, i % table->n_columns, columns_of(table->cells[i].text));
+	for (size_t row = 0; row < rows; row++)
+		widen_by_row(table, table->cells + row * table->n_columns);
 	if (!table->headed)
 		print_heads(table, file);
 	table->headed = true;
-	for (size_t row = 0; row < table_rows(table); row++)
+	for (size_t row = 0; row < rows; row++)
 		print_row(table, table->cells + row * table->n_columns, file);
 	forget_cells(table);
 	return ferror(file) ? -EIO : 0;

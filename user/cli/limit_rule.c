@@ -45,20 +45,20 @@ static const struct argp_option options[] = {
 };
 
 static const struct list {
-	int option;
 	const char *key;
 	const char *name;
+	int option;
 	bool commas; /* else they may be part of a name */
 } lists[] = {
-	{ KEY_VERB, "verbs", "--verb", true },
-	{ KEY_RESOURCE, "resources", "--resource", true },
-	{ KEY_SUBRESOURCE, "subresources", "--subresource", true },
-	{ KEY_API_GROUP, "api_groups", "--api-group", true },
-	{ KEY_NAMESPACE, "namespaces", "--for-namespace", true },
-	{ KEY_USER, "users", "--for-user", false },
-	{ KEY_GROUP, "groups", "--for-group", false },
-	{ KEY_PATH, "paths", "--path", false },
-	{ KEY_SOURCE, "sources", "--source", true },
+	{ "verbs", "--verb", KEY_VERB, true },
+	{ "resources", "--resource", KEY_RESOURCE, true },
+	{ "subresources", "--subresource", KEY_SUBRESOURCE, true },
+	{ "api_groups", "--api-group", KEY_API_GROUP, true },
+	{ "namespaces", "--for-namespace", KEY_NAMESPACE, true },
+	{ "users", "--for-user", KEY_USER, false },
+	{ "groups", "--for-group", KEY_GROUP, false },
+	{ "paths", "--path", KEY_PATH, false },
+	{ "sources", "--source", KEY_SOURCE, true },
 };
 
 static const struct list *find_list(int key)

@@ -82,8 +82,7 @@ static bool ask(const struct suggesting *s, const char *server, const char *by, 
 	json_array_foreach (json_object_get(out->answer, "rows"), i, row) {
 		double peak = json_number_value(json_object_get(row, "peak"));
 
-		out->n++;
-		if (peak > out->peak) {
+		if (!out->n++ || peak > out->peak) {
 			out->peak = peak;
 			out->name = json_string_value(json_object_get(row, by)) ?: "";
 		}

@@ -75,8 +75,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			&err, -EINVAL,
 			"\"%s\" is not one of user, namespace, verb, resource, source, connection, limit, request, refusal",
 			arg);
-		cli_check(state, !top_kind_of(arg), "--by", &err);
-		options->look.by = arg;
+		options->look.by = top_kind_of(arg);
+		cli_check(state, !options->look.by, "--by", &err);
 		return 0;
 	case KEY_SORT:
 		cli_check(state, top_number_parse(arg, &options->look.sort, &err), "--sort", &err);
@@ -106,7 +106,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 int top_ask(const struct top_look *look, struct top *top, struct error *err)
 {
-	CLEANUP_JSON json_t *arguments = json_pack("{s:s*, s:s}", "name", look->server, "by", look->by);
+	CLEANUP_JSON json_t *arguments = json_pack("{s:s*, s:s}", "name", look->server, "by", look->by->name);
 	CLEANUP_JSON json_t *answer = NULL;
 	int ret = control_call(cli.state_dir, "top", arguments, &answer, NULL, err);
 
@@ -150,7 +150,7 @@ static json_t *top_to_json(const struct top_look *look, const struct top *top)
 
 	for (size_t i = 0; i < look->rows && (subject = top_shown(look, top, i)); i++)
 		json_array_append_new(rows, subject_json(top, subject));
-	return json_pack("{s:s, s:O, s:o}", "by", look->by, "servers", top->totals, "rows", rows);
+	return json_pack("{s:s, s:O, s:o}", "by", look->by->name, "servers", top->totals, "rows", rows);
 }
 
 static int print_sample(const struct top_look *look, struct top *top, struct table **table, bool once)
@@ -211,7 +211,7 @@ static int print_lines(const struct top_look *look, bool once, struct error *err
 
 int cli_top(const struct command *command, int argc, char **argv)
 {
-	struct top_options options = { .look = { .by = "user", .interval_ms = INTERVAL_MS } };
+	struct top_options options = { .look = { .by = top_kind_of("user"), .interval_ms = INTERVAL_MS } };
 	struct error err;
 	bool lines;
 	int ret;

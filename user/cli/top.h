@@ -7,17 +7,6 @@
 
 #define TOP_SPARE 6 /* columns that can be spared */
 
-/* What one looks at. */
-struct top_look {
-	const char *server; /* NULL: all */
-	const char *by;	    /* one of top_kinds */
-	enum top_number sort;
-	__u64 interval_ms;
-	size_t rows;	 /* at most */
-	char *filter;	 /* only what has this text in it; owned; NULL: all */
-	size_t left_out; /* columns that there is no room for, at most TOP_SPARE: those that can be spared most easily */
-};
-
 /* What can be looked at, with the members that say what a row is of. */
 struct top_kind {
 	const char *name;
@@ -27,6 +16,17 @@ struct top_kind {
 };
 extern const struct top_kind top_kinds[]; /* ends with a NULL name */
 const struct top_kind *top_kind_of(const char *name);
+
+/* What one looks at. */
+struct top_look {
+	const char *server; /* NULL: all */
+	const struct top_kind *by;
+	enum top_number sort;
+	__u64 interval_ms;
+	size_t rows;	 /* at most */
+	char *filter;	 /* only what has this text in it; owned; NULL: all */
+	size_t left_out; /* columns that there is no room for, at most TOP_SPARE: those that can be spared most easily */
+};
 
 /* The head of a column with this member; "" where there is none. */
 const char *top_head(const char *member);

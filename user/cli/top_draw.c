@@ -81,7 +81,7 @@ static void draw_head(const struct screen *s, unsigned int columns)
 	const struct top_rates *all = &s->top.all;
 	char in_flight[40];
 
-	draw_text(columns, BOLD, "weir top: %s, by %s%s%s%s%s", look->server ?: "all servers", look->by,
+	draw_text(columns, BOLD, "weir top: %s, by %s%s%s%s%s", look->server ?: "all servers", look->by->name,
 		  look->filter ? ", with \"" : "", look->filter ?: "", look->filter ? "\"" : "",
 		  s->paused ? ", paused" : "");
 	in_flight_text(&s->top, in_flight, sizeof(in_flight));

@@ -69,9 +69,9 @@ static void screen_close(void)
 
 /* --- keys */
 
-static void look_by(struct screen *s, const char *by)
+static void look_by(struct screen *s, const struct top_kind *by)
 {
-	if (strcmp(s->look->by, by) == 0)
+	if (s->look->by == by)
 		return;
 	s->look->by = by;
 	s->selected = 0;
@@ -89,7 +89,7 @@ static void filter_by(struct screen *s, const char *text)
 static void look_into(struct screen *s)
 {
 	const struct top_subject *subject = top_shown(s->look, &s->top, s->selected);
-	const struct top_kind *kind = top_kind_of(s->look->by);
+	const struct top_kind *kind = s->look->by;
 	CLEANUP_FREE char *name = NULL;
 
 	if (!subject)
@@ -100,7 +100,7 @@ static void look_into(struct screen *s)
 	}
 	name = strdup(cli_text(subject->row, kind->members[0]));
 	s->was_by = s->look->by;
-	look_by(s, kind->inside);
+	look_by(s, top_kind_of(kind->inside));
 	filter_by(s, name);
 }
 
@@ -140,7 +140,7 @@ static void press_letter(struct screen *s, int key)
 	for (const struct top_kind *kind = top_kinds; kind->name; kind++) {
 		if (kind->key == key) {
 			filter_by(s, NULL);
-			look_by(s, kind->name);
+			look_by(s, kind);
 			return;
 		}
 	}
@@ -222,7 +222,7 @@ static bool wait_for_keys(struct screen *s, __u64 until_ns)
 static int follow(struct screen *s, struct error *err)
 {
 	__u64 next_ns = 0;
-	const char *by = s->look->by;
+	const struct top_kind *by = s->look->by;
 
 	while (!s->quits && !ended) {
 		__u64 now_ns = clock_ns(CLOCK_MONOTONIC);

@@ -13,7 +13,7 @@ struct screen {
 	size_t selected;
 	bool paused, typing, quits;
 	char typed[64];
-	const char *was_by; /* where one looked into something: where one comes back to */
+	const struct top_kind *was_by; /* where one looked into something: where one comes back to */
 	struct error problem;
 };
 

@@ -109,14 +109,13 @@ static bool has_column(const struct top_look *look, const struct top *top, enum 
 struct table *top_table(const struct top_look *look, const struct top *top, bool with_time)
 {
 	static const char *heads[HEADS_MAX];
-	const struct top_kind *kind = top_kind_of(look->by);
 	size_t n = 0;
 
 	if (with_time)
 		heads[n++] = "TIME";
 	if (!look->server)
 		heads[n++] = "SERVER";
-	for (const char *const *member = kind->members; *member; member++)
+	for (const char *const *member = look->by->members; *member; member++)
 		heads[n++] = top_head(*member);
 	for (enum measured column = 0; column < MEASURED; column++)
 		if (has_column(look, top, column))
@@ -205,13 +204,11 @@ static void cell_measured(struct table *table, enum measured column, const struc
 static void fill_row(struct table *table, const struct top_look *look, const struct top *top,
 		     const struct top_subject *subject, bool with_time)
 {
-	const struct top_kind *kind = top_kind_of(look->by);
-
 	if (with_time)
 		cell_now(table);
 	if (!look->server)
 		table_cell(table, "%s", cli_text(subject->row, "server"));
-	for (const char *const *member = kind->members; *member; member++)
+	for (const char *const *member = look->by->members; *member; member++)
 		table_cell(table, "%s", json_string_value(json_object_get(subject->row, *member)) ?: "-");
 	for (enum measured column = 0; column < MEASURED; column++)
 		if (has_column(look, top, column))
@@ -253,12 +250,12 @@ const char *top_why_empty(const struct top_look *look, const struct top *top)
 		return NULL;
 	if (top->n)
 		return "no name has the text of the filter";
-	if (!strcmp(look->by, "connection"))
+	if (!strcmp(look->by->name, "connection"))
 		return "connections are counted where there are limits on connections";
-	if (!strcmp(look->by, "limit"))
+	if (!strcmp(look->by->name, "limit"))
 		return "there is no limit";
 	if (is_unread(top))
 		return "what came is TLS, of which only addresses are known (--by source); in a Go server attach --inside "
 		       "see reads users";
-	return strcmp(look->by, "refusal") ? NULL : "nothing was refused";
+	return strcmp(look->by->name, "refusal") ? NULL : "nothing was refused";
 }

@@ -16,6 +16,4 @@ void history_write(struct agent *agent);
 /* Has a minute ended since the last time that this was asked? */
 bool history_is_due(struct agent *agent);
 
-int agent_history(struct agent *agent, json_t *arguments, json_t **result, struct error *err);
-
 #endif

@@ -53,7 +53,7 @@ static int groups_read(int fd, struct access_peer *peer)
 			break;
 	}
 	free(groups);
-	return grown ? -errno : -ENOMEM;
+	return grown ? error_errno() : -ENOMEM;
 }
 
 int access_peer_read(int fd, struct access_peer *out)

@@ -237,7 +237,9 @@ static void seats_return(struct datapath *dp)
 	char path[PATH_MAX];
 
 	pins_path(path, dp->dir, "inside_seats");
-	if (!dp->inside && (access(path, F_OK) || inside_open(dp, NULL)))
+	if (!dp->inside && !access(path, F_OK))
+		inside_open(dp, NULL);
+	if (!dp->inside)
 		return;
 	processes_drop_others(dp->inside, NULL, 0, NULL);
 	seats_sweep(dp->inside);

@@ -165,7 +165,7 @@ static int port_refresh(struct datapath *dp, __u32 slot, __u32 port, bool any)
 static int ports_refresh(struct datapath *dp, __u32 slot, const struct datapath_listen *listens, size_t n)
 {
 	CLEANUP_PORTS const struct weir_port *ports = ports_map(dp);
-	int ret = ports ? 0 : -errno;
+	int ret = ports ? 0 : error_errno();
 
 	for (size_t i = 0; i < n && !ret; i++)
 		ret = port_refresh(dp, slot, listens[i].port, any_wanted(listens[i].port, listens, n));

@@ -128,7 +128,7 @@ static int ports_clear(struct datapath *dp, const struct datapath_servers *serve
 {
 	const struct strangers strangers = { servers, &dp->written.of[DATAPATH_ports].dropped };
 	CLEANUP_PORTS const struct weir_port *ports = ports_map(dp);
-	int ret = ports ? 0 : -errno;
+	int ret = ports ? 0 : error_errno();
 
 	for (__u32 port = 0; port < WEIR_PORTS && !ret; port++) {
 		struct weir_port entry = ports[port];

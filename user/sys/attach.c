@@ -321,7 +321,7 @@ int attach_list(const struct attach *a, __u32 **ifindexes)
 	int n = 0, unique = 0;
 
 	if (!dir)
-		return errno == ENOENT ? 0 : -errno;
+		return errno == ENOENT ? 0 : error_errno();
 	while ((entry = readdir(dir))) {
 		__u32 ifindex, *more;
 

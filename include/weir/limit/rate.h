@@ -102,8 +102,10 @@ WEIR_INLINE struct weir_rate weir_rate_made(__u64 per_ns, __u64 burst, __u64 sin
 WEIR_INLINE struct weir_rate_history weir_rate_always(__u64 per_ns, __u64 burst)
 {
 	__u32 generation = 1 + (per_ns * 31 + burst) % WEIR_GENERATIONS;
+	struct weir_rate_history h = {};
 
-	return (struct weir_rate_history){ .rates[0] = weir_rate_made(per_ns, burst, 0, generation) };
+	h.rates[0] = weir_rate_made(per_ns, burst, 0, generation);
+	return h;
 }
 
 /*
