@@ -13,7 +13,7 @@
 #include "weir/inside/peer.h"
 #include "weir/inside/text.h"
 
-#define X(name, text) [WEIR_VERB_##name] = text,
+#define X(name, text) [WEIR_VERB_##name] = (text),
 static const char *const verbs[] = { WEIR_VERBS(X) };
 #undef X
 #define N_VERBS (sizeof(verbs) / sizeof(*verbs))

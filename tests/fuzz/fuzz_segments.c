@@ -384,7 +384,7 @@ static void tell(struct job *j, uint32_t end)
 {
 	uint32_t cut = CLIENT_ISN + scene.conn.splice.in_off;
 	struct told *t = &j->told[j->n_told++];
-	uint8_t head[2 * STREAM];
+	uint8_t head[2 * STREAM] = { 0 };
 
 	assert(j->n_told <= sizeof(j->told) / sizeof(j->told[0]));
 	*t = (struct told){ .start = j->start - cut, .end = end - cut };

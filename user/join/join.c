@@ -81,8 +81,11 @@ static int read_event(struct join *join, const char *line, size_t length, struct
 	CLEANUP_JSON json_t *event = json_loadb(line, length, 0, NULL);
 	struct asked asked = { 0 };
 	const char *id;
-	int ret = event ? asked_of_audit(event, &asked, &id, err) : error_set(err, -EINVAL, "not JSON");
+	int ret;
 
+	if (!event)
+		return error_set(err, -EINVAL, "not JSON");
+	ret = asked_of_audit(event, &asked, &id, err);
 	if (!ret && is_wanted(join, &asked))
 		ret = add_entry(join, &asked, id);
 	asked_clear(&asked);

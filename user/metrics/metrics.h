@@ -139,7 +139,7 @@ void metrics_add_part(json_t *samples, const char *suffix, json_t *labels, json_
 __u64 metrics_difference(__u64 opened, __u64 closed);
 
 /* servers.c, limits.c */
-void metrics_add_servers(json_t *families, const struct metrics_snapshot *snapshot);
+void metrics_add_servers(json_t *families, const struct metrics_snapshot *all);
 void metrics_add_limits(json_t *families, const struct metrics_server *servers, size_t n);
 
 /* process.c */

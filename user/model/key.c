@@ -186,7 +186,7 @@ int key_subject_parse(__u8 key, const char *text, char canonical[static KEY_SUBJ
 	char whole[KEY_SUBJECT_TEXT];
 	struct error why = { 0 };
 	size_t used = 0;
-	int n, ret;
+	int n = 0, ret;
 
 	*whole = '\0';
 	ret = check_key(key, text, err) ?: split(key, text, parts, &n, err);

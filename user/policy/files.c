@@ -123,7 +123,7 @@ static int read_file(struct policy *policy, const char *path, struct error *err)
 {
 	CLEANUP_FREE char *text = NULL;
 	const struct policy_file *file;
-	size_t length;
+	size_t length = 0;
 	int ret = read_whole(path, policy->regular, &text, &length, err);
 
 	if (ret)
@@ -205,7 +205,7 @@ static int is_known(void *arg, const char *path, struct error *err)
 static bool is_same(const struct policy_file *file, bool regular)
 {
 	CLEANUP_FREE char *text = NULL;
-	size_t length;
+	size_t length = 0;
 
 	return !read_whole(file->path, regular, &text, &length, NULL) && digest_of(text, length) == file->digest;
 }

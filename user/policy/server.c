@@ -287,9 +287,11 @@ int policy_server(const struct server *server, json_t *objects, struct server **
 	CLEANUP_JSON json_t *files = json_object();
 	CLEANUP_SERVER struct server *limits = calloc(1, sizeof(*limits)), *made = NULL;
 	struct making m = { server, json, limits, files };
-	int ret = limits ? add_objects(&m, objects, err) : error_set(err, -ENOMEM, "out of memory");
+	int ret;
 
-	ret = ret ?: server_from_json(json, &made, err);
+	if (!limits)
+		return error_set(err, -ENOMEM, "out of memory");
+	ret = add_objects(&m, objects, err) ?: server_from_json(json, &made, err);
 	if (ret)
 		return ret;
 	move_limits(limits, made);

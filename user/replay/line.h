@@ -19,9 +19,9 @@ struct line_member {
 };
 
 /* At most WEIR_JSON_NAME_MAX characters. */
-#define LINE_MEMBER(label)                                                                    \
-	{                                                                                     \
-		.name = label, .word = { WEIR_TEXT_WORD(label, 0), WEIR_TEXT_WORD(label, 1) } \
+#define LINE_MEMBER(label)                                                                      \
+	{                                                                                       \
+		.name = (label), .word = { WEIR_TEXT_WORD(label, 0), WEIR_TEXT_WORD(label, 1) } \
 	}
 
 /* Fills in the members that are there. Texts are unescaped in the line, which ends with a 0 and is of no other use afterwards. */

@@ -3,9 +3,9 @@
 
 #include "sys/xdp.h"
 
-#define CHOICE(of, kind)                                                                         \
-	{                                                                                        \
-		.what = kind, .words = of##_words, .n = sizeof(of##_words) / sizeof(*of##_words) \
+#define CHOICE(of, kind)                                                                           \
+	{                                                                                          \
+		.what = (kind), .words = of##_words, .n = sizeof(of##_words) / sizeof(*of##_words) \
 	}
 
 static const char *const loopback_words[] = {

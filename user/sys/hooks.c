@@ -123,7 +123,7 @@ int hooks_read(__u32 ifindex, enum attach_direction d, struct hook_owner **owner
 	struct owner_list list = { 0 };
 	int ret = read_tcx(ifindex, d, &list) ?: read_filters(ifindex, d, &list);
 
-	if (ret) {
+	if (ret < 0) {
 		free(list.owners);
 		return ret;
 	}

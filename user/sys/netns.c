@@ -60,7 +60,7 @@ static int cookie_read(void *arg)
 
 int netns_cookie(int netns_fd, __u64 *cookie, struct error *err)
 {
-	__u64 found;
+	__u64 found = 0;
 	int ret = netns_run(netns_fd, cookie_read, &found, err);
 
 	if (ret)

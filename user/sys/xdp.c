@@ -80,11 +80,11 @@ static void choose(struct xdp_choice *choice, enum xdp_mode mode, const char *wh
  */
 static void choose_auto(const struct device *device, const struct xdp_owner *there, struct xdp_choice *choice)
 {
-	if (there->ours && there->mode == XDP_MODE_NATIVE)
-		choose(choice, XDP_MODE_NATIVE, "");
-	else if (device->kind[0])
+	bool taken_up = there->ours && there->mode == XDP_MODE_NATIVE;
+
+	if (!taken_up && device->kind[0])
 		choose(choice, XDP_NONE, "auto: a virtual device gains nothing");
-	else if (device->up)
+	else if (!taken_up && device->up)
 		choose(choice, XDP_NONE, "auto: it is up, and native mode would reset its rings");
 	else
 		choose(choice, XDP_MODE_NATIVE, "");

@@ -115,7 +115,7 @@ WEIR_INLINE __u64 weir_subject_end(const struct weir_subject_hash *h)
 	__u64 v[4] = { h->state[0], h->state[1], h->state[2], h->state[3] };
 	__u64 subject;
 
-	weir_subject_compress(v, h->tail | (__u64)h->length << 56);
+	weir_subject_compress(v, h->tail | h->length * (1ULL << 56));
 	v[2] ^= 0xff;
 	weir_subject_round(v);
 	weir_subject_round(v);

@@ -33,11 +33,9 @@ struct fake_override {
 /* A namespace's maps and links: they outlive the agent that opened them. */
 struct datapath {
 	struct weir_explained explained; /* what datapath_explain() says */
-	bool pinned, open;
-	int opened;	     /* so many times */
-	unsigned int writes; /* calls that changed something */
+	int opened;			 /* so many times */
+	unsigned int writes;		 /* calls that changed something */
 	struct datapath_written written;
-	bool drifted; /* an override is missing: the next datapath_shared_sync() finds and counts that */
 	struct {
 		bool set;
 		__u32 flags;
@@ -57,7 +55,6 @@ struct datapath {
 	size_t n_wanted; /* interfaces; 0: all */
 	size_t n_cgroups;
 	size_t inside; /* processes that are looked into */
-	bool can_pace, paced;
 	unsigned int taken_ms;
 	int tracked; /* loopback, by conntrack */
 	int netlink[2];
@@ -66,6 +63,9 @@ struct datapath {
 	unsigned int n_records;
 	struct weir_heavy_row heavy[FAKE_HEAVY];
 	unsigned int n_heavy;
+	bool pinned, open;
+	bool can_pace, paced;
+	bool drifted; /* an override is missing: the next datapath_shared_sync() finds and counts that */
 };
 
 extern struct datapath fake_nets[FAKE_NETS]; /* by cookie */
