@@ -239,10 +239,10 @@ static void test_sweep_lets_go_what_is_due(void **state)
 		ALL = sizeof(conns) / sizeof(*conns)
 	};
 
-	for (__u16 i = 0; i < ALL; i++)
+	for (int i = 0; i < ALL; i++)
 		conn_put(dp, &(struct weir_flow){ .client_port = i }, conns[i]);
 	assert_int_equal(datapath_sweep(dp, 2 * MINUTE_NS, &error), 0);
-	for (__u16 i = 0; i < ALL; i++)
+	for (int i = 0; i < ALL; i++)
 		assert_int_equal(conn_there(dp, &(struct weir_flow){ .client_port = i }), i < KEPT);
 	assert_int_equal(counter(dp, 0, WEIR_CONN_CLOSED), ALL - KEPT);
 	assert_int_equal(counter(dp, 0, WEIR_CONN_SWEPT), 0);

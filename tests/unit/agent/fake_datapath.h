@@ -60,8 +60,8 @@ struct datapath {
 	int netlink[2];
 	int traced[2]; /* the descriptor of the ring, which is never readable */
 	struct weir_trace_record records[FAKE_RECORDS];
-	unsigned int n_records;
 	struct weir_heavy_row heavy[FAKE_HEAVY];
+	unsigned int n_records;
 	unsigned int n_heavy;
 	bool pinned, open;
 	bool can_pace, paced;
