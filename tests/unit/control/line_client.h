@@ -8,9 +8,9 @@
 
 struct line_client {
 	struct event_base *base;
-	int fd;
 	char *input; /* what was read and not taken */
 	size_t length;
+	int fd;
 	bool ended; /* the other side has */
 };
 
