@@ -100,8 +100,8 @@ def test_a_pod_has_the_memory_for_full_tables(node, pods):
     maps = [json.loads(run("bpftool", "-j", "map", "show", "pinned", path)) for path in node.bpffs.rglob("net-*/*")
             if not path.name.startswith(("prog-", "link-"))]
     made_as_needed = {made["name"]: made["max_entries"] * rounded(48 + -(-made["bytes_key"] // 8) * 8 + made["bytes_value"]) >> 10
-                      for made in maps if made["name"] in ("conns", "admitted", "in_flight")}
-    assert len(made_as_needed) == 3 and made_as_needed["conns"] == 512 << 10
+                      for made in maps if made["name"] in ("conns", "busy", "lingering", "admitted", "in_flight")}
+    assert len(made_as_needed) == 5 and (made_as_needed["conns"], made_as_needed["busy"]) == (128 << 10, 256 << 10)
     empty = sum(made["bytes_memlock"] for made in maps) >> 10
     assert empty > 50 << 10
     (agent_kib,) = re.findall(r"^VmHWM:\s+(\d+) kB$", Path(f"/proc/{pod.pid()}/status").read_text(), re.MULTILINE)

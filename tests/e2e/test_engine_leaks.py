@@ -56,7 +56,7 @@ def map_entries(site, name):
 def check_nothing_taken(site):
     """At once: far sooner than the ten seconds after which a RST is believed when no socket tells its end."""
     eventually(lambda: taken(site) == [0] * len(LIMITS), "every in-flight counter reads 0", patience_s=5)
-    assert not [seat for entry in map_entries(site, "conns") for seat in entry["value"]["seats"] if seat["taken"]]
+    assert not [seat for entry in map_entries(site, "busy") for seat in entry["value"]["seats"] if seat["taken"]]
     assert not [entry for entry in map_entries(site, "in_flight") if entry["value"]["word"] & 0xffffffff]
 
 
