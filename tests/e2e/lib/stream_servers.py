@@ -5,6 +5,8 @@ import functools
 import re
 import shutil
 import subprocess
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -62,6 +64,10 @@ class StreamServer:
         executable = EXECUTABLES.get(program, program)
         if not shutil.which(executable):
             pytest.skip(f"there is no {executable}")
+        # For servers that are not root by the time they read it: the checkout may be below a directory that is only root's.
+        self.scripts = tempfile.TemporaryDirectory(prefix="weir-scripts-")
+        shutil.copytree(SERVERS, self.scripts.name, dirs_exist_ok=True)
+        Path(self.scripts.name).chmod(0o755)
         with open(self.directory / "stdout", "wb") as out, open(self.directory / "errors", "wb") as errors:
             self.process = subprocess.Popen(namespace.command(*self.command(executable)), stdin=subprocess.DEVNULL,
                                             stdout=out, stderr=errors)
@@ -80,7 +86,7 @@ class StreamServer:
 
     def config(self):
         """The configuration, with the names between at signs replaced."""
-        values = {"DIRECTORY": self.directory, "SERVERS": SERVERS, "PORT": PORTS["strict"], "LENIENT": PORTS["lenient"],
+        values = {"DIRECTORY": self.directory, "SERVERS": self.scripts.name, "PORT": PORTS["strict"], "LENIENT": PORTS["lenient"],
                   "BACKEND": BACKEND, "MODULES": APACHE_MODULES}
         text = (SERVERS / f"{self.program}.conf").read_text()
         for name, value in values.items():
@@ -95,6 +101,7 @@ class StreamServer:
 
     def close(self):
         end(self.process)
+        self.scripts.cleanup()
 
     def lines(self, mode):
         """(client's port, method, path, target, ...), as the server wrote them."""
