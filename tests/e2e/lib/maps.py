@@ -21,8 +21,9 @@ class Maps:
         return run("bpftool", *arguments)
 
     def entries(self, name):
-        """{key: value} as bytes; of a map of maps, the id."""
-        dump = json.loads(self.bpftool("map", "dump", "-j", "pinned", self.directory / name))
+        """{key: value} as bytes; of a map of maps, the id. What is repaired meanwhile has an error for a value, and is gone."""
+        dump = [entry for entry in json.loads(self.bpftool("map", "dump", "-j", "pinned", self.directory / name))
+                if "error" not in entry.get("value", ())]
         return {number(entry["key"]): number(entry["value"]) if "value" in entry else entry["inner_map_id"]
                 for entry in dump if "value" in entry or "inner_map_id" in entry}
 
