@@ -62,8 +62,14 @@ struct planned *plan_server(struct plan *plan, const struct state *state, int sl
 
 static int find_server(struct plan *plan, const struct state *state, int slot, struct planned **out, struct error *err)
 {
-	*out = plan_server(plan, state, slot);
-	return *out ? 0 : error_set(err, -ENOMEM, "out of memory");
+	struct planned *found = plan_server(plan, state, slot);
+
+	if (!found) {
+		error_set(err, -ENOMEM, "out of memory");
+		return -ENOMEM;
+	}
+	*out = found;
+	return 0;
 }
 
 /* New servers come before old ones go. */

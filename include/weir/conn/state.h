@@ -71,7 +71,7 @@ enum weir_ended {
 
 #define WEIR_CONN_FORGOTTEN (~0ULL)
 
-/* How far a request has been read, or a response. Between AT_BLANK and AT_BODY it is midway: its machine is in struct weir_busy. */
+/* How far a request has been read, or a response. From BLANK on it is midway: its machine is in struct weir_busy. */
 enum weir_place {
 	WEIR_PLACE_FRESH, /* nothing of it has come */
 	WEIR_PLACE_ENDED,
