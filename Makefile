@@ -282,7 +282,7 @@ $(SENDER): $(patsubst %.c,build/%.o,$(wildcard tests/packets/*.c))
 	$(call link,$(CC))
 
 build/tests/bench/load: build/tests/bench/usage.o
-build/tests/bench/decision: build/tests/bench/many_rules.o $(PROG_HELPERS)
+build/tests/bench/decision: $(addprefix build/tests/bench/,bare.o many_rules.o runs.o) $(PROG_HELPERS)
 build/tests/bench/xdp: $(PROG_HELPERS)
 build/tests/bench/%: build/tests/bench/%.o build/libweir.a
 	$(call link,$(CC) $(LINK_HARDENING),-lcmocka)

@@ -6,15 +6,15 @@
  *
  * NAME: only packets and heads whose name contains it, each head read RUNS times: for a profile of nothing else.
  *
- * One JSON object a line. Packets that leave everything as it was are run RUNS times in one go:
- *
- *   {"packet": NAME, "ns": MEAN}
+ * One JSON object a line. Packets that leave everything as it was are run RUNS times (bare.h).
  *
  * A request of one packet, and its answer, with so many limits; so is a packet to a program that does nothing, run once. The least:
  *
  *   {"exchange": NAME, "limits": N, "ns": LEAST}
  *
  * A request is refused only once, on a connection that is set back before each run: the median.
+ *
+ *   {"packet": NAME, "ns": MEDIAN}
  *
  * A head is read only once: several in one packet, on a connection that is set back before each run, without limits:
  *
@@ -39,22 +39,17 @@
 
 #include "weir/limit/penalty.h"
 
-#include "../prog/datapath_fixture.h"
-#include "../prog/packets.h"
+#include "bare.h"
 #include "base/rate.h"
 #include "many_rules.h"
+#include "runs.h"
 #include "weir.skel.h"
 
-#define CLIENT_NEXT 1000U
-#define SERVER_NEXT 500000U
 #define REQUESTS 48
 #define USER_TEXT "GET / HTTP/1.1\r\nHost: bench\r\nX-Remote-User: u0000000\r\n\r\n"
 #define USER_DIGITS 7
 #define USER_AT (sizeof(USER_TEXT) - 1 - 4 - USER_DIGITS)
-#define TCP_CHECK_AT (14 + 20 + 16)
 #define BATCH 10000
-#define TLS_RECORD 1024
-#define BODY (1 << 20)
 #define HEADS_ROOM 3000 /* bytes of heads in a packet */
 #define PACKETS 1001
 #define EXCHANGES 20 /* runs for each of these: the least is looked for */
@@ -62,173 +57,9 @@
 	"HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Fri, 20 Nov 2026 11:36:45 GMT\r\nContent-Type: text/plain\r\n" \
 	"Content-Length: 0\r\nConnection: keep-alive\r\n\r\n"
 
-static struct datapath *dp;
 static int ingress, egress;
 static __u32 times = 1000000, packets = PACKETS;
 static const char *only = "";
-
-static __attribute__((noreturn)) void die(const char *what, int error_number)
-{
-	fprintf(stderr, "decision: %s: %s\n", what, strerror(error_number));
-	exit(1);
-}
-
-/* --- the programs, on one packet */
-
-struct run {
-	int program;
-	struct packet *packet;
-	__u32 repeat;
-	__u32 ns;
-};
-
-static int run_inside(void *arg)
-{
-	struct run *run = arg;
-	struct bpf_test_run_opts options = {
-		.sz = sizeof(options),
-		.data_in = run->packet->bytes,
-		.data_size_in = run->packet->length,
-		.repeat = run->repeat,
-	};
-
-	if (bpf_prog_test_run_opts(run->program, &options))
-		return -errno;
-	run->ns = options.duration;
-	return 0;
-}
-
-static __u32 run_ns(int program, struct packet *packet, __u32 repeat)
-{
-	struct run run = { .program = program, .packet = packet, .repeat = repeat };
-	int ret = call_inside(run_inside, &run);
-
-	if (ret)
-		die("test run", -ret);
-	return run.ns;
-}
-
-/* The sum of the pseudo header stands where the checksum will, as in a packet that has not left this host. */
-static void leave_checksum(struct packet *p)
-{
-	__u32 sum = 6 + p->length - 34;
-
-	for (int i = 26; i < 34; i += 2)
-		sum += p->bytes[i] << 8 | p->bytes[i + 1];
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	p->bytes[TCP_CHECK_AT] = sum >> 8;
-	p->bytes[TCP_CHECK_AT + 1] = sum;
-}
-
-static struct packet packet_of(struct spec spec)
-{
-	struct packet p;
-
-	spec.seq += spec.from_server ? SERVER_NEXT : CLIENT_NEXT;
-	spec.ack += spec.from_server ? CLIENT_NEXT : SERVER_NEXT;
-	spec.flags |= WEIR_TCP_ACK;
-	spec.window = 501;
-	spec.ts = true;
-	packet_build(&p, &spec);
-	leave_checksum(&p);
-	return p;
-}
-
-static void connection_put(const struct weir_conn *c)
-{
-	struct weir_flow flow;
-
-	packet_flow(false, &flow);
-	if (bpf_map_update_elem(dp->maps.conns, &flow, c, BPF_ANY))
-		die("conns", errno);
-}
-
-/* A connection whose handshake is done, and whose server owes so many answers. */
-static struct weir_conn connection(__u32 outstanding)
-{
-	struct weir_conn c = {};
-
-	weir_conn_open(&c, 0, WEIR_PHASE_FOLLOWED, CLIENT_NEXT, SERVER_NEXT, 501);
-	c.splice.server_scale = 7;
-	c.splice.told = SERVER_NEXT;
-	c.requests = outstanding;
-	return c;
-}
-
-/* It is followed, whatever came before. */
-static void connect_ends(__u32 outstanding)
-{
-	struct weir_conn c = connection(outstanding);
-
-	connection_put(&c);
-}
-
-/* Both sides are in the midst of a body, whose head the other side has. */
-static void connect_body_ends(void)
-{
-	struct weir_conn c = connection(1);
-
-	c.request_next += BODY;
-	c.response_next += BODY;
-	connection_put(&c);
-}
-
-/* It speaks TLS. */
-static void connect_opaque_ends(void)
-{
-	struct weir_conn c = connection(0);
-
-	weir_conn_opaque(&c, CLIENT_NEXT, WEIR_TLS);
-	connection_put(&c);
-}
-
-/* --- packets that change nothing */
-
-static int empty_program(void)
-{
-	static const struct bpf_insn nothing[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = -1 },
-		{ .code = BPF_JMP | BPF_EXIT },
-	};
-	int fd = bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "nothing", "GPL", nothing, 2, NULL);
-
-	if (fd < 0)
-		die("an empty program", errno);
-	return fd;
-}
-
-static void measure(const char *name, int program, struct spec spec)
-{
-	struct packet packet = packet_of(spec);
-
-	if (!strstr(name, only))
-		return;
-	run_ns(program, &packet, 1);
-	printf("{\"packet\": \"%s\", \"ns\": %u}\n", name, run_ns(program, &packet, times));
-}
-
-static void measure_packets(void)
-{
-	static char record[TLS_RECORD] = { 0x17, 0x03, 0x03, (TLS_RECORD - 5) >> 8, (TLS_RECORD - 5) & 0xff };
-	CLEANUP_CLOSE int nothing = empty_program();
-
-	measure("any, to a program that does nothing", nothing, (struct spec){});
-	measure("UDP", ingress, (struct spec){ .protocol = 17 });
-	measure("to another port", ingress, (struct spec){ .port = SERVER_PORT + 1 });
-	measure("from another port", egress, (struct spec){ .port = SERVER_PORT + 1, .from_server = true });
-	connect_ends(0);
-	measure("pure ACK from the client of a followed connection", ingress, (struct spec){});
-	measure("pure ACK from its server", egress, (struct spec){ .from_server = true });
-	connect_body_ends();
-	measure("1 KiB of a body from a client", ingress, (struct spec){ .text = record, .n_text = sizeof(record) });
-	measure("1 KiB of a body from its server", egress,
-		(struct spec){ .text = record, .n_text = sizeof(record), .from_server = true });
-	connect_opaque_ends();
-	measure("TLS record from a client, 1 KiB", ingress, (struct spec){ .text = record, .n_text = sizeof(record) });
-	measure("TLS record from its server, 1 KiB", egress,
-		(struct spec){ .text = record, .n_text = sizeof(record), .from_server = true });
-}
 
 /* --- heads */
 
@@ -284,7 +115,7 @@ static void measure_head(const char *name, int program, bool from_server, const 
 		text[i] = head[i % size];
 	packet = packet_of((struct spec){ .text = text, .n_text = heads * size, .from_server = from_server });
 	for (__u32 i = 0; i < packets; i++) {
-		connect_ends(from_server ? heads : 0);
+		connect_anew(from_server ? heads : 0);
 		ns[i] = run_ns(program, &packet, 1);
 		if (!all_were_read(from_server, heads))
 			die(name, EINVAL);
@@ -398,7 +229,7 @@ static double measure_requests(__u32 keys, __u32 n)
 			user_write(text + r * size + USER_AT, random() % keys);
 		}
 		packet = packet_of((struct spec){ .text = text, .n_text = sizeof(text) });
-		connect_ends(0);
+		connect_anew(0);
 		ns[i] = run_ns(ingress, &packet, 1);
 	}
 	if (counted(WEIR_PASSED) - before != (__u64)n * REQUESTS)
@@ -433,7 +264,7 @@ static void measure_refusal(const char *name)
 	ns = times_array(packets);
 	done(limit_set(dp, 0, WEIR_BUILTIN_USER, 0, 0, 10));
 	for (__u32 i = 0; i < packets; i++) {
-		connect_ends(0);
+		connect_anew(0);
 		ns[i] = run_ns(ingress, &packet, 1);
 	}
 	if (counted(WEIR_ANSWERED) - before != packets)
@@ -449,7 +280,7 @@ static __u32 least_ns(int program, struct packet *packet, __u32 outstanding)
 	__u32 least = ~0U, ns;
 
 	for (__u32 i = 0; i < packets * EXCHANGES; i++) {
-		connect_ends(outstanding);
+		connect_anew(outstanding);
 		ns = run_ns(program, packet, 1);
 		least = ns < least ? ns : least;
 	}
@@ -480,9 +311,10 @@ static void measure_exchange(__u32 limits)
 static void measure_exchanges(void)
 {
 	struct packet packet = packet_of((struct spec){});
-	CLEANUP_CLOSE int nothing = empty_program();
+	CLEANUP_CLOSE int nothing = empty_program(BPF_PROG_TYPE_SCHED_CLS);
 
-	printf("{\"exchange\": \"nothing\", \"limits\": 0, \"ns\": %u}\n", least_ns(nothing, &packet, 0));
+	if (strstr("nothing", only))
+		printf("{\"exchange\": \"nothing\", \"limits\": 0, \"ns\": %u}\n", least_ns(nothing, &packet, 0));
 	measure_exchange(0);
 	ample_set(WEIR_BUILTIN_USER, 10);
 	measure_exchange(1);
@@ -564,7 +396,7 @@ int main(int argc, char **argv)
 		packets = times;
 	}
 	set_up();
-	measure_packets();
+	measure_bare(times, only);
 	measure_refusal("a request that is refused, and its 429");
 	measure_heads();
 	measure_exchanges();

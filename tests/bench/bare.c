@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include "bare.h"
+
+#include <bpf/bpf.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runs.h"
+#include "weir.skel.h"
+
+#define TLS_RECORD 1024
+#define BODY (1 << 20)
+#define BADGE 0x80000001U
+
+/* A program of weir's, and one of its kind that does nothing. */
+struct pair {
+	int program, nothing;
+};
+
+/* Both sides are in the midst of a body, whose head the other side has. */
+static void connect_body(void)
+{
+	struct weir_conn c = connection(1);
+
+	c.request_next += BODY;
+	c.response_next += BODY;
+	c.splice.passed_end += BODY;
+	c.badge = BADGE;
+	connection_put(&c);
+}
+
+/* It speaks TLS. */
+static void connect_opaque(void)
+{
+	struct weir_conn c = connection(0);
+
+	weir_conn_opaque(&c, CLIENT_NEXT, WEIR_TLS);
+	connection_put(&c);
+}
+
+struct bare {
+	const char *name;
+	struct pair pair;
+	struct spec spec;
+	void (*connect)(void); /* NULL: it is of no connection */
+	__u32 priority;
+};
+
+static void least(__u32 *ns, __u32 other)
+{
+	if (other < *ns)
+		*ns = other;
+}
+
+static void measure(const struct bare *b, __u32 times)
+{
+	struct packet packet = packet_of(b->spec);
+	__u32 ns = ~0U, empty_ns = ~0U;
+
+	if (b->connect)
+		b->connect();
+	for (__u32 i = 0; i < times; i += BARE_ROUND) {
+		least(&empty_ns, run_marked_ns(b->pair.nothing, &packet, b->priority, BARE_ROUND));
+		least(&ns, run_marked_ns(b->pair.program, &packet, b->priority, BARE_ROUND));
+	}
+	printf("{\"packet\": \"%s\", \"ns\": %u, \"empty_ns\": %u}\n", b->name, ns, empty_ns);
+}
+
+void measure_bare(__u32 times, const char *only)
+{
+	static char record[TLS_RECORD] = { 0x17, 0x03, 0x03, (TLS_RECORD - 5) >> 8, (TLS_RECORD - 5) & 0xff };
+	const struct pair ingress = { bpf_program__fd(dp->skeleton->progs.weir_ingress),
+				      empty_program(BPF_PROG_TYPE_SCHED_CLS) };
+	const struct pair egress = { bpf_program__fd(dp->skeleton->progs.weir_egress), ingress.nothing };
+	const struct pair hold = { bpf_program__fd(dp->skeleton->progs.weir_hold),
+				   empty_program(BPF_PROG_TYPE_CGROUP_SKB) };
+	const struct spec text = { .text = record, .n_text = sizeof(record) };
+	const struct spec answer = { .text = record, .n_text = sizeof(record), .from_server = true };
+	const struct bare packets[] = {
+		{ .name = "UDP", .pair = ingress, .spec = { .protocol = 17 } },
+		{ .name = "to another port", .pair = ingress, .spec = { .port = SERVER_PORT + 1 } },
+		{ .name = "from another port",
+		  .pair = egress,
+		  .spec = { .port = SERVER_PORT + 1, .from_server = true } },
+		{ .name = "to another port, at the socket", .pair = hold, .spec = { .port = SERVER_PORT + 1 } },
+		{ .name = "pure ACK from the client of a followed connection",
+		  .pair = ingress,
+		  .connect = connect_body },
+		{ .name = "pure ACK from its server",
+		  .pair = egress,
+		  .spec = { .from_server = true },
+		  .connect = connect_body },
+		{ .name = "pure ACK, at the socket", .pair = hold, .connect = connect_body },
+		{ .name = "1 KiB of a body from a client", .pair = ingress, .spec = text, .connect = connect_body },
+		{ .name = "1 KiB of a body from its server", .pair = egress, .spec = answer, .connect = connect_body },
+		{ .name = "1 KiB that was read on its way, at the socket",
+		  .pair = hold,
+		  .spec = text,
+		  .connect = connect_body,
+		  .priority = BADGE },
+		{ .name = "TLS record from a client, 1 KiB", .pair = ingress, .spec = text, .connect = connect_opaque },
+		{ .name = "TLS record from its server, 1 KiB",
+		  .pair = egress,
+		  .spec = answer,
+		  .connect = connect_opaque },
+	};
+
+	for (size_t i = 0; i < sizeof(packets) / sizeof(*packets); i++)
+		if (strstr(packets[i].name, only))
+			measure(&packets[i], times);
+	close(ingress.nothing);
+	close(hold.nothing);
+}
