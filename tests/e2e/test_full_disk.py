@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""On a full disk nothing is saved, and what is to be turned off is off all the same, also for agents that come later."""
+"""On a full disk nothing is changed, but what is to be turned off is off all the same, also for agents that come later."""
 import errno
 
 import pytest
@@ -110,7 +110,7 @@ def test_draining(world, disk):
 def test_saved_when_it_can_be(site, disk):
     warned(site.weir, "pause")
     disk.empty()
-    eventually(lambda: "what was turned off is saved" in site.weir.log(), "the agent has tried again")
+    eventually(lambda: "what could not be saved before is saved" in site.weir.log(), "the agent has tried again")
     assert not list(site.world.pins.glob("unsaved-*"))
 
 
@@ -120,6 +120,26 @@ def test_what_limits_is_refused(site):
     assert "No space left on device" in site.weir.refused("limit", "set", "total", "--qps", 1, "--burst", 1)
     assert site.weir("export") == before
     assert not (site.weir.state_dir / "state.json.new").exists()
+
+
+def test_what_goes_is_refused(site, disk):
+    """What a command could not save is not done, now or by the next agent: a limit that is to go stays."""
+    disk.empty()
+    site.limit("user", burst=5)
+    site.weir("max-in-flight", "--read-only", 1, "--mutating", 1)
+    before = site.weir("export")
+    disk.fill()
+    for words in (("limit", "delete", "user", "noisy"), ("limit", "delete", "user"),
+                  ("limit", "delete", "read-only-in-flight"), ("max-in-flight", "--read-only", 0)):
+        assert "No space left on device" in site.weir.refused(*words)
+        assert site.weir("export") == before
+    assert site.client("noisy").drive(1) == [429]
+    again(site)
+    assert site.weir("export") == before
+    assert site.client("noisy").drive(1) == [429]
+    disk.empty()
+    site.weir("limit", "delete", "user", "noisy")
+    assert "noisy" not in site.weir("export")
 
 
 def test_uninstall(site, world):

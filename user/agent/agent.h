@@ -13,8 +13,9 @@
  * nothing is freed meanwhile of what its holder has found, changes and repairs keep out of each other's way
  * (agent_change_begin()).
  *
- * The state's file never knows less than the kernel: what a command adds is saved before it is applied, what it takes away is
- * saved afterwards. So an agent that was killed anywhere finds all it has made.
+ * What a command says is what is in force, and what is saved: a change is saved before it is applied, and one that cannot be
+ * saved is not made. Only what is turned off is off first (unsaved.h). An agent that is started makes the kernel what the file
+ * says, wherever the one before it was killed.
  */
 #ifndef WEIR_USER_AGENT_AGENT_H
 #define WEIR_USER_AGENT_AGENT_H
@@ -94,7 +95,7 @@ struct agent {
 	LIST_HEAD(readers, reader) readers; /* who trace */
 	json_t *events;			    /* the latest refusals, the oldest first (events.c) */
 	struct timespec started;	    /* CLOCK_REALTIME */
-	struct error unsaved;		    /* why what is off is not in the file (unsaved.h) */
+	struct error unsaved;		    /* why what is in force is not in the file (unsaved.h) */
 	atomic_bool ready;		    /* the first job is done: what the state knows was brought up */
 	__u64 control_requests;
 	__u64 control_errors;

@@ -57,7 +57,7 @@ int agent_save(struct agent *agent, struct error *err)
 
 	if (ret || !agent->unsaved.text[0])
 		return ret;
-	log_info("what was turned off is saved");
+	log_info("what could not be saved before is saved");
 	agent->unsaved.text[0] = '\0';
 	drop_notes(agent);
 	return 0;
@@ -75,6 +75,21 @@ void agent_save_off(struct agent *agent, int slot, const char *name, enum unsave
 		  ret ? "The next agent will turn it on again" :
 			"It stays off until the machine is rebooted. The agent tries to save it every ten seconds");
 	log_error("server \"%s\": %s", name, agent->unsaved.text);
+}
+
+void agent_save_back(struct agent *agent, struct error *err)
+{
+	struct error failed = err ? *err : (struct error){ 0 }, why;
+
+	if (!agent_save(agent, &why))
+		return;
+	error_set(
+		&agent->unsaved, 0,
+		"what failed was taken back, but this could not be saved: %s. An agent that is started now would do it. "
+		"This one tries to save it every ten seconds",
+		why.text);
+	log_error("%s", agent->unsaved.text);
+	error_set(err, 0, "%s; %s", failed.text, agent->unsaved.text);
 }
 
 void agent_tell_unsaved(const struct agent *agent, json_t *result)

@@ -2,7 +2,7 @@
 /*
  * The way off needs no disk. What is turned off is off in the kernel first, and saved afterwards; where it cannot be saved, a
  * note stands in for the file: an empty directory beside the pins, on the bpffs, which is memory. So an agent that is started
- * again does not bring the limits back. What comes into force is saved before, or does not come.
+ * again does not bring the limits back. Whatever else changes, a limit that goes included, is saved before, or does not change.
  */
 #ifndef WEIR_USER_AGENT_UNSAVED_H
 #define WEIR_USER_AGENT_UNSAVED_H
@@ -20,6 +20,11 @@ enum unsaved {
 int agent_save(struct agent *agent, struct error *err);
 /* Saves that a server is off, or notes it; agent->unsaved says why then. */
 void agent_save_off(struct agent *agent, int slot, const char *name, enum unsaved how);
+/*
+ * Saves the state to which a change was taken back that had been saved and then failed, as err says. Where that cannot be saved, the
+ * file has what was not done: err says that, too, and it is tried again.
+ */
+void agent_save_back(struct agent *agent, struct error *err);
 /* Warns the client whose command turned something off, if that could not be saved. */
 void agent_tell_unsaved(const struct agent *agent, json_t *result);
 /* Once more, if there is anything. */

@@ -4,6 +4,7 @@
 
 #include "agent/jobs.h"
 #include "agent/servers.h"
+#include "agent/unsaved.h"
 #include "apply/plan.h"
 #include "apply/replace.h"
 #include "base/cleanup.h"
@@ -45,16 +46,24 @@ static int carry_out(struct agent *agent, struct plan *plan, struct error *err)
 	return ret;
 }
 
-static void take_back(struct agent *agent, struct plan *plan)
+/* err: why it is. */
+static void take_back(struct agent *agent, struct plan *plan, struct error *err)
 {
+	bool saved = false;
+
 	for (size_t i = plan->n; i-- > 0;) {
 		struct planned *p = &plan->servers[i];
 
-		if (p->before)
+		/* What could not be saved is in its place still. */
+		if (p->before && p->before != agent->state.servers[p->slot]) {
 			server_put_back(agent, p->slot, p->before);
+			saved = true;
+		}
 		if (p->attached && server_end(agent, p->slot, NULL))
 			log_error("undoing an apply: server \"%s\" stays attached", p->name);
 	}
+	if (saved)
+		agent_save_back(agent, err);
 }
 
 static void free_gone(void *arg)
@@ -97,6 +106,7 @@ static void keep(struct agent *agent, struct plan *plan)
 /* A server that a Throttle attached goes with it; of one that is not in force there is nothing to wait for. */
 static int detach_ended(struct agent *agent, struct plan *plan, struct error *err)
 {
+	struct error why;
 	int ret = 0;
 
 	for (size_t i = 0; i < plan->n && !ret; i++) {
@@ -104,7 +114,9 @@ static int detach_ended(struct agent *agent, struct plan *plan, struct error *er
 		struct server_detached detached;
 
 		if (p->ends)
-			ret = server_detach(agent, p->slot, !agent->servers[p->slot].in_force, &detached, err);
+			ret = server_detach(agent, p->slot, !agent->servers[p->slot].in_force, &detached, &why);
+		if (ret)
+			error_set(err, ret, "all is done but that server \"%s\" is detached: %s", p->name, why.text);
 	}
 	return ret;
 }
@@ -114,7 +126,7 @@ int plan_do(struct agent *agent, struct plan *plan, struct error *err)
 	int ret = carry_out(agent, plan, err);
 
 	if (ret) {
-		take_back(agent, plan);
+		take_back(agent, plan, err);
 		return ret;
 	}
 	keep(agent, plan);

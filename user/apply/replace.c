@@ -214,5 +214,4 @@ void server_put_back(struct agent *agent, int slot, struct server *from)
 	/* If taking it back failed, the kernel's state is unknown, and all of it is compared. */
 	if (change.net && change_kernel(&change, NULL))
 		reconcile_all(agent);
-	limits_save(agent, NULL);
 }

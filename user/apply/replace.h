@@ -10,7 +10,10 @@
  * success to be freed, on failure to be put back. -errno.
  */
 int server_replace(struct agent *agent, int slot, struct server *to, struct error *err);
-/* Undoes a replacement, also one that failed half-way. The caller owns the state that was put there again. */
+/*
+ * Undoes a replacement, also one that failed half-way, but for the file: agent_save_back() is the caller's, and so is the state that
+ * was put there again.
+ */
 void server_put_back(struct agent *agent, int slot, struct server *from);
 
 #endif

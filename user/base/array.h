@@ -36,4 +36,13 @@ static inline void array_cut(void *items, size_t n, size_t size, size_t i)
 	memmove(at, at + size, (n - i - 1) * size);
 }
 
+/* Puts an item back that was taken out of n + 1, where it was. */
+static inline void array_uncut(void *items, size_t n, size_t size, size_t i, const void *item)
+{
+	char *at = (char *)items + i * size;
+
+	memmove(at + size, at, (n - i) * size);
+	memcpy(at, item, size);
+}
+
 #endif

@@ -33,6 +33,8 @@ int agent_trace(struct agent *agent, json_t *arguments, json_t **result, struct 
 
 /* Reads the files of tokens and addresses of every server in force; what was read is added to the list. The first failure is returned. */
 int servers_reload(struct agent *agent, json_t *list, struct error *err);
+/* An error of a command for all servers, which says for how many of them it was done before. Returns ret. */
+int error_after(json_t *done, int ret, struct error *err);
 /* One of metrics_modes. */
 const char *server_mode(const struct agent *agent, int slot);
 

@@ -42,6 +42,14 @@ static int check_all_followed(const struct agent *agent, struct error *err)
 	return ret;
 }
 
+int error_after(json_t *done, int ret, struct error *err)
+{
+	size_t n = json_array_size(done);
+	struct error failed = *err;
+
+	return n ? error_set(err, ret, "%s (servers for which it is done: %zu)", failed.text, n) : ret;
+}
+
 static int detach_all(struct agent *agent, bool force, json_t *list, struct error *err)
 {
 	int ret = 0;
@@ -49,7 +57,7 @@ static int detach_all(struct agent *agent, bool force, json_t *list, struct erro
 	for (int slot = 0; slot < WEIR_MAX_SERVERS && !ret; slot++)
 		if (agent->state.servers[slot])
 			ret = detach(agent, slot, force, list, err);
-	return ret;
+	return ret ? error_after(list, ret, err) : 0;
 }
 
 int agent_detach(struct agent *agent, json_t *arguments, json_t **result, struct error *err)

@@ -15,16 +15,18 @@ static int set_dry_run(struct agent *agent, int slot, bool dry_run, struct error
 	struct server *server = agent->state.servers[slot];
 	CLEANUP_JSON json_t *policy = json_incref(server->policy);
 	bool before = server->dry_run;
-	int ret = policy_dry_run(server, dry_run, err);
+	int saved, ret = policy_dry_run(server, dry_run, err);
 
 	if (ret)
 		return ret;
-	ret = agent_save(agent, err) ?: server_apply_flags(agent, slot, err);
+	saved = agent_save(agent, err);
+	ret = saved ?: server_apply_flags(agent, slot, err);
 	if (ret) {
 		server->dry_run = before;
 		json_decref(server->policy);
 		server->policy = json_incref(policy);
-		agent_save(agent, NULL);
+		if (!saved)
+			agent_save_back(agent, err);
 		return ret;
 	}
 	log_info("server \"%s\" %s", server->name, dry_run ? "is in a dry run" : "enforces its limits");

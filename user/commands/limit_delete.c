@@ -5,9 +5,11 @@
 #include "agent/limit_counts.h"
 #include "agent/limits.h"
 #include "agent/servers.h"
+#include "agent/unsaved.h"
 #include "base/array.h"
 #include "base/log.h"
 #include "base/nearest.h"
+#include "base/shared_text.h"
 #include "commands/commands.h"
 #include "commands/limits.h"
 #include "model/key.h"
@@ -36,46 +38,74 @@ int limit_take_out(struct agent *agent, int slot, const struct limit *limit, str
 	return 0;
 }
 
+/* Into the kernel again, what could be taken out of it half-way. */
+static void bring_back(struct agent *agent, int slot, const struct limit *limit)
+{
+	const struct server *server = agent->state.servers[slot];
+	struct net *net = limits_net(agent, slot);
+
+	if (net && !limit_apply_whole(net, slot, server, limit, NULL))
+		rules_apply(net, slot, server, NULL);
+}
+
 int limit_remove(struct agent *agent, int slot, struct limit *limit, struct error *err)
 {
 	struct server *server = agent->state.servers[slot];
+	size_t place = limit - server->limits;
 	struct limit gone = *limit;
-	struct net *net = limits_net(agent, slot);
-	int ret;
+	int saved, ret;
 
-	array_cut(server->limits, server->n_limits--, sizeof(*limit), limit - server->limits);
-	ret = limit_take_out(agent, slot, &gone, err);
+	array_cut(server->limits, server->n_limits--, sizeof(gone), place);
+	saved = limits_save(agent, err);
+	ret = saved ?: limit_take_out(agent, slot, &gone, err);
 	if (!ret) {
 		limit_clear(&gone);
-		return limits_save(agent, err);
+		return 0;
 	}
-	server->limits[server->n_limits++] = gone; /* where there was room for it */
-	server_name_groups(server, NULL);
-	if (net && !groups_apply(agent, slot, NULL) && !limit_apply_whole(net, slot, server, &gone, NULL))
-		rules_apply(net, slot, server, NULL);
+	array_uncut(server->limits, server->n_limits++, sizeof(gone), place, &gone);
+	if (!saved) {
+		bring_back(agent, slot, &server->limits[place]);
+		agent_save_back(agent, err);
+	}
 	return ret;
 }
 
-/* What is left of a limit when it has lost an override, or its default. */
-static bool limits_nothing(const struct limit *limit)
+static bool is_the_last(const struct limit *limit)
 {
-	return !limit->amount.set && !limit->n_overrides;
+	return !limit->amount.set && limit->n_overrides == 1;
+}
+
+static int override_take_out(struct agent *agent, int slot, const struct limit *limit, const struct override *override,
+			     struct error *err)
+{
+	struct net *net = limits_net(agent, slot);
+	int ret = net ? override_unapply(net, slot, limit, override, err) : 0;
+
+	if (!ret && server_name_groups(agent->state.servers[slot], NULL) > 0 && net)
+		groups_apply(agent, slot, NULL);
+	return ret;
 }
 
 static int delete_override(struct agent *agent, int slot, struct limit *limit, struct override *override,
 			   struct error *err)
 {
-	struct net *net = limits_net(agent, slot);
-	int ret = net ? override_unapply(net, slot, limit, override, err) : 0;
+	size_t place = override - limit->overrides;
+	struct override gone = *override;
+	int saved, ret;
 
-	if (ret)
-		return ret;
-	limit_override_remove(limit, override);
-	if (limits_nothing(limit))
+	if (is_the_last(limit))
 		return limit_remove(agent, slot, limit, err);
-	if (server_name_groups(agent->state.servers[slot], NULL) > 0 && net)
-		groups_apply(agent, slot, NULL);
-	return limits_save(agent, err);
+	array_cut(limit->overrides, limit->n_overrides--, sizeof(gone), place);
+	saved = limits_save(agent, err);
+	ret = saved ?: override_take_out(agent, slot, limit, &gone, err);
+	if (!ret) {
+		shared_text_free(gone.subject);
+		return 0;
+	}
+	array_uncut(limit->overrides, limit->n_overrides++, sizeof(gone), place, &gone);
+	if (!saved)
+		agent_save_back(agent, err);
+	return ret;
 }
 
 /* Subjects with an override keep it, and what they have. */
@@ -84,13 +114,16 @@ static int delete_default(struct agent *agent, int slot, struct limit *limit, st
 	const struct server *server = agent->state.servers[slot];
 	struct net *net = limits_net(agent, slot);
 	struct datapath_amount before = limit->amount;
-	int ret;
+	int saved, ret;
 
 	limit->amount = (struct datapath_amount){ 0 };
-	ret = net ? limit_apply(net, slot, server, limit, err) : 0;
+	saved = limits_save(agent, err);
+	ret = saved || !net ? saved : limit_apply(net, slot, server, limit, err);
 	if (!ret)
-		return limits_save(agent, err);
+		return 0;
 	limit->amount = before;
+	if (!saved)
+		agent_save_back(agent, err);
 	return ret;
 }
 

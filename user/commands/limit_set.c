@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/limits.h"
+#include "agent/unsaved.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/nearest.h"
@@ -73,7 +74,7 @@ static int add_limit(struct agent *agent, int slot, const struct limit *limit, s
 
 		server->n_limits--; /* the caller still owns what it points to */
 		limit_take_out(agent, slot, &gone, NULL);
-		limits_save(agent, NULL);
+		agent_save_back(agent, err);
 	}
 	return ret;
 }
@@ -139,42 +140,41 @@ static int change_default(struct agent *agent, int slot, struct limit *limit, co
 	const struct server *server = agent->state.servers[slot];
 	struct net *net = limits_net(agent, slot);
 	struct limit before = *limit;
-	int ret;
+	int saved, ret;
 
 	limit->amount = wanted->amount;
 	limit->kind = wanted->amount.set && !wanted->amount.deny ? wanted->kind : limit->kind;
 	limit->dry_run = wanted->dry_run;
 	limit->reset = wanted->reset;
 	limit->penalty = wanted->penalty;
-	ret = limits_save(agent, err);
-	if (!ret && net)
-		ret = limit_apply(net, slot, server, limit, err);
-	if (ret) {
-		*limit = before;
-		if (net)
-			limit_apply(net, slot, server, limit, NULL);
-		limits_save(agent, NULL);
+	saved = limits_save(agent, err);
+	ret = saved || !net ? saved : limit_apply(net, slot, server, limit, err);
+	if (!ret)
+		return 0;
+	*limit = before;
+	if (!saved) {
+		limit_apply(net, slot, server, limit, NULL);
+		agent_save_back(agent, err);
 	}
 	return ret;
 }
 
 /* An override of a group's limit is one more group that has a count, and that must be known. */
-static int put_override(struct agent *agent, int slot, const struct limit *limit, const struct override *override,
-			struct error *err)
+static int prepare_override(struct agent *agent, int slot, const struct limit *limit, bool *groups_changed,
+			    struct error *err)
+{
+	if (limit->key & WEIR_KEY_GROUP)
+		return prepare(agent, slot, groups_changed, err);
+	return state_check_room(&agent->state, agent->state.servers[slot], err) ?: limits_save(agent, err);
+}
+
+static int bring_in_override(struct agent *agent, int slot, const struct limit *limit, const struct override *override,
+			     bool groups_changed, struct error *err)
 {
 	struct net *net = limits_net(agent, slot);
-	bool groups_changed = false;
-	int ret;
+	int ret = groups_changed ? bring_in(agent, slot, limit, true, err) : 0;
 
-	if (limit->key & WEIR_KEY_GROUP)
-		ret = prepare(agent, slot, &groups_changed, err);
-	else
-		ret = state_check_room(&agent->state, agent->state.servers[slot], err) ?: limits_save(agent, err);
-	if (ret || !net)
-		return ret;
-	if (groups_changed)
-		ret = bring_in(agent, slot, limit, true, err);
-	return ret ?: override_apply(net, slot, limit, override, err);
+	return ret || !net ? ret : override_apply(net, slot, limit, override, err);
 }
 
 static int change_override(struct agent *agent, int slot, struct limit *limit, const struct override *wanted,
@@ -182,7 +182,8 @@ static int change_override(struct agent *agent, int slot, struct limit *limit, c
 {
 	struct override *override = limit_override(limit, wanted->subject);
 	struct datapath_amount before = override ? override->amount : (struct datapath_amount){ 0 };
-	int ret;
+	bool groups_changed = false;
+	int prepared, ret;
 
 	if (override)
 		override->amount = wanted->amount;
@@ -190,7 +191,8 @@ static int change_override(struct agent *agent, int slot, struct limit *limit, c
 		return error_set(err, -ENOMEM, "out of memory");
 	else
 		override = &limit->overrides[limit->n_overrides - 1];
-	ret = put_override(agent, slot, limit, override, err);
+	prepared = prepare_override(agent, slot, limit, &groups_changed, err);
+	ret = prepared ?: bring_in_override(agent, slot, limit, override, groups_changed, err);
 	if (!ret)
 		return 0;
 	if (before.set)
@@ -198,7 +200,8 @@ static int change_override(struct agent *agent, int slot, struct limit *limit, c
 	else
 		limit_override_remove(limit, override);
 	server_name_groups(agent->state.servers[slot], NULL);
-	limits_save(agent, NULL);
+	if (!prepared)
+		agent_save_back(agent, err);
 	return ret;
 }
 

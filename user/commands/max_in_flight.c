@@ -35,11 +35,17 @@ static int set_both(struct agent *agent, int slot, json_int_t reading, json_int_
 {
 	__u32 before = seats_of(agent->state.servers[slot], true);
 	int ret = reading < 0 ? 0 : set_seats(agent, slot, true, reading, err);
+	struct error failed, why;
 
-	if (!ret && mutating >= 0)
-		ret = set_seats(agent, slot, false, mutating, err);
-	if (ret && reading >= 0)
-		set_seats(agent, slot, true, before, NULL);
+	if (ret || mutating < 0)
+		return ret;
+	ret = set_seats(agent, slot, false, mutating, &failed);
+	if (!ret)
+		return 0;
+	error_set(err, ret, "%s", failed.text);
+	if (reading >= 0 && set_seats(agent, slot, true, before, &why))
+		error_set(err, ret, "%s; that of requests that only read is %u now, all the same: %s", failed.text,
+			  (unsigned int)reading, why.text);
 	return ret;
 }
 

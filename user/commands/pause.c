@@ -9,39 +9,28 @@
 #include "commands/commands.h"
 #include "policy/policy.h"
 
-/* Into the kernel first: no disk is needed to pause. */
-static int pause_now(struct agent *agent, int slot, struct error *err)
-{
-	int ret = server_apply_flags(agent, slot, err);
-
-	if (!ret)
-		agent_save_off(agent, slot, agent->state.servers[slot]->name, UNSAVED_PAUSED);
-	return ret;
-}
-
-/* Into the file first: what an agent that ends now leaves behind limits no less than the file says. */
-static int resume_now(struct agent *agent, int slot, struct error *err)
-{
-	return agent_save(agent, err) ?: server_apply_flags(agent, slot, err);
-}
-
 static int set_paused(struct agent *agent, int slot, bool paused, struct error *err)
 {
 	struct server *server = agent->state.servers[slot];
 	CLEANUP_JSON json_t *policy = json_incref(server->policy);
 	bool before = server->paused;
-	int ret = policy_pause(server, paused, err);
+	int saved, ret = policy_pause(server, paused, err);
 
 	if (ret)
 		return ret;
-	ret = paused ? pause_now(agent, slot, err) : resume_now(agent, slot, err);
+	/* No disk is needed to pause. */
+	saved = paused ? 0 : agent_save(agent, err);
+	ret = saved ?: server_apply_flags(agent, slot, err);
 	if (ret) {
 		server->paused = before;
 		json_decref(server->policy);
 		server->policy = json_incref(policy);
-		agent_save(agent, NULL);
+		if (!saved && !paused)
+			agent_save_back(agent, err);
 		return ret;
 	}
+	if (paused)
+		agent_save_off(agent, slot, server->name, UNSAVED_PAUSED);
 	log_info("server \"%s\" %s", server->name, paused ? "is paused" : "limits again");
 	return 0;
 }
@@ -56,7 +45,7 @@ static int pause_all(struct agent *agent, bool paused, json_t *names, struct err
 			continue;
 		ret = set_paused(agent, slot, paused, err);
 		if (ret)
-			return ret;
+			return error_after(names, ret, err);
 		json_array_append_new(names, json_string(server->name));
 	}
 	return json_array_size(names) ? 0 : error_set(err, -ENOENT, "no server is attached");

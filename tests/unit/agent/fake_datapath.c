@@ -19,7 +19,8 @@
 struct datapath fake_nets[FAKE_NETS];
 const char *fake_failing;
 void (*fake_asked)(void);
-void (*fake_opening)(void), (*fake_sweeping)(void), (*fake_explaining)(void), (*fake_syncing)(void);
+void (*fake_failed)(void), (*fake_opening)(void), (*fake_sweeping)(void), (*fake_explaining)(void),
+	(*fake_syncing)(void);
 atomic_bool fake_sweep_stopped;
 static int failures_left;
 static pthread_mutex_t kernel_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -57,6 +58,8 @@ int fake_fails(const char *function, struct error *err)
 	if (!fake_failing || strcmp(fake_failing, function) != 0 || failures_left == 0)
 		return 0;
 	failures_left--;
+	if (fake_failed)
+		fake_failed();
 	return error_set(err, -EIO, "%s failed", function);
 }
 
@@ -73,6 +76,7 @@ void fake_reset(void)
 	memset(fake_nets, 0, sizeof(fake_nets));
 	fake_failing = NULL;
 	fake_asked = NULL;
+	fake_failed = NULL;
 	fake_opening = NULL;
 	fake_sweeping = NULL;
 	fake_explaining = NULL;

@@ -78,6 +78,7 @@ void fake_kernel_leave(void *kernel);
 #define CLEANUP_KERNEL __attribute__((cleanup(fake_kernel_leave), unused))
 
 extern void (*fake_asked)(void);       /* called whenever the kernel side is to do something that may take long */
+extern void (*fake_failed)(void);      /* called when a function is made to fail */
 extern void (*fake_opening)(void);     /* called meanwhile: it is nobody's turn */
 extern void (*fake_sweeping)(void);    /* the same */
 extern atomic_bool fake_sweep_stopped; /* by datapath_sweep_stop(), of whichever namespace */
