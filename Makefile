@@ -435,7 +435,7 @@ lint: $(SKELETONS) $(TEST_SKELETONS) build/vmlinux.h ## clang-format, clang-tidy
 	@tests/install-deps --check lint
 	@tests/run lint
 	clang-format --dry-run -Werror $(FORMATTED)
-	@printf '%s\n' $(HOST_SOURCES) | xargs -P$$(nproc) -I{} clang-tidy --quiet {} -- $(HOST_FLAGS) -DWEIR_VERSION='"$(FULL_VERSION)"'
+	@printf '%s\n' $(HOST_SOURCES) | xargs -P$$(nproc) -I{} clang-tidy --quiet {} -- -Itests/tidy $(HOST_FLAGS) -DWEIR_VERSION='"$(FULL_VERSION)"'
 	clang-tidy --quiet $(wildcard bpf/*.bpf.c) -- $(BPF_FLAGS)
 	cppcheck $(CPPCHECK) $(USER_SOURCES)
 

@@ -83,7 +83,7 @@ static void put_ip(__u8 *ip, const struct spec *spec, size_t n)
 
 void packet_build(struct packet *p, const struct spec *spec)
 {
-	size_t n_text = spec->text && !spec->n_text ? strlen(spec->text) : spec->n_text;
+	size_t n_text = spec->text ? spec->n_text ?: strlen(spec->text) : 0;
 	size_t header = 20 + (spec->ts ? TS_OPTION : 0) + spec->n_options;
 	__u8 *ip = p->bytes + ETHERNET, *tcp = ip + (spec->ipv6 ? 40 : 20);
 	__u16 port = spec->port ? spec->port : SERVER_PORT;

@@ -4,14 +4,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-int error_set(struct error *err, int code, const char *format, ...)
+void error_write(struct error *err, const char *format, ...)
 {
 	va_list args;
 
 	if (!err)
-		return code;
+		return;
 	va_start(args, format);
 	vsnprintf(err->text, sizeof(err->text), format, args);
 	va_end(args);
-	return code;
 }

@@ -40,8 +40,11 @@ static int read_stream(FILE *in, const char *path, char **text, size_t *length, 
 		return error_set(err, -ENOMEM, "%s: out of memory", path);
 	errno = 0;
 	*length = fread(room, 1, POLICY_FILE_MAX + 1, in);
-	if (ferror(in))
-		return error_set(err, -(errno ?: EIO), "%s: %s", path, strerror(errno ?: EIO));
+	if (ferror(in)) {
+		int ret = error_errno();
+
+		return error_set(err, ret, "%s: %s", path, strerror(-ret));
+	}
 	if (*length > POLICY_FILE_MAX)
 		return error_set(err, -EFBIG, "%s: larger than %u MiB", path, POLICY_FILE_MAX >> 20);
 	*text = room;

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -97,14 +98,18 @@ static void seals(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < offsetof(struct weir_box, seal); i++) {
-		((__u8 *)&box)[i] ^= 1;
-		assert_true(weir_box_seal(&box, &key) != seal);
-		((__u8 *)&box)[i] ^= 1;
+		struct weir_box other;
+
+		memcpy(&other, &box, sizeof(other));
+		((__u8 *)&other)[i] ^= 1;
+		assert_true(weir_box_seal(&other, &key) != seal);
 	}
 	for (size_t i = 0; i < sizeof(key); i++) {
-		((__u8 *)&key)[i] ^= 1;
-		assert_true(weir_box_seal(&box, &key) != seal);
-		((__u8 *)&key)[i] ^= 1;
+		struct weir_box_key other;
+
+		memcpy(&other, &key, sizeof(other));
+		((__u8 *)&other)[i] ^= 1;
+		assert_true(weir_box_seal(&box, &other) != seal);
 	}
 	assert_true(weir_box_seal(&empty, &key) != empty.seal);
 }

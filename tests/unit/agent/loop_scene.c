@@ -82,6 +82,7 @@ void loop_start_and_wait(struct loop_scene *f)
 
 void loop_stop(struct loop_scene *f)
 {
+	/* The agent's loop reads it. NOLINTNEXTLINE(bugprone-bad-signal-to-kill-thread,cert-pos44-c) */
 	pthread_kill(f->agent, SIGTERM);
 	loop_wait_for_log(f, "stopping");
 }

@@ -137,14 +137,10 @@ static void undone(void **state)
 					     "datapath_tokens_set" };
 	struct fixture *f = *state;
 	struct datapath *dp = &fake_nets[1];
-	CLEANUP_FREE char *before = NULL;
 
 	succeed(f, "attach", ATTACH);
 	succeed(f, "limit set", "{\"limit\":{\"name\":\"first\",\"key\":\"total\",\"in_flight\":3}}");
-	before = saved_state(f);
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
-		CLEANUP_JSON json_t *saved = NULL;
-
 		fake_fail(calls[i], 1);
 		refuse(f, "limit set", SECRETS, calls[i]);
 		assert_null(the_limit(f, "secrets"));

@@ -76,17 +76,17 @@ int fsync(int fd)
 	return syscall(SYS_fsync, fd);
 }
 
-int open(const char *path, int flags, ...)
+int open(const char *file, int oflag, ...)
 {
 	va_list arguments;
 	mode_t mode;
 
-	va_start(arguments, flags);
-	mode = flags & O_CREAT ? va_arg(arguments, mode_t) : 0;
+	va_start(arguments, oflag);
+	mode = oflag & O_CREAT ? va_arg(arguments, mode_t) : 0;
 	va_end(arguments);
-	if (strstr(path, FILES))
+	if (strstr(file, FILES))
 		wait_for_the_loop(&file_waits);
-	return syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+	return syscall(SYS_openat, AT_FDCWD, file, oflag, mode);
 }
 
 static int set_up_waits(void **state)

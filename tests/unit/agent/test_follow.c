@@ -134,6 +134,7 @@ static void same_again_writes_nothing(void **state)
 	writes = fake_nets[1].writes;
 	follow_sync(&w.f->agent);
 	sync_now(&w, THROTTLE(USER("9")) LEVEL "# the same\n", NULL);
+	assert_int_equal(fake_nets[1].writes, writes);
 	restart(&w);
 	writes = fake_nets[1].writes;
 	follow(&w, THROTTLE(USER("9")) LEVEL, SCHEMA EVENTS);

@@ -7,19 +7,27 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "../../random.h"
+
 #define ROUNDS 200000
+
+static struct random random_state = { .state = 1 };
+
+static __u32 below(__u32 n)
+{
+	return random_below(&random_state, n);
+}
 
 /* Mostly common bytes, and all others. */
 static __u8 some_byte(void)
 {
 	static const char common[] = "aZ09-az \t\r\n:;_@[`{/\x7f\x80\xff";
 
-	return rand() % 4 ? common[rand() % (sizeof(common) - 1)] : rand();
+	return below(4) ? (__u8)common[below(sizeof(common) - 1)] : below(256);
 }
 
 static bool is_plain(__u8 c)
@@ -84,17 +92,17 @@ static void test_tokens(void **state)
 	for (int i = 0; i < ROUNDS; i++) {
 		struct weir_framing one = {}, other = {};
 
-		for (int runs = 1 + rand() % 6; runs; runs--) {
-			__u32 n = 1 + rand() % 8;
+		for (int runs = 1 + below(6); runs; runs--) {
+			__u32 n = 1 + below(8), at = 0;
 			__u8 bytes[8];
 
-			for (__u32 at = 0; at < n; at++) {
-				bytes[at] = 1 + rand() % 255;
+			do {
+				bytes[at] = 1 + below(255);
 				weir_token_byte(&one, bytes[at]);
-			}
+			} while (++at < n);
 			weir_token_bytes(&other, weir_run_word(bytes, n), n);
 			assert_memory_equal(&one, &other, sizeof(one));
-			one.gap = other.gap = rand() % 20 == 0;
+			one.gap = other.gap = below(20) == 0;
 		}
 	}
 }

@@ -175,7 +175,7 @@ static enum weir_verb verb_of(const char *text)
 static void test_verbs(void **state)
 {
 	static const char *const verbs[] = {
-#define X(name, text) [WEIR_VERB_##name] = text,
+#define X(name, text) [WEIR_VERB_##name] = (text),
 		WEIR_VERBS(X)
 #undef X
 	};

@@ -147,6 +147,7 @@ static void a_fifo_that_is_open(void **state)
 	snprintf(path, sizeof(path), "%s/a.yaml", directory);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	writer = open(path, O_RDWR | O_CLOEXEC);
+	assert_true(writer >= 0);
 	assert_int_equal(policy_read(&policy, directory, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "a.yaml: not a regular file"));
 	unlink(path);

@@ -308,6 +308,16 @@ struct waiter {
 	atomic_int got;
 };
 
+static void meet_other(const struct waiter *waiter, const char *key)
+{
+	if (!waiter->other_had)
+		return;
+	if (!waiter->hold || strcmp(key, waiter->hold) != 0)
+		*waiter->other_had = true;
+	while (!*waiter->other_had)
+		sched_yield();
+}
+
 static void *wait_for_keys(void *context)
 {
 	struct waiter *waiter = context;
@@ -315,12 +325,7 @@ static void *wait_for_keys(void *context)
 
 	while ((key = workqueue_get(waiter->queue))) {
 		waiter->got++;
-		if (waiter->hold && !strcmp(key, waiter->hold)) {
-			while (!*waiter->other_had)
-				sched_yield();
-		} else if (waiter->other_had) {
-			*waiter->other_had = true;
-		}
+		meet_other(waiter, key);
 		workqueue_done(waiter->queue, key);
 	}
 	return NULL;

@@ -39,7 +39,7 @@ enum rule_conditions {
 
 /* 1 of `sparse` conditions is there. Caller clears it. */
 struct rule rule_random(unsigned int conditions, unsigned int sparse);
-struct rule rule_of(const char *json);
+struct rule rule_of(const char *text);
 
 /* Hashes as request_subject() does; knows the groups of the fixture. */
 extern const struct rules_names rule_names;
@@ -50,7 +50,6 @@ bool rule_matches(const struct rule *rule, const struct rule_request *request);
 #define LIMITS_MAX 512
 int rules_match_written(const struct rules_entry *entries, size_t n, const struct rule_request *request,
 			__u16 limits[static LIMITS_MAX]);
-int rules_match_compiled(const struct rules *rules, const struct rule_request *request,
-			 __u16 limits[static LIMITS_MAX]);
+int rules_match_compiled(const struct rules *rules, const struct rule_request *from, __u16 limits[static LIMITS_MAX]);
 
 #endif
