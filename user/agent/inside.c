@@ -185,6 +185,7 @@ static bool ends_change(struct agent *agent, int slot)
 static bool follow(struct agent *agent, int slot)
 {
 	struct error why = { 0 };
+	bool ends, blind;
 	int changed;
 
 	if (!inside_is_followed(agent, slot)) {
@@ -197,7 +198,9 @@ static bool follow(struct agent *agent, int slot)
 	if (changed >= 0)
 		check_served(agent, slot, &why);
 	note(agent, slot, &why);
-	return ends_change(agent, slot) | blind_change(agent, slot) | (changed > 0);
+	ends = ends_change(agent, slot);
+	blind = blind_change(agent, slot);
+	return ends || blind || changed > 0;
 }
 
 /* A kernel that refuses says so for each of the servers. */
