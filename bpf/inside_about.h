@@ -252,18 +252,34 @@ struct inside_context_turn {
 	const struct weir_inside_context *context;
 };
 
-/* The innermost ones are those in force: the user may be one who is impersonated. value: an `any` */
-static __always_inline void inside_value(struct inside_request *r, const struct weir_inside_context *c,
-					 const __u64 value[2])
+/* Is the user kept under this key, an `any`? It is what the server itself asks for. */
+static __always_inline bool inside_is_user_key(const struct weir_inside_context *c, const __u64 key[2])
 {
-	if (value[0] == c->user_type && !(r->found & INSIDE_HAS_USER)) {
-		r->user_at = value[1];
-		r->found |= INSIDE_HAS_USER;
-	}
-	if (value[0] == c->info_type && !(r->found & INSIDE_HAS_FIELDS)) {
+	__u64 value;
+
+	return key[0] == c->key_type && !bpf_probe_read_user(&value, sizeof(value), (const void *)key[1]) &&
+	       value == c->user_key;
+}
+
+/*
+ * The innermost ones are those in force: the user may be one who is impersonated. False: he is of a type that weir does not read, and
+ * those further out are others.
+ */
+static __always_inline bool inside_value(struct inside_request *r, const struct weir_inside_context *c,
+					 const struct weir_inside_value_context *context)
+{
+	const __u64 *value = context->value;
+
+	if (!(r->found & INSIDE_HAS_FIELDS) && value[0] == c->info_type) {
 		r->fields_at = value[1];
 		r->found |= INSIDE_HAS_FIELDS;
 	}
+	if (!(r->found & INSIDE_HAS_USER) && inside_is_user_key(c, context->key)) {
+		r->user_at = value[1];
+		r->found |= INSIDE_HAS_USER;
+		return value[0] == c->user_type;
+	}
+	return true;
 }
 
 static long inside_context_step(__u32 i, struct inside_context_turn *turn)
@@ -276,7 +292,10 @@ static long inside_context_step(__u32 i, struct inside_context_turn *turn)
 		return !inside_parent(r, turn->context);
 	if (bpf_probe_read_user(&context, sizeof(context), (const void *)r->context[1]))
 		return 1;
-	inside_value(r, turn->context, context.value);
+	if (!inside_value(r, turn->context, &context)) {
+		r->found = 0;
+		return 1;
+	}
 	r->context[0] = context.parent[0];
 	r->context[1] = context.parent[1];
 	return r->found == INSIDE_HAS_BOTH;

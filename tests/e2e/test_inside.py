@@ -105,6 +105,19 @@ def test_what_is_not_known_is_counted(world, serve):
     assert seen(world) == {"other_user": 1, "not_text": 2, "seen": 1}
 
 
+def test_whose_a_request_is(world, serve):
+    """Who is impersonated, of whatever type. Another user in its context is not asked for by the server, nor by weir."""
+    server = serve("apiserver")
+    attach(world, server)
+    trace = world.trace()
+    for users in "alice>bob", "other>alice", "alice+bob", "alice>bob+carol":
+        assert server.get("/get/dev/pods", users) == ["200 HTTP/2.0 /get/dev/pods"]
+    for users in "alice>other", "alice>nobody", "alice>other+bob":
+        assert server.get("/get/dev/pods", users) == ["200 HTTP/2.0 /get/dev/pods"]
+    assert said(trace.end(), "user")[:4] == [("bob",), ("alice",), ("alice",), ("bob",)]
+    assert seen(world) == {"seen": 4, "other_user": 3}
+
+
 def test_hostile_memory(world, serve):
     """Strings that point nowhere, or are endless; no user at all. Each is counted, and the server does not notice."""
     server = serve("apiserver")

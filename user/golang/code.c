@@ -293,3 +293,41 @@ int code_addresses(struct golang *go, const struct pclntab_function *function, _
 				out[n++] = reader.next + (__u64)operand(&reader, i)->mem.disp;
 	return (int)n;
 }
+
+/* The address that the instruction puts into a register; 0: it puts something else there. `before`: what it had, and keeps otherwise. */
+static __u64 constant_in(const struct reader *reader, x86_reg reg, x86_reg half, __u64 before)
+{
+	const cs_x86_op *from = operand(reader, 1);
+
+	if (!is_register(reader, 0, reg) && !is_register(reader, 0, half))
+		return before;
+	if (reader->insn->id != X86_INS_LEA || from->type != X86_OP_MEM || from->mem.base != X86_REG_RIP)
+		return 0;
+	return reader->next + (__u64)from->mem.disp;
+}
+
+/* Go's internal ABI has the words of arguments in AX, BX, CX. */
+int code_pairs(struct golang *go, const struct pclntab_function *function, struct code_pair *out, unsigned int max,
+	       struct error *err)
+{
+	CLEANUP_READER struct reader reader = { 0 };
+	struct code_pair pair = { 0 };
+	unsigned int n = 0;
+	int ret;
+
+	if (go->image.machine != IMAGE_AMD64)
+		return code_error(err, function, "weir reads arguments from instructions of amd64 only");
+	ret = reader_open(go, function, &reader, err);
+	if (ret)
+		return ret;
+	while (read_next(&reader) && n < max) {
+		pair.second = constant_in(&reader, X86_REG_RBX, X86_REG_EBX, pair.second);
+		pair.third = constant_in(&reader, X86_REG_RCX, X86_REG_ECX, pair.third);
+		if (reader.insn->id != X86_INS_CALL)
+			continue;
+		if (pair.second && pair.third)
+			out[n++] = pair;
+		pair = (struct code_pair){ 0 };
+	}
+	return (int)n;
+}

@@ -24,4 +24,13 @@ int code_call(struct golang *go, const struct pclntab_function *function, __u64 
 int code_addresses(struct golang *go, const struct pclntab_function *function, __u64 *out, unsigned int max,
 		   struct error *err);
 
+/* Of a call, arguments that are constants: in the registers of the second word of its arguments and of the third. */
+struct code_pair {
+	__u64 second, third; /* addresses */
+};
+
+/* Those of a function's calls that have both; at most `max`. Returns how many, or -ENOTSUP. */
+int code_pairs(struct golang *go, const struct pclntab_function *function, struct code_pair *out, unsigned int max,
+	       struct error *err);
+
 #endif

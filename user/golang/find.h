@@ -178,6 +178,13 @@ struct golang_context {
 };
 int golang_find_context(struct golang *go, struct golang_context *out, struct error *err);
 
+/* What a Kubernetes API server's package `request` keeps the user under in a context: a key of a type and with a value of its own. */
+struct golang_user_key {
+	__u64 type; /* in an `any` */
+	__u64 value;
+};
+int golang_find_user_key(struct golang *go, struct golang_user_key *out, struct error *err);
+
 /* The end of a goroutine, whatever it did: runtime.goexit1. */
 int golang_find_goexit(struct golang *go, struct golang_function *out, struct error *err);
 

@@ -9,9 +9,11 @@
 #include "golang/find.h"
 #include "golang/functions.h"
 #include "golang/kubernetes.h"
+#include "golang/types.h"
 
 #define MAX_ADDRESSES 256
 #define MAX_VERSION 64
+#define MAX_KEYS 16
 
 /* Does an instruction of the function speak of this address? */
 static int check_refers(struct golang *go, const struct pclntab_function *function, __u64 address, const char *what,
@@ -95,6 +97,47 @@ int golang_find_max_in_flight(struct golang *go, struct golang_max_in_flight *ou
 	if (!ret)
 		*out = found;
 	return ret;
+}
+
+/* The key that a function asks a context for, of this type of the package `request`; -ENOENT, -ENOTUNIQ. */
+static int key_of(struct golang *go, const struct pclntab_function *function, struct golang_user_key *out,
+		  struct error *err)
+{
+	struct golang_user_key found = { 0 };
+	struct code_pair pairs[MAX_KEYS];
+	int n = code_pairs(go, function, pairs, MAX_KEYS, err);
+
+	for (int i = 0; i < n; i++) {
+		struct golang_user_key key = { .type = pairs[i].second };
+		struct type type;
+
+		if (!type_read(go, key.type, &type) || !type_is(&type, "request.key") || type.size != sizeof(__u64) ||
+		    !type_is_of(go, &type, "k8s.io/apiserver/pkg/endpoints/request") ||
+		    !image_u64(&go->image, pairs[i].third, &key.value))
+			continue;
+		if (found.type && (found.type != key.type || found.value != key.value))
+			return error_set(err, -ENOTUNIQ, "%.200s asks for more than one request.key", function->name);
+		found = key;
+	}
+	if (n < 0)
+		return n;
+	if (!found.type)
+		return error_set(err, -ENOENT, "%.200s asks for no request.key", function->name);
+	*out = found;
+	return 0;
+}
+
+/* By UserFrom, or where that is inlined. */
+int golang_find_user_key(struct golang *go, struct golang_user_key *out, struct error *err)
+{
+	static const char *const names[] = {
+		"k8s.io/apiserver/pkg/endpoints/request.UserFrom",
+		"k8s.io/apiserver/pkg/endpoints/filters.GetAuthorizerAttributes",
+		NULL,
+	};
+	struct pclntab_function function;
+
+	return function_find_any(go, names, &function, err) ?: key_of(go, &function, out, err);
 }
 
 /* "v1.20.2": a string variable that is loaded from this place. What nobody has set has a $Format$ in it. */

@@ -73,21 +73,6 @@ int itabs_read(struct golang *go, struct error *err)
 	return 0;
 }
 
-/* Is a named type, or what a pointer points to, of this package, wherever that was vendored? */
-static bool is_of(struct golang *go, const struct type *type, const char *package)
-{
-	struct type_text path;
-	struct type element;
-	size_t size = strlen(package);
-
-	if (type->kind == TYPE_POINTER)
-		return type_element(go, type, &element) && element.kind != TYPE_POINTER && is_of(go, &element, package);
-	if (!type_package(go, type, &path) || path.size < size ||
-	    memcmp(path.at + path.size - size, package, size) != 0)
-		return false;
-	return path.size == size || path.at[path.size - size - 1] == '/';
-}
-
 int itab_find(struct golang *go, const char *package, const char *interface, const char *type, struct itab *out,
 	      struct error *err)
 {
@@ -96,7 +81,7 @@ int itab_find(struct golang *go, const char *package, const char *interface, con
 
 	for (unsigned int i = 0; i < go->build.itabs; i++) {
 		if (!itab_at(go, i, &itab) || !type_is(&itab.interface, interface) || !type_is(&itab.type, type) ||
-		    !is_of(go, &itab.interface, package) || !is_of(go, &itab.type, package))
+		    !type_is_of(go, &itab.interface, package) || !type_is_of(go, &itab.type, package))
 			continue;
 		if (found++)
 			return error_set(err, -ENOTUNIQ, "%s as a %s of %s is there more than once", type, interface,

@@ -203,6 +203,18 @@ static int show_context(struct golang *go, json_t *places, json_t *layout, struc
 	return ret;
 }
 
+static int show_user_key(struct golang *go, json_t *places, json_t *layout, struct error *err)
+{
+	struct golang_user_key found;
+	int ret = golang_find_user_key(go, &found, err);
+
+	(void)places;
+	if (!ret)
+		json_object_set_new(layout, "request.key",
+				    json_pack("{so sI}", "type", hex(found.type), "value", (json_int_t)found.value));
+	return ret;
+}
+
 static int show_goexit(struct golang *go, json_t *places, json_t *layout, struct error *err)
 {
 	struct golang_function found;
@@ -223,6 +235,7 @@ static const struct {
 	{ "priority_and_fairness", show_apf },
 	{ "max_in_flight", show_max_in_flight },
 	{ "context", show_context },
+	{ "user_key", show_user_key },
 	{ "goexit", show_goexit },
 };
 

@@ -189,9 +189,25 @@ static __u64 named_at(const struct type *type)
 	}
 }
 
-bool type_package(struct golang *go, const struct type *type, struct type_text *out)
+/* The path of the package that a named type is of. */
+static bool type_package(struct golang *go, const struct type *type, struct type_text *out)
 {
 	__u64 at = named_at(type), name;
 
 	return (type->flags & HAS_NAME) && at && offset_at(go, at, &name) && name_read(go, name, out);
+}
+
+bool type_is_of(struct golang *go, const struct type *type, const char *package)
+{
+	struct type_text path;
+	struct type element;
+	size_t size = strlen(package);
+
+	if (type->kind == TYPE_POINTER)
+		return type_element(go, type, &element) && element.kind != TYPE_POINTER &&
+		       type_is_of(go, &element, package);
+	if (!type_package(go, type, &path) || path.size < size ||
+	    memcmp(path.at + path.size - size, package, size) != 0)
+		return false;
+	return path.size == size || path.at[path.size - size - 1] == '/';
 }

@@ -71,10 +71,11 @@ bool type_method(struct golang *go, const struct type *interface, const char *na
 		 struct type *out);
 /* The only element of an array, and how many it has. */
 bool type_array(struct golang *go, const struct type *type, __u64 *n, struct type *out);
-/* The path of the package that a named type is of. */
-bool type_package(struct golang *go, const struct type *type, struct type_text *out);
 
 bool type_is(const struct type *type, const char *text);
+
+/* Is a named type, or what a pointer points to, of this package, wherever that was vendored? */
+bool type_is_of(struct golang *go, const struct type *type, const char *package);
 
 /* The addresses of all itabs that the linker has made. -ENOEXEC: they are damaged; -ENOMEM. */
 int itabs_read(struct golang *go, struct error *err);

@@ -167,6 +167,7 @@ void inside_layout_move(struct weir_inside_layout *layout, __u64 bias)
 	layout->user_itab += bias;
 	context->value_itab += bias;
 	context->user_type += bias;
+	context->key_type += bias;
 	context->info_type += bias;
 	for (__u16 i = 0; i < context->n_others; i++)
 		context->others[i].itab += bias;
@@ -177,7 +178,10 @@ static int context_of(struct golang *go, const struct golang_apf *apf, struct we
 		      struct error *err)
 {
 	struct golang_context found;
-	int ret = golang_find_context(go, &found, err) ?: asked_fields(&apf->fields.asked, &layout->info, err);
+	struct golang_user_key key = { 0 };
+	int ret = golang_find_context(go, &found, err)	      ?:
+			  golang_find_user_key(go, &key, err) ?:
+								asked_fields(&apf->fields.asked, &layout->info, err);
 
 	if (ret)
 		return ret;
@@ -189,6 +193,8 @@ static int context_of(struct golang *go, const struct golang_apf *apf, struct we
 	layout->context = (struct weir_inside_context){
 		.value_itab = found.value_itab,
 		.user_type = apf->user.type,
+		.key_type = key.type,
+		.user_key = key.value,
 		.info_type = apf->fields.type,
 		.request = apf->request.context,
 		.n_others = (__u16)found.n_others,

@@ -83,7 +83,7 @@ WEIR_ASSERT_SIZE(struct weir_inside_fields, 24);
 /* An argument that is on the stack; else an enum weir_inside_register. */
 #define WEIR_INSIDE_ON_STACK 0x80 /* and how many words above the stack pointer it is */
 
-#define WEIR_INSIDE_CONTEXTS 8
+#define WEIR_INSIDE_CONTEXTS 7
 #define WEIR_INSIDE_CONTEXT_DEPTH 64 /* of a request, at most */
 
 /* A kind of context that has a parent, and no value. */
@@ -105,6 +105,8 @@ WEIR_ASSERT_SIZE(struct weir_inside_value_context, 48);
 struct weir_inside_context {
 	__u64 value_itab; /* of *context.valueCtx as a context.Context */
 	__u64 user_type;  /* of *user.DefaultInfo, as an `any` has it */
+	__u64 key_type;	  /* of the key that the user is kept under */
+	__u64 user_key;	  /* its value */
 	__u64 info_type;  /* of *request.RequestInfo */
 	__u16 request;	  /* of http.Request: its context */
 	__u16 n_others;

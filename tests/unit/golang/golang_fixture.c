@@ -91,7 +91,8 @@ static void add_relative(struct builder *b, const char *bytes, size_t size, __u6
 
 struct wanted_function {
 	const char *name;
-	__u64 calls, refers; /* addresses; 0: none */
+	__u64 calls, refers;  /* addresses; 0: none */
+	__u64 key, key_value; /* of a context's value that it asks for */
 };
 
 /* The check of the stack, the frame, a call, the address of something, and a RET; returns the function's address. */
@@ -117,6 +118,11 @@ static __u64 add_function(struct builder *b, struct wanted_function want)
 	made = b->code.address + b->code.used;
 	if (want.refers)
 		add_relative(b, "\x48\x8d\x05", 3, want.refers); /* LEAQ refers(SB), AX */
+	if (want.key) {
+		add_relative(b, "\x48\x8d\x1d", 3, want.key);	    /* LEAQ key(SB), BX */
+		add_relative(b, "\x48\x8d\x0d", 3, want.key_value); /* LEAQ key_value(SB), CX */
+		CODE(b, "\xff\xd2");				    /* CALL DX */
+	}
 	if (want.calls) {
 		b->out->send = b->code.address + b->code.used;
 		add_relative(b, "\xe8", 1, want.calls);
@@ -480,35 +486,48 @@ static void add_build_info(struct builder *b)
 static void add_functions(struct builder *b, __u64 attributes, __u64 *handle)
 {
 	static const char text[] = "v1.20.2";
-	__u64 version, send, get;
+	__u64 version, send, get, key, key_value;
 
 	align(&b->data, 8);
 	version = add_word(b, &b->data, b->data.address + b->data.used + 16);
 	add_word(b, &b->data, strlen(text));
 	add(b, &b->data, text, sizeof(text));
-	b->out->serve = add_function(b, (struct wanted_function){ "net/http.serverHandler.ServeHTTP", 0, 0 });
-	add_function(b, (struct wanted_function){ "net/http.(*conn).serve", b->want->inlined ? 0 : b->out->serve, 0 });
-	add_function(b, (struct wanted_function){ "runtime.goexit1", 0, 0 });
-	add_function(b, (struct wanted_function){ "k8s.io/component-base/version.Get", 0, version });
-	get = add_function(b, (struct wanted_function){ APISERVER "endpoints/filters.GetAuthorizerAttributes", 0,
-							attributes });
-	add_function(b, (struct wanted_function){ APISERVER "endpoints/filters.WithAuthorization.func1", get, 0 });
-	*handle = add_function(b, (struct wanted_function){ FLOW "(*configController).Handle", 0, 0 });
+	b->out->serve = add_function(b, (struct wanted_function){ .name = "net/http.serverHandler.ServeHTTP" });
+	add_function(b, (struct wanted_function){ .name = "net/http.(*conn).serve",
+						  .calls = b->want->inlined ? 0 : b->out->serve });
+	add_function(b, (struct wanted_function){ .name = "runtime.goexit1" });
+	add_function(b, (struct wanted_function){ .name = "k8s.io/component-base/version.Get", .refers = version });
+	align(&b->data, 8);
+	key_value = add_word(b, &b->data, 1);
+	key = add_type(b,
+		       (struct wanted_type){ .kind = 2,
+					     .text = "request.key",
+					     .package = b->want->other_key ? APISERVER "endpoints/filters" :
+									     APISERVER "endpoints/request",
+					     .size = 8 },
+		       0, NULL);
+	b->out->user_key = key;
+	get = add_function(b, (struct wanted_function){ .name = APISERVER "endpoints/filters.GetAuthorizerAttributes",
+							.refers = attributes,
+							.key = key,
+							.key_value = key_value });
+	add_function(b, (struct wanted_function){ .name = APISERVER "endpoints/filters.WithAuthorization.func1",
+						  .calls = get });
+	*handle = add_function(b, (struct wanted_function){ .name = FLOW "(*configController).Handle" });
 	if (b->want->twice)
 		add_function(
 			b,
 			(struct wanted_function){
-				"example.org/vendor/k8s.io/apiserver/pkg/util/flowcontrol.(*configController).Handle",
-				0, 0 });
+				.name = "example.org/vendor/k8s.io/apiserver/pkg/util/flowcontrol.(*configController).Handle" });
 	if (b->want->dropped_tracker)
 		add_function(b,
-			     (struct wanted_function){ FLOW "(*droppedRequestsTracker).RecordDroppedRequest", 0, 0 });
-	add_function(b, (struct wanted_function){ FILTERS "WithPriorityAndFairness.func1", 0, 0 });
-	add_function(b, (struct wanted_function){ FILTERS "WithPriorityAndFairness.func1.1", 0, 0 });
-	add_function(b, (struct wanted_function){ FILTERS "WithPriorityAndFairness.func1.2", 0, 0 });
-	add_function(b, (struct wanted_function){ FILTERS "WithPriorityAndFairness.func1.2.1", 0, 0 });
-	send = add_function(b, (struct wanted_function){ "runtime.selectnbsend", 0, 0 });
-	add_function(b, (struct wanted_function){ FILTERS "WithMaxInFlightLimit.func1", send, 0 });
+			     (struct wanted_function){ .name = FLOW "(*droppedRequestsTracker).RecordDroppedRequest" });
+	add_function(b, (struct wanted_function){ .name = FILTERS "WithPriorityAndFairness.func1" });
+	add_function(b, (struct wanted_function){ .name = FILTERS "WithPriorityAndFairness.func1.1" });
+	add_function(b, (struct wanted_function){ .name = FILTERS "WithPriorityAndFairness.func1.2" });
+	add_function(b, (struct wanted_function){ .name = FILTERS "WithPriorityAndFairness.func1.2.1" });
+	send = add_function(b, (struct wanted_function){ .name = "runtime.selectnbsend" });
+	add_function(b, (struct wanted_function){ .name = FILTERS "WithMaxInFlightLimit.func1", .calls = send });
 	b->out->handle = *handle;
 }
 

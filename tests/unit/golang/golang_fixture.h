@@ -19,7 +19,7 @@ struct golang_fixture {
 	__u64 serve, handle;		 /* addresses of functions */
 	__u64 serve_begin, serve_return; /* of instructions */
 	__u64 send, behind_send;
-	__u64 user_itab;
+	__u64 user_itab, user_key;
 };
 
 struct golang_fixture_want {
@@ -31,6 +31,7 @@ struct golang_fixture_want {
 	bool dropped_tracker; /* as Kubernetes has it from 1.28 on */
 	bool unchecked;	      /* functions do not check their stack */
 	bool odd_frame;	      /* frames are made by an instruction that Go does not use */
+	bool other_key;	      /* a context is asked for the user under a key of another package */
 	const char *version;  /* in the place of "go1.MINOR.1" */
 };
 

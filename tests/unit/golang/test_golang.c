@@ -91,6 +91,7 @@ static void check_others(struct golang *go)
 	struct golang_authorization authorization;
 	struct golang_max_in_flight in_flight;
 	struct golang_context context;
+	struct golang_user_key key;
 	struct golang_function goexit;
 	struct error err = { 0 };
 	char *version = NULL;
@@ -106,6 +107,9 @@ static void check_others(struct golang *go)
 	assert_int_equal(context.value, 32);
 	assert_int_equal(context.n_others, 2);
 	assert_int_equal(context.others[1].parent, 8);
+	assert_int_equal(golang_find_user_key(go, &key, &err), 0);
+	assert_int_equal(key.type, fixture.user_key);
+	assert_int_equal(key.value, 1);
 	assert_int_equal(golang_find_goexit(go, &goexit, &err), 0);
 	assert_int_equal(golang_find_kubernetes_version(go, &version, &err), 0);
 	assert_string_equal(version, "v1.20.2");
@@ -267,6 +271,19 @@ static void test_cut_off(void **state)
 	}
 }
 
+/* A package may keep anything under keys of its own. */
+static void test_other_key(void **state)
+{
+	struct golang *go = open_fixture((struct golang_fixture_want){ .minor = 22, .other_key = true });
+	struct golang_user_key key;
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(golang_find_user_key(go, &key, &err), -ENOENT);
+	assert_non_null(strstr(err.text, "GetAuthorizerAttributes asks for no request.key"));
+	golang_close(go);
+}
+
 static void test_json(void **state)
 {
 	struct golang *go = open_fixture((struct golang_fixture_want){ .minor = 22, .other_field = true });
@@ -282,7 +299,7 @@ static void test_json(void **state)
 		assert_int_equal(is_found, json_is_null(json_object_get(finding, "why")));
 		found += is_found;
 	}
-	assert_int_equal(found, 4);
+	assert_int_equal(found, 5);
 	json_decref(json);
 	golang_close(go);
 }
@@ -294,7 +311,7 @@ int main(void)
 		cmocka_unit_test(test_inlined),	       cmocka_unit_test(test_not_skippable),
 		cmocka_unit_test(test_other_versions), cmocka_unit_test(test_other_files),
 		cmocka_unit_test(test_cut_off),	       cmocka_unit_test(test_json),
-		cmocka_unit_test(test_begin),
+		cmocka_unit_test(test_begin),	       cmocka_unit_test(test_other_key),
 	};
 
 	return cmocka_run_group_tests_name("golang", tests, NULL, NULL);

@@ -18,7 +18,11 @@ import (
 
 type key int
 
-const attributesKey key = 0
+const (
+	attributesKey key = iota
+	besideKey
+)
+
 const unmapped = 1 << 46 // an address where a process of Linux can have nothing
 
 // A string that nothing here ever reads: weir has to find out by itself that it is none.
@@ -47,6 +51,18 @@ func userOf(name string) user.Info {
 	return &user.DefaultInfo{Name: name, Groups: []string{"all"}}
 }
 
+// "alice>bob": who was authenticated, and who is impersonated. "alice+bob": another user, whom somebody keeps for himself.
+func withUsers(ctx context.Context, names string) context.Context {
+	names, beside, isBeside := strings.Cut(names, "+")
+	for _, name := range strings.Split(names, ">") {
+		ctx = request.WithUser(ctx, userOf(name))
+	}
+	if isBeside {
+		ctx = context.WithValue(ctx, besideKey, userOf(beside))
+	}
+	return ctx
+}
+
 // WithRequest keeps what a request is about: /VERB/NAMESPACE/RESOURCE/NAME/SUBRESOURCE, whose user a header names.
 func WithRequest(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -54,10 +70,9 @@ func WithRequest(handler http.Handler) http.Handler {
 		record := &authorizer.AttributesRecord{Verb: part[1], Namespace: part[2], Resource: part[3], Name: part[4],
 			Subresource:     part[5],
 			ResourceRequest: part[3] != "", Path: req.URL.Path}
-		record.User = userOf(req.Header.Get("X-User"))
 		info := &request.RequestInfo{Verb: part[1], Namespace: part[2], Resource: part[3], Name: part[4],
 			Subresource: part[5], IsResourceRequest: part[3] != "", Path: req.URL.Path}
-		ctx := request.With(req.Context(), info, record.User)
+		ctx := withUsers(request.With(req.Context(), info, nil), req.Header.Get("X-User"))
 		handler.ServeHTTP(w, req.WithContext(context.WithValue(ctx, attributesKey, record)))
 	})
 }
@@ -95,5 +110,6 @@ func GetAuthorizerAttributes(ctx context.Context) (authorizer.Attributes, error)
 	if !ok {
 		return nil, errors.New("no attributes")
 	}
+	record.User, _ = request.UserFrom(ctx)
 	return record, nil
 }

@@ -26,16 +26,25 @@ type RequestInfo struct {
 type key int
 
 const (
-	userKey key = iota
-	infoKey
+	infoKey key = iota
+	userKey
 )
 
 func With(ctx context.Context, info *RequestInfo, who user.Info) context.Context {
-	return context.WithValue(context.WithValue(ctx, infoKey, info), userKey, who)
+	return WithUser(context.WithValue(ctx, infoKey, info), who)
+}
+
+func WithUser(ctx context.Context, who user.Info) context.Context {
+	return context.WithValue(ctx, userKey, who)
+}
+
+func UserFrom(ctx context.Context) (user.Info, bool) {
+	who, ok := ctx.Value(userKey).(user.Info)
+	return who, ok
 }
 
 func From(ctx context.Context) (*RequestInfo, user.Info) {
 	info, _ := ctx.Value(infoKey).(*RequestInfo)
-	who, _ := ctx.Value(userKey).(user.Info)
+	who, _ := UserFrom(ctx)
 	return info, who
 }
