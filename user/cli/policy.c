@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/large_pages.h"
 
 const struct argp_option cli_apply_options[] = {
 	POLICY_FILE_OPTION,
@@ -72,12 +73,25 @@ error_t policy_parse_option(int key, char *arg, struct argp_state *state)
 	}
 }
 
+#define LARGE_FILE (64 << 10)
+#define BYTES_OF_BYTE 20 /* of memory for what a file holds */
+
+static void expect_large(const char *path)
+{
+	struct stat info;
+
+	if (!stat(path, &info) && S_ISREG(info.st_mode) && info.st_size > LARGE_FILE)
+		large_pages_expect(info.st_size * BYTES_OF_BYTE);
+}
+
 static int read_all(const struct policy_words *words, struct policy *policy, struct error *err)
 {
 	json_t *file;
 	size_t i;
 	int ret = 0;
 
+	json_array_foreach (words->files, i, file)
+		expect_large(json_string_value(file));
 	json_array_foreach (words->files, i, file)
 		ret = ret ?: policy_read(policy, json_string_value(file), err);
 	return ret;

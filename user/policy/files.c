@@ -35,6 +35,7 @@ static __u64 digest_of(const char *text, size_t length)
 static int read_stream(FILE *in, const char *path, char **text, size_t *length, struct error *err)
 {
 	CLEANUP_FREE char *room = malloc(POLICY_FILE_MAX + 1);
+	char *held;
 
 	if (!room)
 		return error_set(err, -ENOMEM, "%s: out of memory", path);
@@ -47,7 +48,8 @@ static int read_stream(FILE *in, const char *path, char **text, size_t *length, 
 	}
 	if (*length > POLICY_FILE_MAX)
 		return error_set(err, -EFBIG, "%s: larger than %u MiB", path, POLICY_FILE_MAX >> 20);
-	*text = room;
+	held = realloc(room, *length + 1);
+	*text = held ?: room;
 	room = NULL;
 	return 0;
 }
@@ -131,7 +133,7 @@ static int read_file(struct policy *policy, const char *path, struct error *err)
 
 	if (ret)
 		return ret;
-	file = add_file(policy, path, digest_of(text, length));
+	file = add_file(policy, path, policy->regular ? digest_of(text, length) : 0);
 	if (!file)
 		return error_set(err, -ENOMEM, "%s: out of memory", path);
 	return policy_read_text(policy, &(struct policy_file){ file->path, file->name, 0 }, text, length, err);

@@ -12,7 +12,7 @@
 struct policy_file {
 	char *path;   /* as problems name it */
 	char *name;   /* as limits and objects do: absolute, or "stdin" */
-	__u64 digest; /* of what it held */
+	__u64 digest; /* of what it held, where only regular files are read: such a policy may be looked at again */
 };
 
 struct policy_object {

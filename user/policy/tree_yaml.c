@@ -2,7 +2,7 @@
 /*
  * Trees from libyaml's events, each of which is looked at once. Its documents would be a second tree, and it would make them in a time that
  * grows with the square of how many collections are within each other, and of how many anchors there are. The bounds are told here
- * before any of that is held.
+ * before any of that is held. JSON of the plainest kind comes to the same tree without libyaml.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -35,11 +35,39 @@ static void say_syntax(struct reading *r)
 		   parser->context ? " " : "", parser->context ?: "");
 }
 
-/* The caller deletes the event, if there is one. */
+/* The event that libyaml would have, but for what nobody looks at. */
+static bool next_plain(struct reading *r, yaml_event_t *event)
+{
+	static const yaml_event_type_t types[PLAIN_CLOSE + 1] = {
+		[PLAIN_KEY] = YAML_SCALAR_EVENT,	  [PLAIN_TEXT] = YAML_SCALAR_EVENT,
+		[PLAIN_WORD] = YAML_SCALAR_EVENT,	  [PLAIN_OBJECT] = YAML_MAPPING_START_EVENT,
+		[PLAIN_LIST] = YAML_SEQUENCE_START_EVENT,
+	};
+	bool object = r->plain.depth && r->plain.object[r->plain.depth - 1];
+	struct plain_token token;
+
+	plain_next(&r->plain, &token);
+	*event = (yaml_event_t){ .type = types[token.kind],
+				 .start_mark = { .line = token.line, .column = token.column } };
+	if (token.kind == PLAIN_CLOSE)
+		event->type = object ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT;
+	if (event->type != YAML_SCALAR_EVENT)
+		return true;
+	memcpy(r->plain_text, token.text, token.length);
+	r->plain_text[token.length] = '\0';
+	event->data.scalar.value = (yaml_char_t *)r->plain_text;
+	event->data.scalar.length = token.length;
+	event->data.scalar.style = token.kind == PLAIN_WORD ? YAML_PLAIN_SCALAR_STYLE : YAML_DOUBLE_QUOTED_SCALAR_STYLE;
+	return true;
+}
+
+/* Whoever asked says event_done(), if there is one. */
 static bool next_event(struct reading *r, yaml_event_t *event)
 {
 	if (r->ended)
 		return false;
+	if (r->plain.at)
+		return next_plain(r, event);
 	if (yaml_parser_parse(&r->parser, event))
 		return true;
 	if (r->parser.error == YAML_MEMORY_ERROR)
@@ -48,6 +76,12 @@ static bool next_event(struct reading *r, yaml_event_t *event)
 		say_syntax(r);
 	reading_end(r);
 	return false;
+}
+
+static void event_done(const struct reading *r, yaml_event_t *event)
+{
+	if (!r->plain.at)
+		yaml_event_delete(event);
 }
 
 /* --- nodes */
@@ -245,7 +279,7 @@ static void read_object(struct reading *r, struct node *object, unsigned int dep
 
 		if (!over)
 			read_member(r, &key, object, first, depth);
-		yaml_event_delete(&key);
+		event_done(r, &key);
 		if (over) {
 			reading_close(r, object, first);
 			return;
@@ -300,7 +334,7 @@ static struct node *read_next(struct reading *r, struct node *parent, unsigned i
 		return NULL;
 	if (event.type != YAML_SEQUENCE_END_EVENT)
 		node = read_value(r, &event, parent, depth);
-	yaml_event_delete(&event);
+	event_done(r, &event);
 	return node;
 }
 
@@ -324,22 +358,41 @@ static void read_document(struct reading *r)
 	grown[r->out->n++] = root;
 }
 
+static void read_stream(struct reading *r)
+{
+	yaml_event_t event;
+
+	while (next_event(r, &event)) {
+		if (event.type == YAML_DOCUMENT_START_EVENT)
+			read_document(r);
+		else if (event.type == YAML_STREAM_END_EVENT)
+			reading_end(r);
+		yaml_event_delete(&event);
+	}
+}
+
+static int read_yaml(struct reading *r, const char *text, size_t length)
+{
+	if (!yaml_parser_initialize(&r->parser))
+		return -ENOMEM;
+	yaml_parser_set_input_string(&r->parser, (const unsigned char *)text, length);
+	read_stream(r);
+	yaml_parser_delete(&r->parser);
+	return r->ret;
+}
+
+static int read_plain(struct reading *r, const char *text, size_t length)
+{
+	r->plain = plain_begin(text, length);
+	read_document(r);
+	return r->ret;
+}
+
 int documents_read(const char *file, const char *text, size_t length, struct documents *out, struct problems *problems)
 {
 	struct reading r = { .file = file, .out = out, .problems = problems };
-	yaml_event_t event;
+	int ret = plain_whole(text, length) ? read_plain(&r, text, length) : read_yaml(&r, text, length);
 
-	if (!yaml_parser_initialize(&r.parser))
-		return -ENOMEM;
-	yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, length);
-	while (next_event(&r, &event)) {
-		if (event.type == YAML_DOCUMENT_START_EVENT)
-			read_document(&r);
-		else if (event.type == YAML_STREAM_END_EVENT)
-			reading_end(&r);
-		yaml_event_delete(&event);
-	}
-	yaml_parser_delete(&r.parser);
 	free(r.open);
-	return r.ret;
+	return ret;
 }

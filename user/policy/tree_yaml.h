@@ -5,6 +5,7 @@
 
 #include <yaml.h>
 
+#include "base/plain_json.h"
 #include "policy/bounds.h"
 #include "policy/tree.h"
 
@@ -16,6 +17,8 @@ struct anchor {
 struct reading {
 	const char *file;
 	yaml_parser_t parser;
+	struct plain plain;		     /* in the parser's place, if there is a text */
+	char plain_text[PLAIN_TEXT_MAX + 1]; /* of its latest event */
 	struct documents *out;
 	struct problems *problems;
 	int ret;
