@@ -103,7 +103,7 @@ __noinline int bucket_take_seen(struct weir_bucket *b, const struct weir_rate_hi
 	return b && h && ask ? weir_bucket_take_seen(b, h, ask) : WEIR_REFUSED;
 }
 
-/* As weir_bucket_try(): enum weir_taken. */
+/* As weir_bucket_try_in_full(): enum weir_taken. */
 static __always_inline int bucket_try(struct weir_bucket *b, const struct weir_rate_history *h, struct weir_ask *ask)
 {
 	if (weir_bucket_is_stale(WEIR_FRESH(b->word), h)) {

@@ -7,6 +7,7 @@
 #define WEIR_BPF_DECIDE_H
 
 #include "limit_ask.h"
+#include "limit_ready.h"
 #include "limit_undo.h"
 #include "match.h"
 #include "subjects.h"
@@ -118,14 +119,32 @@ static __always_inline __u32 retry_after(const struct decision *d)
 	return server && server->retry_max_s && seconds > server->retry_max_s ? server->retry_max_s : seconds;
 }
 
-/* Finds the subject of each limit, and the seats that the request would take. */
-static __always_inline void decide_begin(struct decision *d)
+/* The seats that the request would take. */
+static __always_inline void decide_seats(struct decision *d)
 {
-	each_limit(d, subject_find);
 	if (((d->traits & WEIR_SERVER_IN_FLIGHT) || d->connects) && !d->unreadable && !d->seatless) {
 		seats_begin(d);
 		width_find(d);
 	}
+}
+
+static __always_inline int find_and_ask(struct decision *d, __u32 n)
+{
+	if (ask_ready(d, n))
+		return 0;
+	subject_find(d, n);
+	return ask(d, n);
+}
+
+/* Where there are penalties: those who do not back off are refused before any limit is asked. */
+static __always_inline void decide_penalties(struct decision *d)
+{
+	each_limit(d, subject_find);
+	each_limit(d, penalty_ask);
+	if (d->refused)
+		return;
+	each_limit(d, ask);
+	each_limit(d, penalty_note);
 }
 
 /*
@@ -139,16 +158,12 @@ __noinline int decide(struct decision *d)
 	if (!d)
 		return 0;
 	penalties = (d->traits & WEIR_SERVER_PENALTIES) && !d->unreadable && !(d->server_flags & WEIR_SERVER_DRY_RUN);
-	decide_begin(d);
-	/* Those who do not back off are refused before any limit is asked. */
+	decide_seats(d);
 	if (penalties)
-		each_limit(d, penalty_ask);
-	if (!d->refused) {
-		each_limit(d, ask);
-		if (penalties)
-			each_limit(d, penalty_note);
-	}
-	d->retry_s = retry_after(d);
+		decide_penalties(d);
+	else
+		each_limit(d, find_and_ask);
+	d->retry_s = d->refused | d->overlooked ? retry_after(d) : 0;
 	if (d->refused && !d->look)
 		decision_give_back(d);
 	return 0;

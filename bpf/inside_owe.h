@@ -25,7 +25,8 @@ __noinline int inside_owe(struct decision *d)
 	if (!d)
 		return 0;
 	d->latest_ns = d->now_ns + WEIR_TURN_DEBT_NS;
-	decide_begin(d);
+	each_limit(d, subject_find);
+	decide_seats(d);
 	ask_in_turn(d);
 	d->retry_s = retry_after(d);
 	if (d->at_ns > d->now_ns && !d->overlooked)

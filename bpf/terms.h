@@ -25,6 +25,12 @@ static __always_inline void terms_forget(struct weir_terms *terms)
 	terms->amount.seal = 0;
 }
 
+/* Is the copy that of the limit as it is now? */
+static __always_inline bool terms_are_those_of(const struct weir_terms *terms, const struct weir_limit *limit)
+{
+	return terms->amount.seal && terms->amount.seal == WEIR_FRESH(limit->terms.amount.seal);
+}
+
 /* enum terms_copied */
 __noinline int limit_copy(struct weir_terms *to, __u32 index)
 {
@@ -32,7 +38,7 @@ __noinline int limit_copy(struct weir_terms *to, __u32 index)
 
 	if (!to || !limit)
 		return TERMS_NONE;
-	if (to->amount.seal && to->amount.seal == WEIR_FRESH(limit->terms.amount.seal))
+	if (terms_are_those_of(to, limit))
 		return TERMS_WHOLE;
 	*to = limit->terms;
 	COPIED();

@@ -47,6 +47,11 @@ def connection_bytes(machine):
     return sum(before.values()), (during["conns"] - before["conns"]) / CONNECTIONS
 
 
+def limit_ns(requests, keys):
+    """What each of two limits adds to a request, one of them for each of so many users."""
+    return (requests[keys, 2]["ns"] - requests[keys, 0]["ns"]) / 2
+
+
 def report(machine, pace):
     lines = decisions(pace.test_runs)
     packets = [[line["packet"], above(line) if "empty_ns" in line else number(line["ns"])] for line in lines if "packet" in line]
@@ -61,6 +66,7 @@ def report(machine, pace):
     matching = [[f"{k:,}", *(matched[k, n] for n in rules)] for k in keys]
     fixed, connection = connection_bytes(machine)
     few, many = (requests[k, 1]["ns"] for k in REQUESTS_KEYS)
+    limit_few, limit_many = (limit_ns(requests, k) for k in REQUESTS_KEYS)
     foreign = max(ns for packet, ns in bare.items() if packet == "UDP" or "another port" in packet)
     acknowledgement = max(ns for packet, ns in bare.items() if packet.startswith("pure ACK"))
     body = max(ns for packet, ns in bare.items() if packet.startswith("1 KiB"))
@@ -99,4 +105,6 @@ By the kernel's own account (`memlock`).
     return text, [("a foreign packet, ns above a program that does nothing", foreign, "<=", 10),
                   ("a pure acknowledgement of a followed connection, the same", acknowledgement, "<=", 50),
                   ("a packet of a body, the same", body, "<=", 60),
-                  ("a request read and decided at 1,000,000 keys to 10", many / few, "<=", 1.3)]
+                  ("a request read and decided at 1,000,000 keys to 10", many / few, "<=", 1.3),
+                  ("each of two limits, one of them for ten users, ns", limit_few, "<=", 120),
+                  ("more of that for 1,000,000 users, ns", limit_many - limit_few, "<=", 300)]

@@ -125,12 +125,30 @@ WEIR_INLINE bool weir_ask_knows(struct weir_ask *ask, const struct weir_rate_his
 }
 
 /*
+ * The ordinary case in few steps: a bucket that was last used under the rate in force, and lately, has a token. WEIR_REFUSED: it is
+ * to be asked in full, and nothing has changed.
+ */
+WEIR_INLINE enum weir_taken weir_bucket_take_ready(struct weir_bucket *b, const struct weir_rate *rate,
+						   struct weir_ask *ask)
+{
+	struct weir_level *level = &ask->level;
+
+	if (!weir_bucket_read(b, level) || !level->word || (level->word & WEIR_GENERATIONS) != rate->generation)
+		return WEIR_REFUSED;
+	weir_level_at(level, rate, ask->now_ns);
+	if (!weir_level_recent(level, rate) || level->tokens.high < 1 || ask->look)
+		return WEIR_REFUSED;
+	ask->wait_ns = 0;
+	return weir_bucket_take_level(b, rate, level, ask->weight);
+}
+
+/*
  * One try; after a lost race the rates are to be looked up again. A bucket that was last used under an earlier rate is brought to the
  * rate in force, also if it will only be refused: else the history might forget that rate before the bucket has a whole token again.
  * bpf/buckets.h has the same steps.
  */
-WEIR_INLINE enum weir_taken weir_bucket_try(struct weir_bucket *b, const struct weir_rate_history *h,
-					    struct weir_ask *ask)
+WEIR_INLINE enum weir_taken weir_bucket_try_in_full(struct weir_bucket *b, const struct weir_rate_history *h,
+						    struct weir_ask *ask)
 {
 	if (weir_bucket_is_stale(WEIR_FRESH(b->word), h) && weir_bucket_level(b, h, 0, &ask->level) &&
 	    weir_ask_knows(ask, h))
@@ -141,6 +159,15 @@ WEIR_INLINE enum weir_taken weir_bucket_try(struct weir_bucket *b, const struct 
 	weir_level_now(&ask->level, &h->rates[0]);
 	weir_ask_wait(h, ask);
 	return weir_bucket_take_seen(b, h, ask);
+}
+
+/* One try, as bpf/limit_ready.h and behind it bpf/limit_ask.h make it. */
+WEIR_INLINE enum weir_taken weir_bucket_try(struct weir_bucket *b, const struct weir_rate_history *h,
+					    struct weir_ask *ask)
+{
+	enum weir_taken taken = weir_bucket_take_ready(b, &h->rates[0], ask);
+
+	return taken == WEIR_REFUSED ? weir_bucket_try_in_full(b, h, ask) : taken;
 }
 
 /* Tries a few times. WEIR_LOST_RACE: it is contended, and nothing was taken. */

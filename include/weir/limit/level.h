@@ -135,6 +135,16 @@ WEIR_INLINE void weir_level_now(struct weir_level *level, const struct weir_rate
 						level->tokens);
 }
 
+/* The same, if the bucket was used so lately that its mark cannot have come round. Takes one product less. False: it was not. */
+WEIR_INLINE bool weir_level_recent(struct weir_level *level, const struct weir_rate *rate)
+{
+	if (level->clock_ns - weir_rate_used_ns(rate, level->seen_ns, level->clock_ns) > WEIR_IDLE_NS)
+		return false;
+	level->tokens = weir_tokens_min(weir_mark_tokens(level->word, level->fine, level->volume, rate),
+					weir_tokens_whole(rate->burst));
+	return true;
+}
+
 /*
  * Of a bucket that was last used under an earlier rate: what it had when this rate ended. For one rate after the other, the oldest
  * first. Of a bucket that was last used before the history begins nothing is known: it is taken as empty then.

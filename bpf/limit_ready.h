@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * One limit of a request in the ordinary case, in one function, because each call and each return cost more than what most functions
+ * here do: its terms are those that were copied for the request before, they are the same for all, and the subject has a bucket in which
+ * there is a token. In every other case limit_ask.h asks.
+ */
+#ifndef WEIR_BPF_LIMIT_READY_H
+#define WEIR_BPF_LIMIT_READY_H
+
+#include "buckets.h"
+#include "decision.h"
+
+/* Would it be asked for nothing but a token, which it keeps? */
+static __always_inline bool is_plain(const struct decision *d)
+{
+	return !(d->look | d->refused | d->unproven);
+}
+
+/* The terms of limit n, as they were copied, are still in force, and say no more than how many tokens there are. */
+static __always_inline bool terms_are_plain(const struct weir_terms *terms, __u32 index)
+{
+	const struct weir_limit *limit = bpf_map_lookup_elem(&limits, &index);
+
+	return limit && terms_are_those_of(terms, limit) && !(terms->flags & WEIR_LIMIT_OVERRIDDEN) &&
+	       (terms->amount.flags & (WEIR_LIMIT_SET | WEIR_LIMIT_DENY)) == WEIR_LIMIT_SET &&
+	       !weir_limit_has_seats(terms->kind);
+}
+
+/* Whose bucket it is, where that is one part of the request; false: it is more, or the request has none. */
+static __always_inline bool subject_is_plain(const struct decision *d, __u32 key, __u64 *subject)
+{
+	*subject = 0;
+	if (!key)
+		return true;
+	if (key == WEIR_KEY_USER)
+		*subject = d->identity.user;
+	if (key == WEIR_KEY_NAMESPACE)
+		*subject = d->identity.namespace;
+	if (key == WEIR_KEY_SOURCE)
+		*subject = d->source;
+	return *subject;
+}
+
+/* True: limit n has given a token. False: it was not asked, and nothing has changed. */
+__noinline int ask_ready(struct decision *d, __u32 n)
+{
+	struct weir_ask ask = {};
+	const struct weir_terms *terms;
+	struct weir_kept *kept;
+	__u64 subject;
+	__u32 index;
+
+	if (!d || n >= WEIR_MATCHES_MAX || !is_plain(d))
+		return false;
+	WEIR_BARRIER(n);
+	n &= WEIR_MATCHES_MAX - 1;
+	terms = &d->terms[n];
+	index = weir_limit_index(d->server, d->limits[n]);
+	if (!terms_are_plain(terms, index) || !subject_is_plain(d, terms->key, &subject))
+		return false;
+	kept = kept_of(index, subject);
+	if (!kept)
+		return false;
+	ask.level.subject = subject;
+	ask.now_ns = d->at_ns;
+	ask.weight = d->weight;
+	if (weir_bucket_take_ready(&kept->bucket, &terms->amount.history.rates[0], &ask) != WEIR_TAKEN)
+		return false;
+	if (d->asked)
+		add(&kept->bucket.passed, d->asked);
+	d->subjects[n] = subject;
+	d->charged |= 1U << n;
+	d->torn &= ~(1U << n);
+	return true;
+}
+
+#endif
