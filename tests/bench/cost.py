@@ -21,6 +21,13 @@ def above(line, live=""):
     return f"{line[f'{live}ns'] - line[f'{live}empty_ns']:,} ({line[f'{live}empty_ns']:,})"
 
 
+def at_once(times):
+    """A row for each way in which two CPUs decide: without limits, with one and with two. They have a CPU each: it is not pinned."""
+    lines = [json.loads(line) for line in run(BUILD / "at_once", max(200, times // 1000)).splitlines()]
+    ns = {(line["at_once"], line["limits"]): number(line["ns"]) for line in lines}
+    return [[way, *(ns[way, limits] for limits in (0, 1, 2))] for way in dict.fromkeys(way for way, _ in ns)]
+
+
 def at_xdp(lines):
     """A row for each frame."""
     return [[line["frame"], above(line), above(line, "live_")] for line in lines if "frame" in line]
@@ -94,6 +101,10 @@ The same with one limit for each user that has rules, of which the last matches;
 namespace, path and address.
 
 {table(["users", *(f"{n:,} rule{'s' * (n > 1)}" for n in rules)], matching)}
+The same requests, while another CPU decides, too: each of the two has a connection of its own, and users are those of one limit. The median
+over packets, the least of several rounds in turns, ns for one request.
+
+{table(["", "read", "a limit for each user", "one for the server, too"], at_once(pace.test_runs))}
 ## Memory
 
 By the kernel's own account (`memlock`).

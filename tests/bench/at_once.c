@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a request takes while another CPU decides, too: a thread on each of two CPUs runs packets of REQUESTS requests through the program
+ * (BPF_PROG_TEST_RUN), each on a connection of its own.
+ *
+ *   at_once [PACKETS]
+ *
+ * One JSON object a line; ns: the median over a round's packets, for one request; the least of ROUNDS rounds, in turns:
+ *
+ *   {"at_once": HOW, "limits": N, "ns": OF ONE}
+ */
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rate.h"
+#include "runs.h"
+#include "weir.skel.h"
+
+#define REQUESTS 48
+#define ROUNDS 8
+#define CPUS 2
+#define USER_TEXT "GET / HTTP/1.1\r\nHost: bench\r\nX-Remote-User: u0\r\n\r\n"
+#define USER_AT (sizeof(USER_TEXT) - 1 - 5)
+#define PORT_AT 34
+
+static int ingress;
+static __u32 packets = 2000;
+static pthread_barrier_t start;
+
+/* Who decides beside whom. */
+static const struct way {
+	const char *name;
+	int cpus;
+	int users;
+} ways[] = {
+	{ "one CPU", 1, 1 },
+	{ "two CPUs, two users", 2, 2 },
+	{ "two CPUs, one user", 2, 1 },
+};
+#define WAYS (sizeof(ways) / sizeof(*ways))
+
+struct side {
+	pthread_t thread;
+	int cpu;
+	int user;
+	struct packet packet;
+	__u32 packets;
+	struct weir_flow flow;
+	__u32 *ns;
+	int failed;
+};
+
+static struct side sides[CPUS];
+
+static int compare(const void *a, const void *b)
+{
+	return *(const __u32 *)a < *(const __u32 *)b ? -1 : *(const __u32 *)a > *(const __u32 *)b;
+}
+
+/* Packets of a user, from a port of this side's own. */
+static void side_make(struct side *side, int cpu, int user, __u32 n)
+{
+	static char text[REQUESTS * (sizeof(USER_TEXT) - 1)];
+	const size_t size = sizeof(USER_TEXT) - 1;
+	__u16 port = CLIENT_PORT + cpu;
+
+	side->cpu = cpu;
+	side->user = user;
+	side->packets = n;
+	for (int i = 0; i < REQUESTS; i++) {
+		memcpy(text + i * size, USER_TEXT, size);
+		text[i * size + USER_AT] = '0' + side->user;
+	}
+	side->packet = packet_of((struct spec){ .text = text, .n_text = sizeof(text) });
+	side->packet.bytes[PORT_AT] = port >> 8;
+	side->packet.bytes[PORT_AT + 1] = port & 0xff;
+	packet_flow(false, &side->flow);
+	side->flow.client_port = htons(port);
+}
+
+static int packets_run(void *arg)
+{
+	struct side *side = arg;
+	struct weir_conn c = connection(0);
+
+	for (__u32 i = 0; i < side->packets; i++) {
+		struct bpf_test_run_opts options = {
+			.sz = sizeof(options),
+			.data_in = side->packet.bytes,
+			.data_size_in = side->packet.length,
+			.repeat = 1,
+		};
+
+		if (bpf_map_update_elem(dp->maps.conns, &side->flow, &c, BPF_ANY) ||
+		    bpf_prog_test_run_opts(ingress, &options))
+			return -errno;
+		side->ns[i] = options.duration;
+	}
+	return 0;
+}
+
+static void *side_run(void *arg)
+{
+	struct side *side = arg;
+	cpu_set_t cpu;
+
+	CPU_ZERO(&cpu);
+	CPU_SET(side->cpu, &cpu);
+	pthread_setaffinity_np(pthread_self(), sizeof(cpu), &cpu);
+	/* What else runs here must not keep the two from running at once. */
+	pthread_setschedparam(pthread_self(), SCHED_FIFO, &(struct sched_param){ .sched_priority = 1 });
+	pthread_barrier_wait(&start);
+	side->failed = call_inside(packets_run, side);
+	return NULL;
+}
+
+/* One round: of one request, the median. */
+static double round_ns(const struct way *way)
+{
+	double sum = 0;
+
+	pthread_barrier_init(&start, NULL, way->cpus);
+	for (int i = 0; i < way->cpus; i++)
+		side_make(&sides[i], i, i % way->users, packets);
+	for (int i = 0; i < way->cpus; i++)
+		if (pthread_create(&sides[i].thread, NULL, side_run, &sides[i]))
+			die("a thread", EAGAIN);
+	for (int i = 0; i < way->cpus; i++) {
+		pthread_join(sides[i].thread, NULL);
+		if (sides[i].failed)
+			die("test run", -sides[i].failed);
+		qsort(sides[i].ns, packets, sizeof(*sides[i].ns), compare);
+		sum += sides[i].ns[packets / 2];
+	}
+	pthread_barrier_destroy(&start);
+	return sum / way->cpus / REQUESTS;
+}
+
+static __u64 counted(enum weir_reason reason)
+{
+	__u64 counters[WEIR_REASON_COUNT];
+
+	done(datapath_counters(dp, 0, counters, &error));
+	return counters[reason];
+}
+
+/* On one CPU, so that the buckets of the two users lie beside each other. */
+static void buckets_make(void)
+{
+	for (int user = 0; user < CPUS; user++) {
+		side_make(&sides[0], 0, user, 1);
+		if (call_inside(packets_run, &sides[0]))
+			die("test run", EINVAL);
+	}
+}
+
+static void measure(int limits)
+{
+	double least[WAYS];
+	__u64 before, asked = 0;
+
+	buckets_make();
+	before = counted(WEIR_PASSED);
+	for (size_t w = 0; w < WAYS; w++)
+		least[w] = 1e9;
+	for (int i = 0; i < ROUNDS; i++)
+		for (size_t w = 0; w < WAYS; w++) {
+			double ns = round_ns(&ways[w]);
+
+			least[w] = ns < least[w] ? ns : least[w];
+			asked += (__u64)packets * REQUESTS * ways[w].cpus;
+		}
+	if (counted(WEIR_PASSED) - before != asked)
+		die("some requests did not pass", EINVAL);
+	for (size_t w = 0; w < WAYS; w++)
+		printf("{\"at_once\": \"%s\", \"limits\": %d, \"ns\": %.1f}\n", ways[w].name, limits, least[w]);
+}
+
+static void limit_ample(enum weir_builtin_limit builtin, __u32 keys)
+{
+	__u64 per_ns;
+
+	if (weir_qps_parse("100000000", &per_ns))
+		die("qps", EINVAL);
+	done(limit_set(dp, 0, builtin, per_ns, 100000000, keys));
+}
+
+static void set_up(void)
+{
+	static const struct datapath_listen listen = { .any = true, .port = SERVER_PORT };
+	/* Whoever is at 127.0.0.0/8 may say whose request it is. */
+	static const struct datapath_cidr proxy = { .address = { [10] = 0xff, 0xff, 127 }, .bits = 96 + 8 };
+	struct weir_server server = { .flags = WEIR_SERVER_ACTIVE, .swallow_max = 65536 };
+
+	weir_reading_default(&server.reading);
+	if (namespaces_setup(NULL))
+		die("a network namespace", errno);
+	dp = open_datapath(1024);
+	ingress = bpf_program__fd(dp->skeleton->progs.weir_ingress);
+	done(datapath_server_set(dp, 0, &server, &listen, 1, &proxy, 1, &error));
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		packets = strtoul(argv[1], NULL, 10);
+	for (int i = 0; i < CPUS; i++) {
+		sides[i].ns = calloc(packets, sizeof(*sides[i].ns));
+		if (!sides[i].ns)
+			die("memory", ENOMEM);
+	}
+	set_up();
+	measure(0);
+	limit_ample(WEIR_BUILTIN_USER, 1000);
+	measure(1);
+	limit_ample(WEIR_BUILTIN_TOTAL, 1);
+	measure(2);
+	done(datapath_remove(dp, &error));
+	datapath_close(dp);
+	return 0;
+}
