@@ -215,11 +215,6 @@ int map_cursor_next(struct map_cursor *cursor);
 void map_cursor_close(struct map_cursor *cursor);
 #define CLEANUP_CURSOR __attribute__((cleanup(map_cursor_close)))
 
-/* The map of ports in our memory, as the kernel changes it: WEIR_PORTS entries, or NULL and errno. Unmapped by CLEANUP_PORTS. */
-const struct weir_port *ports_map(const struct datapath *dp);
-void ports_unmap(const struct weir_port **ports);
-#define CLEANUP_PORTS __attribute__((cleanup(ports_unmap)))
-
 /* Does this entry go? */
 typedef bool map_test(const void *key, const void *value, const void *arg);
 /* Drops what the test says of a hash, and of a trie, which takes a list of these. -ENOMEM, or what deleting one failed with. */

@@ -6,7 +6,7 @@
 
 #include "weir/abi/answer.h"
 
-#include "datapath/private.h"
+#include "datapath/listens.h"
 #include "sys/object_id.h"
 #include "sys/pins.h"
 

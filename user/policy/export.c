@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "policy/names.h"
 #include "policy/objects.h"
 
 /* What of the server's JSON is no policy's. */

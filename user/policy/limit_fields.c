@@ -7,6 +7,7 @@
 #include "model/key.h"
 #include "model/limit.h"
 #include "policy/kinds.h"
+#include "policy/names.h"
 
 /* --- rules */
 

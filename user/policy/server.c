@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/json_list.h"
 #include "model/max_in_flight.h"
+#include "policy/names.h"
 #include "policy/objects.h"
 #include "rules/server_rules.h"
 

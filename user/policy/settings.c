@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/json_read.h"
+#include "policy/names.h"
 #include "policy/objects.h"
 
 /* What of a Throttle's spec comes into force when its server is attached (server.c). */

@@ -54,14 +54,6 @@ void shape_check_early(const struct shape *shape, const struct node *object, str
 /* What the shape knows of an object that is right: neither ignored nor null members. A new reference. */
 json_t *shape_to_json(const struct shape *shape, const struct node *object);
 
-/*
- * Keys as weir writes them in JSON, everywhere in the value: inFlight becomes in_flight. A new reference; lists in it may be
- * the value's own, which must not be changed.
- */
-json_t *policy_own_names(json_t *json);
-/* And the other way. */
-json_t *policy_yaml_names(json_t *json);
-
 /* What tables of fields have in common: a document's first ones, one that means nothing here, and the end. */
 #define FIELDS_HEAD                                                     \
 	{ .name = "apiVersion", .type = FIELD_TEXT, .required = true }, \
