@@ -17,39 +17,29 @@ static __always_inline __u64 client_passing_ns(const struct weir_conn *c, const 
 	return g->len && WEIR_FRESH(c->unconfirmed.n) ? bpf_ktime_get_ns() : bpf_ktime_get_coarse_ns();
 }
 
-/* From a client. What cannot be read may have to be paced. */
-static __always_inline bool client_passes(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
+/* Under the lock. Not inlined, as hardly any packet comes here: what does not need the lock has the caller's registers for itself. */
+static __noinline bool client_passes_locked(struct work *w, struct weir_conn *c)
 {
 	const struct weir_segment *g = &w->packet.segment;
 	__u64 now_ns;
 	bool passes;
 
-	if (w->packet.signature || c->opaque_why == WEIR_SIGNED)
-		return false;
-	if (weir_conn_client_acks(c, g))
-		return true;
-	if (!weir_conn_client_may_pass(c, g) ||
-	    (g->len && c->phase == WEIR_PHASE_OPAQUE && (w->server_flags & WEIR_SERVER_PACED)))
+	if (!weir_conn_client_may_pass(c, g))
 		return false;
 	now_ns = client_passing_ns(c, g);
 	bpf_spin_lock(&c->lock);
 	c->last_ns = now_ns;
 	passes = weir_conn_client_passes(c, g);
 	bpf_spin_unlock(&c->lock);
-	if (passes)
-		badge_put_on(skb, g, c);
 	return passes;
 }
 
-/* From the server. */
-static __always_inline bool server_passes(struct work *w, struct weir_conn *c)
+static __noinline bool server_passes_locked(struct work *w, struct weir_conn *c)
 {
 	const struct weir_segment *g = &w->packet.segment;
 	__u64 now_ns;
 	bool passes;
 
-	if (weir_conn_server_acks(c, g))
-		return true;
 	if (!weir_conn_server_may_pass(c, g))
 		return false;
 	now_ns = bpf_ktime_get_coarse_ns();
@@ -58,6 +48,26 @@ static __always_inline bool server_passes(struct work *w, struct weir_conn *c)
 	passes = weir_conn_server_passes(c, g);
 	bpf_spin_unlock(&c->lock);
 	return passes;
+}
+
+/* From a client. What cannot be read may have to be paced. */
+static __always_inline bool client_passes(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
+{
+	const struct weir_segment *g = &w->packet.segment;
+
+	if (w->packet.signature || c->opaque_why == WEIR_SIGNED ||
+	    (g->len && c->phase == WEIR_PHASE_OPAQUE && (w->server_flags & WEIR_SERVER_PACED)))
+		return false;
+	if (!weir_conn_client_goes_by(c, g) && !client_passes_locked(w, c))
+		return false;
+	badge_put_on(skb, g, c);
+	return true;
+}
+
+/* From the server. */
+static __always_inline bool server_passes(struct work *w, struct weir_conn *c)
+{
+	return weir_conn_server_goes_by(c, &w->packet.segment) || server_passes_locked(w, c);
 }
 
 /* To the server's socket: it brings nothing. */

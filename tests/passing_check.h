@@ -11,14 +11,14 @@
 #include <assert.h>
 #include <string.h>
 
-/* A bare acknowledgement leaves reads to be settled by what comes after it. */
-static inline void check_client_acks(const struct weir_conn *before, const struct weir_conn *passed,
-				     const struct weir_segment *g)
+/* What goes by leaves reads to be settled by what comes after it, and the time as it was. */
+static inline void check_client_goes_by(const struct weir_conn *before, const struct weir_conn *passed,
+					const struct weir_segment *g)
 {
 	struct weir_conn c;
 
 	memcpy(&c, before, sizeof(c));
-	if (!weir_conn_client_acks(&c, g)) {
+	if (!weir_conn_client_goes_by(&c, g)) {
 		assert(!memcmp(before, &c, sizeof(c)));
 		return;
 	}
@@ -26,13 +26,13 @@ static inline void check_client_acks(const struct weir_conn *before, const struc
 	assert(passed && !memcmp(passed, &c, sizeof(c)));
 }
 
-static inline void check_server_acks(const struct weir_conn *before, const struct weir_conn *passed,
-				     const struct weir_segment *g)
+static inline void check_server_goes_by(const struct weir_conn *before, const struct weir_conn *passed,
+					const struct weir_segment *g)
 {
 	struct weir_conn c;
 
 	memcpy(&c, before, sizeof(c));
-	if (weir_conn_server_acks(&c, g))
+	if (weir_conn_server_goes_by(&c, g))
 		assert(passed && !memcmp(passed, &c, sizeof(c)));
 	else
 		assert(!memcmp(before, &c, sizeof(c)));
@@ -50,7 +50,7 @@ static inline enum weir_action checked_begin_client(struct weir_conn *c, struct 
 	memcpy(&glanced, c, sizeof(glanced));
 	*passed = !k->asked && weir_conn_client_passes(&glanced, g);
 	assert(*passed || !memcmp(&before, &glanced, sizeof(before)));
-	check_client_acks(&before, *passed ? &glanced : NULL, g);
+	check_client_goes_by(&before, *passed ? &glanced : NULL, g);
 	action = weir_conn_begin_client(c, busy_there(c, busy), k, g, r, why);
 	assert(!*passed || (action == WEIR_PASS && *why == WEIR_REASON_NONE && !memcmp(c, &glanced, sizeof(*c))));
 	return action;
@@ -68,7 +68,7 @@ static inline enum weir_action checked_begin_server(struct weir_conn *c, struct 
 	memcpy(&glanced, c, sizeof(glanced));
 	*passed = weir_conn_server_passes(&glanced, g);
 	assert(*passed || !memcmp(&before, &glanced, sizeof(before)));
-	check_server_acks(&before, *passed ? &glanced : NULL, g);
+	check_server_goes_by(&before, *passed ? &glanced : NULL, g);
 	action = weir_conn_begin_server(c, busy_there(c, busy), g, r, why);
 	assert(!*passed || (action == WEIR_PASS && *why == WEIR_REASON_NONE && !memcmp(c, &glanced, sizeof(*c))));
 	return action;

@@ -15,20 +15,26 @@ WEIR_INLINE __u32 weir_conn_acked(const struct weir_conn *c)
 	return c->splice.server_acked + c->splice.in_off;
 }
 
-WEIR_INLINE bool weir_conn_doubts(const struct weir_conn *c, const struct weir_segment *g)
+/* By its header alone: is it outside the window, or too old, or does it acknowledge what cannot be? */
+WEIR_INLINE bool weir_conn_doubts_place(const struct weir_conn *c, const struct weir_segment *g)
 {
 	const struct weir_splice *s = &c->splice;
-	__u32 end = g->seq + g->len, acked = weir_conn_acked(c);
 
-	if ((!g->len && !weir_segment_has(g, WEIR_TCP_FIN)) || weir_segment_has(g, WEIR_TCP_RST | WEIR_TCP_SYN))
-		return false;
-	if (seq_after(end, weir_splice_edge(s)) ||
-	    weir_unconfirmed_find(&c->unconfirmed, seq_max(g->seq, acked), end) < WEIR_READS)
+	if (seq_after(g->seq + g->len, weir_splice_edge(s)))
 		return true;
 	if (c->phase == WEIR_PHASE_OPAQUE)
 		return false;
 	return s->server_reset || (g->has_ts && s->client_has_ts && seq_before(g->tsval, s->client_tsval)) ||
 	       seq_before(g->ack, s->client_acked) || seq_after(g->ack, s->server_end + s->out_off);
+}
+
+WEIR_INLINE bool weir_conn_doubts(const struct weir_conn *c, const struct weir_segment *g)
+{
+	__u32 from = seq_max(g->seq, weir_conn_acked(c)), end = g->seq + g->len;
+
+	if ((!g->len && !weir_segment_has(g, WEIR_TCP_FIN)) || weir_segment_has(g, WEIR_TCP_RST | WEIR_TCP_SYN))
+		return false;
+	return weir_conn_doubts_place(c, g) || weir_unconfirmed_find(&c->unconfirmed, from, end) < WEIR_READS;
 }
 
 /*

@@ -62,30 +62,59 @@ WEIR_INLINE bool weir_conn_server_passes(struct weir_conn *c, const struct weir_
 }
 
 /*
- * A bare acknowledgement needs its connection's entry and nothing else: neither the lock nor the time.
+ * Most of what passes needs its connection's entry and nothing else: neither the lock nor the time. Such a segment goes by.
  *
- * - It moves only marks that grow, and each of them is read by itself. A client's highest acknowledgement is swapped, so that an
- *   older one takes none back. One that a segment under the lock writes over is as if it had been lost on the way: nothing waits for
- *   it where nothing was cut, and the next segment brings it again. So it is with the other marks. What a server's moves is moved by its socket alone.
- * - If another CPU cuts meanwhile, it came before the cut. What it acknowledges has the same number on both sides of it.
- * - Reads that it confirms are settled when the next segment is looked at.
+ * - It moves only marks that grow, and each of them is read by itself. Those of a client are swapped, so that an older segment takes
+ *   none back. One that a segment under the lock writes over is as if it had been lost on the way: nothing waits for it where nothing
+ *   was cut, and the next segment brings it again. Bytes that pass are before request_next, where no cut is made. What a server's
+ *   segment moves is moved by its socket alone.
+ * - If another CPU cuts meanwhile, it came before the cut. What it acknowledges has the same number on both sides of it. What it
+ *   brings is known to the other side by then, or nothing would be cut.
+ * - Reads that it confirms are settled when the next segment is looked at. Bytes do not go by while there is one.
  * - Silence is counted in seconds, and only where an entry is to go.
  */
-WEIR_INLINE bool weir_conn_is_bare(const struct weir_conn *c, const struct weir_segment *g, __u32 end)
+WEIR_INLINE bool weir_conn_is_quiet(const struct weir_conn *c, const struct weir_segment *g, __u32 end)
 {
-	return !g->len && !c->dying && weir_conn_runs(c, g) && !seq_after(g->seq, end);
+	return !c->dying && weir_conn_runs(c, g) && (g->len || !seq_after(g->seq, end));
 }
 
-/* A client's, without the lock. False: nothing has changed. */
-WEIR_INLINE bool weir_conn_client_acks(struct weir_conn *c, const struct weir_segment *g)
+/* Behind which byte is all that a client has sent, and all that has passed? In one word, to be swapped. */
+typedef __u64 __attribute__((may_alias)) weir_ends;
+_Static_assert((__builtin_offsetof(struct weir_conn, splice) + __builtin_offsetof(struct weir_splice, client_end)) %
+				       8 ==
+			       0 &&
+		       __builtin_offsetof(struct weir_splice, passed_end) ==
+			       __builtin_offsetof(struct weir_splice, client_end) + 4,
+	       "the two ends are no word");
+
+WEIR_INLINE bool weir_splice_pass_by(struct weir_splice *s, __u32 end)
+{
+	weir_ends *ends = (weir_ends *)&s->client_end, before = WEIR_FRESH(*ends), after;
+	struct {
+		__u32 seen, passed;
+	} both;
+
+	__builtin_memcpy(&both, &before, sizeof(both));
+	both.seen = seq_max(both.seen, end);
+	both.passed = seq_max(both.passed, end);
+	__builtin_memcpy(&after, &both, sizeof(after));
+	return before == after || __sync_bool_compare_and_swap(ends, before, after);
+}
+
+/* A client's, without the lock. False: nothing has changed, but marks that the segment moves in any case. */
+WEIR_INLINE bool weir_conn_client_goes_by(struct weir_conn *c, const struct weir_segment *g)
 {
 	struct weir_splice *s = &c->splice;
 	__u32 acked = WEIR_FRESH(s->client_acked), server_end = WEIR_FRESH(s->server_end);
 	bool possible = !seq_after(g->ack, server_end);
 
-	if (!weir_conn_is_bare(c, g, s->client_end) || (g->has_ts && !s->client_has_ts))
+	if (!weir_conn_is_quiet(c, g, s->client_end) || (g->has_ts && !s->client_has_ts))
+		return false;
+	if (g->len && (WEIR_FRESH(c->unconfirmed.n) || !weir_conn_is_behind(c, g) || weir_conn_doubts_place(c, g)))
 		return false;
 	if (possible && seq_after(g->ack, acked) && !__sync_bool_compare_and_swap(&s->client_acked, acked, g->ack))
+		return false;
+	if (g->len && !weir_splice_pass_by(s, g->seq + g->len))
 		return false;
 	if (possible && seq_after(g->ack, s->told))
 		s->told = g->ack;
@@ -94,12 +123,17 @@ WEIR_INLINE bool weir_conn_client_acks(struct weir_conn *c, const struct weir_se
 	return true;
 }
 
-/* A server's, likewise. First the window: with it and an older acknowledgement, the window's edge is not too far ahead. */
-WEIR_INLINE bool weir_conn_server_acks(struct weir_conn *c, const struct weir_segment *g)
+/*
+ * A server's, likewise. First the window: with it and an older acknowledgement, the window's edge is not too far ahead. Last what it
+ * brings, for an answer is over with its last byte.
+ */
+WEIR_INLINE bool weir_conn_server_goes_by(struct weir_conn *c, const struct weir_segment *g)
 {
 	struct weir_splice *s = &c->splice;
 
-	if (!weir_conn_is_bare(c, g, s->server_end) || weir_conn_has_seats(c) || (g->has_ts && !s->has_ts))
+	if (!weir_conn_is_quiet(c, g, s->server_end) || !weir_conn_server_may_pass(c, g) || (g->has_ts && !s->has_ts))
+		return false;
+	if (g->len && c->phase == WEIR_PHASE_HUNTING)
 		return false;
 	if (g->has_ts && seq_after(g->tsval, s->server_tsval))
 		s->server_tsval = g->tsval;
@@ -107,6 +141,9 @@ WEIR_INLINE bool weir_conn_server_acks(struct weir_conn *c, const struct weir_se
 	WEIR_FRESH_ALL();
 	if (seq_after(g->ack, s->server_acked))
 		s->server_acked = g->ack;
+	WEIR_FRESH_ALL();
+	if (seq_after(g->seq + g->len, s->server_end))
+		s->server_end = g->seq + g->len;
 	return true;
 }
 

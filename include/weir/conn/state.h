@@ -108,7 +108,7 @@ struct weir_conn {
 #endif
 	__u32 server;
 	__u64 id; /* when it was opened: tells it from others of its flow; WEIR_CONN_FORGOTTEN: it is about to be deleted */
-	__u64 last_ns; /* CLOCK_MONOTONIC of the latest packet */
+	__u64 last_ns; /* CLOCK_MONOTONIC of the latest packet, but for what goes by (passing.h) */
 	__u64 asked_ns; /* when its only outstanding request came, of whose answer nothing was sent; 0: there is no such one */
 	__u64 head_bits; /* bit n % 64: outstanding request n is a HEAD */
 	__u64 user;	 /* of the latest request that was passed on; 0: there was none */
