@@ -13,10 +13,10 @@
  * wrong: answers that are not this request's 200 or a well-formed 429. Exit 1 when there is one, or when a connection
  * fails or is silent for SILENCE_S.
  */
+#include <err.h>
 #include <errno.h>
 #include <netdb.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,32 +64,21 @@ struct connection {
 	int fd;
 };
 
-static __attribute__((noreturn, format(printf, 1, 2))) void die(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-	exit(1);
-}
-
 static void conn_open(struct connection *c)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *info;
 	struct timeval silence = { .tv_sec = SILENCE_S };
 
 	if (getaddrinfo(address, port, &hints, &info))
-		die("%s port %s: no such address", address, port);
+		errx(1, "%s port %s: no such address", address, port);
 	c->fd = socket(info->ai_family, info->ai_socktype, 0);
 	setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &silence, sizeof(silence));
 	if (c->fd < 0 || connect(c->fd, info->ai_addr, info->ai_addrlen))
-		die("connecting to %s port %s: %s", address, port, strerror(errno));
+		errx(1, "connecting to %s port %s: %s", address, port, strerror(errno));
 	freeaddrinfo(info);
 	c->in = fdopen(c->fd, "r");
 	if (!c->in)
-		die("out of memory");
+		errx(1, "out of memory");
 }
 
 static void conn_close(struct connection *c)
@@ -127,7 +116,7 @@ static void request_send(struct connection *c, const struct request *r)
 		ssize_t ret = send(c->fd, text + sent, n - sent, MSG_NOSIGNAL);
 
 		if (ret < 0)
-			die("connection %ld, %s: sending: %s", c->index, r->path, strerror(errno));
+			errx(1, "connection %ld, %s: sending: %s", c->index, r->path, strerror(errno));
 		sent += ret;
 	}
 }
@@ -135,8 +124,8 @@ static void request_send(struct connection *c, const struct request *r)
 static void line_read(struct connection *c, const struct request *r, char *line, size_t size)
 {
 	if (!fgets(line, size, c->in))
-		die("connection %ld, %s %s: %s", c->index, method_names[r->method], r->path,
-		    feof(c->in) ? "closed without an answer" : strerror(errno));
+		errx(1, "connection %ld, %s %s: %s", c->index, method_names[r->method], r->path,
+		     feof(c->in) ? "closed without an answer" : strerror(errno));
 	line[strcspn(line, "\r\n")] = 0;
 }
 
@@ -148,7 +137,7 @@ static void answer_read(struct connection *c, const struct request *r, struct an
 	memset(a, 0, sizeof(*a));
 	line_read(c, r, line, sizeof(line));
 	if (sscanf(line, "HTTP/1.1 %d ", &a->status) != 1)
-		die("connection %ld, %s: not an answer: %s", c->index, r->path, line);
+		errx(1, "connection %ld, %s: not an answer: %s", c->index, r->path, line);
 	for (line_read(c, r, line, sizeof(line)); *line; line_read(c, r, line, sizeof(line))) {
 		sscanf(line, "Content-Length: %zu", &a->length);
 		sscanf(line, "X-Path: %511s", a->path);
@@ -159,7 +148,7 @@ static void answer_read(struct connection *c, const struct request *r, struct an
 		return;
 	a->body = calloc(1, a->length + 1);
 	if (!a->body || fread(a->body, 1, a->length, c->in) != a->length)
-		die("connection %ld, %s: body cut short", c->index, r->path);
+		errx(1, "connection %ld, %s: body cut short", c->index, r->path);
 }
 
 static bool large_is_right(const struct answer *a)
@@ -240,7 +229,7 @@ int main(int argc, char **argv)
 	struct connection *connections;
 
 	if (argc != 6)
-		die("usage: client ADDRESS PORT USER CONNECTIONS REQUESTS");
+		errx(1, "usage: client ADDRESS PORT USER CONNECTIONS REQUESTS");
 	address = argv[1];
 	port = argv[2];
 	user = argv[3];
@@ -248,11 +237,11 @@ int main(int argc, char **argv)
 	requests = atol(argv[5]);
 	connections = calloc(n, sizeof(*connections));
 	if (!connections)
-		die("out of memory");
+		errx(1, "out of memory");
 	for (long i = 0; i < n; i++) {
 		connections[i].index = i;
 		if (pthread_create(&connections[i].thread, NULL, conn_run, &connections[i]))
-			die("no thread for connection %ld", i);
+			errx(1, "no thread for connection %ld", i);
 	}
 	for (long i = 0; i < n; i++) {
 		pthread_join(connections[i].thread, NULL);

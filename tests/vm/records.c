@@ -15,11 +15,11 @@
  * answered with another number.
  */
 #include <arpa/inet.h>
+#include <err.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,17 +42,6 @@ static long bytes, burst, start_ms, until_ms;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static long answered, late_ms, longest_ms;
 
-static __attribute__((noreturn, format(printf, 1, 2))) void die(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-	exit(1);
-}
-
 static long now_ms(void)
 {
 	struct timespec now;
@@ -72,7 +61,7 @@ static void record_send(int fd, uint8_t type, uint32_t number, size_t length)
 		ssize_t n = send(fd, record + sent, HEADER_BYTES + length - sent, MSG_NOSIGNAL);
 
 		if (n < 0)
-			die("sending: %s", strerror(errno));
+			errx(1, "sending: %s", strerror(errno));
 		sent += n;
 	}
 }
@@ -117,13 +106,13 @@ static __attribute__((noreturn)) void server_run(void)
 
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (fd < 0 || bind(fd, (struct sockaddr *)&any, sizeof(any)) || listen(fd, 1024))
-		die("listening on port %s: %s", port, strerror(errno));
+		errx(1, "listening on port %s: %s", port, strerror(errno));
 	for (;;) {
 		int connection = accept(fd, NULL, NULL);
 
 		setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 		if (connection < 0 || pthread_create(&thread, NULL, serve, (void *)(intptr_t)connection))
-			die("accepting: %s", strerror(errno));
+			errx(1, "accepting: %s", strerror(errno));
 		pthread_detach(thread);
 	}
 }
@@ -137,12 +126,12 @@ static int conn_open(void)
 	int fd, one = 1;
 
 	if (getaddrinfo(address, port, &hints, &info))
-		die("%s port %s: no such address", address, port);
+		errx(1, "%s port %s: no such address", address, port);
 	fd = socket(info->ai_family, info->ai_socktype, 0);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &silence, sizeof(silence));
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	if (fd < 0 || connect(fd, info->ai_addr, info->ai_addrlen))
-		die("connecting to %s port %s: %s", address, port, strerror(errno));
+		errx(1, "connecting to %s port %s: %s", address, port, strerror(errno));
 	freeaddrinfo(info);
 	return fd;
 }
@@ -169,7 +158,7 @@ static void *client_run(void *arg)
 	record_send(fd, HANDSHAKE, 0, HELLO_BYTES);
 	record_send(fd, DATA, 0, FINISHED_BYTES);
 	if (!in || record_read(in, &got) != DATA)
-		die("no answer to a handshake");
+		errx(1, "no answer to a handshake");
 	for (number = 1;; number++) {
 		long sent_ms = now_ms(), came_ms;
 
@@ -177,9 +166,9 @@ static void *client_run(void *arg)
 			break;
 		record_send(fd, DATA, number, bytes);
 		if (record_read(in, &got) != DATA)
-			die("no answer to record %u", number);
+			errx(1, "no answer to record %u", number);
 		if (got != number)
-			die("record %u is answered with %u", number, got);
+			errx(1, "record %u is answered with %u", number, got);
 		came_ms = now_ms();
 		if (came_ms < until_ms)
 			count_answer(sent_ms, came_ms);
@@ -198,7 +187,7 @@ int main(int argc, char **argv)
 		server_run();
 	}
 	if (argc != 7)
-		die("usage: records PORT | ADDRESS PORT CONNECTIONS BYTES BURST MS");
+		errx(1, "usage: records PORT | ADDRESS PORT CONNECTIONS BYTES BURST MS");
 	address = argv[1];
 	port = argv[2];
 	n = atol(argv[3]);
@@ -208,10 +197,10 @@ int main(int argc, char **argv)
 	until_ms = start_ms + atol(argv[6]);
 	threads = calloc(n, sizeof(*threads));
 	if (!threads)
-		die("out of memory");
+		errx(1, "out of memory");
 	for (long i = 0; i < n; i++) {
 		if (pthread_create(&threads[i], NULL, client_run, NULL))
-			die("no thread for connection %ld", i);
+			errx(1, "no thread for connection %ld", i);
 	}
 	for (long i = 0; i < n; i++)
 		pthread_join(threads[i], NULL);

@@ -11,18 +11,14 @@
 
 #include <cmocka.h>
 
+#include "trace.h"
+
 struct weir_reading request_reading = { .seed = { 0x1122334455667788ULL, 0x99aabbccddeeff00ULL } };
 
 __attribute__((constructor)) static void set_reading(void)
 {
 	weir_reading_default(&request_reading);
 }
-
-static const char *const labels[] = {
-#define X(name, label, group) label,
-	WEIR_REASONS(X)
-#undef X
-};
 
 static const char *const methods[] = { "GET",	 "HEAD",    "POST",    "PUT",	"PATCH",
 				       "DELETE", "OPTIONS", "CONNECT", "OTHER", "PRI" };
@@ -35,23 +31,6 @@ static const struct {
 	{ WEIR_REQUEST_UPGRADE, "upgrade" }, { WEIR_REQUEST_CHUNKED, "chunked" }, { WEIR_REQUEST_HAS_LENGTH, "length" },
 	{ WEIR_REQUEST_HEALTH, "health" },
 };
-
-struct trace {
-	char text[512];
-	size_t length;
-};
-
-__attribute__((format(printf, 2, 3))) static void say(struct trace *t, const char *format, ...)
-{
-	va_list arguments;
-	int n;
-
-	va_start(arguments, format);
-	n = vsnprintf(t->text + t->length, sizeof(t->text) - t->length, format, arguments);
-	va_end(arguments);
-	assert_true(n >= 0 && (size_t)n < sizeof(t->text) - t->length);
-	t->length += n;
-}
 
 __u64 request_subject(__u8 kind, const char *name, size_t length)
 {

@@ -16,13 +16,9 @@
 
 #include <cmocka.h>
 
-#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+#include "trace.h"
 
-static const char *const labels[] = {
-#define X(name, label, group) label,
-	WEIR_REASONS(X)
-#undef X
-};
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
 static const struct {
 	__u8 flag;
@@ -32,23 +28,6 @@ static const struct {
 	{ WEIR_RESPONSE_CHUNKED, "chunked" },	   { WEIR_RESPONSE_INTERIM, "interim" },
 	{ WEIR_RESPONSE_UNTIL_CLOSE, "to_close" },
 };
-
-struct trace {
-	char text[512];
-	size_t length;
-};
-
-__attribute__((format(printf, 2, 3))) static void say(struct trace *t, const char *format, ...)
-{
-	va_list arguments;
-	int n;
-
-	va_start(arguments, format);
-	n = vsnprintf(t->text + t->length, sizeof(t->text) - t->length, format, arguments);
-	va_end(arguments);
-	assert_true(n >= 0 && (size_t)n < sizeof(t->text) - t->length);
-	t->length += n;
-}
 
 static void say_head(struct trace *t, const struct weir_response *r)
 {
