@@ -38,7 +38,7 @@ static char *make_room(struct text *text, size_t size)
 	return text->bytes + text->used;
 }
 
-static void add(struct text *text, const char *bytes, size_t size)
+void text_add_grown(struct text *text, const char *bytes, size_t size)
 {
 	char *room = make_room(text, size);
 
@@ -50,12 +50,7 @@ static void add(struct text *text, const char *bytes, size_t size)
 
 static void add_char(struct text *text, char c)
 {
-	add(text, &c, 1);
-}
-
-void text_add(struct text *text, const char *words)
-{
-	add(text, words, strlen(words));
+	text_add_grown(text, &c, 1);
 }
 
 static char *escape(char *out, unsigned char c)
@@ -81,7 +76,7 @@ static void add_string(struct text *text, const char *string, size_t length)
 	for (size_t i = 0; i < length; i++) {
 		unsigned char c = string[i];
 
-		if (c < ' ' || c == '"' || c == '\\')
+		if (__builtin_expect(c < ' ' || c == '"' || c == '\\', false))
 			out = escape(out, c);
 		else
 			*out++ = c;
@@ -102,7 +97,7 @@ void text_add_number(struct text *text, uint64_t number)
 	do
 		*--digit = '0' + number % 10;
 	while (number /= 10);
-	add(text, digit, &digits[sizeof(digits)] - digit);
+	text_add_grown(text, digit, &digits[sizeof(digits)] - digit);
 }
 
 static void add_integer(struct text *text, json_int_t value)
@@ -117,7 +112,7 @@ static void add_real(struct text *text, json_t *value)
 	CLEANUP_FREE char *real = json_dumps(value, JSON_ENCODE_ANY);
 
 	if (real)
-		add(text, real, strlen(real));
+		text_add_grown(text, real, strlen(real));
 	else
 		text->failed = true;
 }
@@ -171,13 +166,13 @@ void text_add_value(struct text *text, json_t *value)
 		add_real(text, value);
 		break;
 	case JSON_TRUE:
-		add(text, "true", 4);
+		text_add_grown(text, "true", 4);
 		break;
 	case JSON_FALSE:
-		add(text, "false", 5);
+		text_add_grown(text, "false", 5);
 		break;
 	case JSON_NULL:
-		add(text, "null", 4);
+		text_add_grown(text, "null", 4);
 		break;
 	}
 }
@@ -189,7 +184,7 @@ char *json_text(json_t *value)
 	if (!value)
 		return NULL;
 	text_add_value(&text, value);
-	add(&text, "", 1);
+	text_add_grown(&text, "", 1);
 	if (!text.failed)
 		return text.bytes;
 	free(text.bytes);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* The caller frees it. NULL without memory, or without a value. */
 char *json_text(json_t *value);
@@ -23,8 +24,20 @@ struct text {
 
 void text_clear(struct text *text);
 #define CLEANUP_TEXT __attribute__((cleanup(text_clear)))
-/* The words as they are. */
-void text_add(struct text *text, const char *words);
+/* Makes room first. */
+void text_add_grown(struct text *text, const char *bytes, size_t size);
+/* The words as they are. Most often there is room, and their length is known where this is compiled. */
+static inline void text_add(struct text *text, const char *words)
+{
+	size_t size = strlen(words);
+
+	if (text->failed || text->room - text->used <= size) {
+		text_add_grown(text, words, size);
+		return;
+	}
+	memcpy(text->bytes + text->used, words, size);
+	text->used += size;
+}
 /* A string, in quotes. */
 void text_add_string(struct text *text, const char *string);
 void text_add_number(struct text *text, uint64_t number);
