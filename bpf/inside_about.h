@@ -226,6 +226,7 @@ static __noinline int inside_read_http(struct inside_request *r, const struct we
 	r->http.peer = inside_string_in(r, layout->peer);
 	r->http.context[0] = inside_field(r, layout->context.request);
 	r->http.context[1] = inside_field(r, layout->context.request + 8);
+	r->http1 = inside_field(r, layout->proto_major) < 2;
 	r->on_wire = !inside_field(r, layout->tls) && inside_field(r, layout->proto_major) == 1;
 	if (r->on_wire)
 		count(process->server, WEIR_INSIDE_ON_WIRE);

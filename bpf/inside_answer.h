@@ -227,6 +227,7 @@ int weir_inside_handled(struct pt_regs *ctx)
 		return 0;
 	inside_handled(r, process->server);
 	inside_give_seats(&key, WEIR_REASON_NONE);
+	inside_over(&key);
 	bpf_map_delete_elem(&inside_requests, &key);
 	return 0;
 }

@@ -277,6 +277,10 @@ static __noinline int inside_settle(struct inside_request *r, const struct weir_
 	if (!inside_decide(r, process->server))
 		count(process->server, WEIR_INSIDE_NO_ROOM);
 	inside_top(r, process);
+	if (r->decision == WEIR_SHED)
+		inside_over(&r->key);
+	else
+		inside_is_open(r, process);
 	if (server->trace_until_ns > r->now_ns ||
 	    (r->decision == WEIR_SHED && sample_refusal(process->server, r->now_ns)))
 		inside_tell(r, process, r->decision);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Where requests inside servers end: their seats go back (inside_seats.h). */
+/* Where requests inside servers end: their seats go back (inside_seats.h), and they are not in flight any more (inside_open.h). */
 #ifndef WEIR_BPF_INSIDE_END_H
 #define WEIR_BPF_INSIDE_END_H
 
@@ -12,8 +12,10 @@ int weir_inside_end(struct pt_regs *ctx)
 	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
 
 	own_stack(ctx);
-	if (inside_process(&key))
-		inside_give_seats(&key, WEIR_REASON_NONE);
+	if (!inside_process(&key))
+		return 0;
+	inside_give_seats(&key, WEIR_REASON_NONE);
+	inside_over(&key);
 	return 0;
 }
 
@@ -24,8 +26,10 @@ int weir_inside_goexit(struct pt_regs *ctx)
 	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
 
 	own_stack(ctx);
-	if (inside_has_begun(ctx) && inside_process(&key))
-		inside_give_seats(&key, WEIR_INSIDE_ABANDONED);
+	if (!inside_has_begun(ctx) || !inside_process(&key))
+		return 0;
+	inside_give_seats(&key, WEIR_INSIDE_ABANDONED);
+	inside_over(&key);
 	return 0;
 }
 
@@ -46,6 +50,14 @@ static long inside_reclaim_step(struct bpf_map *map __attribute__((unused)), con
 	return 0;
 }
 
+static long inside_forget_step(struct bpf_map *map, const struct weir_inside_key *key,
+			       struct weir_inside_open *entry __attribute__((unused)), struct inside_reclaim *reclaim)
+{
+	if (key->process == reclaim->process)
+		bpf_map_delete_elem(map, key);
+	return 0;
+}
+
 static __always_inline void inside_reclaim(void)
 {
 	struct weir_inside_key key = {};
@@ -55,6 +67,7 @@ static __always_inline void inside_reclaim(void)
 		return;
 	reclaim.process = key.process;
 	bpf_for_each_map_elem(&inside_seats, inside_reclaim_step, &reclaim, 0);
+	bpf_for_each_map_elem(&inside_open, inside_forget_step, &reclaim, 0);
 }
 
 /* Of a process' threads, the last has left none alive. */
@@ -91,12 +104,27 @@ static long inside_sweep_step(struct bpf_map *map __attribute__((unused)), const
 	return 0;
 }
 
+/* One whose end is not probed any more may end unseen. */
+static long inside_open_step(struct bpf_map *map, const struct weir_inside_key *key, struct weir_inside_open *entry,
+			     void *context __attribute__((unused)))
+{
+	__u32 id = key->process;
+	const struct weir_inside_process *process = bpf_map_lookup_elem(&inside_processes, &id);
+
+	if (!process)
+		bpf_map_delete_elem(map, key);
+	else if (!process->layout.ends)
+		entry->end_known = 0;
+	return 0;
+}
+
 /* Run by BPF_PROG_TEST_RUN, as those of control.h are. */
 SEC("tc")
 int weir_inside_sweep(struct __sk_buff *skb)
 {
 	(void)skb;
 	bpf_for_each_map_elem(&inside_seats, inside_sweep_step, NULL, 0);
+	bpf_for_each_map_elem(&inside_open, inside_open_step, NULL, 0);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include "weir/conn/trace.h"
 #include "weir/http/identity.h"
+#include "weir/inside/open.h"
 
 #include "heavy.h"
 #include "inside_read.h"
@@ -35,7 +36,8 @@ struct inside_request {
 	bool answers;	 /* it can be refused; else it is decided as in a dry run */
 	bool some;	 /* its server refuses requests of some connections only (attach --inside-share) */
 	bool executed;
-	bool ends; /* where it ends will be seen: it may have seats */
+	bool ends;  /* where it ends will be seen: it may have seats */
+	bool http1; /* or it is not known that it came over HTTP/2 */
 	struct weir_inside_key key;
 	struct inside_http http;
 	struct weir_inside_fields fields;
@@ -53,6 +55,7 @@ struct inside_request {
 	struct weir_trace_record record;
 
 	/* Of these nothing is read that has not been written before. */
+	struct weir_inside_open open;
 	struct decided decided; /* by the rules, if it passed: to be counted or undone where it is certain */
 	struct inside_walk walk;
 	struct weir_name name;

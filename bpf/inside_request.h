@@ -8,6 +8,7 @@
 #ifndef WEIR_BPF_INSIDE_REQUEST_H
 #define WEIR_BPF_INSIDE_REQUEST_H
 
+#include "inside_open.h"
 #include "inside_seats.h"
 #include "own_stack.h"
 
@@ -105,6 +106,7 @@ static __always_inline void inside_begin(struct inside_request *r, const struct 
 	r->now_ns = bpf_ktime_get_ns();
 	r->decision = WEIR_REASON_NONE;
 	r->ends = process->layout.ends;
+	r->http1 = true;
 	r->key = *key;
 	r->memory = INSIDE_PIECES;
 }

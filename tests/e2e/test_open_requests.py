@@ -59,7 +59,8 @@ def test_in_flight_without_a_limit(world, slow):
     assert in_flight(world, "namespace") == {"dev": 3, "prod": 1}
     assert total(world) == 4
     assert slow.status()["limits"] == []
-    assert "in_flight" not in top(world, "source")["rows"][0]
+    assert in_flight(world, "source") == {slow.place.client_address: 4}
+    assert "in_flight" not in top(world, "verb")["rows"][0]
     slow.gate.set()
     assert [client.read().status for client in clients] == [200] * 4
     eventually(lambda: in_flight(world) == {"alice": 0, "bob": 0}, "none is in flight")

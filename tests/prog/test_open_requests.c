@@ -11,11 +11,13 @@ static const char ok_head[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n";
 
 static size_t open_of(const char *namespace)
 {
+	struct weir_heavy_what what = { .by = WEIR_HEAVY_NAMESPACE };
 	struct open_requests open;
 	size_t n;
 
 	done(datapath_open_requests(dp, WEIR_HEAVY_NAMESPACE, &open, &error));
-	n = open_requests_of(&open, 0, datapath_subject(dp, WEIR_NAME_NAMESPACE, namespace, strlen(namespace)));
+	what.subjects[0] = datapath_subject(dp, WEIR_NAME_NAMESPACE, namespace, strlen(namespace));
+	n = open_requests_of(&open, &what).n;
 	open_requests_clear(&open);
 	return n;
 }
@@ -26,9 +28,9 @@ static size_t open_in_all(void)
 	size_t n;
 
 	done(datapath_open_requests(dp, WEIR_HEAVY_SOURCE, &open, &error));
-	n = open_requests_of_server(&open, 0);
+	n = open_requests_of_server(&open, 0).n;
 	assert_int_equal(n, open.n);
-	assert_int_equal(open_requests_of_server(&open, 1), 0);
+	assert_int_equal(open_requests_of_server(&open, 1).n, 0);
 	open_requests_clear(&open);
 	return n;
 }

@@ -24,6 +24,8 @@ int inside_open(const struct agent *agent, struct datapath *dp, struct error *er
 int inside_attach(struct agent *agent, int slot, struct error *err);
 /* Are all of its processes looked into, so that its requests are decided there, and not held? */
 bool inside_decides(const struct agent *agent, const struct server *server);
+/* And are those in flight known? */
+bool inside_shows_open(const struct agent *agent, int slot);
 /* And do their decisions hold connections back (attach --inside hold)? */
 bool inside_holds(const struct agent *agent, const struct server *server);
 /* After a command: limits on requests in flight ask where requests end. */

@@ -133,3 +133,15 @@ bool inside_holds(const struct agent *agent, const struct server *server)
 	return server->inside == INSIDE_HOLD && inside_decides(agent, server) &&
 	       !agent->servers[slot_of(agent, server)].inside->blind.text[0];
 }
+
+bool inside_shows_open(const struct agent *agent, int slot)
+{
+	const struct inside_server *inside = agent->servers[slot].inside;
+
+	if (!inside_decides(agent, agent->state.servers[slot]))
+		return false;
+	for (size_t i = 0; i < inside->n; i++)
+		if (!inside->served[i].binary.layout.state)
+			return false;
+	return true;
+}

@@ -90,7 +90,7 @@ static const struct {
 	[MEASURED_FIRST] = { "FIRST SEEN", 1 },	   [MEASURED_LAST] = { "LAST SEEN", 3 },
 };
 
-/* What is in flight is known of users and namespaces, or where a limit counts it. */
+/* Where it is known of no row, there is no column. */
 static bool knows_in_flight(const struct top *top)
 {
 	for (size_t i = 0; i < top->n; i++)

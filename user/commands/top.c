@@ -36,12 +36,35 @@ static void top_clear(struct top *top)
 }
 #define CLEANUP_TOP __attribute__((cleanup(top_clear)))
 
+/* --- what a server has counted */
+
+__u64 top_records(const __u64 *counters)
+{
+	return counters[WEIR_RECORDS_PASSED] + counters[WEIR_RECORDS_DRY_RUN_HELD];
+}
+
+struct weir_heavy_counts top_total(const __u64 *counters)
+{
+	const __u64 refused = counters[WEIR_SHED] + counters[WEIR_REJECTED];
+	const __u64 dry_run = counters[WEIR_DRY_RUN_SHED] + counters[WEIR_DRY_RUN_REJECTED];
+
+	return (struct weir_heavy_counts){
+		.requests = counters[WEIR_PASSED] + counters[WEIR_EXEMPT] + refused + dry_run + top_records(counters),
+		.refused = refused,
+		.dry_run = dry_run,
+		.held = counters[WEIR_RECORDS_HELD] + counters[WEIR_INSIDE_OWED],
+	};
+}
+
+/* Of one all of whose connections are TLS nothing is known. */
+static bool reads_some(const __u64 *counters)
+{
+	return !top_records(counters) || top_total(counters).requests > top_records(counters);
+}
+
 /* --- what is in flight */
 
-/*
- * Whose the requests in flight are that packets show, each connection says. Those inside a server only limits count: one that counts for
- * each subject of this kind of row knows them.
- */
+/* Limits count, too: one that counts for each subject of this kind of row. */
 static bool knows_in_flight(const struct limit *limit, int by)
 {
 	static const __u8 keys[WEIR_HEAVY_BYS + 1] = {
@@ -52,42 +75,72 @@ static bool knows_in_flight(const struct limit *limit, int by)
 	return limit->kind == WEIR_LIMIT_IN_FLIGHT && keys[by] && limit->key == keys[by];
 }
 
-/* Requests that nobody could read are no row's, and in nobody's count. */
-static bool packets_show_all(const struct top *top)
+static bool is_inside(const struct top *top)
 {
-	return !inside_explained(top->agent, top->slot);
+	return inside_explained(top->agent, top->slot);
 }
 
-static bool in_flight_is_known(const struct top *top)
+/* A connection does not keep what its request asks for: those stand nowhere, in their server's count alone. */
+static bool have_no_row(const struct top *top)
 {
-	if (top->by != WEIR_HEAVY_USER && top->by != WEIR_HEAVY_NAMESPACE)
+	const struct weir_heavy_what nothing = { .server = top->slot, .by = WEIR_HEAVY_BYS };
+
+	return open_requests_of(&top->open, &nothing).n;
+}
+
+/* Those that packets show are known by user, namespace and source; inside, all is known. */
+static bool tables_show(const struct top *top)
+{
+	switch (top->by) {
+	case WEIR_HEAVY_USER:
+	case WEIR_HEAVY_NAMESPACE:
+	case WEIR_HEAVY_SOURCE:
+		return !is_inside(top) || inside_shows_open(top->agent, top->slot);
+	case WEIR_HEAVY_VERB:
+	case WEIR_HEAVY_RESOURCE:
+	case WEIR_HEAVY_REQUEST:
+		return is_inside(top) && inside_shows_open(top->agent, top->slot) && !have_no_row(top);
+	default:
 		return false;
-	if (packets_show_all(top))
-		return true;
-	for (size_t i = 0; i < top->server->n_limits; i++)
-		if (knows_in_flight(&top->server->limits[i], top->by))
-			return true;
-	return false;
+	}
 }
 
 /*
- * Of several limits each may be for some of the requests, and two for the same; and so it is with what the packets show. The one
- * that knows of the most says the least wrong.
+ * Of several limits each may be for some of the requests, and two for the same; and so it is with what the tables show. The one
+ * that knows of the most says the least wrong. -1: it is not known.
  */
-static __u32 row_in_flight(const struct top *top, __u64 subject)
+static json_int_t row_in_flight(const struct top *top, const struct weir_heavy_what *what)
 {
-	__u32 most = open_requests_of(&top->open, top->slot, subject);
+	struct open_count open = tables_show(top) ? open_requests_of(&top->open, what) :
+						    (struct open_count){ .doubtful = 1 };
+	json_int_t most = open.doubtful ? -1 : (json_int_t)open.n;
 
 	for (size_t i = 0; i < top->server->n_limits; i++) {
 		const struct limit *limit = &top->server->limits[i];
-		__u32 seats;
+		json_int_t seats;
 
 		if (!knows_in_flight(limit, top->by))
 			continue;
-		seats = datapath_in_flight_of(top->net->dp, top->slot, limit_slot(limit), limit->number, subject);
+		seats = datapath_in_flight_of(top->net->dp, top->slot, limit_slot(limit), limit->number,
+					      what->subjects[0]);
 		most = seats > most ? seats : most;
 	}
 	return most;
+}
+
+static json_int_t server_in_flight(const struct top *top, const __u64 *counters)
+{
+	struct open_count open = open_requests_of_server(&top->open, top->slot);
+	bool known = is_inside(top) ? inside_shows_open(top->agent, top->slot) && !open.doubtful : reads_some(counters);
+
+	return known ? (json_int_t)open.n : -1;
+}
+
+/* What is not known is left out. */
+static void set_in_flight(json_t *object, json_int_t n)
+{
+	if (n >= 0)
+		json_object_set_new(object, "in_flight", json_integer(n));
 }
 
 /* --- rows */
@@ -98,8 +151,7 @@ static void add_row(struct top *top, const struct weir_heavy_row *row)
 
 	json_object_set_new(object, "first_ns", json_integer(row->first_ns));
 	json_object_set_new(object, "last_ns", json_integer(row->last_ns));
-	if (in_flight_is_known(top))
-		json_object_set_new(object, "in_flight", json_integer(row_in_flight(top, row->what.subjects[0])));
+	set_in_flight(object, row_in_flight(top, &row->what));
 	json_array_append_new(top->rows, object);
 }
 
@@ -169,24 +221,6 @@ static int add_limits(struct top *top, struct error *err)
 
 /* --- servers */
 
-__u64 top_records(const __u64 *counters)
-{
-	return counters[WEIR_RECORDS_PASSED] + counters[WEIR_RECORDS_DRY_RUN_HELD];
-}
-
-struct weir_heavy_counts top_total(const __u64 *counters)
-{
-	const __u64 refused = counters[WEIR_SHED] + counters[WEIR_REJECTED];
-	const __u64 dry_run = counters[WEIR_DRY_RUN_SHED] + counters[WEIR_DRY_RUN_REJECTED];
-
-	return (struct weir_heavy_counts){
-		.requests = counters[WEIR_PASSED] + counters[WEIR_EXEMPT] + refused + dry_run + top_records(counters),
-		.refused = refused,
-		.dry_run = dry_run,
-		.held = counters[WEIR_RECORDS_HELD] + counters[WEIR_INSIDE_OWED],
-	};
-}
-
 static struct weir_heavy_counts total_connections(const __u64 *counters)
 {
 	const __u64 refused = counters[WEIR_ADMISSION_DROPPED] + counters[WEIR_ADMISSION_RESET];
@@ -197,12 +231,6 @@ static struct weir_heavy_counts total_connections(const __u64 *counters)
 		.refused = refused,
 		.dry_run = counters[WEIR_ADMISSION_DRY_RUN],
 	};
-}
-
-/* Of one all of whose connections are TLS nothing is known. */
-static bool reads_some(const __u64 *counters)
-{
-	return !top_records(counters) || top_total(counters).requests > top_records(counters);
 }
 
 /*
@@ -222,8 +250,8 @@ static json_t *total_json(const struct top *top, const __u64 *counters)
 	json_object_set_new(json, "server", json_string(top->server->name));
 	json_object_set_new(json, "records", json_integer(connections ? 0 : top_records(counters)));
 	json_object_set_new(json, "inside", json_boolean(inside));
-	if (!connections && packets_show_all(top) && reads_some(counters))
-		json_object_set_new(json, "in_flight", json_integer(open_requests_of_server(&top->open, top->slot)));
+	if (!connections)
+		set_in_flight(json, server_in_flight(top, counters));
 	return json;
 }
 

@@ -314,8 +314,8 @@ int datapath_heavy(struct datapath *dp, const struct datapath_heavy_query *query
 int datapath_heavy_places(struct datapath *dp, struct datapath_heavy_places *out, struct error *err);
 
 /*
- * Requests in flight that packets show (weir_conn_has_request()), ready to be counted. by: users, or namespaces; of others only how
- * many each server has is known. Reads the whole table of connections. The caller clears *out.
+ * Requests in flight, ready to be counted: those that packets show (weir_conn_has_request()), of which verb and resource are not known,
+ * and those that are seen inside servers. Reads the whole table of connections. The caller clears *out.
  */
 int datapath_open_requests(struct datapath *dp, enum weir_heavy_by by, struct open_requests *out, struct error *err);
 

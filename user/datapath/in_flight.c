@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Seats of limits that requests have taken; and requests in flight, as the table of connections has them. */
-#include "weir/conn/conn.h"
-
+/* Seats of limits that requests have taken. */
 #include "datapath/private.h"
 
 static bool is_of_limit(const void *key, const void *value, const void *arg)
@@ -48,48 +46,4 @@ __u32 datapath_in_flight_of(struct datapath *dp, __u32 server, __u32 slot, __u32
 	struct weir_in_flight seats;
 
 	return bpf_map_lookup_elem(dp->maps.in_flight, &key, &seats) ? 0 : weir_in_flight_taken(seats.word);
-}
-
-/* --- requests in flight */
-
-static __u64 subject_of(const struct weir_conn *c, enum weir_heavy_by by)
-{
-	switch (by) {
-	case WEIR_HEAVY_USER:
-		return c->user;
-	case WEIR_HEAVY_NAMESPACE:
-		return c->namespace;
-	default:
-		return 0;
-	}
-}
-
-static int read_conns(struct datapath *dp, enum weir_heavy_by by, struct open_requests *open)
-{
-	CLEANUP_CURSOR struct map_cursor cursor = {};
-	int ret = map_cursor_open(&cursor, dp->maps.conns, sizeof(struct weir_flow), sizeof(struct weir_conn));
-
-	while (!ret && (ret = map_cursor_next(&cursor)) > 0) {
-		const struct weir_conn *conns = cursor.values;
-
-		ret = 0;
-		for (__u32 i = 0; i < cursor.n && !ret; i++)
-			if (weir_conn_has_request(&conns[i]))
-				ret = open_requests_add(open, conns[i].server, subject_of(&conns[i], by));
-	}
-	return ret;
-}
-
-int datapath_open_requests(struct datapath *dp, enum weir_heavy_by by, struct open_requests *out, struct error *err)
-{
-	struct open_requests open = {};
-	int ret = read_conns(dp, by, &open);
-
-	if (ret) {
-		open_requests_clear(&open);
-		return datapath_map_failed(err, ret, "conns");
-	}
-	open_requests_sort(&open);
-	*out = open;
-	return 0;
 }

@@ -26,7 +26,7 @@
 static struct bpf_map *own_map(struct inside_bpf *skeleton, int i)
 {
 	struct bpf_map *const maps[] = { skeleton->maps.inside_processes, skeleton->maps.inside_requests,
-					 skeleton->maps.inside_seats };
+					 skeleton->maps.inside_seats, skeleton->maps.inside_open };
 
 	return i < (int)(sizeof(maps) / sizeof(*maps)) ? maps[i] : NULL;
 }

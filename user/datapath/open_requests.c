@@ -3,9 +3,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-int open_requests_add(struct open_requests *open, __u32 server, __u64 subject)
+int open_requests_add(struct open_requests *open, enum weir_heavy_by by, const struct weir_asked *asked, bool doubtful)
 {
+	struct weir_heavy_what what;
+
 	if (open->n == open->room) {
 		size_t room = open->room ? open->room * 2 : 256;
 		struct open_request *of = reallocarray(open->of, room, sizeof(*of));
@@ -15,17 +18,21 @@ int open_requests_add(struct open_requests *open, __u32 server, __u64 subject)
 		open->of = of;
 		open->room = room;
 	}
-	open->of[open->n++] = (struct open_request){ .server = server, .subject = subject };
+	if (!weir_asked_what(asked, by, &what))
+		what = (struct weir_heavy_what){ .server = asked->server, .by = WEIR_HEAVY_BYS };
+	open->of[open->n++] = (struct open_request){ .what = what, .doubtful = doubtful };
 	return 0;
 }
 
+/* Those of a server stand together, and there those of a row. */
 static int compare(const void *a, const void *b)
 {
-	const struct open_request *x = a, *y = b;
+	const struct weir_heavy_what *x = a, *y = b; /* the first member of each */
 
 	if (x->server != y->server)
 		return x->server < y->server ? -1 : 1;
-	return x->subject < y->subject ? -1 : x->subject > y->subject;
+	/* All their bytes are set, padding and union. NOLINTNEXTLINE(bugprone-suspicious-memory-comparison,cert-exp42-c,cert-flp37-c) */
+	return memcmp(x, y, sizeof(*x));
 }
 
 void open_requests_sort(struct open_requests *open)
@@ -35,14 +42,14 @@ void open_requests_sort(struct open_requests *open)
 }
 
 /* The first that is not before it. */
-static size_t first_from(const struct open_requests *open, const struct open_request *from)
+static size_t first_from(const struct open_requests *open, const struct weir_heavy_what *from)
 {
 	size_t low = 0, high = open->n;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (compare(&open->of[middle], from) < 0)
+		if (compare(&open->of[middle].what, from) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -50,20 +57,31 @@ static size_t first_from(const struct open_requests *open, const struct open_req
 	return low;
 }
 
-size_t open_requests_of(const struct open_requests *open, __u32 server, __u64 subject)
+static void count(struct open_count *counted, const struct open_request *request)
 {
-	const struct open_request wanted = { .server = server, .subject = subject };
-	size_t first = first_from(open, &wanted), n = first;
-
-	while (n < open->n && !compare(&open->of[n], &wanted))
-		n++;
-	return n - first;
+	if (request->doubtful)
+		counted->doubtful++;
+	else
+		counted->n++;
 }
 
-size_t open_requests_of_server(const struct open_requests *open, __u32 server)
+struct open_count open_requests_of(const struct open_requests *open, const struct weir_heavy_what *what)
 {
-	return first_from(open, &(struct open_request){ .server = server + 1 }) -
-	       first_from(open, &(struct open_request){ .server = server });
+	struct open_count counted = { 0 };
+
+	for (size_t i = first_from(open, what); i < open->n && !compare(&open->of[i].what, what); i++)
+		count(&counted, &open->of[i]);
+	return counted;
+}
+
+struct open_count open_requests_of_server(const struct open_requests *open, __u32 server)
+{
+	const struct weir_heavy_what first = { .server = server };
+	struct open_count counted = { 0 };
+
+	for (size_t i = first_from(open, &first); i < open->n && open->of[i].what.server == server; i++)
+		count(&counted, &open->of[i]);
+	return counted;
 }
 
 void open_requests_clear(struct open_requests *open)

@@ -331,3 +331,37 @@ int code_pairs(struct golang *go, const struct pclntab_function *function, struc
 	}
 	return (int)n;
 }
+
+/* LOCK CMPXCHGL, at a positive distance from a register */
+static bool swaps(const struct reader *reader)
+{
+	const cs_x86_op *at = operand(reader, 0);
+
+	return reader->insn->id == X86_INS_CMPXCHG && at->type == X86_OP_MEM && at->size == 4 &&
+	       at->mem.base != X86_REG_RIP && at->mem.index == X86_REG_INVALID && at->mem.disp > 0 &&
+	       at->mem.disp <= UINT16_MAX;
+}
+
+int code_swapped(struct golang *go, const struct pclntab_function *function, __u16 *out, struct error *err)
+{
+	CLEANUP_READER struct reader reader = { 0 };
+	__u16 found = 0;
+	int ret;
+
+	if (go->image.machine != IMAGE_AMD64)
+		return code_error(err, function, "weir reads its instructions on amd64 only");
+	ret = reader_open(go, function, &reader, err);
+	if (ret)
+		return ret;
+	while (read_next(&reader)) {
+		if (!swaps(&reader))
+			continue;
+		if (found)
+			return error_set(err, -ENOTUNIQ, "%.200s has several compare-and-swaps", function->name);
+		found = (__u16)operand(&reader, 0)->mem.disp;
+	}
+	if (!found)
+		return error_set(err, -ENOENT, "%.200s has no compare-and-swap", function->name);
+	*out = found;
+	return 0;
+}

@@ -33,4 +33,10 @@ struct code_pair {
 int code_pairs(struct golang *go, const struct pclntab_function *function, struct code_pair *out, unsigned int max,
 	       struct error *err);
 
+/*
+ * Where the only compare-and-swap of 32 bits in a function is, as bytes behind the beginning of a struct; -ENOENT, -ENOTUNIQ, -ENOTSUP
+ * (amd64 only).
+ */
+int code_swapped(struct golang *go, const struct pclntab_function *function, __u16 *out, struct error *err);
+
 #endif

@@ -188,6 +188,12 @@ int golang_find_user_key(struct golang *go, struct golang_user_key *out, struct 
 /* The end of a goroutine, whatever it did: runtime.goexit1. */
 int golang_find_goexit(struct golang *go, struct golang_function *out, struct error *err);
 
+/*
+ * Where a goroutine's state is in its runtime.g: a word, another one, and behind them the goroutine's number. runtime.casgstatus
+ * changes the state.
+ */
+int golang_find_goroutine(struct golang *go, __u16 *out, struct error *err);
+
 /* Kubernetes' version as the server itself has it ("v1.20.2"), for the caller to free. */
 int golang_find_kubernetes_version(struct golang *go, char **out, struct error *err);
 

@@ -82,3 +82,10 @@ int golang_find_goexit(struct golang *go, struct golang_function *out, struct er
 		return error_set(err, -ENOENT, "no function runtime.goexit1 among its %u", go->table.n);
 	return function_describe(go, &largest, out, err);
 }
+
+int golang_find_goroutine(struct golang *go, __u16 *out, struct error *err)
+{
+	struct pclntab_function function;
+
+	return function_find(go, "runtime.casgstatus", &function, err) ?: code_swapped(go, &function, out, err);
+}

@@ -307,6 +307,8 @@ int inside_binary_read(int fd, const char *name, struct inside_binary *out, stru
 	if (strcmp(golang_build(go)->machine, "amd64") != 0)
 		return error_set(err, -ENOTSUP, "it is for %s: only amd64 is known", golang_build(go)->machine);
 	describe(go, name, &binary);
+	if (golang_find_goroutine(go, &binary.layout.state, NULL))
+		binary.layout.state = 0;
 	ret = find(go, &binary, err);
 	if (!ret)
 		*out = binary;

@@ -185,6 +185,7 @@ static const struct {
 	{ METRICS_INSIDE, "swept", "weir does not look into its process any more. The agent has freed its seats." },
 	{ METRICS_INSIDE, "owed",
 	  "With --inside hold: it passed although its user was over a limit. Its connection is held until the limit has tokens again." },
+	{ METRICS_INSIDE, "unlisted", "weir top does not know that it is in flight: the table of these had no room." },
 	{ METRICS_ADMISSION, "admitted", "Every limit on connections admitted it." },
 	{ METRICS_ADMISSION, "exempt", "The source is exempt, by its user, group or address." },
 	{ METRICS_ADMISSION, "dropped",

@@ -172,6 +172,7 @@
 	X(INSIDE_ABANDONED, "abandoned", INSIDE)                  \
 	X(INSIDE_SWEPT, "swept", INSIDE)                          \
 	X(INSIDE_OWED, "owed", INSIDE)                            \
+	X(INSIDE_UNLISTED, "unlisted", INSIDE)                    \
 	X(ADMITTED, "admitted", ADMISSION)                        \
 	X(ADMISSION_EXEMPT, "exempt", ADMISSION)                  \
 	X(ADMISSION_DROPPED, "dropped", ADMISSION)                \

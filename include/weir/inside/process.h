@@ -7,6 +7,7 @@
  *   inside_processes HASH   __u32 process (tgid)       struct weir_inside_process
  *   inside_requests  HASH   struct weir_inside_key     what is kept between two probes of a request (bpf/inside.h)
  *   inside_seats     HASH   struct weir_inside_key     struct weir_inside_seats (seats.h)
+ *   inside_open      HASH   struct weir_inside_key     struct weir_inside_open (open.h)
  */
 #ifndef WEIR_INSIDE_PROCESS_H
 #define WEIR_INSIDE_PROCESS_H
@@ -139,11 +140,13 @@ struct weir_inside_layout {
 	__u8 share;	    /* percent of connections of which requests are refused */
 	__u16 request_size; /* of as much of a http.Request as is read, and of a user.DefaultInfo */
 	__u16 user_size;
+	__u16 state; /* of a runtime.g: struct weir_inside_goroutine; 0: it was not found */
+	__u16 pad[3];
 	struct weir_inside_fields record; /* AttributesRecord */
 	struct weir_inside_fields info;	  /* RequestInfo */
 	struct weir_inside_context context;
 };
-WEIR_ASSERT_SIZE(struct weir_inside_layout, 248);
+WEIR_ASSERT_SIZE(struct weir_inside_layout, 256);
 
 struct weir_inside_process {
 	__u64 start; /* when it began, in units of WEIR_INSIDE_TICK_NS since the machine's start: a number is used again */
@@ -151,7 +154,7 @@ struct weir_inside_process {
 	__u32 generation; /* of the programs that serve it: those of an earlier agent leave it alone */
 	struct weir_inside_layout layout;
 };
-WEIR_ASSERT_SIZE(struct weir_inside_process, 264);
+WEIR_ASSERT_SIZE(struct weir_inside_process, 272);
 
 #define WEIR_INSIDE_TICK_NS 10000000ULL /* as /proc/PID/stat counts */
 

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "weir/inside/open.h"
 #include "weir/inside/peer.h"
 #include "weir/inside/seats.h"
 #include "weir/inside/share.h"
@@ -276,6 +277,35 @@ static void test_seats(void **state)
 	assert_true(word != weir_inside_seats_word(&key, 1 << 20));
 }
 
+/* Requests that a goroutine serves: is it the same one, and does it live? */
+static void test_open(void **state)
+{
+	const struct weir_inside_goroutine running = { .state = 2, .number = 41 },
+					   scanned = { .state = 0x1002, .number = 41 };
+	const struct weir_inside_goroutine waiting = { .state = 4, .number = 41 }, dead = { .state = 6, .number = 41 };
+	const struct weir_inside_goroutine next = { .state = 4, .number = 42 }, made = { .number = 41 };
+	struct weir_inside_open open = { .number = 41 };
+
+	(void)state;
+	assert_int_equal(weir_inside_number(&running), 41);
+	assert_int_equal(weir_inside_number(&scanned), 41);
+	assert_int_equal(weir_inside_number(&waiting), 0);
+	assert_false(weir_inside_has_ended(&open, &running));
+	assert_false(weir_inside_has_ended(&open, &scanned));
+	assert_false(weir_inside_has_ended(&open, &waiting));
+	assert_true(weir_inside_has_ended(&open, &dead));
+	assert_true(weir_inside_has_ended(&open, &made));
+	assert_true(weir_inside_has_ended(&open, &next));
+	assert_false(weir_inside_may_have_ended(&open));
+	open.goes_on = 1;
+	assert_true(weir_inside_may_have_ended(&open));
+	open.end_known = 1;
+	assert_false(weir_inside_may_have_ended(&open));
+	open.number = 0;
+	assert_false(weir_inside_has_ended(&open, &dead));
+	assert_true(weir_inside_may_have_ended(&open));
+}
+
 #define PORTS 10000
 
 static unsigned int shared(__u32 percent, const char *host)
@@ -318,7 +348,7 @@ int main(void)
 		cmocka_unit_test(test_no_peers), cmocka_unit_test(test_utf8),
 		cmocka_unit_test(test_verbs),	 cmocka_unit_test(test_long_running),
 		cmocka_unit_test(test_health),	 cmocka_unit_test(test_seats),
-		cmocka_unit_test(test_shares),
+		cmocka_unit_test(test_shares),	 cmocka_unit_test(test_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
