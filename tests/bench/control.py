@@ -61,6 +61,19 @@ def command_seconds(machine, i):
     return time.monotonic() - start
 
 
+def answer_seconds(machine, i):
+    """Of the same command without a process of its own."""
+    limit = {"name": "total", "qps": 5, "burst": 10 + i % 2}
+    request = json.dumps({"command": "limit set", "arguments": {"limit": limit}})
+    start = time.monotonic()
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(machine.weir.state_dir / "weir.sock"))
+        connection.sendall(f"{request}\n".encode())
+        answer = connection.makefile().readline()
+    assert "result" in json.loads(answer), answer
+    return time.monotonic() - start
+
+
 def single_seconds(machine, n):
     """Of n commands, each of which sets a limit for another subject."""
     with machine.attached("--port", NGINX, limits=(("user", "--qps", 1, "--burst", 1),)):
@@ -139,6 +152,7 @@ def part(values, share):
 def sweep(machine, n):
     """{what: ([ms without a sweep], [ms beside one])}, while a table of n connections without sockets is swept."""
     asked = {"a command": lambda: command_seconds(machine, int(time.monotonic() * 1000)),
+             "the agent's answer to it": lambda: answer_seconds(machine, int(time.monotonic() * 1000)),
              "a scrape": lambda: scrape(machine, METRICS)[0]}
     times = {what: ([], []) for what in asked}
     machine.weir.start(METRICS, "--connections", 2 * n)

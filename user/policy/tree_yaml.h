@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What tree_yaml.c, which reads YAML, and tree_alias.c have in common. */
+/* What tree_yaml.c, which reads YAML, tree_plain.c and tree_alias.c have in common. */
 #ifndef WEIR_USER_POLICY_TREE_YAML_H
 #define WEIR_USER_POLICY_TREE_YAML_H
 
@@ -37,6 +37,9 @@ struct reading {
 void reading_end(struct reading *r);
 /* Nothing more is read: there is no memory. */
 void reading_fail(struct reading *r);
+
+/* tree_plain.c: the next event of a text that is plain, but for what nobody looks at. True: there is always one. */
+bool reading_plain(struct reading *r, yaml_event_t *event);
 
 /* --- nodes */
 
