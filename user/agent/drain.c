@@ -98,6 +98,18 @@ static int let_go(struct agent *agent, int slot, bool force, struct server_detac
 	return ret < 0 ? ret : 0;
 }
 
+/* Its limits may be off all the same, and that may be saved. */
+static int detach_failed(const struct agent *agent, int slot, const char *name, int ret, struct error *err)
+{
+	const struct server *server = agent->state.servers[slot];
+	struct error failed = *err;
+
+	if (server && !server->draining)
+		return ret;
+	return error_set(err, ret, "server \"%s\" %s: %s", name,
+			 server ? "is draining, and its limits are off, but" : "is detached, but", failed.text);
+}
+
 int server_detach(struct agent *agent, int slot, bool force, struct server_detached *out, struct error *err)
 {
 	CLEANUP_FREE char *name = strdup(agent->state.servers[slot]->name);
@@ -112,7 +124,7 @@ int server_detach(struct agent *agent, int slot, bool force, struct server_detac
 	if (!ret && detached.draining == 0)
 		ret = server_end(agent, slot, err);
 	if (ret)
-		return ret;
+		return detach_failed(agent, slot, name, ret, err);
 	log_info("server \"%s\" is detached: %d connections reset, %llu draining", name, detached.reset,
 		 detached.draining);
 	*out = detached;

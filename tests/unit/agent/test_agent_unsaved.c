@@ -262,11 +262,38 @@ static void resumed_not_taken_back(void **state)
 	assert_true(flags() & WEIR_SERVER_PAUSED);
 }
 
+/* What is off before something else fails is told, and saved. */
+static void half_detached(void **state)
+{
+	static const struct {
+		const char *arguments, *fails;
+	} ways[] = {
+		{ "{\"name\":\"api\",\"force\":true}", "datapath_reset_translated" },
+		{ "{\"name\":\"api\"}", "datapath_counters" },
+		{ "{\"name\":\"api\"}", "datapath_server_clear" },
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		CLEANUP_FREE char *saved = NULL;
+
+		succeed(f, "attach", ATTACH);
+		fake_fail(ways[i].fails, 1);
+		refuse(f, "detach", ways[i].arguments, "server \"api\" is draining, and its limits are off, but: ");
+		assert_non_null(strstr(f->err.text, ways[i].fails));
+		assert_true(flags() & WEIR_SERVER_DRAINING);
+		saved = saved_state(f);
+		assert_non_null(strstr(saved, "\"draining\":true"));
+		succeed(f, "detach", "{\"name\":\"api\",\"force\":true}");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		with_agent(paused),	 with_agent(detached),	     with_agent(saved_later),
-		with_agent(not_changed), with_agent(not_taken_back), with_agent(resumed_not_taken_back),
+		with_agent(paused),	   with_agent(detached),       with_agent(saved_later),
+		with_agent(not_changed),   with_agent(not_taken_back), with_agent(resumed_not_taken_back),
+		with_agent(half_detached),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
