@@ -8,6 +8,10 @@
  * One JSON object a line; ns: the median over a round's packets, for one request; the least of ROUNDS rounds, in turns:
  *
  *   {"at_once": HOW, "limits": N, "ns": OF ONE}
+ *
+ * And packets that change nothing, REPEATS in a row; the same:
+ *
+ *   {"at_once": HOW, "packet": NAME, "ns": OF ONE}
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -28,6 +32,8 @@
 #define USER_TEXT "GET / HTTP/1.1\r\nHost: bench\r\nX-Remote-User: u0\r\n\r\n"
 #define USER_AT (sizeof(USER_TEXT) - 1 - 5)
 #define PORT_AT 34
+#define REPEATS 1000
+#define BODY (1 << 20)
 
 static int ingress;
 static __u32 packets = 2000;
@@ -48,10 +54,10 @@ static const struct way {
 struct side {
 	pthread_t thread;
 	int cpu;
-	int user;
 	struct packet packet;
-	__u32 packets;
+	__u32 packets, repeat;
 	struct weir_flow flow;
+	struct weir_conn conn; /* as it is before each packet */
 	__u32 *ns;
 	int failed;
 };
@@ -63,41 +69,48 @@ static int compare(const void *a, const void *b)
 	return *(const __u32 *)a < *(const __u32 *)b ? -1 : *(const __u32 *)a > *(const __u32 *)b;
 }
 
-/* Packets of a user, from a port of this side's own. */
-static void side_make(struct side *side, int cpu, int user, __u32 n)
+/* n packets of this kind, each so many times in a row, from a port of this side's own. */
+static void side_make(struct side *side, int cpu, const struct spec *spec, __u32 n, __u32 repeat)
 {
-	static char text[REQUESTS * (sizeof(USER_TEXT) - 1)];
-	const size_t size = sizeof(USER_TEXT) - 1;
 	__u16 port = CLIENT_PORT + cpu;
 
 	side->cpu = cpu;
-	side->user = user;
 	side->packets = n;
-	for (int i = 0; i < REQUESTS; i++) {
-		memcpy(text + i * size, USER_TEXT, size);
-		text[i * size + USER_AT] = '0' + side->user;
-	}
-	side->packet = packet_of((struct spec){ .text = text, .n_text = sizeof(text) });
+	side->repeat = repeat;
+	side->packet = packet_of(*spec);
 	side->packet.bytes[PORT_AT] = port >> 8;
 	side->packet.bytes[PORT_AT + 1] = port & 0xff;
 	packet_flow(false, &side->flow);
 	side->flow.client_port = htons(port);
+	side->conn = connection(0);
+}
+
+/* Packets of a user's requests. */
+static void side_make_requests(struct side *side, int cpu, int user, __u32 n)
+{
+	static char text[REQUESTS * (sizeof(USER_TEXT) - 1)];
+	const size_t size = sizeof(USER_TEXT) - 1;
+
+	for (int i = 0; i < REQUESTS; i++) {
+		memcpy(text + i * size, USER_TEXT, size);
+		text[i * size + USER_AT] = '0' + user;
+	}
+	side_make(side, cpu, &(struct spec){ .text = text, .n_text = sizeof(text) }, n, 1);
 }
 
 static int packets_run(void *arg)
 {
 	struct side *side = arg;
-	struct weir_conn c = connection(0);
 
 	for (__u32 i = 0; i < side->packets; i++) {
 		struct bpf_test_run_opts options = {
 			.sz = sizeof(options),
 			.data_in = side->packet.bytes,
 			.data_size_in = side->packet.length,
-			.repeat = 1,
+			.repeat = side->repeat,
 		};
 
-		if (bpf_map_update_elem(dp->maps.conns, &side->flow, &c, BPF_ANY) ||
+		if (bpf_map_update_elem(dp->maps.conns, &side->flow, &side->conn, BPF_ANY) ||
 		    bpf_prog_test_run_opts(ingress, &options))
 			return -errno;
 		side->ns[i] = options.duration;
@@ -120,26 +133,31 @@ static void *side_run(void *arg)
 	return NULL;
 }
 
-/* One round: of one request, the median. */
-static double round_ns(const struct way *way)
+/* One round of the first so many sides at once: the median of a packet. */
+static double round_ns(int cpus)
 {
 	double sum = 0;
 
-	pthread_barrier_init(&start, NULL, way->cpus);
-	for (int i = 0; i < way->cpus; i++)
-		side_make(&sides[i], i, i % way->users, packets);
-	for (int i = 0; i < way->cpus; i++)
+	pthread_barrier_init(&start, NULL, cpus);
+	for (int i = 0; i < cpus; i++)
 		if (pthread_create(&sides[i].thread, NULL, side_run, &sides[i]))
 			die("a thread", EAGAIN);
-	for (int i = 0; i < way->cpus; i++) {
+	for (int i = 0; i < cpus; i++) {
 		pthread_join(sides[i].thread, NULL);
 		if (sides[i].failed)
 			die("test run", -sides[i].failed);
-		qsort(sides[i].ns, packets, sizeof(*sides[i].ns), compare);
-		sum += sides[i].ns[packets / 2];
+		qsort(sides[i].ns, sides[i].packets, sizeof(*sides[i].ns), compare);
+		sum += sides[i].ns[sides[i].packets / 2];
 	}
 	pthread_barrier_destroy(&start);
-	return sum / way->cpus / REQUESTS;
+	return sum / cpus;
+}
+
+static double requests_ns(const struct way *way)
+{
+	for (int i = 0; i < way->cpus; i++)
+		side_make_requests(&sides[i], i, i % way->users, packets);
+	return round_ns(way->cpus) / REQUESTS;
 }
 
 static __u64 counted(enum weir_reason reason)
@@ -154,7 +172,7 @@ static __u64 counted(enum weir_reason reason)
 static void buckets_make(void)
 {
 	for (int user = 0; user < CPUS; user++) {
-		side_make(&sides[0], 0, user, 1);
+		side_make_requests(&sides[0], 0, user, 1);
 		if (call_inside(packets_run, &sides[0]))
 			die("test run", EINVAL);
 	}
@@ -171,7 +189,7 @@ static void measure(int limits)
 		least[w] = 1e9;
 	for (int i = 0; i < ROUNDS; i++)
 		for (size_t w = 0; w < WAYS; w++) {
-			double ns = round_ns(&ways[w]);
+			double ns = requests_ns(&ways[w]);
 
 			least[w] = ns < least[w] ? ns : least[w];
 			asked += (__u64)packets * REQUESTS * ways[w].cpus;
@@ -180,6 +198,37 @@ static void measure(int limits)
 		die("some requests did not pass", EINVAL);
 	for (size_t w = 0; w < WAYS; w++)
 		printf("{\"at_once\": \"%s\", \"limits\": %d, \"ns\": %.1f}\n", ways[w].name, limits, least[w]);
+}
+
+/* The connections are in the midst of a body. */
+static void measure_packet(const char *name, struct spec spec)
+{
+	double least[] = { 1e9, 1e9 };
+
+	for (int i = 0; i < ROUNDS; i++)
+		for (int cpus = 1; cpus <= CPUS; cpus++) {
+			double ns;
+
+			for (int cpu = 0; cpu < cpus; cpu++) {
+				side_make(&sides[cpu], cpu, &spec, packets / 10 + 1, REPEATS);
+				sides[cpu].conn = connection(1);
+				sides[cpu].conn.request_next += BODY;
+			}
+			ns = round_ns(cpus);
+			least[cpus - 1] = ns < least[cpus - 1] ? ns : least[cpus - 1];
+		}
+	for (int cpus = 1; cpus <= CPUS; cpus++)
+		printf("{\"at_once\": \"%s\", \"packet\": \"%s\", \"ns\": %.0f}\n", ways[cpus - 1].name, name,
+		       least[cpus - 1]);
+}
+
+static void measure_packets(void)
+{
+	static const char body[1024];
+
+	measure_packet("to another port", (struct spec){ .port = SERVER_PORT + 1 });
+	measure_packet("pure ACK", (struct spec){});
+	measure_packet("1 KiB of a body", (struct spec){ .text = body, .n_text = sizeof(body) });
 }
 
 static void limit_ample(enum weir_builtin_limit builtin, __u32 keys)
@@ -216,6 +265,7 @@ int main(int argc, char **argv)
 			die("memory", ENOMEM);
 	}
 	set_up();
+	measure_packets();
 	measure(0);
 	limit_ample(WEIR_BUILTIN_USER, 1000);
 	measure(1);

@@ -22,10 +22,13 @@ def above(line, live=""):
 
 
 def at_once(times):
-    """A row for each way in which two CPUs decide: without limits, with one and with two. They have a CPU each: it is not pinned."""
+    """(rows of packets, rows of requests), each one CPU and two. They have a CPU each: it is not pinned."""
     lines = [json.loads(line) for line in run(BUILD / "at_once", max(200, times // 1000)).splitlines()]
-    ns = {(line["at_once"], line["limits"]): number(line["ns"]) for line in lines}
-    return [[way, *(ns[way, limits] for limits in (0, 1, 2))] for way in dict.fromkeys(way for way, _ in ns)]
+    ns = {(line.get("packet", line.get("limits")), line["at_once"]): number(line["ns"]) for line in lines}
+    ways = list(dict.fromkeys(line["at_once"] for line in lines))
+    packets = dict.fromkeys(line["packet"] for line in lines if "packet" in line)
+    return ([[packet, *(ns[packet, way] for way in ways[:2])] for packet in packets],
+            [[way, *(ns[limits, way] for limits in (0, 1, 2))] for way in ways])
 
 
 def at_xdp(lines):
@@ -72,6 +75,7 @@ def report(machine, pace):
     rules = sorted({rules for _, rules in matched})
     matching = [[f"{k:,}", *(matched[k, n] for n in rules)] for k in keys]
     fixed, connection = connection_bytes(machine)
+    packets_at_once, requests_at_once = at_once(pace.test_runs)
     few, many = (requests[k, 1]["ns"] for k in REQUESTS_KEYS)
     limit_few, limit_many = (limit_ns(requests, k) for k in REQUESTS_KEYS)
     foreign = max(ns for packet, ns in bare.items() if packet == "UDP" or "another port" in packet)
@@ -104,7 +108,10 @@ namespace, path and address.
 The same requests, while another CPU decides, too: each of the two has a connection of its own, and users are those of one limit. The median
 over packets, the least of several rounds in turns, ns for one request.
 
-{table(["", "read", "a limit for each user", "one for the server, too"], at_once(pace.test_runs))}
+{table(["", "read", "a limit for each user", "one for the server, too"], requests_at_once)}
+Packets that bring nothing to read, of a connection of its own for each CPU, a thousand in a row, ns for one with the loop around it:
+
+{table(["packet", "one CPU", "two CPUs"], packets_at_once)}
 ## Memory
 
 By the kernel's own account (`memlock`).
