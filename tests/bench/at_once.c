@@ -133,6 +133,11 @@ static void *side_run(void *arg)
 	return NULL;
 }
 
+static __u32 median(const struct side *side)
+{
+	return side->ns[side->packets / 2];
+}
+
 /* One round of the first so many sides at once: the median of a packet. */
 static double round_ns(int cpus)
 {
@@ -147,7 +152,7 @@ static double round_ns(int cpus)
 		if (sides[i].failed)
 			die("test run", -sides[i].failed);
 		qsort(sides[i].ns, sides[i].packets, sizeof(*sides[i].ns), compare);
-		sum += sides[i].ns[sides[i].packets / 2];
+		sum += median(&sides[i]);
 	}
 	pthread_barrier_destroy(&start);
 	return sum / cpus;
