@@ -70,8 +70,8 @@ static void peer(const uint8_t *data, size_t size)
 			check_ipv4(text, address, found);
 		return;
 	}
-	/* An IPv4 address in an IPv6 one is nothing that Go writes. */
-	if (memchr(data, 0, size) || (strchr(text, '.') && !known))
+	/* Go writes neither capitals nor an IPv4 address in an IPv6 one. */
+	if (memchr(data, 0, size) || (strcspn(text, ".ABCDEF") < strcspn(text, "%]") && !known))
 		return;
 	assert(known == read_ipv6(text, wanted, &port));
 	assert(!known || (!memcmp(address, wanted, sizeof(wanted)) && found == port));
