@@ -19,6 +19,7 @@ RATE = 1000
 STREAMS = 16
 OWN, KUBE, LOOP = 8010, 6443, 8011
 LOOP_REQUESTS = 5000
+OPEN = (("open", "--key", "user", "--in-flight", 100000),)
 PATHS = {OWN: "/list/dev/pods", KUBE: "/api/v1/namespaces/default"}
 
 
@@ -108,26 +109,29 @@ def hits(machine):
 
 
 def measure(machine, server, pace):
-    """(off, see): microseconds a request in each round; and what the programs took of a hit."""
+    """In each round: microseconds a request, off and when it is seen and decided; what the programs took of a hit; how often."""
     requests = int(RATE * pace.long)
-    off, see, ns, times = [], [], 0, 0
+    off, see, hit_ns, often = [], [], [], []
     server.ask(requests)
-    for _ in range(pace.rounds):
-        with machine.attached("--port", server.port, *server.where, limits=()):
+    for _ in range(2 * pace.rounds):
+        with machine.attached("--port", server.port, *server.where, limits=FAR[:1]):
             off.append(cost(server, requests))
-        with machine.attached("--port", server.port, *server.where, "--inside", "see", limits=()):
+        with machine.attached("--port", server.port, *server.where, "--inside", "see", limits=FAR[:1]):
             see.append(cost(server, requests))
             with run_statistics():
                 server.ask(requests)
-                taken = hits(machine)
-            ns, times = ns + taken[0], times + taken[1]
-    return off, see, ns / times, times / requests / pace.rounds
+                ns, times = hits(machine)
+            hit_ns.append(ns / times)
+            often.append(times / requests)
+    return off, see, hit_ns, median(often)
 
 
 def measure_loop(machine, pace):
-    """The least nanoseconds of one request, in turns: off; see; see and decide by a limit."""
+    """The least nanoseconds of one request, in turns: off; see; see and decide by a limit; also where requests end."""
     loop = Loop(machine)
-    ways = {"off": ((), ()), "see": (("--inside", "see"), ()), "see, and a limit": (("--inside", "see"), FAR[:1])}
+    see = "--inside", "see"
+    ways = {"off": ((), ()), "see": (see, ()), "see, and a limit": (see, FAR[:1]),
+            "see, and a limit on requests in flight": (see, OPEN)}
     least = dict.fromkeys(ways, float("inf"))
     loop.request_ns()
     for _ in range(2 * pace.rounds):
@@ -143,10 +147,10 @@ def report(machine, pace):
     for server in servers:
         off, see, hit_ns, a_request = measure(machine, server, pace)
         more = median(ratios(see, off)) - 1
-        rows.append([server.name, spread(off), spread(see), f"{100 * more:.1f}", number(a_request), number(hit_ns)])
-        targets.append((f"{server.name}: see, one hit's program, ns", hit_ns, "<=", 2000))
+        rows.append([server.name, spread(off), spread(see), f"{100 * more:.1f}", number(a_request), spread(hit_ns)])
+        targets.append((f"{server.name}: see and decide, one hit's program, ns", min(hit_ns), "<=", 2000))
         if server.port == KUBE:
-            targets.append((f"{server.name}: see, more CPU at {RATE:,} requests/s, %", 100 * more, "<=", 2))
+            targets.append((f"{server.name}: see and decide, more CPU at {RATE:,} requests/s, %", 100 * more, "<=", 2))
     least = measure_loop(machine, pace)
     seen_ns = least["see, and a limit"] - least["off"]
     targets.append(("a server without a network: see and decide, ns a request", seen_ns, "<=", 1500))
@@ -156,8 +160,9 @@ def report(machine, pace):
     return f"""## What it costs to be looked into
 
 The server's CPU time for one request, over TLS and HTTP/2, at {RATE:,} requests/s on one connection, {STREAMS} at a time: attached
-without `--inside`, and with `--inside see`, in turns. A hit's program is what the kernel says of the programs' time; the trap around it is in
-the CPU time.
+without `--inside`, and with `--inside see`, in turns; with a limit of the user that everybody stays below. A hit's program is what the kernel says
+of the programs' time; the trap around it is in the CPU time. What else runs while a program is preempted counts as the program's time. So its
+least round counts.
 
 {table(head, rows)}{missing}
 A server that makes such requests itself, one after the other, the trap counted in; the least of several rounds of {LOOP_REQUESTS:,}, in turns:
