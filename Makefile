@@ -73,8 +73,9 @@ endif
 LIB_SOURCES := $(filter-out user/cli/main.c $(OTHER_INSIDE),$(USER_SOURCES))
 # In a folder for each module that is tested.
 UNIT_SOURCES := $(wildcard tests/unit/*/*.c)
-# No other object waits for the BPF programs.
-SKELETON_USERS := $(shell grep -lF '.skel.h"' $(USER_SOURCES) $(wildcard tests/*/*.c) $(UNIT_SOURCES))
+# No other object waits for the BPF programs. A header that includes them is included by its path below user.
+SKELETON_HEADERS := $(shell grep -lF '.skel.h"' $(wildcard user/*/*.h))
+SKELETON_USERS := $(shell grep -lF -e '.skel.h"' $(SKELETON_HEADERS:user/%=-e '"%"') $(USER_SOURCES) $(wildcard tests/*/*.c) $(UNIT_SOURCES))
 MAN_PAGES := $(wildcard docs/*.8)
 
 UNIT_TEST_SOURCES := $(foreach source,$(UNIT_SOURCES),$(if $(filter test_%,$(notdir $(source))),$(source)))
