@@ -65,6 +65,7 @@ static void net_free(struct net *net)
 	if (net->fd >= 0)
 		close(net->fd);
 	free(net->taken.seats);
+	open_requests_clear(&net->open.requests);
 	free(net);
 }
 

@@ -28,6 +28,11 @@ struct net {
 		__u64 *seats;	/* as limit_counts.c has read them last, if that took long */
 		__u64 until_ns; /* so long they are not read again; 0: at once */
 	} taken;
+	struct {
+		struct open_requests requests; /* as net_in_flight.c has read them last */
+		int by;			       /* rows of this kind */
+		__u64 read_ns, until_ns;       /* so long they are not read again; 0: at once */
+	} open;
 };
 
 /* net.c: namespaces */
@@ -86,6 +91,9 @@ void net_hold(struct net *net);
  * none.
  */
 char *net_other_weir(struct net *net);
+
+/* net_in_flight.c: the requests in flight, by rows of this kind. A job asks: the namespace stays meanwhile. */
+int net_read_in_flight(struct net *net, int by, struct error *err);
 
 /* net_pace.c */
 

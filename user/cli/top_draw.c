@@ -57,9 +57,12 @@ static void draw_text(unsigned int columns, const char *style, const char *forma
 		draw_line(text, length, columns, style);
 }
 
-/* ", 5 in flight"; nothing where it is not known of some server. */
+#define LATE_S 2
+
+/* ", 5 in flight"; nothing where it is not known of some server. Of a large table it is as of a while ago. */
 static void in_flight_text(const struct top *top, char *text, size_t size)
 {
+	double ago_s = 0, seconds;
 	long long n = 0;
 	json_t *server, *in_flight;
 	size_t i;
@@ -70,16 +73,22 @@ static void in_flight_text(const struct top *top, char *text, size_t size)
 		if (!in_flight)
 			return;
 		n += json_integer_value(in_flight);
+		seconds = json_number_value(json_object_get(server, "in_flight_seconds_ago"));
+		ago_s = seconds > ago_s ? seconds : ago_s;
 	}
-	if (json_array_size(top->totals))
+	if (!json_array_size(top->totals))
+		return;
+	if (ago_s < LATE_S)
 		snprintf(text, size, ", %lld in flight", n);
+	else
+		snprintf(text, size, ", %lld in flight %.0f s ago", n, ago_s);
 }
 
 static void draw_head(const struct screen *s, unsigned int columns)
 {
 	const struct top_look *look = s->look;
 	const struct top_rates *all = &s->top.all;
-	char in_flight[40];
+	char in_flight[60];
 
 	draw_text(columns, BOLD, "weir top: %s, by %s%s%s%s%s", look->server ?: "all servers", look->by->name,
 		  look->filter ? ", with \"" : "", look->filter ?: "", look->filter ? "\"" : "",

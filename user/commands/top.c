@@ -25,14 +25,11 @@ struct top {
 	int by; /* enum weir_heavy_by, or BY_LIMIT */
 	json_t *rows;
 	struct limits_taken taken;
-	struct open_requests open; /* of this namespace: */
-	const struct net *open_in; /* NULL: of none so far */
 };
 
 static void top_clear(struct top *top)
 {
 	limits_taken_clear(&top->taken);
-	open_requests_clear(&top->open);
 }
 #define CLEANUP_TOP __attribute__((cleanup(top_clear)))
 
@@ -85,7 +82,7 @@ static bool have_no_row(const struct top *top)
 {
 	const struct weir_heavy_what nothing = { .server = top->slot, .by = WEIR_HEAVY_BYS };
 
-	return open_requests_of(&top->open, &nothing).n;
+	return open_requests_of(&top->net->open.requests, &nothing).n;
 }
 
 /* Those that packets show are known by user, namespace and source; inside, all is known. */
@@ -111,7 +108,7 @@ static bool tables_show(const struct top *top)
  */
 static json_int_t row_in_flight(const struct top *top, const struct weir_heavy_what *what)
 {
-	struct open_count open = tables_show(top) ? open_requests_of(&top->open, what) :
+	struct open_count open = tables_show(top) ? open_requests_of(&top->net->open.requests, what) :
 						    (struct open_count){ .doubtful = 1 };
 	json_int_t most = open.doubtful ? -1 : (json_int_t)open.n;
 
@@ -130,7 +127,7 @@ static json_int_t row_in_flight(const struct top *top, const struct weir_heavy_w
 
 static json_int_t server_in_flight(const struct top *top, const __u64 *counters)
 {
-	struct open_count open = open_requests_of_server(&top->open, top->slot);
+	struct open_count open = open_requests_of_server(&top->net->open.requests, top->slot);
 	bool known = is_inside(top) ? inside_shows_open(top->agent, top->slot) && !open.doubtful : reads_some(counters);
 
 	return known ? (json_int_t)open.n : -1;
@@ -143,6 +140,17 @@ static void set_in_flight(json_t *object, json_int_t n)
 		json_object_set_new(object, "in_flight", json_integer(n));
 }
 
+/* In a large table they are as of a while ago. */
+static void set_total_in_flight(const struct top *top, json_t *json, const __u64 *counters)
+{
+	const json_int_t n = server_in_flight(top, counters);
+	const __u64 ago_ns = clock_ns(CLOCK_MONOTONIC) - top->net->open.read_ns;
+
+	set_in_flight(json, n);
+	if (n >= 0)
+		json_object_set_new(json, "in_flight_seconds_ago", json_real((double)ago_ns / WEIR_NS_PER_S));
+}
+
 /* --- rows */
 
 static void add_row(struct top *top, const struct weir_heavy_row *row)
@@ -153,21 +161,6 @@ static void add_row(struct top *top, const struct weir_heavy_row *row)
 	json_object_set_new(object, "last_ns", json_integer(row->last_ns));
 	set_in_flight(object, row_in_flight(top, &row->what));
 	json_array_append_new(top->rows, object);
-}
-
-/* The table of connections may be large. The namespace stays meanwhile: only jobs end one. */
-static int read_open(struct top *top, struct error *err)
-{
-	CLEANUP_RETAKE struct agent *released = NULL;
-	int ret;
-
-	if (top->open_in == top->net)
-		return 0;
-	released = agent_release(top->agent);
-	open_requests_clear(&top->open);
-	ret = datapath_open_requests(top->net->dp, top->by, &top->open, err);
-	top->open_in = ret ? NULL : top->net;
-	return ret;
 }
 
 /* The tables of all CPUs are a megabyte each. The namespace stays meanwhile: only jobs end one. */
@@ -251,7 +244,7 @@ static json_t *total_json(const struct top *top, const __u64 *counters)
 	json_object_set_new(json, "records", json_integer(connections ? 0 : top_records(counters)));
 	json_object_set_new(json, "inside", json_boolean(inside));
 	if (!connections)
-		set_in_flight(json, server_in_flight(top, counters));
+		set_total_in_flight(top, json, counters);
 	return json;
 }
 
@@ -264,7 +257,7 @@ static int add_server(struct top *top, json_t *servers, struct error *err)
 		return 0;
 	top->server = top->agent->state.servers[top->slot];
 	top->net = server_net(top->agent, top->server);
-	ret = read_open(top, err) ?: datapath_counters(top->net->dp, top->slot, counters, err);
+	ret = net_read_in_flight(top->net, top->by, err) ?: datapath_counters(top->net->dp, top->slot, counters, err);
 	if (ret)
 		return ret;
 	json_array_append_new(servers, total_json(top, counters));
