@@ -264,7 +264,7 @@ build/tests/player/player: $(PLAYER_OBJECTS) build/asan/libweir.a
 	$(call link,$(CC) $(SANITIZE))
 
 build/tests/fuzz/fuzz_control build/tests/fuzz/fuzz_servers: $(FUZZ_AGENT:%=build/asan/%.o)
-build/tests/fuzz/fuzz_golang: build/asan/tests/unit/golang/golang_fixture.o
+build/tests/fuzz/fuzz_golang: $(addprefix build/asan/tests/unit/golang/,golang_fixture.o golang_fixture_functions.o)
 build/tests/fuzz/%: build/asan/tests/fuzz/%.o build/asan/tests/fuzz/replay.o build/asan/tests/corpus/stream.o \
 		build/asan/libweir.a
 	$(call link,$(CC) $(SANITIZE))
@@ -291,7 +291,7 @@ build/tests/bench/%: build/tests/bench/%.o build/libweir.a
 
 build/fuzz/control build/fuzz/servers: $(FUZZ_AGENT:%=build/fuzz/%.o)
 build/fuzz/servers: build/fuzz/tests/fuzz/servers_mutator.o
-build/fuzz/golang: build/fuzz/tests/unit/golang/golang_fixture.o
+build/fuzz/golang: $(addprefix build/fuzz/tests/unit/golang/,golang_fixture.o golang_fixture_functions.o)
 build/fuzz/%: build/fuzz/tests/fuzz/fuzz_%.o build/fuzz/libweir.a
 	$(call link,$(BPF_CLANG) $(FUZZ_SANITIZE))
 

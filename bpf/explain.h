@@ -153,12 +153,16 @@ static __always_inline void explain_read(struct work *w)
 /* It is asked as the programs inside the server do (inside_decide.h). */
 static __always_inline void explain_inside(struct work *w)
 {
+	__u32 sees = WEIR_EXPLAIN_SEE;
+
 	if (!(w->explain.question.inside & WEIR_EXPLAIN_INSIDE))
 		return;
 	__builtin_memset(&w->request.request.path, 0, sizeof(w->request.request.path));
 	w->decision.traits &= ~WEIR_SERVER_OBJECTS;
 	w->server_flags &= ~WEIR_SERVER_HAS_ADDRESSES;
-	if (!(w->explain.question.inside & WEIR_EXPLAIN_SEE))
+	if (w->decision.attributes.flags & WEIR_ATTRIBUTE_LONG_RUNNING)
+		sees |= WEIR_EXPLAIN_SEE_LONG;
+	if (!(w->explain.question.inside & sees))
 		return;
 	w->server_flags |= WEIR_SERVER_DRY_RUN;
 	w->decision.server_flags |= WEIR_SERVER_DRY_RUN;

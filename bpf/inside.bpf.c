@@ -6,7 +6,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
-#include "inside_answer.h"
 #include "inside_end.h"
+#include "inside_write.h"
 
 char LICENSE[] SEC("license") = "GPL";

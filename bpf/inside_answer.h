@@ -128,6 +128,12 @@ int weir_inside_filter(struct pt_regs *ctx)
 	return 0;
 }
 
+/* Where an argument lies that is on the stack. */
+static __always_inline __u64 inside_on_stack(const struct pt_regs *ctx, __u8 which)
+{
+	return ctx->sp + 8 * (which & ~WEIR_INSIDE_ON_STACK);
+}
+
 /* An argument in a register or on the stack; 0: it cannot be read. */
 static __always_inline __u64 inside_argument(const struct pt_regs *ctx, __u8 which)
 {
@@ -135,7 +141,7 @@ static __always_inline __u64 inside_argument(const struct pt_regs *ctx, __u8 whi
 
 	if (!(which & WEIR_INSIDE_ON_STACK))
 		return inside_register(ctx, which);
-	bpf_probe_read_user(&value, sizeof(value), (const void *)(ctx->sp + 8 * (which & ~WEIR_INSIDE_ON_STACK)));
+	bpf_probe_read_user(&value, sizeof(value), (const void *)inside_on_stack(ctx, which));
 	return value;
 }
 
@@ -174,9 +180,26 @@ static __always_inline bool inside_is_watch(struct pt_regs *ctx, const struct we
 }
 
 /*
- * API Priority and Fairness' Handle begins, for a request of this goroutine. It knows of no FILTER if that was of another
+ * API Priority and Fairness' Handle begins, for a request of this goroutine, which is decided. It knows of no FILTER if that was of another
  * goroutine, as a watch's is. What an earlier decision has left here is over.
  */
+static __always_inline struct inside_request *
+inside_handle(struct pt_regs *ctx, const struct weir_inside_process *process, struct weir_inside_key *key)
+{
+	struct inside_request *r;
+
+	if (inside_is_watch(ctx, &process->layout))
+		return NULL;
+	r = bpf_map_lookup_elem(&inside_requests, key);
+	if (!inside_is_filtered(r))
+		r = inside_keep(process, key, 0);
+	if (!r || r->on_wire)
+		return NULL;
+	inside_settle(r, process, inside_read_handle(ctx, r, process), 1);
+	r->status = inside_status(r);
+	return r;
+}
+
 SEC("uprobe")
 int weir_inside_handle(struct pt_regs *ctx)
 {
@@ -186,16 +209,8 @@ int weir_inside_handle(struct pt_regs *ctx)
 	bool done;
 
 	inside_own_stack(ctx);
-	if (!process || inside_is_watch(ctx, &process->layout))
-		return 0;
-	r = bpf_map_lookup_elem(&inside_requests, &key);
-	if (!inside_is_filtered(r))
-		r = inside_keep(process, &key, 0);
-	if (!r || r->on_wire)
-		return 0;
-	inside_settle(r, process, inside_read_handle(ctx, r, process), 1);
-	r->status = inside_status(r);
-	if (r->status != INSIDE_TOO_MANY || !process->layout.skips)
+	r = process ? inside_handle(ctx, process, &key) : NULL;
+	if (!r || r->status != INSIDE_TOO_MANY || !process->layout.skips)
 		return 0;
 	r->status = 0;
 	done = inside_return(ctx);
@@ -259,6 +274,14 @@ int weir_inside_authorize(struct pt_regs *ctx)
 	return 0;
 }
 
+/* What passes is certain now. */
+static __always_inline void inside_executed(struct inside_request *r, __u32 slot, const struct weir_server *server)
+{
+	r->executed = true;
+	if (r->decision != WEIR_SHED)
+		tally_decided(&r->decided, slot, inside_flags(server, r));
+}
+
 /* What API Priority and Fairness was handed begins: a refused one ends at once, as if the request had been rejected. */
 SEC("uprobe")
 int weir_inside_execute(struct pt_regs *ctx)
@@ -277,9 +300,7 @@ int weir_inside_execute(struct pt_regs *ctx)
 		inside_answered(process, inside_return(ctx));
 		return 0;
 	}
-	r->executed = true;
-	if (r->decision != WEIR_SHED)
-		tally_decided(&r->decided, process->server, inside_flags(server, r));
+	inside_executed(r, process->server, server);
 	return 0;
 }
 

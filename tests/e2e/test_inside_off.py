@@ -22,8 +22,8 @@ def start(world, how):
     world.weir.start("off", *(["--inside", "off"] if how == "off" else []))
 
 
-def attach_words(server, name="web"):
-    return "attach", name, "--port", server.port, "--netns", server.place.server_ns.path, "--inside", "see"
+def attach_words(server, *more):
+    return "attach", "web", "--port", server.port, "--netns", server.place.server_ns.path, "--inside", "see", *more
 
 
 def probes(world):
@@ -34,6 +34,7 @@ def probes(world):
 def test_attach_is_refused(world, server, how):
     start(world, how)
     assert OFF[how] in world.weir.refused(*attach_words(server))
+    assert OFF[how] in world.weir.refused(*attach_words(server, "--write-memory"))
     assert world.weir.servers() == [] and probes(world) == []
 
 

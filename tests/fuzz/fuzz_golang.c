@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A binary of any content: it is refused in words, or all findings come to an end. The first byte says which version's
- * fixture the rest changes: two bytes say where, one how many bytes follow to be put there. The next two cut the file off. From 0x80
+ * fixture the rest changes, and whether its Handle has its arguments in registers: two bytes say where, one how many bytes follow to be put there. The next two cut the file off. From 0x80
  * on, the rest is the file.
  */
 #include <assert.h>
@@ -65,6 +65,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	want.minor = GOLANG_OLDEST + data[0] % VERSIONS;
+	if (data[0] / VERSIONS % 2) {
+		want.handle = "\x4c\x89\x5c\x24\x40"; /* MOVQ R11, 64(SP) */
+		want.handle_size = 5;
+	}
 	cut = data[1] | (size_t)data[2] << 8;
 	golang_fixture_make(&want, &fixture);
 	change(data + 3, size - 3);

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "datapath/inside.h"
 #include "datapath_fixture.h"
 #include "sys/cgroup.h"
 #include "sys/netns.h"
@@ -115,6 +116,19 @@ static int read_secret(struct datapath *dp)
 	return secret_read(SECRET, &secret, &error);
 }
 
+/* -EOPNOTSUPP: the kernel is locked down against it. */
+static int write_allowed(struct datapath *dp)
+{
+	(void)dp;
+	return datapath_inside_writes() ? 0 : -EOPNOTSUPP;
+}
+
+static int write_memory(struct datapath *dp)
+{
+	(void)dp;
+	return datapath_inside_writes() ? 0 : -EPERM;
+}
+
 static int read_counters(struct datapath *dp)
 {
 	__u64 counters[WEIR_REASON_COUNT];
@@ -145,6 +159,8 @@ static const struct step {
 	{ "conntrack is asked", track, NULL, ADMIN },
 	{ "a request is explained", explain, NULL, LOADING },
 	{ "a process's namespace is opened", find_namespace, NULL, 1ULL << CAP_SYS_PTRACE },
+	{ "a program that may write memory is made", write_memory, write_allowed,
+	  1ULL << CAP_PERFMON | 1ULL << CAP_BPF | ADMIN },
 	{ "another user's file is read", read_secret, NULL, 1ULL << CAP_DAC_READ_SEARCH },
 };
 

@@ -82,6 +82,10 @@ static void log_served(const struct agent *agent, int slot)
 			log_warning("server \"%s\": process %d (%s) is not looked into: %s",
 				    agent->state.servers[slot]->name, served->process.id, served->process.command,
 				    served->why.text);
+		else if (inside_is_answered(agent, slot, served) && !served->answers)
+			log_warning(
+				"server \"%s\": requests are refused by memory: process %d (%s) has its memory written",
+				agent->state.servers[slot]->name, served->process.id, served->binary.what);
 		else
 			log_info("server \"%s\": requests are seen inside process %d (%s)",
 				 agent->state.servers[slot]->name, served->process.id, served->binary.what);

@@ -9,7 +9,7 @@
 
 #define LOOK_AGAIN 10 /* turns after which further processes are looked for */
 
-/* Can its requests be refused? */
+/* Can its requests be refused by registers? */
 static void check_answer(struct inside_served *served)
 {
 	served->no_answer = served->binary.no_answer;
@@ -19,6 +19,25 @@ static void check_answer(struct inside_served *served)
 	if (!served->answers)
 		error_set(&served->no_answer, -ENOTSUP,
 			  "the kernel lets no program write a server's registers: before Linux 6.18, or locked down");
+}
+
+/* Or by memory, where they cannot? */
+static void check_write(struct inside_served *served)
+{
+	const struct inside_binary *binary = &served->binary;
+
+	if (!binary->write.n_probes) {
+		error_set(&served->no_write, -ENOTSUP, "by memory it cannot refuse either: %s",
+			  binary->no_write.text[0] ? binary->no_write.text :
+			  binary->answer.n_probes  ? "it is no Kubernetes API server with API Priority and Fairness" :
+						     binary->no_answer.text);
+		return;
+	}
+	served->writes = datapath_inside_writes();
+	if (!served->writes)
+		error_set(&served->no_write, -EPERM,
+			  "the kernel lets no program write a server's registers or memory: it is locked down (%s)",
+			  "/sys/kernel/security/lockdown");
 }
 
 static void examine(struct inside_served *served, const struct inside_process *process)
@@ -32,10 +51,13 @@ static void examine(struct inside_served *served, const struct inside_process *p
 		ret = inside_binary_read(served->fd, process->command, &served->binary, &why);
 	if (!ret && served->binary.pie)
 		ret = inside_load_bias(process->id, &served->bias, &why);
-	if (ret) /* what was looked for in vain, and can be missed, is in it, too */
+	if (ret) { /* what was looked for in vain, and can be missed, is in it, too */
 		served->why = why;
-	else
-		check_answer(served);
+		return;
+	}
+	check_answer(served);
+	if (!served->answers)
+		check_write(served);
 }
 
 /* What was known of it before stays so; NULL: nothing was. */

@@ -14,8 +14,9 @@ struct inside_served {
 	struct inside_binary binary;
 	int fd; /* of the binary, so that its inode is no other's */
 	__u64 bias;
-	bool answers; /* its requests can be refused; else no_answer says why not */
-	struct error no_answer;
+	bool answers; /* its requests can be refused by registers; else no_answer says why not */
+	bool writes;  /* and by memory; else no_write does */
+	struct error no_answer, no_write;
 	struct error why;
 };
 
@@ -43,7 +44,9 @@ bool inside_is_followed(const struct agent *agent, int slot);
 int inside_sync_net(struct net *net, struct error *err);
 /* Percent of connections of which requests are refused. */
 __u32 inside_share(const struct server *server);
-/* Are requests of this process to be refused? */
+/* Can requests of this process be refused? Else *why says why not. */
+bool inside_can_answer(const struct server *server, const struct inside_served *served, const char **why);
+/* Are they to be? */
 bool inside_is_answered(const struct agent *agent, int slot, const struct inside_served *served);
 /* Why it is not looked into as was asked for; NULL: it is. */
 const char *inside_not_served(const struct agent *agent, int slot, const struct inside_served *served);

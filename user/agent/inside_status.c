@@ -34,10 +34,11 @@ static const struct inside_served *first_seen(const struct inside_server *inside
 	return NULL;
 }
 
-/* "answer to 5 % of connections (kube-apiserver v1.20.2, go1.19.8, Linux 6.18.44)" */
+/* "answer by memory to 5 % of connections (kube-apiserver v1.20.2, go1.19.8, Linux 6.1.0)" */
 static char *lane_text(const struct server *server, const char *lane, const struct inside_served *seen)
 {
-	__u32 share = strcmp(lane, "answer") == 0 ? inside_share(server) : WEIR_INSIDE_ALL;
+	bool answers = strcmp(lane, "answer") == 0;
+	__u32 share = answers ? inside_share(server) : WEIR_INSIDE_ALL;
 	struct utsname kernel;
 	char some[64] = "";
 	char *text;
@@ -45,7 +46,10 @@ static char *lane_text(const struct server *server, const char *lane, const stru
 	if (share < WEIR_INSIDE_ALL)
 		snprintf(some, sizeof(some), " to %u %% of connections", share);
 	uname(&kernel);
-	return asprintf(&text, "%s%s (%s, Linux %s)", lane, some, seen->binary.what, kernel.release) < 0 ? NULL : text;
+	return asprintf(&text, "%s%s%s (%s, Linux %s)", lane, answers && !seen->answers ? " by memory" : "", some,
+			seen->binary.what, kernel.release) < 0 ?
+		       NULL :
+		       text;
 }
 
 /* What becomes of a process' requests that are over a limit. */
@@ -62,7 +66,7 @@ json_t *inside_status(const struct agent *agent, int slot)
 	const struct server *server = agent->state.servers[slot];
 	struct error refused = { 0 };
 	const struct inside_served *seen = inside && inside->in_force ? first_seen(inside) : NULL;
-	const char *why = inside && inside->why.text[0] ? inside->why.text : NULL, *lane = "off";
+	const char *why = inside && inside->why.text[0] ? inside->why.text : NULL, *lane = "off", *cannot;
 	CLEANUP_FREE char *text = NULL;
 
 	if (server->inside != INSIDE_OFF && inside_check_allowed(agent, &refused))
@@ -73,11 +77,11 @@ json_t *inside_status(const struct agent *agent, int slot)
 	}
 	if (seen && !why && inside->blind.text[0])
 		why = inside->blind.text;
-	if (seen && !why && server->inside == INSIDE_AUTO && !seen->answers)
-		why = seen->no_answer.text;
-	return json_pack("{s:s, s:s, s:i, s:s?, s:s?, s:o}", "asked", inside_modes.words[server->inside], "lane", lane,
-			 "share", (int)inside_share(server), "text", text, "why", why, "processes",
-			 list_processes(inside));
+	if (seen && !why && server->inside == INSIDE_AUTO && !inside_can_answer(server, seen, &cannot))
+		why = cannot;
+	return json_pack("{s:s, s:s, s:i, s:b, s:s?, s:s?, s:o}", "asked", inside_modes.words[server->inside], "lane",
+			 lane, "share", (int)inside_share(server), "write_memory", server->write_memory, "text", text,
+			 "why", why, "processes", list_processes(inside));
 }
 
 /* NULL: the server is not looked into. */
@@ -120,5 +124,7 @@ __u32 inside_explained(const struct agent *agent, int slot)
 	if (!seen)
 		return 0;
 	return WEIR_EXPLAIN_INSIDE | (seen->binary.layout.user_itab ? 0 : WEIR_EXPLAIN_BARE) |
-	       (inside_is_answered(agent, slot, seen) ? 0 : WEIR_EXPLAIN_SEE);
+	       (!inside_is_answered(agent, slot, seen) ? WEIR_EXPLAIN_SEE :
+		seen->answers			       ? 0 :
+							 WEIR_EXPLAIN_SEE_LONG);
 }

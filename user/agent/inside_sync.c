@@ -14,12 +14,28 @@ __u32 inside_share(const struct server *server)
 	return server->inside_share ?: WEIR_INSIDE_ALL;
 }
 
+bool inside_can_answer(const struct server *server, const struct inside_served *served, const char **why)
+{
+	*why = server->write_memory ? served->no_write.text : served->no_answer.text;
+	return served->answers || (server->write_memory && served->writes);
+}
+
 bool inside_is_answered(const struct agent *agent, int slot, const struct inside_served *served)
 {
-	enum inside_mode mode = agent->state.servers[slot]->inside;
+	const struct server *server = agent->state.servers[slot];
+	enum inside_mode mode = server->inside;
+	const char *why;
 
-	return served->answers && (mode == INSIDE_ANSWER || mode == INSIDE_AUTO) &&
+	return inside_can_answer(server, served, &why) && (mode == INSIDE_ANSWER || mode == INSIDE_AUTO) &&
 	       !agent->servers[slot].inside->blind.text[0];
+}
+
+/* Registers are written where they can be. */
+static struct datapath_binary *probes_of(const struct agent *agent, int slot, struct inside_served *served)
+{
+	if (!inside_is_answered(agent, slot, served))
+		return &served->binary.see;
+	return served->answers ? &served->binary.answer : &served->binary.write;
 }
 
 static size_t processes_of(const struct agent *agent, int slot, struct datapath_process *out)
@@ -33,7 +49,7 @@ static size_t processes_of(const struct agent *agent, int slot, struct datapath_
 
 		if (served->why.text[0])
 			continue;
-		binary = inside_is_answered(agent, slot, served) ? &served->binary.answer : &served->binary.see;
+		binary = probes_of(agent, slot, served);
 		binary->device = served->process.device;
 		binary->inode = served->process.inode;
 		binary->fd = served->fd;
@@ -91,11 +107,12 @@ const char *inside_not_served(const struct agent *agent, int slot, const struct 
 {
 	const struct server *server = agent->state.servers[slot];
 	const struct net *net = server_net(agent, server);
+	const char *why;
 
 	if (served->why.text[0])
 		return served->why.text;
-	if (server->inside == INSIDE_ANSWER && !served->answers)
-		return served->no_answer.text;
+	if (server->inside == INSIDE_ANSWER && !inside_can_answer(server, served, &why))
+		return why;
 	if (server->inside == INSIDE_HOLD && net && net->hold_err.text[0])
 		return net->hold_err.text;
 	return NULL;

@@ -120,7 +120,7 @@ static bool listens_change(const struct server *from, const struct server *to)
 static int change_inside(const struct change *c, struct error *err)
 {
 	if (c->to->inside == c->from->inside && c->to->inside_share == c->from->inside_share &&
-	    !listens_change(c->from, c->to))
+	    c->to->write_memory == c->from->write_memory && !listens_change(c->from, c->to))
 		return 0;
 	if (c->to->inside != INSIDE_OFF)
 		return inside_attach(c->agent, c->slot, err);

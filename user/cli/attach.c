@@ -45,6 +45,9 @@ const struct argp_option cli_attach_options[] = {
 	{ "inside-share", ATTACH_INSIDE_SHARE, "PERCENT", 0,
 	  "with --inside answer: the share of connections on which the server refuses requests, 1% to 100% (the default). On the others requests pass and are counted as in a dry run",
 	  0 },
+	{ "write-memory", ATTACH_WRITE_MEMORY, NULL, 0,
+	  "with --inside answer or auto: where the kernel lets weir write no registers (before Linux 6.18), a Kubernetes API server refuses because weir writes one word of its memory",
+	  0 },
 	{ "hold-max", ATTACH_HOLD_MAX, "SECONDS", 0,
 	  "with --inside hold: the longest that a connection is held, 1 to 25 (default: 10)", 0 },
 	{ "refusals", ATTACH_REFUSALS, "MODE", 0,
@@ -81,6 +84,9 @@ static void check(const struct argp_state *state, json_t *server)
 	if (json_object_get(server, "inside_share") &&
 	    (inside_is(server, INSIDE_OFF) || inside_is(server, INSIDE_HOLD)))
 		argp_failure(state, CLI_USAGE, 0, "--inside-share needs --inside answer, auto or see");
+	if (json_object_get(server, "write_memory") &&
+	    (inside_is(server, INSIDE_OFF) || inside_is(server, INSIDE_HOLD)))
+		argp_failure(state, CLI_USAGE, 0, "--write-memory needs --inside answer, auto or see");
 	if (json_object_get(server, "hold_max") && !inside_is(server, INSIDE_HOLD))
 		argp_failure(state, CLI_USAGE, 0, "--hold-max needs --inside hold");
 }

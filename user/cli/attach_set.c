@@ -178,6 +178,7 @@ static const struct setter setters[] = {
 	{ ATTACH_KEYS, "--keys", "keys", set_number, NULL, PARSE_KEYS_MAX },
 	{ ATTACH_NAMESPACE_FROM, "--namespace-from", "namespace_from", set_namespace_from, NULL, 0 },
 	{ ATTACH_INSIDE_SHARE, "--inside-share", "inside_share", set_share, NULL, WEIR_INSIDE_ALL },
+	{ ATTACH_WRITE_MEMORY, "--write-memory", "write_memory", set_true, NULL, 0 },
 	{ ATTACH_HOLD_MAX, "--hold-max", "hold_max", set_seconds, NULL, WEIR_TURN_HOLD_LIMIT_S },
 	{ ATTACH_MAX_RETRY_AFTER, "--max-retry-after", "max_retry_after", set_seconds, NULL, WEIR_RETRY_MAX_S },
 	{ ATTACH_EXEMPT_SOURCE, "--exempt-source", "sources", add_exempt, NULL, 0 },

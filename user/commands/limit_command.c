@@ -21,7 +21,10 @@ static json_t *warnings_of(struct agent *agent, int slot, const struct limit *li
 	json_t *texts = limit_idle(limit, server->tenancy.tenant == WEIR_TENANT_PATH);
 
 	if (server->inside != INSIDE_OFF)
-		limit_inside(limit, server->inside == INSIDE_HOLD, texts);
+		limit_inside(limit,
+			     (struct inside_refusals){ .holds = server->inside == INSIDE_HOLD,
+						       .writes = server->write_memory },
+			     texts);
 	if (unseen)
 		json_array_append_new(texts, json_string(unseen));
 	return texts;

@@ -90,7 +90,16 @@ static int maps_pin(const struct datapath *dp, struct inside_bpf *skeleton, stru
 	return 0;
 }
 
-/* The least program that does: its verdict is the kernel's. */
+/* --- what the kernel lets programs do: its verdict on the least one that does it */
+
+static bool is_allowed(const char *name, const struct bpf_insn *insns, size_t n, enum privilege privilege)
+{
+	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(privilege);
+	CLEANUP_CLOSE int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, name, "GPL", insns, n, NULL);
+
+	return fd >= 0;
+}
+
 bool datapath_inside_answers(void)
 {
 	const struct bpf_insn insns[] = {
@@ -98,16 +107,44 @@ bool datapath_inside_answers(void)
 		{ .code = BPF_STX | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_0 },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
-	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_LOAD);
-	CLEANUP_CLOSE int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "weir_may_answer", "GPL", insns,
-					     sizeof(insns) / sizeof(*insns), NULL);
 
-	return fd >= 0;
+	return is_allowed("weir_may_answer", insns, sizeof(insns) / sizeof(*insns), PRIVILEGE_LOAD);
+}
+
+/* It is never run. */
+bool datapath_inside_writes(void)
+{
+	const struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_1 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_2, .src_reg = BPF_REG_10 },
+		{ .code = BPF_ST | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_10, .off = -8 },
+		{ .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_2, .imm = -8 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_3, .imm = 8 },
+		{ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_probe_write_user },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+
+	return is_allowed("weir_may_write", insns, sizeof(insns) / sizeof(*insns), PRIVILEGE_PROBE);
+}
+
+/* Programs that the kernel would refuse are left out, and those that may write memory where nobody has asked for that. */
+static void choose_programs(const struct datapath_inside *inside)
+{
+	bool registers = datapath_inside_answers();
+
+	for (int i = 0; i < WEIR_INSIDE_POINTS; i++) {
+		if (inside_writes_registers(i))
+			bpf_program__set_autoload(inside_program_of(inside->skeleton, i), registers);
+		if (inside_writes_memory(i))
+			bpf_program__set_autoload(inside_program_of(inside->skeleton, i), inside->writes);
+	}
 }
 
 static int load(struct datapath *dp, struct datapath_inside *inside, struct error *err)
 {
-	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_LOAD);
+	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(inside->writes ? PRIVILEGE_WRITE :
+											   PRIVILEGE_LOAD);
 	__u32 namespace;
 	int ret = process_namespace(&namespace, err);
 
@@ -121,9 +158,7 @@ static int load(struct datapath *dp, struct datapath_inside *inside, struct erro
 	inside->generation = clock_ns(CLOCK_BOOTTIME) / 1000000;
 	inside->skeleton->rodata->inside_generation = inside->generation;
 	inside->skeleton->rodata->inside_process_namespace = namespace;
-	for (int i = 0; i < WEIR_INSIDE_POINTS; i++)
-		if (inside_writes_registers(i))
-			bpf_program__set_autoload(inside_program_of(inside->skeleton, i), datapath_inside_answers());
+	choose_programs(inside);
 	ret = maps_take(dp, inside->skeleton, err);
 	if (ret)
 		return ret;
@@ -146,7 +181,7 @@ void datapath_inside_close(struct datapath *dp)
 	dp->inside = NULL;
 }
 
-static int inside_open(struct datapath *dp, struct error *err)
+static int inside_open(struct datapath *dp, bool writes, struct error *err)
 {
 	struct datapath_inside *inside;
 	int ret;
@@ -156,6 +191,7 @@ static int inside_open(struct datapath *dp, struct error *err)
 	inside = calloc(1, sizeof(*inside));
 	if (!inside)
 		return error_set(err, -ENOMEM, "out of memory");
+	inside->writes = writes;
 	ret = load(dp, inside, err);
 	if (ret) {
 		inside_free(inside);
@@ -238,7 +274,7 @@ static void seats_return(struct datapath *dp)
 
 	pins_path(path, dp->dir, "inside_seats");
 	if (!dp->inside && !access(path, F_OK))
-		inside_open(dp, NULL);
+		inside_open(dp, false, NULL);
 	if (!dp->inside)
 		return;
 	processes_drop_others(dp->inside, NULL, 0, NULL);
@@ -254,17 +290,20 @@ int datapath_inside_remove(struct datapath *dp, struct error *err)
 	return inside_pins_drop(dp->dir, err);
 }
 
-int datapath_inside_sync(struct datapath *dp, const struct datapath_process *processes, size_t n, struct error *err)
+static bool writes_memory(const struct datapath_process *processes, size_t n)
 {
-	struct datapath_inside *inside;
-	int ret;
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < processes[i].binary->n_probes; j++)
+			if (inside_writes_memory(processes[i].binary->probes[j].point))
+				return true;
+	return false;
+}
 
-	if (!n)
-		return datapath_inside_remove(dp, err);
-	ret = inside_open(dp, err);
-	if (ret)
-		return ret;
-	inside = dp->inside;
+static int processes_sync(struct datapath *dp, const struct datapath_process *processes, size_t n, struct error *err)
+{
+	struct datapath_inside *inside = dp->inside;
+	int ret = 0;
+
 	for (size_t i = 0; i < inside->n_links; i++)
 		inside->links[i].wanted = false;
 	for (size_t i = 0; i < n && !ret; i++)
@@ -276,6 +315,30 @@ int datapath_inside_sync(struct datapath *dp, const struct datapath_process *pro
 	seats_sweep(inside);
 	inside_links_drop_unwanted(inside);
 	return inside_pins_drop_others(dp->dir, inside->generation, err);
+}
+
+/* Programs that may write memory, or those that may not, take over from the others as another agent's would. */
+int datapath_inside_sync(struct datapath *dp, const struct datapath_process *processes, size_t n, struct error *err)
+{
+	struct datapath_inside *before = dp->inside;
+	bool writes = writes_memory(processes, n);
+	int ret;
+
+	if (!n)
+		return datapath_inside_remove(dp, err);
+	if (before && before->writes == writes)
+		return processes_sync(dp, processes, n, err);
+	dp->inside = NULL;
+	ret = inside_open(dp, writes, err);
+	if (ret) {
+		dp->inside = before;
+		return ret;
+	}
+	ret = processes_sync(dp, processes, n, err);
+	if (before)
+		inside_links_end(before);
+	inside_free(before);
+	return ret;
 }
 
 /* --- requests that are kept */

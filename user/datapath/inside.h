@@ -47,6 +47,8 @@ int datapath_inside_sync(struct datapath *dp, const struct datapath_process *pro
 
 /* May a program inside a server refuse requests: does the kernel let it write registers (from Linux 6.18, not locked down)? */
 bool datapath_inside_answers(void);
+/* The same by memory: is the kernel not locked down? Such programs are loaded only while a process is to be looked into by one. */
+bool datapath_inside_writes(void);
 
 /*
  * Drops what was kept of requests that began before then (CLOCK_MONOTONIC) and have not been told of since; gives back the seats of

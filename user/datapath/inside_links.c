@@ -18,6 +18,11 @@ bool inside_writes_registers(enum weir_inside_point point)
 	       point == WEIR_INSIDE_EXECUTE;
 }
 
+bool inside_writes_memory(enum weir_inside_point point)
+{
+	return point == WEIR_INSIDE_HANDLE_WRITE || point == WEIR_INSIDE_HANDED;
+}
+
 struct bpf_program *inside_program_of(struct inside_bpf *skeleton, enum weir_inside_point point)
 {
 	struct bpf_program *const programs[WEIR_INSIDE_POINTS] = {
@@ -31,6 +36,10 @@ struct bpf_program *inside_program_of(struct inside_bpf *skeleton, enum weir_ins
 		[WEIR_INSIDE_AUTHORIZE] = skeleton->progs.weir_inside_authorize,
 		[WEIR_INSIDE_HANDLED] = skeleton->progs.weir_inside_handled,
 		[WEIR_INSIDE_EXECUTE] = skeleton->progs.weir_inside_execute,
+		[WEIR_INSIDE_HANDLE_WRITE] = skeleton->progs.weir_inside_handle_write,
+		[WEIR_INSIDE_HANDED] = skeleton->progs.weir_inside_handed,
+		[WEIR_INSIDE_AUTHORIZED] = skeleton->progs.weir_inside_authorized,
+		[WEIR_INSIDE_EXECUTED] = skeleton->progs.weir_inside_executed,
 		[WEIR_INSIDE_END] = skeleton->progs.weir_inside_end,
 		[WEIR_INSIDE_GOEXIT] = skeleton->progs.weir_inside_goexit,
 	};

@@ -16,6 +16,11 @@ bool datapath_inside_answers(void)
 	return false;
 }
 
+bool datapath_inside_writes(void)
+{
+	return false;
+}
+
 void datapath_inside_close(struct datapath *dp)
 {
 	(void)dp;

@@ -19,6 +19,7 @@ struct probe_link {
 struct datapath_inside {
 	struct inside_bpf *skeleton;
 	__u32 generation;
+	bool writes;	     /* its programs may write a server's memory */
 	unsigned int pinned; /* so far: for their names */
 	struct probe_link links[INSIDE_LINKS_MAX];
 	size_t n_links;
@@ -27,6 +28,7 @@ struct datapath_inside {
 
 /* inside_links.c */
 bool inside_writes_registers(enum weir_inside_point point);
+bool inside_writes_memory(enum weir_inside_point point);
 struct bpf_program *inside_program_of(struct inside_bpf *skeleton, enum weir_inside_point point);
 /* Those at the ends of processes, and where they become other programs. */
 int inside_links_begin(struct datapath *dp, struct error *err);

@@ -3,78 +3,7 @@
 
 #include <errno.h>
 
-#include "golang/capstone.h"
-
-#define MAX_CODE (1U << 20)
-
-/* One function, instruction by instruction. */
-struct reader {
-	const struct capstone *capstone;
-	csh handle;
-	cs_insn *insn;
-	const __u8 *code;
-	size_t left;
-	uint64_t next;
-};
-
-static int code_error(struct error *err, const struct pclntab_function *function, const char *what)
-{
-	return error_set(err, -ENOTSUP, "%.200s (%#llx): %s", function->name, function->address, what);
-}
-
-static int reader_open(struct golang *go, const struct pclntab_function *function, struct reader *out,
-		       struct error *err)
-{
-	bool amd64 = go->image.machine == IMAGE_AMD64;
-	struct reader reader = { .next = function->address, .left = function->end - function->address };
-	int ret;
-
-	reader.code = reader.left <= MAX_CODE ? image_at(&go->image, function->address, reader.left) : NULL;
-	if (!reader.code)
-		return code_error(err, function, "its code is not in the file, or is too long");
-	ret = capstone_load(&reader.capstone, err);
-	if (ret)
-		return ret;
-	if (reader.capstone->open(amd64 ? CS_ARCH_X86 : CS_ARCH_ARM64, amd64 ? CS_MODE_64 : CS_MODE_ARM,
-				  &reader.handle))
-		return error_set(err, -ENOMEM, "capstone cannot be opened");
-	reader.capstone->option(reader.handle, CS_OPT_DETAIL, CS_OPT_ON);
-	reader.insn = reader.capstone->malloc(reader.handle);
-	if (!reader.insn) {
-		reader.capstone->close(&reader.handle);
-		return error_set(err, -ENOMEM, "no memory");
-	}
-	*out = reader;
-	return 0;
-}
-
-static void reader_close(struct reader *reader)
-{
-	if (!reader->insn)
-		return;
-	reader->capstone->free(reader->insn, 1);
-	reader->capstone->close(&reader->handle);
-}
-#define CLEANUP_READER __attribute__((cleanup(reader_close)))
-
-static bool read_next(struct reader *reader)
-{
-	return reader->left &&
-	       reader->capstone->disasm_iter(reader->handle, &reader->code, &reader->left, &reader->next, reader->insn);
-}
-
-static const cs_x86_op *operand(const struct reader *reader, unsigned int i)
-{
-	static const cs_x86_op none = { 0 };
-	const cs_x86 *x86 = &reader->insn->detail->x86;
-
-	return i < x86->op_count ? &x86->operands[i] : &none;
-}
-
-static bool is_register(const struct reader *reader, unsigned int i, x86_reg reg)
-{
-	return operand(reader, i)->type == X86_OP_REG && operand(reader, i)->reg == reg;
-}
+#include "golang/reader.h"
 
 /* Takes stack by the frame's size. (ADDQ $-128 is SUBQ $128 in fewer bytes.) */
 static bool makes_frame(const struct golang *go, const struct reader *reader)
@@ -83,10 +12,10 @@ static bool makes_frame(const struct golang *go, const struct reader *reader)
 		return true;
 	switch (reader->insn->id) {
 	case X86_INS_PUSH:
-		return is_register(reader, 0, X86_REG_RBP);
+		return reader_is_register(reader, 0, X86_REG_RBP);
 	case X86_INS_SUB:
 	case X86_INS_ADD:
-		return is_register(reader, 0, X86_REG_RSP) && operand(reader, 1)->type == X86_OP_IMM;
+		return reader_is_register(reader, 0, X86_REG_RSP) && reader_operand(reader, 1)->type == X86_OP_IMM;
 	default:
 		return false;
 	}
@@ -106,7 +35,7 @@ static bool checks_stack(const struct golang *go, const struct reader *reader)
 	case X86_INS_LEA:
 	case X86_INS_MOV:
 	case X86_INS_SUB:
-		return is_register(reader, 0, X86_REG_R12) || is_register(reader, 0, X86_REG_R13);
+		return reader_is_register(reader, 0, X86_REG_R12) || reader_is_register(reader, 0, X86_REG_R13);
 	default:
 		return false;
 	}
@@ -163,7 +92,7 @@ int code_begin(struct golang *go, const struct pclntab_function *function, struc
 	ret = reader_open(go, function, &reader, err);
 	if (ret)
 		return ret;
-	while (read_next(&reader)) {
+	while (reader_next(&reader)) {
 		if (reader.next == grown)
 			return makes_frame(go, &reader) ?
 				       set_begin(go, function, again ? jump : reader.insn->address, again, out, err) :
@@ -185,7 +114,7 @@ static bool is_return(const struct golang *go, const struct reader *reader)
 /* A jump to another function, which then returns in the place of this one. */
 static bool leaves(const struct golang *go, const struct reader *reader, const struct pclntab_function *function)
 {
-	const cs_x86_op *to = operand(reader, 0);
+	const cs_x86_op *to = reader_operand(reader, 0);
 
 	if (go->image.machine != IMAGE_AMD64 || reader->insn->id != X86_INS_JMP || to->type != X86_OP_IMM)
 		return false;
@@ -222,7 +151,7 @@ int code_returns(struct golang *go, const struct pclntab_function *function, str
 	int ret;
 
 	ret = reader_open(go, function, &reader, err);
-	while (!ret && read_next(&reader)) {
+	while (!ret && reader_next(&reader)) {
 		if (leaves(go, &reader, function))
 			return code_error(err, function, "it ends with a jump to another function");
 		if (is_return(go, &reader))
@@ -243,8 +172,8 @@ static bool calls(const struct golang *go, const struct reader *reader, __u64 ca
 	const cs_arm64_op *to = &reader->insn->detail->arm64.operands[0];
 
 	if (go->image.machine == IMAGE_AMD64)
-		return reader->insn->id == X86_INS_CALL && operand(reader, 0)->type == X86_OP_IMM &&
-		       (__u64)operand(reader, 0)->imm == callee;
+		return reader->insn->id == X86_INS_CALL && reader_operand(reader, 0)->type == X86_OP_IMM &&
+		       (__u64)reader_operand(reader, 0)->imm == callee;
 	return reader->insn->id == ARM64_INS_BL && to->type == ARM64_OP_IMM && (__u64)to->imm == callee;
 }
 
@@ -259,7 +188,7 @@ int code_call(struct golang *go, const struct pclntab_function *function, __u64 
 	ret = reader_open(go, function, &reader, err);
 	if (ret)
 		return ret;
-	while (read_next(&reader)) {
+	while (reader_next(&reader)) {
 		if (!calls(go, &reader, callee))
 			continue;
 		if (found++)
@@ -287,19 +216,20 @@ int code_addresses(struct golang *go, const struct pclntab_function *function, _
 	ret = reader_open(go, function, &reader, err);
 	if (ret)
 		return ret;
-	while (read_next(&reader))
+	while (reader_next(&reader))
 		for (unsigned int i = 0; i < reader.insn->detail->x86.op_count && n < max; i++)
-			if (operand(&reader, i)->type == X86_OP_MEM && operand(&reader, i)->mem.base == X86_REG_RIP)
-				out[n++] = reader.next + (__u64)operand(&reader, i)->mem.disp;
+			if (reader_operand(&reader, i)->type == X86_OP_MEM &&
+			    reader_operand(&reader, i)->mem.base == X86_REG_RIP)
+				out[n++] = reader.next + (__u64)reader_operand(&reader, i)->mem.disp;
 	return (int)n;
 }
 
 /* The address that the instruction puts into a register; 0: it puts something else there. `before`: what it had, and keeps otherwise. */
 static __u64 constant_in(const struct reader *reader, x86_reg reg, x86_reg half, __u64 before)
 {
-	const cs_x86_op *from = operand(reader, 1);
+	const cs_x86_op *from = reader_operand(reader, 1);
 
-	if (!is_register(reader, 0, reg) && !is_register(reader, 0, half))
+	if (!reader_is_register(reader, 0, reg) && !reader_is_register(reader, 0, half))
 		return before;
 	if (reader->insn->id != X86_INS_LEA || from->type != X86_OP_MEM || from->mem.base != X86_REG_RIP)
 		return 0;
@@ -320,7 +250,7 @@ int code_pairs(struct golang *go, const struct pclntab_function *function, struc
 	ret = reader_open(go, function, &reader, err);
 	if (ret)
 		return ret;
-	while (read_next(&reader) && n < max) {
+	while (reader_next(&reader) && n < max) {
 		pair.second = constant_in(&reader, X86_REG_RBX, X86_REG_EBX, pair.second);
 		pair.third = constant_in(&reader, X86_REG_RCX, X86_REG_ECX, pair.third);
 		if (reader.insn->id != X86_INS_CALL)
@@ -335,7 +265,7 @@ int code_pairs(struct golang *go, const struct pclntab_function *function, struc
 /* LOCK CMPXCHGL, at a positive distance from a register */
 static bool swaps(const struct reader *reader)
 {
-	const cs_x86_op *at = operand(reader, 0);
+	const cs_x86_op *at = reader_operand(reader, 0);
 
 	return reader->insn->id == X86_INS_CMPXCHG && at->type == X86_OP_MEM && at->size == 4 &&
 	       at->mem.base != X86_REG_RIP && at->mem.index == X86_REG_INVALID && at->mem.disp > 0 &&
@@ -353,12 +283,12 @@ int code_swapped(struct golang *go, const struct pclntab_function *function, __u
 	ret = reader_open(go, function, &reader, err);
 	if (ret)
 		return ret;
-	while (read_next(&reader)) {
+	while (reader_next(&reader)) {
 		if (!swaps(&reader))
 			continue;
 		if (found)
 			return error_set(err, -ENOTUNIQ, "%.200s has several compare-and-swaps", function->name);
-		found = (__u16)operand(&reader, 0)->mem.disp;
+		found = (__u16)reader_operand(&reader, 0)->mem.disp;
 	}
 	if (!found)
 		return error_set(err, -ENOENT, "%.200s has no compare-and-swap", function->name);

@@ -153,6 +153,26 @@ struct golang_apf {
 };
 int golang_find_apf(struct golang *go, struct golang_apf *out, struct error *err);
 
+/* A word on the goroutine's own stack: where an instruction is reached, `stack` bytes above the stack pointer. */
+struct golang_slot {
+	struct golang_place place;
+	__u16 stack;
+	bool at_begin; /* the place is the `begin` of the function that was handed the word */
+};
+
+/*
+ * How API Priority and Fairness can be made to refuse by memory alone: a func() that does nothing, in the place of the one that
+ * Handle was handed to execute. `value` is such a func value: a word of read-only data that has the address of a function of one
+ * instruction, RET.
+ */
+struct golang_by_memory {
+	struct golang_slot execute;
+	__u64 value;
+	char name[GOLANG_NAME_SIZE]; /* of the function */
+};
+int golang_find_by_memory(struct golang *go, const struct golang_apf *apf, struct golang_by_memory *out,
+			  struct error *err);
+
 /* Without API Priority and Fairness: the filter of --max-requests-inflight. It refuses with 429 if the send says no (AX 0). */
 struct golang_max_in_flight {
 	struct golang_function filter; /* WithMaxInFlightLimit's handler */

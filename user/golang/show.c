@@ -171,6 +171,21 @@ static int show_apf(struct golang *go, json_t *places, json_t *layout, struct er
 	return 0;
 }
 
+static int show_by_memory(struct golang *go, json_t *places, json_t *layout, struct error *err)
+{
+	struct golang_apf apf;
+	struct golang_by_memory found;
+	int ret = golang_find_apf(go, &apf, err) ?: golang_find_by_memory(go, &apf, &found, err);
+
+	if (ret)
+		return ret;
+	add_place(places, "write", apf.handle.name, &found.execute.place);
+	json_object_set_new(layout, "execute", json_sprintf("%u(SP)", found.execute.stack));
+	json_object_set_new(layout, "nothing",
+			    json_pack("{so so}", "value", hex(found.value), "name", text_to_json(found.name)));
+	return 0;
+}
+
 static int show_max_in_flight(struct golang *go, json_t *places, json_t *layout, struct error *err)
 {
 	struct golang_max_in_flight found;
@@ -233,6 +248,7 @@ static const struct {
 	{ "http", show_http },
 	{ "authorization", show_authorization },
 	{ "priority_and_fairness", show_apf },
+	{ "answer_by_memory", show_by_memory },
 	{ "max_in_flight", show_max_in_flight },
 	{ "context", show_context },
 	{ "user_key", show_user_key },

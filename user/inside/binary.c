@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -165,6 +166,7 @@ void inside_layout_move(struct weir_inside_layout *layout, __u64 bias)
 	struct weir_inside_context *context = &layout->context;
 
 	layout->user_itab += bias;
+	layout->nothing += bias;
 	context->value_itab += bias;
 	context->user_type += bias;
 	context->key_type += bias;
@@ -237,6 +239,29 @@ static int answer_kubernetes(struct golang *go, const struct golang_authorizatio
 	return ret;
 }
 
+/* The same by memory: what is decided at the authorization cannot be refused. */
+static int write_kubernetes(struct golang *go, const struct golang_authorization *authorization,
+			    const struct golang_apf *apf, struct inside_binary *out, struct error *err)
+{
+	struct golang_by_memory found;
+	int ret = golang_find_by_memory(go, apf, &found, err);
+
+	if (ret)
+		return ret;
+	out->layout.nothing = found.value;
+	out->layout.handed_at = found.execute.stack;
+	ret = begin_add(&out->write, WEIR_INSIDE_AUTHORIZED, &authorization->filter, err) ?:
+		      ends_add(go, &out->write, &authorization->filter_returns, err)	  ?:
+		      begin_add(&out->write, WEIR_INSIDE_FILTER, &apf->filter, err)	  ?:
+		      begin_add(&out->write, WEIR_INSIDE_HANDLE_WRITE, &apf->handle, err) ?:
+		      returns_add(&out->write, WEIR_INSIDE_HANDLED, &apf->returns, err);
+	if (!ret && !found.execute.at_begin)
+		ret = probe_add(&out->write, WEIR_INSIDE_HANDED, found.execute.place.offset, 0, err);
+	for (unsigned int i = 0; i < apf->n_execute && !ret; i++)
+		ret = begin_add(&out->write, WEIR_INSIDE_EXECUTED, &apf->execute[i], err);
+	return ret;
+}
+
 static int find_http(struct golang *go, struct inside_binary *out, struct error *err)
 {
 	struct golang_word second;
@@ -268,8 +293,12 @@ static int find_kubernetes(struct golang *go, const struct golang_authorization 
 
 	if (ret || no_answer)
 		return ret;
-	if (answer_kubernetes(go, authorization, &apf, out, &out->no_answer))
+	if (answer_kubernetes(go, authorization, &apf, out, &out->no_answer)) {
 		out->answer.n_probes = 0;
+		return 0;
+	}
+	if (write_kubernetes(go, authorization, &apf, out, &out->no_write))
+		out->write.n_probes = 0;
 	return 0;
 }
 
@@ -298,20 +327,22 @@ static void describe(struct golang *go, const char *name, struct inside_binary *
 
 int inside_binary_read(int fd, const char *name, struct inside_binary *out, struct error *err)
 {
-	struct inside_binary binary = { 0 };
+	CLEANUP_FREE struct inside_binary *binary = calloc(1, sizeof(*binary));
 	CLEANUP_GOLANG struct golang *go = NULL;
 	int ret = golang_open(fd, &go, err);
 
 	if (ret)
 		return ret;
+	if (!binary)
+		return error_set(err, -ENOMEM, "out of memory");
 	if (strcmp(golang_build(go)->machine, "amd64") != 0)
 		return error_set(err, -ENOTSUP, "it is for %s: only amd64 is known", golang_build(go)->machine);
-	describe(go, name, &binary);
-	if (golang_find_goroutine(go, &binary.layout.state, NULL))
-		binary.layout.state = 0;
-	ret = find(go, &binary, err);
+	describe(go, name, binary);
+	if (golang_find_goroutine(go, &binary->layout.state, NULL))
+		binary->layout.state = 0;
+	ret = find(go, binary, err);
 	if (!ret)
-		*out = binary;
+		*out = *binary;
 	return ret;
 }
 

@@ -12,10 +12,12 @@ struct inside_binary {
 	struct datapath_binary see; /* without file, device and inode */
 	struct datapath_binary
 		answer; /* the same, where requests are to be refused, too; without probes: they cannot be */
+	struct datapath_binary write;	  /* the same, where they are refused by memory (attach --write-memory) */
 	struct weir_inside_layout layout; /* addresses as in the file */
 	bool pie;			  /* the process adds to them what it was loaded at */
 	char what[INSIDE_WHAT_SIZE];	  /* "kube-apiserver v1.20.2, go1.19.8" */
 	struct error no_answer;		  /* why they cannot be refused */
+	struct error no_write;		  /* nor by memory */
 };
 
 /* name: of the program, for `what`. Negative errno: it is no server that can be looked into, and err says why. */

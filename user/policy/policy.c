@@ -115,12 +115,16 @@ static void check_level(struct policy *policy, const struct policy_object *schem
 static void warn_unused(struct policy *policy, const struct policy_object *throttle, const struct server *server)
 {
 	const struct node *share = node_find(throttle->node, "spec.insideShare");
+	const struct node *write = node_find(throttle->node, "spec.writeMemory");
 	const struct node *longest = node_find(throttle->node, "spec.holdMax");
+	bool answers = server->inside != INSIDE_OFF && server->inside != INSIDE_HOLD;
 
-	if (share && (server->inside == INSIDE_OFF || server->inside == INSIDE_HOLD))
+	if (share && !answers)
 		warn_node(&policy->problems, share,
 			  "does nothing here: it is the share of connections on which a server answers "
 			  "(inside: answer)");
+	if (write && !answers)
+		warn_node(&policy->problems, write, "does nothing here: it is how a server answers (inside: answer)");
 	if (longest && server->inside != INSIDE_HOLD)
 		warn_node(&policy->problems, longest, "does nothing here: it is for inside: hold");
 }
@@ -138,7 +142,10 @@ static void warn_idle(struct policy *policy, const struct policy_object *throttl
 		size_t n;
 
 		if (idle && server->inside != INSIDE_OFF)
-			limit_inside(limit, server->inside == INSIDE_HOLD, idle);
+			limit_inside(limit,
+				     (struct inside_refusals){ .holds = server->inside == INSIDE_HOLD,
+							       .writes = server->write_memory },
+				     idle);
 		json_array_foreach (idle, n, text)
 			warn_node(&policy->problems, limits->items[i], "limit \"%s\": %s", name,
 				  json_string_value(text));

@@ -23,7 +23,15 @@ static void limit_held(const struct limit *limit, json_t *texts)
 				      json_string("with hold nobody is refused, so its penalty begins for nobody"));
 }
 
-void limit_inside(const struct limit *limit, bool holds, json_t *texts)
+static bool is_of_long_running(const struct limit *limit)
+{
+	for (size_t i = 0; i < limit->n_rules; i++)
+		if (limit->rules[i].long_running == RULE_YES || texts_have(&limit->rules[i].verbs, "watch"))
+			return true;
+	return false;
+}
+
+void limit_inside(const struct limit *limit, struct inside_refusals how, json_t *texts)
 {
 	if (has_paths(limit))
 		json_array_append_new(texts,
@@ -31,6 +39,10 @@ void limit_inside(const struct limit *limit, bool holds, json_t *texts)
 	if (limit->key & WEIR_KEY_OBJECT)
 		json_array_append_new(texts,
 				      json_string("inside the server it is for no request: Events are not read there"));
-	if (holds)
+	if (how.holds)
 		limit_held(limit, texts);
+	if (how.writes && is_of_long_running(limit))
+		json_array_append_new(
+			texts,
+			json_string("where the server refuses by memory, long-running requests, as watches, pass"));
 }

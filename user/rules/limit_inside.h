@@ -7,7 +7,13 @@
 
 #include "model/limit.h"
 
-/* Appends a text for each such thing, without the limit's name. holds: connections are held, and no request is refused (hold). */
-void limit_inside(const struct limit *limit, bool holds, json_t *texts);
+/* How requests inside are refused. */
+struct inside_refusals {
+	bool holds;  /* connections are held, and no request is refused (hold) */
+	bool writes; /* by memory, where registers cannot be written (--write-memory) */
+};
+
+/* Appends a text for each such thing, without the limit's name. */
+void limit_inside(const struct limit *limit, struct inside_refusals how, json_t *texts);
 
 #endif

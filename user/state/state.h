@@ -52,6 +52,7 @@ struct server {
 	enum full_mode when_full;
 	enum inside_mode inside;
 	__u32 inside_share; /* percent of connections of which requests are refused; 0: all */
+	bool write_memory;  /* where registers cannot be written, requests are refused by memory */
 	__u32 hold_max;	    /* seconds; 0: WEIR_TURN_HOLD_MAX_S */
 	enum refusals_mode refusals;
 	enum xdp_asked xdp;

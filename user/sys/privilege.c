@@ -21,6 +21,7 @@ static const struct {
 	[PRIVILEGE_FIND] = { 1, { CAP_SYS_PTRACE } },
 	[PRIVILEGE_READ] = { 1, { CAP_DAC_READ_SEARCH } },
 	[PRIVILEGE_PROBE] = { 3, { CAP_BPF, CAP_PERFMON, CAP_SYS_ADMIN } },
+	[PRIVILEGE_WRITE] = { 4, { CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN, CAP_SYS_ADMIN } },
 };
 
 static void cleanup_cap(cap_t *caps)

@@ -19,6 +19,7 @@ enum privilege {
 	PRIVILEGE_FIND,	     /* opening the network namespace of any process */
 	PRIVILEGE_READ,	     /* reading files of any owner */
 	PRIVILEGE_PROBE,     /* probing a program: the kernel wants CAP_SYS_ADMIN for events of every process */
+	PRIVILEGE_WRITE,     /* making programs that may write a process's memory */
 	PRIVILEGES,
 };
 

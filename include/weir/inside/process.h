@@ -30,6 +30,9 @@
  * AUTHORIZE   the same as CONTEXT, where requests may be refused: one that HANDLE has not decided is decided here
  * HANDLED     HANDLE's function returns: what it was not let execute, the server has rejected by itself
  * EXECUTE     what API Priority and Fairness was handed begins: that it lets the request pass, and where it may be refused, too
+ * HANDLE_WRITE, HANDED, AUTHORIZED, EXECUTED  in the place of HANDLE, AUTHORIZE and EXECUTE, where no registers may be written: a
+ *             request is refused by memory (attach --write-memory). HANDED is where what HANDLE is to execute has come to its stack.
+ *             A request that HANDLE_WRITE has not decided is decided at AUTHORIZED, as in a dry run
  * END         a handler returns: the request of its goroutine has ended
  * GOEXIT      a goroutine ends
  */
@@ -44,6 +47,10 @@ enum weir_inside_point {
 	WEIR_INSIDE_AUTHORIZE,
 	WEIR_INSIDE_HANDLED,
 	WEIR_INSIDE_EXECUTE,
+	WEIR_INSIDE_HANDLE_WRITE,
+	WEIR_INSIDE_HANDED,
+	WEIR_INSIDE_AUTHORIZED,
+	WEIR_INSIDE_EXECUTED,
 	WEIR_INSIDE_END,
 	WEIR_INSIDE_GOEXIT,
 	WEIR_INSIDE_POINTS,
@@ -140,13 +147,15 @@ struct weir_inside_layout {
 	__u8 share;	    /* percent of connections of which requests are refused */
 	__u16 request_size; /* of as much of a http.Request as is read, and of a user.DefaultInfo */
 	__u16 user_size;
-	__u16 state; /* of a runtime.g: struct weir_inside_goroutine; 0: it was not found */
-	__u16 pad[3];
+	__u16 state;	 /* of a runtime.g: struct weir_inside_goroutine; 0: it was not found */
+	__u16 handed_at; /* at HANDED: how far above the stack pointer what HANDLE is to execute lies */
+	__u16 pad[2];
 	struct weir_inside_fields record; /* AttributesRecord */
 	struct weir_inside_fields info;	  /* RequestInfo */
 	struct weir_inside_context context;
+	__u64 nothing; /* a func() that does nothing: an address in the process, as user_itab */
 };
-WEIR_ASSERT_SIZE(struct weir_inside_layout, 256);
+WEIR_ASSERT_SIZE(struct weir_inside_layout, 264);
 
 struct weir_inside_process {
 	__u64 start; /* when it began, in units of WEIR_INSIDE_TICK_NS since the machine's start: a number is used again */
@@ -154,7 +163,7 @@ struct weir_inside_process {
 	__u32 generation; /* of the programs that serve it: those of an earlier agent leave it alone */
 	struct weir_inside_layout layout;
 };
-WEIR_ASSERT_SIZE(struct weir_inside_process, 272);
+WEIR_ASSERT_SIZE(struct weir_inside_process, 280);
 
 #define WEIR_INSIDE_TICK_NS 10000000ULL /* as /proc/PID/stat counts */
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Go servers of our own, over TLS with HTTP/1.1 and HTTP/2 (tests/inside/src/weir): `plain`, and `apiserver`, which authorizes
-requests /VERB/NAMESPACE/RESOURCE/NAME/SUBRESOURCE as Kubernetes does."""
+requests /VERB/NAMESPACE/RESOURCE/NAME/SUBRESOURCE as Kubernetes does, and `modern`, which does it as Kubernetes 1.28 does. A program's name is
+a tag of its build."""
 import contextlib
 import functools
 import os
@@ -24,7 +25,7 @@ def program(name, compiler="go"):
     if binary.exists() and binary.stat().st_mtime > max(path.stat().st_mtime for path in SOURCES.glob("src/**/*.go")):
         return binary  # a guest would take minutes to find that out by Go
     own = {"GO111MODULE": "off", "CGO_ENABLED": "0", "GOPATH": str(SOURCES)}
-    subprocess.run([compiler, "build", "-ldflags", "-s -w", "-o", binary, f"weir/{name}"], check=True,
+    subprocess.run([compiler, "build", "-tags", name, "-ldflags", "-s -w", "-o", binary, f"weir/{name}"], check=True,
                    env={"GOCACHE": str(BUILD / "tests/inside/cache"), **os.environ, **own})
     return binary
 

@@ -568,7 +568,6 @@ void datapath_name_text(const struct weir_name *name, char *text, size_t size)
 }
 
 /* --- inside.h: nobody is looked into */
-
 int datapath_inside_check(struct error *err)
 {
 	(void)err;
@@ -576,6 +575,11 @@ int datapath_inside_check(struct error *err)
 }
 
 bool datapath_inside_answers(void)
+{
+	return false;
+}
+
+bool datapath_inside_writes(void)
 {
 	return false;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#include "golang_fixture.h"
+#include "golang_fixture_private.h"
 
 #include <elf.h>
 #include <stdio.h>
@@ -11,208 +11,6 @@
 #define APISERVER "k8s.io/kubernetes/vendor/k8s.io/apiserver/pkg/"
 #define FILTERS APISERVER "server/filters."
 #define FLOW APISERVER "util/flowcontrol."
-
-#define MAX_FUNCTIONS 32
-
-/* A part of the file and of memory that is filled from its beginning. */
-struct part {
-	__u64 address, offset, size;
-	__u64 used;
-};
-
-struct builder {
-	const struct golang_fixture_want *want;
-	struct golang_fixture *out;
-	struct part code, types, tables, data;
-	struct {
-		__u64 address, name, stack;
-	} functions[MAX_FUNCTIONS];
-	unsigned int n_functions;
-	__u64 names, steps; /* beginnings inside `tables` */
-	__u64 itabs[16];
-	unsigned int n_itabs;
-};
-
-static void *at(struct builder *b, const struct part *part, __u64 address)
-{
-	return b->out->file + part->offset + (address - part->address);
-}
-
-static __u64 add(struct builder *b, struct part *part, const void *bytes, size_t size)
-{
-	__u64 address = part->address + part->used;
-
-	if (part->used + size > part->size)
-		abort();
-	memcpy(at(b, part, address), bytes, size);
-	part->used += size;
-	return address;
-}
-
-static void align(struct part *part, __u64 to)
-{
-	part->used = (part->used + to - 1) & -to;
-}
-
-static __u64 add_word(struct builder *b, struct part *part, __u64 word)
-{
-	return add(b, part, &word, sizeof(word));
-}
-
-static void add_half(struct builder *b, struct part *part, __u64 half)
-{
-	__u32 value = (__u32)half;
-
-	add(b, part, &value, sizeof(value));
-}
-
-/* --- Functions */
-
-/* One step of the table of stack sizes: the difference of the size, and of the address. */
-static void add_step(struct builder *b, int size, unsigned int code)
-{
-	__u8 bytes[2] = { (__u8)(size < 0 ? -2 * size - 1 : 2 * size), (__u8)code };
-
-	add(b, &b->tables, bytes, sizeof(bytes));
-}
-
-static void add_code(struct builder *b, const char *bytes, size_t size)
-{
-	add(b, &b->code, bytes, size);
-}
-#define CODE(b, bytes) add_code(b, bytes, sizeof(bytes) - 1)
-
-/* An instruction whose last four bytes say how far away `to` is. */
-static void add_relative(struct builder *b, const char *bytes, size_t size, __u64 to)
-{
-	add_code(b, bytes, size);
-	add_half(b, &b->code, to - (b->code.address + b->code.used + 4));
-}
-
-struct wanted_function {
-	const char *name;
-	__u64 calls, refers;  /* addresses; 0: none */
-	__u64 key, key_value; /* of a context's value that it asks for */
-};
-
-/* The check of the stack, the frame, a call, the address of something, and a RET; returns the function's address. */
-static __u64 add_function(struct builder *b, struct wanted_function want)
-{
-	bool pushes = b->want->minor >= 21;
-	__u64 start, begin = 0, frame, made, before_end, end;
-
-	align(&b->code, 32);
-	start = b->code.address + b->code.used;
-	if (!b->want->unchecked) {
-		CODE(b, "\x49\x3b\x66\x10"); /* CMPQ SP, 16(R14) */
-		begin = b->code.address + b->code.used;
-		CODE(b, "\x76\x30"); /* JLS */
-	}
-	frame = b->code.address + b->code.used;
-	if (b->want->odd_frame)
-		CODE(b, "\x48\x8d\x64\x24\xe8"); /* LEAQ -24(SP), SP */
-	else if (pushes)
-		CODE(b, "\x55"); /* PUSHQ BP */
-	else
-		CODE(b, "\x48\x83\xec\x18"); /* SUBQ $24, SP */
-	made = b->code.address + b->code.used;
-	if (want.refers)
-		add_relative(b, "\x48\x8d\x05", 3, want.refers); /* LEAQ refers(SB), AX */
-	if (want.key) {
-		add_relative(b, "\x48\x8d\x1d", 3, want.key);	    /* LEAQ key(SB), BX */
-		add_relative(b, "\x48\x8d\x0d", 3, want.key_value); /* LEAQ key_value(SB), CX */
-		CODE(b, "\xff\xd2");				    /* CALL DX */
-	}
-	if (want.calls) {
-		b->out->send = b->code.address + b->code.used;
-		add_relative(b, "\xe8", 1, want.calls);
-		b->out->behind_send = b->code.address + b->code.used;
-	}
-	if (pushes)
-		CODE(b, "\x5d"); /* POPQ BP */
-	else
-		CODE(b, "\x48\x83\xc4\x18"); /* ADDQ $24, SP */
-	before_end = b->code.address + b->code.used;
-	CODE(b, "\xc3");
-	end = b->code.address + ((b->code.used + 31) & -32ULL);
-	for (b->code.used = before_end + 1 - b->code.address; b->code.address + b->code.used < end;)
-		CODE(b, "\xcc");
-	b->functions[b->n_functions].address = start;
-	b->functions[b->n_functions].name = add(b, &b->tables, want.name, strlen(want.name) + 1);
-	b->functions[b->n_functions++].stack = frame - start + ((made - start) << 16) + ((before_end - start) << 32) +
-					       ((end - start) << 48);
-	b->out->serve_begin = b->out->serve_begin ?: begin ?: frame;
-	b->out->serve_return = b->out->serve_return ?: before_end;
-	return start;
-}
-
-/* The table of functions in the form of the version; its address. */
-static __u64 add_table(struct builder *b)
-{
-	unsigned int minor = b->want->minor, form = minor >= 20 ? 20 : minor >= 18 ? 18 : 16;
-	__u32 magic = form == 20 ? 0xfffffff1 : form == 18 ? 0xfffffff0 : 0xfffffffa;
-	__u64 header[9], entries[MAX_FUNCTIONS], steps[MAX_FUNCTIONS], base, functions;
-	unsigned int n = 0;
-
-	b->steps = b->tables.address + b->tables.used;
-	add_step(b, 0, 0); /* an offset of 0 means none */
-	for (unsigned int i = 0; i < b->n_functions; i++) {
-		__u64 places = b->functions[i].stack, made = places >> 16 & 0xffff, end = places >> 32 & 0xffff;
-		int size = minor >= 21 && !b->want->odd_frame ? 8 : 24;
-
-		steps[i] = b->tables.address + b->tables.used - b->steps;
-		add_step(b, 1, (unsigned int)made);
-		add_step(b, size, (unsigned int)(end - made));
-		add_step(b, -size, (unsigned int)((places >> 48) - end));
-		add_step(b, 0, 0);
-	}
-	align(&b->tables, 8);
-	functions = b->tables.address + b->tables.used;
-	/* Pairs, the end, then what they point to. */
-	base = functions + (form == 16 ? 16 : 8) * (b->n_functions + 1ULL);
-	for (unsigned int i = 0; i < b->n_functions; i++)
-		entries[i] = base + 48ULL * i - functions;
-	for (unsigned int i = 0; i <= b->n_functions; i++) {
-		bool last = i == b->n_functions;
-		__u64 address = last ? b->code.address + ((b->code.used + 31) & -32ULL) : b->functions[i].address;
-
-		if (form == 16) {
-			add_word(b, &b->tables, address);
-			add_word(b, &b->tables, last ? 0 : entries[i]);
-		} else {
-			add_half(b, &b->tables, address - b->code.address);
-			add_half(b, &b->tables, last ? 0 : entries[i]);
-		}
-	}
-	for (unsigned int i = 0; i < b->n_functions; i++) {
-		__u64 start = b->tables.used;
-
-		if (form == 16)
-			add_word(b, &b->tables, b->functions[i].address);
-		else
-			add_half(b, &b->tables, b->functions[i].address - b->code.address);
-		add_half(b, &b->tables, b->functions[i].name - b->names);
-		add_half(b, &b->tables, 0);
-		add_half(b, &b->tables, 0);
-		add_half(b, &b->tables, steps[i]);
-		b->tables.used = start + 48;
-	}
-	align(&b->tables, 32);
-	base = b->tables.address + b->tables.used;
-	header[n++] = magic | 1ULL << 48 | 8ULL << 56;
-	header[n++] = b->n_functions;
-	header[n++] = 0;
-	if (form != 16)
-		header[n++] = minor >= 26 ? 0 : b->code.address;
-	header[n++] = b->names - base;
-	header[n++] = 0;
-	header[n++] = 0;
-	header[n++] = b->steps - base;
-	header[n++] = functions - base;
-	for (unsigned int i = 0; i < n; i++)
-		add_word(b, &b->tables, header[i]);
-	return base;
-}
 
 /* --- Types */
 
@@ -227,9 +25,9 @@ static __u64 add_name(struct builder *b, const char *text)
 {
 	size_t size = strlen(text);
 	__u8 bytes[3] = { 0, (__u8)(size & 0x7f) | (size > 127 ? 0x80 : 0), (__u8)(size >> 7) };
-	__u64 address = add(b, &b->types, bytes, size > 127 ? 3 : 2);
+	__u64 address = fixture_add(b, &b->types, bytes, size > 127 ? 3 : 2);
 
-	add(b, &b->types, text, size);
+	fixture_add(b, &b->types, text, size);
 	return address;
 }
 
@@ -246,13 +44,13 @@ static __u64 add_type(struct builder *b, struct wanted_type want, unsigned int w
 	header[21] = header[22] = 8;
 	header[23] = (__u8)want.kind;
 	memcpy(header + 40, &offset, 4);
-	align(&b->types, 8);
-	address = add(b, &b->types, header, sizeof(header));
+	fixture_align(&b->types, 8);
+	address = fixture_add(b, &b->types, header, sizeof(header));
 	for (unsigned int i = 0; i < words; i++)
-		add_word(b, &b->types, more[i]);
+		fixture_word(b, &b->types, more[i]);
 	if (want.package) {
-		add_word(b, &b->types, package - b->types.address);
-		add_word(b, &b->types, 0);
+		fixture_word(b, &b->types, package - b->types.address);
+		fixture_word(b, &b->types, 0);
 	}
 	return address;
 }
@@ -280,12 +78,12 @@ static __u64 add_struct(struct builder *b, const char *text, const char *package
 
 	for (unsigned int i = 0; i < n; i++)
 		names[i] = add_name(b, fields[i].name);
-	align(&b->types, 8);
+	fixture_align(&b->types, 8);
 	more[1] = b->types.address + b->types.used;
 	for (unsigned int i = 0; i < n; i++) {
-		add_word(b, &b->types, names[i]);
-		add_word(b, &b->types, fields[i].type);
-		add_word(b, &b->types, b->want->minor < 19 ? fields[i].offset << 1 : fields[i].offset);
+		fixture_word(b, &b->types, names[i]);
+		fixture_word(b, &b->types, fields[i].type);
+		fixture_word(b, &b->types, b->want->minor < 19 ? fields[i].offset << 1 : fields[i].offset);
 	}
 	return add_type(b, (struct wanted_type){ .kind = 25, .text = text, .package = package, .size = size }, 4, more);
 }
@@ -307,10 +105,10 @@ static __u64 add_interface(struct builder *b, const char *text, const char *pack
 {
 	__u64 name = add_name(b, method), more[4] = { 0, 0, 1, 1 };
 
-	align(&b->types, 8);
+	fixture_align(&b->types, 8);
 	more[1] = b->types.address + b->types.used;
-	add_half(b, &b->types, name - b->types.address);
-	add_half(b, &b->types, type ? type - b->types.address : 0);
+	fixture_half(b, &b->types, name - b->types.address);
+	fixture_half(b, &b->types, type ? type - b->types.address : 0);
 	return add_type(b, (struct wanted_type){ .kind = 20, .text = text, .package = package, .size = 16 }, 4, more);
 }
 
@@ -318,14 +116,14 @@ static __u64 add_itab(struct builder *b, __u64 interface, __u64 type, __u64 meth
 {
 	__u64 address, hash = 0;
 
-	memcpy(&hash, (char *)at(b, &b->types, type) + 16, 4);
-	align(&b->data, 8);
+	memcpy(&hash, (char *)fixture_at(b, &b->types, type) + 16, 4);
+	fixture_align(&b->data, 8);
 	address = b->data.address + b->data.used;
 	b->itabs[b->n_itabs++] = address;
-	add_word(b, &b->data, interface);
-	add_word(b, &b->data, type);
-	add_word(b, &b->data, hash);
-	add_word(b, &b->data, method);
+	fixture_word(b, &b->data, interface);
+	fixture_word(b, &b->data, type);
+	fixture_word(b, &b->data, hash);
+	fixture_word(b, &b->data, method);
 	return address;
 }
 
@@ -391,8 +189,9 @@ static void add_flowcontrol(struct builder *b, const struct common *c)
 			      { "RequestInfo", add_pointer(b, "*request.RequestInfo", info), 0 },
 			      { "User", c->user_info, 8 });
 	__u64 function = add_func(b, "func()", NULL, 0), note = add_plain(b, 19, "func(bool)", 8);
-	__u64 parameters[] = { c->context, digest, note, note, note, function };
-	__u64 method = add_func(b, "func(context.Context, flowcontrol.RequestDigest, ...)", parameters, 6);
+	__u64 parameters[] = { c->context, digest, note, note, b->want->handle ? function : note, function };
+	__u64 method = add_func(b, "func(context.Context, flowcontrol.RequestDigest, ...)", parameters,
+				b->want->handle ? 5 : 6);
 	__u64 controller = STRUCT(b, "flowcontrol.configController", package, 8, { "n", c->string, 0 });
 
 	add_itab(b, add_interface(b, "flowcontrol.Interface", package, "Handle", method),
@@ -420,7 +219,7 @@ static void add_module(struct builder *b, __u64 table)
 	__u64 words[64] = { table }, *out = words, links, text = b->code.address;
 	__u64 form_16 = minor < 18, functions;
 
-	memcpy(&functions, (char *)at(b, &b->tables, table) + (form_16 ? 56 : 64), 8);
+	memcpy(&functions, (char *)fixture_at(b, &b->tables, table) + (form_16 ? 56 : 64), 8);
 	out[1] = b->names;
 	out[16] = table + functions;
 	out[17] = b->n_functions + 1;
@@ -433,17 +232,17 @@ static void add_module(struct builder *b, __u64 table)
 		out[40] = b->itabs[0] - b->types.address;
 		out[41] = 32ULL * b->n_itabs;
 	} else {
-		align(&b->data, 8);
+		fixture_align(&b->data, 8);
 		links = b->data.address + b->data.used;
 		for (unsigned int i = 0; i < b->n_itabs; i++)
-			add_word(b, &b->data, b->itabs[i]);
+			fixture_word(b, &b->data, b->itabs[i]);
 		out[types + 1] = b->types.address + b->types.used;
 		itabs = minor >= 26 ? 48 : minor >= 20 ? 47 : minor >= 18 ? 45 : 43;
 		out[itabs] = links;
 		out[itabs + 1] = b->n_itabs;
 	}
-	align(&b->data, 8);
-	add(b, &b->data, words, sizeof(words));
+	fixture_align(&b->data, 8);
+	fixture_add(b, &b->data, words, sizeof(words));
 }
 
 static void add_build_info(struct builder *b)
@@ -457,16 +256,16 @@ static void add_build_info(struct builder *b)
 	snprintf(modules, sizeof(modules), "%-16.16spath\texample.org/server\nmod\texample.org\tv1.2.3\tsum\n%-16.16s",
 		 "", "");
 	header[14] = 8;
-	align(&b->data, 16);
+	fixture_align(&b->data, 16);
 	if (b->want->minor >= 18) {
 		header[15] = 2;
-		add(b, &b->data, header, sizeof(header));
+		fixture_add(b, &b->data, header, sizeof(header));
 		size = (__u8)strlen(version);
-		add(b, &b->data, &size, 1);
-		add(b, &b->data, version, size);
+		fixture_add(b, &b->data, &size, 1);
+		fixture_add(b, &b->data, version, size);
 		size = (__u8)strlen(modules);
-		add(b, &b->data, &size, 1);
-		add(b, &b->data, modules, size);
+		fixture_add(b, &b->data, &size, 1);
+		fixture_add(b, &b->data, modules, size);
 	} else {
 		__u64 texts[4] = { 0, strlen(version), 0, strlen(modules) }, place;
 
@@ -474,31 +273,31 @@ static void add_build_info(struct builder *b)
 		memcpy(header + 16, &place, 8);
 		place += 16;
 		memcpy(header + 24, &place, 8);
-		add(b, &b->data, header, sizeof(header));
+		fixture_add(b, &b->data, header, sizeof(header));
 		texts[0] = place + 16;
 		texts[2] = texts[0] + texts[1];
-		add(b, &b->data, texts, sizeof(texts));
-		add(b, &b->data, version, texts[1]);
-		add(b, &b->data, modules, texts[3]);
+		fixture_add(b, &b->data, texts, sizeof(texts));
+		fixture_add(b, &b->data, version, texts[1]);
+		fixture_add(b, &b->data, modules, texts[3]);
 	}
 }
 
 static void add_functions(struct builder *b, __u64 attributes, __u64 *handle)
 {
 	static const char text[] = "v1.20.2";
-	__u64 version, send, get, key, key_value;
+	__u64 version, send, get, goexit, key, key_value;
 
-	align(&b->data, 8);
-	version = add_word(b, &b->data, b->data.address + b->data.used + 16);
-	add_word(b, &b->data, strlen(text));
-	add(b, &b->data, text, sizeof(text));
-	b->out->serve = add_function(b, (struct wanted_function){ .name = "net/http.serverHandler.ServeHTTP" });
-	add_function(b, (struct wanted_function){ .name = "net/http.(*conn).serve",
-						  .calls = b->want->inlined ? 0 : b->out->serve });
-	add_function(b, (struct wanted_function){ .name = "runtime.goexit1" });
-	add_function(b, (struct wanted_function){ .name = "k8s.io/component-base/version.Get", .refers = version });
-	align(&b->data, 8);
-	key_value = add_word(b, &b->data, 1);
+	fixture_align(&b->data, 8);
+	version = fixture_word(b, &b->data, b->data.address + b->data.used + 16);
+	fixture_word(b, &b->data, strlen(text));
+	fixture_add(b, &b->data, text, sizeof(text));
+	b->out->serve = fixture_function(b, (struct wanted_function){ .name = "net/http.serverHandler.ServeHTTP" });
+	fixture_function(b, (struct wanted_function){ .name = "net/http.(*conn).serve",
+						      .calls = b->want->inlined ? 0 : b->out->serve });
+	goexit = fixture_function(b, (struct wanted_function){ .name = "runtime.goexit1" });
+	fixture_function(b, (struct wanted_function){ .name = "k8s.io/component-base/version.Get", .refers = version });
+	fixture_align(&b->data, 8);
+	key_value = fixture_word(b, &b->data, 1);
 	key = add_type(b,
 		       (struct wanted_type){ .kind = 2,
 					     .text = "request.key",
@@ -507,27 +306,32 @@ static void add_functions(struct builder *b, __u64 attributes, __u64 *handle)
 					     .size = 8 },
 		       0, NULL);
 	b->out->user_key = key;
-	get = add_function(b, (struct wanted_function){ .name = APISERVER "endpoints/filters.GetAuthorizerAttributes",
-							.refers = attributes,
-							.key = key,
-							.key_value = key_value });
-	add_function(b, (struct wanted_function){ .name = APISERVER "endpoints/filters.WithAuthorization.func1",
-						  .calls = get });
-	*handle = add_function(b, (struct wanted_function){ .name = FLOW "(*configController).Handle" });
+	get = fixture_function(b,
+			       (struct wanted_function){ .name = APISERVER "endpoints/filters.GetAuthorizerAttributes",
+							 .refers = attributes,
+							 .key = key,
+							 .key_value = key_value });
+	fixture_function(b, (struct wanted_function){ .name = APISERVER "endpoints/filters.WithAuthorization.func1",
+						      .calls = get });
+	*handle = fixture_function(b, (struct wanted_function){ .name = FLOW "(*configController).Handle",
+								.calls = b->want->handle_runtime ? goexit : get,
+								.code = b->want->handle,
+								.code_size = b->want->handle_size });
+	b->out->handed = b->out->send;
 	if (b->want->twice)
-		add_function(
+		fixture_function(
 			b,
 			(struct wanted_function){
 				.name = "example.org/vendor/k8s.io/apiserver/pkg/util/flowcontrol.(*configController).Handle" });
 	if (b->want->dropped_tracker)
-		add_function(b,
-			     (struct wanted_function){ .name = FLOW "(*droppedRequestsTracker).RecordDroppedRequest" });
-	add_function(b, (struct wanted_function){ .name = FILTERS "WithPriorityAndFairness.func1" });
-	add_function(b, (struct wanted_function){ .name = FILTERS "WithPriorityAndFairness.func1.1" });
-	add_function(b, (struct wanted_function){ .name = FILTERS "WithPriorityAndFairness.func1.2" });
-	add_function(b, (struct wanted_function){ .name = FILTERS "WithPriorityAndFairness.func1.2.1" });
-	send = add_function(b, (struct wanted_function){ .name = "runtime.selectnbsend" });
-	add_function(b, (struct wanted_function){ .name = FILTERS "WithMaxInFlightLimit.func1", .calls = send });
+		fixture_function(b, (struct wanted_function){ .name = FLOW
+							      "(*droppedRequestsTracker).RecordDroppedRequest" });
+	fixture_function(b, (struct wanted_function){ .name = FILTERS "WithPriorityAndFairness.func1" });
+	fixture_function(b, (struct wanted_function){ .name = FILTERS "WithPriorityAndFairness.func1.1" });
+	fixture_function(b, (struct wanted_function){ .name = FILTERS "WithPriorityAndFairness.func1.2" });
+	fixture_function(b, (struct wanted_function){ .name = FILTERS "WithPriorityAndFairness.func1.2.1" });
+	send = fixture_function(b, (struct wanted_function){ .name = "runtime.selectnbsend" });
+	fixture_function(b, (struct wanted_function){ .name = FILTERS "WithMaxInFlightLimit.func1", .calls = send });
 	b->out->handle = *handle;
 }
 
@@ -576,7 +380,7 @@ void golang_fixture_make(const struct golang_fixture_want *want, struct golang_f
 
 	memset(out, 0, sizeof(*out));
 	b.names = b.tables.address;
-	add(&b, &b.tables, "", 1);
+	fixture_add(&b, &b.tables, "", 1);
 	common.string = add_plain(&b, 24, "string", 16);
 	common.strings = add_plain(&b, 23, "[]string", 24);
 	common.boolean = add_plain(&b, 1, "bool", 1);
@@ -588,10 +392,11 @@ void golang_fixture_make(const struct golang_fixture_want *want, struct golang_f
 	add_contexts(&b, &common);
 	add_flowcontrol(&b, &common);
 	add_functions(&b, attributes, &handle);
+	fixture_nothing(&b);
 	/* Only now is the address of the method known. */
 	handle += want->other_method ? 32 : 0;
-	memcpy((char *)at(&b, &b.data, b.itabs[b.n_itabs - 1]) + 24, &handle, 8);
-	add_module(&b, add_table(&b));
+	memcpy((char *)fixture_at(&b, &b.data, b.itabs[b.n_itabs - 1]) + 24, &handle, 8);
+	add_module(&b, fixture_table(&b));
 	add_build_info(&b);
 	add_headers(&b);
 }

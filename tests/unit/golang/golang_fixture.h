@@ -20,6 +20,14 @@ struct golang_fixture {
 	__u64 serve_begin, serve_return; /* of instructions */
 	__u64 send, behind_send;
 	__u64 user_itab, user_key;
+	__u64 handed;  /* where Handle calls a function */
+	__u64 nothing; /* a func value that does nothing */
+};
+
+enum golang_fixture_nothing {
+	FIXTURE_NOTHING,
+	FIXTURE_NO_NOTHING,
+	FIXTURE_NOTHING_WRITABLE, /* its func value is in data that may be written to */
 };
 
 struct golang_fixture_want {
@@ -32,7 +40,11 @@ struct golang_fixture_want {
 	bool unchecked;	      /* functions do not check their stack */
 	bool odd_frame;	      /* frames are made by an instruction that Go does not use */
 	bool other_key;	      /* a context is asked for the user under a key of another package */
-	const char *version;  /* in the place of "go1.MINOR.1" */
+	enum golang_fixture_nothing nothing;
+	const char *handle;  /* its instructions before its first call: what it is to execute comes in R11 */
+	size_t handle_size;  /* of them, in bytes */
+	bool handle_runtime; /* that call is of a function of package runtime */
+	const char *version; /* in the place of "go1.MINOR.1" */
 };
 
 void golang_fixture_make(const struct golang_fixture_want *want, struct golang_fixture *out);

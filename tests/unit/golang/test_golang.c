@@ -151,6 +151,118 @@ static void test_begin(void **state)
 	}
 }
 
+/* --- what Handle is to execute, in memory */
+
+#define HANDLE(code) .handle = (code), .handle_size = sizeof(code) - 1
+
+static int find_by_memory(struct golang_fixture_want want, struct golang_by_memory *found, struct error *err)
+{
+	struct golang *go = open_fixture(want);
+	struct golang_apf apf;
+	int ret = golang_find_apf(go, &apf, err);
+
+	if (ret)
+		fail_msg("go1.%u: %s", want.minor, err->text);
+	ret = golang_find_by_memory(go, &apf, found, err);
+	golang_close(go);
+	return ret;
+}
+
+/* The seventh argument is on the stack when it is called, above the return address. */
+static void test_handed_on_stack(void **state)
+{
+	(void)state;
+	for (unsigned int minor = GOLANG_OLDEST; minor <= GOLANG_NEWEST; minor++) {
+		struct golang_by_memory found;
+		struct error err = { 0 };
+
+		if (find_by_memory((struct golang_fixture_want){ .minor = minor }, &found, &err))
+			fail_msg("go1.%u: %s", minor, err.text);
+		assert_true(found.execute.at_begin);
+		assert_int_equal(found.execute.stack, 8);
+		assert_int_equal(found.execute.place.address, fixture.handle + 4);
+		assert_int_equal(found.value, fixture.nothing);
+		assert_string_equal(found.name, "net.glob..func2");
+	}
+}
+
+#define KEEPS "\x4c\x89\x5c\x24\x40" /* MOVQ R11, 64(SP) */
+
+static void test_handed_in_register(void **state)
+{
+	static const struct golang_fixture_want wants[] = {
+		{ HANDLE(KEEPS) },
+		{ HANDLE("\x4c\x89\x4c\x24\x38" KEEPS "\x4d\x89\xd1") }, /* MOVQ R9, 56(SP) ... MOVQ R10, R9 */
+		{ HANDLE("\x48\x83\xec\x08" KEEPS) },			 /* SUBQ $8, SP */
+		{ HANDLE(KEEPS "\x4d\x89\xd3\x4c\x89\x5c\x24\x48") }, /* MOVQ R10, R11; MOVQ R11, 72(SP): another's */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wants) / sizeof(*wants); i++) {
+		struct golang_fixture_want want = wants[i];
+		struct golang_by_memory found;
+		struct error err = { 0 };
+
+		want.minor = 19;
+		if (find_by_memory(want, &found, &err))
+			fail_msg("%zu: %s", i, err.text);
+		assert_false(found.execute.at_begin);
+		assert_int_equal(found.execute.stack, 64);
+		assert_int_equal(found.execute.place.address, fixture.handed);
+		assert_int_equal(found.execute.place.offset, fixture.handed - 0x400000);
+	}
+}
+
+/* Where it is not certain that all is read from there, it is refused. */
+static void test_handed_refusals(void **state)
+{
+	static const struct {
+		struct golang_fixture_want want;
+		int ret;
+		const char *words;
+	} cases[] = {
+		{ { HANDLE("\x90") }, -ENOTSUP, "in a register where it calls" },
+		{ { HANDLE(KEEPS), .handle_runtime = true }, -ENOTSUP, "in a register where it calls" },
+		{ { HANDLE(KEEPS "\x4c\x89\x5c\x24\x48") },
+		  -ENOTSUP,
+		  "in more places than one" },						   /* MOVQ R11, 72(SP) */
+		{ { HANDLE(KEEPS "\x4d\x89\xd9") }, -ENOTSUP, "in more places than one" }, /* MOVQ R11, R9 */
+		{ { HANDLE("\x4d\x89\xd9" KEEPS) }, -ENOTSUP, "in more places than one" },
+		{ { HANDLE(KEEPS "\x45\x89\xd9") }, -ENOTSUP, "in more places than one" },   /* MOVL R11, R9 */
+		{ { HANDLE("\x49\x89\xc3" KEEPS) }, -ENOTSUP, "in more places than one" },   /* MOVQ AX, R11 */
+		{ { HANDLE("\x44\x89\x5c\x24\x40") }, -ENOTSUP, "in more places than one" }, /* MOVL R11, 64(SP) */
+		{ { HANDLE("\x4c\x89\x58\x40") }, -ENOTSUP, "in more places than one" },     /* MOVQ R11, 64(AX) */
+		{ { HANDLE("\x4c\x89\x5c\x04\x40") },
+		  -ENOTSUP,
+		  "in more places than one" },						   /* MOVQ R11, 64(SP)(AX*1) */
+		{ { HANDLE("\x4d\x8b\x0b" KEEPS) }, -ENOTSUP, "in more places than one" }, /* MOVQ (R11), R9 */
+		{ { HANDLE("\x4c\x89\x5c\x24\x41") }, -ENOTSUP, "in an odd place" },
+		{ { HANDLE("\x4c\x89\x5c\x24\xf8") }, -ENOTSUP, "in an odd place" },		      /* -8(SP) */
+		{ { HANDLE(KEEPS "\x74\x00") }, -ENOTSUP, "an instruction that weir does not know" }, /* JEQ */
+		{ { HANDLE("\xeb\x00" KEEPS) }, -ENOTSUP, "an instruction that weir does not know" }, /* JMP */
+		{ { HANDLE(KEEPS "\x48\x83\xec\x08") },
+		  -ENOTSUP,
+		  "an instruction that weir does not know" },					  /* SUBQ $8, SP */
+		{ { HANDLE(KEEPS "\x50") }, -ENOTSUP, "an instruction that weir does not know" }, /* PUSHQ AX */
+		{ { HANDLE(KEEPS "\x4d\x87\xd9") },
+		  -ENOTSUP,
+		  "an instruction that weir does not know" }, /* XCHGQ R11, R9 */
+		{ { HANDLE(KEEPS), .nothing = FIXTURE_NO_NOTHING }, -ENOENT, "of one instruction, RET" },
+		{ { HANDLE(KEEPS), .nothing = FIXTURE_NOTHING_WRITABLE }, -ENOENT, "its read-only data has no func()" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct golang_fixture_want want = cases[i].want;
+		struct golang_by_memory found = { .value = 1 };
+		struct error err = { 0 };
+
+		want.minor = 19;
+		check_refusal(find_by_memory(want, &found, &err), cases[i].ret, &err, cases[i].words);
+		assert_int_equal(found.value, 1);
+	}
+}
+
 /* Each one is refused in words, and only what it is about. */
 static void test_refusals(void **state)
 {
@@ -307,11 +419,13 @@ static void test_json(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_versions),       cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_inlined),	       cmocka_unit_test(test_not_skippable),
-		cmocka_unit_test(test_other_versions), cmocka_unit_test(test_other_files),
-		cmocka_unit_test(test_cut_off),	       cmocka_unit_test(test_json),
-		cmocka_unit_test(test_begin),	       cmocka_unit_test(test_other_key),
+		cmocka_unit_test(test_versions),	cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_inlined),		cmocka_unit_test(test_not_skippable),
+		cmocka_unit_test(test_other_versions),	cmocka_unit_test(test_other_files),
+		cmocka_unit_test(test_cut_off),		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_begin),		cmocka_unit_test(test_other_key),
+		cmocka_unit_test(test_handed_on_stack), cmocka_unit_test(test_handed_in_register),
+		cmocka_unit_test(test_handed_refusals),
 	};
 
 	return cmocka_run_group_tests_name("golang", tests, NULL, NULL);

@@ -35,6 +35,7 @@ static const struct word {
 	{ "when-full", "whenFull" },
 	{ "inside", "inside" },
 	{ "inside-share", "insideShare" },
+	{ "write-memory", "writeMemory" },
 	{ "hold-max", "holdMax" },
 	{ "refusals", "refusals" },
 	{ "xdp", "xdp" },

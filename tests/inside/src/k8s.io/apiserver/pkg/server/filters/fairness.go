@@ -32,7 +32,7 @@ func WithPriorityAndFairness(handler http.Handler, control flowcontrol.Interface
 		if info.Verb == "watch" {
 			handled := make(chan struct{})
 			go func() {
-				control.Handle(req.Context(), digest, note, queued, func() { served = true })
+				flowcontrol.Ask(control, req.Context(), digest, note, queued, func() { served = true })
 				close(handled)
 			}()
 			<-handled
@@ -40,12 +40,13 @@ func WithPriorityAndFairness(handler http.Handler, control flowcontrol.Interface
 				handler.ServeHTTP(w, req)
 			}
 		} else {
-			control.Handle(req.Context(), digest, note, queued, func() {
+			flowcontrol.Ask(control, req.Context(), digest, note, queued, func() {
 				served = true
 				handler.ServeHTTP(w, req)
 			})
 		}
 		if !served {
+			flowcontrol.Dropped(level)
 			w.Header().Set("Retry-After", "1")
 			w.Header().Set("X-Level", level) // none where Handle was skipped
 			http.Error(w, "too many requests", http.StatusTooManyRequests)

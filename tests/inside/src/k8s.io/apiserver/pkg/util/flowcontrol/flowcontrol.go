@@ -4,8 +4,6 @@
 package flowcontrol
 
 import (
-	"context"
-
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
@@ -15,22 +13,9 @@ type RequestDigest struct {
 	User        user.Info
 }
 
-type Interface interface {
-	Handle(ctx context.Context, digest RequestDigest, note func(level string), queued func(inQueue bool), execute func())
-}
-
 type configController struct{ level string }
 
 func New() Interface { return &configController{level: "all"} }
 
-// Handle rejects what is to be rejected by its name.
-//
-//go:noinline
-func (c *configController) Handle(ctx context.Context, digest RequestDigest, note func(level string),
-	queued func(inQueue bool), execute func()) {
-	note(c.level)
-	queued(false)
-	if digest.RequestInfo.Name != "rejected" {
-		execute()
-	}
-}
+// What is to be rejected, its name says.
+func rejects(digest RequestDigest) bool { return digest.RequestInfo.Name == "rejected" }
