@@ -294,6 +294,24 @@ static void test_no_start(void **state)
 	assert_int_equal(r.lost, WEIR_MID_STREAM);
 }
 
+/* The same word at another place is another request's. */
+static void test_digest_of_places(void **state)
+{
+	__u64 words[sizeof(struct weir_request) / 8], digests[sizeof(words) / 8];
+	struct weir_request r;
+
+	(void)state;
+	for (size_t i = 1; i < sizeof(words) / 8; i++) {
+		memset(words, 0, sizeof(words));
+		words[i] = 1;
+		memcpy(&r, words, sizeof(r));
+		r.framing.state = WEIR_AT_ENDED;
+		digests[i] = weir_request_digest(&r, seeds[0]);
+		for (size_t j = 1; j < i; j++)
+			assert_int_not_equal(digests[i], digests[j]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -306,6 +324,7 @@ int main(void)
 		cmocka_unit_test(test_no_start),
 		cmocka_unit_test(test_digest_is_keyed),
 		cmocka_unit_test(test_digest_of_two_bits),
+		cmocka_unit_test(test_digest_of_places),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
