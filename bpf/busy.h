@@ -59,10 +59,16 @@ static __always_inline bool busy_has_no_room(const struct busy_found *b)
 	return b->at != b->had && !b->there;
 }
 
-/* Under the lock: has another CPU changed it since it was looked at? */
+/* Under the lock: is it the connection's, as it was when it was looked at? */
+static __always_inline bool busy_is_kept(const struct weir_conn *c, const struct busy_found *b)
+{
+	return c->busy == b->had;
+}
+
+/* Under the lock: has another CPU changed that, or taken the connection away: to rest, or for good? */
 static __always_inline bool busy_moved(const struct weir_conn *c, const struct busy_found *b)
 {
-	return c->busy != b->had;
+	return !busy_is_kept(c, b) || weir_conn_forgotten(c);
 }
 
 /* Under the lock, when nothing has moved: what was made is the connection's. */
@@ -101,12 +107,12 @@ static __always_inline void busy_end(struct weir_conn *c)
 }
 
 /* The connection is idle, and does without. */
-static __always_inline void busy_rest(struct weir_conn *c, __u64 now_ns)
+static __always_inline void busy_let_go(struct weir_conn *c, __u64 now_ns)
 {
 	__u32 at = 0;
 
 	bpf_spin_lock(&c->lock);
-	if (weir_conn_rests(c, now_ns)) {
+	if (weir_conn_wastes_busy(c, now_ns)) {
 		at = c->busy;
 		c->busy = 0;
 		c->version++; /* what is being read meanwhile comes again */

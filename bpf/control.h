@@ -55,25 +55,44 @@ int weir_override_end(struct __sk_buff *skb)
 	return 0;
 }
 
-/* Forgets a connection whose socket is gone, and counts it; or lets go what is due of one that is dying. */
+/* Is the connection with this id there? `c`: what is awake of its flow, or NULL. */
+static __always_inline bool conn_is_there(const struct weir_flow *flow, const struct weir_conn *c, __u64 id,
+					  __u32 *server)
+{
+	const struct weir_resting *r;
+
+	if (c) {
+		*server = c->server;
+		return c->id == id;
+	}
+	r = bpf_map_lookup_elem(&resting, flow);
+	if (!r)
+		return false;
+	*server = r->server;
+	return r->id == id;
+}
+
+/*
+ * Forgets a connection whose socket is gone, and counts it; or lets go what is due of one that is dying, and one that is idle
+ * rests from now on.
+ */
 SEC("tc")
 int weir_forget(struct __sk_buff *skb)
 {
 	struct weir_forget forget;
 	struct weir_conn *c;
+	__u32 server = 0;
 
 	if (bpf_skb_load_bytes(skb, ETHERNET_BYTES, &forget, sizeof(forget)))
 		return 0;
 	c = bpf_map_lookup_elem(&conns, &forget.flow);
-	if (!c)
-		return 0;
 	if (forget.reason < WEIR_REASON_COUNT) {
-		if (c->id != forget.id)
+		if (!conn_is_there(&forget.flow, c, forget.id, &server))
 			return 0;
-		count(c->server, forget.reason);
+		count(server, forget.reason);
 		conn_forget(&forget.flow, forget.id);
-	} else {
-		conn_let_go(&forget.flow, c);
+	} else if (c && !conn_let_go(&forget.flow, c)) {
+		conn_rest(&forget.flow, c, bpf_ktime_get_ns());
 	}
 	return 0;
 }

@@ -96,6 +96,13 @@ static __always_inline int egress_conn(struct __sk_buff *skb, struct work *w, st
 	return action == WEIR_DROP ? TC_ACT_SHOT : pass_to_client(skb, w);
 }
 
+/* It comes again. Until then nothing is known of its connection, which rests. */
+static __always_inline int egress_waits(const struct work *w)
+{
+	count(w->server, WEIR_BUSY_MAP_FULL);
+	return TC_ACT_SHOT;
+}
+
 SEC("tc")
 int weir_egress(struct __sk_buff *skb)
 {
@@ -103,6 +110,7 @@ int weir_egress(struct __sk_buff *skb)
 	struct weir_conn *c;
 	struct packet *p;
 	__u32 end;
+	int woken;
 
 	/* What came in by an interface is forwarded, or is an answer of weir's own: no socket here has sent it. */
 	if (!w || has_own_device(skb) || skb->ingress_ifindex)
@@ -113,8 +121,18 @@ int weir_egress(struct __sk_buff *skb)
 		return TC_ACT_UNSPEC;
 	flow_set(p, false);
 	c = bpf_map_lookup_elem(&conns, &p->flow);
-	if (!c || !packet_parse_tcp(skb, p, end))
+	if (!packet_parse_tcp(skb, p, end))
 		return TC_ACT_UNSPEC;
+	if (!c) {
+		woken = conn_wake(HOOK_EGRESS, true);
+		if (woken == WOKEN_NO_ROOM)
+			return egress_waits(w);
+		if (woken != WOKEN)
+			return TC_ACT_UNSPEC;
+		c = bpf_map_lookup_elem(&conns, &p->flow);
+		if (!c)
+			return TC_ACT_UNSPEC;
+	}
 	if (p->segment.flags & WEIR_TCP_SYN) {
 		/* A new connection of the same two ends: what is known of the old one ends with it. */
 		if (!conn_began_with(c, p->segment.seq))

@@ -35,6 +35,8 @@ __noinline int ingress_fragment(struct __sk_buff *skb, __u32 end)
 		return TC_ACT_UNSPEC;
 	flow_set(&w->packet, true);
 	c = bpf_map_lookup_elem(&conns, &w->packet.flow);
+	if (!c && conn_wake(HOOK_INGRESS, false) != WOKEN_NONE)
+		c = bpf_map_lookup_elem(&conns, &w->packet.flow);
 	if (!c && packet_goes_on(skb, HOOK_INGRESS))
 		return TC_ACT_UNSPEC;
 	count(w->server, WEIR_FRAGMENT);

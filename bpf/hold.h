@@ -147,11 +147,13 @@ static __always_inline int hold_conn(struct __sk_buff *skb, struct work *w, stru
 	int verdict = SOCKET_GETS_IT;
 
 	bpf_spin_lock(&c->lock);
-	if (!(w->server_flags & WEIR_SERVER_DRAINING))
+	if (weir_conn_forgotten(c))
+		way = WEIR_CONTENDED;
+	else if (!(w->server_flags & WEIR_SERVER_DRAINING))
 		way = weir_hold_meet(c, &w->socket, g, badged, withholds(w));
 	if (c->opaque_why == WEIR_UNSEEN)
 		c->last_ns = w->now_ns;
-	if (way != WEIR_STRAY)
+	if (way != WEIR_STRAY && way != WEIR_CONTENDED)
 		action = weir_hold_begin(c, &w->socket, g, &w->hold, &why);
 	w->whose.preamble = c->preamble;
 	bpf_spin_unlock(&c->lock);
@@ -333,6 +335,16 @@ int weir_hold(struct __sk_buff *skb)
 		return SOCKET_GETS_IT;
 	flow_set(p, true);
 	c = bpf_map_lookup_elem(&conns, &p->flow);
+	if (!c && readable && !(p->segment.flags & WEIR_TCP_SYN)) {
+		int woken = conn_wake(HOOK_HOLD, true);
+
+		if (woken == WOKEN_NO_ROOM) {
+			count(w->server, WEIR_BUSY_MAP_FULL);
+			return SOCKET_GETS_NOTHING;
+		}
+		if (woken == WOKEN)
+			c = bpf_map_lookup_elem(&conns, &p->flow);
+	}
 	if (readable && c && was_read(skb, &p->segment, c))
 		return SOCKET_GETS_IT;
 	if (readable && (!c || c->phase != WEIR_PHASE_FOLLOWED) && inside_withholds(skb, w))

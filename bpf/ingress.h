@@ -282,6 +282,15 @@ static __always_inline int ingress_segment(struct __sk_buff *skb, struct work *w
 
 	flow_set(p, true);
 	c = bpf_map_lookup_elem(&conns, &p->flow);
+	if (!c && !(p->segment.flags & WEIR_TCP_SYN)) {
+		verdict = conn_wake(HOOK_INGRESS, true);
+		if (verdict == WOKEN_NOT)
+			return TC_ACT_UNSPEC;
+		if (verdict == WOKEN_NO_ROOM)
+			return ingress_drop(w, WEIR_BUSY_MAP_FULL);
+		if (verdict == WOKEN)
+			c = bpf_map_lookup_elem(&conns, &p->flow);
+	}
 	if (!c && packet_goes_on(skb, HOOK_INGRESS))
 		return TC_ACT_UNSPEC;
 	signature_recognise(p);

@@ -9,10 +9,12 @@
 #include "weir/admission/box.h"
 #include "weir/base/duration.h"
 #include "weir/conn/conn.h"
+#include "weir/conn/rest.h"
 #include "weir/conn/trace.h"
 #include "weir/inside/turn.h"
 #include "weir/limit/penalty.h"
 
+#define E2BIG 7
 #define EEXIST 17
 
 struct {
@@ -215,6 +217,15 @@ struct {
 	__type(value, struct weir_conn);
 } conns SEC(".maps");
 
+/* Connections on which nothing is under way (include/weir/conn/rest.h). What is here is in `conns` only for a moment. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, WEIR_DEFAULT_CONNS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct weir_flow);
+	__type(value, struct weir_resting);
+} resting SEC(".maps");
+
 /*
  * What connections have only while something is under way, by the number in the connection's `busy`. As many as there may be
  * connections, so that none fills it.
@@ -227,10 +238,10 @@ struct {
 	__type(value, struct weir_busy);
 } busy SEC(".maps");
 
-/* Timers of connections that go after a silence. */
+/* Timers of connections that go after a silence. What finds no room here goes by the agent's sweep, some seconds later. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, WEIR_DEFAULT_CONNS);
+	__uint(max_entries, WEIR_DEFAULT_CONNS / WEIR_LINGERING_SHARE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct weir_flow);
 	__type(value, struct weir_lingering);

@@ -28,7 +28,7 @@ static __noinline int conn_release(struct weir_conn *c)
 	for (__u32 i = 0; i < WEIR_SEAT_SLOTS; i++) {
 		out.taken = 0;
 		bpf_spin_lock(&c->lock);
-		if (!busy_moved(c, &b))
+		if (busy_is_kept(c, &b))
 			weir_seats_take_out(&b.there->seats[i], &out, 0, true);
 		bpf_spin_unlock(&c->lock);
 		if (out.taken)

@@ -49,6 +49,15 @@ static __always_inline bool sockops_is_ours(struct bpf_sock_ops *ops, const stru
 	       server_listens(f->server, f->server_port, server);
 }
 
+/* Unless it began with this number of the server's. */
+static __always_inline void resting_outlived(struct weir_flow *f, __u32 server_isn)
+{
+	const struct weir_resting *r = bpf_map_lookup_elem(&resting, f);
+
+	if (r && !(r->server_isn && r->server_isn == server_isn))
+		conn_forget(f, r->id);
+}
+
 static __always_inline void socket_begins(struct bpf_sock_ops *ops, struct weir_flow *f, __u32 server)
 {
 	struct weir_conn *c = bpf_map_lookup_elem(&conns, f);
@@ -57,6 +66,8 @@ static __always_inline void socket_begins(struct bpf_sock_ops *ops, struct weir_
 	/* One that was set up by an answer to a SYN cookie is not in the table before it gets data. */
 	if (c && !conn_began_with(c, ops->snd_nxt - 1))
 		conn_forget(f, c->id);
+	if (!c)
+		resting_outlived(f, ops->snd_nxt - 1);
 	admitted_begins(f);
 	turns_forget(server, f->client, bpf_ntohs(f->client_port));
 }
@@ -77,8 +88,10 @@ static __always_inline void socket_ends(struct weir_flow *f, __u32 server, __u32
 
 	admitted_ends(f);
 	turns_forget(server, f->client, bpf_ntohs(f->client_port));
-	if (!c)
+	if (!c) {
+		resting_outlived(f, 0);
 		return;
+	}
 	c->ended = answers_on(state) ? WEIR_ENDED_ANSWERS : WEIR_ENDED;
 	if (!c->splice.cuts || (c->ended == WEIR_ENDED && weir_splice_closed(&c->splice))) {
 		conn_forget(f, c->id);

@@ -8,9 +8,41 @@
 
 #include "badge.h"
 #include "holders.h"
+#include "rest.h"
 #include "seats.h"
 
 #define GIVE_WAY_TRIES 8 /* ended entries may have gone meanwhile */
+
+/* An entry has gone, and there is room for another one. */
+static __always_inline void table_gone(__u32 server, bool translated)
+{
+	struct weir_table *t = table_of_conns();
+
+	if (t)
+		__sync_fetch_and_add(&t->used, -1);
+	count(server, WEIR_CONN_CLOSED);
+	if (translated)
+		count(server, WEIR_SPLICE_CLOSED);
+}
+
+/* The same of one that rests. */
+static __noinline int resting_forget(const struct weir_flow *key, __u64 id)
+{
+	const struct weir_resting *r = bpf_map_lookup_elem(&resting, key);
+	__u32 server, holder;
+	bool translated;
+
+	if (!r || r->id != id)
+		return 0;
+	server = r->server;
+	holder = r->holder;
+	translated = r->flags & WEIR_RESTING_CUT;
+	if (bpf_map_delete_elem(&resting, key))
+		return 0;
+	holder_release(holder);
+	table_gone(server, translated);
+	return 1;
+}
 
 /*
  * Deletes the entry that was found with this id. By now there may be none of this flow, or that of another connection: the
@@ -19,7 +51,6 @@
 __noinline int conn_forget(const struct weir_flow *flow, __u64 id)
 {
 	struct weir_flow key = {};
-	struct weir_table *t;
 	struct weir_conn *c;
 	bool found, translated, dying;
 	__u32 server;
@@ -29,7 +60,7 @@ __noinline int conn_forget(const struct weir_flow *flow, __u64 id)
 	key = *flow;
 	c = bpf_map_lookup_elem(&conns, &key);
 	if (!c)
-		return 0;
+		return resting_forget(&key, id);
 	/* Under the lock, so that nothing is committed any more. */
 	bpf_spin_lock(&c->lock);
 	found = c->id == id;
@@ -38,7 +69,7 @@ __noinline int conn_forget(const struct weir_flow *flow, __u64 id)
 	translated = weir_conn_translated(c);
 	bpf_spin_unlock(&c->lock);
 	if (!found)
-		return 0;
+		return resting_forget(&key, id);
 	server = c->server;
 	dying = c->dying;
 	conn_release(c);
@@ -48,30 +79,26 @@ __noinline int conn_forget(const struct weir_flow *flow, __u64 id)
 		bpf_map_delete_elem(&lingering, &key);
 	if (bpf_map_delete_elem(&conns, &key))
 		return 0;
-	t = table_of_conns();
-	if (t)
-		__sync_fetch_and_add(&t->used, -1);
-	count(server, WEIR_CONN_CLOSED);
-	if (translated)
-		count(server, WEIR_SPLICE_CLOSED);
+	table_gone(server, translated);
 	return 1;
 }
 
 /* It has ended: from now on it holds nobody's share, and gives way. */
 static __always_inline void conn_gives_way(const struct weir_flow *flow, struct weir_conn *c)
 {
-	struct weir_finished f = { .flow = *flow, .id = c->id };
+	struct weir_finished f = { .flow = *flow, .id = (__u32)c->id };
 
 	c->gives_way = 1;
 	holder_release(__sync_lock_test_and_set(&c->holder, 0));
 	bpf_map_push_elem(&finished, &f, BPF_EXIST);
 }
 
-static __always_inline bool finished_is_there(const struct weir_finished *f)
+/* 0: it has gone. */
+static __always_inline __u64 finished_id(const struct weir_finished *f)
 {
 	const struct weir_conn *c = bpf_map_lookup_elem(&conns, &f->flow);
 
-	return c && c->id == f->id;
+	return c && c->gives_way && (__u32)c->id == f->id ? c->id : 0;
 }
 
 /* Is there no room, and nothing that would give way? */
@@ -85,7 +112,7 @@ __noinline int table_is_full(void)
 	for (int i = 0; i < GIVE_WAY_TRIES; i++) {
 		if (bpf_map_peek_elem(&finished, &f))
 			return 1;
-		if (finished_is_there(&f))
+		if (finished_id(&f))
 			return 0;
 		bpf_map_pop_elem(&finished, &f);
 	}
@@ -100,7 +127,7 @@ __noinline int table_make_room(__u32 server)
 	for (int i = 0; i < GIVE_WAY_TRIES; i++) {
 		if (bpf_map_pop_elem(&finished, &f))
 			return 0;
-		if (!conn_forget(&f.flow, f.id))
+		if (!conn_forget(&f.flow, finished_id(&f)))
 			continue;
 		count(server, WEIR_CONN_GAVE_WAY);
 		return 1;
@@ -114,13 +141,40 @@ enum added {
 	ADDED_NOT,    /* there is no room */
 };
 
+/* One more in the table, if there is room: those that rest wake without asking. */
+static __always_inline bool table_take(struct weir_table *t)
+{
+	if (!t)
+		return true;
+	if (__sync_fetch_and_add(&t->used, 1) < (__s64)t->max || !t->max)
+		return true;
+	__sync_fetch_and_add(&t->used, -1);
+	return false;
+}
+
+/* Puts w->entry.conn where it belongs, if there is room. */
+__noinline int conn_insert(__u32 hook)
+{
+	struct weir_table *t = table_of_conns();
+	struct work *w = work_of(hook);
+	long ret;
+
+	if (!w)
+		return 0;
+	if (!table_take(t))
+		return -E2BIG;
+	ret = bpf_map_update_elem(&conns, &w->packet.flow, &w->entry.conn, BPF_NOEXIST);
+	if (ret && t)
+		__sync_fetch_and_add(&t->used, -1);
+	return ret;
+}
+
 /* Puts w->entry.conn into the table as the packet's connection. */
 __noinline int conn_add(__u32 hook)
 {
 	struct work *w = work_of(hook);
 	struct weir_conn *fresh;
-	struct weir_table *t;
-	long ret;
+	int ret;
 
 	if (!w)
 		return ADDED_NOT;
@@ -134,9 +188,9 @@ __noinline int conn_add(__u32 hook)
 	fresh->id = bpf_ktime_get_ns();
 	/* Another CPU may still work for the connection that had this memory: its version does not fit any more. */
 	fresh->version = fresh->hold.version = bpf_get_prandom_u32();
-	ret = bpf_map_update_elem(&conns, &w->packet.flow, fresh, BPF_NOEXIST);
+	ret = conn_insert(hook);
 	if (ret && ret != -EEXIST && table_make_room(w->server))
-		ret = bpf_map_update_elem(&conns, &w->packet.flow, fresh, BPF_NOEXIST);
+		ret = conn_insert(hook);
 	if (ret) {
 		holder_release(fresh->holder);
 		if (ret == -EEXIST)
@@ -144,9 +198,6 @@ __noinline int conn_add(__u32 hook)
 		count(w->server, WEIR_CONN_MAP_FULL);
 		return ADDED_NOT;
 	}
-	t = table_of_conns();
-	if (t)
-		__sync_fetch_and_add(&t->used, 1);
 	count(w->server, WEIR_CONN_OPENED);
 	return ADDED;
 }

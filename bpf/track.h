@@ -5,6 +5,7 @@
 
 #include "listen.h"
 #include "socket.h"
+#include "rest.h"
 #include "table.h"
 
 /* Limits on connections have been asked by then. */
@@ -119,7 +120,7 @@ static __always_inline bool conn_let_go(const struct weir_flow *flow, struct wei
 	else if (due == WEIR_DUE_SEATS)
 		conn_release(c);
 	else
-		busy_rest(c, now_ns);
+		busy_let_go(c, now_ns);
 	return due == WEIR_DUE_ENTRY;
 }
 

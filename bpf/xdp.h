@@ -80,13 +80,17 @@ static __always_inline int xdp_syn(struct xdp_md *ctx, struct work *w, __u32 l3)
 static __always_inline bool box_concerns(struct work *w)
 {
 	const struct weir_segment *g = &w->packet.segment;
+	const struct weir_resting *r;
 	const struct weir_conn *c;
 
 	if (weir_segment_opens(g))
 		return true;
 	flow_set(&w->packet, true);
 	c = bpf_map_lookup_elem(&conns, &w->packet.flow);
-	return c && weir_box_holds_data(c, g);
+	if (c)
+		return weir_box_holds_data(c, g);
+	r = bpf_map_lookup_elem(&resting, &w->packet.flow);
+	return r && weir_box_holds_resting(r, g);
 }
 
 /* Is what the packet asks for to wait until a penalty is over? Whose address tells that no limit is for them have no part in it. */

@@ -7,6 +7,7 @@
 #include "weir/conn/passing.h"
 
 #include "busy_keeper.h"
+#include "rest_check.h"
 
 #include <assert.h>
 #include <string.h>
@@ -46,6 +47,7 @@ static inline enum weir_action checked_begin_client(struct weir_conn *c, struct 
 	struct weir_conn before, glanced;
 	enum weir_action action;
 
+	rest_between(c, busy);
 	memcpy(&before, c, sizeof(before));
 	memcpy(&glanced, c, sizeof(glanced));
 	*passed = !k->asked && weir_conn_client_passes(&glanced, g);
@@ -64,6 +66,7 @@ static inline enum weir_action checked_begin_server(struct weir_conn *c, struct 
 	struct weir_conn before, glanced;
 	enum weir_action action;
 
+	rest_between(c, busy);
 	memcpy(&before, c, sizeof(before));
 	memcpy(&glanced, c, sizeof(glanced));
 	*passed = weir_conn_server_passes(&glanced, g);

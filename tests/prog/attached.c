@@ -77,9 +77,9 @@ int attached_setup(void **state)
 int attached_teardown(void **state)
 {
 	static const struct datapath_servers none = {};
-	int emptied[] = { dp->maps.conns,     dp->maps.busy,	  dp->maps.lingering, dp->maps.names,
-			  dp->maps.widths,    dp->maps.in_flight, dp->maps.admitted,  dp->maps.table,
-			  dp->maps.newcomers, dp->maps.holders,	  dp->maps.boxes };
+	int emptied[] = { dp->maps.conns, dp->maps.busy,      dp->maps.lingering, dp->maps.resting,
+			  dp->maps.names, dp->maps.widths,    dp->maps.in_flight, dp->maps.admitted,
+			  dp->maps.table, dp->maps.newcomers, dp->maps.holders,	  dp->maps.boxes };
 
 	(void)state;
 	done(datapath_server_clear(dp, 0, &error));

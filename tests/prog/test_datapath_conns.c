@@ -9,6 +9,7 @@
 
 #include "weir/admission/admission.h"
 #include "weir/conn/conn.h"
+#include "weir/conn/rest.h"
 
 #include "datapath_fixture.h"
 
@@ -88,9 +89,11 @@ static void conn_put(struct datapath *dp, const struct weir_flow *flow, struct w
 
 static bool conn_there(struct datapath *dp, const struct weir_flow *flow)
 {
+	struct weir_resting resting;
 	struct weir_conn conn;
 
-	return !bpf_map_lookup_elem(dp->maps.conns, flow, &conn);
+	return !bpf_map_lookup_elem(dp->maps.conns, flow, &conn) ||
+	       !bpf_map_lookup_elem(dp->maps.resting, flow, &resting);
 }
 
 static __u64 counter(struct datapath *dp, __u32 slot, enum weir_reason reason)

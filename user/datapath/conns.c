@@ -5,6 +5,7 @@
 
 #include "weir/admission/admission.h"
 #include "weir/conn/conn.h"
+#include "weir/conn/rest.h"
 
 #include "datapath/private.h"
 #include "sys/netns.h"
@@ -60,10 +61,11 @@ static bool choose_idle(const struct weir_conn *c, const struct choice *choice)
 	return c->last_ns < choice->last_before_ns;
 }
 
-/* What has to go, and what is idle and can do with less. */
+/* What has to go, and what is idle: it can do with less, or rests. */
 static bool choose_due(const struct weir_conn *c, const struct choice *choice)
 {
-	return weir_conn_due(c, choice->now_ns) != WEIR_DUE_NOTHING || weir_conn_rests(c, choice->now_ns);
+	return weir_conn_due(c, choice->now_ns) != WEIR_DUE_NOTHING || weir_conn_wastes_busy(c, choice->now_ns) ||
+	       weir_conn_may_rest(c, choice->now_ns);
 }
 
 static bool choose_translated(const struct weir_conn *c, const struct choice *choice)
@@ -93,7 +95,7 @@ static const struct selection *select_for(const struct weir_conn *c, const struc
 	return NULL;
 }
 
-/* Reads the whole table once. */
+/* Reads all that are awake once. */
 static int conns_select(struct datapath *dp, const struct selection *selections, size_t n, const struct choice *choice)
 {
 	CLEANUP_CURSOR struct map_cursor cursor = {};
@@ -114,11 +116,34 @@ static int conns_select(struct datapath *dp, const struct selection *selections,
 	return ret;
 }
 
+/* Reads all that rest once. */
+static int resting_select(struct datapath *dp, const struct selection *selection, const struct choice *choice)
+{
+	CLEANUP_CURSOR struct map_cursor cursor = {};
+	int ret = map_cursor_open(&cursor, dp->maps.resting, sizeof(struct weir_flow), sizeof(struct weir_resting));
+
+	while (!ret && !must_stop(choice) && (ret = map_cursor_next(&cursor)) > 0) {
+		const struct weir_resting *resting = cursor.values;
+		const struct weir_flow *flows = cursor.keys;
+
+		ret = 0;
+		for (__u32 i = 0; i < cursor.n && !ret; i++) {
+			struct weir_conn c = {};
+
+			weir_resting_wake(&resting[i], &c);
+			if (selection->chosen(&c, choice))
+				ret = tracked_add(selection->list, &flows[i], c.id);
+		}
+	}
+	return ret;
+}
+
+/* Twice in the list, or in none, is what rests or wakes meanwhile: of a server that is attached no more nothing does. */
 static int conns_list(struct datapath *dp, struct tracked_list *list, chooser *chosen, struct choice choice)
 {
 	const struct selection selection = { chosen, list };
 
-	return conns_select(dp, &selection, 1, &choice);
+	return conns_select(dp, &selection, 1, &choice) ?: resting_select(dp, &selection, &choice);
 }
 
 static int compare_flows(const void *a, const void *b)
@@ -241,8 +266,10 @@ int datapath_sweep(struct datapath *dp, __u64 idle_ns, struct error *err)
 	const struct choice choice = { .now_ns = now_ns,
 				       .last_before_ns = now_ns > idle_ns ? now_ns - idle_ns : 0,
 				       .stop = &dp->unswept };
-	int ret = conns_select(dp, selections, 2, &choice) ?: let_go(dp, &due), swept = 0;
+	int swept = 0, ret = conns_select(dp, selections, 2, &choice) ?: let_go(dp, &due);
 
+	/* What has just been laid to rest is among them. */
+	ret = ret ?: resting_select(dp, &selections[1], &choice);
 	if (!ret)
 		ret = swept = sweep_list(dp, &idle, conn_forget, err);
 	if (ret >= 0)

@@ -55,19 +55,19 @@ static int size_check(const struct datapath *dp, const struct bpf_map *map, cons
 	return 0;
 }
 
-/* The maps that have an entry for each connection. */
-#define CONNS_MAPS(X) X(conns) X(busy) X(lingering) X(finished)
+/* The maps that have an entry for each connection, or for one of so many. */
+#define CONNS_MAPS(X) X(conns, 1) X(busy, 1) X(resting, 1) X(finished, 1) X(lingering, WEIR_LINGERING_SHARE)
 
 void datapath_conns_max_set(struct weir_bpf *skeleton, __u32 conns_max)
 {
-#define X(name) bpf_map__set_max_entries(skeleton->maps.name, conns_max);
+#define X(name, share) bpf_map__set_max_entries(skeleton->maps.name, (conns_max + (share)-1) / (share));
 	CONNS_MAPS(X)
 #undef X
 }
 
 static bool is_of_connections(const struct weir_bpf *skeleton, const struct bpf_map *map)
 {
-#define X(name) map == skeleton->maps.name ||
+#define X(name, share) map == skeleton->maps.name ||
 	return CONNS_MAPS(X) false;
 #undef X
 }

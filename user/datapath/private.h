@@ -33,6 +33,7 @@ struct xdp_bpf;
 	X(conns)             \
 	X(busy)              \
 	X(lingering)         \
+	X(resting)           \
 	X(finished)          \
 	X(table)             \
 	X(holders)           \

@@ -29,6 +29,7 @@
  *   names       LRU_HASH        __u64 subject            struct weir_name      for display only
  *   hold_turns  LRU_HASH        struct weir_turn_key     struct weir_turns     (inside/turn.h) of connections that may be held
  *   conns       HASH            struct weir_flow         struct weir_conn      (conn.h)
+ *   resting     HASH            struct weir_flow         struct weir_resting   (conn/rest.h) those of them that are idle
  *   finished    QUEUE                                    struct weir_finished  those of them that have ended
  *   table       ARRAY(1)        0                        struct weir_table     how many there are
  *   holders     ARRAY           address, striped         __u32 connections that it has there
@@ -77,6 +78,7 @@
 #define WEIR_MAX_WIDTHS 4096
 #define WEIR_MAX_NAMES 65536
 #define WEIR_DEFAULT_CONNS 262144
+#define WEIR_LINGERING_SHARE 8 /* of as many connections as there may be, one has room for a timer */
 #define WEIR_HOLDERS 65536
 #define WEIR_DEFAULT_KEYS 65536
 
@@ -285,13 +287,12 @@ WEIR_ASSERT_SIZE(struct weir_flow, 36);
 /* An entry of `conns`: the flow may be that of another connection by now, the id not. */
 struct weir_finished {
 	struct weir_flow flow;
-	__u32 pad;
-	__u64 id;
+	__u32 id; /* the lower half of it */
 };
-WEIR_ASSERT_SIZE(struct weir_finished, 48);
+WEIR_ASSERT_SIZE(struct weir_finished, 40);
 
 struct weir_table {
-	__s64 used; /* entries of `conns` */
+	__s64 used; /* entries of `conns` and `resting` */
 	__u32 max;
 	__u32 share; /* of one address, where sources that are not known have to wait */
 };

@@ -14,7 +14,7 @@
 
 #include "weir/admission/admission.h"
 #include "weir/base/subject.h"
-#include "weir/conn/state.h"
+#include "weir/conn/rest.h"
 #include "weir/limit/limit.h"
 
 /* A user who was not seen for so long is taken to have left the address. */
@@ -113,6 +113,12 @@ WEIR_INLINE bool weir_segment_asks(const struct weir_segment *g)
 WEIR_INLINE bool weir_box_holds_data(const struct weir_conn *c, const struct weir_segment *g)
 {
 	return c->phase == WEIR_PHASE_FOLLOWED && weir_conn_at_boundary(c) && !seq_before(g->seq, c->request_next);
+}
+
+/* The same on one that rests. */
+WEIR_INLINE bool weir_box_holds_resting(const struct weir_resting *r, const struct weir_segment *g)
+{
+	return !(r->flags & WEIR_RESTING_OPAQUE) && !seq_before(g->seq, r->client_next);
 }
 
 #endif

@@ -430,10 +430,16 @@ WEIR_INLINE bool weir_conn_wants_busy(const struct weir_conn *c)
 		(c->asks || weir_place_is_midway(c->request_place) || weir_place_is_midway(c->response_place)));
 }
 
-/* Has it had its struct weir_busy for nothing, for so long that it is not about to need it? */
-WEIR_INLINE bool weir_conn_rests(const struct weir_conn *c, __u64 now_ns)
+/* For so long that it is not about to be used? */
+WEIR_INLINE bool weir_conn_is_silent(const struct weir_conn *c, __u64 now_ns)
 {
-	return c->busy && !weir_conn_wants_busy(c) && now_ns > c->last_ns && now_ns - c->last_ns >= WEIR_REST_NS;
+	return now_ns > c->last_ns && now_ns - c->last_ns >= WEIR_REST_NS;
+}
+
+/* Has it had its struct weir_busy for nothing, for so long? */
+WEIR_INLINE bool weir_conn_wastes_busy(const struct weir_conn *c, __u64 now_ns)
+{
+	return c->busy && !weir_conn_wants_busy(c) && weir_conn_is_silent(c, now_ns);
 }
 
 /*
