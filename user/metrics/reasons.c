@@ -81,8 +81,9 @@ static const struct {
 	{ METRICS_UNREAD, "in_flight_map_full",
 	  "There is no room to count requests in flight. --when-full decides what happens." },
 	{ METRICS_UNREAD, "busy_map_full",
-	  "The kernel has no memory to follow an unfinished message. A client's segment is dropped, and TCP sends it again. "
-	  "A server's segment passes, and weir does not follow its response." },
+	  "The kernel has no memory to follow an unfinished message, or to know of an idle connection what it must. "
+	  "A client's segment is dropped, and TCP sends it again. A server's segment passes, and weir does not follow its "
+	  "response; on an idle connection it is dropped, too." },
 	{ METRICS_UNREAD, "bad_path",
 	  "With nginx's path rules: the path leads above the root or contains an encoded NUL: rejected." },
 	{ METRICS_UNREAD, "repeated_namespace", "The header that names the namespace is repeated: rejected." },
