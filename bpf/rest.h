@@ -33,13 +33,18 @@ static __always_inline void conn_rest(const struct weir_flow *flow, struct weir_
 
 	bpf_spin_lock(&c->lock);
 	rests = weir_conn_may_rest(c, now_ns);
+	if (rests && weir_conn_has_moved(c)) {
+		c->stood = weir_conn_ends(c);
+		c->last_ns = now_ns;
+		rests = false;
+	}
 	if (rests)
 		weir_resting_note(&r, c);
 	bpf_spin_unlock(&c->lock);
 	if (!rests || bpf_map_update_elem(&resting, flow, &r, BPF_NOEXIST))
 		return;
 	bpf_spin_lock(&c->lock);
-	rests = c->id == r.id && c->last_ns == r.last_ns && weir_conn_may_rest(c, now_ns);
+	rests = weir_resting_is_of(&r, c) && weir_conn_may_rest(c, now_ns);
 	if (rests)
 		at = conn_leave(c);
 	bpf_spin_unlock(&c->lock);
@@ -80,6 +85,7 @@ __noinline int conn_wake(__u32 hook, __u32 read)
 	__builtin_memset(fresh, 0, sizeof(*fresh));
 	weir_resting_wake(r, fresh);
 	fresh->version = fresh->hold.version = bpf_get_prandom_u32();
+	fresh->last_ns = bpf_ktime_get_coarse_ns();
 	badge_make(fresh);
 	r = bpf_map_lookup_elem(&resting, &w->packet.flow);
 	if (!r || r->id != fresh->id)

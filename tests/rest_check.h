@@ -19,6 +19,7 @@ static inline void rest_between(struct weir_conn *c, struct weir_busy *busy)
 	weir_resting_note(&r, c);
 	weir_resting_wake(&r, &woken);
 	woken.badge = c->badge;
+	woken.stood = c->stood;
 	woken.version = c->version;
 	woken.hold.version = c->hold.version;
 	if (woken.splice.cuts)

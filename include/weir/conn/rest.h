@@ -96,6 +96,18 @@ WEIR_INLINE bool weir_conn_can_rest(const struct weir_conn *c)
 	       !c->hold.since_ns && !c->hold.decided && (weir_conn_is_between(c) || weir_conn_is_unread(c));
 }
 
+/* The two ends together: they move whenever a byte passes. */
+WEIR_INLINE __u32 weir_conn_ends(const struct weir_conn *c)
+{
+	return c->splice.client_end + c->splice.server_end;
+}
+
+/* Of what is not read, last_ns does not know all: has anything come since the sweep came by? */
+WEIR_INLINE bool weir_conn_has_moved(const struct weir_conn *c)
+{
+	return c->phase == WEIR_PHASE_OPAQUE && c->stood != weir_conn_ends(c);
+}
+
 WEIR_INLINE bool weir_conn_may_rest(const struct weir_conn *c, __u64 now_ns)
 {
 	return weir_conn_is_silent(c, now_ns) && c->hold.departs_ns <= now_ns && weir_conn_can_rest(c);
@@ -218,6 +230,13 @@ WEIR_INLINE void weir_resting_wake(const struct weir_resting *r, struct weir_con
 		weir_resting_wake_hold(r, &c->hold);
 	c->preamble.given = !!(r->flags & WEIR_RESTING_NAMED);
 	__builtin_memcpy(c->preamble.address, r->address, sizeof(r->address));
+}
+
+/* Is the connection still what was noted? */
+WEIR_INLINE bool weir_resting_is_of(const struct weir_resting *r, const struct weir_conn *c)
+{
+	return c->id == r->id && c->last_ns == r->last_ns && c->splice.client_end == r->client_next &&
+	       c->splice.server_end == r->server_next;
 }
 
 /* Does a segment bring a resting connection nothing, so that it may rest on? What is translated has to be woken for that. */

@@ -139,12 +139,13 @@ struct weir_conn {
 	__u8 response_place; /* the same */
 	__u8 asks;	     /* for a list */
 	__u8 pad;
-	__u32 busy; /* where its struct weir_busy is; 0: it has none */
+	__u32 busy;  /* where its struct weir_busy is; 0: it has none */
+	__u32 stood; /* weir_conn_ends() when the sweep came by */
 	struct weir_hold hold;
 	struct weir_unconfirmed unconfirmed;
 	struct weir_preamble preamble; /* and afterwards whom it names */
 };
-WEIR_ASSERT_SIZE(struct weir_conn, 400);
+WEIR_ASSERT_SIZE(struct weir_conn, 408);
 
 /* The timer of a connection that is dying, in a map of its own. */
 struct weir_lingering {

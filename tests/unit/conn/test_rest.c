@@ -161,6 +161,25 @@ static void test_silence(void **state)
 	assert_false(weir_conn_may_rest(&c, NOW_NS));
 }
 
+/* Of what cannot be read the time is not known: it goes by. */
+static void test_moving(void **state)
+{
+	struct weir_conn c = idle(WEIR_PHASE_FOLLOWED);
+	struct weir_resting r;
+
+	(void)state;
+	assert_false(weir_conn_has_moved(&c));
+	c = idle_opaque();
+	assert_true(weir_conn_has_moved(&c));
+	c.stood = weir_conn_ends(&c);
+	assert_false(weir_conn_has_moved(&c));
+	weir_resting_note(&r, &c);
+	assert_true(weir_resting_is_of(&r, &c));
+	c.splice.server_end++;
+	assert_true(weir_conn_has_moved(&c));
+	assert_false(weir_resting_is_of(&r, &c));
+}
+
 static void test_what_it_sleeps_through(void **state)
 {
 	const struct weir_resting plain = {}, cut = { .flags = WEIR_RESTING_CUT };
@@ -185,9 +204,13 @@ static void test_what_it_sleeps_through(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_followed), cmocka_unit_test(test_opaque),
-		cmocka_unit_test(test_cut),	 cmocka_unit_test(test_what_cannot_rest),
-		cmocka_unit_test(test_silence),	 cmocka_unit_test(test_what_it_sleeps_through),
+		cmocka_unit_test(test_followed),
+		cmocka_unit_test(test_opaque),
+		cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_what_cannot_rest),
+		cmocka_unit_test(test_silence),
+		cmocka_unit_test(test_moving),
+		cmocka_unit_test(test_what_it_sleeps_through),
 	};
 
 	return cmocka_run_group_tests_name("rest", tests, NULL, NULL);
