@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Servers refuse by themselves, in a guest of QEMU (tests/inside/refusing): also where this machine's kernel lets no program write a
-server's registers."""
+server's registers or memory."""
 import os
 import re
 import shutil
@@ -20,20 +20,21 @@ def version(directory):
     return tuple(map(int, re.findall(r"\d+", found[0].name)[:2])) if found else (0, 0)
 
 
-def kernel():
+def kernel(by):
     """An unpacked kernel package: of those that KERNELS names (docs/internals/kernels.md)."""
     for directory in os.environ.get("KERNELS", "").split():
-        if version(Path(directory)) >= SINCE:
+        if (version(Path(directory)) >= SINCE) == (by == "registers"):
             return directory
-    pytest.skip("KERNELS names no kernel from 6.18 on that a guest could run")
+    pytest.skip(f"KERNELS names no kernel {'from' if by == 'registers' else 'before'} 6.18 that a guest could run")
 
 
-def test_servers_refuse():
+@pytest.mark.parametrize("by", ["registers", "memory"])
+def test_servers_refuse(by):
     if not shutil.which("qemu-system-x86_64"):
         pytest.skip("there is no qemu-system-x86_64 (qemu-system-x86)")
-    directory = kernel()
+    directory = kernel(by)
     programs = program("apiserver").parent
-    assert program("plain").parent == program("client").parent == programs
+    assert all(program(name).parent == programs for name in ("modern", "plain", "client"))
     done = subprocess.run([ROOT / "tests/vm/run", directory], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           env={**os.environ, "VM_GUEST": "tests/inside/refusing", "INSIDE_DIR": str(programs)})
     assert done.returncode == 0, done.stdout
