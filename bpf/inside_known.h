@@ -5,7 +5,6 @@
 
 #include "weir/conn/trace.h"
 #include "weir/http/identity.h"
-#include "weir/inside/open.h"
 
 #include "heavy.h"
 #include "inside_read.h"
@@ -55,7 +54,6 @@ struct inside_request {
 	struct weir_trace_record record;
 
 	/* Of these nothing is read that has not been written before. */
-	struct weir_inside_open open;
 	struct decided decided; /* by the rules, if it passed: to be counted or undone where it is certain */
 	struct inside_walk walk;
 	struct weir_name name;

@@ -34,18 +34,35 @@ static __always_inline __u64 inside_goroutine_number(const struct weir_inside_ke
 	return weir_inside_number(&g);
 }
 
-/* The server works on it from now on. All of r->asked is set. */
+static const struct weir_inside_open inside_open_nothing = {};
+
+/* An entry belongs to its goroutine: nobody else writes there. The first request of a goroutine makes it. */
+static __always_inline struct weir_inside_open *inside_open_of(const struct weir_inside_key *key)
+{
+	struct weir_inside_open *open = bpf_map_lookup_elem(&inside_open, key);
+
+	if (open || bpf_map_update_elem(&inside_open, key, &inside_open_nothing, BPF_NOEXIST))
+		return open;
+	return bpf_map_lookup_elem(&inside_open, key);
+}
+
+/* The server works on it from now on. All of r->asked is set. Its number comes last: who reads before finds one that has ended. */
 static __always_inline void inside_is_open(struct inside_request *r, const struct weir_inside_process *process)
 {
+	struct weir_inside_open *open;
+
 	if (!process->layout.state)
 		return;
-	r->open.number = inside_goroutine_number(&r->key, process->layout.state);
-	r->open.goes_on = r->http1;
-	r->open.end_known = r->ends;
-	__builtin_memset(r->open.pad, 0, sizeof(r->open.pad));
-	r->open.asked = r->asked;
-	if (bpf_map_update_elem(&inside_open, &r->key, &r->open, BPF_ANY))
+	open = inside_open_of(&r->key);
+	if (!open) {
 		count(process->server, WEIR_INSIDE_UNLISTED);
+		return;
+	}
+	open->goes_on = r->http1;
+	open->end_known = r->ends;
+	open->asked = r->asked;
+	WEIR_FRESH_ALL();
+	open->number = inside_goroutine_number(&r->key, process->layout.state);
 }
 
 #endif
