@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Heads read where they stand in the window, before the machines get what is left: weir_request_line_ahead() and
- * weir_response_line_ahead(). Each kind of line is a function of its own, which the verifier reads once.
+ * Heads read where they stand in the window, before the machines get what is left (include/weir/http/lines_ahead.h). Each kind of line
+ * is a function of its own, which the verifier reads once.
  */
 #ifndef WEIR_BPF_AHEAD_H
 #define WEIR_BPF_AHEAD_H
@@ -38,25 +38,8 @@ __noinline int response_start_ahead(struct weir_response *r, const struct weir_w
 	return r && window ? weir_response_start_ahead(r, window, at) : 0;
 }
 
-/* weir_request_line_ahead() */
-static __always_inline __u32 request_line_ahead(struct weir_request *r, const struct weir_reading *how,
-						const struct weir_window *window, __u32 at)
-{
-	__u32 n;
-
-	if (weir_request_fresh(r))
-		return request_start_ahead(r, how, window, at);
-	if (!weir_framing_at_line(&r->framing))
-		return 0;
-	if (weir_line_is_last(window, at))
-		return weir_head_ahead(&r->framing);
-	n = line_ahead(window, at, how->lengths);
-	if (!n)
-		n = field_ahead(&r->framing, window, at);
-	if (!n)
-		n = name_line_ahead(r, how, window, at);
-	return weir_framing_ahead(&r->framing, n);
-}
+#define WEIR_PIECE(name) name
+#include "weir/http/lines_ahead.h"
 
 /* As many lines as can be had at once. */
 static __always_inline void request_ahead(struct work *w, const struct weir_server *server)
@@ -68,25 +51,10 @@ static __always_inline void request_ahead(struct work *w, const struct weir_serv
 	for (int i = 0; i < WEIR_LINES_MAX && n; i++) {
 		at = r->next - w->packet.segment.seq;
 		n = window_has(w, at) ?
-			    request_line_ahead(&r->request, &server->reading, &w->window, at - w->window.at) :
+			    weir_request_line_ahead(&r->request, &server->reading, &w->window, at - w->window.at) :
 			    0;
 		r->next += n;
 	}
-}
-
-/* weir_response_line_ahead() */
-static __always_inline __u32 response_line_ahead(struct weir_response *r, const struct weir_window *window, __u32 at)
-{
-	__u32 n;
-
-	if (weir_response_fresh(r))
-		return response_start_ahead(r, window, at);
-	if (!weir_framing_at_line(&r->framing))
-		return 0;
-	if (weir_line_is_last(window, at))
-		return weir_head_ahead(&r->framing);
-	n = line_ahead(window, at, 0);
-	return weir_framing_ahead(&r->framing, n ? n : field_ahead(&r->framing, window, at));
 }
 
 static __always_inline void response_ahead(struct work *w)
@@ -97,7 +65,7 @@ static __always_inline void response_ahead(struct work *w)
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < WEIR_LINES_MAX && n; i++) {
 		at = r->next - w->packet.segment.seq;
-		n = window_has(w, at) ? response_line_ahead(&r->response, &w->window, at - w->window.at) : 0;
+		n = window_has(w, at) ? weir_response_line_ahead(&r->response, &w->window, at - w->window.at) : 0;
 		r->next += n;
 	}
 }

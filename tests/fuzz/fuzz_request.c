@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* A client's stream, requests one after the other: byte by byte, and again with everything skipped that may be. */
-#include "weir/http/request_ahead.h"
+#include "weir/http/lines_ahead.h"
 
 #include "../window.h"
 

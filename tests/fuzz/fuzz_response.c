@@ -3,7 +3,7 @@
  * A server's stream, responses one after the other: byte by byte, and again with everything skipped that may be. The
  * input's first byte says which requests are answered: bit n % 8 set, request n was HEAD.
  */
-#include "weir/http/response_ahead.h"
+#include "weir/http/lines_ahead.h"
 
 #include "../window.h"
 

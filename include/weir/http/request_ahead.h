@@ -136,24 +136,4 @@ WEIR_INLINE __u32 weir_name_line_ahead(struct weir_request *r, const struct weir
 	return value + length + 2 - at;
 }
 
-/* Reads one line, or what is plain of a request line. 0: that is for the machine to do. */
-WEIR_INLINE __u32 weir_request_line_ahead(struct weir_request *r, const struct weir_reading *how,
-					  const struct weir_window *w, __u32 at)
-{
-	__u32 n;
-
-	if (weir_request_fresh(r))
-		return weir_request_start_ahead(r, how, w, at);
-	if (!weir_framing_at_line(&r->framing))
-		return 0;
-	if (weir_line_is_last(w, at))
-		return weir_head_ahead(&r->framing);
-	n = weir_line_ahead(w, at, how->lengths);
-	if (!n)
-		n = weir_field_ahead(&r->framing, w, at);
-	if (!n)
-		n = weir_name_line_ahead(r, how, w, at);
-	return weir_framing_ahead(&r->framing, n);
-}
-
 #endif

@@ -24,19 +24,4 @@ WEIR_INLINE __u32 weir_response_start_ahead(struct weir_response *r, const struc
 	return weir_framing_ahead(&r->framing, n + 2);
 }
 
-/* Reads one line. 0: that is for the machine to do. */
-WEIR_INLINE __u32 weir_response_line_ahead(struct weir_response *r, const struct weir_window *w, __u32 at)
-{
-	__u32 n;
-
-	if (weir_response_fresh(r))
-		return weir_response_start_ahead(r, w, at);
-	if (!weir_framing_at_line(&r->framing))
-		return 0;
-	if (weir_line_is_last(w, at))
-		return weir_head_ahead(&r->framing);
-	n = weir_line_ahead(w, at, 0);
-	return weir_framing_ahead(&r->framing, n ? n : weir_field_ahead(&r->framing, w, at));
-}
-
 #endif

@@ -5,7 +5,7 @@
  */
 #include "../../corpus/wire.h"
 #include "../../window.h"
-#include "weir/http/request_ahead.h"
+#include "weir/http/lines_ahead.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
