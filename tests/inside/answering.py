@@ -9,10 +9,10 @@ BURST = 6
 
 
 @contextlib.contextmanager
-def looked_into(kube, directory, bpffs):
+def looked_into(kube, directory, bpffs, *options):
     """A world whose agent has the server refuse."""
     with shared_world(directory, bpffs) as world:
-        attach(world, kube, "answer")
+        attach(world, kube, "answer", *options)
         yield world
 
 

@@ -29,18 +29,18 @@ def lane(world, name):
     return servers[0]["inside"]["lane"] if servers else None
 
 
-def look_into(world, name, port, namespace, wanted):
+def look_into(world, name, port, namespace, wanted, *options):
     """Where the kernel lets no program refuse, a test that wants to is skipped."""
-    done = world.weir.run("attach", name, "--port", port, "--netns", namespace.path, "--inside", wanted)
+    done = world.weir.run("attach", name, "--port", port, "--netns", namespace.path, "--inside", wanted, *options)
     if wanted == "answer" and "no program write" in done.stderr:
         pytest.skip(done.stderr.strip())
     assert (done.returncode, done.stderr) == (0, "") or "does not answer" in done.stderr, done.stderr  # a guest is slow
     eventually(lambda: lane(world, name) == wanted, f"it is looked into ({done.stderr.strip()})")
 
 
-def attach(world, kube, wanted="see"):
+def attach(world, kube, wanted="see", *options):
     world.weir.start()
-    look_into(world, "kube", kube.port, kube.namespace, wanted)
+    look_into(world, "kube", kube.port, kube.namespace, wanted, *options)
 
 
 def user_of(request):
