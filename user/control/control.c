@@ -8,7 +8,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json_text.h"
-#include "base/plain_json.h"
 #include "control/private.h"
 
 void control_client_peer(const struct control_client *client, uid_t *uid, pid_t *pid)
@@ -75,7 +74,7 @@ static json_t *answer(struct control_client *client, const char *line, size_t le
 	json_error_t why;
 	int ret;
 
-	request = plain_to_json(line, length) ?: json_loadb(line, length, JSON_REJECT_DUPLICATES, &why);
+	request = json_loadb(line, length, JSON_REJECT_DUPLICATES, &why);
 	if (!request)
 		return control_error_reply("the request is not JSON");
 	if (json_unpack_ex(request, &why, 0, "{s:s, s?o !}", "command", &command, "arguments", &arguments))

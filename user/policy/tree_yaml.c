@@ -2,7 +2,7 @@
 /*
  * Trees from libyaml's events, each of which is looked at once. Its documents would be a second tree, and it would make them in a time that
  * grows with the square of how many collections are within each other, and of how many anchors there are. The bounds are told here
- * before any of that is held. JSON of the plainest kind comes to the same tree without libyaml.
+ * before any of that is held.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -35,13 +35,11 @@ static void say_syntax(struct reading *r)
 		   parser->context ? " " : "", parser->context ?: "");
 }
 
-/* Whoever asked says event_done(), if there is one. */
+/* The caller deletes the event, if there is one. */
 static bool next_event(struct reading *r, yaml_event_t *event)
 {
 	if (r->ended)
 		return false;
-	if (r->plain.at)
-		return reading_plain(r, event);
 	if (yaml_parser_parse(&r->parser, event))
 		return true;
 	if (r->parser.error == YAML_MEMORY_ERROR)
@@ -50,12 +48,6 @@ static bool next_event(struct reading *r, yaml_event_t *event)
 		say_syntax(r);
 	reading_end(r);
 	return false;
-}
-
-static void event_done(const struct reading *r, yaml_event_t *event)
-{
-	if (!r->plain.at)
-		yaml_event_delete(event);
 }
 
 /* --- nodes */
@@ -253,7 +245,7 @@ static void read_object(struct reading *r, struct node *object, unsigned int dep
 
 		if (!over)
 			read_member(r, &key, object, first, depth);
-		event_done(r, &key);
+		yaml_event_delete(&key);
 		if (over) {
 			reading_close(r, object, first);
 			return;
@@ -308,7 +300,7 @@ static struct node *read_next(struct reading *r, struct node *parent, unsigned i
 		return NULL;
 	if (event.type != YAML_SEQUENCE_END_EVENT)
 		node = read_value(r, &event, parent, depth);
-	event_done(r, &event);
+	yaml_event_delete(&event);
 	return node;
 }
 
@@ -345,28 +337,15 @@ static void read_stream(struct reading *r)
 	}
 }
 
-static int read_yaml(struct reading *r, const char *text, size_t length)
-{
-	if (!yaml_parser_initialize(&r->parser))
-		return -ENOMEM;
-	yaml_parser_set_input_string(&r->parser, (const unsigned char *)text, length);
-	read_stream(r);
-	yaml_parser_delete(&r->parser);
-	return r->ret;
-}
-
-static int read_plain(struct reading *r, const char *text, size_t length)
-{
-	r->plain = plain_begin(text, length);
-	read_document(r);
-	return r->ret;
-}
-
 int documents_read(const char *file, const char *text, size_t length, struct documents *out, struct problems *problems)
 {
 	struct reading r = { .file = file, .out = out, .problems = problems };
-	int ret = plain_whole(text, length) ? read_plain(&r, text, length) : read_yaml(&r, text, length);
 
+	if (!yaml_parser_initialize(&r.parser))
+		return -ENOMEM;
+	yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, length);
+	read_stream(&r);
+	yaml_parser_delete(&r.parser);
 	free(r.open);
-	return ret;
+	return r.ret;
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What tree_yaml.c, which reads YAML, tree_plain.c and tree_alias.c have in common. */
+/* What tree_yaml.c, which reads YAML, and tree_alias.c have in common. */
 #ifndef WEIR_USER_POLICY_TREE_YAML_H
 #define WEIR_USER_POLICY_TREE_YAML_H
 
 #include <yaml.h>
 
-#include "base/plain_json.h"
 #include "policy/bounds.h"
 #include "policy/tree.h"
 
@@ -17,8 +16,6 @@ struct anchor {
 struct reading {
 	const char *file;
 	yaml_parser_t parser;
-	struct plain plain;		     /* in the parser's place, if there is a text */
-	char plain_text[PLAIN_TEXT_MAX + 1]; /* of its latest event */
 	struct documents *out;
 	struct problems *problems;
 	int ret;
@@ -37,9 +34,6 @@ struct reading {
 void reading_end(struct reading *r);
 /* Nothing more is read: there is no memory. */
 void reading_fail(struct reading *r);
-
-/* tree_plain.c: the next event of a text that is plain, but for what nobody looks at. True: there is always one. */
-bool reading_plain(struct reading *r, yaml_event_t *event);
 
 /* --- nodes */
 

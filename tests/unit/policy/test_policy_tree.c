@@ -10,9 +10,7 @@
 
 #include <cmocka.h>
 
-#include "../../random.h"
 #include "base/cleanup.h"
-#include "base/plain_json.h"
 #include "policy/bounds.h"
 #include "policy/tree.h"
 
@@ -162,95 +160,11 @@ static void large(void **state)
 	assert_int_equal(problems.n, 0);
 }
 
-static bool same_text(const char *a, const char *b)
-{
-	return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
-static bool same(const struct node *a, const struct node *b)
-{
-	bool equal = a->type == b->type && a->line == b->line && a->column == b->column && same_text(a->key, b->key) &&
-		     a->key_line == b->key_line && a->key_column == b->key_column && a->index == b->index &&
-		     same_text(a->text, b->text) && a->n == b->n;
-
-	for (size_t i = 0; i < a->n && equal; i++)
-		equal = same(a->items[i], b->items[i]) && a->items[i]->parent == a && b->items[i]->parent == b;
-	return equal;
-}
-
-/* Behind a comment, which is not plain, libyaml reads it. Returns whether the text was plain. */
-static bool check_plain(const char *text)
-{
-	CLEANUP_DOCUMENTS struct documents plain = { 0 }, yaml = { 0 };
-	CLEANUP_PROBLEMS struct problems of_plain = { 0 }, of_yaml = { 0 };
-	CLEANUP_FREE char *commented = NULL;
-	bool equal;
-
-	if (!plain_whole(text, strlen(text)))
-		return false;
-	assert_true(asprintf(&commented, "%s\n#", text) > 0);
-	read_all(text, &plain, &of_plain);
-	read_all(commented, &yaml, &of_yaml);
-	equal = plain.n == 1 && yaml.n == 1 && same(plain.items[0], yaml.items[0]) && of_plain.n == of_yaml.n;
-	for (size_t i = 0; i < of_plain.n && equal; i++)
-		equal = of_plain.items[i].line == of_yaml.items[i].line &&
-			of_plain.items[i].column == of_yaml.items[i].column &&
-			same_text(of_plain.items[i].text, of_yaml.items[i].text);
-	if (!equal)
-		fail_msg("%s", text);
-	return true;
-}
-
-/* JSON without libyaml: the same tree, at the same places, and the same is wrong with it. */
-static void plain_json(void **state)
-{
-	static const char *const pieces[] = { "\"a\": ",
-					      "\"b\" :",
-					      "\"c\":",
-					      "\"a\"",
-					      "1",
-					      "-2.5",
-					      "true",
-					      "null",
-					      "\"true\"",
-					      "\"\"",
-					      "{",
-					      "}",
-					      "[",
-					      "]",
-					      ", ",
-					      ",",
-					      "\n",
-					      " ",
-					      "{}",
-					      "[]",
-					      "\"# no: comment\"",
-					      "\"- & * ! | > '\"" };
-	struct random r = { 2 };
-	size_t n = 0;
-
-	(void)state;
-	assert_true(check_plain(
-		"{\"a\": 1,\n \"a\": {\"b\" : [\n1\n, 0.5,-0, true,false,\n\n null,\"x y\"], \"c\":\n2}}\n \n"));
-	assert_true(check_plain("\n\n  [{\"a\":{},\"b\":[]},[],\n{}]"));
-	for (int i = 0; i < 200000; i++) {
-		char text[256] = "";
-
-		strcat(text, random_below(&r, 2) ? "[" : "{");
-		for (unsigned int left = random_below(&r, 10); left-- > 0;)
-			strcat(text, pieces[random_below(&r, sizeof(pieces) / sizeof(*pieces))]);
-		strcat(text, *text == '[' ? "]" : "}");
-		n += check_plain(text);
-	}
-	assert_true(n > 1000);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(values),     cmocka_unit_test(aliases), cmocka_unit_test(wrong),
-		cmocka_unit_test(depth),      cmocka_unit_test(places),	 cmocka_unit_test(large),
-		cmocka_unit_test(plain_json),
+		cmocka_unit_test(values), cmocka_unit_test(aliases), cmocka_unit_test(wrong),
+		cmocka_unit_test(depth),  cmocka_unit_test(places),  cmocka_unit_test(large),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
