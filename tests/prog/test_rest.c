@@ -163,6 +163,21 @@ static void test_sleeps_through_acknowledgements(void **state)
 	assert_true(rests());
 }
 
+/* With the urgent mark it says what the server will leave out of what comes next. */
+static void test_nothing_is_urgent(void **state)
+{
+	const struct spec urgent = { .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = ACK | WEIR_TCP_URG, .urgent = 5 };
+	struct seen seen;
+
+	(void)state;
+	connect_resting();
+	assert_int_equal(run(ingress, &urgent), PASS);
+	packet_see(&packet, &seen);
+	assert_int_equal(seen.flags, ACK);
+	assert_int_equal(seen.urgent, 0);
+	assert_int_equal(counter(WEIR_URGENT_REMOVED), 1);
+}
+
 static void test_does_not_rest_while_something_is_under_way(void **state)
 {
 	const struct spec half = { .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = HALF };
@@ -294,6 +309,7 @@ int main(void)
 		TEST(wakes_with_a_request),
 		TEST(wakes_with_what_the_server_says),
 		TEST(sleeps_through_acknowledgements),
+		TEST(nothing_is_urgent),
 		TEST(does_not_rest_while_something_is_under_way),
 		TEST(rests_after_a_refusal),
 		TEST(is_forgotten_while_it_rests),

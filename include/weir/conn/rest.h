@@ -239,11 +239,15 @@ WEIR_INLINE bool weir_resting_is_of(const struct weir_resting *r, const struct w
 	       c->splice.server_end == r->server_next;
 }
 
-/* Does a segment bring a resting connection nothing, so that it may rest on? What is translated has to be woken for that. */
+/*
+ * Does a segment bring a resting connection nothing, so that it may rest on? What is translated has to be woken for that, and what is
+ * urgent is so without a byte, too.
+ */
 WEIR_INLINE bool weir_resting_ignores(const struct weir_resting *r, const struct weir_segment *g)
 {
-	return !g->len && !(r->flags & WEIR_RESTING_CUT) &&
-	       (g->flags & (WEIR_TCP_SYN | WEIR_TCP_FIN | WEIR_TCP_RST | WEIR_TCP_ACK)) == WEIR_TCP_ACK;
+	const __u8 told = WEIR_TCP_SYN | WEIR_TCP_FIN | WEIR_TCP_RST | WEIR_TCP_URG | WEIR_TCP_ACK;
+
+	return !g->len && !(r->flags & WEIR_RESTING_CUT) && (g->flags & told) == WEIR_TCP_ACK;
 }
 
 #endif

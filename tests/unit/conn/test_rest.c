@@ -192,7 +192,7 @@ static void test_what_it_sleeps_through(void **state)
 	assert_false(weir_resting_ignores(&plain, &g));
 	g.len = 0;
 	for (__u8 flag = 1; flag; flag <<= 1) {
-		bool means_something = flag & (WEIR_TCP_SYN | WEIR_TCP_FIN | WEIR_TCP_RST);
+		bool means_something = flag & (WEIR_TCP_SYN | WEIR_TCP_FIN | WEIR_TCP_RST | WEIR_TCP_URG);
 
 		g.flags = WEIR_TCP_ACK | flag;
 		assert_int_equal(weir_resting_ignores(&plain, &g), !means_something);
