@@ -9,6 +9,7 @@
 
 #include "admitted.h"
 #include "decide.h"
+#include "rest.h"
 #include "track.h"
 
 /*

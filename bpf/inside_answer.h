@@ -180,8 +180,8 @@ static __always_inline bool inside_is_watch(struct pt_regs *ctx, const struct we
 }
 
 /*
- * API Priority and Fairness' Handle begins, for a request of this goroutine, which is decided. It knows of no FILTER if that was of another
- * goroutine, as a watch's is. What an earlier decision has left here is over.
+ * API Priority and Fairness' Handle begins, for a request of this goroutine, which is decided. It knows of no FILTER if that was of
+ * another goroutine, as a watch's is. What an earlier decision has left here is over.
  */
 static __always_inline struct inside_request *
 inside_handle(struct pt_regs *ctx, const struct weir_inside_process *process, struct weir_inside_key *key)

@@ -5,7 +5,6 @@
 
 #include "listen.h"
 #include "socket.h"
-#include "rest.h"
 #include "table.h"
 
 /* Limits on connections have been asked by then. */

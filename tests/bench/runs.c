@@ -11,7 +11,7 @@
 
 void die(const char *what, int error_number)
 {
-	fprintf(stderr, "decision: %s: %s\n", what, strerror(error_number));
+	fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what, strerror(error_number));
 	exit(1);
 }
 

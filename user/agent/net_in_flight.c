@@ -6,8 +6,8 @@
 #define TIMES 10
 
 /*
- * The table of connections may be large, and whoever looks each second must not keep the agent from its other jobs. So a reading is used for
- * ten times as long as it took.
+ * The table of connections may be large, and whoever looks each second must not keep the agent from its other jobs. So a reading is used
+ * for ten times as long as it took.
  */
 int net_read_in_flight(struct net *net, int by, struct error *err)
 {

@@ -46,7 +46,7 @@ const struct argp_option cli_attach_options[] = {
 	  "with --inside answer: the share of connections on which the server refuses requests, 1% to 100% (the default). On the others requests pass and are counted as in a dry run",
 	  0 },
 	{ "write-memory", ATTACH_WRITE_MEMORY, NULL, 0,
-	  "with --inside answer or auto: where the kernel lets weir write no registers (before Linux 6.18), a Kubernetes API server refuses because weir writes one word of its memory",
+	  "with --inside answer or auto: where the kernel lets weir write no registers (before Linux 6.18), weir writes one word of a Kubernetes API server's memory to have it refuse a request",
 	  0 },
 	{ "hold-max", ATTACH_HOLD_MAX, "SECONDS", 0,
 	  "with --inside hold: the longest that a connection is held, 1 to 25 (default: 10)", 0 },
