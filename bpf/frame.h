@@ -217,6 +217,12 @@ static long request_step(__u32 i __attribute__((unused)), struct feed *f)
 	return w->frame_event != WEIR_FRAME_MORE;
 }
 
+/* Is the packet read to its end? Another round would find out only that, and a round costs calls and returns. */
+static __always_inline bool is_read_whole(const struct work *w, __u32 next)
+{
+	return next - w->packet.segment.seq >= w->packet.segment.len;
+}
+
 /*
  * Reads on, to a head's end or a message's. What follows from that is not done in request_step(): the two of them need
  * more stack together than there is.
@@ -234,7 +240,8 @@ static long request_next(__u32 i __attribute__((unused)), struct feed *f)
 		weir_request_reader_passed(r);
 	else if (w->frame_event == WEIR_FRAME_HEAD)
 		request_end(f->skb, w);
-	return r->held || r->lost != WEIR_REASON_NONE || (r->shed && weir_request_ended(&r->request));
+	return r->held || r->lost != WEIR_REASON_NONE || (r->shed && weir_request_ended(&r->request)) ||
+	       is_read_whole(w, r->next);
 }
 
 /* Nothing has become of the packet's requests yet. */
@@ -314,7 +321,7 @@ static long response_step(__u32 i __attribute__((unused)), struct feed *f)
 		return 1;
 	if (weir_response_ended(&r->response))
 		width_note(w);
-	return 0;
+	return is_read_whole(w, r->next);
 }
 
 __noinline int frame_responses(struct __sk_buff *skb, struct work *w)
