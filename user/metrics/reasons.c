@@ -81,9 +81,9 @@ static const struct {
 	{ METRICS_UNREAD, "in_flight_map_full",
 	  "There is no room to count requests in flight. --when-full decides what happens." },
 	{ METRICS_UNREAD, "busy_map_full",
-	  "The kernel has no memory to follow an unfinished message, or to know of an idle connection what it must. "
-	  "A client's segment is dropped, and TCP sends it again. A server's segment passes, and weir does not follow its "
-	  "response; on an idle connection it is dropped, too." },
+	  "The kernel has no memory to follow an unfinished message, or a connection that was idle. The segment is "
+	  "dropped, and TCP sends it again. Only a server's segment with an unfinished message passes, and weir does not "
+	  "follow that response." },
 	{ METRICS_UNREAD, "bad_path",
 	  "With nginx's path rules: the path leads above the root or contains an encoded NUL: rejected." },
 	{ METRICS_UNREAD, "repeated_namespace", "The header that names the namespace is repeated: rejected." },
@@ -186,7 +186,7 @@ static const struct {
 	{ METRICS_INSIDE, "swept", "weir does not look into its process any more. The agent has freed its seats." },
 	{ METRICS_INSIDE, "owed",
 	  "With --inside hold: it passed although its user was over a limit. Its connection is held until the limit has tokens again." },
-	{ METRICS_INSIDE, "unlisted", "weir top does not know that it is in flight: the table of these had no room." },
+	{ METRICS_INSIDE, "unlisted", "It is missing in IN-FLIGHT of weir top: 65536 requests inside servers were in flight already." },
 	{ METRICS_ADMISSION, "admitted", "Every limit on connections admitted it." },
 	{ METRICS_ADMISSION, "exempt", "The source is exempt, by its user, group or address." },
 	{ METRICS_ADMISSION, "dropped",
