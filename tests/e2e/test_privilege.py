@@ -2,8 +2,11 @@
 """What a running agent may do: little, and most of it only for the length of a step."""
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
+
+import pytest
 
 from lib.process import eventually
 
@@ -85,3 +88,21 @@ def test_low_port(world):
     text = namespace.run("curl", "-sS", "http://127.0.0.1:79/metrics")
     assert "weir_build_info" in text
     check(world.weir)
+
+
+@pytest.mark.parametrize("how, lacks", [
+    (["setpriv", "--reuid", str(NOBODY), "--clear-groups"], "the agent lacks CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN, CAP_SYS_ADMIN: run it as root"),
+    (["setpriv", "--bounding-set", "-perfmon"], "the agent lacks CAP_PERFMON: run it as root"),
+    (["unshare", "--user", "--map-root-user"], "the kernel refuses bpf() to the agent"),
+], ids=["nobody", "one is missing", "user namespace"])
+def test_an_agent_that_may_do_nothing(world, how, lacks):
+    """It says so when it is started, rather than with the first server. A start that fails touches nothing."""
+    if not shutil.which(how[0]):
+        pytest.skip(f"there is no {how[0]}")
+    if subprocess.run([*how, "true"], capture_output=True).returncode:
+        pytest.skip(f"no {' '.join(how)} here")
+    done = subprocess.run([*how, *world.weir.command("agent", "--metrics", "off")], env=world.weir.environment(), text=True,
+                          capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"weir: {lacks}") and done.stderr.count("\n") == 1
+    assert not world.weir.state_dir.exists() and not world.weir.pins.exists()

@@ -268,10 +268,8 @@ static int start(struct service *service, struct error *err)
 {
 	struct agent *agent = &service->agent;
 	const struct agent_options *options = agent->options;
-	int ret = datapath_kernel_check(err);
+	int ret;
 
-	if (ret)
-		return ret;
 	agent->access = (struct access_control){ .admin = options->admin_group, .monitor = options->monitor_group };
 	agent->base = event_base_new();
 	if (!agent->base)
@@ -344,12 +342,15 @@ static void finish(struct service *service)
 int agent_run(const struct agent_options *options, struct error *err)
 {
 	CLEANUP_FREE struct service *service = calloc(1, sizeof(*service));
-	CLEANUP_CLOSE int lock = state_lock(options->state_dir, err);
+	CLEANUP_CLOSE int lock = -1;
 	CLEANUP_CLOSE int persist_lock = -1;
-	int ret;
+	int ret = datapath_kernel_check(err) ?: datapath_permission_check(err);
 
+	if (ret)
+		return ret;
 	if (!service)
 		return error_set(err, -ENOMEM, "out of memory");
+	lock = state_lock(options->state_dir, err);
 	if (lock < 0)
 		return lock;
 	if (options->persist_dir) {

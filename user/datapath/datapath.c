@@ -19,6 +19,7 @@
 #include "sys/netlink.h"
 #include "sys/netns.h"
 #include "sys/pins.h"
+#include "sys/privilege.h"
 #include "weir.skel.h"
 
 #define KERNEL_MAJOR 6
@@ -59,6 +60,30 @@ int datapath_kernel_check(struct error *err)
 		return error_set(err, -EOPNOTSUPP,
 				 "this kernel does not describe its types (%s: %s): weir needs CONFIG_DEBUG_INFO_BTF",
 				 DATAPATH_KERNEL_BTF, strerror(errno));
+	return 0;
+}
+
+static int try_bpf(void)
+{
+	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_LOAD);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "weir_try", sizeof(__u32), sizeof(__u32), 1, NULL);
+
+	if (fd >= 0)
+		close(fd);
+	return fd;
+}
+
+int datapath_permission_check(struct error *err)
+{
+	int ret = privilege_check(err);
+
+	if (ret)
+		return ret;
+	if (try_bpf() == -EPERM)
+		return error_set(
+			err, -EPERM,
+			"the kernel refuses bpf() to the agent, although it has the capabilities: a seccomp filter "
+			"forbids it, or it is in a user namespace; run it as root of the machine itself");
 	return 0;
 }
 

@@ -84,6 +84,8 @@ struct datapath_options {
 
 /* -EOPNOTSUPP: this kernel is too old, or does not describe its types. */
 int datapath_kernel_check(struct error *err);
+/* -EPERM: this process may not load programs; the error says what it lacks, and what to do. */
+int datapath_permission_check(struct error *err);
 
 /*
  * Loads the programs, and lets them go. no_hold: why the kernel refuses the one that holds what cannot be read; "": it takes it.

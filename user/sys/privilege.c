@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include "sys/privilege.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+
+#include "base/cleanup.h"
 
 #define NEEDED_MAX 4
 
@@ -72,6 +76,44 @@ void privilege_end(struct privileged *privileged)
 	cap_free(privileged->before);
 	privileged->before = NULL;
 	errno = saved;
+}
+
+/* "CAP_BPF, CAP_SYS_ADMIN" */
+static void name_missing(FILE *out, cap_t caps, enum privilege privilege)
+{
+	for (int i = 0; i < needed[privilege].n; i++) {
+		cap_value_t capability = needed[privilege].capabilities[i];
+		char *name = has(caps, CAP_PERMITTED, capability) ? NULL : cap_to_name(capability);
+
+		if (!name)
+			continue;
+		fputs(ftell(out) > 0 ? ", " : "", out);
+		for (const char *at = name; *at; at++)
+			fputc(toupper(*at), out);
+		cap_free(name);
+	}
+}
+
+int privilege_check(struct error *err)
+{
+	CLEANUP_CAP cap_t now = cap_get_proc();
+	CLEANUP_FREE char *missing = NULL;
+	size_t size;
+	FILE *out = now ? open_memstream(&missing, &size) : NULL;
+
+	if (!out)
+		return error_set(err, -ENOMEM, "out of memory");
+	name_missing(out, now, PRIVILEGE_LOAD);
+	name_missing(out, now, PRIVILEGE_MAP);
+	if (fclose(out))
+		return error_set(err, -ENOMEM, "out of memory");
+	if (!*missing)
+		return 0;
+	return error_set(
+		err, -EPERM,
+		"the agent lacks %s: run it as root (sudo weir agent, systemctl start weir), or give its service "
+		"or container these capabilities",
+		missing);
 }
 
 /* What is permitted of all that will be needed, and nothing in effect. */

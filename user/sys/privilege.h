@@ -33,6 +33,12 @@ void privilege_end(struct privileged *privileged);
 #define CLEANUP_PRIVILEGED __attribute__((cleanup(privilege_end), unused))
 
 /*
+ * Without these there is no use in an agent: nothing can be loaded, and no namespace entered. -EPERM: it has not all of
+ * them; the error says which, and what to do.
+ */
+int privilege_check(struct error *err);
+
+/*
  * For the process and the threads that it starts afterwards: no capability beyond those above, none in effect, none to be had
  * again from a program that is executed; no core dumps, and no debugger but root's; files that are its owner's alone.
  */

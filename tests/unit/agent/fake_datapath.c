@@ -150,6 +150,11 @@ int datapath_kernel_check(struct error *err)
 	return fake_fails(__func__, err);
 }
 
+int datapath_permission_check(struct error *err)
+{
+	return fake_fails(__func__, err);
+}
+
 int datapath_open(struct datapath **out, const struct datapath_options *options, struct error *err)
 {
 	struct datapath *dp = &fake_nets[options->netns_cookie];
