@@ -413,18 +413,22 @@ def test_who_enforces_in_see_is_told(world, serve):
     server = serve("plain")
     words = "attach", "web", "--port", server.port, "--netns", server.place.server_ns.path
     assert world.weir(*words, "--inside", "see") == \
-        'server "web" is attached; what is over a limit passes inside it (inside: see)\n'
+        'server "web" is attached; requests are only seen inside it (inside: see): what is over a limit is counted, and passes\n'
     limit = "limit", "set", "user", "--server", "web", "--qps", "1", "--burst", "1"
     assert "passes" not in world.weir(*limit, "--dry-run")
     assert world.weir("limit", "set", "user", "--server", "web", "--enforce") == \
-        'server "web": limit user is set, and enforced; what is over a limit passes inside it (inside: see)\n'
+        'server "web": limit user is set; requests are only seen inside it (inside: see): ' \
+        'what is over a limit is counted, and passes\n'
     assert "requests over their limits pass" in world.weir("status")
+    assert world.weir("dry-run", "web", "on") == 'server "web" is in a dry run: nothing is refused\n'
+    assert world.weir("dry-run", "web", "off") == \
+        'server "web" is in no dry run; requests are only seen inside it (inside: see): what is over a limit is counted, and passes\n'
     world.weir("detach", "web")
     fallen = world.weir(*words, "--inside", "auto")
     if world.weir.server()["inside"]["lane"] == "answer":
         assert fallen == 'server "web" is attached\n'
     else:
-        assert "passes inside it (the kernel lets no program write" in fallen
+        assert "only seen inside it (the kernel lets no program write" in fallen
     world.weir("detach", "web")
     world.weir(*words)
     assert world.weir(*limit) == 'server "web": limit user is set, and enforced\n'

@@ -118,7 +118,8 @@ def test_debts_end_where_the_server_is_detached(world, held):
     assert owed(world) == 1
     world.weir("detach", "web", "--force")
     attach(world, server, mode="hold", options=("--hold-max", "25"))
-    world.weir("limit", "set", "user", "--qps", "0.02", "--burst", 1)
+    assert world.weir("limit", "set", "user", "--qps", "0.02", "--burst", 1) == \
+        'server "web": limit user is set, and enforced inside: the connections of who is over it wait\n'
     assert Client(world, server, "alice", n=1).counts()[0] == {"200": 1, "connections": 1}
     assert packets(world, "held_record") == 0
 

@@ -240,7 +240,6 @@ static void print_limit(json_t *result, const char *became)
 
 	printf("server \"%s\": limit %s%s%s is %s", cli_text(result, "server"), cli_text(result, "limit"),
 	       subject && *subject ? " " : "", subject ?: "", became);
-	cli_print_refuses_not(result);
 }
 
 /* Whoever sets a limit is told whether it refuses. */
@@ -252,8 +251,11 @@ static const char *became(json_t *result)
 		return "set, in a dry run: it refuses nothing";
 	if (strcmp(server_mode, "dry-run") == 0)
 		return "set; the server is in a dry run: nothing is refused";
-	return strcmp(server_mode, "paused") == 0 ? "set; the server is paused: nothing is refused" :
-						    "set, and enforced";
+	if (strcmp(server_mode, "paused") == 0)
+		return "set; the server is paused: nothing is refused";
+	if (strcmp(cli_text(result, "lane"), "hold") == 0)
+		return "set, and enforced inside: the connections of who is over it wait";
+	return *cli_text(result, "refuses_not") ? "set" : "set, and enforced";
 }
 
 static int print_set(json_t *result)
@@ -261,6 +263,7 @@ static int print_set(json_t *result)
 	char about[PARSE_NAME_SIZE + 16];
 
 	print_limit(result, became(result));
+	cli_print_refuses_not(result);
 	snprintf(about, sizeof(about), "limit \"%s\": ", cli_text(result, "limit"));
 	cli_warn(result, about);
 	return ferror(stdout);
@@ -269,6 +272,7 @@ static int print_set(json_t *result)
 static int print_deleted(json_t *result)
 {
 	print_limit(result, "deleted");
+	putchar('\n');
 	return ferror(stdout);
 }
 

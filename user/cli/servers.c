@@ -125,8 +125,11 @@ static int print_dry_run(json_t *result)
 	json_t *limit;
 	size_t i;
 
-	printf("server \"%s\" %s\n", cli_text(result, "server"),
-	       on ? "is in a dry run: nothing is refused" : "enforces its limits");
+	printf("server \"%s\" %s", cli_text(result, "server"),
+	       on				? "is in a dry run: nothing is refused" :
+	       *cli_text(result, "refuses_not") ? "is in no dry run" :
+						  "enforces its limits");
+	cli_print_refuses_not(result);
 	if (!on)
 		json_array_foreach (json_object_get(result, "limits_in_dry_run"), i, limit)
 			printf("limit %s is still in a dry run of its own: weir limit set %s --enforce --server %s\n",

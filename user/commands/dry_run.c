@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "agent/agent.h"
+#include "agent/inside.h"
 #include "agent/servers.h"
 #include "agent/unsaved.h"
 #include "base/cleanup.h"
@@ -46,6 +47,7 @@ static json_t *limits_in_dry_run(const struct server *server)
 
 int agent_dry_run(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
+	CLEANUP_FREE char *refuses_not = NULL;
 	const char *name;
 	json_error_t why;
 	int dry_run, slot, ret;
@@ -54,8 +56,11 @@ int agent_dry_run(struct agent *agent, json_t *arguments, json_t **result, struc
 		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
 	slot = server_named(agent, name, err);
 	ret = slot < 0 ? slot : set_dry_run(agent, slot, dry_run, err);
-	if (!ret)
-		*result = json_pack("{s:s, s:b, s:o}", "server", name, "dry_run", dry_run, "limits_in_dry_run",
-				    limits_in_dry_run(agent->state.servers[slot]));
-	return ret;
+	if (ret)
+		return ret;
+	if (!dry_run)
+		refuses_not = inside_refuses_not(agent, slot);
+	*result = json_pack("{s:s, s:b, s:o, s:s*}", "server", name, "dry_run", dry_run, "limits_in_dry_run",
+			    limits_in_dry_run(agent->state.servers[slot]), "refuses_not", refuses_not);
+	return 0;
 }

@@ -56,9 +56,10 @@ int agent_limit_set(struct agent *agent, json_t *arguments, json_t **result, str
 		key_subject_parse(limit->key, subject, canonical, NULL);
 	if (!limit->dry_run)
 		refuses_not = inside_refuses_not(agent, slot);
-	*result = json_pack("{s:s, s:s, s:s?, s:s, s:s, s:s*}", "server", agent->state.servers[slot]->name, "limit",
-			    name, "subject", subject ? canonical : NULL, "mode", limit->dry_run ? "dry-run" : "enforce",
-			    "server_mode", server_mode(agent, slot), "refuses_not", refuses_not);
+	*result = json_pack("{s:s, s:s, s:s?, s:s, s:s, s:s, s:s*}", "server", agent->state.servers[slot]->name,
+			    "limit", name, "subject", subject ? canonical : NULL, "mode",
+			    limit->dry_run ? "dry-run" : "enforce", "server_mode", server_mode(agent, slot), "lane",
+			    inside_lane(agent, slot), "refuses_not", refuses_not);
 	log_info("server \"%s\": limit %s%s%s is set", agent->state.servers[slot]->name, name, subject ? " " : "",
 		 subject ? canonical : "");
 	idle = warnings_of(agent, slot, limit, subject ? canonical : NULL);
