@@ -318,6 +318,7 @@ int weir_hold(struct __sk_buff *skb)
 	struct packet *p;
 	bool readable;
 	__u32 end;
+	int woken;
 
 	if (!w)
 		return SOCKET_GETS_IT;
@@ -336,8 +337,7 @@ int weir_hold(struct __sk_buff *skb)
 	flow_set(p, true);
 	c = bpf_map_lookup_elem(&conns, &p->flow);
 	if (!c && readable && !(p->segment.flags & WEIR_TCP_SYN)) {
-		int woken = conn_wake(HOOK_HOLD, true);
-
+		woken = conn_wake(HOOK_HOLD, true);
 		if (woken == WOKEN_NO_ROOM) {
 			count(w->server, WEIR_BUSY_MAP_FULL);
 			return SOCKET_GETS_NOTHING;

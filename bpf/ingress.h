@@ -278,17 +278,17 @@ static __always_inline int ingress_segment(struct __sk_buff *skb, struct work *w
 {
 	struct packet *p = &w->packet;
 	struct weir_conn *c;
-	int verdict;
+	int woken, verdict;
 
 	flow_set(p, true);
 	c = bpf_map_lookup_elem(&conns, &p->flow);
 	if (!c && !(p->segment.flags & WEIR_TCP_SYN)) {
-		verdict = conn_wake(HOOK_INGRESS, true);
-		if (verdict == WOKEN_NOT)
+		woken = conn_wake(HOOK_INGRESS, true);
+		if (woken == WOKEN_NOT)
 			return TC_ACT_UNSPEC;
-		if (verdict == WOKEN_NO_ROOM)
+		if (woken == WOKEN_NO_ROOM)
 			return ingress_drop(w, WEIR_BUSY_MAP_FULL);
-		if (verdict == WOKEN)
+		if (woken == WOKEN)
 			c = bpf_map_lookup_elem(&conns, &p->flow);
 	}
 	if (!c && packet_goes_on(skb, HOOK_INGRESS))
