@@ -126,7 +126,7 @@ TEST_SKELETONS := $(patsubst %.bpf.c,build/%.skel.h,$(wildcard tests/prog/bpf/*.
 HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c) $(UNIT_SOURCES)
 FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/weir/*/*.h user/*/*.h tests/*/*.h tests/unit/*/*.h tests/*/bpf/*.c tests/*/bpf/*/*.c vmlinux/*.h)
 
-.PHONY: all deps tests install uninstall deb demo test quick quick-tests quick-programs check docs unit fuzz fuzz-packets bench test-kernels test-service test-kube test-kube-in-flight test-kube-event-rate test-inside test-kube-manifests test-kube-tls test-kube-handshakes soak soak-kernels format lint clean help FORCE
+.PHONY: all deps tests install uninstall deb demo test test-image quick quick-tests quick-programs check docs unit fuzz fuzz-packets bench test-kernels test-service test-kube test-kube-in-flight test-kube-event-rate test-inside test-kube-manifests test-kube-tls test-kube-handshakes soak soak-kernels format lint clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -405,6 +405,9 @@ test-kube-event-rate: all ## Kubernetes' EventRateLimit example on events of a k
 
 test-kube-manifests: ## packaging/kubernetes against a kube-apiserver, as --dry-run=server: KUBECONFIG= (tests/kube/manifests)
 	@tests/kube/manifests || [ $$? = 77 ]
+
+test-image: tests ## the image of packaging/container, built and run as the DaemonSet's container (tests/kube/image; root, buildah, debootstrap)
+	@tests/kube/image || [ $$? = 77 ]
 
 test-kube-tls: all ## packaging/nginx/kubernetes.conf in front of a kube-apiserver: KUBE_PKI=, KUBE_CLIENT= (tests/kube/tls)
 	@tests/kube/tls || [ $$? = 77 ]

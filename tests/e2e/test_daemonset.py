@@ -59,7 +59,7 @@ def test_a_pod_limits_what_its_policy_says(world, node, pods):
     (text,) = pods.data.values()
     (name,) = pods.data
     assert "qps: 100, burst: 200" in text
-    world.echo(node.place, 8080)
+    world.real_server("nginx", node.place, port=8080)
     pod = pods()
     assert in_force(pod)
     assert answers(node, 8080, 3) == ["200"] * 3

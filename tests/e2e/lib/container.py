@@ -18,6 +18,7 @@ from lib.weir import BINARY, BUILD
 
 PACKAGING = BUILD.parent / "packaging"
 DOCKERFILE = PACKAGING / "container/Dockerfile"
+IMAGE = os.environ.get("WEIR_TEST_IMAGE")
 # What containerd gives each container.
 USUAL_MOUNTS = [
     {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "strictatime", "mode=755", "size=65536k"]},
@@ -73,7 +74,13 @@ def put(root, path):
 
 
 def make_image(root):
-    """Only what a program is linked with is taken of packages: nothing else in the image is run."""
+    """
+    WEIR_TEST_IMAGE is the root of an image that was built (tests/image). Else only what a program is linked with is taken of packages:
+    nothing else in the image is run.
+    """
+    if IMAGE:
+        root.symlink_to(IMAGE)
+        return
     for package in packages():
         for line in run("dpkg-query", "--listfiles", package).splitlines():
             path = Path(line)
