@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """What cannot be read is dropped while it is over its limit: nothing fails, it slows. (Waiting for it: test_pace.py)"""
+import json
 import shutil
 import ssl
 import time
@@ -233,3 +234,21 @@ def test_without_cgroup2_the_rest_works(world):
     assert not hold["on"] and str(cgroup) in hold["why"]
     assert f"web: TLS and other unreadable traffic is not limited: {hold['why']}\n" in held.weir("status")
     assert held.weir.log().count("is not limited") == 1
+
+
+def test_once_cgroup2_is_mounted_what_was_attached_before_is_held(world):
+    """The state says no cgroup of such a server: `attach` found none."""
+    held = Held(world, world.loopback())
+    held.attach()
+    held.limit(qps=20, burst=1)
+    held.weir.kill()
+    path = held.weir.state_dir / "state.json"
+    state = json.loads(path.read_text())
+    for server in state["servers"].values():
+        server["cgroup"] = None
+    path.write_text(json.dumps(state))
+    held.weir.start()
+    assert held.weir.server("web")["hold"]["on"]
+    held.client().drive(5)
+    passed, withheld, _ = held.records()
+    assert passed == 5 and withheld > 0

@@ -9,6 +9,7 @@
 #include "agent/net.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "sys/cgroup.h"
 
 /* The interfaces that the servers of a namespace want together. names is NULL when one of them wants all. */
 static int wanted_interfaces(const struct net *net, const char ***names, size_t *n, struct error *err)
@@ -113,22 +114,27 @@ char *net_other_weir(struct net *net)
 	return text;
 }
 
-/* A server's cgroup is not known where no cgroup2 hierarchy was mounted when it was attached. */
+/* A server that was attached where no cgroup2 hierarchy was mounted gets the root of one as soon as there is one. */
 static int sync_holds(struct net *net, struct error *err)
 {
 	const struct state *state = &net->agent->state;
 	const char *cgroups[WEIR_MAX_SERVERS];
+	CLEANUP_FREE char *root = NULL;
 	bool nowhere = false;
 	size_t n = 0;
 	int ret;
 
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
 		const struct server *server = state->servers[slot];
+		const char *cgroup;
 
 		if (!server || server->netns_cookie != net->cookie)
 			continue;
-		if (server->cgroup)
-			cgroups[n++] = server->cgroup;
+		if (!server->cgroup && !root)
+			root = cgroup_root();
+		cgroup = server->cgroup ?: root;
+		if (cgroup)
+			cgroups[n++] = cgroup;
 		else
 			nowhere = true;
 	}
