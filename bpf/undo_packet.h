@@ -33,13 +33,12 @@ static __always_inline void decision_keep(struct work *w)
 /* What bpf_loop() hands to its callbacks must be on the stack. */
 struct decided_walk {
 	struct work *work;
-	__u32 n;
 };
 
 /* 1: that was all. */
 static long tally_step(__u32 i, struct decided_walk *walk)
 {
-	struct decided *kept = i < walk->n ? bpf_map_lookup_elem(&decided, &i) : NULL;
+	struct decided *kept = bpf_map_lookup_elem(&decided, &i);
 
 	if (!kept)
 		return 1;
@@ -55,8 +54,7 @@ __noinline int tally_packet(struct work *w)
 	if (!w)
 		return 0;
 	tally_decision(&w->decision);
-	walk.n = w->tally.n_decided;
-	bpf_loop(WEIR_OUTSTANDING_MAX, tally_step, &walk, 0);
+	bpf_loop(w->tally.n_decided, tally_step, &walk, 0);
 	return 0;
 }
 
@@ -64,7 +62,7 @@ __noinline int tally_packet(struct work *w)
 static long undo_step(__u32 i, struct decided_walk *walk)
 {
 	struct decision *d = &walk->work->decision;
-	struct decided *kept = i < walk->n ? bpf_map_lookup_elem(&decided, &i) : NULL;
+	struct decided *kept = bpf_map_lookup_elem(&decided, &i);
 
 	if (!kept)
 		return 1;
@@ -78,6 +76,7 @@ static long undo_step(__u32 i, struct decided_walk *walk)
 __noinline int undo_packet(struct work *w)
 {
 	struct decided_walk walk = { .work = w };
+	__u32 n;
 
 	if (!w)
 		return 0;
@@ -85,9 +84,9 @@ __noinline int undo_packet(struct work *w)
 	if (w->decision.traits & WEIR_SERVER_IN_FLIGHT)
 		seats_undo(&w->decision, true);
 	undo_decision(&w->decision);
-	walk.n = w->tally.n_decided;
+	n = w->tally.n_decided;
 	w->tally.n_decided = 0;
-	bpf_loop(WEIR_OUTSTANDING_MAX, undo_step, &walk, 0);
+	bpf_loop(n, undo_step, &walk, 0);
 	return 0;
 }
 
