@@ -4,20 +4,19 @@
  * goroutine says: its state and its number are read in the server's memory.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
+#include <stdlib.h>
 
 #include "weir/inside/open.h"
 
 #include "datapath/inside_private.h"
 #include "datapath/private.h"
-#include "sys/privilege.h"
+#include "sys/process_memory.h"
 
 /* A process that serves, and its memory. */
 struct memory {
 	__u32 process;
-	int fd;	     /* or a negative errno */
+	struct process_memory memory;
+	int failed;  /* to be opened: a negative errno */
 	__u16 state; /* of struct weir_inside_layout */
 };
 
@@ -29,8 +28,8 @@ struct memories {
 static void memories_close(struct memories *memories)
 {
 	for (size_t i = 0; i < memories->n; i++)
-		if (memories->of[i].fd >= 0)
-			close(memories->of[i].fd);
+		if (!memories->of[i].failed)
+			process_memory_close(&memories->of[i].memory);
 	free(memories);
 }
 
@@ -40,17 +39,6 @@ static void cleanup_memories(struct memories **memories)
 		memories_close(*memories);
 }
 #define CLEANUP_MEMORIES __attribute__((cleanup(cleanup_memories)))
-
-static int memory_open(__u32 process)
-{
-	CLEANUP_PRIVILEGED struct privileged find = privilege_begin(PRIVILEGE_FIND);
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%u/mem", process);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
 
 /* NULL: it is not one that is looked into any more. */
 static const struct memory *memory_of(const struct datapath_inside *inside, struct memories *memories, __u32 process)
@@ -65,7 +53,8 @@ static const struct memory *memory_of(const struct datapath_inside *inside, stru
 	    bpf_map_lookup_elem(bpf_map__fd(inside->skeleton->maps.inside_processes), &process, &there))
 		return NULL;
 	memory = &memories->of[memories->n++];
-	*memory = (struct memory){ process, memory_open(process), there.layout.state };
+	*memory = (struct memory){ .process = process, .state = there.layout.state };
+	memory->failed = process_memory_open(process, &memory->memory);
 	return memory;
 }
 
@@ -74,13 +63,12 @@ static bool has_ended(const struct memory *memory, const struct weir_inside_key 
 		      const struct weir_inside_open *open, bool *doubtful)
 {
 	struct weir_inside_goroutine now;
-	ssize_t n;
 
-	*doubtful = weir_inside_may_have_ended(open) || memory->fd < 0;
-	if (memory->fd < 0)
-		return memory->fd == -ENOENT || memory->fd == -ESRCH;
-	n = pread(memory->fd, &now, sizeof(now), (off_t)(key->goroutine + memory->state));
-	return n != sizeof(now) || weir_inside_has_ended(open, &now);
+	*doubtful = weir_inside_may_have_ended(open) || memory->failed;
+	if (memory->failed)
+		return memory->failed == -ENOENT || memory->failed == -ESRCH;
+	return process_memory_read(&memory->memory, key->goroutine + memory->state, &now, sizeof(now)) ||
+	       weir_inside_has_ended(open, &now);
 }
 
 static int add(const struct datapath_inside *inside, struct memories *memories, const struct weir_inside_key *key,
