@@ -142,6 +142,20 @@ def test_what_goes_is_refused(site, disk):
     assert "noisy" not in site.weir("export")
 
 
+def test_a_limit_on_the_size_of_files(world):
+    """It is as a full disk: the agent lives on."""
+    site = world.site()
+    site.attach()
+    size = (site.weir.state_dir / "state.json").stat().st_size
+    run("prlimit", "--pid", site.weir.process.pid, f"--fsize={size}:")
+    for n in range(3):
+        assert "File too large" in site.weir.refused("limit", "set", f"more-{n}", "--key", "user", "--qps", 1, "--burst", 1)
+    assert "File too large" in site.weir.run("pause").stderr
+    assert site.status()["mode"] == "paused"
+    run("prlimit", "--pid", site.weir.process.pid, "--fsize=unlimited:")
+    site.weir("resume")
+
+
 def test_uninstall(site, world):
     warned(site.weir, "pause")
     site.weir("uninstall", "--force")

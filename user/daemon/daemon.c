@@ -364,6 +364,7 @@ int agent_run(const struct agent_options *options, struct error *err)
 	warn_of_private_pins(options->pin_dir);
 	raise_file_limit();
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a file that may not be larger (RLIMIT_FSIZE) is one that cannot be saved */
 	agent_init(&service->agent, options);
 	clock_gettime(CLOCK_REALTIME, &service->agent.started);
 	ret = start(service, err);
