@@ -169,6 +169,8 @@ static int place_server(struct state *state, const char *slot_text, json_t *json
 	int ret;
 
 	ret = parse_number(slot_text, WEIR_MAX_SERVERS - 1, &slot, err);
+	if (!ret && state->servers[slot])
+		ret = error_set(err, -EEXIST, "slot %llu is there twice", slot);
 	if (!ret)
 		ret = server_from_json(json, &server, err);
 	if (!ret)

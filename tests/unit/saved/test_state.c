@@ -520,6 +520,7 @@ static void bad_files(void **state)
 		"{\"version\":1,\"servers\":{\"-1\":{\"name\":\"a\",\"listen\":[\"*:1\"]}}}",
 		"{\"version\":1,\"servers\":{\"0\":{\"name\":\"a\",\"listen\":[\"*:1\"]},\"1\":{\"name\":\"a\",\"listen\":[\"*:2\"]}}}",
 		"{\"version\":1,\"servers\":{\"0\":{\"name\":\"a\",\"listen\":[\"*:1\"]},\"1\":{\"name\":\"b\"}}}",
+		"{\"version\":1,\"servers\":{\"0\":{\"name\":\"a\",\"listen\":[\"*:1\"]},\"00\":{\"name\":\"b\",\"listen\":[\"*:2\"]}}}",
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
