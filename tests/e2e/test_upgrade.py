@@ -269,6 +269,17 @@ def refusing(site):
     return site.status()["problem"]
 
 
+def changed_later(weir, problem):
+    """Commands that change what is not in force do so, and each warns that the kernel has nothing of it."""
+    for words in (("pause",), ("resume",), ("dry-run", "web", "on"), ("dry-run", "web", "off"),
+                  ("limit", "set", "total", "--qps", 1000, "--burst", 1000), ("limit", "delete", "total"),
+                  ("max-in-flight", "--read-only", 5), ("max-in-flight", "--read-only", 0)):
+        done = weir.run(*words)
+        assert done.returncode == 0 and done.stderr.count("\n") == 1, done
+        assert f'server "web" is not in force, and the kernel has what it had before: {problem}' in done.stderr
+        assert "enforced" not in done.stdout
+
+
 def test_other_maps(world):
     """What is in force stays so, until one of both ways out is taken: back to the first build, or all at once."""
     place = world.veth()
@@ -283,13 +294,15 @@ def test_other_maps(world):
     assert re.search(r"made by another version of weir \(ABI \d+, this one has 1000\)", problem)
     assert 'detach with that version, or use "weir uninstall --force"' in problem
     assert noisy.drive(2) + quiet.drive(2) == [429, 429, 200, 200]
+    changed_later(site.weir, problem)
+    assert noisy.drive(1) + quiet.drive(1) == [429, 200]
     site.weir.stop()
     assert 'weir uninstall --force' in site.weir.refused("uninstall")
 
     site.weir.binary = BINARY
     site.weir.start()
     assert noisy.drive(2) + quiet.drive(2) == [429, 429, 200, 200]
-    site.check(passed=9, shed=4)
+    site.check(passed=10, shed=5)
     site.weir.stop()
 
     objects = kernel.pinned(world.pins)

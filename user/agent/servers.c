@@ -12,6 +12,7 @@
 #include "agent/trace.h"
 #include "agent/unsaved.h"
 #include "base/cleanup.h"
+#include "base/json_list.h"
 #include "base/log.h"
 #include "rules/put.h"
 #include "sys/netns.h"
@@ -148,6 +149,15 @@ int server_end(struct agent *agent, int slot, struct error *err)
 	agent_save_off(agent, slot, server->name, UNSAVED_ENDED);
 	server_free(server);
 	return ret;
+}
+
+void server_tell_failed(const struct agent *agent, int slot, json_t *result)
+{
+	if (agent->servers[slot].in_force || !agent->servers[slot].tried)
+		return;
+	list_append(result, "warnings",
+		    json_sprintf("server \"%s\" is not in force, and the kernel has what it had before: %s",
+				 agent->state.servers[slot]->name, agent->servers[slot].problem.text));
 }
 
 int server_named(const struct agent *agent, const char *name, struct error *err)

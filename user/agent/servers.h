@@ -18,6 +18,8 @@ int server_check_netns(struct agent *agent, const struct server *server, struct 
 int server_sync(struct net *net, int slot, struct error *err);
 /* Takes a server out of the kernel and the state. Its connections must not need translating any more. */
 int server_end(struct agent *agent, int slot, struct error *err);
+/* Warns the client who changes a server that could not be put in force: the kernel has what it had. */
+void server_tell_failed(const struct agent *agent, int slot, json_t *result);
 /* The slot that a command names, or the only one there is. -ENOENT; -EBUSY when it is draining. */
 int server_named(const struct agent *agent, const char *name, struct error *err);
 

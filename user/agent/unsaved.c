@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/json_list.h"
 #include "base/log.h"
 #include "policy/policy.h"
 #include "saved/saved.h"
@@ -95,7 +96,7 @@ void agent_save_back(struct agent *agent, struct error *err)
 void agent_tell_unsaved(const struct agent *agent, json_t *result)
 {
 	if (agent->unsaved.text[0])
-		json_object_set_new(result, "warnings", json_pack("[s]", agent->unsaved.text));
+		list_append(result, "warnings", json_string(agent->unsaved.text));
 }
 
 void agent_save_again(struct agent *agent)

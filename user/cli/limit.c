@@ -251,6 +251,8 @@ static const char *became(json_t *result)
 		return "set, in a dry run: it refuses nothing";
 	if (strcmp(server_mode, "dry-run") == 0)
 		return "set; the server is in a dry run: nothing is refused";
+	if (strcmp(server_mode, "failed") == 0 || strcmp(server_mode, "starting") == 0)
+		return "set; the server is not in force";
 	if (strcmp(server_mode, "paused") == 0)
 		return "set; the server is paused: nothing is refused";
 	if (strcmp(cli_text(result, "lane"), "hold") == 0)
@@ -273,6 +275,7 @@ static int print_deleted(json_t *result)
 {
 	print_limit(result, "deleted");
 	putchar('\n');
+	cli_warn(result, "");
 	return ferror(stdout);
 }
 

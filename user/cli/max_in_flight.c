@@ -59,6 +59,7 @@ static int print_set(json_t *result)
 	fputs(" read-only and ", stdout);
 	print_number(cli_number(result, "mutating"));
 	puts(" mutating requests may be in flight");
+	cli_warn(result, "");
 	return ferror(stdout);
 }
 

@@ -134,6 +134,7 @@ static int print_dry_run(json_t *result)
 		json_array_foreach (json_object_get(result, "limits_in_dry_run"), i, limit)
 			printf("limit %s is still in a dry run of its own: weir limit set %s --enforce --server %s\n",
 			       json_string_value(limit), json_string_value(limit), cli_text(result, "server"));
+	cli_warn(result, "");
 	return ferror(stdout);
 }
 

@@ -62,5 +62,6 @@ int agent_dry_run(struct agent *agent, json_t *arguments, json_t **result, struc
 		refuses_not = inside_refuses_not(agent, slot);
 	*result = json_pack("{s:s, s:b, s:o, s:s*}", "server", name, "dry_run", dry_run, "limits_in_dry_run",
 			    limits_in_dry_run(agent->state.servers[slot]), "refuses_not", refuses_not);
+	server_tell_failed(agent, slot, *result);
 	return 0;
 }

@@ -66,5 +66,6 @@ int agent_limit_set(struct agent *agent, json_t *arguments, json_t **result, str
 	if (json_array_size(idle))
 		json_object_set(*result, "warnings", idle);
 	json_decref(idle);
+	server_tell_failed(agent, slot, *result);
 	return 0;
 }

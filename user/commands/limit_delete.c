@@ -194,5 +194,6 @@ int agent_limit_delete(struct agent *agent, json_t *arguments, json_t **result, 
 		 subject ? canonical : "");
 	*result = json_pack("{s:s, s:s, s:s?}", "server", agent->state.servers[slot]->name, "limit", name, "subject",
 			    subject ? canonical : NULL);
+	server_tell_failed(agent, slot, *result);
 	return 0;
 }

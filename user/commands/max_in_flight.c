@@ -72,5 +72,6 @@ int agent_max_in_flight(struct agent *agent, json_t *arguments, json_t **result,
 	log_info("server \"%s\": max-in-flight is set", server->name);
 	*result = json_pack("{s:s, s:I, s:I}", "server", server->name, "read_only", (json_int_t)seats_of(server, true),
 			    "mutating", (json_int_t)seats_of(server, false));
+	server_tell_failed(agent, slot, *result);
 	return 0;
 }

@@ -51,6 +51,15 @@ static int pause_all(struct agent *agent, bool paused, json_t *names, struct err
 	return json_array_size(names) ? 0 : error_set(err, -ENOENT, "no server is attached");
 }
 
+static void tell_failed(const struct agent *agent, json_t *names, json_t *result)
+{
+	json_t *name;
+	size_t i;
+
+	json_array_foreach (names, i, name)
+		server_tell_failed(agent, state_find(&agent->state, json_string_value(name)), result);
+}
+
 static int pause_or_resume(struct agent *agent, bool paused, json_t *arguments, json_t **result, struct error *err)
 {
 	CLEANUP_JSON json_t *names = json_array();
@@ -70,6 +79,7 @@ static int pause_or_resume(struct agent *agent, bool paused, json_t *arguments, 
 	if (ret)
 		return ret;
 	*result = json_pack("{s:O, s:b}", "servers", names, "paused", paused);
+	tell_failed(agent, names, *result);
 	agent_tell_unsaved(agent, *result);
 	return 0;
 }
