@@ -265,10 +265,12 @@ int weir_inside_authorize(struct pt_regs *ctx)
 	r = bpf_map_lookup_elem(&inside_requests, &key);
 	if (r && r->on_wire)
 		return 0;
-	if (r && r->decision != WEIR_REASON_NONE)
+	if (r && r->decision != WEIR_REASON_NONE) {
 		status = r->status;
-	else
+	} else {
+		inside_forget(&key, r);
 		status = inside_authorized(ctx, process, &key, 1);
+	}
 	if (status)
 		inside_answered(process, inside_write_header(ctx, &process->layout, status));
 	return 0;

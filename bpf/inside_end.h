@@ -50,8 +50,9 @@ static long inside_reclaim_step(struct bpf_map *map __attribute__((unused)), con
 	return 0;
 }
 
+/* Of `inside_requests` and `inside_open`. */
 static long inside_forget_step(struct bpf_map *map, const struct weir_inside_key *key,
-			       struct weir_inside_open *entry __attribute__((unused)), struct inside_reclaim *reclaim)
+			       void *entry __attribute__((unused)), struct inside_reclaim *reclaim)
 {
 	if (key->process == reclaim->process)
 		bpf_map_delete_elem(map, key);
@@ -67,6 +68,7 @@ static __always_inline void inside_reclaim(void)
 		return;
 	reclaim.process = key.process;
 	bpf_for_each_map_elem(&inside_seats, inside_reclaim_step, &reclaim, 0);
+	bpf_for_each_map_elem(&inside_requests, inside_forget_step, &reclaim, 0);
 	bpf_for_each_map_elem(&inside_open, inside_forget_step, &reclaim, 0);
 }
 
@@ -104,6 +106,17 @@ static long inside_sweep_step(struct bpf_map *map __attribute__((unused)), const
 	return 0;
 }
 
+/* While its process is looked into, an entry is its goroutine's: who deleted it would have the request decided twice. */
+static long inside_kept_step(struct bpf_map *map, const struct weir_inside_key *key,
+			     void *entry __attribute__((unused)), void *context __attribute__((unused)))
+{
+	__u32 id = key->process;
+
+	if (!bpf_map_lookup_elem(&inside_processes, &id))
+		bpf_map_delete_elem(map, key);
+	return 0;
+}
+
 /* One whose end is not probed any more may end unseen. */
 static long inside_open_step(struct bpf_map *map, const struct weir_inside_key *key, struct weir_inside_open *entry,
 			     void *context __attribute__((unused)))
@@ -124,6 +137,7 @@ int weir_inside_sweep(struct __sk_buff *skb)
 {
 	(void)skb;
 	bpf_for_each_map_elem(&inside_seats, inside_sweep_step, NULL, 0);
+	bpf_for_each_map_elem(&inside_requests, inside_kept_step, NULL, 0);
 	bpf_for_each_map_elem(&inside_open, inside_open_step, NULL, 0);
 	return 0;
 }

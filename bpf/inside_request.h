@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Where a request inside a server is kept, and whose process it is in. The programs can be preempted, so nothing of theirs is per CPU:
- * what several probes need of a request is in its entry of `inside_requests`, which belongs to its goroutine alone. Nobody else
- * deletes it but the agent's sweep, after two minutes. A request that is decided where it is seen first has a piece of memory
- * (inside_memory.h) for as long as the program runs.
+ * what several probes need of a request is in its entry of `inside_requests`, which belongs to its goroutine alone: while its process is
+ * looked into nobody else deletes it, however long the request takes. The goroutine's next request has the same entry. A request that is
+ * decided where it is seen first has a piece of memory (inside_memory.h) for as long as the program runs.
  */
 #ifndef WEIR_BPF_INSIDE_REQUEST_H
 #define WEIR_BPF_INSIDE_REQUEST_H
@@ -111,20 +111,35 @@ static __always_inline void inside_begin(struct inside_request *r, const struct 
 	r->memory = INSIDE_PIECES;
 }
 
-/* The entry of this goroutine's request, made anew: it is kept. */
+/* This goroutine's entry: that of its earlier request, or a new one. */
+static __always_inline struct inside_request *inside_kept(const struct weir_inside_key *key)
+{
+	struct inside_request *r = bpf_map_lookup_elem(&inside_requests, key);
+
+	if (r || bpf_map_update_elem(&inside_requests, key, &inside_nothing, BPF_NOEXIST))
+		return r;
+	return bpf_map_lookup_elem(&inside_requests, key);
+}
+
+/* A request of this goroutine begins in the goroutine's entry: it is kept. */
 static __always_inline struct inside_request *inside_keep(const struct weir_inside_process *process,
 							  const struct weir_inside_key *key, __u64 request)
 {
-	struct inside_request *r = NULL;
+	struct inside_request *r = inside_kept(key);
 
-	if (!bpf_map_update_elem(&inside_requests, key, &inside_nothing, BPF_ANY))
-		r = bpf_map_lookup_elem(&inside_requests, key);
 	if (!r) {
 		count(process->server, WEIR_INSIDE_NO_ROOM);
 		return NULL;
 	}
 	inside_begin(r, process, key, request);
 	return r;
+}
+
+/* What was kept of the goroutine's request is not needed: all of it is read anew. */
+static __always_inline void inside_forget(const struct weir_inside_key *key, const struct inside_request *r)
+{
+	if (r)
+		bpf_map_delete_elem(&inside_requests, key);
 }
 
 /* Memory for a request that is decided in this program, or NULL; inside_let_go() gives it back. */

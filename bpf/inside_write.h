@@ -73,8 +73,10 @@ int weir_inside_authorized(struct pt_regs *ctx)
 
 	own_stack(ctx);
 	r = process ? bpf_map_lookup_elem(&inside_requests, &key) : NULL;
-	if (process && !(r && (r->on_wire || r->decision != WEIR_REASON_NONE)))
-		inside_authorized(ctx, process, &key, 0);
+	if (!process || (r && (r->on_wire || r->decision != WEIR_REASON_NONE)))
+		return 0;
+	inside_forget(&key, r);
+	inside_authorized(ctx, process, &key, 0);
 	return 0;
 }
 

@@ -7,10 +7,7 @@
 #include "agent/inside_private.h"
 #include "agent/servers.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/log.h"
-
-#define KEPT_NS (120 * WEIR_NS_PER_S) /* API Priority and Fairness has a request wait for a minute at most */
 
 static void served_clear(struct inside_server *inside)
 {
@@ -223,7 +220,7 @@ static void sweep(struct net *net)
 {
 	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
 
-	datapath_inside_sweep(net->dp, clock_ns(CLOCK_MONOTONIC) - KEPT_NS, NULL);
+	datapath_inside_sweep(net->dp, NULL);
 }
 
 /* Is this server one of the namespace, and is it looked into, or was it? */

@@ -259,8 +259,8 @@ int datapath_inside_check(struct error *err)
 	return 0;
 }
 
-/* Seats of requests in processes that are not looked into any more. */
-static int seats_sweep(const struct datapath_inside *inside)
+/* What is kept of requests in processes that are not looked into any more, and their seats. */
+static int requests_sweep(const struct datapath_inside *inside)
 {
 	const __u32 nothing = 0;
 
@@ -278,7 +278,7 @@ static void seats_return(struct datapath *dp)
 	if (!dp->inside)
 		return;
 	processes_drop_others(dp->inside, NULL, 0, NULL);
-	seats_sweep(dp->inside);
+	requests_sweep(dp->inside);
 }
 
 int datapath_inside_remove(struct datapath *dp, struct error *err)
@@ -312,7 +312,7 @@ static int processes_sync(struct datapath *dp, const struct datapath_process *pr
 	ret = ret ?: processes_drop_others(inside, processes, n, err);
 	if (ret)
 		return ret;
-	seats_sweep(inside);
+	requests_sweep(inside);
 	inside_links_drop_unwanted(inside);
 	return inside_pins_drop_others(dp->dir, inside->generation, err);
 }
@@ -341,27 +341,9 @@ int datapath_inside_sync(struct datapath *dp, const struct datapath_process *pro
 	return ret;
 }
 
-/* --- requests that are kept */
-
-static bool is_older(const void *key, const void *value, const void *arg)
+int datapath_inside_sweep(struct datapath *dp, struct error *err)
 {
-	__u64 now_ns = ((const __u64 *)value)[1]; /* struct inside_request */
+	int ret = dp->inside ? requests_sweep(dp->inside) : 0;
 
-	(void)key;
-	return now_ns < *(const __u64 *)arg;
-}
-
-int datapath_inside_sweep(struct datapath *dp, __u64 before_ns, struct error *err)
-{
-	struct bpf_map *map = dp->inside ? dp->inside->skeleton->maps.inside_requests : NULL;
-	int ret;
-
-	if (!map)
-		return 0;
-	ret = map_drop_if(bpf_map__fd(map), sizeof(struct weir_inside_key), bpf_map__value_size(map), is_older,
-			  &before_ns);
-	if (ret < 0)
-		return datapath_map_failed(err, ret, "inside_requests");
-	ret = seats_sweep(dp->inside);
-	return ret ? error_set(err, ret, "sweeping seats of requests inside servers: %s", strerror(-ret)) : 0;
+	return ret ? error_set(err, ret, "sweeping requests inside servers: %s", strerror(-ret)) : 0;
 }

@@ -50,10 +50,7 @@ bool datapath_inside_answers(void);
 /* The same by memory: is the kernel not locked down? Such programs are loaded only while a process is to be looked into by one. */
 bool datapath_inside_writes(void);
 
-/*
- * Drops what was kept of requests that began before then (CLOCK_MONOTONIC) and have not been told of since; gives back the seats of
- * those in processes that are not looked into any more.
- */
-int datapath_inside_sweep(struct datapath *dp, __u64 before_ns, struct error *err);
+/* Drops what is kept of requests in processes that are not looked into any more, and gives back their seats. */
+int datapath_inside_sweep(struct datapath *dp, struct error *err);
 
 #endif

@@ -45,10 +45,9 @@ int datapath_inside_open(struct datapath *dp, enum weir_heavy_by by, struct open
 	return 0;
 }
 
-int datapath_inside_sweep(struct datapath *dp, __u64 before_ns, struct error *err)
+int datapath_inside_sweep(struct datapath *dp, struct error *err)
 {
 	(void)dp;
-	(void)before_ns;
 	(void)err;
 	return 0;
 }

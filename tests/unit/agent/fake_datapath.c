@@ -596,10 +596,9 @@ int datapath_inside_sync(struct datapath *dp, const struct datapath_process *pro
 	return fake_fails(__func__, err);
 }
 
-int datapath_inside_sweep(struct datapath *dp, __u64 before_ns, struct error *err)
+int datapath_inside_sweep(struct datapath *dp, struct error *err)
 {
 	(void)dp;
-	(void)before_ns;
 	(void)err;
 	return 0;
 }
