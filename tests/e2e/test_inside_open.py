@@ -85,6 +85,9 @@ def test_a_connection_that_goes_on(world, api):
     watches(world, api, "bob", 1)
     eventually(lambda: rows(world) == {"alice": None, "bob": 1}, "it may be in flight")
     assert total(world) is None
+    world.weir("limit", "set", "each", "--key", "user", "--in-flight", 100)
+    assert rows(world) == {"alice": None, "bob": 1}, "the limit has not seen where it began"
+    world.weir("limit", "delete", "each")
     early.close()
     eventually(lambda: rows(world) == {"alice": 0, "bob": 1}, "its connection has ended")
     world.weir("limit", "set", "open", "--key", "total", "--in-flight", 100)

@@ -104,14 +104,20 @@ static bool tables_show(const struct top *top)
 
 /*
  * Of several limits each may be for some of the requests, and two for the same; and so it is with what the tables show. The one
- * that knows of the most says the least wrong. -1: it is not known.
+ * that knows of the most says the least wrong. A request that may have ended is in no limit's count, if it began before that limit.
+ * -1: it is not known.
  */
 static json_int_t row_in_flight(const struct top *top, const struct weir_heavy_what *what)
 {
-	struct open_count open = tables_show(top) ? open_requests_of(&top->net->open.requests, what) :
-						    (struct open_count){ .doubtful = 1 };
-	json_int_t most = open.doubtful ? -1 : (json_int_t)open.n;
+	json_int_t most = -1;
 
+	if (tables_show(top)) {
+		const struct open_count open = open_requests_of(&top->net->open.requests, what);
+
+		if (open.doubtful)
+			return -1;
+		most = (json_int_t)open.n;
+	}
 	for (size_t i = 0; i < top->server->n_limits; i++) {
 		const struct limit *limit = &top->server->limits[i];
 		json_int_t seats;
