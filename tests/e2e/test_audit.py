@@ -108,4 +108,6 @@ def test_a_policy_file(world, site, tmp_path):
 
 
 def test_words_that_are_wrong(world, site):
+    done = world.weir.run("audit", "wbe")
+    assert (done.returncode, done.stderr) == (0, "weir: no rows: no such change is written down; weir audit shows all\n")
     assert "at least 1s" in world.weir.refused("audit", "--since", "0", status=2)
