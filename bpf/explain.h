@@ -161,7 +161,7 @@ static __always_inline void explain_inside(struct work *w)
 	w->decision.traits &= ~WEIR_SERVER_OBJECTS;
 	w->server_flags &= ~WEIR_SERVER_HAS_ADDRESSES;
 	if (w->decision.attributes.flags & WEIR_ATTRIBUTE_LONG_RUNNING)
-		sees |= WEIR_EXPLAIN_SEE_LONG;
+		sees |= WEIR_EXPLAIN_TOO_MANY;
 	if (!(w->explain.question.inside & sees))
 		return;
 	w->server_flags |= WEIR_SERVER_DRY_RUN;
@@ -189,6 +189,7 @@ __noinline int explain_decided(__u32 hook, __u32 decision)
 	e->trace.decision = decision;
 	e->trace.retry_s = w->decision.refused | w->decision.overlooked ? w->decision.retry_s : 0;
 	e->trace.named = w->decision.slowest;
+	e->trace.too_many = !!(w->explain.question.inside & WEIR_EXPLAIN_TOO_MANY);
 	__builtin_memcpy(e->trace.client, w->explain.question.source, sizeof(e->trace.client));
 	e->source = w->decision.source;
 	e->event_key = w->decision.event_key;

@@ -168,33 +168,52 @@ static __always_inline bool inside_is_filtered(const struct inside_request *r)
 	return r && r->decision == WEIR_REASON_NONE && bpf_ktime_get_ns() - r->now_ns <= INSIDE_FILTERED_NS;
 }
 
-/* It may last for hours, and is not handled in the goroutine that serves it: it is decided at AUTHORIZE. */
-static __always_inline bool inside_is_watch(struct pt_regs *ctx, const struct weir_inside_layout *layout)
+static __always_inline __u32 inside_read_watch(struct pt_regs *ctx, const struct weir_inside_layout *layout,
+					       bool *watches)
 {
 	struct weir_inside_string verb = {};
 	__u64 at = inside_register(ctx, layout->info_in) + layout->info.verb, text = 0;
 
-	return !bpf_probe_read_user(&verb, sizeof(verb), (const void *)at) && verb.length == 5 &&
-	       !bpf_probe_read_user(&text, 5, (const void *)verb.at) &&
-	       text == WEIR_TEXT8('w', 'a', 't', 'c', 'h', 0, 0, 0);
+	if (bpf_probe_read_user(&verb, sizeof(verb), (const void *)at) ||
+	    (verb.length == 5 && bpf_probe_read_user(&text, 5, (const void *)verb.at)))
+		return WEIR_INSIDE_UNREADABLE;
+	*watches = text == WEIR_TEXT8('w', 'a', 't', 'c', 'h', 0, 0, 0);
+	return INSIDE_READ;
+}
+
+/*
+ * A watch may last for hours, and is not handled in the goroutine that serves it: it is decided at AUTHORIZE. So is what may be one,
+ * because its verb cannot be read here: this goroutine may be none that will have its seats until it ends.
+ */
+static __always_inline bool inside_is_decided_later(struct pt_regs *ctx, const struct weir_inside_process *process)
+{
+	bool watches = false;
+	__u32 outcome = inside_read_watch(ctx, &process->layout, &watches);
+
+	if (outcome != INSIDE_READ)
+		count(process->server, outcome);
+	return watches || outcome != INSIDE_READ;
 }
 
 /*
  * API Priority and Fairness' Handle begins, for a request of this goroutine, which is decided. It knows of no FILTER if that was of
  * another goroutine, as a watch's is. What an earlier decision has left here is over.
+ * too_many: a refusal is answered 429, whatever it is.
  */
-static __always_inline struct inside_request *
-inside_handle(struct pt_regs *ctx, const struct weir_inside_process *process, struct weir_inside_key *key)
+static __always_inline struct inside_request *inside_handle(struct pt_regs *ctx,
+							    const struct weir_inside_process *process,
+							    struct weir_inside_key *key, bool too_many)
 {
 	struct inside_request *r;
 
-	if (inside_is_watch(ctx, &process->layout))
+	if (inside_is_decided_later(ctx, process))
 		return NULL;
 	r = bpf_map_lookup_elem(&inside_requests, key);
 	if (!inside_is_filtered(r))
 		r = inside_keep(process, key, 0);
 	if (!r || r->on_wire)
 		return NULL;
+	r->record.trace.too_many = too_many;
 	inside_settle(r, process, inside_read_handle(ctx, r, process), 1);
 	r->status = inside_status(r);
 	return r;
@@ -209,7 +228,7 @@ int weir_inside_handle(struct pt_regs *ctx)
 	bool done;
 
 	inside_own_stack(ctx);
-	r = process ? inside_handle(ctx, process, &key) : NULL;
+	r = process ? inside_handle(ctx, process, &key, false) : NULL;
 	if (!r || r->status != INSIDE_TOO_MANY || !process->layout.skips)
 		return 0;
 	r->status = 0;

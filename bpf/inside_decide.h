@@ -193,7 +193,7 @@ static __always_inline __u32 inside_status(const struct inside_request *r)
 {
 	if (r->decision != WEIR_SHED)
 		return 0;
-	return r->record.trace.retry_s ? INSIDE_TOO_MANY : INSIDE_FORBIDDEN;
+	return weir_trace_forbids(&r->record.trace) ? INSIDE_FORBIDDEN : INSIDE_TOO_MANY;
 }
 
 /* --- and taken back */

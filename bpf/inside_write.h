@@ -40,7 +40,7 @@ int weir_inside_handle_write(struct pt_regs *ctx)
 	__u8 in;
 
 	own_stack(ctx);
-	r = process ? inside_handle(ctx, process, &key) : NULL;
+	r = process ? inside_handle(ctx, process, &key, true) : NULL;
 	if (!r)
 		return 0;
 	in = process->layout.execute_in;

@@ -87,6 +87,8 @@ def test_users_of_a_server_without_priority_and_fairness(world, serve):
     server = serve("unfair")
     attach(world, server, mode="auto")
     assert "no function k8s.io/apiserver/pkg/util/flowcontrol" in world.weir.server()["inside"]["why"]
+    assert world.weir.server()["inside"]["why_slow"] == world.weir.server()["inside"]["why"]
+    assert "each request is seen at several instructions" in world.weir("status")
     trace = world.trace()
     assert server.get("/list/dev/pods", "alice", 2) == ["200 HTTP/2.0 /list/dev/pods"] * 2
     assert server.get("/get/dev/secrets/x", "Zoë") == ["403 forbidden"]
@@ -390,8 +392,12 @@ def test_what_is_otherwise_inside_is_said(world, serve, tmp_path):
     assert "inside the server" not in set_limit("busy", "--key", "total", "--in-flight", "1")
     policy = tmp_path / "web.yaml"
     policy.write_text("apiVersion: weir/v1\nkind: Throttle\nmetadata: {name: x}\nspec:\n  listen: ['*:8443']\n  inside: see\n"
-                      "  limits:\n  - {name: source-and-object, qps: 1, burst: 1}\n")
-    assert "inside the server it is for no request: Events" in world.weir.run("check", "-f", policy).stderr
+                      "  writeMemory: true\n  limits:\n  - {name: source-and-object, qps: 1, burst: 1}\n"
+                      "  - {name: total, deny: true}\n")
+    said = world.weir.run("check", "-f", policy).stderr
+    assert "inside the server it is for no request: Events" in said
+    assert 'limit "total": where the server refuses by memory, it answers 429, not 403' in said
+    assert said.count("not 403") == 1
 
 
 def test_answer_where_the_kernel_does_not_allow_it(world, serve):

@@ -60,6 +60,14 @@ static const char *lane_of(const struct agent *agent, int slot, const struct ins
 	return inside_holds(agent, agent->state.servers[slot]) ? "hold" : "see";
 }
 
+/* Why each request is seen at several instructions, most of them single-stepped; NULL: it is seen at one. */
+static const char *why_slow(const struct inside_served *seen)
+{
+	const struct datapath_binary *see = &seen->binary.see;
+
+	return see->n_probes && see->probes[0].point == WEIR_INSIDE_REQUEST ? seen->binary.no_answer.text : NULL;
+}
+
 json_t *inside_status(const struct agent *agent, int slot)
 {
 	const struct inside_server *inside = agent->servers[slot].inside;
@@ -79,9 +87,10 @@ json_t *inside_status(const struct agent *agent, int slot)
 		why = inside->blind.text;
 	if (seen && !why && server->inside == INSIDE_AUTO && !inside_can_answer(server, seen, &cannot))
 		why = cannot;
-	return json_pack("{s:s, s:s, s:i, s:b, s:s?, s:s?, s:o}", "asked", inside_modes.words[server->inside], "lane",
-			 lane, "share", (int)inside_share(server), "write_memory", server->write_memory, "text", text,
-			 "why", why, "processes", list_processes(inside));
+	return json_pack("{s:s, s:s, s:i, s:b, s:s?, s:s?, s:s?, s:o}", "asked", inside_modes.words[server->inside],
+			 "lane", lane, "share", (int)inside_share(server), "write_memory", server->write_memory, "text",
+			 text, "why", why, "why_slow", text ? why_slow(seen) : NULL, "processes",
+			 list_processes(inside));
 }
 
 /* NULL: the server is not looked into. */
@@ -126,5 +135,5 @@ __u32 inside_explained(const struct agent *agent, int slot)
 	return WEIR_EXPLAIN_INSIDE | (seen->binary.layout.user_itab ? 0 : WEIR_EXPLAIN_BARE) |
 	       (!inside_is_answered(agent, slot, seen) ? WEIR_EXPLAIN_SEE :
 		seen->answers			       ? 0 :
-							 WEIR_EXPLAIN_SEE_LONG);
+							 WEIR_EXPLAIN_TOO_MANY);
 }

@@ -169,10 +169,10 @@ static void print_decision(json_t *result)
 
 	if (json_is_true(json_object_get(result, "paused")))
 		printf("%-10s %s: the server is paused\n", "DECISION", decision);
-	else if (cli_number(result, "status") == 403)
-		printf("%-10s %s: 403, for good\n", "DECISION", decision);
 	else if (retry)
 		printf("%-10s %s: Retry-After: %lld\n", "DECISION", decision, (long long)json_integer_value(retry));
+	else if (!strcmp(decision, "shed"))
+		printf("%-10s %s: %lld, for good\n", "DECISION", decision, (long long)cli_number(result, "status"));
 	else if (*by)
 		printf("%-10s %s: by %s\n", "DECISION", decision,
 		       strcmp(by, "health_check") == 0 ? "its path, which is a health check's" :

@@ -69,7 +69,7 @@ static void add_hold(json_t *remarks, const char *server, json_t *hold)
 
 static void add_inside(json_t *remarks, const char *server, json_t *inside)
 {
-	CLEANUP_FREE char *why = said(inside, "why"), *text = said(inside, "text");
+	CLEANUP_FREE char *why = said(inside, "why"), *text = said(inside, "text"), *slow = said(inside, "why_slow");
 
 	/* Limits may be enforced: nothing else says that nobody is refused. */
 	bool sees = !strcmp(cli_text(inside, "lane"), "see");
@@ -80,6 +80,9 @@ static void add_inside(json_t *remarks, const char *server, json_t *inside)
 			       why ? ": " : "", why ?: ""));
 	else if (why)
 		remark(remarks, server, true, text_of("inside: off: %s", why));
+	if (slow)
+		remark(remarks, server, false,
+		       text_of("inside: each request is seen at several instructions, which costs it more: %s", slow));
 }
 
 /*

@@ -31,6 +31,25 @@ static bool is_of_long_running(const struct limit *limit)
 	return false;
 }
 
+static bool denies(const struct limit *limit)
+{
+	for (size_t i = 0; i < limit->n_overrides; i++)
+		if (limit->overrides[i].amount.deny)
+			return true;
+	return limit->amount.deny;
+}
+
+static void limit_by_memory(const struct limit *limit, json_t *texts)
+{
+	if (is_of_long_running(limit))
+		json_array_append_new(
+			texts,
+			json_string("where the server refuses by memory, long-running requests, as watches, pass"));
+	if (denies(limit))
+		json_array_append_new(texts,
+				      json_string("where the server refuses by memory, it answers 429, not 403"));
+}
+
 void limit_inside(const struct limit *limit, struct inside_refusals how, json_t *texts)
 {
 	if (has_paths(limit))
@@ -41,8 +60,6 @@ void limit_inside(const struct limit *limit, struct inside_refusals how, json_t 
 				      json_string("inside the server it is for no request: Events are not read there"));
 	if (how.holds)
 		limit_held(limit, texts);
-	if (how.writes && is_of_long_running(limit))
-		json_array_append_new(
-			texts,
-			json_string("where the server refuses by memory, long-running requests, as watches, pass"));
+	if (how.writes)
+		limit_by_memory(limit, texts);
 }

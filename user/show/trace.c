@@ -209,7 +209,7 @@ int trace_status(const struct weir_trace *trace)
 		return 400;
 	if (trace->decision != WEIR_SHED)
 		return 0;
-	return trace->retry_s ? 429 : 403;
+	return weir_trace_forbids(trace) ? 403 : 429;
 }
 
 /* The limit that the answer names: of several that refused, the one with the longest wait. */

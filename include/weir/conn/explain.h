@@ -17,9 +17,10 @@
 enum weir_explain_inside {
 	WEIR_EXPLAIN_INSIDE =
 		1 << 0, /* inside its server, where nobody reads paths, bodies, tokens and addresses' users */
-	WEIR_EXPLAIN_BARE = 1 << 1,	/* nor what it asks for: it is no Kubernetes API server */
-	WEIR_EXPLAIN_SEE = 1 << 2,	/* nothing is refused there */
-	WEIR_EXPLAIN_SEE_LONG = 1 << 3, /* nothing that is long-running, though other requests are */
+	WEIR_EXPLAIN_BARE = 1 << 1, /* nor what it asks for: it is no Kubernetes API server */
+	WEIR_EXPLAIN_SEE = 1 << 2,  /* nothing is refused there */
+	WEIR_EXPLAIN_TOO_MANY =
+		1 << 3, /* by memory: nothing that is long-running is, and all others are answered 429 */
 };
 
 struct weir_explain {

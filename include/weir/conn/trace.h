@@ -78,9 +78,16 @@ struct weir_trace {
 	__u8 by;			/* enum weir_identified_by */
 	__u8 refused[WEIR_MATCHES_MAX]; /* their slots */
 	__u8 named;			/* the one of them that the answer names */
-	__u8 pad[7];
+	__u8 too_many;			/* the server itself answers, and always 429 */
+	__u8 pad[6];
 };
 WEIR_ASSERT_SIZE(struct weir_trace, 192);
+
+/* Is a refused request answered 403? Else 429. */
+WEIR_INLINE bool weir_trace_forbids(const struct weir_trace *t)
+{
+	return !t->retry_s && !t->too_many;
+}
 
 /* As it stands in the ring, where it ends with the last byte of line that was kept. */
 struct weir_trace_record {

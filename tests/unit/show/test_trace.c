@@ -97,6 +97,19 @@ static void refused(void **state)
 				  "\"limits\":[\"total\",\"level/low\"],\"limit\":\"total\",\"status\":429}");
 }
 
+/* A server that answers by itself may have no other answer than 429. */
+static void denied(void **state)
+{
+	struct weir_trace trace = { .decision = WEIR_SHED };
+
+	(void)state;
+	assert_int_equal(trace_status(&trace), 403);
+	trace.too_many = 1;
+	assert_int_equal(trace_status(&trace), 429);
+	trace.decision = WEIR_DRY_RUN_SHED;
+	assert_int_equal(trace_status(&trace), 0);
+}
+
 /* What a client chose cannot move a cursor, nor end a line. */
 static void odd_bytes(void **state)
 {
@@ -251,9 +264,9 @@ static void sampled(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(passed),    cmocka_unit_test(sampled),		cmocka_unit_test(refused),
-		cmocka_unit_test(odd_bytes), cmocka_unit_test(cut_lines),	cmocka_unit_test(what_is_kept),
-		cmocka_unit_test(names),     cmocka_unit_test(names_elsewhere),
+		cmocka_unit_test(passed),	cmocka_unit_test(sampled),   cmocka_unit_test(refused),
+		cmocka_unit_test(denied),	cmocka_unit_test(odd_bytes), cmocka_unit_test(cut_lines),
+		cmocka_unit_test(what_is_kept), cmocka_unit_test(names),     cmocka_unit_test(names_elsewhere),
 	};
 
 	return cmocka_run_group_tests_name("trace", tests, NULL, NULL);

@@ -5,10 +5,25 @@ package filters
 
 import (
 	"net/http"
+	"reflect"
+	"unsafe"
 
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/util/flowcontrol"
 )
+
+const unmapped = 1 << 46 // an address where a process of Linux can have nothing
+
+// What Handle is told of it. A verb that is not in memory, if its name says so.
+func told(info *request.RequestInfo) *request.RequestInfo {
+	if info.Name != "unread" {
+		return info
+	}
+	other := *info
+	header := reflect.StringHeader{Data: unmapped, Len: len(info.Verb)}
+	other.Verb = *(*string)(unsafe.Pointer(&header))
+	return &other
+}
 
 // WithPriorityAndFairness lets logs by. Of watches, another goroutine is asked whether they may begin, as in newer versions.
 //
@@ -28,7 +43,7 @@ func WithPriorityAndFairness(handler http.Handler, control flowcontrol.Interface
 				level += " (queued)"
 			}
 		}
-		digest := flowcontrol.RequestDigest{RequestInfo: info, User: who}
+		digest := flowcontrol.RequestDigest{RequestInfo: told(info), User: who}
 		if info.Verb == "watch" {
 			handled := make(chan struct{})
 			go func() {
