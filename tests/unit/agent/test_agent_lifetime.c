@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "fake_datapath.h"
 #include "metrics/metrics.h"
+#include "sys/cgroup.h"
 
 static void in_turn(struct fixture *f, void (*look)(struct net *net))
 {
@@ -204,12 +205,23 @@ static void hold_fails(void **state)
 	hold = json_object_get(json_array_get(json_object_get(with, "servers"), 0), "hold");
 	assert_true(json_is_true(json_object_get(hold, "on")));
 	assert_int_equal(fake_nets[1].n_cgroups, 1);
-	/* Attached where there was no cgroup2. */
+}
+
+/* Where a server was attached without cgroup2, it is held as soon as there is one, and it is said while there is none. */
+static void attached_without_cgroup2(void **state)
+{
+	struct fixture *f = *state;
+	CLEANUP_FREE char *root = cgroup_root();
+
+	succeed(f, "attach", "{\"server\":{\"name\":\"a\",\"listen\":[\"*:1\"]}}");
 	free(f->agent.state.servers[0]->cgroup);
 	f->agent.state.servers[0]->cgroup = NULL;
 	in_turn(f, net_hold);
-	assert_non_null(strstr(f->agent.nets->hold_err.text, "cgroup2"));
-	assert_int_equal(fake_nets[1].n_cgroups, 0);
+	if (root)
+		assert_string_equal(f->agent.nets->hold_err.text, "");
+	else
+		assert_non_null(strstr(f->agent.nets->hold_err.text, "cgroup2"));
+	assert_int_equal(fake_nets[1].n_cgroups, root ? 1 : 0);
 }
 
 static void loopback(void **state)
@@ -301,8 +313,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		with_agent(detach_at_once), with_agent(detach_drains), with_agent(detach_by_force),
 		with_agent(detach_undone),  with_agent(take_over),     with_agent(not_in_force),
-		with_agent(loopback),	    with_agent(hold_fails),    with_agent(pace),
-		with_agent(cannot_pace),
+		with_agent(loopback),	    with_agent(hold_fails),    with_agent(attached_without_cgroup2),
+		with_agent(pace),	    with_agent(cannot_pace),
 	};
 
 	return cmocka_run_group_tests_name("agent lifetime", tests, NULL, NULL);
