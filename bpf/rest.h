@@ -24,7 +24,19 @@ static __always_inline __u32 conn_leave(struct weir_conn *c)
 	return at;
 }
 
-/* It rests, if it may. When the kernel has no room for that it stays awake. */
+/* It has left, and stays after all. Nothing was under way, so it is whole without what it had for that. */
+static __always_inline void conn_come_back(struct weir_conn *c, const struct weir_resting *r)
+{
+	bpf_spin_lock(&c->lock);
+	c->holder = r->holder;
+	c->id = r->id;
+	bpf_spin_unlock(&c->lock);
+}
+
+/*
+ * It rests, if it may. When the kernel has no room for that it stays awake. What is noted is so until it wakes, for it leaves under the
+ * lock under which it is noted: what comes before the note is there comes again, and who would forget it finds nobody to forget.
+ */
 static __always_inline void conn_rest(const struct weir_flow *flow, struct weir_conn *c, __u64 now_ns)
 {
 	struct weir_resting r = {};
@@ -38,22 +50,18 @@ static __always_inline void conn_rest(const struct weir_flow *flow, struct weir_
 		c->last_ns = now_ns;
 		rests = false;
 	}
-	if (rests)
+	if (rests) {
 		weir_resting_note(&r, c);
-	bpf_spin_unlock(&c->lock);
-	if (!rests || bpf_map_update_elem(&resting, flow, &r, BPF_NOEXIST))
-		return;
-	bpf_spin_lock(&c->lock);
-	rests = weir_resting_is_of(&r, c) && weir_conn_may_rest(c, now_ns);
-	if (rests)
 		at = conn_leave(c);
-	bpf_spin_unlock(&c->lock);
-	if (!rests) {
-		bpf_map_delete_elem(&resting, flow);
-		return;
 	}
+	bpf_spin_unlock(&c->lock);
+	if (!rests)
+		return;
 	busy_delete(at);
-	bpf_map_delete_elem(&conns, flow);
+	if (bpf_map_update_elem(&resting, flow, &r, BPF_NOEXIST))
+		conn_come_back(c, &r);
+	else
+		bpf_map_delete_elem(&conns, flow);
 }
 
 enum woken {

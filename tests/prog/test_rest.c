@@ -289,15 +289,23 @@ static void test_no_room_to_wake(void **state)
 	assert_int_equal(counter(WEIR_PASSED), 1);
 }
 
+/* It stays what it is: with its id, and with whose share it is of. */
 static void test_no_room_to_rest(void **state)
 {
 	static const struct weir_resting none;
+	struct weir_conn before;
 
 	(void)state;
 	connect_ends(false);
+	before = awake();
+	before.id = 7;
+	before.holder = 3;
+	conn_put(before);
 	fill(dp->maps.resting, &none);
 	sweep(WEIR_REST_NS);
 	assert_int_equal(entries(dp->maps.conns), 1);
+	assert_true(awake().id == before.id);
+	assert_int_equal(awake().holder, before.holder);
 	assert_untouched(ingress, &first);
 	assert_int_equal(counter(WEIR_PASSED), 1);
 }

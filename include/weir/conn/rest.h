@@ -232,13 +232,6 @@ WEIR_INLINE void weir_resting_wake(const struct weir_resting *r, struct weir_con
 	__builtin_memcpy(c->preamble.address, r->address, sizeof(r->address));
 }
 
-/* Is the connection still what was noted? */
-WEIR_INLINE bool weir_resting_is_of(const struct weir_resting *r, const struct weir_conn *c)
-{
-	return c->id == r->id && c->last_ns == r->last_ns && c->splice.client_end == r->client_next &&
-	       c->splice.server_end == r->server_next;
-}
-
 /*
  * Does a segment bring a resting connection nothing, so that it may rest on? What is translated has to be woken for that, and what is
  * urgent is so without a byte, too.

@@ -165,7 +165,6 @@ static void test_silence(void **state)
 static void test_moving(void **state)
 {
 	struct weir_conn c = idle(WEIR_PHASE_FOLLOWED);
-	struct weir_resting r;
 
 	(void)state;
 	assert_false(weir_conn_has_moved(&c));
@@ -173,11 +172,8 @@ static void test_moving(void **state)
 	assert_true(weir_conn_has_moved(&c));
 	c.stood = weir_conn_ends(&c);
 	assert_false(weir_conn_has_moved(&c));
-	weir_resting_note(&r, &c);
-	assert_true(weir_resting_is_of(&r, &c));
 	c.splice.server_end++;
 	assert_true(weir_conn_has_moved(&c));
-	assert_false(weir_resting_is_of(&r, &c));
 }
 
 static void test_what_it_sleeps_through(void **state)
