@@ -7,7 +7,7 @@
 #ifndef WEIR_BPF_BUSY_H
 #define WEIR_BPF_BUSY_H
 
-#include "maps.h"
+#include "work.h"
 
 #define BUSY_TRIES 3 /* numbers are random */
 
@@ -65,10 +65,10 @@ static __always_inline bool busy_is_kept(const struct weir_conn *c, const struct
 	return c->busy == b->had;
 }
 
-/* Under the lock: has another CPU changed that, or taken the connection away: to rest, or for good? */
-static __always_inline bool busy_moved(const struct weir_conn *c, const struct busy_found *b)
+/* Under the lock: has another CPU changed that, or taken the packet's connection away: to rest, or for good? */
+static __always_inline bool busy_moved(const struct work *w, const struct weir_conn *c, const struct busy_found *b)
 {
-	return !busy_is_kept(c, b) || weir_conn_forgotten(c);
+	return !busy_is_kept(c, b) || !conn_is_found(w, c);
 }
 
 /* Under the lock, when nothing has moved: what was made is the connection's. */

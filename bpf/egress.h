@@ -30,7 +30,7 @@ static __noinline enum weir_action egress_begin(struct work *w, struct weir_conn
 
 	bpf_spin_lock(&c->lock);
 	c->last_ns = w->now_ns;
-	if (busy_moved(c, &b)) {
+	if (busy_moved(w, c, &b)) {
 		*why = WEIR_CONTENDED;
 	} else {
 		had = b.there && weir_conn_has_seats(c);
@@ -53,7 +53,7 @@ static __noinline enum weir_action egress_commit(struct work *w, struct weir_con
 	enum weir_action action = WEIR_PASS;
 
 	bpf_spin_lock(&c->lock);
-	if (c->id == w->conn_id && busy_moved(c, &b)) {
+	if (c->id == w->conn_id && busy_moved(w, c, &b)) {
 		*why = WEIR_CONTENDED;
 		action = WEIR_DROP;
 	} else if (c->id == w->conn_id) {
@@ -86,7 +86,7 @@ static __always_inline int egress_conn(struct __sk_buff *skb, struct work *w, st
 	}
 	/* Nothing more comes from the server. */
 	reset = server_resets(skb, w);
-	if (reset || (g->flags & WEIR_TCP_FIN)) {
+	if ((reset || (g->flags & WEIR_TCP_FIN)) && !conn_is_anothers(w, c)) {
 		width_note_cut(c);
 		conn_release(c);
 	}
@@ -120,7 +120,7 @@ int weir_egress(struct __sk_buff *skb)
 	    !packet_parse_ports(skb, p) || !server_listens(p->source, p->source_port, &w->server))
 		return TC_ACT_UNSPEC;
 	flow_set(p, false);
-	c = bpf_map_lookup_elem(&conns, &p->flow);
+	c = conn_look_up(w);
 	if (!packet_parse_tcp(skb, p, end))
 		return TC_ACT_UNSPEC;
 	if (!c) {
@@ -129,7 +129,7 @@ int weir_egress(struct __sk_buff *skb)
 			return egress_waits(w);
 		if (woken != WOKEN)
 			return TC_ACT_UNSPEC;
-		c = bpf_map_lookup_elem(&conns, &p->flow);
+		c = conn_look_up(w);
 		if (!c)
 			return TC_ACT_UNSPEC;
 	}
@@ -141,7 +141,6 @@ int weir_egress(struct __sk_buff *skb)
 	}
 	if (server_passes(w, c))
 		return TC_ACT_UNSPEC;
-	w->conn_id = c->id;
 	w->now_ns = bpf_ktime_get_ns();
 	return egress_conn(skb, w, c);
 }

@@ -29,14 +29,14 @@ __noinline int ingress_fragment(struct __sk_buff *skb, __u32 end)
 {
 	struct work *w = work_of(HOOK_INGRESS);
 	struct weir_conn *c;
-	bool news = false;
+	bool there, news = false;
 
 	if (!w)
 		return TC_ACT_UNSPEC;
 	flow_set(&w->packet, true);
-	c = bpf_map_lookup_elem(&conns, &w->packet.flow);
+	c = conn_look_up(w);
 	if (!c && conn_wake(HOOK_INGRESS, false) != WOKEN_NONE)
-		c = bpf_map_lookup_elem(&conns, &w->packet.flow);
+		c = conn_look_up(w);
 	if (!c && packet_goes_on(skb, HOOK_INGRESS))
 		return TC_ACT_UNSPEC;
 	count(w->server, WEIR_FRAGMENT);
@@ -48,14 +48,17 @@ __noinline int ingress_fragment(struct __sk_buff *skb, __u32 end)
 	    weir_socket_drops(&w->socket, &w->packet.segment))
 		return TC_ACT_SHOT;
 	bpf_spin_lock(&c->lock);
-	if (c->phase == WEIR_PHASE_FOLLOWED || c->phase == WEIR_PHASE_HUNTING) {
+	there = conn_is_found(w, c);
+	if (there && (c->phase == WEIR_PHASE_FOLLOWED || c->phase == WEIR_PHASE_HUNTING)) {
 		weir_hold_unseen(c, &w->socket);
 		news = true;
 	}
 	bpf_spin_unlock(&c->lock);
 	if (news)
 		count(w->server, WEIR_UNSEEN);
-	return TC_ACT_UNSPEC;
+	if (!there)
+		count(w->server, WEIR_CONTENDED);
+	return there ? TC_ACT_UNSPEC : TC_ACT_SHOT;
 }
 
 #endif

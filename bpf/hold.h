@@ -147,7 +147,7 @@ static __always_inline int hold_conn(struct __sk_buff *skb, struct work *w, stru
 	int verdict = SOCKET_GETS_IT;
 
 	bpf_spin_lock(&c->lock);
-	if (weir_conn_forgotten(c))
+	if (!conn_is_found(w, c))
 		way = WEIR_CONTENDED;
 	else if (!(w->server_flags & WEIR_SERVER_DRAINING))
 		way = weir_hold_meet(c, &w->socket, g, badged, withholds(w));
@@ -221,7 +221,7 @@ static __always_inline int hold_unseen(struct __sk_buff *skb, struct work *w)
 	fresh->hold.by_records = w->socket.untouched;
 	if (conn_add(HOOK_HOLD) == ADDED)
 		count(w->server, WEIR_UNSEEN);
-	c = bpf_map_lookup_elem(&conns, &p->flow);
+	c = conn_look_up(w);
 	if (c)
 		return hold_conn(skb, w, c);
 	if (must_wait(w))
@@ -335,7 +335,7 @@ int weir_hold(struct __sk_buff *skb)
 	if (readable && brings_nothing(&p->segment))
 		return SOCKET_GETS_IT;
 	flow_set(p, true);
-	c = bpf_map_lookup_elem(&conns, &p->flow);
+	c = conn_look_up(w);
 	if (!c && readable && !(p->segment.flags & WEIR_TCP_SYN)) {
 		woken = conn_wake(HOOK_HOLD, true);
 		if (woken == WOKEN_NO_ROOM) {
@@ -343,7 +343,7 @@ int weir_hold(struct __sk_buff *skb)
 			return SOCKET_GETS_NOTHING;
 		}
 		if (woken == WOKEN)
-			c = bpf_map_lookup_elem(&conns, &p->flow);
+			c = conn_look_up(w);
 	}
 	if (readable && c && was_read(skb, &p->segment, c))
 		return SOCKET_GETS_IT;

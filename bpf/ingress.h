@@ -57,7 +57,7 @@ static __noinline enum weir_action ingress_begin(struct work *w, struct weir_con
 	bpf_spin_lock(&c->lock);
 	c->last_ns = w->now_ns;
 	w->action = WEIR_DROP;
-	if (busy_moved(c, &b))
+	if (busy_moved(w, c, &b))
 		w->why = WEIR_CONTENDED;
 	else
 		w->action = weir_conn_begin_client(c, b.there, &w->socket, g, &w->request, &w->why);
@@ -89,8 +89,7 @@ static __noinline enum weir_action ingress_commit(struct work *w, struct weir_co
 		return w->action;
 	}
 	bpf_spin_lock(&c->lock);
-	if (busy_moved(c, &b) ||
-	    (drafts_seats(w) ? weir_conn_lost_seats(c, b.there, w->decision.seats) : weir_conn_forgotten(c)))
+	if (busy_moved(w, c, &b) || (drafts_seats(w) && weir_conn_lost_seats(c, b.there, w->decision.seats)))
 		w->why = WEIR_CONTENDED;
 	else
 		w->action = weir_conn_commit_client(c, b.there, g, &w->request, &w->why);
@@ -239,7 +238,7 @@ static __always_inline struct weir_conn *ingress_open(struct __sk_buff *skb, str
 		*verdict = TC_ACT_SHOT;
 	if (opened != OPENED)
 		return NULL;
-	c = bpf_map_lookup_elem(&conns, &p->flow);
+	c = conn_look_up(w);
 	/* Joined when it was MPTCP already. */
 	if (c && p->mptcp) {
 		weir_conn_opaque(c, c->request_next, WEIR_MPTCP);
@@ -281,7 +280,7 @@ static __always_inline int ingress_segment(struct __sk_buff *skb, struct work *w
 	int woken, verdict;
 
 	flow_set(p, true);
-	c = bpf_map_lookup_elem(&conns, &p->flow);
+	c = conn_look_up(w);
 	if (!c && !(p->segment.flags & WEIR_TCP_SYN)) {
 		woken = conn_wake(HOOK_INGRESS, true);
 		if (woken == WOKEN_NOT)
@@ -289,7 +288,7 @@ static __always_inline int ingress_segment(struct __sk_buff *skb, struct work *w
 		if (woken == WOKEN_NO_ROOM)
 			return ingress_drop(w, WEIR_BUSY_MAP_FULL);
 		if (woken == WOKEN)
-			c = bpf_map_lookup_elem(&conns, &p->flow);
+			c = conn_look_up(w);
 	}
 	if (!c && packet_goes_on(skb, HOOK_INGRESS))
 		return TC_ACT_UNSPEC;
@@ -302,7 +301,6 @@ static __always_inline int ingress_segment(struct __sk_buff *skb, struct work *w
 			return verdict;
 	}
 	WEIR_FRESH_ALL();
-	w->conn_id = c->id;
 	if (!checksum_is_right(skb, w))
 		return ingress_drop(w, WEIR_BAD_CHECKSUM);
 	if (client_passes(skb, w, c) || !load_settings(w, HOOK_INGRESS))

@@ -29,7 +29,7 @@ static __noinline bool client_passes_locked(struct work *w, struct weir_conn *c)
 	now_ns = client_passing_ns(c, g);
 	bpf_spin_lock(&c->lock);
 	c->last_ns = now_ns;
-	passes = !weir_conn_forgotten(c) && weir_conn_client_passes(c, g);
+	passes = conn_is_found(w, c) && weir_conn_client_passes(c, g);
 	bpf_spin_unlock(&c->lock);
 	return passes;
 }
@@ -45,7 +45,7 @@ static __noinline bool server_passes_locked(struct work *w, struct weir_conn *c)
 	now_ns = bpf_ktime_get_coarse_ns();
 	bpf_spin_lock(&c->lock);
 	c->last_ns = now_ns;
-	passes = !weir_conn_forgotten(c) && weir_conn_server_passes(c, g);
+	passes = conn_is_found(w, c) && weir_conn_server_passes(c, g);
 	bpf_spin_unlock(&c->lock);
 	return passes;
 }

@@ -199,6 +199,8 @@ static __always_inline void conn_retire(struct work *w, struct weir_conn *c, boo
 {
 	bool closed = weir_splice_closed(&c->splice);
 
+	if (conn_is_anothers(w, c))
+		return;
 	if (!closed && !reset && c->phase != WEIR_PHASE_CLOSED)
 		return;
 	if (!c->splice.cuts && (closed || from_server))

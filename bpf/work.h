@@ -136,6 +136,30 @@ static __always_inline struct work *work_of(__u32 hook)
 	return bpf_map_lookup_elem(&works, &hook);
 }
 
+/* The packet's connection as it is in the table, with its id noted. */
+static __always_inline struct weir_conn *conn_look_up(struct work *w)
+{
+	struct weir_conn *c = bpf_map_lookup_elem(&conns, &w->packet.flow);
+
+	if (c)
+		w->conn_id = WEIR_FRESH(c->id);
+	return c;
+}
+
+/* Under the lock: is it still the one that was found? It may have been forgotten since, or its memory be another one's by now. */
+static __always_inline bool conn_is_found(const struct work *w, const struct weir_conn *c)
+{
+	return c->id == w->conn_id && !weir_conn_forgotten(c);
+}
+
+/* Is its memory another one's by now? Without the lock, for what is to be done of a packet that was dropped, too. */
+static __always_inline bool conn_is_anothers(const struct work *w, const struct weir_conn *c)
+{
+	__u64 id = WEIR_FRESH(c->id);
+
+	return id != w->conn_id && id != WEIR_CONN_FORGOTTEN;
+}
+
 static __always_inline struct decision *decision_of(__u32 memory)
 {
 	struct work *w = work_of(memory);

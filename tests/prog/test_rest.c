@@ -234,6 +234,23 @@ static void test_rests_after_a_refusal(void **state)
 	assert_int_equal(counter(WEIR_SPLICE_CLOSED), 0);
 }
 
+/* From both sides what brings something comes again, until the entry is gone. */
+static void test_waits_while_it_lies_down(void **state)
+{
+	struct weir_conn c;
+
+	(void)state;
+	connect_ends(false);
+	c = awake();
+	c.id = WEIR_CONN_FORGOTTEN;
+	conn_put(c);
+	assert_int_equal(run(ingress, &first), DROP);
+	assert_int_equal(answer(), DROP);
+	assert_int_equal(counter(WEIR_CONTENDED), 2);
+	assert_int_equal(counter(WEIR_PASSED), 0);
+	assert_int_equal(acknowledges(false, CLIENT_NEXT, SERVER_NEXT), PASS);
+}
+
 static void test_is_forgotten_while_it_rests(void **state)
 {
 	(void)state;
@@ -320,6 +337,7 @@ int main(void)
 		TEST(nothing_is_urgent),
 		TEST(does_not_rest_while_something_is_under_way),
 		TEST(rests_after_a_refusal),
+		TEST(waits_while_it_lies_down),
 		TEST(is_forgotten_while_it_rests),
 		TEST(is_outlived),
 		TEST(no_room_to_wake),
