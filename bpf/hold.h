@@ -180,7 +180,9 @@ static __always_inline int hold_handshake(struct __sk_buff *skb, struct work *w)
 	__u32 seq = w->packet.segment.seq;
 	bool refused;
 
-	w->hold = (struct weir_hold_reader){ .next = seq, .news = seq, .by_lines = 1, .line = 1 };
+	w->hold = (struct weir_hold_reader){
+		.next = seq, .news = seq, .by_lines = 1, .line = 1, .begun = WEIR_HOLD_BEGUN
+	};
 	w->whose.preamble = (struct weir_preamble){};
 	hold_frame(skb, w);
 	refused = hold_refused(skb, w);

@@ -16,11 +16,14 @@
  * What could be HTTP, and was not read, is not cheaper than HTTP: each segment costs a token at least, and one for each
  * empty line in it, because each may end a request's head.
  *
- * Behind an answer that came before its request's end only the empty lines count. A body that the server reads after all
- * costs nothing else.
+ * A request of HTTP/0.9 is one line (RFC 1945, 4.1), and ends with it; the answer ends the connection. So one at most is a
+ * connection's, and its last. The first segment with a line that may be one costs a token for that, once a connection.
  *
- * On a connection that is hunting (joined in mid-stream, or lost) only the empty lines count, less one for each request that
- * was decided on its way here. A body that was under way costs nothing else. When the server has answered meanwhile, what tc
+ * Behind an answer that came before its request's end only the empty lines count, and that line. A body that the server reads
+ * after all costs nothing else.
+ *
+ * On a connection that is hunting (joined in mid-stream, or lost) only these count, too, less one for each request that was
+ * decided on its way here. A body that was under way costs nothing else. When the server has answered meanwhile, what tc
  * could not read is no such body, and is charged as if it was unseen.
  */
 #ifndef WEIR_CONN_HOLD_H
@@ -28,6 +31,9 @@
 
 #include "weir/conn/record.h"
 #include "weir/conn/stray.h"
+
+#define WEIR_HOLD_BEGUN 4  /* of "GET " */
+#define WEIR_HOLD_ENDING 9 /* of " HTTP/1.1" */
 
 /* One segment on a copy of the machine. */
 struct weir_hold_reader {
@@ -42,8 +48,12 @@ struct weir_hold_reader {
 	__u8 joining; /* else the connection goes on hunting */
 	__u8 again;   /* it was withheld before */
 	__u8 by_lines;
-	__u8 line; /* the next byte begins a line, for all that is known */
-	__u8 free; /* only its empty lines are charged */
+	__u8 line;  /* the next byte begins a line, for all that is known */
+	__u8 free;  /* only its lines are charged */
+	__u8 begun; /* bytes of "GET " that the line may have begun with; all of them: it may be a request of HTTP/0.9 */
+	__u8 ending;	/* bytes of " HTTP/1.1" with which the line ends, as far as it goes */
+	__u8 bare;	/* a line may be a request of HTTP/0.9, and is paid for with this segment */
+	__u8 bare_paid; /* one was before */
 	__u8 pad;
 	__u32 lines;   /* empty ones */
 	__u32 decided; /* requests of the connection that are paid for and have not come by before */
@@ -120,6 +130,8 @@ WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const st
 		.again = !!h->since_ns,
 		.by_lines = weir_hold_may_be_http(c),
 		.line = 1,
+		.begun = WEIR_HOLD_BEGUN,
+		.bare_paid = c->bare_paid,
 		.free = c->opaque_why == WEIR_ANSWERED_EARLY,
 	};
 	if (c->phase == WEIR_PHASE_HUNTING) {
@@ -177,11 +189,41 @@ WEIR_INLINE enum weir_frame_event weir_hold_reader_feed(struct weir_hold_reader 
 	return event;
 }
 
+/* "GET " anywhere in a line, for a body before it need not end with one. Some servers take any white space. */
+WEIR_INLINE __u8 weir_hold_begun(__u8 begun, __u8 byte)
+{
+	__u8 next = 0x544547U >> 8 * (begun & 3); /* "GET" */
+
+	if (begun == WEIR_HOLD_BEGUN || byte == next || (begun == 3 && byte <= ' '))
+		return begun == WEIR_HOLD_BEGUN ? begun : begun + 1;
+	return byte == 'G';
+}
+
+/* " HTTP/1.", a digit, and the line's end: such a request has an empty line, too. */
+WEIR_INLINE __u8 weir_hold_ending(__u8 ending, __u8 byte)
+{
+	__u8 next = 0x2e312f5054544820ULL >> 8 * (ending & 7); /* " HTTP/1." */
+
+	if (ending == WEIR_HOLD_ENDING)
+		return byte == '\r' ? ending : byte == ' ';
+	if (ending == WEIR_HOLD_ENDING - 1 ? byte >= '0' && byte <= '9' : byte == next)
+		return ending + 1;
+	return byte == ' ';
+}
+
 /* With by_lines, and unless it is by records: a byte that is new. */
 WEIR_INLINE void weir_hold_reader_line(struct weir_hold_reader *r, __u8 byte)
 {
-	r->lines += byte == '\n' && r->line;
-	r->line = byte == '\n' || (byte == '\r' && r->line);
+	if (byte != '\n') {
+		r->begun = weir_hold_begun(r->begun, byte);
+		r->ending = weir_hold_ending(r->ending, byte);
+		r->line = byte == '\r' && r->line;
+		return;
+	}
+	r->lines += r->line;
+	r->bare |= !r->line && r->begun == WEIR_HOLD_BEGUN && r->ending != WEIR_HOLD_ENDING;
+	r->line = 1;
+	r->begun = r->ending = 0;
 }
 
 /* All bytes have been fed, or the records were lost: what is new of the segment is one record then. */
@@ -192,8 +234,9 @@ WEIR_INLINE void weir_hold_reader_end(struct weir_hold_reader *r, const struct w
 	r->by_records = 0;
 	r->next = g->seq + g->len;
 	r->weight = r->free ? 0 : weir_bytes_weight(r->next - r->news, r->by_lines ? 0 : WEIR_RECORD_FREE);
-	if (r->by_lines && r->lines > r->weight)
-		r->weight = r->lines;
+	r->bare &= !r->bare_paid;
+	if (r->by_lines && r->lines + r->bare > r->weight)
+		r->weight = r->lines + r->bare;
 	if (r->decided > r->weight)
 		r->decided = r->weight;
 	r->weight -= r->decided;
@@ -227,6 +270,7 @@ WEIR_INLINE enum weir_action weir_hold_commit_hunting(struct weir_conn *c, const
 		return WEIR_DROP;
 	}
 	h->decided -= r->decided;
+	c->bare_paid |= r->bare;
 	weir_hold_release(h, now_ns, held_ns);
 	return WEIR_PASS;
 }
@@ -249,6 +293,7 @@ WEIR_INLINE enum weir_action weir_hold_commit(struct weir_conn *c, const struct 
 		weir_conn_hunt(c);
 		return WEIR_PASS;
 	}
+	c->bare_paid |= r->bare;
 	weir_hold_release(h, now_ns, held_ns);
 	h->version++;
 	h->by_records = r->by_records;

@@ -138,9 +138,9 @@ struct weir_conn {
 	__u8 request_place;  /* enum weir_place */
 	__u8 response_place; /* the same */
 	__u8 asks;	     /* for a list */
-	__u8 pad;
-	__u32 busy;  /* where its struct weir_busy is; 0: it has none */
-	__u32 stood; /* weir_conn_ends() when the sweep came by */
+	__u8 bare_paid;	     /* a line that may be its last request, of HTTP/0.9 (hold.h) */
+	__u32 busy;	     /* where its struct weir_busy is; 0: it has none */
+	__u32 stood;	     /* weir_conn_ends() when the sweep came by */
 	struct weir_hold hold;
 	struct weir_unconfirmed unconfirmed;
 	struct weir_preamble preamble; /* and afterwards whom it names */

@@ -115,6 +115,73 @@ static void test_hunting_cut_at_every_byte(void **state)
 	}
 }
 
+/* What a line costs that may be a request of HTTP/0.9: it is in one segment, or in two. */
+static void check_line(const char *text, enum weir_reason why, __u32 weight)
+{
+	struct hold_scene s;
+	size_t bytes = strlen(text);
+
+	for (__u32 cut = 0; cut < bytes; cut++) {
+		hold_open(&s, WEIR_PHASE_HUNTING);
+		if (why != WEIR_REASON_NONE)
+			weir_conn_opaque(&s.conn, START, why);
+		hold_add_text(&s, text);
+		if (cut)
+			assert_int_equal(hold_offer(&s, 0, cut, false), WEIR_PASS);
+		s.socket.next = START + cut;
+		assert_int_equal(hold_offer(&s, cut, bytes - cut, weight), weight ? WEIR_DROP : WEIR_PASS);
+		assert_int_equal(hold_offer(&s, cut, bytes - cut, false), WEIR_PASS);
+		hold_check(&s, weight, weight);
+	}
+}
+
+/* HTTP/0.9: its one line is all of it. On a connection that may not be read it is no cheaper than any other request. */
+static void test_requests_of_one_line(void **state)
+{
+	(void)state;
+	for (int early = 0; early < 2; early++) {
+		enum weir_reason why = early ? WEIR_ANSWERED_EARLY : WEIR_REASON_NONE;
+
+		check_line("GET /\r\n", why, 1);
+		check_line("GET /1zzzzzzzz\n", why, 1);
+		check_line("GET /a b HTTP/2\n", why, 1);
+		check_line("GET /aHTTP/1.1\n", why, 1);
+		check_line("GET /", why, 0);
+	}
+}
+
+/* One at most is a connection's, for the answer ends it: so is what it costs. A body is not taken for many. */
+static void test_one_line_is_paid_once(void **state)
+{
+	static const char *const lines[] = { "GET /\n", "x\nxxGET / x\n", "x\nGGET\t/\r\n", "a\n" };
+	struct hold_scene s;
+	__u32 at = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		hold_open(&s, WEIR_PHASE_HUNTING);
+		hold_add_text(&s, lines[i]);
+		assert_int_equal(hold_offer(&s, 0, s.size, false), WEIR_PASS);
+		hold_check(&s, 1, 1);
+	}
+	hold_open(&s, WEIR_PHASE_HUNTING);
+	for (int i = 0; i < 100; i++) {
+		hold_add_text(&s, "a\nbody\n");
+		assert_int_equal(hold_offer(&s, at, s.size - at, false), WEIR_PASS);
+		at = s.size;
+		s.socket.next = START + at;
+	}
+	hold_check(&s, 1, 1);
+	/* Heads have empty lines, and their first lines a version: those pay. */
+	hold_open(&s, WEIR_PHASE_HUNTING);
+	hold_add_text(&s, GET GET GET);
+	assert_int_equal(hold_offer(&s, 0, s.size, false), WEIR_PASS);
+	hold_check(&s, 1, 3);
+	hold_add_text(&s, GET "GET /\n");
+	assert_int_equal(hold_offer(&s, 3 * GET_BYTES, GET_BYTES + 6, false), WEIR_PASS);
+	hold_check(&s, 2, 5);
+}
+
 /* Where the server answers what could not be read, that was no body: it is charged as what is not seen. */
 static void test_hunting_what_is_not_http(void **state)
 {
@@ -164,6 +231,8 @@ int main(void)
 		cmocka_unit_test(test_not_joined),
 		cmocka_unit_test(test_hunting_by_lines),
 		cmocka_unit_test(test_hunting_cut_at_every_byte),
+		cmocka_unit_test(test_requests_of_one_line),
+		cmocka_unit_test(test_one_line_is_paid_once),
 		cmocka_unit_test(test_hunting_what_is_not_http),
 		cmocka_unit_test(test_hunting_contended),
 	};
