@@ -187,6 +187,16 @@ static __always_inline int ingress_act(struct __sk_buff *skb, struct work *w, en
 	}
 }
 
+/*
+ * Is it a RST that met what another CPU has just changed, or laid to rest? Nobody sends it again. It passes as one of no connection in
+ * the table does, if nothing is to be translated.
+ */
+static __always_inline bool reset_goes_on(const struct work *w)
+{
+	return w->why == WEIR_CONTENDED && (w->packet.segment.flags & WEIR_TCP_RST) && !w->view.splice.cuts &&
+	       !admission_matters(w);
+}
+
 static __noinline int ingress_conn(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
 {
 	enum weir_action action;
@@ -197,6 +207,10 @@ static __noinline int ingress_conn(struct __sk_buff *skb, struct work *w, struct
 	action = ingress_meet(skb, w, c);
 	if (action == WEIR_FRAME)
 		action = ingress_read(skb, w, c);
+	if (reset_goes_on(w)) {
+		action = WEIR_PASS;
+		w->why = WEIR_REASON_NONE;
+	}
 	if (w->why != WEIR_REASON_NONE)
 		count(w->server, w->why);
 	if (action == WEIR_ANSWER)
@@ -208,7 +222,7 @@ static __noinline int ingress_conn(struct __sk_buff *skb, struct work *w, struct
 		badge_put_on(skb, &w->packet.segment, c);
 	if (verdict == TC_ACT_UNSPEC && w->view.opaque && (w->server_flags & WEIR_SERVER_PACED))
 		verdict = pace(skb, w, c);
-	if (verdict == TC_ACT_UNSPEC && w->packet.segment.flags & WEIR_TCP_RST)
+	if (verdict == TC_ACT_UNSPEC && w->packet.segment.flags & WEIR_TCP_RST && !conn_is_anothers(w, c))
 		c->client_reset = 1;
 	conn_retire(w, c, false, client_resets(skb, w));
 	return verdict;

@@ -234,9 +234,10 @@ static void test_rests_after_a_refusal(void **state)
 	assert_int_equal(counter(WEIR_SPLICE_CLOSED), 0);
 }
 
-/* From both sides what brings something comes again, until the entry is gone. */
+/* From both sides what brings something comes again, until the entry is gone. Not a RST, which is let by where it means what it says. */
 static void test_waits_while_it_lies_down(void **state)
 {
+	const struct spec reset = { .seq = CLIENT_NEXT, .flags = WEIR_TCP_RST };
 	struct weir_conn c;
 
 	(void)state;
@@ -249,6 +250,12 @@ static void test_waits_while_it_lies_down(void **state)
 	assert_int_equal(counter(WEIR_CONTENDED), 2);
 	assert_int_equal(counter(WEIR_PASSED), 0);
 	assert_int_equal(acknowledges(false, CLIENT_NEXT, SERVER_NEXT), PASS);
+	assert_untouched(ingress, &reset);
+	assert_int_equal(counter(WEIR_CONTENDED), 2);
+	c.splice.cuts = 1;
+	conn_put(c);
+	assert_int_equal(run(ingress, &reset), DROP);
+	assert_int_equal(counter(WEIR_CONTENDED), 3);
 }
 
 static void test_is_forgotten_while_it_rests(void **state)
