@@ -90,14 +90,22 @@ void text_add_string(struct text *text, const char *string)
 	add_string(text, string, strlen(string));
 }
 
-void text_add_number(struct text *text, uint64_t number)
+char *text_digits(uint64_t number, char room[static TEXT_NUMBER])
 {
-	char digits[24], *digit = &digits[sizeof(digits)];
+	char *digit = &room[TEXT_NUMBER - 1];
 
+	*digit = '\0';
 	do
 		*--digit = '0' + number % 10;
 	while (number /= 10);
-	text_add_grown(text, digit, &digits[sizeof(digits)] - digit);
+	return digit;
+}
+
+void text_add_number(struct text *text, uint64_t number)
+{
+	char digits[TEXT_NUMBER], *digit = text_digits(number, digits);
+
+	text_add_grown(text, digit, &digits[TEXT_NUMBER - 1] - digit);
 }
 
 static void add_integer(struct text *text, json_int_t value)

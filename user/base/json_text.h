@@ -41,6 +41,9 @@ static inline void text_add(struct text *text, const char *words)
 /* A string, in quotes. */
 void text_add_string(struct text *text, const char *string);
 void text_add_number(struct text *text, uint64_t number);
+#define TEXT_NUMBER 24 /* room for any number, and a sign */
+/* Where the digits begin: at the end of the room, with a NUL behind them. */
+char *text_digits(uint64_t number, char room[static TEXT_NUMBER]);
 void text_add_value(struct text *text, json_t *value);
 
 #endif

@@ -35,6 +35,11 @@ static int qps_from_json(json_t *json, __u64 *per_ns, struct error *err)
 	char number[64] = "";
 	const char *text = number;
 
+	/* Most often it is one, and there may be very many. */
+	if (json_is_integer(json) && json_integer_value(json) >= 0 && json_integer_value(json) <= WEIR_QPS_MAX) {
+		*per_ns = json_integer_value(json) * WEIR_QPS;
+		return 0;
+	}
 	if (json_is_integer(json))
 		snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, json_integer_value(json));
 	else if (json_is_real(json))
@@ -67,10 +72,14 @@ static struct amount_members amount_members(json_t *json)
 	const char *key;
 	json_t *value;
 
-	json_object_foreach (json, key, value)
-		for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
-			if (strcmp(key, all[i].name) == 0)
-				*all[i].member = value;
+	json_object_foreach (json, key, value) {
+		size_t i = 0;
+
+		while (i < sizeof(all) / sizeof(*all) && strcmp(key, all[i].name) != 0)
+			i++;
+		if (i < sizeof(all) / sizeof(*all))
+			*all[i].member = value;
+	}
 	return m;
 }
 

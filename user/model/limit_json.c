@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/json_read.h"
+#include "base/twice.h"
 #include "model/amount_json.h"
 #include "model/backoff_text.h"
 #include "model/key.h"
@@ -67,25 +68,21 @@ static int override_read(json_t *json, struct limit *limit, bool *kinded, struct
 	return limit_override_add(limit, canonical, &amount) ? error_set(err, -ENOMEM, "out of memory") : 0;
 }
 
-static int compare_subjects(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Two spellings of one subject are that subject twice. */
 static int check_twice(const struct limit *limit, struct error *err)
 {
 	CLEANUP_FREE const char **subjects = calloc(limit->n_overrides + 1, sizeof(*subjects));
+	const char *twice = NULL;
+	int ret;
 
 	if (!subjects)
 		return error_set(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < limit->n_overrides; i++)
 		subjects[i] = limit->overrides[i].subject;
-	qsort(subjects, limit->n_overrides, sizeof(*subjects), compare_subjects);
-	for (size_t i = 1; i < limit->n_overrides; i++)
-		if (strcmp(subjects[i - 1], subjects[i]) == 0)
-			return error_set(err, -EINVAL, "overrides: \"%s\" is there twice", subjects[i]);
-	return 0;
+	ret = twice_find(subjects, limit->n_overrides, &twice);
+	if (ret)
+		return error_set(err, ret, "overrides: %s", strerror(-ret));
+	return twice ? error_set(err, -EINVAL, "overrides: \"%s\" is there twice", twice) : 0;
 }
 
 static int overrides_read(json_t *array, struct limit *limit, struct error *err)

@@ -224,14 +224,17 @@ static json_t *value_to_json(const struct field *field, const struct node *node)
 	return field->type == FIELD_RATE ? json_string(node->text) : node_to_json(node);
 }
 
+/* There may be very many objects, most of which have few of the fields: none is looked for behind the last that is there. */
 json_t *shape_to_json(const struct shape *shape, const struct node *object)
 {
 	json_t *json = json_object();
+	size_t n = 0;
 
-	for (const struct field *field = shape->fields; field->name; field++) {
+	for (const struct field *field = shape->fields; field->name && n < object->n; field++) {
 		const struct node *node = node_member(object, field->name);
 		json_t *list;
 
+		n += node != NULL;
 		if (!node || field->type == FIELD_IGNORED)
 			continue;
 		if (!field->list) {

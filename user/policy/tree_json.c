@@ -2,6 +2,7 @@
 /* JSON that somebody else has parsed, as the tree that its text would have come to. */
 #include <string.h>
 
+#include "base/json_text.h"
 #include "policy/bounds.h"
 #include "policy/tree.h"
 
@@ -61,24 +62,42 @@ static bool convert_object(struct converting *c, json_t *json, struct node *obje
 	return true;
 }
 
-static bool convert_scalar(struct converting *c, json_t *json, struct node *node)
+static bool convert_real(struct converting *c, json_t *json, struct node *node)
 {
 	char number[64];
 
-	if (json_is_string(json)) {
-		node->text = json_string_value(json);
-		return true;
-	}
-	if (json_is_boolean(json))
-		snprintf(number, sizeof(number), "%s", json_is_true(json) ? "true" : "false");
-	else if (json_is_integer(json))
-		snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, json_integer_value(json));
-	else
-		snprintf(number, sizeof(number), "%.17g", json_real_value(json));
-	if (json_is_real(json) && !node_text_is_decimal(number))
+	snprintf(number, sizeof(number), "%.17g", json_real_value(json));
+	if (!node_text_is_decimal(number))
 		node->type = NODE_TEXT;
 	node->text = pool_text(c->pool, number, strlen(number));
 	return node->text;
+}
+
+/* There may be very many: no formats are read for them. */
+static bool convert_integer(struct converting *c, json_int_t value, struct node *node)
+{
+	char digits[TEXT_NUMBER], *digit = text_digits(value < 0 ? -(uint64_t)value : (uint64_t)value, digits);
+
+	if (value < 0)
+		*--digit = '-';
+	node->text = pool_text(c->pool, digit, strlen(digit));
+	return node->text;
+}
+
+static bool convert_scalar(struct converting *c, json_t *json, struct node *node)
+{
+	switch (json_typeof(json)) {
+	case JSON_STRING:
+		node->text = json_string_value(json);
+		return true;
+	case JSON_INTEGER:
+		return convert_integer(c, json_integer_value(json), node);
+	case JSON_REAL:
+		return convert_real(c, json, node);
+	default:
+		node->text = json_is_true(json) ? "true" : "false";
+		return true;
+	}
 }
 
 static enum node_type type_of(json_t *json)
