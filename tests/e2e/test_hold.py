@@ -222,7 +222,7 @@ def test_without_cgroup2_the_rest_works(world):
     held = Held(world, world.loopback())
     held.attach("--cgroup", cgroup)
     assert held.weir.server("web")["hold"] == {
-        "on": True, "why": None, "asked": "drop", "mode": "drop", "no_pace": "asked for"
+        "on": True, "tls": True, "why": None, "asked": "drop", "mode": "drop", "no_pace": "asked for"
     }
     held.limit(burst=1)
     held.client().drive(5)

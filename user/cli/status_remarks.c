@@ -54,17 +54,18 @@ __attribute__((format(printf, 1, 2))) static char *text_of(const char *format, .
 static void add_hold(json_t *remarks, const char *server, json_t *hold)
 {
 	CLEANUP_FREE char *not_held = said(hold, "why"), *no_pace = said(hold, "no_pace");
+	const char *what = json_is_false(json_object_get(hold, "tls")) ? "HTTP/1 without TLS that cannot be read" :
+									 "TLS and other unreadable traffic";
 
 	if (not_held)
 		remark(remarks, server, true,
 		       text_of("%s is not limited: %s",
 			       strcmp(cli_text(hold, "mode"), "pace") ?
-				       "TLS and other unreadable traffic" :
+				       what :
 				       "TLS on connections that were open before attach",
 			       not_held));
 	else if (no_pace && strcmp(cli_text(hold, "asked"), "drop"))
-		remark(remarks, server, false,
-		       text_of("TLS and other unreadable traffic is held by dropping: %s", no_pace));
+		remark(remarks, server, false, text_of("%s is held by dropping: %s", what, no_pace));
 }
 
 static void add_inside(json_t *remarks, const char *server, json_t *inside)
