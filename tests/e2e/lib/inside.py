@@ -17,15 +17,16 @@ SOURCES = BUILD.parent / "tests/inside"
 
 
 @functools.lru_cache
-def program(name, compiler="go"):
+def program(name, compiler="go", pie=False):
     if not shutil.which(compiler):
         pytest.skip("there is no go (golang-go)")
     version = run(compiler, "env", "GOVERSION").strip()
-    binary = BUILD / "tests/inside" / version / name
+    binary = BUILD / "tests/inside" / version / (name + "-pie" * pie)
     if binary.exists() and binary.stat().st_mtime > max(path.stat().st_mtime for path in SOURCES.glob("src/**/*.go")):
         return binary  # a guest would take minutes to find that out by Go
     own = {"GO111MODULE": "off", "CGO_ENABLED": "0", "GOPATH": str(SOURCES)}
-    subprocess.run([compiler, "build", "-tags", name, "-ldflags", "-s -w", "-o", binary, f"weir/{name}"], check=True,
+    subprocess.run([compiler, "build", "-tags", name, "-ldflags", "-s -w", *(["-buildmode=pie"] if pie else []), "-o", binary,
+                    f"weir/{name}"], check=True,
                    env={"GOCACHE": str(BUILD / "tests/inside/cache"), **os.environ, **own})
     return binary
 
@@ -38,13 +39,13 @@ def get(address, place, target, user="", times=1, protocol="http2"):
 
 class GoServer:
     """binary: another file than the usual one, with the same program. mode: a word of its (serve-plain: without TLS).
-    by: the command that runs it."""
+    by: the command that runs it. more: further addresses."""
 
-    def __init__(self, name, place, port=8443, binary=None, mode="serve", by=()):
+    def __init__(self, name, place, port=8443, binary=None, mode="serve", by=(), more=()):
         self.place = place
         self.port = port
-        self.address = f"{place.address}:{port}"
-        self.process = subprocess.Popen(place.server_ns.command(*by, binary or program(name), mode, self.address),
+        self.address = f"{place.authority}:{port}"
+        self.process = subprocess.Popen(place.server_ns.command(*by, binary or program(name), mode, self.address, *more),
                                         stdin=subprocess.DEVNULL)
         eventually(self.listens, f"{name} listens")
 

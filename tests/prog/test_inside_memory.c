@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Requests inside a server whose memory is of any content: this process, in whose registers and memory a request of a Kubernetes API
+ * server lies, with words of it changed at random. Each comes to the probe, and each is counted once.
+ */
+#include "attached.h"
+
+#include <fcntl.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "datapath/inside.h"
+
+#define PAGE 4096UL
+#define ROUNDS 20000
+
+/* What an interface begins with, and keys. Nothing is there. */
+enum {
+	VALUE_ITAB = 0x1000,
+	OTHER_ITAB,
+	USER_TYPE,
+	KEY_TYPE,
+	INFO_TYPE,
+	USER_ITAB
+};
+#define USER_KEY 7
+
+/* As the layout below says; addresses of Go are words here. */
+struct string {
+	const char *at;
+	__u64 length;
+};
+
+struct interface {
+	__u64 type;
+	const void *data;
+};
+
+struct info {
+	struct string verb, namespace, group, resource, subresource, name, path;
+	__u64 is_resource;
+};
+
+struct user {
+	struct string name, uid;
+	struct string *groups;
+	__u64 n_groups, room;
+};
+
+struct context {
+	struct interface parent, key, value;
+};
+
+struct other {
+	__u64 more;
+	struct interface parent;
+};
+
+struct request {
+	struct string method, uri, peer;
+	struct interface context;
+	__u64 tls, proto_major;
+};
+
+/* All of it, in memory behind which there is none. */
+struct memory {
+	struct request request;
+	struct context contexts[3];
+	struct other other;
+	struct user user;
+	struct info info;
+	struct string groups[10];
+	__u64 key, goroutine[3];
+	char text[256];
+};
+
+static struct memory *memory;
+static const void *nowhere; /* mapped, and not to be read */
+
+static void hit(const void *request, const void *goroutine) __attribute__((noinline, noclone));
+
+extern const char inside_probed[];
+
+static void hit(const void *request, const void *goroutine)
+{
+	asm volatile("movq %1, %%r14\n\t"
+		     ".globl inside_probed\n"
+		     "inside_probed:\n\t"
+		     "nop"
+		     :
+		     : "a"(request), "r"(goroutine)
+		     : "r14", "memory");
+}
+
+static int find_offset(struct dl_phdr_info *info, size_t size, void *out)
+{
+	const __u64 at = (__u64)inside_probed - info->dlpi_addr;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+
+		if (header->p_type == PT_LOAD && at >= header->p_vaddr && at < header->p_vaddr + header->p_memsz)
+			*(__u64 *)out = at - header->p_vaddr + header->p_offset;
+	}
+	return 1; /* the program comes first */
+}
+
+static const struct weir_inside_layout layout = {
+	.user_itab = USER_ITAB,
+	.request_in = WEIR_INSIDE_AX,
+	.record_in = WEIR_INSIDE_AX,
+	.method = offsetof(struct request, method),
+	.uri = offsetof(struct request, uri),
+	.peer = offsetof(struct request, peer),
+	.tls = offsetof(struct request, tls),
+	.proto_major = offsetof(struct request, proto_major),
+	.user_name = offsetof(struct user, name),
+	.user_groups = offsetof(struct user, groups),
+	.request_size = sizeof(struct request),
+	.user_size = sizeof(struct user),
+	.state = 8,
+	.share = 100,
+	.info = {
+		.verb = offsetof(struct info, verb),
+		.namespace = offsetof(struct info, namespace),
+		.group = offsetof(struct info, group),
+		.resource = offsetof(struct info, resource),
+		.subresource = offsetof(struct info, subresource),
+		.name = offsetof(struct info, name),
+		.path = offsetof(struct info, path),
+		.is_resource = offsetof(struct info, is_resource),
+		.size = sizeof(struct info),
+	},
+	.context = {
+		.value_itab = VALUE_ITAB,
+		.user_type = USER_TYPE,
+		.key_type = KEY_TYPE,
+		.user_key = USER_KEY,
+		.info_type = INFO_TYPE,
+		.request = offsetof(struct request, context),
+		.n_others = 1,
+		.others = { { OTHER_ITAB, offsetof(struct other, parent) } },
+	},
+};
+
+static struct string text(const char *what)
+{
+	static size_t used;
+	size_t length = strlen(what);
+
+	if (used + length > sizeof(memory->text))
+		used = 0;
+	memcpy(memory->text + used, what, length);
+	used += length;
+	return (struct string){ memory->text + used - length, length };
+}
+
+/* alice lists pods, impersonated by nobody. */
+static void make(void)
+{
+	struct memory *m = memory;
+
+	memset(m, 0, sizeof(*m));
+	m->request = (struct request){
+		text("GET"), text("/api/v1/pods"), text("192.0.2.1:4711"), { VALUE_ITAB, &m->contexts[0] }, 1, 2
+	};
+	m->contexts[0] = (struct context){ { OTHER_ITAB, &m->other }, { 1, NULL }, { 2, NULL } };
+	m->other = (struct other){ 0, { VALUE_ITAB, &m->contexts[1] } };
+	m->contexts[1] =
+		(struct context){ { VALUE_ITAB, &m->contexts[2] }, { KEY_TYPE, &m->key }, { USER_TYPE, &m->user } };
+	m->contexts[2] = (struct context){ { 3, NULL }, { KEY_TYPE, &m->goroutine }, { INFO_TYPE, &m->info } };
+	m->key = USER_KEY;
+	m->user = (struct user){ text("alice"), text("1"), m->groups, 10, 10 };
+	for (int i = 0; i < 10; i++)
+		m->groups[i] = text("dev");
+	m->info =
+		(struct info){ text("list"), text("team"), text(""), text("pods"), text(""), text(""), text("/a"), 1 };
+	m->goroutine[1] = 2; /* it runs, and has a number */
+	m->goroutine[2] = 42;
+}
+
+/* A word that means something somewhere, or nothing. */
+static __u64 word(void)
+{
+	const __u64 types[] = { VALUE_ITAB, OTHER_ITAB, USER_TYPE, KEY_TYPE, INFO_TYPE, USER_ITAB, USER_KEY };
+
+	switch (random() % 8) {
+	case 0:
+		return random() % 300;
+	case 1:
+		return 0xffff888000000000ULL + random();
+	case 2:
+		return ((__u64)random() << 33) ^ random();
+	case 3:
+		return (__u64)nowhere + random() % PAGE;
+	case 4:
+		return (__u64)(memory + 1) - random() % 16;
+	case 5:
+		return types[random() % (sizeof(types) / sizeof(*types))];
+	default:
+		return (__u64)memory + random() % sizeof(*memory) / 8 * 8;
+	}
+}
+
+static void change(void)
+{
+	__u64 *words = (__u64 *)memory;
+
+	for (long n = random() % 4; n > 0; n--)
+		words[random() % (long)(sizeof(*memory) / 8)] = word();
+	if (random() % 4 == 0)
+		memory->text[random() % (long)sizeof(memory->text)] = (char)random();
+}
+
+static const enum weir_reason outcomes[] = {
+	WEIR_INSIDE_SEEN,     WEIR_INSIDE_UNREADABLE, WEIR_INSIDE_OTHER_USER,
+	WEIR_INSIDE_NOT_TEXT, WEIR_INSIDE_NO_ROOM,    WEIR_INSIDE_ON_WIRE,
+};
+
+static __u64 counted(void)
+{
+	__u64 all = 0;
+
+	for (size_t i = 0; i < sizeof(outcomes) / sizeof(*outcomes); i++)
+		all += counter(outcomes[i]);
+	return all;
+}
+
+/* This process is a server that is probed there. */
+static void look_into(struct datapath_binary *binary)
+{
+	struct datapath_process own = { .id = (__u32)getpid(), .binary = binary };
+	char text[1024];
+	FILE *stat = fopen("/proc/self/stat", "re");
+	unsigned long long start;
+
+	assert_non_null(stat);
+	assert_non_null(fgets(text, sizeof(text), stat));
+	fclose(stat);
+	assert_int_equal(sscanf(strrchr(text, ')') + 1,
+				" %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+				&start),
+			 1);
+	own.process = (struct weir_inside_process){ .start = start, .layout = layout };
+	done(datapath_inside_sync(dp, &own, 1, &error));
+}
+
+static void probed(enum weir_inside_point point)
+{
+	CLEANUP_CLOSE int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct datapath_binary binary = { .device = 1, .inode = 1 + point, .fd = fd, .n_probes = 1 };
+
+	assert_true(fd >= 0);
+	binary.probes[0].point = point;
+	dl_iterate_phdr(find_offset, &binary.probes[0].offset);
+	look_into(&binary);
+}
+
+static void fuzz(enum weir_inside_point point)
+{
+	probed(point);
+	make();
+	hit(&memory->request, &memory->goroutine);
+	assert_int_equal(counter(WEIR_INSIDE_SEEN), 1);
+	assert_int_equal(counted(), 1);
+	srandom(1);
+	for (int i = 2; i < ROUNDS; i++) {
+		make();
+		change();
+		hit(random() % 32 ? &memory->request : (const void *)word(),
+		    random() % 32 ? &memory->goroutine : (const void *)word());
+		if (i % 100 == 0)
+			assert_int_equal(counted(), i);
+	}
+	done(datapath_inside_sync(dp, NULL, 0, &error));
+}
+
+static void test_requests_of_an_api_server(void **state)
+{
+	(void)state;
+	fuzz(WEIR_INSIDE_CONTEXT);
+	assert_true(counter(WEIR_INSIDE_UNREADABLE) && counter(WEIR_INSIDE_OTHER_USER) &&
+		    counter(WEIR_INSIDE_NOT_TEXT));
+	assert_int_equal(counter(WEIR_INSIDE_NO_ROOM), 0);
+}
+
+static void test_requests_of_any_server(void **state)
+{
+	(void)state;
+	fuzz(WEIR_INSIDE_HTTP);
+	assert_true(counter(WEIR_INSIDE_UNREADABLE) > 0);
+	assert_int_equal(counter(WEIR_INSIDE_OTHER_USER) + counter(WEIR_INSIDE_NOT_TEXT), 0);
+}
+
+static int open_all(void **state)
+{
+	const size_t room = (sizeof(struct memory) + PAGE - 1) / PAGE * PAGE;
+	char *pages = mmap(NULL, room + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (pages == MAP_FAILED || mprotect(pages + room, PAGE, PROT_NONE))
+		return -1;
+	memory = (struct memory *)(pages + room - sizeof(struct memory));
+	nowhere = pages + room;
+	return attached_open(state);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(requests_of_an_api_server),
+		TEST(requests_of_any_server),
+	};
+
+	return cmocka_run_group_tests_name("memory of servers", tests, open_all, attached_close);
+}
