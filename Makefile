@@ -66,7 +66,7 @@ USER_SOURCES := $(wildcard user/*/*.c)
 INSIDE ?= 1
 ifeq ($(INSIDE),0)
 SKELETONS := $(filter-out build/inside.skel.h,$(SKELETONS))
-OTHER_INSIDE := user/datapath/inside.c user/datapath/inside_links.c user/datapath/inside_open.c
+OTHER_INSIDE := $(addprefix user/datapath/,inside.c inside_links.c inside_open.c inside_processes.c)
 else
 OTHER_INSIDE := user/datapath/inside_none.c
 endif

@@ -12,7 +12,7 @@ int weir_inside_end(struct pt_regs *ctx)
 	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
 
 	own_stack(ctx);
-	if (!inside_process(&key))
+	if (!inside_process(ctx, &key))
 		return 0;
 	inside_give_seats(&key, WEIR_REASON_NONE);
 	inside_over(&key);
@@ -26,7 +26,7 @@ int weir_inside_goexit(struct pt_regs *ctx)
 	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
 
 	own_stack(ctx);
-	if (!inside_has_begun(ctx) || !inside_process(&key))
+	if (!inside_has_begun(ctx) || !inside_process(ctx, &key))
 		return 0;
 	inside_give_seats(&key, WEIR_INSIDE_ABANDONED);
 	inside_over(&key);
@@ -64,7 +64,7 @@ static __always_inline void inside_reclaim(void)
 	struct weir_inside_key key = {};
 	struct inside_reclaim reclaim;
 
-	if (!inside_process(&key))
+	if (!inside_running(&key))
 		return;
 	reclaim.process = key.process;
 	bpf_for_each_map_elem(&inside_seats, inside_reclaim_step, &reclaim, 0);

@@ -41,7 +41,7 @@ static __always_inline __u64 inside_goroutine(const struct pt_regs *ctx)
  */
 static __always_inline bool inside_has_begun(struct pt_regs *ctx)
 {
-	return !(ctx->flags & bpf_get_attach_cookie(ctx));
+	return !(ctx->flags & weir_inside_cookie_again(bpf_get_attach_cookie(ctx)));
 }
 
 #else

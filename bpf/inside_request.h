@@ -65,7 +65,7 @@ static __always_inline __u32 inside_process_id(void)
 }
 
 /* The server's process that runs; NULL: it is none, as is every other one of the same binary. */
-static __always_inline struct weir_inside_process *inside_process(struct weir_inside_key *key)
+static __always_inline struct weir_inside_process *inside_running(struct weir_inside_key *key)
 {
 	__u32 process = inside_process_id();
 	struct weir_inside_process *found = bpf_map_lookup_elem(&inside_processes, &process);
@@ -74,6 +74,14 @@ static __always_inline struct weir_inside_process *inside_process(struct weir_in
 		return NULL;
 	key->process = process;
 	return found;
+}
+
+/* The same where a probe was hit, which may be another process' probe. */
+static __always_inline struct weir_inside_process *inside_process(struct pt_regs *ctx, struct weir_inside_key *key)
+{
+	struct weir_inside_process *found = inside_running(key);
+
+	return found && found->layout.set == weir_inside_cookie_set(bpf_get_attach_cookie(ctx)) ? found : NULL;
 }
 
 static __always_inline struct weir_server *inside_server(const struct weir_inside_process *process)
@@ -89,7 +97,7 @@ static __always_inline struct weir_server *inside_server(const struct weir_insid
 /* The server's process that runs, where that is attached; NULL: it is none. Sets all of the key. */
 static __always_inline struct weir_inside_process *inside_here(struct pt_regs *ctx, struct weir_inside_key *key)
 {
-	struct weir_inside_process *process = inside_process(key);
+	struct weir_inside_process *process = inside_process(ctx, key);
 
 	key->goroutine = inside_goroutine(ctx);
 	return process && inside_server(process) && inside_has_begun(ctx) ? process : NULL;

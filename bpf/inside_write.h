@@ -54,7 +54,7 @@ SEC("uprobe")
 int weir_inside_handed(struct pt_regs *ctx)
 {
 	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
-	struct weir_inside_process *process = inside_process(&key);
+	struct weir_inside_process *process = inside_process(ctx, &key);
 	struct inside_request *r = process ? bpf_map_lookup_elem(&inside_requests, &key) : NULL;
 
 	own_stack(ctx);
@@ -85,7 +85,7 @@ SEC("uprobe")
 int weir_inside_executed(struct pt_regs *ctx)
 {
 	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
-	struct weir_inside_process *process = inside_process(&key);
+	struct weir_inside_process *process = inside_process(ctx, &key);
 	struct inside_request *r = process ? bpf_map_lookup_elem(&inside_requests, &key) : NULL;
 	struct weir_server *server;
 

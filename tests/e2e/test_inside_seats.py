@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Requests in flight inside Go servers: each seat that a request takes comes back when it ends, however it does."""
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -142,3 +143,24 @@ def test_ends_are_probed_when_they_matter(world, serve):
     eventually(lambda: taken(world) == 0, "it is free")
     world.weir("limit", "delete", "busy")
     assert len(list(world.pins.glob("net-*/inside-*"))) == pins
+
+
+def test_what_the_kernel_does_not_take_is_tried_again(world, serve):
+    """Nothing is half as it should be meanwhile, and it is said."""
+    server = serve("plain")
+    attach(world, server)
+    pins = sorted(world.pins.glob("net-*/inside-*-*"), key=lambda pin: int(pin.name.rpartition("-")[2]))
+    stem, _, last = str(pins[-1]).rpartition("-")
+    taken_names = [Path(f"{stem}-{n}") for n in range(int(last) + 1, int(last) + 100)]
+    for name in taken_names:
+        name.mkdir()
+    limit(world, 10)
+    inside = world.weir.server()["inside"]
+    assert inside["lane"] == "see" and "File exists" in inside["why"]
+    assert server.get("/a", times=3) == [OK.format("/a")] * 3
+    assert world.weir.server()["passed"] == 3
+    for name in taken_names:
+        name.rmdir()
+    eventually(lambda: not world.weir.server()["inside"]["why"], "it is tried again")
+    Open(world, server, "/w?wait")
+    eventually(lambda: taken(world) == 1, "the limit is in force")

@@ -75,10 +75,10 @@ static void log_served(const struct agent *agent, int slot)
 	for (size_t i = 0; i < inside->n; i++) {
 		const struct inside_served *served = &inside->served[i];
 
-		if (served->why.text[0])
+		if (inside_not_seen(served))
 			log_warning("server \"%s\": process %d (%s) is not looked into: %s",
 				    agent->state.servers[slot]->name, served->process.id, served->process.command,
-				    served->why.text);
+				    inside_not_seen(served));
 		else if (inside_is_answered(agent, slot, served) && !served->answers)
 			log_warning(
 				"server \"%s\": requests are refused by memory: process %d (%s) has its memory written",
@@ -87,6 +87,21 @@ static void log_served(const struct agent *agent, int slot)
 			log_info("server \"%s\": requests are seen inside process %d (%s)",
 				 agent->state.servers[slot]->name, served->process.id, served->binary.what);
 	}
+}
+
+/* What is known of the server, though not of its processes; what is known of those, where they are the same. */
+static void carry(const struct inside_server *from, struct inside_server *to, bool same)
+{
+	to->why = from->why;
+	to->failed = from->failed;
+	to->pending = from->pending;
+	to->ends = from->ends;
+	if (!same)
+		return;
+	to->in_force = from->in_force;
+	to->blind = from->blind;
+	to->read_before = from->read_before;
+	to->failed_before = from->failed_before;
 }
 
 /* 1: other processes than before are to be looked into. */
@@ -105,11 +120,10 @@ static int look(struct agent *agent, int slot, struct error *err)
 	ret = inside_find_changes(server_net(agent, server), server, inside, next, &found, err);
 	if (!found)
 		return ret;
-	next->why = inside->why;
-	next->in_force = inside->in_force && !ret;
-	next->ends = inside->ends;
+	carry(inside, next, !ret);
 	served_clear(inside);
 	*inside = *next;
+	inside_taken_change(agent, slot);
 	if (ret) {
 		inside->read_before = count_of_read(agent, slot, &inside->failed_before);
 		log_served(agent, slot);
@@ -182,11 +196,14 @@ static bool ends_change(struct agent *agent, int slot)
 	return changes;
 }
 
-/* Are other processes than before to be looked into? */
+/*
+ * Is the kernel to have other processes than before, or the same ones otherwise? What it has not taken it is asked to take each time that
+ * processes were looked for.
+ */
 static bool follow(struct agent *agent, int slot)
 {
 	struct error why = { 0 };
-	bool ends, blind;
+	bool ends, blind, taken;
 	int changed;
 
 	if (!inside_is_followed(agent, slot)) {
@@ -196,15 +213,30 @@ static bool follow(struct agent *agent, int slot)
 	changed = look(agent, slot, &why);
 	if (!agent->servers[slot].inside)
 		return false;
+	taken = inside_taken_change(agent, slot);
 	if (changed >= 0)
 		check_served(agent, slot, &why);
 	note(agent, slot, &why);
 	ends = ends_change(agent, slot);
 	blind = blind_change(agent, slot);
-	return ends || blind || changed > 0;
+	if (!ends && !blind && !taken && changed <= 0)
+		return agent->servers[slot].inside->pending && !agent->servers[slot].inside->turns;
+	agent->servers[slot].inside->pending = true;
+	return true;
 }
 
-/* A kernel that refuses says so for each of the servers. */
+/* The kernel has not taken it as it is: it has it as it was. */
+static void note_failed(struct agent *agent, int slot, const struct error *err)
+{
+	struct inside_server *inside = agent->servers[slot].inside;
+
+	if (strcmp(err->text, inside->failed.text) != 0)
+		log_warning("server \"%s\": a change inside it is not in force: %s", agent->state.servers[slot]->name,
+			    err->text);
+	inside->failed = *err;
+}
+
+/* A kernel that refuses says so for each of the servers that were to be changed. */
 static void sync_all(struct agent *agent, struct net *net)
 {
 	struct error err = { 0 };
@@ -212,8 +244,9 @@ static void sync_all(struct agent *agent, struct net *net)
 	if (!inside_sync_net(net, &err))
 		return;
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
-		if (inside_is_followed(agent, slot) && server_net(agent, agent->state.servers[slot]) == net)
-			note(agent, slot, &err);
+		if (agent->servers[slot].inside && agent->servers[slot].inside->pending &&
+		    server_net(agent, agent->state.servers[slot]) == net)
+			note_failed(agent, slot, &err);
 }
 
 static void sweep(struct net *net)
@@ -267,9 +300,12 @@ void inside_limits_changed(struct agent *agent)
 	for (struct net *net = agent->nets; net; net = net->next) {
 		bool changed = false;
 
-		for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
-			if (is_of(net, slot) && inside_is_followed(agent, slot) && agent->servers[slot].inside)
-				changed |= ends_change(agent, slot);
+		for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
+			if (!is_of(net, slot) || !inside_is_followed(agent, slot) || !agent->servers[slot].inside ||
+			    !ends_change(agent, slot))
+				continue;
+			changed = agent->servers[slot].inside->pending = true;
+		}
 		if (changed)
 			sync_all(agent, net);
 	}
@@ -295,6 +331,7 @@ int inside_attach(struct agent *agent, int slot, struct error *err)
 		return 0;
 	}
 	ends_change(agent, slot);
+	agent->servers[slot].inside->pending = true;
 	return ret									   ?:
 		       inside_sync_net(server_net(agent, agent->state.servers[slot]), err) ?:
 		       server_apply_flags(agent, slot, err);

@@ -6,6 +6,7 @@
 #include "agent/inside_private.h"
 #include "agent/net.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 #define LOOK_AGAIN 10 /* turns after which further processes are looked for */
 
@@ -45,12 +46,12 @@ static void examine(struct inside_served *served, const struct inside_process *p
 	struct error why;
 	int ret;
 
-	*served = (struct inside_served){ .process = *process };
+	*served = (struct inside_served){ .process = *process, .found_ns = clock_ns(CLOCK_MONOTONIC) };
 	ret = served->fd = inside_process_open(process->id, &why);
 	if (ret >= 0)
 		ret = inside_binary_read(served->fd, process->command, &served->binary, &why);
-	if (!ret && served->binary.pie)
-		ret = inside_load_bias(process->id, &served->bias, &why);
+	if (!ret)
+		ret = inside_load_bias(&served->binary, process->code, &served->bias, &why);
 	if (ret) { /* what was looked for in vain, and can be missed, is in it, too */
 		served->why = why;
 		return;
@@ -67,7 +68,7 @@ static struct inside_served *known(struct inside_server *inside, const struct in
 		const struct inside_process *before = &inside->served[i].process;
 
 		if (before->id == process->id && before->start == process->start && before->device == process->device &&
-		    before->inode == process->inode)
+		    before->inode == process->inode && before->code == process->code && before->stack == process->stack)
 			return &inside->served[i];
 	}
 	return NULL;
@@ -129,4 +130,42 @@ int inside_find_changes(struct net *net, const struct server *server, struct ins
 	ret = find(inside, next, err);
 	*found = ret >= 0;
 	return ret;
+}
+
+/* Which other server has had the process for longer? -1: none. */
+static int taken_by(const struct agent *agent, int slot, const struct inside_served *served)
+{
+	for (int other = 0; other < WEIR_MAX_SERVERS; other++) {
+		const struct inside_server *inside = agent->servers[other].inside;
+
+		for (size_t i = 0; inside && other != slot && i < inside->n; i++) {
+			const struct inside_served *theirs = &inside->served[i];
+
+			if (theirs->process.id == served->process.id &&
+			    theirs->process.start == served->process.start && theirs->found_ns < served->found_ns &&
+			    !theirs->why.text[0])
+				return other;
+		}
+	}
+	return -1;
+}
+
+bool inside_taken_change(struct agent *agent, int slot)
+{
+	struct inside_server *inside = agent->servers[slot].inside;
+	bool changes = false;
+
+	for (size_t i = 0; i < inside->n; i++) {
+		struct inside_served *served = &inside->served[i];
+		int other = taken_by(agent, slot, served);
+
+		changes |= (other >= 0) != !!served->taken.text[0];
+		served->taken = (struct error){ 0 };
+		if (other >= 0)
+			error_set(
+				&served->taken, -EBUSY,
+				"it serves server \"%s\", too, which has all its requests: name both ports for one server",
+				agent->state.servers[other]->name);
+	}
+	return changes;
 }

@@ -8,7 +8,7 @@
 #include "inside/binary.h"
 #include "inside/process.h"
 
-/* A process that listens, and what it is. why: it is not looked into. */
+/* A process that listens, and what it is. why, taken: it is not looked into. */
 struct inside_served {
 	struct inside_process process;
 	struct inside_binary binary;
@@ -18,6 +18,9 @@ struct inside_served {
 	bool writes;  /* and by memory; else no_write does */
 	struct error no_answer, no_write;
 	struct error why;
+	__u64 found_ns;
+	struct error
+		taken; /* it was found for another server before, which has all its requests: nothing says for which one they come */
 };
 
 struct inside_server {
@@ -25,16 +28,21 @@ struct inside_server {
 	struct inside_served served[INSIDE_PROCESSES_MAX];
 	size_t n;
 	unsigned int turns;		  /* since processes were looked for */
-	bool in_force;			  /* the kernel has them as they are here */
+	bool in_force;			  /* the kernel has had them as they were here */
+	bool pending;			  /* it is to have them as they are now: tried again and again */
 	bool ends;			  /* the ends of their requests are probed, too */
 	__u64 read_before, failed_before; /* as the kernel had counted them when these processes were found */
 	struct error blind;		  /* too many could not be read: none is refused */
 	struct error why;		  /* nobody is looked into */
+	struct error failed;		  /* the kernel has not taken them as they are now */
 };
 
 /* inside_find.c: the processes of a server, and whether they are others than before (*found: *next has been filled in) */
 int inside_find_changes(struct net *net, const struct server *server, struct inside_server *inside,
 			struct inside_server *next, bool *found, struct error *err);
+
+/* A process that listens for two servers is that one's which was attached first. Has that changed? */
+bool inside_taken_change(struct agent *agent, int slot);
 
 /* inside.c: may this agent look into servers at all? Is this server one? */
 int inside_check_allowed(const struct agent *agent, struct error *err);
@@ -42,6 +50,8 @@ bool inside_is_followed(const struct agent *agent, int slot);
 
 /* inside_sync.c: all processes of the namespace */
 int inside_sync_net(struct net *net, struct error *err);
+/* Why it is not looked into, whatever is asked for; NULL: it is. */
+const char *inside_not_seen(const struct inside_served *served);
 /* Percent of connections of which requests are refused. */
 __u32 inside_share(const struct server *server);
 /* Can requests of this process be refused? Else *why says why not. */

@@ -16,12 +16,11 @@ static json_t *list_processes(const struct inside_server *inside)
 
 	for (size_t i = 0; inside && i < inside->n; i++) {
 		const struct inside_served *served = &inside->served[i];
-		bool seen = !served->why.text[0];
+		const char *why = inside_not_seen(served);
 
-		json_array_append_new(list,
-				      json_pack("{s:i, s:s, s:s?, s:s?}", "pid", (int)served->process.id, "command",
-						served->process.command, "what", seen ? served->binary.what : NULL,
-						"why", seen ? NULL : served->why.text));
+		json_array_append_new(list, json_pack("{s:i, s:s, s:s?, s:s?}", "pid", (int)served->process.id,
+						      "command", served->process.command, "what",
+						      why ? NULL : served->binary.what, "why", why));
 	}
 	return list;
 }
@@ -29,7 +28,7 @@ static json_t *list_processes(const struct inside_server *inside)
 static const struct inside_served *first_seen(const struct inside_server *inside)
 {
 	for (size_t i = 0; inside && i < inside->n; i++)
-		if (!inside->served[i].why.text[0])
+		if (!inside_not_seen(&inside->served[i]))
 			return &inside->served[i];
 	return NULL;
 }
@@ -75,6 +74,7 @@ json_t *inside_status(const struct agent *agent, int slot)
 	struct error refused = { 0 };
 	const struct inside_served *seen = inside && inside->in_force ? first_seen(inside) : NULL;
 	const char *why = inside && inside->why.text[0] ? inside->why.text : NULL, *lane = "off", *cannot;
+	const char *failed = inside && inside->failed.text[0] ? inside->failed.text : NULL;
 	CLEANUP_FREE char *text = NULL;
 
 	if (server->inside != INSIDE_OFF && inside_check_allowed(agent, &refused))
@@ -87,6 +87,7 @@ json_t *inside_status(const struct agent *agent, int slot)
 		why = inside->blind.text;
 	if (seen && !why && server->inside == INSIDE_AUTO && !inside_can_answer(server, seen, &cannot))
 		why = cannot;
+	why = failed ?: why;
 	return json_pack("{s:s, s:s, s:i, s:b, s:s?, s:s?, s:s?, s:o}", "asked", inside_modes.words[server->inside],
 			 "lane", lane, "share", (int)inside_share(server), "write_memory", server->write_memory, "text",
 			 text, "why", why, "why_slow", text ? why_slow(seen) : NULL, "processes",

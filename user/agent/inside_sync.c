@@ -9,6 +9,13 @@
 #include "agent/inside_private.h"
 #include "base/cleanup.h"
 
+const char *inside_not_seen(const struct inside_served *served)
+{
+	if (served->why.text[0])
+		return served->why.text;
+	return served->taken.text[0] ? served->taken.text : NULL;
+}
+
 __u32 inside_share(const struct server *server)
 {
 	return server->inside_share ?: WEIR_INSIDE_ALL;
@@ -47,7 +54,7 @@ static size_t processes_of(const struct agent *agent, int slot, struct datapath_
 		struct inside_served *served = &inside->served[i];
 		struct datapath_binary *binary;
 
-		if (served->why.text[0])
+		if (inside_not_seen(served))
 			continue;
 		binary = probes_of(agent, slot, served);
 		binary->device = served->process.device;
@@ -71,8 +78,13 @@ static void mark_in_force(const struct net *net)
 	struct agent *agent = net->agent;
 
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
-		if (agent->servers[slot].inside && server_net(agent, agent->state.servers[slot]) == net)
-			agent->servers[slot].inside->in_force = true;
+		struct inside_server *inside = agent->servers[slot].inside;
+
+		if (!inside || server_net(agent, agent->state.servers[slot]) != net)
+			continue;
+		inside->in_force = true;
+		inside->pending = false;
+		inside->failed = (struct error){ 0 };
 	}
 }
 
@@ -109,8 +121,8 @@ const char *inside_not_served(const struct agent *agent, int slot, const struct 
 	const struct net *net = server_net(agent, server);
 	const char *why;
 
-	if (served->why.text[0])
-		return served->why.text;
+	if (inside_not_seen(served))
+		return inside_not_seen(served);
 	if (server->inside == INSIDE_ANSWER && !inside_can_answer(server, served, &why))
 		return why;
 	if (server->inside == INSIDE_HOLD && net && net->hold_err.text[0])

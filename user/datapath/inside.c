@@ -206,51 +206,6 @@ static int inside_open(struct datapath *dp, bool writes, struct error *err)
 	return ret;
 }
 
-/* --- processes */
-
-static int processes_write(struct datapath_inside *inside, const struct datapath_process *processes, size_t n,
-			   struct error *err)
-{
-	int fd = bpf_map__fd(inside->skeleton->maps.inside_processes);
-
-	for (size_t i = 0; i < n; i++) {
-		struct weir_inside_process wanted = processes[i].process, there;
-
-		wanted.generation = inside->generation;
-		if (!bpf_map_lookup_elem(fd, &processes[i].id, &there) && !memcmp(&there, &wanted, sizeof(there)))
-			continue;
-		if (bpf_map_update_elem(fd, &processes[i].id, &wanted, BPF_ANY))
-			return datapath_map_failed(err, -errno, "inside_processes");
-	}
-	return 0;
-}
-
-struct wanted {
-	const struct datapath_process *processes;
-	size_t n;
-};
-
-static bool is_unwanted(const void *key, const void *value, const void *arg)
-{
-	const struct wanted *wanted = arg;
-
-	(void)value;
-	for (size_t i = 0; i < wanted->n; i++)
-		if (wanted->processes[i].id == *(const __u32 *)key)
-			return false;
-	return true;
-}
-
-static int processes_drop_others(struct datapath_inside *inside, const struct datapath_process *processes, size_t n,
-				 struct error *err)
-{
-	const struct wanted wanted = { processes, n };
-	int ret = map_drop_if(bpf_map__fd(inside->skeleton->maps.inside_processes), sizeof(__u32),
-			      sizeof(struct weir_inside_process), is_unwanted, &wanted);
-
-	return ret < 0 ? datapath_map_failed(err, ret, "inside_processes") : 0;
-}
-
 /* --- the whole */
 
 int datapath_inside_check(struct error *err)
@@ -277,7 +232,7 @@ static void seats_return(struct datapath *dp)
 		inside_open(dp, false, NULL);
 	if (!dp->inside)
 		return;
-	processes_drop_others(dp->inside, NULL, 0, NULL);
+	inside_processes_drop_others(dp->inside, NULL, 0, NULL);
 	requests_sweep(dp->inside);
 }
 
@@ -299,7 +254,9 @@ static bool writes_memory(const struct datapath_process *processes, size_t n)
 	return false;
 }
 
-static int processes_sync(struct datapath *dp, const struct datapath_process *processes, size_t n, struct error *err)
+/* The programs of dp->inside get them. Probes do nothing before a process is theirs, so if it fails all is as it was. */
+static int processes_hand_over(struct datapath *dp, const struct datapath_process *processes, size_t n,
+			       struct error *err)
 {
 	struct datapath_inside *inside = dp->inside;
 	int ret = 0;
@@ -308,8 +265,15 @@ static int processes_sync(struct datapath *dp, const struct datapath_process *pr
 		inside->links[i].wanted = false;
 	for (size_t i = 0; i < n && !ret; i++)
 		ret = inside_links_add(dp, &processes[i], err);
-	ret = ret ?: processes_write(inside, processes, n, err);
-	ret = ret ?: processes_drop_others(inside, processes, n, err);
+	return ret ?: inside_processes_write(inside, processes, n, err);
+}
+
+/* What served them, and others, before. */
+static int processes_clean(struct datapath *dp, const struct datapath_process *processes, size_t n, struct error *err)
+{
+	struct datapath_inside *inside = dp->inside;
+	int ret = inside_processes_drop_others(inside, processes, n, err);
+
 	if (ret)
 		return ret;
 	requests_sweep(inside);
@@ -317,28 +281,43 @@ static int processes_sync(struct datapath *dp, const struct datapath_process *pr
 	return inside_pins_drop_others(dp->dir, inside->generation, err);
 }
 
-/* Programs that may write memory, or those that may not, take over from the others as another agent's would. */
-int datapath_inside_sync(struct datapath *dp, const struct datapath_process *processes, size_t n, struct error *err)
+static void inside_end(struct datapath_inside *inside)
+{
+	if (inside)
+		inside_links_end(inside);
+	inside_free(inside);
+}
+
+/* Programs that may write memory, or those that may not, take over from the others as another agent's would; or the others stay. */
+static int programs_switch(struct datapath *dp, bool writes, const struct datapath_process *processes, size_t n,
+			   struct error *err)
 {
 	struct datapath_inside *before = dp->inside;
+	int ret;
+
+	dp->inside = NULL;
+	ret = inside_open(dp, writes, err) ?: processes_hand_over(dp, processes, n, err);
+	if (ret) {
+		inside_end(dp->inside);
+		dp->inside = before;
+		return ret;
+	}
+	inside_end(before);
+	return 0;
+}
+
+int datapath_inside_sync(struct datapath *dp, const struct datapath_process *processes, size_t n, struct error *err)
+{
 	bool writes = writes_memory(processes, n);
 	int ret;
 
 	if (!n)
 		return datapath_inside_remove(dp, err);
-	if (before && before->writes == writes)
-		return processes_sync(dp, processes, n, err);
-	dp->inside = NULL;
-	ret = inside_open(dp, writes, err);
-	if (ret) {
-		dp->inside = before;
-		return ret;
-	}
-	ret = processes_sync(dp, processes, n, err);
-	if (before)
-		inside_links_end(before);
-	inside_free(before);
-	return ret;
+	if (dp->inside && dp->inside->writes == writes)
+		ret = processes_hand_over(dp, processes, n, err);
+	else
+		ret = programs_switch(dp, writes, processes, n, err);
+	return ret ?: processes_clean(dp, processes, n, err);
 }
 
 int datapath_inside_sweep(struct datapath *dp, struct error *err)

@@ -41,7 +41,7 @@ int datapath_inside_check(struct error *err);
 
 /*
  * Makes these the processes that are looked into, and no others. Loads the programs when there are some for the first time.
- * Where it fails, those of before may be looked into, or none.
+ * Where it fails, those of before are looked into as before.
  */
 int datapath_inside_sync(struct datapath *dp, const struct datapath_process *processes, size_t n, struct error *err);
 

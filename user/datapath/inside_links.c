@@ -47,14 +47,24 @@ struct bpf_program *inside_program_of(struct inside_bpf *skeleton, enum weir_ins
 	return programs[point];
 }
 
-static struct probe_link *link_find(struct datapath_inside *inside, const struct datapath_binary *binary,
-				    const struct datapath_probe *probe)
+__u32 inside_links_set(const struct datapath_inside *inside, const struct datapath_binary *binary)
+{
+	for (size_t i = 0; i < inside->n_links && binary->n_probes; i++) {
+		const struct probe_link *link = &inside->links[i];
+
+		if (link->device == binary->device && link->inode == binary->inode &&
+		    link->first == binary->probes[0].point)
+			return link->set;
+	}
+	return 0;
+}
+
+static struct probe_link *link_find(struct datapath_inside *inside, __u32 set, const struct datapath_probe *probe)
 {
 	for (size_t i = 0; i < inside->n_links; i++) {
 		struct probe_link *link = &inside->links[i];
 
-		if (link->device == binary->device && link->inode == binary->inode &&
-		    link->probe.point == probe->point && link->probe.offset == probe->offset)
+		if (link->set == set && link->probe.point == probe->point && link->probe.offset == probe->offset)
 			return link;
 	}
 	return NULL;
@@ -62,9 +72,9 @@ static struct probe_link *link_find(struct datapath_inside *inside, const struct
 
 /* -1 as process: in every one that has the file, which the program then tells apart. */
 static struct bpf_link *attach(struct bpf_program *program, const struct datapath_binary *binary,
-			       const struct datapath_probe *probe)
+			       const struct datapath_probe *probe, __u32 set)
 {
-	LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = probe->again);
+	LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = weir_inside_cookie(set, probe->again));
 	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_PROBE);
 	char path[64];
 
@@ -87,8 +97,8 @@ static int pin(struct datapath *dp, struct bpf_link *link, struct error *err)
 	return error_set(err, ret, "pinning %s: %s", path, strerror(-ret));
 }
 
-static int link_add(struct datapath *dp, const struct datapath_binary *binary, const struct datapath_probe *probe,
-		    struct error *err)
+static int link_add(struct datapath *dp, const struct datapath_binary *binary, __u32 set,
+		    const struct datapath_probe *probe, struct error *err)
 {
 	struct datapath_inside *inside = dp->inside;
 	struct probe_link *place = &inside->links[inside->n_links];
@@ -97,8 +107,15 @@ static int link_add(struct datapath *dp, const struct datapath_binary *binary, c
 	if (inside->n_links >= INSIDE_LINKS_MAX)
 		return error_set(err, -ENOSPC, "there is no room for more than %d probes", INSIDE_LINKS_MAX);
 	libbpf_log_begin();
-	*place = (struct probe_link){ binary->device, binary->inode, *probe, NULL, true };
-	place->link = attach(inside_program_of(inside->skeleton, probe->point), binary, probe);
+	*place = (struct probe_link){
+		.device = binary->device,
+		.inode = binary->inode,
+		.first = binary->probes[0].point,
+		.set = set,
+		.probe = *probe,
+		.wanted = true,
+	};
+	place->link = attach(inside_program_of(inside->skeleton, probe->point), binary, probe, set);
 	if (!place->link)
 		return error_set(err, -errno, "probing the server's binary at %#llx: %s", probe->offset,
 				 libbpf_log_failure());
@@ -116,17 +133,18 @@ static bool is_end(enum weir_inside_point point)
 int inside_links_add(struct datapath *dp, const struct datapath_process *process, struct error *err)
 {
 	const struct datapath_binary *binary = process->binary;
+	__u32 set = inside_links_set(dp->inside, binary) ?: ++dp->inside->sets;
 	int ret = 0;
 
 	for (size_t i = 0; i < binary->n_probes && !ret; i++) {
-		struct probe_link *link = link_find(dp->inside, binary, &binary->probes[i]);
+		struct probe_link *link = link_find(dp->inside, set, &binary->probes[i]);
 
 		if (is_end(binary->probes[i].point) && !process->process.layout.ends)
 			continue;
 		if (link)
 			link->wanted = true;
 		else
-			ret = link_add(dp, binary, &binary->probes[i], err);
+			ret = link_add(dp, binary, set, &binary->probes[i], err);
 	}
 	return ret;
 }

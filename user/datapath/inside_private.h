@@ -8,9 +8,15 @@
 
 #define INSIDE_LINKS_MAX 1024
 
+/*
+ * set: the number of the probes that are asked for together, of one file (weir_inside_cookie()). The first of their points tells a file's
+ * sets apart: in one process of it requests are to be seen, in another to be refused.
+ */
 struct probe_link {
 	dev_t device;
 	ino_t inode;
+	enum weir_inside_point first;
+	__u32 set;
 	struct datapath_probe probe;
 	struct bpf_link *link;
 	bool wanted;
@@ -23,6 +29,7 @@ struct datapath_inside {
 	unsigned int pinned; /* so far: for their names */
 	struct probe_link links[INSIDE_LINKS_MAX];
 	size_t n_links;
+	__u32 sets;		       /* so far: for their numbers */
 	struct bpf_link *processes[2]; /* at their ends, and where they become other programs */
 };
 
@@ -34,10 +41,19 @@ struct bpf_program *inside_program_of(struct inside_bpf *skeleton, enum weir_ins
 int inside_links_begin(struct datapath *dp, struct error *err);
 /* Those of a process' binary that are missing; all that it wants are marked. */
 int inside_links_add(struct datapath *dp, const struct datapath_process *process, struct error *err);
+/* The number of the binary's set of probes, once they are there. 0: it has none. */
+__u32 inside_links_set(const struct datapath_inside *inside, const struct datapath_binary *binary);
 void inside_links_drop_unwanted(struct datapath_inside *inside);
 /* What is pinned stays. */
 void inside_links_close(struct datapath_inside *inside);
 /* Nothing stays. */
 void inside_links_end(struct datapath_inside *inside);
+
+/* inside_processes.c */
+/* The programs serve them from now on: all of them, or none. */
+int inside_processes_write(struct datapath_inside *inside, const struct datapath_process *processes, size_t n,
+			   struct error *err);
+int inside_processes_drop_others(struct datapath_inside *inside, const struct datapath_process *processes, size_t n,
+				 struct error *err);
 
 #endif

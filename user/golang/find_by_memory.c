@@ -95,8 +95,12 @@ int golang_find_by_memory(struct golang *go, const struct golang_apf *apf, struc
 			  struct error *err)
 {
 	struct golang_by_memory found = { 0 };
-	int ret = handed_find(go, &apf->handle, &apf->execute_value, &found.execute, err) ?:
-											    find_nothing(go, &found, err);
+	int ret;
+
+	/* What stands in its read-only data may look like an address, but none is: those its loader writes. */
+	if (go->image.pie)
+		return error_set(err, -ENOTSUP, "it is position-independent (PIE)");
+	ret = handed_find(go, &apf->handle, &apf->execute_value, &found.execute, err) ?: find_nothing(go, &found, err);
 
 	if (!ret)
 		*out = found;

@@ -50,6 +50,7 @@ static void describe(struct golang *go)
 	go->build.module_version = or_empty(go->module_version);
 	go->build.machine = go->image.machine == IMAGE_AMD64 ? "amd64" : "arm64";
 	go->build.pie = go->image.pie;
+	go->build.code = image_code(&go->image);
 	go->build.functions = go->table.n;
 }
 

@@ -25,6 +25,7 @@ struct golang_build {
 	const char *module, *module_version;
 	const char *machine; /* "amd64", "arm64" */
 	bool pie;
+	__u64 code;		       /* where its code begins */
 	unsigned int functions, itabs; /* how many there are */
 };
 

@@ -92,6 +92,16 @@ bool image_u64(struct image *image, __u64 address, __u64 *out)
 	return at;
 }
 
+__u64 image_code(const struct image *image)
+{
+	__u64 first = ~0ULL;
+
+	for (unsigned int i = 0; i < image->n_segments; i++)
+		if (image->segments[i].executable && image->segments[i].address < first)
+			first = image->segments[i].address;
+	return first;
+}
+
 bool image_code_offset(const struct image *image, __u64 address, __u64 *out)
 {
 	const struct image_segment *segment = segment_of(image, address);

@@ -53,6 +53,9 @@ __u64 image_left(const struct image *image, __u64 address);
 const char *image_text(struct image *image, __u64 address, size_t max);
 bool image_u64(struct image *image, __u64 address, __u64 *out);
 
+/* The first address of what is to be executed, as the kernel counts it. */
+__u64 image_code(const struct image *image);
+
 /* The place in the file of an instruction, as a uprobe wants it. False: no executable segment has it. */
 bool image_code_offset(const struct image *image, __u64 address, __u64 *out);
 

@@ -9,7 +9,6 @@
 
 #include "base/cleanup.h"
 #include "golang/find.h"
-#include "sys/privilege.h"
 
 static int probe_add(struct datapath_binary *binary, enum weir_inside_point point, __u64 offset, __u32 again,
 		     struct error *err)
@@ -322,6 +321,7 @@ static void describe(struct golang *go, const char *name, struct inside_binary *
 	if (golang_find_kubernetes_version(go, &version, NULL))
 		version = NULL;
 	snprintf(out->what, sizeof(out->what), "%s%s%s, %s", name, version ? " " : "", version ?: "", build->version);
+	out->code = build->code;
 	out->pie = build->pie;
 }
 
@@ -346,20 +346,14 @@ int inside_binary_read(int fd, const char *name, struct inside_binary *out, stru
 	return ret;
 }
 
-/* The mapping of the file's beginning: the first line, where the binary itself is mapped. */
-int inside_load_bias(int process, __u64 *bias, struct error *err)
-{
-	CLEANUP_PRIVILEGED struct privileged find = privilege_begin(PRIVILEGE_FIND);
-	unsigned long long start, offset;
-	char path[64], line[512];
-	CLEANUP_FCLOSE FILE *maps = NULL;
+#define PAGE 4096
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", process);
-	maps = fopen(path, "re");
-	if (!maps || !fgets(line, sizeof(line), maps))
-		return error_set(err, maps ? -EIO : -errno, "%s cannot be read", path);
-	if (sscanf(line, "%llx-%*x %*s %llx", &start, &offset) != 2 || offset)
-		return error_set(err, -ENOTSUP, "%s does not begin with the program", path);
-	*bias = start;
+int inside_load_bias(const struct inside_binary *binary, __u64 code, __u64 *bias, struct error *err)
+{
+	__u64 added = code - binary->code;
+
+	if (added % PAGE || (added && !binary->pie))
+		return error_set(err, -ENOTSUP, "its code is at %#llx, and in the file at %#llx", code, binary->code);
+	*bias = added;
 	return 0;
 }

@@ -88,20 +88,26 @@ bool inside_listeners_equal(const struct inside_listeners *a, const struct insid
 
 /* --- processes */
 
-/* The start is the 22nd field; the second is the command in parentheses, with whatever characters it has. */
+/*
+ * The start is the 22nd field, the code's beginning the 26th, the stack's the 28th. The second is the command in parentheses, with
+ * whatever characters it has.
+ */
 static int stat_parse(char *text, struct inside_process *process)
 {
 	char *open = strchr(text, '('), *close = strrchr(text, ')');
-	unsigned long long start;
+	unsigned long long start, code, stack;
 
 	if (!open || !close || close < open)
 		return -EPROTO;
 	*close = 0;
 	snprintf(process->command, sizeof(process->command), "%s", open + 1);
-	if (sscanf(close + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-		   &start) != 1)
+	if (sscanf(close + 1,
+		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu %*u %*d %*u %llu %*u %llu",
+		   &start, &code, &stack) != 3)
 		return -EPROTO;
 	process->start = start;
+	process->code = code;
+	process->stack = stack;
 	return 0;
 }
 

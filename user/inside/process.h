@@ -29,6 +29,7 @@ struct inside_process {
 	__u64 start;  /* in ticks since the machine's start, as /proc has it */
 	dev_t device; /* its binary */
 	ino_t inode;
+	__u64 code, stack; /* where its binary's code and its stack begin: elsewhere, as a rule, after each exec */
 	char command[16];
 };
 

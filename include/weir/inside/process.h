@@ -149,7 +149,7 @@ struct weir_inside_layout {
 	__u16 user_size;
 	__u16 state;	 /* of a runtime.g: struct weir_inside_goroutine; 0: it was not found */
 	__u16 handed_at; /* at HANDED: how far above the stack pointer what HANDLE is to execute lies */
-	__u16 pad[2];
+	__u32 set;	 /* of probes that are for this process: weir_inside_cookie() */
 	struct weir_inside_fields record; /* AttributesRecord */
 	struct weir_inside_fields info;	  /* RequestInfo */
 	struct weir_inside_context context;
@@ -166,6 +166,27 @@ struct weir_inside_process {
 WEIR_ASSERT_SIZE(struct weir_inside_process, 280);
 
 #define WEIR_INSIDE_TICK_NS 10000000ULL /* as /proc/PID/stat counts */
+
+/*
+ * What a probe's link says of it. A probe runs in every process that has its file mapped: in that of another container, whose overlay shows
+ * the same file, and in that of another server, for which other places of the file are probed. So a hit is for a process only if the probe
+ * is of its set.
+ * again: flags of the processor with one of which the call has not begun yet.
+ */
+WEIR_INLINE __u64 weir_inside_cookie(__u32 set, __u32 again)
+{
+	return (__u64)set << 32 | again;
+}
+
+WEIR_INLINE __u32 weir_inside_cookie_set(__u64 cookie)
+{
+	return cookie >> 32;
+}
+
+WEIR_INLINE __u32 weir_inside_cookie_again(__u64 cookie)
+{
+	return (__u32)cookie;
+}
 
 /* A goroutine serves one request at a time. */
 struct weir_inside_key {

@@ -17,6 +17,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -37,7 +38,8 @@ func certificate() tls.Certificate {
 }
 
 // Echo answers with the request's protocol and URI. A URI that ends with ?wait is answered when the client goes, with ?hang
-// never; one with ?panic and ?exit ends its handler in the middle, with ?recovered its handler goes on from a panic.
+// never; one with ?panic and ?exit ends its handler in the middle, with ?recovered its handler goes on from a panic. At ?exec the
+// process executes its program once more.
 func Echo(w http.ResponseWriter, req *http.Request) {
 	switch req.URL.RawQuery {
 	case "wait":
@@ -52,6 +54,8 @@ func Echo(w http.ResponseWriter, req *http.Request) {
 		runtime.Goexit()
 	case "recovered":
 		recovers()
+	case "exec":
+		check(syscall.Exec("/proc/self/exe", os.Args, os.Environ()))
 	}
 	fmt.Fprintf(w, "%s %s\n", req.Proto, req.RequestURI)
 }
@@ -80,14 +84,22 @@ func get(url, user string, http2 bool) {
 // protocols is where HTTP/2 without TLS is switched on, where there is such a switch (Go 1.24).
 var protocols = func(*http.Server) {}
 
-// Main is `serve ADDR:PORT`, `serve-plain ADDR:PORT` without TLS, `serve-inherited` of the socket that is descriptor 3, or
+func serve(server *http.Server, address string) {
+	listener, err := net.Listen("tcp", address)
+	check(err)
+	check(server.ServeTLS(listener, "", ""))
+}
+
+// Main is `serve ADDR:PORT...`, `serve-plain ADDR:PORT` without TLS, `serve-inherited` of the socket that is descriptor 3, or
 // `http1|http2 URL USER TIMES...`: a request for each word.
 func Main(handler http.Handler) {
 	server := &http.Server{Handler: handler, TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate()}}}
 	switch os.Args[1] {
 	case "serve":
-		server.Addr = os.Args[2]
-		check(server.ListenAndServeTLS("", ""))
+		for _, address := range os.Args[3:] {
+			go serve(server, address)
+		}
+		serve(server, os.Args[2])
 	case "serve-plain":
 		server.Addr = os.Args[2]
 		protocols(server)
