@@ -177,7 +177,7 @@ static __always_inline int hold_conn(struct __sk_buff *skb, struct work *w, stru
 
 /*
  * The segment completes a handshake of which nothing was seen, so there is no connection yet; or there is no room to know of
- * one: it is charged by itself.
+ * one: it is charged by itself, as if a FIN came next.
  */
 static __always_inline int hold_handshake(struct __sk_buff *skb, struct work *w)
 {
@@ -185,7 +185,12 @@ static __always_inline int hold_handshake(struct __sk_buff *skb, struct work *w)
 	bool refused;
 
 	w->hold = (struct weir_hold_reader){
-		.next = seq, .news = seq, .by_lines = 1, .line = 1, .begun = WEIR_HOLD_BEGUN
+		.next = seq,
+		.news = seq,
+		.by_lines = 1,
+		.line = 1,
+		.begun = WEIR_HOLD_BEGUN,
+		.cuts = 1,
 	};
 	w->whose.preamble = (struct weir_preamble){};
 	hold_frame(skb, w);

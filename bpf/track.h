@@ -47,6 +47,7 @@ static __always_inline bool open_from_socket(struct weir_conn *fresh, __u32 serv
 		       window > 0xffff ? 0xffff : window);
 	fresh->splice.server_scale = BPF_CORE_READ_BITFIELD(tcp, rx_opt.rcv_wscale);
 	fresh->requests = !untouched && answer_is_due(tcp);
+	fresh->bare = fresh->requests ? WEIR_BARE_OPEN : 0;
 	return true;
 }
 

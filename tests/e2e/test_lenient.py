@@ -83,3 +83,35 @@ def test_body_that_is_left_unread(site):
     with contextlib.suppress(socket.timeout):
         assert not client.socket.recv(1)
     assert site.server.targets == ["/outer"]
+
+
+def test_head_in_a_body_that_is_left_unread(site):
+    """It ends with the connection, without an empty line: it waits, too."""
+    site.limit("user", burst=1)
+    site.limit("total", burst=1)
+    client = site.client("alice")
+    client.ask("/outer", Content_Length=10**8)
+    assert client.read().status == 200
+    eventually(lambda: site.unread() == {"answered_early": 1}, "the connection is given up")
+    client.send(b"GET /inner HTTP/1.1\r\nHost: x\r\n")
+    client.settle()
+    client.end_of_requests()
+    eventually(lambda: site.packets("held_record"), "the end is held")
+    assert site.server.targets == ["/outer"]
+    site.weir("pause")
+    eventually(lambda: site.server.targets == ["/outer", "/inner"], "it is served when nothing is held any more")
+
+
+def test_head_that_was_begun_before(site):
+    """On a connection that is open before the server is attached."""
+    site.weir("detach", "web", "--force")
+    client = site.client("alice")
+    assert client.get("/before") == 200
+    site.attach()
+    site.limit("user", burst=0)
+    site.limit("total", burst=0)
+    client.send(client.head("/cut").removesuffix(b"\r\n"))
+    client.settle()
+    client.end_of_requests()
+    eventually(lambda: site.packets("held_record") or len(site.server.targets) > 1, "the end is held")
+    assert site.server.targets == ["/before"]

@@ -16,8 +16,10 @@
  * What could be HTTP, and was not read, is not cheaper than HTTP: each segment costs a token at least, and one for each
  * empty line in it, because each may end a request's head.
  *
- * A request of HTTP/0.9 is one line (RFC 1945, 4.1), and ends with it; the answer ends the connection. So one at most is a
- * connection's, and its last. The first segment with a line that may be one costs a token for that, once a connection.
+ * Two kinds of request have no empty line. One of HTTP/0.9 is one line (RFC 1945, 4.1), and ends with it; the answer ends the
+ * connection. And some servers take a client's FIN for the end of a head. Either is a connection's last request, so one at most is a
+ * connection's. The first segment with a line that may be the one, or with a FIN that may end the other, costs a token for that,
+ * once a connection.
  *
  * Behind an answer that came before its request's end only the empty lines count, and that line. A body that the server reads
  * after all costs nothing else.
@@ -52,9 +54,11 @@ struct weir_hold_reader {
 	__u8 free;  /* only its lines are charged */
 	__u8 begun; /* bytes of "GET " that the line may have begun with; all of them: it may be a request of HTTP/0.9 */
 	__u8 ending;	/* bytes of " HTTP/1.1" with which the line ends, as far as it goes */
-	__u8 bare;	/* a line may be a request of HTTP/0.9, and is paid for with this segment */
+	__u8 bare;	/* a request without an empty line may be in it, and is paid for with this segment */
 	__u8 bare_paid; /* one was before */
-	__u8 pad;
+	__u8 open;	/* the next byte may be within a head that nothing was paid for */
+	__u8 cuts;	/* a FIN would end that */
+	__u8 pad[3];
 	__u32 lines;   /* empty ones */
 	__u32 decided; /* requests of the connection that are paid for and have not come by before */
 	struct weir_record record;
@@ -88,6 +92,13 @@ WEIR_INLINE void weir_hold_join(const struct weir_conn *c, const struct weir_soc
 	weir_hold_seek(r);
 }
 
+/* May a segment end a head by its FIN? */
+WEIR_INLINE bool weir_hold_cuts(const struct weir_conn *c, const struct weir_segment *g)
+{
+	return weir_segment_has(g, WEIR_TCP_FIN) && weir_hold_may_be_http(c) &&
+	       (c->phase == WEIR_PHASE_HUNTING || !c->hold.by_records);
+}
+
 /* Is nothing that the server has not got decided elsewhere, nor known by its records? */
 WEIR_INLINE bool weir_hold_charges_all(const struct weir_conn *c)
 {
@@ -111,12 +122,12 @@ WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const st
 					     enum weir_reason *why)
 {
 	const struct weir_hold *h = &c->hold;
-	__u32 from = weir_hold_from(c, k);
-	bool ahead, in_order;
+	bool cuts = weir_hold_cuts(c, g), ahead, in_order;
+	__u32 from = weir_hold_from(c, k), end = g->seq + g->len + cuts;
 
-	if (!g->len || (g->flags & (WEIR_TCP_SYN | WEIR_TCP_RST)))
+	if (end == g->seq || (g->flags & (WEIR_TCP_SYN | WEIR_TCP_RST)))
 		return WEIR_PASS;
-	if (c->phase != WEIR_PHASE_HUNTING && (c->phase != WEIR_PHASE_OPAQUE || !seq_after(g->seq + g->len, from)))
+	if (c->phase != WEIR_PHASE_HUNTING && (c->phase != WEIR_PHASE_OPAQUE || !seq_after(end, from)))
 		return WEIR_PASS;
 	if (!weir_hold_socket_takes(k, g)) {
 		*why = WEIR_OUT_OF_WINDOW;
@@ -131,19 +142,26 @@ WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const st
 		.by_lines = weir_hold_may_be_http(c),
 		.line = 1,
 		.begun = WEIR_HOLD_BEGUN,
-		.bare_paid = c->bare_paid,
+		.bare_paid = !!(c->bare & WEIR_BARE_PAID),
+		.open = !!(c->bare & WEIR_BARE_OPEN),
+		.cuts = cuts,
 		.free = c->opaque_why == WEIR_ANSWERED_EARLY,
 	};
 	if (c->phase == WEIR_PHASE_HUNTING) {
-		if (!k->listens && !seq_after(g->seq + g->len, k->next))
+		if (!k->listens && !seq_after(end, k->next))
 			return WEIR_PASS;
+		if (cuts && seq_after(g->seq, r->acked)) {
+			*why = WEIR_OUT_OF_ORDER;
+			return WEIR_DROP;
+		}
 		weir_hold_join(c, k, g, r);
 		return WEIR_FRAME;
 	}
 	ahead = seq_after(g->seq, h->next);
 	/* What the server has and was never seen here does not come again. */
 	in_order = !ahead || !seq_after(g->seq, r->acked);
-	if (h->by_records && !in_order) {
+	/* What a FIN ends has to be known: that of a segment ahead of its turn is not. */
+	if ((h->by_records || cuts) && !in_order) {
 		*why = WEIR_OUT_OF_ORDER;
 		return WEIR_DROP;
 	}
@@ -218,9 +236,11 @@ WEIR_INLINE void weir_hold_reader_line(struct weir_hold_reader *r, __u8 byte)
 		r->begun = weir_hold_begun(r->begun, byte);
 		r->ending = weir_hold_ending(r->ending, byte);
 		r->line = byte == '\r' && r->line;
+		r->open |= !r->line;
 		return;
 	}
 	r->lines += r->line;
+	r->open &= !r->line;
 	r->bare |= !r->line && r->begun == WEIR_HOLD_BEGUN && r->ending != WEIR_HOLD_ENDING;
 	r->line = 1;
 	r->begun = r->ending = 0;
@@ -234,9 +254,11 @@ WEIR_INLINE void weir_hold_reader_end(struct weir_hold_reader *r, const struct w
 	r->by_records = 0;
 	r->next = g->seq + g->len;
 	r->weight = r->free ? 0 : weir_bytes_weight(r->next - r->news, r->by_lines ? 0 : WEIR_RECORD_FREE);
+	r->bare |= r->cuts && r->open;
 	r->bare &= !r->bare_paid;
 	if (r->by_lines && r->lines + r->bare > r->weight)
 		r->weight = r->lines + r->bare;
+	r->open &= r->weight == r->lines + r->bare;
 	if (r->decided > r->weight)
 		r->decided = r->weight;
 	r->weight -= r->decided;
@@ -260,6 +282,12 @@ WEIR_INLINE void weir_hold_release(struct weir_hold *h, __u64 now_ns, __u64 *hel
 	h->since_ns = 0;
 }
 
+/* Once a segment has ended within what may be a head, it is not known what others have ended there since. */
+WEIR_INLINE void weir_hold_note_bare(struct weir_conn *c, const struct weir_hold_reader *r)
+{
+	c->bare |= (r->bare ? WEIR_BARE_PAID : 0) | (r->open ? WEIR_BARE_OPEN : 0);
+}
+
 WEIR_INLINE enum weir_action weir_hold_commit_hunting(struct weir_conn *c, const struct weir_hold_reader *r,
 						      __u64 now_ns, __u64 *held_ns, enum weir_reason *why)
 {
@@ -270,7 +298,7 @@ WEIR_INLINE enum weir_action weir_hold_commit_hunting(struct weir_conn *c, const
 		return WEIR_DROP;
 	}
 	h->decided -= r->decided;
-	c->bare_paid |= r->bare;
+	weir_hold_note_bare(c, r);
 	weir_hold_release(h, now_ns, held_ns);
 	return WEIR_PASS;
 }
@@ -293,7 +321,7 @@ WEIR_INLINE enum weir_action weir_hold_commit(struct weir_conn *c, const struct 
 		weir_conn_hunt(c);
 		return WEIR_PASS;
 	}
-	c->bare_paid |= r->bare;
+	weir_hold_note_bare(c, r);
 	weir_hold_release(h, now_ns, held_ns);
 	h->version++;
 	h->by_records = r->by_records;

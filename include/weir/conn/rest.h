@@ -58,7 +58,7 @@ struct weir_resting {
 	__u8 opaque_why;
 	__u8 places; /* of the request, and from bit 4 on of the response */
 	__u8 flags;  /* enum weir_resting_flags */
-	__u8 pad;
+	__u8 bare;
 };
 WEIR_ASSERT_SIZE(struct weir_resting, 96);
 
@@ -164,6 +164,7 @@ WEIR_INLINE void weir_resting_note(struct weir_resting *r, const struct weir_con
 		.opaque_why = c->opaque_why,
 		.places = c->request_place | c->response_place << 4,
 		.flags = weir_resting_flags_of(c),
+		.bare = c->bare,
 	};
 	if (s->cuts)
 		weir_resting_note_cut(&r->cut, c);
@@ -221,6 +222,7 @@ WEIR_INLINE void weir_resting_wake(const struct weir_resting *r, struct weir_con
 	c->server_isn = r->server_isn;
 	c->holder = r->holder;
 	c->opaque_why = r->opaque_why;
+	c->bare = r->bare;
 	c->request_place = r->places & 15;
 	c->response_place = r->places >> 4;
 	c->pipelines = !!(r->flags & WEIR_RESTING_PIPELINES);

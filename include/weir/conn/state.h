@@ -69,6 +69,12 @@ enum weir_ended {
 	WEIR_ENDED,	    /* nobody does */
 };
 
+/* Of a request without an empty line, which is a connection's last one (hold.h). */
+enum weir_bare {
+	WEIR_BARE_PAID = 1 << 0,
+	WEIR_BARE_OPEN = 1 << 1, /* there may be the beginning of one: a FIN would end it */
+};
+
 #define WEIR_CONN_FORGOTTEN (~0ULL)
 
 /* How far a request has been read, or a response. From BLANK on it is midway: its machine is in struct weir_busy. */
@@ -138,7 +144,7 @@ struct weir_conn {
 	__u8 request_place;  /* enum weir_place */
 	__u8 response_place; /* the same */
 	__u8 asks;	     /* for a list */
-	__u8 bare_paid;	     /* a line that may be its last request, of HTTP/0.9 (hold.h) */
+	__u8 bare;	     /* enum weir_bare */
 	__u32 busy;	     /* where its struct weir_busy is; 0: it has none */
 	__u32 stood;	     /* weir_conn_ends() when the sweep came by */
 	struct weir_hold hold;
@@ -249,6 +255,8 @@ WEIR_INLINE void weir_conn_opaque(struct weir_conn *c, __u32 next, enum weir_rea
 	c->version++; /* what is being read meanwhile comes again, as what it is then */
 	c->hold.next = next;
 	c->hold.by_records = why == WEIR_TLS;
+	if (weir_place_is_midway(c->request_place) || why == WEIR_ANSWERED_EARLY)
+		c->bare |= WEIR_BARE_OPEN;
 	c->hold.version++;
 	weir_record_start(&c->hold.record);
 }
@@ -459,6 +467,8 @@ WEIR_INLINE void weir_conn_hunt(struct weir_conn *c)
 	c->version++;
 	if (weir_preamble_awaited(&c->preamble))
 		c->preamble = (struct weir_preamble){};
+	if (weir_place_is_midway(c->request_place))
+		c->bare |= WEIR_BARE_OPEN;
 	weir_conn_start(c);
 }
 

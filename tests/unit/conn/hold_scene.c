@@ -38,9 +38,8 @@ struct weir_segment hold_segment(__u32 at, __u32 length)
 	return (struct weir_segment){ .seq = START + at, .len = length, .flags = WEIR_TCP_ACK };
 }
 
-enum weir_action hold_offer(struct hold_scene *s, __u32 at, __u32 length, bool refuse)
+static enum weir_action offer(struct hold_scene *s, struct weir_segment g, bool refuse)
 {
-	struct weir_segment g = hold_segment(at, length);
 	struct weir_hold_reader r;
 	enum weir_action action;
 	__u64 held_ns = 0;
@@ -68,6 +67,19 @@ enum weir_action hold_offer(struct hold_scene *s, __u32 at, __u32 length, bool r
 		s->held_ns += held_ns;
 	}
 	return action;
+}
+
+enum weir_action hold_offer(struct hold_scene *s, __u32 at, __u32 length, bool refuse)
+{
+	return offer(s, hold_segment(at, length), refuse);
+}
+
+enum weir_action hold_offer_end(struct hold_scene *s, __u32 at, __u32 length, bool refuse)
+{
+	struct weir_segment g = hold_segment(at, length);
+
+	g.flags |= WEIR_TCP_FIN;
+	return offer(s, g, refuse);
 }
 
 void hold_check(const struct hold_scene *s, __u32 records, __u32 weight)

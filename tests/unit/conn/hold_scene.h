@@ -27,6 +27,8 @@ void hold_add(struct hold_scene *s, __u8 type, __u32 length);
 struct weir_segment hold_segment(__u32 at, __u32 length);
 /* One segment on its way to the socket; `refuse`: the limits do so if it weighs anything. */
 enum weir_action hold_offer(struct hold_scene *s, __u32 at, __u32 length, bool refuse);
+/* The same of one that ends the stream. */
+enum weir_action hold_offer_end(struct hold_scene *s, __u32 at, __u32 length, bool refuse);
 /* So much has passed. */
 void hold_check(const struct hold_scene *s, __u32 records, __u32 weight);
 

@@ -182,6 +182,94 @@ static void test_one_line_is_paid_once(void **state)
 	hold_check(&s, 2, 5);
 }
 
+#define CUT_HEAD "GET / HTTP/1.1\r\nHost: x\r\n"
+#define CUT_BYTES ((__u32)sizeof(CUT_HEAD) - 1)
+
+/* What a stream costs that is hunted, or whose server has answered early, and that ends behind `text`: all at once, or in pieces. */
+static void check_end(const char *text, enum weir_reason why, __u32 weight)
+{
+	struct hold_scene s;
+	__u32 bytes = strlen(text);
+
+	for (__u32 cut = 0; cut <= bytes; cut++) {
+		hold_open(&s, WEIR_PHASE_HUNTING);
+		if (why != WEIR_REASON_NONE)
+			weir_conn_opaque(&s.conn, START, why);
+		hold_add_text(&s, text);
+		if (cut)
+			assert_int_equal(hold_offer(&s, 0, cut, false), WEIR_PASS);
+		s.socket.next = START + cut;
+		assert_int_equal(hold_offer_end(&s, cut, bytes - cut, false), WEIR_PASS);
+		/* Where a line is cut, the pieces may be two lines, and end two heads. */
+		assert_in_range(s.weight, weight, cut ? weight + 2 : weight);
+		/* It comes again, alone. */
+		s.socket.next = START + bytes;
+		assert_int_equal(hold_offer_end(&s, bytes, 0, false), WEIR_PASS);
+		assert_int_equal(hold_offer_end(&s, bytes, 0, true), WEIR_PASS);
+	}
+}
+
+/* Some servers take the end of the stream for the end of a head: it is no cheaper than another one. */
+static void test_heads_that_the_end_cuts(void **state)
+{
+	(void)state;
+	for (int early = 0; early < 2; early++) {
+		enum weir_reason why = early ? WEIR_ANSWERED_EARLY : WEIR_REASON_NONE;
+
+		check_end(CUT_HEAD, why, 1);
+		check_end("G", why, 1);
+		check_end(CUT_HEAD "\r", why, 1);
+		check_end(GET CUT_HEAD, why, 2);
+		check_end(GET GET, why, 2);
+	}
+	check_end(CUT_HEAD, WEIR_BAD_RESPONSE, 1);
+	check_end(GET CUT_HEAD, WEIR_BAD_RESPONSE, 2);
+	check_end("", WEIR_REASON_NONE, 0);
+	check_end("", WEIR_BAD_RESPONSE, 0);
+	check_end("", WEIR_ANSWERED_EARLY, 1);
+	check_end("\r\n", WEIR_ANSWERED_EARLY, 1);
+	check_end("0123456789", WEIR_UPGRADE, 0);
+}
+
+/* A head that was under way when the connection was lost, or joined: the rest of it may be a FIN. */
+static void test_head_was_begun_before(void **state)
+{
+	struct hold_scene s;
+
+	(void)state;
+	hold_open(&s, WEIR_PHASE_FOLLOWED);
+	s.conn.request_place = WEIR_PLACE_HEAD;
+	weir_conn_hunt(&s.conn);
+	assert_int_equal(hold_offer_end(&s, 0, 0, true), WEIR_DROP);
+	assert_int_equal(hold_offer_end(&s, 0, 0, false), WEIR_PASS);
+	hold_check(&s, 1, 1);
+	hold_open(&s, WEIR_PHASE_FOLLOWED);
+	s.conn.request_place = WEIR_PLACE_HEAD;
+	weir_hold_unseen(&s.conn, &s.socket);
+	assert_int_equal(hold_offer_end(&s, 0, 0, true), WEIR_DROP);
+}
+
+/* What it ends has to be known: a FIN ahead of its turn comes again. */
+static void test_end_ahead_of_its_turn(void **state)
+{
+	struct hold_scene s;
+
+	(void)state;
+	for (int hunting = 0; hunting < 2; hunting++) {
+		hold_open(&s, WEIR_PHASE_HUNTING);
+		if (!hunting)
+			weir_conn_opaque(&s.conn, START, WEIR_ANSWERED_EARLY);
+		hold_add_text(&s, CUT_HEAD);
+		assert_int_equal(hold_offer_end(&s, 10, CUT_BYTES - 10, false), WEIR_DROP);
+		assert_int_equal(s.why, WEIR_OUT_OF_ORDER);
+		assert_int_equal(hold_offer_end(&s, CUT_BYTES, 0, false), WEIR_DROP);
+		assert_int_equal(hold_offer(&s, 0, CUT_BYTES, false), WEIR_PASS);
+		s.socket.next = START + CUT_BYTES;
+		assert_int_equal(hold_offer_end(&s, CUT_BYTES, 0, false), WEIR_PASS);
+		hold_check(&s, 1, 1);
+	}
+}
+
 /* Where the server answers what could not be read, that was no body: it is charged as what is not seen. */
 static void test_hunting_what_is_not_http(void **state)
 {
@@ -233,6 +321,9 @@ int main(void)
 		cmocka_unit_test(test_hunting_cut_at_every_byte),
 		cmocka_unit_test(test_requests_of_one_line),
 		cmocka_unit_test(test_one_line_is_paid_once),
+		cmocka_unit_test(test_heads_that_the_end_cuts),
+		cmocka_unit_test(test_head_was_begun_before),
+		cmocka_unit_test(test_end_ahead_of_its_turn),
 		cmocka_unit_test(test_hunting_what_is_not_http),
 		cmocka_unit_test(test_hunting_contended),
 	};
