@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """Refusals by an API server itself, as weir has decided them: client, audit log, metrics and weir agree to the request."""
+import collections
+import concurrent.futures
 import contextlib
+import threading
 
 from lib.process import eventually
-from seeing import attach, audited, shared_world
+from lib.weir import BINARY, OTHER_PROGRAMS
+from seeing import attach, audited, lane, shared_world
 
 BURST = 6
 
@@ -68,13 +72,51 @@ def refuses(world, kube, path, n, streams, user="alice", counts_itself=True):
 
 
 def shares_a_connection(world, kube, path):
-    """Two users of an authenticating proxy on one connection: only one of them is refused."""
+    """Two users of an authenticating proxy on one connection. The same limit names both; one of them is exempt by his group."""
     kube.allow("carol")
-    kube.allow("dave")
-    world.weir("limit", "set", "user", "carol", "--qps", 0, "--burst", BURST)
-    mark = kube.audit_mark()
-    counts = kube.ask_for("carol|dave", path, 400, "-streams", 50)
+    for user in "carol", "dave":
+        world.weir("limit", "set", "user", user, "--qps", 0, "--burst", BURST)
+    mark, exempt, before = kube.audit_mark(), world.weir.server("kube")["exempt"], refused(world)
+    counts = kube.ask_for("carol|dave", path, 400, "-streams", 50, groups=["dev|system:masters"])
     assert counts["connections"] == 1
     assert statuses(counts) == {"200": 200 + BURST, "429": 200 - BURST}
     eventually(lambda: audited(kube, mark, "carol") == served(200), "the audit log has the same of carol")
     assert audited(kube, mark, "dave") == {"200": 200}
+    assert [now - then for now, then in zip(refused(world), before)] == [200 - BURST] * 2
+    assert world.weir.server("kube")["exempt"] - exempt == 200
+
+
+@contextlib.contextmanager
+def asking(kube, user, path):
+    """The user asks again and again, fifty times at once, until this is over. Then it has his answers."""
+    answers, over = collections.Counter(), threading.Event()
+
+    def ask():
+        while not over.is_set():
+            answers.update(statuses(kube.ask(user, path, 100, "-streams", 50)))
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(ask)
+        try:
+            yield answers
+        finally:
+            over.set()
+    asked.result()
+
+
+def agents_change(world, kube, path, user="kim"):
+    """Killed, and followed by an agent whose programs are others, and back, while requests come. Behind it the test has the usual one
+    (usual_agent)."""
+    kube.allow(user)
+    world.weir("limit", "set", "user", user, "--qps", 0, "--burst", BURST)
+    mark, before = kube.audit_mark(), refused(world)
+    assert statuses(kube.ask(user, path, BURST)) == {"200": BURST}
+    with asking(kube, user, path) as answers:
+        for binary in OTHER_PROGRAMS, BINARY:
+            world.weir.kill()
+            world.weir.binary = binary
+            world.weir.start()
+            eventually(lambda: lane(world, "kube") == "answer", "the next agent has taken over")
+    assert answers.keys() == {"429"}
+    eventually(lambda: audited(kube, mark, user) == {"200": BURST, **answers}, "the audit log has the same")
+    assert [now - then for now, then in zip(refused(world), before)] == [answers["429"]] * 2
+    eventually(lambda: executing(kube) == 0, "the server's own seats are free")

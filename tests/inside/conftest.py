@@ -11,12 +11,21 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
 pytest.register_assert_rewrite("seeing", "answering", "watching")
 
 from kube import Kube  # noqa: E402
+from lib.weir import BINARY  # noqa: E402
 from lib.worlds import bpffs, world  # noqa: E402, F401 (fixtures)
 
 
 def pytest_configure():
     """Who is told to end cleans up behind himself, as after ^C."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+@pytest.fixture
+def usual_agent(world):
+    """Behind the test, whatever comes of it."""
+    yield
+    world.weir.binary = BINARY
+    world.weir.start()
 
 
 @pytest.fixture(scope="session")

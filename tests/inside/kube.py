@@ -182,7 +182,14 @@ class Kube:
         assert done.returncode == 0 or not check, done.stderr
         return done.stdout + done.stderr
 
-    # --- what the server says of itself
+    # --- what the server says
+
+    def get(self, path):
+        """As admin."""
+        return run(*self.namespace.command("curl", "-fsSk", *self.curl("admin"), self.url(path)))
+
+    def has(self, path):
+        return self.answers(self.url(path), *self.curl("admin"))
 
     def audit_path(self):
         return self.directory / f"audit-{self.port}.log"
@@ -202,9 +209,8 @@ class Kube:
 
     def metrics(self):
         """{(name, labels in the order of their names): value}"""
-        text = run(*self.namespace.command("curl", "-fsSk", *self.curl("admin"), self.url("/metrics")))
         found = {}
-        for line in text.splitlines():
+        for line in self.get("/metrics").splitlines():
             if match := SAMPLE.fullmatch(line):
                 labels = tuple(sorted(re.findall(r'(\w+)="([^"]*)"', match[2] or "")))
                 found[match[1], labels] = float(match[3])
@@ -213,7 +219,7 @@ class Kube:
     def allow(self, user):
         """The user may do everything, and is in no group that is exempt from limits."""
         group = "rbac.authorization.k8s.io"
-        binding = {"apiVersion": f"{group}/v1", "kind": "ClusterRoleBinding", "metadata": {"name": user},
+        binding = {"apiVersion": f"{group}/v1", "kind": "ClusterRoleBinding", "metadata": {"name": f"test:{user}"},
                    "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "cluster-admin"},
                    "subjects": [{"apiGroup": group, "kind": "User", "name": user}]}
         self.ask("admin", f"/apis/{group}/v1/clusterrolebindings", 1, "-method", "POST", "-body", json.dumps(binding))

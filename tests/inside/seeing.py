@@ -48,18 +48,26 @@ def user_of(request):
     return "system:anonymous" if request["identified_by"] == "anonymous" else request["user"]
 
 
+def name_in(target, resource, name):
+    """The name of what is made is in the body alone, and that of a field selector in the query."""
+    return name if f"/{resource}/{name}" in target else None
+
+
 def of_trace(request):
-    name = request["name"] if request["name"] and f"/{request['name']}" in request["target"] else None
     about = (request[field] or None for field in ("verb", "namespace", "group", "resource", "subresource"))
-    return user_of(request), *about, name, request["target"]
+    return user_of(request), *about, name_in(request["target"], request["resource"], request["name"]), request["target"]
 
 
 def of_audit(event):
     about = event.get("objectRef", {})
-    # The name of what is made is in the body alone, and that of a field selector in the query.
-    name = about.get("name") if f"/{about.get('name')}" in event["requestURI"] else None
+    name = name_in(event["requestURI"], about.get("resource"), about.get("name"))
     return (event.get("impersonatedUser", event["user"])["username"], event["verb"], about.get("namespace"),
             about.get("apiGroup"), about.get("resource"), about.get("subresource"), name, event["requestURI"])
+
+
+def of_status(events, status):
+    """Of an event of a watch that has only begun, the status is that of its beginning."""
+    return [event for event in events if event["responseStatus"]["code"] == status]
 
 
 class Compared:
@@ -71,12 +79,15 @@ class Compared:
         self.trace = world.trace("kube")
 
     def end(self):
-        """The requests of both, by what they are about, and what they differ in: it must be nothing."""
+        """The requests of both, by what they are about, and what they differ in: it must be nothing. The same of those refused."""
         traced = [request for request in self.trace.end() if request["user"] != ITSELF]
         eventually(lambda: len(self.kube.audited(self.mark)) >= len(traced), "everything is in the audit log")
-        weir = collections.Counter(map(of_trace, traced))
-        server = collections.Counter(map(of_audit, self.kube.audited(self.mark)))
+        audit = self.kube.audited(self.mark)
+        weir, server = collections.Counter(map(of_trace, traced)), collections.Counter(map(of_audit, audit))
         assert (weir - server, server - weir) == ({}, {})
+        self.refused = collections.Counter(of_trace(request) for request in traced if request["decision"] == "shed")
+        server = collections.Counter(map(of_audit, of_status(audit, 429)))
+        assert (self.refused - server, server - self.refused) == ({}, {})
         assert {request["identified_by"] for request in traced} <= {"server", "anonymous"}
         return weir
 

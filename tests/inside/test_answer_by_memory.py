@@ -8,7 +8,7 @@ import pytest
 
 from lib.process import eventually
 
-from answering import BURST, answered, executing, looked_into, refuses, shares_a_connection, statuses
+from answering import BURST, agents_change, answered, executing, looked_into, refuses, shares_a_connection, statuses
 from seeing import audited
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -54,6 +54,11 @@ def test_watches_pass(world, old):
 def test_very_many(world, old):
     """Each refusal that was decided is answered."""
     refuses(world, old, PODS, int(os.environ.get("REFUSALS") or 10000), 50, "judy")
+
+
+@pytest.mark.usefixtures("usual_agent")
+def test_upgraded(world, old):
+    agents_change(world, old, PODS)
 
 
 def test_without_an_agent(world, old):

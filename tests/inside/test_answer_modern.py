@@ -19,7 +19,7 @@ def fair(request):
 
 @pytest.fixture(scope="module")
 def modern(cluster, fair):
-    with modern_server(cluster, *USERS, options=[f"--enable-priority-and-fairness={str(fair).lower()}"], GOGC="25") as server:
+    with modern_server(cluster, *USERS, options=[f"--enable-priority-and-fairness={str(fair).lower()}"], GOGC="5") as server:
         yield server
 
 

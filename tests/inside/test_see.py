@@ -5,9 +5,11 @@ import shutil
 
 import pytest
 
+from answering import asking
 from kube import got
 from lib.process import eventually
-from seeing import Compared, attach, audited, by_user, many_streams, users_of
+from lib.weir import BINARY, OTHER_PROGRAMS
+from seeing import Compared, attach, audited, by_user, lane, many_streams, users_of
 from watching import limits_watches
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -144,6 +146,20 @@ def test_agents_come_and_go(world, old):
     eventually(lambda: world.weir.server("kube")["inside"]["lane"] == "see", "the next agent sees")
     assert old.ask("admin", PODS, 300, "-streams", 10)["200"] == 300
     assert users_of(world)["admin"] == 600
+
+
+@pytest.mark.usefixtures("usual_agent")
+def test_agents_change_meanwhile(world, old):
+    """Killed, and followed by an agent whose programs are others, and back, while fifty requests at a time come."""
+    old.allow("kim")
+    attach(world, old)
+    with asking(old, "kim", PODS) as answers:
+        for binary in OTHER_PROGRAMS, BINARY:
+            world.weir.kill()
+            world.weir.binary = binary
+            world.weir.start()
+            eventually(lambda: lane(world, "kube") == "see", "the next agent has taken over")
+    assert answers == {"200": users_of(world)["kim"]}
 
 
 def test_restarted_and_replaced(world, cluster, old, tmp_path):
