@@ -400,6 +400,27 @@ def test_what_is_otherwise_inside_is_said(world, serve, tmp_path):
     assert said.count("not 403") == 1
 
 
+def test_what_is_for_packets_is_said(world, tmp_path):
+    """Of what a Throttle says of its requests, the server itself says some."""
+    policy = tmp_path / "web.yaml"
+    text = "apiVersion: weir/v1\nkind: Throttle\nmetadata: {name: x}\nspec:\n  listen: ['*:8443']\n  inside: %s\n  refusals: plain\n" \
+        "  namespaceFrom: segment=1\n  identity: {addresses: ['192.0.2.0/24,alice'], exemptUsers: [bob]}\n" \
+        "  exempt: [{paths: [/a]}, {paths: ['*']}, {users: [bob]}]\n" \
+        "  priorityLevels: [{name: a, shares: 1}]\n" \
+        "  flowSchemas: [{name: a, level: a, rules: [{users: [x], paths: [/b]}]}]\n"
+
+    def warnings(mode):
+        policy.write_text(text % mode)
+        said = world.weir.run("check", "-f", policy, "--json").stdout
+        return {(problem["line"], problem["message"]) for problem in json.loads(said)["problems"]}
+    assert warnings("see") - warnings("off") == {
+        (7, "inside the server it does nothing: the server writes its answers"),
+        (8, "inside the server it does nothing: the server itself says what is asked for"),
+        (9, "inside the server it does nothing: the server itself says who its users are"),
+        (10, "inside the server no request matches: paths are not read there"),
+        (12, "inside the server no request matches: paths are not read there")}
+
+
 def test_answer_where_the_kernel_does_not_allow_it(world, serve):
     server = serve("plain")
     attach(world, server, mode="auto")
@@ -411,7 +432,8 @@ def test_answer_where_the_kernel_does_not_allow_it(world, serve):
     world.weir("detach", "web")
     refused = world.weir.refused("attach", "web", "--port", server.port, "--netns", server.place.server_ns.path,
                                  "--inside", "answer")
-    assert "the kernel lets no program write a server's registers" in refused
+    assert "the kernel lets no program write a server's registers: before Linux 6.18, or locked down. Use --inside hold" in refused
+    assert "--write-memory" not in refused  # this server could not be made to refuse by memory either
 
 
 def test_who_enforces_in_see_is_told(world, serve):

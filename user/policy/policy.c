@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include "policy/policy.h"
+#include "policy/inside.h"
 #include "policy/shape.h"
 #include "rules/limit_idle.h"
 #include "rules/limit_inside.h"
@@ -111,24 +112,6 @@ static void check_level(struct policy *policy, const struct policy_object *schem
 }
 
 /* Of a Throttle's limits: what is never used. */
-/* The command line refuses both. */
-static void warn_unused(struct policy *policy, const struct policy_object *throttle, const struct server *server)
-{
-	const struct node *share = node_find(throttle->node, "spec.insideShare");
-	const struct node *write = node_find(throttle->node, "spec.writeMemory");
-	const struct node *longest = node_find(throttle->node, "spec.holdMax");
-	bool answers = server->inside != INSIDE_OFF && server->inside != INSIDE_HOLD;
-
-	if (share && !answers)
-		warn_node(&policy->problems, share,
-			  "does nothing here: it is the share of connections on which a server answers "
-			  "(inside: answer)");
-	if (write && !answers)
-		warn_node(&policy->problems, write, "does nothing here: it is how a server answers (inside: answer)");
-	if (longest && server->inside != INSIDE_HOLD)
-		warn_node(&policy->problems, longest, "does nothing here: it is for inside: hold");
-}
-
 static void warn_idle(struct policy *policy, const struct policy_object *throttle, const struct server *server)
 {
 	const struct node *limits = node_find(throttle->node, "spec.limits");
@@ -225,7 +208,7 @@ static void check_together(struct policy *policy, const struct policy_object *th
 		note_levels(policy, throttle, made);
 	if (made && throttle) {
 		warn_idle(policy, throttle, made);
-		warn_unused(policy, throttle, made);
+		warn_inside(policy, throttle, made);
 	}
 }
 

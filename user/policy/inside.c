@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What of a Throttle does nothing, by how requests inside its server are limited. */
+#include "policy/inside.h"
+
+#include <string.h>
+
+#include "model/rule.h"
+#include "policy/policy.h"
+
+/* What is for the server's answers, and what is for connections that are held. The command line refuses both. */
+static void warn_unused(struct policy *policy, const struct policy_object *throttle, const struct server *server)
+{
+	const struct node *share = node_find(throttle->node, "spec.insideShare");
+	const struct node *write = node_find(throttle->node, "spec.writeMemory");
+	const struct node *longest = node_find(throttle->node, "spec.holdMax");
+	bool answers = server->inside != INSIDE_OFF && server->inside != INSIDE_HOLD;
+
+	if (share && !answers)
+		warn_node(&policy->problems, share,
+			  "does nothing here: it is the share of connections on which a server answers "
+			  "(inside: answer)");
+	if (write && !answers)
+		warn_node(&policy->problems, write, "does nothing here: it is how a server answers (inside: answer)");
+	if (longest && server->inside != INSIDE_HOLD)
+		warn_node(&policy->problems, longest, "does nothing here: it is for inside: hold");
+}
+
+/* Settings that are for requests in packets. */
+static const struct {
+	const char *path, *why;
+} of_packets[] = {
+	{ "spec.trustedProxies", "the server itself says who its users are" },
+	{ "spec.identity.userHeader", "the server itself says who its users are" },
+	{ "spec.identity.groupHeader", "the server itself says who its users are" },
+	{ "spec.identity.tokenFile", "the server itself says who its users are" },
+	{ "spec.identity.addressFile", "the server itself says who its users are" },
+	{ "spec.identity.addresses", "the server itself says who its users are" },
+	{ "spec.paths", "paths are not read there" },
+	{ "spec.namespaceFrom", "the server itself says what is asked for" },
+	{ "spec.refusals", "the server writes its answers" },
+	{ "spec.maxRetryAfter", "the server writes its answers" },
+};
+
+static bool is_any(const struct node *paths)
+{
+	for (size_t i = 0; i < paths->n; i++)
+		if (!strcmp(node_text(paths->items[i]), RULE_ANY))
+			return true;
+	return false;
+}
+
+static void warn_rules(struct policy *policy, const struct node *rules)
+{
+	for (size_t i = 0; rules && i < rules->n; i++) {
+		const struct node *paths = node_member(rules->items[i], "paths");
+
+		if (paths && !is_any(paths))
+			warn_node(&policy->problems, paths,
+				  "inside the server no request matches: paths are not read there");
+	}
+}
+
+void warn_inside(struct policy *policy, const struct policy_object *throttle, const struct server *server)
+{
+	const struct node *schemas = node_find(throttle->node, "spec.flowSchemas");
+
+	warn_unused(policy, throttle, server);
+	if (server->inside == INSIDE_OFF)
+		return;
+	for (size_t i = 0; i < sizeof(of_packets) / sizeof(*of_packets); i++) {
+		const struct node *node = node_find(throttle->node, of_packets[i].path);
+
+		if (node)
+			warn_node(&policy->problems, node, "inside the server it does nothing: %s", of_packets[i].why);
+	}
+	warn_rules(policy, node_find(throttle->node, "spec.exempt"));
+	for (size_t i = 0; schemas && i < schemas->n; i++)
+		warn_rules(policy, node_member(schemas->items[i], "rules"));
+}
