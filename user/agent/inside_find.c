@@ -18,8 +18,10 @@ static void check_answer(struct inside_served *served)
 		return;
 	served->answers = datapath_inside_answers();
 	if (!served->answers)
-		error_set(&served->no_answer, -ENOTSUP,
-			  "the kernel lets no program write a server's registers: before Linux 6.18, or locked down");
+		error_set(
+			&served->no_answer, -ENOTSUP,
+			"the kernel lets no program write a server's registers: before Linux 6.18, or locked down. Use --inside hold%s",
+			served->binary.write.n_probes ? ", or --write-memory if it is not locked down" : "");
 }
 
 /* Or by memory, where they cannot? */
@@ -37,8 +39,8 @@ static void check_write(struct inside_served *served)
 	served->writes = datapath_inside_writes();
 	if (!served->writes)
 		error_set(&served->no_write, -EPERM,
-			  "the kernel lets no program write a server's registers or memory: it is locked down (%s)",
-			  "/sys/kernel/security/lockdown");
+			  "the kernel lets no program write a server's registers or memory: it is locked down. %s",
+			  "Use --inside hold");
 }
 
 static void examine(struct inside_served *served, const struct inside_process *process)
