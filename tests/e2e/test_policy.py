@@ -222,6 +222,40 @@ def test_a_file_that_is_wrong_changes_nothing(site, policy):
     assert site.weir("export") == before
 
 
+def large(n=2000, **spec):
+    """A Throttle as JSON, too large to be read twice for nothing: the agent reads it."""
+    overrides = [{"subject": f"user-{i}", "qps": 5, "burst": 10} for i in range(n)]
+    limits = [{"name": "user", "qps": 1, "burst": 3, "overrides": overrides}]
+    return {"apiVersion": "weir/v1", "kind": "Throttle", "metadata": {"name": "web"}, "spec": {"limits": limits, **spec}}
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_large_file_of_json(site, policy, indent):
+    path = policy(json.dumps(large(), indent=indent), "large.json")
+    assert site.weir("apply", "-f", path) == 'server "web": Throttle web configured\n'
+    assert len(site.weir.json("limit", "list")["limits"][0]["overrides"]) == 2000
+    assert site.weir.json("limit", "list")["limits"][0]["file"] == str(path)
+    assert site.weir("apply", "-f", path) == 'server "web": Throttle web unchanged\n'
+    assert site.weir("diff", "-f", path) == ""
+
+
+def test_a_large_file_that_is_not_as_it_should_be(site, policy):
+    """It is read where its user is told what is wrong, and where."""
+    warned = policy(json.dumps(large(insideShare=5), indent=1), "warned.json")
+    done = site.weir.run("apply", "-f", warned)
+    assert (done.returncode, done.stdout) == (0, 'server "web": Throttle web configured\n')
+    assert done.stderr.startswith(f"{warned}:10017:18: warning: $.spec.insideShare: ")
+    before = site.weir("export")
+    text = json.dumps(large(), indent=1)
+    wrong = policy(text.replace('"burst": 3', '"brust": 3'), "wrong.json")
+    done = site.weir.run("apply", "-f", wrong)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"{wrong}:12:5: $.spec.limits[0].brust: there is no field")
+    more = policy(f'{json.dumps(large())}, "command": "detach", "arguments": {{"all": true}}', "more.json")
+    assert "not YAML" in site.weir.refused("apply", "-f", more)
+    assert site.weir("export") == before
+
+
 def test_diff(site, policy):
     assert site.weir.run("diff", "-f", policy(THROTTLE % 3)).returncode == 1
     site.weir("apply", "-f", policy(THROTTLE % 3))

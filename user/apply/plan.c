@@ -302,7 +302,8 @@ int plan_apply(struct plan *plan, const struct state *state, json_t *objects, co
 	int ret;
 
 	plan->given = json_incref(objects);
-	ret = check_objects(objects, err)				   ?:
+	ret = plan->checked ? 0 : check_objects(objects, err);
+	ret = ret							   ?:
 		      put_objects(plan, state, objects, server, true, err) ?:
 		      put_objects(plan, state, objects, server, false, err);
 	if (!ret && prune)

@@ -28,6 +28,7 @@ struct plan {
 	struct planned *servers; /* owned: room for WEIR_MAX_SERVERS, as attached and new ones are no more than that */
 	size_t n;
 	json_t *given;	     /* the objects; of those that are to be deleted, the ones that are there */
+	bool checked;	     /* they are documents as policy files hold them */
 	bool deletes;	     /* them */
 	bool compares;	     /* them with what there is: also with what the agent follows */
 	json_t *netns_inode; /* borrowed: of who gives the command; or NULL */

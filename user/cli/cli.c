@@ -181,7 +181,7 @@ int cli_fail(const struct error *err)
 	return 1;
 }
 
-static void say_waiting(void)
+void cli_say_waiting(void)
 {
 	if (isatty(STDERR_FILENO))
 		fprintf(stderr, "weir: waiting for the agent ...\n");
@@ -192,7 +192,7 @@ json_t *cli_call(const char *command, json_t *arguments)
 	struct error err;
 	json_t *result = NULL;
 
-	if (control_call(cli.state_dir, command, arguments, &result, say_waiting, &err))
+	if (control_call(cli.state_dir, command, arguments, &result, cli_say_waiting, &err))
 		cli_fail(&err);
 	json_decref(arguments);
 	return result;

@@ -90,6 +90,9 @@ void cli_print_refuses_not(json_t *result);
 /* Prints "weir: ..." on stderr; returns 1. */
 int cli_fail(const struct error *err);
 
+/* Where somebody looks on: the agent takes its time. */
+void cli_say_waiting(void);
+
 /* Asks the agent; takes over arguments. Returns the reply, or NULL after saying what went wrong. */
 json_t *cli_call(const char *command, json_t *arguments);
 

@@ -73,14 +73,13 @@ error_t policy_parse_option(int key, char *arg, struct argp_state *state)
 	}
 }
 
-#define LARGE_FILE (64 << 10)
 #define BYTES_OF_BYTE 20 /* of memory for what a file holds */
 
 static void expect_large(const char *path)
 {
 	struct stat info;
 
-	if (!stat(path, &info) && S_ISREG(info.st_mode) && info.st_size > LARGE_FILE)
+	if (!stat(path, &info) && S_ISREG(info.st_mode) && info.st_size > POLICY_LARGE)
 		large_pages_expect(info.st_size * BYTES_OF_BYTE);
 }
 
@@ -182,7 +181,8 @@ int cli_apply(const struct command *command, int argc, char **argv)
 
 	cli_parse(command, policy_parse_option, &words, argc, argv);
 	add_home(words.arguments);
-	result = policy_call("apply", &words);
+	if (!policy_call_as_is("apply", &words, &result))
+		result = policy_call("apply", &words);
 	return result ? cli_print(result, print_changes) : 1;
 }
 

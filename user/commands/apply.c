@@ -7,29 +7,62 @@
 #include "base/cleanup.h"
 #include "commands/commands.h"
 
-/* What is there is only read. */
-static int make_plan(struct agent *agent, struct plan *plan, json_t *objects, const char *server, bool prune,
+/* What is to be applied: objects, or a file that its client has not read. */
+struct given {
+	json_t *objects;
+	const char *file;
+	json_t *document;
+};
+
+/* What is there is only read. CLIENT_READS: nothing is planned. */
+#define CLIENT_READS 1
+static int make_plan(struct agent *agent, struct plan *plan, const struct given *given, const char *server, bool prune,
 		     struct error *err)
 {
 	CLEANUP_RETAKE struct agent *released = agent_release(agent);
+	CLEANUP_POLICY struct policy policy = { 0 };
+	CLEANUP_JSON json_t *objects = NULL;
 
+	if (given->objects)
+		return plan_apply(plan, &agent->state, given->objects, server, prune, err);
+	if (!policy_read_json(&policy, given->file, given->document))
+		return CLIENT_READS;
+	objects = policy_to_json(&policy);
+	plan->checked = true;
 	return plan_apply(plan, &agent->state, objects, server, prune, err);
+}
+
+static int read_arguments(json_t *arguments, struct given *given, const char **server, int *prune, int *dry_run,
+			  json_t **netns_inode, struct error *err)
+{
+	json_error_t why;
+
+	if (json_unpack_ex(arguments, &why, 0, "{s?s, s?o, s?s, s?o, s?b, s?b, s?o !}", "server", server, "objects",
+			   &given->objects, "file", &given->file, "document", &given->document, "prune", prune,
+			   "dry_run", dry_run, "netns_inode", netns_inode))
+		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
+	if (!given->objects != (given->file && given->document))
+		return error_set(err, -EINVAL, "bad arguments: either objects, or a file and its document");
+	return 0;
 }
 
 int agent_apply(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
 	CLEANUP_PLAN struct plan plan = { 0 };
 	CLEANUP_JSON json_t *levels = NULL;
+	struct given given = { 0 };
 	int prune = 0, dry_run = 0, ret;
 	const char *server = NULL;
-	json_error_t why;
-	json_t *objects;
 
-	if (json_unpack_ex(arguments, &why, 0, "{s?s, s:o, s?b, s?b, s?o !}", "server", &server, "objects", &objects,
-			   "prune", &prune, "dry_run", &dry_run, "netns_inode", &plan.netns_inode))
-		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
+	ret = read_arguments(arguments, &given, &server, &prune, &dry_run, &plan.netns_inode, err);
+	if (ret)
+		return ret;
 	plan.compares = dry_run;
-	ret = make_plan(agent, &plan, objects, server, prune, err);
+	ret = make_plan(agent, &plan, &given, server, prune, err);
+	if (ret == CLIENT_READS) {
+		*result = json_pack("{s:b}", "client_reads", 1);
+		return 0;
+	}
 	levels = plan_levels(&plan);
 	if (!ret && !dry_run)
 		ret = plan_do(agent, &plan, err);

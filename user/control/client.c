@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/json_text.h"
-#include "control/control.h"
+#include "control/private.h"
 
 #define WAITING_MS 2000
 #define GIVE_UP_MS 120000
@@ -71,25 +71,54 @@ int control_agent_pid(const char *state_dir, pid_t *pid)
 	return 0;
 }
 
-static int send_line(int fd, json_t *request, struct error *err)
+/*
+ * Behind the other members. In JSON, a line's end is a space like any other and is in no string, and so is a carriage return: what is JSON stays so,
+ * and what is none becomes none.
+ */
+static void add_document(struct text *line, const char *document)
 {
-	CLEANUP_FREE char *text = json_text(request);
-	size_t length, sent = 0;
+	size_t begin;
 
-	if (!text)
-		return error_set(err, -EINVAL, "the command is not valid UTF-8");
-	length = strlen(text);
-	if (length >= CONTROL_LINE_MAX)
-		return error_set(err, -E2BIG, "the command is too long");
-	text[length] = '\n'; /* in the place of its NUL */
-	while (sent <= length) {
-		ssize_t n = send(fd, text + sent, length + 1 - sent, MSG_NOSIGNAL);
+	line->used--; /* the end of the request */
+	text_add(line, ",\"document\":");
+	begin = line->used;
+	text_add(line, document);
+	text_add(line, "}");
+	for (size_t i = begin; i < line->used; i++)
+		if (line->bytes[i] == '\n')
+			line->bytes[i] = '\r';
+}
+
+static int send_text(int fd, const struct text *line, struct error *err)
+{
+	size_t sent = 0;
+
+	while (sent < line->used) {
+		ssize_t n = send(fd, line->bytes + sent, line->used - sent, MSG_NOSIGNAL);
 
 		if (n < 0 && errno != EINTR)
 			return error_set(err, -errno, "the agent closed the connection: %s", strerror(errno));
 		sent += n > 0 ? n : 0;
 	}
 	return 0;
+}
+
+/* document: or NULL. */
+static int send_line(int fd, json_t *request, const char *document, struct error *err)
+{
+	CLEANUP_TEXT struct text line = { 0 };
+
+	if (!request)
+		return error_set(err, -EINVAL, "the command is not valid UTF-8");
+	text_add_value(&line, request);
+	if (document && !line.failed)
+		add_document(&line, document);
+	text_add(&line, "\n");
+	if (line.failed)
+		return error_set(err, -ENOMEM, "out of memory");
+	if (line.used > CONTROL_LINE_MAX)
+		return error_set(err, -E2BIG, "the command is too long");
+	return send_text(fd, &line, err);
 }
 
 /* Waits until there is something to read. */
@@ -123,13 +152,20 @@ static int receive_reply(FILE *stream, json_t **reply, struct error *err)
 	return *reply ? 0 : error_set(err, -EPROTO, "the agent's answer is not JSON: %s", why.text);
 }
 
+static bool is_not_understood(json_t *error)
+{
+	const char *text = json_string_value(error) ?: "";
+
+	return strcmp(text, CONTROL_NOT_JSON) == 0 || strcmp(text, CONTROL_NO_REQUEST) == 0;
+}
+
 static int read_reply(json_t *reply, json_t **result, struct error *err)
 {
 	json_t *error = json_object_get(reply, "error");
 	json_t *value = json_object_get(reply, "result");
 
 	if (error)
-		return error_set(err, -EREMOTEIO, "%s",
+		return error_set(err, is_not_understood(error) ? -EBADMSG : -EREMOTEIO, "%s",
 				 json_is_string(error) ? json_string_value(error) : "unknown error");
 	if (!value)
 		return error_set(err, -EPROTO, "the agent's answer has neither a result nor an error");
@@ -137,9 +173,9 @@ static int read_reply(json_t *reply, json_t **result, struct error *err)
 	return 0;
 }
 
-/* Asks, and reads the reply; what follows it is left to be read from *stream. */
-static int ask(const char *state_dir, const char *command, json_t *arguments, json_t **result, void (*waiting)(void),
-	       FILE **stream, struct error *err)
+/* Asks, and reads the reply; what follows it is left to be read from *stream. document: or NULL. */
+static int ask(const char *state_dir, const char *command, json_t *arguments, const char *document, json_t **result,
+	       void (*waiting)(void), FILE **stream, struct error *err)
 {
 	CLEANUP_JSON json_t *request = json_pack("{s:s, s:O?}", "command", command, "arguments", arguments);
 	CLEANUP_CLOSE int fd = connect_agent(state_dir, err);
@@ -149,7 +185,7 @@ static int ask(const char *state_dir, const char *command, json_t *arguments, js
 	if (fd < 0)
 		return fd;
 	/* The agent may refuse a client before it reads the command. */
-	ret = send_line(fd, request, err);
+	ret = send_line(fd, request, document, err);
 	if (!ret || ret == -EPIPE)
 		ret = wait_readable(fd, waiting, err);
 	if (ret)
@@ -166,14 +202,22 @@ int control_call(const char *state_dir, const char *command, json_t *arguments, 
 {
 	CLEANUP_FCLOSE FILE *stream = NULL;
 
-	return ask(state_dir, command, arguments, result, waiting, &stream, err);
+	return ask(state_dir, command, arguments, NULL, result, waiting, &stream, err);
+}
+
+int control_call_with(const char *state_dir, const char *command, json_t *arguments, const char *document,
+		      json_t **result, void (*waiting)(void), struct error *err)
+{
+	CLEANUP_FCLOSE FILE *stream = NULL;
+
+	return ask(state_dir, command, arguments, document, result, waiting, &stream, err);
 }
 
 int control_follow(const char *state_dir, const char *command, json_t *arguments, json_t **result, FILE **stream,
 		   struct error *err)
 {
 	CLEANUP_FCLOSE FILE *opened = NULL;
-	int ret = ask(state_dir, command, arguments, result, NULL, &opened, err);
+	int ret = ask(state_dir, command, arguments, NULL, result, NULL, &opened, err);
 
 	if (ret)
 		return ret;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+#include <errno.h>
 #include <event2/buffer.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -63,6 +64,17 @@ static json_t *reply_of(int ret, json_t *result, const struct error *err)
 	return ret ? control_error_reply(err->text) : json_pack("{s:o}", "result", result);
 }
 
+static int read_request(json_t *request, const char **command, json_t **arguments)
+{
+	json_t *document = NULL;
+	json_error_t why;
+
+	if (json_unpack_ex(request, &why, 0, "{s:s, s?o, s?o !}", "command", command, "arguments", arguments,
+			   "document", &document))
+		return -EINVAL;
+	return document ? json_object_set(*arguments, "document", document) : 0;
+}
+
 /* NULL: later. */
 static json_t *answer(struct control_client *client, const char *line, size_t length)
 {
@@ -76,9 +88,9 @@ static json_t *answer(struct control_client *client, const char *line, size_t le
 
 	request = json_loadb(line, length, JSON_REJECT_DUPLICATES, &why);
 	if (!request)
-		return control_error_reply("the request is not JSON");
-	if (json_unpack_ex(request, &why, 0, "{s:s, s?o !}", "command", &command, "arguments", &arguments))
-		return control_error_reply("a request has a command and its arguments");
+		return control_error_reply(CONTROL_NOT_JSON);
+	if (read_request(request, &command, &arguments))
+		return control_error_reply(CONTROL_NO_REQUEST);
 	ret = control->handler(control->context, client, command, arguments, &result, &err);
 	client->waiting = ret == CONTROL_LATER;
 	return client->waiting ? NULL : reply_of(ret, result, &err);

@@ -5,6 +5,9 @@
  *   request  {"command": NAME, "arguments": {...}}
  *   reply    {"result": ...} or {"error": TEXT}
  *
+ * A request may have a "document" besides, which becomes the argument of that name: a client can put there what it has not read itself. A
+ * request has all of its members once and no others, so nothing that a document says is taken for an argument.
+ *
  * Who is served, access.h says; the others get one line, an error, and their connection ends. A line has a
  * bound; a client that is silent or does not read its replies is dropped after CONTROL_TIMEOUT_S. Users
  * other than root have few connections each. When there is no room for one more, who has been silent for CONTROL_SILENT_S
@@ -84,6 +87,13 @@ int control_agent_pid(const char *state_dir, pid_t *pid);
  */
 int control_call(const char *state_dir, const char *command, json_t *arguments, json_t **result, void (*waiting)(void),
 		 struct error *err);
+
+/*
+ * Likewise, with the document as its text is. -EBADMSG: the agent has not understood the request and has done nothing, because the text is not
+ * JSON, or because it is an earlier agent.
+ */
+int control_call_with(const char *state_dir, const char *command, json_t *arguments, const char *document,
+		      json_t **result, void (*waiting)(void), struct error *err);
 
 /* Waits for an agent that is being started, for two seconds at most; what else is wrong the call will say. */
 void control_wait(const char *state_dir);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the two parts of the control socket share: control.c talks to one client, control_listen.c says who gets a place. */
+/* What the parts of the control socket share: control.c talks to one client, listen.c says who gets a place, client.c is the other side. */
 #ifndef WEIR_USER_CONTROL_PRIVATE_H
 #define WEIR_USER_CONTROL_PRIVATE_H
 
@@ -10,6 +10,10 @@
 #include "weir/base/types.h"
 
 #include "control/control.h"
+
+/* What is told of a request that was not understood; earlier agents say the same. */
+#define CONTROL_NOT_JSON "the request is not JSON"
+#define CONTROL_NO_REQUEST "a request has a command and its arguments"
 
 struct control_client {
 	struct control *control;

@@ -31,7 +31,7 @@ static __u64 digest_of(const char *text, size_t length)
 	return weir_subject_end(&hash);
 }
 
-/* The caller frees *text. */
+/* The caller frees *text, which has a NUL behind it. */
 static int read_stream(FILE *in, const char *path, char **text, size_t *length, struct error *err)
 {
 	CLEANUP_FREE char *room = malloc(POLICY_FILE_MAX + 1);
@@ -50,6 +50,7 @@ static int read_stream(FILE *in, const char *path, char **text, size_t *length, 
 		return error_set(err, -EFBIG, "%s: larger than %u MiB", path, POLICY_FILE_MAX >> 20);
 	held = realloc(room, *length + 1);
 	*text = held ?: room;
+	(*text)[*length] = '\0';
 	room = NULL;
 	return 0;
 }
@@ -100,6 +101,19 @@ static char *file_name(const char *path)
 	copy = strdup(path);
 	directory = copy ? realpath(dirname(copy), NULL) : NULL;
 	return directory && asprintf(&name, "%s/%s", directory, slash ? slash + 1 : path) >= 0 ? name : NULL;
+}
+
+int policy_file_text(const char *path, char **text, size_t *length, char **name, struct error *err)
+{
+	CLEANUP_FREE char *named = file_name(path);
+	int ret = named ? read_whole(path, true, text, length, err) :
+			  error_set(err, -ENOMEM, "%s: out of memory", path);
+
+	if (ret)
+		return ret;
+	*name = named;
+	named = NULL;
+	return 0;
 }
 
 /* NULL without memory. */

@@ -31,6 +31,7 @@ struct policy {
 	bool regular;	/* only regular files are read: none that has to be waited for */
 	bool full;	/* there are too many objects, and that has been said */
 	bool pointed;	/* what is being read was pointed to by an AdmissionConfiguration */
+	json_t *json;	/* borrowed: what is being read, where somebody has parsed it; else NULL */
 	json_t *levels; /* what they mean (priority_seats_to_json()), once all is checked; NULL: there are none */
 	struct documents documents;
 	struct problems problems;
@@ -44,11 +45,19 @@ void policy_clear(struct policy *policy);
  * say is added to the problems; -errno: the file itself cannot be read, and err says so.
  */
 int policy_read(struct policy *policy, const char *path, struct error *err);
+/* What a regular file holds, with a NUL behind it, and its name as objects have it. The caller frees both. */
+int policy_file_text(const char *path, char **text, size_t *length, char **name, struct error *err);
 /* Would reading the path again say the same? Files that were pointed to are looked at, too. */
 bool policy_is_current(const struct policy *policy, const char *path);
 /* read.c: the documents of a file, down to the objects. */
 int policy_read_text(struct policy *policy, const struct policy_file *file, const char *text, size_t length,
 		     struct error *err);
+
+/*
+ * A file that somebody has parsed as JSON, read and checked, as the only one. False: something is wrong with it or is to be said of it, or another
+ * reader may take it for something else. Then it is to be read as a text, which tells what, and where. Both are borrowed.
+ */
+bool policy_read_json(struct policy *policy, const char *file, json_t *json);
 
 /* Once all is read: the same object twice, and each server's limits taken together. Adds to the problems, and sorts them. */
 void policy_check(struct policy *policy);

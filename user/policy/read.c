@@ -16,7 +16,28 @@ static void read_document(struct policy *policy, const struct node *node, const 
 
 /* --- objects */
 
-static void add_object(struct policy *policy, const struct policy_kind *kind, const struct node *node, const char *file)
+/* Is the document ever shown? A Throttle is shown as what it came to, but for its levels and schemas. */
+static bool is_shown(const struct policy_kind *kind, const struct node *node)
+{
+	const struct node *spec = node_member(node, "spec");
+
+	return kind->id != POLICY_THROTTLE || node_member(spec, "priorityLevels") || node_member(spec, "flowSchemas");
+}
+
+/*
+ * As its shape has it, with members in the shape's order: what is shown does not differ by how it was written. What is never shown may be very
+ * long, and stays as it is where it was JSON. whole: all of it means something.
+ */
+static json_t *document_of(const struct policy *policy, const struct policy_kind *kind, const struct node *node,
+			   bool whole)
+{
+	bool as_is = policy->json && !node->parent && whole && !is_shown(kind, node);
+
+	return as_is ? json_incref(policy->json) : shape_to_json(kind->shape, node);
+}
+
+static void add_object(struct policy *policy, const struct policy_kind *kind, const struct node *node, bool whole,
+		       const char *file)
 {
 	struct policy_object *grown;
 
@@ -36,7 +57,7 @@ static void add_object(struct policy *policy, const struct policy_kind *kind, co
 		.name = node_text(node_find(node, "metadata.name")),
 		.file = file,
 		.node = node,
-		.document = shape_to_json(kind->shape, node),
+		.document = document_of(policy, kind, node, whole),
 	};
 }
 
@@ -106,11 +127,11 @@ static void read_admission(struct policy *policy, const struct node *document, c
 /* --- documents */
 
 /* What late checks would find is found by policy_check(), unless something else is wrong: then all is told. */
-static bool is_right(struct policy *policy, const struct shape *shape, const struct node *document)
+static bool is_right(struct policy *policy, const struct shape *shape, const struct node *document, bool *whole)
 {
 	const struct problems before = policy->problems;
 
-	shape_check_early(shape, document, &policy->problems);
+	*whole = shape_check_early(shape, document, &policy->problems);
 	if (policy->problems.errors == before.errors)
 		return true;
 	problems_cut(&policy->problems, &before);
@@ -121,6 +142,7 @@ static bool is_right(struct policy *policy, const struct shape *shape, const str
 static void read_document(struct policy *policy, const struct node *node, const char *file)
 {
 	const struct policy_kind *kind;
+	bool whole;
 
 	if (policy->full)
 		return;
@@ -131,12 +153,12 @@ static void read_document(struct policy *policy, const struct node *node, const 
 	kind = policy_kind_of(node, &policy->problems);
 	if (!kind)
 		return;
-	if (!is_right(policy, kind->shape, node))
+	if (!is_right(policy, kind->shape, node, &whole))
 		return;
 	if (kind->id == POLICY_ADMISSION)
 		read_admission(policy, node, file);
 	else
-		add_object(policy, kind, node, file);
+		add_object(policy, kind, node, whole, file);
 }
 
 int policy_read_text(struct policy *policy, const struct policy_file *file, const char *text, size_t length,
@@ -152,4 +174,17 @@ int policy_read_text(struct policy *policy, const struct policy_file *file, cons
 	for (size_t i = first, end = policy->documents.n; i < end; i++)
 		read_document(policy, policy->documents.items[i], file->name);
 	return 0;
+}
+
+bool policy_read_json(struct policy *policy, const char *file, json_t *json)
+{
+	const struct node *root = node_from_text(file, json, &policy->documents.pool);
+
+	if (!root)
+		return false;
+	policy->json = json;
+	policy->pointed = true; /* so that it points to no other */
+	read_document(policy, root, file);
+	policy_check(policy);
+	return policy->n && !policy->problems.n;
 }

@@ -127,11 +127,12 @@ static void check_rate(const struct node *node, struct problems *problems)
 struct checking {
 	struct problems *problems;
 	bool late;
+	bool some_means_nothing; /* ignored, or null: shape_to_json() leaves it out */
 };
 
-static void check_object_of(const struct checking *c, const struct shape *shape, const struct node *object);
+static void check_object_of(struct checking *c, const struct shape *shape, const struct node *object);
 
-static void check_value(const struct checking *c, const struct field *field, const struct node *node)
+static void check_value(struct checking *c, const struct field *field, const struct node *node)
 {
 	struct problems *problems = c->problems;
 	struct error why = { 0 };
@@ -150,12 +151,14 @@ static void check_value(const struct checking *c, const struct field *field, con
 		problem_node(problems, node, "%s", why.text);
 }
 
-static void check_member(const struct checking *c, const struct field *field, const struct node *node)
+static void check_member(struct checking *c, const struct field *field, const struct node *node)
 {
 	struct problems *problems = c->problems;
 
-	if (field->type == FIELD_IGNORED || node->type == NODE_NULL)
+	if (field->type == FIELD_IGNORED || node->type == NODE_NULL) {
+		c->some_means_nothing = true;
 		return;
+	}
 	if (!field->list) {
 		check_value(c, field, node);
 		return;
@@ -184,7 +187,7 @@ static void check_whole(const struct shape *shape, const struct node *object, st
 		problem_node(problems, object, "%s", why.text);
 }
 
-static void check_object_of(const struct checking *c, const struct shape *shape, const struct node *object)
+static void check_object_of(struct checking *c, const struct shape *shape, const struct node *object)
 {
 	const struct field *next = shape->fields;
 	struct problems *problems = c->problems;
@@ -207,12 +210,15 @@ static void check_object_of(const struct checking *c, const struct shape *shape,
 
 void shape_check(const struct shape *shape, const struct node *object, struct problems *problems)
 {
-	check_object_of(&(struct checking){ problems, true }, shape, object);
+	check_object_of(&(struct checking){ .problems = problems, .late = true }, shape, object);
 }
 
-void shape_check_early(const struct shape *shape, const struct node *object, struct problems *problems)
+bool shape_check_early(const struct shape *shape, const struct node *object, struct problems *problems)
 {
-	check_object_of(&(struct checking){ problems, false }, shape, object);
+	struct checking c = { .problems = problems };
+
+	check_object_of(&c, shape, object);
+	return !c.some_means_nothing;
 }
 
 /* --- as JSON */

@@ -110,5 +110,7 @@ int documents_read(const char *file, const char *text, size_t length, struct doc
  * problem says why, or no memory.
  */
 struct node *node_from_json(const char *file, json_t *json, struct pool *pool, struct problems *problems);
+/* The same of a whole file. NULL as well where its text may come to another tree: of fractions it keeps how they are written. */
+struct node *node_from_text(const char *file, json_t *json, struct pool *pool);
 
 #endif

@@ -11,6 +11,7 @@ struct converting {
 	struct pool *pool;
 	struct problems *problems;
 	size_t nodes;
+	bool reals; /* they are taken */
 };
 
 static struct node *convert(struct converting *c, json_t *json, struct node *parent, int depth);
@@ -69,7 +70,7 @@ static bool convert_real(struct converting *c, json_t *json, struct node *node)
 	snprintf(number, sizeof(number), "%.17g", json_real_value(json));
 	if (!node_text_is_decimal(number))
 		node->type = NODE_TEXT;
-	node->text = pool_text(c->pool, number, strlen(number));
+	node->text = c->reals ? pool_text(c->pool, number, strlen(number)) : NULL;
 	return node->text;
 }
 
@@ -154,5 +155,14 @@ static struct node *convert(struct converting *c, json_t *json, struct node *par
 
 struct node *node_from_json(const char *file, json_t *json, struct pool *pool, struct problems *problems)
 {
-	return convert(&(struct converting){ .file = file, .pool = pool, .problems = problems }, json, NULL, 0);
+	struct converting c = { .file = file, .pool = pool, .problems = problems, .reals = true };
+
+	return convert(&c, json, NULL, 0);
+}
+
+struct node *node_from_text(const char *file, json_t *json, struct pool *pool)
+{
+	CLEANUP_PROBLEMS struct problems problems = { 0 };
+
+	return convert(&(struct converting){ .file = file, .pool = pool, .problems = &problems }, json, NULL, 0);
 }

@@ -348,13 +348,105 @@ static void attached_with_it(void **state)
 	assert_false(fake_nets[1].servers[0].set);
 }
 
+/* --- files that the client has not read */
+
+#define AS_FILE(document) "{\"file\":\"/etc/p.json\",\"document\":" document "}"
+#define THROTTLE(spec) \
+	"{\"kind\":\"Throttle\",\"apiVersion\":\"weir/v1\",\"metadata\":{\"name\":\"api\"},\"spec\":{" spec "}}"
+#define ANN "{\"name\":\"user\",\"qps\":5,\"burst\":9,\"overrides\":[" OVERRIDE("ann", "1") "]}"
+
+/* The document of the only object that the server has. */
+static json_t *kept_document(struct fixture *f)
+{
+	json_t *objects = json_object_get(f->agent.state.servers[0]->policy, "objects");
+
+	return json_object_get(json_array_get(objects, 0), "document");
+}
+
+/* It comes to what its objects come to, also for the next agent. */
+static void as_a_file(void **state)
+{
+	CLEANUP_JSON json_t *document = json_loads(THROTTLE("\"limits\":[" ANN "]"), 0, NULL);
+	struct fixture *f = *state;
+
+	succeed(f, "attach", ATTACH);
+	assert_change(f, AS_FILE(THROTTLE("\"limits\":[" ANN "]")), "configured");
+	assert_int_equal(fake_override(&fake_nets[1], 0, 2, WEIR_KEY_USER, "ann")->burst, 1);
+	assert_string_equal(f->agent.state.servers[0]->limits[0].file, "/etc/p.json");
+	assert_true(json_equal(kept_document(f), document));
+	assert_change(f, AS_FILE(THROTTLE("\"limits\":[" ANN "]")), "unchanged");
+	assert_change(f, APPLY(LIMITS(ANN)), "unchanged");
+	end_agent(f);
+	start_agent(f);
+	assert_int_equal(f->agent.state.servers[0]->limits[0].n_overrides, 1);
+}
+
+/* What means nothing is not kept, and what may be shown has the members in the usual order. */
+static void as_a_file_that_is_shown(void **state)
+{
+	struct fixture *f = *state;
+	CLEANUP_FREE char *text = NULL;
+
+	succeed(f, "attach", ATTACH);
+	assert_change(f, AS_FILE(THROTTLE("\"dryRun\":true,\"keys\":null")), "configured");
+	assert_null(json_object_get(json_object_get(kept_document(f), "spec"), "keys"));
+	assert_change(f, AS_FILE(THROTTLE("\"priorityLevels\":[{\"shares\":3,\"name\":\"low\"}]")), "configured");
+	text = json_dumps(kept_document(f), JSON_COMPACT);
+	assert_string_equal(text, "{\"apiVersion\":\"weir/v1\",\"kind\":\"Throttle\",\"metadata\":{\"name\":\"api\"},"
+				  "\"spec\":{\"priorityLevels\":[{\"name\":\"low\",\"shares\":3}]}}");
+}
+
+/* Where anything is to be said, or may be read in another way, nothing is done. */
+static void left_to_the_client(void **state)
+{
+	static const char *const cases[] = {
+		AS_FILE(THROTTLE("\"limits\":[{\"name\":\"user\",\"qps\":0.5,\"burst\":9}]")),
+		AS_FILE(THROTTLE("\"limits\":[{\"name\":\"user\",\"qps\":1,\"brust\":9}]")),
+		AS_FILE(THROTTLE("\"limits\":[{\"name\":\"user\",\"overrides\":[" OVERRIDE("ann", "1") "," OVERRIDE(
+			"ann", "1") "]}]")),
+		AS_FILE(THROTTLE("\"insideShare\":5")),
+		AS_FILE("{}"),
+		AS_FILE("[]"),
+		AS_FILE("{\"apiVersion\":\"apiserver.config.k8s.io/v1\",\"kind\":\"AdmissionConfiguration\","
+			"\"plugins\":[{\"name\":\"EventRateLimit\",\"path\":\"/dev/zero\"}]}"),
+		AS_FILE("{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[]}"),
+	};
+	struct fixture *f = *state;
+	CLEANUP_FREE char *before = NULL;
+
+	succeed(f, "attach", ATTACH);
+	succeed(f, "apply", APPLY(LIMITS(USER)));
+	before = saved_state(f);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		CLEANUP_JSON json_t *result = run(f, "apply", cases[i]);
+
+		assert_true(json_is_true(json_object_get(result, "client_reads")));
+		assert_saved(f, before);
+	}
+	refuse(f, "apply", "{\"file\":\"/etc/p.json\"}", "either objects, or a file");
+	refuse(f, "apply", "{\"document\":{}}", "either objects, or a file");
+	refuse(f, "apply", "{\"objects\":[],\"file\":\"/etc/p.json\",\"document\":{}}", "either objects, or a file");
+	assert_saved(f, before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		with_agent(applied),	      with_agent(taken_back),	     with_agent(refused),
-		with_agent(attached_with_it), with_agent(for_which_server),  with_agent(levels_of_its_own),
-		with_agent(list_width),	      with_agent(settings),	     with_agent(paused_by_both),
-		with_agent(dry_run_by_both),  with_agent(told_what_changes), with_agent(writes_what_changes),
+		with_agent(applied),
+		with_agent(taken_back),
+		with_agent(refused),
+		with_agent(attached_with_it),
+		with_agent(for_which_server),
+		with_agent(levels_of_its_own),
+		with_agent(list_width),
+		with_agent(settings),
+		with_agent(paused_by_both),
+		with_agent(dry_run_by_both),
+		with_agent(told_what_changes),
+		with_agent(writes_what_changes),
+		with_agent(as_a_file),
+		with_agent(as_a_file_that_is_shown),
+		with_agent(left_to_the_client),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,6 +38,39 @@ static void calls(void **state)
 	assert_null(none);
 }
 
+/* A document is an argument, whatever its text is, or the request is not understood. */
+static void documents(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "{}", "{\"a\":1,\"document\":{}}" },
+		{ "{\n\t\"b\": [\n\"x\",\r\n 2 ]\n}\n", "{\"a\":1,\"document\":{\"b\":[\"x\",2]}}" },
+		{ "\"}\"", "{\"a\":1,\"document\":\"}\"}" },
+		{ "", NULL },
+		{ "{\"b\": \"x\ny\"}", NULL },
+		{ "{}}", NULL },
+		{ "{\"b\": 1", NULL },
+		{ "{}} {\"command\": \"fail\"", NULL },
+		{ "{}}\n{\"command\": \"fail\"}", NULL },
+		{ "{}, \"b\": 1", NULL },
+		{ "{}, \"document\": 1", NULL },
+		{ "{}, \"command\": \"fail\"", NULL },
+		{ "{}, \"arguments\": {\"a\": 2}", NULL },
+		{ "{\"b\": 1, \"b\": 2}", NULL },
+		{ "a: 1\n", NULL },
+	};
+	CLEANUP_JSON json_t *arguments = json_pack("{s:i}", "a", 1);
+	const struct control_scene *f = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		CLEANUP_JSON json_t *result = NULL, *wanted = cases[i][1] ? json_loads(cases[i][1], 0, NULL) : NULL;
+		int ret = control_call_with(f->dir, "echo", arguments, cases[i][0], &result, NULL, NULL);
+
+		assert_int_equal(ret, wanted ? 0 : -EBADMSG);
+		assert_true(wanted ? json_equal(result, wanted) : !result);
+	}
+	assert_int_equal(json_object_size(arguments), 1);
+}
+
 static void large_reply(void **state)
 {
 	const struct control_scene *f = *state;
@@ -91,6 +124,10 @@ static void not_understood(void **state)
 		{ "{\"command\":\"echo\",\"x\":1}\n", "{\"error\":\"a request has a command and its arguments\"}\n" },
 		{ "{\"command\":\"echo\",\"command\":\"echo\"}\n", "{\"error\":\"the request is not JSON\"}\n" },
 		{ "{\"command\":\"\xff\"}\n", "{\"error\":\"the request is not JSON\"}\n" },
+		{ "{\"command\":\"echo\",\"document\":{}}\n",
+		  "{\"error\":\"a request has a command and its arguments\"}\n" },
+		{ "{\"command\":\"echo\",\"arguments\":[],\"document\":{}}\n",
+		  "{\"error\":\"a request has a command and its arguments\"}\n" },
 		{ "{\"command\":\"echo\",\"arguments\":[]}\n", "{\"result\":[]}\n" },
 	};
 	CLEANUP_CLOSE int fd = scene_connect(*state);
@@ -232,6 +269,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		served(calls),
+		served(documents),
 		served(large_reply),
 		served(too_large_request),
 		cmocka_unit_test(no_agent),
