@@ -29,8 +29,9 @@ def old(cluster):
 
 @pytest.fixture
 def manager(world, old):
-    """Starts it. Before it looks for work it waits for the API server, but not long."""
+    """Starts it. One that was before it may have left a lease that is valid for long."""
     def start():
+        old.ask("admin", LEASE, 1, "-method", "DELETE")
         started = Program(old.namespace, old.directory, "kube-controller-manager", got("kube-controller-manager"),
                           f"--kubeconfig={old.kubeconfig(MANAGER, old.port)}", *OPTIONS)
         world.at_end(started.end)
