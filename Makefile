@@ -83,7 +83,7 @@ UNIT_TESTS := $(UNIT_TEST_SOURCES:%.c=build/%)
 UNIT_HELPERS := $(patsubst %.c,build/asan/%.o,$(filter-out $(UNIT_TEST_SOURCES),$(UNIT_SOURCES)))
 CORPUS_HELPERS := $(patsubst %.c,build/asan/%.o,$(wildcard tests/corpus/*.c))
 # The unit tests that have several threads: with ThreadSanitizer, too.
-THREAD_HELPERS := $(patsubst %,build/tsan/tests/unit/agent/%.o,agent_fixture fake_datapath fake_limits loop_scene)
+THREAD_HELPERS := $(patsubst %,build/tsan/tests/unit/agent/%.o,agent_fixture fake_datapath fake_inside fake_limits loop_scene)
 THREAD_TESTS := $(patsubst tests/unit/%.c,build/tests/threads/%,$(filter %_threads.c,$(UNIT_TEST_SOURCES)))
 PROG_TESTS := $(patsubst %.c,build/%,$(wildcard tests/prog/test_*.c))
 PROG_HELPERS := $(patsubst %.c,build/%.o,$(filter-out tests/prog/test_%,$(wildcard tests/prog/*.c))) \
@@ -92,7 +92,7 @@ PLAYER_OBJECTS := $(patsubst %.c,build/asan/%.o,$(wildcard tests/player/*.c))
 PLAYER := $(if $(PLAYER_OBJECTS),build/tests/player/player)
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 # What the targets that ask an agent have besides.
-FUZZ_AGENT := tests/fuzz/agent_in_memory tests/unit/agent/fake_datapath tests/unit/agent/fake_limits
+FUZZ_AGENT := tests/fuzz/agent_in_memory $(addprefix tests/unit/agent/,fake_datapath fake_inside fake_limits)
 FUZZ_REPLAYS := $(addprefix build/tests/fuzz/fuzz_,$(FUZZ_TARGETS))
 
 BENCH_PROGRAMS := build/tests/bench/load build/tests/bench/decision build/tests/bench/xdp build/tests/bench/syns build/tests/bench/connects \

@@ -571,34 +571,3 @@ void datapath_name_text(const struct weir_name *name, char *text, size_t size)
 {
 	snprintf(text, size, "%.*s", name->length, name->text);
 }
-
-/* --- inside.h: nobody is looked into */
-int datapath_inside_check(struct error *err)
-{
-	(void)err;
-	return 0;
-}
-
-bool datapath_inside_answers(void)
-{
-	return false;
-}
-
-bool datapath_inside_writes(void)
-{
-	return false;
-}
-
-int datapath_inside_sync(struct datapath *dp, const struct datapath_process *processes, size_t n, struct error *err)
-{
-	(void)processes;
-	dp->inside = n;
-	return fake_fails(__func__, err);
-}
-
-int datapath_inside_sweep(struct datapath *dp, struct error *err)
-{
-	(void)dp;
-	(void)err;
-	return 0;
-}
