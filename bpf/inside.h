@@ -20,18 +20,34 @@ static __always_inline __u32 inside_read_context(struct inside_request *r, const
 	return outcome == INSIDE_READ ? inside_attributes(r) : outcome;
 }
 
-/* Decides a request that comes to the authorization. Says with what it is to be refused; 0: it is not. */
+/* Makes it what was read of the same request before. */
+static __always_inline __u32 inside_as_read(struct inside_request *r, const struct inside_request *read)
+{
+	__u32 memory = r->memory;
+
+	bpf_probe_read_kernel(r, sizeof(*r), read);
+	r->memory = memory;
+	return INSIDE_READ;
+}
+
+/*
+ * Decides a request that comes to the authorization. Says with what it is to be refused; 0: it is not. read: what FILTER has read of it,
+ * or NULL
+ */
 static __always_inline __u32 inside_authorized(struct pt_regs *ctx, const struct weir_inside_process *process,
-					       struct weir_inside_key *key, __u32 answers)
+					       struct weir_inside_key *key, struct inside_request *read, __u32 answers)
 {
 	struct inside_request *r = inside_take(process, key, inside_register(ctx, process->layout.request_in));
-	__u32 status = 0;
+	__u32 status = 0, outcome;
 
 	if (!r)
 		return 0;
 	inside_read_http(r, process);
 	if (!r->on_wire) {
-		inside_settle(r, process, r->unread ?: inside_read_context(r, process), answers);
+		outcome = r->unread ?: inside_read_context(r, process);
+		if (outcome == WEIR_INSIDE_UNREADABLE && read)
+			outcome = inside_as_read(r, read);
+		inside_settle(r, process, outcome, answers);
 		status = inside_status(r);
 	}
 	inside_let_go(r);
@@ -47,7 +63,7 @@ int weir_inside_context(struct pt_regs *ctx)
 
 	own_stack(ctx);
 	if (process)
-		inside_authorized(ctx, process, &key, 0);
+		inside_authorized(ctx, process, &key, NULL, 0);
 	return 0;
 }
 

@@ -245,7 +245,10 @@ static __always_inline bool inside_parent(struct inside_request *r, const struct
 	for (__u32 i = 0; i < WEIR_INSIDE_CONTEXTS; i++)
 		if (i < c->n_others && r->context[0] == c->others[i].itab)
 			at = r->context[1] + c->others[i].at;
-	return at && !bpf_probe_read_user(r->context, sizeof(r->context), (const void *)at);
+	if (!at)
+		return false;
+	r->outcome = inside_copy(r->context, sizeof(r->context), at);
+	return r->outcome == INSIDE_READ;
 }
 
 struct inside_context_turn {
@@ -254,12 +257,15 @@ struct inside_context_turn {
 };
 
 /* Is the user kept under this key, an `any`? It is what the server itself asks for. */
-static __always_inline bool inside_is_user_key(const struct weir_inside_context *c, const __u64 key[2])
+static __always_inline bool inside_is_user_key(struct inside_request *r, const struct weir_inside_context *c,
+					       const __u64 key[2])
 {
-	__u64 value;
+	__u64 value = 0;
 
-	return key[0] == c->key_type && !bpf_probe_read_user(&value, sizeof(value), (const void *)key[1]) &&
-	       value == c->user_key;
+	if (key[0] != c->key_type)
+		return false;
+	r->outcome = inside_copy(&value, sizeof(value), key[1]);
+	return r->outcome == INSIDE_READ && value == c->user_key;
 }
 
 /*
@@ -275,12 +281,12 @@ static __always_inline bool inside_value(struct inside_request *r, const struct 
 		r->fields_at = value[1];
 		r->found |= INSIDE_HAS_FIELDS;
 	}
-	if (!(r->found & INSIDE_HAS_USER) && inside_is_user_key(c, context->key)) {
+	if (!(r->found & INSIDE_HAS_USER) && inside_is_user_key(r, c, context->key)) {
 		r->user_at = value[1];
 		r->found |= INSIDE_HAS_USER;
 		return value[0] == c->user_type;
 	}
-	return true;
+	return r->outcome == INSIDE_READ;
 }
 
 static long inside_context_step(__u32 i, struct inside_context_turn *turn)
@@ -291,7 +297,8 @@ static long inside_context_step(__u32 i, struct inside_context_turn *turn)
 	(void)i;
 	if (r->context[0] != turn->context->value_itab)
 		return !inside_parent(r, turn->context);
-	if (bpf_probe_read_user(&context, sizeof(context), (const void *)r->context[1]))
+	r->outcome = inside_copy(&context, sizeof(context), r->context[1]);
+	if (r->outcome != INSIDE_READ)
 		return 1;
 	if (!inside_value(r, turn->context, &context)) {
 		r->found = 0;
@@ -311,9 +318,12 @@ static __noinline __u32 inside_context(struct inside_request *r, const struct we
 		return WEIR_INSIDE_UNREADABLE;
 	turn.context = &process->layout.context;
 	r->found = 0;
+	r->outcome = INSIDE_READ;
 	r->context[0] = r->http.context[0];
 	r->context[1] = r->http.context[1];
 	bpf_loop(WEIR_INSIDE_CONTEXT_DEPTH, inside_context_step, &turn, 0);
+	if (r->outcome != INSIDE_READ)
+		return r->outcome;
 	return r->found == INSIDE_HAS_BOTH ? INSIDE_READ : WEIR_INSIDE_OTHER_USER;
 }
 

@@ -31,12 +31,14 @@ static __always_inline void inside_own_stack(struct pt_regs *ctx)
 		     : [to] "r"(ctx), [at] "i"(__builtin_offsetof(struct pt_regs, field)), [what] "r"(value) \
 		     : "memory")
 
-/* The function that has begun returns at once. False: its stack cannot be read, and nothing has been done. */
-static __always_inline bool inside_return(struct pt_regs *ctx)
+/*
+ * The function that has begun returns at once. False: its stack cannot be read, and nothing has been done. sleeps: as of inside_word()
+ */
+static __always_inline bool inside_return(struct pt_regs *ctx, bool sleeps)
 {
 	__u64 sp = ctx->sp, to = 0;
 
-	if (bpf_probe_read_user(&to, sizeof(to), (const void *)sp) || !to)
+	if (inside_word(sp, &to, sleeps) != INSIDE_READ || !to)
 		return false;
 	INSIDE_SET(ctx, ip, to);
 	INSIDE_SET(ctx, sp, sp + sizeof(to));
@@ -50,7 +52,7 @@ static __always_inline bool inside_write_header(struct pt_regs *ctx, const struc
 	__u64 itab = inside_register(ctx, layout->writer_in), writer = inside_register(ctx, layout->writer_in + 1);
 	__u64 to = 0;
 
-	if (inside_word(itab + layout->write_header, &to) != INSIDE_READ || !to)
+	if (inside_word(itab + layout->write_header, &to, false) != INSIDE_READ || !to)
 		return false;
 	INSIDE_SET(ctx, ax, writer);
 	INSIDE_SET(ctx, bx, status);
@@ -66,9 +68,10 @@ static __always_inline __u64 inside_closure(const struct pt_regs *ctx)
 
 #else
 
-static __always_inline bool inside_return(struct pt_regs *ctx)
+static __always_inline bool inside_return(struct pt_regs *ctx, bool sleeps)
 {
 	(void)ctx;
+	(void)sleeps;
 	return false;
 }
 
@@ -111,20 +114,46 @@ int weir_inside_http_answer(struct pt_regs *ctx)
 	return 0;
 }
 
-/* The filter of API Priority and Fairness begins. */
-SEC("uprobe")
+#define INSIDE_WAITS 64 /* for what is missing, at most: in as many places */
+
+struct inside_read_turn {
+	struct inside_request *request;
+	const struct weir_inside_process *process;
+};
+
+/* Reads all that is to be known of the request. What is not there at the moment is waited for. */
+static long inside_read_step(__u32 i, struct inside_read_turn *turn)
+{
+	struct inside_request *r = turn->request;
+
+	(void)i;
+	inside_read_http(r, turn->process);
+	if (r->on_wire)
+		return 1;
+	r->unread = r->unread ?: inside_read_context(r, turn->process);
+	if (r->unread != WEIR_INSIDE_UNREADABLE || !inside_wait())
+		return 1;
+	r->now_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+/*
+ * The filter of API Priority and Fairness begins. The program may sleep, but it cannot decide: Linux lets none that sleeps look for a
+ * source among networks (6.18 refuses it).
+ */
+SEC("uprobe.s")
 int weir_inside_filter(struct pt_regs *ctx)
 {
 	struct weir_inside_key key = {};
 	struct weir_inside_process *process = inside_here(ctx, &key);
-	struct inside_request *r;
+	struct inside_read_turn turn = { .process = process };
 
-	own_stack(ctx);
+	own_stack_asleep();
 	if (!process)
 		return 0;
-	r = inside_keep(process, &key, inside_register(ctx, process->layout.filtered_in));
-	if (r)
-		inside_read_http(r, process);
+	turn.request = inside_keep(process, &key, inside_register(ctx, process->layout.filtered_in));
+	if (turn.request)
+		bpf_loop(INSIDE_WAITS, inside_read_step, &turn, 0);
 	return 0;
 }
 
@@ -141,19 +170,22 @@ static __always_inline __u64 inside_argument(const struct pt_regs *ctx, __u8 whi
 
 	if (!(which & WEIR_INSIDE_ON_STACK))
 		return inside_register(ctx, which);
-	bpf_probe_read_user(&value, sizeof(value), (const void *)inside_on_stack(ctx, which));
+	inside_word(inside_on_stack(ctx, which), &value, false);
 	return value;
 }
 
+/* Of the request that HANDLE has, whatever FILTER has read of one. */
 static __always_inline __u32 inside_read_handle(struct pt_regs *ctx, struct inside_request *r,
 						const struct weir_inside_process *process)
 {
 	const struct weir_inside_layout *layout = &process->layout;
-	__u32 outcome = r->unread;
+	__u32 outcome;
 
+	if (r->request)
+		inside_read_http(r, process);
+	outcome = r->unread;
 	r->fields_at = inside_register(ctx, layout->info_in);
 	r->fields = layout->info;
-	r->execute = inside_argument(ctx, layout->execute_in);
 	if (outcome == INSIDE_READ)
 		outcome = inside_user(r, process, inside_register(ctx, layout->user_in),
 				      inside_register(ctx, layout->user_in + 1));
@@ -166,6 +198,21 @@ static __always_inline __u32 inside_read_handle(struct pt_regs *ctx, struct insi
 static __always_inline bool inside_is_filtered(const struct inside_request *r)
 {
 	return r && r->decision == WEIR_REASON_NONE && bpf_ktime_get_ns() - r->now_ns <= INSIDE_FILTERED_NS;
+}
+
+/* FILTER has read all of it. */
+static __always_inline bool inside_is_read(const struct inside_request *r)
+{
+	return inside_is_filtered(r) && r->unread == INSIDE_READ && r->found == INSIDE_HAS_BOTH;
+}
+
+/* And it is what HANDLE has. */
+static __always_inline bool inside_is_handled(struct pt_regs *ctx, const struct inside_request *r,
+					      const struct weir_inside_layout *layout)
+{
+	return inside_is_read(r) && r->fields_at == inside_register(ctx, layout->info_in) &&
+	       layout->user_itab == inside_register(ctx, layout->user_in) &&
+	       r->user_at == inside_register(ctx, layout->user_in + 1);
 }
 
 static __always_inline __u32 inside_read_watch(struct pt_regs *ctx, const struct weir_inside_layout *layout,
@@ -185,57 +232,73 @@ static __always_inline __u32 inside_read_watch(struct pt_regs *ctx, const struct
  * A watch may last for hours, and is not handled in the goroutine that serves it: it is decided at AUTHORIZE. So is what may be one,
  * because its verb cannot be read here: this goroutine may be none that will have its seats until it ends.
  */
-static __always_inline bool inside_is_decided_later(struct pt_regs *ctx, const struct weir_inside_process *process)
+static __always_inline bool inside_may_watch(struct pt_regs *ctx, const struct weir_inside_process *process)
 {
 	bool watches = false;
-	__u32 outcome = inside_read_watch(ctx, &process->layout, &watches);
 
-	if (outcome != INSIDE_READ)
-		count(process->server, outcome);
-	return watches || outcome != INSIDE_READ;
+	return inside_read_watch(ctx, &process->layout, &watches) != INSIDE_READ || watches;
+}
+
+/* Reads what FILTER has not, or of another request. NULL: it is not decided here. */
+static __always_inline struct inside_request *inside_reread(struct pt_regs *ctx,
+							    const struct weir_inside_process *process,
+							    struct weir_inside_key *key, struct inside_request *r,
+							    __u32 *outcome)
+{
+	if (inside_may_watch(ctx, process))
+		return NULL;
+	r = inside_keep(process, key, inside_is_filtered(r) ? r->request : 0);
+	if (!r)
+		return NULL;
+	*outcome = inside_read_handle(ctx, r, process);
+	if (*outcome != WEIR_INSIDE_UNREADABLE)
+		return r;
+	inside_forget(key, r);
+	return NULL;
 }
 
 /*
  * API Priority and Fairness' Handle begins, for a request of this goroutine, which is decided. It knows of no FILTER if that was of
- * another goroutine, as a watch's is. What an earlier decision has left here is over.
+ * another goroutine, as a watch's is. What an earlier decision has left here is over. What cannot be read here is decided at AUTHORIZE:
+ * nothing is kept of it, and it is counted there.
  * too_many: a refusal is answered 429, whatever it is.
  */
 static __always_inline struct inside_request *inside_handle(struct pt_regs *ctx,
 							    const struct weir_inside_process *process,
 							    struct weir_inside_key *key, bool too_many)
 {
-	struct inside_request *r;
+	struct inside_request *r = bpf_map_lookup_elem(&inside_requests, key);
+	__u32 outcome = INSIDE_READ;
 
-	if (inside_is_decided_later(ctx, process))
+	if (inside_is_filtered(r) && r->on_wire)
 		return NULL;
-	r = bpf_map_lookup_elem(&inside_requests, key);
-	if (!inside_is_filtered(r))
-		r = inside_keep(process, key, 0);
-	if (!r || r->on_wire)
+	if (!inside_is_handled(ctx, r, &process->layout))
+		r = inside_reread(ctx, process, key, r, &outcome);
+	else if (r->record.trace.attributes.verb == WEIR_VERB_WATCH)
 		return NULL;
+	if (!r)
+		return NULL;
+	r->execute = inside_argument(ctx, process->layout.execute_in);
 	r->record.trace.too_many = too_many;
-	inside_settle(r, process, inside_read_handle(ctx, r, process), 1);
+	inside_settle(r, process, outcome, 1);
 	r->status = inside_status(r);
 	return r;
 }
 
+/* Where the call cannot be made to return, EXECUTE and AUTHORIZE have the verdict still. */
 SEC("uprobe")
 int weir_inside_handle(struct pt_regs *ctx)
 {
 	struct weir_inside_key key = {};
 	struct weir_inside_process *process = inside_here(ctx, &key);
 	struct inside_request *r;
-	bool done;
 
 	inside_own_stack(ctx);
 	r = process ? inside_handle(ctx, process, &key, false) : NULL;
-	if (!r || r->status != INSIDE_TOO_MANY || !process->layout.skips)
+	if (!r || r->status != INSIDE_TOO_MANY || !process->layout.skips || !inside_return(ctx, false))
 		return 0;
-	r->status = 0;
-	done = inside_return(ctx);
-	inside_answered(process, done);
-	if (done)
-		bpf_map_delete_elem(&inside_requests, &key);
+	inside_answered(process, true);
+	bpf_map_delete_elem(&inside_requests, &key);
 	return 0;
 }
 
@@ -268,7 +331,7 @@ int weir_inside_handled(struct pt_regs *ctx)
 
 /*
  * The function behind WithAuthorization begins. What API Priority and Fairness was asked for is decided already; it is forbidden here,
- * as Priority and Fairness has no other answer than 429.
+ * as Priority and Fairness has no other answer than 429. So is refused what neither HANDLE nor EXECUTE could refuse.
  */
 SEC("uprobe")
 int weir_inside_authorize(struct pt_regs *ctx)
@@ -287,8 +350,8 @@ int weir_inside_authorize(struct pt_regs *ctx)
 	if (r && r->decision != WEIR_REASON_NONE) {
 		status = r->status;
 	} else {
-		inside_forget(&key, r);
-		status = inside_authorized(ctx, process, &key, 1);
+		status = inside_authorized(ctx, process, &key, inside_is_read(r) ? r : NULL, 1);
+		bpf_map_delete_elem(&inside_requests, &key);
 	}
 	if (status)
 		inside_answered(process, inside_write_header(ctx, &process->layout, status));
@@ -304,7 +367,7 @@ static __always_inline void inside_executed(struct inside_request *r, __u32 slot
 }
 
 /* What API Priority and Fairness was handed begins: a refused one ends at once, as if the request had been rejected. */
-SEC("uprobe")
+SEC("uprobe.s")
 int weir_inside_execute(struct pt_regs *ctx)
 {
 	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
@@ -312,13 +375,13 @@ int weir_inside_execute(struct pt_regs *ctx)
 	struct inside_request *r = process ? bpf_map_lookup_elem(&inside_requests, &key) : NULL;
 	struct weir_server *server;
 
-	inside_own_stack(ctx);
+	own_stack_asleep();
 	server = r && inside_has_begun(ctx) ? server_of(process->server) : NULL;
 	if (!server || r->execute != inside_closure(ctx))
 		return 0;
-	if (r->status == INSIDE_TOO_MANY && inside_server(process)) {
+	if (r->status == INSIDE_TOO_MANY && inside_server(process) && inside_return(ctx, true)) {
 		r->status = 0;
-		inside_answered(process, inside_return(ctx));
+		inside_answered(process, true);
 		return 0;
 	}
 	inside_executed(r, process->server, server);

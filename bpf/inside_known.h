@@ -46,7 +46,7 @@ struct inside_request {
 	struct weir_subject_key known; /* for look-ups there */
 	__u64 groups_at;	       /* the strings of their names */
 	__u32 n_groups;
-	__u32 outcome;	  /* of reading one */
+	__u32 outcome;	  /* of reading one, or the contexts */
 	__u64 context[2]; /* the one of the request's that is looked at */
 	__u64 user_at;	  /* a *user.DefaultInfo */
 	__u32 generation; /* of the rules that it was decided by: they say what slots mean */
@@ -70,9 +70,7 @@ struct inside_request {
 static __always_inline __u32 inside_struct(struct inside_request *r, __u64 at, __u32 size)
 {
 	WEIR_BARRIER(size);
-	if (size > WEIR_INSIDE_STRUCT_MAX || bpf_probe_read_user(r->words, size, (const void *)at))
-		return WEIR_INSIDE_UNREADABLE;
-	return INSIDE_READ;
+	return size > WEIR_INSIDE_STRUCT_MAX ? WEIR_INSIDE_UNREADABLE : inside_copy(r->words, size, at);
 }
 
 static __always_inline __u64 inside_field(const struct inside_request *r, __u32 offset)

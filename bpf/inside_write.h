@@ -11,23 +11,24 @@
 
 /* Only what was read at the decision is written over. */
 static __always_inline bool inside_replace(const struct inside_request *r, const struct weir_inside_process *process,
-					   __u64 at)
+					   __u64 at, bool sleeps)
 {
 	__u64 there = 0, nothing = process->layout.nothing;
 
-	if (bpf_probe_read_user(&there, sizeof(there), (const void *)at) || !there || there != r->execute || !nothing)
+	if (inside_word(at, &there, sleeps) != INSIDE_READ || !there || there != r->execute || !nothing)
 		return false;
 	return !bpf_probe_write_user((void *)at, &nothing, sizeof(nothing));
 }
 
-/* at: where what is to be executed lies. */
+/* at: where what is to be executed lies; sleeps: as of inside_word() */
 static __always_inline void inside_refuse_at(struct inside_request *r, const struct weir_inside_process *process,
-					     __u64 at)
+					     __u64 at, bool sleeps)
 {
 	if (!r->status)
 		return;
 	r->status = 0;
-	inside_answered(process, inside_replace(r, process, at));
+	inside_answered(process,
+			inside_replace(r, process, at, sleeps) || (sleeps && inside_replace(r, process, at, sleeps)));
 }
 
 /* As weir_inside_handle. The argument is in memory already, if it is not in a register. */
@@ -45,21 +46,21 @@ int weir_inside_handle_write(struct pt_regs *ctx)
 		return 0;
 	in = process->layout.execute_in;
 	if (in & WEIR_INSIDE_ON_STACK)
-		inside_refuse_at(r, process, inside_on_stack(ctx, in));
+		inside_refuse_at(r, process, inside_on_stack(ctx, in), false);
 	return 0;
 }
 
 /* Handle has put on its stack what it is to execute. */
-SEC("uprobe")
+SEC("uprobe.s")
 int weir_inside_handed(struct pt_regs *ctx)
 {
 	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
 	struct weir_inside_process *process = inside_process(ctx, &key);
 	struct inside_request *r = process ? bpf_map_lookup_elem(&inside_requests, &key) : NULL;
 
-	own_stack(ctx);
+	own_stack_asleep();
 	if (r)
-		inside_refuse_at(r, process, ctx->sp + process->layout.handed_at);
+		inside_refuse_at(r, process, ctx->sp + process->layout.handed_at, true);
 	return 0;
 }
 
@@ -75,8 +76,8 @@ int weir_inside_authorized(struct pt_regs *ctx)
 	r = process ? bpf_map_lookup_elem(&inside_requests, &key) : NULL;
 	if (!process || (r && (r->on_wire || r->decision != WEIR_REASON_NONE)))
 		return 0;
-	inside_forget(&key, r);
-	inside_authorized(ctx, process, &key, 0);
+	inside_authorized(ctx, process, &key, inside_is_read(r) ? r : NULL, 0);
+	bpf_map_delete_elem(&inside_requests, &key);
 	return 0;
 }
 

@@ -17,10 +17,21 @@ struct {
 	__type(value, __u32);
 } no_programs SEC(".maps");
 
-/* In each SEC("uprobe") program. */
+/* In each SEC("uprobe") program, but for those that may sleep. */
 static __always_inline void own_stack(void *ctx)
 {
 	bpf_tail_call(ctx, &no_programs, 0);
+}
+
+/* In each SEC("uprobe.s") program: those may have no array of programs. A call that is never made, as the verifier sees, will do. */
+static __always_inline void own_stack_asleep(void)
+{
+	asm volatile("r0 = 0\n"
+		     "if r0 == 0 goto +1\n"
+		     "call %[tail_call]\n"
+		     :
+		     : [tail_call] "i"(BPF_FUNC_tail_call)
+		     : "r0", "r1", "r2", "r3", "r4", "r5");
 }
 
 #endif

@@ -47,6 +47,8 @@ func userOf(name string) user.Info {
 		return &user.DefaultInfo{Name: lie(unmapped, 1<<62)}
 	case "negative":
 		return &user.DefaultInfo{Name: lie(unmapped, -1)}
+	case user.Away:
+		return user.NewAway()
 	}
 	return &user.DefaultInfo{Name: name, Groups: []string{"all"}}
 }

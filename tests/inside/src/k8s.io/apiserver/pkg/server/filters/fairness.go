@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"unsafe"
 
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/util/flowcontrol"
 )
@@ -31,6 +32,7 @@ func told(info *request.RequestInfo) *request.RequestInfo {
 func WithPriorityAndFairness(handler http.Handler, control flowcontrol.Interface) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		info, who := request.From(req.Context())
+		user.GoAway(who)
 		if info.Subresource == "log" {
 			handler.ServeHTTP(w, req)
 			return
