@@ -75,8 +75,11 @@ def apply(world, serve, tmp_path):
     return apply
 
 
-def test_exemptions(world, apply):
+def test_exemptions(world, apply, tmp_path):
     apply(limits=[{"name": "total", "qps": 0, "burst": 0}], exempt=[{"users": ["*"], "verbs": ["get"], "resources": ["pods"]}])
+    exported = tmp_path / "exported.yaml"
+    exported.write_text(world.weir("export"))
+    assert "does nothing" not in world.weir.run("check", "-f", exported).stderr
     apply.server.get(DEV, "alice", 3)
     apply.server.get(LIST, "alice", 2)
     status = world.weir.server()

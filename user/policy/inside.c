@@ -3,6 +3,7 @@
 #include "policy/inside.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "model/rule.h"
 #include "policy/policy.h"
@@ -25,20 +26,20 @@ static void warn_unused(struct policy *policy, const struct policy_object *throt
 		warn_node(&policy->problems, longest, "does nothing here: it is for inside: hold");
 }
 
-/* Settings that are for requests in packets. */
+/* Settings that are for requests in packets. usual: what they are where nobody has asked for anything, as `export` has it. */
 static const struct {
-	const char *path, *why;
+	const char *path, *usual, *why;
 } of_packets[] = {
-	{ "spec.trustedProxies", "the server itself says who its users are" },
-	{ "spec.identity.userHeader", "the server itself says who its users are" },
-	{ "spec.identity.groupHeader", "the server itself says who its users are" },
-	{ "spec.identity.tokenFile", "the server itself says who its users are" },
-	{ "spec.identity.addressFile", "the server itself says who its users are" },
-	{ "spec.identity.addresses", "the server itself says who its users are" },
-	{ "spec.paths", "paths are not read there" },
-	{ "spec.namespaceFrom", "the server itself says what is asked for" },
-	{ "spec.refusals", "the server writes its answers" },
-	{ "spec.maxRetryAfter", "the server writes its answers" },
+	{ "spec.trustedProxies", NULL, "the server itself says who its users are" },
+	{ "spec.identity.userHeader", "X-Remote-User", "the server itself says who its users are" },
+	{ "spec.identity.groupHeader", "X-Remote-Group", "the server itself says who its users are" },
+	{ "spec.identity.tokenFile", NULL, "the server itself says who its users are" },
+	{ "spec.identity.addressFile", NULL, "the server itself says who its users are" },
+	{ "spec.identity.addresses", NULL, "the server itself says who its users are" },
+	{ "spec.paths", "kubernetes", "paths are not read there" },
+	{ "spec.namespaceFrom", "path", "the server itself says what is asked for" },
+	{ "spec.refusals", "named", "the server writes its answers" },
+	{ "spec.maxRetryAfter", NULL, "the server writes its answers" },
 };
 
 static bool is_any(const struct node *paths)
@@ -69,8 +70,9 @@ void warn_inside(struct policy *policy, const struct policy_object *throttle, co
 		return;
 	for (size_t i = 0; i < sizeof(of_packets) / sizeof(*of_packets); i++) {
 		const struct node *node = node_find(throttle->node, of_packets[i].path);
+		const char *usual = of_packets[i].usual;
 
-		if (node)
+		if (node && (!usual || strcasecmp(node_text(node), usual) != 0))
 			warn_node(&policy->problems, node, "inside the server it does nothing: %s", of_packets[i].why);
 	}
 	warn_rules(policy, node_find(throttle->node, "spec.exempt"));
