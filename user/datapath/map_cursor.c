@@ -58,11 +58,36 @@ void map_cursor_close(struct map_cursor *c)
 	free(c->token);
 }
 
-static int drop(int fd, const void *key)
+int map_drop_keys(int fd, const void *keys, size_t n, __u32 key_size)
 {
-	int ret = bpf_map_delete_elem(fd, key);
+	const char *key = keys;
 
-	return ret == -ENOENT ? 0 : ret;
+	while (n) {
+		__u32 dropped = n;
+		int ret = bpf_map_delete_batch(fd, key, &dropped, NULL);
+
+		if (ret != -ENOENT)
+			return ret;
+		dropped++; /* the one at which it stopped is not there */
+		key += (size_t)dropped * key_size;
+		n -= dropped;
+	}
+	return 0;
+}
+
+/* Moves the keys that go to the front. Returns how many. */
+static __u32 pick(struct map_cursor *c, map_test *goes, const void *arg)
+{
+	char *keys = c->keys;
+	__u32 n = 0;
+
+	for (__u32 i = 0; i < c->n; i++) {
+		const char *key = keys + (size_t)i * c->key_size;
+
+		if (goes(key, (char *)c->values + (size_t)i * c->value_size, arg))
+			memmove(keys + (size_t)n++ * c->key_size, key, c->key_size);
+	}
+	return n;
 }
 
 int map_drop_if(int fd, __u32 key_size, __u32 value_size, map_test *goes, const void *arg)
@@ -70,15 +95,8 @@ int map_drop_if(int fd, __u32 key_size, __u32 value_size, map_test *goes, const 
 	CLEANUP_CURSOR struct map_cursor c = {};
 	int ret = map_cursor_open(&c, fd, key_size, value_size);
 
-	while (!ret && (ret = map_cursor_next(&c)) > 0) {
-		ret = 0;
-		for (__u32 i = 0; i < c.n && !ret; i++) {
-			const char *key = (char *)c.keys + i * key_size;
-
-			if (goes(key, (char *)c.values + i * value_size, arg))
-				ret = drop(fd, key);
-		}
-	}
+	while (!ret && (ret = map_cursor_next(&c)) > 0)
+		ret = map_drop_keys(fd, c.keys, pick(&c, goes, arg), key_size);
 	return ret;
 }
 
@@ -91,20 +109,15 @@ int map_drop_of_trie_if(int fd, __u32 key_size, __u32 value_size, map_test *goes
 	int ret = map_cursor_open(&c, fd, key_size, value_size);
 
 	while (!ret && (ret = map_cursor_next(&c)) > 0) {
-		char *grown = reallocarray(gone, n + c.n + 1, key_size);
+		__u32 picked = pick(&c, goes, arg);
+		char *grown = reallocarray(gone, n + picked + 1, key_size);
 
 		if (!grown)
 			return -ENOMEM;
 		gone = grown;
+		memcpy(gone + n * key_size, c.keys, (size_t)picked * key_size);
+		n += picked;
 		ret = 0;
-		for (__u32 i = 0; i < c.n; i++) {
-			const char *key = (char *)c.keys + i * key_size;
-
-			if (goes(key, (char *)c.values + i * value_size, arg))
-				memcpy(gone + n++ * key_size, key, key_size);
-		}
 	}
-	for (size_t i = 0; i < n && !ret; i++)
-		ret = drop(fd, gone + i * key_size);
-	return ret;
+	return ret ?: map_drop_keys(fd, gone, n, key_size);
 }

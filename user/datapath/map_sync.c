@@ -201,17 +201,6 @@ int map_put(struct datapath *dp, const struct map_range *range, const struct map
 	return map_put_all(range, diff);
 }
 
-static int map_drop(const struct map_range *range, const struct map_diff *diff)
-{
-	int ret = 0;
-
-	for (size_t i = 0; i < diff->n_gone && !ret; i++) {
-		ret = bpf_map_delete_elem(range->fd, diff->gone + i * range->key_size);
-		ret = ret == -ENOENT ? 0 : ret;
-	}
-	return ret;
-}
-
 int map_sync(struct datapath *dp, const struct map_range *range, const struct map_entries *wanted)
 {
 	CLEANUP_DIFF struct map_diff diff = {};
@@ -220,6 +209,6 @@ int map_sync(struct datapath *dp, const struct map_range *range, const struct ma
 
 	if (ret && !full)
 		return ret;
-	ret = map_drop(range, &diff);
+	ret = map_drop_keys(range->fd, diff.gone, diff.n_gone, range->key_size);
 	return ret || !full ? ret : map_put_all(range, &diff);
 }

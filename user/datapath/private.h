@@ -220,6 +220,8 @@ void map_cursor_close(struct map_cursor *cursor);
 
 /* Does this entry go? */
 typedef bool map_test(const void *key, const void *value, const void *arg);
+/* Keys that are not there are as good as dropped. What deleting one failed with. */
+int map_drop_keys(int fd, const void *keys, size_t n, __u32 key_size);
 /* Drops what the test says of a hash, and of a trie, which takes a list of these. -ENOMEM, or what deleting one failed with. */
 int map_drop_if(int fd, __u32 key_size, __u32 value_size, map_test *goes, const void *arg);
 int map_drop_of_trie_if(int fd, __u32 key_size, __u32 value_size, map_test *goes, const void *arg);
