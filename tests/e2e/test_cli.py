@@ -124,12 +124,26 @@ MISSPELLED = {
     "limit lsit": '"limit lsit": is "limit list" meant?',
     "limits set": '"limits set": is "limit set" meant?',
     "frobnicate": '"weir help" lists them',
+    "limit set user --qsp 5": 'weir limit set: there is no option "--qsp": is "--qps" meant?',
+    "limit set user --brust=5 --burts 5": 'there is no option "--brust": is "--burst" meant?',
+    "attach --lsten *:80 web2": 'there is no option "--lsten": is "--listen" meant?',
+    "agent --polciy x": 'there is no option "--polciy": is "--policy" meant?',
+    "status -o json --jsn": 'there is no option "--jsn": is "--json" meant?',
+    "status -- --jsn": '"--jsn" is not a server\'s name',
 }
 
 
 @pytest.mark.parametrize("words", MISSPELLED)
 def test_misspelled(weir, words):
     assert MISSPELLED[words] in weir.refused(*words.split(), status=2)
+
+
+@pytest.mark.parametrize("words, said", [("attach web2 --in x", "is ambiguous"), ("apply -f --prnue -q", "invalid option"),
+                                         ("limit set user --nothing-like-it", "unrecognized option")])
+def test_what_argp_tells(weir, words, said):
+    done = weir.run(*words.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
 
 
 def test_words_of_limit(weir):

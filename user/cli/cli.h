@@ -65,6 +65,8 @@ extern const struct argp cli_limit_rule;
 		"server", key, "NAME", 0, "only this server (default: all)", 0 \
 	}
 
+/* options.c: ends the process where one is misspelt, and says which was meant, if any is near enough. */
+void cli_find_misspelt(const struct argp *argp, int argc, char **argv);
 /* Parses a command's options and the common ones. */
 void cli_parse(const struct command *command, argp_parser_t parser, void *input, int argc, char **argv);
 /* For a command with no options of its own and at most one argument, which becomes *argument. */
