@@ -99,21 +99,20 @@ WEIR_INLINE bool weir_hold_cuts(const struct weir_conn *c, const struct weir_seg
 	       (c->phase == WEIR_PHASE_HUNTING || !c->hold.by_records);
 }
 
-/* Is nothing that the server has not got decided elsewhere, nor known by its records? */
+/*
+ * Is each segment charged until the server has it? What was charged before may have been dropped behind this hook, for a wrong
+ * checksum say, and other bytes come in its place, which could be requests. Then what is before `next` was decided elsewhere, or
+ * charged where it was sure to get to the socket (pace.h).
+ */
 WEIR_INLINE bool weir_hold_charges_all(const struct weir_conn *c)
 {
-	return !c->hold.by_records && (c->opaque_why == WEIR_UNSEEN || c->opaque_why == WEIR_ANSWERED_EARLY);
+	return !c->hold.by_records && weir_hold_may_be_http(c);
 }
 
-/*
- * Behind which byte is a segment charged? What was charged before may have been dropped behind this hook, for a wrong checksum
- * say, and other bytes come in its place: where these could be requests, only what the server has is not charged again.
- */
+/* Behind which byte is a segment charged? */
 WEIR_INLINE __u32 weir_hold_from(const struct weir_conn *c, const struct weir_socket *k)
 {
-	__u32 acked = weir_hold_acked(c, k);
-
-	return weir_hold_charges_all(c) && seq_before(acked, c->hold.next) ? acked : c->hold.next;
+	return weir_hold_charges_all(c) ? seq_max(c->hold.next, weir_hold_acked(c, k)) : c->hold.next;
 }
 
 /* PASS: it has no news. DROP: the socket would drop it, or what is before it must come first. */
@@ -165,8 +164,7 @@ WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const st
 		*why = WEIR_OUT_OF_ORDER;
 		return WEIR_DROP;
 	}
-	if (!ahead)
-		r->next = r->news = seq_max(from, g->seq);
+	r->next = r->news = seq_max(from, g->seq);
 	if (h->by_records && !ahead) {
 		r->by_records = 1;
 		r->record = h->record;
@@ -308,6 +306,7 @@ WEIR_INLINE enum weir_action weir_hold_commit(struct weir_conn *c, const struct 
 					      __u64 *held_ns, enum weir_reason *why)
 {
 	struct weir_hold *h = &c->hold;
+	bool lost;
 
 	if (r->joining && (!r->by_records || c->phase != WEIR_PHASE_HUNTING))
 		return weir_hold_commit_hunting(c, r, now_ns, held_ns, why);
@@ -324,10 +323,13 @@ WEIR_INLINE enum weir_action weir_hold_commit(struct weir_conn *c, const struct 
 	weir_hold_note_bare(c, r);
 	weir_hold_release(h, now_ns, held_ns);
 	h->version++;
+	lost = h->by_records && !r->by_records;
 	h->by_records = r->by_records;
 	h->record = r->record;
-	/* What is ahead of a gap does not make the gap old. */
-	if (!seq_after(r->news, h->next) || !seq_after(r->news, r->acked))
+	/* Over a record that was none the position has run ahead. What is ahead of a gap does not make the gap old. */
+	if (weir_hold_charges_all(c))
+		h->next = lost ? r->acked : seq_max(h->next, r->acked);
+	else if (!seq_after(r->news, h->next) || !seq_after(r->news, r->acked))
 		h->next = seq_max(h->next, r->next);
 	return WEIR_PASS;
 }

@@ -36,7 +36,9 @@ WEIR_INLINE enum weir_action weir_pace_begin(const struct weir_conn *c, const st
 {
 	const struct weir_hold *h = &c->hold;
 
-	if (c->phase != WEIR_PHASE_OPAQUE || weir_hold_charges_all(c))
+	if (c->phase != WEIR_PHASE_OPAQUE)
+		return WEIR_PASS;
+	if (!h->by_records && (c->opaque_why == WEIR_UNSEEN || c->opaque_why == WEIR_ANSWERED_EARLY))
 		return WEIR_PASS;
 	*departs_ns = h->departs_ns;
 	if (!h->by_records && seq_after(g->seq, h->next) && seq_after(g->seq, c->splice.server_acked))
@@ -59,6 +61,9 @@ WEIR_INLINE enum weir_action weir_pace_commit(struct weir_conn *c, const struct 
 	action = weir_hold_commit(c, r, at_ns, held_ns, why);
 	if (action != WEIR_PASS)
 		return action;
+	/* What was charged here gets to the socket. */
+	if (weir_hold_charges_all(c) && !seq_after(r->news, h->next))
+		h->next = seq_max(h->next, r->next);
 	if (at_ns > now_ns && at_ns > h->departs_ns)
 		h->departs_ns = at_ns;
 	*departs_ns = h->departs_ns;

@@ -454,16 +454,19 @@ WEIR_INLINE bool weir_conn_wastes_busy(const struct weir_conn *c, __u64 now_ns)
 /*
  * Where a client pipelines, a silence does not tell how many answers are outstanding: then there is no way back. Nor is
  * there one where requests have seats: which of them have been answered is not known before the connection ends.
+ * What was read before is paid for where there is no way back, so it is to be confirmed as ever. A hunt charges all that the server has
+ * not got, but for what it has decided itself.
  */
 WEIR_INLINE void weir_conn_hunt(struct weir_conn *c)
 {
 	c->phase = WEIR_PHASE_HUNTING;
-	if (c->pipelines || weir_conn_has_seats(c))
+	if (c->pipelines || weir_conn_has_seats(c)) {
 		weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, c->request_next), WEIR_GAP);
-	else
+	} else {
 		c->requests = c->responses = c->seats_end = 0;
+		c->unconfirmed.n = 0;
+	}
 	c->asks = 0;
-	c->unconfirmed.n = 0;
 	c->version++;
 	if (weir_preamble_awaited(&c->preamble))
 		c->preamble = (struct weir_preamble){};

@@ -83,6 +83,49 @@ static void test_charged_until_the_server_has_it(void **state)
 	hold_check(&s, 1, 1);
 }
 
+/* Whatever made it opaque: what was decided before is not charged, what was charged and did not come to the server is. */
+static void test_charged_until_the_server_has_it_behind_what_was_decided(void **state)
+{
+	struct hold_scene s;
+
+	(void)state;
+	hold_open(&s, WEIR_PHASE_FOLLOWED);
+	weir_conn_opaque(&s.conn, START + 30, WEIR_BAD_RESPONSE);
+	assert_int_equal(hold_offer(&s, 0, 30, true), WEIR_PASS);
+	memset(s.stream + 30, 'x', 24);
+	assert_int_equal(hold_offer(&s, 0, 54, false), WEIR_PASS);
+	hold_check(&s, 1, 1);
+	memcpy(s.stream + 30, "GET / HTTP/1.1\r\n\r\n\r\n\r\n", 22);
+	assert_int_equal(hold_offer(&s, 0, 30, true), WEIR_PASS);
+	assert_int_equal(hold_offer(&s, 0, 54, true), WEIR_DROP);
+	assert_int_equal(hold_offer(&s, 0, 54, false), WEIR_PASS);
+	hold_check(&s, 2, 4);
+	s.socket.next = START + 54;
+	assert_int_equal(hold_offer(&s, 0, 54, true), WEIR_PASS);
+	assert_int_equal(hold_offer(&s, 54, 1, true), WEIR_DROP);
+}
+
+/* Over a record that was none the position has run ahead: what the server has not got is charged. */
+static void test_a_record_that_was_none(void **state)
+{
+	struct hold_scene s;
+
+	(void)state;
+	hold_open(&s, WEIR_PHASE_FOLLOWED);
+	weir_hold_unseen(&s.conn, &s.socket);
+	hold_add(&s, WEIR_RECORD_DATA, 20);
+	assert_int_equal(hold_offer(&s, 0, 25, false), WEIR_PASS);
+	s.socket.next = START + 25;
+	hold_add(&s, WEIR_RECORD_HANDSHAKE, 4000);
+	assert_int_equal(hold_offer(&s, 25, 100, false), WEIR_PASS);
+	hold_check(&s, 0, 0);
+	s.stream[4030] = 'x';
+	assert_int_equal(hold_offer(&s, 4030, 10, true), WEIR_DROP);
+	s.socket.next = START + 4030;
+	assert_int_equal(hold_offer(&s, 4030, 10, false), WEIR_PASS);
+	assert_int_equal(s.conn.hold.next, START + 4030);
+}
+
 /* What the socket would drop now does not come to it, and says nothing of the connection. */
 static void test_strays_out_of_window(void **state)
 {
@@ -267,6 +310,8 @@ int main(void)
 		cmocka_unit_test(test_unseen_ahead_of_the_handshake),
 		cmocka_unit_test(test_strays_out_of_window),
 		cmocka_unit_test(test_charged_until_the_server_has_it),
+		cmocka_unit_test(test_charged_until_the_server_has_it_behind_what_was_decided),
+		cmocka_unit_test(test_a_record_that_was_none),
 		cmocka_unit_test(test_strays_in_between),
 		cmocka_unit_test(test_nothing_is_withheld),
 		cmocka_unit_test(test_other_bytes_in_the_place),

@@ -285,6 +285,26 @@ static void test_preamble_in_pieces_read_again(void **state)
 	doubt_check_at(&s, n + strlen(DECOY) + 999999, 1);
 }
 
+/* Of a connection that was joined late, and that is not read any more, for its client pipelines. */
+static void test_decoy_of_two_that_were_hunted(void **state)
+{
+	struct doubt_scene s;
+
+	(void)state;
+	doubt_open(&s);
+	s.conn.phase = WEIR_PHASE_HUNTING;
+	assert_int_equal(doubt_send(&s, 0, GET GET), WEIR_PASS);
+	assert_int_equal(s.got, 2);
+	assert_int_equal(s.conn.phase, WEIR_PHASE_OPAQUE);
+	assert_int_equal(s.conn.hold.next - CLIENT, 2 * strlen(GET));
+	/* What comes in their place is asked for, and waits; then nothing of the server's stream is known here. */
+	assert_int_equal(doubt_send(&s, 0, GET GET), WEIR_DROP);
+	assert_int_equal(s.why, WEIR_UNCONFIRMED);
+	doubt_later(&s);
+	assert_int_equal(doubt_send(&s, 0, GET GET), WEIR_PASS);
+	assert_int_equal(s.conn.hold.next, CLIENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -298,6 +318,7 @@ int main(void)
 		cmocka_unit_test(test_decoy_that_cannot_be_read),
 		cmocka_unit_test(test_another_preamble),
 		cmocka_unit_test(test_preamble_in_pieces_read_again),
+		cmocka_unit_test(test_decoy_of_two_that_were_hunted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
