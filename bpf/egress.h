@@ -20,25 +20,26 @@ __noinline int pass_to_client(struct __sk_buff *skb, struct work *w)
 	return TC_ACT_UNSPEC;
 }
 
-/* What the header says. */
+/* What the header says. A RST needs nothing of what is under way. */
 static __noinline enum weir_action egress_begin(struct work *w, struct weir_conn *c, enum weir_reason *why)
 {
 	const struct weir_segment *g = &w->packet.segment;
 	struct busy_found b = weir_conn_wants_busy(c) ? busy_find(c) : busy_seen(c);
 	enum weir_action action = WEIR_DROP;
-	bool had = false;
+	bool had = false, kept;
 
 	bpf_spin_lock(&c->lock);
 	c->last_ns = w->now_ns;
-	if (busy_moved(w, c, &b)) {
+	kept = busy_is_kept(c, &b);
+	if (!conn_is_found(w, c) || !(kept || (g->flags & WEIR_TCP_RST))) {
 		*why = WEIR_CONTENDED;
 	} else {
-		had = b.there && weir_conn_has_seats(c);
-		action = weir_conn_begin_server(c, b.there, g, &w->response, why);
-		weir_conn_look(c, g, action, &w->view);
+		had = kept && b.there && weir_conn_has_seats(c);
+		action = weir_conn_begin_server(c, kept ? b.there : NULL, g, &w->response, why);
 		if (had)
 			weir_conn_take_out_seats(c, b.there, w->given);
 	}
+	weir_conn_look(c, g, action, &w->view);
 	bpf_spin_unlock(&c->lock);
 	if (had)
 		seats_give(w);
@@ -70,6 +71,16 @@ static __noinline enum weir_action egress_commit(struct work *w, struct weir_con
 	return action;
 }
 
+/*
+ * Is it a RST of a connection that another CPU has just laid to rest, or forgotten? It passes, as ingress.h says of a client's. Where its
+ * numbers are another's to the client it is dropped. Nobody waits for it: nothing is outstanding on what rests, and of what is
+ * forgotten while numbers are translated, all has been said. What the client sends next is answered by another one.
+ */
+static __always_inline bool server_reset_goes_on(const struct work *w, enum weir_reason why)
+{
+	return why == WEIR_CONTENDED && (w->packet.segment.flags & WEIR_TCP_RST) && !w->view.splice.cuts;
+}
+
 static __always_inline int egress_conn(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
 {
 	const struct weir_segment *g = &w->packet.segment;
@@ -84,11 +95,15 @@ static __always_inline int egress_conn(struct __sk_buff *skb, struct work *w, st
 		frame_responses(skb, w);
 		action = egress_commit(w, c, &why);
 	}
+	if (server_reset_goes_on(w, why)) {
+		action = WEIR_PASS;
+		why = WEIR_REASON_NONE;
+	}
 	/* Nothing more comes from the server. */
 	reset = server_resets(skb, w);
 	if ((reset || (g->flags & WEIR_TCP_FIN)) && !conn_is_anothers(w, c)) {
 		width_note_cut(c);
-		conn_release(c);
+		conn_release(c, w->conn_id);
 	}
 	if (why != WEIR_REASON_NONE)
 		count(w->server, why);

@@ -171,7 +171,7 @@ static __always_inline int hold_conn(struct __sk_buff *skb, struct work *w, stru
 		count(w->server, why);
 	/* Nobody else sees its end. */
 	if (ends && c->opaque_why == WEIR_UNSEEN)
-		conn_linger(&w->packet.flow, c);
+		conn_linger(&w->packet.flow, c, w->conn_id);
 	return verdict;
 }
 

@@ -216,7 +216,7 @@ static __noinline int ingress_conn(struct __sk_buff *skb, struct work *w, struct
 	if (action == WEIR_ANSWER)
 		count(w->server, WEIR_ANSWERED);
 	if (action == WEIR_CLOSE)
-		conn_release(c);
+		conn_release(c, w->conn_id);
 	verdict = ingress_act(skb, w, action);
 	if (verdict == TC_ACT_UNSPEC)
 		badge_put_on(skb, &w->packet.segment, c);

@@ -17,8 +17,8 @@ __noinline int seats_give(struct work *w)
 	return 0;
 }
 
-/* Whatever seats its requests have are free: the server has ended, or the connection has. */
-static __noinline int conn_release(struct weir_conn *c)
+/* Whatever seats its requests have are free: the server has ended, or the connection has. By now its memory may be another one's. */
+static __noinline int conn_release(struct weir_conn *c, __u64 id)
 {
 	struct busy_found b = busy_find(c);
 	struct weir_seats out;
@@ -28,7 +28,7 @@ static __noinline int conn_release(struct weir_conn *c)
 	for (__u32 i = 0; i < WEIR_SEAT_SLOTS; i++) {
 		out.taken = 0;
 		bpf_spin_lock(&c->lock);
-		if (busy_is_kept(c, &b))
+		if (c->id == id && busy_is_kept(c, &b))
 			weir_seats_take_out(&b.there->seats[i], &out, 0, true);
 		bpf_spin_unlock(&c->lock);
 		if (out.taken)

@@ -78,6 +78,28 @@ static __always_inline bool answers_on(__u32 state)
 	return state == STATE_FIN_WAIT1 || state == STATE_FIN_WAIT2 || state == STATE_CLOSING;
 }
 
+/* Does the entry of a socket that has ended go with it? */
+static __always_inline bool conn_socket_ends(struct weir_conn *c, __u64 id, __u32 state)
+{
+	bool goes = true;
+
+	bpf_spin_lock(&c->lock);
+	if (c->id == id) {
+		c->ended = answers_on(state) ? WEIR_ENDED_ANSWERS : WEIR_ENDED;
+		goes = !c->splice.cuts || (c->ended == WEIR_ENDED && weir_splice_closed(&c->splice));
+		c->splice.server_reset |= !goes;
+	}
+	bpf_spin_unlock(&c->lock);
+	return goes;
+}
+
+/* Its numbers are still to be translated. */
+static __always_inline void socket_is_outlived(const struct weir_flow *f, struct weir_conn *c, __u64 id)
+{
+	conn_release(c, id);
+	conn_linger(f, c, id);
+}
+
 /*
  * Numbers are to be translated for as long as somebody can send some: after an abort the server's RST comes only now, and
  * the client may not have got its answer. When the client has closed first, and everything is acknowledged, nobody can.
@@ -85,21 +107,16 @@ static __always_inline bool answers_on(__u32 state)
 static __always_inline void socket_ends(struct weir_flow *f, __u32 server, __u32 state)
 {
 	struct weir_conn *c = bpf_map_lookup_elem(&conns, f);
+	__u64 id = c ? WEIR_FRESH(c->id) : WEIR_CONN_FORGOTTEN;
 
 	admitted_ends(f);
 	turns_forget(server, f->client, bpf_ntohs(f->client_port));
-	if (!c) {
+	if (!c || id == WEIR_CONN_FORGOTTEN)
 		resting_outlived(f, 0);
-		return;
-	}
-	c->ended = answers_on(state) ? WEIR_ENDED_ANSWERS : WEIR_ENDED;
-	if (!c->splice.cuts || (c->ended == WEIR_ENDED && weir_splice_closed(&c->splice))) {
-		conn_forget(f, c->id);
-		return;
-	}
-	c->splice.server_reset = 1;
-	conn_release(c);
-	conn_linger(f, c);
+	else if (conn_socket_ends(c, id, state))
+		conn_forget(f, id);
+	else
+		socket_is_outlived(f, c, id);
 }
 
 SEC("sockops")

@@ -72,7 +72,7 @@ __noinline int conn_forget(const struct weir_flow *flow, __u64 id)
 		return resting_forget(&key, id);
 	server = c->server;
 	dying = c->dying;
-	conn_release(c);
+	conn_release(c, WEIR_CONN_FORGOTTEN);
 	busy_end(c);
 	holder_release(__sync_lock_test_and_set(&c->holder, 0));
 	if (dying)
@@ -83,13 +83,12 @@ __noinline int conn_forget(const struct weir_flow *flow, __u64 id)
 	return 1;
 }
 
-/* It has ended: from now on it holds nobody's share, and gives way. */
-static __always_inline void conn_gives_way(const struct weir_flow *flow, struct weir_conn *c)
+/* It has ended: from now on it holds nobody's share, which was `holder`'s, and gives way. */
+static __always_inline void conn_gives_way(const struct weir_flow *flow, __u64 id, __u32 holder)
 {
-	struct weir_finished f = { .flow = *flow, .id = (__u32)c->id };
+	struct weir_finished f = { .flow = *flow, .id = (__u32)id };
 
-	c->gives_way = 1;
-	holder_release(__sync_lock_test_and_set(&c->holder, 0));
+	holder_release(holder);
 	bpf_map_push_elem(&finished, &f, BPF_EXIST);
 }
 

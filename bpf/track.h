@@ -109,16 +109,20 @@ static __always_inline __u64 conn_first_linger_ns(const struct weir_conn *c)
 	return weir_conn_has_seats(c) && linger_ns > WEIR_LINGER_NS ? WEIR_LINGER_NS : linger_ns;
 }
 
-/* Lets go what is due of a dying entry, and what one that is idle does not need; true when it is the entry itself. */
+/*
+ * Lets go what is due of a dying entry, and what one that is idle does not need; true when it is the entry itself. If its memory is
+ * another one's by now, that is what is looked at, and what it is rid of is due.
+ */
 static __always_inline bool conn_let_go(const struct weir_flow *flow, struct weir_conn *c)
 {
 	__u64 now_ns = bpf_ktime_get_ns();
+	__u64 id = WEIR_FRESH(c->id);
 	enum weir_due due = weir_conn_due(c, now_ns);
 
 	if (due == WEIR_DUE_ENTRY)
-		conn_forget(flow, c->id);
+		conn_forget(flow, id);
 	else if (due == WEIR_DUE_SEATS)
-		conn_release(c);
+		conn_release(c, id);
 	else
 		busy_let_go(c, now_ns);
 	return due == WEIR_DUE_ENTRY;
@@ -160,14 +164,30 @@ static __always_inline void conn_start_timer(const struct weir_flow *flow, __u64
  * An entry that may be done for goes when it has been silent for long enough. The kernel may have no memory for a timer
  * at that moment (often, for seconds, on Linux 6.18): then the agent's sweep sees to it.
  */
-static __always_inline void conn_linger(const struct weir_flow *flow, struct weir_conn *c)
+static __noinline int conn_linger(const struct weir_flow *flow, struct weir_conn *c, __u64 id)
 {
-	if (weir_conn_ended(c) && !c->gives_way)
-		conn_gives_way(flow, c);
-	if (c->dying)
-		return;
-	c->dying = 1;
-	conn_start_timer(flow, conn_first_linger_ns(c));
+	bool gives_way = false, begins = false;
+	__u64 linger_ns = 0;
+	__u32 holder = 0;
+
+	bpf_spin_lock(&c->lock);
+	if (c->id == id) {
+		gives_way = weir_conn_ended(c) && !c->gives_way;
+		begins = !c->dying;
+		c->gives_way |= gives_way;
+		c->dying = 1;
+		linger_ns = conn_first_linger_ns(c);
+		if (gives_way) {
+			holder = c->holder;
+			c->holder = 0;
+		}
+	}
+	bpf_spin_unlock(&c->lock);
+	if (gives_way)
+		conn_gives_way(flow, id, holder);
+	if (begins)
+		conn_start_timer(flow, linger_ns);
+	return 0;
 }
 
 /*
@@ -207,7 +227,7 @@ static __always_inline void conn_retire(struct work *w, struct weir_conn *c, boo
 	if (!c->splice.cuts && (closed || from_server))
 		conn_forget(&w->packet.flow, w->conn_id);
 	else
-		conn_linger(&w->packet.flow, c);
+		conn_linger(&w->packet.flow, c, w->conn_id);
 }
 
 #endif

@@ -238,6 +238,7 @@ static void test_rests_after_a_refusal(void **state)
 static void test_waits_while_it_lies_down(void **state)
 {
 	const struct spec reset = { .seq = CLIENT_NEXT, .flags = WEIR_TCP_RST };
+	const struct spec server_resets = { .from_server = true, .seq = SERVER_NEXT, .flags = WEIR_TCP_RST };
 	struct weir_conn c;
 
 	(void)state;
@@ -251,11 +252,13 @@ static void test_waits_while_it_lies_down(void **state)
 	assert_int_equal(counter(WEIR_PASSED), 0);
 	assert_int_equal(acknowledges(false, CLIENT_NEXT, SERVER_NEXT), PASS);
 	assert_untouched(ingress, &reset);
+	assert_untouched(egress, &server_resets);
 	assert_int_equal(counter(WEIR_CONTENDED), 2);
 	c.splice.cuts = 1;
 	conn_put(c);
 	assert_int_equal(run(ingress, &reset), DROP);
-	assert_int_equal(counter(WEIR_CONTENDED), 3);
+	assert_int_equal(run(egress, &server_resets), DROP);
+	assert_int_equal(counter(WEIR_CONTENDED), 4);
 }
 
 static void test_is_forgotten_while_it_rests(void **state)
