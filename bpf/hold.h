@@ -209,11 +209,30 @@ static __always_inline int hold_handshake(struct __sk_buff *skb, struct work *w)
 	return SOCKET_GETS_NOTHING;
 }
 
+/*
+ * What is known of a connection of which nothing was seen on its way. A socket that has had data before may be older than the attach: the
+ * packet may have passed ingress just before the server, or the room for its connection, was there. What comes next may be read.
+ */
+static __always_inline enum weir_reason hold_open(struct __sk_buff *skb, struct work *w)
+{
+	struct weir_conn *fresh = &w->entry.conn;
+	struct bpf_sock *sk = skb->sk;
+
+	__builtin_memset(fresh, 0, sizeof(*fresh));
+	if (!w->socket.untouched && sk && open_from_socket(fresh, w->server, sk))
+		return WEIR_MID_STREAM;
+	weir_conn_open(fresh, w->server, WEIR_PHASE_FOLLOWED, w->socket.next, w->socket.sent, 0);
+	weir_hold_unseen(fresh, &w->socket);
+	fresh->hold.by_records = w->socket.untouched;
+	return WEIR_UNSEEN;
+}
+
 /* Data of a connection that is in no table: it came by a way on which no program is, or when there was no room. */
 static __always_inline int hold_unseen(struct __sk_buff *skb, struct work *w)
 {
 	const struct packet *p = &w->packet;
-	struct weir_conn *fresh = &w->entry.conn, *c;
+	enum weir_reason why;
+	struct weir_conn *c;
 
 	if (!p->segment.len || (p->segment.flags & (WEIR_TCP_SYN | WEIR_TCP_RST)) ||
 	    (w->server_flags & WEIR_SERVER_DRAINING))
@@ -226,12 +245,9 @@ static __always_inline int hold_unseen(struct __sk_buff *skb, struct work *w)
 		return SOCKET_GETS_IT;
 	if (!weir_hold_socket_takes(&w->socket, &p->segment))
 		return hold_drop(w, WEIR_OUT_OF_WINDOW);
-	__builtin_memset(fresh, 0, sizeof(*fresh));
-	weir_conn_open(fresh, w->server, WEIR_PHASE_FOLLOWED, w->socket.next, w->socket.sent, 0);
-	weir_hold_unseen(fresh, &w->socket);
-	fresh->hold.by_records = w->socket.untouched;
+	why = hold_open(skb, w);
 	if (conn_add(HOOK_HOLD) == ADDED)
-		count(w->server, WEIR_UNSEEN);
+		count(w->server, why);
 	c = conn_look_up(w);
 	if (c)
 		return hold_conn(skb, w, c);

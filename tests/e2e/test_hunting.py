@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from lib.process import eventually
+from lib.raw import RawClient
 
 pytestmark = pytest.mark.together
 
@@ -134,3 +135,22 @@ def test_who_waits_and_pipelines_keeps_his_seats(waiting):
     client.close()
     eventually(lambda: site.limit_of("one")["in_flight"] == 0, "his seat is free")
     assert site.client().get("/other") == 200
+
+
+@needs_hold
+def test_one_packet_that_was_not_read(world):
+    """As one that has passed ingress just before the attach: it comes again, and the connection is read like any other."""
+    site = world.site(world.veth())
+    client = RawClient(site.place, site.server.port)
+    world.at_end(client.close)
+    head = b"GET /%d HTTP/1.1\r\nHost: x\r\nX-Fill: %s\r\n\r\n"
+    assert client.insist(head % (0, b"x" * 200))
+    site.attach()
+    site.limit("user", burst=BURST)
+    client.send(head % (1, b"x" * 200), fragments=64)
+    eventually(lambda: site.packets("stray") == 1, "it is dropped")
+    for i in range(1, BURST + 3):
+        assert client.insist(head % (i, b"x" * 200))
+    assert site.server.served() == 1 + BURST
+    assert site.unread() == {"mid_stream": 1}
+    assert site.weir.counts()["shed"] == 2
