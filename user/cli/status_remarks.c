@@ -68,6 +68,22 @@ static void add_hold(json_t *remarks, const char *server, json_t *hold)
 		remark(remarks, server, false, text_of("%s is held by dropping: %s", what, no_pace));
 }
 
+/* What such a process is asked for, nobody sees: TLS is held as without --inside. */
+static void add_unseen(json_t *remarks, const char *server, json_t *inside)
+{
+	json_t *process;
+	size_t i;
+
+	json_array_foreach (json_object_get(inside, "processes"), i, process) {
+		CLEANUP_FREE char *why = said(process, "why"), *command = said(process, "command");
+
+		if (why)
+			remark(remarks, server, true,
+			       text_of("process %lld (%s) is not looked into, and TLS is held: %s",
+				       cli_number(process, "pid"), command ?: "", why));
+	}
+}
+
 static void add_inside(json_t *remarks, const char *server, json_t *inside)
 {
 	CLEANUP_FREE char *why = said(inside, "why"), *text = said(inside, "text"), *slow = said(inside, "why_slow");
@@ -84,6 +100,8 @@ static void add_inside(json_t *remarks, const char *server, json_t *inside)
 	if (slow)
 		remark(remarks, server, false,
 		       text_of("inside: each request is seen at several instructions, which costs it more: %s", slow));
+	if (text)
+		add_unseen(remarks, server, inside);
 }
 
 /*
