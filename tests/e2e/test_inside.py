@@ -5,6 +5,7 @@ import json
 import shutil
 import socket
 import subprocess
+import time
 
 import pytest
 
@@ -375,6 +376,24 @@ def test_who_cannot_be_read_is_not_refused(world, serve):
     eventually(lambda: "10 of 10 requests could not be read in its memory" in (world.weir.server()["inside"]["why"] or ""),
                "it is said")
     assert world.weir.server()["inside"]["lane"] == "see"
+
+
+def test_a_server_that_has_restarted_can_be_read(world, serve):
+    """What could not be read before is not held against it, however often its processes are looked for."""
+    server = serve("apiserver")
+    attach(world, server, mode="auto")
+    server.get("/get/dev/pods", "unmapped", 10)
+
+    def is_blind():
+        return "could not be read in its memory" in (world.weir.server()["inside"]["why"] or "")
+    eventually(is_blind, "it is said")
+    server.close()
+    server = serve("apiserver")
+    eventually(lambda: [process["pid"] for process in world.weir.server()["inside"]["processes"]] == [server.process.pid],
+               "the new one is looked into")
+    eventually(lambda: not is_blind(), "it is another one")
+    time.sleep(12)  # they are looked for each ten seconds
+    assert not is_blind()
 
 
 def test_what_is_otherwise_inside_is_said(world, serve, tmp_path):
