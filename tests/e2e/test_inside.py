@@ -426,7 +426,9 @@ def test_what_is_for_packets_is_said(world, tmp_path):
         "  namespaceFrom: segment=1\n  identity: {addresses: ['192.0.2.0/24,alice'], exemptUsers: [bob]}\n" \
         "  exempt: [{paths: [/a]}, {paths: ['*']}, {users: [bob]}]\n" \
         "  priorityLevels: [{name: a, shares: 1}]\n" \
-        "  flowSchemas: [{name: a, level: a, rules: [{users: [x], paths: [/b]}]}]\n"
+        "  flowSchemas: [{name: a, level: a, rules: [{users: [x], paths: [/b]}]}]\n" \
+        "---\napiVersion: eventratelimit.admission.k8s.io/v1alpha1\nkind: Configuration\nlimits:\n" \
+        "- {type: Server, qps: 9, burst: 9}\n- {type: SourceAndObject, qps: 9, burst: 9}\n"
 
     def warnings(mode):
         policy.write_text(text % mode)
@@ -437,7 +439,8 @@ def test_what_is_for_packets_is_said(world, tmp_path):
         (8, "inside the server it does nothing: the server itself says what is asked for"),
         (9, "inside the server it does nothing: the server itself says who its users are"),
         (10, "inside the server no request matches: paths are not read there"),
-        (12, "inside the server no request matches: paths are not read there")}
+        (12, "inside the server no request matches: paths are not read there"),
+        (18, "inside the server it is for no request: Events are not read there")}
 
 
 def test_answer_where_the_kernel_does_not_allow_it(world, serve):

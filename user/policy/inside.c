@@ -61,6 +61,17 @@ static void warn_rules(struct policy *policy, const struct node *rules)
 	}
 }
 
+/* Events that are counted by what they are about. */
+static void warn_events(struct policy *policy, const struct policy_object *events)
+{
+	const struct node *limits = node_find(events->node, "limits");
+
+	for (size_t i = 0; limits && i < limits->n; i++)
+		if (!strcmp(node_text(node_member(limits->items[i], "type")), "SourceAndObject"))
+			warn_node(&policy->problems, limits->items[i],
+				  "inside the server it is for no request: Events are not read there");
+}
+
 void warn_inside(struct policy *policy, const struct policy_object *throttle, const struct server *server)
 {
 	const struct node *schemas = node_find(throttle->node, "spec.flowSchemas");
@@ -78,4 +89,7 @@ void warn_inside(struct policy *policy, const struct policy_object *throttle, co
 	warn_rules(policy, node_find(throttle->node, "spec.exempt"));
 	for (size_t i = 0; schemas && i < schemas->n; i++)
 		warn_rules(policy, node_member(schemas->items[i], "rules"));
+	for (size_t i = 0; i < policy->n; i++)
+		if (policy->objects[i].kind->id == POLICY_EVENT_RATE_LIMIT)
+			warn_events(policy, &policy->objects[i]);
 }
