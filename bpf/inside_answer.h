@@ -7,7 +7,7 @@
 #ifndef WEIR_BPF_INSIDE_ANSWER_H
 #define WEIR_BPF_INSIDE_ANSWER_H
 
-#include "inside.h"
+#include "inside_filter.h"
 
 /* As in own_stack.h: programs that write registers and those that do not may not share an array. */
 struct {
@@ -114,49 +114,6 @@ int weir_inside_http_answer(struct pt_regs *ctx)
 	return 0;
 }
 
-#define INSIDE_WAITS 64 /* for what is missing, at most: in as many places */
-
-struct inside_read_turn {
-	struct inside_request *request;
-	const struct weir_inside_process *process;
-};
-
-/* Reads all that is to be known of the request. What is not there at the moment is waited for. */
-static long inside_read_step(__u32 i, struct inside_read_turn *turn)
-{
-	struct inside_request *r = turn->request;
-
-	(void)i;
-	inside_read_http(r, turn->process);
-	if (r->on_wire)
-		return 1;
-	r->unread = r->unread ?: inside_read_context(r, turn->process);
-	if (r->unread != WEIR_INSIDE_UNREADABLE || !inside_wait())
-		return 1;
-	r->now_ns = bpf_ktime_get_ns();
-	return 0;
-}
-
-/*
- * The filter of API Priority and Fairness begins. The program may sleep, but it cannot decide: Linux lets none that sleeps look for a
- * source among networks (6.18 refuses it).
- */
-SEC("uprobe.s")
-int weir_inside_filter(struct pt_regs *ctx)
-{
-	struct weir_inside_key key = {};
-	struct weir_inside_process *process = inside_here(ctx, &key);
-	struct inside_read_turn turn = { .process = process };
-
-	own_stack_asleep();
-	if (!process)
-		return 0;
-	turn.request = inside_keep(process, &key, inside_register(ctx, process->layout.filtered_in));
-	if (turn.request)
-		bpf_loop(INSIDE_WAITS, inside_read_step, &turn, 0);
-	return 0;
-}
-
 /* Where an argument lies that is on the stack. */
 static __always_inline __u64 inside_on_stack(const struct pt_regs *ctx, __u8 which)
 {
@@ -192,21 +149,7 @@ static __always_inline __u32 inside_read_handle(struct pt_regs *ctx, struct insi
 	return outcome == INSIDE_READ ? inside_attributes(r) : outcome;
 }
 
-/* A filter that is older was another request's, which has gone on in another goroutine. */
-#define INSIDE_FILTERED_NS WEIR_NS_PER_S
-
-static __always_inline bool inside_is_filtered(const struct inside_request *r)
-{
-	return r && r->decision == WEIR_REASON_NONE && bpf_ktime_get_ns() - r->now_ns <= INSIDE_FILTERED_NS;
-}
-
-/* FILTER has read all of it. */
-static __always_inline bool inside_is_read(const struct inside_request *r)
-{
-	return inside_is_filtered(r) && r->unread == INSIDE_READ && r->found == INSIDE_HAS_BOTH;
-}
-
-/* And it is what HANDLE has. */
+/* FILTER has read all of it, and it is what HANDLE has. */
 static __always_inline bool inside_is_handled(struct pt_regs *ctx, const struct inside_request *r,
 					      const struct weir_inside_layout *layout)
 {
