@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "sys/mount_type.h"
 #include "sys/netns.h"
 #include "sys/privilege.h"
 #include "sys/socket_diag.h"
@@ -126,32 +128,61 @@ static int stat_read(struct inside_process *process)
 	return stat_parse(text, process);
 }
 
+/* To be asked before anything is asked of the file system itself: of one whose server does not answer the agent would not come back. */
+static int check_mount(int file, pid_t id, struct error *err)
+{
+	char type[MOUNT_TYPE_SIZE];
+
+	if (mount_type_of(file, id, type))
+		return error_set(err, -ENOTSUP,
+				 "the binary of process %d is on no file system that is mounted where it runs", id);
+	if (mount_type_is_served(type))
+		return error_set(
+			err, -ENOTSUP,
+			"the binary of process %d is on a file system that a process or another host serves (%s): %s",
+			id, type, "to read it may take for ever");
+	return 0;
+}
+
+static int open_checked(pid_t id, struct error *err)
+{
+	CLEANUP_CLOSE int file = -1;
+	char path[64];
+	int fd, ret;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", id);
+	file = open(path, O_PATH | O_CLOEXEC);
+	ret = file < 0 ? 0 : check_mount(file, id, err);
+	if (ret)
+		return ret;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	fd = file < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? error_set(err, -errno, "opening the binary of process %d: %s", id, strerror(errno)) : fd;
+}
+
 int inside_process_open(pid_t id, struct error *err)
 {
 	CLEANUP_PRIVILEGED struct privileged find = privilege_begin(PRIVILEGE_FIND);
 	CLEANUP_PRIVILEGED struct privileged read = privilege_begin(PRIVILEGE_READ);
-	char path[64];
-	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", id);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? error_set(err, -errno, "opening the binary of process %d: %s", id, strerror(errno)) : fd;
+	return open_checked(id, err);
 }
 
 int inside_process_read(struct inside_process *process, struct error *err)
 {
 	CLEANUP_PRIVILEGED struct privileged find = privilege_begin(PRIVILEGE_FIND);
 	int ret = stat_read(process);
-	struct stat st;
+	struct statx st;
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", process->id);
-	if (!ret && stat(path, &st))
+	/* What the kernel knows: the file system itself is not asked. */
+	if (!ret && statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, &st))
 		ret = errno == ENOENT ? -ESRCH : -errno;
 	if (ret)
 		return error_set(err, ret, "process %d: %s", process->id, strerror(-ret));
-	process->device = st.st_dev;
-	process->inode = st.st_ino;
+	process->device = makedev(st.stx_dev_major, st.stx_dev_minor);
+	process->inode = st.stx_ino;
 	return 0;
 }
 
