@@ -14,7 +14,7 @@ from lib.inside import program
 ROOT = Path(__file__).resolve().parents[2]
 SINCE = 6, 18
 # Not all of tests/inside/refusing, nor as often: `make test` is not to wait for it for more than two minutes. `make test-inside` has all.
-FEW = {"INSIDE_TESTS": "users newer status_says beside rejected many_streams without_an_agent", "REFUSALS": "300"}
+FEW = {"INSIDE_TESTS": "users newer status_says beside rejected away many_streams without_an_agent", "REFUSALS": "300"}
 
 
 def version(directory):
