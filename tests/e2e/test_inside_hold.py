@@ -83,6 +83,16 @@ def test_a_user_gets_the_limit(world, held, streams):
     assert kept(world, "server") == [before[1][0] + 60, before[1][1] + owed(world)]
 
 
+def test_ipv6(world, serve):
+    server = serve("apiserver", world.loopback(family=6), port=9443)
+    attach(world, server, mode="hold")
+    world.weir("limit", "set", "user", "--qps", 5, "--burst", 5)
+    counts, took = Client(world, server, "alice", n=20, source="::1").counts()
+    assert counts == {"200": 20, "connections": 1}
+    assert took >= (20 - 5 - 1) / 5
+    assert packets(world, "held_record") > 0
+
+
 def test_others_are_not_held(world, held):
     """Alice is in debt for long; who comes from another address is answered at once, and on new connections as well."""
     server = held("0.02", 1, "--hold-max", "25")
