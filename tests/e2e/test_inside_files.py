@@ -175,7 +175,8 @@ def test_further_processes_on_the_port(world, place, start):
     assert [process["why"] for process in inside(world)["processes"] if process["pid"] == other.pid] == \
         ["not a program that Go has made: it has no build information"]
     eventually(lambda: world.weir.server()["hold"]["tls"], "what it does cannot be seen")
-    assert f"process {other.pid} (python3) is not looked into, and TLS is held: not a program that Go has made" in world.weir("status")
+    told = f"process {other.pid} (python3) is not looked into, and TLS is held: not a program that Go has made"
+    eventually(lambda: told in world.weir("status"), "it is told of")
     end(other)
     end(two)
     eventually(lambda: processes(world) == {one.pid} and not world.weir.server()["hold"]["tls"], "one is left")

@@ -26,6 +26,8 @@ LIMITS = {
     "rule for a namespace": (["n", "--key", "total", "--for-namespace", "dev"], [(DEV, "a"), (PROD, "a"), (DEV, "b")], [2]),
     "rule for a user": (["u", "--key", "total", "--for-user", "bob"], [(DEV, "bob"), (DEV, "alice"), (PROD, "bob")], [2]),
     "rule for a group": (["u", "--key", "total", "--for-group", "all"], [(DEV, "bob"), (DEV, "alice")], [1]),
+    "rule for a source": (["s", "--key", "total", "--source", "127.0.0.0/8"], [(DEV, "a"), (DEV, "b")], [1]),
+    "rule for another source": (["s", "--key", "total", "--source", "10.0.0.0/8"], [(DEV, "a"), (DEV, "b")], []),
     "long-running": (["l", "--key", "user", "--long-running", "yes"], [(WATCH, "a"), (DEV, "a"), (LOG, "a"), (LOG, "b")], [2]),
     "not a resource": (["l", "--key", "total", "--non-resource"], [("/a", "a"), (DEV, "a"), ("/b", "b")], [2]),
 }
