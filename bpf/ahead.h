@@ -11,14 +11,9 @@
 
 #include "window.h"
 
-__noinline int line_ahead(const struct weir_window *window, __u32 at, __u32 lengths)
+__noinline int line_ahead(struct weir_framing *f, const struct weir_window *window, __u32 at, __u32 lengths)
 {
-	return window ? weir_line_ahead(window, at, lengths) : 0;
-}
-
-__noinline int field_ahead(struct weir_framing *f, const struct weir_window *window, __u32 at)
-{
-	return f && window ? weir_field_ahead(f, window, at) : 0;
+	return f && window ? weir_line_ahead(f, window, at, lengths) : 0;
 }
 
 __noinline int name_line_ahead(struct weir_request *r, const struct weir_reading *how, const struct weir_window *window,

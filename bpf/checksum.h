@@ -90,7 +90,7 @@ static __always_inline __u16 segment_sum(packet_context *ctx, struct work *w)
 		return header_sum(ctx, w);
 	w->sum = segment_pseudo_sum(&w->packet);
 	bpf_loop(CHECKSUM_STEPS, checksum_step, &walk, 0);
-	window_wipe(w);
+	window_clear(w);
 	return sum_fold(w->sum);
 }
 

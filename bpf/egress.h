@@ -7,9 +7,10 @@
 #include "passing.h"
 #include "track.h"
 
+/* Where something was cut. */
 __noinline int pass_to_client(struct __sk_buff *skb, struct work *w)
 {
-	if (!w || !w->view.splice.cuts)
+	if (!w)
 		return TC_ACT_UNSPEC;
 	weir_splice_to_client(&w->view.splice, &w->packet.segment);
 	if (packet_store_numbers(skb, &w->packet)) {
@@ -108,7 +109,9 @@ static __always_inline int egress_conn(struct __sk_buff *skb, struct work *w, st
 	if (why != WEIR_REASON_NONE)
 		count(w->server, why);
 	conn_retire(w, c, true, reset);
-	return action == WEIR_DROP ? TC_ACT_SHOT : pass_to_client(skb, w);
+	if (action == WEIR_DROP)
+		return TC_ACT_SHOT;
+	return w->view.splice.cuts ? pass_to_client(skb, w) : TC_ACT_UNSPEC;
 }
 
 /* It comes again. Until then nothing is known of its connection, which rests. */

@@ -48,7 +48,7 @@ static __always_inline enum weir_reason event_read(struct __sk_buff *skb, struct
 	return w->event.outcome == WEIR_EVENT_WHOLE ? WEIR_EVENT_KEYED : WEIR_EVENT_UNREADABLE;
 }
 
-/* Sets w->decision.event_key, and leaves it for a request that the limit of Events is not for. */
+/* Of a request that writes one. Sets w->decision.event_key, and leaves it for one that the limit of Events is not for. */
 __noinline int note_event(struct __sk_buff *skb, struct work *w)
 {
 	const struct weir_attributes *a;
@@ -56,7 +56,7 @@ __noinline int note_event(struct __sk_buff *skb, struct work *w)
 	if (!w)
 		return 0;
 	a = &w->decision.attributes;
-	if (!is_event(a) || (a->flags & WEIR_ATTRIBUTE_DRY_RUN) || !(w->decision.traits & WEIR_SERVER_OBJECTS))
+	if ((a->flags & WEIR_ATTRIBUTE_DRY_RUN) || !(w->decision.traits & WEIR_SERVER_OBJECTS))
 		return 0;
 	w->decision.event_key = a->verb == WEIR_VERB_PATCH ? WEIR_EVENT_PATCH : event_read(skb, w);
 	if (w->decision.event_key == WEIR_EVENT_KEYED)

@@ -245,6 +245,7 @@ __noinline int explain_request(struct __sk_buff *skb, struct work *w)
 	note_attributes(w);
 	explain_read(w);
 	explain_inside(w);
+	decision_start(&w->decision);
 	decision = request_ask(skb, w);
 	window_wipe(w);
 	return explain_decided(w->hook, decision);

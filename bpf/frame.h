@@ -80,20 +80,20 @@ static __always_inline void request_lists(struct work *w)
 	w->decision.list_of = weir_list_of(&r->request.path, &w->decision.attributes);
 }
 
-/* Decides the request whose head has just ended: its user, the limits that apply, and whether they admit it. */
+/* Decides the request whose head has just ended: its user, the limits that apply, and whether they admit it. After decision_start(). */
 static __always_inline enum weir_reason request_ask(struct __sk_buff *skb, struct work *w)
 {
 	struct weir_request_reader *r = &w->request;
 	struct decision *d = &w->decision;
 
-	decision_start(d);
 	identify(w->hook);
 	if (identity_exempt(w) || limits_find(d, &r->request.path))
 		return WEIR_EXEMPT;
 	if ((r->request.flags & WEIR_REQUEST_HEALTH) && health_find(d))
 		return WEIR_EXEMPT;
 	if (!(w->server_flags & WEIR_SERVER_PAUSED)) {
-		note_event(skb, w);
+		if (is_event(&d->attributes))
+			note_event(skb, w);
 		request_lists(w);
 		decide(d);
 		remember_names(skb, w);
@@ -154,7 +154,8 @@ static __always_inline void note_whose(struct work *w)
 
 static __always_inline void request_end(struct __sk_buff *skb, struct work *w)
 {
-	decision_stands(w);
+	if (w->tally.outcome != WEIR_REASON_NONE)
+		decision_stands(w);
 	decision_keep(w);
 	decision_start(&w->decision); /* what is kept is not there twice, to be given back twice */
 	w->decision.event_key = WEIR_REASON_NONE;

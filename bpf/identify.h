@@ -52,20 +52,23 @@ static __always_inline void find_peer(struct work *w)
 	__builtin_memcpy(w->whose.peer.address, w->packet.source, sizeof(w->whose.peer.address));
 }
 
-/* Sets w->whose.peer to the client: whom the connection's preamble names, if its peer may say so; else the peer. 1: it may not. */
+/* Sets w->whose.peer to the client: whom the connection's preamble names, if its peer may say so; else the peer. True: it may not. */
+static __always_inline bool client_find(struct work *w)
+{
+	find_peer(w);
+	if (!w->whose.preamble.given)
+		return false;
+	if (!bpf_map_lookup_elem(&balancers, &w->whose.peer))
+		return true;
+	__builtin_memcpy(w->whose.peer.address, w->whose.preamble.address, sizeof(w->whose.peer.address));
+	return false;
+}
+
 __noinline int find_client(__u32 hook)
 {
 	struct work *w = work_of(hook);
 
-	if (!w)
-		return 0;
-	find_peer(w);
-	if (!w->whose.preamble.given)
-		return 0;
-	if (!bpf_map_lookup_elem(&balancers, &w->whose.peer))
-		return 1;
-	__builtin_memcpy(w->whose.peer.address, w->whose.preamble.address, sizeof(w->whose.peer.address));
-	return 0;
+	return w ? client_find(w) : 0;
 }
 
 /* Is the peer one that may name users? */
@@ -93,7 +96,7 @@ __noinline int identify(__u32 hook)
 	r = &w->request.request;
 	id = &w->decision.identity;
 	trusted = weir_request_claims(r) && (w->whose.believed || peer_is_trusted(w));
-	unbelieved = find_client(hook);
+	unbelieved = client_find(w);
 	__builtin_memcpy(w->decision.address, w->whose.peer.address, sizeof(w->decision.address));
 	weir_identify(id, r, w->decision.attributes.namespace, &server->groups, trusted, principal_by_token(w),
 		      principal_by_address(w));

@@ -177,7 +177,7 @@ static __always_inline int ingress_act(struct __sk_buff *skb, struct work *w, en
 	case WEIR_DROP:
 		return TC_ACT_SHOT;
 	case WEIR_PASS:
-		return pass_to_server(skb, w);
+		return w->view.splice.cuts ? pass_to_server(skb, w) : TC_ACT_UNSPEC;
 	case WEIR_CUT:
 		return cut_to_server(skb, w);
 	case WEIR_PROBE:

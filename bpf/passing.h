@@ -17,15 +17,13 @@ static __always_inline __u64 client_passing_ns(const struct weir_conn *c, const 
 	return g->len && WEIR_FRESH(c->unconfirmed.n) ? bpf_ktime_get_ns() : bpf_ktime_get_coarse_ns();
 }
 
-/* Under the lock. Not inlined, as hardly any packet comes here: what does not need the lock has the caller's registers for itself. */
+/* Under the lock, if it might pass. Not inlined, as hardly any packet comes here: what does not need the lock has the caller's registers for itself. */
 static __noinline bool client_passes_locked(struct work *w, struct weir_conn *c)
 {
 	const struct weir_segment *g = &w->packet.segment;
 	__u64 now_ns;
 	bool passes;
 
-	if (!weir_conn_client_may_pass(c, g))
-		return false;
 	now_ns = client_passing_ns(c, g);
 	bpf_spin_lock(&c->lock);
 	c->last_ns = now_ns;
@@ -40,8 +38,6 @@ static __noinline bool server_passes_locked(struct work *w, struct weir_conn *c)
 	__u64 now_ns;
 	bool passes;
 
-	if (!weir_conn_server_may_pass(c, g))
-		return false;
 	now_ns = bpf_ktime_get_coarse_ns();
 	bpf_spin_lock(&c->lock);
 	c->last_ns = now_ns;
@@ -58,7 +54,7 @@ static __always_inline bool client_passes(struct __sk_buff *skb, struct work *w,
 	if (w->packet.signature || c->opaque_why == WEIR_SIGNED ||
 	    (g->len && c->phase == WEIR_PHASE_OPAQUE && (w->server_flags & WEIR_SERVER_PACED)))
 		return false;
-	if (!weir_conn_client_goes_by(c, g) && !client_passes_locked(w, c))
+	if (!weir_conn_client_goes_by(c, g) && !(weir_conn_client_may_pass(c, g) && client_passes_locked(w, c)))
 		return false;
 	badge_put_on(skb, g, c);
 	return true;
@@ -67,7 +63,9 @@ static __always_inline bool client_passes(struct __sk_buff *skb, struct work *w,
 /* From the server. */
 static __always_inline bool server_passes(struct work *w, struct weir_conn *c)
 {
-	return weir_conn_server_goes_by(c, &w->packet.segment) || server_passes_locked(w, c);
+	const struct weir_segment *g = &w->packet.segment;
+
+	return weir_conn_server_goes_by(c, g) || (weir_conn_server_may_pass(c, g) && server_passes_locked(w, c));
 }
 
 /* To the server's socket: it brings nothing. */

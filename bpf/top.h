@@ -47,6 +47,7 @@ static __always_inline void asked_of_request(const struct work *w, struct weir_a
 /* The request whose head has just been read, and what became of it: enum weir_reason, of the group DECISION. */
 __noinline int top_note(struct work *w, __u32 decision)
 {
+	bool rejected = decision == WEIR_REJECTED || decision == WEIR_DRY_RUN_REJECTED;
 	struct weir_asked *a;
 	__u32 index;
 
@@ -57,13 +58,15 @@ __noinline int top_note(struct work *w, __u32 decision)
 	if (!a)
 		return 0;
 	w->tally.n_asked++;
+	if (rejected) /* nobody has asked yet whose it is */
+		find_client(w->hook);
 	asked_begin(w, a);
 	a->start = w->request.start;
 	a->counts.requests = 1;
 	a->counts.refused = is_refusal(decision);
 	a->counts.dry_run = is_dry_run(decision);
 	/* Whose it is, and what it asks for, was not read. */
-	if (decision == WEIR_REJECTED || decision == WEIR_DRY_RUN_REJECTED)
+	if (rejected)
 		a->is_record = 1;
 	else
 		asked_of_request(w, a);

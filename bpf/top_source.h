@@ -14,10 +14,10 @@ struct {
 	__type(value, struct weir_asked);
 } asked SEC(".maps");
 
+/* After find_client(). */
 static __always_inline void asked_begin(struct work *w, struct weir_asked *a)
 {
 	__builtin_memset(a, 0, sizeof(*a));
-	find_client(w->hook);
 	client_address(w, a->address);
 	a->has_address = 1;
 	a->first_ns = a->last_ns = w->now_ns;
@@ -30,8 +30,10 @@ static __always_inline struct weir_asked *asked_of_source(struct work *w)
 	__u32 index = WEIR_TRACE_REQUESTS + w->hook;
 	struct weir_asked *a = bpf_map_lookup_elem(&asked, &index);
 
-	if (a)
-		asked_begin(w, a);
+	if (!a)
+		return NULL;
+	find_client(w->hook);
+	asked_begin(w, a);
 	return a;
 }
 

@@ -22,10 +22,25 @@ __noinline int window_load(struct __sk_buff *skb, struct work *w, __u32 at)
 	return true;
 }
 
-/* What was read is nobody's business afterwards: it may be a token. */
-static __always_inline void window_wipe(struct work *w)
+/* All of it, whatever was read to it. */
+static __always_inline void window_clear(struct work *w)
 {
 	__builtin_memset(w->window.bytes, 0, WEIR_WINDOW);
+	w->window.length = 0;
+}
+
+#define WINDOW_PART 64 /* that is wiped at once */
+
+/*
+ * What was read is nobody's business afterwards: it may be a token. Of a window at the payload's begin all that was read is before its
+ * length: it is the only one, or full.
+ */
+static __always_inline void window_wipe(struct work *w)
+{
+#pragma GCC unroll 4
+	for (__u32 at = 0; at < WEIR_WINDOW; at += WINDOW_PART)
+		if (w->window.at || w->window.length > at)
+			__builtin_memset(w->window.bytes + at, 0, WINDOW_PART);
 	w->window.length = 0;
 }
 

@@ -139,7 +139,10 @@ WEIR_INLINE enum weir_frame_event weir_request_reader_skip_preamble(struct weir_
 /* To be called before the next byte is taken, or fed (which calls it, too): it may begin a request. */
 WEIR_INLINE void weir_request_reader_begin(struct weir_request_reader *r)
 {
-	if (weir_request_ended(&r->request))
+	/* What ended in an earlier segment is all 0 here, but for its state (weir_conn_request()). */
+	if (weir_request_ended(&r->request) && !r->request.head_length)
+		r->request.framing.state = WEIR_AT_START;
+	else if (weir_request_ended(&r->request))
 		weir_request_start(&r->request);
 	if (!weir_request_fresh(&r->request))
 		return;

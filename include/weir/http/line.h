@@ -33,16 +33,20 @@ WEIR_INLINE __u32 weir_line_lengths(__u8 first)
 	}
 }
 
+/* A name of up to 24 bytes in lower case, the first byte lowest. What stands behind it is anything. */
+struct weir_line_name {
+	__u64 lower[WEIR_TOKEN_MAX / 8];
+};
+
 /* How long the name is that begins at `at`, with a colon behind it; 0: that is for the machine to judge. */
-WEIR_INLINE __u32 weir_line_name(const struct weir_window *w, __u32 at)
+WEIR_INLINE __u32 weir_line_name(const struct weir_window *w, __u32 at, struct weir_line_name *name)
 {
-	__u64 lower;
-	__u32 n = weir_run_name(weir_window_word(w, at), &lower);
+	__u32 n = weir_run_name(weir_window_word(w, at), &name->lower[0]);
 
 	if (n == 8)
-		n += weir_run_name(weir_window_word(w, at + n), &lower);
+		n += weir_run_name(weir_window_word(w, at + 8), &name->lower[1]);
 	if (n == 16)
-		n += weir_run_name(weir_window_word(w, at + n), &lower);
+		n += weir_run_name(weir_window_word(w, at + 16), &name->lower[2]);
 	return weir_run_first(weir_window_word(w, at + n)) == ':' ? n : 0;
 }
 
@@ -58,23 +62,6 @@ WEIR_INLINE __u32 weir_line_text(const struct weir_window *w, __u32 at)
 		n += 8;
 	}
 	return n;
-}
-
-/*
- * How long the field line is that begins at index `at`, its end included; 0: it is not whole, or it may mean something. lengths: of
- * names that mean something, too (struct weir_reading).
- */
-WEIR_INLINE __u32 weir_line_ahead(const struct weir_window *w, __u32 at, __u32 lengths)
-{
-	__u32 n = weir_line_name(w, at);
-
-	if (!n || (lengths | weir_line_lengths(w->bytes[at & (WEIR_WINDOW - 1)])) >> n & 1)
-		return 0;
-	n += weir_line_text(w, at + n);
-	n += weir_run_text(weir_window_word(w, at + n));
-	if ((weir_window_word(w, at + n) & 0xffff) != WEIR_RUN_CRLF || at + n + 2 > w->length)
-		return 0;
-	return n + 2;
 }
 
 /* May lines be read here? */
@@ -153,21 +140,41 @@ WEIR_INLINE __u32 weir_connection_ahead(struct weir_framing *f, const struct wei
 	return at + n + 2;
 }
 
-/* Reads the field line at index `at`, if it is one of these: how long it is; 0: it is something else. */
-WEIR_INLINE __u32 weir_field_ahead(struct weir_framing *f, const struct weir_window *w, __u32 at)
+/* Reads the field line at index `at`, whose name has n bytes, if it is one of these: how long it is; 0: it is something else. */
+WEIR_INLINE __u32 weir_field_ahead(struct weir_framing *f, const struct weir_window *w, __u32 at,
+				   const struct weir_line_name *name, __u32 n)
 {
-	__u32 n = weir_line_name(w, at), end = 0;
-	__u64 first, second;
+	__u32 end = 0;
 
 	if (f->seen & WEIR_SEEN_LAST_CHUNK)
 		return 0;
-	weir_run_name(weir_window_word(w, at), &first);
-	weir_run_name(weir_window_word(w, at + 8), &second);
-	if (n == 14 && first == WEIR_RUN_TEXT("content-") && weir_run_only(second, 6) == WEIR_RUN_TEXT("length"))
+	if (n == 14 && name->lower[0] == WEIR_RUN_TEXT("content-") &&
+	    weir_run_only(name->lower[1], 6) == WEIR_RUN_TEXT("length"))
 		end = weir_length_ahead(f, w, weir_line_value(w, at + n));
-	else if (n == 10 && first == WEIR_RUN_TEXT("connecti") && weir_run_only(second, 2) == WEIR_RUN_TEXT("on"))
+	else if (n == 10 && name->lower[0] == WEIR_RUN_TEXT("connecti") &&
+		 weir_run_only(name->lower[1], 2) == WEIR_RUN_TEXT("on"))
 		end = weir_connection_ahead(f, w, weir_line_value(w, at + n));
 	return end ? end - at : 0;
+}
+
+/*
+ * How long the field line is that begins at index `at`, its end included, which is passed over if it means nothing, and else read; 0: it
+ * is not whole, or is for others to read. lengths: of names that mean something, too (struct weir_reading).
+ */
+WEIR_INLINE __u32 weir_line_ahead(struct weir_framing *f, const struct weir_window *w, __u32 at, __u32 lengths)
+{
+	struct weir_line_name name;
+	__u32 n = weir_line_name(w, at, &name);
+
+	if (n && weir_line_lengths(w->bytes[at & (WEIR_WINDOW - 1)]) >> n & 1)
+		return weir_field_ahead(f, w, at, &name, n);
+	if (!n || lengths >> n & 1)
+		return 0;
+	n += weir_line_text(w, at + n);
+	n += weir_run_text(weir_window_word(w, at + n));
+	if ((weir_window_word(w, at + n) & 0xffff) != WEIR_RUN_CRLF || at + n + 2 > w->length)
+		return 0;
+	return n + 2;
 }
 
 #endif

@@ -25,9 +25,7 @@ WEIR_INLINE __u32 weir_request_line_ahead(struct weir_request *r, const struct w
 		return 0;
 	if (weir_line_is_last(w, at))
 		return weir_head_ahead(&r->framing);
-	n = WEIR_PIECE(line_ahead)(w, at, how->lengths);
-	if (!n)
-		n = WEIR_PIECE(field_ahead)(&r->framing, w, at);
+	n = WEIR_PIECE(line_ahead)(&r->framing, w, at, how->lengths);
 	if (!n)
 		n = WEIR_PIECE(name_line_ahead)(r, how, w, at);
 	return weir_framing_ahead(&r->framing, n);
@@ -36,16 +34,13 @@ WEIR_INLINE __u32 weir_request_line_ahead(struct weir_request *r, const struct w
 /* Reads one line. 0: that is for the machine to do. */
 WEIR_INLINE __u32 weir_response_line_ahead(struct weir_response *r, const struct weir_window *w, __u32 at)
 {
-	__u32 n;
-
 	if (weir_response_fresh(r))
 		return WEIR_PIECE(response_start_ahead)(r, w, at);
 	if (!weir_framing_at_line(&r->framing))
 		return 0;
 	if (weir_line_is_last(w, at))
 		return weir_head_ahead(&r->framing);
-	n = WEIR_PIECE(line_ahead)(w, at, 0);
-	return weir_framing_ahead(&r->framing, n ? n : WEIR_PIECE(field_ahead)(&r->framing, w, at));
+	return weir_framing_ahead(&r->framing, WEIR_PIECE(line_ahead)(&r->framing, w, at, 0));
 }
 
 #endif

@@ -85,18 +85,15 @@ WEIR_INLINE __u32 weir_name_ahead(const struct weir_window *w, __u32 at)
 	return (weir_window_word(w, at + n) & 0xffff) == WEIR_RUN_CRLF && at + n + 2 <= w->length ? n : 0;
 }
 
-/* Which header has the name of n bytes at `at`: enum weir_header. */
-WEIR_INLINE __u32 weir_header_ahead(struct weir_framing *f, const struct weir_reading *how, const struct weir_window *w,
-				    __u32 at, __u32 n)
+/* Which header has the name of n bytes: enum weir_header. */
+WEIR_INLINE __u32 weir_header_ahead(struct weir_framing *f, const struct weir_reading *how,
+				    const struct weir_line_name *name, __u32 n)
 {
-	__u32 header, more;
-	__u64 lower;
+	__u32 header;
 
-	for (__u32 i = 0; i < n && i < WEIR_TOKEN_MAX; i += 8) {
-		more = weir_run_name(weir_window_word(w, at + i), &lower);
-		if (more)
-			weir_token_bytes(f, lower, more);
-	}
+	for (__u32 i = 0; i < WEIR_TOKEN_MAX; i += 8)
+		if (i < n)
+			weir_token_bytes(f, name->lower[i / 8], n - i < 8 ? n - i : 8);
 	header = weir_request_header_named(f, how);
 	weir_token_start(f);
 	return header;
@@ -127,10 +124,12 @@ WEIR_INLINE void weir_user_ahead(struct weir_request *r, const struct weir_readi
 WEIR_INLINE __u32 weir_name_line_ahead(struct weir_request *r, const struct weir_reading *how,
 				       const struct weir_window *w, __u32 at)
 {
-	__u32 n = weir_line_name(w, at), value = weir_line_value(w, at + n), length = weir_name_ahead(w, value);
+	struct weir_line_name name;
+	__u32 n = weir_line_name(w, at, &name), value = weir_line_value(w, at + n), length = weir_name_ahead(w, value);
 
 	if (!n || !length || n != how->headers[WEIR_HEADER_USER].length || weir_request_says(r, WEIR_HEADER_USER) ||
-	    r->framing.seen & WEIR_SEEN_LAST_CHUNK || weir_header_ahead(&r->framing, how, w, at, n) != WEIR_HEADER_USER)
+	    r->framing.seen & WEIR_SEEN_LAST_CHUNK ||
+	    weir_header_ahead(&r->framing, how, &name, n) != WEIR_HEADER_USER)
 		return 0;
 	weir_user_ahead(r, how, w, value, length, r->framing.position + value - at);
 	return value + length + 2 - at;
