@@ -23,6 +23,14 @@
 
 #include "maps.h"
 
+/* Terms that were found to be in force. */
+struct terms_in_force {
+	__u64 seal;  /* theirs; 0: none were */
+	__u64 as_of; /* what `limit_changes` said before */
+	__u32 limit; /* weir_limit_index(): whose they are */
+	__u32 pad;
+};
+
 struct decision {
 	__u32 memory; /* what decision_of() finds this by */
 
@@ -76,11 +84,12 @@ struct decision {
 	struct weir_asked_list list; /* that it asks for, if its answer will tell that list's width */
 
 	/* Used on the way. */
-	__u32 tries;				   /* to ask a bucket, this one too */
-	struct weir_ask ask;			   /* the bucket that is asked now */
-	struct weir_terms terms[WEIR_MATCHES_MAX]; /* what the limits are to their subjects (terms.h) */
-	struct weir_backoff penalty;		   /* of the limit whose subject is penalised now */
-	struct weir_rate_history newcomers;	   /* how many subjects may be new to a limit */
+	__u32 tries;					  /* to ask a bucket, this one too */
+	struct weir_ask ask;				  /* the bucket that is asked now */
+	struct weir_terms terms[WEIR_MATCHES_MAX];	  /* what the limits are to their subjects (terms.h) */
+	struct terms_in_force in_force[WEIR_MATCHES_MAX]; /* of these, what limit_ready.h has found out */
+	struct weir_backoff penalty;			  /* of the limit whose subject is penalised now */
+	struct weir_rate_history newcomers;		  /* how many subjects may be new to a limit */
 	struct weir_vector_key vector_key;
 	struct weir_source_key source_key;
 	struct weir_vector matched; /* rules */

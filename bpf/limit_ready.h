@@ -16,14 +16,41 @@ static __always_inline bool is_plain(const struct decision *d)
 	return !(d->look | d->refused | d->unproven);
 }
 
-/* The terms of limit n, as they were copied, are still in force, and say no more than how many tokens there are. */
-static __always_inline bool terms_are_plain(const struct weir_terms *terms, __u32 index)
+/* Do they say no more than how many tokens there are, and the same to all? */
+static __always_inline bool terms_are_plain(const struct weir_terms *terms)
 {
-	const struct weir_limit *limit = bpf_map_lookup_elem(&limits, &index);
-
-	return limit && terms_are_those_of(terms, limit) && !(terms->flags & WEIR_LIMIT_OVERRIDDEN) &&
+	return !(terms->flags & WEIR_LIMIT_OVERRIDDEN) &&
 	       (terms->amount.flags & (WEIR_LIMIT_SET | WEIR_LIMIT_DENY)) == WEIR_LIMIT_SET &&
 	       !weir_limit_has_seats(terms->kind);
+}
+
+static __always_inline __u64 limit_changes_now(void)
+{
+	const __u64 *changes;
+	__u32 zero = 0;
+
+	changes = bpf_map_lookup_elem(&limit_changes, &zero);
+	return changes ? WEIR_FRESH(*changes) : 0;
+}
+
+/*
+ * The terms of limit n, as they were copied, are plain, and still in force. That is known where no limit has changed since it was found
+ * out; the number is read before it is found out, so a change meanwhile has another one.
+ */
+static __always_inline bool terms_are_ready(const struct weir_terms *terms, struct terms_in_force *known, __u32 index)
+{
+	__u64 now = limit_changes_now();
+	const struct weir_limit *limit;
+
+	if (now && known->as_of == now && known->limit == index && known->seal && known->seal == terms->amount.seal)
+		return true;
+	limit = bpf_map_lookup_elem(&limits, &index);
+	if (!limit || !terms_are_those_of(terms, limit) || !terms_are_plain(terms))
+		return false;
+	known->seal = terms->amount.seal;
+	known->as_of = now;
+	known->limit = index;
+	return true;
 }
 
 /* Whose bucket it is, where that is one part of the request; false: it is more, or the request has none. */
@@ -56,7 +83,7 @@ __noinline int ask_ready(struct decision *d, __u32 n)
 	n &= WEIR_MATCHES_MAX - 1;
 	terms = &d->terms[n];
 	index = weir_limit_index(d->server, d->limits[n]);
-	if (!terms_are_plain(terms, index) || !subject_is_plain(d, terms->key, &subject))
+	if (!terms_are_ready(terms, &d->in_force[n], index) || !subject_is_plain(d, terms->key, &subject))
 		return false;
 	kept = kept_of(index, subject);
 	if (!kept)

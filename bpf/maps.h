@@ -90,6 +90,17 @@ struct {
 	__type(value, struct weir_principal);
 } addresses SEC(".maps");
 
+/*
+ * Moves after each change of `limits`: as long as it stands, nobody needs to look there whether what was copied is still in force. 0: it
+ * was never set, and tells nothing.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} limit_changes SEC(".maps");
+
 /* A hash, not an array: an update replaces the whole value at once, so no program reads half of a new limit. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

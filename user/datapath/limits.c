@@ -225,6 +225,19 @@ static int penalty_bucket_make(struct datapath *dp, __u32 index)
 	return 0;
 }
 
+int datapath_limits_changed(struct datapath *dp, struct error *err)
+{
+	__u64 changes = 0;
+	__u32 zero = 0;
+
+	if (bpf_map_lookup_elem(dp->maps.limit_changes, &zero, &changes))
+		return datapath_map_failed(err, -errno, "limit_changes");
+	changes++;
+	if (bpf_map_update_elem(dp->maps.limit_changes, &zero, &changes, BPF_ANY))
+		return datapath_map_failed(err, -errno, "limit_changes");
+	return 0;
+}
+
 static int limit_write(struct datapath *dp, __u32 index, const struct datapath_limit *wanted, struct error *err)
 {
 	struct datapath_changes *written = &dp->written.of[DATAPATH_limits];
@@ -238,6 +251,9 @@ static int limit_write(struct datapath *dp, __u32 index, const struct datapath_l
 	*(there ? &written->changed : &written->added) += 1;
 	if (bpf_map_update_elem(dp->maps.limits, &index, &limit, BPF_ANY))
 		return datapath_map_failed(err, -errno, "limits");
+	ret = datapath_limits_changed(dp, err);
+	if (ret)
+		return ret;
 	ret = datapath_buckets_tidy(dp, index);
 	return ret ? datapath_map_failed(err, ret, "buckets") : 0;
 }
@@ -296,6 +312,9 @@ static int limit_drop(struct datapath *dp, __u32 index, struct error *err)
 	if (ret && ret != -ENOENT)
 		return datapath_map_failed(err, ret, "limits");
 	dp->written.of[DATAPATH_limits].dropped += !ret;
+	ret = datapath_limits_changed(dp, err);
+	if (ret)
+		return ret;
 	ret = datapath_overrides_drop(dp, index);
 	if (ret)
 		return datapath_map_failed(err, ret, "overrides");

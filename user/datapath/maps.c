@@ -333,6 +333,7 @@ int datapath_maps_keep(struct datapath *dp, struct error *err)
 	return maps_pin(dp, err)	      ?:
 		       settings_fill(dp, err) ?:
 		       table_fill(dp, err)    ?:
+		       datapath_limits_changed(dp, err) ?: /* an agent before may have ended just after a change */
 		       answers_fill(dp, err)  ?:
 						rejections_fill(dp, err);
 }

@@ -57,7 +57,7 @@ static int limit_overridden(struct datapath *dp, __u32 index, struct weir_limit 
 	limit->terms.amount.seal = weir_terms_seal(&limit->terms, index);
 	if (bpf_map_update_elem(dp->maps.limits, &index, limit, BPF_EXIST))
 		return datapath_map_failed(err, -errno, "limits");
-	return 0;
+	return datapath_limits_changed(dp, err);
 }
 
 /* --- single ones */

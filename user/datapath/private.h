@@ -22,6 +22,7 @@ struct xdp_bpf;
 /* The maps that both sides know (weir/abi/abi.h), which are pinned. `settings` is made first and removed last. */
 #define DATAPATH_MAPS(X)     \
 	DATAPATH_OWN_MAPS(X) \
+	X(limit_changes)     \
 	X(limit_counts)      \
 	X(in_flight)         \
 	X(admitted)          \
@@ -169,6 +170,8 @@ struct weir_amount datapath_amount_pushed(const struct weir_amount *before, cons
 /* By limit (weir_limit_index()). */
 bool datapath_override_exists(struct datapath *dp, __u32 limit, __u64 subject);
 int datapath_overrides_drop(struct datapath *dp, __u32 limit);
+/* `limits` has been written: what programs know of it is to be looked up again. */
+int datapath_limits_changed(struct datapath *dp, struct error *err);
 
 /* Drops the buckets of subjects that nothing limits any more. */
 int datapath_buckets_tidy(struct datapath *dp, __u32 limit);

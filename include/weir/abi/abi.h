@@ -18,6 +18,7 @@
  *   vectors     HASH            struct weir_vector_key   struct weir_vector
  *   sources     LPM_TRIE        struct weir_source_key   struct weir_vector
  *   limits      HASH            __u32 limit index        struct weir_limit     (limit.h)
+ *   limit_changes ARRAY(1)      0                        __u64                 moves after each change of `limits`
  *   overrides   HASH            struct weir_override_key struct weir_amount    for one subject
  *   limit_counts PERCPU_ARRAY   limit index              struct weir_limit_counts
  *   in_flight   HASH            struct weir_in_flight_key struct weir_in_flight
@@ -56,7 +57,7 @@
 #include "weir/limit/width.h"
 
 #ifndef WEIR_ABI_VERSION /* a test has an agent of another version */
-#define WEIR_ABI_VERSION 15
+#define WEIR_ABI_VERSION 16
 #endif
 
 #define WEIR_SUBJECT_OVERFLOW (~0ULL)

@@ -236,7 +236,7 @@ WEIR_INLINE enum weir_frame_event weir_request_fields_end(struct weir_request *r
 	r->flags |= weir_request_seen_flags(f);
 	if (weir_path_is_health(&r->path))
 		r->flags |= WEIR_REQUEST_HEALTH;
-	weir_token_start(f); /* the last word may be a secret */
+	weir_token_start(f);			/* the last word may be a secret */
 	r->hash = (struct weir_subject_hash){}; /* nor is anything left of a name: its subject says it all */
 	weir_body_start(f);
 	return WEIR_FRAME_HEAD;

@@ -128,8 +128,7 @@ WEIR_INLINE __u32 weir_name_line_ahead(struct weir_request *r, const struct weir
 	__u32 n = weir_line_name(w, at, &name), value = weir_line_value(w, at + n), length = weir_name_ahead(w, value);
 
 	if (!n || !length || n != how->headers[WEIR_HEADER_USER].length || weir_request_says(r, WEIR_HEADER_USER) ||
-	    r->framing.seen & WEIR_SEEN_LAST_CHUNK ||
-	    weir_header_ahead(&r->framing, how, &name, n) != WEIR_HEADER_USER)
+	    r->framing.seen & WEIR_SEEN_LAST_CHUNK || weir_header_ahead(&r->framing, how, &name, n) != WEIR_HEADER_USER)
 		return 0;
 	weir_user_ahead(r, how, w, value, length, r->framing.position + value - at);
 	return value + length + 2 - at;
