@@ -32,7 +32,7 @@ static bool is_wanted(const struct gathering *g, const struct weir_heavy_row *ro
 	return row->what.server == g->query->slot && (g->query->by >> row->what.by & 1);
 }
 
-static int gather_row(struct gathering *g, const struct weir_heavy_row *row)
+static int gather_row(struct gathering *g, const struct weir_heavy_row *row, const struct weir_heavy_weight *weight)
 {
 	if (g->n == g->room) {
 		size_t room = g->room ? 2 * g->room : 256;
@@ -44,8 +44,7 @@ static int gather_row(struct gathering *g, const struct weir_heavy_row *row)
 		g->room = room;
 	}
 	g->rows[g->n] = *row;
-	g->rows[g->n].weight = weir_heavy_weight(row, g->epoch);
-	g->rows[g->n++].epoch = g->epoch;
+	g->rows[g->n++].weight = weir_heavy_weight(weight, g->epoch);
 	return 0;
 }
 
@@ -55,7 +54,7 @@ static int gather_set(struct gathering *g, const struct weir_heavy_set *set)
 
 	for (__u32 i = 0; i < WEIR_HEAVY_WAYS && !ret; i++) {
 		if (set->keys[i] != WEIR_HEAVY_FREE && set->keys[i] != WEIR_HEAVY_BUSY && is_wanted(g, &set->rows[i]))
-			ret = gather_row(g, &set->rows[i]);
+			ret = gather_row(g, &set->rows[i], &set->weights[i]);
 	}
 	return ret;
 }

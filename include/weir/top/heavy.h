@@ -5,12 +5,14 @@
  * The algorithm is SpaceSaving (A. Metwally, D. Agrawal, A. El Abbadi, "Efficient Computation of Frequent and Top-k
  * Elements in Data Streams", ICDT 2005), in sets of WEIR_HEAVY_WAYS rows as a cache has them: a key belongs to one set,
  * and what finds no row of its own there takes over the lightest. Weights are halved every WEIR_HEAVY_EPOCH_NS, when a
- * row is next looked at, so that yesterday's load gives way to today's.
+ * row is next looked at, so that yesterday's load gives way to today's. Where all rows of a set have weight, only one in
+ * WEIR_HEAVY_CROWD of those without one takes one over, and the others are passed by: a crowd of which nobody comes again
+ * drives out so many fewer of those who do, and costs so many fewer rows that are written.
  *
- * Error: a key that had more than 1/WEIR_HEAVY_WAYS of the recent weight of its set is always there. Keys are spread by
- * a keyed hash, so that is about one part in WEIR_HEAVY_SETS * WEIR_HEAVY_WAYS of all. Only weights are estimates, too
- * high by what a row took over. The counts of a row are exact from first_ns on: a row that is taken over begins at 0.
- * What no row holds is the difference to the server's counters.
+ * Error: a key that has more than 1/WEIR_HEAVY_WAYS of the recent weight of its set comes to be there, and stays: on average
+ * when WEIR_HEAVY_CROWD of its own were passed by. Keys are spread by a keyed hash, so that is about one part in
+ * WEIR_HEAVY_SETS * WEIR_HEAVY_WAYS of all. Only weights are estimates, too high by what a row took over. The counts of a row
+ * are exact from first_ns on: a row that is taken over begins at 0. What no row holds is the difference to the server's counters.
  *
  * Each CPU has a table of its own; who reads adds them up. Counts are added atomically, for a program of a task may be
  * interrupted by a softirq. One that takes over the row of a count that is just being added can get that one, too.
@@ -22,6 +24,7 @@
 
 #define WEIR_HEAVY_WAYS 8U
 #define WEIR_HEAVY_SETS 1024U /* of one CPU; a power of 2 */
+#define WEIR_HEAVY_CROWD 8U   /* a power of 2 */
 #define WEIR_HEAVY_EPOCH_SHIFT 33
 #define WEIR_HEAVY_EPOCH_NS (1ULL << WEIR_HEAVY_EPOCH_SHIFT) /* 8.6 s */
 
@@ -67,20 +70,29 @@ struct weir_heavy_row {
 	struct weir_heavy_counts counts;
 	__u64 first_ns, last_ns; /* CLOCK_MONOTONIC */
 	struct weir_heavy_what what;
+	__u32 weight; /* of a copy, as its reader wants it; in a set: nothing */
+	__u32 pad;
+};
+WEIR_ASSERT_SIZE(struct weir_heavy_row, 96);
+
+struct weir_heavy_weight {
 	__u32 weight; /* as of epoch */
 	__u32 epoch;  /* of WEIR_HEAVY_EPOCH_NS */
-	__u32 pad[2];
 };
-WEIR_ASSERT_SIZE(struct weir_heavy_row, 104);
 
+/* What is asked of each row stands together, so that who finds none reads few lines of memory. */
 struct weir_heavy_set {
 	__u64 keys[WEIR_HEAVY_WAYS];
+	struct weir_heavy_weight weights[WEIR_HEAVY_WAYS];
 	struct weir_heavy_row rows[WEIR_HEAVY_WAYS];
+	__u32 crowd; /* how many found no row here, where all had weight */
+	__u32 pad;
 };
-WEIR_ASSERT_SIZE(struct weir_heavy_set, 896);
+WEIR_ASSERT_SIZE(struct weir_heavy_set, 904);
 
 enum weir_heavy_outcome {
 	WEIR_HEAVY_COUNTED,
+	WEIR_HEAVY_PASSED_BY, /* not counted: it has no row, nor gets one */
 	WEIR_HEAVY_CONTENDED, /* not counted: somebody else has taken the row meanwhile */
 };
 
@@ -124,11 +136,11 @@ WEIR_INLINE __u32 weir_heavy_set_of(__u64 key)
 }
 
 /* What is left of a row's weight. What came late is of an epoch before the row's. */
-WEIR_INLINE __u32 weir_heavy_weight(const struct weir_heavy_row *row, __u32 epoch)
+WEIR_INLINE __u32 weir_heavy_weight(const struct weir_heavy_weight *w, __u32 epoch)
 {
-	__s32 age = epoch - row->epoch;
+	__s32 age = epoch - w->epoch;
 
-	return age > 31 ? 0 : row->weight >> (age > 0 ? age : 0);
+	return age > 31 ? 0 : w->weight >> (age > 0 ? age : 0);
 }
 
 /* WEIR_HEAVY_WAYS: it has no row. */
@@ -151,7 +163,7 @@ WEIR_INLINE __u32 weir_heavy_lightest(const struct weir_heavy_set *set, __u32 ep
 	*least = ~0U;
 #pragma GCC unroll 8
 	for (__u32 i = 0; i < WEIR_HEAVY_WAYS; i++) {
-		__u32 weight = set->keys[i] == WEIR_HEAVY_FREE ? 0 : weir_heavy_weight(&set->rows[i], epoch);
+		__u32 weight = set->keys[i] == WEIR_HEAVY_FREE ? 0 : weir_heavy_weight(&set->weights[i], epoch);
 
 		if (weight < *least) {
 			*least = weight;
@@ -175,8 +187,9 @@ WEIR_INLINE bool weir_heavy_take_over(struct weir_heavy_set *set, __u32 at, __u6
 	row->first_ns = first_ns;
 	row->last_ns = last_ns;
 	row->what = *what;
-	row->weight = weight;
-	row->epoch = weir_heavy_epoch(last_ns); /* as of which the weight is */
+	set->weights[at & (WEIR_HEAVY_WAYS - 1)] = (struct weir_heavy_weight){
+		.weight = weight, .epoch = weir_heavy_epoch(last_ns)
+	}; /* as of which it is */
 	__sync_val_compare_and_swap(&set->keys[at & (WEIR_HEAVY_WAYS - 1)], WEIR_HEAVY_BUSY, key);
 	return true;
 }
@@ -195,14 +208,15 @@ WEIR_INLINE void weir_heavy_counts_add(struct weir_heavy_counts *to, const struc
 }
 
 /* A weight may miss some of what is added at the same time: it only says who gives way. */
-WEIR_INLINE void weir_heavy_add_to(struct weir_heavy_row *row, const struct weir_heavy_counts *counts, __u64 last_ns)
+WEIR_INLINE void weir_heavy_add_to(struct weir_heavy_row *row, struct weir_heavy_weight *w,
+				   const struct weir_heavy_counts *counts, __u64 last_ns)
 {
-	__u32 epoch = weir_heavy_epoch(last_ns), weight = weir_heavy_weight(row, epoch);
+	__u32 epoch = weir_heavy_epoch(last_ns), weight = weir_heavy_weight(w, epoch);
 	__u32 more = counts->requests + counts->held;
 
-	if ((__s32)(epoch - row->epoch) > 0)
-		row->epoch = epoch;
-	row->weight = weight + more < weight ? ~0U : weight + more;
+	if ((__s32)(epoch - w->epoch) > 0)
+		w->epoch = epoch;
+	w->weight = weight + more < weight ? ~0U : weight + more;
 	if (row->last_ns < last_ns)
 		row->last_ns = last_ns;
 	weir_heavy_counts_add(&row->counts, counts);
@@ -218,10 +232,13 @@ WEIR_INLINE enum weir_heavy_outcome weir_heavy_add(struct weir_heavy_set *set, _
 
 	if (at == WEIR_HEAVY_WAYS) {
 		at = weir_heavy_lightest(set, weir_heavy_epoch(last_ns), &weight);
+		if (weight && set->crowd++ & (WEIR_HEAVY_CROWD - 1))
+			return WEIR_HEAVY_PASSED_BY;
 		if (!weir_heavy_take_over(set, at, key, weight, what, first_ns, last_ns))
 			return WEIR_HEAVY_CONTENDED;
 	}
-	weir_heavy_add_to(&set->rows[at & (WEIR_HEAVY_WAYS - 1)], counts, last_ns);
+	at &= WEIR_HEAVY_WAYS - 1;
+	weir_heavy_add_to(&set->rows[at], &set->weights[at], counts, last_ns);
 	return WEIR_HEAVY_COUNTED;
 }
 

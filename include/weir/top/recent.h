@@ -129,8 +129,11 @@ WEIR_INLINE bool weir_recent_begin(struct weir_recent *entry, const struct weir_
 	bool quiet = was_free || epoch - weir_heavy_epoch(entry->asked.last_ns) > 1;
 	/* One in 16, by time, at once: a crowd may be one user who never asks for the same twice. */
 	bool nameless = asked->can_name && (quiet || !(asked->last_ns >> 6 & 15));
+	/* A crowd behind a proxy has one address, which is hashed for its rows once. */
+	__u64 source = weir_recent_is_from(entry, asked) ? entry->asked.source : asked->source;
 
 	entry->asked = *asked;
+	entry->asked.source = source;
 	entry->counts = asked->counts;
 	entry->named = nameless ? epoch : epoch - 1;
 	return nameless;

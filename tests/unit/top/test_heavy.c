@@ -190,28 +190,29 @@ static void yesterdays_give_way(void **state)
 
 static void weights_halve(void **state)
 {
-	struct weir_heavy_row row = { .weight = 1000, .epoch = 5 };
+	struct weir_heavy_weight w = { .weight = 1000, .epoch = 5 };
 
 	(void)state;
-	assert_int_equal(weir_heavy_weight(&row, 5), 1000);
-	assert_int_equal(weir_heavy_weight(&row, 6), 500);
-	assert_int_equal(weir_heavy_weight(&row, 14), 1);
-	assert_int_equal(weir_heavy_weight(&row, 15), 0);
-	assert_int_equal(weir_heavy_weight(&row, 5 + 31), 0);
-	assert_int_equal(weir_heavy_weight(&row, 5 + 32), 0);
-	assert_int_equal(weir_heavy_weight(&row, 4), 1000);
-	row = (struct weir_heavy_row){ .weight = ~0U, .epoch = ~0U };
-	assert_int_equal(weir_heavy_weight(&row, 0), ~0U >> 1);
+	assert_int_equal(weir_heavy_weight(&w, 5), 1000);
+	assert_int_equal(weir_heavy_weight(&w, 6), 500);
+	assert_int_equal(weir_heavy_weight(&w, 14), 1);
+	assert_int_equal(weir_heavy_weight(&w, 15), 0);
+	assert_int_equal(weir_heavy_weight(&w, 5 + 31), 0);
+	assert_int_equal(weir_heavy_weight(&w, 5 + 32), 0);
+	assert_int_equal(weir_heavy_weight(&w, 4), 1000);
+	w = (struct weir_heavy_weight){ .weight = ~0U, .epoch = ~0U };
+	assert_int_equal(weir_heavy_weight(&w, 0), ~0U >> 1);
 }
 
 static void weights_are_saturated(void **state)
 {
-	struct weir_heavy_row row = { .weight = ~0U - 1 };
+	struct weir_heavy_weight w = { .weight = ~0U - 1 };
+	struct weir_heavy_row row = {};
 	const struct weir_heavy_counts counts = { .requests = 3, .held = 4 };
 
 	(void)state;
-	weir_heavy_add_to(&row, &counts, 1);
-	assert_int_equal(row.weight, ~0U);
+	weir_heavy_add_to(&row, &w, &counts, 1);
+	assert_int_equal(w.weight, ~0U);
 	assert_int_equal(row.counts.requests, 3);
 	assert_int_equal(row.counts.held, 4);
 }
@@ -227,28 +228,57 @@ static void what_takes_over_late(void **state)
 	(void)state;
 	for (__u32 way = 0; way < WEIR_HEAVY_WAYS; way++) {
 		set->keys[way] = 1000 + way;
-		set->rows[way] = (struct weir_heavy_row){ .weight = 1000, .epoch = 8 };
+		set->weights[way] = (struct weir_heavy_weight){ .weight = 1000, .epoch = 8 };
 	}
 	assert_int_equal(weir_heavy_add(set, key, &what, &counts, WEIR_HEAVY_EPOCH_NS, 8 * WEIR_HEAVY_EPOCH_NS),
 			 WEIR_HEAVY_COUNTED);
-	assert_int_equal(row_of(1)->weight, 1001);
+	assert_int_equal(set->weights[weir_heavy_find(set, key)].weight, 1001);
 	assert_int_equal(row_of(1)->first_ns, WEIR_HEAVY_EPOCH_NS);
+}
+
+/* Of those who find no row where all have weight, one in so many takes one over, the first one; where one has none, everybody. */
+static void a_crowd_is_passed_by(void **state)
+{
+	const struct weir_heavy_counts one = { .requests = 1 };
+	const struct weir_heavy_what what = user(1);
+	struct weir_heavy_set *set = &sets[0];
+	__u32 counted = 0;
+
+	(void)state;
+	for (__u32 way = 0; way < WEIR_HEAVY_WAYS; way++) {
+		set->keys[way] = 1000 + way;
+		set->weights[way].weight = 100;
+	}
+	for (__u32 key = 1; key <= 8 * WEIR_HEAVY_CROWD + 1; key++) {
+		bool takes = weir_heavy_add(set, key, &what, &one, 1, 1) == WEIR_HEAVY_COUNTED;
+
+		assert_int_equal(takes, key % WEIR_HEAVY_CROWD == 1);
+		assert_int_equal(weir_heavy_find(set, key) < WEIR_HEAVY_WAYS, takes);
+		counted += takes;
+	}
+	assert_int_equal(counted, 9);
+	set->weights[3].weight = 0;
+	assert_int_equal(weir_heavy_add(set, 5000, &what, &one, 1, 1), WEIR_HEAVY_COUNTED);
+	assert_int_equal(set->keys[3], 5000);
+	assert_int_equal(set->rows[3].counts.requests, 1);
+	assert_int_equal(weir_heavy_add(set, 5001, &what, &one, 1, 1), WEIR_HEAVY_PASSED_BY);
 }
 
 /* What is brought late takes no weight away, and is not seen last. */
 static void what_comes_late(void **state)
 {
-	struct weir_heavy_row row = { .weight = 1000, .epoch = 5, .last_ns = 5 * EPOCH + 7 };
+	struct weir_heavy_weight w = { .weight = 1000, .epoch = 5 };
+	struct weir_heavy_row row = { .last_ns = 5 * EPOCH + 7 };
 	const struct weir_heavy_counts one = { .requests = 1 };
 
 	(void)state;
-	weir_heavy_add_to(&row, &one, 2 * EPOCH);
-	assert_int_equal(row.weight, 1001);
-	assert_int_equal(row.epoch, 5);
+	weir_heavy_add_to(&row, &w, &one, 2 * EPOCH);
+	assert_int_equal(w.weight, 1001);
+	assert_int_equal(w.epoch, 5);
 	assert_int_equal(row.last_ns, 5 * EPOCH + 7);
-	weir_heavy_add_to(&row, &one, 6 * EPOCH);
-	assert_int_equal(row.weight, 501);
-	assert_int_equal(row.epoch, 6);
+	weir_heavy_add_to(&row, &w, &one, 6 * EPOCH);
+	assert_int_equal(w.weight, 501);
+	assert_int_equal(w.epoch, 6);
 	assert_int_equal(row.last_ns, 6 * EPOCH);
 }
 
@@ -263,9 +293,8 @@ static void what_is_being_taken_over(void **state)
 		set->keys[i] = WEIR_HEAVY_BUSY;
 	assert_int_equal(weir_heavy_add(set, 1, &what, &one, 1, 1), WEIR_HEAVY_CONTENDED);
 	set->keys[3] = WEIR_HEAVY_FREE;
-	set->rows[3].weight = 99;
 	for (__u32 i = 0; i < WEIR_HEAVY_WAYS; i++)
-		set->rows[i].weight = i == 3 ? 99 : 1;
+		set->weights[i].weight = i == 3 ? 99 : 1;
 	assert_int_equal(weir_heavy_add(set, 1, &what, &one, 1, 1), WEIR_HEAVY_COUNTED);
 	assert_int_equal(set->keys[3], 1);
 	assert_int_equal(set->rows[3].counts.requests, 1);
@@ -362,6 +391,7 @@ int main(void)
 		cmocka_unit_test(weights_halve),
 		cmocka_unit_test(weights_are_saturated),
 		cmocka_unit_test_setup_teardown(what_takes_over_late, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_crowd_is_passed_by, setup, teardown),
 		cmocka_unit_test(what_comes_late),
 		cmocka_unit_test_setup_teardown(what_is_being_taken_over, setup, teardown),
 		cmocka_unit_test(rows_of_requests),

@@ -189,6 +189,23 @@ static void names(void **state)
 	assert_true(weir_recent_begin(&entry, &a, false));
 }
 
+/* What an address was hashed to stays where the next one has the same. */
+static void sources_stay(void **state)
+{
+	struct weir_recent entry = {};
+	struct weir_asked a = of(1, 1), b = of(2, 2), c = of(3, 3);
+
+	(void)state;
+	c.address[15] = 1;
+	weir_recent_begin(&entry, &a, true);
+	entry.asked.source = 77; /* as when its counts move to the rows */
+	weir_recent_begin(&entry, &b, false);
+	assert_int_equal(entry.asked.source, 77);
+	assert_int_equal(entry.asked.user, 2);
+	weir_recent_begin(&entry, &c, false);
+	assert_int_equal(entry.asked.source, 0);
+}
+
 /* A user who never asks for the same twice drives out entries of a moment ago each time. */
 static void one_of_a_crowd_is_named(void **state)
 {
@@ -213,6 +230,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(times, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_oldest_gives_way, setup, teardown),
 		cmocka_unit_test(names),
+		cmocka_unit_test(sources_stay),
 		cmocka_unit_test(one_of_a_crowd_is_named),
 	};
 
