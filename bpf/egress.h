@@ -72,6 +72,61 @@ static __noinline enum weir_action egress_commit(struct work *w, struct weir_con
 	return action;
 }
 
+/* Both in one, for what was read at once. FRAME: the connection has changed meanwhile, and nothing was done. */
+static __noinline enum weir_action egress_take(struct work *w, struct weir_conn *c, enum weir_reason *why)
+{
+	const struct weir_segment *g = &w->packet.segment;
+	bool stays = weir_place_is_midway(weir_response_place(&w->response.response));
+	struct busy_found b = stays ? busy_find_or_make(c) : busy_seen(c);
+	enum weir_action action = WEIR_DROP;
+
+	bpf_spin_lock(&c->lock);
+	c->last_ns = w->now_ns;
+	if (busy_moved(w, c, &b)) {
+		*why = WEIR_CONTENDED;
+	} else {
+		action = weir_conn_take_server(c, b.there, g, &w->response, why);
+		if (action != WEIR_FRAME && weir_conn_wants_busy(c))
+			busy_keep(c, &b);
+	}
+	weir_conn_look(c, g, action, &w->view);
+	bpf_spin_unlock(&c->lock);
+	busy_drop(&b);
+	return action;
+}
+
+/* Reads what most answers are, and takes the lock once. FRAME: it is none of them, or there was a race: nothing was done. */
+static __always_inline enum weir_action egress_at_once(struct __sk_buff *skb, struct work *w, struct weir_conn *c,
+						       enum weir_reason *why)
+{
+	const struct weir_segment *g = &w->packet.segment;
+
+	if (!weir_conn_reads_server_at_once(c, g))
+		return WEIR_FRAME;
+	weir_response_reader_open(&w->response, c, NULL);
+	w->response.next = g->seq; /* as it was when that was asked */
+	frame_responses(skb, w);
+	return egress_take(w, c, why);
+}
+
+static __always_inline void egress_count_answer(const struct work *w)
+{
+	if (w->response.took_ns)
+		count_duration(w->server, WEIR_ANSWER_NS, WEIR_ANSWER_1MS, w->response.took_ns);
+}
+
+static __always_inline enum weir_action egress_in_steps(struct __sk_buff *skb, struct work *w, struct weir_conn *c,
+							enum weir_reason *why)
+{
+	enum weir_action action = egress_begin(w, c, why);
+
+	if (action != WEIR_FRAME)
+		return action;
+	egress_count_answer(w);
+	frame_responses(skb, w);
+	return egress_commit(w, c, why);
+}
+
 /*
  * Is it a RST of a connection that another CPU has just laid to rest, or forgotten? It passes, as ingress.h says of a client's. Where its
  * numbers are another's to the client it is dropped. Nobody waits for it: nothing is outstanding on what rests, and of what is
@@ -89,13 +144,11 @@ static __always_inline int egress_conn(struct __sk_buff *skb, struct work *w, st
 	enum weir_action action;
 	bool reset;
 
-	action = egress_begin(w, c, &why);
-	if (action == WEIR_FRAME) {
-		if (w->response.took_ns)
-			count_duration(w->server, WEIR_ANSWER_NS, WEIR_ANSWER_1MS, w->response.took_ns);
-		frame_responses(skb, w);
-		action = egress_commit(w, c, &why);
-	}
+	action = egress_at_once(skb, w, c, &why);
+	if (action == WEIR_FRAME)
+		action = egress_in_steps(skb, w, c, &why);
+	else if (action == WEIR_PASS)
+		egress_count_answer(w);
 	if (server_reset_goes_on(w, why)) {
 		action = WEIR_PASS;
 		why = WEIR_REASON_NONE;

@@ -3,6 +3,8 @@
 #ifndef WEIR_BPF_INGRESS_H
 #define WEIR_BPF_INGRESS_H
 
+#include "weir/conn/client_at_once.h"
+
 #include "admit.h"
 #include "cut.h"
 #include "fragment.h"
@@ -78,6 +80,7 @@ static __always_inline bool ingress_leaves_busy(const struct work *w)
 	return drafts_seats(w) && (w->tally.list.list || weir_drafts_are_used(w->decision.seats));
 }
 
+/* Of what was read at once, all that its header says as well. */
 static __noinline enum weir_action ingress_commit(struct work *w, struct weir_conn *c)
 {
 	const struct weir_segment *g = &w->packet.segment;
@@ -89,9 +92,13 @@ static __noinline enum weir_action ingress_commit(struct work *w, struct weir_co
 		return w->action;
 	}
 	bpf_spin_lock(&c->lock);
+	c->last_ns = w->now_ns;
 	if (busy_moved(w, c, &b) || (drafts_seats(w) && weir_conn_lost_seats(c, b.there, w->decision.seats)))
 		w->why = WEIR_CONTENDED;
 	else
+		w->action = w->at_once ? weir_conn_begin_read(c, g, &w->request, &w->why) : WEIR_FRAME;
+	WEIR_FRESH_ALL();
+	if (w->action == WEIR_FRAME)
 		w->action = weir_conn_commit_client(c, b.there, g, &w->request, &w->why);
 	WEIR_FRESH_ALL();
 	if (w->action != WEIR_DROP && drafts_seats(w)) {
@@ -107,12 +114,24 @@ static __noinline enum weir_action ingress_commit(struct work *w, struct weir_co
 	return w->action;
 }
 
+/* Then the lock is taken once. Where requests have seats, the draft begins with those that the connection has. */
+static __always_inline bool ingress_reads_at_once(const struct work *w, const struct weir_conn *c)
+{
+	return !drafts_seats(w) && weir_conn_reads_client_at_once(c, &w->packet.segment);
+}
+
 /* What its header says, and if that is not enough, the server's socket. */
 static __always_inline enum weir_action ingress_meet(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
 {
 	enum weir_action action;
 
 	w->socket.asked = w->socket.known = 0;
+	w->at_once = ingress_reads_at_once(w, c);
+	if (w->at_once) {
+		weir_conn_open_reader_at_once(c, &w->packet.segment, &w->request);
+		w->view.splice.cuts = 0;
+		return WEIR_FRAME;
+	}
 	action = ingress_begin(w, c);
 	if (action != WEIR_ASK)
 		return action;

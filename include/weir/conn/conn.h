@@ -8,6 +8,9 @@
  *   feed  (unlocked)  the segment's new bytes run through the copy; what a request may do is decided meanwhile
  *   commit (locked)   the copy becomes the state, if nobody else moved it; the segment passes or is cut
  *
+ * What begins a request or an answer in its turn, where nothing is in doubt or under way, is fed first; begin and commit are one step
+ * then (client_at_once.h, weir_conn_take_server()).
+ *
  * When begin or commit has said what is to be done, a view taken under the same lock (weir_conn_look) is all that is
  * needed to do it: to translate the segment (weir_splice_to_server, _to_client), or to make replies (weir_view_reply,
  * weir_view_forward).

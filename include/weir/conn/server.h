@@ -34,6 +34,36 @@ WEIR_INLINE bool weir_conn_skip_response(struct weir_conn *c, struct weir_busy *
 	return true;
 }
 
+/* Which of the outstanding requests are HEADs; bit 0: the oldest. */
+WEIR_INLINE __u64 weir_conn_head_bits(const struct weir_conn *c)
+{
+	__u32 at = c->responses % WEIR_OUTSTANDING_MAX;
+
+	return at ? c->head_bits >> at | c->head_bits << (WEIR_OUTSTANDING_MAX - at) : c->head_bits;
+}
+
+/* Ready to be fed what comes next. */
+WEIR_INLINE void weir_response_reader_open(struct weir_response_reader *r, const struct weir_conn *c,
+					   const struct weir_busy *busy)
+{
+	r->next = c->response_next;
+	r->began = c->response_began;
+	r->first = c->responses;
+	r->asked = busy && c->asks ? busy->asked : (struct weir_asked_list){};
+	r->responses = 0;
+	r->outstanding = c->requests - c->responses;
+	r->lost = WEIR_REASON_NONE;
+	r->head_bits = weir_conn_head_bits(c);
+	weir_conn_response(c, busy, &r->response);
+}
+
+/* An answer has begun. */
+WEIR_INLINE void weir_conn_answered(struct weir_conn *c, struct weir_response_reader *r)
+{
+	r->took_ns = c->asked_ns && c->last_ns > c->asked_ns ? c->last_ns - c->asked_ns : 0; /* CPUs' clocks */
+	c->asked_ns = 0;
+}
+
 /* Takes a server's segment. FRAME: its payload must be fed to `r` and committed before it goes out; it passes. */
 WEIR_INLINE enum weir_action weir_conn_begin_server(struct weir_conn *c, struct weir_busy *busy,
 						    const struct weir_segment *g, struct weir_response_reader *r,
@@ -63,22 +93,8 @@ WEIR_INLINE enum weir_action weir_conn_begin_server(struct weir_conn *c, struct 
 		weir_conn_hunt(c);
 		return WEIR_PASS;
 	}
-
-	r->next = c->response_next;
-	r->began = c->response_began;
-	r->first = c->responses;
-	r->asked = busy && c->asks ? busy->asked : (struct weir_asked_list){};
-	r->responses = 0;
-	r->outstanding = c->requests - c->responses;
-	r->lost = WEIR_REASON_NONE;
-	{
-		__u32 at = c->responses % WEIR_OUTSTANDING_MAX;
-
-		r->head_bits = at ? c->head_bits >> at | c->head_bits << (WEIR_OUTSTANDING_MAX - at) : c->head_bits;
-	}
-	weir_conn_response(c, busy, &r->response);
-	r->took_ns = c->asked_ns && c->last_ns > c->asked_ns ? c->last_ns - c->asked_ns : 0; /* CPUs' clocks */
-	c->asked_ns = 0;
+	weir_response_reader_open(r, c, busy);
+	weir_conn_answered(c, r);
 	return WEIR_FRAME;
 }
 
@@ -191,6 +207,42 @@ WEIR_INLINE void weir_conn_commit_server(struct weir_conn *c, struct weir_busy *
 	}
 	*why = lost;
 	weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, c->request_next), lost);
+}
+
+/*
+ * Most answers begin with a segment, on a connection of which nothing was cut, and nothing is under way for which struct weir_busy is
+ * needed. Such a segment may be read at once, without the lock, as this is asked: what the reader was opened from is compared when it is
+ * committed, by weir_conn_take_server().
+ */
+WEIR_INLINE bool weir_conn_reads_server_at_once(const struct weir_conn *c, const struct weir_segment *g)
+{
+	return g->len && !(g->flags & (WEIR_TCP_SYN | WEIR_TCP_RST)) && c->phase == WEIR_PHASE_FOLLOWED &&
+	       !c->splice.cuts && g->seq == c->response_next && !c->asks && !weir_place_is_midway(c->response_place) &&
+	       !weir_conn_has_seats(c);
+}
+
+/* Is the reader, which was fed at once, as one that would be opened now? Then the connection is as it was. */
+WEIR_INLINE bool weir_response_reader_fits(const struct weir_response_reader *r, const struct weir_conn *c,
+					   const struct weir_segment *g)
+{
+	return weir_conn_reads_server_at_once(c, g) && r->first == c->responses &&
+	       r->outstanding == c->requests - c->responses && r->head_bits == weir_conn_head_bits(c);
+}
+
+/*
+ * Begins and commits in one. FRAME: the connection has changed meanwhile, and nothing has been done; it is to be begun and committed as
+ * others are. PASS: it passes.
+ */
+WEIR_INLINE enum weir_action weir_conn_take_server(struct weir_conn *c, struct weir_busy *busy,
+						   const struct weir_segment *g, struct weir_response_reader *r,
+						   enum weir_reason *why)
+{
+	if (!weir_response_reader_fits(r, c, g))
+		return WEIR_FRAME;
+	weir_splice_see_server(&c->splice, g);
+	weir_conn_answered(c, r);
+	weir_conn_commit_server(c, busy, r, why);
+	return WEIR_PASS;
 }
 
 #endif
