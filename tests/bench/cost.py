@@ -9,6 +9,7 @@ from machine import BUILD, NGINX, SERVER_CPU, pinned
 
 CONNECTIONS = 2000
 REQUESTS_KEYS = (10, 1000000)
+READ_AT_SOCKET = "1 KiB that was read on its way, at the socket"
 
 
 def decisions(times):
@@ -57,6 +58,15 @@ def connection_bytes(machine):
     return sum(before.values()), (during["conns"] - before["conns"]) / CONNECTIONS
 
 
+def exchanges(lines, at_socket):
+    """({limits: ns of a request with its answer, in all programs}, a row for each number of limits): above an empty program."""
+    ns = {(line["exchange"], line["limits"]): line["ns"] for line in lines if "exchange" in line}
+    empty = ns.pop(("nothing", 0))
+    counts = sorted({limits for _, limits in ns})
+    parts = {n: (ns["the request", n] - empty, at_socket, ns["its answer", n] - empty) for n in counts}
+    return {n: sum(parts[n]) for n in counts}, [[n, *parts[n], f"{sum(parts[n]):,}"] for n in counts]
+
+
 def limit_ns(requests, keys):
     """What each of two limits adds to a request, one of them for each of so many users."""
     return (requests[keys, 2]["ns"] - requests[keys, 0]["ns"]) / 2
@@ -81,12 +91,17 @@ def report(machine, pace):
     foreign = max(ns for packet, ns in bare.items() if packet == "UDP" or "another port" in packet)
     acknowledgement = max(ns for packet, ns in bare.items() if packet.startswith("pure ACK"))
     body = max(ns for packet, ns in bare.items() if packet.startswith("1 KiB"))
+    exchange, exchange_rows = exchanges(lines, bare[READ_AT_SOCKET])
     text = f"""## What one packet costs
 
 By BPF_PROG_TEST_RUN, above a program that does nothing (which takes what stands in brackets), the least of rounds of a thousand
 runs, in turns.
 
 {table(["packet", "ns"], packets)}
+A small request of one packet and nginx's answer to it, each on a connection that is set back before each run, above a program that does
+nothing and is run like that: the least of many, ns. At the socket, a request costs what any packet does that was read on its way.
+
+{table(["limits", "request at ingress", "at the socket", "answer at egress", "all"], exchange_rows)}
 At XDP, above a program that does nothing and says the same (which takes what stands in brackets), the least of five runs in turns;
 live frames are freed, or go up the stack, as those of a driver.
 
@@ -123,6 +138,7 @@ By the kernel's own account (`memlock`).
     return text, [("a foreign packet, ns above a program that does nothing", foreign, "<=", 10),
                   ("a pure acknowledgement of a followed connection, the same", acknowledgement, "<=", 50),
                   ("a packet of a body, the same", body, "<=", 60),
+                  ("a request and its answer with two limits, all programs, the same", exchange[2], "<=", 1600),
                   ("a request read and decided at 1,000,000 keys to 10", many / few, "<=", 1.3),
                   ("each of two limits, one of them for ten users, ns", limit_few, "<=", 120),
                   ("more of that for 1,000,000 users, ns", limit_many - limit_few, "<=", 300)]
