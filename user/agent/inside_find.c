@@ -13,15 +13,20 @@
 /* Can its requests be refused by registers? */
 static void check_answer(struct inside_served *served)
 {
+	bool old;
+
 	served->no_answer = served->binary.no_answer;
 	if (!served->binary.answer.n_probes)
 		return;
 	served->answers = datapath_inside_answers();
-	if (!served->answers)
-		error_set(
-			&served->no_answer, -ENOTSUP,
-			"the kernel lets no program write a server's registers: before Linux 6.18, or locked down. Use --inside hold%s",
-			served->binary.write.n_probes ? ", or --write-memory if it is not locked down" : "");
+	if (served->answers)
+		return;
+	/* Where memory may be written, it is not locked down. */
+	old = datapath_inside_writes();
+	error_set(&served->no_answer, -ENOTSUP,
+		  "the kernel lets no program write a server's registers: %s. Use --inside hold%s",
+		  old ? "Linux 6.18 and later do" : "it is locked down",
+		  old && served->binary.write.n_probes ? ", or --write-memory" : "");
 }
 
 /* Or by memory, where they cannot? */

@@ -158,7 +158,8 @@ void cli_print_refuses_not(json_t *result)
 	CLEANUP_FREE char *why = output_visible(cli_text(result, "refuses_not"));
 
 	if (why && *why)
-		printf("; requests are only seen inside it (%s): what is over a limit is counted, and passes", why);
+		printf("; what is over a limit is counted, and passes: requests are only seen inside the server (%s)",
+		       why);
 	putchar('\n');
 }
 
