@@ -68,6 +68,7 @@ def test_a_user_gets_the_limit(world, held, streams):
     server = held(5, 5)
     before = kept(world, "user"), kept(world, "server")
     assert world.weir.server()["inside"]["text"].startswith("hold (apiserver, go1.")
+    assert "): over a limit requests pass, and their connections wait" in world.weir("status")
     counts, took = Client(world, server, "alice", n=60, streams=streams).counts()
     assert counts == {"200": 60, "connections": 1}
     assert took >= (60 - 5 - streams) / 5
@@ -77,6 +78,8 @@ def test_a_user_gets_the_limit(world, held, streams):
     assert owed(world) >= 60 - 5 - 5 * took
     assert packets(world, "held_record") > 0
     assert of_limit(world, "user", "admitted") == 60
+    heads, cells = (line.split() for line in world.weir("status", "web").splitlines()[:2])
+    assert (heads[-1], int(cells[-1])) == ("HELD", owed(world))
     rows = world.weir.json("top", "--once", "--interval", "100ms", "--by", "refusal")["rows"]
     assert [(row["user"], row["limit"], row["held"], row["refused"]) for row in rows] == [("alice", "user", owed(world), 0)]
     assert kept(world, "user") == [before[0][0] + 60, before[0][1] + owed(world)]

@@ -290,6 +290,17 @@ def test_one_name_from_two_files(site, policy):
     assert "policy.yaml" in site.weir.refused("limit", "delete", "secrets")
 
 
+def test_who_ends_a_servers_dry_run_is_told_of_limits(site, policy):
+    """Each says what ends its own: a command, or the file that has set it."""
+    file = policy((THROTTLE % 3).replace("burst: 3\n", "burst: 3\n    mode: dry-run\n"))
+    site.weir("apply", "-f", file)
+    site.weir("limit", "set", "total", "--qps", "1", "--burst", "2", "--dry-run")
+    _, *lines = sorted(site.weir("dry-run", "web", "off").splitlines(), key=lambda line: line.startswith("limit"))
+    still = "is still in a dry run of its own"
+    assert sorted(lines) == [f"limit total {still}: weir limit set total --enforce --server web",
+                             f"limit user {still}: remove its mode in {file}"]
+
+
 def test_prune(site, policy):
     site.weir("apply", "-f", policy(THROTTLE % 3), "-f", policy(FLOW, "flow.yaml"))
     said = site.weir("apply", "-f", policy(THROTTLE % 3), "--prune")

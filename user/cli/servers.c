@@ -119,6 +119,18 @@ static error_t parse_dry_run(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+/* What ends it. */
+static void print_still_dry(json_t *result, const char *limit)
+{
+	CLEANUP_FREE char *file = output_visible(cli_text(json_object_get(result, "files"), limit));
+
+	printf("limit %s is still in a dry run of its own: ", limit);
+	if (file && *file)
+		printf("remove its mode in %s\n", file);
+	else
+		printf("weir limit set %s --enforce --server %s\n", limit, cli_text(result, "server"));
+}
+
 static int print_dry_run(json_t *result)
 {
 	bool on = json_is_true(json_object_get(result, "dry_run"));
@@ -132,8 +144,7 @@ static int print_dry_run(json_t *result)
 	cli_print_refuses_not(result);
 	if (!on)
 		json_array_foreach (json_object_get(result, "limits_in_dry_run"), i, limit)
-			printf("limit %s is still in a dry run of its own: weir limit set %s --enforce --server %s\n",
-			       json_string_value(limit), json_string_value(limit), cli_text(result, "server"));
+			print_still_dry(result, json_string_value(limit));
 	cli_warn(result, "");
 	return ferror(stdout);
 }

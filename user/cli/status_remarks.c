@@ -87,14 +87,14 @@ static void add_unseen(json_t *remarks, const char *server, json_t *inside)
 static void add_inside(json_t *remarks, const char *server, json_t *inside)
 {
 	CLEANUP_FREE char *why = said(inside, "why"), *text = said(inside, "text"), *slow = said(inside, "why_slow");
-
 	/* Limits may be enforced: nothing else says that nobody is refused. */
-	bool sees = !strcmp(cli_text(inside, "lane"), "see");
+	const char *lane = cli_text(inside, "lane");
+	const char *over = !strcmp(lane, "see")	 ? ": requests over their limits pass" :
+			   !strcmp(lane, "hold") ? ": over a limit requests pass, and their connections wait" :
+						   "";
 
 	if (text)
-		remark(remarks, server, false,
-		       text_of("inside: %s%s%s%s", text, sees ? ": requests over their limits pass" : "",
-			       why ? ": " : "", why ?: ""));
+		remark(remarks, server, false, text_of("inside: %s%s%s%s", text, over, why ? ": " : "", why ?: ""));
 	else if (why)
 		remark(remarks, server, true, text_of("inside: off: %s", why));
 	if (slow)

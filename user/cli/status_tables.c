@@ -9,8 +9,9 @@
 
 static void server_row(struct table *table, json_t *server)
 {
-	static const char *const numbers[] = { "connections", "passed",	    "shed",	   "dry_run_shed",
-					       "exempt",      "translated", "records_held" };
+	static const char *const numbers[] = {
+		"connections", "passed", "shed", "dry_run_shed", "exempt", "translated"
+	};
 
 	table_cell(table, "%s", cli_text(server, "name"));
 	status_cell_ports(table, json_object_get(server, "ports"));
@@ -18,6 +19,9 @@ static void server_row(struct table *table, json_t *server)
 	table_cell(table, "%s", cli_text(json_object_get(server, "loopback"), "mode"));
 	for (size_t n = 0; n < sizeof(numbers) / sizeof(*numbers); n++)
 		table_cell(table, "%lld", cli_number(server, numbers[n]));
+	/* As in top and history: records that waited, and requests whose connection waits instead. */
+	table_cell(table, "%lld",
+		   cli_number(server, "records_held") + cli_number(json_object_get(server, "seen_inside"), "owed"));
 }
 
 int status_print_counts(json_t *servers)

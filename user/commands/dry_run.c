@@ -34,20 +34,27 @@ static int set_dry_run(struct agent *agent, int slot, bool dry_run, struct error
 	return 0;
 }
 
-/* Limits that are in a dry run of their own. */
-static json_t *limits_in_dry_run(const struct server *server)
+/* Limits that are in a dry run of their own; and of those that files set, the files. */
+static json_t *limits_in_dry_run(const struct server *server, json_t *files)
 {
 	json_t *names = json_array();
 
-	for (size_t i = 0; i < server->n_limits; i++)
-		if (server->limits[i].dry_run)
-			json_array_append_new(names, json_string(server->limits[i].name));
+	for (size_t i = 0; i < server->n_limits; i++) {
+		const struct limit *limit = &server->limits[i];
+
+		if (!limit->dry_run)
+			continue;
+		json_array_append_new(names, json_string(limit->name));
+		if (limit->file)
+			json_object_set_new(files, limit->name, json_string(limit->file));
+	}
 	return names;
 }
 
 int agent_dry_run(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
 	CLEANUP_FREE char *refuses_not = NULL;
+	json_t *names, *files;
 	const char *name;
 	json_error_t why;
 	int dry_run, slot, ret;
@@ -60,8 +67,10 @@ int agent_dry_run(struct agent *agent, json_t *arguments, json_t **result, struc
 		return ret;
 	if (!dry_run)
 		refuses_not = inside_refuses_not(agent, slot);
-	*result = json_pack("{s:s, s:b, s:o, s:s*}", "server", name, "dry_run", dry_run, "limits_in_dry_run",
-			    limits_in_dry_run(agent->state.servers[slot]), "refuses_not", refuses_not);
+	files = json_object();
+	names = limits_in_dry_run(agent->state.servers[slot], files);
+	*result = json_pack("{s:s, s:b, s:o, s:o, s:s*}", "server", name, "dry_run", dry_run, "limits_in_dry_run",
+			    names, "files", files, "refuses_not", refuses_not);
 	server_tell_failed(agent, slot, *result);
 	return 0;
 }
