@@ -28,6 +28,8 @@ USAGE = {
     "attach web2 --port 80 --loopback maybe": "maybe",
     "attach web2 --port 80 --framing guess": '"guess" is not a framing mode',
     "attach web2 --port 80 --when-full ajar": '"ajar" is not a mode for full tables',
+    "explain get /api/v1/pods": '"get" has small letters: methods are in capitals, like GET',
+    "explain GET api/v1/pods": '"api/v1/pods" is not a path (/..., with %20 for a space)',
     "attach web2 --port 80 --paths apache": '"apache" is not a path mode',
     "attach web2 --port 80 --namespace-from host": '"host" does not name a namespace',
     "attach web2 --port 80 --namespace-from segment=0": "the first segment is 1",

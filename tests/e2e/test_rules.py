@@ -322,6 +322,8 @@ def test_keys_and_overrides_that_are_never_used(site):
     assert warnings("d", "--key", "namespace", "--for-namespace", "shop", *amount) == []
     assert warnings("d", "shop", *amount) == []
     assert warnings("d", "other", *amount) == ['no rule is for "other", of the override']
+    assert warnings("e", "--key", "user", "--resource", "pods,pod/log,pods/log", *amount) == [
+        'the resource "pod/log" is no plural: Kubernetes\' resources are, like "pods"']
 
 
 SITE = """

@@ -206,6 +206,28 @@ static void look_at_overrides(const struct limit *limit, json_t *texts)
 	}
 }
 
+/* --- names */
+
+/* Kubernetes has "pods", not "pod" or "po": who writes these has a limit that is for nothing. */
+static bool is_plural(const char *resource)
+{
+	size_t n = strcspn(resource, "/");
+
+	return !strcmp(resource, RULE_ANY) || (n && resource[n - 1] == 's');
+}
+
+static void look_at_resources(const struct limit *limit, json_t *texts)
+{
+	for (size_t i = 0; i < limit->n_rules; i++) {
+		const struct texts *resources = &limit->rules[i].resources;
+
+		for (size_t j = 0; j < resources->n; j++)
+			if (!is_plural(resources->items[j]))
+				say(texts, "the resource \"%s\" is no plural: Kubernetes' resources are, like \"pods\"",
+				    resources->items[j]);
+	}
+}
+
 json_t *limit_idle(const struct limit *limit, bool by_path)
 {
 	json_t *texts = json_array();
@@ -222,5 +244,7 @@ json_t *limit_idle(const struct limit *limit, bool by_path)
 	if (!json_array_size(texts))
 		look_at_key(limit, by_path, texts);
 	look_at_overrides(limit, texts);
+	if (by_path)
+		look_at_resources(limit, texts);
 	return texts;
 }

@@ -18,14 +18,31 @@ static bool is_word(const char *text)
 	return *text;
 }
 
+static bool has_small_letters(const char *text)
+{
+	for (const char *c = text; *c; c++)
+		if (*c >= 'a' && *c <= 'z')
+			return true;
+	return false;
+}
+
 int explain_check_method(const char *text, struct error *err)
 {
-	return is_word(text) ? 0 : error_set(err, -EINVAL, "\"%s\" is not a method (one word, like GET)", text);
+	if (!is_word(text))
+		return error_set(err, -EINVAL, "\"%s\" is not a method (one word, like GET)", text);
+	/* Where a path stands instead, the method is missing: that is said elsewhere. */
+	if (*text != '/' && has_small_letters(text))
+		return error_set(err, -EINVAL, "\"%s\" has small letters: methods are in capitals, like GET", text);
+	return 0;
 }
 
 int explain_check_path(const char *text, struct error *err)
 {
-	return is_word(text) ? 0 : error_set(err, -EINVAL, "\"%s\" is not a path (/..., with %%20 for a space)", text);
+	bool known = *text == '/' || strstr(text, "://") || !strcmp(text, "*");
+
+	return known && is_word(text) ?
+		       0 :
+		       error_set(err, -EINVAL, "\"%s\" is not a path (/..., with %%20 for a space)", text);
 }
 
 int explain_check_header(const char *text, struct error *err)
