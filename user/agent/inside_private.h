@@ -18,9 +18,9 @@ struct inside_served {
 	bool writes;  /* and by memory; else no_write does */
 	struct error no_answer, no_write;
 	struct error why;
-	__u64 found_ns;
-	struct error
-		taken; /* it was found for another server before, which has all its requests: nothing says for which one they come */
+	__u64 found_ns; /* CLOCK_MONOTONIC */
+	/* Another server has had it for longer, and has all its requests: nothing says for which one they come. */
+	struct error taken;
 };
 
 struct inside_server {

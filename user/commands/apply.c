@@ -14,8 +14,9 @@ struct given {
 	json_t *document;
 };
 
-/* What is there is only read. CLIENT_READS: nothing is planned. */
-#define CLIENT_READS 1
+#define CLIENT_READS 1 /* nothing is planned: the client is to read the file itself */
+
+/* What is there is only read. */
 static int make_plan(struct agent *agent, struct plan *plan, const struct given *given, const char *server, bool prune,
 		     struct error *err)
 {
