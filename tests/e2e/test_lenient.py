@@ -69,14 +69,20 @@ def test_the_end_comes_later(site):
     assert site.server.targets == []
 
 
-def test_body_that_is_left_unread(site):
-    """It is given up before any more of the body comes to the server: that is held, and waits for a limit of 0."""
+def given_up(site):
+    """A client of whose request the server has left the body unread, under limits that it has used up."""
     site.limit("user", burst=1)
     site.limit("total", burst=1)
     client = site.client("alice")
     client.ask("/outer", Content_Length=10**8)
     assert client.read().status == 200
     eventually(lambda: site.unread() == {"answered_early": 1}, "the connection is given up")
+    return client
+
+
+def test_body_that_is_left_unread(site):
+    """It is given up before any more of the body comes to the server: that is held, and waits for a limit of 0."""
+    client = given_up(site)
     client.send(b"GET /inner HTTP/1.1\r\nHost: x\r\n\r\n" * 100)
     eventually(lambda: site.packets("held_record"), "what follows is held")
     client.socket.settimeout(1)
@@ -87,12 +93,7 @@ def test_body_that_is_left_unread(site):
 
 def test_head_in_a_body_that_is_left_unread(site):
     """It ends with the connection, without an empty line: it waits, too."""
-    site.limit("user", burst=1)
-    site.limit("total", burst=1)
-    client = site.client("alice")
-    client.ask("/outer", Content_Length=10**8)
-    assert client.read().status == 200
-    eventually(lambda: site.unread() == {"answered_early": 1}, "the connection is given up")
+    client = given_up(site)
     client.send(b"GET /inner HTTP/1.1\r\nHost: x\r\n")
     client.settle()
     client.end_of_requests()
