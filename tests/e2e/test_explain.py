@@ -132,9 +132,12 @@ def test_dry_run_of_a_limit_and_of_a_server(world):
 
 def test_paused(site):
     site.limit("total", burst=0)
+    site.limit("user", burst=5)
     site.weir("pause")
-    explained = explain(site, "/")
-    assert (explained["decision"], explained["paused"], says(explained)) == ("passed", True, {"total": "not_asked"})
+    explained = explain(site, "/", user="alice")
+    assert (explained["decision"], explained["paused"]) == ("passed", True)
+    assert says(explained) == {"total": "not_asked", "user": "not_asked"}
+    assert all(limit["subject"] is None and "tokens" not in limit for limit in explained["limits"])
     site.weir("resume")
     assert explain(site, "/")["decision"] == "shed"
 

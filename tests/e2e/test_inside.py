@@ -460,6 +460,17 @@ def test_answer_where_the_kernel_does_not_allow_it(world, serve):
     assert "--write-memory" not in refused  # this server could not be made to refuse by memory either
 
 
+def test_tls_hides_nothing_inside(world, serve):
+    """Also before the first request: a limit for a user is not said to be without effect."""
+    server = serve("apiserver")
+    attach(world, server)
+    subprocess.run(server.place.client_ns.command("openssl", "s_client", "-connect", server.address), input=b"", check=True,
+                   capture_output=True)
+    status = world.weir.server()
+    assert (status["unread"]["tls"], status["passed"]) == (1, 0)
+    assert world.weir.run("limit", "set", "user", "alice", "--qps", "1", "--burst", "1").stderr == ""
+
+
 def test_who_enforces_in_see_is_told(world, serve):
     """A limit may be enforced, and refuse nobody inside the server."""
     server = serve("plain")

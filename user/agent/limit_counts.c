@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/inside.h"
 #include "agent/limit_counts.h"
 #include "agent/servers.h"
 #include "weir/base/duration.h"
@@ -184,8 +185,9 @@ char *server_unread(const struct agent *agent, int slot)
 
 char *limit_unseen(const struct agent *agent, int slot, const struct limit *limit, const char *subject)
 {
-	bool read = subject && !is_address(limit->key, subject) && !weir_limit_is_of_connections(limit->kind);
-	CLEANUP_FREE char *unread = read ? server_unread(agent, slot) : NULL;
+	bool reads = subject && !is_address(limit->key, subject) && !weir_limit_is_of_connections(limit->kind) &&
+		     !inside_explained(agent, slot); /* there, TLS hides nothing */
+	CLEANUP_FREE char *unread = reads ? server_unread(agent, slot) : NULL;
 	char *text;
 
 	if (!unread || asprintf(&text, "%s: the limit for \"%s\" has no effect on them. Limit addresses, or the total",

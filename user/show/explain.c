@@ -113,24 +113,25 @@ static json_t *width_json(const struct weir_width_said *width)
 			 (json_int_t)width->bytes);
 }
 
-/* asked: nobody is penalised, so that the limits have been asked. */
+/* asked: nobody is penalised, so that the limits have been asked. In a pause nobody looks whose the request is. */
 static json_t *limit_json(const struct weir_explained_limit *e, const struct explain_context *context, bool asked)
 {
-	CLEANUP_FREE char *subject = e->subject ? context->name(context->arg, e->subject) : NULL;
+	bool paused = context->server->paused;
+	CLEANUP_FREE char *subject = e->subject && !paused ? context->name(context->arg, e->subject) : NULL;
 	char name[SLOT_NAME_SIZE];
 	json_t *object;
 
 	server_slot_name(context->server, e->slot, name);
 	object = json_pack("{s:s, s:o, s:s}", "limit", name, "subject", subject ? json_string(subject) : json_null(),
-			   "says", says(e, asked, context->server->dry_run));
-	if (object && e->flags & WEIR_EXPLAINED_ASKED)
+			   "says", paused ? "not_asked" : says(e, asked, context->server->dry_run));
+	if (object && !paused && e->flags & WEIR_EXPLAINED_ASKED)
 		add_amounts(object, e);
 	return object;
 }
 
 static json_t *limits_json(const struct weir_explained *explained, const struct explain_context *context)
 {
-	bool asked = !context->server->paused;
+	bool asked = true;
 	json_t *list = json_array();
 
 	for (__u32 i = 0; i < explained->n_limits && i < WEIR_MATCHES_MAX; i++)
