@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Follows the processes of servers that are looked into, and hands them to the kernel. */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "agent/inside_private.h"

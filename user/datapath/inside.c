@@ -6,7 +6,6 @@
 #include "datapath/inside.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 

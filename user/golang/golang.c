@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"

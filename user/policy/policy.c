@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include "policy/policy.h"
-#include "policy/inside.h"
-#include "policy/shape.h"
-#include "rules/limit_idle.h"
-#include "rules/limit_inside.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/json_list.h"
+#include "policy/inside.h"
+#include "policy/shape.h"
+#include "rules/limit_idle.h"
+#include "rules/limit_inside.h"
 
 void policy_clear(struct policy *policy)
 {
