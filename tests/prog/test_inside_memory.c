@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "datapath/inside.h"
+#include "inside/process.h"
 
 #define PAGE 4096UL
 #define ROUNDS 20000
@@ -234,19 +235,11 @@ static __u64 counted(void)
 /* This process is a server that is probed there. */
 static void look_into(struct datapath_binary *binary)
 {
-	struct datapath_process own = { .id = (__u32)getpid(), .binary = binary };
-	char text[1024];
-	FILE *stat = fopen("/proc/self/stat", "re");
-	unsigned long long start;
+	struct inside_process this = { .id = getpid() };
+	struct datapath_process own = { .id = (__u32)this.id, .binary = binary };
 
-	assert_non_null(stat);
-	assert_non_null(fgets(text, sizeof(text), stat));
-	fclose(stat);
-	assert_int_equal(sscanf(strrchr(text, ')') + 1,
-				" %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-				&start),
-			 1);
-	own.process = (struct weir_inside_process){ .start = start, .layout = layout };
+	done(inside_process_read(&this, &error));
+	own.process = (struct weir_inside_process){ .start = this.start, .layout = layout };
 	done(datapath_inside_sync(dp, &own, 1, &error));
 }
 
