@@ -64,6 +64,7 @@ static __always_inline bool client_find(struct work *w)
 	return false;
 }
 
+/* client_find() as a function of its own, for those who need no answer. */
 __noinline int find_client(__u32 hook)
 {
 	struct work *w = work_of(hook);

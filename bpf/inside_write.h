@@ -20,7 +20,10 @@ static __always_inline bool inside_replace(const struct inside_request *r, const
 	return !bpf_probe_write_user((void *)at, &nothing, sizeof(nothing));
 }
 
-/* at: where what is to be executed lies; sleeps: as of inside_word() */
+/*
+ * at: where what is to be executed lies; sleeps: as of inside_word(). Who sleeps has its page brought, and tries once more: the page may
+ * have gone again before it was written.
+ */
 static __always_inline void inside_refuse_at(struct inside_request *r, const struct weir_inside_process *process,
 					     __u64 at, bool sleeps)
 {

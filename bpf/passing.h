@@ -17,7 +17,10 @@ static __always_inline __u64 client_passing_ns(const struct weir_conn *c, const 
 	return g->len && WEIR_FRESH(c->unconfirmed.n) ? bpf_ktime_get_ns() : bpf_ktime_get_coarse_ns();
 }
 
-/* Under the lock, if it might pass. Not inlined, as hardly any packet comes here: what does not need the lock has the caller's registers for itself. */
+/*
+ * Under the lock, if it might pass. Not inlined, as hardly any packet comes here: what does not need the lock has the caller's registers
+ * for itself.
+ */
 static __noinline bool client_passes_locked(struct work *w, struct weir_conn *c)
 {
 	const struct weir_segment *g = &w->packet.segment;

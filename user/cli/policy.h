@@ -48,8 +48,8 @@ void policy_print_levels(json_t *levels);
 /* The same as policy_load(), and asks the agent for something with the objects. NULL: what went wrong has been said. */
 json_t *policy_call(const char *request, const struct policy_words *words);
 /*
- * policy_as_is.c: the same of one large file that is JSON, which the agent reads. It does so only if there is nothing to be said of it. False: nothing
- * is done, and the files are to be read here.
+ * policy_as_is.c: the same of one large file that is JSON, which the agent reads. It does so only if there is nothing to be said of it.
+ * False: nothing is done, and the files are to be read here.
  */
 bool policy_call_as_is(const char *request, const struct policy_words *words, json_t **result);
 
