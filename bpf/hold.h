@@ -7,6 +7,7 @@
 #define WEIR_BPF_HOLD_H
 
 #include "admission.h"
+#include "checksum.h"
 #include "frame.h"
 #include "full.h"
 #include "inside_hold.h"
@@ -76,6 +77,46 @@ __noinline int hold_frame(struct __sk_buff *skb, struct work *w)
 	return 0;
 }
 
+/* As checksum_step(), for this hook has no helper for that. */
+static long hold_sum_step(__u32 i, struct feed *f)
+{
+	struct work *w = f->work;
+	__u32 at = i * WEIR_WINDOW, end = w->packet.payload + w->packet.segment.len - w->packet.l4, n;
+
+	if (at >= end)
+		return 1;
+	n = size_up_to(WEIR_WINDOW, end - at);
+	if (n < WEIR_WINDOW)
+		__builtin_memset(w->window.bytes, 0, WEIR_WINDOW);
+	if (context_load(f->skb, w->packet.l4 + at, w->window.bytes, n))
+		return 1;
+	w->sum += sum_words(w->window.bytes, WEIR_WINDOW / 4);
+	return 0;
+}
+
+/*
+ * A segment that tc has not seen, whose records are to be followed: nothing has looked at its checksum yet. What the socket drops for it must
+ * move nothing. Where the pseudo header's sum alone is in the field, it may be of this host, or pretend to be; one of several that the
+ * kernel has put together was looked at then.
+ */
+__noinline int hold_check(struct __sk_buff *skb, struct work *w)
+{
+	struct feed feed = { .skb = skb, .work = w };
+
+	if (!w)
+		return 0;
+	w->sum = segment_pseudo_sum(&w->packet);
+	bpf_loop(CHECKSUM_STEPS, hold_sum_step, &feed, 0);
+	window_clear(w);
+	if (sum_fold(w->sum) == 0xffff)
+		return 1;
+	if (!checksum_is_begun(&w->packet))
+		return 0;
+	if (!skb->gso_size)
+		weir_hold_reader_distrust(&w->hold);
+	return 1;
+}
+
 /* Are these requests decided inside the server? Not what may be HTTP/1 without TLS: inside, that is left to its packets. */
 static __always_inline bool hold_is_inside(const struct work *w)
 {
@@ -110,13 +151,17 @@ static __always_inline int withhold(struct work *w, struct weir_conn *c)
 	return SOCKET_GETS_NOTHING;
 }
 
-static __always_inline int hold_segment(struct __sk_buff *skb, struct work *w, struct weir_conn *c,
+static __always_inline int hold_segment(struct __sk_buff *skb, struct work *w, struct weir_conn *c, bool badged,
 					enum weir_reason *why)
 {
 	enum weir_action action;
 	__u64 held_ns = 0;
 	bool refused;
 
+	if (!badged && w->hold.by_records && !hold_check(skb, w)) {
+		*why = WEIR_BAD_CHECKSUM;
+		return withholds(w) ? SOCKET_GETS_NOTHING : SOCKET_GETS_IT;
+	}
 	hold_frame(skb, w);
 	refused = hold_refused(skb, w);
 	if (refused && !(w->server_flags & WEIR_SERVER_DRY_RUN))
@@ -164,7 +209,7 @@ static __always_inline int hold_conn(struct __sk_buff *skb, struct work *w, stru
 	if (way != WEIR_REASON_NONE)
 		count(w->server, way);
 	if (action == WEIR_FRAME)
-		verdict = hold_segment(skb, w, c, &why);
+		verdict = hold_segment(skb, w, c, badged, &why);
 	else if (action == WEIR_DROP)
 		verdict = SOCKET_GETS_NOTHING;
 	if (why != WEIR_REASON_NONE)
@@ -191,6 +236,7 @@ static __always_inline int hold_handshake(struct __sk_buff *skb, struct work *w)
 		.line = 1,
 		.begun = WEIR_HOLD_BEGUN,
 		.cuts = 1,
+		.preface = WEIR_HOLD_NO_PREFACE,
 	};
 	w->whose.preamble = (struct weir_preamble){};
 	hold_frame(skb, w);

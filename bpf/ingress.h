@@ -155,6 +155,12 @@ static __always_inline enum weir_action ingress_read(struct __sk_buff *skb, stru
 
 	frame_requests(skb, w);
 	requests_end(w);
+	/* What is not read any more is charged for what it is: the server has to have it. */
+	if (w->request.lost != WEIR_REASON_NONE && !checksum_is_sure(skb, w)) {
+		undo_packet(w);
+		w->why = WEIR_BAD_CHECKSUM;
+		return WEIR_DROP;
+	}
 	if (w->request.lost != WEIR_REASON_NONE)
 		reject(skb, w);
 	if (w->request.shed)
@@ -334,7 +340,8 @@ static __always_inline int ingress_segment(struct __sk_buff *skb, struct work *w
 			return verdict;
 	}
 	WEIR_FRESH_ALL();
-	if (!checksum_is_right(skb, w))
+	if (!checksum_is_right(skb, w) ||
+	    (w->packet.segment.len && c->phase != WEIR_PHASE_FOLLOWED && !checksum_is_sure(skb, w)))
 		return ingress_drop(w, WEIR_BAD_CHECKSUM);
 	if (client_passes(skb, w, c) || !load_settings(w, HOOK_INGRESS))
 		return TC_ACT_UNSPEC;

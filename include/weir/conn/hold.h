@@ -34,8 +34,10 @@
 #include "weir/conn/record.h"
 #include "weir/conn/stray.h"
 
-#define WEIR_HOLD_BEGUN 4  /* of "GET " */
-#define WEIR_HOLD_ENDING 9 /* of " HTTP/1.1" */
+#define WEIR_HOLD_BEGUN 4    /* of "GET " */
+#define WEIR_HOLD_ENDING 9   /* of " HTTP/1.1" */
+#define WEIR_HOLD_PREFACE 16 /* of "PRI * HTTP/2.0" and a line's end */
+#define WEIR_HOLD_NO_PREFACE 0xff
 
 /* One segment on a copy of the machine. */
 struct weir_hold_reader {
@@ -58,7 +60,8 @@ struct weir_hold_reader {
 	__u8 bare_paid; /* one was before */
 	__u8 open;	/* the next byte may be within a head that nothing was paid for */
 	__u8 cuts;	/* a FIN would end that */
-	__u8 pad[3];
+	__u8 preface;	/* bytes of HTTP/2's with which the segment begins, as far as it goes */
+	__u8 pad[2];
 	__u32 lines;   /* empty ones */
 	__u32 decided; /* requests of the connection that are paid for and have not come by before */
 	struct weir_record record;
@@ -71,10 +74,18 @@ WEIR_INLINE void weir_hold_seek(struct weir_hold_reader *r)
 	weir_record_start_midway(&r->record);
 }
 
-/* All but what is known to be something else: what is not read here may be read by the server. */
+/*
+ * All but what is known to be something else: what is not read here may be read by the server. What is read on the way there may be lost
+ * behind, and something else come in its place: TLS is known by its records, as long as there are some, and HTTP/2 once a segment has come
+ * by that begins it.
+ */
 WEIR_INLINE bool weir_hold_may_be_http(const struct weir_conn *c)
 {
-	return c->opaque_why != WEIR_TLS && c->opaque_why != WEIR_HTTP2 && c->opaque_why != WEIR_UPGRADE;
+	if (c->opaque_why == WEIR_TLS)
+		return !c->hold.by_records;
+	if (c->opaque_why == WEIR_HTTP2)
+		return !(c->bare & WEIR_BARE_NONE);
+	return c->opaque_why != WEIR_UPGRADE;
 }
 
 /* A connection that is hunting: a segment of TLS joins it to what is held; any other is charged by its lines. */
@@ -138,12 +149,13 @@ WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const st
 		.acked = weir_hold_acked(c, k),
 		.version = h->version,
 		.again = !!h->since_ns,
-		.by_lines = weir_hold_may_be_http(c),
+		.by_lines = c->opaque_why == WEIR_TLS || weir_hold_may_be_http(c),
 		.line = 1,
 		.begun = WEIR_HOLD_BEGUN,
 		.bare_paid = !!(c->bare & WEIR_BARE_PAID),
 		.open = !!(c->bare & WEIR_BARE_OPEN),
 		.cuts = cuts,
+		.preface = WEIR_HOLD_NO_PREFACE,
 		.free = c->opaque_why == WEIR_ANSWERED_EARLY,
 	};
 	if (c->phase == WEIR_PHASE_HUNTING) {
@@ -165,6 +177,7 @@ WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const st
 		return WEIR_DROP;
 	}
 	r->next = r->news = seq_max(from, g->seq);
+	r->preface = c->opaque_why == WEIR_HTTP2 && r->news == h->next ? 0 : WEIR_HOLD_NO_PREFACE;
 	if (h->by_records && !ahead) {
 		r->by_records = 1;
 		r->record = h->record;
@@ -227,9 +240,19 @@ WEIR_INLINE __u8 weir_hold_ending(__u8 ending, __u8 byte)
 	return byte == ' ';
 }
 
+WEIR_INLINE __u8 weir_hold_preface(__u8 preface, __u8 byte)
+{
+	__u64 word = preface < 8 ? 0x5448202a20495250ULL : 0x0a0d302e322f5054ULL; /* "PRI * HT", "TP/2.0\r\n" */
+
+	if (preface >= WEIR_HOLD_PREFACE)
+		return preface;
+	return byte == (word >> 8 * (preface & 7) & 0xff) ? preface + 1 : WEIR_HOLD_NO_PREFACE;
+}
+
 /* With by_lines, and unless it is by records: a byte that is new. */
 WEIR_INLINE void weir_hold_reader_line(struct weir_hold_reader *r, __u8 byte)
 {
+	r->preface = weir_hold_preface(r->preface, byte);
 	if (byte != '\n') {
 		r->begun = weir_hold_begun(r->begun, byte);
 		r->ending = weir_hold_ending(r->ending, byte);
@@ -244,6 +267,12 @@ WEIR_INLINE void weir_hold_reader_line(struct weir_hold_reader *r, __u8 byte)
 	r->begun = r->ending = 0;
 }
 
+/* Its bytes may not be those that the server takes: they move no position. */
+WEIR_INLINE void weir_hold_reader_distrust(struct weir_hold_reader *r)
+{
+	r->by_records = r->seeking = 0;
+}
+
 /* All bytes have been fed, or the records were lost: what is new of the segment is one record then. */
 WEIR_INLINE void weir_hold_reader_end(struct weir_hold_reader *r, const struct weir_segment *g)
 {
@@ -251,6 +280,8 @@ WEIR_INLINE void weir_hold_reader_end(struct weir_hold_reader *r, const struct w
 		return;
 	r->by_records = 0;
 	r->next = g->seq + g->len;
+	if (r->preface == WEIR_HOLD_PREFACE)
+		r->by_lines = r->open = r->bare = 0;
 	r->weight = r->free ? 0 : weir_bytes_weight(r->next - r->news, r->by_lines ? 0 : WEIR_RECORD_FREE);
 	r->bare |= r->cuts && r->open;
 	r->bare &= !r->bare_paid;
@@ -284,6 +315,7 @@ WEIR_INLINE void weir_hold_release(struct weir_hold *h, __u64 now_ns, __u64 *hel
 WEIR_INLINE void weir_hold_note_bare(struct weir_conn *c, const struct weir_hold_reader *r)
 {
 	c->bare |= (r->bare ? WEIR_BARE_PAID : 0) | (r->open ? WEIR_BARE_OPEN : 0);
+	c->bare |= r->preface == WEIR_HOLD_PREFACE ? WEIR_BARE_NONE : 0;
 }
 
 WEIR_INLINE enum weir_action weir_hold_commit_hunting(struct weir_conn *c, const struct weir_hold_reader *r,

@@ -163,10 +163,52 @@ static void test_lost(void **state)
 	assert_int_equal(hold_offer(&s, 4110, 105, false), WEIR_PASS);
 	assert_false(s.conn.hold.by_records);
 	hold_check(&s, 4, 5);
+	s.socket.next = START + 2105;
 	assert_int_equal(hold_offer(&s, 2105, 1000, false), WEIR_PASS);
 	assert_true(s.conn.hold.by_records);
 	assert_int_equal(hold_offer(&s, 3105, 1005, true), WEIR_PASS);
 	hold_check(&s, 5, 7);
+}
+
+/* What only looked like TLS may have been lost, and requests have come in its place: each of them costs, in whatever pieces. */
+static void test_requests_in_the_place_of_records(void **state)
+{
+	const char *text = "GET / HTTP/1.0\n\nGET / HTTP/1.0\n\nGET / HTTP/1.0\n\n";
+	struct hold_scene s;
+
+	(void)state;
+	hold_open_tls(&s);
+	s.size = strlen(text);
+	memcpy(s.stream, text, s.size);
+	assert_int_equal(hold_offer(&s, 0, s.size, true), WEIR_DROP);
+	assert_int_equal(hold_offer(&s, 0, s.size, false), WEIR_PASS);
+	hold_check(&s, 1, 3);
+	/* Until the server has it. */
+	assert_int_equal(hold_offer(&s, 0, 13, false), WEIR_PASS);
+	hold_check(&s, 2, 4);
+}
+
+/* HTTP/2 is what a segment has begun that came by. */
+static void test_http2_that_has_come_by(void **state)
+{
+	const char *preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+	struct hold_scene s;
+
+	(void)state;
+	for (int lost = 0; lost < 2; lost++) {
+		hold_open(&s, WEIR_PHASE_FOLLOWED);
+		weir_conn_opaque(&s.conn, START, WEIR_HTTP2);
+		s.size = strlen(preface);
+		memcpy(s.stream, preface, s.size);
+		s.stream[0] += lost;
+		assert_int_equal(hold_offer(&s, 0, s.size, true), WEIR_DROP);
+		assert_int_equal(hold_offer(&s, 0, s.size, false), WEIR_PASS);
+		hold_check(&s, 1, 1 + 2 * lost);
+		s.socket.next = START + s.size;
+		hold_add(&s, WEIR_RECORD_DATA, 8);
+		assert_int_equal(hold_offer(&s, s.size - 13, 13, false), WEIR_PASS);
+		hold_check(&s, 1 + lost, 1 + 3 * lost);
+	}
 }
 
 /* Not TLS: by segments. */
@@ -177,6 +219,7 @@ static void test_by_segments(void **state)
 	(void)state;
 	hold_open(&s, WEIR_PHASE_FOLLOWED);
 	weir_conn_opaque(&s.conn, START + 10, WEIR_HTTP2);
+	s.conn.bare = WEIR_BARE_NONE;
 	hold_add(&s, WEIR_RECORD_DATA, 4000);
 	assert_int_equal(hold_offer(&s, 0, 10, true), WEIR_PASS);
 	assert_int_equal(hold_offer(&s, 0, 23, true), WEIR_PASS);
@@ -209,6 +252,7 @@ static void test_crumbs(void **state)
 
 		hold_open(&s, WEIR_PHASE_FOLLOWED);
 		weir_conn_opaque(&s.conn, START, why);
+		s.conn.bare = WEIR_BARE_NONE;
 		hold_add(&s, 'x', 100);
 		assert_int_equal(hold_offer(&s, 0, 1, true), known ? WEIR_PASS : WEIR_DROP);
 		assert_int_equal(hold_offer(&s, 1, 13, true), known ? WEIR_PASS : WEIR_DROP);
@@ -302,6 +346,8 @@ int main(void)
 		cmocka_unit_test(test_out_of_order),
 		cmocka_unit_test(test_missed),
 		cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_requests_in_the_place_of_records),
+		cmocka_unit_test(test_http2_that_has_come_by),
 		cmocka_unit_test(test_by_segments),
 		cmocka_unit_test(test_crumbs),
 		cmocka_unit_test(test_contended),
