@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 """`--inside answer --write-memory` on a kube-apiserver 1.20.2, on kernels that let programs write memory, but no registers."""
 import os
-import platform
-import re
 
 import pytest
 
 from lib.process import eventually
 
-from answering import BURST, agents_change, answered, executing, looked_into, refuses, shares_a_connection, statuses
+from answering import BURST, agents_change, answered, by_memory, executing, looked_into, refuses, shares_a_connection, statuses
 from seeing import audited
 
 PODS = "/api/v1/namespaces/default/pods"
-REGISTERS_SINCE = 6, 18
 
-pytestmark = pytest.mark.skipif(tuple(map(int, re.findall(r"\d+", platform.release())[:2])) >= REGISTERS_SINCE,
-                                reason="weir writes registers here, or nothing")
+pytestmark = by_memory
 
 
 @pytest.fixture(scope="module")
