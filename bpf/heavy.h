@@ -83,7 +83,14 @@ static __always_inline void recent_move(struct weir_recent *entry, __u32 cpu)
 	heavy_rows(&entry->asked, cpu);
 }
 
-/* It has no entry, and gets one. Returns whether its names are to be remembered. */
+/* Are names to be remembered of whom a request counts for? */
+enum heavy_names {
+	HEAVY_NAMED,	/* they were, a moment ago */
+	HEAVY_NAMELESS, /* they are */
+	HEAVY_CROWD,	/* it is new here, and may be one of a crowd that passes by */
+};
+
+/* It has no entry, and gets one. Says enum heavy_names. */
 __noinline int recent_begin(struct weir_recent_set *set, struct weir_asked *asked)
 {
 	struct weir_recent *entry;
@@ -92,22 +99,22 @@ __noinline int recent_begin(struct weir_recent_set *set, struct weir_asked *aske
 	__u32 at;
 
 	if (!set || !asked)
-		return 0;
+		return HEAVY_CROWD;
 	at = weir_recent_oldest(set) & (WEIR_RECENT_WAYS - 1);
 	old = WEIR_FRESH(set->keys[at]);
 	if (old == WEIR_HEAVY_BUSY || __sync_val_compare_and_swap(&set->keys[at], old, WEIR_HEAVY_BUSY) != old) {
 		heavy_rows(asked, HEAVY_HERE);
-		return 0;
+		return HEAVY_CROWD;
 	}
 	entry = &set->entries[at];
 	if (old != WEIR_HEAVY_FREE && !weir_recent_is_counted(entry))
 		recent_move(entry, HEAVY_HERE);
 	nameless = weir_recent_begin(entry, asked, old == WEIR_HEAVY_FREE);
 	__sync_val_compare_and_swap(&set->keys[at], WEIR_HEAVY_BUSY, weir_recent_key(asked));
-	return nameless;
+	return nameless ? HEAVY_NAMELESS : HEAVY_CROWD;
 }
 
-/* Counts a request, or records. Returns whether its names are to be remembered. */
+/* Counts a request, or records. Says enum heavy_names. */
 static __always_inline int heavy_count(struct weir_asked *asked)
 {
 	struct weir_recent_set *set;
@@ -116,10 +123,10 @@ static __always_inline int heavy_count(struct weir_asked *asked)
 
 	set = bpf_map_lookup_elem(&recent, &at);
 	if (!set)
-		return 0;
+		return HEAVY_CROWD;
 	at = weir_recent_find(set, key, asked);
 	if (at < WEIR_RECENT_WAYS)
-		return weir_recent_again(&set->entries[at], asked);
+		return weir_recent_again(&set->entries[at], asked) ? HEAVY_NAMELESS : HEAVY_NAMED;
 	return recent_begin(set, asked);
 }
 

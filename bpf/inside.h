@@ -10,14 +10,14 @@
 
 /* --- a Kubernetes API server */
 
-static __always_inline __u32 inside_read_context(struct inside_request *r, const struct weir_inside_process *process)
+static __always_inline __u32 inside_read_context(struct inside_request *r, struct weir_inside_process *process)
 {
 	__u32 outcome = inside_context(r, process);
 
 	r->fields = process->layout.info;
 	if (outcome == INSIDE_READ)
 		outcome = inside_user(r, process, process->layout.user_itab, r->user_at);
-	return outcome == INSIDE_READ ? inside_attributes(r) : outcome;
+	return outcome == INSIDE_READ ? inside_attributes(r, process) : outcome;
 }
 
 /* Makes it what was read of the same request before. */
@@ -34,7 +34,7 @@ static __always_inline __u32 inside_as_read(struct inside_request *r, const stru
  * Decides a request that comes to the authorization. Says with what it is to be refused; 0: it is not. read: what FILTER has read of it,
  * or NULL
  */
-static __always_inline __u32 inside_authorized(struct pt_regs *ctx, const struct weir_inside_process *process,
+static __always_inline __u32 inside_authorized(struct pt_regs *ctx, struct weir_inside_process *process,
 					       struct weir_inside_key *key, struct inside_request *read, __u32 answers)
 {
 	struct inside_request *r = inside_take(process, key, inside_register(ctx, process->layout.request_in));
@@ -85,7 +85,7 @@ int weir_inside_request(struct pt_regs *ctx)
 }
 
 /* The AttributesRecord is at `record`. */
-static __always_inline __u32 inside_read_record(struct inside_request *r, const struct weir_inside_process *process,
+static __always_inline __u32 inside_read_record(struct inside_request *r, struct weir_inside_process *process,
 						__u64 record)
 {
 	const struct weir_inside_layout *layout = &process->layout;
@@ -98,7 +98,7 @@ static __always_inline __u32 inside_read_record(struct inside_request *r, const 
 		outcome = WEIR_INSIDE_UNREADABLE;
 	if (outcome == INSIDE_READ)
 		outcome = inside_user(r, process, user[0], user[1]);
-	return outcome == INSIDE_READ ? inside_attributes(r) : outcome;
+	return outcome == INSIDE_READ ? inside_attributes(r, process) : outcome;
 }
 
 /*

@@ -47,7 +47,7 @@ static __noinline int inside_remember(struct inside_request *r, const struct wei
 {
 	__u32 n;
 
-	if (!r || !string || !subject || bpf_map_lookup_elem(&names, &subject))
+	if (!r || !string || !string->length || !subject || bpf_map_lookup_elem(&names, &subject))
 		return 0;
 	n = string->length < WEIR_NAME_TEXT ? string->length : WEIR_NAME_TEXT;
 	WEIR_BARRIER(n);
@@ -61,6 +61,12 @@ static __noinline int inside_remember(struct inside_request *r, const struct wei
 	return 0;
 }
 
+/* Where it may not be known: most requests come from users who were seen a moment ago. */
+static __always_inline void inside_remember_user(struct inside_request *r)
+{
+	inside_remember(r, &r->user, WEIR_NAME_USER, r->record.trace.user);
+}
+
 #define INSIDE_GROUPS_AT_ONCE 8 /* a power of two: their strings are read at once */
 
 /* The strings of groups i and those behind it. */
@@ -72,7 +78,13 @@ static __always_inline __u32 inside_group_strings(struct inside_request *r, __u3
 			     n * sizeof(struct weir_inside_string));
 }
 
-/* One of the user's groups: adds what `groups` has for it. */
+/* Is there a group whose name has the length of this one's? Most users' groups are none that the server's settings name. */
+static __always_inline bool inside_may_be_known(const struct inside_request *r, __u32 at)
+{
+	return r->group_lengths & weir_length_bit(inside_field(r, at * sizeof(struct weir_inside_string) + 8));
+}
+
+/* One of the user's groups: adds what `groups` has for it. The first ones have been read. */
 static long inside_group_step(__u32 i, struct inside_group_turn *turn)
 {
 	struct inside_request *r = turn->request;
@@ -81,9 +93,11 @@ static long inside_group_step(__u32 i, struct inside_group_turn *turn)
 	__u64 subject = 0;
 	const __u32 *bit;
 
-	r->outcome = at ? INSIDE_READ : inside_group_strings(r, i);
+	r->outcome = at || !i ? INSIDE_READ : inside_group_strings(r, i);
 	if (r->outcome != INSIDE_READ)
 		return 1;
+	if (!inside_may_be_known(r, at))
+		return 0;
 	string = inside_string_in(r, at * sizeof(string));
 	r->outcome = inside_subject(&r->walk, &string, WEIR_NAME_GROUP, &subject);
 	if (r->outcome != INSIDE_READ)
@@ -95,19 +109,37 @@ static long inside_group_step(__u32 i, struct inside_group_turn *turn)
 	return 0;
 }
 
+/* May one of those that were read be known? */
+static __always_inline bool inside_may_one_be_known(const struct inside_request *r)
+{
+	bool may = false;
+
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < INSIDE_GROUPS_AT_ONCE; i++) {
+		if (i < r->n_groups)
+			may |= inside_may_be_known(r, i);
+	}
+	return may;
+}
+
 /* slice: of their names. */
 static __always_inline __u32 inside_groups(struct inside_request *r, __u32 server,
 					   const struct weir_inside_string *slice)
 {
 	struct inside_group_turn turn = { r };
+	const struct weir_server *settings = server_of(server);
 
-	if (slice->length > WEIR_INSIDE_GROUPS_MAX)
+	if (slice->length > WEIR_INSIDE_GROUPS_MAX || !settings)
 		return WEIR_INSIDE_OTHER_USER;
 	r->known.server = server;
+	r->group_lengths = settings->groups.lengths;
 	r->groups_at = slice->at;
 	r->n_groups = slice->length;
-	r->outcome = INSIDE_READ;
-	bpf_loop(slice->length, inside_group_step, &turn, 0);
+	if (!r->group_lengths || !r->n_groups)
+		return INSIDE_READ;
+	r->outcome = inside_group_strings(r, 0);
+	if (r->outcome == INSIDE_READ && (r->n_groups > INSIDE_GROUPS_AT_ONCE || inside_may_one_be_known(r)))
+		bpf_loop(slice->length, inside_group_step, &turn, 0);
 	return r->outcome;
 }
 
@@ -143,7 +175,8 @@ static __noinline __u32 inside_user(struct inside_request *r, const struct weir_
 		return outcome;
 	if (inside_is_anonymous(&r->walk, &name))
 		*subject = 0;
-	inside_remember(r, &name, WEIR_NAME_USER, *subject);
+	else
+		r->user = name;
 	return INSIDE_READ;
 }
 
@@ -158,12 +191,105 @@ static __always_inline void inside_attribute_flags(struct weir_attributes *a, bo
 	a->resource_at = a->subresource_at = a->name_at = WEIR_SEGMENT_NONE;
 }
 
-/* The subject of one of the strings that it asks for. */
-static __always_inline __u32 inside_name(struct inside_request *r, __u32 offset, __u64 *subject)
-{
-	struct weir_inside_string string = inside_string_in(r, offset);
+/* --- names of what it asks for */
 
-	return inside_subject(&r->walk, &string, WEIR_NAME_NAMESPACE, subject);
+#define INSIDE_NAMES 5
+
+/* Namespace, group, resource, subresource and name: where they are, and where their subjects go. */
+static __always_inline __u32 inside_name_at(const struct inside_request *r, __u32 i)
+{
+	return (&r->fields.namespace)[i];
+}
+
+_Static_assert(__builtin_offsetof(struct weir_inside_fields, name) -
+			       __builtin_offsetof(struct weir_inside_fields, namespace) ==
+		       (INSIDE_NAMES - 1) * sizeof(__u16),
+	       "names in a row");
+_Static_assert(__builtin_offsetof(struct weir_attributes, name) -
+			       __builtin_offsetof(struct weir_attributes, namespace) ==
+		       (INSIDE_NAMES - 1) * sizeof(__u64),
+	       "their subjects in the same row");
+
+/* Reads what lies between the first and the last byte of all names, if that is not much. */
+static __always_inline void inside_read_span(struct inside_request *r)
+{
+	__u64 from = ~0ULL, to = 0, length;
+
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < INSIDE_NAMES; i++) {
+		struct weir_inside_string string = inside_string_in(r, inside_name_at(r, i));
+
+		if (!string.length)
+			continue;
+		from = string.at < from ? string.at : from;
+		to = string.at + string.length > to ? string.at + string.length : to;
+	}
+	length = to - from;
+	r->span.at = from;
+	r->span.length = 0;
+	WEIR_BARRIER(length);
+	if (from < to && length <= INSIDE_SPAN_MAX && !bpf_probe_read_user(r->span.text, length, (const void *)from))
+		r->span.length = length;
+}
+
+/* Where a text is that the span has; NULL: it has not. */
+static __always_inline const char *inside_in_span(const struct inside_request *r,
+						  const struct weir_inside_string *string)
+{
+	__u64 at = string->at - r->span.at;
+
+	if (at > r->span.length || string->length > r->span.length - at)
+		return NULL;
+	WEIR_BARRIER(at);
+	return at < INSIDE_SPAN_MAX ? r->span.text + at : NULL;
+}
+
+/* Is it a subresource whose requests may last for hours, or the path of a profile? */
+static __always_inline __u32 inside_runs_long(const struct inside_request *r, const struct weir_inside_string *string,
+					      bool is_resource, bool *runs_long)
+{
+	const char *read = string->length ? inside_in_span(r, string) : NULL;
+	__u64 text[2];
+
+	*runs_long = false;
+	if (!string->length)
+		return INSIDE_READ;
+	if (read) {
+		text[0] = inside_text_word(read, 0, string->length);
+		text[1] = string->length > 8 ? inside_text_word(read, 1, string->length) : 0;
+	} else if (inside_beginning(string, text) != INSIDE_READ) {
+		return WEIR_INSIDE_UNREADABLE;
+	}
+	if (is_resource)
+		*runs_long = string->length <= WEIR_INSIDE_WORD_MAX && weir_text_is_interactive(text[0], text[1]);
+	else
+		*runs_long = weir_text_is_profile(text[0], text[1]);
+	return INSIDE_READ;
+}
+
+/* Name i. */
+static __always_inline __u32 inside_name(struct inside_request *r, __u32 i)
+{
+	struct weir_inside_string string = inside_string_in(r, inside_name_at(r, i));
+	__u64 *subject = &r->record.trace.attributes.namespace + i;
+	const char *text;
+
+	if (!string.length)
+		return INSIDE_READ;
+	text = string.length <= 8 * WEIR_SUBJECT_WORDS ? inside_in_span(r, &string) : NULL;
+	*subject = text ? inside_plain_subject(text, string.length, WEIR_NAME_NAMESPACE) : 0;
+	return *subject ? INSIDE_READ : inside_subject(&r->walk, &string, WEIR_NAME_NAMESPACE, subject);
+}
+
+/* All of them. */
+static __always_inline __u32 inside_names(struct inside_request *r)
+{
+	__u32 outcome = INSIDE_READ;
+
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < INSIDE_NAMES && outcome == INSIDE_READ; i++)
+		outcome = inside_name(r, i);
+	return outcome;
 }
 
 static __always_inline bool inside_bool(const struct inside_request *r, __u32 offset)
@@ -171,8 +297,27 @@ static __always_inline bool inside_bool(const struct inside_request *r, __u32 of
 	return inside_field(r, offset) >> offset % 8 * 8 & 0xff;
 }
 
+/* Verbs are constants of the server's binary: of one that was read before, the address is enough. */
+static __always_inline __u32 inside_verb_of(struct weir_inside_process *process,
+					    const struct weir_inside_string *string, __u8 *verb)
+{
+	__u64 *known = &process->learnt.verbs[(string->at ^ string->at >> 4) & (WEIR_INSIDE_VERBS - 1)], word;
+
+	if (!weir_inside_is_constant(&process->layout, string->at, string->length))
+		return inside_verb(string, verb);
+	word = WEIR_FRESH(*known);
+	if (weir_inside_verb_word(string->at, string->length, word) == word) {
+		*verb = word;
+		return INSIDE_READ;
+	}
+	if (inside_verb(string, verb) != INSIDE_READ)
+		return WEIR_INSIDE_UNREADABLE;
+	*(volatile __u64 *)known = weir_inside_verb_word(string->at, string->length, *verb);
+	return INSIDE_READ;
+}
+
 /* What the struct at r->fields_at says, whose fields are r->fields. */
-static __noinline __u32 inside_attributes(struct inside_request *r)
+static __noinline __u32 inside_attributes(struct inside_request *r, struct weir_inside_process *process)
 {
 	struct weir_inside_string verb, detail;
 	const struct weir_inside_fields *f;
@@ -180,7 +325,7 @@ static __noinline __u32 inside_attributes(struct inside_request *r)
 	bool runs_long = false, is_resource;
 	__u32 outcome;
 
-	if (!r)
+	if (!r || !process)
 		return WEIR_INSIDE_UNREADABLE;
 	a = &r->record.trace.attributes;
 	f = &r->fields;
@@ -189,23 +334,15 @@ static __noinline __u32 inside_attributes(struct inside_request *r)
 	is_resource = inside_bool(r, f->is_resource);
 	verb = inside_string_in(r, f->verb);
 	detail = inside_string_in(r, is_resource ? f->subresource : f->path);
-	outcome = inside_verb(&verb, &a->verb);
+	r->span.length = 0;
+	if (is_resource)
+		inside_read_span(r);
+	outcome = inside_verb_of(process, &verb, &a->verb);
 	if (outcome == INSIDE_READ)
-		outcome = inside_runs_long(&detail, is_resource, &runs_long);
+		outcome = inside_runs_long(r, &detail, is_resource, &runs_long);
 	inside_attribute_flags(a, is_resource, runs_long);
 	r->health = !is_resource && inside_is_health(&r->walk, &detail);
-	if (outcome != INSIDE_READ || !is_resource)
-		return outcome;
-	outcome = inside_name(r, f->namespace, &a->namespace);
-	if (outcome == INSIDE_READ)
-		outcome = inside_name(r, f->group, &a->group);
-	if (outcome == INSIDE_READ)
-		outcome = inside_name(r, f->resource, &a->resource);
-	if (outcome == INSIDE_READ)
-		outcome = inside_name(r, f->subresource, &a->subresource);
-	if (outcome == INSIDE_READ)
-		outcome = inside_name(r, f->name, &a->name);
-	return outcome;
+	return outcome == INSIDE_READ && is_resource ? inside_names(r) : outcome;
 }
 
 /* --- the http.Request */
@@ -251,37 +388,40 @@ static __always_inline bool inside_parent(struct inside_request *r, const struct
 	return r->outcome == INSIDE_READ;
 }
 
-struct inside_context_turn {
-	struct inside_request *request;
-	const struct weir_inside_context *context;
-};
-
-/* Is the user kept under this key, an `any`? It is what the server itself asks for. */
-static __always_inline bool inside_is_user_key(struct inside_request *r, const struct weir_inside_context *c,
+/* Is the user kept under this key, an `any`? It is what the server itself asks for. Where it is a constant, it is read once. */
+static __always_inline bool inside_is_user_key(struct inside_request *r, struct weir_inside_process *process,
 					       const __u64 key[2])
 {
+	const struct weir_inside_context *c = &process->layout.context;
 	__u64 value = 0;
 
 	if (key[0] != c->key_type)
 		return false;
+	if (key[1] && key[1] == WEIR_FRESH(process->learnt.user_key))
+		return true;
 	r->outcome = inside_copy(&value, sizeof(value), key[1]);
-	return r->outcome == INSIDE_READ && value == c->user_key;
+	if (r->outcome != INSIDE_READ || value != c->user_key)
+		return false;
+	if (weir_inside_is_constant(&process->layout, key[1], sizeof(value)))
+		*(volatile __u64 *)&process->learnt.user_key = key[1];
+	return true;
 }
 
 /*
  * The innermost ones are those in force: the user may be one who is impersonated. False: he is of a type that weir does not read, and
  * those further out are others.
  */
-static __always_inline bool inside_value(struct inside_request *r, const struct weir_inside_context *c,
+static __always_inline bool inside_value(struct inside_request *r, struct weir_inside_process *process,
 					 const struct weir_inside_value_context *context)
 {
+	const struct weir_inside_context *c = &process->layout.context;
 	const __u64 *value = context->value;
 
 	if (!(r->found & INSIDE_HAS_FIELDS) && value[0] == c->info_type) {
 		r->fields_at = value[1];
 		r->found |= INSIDE_HAS_FIELDS;
 	}
-	if (!(r->found & INSIDE_HAS_USER) && inside_is_user_key(r, c, context->key)) {
+	if (!(r->found & INSIDE_HAS_USER) && inside_is_user_key(r, process, context->key)) {
 		r->user_at = value[1];
 		r->found |= INSIDE_HAS_USER;
 		return value[0] == c->user_type;
@@ -289,39 +429,77 @@ static __always_inline bool inside_value(struct inside_request *r, const struct 
 	return r->outcome == INSIDE_READ;
 }
 
-static long inside_context_step(__u32 i, struct inside_context_turn *turn)
-{
-	struct inside_request *r = turn->request;
-	struct weir_inside_value_context context;
+#define INSIDE_BEFORE 144U /* bytes before a context that are read with it */
+#define INSIDE_PAGE 4096U
 
-	(void)i;
-	if (r->context[0] != turn->context->value_itab)
-		return !inside_parent(r, turn->context);
-	r->outcome = inside_copy(&context, sizeof(context), r->context[1]);
-	if (r->outcome != INSIDE_READ)
-		return 1;
-	if (!inside_value(r, turn->context, &context)) {
-		r->found = 0;
-		return 1;
+/*
+ * A value's context, at this address; NULL: it cannot be read. Those of a request are made one after the other, each within the one before
+ * it: so its parent is often right before it, and both are read at once, as far as their page goes.
+ */
+static __always_inline const struct weir_inside_value_context *inside_context_at(struct inside_request *r, __u64 at)
+{
+	const __u32 size = sizeof(struct weir_inside_value_context);
+	__u64 from = at - r->span.at;
+	__u32 before = at & (INSIDE_PAGE - 1);
+
+	if (from > INSIDE_BEFORE || from + size > r->span.length) {
+		from = before < INSIDE_BEFORE ? before : INSIDE_BEFORE;
+		WEIR_BARRIER(from);
+		if (from > INSIDE_BEFORE || bpf_probe_read_user(r->span.text, from + size, (const void *)(at - from))) {
+			inside_miss(at, size);
+			r->outcome = WEIR_INSIDE_UNREADABLE;
+			return NULL;
+		}
+		r->span.at = at - from;
+		r->span.length = from + size;
 	}
-	r->context[0] = context.parent[0];
-	r->context[1] = context.parent[1];
-	return r->found == INSIDE_HAS_BOTH;
+	WEIR_BARRIER(from);
+	return from <= INSIDE_BEFORE ? (const void *)(r->span.text + from) : NULL;
+}
+
+/* Looks at the context in r->context. True: it is to be gone on with its parent. */
+static __always_inline bool inside_context_step(struct inside_request *r, struct weir_inside_process *process)
+{
+	const struct weir_inside_value_context *context;
+
+	if (r->context[0] != process->layout.context.value_itab)
+		return inside_parent(r, &process->layout.context);
+	context = inside_context_at(r, r->context[1]);
+	if (!context)
+		return false;
+	if (!inside_value(r, process, context)) {
+		r->found = 0;
+		return false;
+	}
+	r->context[0] = context->parent[0];
+	r->context[1] = context->parent[1];
+	return r->found != INSIDE_HAS_BOTH;
+}
+
+struct inside_context_turn {
+	struct inside_request *request;
+	struct weir_inside_process *process;
+};
+
+static long inside_context_turn(__u32 i, struct inside_context_turn *turn)
+{
+	(void)i;
+	return !inside_context_step(turn->request, turn->process);
 }
 
 /* Finds the user and what is asked for in the request's context. */
-static __noinline __u32 inside_context(struct inside_request *r, const struct weir_inside_process *process)
+static __noinline __u32 inside_context(struct inside_request *r, struct weir_inside_process *process)
 {
-	struct inside_context_turn turn = { .request = r };
+	struct inside_context_turn turn = { .request = r, .process = process };
 
 	if (!r || !process)
 		return WEIR_INSIDE_UNREADABLE;
-	turn.context = &process->layout.context;
 	r->found = 0;
 	r->outcome = INSIDE_READ;
+	r->span.length = 0;
 	r->context[0] = r->http.context[0];
 	r->context[1] = r->http.context[1];
-	bpf_loop(WEIR_INSIDE_CONTEXT_DEPTH, inside_context_step, &turn, 0);
+	bpf_loop(WEIR_INSIDE_CONTEXT_DEPTH, inside_context_turn, &turn, 0);
 	if (r->outcome != INSIDE_READ)
 		return r->outcome;
 	return r->found == INSIDE_HAS_BOTH ? INSIDE_READ : WEIR_INSIDE_OTHER_USER;

@@ -133,7 +133,7 @@ static __always_inline __u64 inside_argument(const struct pt_regs *ctx, __u8 whi
 
 /* Of the request that HANDLE has, whatever FILTER has read of one. */
 static __always_inline __u32 inside_read_handle(struct pt_regs *ctx, struct inside_request *r,
-						const struct weir_inside_process *process)
+						struct weir_inside_process *process)
 {
 	const struct weir_inside_layout *layout = &process->layout;
 	__u32 outcome;
@@ -146,7 +146,7 @@ static __always_inline __u32 inside_read_handle(struct pt_regs *ctx, struct insi
 	if (outcome == INSIDE_READ)
 		outcome = inside_user(r, process, inside_register(ctx, layout->user_in),
 				      inside_register(ctx, layout->user_in + 1));
-	return outcome == INSIDE_READ ? inside_attributes(r) : outcome;
+	return outcome == INSIDE_READ ? inside_attributes(r, process) : outcome;
 }
 
 /* FILTER has read all of it, and it is what HANDLE has. */
@@ -183,8 +183,7 @@ static __always_inline bool inside_may_watch(struct pt_regs *ctx, const struct w
 }
 
 /* Reads what FILTER has not, or of another request. NULL: it is not decided here. */
-static __always_inline struct inside_request *inside_reread(struct pt_regs *ctx,
-							    const struct weir_inside_process *process,
+static __always_inline struct inside_request *inside_reread(struct pt_regs *ctx, struct weir_inside_process *process,
 							    struct weir_inside_key *key, struct inside_request *r,
 							    __u32 *outcome)
 {
@@ -206,8 +205,7 @@ static __always_inline struct inside_request *inside_reread(struct pt_regs *ctx,
  * nothing is kept of it, and it is counted there.
  * too_many: a refusal is answered 429, whatever it is.
  */
-static __always_inline struct inside_request *inside_handle(struct pt_regs *ctx,
-							    const struct weir_inside_process *process,
+static __always_inline struct inside_request *inside_handle(struct pt_regs *ctx, struct weir_inside_process *process,
 							    struct weir_inside_key *key, bool too_many)
 {
 	struct inside_request *r = bpf_map_lookup_elem(&inside_requests, key);

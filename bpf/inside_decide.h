@@ -68,9 +68,10 @@ static __always_inline void inside_question(struct inside_piece *piece, __u32 me
 	__builtin_memcpy(d->address, r->peer.address, sizeof(d->address));
 	d->attributes = t->attributes;
 	d->n_limits = 0;
-	__builtin_memset(d->seats, 0, sizeof(d->seats));
 	decision_start(d);
 	d->seatless = !r->ends;
+	if (!d->seatless)
+		__builtin_memset(d->seats, 0, sizeof(d->seats));
 	d->list_of = inside_list(&d->attributes);
 	if (d->server_flags & WEIR_SERVER_KNOWS_USERS)
 		inside_join_group(piece, d->identity.user, &d->identity.groups);
@@ -176,12 +177,15 @@ static __always_inline void inside_decided(struct decision *d, struct inside_req
 	t->retry_s = refused ? d->retry_s : 0;
 	t->named = d->slowest;
 	inside_refused_by(d, &r->asked);
+	if (d->nameless)
+		inside_remember_user(r);
 	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
 		if (n >= d->n_limits)
 			break;
 		t->refused[t->n_refused & (WEIR_MATCHES_MAX - 1)] = d->limits[n];
 		t->n_refused += refused >> n & 1;
-		inside_tell_limit(d->memory, n, r->decision == WEIR_SHED);
+		if (((r->decision == WEIR_SHED ? d->refused : 0) | d->nameless) >> n & 1)
+			inside_tell_limit(d->memory, n, r->decision == WEIR_SHED);
 	}
 }
 
@@ -244,8 +248,10 @@ static __noinline int inside_decide(struct inside_request *r, __u32 server)
 	if (settings) {
 		inside_question(piece, memory, r, server, settings);
 		r->decision = inside_ask(piece, settings, r->health);
-		inside_keep_seats(piece, &r->key);
-		inside_take_turn(r, &piece->decision);
+		if (r->ends)
+			inside_keep_seats(piece, &r->key);
+		if (inside_owes(&piece->decision))
+			inside_take_turn(r, &piece->decision);
 		inside_tell_box(r, &piece->decision, settings->flags);
 		inside_decided(&piece->decision, r);
 	}

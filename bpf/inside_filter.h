@@ -9,7 +9,7 @@
 
 struct inside_read_turn {
 	struct inside_request *request;
-	const struct weir_inside_process *process;
+	struct weir_inside_process *process;
 };
 
 /* Reads all that is to be known of the request. What is not there at the moment is waited for. */

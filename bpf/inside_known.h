@@ -16,6 +16,15 @@ struct inside_http {
 	__u64 context[2]; /* an interface: its itab and what it points to */
 };
 
+#define INSIDE_SPAN_MAX 128U
+
+/* Texts that lie side by side: what a request asks for is mostly cut out of its path. They are read at once. */
+struct inside_span {
+	__u64 at;
+	__u64 length;					     /* 0: nothing was read */
+	char text[INSIDE_SPAN_MAX + 8 * WEIR_SUBJECT_WORDS]; /* words of the last one may be loaded beyond its end */
+};
+
 #define INSIDE_HAS_USER 1U
 #define INSIDE_HAS_FIELDS 2U
 #define INSIDE_HAS_BOTH (INSIDE_HAS_USER | INSIDE_HAS_FIELDS)
@@ -41,10 +50,12 @@ struct inside_request {
 	struct inside_http http;
 	struct weir_inside_fields fields;
 	struct inside_peer peer;
-	__u64 address;		       /* its subject, where somebody asks for it */
-	struct weir_groups groups;     /* of the user, as `groups` knows them */
-	struct weir_subject_key known; /* for look-ups there */
-	__u64 groups_at;	       /* the strings of their names */
+	__u64 address;			/* its subject, where somebody asks for it */
+	struct weir_inside_string user; /* the user's name; empty: the user has none, or was not read */
+	__u64 group_lengths;		/* struct weir_known_groups */
+	struct weir_groups groups;	/* of the user, as `groups` knows them */
+	struct weir_subject_key known;	/* for look-ups there */
+	__u64 groups_at;		/* the strings of their names */
 	__u32 n_groups;
 	__u32 outcome;	  /* of reading one, or the contexts */
 	__u64 context[2]; /* the one of the request's that is looked at */
@@ -56,6 +67,7 @@ struct inside_request {
 	/* Of these nothing is read that has not been written before. */
 	struct decided decided; /* by the rules, if it passed: to be counted or undone where it is certain */
 	struct inside_walk walk;
+	struct inside_span span;
 	struct weir_name name;
 	__u64 words[WEIR_INSIDE_STRUCT_MAX / 8]; /* the struct that was read last: of what it asks for, in the end */
 };
@@ -63,6 +75,18 @@ struct inside_request {
 /* The rest of a trace's line is written as far as it is told. */
 #define INSIDE_REQUEST_ZEROED \
 	(__builtin_offsetof(struct inside_request, record) + __builtin_offsetof(struct weir_trace_record, line))
+
+/* In a loop: stores one after the other would be a kilobyte of instructions, most of which no cache has when a request comes. */
+static __always_inline void inside_clear(struct inside_request *r)
+{
+	__u64 *words = (__u64 *)r;
+
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < (INSIDE_REQUEST_ZEROED + 31) / 32; i++) {
+		words[4 * i] = words[4 * i + 1] = words[4 * i + 2] = words[4 * i + 3] = 0;
+		WEIR_FRESH_ALL(); /* no compiler makes one memset() of it */
+	}
+}
 
 /* --- structs, read at once */
 

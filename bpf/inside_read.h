@@ -177,14 +177,64 @@ static __noinline __u32 inside_long_subject(struct inside_walk *walk, const stru
 	return INSIDE_READ;
 }
 
-static __always_inline bool inside_is_ascii(const __u64 words[WEIR_SUBJECT_WORDS])
+/* Word i of a text whose length is `length`, zeros behind its end. Eight bytes are there. */
+static __always_inline __u64 inside_text_word(const char *text, __u32 i, __u32 length)
 {
-	__u64 all = 0;
+	__u64 word = *(const __u64 *)(text + 8 * i);
+	__u32 left = length - 8 * i;
 
-#pragma GCC unroll 8
-	for (__u32 i = 0; i < WEIR_SUBJECT_WORDS; i++)
-		all |= words[i];
-	return !(all & 0x8080808080808080ULL);
+	return left < 8 ? word & ((1ULL << 8 * left) - 1) : word;
+}
+
+/* Not unrolled: in a server's thread little of this is in the CPU's caches, and fetching instructions takes longer than they do. */
+static __always_inline void inside_rounds(__u64 v[4], __u32 n)
+{
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < n; i++)
+		weir_subject_round(v);
+}
+
+static __always_inline void inside_compress(__u64 v[4], __u64 word)
+{
+	v[3] ^= word;
+	inside_rounds(v, 2);
+	v[0] ^= word;
+}
+
+/*
+ * As weir_subject_of_words(), of a text that has been read: of eight bytes for each eight that have begun. 0: it is not of ASCII alone, and
+ * inside_long_subject() knows it. length: at least 1, at most 64
+ */
+static __noinline __u64 inside_plain_subject(const char *text, __u32 length, __u8 kind)
+{
+	struct weir_subject_hash h;
+	struct weir_settings *set;
+	__u64 word, all = 0, subject;
+	__u32 zero = 0;
+
+	set = bpf_map_lookup_elem(&settings, &zero);
+	if (!text || !set)
+		return 0;
+	weir_subject_start(&h, set->seed, kind);
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < WEIR_SUBJECT_WORDS; i++) {
+		if (8 * i >= length)
+			break;
+		word = inside_text_word(text, i, length);
+		all |= word;
+		h.tail |= word << 8;
+		if (8 * i + 7 > length)
+			break;
+		inside_compress(h.state, h.tail);
+		h.tail = word >> 56;
+	}
+	if (all & 0x8080808080808080ULL)
+		return 0;
+	inside_compress(h.state, h.tail | (length + 1ULL) << 56);
+	h.state[2] ^= 0xff;
+	inside_rounds(h.state, 4);
+	subject = h.state[0] ^ h.state[1] ^ h.state[2] ^ h.state[3];
+	return subject ? subject : 1;
 }
 
 /*
@@ -195,11 +245,8 @@ static __noinline __u32 inside_subject(struct inside_walk *walk, const struct we
 				       __u64 *subject)
 {
 	__u64 words[WEIR_SUBJECT_WORDS] = {};
-	struct weir_settings *set;
-	__u32 zero = 0;
 
-	set = bpf_map_lookup_elem(&settings, &zero);
-	if (!walk || !string || !subject || !set)
+	if (!walk || !string || !subject)
 		return WEIR_INSIDE_UNREADABLE;
 	*subject = 0;
 	if (!string->length)
@@ -208,12 +255,11 @@ static __noinline __u32 inside_subject(struct inside_walk *walk, const struct we
 		return WEIR_INSIDE_NOT_TEXT;
 	if (inside_text(string, words, sizeof(words)) != INSIDE_READ)
 		return WEIR_INSIDE_UNREADABLE;
-	if (string->length > sizeof(words) || !inside_is_ascii(words))
-		return inside_long_subject(walk, string, kind, subject);
-	*subject = weir_subject_of_words(set->seed, kind, words, string->length);
 	walk->words[0] = words[0];
 	walk->words[1] = words[1];
-	return INSIDE_READ;
+	if (string->length <= sizeof(words))
+		*subject = inside_plain_subject((const char *)words, string->length, kind);
+	return *subject ? INSIDE_READ : inside_long_subject(walk, string, kind, subject);
 }
 
 /* --- words */
@@ -225,24 +271,6 @@ static __always_inline __u32 inside_verb(const struct weir_inside_string *string
 	if (inside_beginning(string, text) != INSIDE_READ)
 		return WEIR_INSIDE_UNREADABLE;
 	*verb = string->length > WEIR_INSIDE_WORD_MAX ? WEIR_VERB_OTHER : weir_verb_of_text(text[0], text[1]);
-	return INSIDE_READ;
-}
-
-/* Is it a subresource whose requests may last for hours, or the path of a profile? */
-static __always_inline __u32 inside_runs_long(const struct weir_inside_string *string, bool is_resource,
-					      bool *runs_long)
-{
-	__u64 text[2];
-
-	*runs_long = false;
-	if (!string->length)
-		return INSIDE_READ;
-	if (inside_beginning(string, text) != INSIDE_READ)
-		return WEIR_INSIDE_UNREADABLE;
-	if (is_resource)
-		*runs_long = string->length <= WEIR_INSIDE_WORD_MAX && weir_text_is_interactive(text[0], text[1]);
-	else
-		*runs_long = weir_text_is_profile(text[0], text[1]);
 	return INSIDE_READ;
 }
 
@@ -295,8 +323,8 @@ static long inside_peer_step(__u32 i, struct inside_turn *turn)
 }
 
 /* What is no TCP peer (a Unix socket's) is not known. */
-static __noinline __u32 inside_peer(struct inside_walk *walk, const struct weir_inside_string *string,
-				    struct inside_peer *peer)
+static __always_inline __u32 inside_peer(struct inside_walk *walk, const struct weir_inside_string *string,
+					 struct inside_peer *peer)
 {
 	struct inside_turn turn = { walk };
 
@@ -307,6 +335,10 @@ static __noinline __u32 inside_peer(struct inside_walk *walk, const struct weir_
 	if (inside_text(string, walk->text, sizeof(walk->text)) != INSIDE_READ)
 		return WEIR_INSIDE_UNREADABLE;
 	weir_peer_start(&walk->reader);
+	peer->known = weir_peer_ipv4_at_once(walk->text, string->length, WEIR_FRESH(walk->reader.value), peer->address,
+					     &peer->port);
+	if (peer->known)
+		return INSIDE_READ;
 	bpf_loop(string->length, inside_peer_step, &turn, 0);
 	peer->known = weir_peer_end(&walk->reader, peer->address, &peer->port);
 	return INSIDE_READ;

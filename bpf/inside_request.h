@@ -109,7 +109,7 @@ static __always_inline void inside_begin(struct inside_request *r, const struct 
 {
 	if (process->layout.ends)
 		inside_give_seats(key, WEIR_INSIDE_ABANDONED);
-	__builtin_memset(r, 0, INSIDE_REQUEST_ZEROED);
+	inside_clear(r);
 	r->request = request;
 	r->now_ns = bpf_ktime_get_ns();
 	r->decision = WEIR_REASON_NONE;

@@ -43,6 +43,7 @@ static __noinline int inside_tell(struct inside_request *r, const struct weir_in
 	if (!r || !process)
 		return 0;
 	t = &r->record.trace;
+	inside_remember_user(r);
 	inside_line(r);
 	t->time_ns = r->now_ns;
 	t->server = process->server;
@@ -88,11 +89,16 @@ static __always_inline void inside_asked(struct inside_request *r, const struct 
 static __noinline int inside_top(struct inside_request *r, const struct weir_inside_process *process)
 {
 	struct weir_inside_string namespace, resource;
+	enum heavy_names names;
 
 	if (!r || !process)
 		return 0;
 	inside_asked(r, process);
-	if (!heavy_count(&r->asked))
+	names = heavy_count(&r->asked);
+	if (names == HEAVY_NAMED)
+		return 0;
+	inside_remember_user(r);
+	if (names == HEAVY_CROWD)
 		return 0;
 	namespace = inside_string_in(r, r->fields.namespace);
 	resource = inside_string_in(r, r->fields.resource);

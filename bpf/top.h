@@ -124,7 +124,7 @@ static long top_step(__u32 i, struct top_walk *walk)
 	if (!a)
 		return 1;
 	a->can_name = !a->is_record && i + 1 == w->tally.n_asked && a->start == w->request.start && w->request.whole;
-	if (heavy_count(a))
+	if (heavy_count(a) == HEAVY_NAMELESS)
 		remember_asked(walk->skb, w);
 	return 0;
 }

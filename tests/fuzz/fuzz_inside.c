@@ -18,14 +18,23 @@ static const char *const verbs[] = { WEIR_VERBS(X) };
 #undef X
 #define N_VERBS (sizeof(verbs) / sizeof(*verbs))
 
+/* What is a peer at once is the same one a byte at a time. */
 static bool read_peer(const uint8_t *data, size_t size, __u8 address[16], __u16 *port)
 {
+	__u8 address_at_once[16];
+	__u16 port_at_once;
+	bool at_once = weir_peer_ipv4_at_once((const char *)data, size, 0, address_at_once, &port_at_once);
 	struct weir_peer_reader reader;
 
 	weir_peer_start(&reader);
 	for (size_t i = 0; i < size; i++)
 		weir_peer_byte(&reader, data[i]);
-	return weir_peer_end(&reader, address, port);
+	if (!weir_peer_end(&reader, address, port)) {
+		assert(!at_once);
+		return false;
+	}
+	assert(!at_once || (memcmp(address, address_at_once, 16) == 0 && *port == port_at_once));
+	return true;
 }
 
 /* text: "192.0.2.1:443", with or without zeros in front of a number. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Which processes the programs inside servers serve. */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +23,7 @@ static int process_write(int fd, const struct datapath_inside *inside, const str
 	wanted.generation = inside->generation;
 	wanted.layout.set = inside_links_set(inside, process->binary);
 	earlier->there = !bpf_map_lookup_elem(fd, &process->id, &earlier->process);
-	if (earlier->there && !memcmp(&earlier->process, &wanted, sizeof(wanted)))
+	if (earlier->there && !memcmp(&earlier->process, &wanted, offsetof(struct weir_inside_process, learnt)))
 		return 0;
 	return bpf_map_update_elem(fd, &process->id, &wanted, BPF_ANY) ? -errno : 0;
 }

@@ -50,6 +50,7 @@ static void describe(struct golang *go)
 	go->build.machine = go->image.machine == IMAGE_AMD64 ? "amd64" : "arm64";
 	go->build.pie = go->image.pie;
 	go->build.code = image_code(&go->image);
+	image_constants(&go->image, &go->build.constants_from, &go->build.constants_to);
 	go->build.functions = go->table.n;
 }
 

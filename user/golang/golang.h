@@ -25,8 +25,9 @@ struct golang_build {
 	const char *module, *module_version;
 	const char *machine; /* "amd64", "arm64" */
 	bool pie;
-	__u64 code;		       /* where its code begins */
-	unsigned int functions, itabs; /* how many there are */
+	__u64 code;			    /* where its code begins */
+	__u64 constants_from, constants_to; /* image_constants() */
+	unsigned int functions, itabs;	    /* how many there are */
 };
 
 /*

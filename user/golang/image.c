@@ -102,6 +102,22 @@ __u64 image_code(const struct image *image)
 	return first;
 }
 
+void image_constants(const struct image *image, __u64 *from, __u64 *to)
+{
+	__u64 most = 0;
+
+	*from = *to = 0;
+	for (unsigned int i = 0; i < image->n_segments; i++) {
+		const struct image_segment *segment = &image->segments[i];
+
+		if (segment->writable || segment->executable || segment->size <= most)
+			continue;
+		most = segment->size;
+		*from = segment->address;
+		*to = segment->address + segment->size;
+	}
+}
+
 bool image_code_offset(const struct image *image, __u64 address, __u64 *out)
 {
 	const struct image_segment *segment = segment_of(image, address);

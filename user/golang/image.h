@@ -56,6 +56,9 @@ bool image_u64(struct image *image, __u64 address, __u64 *out);
 /* The first address of what is to be executed, as the kernel counts it. */
 __u64 image_code(const struct image *image);
 
+/* The largest segment that can neither be written nor executed: [from, to). Both 0: there is none. */
+void image_constants(const struct image *image, __u64 *from, __u64 *to);
+
 /* The place in the file of an instruction, as a uprobe wants it. False: no executable segment has it. */
 bool image_code_offset(const struct image *image, __u64 address, __u64 *out);
 

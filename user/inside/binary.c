@@ -166,6 +166,8 @@ void inside_layout_move(struct weir_inside_layout *layout, __u64 bias)
 
 	layout->user_itab += bias;
 	layout->nothing += bias;
+	layout->constants_from += bias;
+	layout->constants_to += bias;
 	context->value_itab += bias;
 	context->user_type += bias;
 	context->key_type += bias;
@@ -323,6 +325,8 @@ static void describe(struct golang *go, const char *name, struct inside_binary *
 	snprintf(out->what, sizeof(out->what), "%s%s%s, %s", name, version ? " " : "", version ?: "", build->version);
 	out->code = build->code;
 	out->pie = build->pie;
+	out->layout.constants_from = build->constants_from;
+	out->layout.constants_to = build->constants_to;
 }
 
 int inside_binary_read(int fd, const char *name, struct inside_binary *out, struct error *err)

@@ -91,6 +91,13 @@ static void add_group(const struct identity_settings *settings, const char *name
 	add_group_named(settings, name, strlen(name), groups);
 }
 
+static void add_lengths(const struct texts *groups, struct weir_known_groups *known)
+{
+	for (size_t i = 0; i < groups->n; i++)
+		if (*groups->items[i])
+			known->lengths |= weir_length_bit(strlen(groups->items[i]));
+}
+
 void identity_known_groups(const struct identity_settings *settings, struct weir_known_groups *known)
 {
 	*known = (struct weir_known_groups){ 0 };
@@ -101,6 +108,8 @@ void identity_known_groups(const struct identity_settings *settings, struct weir
 		weir_groups_add(&known->exempt, exempt_bit(i));
 	if (settings->exempt_users.n)
 		weir_groups_add(&known->exempt, USERS_BIT);
+	add_lengths(&settings->exempt_groups, known);
+	add_lengths(&settings->rule_groups, known);
 }
 
 void identity_exempt_join(struct weir_known_groups *known, const struct identity_settings *before)
@@ -109,6 +118,7 @@ void identity_exempt_join(struct weir_known_groups *known, const struct identity
 
 	identity_known_groups(before, &also);
 	weir_groups_join(&known->exempt, &also.exempt);
+	known->lengths |= also.lengths;
 }
 
 static void append_names(const struct texts *names, __u32 (*bit)(size_t i), const struct weir_groups *groups,

@@ -57,7 +57,7 @@
 #include "weir/limit/width.h"
 
 #ifndef WEIR_ABI_VERSION /* a test has an agent of another version */
-#define WEIR_ABI_VERSION 16
+#define WEIR_ABI_VERSION 17
 #endif
 
 #define WEIR_SUBJECT_OVERFLOW (~0ULL)
@@ -191,8 +191,9 @@ struct weir_known_groups {
 	struct weir_groups unauthenticated;  /* system:unauthenticated */
 	struct weir_groups service_accounts; /* system:serviceaccounts */
 	struct weir_groups exempt;
+	__u64 lengths; /* weir_length_bit() of the names of all groups that have a bit */
 };
-WEIR_ASSERT_SIZE(struct weir_known_groups, 64);
+WEIR_ASSERT_SIZE(struct weir_known_groups, 72);
 
 struct weir_server {
 	__u32 flags;
@@ -209,7 +210,7 @@ struct weir_server {
 	__u32 retry_max_s;		    /* the longest Retry-After; 0: WEIR_RETRY_MAX_S */
 	__u32 hold_max_s;		    /* the longest that a connection is held for; 0: WEIR_TURN_HOLD_MAX_S */
 };
-WEIR_ASSERT_SIZE(struct weir_server, 520);
+WEIR_ASSERT_SIZE(struct weir_server, 528);
 
 WEIR_INLINE __u64 weir_newcomers_seal(const struct weir_rate_history *newcomers, __u32 server)
 {

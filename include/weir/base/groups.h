@@ -21,6 +21,15 @@ WEIR_INLINE void weir_groups_add(struct weir_groups *g, __u32 bit)
 		g->bits[1] |= 1ULL << (bit - 64);
 }
 
+/*
+ * Lengths of names, of which few servers name many: a name of another length is not among them, whatever its text is. Those that differ by
+ * 64 count as one.
+ */
+WEIR_INLINE __u64 weir_length_bit(__u64 length)
+{
+	return 1ULL << (length & 63);
+}
+
 WEIR_INLINE bool weir_groups_have(const struct weir_groups *g, __u32 bit)
 {
 	return bit < WEIR_GROUPS_MAX && g->bits[bit / 64] >> (bit % 64) & 1;

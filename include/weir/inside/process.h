@@ -153,17 +153,44 @@ struct weir_inside_layout {
 	struct weir_inside_fields record; /* AttributesRecord */
 	struct weir_inside_fields info;	  /* RequestInfo */
 	struct weir_inside_context context;
-	__u64 nothing; /* a func() that does nothing: an address in the process, as user_itab */
+	__u64 nothing;			    /* a func() that does nothing: an address in the process, as user_itab */
+	__u64 constants_from, constants_to; /* memory of the binary that nobody can write */
 };
-WEIR_ASSERT_SIZE(struct weir_inside_layout, 264);
+WEIR_ASSERT_SIZE(struct weir_inside_layout, 280);
+
+#define WEIR_INSIDE_VERBS 16 /* a power of two: how many can be known by their addresses */
+
+/* What the programs have found in the binary's constants: where it is, it stays. */
+struct weir_inside_learnt {
+	__u64 user_key;			/* an address where the key of the user is; 0: none is known */
+	__u64 verbs[WEIR_INSIDE_VERBS]; /* weir_inside_verb_word() */
+};
+WEIR_ASSERT_SIZE(struct weir_inside_learnt, 136);
+
+/* Texts there, of this many bytes at most. */
+#define WEIR_INSIDE_CONSTANT_MAX 16
+
+/* Are these bytes constants? The word below holds any such address: those of processes have 47 bits. */
+WEIR_INLINE bool weir_inside_is_constant(const struct weir_inside_layout *layout, __u64 at, __u64 length)
+{
+	return at >= layout->constants_from && at < layout->constants_to && length <= WEIR_INSIDE_CONSTANT_MAX &&
+	       length <= layout->constants_to - at && !(at >> 47);
+}
+
+/* A text's address and length, and which verb it is (enum weir_verb): one word, so that nobody reads half of it. */
+WEIR_INLINE __u64 weir_inside_verb_word(__u64 at, __u64 length, __u8 verb)
+{
+	return at << 16 | length << 8 | verb;
+}
 
 struct weir_inside_process {
 	__u64 start; /* when it began, in units of WEIR_INSIDE_TICK_NS since the machine's start: a number is used again */
 	__u32 server;	  /* its slot */
 	__u32 generation; /* of the programs that serve it: those of an earlier agent leave it alone */
 	struct weir_inside_layout layout;
+	struct weir_inside_learnt learnt; /* the agent sets all before, and makes this anew with it */
 };
-WEIR_ASSERT_SIZE(struct weir_inside_process, 280);
+WEIR_ASSERT_SIZE(struct weir_inside_process, 432);
 
 #define WEIR_INSIDE_TICK_NS 10000000ULL /* as /proc/PID/stat counts */
 

@@ -125,6 +125,9 @@ static void test_versions(void **state)
 		struct golang *go = open_fixture((struct golang_fixture_want){ .minor = minor });
 
 		assert_int_equal(golang_build(go)->minor, minor);
+		/* The fixture's types: its tables are smaller, and its data can be written. */
+		assert_int_equal(golang_build(go)->constants_from, 0x502000);
+		assert_int_equal(golang_build(go)->constants_to, 0x505000);
 		assert_string_equal(golang_build(go)->path, "example.org/server");
 		assert_string_equal(golang_build(go)->module, "example.org");
 		assert_string_equal(golang_build(go)->module_version, "v1.2.3");

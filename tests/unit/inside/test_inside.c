@@ -30,6 +30,77 @@ static bool read_peer(const char *text, __u8 address[16], __u16 *port)
 	return weir_peer_end(&reader, address, port);
 }
 
+static void test_constants(void **state)
+{
+	const struct weir_inside_layout layout = { .constants_from = 0x1000, .constants_to = 0x2000 };
+	const struct weir_inside_layout none = { 0 }, high = { .constants_to = ~0ULL };
+	__u64 word = weir_inside_verb_word(0x7fffffffffff, WEIR_INSIDE_CONSTANT_MAX, WEIR_VERB_GET);
+
+	(void)state;
+	assert_true(weir_inside_is_constant(&layout, 0x1000, 3));
+	assert_true(weir_inside_is_constant(&layout, 0x1ffd, 3));
+	assert_false(weir_inside_is_constant(&layout, 0x1ffe, 3));
+	assert_false(weir_inside_is_constant(&layout, 0x1000, WEIR_INSIDE_CONSTANT_MAX + 1));
+	assert_false(weir_inside_is_constant(&layout, 0x1000, ~0ULL));
+	assert_false(weir_inside_is_constant(&layout, 0xfff, 3));
+	assert_false(weir_inside_is_constant(&layout, 0x2000, 0));
+	assert_false(weir_inside_is_constant(&none, 0, 0));
+	assert_true(weir_inside_is_constant(&high, 0x7fffffffffff, 3));
+	assert_false(weir_inside_is_constant(&high, 0x800000000000, 3));
+	assert_true(word != weir_inside_verb_word(0x7fffffffffff, WEIR_INSIDE_CONSTANT_MAX - 1, WEIR_VERB_GET));
+	assert_true(word != weir_inside_verb_word(0x7ffffffffffe, WEIR_INSIDE_CONSTANT_MAX, WEIR_VERB_GET));
+	assert_true(word >> 16 == 0x7fffffffffff);
+}
+
+static bool read_at_once(const char *text, __u8 address[16], __u16 *port)
+{
+	return weir_peer_ipv4_at_once(text, strlen(text), 0, address, port);
+}
+
+/* Is it read at once, and as a byte at a time? */
+static bool is_read_at_once(const char *text)
+{
+	__u8 address[16] = { 0 }, at_once[16] = { 0 };
+	__u16 port = 0, port_at_once = 0;
+
+	if (!read_at_once(text, at_once, &port_at_once))
+		return false;
+	assert_true(read_peer(text, address, &port));
+	assert_memory_equal(at_once, address, sizeof(address));
+	assert_int_equal(port_at_once, port);
+	return true;
+}
+
+static void test_at_once(void **state)
+{
+	static const char *const those[] = { "127.0.0.1:443", "0.0.0.0:0", "255.255.255.255:65535", "192.0.2.10:40000",
+					     "001.2.3.4:00080" };
+	static const char *const others[] = { "",
+					      "1.2.3.4",
+					      "1.2.3.4:",
+					      "1.2.3:4",
+					      "1.2.3.4.5:6",
+					      "1.2.3.256:1",
+					      "1.2.3.4:65536",
+					      "1.2.3.4:000001",
+					      "1.2..4:1",
+					      ".2.3.4:1",
+					      "1.2.3.4:1:",
+					      "1.2.3.4:1 ",
+					      "1:2.3.4:5",
+					      "1.2.3.4.5",
+					      "0001.2.3.4:1",
+					      "[::1]:80",
+					      "255.255.255.255:655355",
+					      "1.2.3.4:99999" };
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(those); i++)
+		assert_true(is_read_at_once(those[i]));
+	for (size_t i = 0; i < LENGTH(others); i++)
+		assert_false(is_read_at_once(others[i]));
+}
+
 static void expect_peer(const char *text, const char *address, __u16 port)
 {
 	__u8 wanted[16] = { [10] = 0xff, [11] = 0xff }, found[16];
@@ -344,11 +415,12 @@ static void test_shares(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_peers),	 cmocka_unit_test(test_random_ipv6_peers),
-		cmocka_unit_test(test_no_peers), cmocka_unit_test(test_utf8),
-		cmocka_unit_test(test_verbs),	 cmocka_unit_test(test_long_running),
-		cmocka_unit_test(test_health),	 cmocka_unit_test(test_seats),
-		cmocka_unit_test(test_shares),	 cmocka_unit_test(test_open),
+		cmocka_unit_test(test_constants), cmocka_unit_test(test_at_once),
+		cmocka_unit_test(test_peers),	  cmocka_unit_test(test_random_ipv6_peers),
+		cmocka_unit_test(test_no_peers),  cmocka_unit_test(test_utf8),
+		cmocka_unit_test(test_verbs),	  cmocka_unit_test(test_long_running),
+		cmocka_unit_test(test_health),	  cmocka_unit_test(test_seats),
+		cmocka_unit_test(test_shares),	  cmocka_unit_test(test_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -279,6 +279,28 @@ static void test_keys_of_groups(void **state)
 	identity_settings_clear(&settings);
 }
 
+/* A group whose name has another length than all that are named is not looked up: so the length of each must be there. */
+static void test_lengths_of_groups(void **state)
+{
+	struct identity_settings settings = { 0 }, before = { 0 };
+	struct weir_known_groups known;
+	char longest[80] = "", text[160];
+
+	(void)state;
+	identity_known_groups(&settings, &known);
+	assert_true(known.lengths == 0);
+	memset(longest, 'g', 70);
+	snprintf(text, sizeof(text), "{\"exempt_groups\":[\"ops\",\"%s\"],\"exempt_users\":[\"root\"]}", longest);
+	settings_of(text, &settings);
+	settings_of("{\"exempt_groups\":[\"system:masters\"]}", &before);
+	identity_known_groups(&settings, &known);
+	assert_true(known.lengths == (1ULL << 3 | 1ULL << (70 - 64)));
+	identity_exempt_join(&known, &before);
+	assert_true(known.lengths == (1ULL << 3 | 1ULL << (70 - 64) | 1ULL << 14));
+	identity_settings_clear(&settings);
+	identity_settings_clear(&before);
+}
+
 static void test_too_many_groups(void **state)
 {
 	struct identity_settings settings = { 0 };
@@ -339,6 +361,7 @@ int main(void)
 		WITH_FILE(test_addresses_of_rows_and_file),
 		cmocka_unit_test(test_no_file),
 		cmocka_unit_test(test_keys_of_groups),
+		cmocka_unit_test(test_lengths_of_groups),
 		cmocka_unit_test(test_too_many_groups),
 		cmocka_unit_test(test_bad_settings),
 	};

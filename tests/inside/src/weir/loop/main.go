@@ -3,6 +3,7 @@
 // A server that handles requests of its own, as `apiserver` handles those of clients: `loop ADDR:PORT`, and on each line of input
 //
 //	again N     N requests, one after the other: what looks into the server is most of what they take
+//	cold N      the same, and before each as much memory is touched as drives all else out of the CPU's own caches
 //	deep N      N requests, each in a goroutine of its own that is a call deeper: somewhere its stack has to grow
 //
 // For each line the nanoseconds of one request.
@@ -15,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"syscall"
 	"time"
 
 	"k8s.io/apiserver/pkg/endpoints/filters"
@@ -36,6 +38,31 @@ func check(err error) {
 }
 
 var calls, returned int
+
+const (
+	page, line = 4096, 64
+	linesOfPage = 8
+	pages       = 8192
+	noHugePages = 15 // MADV_NOHUGEPAGE
+)
+
+// More than the caches of a CPU's own have room for, in more pages than it knows the addresses of.
+func otherMemory() []byte {
+	memory, err := syscall.Mmap(-1, 0, pages*page, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_PRIVATE|syscall.MAP_ANON)
+	check(err)
+	check(syscall.Madvise(memory, noHugePages))
+	return memory
+}
+
+//go:noinline
+func touch(memory []byte) {
+	for at := 0; at < len(memory); at += page {
+		for i := 0; i < linesOfPage; i++ {
+			memory[at+(at/page+i)%(page/line)*line]++
+		}
+	}
+}
 
 //go:noinline
 func below(calls int, call func()) {
@@ -71,6 +98,7 @@ func main() {
 	fair := fairness.WithPriorityAndFairness(deeper(filters.WithAuthorization(served, "secrets")), flowcontrol.New())
 	handler := filters.WithRequest(filters.WithAudit(fair))
 	req, w := request(), &nowhere{http.Header{}}
+	other := otherMemory()
 	one := func() { handler.ServeHTTP(w, req) }
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		var how string
@@ -79,7 +107,10 @@ func main() {
 		check(err)
 		start := time.Now()
 		for i := 0; i < times; i++ {
-			if how == "again" {
+			if how == "cold" {
+				touch(other)
+			}
+			if how != "deep" {
 				one()
 				continue
 			}

@@ -65,14 +65,29 @@ func withUsers(ctx context.Context, names string) context.Context {
 	return ctx
 }
 
+// As in Kubernetes, most verbs are constants, whatever the path is.
+func verbOf(name string) string {
+	switch name {
+	case "get":
+		return "get"
+	case "list":
+		return "list"
+	case "watch":
+		return "watch"
+	case "create":
+		return "create"
+	}
+	return name
+}
+
 // WithRequest keeps what a request is about: /VERB/NAMESPACE/RESOURCE/NAME/SUBRESOURCE, whose user a header names.
 func WithRequest(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		part := strings.Split(req.URL.Path+"/////", "/")
-		record := &authorizer.AttributesRecord{Verb: part[1], Namespace: part[2], Resource: part[3], Name: part[4],
+		record := &authorizer.AttributesRecord{Verb: verbOf(part[1]), Namespace: part[2], Resource: part[3], Name: part[4],
 			Subresource:     part[5],
 			ResourceRequest: part[3] != "", Path: req.URL.Path}
-		info := &request.RequestInfo{Verb: part[1], Namespace: part[2], Resource: part[3], Name: part[4],
+		info := &request.RequestInfo{Verb: verbOf(part[1]), Namespace: part[2], Resource: part[3], Name: part[4],
 			Subresource: part[5], IsResourceRequest: part[3] != "", Path: req.URL.Path}
 		ctx := withUsers(request.With(req.Context(), info, nil), req.Header.Get("X-User"))
 		handler.ServeHTTP(w, req.WithContext(context.WithValue(ctx, attributesKey, record)))
