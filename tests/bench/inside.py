@@ -108,22 +108,38 @@ def hits(machine):
     return [sum(one.get(field, 0) for one in programs) for field in ("run_time_ns", "run_cnt")]
 
 
+def cost_off(machine, server, requests):
+    """Microseconds a request."""
+    with machine.attached("--port", server.port, *server.where, limits=FAR[:1]):
+        return cost(server, requests)
+
+
+def cost_seen(machine, server, requests):
+    """(microseconds a request, ns of the programs a hit, hits a request). No group is exempt: each user is asked for the limit."""
+    with machine.attached("--port", server.port, *server.where, "--inside", "see", "--exempt-group", "", limits=FAR[:1]):
+        us = cost(server, requests)
+        with run_statistics():
+            server.ask(requests)
+            ns, times = hits(machine)
+    return us, ns / times, times / requests
+
+
 def measure(machine, server, pace):
-    """In each round: microseconds a request, off and when it is seen and decided; what the programs took of a hit; how often."""
+    """
+    In each round: microseconds a request, off and when it is seen and decided; what the programs took of a hit; how often. Which of the
+    two is first alternates: a server that takes more from round to round would count for the second.
+    """
     requests = int(RATE * pace.long)
-    off, see, hit_ns, often = [], [], [], []
+    off, see = [], []
     server.ask(requests)
-    for _ in range(2 * pace.rounds):
-        with machine.attached("--port", server.port, *server.where, limits=FAR[:1]):
-            off.append(cost(server, requests))
-        with machine.attached("--port", server.port, *server.where, "--inside", "see", limits=FAR[:1]):
-            see.append(cost(server, requests))
-            with run_statistics():
-                server.ask(requests)
-                ns, times = hits(machine)
-            hit_ns.append(ns / times)
-            often.append(times / requests)
-    return off, see, hit_ns, median(often)
+    for i in range(2 * pace.rounds):
+        if i % 2:
+            see.append(cost_seen(machine, server, requests))
+        off.append(cost_off(machine, server, requests))
+        if not i % 2:
+            see.append(cost_seen(machine, server, requests))
+    us, hit_ns, often = zip(*see)
+    return off, us, hit_ns, median(often)
 
 
 def measure_loop(machine, pace):
@@ -146,11 +162,11 @@ def report(machine, pace):
     rows, targets = [], []
     for server in servers:
         off, see, hit_ns, a_request = measure(machine, server, pace)
-        more = median(ratios(see, off)) - 1
-        rows.append([server.name, spread(off), spread(see), f"{100 * more:.1f}", number(a_request), spread(hit_ns)])
+        more = [100 * (ratio - 1) for ratio in ratios(see, off)]
+        rows.append([server.name, spread(off), spread(see), spread(more), number(a_request), spread(hit_ns)])
         targets.append((f"{server.name}: see and decide, one hit's program, ns", min(hit_ns), "<=", 2000))
         if server.port == KUBE:
-            targets.append((f"{server.name}: see and decide, more CPU at {RATE:,} requests/s, %", 100 * more, "<=", 2))
+            targets.append((f"{server.name}: see and decide, more CPU at {RATE:,} requests/s, %", median(more), "<=", 2))
     least = measure_loop(machine, pace)
     seen_ns = least["see, and a limit"] - least["off"]
     targets.append(("a server without a network: see and decide, ns a request", seen_ns, "<=", 1500))
@@ -160,7 +176,7 @@ def report(machine, pace):
     return f"""## What it costs to be looked into
 
 The server's CPU time for one request, over TLS and HTTP/2, at {RATE:,} requests/s on one connection, {STREAMS} at a time: attached
-without `--inside`, and with `--inside see`, in turns; with a limit of the user that everybody stays below. A hit's program is what the kernel says
+without `--inside`, and with `--inside see`, in turns, of which each is first every other time; with a limit of the user that everybody stays below. A hit's program is what the kernel says
 of the programs' time; the trap around it is in the CPU time. What else runs while a program is preempted counts as the program's time. So its
 least round counts.
 
