@@ -96,7 +96,7 @@ FUZZ_AGENT := tests/fuzz/agent_in_memory $(addprefix tests/unit/agent/,fake_data
 FUZZ_REPLAYS := $(addprefix build/tests/fuzz/fuzz_,$(FUZZ_TARGETS))
 
 BENCH_PROGRAMS := build/tests/bench/load build/tests/bench/decision build/tests/bench/xdp build/tests/bench/syns build/tests/bench/connects \
-	build/tests/bench/conns build/tests/bench/at_once
+	build/tests/bench/conns build/tests/bench/at_once build/tests/bench/empty_probe
 # --quick: each point for a moment only, to see that the benchmarks run; --write FILE: the results there, too.
 BENCH_FLAGS ?=
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """What it costs a server to be looked into."""
+import contextlib
 import json
 import os
 import subprocess
@@ -11,7 +12,7 @@ from statistics import median
 from figures import number, ratios, spread, table
 from lib.inside import program
 from lib.process import end, eventually, run
-from machine import CLIENT_CPU, FAR, ROOT, SERVER_CPU, answers, pinned, run_statistics
+from machine import BUILD, CLIENT_CPU, FAR, ROOT, SERVER_CPU, answers, pinned, run_statistics
 
 sys.path.append(str(ROOT / "tests/inside"))
 
@@ -19,6 +20,7 @@ RATE = 1000
 STREAMS = 16
 OWN, KUBE, LOOP = 8010, 6443, 8011
 LOOP_REQUESTS = 5000
+EMPTY, SEE_AND_LIMIT = "an empty program", "see, and a limit"
 OPEN = (("open", "--key", "user", "--in-flight", 100000),)
 PATHS = {OWN: "/list/dev/pods", KUBE: "/api/v1/namespaces/default"}
 
@@ -110,7 +112,7 @@ def hits(machine):
 
 def cost_off(machine, server, requests):
     """Microseconds a request."""
-    with machine.attached("--port", server.port, *server.where, limits=FAR[:1]):
+    with machine.attached("--port", server.port, *server.where, "--inside", "off", limits=FAR[:1]):
         return cost(server, requests)
 
 
@@ -142,17 +144,38 @@ def measure(machine, server, pace):
     return off, us, hit_ns, median(often)
 
 
+def place_of(machine, binary):
+    """The file's offset of the instruction where a request's authorization begins: `see` has its probe there."""
+    found = machine.weir.json("probe", "--binary", binary)["found"]
+    (authorization,) = [one for one in found if one["finding"] == "authorization"]
+    return authorization["places"][0]["offset"]
+
+
+@contextlib.contextmanager
+def empty_program(binary, offset):
+    """One that does nothing, where weir's would be."""
+    process = subprocess.Popen([BUILD / "empty_probe", binary, offset], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               text=True)
+    try:
+        assert process.stdout.readline() == "attached\n"
+        yield
+    finally:
+        process.communicate(timeout=10)
+
+
 def measure_loop(machine, pace):
     """The least nanoseconds of one request, in turns: off; see; see and decide by a limit; also where requests end."""
     loop = Loop(machine)
-    see = "--inside", "see"
-    ways = {"off": ((), ()), "see": (see, ()), "see, and a limit": (see, FAR[:1]),
+    offset = place_of(machine, program("loop"))
+    off, see = ("--inside", "off"), ("--inside", "see")
+    ways = {"off": (off, ()), EMPTY: (off, ()), "see": (see, ()), SEE_AND_LIMIT: (see, FAR[:1]),
             "see, and a limit on requests in flight": (see, OPEN)}
     least = dict.fromkeys(ways, float("inf"))
     loop.request_ns()
     for _ in range(2 * pace.rounds):
         for way, (options, limits) in ways.items():
-            with machine.attached("--port", LOOP, *options, limits=limits):
+            empty = empty_program(program("loop"), offset) if way == EMPTY else contextlib.nullcontext()
+            with machine.attached("--port", LOOP, *options, limits=limits), empty:
                 least[way] = min(least[way], loop.request_ns())
     return least
 
@@ -168,20 +191,21 @@ def report(machine, pace):
         if server.port == KUBE:
             targets.append((f"{server.name}: see and decide, more CPU at {RATE:,} requests/s, %", median(more), "<=", 2))
     least = measure_loop(machine, pace)
-    seen_ns = least["see, and a limit"] - least["off"]
-    targets.append(("a server without a network: see and decide, ns a request", seen_ns, "<=", 1500))
+    seen_ns = least[SEE_AND_LIMIT] - least[EMPTY]
+    targets.append(("a server without a network: see and decide, more ns a request than an empty program", seen_ns, "<=", 1500))
     loop = table(["", *least], [["a request, ns", *map(number, least.values())]])
     head = ["", "off, us", "see, us", "more, %", "hits a request", "a hit's program, ns"]
     missing = "" if has_kube() else "\nA kube-apiserver was not measured: INSIDE_DIR names none (tests/inside/get).\n"
     return f"""## What it costs to be looked into
 
 The server's CPU time for one request, over TLS and HTTP/2, at {RATE:,} requests/s on one connection, {STREAMS} at a time: attached
-without `--inside`, and with `--inside see`, in turns, of which each is first every other time; with a limit of the user that everybody stays below. A hit's program is what the kernel says
+with `--inside off`, and with `--inside see`, in turns, of which each is first every other time; with a limit of the user that everybody stays below. A hit's program is what the kernel says
 of the programs' time; the trap around it is in the CPU time. What else runs while a program is preempted counts as the program's time. So its
 least round counts.
 
 {table(head, rows)}{missing}
-A server that makes such requests itself, one after the other, the trap counted in; the least of several rounds of {LOOP_REQUESTS:,}, in turns:
+A server that makes such requests itself, one after the other, the trap counted in; the least of several rounds of {LOOP_REQUESTS:,}, in turns.
+The empty program stands where weir's does: what it takes, each probe takes.
 
 {loop}
 """, targets
