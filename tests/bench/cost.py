@@ -86,7 +86,6 @@ def report(machine, pace):
     matching = [[f"{k:,}", *(matched[k, n] for n in rules)] for k in keys]
     fixed, connection = connection_bytes(machine)
     packets_at_once, requests_at_once = at_once(pace.test_runs)
-    few, many = (requests[k, 1]["ns"] for k in REQUESTS_KEYS)
     limit_few, limit_many = (limit_ns(requests, k) for k in REQUESTS_KEYS)
     foreign = max(ns for packet, ns in bare.items() if packet == "UDP" or "another port" in packet)
     acknowledgement = max(ns for packet, ns in bare.items() if packet.startswith("pure ACK"))
@@ -139,6 +138,5 @@ By the kernel's own account (`memlock`).
                   ("a pure acknowledgement of a followed connection, the same", acknowledgement, "<=", 50),
                   ("a packet of a body, the same", body, "<=", 60),
                   ("a request and its answer with two limits, all programs, the same", exchange[2], "<=", 1600),
-                  ("a request read and decided at 1,000,000 keys to 10", many / few, "<=", 1.3),
                   ("each of two limits, one of them for ten users, ns", limit_few, "<=", 120),
                   ("more of that for 1,000,000 users, ns", limit_many - limit_few, "<=", 300)]

@@ -145,4 +145,4 @@ these rates. On loopback every packet passes both programs, one of which has not
 {table(PROGRAMS, programs)}
 """
     first = WORKLOADS[0].name
-    return text, [("passing requests/s, attached to detached, " + first, ratio[first], ">=", 0.93)]
+    return text, [("passing requests/s, attached to detached, " + first, ratio[first], ">=", 0.85)]

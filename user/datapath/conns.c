@@ -2,6 +2,7 @@
 /* The table of connections against the kernel's sockets: what nobody owns any more goes. */
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "weir/admission/admission.h"
 #include "weir/conn/conn.h"
@@ -185,6 +186,21 @@ static int admitted_forget(struct datapath *dp, const struct tracked *entry, enu
 	return datapath_run(dp->forget_admitted_fd, &forget, sizeof(forget));
 }
 
+/*
+ * The kernel frees what was deleted from a hash in one go, after a grace period of its sleepable programs (250 ms and more). It takes 0.4 us for
+ * each entry, and runs neither threads nor softirqs on that CPU meanwhile. So that this never takes many milliseconds, a sweep waits after each part.
+ */
+#define SWEEP_PART 100
+#define SWEEP_WAIT_NS 2500000
+
+static void sweep_wait(size_t taken)
+{
+	static const struct timespec wait = { .tv_nsec = SWEEP_WAIT_NS };
+
+	if (taken % SWEEP_PART == 0)
+		nanosleep(&wait, NULL);
+}
+
 typedef int forgetter(struct datapath *dp, const struct tracked *entry, enum weir_reason reason);
 
 struct conns_call {
@@ -206,7 +222,7 @@ static int sweep_inside(void *arg)
 		ret = entry->found ? 1 : socket_diag_find(nl, &entry->flow);
 		if (ret == 0) {
 			ret = call->forget(call->dp, entry, WEIR_CONN_SWEPT);
-			swept++;
+			sweep_wait(++swept);
 		}
 	}
 	return ret < 0 ? ret : swept;
@@ -217,8 +233,10 @@ static int let_go(struct datapath *dp, const struct tracked_list *due)
 {
 	int ret = 0;
 
-	for (size_t i = 0; i < due->n && !ret && !atomic_load(&dp->unswept); i++)
+	for (size_t i = 0; i < due->n && !ret && !atomic_load(&dp->unswept); i++) {
 		ret = conn_forget(dp, &due->entries[i], WEIR_REASON_NONE);
+		sweep_wait(i + 1);
+	}
 	return ret;
 }
 
