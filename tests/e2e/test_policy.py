@@ -253,6 +253,8 @@ def test_a_large_file_that_is_not_as_it_should_be(site, policy):
     assert done.stderr.startswith(f"{wrong}:12:5: $.spec.limits[0].brust: there is no field")
     more = policy(f'{json.dumps(large())}, "command": "detach", "arguments": {{"all": true}}', "more.json")
     assert "not YAML" in site.weir.refused("apply", "-f", more)
+    halves = policy(text.replace("user-7\"", "user-\\ud83d\\ude00\""), "halves.json")  # JSON, and no YAML
+    assert site.weir.refused("apply", "-f", halves) == site.weir.refused("check", "-f", halves)
     assert site.weir("export") == before
 
 

@@ -3,7 +3,6 @@
  * A large file that is JSON goes to the agent as it is. Reading it here and writing it again takes longer than all that the agent does with it.
  */
 #include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
@@ -19,11 +18,6 @@ static const char *only_large_file(const struct policy_words *words)
 	if (json_array_size(words->files) != 1 || stat(path, &info) || !S_ISREG(info.st_mode))
 		return NULL;
 	return info.st_size > POLICY_LARGE ? path : NULL;
-}
-
-static bool may_be_json(const char *text, size_t length)
-{
-	return *text == '{' && strlen(text) == length;
 }
 
 /* Another error is the agent's own, and would be the same again. */
@@ -47,7 +41,7 @@ bool policy_call_as_is(const char *request, const struct policy_words *words, js
 	const char *path = only_large_file(words);
 	size_t length;
 
-	if (!path || policy_file_text(path, &text, &length, &name, NULL) || !may_be_json(text, length))
+	if (!path || policy_file_text(path, &text, &length, &name, NULL) || !policy_is_as_yaml(text, length))
 		return false;
 	json_object_set_new(arguments, "file", json_string(name));
 	answer = call(request, arguments, text);

@@ -141,9 +141,11 @@ static bool has_room(struct converting *c, int depth)
 	return false;
 }
 
+/* depth: of collections around it */
 static struct node *convert(struct converting *c, json_t *json, struct node *parent, int depth)
 {
-	struct node *node = has_room(c, depth) ? pool_take(c->pool, sizeof(*node)) : NULL;
+	bool collection = json_is_object(json) || json_is_array(json);
+	struct node *node = has_room(c, depth + collection) ? pool_take(c->pool, sizeof(*node)) : NULL;
 
 	if (!node)
 		return NULL;

@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "policy/bounds.h"
-#include "policy/tree.h"
+#include "policy/policy.h"
 
 static void read_all(const char *text, struct documents *out, struct problems *problems)
 {
@@ -134,6 +134,85 @@ static void places(void **state)
 	assert_null(b->items[1]->key);
 }
 
+/* The only document of a text, as JSON; NULL: something is wrong with it. */
+static json_t *as_yaml(const char *text)
+{
+	CLEANUP_DOCUMENTS struct documents documents = { 0 };
+	CLEANUP_PROBLEMS struct problems problems = { 0 };
+
+	read_all(text, &documents, &problems);
+	return problems.n || documents.n != 1 ? NULL : node_to_json(documents.items[0]);
+}
+
+/* What a command and the agent would take for two things is the command's to read. */
+static void json_that_is_not_as_yaml(void **state)
+{
+	static const char *const same[] = {
+		"{}",
+		"{\"a\":-1}\r\n",
+		"{\n\t\"a\"  : [\t-10 , 1\n,true]}  \n",
+		"{\"\":{\"a-0\":\"-0: #\\\"\\\\\\u00e9\\/\"}}",
+		"{\"<<\":{}}",
+		"{\"a\":null}",
+	};
+	static const char *const others[] = {
+		"{\"a\":\"\\ud83d\\ude00\"}",
+		"{\"a\":\"\x7f\"}",
+		"{\"a\":\"\xc2\x85\"}",
+		"{\"a\":\"\xef\xbf\xbf\"}",
+		"{\"a\"\n:1}",
+		"{\"a\"\t\n\t:1}",
+		"{}\n\t",
+	};
+	char key[2000];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++) {
+		CLEANUP_JSON json_t *json = json_loads(same[i], 0, NULL), *yaml = as_yaml(same[i]);
+
+		assert_true(policy_is_as_yaml(same[i], strlen(same[i])));
+		assert_true(json_equal(json, yaml));
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		CLEANUP_JSON json_t *json = json_loads(others[i], 0, NULL), *yaml = as_yaml(others[i]);
+
+		assert_false(policy_is_as_yaml(others[i], strlen(others[i])));
+		assert_non_null(json);
+		assert_false(json_equal(json, yaml));
+	}
+	assert_false(policy_is_as_yaml("{\"a\":-0}", 8));
+	assert_false(policy_is_as_yaml("{}\0{}", 5));
+	for (int length = 990; length < 1030; length++) {
+		snprintf(key, sizeof(key), "{\"%0*d\" :1}", length, 0);
+		assert_int_equal(policy_is_as_yaml(key, strlen(key)), length <= 997);
+		if (policy_is_as_yaml(key, strlen(key))) {
+			CLEANUP_JSON json_t *yaml = as_yaml(key);
+
+			assert_non_null(yaml);
+		}
+	}
+}
+
+/* What no policy means is bounded as well, however it was read: by as much. */
+static void json_as_deep_as_yaml(void **state)
+{
+	char text[2 * (POLICY_DEPTH_MAX + 1) + 1] = "";
+
+	(void)state;
+	for (int depth = POLICY_DEPTH_MAX; depth <= POLICY_DEPTH_MAX + 1; depth++) {
+		CLEANUP_PROBLEMS struct problems problems = { 0 };
+		CLEANUP_JSON json_t *json = NULL, *yaml = NULL;
+		CLEANUP_POOL struct pool pool = { 0 };
+
+		memset(text, '[', depth);
+		memset(text + depth, ']', depth);
+		json = json_loads(text, 0, NULL);
+		yaml = as_yaml(text);
+		assert_int_equal(!node_from_json("a.json", json, &pool, &problems), depth > POLICY_DEPTH_MAX);
+		assert_int_equal(!yaml, depth > POLICY_DEPTH_MAX);
+	}
+}
+
 /* More members than a block of the pool has room for, and a text that is larger than one. */
 static void large(void **state)
 {
@@ -163,8 +242,14 @@ static void large(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(values), cmocka_unit_test(aliases), cmocka_unit_test(wrong),
-		cmocka_unit_test(depth),  cmocka_unit_test(places),  cmocka_unit_test(large),
+		cmocka_unit_test(values),
+		cmocka_unit_test(aliases),
+		cmocka_unit_test(wrong),
+		cmocka_unit_test(depth),
+		cmocka_unit_test(places),
+		cmocka_unit_test(large),
+		cmocka_unit_test(json_that_is_not_as_yaml),
+		cmocka_unit_test(json_as_deep_as_yaml),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

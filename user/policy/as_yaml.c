@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * JSON is nearly a part of YAML. A text that is JSON and holds none of what libyaml refuses or takes for something else comes to the same tree,
+ * whoever reads it.
+ */
+#include <string.h>
+
+#include "policy/policy.h"
+
+#define KEY_MAX 1000 /* from a key's first byte to its colon; libyaml takes 1,024 */
+
+static bool is_printed(char c)
+{
+	return c >= ' ' && c <= '~';
+}
+
+/* Half of a character, which needs another such escape. */
+static bool is_surrogate(const char *escape)
+{
+	return (*escape == 'd' || *escape == 'D') && strchr("89abcdefABCDEF", escape[1]);
+}
+
+/* Behind the string that begins at its quote; NULL: it is not the same, or does not end. */
+static const char *string_end(const char *p)
+{
+	while (*++p != '"') {
+		if (!is_printed(*p) || (*p == '\\' && !is_printed(*++p)))
+			return NULL;
+		if (*p == 'u' && p[-1] == '\\' && is_surrogate(p + 1))
+			return NULL;
+	}
+	return p + 1;
+}
+
+/* A zero loses no minus, and a colon stands in its key's line. key: NULL where none is before it. */
+static bool is_same(const char *p, const char *key)
+{
+	switch (*p) {
+	case '-':
+		return p[1] != '0';
+	case ':':
+		return key && p - key <= KEY_MAX;
+	case '\t':
+	case '\n':
+	case '\r':
+		return true;
+	default:
+		return is_printed(*p);
+	}
+}
+
+/* Of a key, as long as only spaces are behind it. */
+static const char *still_key(const char *p, const char *key)
+{
+	return *p == ' ' ? key : NULL;
+}
+
+bool policy_is_as_yaml(const char *text, size_t length)
+{
+	const char *p = text, *end = text + length, *last = memrchr(text, '}', length), *key = NULL;
+
+	if (*text != '{' || !last || memchr(last, '\t', end - last)) /* a tab begins no line outside of braces */
+		return false;
+	while (p && p < end) {
+		if (*p == '"') {
+			key = p;
+			p = string_end(p);
+		} else if (is_same(p, key)) {
+			key = still_key(p++, key);
+		} else {
+			p = NULL;
+		}
+	}
+	return p;
+}
