@@ -6,10 +6,18 @@
 #ifndef WEIR_BPF_AHEAD_H
 #define WEIR_BPF_AHEAD_H
 
+#define WEIR_PIECE(name) name
+int path_fed(struct weir_request *r, const struct weir_reading *how, __u32 c);
+
 #include "weir/http/request_ahead.h"
 #include "weir/http/response_ahead.h"
 
 #include "window.h"
+
+__noinline int path_fed(struct weir_request *r, const struct weir_reading *how, __u32 c)
+{
+	return r && how ? weir_path_fed(r, how, c) : 0;
+}
 
 __noinline int line_ahead(struct weir_framing *f, const struct weir_window *window, __u32 at, __u32 lengths)
 {
@@ -33,7 +41,6 @@ __noinline int response_start_ahead(struct weir_response *r, const struct weir_w
 	return r && window ? weir_response_start_ahead(r, window, at) : 0;
 }
 
-#define WEIR_PIECE(name) name
 #include "weir/http/lines_ahead.h"
 
 /* As many lines as can be had at once. */

@@ -233,22 +233,24 @@ static __always_inline void inside_read_span(struct inside_request *r)
 }
 
 /* Where a text is that the span has; NULL: it has not. */
-static __always_inline const char *inside_in_span(const struct inside_request *r,
-						  const struct weir_inside_string *string)
+static __always_inline const struct inside_short_text *inside_in_span(const struct inside_request *r,
+								      const struct weir_inside_string *string)
 {
 	__u64 at = string->at - r->span.at;
 
 	if (at > r->span.length || string->length > r->span.length - at)
 		return NULL;
-	WEIR_BARRIER(at);
-	return at < INSIDE_SPAN_MAX ? r->span.text + at : NULL;
+	if (at >= INSIDE_SPAN_MAX)
+		return NULL;
+	WEIR_BARRIER(at); /* nor is it added before that was asked */
+	return (const void *)(r->span.text + at);
 }
 
 /* Is it a subresource whose requests may last for hours, or the path of a profile? */
 static __always_inline __u32 inside_runs_long(const struct inside_request *r, const struct weir_inside_string *string,
 					      bool is_resource, bool *runs_long)
 {
-	const char *read = string->length ? inside_in_span(r, string) : NULL;
+	const struct inside_short_text *read = string->length ? inside_in_span(r, string) : NULL;
 	__u64 text[2];
 
 	*runs_long = false;
@@ -272,11 +274,11 @@ static __always_inline __u32 inside_name(struct inside_request *r, __u32 i)
 {
 	struct weir_inside_string string = inside_string_in(r, inside_name_at(r, i));
 	__u64 *subject = &r->record.trace.attributes.namespace + i;
-	const char *text;
+	const struct inside_short_text *text;
 
 	if (!string.length)
 		return INSIDE_READ;
-	text = string.length <= 8 * WEIR_SUBJECT_WORDS ? inside_in_span(r, &string) : NULL;
+	text = string.length <= sizeof(struct inside_short_text) ? inside_in_span(r, &string) : NULL;
 	*subject = text ? inside_plain_subject(text, string.length, WEIR_NAME_NAMESPACE) : 0;
 	return *subject ? INSIDE_READ : inside_subject(&r->walk, &string, WEIR_NAME_NAMESPACE, subject);
 }

@@ -177,10 +177,15 @@ static __noinline __u32 inside_long_subject(struct inside_walk *walk, const stru
 	return INSIDE_READ;
 }
 
-/* Word i of a text whose length is `length`, zeros behind its end. Eight bytes are there. */
-static __always_inline __u64 inside_text_word(const char *text, __u32 i, __u32 length)
+/* A text of at most so much, and whatever is behind it. */
+struct inside_short_text {
+	__u64 words[WEIR_SUBJECT_WORDS];
+};
+
+/* Word i of a text whose length is `length`, zeros behind its end. */
+static __always_inline __u64 inside_text_word(const struct inside_short_text *text, __u32 i, __u32 length)
 {
-	__u64 word = *(const __u64 *)(text + 8 * i);
+	__u64 word = text->words[i];
 	__u32 left = length - 8 * i;
 
 	return left < 8 ? word & ((1ULL << 8 * left) - 1) : word;
@@ -202,10 +207,10 @@ static __always_inline void inside_compress(__u64 v[4], __u64 word)
 }
 
 /*
- * As weir_subject_of_words(), of a text that has been read: of eight bytes for each eight that have begun. 0: it is not of ASCII alone, and
- * inside_long_subject() knows it. length: at least 1, at most 64
+ * As weir_subject_of_words(), of a text that has been read. 0: it is not of ASCII alone, and inside_long_subject() knows it. length: at
+ * least 1, at most 64. The verifier reads it once, whoever calls it.
  */
-static __noinline __u64 inside_plain_subject(const char *text, __u32 length, __u8 kind)
+__noinline __u64 inside_plain_subject(const struct inside_short_text *text, __u32 length, __u8 kind)
 {
 	struct weir_subject_hash h;
 	struct weir_settings *set;
@@ -244,7 +249,7 @@ static __noinline __u64 inside_plain_subject(const char *text, __u32 length, __u
 static __noinline __u32 inside_subject(struct inside_walk *walk, const struct weir_inside_string *string, __u8 kind,
 				       __u64 *subject)
 {
-	__u64 words[WEIR_SUBJECT_WORDS] = {};
+	struct inside_short_text text = {};
 
 	if (!walk || !string || !subject)
 		return WEIR_INSIDE_UNREADABLE;
@@ -253,12 +258,12 @@ static __noinline __u32 inside_subject(struct inside_walk *walk, const struct we
 		return INSIDE_READ;
 	if (string->length > WEIR_INSIDE_TEXT_MAX)
 		return WEIR_INSIDE_NOT_TEXT;
-	if (inside_text(string, words, sizeof(words)) != INSIDE_READ)
+	if (inside_text(string, text.words, sizeof(text)) != INSIDE_READ)
 		return WEIR_INSIDE_UNREADABLE;
-	walk->words[0] = words[0];
-	walk->words[1] = words[1];
-	if (string->length <= sizeof(words))
-		*subject = inside_plain_subject((const char *)words, string->length, kind);
+	walk->words[0] = text.words[0];
+	walk->words[1] = text.words[1];
+	if (string->length <= sizeof(text))
+		*subject = inside_plain_subject(&text, string->length, kind);
 	return *subject ? INSIDE_READ : inside_long_subject(walk, string, kind, subject);
 }
 

@@ -135,6 +135,7 @@ WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const st
 	bool cuts = weir_hold_cuts(c, g), ahead, in_order;
 	__u32 from = weir_hold_from(c, k), end = g->seq + g->len + cuts;
 
+	WEIR_FRESH_ALL();
 	if (end == g->seq || (g->flags & (WEIR_TCP_SYN | WEIR_TCP_RST)))
 		return WEIR_PASS;
 	if (c->phase != WEIR_PHASE_HUNTING && (c->phase != WEIR_PHASE_OPAQUE || !seq_after(end, from)))
@@ -143,6 +144,7 @@ WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const st
 		*why = WEIR_OUT_OF_WINDOW;
 		return WEIR_DROP;
 	}
+	WEIR_FRESH_ALL();
 	*r = (struct weir_hold_reader){
 		.next = g->seq,
 		.news = g->seq,
@@ -158,6 +160,7 @@ WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const st
 		.preface = WEIR_HOLD_NO_PREFACE,
 		.free = c->opaque_why == WEIR_ANSWERED_EARLY,
 	};
+	WEIR_FRESH_ALL();
 	if (c->phase == WEIR_PHASE_HUNTING) {
 		if (!k->listens && !seq_after(end, k->next))
 			return WEIR_PASS;

@@ -76,9 +76,10 @@ WEIR_INLINE __u32 weir_draft_undo(struct weir_seats_draft *d)
 	return taken;
 }
 
-WEIR_INLINE bool weir_draft_used(const struct weir_seats_draft *d)
+/* Not 0: it was used. Without a branch, which a verifier would follow both ways, for each draft of a segment. */
+WEIR_INLINE __u32 weir_draft_used(const struct weir_seats_draft *d)
 {
-	return d->now.taken != d->had || d->now.end != d->had_end;
+	return (d->now.taken ^ d->had) | (d->now.end ^ d->had_end);
 }
 
 /* Has the connection given back, meanwhile, what some request of the packet counted on? */

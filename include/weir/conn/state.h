@@ -375,7 +375,7 @@ WEIR_INLINE void weir_conn_draft_seats(const struct weir_busy *busy, struct weir
 /* Does the segment take seats, or want some for longer? Then they need a place (struct weir_busy). */
 WEIR_INLINE bool weir_drafts_are_used(const struct weir_seats_draft *draft)
 {
-	bool used = false;
+	__u32 used = 0;
 
 	for (int i = 0; i < WEIR_SEAT_SLOTS; i++)
 		used |= weir_draft_used(&draft[i]);

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Heads read line by line where they stand in a window (request_ahead.h, response_ahead.h). In BPF each piece is a function of its own, which the
- * verifier reads once: bpf/ahead.h says by what name.
- */
+/* Heads read line by line where they stand in a window, in pieces (request_ahead.h, response_ahead.h). */
 #ifndef WEIR_HTTP_LINES_AHEAD_H
 #define WEIR_HTTP_LINES_AHEAD_H
 
 #include "weir/http/request_ahead.h"
 #include "weir/http/response_ahead.h"
-
-#ifndef WEIR_PIECE
-#define WEIR_PIECE(name) weir_##name
-#endif
 
 /* Reads one line, or what is plain of a request line. 0: that is for the machine to do. */
 WEIR_INLINE __u32 weir_request_line_ahead(struct weir_request *r, const struct weir_reading *how,

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A request's head read where it stands in a window: as feeding the machine of request.h, which goes on with what is left. */
+/*
+ * A request's head read where it stands in a window: as feeding the machine of request.h, which goes on with what is left. In BPF a piece
+ * is a function of its own, which the verifier reads once: bpf/ahead.h says by what name.
+ */
 #ifndef WEIR_HTTP_REQUEST_AHEAD_H
 #define WEIR_HTTP_REQUEST_AHEAD_H
 
 #include "weir/http/line.h"
 #include "weir/http/request.h"
+
+#ifndef WEIR_PIECE
+#define WEIR_PIECE(name) weir_##name
+#endif
 
 #define WEIR_PATH_STEPS 16 /* words and slashes of a path that are read in one go */
 #define WEIR_NAME_WORDS 4  /* of eight bytes, of a user's name */
@@ -33,6 +40,7 @@ WEIR_INLINE __u32 weir_path_ahead(struct weir_request *r, const struct weir_read
 
 	WEIR_ROLLED
 	for (int i = 0; i < WEIR_PATH_STEPS; i++) {
+		WEIR_FRESH_ALL();
 		word = weir_window_word(w, at);
 		n = r->framing.state == WEIR_AT_PATH ? weir_run_name(word, &lower) : 0;
 		if (at + 8 >= w->length)
@@ -40,14 +48,14 @@ WEIR_INLINE __u32 weir_path_ahead(struct weir_request *r, const struct weir_read
 		if (n) {
 			weir_subject_bytes(&r->hash, weir_run_only(word, n), n);
 			at += weir_framing_ahead(&r->framing, n);
-			continue;
+		} else {
+			c = weir_run_first(word);
+			if (c != '/' && (c != ' ' || r->framing.state != WEIR_AT_PATH))
+				break;
+			at++;
+			if (!WEIR_PIECE(path_fed)(r, how, c))
+				break;
 		}
-		c = weir_run_first(word);
-		if (c != '/' && (c != ' ' || r->framing.state != WEIR_AT_PATH))
-			break;
-		at++;
-		if (!weir_path_fed(r, how, c))
-			break;
 	}
 	return at - from;
 }
