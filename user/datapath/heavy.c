@@ -134,37 +134,55 @@ int datapath_heavy_places(struct datapath *dp, struct datapath_heavy_places *out
 
 /* --- forgetting a server */
 
-static bool forget_in(struct weir_heavy_set *set, __u32 slot)
+static bool is_of(const struct weir_heavy_set *set, __u32 way, __u32 slot)
 {
-	bool found = false;
-
-	for (__u32 i = 0; i < WEIR_HEAVY_WAYS; i++) {
-		if (set->keys[i] == WEIR_HEAVY_FREE || set->rows[i].what.server != slot)
-			continue;
-		set->keys[i] = WEIR_HEAVY_FREE;
-		found = true;
-	}
-	return found;
+	return set->keys[way] != WEIR_HEAVY_FREE && set->rows[way].what.server == slot;
 }
 
-/* What other servers' requests add to the same set in this moment may be lost. */
-int datapath_heavy_clear(struct datapath *dp, __u32 slot, struct error *err)
+static bool has_any_of(const struct weir_heavy_set *sets, __u32 cpus, __u32 slot)
 {
-	CLEANUP_FREE struct weir_heavy_set *sets = calloc(dp->cpus, sizeof(*sets));
+	for (__u32 i = 0; i < cpus * WEIR_HEAVY_WAYS; i++)
+		if (is_of(&sets[i / WEIR_HEAVY_WAYS], i % WEIR_HEAVY_WAYS, slot))
+			return true;
+	return false;
+}
+
+/* As it is now. What other servers' requests add to it in this moment may be lost. */
+static int forget_in(struct datapath *dp, __u32 index, __u32 slot, struct weir_heavy_set *sets)
+{
+	if (bpf_map_lookup_elem(dp->maps.heavy, &index, sets))
+		return -errno;
+	for (__u32 i = 0; i < dp->cpus * WEIR_HEAVY_WAYS; i++)
+		if (is_of(&sets[i / WEIR_HEAVY_WAYS], i % WEIR_HEAVY_WAYS, slot))
+			sets[i / WEIR_HEAVY_WAYS].keys[i % WEIR_HEAVY_WAYS] = WEIR_HEAVY_FREE;
+	return bpf_map_update_elem(dp->maps.heavy, &index, sets, BPF_ANY) ? -errno : 0;
+}
+
+static int forget(struct datapath *dp, __u32 slot)
+{
+	CLEANUP_FREE struct weir_heavy_set *place = calloc(dp->cpus, sizeof(*place));
+	CLEANUP_CURSOR struct map_cursor cursor = {};
 	int ret;
 
-	if (!sets)
-		return error_set(err, -ENOMEM, "out of memory");
-	ret = collect(dp, err); /* what it has got to the rows is forgotten all the same */
-	for (__u32 index = 0; index < WEIR_HEAVY_SETS; index++) {
-		bool found = false;
+	if (!place)
+		return -ENOMEM;
+	ret = map_cursor_open(&cursor, dp->maps.heavy, sizeof(__u32), dp->cpus * sizeof(*place));
+	while (!ret && (ret = map_cursor_next(&cursor)) > 0) {
+		const struct weir_heavy_set *sets = cursor.values;
+		const __u32 *indexes = cursor.keys;
 
-		if (bpf_map_lookup_elem(dp->maps.heavy, &index, sets))
-			return datapath_map_failed(err, -errno, "heavy");
-		for (int cpu = 0; cpu < dp->cpus; cpu++)
-			found |= forget_in(&sets[cpu], slot);
-		if (found && bpf_map_update_elem(dp->maps.heavy, &index, sets, BPF_ANY))
-			return datapath_map_failed(err, -errno, "heavy");
+		ret = 0;
+		for (__u32 i = 0; i < cursor.n && !ret; i++)
+			if (has_any_of(&sets[i * dp->cpus], dp->cpus, slot))
+				ret = forget_in(dp, indexes[i], slot, place);
 	}
 	return ret;
+}
+
+int datapath_heavy_clear(struct datapath *dp, __u32 slot, struct error *err)
+{
+	int ret = collect(dp, err); /* what it has got to the rows is forgotten all the same */
+	int failed = forget(dp, slot);
+
+	return failed ? datapath_map_failed(err, failed, "heavy") : ret;
 }
