@@ -5,93 +5,131 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "weir/base/duration.h"
 #include "weir/inside/open.h"
 
+#include "base/array.h"
+#include "base/clock.h"
 #include "datapath/inside_private.h"
 #include "datapath/private.h"
 #include "sys/process_memory.h"
 
-/* A process that serves, and its memory. */
-struct memory {
-	__u32 process;
-	struct process_memory memory;
-	int failed;  /* to be opened: a negative errno */
+#define PATIENCE_MS 1000 /* with the memory of all processes together: who holds it up is not waited for */
+
+/* A process that serves, and what it works on. */
+struct process {
+	__u32 id;
 	__u16 state; /* of struct weir_inside_layout */
+	size_t n;
+	struct weir_inside_open *requests;
+	struct process_place *goroutines; /* of each request */
 };
 
-struct memories {
-	struct memory of[WEIR_MAX_INSIDE_PROCESSES];
+struct processes {
+	struct process of[WEIR_MAX_INSIDE_PROCESSES];
 	size_t n;
 };
 
-static void memories_close(struct memories *memories)
+static void processes_clear(struct processes **processes)
 {
-	for (size_t i = 0; i < memories->n; i++)
-		if (!memories->of[i].failed)
-			process_memory_close(&memories->of[i].memory);
-	free(memories);
+	for (size_t i = 0; *processes && i < (*processes)->n; i++) {
+		free((*processes)->of[i].requests);
+		free((*processes)->of[i].goroutines);
+	}
+	free(*processes);
 }
-
-static void cleanup_memories(struct memories **memories)
-{
-	if (*memories)
-		memories_close(*memories);
-}
-#define CLEANUP_MEMORIES __attribute__((cleanup(cleanup_memories)))
+#define CLEANUP_PROCESSES __attribute__((cleanup(processes_clear)))
 
 /* NULL: it is not one that is looked into any more. */
-static const struct memory *memory_of(const struct datapath_inside *inside, struct memories *memories, __u32 process)
+static struct process *process_of(const struct datapath_inside *inside, struct processes *processes, __u32 id)
 {
 	struct weir_inside_process there;
-	struct memory *memory;
+	struct process *process;
 
-	for (size_t i = 0; i < memories->n; i++)
-		if (memories->of[i].process == process)
-			return &memories->of[i];
-	if (memories->n == WEIR_MAX_INSIDE_PROCESSES ||
-	    bpf_map_lookup_elem(bpf_map__fd(inside->skeleton->maps.inside_processes), &process, &there))
+	for (size_t i = 0; i < processes->n; i++)
+		if (processes->of[i].id == id)
+			return &processes->of[i];
+	if (processes->n == WEIR_MAX_INSIDE_PROCESSES ||
+	    bpf_map_lookup_elem(bpf_map__fd(inside->skeleton->maps.inside_processes), &id, &there))
 		return NULL;
-	memory = &memories->of[memories->n++];
-	*memory = (struct memory){ .process = process, .state = there.layout.state };
-	memory->failed = process_memory_open(process, &memory->memory);
-	return memory;
+	process = &processes->of[processes->n++];
+	*process = (struct process){ .id = id, .state = there.layout.state };
+	return process;
 }
 
-/* A process that is gone has no memory: then its requests have ended. */
-static bool has_ended(const struct memory *memory, const struct weir_inside_key *key,
-		      const struct weir_inside_open *open, bool *doubtful)
+static int note(const struct datapath_inside *inside, struct processes *processes, const struct weir_inside_key *key,
+		const struct weir_inside_open *request)
+{
+	struct process *process = process_of(inside, processes, key->process);
+	struct weir_inside_open *requests;
+	struct process_place *goroutines;
+
+	if (!process)
+		return 0;
+	requests = array_grow(process->requests, process->n, sizeof(*requests));
+	if (!requests)
+		return -ENOMEM;
+	process->requests = requests;
+	goroutines = array_grow(process->goroutines, process->n, sizeof(*goroutines));
+	if (!goroutines)
+		return -ENOMEM;
+	process->goroutines = goroutines;
+	requests[process->n] = *request;
+	goroutines[process->n++] = (struct process_place){ .address = key->goroutine + process->state };
+	return 0;
+}
+
+static bool has_ended(const struct weir_inside_open *request, const struct process_place *goroutine)
 {
 	struct weir_inside_goroutine now;
 
-	*doubtful = weir_inside_may_have_ended(open) || memory->failed;
-	if (memory->failed)
-		return memory->failed == -ENOENT || memory->failed == -ESRCH;
-	return process_memory_read(&memory->memory, key->goroutine + memory->state, &now, sizeof(now)) ||
-	       weir_inside_has_ended(open, &now);
+	_Static_assert(sizeof(now) == sizeof(goroutine->bytes), "as much is read");
+	memcpy(&now, goroutine->bytes, sizeof(now));
+	return !goroutine->there || weir_inside_has_ended(request, &now);
 }
 
-static int add(const struct datapath_inside *inside, struct memories *memories, const struct weir_inside_key *key,
-	       const struct weir_inside_open *request, enum weir_heavy_by by, struct open_requests *out)
+/* A process that is gone works on nothing. Of one whose memory cannot be read, every request may have ended. */
+static int add(struct process *process, enum weir_heavy_by by, __u32 ms, struct open_requests *out)
 {
-	const struct memory *memory = memory_of(inside, memories, key->process);
-	bool doubtful;
+	int failed = process_memory_read_places(process->id, process->goroutines, process->n, ms), ret = 0;
 
-	if (!memory || has_ended(memory, key, request, &doubtful))
+	if (failed == -ENOENT || failed == -ESRCH)
 		return 0;
-	return open_requests_add(out, by, &request->asked, doubtful);
+	for (size_t i = 0; i < process->n && !ret; i++) {
+		const struct weir_inside_open *request = &process->requests[i];
+
+		if (failed || !has_ended(request, &process->goroutines[i]))
+			ret = open_requests_add(out, by, &request->asked,
+						failed || weir_inside_may_have_ended(request));
+	}
+	return ret;
+}
+
+static int add_all(struct processes *processes, enum weir_heavy_by by, struct open_requests *out)
+{
+	const __u64 until = clock_ns(CLOCK_MONOTONIC) + PATIENCE_MS * WEIR_NS_PER_MS;
+	int ret = 0;
+
+	for (size_t i = 0; i < processes->n && !ret; i++) {
+		__u64 now = clock_ns(CLOCK_MONOTONIC);
+
+		ret = add(&processes->of[i], by, now < until ? (until - now) / WEIR_NS_PER_MS : 0, out);
+	}
+	return ret;
 }
 
 int datapath_inside_open(struct datapath *dp, enum weir_heavy_by by, struct open_requests *out)
 {
+	CLEANUP_PROCESSES struct processes *processes = calloc(1, sizeof(*processes));
 	CLEANUP_CURSOR struct map_cursor cursor = {};
-	CLEANUP_MEMORIES struct memories *memories = calloc(1, sizeof(*memories));
 	const struct datapath_inside *inside = dp->inside;
 	int ret;
 
 	if (!inside)
 		return 0;
-	if (!memories)
+	if (!processes)
 		return -ENOMEM;
 	ret = map_cursor_open(&cursor, bpf_map__fd(inside->skeleton->maps.inside_open), sizeof(struct weir_inside_key),
 			      sizeof(struct weir_inside_open));
@@ -101,7 +139,7 @@ int datapath_inside_open(struct datapath *dp, enum weir_heavy_by by, struct open
 
 		ret = 0;
 		for (__u32 i = 0; i < cursor.n && !ret; i++)
-			ret = add(inside, memories, &keys[i], &values[i], by, out);
+			ret = note(inside, processes, &keys[i], &values[i]);
 	}
-	return ret;
+	return ret ?: add_all(processes, by, out);
 }

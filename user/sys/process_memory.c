@@ -5,9 +5,11 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "sys/aside.h"
 #include "sys/privilege.h"
 
 /* Of a page, in /proc/PID/pagemap. */
@@ -64,4 +66,47 @@ int process_memory_read(const struct process_memory *memory, __u64 address, void
 		if (!is_own(memory, page))
 			return -EFAULT;
 	return pread(memory->memory, to, size, (off_t)address) == (ssize_t)size ? 0 : -EFAULT;
+}
+
+struct reading {
+	__u32 process;
+	int ret;
+	size_t n;
+	struct process_place places[];
+};
+
+static void read_places(void *arg)
+{
+	struct reading *reading = arg;
+	struct process_memory memory;
+
+	reading->ret = process_memory_open(reading->process, &memory);
+	if (reading->ret)
+		return;
+	for (size_t i = 0; i < reading->n; i++) {
+		struct process_place *place = &reading->places[i];
+
+		place->there = !process_memory_read(&memory, place->address, place->bytes, sizeof(place->bytes));
+	}
+	process_memory_close(&memory);
+}
+
+int process_memory_read_places(__u32 process, struct process_place *places, size_t n, __u32 ms)
+{
+	struct reading *reading = malloc(sizeof(*reading) + n * sizeof(*places));
+	int ret;
+
+	if (!reading)
+		return -ENOMEM;
+	*reading = (struct reading){ .process = process, .n = n };
+	for (size_t i = 0; i < n; i++)
+		reading->places[i] = places[i];
+	ret = aside_run(process, read_places, free, reading, ms);
+	if (ret)
+		return ret;
+	ret = reading->ret;
+	for (size_t i = 0; i < n && !ret; i++)
+		places[i] = reading->places[i];
+	free(reading);
+	return ret;
 }

@@ -6,6 +6,7 @@
 #ifndef WEIR_USER_SYS_PROCESS_MEMORY_H
 #define WEIR_USER_SYS_PROCESS_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "weir/base/types.h"
@@ -20,5 +21,19 @@ void process_memory_close(struct process_memory *memory);
 
 /* 0, or -EFAULT: nothing is there, or a file. */
 int process_memory_read(const struct process_memory *memory, __u64 address, void *to, size_t size);
+
+#define PROCESS_PLACE_SIZE 16
+
+struct process_place {
+	__u64 address;
+	bool there; /* else its bytes are not set */
+	__u8 bytes[PROCESS_PLACE_SIZE];
+};
+
+/*
+ * Many places at once, and for no longer than so many milliseconds: whoever reads waits for as long as the process holds its own memory's lock, as it does
+ * while it maps something. -ETIMEDOUT, or -EBUSY as long as an earlier reader waits (aside.h); -ENOENT when there is no such process, or another negative errno.
+ */
+int process_memory_read_places(__u32 process, struct process_place *places, size_t n, __u32 ms);
 
 #endif

@@ -92,6 +92,26 @@ static void nowhere(void **state)
 		assert_int_equal(read_at((char *)(uintptr_t)places[i], to), -EFAULT);
 }
 
+/* Each for itself. */
+static void many_places(void **state)
+{
+	char *at = map(MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	struct process_place places[] = {
+		{ .address = (__u64)(uintptr_t)at },
+		{ .address = (__u64)(uintptr_t)(at + page()), .there = true },
+		{ .address = (__u64)(uintptr_t)(at + 16) },
+	};
+
+	(void)state;
+	at[0] = 1;
+	at[16] = 2;
+	assert_int_equal(process_memory_read_places(getpid(), places, 3, 60000), 0);
+	assert_true(places[0].there && !places[1].there && places[2].there);
+	assert_memory_equal(places[0].bytes, at, sizeof(places->bytes));
+	assert_memory_equal(places[2].bytes, at + 16, sizeof(places->bytes));
+	munmap(at, PAGES * page());
+}
+
 static void a_process_that_is_gone(void **state)
 {
 	struct process_memory memory;
@@ -110,6 +130,7 @@ static void a_process_that_is_gone(void **state)
 	assert_int_equal(process_memory_read(&memory, (__u64)(uintptr_t)&here, &to, 1), -EFAULT);
 	process_memory_close(&memory);
 	assert_int_equal(process_memory_open(child, &memory), -ENOENT);
+	assert_int_equal(process_memory_read_places(child, NULL, 0, 60000), -ENOENT);
 }
 
 int main(void)
@@ -118,6 +139,7 @@ int main(void)
 		cmocka_unit_test(its_own),
 		cmocka_unit_test(of_a_file),
 		cmocka_unit_test(nowhere),
+		cmocka_unit_test(many_places),
 		cmocka_unit_test(a_process_that_is_gone),
 	};
 

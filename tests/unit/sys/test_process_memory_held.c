@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A process that holds its own memory's lock: it waits for a page of a file whose file system, FUSE, is served by an accomplice. The first read fails, and the
+ * kernel tries again without letting the lock go; meanwhile a thread wants to map something, and all readers stand behind it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "sys/process_memory.h"
+
+#define PAGE 4096
+#define FILE_NODE 2
+#define HELD_S 60 /* at most: then the file system's server ends, and with it all waiting */
+
+struct scene {
+	char directory[sizeof(P_tmpdir "/weir-held-XXXXXX")];
+	int device;
+	int held[2], map[2]; /* a byte when the second read has come, and for the thread that maps */
+	pid_t server, process;
+};
+
+/* --- the file system: one directory with one file */
+
+static void answer(const struct scene *s, const struct fuse_in_header *in, int error, const void *data, size_t size)
+{
+	struct fuse_out_header head = { sizeof(head) + size, error, in->unique };
+	char bytes[sizeof(head) + 256];
+
+	memcpy(bytes, &head, sizeof(head));
+	if (size)
+		memcpy(bytes + sizeof(head), data, size);
+	if (write(s->device, bytes, head.len) != (ssize_t)head.len)
+		_exit(1);
+}
+
+static void answer_read(const struct scene *s, const struct fuse_in_header *in, bool first)
+{
+	if (first)
+		answer(s, in, -EIO, NULL, 0);
+	else if (write(s->map[1], "", 1) != 1 || write(s->held[1], "", 1) != 1)
+		_exit(1);
+}
+
+static void serve_one(const struct scene *s, const struct fuse_in_header *in)
+{
+	static unsigned int reads;
+	const struct fuse_attr file = { .ino = FILE_NODE, .size = PAGE, .mode = S_IFREG | 0600, .nlink = 1 };
+	const struct fuse_init_out init = { .major = FUSE_KERNEL_VERSION, .minor = FUSE_KERNEL_MINOR_VERSION };
+	const struct fuse_entry_out entry = { .nodeid = FILE_NODE, .attr = file };
+	const struct fuse_attr_out attributes = { .attr = file };
+	const struct fuse_open_out opened = { 0 };
+
+	switch (in->opcode) {
+	case FUSE_INIT:
+		answer(s, in, 0, &init, sizeof(init));
+		break;
+	case FUSE_LOOKUP:
+		answer(s, in, 0, &entry, sizeof(entry));
+		break;
+	case FUSE_GETATTR:
+		answer(s, in, 0, &attributes, sizeof(attributes));
+		break;
+	case FUSE_OPEN:
+		answer(s, in, 0, &opened, sizeof(opened));
+		break;
+	case FUSE_READ:
+		answer_read(s, in, !reads++);
+		break;
+	default:
+		answer(s, in, -ENOSYS, NULL, 0);
+	}
+}
+
+static void serve(const struct scene *s)
+{
+	static _Alignas(struct fuse_in_header) char request[1 << 17];
+
+	while (read(s->device, request, sizeof(request)) > 0)
+		serve_one(s, (const struct fuse_in_header *)request);
+}
+
+/* --- the process */
+
+static void *map_something(void *arg)
+{
+	const struct scene *s = arg;
+	char byte;
+
+	if (read(s->map[0], &byte, 1) == 1)
+		mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return NULL;
+}
+
+static _Noreturn void hold(struct scene *s)
+{
+	char path[sizeof(s->directory) + 2];
+	volatile char *at;
+	pthread_t thread;
+	int fd;
+
+	close(s->device); /* of which the server's is the last then */
+	pthread_create(&thread, NULL, map_something, s);
+	snprintf(path, sizeof(path), "%s/f", s->directory);
+	fd = open(path, O_RDONLY);
+	at = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	_exit(fd < 0 || at == MAP_FAILED || *at);
+}
+
+static bool mount_own(struct scene *s)
+{
+	char options[64];
+
+	s->device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", s->device);
+	return s->device >= 0 && !unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+	       !mount("weir", s->directory, "fuse", 0, options);
+}
+
+static _Noreturn void be_server(struct scene *s, int process)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	alarm(HELD_S);
+	if (!mount_own(s))
+		_exit(1);
+	s->process = fork();
+	if (!s->process)
+		hold(s);
+	if (write(process, &s->process, sizeof(s->process)) == sizeof(s->process))
+		serve(s);
+	_exit(0);
+}
+
+/* False: nobody may mount a FUSE here. */
+static bool begin(struct scene *s)
+{
+	int process[2];
+	bool there;
+	char byte;
+
+	*s = (struct scene){ .directory = P_tmpdir "/weir-held-XXXXXX" };
+	assert_non_null(mkdtemp(s->directory));
+	assert_int_equal(pipe(s->held) | pipe(s->map) | pipe(process), 0);
+	s->server = fork();
+	if (!s->server)
+		be_server(s, process[1]);
+	close(process[1]);
+	close(s->held[1]);
+	there = read(process[0], &s->process, sizeof(s->process)) == sizeof(s->process);
+	close(process[0]);
+	return there && read(s->held[0], &byte, 1) == 1;
+}
+
+/* Nobody serves the file system any more, so nobody waits for it. */
+static void end(struct scene *s)
+{
+	kill(s->server, SIGKILL);
+	waitpid(s->server, NULL, 0);
+	rmdir(s->directory);
+	close(s->held[0]);
+	close(s->map[0]);
+	close(s->map[1]);
+}
+
+static int read_of(pid_t process, char *at, __u32 ms)
+{
+	struct process_place place = { .address = (__u64)(uintptr_t)at };
+
+	return process_memory_read_places(process, &place, 1, ms);
+}
+
+static void is_given_up(void **state)
+{
+	static char here[PROCESS_PLACE_SIZE] = { 1 };
+	struct scene s;
+	int ret;
+
+	(void)state;
+	if (!begin(&s)) {
+		end(&s);
+		skip();
+	}
+	while ((ret = read_of(s.process, here, 1000)) == 0) /* until the thread that maps waits */
+		;
+	assert_int_equal(ret, -ETIMEDOUT);
+	assert_int_equal(read_of(s.process, here, HELD_S * 1000), -EBUSY);
+	end(&s);
+	while ((ret = read_of(s.process, here, 1000)) == -EBUSY)
+		usleep(1000);
+	assert_true(ret == 0 || ret == -ENOENT || ret == -ESRCH);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(is_given_up) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

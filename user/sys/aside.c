@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include "sys/aside.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/queue.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "sys/thread.h"
+
+struct call {
+	__u64 key;
+	void (*run)(void *arg);
+	void (*release)(void *arg);
+	void *arg;
+	bool returned, left;
+	LIST_ENTRY(call) entry; /* where it is left */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_cond_t returned;
+static LIST_HEAD(, call) left = LIST_HEAD_INITIALIZER(left);
+
+static void begin(void)
+{
+	pthread_condattr_t monotonic;
+
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&returned, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+}
+
+static bool is_left(__u64 key)
+{
+	const struct call *call;
+
+	LIST_FOREACH (call, &left, entry)
+		if (call->key == key)
+			return true;
+	return false;
+}
+
+/* Whoever comes second, of the thread and who waits for it, has the call to free. */
+static void *run(void *arg)
+{
+	struct call *call = arg;
+	bool alone;
+
+	call->run(call->arg);
+	pthread_mutex_lock(&lock);
+	alone = call->left;
+	call->returned = true;
+	if (alone)
+		LIST_REMOVE(call, entry);
+	else
+		pthread_cond_broadcast(&returned);
+	pthread_mutex_unlock(&lock);
+	if (!alone)
+		return NULL;
+	call->release(call->arg);
+	free(call);
+	return NULL;
+}
+
+static int start(struct call *call)
+{
+	pthread_t thread;
+	int ret = thread_start(&thread, run, call);
+
+	return ret ?: -pthread_detach(thread);
+}
+
+/* True: it has returned. */
+static bool wait(struct call *call, __u32 ms)
+{
+	const __u64 end = clock_ns(CLOCK_MONOTONIC) + ms * 1000000ULL;
+	const struct timespec until = { .tv_sec = end / WEIR_NS_PER_S, .tv_nsec = end % WEIR_NS_PER_S };
+
+	while (!call->returned && !pthread_cond_timedwait(&returned, &lock, &until))
+		;
+	return call->returned;
+}
+
+/* With the lock. */
+static int run_locked(struct call *call, __u32 ms)
+{
+	int ret = is_left(call->key) ? -EBUSY : start(call);
+
+	if (ret || wait(call, ms))
+		return ret;
+	call->left = true;
+	LIST_INSERT_HEAD(&left, call, entry);
+	return -ETIMEDOUT;
+}
+
+int aside_run(__u64 key, void (*work)(void *arg), void (*release)(void *arg), void *arg, __u32 ms)
+{
+	struct call *call = malloc(sizeof(*call));
+	int ret = -ENOMEM;
+
+	pthread_once(&once, begin);
+	if (call) {
+		*call = (struct call){ .key = key, .run = work, .release = release, .arg = arg };
+		pthread_mutex_lock(&lock);
+		ret = run_locked(call, ms);
+		pthread_mutex_unlock(&lock);
+	}
+	if (ret == -ETIMEDOUT)
+		return ret;
+	if (ret)
+		release(arg);
+	free(call);
+	return ret;
+}
