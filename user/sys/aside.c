@@ -45,7 +45,7 @@ static bool is_left(__u64 key)
 }
 
 /* Whoever comes second, of the thread and who waits for it, has the call to free. */
-static void *run(void *arg)
+static void *run_aside(void *arg)
 {
 	struct call *call = arg;
 	bool alone;
@@ -69,7 +69,7 @@ static void *run(void *arg)
 static int start(struct call *call)
 {
 	pthread_t thread;
-	int ret = thread_start(&thread, run, call);
+	int ret = thread_start(&thread, run_aside, call);
 
 	return ret ?: -pthread_detach(thread);
 }
@@ -97,14 +97,14 @@ static int run_locked(struct call *call, __u32 ms)
 	return -ETIMEDOUT;
 }
 
-int aside_run(__u64 key, void (*work)(void *arg), void (*release)(void *arg), void *arg, __u32 ms)
+int aside_run(__u64 key, void (*run)(void *arg), void (*release)(void *arg), void *arg, __u32 ms)
 {
 	struct call *call = malloc(sizeof(*call));
 	int ret = -ENOMEM;
 
 	pthread_once(&once, begin);
 	if (call) {
-		*call = (struct call){ .key = key, .run = work, .release = release, .arg = arg };
+		*call = (struct call){ .key = key, .run = run, .release = release, .arg = arg };
 		pthread_mutex_lock(&lock);
 		ret = run_locked(call, ms);
 		pthread_mutex_unlock(&lock);

@@ -105,9 +105,15 @@ static void *map_something(void *arg)
 	const struct scene *s = arg;
 	char byte;
 
-	if (read(s->map[0], &byte, 1) == 1)
-		mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	return NULL;
+	if (read(s->map[0], &byte, 1) != 1)
+		return NULL;
+	return mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+/* The page never came. */
+static void leave(int signal)
+{
+	_exit(signal);
 }
 
 static _Noreturn void hold(struct scene *s)
@@ -117,6 +123,7 @@ static _Noreturn void hold(struct scene *s)
 	pthread_t thread;
 	int fd;
 
+	signal(SIGBUS, leave);
 	close(s->device); /* of which the server's is the last then */
 	pthread_create(&thread, NULL, map_something, s);
 	snprintf(path, sizeof(path), "%s/f", s->directory);
