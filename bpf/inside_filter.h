@@ -7,25 +7,34 @@
 
 #define INSIDE_WAITS 64 /* for what is missing, at most: in as many places */
 
-struct inside_read_turn {
-	struct inside_request *request;
-	struct weir_inside_process *process;
-};
-
-/* Reads all that is to be known of the request. What is not there at the moment is waited for. */
-static long inside_read_step(__u32 i, struct inside_read_turn *turn)
+/*
+ * Reads all that is to be known of the goroutine's request. Verifiers check a global function once, wherever it is called: as a part of
+ * the loop below it took Linux 7.3 more than a million instructions.
+ */
+__noinline int inside_read_kept(__u64 goroutine, __u32 process_id)
 {
-	struct inside_request *r = turn->request;
+	struct weir_inside_key key = { .goroutine = goroutine, .process = process_id };
+	struct weir_inside_process *process = bpf_map_lookup_elem(&inside_processes, &process_id);
+	struct inside_request *r = bpf_map_lookup_elem(&inside_requests, &key);
 
-	(void)i;
-	inside_read_http(r, turn->process);
-	if (r->on_wire)
-		return 1;
-	r->unread = r->unread ?: inside_read_context(r, turn->process);
-	if (r->unread != WEIR_INSIDE_UNREADABLE || !inside_wait())
-		return 1;
-	r->now_ns = bpf_ktime_get_ns();
+	if (!process || !r)
+		return 0;
+	inside_read_http(r, process);
+	if (!r->on_wire)
+		r->unread = r->unread ?: inside_read_context(r, process);
 	return 0;
+}
+
+/* What is not there at the moment is waited for. No bpf_loop(): with a callback's frame, calls would be one too deep. */
+static __always_inline void inside_read_patiently(struct inside_request *r)
+{
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < INSIDE_WAITS; i++) {
+		inside_read_kept(r->key.goroutine, r->key.process);
+		if (r->on_wire || r->unread != WEIR_INSIDE_UNREADABLE || !inside_wait())
+			break;
+		r->now_ns = bpf_ktime_get_ns();
+	}
 }
 
 /*
@@ -37,14 +46,14 @@ int weir_inside_filter(struct pt_regs *ctx)
 {
 	struct weir_inside_key key = {};
 	struct weir_inside_process *process = inside_here(ctx, &key);
-	struct inside_read_turn turn = { .process = process };
+	struct inside_request *r;
 
 	own_stack_asleep();
 	if (!process)
 		return 0;
-	turn.request = inside_keep(process, &key, inside_register(ctx, process->layout.filtered_in));
-	if (turn.request)
-		bpf_loop(INSIDE_WAITS, inside_read_step, &turn, 0);
+	r = inside_keep(process, &key, inside_register(ctx, process->layout.filtered_in));
+	if (r)
+		inside_read_patiently(r);
 	return 0;
 }
 
