@@ -103,10 +103,13 @@ def programs_of(pid):
 
 
 def hits(machine):
-    """(ns, times) of the agent's programs that run inside servers, since they were loaded."""
+    """
+    (ns, times) of the agent's programs on probes inside servers, since they were loaded. Those that follow processes, and the agent's
+    sweep, run in no request.
+    """
     own = programs_of(machine.weir.process.pid)
     programs = [one for one in json.loads(run("bpftool", "-j", "prog", "show"))
-                if one.get("name", "").startswith("weir_inside") and one["id"] in own]
+                if one["type"] == "kprobe" and one.get("name", "").startswith("weir_inside") and one["id"] in own]
     return [sum(one.get(field, 0) for one in programs) for field in ("run_time_ns", "run_cnt")]
 
 

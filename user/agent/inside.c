@@ -248,11 +248,23 @@ static void sync_all(struct agent *agent, struct net *net)
 			note_failed(agent, slot, &err);
 }
 
-static void sweep(struct net *net)
-{
-	CLEANUP_RETAKE struct agent *released = agent_release(net->agent);
+#define SWEEP_PASSES 10
 
-	datapath_inside_sweep(net->dp, NULL);
+/*
+ * A change of processes sweeps by itself. But a program that runs meanwhile may keep something afterwards: so the pass behind a change does
+ * so again, and each tenth one, whatever happens. It goes through large tables, of which a server's CPU should not lose its caches.
+ */
+static void sweep(struct net *net, bool changed)
+{
+	CLEANUP_RETAKE struct agent *released = NULL;
+
+	if (changed) {
+		net->inside_unswept = SWEEP_PASSES;
+	} else if (++net->inside_unswept >= SWEEP_PASSES) {
+		net->inside_unswept = 0;
+		released = agent_release(net->agent);
+		datapath_inside_sweep(net->dp, NULL);
+	}
 }
 
 /* Is this server one of the namespace, and is it looked into, or was it? */
@@ -289,7 +301,7 @@ void inside_follow(struct agent *agent)
 			sync_all(agent, net);
 		if (changed)
 			apply_flags(net);
-		sweep(net);
+		sweep(net, changed);
 	}
 	agent_work_end(agent);
 }
