@@ -180,7 +180,7 @@ build/tests/prog/bpf/%.skel.h: build/tests/prog/bpf/%.bpf.o
 	$(call say,SKELETON)
 	$(Q)$(BPFTOOL) gen skeleton $< name $(*F)_bpf > $@
 
-build/tests/prog/lanes.o: $(TEST_SKELETONS)
+build/tests/prog/lanes.o build/tests/prog/test_inside_waits.o: $(TEST_SKELETONS)
 
 # --- Host: the same sources, as the kinds of object that there are
 

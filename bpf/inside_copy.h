@@ -6,6 +6,7 @@
 #ifndef WEIR_BPF_INSIDE_COPY_H
 #define WEIR_BPF_INSIDE_COPY_H
 
+#include "inside_bring.h"
 #include "maps.h"
 
 /* What came of reading: a reason of the group INSIDE, or this. */
@@ -40,27 +41,35 @@ static __always_inline __u32 inside_copy(void *to, __u32 size, __u64 from)
 	return WEIR_INSIDE_UNREADABLE;
 }
 
-/* In programs that may sleep: until what this thread has failed to read last is there. False: it is nowhere. */
+/* In programs that may sleep: a byte that is brought where it is not there. False: it is nowhere, or may never come. */
+static __always_inline bool inside_brought(__u64 at)
+{
+	__u8 byte;
+
+	return inside_may_wait(at) && !bpf_copy_from_user(&byte, 1, (const void *)at);
+}
+
+/* Waits until what this thread has failed to read last is there. False: it does not come. */
 static __always_inline bool inside_wait(void)
 {
 	__u64 thread = bpf_get_current_pid_tgid(), at, last;
 	struct inside_missing *missing = bpf_map_lookup_elem(&inside_missing, &thread);
-	__u8 byte;
 
 	if (!missing)
 		return false;
 	at = missing->at;
 	last = at + missing->size - 1;
 	bpf_map_delete_elem(&inside_missing, &thread);
-	return !bpf_copy_from_user(&byte, 1, (const void *)at) && !bpf_copy_from_user(&byte, 1, (const void *)last);
+	return inside_brought(at) && inside_brought(last);
 }
 
 /* sleeps: a constant, whether the program may sleep */
 static __always_inline __u32 inside_word(__u64 at, __u64 *word, bool sleeps)
 {
-	long failed = sleeps ? bpf_copy_from_user(word, sizeof(*word), (const void *)at) :
-			       bpf_probe_read_user(word, sizeof(*word), (const void *)at);
+	long failed = bpf_probe_read_user(word, sizeof(*word), (const void *)at);
 
+	if (failed && sleeps && inside_may_wait(at))
+		failed = bpf_copy_from_user(word, sizeof(*word), (const void *)at);
 	return failed ? WEIR_INSIDE_UNREADABLE : INSIDE_READ;
 }
 

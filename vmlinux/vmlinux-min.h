@@ -167,6 +167,29 @@ struct task_struct {
 	u64 start_boottime;
 };
 
+struct super_block {
+	unsigned long s_magic;
+};
+
+struct inode {
+	struct super_block *i_sb;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
+struct userfaultfd_ctx;
+
+struct vm_userfaultfd_ctx {
+	struct userfaultfd_ctx *ctx;
+};
+
+struct vm_area_struct {
+	struct file *vm_file;
+	struct vm_userfaultfd_ctx vm_userfaultfd_ctx;
+};
+
 #pragma clang attribute pop
 
 /* As programs get them on amd64: not the kernel's to move. */

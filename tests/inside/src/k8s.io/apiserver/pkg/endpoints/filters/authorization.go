@@ -49,6 +49,8 @@ func userOf(name string) user.Info {
 		return &user.DefaultInfo{Name: lie(unmapped, -1)}
 	case user.Away:
 		return user.NewAway()
+	case user.Never:
+		return user.NewNever()
 	}
 	return &user.DefaultInfo{Name: name, Groups: []string{"all"}}
 }
