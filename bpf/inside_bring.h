@@ -10,8 +10,8 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#define INSIDE_BUSY \
-	(-16) /* EBUSY: somebody changes the process's mappings at this moment, as who makes a huge page of others does */
+/* EBUSY: somebody changes the process's mappings at this moment, as who makes a huge page of others does. */
+#define INSIDE_BUSY (-16)
 #define INSIDE_LOOKS 4096 /* at mappings that are busy, at most: some 0.2 ms */
 
 struct inside_mapping {

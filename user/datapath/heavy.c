@@ -147,7 +147,7 @@ static bool has_any_of(const struct weir_heavy_set *sets, __u32 cpus, __u32 slot
 	return false;
 }
 
-/* As it is now. What other servers' requests add to it in this moment may be lost. */
+/* Reads the set again: others have been counted since. What other servers' requests add to it in this moment may be lost. */
 static int forget_in(struct datapath *dp, __u32 index, __u32 slot, struct weir_heavy_set *sets)
 {
 	if (bpf_map_lookup_elem(dp->maps.heavy, &index, sets))

@@ -58,7 +58,8 @@ int policy_read_text(struct policy *policy, const struct policy_file *file, cons
  * reader may take it for something else. Then it is to be read as a text, which tells what, and where. Both are borrowed.
  */
 bool policy_read_json(struct policy *policy, const char *file, json_t *json);
-/* as_yaml.c: if the text, which has a NUL behind it, is JSON: does whoever reads it as YAML take it for the same? */
+
+/* Of JSON, with a NUL behind it: does whoever reads it as YAML take it for the same? (as_yaml.c) */
 bool policy_is_as_yaml(const char *text, size_t length);
 
 /* Once all is read: the same object twice, and each server's limits taken together. Adds to the problems, and sorts them. */

@@ -6,6 +6,7 @@
 
 #include "queue/item.h"
 #include "queue/workqueue.h"
+#include "sys/thread.h"
 
 struct workqueue {
 	struct workqueue_options options;
@@ -322,7 +323,6 @@ void workqueue_metrics(struct workqueue *queue, struct workqueue_metrics *out)
 int workqueue_open(struct workqueue **out, const struct workqueue_options *options)
 {
 	struct workqueue *queue = calloc(1, sizeof(*queue));
-	pthread_condattr_t monotonic;
 
 	if (!queue)
 		return -ENOMEM;
@@ -331,10 +331,7 @@ int workqueue_open(struct workqueue **out, const struct workqueue_options *optio
 		queue->options.now_ns = monotonic_ns;
 	TAILQ_INIT(&queue->queued);
 	TAILQ_INIT(&queue->processing);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&queue->changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	thread_condition(&queue->changed);
 	pthread_cond_init(&queue->idle, NULL);
 	pthread_mutex_init(&queue->lock, NULL);
 	*out = queue;

@@ -7,6 +7,8 @@
 #include <sys/queue.h>
 #include <time.h>
 
+#include "weir/base/duration.h"
+
 #include "base/clock.h"
 #include "sys/thread.h"
 
@@ -26,12 +28,7 @@ static LIST_HEAD(, call) left = LIST_HEAD_INITIALIZER(left);
 
 static void begin(void)
 {
-	pthread_condattr_t monotonic;
-
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&returned, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	thread_condition(&returned);
 }
 
 static bool is_left(__u64 key)
@@ -71,13 +68,15 @@ static int start(struct call *call)
 	pthread_t thread;
 	int ret = thread_start(&thread, run_aside, call);
 
-	return ret ?: -pthread_detach(thread);
+	if (!ret)
+		pthread_detach(thread); /* it cannot fail: nobody has joined it */
+	return ret;
 }
 
-/* True: it has returned. */
-static bool wait(struct call *call, __u32 ms)
+/* With the lock. True: it has returned. */
+static bool wait_for(const struct call *call, __u32 ms)
 {
-	const __u64 end = clock_ns(CLOCK_MONOTONIC) + ms * 1000000ULL;
+	const __u64 end = clock_ns(CLOCK_MONOTONIC) + ms * WEIR_NS_PER_MS;
 	const struct timespec until = { .tv_sec = end / WEIR_NS_PER_S, .tv_nsec = end % WEIR_NS_PER_S };
 
 	while (!call->returned && !pthread_cond_timedwait(&returned, &lock, &until))
@@ -85,12 +84,12 @@ static bool wait(struct call *call, __u32 ms)
 	return call->returned;
 }
 
-/* With the lock. */
+/* Once it is among those that are left, the call is its thread's. */
 static int run_locked(struct call *call, __u32 ms)
 {
 	int ret = is_left(call->key) ? -EBUSY : start(call);
 
-	if (ret || wait(call, ms))
+	if (ret || wait_for(call, ms))
 		return ret;
 	call->left = true;
 	LIST_INSERT_HEAD(&left, call, entry);
