@@ -248,10 +248,10 @@ static void sync_all(struct agent *agent, struct net *net)
 			note_failed(agent, slot, &err);
 }
 
-#define SWEEP_PASSES 10
+#define SWEEP_TURNS 10
 
 /*
- * A change of processes sweeps by itself. But a program that runs meanwhile may keep something afterwards: so the pass behind a change does
+ * A change of processes sweeps by itself. But a program that runs meanwhile may keep something afterwards: so the turn behind a change does
  * so again, and each tenth one, whatever happens. It goes through large tables, of which a server's CPU should not lose its caches.
  */
 static void sweep(struct net *net, bool changed)
@@ -259,8 +259,8 @@ static void sweep(struct net *net, bool changed)
 	CLEANUP_RETAKE struct agent *released = NULL;
 
 	if (changed) {
-		net->inside_unswept = SWEEP_PASSES;
-	} else if (++net->inside_unswept >= SWEEP_PASSES) {
+		net->inside_unswept = SWEEP_TURNS;
+	} else if (++net->inside_unswept >= SWEEP_TURNS) {
 		net->inside_unswept = 0;
 		released = agent_release(net->agent);
 		datapath_inside_sweep(net->dp, NULL);

@@ -17,7 +17,7 @@ struct net {
 	bool devices_changed;		 /* since they were last read */
 	bool leaving;			 /* its last server is gone, and so is it soon */
 	__u64 swept;			 /* round of the sweeper (sweep.c) */
-	unsigned int inside_unswept;	 /* passes of inside_follow() since what is kept of requests was swept */
+	unsigned int inside_unswept;	 /* turns of inside_follow() since what is kept of requests was swept */
 	bool loopback_tracked;		 /* by conntrack, so translated connections would be invalid to it */
 	bool loopback_known;		 /* it was found out once */
 	struct error links_err;		 /* the last failure to follow the devices, so that it is logged once */

@@ -54,7 +54,8 @@ struct datapath {
 	__u64 counters[WEIR_MAX_SERVERS][WEIR_REASON_COUNT];
 	size_t n_wanted; /* interfaces; 0: all */
 	size_t n_cgroups;
-	size_t inside; /* processes that are looked into */
+	size_t inside;		   /* processes that are looked into */
+	unsigned int inside_swept; /* turns in which what is kept of requests was looked through */
 	unsigned int taken_ms;
 	int tracked; /* loopback, by conntrack */
 	int netlink[2];

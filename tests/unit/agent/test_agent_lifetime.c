@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "agent/inside.h"
 #include "agent/net.h"
 #include "agent/servers.h"
 #include "agent_fixture.h"
@@ -308,13 +309,25 @@ static void cannot_pace(void **state)
 	assert_string_equal(hold_text(f, 0, "no_pace"), "no fq in this kernel");
 }
 
+/* What is kept of requests: looking through it would cost servers their caches, so not in each turn. */
+static void inside_is_swept_now_and_then(void **state)
+{
+	struct fixture *f = *state;
+
+	succeed(f, "attach", ATTACH);
+	for (unsigned int turn = 1; turn <= 30; turn++) {
+		inside_follow(&f->agent);
+		assert_int_equal(fake_nets[1].inside_swept, turn / 10);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		with_agent(detach_at_once), with_agent(detach_drains), with_agent(detach_by_force),
 		with_agent(detach_undone),  with_agent(take_over),     with_agent(not_in_force),
 		with_agent(loopback),	    with_agent(hold_fails),    with_agent(attached_without_cgroup2),
-		with_agent(pace),	    with_agent(cannot_pace),
+		with_agent(pace),	    with_agent(cannot_pace),   with_agent(inside_is_swept_now_and_then),
 	};
 
 	return cmocka_run_group_tests_name("agent lifetime", tests, NULL, NULL);
