@@ -205,12 +205,11 @@ static void is_given_up(void **state)
 		end(&s);
 		skip();
 	}
-	while ((ret = read_of(s.process, here, 1000)) == 0) /* until the thread that maps waits */
-		;
-	assert_int_equal(ret, -ETIMEDOUT);
-	assert_int_equal(read_of(s.process, here, HELD_S * 1000), -EBUSY);
+	/* All is read until the thread that maps waits. A reader may also be given up because this machine is slow: then it comes back. */
+	while ((ret = read_of(s.process, here, 1000)) != -EBUSY)
+		assert_true(ret == 0 || ret == -ETIMEDOUT);
 	end(&s);
-	while ((ret = read_of(s.process, here, 1000)) == -EBUSY)
+	while ((ret = read_of(s.process, here, 1000)) == -EBUSY || ret == -ETIMEDOUT)
 		usleep(1000);
 	assert_true(ret == 0 || ret == -ENOENT || ret == -ESRCH);
 }
