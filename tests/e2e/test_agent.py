@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The agent may go, cleanly or not: what is in force stays in force, and the next agent takes it over."""
 import contextlib
+import json
 import os
 import resource
 import shutil
@@ -13,7 +14,7 @@ import urllib.request
 
 import pytest
 
-from lib.process import eventually
+from lib.process import eventually, run
 from lib.weir import Weir, parse_metrics
 from test_detach import Load
 
@@ -47,8 +48,15 @@ def test_end_under_load(world, how):
     assert len(site.server.connections) == 7
 
 
+def programs(world):
+    """The numbers of those that are pinned."""
+    return [json.loads(run("bpftool", "-j", "prog", "show", "pinned", pin))["id"] for pin in sorted(world.pins.glob("net-*/prog-*"))]
+
+
 @pytest.mark.parametrize("how", ["killed", "stopped"])
 def test_limits_after_restart(site, how):
+    """The next agent loads no programs: verifying them takes half a second of CPU."""
+    loaded = programs(site.world)
     site.limit("user", burst=3)
     site.limit("user", "alice", burst=5)
     limits = site.weir.json("limit", "list")
@@ -56,6 +64,7 @@ def test_limits_after_restart(site, how):
     end_of_agent(site.weir, how)
     assert "no agent" in site.weir.refused("status")
     site.weir.start()
+    assert loaded and programs(site.world) == loaded
     assert site.weir.json("limit", "list") == limits
     assert site.client("alice").drive(4) == [200] * 3 + [429]
     site.limit("user", "alice", burst=0)

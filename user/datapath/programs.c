@@ -77,12 +77,12 @@ int datapath_object_open(struct weir_bpf **out, struct error *err)
 /* The constants that a program bears: the build's mark is among them. */
 static bool is_same_constant(struct bpf_map *mine, int fd, const struct bpf_map_info *there)
 {
-	__u8 value[256];
+	CLEANUP_FREE void *value = malloc(there->value_size);
 	__u32 zero = 0;
 	size_t size;
 	const void *wanted = bpf_map__initial_value(mine, &size);
 
-	return wanted && size == there->value_size && size <= sizeof(value) && !bpf_map_lookup_elem(fd, &zero, value) &&
+	return value && wanted && size == there->value_size && !bpf_map_lookup_elem(fd, &zero, value) &&
 	       !memcmp(value, wanted, size);
 }
 
