@@ -65,6 +65,7 @@ def queries():
             yield panel["title"], expression.replace("$instance", ".*").replace("$server", ".*")
 
 
+@pytest.mark.long
 def test_every_query_of_the_dashboard(world, tmp_path):
     needed("prometheus")
     port = free_port()
