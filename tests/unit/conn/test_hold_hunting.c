@@ -99,6 +99,18 @@ static void test_hunting_by_lines(void **state)
 	assert_int_equal(s.conn.phase, WEIR_PHASE_HUNTING);
 }
 
+/* A connection that is hunted, or is not read for this reason. The server has the first `cut` bytes of its stream. */
+static void open_cut(struct hold_scene *s, const char *text, enum weir_reason why, __u32 cut)
+{
+	hold_open(s, WEIR_PHASE_HUNTING);
+	if (why != WEIR_REASON_NONE)
+		weir_conn_opaque(&s->conn, START, why);
+	hold_add_text(s, text);
+	if (cut)
+		assert_int_equal(hold_offer(s, 0, cut, false), WEIR_PASS);
+	s->socket.next = START + cut;
+}
+
 /* The end of a head costs a token wherever it is cut, and one more where a piece begins with the end of a line. */
 static void test_hunting_cut_at_every_byte(void **state)
 {
@@ -106,10 +118,7 @@ static void test_hunting_cut_at_every_byte(void **state)
 
 	(void)state;
 	for (__u32 cut = 1; cut < GET_BYTES; cut++) {
-		hold_open(&s, WEIR_PHASE_HUNTING);
-		hold_add_text(&s, GET);
-		assert_int_equal(hold_offer(&s, 0, cut, false), WEIR_PASS);
-		s.socket.next = START + cut;
+		open_cut(&s, GET, WEIR_REASON_NONE, cut);
 		assert_int_equal(hold_offer(&s, cut, GET_BYTES - cut, false), WEIR_PASS);
 		assert_in_range(s.weight, 1, 2);
 	}
@@ -122,13 +131,7 @@ static void check_line(const char *text, enum weir_reason why, __u32 weight)
 	size_t bytes = strlen(text);
 
 	for (__u32 cut = 0; cut < bytes; cut++) {
-		hold_open(&s, WEIR_PHASE_HUNTING);
-		if (why != WEIR_REASON_NONE)
-			weir_conn_opaque(&s.conn, START, why);
-		hold_add_text(&s, text);
-		if (cut)
-			assert_int_equal(hold_offer(&s, 0, cut, false), WEIR_PASS);
-		s.socket.next = START + cut;
+		open_cut(&s, text, why, cut);
 		assert_int_equal(hold_offer(&s, cut, bytes - cut, weight), weight ? WEIR_DROP : WEIR_PASS);
 		assert_int_equal(hold_offer(&s, cut, bytes - cut, false), WEIR_PASS);
 		hold_check(&s, weight, weight);
@@ -192,13 +195,7 @@ static void check_end(const char *text, enum weir_reason why, __u32 weight)
 	__u32 bytes = strlen(text);
 
 	for (__u32 cut = 0; cut <= bytes; cut++) {
-		hold_open(&s, WEIR_PHASE_HUNTING);
-		if (why != WEIR_REASON_NONE)
-			weir_conn_opaque(&s.conn, START, why);
-		hold_add_text(&s, text);
-		if (cut)
-			assert_int_equal(hold_offer(&s, 0, cut, false), WEIR_PASS);
-		s.socket.next = START + cut;
+		open_cut(&s, text, why, cut);
 		assert_int_equal(hold_offer_end(&s, cut, bytes - cut, false), WEIR_PASS);
 		/* Where a line is cut, the pieces may be two lines, and end two heads. */
 		assert_in_range(s.weight, weight, cut ? weight + 2 : weight);
