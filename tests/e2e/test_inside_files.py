@@ -90,8 +90,10 @@ def test_loaded_anywhere(world, serve, name):
 def test_loaded_anywhere_is_not_written_to(world, serve):
     server = serve("apiserver", binary=program("apiserver", pie=True))
     attach(world, server, mode="auto", options=["--write-memory"])
-    if inside(world)["lane"] != "answer":
-        assert inside(world)["why"] == "by memory it cannot refuse either: it is position-independent (PIE)"
+    said = inside(world)
+    if said["lane"] == "answer":
+        pytest.skip("here requests are refused by registers")
+    assert said["why"] == "by memory it cannot refuse either: it is position-independent (PIE)"
 
 
 @pytest.mark.parametrize("pie", [False, True], ids=["fixed", "anywhere"])
