@@ -260,6 +260,9 @@ def test_explain(world, serve):
     assert explained(world, "GET", pod, "--user", "system:anonymous")[2:4] == ("127.0.0.1", "anonymous")
     assert explained(world, "GET", "/livez", "--user", "alice")[1] == "exempt"
     assert "LANE       see: decided inside the server" in world.weir("explain", "GET", pod)
+    limit, = [limit for limit in world.weir.json("explain", "GET", pod, "--user", "alice")["limits"] if limit["limit"] == "user"]
+    assert limit["says"] == "would_refuse"
+    assert " wire, see  limiting (wire) " in world.weir("status")
 
 
 def test_what_is_read_inside_is_counted_once(world, serve):

@@ -165,10 +165,13 @@ static void print_what(json_t *request)
 static void print_decision(json_t *result)
 {
 	const char *decision = cli_text(result, "decision"), *by = cli_text(result, "exempt_by");
-	json_t *retry = json_object_get(result, "retry_after");
+	json_t *retry = json_object_get(result, "retry_after"), *owed = json_object_get(result, "owed");
 
 	if (json_is_true(json_object_get(result, "paused")))
 		printf("%-10s %s: the server is paused\n", "DECISION", decision);
+	else if (owed)
+		printf("%-10s %s: its connection waits until it has paid, in %.3f s\n", "DECISION", decision,
+		       json_real_value(owed));
 	else if (retry)
 		printf("%-10s %s: Retry-After: %lld\n", "DECISION", decision, (long long)json_integer_value(retry));
 	else if (!strcmp(decision, "shed"))

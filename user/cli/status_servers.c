@@ -5,21 +5,30 @@
 #include <errno.h>
 #include <string.h>
 
+static const char *lane_inside(json_t *server)
+{
+	return cli_text(json_object_get(server, "inside"), "lane");
+}
+
 /* Where its requests are decided. */
 static void cell_lane(struct table *table, json_t *server)
 {
-	const char *inside = cli_text(json_object_get(server, "inside"), "lane");
+	const char *inside = lane_inside(server);
 	bool off = !*inside || !strcmp(inside, "off");
 
 	table_cell(table, "wire%s%s", off ? "" : ", ", off ? "" : inside);
 }
 
-static void cell_mode(struct table *table, const char *mode)
+/* Requests that are only seen inside are not limited, whatever the mode: those on the wire are. */
+static void cell_mode(struct table *table, json_t *server)
 {
-	table_cell(table, "%s", mode);
+	const char *mode = cli_text(server, "mode");
+	bool limits = !strcmp(mode, "limiting"), sees = limits && !strcmp(lane_inside(server), "see");
+
+	table_cell(table, "%s%s", mode, sees ? " (wire)" : "");
 	if (!strcmp(mode, "failed"))
 		table_colour(table, OUTPUT_RED);
-	else if (strcmp(mode, "limiting"))
+	else if (!limits || sees)
 		table_colour(table, OUTPUT_YELLOW);
 }
 
@@ -85,7 +94,7 @@ static void add_server(struct table *table, json_t *server, json_t *remarks)
 	table_cell(table, "%s", cli_text(server, "name"));
 	status_cell_ports(table, json_object_get(server, "ports"));
 	cell_lane(table, server);
-	cell_mode(table, cli_text(server, "mode"));
+	cell_mode(table, server);
 	cell_rate(table, rates, "requests");
 	cell_rate(table, rates, "refused");
 	cell_unread(table, rates);

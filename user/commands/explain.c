@@ -249,7 +249,7 @@ static int ask(struct explaining *x, int slot, struct error *err)
 	return x->answer.whole ? 0 : error_set(err, -EINVAL, "this is not a complete request");
 }
 
-static int tell(struct explaining *x, json_t **result, struct error *err)
+static int tell(struct explaining *x, const char *lane, json_t **result, struct error *err)
 {
 	struct server_rule *rules = NULL;
 	int n = server_rules_list(x->server, &rules, err);
@@ -263,6 +263,7 @@ static int tell(struct explaining *x, json_t **result, struct error *err)
 	name_user(x);
 	name_namespace(x);
 	context.about = x->request.connection ? "connection" : "request";
+	context.lane = lane;
 	context.request = x->request.connection ? connection_json(x) : request_json(x);
 	*result = context.request ? explain_json(&x->answer, &context) : NULL;
 	json_decref(context.request);
@@ -298,7 +299,7 @@ static void warn(const struct agent *agent, int slot, json_t *result)
 int agent_explain(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
 	CLEANUP_EXPLAINING struct explaining x = {};
-	const char *name = NULL;
+	const char *name = NULL, *lane;
 	json_t *request = NULL;
 	json_error_t why;
 	int slot, ret;
@@ -318,12 +319,11 @@ int agent_explain(struct agent *agent, json_t *arguments, json_t **result, struc
 	x.net = server_net(agent, x.server);
 	x.inside = x.request.connection ? 0 : inside_explained(agent, slot);
 	ask_inside(&x);
-	ret = ask(&x, slot, err) ?: tell(&x, result, err);
-	if (ret)
+	lane = x.request.connection ? NULL : inside_lane(agent, slot);
+	ret = ask(&x, slot, err) ?: tell(&x, lane, result, err);
+	if (ret || !lane)
 		return ret;
-	if (x.request.connection)
-		return 0;
-	json_object_set_new(*result, "lane", json_string(inside_lane(agent, slot)));
+	json_object_set_new(*result, "lane", json_string(lane));
 	warn(agent, slot, *result);
 	return 0;
 }

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include "show/explain.h"
 
+#include <string.h>
+
+#include "weir/inside/turn.h"
+
 #include "base/cleanup.h"
 #include "metrics/metrics.h"
 #include "show/trace.h"
@@ -55,14 +59,33 @@ static double tokens_of(struct weir_tokens tokens)
 	return tokens.high + tokens.low / TWO_TO_64;
 }
 
-static const char *says(const struct weir_explained_limit *e, bool asked, bool dry_run)
+static bool is_lane(const struct explain_context *context, const char *lane)
 {
+	return context->lane && !strcmp(context->lane, lane);
+}
+
+/* Does it pass, and have its connection wait until it has paid? Neither seats nor what takes too long are owed (bpf/inside_owe.h). */
+static bool is_owed(const struct weir_explained_limit *e, const struct explain_context *context)
+{
+	const __u32 never = WEIR_EXPLAINED_PENALISED | WEIR_EXPLAINED_SEATS | WEIR_EXPLAINED_DENY;
+
+	return is_lane(context, "hold") && !context->server->dry_run &&
+	       (e->flags & (WEIR_EXPLAINED_REFUSED | never)) == WEIR_EXPLAINED_REFUSED &&
+	       e->wait_ns < WEIR_TURN_DEBT_NS;
+}
+
+static const char *says(const struct weir_explained_limit *e, bool asked, const struct explain_context *context)
+{
+	bool dry_run = context->server->dry_run || is_lane(context, "see") || is_lane(context, "hold");
+
 	if (!(e->flags & WEIR_EXPLAINED_ASKED))
 		return "nothing";
 	if (e->flags & WEIR_EXPLAINED_PENALISED)
 		return "penalised";
 	if (!asked)
 		return "not_asked";
+	if (is_owed(e, context))
+		return "owes";
 	if (e->flags & WEIR_EXPLAINED_REFUSED && !dry_run)
 		return e->flags & WEIR_EXPLAINED_DENY ? "denies" : "refuses";
 	return e->flags & (WEIR_EXPLAINED_REFUSED | WEIR_EXPLAINED_DRY_RUN) ? "would_refuse" : "admits";
@@ -123,7 +146,7 @@ static json_t *limit_json(const struct weir_explained_limit *e, const struct exp
 
 	server_slot_name(context->server, e->slot, name);
 	object = json_pack("{s:s, s:o, s:s}", "limit", name, "subject", subject ? json_string(subject) : json_null(),
-			   "says", paused ? "not_asked" : says(e, asked, context->server->dry_run));
+			   "says", paused ? "not_asked" : says(e, asked, context));
 	if (object && !paused && e->flags & WEIR_EXPLAINED_ASKED)
 		add_amounts(object, e);
 	return object;
@@ -141,6 +164,22 @@ static json_t *limits_json(const struct weir_explained *explained, const struct 
 	return list;
 }
 
+/* How long its connection is to wait; 0: it owes nothing, or there is a limit that it passes without ever paying. */
+static __u64 owed_ns(const struct weir_explained *explained, const struct explain_context *context)
+{
+	__u64 longest_ns = 0;
+
+	for (__u32 i = 0; i < explained->n_limits && i < WEIR_MATCHES_MAX; i++) {
+		const struct weir_explained_limit *e = &explained->limits[i];
+
+		if (is_owed(e, context))
+			longest_ns = e->wait_ns > longest_ns ? e->wait_ns : longest_ns;
+		else if (e->flags & (WEIR_EXPLAINED_REFUSED | WEIR_EXPLAINED_DRY_RUN))
+			return 0;
+	}
+	return longest_ns;
+}
+
 /* --- the whole */
 
 static const char *const exempt_by[] = {
@@ -152,14 +191,18 @@ static const char *const exempt_by[] = {
 json_t *explain_json(const struct weir_explained *explained, const struct explain_context *context)
 {
 	const struct weir_trace *trace = &explained->trace;
+	__u64 owed = trace->decision == WEIR_DRY_RUN_SHED ? owed_ns(explained, context) : 0;
+	enum weir_reason decision = owed ? WEIR_PASSED : trace->decision;
 	json_t *object = json_pack("{s:s, s:s, s:O, s:o?, s:o?, s:o*}", "server", context->server->name, "decision",
-				   metrics_reasons[trace->decision].label, context->about, context->request, "rules",
+				   metrics_reasons[decision].label, context->about, context->request, "rules",
 				   rules_json(explained, context), "limits", limits_json(explained, context), "list",
 				   width_json(&explained->width));
 
 	if (!object)
 		return NULL;
-	if ((trace->decision == WEIR_SHED || trace->decision == WEIR_DRY_RUN_SHED) && trace->retry_s)
+	if (owed)
+		json_object_set_new(object, "owed", seconds_json(owed));
+	if ((decision == WEIR_SHED || decision == WEIR_DRY_RUN_SHED) && trace->retry_s)
 		json_object_set_new(object, "retry_after", json_integer(trace->retry_s));
 	if (trace_status(trace))
 		json_object_set_new(object, "status", json_integer(trace_status(trace)));

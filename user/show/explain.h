@@ -16,6 +16,7 @@ struct explain_context {
 	const struct server_rule *rules;
 	size_t n_rules;
 	const char *about; /* "request" or "connection" */
+	const char *lane;  /* in which it is decided: one of metrics_lanes; NULL: it is a connection */
 	json_t *request;   /* what was read, or is known of the connection: an object; borrowed */
 	/* What a subject is called; the caller frees it, NULL without memory. */
 	char *(*name)(void *arg, __u64 subject);
