@@ -162,6 +162,11 @@ static __always_inline int hold_segment(struct __sk_buff *skb, struct work *w, s
 		*why = WEIR_BAD_CHECKSUM;
 		return withholds(w) ? SOCKET_GETS_NOTHING : SOCKET_GETS_IT;
 	}
+	/* What is decided inside must not be charged here as well, and what only looks like that must be. */
+	if (w->hold.ahead && (w->server_flags & WEIR_SERVER_INSIDE)) {
+		*why = WEIR_OUT_OF_ORDER;
+		return SOCKET_GETS_NOTHING;
+	}
 	hold_frame(skb, w);
 	refused = hold_refused(skb, w);
 	if (refused && !(w->server_flags & WEIR_SERVER_DRY_RUN))

@@ -87,7 +87,7 @@ static void leave_checksum(struct packet *p)
 	p->bytes[TCP_CHECK_AT + 1] = sum;
 }
 
-struct packet packet_of(struct spec spec)
+struct packet packet_from_elsewhere(struct spec spec)
 {
 	struct packet p;
 
@@ -97,6 +97,13 @@ struct packet packet_of(struct spec spec)
 	spec.window = 501;
 	spec.ts = true;
 	packet_build(&p, &spec);
+	return p;
+}
+
+struct packet packet_of(struct spec spec)
+{
+	struct packet p = packet_from_elsewhere(spec);
+
 	leave_checksum(&p);
 	return p;
 }

@@ -23,6 +23,9 @@ int empty_program(enum bpf_prog_type type);
 /* Numbers count from where the connections below begin. As on loopback, the checksum is left to the device. */
 struct packet packet_of(struct spec spec);
 
+/* Its checksum is made, and nobody has checked it. */
+struct packet packet_from_elsewhere(struct spec spec);
+
 /* A connection whose handshake is done, and whose server owes so many answers. */
 struct weir_conn connection(__u32 outstanding);
 void connection_put(const struct weir_conn *c);

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from lib.held import Held
+from lib.loss import Loss
 from lib.nginx import configuration
 from lib.process import PATIENCE_S, eventually
 from lib.tls import TlsClient, TlsServer, drive_together
@@ -20,6 +21,8 @@ HTTP2 = configuration("""
         location / {{ return 200 "$request_uri\\n"; }}
     }}
 """)
+
+DATA_RECORD = "@ih,0,24 0x170303"  # as a segment begins
 
 pytestmark = [pytest.mark.together,
               pytest.mark.skipif("cgroup2" not in Path("/proc/mounts").read_text(), reason="no cgroup2 is mounted")]
@@ -163,6 +166,23 @@ def test_long_records_weigh_more(held):
     client.get("/next")
     assert time.monotonic() - before >= 0.5
     assert held.records() == (2, 1, 0)
+
+
+def test_a_record_ahead_of_its_turn_goes_on(world):
+    """Only so does the server tell the client that the one before it is missing."""
+    held = Held(world, world.veth())
+    held.attach()
+    client = held.client()
+    client.drive(1)
+    loss = Loss(held.place.server_ns)
+    loss.drop("input", DATA_RECORD)
+    for target in "/lost", "/ahead":
+        client.ask(target)
+    assert [client.read(), client.read()] == ["/lost", "/ahead"]
+    client.drive(1)
+    assert loss.lost() == 1
+    assert held.packets("out_of_order") == 0
+    assert held.records()[0] >= held.server.served() == 4
 
 
 def test_a_server_elsewhere_is_not_ours(world):

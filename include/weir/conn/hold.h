@@ -61,7 +61,8 @@ struct weir_hold_reader {
 	__u8 open;	/* the next byte may be within a head that nothing was paid for */
 	__u8 cuts;	/* a FIN would end that */
 	__u8 preface;	/* bytes of HTTP/2's with which the segment begins, as far as it goes */
-	__u8 pad[2];
+	__u8 ahead;	/* of its turn: where its records begin is not known */
+	__u8 pad;
 	__u32 lines;   /* empty ones */
 	__u32 decided; /* requests of the connection that are paid for and have not come by before */
 	struct weir_record record;
@@ -126,7 +127,11 @@ WEIR_INLINE __u32 weir_hold_from(const struct weir_conn *c, const struct weir_so
 	return weir_hold_charges_all(c) ? seq_max(c->hold.next, weir_hold_acked(c, k)) : c->hold.next;
 }
 
-/* PASS: it has no news. DROP: the socket would drop it, or what is before it must come first. */
+/*
+ * PASS: it has no news. DROP: the socket would drop it, or what is before it must come first. A segment of records that is ahead of its turn
+ * is charged as what may be HTTP, for the first record may be none, and moves nothing: it may be dropped behind this hook. If it were
+ * dropped here, the server would never ask for what is missing, and the client would only find out by its timer.
+ */
 WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const struct weir_socket *k,
 					     const struct weir_segment *g, struct weir_hold_reader *r,
 					     enum weir_reason *why)
@@ -175,9 +180,13 @@ WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const st
 	/* What the server has and was never seen here does not come again. */
 	in_order = !ahead || !seq_after(g->seq, r->acked);
 	/* What a FIN ends has to be known: that of a segment ahead of its turn is not. */
-	if ((h->by_records || cuts) && !in_order) {
+	if (!in_order && (cuts || (h->by_records && weir_segment_has(g, WEIR_TCP_FIN)))) {
 		*why = WEIR_OUT_OF_ORDER;
 		return WEIR_DROP;
+	}
+	if (h->by_records && !in_order) {
+		r->ahead = 1;
+		return WEIR_FRAME;
 	}
 	r->next = r->news = seq_max(from, g->seq);
 	r->preface = c->opaque_why == WEIR_HTTP2 && r->news == h->next ? 0 : WEIR_HOLD_NO_PREFACE;
@@ -351,13 +360,15 @@ WEIR_INLINE enum weir_action weir_hold_commit(struct weir_conn *c, const struct 
 	}
 	if (r->joining)
 		weir_conn_opaque(c, r->news, WEIR_MID_STREAM);
-	if (!r->by_records && c->opaque_why == WEIR_MID_STREAM) {
+	if (!r->by_records && !r->ahead && c->opaque_why == WEIR_MID_STREAM) {
 		weir_conn_hunt(c);
 		return WEIR_PASS;
 	}
 	weir_hold_note_bare(c, r);
 	weir_hold_release(h, now_ns, held_ns);
 	h->version++;
+	if (r->ahead)
+		return WEIR_PASS;
 	lost = h->by_records && !r->by_records;
 	h->by_records = r->by_records;
 	h->record = r->record;

@@ -41,7 +41,7 @@ WEIR_INLINE enum weir_action weir_pace_begin(const struct weir_conn *c, const st
 	if (!h->by_records && (c->opaque_why == WEIR_UNSEEN || c->opaque_why == WEIR_ANSWERED_EARLY))
 		return WEIR_PASS;
 	*departs_ns = h->departs_ns;
-	if (!h->by_records && seq_after(g->seq, h->next) && seq_after(g->seq, c->splice.server_acked))
+	if (seq_after(g->seq, h->next) && seq_after(g->seq, c->splice.server_acked))
 		return WEIR_PASS;
 	return weir_hold_begin(c, k, g, r, why);
 }

@@ -108,17 +108,74 @@ static void test_out_of_order(void **state)
 	weir_record_start_midway(&s.conn.hold.record);
 	hold_add(&s, WEIR_RECORD_DATA, 1000);
 	hold_add(&s, WEIR_RECORD_DATA, 100);
-	/* Where a record begins cannot be known before the one in front of it has. */
-	assert_int_equal(hold_offer(&s, 1005, 105, false), WEIR_DROP);
-	assert_int_equal(s.why, WEIR_OUT_OF_ORDER);
-	assert_int_equal(hold_offer(&s, 2, 100, false), WEIR_DROP);
-	hold_check(&s, 0, 0);
+	/*
+	 * Where a record begins cannot be known before the one in front of it has. It costs what one record of that length does, each time, and
+	 * is none of those that cost nothing; and what comes in its place costs what it is.
+	 */
+	for (__u32 i = 1; i <= 2; i++) {
+		assert_int_equal(hold_offer(&s, 1005, 105, true), WEIR_DROP);
+		assert_int_equal(hold_offer(&s, 1005, 105, false), WEIR_PASS);
+		hold_check(&s, i, i);
+	}
+	assert_int_equal(hold_offer(&s, 2, 1100, false), WEIR_PASS);
+	assert_int_equal(hold_offer(&s, 1005, 1, false), WEIR_PASS);
+	hold_check(&s, 4, 5);
+	assert_true(s.conn.hold.by_records);
+	assert_int_equal(s.conn.hold.next, START);
 	/* A known body may come as it likes. */
 	assert_int_equal(hold_offer(&s, 0, 10, false), WEIR_PASS);
 	assert_int_equal(hold_offer(&s, 500, 505, true), WEIR_PASS);
 	assert_int_equal(hold_offer(&s, 10, 490, true), WEIR_PASS);
 	assert_int_equal(hold_offer(&s, 1005, 105, false), WEIR_PASS);
-	hold_check(&s, 2, 2);
+	hold_check(&s, 6, 7);
+}
+
+/* The gap is filled: the next segment in turn begins with a record. If it does not, there are none any more. */
+static void test_after_a_gap(void **state)
+{
+	struct hold_scene s;
+
+	(void)state;
+	for (__u32 off = 0; off < 2; off++) {
+		hold_open_tls(&s);
+		weir_record_start_midway(&s.conn.hold.record);
+		for (int i = 0; i < 4; i++)
+			hold_add(&s, WEIR_RECORD_DATA, 100);
+		assert_int_equal(hold_offer(&s, 105, 105 + off, false), WEIR_PASS);
+		assert_int_equal(hold_offer(&s, 0, 105, false), WEIR_PASS);
+		hold_check(&s, 2, 2);
+		s.socket.next = START + 210 + off;
+		assert_int_equal(hold_offer(&s, 210 + off, 105 - off, false), WEIR_PASS);
+		hold_check(&s, 3, 3);
+		assert_int_equal(s.conn.hold.by_records, !off);
+		assert_int_equal(hold_offer(&s, 315, 105, false), WEIR_PASS);
+		hold_check(&s, 4, 4);
+	}
+}
+
+/* The first record may be none: what looked like one may have been lost. So what is ahead of it is charged by its lines. */
+static void test_requests_ahead_of_their_turn(void **state)
+{
+	static const enum weir_reason whys[] = { WEIR_TLS, WEIR_UNSEEN, WEIR_MID_STREAM };
+	const char *text = "GET / HTTP/1.0\n\nGET / HTTP/1.0\n\nGET / HTTP/1.0\n\n";
+	struct hold_scene s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(whys) / sizeof(*whys); i++) {
+		hold_open(&s, WEIR_PHASE_FOLLOWED);
+		weir_conn_opaque(&s.conn, START, whys[i]);
+		s.conn.hold.by_records = 1;
+		s.size = strlen(text);
+		memcpy(s.stream, text, s.size);
+		assert_int_equal(hold_offer_end(&s, 1, s.size - 1, false), WEIR_DROP);
+		assert_int_equal(s.why, WEIR_OUT_OF_ORDER);
+		assert_int_equal(hold_offer(&s, 1, s.size - 1, true), WEIR_DROP);
+		assert_int_equal(hold_offer(&s, 1, s.size - 1, false), WEIR_PASS);
+		hold_check(&s, 1, 3);
+		assert_true(s.conn.hold.by_records && s.conn.hold.next == START);
+		assert_int_equal(hold_offer(&s, 0, 1, false), WEIR_PASS);
+		hold_check(&s, 2, 4);
+	}
 }
 
 /* What the server has although it was never seen here does not come again: the next segment may begin with a record. */
@@ -344,6 +401,8 @@ int main(void)
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_repeated_with_more),
 		cmocka_unit_test(test_out_of_order),
+		cmocka_unit_test(test_after_a_gap),
+		cmocka_unit_test(test_requests_ahead_of_their_turn),
 		cmocka_unit_test(test_missed),
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_requests_in_the_place_of_records),
