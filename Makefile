@@ -111,7 +111,7 @@ PACKETS_FLAGS ?=
 VM_PROGRAMS := $(patsubst %.c,build/%,$(wildcard tests/vm/*.c))
 # The BPF object of every clang there is, for test-kernels.
 CLANGS := $(foreach clang,clang-14 clang-15 clang-16 clang-19,$(if $(shell command -v $(clang)),$(clang)))
-VM_OBJECTS := $(CLANGS:%=build/vm/%/weir.bpf.o) $(CLANGS:%=build/vm/%/xdp.bpf.o)
+VM_OBJECTS := $(foreach object,weir xdp inside,$(CLANGS:%=build/vm/%/$(object).bpf.o))
 
 # To upgrade from and to (tests/e2e/test_upgrade.py): programs of other instructions, and an agent that wants other maps.
 PROGRAM_USERS := $(shell grep -lF '"weir.skel.h"' $(LIB_SOURCES))

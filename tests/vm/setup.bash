@@ -43,9 +43,9 @@ quietly() {
 
 # --- programs
 
-# load OBJECT: a note for each program, with the instructions that the verifier processed
+# load OBJECT [PROGRAM...]: a note for each program, with the instructions that the verifier processed
 load() {
-	if build/tests/vm/load "$1" >"$scratch/load" 2>&1; then
+	if build/tests/vm/load "$@" >"$scratch/load" 2>&1; then
 		sed "s/^/# verified $(basename "$1" .o) /" "$scratch/load"
 	else
 		note <"$scratch/load"
