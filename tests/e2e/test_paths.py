@@ -89,20 +89,25 @@ def test_real_server(world, program):
 
 
 def test_real_server_answers_before_the_body(world):
-    """nginx has answered while the body is still coming; the next request is behind it."""
+    """nginx answers while the body is still coming: of every other request, before it does. The next one is behind it, and read."""
     place = world.veth()
     site = world.site(place, world.real_server("nginx", place))
     site.attach()
     site.limit("user", burst=10)
     client = site.client()
     statuses = []
+    body = b"b" * 50_000
     for i in range(20):
-        client.ask(f"/{i}", "POST", b"b" * 50_000)
+        early = i < 10 and i % 2
+        client.send(client.head(f"/{i}", "POST", Content_Length=len(body)) + (b"" if early else body))
         answer = client.read()
         assert answer.body == f"/{i}\n".encode() or answer.status == 429
         statuses.append(answer.status)
+        if early:
+            client.send(body)
     assert statuses == [200] * 10 + [429] * 10
     site.check(passed=10, shed=10)
+    assert site.unread()["answered_early"] >= 5
 
 
 @pytest.mark.alone

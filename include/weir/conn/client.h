@@ -3,8 +3,7 @@
 #ifndef WEIR_CONN_CLIENT_H
 #define WEIR_CONN_CLIENT_H
 
-#include "weir/conn/doubt.h"
-#include "weir/conn/state.h"
+#include "weir/conn/early.h"
 
 /* Why must the request that starts with this segment not be answered? WEIR_REASON_NONE: it may be. */
 WEIR_INLINE enum weir_reason weir_conn_why_not(const struct weir_conn *c, const struct weir_segment *g)
@@ -268,9 +267,12 @@ WEIR_INLINE enum weir_action weir_conn_frame(struct weir_conn *c, struct weir_bu
 					     enum weir_reason *why)
 {
 	bool cuts_head = weir_conn_cuts_head(c, g);
+	enum weir_action action = WEIR_FRAME;
 
 	if (c->phase == WEIR_PHASE_OPAQUE)
-		return WEIR_PASS;
+		action = weir_conn_leave_body(c, k, g, why);
+	if (action != WEIR_FRAME)
+		return action;
 	if (weir_splice_fin_ahead(&c->splice, g)) {
 		*why = WEIR_OUT_OF_ORDER;
 		return WEIR_DROP;

@@ -7,7 +7,7 @@
 #ifndef WEIR_CONN_PASSING_H
 #define WEIR_CONN_PASSING_H
 
-#include "weir/conn/doubt.h"
+#include "weir/conn/early.h"
 
 /* Nothing was cut, and nothing of the connection ends or begins here: what is to come needs no more than to be seen. */
 WEIR_INLINE bool weir_conn_runs(const struct weir_conn *c, const struct weir_segment *g)
@@ -19,8 +19,10 @@ WEIR_INLINE bool weir_conn_runs(const struct weir_conn *c, const struct weir_seg
 /* Is all of it read, or never to be? */
 WEIR_INLINE bool weir_conn_is_behind(const struct weir_conn *c, const struct weir_segment *g)
 {
-	if (!g->len || c->phase == WEIR_PHASE_OPAQUE)
+	if (!g->len)
 		return true;
+	if (c->phase == WEIR_PHASE_OPAQUE)
+		return !weir_conn_leaves_body(c, g);
 	return c->phase == WEIR_PHASE_FOLLOWED && !seq_after(g->seq + g->len, c->request_next);
 }
 

@@ -7,7 +7,7 @@
 #ifndef WEIR_CONN_REST_H
 #define WEIR_CONN_REST_H
 
-#include "weir/conn/doubt.h"
+#include "weir/conn/early.h"
 
 enum weir_resting_flags {
 	WEIR_RESTING_OPAQUE = 1 << 0,
@@ -83,9 +83,11 @@ WEIR_INLINE bool weir_conn_is_between(const struct weir_conn *c)
 	       c->response_next == c->splice.server_end;
 }
 
-/* It is not read any more. What was read before is answered, and nothing was cut. */
+/* It is not read any more, or not before a body has ended. What was read before is answered, and nothing was cut. */
 WEIR_INLINE bool weir_conn_is_unread(const struct weir_conn *c)
 {
+	if (weir_conn_body_ends(c) && c->request_next != weir_conn_acked(c))
+		return false;
 	return c->phase == WEIR_PHASE_OPAQUE && c->requests == weir_conn_done(c) && !c->splice.cuts;
 }
 

@@ -3,7 +3,7 @@
 #ifndef WEIR_CONN_SERVER_H
 #define WEIR_CONN_SERVER_H
 
-#include "weir/conn/state.h"
+#include "weir/conn/early.h"
 
 /* A segment's worth of framing, on a copy of the machine. */
 struct weir_response_reader {
@@ -149,19 +149,6 @@ WEIR_INLINE __u32 weir_response_reader_take(struct weir_response_reader *r, __u6
 
 	r->next += n;
 	return n;
-}
-
-/*
- * The server has answered a request without waiting for the end of its body. It must read the rest, or close (RFC 9112,
- * 9.3); some do neither, and take the body for requests.
- */
-WEIR_INLINE bool weir_conn_answered_early(const struct weir_conn *c)
-{
-	bool unread = c->request_place == WEIR_PLACE_ENDED &&
-		      seq_before(c->splice.server_acked + c->splice.in_off, c->request_next);
-
-	return c->phase == WEIR_PHASE_FOLLOWED && c->requests == c->responses &&
-	       (unread || c->request_place == WEIR_PLACE_BODY);
 }
 
 /* Why can the response not be followed from here on? What is midway needs room; a server's segment does not wait for any. */

@@ -89,7 +89,7 @@ enum weir_action doubt_send(struct doubt_scene *s, __u32 at, const char *text)
 	return doubt_offer(s, &g, text, false);
 }
 
-void doubt_server_has(struct doubt_scene *s, __u32 next, const char *text)
+static enum weir_reason server_says(struct doubt_scene *s, __u32 next, const char *text)
 {
 	struct weir_segment g = {
 		.seq = SERVER + s->sent,
@@ -106,11 +106,21 @@ void doubt_server_has(struct doubt_scene *s, __u32 next, const char *text)
 	s->sent += g.len;
 	s->socket.sent = SERVER + s->sent;
 	if (weir_conn_begin_server(&s->conn, busy_there(&s->conn, &s->busy), &g, &r, &why) != WEIR_FRAME)
-		return;
+		return why;
 	while (seq_before(r.next, g.seq + g.len))
 		weir_response_reader_feed(&r, text[r.next - g.seq]);
 	kept_commit_server(&s->conn, &s->busy, &r, &why);
-	assert_int_equal(why, WEIR_REASON_NONE);
+	return why;
+}
+
+void doubt_server_has(struct doubt_scene *s, __u32 next, const char *text)
+{
+	assert_int_equal(server_says(s, next, text), WEIR_REASON_NONE);
+}
+
+void doubt_server_answers_early(struct doubt_scene *s, __u32 next, const char *text)
+{
+	assert_int_equal(server_says(s, next, text), WEIR_ANSWERED_EARLY);
 }
 
 void doubt_later(struct doubt_scene *s)

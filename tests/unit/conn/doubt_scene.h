@@ -33,6 +33,8 @@ enum weir_action doubt_offer(struct doubt_scene *s, const struct weir_segment *g
 enum weir_action doubt_send(struct doubt_scene *s, __u32 at, const char *text);
 /* The server has the client's stream up to `next`, says so, and answers if it has anything to say. */
 void doubt_server_has(struct doubt_scene *s, __u32 next, const char *text);
+/* The same, where that answers a request whose body has not come to its end. */
+void doubt_server_answers_early(struct doubt_scene *s, __u32 next, const char *text);
 /* What was under way has arrived, or is lost. */
 void doubt_later(struct doubt_scene *s);
 void doubt_check_at(const struct doubt_scene *s, __u32 next, __u32 requests);
