@@ -3,27 +3,24 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fuse.h>
 #include <linux/userfaultfd.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "../fuse_file.h"
 #include "tests/prog/bpf/waiter.skel.h"
 
 #define SIZE 4096
@@ -116,70 +113,26 @@ static void test_what_a_process_brings(void **state)
 /* --- a file system of this process, of which the other processes know nothing */
 
 #define POINT "/tmp" /* in a namespace of its own */
-#define NODE 2
-
-/* The file's node, and that it is one: it has no bytes that anybody asks for. */
-static size_t answer(__u32 opcode, void *body)
-{
-	struct fuse_init_out *init = body;
-	struct fuse_entry_out *entry = body;
-	struct fuse_attr_out *attributes = body;
-
-	switch (opcode) {
-	case FUSE_INIT:
-		*init = (struct fuse_init_out){ .major = FUSE_KERNEL_VERSION,
-						.minor = FUSE_KERNEL_MINOR_VERSION,
-						.max_write = SIZE };
-		return sizeof(*init);
-	case FUSE_LOOKUP:
-		*entry = (struct fuse_entry_out){
-			.nodeid = NODE, .attr = { .ino = NODE, .mode = S_IFREG | 0600, .nlink = 1, .size = SIZE }
-		};
-		return sizeof(*entry);
-	case FUSE_GETATTR:
-		*attributes = (struct fuse_attr_out){
-			.attr = { .ino = NODE, .mode = S_IFREG | 0600, .nlink = 1, .size = SIZE }
-		};
-		return sizeof(*attributes);
-	case FUSE_OPEN:
-		return sizeof(struct fuse_open_out);
-	default:
-		return 0;
-	}
-}
 
 /* Ends with the test, and answers as long as that lives: who ends waits for the answer that his file is closed. */
 static void serve(int fd)
 {
-	static char asked[1 << 17];
-	const struct fuse_in_header *in = (const void *)asked;
+	static _Alignas(struct fuse_in_header) char asked[FUSE_REQUEST_MAX];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	while (read(fd, asked, sizeof(asked)) > 0) {
-		struct {
-			struct fuse_out_header header;
-			char body[256];
-		} said = {};
-
-		said.header.unique = in->unique;
-		said.header.len = sizeof(said.header) + answer(in->opcode, said.body);
-		if (in->opcode != FUSE_FORGET && in->opcode != FUSE_BATCH_FORGET)
-			(void)!write(fd, &said, said.header.len);
-	}
+	while (read(fd, asked, sizeof(asked)) > 0)
+		fuse_file_answer(fd, (const struct fuse_in_header *)asked);
 	_exit(0);
 }
 
 static void test_what_a_file_system_of_a_process_brings(void **state)
 {
-	int fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC), file;
+	int fuse = fuse_file_mount(POINT), file;
 	pid_t server;
-	char options[64];
 	char *memory;
 
 	(void)state;
-	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", fuse);
-	if (fuse < 0 || unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-	    mount("test", POINT, "fuse", 0, options))
+	if (fuse < 0)
 		skip();
 	server = fork();
 	if (!server)

@@ -5,9 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fuse.h>
 #include <pthread.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -15,20 +13,16 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "../../fuse_file.h"
 #include "sys/process_memory.h"
 
-#define PAGE 4096
-#define FILE_NODE 2
 #define HELD_S 60 /* at most: then the file system's server ends, and with it all waiting */
 
 struct scene {
@@ -38,64 +32,24 @@ struct scene {
 	pid_t server, process;
 };
 
-/* --- the file system: one directory with one file */
+/* --- the file system */
 
-static void answer(const struct scene *s, const struct fuse_in_header *in, int error, const void *data, size_t size)
-{
-	struct fuse_out_header head = { sizeof(head) + size, error, in->unique };
-	char bytes[sizeof(head) + 256];
-
-	memcpy(bytes, &head, sizeof(head));
-	if (size)
-		memcpy(bytes + sizeof(head), data, size);
-	if (write(s->device, bytes, head.len) != (ssize_t)head.len)
-		_exit(1);
-}
-
-static void answer_read(const struct scene *s, const struct fuse_in_header *in, bool first)
+static bool answer_read(const struct scene *s, const struct fuse_in_header *in, bool first)
 {
 	if (first)
-		answer(s, in, -EIO, NULL, 0);
-	else if (write(s->map[1], "", 1) != 1 || write(s->held[1], "", 1) != 1)
-		_exit(1);
-}
-
-static void serve_one(const struct scene *s, const struct fuse_in_header *in)
-{
-	static unsigned int reads;
-	const struct fuse_attr file = { .ino = FILE_NODE, .size = PAGE, .mode = S_IFREG | 0600, .nlink = 1 };
-	const struct fuse_init_out init = { .major = FUSE_KERNEL_VERSION, .minor = FUSE_KERNEL_MINOR_VERSION };
-	const struct fuse_entry_out entry = { .nodeid = FILE_NODE, .attr = file };
-	const struct fuse_attr_out attributes = { .attr = file };
-	const struct fuse_open_out opened = { 0 };
-
-	switch (in->opcode) {
-	case FUSE_INIT:
-		answer(s, in, 0, &init, sizeof(init));
-		break;
-	case FUSE_LOOKUP:
-		answer(s, in, 0, &entry, sizeof(entry));
-		break;
-	case FUSE_GETATTR:
-		answer(s, in, 0, &attributes, sizeof(attributes));
-		break;
-	case FUSE_OPEN:
-		answer(s, in, 0, &opened, sizeof(opened));
-		break;
-	case FUSE_READ:
-		answer_read(s, in, !reads++);
-		break;
-	default:
-		answer(s, in, -ENOSYS, NULL, 0);
-	}
+		return fuse_answer(s->device, in, -EIO, NULL, 0);
+	return write(s->map[1], "", 1) == 1 && write(s->held[1], "", 1) == 1;
 }
 
 static void serve(const struct scene *s)
 {
-	static _Alignas(struct fuse_in_header) char request[1 << 17];
+	static _Alignas(struct fuse_in_header) char request[FUSE_REQUEST_MAX];
+	const struct fuse_in_header *in = (const struct fuse_in_header *)request;
+	unsigned int reads = 0;
+	bool answered = true;
 
-	while (read(s->device, request, sizeof(request)) > 0)
-		serve_one(s, (const struct fuse_in_header *)request);
+	while (answered && read(s->device, request, sizeof(request)) > 0)
+		answered = in->opcode == FUSE_READ ? answer_read(s, in, !reads++) : fuse_file_answer(s->device, in);
 }
 
 /* --- the process */
@@ -107,7 +61,7 @@ static void *map_something(void *arg)
 
 	if (read(s->map[0], &byte, 1) != 1)
 		return NULL;
-	return mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return mmap(NULL, FUSE_FILE_SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
 /* The page never came. */
@@ -128,25 +82,16 @@ static _Noreturn void hold(struct scene *s)
 	pthread_create(&thread, NULL, map_something, s);
 	snprintf(path, sizeof(path), "%s/f", s->directory);
 	fd = open(path, O_RDONLY);
-	at = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	at = mmap(NULL, FUSE_FILE_SIZE, PROT_READ, MAP_SHARED, fd, 0);
 	_exit(fd < 0 || at == MAP_FAILED || *at);
-}
-
-static bool mount_own(struct scene *s)
-{
-	char options[64];
-
-	s->device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", s->device);
-	return s->device >= 0 && !unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
-	       !mount("weir", s->directory, "fuse", 0, options);
 }
 
 static _Noreturn void be_server(struct scene *s, int process)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	alarm(HELD_S);
-	if (!mount_own(s))
+	s->device = fuse_file_mount(s->directory);
+	if (s->device < 0)
 		_exit(1);
 	s->process = fork();
 	if (!s->process)
