@@ -14,6 +14,8 @@ static void served_clear(struct inside_server *inside)
 		if (inside->served[i].fd >= 0)
 			close(inside->served[i].fd);
 	}
+	free(inside->served);
+	inside->served = NULL;
 	inside->n = 0;
 }
 
@@ -61,9 +63,14 @@ static __u64 count_of_read(const struct agent *agent, int slot, __u64 *failed)
 static void note(struct agent *agent, int slot, const struct error *why)
 {
 	struct inside_server *inside = agent->servers[slot].inside;
+	const struct server *server = agent->state.servers[slot];
 
-	if (why->text[0] && strcmp(why->text, inside->why.text) != 0)
-		log_warning("server \"%s\": nothing is seen inside: %s", agent->state.servers[slot]->name, why->text);
+	if (!why->text[0] || strcmp(why->text, inside->why.text) == 0)
+		;
+	else if (server->inside == INSIDE_AUTO)
+		log_info("server \"%s\": it is not looked into: %s", server->name, why->text);
+	else
+		log_warning("server \"%s\": nothing is seen inside: %s", server->name, why->text);
 	inside->why = *why;
 }
 
@@ -95,9 +102,12 @@ static void carry(const struct inside_server *from, struct inside_server *to, bo
 	to->failed = from->failed;
 	to->pending = from->pending;
 	to->ends = from->ends;
+	to->lane = from->lane;
+	to->unchosen = from->unchosen;
 	if (!same)
 		return;
 	to->in_force = from->in_force;
+	to->proven = from->proven;
 	to->blind = from->blind;
 	to->read_before = from->read_before;
 	to->failed_before = from->failed_before;
@@ -123,10 +133,8 @@ static int look(struct agent *agent, int slot, struct error *err)
 	served_clear(inside);
 	*inside = *next;
 	inside_taken_change(agent, slot);
-	if (ret) {
+	if (ret)
 		inside->read_before = count_of_read(agent, slot, &inside->failed_before);
-		log_served(agent, slot);
-	}
 	return ret;
 }
 
@@ -167,7 +175,7 @@ static bool blind_change(struct agent *agent, int slot)
 		return false;
 	error_set(
 		&inside->blind, -EIO,
-		"%llu of %llu requests could not be read in its memory, more than one in %d: nobody is limited until it restarts",
+		"%llu of %llu requests could not be read in its memory, more than one in %d: nobody is refused in it until it restarts",
 		failed, read + failed, BLIND_SHARE);
 	log_warning("server \"%s\": %s", server->name, inside->blind.text);
 	return true;
@@ -195,6 +203,22 @@ static bool ends_change(struct agent *agent, int slot)
 	return changes;
 }
 
+/* anew: its processes are others than before. Has the lane changed, or what is held in it? */
+static bool choose(const struct agent *agent, int slot, bool anew)
+{
+	const struct inside_server *inside = agent->servers[slot].inside;
+	const struct server *server = agent->state.servers[slot];
+	enum inside_mode before = inside->lane;
+	bool changes = inside_choose(agent, slot);
+
+	if (server->inside == INSIDE_AUTO && inside->lane != before)
+		log_info("server \"%s\": inside: %s%s%s", server->name, inside_modes.words[inside->lane],
+			 inside->unchosen.text[0] ? ": " : "", inside->unchosen.text);
+	if (inside->lane != INSIDE_OFF && (anew || inside->lane != before))
+		log_served(agent, slot);
+	return changes;
+}
+
 /*
  * Is the kernel to have other processes than before, or the same ones otherwise? What it has not taken it is asked to take each time that
  * processes were looked for.
@@ -202,7 +226,7 @@ static bool ends_change(struct agent *agent, int slot)
 static bool follow(struct agent *agent, int slot)
 {
 	struct error why = { 0 };
-	bool ends, blind, taken;
+	bool ends, blind, taken, chosen;
 	int changed;
 
 	if (!inside_is_followed(agent, slot)) {
@@ -218,7 +242,8 @@ static bool follow(struct agent *agent, int slot)
 	note(agent, slot, &why);
 	ends = ends_change(agent, slot);
 	blind = blind_change(agent, slot);
-	if (!ends && !blind && !taken && changed <= 0)
+	chosen = choose(agent, slot, changed > 0);
+	if (!ends && !blind && !taken && !chosen && changed <= 0)
 		return agent->servers[slot].inside->pending && !agent->servers[slot].inside->turns;
 	agent->servers[slot].inside->pending = true;
 	return true;
@@ -236,7 +261,7 @@ static void note_failed(struct agent *agent, int slot, const struct error *err)
 }
 
 /* A kernel that refuses says so for each of the servers that were to be changed. */
-static void sync_all(struct agent *agent, struct net *net)
+static void write_all(struct agent *agent, struct net *net)
 {
 	struct error err = { 0 };
 
@@ -277,7 +302,7 @@ static bool is_of(const struct net *net, int slot)
 	       (inside_is_followed(agent, slot) || agent->servers[slot].inside);
 }
 
-/* Those that are decided inside are not held. */
+/* Those that are decided inside are not held. Servers that are looked into no more have to be. */
 static void apply_flags(struct net *net)
 {
 	struct agent *agent = net->agent;
@@ -286,6 +311,14 @@ static void apply_flags(struct net *net)
 	for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++)
 		if (is_of(net, slot) && server_apply_flags(agent, slot, &err))
 			log_error("%s", err.text);
+}
+
+/* TLS is held before nobody decides what is in it, and until somebody does. */
+static void sync_all(struct agent *agent, struct net *net)
+{
+	apply_flags(net);
+	write_all(agent, net);
+	apply_flags(net);
 }
 
 void inside_follow(struct agent *agent)
@@ -299,11 +332,15 @@ void inside_follow(struct agent *agent)
 				changed |= follow(agent, slot);
 		if (changed)
 			sync_all(agent, net);
-		if (changed)
-			apply_flags(net);
 		sweep(net, changed);
 	}
 	agent_work_end(agent);
+}
+
+/* Is it not to be seen into any more, now that a limit is enforced? What is to be looked into is so soon. */
+static bool leaves(const struct agent *agent, int slot)
+{
+	return agent->servers[slot].inside->lane == INSIDE_SEE && choose(agent, slot, false);
 }
 
 void inside_limits_changed(struct agent *agent)
@@ -312,10 +349,9 @@ void inside_limits_changed(struct agent *agent)
 		bool changed = false;
 
 		for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
-			if (!is_of(net, slot) || !inside_is_followed(agent, slot) || !agent->servers[slot].inside ||
-			    !ends_change(agent, slot))
-				continue;
-			changed = agent->servers[slot].inside->pending = true;
+			if (is_of(net, slot) && inside_is_followed(agent, slot) && agent->servers[slot].inside &&
+			    (ends_change(agent, slot) | leaves(agent, slot)))
+				changed = agent->servers[slot].inside->pending = true;
 		}
 		if (changed)
 			sync_all(agent, net);
@@ -327,15 +363,32 @@ int inside_open(const struct agent *agent, struct datapath *dp, struct error *er
 	return inside_check_allowed(agent, NULL) ? datapath_inside_sync(dp, NULL, 0, err) : 0;
 }
 
+/* Whatever its processes are, such a server is attached. */
+static int follow_now(struct agent *agent, int slot, struct error *err)
+{
+	struct net *net = server_net(agent, agent->state.servers[slot]);
+
+	if (!inside_is_followed(agent, slot))
+		return 0;
+	if (follow(agent, slot))
+		sync_all(agent, net);
+	return server_apply_flags(agent, slot, err);
+}
+
 int inside_attach(struct agent *agent, int slot, struct error *err)
 {
-	int ret = agent->state.servers[slot]->inside == INSIDE_OFF ? 0 : inside_check_allowed(agent, err);
+	const struct server *server = agent->state.servers[slot];
+	int ret;
 
+	if (server->inside == INSIDE_AUTO)
+		return follow_now(agent, slot, err);
+	ret = server->inside == INSIDE_OFF ? 0 : inside_check_allowed(agent, err);
 	if (ret || !inside_is_followed(agent, slot))
 		return ret;
 	ret = look(agent, slot, err);
 	if (ret < 0)
 		return ret;
+	choose(agent, slot, ret);
 	ret = check_served(agent, slot, err);
 	if (ret == -ENOENT) {
 		note(agent, slot, err);
@@ -343,9 +396,7 @@ int inside_attach(struct agent *agent, int slot, struct error *err)
 	}
 	ends_change(agent, slot);
 	agent->servers[slot].inside->pending = true;
-	return ret									   ?:
-		       inside_sync_net(server_net(agent, agent->state.servers[slot]), err) ?:
-		       server_apply_flags(agent, slot, err);
+	return ret ?: inside_sync_net(server_net(agent, server), err) ?: server_apply_flags(agent, slot, err);
 }
 
 void inside_forget(struct agent *agent, int slot)

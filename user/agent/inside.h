@@ -35,6 +35,8 @@ void inside_forget(struct agent *agent, int slot);
 
 /* {"asked", "lane", "text", "why", "processes"}: null where it was turned off. */
 json_t *inside_status(const struct agent *agent, int slot);
+/* What `auto` has chosen, as `attach` says it; the caller frees it. NULL: nothing that is worth a word, or there is no memory. */
+char *inside_chosen(const struct agent *agent, int slot);
 /* How a request is decided there, for `explain`: enum weir_explain_inside. */
 __u32 inside_explained(const struct agent *agent, int slot);
 /* Why limits refuse nobody inside it, in `see`, asked for or not; the caller frees it. NULL: they do, or there is no memory. */

@@ -8,7 +8,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-#define LOOK_AGAIN 10 /* turns after which further processes are looked for */
+#define LOOK_AGAIN 10  /* turns after which further processes are looked for */
+#define LOOK_SELDOM 60 /* the same, where nobody is looked into */
 
 /* Can its requests be refused by registers? */
 static void check_answer(struct inside_served *served)
@@ -59,6 +60,7 @@ static void examine(struct inside_served *served, const struct inside_process *p
 		ret = inside_binary_read(served->fd, process->command, &served->binary, &why);
 	if (!ret)
 		ret = inside_load_bias(&served->binary, process->code, &served->bias, &why);
+	served->foreign = ret == -ENOEXEC;
 	if (ret) { /* what was looked for in vain, and can be missed, is in it, too */
 		served->why = why;
 		return;
@@ -110,6 +112,9 @@ static int find(struct inside_server *inside, struct inside_server *next, struct
 	if (n > INSIDE_PROCESSES_MAX)
 		return error_set(err, -E2BIG, "%d processes listen there: at most %d can be followed", n,
 				 INSIDE_PROCESSES_MAX);
+	next->served = calloc(n + 1, sizeof(*next->served)); /* of nobody, too */
+	if (!next->served)
+		return error_set(err, -ENOMEM, "out of memory");
 	for (int i = 0; i < n; i++) {
 		struct inside_served *place = &next->served[next->n++];
 		struct inside_served *before = known(inside, &found[i]);
@@ -125,6 +130,14 @@ static int find(struct inside_server *inside, struct inside_server *next, struct
 	return same != (size_t)n || inside->n != next->n;
 }
 
+/* To look through all processes takes long: it is not done again each second. */
+static void give_up(struct inside_server *inside, const struct inside_listeners *listeners, const struct error *why)
+{
+	inside->listeners = *listeners;
+	inside->turns = 0;
+	inside->unfound = *why;
+}
+
 int inside_find_changes(struct net *net, const struct server *server, struct inside_server *inside,
 			struct inside_server *next, bool *found, struct error *err)
 {
@@ -132,10 +145,15 @@ int inside_find_changes(struct net *net, const struct server *server, struct ins
 	int ret = inside_listeners_read(net->fd, server->listens, server->n_listens, &next->listeners, err);
 
 	*found = false;
-	if (ret || (is_unchanged(inside, &next->listeners) && ++inside->turns < LOOK_AGAIN))
+	if (ret)
 		return ret;
+	if (is_unchanged(inside, &next->listeners) &&
+	    ++inside->turns < (inside->lane == INSIDE_OFF ? LOOK_SELDOM : LOOK_AGAIN))
+		return inside->unfound.text[0] ? error_set(err, -EAGAIN, "%s", inside->unfound.text) : 0;
 	ret = find(inside, next, err);
 	*found = ret >= 0;
+	if (!*found)
+		give_up(inside, &next->listeners, err);
 	return ret;
 }
 

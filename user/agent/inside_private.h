@@ -17,6 +17,7 @@ struct inside_served {
 	bool answers; /* its requests can be refused by registers; else no_answer says why not */
 	bool writes;  /* and by memory; else no_write does */
 	struct error no_answer, no_write;
+	bool foreign; /* it is no program that Go has made, as far as weir knows */
 	struct error why;
 	__u64 found_ns; /* CLOCK_MONOTONIC */
 	/* Another server has had it for longer, and has all its requests: nothing says for which one they come. */
@@ -25,9 +26,13 @@ struct inside_served {
 
 struct inside_server {
 	struct inside_listeners listeners;
-	struct inside_served served[INSIDE_PROCESSES_MAX];
+	struct inside_served *served; /* owned */
 	size_t n;
 	unsigned int turns;		  /* since processes were looked for */
+	enum inside_mode lane;		  /* as is asked for, or what `auto` takes: never AUTO */
+	bool proven;			  /* that its requests are seen is known */
+	struct error unchosen;		  /* why `auto` does not have it answer */
+	struct error unfound;		  /* its processes were looked for in vain */
 	bool in_force;			  /* the kernel has had them as they were here */
 	bool pending;			  /* it is to have them as they are now: tried again and again */
 	bool ends;			  /* the ends of their requests are probed, too */
@@ -47,6 +52,15 @@ bool inside_taken_change(struct agent *agent, int slot);
 /* inside.c: may this agent look into servers at all? Is this server one? */
 int inside_check_allowed(const struct agent *agent, struct error *err);
 bool inside_is_followed(const struct agent *agent, int slot);
+
+/*
+ * inside_choose.c: the lane, from what is known now. Has it changed? And does TLS go unheld in it? Else it is held, whatever is seen inside.
+ */
+bool inside_choose(const struct agent *agent, int slot);
+bool inside_lets_go(const struct agent *agent, int slot);
+
+/* inside_status.c: why each request is seen at several instructions, most of them single-stepped; NULL: it is seen at one. */
+const char *inside_why_slow(const struct inside_served *seen);
 
 /* inside_sync.c: all processes of the namespace */
 int inside_sync_net(struct net *net, struct error *err);

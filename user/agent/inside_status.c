@@ -18,16 +18,16 @@ static json_t *list_processes(const struct inside_server *inside)
 		const struct inside_served *served = &inside->served[i];
 		const char *why = inside_not_seen(served);
 
-		json_array_append_new(list, json_pack("{s:i, s:s, s:s?, s:s?}", "pid", (int)served->process.id,
-						      "command", served->process.command, "what",
-						      why ? NULL : served->binary.what, "why", why));
+		json_array_append_new(list, json_pack("{s:i, s:s, s:b, s:s?, s:s?}", "pid", (int)served->process.id,
+						      "command", served->process.command, "foreign", served->foreign,
+						      "what", why ? NULL : served->binary.what, "why", why));
 	}
 	return list;
 }
 
 static const struct inside_served *first_seen(const struct inside_server *inside)
 {
-	for (size_t i = 0; inside && i < inside->n; i++)
+	for (size_t i = 0; inside && inside->lane != INSIDE_OFF && i < inside->n; i++)
 		if (!inside_not_seen(&inside->served[i]))
 			return &inside->served[i];
 	return NULL;
@@ -59,12 +59,28 @@ static const char *lane_of(const struct agent *agent, int slot, const struct ins
 	return inside_holds(agent, agent->state.servers[slot]) ? "hold" : "see";
 }
 
-/* Why each request is seen at several instructions, most of them single-stepped; NULL: it is seen at one. */
-static const char *why_slow(const struct inside_served *seen)
+const char *inside_why_slow(const struct inside_served *seen)
 {
 	const struct datapath_binary *see = &seen->binary.see;
 
 	return see->n_probes && see->probes[0].point == WEIR_INSIDE_REQUEST ? seen->binary.no_answer.text : NULL;
+}
+
+/* Why it does not answer, or TLS is held though it does; NULL: it answers. */
+static const char *why_chosen(const struct inside_server *inside)
+{
+	if (inside->unchosen.text[0])
+		return inside->unchosen.text;
+	return inside->lane == INSIDE_ANSWER && !inside->proven ? "TLS is held until a request was seen in it" : NULL;
+}
+
+/* Why a request costs more than one hit that is emulated. */
+static const char *why_slow(const struct inside_server *inside, const struct inside_served *seen)
+{
+	return inside_why_slow(seen) ?:
+		       inside->ends ?
+		       "limits on requests in flight and priority levels need to see where requests end" :
+		       NULL;
 }
 
 json_t *inside_status(const struct agent *agent, int slot)
@@ -73,7 +89,7 @@ json_t *inside_status(const struct agent *agent, int slot)
 	const struct server *server = agent->state.servers[slot];
 	struct error refused = { 0 };
 	const struct inside_served *seen = inside && inside->in_force ? first_seen(inside) : NULL;
-	const char *why = inside && inside->why.text[0] ? inside->why.text : NULL, *lane = "off", *cannot;
+	const char *why = inside && inside->why.text[0] ? inside->why.text : NULL, *lane = "off";
 	const char *failed = inside && inside->failed.text[0] ? inside->failed.text : NULL;
 	CLEANUP_FREE char *text = NULL;
 
@@ -83,15 +99,38 @@ json_t *inside_status(const struct agent *agent, int slot)
 		lane = lane_of(agent, slot, seen);
 		text = lane_text(server, lane, seen);
 	}
+	if (inside && !why && server->inside == INSIDE_AUTO)
+		why = why_chosen(inside);
 	if (seen && !why && inside->blind.text[0])
 		why = inside->blind.text;
-	if (seen && !why && server->inside == INSIDE_AUTO && !inside_can_answer(server, seen, &cannot))
-		why = cannot;
 	why = failed ?: why;
 	return json_pack("{s:s, s:s, s:i, s:b, s:s?, s:s?, s:s?, s:o}", "asked", inside_modes.words[server->inside],
 			 "lane", lane, "share", (int)inside_share(server), "write_memory", server->write_memory, "text",
-			 text, "why", why, "why_slow", text ? why_slow(seen) : NULL, "processes",
+			 text, "why", why, "why_slow", text ? why_slow(inside, seen) : NULL, "processes",
 			 list_processes(inside));
+}
+
+/* A server that Go has not made is limited by its packets, as ever. */
+static bool is_go(const struct inside_server *inside)
+{
+	for (size_t i = 0; inside && i < inside->n; i++)
+		if (inside->served[i].foreign)
+			return false;
+	return inside && inside->n;
+}
+
+char *inside_chosen(const struct agent *agent, int slot)
+{
+	CLEANUP_JSON json_t *status = NULL;
+	const char *text, *why;
+	char *out;
+
+	if (agent->state.servers[slot]->inside != INSIDE_AUTO || !is_go(agent->servers[slot].inside))
+		return NULL;
+	status = inside_status(agent, slot);
+	text = json_string_value(json_object_get(status, "text"));
+	why = json_string_value(json_object_get(status, "why"));
+	return asprintf(&out, "%s%s%s", text ?: "off", why ? ": " : "", why ?: "") < 0 ? NULL : out;
 }
 
 /* NULL: the server is not looked into. */
@@ -118,8 +157,8 @@ char *inside_refuses_not(const struct agent *agent, int slot)
 	const char *why;
 	char *text;
 
-	if (strcmp(inside_lane(agent, slot), "see"))
-		return NULL;
+	if (strcmp(inside_lane(agent, slot), "see") != 0 || server->inside == INSIDE_AUTO)
+		return NULL; /* while `auto` takes it, nothing is enforced */
 	status = inside_status(agent, slot);
 	why = json_string_value(json_object_get(status, "why"));
 	if (server->inside == INSIDE_SEE)

@@ -29,12 +29,11 @@ bool inside_can_answer(const struct server *server, const struct inside_served *
 
 bool inside_is_answered(const struct agent *agent, int slot, const struct inside_served *served)
 {
-	const struct server *server = agent->state.servers[slot];
-	enum inside_mode mode = server->inside;
+	const struct inside_server *inside = agent->servers[slot].inside;
 	const char *why;
 
-	return inside_can_answer(server, served, &why) && (mode == INSIDE_ANSWER || mode == INSIDE_AUTO) &&
-	       !agent->servers[slot].inside->blind.text[0];
+	return inside->lane == INSIDE_ANSWER && inside_can_answer(agent->state.servers[slot], served, &why) &&
+	       !inside->blind.text[0];
 }
 
 /* Registers are written where they can be. */
@@ -50,7 +49,7 @@ static size_t processes_of(const struct agent *agent, int slot, struct datapath_
 	struct inside_server *inside = agent->servers[slot].inside;
 	size_t n = 0;
 
-	for (size_t i = 0; inside && i < inside->n; i++) {
+	for (size_t i = 0; inside && inside->lane != INSIDE_OFF && i < inside->n; i++) {
 		struct inside_served *served = &inside->served[i];
 		struct datapath_binary *binary;
 
@@ -154,7 +153,7 @@ bool inside_decides(const struct agent *agent, const struct server *server)
 {
 	int slot = slot_of(agent, server);
 
-	return slot >= 0 && server->inside != INSIDE_OFF && is_whole(agent, slot);
+	return slot >= 0 && server->inside != INSIDE_OFF && is_whole(agent, slot) && inside_lets_go(agent, slot);
 }
 
 bool inside_holds(const struct agent *agent, const struct server *server)

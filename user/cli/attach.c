@@ -40,7 +40,7 @@ const struct argp_option cli_attach_options[] = {
 	  "connections and requests for which weir's tables have no room: known (new ones wait or are refused; connections of known sources pass, the default), open (all pass) or closed (all wait or are refused)",
 	  0 },
 	{ "inside", ATTACH_INSIDE, "MODE", 0,
-	  "limit requests inside the server, behind TLS and HTTP/2 (Go servers): off (the default), see (count and trace them, as in a dry run), answer (the server refuses with 429), hold (connections of users over a limit wait) or auto (answer where that is possible, else see)",
+	  "limit requests inside the server, behind TLS and HTTP/2 (Go servers): auto (answer where that is possible; else see while no limit is enforced, and off as soon as one is; the default), answer (the server refuses with 429), hold (connections of users over a limit wait), see (count and trace them, as in a dry run) or off (TLS is held by the client's address)",
 	  0 },
 	{ "inside-share", ATTACH_INSIDE_SHARE, "PERCENT", 0,
 	  "with --inside answer: the share of connections on which the server refuses requests, 1% to 100% (the default). On the others requests pass and are counted as in a dry run",
@@ -71,7 +71,7 @@ static bool inside_is(json_t *server, enum inside_mode mode)
 {
 	const char *text = cli_text(server, "inside");
 
-	return !strcmp(*text ? text : inside_modes.words[INSIDE_OFF], inside_modes.words[mode]);
+	return !strcmp(*text ? text : inside_modes.words[INSIDE_AUTO], inside_modes.words[mode]);
 }
 
 /* All options are read: do they fit each other? */
@@ -109,8 +109,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static int print_attached(json_t *result)
 {
+	CLEANUP_FREE char *inside = output_visible(cli_text(result, "inside"));
+
 	cli_warn(result, "");
 	printf("server \"%s\" is attached", cli_text(result, "name"));
+	if (inside && *inside)
+		printf("; inside: %s", inside);
 	cli_print_refuses_not(result);
 	return ferror(stdout);
 }

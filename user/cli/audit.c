@@ -100,7 +100,7 @@ static bool is_usual(json_t *setting)
 {
 	const char *text = json_string_value(setting);
 
-	return !setting || json_is_null(setting) || json_is_false(setting) || (text && !strcmp(text, "off"));
+	return !setting || json_is_null(setting) || json_is_false(setting) || (text && !strcmp(text, "auto"));
 }
 
 /* A server that is new, or gone, has many settings: the table says where it listens, and whether it limits at all. */

@@ -70,7 +70,7 @@ static bool in_full;
 static int print_status(json_t *result)
 {
 	json_t *servers = json_object_get(result, "servers");
-	CLEANUP_JSON json_t *remarks = status_remarks(result);
+	CLEANUP_JSON json_t *remarks = status_remarks(result, in_full);
 	int ret = in_full ? status_print_counts(servers) : status_print_servers(servers, remarks);
 
 	status_print_remarks(remarks);

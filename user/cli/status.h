@@ -6,10 +6,10 @@
 #include "cli/cli.h"
 
 /*
- * What needs a sentence, each once: [{who: [NAME], text, bad}]. bad: something that was asked for is not in force. A new
- * reference.
+ * What needs a sentence, each once: [{who: [NAME], text, bad}]. bad: something that was asked for is not in force. in_full: also why
+ * nothing was chosen inside servers that need it not. A new reference.
  */
-json_t *status_remarks(json_t *result);
+json_t *status_remarks(json_t *result, bool in_full);
 /* A line each, below a blank one. */
 void status_print_remarks(json_t *remarks);
 /* How many are about this name; *bad: whether one of them is bad. */

@@ -84,19 +84,40 @@ static void add_unseen(json_t *remarks, const char *server, json_t *inside)
 	}
 }
 
-static void add_inside(json_t *remarks, const char *server, json_t *inside)
+/* Go servers that cannot be looked into, and of whose requests something cannot be read: what could be done, only they ask. */
+static bool hides(json_t *server)
+{
+	json_t *unread = json_object_get(server, "unread"), *process;
+	bool go = false;
+	size_t i;
+
+	json_array_foreach (json_object_get(json_object_get(server, "inside"), "processes"), i, process)
+		go |= !json_is_true(json_object_get(process, "foreign"));
+	return go && cli_number(unread, "tls") + cli_number(unread, "http2");
+}
+
+/* What becomes of what is over a limit: limits may be enforced, and nothing else says that nobody is refused. */
+static const char *what_passes(const char *lane, bool chosen)
+{
+	if (!strcmp(lane, "hold"))
+		return ": over a limit requests pass, and their connections wait";
+	if (strcmp(lane, "see") != 0)
+		return "";
+	return chosen ? ", until a limit is enforced: then TLS is held by the client's address" :
+			": requests over their limits pass";
+}
+
+/* matters: what was not chosen, too. */
+static void add_inside(json_t *remarks, const char *server, json_t *inside, bool matters)
 {
 	CLEANUP_FREE char *why = said(inside, "why"), *text = said(inside, "text"), *slow = said(inside, "why_slow");
-	/* Limits may be enforced: nothing else says that nobody is refused. */
-	const char *lane = cli_text(inside, "lane");
-	const char *over = !strcmp(lane, "see")	 ? ": requests over their limits pass" :
-			   !strcmp(lane, "hold") ? ": over a limit requests pass, and their connections wait" :
-						   "";
+	bool chosen = !strcmp(cli_text(inside, "asked"), "auto");
+	const char *over = what_passes(cli_text(inside, "lane"), chosen);
 
 	if (text)
 		remark(remarks, server, false, text_of("inside: %s%s%s%s", text, over, why ? ": " : "", why ?: ""));
-	else if (why)
-		remark(remarks, server, true, text_of("inside: off: %s", why));
+	else if (why && (!chosen || matters))
+		remark(remarks, server, !chosen, text_of("inside: off: %s", why));
 	if (slow)
 		remark(remarks, server, false,
 		       text_of("inside: each request is seen at several instructions, which costs it more: %s", slow));
@@ -162,7 +183,7 @@ static void add_dry_run(json_t *remarks, json_t *server)
 		remark(remarks, name, false, text_of("dry run: %s", limits));
 }
 
-static void add_server(json_t *remarks, json_t *server)
+static void add_server(json_t *remarks, json_t *server, bool in_full)
 {
 	CLEANUP_FREE char *warning = said(server, "warning"), *other_weir = said(server, "other_weir");
 	const char *name = cli_text(server, "name");
@@ -175,7 +196,7 @@ static void add_server(json_t *remarks, json_t *server)
 		remark(remarks, name, false, text_of("warning: %s", other_weir));
 	add_dry_run(remarks, server);
 	add_hold(remarks, name, json_object_get(server, "hold"));
-	add_inside(remarks, name, json_object_get(server, "inside"));
+	add_inside(remarks, name, json_object_get(server, "inside"), in_full || hides(server));
 	add_syn_cookies(remarks, server);
 	if (strcmp(cli_text(loopback, "mode"), "close") == 0)
 		remark(remarks, name, false,
@@ -215,13 +236,13 @@ static void add_policy(json_t *remarks, json_t *policy)
 		       first ?: "", more ?: ""));
 }
 
-json_t *status_remarks(json_t *result)
+json_t *status_remarks(json_t *result, bool in_full)
 {
 	json_t *remarks = json_array(), *item;
 	size_t i;
 
 	json_array_foreach (json_object_get(result, "servers"), i, item)
-		add_server(remarks, item);
+		add_server(remarks, item, in_full);
 	add_given_up(remarks, json_object_get(json_object_get(result, "agent"), "reconcile"));
 	json_array_foreach (json_object_get(result, "policies"), i, item)
 		add_policy(remarks, item);

@@ -9,13 +9,14 @@
 int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
 	json_t *description = NULL, *inode = NULL;
-	CLEANUP_FREE char *unheard = NULL, *other_weir = NULL, *refuses_not = NULL;
+	CLEANUP_FREE char *unheard = NULL, *other_weir = NULL, *refuses_not = NULL, *inside = NULL;
 	struct server *server = NULL;
 	json_error_t why;
 	int slot, ret;
 
 	if (json_unpack_ex(arguments, &why, 0, "{s:o, s?o !}", "server", &description, "netns_inode", &inode))
 		return error_set(err, -EINVAL, "bad arguments: %s", why.text);
+	server_attach_defaults(description);
 	ret = server_from_json(description, &server, err);
 	if (ret)
 		return ret;
@@ -24,7 +25,9 @@ int agent_attach(struct agent *agent, json_t *arguments, json_t **result, struct
 		return slot;
 	other_weir = net_other_weir(server_net(agent, agent->state.servers[slot]));
 	refuses_not = inside_refuses_not(agent, slot);
-	*result = json_pack("{s:s, s:s*}", "name", agent->state.servers[slot]->name, "refuses_not", refuses_not);
+	inside = inside_chosen(agent, slot);
+	*result = json_pack("{s:s, s:s*, s:s*}", "name", agent->state.servers[slot]->name, "inside", inside,
+			    "refuses_not", refuses_not);
 	if (unheard || other_weir)
 		json_object_set_new(*result, "warnings", json_pack("[s*, s*]", unheard, other_weir));
 	return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The command `limit set`, and what it says of a limit that does less than one may think. */
 #include <errno.h>
+#include <string.h>
 
 #include "agent/inside.h"
 #include "agent/limit_counts.h"
@@ -20,7 +21,7 @@ static json_t *warnings_of(struct agent *agent, int slot, const struct limit *li
 	CLEANUP_FREE char *unseen = limit_unseen(agent, slot, limit, subject);
 	json_t *texts = limit_idle(limit, server->tenancy.tenant == WEIR_TENANT_PATH);
 
-	if (server->inside != INSIDE_OFF)
+	if (server->inside != INSIDE_OFF && (server->inside != INSIDE_AUTO || strcmp(inside_lane(agent, slot), "wire")))
 		limit_inside(limit,
 			     (struct inside_refusals){ .holds = server->inside == INSIDE_HOLD,
 						       .writes = server->write_memory },

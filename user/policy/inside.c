@@ -72,12 +72,18 @@ static void warn_events(struct policy *policy, const struct policy_object *event
 				  "inside the server it is for no request: Events are not read there");
 }
 
+/* What `auto` chooses is known only where the server runs. */
+bool policy_asks_inside(const struct server *server)
+{
+	return server->inside != INSIDE_OFF && server->inside != INSIDE_AUTO;
+}
+
 void warn_inside(struct policy *policy, const struct policy_object *throttle, const struct server *server)
 {
 	const struct node *schemas = node_find(throttle->node, "spec.flowSchemas");
 
 	warn_unused(policy, throttle, server);
-	if (server->inside == INSIDE_OFF)
+	if (!policy_asks_inside(server))
 		return;
 	for (size_t i = 0; i < sizeof(of_packets) / sizeof(*of_packets); i++) {
 		const struct node *node = node_find(throttle->node, of_packets[i].path);

@@ -123,7 +123,7 @@ static void warn_idle(struct policy *policy, const struct policy_object *throttl
 		json_t *text;
 		size_t n;
 
-		if (idle && server->inside != INSIDE_OFF)
+		if (idle && policy_asks_inside(server))
 			limit_inside(limit,
 				     (struct inside_refusals){ .holds = server->inside == INSIDE_HOLD,
 							       .writes = server->write_memory },

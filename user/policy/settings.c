@@ -16,10 +16,13 @@ static const char *const not_settings[] = { "limits",	 "concurrency",	   "dryRun
 json_t *policy_attach_settings(json_t *throttle)
 {
 	CLEANUP_JSON json_t *settings = json_copy(json_object_get(throttle, "spec"));
+	json_t *own;
 
 	for (size_t i = 0; i < sizeof(not_settings) / sizeof(*not_settings); i++)
 		json_object_del(settings, not_settings[i]);
-	return policy_own_names(settings);
+	own = policy_own_names(settings);
+	server_attach_defaults(own);
+	return own;
 }
 
 /* --- what objects change */
@@ -93,6 +96,8 @@ json_t *policy_bare(const struct server *server, json_t *base, json_t *objects)
 		if (settings[i].set != BY_ATTACH_ALWAYS && (anew || kept_in_base(server, i)))
 			json_object_del(json, settings[i].name);
 	json_object_update(json, base);
+	if (anew)
+		server_attach_defaults(json);
 	json_object_set_new(json, "priority_levels", json_array());
 	json_object_set_new(json, "flow_schemas", json_array());
 	return json;

@@ -41,3 +41,9 @@ json_t *server_settings_chosen(const struct server *server)
 	take_out(json, plain);
 	return json;
 }
+
+void server_attach_defaults(json_t *json)
+{
+	if (!json_object_get(json, "inside"))
+		json_object_set_new(json, "inside", json_string(inside_modes.words[INSIDE_AUTO]));
+}

@@ -48,8 +48,8 @@ enum inside_mode {
 	INSIDE_OFF,
 	INSIDE_SEE,    /* requests are counted, traced and decided, but none is refused */
 	INSIDE_ANSWER, /* the server is made to refuse those over a limit */
-	INSIDE_AUTO,   /* ANSWER where that can be, else SEE */
-	INSIDE_HOLD,   /* connections of those over a limit are held back */
+	INSIDE_AUTO, /* ANSWER where that can be; else SEE, unless a limit is enforced that TLS is held for: then OFF */
+	INSIDE_HOLD, /* connections of those over a limit are held back */
 };
 
 extern const struct choice inside_modes;

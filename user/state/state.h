@@ -92,6 +92,12 @@ json_t *server_settings_to_json(const struct server *server);
  */
 json_t *server_settings_chosen(const struct server *server);
 
+/*
+ * What a server has, when it is attached, of which nothing is said. In what is saved, and in the settings that are kept beside policies,
+ * nothing means what it meant in the versions that had no such default.
+ */
+void server_attach_defaults(json_t *json);
+
 /* Checks every value. Caller owns *out (server_free). */
 int server_from_json(json_t *json, struct server **out, struct error *err);
 

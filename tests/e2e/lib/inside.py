@@ -89,17 +89,21 @@ class Open:
 
 
 def attach(world, server, name="web", mode="see", options=()):
-    world.weir("attach", name, "--port", server.port, "--netns", server.place.server_ns.path, "--inside", mode, *options)
+    """mode: None, for what weir chooses by itself."""
+    asked = ("--inside", mode) if mode else ()
+    said = world.weir("attach", name, "--port", server.port, "--netns", server.place.server_ns.path, *asked, *options)
     world.attached()
+    return said
 
 
 def refuse(world, server, *options):
     """Attaches it so that it refuses, where the kernel lets weir."""
-    attach(world, server, mode="auto", options=options)
-    inside = world.weir.server()["inside"]
-    if inside["lane"] != "answer":
-        assert "registers" in inside["why"]
-        pytest.skip(inside["why"])
+    done = world.weir.run("attach", "web", "--port", server.port, "--netns", server.place.server_ns.path, "--inside", "answer",
+                          *options)
+    if done.returncode:
+        assert "registers" in done.stderr
+        pytest.skip(done.stderr.strip())
+    world.attached()
 
 
 def of_limit(world, name, field):

@@ -226,7 +226,10 @@ static json_int_t top_requests(struct fixture *f, const char *arguments)
 /* Records of a server that is looked into are its requests once more: only by source they have rows. */
 static void records_in_all(void **state)
 {
-	static struct inside_server looked_into = { .n = 1, .in_force = true };
+	static struct inside_served served;
+	static struct inside_server looked_into = {
+		.n = 1, .served = &served, .in_force = true, .lane = INSIDE_SEE, .proven = true
+	};
 	struct fixture *f = *state;
 
 	succeed(f, "attach", ATTACH);
@@ -244,7 +247,10 @@ static void records_in_all(void **state)
 /* The history leaves out what came since it was written last, not what had come before. */
 static void records_in_the_history(void **state)
 {
-	static struct inside_server looked_into = { .n = 1, .in_force = true };
+	static struct inside_served served;
+	static struct inside_server looked_into = {
+		.n = 1, .served = &served, .in_force = true, .lane = INSIDE_SEE, .proven = true
+	};
 	struct fixture *f = *state;
 
 	attach(f);

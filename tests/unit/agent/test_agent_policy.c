@@ -404,7 +404,7 @@ static void left_to_the_client(void **state)
 		AS_FILE(THROTTLE("\"limits\":[{\"name\":\"user\",\"qps\":1,\"brust\":9}]")),
 		AS_FILE(THROTTLE("\"limits\":[{\"name\":\"user\",\"overrides\":[" OVERRIDE("ann", "1") "," OVERRIDE(
 			"ann", "1") "]}]")),
-		AS_FILE(THROTTLE("\"insideShare\":5")),
+		AS_FILE(THROTTLE("\"inside\":\"off\",\"insideShare\":5")),
 		AS_FILE("{}"),
 		AS_FILE("[]"),
 		AS_FILE("{\"apiVersion\":\"apiserver.config.k8s.io/v1\",\"kind\":\"AdmissionConfiguration\","

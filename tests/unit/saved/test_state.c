@@ -104,6 +104,33 @@ static void defaults(void **state)
 	assert_int_equal(server->list_object_bytes, 0);
 }
 
+/* What versions without the default have saved says nothing, and stays what it was. Who attaches says nothing, and gets the default. */
+static void looked_into_by_default(void **state)
+{
+	static const struct {
+		const char *given;
+		enum inside_mode read, attached;
+	} cases[] = {
+		{ "{\"name\":\"a\",\"listen\":[\"*:80\"]}", INSIDE_OFF, INSIDE_AUTO },
+		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"inside\":\"off\"}", INSIDE_OFF, INSIDE_OFF },
+		{ "{\"name\":\"a\",\"listen\":[\"*:80\"],\"inside\":\"hold\"}", INSIDE_HOLD, INSIDE_HOLD },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		CLEANUP_JSON json_t *json = json_loads(cases[i].given, 0, NULL);
+		CLEANUP_SERVER struct server *read = make_server(cases[i].given), *attached = NULL;
+		CLEANUP_JSON json_t *chosen = NULL;
+
+		assert_int_equal(read->inside, cases[i].read);
+		server_attach_defaults(json);
+		assert_int_equal(server_from_json(json, &attached, NULL), 0);
+		assert_int_equal(attached->inside, cases[i].attached);
+		chosen = server_settings_chosen(attached);
+		assert_int_equal(!!json_object_get(chosen, "inside"), attached->inside != INSIDE_OFF);
+	}
+}
+
 /* A server's text and a word of the error that it must give. */
 static void bad_servers(void **state)
 {
@@ -539,6 +566,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(server_round_trip),
+		cmocka_unit_test(looked_into_by_default),
 		cmocka_unit_test(defaults),
 		cmocka_unit_test(bad_servers),
 		cmocka_unit_test(limit_lists),
