@@ -83,8 +83,15 @@ static __always_inline void inside_give_back(__u32 memory)
 {
 	struct inside_piece *piece = inside_piece_of(memory);
 
-	if (piece)
-		__sync_fetch_and_and(&piece->claimed, 0);
+	if (!piece)
+		return;
+#ifdef __TARGET_ARCH_x86
+	/* Such a CPU's stores come in their order, so nobody finds it free before what was written in it. A locked one would wait for all of them. */
+	WEIR_FRESH_ALL();
+	*(volatile __u64 *)&piece->claimed = 0;
+#else
+	__sync_fetch_and_and(&piece->claimed, 0);
+#endif
 }
 
 #endif

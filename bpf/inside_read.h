@@ -12,19 +12,29 @@
 
 #ifdef __TARGET_ARCH_x86
 
-/*
- * All of them are copied: verifiers allow no load from a place in the context that is not known beforehand. A function of its own, so
- * that the copies do not lie below the stack that a decision needs: it is full to the last bytes.
- */
-static __noinline __u64 inside_register(const struct pt_regs *ctx, __u8 which)
-{
-	volatile __u64 registers[16] = {
-		[WEIR_INSIDE_AX] = ctx->ax, [WEIR_INSIDE_BX] = ctx->bx,	  [WEIR_INSIDE_CX] = ctx->cx,
-		[WEIR_INSIDE_DI] = ctx->di, [WEIR_INSIDE_SI] = ctx->si,	  [WEIR_INSIDE_R8] = ctx->r8,
-		[WEIR_INSIDE_R9] = ctx->r9, [WEIR_INSIDE_R10] = ctx->r10, [WEIR_INSIDE_R11] = ctx->r11,
-	};
+/* In assembly: compilers would make one load of all, from a place in the context that verifiers do not know beforehand. */
+#define INSIDE_IF_REGISTER(which, number, name)                                                  \
+	({                                                                                       \
+		if ((which) == (number))                                                         \
+			asm volatile("%0 = *(u64 *)(%1 + %2)"                                    \
+				     : "=r"(value)                                               \
+				     : "r"(ctx), "i"(__builtin_offsetof(struct pt_regs, name))); \
+	})
 
-	return registers[which & 15];
+static __always_inline __u64 inside_register(const struct pt_regs *ctx, __u8 which)
+{
+	__u64 value = 0;
+
+	INSIDE_IF_REGISTER(which, WEIR_INSIDE_AX, ax);
+	INSIDE_IF_REGISTER(which, WEIR_INSIDE_BX, bx);
+	INSIDE_IF_REGISTER(which, WEIR_INSIDE_CX, cx);
+	INSIDE_IF_REGISTER(which, WEIR_INSIDE_DI, di);
+	INSIDE_IF_REGISTER(which, WEIR_INSIDE_SI, si);
+	INSIDE_IF_REGISTER(which, WEIR_INSIDE_R8, r8);
+	INSIDE_IF_REGISTER(which, WEIR_INSIDE_R9, r9);
+	INSIDE_IF_REGISTER(which, WEIR_INSIDE_R10, r10);
+	INSIDE_IF_REGISTER(which, WEIR_INSIDE_R11, r11);
+	return value;
 }
 
 static __always_inline __u64 inside_goroutine(const struct pt_regs *ctx)
@@ -36,9 +46,9 @@ static __always_inline __u64 inside_goroutine(const struct pt_regs *ctx)
  * Has the call begun? The probe may stand at the jump that ends the check of the stack: where it is taken, the stack grows, and the call
  * comes here again. The probe's cookie has the flags that say so (struct golang_function).
  */
-static __always_inline bool inside_has_begun(struct pt_regs *ctx)
+static __always_inline bool inside_has_begun_by(const struct pt_regs *ctx, __u64 cookie)
 {
-	return !(ctx->flags & weir_inside_cookie_again(bpf_get_attach_cookie(ctx)));
+	return !(ctx->flags & weir_inside_cookie_again(cookie));
 }
 
 #else
@@ -57,13 +67,19 @@ static __always_inline __u64 inside_goroutine(const struct pt_regs *ctx)
 	return 0;
 }
 
-static __always_inline bool inside_has_begun(struct pt_regs *ctx)
+static __always_inline bool inside_has_begun_by(const struct pt_regs *ctx, __u64 cookie)
 {
 	(void)ctx;
+	(void)cookie;
 	return true;
 }
 
 #endif
+
+static __always_inline bool inside_has_begun(struct pt_regs *ctx)
+{
+	return inside_has_begun_by(ctx, bpf_get_attach_cookie(ctx));
+}
 
 #define INSIDE_AT_ONCE \
 	WEIR_INSIDE_PEER_MAX /* bytes of a text that are read at once; longer ones are names that few have */

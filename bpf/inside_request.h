@@ -35,24 +35,25 @@ static const struct inside_request inside_nothing = {};
 
 /* --- whose request */
 
-static __always_inline __u64 inside_process_start(void)
+/* Each call of a helper costs some ten nanoseconds where returns are guarded: so the task is asked for once, and the cookie. */
+
+static __always_inline bool inside_began_then(const struct task_struct *task, __u64 start)
 {
-	return bpf_get_current_task_btf()->group_leader->start_boottime / WEIR_INSIDE_TICK_NS;
+	return task->group_leader->start_boottime - start * WEIR_INSIDE_TICK_NS < WEIR_INSIDE_TICK_NS;
 }
 
 /* Process namespaces that lie in each other, as the kernel bounds them. */
 #define INSIDE_NAMESPACE_DEPTH 33
 
-/* The process that runs, as the agent's process namespace counts; 0: it is not in there. */
-static __always_inline __u32 inside_process_id(void)
+/* The task's process, as the agent's process namespace counts; 0: it is not in there. */
+static __always_inline __u32 inside_process_id(struct task_struct *task)
 {
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	struct upid *number;
 	struct pid *pid;
 	__u32 level;
 
 	if (!inside_process_namespace)
-		return bpf_get_current_pid_tgid() >> 32;
+		return task->tgid;
 	pid = BPF_CORE_READ(task, group_leader, thread_pid);
 	level = BPF_CORE_READ(pid, level);
 	number = __builtin_preserve_access_index(&pid->numbers[0]);
@@ -67,21 +68,27 @@ static __always_inline __u32 inside_process_id(void)
 /* The server's process that runs; NULL: it is none, as is every other one of the same binary. */
 static __always_inline struct weir_inside_process *inside_running(struct weir_inside_key *key)
 {
-	__u32 process = inside_process_id();
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 process = inside_process_id(task);
 	struct weir_inside_process *found = bpf_map_lookup_elem(&inside_processes, &process);
 
-	if (!found || found->generation != inside_generation || found->start != inside_process_start())
+	if (!found || found->generation != inside_generation || !inside_began_then(task, found->start))
 		return NULL;
 	key->process = process;
 	return found;
 }
 
 /* The same where a probe was hit, which may be another process' probe. */
-static __always_inline struct weir_inside_process *inside_process(struct pt_regs *ctx, struct weir_inside_key *key)
+static __always_inline struct weir_inside_process *inside_process_by(__u64 cookie, struct weir_inside_key *key)
 {
 	struct weir_inside_process *found = inside_running(key);
 
-	return found && found->layout.set == weir_inside_cookie_set(bpf_get_attach_cookie(ctx)) ? found : NULL;
+	return found && found->layout.set == weir_inside_cookie_set(cookie) ? found : NULL;
+}
+
+static __always_inline struct weir_inside_process *inside_process(struct pt_regs *ctx, struct weir_inside_key *key)
+{
+	return inside_process_by(bpf_get_attach_cookie(ctx), key);
 }
 
 static __always_inline struct weir_server *inside_server(const struct weir_inside_process *process)
@@ -97,10 +104,11 @@ static __always_inline struct weir_server *inside_server(const struct weir_insid
 /* The server's process that runs, where that is attached; NULL: it is none. Sets all of the key. */
 static __always_inline struct weir_inside_process *inside_here(struct pt_regs *ctx, struct weir_inside_key *key)
 {
-	struct weir_inside_process *process = inside_process(ctx, key);
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	struct weir_inside_process *process = inside_process_by(cookie, key);
 
 	key->goroutine = inside_goroutine(ctx);
-	return process && inside_server(process) && inside_has_begun(ctx) ? process : NULL;
+	return process && inside_server(process) && inside_has_begun_by(ctx, cookie) ? process : NULL;
 }
 
 /* A request of this goroutine begins in this memory; what an earlier one has left is over. */

@@ -161,6 +161,7 @@ struct signal_struct {
 };
 
 struct task_struct {
+	int tgid;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	struct signal_struct *signal;
