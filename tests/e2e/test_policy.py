@@ -241,10 +241,10 @@ def test_a_large_file_of_json(site, policy, indent):
 
 def test_a_large_file_that_is_not_as_it_should_be(site, policy):
     """It is read where its user is told what is wrong, and where."""
-    warned = policy(json.dumps(large(insideShare=5), indent=1), "warned.json")
+    warned = policy(json.dumps(large(inside="off", insideShare=5), indent=1), "warned.json")
     done = site.weir.run("apply", "-f", warned)
     assert (done.returncode, done.stdout) == (0, 'server "web": Throttle web configured\n')
-    assert done.stderr.startswith(f"{warned}:10017:18: warning: $.spec.insideShare: ")
+    assert done.stderr.startswith(f"{warned}:10018:18: warning: $.spec.insideShare: ")
     before = site.weir("export")
     text = json.dumps(large(), indent=1)
     wrong = policy(text.replace('"burst": 3', '"brust": 3'), "wrong.json")
