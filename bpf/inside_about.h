@@ -151,8 +151,8 @@ static __always_inline bool inside_is_anonymous(const struct inside_walk *walk, 
 }
 
 /* A user.Info: its itab and what it points to. Sets the request's user and groups. */
-static __noinline __u32 inside_user(struct inside_request *r, const struct weir_inside_process *process, __u64 itab,
-				    __u64 user)
+static __always_inline __u32 inside_user(struct inside_request *r, const struct weir_inside_process *process,
+					 __u64 itab, __u64 user)
 {
 	struct weir_inside_string name, slice;
 	__u64 *subject;
@@ -319,7 +319,7 @@ static __always_inline __u32 inside_verb_of(struct weir_inside_process *process,
 }
 
 /* What the struct at r->fields_at says, whose fields are r->fields. */
-static __noinline __u32 inside_attributes(struct inside_request *r, struct weir_inside_process *process)
+static __always_inline __u32 inside_attributes(struct inside_request *r, struct weir_inside_process *process)
 {
 	struct weir_inside_string verb, detail;
 	const struct weir_inside_fields *f;
@@ -350,7 +350,7 @@ static __noinline __u32 inside_attributes(struct inside_request *r, struct weir_
 /* --- the http.Request */
 
 /* Reads it, whether it is there or not: r->unread says so. */
-static __noinline int inside_read_http(struct inside_request *r, const struct weir_inside_process *process)
+static __always_inline int inside_read_http(struct inside_request *r, const struct weir_inside_process *process)
 {
 	const struct weir_inside_layout *layout;
 
@@ -490,7 +490,7 @@ static long inside_context_turn(__u32 i, struct inside_context_turn *turn)
 }
 
 /* Finds the user and what is asked for in the request's context. */
-static __noinline __u32 inside_context(struct inside_request *r, struct weir_inside_process *process)
+static __always_inline __u32 inside_context(struct inside_request *r, struct weir_inside_process *process)
 {
 	struct inside_context_turn turn = { .request = r, .process = process };
 

@@ -232,7 +232,7 @@ static __always_inline void inside_tell_box(const struct inside_request *r, cons
 }
 
 /* Sets r->decision. False: there was no memory to decide in. */
-static __noinline int inside_decide(struct inside_request *r, __u32 server)
+static __always_inline int inside_decide(struct inside_request *r, __u32 server)
 {
 	struct weir_server *settings = server_of(server);
 	__u32 memory, own;
@@ -261,8 +261,8 @@ static __noinline int inside_decide(struct inside_request *r, __u32 server)
 }
 
 /* outcome: of reading it. answers: it has come to a place where it can be refused. Sets r->decision. */
-static __noinline int inside_settle(struct inside_request *r, const struct weir_inside_process *process, __u32 outcome,
-				    __u32 answers)
+static __always_inline int inside_settle(struct inside_request *r, const struct weir_inside_process *process,
+					 __u32 outcome, __u32 answers)
 {
 	struct weir_server *server = process ? inside_server(process) : NULL;
 	struct weir_trace *t;

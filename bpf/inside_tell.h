@@ -86,7 +86,7 @@ static __always_inline void inside_asked(struct inside_request *r, const struct 
 		__builtin_memset(asked->address + 8, 0, 8);
 }
 
-static __noinline int inside_top(struct inside_request *r, const struct weir_inside_process *process)
+static __always_inline int inside_top(struct inside_request *r, const struct weir_inside_process *process)
 {
 	struct weir_inside_string namespace, resource;
 	enum heavy_names names;
