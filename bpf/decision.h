@@ -58,9 +58,8 @@ struct decision {
 	struct weir_attributes attributes;
 	__u64 list_of; /* weir_list_of(): the list that it asks for, where limits on requests in flight ask; 0: none */
 
-	/* Said: by bits and seats, one for each limit that is for it. */
+	/* Said: by bits, one for each limit that is for it. What every request sets stands together. */
 	__u32 n_limits;
-	__u32 limits[WEIR_MATCHES_MAX];	  /* their slots */
 	__u32 refused;			  /* it refused */
 	__u32 charged;			  /* it gave a token, or seats */
 	__u32 waited;			  /* a token that is there only later */
@@ -73,15 +72,16 @@ struct decision {
 	__u32 torn;			  /* what it is could not be read: it was replaced time and again */
 	__u32 slowest;			  /* the slot of the limit with the longest wait: the answer names it */
 	__u32 retry_s;			  /* for a Retry-After; 0: never */
+	__u64 wait_ns;			  /* the longest wait of those that refused */
+	__u64 overlooked_ns;		  /* and of those that are there to be watched only */
+	struct weir_width_said width;	  /* what it takes of a level's seats */
+	struct weir_asked_list list;	  /* that it asks for, if its answer will tell that list's width */
+	__u32 limits[WEIR_MATCHES_MAX];	  /* their slots */
 	__u64 subjects[WEIR_MATCHES_MAX]; /* whose */
 	__u64 waits_ns[WEIR_MATCHES_MAX]; /* after which it would admit, where it has refused */
 	__u64 words_before[WEIR_MATCHES_MAX]; /* of its subject's penalty, where the refusal has begun one */
 	__u64 words_after[WEIR_MATCHES_MAX];
-	__u64 wait_ns;					/* the longest wait of those that refused */
-	__u64 overlooked_ns;				/* and of those that are there to be watched only */
 	struct weir_seats_draft seats[WEIR_SEAT_SLOTS]; /* what its connection (or the request) has */
-	struct weir_width_said width;			/* what it takes of a level's seats */
-	struct weir_asked_list list; /* that it asks for, if its answer will tell that list's width */
 
 	/* Used on the way. */
 	__u32 tries;					  /* to ask a bucket, this one too */

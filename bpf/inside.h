@@ -23,10 +23,7 @@ static __always_inline __u32 inside_read_context(struct inside_request *r, struc
 /* Makes it what was read of the same request before. */
 static __always_inline __u32 inside_as_read(struct inside_request *r, const struct inside_request *read)
 {
-	__u32 memory = r->memory;
-
 	bpf_probe_read_kernel(r, sizeof(*r), read);
-	r->memory = memory;
 	return INSIDE_READ;
 }
 
@@ -37,20 +34,22 @@ static __always_inline __u32 inside_as_read(struct inside_request *r, const stru
 static __always_inline __u32 inside_authorized(struct pt_regs *ctx, struct weir_inside_process *process,
 					       struct weir_inside_key *key, struct inside_request *read, __u32 answers)
 {
-	struct inside_request *r = inside_take(process, key, inside_register(ctx, process->layout.request_in));
+	struct inside_piece *piece = inside_take(process, key, inside_register(ctx, process->layout.request_in));
+	struct inside_request *r;
 	__u32 status = 0, outcome;
 
-	if (!r)
+	if (!piece)
 		return 0;
+	r = &piece->request;
 	inside_read_http(r, process);
-	if (!r->on_wire) {
+	if (WEIR_LIKELY(!r->on_wire)) {
 		outcome = r->unread ?: inside_read_context(r, process);
 		if (outcome == WEIR_INSIDE_UNREADABLE && read)
 			outcome = inside_as_read(r, read);
-		inside_settle(r, process, outcome, answers);
+		inside_settle(r, piece, process, outcome, answers);
 		status = inside_status(r);
 	}
-	inside_let_go(r);
+	inside_give_back(piece);
 	return status;
 }
 
@@ -62,7 +61,7 @@ int weir_inside_context(struct pt_regs *ctx)
 	struct weir_inside_process *process = inside_here(ctx, &key);
 
 	own_stack(ctx);
-	if (process)
+	if (WEIR_LIKELY(process))
 		inside_authorized(ctx, process, &key, NULL, 0);
 	return 0;
 }
@@ -119,7 +118,7 @@ int weir_inside_attributes(struct pt_regs *ctx)
 		return 0;
 	record = inside_register(ctx, process->layout.record_in);
 	if (!r->on_wire)
-		inside_settle(r, process, inside_read_record(r, process, record), 0);
+		inside_settle(r, NULL, process, inside_read_record(r, process, record), 0);
 	bpf_map_delete_elem(&inside_requests, &key);
 	return 0;
 }
@@ -133,19 +132,21 @@ int weir_inside_attributes(struct pt_regs *ctx)
 static __always_inline __u32 inside_http(struct pt_regs *ctx, const struct weir_inside_process *process,
 					 struct weir_inside_key *key, __u32 answers)
 {
-	struct inside_request *r = inside_take(process, key, inside_register(ctx, process->layout.request_in));
+	struct inside_piece *piece = inside_take(process, key, inside_register(ctx, process->layout.request_in));
+	struct inside_request *r;
 	__u32 status = 0;
 
-	if (!r)
+	if (!piece)
 		return 0;
+	r = &piece->request;
 	inside_read_http(r, process);
-	if (!r->on_wire) {
+	if (WEIR_LIKELY(!r->on_wire)) {
 		r->record.trace.attributes.verb = WEIR_VERB_OTHER;
 		r->health = inside_is_health(&r->walk, &r->http.uri);
-		inside_settle(r, process, r->unread, answers);
+		inside_settle(r, piece, process, r->unread, answers);
 		status = inside_status(r);
 	}
-	inside_let_go(r);
+	inside_give_back(piece);
 	return status;
 }
 

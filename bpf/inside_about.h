@@ -8,6 +8,7 @@
 /* What bpf_loop() hands to its callbacks must be on the stack. */
 struct inside_group_turn {
 	struct inside_request *request;
+	const struct weir_inside_process *process;
 };
 
 /* The network that its peer is charged as: an IPv6 one by its /64. */
@@ -99,7 +100,7 @@ static long inside_group_step(__u32 i, struct inside_group_turn *turn)
 	if (!inside_may_be_known(r, at))
 		return 0;
 	string = inside_string_in(r, at * sizeof(string));
-	r->outcome = inside_subject(&r->walk, &string, WEIR_NAME_GROUP, &subject);
+	r->outcome = inside_subject(turn->process, &r->walk, &string, WEIR_NAME_GROUP, &subject);
 	if (r->outcome != INSIDE_READ)
 		return 1;
 	r->known.subject = subject;
@@ -123,15 +124,15 @@ static __always_inline bool inside_may_one_be_known(const struct inside_request 
 }
 
 /* slice: of their names. */
-static __always_inline __u32 inside_groups(struct inside_request *r, __u32 server,
+static __always_inline __u32 inside_groups(struct inside_request *r, const struct weir_inside_process *process,
 					   const struct weir_inside_string *slice)
 {
-	struct inside_group_turn turn = { r };
-	const struct weir_server *settings = server_of(server);
+	struct inside_group_turn turn = { .request = r, .process = process };
+	const struct weir_server *settings = server_of(process->server);
 
 	if (slice->length > WEIR_INSIDE_GROUPS_MAX || !settings)
 		return WEIR_INSIDE_OTHER_USER;
-	r->known.server = server;
+	r->known.server = process->server;
 	r->group_lengths = settings->groups.lengths;
 	r->groups_at = slice->at;
 	r->n_groups = slice->length;
@@ -150,27 +151,40 @@ static __always_inline bool inside_is_anonymous(const struct inside_walk *walk, 
 	       walk->words[1] == WEIR_TEXT8('n', 'o', 'n', 'y', 'm', 'o', 'u', 's');
 }
 
+/* Was the struct read with a context's parent? *at: where in `words` it is. */
+static __always_inline bool inside_is_behind_parent(const struct inside_request *r, __u64 struct_at, __u32 size,
+						    __u32 *at)
+{
+	__u64 from = struct_at - r->behind_parent;
+
+	*at = from;
+	return r->behind_parent && from < r->behind_parent_n && size <= r->behind_parent_n - from && !(from & 7);
+}
+
 /* A user.Info: its itab and what it points to. Sets the request's user and groups. */
 static __always_inline __u32 inside_user(struct inside_request *r, const struct weir_inside_process *process,
 					 __u64 itab, __u64 user)
 {
 	struct weir_inside_string name, slice;
 	__u64 *subject;
-	__u32 outcome;
+	__u32 outcome, at;
 
 	if (!r || !process)
 		return WEIR_INSIDE_UNREADABLE;
-	if (itab != process->layout.user_itab)
+	if (WEIR_UNLIKELY(itab != process->layout.user_itab))
 		return WEIR_INSIDE_OTHER_USER;
-	if (inside_struct(r, user, process->layout.user_size) != INSIDE_READ)
-		return WEIR_INSIDE_UNREADABLE;
-	name = inside_string_in(r, process->layout.user_name);
-	slice = inside_string_in(r, process->layout.user_groups);
-	outcome = inside_groups(r, process->server, &slice);
+	if (!inside_is_behind_parent(r, user, process->layout.user_size, &at)) {
+		at = 0;
+		if (inside_struct(r, user, process->layout.user_size) != INSIDE_READ)
+			return WEIR_INSIDE_UNREADABLE;
+	}
+	name = inside_string_in(r, at + process->layout.user_name);
+	slice = inside_string_in(r, at + process->layout.user_groups);
+	outcome = inside_groups(r, process, &slice);
 	if (outcome != INSIDE_READ)
 		return outcome;
 	subject = &r->record.trace.user;
-	outcome = inside_subject(&r->walk, &name, WEIR_NAME_USER, subject);
+	outcome = inside_subject(process, &r->walk, &name, WEIR_NAME_USER, subject);
 	if (outcome != INSIDE_READ)
 		return outcome;
 	if (inside_is_anonymous(&r->walk, &name))
@@ -270,7 +284,7 @@ static __always_inline __u32 inside_runs_long(const struct inside_request *r, co
 }
 
 /* Name i. */
-static __always_inline __u32 inside_name(struct inside_request *r, __u32 i)
+static __always_inline __u32 inside_name(struct inside_request *r, const struct weir_inside_process *process, __u32 i)
 {
 	struct weir_inside_string string = inside_string_in(r, inside_name_at(r, i));
 	__u64 *subject = &r->record.trace.attributes.namespace + i;
@@ -279,18 +293,18 @@ static __always_inline __u32 inside_name(struct inside_request *r, __u32 i)
 	if (!string.length)
 		return INSIDE_READ;
 	text = string.length <= sizeof(struct inside_short_text) ? inside_in_span(r, &string) : NULL;
-	*subject = text ? inside_plain_subject(text, string.length, WEIR_NAME_NAMESPACE) : 0;
-	return *subject ? INSIDE_READ : inside_subject(&r->walk, &string, WEIR_NAME_NAMESPACE, subject);
+	*subject = text ? inside_plain_subject(process, text, string.length, WEIR_NAME_NAMESPACE) : 0;
+	return *subject ? INSIDE_READ : inside_subject(process, &r->walk, &string, WEIR_NAME_NAMESPACE, subject);
 }
 
 /* All of them. */
-static __always_inline __u32 inside_names(struct inside_request *r)
+static __always_inline __u32 inside_names(struct inside_request *r, const struct weir_inside_process *process)
 {
 	__u32 outcome = INSIDE_READ;
 
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < INSIDE_NAMES && outcome == INSIDE_READ; i++)
-		outcome = inside_name(r, i);
+		outcome = inside_name(r, process, i);
 	return outcome;
 }
 
@@ -305,10 +319,10 @@ static __always_inline __u32 inside_verb_of(struct weir_inside_process *process,
 {
 	__u64 *known = &process->learnt.verbs[(string->at ^ string->at >> 4) & (WEIR_INSIDE_VERBS - 1)], word;
 
-	if (!weir_inside_is_constant(&process->layout, string->at, string->length))
+	if (WEIR_UNLIKELY(!weir_inside_is_constant(&process->layout, string->at, string->length)))
 		return inside_verb(string, verb);
 	word = WEIR_FRESH(*known);
-	if (weir_inside_verb_word(string->at, string->length, word) == word) {
+	if (WEIR_LIKELY(weir_inside_verb_word(string->at, string->length, word) == word)) {
 		*verb = word;
 		return INSIDE_READ;
 	}
@@ -344,7 +358,7 @@ static __always_inline __u32 inside_attributes(struct inside_request *r, struct 
 		outcome = inside_runs_long(r, &detail, is_resource, &runs_long);
 	inside_attribute_flags(a, is_resource, runs_long);
 	r->health = !is_resource && inside_is_health(&r->walk, &detail);
-	return outcome == INSIDE_READ && is_resource ? inside_names(r) : outcome;
+	return outcome == INSIDE_READ && is_resource ? inside_names(r, process) : outcome;
 }
 
 /* --- the http.Request */
@@ -366,8 +380,8 @@ static __always_inline int inside_read_http(struct inside_request *r, const stru
 	r->http.context[0] = inside_field(r, layout->context.request);
 	r->http.context[1] = inside_field(r, layout->context.request + 8);
 	r->http1 = inside_field(r, layout->proto_major) < 2;
-	r->on_wire = !inside_field(r, layout->tls) && inside_field(r, layout->proto_major) == 1;
-	if (r->on_wire)
+	r->on_wire = WEIR_UNLIKELY(!inside_field(r, layout->tls)) && inside_field(r, layout->proto_major) == 1;
+	if (WEIR_UNLIKELY(r->on_wire))
 		count(process->server, WEIR_INSIDE_ON_WIRE);
 	else
 		r->unread = inside_peer(&r->walk, &r->http.peer, &r->peer);
@@ -375,6 +389,30 @@ static __always_inline int inside_read_http(struct inside_request *r, const stru
 }
 
 /* --- contexts */
+
+#define INSIDE_BEHIND_PARENT 256U /* bytes that are read from a context's parent on */
+#define INSIDE_PAGE 4096U
+
+/*
+ * The parent at this address, and what lies behind it as far as its page goes: who the user is, the server found out soon after it made
+ * such a context.
+ */
+static __always_inline __u32 inside_read_parent(struct inside_request *r, __u64 at)
+{
+	__u32 n = INSIDE_PAGE - (at & (INSIDE_PAGE - 1));
+
+	if (n > INSIDE_BEHIND_PARENT)
+		n = INSIDE_BEHIND_PARENT;
+	if (n < sizeof(r->context))
+		n = sizeof(r->context);
+	if (inside_struct(r, at, n) != INSIDE_READ)
+		return WEIR_INSIDE_UNREADABLE;
+	r->behind_parent = at;
+	r->behind_parent_n = n;
+	r->context[0] = r->words[0];
+	r->context[1] = r->words[1];
+	return INSIDE_READ;
+}
 
 /* The parent of the context in r->context, which has no value: it is looked at next. False: it has none that weir knows. */
 static __always_inline bool inside_parent(struct inside_request *r, const struct weir_inside_context *c)
@@ -386,7 +424,7 @@ static __always_inline bool inside_parent(struct inside_request *r, const struct
 			at = r->context[1] + c->others[i].at;
 	if (!at)
 		return false;
-	r->outcome = inside_copy(r->context, sizeof(r->context), at);
+	r->outcome = inside_read_parent(r, at);
 	return r->outcome == INSIDE_READ;
 }
 
@@ -399,7 +437,7 @@ static __always_inline bool inside_is_user_key(struct inside_request *r, struct 
 
 	if (key[0] != c->key_type)
 		return false;
-	if (key[1] && key[1] == WEIR_FRESH(process->learnt.user_key))
+	if (WEIR_LIKELY(key[1] && key[1] == WEIR_FRESH(process->learnt.user_key)))
 		return true;
 	r->outcome = inside_copy(&value, sizeof(value), key[1]);
 	if (r->outcome != INSIDE_READ || value != c->user_key)
@@ -431,9 +469,6 @@ static __always_inline bool inside_value(struct inside_request *r, struct weir_i
 	return r->outcome == INSIDE_READ;
 }
 
-#define INSIDE_BEFORE 144U /* bytes before a context that are read with it */
-#define INSIDE_PAGE 4096U
-
 /*
  * A value's context, at this address; NULL: it cannot be read. Those of a request are made one after the other, each within the one before
  * it: so its parent is often right before it, and both are read at once, as far as their page goes.
@@ -447,7 +482,8 @@ static __always_inline const struct weir_inside_value_context *inside_context_at
 	if (from > INSIDE_BEFORE || from + size > r->span.length) {
 		from = before < INSIDE_BEFORE ? before : INSIDE_BEFORE;
 		WEIR_BARRIER(from);
-		if (from > INSIDE_BEFORE || bpf_probe_read_user(r->span.text, from + size, (const void *)(at - from))) {
+		if (WEIR_UNLIKELY(from > INSIDE_BEFORE ||
+				  bpf_probe_read_user(r->span.text, from + size, (const void *)(at - from)))) {
 			inside_miss(at, size);
 			r->outcome = WEIR_INSIDE_UNREADABLE;
 			return NULL;
@@ -483,10 +519,18 @@ struct inside_context_turn {
 	struct weir_inside_process *process;
 };
 
-static long inside_context_turn(__u32 i, struct inside_context_turn *turn)
+/* Most requests have no more. A call for each would take longer than what it does. */
+#define INSIDE_CONTEXTS_AT_ONCE 8
+
+static long inside_context_turn(__u32 turns, struct inside_context_turn *turn)
 {
-	(void)i;
-	return !inside_context_step(turn->request, turn->process);
+	(void)turns;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < INSIDE_CONTEXTS_AT_ONCE; i++) {
+		if (!inside_context_step(turn->request, turn->process))
+			return 1;
+	}
+	return 0;
 }
 
 /* Finds the user and what is asked for in the request's context. */
@@ -501,7 +545,7 @@ static __always_inline __u32 inside_context(struct inside_request *r, struct wei
 	r->span.length = 0;
 	r->context[0] = r->http.context[0];
 	r->context[1] = r->http.context[1];
-	bpf_loop(WEIR_INSIDE_CONTEXT_DEPTH, inside_context_turn, &turn, 0);
+	bpf_loop(WEIR_INSIDE_CONTEXT_DEPTH / INSIDE_CONTEXTS_AT_ONCE, inside_context_turn, &turn, 0);
 	if (r->outcome != INSIDE_READ)
 		return r->outcome;
 	return r->found == INSIDE_HAS_BOTH ? INSIDE_READ : WEIR_INSIDE_OTHER_USER;

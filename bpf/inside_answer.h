@@ -221,7 +221,7 @@ static __always_inline struct inside_request *inside_handle(struct pt_regs *ctx,
 		return NULL;
 	r->execute = inside_argument(ctx, process->layout.execute_in);
 	r->record.trace.too_many = too_many;
-	inside_settle(r, process, outcome, 1);
+	inside_settle(r, NULL, process, outcome, 1);
 	r->status = inside_status(r);
 	return r;
 }

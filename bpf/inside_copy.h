@@ -35,7 +35,7 @@ __noinline int inside_miss(__u64 at, __u64 size)
 
 static __always_inline __u32 inside_copy(void *to, __u32 size, __u64 from)
 {
-	if (!bpf_probe_read_user(to, size, (const void *)from))
+	if (WEIR_LIKELY(!bpf_probe_read_user(to, size, (const void *)from)))
 		return INSIDE_READ;
 	inside_miss(from, size);
 	return WEIR_INSIDE_UNREADABLE;

@@ -24,15 +24,23 @@ static __always_inline __u32 inside_flags(const struct weir_server *server, cons
 	return flags & INSIDE_REFUSES_NOT ? flags & ~(WEIR_SERVER_FULL_REFUSES | WEIR_SERVER_FULL_KNOWN) : flags;
 }
 
-static __always_inline void inside_join_group(struct inside_piece *piece, __u64 subject, struct weir_groups *set)
+/* A user who is named is a group of one. */
+WEIR_SELDOM int inside_join_user(struct inside_piece *piece)
 {
 	const __u32 *bit;
 
 	piece->known.server = piece->decision.server;
-	piece->known.subject = subject;
+	piece->known.subject = piece->decision.identity.user;
 	bit = bpf_map_lookup_elem(&groups, &piece->known);
 	if (bit)
-		weir_groups_add(set, *bit);
+		weir_groups_add(&piece->decision.identity.groups, *bit);
+	return 0;
+}
+
+WEIR_SELDOM int inside_clear_seats(struct decision *d)
+{
+	__builtin_memset(d->seats, 0, sizeof(d->seats));
+	return 0;
 }
 
 /* As weir_list_of() has it of a path. */
@@ -42,13 +50,12 @@ static __always_inline __u64 inside_list(const struct weir_attributes *a)
 }
 
 /* What the engine is asked. */
-static __always_inline void inside_question(struct inside_piece *piece, __u32 memory, const struct inside_request *r,
-					    __u32 server, const struct weir_server *settings)
+static __always_inline void inside_question(struct inside_piece *piece, const struct inside_request *r, __u32 server,
+					    const struct weir_server *settings)
 {
 	const struct weir_trace *t = &r->record.trace;
 	struct decision *d = &piece->decision;
 
-	d->memory = memory;
 	d->server = server;
 	d->server_flags = inside_flags(settings, r);
 	d->traits = settings->traits;
@@ -70,11 +77,11 @@ static __always_inline void inside_question(struct inside_piece *piece, __u32 me
 	d->n_limits = 0;
 	decision_start(d);
 	d->seatless = !r->ends;
-	if (!d->seatless)
-		__builtin_memset(d->seats, 0, sizeof(d->seats));
+	if (WEIR_UNLIKELY(!d->seatless))
+		inside_clear_seats(d);
 	d->list_of = inside_list(&d->attributes);
-	if (d->server_flags & WEIR_SERVER_KNOWS_USERS)
-		inside_join_group(piece, d->identity.user, &d->identity.groups);
+	if (WEIR_UNLIKELY(d->server_flags & WEIR_SERVER_KNOWS_USERS))
+		inside_join_user(piece);
 }
 
 static __always_inline enum weir_reason inside_ask(struct inside_piece *piece, const struct weir_server *settings,
@@ -84,15 +91,15 @@ static __always_inline enum weir_reason inside_ask(struct inside_piece *piece, c
 
 	if (weir_identity_exempt(&d->identity, &settings->groups) || limits_find(d, &piece->path))
 		return WEIR_EXEMPT;
-	if (health && health_find(d))
+	if (WEIR_UNLIKELY(health) && health_find(d))
 		return WEIR_EXEMPT;
-	if (inside_owes(d))
+	if (WEIR_UNLIKELY(inside_owes(d)))
 		inside_owe(d);
 	else if (!(d->server_flags & WEIR_SERVER_PAUSED))
 		decide(d);
-	if (d->refused && !(d->server_flags & WEIR_SERVER_DRY_RUN))
-		return WEIR_SHED;
-	return d->refused | d->overlooked ? WEIR_DRY_RUN_SHED : WEIR_PASSED;
+	if (WEIR_LIKELY(!(d->refused | d->overlooked)))
+		return WEIR_PASSED;
+	return d->refused && !(d->server_flags & WEIR_SERVER_DRY_RUN) ? WEIR_SHED : WEIR_DRY_RUN_SHED;
 }
 
 /* --- what is told of it */
@@ -142,27 +149,31 @@ __noinline int inside_tell_limit(__u32 memory, __u32 n, __u32 refused)
 }
 
 /* The narrowest limit that refused it, or would have, or has it paid for later: then its connection is held. */
-static __always_inline void inside_refused_by(const struct decision *d, struct weir_asked *asked)
+WEIR_SELDOM int inside_refused_by(const struct decision *d, struct weir_asked *asked)
 {
 	__u32 refused = d->refused ?: d->overlooked, n;
 
-	if (!(refused | d->waited))
-		return;
 	asked->counts.held = !refused;
 	n = weir_lowest_bit(refused ?: d->waited) & (WEIR_MATCHES_MAX - 1);
 	asked->slot = d->limits[n];
 	asked->epoch = d->terms[n].epoch;
+	return 0;
+}
+
+WEIR_SELDOM int inside_keep_decided(struct decision *d, struct inside_request *r)
+{
+	r->generation = d->generation;
+	decided_keep(&r->decided, d);
+	return 0;
 }
 
 /* What passes at HANDLE the server may still reject: what limits said is counted when it is executed. */
 static __always_inline void inside_certain(struct decision *d, struct inside_request *r)
 {
-	if (!r->execute || r->decision == WEIR_SHED) {
+	if (!r->execute || r->decision == WEIR_SHED)
 		tally_decision(d);
-		return;
-	}
-	r->generation = d->generation;
-	decided_keep(&r->decided, d);
+	else
+		inside_keep_decided(d, r);
 }
 
 static __always_inline void inside_decided(struct decision *d, struct inside_request *r)
@@ -170,21 +181,21 @@ static __always_inline void inside_decided(struct decision *d, struct inside_req
 	struct weir_trace *t = &r->record.trace;
 	__u32 refused = r->decision == WEIR_SHED ? d->refused : d->refused | d->overlooked;
 
-	count(d->server, r->decision);
 	inside_certain(d, r);
 	t->user = d->identity.user;
 	t->groups = d->identity.groups;
 	t->retry_s = refused ? d->retry_s : 0;
 	t->named = d->slowest;
-	inside_refused_by(d, &r->asked);
-	if (d->nameless)
+	if (WEIR_UNLIKELY(d->refused | d->overlooked | d->waited))
+		inside_refused_by(d, &r->asked);
+	if (WEIR_UNLIKELY(d->nameless))
 		inside_remember_user(r);
 	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
 		if (n >= d->n_limits)
 			break;
 		t->refused[t->n_refused & (WEIR_MATCHES_MAX - 1)] = d->limits[n];
 		t->n_refused += refused >> n & 1;
-		if (((r->decision == WEIR_SHED ? d->refused : 0) | d->nameless) >> n & 1)
+		if (WEIR_UNLIKELY(((r->decision == WEIR_SHED ? d->refused : 0) | d->nameless) >> n & 1))
 			inside_tell_limit(d->memory, n, r->decision == WEIR_SHED);
 	}
 }
@@ -206,18 +217,17 @@ static __always_inline __u32 inside_status(const struct inside_request *r)
 static __noinline int inside_undo(struct inside_request *r, __u32 server)
 {
 	struct weir_server *settings = server_of(server);
-	__u32 memory = inside_claim();
-	struct inside_piece *piece = inside_piece_of(memory);
+	struct inside_piece *piece = inside_claim();
 
-	if (!r || !piece)
+	if (!piece)
 		return 0;
-	if (settings && settings->generation == r->generation) {
-		inside_question(piece, memory, r, server, settings);
+	if (r && settings && settings->generation == r->generation) {
+		inside_question(piece, r, server, settings);
 		decided_recall(&piece->decision, &r->decided);
 		each_limit(&piece->decision, terms_again);
 		undo_decision(&piece->decision);
 	}
-	inside_give_back(memory);
+	inside_give_back(piece);
 	return 0;
 }
 
@@ -227,42 +237,65 @@ static __noinline int inside_undo(struct inside_request *r, __u32 server)
  */
 static __always_inline void inside_tell_box(const struct inside_request *r, const struct decision *d, __u32 flags)
 {
-	if (r->peer.known && boxes_matter(flags, d->traits))
+	if (WEIR_UNLIKELY(boxes_matter(flags, d->traits)) && r->peer.known)
 		box_asked(d, r->decision == WEIR_EXEMPT || r->some);
 }
 
-/* Sets r->decision. False: there was no memory to decide in. */
-static __always_inline int inside_decide(struct inside_request *r, __u32 server)
+/* own: the piece that the request is in; NULL: it is kept in `inside_requests`. Sets r->decision. False: there was no memory to decide in. */
+static __always_inline int inside_decide(struct inside_request *r, struct inside_piece *own, __u32 server,
+					 const struct weir_server *settings)
 {
-	struct weir_server *settings = server_of(server);
-	__u32 memory, own;
-	struct inside_piece *piece;
+	struct inside_piece *piece = own ?: inside_claim();
 
-	if (!r)
+	if (WEIR_UNLIKELY(!piece))
 		return 0;
-	own = r->memory;
-	memory = own < INSIDE_PIECES ? own : inside_claim();
-	piece = inside_piece_of(memory);
-	if (!piece)
-		return 0;
-	if (settings) {
-		inside_question(piece, memory, r, server, settings);
-		r->decision = inside_ask(piece, settings, r->health);
-		if (r->ends)
-			inside_keep_seats(piece, &r->key);
-		if (inside_owes(&piece->decision))
-			inside_take_turn(r, &piece->decision);
-		inside_tell_box(r, &piece->decision, settings->flags);
-		inside_decided(&piece->decision, r);
-	}
-	if (memory != own)
-		inside_give_back(memory);
+	inside_question(piece, r, server, settings);
+	r->decision = inside_ask(piece, settings, r->health);
+	if (WEIR_UNLIKELY(r->ends))
+		inside_keep_seats(piece, &r->key);
+	if (WEIR_UNLIKELY(inside_owes(&piece->decision)))
+		inside_take_turn(r, &piece->decision);
+	inside_tell_box(r, &piece->decision, settings->flags);
+	inside_decided(&piece->decision, r);
+	if (!own)
+		inside_give_back(piece);
 	return 1;
 }
 
-/* outcome: of reading it. answers: it has come to a place where it can be refused. Sets r->decision. */
-static __always_inline int inside_settle(struct inside_request *r, const struct weir_inside_process *process,
-					 __u32 outcome, __u32 answers)
+/* How it was read, whose it is, and what was decided. */
+static __always_inline void inside_count(const struct inside_request *r, __u32 server, __u32 outcome, bool decided)
+{
+	enum weir_identified_by by = r->record.trace.by;
+
+	if (WEIR_LIKELY(outcome == INSIDE_READ && decided && r->decision == WEIR_PASSED)) {
+		count(server,
+		      by == WEIR_IDENTIFIED_BY_SERVER ? WEIR_SEEN_AND_PASSED_USER : WEIR_SEEN_AND_PASSED_NOBODY);
+		return;
+	}
+	count(server, outcome == INSIDE_READ ? WEIR_INSIDE_SEEN : outcome);
+	count(server, weir_identified_reason(by));
+	count(server, decided ? r->decision : WEIR_INSIDE_NO_ROOM);
+}
+
+/* A refused request is not in flight, and some of them are told, as are all while somebody traces. */
+WEIR_SELDOM int inside_tell_more(struct inside_request *r, const struct weir_inside_process *process,
+				 const struct weir_server *server)
+{
+	const bool refused = r->decision == WEIR_SHED;
+	struct weir_inside_key key = r->key;
+
+	if (refused)
+		inside_over(&key);
+	if (server->trace_until_ns > r->now_ns || (refused && sample_refusal(process->server, r->now_ns)))
+		inside_tell(r, process, r->decision);
+	return 0;
+}
+
+/*
+ * own: as of inside_decide(). outcome: of reading it. answers: it has come to a place where it can be refused. Sets r->decision.
+ */
+static __always_inline int inside_settle(struct inside_request *r, struct inside_piece *own,
+					 const struct weir_inside_process *process, __u32 outcome, __u32 answers)
 {
 	struct weir_server *server = process ? inside_server(process) : NULL;
 	struct weir_trace *t;
@@ -271,25 +304,19 @@ static __always_inline int inside_settle(struct inside_request *r, const struct 
 		return 0;
 	t = &r->record.trace;
 	t->by = t->user ? WEIR_IDENTIFIED_BY_SERVER : WEIR_IDENTIFIED_BY_NOBODY;
-	if (!t->user || (server->traits & WEIR_SERVER_SOURCES))
+	if (WEIR_UNLIKELY(!t->user || (server->traits & WEIR_SERVER_SOURCES)))
 		inside_by_peer(r);
-	count(process->server, outcome == INSIDE_READ ? WEIR_INSIDE_SEEN : outcome);
-	count(process->server, weir_identified_reason(t->by));
 	r->decision = WEIR_PASSED;
 	r->asked.slot = WEIR_ASKED_NO_SLOT;
 	r->asked.counts.held = 0;
 	r->some = process->layout.share < WEIR_INSIDE_ALL;
 	r->answers = answers && weir_inside_shares(process->layout.share, r->peer.known, r->peer.address, r->peer.port);
-	if (!inside_decide(r, process->server))
-		count(process->server, WEIR_INSIDE_NO_ROOM);
+	inside_count(r, process->server, outcome, inside_decide(r, own, process->server, server));
 	inside_top(r, process);
-	if (r->decision == WEIR_SHED)
-		inside_over(&r->key);
-	else
+	if (WEIR_LIKELY(r->decision != WEIR_SHED))
 		inside_is_open(r, process);
-	if (server->trace_until_ns > r->now_ns ||
-	    (r->decision == WEIR_SHED && sample_refusal(process->server, r->now_ns)))
-		inside_tell(r, process, r->decision);
+	if (WEIR_UNLIKELY(r->decision == WEIR_SHED || server->trace_until_ns > r->now_ns))
+		inside_tell_more(r, process, server);
 	return 0;
 }
 

@@ -64,7 +64,7 @@ static __always_inline void inside_reclaim(void)
 	struct weir_inside_key key = {};
 	struct inside_reclaim reclaim;
 
-	if (!inside_running(&key))
+	if (!inside_running(inside_generation, inside_process_namespace, &key))
 		return;
 	reclaim.process = key.process;
 	bpf_for_each_map_elem(&inside_seats, inside_reclaim_step, &reclaim, 0);

@@ -16,14 +16,19 @@ struct inside_http {
 	__u64 context[2]; /* an interface: its itab and what it points to */
 };
 
-#define INSIDE_SPAN_MAX 128U
+#define INSIDE_SPAN_MAX 128U /* of texts */
+#define INSIDE_BEFORE 480U   /* bytes before a context that are read with it */
 
-/* Texts that lie side by side: what a request asks for is mostly cut out of its path. They are read at once. */
+/*
+ * What lies side by side is read at once: texts, because what a request asks for is mostly cut out of its path, and contexts. Words of the
+ * last text may be loaded beyond its end.
+ */
 struct inside_span {
 	__u64 at;
-	__u64 length;					     /* 0: nothing was read */
-	char text[INSIDE_SPAN_MAX + 8 * WEIR_SUBJECT_WORDS]; /* words of the last one may be loaded beyond its end */
+	__u64 length; /* 0: nothing was read */
+	char text[INSIDE_BEFORE + sizeof(struct weir_inside_value_context)];
 };
+_Static_assert(sizeof(((struct inside_span *)0)->text) >= INSIDE_SPAN_MAX + 8 * WEIR_SUBJECT_WORDS, "texts have room");
 
 #define INSIDE_HAS_USER 1U
 #define INSIDE_HAS_FIELDS 2U
@@ -36,7 +41,6 @@ struct inside_request {
 	__u64 execute;	 /* the func value that API Priority and Fairness was handed with it */
 	__u32 decision;	 /* enum weir_reason; WEIR_REASON_NONE: it has not been decided */
 	__u32 status;	 /* with which it is yet to be refused, at EXECUTE or AUTHORIZE; 0: it is not */
-	__u32 memory;	 /* the piece that it is in; INSIDE_PIECES: it is kept in `inside_requests` */
 	__u32 unread;	 /* what came of reading the http.Request, if that failed */
 	bool health;	 /* it asks how the server is */
 	bool on_wire;	 /* it came over HTTP/1 without TLS: the packets' programs read it as well, and decide */
@@ -60,7 +64,9 @@ struct inside_request {
 	__u32 outcome;	  /* of reading one, or the contexts */
 	__u64 context[2]; /* the one of the request's that is looked at */
 	__u64 user_at;	  /* a *user.DefaultInfo */
-	__u32 generation; /* of the rules that it was decided by: they say what slots mean */
+	__u64 behind_parent; /* where what is in `words` begins, if it is a context's parent and what lies behind it; 0: it is not */
+	__u64 behind_parent_n; /* bytes */
+	__u32 generation;      /* of the rules that it was decided by: they say what slots mean */
 	struct weir_asked asked;
 	struct weir_trace_record record;
 
@@ -94,7 +100,8 @@ static __always_inline void inside_clear(struct inside_request *r)
 static __always_inline __u32 inside_struct(struct inside_request *r, __u64 at, __u32 size)
 {
 	WEIR_BARRIER(size);
-	return size > WEIR_INSIDE_STRUCT_MAX ? WEIR_INSIDE_UNREADABLE : inside_copy(r->words, size, at);
+	r->behind_parent = 0;
+	return WEIR_UNLIKELY(size > WEIR_INSIDE_STRUCT_MAX) ? WEIR_INSIDE_UNREADABLE : inside_copy(r->words, size, at);
 }
 
 static __always_inline __u64 inside_field(const struct inside_request *r, __u32 offset)

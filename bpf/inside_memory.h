@@ -45,11 +45,15 @@ static __always_inline struct decision *decision_of(__u32 memory)
 	return &piece->decision;
 }
 
-static __always_inline bool inside_is_claimed(__u32 memory)
+/* NULL: somebody has it. */
+static __always_inline struct inside_piece *inside_claim_at(__u32 memory)
 {
 	struct inside_piece *piece = inside_piece_of(memory);
 
-	return piece && !__sync_val_compare_and_swap(&piece->claimed, 0, 1);
+	if (!piece || __sync_val_compare_and_swap(&piece->claimed, 0, 1))
+		return NULL;
+	piece->decision.memory = memory;
+	return piece;
 }
 
 struct inside_search {
@@ -61,30 +65,27 @@ static long inside_claim_step(__u32 i, struct inside_search *search)
 {
 	__u32 at = (search->from + i) & (INSIDE_PIECES - 1);
 
-	if (!inside_is_claimed(at))
+	if (!inside_claim_at(at))
 		return 0;
 	search->found = at;
 	return 1;
 }
 
-/* INSIDE_PIECES: none is free. */
-static __always_inline __u32 inside_claim(void)
+/* NULL: none is free. */
+static __always_inline struct inside_piece *inside_claim(void)
 {
 	struct inside_search search = { .from = bpf_get_smp_processor_id() * 2 & (INSIDE_PIECES - 1),
 					.found = INSIDE_PIECES };
+	struct inside_piece *piece = inside_claim_at(search.from);
 
-	if (inside_is_claimed(search.from))
-		return search.from;
+	if (WEIR_LIKELY(piece))
+		return piece;
 	bpf_loop(INSIDE_PIECES, inside_claim_step, &search, 0);
-	return search.found;
+	return inside_piece_of(search.found);
 }
 
-static __always_inline void inside_give_back(__u32 memory)
+static __always_inline void inside_give_back(struct inside_piece *piece)
 {
-	struct inside_piece *piece = inside_piece_of(memory);
-
-	if (!piece)
-		return;
 #ifdef __TARGET_ARCH_x86
 	/* Such a CPU's stores come in their order, so nobody finds it free before what was written in it. A locked one would wait for all of them. */
 	WEIR_FRESH_ALL();

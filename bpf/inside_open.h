@@ -36,14 +36,35 @@ static __always_inline __u64 inside_goroutine_number(const struct weir_inside_ke
 
 static const struct weir_inside_open inside_open_nothing = {};
 
-/* An entry belongs to its goroutine: nobody else writes there. The first request of a goroutine makes it. */
+/* The first request of a goroutine makes its entry. */
+WEIR_SELDOM int inside_open_make(const struct weir_inside_key *of)
+{
+	struct weir_inside_key key = *of;
+
+	return bpf_map_update_elem(&inside_open, &key, &inside_open_nothing, BPF_NOEXIST);
+}
+
+/* An entry belongs to its goroutine: nobody else writes there. */
 static __always_inline struct weir_inside_open *inside_open_of(const struct weir_inside_key *key)
 {
 	struct weir_inside_open *open = bpf_map_lookup_elem(&inside_open, key);
 
-	if (open || bpf_map_update_elem(&inside_open, key, &inside_open_nothing, BPF_NOEXIST))
+	if (WEIR_LIKELY(open) || inside_open_make(key))
 		return open;
 	return bpf_map_lookup_elem(&inside_open, key);
+}
+
+/* In a loop, as in inside_clear(). */
+static __always_inline void inside_open_copy(struct weir_inside_open *open, const struct weir_asked *asked)
+{
+	const __u64 *from = (const __u64 *)asked;
+	__u64 *to = (__u64 *)&open->asked;
+
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < sizeof(*asked) / 8; i++) {
+		to[i] = from[i];
+		WEIR_FRESH_ALL();
+	}
 }
 
 /* The server works on it from now on. All of r->asked is set. Its number comes last: who reads before finds one that has ended. */
@@ -54,13 +75,13 @@ static __always_inline void inside_is_open(struct inside_request *r, const struc
 	if (!process->layout.state)
 		return;
 	open = inside_open_of(&r->key);
-	if (!open) {
+	if (WEIR_UNLIKELY(!open)) {
 		count(process->server, WEIR_INSIDE_UNLISTED);
 		return;
 	}
 	open->goes_on = r->http1;
 	open->end_known = r->ends;
-	open->asked = r->asked;
+	inside_open_copy(open, &r->asked);
 	WEIR_FRESH_ALL();
 	open->number = inside_goroutine_number(&r->key, process->layout.state);
 }

@@ -46,9 +46,9 @@ static __always_inline __u64 inside_goroutine(const struct pt_regs *ctx)
  * Has the call begun? The probe may stand at the jump that ends the check of the stack: where it is taken, the stack grows, and the call
  * comes here again. The probe's cookie has the flags that say so (struct golang_function).
  */
-static __always_inline bool inside_has_begun_by(const struct pt_regs *ctx, __u64 cookie)
+static __always_inline bool inside_has_begun_by(const struct pt_regs *ctx, __u32 again)
 {
-	return !(ctx->flags & weir_inside_cookie_again(cookie));
+	return !(ctx->flags & again);
 }
 
 #else
@@ -67,10 +67,10 @@ static __always_inline __u64 inside_goroutine(const struct pt_regs *ctx)
 	return 0;
 }
 
-static __always_inline bool inside_has_begun_by(const struct pt_regs *ctx, __u64 cookie)
+static __always_inline bool inside_has_begun_by(const struct pt_regs *ctx, __u32 again)
 {
 	(void)ctx;
-	(void)cookie;
+	(void)again;
 	return true;
 }
 
@@ -78,7 +78,7 @@ static __always_inline bool inside_has_begun_by(const struct pt_regs *ctx, __u64
 
 static __always_inline bool inside_has_begun(struct pt_regs *ctx)
 {
-	return inside_has_begun_by(ctx, bpf_get_attach_cookie(ctx));
+	return inside_has_begun_by(ctx, weir_inside_cookie_of(bpf_get_attach_cookie(ctx)).again);
 }
 
 #define INSIDE_AT_ONCE \
@@ -226,17 +226,15 @@ static __always_inline void inside_compress(__u64 v[4], __u64 word)
  * As weir_subject_of_words(), of a text that has been read. 0: it is not of ASCII alone, and inside_long_subject() knows it. length: at
  * least 1, at most 64. The verifier reads it once, whoever calls it.
  */
-__noinline __u64 inside_plain_subject(const struct inside_short_text *text, __u32 length, __u8 kind)
+__noinline __u64 inside_plain_subject(const struct weir_inside_process *process, const struct inside_short_text *text,
+				      __u32 length, __u8 kind)
 {
 	struct weir_subject_hash h;
-	struct weir_settings *set;
 	__u64 word, all = 0, subject;
-	__u32 zero = 0;
 
-	set = bpf_map_lookup_elem(&settings, &zero);
-	if (!text || !set)
+	if (!process || !text)
 		return 0;
-	weir_subject_start(&h, set->seed, kind);
+	weir_subject_start(&h, process->seed, kind);
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < WEIR_SUBJECT_WORDS; i++) {
 		if (8 * i >= length)
@@ -262,8 +260,8 @@ __noinline __u64 inside_plain_subject(const struct inside_short_text *text, __u3
  * The subject of a string; an empty one has none: 0. Its text goes to the stack: the kernel looks longer at memory that is somewhere
  * else before it copies there. Leaves its first 16 bytes in walk->words.
  */
-static __noinline __u32 inside_subject(struct inside_walk *walk, const struct weir_inside_string *string, __u8 kind,
-				       __u64 *subject)
+static __noinline __u32 inside_subject(const struct weir_inside_process *process, struct inside_walk *walk,
+				       const struct weir_inside_string *string, __u8 kind, __u64 *subject)
 {
 	struct inside_short_text text = {};
 
@@ -279,13 +277,13 @@ static __noinline __u32 inside_subject(struct inside_walk *walk, const struct we
 	walk->words[0] = text.words[0];
 	walk->words[1] = text.words[1];
 	if (string->length <= sizeof(text))
-		*subject = inside_plain_subject(&text, string->length, kind);
+		*subject = inside_plain_subject(process, &text, string->length, kind);
 	return *subject ? INSIDE_READ : inside_long_subject(walk, string, kind, subject);
 }
 
 /* --- words */
 
-static __always_inline __u32 inside_verb(const struct weir_inside_string *string, __u8 *verb)
+WEIR_SELDOM __u32 inside_verb(const struct weir_inside_string *string, __u8 *verb)
 {
 	__u64 text[2];
 
@@ -343,12 +341,20 @@ static long inside_peer_step(__u32 i, struct inside_turn *turn)
 	return 0;
 }
 
+/* Of any kind, a byte at a time. */
+WEIR_SELDOM bool inside_peer_slowly(struct inside_walk *walk, __u32 length, struct inside_peer *peer)
+{
+	struct inside_turn turn = { walk };
+
+	weir_peer_start(&walk->reader);
+	bpf_loop(length, inside_peer_step, &turn, 0);
+	return weir_peer_end(&walk->reader, peer->address, &peer->port);
+}
+
 /* What is no TCP peer (a Unix socket's) is not known. */
 static __always_inline __u32 inside_peer(struct inside_walk *walk, const struct weir_inside_string *string,
 					 struct inside_peer *peer)
 {
-	struct inside_turn turn = { walk };
-
 	if (!walk || !string || !peer)
 		return WEIR_INSIDE_UNREADABLE;
 	if (!string->length || string->length > WEIR_INSIDE_PEER_MAX)
@@ -358,10 +364,8 @@ static __always_inline __u32 inside_peer(struct inside_walk *walk, const struct 
 	weir_peer_start(&walk->reader);
 	peer->known = weir_peer_ipv4_at_once(walk->text, string->length, WEIR_FRESH(walk->reader.value), peer->address,
 					     &peer->port);
-	if (peer->known)
-		return INSIDE_READ;
-	bpf_loop(string->length, inside_peer_step, &turn, 0);
-	peer->known = weir_peer_end(&walk->reader, peer->address, &peer->port);
+	if (WEIR_UNLIKELY(!peer->known))
+		peer->known = inside_peer_slowly(walk, string->length, peer);
 	return INSIDE_READ;
 }
 

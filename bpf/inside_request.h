@@ -28,7 +28,10 @@ struct {
 	__type(value, struct inside_request);
 } inside_requests SEC(".maps");
 
-/* Which agent has loaded these programs, and its process namespace (an inode; 0: the host's); set before they are. */
+/*
+ * Which agent has loaded these programs, and its process namespace (an inode; 0: the host's); set before they are. A probe's cookie says
+ * both to those that run in requests, except for a namespace's number.
+ */
 const volatile __u32 inside_generation = 0;
 const volatile __u32 inside_process_namespace = 0;
 static const struct inside_request inside_nothing = {};
@@ -45,15 +48,13 @@ static __always_inline bool inside_began_then(const struct task_struct *task, __
 /* Process namespaces that lie in each other, as the kernel bounds them. */
 #define INSIDE_NAMESPACE_DEPTH 33
 
-/* The task's process, as the agent's process namespace counts; 0: it is not in there. */
-static __always_inline __u32 inside_process_id(struct task_struct *task)
+/* The task's process, as the agent's process namespace counts, which is not the host's; 0: it is not in there. */
+WEIR_SELDOM __u32 inside_nested_process_id(struct task_struct *task)
 {
 	struct upid *number;
 	struct pid *pid;
 	__u32 level;
 
-	if (!inside_process_namespace)
-		return task->tgid;
 	pid = BPF_CORE_READ(task, group_leader, thread_pid);
 	level = BPF_CORE_READ(pid, level);
 	number = __builtin_preserve_access_index(&pid->numbers[0]);
@@ -65,30 +66,34 @@ static __always_inline __u32 inside_process_id(struct task_struct *task)
 	return 0;
 }
 
-/* The server's process that runs; NULL: it is none, as is every other one of the same binary. */
-static __always_inline struct weir_inside_process *inside_running(struct weir_inside_key *key)
+/* The server's process that runs, which these programs serve; NULL: it is none, as is every other one of the same binary. */
+static __always_inline struct weir_inside_process *inside_running(__u32 generation, bool nested,
+								  struct weir_inside_key *key)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u32 process = inside_process_id(task);
+	__u32 process = nested ? inside_nested_process_id(task) : task->tgid;
 	struct weir_inside_process *found = bpf_map_lookup_elem(&inside_processes, &process);
 
-	if (!found || found->generation != inside_generation || !inside_began_then(task, found->start))
+	if (WEIR_UNLIKELY(!found || found->generation != generation || !inside_began_then(task, found->start)))
 		return NULL;
 	key->process = process;
 	return found;
 }
 
 /* The same where a probe was hit, which may be another process' probe. */
-static __always_inline struct weir_inside_process *inside_process_by(__u64 cookie, struct weir_inside_key *key)
+static __always_inline struct weir_inside_process *inside_process_by(const struct weir_inside_cookie *cookie,
+								     struct weir_inside_key *key)
 {
-	struct weir_inside_process *found = inside_running(key);
+	struct weir_inside_process *found = inside_running(cookie->generation, cookie->nested, key);
 
-	return found && found->layout.set == weir_inside_cookie_set(cookie) ? found : NULL;
+	return WEIR_LIKELY(found && found->layout.set == cookie->set) ? found : NULL;
 }
 
 static __always_inline struct weir_inside_process *inside_process(struct pt_regs *ctx, struct weir_inside_key *key)
 {
-	return inside_process_by(bpf_get_attach_cookie(ctx), key);
+	struct weir_inside_cookie cookie = weir_inside_cookie_of(bpf_get_attach_cookie(ctx));
+
+	return inside_process_by(&cookie, key);
 }
 
 static __always_inline struct weir_server *inside_server(const struct weir_inside_process *process)
@@ -96,7 +101,7 @@ static __always_inline struct weir_server *inside_server(const struct weir_insid
 	__u32 index = process->server;
 	struct weir_server *server = bpf_map_lookup_elem(&servers, &index);
 
-	if (!server || !(server->flags & WEIR_SERVER_ACTIVE) || (server->flags & WEIR_SERVER_DRAINING))
+	if (WEIR_UNLIKELY(!server || !(server->flags & WEIR_SERVER_ACTIVE) || (server->flags & WEIR_SERVER_DRAINING)))
 		return NULL;
 	return server;
 }
@@ -104,18 +109,18 @@ static __always_inline struct weir_server *inside_server(const struct weir_insid
 /* The server's process that runs, where that is attached; NULL: it is none. Sets all of the key. */
 static __always_inline struct weir_inside_process *inside_here(struct pt_regs *ctx, struct weir_inside_key *key)
 {
-	__u64 cookie = bpf_get_attach_cookie(ctx);
-	struct weir_inside_process *process = inside_process_by(cookie, key);
+	struct weir_inside_cookie cookie = weir_inside_cookie_of(bpf_get_attach_cookie(ctx));
+	struct weir_inside_process *process = inside_process_by(&cookie, key);
 
 	key->goroutine = inside_goroutine(ctx);
-	return process && inside_server(process) && inside_has_begun_by(ctx, cookie) ? process : NULL;
+	return process && inside_server(process) && inside_has_begun_by(ctx, cookie.again) ? process : NULL;
 }
 
 /* A request of this goroutine begins in this memory; what an earlier one has left is over. */
 static __always_inline void inside_begin(struct inside_request *r, const struct weir_inside_process *process,
 					 const struct weir_inside_key *key, __u64 request)
 {
-	if (process->layout.ends)
+	if (WEIR_UNLIKELY(process->layout.ends))
 		inside_give_seats(key, WEIR_INSIDE_ABANDONED);
 	inside_clear(r);
 	r->request = request;
@@ -124,7 +129,6 @@ static __always_inline void inside_begin(struct inside_request *r, const struct 
 	r->ends = process->layout.ends;
 	r->http1 = true;
 	r->key = *key;
-	r->memory = INSIDE_PIECES;
 }
 
 /* This goroutine's entry: that of its earlier request, or a new one. */
@@ -158,27 +162,17 @@ static __always_inline void inside_forget(const struct weir_inside_key *key, con
 		bpf_map_delete_elem(&inside_requests, key);
 }
 
-/* Memory for a request that is decided in this program, or NULL; inside_let_go() gives it back. */
-static __always_inline struct inside_request *inside_take(const struct weir_inside_process *process,
-							  const struct weir_inside_key *key, __u64 request)
+/* Memory for a request that is decided in this program, or NULL; inside_give_back() gives it back. */
+static __always_inline struct inside_piece *inside_take(const struct weir_inside_process *process,
+							const struct weir_inside_key *key, __u64 request)
 {
-	__u32 memory = inside_claim();
-	struct inside_piece *piece = inside_piece_of(memory);
-	struct inside_request *r;
+	struct inside_piece *piece = inside_claim();
 
-	if (!piece) {
+	if (WEIR_UNLIKELY(!piece))
 		count(process->server, WEIR_INSIDE_NO_ROOM);
-		return NULL;
-	}
-	r = &piece->request;
-	inside_begin(r, process, key, request);
-	r->memory = memory;
-	return r;
-}
-
-static __always_inline void inside_let_go(const struct inside_request *r)
-{
-	inside_give_back(r->memory);
+	else
+		inside_begin(&piece->request, process, key, request);
+	return piece;
 }
 
 #endif

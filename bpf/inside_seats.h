@@ -53,7 +53,7 @@ __noinline int inside_give_seats(const struct weir_inside_key *of, __u32 reason)
 }
 
 /* The request that was decided in this piece has what it took. Where there is no room for that, it has nothing. */
-static __always_inline void inside_keep_seats(struct inside_piece *piece, const struct weir_inside_key *of)
+WEIR_SELDOM int inside_keep_seats(struct inside_piece *piece, const struct weir_inside_key *of)
 {
 	struct weir_inside_seats *fresh = &piece->seats;
 	struct decision *d = &piece->decision;
@@ -65,13 +65,14 @@ static __always_inline void inside_keep_seats(struct inside_piece *piece, const 
 		taken |= d->seats[i].now.taken;
 	}
 	if (!taken)
-		return;
+		return 0;
 	fresh->word = weir_inside_seats_word(&key, d->now_ns);
 	fresh->server = d->server;
 	if (!bpf_map_update_elem(&inside_seats, &key, fresh, BPF_NOEXIST))
-		return;
+		return 0;
 	seats_undo(d, true);
 	count(d->server, WEIR_IN_FLIGHT_MAP_FULL);
+	return 0;
 }
 
 #endif

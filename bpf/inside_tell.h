@@ -86,17 +86,11 @@ static __always_inline void inside_asked(struct inside_request *r, const struct 
 		__builtin_memset(asked->address + 8, 0, 8);
 }
 
-static __always_inline int inside_top(struct inside_request *r, const struct weir_inside_process *process)
+/* Its names, where some of them may not be known. */
+WEIR_SELDOM int inside_remember_asked(struct inside_request *r, enum heavy_names names)
 {
 	struct weir_inside_string namespace, resource;
-	enum heavy_names names;
 
-	if (!r || !process)
-		return 0;
-	inside_asked(r, process);
-	names = heavy_count(&r->asked);
-	if (names == HEAVY_NAMED)
-		return 0;
 	inside_remember_user(r);
 	if (names == HEAVY_CROWD)
 		return 0;
@@ -104,6 +98,17 @@ static __always_inline int inside_top(struct inside_request *r, const struct wei
 	resource = inside_string_in(r, r->fields.resource);
 	inside_remember(r, &namespace, WEIR_NAME_NAMESPACE, r->asked.namespace);
 	return inside_remember(r, &resource, WEIR_NAME_NAMESPACE, r->asked.resource);
+}
+
+static __always_inline int inside_top(struct inside_request *r, const struct weir_inside_process *process)
+{
+	enum heavy_names names;
+
+	if (!r || !process)
+		return 0;
+	inside_asked(r, process);
+	names = heavy_count(&r->asked);
+	return WEIR_LIKELY(names == HEAVY_NAMED) ? 0 : inside_remember_asked(r, names);
 }
 
 #endif

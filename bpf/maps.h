@@ -281,7 +281,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, WEIR_MAX_SERVERS *WEIR_REASON_COUNT);
+	__uint(max_entries, WEIR_MAX_SERVERS *WEIR_COUNTER_COUNT);
 	__type(key, __u32);
 	__type(value, __u64);
 } counters SEC(".maps");
@@ -314,9 +314,10 @@ static __always_inline void add(__u64 *counter, __u64 n)
 	__sync_fetch_and_add(counter, n);
 }
 
-static __always_inline void count_many(__u32 server, __u32 reason, __u64 n)
+/* counter: enum weir_reason, or enum weir_counter */
+static __always_inline void count_many(__u32 server, __u32 counter_of, __u64 n)
 {
-	__u32 index = server * WEIR_REASON_COUNT + reason;
+	__u32 index = server * WEIR_COUNTER_COUNT + counter_of;
 	__u64 *counter = bpf_map_lookup_elem(&counters, &index);
 
 	if (counter)

@@ -247,7 +247,7 @@ static void test_counters_sum(void **state)
 {
 	struct datapath *dp = *state;
 	__u64 counters[WEIR_REASON_COUNT], each[1024] = {}, sum = 0;
-	__u32 index = 9 * WEIR_REASON_COUNT + WEIR_SHED;
+	__u32 index = 9 * WEIR_COUNTER_COUNT + WEIR_SHED;
 
 	for (int cpu = 0; cpu < dp->cpus; cpu++)
 		sum += each[cpu] = 1ULL << (33 + cpu % 8);
@@ -255,6 +255,27 @@ static void test_counters_sum(void **state)
 	done(datapath_counters(dp, 9, counters, &error));
 	for (int i = 0; i < WEIR_REASON_COUNT; i++)
 		assert_int_equal(counters[i], i == WEIR_SHED ? sum : 0);
+}
+
+/* What stands for several reasons is added to each of them. */
+static void test_counters_together(void **state)
+{
+	struct datapath *dp = *state;
+	__u64 counters[WEIR_REASON_COUNT], each[1024] = { 7 };
+	__u32 users = 8 * WEIR_COUNTER_COUNT + WEIR_SEEN_AND_PASSED_USER,
+	      seen = 8 * WEIR_COUNTER_COUNT + WEIR_INSIDE_SEEN;
+
+	assert_int_equal(bpf_map_update_elem(dp->maps.counters, &users, each, BPF_ANY), 0);
+	assert_int_equal(bpf_map_update_elem(dp->maps.counters, &seen, each, BPF_ANY), 0);
+	done(datapath_counters(dp, 8, counters, &error));
+	for (int i = 0; i < WEIR_REASON_COUNT; i++)
+		assert_int_equal(counters[i], i == WEIR_INSIDE_SEEN		      ? 14 :
+					      i == WEIR_PASSED || i == WEIR_BY_SERVER ? 7 :
+											0);
+	done(datapath_counters_clear(dp, 8, &error));
+	done(datapath_counters(dp, 8, counters, &error));
+	for (int i = 0; i < WEIR_REASON_COUNT; i++)
+		assert_int_equal(counters[i], 0);
 }
 
 static void name_put(struct datapath *dp, __u64 subject, __u8 kind, const void *text, __u8 length, __u16 whole)
@@ -327,6 +348,7 @@ int main(void)
 		TEST(test_server_set_and_change),
 		TEST(test_server_keeps_to_its_ports),
 		TEST(test_counters_sum),
+		TEST(test_counters_together),
 		TEST(test_names),
 		TEST(test_names_of_objects),
 	};

@@ -10,6 +10,23 @@
 
 #include "datapath/private.h"
 
+/* Of each counter that stands for several: which. */
+static const enum weir_reason together[][WEIR_TOGETHER_MAX] = {
+#define X(name, first, second, third) [WEIR_##name - WEIR_REASON_COUNT] = { WEIR_##first, WEIR_##second, WEIR_##third },
+	WEIR_TOGETHER(X)
+#undef X
+};
+
+static void counter_add(__u64 sums[static WEIR_REASON_COUNT], __u32 counter, __u64 n)
+{
+	if (counter < WEIR_REASON_COUNT) {
+		sums[counter] += n;
+		return;
+	}
+	for (int i = 0; i < WEIR_TOGETHER_MAX; i++)
+		sums[together[counter - WEIR_REASON_COUNT][i]] += n;
+}
+
 int datapath_counters(struct datapath *dp, __u32 slot, __u64 *counters, struct error *err)
 {
 	CLEANUP_FREE __u64 *each = calloc(dp->cpus, sizeof(*each));
@@ -17,13 +34,13 @@ int datapath_counters(struct datapath *dp, __u32 slot, __u64 *counters, struct e
 
 	if (!each)
 		return error_set(err, -ENOMEM, "out of memory");
-	for (__u32 reason = 0; reason < WEIR_REASON_COUNT; reason++) {
-		__u32 index = slot * WEIR_REASON_COUNT + reason;
+	for (__u32 counter = 0; counter < WEIR_COUNTER_COUNT; counter++) {
+		__u32 index = slot * WEIR_COUNTER_COUNT + counter;
 
 		if (bpf_map_lookup_elem(dp->maps.counters, &index, each))
 			return datapath_map_failed(err, -errno, "counters");
 		for (int cpu = 0; cpu < dp->cpus; cpu++)
-			sums[reason] += each[cpu];
+			counter_add(sums, counter, each[cpu]);
 	}
 	memcpy(counters, sums, sizeof(sums));
 	return 0;
@@ -35,8 +52,8 @@ int datapath_counters_clear(struct datapath *dp, __u32 slot, struct error *err)
 
 	if (!zeros)
 		return error_set(err, -ENOMEM, "out of memory");
-	for (__u32 reason = 0; reason < WEIR_REASON_COUNT; reason++) {
-		__u32 index = slot * WEIR_REASON_COUNT + reason;
+	for (__u32 counter = 0; counter < WEIR_COUNTER_COUNT; counter++) {
+		__u32 index = slot * WEIR_COUNTER_COUNT + counter;
 
 		if (bpf_map_update_elem(dp->maps.counters, &index, zeros, BPF_ANY))
 			return datapath_map_failed(err, -errno, "counters");

@@ -157,6 +157,8 @@ static int load(struct datapath *dp, struct datapath_inside *inside, struct erro
 	inside->generation = clock_ns(CLOCK_BOOTTIME) / 1000000;
 	inside->skeleton->rodata->inside_generation = inside->generation;
 	inside->skeleton->rodata->inside_process_namespace = namespace;
+	inside->nested = namespace;
+	memcpy(inside->seed, dp->seed, sizeof(inside->seed));
 	choose_programs(inside);
 	ret = maps_take(dp, inside->skeleton, err);
 	if (ret)

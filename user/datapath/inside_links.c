@@ -71,15 +71,22 @@ static struct probe_link *link_find(struct datapath_inside *inside, __u32 set, c
 }
 
 /* -1 as process: in every one that has the file, which the program then tells apart. */
-static struct bpf_link *attach(struct bpf_program *program, const struct datapath_binary *binary,
+static struct bpf_link *attach(const struct datapath_inside *inside, const struct datapath_binary *binary,
 			       const struct datapath_probe *probe, __u32 set)
 {
-	LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = weir_inside_cookie(set, probe->again));
+	const struct weir_inside_cookie cookie = {
+		.generation = inside->generation,
+		.set = set,
+		.again = probe->again,
+		.nested = inside->nested,
+	};
+	LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = weir_inside_cookie_word(&cookie));
 	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_PROBE);
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", binary->fd);
-	return bpf_program__attach_uprobe_opts(program, -1, path, probe->offset, &options);
+	return bpf_program__attach_uprobe_opts(inside_program_of(inside->skeleton, probe->point), -1, path,
+					       probe->offset, &options);
 }
 
 /* Takes over the link. */
@@ -106,6 +113,9 @@ static int link_add(struct datapath *dp, const struct datapath_binary *binary, _
 
 	if (inside->n_links >= INSIDE_LINKS_MAX)
 		return error_set(err, -ENOSPC, "there is no room for more than %d probes", INSIDE_LINKS_MAX);
+	if (set > WEIR_INSIDE_SETS_MAX)
+		return error_set(err, -ENOSPC, "more than %u binaries were probed since the agent began",
+				 WEIR_INSIDE_SETS_MAX);
 	libbpf_log_begin();
 	*place = (struct probe_link){
 		.device = binary->device,
@@ -115,7 +125,7 @@ static int link_add(struct datapath *dp, const struct datapath_binary *binary, _
 		.probe = *probe,
 		.wanted = true,
 	};
-	place->link = attach(inside_program_of(inside->skeleton, probe->point), binary, probe, set);
+	place->link = attach(inside, binary, probe, set);
 	if (!place->link)
 		return error_set(err, -errno, "probing the server's binary at %#llx: %s", probe->offset,
 				 libbpf_log_failure());

@@ -9,7 +9,7 @@
 #define INSIDE_LINKS_MAX 1024
 
 /*
- * set: the number of the probes that are asked for together, of one file (weir_inside_cookie()). The first of their points tells a file's
+ * set: the number of the probes that are asked for together, of one file (struct weir_inside_cookie). The first of their points tells a file's
  * sets apart: in one process of it requests are to be seen, in another to be refused.
  */
 struct probe_link {
@@ -25,6 +25,8 @@ struct probe_link {
 struct datapath_inside {
 	struct inside_bpf *skeleton;
 	__u32 generation;
+	bool nested;	     /* the agent's process namespace is not the host's */
+	__u64 seed[2];	     /* of struct weir_settings */
 	bool writes;	     /* its programs may write a server's memory */
 	unsigned int pinned; /* so far: for their names */
 	struct probe_link links[INSIDE_LINKS_MAX];

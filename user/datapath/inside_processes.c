@@ -21,6 +21,7 @@ static int process_write(int fd, const struct datapath_inside *inside, const str
 	struct weir_inside_process wanted = process->process;
 
 	wanted.generation = inside->generation;
+	memcpy(wanted.seed, inside->seed, sizeof(wanted.seed));
 	wanted.layout.set = inside_links_set(inside, process->binary);
 	earlier->there = !bpf_map_lookup_elem(fd, &process->id, &earlier->process);
 	if (earlier->there && !memcmp(&earlier->process, &wanted, offsetof(struct weir_inside_process, learnt)))

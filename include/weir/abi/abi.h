@@ -34,7 +34,7 @@
  *   finished    QUEUE                                    struct weir_finished  those of them that have ended
  *   table       ARRAY(1)        0                        struct weir_table     how many there are
  *   holders     ARRAY           address, striped         __u32 connections that it has there
- *   counters    PERCPU_ARRAY    server * WEIR_REASON_COUNT + reason   __u64
+ *   counters    PERCPU_ARRAY    server * WEIR_COUNTER_COUNT + enum weir_counter   __u64
  *   heavy       PERCPU_ARRAY                             struct weir_heavy_set (top/heavy.h) who makes the load
  *   trace       RINGBUF                                  struct weir_trace_record (trace.h)
  *   answers     ARRAY           weir_answer_index(), weir_rejection_index()   struct weir_answer   (answer.h)
@@ -57,7 +57,7 @@
 #include "weir/limit/width.h"
 
 #ifndef WEIR_ABI_VERSION /* a test has an agent of another version */
-#define WEIR_ABI_VERSION 17
+#define WEIR_ABI_VERSION 18
 #endif
 
 #define WEIR_SUBJECT_OVERFLOW (~0ULL)
@@ -195,16 +195,17 @@ struct weir_known_groups {
 };
 WEIR_ASSERT_SIZE(struct weir_known_groups, 72);
 
+/* What every request asks for stands together at its beginning. */
 struct weir_server {
 	__u32 flags;
-	__u32 swallow_max; /* bytes of a shed request's body that are swallowed to keep its connection; above: 429 and close */
+	__u32 traits;	      /* enum weir_server_traits */
 	__u64 trace_until_ns; /* CLOCK_MONOTONIC; until then its requests are traced: it ends by itself when the agent dies */
-	struct weir_reading reading;
+	__u32 generation; /* of its rules; 0: it has none */
+	__u32 swallow_max; /* bytes of a shed request's body that are swallowed to keep its connection; above: 429 and close */
 	struct weir_known_groups groups;
+	struct weir_reading reading;
 	struct weir_rate_history newcomers; /* subjects that may be new to a limit; burst 0: all */
 	__u64 newcomers_seal;		    /* weir_newcomers_seal() */
-	__u32 generation;		    /* of its rules; 0: it has none */
-	__u32 traits;			    /* enum weir_server_traits */
 	__u32 list_width;		    /* seats of a LIST; 0: as many as its list is known to be wide (width.h) */
 	__u32 object_bytes;		    /* of an answer to a LIST; 0: WEIR_OBJECT_BYTES */
 	__u32 retry_max_s;		    /* the longest Retry-After; 0: WEIR_RETRY_MAX_S */

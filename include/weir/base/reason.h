@@ -194,4 +194,24 @@ enum weir_reason {
 	WEIR_REASON_NONE = WEIR_REASON_COUNT /* where there is none */
 };
 
+/*
+ * What mostly comes together is counted once: a counter of its own stands for several reasons, and who reads adds it to each of them. In a
+ * server's thread every counter is two lines of memory that no cache has, and a locked instruction.
+ *
+ * X(NAME, reasons...)
+ */
+#define WEIR_TOGETHER_MAX 3
+#define WEIR_TOGETHER(X)                                        \
+	X(SEEN_AND_PASSED_USER, INSIDE_SEEN, BY_SERVER, PASSED) \
+	X(SEEN_AND_PASSED_NOBODY, INSIDE_SEEN, BY_NOBODY, PASSED)
+
+/* What `counters` has for each server: enum weir_reason, and then these. */
+enum weir_counter {
+	WEIR_COUNTERS_TOGETHER = WEIR_REASON_COUNT - 1,
+#define X(name, first, second, third) WEIR_##name,
+	WEIR_TOGETHER(X)
+#undef X
+	WEIR_COUNTER_COUNT
+};
+
 #endif

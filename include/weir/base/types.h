@@ -20,6 +20,14 @@ typedef _Bool weir_bool;
  * for each way that test went, and it follows all that comes after once for each of them.
  */
 #define WEIR_FRESH(x) (*(const volatile __typeof__(x) *)&(x))
+/*
+ * What mostly is so. Compilers put what is not behind everything else: of a program that runs seldom no cache has the instructions, and
+ * each 64 bytes of them that are run take as long to come as ten of them to execute.
+ */
+#define WEIR_LIKELY(x) __builtin_expect(!!(x), 1)
+#define WEIR_UNLIKELY(x) __builtin_expect(!!(x), 0)
+/* A function that most requests do not need: what they do would be spread over more memory if it were a part of its caller. */
+#define WEIR_SELDOM static __attribute__((noinline))
 /* The same for all of memory: between two steps, so that what the first one found out is not followed through the second. */
 #define WEIR_FRESH_ALL() asm volatile("" ::: "memory")
 

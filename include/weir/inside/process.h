@@ -149,7 +149,7 @@ struct weir_inside_layout {
 	__u16 user_size;
 	__u16 state;	 /* of a runtime.g: struct weir_inside_goroutine; 0: it was not found */
 	__u16 handed_at; /* at HANDED: how far above the stack pointer what HANDLE is to execute lies */
-	__u32 set;	 /* of probes that are for this process: weir_inside_cookie() */
+	__u32 set;	 /* of probes that are for this process: struct weir_inside_cookie */
 	struct weir_inside_fields record; /* AttributesRecord */
 	struct weir_inside_fields info;	  /* RequestInfo */
 	struct weir_inside_context context;
@@ -187,33 +187,51 @@ struct weir_inside_process {
 	__u64 start; /* when it began, in units of WEIR_INSIDE_TICK_NS since the machine's start: a number is used again */
 	__u32 server;	  /* its slot */
 	__u32 generation; /* of the programs that serve it: those of an earlier agent leave it alone */
+	__u64 seed[2];	  /* that of struct weir_settings: here it is in the CPU's caches by the time it is needed */
 	struct weir_inside_layout layout;
 	struct weir_inside_learnt learnt; /* the agent sets all before, and makes this anew with it */
 };
-WEIR_ASSERT_SIZE(struct weir_inside_process, 432);
+WEIR_ASSERT_SIZE(struct weir_inside_process, 448);
 
 #define WEIR_INSIDE_TICK_NS 10000000ULL /* as /proc/PID/stat counts */
 
 /*
  * What a probe's link says of it. A probe runs in every process that has its file mapped: in that of another container, whose overlay shows
  * the same file, and in that of another server, for which other places of the file are probed. So a hit is for a process only if the probe
- * is of its set.
+ * is of its set. What the program was loaded with is in the cookie as well, because a constant in its own memory is one more line that no
+ * cache has when a request comes.
+ * generation: of the programs, as a process has it. nested: processes are not counted as the host counts them.
  * again: flags of the processor with one of which the call has not begun yet.
  */
-WEIR_INLINE __u64 weir_inside_cookie(__u32 set, __u32 again)
+#define WEIR_INSIDE_COOKIE_AGAIN_BITS 12
+#define WEIR_INSIDE_COOKIE_SET_BITS 19
+#define WEIR_INSIDE_COOKIE_NESTED (1ULL << WEIR_INSIDE_COOKIE_AGAIN_BITS)
+#define WEIR_INSIDE_SETS_MAX ((1U << WEIR_INSIDE_COOKIE_SET_BITS) - 1)
+
+struct weir_inside_cookie {
+	__u32 generation;
+	__u32 set; /* at most WEIR_INSIDE_SETS_MAX */
+	__u32 again;
+	bool nested;
+};
+
+WEIR_INLINE __u64 weir_inside_cookie_word(const struct weir_inside_cookie *cookie)
 {
-	return ((__u64)set & 0xffffffff) << 32 |
-	       again; /* without the mask, clang-tidy 14 takes it for a shift of 32 bits */
+	const __u64 generation = cookie->generation, set = cookie->set & WEIR_INSIDE_SETS_MAX;
+
+	return generation << 32 | set << (WEIR_INSIDE_COOKIE_AGAIN_BITS + 1) |
+	       (cookie->nested ? WEIR_INSIDE_COOKIE_NESTED : 0) |
+	       (cookie->again & ((1U << WEIR_INSIDE_COOKIE_AGAIN_BITS) - 1));
 }
 
-WEIR_INLINE __u32 weir_inside_cookie_set(__u64 cookie)
+WEIR_INLINE struct weir_inside_cookie weir_inside_cookie_of(__u64 word)
 {
-	return cookie >> 32;
-}
-
-WEIR_INLINE __u32 weir_inside_cookie_again(__u64 cookie)
-{
-	return (__u32)cookie;
+	return (struct weir_inside_cookie){
+		.generation = word >> 32,
+		.set = (__u32)word >> (WEIR_INSIDE_COOKIE_AGAIN_BITS + 1),
+		.again = word & ((1U << WEIR_INSIDE_COOKIE_AGAIN_BITS) - 1),
+		.nested = word & WEIR_INSIDE_COOKIE_NESTED,
+	};
 }
 
 /* A goroutine serves one request at a time. */
