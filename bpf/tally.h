@@ -11,28 +11,23 @@ struct said {
 	__u32 charged, refused, overlooked, dry_run;
 };
 
-/* A function of its own, so that the verifier reads it once, not once for each limit. */
-__noinline int limit_tally(const struct said *said, __u64 asked, __u64 asked_anew)
+static __always_inline void limit_tally(const struct said *said, __u64 asked, __u64 asked_anew)
 {
 	struct weir_limit_counts *counts;
-	__u32 index;
+	__u32 index = said->index;
 
-	if (!said)
-		return 0;
-	index = said->index; /* on the stack: before Linux 6.3 no key is in an argument's memory */
 	counts = bpf_map_lookup_elem(&limit_counts, &index);
 	if (!counts)
-		return 0;
+		return;
 	if (said->charged & 1)
 		add(&counts->admitted, asked);
 	else if (said->overlooked & 1 || (said->refused & 1 && said->dry_run))
 		add(&counts->dry_run_refused, asked_anew);
 	else if (said->refused & 1)
 		add(&counts->refused, asked_anew);
-	return 0;
 }
 
-static __always_inline int tally_limit(struct decision *d, __u32 n)
+static __always_inline void tally_limit(const struct decision *d, __u32 n)
 {
 	const struct said said = {
 		.index = weir_limit_index(d->server, d->limits[n & (WEIR_MATCHES_MAX - 1)]),
@@ -43,14 +38,19 @@ static __always_inline int tally_limit(struct decision *d, __u32 n)
 	};
 
 	limit_tally(&said, d->asked, d->asked_anew);
-	return 0;
 }
 
 /* The latest decision stands. */
 __noinline int tally_decision(struct decision *d)
 {
-	if (d && (d->charged | d->refused | d->overlooked))
-		each_limit(d, tally_limit);
+	if (!d || !(d->charged | d->refused | d->overlooked))
+		return 0;
+#pragma clang loop unroll(disable)
+	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
+		if (n >= d->n_limits)
+			break;
+		tally_limit(d, n);
+	}
 	return 0;
 }
 
@@ -59,6 +59,7 @@ __noinline int tally_decided(const struct decided *kept, __u32 server, __u32 ser
 {
 	if (!kept)
 		return 0;
+#pragma clang loop unroll(disable)
 	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
 		const struct said said = {
 			.index = weir_limit_index(server, kept->limits[n]),
