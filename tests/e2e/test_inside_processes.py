@@ -35,6 +35,10 @@ def seen(world, name="web"):
     return world.weir.server(name)["seen_inside"].get("seen", 0)
 
 
+def records(world):
+    return world.weir.server()["records_passed"]
+
+
 def inside(world):
     return world.weir.server()["inside"]
 
@@ -119,6 +123,37 @@ def test_server_in_a_process_namespace(world, place):
     attach(world, server)
     server.get("/get/dev/pods", "alice", 3)
     assert seen(world) == 3
+
+
+# On so many addresses that nobody follows them; 127.0.0.1 is the server's.
+MANY = """
+import socket, sys
+sockets = [socket.create_server((f"127.0.0.{i}", 8443)) for i in range(2, 67)]
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_more_than_can_be_followed(world, place):
+    """Of whom nobody is sure that he is looked into, TLS is held: what was known before is no longer true."""
+    server = GoServer("apiserver", place)
+    world.at_end(server.close)
+    attach(world, server)
+    assert not world.weir.server()["hold"]["tls"]
+    many = subprocess.Popen(place.server_ns.command(sys.executable, "-c", MANY), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert many.stdout.readline() == b"ready\n"
+        eventually(lambda: world.weir.server()["hold"]["tls"], "TLS is held")
+        assert (inside(world)["lane"], inside(world)["why"]) == ("off", "more than 64 sockets listen there")
+        before = records(world)
+        server.get("/get/dev/pods", "alice", 3)
+        assert records(world) > before
+    finally:
+        end(many)
+    eventually(lambda: not world.weir.server()["hold"]["tls"], "the server is looked into again")
+    before = seen(world)
+    server.get("/get/dev/pods", "alice", 3)
+    assert seen(world) == before + 3
 
 
 @pytest.mark.parametrize("test", ["test_containers_of_one_image", "test_server_in_a_process_namespace"])

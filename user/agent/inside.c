@@ -60,10 +60,12 @@ static __u64 count_of_read(const struct agent *agent, int slot, __u64 *failed)
 	return counters[WEIR_INSIDE_SEEN];
 }
 
-static void note(struct agent *agent, int slot, const struct error *why)
+/* Has it changed whether somebody is looked into? */
+static bool note(struct agent *agent, int slot, const struct error *why)
 {
 	struct inside_server *inside = agent->servers[slot].inside;
 	const struct server *server = agent->state.servers[slot];
+	bool changes = !why->text[0] != !inside->why.text[0];
 
 	if (!why->text[0] || strcmp(why->text, inside->why.text) == 0)
 		;
@@ -72,6 +74,7 @@ static void note(struct agent *agent, int slot, const struct error *why)
 	else
 		log_warning("server \"%s\": nothing is seen inside: %s", server->name, why->text);
 	inside->why = *why;
+	return changes;
 }
 
 static void log_served(const struct agent *agent, int slot)
@@ -226,7 +229,7 @@ static bool choose(const struct agent *agent, int slot, bool anew)
 static bool follow(struct agent *agent, int slot)
 {
 	struct error why = { 0 };
-	bool ends, blind, taken, chosen;
+	bool ends, blind, taken, chosen, noted;
 	int changed;
 
 	if (!inside_is_followed(agent, slot)) {
@@ -239,11 +242,11 @@ static bool follow(struct agent *agent, int slot)
 	taken = inside_taken_change(agent, slot);
 	if (changed >= 0)
 		check_served(agent, slot, &why);
-	note(agent, slot, &why);
+	noted = note(agent, slot, &why);
 	ends = ends_change(agent, slot);
 	blind = blind_change(agent, slot);
 	chosen = choose(agent, slot, changed > 0);
-	if (!ends && !blind && !taken && !chosen && changed <= 0)
+	if (!ends && !blind && !taken && !chosen && !noted && changed <= 0)
 		return agent->servers[slot].inside->pending && !agent->servers[slot].inside->turns;
 	agent->servers[slot].inside->pending = true;
 	return true;

@@ -129,11 +129,12 @@ const char *inside_not_served(const struct agent *agent, int slot, const struct 
 	return NULL;
 }
 
+/* Is everybody looked into who listens? Where it could not be found out who does, others may have come to those that are known. */
 static bool is_whole(const struct agent *agent, int slot)
 {
 	const struct inside_server *inside = agent->servers[slot].inside;
 
-	if (!inside || !inside->in_force || !inside->n)
+	if (!inside || !inside->in_force || !inside->n || inside->why.text[0])
 		return false;
 	for (size_t i = 0; i < inside->n; i++)
 		if (inside_not_served(agent, slot, &inside->served[i]))

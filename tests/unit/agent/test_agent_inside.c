@@ -119,6 +119,17 @@ static void several_processes(void **state)
 	assert_non_null(strstr(made->unchosen.text, "process 17"));
 }
 
+/* Who listens could not be found out: those that are known may be some of them. */
+static void unknown_processes(void **state)
+{
+	serve(*state, true, true);
+	choose(*state, INSIDE_ANSWER, false);
+	snprintf(made->why.text, sizeof(made->why.text), "more than 64 sockets listen there");
+	choose(*state, INSIDE_ANSWER, true);
+	made->why.text[0] = '\0';
+	choose(*state, INSIDE_ANSWER, false);
+}
+
 /* What is seen at returns costs each request much. */
 static void dear_ones(void **state)
 {
@@ -133,8 +144,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define test(name) cmocka_unit_test_setup_teardown(name, set_up, end)
-		test(api_servers), test(until_a_limit_is_enforced), test(other_servers), test(several_processes),
-		test(dear_ones),
+		test(api_servers),	 test(until_a_limit_is_enforced), test(other_servers),
+		test(several_processes), test(unknown_processes),	  test(dear_ones),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
