@@ -25,16 +25,20 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_cond_t returned;
 static LIST_HEAD(, call) left = LIST_HEAD_INITIALIZER(left);
+static unsigned int n_left;
 
 static void begin(void)
 {
 	thread_condition(&returned);
 }
 
-static bool is_left(__u64 key)
+/* Who makes new keys at will, as by new processes, is not to have a thread for each. */
+static bool is_refused(__u64 key)
 {
 	const struct call *call;
 
+	if (n_left == ASIDE_LEFT_MAX)
+		return true;
 	LIST_FOREACH (call, &left, entry)
 		if (call->key == key)
 			return true;
@@ -51,10 +55,12 @@ static void *run_aside(void *arg)
 	pthread_mutex_lock(&lock);
 	alone = call->left;
 	call->returned = true;
-	if (alone)
+	if (alone) {
 		LIST_REMOVE(call, entry);
-	else
+		n_left--;
+	} else {
 		pthread_cond_broadcast(&returned);
+	}
 	pthread_mutex_unlock(&lock);
 	if (!alone)
 		return NULL;
@@ -87,12 +93,13 @@ static bool wait_for(const struct call *call, __u32 ms)
 /* Once it is among those that are left, the call is its thread's. */
 static int run_locked(struct call *call, __u32 ms)
 {
-	int ret = is_left(call->key) ? -EBUSY : start(call);
+	int ret = is_refused(call->key) ? -EBUSY : start(call);
 
 	if (ret || wait_for(call, ms))
 		return ret;
 	call->left = true;
 	LIST_INSERT_HEAD(&left, call, entry);
+	n_left++;
 	return -ETIMEDOUT;
 }
 

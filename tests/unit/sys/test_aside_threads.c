@@ -105,11 +105,41 @@ static void is_given_up(void **state)
 	end(&other);
 }
 
+/* Whatever keys they have: no more than so many are left, and each that returns makes room. */
+static void few_are_left(void **state)
+{
+	struct work stuck[ASIDE_LEFT_MAX], further;
+
+	(void)state;
+	make(&further);
+	for (int i = 0; i < ASIDE_LEFT_MAX; i++) {
+		make(&stuck[i]);
+		assert_int_equal(aside_run(i, run, release, &stuck[i], 0), -ETIMEDOUT);
+	}
+	assert_int_equal(aside_run(ASIDE_LEFT_MAX, run, release, &further, LONG_MS), -EBUSY);
+	wait_released(&further);
+	assert_int_equal(further.runs, 0);
+	let_run(&stuck[3]);
+	wait_released(&stuck[3]);
+	let_run(&further);
+	assert_int_equal(aside_run(ASIDE_LEFT_MAX, run, release, &further, LONG_MS), 0);
+	assert_int_equal(further.runs, 1);
+	for (int i = 0; i < ASIDE_LEFT_MAX; i++) {
+		if (i != 3) {
+			let_run(&stuck[i]);
+			wait_released(&stuck[i]);
+		}
+		end(&stuck[i]);
+	}
+	end(&further);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(comes_back),
 		cmocka_unit_test(is_given_up),
+		cmocka_unit_test(few_are_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
