@@ -132,7 +132,7 @@ WEIR_INLINE void weir_user_ahead(struct weir_request *r, const struct weir_readi
 WEIR_INLINE __u32 weir_name_line_ahead(struct weir_request *r, const struct weir_reading *how,
 				       const struct weir_window *w, __u32 at)
 {
-	struct weir_line_name name;
+	struct weir_line_name name = {};
 	__u32 n = weir_line_name(w, at, &name), value = weir_line_value(w, at + n), length = weir_name_ahead(w, value);
 
 	if (!n || !length || n != how->headers[WEIR_HEADER_USER].length || weir_request_says(r, WEIR_HEADER_USER) ||
