@@ -57,7 +57,8 @@ static __always_inline bool client_passes(struct __sk_buff *skb, struct work *w,
 	if (w->packet.signature || c->opaque_why == WEIR_SIGNED ||
 	    (g->len && c->phase == WEIR_PHASE_OPAQUE && (w->server_flags & WEIR_SERVER_PACED)))
 		return false;
-	if (!weir_conn_client_goes_by(c, g) && !(weir_conn_client_may_pass(c, g) && client_passes_locked(w, c)))
+	if (!weir_conn_client_goes_by(c, w->conn_id, g) &&
+	    !(weir_conn_client_may_pass(c, g) && client_passes_locked(w, c)))
 		return false;
 	badge_put_on(skb, g, c);
 	return true;
@@ -68,7 +69,8 @@ static __always_inline bool server_passes(struct work *w, struct weir_conn *c)
 {
 	const struct weir_segment *g = &w->packet.segment;
 
-	return weir_conn_server_goes_by(c, g) || (weir_conn_server_may_pass(c, g) && server_passes_locked(w, c));
+	return weir_conn_server_goes_by(c, w->conn_id, g) ||
+	       (weir_conn_server_may_pass(c, g) && server_passes_locked(w, c));
 }
 
 /* To the server's socket: it brings nothing. */

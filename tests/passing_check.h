@@ -25,7 +25,7 @@ static inline void check_client_goes_by(const struct weir_conn *before, const st
 	struct weir_conn c;
 
 	memcpy(&c, before, sizeof(c));
-	if (!weir_conn_client_goes_by(&c, g)) {
+	if (!weir_conn_client_goes_by(&c, c.id, g)) {
 		assert(is_same_conn(before, &c));
 		return;
 	}
@@ -39,7 +39,7 @@ static inline void check_server_goes_by(const struct weir_conn *before, const st
 	struct weir_conn c;
 
 	memcpy(&c, before, sizeof(c));
-	if (weir_conn_server_goes_by(&c, g))
+	if (weir_conn_server_goes_by(&c, c.id, g))
 		assert(passed && is_same_conn(passed, &c));
 	else
 		assert(is_same_conn(before, &c));

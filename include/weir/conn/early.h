@@ -31,16 +31,30 @@ WEIR_INLINE bool weir_conn_leaves_body(const struct weir_conn *c, const struct w
 	return g->len && weir_conn_body_ends(c) && seq_after(g->seq + g->len, c->request_next);
 }
 
+/*
+ * A segment that was not read on its way brings the socket something from behind it (server's numbers), so nothing is read there any
+ * more: what the socket says does not tell what is still on its way there.
+ */
+WEIR_INLINE void weir_conn_leaves_body_unseen(struct weir_conn *c, const struct weir_segment *g)
+{
+	if (c->phase == WEIR_PHASE_OPAQUE && g->len && weir_conn_body_ends(c) &&
+	    seq_after(g->seq + g->len + c->splice.in_off, c->request_next))
+		c->request_place = WEIR_PLACE_LOST;
+}
+
 WEIR_INLINE enum weir_action weir_conn_pass_unread(struct weir_conn *c)
 {
 	c->request_place = WEIR_PLACE_LOST;
 	return WEIR_PASS;
 }
 
+/*
+ * opaque_why stays: who looks at the phase, without the lock, and at that afterwards, must not find an opaque connection of another kind,
+ * whose bytes pass.
+ */
 WEIR_INLINE enum weir_action weir_conn_read_on(struct weir_conn *c)
 {
 	c->phase = WEIR_PHASE_FOLLOWED;
-	c->opaque_why = WEIR_REASON_NONE;
 	c->bare = 0;
 	c->version++;
 	c->hold.version++;

@@ -66,10 +66,13 @@ WEIR_INLINE bool weir_conn_server_passes(struct weir_conn *c, const struct weir_
 /*
  * Most of what passes needs its connection's entry and nothing else: neither the lock nor the time. Such a segment goes by.
  *
- * - It moves only marks that grow, and each of them is read by itself. Those of a client are swapped, so that an older segment takes
- *   none back. One that a segment under the lock writes over is as if it had been lost on the way: nothing waits for it where nothing
- *   was cut, and the next segment brings it again. Bytes that pass are before request_next, where no cut is made. What a server's
- *   segment moves is moved by its socket alone.
+ * - It moves only marks that grow, and swaps them, so that an older segment takes none back. One that a segment under the lock
+ *   writes over is as if it had been lost on the way: nothing waits for it where nothing was cut, and the next segment brings it again.
+ *   Bytes that pass are before request_next, where no cut is made.
+ * - The entry's memory may be another connection's by now. So the marks are looked at first, then the id, then they are swapped: if
+ *   it is another one's, either the id does not fit, or the marks do not. What is not swapped are window, timestamps and `told`. With
+ *   wrong ones a segment is in doubt for nothing or a window's edge too far ahead, until the next segment of that connection: a read is
+ *   confirmed by server_acked, all the same.
  * - If another CPU cuts meanwhile, it came before the cut. What it acknowledges has the same number on both sides of it. What it
  *   brings is known to the other side by then, or nothing would be cut.
  * - Reads that it confirms are settled when the next segment is looked at. Bytes do not go by while there is one.
@@ -80,43 +83,72 @@ WEIR_INLINE bool weir_conn_is_quiet(const struct weir_conn *c, const struct weir
 	return !c->dying && weir_conn_runs(c, g) && (g->len || !seq_after(g->seq, end));
 }
 
-/* Behind which byte is all that a client has sent, and all that has passed? In one word, to be swapped. */
-typedef __u64 __attribute__((may_alias)) weir_ends;
-_Static_assert((__builtin_offsetof(struct weir_conn, splice) + __builtin_offsetof(struct weir_splice, client_end)) %
-				       8 ==
-			       0 &&
-		       __builtin_offsetof(struct weir_splice, passed_end) ==
-			       __builtin_offsetof(struct weir_splice, client_end) + 4,
-	       "the two ends are no word");
-
-WEIR_INLINE bool weir_splice_pass_by(struct weir_splice *s, __u32 end)
+/*
+ * The same without the lock, where the connection may change meanwhile: the phase is looked at once, and then what goes with it. What is
+ * behind a body that was answered early is told from the body under the lock alone, for it may be read from now on (weir_conn_read_on()).
+ */
+WEIR_INLINE bool weir_conn_stays_behind(const struct weir_conn *c, const struct weir_segment *g)
 {
-	weir_ends *ends = (weir_ends *)&s->client_end, before = WEIR_FRESH(*ends), after;
-	struct {
-		__u32 seen, passed;
-	} both;
+	__u8 phase = WEIR_FRESH(c->phase);
 
-	__builtin_memcpy(&both, &before, sizeof(both));
-	both.seen = seq_max(both.seen, end);
-	both.passed = seq_max(both.passed, end);
-	__builtin_memcpy(&after, &both, sizeof(after));
-	return before == after || __sync_bool_compare_and_swap(ends, before, after);
+	if (phase == WEIR_PHASE_OPAQUE)
+		return WEIR_FRESH(c->opaque_why) != WEIR_ANSWERED_EARLY;
+	return phase == WEIR_PHASE_FOLLOWED && !seq_after(g->seq + g->len, WEIR_FRESH(c->request_next));
 }
 
-/* A client's, without the lock. False: nothing has changed, but marks that the segment moves in any case. */
-WEIR_INLINE bool weir_conn_client_goes_by(struct weir_conn *c, const struct weir_segment *g)
+/* Two marks in one word, to be swapped. */
+typedef __u64 __attribute__((may_alias)) weir_marks;
+
+struct weir_two_marks {
+	__u32 first, second;
+};
+
+#define WEIR_ASSERT_MARKS(FIRST, SECOND)                                                                              \
+	_Static_assert(                                                                                               \
+		(__builtin_offsetof(struct weir_conn, splice) + __builtin_offsetof(struct weir_splice, FIRST)) % 8 == \
+				0 &&                                                                                  \
+			__builtin_offsetof(struct weir_splice, SECOND) ==                                             \
+				__builtin_offsetof(struct weir_splice, FIRST) + 4,                                    \
+		"the two marks are no word")
+WEIR_ASSERT_MARKS(client_end, passed_end);
+WEIR_ASSERT_MARKS(server_end, server_acked);
+
+WEIR_INLINE struct weir_two_marks weir_marks_look(__u64 word)
+{
+	struct weir_two_marks m;
+
+	__builtin_memcpy(&m, &word, sizeof(m));
+	return m;
+}
+
+/* Moves both on, of the connection whose they were when the word was looked at. */
+WEIR_INLINE bool weir_marks_move(weir_marks *marks, __u64 before, __u32 first, __u32 second)
+{
+	struct weir_two_marks m = weir_marks_look(before);
+	__u64 after;
+
+	m.first = seq_max(m.first, first);
+	m.second = seq_max(m.second, second);
+	__builtin_memcpy(&after, &m, sizeof(after));
+	return before == after || __sync_bool_compare_and_swap(marks, before, after);
+}
+
+/* A client's, without the lock. `id`: of the connection that was found. False: nothing has changed, but marks that the segment moves in any case. */
+WEIR_INLINE bool weir_conn_client_goes_by(struct weir_conn *c, __u64 id, const struct weir_segment *g)
 {
 	struct weir_splice *s = &c->splice;
-	__u32 acked = WEIR_FRESH(s->client_acked), server_end = WEIR_FRESH(s->server_end);
+	weir_marks *ends = (weir_marks *)&s->client_end;
+	__u32 acked = WEIR_FRESH(s->client_acked), server_end = WEIR_FRESH(s->server_end), end = g->seq + g->len;
+	__u64 before = g->len ? WEIR_FRESH(*ends) : 0;
 	bool possible = !seq_after(g->ack, server_end);
 
-	if (!weir_conn_is_quiet(c, g, s->client_end) || (g->has_ts && !s->client_has_ts))
+	if (!weir_conn_is_quiet(c, g, s->client_end) || (g->has_ts && !s->client_has_ts) || WEIR_FRESH(c->id) != id)
 		return false;
-	if (g->len && (WEIR_FRESH(c->unconfirmed.n) || !weir_conn_is_behind(c, g) || weir_conn_doubts_place(c, g)))
+	if (g->len && (WEIR_FRESH(c->unconfirmed.n) || !weir_conn_stays_behind(c, g) || weir_conn_doubts_place(c, g)))
 		return false;
 	if (possible && seq_after(g->ack, acked) && !__sync_bool_compare_and_swap(&s->client_acked, acked, g->ack))
 		return false;
-	if (g->len && !weir_splice_pass_by(s, g->seq + g->len))
+	if (g->len && !weir_marks_move(ends, before, end, end))
 		return false;
 	if (possible && seq_after(g->ack, s->told))
 		s->told = g->ack;
@@ -129,11 +161,14 @@ WEIR_INLINE bool weir_conn_client_goes_by(struct weir_conn *c, const struct weir
  * A server's, likewise. First the window: with it and an older acknowledgement, the window's edge is not too far ahead. Last what it
  * brings, for an answer is over with its last byte.
  */
-WEIR_INLINE bool weir_conn_server_goes_by(struct weir_conn *c, const struct weir_segment *g)
+WEIR_INLINE bool weir_conn_server_goes_by(struct weir_conn *c, __u64 id, const struct weir_segment *g)
 {
 	struct weir_splice *s = &c->splice;
+	weir_marks *marks = (weir_marks *)&s->server_end;
+	__u64 before = WEIR_FRESH(*marks);
 
-	if (!weir_conn_is_quiet(c, g, s->server_end) || !weir_conn_server_may_pass(c, g) || (g->has_ts && !s->has_ts))
+	if (!weir_conn_is_quiet(c, g, weir_marks_look(before).first) || !weir_conn_server_may_pass(c, g) ||
+	    (g->has_ts && !s->has_ts) || WEIR_FRESH(c->id) != id)
 		return false;
 	if (g->len && c->phase == WEIR_PHASE_HUNTING)
 		return false;
@@ -141,12 +176,7 @@ WEIR_INLINE bool weir_conn_server_goes_by(struct weir_conn *c, const struct weir
 		s->server_tsval = g->tsval;
 	s->server_window = g->window;
 	WEIR_FRESH_ALL();
-	if (seq_after(g->ack, s->server_acked))
-		s->server_acked = g->ack;
-	WEIR_FRESH_ALL();
-	if (seq_after(g->seq + g->len, s->server_end))
-		s->server_end = g->seq + g->len;
-	return true;
+	return weir_marks_move(marks, before, g->seq + g->len, g->ack);
 }
 
 /*

@@ -251,8 +251,10 @@ WEIR_INLINE void weir_conn_open(struct weir_conn *c, __u32 server, enum weir_pha
 /* It cannot be followed from here on; `next`, in the server's numbers, is where what could not be read begins. */
 WEIR_INLINE void weir_conn_opaque(struct weir_conn *c, __u32 next, enum weir_reason why)
 {
-	c->phase = WEIR_PHASE_OPAQUE;
+	/* In this order, for who looks without the lock (weir_conn_stays_behind()). */
 	c->opaque_why = why;
+	WEIR_FRESH_ALL();
+	c->phase = WEIR_PHASE_OPAQUE;
 	c->version++; /* what is being read meanwhile comes again, as what it is then */
 	c->hold.next = next;
 	c->hold.by_records = why == WEIR_TLS;

@@ -74,6 +74,8 @@ WEIR_INLINE enum weir_reason weir_hold_meet(struct weir_conn *c, const struct we
 {
 	bool taken;
 
+	if (!badged && weir_hold_socket_takes(k, g))
+		weir_conn_leaves_body_unseen(c, g);
 	if (!weir_hold_overlooked(c, k, g, badged)) {
 		if (badged && g->len)
 			c->strays = 0;

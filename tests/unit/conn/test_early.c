@@ -9,7 +9,9 @@
 #include <cmocka.h>
 
 #include "doubt_scene.h"
+#include "weir/conn/passing.h"
 #include "weir/conn/rest.h"
+#include "weir/conn/stray.h"
 
 #define BODY 300
 
@@ -170,6 +172,54 @@ static void test_socket_has_something_from_behind(void **state)
 	goes_on_unread(&s, end);
 }
 
+/* In fragments, say: the socket may have it by the time it is asked, or just afterwards. */
+static void test_comes_unread_to_the_socket(void **state)
+{
+	struct doubt_scene s;
+	struct weir_segment g;
+
+	(void)state;
+	for (int behind = 0; behind < 2; behind++) {
+		for (int badged = 0; badged < 2; badged++) {
+			answered_early(&s, post, head_end);
+			send_body(&s, 0, BODY);
+			s.socket.next = CLIENT + end;
+			g = doubt_segment(&s, end - 1, 1 + behind);
+			assert_int_equal(weir_hold_meet(&s.conn, &s.socket, &g, badged, true), WEIR_REASON_NONE);
+			if (behind && !badged)
+				goes_on_unread(&s, end);
+			else
+				is_read(&s, end, GET);
+		}
+	}
+	/* What the socket drops anyone may send. */
+	answered_early(&s, post, head_end);
+	send_body(&s, 0, BODY);
+	g = doubt_segment(&s, end, 10);
+	g.ack += 1000;
+	assert_int_equal(weir_hold_meet(&s.conn, &s.socket, &g, false, true), WEIR_REASON_NONE);
+	s.socket.next = CLIENT + end;
+	is_read(&s, end, GET);
+}
+
+/* Without the lock it cannot be told from what is behind it, where another CPU reads on at the same moment. */
+static void test_body_takes_the_lock(void **state)
+{
+	struct doubt_scene s;
+	struct weir_segment g;
+
+	(void)state;
+	answered_early(&s, post, head_end);
+	s.conn.unconfirmed.n = 0;
+	g = doubt_segment(&s, head_end, 10);
+	assert_true(weir_conn_client_may_pass(&s.conn, &g));
+	assert_false(weir_conn_client_goes_by(&s.conn, s.conn.id, &g));
+	send_body(&s, 0, BODY);
+	s.socket.next = CLIENT + end;
+	is_read(&s, end, GET);
+	assert_int_equal(s.conn.opaque_why, WEIR_ANSWERED_EARLY);
+}
+
 static void test_nobody_can_be_asked(void **state)
 {
 	struct doubt_scene s;
@@ -248,6 +298,8 @@ int main(void)
 		cmocka_unit_test(test_segment_ahead_of_the_request),
 		cmocka_unit_test(test_something_has_gone_on),
 		cmocka_unit_test(test_socket_has_something_from_behind),
+		cmocka_unit_test(test_comes_unread_to_the_socket),
+		cmocka_unit_test(test_body_takes_the_lock),
 		cmocka_unit_test(test_nobody_can_be_asked),
 		cmocka_unit_test(test_end_is_not_known),
 		cmocka_unit_test(test_rest),

@@ -55,7 +55,7 @@ static void test_client(void **state)
 
 		any_conn(&random, &c);
 		memcpy(&bare, &c, sizeof(c));
-		by = weir_conn_client_goes_by(&bare, &g);
+		by = weir_conn_client_goes_by(&bare, bare.id, &g);
 		checked_begin_client(&c, &under_way, &nobody, &g, &r, &why, &passed);
 		count_passed(&n, &c, &g, passed, by);
 	}
@@ -78,11 +78,54 @@ static void test_server(void **state)
 
 		any_conn(&random, &c);
 		memcpy(&bare, &c, sizeof(c));
-		by = weir_conn_server_goes_by(&bare, &g);
+		by = weir_conn_server_goes_by(&bare, bare.id, &g);
 		checked_begin_server(&c, &under_way, &g, &r, &why, &passed);
 		count_passed(&n, &c, &g, passed, by);
 	}
 	check_counts(&n);
+}
+
+/* The entry's memory is another connection's by now: that one is left as it is. */
+static void test_of_another(void **state)
+{
+	struct random random = { 1881 };
+	unsigned int passed = 0;
+
+	(void)state;
+	for (int i = 0; i < ROUNDS; i++) {
+		struct weir_segment g = any_segment(&random, CLIENT, SERVER), h = any_segment(&random, SERVER, CLIENT);
+		struct weir_conn c, before;
+
+		any_conn(&random, &c);
+		memcpy(&before, &c, sizeof(c));
+		assert_false(weir_conn_client_goes_by(&c, c.id + 1, &g));
+		assert_false(weir_conn_server_goes_by(&c, c.id + 1, &h));
+		assert_memory_equal(&before, &c, sizeof(c));
+		passed += weir_conn_client_goes_by(&c, c.id, &g) && weir_conn_server_goes_by(&c, c.id, &h);
+	}
+	assert_in_range(passed, ROUNDS / 1000, ROUNDS);
+}
+
+/* It has become so just before the marks are moved: they are not those that were looked at. */
+static void test_marks_of_another(void **state)
+{
+	struct weir_conn c;
+	weir_marks *marks = (weir_marks *)&c.splice.server_end;
+	__u64 seen;
+
+	(void)state;
+	memset(&c, 0, sizeof(c));
+	c.splice.server_end = 0xfffffff0;
+	c.splice.server_acked = 7;
+	seen = *marks;
+	assert_true(weir_marks_move(marks, seen, 0xffffff00, 7));
+	assert_true(*marks == seen);
+	assert_true(weir_marks_move(marks, seen, 5, 6));
+	assert_int_equal(c.splice.server_end, 5);
+	assert_int_equal(c.splice.server_acked, 7);
+	assert_false(weir_marks_move(marks, seen, 8, 9));
+	assert_int_equal(c.splice.server_end, 5);
+	assert_int_equal(c.splice.server_acked, 7);
 }
 
 /* What bears the badge and was read: the hold has nothing to say, and changes nothing. */
@@ -114,8 +157,8 @@ static void test_hold(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_client),
-		cmocka_unit_test(test_server),
+		cmocka_unit_test(test_client),	   cmocka_unit_test(test_server),
+		cmocka_unit_test(test_of_another), cmocka_unit_test(test_marks_of_another),
 		cmocka_unit_test(test_hold),
 	};
 
