@@ -328,7 +328,8 @@ static __always_inline __u32 inside_verb_of(struct weir_inside_process *process,
 	}
 	if (inside_verb(string, verb) != INSIDE_READ)
 		return WEIR_INSIDE_UNREADABLE;
-	*(volatile __u64 *)known = weir_inside_verb_word(string->at, string->length, *verb);
+	if (inside_is_its(process))
+		*(volatile __u64 *)known = weir_inside_verb_word(string->at, string->length, *verb);
 	return INSIDE_READ;
 }
 
@@ -442,7 +443,7 @@ static __always_inline bool inside_is_user_key(struct inside_request *r, struct 
 	r->outcome = inside_copy(&value, sizeof(value), key[1]);
 	if (r->outcome != INSIDE_READ || value != c->user_key)
 		return false;
-	if (weir_inside_is_constant(&process->layout, key[1], sizeof(value)))
+	if (weir_inside_is_constant(&process->layout, key[1], sizeof(value)) && inside_is_its(process))
 		*(volatile __u64 *)&process->learnt.user_key = key[1];
 	return true;
 }

@@ -46,13 +46,14 @@ static __always_inline bool inside_return(struct pt_regs *ctx, bool sleeps)
 }
 
 /* In the place of the function that has begun, the method WriteHeader of the http.ResponseWriter that it was given. */
-static __always_inline bool inside_write_header(struct pt_regs *ctx, const struct weir_inside_layout *layout,
+static __always_inline bool inside_write_header(struct pt_regs *ctx, const struct weir_inside_process *process,
 						__u64 status)
 {
-	__u64 itab = inside_register(ctx, layout->writer_in), writer = inside_register(ctx, layout->writer_in + 1);
-	__u64 to = 0;
+	__u8 in = WEIR_FRESH(process->layout.writer_in);
+	__u64 itab = inside_register(ctx, in), writer = inside_register(ctx, in + 1), to = 0;
 
-	if (inside_word(itab + layout->write_header, &to, false) != INSIDE_READ || !to)
+	if (inside_word(itab + WEIR_FRESH(process->layout.write_header), &to, false) != INSIDE_READ || !to ||
+	    !inside_is_its(process))
 		return false;
 	INSIDE_SET(ctx, ax, writer);
 	INSIDE_SET(ctx, bx, status);
@@ -75,11 +76,11 @@ static __always_inline bool inside_return(struct pt_regs *ctx, bool sleeps)
 	return false;
 }
 
-static __always_inline bool inside_write_header(struct pt_regs *ctx, const struct weir_inside_layout *layout,
+static __always_inline bool inside_write_header(struct pt_regs *ctx, const struct weir_inside_process *process,
 						__u64 status)
 {
 	(void)ctx;
-	(void)layout;
+	(void)process;
 	(void)status;
 	return false;
 }
@@ -110,7 +111,7 @@ int weir_inside_http_answer(struct pt_regs *ctx)
 		return 0;
 	status = inside_http(ctx, process, &key, 1);
 	if (status)
-		inside_answered(process, inside_write_header(ctx, &process->layout, status));
+		inside_answered(process, inside_write_header(ctx, process, status));
 	return 0;
 }
 
@@ -236,7 +237,8 @@ int weir_inside_handle(struct pt_regs *ctx)
 
 	inside_own_stack(ctx);
 	r = process ? inside_handle(ctx, process, &key, false) : NULL;
-	if (!r || r->status != INSIDE_TOO_MANY || !process->layout.skips || !inside_return(ctx, false))
+	if (!r || r->status != INSIDE_TOO_MANY || !WEIR_FRESH(process->layout.skips) || !inside_is_its(process) ||
+	    !inside_return(ctx, false))
 		return 0;
 	inside_answered(process, true);
 	bpf_map_delete_elem(&inside_requests, &key);
@@ -295,7 +297,7 @@ int weir_inside_authorize(struct pt_regs *ctx)
 		bpf_map_delete_elem(&inside_requests, &key);
 	}
 	if (status)
-		inside_answered(process, inside_write_header(ctx, &process->layout, status));
+		inside_answered(process, inside_write_header(ctx, process, status));
 	return 0;
 }
 

@@ -45,6 +45,16 @@ static __always_inline bool inside_began_then(const struct task_struct *task, __
 	return task->group_leader->start_boottime - start * WEIR_INSIDE_TICK_NS < WEIR_INSIDE_TICK_NS;
 }
 
+/*
+ * Is the entry still that of the process that runs? The kernel gives the memory of an entry that was written anew to the next one that is
+ * written, which may be of another binary. So who writes into the server, or into the entry, asks this after it has read what it
+ * writes, and where. `start` is the first thing that changes. Two processes that began in the same tick are not told apart.
+ */
+static __always_inline bool inside_is_its(const struct weir_inside_process *process)
+{
+	return inside_began_then(bpf_get_current_task_btf(), WEIR_FRESH(process->start));
+}
+
 /* Process namespaces that lie in each other, as the kernel bounds them. */
 #define INSIDE_NAMESPACE_DEPTH 33
 

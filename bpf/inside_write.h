@@ -13,9 +13,10 @@
 static __always_inline bool inside_replace(const struct inside_request *r, const struct weir_inside_process *process,
 					   __u64 at, bool sleeps)
 {
-	__u64 there = 0, nothing = process->layout.nothing;
+	__u64 there = 0, nothing = WEIR_FRESH(process->layout.nothing);
 
-	if (inside_word(at, &there, sleeps) != INSIDE_READ || !there || there != r->execute || !nothing)
+	if (inside_word(at, &there, sleeps) != INSIDE_READ || !there || there != r->execute || !nothing ||
+	    !inside_is_its(process))
 		return false;
 	return !bpf_probe_write_user((void *)at, &nothing, sizeof(nothing));
 }
