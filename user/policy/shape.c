@@ -132,6 +132,17 @@ struct checking {
 
 static void check_object_of(struct checking *c, const struct shape *shape, const struct node *object);
 
+/* kubectl reads YAML 1.1, where 010 is 8; since YAML 1.2 it is 10. */
+static bool has_leading_zero(const struct node *node)
+{
+	const char *text = node->text;
+
+	if (node->type != NODE_NUMBER)
+		return false;
+	text += *text == '-' || *text == '+';
+	return text[0] == '0' && text[1] >= '0' && text[1] <= '9';
+}
+
 static void check_value(struct checking *c, const struct field *field, const struct node *node)
 {
 	struct problems *problems = c->problems;
@@ -139,7 +150,10 @@ static void check_value(struct checking *c, const struct field *field, const str
 
 	if (!check_type(field, node, problems))
 		return;
-	if (field->type == FIELD_OBJECT)
+	if (has_leading_zero(node))
+		problem_node(problems, node,
+			     "%s: kubectl reads a number with a leading zero in octal: write it without", node->text);
+	else if (field->type == FIELD_OBJECT)
 		check_object_of(c, field->shape, node);
 	else if (field->type == FIELD_NUMBER)
 		check_number(field, node, problems);

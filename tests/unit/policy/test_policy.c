@@ -267,6 +267,18 @@ static void levels(void **state)
 	PROBLEMS(THROTTLE "  listObjectBytes: -1\n", "5:20 $.spec.listObjectBytes: -1: must be a whole number");
 }
 
+/* What kubectl and weir would read differently. */
+static void leading_zeros(void **state)
+{
+	(void)state;
+	PROBLEMS(
+		THROTTLE
+		"  limits:\n  - {name: a, key: user, qps: 010, burst: 010}\n  - {name: b, key: user, qps: -01.5, burst: 00}\n",
+		"6:31 $.spec.limits[0].qps: 010: kubectl reads", "6:43 $.spec.limits[0].burst: 010: kubectl reads",
+		"7:31 $.spec.limits[1].qps: -01.5: kubectl reads", "7:45 $.spec.limits[1].burst: 00: kubectl reads");
+	PROBLEMS(THROTTLE "  limits:\n  - {name: a, key: user, qps: 0.5, burst: 1}\n");
+}
+
 /* --- the schema and the parser */
 
 /* Puts a value where the path says, in objects and one-item lists; returns the problems that the parser has with it. */
@@ -428,6 +440,7 @@ int main(void)
 		cmocka_unit_test(flow_schemas),
 		cmocka_unit_test(flow_problems),
 		cmocka_unit_test(levels),
+		cmocka_unit_test(leading_zeros),
 		cmocka_unit_test(schema_is_the_parser),
 	};
 
