@@ -2,17 +2,14 @@
 """In a flood of SYNs, XDP answers with the kernel's cookies: the kernel takes what comes back, and nobody is let in or kept out by it."""
 import contextlib
 import json
-import random
 import socket
 import struct
-import threading
 
 import pytest
 
-from lib.flood import flood
 from lib.process import eventually
 from test_admission import NO_PROXY, RATE, attempts, connect, connects, limit, taken
-from test_xdp import FLOOD, network, why, xdp_of
+from test_xdp import FLOOD, neighbour_connects_in_a_flood, why, xdp_of
 
 pytestmark = pytest.mark.together
 
@@ -184,22 +181,7 @@ def test_a_flood(world):
     """
     site = world.site(world.veth())
     site.attach(*NO_PROXY, "--xdp", "generic", "--syn-cookies", "xdp")
-    limit(site, "--key", "source", "--connections", "--qps", 0, "--burst", 20)
-    site.place.server_ns.ip("route", "add", "default", "via", site.place.client_address)  # or nobody would be answered
-    numbers = random.Random(1)
-    sources = [network("172.16.0.0") + numbers.randrange(1 << 20) for _ in range(FLOOD)]
-    sources[::10] = [network(site.place.client_address)] * len(sources[::10])
-    attacker = threading.Thread(target=flood, args=(site.place.client_ns, site.place, site.server.port, sources))
-    attacker.start()
-    try:
-        for _ in range(20):
-            with site.place.client_ns.entered():
-                neighbour = socket.create_connection((site.place.address, site.server.port), 20)
-            neighbour.close()
-    finally:
-        attacker.join()
-    eventually(lambda: attempts(site)["admitted"] == 20, "all were admitted")
-    assert site.limit_of("conns")["admitted"] == 20
+    neighbour_connects_in_a_flood(site)
     assert attempts(site)[BY_XDP] > FLOOD / 2
     assert site.status()["connections"] <= 20
     site.weir.kill()

@@ -33,17 +33,14 @@ static struct bpf_map *own_map(struct inside_bpf *skeleton, int i)
 static int map_take(struct datapath *dp, struct bpf_map *map, struct error *err)
 {
 	const char *name = bpf_map__name(map);
-	struct bpf_map_info info = {};
-	__u32 length = sizeof(info);
+	struct bpf_map_info info;
 	char path[PATH_MAX];
+	CLEANUP_CLOSE int fd = datapath_map_pinned(dp, name, &info, err);
 	int ret;
 
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
 	pins_path(path, dp->dir, "%s", name);
-	CLEANUP_CLOSE int fd = bpf_obj_get(path);
-	if (fd == -ENOENT)
-		return 0;
-	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &length))
-		return error_set(err, -errno, "opening %s: %s", path, strerror(errno));
 	/* What is kept of requests at this moment may be lost. */
 	if (info.value_size != bpf_map__value_size(map) || info.key_size != bpf_map__key_size(map) ||
 	    info.max_entries != bpf_map__max_entries(map)) {

@@ -72,21 +72,37 @@ static bool is_of_connections(const struct weir_bpf *skeleton, const struct bpf_
 #undef X
 }
 
+int datapath_map_pinned(const struct datapath *dp, const char *name, struct bpf_map_info *info, struct error *err)
+{
+	struct bpf_map_info there = {};
+	__u32 length = sizeof(there);
+	char path[PATH_MAX];
+	int fd, ret;
+
+	pins_path(path, dp->dir, "%s", name);
+	fd = bpf_obj_get(path);
+	if (fd == -ENOENT)
+		return fd;
+	ret = fd < 0 ? fd : bpf_obj_get_info_by_fd(fd, &there, &length);
+	if (!ret) {
+		*info = there;
+		return fd;
+	}
+	if (fd >= 0)
+		close(fd);
+	return error_set(err, ret, "opening %s: %s", path, strerror(-ret));
+}
+
 /* conns_max 0: a pinned map's own size is taken as it is. */
 static int map_reuse(struct datapath *dp, struct bpf_map *map, __u32 conns_max, struct error *err)
 {
 	const char *name = bpf_map__name(map);
-	struct bpf_map_info info = {};
-	__u32 length = sizeof(info);
-	char path[PATH_MAX];
+	struct bpf_map_info info;
+	CLEANUP_CLOSE int fd = datapath_map_pinned(dp, name, &info, err);
 	int ret;
 
-	pins_path(path, dp->dir, "%s", name);
-	CLEANUP_CLOSE int fd = bpf_obj_get(path);
-	if (fd == -ENOENT)
-		return 0;
-	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &length))
-		return error_set(err, -errno, "opening %s: %s", path, strerror(errno));
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
 	if (map == dp->skeleton->maps.settings) {
 		ret = version_check(dp, fd, &info, err);
 		if (ret)
@@ -98,7 +114,7 @@ static int map_reuse(struct datapath *dp, struct bpf_map *map, __u32 conns_max, 
 	if (ret)
 		return ret;
 	ret = bpf_map__reuse_fd(map, fd);
-	return ret ? error_set(err, ret, "taking over %s: %s", path, strerror(-ret)) : 0;
+	return ret ? error_set(err, ret, "taking over %s/%s: %s", dp->dir, name, strerror(-ret)) : 0;
 }
 
 static int map_pin(const struct datapath *dp, const struct bpf_map *map, struct error *err)

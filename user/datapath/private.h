@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files user/datapath*.c share. */
+/* What the files of user/datapath share. */
 #ifndef WEIR_USER_DATAPATH_PRIVATE_H
 #define WEIR_USER_DATAPATH_PRIVATE_H
 
@@ -101,11 +101,13 @@ int datapath_load_failed(int code, struct error *err);
 int datapath_directory_lock(struct datapath *dp, struct error *err);
 
 /*
- * Opening, step by step (datapath_maps.c, datapath.c): the programs are loaded on the maps that are pinned already, and on
+ * Opening, step by step (maps.c, datapath.c): the programs are loaded on the maps that are pinned already, and on
  * new ones; these are pinned, and filled; the programs are pinned, and take the place of those that run.
  */
 int datapath_maps_load(struct datapath *dp, __u32 conns_max, struct error *err);
 int datapath_maps_keep(struct datapath *dp, struct error *err);
+/* A descriptor of the pinned map with this name, which the caller closes, and what it is. -ENOENT: none is pinned; err is untouched. */
+int datapath_map_pinned(const struct datapath *dp, const char *name, struct bpf_map_info *info, struct error *err);
 /* Another object, not loaded yet, uses the datapath's maps: those that have the same name. */
 int datapath_maps_share(const struct datapath *dp, struct bpf_object *with);
 /* New maps that are not pinned, and no programs. */
@@ -124,10 +126,10 @@ bool datapath_programs_find(struct datapath *dp);
 void datapath_programs_close(struct datapath *dp);
 const char *datapath_program_pin(enum datapath_program which);
 
-/* Settings and answers are as they should be (datapath_maps.c). */
+/* Settings and answers are as they should be (maps.c). */
 int datapath_texts_sync(struct datapath *dp, struct error *err);
 
-/* Makes the ring `trace` readable (datapath_trace.c). */
+/* Makes the ring `trace` readable (trace.c). */
 int datapath_trace_open(struct datapath *dp, struct error *err);
 
 __u64 datapath_now_ns(void);
@@ -154,7 +156,7 @@ int datapath_server_write(struct datapath *dp, __u32 slot, const struct weir_ser
 /* Returns when programs that were running when this was called, and may have seen what was there before, have ended. */
 void datapath_wait_for_programs(void);
 
-/* A descriptor of the map with this number, which the caller closes, or a negative errno (datapath_limits.c). */
+/* A descriptor of the map with this number, which the caller closes, or a negative errno (limits.c). */
 int datapath_map_by_id(__u32 id);
 
 /* Whose rates have which generations: one subject's own and those of all others are never taken for each other. */
