@@ -88,8 +88,11 @@ def report(machine, pace):
     packets_at_once, requests_at_once = at_once(pace.test_runs)
     limit_few, limit_many = (limit_ns(requests, k) for k in REQUESTS_KEYS)
     foreign = max(ns for packet, ns in bare.items() if packet == "UDP" or "another port" in packet)
-    acknowledgement = max(ns for packet, ns in bare.items() if packet.startswith("pure ACK"))
-    body = max(ns for packet, ns in bare.items() if packet.startswith("1 KiB"))
+    at_hold = {packet: ns for packet, ns in bare.items() if packet.endswith("at the socket")}
+    on_way = {packet: ns for packet, ns in bare.items() if packet not in at_hold}
+    acknowledgement = max(ns for packet, ns in on_way.items() if packet.startswith("pure ACK"))
+    body = max(ns for packet, ns in on_way.items() if packet.startswith("1 KiB"))
+    hold = max(at_hold.values())
     exchange, exchange_rows = exchanges(lines, bare[READ_AT_SOCKET])
     text = f"""## What one packet costs
 
@@ -134,9 +137,5 @@ By the kernel's own account (`memlock`).
                        [f"a connection, of {CONNECTIONS:,}", number(connection)],
                        ["a key, of 1,000,000 asked for", number(requests[1000000, 1]["bytes"] / 1000000)]])}
 """
-    return text, [("a foreign packet, ns above a program that does nothing", foreign, "<=", 10),
-                  ("a pure acknowledgement of a followed connection, the same", acknowledgement, "<=", 50),
-                  ("a packet of a body, the same", body, "<=", 60),
-                  ("a request and its answer with two limits, all programs, the same", exchange[2], "<=", 1600),
-                  ("each of two limits, one of them for ten users, ns", limit_few, "<=", 120),
-                  ("more of that for 1,000,000 users, ns", limit_many - limit_few, "<=", 300)]
+    yield text, {"exchange": exchange[2], "foreign": foreign, "acknowledgement": acknowledgement, "hold": hold, "body": body,
+                 "limit": limit_few, "limit, many": limit_many - limit_few}

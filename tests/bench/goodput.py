@@ -40,8 +40,7 @@ def row(rate, results):
 
 
 def report(machine, pace):
-    if GO not in machine.pids:
-        return "## Goodput under a flood\n\nNot measured: there is no Go.\n", []
+    machine.must_serve(GO)
     ways = ["nothing", "weir"] + (["HAProxy in front"] if HAPROXY_USERS in machine.pids else [])
     capacity = machine.load(GO, PATH, seconds=pace.seconds, connections=16)
     capacity_rate = capacity["passed"] / capacity["seconds"]
@@ -57,4 +56,4 @@ when it was due, and what is never answered with its age.
 
 {table(head, [row(rate, results[rate]) for rate in pace.floods])}
 """
-    return text, []
+    yield text, {}

@@ -201,35 +201,40 @@ def measure_loop(machine, pace):
     return least
 
 
-def report(machine, pace):
-    servers = [Own(machine)] + ([RealKube(machine)] if has_kube() else [])
-    rows, targets = [], []
-    for server in servers:
-        off, see, hit_ns, a_request = measure(machine, server, pace)
-        more, low, high = more_percent(see, off)
-        share = 100 * median(hit_ns) / 1000 * a_request / lower_quarter(flat(off))
-        rows.append([server.name, *(number(lower_quarter(flat(turns))) for turns in (off, see)),
-                     f"{number(more)} ({number(low)} to {number(high)})", number(a_request), spread(hit_ns), number(share)])
-        targets.append((f"{server.name}: see and decide, one hit's program, ns", min(hit_ns), "<=", 2000))
-        if server.port == KUBE:
-            targets.append((f"{server.name}: see and decide, more CPU at {RATE:,} requests/s, %", more, "<=", 2))
+def in_a_loop(machine, pace):
     least = measure_loop(machine, pace)
-    seen_ns = least[SEE_AND_LIMIT] - least[EMPTY]
-    targets.append(("a server without a network: see and decide, more ns a request than an empty program", seen_ns, "<=", 1500))
-    loop = table(["", *least], [["a request, ns", *map(number, least.values())]])
-    head = ["", "off, us", "see, us", "more, %", "hits a request", "a hit's program, ns", "programs, % of off"]
-    missing = "" if has_kube() else "\nA kube-apiserver was not measured: INSIDE_DIR names none (tests/inside/get).\n"
     return f"""## What it costs to be looked into
 
+A server that makes such requests itself, one after the other, the trap counted in; the least of several rounds of {LOOP_REQUESTS:,}, in turns.
+The empty program stands where weir's does: what it takes, each probe takes.
+
+{table(["", *least], [["a request, ns", *map(number, least.values())]])}
 The server's CPU time for one request, over TLS and HTTP/2, at {RATE:,} requests/s on one connection, {STREAMS} at a time: attached
 with `--inside off`, and with `--inside see`, in turns of {PARTS} times {TURN_REQUESTS} requests, of which each is first every other time; with a limit of the user
 that everybody stays below. Of each, what a quarter of the parts are below: garbage collection and what else runs only add to it. Behind "more" is between what it is with 95 %. A hit's program is what the kernel says
 of the programs' time (least to most); the trap around it is in the CPU time only. What else runs while a program is preempted counts as the
 program's time. So its least turn counts.
+""", {"inside, loop": least[SEE_AND_LIMIT] - least[EMPTY]}
 
-{table(head, rows)}{missing}
-A server that makes such requests itself, one after the other, the trap counted in; the least of several rounds of {LOOP_REQUESTS:,}, in turns.
-The empty program stands where weir's does: what it takes, each probe takes.
 
-{loop}
-""", targets
+def in_a_server(machine, pace, server):
+    """(the table of it, ns of the programs' least turn, more CPU in percent)"""
+    off, see, hit_ns, a_request = measure(machine, server, pace)
+    more, low, high = more_percent(see, off)
+    share = 100 * median(hit_ns) / 1000 * a_request / lower_quarter(flat(off))
+    row = [server.name, *(number(lower_quarter(flat(turns))) for turns in (off, see)),
+           f"{number(more)} ({number(low)} to {number(high)})", number(a_request), spread(hit_ns), number(share)]
+    head = ["", "off, us", "see, us", "more, %", "hits a request", "a hit's program, ns", "programs, % of off"]
+    return table(head, [row]), min(hit_ns), more
+
+
+def report(machine, pace):
+    yield in_a_loop(machine, pace)
+    text, hit_ns, _ = in_a_server(machine, pace, Own(machine))
+    yield text, {"inside, small": hit_ns}
+    if not has_kube():
+        why = "INSIDE_DIR names no kube-apiserver (tests/inside/get)"
+        yield f"A kube-apiserver was not measured: {why}.\n", {"inside, kube": why, "inside, kube, CPU": why}
+        return
+    text, hit_ns, more = in_a_server(machine, pace, RealKube(machine))
+    yield text, {"inside, kube": hit_ns, "inside, kube, CPU": more}

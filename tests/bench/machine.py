@@ -57,6 +57,7 @@ class Machine:
         self.cleanup = contextlib.ExitStack()
         self.logs = []
         self.pids = {}  # of the processes behind a port, those that serve it
+        self.missing = {}  # why nothing serves a port
 
     def __enter__(self):
         with contextlib.ExitStack() as stack:
@@ -73,12 +74,23 @@ class Machine:
         shared = "/dev/shm" if os.path.isdir("/dev/shm") else None
         self.dir = Path(self.cleanup.enter_context(tempfile.TemporaryDirectory(prefix="weir-bench-", dir=shared)))
         self.start_nginx()
-        self.start_go()
-        self.start_haproxy()
+        self.try_to(self.start_go, GO)
+        self.try_to(self.start_haproxy, HAPROXY)
         self.start_agent()
         self.add_client_host()
 
     # --- processes
+
+    def try_to(self, start, port):
+        """What cannot be had is missing only where it is measured."""
+        try:
+            start()
+        except (AssertionError, OSError, subprocess.SubprocessError) as error:
+            self.missing[port] = " ".join(str(error).split())
+
+    def must_serve(self, port):
+        if port not in self.pids:
+            raise RuntimeError(self.missing.get(port, f"nothing serves port {port}"))
 
     def start(self, name, command, port):
         """A process on the server's CPU; returns it when its port answers."""
@@ -102,16 +114,12 @@ class Machine:
         self.pids[NGINX] = self.pids[NGINX_LIMITED] = workers
 
     def start_go(self):
-        if not shutil.which("go"):
-            return
         binary = BUILD / "server"
         environment = {**os.environ, "GO111MODULE": "off", "CGO_ENABLED": "0", "GOCACHE": str(BUILD / "gocache")}
         run("go", "build", "-o", binary, HERE / "server.go", env=environment)
         self.pids[GO] = [self.start("go", [binary, GO], GO)]
 
     def start_haproxy(self):
-        if not shutil.which("haproxy"):
-            return
         pid = self.start("haproxy", ["haproxy", "-db", "-f", HERE / "haproxy.cfg"], HAPROXY)
         self.pids[HAPROXY_LIMITED] = [pid]
         self.pids[HAPROXY] = [pid, *self.pids[NGINX]]
@@ -190,8 +198,12 @@ class Machine:
 
     @staticmethod
     def finish_load(process):
-        with process:
-            text = process.stdout.read()
+        try:
+            text, _ = process.communicate()
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
         if process.returncode:
             raise RuntimeError(f"the load generator failed: {' '.join(process.args)}")
         result = json.loads(text)
