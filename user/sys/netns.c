@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/nsfs.h>
 #include <sched.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -18,18 +20,28 @@
 #define NETNS_SELF "/proc/thread-self/ns/net"
 #define NETNS_NAMED "/run/netns/"
 
-/* /proc/PID/ns/net is for those who may trace the process. */
+/*
+ * /proc/PID/ns/net is for those who may trace the process. Whatever else somebody has named is not opened: a FIFO would keep the
+ * caller for good, and a device may begin to do something. Returns a descriptor, -EINVAL if it is of no namespace, or -errno.
+ */
 static int open_any(const char *path)
 {
 	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_FIND);
+	struct statfs fs;
+	int fd;
 
-	return open(path, O_RDONLY | O_CLOEXEC);
+	if (statfs(path, &fs))
+		return -errno;
+	if (fs.f_type != NSFS_MAGIC)
+		return -EINVAL;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return fd < 0 ? -errno : fd;
 }
 
 int netns_open(const char *path, struct error *err)
 {
+	CLEANUP_CLOSE int fd = -1;
 	char named[4096];
-	int fd;
 
 	if (!path) {
 		path = NETNS_SELF;
@@ -39,13 +51,11 @@ int netns_open(const char *path, struct error *err)
 		path = named;
 	}
 	fd = open_any(path);
-	if (fd < 0)
-		return error_set(err, -errno, "network namespace %s: %s", path, strerror(errno));
-	if (ioctl(fd, NS_GET_NSTYPE) != CLONE_NEWNET) {
-		close(fd);
+	if (fd < 0 && fd != -EINVAL)
+		return error_set(err, fd, "network namespace %s: %s", path, strerror(-fd));
+	if (fd < 0 || ioctl(fd, NS_GET_NSTYPE) != CLONE_NEWNET)
 		return error_set(err, -EINVAL, "%s is not a network namespace", path);
-	}
-	return fd;
+	return cleanup_take(&fd);
 }
 
 static int cookie_read(void *arg)
