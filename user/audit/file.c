@@ -2,7 +2,6 @@
 #include "audit/file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 
 #include "base/append.h"
 #include "base/cleanup.h"
+#include "base/regular.h"
 
 #define FILE_NAME "audit.jsonl"
 #define OLD_NAME "audit.jsonl.1"
@@ -82,8 +82,8 @@ int audit_append(const char *dir, json_t *list, struct error *err)
 	ret = make_room(path, old, length);
 	if (ret)
 		return error_set(err, ret, "%s: %s", path, strerror(-ret));
-	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	ret = fd < 0 ? -errno : append_whole(fd, lines, length);
+	fd = regular_write(path, 0);
+	ret = fd < 0 ? fd : append_whole(fd, lines, length);
 	return ret ? error_set(err, ret, "%s: %s", path, strerror(-ret)) : 0;
 }
 
@@ -100,13 +100,14 @@ static bool is_wanted(json_t *change, const char *since, const char *server)
 /* A line that is not whole, as a machine that lost its power leaves it, is passed over. */
 static int read_one(const char *path, const char *since, const char *server, json_t *list, struct error *err)
 {
-	CLEANUP_FCLOSE FILE *file = fopen(path, "re");
+	CLEANUP_FCLOSE FILE *file = NULL;
 	CLEANUP_FREE char *line = NULL;
 	size_t room = 0;
 	ssize_t length;
+	int ret = regular_read(path, &file, err);
 
-	if (!file)
-		return errno == ENOENT ? 0 : error_set(err, -errno, "%s: %s", path, strerror(errno));
+	if (ret)
+		return ret == -ENOENT ? 0 : ret;
 	while ((length = getline(&line, &room, file)) > 0) {
 		CLEANUP_JSON json_t *change = json_loadb(line, length, 0, NULL);
 

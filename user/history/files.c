@@ -3,13 +3,14 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/append.h"
 #include "base/cleanup.h"
+#include "base/regular.h"
 
 #define HOUR_S 3600
 #define SUFFIX ".jsonl"
@@ -92,8 +93,8 @@ int history_append(const char *dir, time_t now, const char *lines, size_t length
 	if (mkdir(dir, 0700) && errno != EEXIST)
 		return error_set(err, -errno, "cannot make %s: %s", dir, strerror(errno));
 	prune(dir, now);
-	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	ret = fd < 0 ? -errno : append_whole(fd, lines, length);
+	fd = regular_write(path, 0);
+	ret = fd < 0 ? fd : append_whole(fd, lines, length);
 	return ret ? error_set(err, ret, "cannot write %s: %s", path, strerror(-ret)) : 0;
 }
 
@@ -118,12 +119,14 @@ static bool is_wanted(const struct reading *reading, json_t *object)
 /* 1: take() wants no more. */
 static int read_hour(const char *path, const struct reading *reading)
 {
-	CLEANUP_FCLOSE FILE *file = fopen(path, "re");
+	CLEANUP_FCLOSE FILE *file = NULL;
 	CLEANUP_FREE char *line = NULL;
 	size_t room = 0;
 	ssize_t length;
 
-	while (file && (length = getline(&line, &room, file)) > 0) {
+	if (regular_read(path, &file, NULL))
+		return 0;
+	while ((length = getline(&line, &room, file)) > 0) {
 		/* Most lines are of another kind: they need not be parsed. */
 		CLEANUP_JSON json_t *object = strstr(line, reading->by) ? json_loadb(line, length, 0, NULL) : NULL;
 
@@ -163,6 +166,7 @@ int history_save_last(const char *dir, json_t *json, struct error *err)
 		return ret;
 	if (mkdir(dir, 0700) && errno != EEXIST)
 		return error_set(err, -errno, "cannot make %s: %s", dir, strerror(errno));
+	unlink(fresh);
 	errno = EIO;
 	if (json_dump_file(json, fresh, JSON_COMPACT) || rename(fresh, path)) {
 		ret = error_set(err, -errno, "cannot write %s: %s", path, strerror(errno));
@@ -173,9 +177,10 @@ int history_save_last(const char *dir, json_t *json, struct error *err)
 
 json_t *history_load_last(const char *dir)
 {
+	CLEANUP_FCLOSE FILE *file = NULL;
 	char path[PATH_MAX];
 
-	return file_path(dir, LAST, path, NULL) ? NULL : json_load_file(path, 0, NULL);
+	return file_path(dir, LAST, path, NULL) || regular_read(path, &file, NULL) ? NULL : json_loadf(file, 0, NULL);
 }
 
 void history_remove(const char *dir)

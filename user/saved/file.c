@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/regular.h"
 #include "policy/policy.h"
 #include "saved/saved.h"
 #include "saved/text.h"
@@ -74,11 +75,11 @@ static int state_to_text(const struct state *state, which_server *which, struct 
 
 static int write_whole(const char *path, const char *text, size_t length, struct error *err)
 {
-	CLEANUP_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	CLEANUP_CLOSE int fd = regular_write(path, O_TRUNC);
 	size_t written = 0;
 
 	if (fd < 0)
-		return error_set(err, -errno, "cannot write %s: %s", path, strerror(errno));
+		return error_set(err, fd, "cannot write %s: %s", path, strerror(-fd));
 	while (written < length) {
 		ssize_t n = write(fd, text + written, length - written);
 
@@ -215,16 +216,17 @@ static int read_json(const char *state_dir, json_t **json, struct error *err)
 {
 	CLEANUP_FCLOSE FILE *file = NULL;
 	char path[PATH_MAX];
+	struct error detail;
 	json_error_t why;
 	int ret = file_path(state_dir, "state.json", path, err);
 
 	if (ret)
 		return ret;
-	file = fopen(path, "re");
-	if (!file && errno == ENOENT)
+	ret = regular_read(path, &file, &detail);
+	if (ret == -ENOENT)
 		return 0;
-	if (!file)
-		return error_set(err, -errno, "cannot read %s: %s", path, strerror(errno));
+	if (ret)
+		return error_set(err, ret, "cannot read %s (move it away to start with nothing)", detail.text);
 	*json = json_loadf(file, JSON_REJECT_DUPLICATES, &why);
 	if (*json)
 		return 0;

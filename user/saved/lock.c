@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/regular.h"
 
 /* The file was written when its holder began. */
 static int held_by_another(int fd, const char *state_dir, struct error *err)
@@ -66,8 +67,7 @@ bool persist_dir_is_of(const char *persist_dir, const char *state_dir)
 
 	if (owner_path(persist_dir, path, NULL))
 		return false;
-	file = fopen(path, "re");
-	if (file && fgets(owner, sizeof(owner), file))
+	if (!regular_read(path, &file, NULL) && fgets(owner, sizeof(owner), file))
 		owner[strcspn(owner, "\n")] = '\0';
 	return strcmp(owner, whole ?: state_dir) == 0;
 }
@@ -81,8 +81,10 @@ int persist_dir_own(const char *persist_dir, const char *state_dir, struct error
 
 	if (ret || persist_dir_is_of(persist_dir, state_dir))
 		return ret;
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0 || dprintf(fd, "%s\n", whole ?: state_dir) < 0)
+	fd = regular_write(path, O_TRUNC);
+	if (fd < 0)
+		return error_set(err, fd, "%s: %s", path, strerror(-fd));
+	if (dprintf(fd, "%s\n", whole ?: state_dir) < 0)
 		return error_set(err, -errno, "%s: %s", path, strerror(errno));
 	return 0;
 }

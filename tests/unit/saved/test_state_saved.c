@@ -315,6 +315,26 @@ static void levels_get_numbers(void **state)
 	state_clear(&s);
 }
 
+/* Nobody waits for who might write into a FIFO. */
+static void fifos(void **state)
+{
+	struct directories *d = *state;
+	struct state s = { 0 };
+	struct error err = { 0 };
+	char path[64];
+
+	alarm(60);
+	path_in(d->run, path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(state_begin(&s, d->run, NULL, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "not a regular file (move it away to start with nothing)"));
+	unlink(path);
+	path_in(d->lib, path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(state_begin(&s, d->run, d->lib, &err), -EINVAL);
+	alarm(0);
+}
+
 int main(void)
 {
 #define with_directories(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -326,6 +346,7 @@ int main(void)
 		with_directories(bad_policies),
 		with_directories(earlier_names),
 		with_directories(levels_get_numbers),
+		with_directories(fifos),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
