@@ -389,7 +389,7 @@ soak-kernels: ## the answer path under bad networks on other kernels: KERNELS as
 	@$(MAKE) all $(VM_PROGRAMS)
 	@VM_GUEST=tests/vm/soak tests/vm/run $(KERNELS)
 
-test-inside: ## real API servers looked into, here and on other kernels (root; KERNELS as above, INSIDE_DIR=build/inside: docs/internals/testing.md)
+test-inside: ## real API servers looked into, here and on other kernels (root; KERNELS as above, INSIDE_DIR=build/inside, INSIDE_PARTS=: docs/internals/testing.md)
 	@tests/install-deps inside
 	@$(MAKE) all build/other-programs/weir
 	@tests/inside/run $(KERNELS)
