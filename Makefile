@@ -96,7 +96,7 @@ FUZZ_AGENT := tests/fuzz/agent_in_memory $(addprefix tests/unit/agent/,fake_data
 FUZZ_REPLAYS := $(addprefix build/tests/fuzz/fuzz_,$(FUZZ_TARGETS))
 
 BENCH_PROGRAMS := build/tests/bench/load build/tests/bench/decision build/tests/bench/xdp build/tests/bench/syns build/tests/bench/connects \
-	build/tests/bench/conns build/tests/bench/at_once build/tests/bench/empty_probe
+	build/tests/bench/conns build/tests/bench/at_once build/tests/bench/among build/tests/bench/empty_probe build/tests/bench/counted/weir.bpf.o
 # --quick: each point for a moment only, to see that the benchmarks run; --write FILE: the results there, too.
 BENCH_FLAGS ?=
 
@@ -121,7 +121,7 @@ OTHER_WEIRS := build/other-programs/weir build/other-maps/weir build/without-ins
 WITHOUT_BTF := $(patsubst bpf/%.bpf.c,build/without-btf/%.bpf.o,$(wildcard bpf/*.bpf.c))
 
 # Of programs that a test has of its own.
-TEST_SKELETONS := $(patsubst %.bpf.c,build/%.skel.h,$(wildcard tests/prog/bpf/*.bpf.c))
+TEST_SKELETONS := $(patsubst %.bpf.c,build/%.skel.h,$(wildcard tests/*/bpf/*.bpf.c))
 
 HOST_SOURCES := $(USER_SOURCES) $(wildcard tests/*/*.c) $(UNIT_SOURCES)
 FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/weir/*/*.h user/*/*.h tests/*/*.h tests/unit/*/*.h tests/*/bpf/*.c tests/*/bpf/*/*.c vmlinux/*.h)
@@ -170,17 +170,21 @@ $(eval $(call bpf_objects,build/without-btf,$$(BPF_CLANG),-D__VMLINUX_H__ -inclu
 # For other kernels: by each clang that is here.
 $(foreach clang,$(CLANGS),$(eval $(call bpf_objects,build/vm/$(clang),$(clang),)))
 
+# How often they look something up is counted.
+$(eval $(call bpf_objects,build/tests/bench/counted,$$(BPF_CLANG),-include tests/bench/bpf/counted.h))
+
 # A test's own: what it shares with its program, it includes by its place.
-build/tests/prog/bpf/%.bpf.o: tests/prog/bpf/%.bpf.c build/vmlinux.h
+build/tests/%.bpf.o: tests/%.bpf.c build/vmlinux.h
 	$(call say,CLANG)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(BPF_CLANG) $(BPF_FLAGS) -Ibpf -MMD -MP -c $< -o $@
 
-build/tests/prog/bpf/%.skel.h: build/tests/prog/bpf/%.bpf.o
+build/tests/%.skel.h: build/tests/%.bpf.o
 	$(call say,SKELETON)
 	$(Q)$(BPFTOOL) gen skeleton $< name $(*F)_bpf > $@
 
-build/tests/prog/lanes.o build/tests/prog/test_inside_waits.o: $(TEST_SKELETONS)
+build/tests/prog/lanes.o build/tests/prog/test_inside_waits.o: $(filter build/tests/prog/%,$(TEST_SKELETONS))
+build/tests/bench/turned.o: build/tests/bench/bpf/bench.skel.h
 
 # --- Host: the same sources, as the kinds of object that there are
 
@@ -283,8 +287,9 @@ $(SENDER): $(patsubst %.c,build/%.o,$(wildcard tests/packets/*.c))
 	$(call link,$(CC))
 
 build/tests/bench/load: build/tests/bench/usage.o
-build/tests/bench/decision: $(addprefix build/tests/bench/,bare.o many_rules.o runs.o) $(PROG_HELPERS)
+build/tests/bench/decision: $(addprefix build/tests/bench/,bare.o many_rules.o reading.o runs.o turned.o) $(PROG_HELPERS)
 build/tests/bench/at_once: build/tests/bench/runs.o $(PROG_HELPERS)
+build/tests/bench/among: $(addprefix build/tests/bench/,runs.o turned.o) $(PROG_HELPERS)
 build/tests/bench/xdp: $(PROG_HELPERS)
 build/tests/bench/%: build/tests/bench/%.o build/libweir.a
 	$(call link,$(CC) $(LINK_HARDENING),-lcmocka)

@@ -5,8 +5,8 @@
 #include <linux/types.h>
 
 /*
- * Packets that bring nothing to read, and leave everything as it was. Each is run in rounds of BARE_ROUND, in turns with a program that does
- * nothing; of both the least counts:
+ * Packets that bring nothing to read. Each is run in rounds of BARE_ROUND, in turns with a program that does nothing; of both the least
+ * counts. In each run an acknowledgement is of more bytes, and a part of a body is the next one; at the socket they are the same:
  *
  *   {"packet": NAME, "ns": LEAST, "empty_ns": LEAST}
  *

@@ -17,6 +17,15 @@ def decisions(times):
     return [json.loads(line) for line in "".join(text).splitlines()]
 
 
+def among(times):
+    """Acknowledgements of one of so many connections, few to many."""
+    return [json.loads(line) for line in run(BUILD / "among", BUILD / "counted/weir.bpf.o", max(200, times // 1000)).splitlines()]
+
+
+def among_row(line):
+    return [f"{line['among']:,}", line["ns"] - line["empty_ns"], line["look_up_ns"] - line["empty_ns"], line["look_ups"]]
+
+
 def above(line, live=""):
     """What a program takes above one that does nothing, and that one."""
     return f"{line[f'{live}ns'] - line[f'{live}empty_ns']:,} ({line[f'{live}empty_ns']:,})"
@@ -58,6 +67,10 @@ def connection_bytes(machine):
     return sum(before.values()), (during["conns"] - before["conns"]) / CONNECTIONS
 
 
+def reading_row(line):
+    return [line["reading"], line["ns"] - line["empty_ns"]]
+
+
 def exchanges(lines, at_socket):
     """({limits: ns of a request with its answer, in all programs}, a row for each number of limits): above an empty program."""
     ns = {(line["exchange"], line["limits"]): line["ns"] for line in lines if "exchange" in line}
@@ -72,46 +85,59 @@ def limit_ns(requests, keys):
     return (requests[keys, 2]["ns"] - requests[keys, 0]["ns"]) / 2
 
 
-def report(machine, pace):
-    lines = decisions(pace.test_runs)
-    packets = [[line["packet"], above(line) if "empty_ns" in line else number(line["ns"])] for line in lines if "packet" in line]
+def packets(lines, pace):
     bare = {line["packet"]: line["ns"] - line["empty_ns"] for line in lines if "packet" in line and "empty_ns" in line}
-    heads = [[line["head"], line["bytes"], number(line["ns"])] for line in lines if "head" in line]
-    requests = {(line["keys"], line["limits"]): line for line in lines if "keys" in line}
-    keys = sorted({keys for keys, _ in requests})
-    decided = [[f"{k:,}", *(number(requests[k, limits]["ns"]) for limits in (0, 1, 2)),
-                number(requests[k, 1]["bytes"] / k)] for k in keys]
-    matched = {(line["users"], line["rules"]): number(line["ns"]) for line in lines if "rules" in line}
-    rules = sorted({rules for _, rules in matched})
-    matching = [[f"{k:,}", *(matched[k, n] for n in rules)] for k in keys]
-    fixed, connection = connection_bytes(machine)
-    packets_at_once, requests_at_once = at_once(pace.test_runs)
-    limit_few, limit_many = (limit_ns(requests, k) for k in REQUESTS_KEYS)
-    foreign = max(ns for packet, ns in bare.items() if packet == "UDP" or "another port" in packet)
     at_hold = {packet: ns for packet, ns in bare.items() if packet.endswith("at the socket")}
     on_way = {packet: ns for packet, ns in bare.items() if packet not in at_hold}
-    acknowledgement = max(ns for packet, ns in on_way.items() if packet.startswith("pure ACK"))
-    body = max(ns for packet, ns in on_way.items() if packet.startswith("1 KiB"))
-    hold = max(at_hold.values())
     exchange, exchange_rows = exchanges(lines, bare[READ_AT_SOCKET])
+    reading = [reading_row(line) for line in lines if "reading" in line]
+    few, *_, many = crowds = among(pace.test_runs)
     text = f"""## What one packet costs
 
 By BPF_PROG_TEST_RUN, above a program that does nothing (which takes what stands in brackets), the least of rounds of a thousand
-runs, in turns.
+runs, in turns. In each run an acknowledgement is of more bytes, and a part of a body is the next one. At the socket, and where nobody
+has checked its checksum, a packet is the same each time.
 
-{table(["packet", "ns"], packets)}
+{table(["packet", "ns"], [[line["packet"], above(line) if "empty_ns" in line else number(line["ns"])] for line in lines if "packet" in line])}
+A pure acknowledgement from one of so many clients by chance, each with a connection, above a program that does nothing; the same of a program
+that looks the connection up and does no more; and how often weir looks for connections.
+
+{table(["connections", "ns", "one look-up, ns", "look-ups"], [among_row(line) for line in crowds])}
 A small request of one packet and nginx's answer to it, each on a connection that is set back before each run, above a program that does
 nothing and is run like that: the least of many, ns. At the socket, a request costs what any packet does that was read on its way.
 
 {table(["limits", "request at ingress", "at the socket", "answer at egress", "all"], exchange_rows)}
-At XDP, above a program that does nothing and says the same (which takes what stands in brackets), the least of five runs in turns;
+The heads of the two read by the same functions, and nothing else, in the same way.
+
+{table(["head", "ns"], reading)}"""
+    return text, {
+        "exchange": exchange[2], "reading": sum(ns for _, ns in reading),
+        "foreign": max(ns for packet, ns in on_way.items() if packet == "UDP" or "another port" in packet),
+        "acknowledgement": max(ns for packet, ns in on_way.items() if packet.startswith("pure ACK")),
+        "acknowledgement, many": many["ns"] - many["look_up_ns"], "look-ups": max(few["look_ups"], many["look_ups"]),
+        "hold": max(at_hold.values()), "body": max(ns for packet, ns in on_way.items() if packet.startswith("1 KiB"))}
+
+
+def at_xdp_text(lines):
+    return f"""At XDP, above a program that does nothing and says the same (which takes what stands in brackets), the least of five runs in turns;
 live frames are freed, or go up the stack, as those of a driver.
 
 {table(["frame", "ns", "live, ns"], at_xdp(lines))}
 A SYN of a flood, live: answered by a cookie, and the answer sent to the other end of a veth. The least of many batches.
 
-{table(["answered by", "ns"], [[line["answer"], f"{line['live_ns']:,}"] for line in lines if "answer" in line])}
-Reading heads, as many in a packet as 3,000 bytes hold: the median over packets, for one.
+{table(["answered by", "ns"], [[line["answer"], f"{line['live_ns']:,}"] for line in lines if "answer" in line])}"""
+
+
+def requests(lines):
+    heads = [[line["head"], line["bytes"], number(line["ns"])] for line in lines if "head" in line]
+    found = {(line["keys"], line["limits"]): line for line in lines if "keys" in line}
+    keys = sorted({keys for keys, _ in found})
+    decided = [[f"{k:,}", *(number(found[k, limits]["ns"]) for limits in (0, 1, 2)), number(found[k, 1]["bytes"] / k)] for k in keys]
+    matched = {(line["users"], line["rules"]): line for line in lines if "rules" in line}
+    rules = sorted({rules for _, rules in matched})
+    matching = [[f"{k:,}", *(number(matched[k, n]["ns"]) for n in rules)] for k in keys]
+    limit_few, limit_many = (limit_ns(found, k) for k in REQUESTS_KEYS)
+    text = f"""Reading heads, as many in a packet as 3,000 bytes hold: the median over packets, for one.
 
 {table(["head", "bytes", "ns"], heads)}
 Requests of 56 bytes, 48 in a packet, each of a random user among those with a bucket: the median over packets, ns for
@@ -121,21 +147,38 @@ one request. Reading it, without limits; with a limit for each user; with one fo
 The same with one limit for each user that has rules, of which the last matches; each has conditions on user, verb,
 namespace, path and address.
 
-{table(["users", *(f"{n:,} rule{'s' * (n > 1)}" for n in rules)], matching)}
-The same requests, while another CPU decides, too: each of the two has a connection of its own, and users are those of one limit. The median
+{table(["users", *(f"{n:,} rule{'s' * (n > 1)}" for n in rules)], matching)}"""
+    return text, {"limit": limit_few, "limit, many": limit_many - limit_few,
+                  "rules": matched[keys[0], rules[-1]]["least_ns"] / matched[keys[0], rules[0]]["least_ns"]}
+
+
+def beside_another_cpu(pace):
+    packet_rows, request_rows = at_once(pace.test_runs)
+    return f"""The same requests, while another CPU decides, too: each of the two has a connection of its own, and users are those of one limit. The median
 over packets, the least of several rounds in turns, ns for one request.
 
-{table(["", "read", "a limit for each user", "one for the server, too"], requests_at_once)}
+{table(["", "read", "a limit for each user", "one for the server, too"], request_rows)}
 Packets that bring nothing to read, of a connection of its own for each CPU, a thousand in a row, ns for one with the loop around it:
 
-{table(["packet", "one CPU", "two CPUs"], packets_at_once)}
-## Memory
+{table(["packet", "one CPU", "two CPUs"], packet_rows)}"""
+
+
+def memory(machine, lines):
+    fixed, connection = connection_bytes(machine)
+    (key,) = [line["bytes"] / line["keys"] for line in lines if line.get("keys") == 1000000 and line["limits"] == 1]
+    return f"""## Memory
 
 By the kernel's own account (`memlock`).
 
 {table(["", "bytes"], [["all maps of a network namespace, but buckets and connections", f"{fixed:,}"],
                        [f"a connection, of {CONNECTIONS:,}", number(connection)],
-                       ["a key, of 1,000,000 asked for", number(requests[1000000, 1]["bytes"] / 1000000)]])}
-"""
-    yield text, {"exchange": exchange[2], "foreign": foreign, "acknowledgement": acknowledgement, "hold": hold, "body": body,
-                 "limit": limit_few, "limit, many": limit_many - limit_few}
+                       ["a key, of 1,000,000 asked for", number(key)]])}"""
+
+
+def report(machine, pace):
+    lines = decisions(pace.test_runs)
+    yield packets(lines, pace)
+    yield at_xdp_text(lines), {}
+    yield requests(lines)
+    yield beside_another_cpu(pace), {}
+    yield memory(machine, lines), {}

@@ -6,11 +6,13 @@
  *
  * NAME: only packets and heads whose name contains it, each head read RUNS times: for a profile of nothing else.
  *
- * One JSON object a line. Packets that leave everything as it was are run RUNS times (bare.h).
+ * One JSON object a line. Packets that bring nothing to read are run RUNS times (bare.h).
  *
  * A request of one packet, and its answer, with so many limits; so is a packet to a program that does nothing, run once. The least:
  *
  *   {"exchange": NAME, "limits": N, "ns": LEAST}
+ *
+ * The heads of both are read, and nothing else: reading.h.
  *
  * A request is refused only once, on a connection that is set back before each run: the median.
  *
@@ -26,7 +28,7 @@
  *
  * And with one limit for each user, which has so many rules, of which the last matches:
  *
- *   {"rules": N, "users": N, "ns": MEDIAN OF ONE}
+ *   {"rules": N, "users": N, "ns": MEDIAN OF ONE, "least_ns": LEAST}
  *
  * With no limits they are read and not decided. As on loopback, checksums are left to the device.
  */
@@ -42,7 +44,8 @@
 #include "bare.h"
 #include "base/rate.h"
 #include "many_rules.h"
-#include "runs.h"
+#include "reading.h"
+#include "turned.h"
 #include "weir.skel.h"
 
 #define REQUESTS 48
@@ -367,6 +370,7 @@ static __u64 admitted(__u32 slot)
 static void measure_rules(__u32 rules, __u32 keys)
 {
 	__u64 before = admitted(MANY_RULES_SLOT);
+	struct spread ns;
 
 	done(many_rules_set(dp, rules, ample(), keys, &error));
 	{
@@ -374,8 +378,8 @@ static void measure_rules(__u32 rules, __u32 keys)
 
 		buckets_fill(fd, MANY_RULES_SLOT, keys);
 	}
-	printf("{\"rules\": %u, \"users\": %u, \"ns\": %.1f}\n", rules, keys,
-	       measure_requests(keys, times / 500 + 1).median);
+	ns = measure_requests(keys, times / 500 + 1);
+	printf("{\"rules\": %u, \"users\": %u, \"ns\": %.1f, \"least_ns\": %.1f}\n", rules, keys, ns.median, ns.least);
 	if (admitted(MANY_RULES_SLOT) - before != (__u64)(times / 500 + 1) * REQUESTS)
 		die("some requests did not meet the rules", EINVAL);
 	done(many_rules_unset(dp, &error));
@@ -396,6 +400,7 @@ static void set_up(void)
 	ingress = bpf_program__fd(dp->skeleton->progs.weir_ingress);
 	egress = bpf_program__fd(dp->skeleton->progs.weir_egress);
 	done(datapath_server_set(dp, 0, &server, &listen, 1, &proxy, 1, &error));
+	turned_open();
 }
 
 int main(int argc, char **argv)
@@ -413,11 +418,16 @@ int main(int argc, char **argv)
 	measure_refusal("a request that is refused, and its 429");
 	measure_heads();
 	measure_exchanges();
+	if (strstr("reading", only)) {
+		measure_reading("the request", false, USER_TEXT, packets * EXCHANGES);
+		measure_reading("its answer", true, NGINX_RESPONSE, packets * EXCHANGES);
+	}
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && strstr("keys", only); i++)
 		measure_decisions(keys[i]);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && strstr("rules", only); i++)
 		for (__u32 rules = 1; rules <= 1000; rules *= rules == 1 ? 100 : 10)
 			measure_rules(rules, keys[i]);
+	turned_close();
 	done(datapath_remove(dp, &error));
 	datapath_close(dp);
 	return 0;

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef WEIR_TESTS_BENCH_READING_H
+#define WEIR_TESTS_BENCH_READING_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+
+/*
+ * A packet's head read, and nothing else, in turns with a program that does nothing. Each is run once at a time, so many times; of both the
+ * least counts:
+ *
+ *   {"reading": NAME, "ns": LEAST, "empty_ns": LEAST}
+ */
+void measure_reading(const char *name, bool from_server, const char *head, __u32 times);
+
+#endif
