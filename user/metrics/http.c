@@ -15,11 +15,14 @@
 #define BODY_MAX 4096
 #define CONNECTIONS_MAX 256
 #define AGAIN_S 1
+#define CROWDED_S 1 /* the patience with each while others wait */
 
 struct metrics_http {
 	struct evhttp *server;
 	struct evconnlistener *listener;
 	struct event *again;
+	char *text; /* until `asked` is run: for all who had asked when it was made */
+	struct event *asked;
 	struct bufferevent *streams[CONNECTIONS_MAX]; /* of connections, some of which have ended */
 	size_t n_streams;
 	metrics_http_read *read;
@@ -44,9 +47,32 @@ static void answer_plain(struct evhttp_request *request, int code, const char *r
 	answer(request, code, reason, "text/plain; charset=utf-8", text);
 }
 
+static void forget_text(evutil_socket_t fd, short what, void *context)
+{
+	struct metrics_http *http = context;
+
+	(void)fd;
+	(void)what;
+	free(http->text);
+	http->text = NULL;
+}
+
+/*
+ * However many ask at once, commands do not wait until the counters were read for each. The event has its turn behind those that the
+ * kernel had told of before, so for whoever gets the text it was made after he had asked.
+ */
+static const char *text_for_all(struct metrics_http *http)
+{
+	if (http->text)
+		return http->text;
+	http->text = http->read(http->context);
+	event_active(http->asked, 0, 0);
+	return http->text;
+}
+
 static void serve_metrics(struct evhttp_request *request, struct metrics_http *http)
 {
-	CLEANUP_FREE char *text = http->read(http->context);
+	const char *text = text_for_all(http);
 
 	if (text)
 		answer(request, HTTP_OK, "OK", "text/plain; version=0.0.4; charset=utf-8", text);
@@ -107,6 +133,15 @@ static void forget_done(struct metrics_http *http)
 	}
 }
 
+/* Who is silent, or does not read, is let go sooner, so that nobody keeps the others waiting for long. */
+static void hurry(struct metrics_http *http)
+{
+	const struct timeval patience = { .tv_sec = CROWDED_S };
+
+	for (size_t i = 0; i < http->n_streams; i++)
+		bufferevent_set_timeouts(http->streams[i], &patience, &patience);
+}
+
 /*
  * NULL: libevent makes one itself, which is not counted. The stream closes its descriptor, with the events that it has for it:
  * if libevent did before, another connection could get the same number beside them.
@@ -139,6 +174,8 @@ static void accept_again(evutil_socket_t fd, short what, void *context)
 	forget_done(http);
 	if (http->n_streams < CONNECTIONS_MAX)
 		evconnlistener_enable(http->listener);
+	else
+		hurry(http);
 }
 
 /* The agent has no descriptor to spare, and would be told so again at once. (The context is libevent's own.) */
@@ -194,9 +231,11 @@ int metrics_http_open(struct metrics_http **out, struct event_base *base, const 
 		return error_set(err, -ENOMEM, "out of memory");
 	*http = (struct metrics_http){ .server = evhttp_new(base), .read = read, .ready = ready, .context = context };
 	http->again = event_new(base, -1, EV_PERSIST, accept_again, http);
+	http->asked = event_new(base, -1, 0, forget_text, http);
 	if (http->server)
 		set_up(http);
-	ret = http->server && http->again ? listen_on(http, address, err) : error_set(err, -ENOMEM, "out of memory");
+	ret = http->server && http->again && http->asked ? listen_on(http, address, err) :
+							   error_set(err, -ENOMEM, "out of memory");
 	if (ret)
 		metrics_http_close(http);
 	else
@@ -210,9 +249,12 @@ void metrics_http_close(struct metrics_http *http)
 		return;
 	if (http->again)
 		event_free(http->again);
+	if (http->asked)
+		event_free(http->asked);
 	if (http->server)
 		evhttp_free(http->server);
 	for (size_t i = 0; i < http->n_streams; i++)
 		bufferevent_decref(http->streams[i]);
+	free(http->text);
 	free(http);
 }
