@@ -167,6 +167,20 @@ static size_t line_max(const struct control_client *client)
 	return client->access == ACCESS_READ ? CONTROL_READER_LINE_MAX : CONTROL_LINE_MAX;
 }
 
+/* NULL: not all of it is there yet. No byte is looked at each time that more come, however many they are. The caller frees it. */
+static char *next_line(struct control_client *client, struct evbuffer *input, size_t *length)
+{
+	struct evbuffer_ptr from;
+
+	if (evbuffer_ptr_set(input, &from, client->searched, EVBUFFER_PTR_SET) ||
+	    evbuffer_search_eol(input, &from, NULL, EVBUFFER_EOL_LF).pos < 0) {
+		client->searched = evbuffer_get_length(input);
+		return NULL;
+	}
+	client->searched = 0;
+	return evbuffer_readln(input, length, EVBUFFER_EOL_LF);
+}
+
 static void client_read(struct bufferevent *stream, void *context)
 {
 	struct control_client *client = context;
@@ -180,7 +194,7 @@ static void client_read(struct bufferevent *stream, void *context)
 	if (client->ended || client->closing || client->waiting ||
 	    evbuffer_get_length(bufferevent_get_output(stream)) > 0)
 		return;
-	line = evbuffer_readln(input, &length, EVBUFFER_EOL_LF);
+	line = next_line(client, input, &length);
 	if (line) {
 		handle(client, line, length);
 	} else if (evbuffer_get_length(input) >= line_max(client)) {

@@ -22,6 +22,7 @@ struct control_client {
 	pid_t pid;
 	enum access access;
 	__u64 heard_ns;		  /* since when it has been silent */
+	size_t searched;	  /* bytes of its input that have no end of a line */
 	bool waiting;		  /* for control_answer() */
 	bool closing;		  /* what is in its output is the last it gets */
 	void (*ended)(void *arg); /* of a stream; else NULL */
