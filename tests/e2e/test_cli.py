@@ -51,6 +51,8 @@ USAGE = {
     "limit set user --qps 1 --burst 1.5": '"1.5" is not a whole number',
     "limit set user --qps 1 --burst -1": '"-1" is not a whole number',
     "limit set user --in-flight 2kk": '--in-flight: "2kk" is not a whole number',
+    "limit set user carol --dry-run": "--dry-run, --enforce, --penalty and --over belong to the limit, not to a subject",
+    "check policy.yaml": '"policy.yaml" is an unexpected argument: a file is named by -f',
     "limit set user": "--qps and --burst, --open, --in-flight or --deny are missing",
     "limit set total alice --qps 1 --burst 1": "a total limit has no subject",
     "limit set source-and-object web-1 --qps 1 --burst 1": "a limit for each object is the same for all",
@@ -138,6 +140,13 @@ MISSPELLED = {
 @pytest.mark.parametrize("words", MISSPELLED)
 def test_misspelled(weir, words):
     assert MISSPELLED[words] in weir.refused(*words.split(), status=2)
+
+
+def test_files_without_an_object(weir, tmp_path):
+    first, second = tmp_path / "a.yaml", tmp_path / "b.yaml"
+    for file in first, second:
+        file.write_text("# nothing\n")
+    assert f"there is no object in {first}, {second}" in weir.refused("check", "-f", first, "-f", second)
 
 
 @pytest.mark.parametrize("words, said", [("attach web2 --in x", "is ambiguous"), ("apply -f --prnue -q", "invalid option"),

@@ -12,6 +12,8 @@
 #include "weir/limit/rate.h"
 
 #define WEIR_QPS_TEXT 24 /* room for any rate as text */
+/* What a rate is, for who has written something else. To be printed with WEIR_QPS_MAX. */
+#define WEIR_QPS_FORM "a decimal from 0 to %u with at most 9 digits after the point, like 5, 0.5, 100/m or 2k"
 
 /* 0 to WEIR_QPS_MAX. -EINVAL: not such a number, -ERANGE: too large. */
 int weir_qps_parse(const char *text, __u64 *per_ns);

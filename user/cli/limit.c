@@ -64,8 +64,7 @@ static void set_qps(const struct argp_state *state, struct limit_words *words, c
 	int ret = weir_qps_parse(arg, &per_ns);
 
 	if (ret)
-		error_set(&err, ret, "\"%s\" is not a rate (a decimal from 0 to %u, like 5, 0.5, 100/m or 2k)", arg,
-			  WEIR_QPS_MAX);
+		error_set(&err, ret, "\"%s\" is not a rate (" WEIR_QPS_FORM ")", arg, WEIR_QPS_MAX);
 	cli_check(state, ret, "--qps", &err);
 	json_object_set_new(words->limit, "qps", json_string(arg));
 }
@@ -176,7 +175,10 @@ static void check_amounts(const struct argp_state *state, const struct limit_wor
 		argp_failure(state, CLI_USAGE, 0, "--deny: use it without --qps, --burst and --in-flight");
 	if (deny && open)
 		argp_failure(state, CLI_USAGE, 0, "--deny: use it without --open");
-	if (!qps && !burst && !in_flight && !open && !deny && (!other || words->subject))
+	if (other && words->subject)
+		argp_failure(state, CLI_USAGE, 0,
+			     "--dry-run, --enforce, --penalty and --over belong to the limit, not to a subject");
+	if (!qps && !burst && !in_flight && !open && !deny && !other)
 		argp_failure(state, CLI_USAGE, 0, "--qps and --burst, --open, --in-flight or --deny are missing");
 }
 

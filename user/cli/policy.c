@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/large_pages.h"
+#include "base/output.h"
 
 const struct argp_option cli_apply_options[] = {
 	POLICY_FILE_OPTION,
@@ -44,6 +45,14 @@ static void add_file(const struct argp_state *state, struct policy_words *words,
 	json_array_append_new(words->files, json_string(arg));
 }
 
+static void say_option_missing(const struct argp_state *state, const char *file)
+{
+	CLEANUP_FREE char *visible = output_visible(file);
+
+	argp_failure(state, CLI_USAGE, 0, "\"%s\" is an unexpected argument: a file is named by -f",
+		     visible ? visible : "");
+}
+
 error_t policy_parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct policy_words *words = state->input;
@@ -62,7 +71,7 @@ error_t policy_parse_option(int key, char *arg, struct argp_state *state)
 		json_object_set_new(words->arguments, "ignore_not_found", json_true());
 		return 0;
 	case ARGP_KEY_ARG:
-		cli_too_many(state, arg);
+		say_option_missing(state, arg);
 		return 0;
 	case ARGP_KEY_END:
 		if (!json_array_size(words->files))
@@ -96,6 +105,24 @@ static int read_all(const struct policy_words *words, struct policy *policy, str
 	return ret;
 }
 
+/* Files and directories, as they were named. */
+static void say_nothing_in(const struct policy_words *words)
+{
+	CLEANUP_FREE char *names = NULL;
+	struct error err;
+	json_t *file;
+	size_t i, size;
+	FILE *out = open_memstream(&names, &size);
+
+	if (!out)
+		return;
+	json_array_foreach (words->files, i, file)
+		fprintf(out, "%s%s", i ? ", " : "", json_string_value(file));
+	fclose(out);
+	error_set(&err, -EINVAL, "there is no object in %s", names ?: "the files");
+	cli_fail(&err);
+}
+
 int policy_load(const struct policy_words *words, struct policy *policy)
 {
 	struct error err;
@@ -111,8 +138,7 @@ int policy_load(const struct policy_words *words, struct policy *policy)
 		return -EINVAL;
 	if (policy->n)
 		return 0;
-	error_set(&err, -EINVAL, "the files contain no objects");
-	cli_fail(&err);
+	say_nothing_in(words);
 	return -EINVAL;
 }
 

@@ -75,7 +75,7 @@ static void print_type(FILE *out, const struct field *field, const struct sectio
 		fprintf(out, "number, %u to %u", field->min, field->max);
 		break;
 	case FIELD_RATE:
-		fprintf(out, "decimal, 0 to %u", WEIR_QPS_MAX);
+		fprintf(out, "decimal, 0 to %u, or a text like 100/m or 2k", WEIR_QPS_MAX);
 		break;
 	case FIELD_FLAG:
 		fputs("true or false", out);

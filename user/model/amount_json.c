@@ -47,10 +47,7 @@ static int qps_from_json(json_t *json, __u64 *per_ns, struct error *err)
 	else if (json_is_string(json))
 		text = json_string_value(json);
 	if (weir_qps_parse(text, per_ns) || (json_is_real(json) && strtod(text, NULL) != json_real_value(json)))
-		return error_set(
-			err, -EINVAL,
-			"qps: \"%s\" is not a rate (a decimal from 0 to %u, with at most 9 digits after the point)",
-			text, WEIR_QPS_MAX);
+		return error_set(err, -EINVAL, "qps: \"%s\" is not a rate (" WEIR_QPS_FORM ")", text, WEIR_QPS_MAX);
 	return 0;
 }
 

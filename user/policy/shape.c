@@ -76,8 +76,8 @@ static bool check_type(const struct field *field, const struct node *node, struc
 		return true;
 	if (wanted == NODE_TEXT && scalar)
 		problem_node(problems, node, "must be a text: write it in quotes, \"%s\"", node->text);
-	else if (wanted == NODE_NUMBER && node->type == NODE_TEXT)
-		problem_node(problems, node, "must be a number, not the text \"%s\"", node->text);
+	else if ((wanted == NODE_NUMBER || wanted == NODE_FLAG) && node->type == NODE_TEXT)
+		problem_node(problems, node, "must be %s, not the text \"%s\"", node_type_name(wanted), node->text);
 	else
 		problem_node(problems, node, "must be %s, not %s", node_type_name(wanted), node_type_name(node->type));
 	return false;
@@ -118,9 +118,7 @@ static void check_rate(const struct node *node, struct problems *problems)
 	__u64 per_ns;
 
 	if (weir_qps_parse(node->text, &per_ns))
-		problem_node(problems, node,
-			     "\"%s\" is not a rate (a decimal from 0 to %u, with at most 9 digits after the point)",
-			     node->text, WEIR_QPS_MAX);
+		problem_node(problems, node, "\"%s\" is not a rate (" WEIR_QPS_FORM ")", node->text, WEIR_QPS_MAX);
 }
 
 /* What is being checked, and with the checks that are late or without. */

@@ -25,14 +25,22 @@ void reading_fail(struct reading *r)
 	r->ended = true;
 }
 
+/* libyaml takes it for an alias: *:8080. */
+static const char *advice(const yaml_parser_t *parser)
+{
+	bool star = parser->context && strcmp(parser->context, "while scanning an alias") == 0;
+
+	return star ? ": write what begins with * in quotes" : "";
+}
+
 static void say_syntax(struct reading *r)
 {
 	const yaml_parser_t *parser = &r->parser;
 	bool reader = parser->error == YAML_READER_ERROR;
 
 	problem_at(r->problems, r->file, reader ? 0 : parser->problem_mark.line + 1,
-		   reader ? 0 : parser->problem_mark.column + 1, "not YAML: %s%s%s", parser->problem ?: "unreadable",
-		   parser->context ? " " : "", parser->context ?: "");
+		   reader ? 0 : parser->problem_mark.column + 1, "not YAML: %s%s%s%s", parser->problem ?: "unreadable",
+		   parser->context ? " " : "", parser->context ?: "", advice(parser));
 }
 
 /* The caller deletes the event, if there is one. */

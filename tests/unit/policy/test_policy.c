@@ -94,7 +94,8 @@ static void every_error_at_once(void **state)
 			  "    - {verbs: [get, lisst], longRunning: 1}\n"
 			  "  - {name: b, key: user, qps: 1, qps: 2, burst: 1}\n"
 			  "  - {name: c, key: user}\n"
-			  "  - {key: user, qps: 1, burst: 1, mode: sharp}\n",
+			  "  - {key: user, qps: 1, burst: 1, mode: sharp}\n"
+			  "  dryRun: yes\n",
 		 "5:3 $.spec.dryrun: there is no field \"dryrun\": is \"dryRun\" meant?",
 		 "8:10 $.spec.limits[0].key: \"usr\"", "9:10 $.spec.limits[0].qps: \"5x\" is not a rate",
 		 "10:12 $.spec.limits[0].burst: -1: must be a whole number from 0",
@@ -103,7 +104,8 @@ static void every_error_at_once(void **state)
 		 "13:34 : \"qps\" is there twice: first in line 13",
 		 "14:5 $.spec.limits[2]: limit \"c\": qps and burst, open, in_flight or deny are missing",
 		 "15:5 $.spec.limits[3]: name is missing",
-		 "15:41 $.spec.limits[3].mode: \"sharp\": must be enforce or dry-run");
+		 "15:41 $.spec.limits[3].mode: \"sharp\": must be enforce or dry-run",
+		 "16:11 $.spec.dryRun: must be true or false, not the text \"yes\"");
 }
 
 /* What a server cannot be made of is told where it stands, whatever else is wrong beside it. */

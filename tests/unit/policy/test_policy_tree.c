@@ -86,6 +86,8 @@ static void wrong(void **state)
 	check_wrong("a: {b: 1, c: 2, b: 3}\n", "1:17 \"b\" is there twice: first in line 1");
 	check_wrong("a: !yes 1\n", "1:4 tags (\"!yes\")");
 	check_wrong("a: [1\n", "2:1 not YAML: ");
+	check_wrong("listen: [*:8080]\n", "1:11 not YAML: did not find expected alphabetic or numeric character while "
+					  "scanning an alias: write what begins with * in quotes");
 }
 
 /* An alias within an alias goes as deep as what they refer to. */
