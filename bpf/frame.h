@@ -130,10 +130,10 @@ static __always_inline void tally_event(struct work *w)
 }
 
 /* The decision on the latest request stands, as far as its packet is concerned. One that waits is counted when its turn has come. */
-__noinline int decision_stands(struct work *w)
+static __always_inline void decision_stands(struct work *w)
 {
-	if (!w || w->tally.outcome == WEIR_REASON_NONE)
-		return 0;
+	if (w->tally.outcome == WEIR_REASON_NONE)
+		return;
 	if (boxes_matter(w->server_flags, w->decision.traits))
 		box_asked(&w->decision, w->tally.outcome == WEIR_EXEMPT);
 	w->tally.passed += w->tally.outcome == WEIR_PASSED;
@@ -142,6 +142,13 @@ __noinline int decision_stands(struct work *w)
 	w->tally.outcome = WEIR_REASON_NONE;
 	note_identity(w);
 	tally_event(w);
+}
+
+/* The same of one that another follows in its packet. */
+__noinline int decision_stood(struct work *w)
+{
+	if (w)
+		decision_stands(w);
 	return 0;
 }
 
@@ -155,7 +162,7 @@ static __always_inline void note_whose(struct work *w)
 static __always_inline void request_end(struct __sk_buff *skb, struct work *w)
 {
 	if (w->tally.outcome != WEIR_REASON_NONE)
-		decision_stands(w);
+		decision_stood(w);
 	decision_keep(w);
 	decision_start(&w->decision); /* what is kept is not there twice, to be given back twice */
 	w->decision.event_key = WEIR_REASON_NONE;
@@ -279,6 +286,7 @@ __noinline int frame_requests(struct __sk_buff *skb, struct work *w)
 	if (read)
 		bpf_loop(FRAME_REQUESTS, request_next, &feed, 0);
 	window_wipe(w);
+	weir_request_reader_end(&w->request, w->settings.seed, &w->packet.segment);
 	return 0;
 }
 

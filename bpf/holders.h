@@ -35,7 +35,7 @@ static __always_inline void holder_release(__u32 holder)
 __noinline int holder_find(__u32 hook)
 {
 	struct work *w = work_of(hook);
-	__u8 address[16];
+	__u8 address[16] __attribute__((aligned(8)));
 
 	if (!w || !(w->server_flags & (WEIR_SERVER_FULL_KNOWN | WEIR_SERVER_XDP_COOKIES)))
 		return 0;

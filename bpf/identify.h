@@ -16,12 +16,12 @@ static __always_inline void *known_as(struct work *w, void *map, __u64 subject)
 	return bpf_map_lookup_elem(map, &w->whose.known);
 }
 
-/* The client's address, an IPv6 one cut to its /64. After find_client(). */
+/* The client's address, an IPv6 one cut to its /64; `address` is aligned to a word. After find_client(). */
 static __always_inline void client_address(const struct work *w, __u8 *address)
 {
-	__builtin_memcpy(address, w->whose.peer.address, 16);
+	__builtin_memcpy(__builtin_assume_aligned(address, 8), __builtin_assume_aligned(w->whose.peer.address, 8), 16);
 	if (!weir_address_is_ipv4(address))
-		__builtin_memset(address + 8, 0, 8);
+		__builtin_memset(__builtin_assume_aligned(address + 8, 8), 0, 8);
 }
 
 static __always_inline struct weir_principal *principal_by_token(struct work *w)
@@ -87,7 +87,7 @@ __noinline int identify(__u32 hook)
 	struct weir_server *server;
 	struct weir_identity *id;
 	bool trusted, unbelieved;
-	__u8 address[16];
+	__u8 address[16] __attribute__((aligned(8)));
 
 	if (!w)
 		return 0;

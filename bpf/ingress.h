@@ -139,14 +139,6 @@ static __always_inline enum weir_action ingress_meet(struct __sk_buff *skb, stru
 	return ingress_begin(w, c);
 }
 
-/* A function of its own, which the verifier reads once. */
-__noinline int requests_end(struct work *w)
-{
-	if (w)
-		weir_request_reader_end(&w->request, w->settings.seed, &w->packet.segment);
-	return 0;
-}
-
 /* Its bytes are read, and its requests decided. */
 static __always_inline enum weir_action ingress_read(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
 {
@@ -154,7 +146,6 @@ static __always_inline enum weir_action ingress_read(struct __sk_buff *skb, stru
 	enum weir_action action;
 
 	frame_requests(skb, w);
-	requests_end(w);
 	/* What is not read any more is charged for what it is: the server has to have it. */
 	if (w->request.lost != WEIR_REASON_NONE && !checksum_is_sure(skb, w)) {
 		undo_packet(w);

@@ -41,16 +41,22 @@ static __always_inline void tally_limit(const struct decision *d, __u32 n)
 }
 
 /* The latest decision stands. */
-__noinline int tally_decision(struct decision *d)
+static __always_inline void tally_latest(const struct decision *d)
 {
-	if (!d || !(d->charged | d->refused | d->overlooked))
-		return 0;
+	if (!(d->charged | d->refused | d->overlooked))
+		return;
 #pragma clang loop unroll(disable)
 	for (__u32 n = 0; n < WEIR_MATCHES_MAX; n++) {
 		if (n >= d->n_limits)
 			break;
 		tally_limit(d, n);
 	}
+}
+
+__noinline int tally_decision(struct decision *d)
+{
+	if (d)
+		tally_latest(d);
 	return 0;
 }
 

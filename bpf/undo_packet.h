@@ -47,15 +47,13 @@ static long tally_step(__u32 i, struct decided_walk *walk)
 }
 
 /* The packet is committed, and all of its decisions stand. */
-__noinline int tally_packet(struct work *w)
+static __always_inline void tally_packet(struct work *w)
 {
 	struct decided_walk walk = { .work = w };
 
-	if (!w)
-		return 0;
-	tally_decision(&w->decision);
-	bpf_loop(w->tally.n_decided, tally_step, &walk, 0);
-	return 0;
+	tally_latest(&w->decision);
+	if (w->tally.n_decided)
+		bpf_loop(w->tally.n_decided, tally_step, &walk, 0);
 }
 
 /* 1: that was all. */

@@ -40,7 +40,7 @@ static __always_inline void window_wipe(struct work *w)
 #pragma GCC unroll 4
 	for (__u32 at = 0; at < WEIR_WINDOW; at += WINDOW_PART)
 		if (w->window.at || w->window.length > at)
-			__builtin_memset(w->window.bytes + at, 0, WINDOW_PART);
+			__builtin_memset(__builtin_assume_aligned(w->window.bytes + at, 8), 0, WINDOW_PART);
 	w->window.length = 0;
 }
 
