@@ -237,7 +237,8 @@ int weir_inside_handle(struct pt_regs *ctx)
 
 	inside_own_stack(ctx);
 	r = process ? inside_handle(ctx, process, &key, false) : NULL;
-	if (!r || r->status != INSIDE_TOO_MANY || !WEIR_FRESH(process->layout.skips) || !inside_is_its(process) ||
+	if (!r || r->status != INSIDE_TOO_MANY ||
+	    WEIR_FRESH(process->layout.refuses) != WEIR_INSIDE_REFUSES_AT_HANDLE || !inside_is_its(process) ||
 	    !inside_return(ctx, false))
 		return 0;
 	inside_answered(process, true);

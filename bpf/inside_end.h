@@ -106,13 +106,18 @@ static long inside_sweep_step(struct bpf_map *map __attribute__((unused)), const
 	return 0;
 }
 
-/* While its process is looked into, an entry is its goroutine's: who deleted it would have the request decided twice. */
-static long inside_kept_step(struct bpf_map *map, const struct weir_inside_key *key,
-			     void *entry __attribute__((unused)), void *context __attribute__((unused)))
+/*
+ * While its process is looked into, an entry is its goroutine's: who deleted it would have the request decided twice. But where nothing is
+ * refused any more, nobody sees how it ends what was decided and handed to API Priority and Fairness. Kept until requests are refused
+ * again, it would be undone though it had been executed, or its verdict would be another request's.
+ */
+static long inside_kept_step(struct bpf_map *map, const struct weir_inside_key *key, struct inside_request *r,
+			     void *context __attribute__((unused)))
 {
 	__u32 id = key->process;
+	const struct weir_inside_process *process = bpf_map_lookup_elem(&inside_processes, &id);
 
-	if (!bpf_map_lookup_elem(&inside_processes, &id))
+	if (!process || (r->execute && !process->layout.refuses))
 		bpf_map_delete_elem(map, key);
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -14,19 +15,22 @@
 
 static int requests; /* the map */
 
-static void begin(__u32 process)
+/* handed: it is decided, and API Priority and Fairness has what it is to execute. */
+static void begin(__u32 process, __u64 goroutine, bool handed)
 {
-	const struct weir_inside_key key = { .process = process, .goroutine = 1 };
-	void *nothing = calloc(1, bpf_map__value_size(dp->inside->skeleton->maps.inside_requests));
+	const struct weir_inside_key key = { .process = process, .goroutine = goroutine };
+	const size_t size = bpf_map__value_size(dp->inside->skeleton->maps.inside_requests);
+	void *value = calloc(1, size);
 
-	assert_non_null(nothing);
-	assert_int_equal(bpf_map_update_elem(requests, &key, nothing, BPF_NOEXIST), 0);
-	free(nothing);
+	assert_non_null(value);
+	memset(value, handed, size);
+	assert_int_equal(bpf_map_update_elem(requests, &key, value, BPF_NOEXIST), 0);
+	free(value);
 }
 
-static bool is_kept(__u32 process)
+static bool is_kept(__u32 process, __u64 goroutine)
 {
-	const struct weir_inside_key key = { .process = process, .goroutine = 1 };
+	const struct weir_inside_key key = { .process = process, .goroutine = goroutine };
 	void *value = calloc(1, bpf_map__value_size(dp->inside->skeleton->maps.inside_requests));
 	bool there;
 
@@ -36,25 +40,45 @@ static bool is_kept(__u32 process)
 	return there;
 }
 
+static const struct datapath_binary no_probes = { .fd = -1 };
+
 /* However long ago a request began, and where nothing says yet when: it may be decided already, and would be once more. */
 static void test_as_long_as_its_process(void **state)
 {
-	static const struct datapath_binary binary = { .fd = -1 };
-	const struct datapath_process own = { .id = (__u32)getpid(), .binary = &binary };
+	const struct datapath_process own = { .id = (__u32)getpid(), .binary = &no_probes };
 	const __u32 other = own.id + 1;
 
 	(void)state;
 	done(datapath_inside_sync(dp, &own, 1, &error));
 	requests = bpf_map__fd(dp->inside->skeleton->maps.inside_requests);
-	begin(own.id);
-	begin(other);
+	begin(own.id, 1, false);
+	begin(other, 1, false);
 	done(datapath_inside_sweep(dp, &error));
-	assert_true(is_kept(own.id));
-	assert_false(is_kept(other));
+	assert_true(is_kept(own.id, 1));
+	assert_false(is_kept(other, 1));
 	done(datapath_inside_sync(dp, NULL, 0, &error));
 }
 
-static const struct datapath_binary no_probes = { .fd = -1 };
+/* A verdict is over where nothing is refused any more: back in `answer`, it would be that of its goroutine's next request. */
+static void test_a_verdict_ends_with_the_refusing(void **state)
+{
+	struct datapath_process own = { .id = (__u32)getpid(),
+					.process.layout.refuses = WEIR_INSIDE_REFUSES_LATER,
+					.binary = &no_probes };
+
+	(void)state;
+	done(datapath_inside_sync(dp, &own, 1, &error));
+	requests = bpf_map__fd(dp->inside->skeleton->maps.inside_requests);
+	begin(own.id, 1, true);
+	begin(own.id, 2, false);
+	done(datapath_inside_sweep(dp, &error));
+	assert_true(is_kept(own.id, 1));
+	own.process.layout.refuses = WEIR_INSIDE_REFUSES_NOWHERE;
+	done(datapath_inside_sync(dp, &own, 1, &error));
+	assert_false(is_kept(own.id, 1));
+	assert_true(is_kept(own.id, 2));
+	done(datapath_inside_sync(dp, NULL, 0, &error));
+}
 
 /* The generation of the programs that serve a process; 0: none do. */
 static __u32 served_by(__u32 process)
@@ -121,6 +145,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(as_long_as_its_process),
+		TEST(a_verdict_ends_with_the_refusing),
 		TEST(too_many_processes),
 		TEST(a_switch_that_fails),
 	};

@@ -65,6 +65,8 @@ static size_t processes_of(const struct agent *agent, int slot, struct datapath_
 			.binary = binary,
 		};
 		inside_layout_move(&out[n - 1].process.layout, served->bias);
+		if (!inside_is_answered(agent, slot, served))
+			out[n - 1].process.layout.refuses = WEIR_INSIDE_REFUSES_NOWHERE;
 		out[n - 1].process.layout.ends = inside->ends;
 		out[n - 1].process.layout.share = inside_share(agent->state.servers[slot]);
 	}

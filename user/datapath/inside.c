@@ -274,8 +274,8 @@ static int processes_clean(struct datapath *dp, const struct datapath_process *p
 
 	if (ret)
 		return ret;
-	requests_sweep(inside);
 	inside_links_drop_unwanted(inside);
+	requests_sweep(inside); /* now that no program of theirs keeps anything more */
 	return inside_pins_drop_others(dp->dir, inside->generation, err);
 }
 

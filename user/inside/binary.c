@@ -229,7 +229,7 @@ static int answer_kubernetes(struct golang *go, const struct golang_authorizatio
 			  pair_of(&apf->user_itab, &apf->user_data, "the user", &layout->user_in, err) ?:
 			  word_of(&apf->execute_value, "what is executed", &layout->execute_in, err);
 
-	layout->skips = apf->skippable;
+	layout->refuses = apf->skippable ? WEIR_INSIDE_REFUSES_AT_HANDLE : WEIR_INSIDE_REFUSES_LATER;
 	ret = ret								     ?:
 		      answer_authorization(go, authorization, out, err)		     ?:
 		      begin_add(&out->answer, WEIR_INSIDE_FILTER, &apf->filter, err) ?:

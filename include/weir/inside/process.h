@@ -70,6 +70,13 @@ enum weir_inside_register {
 	WEIR_INSIDE_REGISTERS,
 };
 
+/* Where a refusal takes effect of what API Priority and Fairness is handed. */
+enum weir_inside_refuses {
+	WEIR_INSIDE_REFUSES_NOWHERE, /* nothing that is decided is kept */
+	WEIR_INSIDE_REFUSES_AT_HANDLE,
+	WEIR_INSIDE_REFUSES_LATER, /* at EXECUTE or AUTHORIZE, or by memory */
+};
+
 /* Offsets of what a request asks for, in one of Kubernetes' structs. Strings, but for is_resource: a bool. */
 struct weir_inside_fields {
 	__u16 verb;
@@ -133,7 +140,7 @@ struct weir_inside_layout {
 	__u8 info_in;	    /* at HANDLE: the *request.RequestInfo */
 	__u8 user_in;	    /* the user.Info's first word; the second is in the register after it */
 	__u8 execute_in;    /* the func value, or WEIR_INSIDE_ON_STACK */
-	__u8 skips;	    /* a refusal returns at HANDLE; else at EXECUTE */
+	__u8 refuses;	    /* enum weir_inside_refuses */
 	__u16 write_header; /* in an itab of http.ResponseWriter: the address of WriteHeader */
 	__u16 method;	    /* of http.Request: strings */
 	__u16 uri;
