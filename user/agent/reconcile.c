@@ -216,13 +216,13 @@ static void drain_in_time(struct reconcile *r)
 	struct timespec until;
 	pthread_t drainer;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
+	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += DRAIN_S;
 	if (!r->n_workers || pthread_create(&drainer, NULL, drain, r)) {
 		workqueue_shut_down(r->queue);
 		return;
 	}
-	if (!pthread_clockjoin_np(drainer, NULL, CLOCK_MONOTONIC, &until))
+	if (!pthread_timedjoin_np(drainer, NULL, &until))
 		return;
 	log_warning("repairs are not finished after %d s: the next agent will finish them", DRAIN_S);
 	r->late = true;
