@@ -167,6 +167,8 @@ $(eval $(call bpf_objects,build,$$(BPF_CLANG),))
 $(eval $(call bpf_objects,build/other-programs,$$(BPF_CLANG),-fno-strict-aliasing))
 # As on a build host without BTF: the guard of build/vmlinux.h is set, and vmlinux-min.h stands in.
 $(eval $(call bpf_objects,build/without-btf,$$(BPF_CLANG),-D__VMLINUX_H__ -include vmlinux/vmlinux-min.h))
+# For a machine whose registers they do not know.
+$(eval $(call bpf_objects,build/other-machine,$$(BPF_CLANG),-U__TARGET_ARCH_$(ARCH) -D__TARGET_ARCH_arm64))
 # For other kernels: by each clang that is here.
 $(foreach clang,$(CLANGS),$(eval $(call bpf_objects,build/vm/$(clang),$(clang),)))
 
@@ -243,7 +245,7 @@ build/weir: build/user/cli/main.o build/libweir.a
 
 # --- Tests
 
-tests: $(UNIT_TESTS) $(THREAD_TESTS) $(PROG_TESTS) $(PLAYER) $(SENDER) $(FUZZ_REPLAYS) $(OTHER_WEIRS) build/tests/vm/load $(WITHOUT_BTF)
+tests: $(UNIT_TESTS) $(THREAD_TESTS) $(PROG_TESTS) $(PLAYER) $(SENDER) $(FUZZ_REPLAYS) $(OTHER_WEIRS) build/tests/vm/load $(WITHOUT_BTF) build/other-machine/inside.bpf.o
 
 build/tests/unit/%: build/asan/tests/unit/%.o $(UNIT_HELPERS) $(CORPUS_HELPERS) build/asan/libweir.a
 	$(call link,$(CC) $(SANITIZE),-lcmocka)
