@@ -96,11 +96,23 @@ def test_ipv6(world, serve):
     assert packets(world, "held_record") > 0
 
 
+def explained(world, user):
+    """What becomes of this user's next request."""
+    question = "explain", "--server", "web", "GET", PATH, "--user", user
+    said = world.weir.json(*question)
+    return said["lane"], said["decision"], said.get("owed", 0), world.weir(*question)
+
+
 def test_others_are_not_held(world, held):
     """Alice is in debt for long; who comes from another address is answered at once, and on new connections as well."""
-    server = held("0.02", 1, "--hold-max", "25")
+    server = held("0.05", 1, "--hold-max", "25")
+    assert explained(world, "alice")[:3] == ("hold", "passed", 0)
     alice = Client(world, server, "alice", n=9)
     eventually(lambda: owed(world) == 1, "alice is in debt")
+    lane, decision, seconds, text = explained(world, "alice")
+    assert (lane, decision) == ("hold", "passed") and 0 < seconds <= 40  # 20 for each
+    assert "LANE       hold: " in text and "DECISION   passed: its connection waits until it has paid, in " in text
+    assert explained(world, "bob")[:3] == ("hold", "passed", 0)
     for _ in range(3):
         assert Client(world, server, "bob", n=1, source=BOB).counts()[0] == {"200": 1, "connections": 1}
     assert alice.process.poll() is None
