@@ -139,8 +139,7 @@ static __always_inline __u32 inside_read_handle(struct pt_regs *ctx, struct insi
 	const struct weir_inside_layout *layout = &process->layout;
 	__u32 outcome;
 
-	if (r->request)
-		inside_read_http(r, process);
+	inside_read_http(r, process);
 	outcome = r->unread;
 	r->fields_at = inside_register(ctx, layout->info_in);
 	r->fields = layout->info;
@@ -150,11 +149,13 @@ static __always_inline __u32 inside_read_handle(struct pt_regs *ctx, struct insi
 	return outcome == INSIDE_READ ? inside_attributes(r, process) : outcome;
 }
 
-/* FILTER has read all of it, and it is what HANDLE has. */
+/*
+ * FILTER has read all of it, and it is what HANDLE has: however long that is ago. The server may have waited for a CPU since.
+ */
 static __always_inline bool inside_is_handled(struct pt_regs *ctx, const struct inside_request *r,
 					      const struct weir_inside_layout *layout)
 {
-	return inside_is_read(r) && r->fields_at == inside_register(ctx, layout->info_in) &&
+	return inside_is_whole(r) && r->fields_at == inside_register(ctx, layout->info_in) &&
 	       layout->user_itab == inside_register(ctx, layout->user_in) &&
 	       r->user_at == inside_register(ctx, layout->user_in + 1);
 }
@@ -183,14 +184,21 @@ static __always_inline bool inside_may_watch(struct pt_regs *ctx, const struct w
 	return inside_read_watch(ctx, &process->layout, &watches) != INSIDE_READ || watches;
 }
 
-/* Reads what FILTER has not, or of another request. NULL: it is not decided here. */
+/*
+ * Reads what FILTER has not, or of another request. NULL: it is not decided here. Nor is one of which no FILTER is known: nothing here says
+ * who its peer is.
+ */
 static __always_inline struct inside_request *inside_reread(struct pt_regs *ctx, struct weir_inside_process *process,
 							    struct weir_inside_key *key, struct inside_request *r,
 							    __u32 *outcome)
 {
 	if (inside_may_watch(ctx, process))
 		return NULL;
-	r = inside_keep(process, key, inside_is_filtered(r) ? r->request : 0);
+	if (!inside_is_filtered(r)) {
+		inside_forget(key, r);
+		return NULL;
+	}
+	r = inside_keep(process, key, r->request);
 	if (!r)
 		return NULL;
 	*outcome = inside_read_handle(ctx, r, process);
@@ -212,7 +220,7 @@ static __always_inline struct inside_request *inside_handle(struct pt_regs *ctx,
 	struct inside_request *r = bpf_map_lookup_elem(&inside_requests, key);
 	__u32 outcome = INSIDE_READ;
 
-	if (inside_is_filtered(r) && r->on_wire)
+	if (inside_is_undecided(r) && r->on_wire)
 		return NULL;
 	if (!inside_is_handled(ctx, r, &process->layout))
 		r = inside_reread(ctx, process, key, r, &outcome);

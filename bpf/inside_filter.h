@@ -59,18 +59,28 @@ int weir_inside_filter(struct pt_regs *ctx)
 
 /* --- what later places take of it */
 
-/* A filter that is older was another request's, which has gone on in another goroutine. */
+/* A filter that is older may have been another request's, which has gone on in another goroutine. */
 #define INSIDE_FILTERED_NS WEIR_NS_PER_S
+
+static __always_inline bool inside_is_undecided(const struct inside_request *r)
+{
+	return r && r->decision == WEIR_REASON_NONE;
+}
 
 static __always_inline bool inside_is_filtered(const struct inside_request *r)
 {
-	return r && r->decision == WEIR_REASON_NONE && bpf_ktime_get_ns() - r->now_ns <= INSIDE_FILTERED_NS;
+	return inside_is_undecided(r) && bpf_ktime_get_ns() - r->now_ns <= INSIDE_FILTERED_NS;
 }
 
 /* FILTER has read all of it. */
+static __always_inline bool inside_is_whole(const struct inside_request *r)
+{
+	return inside_is_undecided(r) && r->unread == INSIDE_READ && r->found == INSIDE_HAS_BOTH;
+}
+
 static __always_inline bool inside_is_read(const struct inside_request *r)
 {
-	return inside_is_filtered(r) && r->unread == INSIDE_READ && r->found == INSIDE_HAS_BOTH;
+	return inside_is_whole(r) && inside_is_filtered(r);
 }
 
 #endif

@@ -6,6 +6,7 @@ package filters
 import (
 	"net/http"
 	"reflect"
+	"time"
 	"unsafe"
 
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -36,6 +37,9 @@ func WithPriorityAndFairness(handler http.Handler, control flowcontrol.Interface
 		if info.Subresource == "log" {
 			handler.ServeHTTP(w, req)
 			return
+		}
+		if info.Name == "late" { // as where a server waits for a CPU
+			time.Sleep(1500 * time.Millisecond)
 		}
 		served := false
 		level := ""
