@@ -96,7 +96,7 @@ FUZZ_AGENT := tests/fuzz/agent_in_memory $(addprefix tests/unit/agent/,fake_data
 FUZZ_REPLAYS := $(addprefix build/tests/fuzz/fuzz_,$(FUZZ_TARGETS))
 
 BENCH_PROGRAMS := build/tests/bench/load build/tests/bench/decision build/tests/bench/xdp build/tests/bench/syns build/tests/bench/connects \
-	build/tests/bench/conns build/tests/bench/at_once build/tests/bench/among build/tests/bench/empty_probe build/tests/bench/counted/weir.bpf.o
+	build/tests/bench/conns build/tests/bench/at_once build/tests/bench/among build/tests/bench/shared build/tests/bench/empty_probe build/tests/bench/counted/weir.bpf.o
 # --quick: each point for a moment only, to see that the benchmarks run; --write FILE: the results there, too.
 BENCH_FLAGS ?=
 
@@ -290,7 +290,7 @@ $(SENDER): $(patsubst %.c,build/%.o,$(wildcard tests/packets/*.c))
 
 build/tests/bench/load: build/tests/bench/usage.o
 build/tests/bench/decision: $(addprefix build/tests/bench/,bare.o many_rules.o reading.o runs.o turned.o) $(PROG_HELPERS)
-build/tests/bench/at_once: build/tests/bench/runs.o $(PROG_HELPERS)
+build/tests/bench/at_once build/tests/bench/shared: build/tests/bench/runs.o $(PROG_HELPERS)
 build/tests/bench/among: $(addprefix build/tests/bench/,runs.o turned.o) $(PROG_HELPERS)
 build/tests/bench/xdp: $(PROG_HELPERS)
 build/tests/bench/%: build/tests/bench/%.o build/libweir.a

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Fills a table of connections, which is pinned, with so many that no socket has and that nothing was heard of for long: each sweep
- * finds some millions of bytes to read, and all of them to take away.
+ * Fills a table of connections, which is pinned, with so many that no socket has: `conns` with those that are awake, `resting` with those
+ * that rest. Nothing was heard of them for so many seconds: 0, and the sweep leaves them.
  *
- *     conns PIN N
+ *     conns PIN awake|resting N SECONDS
+ *
+ * Or says how many there are in it:
+ *
+ *     conns PIN
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -11,11 +15,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "weir/conn/conn.h"
+#include "weir/conn/rest.h"
 
 #define BATCH 1000
-#define LONG_AGO_NS 1
+
+union value {
+	struct weir_conn awake;
+	struct weir_resting resting;
+};
+
+struct table {
+	int fd;
+	size_t size; /* of a value */
+};
 
 static struct weir_flow flow_of(__u32 i)
 {
@@ -27,33 +41,68 @@ static struct weir_flow flow_of(__u32 i)
 	return flow;
 }
 
-static int fill(int fd, __u32 n)
+static int fill(const struct table *table, const union value *value, __u32 n)
 {
 	static struct weir_flow flows[BATCH];
-	static struct weir_conn conns[BATCH];
+	static __u8 values[BATCH * sizeof(union value)];
 
+	for (__u32 i = 0; i < BATCH; i++)
+		memcpy(values + i * table->size, value, table->size);
 	for (__u32 first = 0; first < n; first += BATCH) {
 		__u32 count = n - first < BATCH ? n - first : BATCH;
 
-		for (__u32 i = 0; i < count; i++) {
+		for (__u32 i = 0; i < count; i++)
 			flows[i] = flow_of(first + i + 1);
-			conns[i].last_ns = LONG_AGO_NS;
-		}
-		if (bpf_map_update_batch(fd, flows, conns, &count, NULL))
+		if (bpf_map_update_batch(table->fd, flows, values, &count, NULL))
 			return -errno;
 	}
 	return 0;
 }
 
+static __u32 count(const struct table *table)
+{
+	struct weir_flow flow;
+	__u32 n = 0;
+
+	for (void *key = NULL; !bpf_map_get_next_key(table->fd, key, &flow); key = &flow)
+		n++;
+	return n;
+}
+
+static __u64 heard_ns(unsigned long seconds_ago)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (__u64)now.tv_sec > seconds_ago ? (now.tv_sec - seconds_ago) * 1000000000ULL : 1;
+}
+
 int main(int argc, char **argv)
 {
-	int fd = argc == 3 ? bpf_obj_get(argv[1]) : -EINVAL, ret;
+	union value value = {};
+	struct table table = { .fd = -1 };
+	__u64 last_ns;
+	int ret;
 
-	if (fd < 0) {
-		fprintf(stderr, "usage: conns PIN N\n");
+	if (argc == 2 || argc == 5)
+		table.fd = bpf_obj_get(argv[1]);
+	if (table.fd < 0) {
+		fprintf(stderr, "usage: conns PIN [awake|resting N SECONDS]\n");
 		return 2;
 	}
-	ret = fill(fd, strtoul(argv[2], NULL, 10));
+	if (argc == 2) {
+		printf("%u\n", count(&table));
+		return 0;
+	}
+	last_ns = heard_ns(strtoul(argv[4], NULL, 10));
+	if (!strcmp(argv[2], "resting")) {
+		table.size = sizeof(value.resting);
+		value.resting.last_ns = last_ns;
+	} else {
+		table.size = sizeof(value.awake);
+		value.awake.last_ns = last_ns;
+	}
+	ret = fill(&table, &value, strtoul(argv[3], NULL, 10));
 	if (ret)
 		fprintf(stderr, "conns: %s\n", strerror(-ret));
 	return ret ? 1 : 0;

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from cost import map_bytes
 from figures import number, spread, table
+from lib.process import run
 from machine import BUILD, LOOPBACK, METRICS, NGINX
+from memory import MAPS
 
 COMMANDS = 20
 PIPELINED = 48
@@ -17,7 +19,7 @@ RULES = 1000
 HEAD = "GET / HTTP/1.1\r\nHost: bench\r\nX-Remote-User: user-{}\r\n\r\n"
 STATUS = b"HTTP/1.1 200 "
 HUGE = 1000000000
-SWEEP_S = 35  # upkeep, which has tables swept, comes every 10 seconds
+LONG_AGO_S = 100000
 PAUSE_S = 0.004
 SWEEPER_NICE = "10"
 
@@ -144,38 +146,49 @@ def ran_ns(task):
     return int((task / "schedstat").read_text().split()[0])
 
 
+def entries(pin):
+    return int(run(BUILD / "conns", pin))
+
+
 def part(values, share):
     return sorted(values)[min(len(values) - 1, int(len(values) * share))]
 
 
-def sweep(machine, n):
-    """{what: ([ms without a sweep], [ms beside one])}, while a table of n connections without sockets is swept."""
+def sweep(machine, kind, pace):
+    """{what: ([ms without a sweep], [ms beside one])}, while a table of connections of a kind without sockets is swept."""
     asked = {"a command": lambda: command_seconds(machine, int(time.monotonic() * 1000)),
              "the agent's answer to it": lambda: answer_seconds(machine, int(time.monotonic() * 1000)),
              "a scrape": lambda: scrape(machine, METRICS)[0]}
     times = {what: ([], []) for what in asked}
-    machine.weir.start(METRICS, "--connections", 2 * n)
+    pin, name = MAPS[kind]
+    machine.weir.start(METRICS, "--connections", 2 * pace.connections)
     with machine.attached("--port", NGINX):
         task = sweeper_of(machine)
-        subprocess.run([BUILD / "conns", machine.pin("conns"), str(n)], check=True)
-        end = time.monotonic() + SWEEP_S
+        subprocess.run([BUILD / "conns", machine.pin(pin), name, str(pace.connections), str(LONG_AGO_S)], check=True)
+        end = time.monotonic() + pace.sweep_s
         while time.monotonic() < end:
             for what, ask in asked.items():
                 ran, seconds = ran_ns(task), ask()
                 times[what][ran_ns(task) > ran].append(seconds * 1000)
                 time.sleep(PAUSE_S)
+        left = entries(machine.pin(pin))
     machine.weir.start(METRICS)
-    return times
+    return times, left
 
 
-def sweeps(machine, n):
-    times = sweep(machine, n)
-    rows = [[what, len(beside), *(number(part(ms, share)) for share in (0.5, 0.99) for ms in (quiet, beside))]
-            for what, (quiet, beside) in times.items()]
-    return f"""Commands and scrapes in turns, while a table of {n:,} connections is swept whose sockets are gone, and while it is not: ms.
+def sweeps(machine, pace):
+    rows, worst, left = [], {}, {}
+    for kind in MAPS:
+        times, left[kind] = sweep(machine, kind, pace)
+        for what, (quiet, beside) in times.items():
+            more = part(beside, 0.99) - part(quiet, 0.99)
+            worst[what] = max(more, worst.get(what, more))
+            rows.append([f"{kind}: {what}", len(beside), *(number(part(ms, share)) for share in (0.5, 0.99) for ms in (quiet, beside))])
+    return f"""Commands and scrapes in turns, while a table of {pace.connections:,} connections is swept whose sockets are gone, and while it is not: ms.
+After {pace.sweep_s} s, {" and ".join(f"{n:,} of those {kind}" for kind, n in left.items())} were left.
 
 {table(["", "beside a sweep", "p50 without", "p50 beside", "p99 without", "p99 beside"], rows)}""", {
-    f"sweep, {what}": part(beside, 0.99) - part(quiet, 0.99) for what, (quiet, beside) in times.items()}
+    f"sweep, {what}": more for what, more in worst.items()}
 
 
 def report(machine, pace):
@@ -193,4 +206,4 @@ changed, and a `weir limit set` beside them. And seconds for so many `weir limit
     yield f"""A scrape of `/metrics` when so many users have a bucket.
 
 {table(["users", "ms", "CPU of the agent, ms", "bytes"], [scrapes(machine, pace, keys) for keys in pace.keys])}""", {}
-    yield sweeps(machine, pace.keys[-1])
+    yield sweeps(machine, pace)

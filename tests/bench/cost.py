@@ -32,13 +32,15 @@ def above(line, live=""):
 
 
 def at_once(times):
-    """(rows of packets, rows of requests), each one CPU and two. They have a CPU each: it is not pinned."""
+    """(rows of packets, rows of requests, more ns for a packet), each one CPU and two. They have a CPU each: it is not pinned."""
     lines = [json.loads(line) for line in run(BUILD / "at_once", max(200, times // 1000)).splitlines()]
-    ns = {(line.get("packet", line.get("limits")), line["at_once"]): number(line["ns"]) for line in lines}
+    values = {(line.get("packet", line.get("limits")), line["at_once"]): line["ns"] for line in lines}
+    ns = {key: number(value) for key, value in values.items()}
     ways = list(dict.fromkeys(line["at_once"] for line in lines))
     packets = dict.fromkeys(line["packet"] for line in lines if "packet" in line)
+    more = max(values[packet, ways[1]] - values[packet, ways[0]] for packet in packets)
     return ([[packet, *(ns[packet, way] for way in ways[:2])] for packet in packets],
-            [[way, *(ns[limits, way] for limits in (0, 1, 2))] for way in ways])
+            [[way, *(ns[limits, way] for limits in (0, 1, 2))] for way in ways], more)
 
 
 def at_xdp(lines):
@@ -153,14 +155,19 @@ namespace, path and address.
 
 
 def beside_another_cpu(pace):
-    packet_rows, request_rows = at_once(pace.test_runs)
+    packet_rows, request_rows, more = at_once(pace.test_runs)
+    shared = [json.loads(line) for line in run(BUILD / "shared").splitlines()]
     return f"""The same requests, while another CPU decides, too: each of the two has a connection of its own, and users are those of one limit. The median
 over packets, the least of several rounds in turns, ns for one request.
 
 {table(["", "read", "a limit for each user", "one for the server, too"], request_rows)}
 Packets that bring nothing to read, of a connection of its own for each CPU, a thousand in a row, ns for one with the loop around it:
 
-{table(["packet", "one CPU", "two CPUs"], packet_rows)}"""
+{table(["packet", "one CPU", "two CPUs"], packet_rows)}
+What one packet changes in memory that other CPUs may use, in words of eight bytes: the maps but those that each CPU has for itself, read before it and after it.
+
+{table(["packet", "of its connection", "of others", "where"], [[line[column] for column in ("shared", "own", "others", "where")] for line in shared])}""", {
+    "two CPUs": more, "shared": max(line["others"] for line in shared if "limit" not in line["shared"] and "refused" not in line["shared"])}
 
 
 def memory(machine, lines):
@@ -180,5 +187,5 @@ def report(machine, pace):
     yield packets(lines, pace)
     yield at_xdp_text(lines), {}
     yield requests(lines)
-    yield beside_another_cpu(pace), {}
+    yield beside_another_cpu(pace)
     yield memory(machine, lines), {}
