@@ -231,11 +231,14 @@ static json_t *list_limits(const struct metrics_limit *limits, size_t n)
 	return list;
 }
 
-/* What was asked for, as the state has it, and beside it what there is. Limits are listed elsewhere. */
+/*
+ * What was chosen for it, as the state has it, and beside it what there is. Overrides and policy objects, of which there may be very many, are
+ * told by `limit list` and `export` alone: the event loop answers nobody else meanwhile.
+ */
 static int describe_server(const struct agent *agent, int slot, struct limits_taken *taken, json_t **out,
 			   struct error *err)
 {
-	static const char *const not_told[] = { "limits", "last_number", "groups" };
+	static const char *const not_told[] = { "last_number", "groups" };
 	const struct server *server = agent->state.servers[slot];
 	struct net *net = agent->servers[slot].in_force ? server_net(agent, server) : NULL;
 	CLEANUP_FREE char *other_weir = net ? net_other_weir(net) : NULL;
@@ -248,7 +251,7 @@ static int describe_server(const struct agent *agent, int slot, struct limits_ta
 	n_limits = ret ?: limits_measure(agent, slot, taken, &limits, err);
 	if (n_limits < 0)
 		return n_limits;
-	object = server_to_json(server);
+	object = server_settings_to_json(server);
 	for (size_t i = 0; i < sizeof(not_told) / sizeof(*not_told); i++)
 		json_object_del(object, not_told[i]);
 	json_object_set_new(object, "limits", list_limits(limits, n_limits));

@@ -98,11 +98,16 @@ static json_t *answer(struct control_client *client, const char *line, size_t le
 
 static void send_line(struct control_client *client, json_t *value)
 {
-	CLEANUP_FREE char *text = json_text(value);
+	static const char failed[] = "{\"error\":\"out of memory\"}\n";
+	struct evbuffer *output = bufferevent_get_output(client->stream);
+	CLEANUP_TEXT struct text line = { 0 };
 
+	if (value)
+		text_add_value(&line, value);
+	text_add(&line, "\n");
 	json_decref(value);
-	evbuffer_add_printf(bufferevent_get_output(client->stream), "%s\n",
-			    text ? text : "{\"error\":\"out of memory\"}");
+	if (!value || line.failed || evbuffer_add(output, line.bytes, line.used))
+		evbuffer_add(output, failed, strlen(failed));
 }
 
 /*

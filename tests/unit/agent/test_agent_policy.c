@@ -67,6 +67,30 @@ static void applied(void **state)
 	assert_int_equal(f->agent.state.servers[0]->n_limits, 0);
 }
 
+static size_t status_length(struct fixture *f)
+{
+	CLEANUP_JSON json_t *result = run(f, "status", "{}");
+	CLEANUP_FREE char *text = json_dumps(result, JSON_COMPACT);
+
+	return strlen(text);
+}
+
+/* The event loop writes it: it is as long with seventy thousand overrides as with one. */
+static void status_is_short(void **state)
+{
+	struct fixture *f = *state;
+	size_t before;
+
+	succeed(f, "attach", ATTACH);
+	succeed(f, "apply", APPLY(LIMITS(USER)));
+	before = status_length(f);
+	succeed(f, "apply",
+		APPLY(LIMITS("{\"name\":\"user\",\"qps\":5,\"burst\":9,\"overrides\":["
+			     "{\"subject\":\"bob\",\"qps\":1,\"burst\":2},"
+			     "{\"subject\":\"carol\",\"qps\":1,\"burst\":2}]}")));
+	assert_int_equal(status_length(f), before);
+}
+
 /* Whatever the kernel refuses: all is as it was, also what was applied before that failed. */
 static void taken_back(void **state)
 {
@@ -433,6 +457,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		with_agent(applied),
+		with_agent(status_is_short),
 		with_agent(taken_back),
 		with_agent(refused),
 		with_agent(attached_with_it),
