@@ -8,6 +8,7 @@
 
 #include "weir/conn/conn.h"
 
+#include "datapath/private.h"
 #include "datapath_fixture.h"
 #include "sys/pins.h"
 
@@ -170,6 +171,16 @@ static void test_open_needs_a_bpffs(void **state)
 	assert_null(dp);
 	assert_non_null(strstr(error.text, "/run/weir-test/pins is not on a bpffs"));
 	assert_int_equal(access("/run/weir-test", F_OK), -1);
+}
+
+/* That is not the kernel's refusal, and is mended elsewhere. */
+static void test_open_needs_files(void **state)
+{
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(datapath_load_failed(-EMFILE, &err), -EMFILE);
+	assert_non_null(strstr(err.text, "LimitNOFILE"));
 }
 
 /* --- servers */
@@ -345,6 +356,7 @@ int main(void)
 		TEST(test_open_refuses_another_version),
 		TEST(test_open_refuses_other_sizes),
 		TEST(test_open_needs_a_bpffs),
+		TEST(test_open_needs_files),
 		TEST(test_server_set_and_change),
 		TEST(test_server_keeps_to_its_ports),
 		TEST(test_counters_sum),

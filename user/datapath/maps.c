@@ -253,6 +253,11 @@ int datapath_load_failed(int code, struct error *err)
 	if (code == -EPERM)
 		return error_set(err, code, "the kernel refuses bpf(): weir needs root (CAP_BPF, CAP_NET_ADMIN): %s",
 				 libbpf_log_failure());
+	if (code == -EMFILE)
+		return error_set(
+			err, code,
+			"loading the BPF programs: the agent may open too few files: give it more (LimitNOFILE= of its "
+			"unit, ulimit -Hn)");
 	if (!program)
 		return error_set(err, code, "loading the BPF programs: %s", libbpf_log_failure());
 	uname(&kernel);
