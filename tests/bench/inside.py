@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -19,8 +20,6 @@ sys.path.append(str(ROOT / "tests/inside"))
 RATE = 1000
 STREAMS = 16
 WARM_UP, TURN_REQUESTS, PARTS = 100, 150, 4  # of a turn: in each part so many requests
-TURNS = 6  # for each round of the pace
-TURNS_OF_PROGRAMS = 5  # in one of so many the kernel measures what they take
 OWN, KUBE, LOOP = 8010, 6443, 8011
 LOOP_REQUESTS = 5000
 EMPTY, SEE_AND_LIMIT = "an empty program", "see, and a limit"
@@ -34,6 +33,8 @@ class Own:
     name = "a small server"
     port = OWN
     where = ()
+    turns = 2  # for each round of the pace
+    turns_of_programs = 2  # in one of so many the kernel measures what they take
 
     def __init__(self, machine):
         self.pid = machine.start("inside", [program("apiserver"), "serve", f"127.0.0.1:{OWN}"], OWN)
@@ -48,6 +49,8 @@ class RealKube:
 
     name = "kube-apiserver 1.20.2"
     port = KUBE
+    turns = 6  # its garbage collection makes most of the spread
+    turns_of_programs = 5
 
     def __init__(self, machine):
         from kube import Kube
@@ -83,8 +86,14 @@ def load(requests):
     return "-n", requests, "-qps", RATE, "-streams", STREAMS
 
 
-def has_kube():
-    return bool(os.environ.get("INSIDE_DIR")) and (Path(os.environ["INSIDE_DIR"]) / "bin/kube-apiserver").exists()
+def missing_kube():
+    """Why there is no API server to be measured; None: there is one."""
+    directory = os.environ.get("INSIDE_DIR")
+    if not directory:
+        return "INSIDE_DIR names no folder of tests/inside/get"
+    if not (Path(directory) / "bin/kube-apiserver").exists():
+        return "INSIDE_DIR has no kube-apiserver (tests/inside/get)"
+    return None if shutil.which("etcd") else "there is no etcd (etcd-server)"
 
 
 def cpu_s(pid):
@@ -155,11 +164,11 @@ def measure(machine, server, pace):
     """
     off, see, programs = [], [], []
     server.ask(RATE)
-    for i in range(TURNS * pace.rounds):
+    for i in range(server.turns * pace.rounds):
         ways = (costs_off, off), (costs_seen, see)
         for way, turns in ways[::-1] if i % 2 else ways:
             turns.append(way(machine, server))
-        if i % TURNS_OF_PROGRAMS == 0:
+        if i % server.turns_of_programs == 0:
             programs.append(cost_of_programs(machine, server, PARTS * TURN_REQUESTS))
     hit_ns, often = zip(*programs)
     return off, see, hit_ns, median(often)
@@ -232,8 +241,8 @@ def report(machine, pace):
     yield in_a_loop(machine, pace)
     text, hit_ns, _ = in_a_server(machine, pace, Own(machine))
     yield text, {"inside, small": hit_ns}
-    if not has_kube():
-        why = "INSIDE_DIR names no kube-apiserver (tests/inside/get)"
+    why = missing_kube()
+    if why:
         yield f"A kube-apiserver was not measured: {why}.\n", {"inside, kube": why, "inside, kube, CPU": why}
         return
     text, hit_ns, more = in_a_server(machine, pace, RealKube(machine))
