@@ -8,11 +8,10 @@
 #define CHECK_AT __builtin_offsetof(struct tcp_header, check)
 #define CHECKSUM_STEPS 512 /* windows in the largest packet, and more */
 
+/* A sum of less than 2^48, as there is none of a packet that is larger. */
 static __always_inline __u16 sum_fold(__u64 sum)
 {
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + ((sum >> 16) & 0xffff) + (sum >> 32);
 	sum = (sum & 0xffff) + (sum >> 16);
 	return (sum & 0xffff) + (sum >> 16);
 }
