@@ -8,11 +8,13 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/net.h"
 #include "agent/reconcile.h"
 #include "agent/servers.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "queue/retries.h"
 #include "queue/workqueue.h"
@@ -21,6 +23,7 @@
 #define WORKERS 4
 #define TRIES 15
 #define DRAIN_S 10
+#define JOIN_PAUSE_US 5000
 #define SERVER_KEY "server/"
 #define KEY_SIZE (sizeof(SERVER_KEY) + PARSE_NAME_SIZE)
 
@@ -211,18 +214,28 @@ static void *drain(void *context)
 	return NULL;
 }
 
+/* By the clock that nobody sets. True: it has ended. */
+static bool join_in_time(pthread_t thread, int seconds)
+{
+	const __u64 end = clock_ns(CLOCK_MONOTONIC) + seconds * WEIR_NS_PER_S;
+
+	while (pthread_tryjoin_np(thread, NULL)) {
+		if (clock_ns(CLOCK_MONOTONIC) > end)
+			return false;
+		usleep(JOIN_PAUSE_US);
+	}
+	return true;
+}
+
 static void drain_in_time(struct reconcile *r)
 {
-	struct timespec until;
 	pthread_t drainer;
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += DRAIN_S;
 	if (!r->n_workers || pthread_create(&drainer, NULL, drain, r)) {
 		workqueue_shut_down(r->queue);
 		return;
 	}
-	if (!pthread_timedjoin_np(drainer, NULL, &until))
+	if (join_in_time(drainer, DRAIN_S))
 		return;
 	log_warning("repairs are not finished after %d s: the next agent will finish them", DRAIN_S);
 	r->late = true;
