@@ -96,6 +96,8 @@ static int write_processes(struct net *net, const struct datapath_process *proce
 	return datapath_inside_sync(net->dp, processes, n, err);
 }
 
+_Static_assert(WEIR_MAX_INSIDE_PROCESSES / INSIDE_PROCESSES_MAX >= WEIR_MAX_SERVERS, "each has a place in the kernel");
+
 int inside_sync_net(struct net *net, struct error *err)
 {
 	const struct agent *agent = net->agent;

@@ -14,7 +14,7 @@
 
 #include "weir/base/types.h"
 
-#define WEIR_MAX_INSIDE_PROCESSES 1024
+#define WEIR_MAX_INSIDE_PROCESSES 2048 /* as many as all servers have at most (user/agent/inside_sync.c) */
 #define WEIR_MAX_INSIDE_REQUESTS 65536
 #define WEIR_INSIDE_GROUPS_MAX 256 /* of a user; one with more is none that weir knows */
 
