@@ -2,6 +2,7 @@
 """What a run has measured, kept as it comes: a part that fails takes nothing with it, neither of others nor of its own."""
 import contextlib
 import signal
+import time
 import traceback
 from pathlib import Path
 
@@ -40,6 +41,7 @@ class Results:
         """`further`: a file, if any, where all of it goes, too."""
         self.directory = directory
         self.files = [directory / "results.md", *([Path(further)] if further else [])]
+        self.begin = time.monotonic()
         self.parts = parts
         self.introduction = introduction
         self.texts = {}  # of each part that has begun
@@ -73,7 +75,12 @@ class Results:
         return self.texts.keys() == set(self.parts) and not self.failures and not any(isinstance(value, str) for value in self.values.values())
 
     def table(self):
-        return "## Against the targets\n\n" + targets_table(self.parts, self.values, self.failures)
+        minutes = (time.monotonic() - self.begin) / 60
+        return f"""## Against the targets
+
+The run took {minutes:.0f} minutes.
+
+{targets_table(self.parts, self.values, self.failures)}"""
 
     def text(self):
         return "\n".join([self.introduction, self.table(), *(text for texts in self.texts.values() for text in texts)])
