@@ -270,7 +270,7 @@ WEIR_INLINE enum weir_action weir_conn_frame(struct weir_conn *c, struct weir_bu
 	enum weir_action action = WEIR_FRAME;
 
 	if (c->phase == WEIR_PHASE_OPAQUE)
-		action = weir_conn_leave_body(c, k, g, why);
+		action = weir_conn_leave_body(c, k, g, r, why);
 	if (action != WEIR_FRAME)
 		return action;
 	if (weir_splice_fin_ahead(&c->splice, g)) {

@@ -62,9 +62,27 @@ WEIR_INLINE enum weir_action weir_conn_read_on(struct weir_conn *c)
 	return WEIR_FRAME;
 }
 
-/* On an opaque connection: FRAME: it is read again. DROP: the server does not have what is before the segment yet; it comes again. */
+/* What a segment brings of the body goes on, unread: what the server makes of it is not known before it has it. */
+WEIR_INLINE enum weir_action weir_conn_cut_behind_body(struct weir_conn *c, const struct weir_segment *g,
+						       struct weir_request_reader *r)
+{
+	struct weir_segment body = *g;
+
+	r->start = c->request_next;
+	body.len = r->start - g->seq;
+	body.flags &= ~WEIR_TCP_FIN;
+	weir_unconfirmed_pass(&c->unconfirmed, c->last_ns);
+	weir_splice_pass(&c->splice, &body);
+	return WEIR_CUT;
+}
+
+/*
+ * On an opaque connection: FRAME: it is read again. DROP: the server does not have what is before the segment yet; it comes again. CUT: nor
+ * does it have the end of the body, with which the segment begins.
+ */
 WEIR_INLINE enum weir_action weir_conn_leave_body(struct weir_conn *c, const struct weir_socket *k,
-						  const struct weir_segment *g, enum weir_reason *why)
+						  const struct weir_segment *g, struct weir_request_reader *r,
+						  enum weir_reason *why)
 {
 	__u32 next = k->next + c->splice.in_off;
 
@@ -80,6 +98,8 @@ WEIR_INLINE enum weir_action weir_conn_leave_body(struct weir_conn *c, const str
 		*why = WEIR_UNCONFIRMED;
 		return WEIR_DROP;
 	}
+	if (seq_before(next, c->request_next))
+		return weir_conn_cut_behind_body(c, g, r);
 	return k->early ? weir_conn_pass_unread(c) : weir_conn_read_on(c);
 }
 
