@@ -13,10 +13,12 @@
 #include "work.h"
 
 #define BADGE_BIT (1U << 31) /* above all priorities that mean something */
+#define BADGE_SOME (1U << 4) /* and no badge is that bit alone */
+#define BADGE_BAND 15U /* by these bits a queueing discipline may sort what waits (pace.h): all badges have none */
 
 static __always_inline void badge_make(struct weir_conn *c)
 {
-	c->badge = bpf_get_prandom_u32() | BADGE_BIT | 1;
+	c->badge = (bpf_get_prandom_u32() & ~BADGE_BAND) | BADGE_BIT | BADGE_SOME;
 }
 
 /* What brings nothing to the socket needs none. */

@@ -204,7 +204,7 @@ static __always_inline int hold_conn(struct __sk_buff *skb, struct work *w, stru
 	if (c->opaque_why == WEIR_UNSEEN)
 		c->last_ns = w->now_ns;
 	if (way != WEIR_STRAY && way != WEIR_CONTENDED) {
-		action = weir_hold_begin(c, &w->socket, g, &w->hold, &why);
+		action = weir_hold_begin(c, &w->socket, g, badged, &w->hold, &why);
 	} else if (way == WEIR_CONTENDED && (g->flags & WEIR_TCP_RST)) {
 		action = WEIR_PASS; /* nobody sends it again */
 		way = WEIR_REASON_NONE;

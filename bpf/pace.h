@@ -88,10 +88,9 @@ static __always_inline enum weir_action pace_segment(struct __sk_buff *skb, stru
 	return WEIR_PASS;
 }
 
-/* Priorities may have a say in when a packet departs, and were the sender's on loopback. */
+/* It keeps its badge, by which the socket's hook knows it from what comes in its place meanwhile. */
 static __always_inline int depart(struct __sk_buff *skb, struct work *w, __u64 departs_ns)
 {
-	skb->priority = 0;
 	if (bpf_skb_set_tstamp(skb, departs_ns, TSTAMP_MONOTONIC))
 		return TC_ACT_SHOT;
 	count(w->server, WEIR_PACED);

@@ -72,7 +72,7 @@ static void run_held(struct outcome *o, bool midway, const uint8_t *data, size_t
 		struct weir_hold_reader r;
 		__u64 held_ns = 0;
 
-		if (weir_hold_begin(&c, &socket, &g, &r, &why) != WEIR_FRAME)
+		if (weir_hold_begin(&c, &socket, &g, true, &r, &why) != WEIR_FRAME)
 			continue;
 		while (r.by_records && r.next < g.seq + g.len)
 			weir_hold_reader_feed(&r, data[r.next]);

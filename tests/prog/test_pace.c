@@ -21,6 +21,7 @@
 #define MS (WEIR_NS_PER_S / 1000)
 #define PSH_ACK (WEIR_TCP_PSH | WEIR_TCP_ACK)
 #define RECORD_BYTES 105
+#define BADGE 0x80001230U
 
 static struct datapath *dp;
 static int ingress;
@@ -41,6 +42,7 @@ static void follow(enum weir_reason opaque_why)
 	weir_conn_open(&c, 0, WEIR_PHASE_FOLLOWED, next_seq, next_ack, 501);
 	weir_conn_opaque(&c, next_seq, opaque_why);
 	weir_record_start_midway(&c.hold.record);
+	c.badge = BADGE;
 	assert_int_equal(bpf_map_update_elem(dp->maps.conns, &flow, &c, BPF_ANY), 0);
 }
 
@@ -104,6 +106,8 @@ static int send_spec(const struct spec *spec)
 	before = packet;
 	verdict = packet_run_in(ingress, &packet, &context);
 	departs_ns = verdict == REDIRECT ? context.tstamp : 0;
+	if (verdict == REDIRECT)
+		assert_int_equal(context.priority, BADGE); /* also of what waits */
 	assert_int_equal(packet.length, before.length);
 	assert_memory_equal(packet.bytes, before.bytes, before.length);
 	return verdict;

@@ -121,24 +121,37 @@ WEIR_INLINE bool weir_hold_charges_all(const struct weir_conn *c)
 	return !c->hold.by_records && weir_hold_may_be_http(c);
 }
 
-/* Behind which byte is a segment charged? */
-WEIR_INLINE __u32 weir_hold_from(const struct weir_conn *c, const struct weir_socket *k)
+/*
+ * Are the segment's bytes, as far as they are before `next`, those that were decided or charged? What was seen on its way (`badged`) was
+ * compared there. Anything else, fragments say, may come in the place of a packet that was lost behind ingress, or still waits (pace.h).
+ * Only where records were charged at this hook alone, what is before `next` is theirs.
+ */
+WEIR_INLINE bool weir_hold_knows(const struct weir_conn *c, bool badged)
 {
+	return badged || (c->hold.by_records && !c->hold.departs_ns);
+}
+
+/* Behind which byte is a segment charged? */
+WEIR_INLINE __u32 weir_hold_from(const struct weir_conn *c, const struct weir_socket *k, bool badged)
+{
+	if (!weir_hold_knows(c, badged))
+		return weir_hold_acked(c, k);
 	return weir_hold_charges_all(c) ? seq_max(c->hold.next, weir_hold_acked(c, k)) : c->hold.next;
 }
 
 /*
  * PASS: it has no news. DROP: the socket would drop it, or what is before it must come first. A segment of records that is ahead of its turn
  * is charged as what may be HTTP, for the first record may be none, and moves nothing: it may be dropped behind this hook. If it were
- * dropped here, the server would never ask for what is missing, and the client would only find out by its timer.
+ * dropped here, the server would never ask for what is missing, and the client would only find out by its timer. So is one that comes by
+ * another way than the records that were charged there.
  */
 WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const struct weir_socket *k,
-					     const struct weir_segment *g, struct weir_hold_reader *r,
+					     const struct weir_segment *g, bool badged, struct weir_hold_reader *r,
 					     enum weir_reason *why)
 {
 	const struct weir_hold *h = &c->hold;
 	bool cuts = weir_hold_cuts(c, g), ahead, in_order;
-	__u32 from = weir_hold_from(c, k), end = g->seq + g->len + cuts;
+	__u32 from = weir_hold_from(c, k, badged), end = g->seq + g->len + cuts;
 
 	WEIR_FRESH_ALL();
 	if (end == g->seq || (g->flags & (WEIR_TCP_SYN | WEIR_TCP_RST)))
@@ -184,11 +197,12 @@ WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const st
 		*why = WEIR_OUT_OF_ORDER;
 		return WEIR_DROP;
 	}
-	if (h->by_records && !in_order) {
+	if (in_order || !h->by_records)
+		r->next = r->news = seq_max(from, g->seq);
+	if (h->by_records && (!in_order || !weir_hold_knows(c, badged))) {
 		r->ahead = 1;
 		return WEIR_FRAME;
 	}
-	r->next = r->news = seq_max(from, g->seq);
 	r->preface = c->opaque_why == WEIR_HTTP2 && r->news == h->next ? 0 : WEIR_HOLD_NO_PREFACE;
 	if (h->by_records && !ahead) {
 		r->by_records = 1;

@@ -43,7 +43,7 @@ WEIR_INLINE enum weir_action weir_pace_begin(const struct weir_conn *c, const st
 	*departs_ns = h->departs_ns;
 	if (seq_after(g->seq, h->next) && seq_after(g->seq, c->splice.server_acked))
 		return WEIR_PASS;
-	return weir_hold_begin(c, k, g, r, why);
+	return weir_hold_begin(c, k, g, true, r, why);
 }
 
 /*

@@ -10,6 +10,7 @@
 
 /* A connection, the client's stream, and what came of it. */
 struct hold_scene {
+	bool unseen; /* what is offered has come by a way on which nothing is read */
 	struct weir_conn conn;
 	struct weir_socket socket;
 	__u8 stream[ROOM];

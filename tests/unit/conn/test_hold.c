@@ -245,6 +245,30 @@ static void test_requests_in_the_place_of_records(void **state)
 	hold_check(&s, 2, 4);
 }
 
+/* A request was decided on its way, and lost behind: what comes in its place by another way is not paid for. */
+static void test_unseen_in_the_place_of_what_was_decided(void **state)
+{
+	static const enum weir_reason whys[] = { WEIR_CONNECT, WEIR_HTTP2, WEIR_GAP };
+	const char *text = "GET / HTTP/1.0\n\nGET / HTTP/1.0\n\nGET / HTTP/1.0\n\n";
+	struct hold_scene s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(whys) / sizeof(*whys); i++) {
+		hold_open(&s, WEIR_PHASE_FOLLOWED);
+		s.size = strlen(text);
+		memcpy(s.stream, text, s.size);
+		weir_conn_opaque(&s.conn, START + s.size, whys[i]);
+		assert_int_equal(hold_offer(&s, 0, s.size, true), WEIR_PASS);
+		s.unseen = true;
+		assert_int_equal(hold_offer(&s, 0, s.size, true), WEIR_DROP);
+		assert_int_equal(hold_offer(&s, 0, s.size, false), WEIR_PASS);
+		hold_check(&s, 1, 3);
+		/* The server has it. */
+		s.socket.next = START + s.size;
+		assert_int_equal(hold_offer(&s, 0, s.size, true), WEIR_PASS);
+	}
+}
+
 /* HTTP/2 is what a segment has begun that came by. */
 static void test_http2_that_has_come_by(void **state)
 {
@@ -330,8 +354,8 @@ static void test_contended(void **state)
 	hold_open_tls(&s);
 	hold_add(&s, WEIR_RECORD_HANDSHAKE, 100);
 	g = hold_segment(0, 3);
-	assert_int_equal(weir_hold_begin(&s.conn, &s.socket, &g, &first, &why), WEIR_FRAME);
-	assert_int_equal(weir_hold_begin(&s.conn, &s.socket, &g, &second, &why), WEIR_FRAME);
+	assert_int_equal(weir_hold_begin(&s.conn, &s.socket, &g, true, &first, &why), WEIR_FRAME);
+	assert_int_equal(weir_hold_begin(&s.conn, &s.socket, &g, true, &second, &why), WEIR_FRAME);
 	for (int i = 0; i < 3; i++)
 		weir_hold_reader_feed(&first, s.stream[i]);
 	assert_int_equal(weir_hold_commit(&s.conn, &first, 1, &held_ns, &why), WEIR_PASS);
@@ -365,13 +389,13 @@ static void test_what_the_socket_drops(void **state)
 	g = hold_segment(0, 105);
 	g.has_ts = 1;
 	g.tsval = 3;
-	assert_int_equal(weir_hold_begin(&s.conn, &s.socket, &g, &r, &why), WEIR_DROP);
+	assert_int_equal(weir_hold_begin(&s.conn, &s.socket, &g, true, &r, &why), WEIR_DROP);
 	assert_int_equal(why, WEIR_OUT_OF_WINDOW);
 	g.tsval = 4;
-	assert_int_equal(weir_hold_begin(&s.conn, &s.socket, &g, &r, &why), WEIR_FRAME);
+	assert_int_equal(weir_hold_begin(&s.conn, &s.socket, &g, true, &r, &why), WEIR_FRAME);
 	g.tsval = 0x80000000;
 	s.socket.ts_recent = 0;
-	assert_int_equal(weir_hold_begin(&s.conn, &s.socket, &g, &r, &why), WEIR_FRAME);
+	assert_int_equal(weir_hold_begin(&s.conn, &s.socket, &g, true, &r, &why), WEIR_FRAME);
 	s.socket = (struct weir_socket){ .listens = 1 };
 	assert_int_equal(hold_offer(&s, 0, 105, false), WEIR_PASS);
 	assert_int_equal(s.conn.hold.next, START + 105);
@@ -406,6 +430,7 @@ int main(void)
 		cmocka_unit_test(test_missed),
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_requests_in_the_place_of_records),
+		cmocka_unit_test(test_unseen_in_the_place_of_what_was_decided),
 		cmocka_unit_test(test_http2_that_has_come_by),
 		cmocka_unit_test(test_by_segments),
 		cmocka_unit_test(test_crumbs),

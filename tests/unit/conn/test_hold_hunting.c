@@ -299,7 +299,7 @@ static void test_hunting_contended(void **state)
 	(void)state;
 	hold_open(&s, WEIR_PHASE_HUNTING);
 	s.conn.hold.decided = 1;
-	assert_int_equal(weir_hold_begin(&s.conn, &s.socket, &g, &first, &why), WEIR_FRAME);
+	assert_int_equal(weir_hold_begin(&s.conn, &s.socket, &g, true, &first, &why), WEIR_FRAME);
 	weir_hold_reader_line(&first, '\n');
 	weir_hold_reader_end(&first, &g);
 	second = first;

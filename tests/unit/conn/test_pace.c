@@ -235,7 +235,29 @@ static void assert_paid(struct scene *s, __u32 at, __u32 length)
 	struct weir_segment g = { .seq = START + at, .len = length, .flags = WEIR_TCP_ACK };
 	struct weir_hold_reader r;
 
-	assert_int_equal(weir_hold_begin(&s->conn, &s->socket, &g, &r, &s->why), WEIR_PASS);
+	assert_int_equal(weir_hold_begin(&s->conn, &s->socket, &g, true, &r, &s->why), WEIR_PASS);
+}
+
+/* What comes by another way, as fragments, may be other records than those that wait: it costs what might be requests. */
+static void test_unseen_before_what_waits(void **state)
+{
+	struct weir_segment g = { .seq = START, .len = 105, .flags = WEIR_TCP_ACK };
+	struct weir_hold_reader r;
+	struct scene s;
+
+	(void)state;
+	open_scene(&s, WEIR_TLS);
+	add_record(&s, 100);
+	assert_int_equal(offer(&s, 0, s.size, WEIR_NS_PER_S), WEIR_PASS);
+	assert_true(waits(&s));
+	assert_paid(&s, 0, s.size);
+	assert_int_equal(weir_hold_begin(&s.conn, &s.socket, &g, false, &r, &s.why), WEIR_FRAME);
+	read_segment(&s, &g, &r);
+	assert_int_equal(r.weight, 1);
+	assert_int_equal(weir_hold_commit(&s.conn, &r, s.now_ns, &s.held_ns, &s.why), WEIR_PASS);
+	/* It moves nothing. */
+	assert_int_equal(s.conn.hold.next, START + 105);
+	assert_true(s.conn.hold.by_records);
 }
 
 static void test_within_the_limit(void **state)
@@ -417,6 +439,7 @@ int main(void)
 		cmocka_unit_test(test_given_back),
 		cmocka_unit_test(test_clocks_that_differ),
 		cmocka_unit_test(test_nobody_before_its_time),
+		cmocka_unit_test(test_unseen_before_what_waits),
 		cmocka_unit_test(test_within_the_limit),
 		cmocka_unit_test(test_over_the_limit),
 		cmocka_unit_test(test_in_order),

@@ -148,7 +148,7 @@ static void test_hold(void **state)
 		passed++;
 		memcpy(&before, &c, sizeof(c));
 		assert_int_equal(weir_hold_meet(&c, &k, &g, true, true), WEIR_REASON_NONE);
-		assert_int_equal(weir_hold_begin(&c, &k, &g, &r, &why), WEIR_PASS);
+		assert_int_equal(weir_hold_begin(&c, &k, &g, true, &r, &why), WEIR_PASS);
 		assert_memory_equal(&before, &c, sizeof(c));
 	}
 	assert_in_range(passed, ROUNDS / 100, ROUNDS);
