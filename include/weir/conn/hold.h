@@ -36,7 +36,7 @@
 
 #define WEIR_HOLD_BEGUN 4    /* of "GET " */
 #define WEIR_HOLD_ENDING 9   /* of " HTTP/1.1" */
-#define WEIR_HOLD_PREFACE 16 /* of "PRI * HTTP/2.0" and a line's end */
+#define WEIR_HOLD_PREFACE 24 /* of "PRI * HTTP/2.0", "SM", and their lines' ends */
 #define WEIR_HOLD_NO_PREFACE 0xff
 
 /* One segment on a copy of the machine. */
@@ -266,12 +266,19 @@ WEIR_INLINE __u8 weir_hold_ending(__u8 ending, __u8 byte)
 	return byte == ' ';
 }
 
+/*
+ * All of HTTP/2's preface (RFC 9113, 3.4): no server goes on behind it that takes it for HTTP/1. With the first line alone, Go's hands it to
+ * its handler as a request, and reads another one.
+ */
 WEIR_INLINE __u8 weir_hold_preface(__u8 preface, __u8 byte)
 {
-	__u64 word = preface < 8 ? 0x5448202a20495250ULL : 0x0a0d302e322f5054ULL; /* "PRI * HT", "TP/2.0\r\n" */
+	__u64 word = 0x5448202a20495250ULL; /* "PRI * HT" */
 
 	if (preface >= WEIR_HOLD_PREFACE)
 		return preface;
+	if (preface >= 8)
+		word = preface < 16 ? 0x0a0d302e322f5054ULL :
+				      0x0a0d0a0d4d530a0dULL; /* "TP/2.0\r\n", "\r\nSM\r\n\r\n" */
 	return byte == (word >> 8 * (preface & 7) & 0xff) ? preface + 1 : WEIR_HOLD_NO_PREFACE;
 }
 
