@@ -44,14 +44,17 @@ static int ingress, egress;
 
 static void image_add(struct image *image, int fd, const void *key, size_t size)
 {
-	if (image->length + size > image->room) {
+	__u8 *to;
+
+	if (!image->bytes || image->length + size > image->room) {
 		image->room = 2 * image->room + size;
 		image->bytes = realloc(image->bytes, image->room);
 		if (!image->bytes)
 			die("memory", ENOMEM);
 	}
-	memset(image->bytes + image->length, 0, size);
-	if (!bpf_map_lookup_elem(fd, key, image->bytes + image->length))
+	to = image->bytes + image->length;
+	memset(to, 0, size); /* the kernel leaves out a lock */
+	if (!bpf_map_lookup_elem(fd, key, to))
 		image->length += size;
 }
 
