@@ -3,7 +3,7 @@
 #ifndef WEIR_BPF_EGRESS_H
 #define WEIR_BPF_EGRESS_H
 
-#include "frame.h"
+#include "frame_response.h"
 #include "passing.h"
 #include "track.h"
 

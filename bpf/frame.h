@@ -19,6 +19,8 @@
 
 #define FRAME_STEPS 131072 /* more than the bytes of the largest packet */
 #define FRAME_WORDS 4 /* of eight bytes each, at most, that are taken before one is fed: a step costs as much as many */
+#define FRAME_WINDOWS 3 /* in one of which a head may end that is read at once */
+
 #define FRAME_REQUESTS (2 * (WEIR_OUTSTANDING_MAX + 1)) /* of each the head, then the body */
 
 struct feed {
@@ -207,7 +209,7 @@ static long request_step(__u32 i __attribute__((unused)), struct feed *f)
 	if (at >= w->packet.segment.len || (!window_has(w, at) && !window_load(f->skb, w, at)))
 		return 1;
 	weir_request_reader_begin(r);
-	request_ahead(w, f->server);
+	request_ahead(w, &f->server->reading);
 	if (r->request.framing.state != WEIR_AT_END_LF)
 		request_words(w);
 	WEIR_FRESH_ALL();
@@ -223,6 +225,29 @@ static long request_step(__u32 i __attribute__((unused)), struct feed *f)
 		w->frame_event = WEIR_FRAME_MORE;
 	}
 	return w->frame_event != WEIR_FRAME_MORE;
+}
+
+/* Reads on as far as a head goes that is as plain as most are, and ends in one of the next windows. false: it has not ended. */
+static __always_inline bool request_at_once(struct feed *f)
+{
+	struct work *w = f->work;
+	struct weir_request_reader *r = &w->request;
+	__u32 at;
+
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < FRAME_WINDOWS; i++) {
+		at = r->next - w->packet.segment.seq;
+		if (at >= w->packet.segment.len || !window_goes_on(f->skb, w, at, i))
+			return false;
+		weir_request_reader_begin(r);
+		request_ahead(w, &f->server->reading);
+		WEIR_FRESH_ALL();
+		if (ends_head(w, &r->request.framing, r->next - w->packet.segment.seq)) {
+			w->frame_event = weir_request_reader_end_fields(r);
+			return true;
+		}
+	}
+	return false;
 }
 
 /* Is the packet read to its end? Another round would find out only that, and a round costs calls and returns. */
@@ -241,7 +266,8 @@ static long request_next(__u32 i __attribute__((unused)), struct feed *f)
 	struct weir_request_reader *r = &w->request;
 
 	w->frame_event = WEIR_FRAME_MORE;
-	bpf_loop(FRAME_STEPS, request_step, f, 0);
+	if (!request_at_once(f))
+		bpf_loop(FRAME_STEPS, request_step, f, 0);
 	if (w->frame_event == WEIR_FRAME_MORE || w->frame_event == WEIR_FRAME_LOST || r->lost != WEIR_REASON_NONE)
 		return 1;
 	if (w->frame_event == WEIR_FRAME_HEAD && r->again)
@@ -287,61 +313,6 @@ __noinline int frame_requests(struct __sk_buff *skb, struct work *w)
 		bpf_loop(FRAME_REQUESTS, request_next, &feed, 0);
 	window_wipe(w);
 	weir_request_reader_end(&w->request, w->settings.seed, &w->packet.segment);
-	return 0;
-}
-
-static __always_inline void response_words(struct work *w)
-{
-	struct weir_response_reader *r = &w->response;
-	__u32 n;
-
-	if (weir_framing_in_text(&r->response.framing)) {
-		n = text_ahead(w, r->next - w->packet.segment.seq);
-		weir_framing_pass_text(&r->response.framing, n);
-		r->next += n;
-	}
-#pragma clang loop unroll(disable)
-	for (int i = 0; i < FRAME_WORDS; i++) {
-		if (!weir_response_reader_take(r, word_ahead(w, r->next - w->packet.segment.seq)))
-			break;
-	}
-}
-
-static long response_step(__u32 i __attribute__((unused)), struct feed *f)
-{
-	struct work *w = f->work;
-	struct weir_response_reader *r = &w->response;
-	__u32 at = r->next - w->packet.segment.seq;
-	int byte;
-
-	if (at >= w->packet.segment.len || (!window_has(w, at) && !window_load(f->skb, w, at)))
-		return 1;
-	weir_response_reader_begin(r);
-	response_ahead(w);
-	if (r->response.framing.state != WEIR_AT_END_LF)
-		response_words(w);
-	at = r->next - w->packet.segment.seq;
-	if (at >= w->packet.segment.len)
-		return 1;
-	byte = payload_byte(f->skb, w, at);
-	if (byte < 0)
-		return 1;
-	if (weir_response_reader_feed(r, byte) == WEIR_FRAME_LOST)
-		return 1;
-	if (weir_response_ended(&r->response))
-		width_note(w);
-	return is_read_whole(w, r->next);
-}
-
-__noinline int frame_responses(struct __sk_buff *skb, struct work *w)
-{
-	struct feed feed = { .skb = skb, .work = w };
-
-	if (!w)
-		return 0;
-	w->window.length = 0;
-	bpf_loop(FRAME_STEPS, response_step, &feed, 0);
-	window_wipe(w);
 	return 0;
 }
 

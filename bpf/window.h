@@ -8,18 +8,20 @@
 #include "work.h"
 
 /* Has the window begin at offset `at` of the payload, which is longer. false: that cannot be had. */
-__noinline int window_load(struct __sk_buff *skb, struct work *w, __u32 at)
+static __always_inline bool window_fill(struct __sk_buff *skb, struct work *w, __u32 at)
 {
-	__u32 n;
+	__u32 n = size_up_to(WEIR_WINDOW, w->packet.segment.len - at);
 
-	if (!w)
-		return false;
-	n = size_up_to(WEIR_WINDOW, w->packet.segment.len - at);
 	if (bpf_skb_load_bytes(skb, w->packet.payload + at, w->window.bytes, n))
 		return false;
 	w->window.at = at;
 	w->window.length = n;
 	return true;
+}
+
+__noinline int window_load(struct __sk_buff *skb, struct work *w, __u32 at)
+{
+	return w && window_fill(skb, w, at);
 }
 
 /* All of it, whatever was read to it. */
@@ -47,6 +49,22 @@ static __always_inline void window_wipe(struct work *w)
 static __always_inline bool window_has(const struct work *w, __u32 at)
 {
 	return at - w->window.at < w->window.length;
+}
+
+/* The same of what stands in it already: it begins there, if more can be had so. false: it is as it was. */
+static __always_inline bool window_renew(struct __sk_buff *skb, struct work *w, __u32 at)
+{
+	if (at == w->window.at || w->window.at + w->window.length == w->packet.segment.len)
+		return false;
+	return window_fill(skb, w, at);
+}
+
+/* For the reading on from `at`, after so many windows. false: there is nothing more that could be had at once. */
+static __always_inline bool window_goes_on(struct __sk_buff *skb, struct work *w, __u32 at, int windows)
+{
+	if (!window_has(w, at))
+		return window_fill(skb, w, at);
+	return windows ? window_renew(skb, w, at) : true;
 }
 
 /* The byte at offset `at` of the payload, which is longer; negative: it cannot be had. */

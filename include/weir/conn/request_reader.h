@@ -150,6 +150,17 @@ WEIR_INLINE void weir_request_reader_begin(struct weir_request_reader *r)
 	r->whole = 1;
 }
 
+/* A byte has been fed to the machine. */
+WEIR_INLINE enum weir_frame_event weir_request_reader_fed(struct weir_request_reader *r, enum weir_frame_event event)
+{
+	r->next++;
+	if (event == WEIR_FRAME_LOST)
+		r->lost = r->request.lost;
+	else if (event != WEIR_FRAME_HEAD || r->request.method != WEIR_METHOD_CONNECT)
+		weir_request_reader_skip(r);
+	return event;
+}
+
 /*
  * The next byte of the client's stream behind the preamble, at r->next. After HEAD the caller decides, then calls _passed(), or
  * sets shed or held.
@@ -157,16 +168,15 @@ WEIR_INLINE void weir_request_reader_begin(struct weir_request_reader *r)
 WEIR_INLINE enum weir_frame_event weir_request_reader_feed(struct weir_request_reader *r,
 							   const struct weir_reading *how, __u8 byte)
 {
-	enum weir_frame_event event;
-
 	weir_request_reader_begin(r);
-	event = weir_request_byte(&r->request, how, byte);
-	r->next++;
-	if (event == WEIR_FRAME_LOST)
-		r->lost = r->request.lost;
-	else if (event != WEIR_FRAME_HEAD || r->request.method != WEIR_METHOD_CONNECT)
-		weir_request_reader_skip(r);
-	return event;
+	return weir_request_reader_fed(r, weir_request_byte(&r->request, how, byte));
+}
+
+/* The same, where it is the LF that ends a head, or trailers (WEIR_AT_END_LF). */
+WEIR_INLINE enum weir_frame_event weir_request_reader_end_fields(struct weir_request_reader *r)
+{
+	r->request.framing.position++;
+	return weir_request_reader_fed(r, weir_request_fields_end(&r->request));
 }
 
 /* As feeding, for what it takes of the next eight bytes at once (run.h); 0: feed it the next one. */

@@ -107,24 +107,17 @@ WEIR_INLINE void weir_response_reader_begin(struct weir_response_reader *r)
 		r->began = r->next;
 }
 
-/* The next byte of the server's stream, at r->next. */
-WEIR_INLINE enum weir_frame_event weir_response_reader_feed(struct weir_response_reader *r, __u8 byte)
+/* The method that matters of the request that is being answered. */
+WEIR_INLINE enum weir_method weir_response_reader_method(const struct weir_response_reader *r)
 {
-	enum weir_frame_event event;
-	__u64 more;
-	bool head;
+	return r->head_bits >> (r->responses % WEIR_OUTSTANDING_MAX) & 1 ? WEIR_METHOD_HEAD : WEIR_METHOD_GET;
+}
 
-	if (weir_response_ended(&r->response))
-		weir_response_start(&r->response);
-	if (weir_response_fresh(&r->response))
-		r->began = r->next;
-	/* Nobody asked: an answer of the server's own, such as 408, ends the following. */
-	if (r->responses >= r->outstanding) {
-		r->lost = WEIR_BAD_RESPONSE;
-		return WEIR_FRAME_LOST;
-	}
-	head = r->head_bits >> (r->responses % WEIR_OUTSTANDING_MAX) & 1;
-	event = weir_response_byte(&r->response, head ? WEIR_METHOD_HEAD : WEIR_METHOD_GET, byte);
+/* A byte has been fed to the machine. */
+WEIR_INLINE enum weir_frame_event weir_response_reader_fed(struct weir_response_reader *r, enum weir_frame_event event)
+{
+	__u64 more;
+
 	r->next++;
 	if (event == WEIR_FRAME_LOST) {
 		r->lost = r->response.lost;
@@ -140,6 +133,28 @@ WEIR_INLINE enum weir_frame_event weir_response_reader_feed(struct weir_response
 	if (weir_response_ended(&r->response))
 		r->responses++;
 	return event;
+}
+
+/* The next byte of the server's stream, at r->next. */
+WEIR_INLINE enum weir_frame_event weir_response_reader_feed(struct weir_response_reader *r, __u8 byte)
+{
+	if (weir_response_ended(&r->response))
+		weir_response_start(&r->response);
+	if (weir_response_fresh(&r->response))
+		r->began = r->next;
+	/* Nobody asked: an answer of the server's own, such as 408, ends the following. */
+	if (r->responses >= r->outstanding) {
+		r->lost = WEIR_BAD_RESPONSE;
+		return WEIR_FRAME_LOST;
+	}
+	return weir_response_reader_fed(r, weir_response_byte(&r->response, weir_response_reader_method(r), byte));
+}
+
+/* The same, where it is the LF that ends a head, or trailers (WEIR_AT_END_LF), and somebody asked. */
+WEIR_INLINE enum weir_frame_event weir_response_reader_end_fields(struct weir_response_reader *r)
+{
+	r->response.framing.position++;
+	return weir_response_reader_fed(r, weir_response_fields_end(&r->response, weir_response_reader_method(r)));
 }
 
 /* As feeding, for what it takes of the next eight bytes at once (run.h); 0: feed it the next one. */

@@ -38,15 +38,34 @@ struct weir_line_name {
 	__u64 lower[WEIR_TOKEN_MAX / 8];
 };
 
+/*
+ * The same number, of which verifiers do not know any more what it may be: all ways to it are one. n: below twice the window; word:
+ * anything they do not know
+ */
+WEIR_INLINE __u32 weir_line_any(__u32 n, __u64 word)
+{
+	__u64 others = ~word;
+
+	WEIR_BARRIER(others);
+	return (n + (word & others)) & (2 * WEIR_WINDOW - 1);
+}
+
+#define WEIR_LINE_NAME_MAX 40 /* bytes of a name: one that is longer than a token means nothing */
+
 /* How long the name is that begins at `at`, with a colon behind it; 0: that is for the machine to judge. */
 WEIR_INLINE __u32 weir_line_name(const struct weir_window *w, __u32 at, struct weir_line_name *name)
 {
 	__u32 n = weir_run_name(weir_window_word(w, at), &name->lower[0]);
+	__u64 other;
 
 	if (n == 8)
 		n += weir_run_name(weir_window_word(w, at + 8), &name->lower[1]);
 	if (n == 16)
 		n += weir_run_name(weir_window_word(w, at + 16), &name->lower[2]);
+	for (__u32 i = WEIR_TOKEN_MAX; i < WEIR_LINE_NAME_MAX; i += 8)
+		if (n == i)
+			n += weir_run_name(weir_window_word(w, at + i), &other);
+	n = weir_line_any(n, name->lower[0]);
 	return weir_run_first(weir_window_word(w, at + n)) == ':' ? n : 0;
 }
 
@@ -61,7 +80,7 @@ WEIR_INLINE __u32 weir_line_text(const struct weir_window *w, __u32 at)
 			break;
 		n += 8;
 	}
-	return n;
+	return weir_line_any(n, weir_window_word(w, at));
 }
 
 /* May lines be read here? */
@@ -159,16 +178,16 @@ WEIR_INLINE __u32 weir_field_ahead(struct weir_framing *f, const struct weir_win
 
 /*
  * How long the field line is that begins at index `at`, its end included, which is passed over if it means nothing, and else read; 0: it
- * is not whole, or is for others to read. lengths: of names that mean something, too (struct weir_reading).
+ * is not whole, or is for others to read. lengths: of names that mean something, too (struct weir_reading). n: weir_line_name()
  */
-WEIR_INLINE __u32 weir_line_ahead(struct weir_framing *f, const struct weir_window *w, __u32 at, __u32 lengths)
+WEIR_INLINE __u32 weir_line_ahead(struct weir_framing *f, const struct weir_window *w, __u32 at, __u32 lengths,
+				  const struct weir_line_name *name, __u32 n)
 {
-	struct weir_line_name name;
-	__u32 n = weir_line_name(w, at, &name);
+	__u64 means = weir_line_lengths(w->bytes[at & (WEIR_WINDOW - 1)]), asked = lengths;
 
-	if (n && weir_line_lengths(w->bytes[at & (WEIR_WINDOW - 1)]) >> n & 1)
-		return weir_field_ahead(f, w, at, &name, n);
-	if (!n || lengths >> n & 1)
+	if (n && means >> n & 1)
+		return weir_field_ahead(f, w, at, name, n);
+	if (!n || asked >> n & 1)
 		return 0;
 	n += weir_line_text(w, at + n);
 	n += weir_run_text(weir_window_word(w, at + n));

@@ -5,7 +5,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
-#include "../../../bpf/frame.h"
+#include "../../../bpf/frame_response.h"
 
 #include "../turned.h"
 
