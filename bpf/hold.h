@@ -147,8 +147,17 @@ static __always_inline int withhold(struct work *w, struct weir_conn *c)
 	count(w->server, WEIR_HELD_RECORD);
 	tally_decision(&w->decision);
 	count_many(w->server, WEIR_RECORDS_HELD, w->decision.asked_anew);
-	top_records(w->hook, 0, w->decision.asked_anew);
+	top_records(w->hook, 0, 0, w->decision.asked_anew);
 	return SOCKET_GETS_NOTHING;
+}
+
+/* refused: in a server's dry run. */
+static __always_inline void count_passed(const struct work *w, bool refused)
+{
+	bool dry_run = refused || w->decision.overlooked;
+
+	count_many(w->server, dry_run ? WEIR_RECORDS_DRY_RUN_HELD : WEIR_RECORDS_PASSED, w->hold.records);
+	top_records(w->hook, w->hold.records, dry_run ? w->hold.records : 0, 0);
 }
 
 static __always_inline int hold_segment(struct __sk_buff *skb, struct work *w, struct weir_conn *c, bool badged,
@@ -180,9 +189,7 @@ static __always_inline int hold_segment(struct __sk_buff *skb, struct work *w, s
 		return SOCKET_GETS_NOTHING;
 	}
 	tally_decision(&w->decision);
-	count_many(w->server, refused || w->decision.overlooked ? WEIR_RECORDS_DRY_RUN_HELD : WEIR_RECORDS_PASSED,
-		   w->hold.records);
-	top_records(w->hook, w->hold.records, 0);
+	count_passed(w, refused);
 	if (held_ns)
 		count_duration(w->server, WEIR_HELD_NS, WEIR_HELD_1MS, held_ns);
 	return SOCKET_GETS_IT;
@@ -248,15 +255,12 @@ static __always_inline int hold_handshake(struct __sk_buff *skb, struct work *w)
 	refused = hold_refused(skb, w);
 	tally_decision(&w->decision);
 	if (!refused || (w->server_flags & WEIR_SERVER_DRY_RUN)) {
-		count_many(w->server,
-			   refused || w->decision.overlooked ? WEIR_RECORDS_DRY_RUN_HELD : WEIR_RECORDS_PASSED,
-			   w->hold.records);
-		top_records(w->hook, w->hold.records, 0);
+		count_passed(w, refused);
 		return SOCKET_GETS_IT;
 	}
 	count(w->server, WEIR_HELD_RECORD);
 	count_many(w->server, WEIR_RECORDS_HELD, w->decision.asked_anew);
-	top_records(w->hook, 0, w->decision.asked_anew);
+	top_records(w->hook, 0, 0, w->decision.asked_anew);
 	return SOCKET_GETS_NOTHING;
 }
 

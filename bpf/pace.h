@@ -80,7 +80,8 @@ static __always_inline enum weir_action pace_segment(struct __sk_buff *skb, stru
 	tally_decision(&w->decision);
 	count_many(w->server, w->decision.overlooked ? WEIR_RECORDS_DRY_RUN_HELD : WEIR_RECORDS_PASSED,
 		   w->hold.records);
-	top_records(w->hook, w->hold.records, w->decision.waited ? w->decision.asked_anew : 0);
+	top_records(w->hook, w->hold.records, w->decision.overlooked ? w->hold.records : 0,
+		    w->decision.waited ? w->decision.asked_anew : 0);
 	if (held_ns)
 		count_duration(w->server, WEIR_HELD_NS, WEIR_HELD_1MS, held_ns);
 	if (w->decision.waited)

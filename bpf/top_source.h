@@ -37,8 +37,8 @@ static __always_inline struct weir_asked *asked_of_source(struct work *w)
 	return a;
 }
 
-/* Records of a connection that cannot be read: so many have passed, and so many have to wait. */
-__noinline int top_records(__u32 hook, __u32 passed, __u32 held)
+/* Records of a connection that cannot be read: so many have passed, of these so many by a dry run alone, and so many have to wait. */
+__noinline int top_records(__u32 hook, __u32 passed, __u32 dry_run, __u32 held)
 {
 	struct work *w = work_of(hook);
 	struct weir_asked *a;
@@ -50,6 +50,7 @@ __noinline int top_records(__u32 hook, __u32 passed, __u32 held)
 		return 0;
 	a->is_record = 1;
 	a->counts.requests = passed;
+	a->counts.dry_run = dry_run;
 	a->counts.held = held;
 	heavy_count(a);
 	return 0;

@@ -123,6 +123,12 @@ def test_others_are_not_slowed(world):
     assert [(use["subject"], use["passed"], use["shed"]) for use in uses] == [(place.client_address, 3, 1)]
 
 
+def would_have_waited(held):
+    """The records of all sources, and those of them that a dry run alone let pass."""
+    rows = held.weir.json("top", "web", "--by", "source", "--once")["rows"]
+    return sum(row["requests"] for row in rows), sum(row["dry_run"] for row in rows)
+
+
 def test_dry_run_counts_and_passes(world):
     held = Held(world, world.loopback())
     held.attach("--dry-run")
@@ -130,6 +136,8 @@ def test_dry_run_counts_and_passes(world):
     held.client().drive(7)
     assert held.records() == (2, 0, 5)
     assert held.packets("held_record") == 0
+    assert would_have_waited(held) == (7, 5)
+    assert "0 requests would have been, 5 held (TLS and other unreadable traffic)" in held.weir("status")
 
 
 @pytest.mark.parametrize("hold", ["drop", "auto"])
@@ -140,6 +148,7 @@ def test_dry_run_of_a_limit(world, hold):
     held.client().drive(7)
     assert held.records() == (2, 0, 5)
     assert held.packets("held_record") == 0
+    assert would_have_waited(held) == (7, 5)
 
 
 def test_joined_in_mid_stream(world):

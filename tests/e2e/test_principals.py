@@ -105,7 +105,7 @@ def test_reload(world):
     assert ask(client, bearer(SECRET)) == 429
     write(path, "other,alice,1")
     assert ask(client, bearer(SECRET)) == 429
-    assert site.weir("reload") == 'server "web" has 1 tokens and 0 addresses\n'
+    assert site.weir("reload") == 'server "web" has 1 token and 0 addresses\n'
     assert ask(client, bearer(SECRET)) == 200
     assert ask(client, bearer("other")) == 429
     assert site.weir.json("reload", "web") == {"servers": [{"name": "web", "tokens": 1, "addresses": 0}]}

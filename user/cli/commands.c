@@ -75,7 +75,7 @@ const struct command commands[] = {
 	{ "top", "[NAME]", "Show who makes the load: users, namespaces, verbs, resources, addresses, limits.", cli_top,
 	  cli_top_options, NULL,
 	  "Works without limits, too. The kernel counts each request when it is decided. On a terminal the table is drawn again each second, and keys change what it shows. In a pipe each interval prints its rows. weir does not know the users of TLS and HTTP/2 connections: their records are shown by source.\n"
-	  "REQ/S counts requests, and also the records of connections that weir cannot read. For a server with --inside it counts such records only with --by source. REFUSED counts requests that weir refused, DRY-RUN those that it would have refused, HELD records that had to wait. SHARE is the share of all requests of the server.\n"
+	  "REQ/S counts requests, and also the records of connections that weir cannot read. For a server with --inside it counts such records only with --by source. REFUSED counts requests that weir refused, DRY-RUN those that it would have refused or held but for a dry run, HELD records that had to wait. SHARE is the share of all requests of the server.\n"
 	  "There are rows for the names with the most requests. Names with few requests may be missing. Counts are exact since FIRST SEEN.",
 	  "weir top\nweir top web --by namespace\nweir top --once --json" },
 	{ "history", "[NAME]", "Show requests and refusals of the last day, minute by minute.", cli_history,

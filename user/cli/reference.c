@@ -26,6 +26,8 @@ const struct reference_entry reference_files[] = {
 	{ "/var/lib/weir/state.json", "With --persist: what commands have set, over a reboot." },
 	{ "STATE_DIR/history/",
 	  "What weir history shows; with --persist in /var/lib/weir instead. Removed with the rest by uninstall." },
+	{ "STATE_DIR/audit.jsonl",
+	  "What weir audit shows, and audit.jsonl.1 before it; with --persist in /var/lib/weir instead. Removed with the rest by uninstall." },
 	{ "STATE_DIR/weir.sock",
 	  "The agent's socket. One JSON object a line each way: {\"command\": NAME, \"arguments\": {...}} and {\"result\": ...} or {\"error\": TEXT}. A stream of objects follows the reply to trace." },
 	{ "STATE_DIR/lock", "Locked by the agent. It contains the agent's pid." },

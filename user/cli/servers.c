@@ -163,9 +163,12 @@ static int print_reloaded(json_t *result)
 	json_t *server;
 	size_t i;
 
-	json_array_foreach (json_object_get(result, "servers"), i, server)
-		printf("server \"%s\" has %lld tokens and %lld addresses\n", cli_text(server, "name"),
-		       (long long)cli_number(server, "tokens"), (long long)cli_number(server, "addresses"));
+	json_array_foreach (json_object_get(result, "servers"), i, server) {
+		long long tokens = cli_number(server, "tokens"), addresses = cli_number(server, "addresses");
+
+		printf("server \"%s\" has %lld token%s and %lld address%s\n", cli_text(server, "name"), tokens,
+		       tokens == 1 ? "" : "s", addresses, addresses == 1 ? "" : "es");
+	}
 	return ferror(stdout);
 }
 

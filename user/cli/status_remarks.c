@@ -168,18 +168,20 @@ static char *dry_run_limits(json_t *limits)
 static void add_dry_run(json_t *remarks, json_t *server)
 {
 	json_int_t shed = cli_number(server, "dry_run_shed"), rejected = cli_number(server, "dry_run_rejected");
+	json_int_t held = cli_number(server, "records_dry_run_held");
 	bool whole = json_is_true(json_object_get(server, "dry_run"));
 	CLEANUP_FREE char *limits = whole ? NULL : dry_run_limits(json_object_get(server, "limits"));
 	const char *name = cli_text(server, "name");
 
-	if (whole && rejected)
+	if (whole) {
+		CLEANUP_FREE char *more = rejected ? text_of(", %lld rejected", rejected) : NULL;
+		CLEANUP_FREE char *waits = held ? text_of(", %lld held (TLS and other unreadable traffic)", held) :
+						  NULL;
+
 		remark(remarks, name, false,
-		       text_of("dry run: nothing is refused; %lld requests would have been, and %lld rejected", shed,
-			       rejected));
-	else if (whole)
-		remark(remarks, name, false,
-		       text_of("dry run: nothing is refused; %lld requests would have been", shed));
-	else if (limits)
+		       text_of("dry run: nothing is refused; %lld requests would have been%s%s", shed, more ?: "",
+			       waits ?: ""));
+	} else if (limits)
 		remark(remarks, name, false, text_of("dry run: %s", limits));
 }
 

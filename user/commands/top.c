@@ -43,7 +43,8 @@ __u64 top_records(const __u64 *counters)
 struct weir_heavy_counts top_total(const __u64 *counters)
 {
 	const __u64 refused = counters[WEIR_SHED] + counters[WEIR_REJECTED];
-	const __u64 dry_run = counters[WEIR_DRY_RUN_SHED] + counters[WEIR_DRY_RUN_REJECTED];
+	const __u64 dry_run = counters[WEIR_DRY_RUN_SHED] + counters[WEIR_DRY_RUN_REJECTED] +
+			      counters[WEIR_RECORDS_DRY_RUN_HELD];
 
 	return (struct weir_heavy_counts){
 		.requests = counters[WEIR_PASSED] + counters[WEIR_EXEMPT] + refused + dry_run + top_records(counters),
