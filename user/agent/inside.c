@@ -346,6 +346,14 @@ static bool leaves(const struct agent *agent, int slot)
 	return agent->servers[slot].inside->lane == INSIDE_SEE && choose(agent, slot, false);
 }
 
+/* Both are asked: each notes what is so now. */
+static bool limits_change(struct agent *agent, int slot)
+{
+	bool ends = ends_change(agent, slot), leaving = leaves(agent, slot);
+
+	return ends || leaving;
+}
+
 void inside_limits_changed(struct agent *agent)
 {
 	for (struct net *net = agent->nets; net; net = net->next) {
@@ -353,7 +361,7 @@ void inside_limits_changed(struct agent *agent)
 
 		for (int slot = 0; slot < WEIR_MAX_SERVERS; slot++) {
 			if (is_of(net, slot) && inside_is_followed(agent, slot) && agent->servers[slot].inside &&
-			    (ends_change(agent, slot) | leaves(agent, slot)))
+			    limits_change(agent, slot))
 				changed = agent->servers[slot].inside->pending = true;
 		}
 		if (changed)
