@@ -19,7 +19,7 @@
 
 #define FRAME_STEPS 131072 /* more than the bytes of the largest packet */
 #define FRAME_WORDS 4 /* of eight bytes each, at most, that are taken before one is fed: a step costs as much as many */
-#define FRAME_WINDOWS 3 /* in one of which a head may end that is read at once */
+#define FRAME_WINDOWS 3 /* times that lines are read at once, from a window that begins anew where one ended them */
 
 #define FRAME_REQUESTS (2 * (WEIR_OUTSTANDING_MAX + 1)) /* of each the head, then the body */
 

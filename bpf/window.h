@@ -51,12 +51,12 @@ static __always_inline bool window_has(const struct work *w, __u32 at)
 	return at - w->window.at < w->window.length;
 }
 
-/* The same of what stands in it already: it begins there, if more can be had so. false: it is as it was. */
+/* The same of what stands in it already: it begins there, if more can be had so. false: there is no more. */
 static __always_inline bool window_renew(struct __sk_buff *skb, struct work *w, __u32 at)
 {
-	if (at == w->window.at || w->window.at + w->window.length == w->packet.segment.len)
-		return false;
-	return window_fill(skb, w, at);
+	if (w->window.at + w->window.length == w->packet.segment.len)
+		return true;
+	return at != w->window.at && window_fill(skb, w, at);
 }
 
 /* For the reading on from `at`, after so many windows. false: there is nothing more that could be had at once. */

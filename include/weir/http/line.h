@@ -11,7 +11,7 @@
 #include "weir/http/run.h"
 #include "weir/http/window.h"
 
-#define WEIR_LINES_MAX 12 /* that are read in one go */
+#define WEIR_LINES_MAX 8 /* that are read in one go */
 
 /* A literal of at most eight bytes as it stands in a word. */
 #define WEIR_RUN_TEXT(text) __builtin_bswap64(WEIR_TEXT_WORD(text, 0) << (64 - 8 * (sizeof(text) - 1)))
