@@ -164,7 +164,8 @@ over packets, the least of several rounds in turns, ns for one request.
 Packets that bring nothing to read, of a connection of its own for each CPU, a thousand in a row, ns for one with the loop around it:
 
 {table(["packet", "one CPU", "two CPUs"], packet_rows)}
-What one packet changes in memory that other CPUs may use, in words of eight bytes: the maps but those that each CPU has for itself, read before it and after it.
+What one packet changes in memory that other CPUs may use, in words of eight bytes: all maps but those that each CPU has for
+itself are read before it and after it.
 
 {table(["packet", "of its connection", "of others", "where"], [[line[column] for column in ("shared", "own", "others", "where")] for line in shared])}""", {
     "two CPUs": more, "shared": max(line["others"] for line in shared if "limit" not in line["shared"] and "refused" not in line["shared"])}

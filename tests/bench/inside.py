@@ -256,8 +256,8 @@ The empty program stands where weir's does: what it takes, each probe takes.
 {table(["", *least], [["a request, ns", *map(number, least.values())]])}
 The server's CPU time for one request, over TLS and HTTP/2, at {RATE:,} requests/s on one connection, {STREAMS} at a time: attached
 with `--inside off`, and with `--inside see`, in turns of {PARTS} times {TURN_REQUESTS} requests, of which each is first every other time; with a limit of the user
-that everybody stays below. Of each, what a quarter of the parts are below: garbage collection and what else runs only add to it. Behind "more" is between what it is with 95 %. A hit's program is what the kernel says
-of the programs' time (least to most); the trap around it is in the CPU time only. What else runs while a program is preempted counts as the
+that everybody stays below. Of each, what a quarter of the parts are below: garbage collection and what else runs only add to it.
+Behind "more" is between what it is with 95 %. A hit's program is what the kernel says of the programs' time (least to most); the trap around it is in the CPU time only. What else runs while a program is preempted counts as the
 program's time. So its least turn counts.
 """, {"inside, loop": least[SEE_AND_LIMIT] - least[EMPTY]}
 
