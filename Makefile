@@ -422,7 +422,7 @@ test-kube-tls: all ## packaging/nginx/kubernetes.conf in front of a kube-apiserv
 test-kube-handshakes: all ## a flood of TLS handshakes against a kube-apiserver, with and without weir: KUBE_APISERVER=, KUBE_PKI= (tests/kube/handshakes)
 	@tests/kube/handshakes || [ $$? = 77 ]
 
-bench: ## all targets of speed and memory in one table, side by side with nginx and HAProxy, into build/bench/ (root; some 15 to 20 minutes; BENCH_FLAGS=--quick; INSIDE_DIR=)
+bench: ## all targets of speed and memory in one table, side by side with nginx and HAProxy, into build/bench/ (root; some 15 minutes; BENCH_FLAGS=--quick; INSIDE_DIR=)
 	@tests/install-deps test
 	@$(MAKE) all $(BENCH_PROGRAMS)
 	@tests/bench/run $(BENCH_FLAGS)
