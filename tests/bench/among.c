@@ -83,14 +83,9 @@ static void measure(__u32 clients)
 
 static void set_up(__u32 connections)
 {
-	static const struct datapath_listen listen = { .any = true, .port = SERVER_PORT };
-	struct weir_server server = { .flags = WEIR_SERVER_ACTIVE, .swallow_max = 65536 };
+	const struct weir_server server = server_plain();
 
-	weir_reading_default(&server.reading);
-	if (namespaces_setup(NULL))
-		die("a network namespace", errno);
-	dp = open_datapath(connections);
-	done(datapath_server_set(dp, 0, &server, &listen, 1, NULL, 0, &error));
+	server_open(&server, connections);
 	turned_open();
 }
 

@@ -247,17 +247,10 @@ static void limit_ample(enum weir_builtin_limit builtin, __u32 keys)
 
 static void set_up(void)
 {
-	static const struct datapath_listen listen = { .any = true, .port = SERVER_PORT };
-	/* Whoever is at 127.0.0.0/8 may say whose request it is. */
-	static const struct datapath_cidr proxy = { .address = { [10] = 0xff, 0xff, 127 }, .bits = 96 + 8 };
-	struct weir_server server = { .flags = WEIR_SERVER_ACTIVE, .swallow_max = 65536 };
+	const struct weir_server server = server_plain();
 
-	weir_reading_default(&server.reading);
-	if (namespaces_setup(NULL))
-		die("a network namespace", errno);
-	dp = open_datapath(1024);
+	server_open(&server, 1024);
 	ingress = bpf_program__fd(dp->skeleton->progs.weir_ingress);
-	done(datapath_server_set(dp, 0, &server, &listen, 1, &proxy, 1, &error));
 }
 
 int main(int argc, char **argv)

@@ -15,6 +15,25 @@ void die(const char *what, int error_number)
 	exit(1);
 }
 
+struct weir_server server_plain(void)
+{
+	struct weir_server server = { .flags = WEIR_SERVER_ACTIVE, .swallow_max = 65536 };
+
+	weir_reading_default(&server.reading);
+	return server;
+}
+
+void server_open(const struct weir_server *server, __u32 connections)
+{
+	static const struct datapath_listen listen = { .any = true, .port = SERVER_PORT };
+	static const struct datapath_cidr proxy = { .address = { [10] = 0xff, 0xff, 127 }, .bits = 96 + 8 };
+
+	if (namespaces_setup(NULL))
+		die("a network namespace", errno);
+	dp = open_datapath(connections);
+	done(datapath_server_set(dp, 0, server, &listen, 1, &proxy, 1, &error));
+}
+
 struct run {
 	int program;
 	struct packet *packet;

@@ -13,6 +13,11 @@ extern struct datapath *dp; /* attached.h */
 
 __attribute__((noreturn)) void die(const char *what, int error_number);
 
+/* The server below, as it is where nothing is set. */
+struct weir_server server_plain(void);
+/* The datapath in a network namespace of its own, with this server. Whoever is at 127.0.0.0/8 may say whose request it is. */
+void server_open(const struct weir_server *server, __u32 connections);
+
 /* The mean of so many runs in a row; priority: of the skb. */
 __u32 run_marked_ns(int program, struct packet *packet, __u32 priority, __u32 repeat);
 __u32 run_ns(int program, struct packet *packet, __u32 repeat);
