@@ -117,6 +117,16 @@ void connect_ends(bool ipv6)
 	assert_int_equal(bpf_map_update_elem(dp->maps.conns, &flow, &c, BPF_ANY), 0);
 }
 
+struct weir_conn conn_look(bool ipv6)
+{
+	struct weir_flow flow;
+	struct weir_conn c;
+
+	packet_flow(ipv6, &flow);
+	assert_int_equal(bpf_map_lookup_elem(dp->maps.conns, &flow, &c), 0);
+	return c;
+}
+
 int run(int program, const struct spec *spec)
 {
 	packet_build(&packet, spec);

@@ -33,6 +33,8 @@ void limit(enum weir_builtin_limit builtin, const char *qps, __u64 burst);
 __u64 counter(enum weir_reason reason);
 /* Makes a connection whose handshake is done, a new one in place of the one before. */
 void connect_ends(bool ipv6);
+/* What is kept of it now. */
+struct weir_conn conn_look(bool ipv6);
 
 /* Runs a program on the packet that is built of `spec`: its verdict. */
 int run(int program, const struct spec *spec);

@@ -133,16 +133,6 @@ static void test_split_head_passes(void **state)
 	assert_int_equal(counter(WEIR_PASSED), 1);
 }
 
-static struct weir_conn connection(void)
-{
-	struct weir_flow flow;
-	struct weir_conn c;
-
-	packet_flow(false, &flow);
-	assert_int_equal(bpf_map_lookup_elem(dp->maps.conns, &flow, &c), 0);
-	return c;
-}
-
 /* A head with a value of n letters, the one at `bad` not allowed; bad >= n: all are. */
 static const char *head_with_value(const char *line, size_t n, size_t bad)
 {
@@ -169,7 +159,7 @@ static void test_values_of_any_length_are_read(void **state)
 		assert_untouched(
 			ingress,
 			&(struct spec){ .seq = CLIENT_NEXT, .ack = SERVER_NEXT, .flags = PSH_ACK, .text = head });
-		c = connection();
+		c = conn_look(false);
 		assert_int_equal(c.requests, 1);
 		assert_int_equal(c.request_next, CLIENT_NEXT + strlen(head));
 		head = head_with_value("HTTP/1.1 200 OK", n, n);
@@ -178,7 +168,7 @@ static void test_values_of_any_length_are_read(void **state)
 							 .ack = c.request_next,
 							 .flags = PSH_ACK,
 							 .text = head });
-		c = connection();
+		c = conn_look(false);
 		assert_int_equal(c.responses, 1);
 		assert_int_equal(c.response_next, SERVER_NEXT + strlen(head));
 	}
@@ -194,7 +184,7 @@ static void test_no_place_in_a_value_is_overlooked(void **state)
 					     .flags = PSH_ACK,
 					     .text = head_with_value("GET /a HTTP/1.1\r\nHost: x", 300, bad) });
 		assert_int_equal(counter(WEIR_PASSED), 0);
-		assert_int_equal(connection().requests, 0);
+		assert_int_equal(conn_look(false).requests, 0);
 	}
 }
 
