@@ -141,13 +141,37 @@ static void test_a_switch_that_fails(void **state)
 	done(datapath_inside_sync(dp, NULL, 0, &error));
 }
 
+/* A map of a build that had fewer places is taken as it is: what its programs serve is handed over in one step, in the same map. */
+static void test_fewer_places(void **state)
+{
+	struct datapath_process own = { .id = (__u32)getpid(), .binary = &no_probes };
+	struct weir_inside_process there = { .generation = 1 };
+	LIBBPF_OPTS(bpf_map_create_opts, no_prealloc, .map_flags = BPF_F_NO_PREALLOC);
+	CLEANUP_CLOSE int earlier = bpf_map_create(BPF_MAP_TYPE_HASH, NULL, sizeof(own.id), sizeof(there), 16,
+						   &no_prealloc);
+	char path[PATH_MAX];
+
+	(void)state;
+	assert_true(earlier >= 0);
+	assert_int_equal(bpf_map_update_elem(earlier, &own.id, &there, BPF_ANY), 0);
+	pins_path(path, dp->dir, "inside_processes");
+	assert_int_equal(bpf_obj_pin(earlier, path), 0);
+	done(datapath_inside_sync(dp, &own, 1, &error));
+	assert_int_equal(bpf_map_lookup_elem(earlier, &own.id, &there), 0);
+	assert_int_equal(there.generation, dp->inside->generation);
+	assert_int_equal(bpf_map__max_entries(dp->inside->skeleton->maps.inside_processes), 16);
+	done(datapath_inside_sync(dp, NULL, 0, &error));
+	done(datapath_inside_sync(dp, &own, 1, &error));
+	assert_int_equal(bpf_map__max_entries(dp->inside->skeleton->maps.inside_processes), WEIR_MAX_INSIDE_PROCESSES);
+	done(datapath_inside_sync(dp, NULL, 0, &error));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(as_long_as_its_process),
-		TEST(a_verdict_ends_with_the_refusing),
-		TEST(too_many_processes),
-		TEST(a_switch_that_fails),
+		TEST(as_long_as_its_process), TEST(a_verdict_ends_with_the_refusing),
+		TEST(too_many_processes),     TEST(a_switch_that_fails),
+		TEST(fewer_places),
 	};
 
 	return cmocka_run_group_tests_name("requests inside servers", tests, attached_open, attached_close);

@@ -41,9 +41,8 @@ static int map_take(struct datapath *dp, struct bpf_map *map, struct error *err)
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
 	pins_path(path, dp->dir, "%s", name);
-	/* What is kept of requests at this moment may be lost. */
-	if (info.value_size != bpf_map__value_size(map) || info.key_size != bpf_map__key_size(map) ||
-	    info.max_entries != bpf_map__max_entries(map)) {
+	/* However many places it has: with two maps, programs of before would serve a process beside these, for a moment. */
+	if (info.value_size != bpf_map__value_size(map) || info.key_size != bpf_map__key_size(map)) {
 		unlink(path);
 		return 0;
 	}
