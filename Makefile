@@ -82,8 +82,10 @@ UNIT_TEST_SOURCES := $(foreach source,$(UNIT_SOURCES),$(if $(filter test_%,$(not
 UNIT_TESTS := $(UNIT_TEST_SOURCES:%.c=build/%)
 UNIT_HELPERS := $(patsubst %.c,build/asan/%.o,$(filter-out $(UNIT_TEST_SOURCES),$(UNIT_SOURCES)))
 CORPUS_HELPERS := $(patsubst %.c,build/asan/%.o,$(wildcard tests/corpus/*.c))
+# A kernel side in memory, for tests of the agent.
+FAKES := $(patsubst %.c,%.o,$(wildcard tests/unit/agent/fake_*.c))
 # The unit tests that have several threads: with ThreadSanitizer, too.
-THREAD_HELPERS := $(patsubst %,build/tsan/tests/unit/agent/%.o,agent_fixture fake_datapath fake_inside fake_limits loop_scene)
+THREAD_HELPERS := $(addprefix build/tsan/,$(addprefix tests/unit/agent/,agent_fixture.o loop_scene.o) $(FAKES))
 THREAD_TESTS := $(patsubst tests/unit/%.c,build/tests/threads/%,$(filter %_threads.c,$(UNIT_TEST_SOURCES)))
 PROG_TESTS := $(patsubst %.c,build/%,$(wildcard tests/prog/test_*.c))
 PROG_HELPERS := $(patsubst %.c,build/%.o,$(filter-out tests/prog/test_%,$(wildcard tests/prog/*.c))) \
@@ -92,7 +94,7 @@ PLAYER_OBJECTS := $(patsubst %.c,build/asan/%.o,$(wildcard tests/player/*.c))
 PLAYER := $(if $(PLAYER_OBJECTS),build/tests/player/player)
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 # What the targets that ask an agent have besides.
-FUZZ_AGENT := tests/fuzz/agent_in_memory $(addprefix tests/unit/agent/,fake_datapath fake_inside fake_limits)
+FUZZ_AGENT := tests/fuzz/agent_in_memory.o $(FAKES)
 FUZZ_REPLAYS := $(addprefix build/tests/fuzz/fuzz_,$(FUZZ_TARGETS))
 
 BENCH_PROGRAMS := build/tests/bench/load build/tests/bench/decision build/tests/bench/xdp build/tests/bench/syns build/tests/bench/connects \
@@ -269,7 +271,7 @@ build/quick/tests/player/player: $(PLAYER_OBJECTS:build/asan/%=build/quick/%)
 build/tests/player/player: $(PLAYER_OBJECTS) build/asan/libweir.a
 	$(call link,$(CC) $(SANITIZE))
 
-build/tests/fuzz/fuzz_control build/tests/fuzz/fuzz_servers: $(FUZZ_AGENT:%=build/asan/%.o)
+build/tests/fuzz/fuzz_control build/tests/fuzz/fuzz_servers: $(addprefix build/asan/,$(FUZZ_AGENT))
 build/tests/fuzz/fuzz_golang: $(addprefix build/asan/tests/unit/golang/,golang_fixture.o golang_fixture_functions.o)
 build/tests/fuzz/%: build/asan/tests/fuzz/%.o build/asan/tests/fuzz/replay.o build/asan/tests/corpus/stream.o \
 		build/asan/libweir.a
@@ -296,7 +298,7 @@ build/tests/bench/xdp: $(PROG_HELPERS)
 build/tests/bench/%: build/tests/bench/%.o build/libweir.a
 	$(call link,$(CC) $(LINK_HARDENING),-lcmocka)
 
-build/fuzz/control build/fuzz/servers: $(FUZZ_AGENT:%=build/fuzz/%.o)
+build/fuzz/control build/fuzz/servers: $(addprefix build/fuzz/,$(FUZZ_AGENT))
 build/fuzz/servers: build/fuzz/tests/fuzz/servers_mutator.o
 build/fuzz/golang: $(addprefix build/fuzz/tests/unit/golang/,golang_fixture.o golang_fixture_functions.o)
 build/fuzz/%: build/fuzz/tests/fuzz/fuzz_%.o build/fuzz/libweir.a

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A kernel side in memory, for tests of the agent: the functions of user/datapath/datapath.h and user/sys/netns.h over plain
- * structs that a test reads and writes. "/netns/N" is the namespace with the cookie N; the agent's own has 1.
+ * A kernel side in memory, for tests of the agent: the functions of user/datapath/datapath.h (fake_datapath.c, fake_servers.c,
+ * fake_limits.c, fake_reads.c), of user/datapath/inside.h and of what weir asks the host (fake_host.c), over plain structs that a
+ * test reads and writes. "/netns/N" is the namespace with the cookie N; the agent's own has 1.
  */
 #ifndef WEIR_TESTS_FAKE_DATAPATH_H
 #define WEIR_TESTS_FAKE_DATAPATH_H
@@ -33,7 +34,7 @@ struct fake_override {
 /* A namespace's maps and links: they outlive the agent that opened them. */
 struct datapath {
 	struct weir_explained explained; /* what datapath_explain() says */
-	int opened;			 /* so many times */
+	int opened;			 /* how often */
 	unsigned int writes;		 /* calls that changed something */
 	struct datapath_written written;
 	struct {
@@ -78,18 +79,20 @@ void *fake_kernel_read(void); /* for what the event loop may wait for */
 void fake_kernel_leave(void *kernel);
 #define CLEANUP_KERNEL __attribute__((cleanup(fake_kernel_leave), unused))
 
-extern void (*fake_asked)(void);       /* called whenever the kernel side is to do something that may take long */
-extern void (*fake_failed)(void);      /* called when a function is made to fail */
-extern void (*fake_opening)(void);     /* called meanwhile: it is nobody's turn */
-extern void (*fake_sweeping)(void);    /* the same */
+/* A test's own functions, which are called in the middle of what the kernel side does. */
+extern void (*fake_asked)(void);      /* before anything that may take long */
+extern void (*fake_failed)(void);     /* when a function is made to fail */
+extern void (*fake_opening)(void);    /* while programs load, when it is nobody's turn */
+extern void (*fake_sweeping)(void);   /* in datapath_sweep() */
+extern void (*fake_explaining)(void); /* in datapath_explain() */
+extern void (*fake_syncing)(void);    /* in datapath_shared_sync() */
+
 extern atomic_bool fake_sweep_stopped; /* by datapath_sweep_stop(), of whichever namespace */
-extern void (*fake_explaining)(void);  /* the same */
-extern void (*fake_syncing)(void);     /* called by datapath_shared_sync() */
 
 void fake_reset(void);
-/* Is it the turn of this function to fail? */
+/* The error with which this function is to fail now, or 0. */
 int fake_fails(const char *function, struct error *err);
-/* The function of this name fails with -EIO, so often. */
+/* From now on the function of this name fails with -EIO, so many times. */
 void fake_fail(const char *function, int times);
 /* A server's limit in a slot; NULL: there is none. */
 struct datapath_limit *fake_limit(struct datapath *dp, __u32 server, __u32 slot);
