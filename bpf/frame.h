@@ -181,16 +181,23 @@ static __always_inline void request_end(struct __sk_buff *skb, struct work *w)
 		trace_note(skb, w, w->tally.outcome);
 }
 
+/* Passes over what is text from the next byte on, which is number `next`. How many bytes that is. */
+static __always_inline __u32 pass_text(struct work *w, struct weir_framing *framing, __u32 next)
+{
+	__u32 n;
+
+	if (!weir_framing_in_text(framing))
+		return 0;
+	n = text_ahead(w, next - w->packet.segment.seq);
+	weir_framing_pass_text(framing, n);
+	return n;
+}
+
 static __always_inline void request_words(struct work *w)
 {
 	struct weir_request_reader *r = &w->request;
-	__u32 n;
 
-	if (weir_framing_in_text(&r->request.framing)) {
-		n = text_ahead(w, r->next - w->packet.segment.seq);
-		weir_framing_pass_text(&r->request.framing, n);
-		r->next += n;
-	}
+	r->next += pass_text(w, &r->request.framing, r->next);
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < FRAME_WORDS; i++) {
 		if (!weir_request_reader_take(r, word_ahead(w, r->next - w->packet.segment.seq)))

@@ -8,13 +8,8 @@
 static __always_inline void response_words(struct work *w)
 {
 	struct weir_response_reader *r = &w->response;
-	__u32 n;
 
-	if (weir_framing_in_text(&r->response.framing)) {
-		n = text_ahead(w, r->next - w->packet.segment.seq);
-		weir_framing_pass_text(&r->response.framing, n);
-		r->next += n;
-	}
+	r->next += pass_text(w, &r->response.framing, r->next);
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < FRAME_WORDS; i++) {
 		if (!weir_response_reader_take(r, word_ahead(w, r->next - w->packet.segment.seq)))

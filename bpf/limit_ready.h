@@ -10,8 +10,8 @@
 #include "buckets.h"
 #include "decision.h"
 
-/* Would it be asked for nothing but a token, which it keeps? */
-static __always_inline bool is_plain(const struct decision *d)
+/* Is a token taken for it, and kept? Nothing is where it only looks, and what one that was refused takes is given back. */
+static __always_inline bool keeps_token(const struct decision *d)
 {
 	return !(d->look | d->refused | d->unproven);
 }
@@ -77,7 +77,7 @@ __noinline int ask_ready(struct decision *d, __u32 n)
 	__u64 subject;
 	__u32 index;
 
-	if (!d || n >= WEIR_MATCHES_MAX || !is_plain(d))
+	if (!d || n >= WEIR_MATCHES_MAX || !keeps_token(d))
 		return false;
 	WEIR_BARRIER(n);
 	n &= WEIR_MATCHES_MAX - 1;

@@ -66,8 +66,8 @@ static enum mention mention_of(const struct reader *reader, unsigned int argumen
 		       READS;
 }
 
-/* Instructions that name all the registers that they read or write, and go on with the next one. */
-static bool is_plain(const struct reader *reader)
+/* Its operands are all the registers that it reads or writes, and the next instruction follows it. */
+static bool is_followed(const struct reader *reader)
 {
 	switch (reader->insn->id) {
 	case X86_INS_ADD:
@@ -119,7 +119,7 @@ static const char *follow(const struct reader *reader, struct argument_place *ar
 {
 	enum mention mention = argument->is_gone ? MENTIONS_NOT : mention_of(reader, argument->reg);
 
-	if (!is_plain(reader) || (argument->is_kept && moves_stack(reader)))
+	if (!is_followed(reader) || (argument->is_kept && moves_stack(reader)))
 		return "before it calls another function it has an instruction that weir does not know there";
 	if (mention == READS || (mention == KEEPS && argument->is_kept) || (mention == REPLACES && !argument->is_kept))
 		return "it has what it is to execute in more places than one";

@@ -30,7 +30,7 @@ static __u8 some_byte(void)
 	return below(4) ? (__u8)common[below(sizeof(common) - 1)] : below(256);
 }
 
-static bool is_plain(__u8 c)
+static bool is_of_name(__u8 c)
 {
 	return weir_is_digit(c) || c == '-' || (weir_lower(c) >= 'a' && weir_lower(c) <= 'z');
 }
@@ -48,8 +48,8 @@ static void test_every_byte_in_every_place(void **state)
 			assert_int_equal(weir_run_text(weir_run_word(bytes, 8)),
 					 weir_is_text(c) && c != '\t' ? 8 : place);
 			assert_int_equal(weir_run_is_text(weir_run_word(bytes, 8)), weir_is_text(c) && c != '\t');
-			assert_int_equal(weir_run_name(weir_run_word(bytes, 8), &lower), is_plain(c) ? 8 : place);
-			if (is_plain(c))
+			assert_int_equal(weir_run_name(weir_run_word(bytes, 8), &lower), is_of_name(c) ? 8 : place);
+			if (is_of_name(c))
 				assert_int_equal(lower >> 8 * place & 0xff, weir_lower(c));
 		}
 	}
@@ -79,7 +79,7 @@ static void test_any_word(void **state)
 			bytes[n] = some_byte();
 		while (text < 8 && weir_is_text(bytes[text]) && bytes[text] != '\t')
 			text++;
-		while (name < 8 && is_plain(bytes[name]))
+		while (name < 8 && is_of_name(bytes[name]))
 			name++;
 		assert_int_equal(weir_run_text(weir_run_word(bytes, 8)), text);
 		assert_int_equal(weir_run_name(weir_run_word(bytes, 8), &lower), name);
