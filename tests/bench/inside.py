@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 from figures import flat, lower_quarter, more_percent, number, spread, table
 from lib.inside import program
@@ -18,8 +19,10 @@ from machine import BUILD, CLIENT_CPU, FAR, NGINX, ROOT, SERVER_CPU, answers, pi
 sys.path.append(str(ROOT / "tests/inside"))
 
 RATE = 1000
+AS_MANY_AS_IT_CAN = 0
 STREAMS = 16
 WARM_UP, TURN_REQUESTS, PARTS = 100, 150, 4  # of a turn: in each part so many requests
+BUSY_REQUESTS = 1000  # likewise, where as many are asked as can be answered
 OWN, KUBE, LOOP, ETCD_PEERS = 8010, 6443, 8011, 2380
 LOOP_REQUESTS = 5000
 EMPTY, SEE_AND_LIMIT = "an empty program", "see, and a limit"
@@ -40,9 +43,9 @@ class Own:
     def __init__(self, machine):
         self.pid = machine.start("inside", [program("apiserver"), "serve", f"127.0.0.1:{OWN}"], OWN)
 
-    def ask(self, requests):
+    def ask(self, requests, rate=RATE):
         url = f"https://127.0.0.1:{OWN}{PATHS[OWN]}"
-        run(program("client"), "-header", "X-User=alice", *load(requests), url, preexec_fn=pinned(CLIENT_CPU))
+        run(program("client"), "-header", "X-User=alice", "-n", requests, *load(rate), url, preexec_fn=pinned(CLIENT_CPU))
 
 
 class RealKube:
@@ -64,8 +67,8 @@ class RealKube:
         self.where = "--netns", self.kube.namespace.path
         os.sched_setaffinity(self.pid, {1 - CLIENT_CPU})
 
-    def ask(self, requests):
-        counts = self.kube.ask("admin", PATHS[KUBE], requests, *load(requests)[2:])
+    def ask(self, requests, rate=RATE):
+        counts = self.kube.ask("admin", PATHS[KUBE], requests, *load(rate))
         assert counts["200"] == requests, counts
 
 
@@ -117,8 +120,8 @@ class Loop:
         return int(self.process.stdout.readline())
 
 
-def load(requests):
-    return "-n", requests, "-qps", RATE, "-streams", STREAMS
+def load(rate):
+    return "-qps", rate, "-streams", STREAMS
 
 
 def missing_kube():
@@ -155,19 +158,23 @@ def programs_of(pid):
     return {int(line.split()[1]) for text in texts for line in text.splitlines() if line.startswith("prog_id:")}
 
 
-def hits(machine):
+def hits(pid, name):
     """
-    (ns, times) of the agent's programs on probes inside servers, since they were loaded. Those that follow processes, and the agent's
-    sweep, run in no request.
+    (ns, times) of this process' programs on probes whose names begin so, since they were loaded. Those of the agent that follow processes,
+    and its sweep, run in no request.
     """
-    own = programs_of(machine.weir.process.pid)
+    own = programs_of(pid)
     programs = [one for one in json.loads(run("bpftool", "-j", "prog", "show"))
-                if one["type"] == "kprobe" and one.get("name", "").startswith("weir_inside") and one["id"] in own]
+                if one["type"] == "kprobe" and one.get("name", "").startswith(name) and one["id"] in own]
     return [sum(one.get(field, 0) for one in programs) for field in ("run_time_ns", "run_cnt")]
 
 
+def attached_off(machine, server):
+    return machine.attached("--port", server.port, *server.where, "--inside", "off", limits=FAR[:1])
+
+
 def costs_off(machine, server):
-    with machine.attached("--port", server.port, *server.where, "--inside", "off", limits=FAR[:1]):
+    with attached_off(machine, server):
         return costs(server)
 
 
@@ -182,31 +189,70 @@ def costs_seen(machine, server):
         return costs(server)
 
 
-def cost_of_programs(machine, server, requests):
-    """(ns of the programs a hit, hits a request)"""
-    with seen(machine, server), run_statistics():
-        before = hits(machine)
-        server.ask(requests)
-        ns, times = (after - earlier for after, earlier in zip(hits(machine), before))
-    return ns / times, times / requests
+def cost_of_hits(server, rate, requests, hits_so_far):
+    """(ns of the programs a hit, hits a request): of the part that took least"""
+    server.ask(WARM_UP, rate)
+    parts = []
+    for _ in range(PARTS):
+        before = hits_so_far()
+        server.ask(requests, rate)
+        ns, times = (after - earlier for after, earlier in zip(hits_so_far(), before))
+        parts.append((ns / times, times / requests))
+    return min(parts)
+
+
+def costs_of_hits(server, hits_so_far):
+    """At the rate, and where the server answers as many as it can."""
+    with run_statistics():
+        return (cost_of_hits(server, RATE, TURN_REQUESTS, hits_so_far),
+                cost_of_hits(server, AS_MANY_AS_IT_CAN, BUSY_REQUESTS, hits_so_far))
+
+
+def hits_seen(machine, server):
+    with seen(machine, server):
+        return costs_of_hits(server, lambda: hits(machine.weir.process.pid, "weir_inside"))
+
+
+def hits_of_nothing(machine, server):
+    """Of an empty program, in the same place."""
+    binary = os.readlink(f"/proc/{server.pid}/exe")
+    with attached_off(machine, server), empty_program(binary, place_of(machine, binary)) as process:
+        return costs_of_hits(server, lambda: hits(process.pid, ""))
+
+
+class Hits(NamedTuple):
+    """Of each turn, the ns of the programs a hit; of an empty program; and how many hits a request has."""
+
+    programs: list
+    empty: list
+    often: list
+
+    def least_ns(self):
+        return min(self.programs) - min(self.empty)
+
+
+def hits_of_turns(seen_turns, empty_turns):
+    """One Hits for each of the rates."""
+    return [Hits([ns for ns, _ in see], [ns for ns, _ in empty], [often for _, often in see])
+            for see, empty in zip(zip(*seen_turns), zip(*empty_turns))]
 
 
 def measure(machine, server, pace):
     """
-    In each turn: microseconds a request, off and when it is seen and decided; in some, what the programs took of a hit, and how often.
+    In each turn: microseconds a request, off and when it is seen and decided; in some, what the programs took of a hit, and an empty one.
     A server that collects garbage takes a quarter more in that second: so parts of turns are that short that many of them have none of it, and
     lower quarters are held against each other. Which of the two ways is first alternates.
     """
-    off, see, programs = [], [], []
+    off, see, programs, empty = [], [], [], []
     server.ask(RATE)
     for i in range(server.turns * pace.rounds):
         ways = (costs_off, off), (costs_seen, see)
         for way, turns in ways[::-1] if i % 2 else ways:
             turns.append(way(machine, server))
         if i % server.turns_of_programs == 0:
-            programs.append(cost_of_programs(machine, server, PARTS * TURN_REQUESTS))
-    hit_ns, often = zip(*programs)
-    return off, see, hit_ns, median(often)
+            programs.append(hits_seen(machine, server))
+            empty.append(hits_of_nothing(machine, server))
+    return off, see, hits_of_turns(programs, empty)
 
 
 def place_of(machine, binary):
@@ -223,7 +269,7 @@ def empty_program(binary, offset):
                                text=True)
     try:
         assert process.stdout.readline() == "attached\n"
-        yield
+        yield process
     finally:
         process.communicate(timeout=10)
 
@@ -258,20 +304,23 @@ The server's CPU time for one request, over TLS and HTTP/2, at {RATE:,} requests
 with `--inside off`, and with `--inside see`, in turns of {PARTS} times {TURN_REQUESTS} requests, of which each is first every other time; with a limit of the user
 that everybody stays below. Of each, what a quarter of the parts are below: garbage collection and what else runs only add to it.
 Behind "more" is between what it is with 95 %. A hit's program is what the kernel says of the programs' time (least to most); the trap around it is in the CPU time only. What else runs while a program is preempted counts as the
-program's time. So its least turn counts.
+program's time. So the least turn counts, less the least of an empty program in the same place. "Busy" is where the client asks as fast as it
+is answered: at {RATE:,} requests/s the CPU rests between them, and finds its caches cold when it is woken.
 """, {"inside, loop": least[SEE_AND_LIMIT] - least[EMPTY]}
 
 
 def in_a_server(machine, pace, server):
-    """(the table of it, ns of the programs' least turn, more CPU in percent)"""
+    """(the table of it, Hits at the rate, Hits where it answers as many as it can, more CPU in percent)"""
     with beside_another(machine, server.quiet_port, *server.where):
-        off, see, hit_ns, a_request = measure(machine, server, pace)
+        off, see, (paced, busy) = measure(machine, server, pace)
     more, low, high = more_percent(see, off)
-    share = 100 * median(hit_ns) / 1000 * a_request / lower_quarter(flat(off))
+    share = 100 * median(paced.programs) / 1000 * median(paced.often) / lower_quarter(flat(off))
     row = [server.name, *(number(lower_quarter(flat(turns))) for turns in (off, see)),
-           f"{number(more)} ({number(low)} to {number(high)})", number(a_request), spread(hit_ns), number(share)]
-    head = ["", "off, us", "see, us", "more, %", "hits a request", "a hit's program, ns", "programs, % of off"]
-    return table(head, [row]), min(hit_ns), more
+           f"{number(more)} ({number(low)} to {number(high)})", number(median(paced.often)), spread(paced.programs),
+           number(min(paced.empty)), number(share), spread(busy.programs), number(min(busy.empty))]
+    head = ["", "off, us", "see, us", "more, %", "hits a request", "a hit's program, ns", "an empty one, ns", "programs, % of off",
+            "busy: a hit's program, ns", "busy: an empty one, ns"]
+    return table(head, [row]), paced.least_ns(), busy.least_ns(), more
 
 
 def report(machine, pace):
@@ -281,11 +330,12 @@ def report(machine, pace):
 
 def looked_into(machine, pace):
     yield in_a_loop(machine, pace)
-    text, hit_ns, _ = in_a_server(machine, pace, Own(machine))
-    yield text, {"inside, small": hit_ns}
+    text, paced_ns, busy_ns, _ = in_a_server(machine, pace, Own(machine))
+    yield text, {"inside, small": paced_ns, "inside, small, busy": busy_ns}
     why = missing_kube()
     if why:
-        yield f"A kube-apiserver was not measured: {why}.\n", {"inside, kube": why, "inside, kube, CPU": why}
+        kube = "inside, kube", "inside, kube, busy", "inside, kube, CPU"
+        yield f"A kube-apiserver was not measured: {why}.\n", dict.fromkeys(kube, why)
         return
-    text, hit_ns, more = in_a_server(machine, pace, RealKube(machine))
-    yield text, {"inside, kube": hit_ns, "inside, kube, CPU": more}
+    text, paced_ns, busy_ns, more = in_a_server(machine, pace, RealKube(machine))
+    yield text, {"inside, kube": paced_ns, "inside, kube, busy": busy_ns, "inside, kube, CPU": more}
