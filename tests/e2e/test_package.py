@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="module")
 def packages():
     """Of two versions."""
-    for program in ("dpkg-deb", "dpkg-shlibdeps", "strip"):
+    for program in ("dpkg-deb", "dpkg-shlibdeps", "strip", "deb-systemd-helper"):
         if not shutil.which(program):
             pytest.skip(f"there is no {program}")
     made = [subprocess.run([ROOT / "packaging/deb/build", version], text=True, capture_output=True) for version in ("0.0.1", "0.0.2")]
@@ -49,6 +49,8 @@ def test_life_of_the_package(packages, tmp_path):
                  "usr/share/bash-completion/completions/weir", "usr/share/zsh/vendor-completions/_weir",
                  "usr/share/weir/monitoring/dashboard.json", "etc/weir/policy.d"):
         assert machine.has(path), path
+    enabled = tmp_path / "etc/systemd/system/multi-user.target.wants/weir.service"
+    assert enabled.is_symlink()
     assert "ExecStart=/usr/bin/weir agent" in (tmp_path / "lib/systemd/system/weir.service").read_text()
     options, state = tmp_path / "etc/default/weir", tmp_path / "var/lib/weir/state.json"
     options.write_text('WEIR_OPTIONS="--metrics off"\n')
@@ -57,9 +59,9 @@ def test_life_of_the_package(packages, tmp_path):
     machine.dpkg("--install", packages[1])
     assert options.read_text() == 'WEIR_OPTIONS="--metrics off"\n'
     machine.dpkg("--remove", "weir")
-    assert not machine.has("usr/bin/weir") and options.exists() and state.exists()
+    assert not machine.has("usr/bin/weir") and options.exists() and state.exists() and enabled.is_symlink()
     machine.dpkg("--purge", "weir")
-    assert not options.exists() and not state.parent.exists() and not machine.has("etc/weir")
+    assert not options.exists() and not state.parent.exists() and not machine.has("etc/weir") and not enabled.is_symlink()
 
 
 def test_what_it_depends_on(packages):
