@@ -15,7 +15,7 @@ struct inside_group_turn {
 static __always_inline void inside_network(const struct inside_request *r, __u8 address[16])
 {
 	__builtin_memcpy(address, r->peer.address, 16);
-	if (!weir_address_is_ipv4(r->peer.address))
+	if (!inside_peer_is_ipv4(&r->peer))
 		__builtin_memset(address + 8, 0, 8);
 }
 

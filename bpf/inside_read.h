@@ -328,7 +328,11 @@ static __noinline bool inside_is_health(struct inside_walk *walk, const struct w
 /* --- peers */
 
 struct inside_peer {
-	__u8 address[16];
+	union {
+		__u8 address[16];
+		__u32 parts[4];
+		__u64 words[2];
+	};
 	__u16 port; /* host order */
 	bool known;
 };
@@ -342,31 +346,42 @@ static long inside_peer_step(__u32 i, struct inside_turn *turn)
 }
 
 /* Of any kind, a byte at a time. */
-WEIR_SELDOM bool inside_peer_slowly(struct inside_walk *walk, __u32 length, struct inside_peer *peer)
+WEIR_SELDOM __u32 inside_peer_slowly(struct inside_walk *walk, const struct weir_inside_string *string,
+				     struct inside_peer *peer)
 {
 	struct inside_turn turn = { walk };
 
+	if (!string->length || string->length > WEIR_INSIDE_PEER_MAX)
+		return INSIDE_READ;
+	if (inside_text(string, walk->text, sizeof(walk->text)) != INSIDE_READ)
+		return WEIR_INSIDE_UNREADABLE;
 	weir_peer_start(&walk->reader);
-	bpf_loop(length, inside_peer_step, &turn, 0);
-	return weir_peer_end(&walk->reader, peer->address, &peer->port);
+	bpf_loop(string->length, inside_peer_step, &turn, 0);
+	peer->known = weir_peer_end(&walk->reader, peer->address, &peer->port);
+	return INSIDE_READ;
 }
 
 /* What is no TCP peer (a Unix socket's) is not known. */
 static __always_inline __u32 inside_peer(struct inside_walk *walk, const struct weir_inside_string *string,
 					 struct inside_peer *peer)
 {
-	if (!walk || !string || !peer)
+	__u64 text[WEIR_PEER_IPV4_MAX / 8 + 1] = {}, address[2];
+
+	if (WEIR_UNLIKELY(string->length > WEIR_PEER_IPV4_MAX))
+		return inside_peer_slowly(walk, string, peer);
+	if (WEIR_UNLIKELY(inside_text(string, text, WEIR_PEER_IPV4_MAX) != INSIDE_READ))
 		return WEIR_INSIDE_UNREADABLE;
-	if (!string->length || string->length > WEIR_INSIDE_PEER_MAX)
-		return INSIDE_READ;
-	if (inside_text(string, walk->text, sizeof(walk->text)) != INSIDE_READ)
-		return WEIR_INSIDE_UNREADABLE;
-	weir_peer_start(&walk->reader);
-	peer->known = weir_peer_ipv4_at_once(walk->text, string->length, WEIR_FRESH(walk->reader.value), peer->address,
-					     &peer->port);
-	if (WEIR_UNLIKELY(!peer->known))
-		peer->known = inside_peer_slowly(walk, string->length, peer);
+	if (WEIR_UNLIKELY(!weir_peer_ipv4_at_once((const char *)text, string->length, (__u8 *)address, &peer->port)))
+		return inside_peer_slowly(walk, string, peer);
+	peer->words[0] = address[0];
+	peer->words[1] = address[1];
+	peer->known = true;
 	return INSIDE_READ;
+}
+
+static __always_inline bool inside_peer_is_ipv4(const struct inside_peer *peer)
+{
+	return !peer->words[0] && peer->parts[2] == bpf_htonl(0xffff);
 }
 
 #endif

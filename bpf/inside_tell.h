@@ -79,10 +79,10 @@ static __always_inline void inside_asked(struct inside_request *r, const struct 
 	asked->counts.dry_run = r->decision == WEIR_DRY_RUN_SHED;
 	asked->can_name = r->fields_at != 0;
 	asked->has_address = r->peer.known;
-	if (!r->peer.known)
+	if (WEIR_UNLIKELY(!r->peer.known))
 		return;
-	__builtin_memcpy(asked->address, r->peer.address, sizeof(asked->address));
-	if (!weir_address_is_ipv4(asked->address))
+	__builtin_memcpy(asked->address, r->peer.words, sizeof(asked->address));
+	if (WEIR_UNLIKELY(!inside_peer_is_ipv4(&r->peer)))
 		__builtin_memset(asked->address + 8, 0, 8);
 }
 

@@ -21,11 +21,14 @@ static const char *const verbs[] = { WEIR_VERBS(X) };
 /* What is a peer at once is the same one a byte at a time. */
 static bool read_peer(const uint8_t *data, size_t size, __u8 address[16], __u16 *port)
 {
+	char text[WEIR_PEER_IPV4_MAX] = { 0 };
+	struct weir_peer_reader reader;
 	__u8 address_at_once[16];
 	__u16 port_at_once;
-	bool at_once = weir_peer_ipv4_at_once((const char *)data, size, 0, address_at_once, &port_at_once);
-	struct weir_peer_reader reader;
+	bool at_once;
 
+	memcpy(text, data, size < sizeof(text) ? size : sizeof(text));
+	at_once = weir_peer_ipv4_at_once(text, size, address_at_once, &port_at_once);
 	weir_peer_start(&reader);
 	for (size_t i = 0; i < size; i++)
 		weir_peer_byte(&reader, data[i]);

@@ -54,7 +54,10 @@ static void test_constants(void **state)
 
 static bool read_at_once(const char *text, __u8 address[16], __u16 *port)
 {
-	return weir_peer_ipv4_at_once(text, strlen(text), 0, address, port);
+	char there[WEIR_PEER_IPV4_MAX + 1] = "";
+
+	strncpy(there, text, WEIR_PEER_IPV4_MAX);
+	return weir_peer_ipv4_at_once(there, strlen(text), address, port);
 }
 
 /* Is it read at once, and as a byte at a time? */
