@@ -319,16 +319,14 @@ static __always_inline __u32 inside_verb_of(struct weir_inside_process *process,
 {
 	__u64 *known = &process->learnt.verbs[(string->at ^ string->at >> 4) & (WEIR_INSIDE_VERBS - 1)], word;
 
-	if (WEIR_UNLIKELY(!weir_inside_is_constant(&process->layout, string->at, string->length)))
-		return inside_verb(string, verb);
 	word = WEIR_FRESH(*known);
-	if (WEIR_LIKELY(weir_inside_verb_word(string->at, string->length, word) == word)) {
+	if (WEIR_LIKELY(weir_inside_verb_is(word, string->at, string->length))) {
 		*verb = word;
 		return INSIDE_READ;
 	}
 	if (inside_verb(string, verb) != INSIDE_READ)
 		return WEIR_INSIDE_UNREADABLE;
-	if (inside_is_its(process))
+	if (weir_inside_is_constant(&process->layout, string->at, string->length) && inside_is_its(process))
 		*(volatile __u64 *)known = weir_inside_verb_word(string->at, string->length, *verb);
 	return INSIDE_READ;
 }

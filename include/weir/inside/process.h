@@ -190,6 +190,12 @@ WEIR_INLINE __u64 weir_inside_verb_word(__u64 at, __u64 length, __u8 verb)
 	return at << 16 | length << 8 | verb;
 }
 
+/* Is it the word of this text? 0 is nobody's. */
+WEIR_INLINE bool weir_inside_verb_is(__u64 word, __u64 at, __u64 length)
+{
+	return word && word >> 16 == at && (word >> 8 & 0xff) == length;
+}
+
 struct weir_inside_process {
 	__u64 start; /* when it began, in units of WEIR_INSIDE_TICK_NS since the machine's start: a number is used again */
 	__u32 server;	  /* its slot */

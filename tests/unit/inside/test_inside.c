@@ -50,6 +50,11 @@ static void test_constants(void **state)
 	assert_true(word != weir_inside_verb_word(0x7fffffffffff, WEIR_INSIDE_CONSTANT_MAX - 1, WEIR_VERB_GET));
 	assert_true(word != weir_inside_verb_word(0x7ffffffffffe, WEIR_INSIDE_CONSTANT_MAX, WEIR_VERB_GET));
 	assert_true(word >> 16 == 0x7fffffffffff);
+	assert_true(weir_inside_verb_is(word, 0x7fffffffffff, WEIR_INSIDE_CONSTANT_MAX));
+	assert_false(weir_inside_verb_is(word, 0x17fffffffffff, WEIR_INSIDE_CONSTANT_MAX));
+	assert_false(weir_inside_verb_is(word, 0x10007fffffffffff, WEIR_INSIDE_CONSTANT_MAX));
+	assert_false(weir_inside_verb_is(word, 0x7fffffffffff, WEIR_INSIDE_CONSTANT_MAX + 256));
+	assert_false(weir_inside_verb_is(0, 0, 0));
 }
 
 static bool read_at_once(const char *text, __u8 address[16], __u16 *port)
