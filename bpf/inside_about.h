@@ -513,30 +513,25 @@ static __always_inline bool inside_context_step(struct inside_request *r, struct
 	return r->found != INSIDE_HAS_BOTH;
 }
 
-struct inside_context_turn {
-	struct inside_request *request;
-	struct weir_inside_process *process;
-};
-
 /* Most requests have no more. A call for each would take longer than what it does. */
 #define INSIDE_CONTEXTS_AT_ONCE 8
 
-static long inside_context_turn(__u32 turns, struct inside_context_turn *turn)
+/* True: it is to be gone on. Verifiers read it once. */
+__noinline int inside_contexts(struct inside_request *r, struct weir_inside_process *process)
 {
-	(void)turns;
+	if (!r || !process)
+		return false;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < INSIDE_CONTEXTS_AT_ONCE; i++) {
-		if (!inside_context_step(turn->request, turn->process))
-			return 1;
+		if (!inside_context_step(r, process))
+			return false;
 	}
-	return 0;
+	return true;
 }
 
 /* Finds the user and what is asked for in the request's context. */
 static __always_inline __u32 inside_context(struct inside_request *r, struct weir_inside_process *process)
 {
-	struct inside_context_turn turn = { .request = r, .process = process };
-
 	if (!r || !process)
 		return WEIR_INSIDE_UNREADABLE;
 	r->found = 0;
@@ -544,10 +539,14 @@ static __always_inline __u32 inside_context(struct inside_request *r, struct wei
 	r->span.length = 0;
 	r->context[0] = r->http.context[0];
 	r->context[1] = r->http.context[1];
-	bpf_loop(WEIR_INSIDE_CONTEXT_DEPTH / INSIDE_CONTEXTS_AT_ONCE, inside_context_turn, &turn, 0);
-	if (r->outcome != INSIDE_READ)
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < WEIR_INSIDE_CONTEXT_DEPTH / INSIDE_CONTEXTS_AT_ONCE; i++) {
+		if (WEIR_LIKELY(!inside_contexts(r, process)))
+			break;
+	}
+	if (WEIR_UNLIKELY(r->outcome != INSIDE_READ))
 		return r->outcome;
-	return r->found == INSIDE_HAS_BOTH ? INSIDE_READ : WEIR_INSIDE_OTHER_USER;
+	return WEIR_LIKELY(r->found == INSIDE_HAS_BOTH) ? INSIDE_READ : WEIR_INSIDE_OTHER_USER;
 }
 
 #endif
