@@ -75,7 +75,8 @@ struct inside_request {
 	struct inside_walk walk;
 	struct inside_span span;
 	struct weir_name name;
-	__u64 words[WEIR_INSIDE_STRUCT_MAX / 8]; /* the struct that was read last: of what it asks for, in the end */
+	/* The struct that was read last: of what it asks for, in the end. A string that begins in its last word ends in one more. */
+	__u64 words[WEIR_INSIDE_STRUCT_MAX / 8 + 1];
 };
 
 /* The rest of a trace's line is written as far as it is told. */
@@ -112,7 +113,9 @@ static __always_inline __u64 inside_field(const struct inside_request *r, __u32 
 /* Of a slice, its address and its length. */
 static __always_inline struct weir_inside_string inside_string_in(const struct inside_request *r, __u32 offset)
 {
-	return (struct weir_inside_string){ inside_field(r, offset), inside_field(r, offset + 8) };
+	const __u64 *at = &r->words[offset / 8 & (WEIR_INSIDE_STRUCT_MAX / 8 - 1)];
+
+	return (struct weir_inside_string){ at[0], at[1] };
 }
 
 #endif

@@ -84,7 +84,9 @@ static __always_inline struct weir_inside_process *inside_running(__u32 generati
 	__u32 process = nested ? inside_nested_process_id(task) : task->tgid;
 	struct weir_inside_process *found = bpf_map_lookup_elem(&inside_processes, &process);
 
-	if (WEIR_UNLIKELY(!found || found->generation != generation || !inside_began_then(task, found->start)))
+	if (WEIR_UNLIKELY(!found || found->generation != generation))
+		return NULL;
+	if (WEIR_UNLIKELY(!inside_began_then(task, found->start)))
 		return NULL;
 	key->process = process;
 	return found;
@@ -96,7 +98,9 @@ static __always_inline struct weir_inside_process *inside_process_by(const struc
 {
 	struct weir_inside_process *found = inside_running(cookie->generation, cookie->nested, key);
 
-	return WEIR_LIKELY(found && found->layout.set == cookie->set) ? found : NULL;
+	if (WEIR_UNLIKELY(!found) || WEIR_UNLIKELY(found->layout.set != cookie->set))
+		return NULL;
+	return found;
 }
 
 static __always_inline struct weir_inside_process *inside_process(struct pt_regs *ctx, struct weir_inside_key *key)
@@ -123,7 +127,9 @@ static __always_inline struct weir_inside_process *inside_here(struct pt_regs *c
 	struct weir_inside_process *process = inside_process_by(&cookie, key);
 
 	key->goroutine = inside_goroutine(ctx);
-	return process && inside_server(process) && inside_has_begun_by(ctx, cookie.again) ? process : NULL;
+	if (WEIR_UNLIKELY(!process) || WEIR_UNLIKELY(!inside_server(process)))
+		return NULL;
+	return WEIR_LIKELY(inside_has_begun_by(ctx, cookie.again)) ? process : NULL;
 }
 
 /* A request of this goroutine begins in this memory; what an earlier one has left is over. */

@@ -59,7 +59,7 @@ static __always_inline bool subject_is_plain(const struct decision *d, __u32 key
 	*subject = 0;
 	if (!key)
 		return true;
-	if (key == WEIR_KEY_USER)
+	if (WEIR_LIKELY(key == WEIR_KEY_USER))
 		*subject = d->identity.user;
 	if (key == WEIR_KEY_NAMESPACE)
 		*subject = d->identity.namespace;

@@ -72,7 +72,7 @@ WEIR_INLINE __u64 weir_weight_counted(const struct weir_rate *rate, __u32 weight
 {
 	__u64 most = weir_rate_owed_max(rate);
 
-	return weight < most ? weight : most;
+	return WEIR_UNLIKELY(weight > most) ? most : weight;
 }
 
 /* Takes the weight, if nobody has changed the bucket since its level was read. */

@@ -53,7 +53,7 @@ WEIR_INLINE struct weir_tokens weir_rate_gain(const struct weir_rate *rate, __u6
 	struct weir_tokens gain = weir_product(ns, rate->factor);
 	__u32 shift = (rate->scale - 64) & 63;
 
-	if (rate->scale < 64)
+	if (WEIR_UNLIKELY(rate->scale < 64)) /* more than a token a nanosecond */
 		return weir_tokens_sum(gain, gain);
 	return (struct weir_tokens){
 		.high = (__u64)gain.high >> shift,
