@@ -55,8 +55,7 @@ WEIR_INLINE __u64 weir_rate_owed_max(const struct weir_rate *rate)
 WEIR_INLINE bool weir_bucket_swap(struct weir_bucket *b, const struct weir_level *level, const struct weir_rate *rate,
 				  struct weir_tokens tokens)
 {
-	struct weir_tokens least = { .high = -(__s64)(2 * weir_rate_owed_max(rate)) };
-	struct weir_tokens kept = weir_tokens_less(tokens, least) ? least : tokens;
+	struct weir_tokens kept = weir_tokens_at_least(tokens, -(__s64)(2 * weir_rate_owed_max(rate)));
 	struct weir_tokens mark = weir_tokens_difference(level->volume, kept);
 	__u64 word = weir_mark_word(mark, rate);
 

@@ -140,8 +140,8 @@ WEIR_INLINE bool weir_level_recent(struct weir_level *level, const struct weir_r
 {
 	if (level->clock_ns - weir_rate_used_ns(rate, level->seen_ns, level->clock_ns) > WEIR_IDLE_NS)
 		return false;
-	level->tokens = weir_tokens_min(weir_mark_tokens(level->word, level->fine, level->volume, rate),
-					weir_tokens_whole(rate->burst));
+	level->tokens = weir_tokens_at_most(weir_mark_tokens(level->word, level->fine, level->volume, rate),
+					    rate->burst);
 	return true;
 }
 

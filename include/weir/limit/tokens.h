@@ -65,6 +65,17 @@ WEIR_INLINE struct weir_tokens weir_tokens_min(struct weir_tokens a, struct weir
 				     .low = b.low ^ ((a.low ^ b.low) & first) };
 }
 
+/* The lesser of them, and the greater, where one is whole: the verifier follows two ways, and a CPU goes one. */
+WEIR_INLINE struct weir_tokens weir_tokens_at_most(struct weir_tokens a, __s64 whole)
+{
+	return WEIR_LIKELY(a.high < whole) ? a : (struct weir_tokens){ .high = whole };
+}
+
+WEIR_INLINE struct weir_tokens weir_tokens_at_least(struct weir_tokens a, __s64 whole)
+{
+	return WEIR_UNLIKELY(a.high < whole) ? (struct weir_tokens){ .high = whole } : a;
+}
+
 /* What is missing for one whole token; 0 or less: it is there. */
 WEIR_INLINE struct weir_tokens weir_tokens_missing(struct weir_tokens tokens)
 {
