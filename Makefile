@@ -306,19 +306,15 @@ build/fuzz/%: build/fuzz/tests/fuzz/fuzz_%.o build/fuzz/libweir.a
 
 # --- What people ask for
 
-install: all build/weir.service ## install the binary, the man pages, the systemd unit and the completion for bash and zsh (DESTDIR, PREFIX=/usr/local)
+install: all ## install the binary, the man pages, the systemd unit and the completion for bash and zsh (DESTDIR, PREFIX=/usr/local)
 	install -D -m 755 build/weir $(DESTDIR)$(BINDIR)/weir
 	$(if $(MAN_PAGES),install -D -m 644 -t $(DESTDIR)$(MANDIR)/man8 $(MAN_PAGES))
-	install -D -m 644 build/weir.service $(DESTDIR)$(UNITDIR)/weir.service
+	sed 's|@BINDIR@|$(BINDIR)|' user/weir.service.in | install -D -m 644 /dev/stdin $(DESTDIR)$(UNITDIR)/weir.service
 	install -D -m 644 packaging/completion/weir.bash $(DESTDIR)$(BASHCOMPDIR)/weir
 	install -D -m 644 packaging/completion/_weir $(DESTDIR)$(ZSHCOMPDIR)/_weir
 
 deb: all ## build/weir_VERSION_ARCH.deb, a package of what install installs (needs dpkg-dev)
 	@packaging/deb/build $(VERSION)
-
-# BINDIR is of whoever installs: made anew each time.
-build/weir.service: user/weir.service.in FORCE
-	$(Q)sed 's|@BINDIR@|$(BINDIR)|' $< > $@
 
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(BINDIR)/weir $(DESTDIR)$(UNITDIR)/weir.service $(DESTDIR)$(BASHCOMPDIR)/weir $(DESTDIR)$(ZSHCOMPDIR)/_weir $(addprefix $(DESTDIR)$(MANDIR)/man8/,$(notdir $(MAN_PAGES)))
