@@ -9,6 +9,7 @@
 /* Kubernetes' own documents have no name of a server: with those of several, what is exported could not be applied. */
 int agent_export(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
+	CLEANUP_RETAKE struct agent *released = agent_release(agent); /* what is there is only read */
 	CLEANUP_JSON json_t *items = json_array();
 	bool nameless = false;
 	const char *name = NULL;

@@ -37,6 +37,7 @@ static json_t *describe(const struct server *server, const struct limit *limit)
 
 int agent_limit_list(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
+	CLEANUP_RETAKE struct agent *released = agent_release(agent); /* what is there is only read */
 	const char *name = NULL;
 	json_error_t why;
 	json_t *list;

@@ -76,17 +76,14 @@ static int read_request(json_t *request, const char **command, json_t **argument
 }
 
 /* NULL: later. */
-static json_t *answer(struct control_client *client, const char *line, size_t length)
+static json_t *answer(struct control_client *client, json_t *request)
 {
 	const struct control *control = client->control;
-	CLEANUP_JSON json_t *request = NULL;
 	json_t *arguments = NULL, *result = NULL;
 	struct error err = { 0 };
 	const char *command;
-	json_error_t why;
 	int ret;
 
-	request = json_loadb(line, length, JSON_REJECT_DUPLICATES, &why);
 	if (!request)
 		return control_error_reply(CONTROL_NOT_JSON);
 	if (read_request(request, &command, &arguments))
@@ -96,36 +93,61 @@ static json_t *answer(struct control_client *client, const char *line, size_t le
 	return client->waiting ? NULL : reply_of(ret, result, &err);
 }
 
-static void send_line(struct control_client *client, json_t *value)
+static void write_line(struct text *line, json_t *value)
+{
+	if (value)
+		text_add_value(line, value);
+	text_add(line, "\n");
+	line->failed |= !value;
+	json_decref(value);
+}
+
+static void send_text(struct control_client *client, const struct text *line)
 {
 	static const char failed[] = "{\"error\":\"out of memory\"}\n";
 	struct evbuffer *output = bufferevent_get_output(client->stream);
+
+	if (line->failed || evbuffer_add(output, line->bytes, line->used))
+		evbuffer_add(output, failed, strlen(failed));
+}
+
+static void send_line(struct control_client *client, json_t *value)
+{
 	CLEANUP_TEXT struct text line = { 0 };
 
-	if (value)
-		text_add_value(&line, value);
-	text_add(&line, "\n");
-	json_decref(value);
-	if (!value || line.failed || evbuffer_add(output, line.bytes, line.used))
-		evbuffer_add(output, failed, strlen(failed));
+	write_line(&line, value);
+	send_text(client, &line);
 }
 
 /*
  * The client is read again when its reply is out (client_written), so replies never pile up. Its patience begins now, not
  * before the command, which may have taken longer than that.
  */
-static void reply(struct control_client *client, json_t *value)
+static void reply(struct control_client *client, const struct text *line)
 {
 	event_base_update_cache_time(bufferevent_get_base(client->stream));
 	if (!client->ended)
 		bufferevent_disable(client->stream, EV_READ);
-	send_line(client, value);
+	send_text(client, line);
 }
 
-void control_answer(struct control_client *client, int ret, json_t *result, const struct error *err)
+static void reply_with(struct control_client *client, json_t *value)
+{
+	CLEANUP_TEXT struct text line = { 0 };
+
+	write_line(&line, value);
+	reply(client, &line);
+}
+
+void control_reply(struct text *line, int ret, json_t *result, const struct error *err)
+{
+	write_line(line, reply_of(ret, result, err));
+}
+
+void control_answer(struct control_client *client, const struct text *line)
 {
 	client->waiting = false;
-	reply(client, reply_of(ret, result, err));
+	reply(client, line);
 }
 
 void control_stream(struct control_client *client, void (*ended)(void *arg), void *arg)
@@ -156,15 +178,91 @@ void control_end(struct control_client *client, json_t *value)
 	send_line(client, value);
 }
 
-/* While a client waits for its answer, nothing is read from it, and its silence does not count. */
-static void handle(struct control_client *client, const char *line, size_t length)
-{
-	json_t *value = answer(client, line, length);
+/* --- requests */
 
+struct request {
+	struct control_client *client;
+	struct evbuffer *line; /* NULL: it was read */
+	json_t *json;	       /* what it says; NULL: it is not JSON */
+	bool large;
+};
+
+static void request_read(void *arg)
+{
+	struct request *request = arg;
+	const size_t length = evbuffer_get_length(request->line);
+	const char *bytes = (const char *)evbuffer_pullup(request->line, -1);
+	json_error_t why;
+
+	if (bytes)
+		request->json = json_loadb(bytes, length, JSON_REJECT_DUPLICATES, &why);
+	evbuffer_free(request->line);
+	request->line = NULL;
+}
+
+static void request_forget(void *arg)
+{
+	struct request *request = arg;
+
+	json_decref(request->json);
+	request->json = NULL;
+}
+
+static void request_end(void *arg)
+{
+	request_forget(arg);
+	free(arg);
+}
+
+/* What is large is done by another thread, if there is one. */
+static bool put_aside(struct request *request, void (*run)(void *arg), void (*done)(void *arg))
+{
+	const struct control_client *client = request->client;
+	const struct control *control = client->control;
+
+	return request->large && control->aside &&
+	       !control->aside(control->context, run, done, request, client->access == ACCESS_READ);
+}
+
+/* While a client waits for its answer, nothing is read from it, and its silence does not count. */
+static void request_handle(void *arg)
+{
+	struct request *request = arg;
+	struct control_client *client = request->client;
+	json_t *value;
+
+	if (request->line)
+		request_read(request);
+	client->waiting = false;
+	value = answer(client, request->json);
 	if (client->waiting)
 		bufferevent_disable(client->stream, EV_READ);
 	else
-		reply(client, value);
+		reply_with(client, value);
+	if (!put_aside(request, request_forget, request_end))
+		request_end(request);
+}
+
+/* Takes over the line. */
+static void handle(struct control_client *client, struct evbuffer *line)
+{
+	struct request *request = calloc(1, sizeof(*request));
+
+	if (!request) {
+		evbuffer_free(line);
+		reply_with(client, NULL);
+		return;
+	}
+	*request = (struct request){
+		.client = client,
+		.line = line,
+		.large = evbuffer_get_length(line) >= CONTROL_LARGE,
+	};
+	client->waiting = put_aside(request, request_read, request_handle);
+	if (client->waiting)
+		bufferevent_disable(client->stream, EV_READ);
+	else
+		request_handle(request);
 }
 
 static size_t line_max(const struct control_client *client)
@@ -172,25 +270,33 @@ static size_t line_max(const struct control_client *client)
 	return client->access == ACCESS_READ ? CONTROL_READER_LINE_MAX : CONTROL_LINE_MAX;
 }
 
-/* NULL: not all of it is there yet. No byte is looked at each time that more come, however many they are. The caller frees it. */
-static char *next_line(struct control_client *client, struct evbuffer *input, size_t *length)
+/* The bytes of the next line; 0: not all of them are there yet. None is looked at each time that more come, however many they are. */
+static size_t find_line(struct control_client *client, struct evbuffer *input)
 {
-	struct evbuffer_ptr from;
+	struct evbuffer_ptr from, end = { .pos = -1 };
 
-	if (evbuffer_ptr_set(input, &from, client->searched, EVBUFFER_PTR_SET) ||
-	    evbuffer_search_eol(input, &from, NULL, EVBUFFER_EOL_LF).pos < 0) {
-		client->searched = evbuffer_get_length(input);
-		return NULL;
-	}
-	client->searched = 0;
-	return evbuffer_readln(input, length, EVBUFFER_EOL_LF);
+	if (!evbuffer_ptr_set(input, &from, client->searched, EVBUFFER_PTR_SET))
+		end = evbuffer_search_eol(input, &from, NULL, EVBUFFER_EOL_LF);
+	client->searched = end.pos < 0 ? evbuffer_get_length(input) : 0;
+	return end.pos + 1;
+}
+
+/* NULL without memory. */
+static struct evbuffer *take_line(struct evbuffer *input, size_t length)
+{
+	struct evbuffer *line = evbuffer_new();
+
+	if (line && evbuffer_remove_buffer(input, line, length) == (int)length)
+		return line;
+	if (line)
+		evbuffer_free(line);
+	return NULL;
 }
 
 static void client_read(struct bufferevent *stream, void *context)
 {
 	struct control_client *client = context;
-	struct evbuffer *input = bufferevent_get_input(stream);
-	CLEANUP_FREE char *line = NULL;
+	struct evbuffer *input = bufferevent_get_input(stream), *line;
 	size_t length;
 
 	/* A client that gets a stream may only end it. */
@@ -199,12 +305,13 @@ static void client_read(struct bufferevent *stream, void *context)
 	if (client->ended || client->closing || client->waiting ||
 	    evbuffer_get_length(bufferevent_get_output(stream)) > 0)
 		return;
-	line = next_line(client, input, &length);
+	length = find_line(client, input);
+	line = length ? take_line(input, length) : NULL;
 	if (line) {
-		handle(client, line, length);
-	} else if (evbuffer_get_length(input) >= line_max(client)) {
+		handle(client, line);
+	} else if (length || evbuffer_get_length(input) >= line_max(client)) {
 		client->closing = true;
-		reply(client, control_error_reply("the request is too long"));
+		reply_with(client, length ? NULL : control_error_reply("the request is too long"));
 	}
 }
 

@@ -30,6 +30,7 @@
 
 #define CONTROL_LINE_MAX (16U << 20)		     /* of a request: what policy files hold travels in one */
 #define CONTROL_READER_LINE_MAX (1U << 20)	     /* of one from whom may only read */
+#define CONTROL_LARGE (64U << 10)		     /* from here on a request is read and forgotten aside */
 #define CONTROL_CLIENTS_MAX 512			     /* served at once; the others wait in the socket's queue */
 #define CONTROL_GUESTS_MAX (CONTROL_CLIENTS_MAX / 2) /* of them: those who are not root; more are refused */
 #define CONTROL_USER_MAX 16			     /* of one user who is not root; more are refused */
@@ -42,6 +43,7 @@ int control_address(const char *state_dir, struct sockaddr_un *address, struct e
 
 struct control;
 struct control_client;
+struct text;
 
 /*
  * Handles a command. Sets *result (a new reference) and returns 0, or a negative errno with err filled in; or CONTROL_LATER:
@@ -51,8 +53,9 @@ struct control_client;
 typedef int control_handler(void *context, struct control_client *client, const char *command, json_t *arguments,
 			    json_t **result, struct error *err);
 
-/* What its handler would have returned. Takes over result. */
-void control_answer(struct control_client *client, int ret, json_t *result, const struct error *err);
+/* The line that says what its handler would have returned: any thread may write it, since it may be large. Takes over result. */
+void control_reply(struct text *line, int ret, json_t *result, const struct error *err);
+void control_answer(struct control_client *client, const struct text *line);
 
 /* What the client may say. NULL, for what the agent asks of itself: everything. */
 enum access control_client_access(const struct control_client *client);
@@ -75,6 +78,12 @@ void control_end(struct control_client *client, json_t *value);
  */
 int control_open(struct control **out, struct event_base *base, const char *state_dir, struct access_control *access,
 		 control_handler *handler, void *context, struct error *err);
+/*
+ * Has large requests read and forgotten elsewhere: run(arg) is to be called by another thread, and then done(arg) by the event loop, or done(arg) alone;
+ * the context is the handler's. question: of a client that may only read. A negative errno: neither will be, and it is done at once.
+ */
+typedef int control_aside(void *context, void (*run)(void *arg), void (*done)(void *arg), void *arg, bool question);
+void control_set_aside(struct control *control, control_aside *aside);
 /* Drops every client and takes the socket away. */
 void control_close(struct control *control);
 

@@ -225,6 +225,11 @@ int control_open(struct control **out, struct event_base *base, const char *stat
 	return 0;
 }
 
+void control_set_aside(struct control *control, control_aside *aside)
+{
+	control->aside = aside;
+}
+
 void control_close(struct control *control)
 {
 	if (!control)

@@ -37,6 +37,7 @@ struct control {
 	struct access_control *access;
 	struct sockaddr_un address;
 	control_handler *handler;
+	control_aside *aside; /* or NULL */
 	void *context;
 	LIST_HEAD(client_list, control_client) clients;
 	unsigned int n_clients, n_guests; /* guests: those who are not root */

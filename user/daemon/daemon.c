@@ -294,9 +294,11 @@ static int start(struct service *service, struct error *err)
 			      follow_open(agent, err)	?:
 			      sweeper_start(agent, err) ?:
 							  jobs_start(agent, err);
-	if (!ret)
-		jobs_add(agent, begin);
-	return ret;
+	if (ret)
+		return ret;
+	control_set_aside(service->control, agent_aside);
+	jobs_add(agent, begin);
+	return 0;
 }
 
 static void free_event(struct event *event)

@@ -8,6 +8,7 @@
 #include "agent/reconcile.h"
 #include "agent/trace.h"
 #include "base/cleanup.h"
+#include "base/json_text.h"
 #include "base/log.h"
 #include "commands/commands.h"
 #include "commands/history.h"
@@ -17,7 +18,8 @@
 /*
  * What each command needs. ACCESS_READ is for what changes nothing, costs the kernel nothing that lasts, and shows no more of
  * requests than who made them; trace and events show whole request lines, whatever clients have put into them.
- * IN_TURN is what may have to wait: what changes something, and what has programs loaded.
+ * IN_TURN is what may have to wait: what changes something, and what has programs loaded; and what may be so large that the event loop would
+ * be kept by it.
  */
 static const struct command {
 	const char *name;
@@ -37,10 +39,10 @@ static const struct command {
 	{ "dry-run", ACCESS_CHANGE, IN_TURN, agent_dry_run },
 	{ "events", ACCESS_CHANGE, AT_ONCE, agent_events },
 	{ "explain", ACCESS_READ, IN_TURN, agent_explain },
-	{ "export", ACCESS_READ, AT_ONCE, agent_export },
+	{ "export", ACCESS_READ, IN_TURN, agent_export },
 	{ "history", ACCESS_READ, IN_TURN, agent_history },
 	{ "limit delete", ACCESS_CHANGE, IN_TURN, agent_limit_delete },
-	{ "limit list", ACCESS_READ, AT_ONCE, agent_limit_list },
+	{ "limit list", ACCESS_READ, IN_TURN, agent_limit_list },
 	{ "limit set", ACCESS_CHANGE, IN_TURN, agent_limit_set },
 	{ "max-in-flight", ACCESS_CHANGE, IN_TURN, agent_max_in_flight },
 	{ "metrics", ACCESS_READ, AT_ONCE, agent_metrics },
@@ -126,25 +128,39 @@ struct request {
 	struct agent *agent;
 	struct control_client *client;
 	const struct command *command;
-	json_t *arguments, *result;
-	int ret;
-	struct error err;
+	json_t *arguments; /* NULL: it was run */
+	struct text reply;
 };
 
+/* What is asked and what is answered may be large: neither is for the event loop to write or to free. */
 static void request_run(void *arg)
 {
 	struct request *request = arg;
+	struct error err = { 0 };
+	json_t *result = NULL;
+	int ret;
 
-	request->ret = run_in_turn(request->agent, request->client, request->command, request->arguments,
-				   &request->result, &request->err);
-	count(request->agent, request->client, request->command->name, request->ret, &request->err);
+	ret = run_in_turn(request->agent, request->client, request->command, request->arguments, &result, &err);
+	count(request->agent, request->client, request->command->name, ret, &err);
+	control_reply(&request->reply, ret, result, &err);
+	json_decref(request->arguments);
+	request->arguments = NULL;
+}
+
+static int is_stopping(struct error *err)
+{
+	return error_set(err, -ESHUTDOWN, "the agent is stopping: nothing was done");
 }
 
 static void request_done(void *arg)
 {
 	struct request *request = arg;
+	struct error err;
 
-	control_answer(request->client, request->ret, request->result, &request->err);
+	if (request->arguments)
+		control_reply(&request->reply, is_stopping(&err), NULL, &err);
+	control_answer(request->client, &request->reply);
+	text_clear(&request->reply);
 	json_decref(request->arguments);
 	free(request);
 }
@@ -162,7 +178,6 @@ static int put_off(struct agent *agent, struct control_client *client, const str
 			.command = command,
 			.arguments = json_incref(arguments),
 		};
-		request->ret = error_set(&request->err, -ESHUTDOWN, "the agent is stopping: nothing was done");
 		ret = jobs_add_call(agent, request_run, request_done, request, command->needs == ACCESS_READ);
 	}
 	if (!ret)
@@ -170,7 +185,12 @@ static int put_off(struct agent *agent, struct control_client *client, const str
 	if (request)
 		json_decref(request->arguments);
 	free(request);
-	return error_set(err, ret, "%s", ret == -ENOMEM ? "out of memory" : "the agent is stopping: nothing was done");
+	return ret == -ENOMEM ? error_set(err, ret, "out of memory") : is_stopping(err);
+}
+
+int agent_aside(void *context, void (*run)(void *arg), void (*done)(void *arg), void *arg, bool question)
+{
+	return jobs_add_call(context, run, done, arg, question);
 }
 
 int agent_request(void *context, struct control_client *client, const char *name, json_t *arguments, json_t **result,

@@ -15,7 +15,7 @@
 #include "weir/conn/trace.h"
 
 #define FAKE_NETS 4
-#define FAKE_OVERRIDES 64
+#define FAKE_OVERRIDES 2048
 #define FAKE_RECORDS 8
 #define FAKE_HEAVY 16
 

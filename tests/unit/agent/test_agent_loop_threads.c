@@ -8,11 +8,13 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <arpa/inet.h>
 #include <cmocka.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -156,6 +158,106 @@ static void ends_while_it_starts(void **state)
 	assert_true(fake_nets[1].servers[0].flags & WEIR_SERVER_ACTIVE);
 }
 
+/* Values of JSON that the event loop makes or frees, when is_counting. */
+static atomic_bool is_counting;
+static atomic_uint loop_values;
+static pthread_t loop;
+
+static void count_value(void)
+{
+	loop_values += is_counting && pthread_equal(pthread_self(), loop);
+}
+
+static void *counting_malloc(size_t size)
+{
+	count_value();
+	return malloc(size);
+}
+
+static void counting_free(void *memory)
+{
+	count_value();
+	free(memory);
+}
+
+#define SUBJECTS 2000
+#define VALUES (5 * SUBJECTS) /* of a request with these there are more */
+
+/* A file of a limit with so many subjects, as a request. The caller frees it. */
+static char *large_request(const char *command)
+{
+	static const char begin[] = "\"apiVersion\":\"weir/v1\",\"kind\":\"Throttle\",\"metadata\":{\"name\":\"one\"},"
+				    "\"spec\":{\"listen\":[\"*:81\"],\"limits\":[{\"name\":\"user\",\"qps\":1,"
+				    "\"burst\":1,\"overrides\":[";
+	char *line = NULL;
+	size_t size;
+	FILE *out = open_memstream(&line, &size);
+
+	fprintf(out, "{\"command\":\"%s\",\"arguments\":{\"file\":\"a.json\"},\"document\":{%s", command, begin);
+	for (int i = 0; i < SUBJECTS; i++)
+		fprintf(out, "%s{\"subject\":\"%d\",\"qps\":2,\"burst\":2}", i ? "," : "", i);
+	fprintf(out, "]}]}}}\n");
+	fclose(out);
+	assert_true(size >= CONTROL_LARGE);
+	return line;
+}
+
+static void expect_answer(const struct loop_scene *f, const char *line, const char *word)
+{
+	FILE *stream;
+
+	loop_values = 0;
+	is_counting = true;
+	stream = loop_send_behind_status(f, line);
+	loop_expect_line(stream, word);
+	is_counting = false;
+	fclose(stream);
+	if (!loop_values || loop_values >= VALUES)
+		fail_msg("the event loop made or freed %u values for %.40s", loop_values, line);
+}
+
+/* The event loop neither reads nor writes what is large. */
+static void large_requests_are_read_aside(void **state)
+{
+	struct loop_scene *f = *state;
+	CLEANUP_FREE char *apply = large_request("apply"), *diff = large_request("diff"),
+			  *unknown = large_request("unknown");
+
+	json_set_alloc_funcs(counting_malloc, counting_free);
+	loop_start_and_wait(f);
+	loop = f->agent;
+	expect_answer(f, apply, "created");
+	expect_answer(f, diff, "result");
+	expect_answer(f, unknown, "no command");
+	expect_answer(f, "{\"command\":\"limit list\"}\n", "\"1999\"");
+	expect_answer(f, "{\"command\":\"export\"}\n", "\"1999\"");
+	loop_stop(f);
+	loop_join(f);
+	json_set_alloc_funcs(malloc, free);
+}
+
+/* What it was not read for before the end is told so. */
+static void large_requests_end_with_the_agent(void **state)
+{
+	struct loop_scene *f = *state;
+	CLEANUP_FREE char *apply = large_request("apply");
+	struct loop_client attach = { .f = f, .command = "attach", .arguments = TWO };
+	FILE *stream;
+
+	loop_start_and_wait(f);
+	loop_block_openings();
+	loop_send_command(&attach);
+	loop_wait_for_opening();
+	stream = loop_send_behind_status(f, apply);
+	loop_stop(f);
+	loop_may_open = true;
+	loop_join(f);
+	loop_expect_success(&attach);
+	loop_expect_line(stream, "stopping");
+	fclose(stream);
+	assert_int_equal(fake_nets[1].opened, 0);
+}
+
 /* Jobs end servers; the loop tells who has traced them. */
 static void tracing_ends_with_the_server(void **state)
 {
@@ -227,6 +329,8 @@ int main(void)
 		TEST(answers_while_it_starts),
 		TEST(ends_while_a_command_loads),
 		TEST(ends_while_it_starts),
+		TEST(large_requests_are_read_aside),
+		TEST(large_requests_end_with_the_agent),
 		TEST(tracing_ends_with_the_server),
 		TEST(many_clients),
 	};

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/json_text.h"
 
 static struct control_client *waiting;
 
@@ -32,7 +33,10 @@ static int handle(void *context, struct control_client *client, const char *comm
 		return CONTROL_LATER;
 	}
 	if (strcmp(command, "now") == 0) {
-		control_answer(waiting, 0, json_string("late"), NULL);
+		CLEANUP_TEXT struct text late = { 0 };
+
+		control_reply(&late, 0, json_string("late"), NULL);
+		control_answer(waiting, &late);
 		*result = json_null();
 		return 0;
 	}
