@@ -70,7 +70,7 @@ __noinline int hold_frame(struct __sk_buff *skb, struct work *w)
 	w->window.length = 0;
 	if (w->hold.by_records)
 		bpf_loop(FRAME_STEPS, hold_step, &feed, 0);
-	if (w->hold.by_lines && (!w->hold.by_records || w->hold.seeking))
+	if (weir_hold_reader_wants_lines(&w->hold))
 		bpf_loop(FRAME_STEPS, hold_line_step, &feed, 0);
 	window_wipe(w);
 	weir_hold_reader_end(&w->hold, &w->packet.segment);
@@ -126,7 +126,9 @@ static __always_inline bool hold_is_inside(const struct work *w)
 /* Does a limit refuse what the segment weighs? */
 static __always_inline bool hold_refused(struct __sk_buff *skb, struct work *w)
 {
-	if (!w->hold.weight || (w->server_flags & WEIR_SERVER_PAUSED) || hold_is_inside(w))
+	if (hold_is_inside(w))
+		weir_hold_reader_spare_records(&w->hold);
+	if (!w->hold.weight || (w->server_flags & WEIR_SERVER_PAUSED))
 		return false;
 	w->decision.weight = w->hold.weight;
 	w->decision.asked = w->hold.records;

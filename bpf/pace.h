@@ -38,6 +38,8 @@ __noinline int reserve(struct __sk_buff *skb, struct work *w)
 
 	if (!w)
 		return 0;
+	if (hold_is_inside(w))
+		weir_hold_reader_spare_records(&w->hold);
 	d = &w->decision;
 	decision_start(d);
 	d->weight = w->hold.weight;
@@ -45,7 +47,7 @@ __noinline int reserve(struct __sk_buff *skb, struct work *w)
 	d->asked_anew = w->hold.again ? 0 : w->hold.records;
 	d->at_ns = w->now_ns;
 	d->latest_ns = w->now_ns + WEIR_PACE_MAX_NS;
-	if (!d->weight || hold_is_inside(w))
+	if (!d->weight)
 		return 0;
 	identify_client(w);
 	if (identity_exempt(w) || limits_find(d, &w->request.request.path))

@@ -51,3 +51,21 @@ def test_records_in_fragments_with_a_wrong_checksum(raw, monkeypatch):
         client.insist(get(f"{i}"), times=2, fragments=48)
     assert 0 < site.server.served() <= BURST + 2
     assert site.packets("bad_checksum") == 1
+
+
+BODY = record(23, 1, b"x") + record(22, 18000)
+
+
+@pytest.mark.parametrize("how", ["unseen", "tls"])
+def test_requests_in_records_of_a_body(raw, how):
+    """What is in a request's body looks like records, and announces a long one. What comes behind it are requests."""
+    site, client = raw
+    parts = {"fragments": 48} if how == "unseen" else {}
+    if how == "tls":
+        client.send(LONG, spoil=another_mac)
+        time.sleep(0.1)
+    assert client.insist(get("first"), times=4, **parts)
+    assert client.insist(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(BODY), times=4, **parts)
+    assert client.insist(BODY, times=4, **parts)
+    client.insist(get("many") * 30, times=2, **parts)
+    assert site.server.served() == BURST

@@ -11,7 +11,8 @@
  * TLS is followed by its records. Each record costs its weight at the segment in which it begins. Any other stream, and one
  * whose records were lost, is charged by segments: each that has news is one record of its length. A connection that was joined
  * in mid-stream is taken for TLS when a segment begins as a record of application data does. If that proves wrong, the
- * connection is what it was.
+ * connection is what it was. Such records may as well be in the body of a request of HTTP, and requests behind it in what they announce. So
+ * there each segment costs what its records do, or what its empty lines do if that is more.
  *
  * What could be HTTP, and was not read, is not cheaper than HTTP: each segment costs a token at least, and one for each
  * empty line in it, because each may end a request's head.
@@ -62,16 +63,23 @@ struct weir_hold_reader {
 	__u8 cuts;	/* a FIN would end that */
 	__u8 preface;	/* bytes of HTTP/2's with which the segment begins, as far as it goes */
 	__u8 ahead;	/* of its turn: where its records begin is not known */
-	__u8 pad;
-	__u32 lines;   /* empty ones */
-	__u32 decided; /* requests of the connection that are paid for and have not come by before */
+	__u8 midway;	/* its records may be in a body: requests count beside them */
+	__u32 lines;	/* empty ones */
+	__u32 decided;	/* requests of the connection that are paid for and have not come by before */
 	struct weir_record record;
 };
+
+/* Is the stream TLS from the first byte that was not read? */
+WEIR_INLINE bool weir_hold_is_tls(const struct weir_conn *c)
+{
+	return c->hold.by_records && !(c->bare & WEIR_BARE_MIDWAY);
+}
 
 WEIR_INLINE void weir_hold_seek(struct weir_hold_reader *r)
 {
 	r->by_records = 1;
 	r->seeking = 1;
+	r->midway = 1;
 	weir_record_start_midway(&r->record);
 }
 
@@ -83,7 +91,7 @@ WEIR_INLINE void weir_hold_seek(struct weir_hold_reader *r)
 WEIR_INLINE bool weir_hold_may_be_http(const struct weir_conn *c)
 {
 	if (c->opaque_why == WEIR_TLS)
-		return !c->hold.by_records;
+		return !weir_hold_is_tls(c);
 	if (c->opaque_why == WEIR_HTTP2)
 		return !(c->bare & WEIR_BARE_NONE);
 	return c->opaque_why != WEIR_UPGRADE;
@@ -108,7 +116,7 @@ WEIR_INLINE void weir_hold_join(const struct weir_conn *c, const struct weir_soc
 WEIR_INLINE bool weir_hold_cuts(const struct weir_conn *c, const struct weir_segment *g)
 {
 	return weir_segment_has(g, WEIR_TCP_FIN) && weir_hold_may_be_http(c) &&
-	       (c->phase == WEIR_PHASE_HUNTING || !c->hold.by_records);
+	       (c->phase == WEIR_PHASE_HUNTING || !weir_hold_is_tls(c));
 }
 
 /*
@@ -131,10 +139,10 @@ WEIR_INLINE bool weir_hold_knows(const struct weir_conn *c, bool badged)
 	return badged || (c->hold.by_records && !c->hold.departs_ns);
 }
 
-/* Behind which byte is a segment charged? */
+/* Behind which byte is a segment charged? Requests beside records are until the server has them. */
 WEIR_INLINE __u32 weir_hold_from(const struct weir_conn *c, const struct weir_socket *k, bool badged)
 {
-	if (!weir_hold_knows(c, badged))
+	if (!weir_hold_knows(c, badged) || (c->hold.by_records && !weir_hold_is_tls(c)))
 		return weir_hold_acked(c, k);
 	return weir_hold_charges_all(c) ? seq_max(c->hold.next, weir_hold_acked(c, k)) : c->hold.next;
 }
@@ -206,6 +214,8 @@ WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const st
 	r->preface = c->opaque_why == WEIR_HTTP2 && r->news == h->next ? 0 : WEIR_HOLD_NO_PREFACE;
 	if (h->by_records && !ahead) {
 		r->by_records = 1;
+		r->midway = !weir_hold_is_tls(c);
+		r->next = seq_max(h->next, g->seq);
 		r->record = h->record;
 	} else if (in_order && (c->opaque_why == WEIR_TLS || c->opaque_why == WEIR_MID_STREAM ||
 				c->opaque_why == WEIR_UNSEEN || c->opaque_why == WEIR_SIGNED)) {
@@ -282,7 +292,13 @@ WEIR_INLINE __u8 weir_hold_preface(__u8 preface, __u8 byte)
 	return byte == (word >> 8 * (preface & 7) & 0xff) ? preface + 1 : WEIR_HOLD_NO_PREFACE;
 }
 
-/* With by_lines, and unless it is by records: a byte that is new. */
+/* Are the segment's new bytes to be fed to the reader of lines, too? */
+WEIR_INLINE bool weir_hold_reader_wants_lines(const struct weir_hold_reader *r)
+{
+	return r->by_lines && (!r->by_records || r->midway);
+}
+
+/* Where it wants lines: a byte that is new. */
 WEIR_INLINE void weir_hold_reader_line(struct weir_hold_reader *r, __u8 byte)
 {
 	r->preface = weir_hold_preface(r->preface, byte);
@@ -306,21 +322,37 @@ WEIR_INLINE void weir_hold_reader_distrust(struct weir_hold_reader *r)
 	r->by_records = r->seeking = 0;
 }
 
-/* All bytes have been fed, or the records were lost: what is new of the segment is one record then. */
-WEIR_INLINE void weir_hold_reader_end(struct weir_hold_reader *r, const struct weir_segment *g)
+/* What the segment costs at least, for the requests that may be in it. */
+WEIR_INLINE void weir_hold_reader_requests(struct weir_hold_reader *r)
 {
-	if (r->by_records && !r->seeking)
-		return;
-	r->by_records = 0;
-	r->next = g->seq + g->len;
-	if (r->preface == WEIR_HOLD_PREFACE)
-		r->by_lines = r->open = r->bare = 0;
-	r->weight = r->free ? 0 : weir_bytes_weight(r->next - r->news, r->by_lines ? 0 : WEIR_RECORD_FREE);
 	r->bare |= r->cuts && r->open;
 	r->bare &= !r->bare_paid;
 	if (r->by_lines && r->lines + r->bare > r->weight)
 		r->weight = r->lines + r->bare;
 	r->open &= r->weight == r->lines + r->bare;
+}
+
+/* Its records are decided inside the server: they cost nothing here. */
+WEIR_INLINE void weir_hold_reader_spare_records(struct weir_hold_reader *r)
+{
+	r->weight = r->by_records && r->midway ? r->lines + r->bare : 0;
+}
+
+/* All bytes have been fed, or the records were lost: what is new of the segment is one record then. */
+WEIR_INLINE void weir_hold_reader_end(struct weir_hold_reader *r, const struct weir_segment *g)
+{
+	if (r->by_records && !r->seeking) {
+		if (r->midway)
+			weir_hold_reader_requests(r);
+		r->records += !r->records && r->weight;
+		return;
+	}
+	r->by_records = 0;
+	r->next = g->seq + g->len;
+	if (r->preface == WEIR_HOLD_PREFACE)
+		r->by_lines = r->open = r->bare = 0;
+	r->weight = r->free ? 0 : weir_bytes_weight(r->next - r->news, r->by_lines ? 0 : WEIR_RECORD_FREE);
+	weir_hold_reader_requests(r);
 	if (r->decided > r->weight)
 		r->decided = r->weight;
 	r->weight -= r->decided;
@@ -349,6 +381,7 @@ WEIR_INLINE void weir_hold_note_bare(struct weir_conn *c, const struct weir_hold
 {
 	c->bare |= (r->bare ? WEIR_BARE_PAID : 0) | (r->open ? WEIR_BARE_OPEN : 0);
 	c->bare |= r->preface == WEIR_HOLD_PREFACE ? WEIR_BARE_NONE : 0;
+	c->bare |= r->by_records && r->midway ? WEIR_BARE_MIDWAY : 0;
 }
 
 WEIR_INLINE enum weir_action weir_hold_commit_hunting(struct weir_conn *c, const struct weir_hold_reader *r,

@@ -57,7 +57,7 @@ struct weir_hold {
 	__u32 next;	  /* server's numbers: next byte to look at */
 	__u32 version;	  /* moves with every commit */
 	struct weir_record record;
-	__u8 by_records; /* the stream is TLS, and `record` in step with it */
+	__u8 by_records; /* the stream looks like TLS, and `record` is in step with it */
 	__u8 answers;	 /* hunting: the server has sent something meanwhile */
 	__u16 decided;	 /* hunting: requests that were decided on their way here, and have not come by yet */
 };
@@ -69,11 +69,13 @@ enum weir_ended {
 	WEIR_ENDED,	    /* nobody does */
 };
 
-/* Of a request without an empty line, which is a connection's last one (hold.h). */
+/* Of a request without an empty line, which is a connection's last one; and whether requests can be in what is not read at all (hold.h). */
 enum weir_bare {
 	WEIR_BARE_PAID = 1 << 0,
 	WEIR_BARE_OPEN = 1 << 1, /* there may be the beginning of one: a FIN would end it */
 	WEIR_BARE_NONE = 1 << 2, /* there is none: what begins HTTP/2 has come by */
+	WEIR_BARE_MIDWAY =
+		1 << 3, /* what is followed by records was something else before: they may be in a request's body */
 };
 
 #define WEIR_CONN_FORGOTTEN (~0ULL)

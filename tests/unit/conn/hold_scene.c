@@ -53,7 +53,7 @@ static enum weir_action offer(struct hold_scene *s, struct weir_segment g, bool 
 		if (weir_hold_reader_feed(&r, s->stream[r.next - START]) == WEIR_FRAME_LOST)
 			break;
 	}
-	for (__u32 at = r.news; r.by_lines && (!r.by_records || r.seeking) && at != g.seq + g.len; at++)
+	for (__u32 at = r.news; weir_hold_reader_wants_lines(&r) && at != g.seq + g.len; at++)
 		weir_hold_reader_line(&r, s->stream[at - START]);
 	weir_hold_reader_end(&r, &g);
 	if (refuse && r.weight) {

@@ -227,6 +227,43 @@ static void test_lost(void **state)
 	hold_check(&s, 5, 7);
 }
 
+/* A body of HTTP may look like records, and announce long ones: what is in these costs its requests all the same. */
+static void test_requests_in_records_of_a_body(void **state)
+{
+	static const char body[] = "\x17\x03\x03\x00\x01x\x16\x03\x03\x46\x50", request[] = "GET / HTTP/1.1\r\n\r\n";
+	const __u32 n_body = sizeof(body) - 1, n_request = sizeof(request) - 1;
+	struct hold_scene s;
+	__u32 at;
+
+	(void)state;
+	hold_open(&s, WEIR_PHASE_FOLLOWED);
+	weir_conn_opaque(&s.conn, START, WEIR_UNSEEN);
+	memcpy(s.stream, body, n_body);
+	s.size = n_body;
+	assert_int_equal(hold_offer(&s, 0, n_body, false), WEIR_PASS);
+	assert_true(s.conn.hold.by_records && seq_after(s.conn.hold.next, START + 18000));
+	hold_check(&s, 0, 0);
+	for (int i = 0; i < 4; i++) {
+		at = s.size;
+		for (int j = 0; j < 5; j++, s.size += n_request)
+			memcpy(s.stream + s.size, request, n_request);
+		/* Each time, until the server has them. */
+		assert_int_equal(hold_offer(&s, at, s.size - at, true), WEIR_DROP);
+		s.records = s.weight = 0;
+		assert_int_equal(hold_offer(&s, at, s.size - at, false), WEIR_PASS);
+		hold_check(&s, 1, 5);
+		s.socket.next = START + s.size;
+		assert_int_equal(hold_offer(&s, at, s.size - at, true), WEIR_PASS);
+	}
+	/* One of HTTP/0.9, and one that a FIN ends: either is the connection's last. */
+	at = s.size;
+	memcpy(s.stream + at, "GET /\r\n", 7);
+	s.size += 7;
+	assert_int_equal(hold_offer_end(&s, at, 7, true), WEIR_DROP);
+	assert_int_equal(hold_offer_end(&s, at, 7, false), WEIR_PASS);
+	hold_check(&s, 2, 6);
+}
+
 /* What only looked like TLS may have been lost, and requests have come in its place: each of them costs, in whatever pieces. */
 static void test_requests_in_the_place_of_records(void **state)
 {
@@ -443,6 +480,7 @@ int main(void)
 		cmocka_unit_test(test_missed),
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_requests_in_the_place_of_records),
+		cmocka_unit_test(test_requests_in_records_of_a_body),
 		cmocka_unit_test(test_unseen_in_the_place_of_what_was_decided),
 		cmocka_unit_test(test_http2_that_has_come_by),
 		cmocka_unit_test(test_by_segments),
