@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The command line: what it prints, and that a mistake is one clear line and changes nothing."""
+import subprocess
+
 import pytest
 
 from lib.weir import Weir
@@ -215,6 +217,13 @@ def test_version(weir):
     version = weir.json("version")["version"]
     assert weir("version") == weir("--version") == f"weir {version}\n"
     assert weir("version", "-o", "yaml") == f'version: "{version}"\n'
+
+
+def test_output_that_cannot_be_written(weir):
+    for words in ("help", "--help", "version", "--version", "version --json"):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run(weir.command(*words.split()), stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        assert (done.returncode, done.stderr) == (1, "weir: cannot write the output: No space left on device\n"), words
 
 
 def test_limit_list(site):

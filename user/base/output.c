@@ -28,16 +28,32 @@ int output_format_parse(const char *text, enum output_format *format, struct err
 
 int output_json(FILE *file, json_t *value)
 {
-	if (json_dumpf(value, file, JSON_INDENT(2) | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15)))
-		return -EIO;
-	return fputc('\n', file) == EOF ? -EIO : 0;
+	errno = 0;
+	if (json_dumpf(value, file, JSON_INDENT(2) | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15)) ||
+	    fputc('\n', file) == EOF)
+		return error_errno();
+	return 0;
+}
+
+/* What is in the buffer fails again, for the same reason, if what was before it has failed. */
+int output_flush(FILE *file)
+{
+	if (fflush(file))
+		return error_errno();
+	return ferror(file) ? -EIO : 0;
+}
+
+int output_error(int ret, struct error *err)
+{
+	return error_set(err, ret, "cannot write the output: %s", strerror(-ret));
 }
 
 int output_json_line(FILE *file, json_t *value)
 {
-	if (json_dumpf(value, file, JSON_COMPACT | JSON_REAL_PRECISION(15)) || fputc('\n', file) == EOF || fflush(file))
-		return -EIO;
-	return 0;
+	errno = 0;
+	if (json_dumpf(value, file, JSON_COMPACT | JSON_REAL_PRECISION(15)) || fputc('\n', file) == EOF)
+		return error_errno();
+	return output_flush(file);
 }
 
 /* The length of the UTF-8 sequence at p when it is one printable character, else 0. C1 controls are not printable. */
@@ -234,5 +250,5 @@ int table_print(struct table *table, FILE *file)
 	for (size_t row = 0; row < rows; row++)
 		print_row(table, table->cells + row * table->n_columns, file);
 	forget_cells(table);
-	return ferror(file) ? -EIO : 0;
+	return output_flush(file);
 }

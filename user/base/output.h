@@ -19,6 +19,13 @@ int output_format_parse(const char *text, enum output_format *format, struct err
 
 int output_json(FILE *file, json_t *value);
 int output_yaml(FILE *file, json_t *value); /* yaml.c */
+/* One of several documents, flushed: for what comes over time. */
+int output_yaml_more(FILE *file, json_t *value);
+
+/* All that was printed goes out. */
+int output_flush(FILE *file);
+/* The error of one of these functions. Returns ret. */
+int output_error(int ret, struct error *err);
 
 /* In one line, flushed: for what comes over time. */
 int output_json_line(FILE *file, json_t *value);

@@ -21,7 +21,7 @@ static int stands_plain(const char *text)
 
 static int emit(yaml_emitter_t *emitter, yaml_event_t *event, int made)
 {
-	return made && yaml_emitter_emit(emitter, event) ? 0 : -EIO;
+	return made && yaml_emitter_emit(emitter, event) ? 0 : error_errno();
 }
 
 static int emit_scalar(yaml_emitter_t *emitter, const char *text, int plain)
@@ -129,7 +129,16 @@ int output_yaml(FILE *file, json_t *value)
 	yaml_emitter_set_output_file(&emitter, file);
 	yaml_emitter_set_unicode(&emitter, 1);
 	yaml_emitter_set_width(&emitter, -1);
+	errno = 0;
 	ret = emit_document(&emitter, value);
 	yaml_emitter_delete(&emitter);
 	return ret;
+}
+
+int output_yaml_more(FILE *file, json_t *value)
+{
+	errno = 0;
+	if (fputs("---\n", file) == EOF)
+		return error_errno();
+	return output_yaml(file, value) ?: output_flush(file);
 }

@@ -200,9 +200,19 @@ json_t *cli_call(const char *command, json_t *arguments)
 	return result;
 }
 
-int cli_print(json_t *value, int (*table)(json_t *value))
+int cli_printed(int ret)
 {
 	struct error err;
+
+	ret = ret < 0 ? ret : output_flush(stdout);
+	if (!ret)
+		return 0;
+	output_error(ret, &err);
+	return cli_fail(&err);
+}
+
+int cli_print(json_t *value, int (*table)(json_t *value))
+{
 	int ret;
 
 	if (cli.format == OUTPUT_JSON)
@@ -211,10 +221,7 @@ int cli_print(json_t *value, int (*table)(json_t *value))
 		ret = output_yaml(stdout, value);
 	else
 		ret = table(value);
-	if (!ret && fflush(stdout) == 0)
-		return 0;
-	error_set(&err, -1, "cannot write the output");
-	return cli_fail(&err);
+	return cli_printed(ret);
 }
 
 struct table *cli_rows(json_t *list, const char *const *heads, size_t columns, cli_row *row)

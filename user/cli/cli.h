@@ -98,6 +98,8 @@ void cli_say_waiting(void);
 /* Asks the agent; takes over arguments. Returns the reply, or NULL after saying what went wrong. */
 json_t *cli_call(const char *command, json_t *arguments);
 
+/* What was printed goes out; ret: of the function that has printed it. Returns an exit code: 0, or 1 with a message of why it could not. */
+int cli_printed(int ret);
 /* Prints a value in the format asked for, as a table with `table`. Returns the exit status. */
 int cli_print(json_t *value, int (*table)(json_t *value));
 

@@ -219,7 +219,6 @@ int cli_history(const struct command *command, int argc, char **argv)
 {
 	CLEANUP_JSON json_t *arguments = json_pack("{s:i}", "since", 3600), *result = NULL;
 	struct history_look look = { .kind = top_kind_of("user"), .with_server = true, .arguments = arguments };
-	struct error err;
 	json_int_t left_out;
 
 	cli_parse(command, parse, &look, argc, argv);
@@ -233,8 +232,5 @@ int cli_history(const struct command *command, int argc, char **argv)
 		fprintf(stderr,
 			"weir: warning: %lld older rows are left out: use a shorter --since, a filter or --sum\n",
 			left_out);
-	if (print(&look, result) == 0)
-		return 0;
-	error_set(&err, -EIO, "cannot write the output");
-	return cli_fail(&err);
+	return cli_printed(print(&look, result));
 }

@@ -145,7 +145,7 @@ static void print_heading(FILE *out, const struct command *command)
 			fprintf(out, "\n%s:\n", groups[i].heading);
 }
 
-static int list_commands(FILE *out)
+static void list_commands(FILE *out)
 {
 	fprintf(out, "Usage: weir COMMAND [ARGUMENT...]\n");
 	for (const struct command *command = commands; command->name; command++) {
@@ -154,7 +154,6 @@ static int list_commands(FILE *out)
 	}
 	fprintf(out,
 		"\n\"weir help COMMAND\" shows its options. All take -o table|json|yaml, --json, --state-dir DIR and --pin-dir DIR.\n");
-	return ferror(out) != 0;
 }
 
 /* The words after "help" are a command's name; argp explains it. `help --reference PAGE` is for `make docs`. */
@@ -167,8 +166,10 @@ int cli_help(const struct command *command, int argc, char **argv)
 	(void)command;
 	if (argc == 3 && strcmp(argv[1], "--reference") == 0)
 		return reference_print(argv[2]);
-	if (argc < 2 || argv[1][0] == '-')
-		return list_commands(stdout);
+	if (argc < 2 || argv[1][0] == '-') {
+		list_commands(stdout);
+		return 0;
+	}
 	about = find_command(argc - 1, argv + 1, &words);
 	if (!about && argc == 2 && list_group(stdout, argv[1]))
 		return 0;
@@ -200,10 +201,11 @@ static error_t parse_before(int key, char *arg, struct argp_state *state)
 	(void)arg;
 	switch (key) {
 	case KEY_HELP:
-		exit(list_commands(stdout));
+		list_commands(stdout);
+		exit(cli_printed(0));
 	case KEY_VERSION:
 		puts(argp_program_version);
-		exit(0);
+		exit(cli_printed(0));
 	case ARGP_KEY_ARG:
 		*first = state->next - 1;
 		state->next = state->argc;
@@ -238,7 +240,7 @@ static int all_utf8(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	int first;
+	int first, ret;
 
 	argp_err_exit_status = CLI_USAGE;
 	cli_defaults();
@@ -251,5 +253,6 @@ int main(int argc, char **argv)
 		list_commands(stderr);
 		return CLI_USAGE;
 	}
-	return run(argc - first, argv + first);
+	ret = run(argc - first, argv + first);
+	return ret ? ret : cli_printed(0);
 }

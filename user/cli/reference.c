@@ -157,7 +157,7 @@ int reference_print(const char *page)
 		if (strcmp(pages[i].name, page) != 0)
 			continue;
 		pages[i].print(stdout);
-		return fflush(stdout) != 0;
+		return cli_printed(0);
 	}
 	fprintf(stderr, "weir help: there is no reference page \"%s\": commands, policy, metrics, reasons, man\n",
 		page);

@@ -150,9 +150,9 @@ struct table *requests_table(const struct requests_view *view)
 
 int requests_print_heads(struct table *table, struct error *err)
 {
-	if (cli.format != OUTPUT_TABLE || (table_print(table, stdout) == 0 && fflush(stdout) == 0))
-		return 0;
-	return error_set(err, -EIO, "cannot write the output");
+	int ret = cli.format == OUTPUT_TABLE ? table_print(table, stdout) : 0;
+
+	return ret ? output_error(ret, err) : 0;
 }
 
 static int print_row(const struct requests_view *view, struct table *table, json_t *request)
@@ -163,18 +163,16 @@ static int print_row(const struct requests_view *view, struct table *table, json
 
 static int print_one(const struct requests_view *view, struct table *table, json_t *request)
 {
-	int ret;
-
 	if (cli.format == OUTPUT_JSON)
 		return output_json_line(stdout, request);
 	if (cli.format == OUTPUT_TABLE)
-		ret = print_row(view, table, request);
-	else
-		ret = fputs("---\n", stdout) == EOF ? -EIO : output_yaml(stdout, request);
-	return ret || fflush(stdout) ? -EIO : 0;
+		return print_row(view, table, request);
+	return output_yaml_more(stdout, request);
 }
 
 int requests_print(const struct requests_view *view, struct table *table, json_t *request, struct error *err)
 {
-	return print_one(view, table, request) ? error_set(err, -EIO, "cannot write the output") : 0;
+	int ret = print_one(view, table, request);
+
+	return ret ? output_error(ret, err) : 0;
 }

@@ -120,7 +120,8 @@ static int print_metrics(json_t *result)
 
 	if (!text)
 		return -ENOMEM;
-	return fputs(text, stdout) < 0 ? -EIO : 0;
+	errno = 0;
+	return fputs(text, stdout) < 0 ? error_errno() : 0;
 }
 
 int cli_metrics(const struct command *command, int argc, char **argv)

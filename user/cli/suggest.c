@@ -229,8 +229,5 @@ int cli_suggest(const struct command *command, int argc, char **argv)
 	ret = suggest_all(&s, json_object_get(result, "items"));
 	if (!ret && cli.format == OUTPUT_JSON)
 		ret = output_json(stdout, result);
-	if (ret >= 0)
-		return ret;
-	error_set(&err, ret, "cannot write the output");
-	return cli_fail(&err);
+	return ret > 0 ? ret : cli_printed(ret);
 }

@@ -167,8 +167,8 @@ static int print_sample(const struct top_look *look, struct top *top, struct tab
 	if (cli.format == OUTPUT_JSON)
 		ret = once ? output_json(stdout, json) : output_json_line(stdout, json);
 	else if (cli.format == OUTPUT_YAML)
-		ret = (!once && fputs("---\n", stdout) == EOF) || output_yaml(stdout, json) ? -EIO : 0;
-	return ret || fflush(stdout) ? -EIO : 0;
+		ret = once ? output_yaml(stdout, json) : output_yaml_more(stdout, json);
+	return ret ?: output_flush(stdout);
 }
 
 static void wait_for(__u64 ms)
@@ -197,10 +197,14 @@ static int print_lines(const struct top_look *look, bool once, struct error *err
 	bool said = false;
 
 	while (!ret) {
+		int printed = 0;
+
 		wait_for(look->interval_ms);
 		ret = top_ask(look, &top, err);
-		if (!ret && print_sample(look, &top, &table, once))
-			ret = error_set(err, -EIO, "cannot write the output");
+		if (!ret)
+			printed = print_sample(look, &top, &table, once);
+		if (printed)
+			ret = output_error(printed, err);
 		if (!ret)
 			say_why_empty(look, &top, &said);
 		if (once)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/output.h"
 #include "replay/lines.h"
 #include "replay/private.h"
 #include "sys/thread.h"
@@ -170,7 +171,8 @@ static int count_line(struct reading *r, const struct batch *batch, size_t i, re
 
 	if (ret || !each)
 		return ret;
-	return each(line->whole, &replayed) ? error_set(err, -EIO, "cannot write the output") : 0;
+	ret = each(line->whole, &replayed);
+	return ret ? output_error(ret, err) : 0;
 }
 
 static int take_batch(struct reading *r, const struct batch *batch, replay_each *each, struct error *err)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <errno.h>
 
 #include "base/cleanup.h"
 #include "base/output.h"
@@ -117,11 +118,40 @@ static void tables(void **state)
 				  "l\xc3\xa4nger\\x0a  22\n");
 }
 
+#define LONG_TEXT 100000 /* more than any buffer */
+
+/* Why it could not be written is told, wherever that shows. */
+static void full_disk(void **state)
+{
+	static int (*const prints[])(FILE * file, json_t * value) = { output_json, output_json_line, output_yaml,
+								      output_yaml_more };
+	static const char *const heads[] = { "NAME" };
+	CLEANUP_TABLE struct table *table = table_new(heads, 1);
+	CLEANUP_FREE char *text = calloc(1, LONG_TEXT + 1);
+	CLEANUP_FCLOSE FILE *full = NULL;
+
+	(void)state;
+	memset(text, 'x', LONG_TEXT);
+	for (size_t length = 1; length <= LONG_TEXT; length += LONG_TEXT - 1) {
+		CLEANUP_JSON json_t *value = json_pack("[s#]", text, (int)length);
+
+		for (size_t i = 0; i < sizeof(prints) / sizeof(*prints); i++) {
+			CLEANUP_FCLOSE FILE *file = fopen("/dev/full", "w");
+
+			assert_int_equal(prints[i](file, value) ?: output_flush(file), -ENOSPC);
+		}
+	}
+	for (int i = 0; i < LONG_TEXT / 10; i++)
+		table_cell(table, "row %d", i);
+	full = fopen("/dev/full", "w");
+	assert_int_equal(table_print(table, full), -ENOSPC);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(formats), cmocka_unit_test(visible), cmocka_unit_test(json),
-		cmocka_unit_test(yaml),	   cmocka_unit_test(tables),
+		cmocka_unit_test(yaml),	   cmocka_unit_test(tables),  cmocka_unit_test(full_disk),
 	};
 
 	return cmocka_run_group_tests_name("output", tests, NULL, NULL);
