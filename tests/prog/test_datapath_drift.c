@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -271,6 +272,35 @@ static void test_links_that_came_off(void **state)
 	assert_changes(dp, DATAPATH_links, 1, 1, 0);
 }
 
+/* Nothing is put up, or taken for lost, that has no pin only because others have mounted or unmounted something. */
+static void test_bpffs_is_unmounted(void **state)
+{
+	const char *const cgroups[] = { "/sys/fs/cgroup" };
+	struct datapath *dp = *state;
+	int ret;
+
+	done(datapath_links_sync(dp, NULL, &error));
+	assert_int_equal(mount("none", "/sys/fs", "tmpfs", 0, NULL), 0);
+	assert_int_equal(datapath_links_sync(dp, NULL, &error), -ENOENT);
+	assert_non_null(strstr(error.text, "is on no bpffs any more"));
+	assert_int_equal(datapath_hold_sync(dp, cgroups, 1, &error), -ENOENT);
+	assert_non_null(strstr(error.text, "is on no bpffs any more"));
+	assert_int_equal(umount("/sys/fs"), 0);
+	assert_true(runs(dp, "lo", ATTACH_INGRESS));
+	done(datapath_links_sync(dp, NULL, &error));
+	assert_changes(dp, DATAPATH_links, 1, 0, 0);
+	assert_changes(dp, DATAPATH_pins, 0, 0, 0);
+	/* A bpffs is mounted again, and the links of the one before go, a moment after it. */
+	agent_dies(); /* or this test has a descriptor of it */
+	assert_int_equal(umount2("/sys/fs/bpf", MNT_DETACH), 0);
+	for (int tries = 0; (ret = datapath_links_sync(dp, NULL, &error)) == -EEXIST && tries < 100; tries++)
+		usleep(50000);
+	done(ret);
+	assert_changes(dp, DATAPATH_pins, 1, 0, 0);
+	assert_true(runs(dp, "lo", ATTACH_INGRESS));
+	assert_true(pinned("link-1-ingress") || pinned("clsact-1"));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, datapath_setup, datapath_teardown)
@@ -285,6 +315,7 @@ int main(void)
 		TEST(test_shared),
 		TEST(test_no_descriptors),
 		TEST(test_links_that_came_off),
+		TEST(test_bpffs_is_unmounted),
 	};
 
 	return cmocka_run_group_tests_name("datapath_drift", tests, namespaces_setup, NULL);

@@ -130,7 +130,7 @@ int datapath_links_sync(struct datapath *dp, const struct datapath_interfaces *w
 	struct sync_call call = { .dp = dp, .wanted = &names, .xdp = wanted ? wanted->xdp : XDP_OFF, .err = err };
 
 	monitor_drain(dp);
-	return netns_run(dp->netns_fd, sync_inside, &call, err);
+	return datapath_directory_sync(dp, err) ?: netns_run(dp->netns_fd, sync_inside, &call, err);
 }
 
 int datapath_links(struct datapath *dp, struct datapath_link **links, struct error *err)
@@ -158,8 +158,10 @@ const char *datapath_no_hold(const struct datapath *dp)
 int datapath_hold_sync(struct datapath *dp, const char *const *cgroups, size_t n, struct error *err)
 {
 	bool none = dp->no_hold.text[0];
-	int ret = 0, failed;
+	int ret = n ? datapath_directory_sync(dp, err) : 0, failed;
 
+	if (ret)
+		return ret;
 	for (int i = 0; i < DATAPATH_ON_CGROUPS; i++) {
 		failed = cgroup_links_sync(dp->dir, &dp->on_cgroups[i], cgroups, none ? 0 : n,
 					   &dp->written.of[DATAPATH_holds], ret ? NULL : err);

@@ -99,6 +99,8 @@ int datapath_load_failed(int code, struct error *err);
 
 /* Holds the directory, which is there, for this agent alone (datapath.c). */
 int datapath_directory_lock(struct datapath *dp, struct error *err);
+/* Makes it anew if others have removed it (shared.c). What has no pin would be taken for what is not there. */
+int datapath_directory_sync(struct datapath *dp, struct error *err);
 
 /*
  * Opening, step by step (maps.c, datapath.c): the programs are loaded on the maps that are pinned already, and on

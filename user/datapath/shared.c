@@ -12,15 +12,25 @@
 
 /* --- pins */
 
-/* The directory may be gone, and with it the lock, which was on that one. */
-static int directory_sync(struct datapath *dp, struct error *err)
+/* The directory may be gone, and with it the lock, which was on that one; or the bpffs was unmounted. */
+int datapath_directory_sync(struct datapath *dp, struct error *err)
 {
 	struct stat mine, there;
+	int ret;
 
-	if (!fstat(dp->dir_fd, &mine) && !stat(dp->dir, &there) && mine.st_ino == there.st_ino)
+	if (!fstat(dp->dir_fd, &mine) && !stat(dp->dir, &there) && mine.st_dev == there.st_dev &&
+	    mine.st_ino == there.st_ino)
 		return 0;
-	dp->written.of[DATAPATH_pins].added++;
-	return pins_directory(dp->dir, err) ?: datapath_directory_lock(dp, err);
+	if (pins_mount(dp->dir, NULL))
+		return error_set(
+			err, -ENOENT,
+			"%s is on no bpffs any more, so what is in force ends with the agent: mount one there again "
+			"(mount -t bpf bpf DIR), and the agent pins all anew",
+			dp->dir);
+	ret = pins_directory(dp->dir, err) ?: datapath_directory_lock(dp, err);
+	if (!ret)
+		dp->written.of[DATAPATH_pins].added++;
+	return ret;
 }
 
 static int pin_sync(struct datapath *dp, const char *name, int fd, struct error *err)
@@ -51,7 +61,7 @@ static int pins_sync(struct datapath *dp, struct error *err)
 		DATAPATH_MAPS(X)
 #undef X
 	};
-	int ret = directory_sync(dp, err);
+	int ret = datapath_directory_sync(dp, err);
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps) && !ret; i++)
 		ret = pin_sync(dp, maps[i].name, maps[i].fd, err);
