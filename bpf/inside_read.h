@@ -193,9 +193,11 @@ static __noinline __u32 inside_long_subject(struct inside_walk *walk, const stru
 	return INSIDE_READ;
 }
 
-/* A text of at most so much, and whatever is behind it. */
+#define INSIDE_SHORT_WORDS 8
+
+/* A text of at most so many words of eight bytes, and whatever is behind it. */
 struct inside_short_text {
-	__u64 words[WEIR_SUBJECT_WORDS];
+	__u64 words[INSIDE_SHORT_WORDS];
 };
 
 /* Word i of a text whose length is `length`, zeros behind its end. */
@@ -223,8 +225,8 @@ static __always_inline void inside_compress(__u64 v[4], __u64 word)
 }
 
 /*
- * As weir_subject_of_words(), of a text that has been read. 0: it is not of ASCII alone, and inside_long_subject() knows it. length: at
- * least 1, at most 64. The verifier reads it once, whoever calls it.
+ * The subject of a text that has been read, as weir_subject_bytes() makes it. 0: it is not of ASCII alone, and inside_long_subject()
+ * knows it. length: from 1 to 64. It is no inline function, so that the verifier reads it once, however many call it.
  */
 __noinline __u64 inside_plain_subject(const struct weir_inside_process *process, const struct inside_short_text *text,
 				      __u32 length, __u8 kind)
@@ -236,7 +238,7 @@ __noinline __u64 inside_plain_subject(const struct weir_inside_process *process,
 		return 0;
 	weir_subject_start(&h, process->seed, kind);
 #pragma clang loop unroll(disable)
-	for (__u32 i = 0; i < WEIR_SUBJECT_WORDS; i++) {
+	for (__u32 i = 0; i < INSIDE_SHORT_WORDS; i++) {
 		if (8 * i >= length)
 			break;
 		word = inside_text_word(text, i, length);

@@ -7,7 +7,6 @@
 
 #define ETHERNET_IPV4 0x0800
 #define ETHERNET_IPV6 0x86dd
-#define ETHERNET_ADDRESSES 12
 #define IPV4_BYTES 20
 #define IPV6_BYTES 40
 #define TCP_BYTES 20

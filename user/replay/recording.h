@@ -37,7 +37,6 @@ struct recorded {
 };
 
 void recorded_clear(struct recorded *recorded);
-#define CLEANUP_RECORDED __attribute__((cleanup(recorded_clear)))
 
 /* -EINVAL: it is no such line. It is written to (line.h). The caller clears *out, on failure too. */
 int recorded_read(char *line, size_t length, struct recorded *out, struct error *err);

@@ -17,7 +17,6 @@ enum xdp_asked {
 	XDP_AUTO,
 	XDP_GENERIC,
 	XDP_NATIVE,
-	XDP_ASKED_COUNT,
 };
 
 /* Where the connections of a device are refused. */

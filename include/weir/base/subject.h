@@ -125,29 +125,6 @@ WEIR_INLINE __u64 weir_subject_end(const struct weir_subject_hash *h)
 	return subject ? subject : 1;
 }
 
-#define WEIR_SUBJECT_WORDS 8
-
-/* The subject of a name of `length` bytes, at most 64, by its words: the first byte is the lowest, behind the last one are zeros. */
-WEIR_INLINE __u64 weir_subject_of_words(const __u64 seed[2], __u8 kind, const __u64 words[WEIR_SUBJECT_WORDS],
-					__u32 length)
-{
-	struct weir_subject_hash h;
-	__u32 i;
-
-	weir_subject_start(&h, seed, kind);
-	h.length += length;
-	for (i = 0; i < WEIR_SUBJECT_WORDS; i++) {
-		if (8 * i >= length)
-			break;
-		h.tail |= words[i] << 8;
-		if (8 * i + 7 > length)
-			break;
-		weir_subject_compress(h.state, h.tail);
-		h.tail = words[i] >> 56;
-	}
-	return weir_subject_end(&h);
-}
-
 /* Is it an IPv4 address, as ::ffff:a.b.c.d? */
 WEIR_INLINE bool weir_address_is_ipv4(const __u8 address[WEIR_ADDRESS_BYTES])
 {

@@ -98,25 +98,6 @@ static void test_bytes_at_once(void **state)
 	}
 }
 
-/* The words of a name of any length that they have room for, as its bytes. */
-static void test_words(void **state)
-{
-	char text[8 * WEIR_SUBJECT_WORDS];
-
-	(void)state;
-	for (size_t length = 0; length <= sizeof(text); length++) {
-		__u64 words[WEIR_SUBJECT_WORDS] = { 0 };
-
-		for (size_t i = 0; i < length; i++)
-			text[i] = (char)(0x81 + 3 * i + length);
-		memcpy(words, text, length);
-		for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-			words[i] = le64toh(words[i]);
-		assert_int_equal(weir_subject_of_words(key, WEIR_NAME_USER, words, length),
-				 subject_of(WEIR_NAME_USER, text, length));
-	}
-}
-
 static void test_characters(void **state)
 {
 	static const __u32 codes[] = { 0, 'a', 0x7f, 0x80, 0x7ff, 0x800, 0xffff, 0x10000, 0x10ffff };
@@ -218,11 +199,11 @@ static void test_never_zero(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_vectors),		  cmocka_unit_test(test_end_changes_nothing),
-		cmocka_unit_test(test_bytes_at_once),	  cmocka_unit_test(test_words),
-		cmocka_unit_test(test_characters),	  cmocka_unit_test(test_kinds_differ),
-		cmocka_unit_test(test_long_names_differ), cmocka_unit_test(test_address),
-		cmocka_unit_test(test_seed_matters),	  cmocka_unit_test(test_never_zero),
+		cmocka_unit_test(test_vectors),	      cmocka_unit_test(test_end_changes_nothing),
+		cmocka_unit_test(test_bytes_at_once), cmocka_unit_test(test_characters),
+		cmocka_unit_test(test_kinds_differ),  cmocka_unit_test(test_long_names_differ),
+		cmocka_unit_test(test_address),	      cmocka_unit_test(test_seed_matters),
+		cmocka_unit_test(test_never_zero),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

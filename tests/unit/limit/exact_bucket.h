@@ -168,12 +168,6 @@ WEIR_INLINE bool exact_bucket_take_weight(struct exact_bucket *b, const struct e
 	return true;
 }
 
-/* Takes one token and says true, or takes nothing. */
-WEIR_INLINE bool exact_bucket_take(struct exact_bucket *b, const struct exact_rate_history *h, __u64 now_ns)
-{
-	return exact_bucket_take_weight(b, h, now_ns, 1);
-}
-
 /* Undoes one exact_bucket_take_weight() that said true, also when others took in between: as if it had never been. */
 WEIR_INLINE void exact_bucket_give_back(struct exact_bucket *b, const struct exact_rate_history *h, __u32 weight)
 {
@@ -194,7 +188,7 @@ WEIR_INLINE __u64 exact_rate_repays_ns(__u64 per_ns, struct exact_tokens tokens)
 }
 
 /*
- * The shortest time from `now_ns` after which exact_bucket_take() says true; WEIR_NEVER_NS: at these rates, never. A bucket
+ * The shortest time from `now_ns` after which exact_bucket_take_weight() says true; WEIR_NEVER_NS: at these rates, never. A bucket
  * that owes many tokens is told up to 66 us more.
  */
 WEIR_INLINE __u64 exact_bucket_wait_ns(struct exact_bucket *b, const struct exact_rate_history *h, __u64 now_ns)
