@@ -19,7 +19,7 @@
 
 /* A user who was not seen for so long is taken to have left the address. */
 #define WEIR_BOX_OTHERS_NS (600 * WEIR_NS_PER_S)
-/* What happens all the time is noted no more often. */
+/* A box is not written more often than this for what happens all the time. */
 #define WEIR_BOX_NOTE_NS WEIR_NS_PER_S
 
 struct weir_box_key {
@@ -99,16 +99,16 @@ WEIR_INLINE bool weir_box_fits(const struct weir_box *box, __u32 key, __u64 now_
 	       (key == WEIR_KEY_USER && !weir_box_within(box->others_ns, now_ns, WEIR_BOX_OTHERS_NS));
 }
 
-/* A SYN, or data. A connection's end, and what acknowledges the server's answers, is nobody's to hold. */
+/* Is it a SYN, or data? A connection's end and bare acknowledgements are never held. */
 WEIR_INLINE bool weir_segment_asks(const struct weir_segment *g)
 {
 	return weir_segment_opens(g) || (g->len && !(g->flags & WEIR_TCP_RST));
 }
 
 /*
- * Does data on this connection ask for something anew? Only that waits. What was read before comes again because its answer may be
- * lost; what a refused request still sends is swallowed, or its client never reads the answer. Without the lock: if the connection
- * changes meanwhile, the segment comes again, or is decided behind XDP.
+ * Does this segment's data ask for something new? Only that is held. Two kinds of data are not: what was read before, which the client
+ * sends again because the answer may be lost; and the rest of a refused request, which has to be swallowed before its client reads the
+ * answer. This is asked without the lock. If the connection changes meanwhile, the segment comes again, or is decided behind XDP.
  */
 WEIR_INLINE bool weir_box_holds_data(const struct weir_conn *c, const struct weir_segment *g)
 {

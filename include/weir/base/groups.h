@@ -22,8 +22,8 @@ WEIR_INLINE void weir_groups_add(struct weir_groups *g, __u32 bit)
 }
 
 /*
- * Lengths of names, of which few servers name many: a name of another length is not among them, whatever its text is. Those that differ by
- * 64 count as one.
+ * The bit of a name's length in a set of lengths; lengths that differ by 64 have the same bit. Settings name few groups, so most names have
+ * a length that is not in the set, and need not be looked up.
  */
 WEIR_INLINE __u64 weir_length_bit(__u64 length)
 {

@@ -94,7 +94,7 @@ WEIR_INLINE int weir_reading_name(struct weir_reading *how, enum weir_header hea
 	return 0;
 }
 
-/* What holds where nothing else is asked for, but for the seed. */
+/* The defaults. The seed is left to the caller. */
 WEIR_INLINE void weir_reading_default(struct weir_reading *how)
 {
 	weir_reading_name(how, WEIR_HEADER_USER, "x-remote-user", 13);

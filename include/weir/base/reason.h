@@ -195,8 +195,8 @@ enum weir_reason {
 };
 
 /*
- * What mostly comes together is counted once: a counter of its own stands for several reasons, and who reads adds it to each of them. In a
- * server's thread every counter is two lines of memory that no cache has, and a locked instruction.
+ * Reasons that mostly come together have one more counter for that case, and whoever reads the counters adds it to each of these reasons.
+ * This is for programs in a server's thread, where every counter costs two cache misses and a locked instruction.
  *
  * X(NAME, reasons...)
  */

@@ -7,7 +7,8 @@
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 typedef _Bool weir_bool;
-#define WEIR_BARRIER(n) barrier_var(n) /* what is compared is what is used: the compiler may not take an older copy */
+#define WEIR_BARRIER(n) \
+	barrier_var(n) /* what was checked is what is used: the compiler may not go back to an older copy */
 #else
 #define WEIR_BARRIER(n) ((void)0)
 #include <linux/types.h>
@@ -16,20 +17,21 @@ typedef _Bool weir_bool;
 #endif
 
 /*
- * Read from memory each time. What a compiler keeps in a register of an earlier test is a different state to a verifier
- * for each way that test went, and it follows all that comes after once for each of them.
+ * Reads x from memory each time. A compiler would keep the result of an earlier test in a register. To the verifier that register is
+ * another state for each way the test went, and it would follow all later code once for each of these states.
  */
 #define WEIR_FRESH(x) (*(const volatile __typeof__(x) *)&(x))
+/* The same for all of memory. Put between two steps, it keeps the verifier from following what the first found out through the second. */
+#define WEIR_FRESH_ALL() asm volatile("" ::: "memory")
+
 /*
- * What mostly is so. Compilers put what is not behind everything else: of a program that runs seldom no cache has the instructions, and
- * each 64 bytes of them that are run take as long to come as ten of them to execute.
+ * What is mostly so. The compiler moves the other case behind everything else. That matters in programs that run seldom: no cache has
+ * their instructions, and to fetch 64 bytes of them takes as long as to execute ten.
  */
 #define WEIR_LIKELY(x) __builtin_expect(!!(x), 1)
 #define WEIR_UNLIKELY(x) __builtin_expect(!!(x), 0)
-/* A function that most requests do not need: what they do would be spread over more memory if it were a part of its caller. */
+/* A function that few requests need. As a part of its caller it would spread the code that all of them need over more memory. */
 #define WEIR_SELDOM static __attribute__((noinline))
-/* The same for all of memory: between two steps, so that what the first one found out is not followed through the second. */
-#define WEIR_FRESH_ALL() asm volatile("" ::: "memory")
 
 /*
  * Everything that decides is inlined in BPF: it runs under a spin lock, where calls are not allowed on every kernel. On the

@@ -177,7 +177,7 @@ WEIR_INLINE enum weir_action weir_conn_meet_socket(struct weir_conn *c, const st
 						   const struct weir_segment *g, struct weir_request_reader *r,
 						   enum weir_reason *why)
 {
-	/* To say so by another RST the kernel needs none of the bytes, which a listener might take for a new connection's. */
+	/* The kernel answers with another RST. For that it needs no bytes, and a listener might take them for a new connection's. */
 	if (weir_conn_socket_gone(c, k)) {
 		r->start = g->seq;
 		return g->len ? WEIR_CUT : WEIR_PASS;
@@ -246,7 +246,7 @@ WEIR_INLINE enum weir_action weir_conn_ahead(struct weir_conn *c, struct weir_bu
 		weir_conn_hunt(c);
 		return WEIR_PASS;
 	}
-	/* What comes ahead of its turn cannot be judged yet: TCP brings it again. */
+	/* What comes ahead of its turn cannot be judged yet; TCP resends it. */
 	*why = WEIR_OUT_OF_ORDER;
 	return WEIR_DROP;
 }
@@ -261,7 +261,7 @@ WEIR_INLINE void weir_conn_open_reader(const struct weir_conn *c, const struct w
 	r->begun = weir_conn_answer_begun(c);
 }
 
-/* Does it bring anything to read? FRAME: it does, and `r` is ready. */
+/* Does the segment bring anything to read? FRAME: it does, and `r` is ready to be fed. */
 WEIR_INLINE enum weir_action weir_conn_frame(struct weir_conn *c, struct weir_busy *busy, const struct weir_socket *k,
 					     const struct weir_segment *g, struct weir_request_reader *r,
 					     enum weir_reason *why)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Most requests begin with a segment that comes in its turn, on a connection of which nothing is in doubt, or under way. Such a segment may
- * be read and decided without the lock, as weir_conn_reads_client_at_once() is asked; it is begun and committed in one.
+ * Most requests begin with a segment that comes in its turn, on a connection on which nothing is in doubt or under way
+ * (weir_conn_reads_client_at_once()). Such a segment is read and decided without the lock. Then it is begun and committed in one step.
  */
 #ifndef WEIR_CONN_CLIENT_AT_ONCE_H
 #define WEIR_CONN_CLIENT_AT_ONCE_H
@@ -26,8 +26,8 @@ WEIR_INLINE void weir_conn_open_reader_at_once(const struct weir_conn *c, const 
 }
 
 /*
- * Begins what was read at once, as weir_conn_begin_client() would: nothing that it asks besides can be so here. FRAME: it is to be committed
- * now. DROP: the connection has changed meanwhile, and the segment comes again.
+ * Does what weir_conn_begin_client() would do, for a segment that was read at once: the other cases of that function cannot arise here.
+ * FRAME: it is to be committed now. DROP: the connection has changed meanwhile; the segment is dropped, and TCP resends it.
  */
 WEIR_INLINE enum weir_action weir_conn_begin_read(struct weir_conn *c, const struct weir_segment *g,
 						  const struct weir_request_reader *r, enum weir_reason *why)

@@ -5,7 +5,7 @@
 
 #include "weir/conn/client.h"
 
-/* Is there room for one more request on this connection? More outstanding ones than bits cannot be told apart. */
+/* The heads that ended in this segment go on to the server: they are outstanding from now on. */
 WEIR_INLINE void weir_conn_count_requests(struct weir_conn *c, const struct weir_request_reader *r)
 {
 	__u32 at = c->requests % WEIR_OUTSTANDING_MAX;
@@ -42,7 +42,7 @@ WEIR_INLINE enum weir_action weir_conn_shed(struct weir_conn *c, const struct we
 	return weir_conn_swallow(c, g);
 }
 
-/* What is before a held request, or was passed before, passes; the rest comes again, and is asked again. */
+/* Passes what comes before a held request, or was passed before. TCP resends the rest, which is decided then. */
 WEIR_INLINE enum weir_action weir_conn_cut(struct weir_conn *c, const struct weir_segment *g,
 					   const struct weir_request_reader *r)
 {
@@ -72,8 +72,9 @@ WEIR_INLINE void weir_conn_keep_request(struct weir_conn *c, struct weir_busy *b
 }
 
 /*
- * Makes the fed copy the state. DROP: someone else moved the state meanwhile, or a shed is no longer safe, or the segment
- * has nothing but a request that must wait, or there is no room for what is midway; nothing has changed and the segment must be dropped: it comes again.
+ * Makes the copy that was fed the connection's state. DROP: nothing has changed, and the segment is to be dropped; TCP resends it. That is
+ * so if another CPU has moved the state meanwhile, if the request cannot be shed safely any more, if the segment has nothing but a request
+ * that must wait, or if there is no room for the machines of what is under way.
  */
 WEIR_INLINE enum weir_action weir_conn_commit_client(struct weir_conn *c, struct weir_busy *busy,
 						     const struct weir_segment *g, struct weir_request_reader *r,

@@ -19,21 +19,21 @@ WEIR_INLINE bool weir_conn_answered_early(const struct weir_conn *c)
 	       (unread || c->request_place == WEIR_PLACE_BODY);
 }
 
-/* Is that body's end known, and nothing from behind it has gone on unread? Else its request is LOST. */
+/* Is the end of that body known, and has nothing behind it gone on unread? Otherwise its request is LOST. */
 WEIR_INLINE bool weir_conn_body_ends(const struct weir_conn *c)
 {
 	return c->opaque_why == WEIR_ANSWERED_EARLY && c->request_place == WEIR_PLACE_ENDED;
 }
 
-/* Does a segment bring something from behind it? */
+/* Does the segment bring bytes from behind the body's end? */
 WEIR_INLINE bool weir_conn_leaves_body(const struct weir_conn *c, const struct weir_segment *g)
 {
 	return g->len && weir_conn_body_ends(c) && seq_after(g->seq + g->len, c->request_next);
 }
 
 /*
- * A segment that was not read on its way brings the socket something from behind it (server's numbers), so nothing is read there any
- * more: what the socket says does not tell what is still on its way there.
+ * A segment that was not read on its way brings the socket bytes from behind the body's end (server's numbers). From now on nothing is
+ * read behind that body: the socket cannot say what else is on its way to it.
  */
 WEIR_INLINE void weir_conn_leaves_body_unseen(struct weir_conn *c, const struct weir_segment *g)
 {
@@ -49,8 +49,8 @@ WEIR_INLINE enum weir_action weir_conn_pass_unread(struct weir_conn *c)
 }
 
 /*
- * opaque_why stays: who looks at the phase, without the lock, and at that afterwards, must not find an opaque connection of another kind,
- * whose bytes pass.
+ * opaque_why is left as it is. Another CPU may read the phase and then opaque_why, without the lock. It must not take the connection for an
+ * opaque one of another kind, whose bytes pass.
  */
 WEIR_INLINE enum weir_action weir_conn_read_on(struct weir_conn *c)
 {
@@ -62,7 +62,7 @@ WEIR_INLINE enum weir_action weir_conn_read_on(struct weir_conn *c)
 	return WEIR_FRAME;
 }
 
-/* What a segment brings of the body goes on, unread: what the server makes of it is not known before it has it. */
+/* The part of the segment that belongs to the body goes on unread. What the server makes of it is known when it has it. */
 WEIR_INLINE enum weir_action weir_conn_cut_behind_body(struct weir_conn *c, const struct weir_segment *g,
 						       struct weir_request_reader *r)
 {

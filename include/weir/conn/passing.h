@@ -9,7 +9,7 @@
 
 #include "weir/conn/early.h"
 
-/* Nothing was cut, and nothing of the connection ends or begins here: what is to come needs no more than to be seen. */
+/* Nothing was cut, and no part of the connection begins or ends with this segment: it only has to be noticed. */
 WEIR_INLINE bool weir_conn_runs(const struct weir_conn *c, const struct weir_segment *g)
 {
 	return (g->flags & (WEIR_TCP_SYN | WEIR_TCP_FIN | WEIR_TCP_RST | WEIR_TCP_ACK)) == WEIR_TCP_ACK &&
@@ -121,7 +121,7 @@ WEIR_INLINE struct weir_two_marks weir_marks_look(__u64 word)
 	return m;
 }
 
-/* Moves both on, of the connection whose they were when the word was looked at. */
+/* Moves both marks on, if they are still as they were when the word was read. */
 WEIR_INLINE bool weir_marks_move(weir_marks *marks, __u64 before, __u32 first, __u32 second)
 {
 	struct weir_two_marks m = weir_marks_look(before);

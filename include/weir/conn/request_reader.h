@@ -188,7 +188,7 @@ WEIR_INLINE __u32 weir_request_reader_take(struct weir_request_reader *r, __u64 
 	return n;
 }
 
-/* All bytes of the segment have been fed, or nothing came of them. A FIN behind them must not end a head. */
+/* All bytes of the segment have been fed, or could not be read. A FIN behind them must not end a head. */
 WEIR_INLINE void weir_request_reader_end(struct weir_request_reader *r, const __u64 seed[2],
 					 const struct weir_segment *g)
 {
@@ -204,7 +204,7 @@ WEIR_INLINE bool weir_request_reader_full(const struct weir_request_reader *r)
 	return r->outstanding + r->heads >= WEIR_OUTSTANDING_MAX;
 }
 
-/* What follows a CONNECT is for another protocol, or for HTTP if the server refuses it: who can tell beforehand? */
+/* The request goes on. Behind a CONNECT comes another protocol, or HTTP if the server refuses it; it cannot be told beforehand which. */
 WEIR_INLINE void weir_request_reader_passed(struct weir_request_reader *r)
 {
 	if (r->request.method == WEIR_METHOD_CONNECT)

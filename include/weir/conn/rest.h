@@ -104,7 +104,7 @@ WEIR_INLINE __u32 weir_conn_ends(const struct weir_conn *c)
 	return c->splice.client_end + c->splice.server_end;
 }
 
-/* Of what is not read, last_ns does not know all: has anything come since the sweep came by? */
+/* Has anything come since the last sweep? For a connection that is not read, last_ns does not tell. */
 WEIR_INLINE bool weir_conn_has_moved(const struct weir_conn *c)
 {
 	return c->phase == WEIR_PHASE_OPAQUE && c->stood != weir_conn_ends(c);
@@ -237,8 +237,8 @@ WEIR_INLINE void weir_resting_wake(const struct weir_resting *r, struct weir_con
 }
 
 /*
- * Does a segment bring a resting connection nothing, so that it may rest on? What is translated has to be woken for that, and what is
- * urgent is so without a byte, too.
+ * Does the segment bring nothing, so that the connection may rest on? Where something was cut, any segment wakes it, because its numbers have
+ * to be translated. So does an urgent one, which means something even without a byte.
  */
 WEIR_INLINE bool weir_resting_ignores(const struct weir_resting *r, const struct weir_segment *g)
 {

@@ -56,7 +56,7 @@ WEIR_INLINE void weir_draft_take(struct weir_seats_draft *d, const struct weir_i
 	d->now.end = end;
 }
 
-/* As if the request had not asked; the seats that it took, which are to be given back. */
+/* The draft becomes what it was before the request asked. Returns the seats that the request took, which are to be given back. */
 WEIR_INLINE __u32 weir_draft_undo_request(struct weir_seats_draft *d)
 {
 	__u32 taken = d->now.taken - d->before;
@@ -66,7 +66,7 @@ WEIR_INLINE __u32 weir_draft_undo_request(struct weir_seats_draft *d)
 	return taken;
 }
 
-/* The same of all of the packet's. */
+/* The same for all requests of the packet. */
 WEIR_INLINE __u32 weir_draft_undo(struct weir_seats_draft *d)
 {
 	__u32 taken = d->now.taken - d->had;
@@ -76,13 +76,13 @@ WEIR_INLINE __u32 weir_draft_undo(struct weir_seats_draft *d)
 	return taken;
 }
 
-/* Not 0: it was used. Without a branch, which a verifier would follow both ways, for each draft of a segment. */
+/* Not 0: the draft was used. Without a branch: the verifier would follow both ways of it, for each draft of a segment. */
 WEIR_INLINE __u32 weir_draft_used(const struct weir_seats_draft *d)
 {
 	return (d->now.taken ^ d->had) | (d->now.end ^ d->had_end);
 }
 
-/* Has the connection given back, meanwhile, what some request of the packet counted on? */
+/* Has the connection given back seats meanwhile that some request of the packet counted on? */
 WEIR_INLINE bool weir_draft_lost(const struct weir_seats_draft *d, const struct weir_seats *s)
 {
 	return d->had && weir_draft_used(d) && !s->taken;

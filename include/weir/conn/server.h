@@ -212,9 +212,9 @@ WEIR_INLINE void weir_conn_commit_server(struct weir_conn *c, struct weir_busy *
 }
 
 /*
- * Most answers begin with a segment, on a connection of which nothing was cut, and nothing is under way for which struct weir_busy is
- * needed. Such a segment may be read at once, without the lock, as this is asked: what the reader was opened from is compared when it is
- * committed, by weir_conn_take_server().
+ * May the segment be read at once, without the lock? Most may: an answer begins with it, nothing was cut out of the connection, and nothing
+ * is under way that needs struct weir_busy. When it is committed, weir_conn_take_server() compares the connection with what the reader was
+ * opened from.
  */
 WEIR_INLINE bool weir_conn_reads_server_at_once(const struct weir_conn *c, const struct weir_segment *g)
 {
@@ -223,7 +223,7 @@ WEIR_INLINE bool weir_conn_reads_server_at_once(const struct weir_conn *c, const
 	       !weir_conn_has_seats(c);
 }
 
-/* Is the reader, which was fed at once, as one that would be opened now? Then the connection is as it was. */
+/* Would a reader that is opened now be the same as this one was when it was opened? Then the connection has not changed. */
 WEIR_INLINE bool weir_response_reader_fits(const struct weir_response_reader *r, const struct weir_conn *c,
 					   const struct weir_segment *g)
 {

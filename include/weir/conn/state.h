@@ -341,7 +341,7 @@ WEIR_INLINE bool weir_conn_may_end(const struct weir_conn *c)
 
 WEIR_INLINE __u64 weir_conn_linger_ns(const struct weir_conn *c)
 {
-	/* What weir has closed it answers for itself. */
+	/* weir itself answers on a connection that it has closed. */
 	if (c->ended == WEIR_ENDED && c->phase != WEIR_PHASE_CLOSED && weir_splice_answer_acked(&c->splice))
 		return WEIR_LINGER_ENDED_NS;
 	return weir_conn_translated(c) ? WEIR_LINGER_TRANSLATED_NS : WEIR_LINGER_NS;
@@ -353,7 +353,7 @@ enum weir_due {
 	WEIR_DUE_ENTRY,
 };
 
-/* What of a dying entry has to go now, after a silence? */
+/* Which part of a dying entry has to go now, after a silence? */
 WEIR_INLINE enum weir_due weir_conn_due(const struct weir_conn *c, __u64 now_ns)
 {
 	__u64 idle_ns = now_ns > c->last_ns ? now_ns - c->last_ns : 0;
@@ -386,7 +386,7 @@ WEIR_INLINE bool weir_drafts_are_used(const struct weir_seats_draft *draft)
 	return used;
 }
 
-/* Can what they were told not be kept any more? */
+/* Has the connection given back seats meanwhile that these requests counted on, or is it forgotten? */
 WEIR_INLINE bool weir_conn_lost_seats(const struct weir_conn *c, const struct weir_busy *busy,
 				      const struct weir_seats_draft *draft)
 {
@@ -427,7 +427,7 @@ WEIR_INLINE void weir_conn_commit_list(struct weir_conn *c, struct weir_busy *bu
 	busy->asked = *asked;
 }
 
-/* What nobody wants any more, to be given back. Under the lock under which requests became done. */
+/* Takes out the seats that no request wants any more, to be given back. Under the same lock as the step that made requests done. */
 WEIR_INLINE void weir_conn_take_out_seats(const struct weir_conn *c, struct weir_busy *busy, struct weir_seats *out)
 {
 	__u32 done = weir_conn_done(c);
@@ -444,23 +444,24 @@ WEIR_INLINE bool weir_conn_wants_busy(const struct weir_conn *c)
 		(c->asks || weir_place_is_midway(c->request_place) || weir_place_is_midway(c->response_place)));
 }
 
-/* For so long that it is not about to be used? */
+/* Has nothing come for so long that the connection counts as idle? */
 WEIR_INLINE bool weir_conn_is_silent(const struct weir_conn *c, __u64 now_ns)
 {
 	return now_ns > c->last_ns && now_ns - c->last_ns >= WEIR_REST_NS;
 }
 
-/* Has it had its struct weir_busy for nothing, for so long? */
+/* Has it kept its struct weir_busy for so long without needing it? */
 WEIR_INLINE bool weir_conn_wastes_busy(const struct weir_conn *c, __u64 now_ns)
 {
 	return c->busy && !weir_conn_wants_busy(c) && weir_conn_is_silent(c, now_ns);
 }
 
 /*
- * Where a client pipelines, a silence does not tell how many answers are outstanding: then there is no way back. Nor is
- * there one where requests have seats: which of them have been answered is not known before the connection ends.
- * What was read before is paid for where there is no way back, so it is to be confirmed as ever. A hunt charges all that the server has
- * not got, but for what it has decided itself.
+ * The connection cannot be followed from here on: it hunts for a place where it can be, or is opaque.
+ *
+ * It is opaque for good where the client pipelines, for then a silence does not tell how many answers are outstanding; and where requests
+ * have seats, for then it is not known which of them have been answered before the connection ends. What was read of an opaque connection is
+ * paid for, and has to be confirmed as ever. On a hunting one all that the server has not got is charged, except for what is decided there.
  */
 WEIR_INLINE void weir_conn_hunt(struct weir_conn *c)
 {

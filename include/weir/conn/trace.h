@@ -15,8 +15,8 @@
 #define WEIR_TRACE_REQUESTS (WEIR_OUTSTANDING_MAX + 1) /* that one packet may have decided */
 
 /*
- * Refusals are told of also when nobody traces: so many of a server in each interval, which leaves the agent time for other
- * things. Those beyond are counted. CPUs take from it without a lock: a few more may be told of.
+ * Refusals are reported even when nobody traces, but only so many of each server in an interval, to leave the agent time for other things.
+ * The rest are only counted. CPUs count without a lock, so a few more may be reported.
  */
 #define WEIR_SAMPLE_NS (WEIR_NS_PER_S / 10)
 #define WEIR_SAMPLE_REFUSALS 50
@@ -27,7 +27,7 @@ struct weir_sample {
 };
 WEIR_ASSERT_SIZE(struct weir_sample, 16);
 
-/* May one more be told of? */
+/* May one more be reported? */
 WEIR_INLINE bool weir_sample_take(struct weir_sample *s, __u64 now_ns)
 {
 	if (now_ns - s->since_ns >= WEIR_SAMPLE_NS) {

@@ -298,7 +298,7 @@ WEIR_INLINE void weir_attributes_begin(const struct weir_request *r, struct weir
 		weir_attributes_path(r, a);
 }
 
-/* What follows from that, and whom the server's own reading makes its tenant. */
+/* What follows from method and path, and the tenant, if the server's settings take it from somewhere else than the path. */
 WEIR_INLINE void weir_attributes_end(const struct weir_request *r, const struct weir_reading *how,
 				     struct weir_attributes *a)
 {
@@ -309,7 +309,7 @@ WEIR_INLINE void weir_attributes_end(const struct weir_request *r, const struct 
 	weir_attributes_tenant(r, how, a);
 }
 
-/* Both. r: at WEIR_FRAME_HEAD or later */
+/* Both steps. r: at WEIR_FRAME_HEAD or later */
 WEIR_INLINE void weir_attributes_of(const struct weir_request *r, const struct weir_reading *how,
 				    struct weir_attributes *a)
 {

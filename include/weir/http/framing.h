@@ -75,14 +75,14 @@ WEIR_INLINE void weir_token_start(struct weir_framing *f)
 	f->gap = 0;
 }
 
-/* Nothing is left of the line: what a line is passed over for (line.h) is the same as having read it. */
+/* Nothing of the line is kept: a line that is passed over (line.h) leaves the same state as one that was read. */
 WEIR_INLINE void weir_line_end(struct weir_framing *f)
 {
 	f->state = WEIR_AT_LINE;
 	weir_token_start(f);
 }
 
-/* It is none, whatever follows. */
+/* What is being read is no token, whatever follows. */
 WEIR_INLINE void weir_token_none(struct weir_framing *f)
 {
 	f->token[0] = f->token[1] = f->token[2] = 0;

@@ -39,8 +39,8 @@ struct weir_line_name {
 };
 
 /*
- * The same number, of which verifiers do not know any more what it may be: all ways to it are one. n: below twice the window; word:
- * anything they do not know
+ * The same number, but the verifier forgets what it knows of it. So all paths that lead to it are one state. n: below twice the window; word:
+ * any value that the verifier does not know
  */
 WEIR_INLINE __u32 weir_line_any(__u32 n, __u64 word)
 {
@@ -125,7 +125,7 @@ WEIR_INLINE __u32 weir_line_value(const struct weir_window *w, __u32 at)
 	return at + 1 + (weir_run_first(weir_window_word(w, at + 1)) == ' ');
 }
 
-/* A length of few digits from `at` on, to the line's end: where that is; 0: it is something else. */
+/* Reads a length of few digits that stands from `at` to the line's end. Returns where the line ends; 0: it is something else. */
 WEIR_INLINE __u32 weir_length_ahead(struct weir_framing *f, const struct weir_window *w, __u32 at)
 {
 	__u64 word = weir_window_word(w, at);
@@ -140,7 +140,7 @@ WEIR_INLINE __u32 weir_length_ahead(struct weir_framing *f, const struct weir_wi
 	return at + n + 2;
 }
 
-/* "keep-alive" or "close" from `at` on, as above. */
+/* Reads "keep-alive" or "close" that stands from `at` to the line's end; returns as above. */
 WEIR_INLINE __u32 weir_connection_ahead(struct weir_framing *f, const struct weir_window *w, __u32 at)
 {
 	__u64 lower, rest;
@@ -177,8 +177,8 @@ WEIR_INLINE __u32 weir_field_ahead(struct weir_framing *f, const struct weir_win
 }
 
 /*
- * How long the field line is that begins at index `at`, its end included, which is passed over if it means nothing, and else read; 0: it
- * is not whole, or is for others to read. lengths: of names that mean something, too (struct weir_reading). n: weir_line_name()
+ * Reads the field line that begins at index `at`, or passes over it if it means nothing. Returns its length, its end included; 0: the line is
+ * not whole here, or is for others to read. lengths: those of further names that mean something (struct weir_reading). n: weir_line_name()
  */
 WEIR_INLINE __u32 weir_line_ahead(struct weir_framing *f, const struct weir_window *w, __u32 at, __u32 lengths,
 				  const struct weir_line_name *name, __u32 n)

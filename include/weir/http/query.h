@@ -168,7 +168,7 @@ WEIR_INLINE void weir_query_value_byte(struct weir_request *r, __u8 c, __u32 at,
 	}
 }
 
-/* What a parameter says whose value has ended. */
+/* A parameter's value has ended: what it says (enum weir_query_says). */
 WEIR_INLINE __u8 weir_query_value_says(struct weir_request *r)
 {
 	const struct weir_framing *f = &r->framing;
@@ -197,7 +197,7 @@ WEIR_INLINE void weir_query_limit_end(struct weir_request *r)
 		q->limit = 0;
 }
 
-/* May there be less in the answer, for this parameter? */
+/* Might this parameter make the answer smaller? */
 WEIR_INLINE bool weir_query_narrows(const struct weir_request *r)
 {
 	return r->query.key != WEIR_QUERY_RESOURCE_VERSION && r->query.key != WEIR_QUERY_WATCH;

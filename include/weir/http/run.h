@@ -15,7 +15,7 @@
 #define WEIR_RUN_HTTP11 0x312e312f50545448ULL /* "HTTP/1.1" */
 #define WEIR_RUN_CRLF ('\r' | '\n' << 8)
 
-/* The word that begins with these bytes, of which there are n. A program that can load eight at once need not call this. */
+/* The word of the n bytes that are there. Whoever can load eight bytes at once need not call this. */
 WEIR_INLINE __u64 weir_run_word(const __u8 *bytes, __u64 n)
 {
 	__u64 word = 0;

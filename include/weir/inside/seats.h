@@ -11,7 +11,7 @@
 #include "weir/conn/seats.h"
 #include "weir/inside/process.h"
 
-/* Whoever makes the word 0 gives the seats back: nobody else does. */
+/* Whoever sets the word to 0 gives the seats back, and nobody else does. */
 struct weir_inside_seats {
 	__u64 word; /* a tag of the key, and of when they were taken: the entry's memory may become another request's */
 	__u32 server;

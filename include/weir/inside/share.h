@@ -7,7 +7,7 @@
 
 #define WEIR_INSIDE_ALL 100 /* percent */
 
-/* A connection of a share is of all larger ones, too. Whose peer is not known is of none but all. */
+/* A connection that belongs to a share belongs to all larger ones, too. One whose peer is not known belongs to 100 % alone. */
 WEIR_INLINE bool weir_inside_shares(__u32 percent, bool known, const __u8 address[16], __u16 port)
 {
 	__u64 words[2];

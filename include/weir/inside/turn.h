@@ -75,7 +75,7 @@ WEIR_INLINE bool weir_turn_counts(__u64 word, __u64 now_ns)
 	return word && weir_turn_ns(word) + WEIR_TURN_FORGET_NS > now_ns;
 }
 
-/* The word that a user's turn goes to: his own, or a free one, or that of who is in debt for longest. */
+/* Which word the user's turn goes into: his own, a free one, or that of the user who is in debt for longest. */
 WEIR_INLINE __u32 weir_turns_place(__u64 first, __u64 second, __u64 tag, __u64 now_ns)
 {
 	if (weir_turn_is_of(first, tag) || weir_turn_is_of(second, tag))
@@ -87,7 +87,7 @@ WEIR_INLINE __u32 weir_turns_place(__u64 first, __u64 second, __u64 tag, __u64 n
 	return weir_turn_ns(second) > weir_turn_ns(first);
 }
 
-/* What the word becomes that was there: nobody's debt is over sooner for one more request. */
+/* What the word becomes. One more request never ends a debt sooner. */
 WEIR_INLINE __u64 weir_turn_next(__u64 there, __u64 tag, __u64 at_ns)
 {
 	__u64 word = weir_turn(tag, at_ns);
@@ -95,7 +95,7 @@ WEIR_INLINE __u64 weir_turn_next(__u64 there, __u64 tag, __u64 at_ns)
 	return weir_turn_is_of(there, tag) && there > word ? there : word;
 }
 
-/* The turn that a new connection takes over from its address: nobody's handshake fails for what others of the address owe. */
+/* The turn that a new connection takes over from its address, cut so that no handshake fails for what others of the address owe. */
 WEIR_INLINE __u64 weir_turn_of_new_ns(__u64 address_ns, __u64 now_ns)
 {
 	return address_ns < now_ns + WEIR_TURN_NEW_NS ? address_ns : now_ns + WEIR_TURN_NEW_NS;

@@ -66,7 +66,7 @@ WEIR_INLINE bool weir_bucket_swap(struct weir_bucket *b, const struct weir_level
 	return true;
 }
 
-/* As much of a weight as counts. */
+/* The part of a weight that counts: no more than a bucket may owe. */
 WEIR_INLINE __u64 weir_weight_counted(const struct weir_rate *rate, __u32 weight)
 {
 	__u64 most = weir_rate_owed_max(rate);

@@ -164,7 +164,7 @@ WEIR_INLINE void weir_level_settle(struct weir_level *level, const struct weir_r
 					weir_tokens_whole(rate->burst));
 }
 
-/* What has come under the rate in force is the last. */
+/* The last step of settling: what was gained under the rate in force. */
 WEIR_INLINE void weir_level_settled(struct weir_level *level, const struct weir_rate *rate)
 {
 	level->tokens = weir_tokens_min(weir_tokens_sum(level->tokens, level->volume), weir_tokens_whole(rate->burst));

@@ -73,7 +73,7 @@ struct weir_amount {
 };
 WEIR_ASSERT_SIZE(struct weir_amount, 176);
 
-/* What a limit is to a subject. */
+/* What a limit gives to a subject, and how. */
 struct weir_terms {
 	struct weir_groups groups; /* WEIR_KEY_GROUP: those that have a count */
 	__u32 flags;		   /* enum weir_limit_flags */

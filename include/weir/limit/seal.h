@@ -12,7 +12,7 @@
 
 typedef __u64 __attribute__((may_alias)) weir_sealed_word;
 
-/* Odd, and without any relation to each other (splitmix64). Compilers know them beforehand. */
+/* Odd numbers without any relation to each other (splitmix64). Compilers make constants of them. */
 WEIR_INLINE __u64 weir_seal_factor(__u64 n)
 {
 	n = (n + 1) * 0x9e3779b97f4a7c15ULL;

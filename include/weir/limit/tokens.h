@@ -65,7 +65,7 @@ WEIR_INLINE struct weir_tokens weir_tokens_min(struct weir_tokens a, struct weir
 				     .low = b.low ^ ((a.low ^ b.low) & first) };
 }
 
-/* The lesser of them, and the greater, where one is whole: the verifier follows two ways, and a CPU goes one. */
+/* The lesser, and the greater, of an amount and whole tokens: a branch each, which a CPU mostly goes the same way. */
 WEIR_INLINE struct weir_tokens weir_tokens_at_most(struct weir_tokens a, __s64 whole)
 {
 	return WEIR_LIKELY(a.high < whole) ? a : (struct weir_tokens){ .high = whole };

@@ -16,7 +16,7 @@
 #define WEIR_SEAT_OBJECTS 100
 #define WEIR_OBJECT_BYTES 1000 /* of an answer, where a server's settings say nothing else */
 #define WEIR_WIDTH_PARTS 8     /* the latest answer is one part of the mean */
-/* Without an answer that says it again, so long: else a list that has become narrow, and is only read in parts, stays wide. */
+/* A mean that no answer has confirmed for so long is forgotten. Otherwise a list that has become narrow, and is only read in parts, stays wide. */
 #define WEIR_WIDTH_NS (600 * WEIR_NS_PER_S)
 
 struct weir_width_key {
@@ -41,7 +41,7 @@ struct weir_width {
 };
 WEIR_ASSERT_SIZE(struct weir_width, 16);
 
-/* What a list is known to have; 0: nothing is known. */
+/* How many bytes a list is known to have; 0: nothing is known. */
 WEIR_INLINE __u64 weir_width_bytes(const struct weir_width *width, __u64 now_ns)
 {
 	return now_ns > width->said_ns && now_ns - width->said_ns > WEIR_WIDTH_NS ? 0 : width->mean;

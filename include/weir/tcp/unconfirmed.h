@@ -31,7 +31,7 @@ struct weir_unconfirmed {
 	struct weir_read read[WEIR_READS];
 };
 
-/* The mask is for the verifier; the compiler, which may know that it is not needed, must not see that. */
+/* The mask is for the verifier. The barrier keeps the compiler, which may know that it is not needed, from leaving it out. */
 WEIR_INLINE struct weir_read *weir_unconfirmed_read(struct weir_unconfirmed *u, __u32 i)
 {
 	__asm__ volatile("" : "+r"(i));
@@ -46,8 +46,8 @@ WEIR_INLINE void weir_unconfirmed_settle(struct weir_unconfirmed *u, __u32 acked
 }
 
 /*
- * Something passes that is not read, or was before. Who asks when it did waits until the latest read is old enough, so what passed
- * before that read is: with no read to be confirmed, there is nothing to note.
+ * A segment passes that is not read, or was read before. The time is noted only while some read is not confirmed: whoever asks for it
+ * waits until the latest read is old enough, and what passed before that read is older still.
  */
 WEIR_INLINE void weir_unconfirmed_pass(struct weir_unconfirmed *u, __u64 now_ns)
 {
@@ -92,7 +92,7 @@ WEIR_INLINE void weir_unconfirmed_note(struct weir_unconfirmed *u, __u32 seq, co
 	u->boundaries = (u->boundaries & ~(1U << at)) | boundary << at;
 }
 
-/* What is from `at` on is no business of this any more. */
+/* Forgets what was read from `at` on. */
 WEIR_INLINE void weir_unconfirmed_trim(struct weir_unconfirmed *u, __u32 at)
 {
 	for (int i = 0; i < WEIR_READS; i++) {

@@ -80,7 +80,7 @@ struct weir_heavy_weight {
 	__u32 epoch;  /* of WEIR_HEAVY_EPOCH_NS */
 };
 
-/* What is asked of each row stands together, so that who finds none reads few lines of memory. */
+/* The keys of all rows stand together, so a look-up that finds none reads few cache lines. */
 struct weir_heavy_set {
 	__u64 keys[WEIR_HEAVY_WAYS];
 	struct weir_heavy_weight weights[WEIR_HEAVY_WAYS];
@@ -135,7 +135,7 @@ WEIR_INLINE __u32 weir_heavy_set_of(__u64 key)
 	return key & (WEIR_HEAVY_SETS - 1);
 }
 
-/* What is left of a row's weight. What came late is of an epoch before the row's. */
+/* What is left of a row's weight. A CPU that is late may ask as of an epoch before the row's. */
 WEIR_INLINE __u32 weir_heavy_weight(const struct weir_heavy_weight *w, __u32 epoch)
 {
 	__s32 age = epoch - w->epoch;
