@@ -75,10 +75,10 @@ class Results:
         return self.texts.keys() == set(self.parts) and not self.failures and not any(isinstance(value, str) for value in self.values.values())
 
     def table(self):
-        minutes = (time.monotonic() - self.begin) / 60
+        minutes = round((time.monotonic() - self.begin) / 60)
         return f"""## Against the targets
 
-The run took {minutes:.0f} minutes.
+The run took {"a minute" if minutes == 1 else f"{minutes} minutes"}.
 
 {targets_table(self.parts, self.values, self.failures)}"""
 

@@ -87,7 +87,7 @@ def test_waits_for_translated_connections(world, attached):
     process = subprocess.Popen(site.weir.command("uninstall"), env=site.weir.environment(), text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     world.at_end(process.kill)
-    assert "waiting until 1 translated connections have ended (--force resets them)" in process.stderr.readline()
+    assert "waiting until a minute after the end of 1 translated connection (--force resets it)" in process.stderr.readline()
     eventually(lambda: noisy.get("/meanwhile") == 200, "nothing is limited any more")
     assert noisy.drive(5) == [200] * 5
     assert quiet.drive(5) == [200] * 5

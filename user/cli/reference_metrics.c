@@ -55,8 +55,8 @@ void reference_metrics(FILE *out)
 	size_t i;
 
 	reference_title(out, "Metrics");
-	fputs("The agent serves Prometheus metrics on `http://127.0.0.1:9790/metrics` (`weir agent --metrics`). `weir metrics` "
-	      "prints them once. `/livez` and `/healthz` answer `ok` while the agent runs. `/readyz` does once it has brought its servers into force, and 503 before.\n\n"
+	fputs("The agent serves Prometheus metrics on `http://127.0.0.1:9790/metrics` (`weir agent --metrics`). `weir metrics` prints them once.\n"
+	      "`/livez` and `/healthz` answer `ok` while the agent runs. `/readyz` does once it has brought its servers into force, and 503 before.\n\n"
 	      "The label values are in [reasons](reasons.md). Alerts are in [Monitor weir](../howto/monitor.md).\n\n"
 	      "| Metric | Type | |\n| --- | --- | --- |\n",
 	      out);

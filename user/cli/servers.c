@@ -53,10 +53,11 @@ static int print_detached(json_t *result)
 		long long draining = cli_number(server, "draining"), reset = cli_number(server, "reset");
 
 		if (draining)
-			printf("server \"%s\" is draining: %lld translated connections have to end first (--force resets them)\n",
-			       name, draining);
+			printf("server \"%s\" is draining: %lld translated connection%s to end first (--force resets %s)\n",
+			       name, draining, draining == 1 ? " has" : "s have", draining == 1 ? "it" : "them");
 		else if (reset)
-			printf("server \"%s\" is detached, %lld connections were reset\n", name, reset);
+			printf("server \"%s\" is detached, %lld connection%s reset\n", name, reset,
+			       reset == 1 ? " was" : "s were");
 		else
 			printf("server \"%s\" is detached\n", name);
 	}

@@ -30,7 +30,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static void say_waiting(const char *for_what, unsigned int seconds)
 {
-	fprintf(stderr, "weir: waiting until %s: %u s\n", for_what, seconds);
+	fprintf(stderr, "weir: waiting until %s: %u s so far\n", for_what, seconds);
 }
 
 static int print_uninstalled(json_t *result)

@@ -206,12 +206,15 @@ static int wait_until_ended(const struct uninstall_options *options, const struc
 {
 	struct wait wait = { .options = options, .began_ns = clock_ns(CLOCK_MONOTONIC) };
 	unsigned int swept_s = 0;
-	char for_what[128];
+	char for_what[160];
 	__u64 translated;
 	int ret;
 
 	while (!(ret = pinned_nets_translated(nets, &translated, err)) && translated) {
-		snprintf(for_what, sizeof(for_what), "%llu translated connections have ended (--force resets them)",
+		snprintf(for_what, sizeof(for_what),
+			 translated == 1 ?
+				 "a minute after the end of %llu translated connection (--force resets it)" :
+				 "a minute after the end of %llu translated connections (--force resets them)",
 			 translated);
 		wait_a_little(&wait, for_what);
 		if (waited_s(&wait) < swept_s + SWEEP_S)

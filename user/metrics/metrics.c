@@ -15,7 +15,7 @@ const struct metrics_reason metrics_reasons[WEIR_REASON_COUNT] = {
 const struct metrics_group_family metrics_group_families[] = {
 	{ METRICS_DECISION, "weir_requests_total", "decision", "Requests by decision." },
 	{ METRICS_SHED, "weir_shed_total", "key",
-	  "Shed requests by what the refusing limit counts. A request that two limits refuse counts twice. The label reason says what there was too much of: rate, in_flight, penalty (the client came back too early) or denied." },
+	  "Shed requests by the key of the refusing limit, twice if two limits refuse. Reasons: rate, in_flight, penalty (the client came back too early), denied." },
 	{ METRICS_EVENT, "weir_events_total", "key",
 	  "Requests that write a Kubernetes Event, by how the source-and-object limit identified it." },
 	{ METRICS_UNREAD, "weir_unread_total", "reason", "Traffic that could not be read as requests, by reason." },
