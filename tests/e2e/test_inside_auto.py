@@ -18,6 +18,17 @@ def inside(world):
     return world.weir.server()["inside"]
 
 
+THROTTLE = """
+apiVersion: weir/v1
+kind: Throttle
+metadata: {{name: web}}
+spec:
+  listen: ["*:{port}"]
+  netns: {netns}
+  limits: [{{name: total, qps: 5, burst: 2}}]
+"""
+
+
 def lanes(world):
     """The lane and whether TLS is held."""
     server = world.weir.server()
@@ -96,6 +107,18 @@ def test_any_go_server_when_tls_has_come(world, serve, refuses):
     server.get("/b", times=3)
     becomes(world, "answer" if refuses else "see", False)
     assert world.weir.server()["seen_inside"]["seen"] >= 3
+
+
+def test_what_apply_attaches(world, serve, refuses, tmp_path):
+    """It says what attach would, with the file's limits in force; and where nothing is chosen anew, nothing."""
+    server = serve("apiserver")
+    file = tmp_path / "web.yaml"
+    file.write_text(THROTTLE.format(port=server.port, netns=server.place.server_ns.path))
+    created, chosen = world.weir("apply", "-f", file).splitlines()
+    assert created == 'server "web": Throttle web created'
+    assert chosen.startswith('server "web": inside: answer (apiserver, go1.' if refuses else 'server "web": inside: off: ')
+    assert refuses or "TLS is held" in chosen
+    assert world.weir.json("apply", "-f", file)["inside"] == []
 
 
 def test_an_api_server_at_once(world, serve, refuses):

@@ -21,6 +21,7 @@ struct planned {
 	bool ends;			      /* its Throttle attached it, and goes */
 	/* while it is carried out: */
 	bool attached;
+	bool chooses;	       /* its lane inside anew: it was attached, or asked for another one */
 	struct server *before; /* owned */
 };
 

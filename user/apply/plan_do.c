@@ -41,6 +41,7 @@ static int carry_out(struct agent *agent, struct plan *plan, struct error *err)
 		struct planned *p = &plan->servers[i];
 
 		p->before = agent->state.servers[p->slot];
+		p->chooses = p->attached || p->before->inside != p->made->inside;
 		ret = server_replace(agent, p->slot, p->made, err);
 	}
 	return ret;

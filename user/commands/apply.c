@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/inside.h"
 #include "apply/plan.h"
 #include "base/cleanup.h"
 #include "commands/commands.h"
@@ -47,6 +48,22 @@ static int read_arguments(json_t *arguments, struct given *given, const char **s
 	return 0;
 }
 
+/* As `attach` says it. What is enforced now may have changed what was chosen. */
+static json_t *lanes_inside(struct agent *agent, const struct plan *plan)
+{
+	json_t *list = json_array();
+
+	inside_limits_changed(agent);
+	for (size_t i = 0; i < plan->n; i++) {
+		const struct planned *p = &plan->servers[i];
+		CLEANUP_FREE char *inside = p->chooses && !p->ends ? inside_chosen(agent, p->slot) : NULL;
+
+		if (inside)
+			json_array_append_new(list, json_pack("{s:s, s:s}", "server", p->name, "inside", inside));
+	}
+	return list;
+}
+
 int agent_apply(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
 	CLEANUP_PLAN struct plan plan = { 0 };
@@ -72,8 +89,10 @@ int agent_apply(struct agent *agent, json_t *arguments, json_t **result, struct 
 	if (!dry_run)
 		plan_log(&plan, "");
 	*result = plan_to_json(&plan, dry_run);
-	if (!dry_run)
-		json_object_set(*result, "levels", levels);
+	if (dry_run)
+		return 0;
+	json_object_set(*result, "levels", levels);
+	json_object_set_new(*result, "inside", lanes_inside(agent, &plan));
 	return 0;
 }
 
