@@ -74,6 +74,12 @@ static int check(struct agent *agent, const struct control_client *client, const
 			 agent->access.admin.name ? " and members of the group " : "", agent->access.admin.name ?: "");
 }
 
+/* An error that nobody has put into words, as there may be without memory. */
+static int in_words(int ret, struct error *err)
+{
+	return ret && !err->text[0] ? error_set(err, ret, "%s", strerror(-ret)) : ret;
+}
+
 /* Who may only read is not to fill the log. */
 static void count(struct agent *agent, const struct control_client *client, const char *name, int ret,
 		  const struct error *err)
@@ -93,7 +99,7 @@ static int run_at_once(struct agent *agent, struct control_client *client, const
 
 	agent_lock(agent);
 	agent->client = client;
-	ret = command->run(agent, arguments, result, err);
+	ret = in_words(command->run(agent, arguments, result, err), err);
 	agent_unlock(agent);
 	return ret;
 }
@@ -109,7 +115,7 @@ static int run_in_turn(struct agent *agent, const struct control_client *client,
 	agent_change_begin(agent);
 	if (changes)
 		audit_begin(agent, &before);
-	ret = command->run(agent, arguments, result, err);
+	ret = in_words(command->run(agent, arguments, result, err), err);
 	if (ret && changes)
 		reconcile_all(agent);
 	if (!ret && changes)

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -453,6 +454,27 @@ static void left_to_the_client(void **state)
 	assert_saved(f, before);
 }
 
+/* More overrides than this kernel has room for: it only gives a number, and all is as it was. */
+static void error_without_words(void **state)
+{
+	static const char *const begin =
+		"{\"objects\":[{\"file\":\"a.yaml\",\"document\":{\"apiVersion\":\"weir/v1\","
+		"\"kind\":\"Throttle\",\"metadata\":{\"name\":\"api\"},\"spec\":{\"listen\":[\"*:80\"],"
+		"\"limits\":[{\"name\":\"user\",\"qps\":1,\"burst\":1,\"overrides\":[";
+	CLEANUP_FREE char *objects = NULL;
+	struct fixture *f = *state;
+	size_t size;
+	FILE *out = open_memstream(&objects, &size);
+
+	fputs(begin, out);
+	for (int i = 0; i <= FAKE_OVERRIDES; i++)
+		fprintf(out, "%s{\"subject\":\"%d\",\"qps\":1,\"burst\":1}", i ? "," : "", i);
+	fputs("]}]}}}]}", out);
+	fclose(out);
+	refuse(f, "apply", objects, "No space left on device");
+	assert_null(f->agent.state.servers[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -472,6 +494,7 @@ int main(void)
 		with_agent(as_a_file),
 		with_agent(as_a_file_that_is_shown),
 		with_agent(left_to_the_client),
+		with_agent(error_without_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
