@@ -166,16 +166,19 @@ static bool is_address(__u8 key, const char *subject)
 					  parsed.kind == WEIR_NAME_ADDRESS);
 }
 
+bool all_is_unread(const __u64 *counters)
+{
+	return counters[WEIR_TLS] &&
+	       !(counters[WEIR_PASSED] + counters[WEIR_SHED] + counters[WEIR_EXEMPT] + counters[WEIR_DRY_RUN_SHED]);
+}
+
 char *server_unread(const struct agent *agent, int slot)
 {
 	struct net *net = agent->servers[slot].in_force ? server_net(agent, agent->state.servers[slot]) : NULL;
-	__u64 counters[WEIR_REASON_COUNT], read;
+	__u64 counters[WEIR_REASON_COUNT];
 	char *text;
 
-	if (!net || datapath_counters(net->dp, slot, counters, NULL))
-		return NULL;
-	read = counters[WEIR_PASSED] + counters[WEIR_SHED] + counters[WEIR_EXEMPT] + counters[WEIR_DRY_RUN_SHED];
-	if (read || !counters[WEIR_TLS])
+	if (!net || datapath_counters(net->dp, slot, counters, NULL) || !all_is_unread(counters))
 		return NULL;
 	return asprintf(&text, "no request of this server could be read so far, because %llu connections use TLS",
 			counters[WEIR_TLS]) < 0 ?

@@ -28,6 +28,8 @@ void limits_taken_forget(struct net *net);
 int limits_measure(const struct agent *agent, int slot, struct limits_taken *taken, struct metrics_limit **out,
 		   struct error *err);
 void limits_measured_free(struct metrics_limit *limits, size_t n);
+/* By the counters of a server: TLS has come, and nothing that could be read. */
+bool all_is_unread(const __u64 *counters);
 /*
  * Why nothing is known of the requests of a server's traffic so far but its size: it is encrypted. The caller frees it. NULL:
  * requests were read, or nothing has come.

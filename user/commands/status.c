@@ -200,6 +200,16 @@ static const char *blind_warning(const __u64 *counters)
 	return NULL;
 }
 
+/* Of requests, by something that TLS hides. */
+static bool limits_what_is_read(const struct server *server)
+{
+	for (size_t i = 0; i < server->n_limits; i++)
+		if (!weir_limit_is_of_connections(server->limits[i].kind) &&
+		    (server->limits[i].key & ~WEIR_KEY_SOURCE || server->limits[i].n_rules))
+			return true;
+	return server->priorities.n_levels;
+}
+
 static const char *server_warning(const struct agent *agent, int slot, const struct net *net, const __u64 *counters)
 {
 	const struct server *server = agent->state.servers[slot];
@@ -210,6 +220,10 @@ static const char *server_warning(const struct agent *agent, int slot, const str
 		return blind_warning(counters);
 	if (net && !server->draining && !server->n_limits && !server->priorities.n_levels)
 		return "it has no limits: nothing is refused";
+	/* Who has said `inside: off` knows it. */
+	if (net && server->inside != INSIDE_OFF && all_is_unread(counters) && limits_what_is_read(server) &&
+	    !inside_explained(agent, slot))
+		return "all that has come so far is TLS, which weir does not read: users are known by their addresses alone";
 	return NULL;
 }
 

@@ -203,7 +203,8 @@ static int listen_on(struct metrics_http *http, const char *text, struct error *
 	if (!bound && where.any) /* a kernel without IPv6 */
 		bound = evhttp_bind_socket_with_handle(http->server, "0.0.0.0", where.port);
 	if (!bound)
-		return error_set(err, -errno, "metrics on %s: %s", text, strerror(errno));
+		return error_set(err, -errno, "metrics on %s: %s: --metrics names another address, or off", text,
+				 strerror(errno));
 	http->listener = evhttp_bound_socket_get_listener(bound);
 	evconnlistener_set_error_cb(http->listener, cannot_accept);
 	event_add(http->again, &(struct timeval){ .tv_sec = AGAIN_S });

@@ -366,16 +366,20 @@ static void status(void **state)
 		"{\"limit\":\"total\",\"subject\":null,\"passed\":3,\"shed\":10,\"dry_run_shed\":0}]");
 }
 
+static bool is_warned(struct fixture *f, const char *of)
+{
+	CLEANUP_JSON json_t *result = run(f, "status", "{}");
+	json_t *server = json_array_get(json_object_get(result, "servers"), 0);
+	const char *warning = json_string_value(json_object_get(server, "warning"));
+
+	return warning && strstr(warning, of);
+}
+
 static bool is_said_half_blind(struct fixture *f, __u64 unreadable, __u64 seen)
 {
-	CLEANUP_JSON json_t *result = NULL;
-	const char *warning;
-
 	fake_nets[1].counters[0][WEIR_INSIDE_UNREADABLE] = unreadable;
 	fake_nets[1].counters[0][WEIR_INSIDE_SEEN] = seen;
-	result = run(f, "status", "{}");
-	warning = json_string_value(json_object_get(json_array_get(json_object_get(result, "servers"), 0), "warning"));
-	return warning && strstr(warning, "one request in 10,000");
+	return is_warned(f, "one request in 10,000");
 }
 
 static void half_blind(void **state)
@@ -388,6 +392,22 @@ static void half_blind(void **state)
 	assert_true(is_said_half_blind(f, 1, 9998));
 	assert_true(is_said_half_blind(f, 1, 0));
 	assert_false(is_said_half_blind(f, 0, 1000000));
+}
+
+/* Limits of addresses and of all together are what they seem to be. */
+static void limits_of_users_behind_tls(void **state)
+{
+	static const char warning[] = "users are known by their addresses alone";
+	struct fixture *f = *state;
+
+	succeed(f, "attach", ATTACH);
+	succeed(f, "limit set", "{\"limit\":{\"name\":\"total\",\"qps\":\"100\",\"burst\":10}}");
+	fake_nets[1].counters[0][WEIR_TLS] = 2;
+	assert_false(is_warned(f, warning));
+	succeed(f, "limit set", "{\"limit\":{\"name\":\"user\",\"qps\":\"100\",\"burst\":10}}");
+	assert_true(is_warned(f, warning));
+	fake_nets[1].counters[0][WEIR_PASSED] = 1;
+	assert_false(is_warned(f, warning));
 }
 
 static void metrics(void **state)
@@ -416,15 +436,25 @@ static void no_such_command(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		with_agent(attach),	      with_agent(attach_refused),
-		with_agent(attach_undone),    with_agent(interfaces_are_united),
-		with_agent(namespaces),	      with_agent(leftovers_are_removed),
-		with_agent(limits),	      with_agent(half_a_rate),
-		with_agent(address_subjects), with_agent(nobody_listens),
-		with_agent(limits_unseen),    with_agent(limits_refused),
-		with_agent(limits_undone),    with_agent(pause_and_resume),
-		with_agent(status),	      with_agent(half_blind),
-		with_agent(metrics),	      with_agent(no_such_command),
+		with_agent(attach),
+		with_agent(attach_refused),
+		with_agent(attach_undone),
+		with_agent(interfaces_are_united),
+		with_agent(namespaces),
+		with_agent(leftovers_are_removed),
+		with_agent(limits),
+		with_agent(half_a_rate),
+		with_agent(address_subjects),
+		with_agent(nobody_listens),
+		with_agent(limits_unseen),
+		with_agent(limits_refused),
+		with_agent(limits_undone),
+		with_agent(pause_and_resume),
+		with_agent(status),
+		with_agent(half_blind),
+		with_agent(limits_of_users_behind_tls),
+		with_agent(metrics),
+		with_agent(no_such_command),
 	};
 
 	return cmocka_run_group_tests_name("agent", tests, NULL, NULL);
