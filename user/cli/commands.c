@@ -139,7 +139,7 @@ const struct command commands[] = {
 	{ "uninstall", "", "Remove everything weir has in the kernel, and end the agent.", cli_uninstall,
 	  cli_uninstall_options, NULL,
 	  "Works with or without an agent. Limiting stops at once. Translated connections are those that stayed open after a 429.\n"
-	  "The command waits until a minute after the last of them has been closed, and then removes pins, links, filters and state files.\n"
+	  "The command waits until a minute after the last of them has been closed. Then it removes pins, links, filters and state files, also those of --persist.\n"
 	  "If it is interrupted while it waits, nothing was removed.\n"
 	  "Only --force removes what a version of weir with another layout of its data has in the kernel.",
 	  "weir uninstall" },

@@ -101,10 +101,8 @@ static void print_command(FILE *out, const struct command *command)
 		reference_options(out, command, print_option);
 		fputc('\n', out);
 	}
-	for (const char *at = command->details; at && *at; at++)
-		fputs(*at == '\n' ? "\n\n" : (char[]){ *at, 0 }, out);
 	if (command->details)
-		fputs("\n\n", out);
+		fprintf(out, "%s\n\n", command->details);
 	fprintf(out, "```sh\n%s\n```\n\n", command->examples);
 }
 
