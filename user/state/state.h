@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The desired state: which servers are attached and what limits them, as plain structs, as JSON, and in
- * STATE_DIR/state.json. Nothing here knows of the kernel. A server's slot is its place in state.servers and its id in
- * the maps of its namespace.
+ * What was asked for: which servers are attached and what limits them, as plain structs and as JSON. user/saved keeps it in
+ * state.json. A server's slot is its place in state.servers, and its id in the maps of its namespace.
  */
 #ifndef WEIR_USER_STATE_STATE_H
 #define WEIR_USER_STATE_STATE_H
