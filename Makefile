@@ -89,7 +89,7 @@ THREAD_HELPERS := $(addprefix build/tsan/,$(addprefix tests/unit/agent/,agent_fi
 THREAD_TESTS := $(patsubst tests/unit/%.c,build/tests/threads/%,$(filter %_threads.c,$(UNIT_TEST_SOURCES)))
 PROG_TESTS := $(patsubst %.c,build/%,$(wildcard tests/prog/test_*.c))
 PROG_HELPERS := $(patsubst %.c,build/%.o,$(filter-out tests/prog/test_%,$(wildcard tests/prog/*.c))) \
-	$(addprefix build/tests/unit/,rules/rule_fixture.o http/request_trace.o http/request_reader.o)
+	$(addprefix build/tests/unit/,$(addprefix rules/rule_,random.o written.o compiled.o) http/request_trace.o http/request_reader.o)
 PLAYER_OBJECTS := $(patsubst %.c,build/asan/%.o,$(wildcard tests/player/*.c))
 PLAYER := $(if $(PLAYER_OBJECTS),build/tests/player/player)
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))

@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+#include "../../array_size.h"
 
-/* Key 00 01 .. 0f; entry n is the hash of the n bytes 00 01 .. (the authors' reference implementation, vectors.h). */
+/* Key 00 01 .. 0f; entry n is the hash of the n bytes 00 01 .. These are the vectors of the authors' reference implementation. */
 static const __u64 key[2] = { 0x0706050403020100ULL, 0x0f0e0d0c0b0a0908ULL };
 static const __u64 vectors[64] = {
 	0x726fdb47dd0e0e31ULL, 0x74f839c593dc67fdULL, 0x0d6c8009d9a94f5aULL, 0x85676696d7fb7e2dULL,

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+#include "../../array_size.h"
 
 #define TCHAR "[!#$%&'*+.^_`|~0-9A-Za-z-]"
 #define TEXT "([^[:cntrl:]]|\t)*"

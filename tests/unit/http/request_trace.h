@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+#include "../../array_size.h"
 
 #define END "\r\n\r\n"
 #define V11 " HTTP/1.1" END

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+#include "../../array_size.h"
 #include "../../event_reference.h"
 #include "../../random.h"
 
@@ -12,7 +13,6 @@
 
 #include <cmocka.h>
 
-#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 #define BODY_MAX 8192
 #define RANDOM_EVENTS 20000
 

@@ -10,7 +10,8 @@
 
 #include <cmocka.h>
 
-#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+#include "../../array_size.h"
+
 #define TEXT_MAX 512
 
 static void name_text(const struct weir_json *j, char *out)

@@ -3,6 +3,7 @@
  * Random requests, most of them damaged, read by the machine and by the second reader. Where both have read a head they
  * must agree on what it says, and on where the message ends; what one refuses the other must refuse.
  */
+#include "../../array_size.h"
 #include "request_reader.h"
 #include "request_trace.h"
 #include "weir/http/request.h"
@@ -17,7 +18,6 @@
 
 #include <cmocka.h>
 
-#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 #define ROUNDS 60000
 
 static const char *const methods[] = { "GET",	 "HEAD",    "POST",    "PUT", "PATCH",

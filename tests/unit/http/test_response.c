@@ -16,9 +16,8 @@
 
 #include <cmocka.h>
 
+#include "../../array_size.h"
 #include "trace.h"
-
-#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
 static const struct {
 	__u8 flag;

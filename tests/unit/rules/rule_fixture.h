@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Random rules and random requests, over a few words so that they often meet, and two ways to match them: the rules as they
- * are written against the words that a request was made of, and the compiled ones against what the request machine and the
- * kernel's look-ups make of its bytes.
+ * Random rules and random requests, over a few words so that they often meet (rule_random.c), and two ways to match them: the
+ * rules as they are written against the words that a request was made of (rule_written.c), and the compiled ones against what the
+ * request machine and the kernel's look-ups make of its bytes (rule_compiled.c).
  */
 #ifndef WEIR_TESTS_RULE_FIXTURE_H
 #define WEIR_TESTS_RULE_FIXTURE_H
@@ -12,6 +12,9 @@
 /* The same sequence for each seed. */
 void random_start(unsigned int seed);
 unsigned int random_below(unsigned int n);
+
+#define RULE_GROUPS 4
+extern const char *const rule_groups[RULE_GROUPS]; /* those that rules and requests may have */
 
 struct rule_request {
 	char target[256];
