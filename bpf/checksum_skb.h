@@ -33,7 +33,7 @@ __noinline int checksum_holds(struct __sk_buff *skb, struct work *w)
  * Is the TCP checksum right? Else the server will drop the packet, and it must not be charged or answered. A device that
  * has checked it says so; a packet of this host has only the pseudo header's sum in the field. One that comes from
  * elsewhere with just that in its field is taken for such a packet: it is read, as one is that is lost behind weir, and
- * what comes in its place is compared with it (conn_doubt.h). What is not read again needs more (checksum_is_sure).
+ * what comes in its place is compared with it (conn/doubt.h). What is not read again needs more (checksum_is_sure).
  */
 static __always_inline bool checksum_is_right(struct __sk_buff *skb, struct work *w)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What weir can do on this kernel, in this network namespace: facts, each with an answer, and what follows from them for what
- * weir does. A pure part: reading the facts is probe_read.h's.
+ * weir does. A pure part: reading the facts is the job of read.h.
  */
 #ifndef WEIR_USER_PROBE_PROBE_H
 #define WEIR_USER_PROBE_PROBE_H

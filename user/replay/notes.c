@@ -11,7 +11,7 @@
 
 /* --- subjects */
 
-/* 0 and WEIR_KEY_TOTAL's key: a priority level's, and whatever has none. */
+/* 0: no key; that of a priority level, and of a limit that has one count for all. */
 static __u8 key_of_slot(const struct server *server, __u32 slot)
 {
 	for (size_t i = 0; i < server->n_limits; i++)

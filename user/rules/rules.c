@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Rules get their numbers; the values that meet them (rules_conditions.c) are sorted, and become vectors. */
+/* Rules get their numbers; the values that meet them (conditions.c) are sorted, and become vectors. */
 #include "rules/rules.h"
 
 #include <errno.h>

@@ -75,7 +75,7 @@ struct weir_explained {
 	__u16 lost;		    /* enum weir_reason: it cannot be read; WEIR_REASON_NONE: it can */
 	__u8 whole;		    /* its head has ended; a connection always has */
 	__u8 exempt;		    /* enum weir_explained_exempt */
-	__u32 event_key;	    /* enum weir_reason, as in enum weir_event_key: how its Event was told apart */
+	__u32 event_key; /* enum weir_reason of the group EVENT: how its Event was told apart; WEIR_REASON_NONE: it is none */
 	__u32 n_limits;
 	struct weir_width_said width; /* of a LIST that was asked for: the seats that it takes of its level */
 	struct weir_explained_limit limits[WEIR_MATCHES_MAX]; /* in the order in which they are asked */
