@@ -57,7 +57,7 @@ static __always_inline bool peer_is_of_many(const struct work *w)
 	return bpf_map_lookup_elem(&proxies, &w->whose.peer) || bpf_map_lookup_elem(&balancers, &w->whose.peer);
 }
 
-/* Those who do are no one's source, nor anyone's user: limits without a key are for them. */
+/* The address of such a sender says neither source nor user, so only limits without a key apply to it. */
 static __always_inline void admission_identify(struct work *w)
 {
 	w->whose.preamble = (struct weir_preamble){};
@@ -113,7 +113,7 @@ __noinline int admission_decide(__u32 hook)
 	return refusal_resets(d) ? WEIR_ADMISSION_RESET : WEIR_ADMISSION_DROPPED;
 }
 
-/* What becomes of a SYN. Whose address it bears is not proven: nothing is taken, made, begun or counted. */
+/* What becomes of a SYN. Its source is not proven, so nothing is taken, made, begun or counted. */
 static __always_inline int admission_of_syn(struct work *w)
 {
 	w->decision.look = 1;
@@ -123,7 +123,7 @@ static __always_inline int admission_of_syn(struct work *w)
 	return admission_decide(w->hook);
 }
 
-/* With the limit's subject, if it is known. */
+/* Counts the refusal by limit n with its subject, if that has a bucket already. */
 __noinline int refused_syn_count(struct decision *d, __u32 n)
 {
 	struct weir_kept *kept;

@@ -21,7 +21,7 @@ static __always_inline void badge_make(struct weir_conn *c)
 	c->badge = (bpf_get_prandom_u32() & ~BADGE_BAND) | BADGE_BIT | BADGE_SOME;
 }
 
-/* What brings nothing to the socket needs none. */
+/* A segment that brings the socket neither data nor a FIN needs no badge. */
 static __always_inline void badge_put_on(struct __sk_buff *skb, const struct weir_segment *g, const struct weir_conn *c)
 {
 	if (g->len || (g->flags & WEIR_TCP_FIN))

@@ -12,7 +12,7 @@ static __always_inline bool boxes_matter(__u32 flags, __u32 traits)
 	       !(flags & (WEIR_SERVER_PAUSED | WEIR_SERVER_DRY_RUN));
 }
 
-/* *box: as it is there, or empty. */
+/* *box: a copy of the address's box, or an empty one. */
 static __always_inline void box_read(const struct weir_box_key *key, struct weir_box *box)
 {
 	const struct weir_box *there = bpf_map_lookup_elem(&boxes, key);
@@ -25,7 +25,7 @@ static __always_inline void box_read(const struct weir_box_key *key, struct weir
 		*box = (struct weir_box){};
 }
 
-/* That of the box as it is there; 0: there is none. */
+/* The seal of the box that is in the map now; 0: there is none. */
 static __always_inline __u64 box_seal(const struct weir_box_key *key)
 {
 	const struct weir_box *there = bpf_map_lookup_elem(&boxes, key);
@@ -33,7 +33,7 @@ static __always_inline __u64 box_seal(const struct weir_box_key *key)
 	return there ? there->seal : 0;
 }
 
-/* Those who bring the requests of many have no box, and are not seen in a neighbour's. */
+/* Proxies and balancers bring the requests of many: they have no box, and are not noted in that of their /64. */
 __noinline int box_is_of_many(const struct decision *d)
 {
 	struct weir_proxy_key key = { .prefixlen = 32 + 128 };
@@ -116,7 +116,7 @@ __noinline int box_asked(const struct decision *d, __u32 exempt)
 	changed |= box_name(d, &box);
 	if (!changed || box_is_of_many(d))
 		return 0;
-	/* What another CPU has noted meanwhile may keep it open: then the next request shuts it. */
+	/* Another CPU has changed the box meanwhile, perhaps so that it has to stay open: then the next request shuts it. */
 	if (box.limit && box_seal(&key) != seal)
 		return 0;
 	box.seal = weir_box_seal(&box, &key);

@@ -191,7 +191,7 @@ __noinline int bucket_make(__u32 memory, __u32 n)
 	if (!map)
 		return 0;
 	subject = d->subjects[n];
-	/* Those that the server's operator has named are only so many. */
+	/* Subjects with an override always get a bucket: there are no more of them than the operator has named. */
 	if (subject && !has_override(index, subject))
 		admitted = newcomer_admitted(d, index);
 	if (admitted == WEIR_LOST_RACE && d->tries > 1)

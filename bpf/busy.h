@@ -80,21 +80,21 @@ static __always_inline void busy_keep(struct weir_conn *c, struct busy_found *b)
 	b->had = b->at;
 }
 
-/* What was made in vain goes. */
+/* Deletes what was made, if the connection did not come to have it. */
 static __always_inline void busy_drop(const struct busy_found *b)
 {
 	if (b->at != b->had)
 		bpf_map_delete_elem(&busy, &b->at);
 }
 
-/* What the connection has goes, when the lock is free: `at` was taken from it under the lock. */
+/* Deletes what the connection had, after the lock is released. `at` was taken from the connection under the lock. */
 static __always_inline void busy_delete(__u32 at)
 {
 	if (at)
 		bpf_map_delete_elem(&busy, &at);
 }
 
-/* The connection is forgotten: it gets none any more. */
+/* The connection is forgotten, and gets no struct weir_busy again. */
 static __always_inline void busy_end(struct weir_conn *c)
 {
 	__u32 at;
@@ -106,7 +106,7 @@ static __always_inline void busy_end(struct weir_conn *c)
 	busy_delete(at);
 }
 
-/* The connection is idle, and does without. */
+/* The connection is idle, and needs no struct weir_busy. */
 static __always_inline void busy_let_go(struct weir_conn *c, __u64 now_ns)
 {
 	__u32 at = 0;

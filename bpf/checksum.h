@@ -70,7 +70,7 @@ static long checksum_step(__u32 i, struct checksum_walk *walk)
 
 #define TCP_HEADER_MAX 60
 
-/* Of a header and nothing behind it; the window is nobody's at that time. 0, which no right one has: it cannot be read. */
+/* The folded sum of a segment that is a header alone; it uses the window. 0, which is no right one's sum: the header cannot be read. */
 static __always_inline __u16 header_sum(packet_context *ctx, struct work *w)
 {
 	__builtin_memset(w->window.bytes, 0, TCP_HEADER_MAX);

@@ -56,7 +56,7 @@ int weir_override_end(struct __sk_buff *skb)
 	return 0;
 }
 
-/* Is the connection with this id there? `c`: what is awake of its flow, or NULL. */
+/* Is the connection with this id in a table? `c`: the entry of its flow in `conns`, or NULL. */
 static __always_inline bool conn_is_there(const struct weir_flow *flow, const struct weir_conn *c, __u64 id,
 					  __u32 *server)
 {

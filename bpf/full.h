@@ -22,7 +22,7 @@ __noinline int source_is_known(__u32 hook)
 	return known;
 }
 
-/* Must what has no room in the table wait until there is some? */
+/* Must a connection that finds no room in the table wait until there is some? */
 static __always_inline bool must_wait(const struct work *w)
 {
 	if (!(w->server_flags & WEIR_SERVER_FULL_REFUSES))

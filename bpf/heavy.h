@@ -67,7 +67,7 @@ __noinline int heavy_rows(struct weir_asked *asked, __u32 cpu)
 	return 0;
 }
 
-/* Connections come from crowds: they would only drive each other out of the cache. */
+/* Counts a connection in the rows at once. Connections come from many addresses, which would only drive each other out of the cache. */
 static __always_inline void heavy_connection(struct weir_asked *asked)
 {
 	heavy_source(asked);
@@ -83,14 +83,14 @@ static __always_inline void recent_move(struct weir_recent *entry, __u32 cpu)
 	heavy_rows(&entry->asked, cpu);
 }
 
-/* Are names to be remembered of whom a request counts for? */
+/* Are the names of those for whom a request counts to be remembered? */
 enum heavy_names {
-	HEAVY_NAMED,	/* they were, a moment ago */
-	HEAVY_NAMELESS, /* they are */
-	HEAVY_CROWD,	/* it is new here, and may be one of a crowd that passes by */
+	HEAVY_NAMED,	/* no: they were, a moment ago */
+	HEAVY_NAMELESS, /* yes */
+	HEAVY_CROWD,	/* no: the request is new here, and may be one of a crowd that passes by */
 };
 
-/* It has no entry, and gets one. Says enum heavy_names. */
+/* The request has no entry in the cache, and gets one. Returns enum heavy_names. */
 __noinline int recent_begin(struct weir_recent_set *set, struct weir_asked *asked)
 {
 	struct weir_recent *entry;
@@ -114,7 +114,7 @@ __noinline int recent_begin(struct weir_recent_set *set, struct weir_asked *aske
 	return nameless ? HEAVY_NAMELESS : HEAVY_CROWD;
 }
 
-/* Counts a request, or records. Says enum heavy_names. */
+/* Counts a request, or records. Returns enum heavy_names. */
 static __always_inline int heavy_count(struct weir_asked *asked)
 {
 	struct weir_recent_set *set;

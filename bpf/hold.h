@@ -153,7 +153,7 @@ static __always_inline int withhold(struct work *w, struct weir_conn *c)
 	return SOCKET_GETS_NOTHING;
 }
 
-/* refused: in a server's dry run. */
+/* Counts what passes. refused: a limit refused it, in a dry run of the server. */
 static __always_inline void count_passed(const struct work *w, bool refused)
 {
 	bool dry_run = refused || w->decision.overlooked;

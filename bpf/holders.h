@@ -54,7 +54,7 @@ static __always_inline bool holder_has_room(__u32 holder)
 	return !t || !held || *held < t->share;
 }
 
-/* Takes one of the share, if there are shares; false: all of it is taken. */
+/* Counts one more connection of the holder. False: its share of the table is used up, and the server has shares (--when-full known). */
 static __always_inline bool holder_take(const struct work *w, __u32 holder)
 {
 	const struct weir_table *t = table_of_conns();

@@ -36,7 +36,7 @@ static __always_inline struct weir_principal *principal_by_address(struct work *
 	return w->server_flags & WEIR_SERVER_HAS_ADDRESSES ? bpf_map_lookup_elem(&addresses, &w->whose.peer) : NULL;
 }
 
-/* Adds what `groups` has for this subject, a group's or a user's. */
+/* Adds the bit that `groups` has for this subject, of a group or a user. */
 static __always_inline void join_group(struct work *w, __u64 subject, struct weir_groups *set)
 {
 	const __u32 *bit = known_as(w, &groups, subject);
@@ -115,8 +115,8 @@ __noinline int identify(__u32 hook)
 }
 
 /*
- * The same where there is no request: what an earlier packet's reader has left does not say whose this is. The connection's
- * preamble is in w->whose.
+ * The same where there is no request. What is left of an earlier packet's request is cleared, or it would say whose this is. The
+ * connection's preamble is in w->whose.
  */
 static __always_inline void identify_client(struct work *w)
 {

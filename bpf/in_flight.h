@@ -9,7 +9,7 @@
 #include "buckets.h"
 #include "decision.h"
 
-#define IN_FLIGHT_RETRY_NS WEIR_NS_PER_S /* nobody knows when a seat will be free */
+#define IN_FLIGHT_RETRY_NS WEIR_NS_PER_S /* told to who is refused: nobody knows when a seat will be free */
 
 /*
  * A subject's entry goes with its last seat. That of a limit without a key stays: everyone takes seats there. One addition gives
@@ -136,7 +136,7 @@ static __always_inline enum in_flight_outcome in_flight_take(struct decision *d,
 
 	if (slot >= WEIR_SEAT_SLOTS)
 		return IN_FLIGHT_REFUSED;
-	WEIR_BARRIER(slot); /* as it is: for the verifier, who has forgotten what was compared */
+	WEIR_BARRIER(slot); /* the verifier has to see that what was compared is what is used */
 	draft = &d->seats[slot & (WEIR_SEAT_SLOTS - 1)];
 	missing = missing > draft->now.taken ? missing - draft->now.taken : 0;
 	if (!missing && draft->now.taken)
