@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "weir/base/duration.h"
+
 #include "agent/net.h"
 #include "agent/reconcile.h"
 #include "agent/servers.h"
@@ -45,7 +47,7 @@ static struct weir_backoff policy(void)
 {
 	return (struct weir_backoff){
 		.parts = WEIR_BACKOFF_BUCKET | WEIR_BACKOFF_EXPONENTIAL | WEIR_BACKOFF_MAX_WAIT,
-		.base_ns = 5 * (WEIR_NS_PER_S / 1000),
+		.base_ns = 5 * WEIR_NS_PER_MS,
 		.max_ns = 10 * WEIR_NS_PER_S,
 		.max_wait_ns = 10 * WEIR_NS_PER_S,
 		.bucket = weir_rate_always(10 * WEIR_QPS, 100),

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "weir/base/duration.h"
+
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/duration.h"
@@ -51,7 +53,7 @@ static void parse_interval(struct argp_state *state, const char *arg, __u64 *ms)
 
 	cli_check(state, duration_parse(arg, &ns, &err), "--interval", &err);
 	error_set(&err, -EINVAL, "must be from %dms to 1h", INTERVAL_MIN_MS);
-	*ms = ns / 1000000;
+	*ms = ns / WEIR_NS_PER_MS;
 	cli_check(state, *ms < INTERVAL_MIN_MS || *ms > INTERVAL_MAX_MS, "--interval", &err);
 }
 

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <termios.h>
 
+#include "weir/base/duration.h"
+
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/cli.h"
@@ -210,7 +212,7 @@ static bool wait_for_keys(struct screen *s, __u64 until_ns)
 {
 	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
 	__u64 now_ns = clock_ns(CLOCK_MONOTONIC);
-	int n = poll(&in, 1, until_ns > now_ns ? (until_ns - now_ns) / 1000000 + 1 : 0), key;
+	int n = poll(&in, 1, until_ns > now_ns ? (until_ns - now_ns) / WEIR_NS_PER_MS + 1 : 0), key;
 
 	if (n > 0 && (in.revents & (POLLHUP | POLLERR | POLLNVAL)))
 		return false;
@@ -235,7 +237,7 @@ static int follow(struct screen *s, struct error *err)
 			by = s->look->by;
 		}
 		if (now_ns >= next_ns)
-			next_ns = now_ns + s->look->interval_ms * 1000000;
+			next_ns = now_ns + s->look->interval_ms * WEIR_NS_PER_MS;
 		top_draw(s);
 		if (!wait_for_keys(s, next_ns))
 			return 0;

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "weir/base/duration.h"
+
 #include "base/clock.h"
 #include "datapath/inside_pins.h"
 #include "datapath/inside_private.h"
@@ -150,7 +152,7 @@ static int load(struct datapath *dp, struct datapath_inside *inside, struct erro
 	if (!inside->skeleton)
 		return error_set(err, -errno, "opening the BPF object: %s", libbpf_log_failure());
 	/* Milliseconds: two agents do not begin in the same one. */
-	inside->generation = clock_ns(CLOCK_BOOTTIME) / 1000000;
+	inside->generation = clock_ns(CLOCK_BOOTTIME) / WEIR_NS_PER_MS;
 	inside->skeleton->rodata->inside_generation = inside->generation;
 	inside->skeleton->rodata->inside_process_namespace = namespace;
 	inside->nested = namespace;
