@@ -8,13 +8,13 @@
 
 /* Where the file of changes is. */
 const char *audit_dir(const struct agent *agent);
-/* As the file has it (RFC 3339), so that texts compare as times do. */
+/* The size of a time as the file has it (RFC 3339): such texts compare as their times do. */
 #define AUDIT_TIME sizeof("2026-11-20T13:14:15.123Z")
 void audit_time(const struct timespec *time, char text[static AUDIT_TIME]);
 
-/* Within a turn, before something may change. */
+/* Keeps in *before what settings are before they may change. Within a turn. */
 void audit_begin(const struct agent *agent, struct audit_view *before);
-/* And when it is done. by: who, which it takes over; command: as it is typed. */
+/* Writes down what has changed since. by: who changed it, a reference that is taken over; command: as it is typed. */
 void audit_end(struct agent *agent, const struct audit_view *before, json_t *by, const char *command);
 
 /* {uid, pid, user, login_uid, login}: who asked; NULL: the agent itself. login: who logged in, before a su or sudo. */

@@ -9,16 +9,16 @@
 #include "agent/agent.h"
 #include "weir/conn/trace.h"
 
-/* Is a request of which this was decided a refusal? */
+/* Is a request with this decision a refusal? */
 bool event_is(enum weir_reason decision);
 
 /* The object that `weir trace --json` prints; NULL without memory. Its server is attached. */
 json_t *event_json(struct net *net, const struct weir_trace_record *record);
 
-/* Takes a reference; NULL is nothing. */
+/* Adds an event to the latest ones, with a reference of its own. NULL: nothing is added. */
 void event_keep(struct agent *agent, json_t *event);
 
-/* server: NULL, any */
+/* Is the event of this server? server NULL: it may be of any. */
 bool event_is_of(json_t *event, const char *server);
 
 #endif

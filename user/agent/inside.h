@@ -20,17 +20,17 @@ bool inside_wanted(const struct agent *agent);
 void inside_follow(struct agent *agent);
 /* A namespace's datapath has been taken over: where nobody may be looked into, what an earlier agent has pinned for that goes. */
 int inside_open(const struct agent *agent, struct datapath *dp, struct error *err);
-/* The same for one that has just been attached. An error: its process is not one that can be looked into. */
+/* Looks for the processes of a server that has just been attached. An error: they cannot be looked into. */
 int inside_attach(struct agent *agent, int slot, struct error *err);
 /* Are all of its processes looked into, so that its requests are decided there, and not held? */
 bool inside_decides(const struct agent *agent, const struct server *server);
-/* And are those in flight known? */
+/* Are the requests of the server known that are in flight inside it? */
 bool inside_shows_open(const struct agent *agent, int slot);
-/* And do their decisions hold connections back (attach --inside hold)? */
+/* Does what is decided inside the server hold its connections back (attach --inside hold)? */
 bool inside_holds(const struct agent *agent, const struct server *server);
-/* After a command: limits on requests in flight ask where requests end. */
+/* Limits of some server have changed. If one of them is on requests in flight, it has to be probed where requests end. */
 void inside_limits_changed(struct agent *agent);
-/* It is about to end. */
+/* The server is about to end: its processes are not looked into any more. */
 void inside_forget(struct agent *agent, int slot);
 
 /* {"asked", "lane", "text", "why", "processes"}: null where it was turned off. */
@@ -41,7 +41,7 @@ char *inside_chosen(const struct agent *agent, int slot);
 __u32 inside_explained(const struct agent *agent, int slot);
 /* Why limits refuse nobody inside it, in `see`, asked for or not; the caller frees it. NULL: they do, or there is no memory. */
 char *inside_refuses_not(const struct agent *agent, int slot);
-/* One of metrics_lanes. */
+/* Where the requests of the server are read and refused: one of metrics_lanes. */
 const char *inside_lane(const struct agent *agent, int slot);
 
 #endif

@@ -9,7 +9,7 @@
 struct net *limits_net(const struct agent *agent, int slot);
 int limits_save(struct agent *agent, struct error *err);
 
-/* Can all the rules of a server be? */
+/* Can the kernel have all the rules of this server? */
 int limits_check_rules(struct agent *agent, const struct server *server, struct error *err);
 
 /* Write a limit to the kernel: all but its overrides; a single override; all of it. */
@@ -20,11 +20,11 @@ int override_unapply(struct net *net, int slot, const struct limit *limit, const
 		     struct error *err);
 int limit_apply_whole(struct net *net, int slot, const struct server *server, const struct limit *limit,
 		      struct error *err);
-/* All limits of a server, and what goes with them. */
+/* Writes all limits of a server to the kernel, and what goes with them. */
 int limits_apply(struct net *net, int slot, const struct server *server, struct error *err);
-/* The same of a server in the place of what it was: of overrides, only those that differ are looked at. */
+/* Writes what differs between a server and what it was before. Overrides that are the same in both are not looked at. */
 int limits_change(struct net *net, int slot, const struct server *from, const struct server *to, struct error *err);
-/* The rules of all limits; whom they are for by group. */
+/* Writes the rules of all limits of a server. */
 int rules_apply(struct net *net, int slot, const struct server *server, struct error *err);
 int groups_apply(struct agent *agent, int slot, struct error *err);
 
