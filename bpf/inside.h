@@ -60,7 +60,7 @@ int weir_inside_context(struct pt_regs *ctx)
 	struct weir_inside_key key = {};
 	struct weir_inside_process *process = inside_here(ctx, &key);
 
-	own_stack(ctx);
+	own_stack();
 	if (WEIR_LIKELY(process))
 		inside_authorized(ctx, process, &key, NULL, 0);
 	return 0;
@@ -74,7 +74,7 @@ int weir_inside_request(struct pt_regs *ctx)
 	struct weir_inside_process *process = inside_here(ctx, &key);
 	struct inside_request *r;
 
-	own_stack(ctx);
+	own_stack();
 	if (!process)
 		return 0;
 	r = inside_keep(process, &key, inside_register(ctx, process->layout.request_in));
@@ -112,7 +112,7 @@ int weir_inside_attributes(struct pt_regs *ctx)
 	struct inside_request *r;
 	__u64 record;
 
-	own_stack(ctx);
+	own_stack();
 	r = process ? bpf_map_lookup_elem(&inside_requests, &key) : NULL;
 	if (!r)
 		return 0;
@@ -156,7 +156,7 @@ int weir_inside_http(struct pt_regs *ctx)
 	struct weir_inside_key key = {};
 	struct weir_inside_process *process = inside_here(ctx, &key);
 
-	own_stack(ctx);
+	own_stack();
 	if (process)
 		inside_http(ctx, process, &key, 0);
 	return 0;

@@ -9,19 +9,6 @@
 
 #include "inside_filter.h"
 
-/* As in own_stack.h: programs that write registers and those that do not may not share an array. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-} no_answers SEC(".maps");
-
-static __always_inline void inside_own_stack(struct pt_regs *ctx)
-{
-	bpf_tail_call(ctx, &no_answers, 0);
-}
-
 #ifdef __TARGET_ARCH_x86
 
 /* In assembly: newer compilers would take the address of the field first, which verifiers refuse. */
@@ -106,7 +93,7 @@ int weir_inside_http_answer(struct pt_regs *ctx)
 	struct weir_inside_process *process = inside_here(ctx, &key);
 	__u32 status;
 
-	inside_own_stack(ctx);
+	own_stack();
 	if (!process)
 		return 0;
 	status = inside_http(ctx, process, &key, 1);
@@ -243,7 +230,7 @@ int weir_inside_handle(struct pt_regs *ctx)
 	struct weir_inside_process *process = inside_here(ctx, &key);
 	struct inside_request *r;
 
-	inside_own_stack(ctx);
+	own_stack();
 	r = process ? inside_handle(ctx, process, &key, false) : NULL;
 	if (!r || r->status != INSIDE_TOO_MANY ||
 	    WEIR_FRESH(process->layout.refuses) != WEIR_INSIDE_REFUSES_AT_HANDLE || !inside_is_its(process) ||
@@ -271,7 +258,7 @@ int weir_inside_handled(struct pt_regs *ctx)
 	struct weir_inside_process *process = inside_process(ctx, &key);
 	struct inside_request *r = process ? bpf_map_lookup_elem(&inside_requests, &key) : NULL;
 
-	own_stack(ctx);
+	own_stack();
 	if (!r || r->decision == WEIR_REASON_NONE)
 		return 0;
 	inside_handled(r, process->server);
@@ -293,7 +280,7 @@ int weir_inside_authorize(struct pt_regs *ctx)
 	struct inside_request *r;
 	__u32 status;
 
-	inside_own_stack(ctx);
+	own_stack();
 	if (!process)
 		return 0;
 	r = bpf_map_lookup_elem(&inside_requests, &key);
@@ -327,7 +314,7 @@ int weir_inside_execute(struct pt_regs *ctx)
 	struct inside_request *r = process ? bpf_map_lookup_elem(&inside_requests, &key) : NULL;
 	struct weir_server *server;
 
-	own_stack_asleep();
+	own_stack();
 	server = r && inside_has_begun(ctx) ? server_of(process->server) : NULL;
 	if (!server || r->execute != inside_closure(ctx))
 		return 0;

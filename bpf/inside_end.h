@@ -11,7 +11,7 @@ int weir_inside_end(struct pt_regs *ctx)
 {
 	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
 
-	own_stack(ctx);
+	own_stack();
 	if (!inside_process(ctx, &key))
 		return 0;
 	inside_give_seats(&key, WEIR_REASON_NONE);
@@ -25,7 +25,7 @@ int weir_inside_goexit(struct pt_regs *ctx)
 {
 	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
 
-	own_stack(ctx);
+	own_stack();
 	if (!inside_has_begun(ctx) || !inside_process(ctx, &key))
 		return 0;
 	inside_give_seats(&key, WEIR_INSIDE_ABANDONED);

@@ -48,7 +48,7 @@ int weir_inside_filter(struct pt_regs *ctx)
 	struct weir_inside_process *process = inside_here(ctx, &key);
 	struct inside_request *r;
 
-	own_stack_asleep();
+	own_stack();
 	if (!process)
 		return 0;
 	r = inside_keep(process, &key, inside_register(ctx, process->layout.filtered_in));

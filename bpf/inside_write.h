@@ -44,7 +44,7 @@ int weir_inside_handle_write(struct pt_regs *ctx)
 	struct inside_request *r;
 	__u8 in;
 
-	own_stack(ctx);
+	own_stack();
 	r = process ? inside_handle(ctx, process, &key, true) : NULL;
 	if (!r)
 		return 0;
@@ -62,7 +62,7 @@ int weir_inside_handed(struct pt_regs *ctx)
 	struct weir_inside_process *process = inside_process(ctx, &key);
 	struct inside_request *r = process ? bpf_map_lookup_elem(&inside_requests, &key) : NULL;
 
-	own_stack_asleep();
+	own_stack();
 	if (r)
 		inside_refuse_at(r, process, ctx->sp + process->layout.handed_at, true);
 	return 0;
@@ -76,7 +76,7 @@ int weir_inside_authorized(struct pt_regs *ctx)
 	struct weir_inside_process *process = inside_here(ctx, &key);
 	struct inside_request *r;
 
-	own_stack(ctx);
+	own_stack();
 	r = process ? bpf_map_lookup_elem(&inside_requests, &key) : NULL;
 	if (!process || (r && (r->on_wire || r->decision != WEIR_REASON_NONE)))
 		return 0;
@@ -94,7 +94,7 @@ int weir_inside_executed(struct pt_regs *ctx)
 	struct inside_request *r = process ? bpf_map_lookup_elem(&inside_requests, &key) : NULL;
 	struct weir_server *server;
 
-	own_stack(ctx);
+	own_stack();
 	server = r && inside_has_begun(ctx) ? server_of(process->server) : NULL;
 	if (server && r->execute == inside_closure(ctx))
 		inside_executed(r, process->server, server);

@@ -2,29 +2,18 @@
 /*
  * Programs on uprobes are preemptible, but since Linux 6.13 their functions may have their variables on a stack of the CPU's
  * (`private stack`): another thread that comes to the same probe overwrites them, and the kernel oopses (seen on 7.3). No program that
- * has a tail call gets such a stack: this one leads nowhere.
+ * has a tail call gets such a stack: Linux looks for one among all instructions, before it knows which of them are executed.
  */
 #ifndef WEIR_BPF_OWN_STACK_H
 #define WEIR_BPF_OWN_STACK_H
 
 #include <bpf/bpf_helpers.h>
 
-/* Stays empty. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-} no_programs SEC(".maps");
-
-/* In each SEC("uprobe") program, but for those that may sleep. */
-static __always_inline void own_stack(void *ctx)
-{
-	bpf_tail_call(ctx, &no_programs, 0);
-}
-
-/* In each SEC("uprobe.s") program: those may have no array of programs. A call that is never made, as the verifier sees, will do. */
-static __always_inline void own_stack_asleep(void)
+/*
+ * In each program on a uprobe. The call is never made, as the verifier sees: so it takes no time, and no array of programs, which those that
+ * may sleep may not have.
+ */
+static __always_inline void own_stack(void)
 {
 	asm volatile("r0 = 0\n"
 		     "if r0 == 0 goto +1\n"

@@ -60,7 +60,7 @@ int asked(struct pt_regs *ctx)
 	struct weir_server *server = server_of(0);
 	struct slot *slot = bpf_map_lookup_elem(&slots, &memory);
 
-	own_stack(ctx);
+	own_stack();
 	if (!slot || !server)
 		return 0;
 	request_begin(&slot->decision, server, memory);
@@ -81,7 +81,7 @@ int answered(struct pt_regs *ctx)
 	__u32 memory = PT_REGS_PARM1(ctx), undone = PT_REGS_PARM2(ctx);
 	struct slot *slot = bpf_map_lookup_elem(&slots, &memory);
 
-	own_stack(ctx);
+	own_stack();
 	if (!slot)
 		return 0;
 	if (undone && slot->decision.charged) {

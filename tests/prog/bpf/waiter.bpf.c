@@ -14,7 +14,7 @@ bool waits;
 SEC("uprobe.s")
 int asked(struct pt_regs *ctx)
 {
-	own_stack_asleep();
+	own_stack();
 	waits = inside_may_wait(PT_REGS_PARM1(ctx));
 	return 0;
 }
