@@ -313,7 +313,7 @@ static __always_inline int inside_settle(struct inside_request *r, struct inside
 	r->answers = answers && weir_inside_shares(process->layout.share, r->peer.known, r->peer.address, r->peer.port);
 	inside_count(r, process->server, outcome, inside_decide(r, own, process->server, server));
 	inside_top(r, process);
-	if (WEIR_LIKELY(r->decision != WEIR_SHED))
+	if (WEIR_UNLIKELY(r->decision != WEIR_SHED && inside_is_looked_at(r, server)))
 		inside_is_open(r, process);
 	if (WEIR_UNLIKELY(r->decision == WEIR_SHED || server->trace_until_ns > r->now_ns))
 		inside_tell_more(r, process, server);

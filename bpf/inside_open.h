@@ -67,6 +67,16 @@ static __always_inline void inside_open_copy(struct weir_inside_open *open, cons
 	}
 }
 
+/*
+ * Does anybody ask whether it is in flight? Who begins to look does so of those that may have been there for long: nobody knows of a request
+ * over HTTP/1 where it ends, nor of one that does not say what it asks for how long it takes.
+ */
+static __always_inline bool inside_is_looked_at(const struct inside_request *r, const struct weir_server *server)
+{
+	return r->http1 || !r->fields_at || r->record.trace.attributes.flags & WEIR_ATTRIBUTE_LONG_RUNNING ||
+	       server->look_until_ns > r->now_ns;
+}
+
 /* The server works on it from now on. All of r->asked is set. Its number comes last: who reads before finds one that has ended. */
 static __always_inline void inside_is_open(struct inside_request *r, const struct weir_inside_process *process)
 {

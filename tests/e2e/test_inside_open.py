@@ -37,6 +37,7 @@ def api(world, serve):
 
 def test_without_a_limit(world, api):
     of_alice = watches(world, api, "alice", 7)
+    eventually(lambda: rows(world) == {"alice": 7}, "the watches are in flight")
     of_bob = watches(world, api, "bob", 3, "/get/prod/events/x?wait")
     eventually(lambda: rows(world) == {"alice": 7, "bob": 3}, "all of them are in flight")
     assert total(world) == 10
@@ -54,6 +55,16 @@ def test_without_a_limit(world, api):
     eventually(lambda: rows(world) == {"alice": 0, "bob": 0}, "none is in flight")
     assert total(world) == 0
     assert rows(world, "verb") == {"watch": 0, "get": 0}
+
+
+def test_before_anybody_looks(world, api):
+    """What ends soon is not written down then, and all is once somebody has looked."""
+    watches(world, api, "alice", 2)
+    watches(world, api, "bob", 1, "/get/prod/events/x?wait")
+    eventually(lambda: world.weir.server()["seen_inside"].get("seen") == 3, "all of them have come")
+    assert rows(world) == {"alice": 2, "bob": 0}
+    watches(world, api, "bob", 1, "/get/prod/events/x?wait")
+    eventually(lambda: rows(world) == {"alice": 2, "bob": 1}, "the one that came after that")
 
 
 def test_many_on_one_connection_end_one_after_the_other(world, api):

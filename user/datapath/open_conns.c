@@ -92,8 +92,10 @@ int datapath_open_requests(struct datapath *dp, enum weir_heavy_by by, struct op
 {
 	struct open_requests open = {};
 	struct reading r = { .dp = dp, .by = by, .open = &open };
-	int ret;
+	int ret = dp->inside ? datapath_look(dp, err) : 0;
 
+	if (ret)
+		return ret;
 	find_inside(&r);
 	ret = read_conns(&r) ?: datapath_inside_open(dp, by, &open);
 	if (ret) {

@@ -200,6 +200,8 @@ int datapath_counters_clear(struct datapath *dp, __u32 slot, struct error *err);
 /* Lets go of the programs inside servers, or takes them off (inside.c). */
 void datapath_inside_close(struct datapath *dp);
 int datapath_inside_remove(struct datapath *dp, struct error *err);
+/* From now on, and for WEIR_LOOK_NS, all requests inside servers are written down for the call below. */
+int datapath_look(struct datapath *dp, struct error *err);
 /* Adds the requests in flight that are seen inside servers (inside_open.c). */
 int datapath_inside_open(struct datapath *dp, enum weir_heavy_by by, struct open_requests *out);
 

@@ -7,9 +7,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "datapath/listens.h"
 #include "datapath/map_sync.h"
 #include "weir/admission/box.h"
+#include "weir/inside/open.h"
 #include "weir/inside/turn.h"
 
 static int server_put(struct datapath *dp, __u32 slot, const struct weir_server *server, struct error *err)
@@ -25,9 +27,11 @@ static int write_locked(struct datapath *dp, __u32 slot, const struct weir_serve
 	int ret = datapath_server_read(dp, slot, &there, err);
 
 	whole.newcomers_seal = weir_newcomers_seal(&whole.newcomers, slot);
-	/* Whether a server is traced is said by datapath_trace_until() alone, perhaps just now. */
-	if (whole.flags)
+	/* Whether a server is traced, and looked at, is said by datapath_trace_until() and datapath_look() alone, perhaps just now. */
+	if (whole.flags) {
 		whole.trace_until_ns = there.trace_until_ns;
+		whole.look_until_ns = there.look_until_ns;
+	}
 	if (ret || !memcmp(&whole, &there, sizeof(there)))
 		return ret;
 	dp->written.of[DATAPATH_servers].changed++;
@@ -172,6 +176,30 @@ int datapath_trace_until(struct datapath *dp, __u32 slot, __u64 until_ns, struct
 		server.trace_until_ns = until_ns;
 		ret = server_put(dp, slot, &server, err);
 	}
+	pthread_mutex_unlock(&dp->lock);
+	return ret;
+}
+
+/* It is not written each time: who looks does so each second. */
+static int look_locked(struct datapath *dp, __u32 slot, __u64 now_ns, struct error *err)
+{
+	struct weir_server server;
+	int ret = datapath_server_read(dp, slot, &server, err);
+
+	if (ret || !server.flags || server.look_until_ns > now_ns + WEIR_LOOK_NS / 2)
+		return ret;
+	server.look_until_ns = now_ns + WEIR_LOOK_NS;
+	return server_put(dp, slot, &server, err);
+}
+
+int datapath_look(struct datapath *dp, struct error *err)
+{
+	const __u64 now_ns = clock_ns(CLOCK_MONOTONIC);
+	int ret = 0;
+
+	pthread_mutex_lock(&dp->lock);
+	for (__u32 slot = 0; slot < WEIR_MAX_SERVERS && !ret; slot++)
+		ret = look_locked(dp, slot, now_ns, err);
 	pthread_mutex_unlock(&dp->lock);
 	return ret;
 }

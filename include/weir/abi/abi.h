@@ -57,7 +57,7 @@
 #include "weir/limit/width.h"
 
 #ifndef WEIR_ABI_VERSION /* a test has an agent of another version */
-#define WEIR_ABI_VERSION 18
+#define WEIR_ABI_VERSION 19
 #endif
 
 #define WEIR_SUBJECT_OVERFLOW (~0ULL)
@@ -200,6 +200,7 @@ struct weir_server {
 	__u32 flags;
 	__u32 traits;	      /* enum weir_server_traits */
 	__u64 trace_until_ns; /* CLOCK_MONOTONIC; until then its requests are traced: it ends by itself when the agent dies */
+	__u64 look_until_ns; /* the same; until then somebody looks at which requests are in flight inside (weir/inside/open.h) */
 	__u32 generation; /* of its rules; 0: it has none */
 	__u32 swallow_max; /* bytes of a shed request's body that are swallowed to keep its connection; above: 429 and close */
 	struct weir_known_groups groups;
@@ -211,7 +212,7 @@ struct weir_server {
 	__u32 retry_max_s;		    /* the longest Retry-After; 0: WEIR_RETRY_MAX_S */
 	__u32 hold_max_s;		    /* the longest that a connection is held for; 0: WEIR_TURN_HOLD_MAX_S */
 };
-WEIR_ASSERT_SIZE(struct weir_server, 528);
+WEIR_ASSERT_SIZE(struct weir_server, 536);
 
 WEIR_INLINE __u64 weir_newcomers_seal(const struct weir_rate_history *newcomers, __u32 server)
 {

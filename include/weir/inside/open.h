@@ -3,14 +3,20 @@
  * Requests that servers are working on, each under its goroutine. Nobody has to see where they end: whoever reads asks
  * the server's own memory whether the goroutine still lives. Go never frees a runtime.g, and never uses a goroutine's number twice.
  *
+ * While nobody looks, those that end soon are not written down: who begins to look finds those that may have been there for long.
+ *
  *   map           type   key                      value
  *   inside_open   HASH   struct weir_inside_key   struct weir_inside_open
  */
 #ifndef WEIR_INSIDE_OPEN_H
 #define WEIR_INSIDE_OPEN_H
 
+#include "weir/base/duration.h"
 #include "weir/inside/process.h"
 #include "weir/top/asked.h"
+
+#define WEIR_LOOK_NS \
+	(300 * WEIR_NS_PER_S) /* for so long, who has looked looks: longer than it is until a script's next look */
 
 /* What a runtime.g has at weir_inside_layout.state. */
 struct weir_inside_goroutine {
