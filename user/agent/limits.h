@@ -26,6 +26,7 @@ int limits_apply(struct net *net, int slot, const struct server *server, struct 
 int limits_change(struct net *net, int slot, const struct server *from, const struct server *to, struct error *err);
 /* Writes the rules of all limits of a server. */
 int rules_apply(struct net *net, int slot, const struct server *server, struct error *err);
+/* Writes the bits of the groups that the settings of a server name, and the users of its tokens and addresses, who carry such bits. */
 int groups_apply(struct agent *agent, int slot, struct error *err);
 
 #endif
