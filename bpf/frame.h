@@ -20,6 +20,8 @@
 #define FRAME_STEPS 131072 /* more than the bytes of the largest packet */
 #define FRAME_WORDS 4 /* of eight bytes each, at most, that are taken before one is fed: a step costs as much as many */
 #define FRAME_WINDOWS 3 /* times that lines are read at once, from a window that begins anew where one ended them */
+#define FRAME_PARTS \
+	(FRAME_WINDOWS + 2) /* the same of a request, whose query may be read between its path and the lines */
 
 #define FRAME_REQUESTS (2 * (WEIR_OUTSTANDING_MAX + 1)) /* of each the head, then the body */
 
@@ -242,7 +244,7 @@ static __always_inline bool request_at_once(struct feed *f)
 	__u32 at;
 
 #pragma clang loop unroll(disable)
-	for (int i = 0; i < FRAME_WINDOWS; i++) {
+	for (int i = 0; i < FRAME_PARTS; i++) {
 		at = r->next - w->packet.segment.seq;
 		if (at >= w->packet.segment.len || !window_goes_on(f->skb, w, at, i))
 			return false;

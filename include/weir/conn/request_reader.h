@@ -192,7 +192,7 @@ WEIR_INLINE __u32 weir_request_reader_take(struct weir_request_reader *r, __u64 
 WEIR_INLINE void weir_request_reader_end(struct weir_request_reader *r, const __u64 seed[2],
 					 const struct weir_segment *g)
 {
-	r->digest = weir_request_digest(&r->request, seed);
+	weir_request_digest_to(&r->request, seed, &r->digest);
 	if (weir_segment_has(g, WEIR_TCP_FIN) && r->next == g->seq + g->len && r->lost == WEIR_REASON_NONE &&
 	    !r->shed && !r->held && weir_head_is_open(&r->preamble, &r->request))
 		r->lost = WEIR_HEAD_CUT;

@@ -11,82 +11,116 @@
 #include "weir/http/run.h"
 #include "weir/http/window.h"
 
-#define WEIR_LINES_MAX 8 /* that are read in one go */
+#define WEIR_LINES_MAX 6 /* that are read in one go */
 
 /* A literal of at most eight bytes as it stands in a word. */
 #define WEIR_RUN_TEXT(text) __builtin_bswap64(WEIR_TEXT_WORD(text, 0) << (64 - 8 * (sizeof(text) - 1)))
 
-/* Bit n: a name of n bytes that begins with this letter may be one that weir_name_end() knows. */
+#define WEIR_LINE_LENGTH(name) (1U << (sizeof(name) - 1))
+/* Bit n: a name of n bytes may be one that weir_name_end() knows. */
+#define WEIR_LINE_LENGTHS                                                                                   \
+	(WEIR_LINE_LENGTH("content-length") | WEIR_LINE_LENGTH("connection") | WEIR_LINE_LENGTH("expect") | \
+	 WEIR_LINE_LENGTH("transfer-encoding") | WEIR_LINE_LENGTH("upgrade"))
+
+/* The same of one that begins with this letter. */
 WEIR_INLINE __u32 weir_line_lengths(__u8 first)
 {
 	switch (first | 0x20) {
 	case 'c':
-		return 1U << (sizeof("content-length") - 1) | 1U << (sizeof("connection") - 1);
+		return WEIR_LINE_LENGTH("content-length") | WEIR_LINE_LENGTH("connection");
 	case 't':
-		return 1U << (sizeof("transfer-encoding") - 1);
+		return WEIR_LINE_LENGTH("transfer-encoding");
 	case 'e':
-		return 1U << (sizeof("expect") - 1);
+		return WEIR_LINE_LENGTH("expect");
 	case 'u':
-		return 1U << (sizeof("upgrade") - 1);
+		return WEIR_LINE_LENGTH("upgrade");
 	default:
 		return 0;
 	}
 }
 
-/* A name of up to 24 bytes in lower case, the first byte lowest. What stands behind it is anything. */
-struct weir_line_name {
-	__u64 lower[WEIR_TOKEN_MAX / 8];
+/* A field line that is whole in a window: a name of common bytes, then text to its CRLF. */
+struct weir_line {
+	__u32 at;    /* index of its first byte, */
+	__u32 colon; /* of the colon behind its name, */
+	__u32 end;   /* and of its CR */
 };
 
-/*
- * The same number, but the verifier forgets what it knows of it. So all paths that lead to it are one state. n: below twice the window; word:
- * any value that the verifier does not know
- */
-WEIR_INLINE __u32 weir_line_any(__u32 n, __u64 word)
+/* 0, but the verifier does not know that. word: any value that it does not know */
+WEIR_INLINE __u32 weir_line_nothing(__u64 word)
 {
 	__u64 others = ~word;
 
 	WEIR_BARRIER(others);
-	return (n + (word & others)) & (2 * WEIR_WINDOW - 1);
+	return word & others;
+}
+
+/*
+ * The same number, but the verifier forgets what it knows of it. So all paths that lead to it are one state. n: below twice the window;
+ * nothing: weir_line_nothing()
+ */
+WEIR_INLINE __u32 weir_line_any(__u32 n, __u32 nothing)
+{
+	return (n + nothing) & (2 * WEIR_WINDOW - 1);
 }
 
 #define WEIR_LINE_NAME_MAX 40 /* bytes of a name: one that is longer than a token means nothing */
 
-/* How long the name is that begins at `at`, with a colon behind it; 0: that is for the machine to judge. */
-WEIR_INLINE __u32 weir_line_name(const struct weir_window *w, __u32 at, struct weir_line_name *name)
+/*
+ * How many bytes of text there are from index `at` on, of which the first ones, as many as `n`, are known to be. More than the window
+ * has: it does not end there. What a line's end hangs on is only how its words are: where its name ends is found out beside.
+ */
+WEIR_INLINE __u32 weir_line_text(const struct weir_window *w, __u32 at, __u32 n, __u32 nothing)
 {
-	__u32 n = weir_run_name(weir_window_word(w, at), &name->lower[0]);
-	__u64 other;
+	__u64 word = weir_window_word(w, at + n), others = weir_run_not_text(word);
 
-	if (n == 8)
-		n += weir_run_name(weir_window_word(w, at + 8), &name->lower[1]);
-	if (n == 16)
-		n += weir_run_name(weir_window_word(w, at + 16), &name->lower[2]);
-	for (__u32 i = WEIR_TOKEN_MAX; i < WEIR_LINE_NAME_MAX; i += 8)
-		if (n == i)
-			n += weir_run_name(weir_window_word(w, at + i), &other);
-	n = weir_line_any(n, name->lower[0]);
-	return weir_run_first(weir_window_word(w, at + n)) == ':' ? n : 0;
+	WEIR_ROLLED
+	for (int i = 0; i < WEIR_WINDOW / 8 && !others; i++) {
+		n += 8;
+		word = weir_window_word(w, at + n);
+		others = weir_run_not_text(word);
+	}
+	return weir_line_any(n + weir_run_length(others), nothing);
 }
 
-/* How many bytes of whole words of text there are from `at` on. */
-WEIR_INLINE __u32 weir_line_text(const struct weir_window *w, __u32 at)
+/* Does a line end at index `end`, its CRLF included? */
+WEIR_INLINE bool weir_line_ends(const struct weir_window *w, __u32 end)
 {
+	return (weir_window_word(w, end) & 0xffff) == WEIR_RUN_CRLF && end + 2 <= w->length;
+}
+
+/* Finds the field line that begins at index `at`. false: that is for the machine to do. */
+WEIR_INLINE bool weir_line_find(const struct weir_window *w, __u32 at, __u32 nothing, struct weir_line *line)
+{
+	__u64 word = weir_window_word(w, at), others = weir_run_not_name(word);
 	__u32 n = 0;
 
 	WEIR_ROLLED
-	for (int i = 0; i < WEIR_WINDOW / 8; i++) {
-		if (!weir_run_is_text(weir_window_word(w, at + n)))
-			break;
+	for (int i = 0; i < WEIR_LINE_NAME_MAX / 8 && !others; i++) {
 		n += 8;
+		word = weir_window_word(w, at + n);
+		others = weir_run_not_name(word);
 	}
-	return weir_line_any(n, weir_window_word(w, at));
+	if (!others)
+		return false;
+	n = weir_line_any(n, nothing);
+	line->at = at;
+	line->colon = at + n + weir_run_length(others);
+	line->end = at + weir_line_text(w, at, n, nothing);
+	return line->colon != at && weir_run_first(weir_window_word(w, line->colon)) == ':' &&
+	       weir_line_ends(w, line->end);
+}
+
+/* May all that the window has belong to the head? */
+WEIR_INLINE bool weir_framing_has_room(const struct weir_framing *f)
+{
+	return f->position < WEIR_HEAD_MAX - WEIR_WINDOW;
 }
 
 /* May lines be read here? */
 WEIR_INLINE bool weir_framing_at_line(const struct weir_framing *f)
 {
-	return f->state == WEIR_AT_LINE && f->position < WEIR_HEAD_MAX - WEIR_WINDOW;
+	return f->state == WEIR_AT_LINE && weir_framing_has_room(f);
 }
 
 /* n bytes of lines have been read. */
@@ -96,17 +130,13 @@ WEIR_INLINE __u32 weir_framing_ahead(struct weir_framing *f, __u32 n)
 	return n;
 }
 
-/* Is it the empty line that ends a head? */
-WEIR_INLINE bool weir_line_is_last(const struct weir_window *w, __u32 at)
+/* Is it the empty line that ends a head? Then it is read up to its last byte, with which the machine ends the head. */
+WEIR_INLINE bool weir_line_is_last(struct weir_framing *f, const struct weir_window *w, __u32 at)
 {
-	return (weir_window_word(w, at) & 0xffff) == WEIR_RUN_CRLF && at + 2 <= w->length;
-}
-
-/* Reads such a line up to its last byte, with which the machine ends the head. */
-WEIR_INLINE __u32 weir_head_ahead(struct weir_framing *f)
-{
+	if (!weir_line_ends(w, at))
+		return false;
 	f->state = WEIR_AT_END_LF;
-	return weir_framing_ahead(f, 1);
+	return true;
 }
 
 /* The number that the word's first n bytes are, digits; n: 1 to 8. */
@@ -119,81 +149,83 @@ WEIR_INLINE __u64 weir_run_number(__u64 word, __u32 n)
 	return (digits * 10000 + (digits >> 32)) & 0xffffffffULL;
 }
 
-/* Where the value begins whose name's colon is at `at`: behind one space. */
-WEIR_INLINE __u32 weir_line_value(const struct weir_window *w, __u32 at)
+/* Where its value begins: behind one space. */
+WEIR_INLINE __u32 weir_line_value(const struct weir_window *w, const struct weir_line *line)
 {
-	return at + 1 + (weir_run_first(weir_window_word(w, at + 1)) == ' ');
+	return line->colon + 1 + (weir_run_first(weir_window_word(w, line->colon + 1)) == ' ');
 }
 
-/* Reads a length of few digits that stands from `at` to the line's end. Returns where the line ends; 0: it is something else. */
-WEIR_INLINE __u32 weir_length_ahead(struct weir_framing *f, const struct weir_window *w, __u32 at)
+/* The eight bytes from index `at` on in lower case, where they are of a name. */
+WEIR_INLINE __u64 weir_line_lower(const struct weir_window *w, __u32 at)
+{
+	return weir_window_word(w, at) | WEIR_RUN_LOWER;
+}
+
+/* Reads a length of few digits that stands from `at` to `end`. false: it is something else. */
+WEIR_INLINE bool weir_length_ahead(struct weir_framing *f, const struct weir_window *w, __u32 at, __u32 end)
 {
 	__u64 word = weir_window_word(w, at);
 	__u32 n = weir_run_length(~(weir_run_range(word, '0', '9') & ~word));
 
-	if (!n || n > 6 || (weir_run_behind(word, n) & 0xffff) != WEIR_RUN_CRLF || at + n + 2 > w->length ||
-	    f->seen & (WEIR_SEEN_LENGTH | WEIR_SEEN_CHUNKED))
-		return 0;
+	if (!n || at + n != end || f->seen & (WEIR_SEEN_LENGTH | WEIR_SEEN_CHUNKED))
+		return false;
 	f->seen |= WEIR_SEEN_LENGTH;
 	f->field = WEIR_FIELD_CONTENT_LENGTH;
 	f->left = weir_run_number(word, n);
-	return at + n + 2;
+	return true;
 }
 
-/* Reads "keep-alive" or "close" that stands from `at` to the line's end; returns as above. */
-WEIR_INLINE __u32 weir_connection_ahead(struct weir_framing *f, const struct weir_window *w, __u32 at)
+/* Reads "keep-alive" or "close" that stands from `at` to `end`; no other text becomes one of them in lower case. Returns as above. */
+WEIR_INLINE bool weir_connection_ahead(struct weir_framing *f, const struct weir_window *w, __u32 at, __u32 end)
 {
-	__u64 lower, rest;
-	__u32 n = weir_run_name(weir_window_word(w, at), &lower), seen = 0;
+	__u64 lower = weir_line_lower(w, at);
+	__u32 n = end - at, seen = 0;
 
 	if (n == 5 && weir_run_only(lower, 5) == WEIR_RUN_TEXT("close"))
 		seen = WEIR_SEEN_CLOSE;
-	if (n == 8 && lower == WEIR_RUN_TEXT("keep-ali")) {
-		n += weir_run_name(weir_window_word(w, at + 8), &rest);
-		seen = n == 10 && weir_run_only(rest, 2) == WEIR_RUN_TEXT("ve") ? WEIR_SEEN_KEEP_ALIVE : 0;
-	}
-	if (!seen || (weir_window_word(w, at + n) & 0xffff) != WEIR_RUN_CRLF || at + n + 2 > w->length)
-		return 0;
+	if (n == 10 && lower == WEIR_RUN_TEXT("keep-ali") &&
+	    weir_run_only(weir_line_lower(w, at + 8), 2) == WEIR_RUN_TEXT("ve"))
+		seen = WEIR_SEEN_KEEP_ALIVE;
 	f->seen |= seen;
-	f->field = WEIR_FIELD_CONNECTION;
-	return at + n + 2;
+	if (seen)
+		f->field = WEIR_FIELD_CONNECTION;
+	return seen;
 }
 
-/* Reads the field line at index `at`, whose name has n bytes, if it is one of these: how long it is; 0: it is something else. */
-WEIR_INLINE __u32 weir_field_ahead(struct weir_framing *f, const struct weir_window *w, __u32 at,
-				   const struct weir_line_name *name, __u32 n)
+/* Reads the line, if it is a length or a connection's fate. false: it is something else. */
+WEIR_INLINE bool weir_field_ahead(struct weir_framing *f, const struct weir_window *w, const struct weir_line *line)
 {
-	__u32 end = 0;
+	__u64 lower = weir_line_lower(w, line->at), rest = weir_line_lower(w, line->at + 8);
+	__u32 n = line->colon - line->at;
 
 	if (f->seen & WEIR_SEEN_LAST_CHUNK)
-		return 0;
-	if (n == 14 && name->lower[0] == WEIR_RUN_TEXT("content-") &&
-	    weir_run_only(name->lower[1], 6) == WEIR_RUN_TEXT("length"))
-		end = weir_length_ahead(f, w, weir_line_value(w, at + n));
-	else if (n == 10 && name->lower[0] == WEIR_RUN_TEXT("connecti") &&
-		 weir_run_only(name->lower[1], 2) == WEIR_RUN_TEXT("on"))
-		end = weir_connection_ahead(f, w, weir_line_value(w, at + n));
-	return end ? end - at : 0;
+		return false;
+	if (n == 14 && lower == WEIR_RUN_TEXT("content-") && weir_run_only(rest, 6) == WEIR_RUN_TEXT("length"))
+		return weir_length_ahead(f, w, weir_line_value(w, line), line->end);
+	return n == 10 && lower == WEIR_RUN_TEXT("connecti") && weir_run_only(rest, 2) == WEIR_RUN_TEXT("on") &&
+	       weir_connection_ahead(f, w, weir_line_value(w, line), line->end);
 }
 
-/*
- * Reads the field line that begins at index `at`, or passes over it if it means nothing. Returns its length, its end included; 0: the line is
- * not whole here, or is for others to read. lengths: those of further names that mean something (struct weir_reading). n: weir_line_name()
- */
-WEIR_INLINE __u32 weir_line_ahead(struct weir_framing *f, const struct weir_window *w, __u32 at, __u32 lengths,
-				  const struct weir_line_name *name, __u32 n)
-{
-	__u64 means = weir_line_lengths(w->bytes[at & (WEIR_WINDOW - 1)]), asked = lengths;
+/* What a line is to who reads a head. */
+enum weir_line_is {
+	WEIR_LINE_OTHERS,  /* it is for others to read */
+	WEIR_LINE_READ,	   /* it means something, and has been read */
+	WEIR_LINE_NOTHING, /* nobody reads it */
+};
 
-	if (n && means >> n & 1)
-		return weir_field_ahead(f, w, at, name, n);
-	if (!n || asked >> n & 1)
-		return 0;
-	n += weir_line_text(w, at + n);
-	n += weir_run_text(weir_window_word(w, at + n));
-	if ((weir_window_word(w, at + n) & 0xffff) != WEIR_RUN_CRLF || at + n + 2 > w->length)
-		return 0;
-	return n + 2;
+/* Reads the line, if a message's framing hangs on it. lengths: those of further names that mean something (struct weir_reading) */
+WEIR_INLINE enum weir_line_is weir_line_ahead(struct weir_framing *f, const struct weir_window *w,
+					      const struct weir_line *line, __u64 lengths)
+{
+	__u32 n = line->colon - line->at;
+	__u64 means;
+
+	if (!((lengths | WEIR_LINE_LENGTHS) >> n & 1))
+		return WEIR_LINE_NOTHING;
+	means = weir_line_lengths(w->bytes[line->at & (WEIR_WINDOW - 1)]);
+	if (means >> n & 1)
+		return weir_field_ahead(f, w, line) ? WEIR_LINE_READ : WEIR_LINE_OTHERS;
+	return lengths >> n & 1 ? WEIR_LINE_OTHERS : WEIR_LINE_NOTHING;
 }
 
 #endif

@@ -46,44 +46,46 @@ WEIR_INLINE void weir_request_digest_word(__u64 v[4], __u64 word)
 	v[0] ^= word;
 }
 
-/* 1 or 0, without a branch: a verifier would follow what comes after it once for each way through all words. */
-WEIR_INLINE __u64 weir_is_not_0(__u64 word)
-{
-	__u64 minus = -word;
-
-	WEIR_BARRIER(minus);
-	return (word | minus) >> 63;
-}
-
 _Static_assert(sizeof(struct weir_request) % 8 == 0 && sizeof(struct weir_request) / 8 <= 64, "a bit for each word");
 
 /*
  * Two machines that have read the same have the same digest; others, for all that a client can do, another one: it is
  * SipHash-1-3 under the seed of subjects (base/subject.h), as a client chooses lengths and raw bytes that stand there freely.
- * Most words are 0. They are left out, and behind the others comes which those are. 0: nothing was read.
+ * Most words are 0. They are left out, and behind the others comes which those are. *digest: 0 if nothing was read. It is used on the
+ * way, as verifiers do not follow what stands in a map's memory, and would follow a variable once for each way through all words.
  */
-WEIR_INLINE __u64 weir_request_digest(const struct weir_request *r, const __u64 seed[2])
+WEIR_INLINE void weir_request_digest_to(const struct weir_request *r, const __u64 seed[2], __u64 *digest)
 {
 	const __u8 *from = __builtin_assume_aligned(r, 8);
 	struct weir_subject_hash h;
-	__u64 *v = h.state, there = 0, word, digest;
+	__u64 *v = h.state, word;
 
+	*digest = 0;
 	if (weir_request_fresh(r))
-		return 0;
+		return;
 	weir_subject_start(&h, seed, 0);
 	WEIR_ROLLED
 	for (__u32 i = 0; i < sizeof(*r) / 8; i++) {
 		__builtin_memcpy(&word, from + 8 * i, 8);
-		there |= weir_is_not_0(word) << i;
-		if (word)
-			weir_request_digest_word(v, word);
+		if (!word)
+			continue;
+		*digest |= 1ULL << i;
+		weir_request_digest_word(v, word);
 	}
-	weir_request_digest_word(v, there);
+	weir_request_digest_word(v, *digest);
 	v[2] ^= 0xff;
 	for (int i = 0; i < 3; i++)
 		weir_subject_round(v);
-	digest = v[0] ^ v[1] ^ v[2] ^ v[3];
-	return digest ? digest : 1;
+	word = v[0] ^ v[1] ^ v[2] ^ v[3];
+	*digest = word ? word : 1;
+}
+
+WEIR_INLINE __u64 weir_request_digest(const struct weir_request *r, const __u64 seed[2])
+{
+	__u64 digest;
+
+	weir_request_digest_to(r, seed, &digest);
+	return digest;
 }
 
 /* A head has begun and not ended. */

@@ -65,7 +65,7 @@ WEIR_INLINE __u32 weir_path_ahead(struct weir_request *r, const struct weir_read
 			if (c != '/' && c != ' ' && c != '?')
 				break;
 			at++;
-			if (!WEIR_PIECE(path_fed)(r, how, c))
+			if (!weir_path_fed(r, how, c))
 				break;
 		}
 	}
@@ -90,6 +90,8 @@ WEIR_INLINE __u32 weir_query_ahead(struct weir_request *r, const struct weir_rea
 	__u64 word;
 	__u8 c;
 
+	if (!weir_framing_has_room(&r->framing))
+		return 0;
 	WEIR_ROLLED
 	for (int i = 0; i < WEIR_QUERY_STEPS; i++) {
 		WEIR_FRESH_ALL();
@@ -109,96 +111,102 @@ WEIR_INLINE __u32 weir_query_ahead(struct weir_request *r, const struct weir_rea
 	return at - from;
 }
 
-/* Reads a request line from its first byte on, as far as it is plain: how many bytes of it. */
+/* Reads a method and a path from a request line's first byte on, as far as they are plain: how many bytes of it. */
 WEIR_INLINE __u32 weir_request_start_ahead(struct weir_request *r, const struct weir_reading *how,
 					   const struct weir_window *w, __u32 at)
 {
-	__u32 from = at;
+	__u32 n;
 
 	if (at + 8 >= w->length)
 		return 0;
-	at += weir_framing_ahead(&r->framing, weir_request_method_take(r, weir_window_word(w, at)));
-	if (at == from || r->method == WEIR_METHOD_CONNECT)
-		return at - from;
-	at += weir_path_ahead(r, how, w, at);
-	if (r->framing.state == WEIR_AT_QUERY)
-		at += WEIR_PIECE(query_ahead)(r, how, w, at);
-	if (r->framing.state != WEIR_AT_VERSION || weir_window_word(w, at) != WEIR_RUN_HTTP11 ||
-	    (weir_window_word(w, at + 8) & 0xffff) != WEIR_RUN_CRLF || at + 10 > w->length)
-		return at - from;
-	r->line_length = r->framing.position + 8;
-	r->framing.state = WEIR_AT_LINE;
-	return at - from + weir_framing_ahead(&r->framing, 10);
+	n = weir_framing_ahead(&r->framing, weir_request_method_take(r, weir_window_word(w, at)));
+	if (!n || r->method == WEIR_METHOD_CONNECT)
+		return n;
+	return n + weir_path_ahead(r, how, w, at + n);
 }
 
-/* How long the name of common bytes is that begins at `at`, to the line's end; 0: it is something else. */
-WEIR_INLINE __u32 weir_name_ahead(const struct weir_window *w, __u32 at)
+/* Reads the version that ends a request line, if it is the common one. */
+WEIR_INLINE __u32 weir_version_ahead(struct weir_request *r, const struct weir_window *w, __u32 at)
 {
-	__u32 n = 0, more = 8;
-	__u64 lower;
+	struct weir_framing *f = &r->framing;
 
-	for (int i = 0; i < WEIR_NAME_WORDS && more == 8; i++) {
-		more = weir_run_name(weir_window_word(w, at + n), &lower);
-		n += more;
+	if (f->state != WEIR_AT_VERSION || f->count || f->gap || !weir_framing_has_room(f) ||
+	    weir_window_word(w, at) != WEIR_RUN_HTTP11 || !weir_line_ends(w, at + 8))
+		return 0;
+	r->line_length = f->position + 8;
+	f->state = WEIR_AT_LINE;
+	return weir_framing_ahead(f, 10);
+}
+
+/* Of the n bytes of a name from index `at` on the last eight, as a token has them (framing.h); n: what is left of it, or below 0 */
+WEIR_INLINE __u64 weir_name_token(const struct weir_window *w, __u32 at, int n)
+{
+	if (n >= 8)
+		return __builtin_bswap64(weir_line_lower(w, at + n - 8));
+	return n > 0 ? __builtin_bswap64(weir_line_lower(w, at)) >> (64 - 8 * n) : 0;
+}
+
+/* Is this the line's name? */
+WEIR_INLINE bool weir_line_is_named(const struct weir_window *w, const struct weir_line *line,
+				    const struct weir_word *name)
+{
+	int n = line->colon - line->at;
+
+	return n == name->length && weir_name_token(w, line->at, n) == name->bytes[0] &&
+	       weir_name_token(w, line->at, n - 8) == name->bytes[1] &&
+	       weir_name_token(w, line->at, n - 16) == name->bytes[2];
+}
+
+/* Hashes the n bytes from index `at` on, at most so many words. false: they are no name of common bytes. */
+WEIR_INLINE bool weir_name_ahead(struct weir_subject_hash *h, const struct weir_window *w, __u32 at, __u32 n)
+{
+	__u64 word, others = 0;
+	__u32 unused;
+
+	h->length += n;
+	WEIR_ROLLED
+	for (__u32 i = 0; i < 8 * WEIR_NAME_WORDS; i += 8) {
+		if (i >= n)
+			break;
+		unused = n - i < 8 ? 64 - 8 * (n - i) : 0;
+		word = weir_window_word(w, at + i) << unused;
+		others |= weir_run_not_name(word) >> unused << unused;
+		word >>= unused;
+		h->tail |= word << 8;
+		if (n - i < 7)
+			break;
+		if (!i)
+			h->first = h->tail;
+		weir_subject_compress(h->state, h->tail);
+		h->tail = word >> 56;
 	}
-	n = weir_line_any(n, weir_window_word(w, at));
-	return (weir_window_word(w, at + n) & 0xffff) == WEIR_RUN_CRLF && at + n + 2 <= w->length ? n : 0;
+	return !others;
 }
 
-/* Which header has the name of n bytes: enum weir_header. */
-WEIR_INLINE __u32 weir_header_ahead(struct weir_framing *f, const struct weir_reading *how,
-				    const struct weir_line_name *name, __u32 n)
+/*
+ * Reads the line, if it says the user in the plainest form. offset: its own, in the request. Where its value goes on in another form it is
+ * hashed anew by the machine, from the first byte on.
+ */
+WEIR_INLINE bool weir_name_line_ahead(struct weir_request *r, const struct weir_reading *how,
+				      const struct weir_window *w, const struct weir_line *line, __u32 offset)
 {
-	__u32 header;
+	__u32 value = weir_line_value(w, line), n = line->end - value;
 
-	for (__u32 i = 0; i < WEIR_TOKEN_MAX; i += 8)
-		if (i < n)
-			weir_token_bytes(f, name->lower[i / 8], n - i < 8 ? n - i : 8);
-	header = weir_request_header_named(f, how);
-	weir_token_start(f);
-	return header;
-}
-
-/* The user's name is hashed, and kept, as the machine does it. at: its index; offset: in the request */
-WEIR_INLINE void weir_user_ahead(struct weir_request *r, const struct weir_reading *how, const struct weir_window *w,
-				 __u32 at, __u32 n, __u32 offset)
-{
+	if (!weir_line_is_named(w, line, &how->headers[WEIR_HEADER_USER]) || !n || n > 8 * WEIR_NAME_WORDS ||
+	    !weir_run_length(weir_run_not_name(weir_window_word(w, value))) || weir_request_says(r, WEIR_HEADER_USER) ||
+	    r->framing.seen & WEIR_SEEN_LAST_CHUNK)
+		return false;
+	weir_subject_start(&r->hash, how->seed, WEIR_NAME_USER);
+	if (!weir_name_ahead(&r->hash, w, value, n))
+		return false;
+	offset += value - line->at;
 	r->headers_seen |= 1U << WEIR_HEADER_USER;
 	r->framing.field = WEIR_HEADER_USER;
 	r->user_offset = offset;
 	r->user_length = n;
 	r->path.start = offset + 1;
-	weir_subject_start(&r->hash, how->seed, WEIR_NAME_USER);
-	WEIR_ROLLED
-	for (int i = 0; i < WEIR_NAME_WORDS && n; i++) {
-		__u32 most = n < 8 ? n : 8;
-
-		weir_subject_bytes(&r->hash, weir_run_only(weir_window_word(w, at), most), most);
-		at += 8;
-		n -= most;
-	}
 	r->user_subject = weir_subject_end(&r->hash);
-}
-
-/*
- * Reads the field line at index `at`, whose name has n bytes, if it says the user in the plainest form: how long it is; 0: it is
- * something else.
- */
-WEIR_INLINE __u32 weir_name_line_ahead(struct weir_request *r, const struct weir_reading *how,
-				       const struct weir_window *w, __u32 at, const struct weir_line_name *name,
-				       __u32 n)
-{
-	__u32 value, length;
-
-	if (!n || n != how->headers[WEIR_HEADER_USER].length || weir_request_says(r, WEIR_HEADER_USER) ||
-	    r->framing.seen & WEIR_SEEN_LAST_CHUNK || weir_header_ahead(&r->framing, how, name, n) != WEIR_HEADER_USER)
-		return 0;
-	value = weir_line_value(w, at + n);
-	length = weir_name_ahead(w, value);
-	if (!length)
-		return 0;
-	weir_user_ahead(r, how, w, value, length, r->framing.position + value - at);
-	return value + length + 2 - at;
+	return true;
 }
 
 #endif

@@ -15,9 +15,8 @@ WEIR_INLINE __u32 weir_response_start_ahead(struct weir_response *r, const struc
 
 	if (weir_window_word(w, at) != WEIR_RUN_HTTP11 || weir_run_first(word) != ' ' || !status)
 		return 0;
-	n += weir_line_text(w, at + n);
-	n += weir_run_text(weir_window_word(w, at + n));
-	if ((weir_window_word(w, at + n) & 0xffff) != WEIR_RUN_CRLF || at + n + 2 > w->length)
+	n += weir_line_text(w, at + n, 0, weir_line_nothing(word));
+	if (!weir_line_ends(w, at + n))
 		return 0;
 	r->status = status;
 	r->framing.state = WEIR_AT_LINE;

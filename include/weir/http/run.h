@@ -12,6 +12,8 @@
 
 #define WEIR_RUN_ONES 0x0101010101010101ULL
 #define WEIR_RUN_HIGHS (WEIR_RUN_ONES << 7)
+#define WEIR_RUN_LOWER \
+	(WEIR_RUN_ONES * 0x20) /* makes lower case of letters, and leaves digits and hyphens as they are */
 #define WEIR_RUN_HTTP11 0x312e312f50545448ULL /* "HTTP/1.1" */
 #define WEIR_RUN_CRLF ('\r' | '\n' << 8)
 
@@ -41,29 +43,42 @@ WEIR_INLINE __u64 weir_run_range(__u64 word, __u8 low, __u8 high)
 {
 	__u64 seven = word & ~WEIR_RUN_HIGHS;
 
-	return (seven + WEIR_RUN_ONES * (0x80 - low)) & ~(seven + WEIR_RUN_ONES * (0x7f - high));
+	/* A byte that is above `high` is above `low`, too. */
+	return (seven + WEIR_RUN_ONES * (0x80 - low)) ^ (seven + WEIR_RUN_ONES * (0x7f - high));
 }
 
-/* Leading bytes that are text (weir_is_text), but for tabs. */
+/* The high bit of each byte that is no text (weir_is_text), or a tab. */
+WEIR_INLINE __u64 weir_run_not_text(__u64 word)
+{
+	return ~(word | weir_run_range(word, ' ', 0x7e)) & WEIR_RUN_HIGHS;
+}
+
+/* Leading bytes that are such text. */
 WEIR_INLINE __u32 weir_run_text(__u64 word)
 {
-	return weir_run_length(~(word | weir_run_range(word, ' ', 0x7e)));
+	return weir_run_length(weir_run_not_text(word));
 }
 
-/* Are all of its bytes such text? */
+/* Are all of its bytes? */
 WEIR_INLINE bool weir_run_is_text(__u64 word)
 {
-	return !(~(word | weir_run_range(word, ' ', 0x7e)) & WEIR_RUN_HIGHS);
+	return !weir_run_not_text(word);
 }
 
-/* Leading letters, digits and hyphens; *lower: the word with its letters in lower case. */
+/* The high bit of each byte that is no letter, digit or hyphen. */
+WEIR_INLINE __u64 weir_run_not_name(__u64 word)
+{
+	__u64 letters = weir_run_range(word | WEIR_RUN_LOWER, 'a', 'z');
+	__u64 others = weir_run_range(word, '0', '9') | weir_run_range(word, '-', '-');
+
+	return (~(letters | others) | word) & WEIR_RUN_HIGHS;
+}
+
+/* Leading letters, digits and hyphens; *lower: these in lower case, and behind them anything. */
 WEIR_INLINE __u32 weir_run_name(__u64 word, __u64 *lower)
 {
-	__u64 letters = weir_run_range(word | WEIR_RUN_ONES * 0x20, 'a', 'z') & ~word & WEIR_RUN_HIGHS;
-	__u64 others = (weir_run_range(word, '0', '9') | weir_run_range(word, '-', '-')) & ~word;
-
-	*lower = word | letters >> 2;
-	return weir_run_length(~(letters | others));
+	*lower = word | WEIR_RUN_LOWER;
+	return weir_run_length(weir_run_not_name(word));
 }
 
 /* As weir_token_byte() for each of the first n bytes, 1 to 8. */
