@@ -116,10 +116,10 @@ server_start() {
 	ip netns exec server nginx -e "$scratch/error.log" -c "$scratch/nginx.conf"
 }
 
+# agent_start [PROGRAM...]: and what else will run. It is read now: where waiting takes no time (VM_OPTIONS in docs/internals/kernels.md), a
+# page that comes from the machine's disk in the midst of a command would cost it all its patience.
 agent_start() {
-	# Read now: where waiting takes no time (VM_OPTIONS in docs/internals/kernels.md), a page that comes from the machine's disk
-	# in the midst of a command would cost it all its patience.
-	cat $weir build/tests/vm/* build/tests/prog/test_* "$(command -v nginx)" >/dev/null 2>&1
+	cat $weir "$@" >/dev/null 2>&1
 	$weir agent --metrics off >"$scratch/agent.log" 2>&1 &
 	agent=$!
 	local n
