@@ -68,13 +68,15 @@ static __always_inline void inside_open_copy(struct weir_inside_open *open, cons
 }
 
 /*
- * Does anybody ask whether it is in flight? Who begins to look does so of those that may have been there for long: nobody knows of a request
- * over HTTP/1 where it ends, nor of one that does not say what it asks for how long it takes.
+ * Does anybody ask whether it is in flight? Who begins to look asks for those that may have been there for long: watches and their like,
+ * lists, which may be as large as the whole store, and what does not say how long it takes. Where one over HTTP/1 ends, nobody sees.
  */
 static __always_inline bool inside_is_looked_at(const struct inside_request *r, const struct weir_server *server)
 {
-	return r->http1 || !r->fields_at || r->record.trace.attributes.flags & WEIR_ATTRIBUTE_LONG_RUNNING ||
-	       server->look_until_ns > r->now_ns;
+	const struct weir_attributes *a = &r->record.trace.attributes;
+
+	return server->look_until_ns > r->now_ns || r->http1 || !r->fields_at || a->verb == WEIR_VERB_LIST ||
+	       a->flags & WEIR_ATTRIBUTE_LONG_RUNNING;
 }
 
 /* The server works on it from now on. All of r->asked is set. Its number comes last: who reads before finds one that has ended. */

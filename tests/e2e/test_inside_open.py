@@ -60,11 +60,12 @@ def test_without_a_limit(world, api):
 def test_before_anybody_looks(world, api):
     """What ends soon is not written down then, and all is once somebody has looked."""
     watches(world, api, "alice", 2)
+    watches(world, api, "carol", 1, "/list/prod/events?wait")
     watches(world, api, "bob", 1, "/get/prod/events/x?wait")
-    eventually(lambda: world.weir.server()["seen_inside"].get("seen") == 3, "all of them have come")
-    assert rows(world) == {"alice": 2, "bob": 0}
+    eventually(lambda: world.weir.server()["seen_inside"].get("seen") == 4, "all of them have come")
+    assert rows(world) == {"alice": 2, "carol": 1, "bob": 0}
     watches(world, api, "bob", 1, "/get/prod/events/x?wait")
-    eventually(lambda: rows(world) == {"alice": 2, "bob": 1}, "the one that came after that")
+    eventually(lambda: rows(world) == {"alice": 2, "carol": 1, "bob": 1}, "the one that came after that")
 
 
 def test_many_on_one_connection_end_one_after_the_other(world, api):
