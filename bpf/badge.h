@@ -5,20 +5,24 @@
  * the stack does with it in between: a clone or a segment of it has it, too; one that was put together from fragments has none,
  * for ingress has seen no whole packet; and another packet has none, not if it has the same numbers, and not if it is in the
  * place in memory where a dropped one was. A sender on this host cannot choose such a priority without CAP_NET_ADMIN, and does
- * not know the number.
+ * not know the number. Beside it stands what the packet has paid (weir/conn/pace.h).
  */
 #ifndef WEIR_BPF_BADGE_H
 #define WEIR_BPF_BADGE_H
+
+#include "weir/conn/pace.h"
 
 #include "work.h"
 
 #define BADGE_BIT (1U << 31) /* above all priorities that mean something */
 #define BADGE_SOME (1U << 4) /* and no badge is that bit alone */
+#define BADGE_PAID_AT 21
+#define BADGE_PAID (WEIR_PAID_BEGINS << BADGE_PAID_AT)
 #define BADGE_BAND 15U /* by these bits a queueing discipline may sort what waits (pace.h): all badges have none */
 
 static __always_inline void badge_make(struct weir_conn *c)
 {
-	c->badge = (bpf_get_prandom_u32() & ~BADGE_BAND) | BADGE_BIT | BADGE_SOME;
+	c->badge = (bpf_get_prandom_u32() & ~(BADGE_BAND | BADGE_PAID)) | BADGE_BIT | BADGE_SOME;
 }
 
 /* A segment that brings the socket neither data nor a FIN needs no badge. */
@@ -44,7 +48,18 @@ static __always_inline bool badge_is_unread(const struct __sk_buff *skb)
 
 static __always_inline bool badge_is_on(const struct __sk_buff *skb, const struct weir_conn *c)
 {
-	return c->badge && skb->priority == c->badge;
+	return c->badge && (skb->priority & ~BADGE_PAID) == c->badge;
+}
+
+/* Behind the badge. */
+static __always_inline void badge_pay(struct __sk_buff *skb, const struct weir_conn *c, __u32 paid)
+{
+	skb->priority = c->badge | paid << BADGE_PAID_AT;
+}
+
+static __always_inline __u32 badge_paid(const struct __sk_buff *skb)
+{
+	return (skb->priority & BADGE_PAID) >> BADGE_PAID_AT;
 }
 
 #endif

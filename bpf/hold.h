@@ -163,7 +163,7 @@ static __always_inline void count_passed(const struct work *w, bool refused)
 }
 
 static __always_inline int hold_segment(struct __sk_buff *skb, struct work *w, struct weir_conn *c, bool badged,
-					enum weir_reason *why)
+					__u32 paid, enum weir_reason *why)
 {
 	enum weir_action action;
 	__u64 held_ns = 0;
@@ -179,6 +179,9 @@ static __always_inline int hold_segment(struct __sk_buff *skb, struct work *w, s
 		return SOCKET_GETS_NOTHING;
 	}
 	hold_frame(skb, w);
+	weir_pace_deduct(&w->hold, paid);
+	if (w->hold.arrives && !w->hold.weight)
+		return SOCKET_GETS_IT;
 	refused = hold_refused(skb, w);
 	if (refused && !(w->server_flags & WEIR_SERVER_DRY_RUN))
 		return withhold(w, c);
@@ -200,6 +203,7 @@ static __always_inline int hold_segment(struct __sk_buff *skb, struct work *w, s
 static __always_inline int hold_conn(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
 {
 	const struct weir_segment *g = &w->packet.segment;
+	__u32 paid = badge_paid(skb);
 	bool badged = badge_is_on(skb, c), ends = g->flags & (WEIR_TCP_FIN | WEIR_TCP_RST);
 	enum weir_reason way = WEIR_REASON_NONE, why = WEIR_REASON_NONE;
 	enum weir_action action = WEIR_DROP;
@@ -213,7 +217,9 @@ static __always_inline int hold_conn(struct __sk_buff *skb, struct work *w, stru
 	if (c->opaque_why == WEIR_UNSEEN)
 		c->last_ns = w->now_ns;
 	if (way != WEIR_STRAY && way != WEIR_CONTENDED) {
-		action = weir_hold_begin(c, &w->socket, g, badged, &w->hold, &why);
+		action = badged && weir_pace_is_on(w->server_flags) ?
+				 weir_pace_meet(c, &w->socket, g, paid, &w->hold, &why) :
+				 weir_hold_begin(c, &w->socket, g, weir_hold_knows(c, badged), &w->hold, &why);
 	} else if (way == WEIR_CONTENDED && (g->flags & WEIR_TCP_RST)) {
 		action = WEIR_PASS; /* nobody sends it again */
 		way = WEIR_REASON_NONE;
@@ -223,7 +229,7 @@ static __always_inline int hold_conn(struct __sk_buff *skb, struct work *w, stru
 	if (way != WEIR_REASON_NONE)
 		count(w->server, way);
 	if (action == WEIR_FRAME)
-		verdict = hold_segment(skb, w, c, badged, &why);
+		verdict = hold_segment(skb, w, c, badged, paid, &why);
 	else if (action == WEIR_DROP)
 		verdict = SOCKET_GETS_NOTHING;
 	if (why != WEIR_REASON_NONE)

@@ -91,18 +91,21 @@ static __always_inline enum weir_action pace_segment(struct __sk_buff *skb, stru
 	return WEIR_PASS;
 }
 
-/* It keeps its badge, by which the socket's hook knows it from what comes in its place meanwhile. */
-static __always_inline int depart(struct __sk_buff *skb, struct work *w, __u64 departs_ns)
+/*
+ * It keeps its badge, by which the socket's hook knows it from what comes in its place meanwhile. The device tells flows apart by a hash,
+ * which is the connection's here: a client chooses the label of an IPv6 packet.
+ */
+static __always_inline int depart(struct __sk_buff *skb, struct work *w, const struct weir_conn *c, __u64 departs_ns)
 {
 	if (bpf_skb_set_tstamp(skb, departs_ns, TSTAMP_MONOTONIC))
 		return TC_ACT_SHOT;
 	count(w->server, WEIR_PACED);
+	bpf_set_hash(skb, c->badge);
 	return bpf_redirect(w->settings.pace_ifindex, 0);
 }
 
 /*
- * What is charged here is not charged again at the socket, whatever comes in its place: so it must get there. Packets that
- * the kernel may drop on the way (for their destination's hardware address, or what is in IP options) are the socket's
+ * What is charged here is to get to the socket. Packets that the kernel may drop on the way (for their destination's hardware address, or what is in IP options) are the socket's
  * hook's, which sees those that it does not drop.
  */
 static __always_inline bool arrives(struct __sk_buff *skb, struct work *w)
@@ -112,28 +115,33 @@ static __always_inline bool arrives(struct __sk_buff *skb, struct work *w)
 
 /*
  * A packet on its way to the server, with the server's numbers. Not inlined, so that its stack and that of reading requests
- * do not add up; not global, for `c` has to be known for a map's value.
+ * do not add up; not global, for `c` has to be known for a map's value. `read`: its requests were decided.
  */
-static __noinline int pace(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
+static __noinline int pace(struct __sk_buff *skb, struct work *w, struct weir_conn *c, bool read)
 {
 	enum weir_reason why = WEIR_REASON_NONE;
 	enum weir_action action;
 	__u64 departs_ns = 0;
 
-	if (!weir_pace_concerns(&w->packet.segment) || (w->server_flags & (WEIR_SERVER_PAUSED | WEIR_SERVER_DRY_RUN)) ||
-	    !arrives(skb, w) || !socket_knows(skb, w))
+	if (!weir_pace_concerns(&w->packet.segment))
+		return TC_ACT_UNSPEC;
+	if (!read)
+		badge_pay(skb, c, WEIR_PAID_NOTHING);
+	if (!weir_pace_is_on(w->server_flags) || !arrives(skb, w) || !socket_knows(skb, w))
 		return TC_ACT_UNSPEC;
 	bpf_spin_lock(&c->lock);
-	action = weir_pace_begin(c, &w->socket, &w->packet.segment, &w->hold, &departs_ns, &why);
+	action = weir_pace_begin(c, &w->socket, &w->packet.segment, w->now_ns, &w->hold, &departs_ns, &why);
 	w->whose.preamble = c->preamble;
 	bpf_spin_unlock(&c->lock);
-	if (action == WEIR_FRAME)
+	if (action == WEIR_FRAME) {
 		action = pace_segment(skb, w, c, &departs_ns, &why);
+		badge_pay(skb, c, weir_pace_paid(&w->hold, &w->packet.segment, read));
+	}
 	if (why != WEIR_REASON_NONE)
 		count(w->server, why);
 	if (action == WEIR_DROP)
 		return TC_ACT_SHOT;
-	return weir_pace_waits(departs_ns, w->now_ns) ? depart(skb, w, departs_ns) : TC_ACT_UNSPEC;
+	return weir_pace_waits(departs_ns, w->now_ns) ? depart(skb, w, c, departs_ns) : TC_ACT_UNSPEC;
 }
 
 #endif

@@ -10,6 +10,8 @@
 #include <linux/tcp.h>
 #include <string.h>
 
+#include "weir/conn/pace.h"
+
 #include "base/rate.h"
 #include "datapath_fixture.h"
 #include "weir.skel.h"
@@ -22,12 +24,15 @@
 #define PSH_ACK (WEIR_TCP_PSH | WEIR_TCP_ACK)
 #define RECORD_BYTES 105
 #define BADGE 0x80001230U
+#define PAID_AT 21
+#define PAID (1023U << PAID_AT)
 
 static struct datapath *dp;
 static int ingress;
 static __u32 next_seq, next_ack; /* of the client */
 static struct packet packet;
 static __u64 departs_ns; /* the latest packet */
+static __u32 paid;
 
 /* --- the connection */
 
@@ -106,8 +111,9 @@ static int send_spec(const struct spec *spec)
 	before = packet;
 	verdict = packet_run_in(ingress, &packet, &context);
 	departs_ns = verdict == REDIRECT ? context.tstamp : 0;
-	if (verdict == REDIRECT)
-		assert_int_equal(context.priority, BADGE); /* also of what waits */
+	if (verdict != DROP && spec->n_text)
+		assert_int_equal(context.priority & ~PAID, BADGE); /* also of what waits */
+	paid = (context.priority & PAID) >> PAID_AT;
 	assert_int_equal(packet.length, before.length);
 	assert_memory_equal(packet.bytes, before.bytes, before.length);
 	return verdict;
@@ -134,13 +140,16 @@ static void test_over_the_limit_waits(void **state)
 	(void)state;
 	limit(WEIR_BUILTIN_USER, "10", 1);
 	assert_int_equal(send_record(0), PASS);
+	assert_int_equal(paid, WEIR_PAID_BEGINS);
 	assert_int_equal(send_record(1), REDIRECT);
+	assert_int_equal(paid, WEIR_PAID_NOTHING + 1);
 	first_ns = departs_ns;
 	assert_true(first_ns > datapath_now_ns() - 100 * MS && first_ns <= datapath_now_ns() + 100 * MS);
 	assert_int_equal(send_record(2), REDIRECT);
 	assert_true(departs_ns == first_ns + 100 * MS);
 	/* Again: neither charged again, nor ahead of the others. */
 	assert_int_equal(send_record(1), REDIRECT);
+	assert_int_equal(paid, WEIR_PAID_NOTHING);
 	assert_true(departs_ns == first_ns + 100 * MS);
 	assert_int_equal(send_record(3), REDIRECT);
 	assert_true(departs_ns == first_ns + 200 * MS);

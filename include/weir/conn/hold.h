@@ -64,8 +64,11 @@ struct weir_hold_reader {
 	__u8 preface;	/* bytes of HTTP/2's with which the segment begins, as far as it goes */
 	__u8 ahead;	/* of its turn: where its records begin is not known */
 	__u8 midway;	/* its records may be in a body: requests count beside them */
-	__u32 lines;	/* empty ones */
-	__u32 decided;	/* requests of the connection that are paid for and have not come by before */
+	__u8 arrives;	/* ingress has charged the bytes that it expects in its place (pace.h) */
+	__u8 fresh;	/* nothing of its first record was read before */
+	__u8 pad[2];
+	__u32 lines;   /* empty ones */
+	__u32 decided; /* requests of the connection that are paid for and have not come by before */
 	struct weir_record record;
 };
 
@@ -140,26 +143,26 @@ WEIR_INLINE bool weir_hold_knows(const struct weir_conn *c, bool badged)
 }
 
 /* Behind which byte is a segment charged? Requests beside records are until the server has them. */
-WEIR_INLINE __u32 weir_hold_from(const struct weir_conn *c, const struct weir_socket *k, bool badged)
+WEIR_INLINE __u32 weir_hold_from(const struct weir_conn *c, const struct weir_socket *k, bool known)
 {
-	if (!weir_hold_knows(c, badged) || (c->hold.by_records && !weir_hold_is_tls(c)))
+	if (!known || (c->hold.by_records && !weir_hold_is_tls(c)))
 		return weir_hold_acked(c, k);
 	return weir_hold_charges_all(c) ? seq_max(c->hold.next, weir_hold_acked(c, k)) : c->hold.next;
 }
 
 /*
- * PASS: it has no news. DROP: the socket would drop it, or what is before it must come first. A segment of records that is ahead of its turn
+ * known: weir_hold_knows(), at the socket's hook. PASS: it has no news. DROP: the socket would drop it, or what is before it must come first. A segment of records that is ahead of its turn
  * is charged as what may be HTTP, for the first record may be none, and moves nothing: it may be dropped behind this hook. If it were
  * dropped here, the server would never ask for what is missing, and the client would only find out by its timer. So is one that comes by
  * another way than the records that were charged there.
  */
 WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const struct weir_socket *k,
-					     const struct weir_segment *g, bool badged, struct weir_hold_reader *r,
+					     const struct weir_segment *g, bool known, struct weir_hold_reader *r,
 					     enum weir_reason *why)
 {
 	const struct weir_hold *h = &c->hold;
 	bool cuts = weir_hold_cuts(c, g), ahead, in_order;
-	__u32 from = weir_hold_from(c, k, badged), end = g->seq + g->len + cuts;
+	__u32 from = weir_hold_from(c, k, known), end = g->seq + g->len + cuts;
 
 	WEIR_FRESH_ALL();
 	if (end == g->seq || (g->flags & (WEIR_TCP_SYN | WEIR_TCP_RST)))
@@ -207,7 +210,7 @@ WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const st
 	}
 	if (in_order || !h->by_records)
 		r->next = r->news = seq_max(from, g->seq);
-	if (h->by_records && (!in_order || !weir_hold_knows(c, badged))) {
+	if (h->by_records && (!in_order || !known)) {
 		r->ahead = 1;
 		return WEIR_FRAME;
 	}
@@ -215,6 +218,7 @@ WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const st
 	if (h->by_records && !ahead) {
 		r->by_records = 1;
 		r->midway = !weir_hold_is_tls(c);
+		r->fresh = !r->midway && !h->record.type && !h->record.header;
 		r->next = seq_max(h->next, g->seq);
 		r->record = h->record;
 	} else if (in_order && (c->opaque_why == WEIR_TLS || c->opaque_why == WEIR_MID_STREAM ||
@@ -376,11 +380,17 @@ WEIR_INLINE void weir_hold_release(struct weir_hold *h, __u64 now_ns, __u64 *hel
 	h->since_ns = 0;
 }
 
+/* Does it begin what no server of HTTP/1 goes on behind? */
+WEIR_INLINE bool weir_hold_reader_begins(const struct weir_hold_reader *r)
+{
+	return r->preface == WEIR_HOLD_PREFACE || (r->by_records && r->fresh && r->record.type && !r->record.header);
+}
+
 /* Once a segment has ended within what may be a head, it is not known what others have ended there since. */
 WEIR_INLINE void weir_hold_note_bare(struct weir_conn *c, const struct weir_hold_reader *r)
 {
 	c->bare |= (r->bare ? WEIR_BARE_PAID : 0) | (r->open ? WEIR_BARE_OPEN : 0);
-	c->bare |= r->preface == WEIR_HOLD_PREFACE ? WEIR_BARE_NONE : 0;
+	c->bare |= weir_hold_reader_begins(r) ? WEIR_BARE_NONE : 0;
 	c->bare |= r->by_records && r->midway ? WEIR_BARE_MIDWAY : 0;
 }
 
@@ -421,7 +431,7 @@ WEIR_INLINE enum weir_action weir_hold_commit(struct weir_conn *c, const struct 
 	weir_hold_note_bare(c, r);
 	weir_hold_release(h, now_ns, held_ns);
 	h->version++;
-	if (r->ahead)
+	if (r->ahead || r->arrives)
 		return WEIR_PASS;
 	lost = h->by_records && !r->by_records;
 	h->by_records = r->by_records;

@@ -46,7 +46,7 @@ static enum weir_action offer(struct hold_scene *s, struct weir_segment g, bool 
 
 	s->why = WEIR_REASON_NONE;
 	s->now_ns++;
-	action = weir_hold_begin(&s->conn, &s->socket, &g, !s->unseen, &r, &s->why);
+	action = weir_hold_begin(&s->conn, &s->socket, &g, weir_hold_knows(&s->conn, !s->unseen), &r, &s->why);
 	if (action != WEIR_FRAME)
 		return action;
 	while (r.by_records && r.next - g.seq < g.len) {

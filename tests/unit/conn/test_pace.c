@@ -203,6 +203,8 @@ static void read_segment(const struct scene *s, const struct weir_segment *g, st
 		if (weir_hold_reader_feed(r, s->stream[r->next - START]) == WEIR_FRAME_LOST)
 			break;
 	}
+	for (__u32 at = r->news; weir_hold_reader_wants_lines(r) && at != g->seq + g->len; at++)
+		weir_hold_reader_line(r, s->stream[at - START]);
 	weir_hold_reader_end(r, g);
 }
 
@@ -215,7 +217,7 @@ static enum weir_action offer(struct scene *s, __u32 at, __u32 length, __u64 wai
 
 	s->why = WEIR_REASON_NONE;
 	s->departs_ns = s->held_ns = s->weight = 0;
-	action = weir_pace_begin(&s->conn, &s->socket, &g, &r, &s->departs_ns, &s->why);
+	action = weir_pace_begin(&s->conn, &s->socket, &g, s->now_ns, &r, &s->departs_ns, &s->why);
 	if (action != WEIR_FRAME)
 		return action;
 	read_segment(s, &g, &r);
@@ -258,6 +260,106 @@ static void test_unseen_before_what_waits(void **state)
 	/* It moves nothing. */
 	assert_int_equal(s.conn.hold.next, START + 105);
 	assert_true(s.conn.hold.by_records);
+}
+
+/* One packet of the stream at the socket's hook, which has paid there what it has: what it costs there. -1: it passes unasked. */
+static int arrive(struct scene *s, __u32 at, const char *text, __u32 paid)
+{
+	__u32 length = strlen(text);
+	struct weir_segment g = { .seq = START + at, .len = length, .flags = WEIR_TCP_ACK };
+	struct weir_hold_reader r;
+	enum weir_action action;
+
+	memcpy(s->stream + at, text, length);
+	action = weir_pace_meet(&s->conn, &s->socket, &g, paid, &r, &s->why);
+	if (action == WEIR_PASS)
+		return -1;
+	assert_int_equal(action, WEIR_FRAME);
+	read_segment(s, &g, &r);
+	weir_pace_deduct(&r, paid);
+	return r.weight;
+}
+
+#define GET "GET / HTTP/1.1\r\n\r\n"
+#define FIVE GET GET GET GET GET
+
+/* What has paid is lost behind ingress, or overtaken: what comes in its place costs its requests. */
+static void test_in_the_place_of_what_has_paid(void **state)
+{
+	static const enum weir_reason whys[] = { WEIR_TLS, WEIR_HTTP2, WEIR_GAP, WEIR_CONNECT };
+	const __u32 length = sizeof(FIVE) - 1;
+	struct scene s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(whys) / sizeof(*whys); i++) {
+		open_scene(&s, whys[i]);
+		memset(s.stream, 'x', ROOM);
+		assert_int_equal(offer(&s, 0, length, SECOND), WEIR_PASS);
+		assert_int_equal(s.weight, 1);
+		/* While it waits, what repeats it waits, and has paid nothing. */
+		assert_int_equal(offer(&s, 0, length, SECOND), WEIR_PASS);
+		assert_int_equal(s.weight, 0);
+		assert_true(waits(&s));
+		assert_int_equal(arrive(&s, 0, FIVE, WEIR_PAID_NOTHING), 5);
+		assert_int_equal(arrive(&s, 0, FIVE, WEIR_PAID_NOTHING + 1), 4);
+		assert_int_equal(arrive(&s, 0, FIVE, WEIR_PAID_NOTHING + 7), 0);
+		/* When nothing waits, what comes again was lost. */
+		s.now_ns += 2 * SECOND;
+		memcpy(s.stream, FIVE, length);
+		assert_int_equal(offer(&s, 0, length, SECOND), WEIR_PASS);
+		assert_int_equal(s.weight, 5);
+		assert_int_equal(s.conn.hold.next, START + length);
+		/* What was decided before is no business of the hold's. */
+		assert_int_equal(arrive(&s, 0, FIVE, WEIR_PAID_WHOLE), -1);
+		s.socket.next = START + length;
+		assert_int_equal(arrive(&s, 0, FIVE, WEIR_PAID_NOTHING), -1);
+	}
+}
+
+static __u32 paid_by(struct scene *s, __u32 at, __u32 length)
+{
+	struct weir_segment g = { .seq = START + at, .len = length, .flags = WEIR_TCP_ACK };
+	struct weir_hold_reader r;
+
+	assert_int_equal(weir_pace_begin(&s->conn, &s->socket, &g, s->now_ns, &r, &s->departs_ns, &s->why), WEIR_FRAME);
+	read_segment(s, &g, &r);
+	assert_int_equal(weir_pace_commit(&s->conn, &r, s->now_ns, s->now_ns, &s->departs_ns, &s->held_ns, &s->why),
+			 WEIR_PASS);
+	return weir_pace_paid(&r, &g, false);
+}
+
+/* TLS and HTTP/2 are believed when the very packet that began them has come, and not by what was read at ingress. */
+static void test_what_begins(void **state)
+{
+	static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+	struct scene s;
+
+	(void)state;
+	for (int tls = 0; tls < 2; tls++) {
+		__u32 length = 105;
+
+		open_scene(&s, tls ? WEIR_TLS : WEIR_HTTP2);
+		add_record(&s, 100);
+		if (!tls) {
+			length = sizeof(preface) - 1;
+			memcpy(s.stream, preface, length);
+		}
+		assert_int_equal(paid_by(&s, 0, length), WEIR_PAID_BEGINS);
+		assert_int_equal(arrive(&s, 0, GET, WEIR_PAID_NOTHING), 1);
+		/* Not where it comes in the place of something else. */
+		s.socket.next = START + 1;
+		assert_int_equal(arrive(&s, 0, GET, WEIR_PAID_BEGINS), -1);
+		assert_int_equal(arrive(&s, 0, GET, WEIR_PAID_NOTHING), 1);
+		s.socket.next = START;
+		assert_int_equal(arrive(&s, 0, GET, WEIR_PAID_BEGINS), -1);
+		assert_true(s.conn.bare & WEIR_BARE_NONE);
+		assert_int_equal(arrive(&s, 0, GET, WEIR_PAID_NOTHING), -1);
+		/* A later record begins nothing. */
+		s.socket.next = START + length;
+		s.size = length;
+		add_record(&s, 100);
+		assert_int_equal(paid_by(&s, length, 105), WEIR_PAID_NOTHING + 1);
+	}
 }
 
 static void test_within_the_limit(void **state)
@@ -344,11 +446,11 @@ static void test_refused(void **state)
 	(void)state;
 	open_scene(&s, WEIR_TLS);
 	add_record(&s, 100);
-	assert_int_equal(weir_pace_begin(&s.conn, &s.socket, &g, &r, &s.departs_ns, &s.why), WEIR_FRAME);
+	assert_int_equal(weir_pace_begin(&s.conn, &s.socket, &g, s.now_ns, &r, &s.departs_ns, &s.why), WEIR_FRAME);
 	read_segment(&s, &g, &r);
 	weir_hold_refuse(&s.conn, &r, s.now_ns);
 	s.now_ns += 200 * MS;
-	assert_int_equal(weir_pace_begin(&s.conn, &s.socket, &g, &r, &s.departs_ns, &s.why), WEIR_FRAME);
+	assert_int_equal(weir_pace_begin(&s.conn, &s.socket, &g, s.now_ns, &r, &s.departs_ns, &s.why), WEIR_FRAME);
 	assert_true(r.again);
 	assert_int_equal(offer(&s, 0, 105, 100 * MS), WEIR_PASS);
 	assert_int_equal(s.held_ns, 300 * MS);
@@ -403,7 +505,7 @@ static void test_contended(void **state)
 	(void)state;
 	open_scene(&s, WEIR_TLS);
 	add_record(&s, 100);
-	assert_int_equal(weir_pace_begin(&s.conn, &s.socket, &g, &r, &s.departs_ns, &s.why), WEIR_FRAME);
+	assert_int_equal(weir_pace_begin(&s.conn, &s.socket, &g, s.now_ns, &r, &s.departs_ns, &s.why), WEIR_FRAME);
 	read_segment(&s, &g, &r);
 	assert_int_equal(offer(&s, 0, 105, 0), WEIR_PASS);
 	before = s.conn.hold;
@@ -440,6 +542,8 @@ int main(void)
 		cmocka_unit_test(test_clocks_that_differ),
 		cmocka_unit_test(test_nobody_before_its_time),
 		cmocka_unit_test(test_unseen_before_what_waits),
+		cmocka_unit_test(test_in_the_place_of_what_has_paid),
+		cmocka_unit_test(test_what_begins),
 		cmocka_unit_test(test_within_the_limit),
 		cmocka_unit_test(test_over_the_limit),
 		cmocka_unit_test(test_in_order),
