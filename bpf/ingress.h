@@ -215,14 +215,14 @@ static __always_inline bool reset_goes_on(const struct work *w)
 
 static __noinline int ingress_conn(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
 {
-	bool read = c->phase == WEIR_PHASE_FOLLOWED;
 	enum weir_action action;
 	int verdict;
 
 	WEIR_FRESH_ALL();
 	w->why = WEIR_REASON_NONE;
+	w->read = c->phase == WEIR_PHASE_FOLLOWED;
 	action = ingress_meet(skb, w, c);
-	read &= action == WEIR_FRAME;
+	w->read &= action == WEIR_FRAME;
 	if (action == WEIR_FRAME)
 		action = ingress_read(skb, w, c);
 	if (reset_goes_on(w)) {
@@ -239,7 +239,7 @@ static __noinline int ingress_conn(struct __sk_buff *skb, struct work *w, struct
 	if (verdict == TC_ACT_UNSPEC)
 		badge_put_on(skb, &w->packet.segment, c);
 	if (verdict == TC_ACT_UNSPEC && w->view.opaque && (w->server_flags & WEIR_SERVER_PACED))
-		verdict = pace(skb, w, c, read);
+		verdict = pace(skb, w, c);
 	if (verdict == TC_ACT_UNSPEC && w->packet.segment.flags & WEIR_TCP_RST && !conn_is_anothers(w, c))
 		c->client_reset = 1;
 	conn_retire(w, c, false, client_resets(skb, w));

@@ -115,9 +115,9 @@ static __always_inline bool arrives(struct __sk_buff *skb, struct work *w)
 
 /*
  * A packet on its way to the server, with the server's numbers. Not inlined, so that its stack and that of reading requests
- * do not add up; not global, for `c` has to be known for a map's value. `read`: its requests were decided.
+ * do not add up; not global, for `c` has to be known for a map's value.
  */
-static __noinline int pace(struct __sk_buff *skb, struct work *w, struct weir_conn *c, bool read)
+static __noinline int pace(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
 {
 	enum weir_reason why = WEIR_REASON_NONE;
 	enum weir_action action;
@@ -125,7 +125,7 @@ static __noinline int pace(struct __sk_buff *skb, struct work *w, struct weir_co
 
 	if (!weir_pace_concerns(&w->packet.segment))
 		return TC_ACT_UNSPEC;
-	if (!read)
+	if (!w->read)
 		badge_pay(skb, c, WEIR_PAID_NOTHING);
 	if (!weir_pace_is_on(w->server_flags) || !arrives(skb, w) || !socket_knows(skb, w))
 		return TC_ACT_UNSPEC;
@@ -135,7 +135,7 @@ static __noinline int pace(struct __sk_buff *skb, struct work *w, struct weir_co
 	bpf_spin_unlock(&c->lock);
 	if (action == WEIR_FRAME) {
 		action = pace_segment(skb, w, c, &departs_ns, &why);
-		badge_pay(skb, c, weir_pace_paid(&w->hold, &w->packet.segment, read));
+		badge_pay(skb, c, weir_pace_paid(&w->hold, &w->packet.segment, w->read));
 	}
 	if (why != WEIR_REASON_NONE)
 		count(w->server, why);

@@ -107,6 +107,7 @@ struct work {
 	__u32 server_flags;
 	__u32 frame_event;	 /* enum weir_frame_event, of the byte read latest */
 	__u32 at_once;		 /* a client's segment is read without the lock, to be begun and committed in one */
+	__u32 read;		 /* a client's segment: its requests were decided */
 	enum weir_action action; /* what becomes of the segment, */
 	enum weir_reason why;	 /* and why; WEIR_REASON_NONE: there is nothing to say */
 	struct in_force settings;
