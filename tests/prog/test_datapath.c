@@ -170,6 +170,7 @@ static void test_open_needs_a_bpffs(void **state)
 	assert_int_equal(datapath_open(&dp, &options, &error), -EINVAL);
 	assert_null(dp);
 	assert_non_null(strstr(error.text, "/run/weir-test/pins is not on a bpffs"));
+	assert_int_equal(datapath_pins_check(options.pin_dir, &error), -EINVAL);
 	assert_int_equal(access("/run/weir-test", F_OK), -1);
 }
 

@@ -284,8 +284,6 @@ static int start(struct service *service, struct error *err)
 	if (!ret)
 		ret = control_open(&service->control, agent->base, options->state_dir, &agent->access, agent_request,
 				   agent, err);
-	/* What a pin directory lacks, attach says: here it only must not come too late to be mounted. */
-	pins_mount(options->pin_dir, NULL);
 	/* Before there are threads, which have what the one that starts them has. */
 	if (!ret)
 		ret = privilege_drop(err);
@@ -346,7 +344,9 @@ int agent_run(const struct agent_options *options, struct error *err)
 	CLEANUP_FREE struct service *service = calloc(1, sizeof(*service));
 	CLEANUP_CLOSE int lock = -1;
 	CLEANUP_CLOSE int persist_lock = -1;
-	int ret = datapath_kernel_check(err) ?: datapath_permission_check(err);
+	int ret = datapath_kernel_check(err)		 ?:
+			  datapath_permission_check(err) ?:
+							   datapath_pins_check(options->pin_dir, err);
 
 	if (ret)
 		return ret;

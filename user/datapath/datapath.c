@@ -87,6 +87,11 @@ int datapath_permission_check(struct error *err)
 	return 0;
 }
 
+int datapath_pins_check(const char *pin_dir, struct error *err)
+{
+	return pins_mount(pin_dir, err);
+}
+
 static int monitor_inside(void *arg)
 {
 	struct datapath *dp = arg;

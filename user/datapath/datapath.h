@@ -86,6 +86,8 @@ struct datapath_options {
 int datapath_kernel_check(struct error *err);
 /* -EPERM: this process may not load programs; the error says what it lacks, and what to do. */
 int datapath_permission_check(struct error *err);
+/* Can anything be pinned there? Mounts the usual bpffs if it is not there. */
+int datapath_pins_check(const char *pin_dir, struct error *err);
 
 /*
  * Loads the programs, and lets them go. no_hold: why the kernel refuses the one that holds what cannot be read; "": it takes it.

@@ -7,7 +7,7 @@
 /* Is this a directory of the cgroup2 hierarchy? */
 int cgroup_check(const char *path, struct error *err);
 
-/* Where the cgroup2 hierarchy is mounted; the caller frees it. NULL: nowhere. */
+/* Where the whole cgroup2 hierarchy is mounted, or part of it, and not hidden by another mount; the caller frees it. NULL: nowhere. */
 char *cgroup_root(void);
 
 #endif

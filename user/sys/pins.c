@@ -68,11 +68,15 @@ int pins_mount(const char *path, struct error *err)
 
 	if (!on_bpffs(existing) && !strcmp(existing, PINS_USUAL_MOUNT) &&
 	    mount("bpf", PINS_USUAL_MOUNT, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700"))
-		return error_set(err, -errno, "mounting a bpffs on " PINS_USUAL_MOUNT ": %s", strerror(errno));
+		return error_set(err, -errno,
+				 "mounting a bpffs on " PINS_USUAL_MOUNT
+				 ": %s: mount one yourself, or name another directory that is on one (--pin-dir)",
+				 strerror(errno));
 	if (!on_bpffs(existing))
-		return error_set(err, -EINVAL,
-				 "%s is not on a bpffs: mount one (mount -t bpf bpf DIR) or name another directory",
-				 path);
+		return error_set(
+			err, -EINVAL,
+			"%s is not on a bpffs: mount one (mount -t bpf bpf DIR) or name another directory (--pin-dir)",
+			path);
 	return 0;
 }
 

@@ -17,6 +17,12 @@ int datapath_permission_check(struct error *err)
 	return fake_fails(__func__, err);
 }
 
+int datapath_pins_check(const char *pin_dir, struct error *err)
+{
+	(void)pin_dir;
+	return fake_fails(__func__, err);
+}
+
 int datapath_open(struct datapath **out, const struct datapath_options *options, struct error *err)
 {
 	struct datapath *dp = &fake_nets[options->netns_cookie];

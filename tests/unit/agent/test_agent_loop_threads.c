@@ -320,6 +320,20 @@ static void many_clients(void **state)
 		assert_false(fake_nets[i].open);
 }
 
+/* Where nothing can be pinned, limits would end with the agent. */
+static void starts_only_where_it_can_pin(void **state)
+{
+	struct loop_scene *f = *state;
+	char lock[sizeof(f->state_dir) + 8];
+	struct error err = { 0 };
+
+	fake_fail("datapath_pins_check", 1);
+	assert_int_equal(agent_run(&f->options, &err), -EIO);
+	assert_string_equal(err.text, "datapath_pins_check failed");
+	snprintf(lock, sizeof(lock), "%s/lock", f->state_dir);
+	assert_int_equal(access(lock, F_OK), -1);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, loop_set_up, loop_tear_down)
@@ -333,6 +347,7 @@ int main(void)
 		TEST(large_requests_end_with_the_agent),
 		TEST(tracing_ends_with_the_server),
 		TEST(many_clients),
+		TEST(starts_only_where_it_can_pin),
 	};
 
 	return cmocka_run_group_tests_name("agent loop", tests, NULL, NULL);
