@@ -28,7 +28,7 @@ def full(world):
 
 def table(site):
     metrics = site.weir.metrics()
-    return metrics["weir_conns"]["web",], metrics["weir_conns_max"]["web",]
+    return metrics["weir_connection_table_entries"]["web",], metrics["weir_connection_table_max"]["web",]
 
 
 def test_open(full):

@@ -202,7 +202,7 @@ class Site:
 
         def rests():
             metrics = self.weir.metrics()
-            said.update(connections=sum(metrics["weir_conns"].values()),
+            said.update(connections=sum(metrics["weir_connection_table_entries"].values()),
                         in_flight=sum(metrics.get("weir_limit_in_flight", {}).values()))
             return not any(said.values())
 

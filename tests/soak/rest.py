@@ -65,7 +65,7 @@ async def check_seats(site):
 async def check_connections(site):
     """Nothing is left of connections that are over."""
     async def gone():
-        return not sum((await metrics(site))["weir_conns"].values())
+        return not sum((await metrics(site))["weir_connection_table_entries"].values())
 
     if not await until(gone, CONNECTIONS_S):
         site.violate(f"connections are followed that are over: {map_entries(site, 'conns')[:3]}")

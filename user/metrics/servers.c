@@ -85,9 +85,9 @@ static void add_connections(json_t *families, const struct metrics_snapshot *sna
 /* The table that a server shares with the others of its namespace. */
 static void add_table(json_t *families, const struct metrics_snapshot *snapshot)
 {
-	json_t *used = metrics_add_family(families, "weir_conns", "gauge",
+	json_t *used = metrics_add_family(families, "weir_connection_table_entries", "gauge",
 					  "Entries in the connection table of the server's network namespace.");
-	json_t *max = metrics_add_family(families, "weir_conns_max", "gauge", "Size of that table.");
+	json_t *max = metrics_add_family(families, "weir_connection_table_max", "gauge", "Size of that table.");
 
 	for (size_t i = 0; i < snapshot->n_servers; i++) {
 		const struct metrics_server *server = &snapshot->servers[i];

@@ -181,8 +181,8 @@ static void gauges(void **state)
 	assert_line(text, "weir_hold_paced{server=\"api\"} 1");
 	assert_line(text, "weir_server_mode{server=\"api\",mode=\"paused\"} 1");
 	assert_line(text, "weir_server_mode{server=\"api\",mode=\"limiting\"} 0");
-	assert_line(text, "weir_conns{server=\"api\"} 9");
-	assert_line(text, "weir_conns_max{server=\"api\"} 1000");
+	assert_line(text, "weir_connection_table_entries{server=\"api\"} 9");
+	assert_line(text, "weir_connection_table_max{server=\"api\"} 1000");
 	assert_true(metrics_connections(server.counters) == 7);
 	assert_true(metrics_translated(server.counters) == 0);
 }
