@@ -183,11 +183,14 @@ static bool is_kind(const char *by)
 	return strcmp(by, "limit") == 0 || strcmp(by, "server") == 0;
 }
 
-static int read_files(struct agent *agent, time_t since, const char *by, struct history_sum *sum, struct error *err)
+static int read_files(struct agent *agent, json_int_t since_s, const char *by, struct history_sum *sum,
+		      struct error *err)
 {
 	CLEANUP_RETAKE struct agent *released = agent_release(agent);
 
-	return history_read(agent->history->dir, since, by, history_sum_take, sum, err);
+	const time_t now = time(NULL);
+
+	return history_read(agent->history->dir, now - since_s, now, by, history_sum_take, sum, err);
 }
 
 /* Since the last sample: nobody waits for a minute to end. */
@@ -225,7 +228,7 @@ int agent_history(struct agent *agent, json_t *arguments, json_t **result, struc
 	if (!sum)
 		return error_set(err, -ENOMEM, "out of memory");
 	sum->limit = limit.qps >= 0 ? &limit : NULL;
-	ret = read_files(agent, time(NULL) - since_s, by, sum, err) ?: add_latest(agent, by, sum, err);
+	ret = read_files(agent, since_s, by, sum, err) ?: add_latest(agent, by, sum, err);
 	/* One that is gone may be asked for: what is known of it stays. */
 	if (!ret && name && !sum->taken && state_find(&agent->state, name) < 0)
 		ret = state_unknown(&agent->state, name, err);

@@ -101,7 +101,7 @@ int history_append(const char *dir, time_t now, const char *lines, size_t length
 /* --- reading */
 
 struct reading {
-	time_t since;
+	time_t since, now;
 	const char *by;
 	history_take *take;
 	void *arg;
@@ -113,6 +113,7 @@ static bool is_wanted(const struct reading *reading, json_t *object)
 	const char *by = json_string_value(json_object_get(object, "by"));
 
 	return json_is_integer(time) && json_is_integer(seconds) && by && strcmp(by, reading->by) == 0 &&
+	       json_integer_value(time) <= reading->now &&
 	       json_integer_value(time) + json_integer_value(seconds) > reading->since;
 }
 
@@ -136,9 +137,10 @@ static int read_hour(const char *path, const struct reading *reading)
 	return 0;
 }
 
-int history_read(const char *dir, time_t since, const char *by, history_take *take, void *arg, struct error *err)
+int history_read(const char *dir, time_t since, time_t now, const char *by, history_take *take, void *arg,
+		 struct error *err)
 {
-	const struct reading reading = { .since = since, .by = by, .take = take, .arg = arg };
+	const struct reading reading = { .since = since, .now = now, .by = by, .take = take, .arg = arg };
 	char first[NAME_SIZE], path[PATH_MAX];
 	struct dirent **list = NULL;
 	int n = list_hours(dir, &list), ret = 0;

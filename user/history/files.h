@@ -21,9 +21,13 @@
 /* Adds whole lines to the file of the hour, and removes those that are not of the last day. Makes the directory. */
 int history_append(const char *dir, time_t now, const char *lines, size_t length, struct error *err);
 
-/* Has take() called with each object of this kind that ends after `since`, oldest first, until it returns false. */
+/*
+ * Has take() called with each object of this kind that ends after `since`, oldest first, until it returns false. What begins later than
+ * now was written by a clock that was wrong.
+ */
 typedef bool history_take(void *arg, json_t *object);
-int history_read(const char *dir, time_t since, const char *by, history_take *take, void *arg, struct error *err);
+int history_read(const char *dir, time_t since, time_t now, const char *by, history_take *take, void *arg,
+		 struct error *err);
 
 /* last.json beside them, replaced as a whole. load: NULL where there is none that can be read. A new reference. */
 int history_save_last(const char *dir, json_t *json, struct error *err);

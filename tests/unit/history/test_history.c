@@ -146,11 +146,16 @@ static bool note(void *arg, json_t *object)
 	return true;
 }
 
-static const char *read_since(time_t since)
+static const char *read_until(time_t since, time_t now)
 {
 	*found = '\0';
-	assert_int_equal(history_read(dir, since, "user", note, NULL, &err), 0);
+	assert_int_equal(history_read(dir, since, now, "user", note, NULL, &err), 0);
 	return found;
+}
+
+static const char *read_since(time_t since)
+{
+	return read_until(since, NOON + 26 * HOUR);
 }
 
 static bool has_hour(const char *name)
@@ -188,8 +193,13 @@ static void hours_to_come(void **state)
 {
 	(void)state;
 	append_row(NOON + 48 * HOUR, "user", "tomorrow", 1);
+	append_row(NOON + 60, "user", "a-minute-ahead", 1);
+	/* Nothing was written since it is right again. */
+	assert_string_equal(read_until(0, NOON), "");
 	append_row(NOON, "user", "a", 1);
-	assert_string_equal(read_since(0), "a ");
+	assert_string_equal(read_until(0, NOON), "a ");
+	assert_string_equal(read_until(0, NOON + 59), "a ");
+	assert_string_equal(read_until(0, NOON + 60), "a-minute-ahead a ");
 }
 
 static void lines_that_are_none(void **state)
@@ -250,7 +260,7 @@ static void added_up(void **state)
 	append_row(NOON, "user", "alice", 60);
 	append_row(NOON, "user", "bob", 600);
 	append_row(NOON + 60, "user", "alice", 1200);
-	assert_int_equal(history_read(dir, 0, "user", history_sum_take, sum, &err), 0);
+	assert_int_equal(history_read(dir, 0, NOON + HOUR, "user", history_sum_take, sum, &err), 0);
 	rows = history_sum_rows(sum);
 	assert_int_equal(json_array_size(rows), 2);
 	first = json_array_get(rows, 0);
@@ -310,7 +320,7 @@ static size_t count_of(const char *server, const char *filter)
 	CLEANUP_HISTORY_SUM struct history_sum *sum = history_sum_new(server, filter, false);
 	CLEANUP_JSON json_t *rows = NULL;
 
-	assert_int_equal(history_read(dir, 0, "user", history_sum_take, sum, &err), 0);
+	assert_int_equal(history_read(dir, 0, NOON + HOUR, "user", history_sum_take, sum, &err), 0);
 	rows = history_sum_rows(sum);
 	return json_array_size(rows);
 }
