@@ -13,6 +13,7 @@
 #include "outcome.h"
 #include "pace.h"
 #include "passing.h"
+#include "quoted.h"
 #include "refuse.h"
 #include "reject.h"
 #include "route.h"
@@ -360,7 +361,7 @@ int weir_ingress(struct __sk_buff *skb)
 	if (!packet_parse_ip(skb, p, skb->protocol, ETHERNET_BYTES, &end)) {
 		if (has_inner_tag(skb))
 			badge_unread(skb);
-		return TC_ACT_UNSPEC;
+		return quoted_pass(skb) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 	}
 	if (!packet_parse_ports(skb, p) || !server_listens(p->dest, p->dest_port, &w->server) || !server_is_attached(w))
 		return TC_ACT_UNSPEC;

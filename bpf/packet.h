@@ -185,17 +185,19 @@ __noinline int ipv6_skip_extensions(packet_context *ctx, struct packet *p)
 	return p->next == TCP_PROTOCOL;
 }
 
-static __always_inline bool packet_parse_ipv4(packet_context *ctx, struct packet *p, __u32 l3, __u32 *end)
+/* Reads an IPv4 header, behind which is the begin of a packet of `protocol`. NULL: there is none. */
+static __always_inline const struct ipv4_header *ipv4_read(packet_context *ctx, struct packet *p, __u32 l3,
+							   __u8 protocol)
 {
 	const struct ipv4_header *ip = header_at(ctx, p, l3, sizeof(*ip));
 	__u32 words;
 
 	if (!ip)
-		return false;
+		return NULL;
 	words = ip->version_ihl & 15;
-	if (ip->protocol != TCP_PROTOCOL || (ip->version_ihl >> 4) != 4 || words < 5 ||
+	if (ip->protocol != protocol || (ip->version_ihl >> 4) != 4 || words < 5 ||
 	    (ip->fragment & bpf_htons(IPV4_FRAGMENT_OFFSET)))
-		return false;
+		return NULL;
 	p->fragment = !!(ip->fragment & bpf_htons(IPV4_MORE_FRAGMENTS));
 	map_ipv4(p->source, ip->source);
 	map_ipv4(p->dest, ip->dest);
@@ -204,7 +206,14 @@ static __always_inline bool packet_parse_ipv4(packet_context *ctx, struct packet
 	p->tos = ip->tos;
 	p->ip_id = ip->id;
 	p->l4 = l3 + words * 4;
-	return ip_end(ctx, bpf_ntohs(ip->length), l3, end);
+	return ip;
+}
+
+static __always_inline bool packet_parse_ipv4(packet_context *ctx, struct packet *p, __u32 l3, __u32 *end)
+{
+	const struct ipv4_header *ip = ipv4_read(ctx, p, l3, TCP_PROTOCOL);
+
+	return ip && ip_end(ctx, bpf_ntohs(ip->length), l3, end);
 }
 
 /* The kernel drops IPv6 packets from there. Here they would pass for the IPv4 address. */
@@ -216,25 +225,35 @@ static __always_inline bool source_is_mapped(const struct packet *p)
 	return !*first && words[2] == bpf_htonl(0xffff);
 }
 
-static __always_inline bool packet_parse_ipv6(packet_context *ctx, struct packet *p, __u32 l3, __u32 *end)
+/* Reads an IPv6 header; p->next says what stands behind it. NULL: there is none. */
+static __always_inline const struct ipv6_header *ipv6_read(packet_context *ctx, struct packet *p, __u32 l3)
 {
 	const struct ipv6_header *ip = header_at(ctx, p, l3, sizeof(*ip));
-	__u32 payload_length;
 
 	if (!ip || (bpf_ntohl(ip->version_class_label) >> 28) != 6)
-		return false;
+		return NULL;
 	__builtin_memcpy(p->source, ip->source, 16);
 	__builtin_memcpy(p->dest, ip->dest, 16);
 	if (source_is_mapped(p))
-		return false;
+		return NULL;
 	p->ipv6 = 1;
 	p->tos = bpf_ntohl(ip->version_class_label) >> 20 & 0xff;
 	p->ip_id = 0;
 	p->fragment = 0;
 	p->l4 = l3 + IPV6_BYTES;
-	payload_length = bpf_ntohs(ip->payload_length);
 	p->next = ip->next_header;
 	p->plain_ip = p->next == TCP_PROTOCOL;
+	return ip;
+}
+
+static __always_inline bool packet_parse_ipv6(packet_context *ctx, struct packet *p, __u32 l3, __u32 *end)
+{
+	const struct ipv6_header *ip = ipv6_read(ctx, p, l3);
+	__u32 payload_length;
+
+	if (!ip)
+		return false;
+	payload_length = bpf_ntohs(ip->payload_length);
 	if (!p->plain_ip && !ipv6_skip_extensions(ctx, p))
 		return false;
 	return ip_end(ctx, payload_length, l3 + IPV6_BYTES, end);

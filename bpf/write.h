@@ -7,7 +7,6 @@
 #include "work.h"
 
 #define REPLY_TTL 64
-#define IPV4_DONT_FRAGMENT 0x4000
 
 static __always_inline void write_ethernet(struct work *w, bool to_client)
 {
@@ -27,7 +26,6 @@ static __always_inline void write_ipv4(struct work *w, bool to_client, __u32 tcp
 		.tos = p->tos & ~3,
 		.length = bpf_htons(IPV4_BYTES + tcp_bytes),
 		.id = p->ip_id,
-		.fragment = bpf_htons(IPV4_DONT_FRAGMENT),
 		.ttl = REPLY_TTL,
 		.protocol = TCP_PROTOCOL,
 	};
