@@ -4,7 +4,6 @@
  * connection's ends are real, for the programs ask the server's socket; what it says stands still, as no packet comes.
  */
 #include "ends.h"
-#include "packets.h"
 
 #include <bpf/bpf.h>
 #include <linux/tcp.h>
@@ -12,26 +11,20 @@
 
 #include "weir/conn/pace.h"
 
+#include "attached.h"
 #include "base/rate.h"
-#include "datapath_fixture.h"
 #include "weir.skel.h"
 
-#define PASS (-1)
-#define DROP 2
 #define REDIRECT 7
 #define DEVICE 77 /* nothing is sent by a test run */
 #define MS (WEIR_NS_PER_S / 1000)
-#define PSH_ACK (WEIR_TCP_PSH | WEIR_TCP_ACK)
 #define RECORD_BYTES 105
 #define BADGE 0x80001230U
 #define PAID_AT 21
 #define PAID (1023U << PAID_AT)
 
-static struct datapath *dp;
-static int ingress;
 static __u32 next_seq, next_ack; /* of the client */
-static struct packet packet;
-static __u64 departs_ns; /* the latest packet */
+static __u64 departs_ns;	 /* the latest packet */
 static __u32 paid;
 
 /* --- the connection */
@@ -67,8 +60,7 @@ static int setup(void **state)
 	__u32 zero = 0;
 
 	weir_reading_default(&description.reading);
-	datapath_setup(state);
-	dp = *state;
+	*state = dp;
 	ingress = bpf_program__fd(dp->skeleton->progs.weir_ingress);
 	done(datapath_server_set(dp, 0, &description, &listen, 1, &anyone, 1, &error));
 	assert_int_equal(bpf_map_lookup_elem(dp->maps.settings, &zero, &settings), 0);
@@ -82,23 +74,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	ends_close();
-	return datapath_teardown(state);
-}
-
-static void limit(enum weir_builtin_limit builtin, const char *qps, __u64 burst)
-{
-	__u64 per_ns;
-
-	assert_int_equal(weir_qps_parse(qps, &per_ns), 0);
-	done(limit_set(dp, 0, builtin, per_ns, burst, 0));
-}
-
-static __u64 counter(enum weir_reason reason)
-{
-	__u64 counters[WEIR_REASON_COUNT];
-
-	done(datapath_counters(dp, 0, counters, &error));
-	return counters[reason];
+	return attached_teardown(state);
 }
 
 static int send_spec(const struct spec *spec)
@@ -363,18 +339,18 @@ static void test_decoys(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define PACED(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_over_the_limit_waits),
-		TEST(test_without_data_nothing_waits),
-		TEST(test_too_long_to_wait),
-		TEST(test_two_limits),
-		TEST(test_where_it_does_not_wait),
-		TEST(test_limit_in_a_dry_run),
-		TEST(test_what_the_socket_drops),
-		TEST(test_charges_the_peer),
-		TEST(test_decoys),
+		PACED(test_over_the_limit_waits),
+		PACED(test_without_data_nothing_waits),
+		PACED(test_too_long_to_wait),
+		PACED(test_two_limits),
+		PACED(test_where_it_does_not_wait),
+		PACED(test_limit_in_a_dry_run),
+		PACED(test_what_the_socket_drops),
+		PACED(test_charges_the_peer),
+		PACED(test_decoys),
 	};
 
-	return cmocka_run_group_tests_name("pace", tests, namespaces_setup, NULL);
+	return cmocka_run_group_tests_name("pace", tests, attached_open, attached_close);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The ring `trace`: what the ingress program says of the requests in a packet. */
-#include "packets.h"
+#include "attached.h"
 #include "weir/conn/trace.h"
 #include "weir/http/identity.h"
 
@@ -9,24 +9,15 @@
 #include <string.h>
 
 #include "base/rate.h"
-#include "datapath_fixture.h"
 #include "weir.skel.h"
 
-#define PASS (-1)
-#define DROP 2
-#define CLIENT_NEXT 1000U
-#define SERVER_NEXT 500000U
-#define PSH_ACK (WEIR_TCP_PSH | WEIR_TCP_ACK)
 #define SLOT 3
 #define ROOM 16
 
-static const char get_a[] =
+static const char list_pods[] =
 	"GET /api/v1/namespaces/a/pods?limit=5 HTTP/1.1\r\nHost: x\r\nAuthorization: secret\r\n\r\n";
-static const char line_a[] = "GET /api/v1/namespaces/a/pods?limit=5 HTTP/1.1";
+static const char list_pods_line[] = "GET /api/v1/namespaces/a/pods?limit=5 HTTP/1.1";
 static const char health[] = "GET /livez HTTP/1.1\r\n\r\n";
-
-static struct datapath *dp;
-static int ingress;
 
 /* What was read latest. */
 static struct weir_trace_record records[ROOM];
@@ -56,12 +47,17 @@ static int setup(void **state)
 	struct weir_server server = { .flags = WEIR_SERVER_ACTIVE, .swallow_max = 65536 };
 
 	weir_reading_default(&server.reading);
-	datapath_setup(state);
-	dp = *state;
+	*state = dp;
 	ingress = bpf_program__fd(dp->skeleton->progs.weir_ingress);
 	done(datapath_server_set(dp, SLOT, &server, &listen, 1, NULL, 0, &error));
 	done(datapath_trace_until(dp, SLOT, UINT64_MAX, &error));
 	return 0;
+}
+
+static int teardown(void **state)
+{
+	done(datapath_server_clear(dp, SLOT, &error));
+	return attached_teardown(state);
 }
 
 static void set_flags(__u32 flags)
@@ -69,7 +65,7 @@ static void set_flags(__u32 flags)
 	done(datapath_server_flags(dp, SLOT, WEIR_SERVER_ACTIVE | flags, &error));
 }
 
-static void limit(enum weir_builtin_limit builtin, const char *qps, __u64 burst)
+static void slot_limit(enum weir_builtin_limit builtin, const char *qps, __u64 burst)
 {
 	__u64 per_ns;
 
@@ -78,7 +74,7 @@ static void limit(enum weir_builtin_limit builtin, const char *qps, __u64 burst)
 }
 
 /* The connection begins anew, whatever it was. */
-static void connect_ends(void)
+static void begin_anew(void)
 {
 	struct weir_conn c = {};
 	struct weir_flow flow;
@@ -101,7 +97,7 @@ static int send_at(__u32 seq, const char *text)
 
 static int send_first(const char *text)
 {
-	connect_ends();
+	begin_anew();
 	return send_at(CLIENT_NEXT, text);
 }
 
@@ -125,13 +121,13 @@ static void test_passed(void **state)
 
 	(void)state;
 	packet_flow(false, &flow);
-	assert_int_equal(send_first(get_a), PASS);
+	assert_int_equal(send_first(list_pods), PASS);
 	assert_int_equal(read_records(), 1);
-	assert_line(&records[0], line_a);
+	assert_line(&records[0], list_pods_line);
 	assert_int_equal(trace->decision, WEIR_PASSED);
 	assert_int_equal(trace->server, SLOT);
 	assert_int_equal(trace->method, WEIR_METHOD_GET);
-	assert_int_equal(trace->head_length, strlen(get_a));
+	assert_int_equal(trace->head_length, strlen(list_pods));
 	assert_int_equal(trace->content_length, 0);
 	assert_int_equal(trace->flags, 0);
 	assert_int_equal(trace->retry_s, 0);
@@ -159,43 +155,43 @@ static void test_nobody_reads(void **state)
 {
 	(void)state;
 	done(datapath_trace_until(dp, SLOT, 0, &error));
-	send_first(get_a);
+	send_first(list_pods);
 	assert_int_equal(read_records(), 0);
 	/* The agent has died some time ago. */
 	done(datapath_trace_until(dp, SLOT, datapath_now_ns(), &error));
-	send_first(get_a);
+	send_first(list_pods);
 	assert_int_equal(read_records(), 0);
 	done(datapath_trace_until(dp, SLOT, UINT64_MAX, &error));
 	set_flags(0);
-	send_first(get_a);
+	send_first(list_pods);
 	assert_int_equal(read_records(), 1);
 }
 
 static void test_refused(void **state)
 {
 	(void)state;
-	limit(WEIR_BUILTIN_NAMESPACE, "0.5", 0);
-	limit(WEIR_BUILTIN_USER, "0", 0);
-	send_first(get_a);
+	slot_limit(WEIR_BUILTIN_NAMESPACE, "0.5", 0);
+	slot_limit(WEIR_BUILTIN_USER, "0", 0);
+	send_first(list_pods);
 	assert_int_equal(read_records(), 1);
-	assert_line(&records[0], line_a);
+	assert_line(&records[0], list_pods_line);
 	assert_int_equal(records[0].trace.decision, WEIR_SHED);
 	assert_int_equal(records[0].trace.n_refused, 2);
 	assert_int_equal(records[0].trace.refused[0], WEIR_BUILTIN_USER);
 	assert_int_equal(records[0].trace.refused[1], WEIR_BUILTIN_NAMESPACE);
 	assert_int_equal(records[0].trace.retry_s, 3600);
 	/* The answer is said again: that is no other request. */
-	send_at(CLIENT_NEXT, get_a);
+	send_at(CLIENT_NEXT, list_pods);
 	assert_int_equal(read_records(), 0);
 
 	set_flags(WEIR_SERVER_DRY_RUN);
-	assert_int_equal(send_first(get_a), PASS);
+	assert_int_equal(send_first(list_pods), PASS);
 	assert_int_equal(read_records(), 1);
 	assert_int_equal(records[0].trace.decision, WEIR_DRY_RUN_SHED);
 	assert_int_equal(records[0].trace.retry_s, 3600);
 
 	set_flags(WEIR_SERVER_PAUSED);
-	assert_int_equal(send_first(get_a), PASS);
+	assert_int_equal(send_first(list_pods), PASS);
 	assert_int_equal(read_records(), 1);
 	assert_int_equal(records[0].trace.decision, WEIR_PASSED);
 	assert_int_equal(records[0].trace.n_refused, 0);
@@ -207,10 +203,10 @@ static void test_several_in_a_packet(void **state)
 	char text[512];
 
 	(void)state;
-	snprintf(text, sizeof(text), "%s%s%s", get_a, health, third);
+	snprintf(text, sizeof(text), "%s%s%s", list_pods, health, third);
 	assert_int_equal(send_first(text), PASS);
 	assert_int_equal(read_records(), 3);
-	assert_line(&records[0], line_a);
+	assert_line(&records[0], list_pods_line);
 	assert_line(&records[1], "GET /livez HTTP/1.1");
 	assert_line(&records[2], "POST /c HTTP/1.1");
 	assert_int_equal(records[0].trace.decision, WEIR_PASSED);
@@ -231,19 +227,19 @@ static void test_waiting(void **state)
 	char text[512];
 
 	(void)state;
-	limit(WEIR_BUILTIN_USER, "0", 1);
-	snprintf(text, sizeof(text), "%s%s", get_a, get_a);
+	slot_limit(WEIR_BUILTIN_USER, "0", 1);
+	snprintf(text, sizeof(text), "%s%s", list_pods, list_pods);
 	assert_int_equal(send_first(text), PASS);
 	assert_int_equal(read_records(), 1);
 	assert_int_equal(records[0].trace.decision, WEIR_PASSED);
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(send_at(CLIENT_NEXT + strlen(get_a), get_a), DROP);
+		assert_int_equal(send_at(CLIENT_NEXT + strlen(list_pods), list_pods), DROP);
 	assert_int_equal(read_records(), 0);
-	limit(WEIR_BUILTIN_USER, "1000000000", 1000000000);
-	assert_int_equal(send_at(CLIENT_NEXT + strlen(get_a), get_a), PASS);
+	slot_limit(WEIR_BUILTIN_USER, "1000000000", 1000000000);
+	assert_int_equal(send_at(CLIENT_NEXT + strlen(list_pods), list_pods), PASS);
 	assert_int_equal(read_records(), 1);
 	assert_int_equal(records[0].trace.decision, WEIR_PASSED);
-	assert_line(&records[0], line_a);
+	assert_line(&records[0], list_pods_line);
 }
 
 /* An ambiguous request is told of as far as it could be read; what its head had been decided to be is not. */
@@ -262,11 +258,11 @@ static void test_rejected(void **state)
 	assert_int_equal(read_records(), 1);
 	assert_int_equal(records[0].trace.decision, WEIR_REJECTED);
 	/* Its turn has not come. */
-	snprintf(text, sizeof(text), "%s%s", get_a, chunked);
+	snprintf(text, sizeof(text), "%s%s", list_pods, chunked);
 	assert_int_equal(send_first(text), PASS);
 	assert_int_equal(read_records(), 1);
 	assert_int_equal(records[0].trace.decision, WEIR_PASSED);
-	assert_line(&records[0], line_a);
+	assert_line(&records[0], list_pods_line);
 
 	set_flags(WEIR_SERVER_DRY_RUN);
 	assert_int_equal(send_first("GET\r\n"), PASS);
@@ -277,19 +273,19 @@ static void test_rejected(void **state)
 
 static void test_split_head(void **state)
 {
-	char text[sizeof(get_a)];
+	char text[sizeof(list_pods)];
 	size_t half = 30;
 
 	(void)state;
-	memcpy(text, get_a, half);
+	memcpy(text, list_pods, half);
 	text[half] = 0;
 	assert_int_equal(send_first(text), PASS);
 	assert_int_equal(read_records(), 0);
-	assert_int_equal(send_at(CLIENT_NEXT + half, get_a + half), PASS);
+	assert_int_equal(send_at(CLIENT_NEXT + half, list_pods + half), PASS);
 	assert_int_equal(read_records(), 1);
 	assert_int_equal(records[0].trace.line_kept, 0);
-	assert_int_equal(records[0].trace.line_length, strlen(line_a));
-	assert_int_equal(records[0].trace.head_length, strlen(get_a));
+	assert_int_equal(records[0].trace.line_length, strlen(list_pods_line));
+	assert_int_equal(records[0].trace.head_length, strlen(list_pods));
 	assert_true(records[0].trace.attributes.namespace == subject(WEIR_NAME_NAMESPACE, "a", 1));
 }
 
@@ -334,23 +330,21 @@ static void test_full_ring(void **state)
 	done(datapath_counters(dp, SLOT, counters, &error));
 	assert_int_equal(counters[WEIR_PASSED], n);
 	assert_int_equal(counters[WEIR_TRACE_LOST], n - n_records);
-	assert_int_equal(send_first(get_a), PASS);
+	assert_int_equal(send_first(list_pods), PASS);
 	assert_int_equal(read_records(), 1);
 }
+
+#define TRACED(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_passed, setup, datapath_teardown),
-		cmocka_unit_test_setup_teardown(test_nobody_reads, setup, datapath_teardown),
-		cmocka_unit_test_setup_teardown(test_refused, setup, datapath_teardown),
-		cmocka_unit_test_setup_teardown(test_several_in_a_packet, setup, datapath_teardown),
-		cmocka_unit_test_setup_teardown(test_waiting, setup, datapath_teardown),
-		cmocka_unit_test_setup_teardown(test_rejected, setup, datapath_teardown),
-		cmocka_unit_test_setup_teardown(test_split_head, setup, datapath_teardown),
-		cmocka_unit_test_setup_teardown(test_long_lines, setup, datapath_teardown),
-		cmocka_unit_test_setup_teardown(test_full_ring, setup, datapath_teardown),
+		TRACED(test_passed),	 TRACED(test_nobody_reads),
+		TRACED(test_refused),	 TRACED(test_several_in_a_packet),
+		TRACED(test_waiting),	 TRACED(test_rejected),
+		TRACED(test_split_head), TRACED(test_long_lines),
+		TRACED(test_full_ring),
 	};
 
-	return cmocka_run_group_tests_name("trace", tests, namespaces_setup, NULL);
+	return cmocka_run_group_tests_name("trace", tests, attached_open, attached_close);
 }

@@ -169,5 +169,5 @@ int main(void)
 		TEST(no_room_for_both),
 	};
 
-	return cmocka_run_group_tests_name("limit_changes", tests, namespaces_setup, NULL);
+	return cmocka_run_group_tests_name("changes", tests, namespaces_setup, NULL);
 }
