@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The Debian package below a root of its own: installed, upgraded, removed, purged. Its scripts touch no service there."""
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -62,6 +63,16 @@ def test_life_of_the_package(packages, tmp_path):
     assert not machine.has("usr/bin/weir") and options.exists() and state.exists() and enabled.is_symlink()
     machine.dpkg("--purge", "weir")
     assert not options.exists() and not state.parent.exists() and not machine.has("etc/weir") and not enabled.is_symlink()
+
+
+def test_removal_does_not_wait(tmp_path):
+    """For connections that had a 429 and stay open: a client may keep one for good."""
+    said = tmp_path / "said"
+    for program in ("weir", "deb-systemd-invoke"):
+        (tmp_path / program).write_text(f'#!/bin/sh\necho {program} "$@" >>{said}\n')
+        (tmp_path / program).chmod(0o755)
+    subprocess.run([ROOT / "packaging/deb/prerm", "remove"], check=True, env={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    assert said.read_text().splitlines()[-1] == "weir uninstall --force-after 10s"
 
 
 def test_what_it_depends_on(packages):

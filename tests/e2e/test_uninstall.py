@@ -101,7 +101,8 @@ def test_waits_for_translated_connections(world, attached):
         process.terminate()
         process.communicate(timeout=PATIENCE_S)
         assert noisy.get("/translated") == 200
-        site.weir("uninstall", "--force")
+        done = site.weir.run("uninstall", "--force-after", "1s")
+        assert done.returncode == 0 and "1 connection was reset" in done.stdout
     assert_uninstalled(world, traces, objects, quiet)
 
 

@@ -141,7 +141,8 @@ const struct command commands[] = {
 	  "Works with or without an agent. Limiting stops at once. Translated connections are those that stayed open after a 429.\n"
 	  "The command waits until a minute after the last of them has been closed. Then it removes pins, links, filters and state files, also those of --persist.\n"
 	  "If it is interrupted while it waits, nothing was removed.\n"
-	  "Only --force removes what a version of weir with another layout of its data has in the kernel.",
+	  "With --force or --force-after nothing stands in the way. An agent that does not end within five seconds is killed.\n"
+	  "What a version of weir with another layout of its data has in the kernel is removed, too.",
 	  "weir uninstall" },
 	{ "metrics", "", "Print the metrics as Prometheus text, once.", cli_metrics, NULL, NULL, NULL,
 	  "weir metrics | grep dry_run" },

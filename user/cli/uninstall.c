@@ -1,24 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/duration.h"
 #include "cli/cli.h"
 #include "commands/uninstall.h"
 
+enum {
+	KEY_FORCE_AFTER = 0x200,
+};
+
 const struct argp_option cli_uninstall_options[] = {
 	{ "force", 'f', NULL, 0, "reset translated connections instead of waiting for them", 0 },
+	{ "force-after", KEY_FORCE_AFTER, "TIME", 0, "wait this long at most, as 10s, and then do as --force", 0 },
 	{ 0 },
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	bool *force = state->input;
+	struct uninstall_options *uninstalling = state->input;
+	struct error err;
 
 	switch (key) {
 	case 'f':
-		*force = true;
+		uninstalling->force = true;
+		return 0;
+	case KEY_FORCE_AFTER:
+		cli_check(state, duration_parse(arg, &uninstalling->patience_ns, &err), "--force-after", &err);
+		uninstalling->force = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		cli_too_many(state, arg);
@@ -46,7 +56,7 @@ static int print_uninstalled(json_t *result)
 
 		printf("%s is removed", cli_text(place, "pins"));
 		if (reset)
-			printf(", %lld connections were reset", reset);
+			printf(", %lld connection%s reset", reset, reset == 1 ? " was" : "s were");
 		if (!json_is_true(json_object_get(place, "entered")))
 			printf("; its network namespace could not be found: filters of clsact end with it");
 		putchar('\n');
@@ -61,7 +71,7 @@ int cli_uninstall(const struct command *command, int argc, char **argv)
 	CLEANUP_JSON json_t *result = NULL;
 	struct error err;
 
-	cli_parse(command, parse, &uninstalling.force, argc, argv);
+	cli_parse(command, parse, &uninstalling, argc, argv);
 	if (geteuid()) {
 		error_set(&err, -1, "uninstall needs root");
 		return cli_fail(&err);

@@ -20,10 +20,12 @@
 #include "sys/netns_find.h"
 
 #define AGENT_ENDS_S 30
+#define KILLED_S 5
 #define LOOK_NS (WEIR_NS_PER_S / 5)
 #define TELL_S 2
 #define SWEEP_S 10
 #define NOTE "unsaved-"
+#define FOR_WHAT 160
 
 /* What is pinned for one namespace. */
 struct pinned_net {
@@ -73,6 +75,20 @@ static void wait_a_little(struct wait *wait, const char *for_what)
 
 /* --- the agent */
 
+/* One whose event loop stands still, or that was stopped (SIGSTOP), does not end by itself. */
+static void agent_ask(const struct wait *wait, pid_t *pid)
+{
+	pid_t now;
+
+	if (control_agent_pid(wait->options->state_dir, &now))
+		return;
+	if (now != *pid)
+		kill(now, SIGTERM);
+	else if (wait->options->force && waited_s(wait) >= KILLED_S)
+		kill(now, SIGKILL);
+	*pid = now;
+}
+
 /* Returns the lock of the state directory, once no agent has it. *pid: of the one that was ended. */
 static int agent_end(const struct uninstall_options *options, pid_t *pid, struct error *err)
 {
@@ -84,8 +100,7 @@ static int agent_end(const struct uninstall_options *options, pid_t *pid, struct
 	while ((lock = state_lock(options->state_dir, &why)) == -EBUSY) {
 		if (waited_s(&wait) >= AGENT_ENDS_S)
 			return error_set(err, -EBUSY, "%s, and does not stop on SIGTERM: kill it first", why.text);
-		if (!*pid && !control_agent_pid(options->state_dir, pid))
-			kill(*pid, SIGTERM);
+		agent_ask(&wait, pid);
 		wait_a_little(&wait, "the agent ends");
 	}
 	return lock < 0 ? error_set(err, lock, "%s", why.text) : lock;
@@ -202,20 +217,27 @@ static int pinned_nets_sweep(const struct pinned_nets *nets, struct error *err)
 	return ret < 0 ? ret : 0;
 }
 
+static void tell_translated(__u64 translated, const char *who_resets, char text[static FOR_WHAT])
+{
+	snprintf(text, FOR_WHAT, "a minute after the end of %llu translated connection%s (%s resets %s)", translated,
+		 translated == 1 ? "" : "s", who_resets, translated == 1 ? "it" : "them");
+}
+
+static bool is_patient(const struct wait *wait)
+{
+	return !wait->options->force || clock_ns(CLOCK_MONOTONIC) - wait->began_ns < wait->options->patience_ns;
+}
+
 static int wait_until_ended(const struct uninstall_options *options, const struct pinned_nets *nets, struct error *err)
 {
 	struct wait wait = { .options = options, .began_ns = clock_ns(CLOCK_MONOTONIC) };
 	unsigned int swept_s = 0;
-	char for_what[160];
+	char for_what[FOR_WHAT];
 	__u64 translated;
-	int ret;
+	int ret = 0;
 
-	while (!(ret = pinned_nets_translated(nets, &translated, err)) && translated) {
-		snprintf(for_what, sizeof(for_what),
-			 translated == 1 ?
-				 "a minute after the end of %llu translated connection (--force resets it)" :
-				 "a minute after the end of %llu translated connections (--force resets them)",
-			 translated);
+	while (is_patient(&wait) && !(ret = pinned_nets_translated(nets, &translated, err)) && translated) {
+		tell_translated(translated, options->force ? "--force-after" : "--force", for_what);
 		wait_a_little(&wait, for_what);
 		if (waited_s(&wait) < swept_s + SWEEP_S)
 			continue;
@@ -242,10 +264,9 @@ static int pinned_nets_remove(const struct uninstall_options *options, struct pi
 
 	for (size_t i = 0; i < nets->n && !ret; i++)
 		ret = pinned_net_open(options, &nets->list[i], err);
+	ret = ret ?: wait_until_ended(options, nets, err);
 	for (size_t i = 0; i < nets->n && options->force && !ret; i++)
 		ret = pinned_net_reset(&nets->list[i], err);
-	if (!options->force && !ret)
-		ret = wait_until_ended(options, nets, err);
 	for (size_t i = 0; i < nets->n && !ret; i++)
 		ret = pinned_net_remove(&nets->list[i], err);
 	return ret;

@@ -9,13 +9,16 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "weir/base/types.h"
+
 #include "base/error.h"
 
 struct uninstall_options {
 	const char *state_dir;
 	const char *pin_dir;
 	const char *persist_dir; /* what an agent with --persist keeps there goes, if it is the one of this state_dir */
-	bool force;		 /* translated connections are reset, instead of waited for */
+	bool force; /* nothing stands in the way: translated connections are reset, an agent that does not end is killed */
+	__u64 patience_ns; /* with force: how long translated connections are waited for before that */
 	/* What is waited for, every two seconds from the third on. */
 	void (*waiting)(const char *for_what, unsigned int seconds);
 };
