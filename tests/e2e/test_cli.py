@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The command line: what it prints, and that a mistake is one clear line and changes nothing."""
+import re
 import subprocess
 
 import pytest
@@ -224,6 +225,15 @@ def test_output_that_cannot_be_written(weir):
         with open("/dev/full", "w", encoding="utf-8") as full:
             done = subprocess.run(weir.command(*words.split()), stdout=full, stderr=subprocess.PIPE, text=True, check=False)
         assert (done.returncode, done.stderr) == (1, "weir: cannot write the output: No space left on device\n"), words
+
+
+def test_closed_descriptors(weir):
+    """What is opened next would be in their place, and get what is printed: here the agent's lock what it logs."""
+    (weir.state_dir / "weir.sock").mkdir(parents=True)  # so it does not start
+    words = weir.command("agent", "--metrics", "off")
+    done = subprocess.run(["sh", "-c", 'exec "$@" 2>&-', "sh", *words], env=weir.environment(), check=False)
+    assert done.returncode == 1
+    assert re.fullmatch(r"\d+ *\n", (weir.state_dir / "lock").read_text())
 
 
 def test_limit_list(site):

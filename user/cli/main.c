@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* weir: the agent and its command line. */
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/nearest.h"
@@ -238,10 +240,22 @@ static int all_utf8(int argc, char **argv)
 	return 1;
 }
 
+/*
+ * What is opened in the place of one that is closed, a socket or the agent's lock, would get what is printed. Reading and writing there
+ * fails, as if it were closed.
+ */
+static void occupy_standard_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int main(int argc, char **argv)
 {
 	int first, ret;
 
+	occupy_standard_descriptors();
 	argp_err_exit_status = CLI_USAGE;
 	cli_defaults();
 	if (!all_utf8(argc, argv)) {
