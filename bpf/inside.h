@@ -6,7 +6,7 @@
 #ifndef WEIR_BPF_INSIDE_H
 #define WEIR_BPF_INSIDE_H
 
-#include "inside_decide.h"
+#include "inside_await.h"
 
 /* --- a Kubernetes API server */
 
@@ -27,9 +27,22 @@ static __always_inline __u32 inside_as_read(struct inside_request *r, const stru
 	return INSIDE_READ;
 }
 
+/* Says what the two that follow do. */
+static __always_inline __u32 inside_settled(struct pt_regs *ctx, struct inside_piece *piece,
+					    struct weir_inside_process *process, struct weir_inside_key *key,
+					    __u32 outcome, __u32 answers)
+{
+	struct inside_request *r = &piece->request;
+
+	if (answers && WEIR_UNLIKELY(outcome == WEIR_INSIDE_UNREADABLE) && inside_await(ctx, process, key, 0))
+		return INSIDE_AWAITED;
+	inside_settle(r, piece, process, outcome, answers);
+	return inside_status(r);
+}
+
 /*
- * Decides a request that comes to the authorization. Says with what it is to be refused; 0: it is not. read: what FILTER has read of it,
- * or NULL
+ * Decides a request that comes to the authorization. Says with what it is to be refused; 0: it is not; or INSIDE_AWAITED: it is decided when
+ * it comes again. read: what FILTER has read of it, or NULL
  */
 static __always_inline __u32 inside_authorized(struct pt_regs *ctx, struct weir_inside_process *process,
 					       struct weir_inside_key *key, struct inside_request *read, __u32 answers)
@@ -46,8 +59,7 @@ static __always_inline __u32 inside_authorized(struct pt_regs *ctx, struct weir_
 		outcome = r->unread ?: inside_read_context(r, process);
 		if (outcome == WEIR_INSIDE_UNREADABLE && read)
 			outcome = inside_as_read(r, read);
-		inside_settle(r, piece, process, outcome, answers);
-		status = inside_status(r);
+		status = inside_settled(ctx, piece, process, key, outcome, answers);
 	}
 	inside_give_back(piece);
 	return status;
@@ -127,9 +139,9 @@ int weir_inside_attributes(struct pt_regs *ctx)
 
 /*
  * A handler of net/http begins. Only the request line and the peer are known, no user. Returns the status to refuse it with; 0:
- * it passes.
+ * it passes; or INSIDE_AWAITED.
  */
-static __always_inline __u32 inside_http(struct pt_regs *ctx, const struct weir_inside_process *process,
+static __always_inline __u32 inside_http(struct pt_regs *ctx, struct weir_inside_process *process,
 					 struct weir_inside_key *key, __u32 answers)
 {
 	struct inside_piece *piece = inside_take(process, key, inside_register(ctx, process->layout.request_in));
@@ -143,8 +155,7 @@ static __always_inline __u32 inside_http(struct pt_regs *ctx, const struct weir_
 	if (WEIR_LIKELY(!r->on_wire)) {
 		r->record.trace.attributes.verb = WEIR_VERB_OTHER;
 		r->health = inside_is_health(&r->walk, &r->http.uri);
-		inside_settle(r, piece, process, r->unread, answers);
-		status = inside_status(r);
+		status = inside_settled(ctx, piece, process, key, r->unread, answers);
 	}
 	inside_give_back(piece);
 	return status;

@@ -11,13 +11,6 @@
 
 #ifdef __TARGET_ARCH_x86
 
-/* In assembly: newer compilers would take the address of the field first, which verifiers refuse. */
-#define INSIDE_SET(ctx, field, value)                                                                        \
-	asm volatile("*(u64 *)(%[to] + %[at]) = %[what]"                                                     \
-		     :                                                                                       \
-		     : [to] "r"(ctx), [at] "i"(__builtin_offsetof(struct pt_regs, field)), [what] "r"(value) \
-		     : "memory")
-
 /*
  * The function that has begun returns at once. False: its stack cannot be read, and nothing has been done. sleeps: as of inside_word()
  */
@@ -34,12 +27,12 @@ static __always_inline bool inside_return(struct pt_regs *ctx, bool sleeps)
 
 /* In the place of the function that has begun, the method WriteHeader of the http.ResponseWriter that it was given. */
 static __always_inline bool inside_write_header(struct pt_regs *ctx, const struct weir_inside_process *process,
-						__u64 status)
+						__u64 status, bool sleeps)
 {
 	__u8 in = WEIR_FRESH(process->layout.writer_in);
 	__u64 itab = inside_register(ctx, in), writer = inside_register(ctx, in + 1), to = 0;
 
-	if (inside_word(itab + WEIR_FRESH(process->layout.write_header), &to, false) != INSIDE_READ || !to ||
+	if (inside_word(itab + WEIR_FRESH(process->layout.write_header), &to, sleeps) != INSIDE_READ || !to ||
 	    !inside_is_its(process))
 		return false;
 	INSIDE_SET(ctx, ax, writer);
@@ -64,11 +57,12 @@ static __always_inline bool inside_return(struct pt_regs *ctx, bool sleeps)
 }
 
 static __always_inline bool inside_write_header(struct pt_regs *ctx, const struct weir_inside_process *process,
-						__u64 status)
+						__u64 status, bool sleeps)
 {
 	(void)ctx;
 	(void)process;
 	(void)status;
+	(void)sleeps;
 	return false;
 }
 
@@ -85,6 +79,43 @@ static __always_inline void inside_answered(const struct weir_inside_process *pr
 	count(process->server, done ? WEIR_INSIDE_ANSWERED : WEIR_INSIDE_UNANSWERED);
 }
 
+/* The function that has begun answers with the status: at once, or at GROWS, where the method's address can be waited for. */
+static __always_inline void inside_refuse(struct pt_regs *ctx, struct weir_inside_process *process,
+					  struct weir_inside_key *key, __u32 status)
+{
+	bool done = inside_write_header(ctx, process, status, false);
+
+	if (done || !inside_await(ctx, process, key, status))
+		inside_answered(process, done);
+}
+
+/*
+ * The stack grows, as it would without weir: or memory is waited for, of a call whose program has sent it here. What comes of that, the
+ * program finds when the call is back; a refusal is answered here.
+ */
+SEC("uprobe.s")
+int weir_inside_grows(struct pt_regs *ctx)
+{
+	struct weir_inside_key key = { .goroutine = inside_goroutine(ctx) };
+	struct weir_inside_process *process = inside_was_sent(ctx) ? inside_process(ctx, &key) : NULL;
+	struct inside_request *r = process ? bpf_map_lookup_elem(&inside_requests, &key) : NULL;
+	__u64 back = r ? r->sent_from : 0;
+
+	own_stack();
+	if (!back)
+		return 0;
+	r->sent_from = 0;
+	if (r->status && inside_write_header(ctx, process, r->status, true)) {
+		inside_answered(process, true);
+		bpf_map_delete_elem(&inside_requests, &key);
+		return 0;
+	}
+	if (r->status || !inside_wait())
+		r->waits = INSIDE_WAITS;
+	inside_send_back(ctx, back);
+	return 0;
+}
+
 /* A handler of net/http begins. */
 SEC("uprobe")
 int weir_inside_http_answer(struct pt_regs *ctx)
@@ -97,8 +128,8 @@ int weir_inside_http_answer(struct pt_regs *ctx)
 	if (!process)
 		return 0;
 	status = inside_http(ctx, process, &key, 1);
-	if (status)
-		inside_answered(process, inside_write_header(ctx, process, status));
+	if (status && status != INSIDE_AWAITED)
+		inside_refuse(ctx, process, &key, status);
 	return 0;
 }
 
@@ -290,10 +321,12 @@ int weir_inside_authorize(struct pt_regs *ctx)
 		status = r->status;
 	} else {
 		status = inside_authorized(ctx, process, &key, inside_is_read(r) ? r : NULL, 1);
+		if (status == INSIDE_AWAITED)
+			return 0;
 		bpf_map_delete_elem(&inside_requests, &key);
 	}
 	if (status)
-		inside_answered(process, inside_write_header(ctx, process, status));
+		inside_refuse(ctx, process, &key, status);
 	return 0;
 }
 

@@ -41,6 +41,8 @@ static __always_inline __u32 inside_copy(void *to, __u32 size, __u64 from)
 	return WEIR_INSIDE_UNREADABLE;
 }
 
+#define INSIDE_WAITS 64 /* for what a request misses, at most: in as many places */
+
 /* In programs that may sleep: a byte that is brought where it is not there. False: it is nowhere, or may never come. */
 static __always_inline bool inside_brought(__u64 at)
 {

@@ -5,8 +5,6 @@
 
 #include "inside.h"
 
-#define INSIDE_WAITS 64 /* for what is missing, at most: in as many places */
-
 /*
  * Reads all that is to be known of the goroutine's request. Verifiers check a global function once, wherever it is called: as a part of
  * the loop below it took Linux 7.3 more than a million instructions.

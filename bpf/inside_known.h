@@ -66,7 +66,9 @@ struct inside_request {
 	__u64 user_at;	  /* a *user.DefaultInfo */
 	__u64 behind_parent; /* where what is in `words` begins, if it is a context's parent and what lies behind it; 0: it is not */
 	__u64 behind_parent_n; /* bytes */
-	__u32 generation;      /* of the rules that it was decided by: they say what slots mean */
+	__u64 sent_from; /* the jump that GROWS sends it back to; 0: it has not been sent, or is back (inside_await.h) */
+	__u32 waits;	 /* for its memory, so far: there */
+	__u32 generation; /* of the rules that it was decided by: they say what slots mean */
 	struct weir_asked asked;
 	struct weir_trace_record record;
 

@@ -18,6 +18,7 @@ struct datapath_probe {
 	enum weir_inside_point point;
 	__u32 again;  /* flags of the processor with one of which the call has not begun yet (struct golang_function) */
 	__u64 offset; /* of the instruction in the file */
+	bool grows;   /* the place has one where the stack grows, WEIR_INSIDE_GROWS, which is probed, too */
 };
 
 #define DATAPATH_BINARY_PROBES 160

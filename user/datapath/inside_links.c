@@ -15,7 +15,7 @@
 bool inside_writes_registers(enum weir_inside_point point)
 {
 	return point == WEIR_INSIDE_HTTP_ANSWER || point == WEIR_INSIDE_HANDLE || point == WEIR_INSIDE_AUTHORIZE ||
-	       point == WEIR_INSIDE_EXECUTE;
+	       point == WEIR_INSIDE_EXECUTE || point == WEIR_INSIDE_GROWS;
 }
 
 bool inside_writes_memory(enum weir_inside_point point)
@@ -42,6 +42,7 @@ struct bpf_program *inside_program_of(struct inside_bpf *skeleton, enum weir_ins
 		[WEIR_INSIDE_EXECUTED] = skeleton->progs.weir_inside_executed,
 		[WEIR_INSIDE_END] = skeleton->progs.weir_inside_end,
 		[WEIR_INSIDE_GOEXIT] = skeleton->progs.weir_inside_goexit,
+		[WEIR_INSIDE_GROWS] = skeleton->progs.weir_inside_grows,
 	};
 
 	return programs[point];
@@ -79,6 +80,7 @@ static struct bpf_link *attach(const struct datapath_inside *inside, const struc
 		.set = set,
 		.again = probe->again,
 		.nested = inside->nested,
+		.grows = probe->grows,
 	};
 	LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = weir_inside_cookie_word(&cookie));
 	CLEANUP_PRIVILEGED struct privileged privileged = privilege_begin(PRIVILEGE_PROBE);

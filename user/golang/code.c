@@ -65,14 +65,40 @@ static __u32 jump_flags(const struct golang *go, const struct reader *reader)
 						 0;
 }
 
-static int set_begin(struct golang *go, const struct pclntab_function *function, __u64 address, __u32 again,
-		     struct golang_function *out, struct error *err)
-{
-	int ret = set_place(go, function, address, &out->begin, err);
+/* The check of a stack: the jump, the flags with which it is taken, and where it leads. */
+struct check {
+	__u64 jump;
+	__u64 to;
+	__u32 again;
+};
 
-	if (!ret)
-		out->again = again;
-	return ret;
+static struct check check_of(const struct golang *go, const struct reader *reader)
+{
+	struct check check = { .jump = reader->insn->address, .again = jump_flags(go, reader) };
+
+	if (check.again && reader_operand(reader, 0)->type == X86_OP_IMM)
+		check.to = (__u64)reader_operand(reader, 0)->imm;
+	return check;
+}
+
+/* Where it is behind the frame, in the function. */
+static void set_grows(struct golang *go, const struct pclntab_function *function, const struct check *check,
+		      struct golang_place *out)
+{
+	if (check->again == (FLAG_CARRY | FLAG_ZERO) && check->to > check->jump && check->to < function->end)
+		set_place(go, function, check->to, out, NULL);
+}
+
+static int set_begin(struct golang *go, const struct pclntab_function *function, __u64 address,
+		     const struct check *check, struct golang_function *out, struct error *err)
+{
+	int ret = set_place(go, function, check->again ? check->jump : address, &out->begin, err);
+
+	if (ret)
+		return ret;
+	out->again = check->again;
+	set_grows(go, function, check, &out->grows);
+	return 0;
 }
 
 /* The table says where the stack has first grown: the instruction before makes the frame. Before that stands the jump. */
@@ -80,28 +106,27 @@ int code_begin(struct golang *go, const struct pclntab_function *function, struc
 	       struct error *err)
 {
 	CLEANUP_READER struct reader reader = { 0 };
-	__u64 grown, jump = 0;
-	__u32 again = 0;
+	struct check check = { 0 };
+	__u64 grown;
 	__s32 size;
 	int ret;
 
 	if (!pclntab_stack(&go->image, &go->table, function, function->address, &size, &grown) || size)
 		return code_error(err, function, "the table of functions does not say where it makes its frame");
 	if (grown >= function->end)
-		return set_begin(go, function, function->address, 0, out, err);
+		return set_begin(go, function, function->address, &check, out, err);
 	ret = reader_open(go, function, &reader, err);
 	if (ret)
 		return ret;
 	while (reader_next(&reader)) {
 		if (reader.next == grown)
 			return makes_frame(go, &reader) ?
-				       set_begin(go, function, again ? jump : reader.insn->address, again, out, err) :
+				       set_begin(go, function, reader.insn->address, &check, out, err) :
 				       code_error(err, function,
 						  "its frame is made by another instruction than weir knows");
 		if (reader.next > grown || !checks_stack(go, &reader))
 			break;
-		again = jump_flags(go, &reader);
-		jump = reader.insn->address;
+		check = check_of(go, &reader);
 	}
 	return code_error(err, function, "it does not begin with the check of its stack that weir knows");
 }

@@ -27,12 +27,14 @@ struct golang_place {
  * `begin` is where a call is seen, with the stack pointer and the registers that it came with: the jump that ends the check of the
  * stack. It is taken where the stack has to grow, after which the function begins again: a call has begun where it is not. It is if
  * one of the processor's flags in `again` is set. A function without such a check has `begin` where it makes its frame, or at its
- * first instruction, and `again` is 0.
+ * first instruction, and `again` is 0. `grows` is where the jump leads, if it is taken with either of two flags that no comparison sets
+ * together; all 0 otherwise.
  */
 struct golang_function {
 	char name[GOLANG_NAME_SIZE];
 	__u64 address;
 	struct golang_place begin;
+	struct golang_place grows;
 	__u32 again;
 };
 

@@ -15,7 +15,11 @@ static int probe_add(struct datapath_binary *binary, enum weir_inside_point poin
 {
 	if (binary->n_probes == DATAPATH_BINARY_PROBES)
 		return error_set(err, -E2BIG, "more than %d places would have to be probed", DATAPATH_BINARY_PROBES);
-	binary->probes[binary->n_probes++] = (struct datapath_probe){ point, again, offset };
+	binary->probes[binary->n_probes++] = (struct datapath_probe){
+		.point = point,
+		.again = again,
+		.offset = offset,
+	};
 	return 0;
 }
 
@@ -23,6 +27,18 @@ static int begin_add(struct datapath_binary *binary, enum weir_inside_point poin
 		     const struct golang_function *function, struct error *err)
 {
 	return probe_add(binary, point, function->begin.offset, function->again, err);
+}
+
+/* The same, where who cannot read a request may send it to where the stack grows. */
+static int patient_add(struct datapath_binary *binary, enum weir_inside_point point,
+		       const struct golang_function *function, struct error *err)
+{
+	int ret = begin_add(binary, point, function, err);
+
+	if (ret || !function->grows.address)
+		return ret;
+	binary->probes[binary->n_probes - 1].grows = true;
+	return probe_add(binary, WEIR_INSIDE_GROWS, function->grows.offset, 0, err);
 }
 
 static int returns_add(struct datapath_binary *binary, enum weir_inside_point point,
@@ -215,8 +231,8 @@ static int answer_authorization(struct golang *go, const struct golang_authoriza
 
 	second.reg++;
 	out->layout.write_header = found->write_header;
-	return pair_of(&found->writer, &second, "the writer", &out->layout.writer_in, err) ?:
-		       begin_add(&out->answer, WEIR_INSIDE_AUTHORIZE, &found->filter, err) ?:
+	return pair_of(&found->writer, &second, "the writer", &out->layout.writer_in, err)   ?:
+		       patient_add(&out->answer, WEIR_INSIDE_AUTHORIZE, &found->filter, err) ?:
 		       ends_add(go, &out->answer, &found->filter_returns, err);
 }
 
@@ -278,7 +294,7 @@ static int find_http(struct golang *go, struct inside_binary *out, struct error 
 		       register_of(&found.request, "the request", &out->layout.request_in, err)	  ?:
 		       pair_of(&found.writer, &second, "the writer", &out->layout.writer_in, err) ?:
 		       begin_add(&out->see, WEIR_INSIDE_HTTP, &found.serve, err)		  ?:
-		       begin_add(&out->answer, WEIR_INSIDE_HTTP_ANSWER, &found.serve, err)	  ?:
+		       patient_add(&out->answer, WEIR_INSIDE_HTTP_ANSWER, &found.serve, err)	  ?:
 		       ends_add(go, &out->see, &found.returns, err)				  ?:
 		       ends_add(go, &out->answer, &found.returns, err);
 }

@@ -35,6 +35,7 @@
  *             A request that HANDLE_WRITE has not decided is decided at AUTHORIZED, as in a dry run
  * END         a handler returns: the request of its goroutine has ended
  * GOEXIT      a goroutine ends
+ * GROWS       where the jump of HTTP_ANSWER or AUTHORIZE leads: there the stack grows, or memory is waited for (bpf/inside_await.h)
  */
 enum weir_inside_point {
 	WEIR_INSIDE_CONTEXT,
@@ -53,6 +54,7 @@ enum weir_inside_point {
 	WEIR_INSIDE_EXECUTED,
 	WEIR_INSIDE_END,
 	WEIR_INSIDE_GOEXIT,
+	WEIR_INSIDE_GROWS,
 	WEIR_INSIDE_POINTS,
 };
 
@@ -214,11 +216,13 @@ WEIR_ASSERT_SIZE(struct weir_inside_process, 448);
  * is of its set. What the program was loaded with is in the cookie as well, because a constant in its own memory is one more line that no
  * cache has when a request comes.
  * generation: of the programs, as a process has it. nested: processes are not counted as the host counts them.
- * again: flags of the processor with one of which the call has not begun yet.
+ * again: flags of the processor with one of which the call has not begun yet. grows: the jump that asks for them leads to a GROWS.
  */
 #define WEIR_INSIDE_COOKIE_AGAIN_BITS 12
-#define WEIR_INSIDE_COOKIE_SET_BITS 19
+#define WEIR_INSIDE_COOKIE_SET_BITS 18
 #define WEIR_INSIDE_COOKIE_NESTED (1ULL << WEIR_INSIDE_COOKIE_AGAIN_BITS)
+#define WEIR_INSIDE_COOKIE_GROWS (WEIR_INSIDE_COOKIE_NESTED << 1)
+#define WEIR_INSIDE_COOKIE_SET_AT (WEIR_INSIDE_COOKIE_AGAIN_BITS + 2)
 #define WEIR_INSIDE_SETS_MAX ((1U << WEIR_INSIDE_COOKIE_SET_BITS) - 1)
 
 struct weir_inside_cookie {
@@ -226,14 +230,15 @@ struct weir_inside_cookie {
 	__u32 set; /* at most WEIR_INSIDE_SETS_MAX */
 	__u32 again;
 	bool nested;
+	bool grows;
 };
 
 WEIR_INLINE __u64 weir_inside_cookie_word(const struct weir_inside_cookie *cookie)
 {
 	const __u64 generation = cookie->generation, set = cookie->set & WEIR_INSIDE_SETS_MAX;
 
-	return generation << 32 | set << (WEIR_INSIDE_COOKIE_AGAIN_BITS + 1) |
-	       (cookie->nested ? WEIR_INSIDE_COOKIE_NESTED : 0) |
+	return generation << 32 | set << WEIR_INSIDE_COOKIE_SET_AT | (cookie->nested ? WEIR_INSIDE_COOKIE_NESTED : 0) |
+	       (cookie->grows ? WEIR_INSIDE_COOKIE_GROWS : 0) |
 	       (cookie->again & ((1U << WEIR_INSIDE_COOKIE_AGAIN_BITS) - 1));
 }
 
@@ -241,9 +246,10 @@ WEIR_INLINE struct weir_inside_cookie weir_inside_cookie_of(__u64 word)
 {
 	return (struct weir_inside_cookie){
 		.generation = word >> 32,
-		.set = (__u32)word >> (WEIR_INSIDE_COOKIE_AGAIN_BITS + 1),
+		.set = (__u32)word >> WEIR_INSIDE_COOKIE_SET_AT,
 		.again = word & ((1U << WEIR_INSIDE_COOKIE_AGAIN_BITS) - 1),
 		.nested = word & WEIR_INSIDE_COOKIE_NESTED,
+		.grows = word & WEIR_INSIDE_COOKIE_GROWS,
 	};
 }
 

@@ -150,6 +150,7 @@ static void test_begin(void **state)
 		assert_int_equal(golang_find_http(go, &found, &err), 0);
 		assert_int_equal(found.serve.begin.address - found.serve.address, unchecked ? 0 : 4);
 		assert_int_equal(found.serve.again, unchecked ? 0 : 0x41); /* JLS: carry or zero */
+		assert_int_equal(found.serve.grows.address, 0);		   /* it leads out of this small function */
 		golang_close(go);
 	}
 }

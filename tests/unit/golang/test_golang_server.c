@@ -111,6 +111,9 @@ static void test_http(void **state)
 	assert_int_equal(found.write_header, 24 + 2 * 8);    /* Header, Write, WriteHeader */
 	assert_true(found.serve.begin.address > found.serve.address);
 	assert_int_equal(found.serve.again, 0x41);
+	assert_true(found.serve.grows.address > found.serve.begin.address);
+	assert_int_equal(found.serve.grows.address - found.serve.begin.address,
+			 found.serve.grows.offset - found.serve.begin.offset);
 	assert_true(found.returns.n > 0);
 	golang_close(go);
 }

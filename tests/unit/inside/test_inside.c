@@ -338,15 +338,16 @@ static void test_health(void **state)
 		assert_int_equal(weir_text_is_plain((__u8)c), c && c < 0x80 && (isalnum(c) || strchr("-_/", c)));
 }
 
-static void expect_cookie(__u32 generation, __u32 set, __u32 again, bool nested)
+static void expect_cookie(__u32 generation, __u32 set, __u32 again, bool nested, bool grows)
 {
-	const struct weir_inside_cookie cookie = { generation, set, again, nested };
+	const struct weir_inside_cookie cookie = { generation, set, again, nested, grows };
 	const struct weir_inside_cookie read = weir_inside_cookie_of(weir_inside_cookie_word(&cookie));
 
 	assert_int_equal(read.generation, generation);
 	assert_int_equal(read.set, set);
 	assert_int_equal(read.again, again);
 	assert_int_equal(read.nested, nested);
+	assert_int_equal(read.grows, grows);
 }
 
 /* Nothing of a cookie runs over into its neighbour. */
@@ -355,13 +356,14 @@ static void test_cookies(void **state)
 	const __u32 again = (1U << WEIR_INSIDE_COOKIE_AGAIN_BITS) - 1;
 
 	(void)state;
-	expect_cookie(0, 0, 0, false);
-	expect_cookie(~0U, 0, 0, false);
-	expect_cookie(0, WEIR_INSIDE_SETS_MAX, 0, false);
-	expect_cookie(0, 0, again, false);
-	expect_cookie(0, 0, 0, true);
-	expect_cookie(~0U, WEIR_INSIDE_SETS_MAX, again, true);
-	expect_cookie(0x12345678, 1, 0x41, false);
+	expect_cookie(0, 0, 0, false, false);
+	expect_cookie(~0U, 0, 0, false, false);
+	expect_cookie(0, WEIR_INSIDE_SETS_MAX, 0, false, false);
+	expect_cookie(0, 0, again, false, false);
+	expect_cookie(0, 0, 0, true, false);
+	expect_cookie(0, 0, 0, false, true);
+	expect_cookie(~0U, WEIR_INSIDE_SETS_MAX, again, true, true);
+	expect_cookie(0x12345678, 1, 0x41, false, true);
 }
 
 /* An entry's memory may be another request's by the time that it is looked at. */

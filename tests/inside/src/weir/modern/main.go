@@ -16,5 +16,5 @@ import (
 func main() {
 	authorized := filters.WithAuthorization(http.HandlerFunc(serve.Echo), "secrets")
 	fair := fairness.WithPriorityAndFairness(authorized, flowcontrol.New())
-	serve.Main(filters.WithRequest(filters.WithAudit(fair)))
+	serve.Main(filters.WithRequest(filters.WithAudit(fairness.UnlessUnfair(fair, authorized))))
 }

@@ -90,8 +90,8 @@ func serve(server *http.Server, address string) {
 	check(server.ServeTLS(listener, "", ""))
 }
 
-// Main is `serve ADDR:PORT...`, `serve-plain ADDR:PORT` without TLS, `serve-inherited` of the socket that is descriptor 3, or
-// `http1|http2 URL USER TIMES...`: a request for each word.
+// Main is `serve ADDR:PORT...`, `serve-plain ADDR:PORT` without TLS, `serve-away ADDR:PORT` with an away listener, `serve-inherited` of
+// the socket that is descriptor 3, or `http1|http2 URL USER TIMES...`: a request for each word.
 func Main(handler http.Handler) {
 	server := &http.Server{Handler: handler, TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate()}}}
 	switch os.Args[1] {
@@ -104,6 +104,10 @@ func Main(handler http.Handler) {
 		server.Addr = os.Args[2]
 		protocols(server)
 		check(server.ListenAndServe())
+	case "serve-away":
+		listener, err := net.Listen("tcp", os.Args[2])
+		check(err)
+		check(server.ServeTLS(away{listener}, "", ""))
 	case "serve-inherited":
 		listener, err := net.FileListener(os.NewFile(3, "listener"))
 		check(err)

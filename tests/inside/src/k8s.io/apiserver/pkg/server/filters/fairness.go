@@ -74,3 +74,16 @@ func WithPriorityAndFairness(handler http.Handler, control flowcontrol.Interface
 		}
 	})
 }
+
+// UnlessUnfair has requests for ?unfair go on as where API Priority and Fairness is switched off.
+func UnlessUnfair(fair, unfair http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.RawQuery == "unfair" {
+			_, who := request.From(req.Context())
+			user.GoAway(who)
+			unfair.ServeHTTP(w, req)
+			return
+		}
+		fair.ServeHTTP(w, req)
+	})
+}
