@@ -125,7 +125,10 @@ bool datapath_inside_writes(void)
 	return is_allowed("weir_may_write", insns, sizeof(insns) / sizeof(*insns), PRIVILEGE_PROBE);
 }
 
-/* Programs that the kernel would refuse are left out, and those that may write memory where nobody has asked for that. */
+/*
+ * Programs that the kernel would refuse are left out, and those that may write memory, and what belongs to them, where nobody has asked for
+ * that.
+ */
 static void choose_programs(const struct datapath_inside *inside)
 {
 	bool registers = datapath_inside_answers();
@@ -133,7 +136,7 @@ static void choose_programs(const struct datapath_inside *inside)
 	for (int i = 0; i < WEIR_INSIDE_POINTS; i++) {
 		if (inside_writes_registers(i))
 			bpf_program__set_autoload(inside_program_of(inside->skeleton, i), registers);
-		if (inside_writes_memory(i))
+		if (inside_is_by_memory(i))
 			bpf_program__set_autoload(inside_program_of(inside->skeleton, i), inside->writes);
 	}
 }
@@ -248,7 +251,7 @@ static bool writes_memory(const struct datapath_process *processes, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = 0; j < processes[i].binary->n_probes; j++)
-			if (inside_writes_memory(processes[i].binary->probes[j].point))
+			if (inside_is_by_memory(processes[i].binary->probes[j].point))
 				return true;
 	return false;
 }

@@ -18,9 +18,10 @@ bool inside_writes_registers(enum weir_inside_point point)
 	       point == WEIR_INSIDE_EXECUTE || point == WEIR_INSIDE_GROWS;
 }
 
-bool inside_writes_memory(enum weir_inside_point point)
+bool inside_is_by_memory(enum weir_inside_point point)
 {
-	return point == WEIR_INSIDE_HANDLE_WRITE || point == WEIR_INSIDE_HANDED;
+	return point == WEIR_INSIDE_HANDLE_WRITE || point == WEIR_INSIDE_HANDED || point == WEIR_INSIDE_AUTHORIZED ||
+	       point == WEIR_INSIDE_EXECUTED;
 }
 
 struct bpf_program *inside_program_of(struct inside_bpf *skeleton, enum weir_inside_point point)

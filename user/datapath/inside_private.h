@@ -25,9 +25,9 @@ struct probe_link {
 struct datapath_inside {
 	struct inside_bpf *skeleton;
 	__u32 generation;
-	bool nested;	     /* the agent's process namespace is not the host's */
-	__u64 seed[2];	     /* of struct weir_settings */
-	bool writes;	     /* its programs may write a server's memory */
+	bool nested;   /* the agent's process namespace is not the host's */
+	__u64 seed[2]; /* of struct weir_settings */
+	bool writes; /* its programs may write a server's memory: those of requests that are refused by memory are there */
 	unsigned int pinned; /* so far: for their names */
 	struct probe_link links[INSIDE_LINKS_MAX];
 	size_t n_links;
@@ -37,7 +37,8 @@ struct datapath_inside {
 
 /* inside_links.c */
 bool inside_writes_registers(enum weir_inside_point point);
-bool inside_writes_memory(enum weir_inside_point point);
+/* Two of them write memory. */
+bool inside_is_by_memory(enum weir_inside_point point);
 struct bpf_program *inside_program_of(struct inside_bpf *skeleton, enum weir_inside_point point);
 /* Those at the ends of processes, and where they become other programs. */
 int inside_links_begin(struct datapath *dp, struct error *err);
