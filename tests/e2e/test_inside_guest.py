@@ -15,7 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SINCE = 6, 18
 NEEDED = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "cpio": "cpio", "modprobe": "kmod", "xz": "xz-utils"}
 # Not all of tests/inside/refusing, nor as often: `make test` is not to wait for it for more than two minutes. `make test-inside` has all.
-FEW = {"INSIDE_TESTS": "users newer status_says beside rejected away many_streams without_an_agent", "REFUSALS": "300"}
+FEW = {"INSIDE_TESTS": "users newer status_says beside rejected away many_streams without_an_agent", "REFUSALS": "300",
+       "VM_BEGIN": "180", "VM_TIMEOUT": "600"}
 
 
 def version(directory):
