@@ -1,30 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0
 """A kernel that refuses one of the programs (refuse.c): what goes without it goes on, and it is said what does not."""
 import platform
-import subprocess
-from pathlib import Path
 
 import pytest
 
 from lib.held import Held
 from lib.weir import OTHER_PROGRAMS
 
-SOURCE = Path(__file__).with_name("refuse.c")
 WHY = "Permission denied: R1 has been made up (WEIR_DEBUG=1 weir agent shows all)"
 HINT = f"this kernel ({platform.release()}) refuses the program "
 
 
 @pytest.fixture
-def refusing(world, monkeypatch, tmp_path):
+def refusing(world):
     """Has the kernel refuse a program from now on, to an agent that is started."""
-    library = tmp_path / "refuse.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-D_GNU_SOURCE", "-o", library, SOURCE, "-ldl"], check=True)
-    environment = world.weir.environment
-
-    def refuse(program):
-        monkeypatch.setattr(world.weir, "environment", lambda: {**environment(), "LD_PRELOAD": str(library),
-                                                                 "WEIR_TEST_REFUSE": program})
-    return refuse
+    return lambda program: world.weir.preload("refuse.c", WEIR_TEST_REFUSE=program)
 
 
 def test_without_hold(world, refusing):
@@ -58,7 +48,6 @@ def test_next_agent_without_hold(world, refusing):
     held = Held(world, world.loopback())
     held.attach()
     assert any(world.pins.glob("net-*/link-cgroup-*"))
-    environment = world.weir.environment
     world.weir.stop()
     refusing("weir_hold")
     world.weir.binary = OTHER_PROGRAMS
@@ -66,7 +55,7 @@ def test_next_agent_without_hold(world, refusing):
     assert world.weir.server("web")["hold"]["on"] is False
     assert not any(world.pins.glob("net-*/link-cgroup-*"))
     world.weir.stop()
-    world.weir.environment = environment
+    world.weir.preloaded = {}
     world.weir.start()
     assert world.weir.server("web")["hold"]["on"] is True
     assert any(world.pins.glob("net-*/link-cgroup-*"))

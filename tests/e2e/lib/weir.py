@@ -6,9 +6,10 @@ import re
 import subprocess
 from pathlib import Path
 
-from lib.process import PATIENCE_S, end, eventually
+from lib.process import PATIENCE_S, end, eventually, run
 
-BUILD = Path(__file__).resolve().parents[3] / "build"
+SOURCES = Path(__file__).resolve().parents[1]
+BUILD = SOURCES.parents[1] / "build"
 BINARY = BUILD / "weir"
 OTHER_PROGRAMS = BUILD / "other-programs/weir"  # on the same maps
 OTHER_MAPS = BUILD / "other-maps/weir"  # which it would make: it is of another ABI version
@@ -43,6 +44,7 @@ class Weir:
         self.metrics_port = None
         self.process = None
         self.options = None  # the agent's
+        self.preloaded = {}  # what an agent that is started, and each command, finds in its environment besides
 
     def command(self, *words):
         command = [str(word) for word in (self.binary, *words)]
@@ -50,7 +52,13 @@ class Weir:
 
     def environment(self):
         return {"WEIR_PERSIST_DIR": str(self.state_dir.parent / "persist"), **os.environ,
-                "WEIR_STATE_DIR": str(self.state_dir), "WEIR_PIN_DIR": str(self.pins)}
+                "WEIR_STATE_DIR": str(self.state_dir), "WEIR_PIN_DIR": str(self.pins), **self.preloaded}
+
+    def preload(self, source, **variables):
+        """From now on calls of the C library are answered by tests/e2e/SOURCE."""
+        library = self.state_dir.parent / f"{source}.so"
+        run("cc", "-shared", "-fPIC", "-D_GNU_SOURCE", "-o", library, SOURCES / source, "-ldl")
+        self.preloaded = {"LD_PRELOAD": str(library), **variables}
 
     def log(self):
         return self.log_path.read_bytes()[self.log_from:].decode()
