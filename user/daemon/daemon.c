@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "agent/inside.h"
 #include "agent/jobs.h"
@@ -46,6 +47,18 @@ static void warn_of_private_pins(const char *pin_dir)
 			"%s is visible only in the mount namespace of the agent, as with \"ip netns exec\": what is in force "
 			"ends with it. Start it outside and attach --netns, or use nsenter --net",
 			pin_dir);
+}
+
+/* Whoever starts the agent may have signals blocked that are to end it, and a umask by which it could not read what it writes. */
+static void inherit_little(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	pthread_sigmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a file that may not be larger (RLIMIT_FSIZE) is one that cannot be saved */
+	umask(077);
 }
 
 /* Many clients of the metrics must not use up what the others need. */
@@ -352,6 +365,7 @@ int agent_run(const struct agent_options *options, struct error *err)
 		return ret;
 	if (!service)
 		return error_set(err, -ENOMEM, "out of memory");
+	inherit_little();
 	lock = state_lock(options->state_dir, err);
 	if (lock < 0)
 		return lock;
@@ -365,8 +379,6 @@ int agent_run(const struct agent_options *options, struct error *err)
 	}
 	warn_of_private_pins(options->pin_dir);
 	raise_file_limit();
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a file that may not be larger (RLIMIT_FSIZE) is one that cannot be saved */
 	agent_init(&service->agent, options);
 	clock_gettime(CLOCK_REALTIME, &service->agent.started);
 	ret = start(service, err);

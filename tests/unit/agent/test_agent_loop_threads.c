@@ -320,6 +320,26 @@ static void many_clients(void **state)
 		assert_false(fake_nets[i].open);
 }
 
+/* It ends on SIGTERM, and can read its files. */
+static void whoever_starts_it(void **state)
+{
+	struct loop_scene *f = *state;
+	char lock[sizeof(f->state_dir) + 8];
+	sigset_t all, before;
+	struct stat st;
+
+	snprintf(lock, sizeof(lock), "%s/lock", f->state_dir);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	umask(0777);
+	loop_start_and_wait(f);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	assert_int_equal(stat(lock, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	loop_stop(f);
+	loop_join(f);
+}
+
 /* Where nothing can be pinned, limits would end with the agent. */
 static void starts_only_where_it_can_pin(void **state)
 {
@@ -348,6 +368,7 @@ int main(void)
 		TEST(tracing_ends_with_the_server),
 		TEST(many_clients),
 		TEST(starts_only_where_it_can_pin),
+		TEST(whoever_starts_it),
 	};
 
 	return cmocka_run_group_tests_name("agent loop", tests, NULL, NULL);
