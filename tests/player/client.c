@@ -10,55 +10,73 @@ void client_reset(struct world *w)
 	w->client = (struct client){ .timer = NEVER };
 }
 
-static void client_compose(struct world *w)
-{
-	const struct client_options *o = &w->config.client;
-	struct tcp *t = &w->tcp[CLIENT];
-	struct random *r = &w->net.random;
-	struct client *c = &w->client;
-	struct exchange *x = &w->exchange[c->made];
-	bool has_body = random_chance(r, o->body), chunked = has_body && random_chance(r, o->chunked);
-	uint64_t room = STREAM_ROOM - c->composed, length = 0;
-	uint8_t *text = t->out + c->composed, *at = text;
-	uint64_t bad_at = 0;
-	bool bad_chunks;
+/* What a request is to have. */
+struct plan {
+	bool has_body, chunked, bad_chunks;
+	uint64_t length; /* of the body */
+};
 
-	*x = (struct exchange){ .start = c->composed };
-	if (has_body)
-		length = random_chance(r, 500) ? random_below(r, o->body_most + 1) :
-						 random_below(r, o->body_most / 20 + 1);
-	if (length + 20000 > room)
-		length = 0;
-	x->is_head = !has_body && random_chance(r, o->head);
+static struct plan client_plan(const struct client_options *o, struct random *r, uint64_t room, struct exchange *x)
+{
+	struct plan plan = { .has_body = random_chance(r, o->body) };
+
+	plan.chunked = plan.has_body && random_chance(r, o->chunked);
+	if (plan.has_body)
+		plan.length = random_chance(r, 500) ? random_below(r, o->body_most + 1) :
+						      random_below(r, o->body_most / 20 + 1);
+	if (plan.length + 20000 > room)
+		plan.length = 0;
+	x->is_head = !plan.has_body && random_chance(r, o->head);
 	x->closes = random_chance(r, o->close);
-	x->expects = has_body && length && random_chance(r, o->expect);
+	x->expects = plan.has_body && plan.length && random_chance(r, o->expect);
 	x->ambiguous = random_chance(r, o->ambiguous);
-	bad_chunks = x->ambiguous && chunked && random_chance(r, 700);
-	at += sprintf((char *)at, "%s /r/%u HTTP/1.1\r\nHost: player\r\n",
-		      x->is_head ? "HEAD" :
-		      has_body	 ? "POST" :
-				   "GET",
-		      c->made);
-	at += http_put_filler(at, r, o->filler_most);
+	plan.bad_chunks = x->ambiguous && plan.chunked && random_chance(r, 700);
+	return plan;
+}
+
+/* All lines but the one that is bad and the empty one. */
+static uint8_t *client_put_lines(const struct world *w, const struct plan *plan, struct random *r, uint8_t *at)
+{
+	const struct client *c = &w->client;
+	const struct exchange *x = &w->exchange[c->made];
+	const char *method = x->is_head ? "HEAD" : plan->has_body ? "POST" : "GET";
+
+	at += sprintf((char *)at, "%s /r/%u HTTP/1.1\r\nHost: player\r\n", method, c->made);
+	at += http_put_filler(at, r, w->config.client.filler_most);
 	if (x->closes)
 		at += sprintf((char *)at, "Connection: close\r\n");
 	if (x->expects)
 		at += sprintf((char *)at, "Expect: 100-continue\r\n");
-	if (chunked)
+	if (plan->chunked)
 		at += sprintf((char *)at, "Transfer-Encoding: chunked\r\n");
-	else if (has_body)
-		at += sprintf((char *)at, "Content-Length: %llu\r\n", (unsigned long long)length);
-	if (x->ambiguous && !bad_chunks) {
+	else if (plan->has_body)
+		at += sprintf((char *)at, "Content-Length: %llu\r\n", (unsigned long long)plan->length);
+	return at;
+}
+
+static void client_compose(struct world *w)
+{
+	struct random *r = &w->net.random;
+	struct client *c = &w->client;
+	struct exchange *x = &w->exchange[c->made];
+	uint8_t *text = w->tcp[CLIENT].out + c->composed, *at;
+	uint64_t bad_at = 0;
+	struct plan plan;
+
+	*x = (struct exchange){ .start = c->composed };
+	plan = client_plan(&w->config.client, r, STREAM_ROOM - c->composed, x);
+	at = client_put_lines(w, &plan, r, text);
+	if (x->ambiguous && !plan.bad_chunks) {
 		x->bad_at = at - text;
 		at += http_put_bad_line(at, r, &bad_at);
 	}
 	at += sprintf((char *)at, "\r\n");
 	x->head_length = at - text;
-	if (bad_chunks) {
+	if (plan.bad_chunks) {
 		x->bad_at = at - text;
-		at += http_put_bad_chunks(at, r, length, &bad_at);
-	} else if (has_body) {
-		at += http_put_body(at, r, length, chunked);
+		at += http_put_bad_chunks(at, r, plan.length, &bad_at);
+	} else if (plan.has_body) {
+		at += http_put_body(at, r, plan.length, plan.chunked);
 	}
 	x->bad_at += bad_at;
 	x->length = at - text;

@@ -75,6 +75,42 @@ struct sync_call {
 	struct error *err;
 };
 
+/* Which of the devices are to have the programs, and why the others are not. NULL: out of memory. */
+static struct datapath_link *choose(const struct device *devices, int n, const struct links_wanted *wanted)
+{
+	struct datapath_link *links = calloc(n + 1, sizeof(*links));
+
+	for (int i = 0; links && i < n; i++) {
+		links[i].ifindex = devices[i].ifindex;
+		memcpy(links[i].name, devices[i].name, sizeof(links[i].name));
+		links[i].how = links_left_out(&devices[i], devices, n, wanted);
+		links[i].attached = !links[i].how;
+	}
+	return links;
+}
+
+/* To a device that is to have the programs. One that has gone meanwhile is no failure. */
+static int attach_to(struct datapath *dp, struct datapath_link *link, struct error *err)
+{
+	int ret = attach_add(&dp->attach, link->ifindex, err);
+
+	count_added(dp, link->ifindex, ret);
+	link->attached = ret >= 0;
+	link->other_weir = ret >= 0 ? find_other_weir(dp, link->ifindex) : 0;
+	link->how = ret < 0 ? "failed" : dp->attach.way == ATTACH_TCX ? "tcx" : "clsact";
+	return ret < 0 && ret != -ENODEV ? ret : 0;
+}
+
+/* In the place of what was known of the devices before. */
+static void keep(struct datapath *dp, struct datapath_link *links, int n)
+{
+	pthread_mutex_lock(&dp->lock);
+	free(dp->links);
+	dp->links = links;
+	dp->n_links = n;
+	pthread_mutex_unlock(&dp->lock);
+}
+
 /*
  * A device that is to lose the programs loses them before another gets them: no packet is handled twice in between. One
  * that fails does not keep the others from being served; the first failure is told.
@@ -85,42 +121,23 @@ static int sync_inside(void *arg)
 	struct datapath *dp = call->dp;
 	CLEANUP_FREE struct device *devices = NULL;
 	struct datapath_link *links;
-	int ret = 0, n = links_read(&devices, call->err);
+	int ret, n = links_read(&devices, call->err);
 
 	if (n < 0)
 		return n;
-	links = calloc(n + 1, sizeof(*links));
+	links = choose(devices, n, call->wanted);
 	if (!links)
 		return error_set(call->err, -ENOMEM, "out of memory");
-	for (int i = 0; i < n; i++) {
-		links[i].ifindex = devices[i].ifindex;
-		memcpy(links[i].name, devices[i].name, sizeof(links[i].name));
-		links[i].how = links_left_out(&devices[i], devices, n, call->wanted);
-		links[i].attached = !links[i].how;
-	}
 	ret = detach_others(dp, links, n);
 	if (ret)
 		error_set(call->err, ret, "reading %s: %s", dp->dir, strerror(-ret));
 	for (int i = 0; i < n; i++) {
-		struct error *err = ret ? NULL : call->err;
-		int failed;
+		int failed = links[i].attached ? attach_to(dp, &links[i], ret ? NULL : call->err) : 0;
 
-		if (!links[i].attached)
-			continue;
-		failed = attach_add(&dp->attach, links[i].ifindex, err);
-		count_added(dp, links[i].ifindex, failed);
-		links[i].attached = failed >= 0;
-		links[i].other_weir = failed >= 0 ? find_other_weir(dp, links[i].ifindex) : 0;
-		links[i].how = failed < 0 ? "failed" : dp->attach.way == ATTACH_TCX ? "tcx" : "clsact";
-		if (failed < 0 && failed != -ENODEV && !ret)
-			ret = failed;
+		ret = ret ?: failed;
 	}
 	datapath_xdp_sync(dp, call->xdp, &(struct xdp_devices){ .devices = devices, .links = links, .n = n });
-	pthread_mutex_lock(&dp->lock);
-	free(dp->links);
-	dp->links = links;
-	dp->n_links = n;
-	pthread_mutex_unlock(&dp->lock);
+	keep(dp, links, n);
 	return ret;
 }
 

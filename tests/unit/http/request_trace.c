@@ -89,73 +89,101 @@ static struct weir_request said(const struct weir_request *r)
 	return copy;
 }
 
+/* Where a stream is read, and how far. */
+struct reading {
+	struct weir_request places[2], *r;
+	const char *stream;
+	size_t length, start, at; /* start: of the message */
+};
+
+/* The machine changes its place, and its old one is overwritten. */
+static void move(struct reading *reading)
+{
+	struct weir_request *old = reading->r;
+
+	reading->r = &reading->places[old == &reading->places[0]];
+	*reading->r = *old;
+	memset(old, 0xa5, sizeof(*old));
+}
+
+/* As many bytes as the machine takes at once; without `skipping`, or where it takes none, the next byte. */
+static enum weir_frame_event advance(struct reading *reading, bool skipping)
+{
+	struct weir_request *r = reading->r;
+	const char *next = reading->stream + reading->at;
+	size_t left = reading->length - reading->at;
+	__u64 skip = skipping ? weir_request_skippable(r) : 0;
+	size_t run = skipping ? weir_request_take(r, weir_run_word((const __u8 *)next, left)) : 0;
+
+	if (run) {
+		reading->at += run;
+		return WEIR_FRAME_MORE;
+	}
+	if (!skip) {
+		reading->at++;
+		return weir_request_byte(r, &request_reading, *next);
+	}
+	if (skip > left)
+		skip = left;
+	reading->at += skip;
+	return weir_request_skip(r, skip);
+}
+
+/* Says what has ended, and begins the next message behind the latest. */
+static void note(struct trace *t, struct reading *reading, enum weir_frame_event event, struct weir_request *last)
+{
+	struct weir_request *r = reading->r;
+
+	if (event == WEIR_FRAME_HEAD) {
+		assert_int_equal(r->head_length, reading->at - reading->start);
+		say_head(t, r, reading->stream + reading->start);
+		say(t, " head %zu; ", reading->at);
+		*last = said(r);
+	}
+	assert_int_equal(event == WEIR_FRAME_MESSAGE || (event == WEIR_FRAME_HEAD && weir_request_ended(r)),
+			 weir_request_ended(r));
+	if (event == WEIR_FRAME_MESSAGE) {
+		struct weir_request now = said(r);
+
+		assert_memory_equal(&now, last, sizeof(now));
+		say(t, "end %zu; ", reading->at);
+	}
+	if (weir_request_ended(r)) {
+		reading->start = reading->at;
+		weir_request_start(r);
+	}
+}
+
 /*
- * Feeds a stream. With `moved` the machine changes its place between any two bytes, and its old place is overwritten.
- * With `skipping` whatever may be skipped or passed over is. last: what the latest head said, which a body must not
- * change.
+ * Feeds a stream. With `moved` the machine changes its place between any two bytes. With `skipping` whatever may be skipped or
+ * passed over is. last: what the latest head said, which a body must not change.
  */
 static void feed(struct trace *t, const char *stream, size_t length, bool moved, bool skipping,
 		 struct weir_request *last)
 {
-	struct weir_request places[2], *r = &places[0];
-	size_t start = 0, at = 0;
+	struct reading reading = { .stream = stream, .length = length };
 
+	reading.r = &reading.places[0];
 	t->length = 0;
 	t->text[0] = '\0';
-	weir_request_start(r);
-	assert_true(weir_request_fresh(r));
-	while (at < length) {
+	weir_request_start(reading.r);
+	assert_true(weir_request_fresh(reading.r));
+	while (reading.at < length) {
 		enum weir_frame_event event;
-		__u64 skip = weir_request_skippable(r);
-		size_t run;
 
-		if (moved) {
-			struct weir_request *other = &places[r == &places[0]];
-
-			*other = *r;
-			memset(r, 0xa5, sizeof(*r));
-			r = other;
-		}
-		run = skipping ? weir_request_take(r, weir_run_word((const __u8 *)stream + at, length - at)) : 0;
-		if (run) {
-			at += run;
-			continue;
-		}
-		if (skipping && skip) {
-			if (skip > length - at)
-				skip = length - at;
-			event = weir_request_skip(r, skip);
-			at += skip;
-		} else {
-			event = weir_request_byte(r, &request_reading, stream[at++]);
-		}
-		assert_false(weir_request_fresh(r));
+		if (moved)
+			move(&reading);
+		event = advance(&reading, skipping);
+		assert_false(weir_request_fresh(reading.r));
 		if (event == WEIR_FRAME_LOST) {
-			say(t, "lost %s %zu", labels[r->lost], at - 1);
-			assert_int_equal(weir_request_byte(r, &request_reading, 'G'), WEIR_FRAME_LOST);
-			assert_int_equal(weir_request_skippable(r), 0);
+			say(t, "lost %s %zu", labels[reading.r->lost], reading.at - 1);
+			assert_int_equal(weir_request_byte(reading.r, &request_reading, 'G'), WEIR_FRAME_LOST);
+			assert_int_equal(weir_request_skippable(reading.r), 0);
 			return;
 		}
-		if (event == WEIR_FRAME_HEAD) {
-			assert_int_equal(r->head_length, at - start);
-			say_head(t, r, stream + start);
-			say(t, " head %zu; ", at);
-			*last = said(r);
-		}
-		assert_int_equal(event == WEIR_FRAME_MESSAGE || (event == WEIR_FRAME_HEAD && weir_request_ended(r)),
-				 weir_request_ended(r));
-		if (event == WEIR_FRAME_MESSAGE) {
-			struct weir_request now = said(r);
-
-			assert_memory_equal(&now, last, sizeof(now));
-			say(t, "end %zu; ", at);
-		}
-		if (weir_request_ended(r)) {
-			start = at;
-			weir_request_start(r);
-		}
+		note(t, &reading, event, last);
 	}
-	if (start < at)
+	if (reading.start < reading.at)
 		say(t, "more");
 	else if (t->length)
 		t->text[t->length -= 2] = '\0';
