@@ -80,10 +80,13 @@ WEIR_INLINE bool weir_hold_is_tls(const struct weir_conn *c)
 
 WEIR_INLINE void weir_hold_seek(struct weir_hold_reader *r)
 {
+	__u8 spared = r->record.spared;
+
 	r->by_records = 1;
 	r->seeking = 1;
 	r->midway = 1;
 	weir_record_start_midway(&r->record);
+	r->record.spared = spared;
 }
 
 /*
@@ -188,6 +191,7 @@ WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const st
 		.cuts = cuts,
 		.preface = WEIR_HOLD_NO_PREFACE,
 		.free = c->opaque_why == WEIR_ANSWERED_EARLY,
+		.record.spared = h->record.spared,
 	};
 	WEIR_FRESH_ALL();
 	if (c->phase == WEIR_PHASE_HUNTING) {
@@ -356,6 +360,8 @@ WEIR_INLINE void weir_hold_reader_end(struct weir_hold_reader *r, const struct w
 	if (r->preface == WEIR_HOLD_PREFACE)
 		r->by_lines = r->open = r->bare = 0;
 	r->weight = r->free ? 0 : weir_bytes_weight(r->next - r->news, r->by_lines ? 0 : WEIR_RECORD_FREE);
+	if (!r->weight && !r->by_lines)
+		r->weight = weir_record_spare(&r->record);
 	weir_hold_reader_requests(r);
 	if (r->decided > r->weight)
 		r->decided = r->weight;

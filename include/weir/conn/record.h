@@ -15,6 +15,9 @@
  * whose last messages (certificate, its proof, Finished) look like application data: up to three records that are the
  * first of a connection, to the one that has the length of a Finished. In TLS 1.2, the Finished is the first handshake
  * record after a change of cipher; its length tells what the cipher adds.
+ *
+ * Some servers take a GET of 13 bytes, and any of them one that is cut in two. So short ones are not free without end: one in 64 costs a
+ * token, which is what as many GETs cost that are packed into one record.
  */
 #ifndef WEIR_CONN_RECORD_H
 #define WEIR_CONN_RECORD_H
@@ -25,6 +28,7 @@
 #define WEIR_RECORD_MAX ((1U << 14) + 2048) /* bytes of a body */
 #define WEIR_RECORD_FREE 13		    /* bytes of plain text that cost nothing */
 #define WEIR_RECORD_SHARE 1024		    /* bytes that weigh one token */
+#define WEIR_RECORD_SPARED 64		    /* of what is so short, one in so many costs a token all the same */
 #define WEIR_RECORD_OVERHEAD 17		    /* what TLS 1.3 adds to a plain text: its type, and a tag of 16 bytes */
 
 enum weir_record_type {
@@ -52,7 +56,7 @@ struct weir_record {
 	__u8 overhead;
 	__u8 handshakes; /* records of application data that may still be handshake */
 	__u8 ciphered;	 /* the cipher was changed */
-	__u8 pad;
+	__u8 spared;	 /* that cost nothing since one of them cost a token */
 };
 WEIR_ASSERT_SIZE(struct weir_record, 12);
 
@@ -72,6 +76,13 @@ WEIR_INLINE void weir_record_start_midway(struct weir_record *r)
 WEIR_INLINE __u32 weir_bytes_weight(__u32 bytes, __u32 free)
 {
 	return bytes > free ? 1 + (bytes - 1) / WEIR_RECORD_SHARE : 0;
+}
+
+/* In tokens, of one more that is too short to cost anything by itself. */
+WEIR_INLINE __u32 weir_record_spare(struct weir_record *r)
+{
+	r->spared = (r->spared + 1) % WEIR_RECORD_SPARED;
+	return !r->spared;
 }
 
 WEIR_INLINE __u32 weir_record_weight(const struct weir_record *r)
@@ -95,7 +106,7 @@ WEIR_INLINE enum weir_frame_event weir_record_skip(struct weir_record *r, __u32 
 WEIR_INLINE __u32 weir_record_data_weight(struct weir_record *r)
 {
 	if (!r->handshakes)
-		return weir_bytes_weight(r->length, r->overhead + WEIR_RECORD_FREE);
+		return weir_bytes_weight(r->length, r->overhead + WEIR_RECORD_FREE) ?: weir_record_spare(r);
 	r->handshakes--;
 	if (r->length == WEIR_RECORD_FINISHED_256 || r->length == WEIR_RECORD_FINISHED_384)
 		r->handshakes = 0;

@@ -391,6 +391,28 @@ static void test_crumbs(void **state)
 	}
 }
 
+/* For nothing, but not without end: one in so many costs a token, and is asked for until it passes. */
+static void test_crumbs_without_end(void **state)
+{
+	static const enum weir_reason whys[] = { WEIR_HTTP2, WEIR_UPGRADE };
+	struct hold_scene s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(whys) / sizeof(*whys); i++) {
+		hold_open(&s, WEIR_PHASE_FOLLOWED);
+		weir_conn_opaque(&s.conn, START, whys[i]);
+		s.conn.bare = WEIR_BARE_NONE;
+		hold_add(&s, 'x', 3000);
+		for (__u32 n = 1; n < 2 * WEIR_RECORD_SPARED; n++) {
+			bool costs = n == WEIR_RECORD_SPARED;
+
+			assert_int_equal(hold_offer(&s, 13 * (n - 1), 13, true), costs ? WEIR_DROP : WEIR_PASS);
+			assert_int_equal(hold_offer(&s, 13 * (n - 1), 13, false), WEIR_PASS);
+		}
+		hold_check(&s, 1, 1);
+	}
+}
+
 /* Two segments at once, on two CPUs: the second comes again. */
 static void test_contended(void **state)
 {
@@ -485,6 +507,7 @@ int main(void)
 		cmocka_unit_test(test_http2_that_has_come_by),
 		cmocka_unit_test(test_by_segments),
 		cmocka_unit_test(test_crumbs),
+		cmocka_unit_test(test_crumbs_without_end),
 		cmocka_unit_test(test_contended),
 		cmocka_unit_test(test_what_the_socket_drops),
 		cmocka_unit_test(test_not_ours),

@@ -97,6 +97,22 @@ static void test_http2_frames(void **state)
 	}
 }
 
+/* A request may be cut into such records. */
+static void test_short_ones_are_not_free_without_end(void **state)
+{
+	struct weir_record r;
+
+	(void)state;
+	weir_record_start_midway(&r);
+	for (int i = 1; i <= 3 * WEIR_RECORD_SPARED; i++) {
+		struct expected record = { DATA, SHORTEST - 1, i % WEIR_RECORD_SPARED == 0 },
+				other = { DATA, SHORTEST, 1 };
+
+		feed(&r, &record, 1, record.length);
+		feed(&r, &other, 1, other.length);
+	}
+}
+
 static void check_start(const struct expected *records, size_t n)
 {
 	struct weir_record r;
@@ -175,9 +191,13 @@ static void test_what_is_no_record(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_weights),	     cmocka_unit_test(test_http2_frames),
-		cmocka_unit_test(test_handshake_13), cmocka_unit_test(test_handshake_without_end),
-		cmocka_unit_test(test_handshake_12), cmocka_unit_test(test_what_is_no_record),
+		cmocka_unit_test(test_weights),
+		cmocka_unit_test(test_http2_frames),
+		cmocka_unit_test(test_short_ones_are_not_free_without_end),
+		cmocka_unit_test(test_handshake_13),
+		cmocka_unit_test(test_handshake_without_end),
+		cmocka_unit_test(test_handshake_12),
+		cmocka_unit_test(test_what_is_no_record),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
