@@ -99,7 +99,8 @@ static int agent_end(const struct uninstall_options *options, pid_t *pid, struct
 	/* One that is starting does not listen yet. */
 	while ((lock = state_lock(options->state_dir, &why)) == -EBUSY) {
 		if (waited_s(&wait) >= AGENT_ENDS_S)
-			return error_set(err, -EBUSY, "%s, and does not stop on SIGTERM: kill it first", why.text);
+			return error_set(err, -EBUSY, "%s, and %s: kill it first", why.text,
+					 *pid ? "does not stop on SIGTERM" : "cannot be asked to end");
 		agent_ask(&wait, pid);
 		wait_a_little(&wait, "the agent ends");
 	}

@@ -84,6 +84,11 @@ int control_open(struct control **out, struct event_base *base, const char *stat
  */
 typedef int control_aside(void *context, void (*run)(void *arg), void (*done)(void *arg), void *arg, bool question);
 void control_set_aside(struct control *control, control_aside *aside);
+/*
+ * Makes the socket again if somebody has deleted it, as what cleans up /run may: without it nobody could end the agent's limits. In the
+ * event loop, now and then.
+ */
+void control_look_after(struct control *control);
 /* Drops every client and takes the socket away. */
 void control_close(struct control *control);
 

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "control/private.h"
 
 /* Who waits for a reply, follows a stream, or has said something that was not read yet, is not. */
@@ -169,8 +170,7 @@ static int open_to(const char *path, const struct access_control *access, const 
 	return chmod(state_dir, (st.st_mode & 07777) | 0011) ? -errno : 0;
 }
 
-static int bind_socket(const struct sockaddr_un *address, const char *state_dir, const struct access_control *access,
-		       struct error *err)
+static int bind_socket(const struct sockaddr_un *address, struct error *err)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	mode_t mask;
@@ -182,47 +182,97 @@ static int bind_socket(const struct sockaddr_un *address, const char *state_dir,
 	mask = umask(0177);
 	ret = bind(fd, (const struct sockaddr *)address, sizeof(*address));
 	umask(mask);
-	ret = ret ? -errno : open_to(address->sun_path, access, state_dir);
-	if (!ret && listen(fd, SOMAXCONN))
+	if (ret || listen(fd, SOMAXCONN)) {
 		ret = -errno;
-	if (ret) {
 		close(fd);
 		return error_set(err, ret, "control socket %s: %s", address->sun_path, strerror(-ret));
 	}
 	return fd;
 }
 
+/* In the place of the one before, if there is one. */
+static int listen_anew(struct control *control, struct error *err)
+{
+	struct evconnlistener *listener;
+	int fd = bind_socket(&control->address, err);
+
+	if (fd < 0)
+		return fd;
+	listener = evconnlistener_new(control->base, client_accept, control,
+				      LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
+	if (!listener) {
+		close(fd);
+		return error_set(err, -ENOMEM, "out of memory");
+	}
+	evconnlistener_set_error_cb(listener, cannot_accept);
+	if (control->listener)
+		evconnlistener_free(control->listener);
+	control->listener = listener;
+	return 0;
+}
+
+static int open_to_groups(const struct control *control, struct error *err)
+{
+	int ret = open_to(control->address.sun_path, control->access, control->state_dir);
+
+	return ret ? error_set(err, ret, "control socket %s: %s", control->address.sun_path, strerror(-ret)) : 0;
+}
+
 int control_open(struct control **out, struct event_base *base, const char *state_dir, struct access_control *access,
 		 control_handler *handler, void *context, struct error *err)
 {
 	struct control *control = calloc(1, sizeof(*control));
-	int fd, ret;
+	int ret;
 
 	if (!control)
 		return error_set(err, -ENOMEM, "out of memory");
 	ret = control_address(state_dir, &control->address, err);
-	fd = ret ?: bind_socket(&control->address, state_dir, access, err);
-	if (fd < 0) {
+	if (ret) {
 		free(control);
-		return fd;
+		return ret;
 	}
 	control->base = base;
+	control->state_dir = state_dir;
 	control->access = access;
 	control->handler = handler;
 	control->context = context;
 	LIST_INIT(&control->clients);
 	control->again = evtimer_new(base, accept_again, control);
-	control->listener = evconnlistener_new(base, client_accept, control,
-					       LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
-	if (!control->again || !control->listener) {
-		if (!control->listener)
-			close(fd);
+	ret = control->again ? listen_anew(control, err) : error_set(err, -ENOMEM, "out of memory");
+	ret = ret ?: open_to_groups(control, err);
+	if (ret) {
 		control_close(control);
-		return error_set(err, -ENOMEM, "out of memory");
+		return ret;
 	}
-	evconnlistener_set_error_cb(control->listener, cannot_accept);
 	*out = control;
 	return 0;
+}
+
+/* Told once. */
+static void tell_lost(struct control *control, const struct error *why)
+{
+	if (!control->lost)
+		log_error("%s was deleted, and no command reaches the agent: %s", control->address.sun_path, why->text);
+	control->lost = true;
+}
+
+void control_look_after(struct control *control)
+{
+	struct error err;
+
+	if (!access(control->address.sun_path, F_OK) || errno != ENOENT)
+		return;
+	if (listen_anew(control, &err)) {
+		tell_lost(control, &err);
+		return;
+	}
+	control->lost = false;
+	if (control->n_clients >= CONTROL_CLIENTS_MAX)
+		pause_accepting(control);
+	log_warning("%s was deleted, and is made again", control->address.sun_path);
+	/* The agent may have given up what it takes. */
+	if (open_to_groups(control, &err))
+		log_warning("only root reaches the agent until it is started again: %s", err.text);
 }
 
 void control_set_aside(struct control *control, control_aside *aside)

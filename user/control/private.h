@@ -35,7 +35,9 @@ struct control {
 	struct evconnlistener *listener;
 	struct event *again; /* while nobody is accepted: when to look for room */
 	struct access_control *access;
+	const char *state_dir;
 	struct sockaddr_un address;
+	bool lost; /* its socket was deleted, and could not be made again */
 	control_handler *handler;
 	control_aside *aside; /* or NULL */
 	void *context;

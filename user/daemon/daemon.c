@@ -165,10 +165,12 @@ static void look_after(struct agent *agent)
 
 static void upkeep(evutil_socket_t fd, short what, void *context)
 {
-	struct agent *agent = &((struct service *)context)->agent;
+	struct service *service = context;
+	struct agent *agent = &service->agent;
 
 	(void)fd;
 	(void)what;
+	control_look_after(service->control);
 	jobs_add(agent, look_after);
 	/* Most changes of policy files are noticed at once; those that are not, now. */
 	follow_wake(agent);
