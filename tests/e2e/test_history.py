@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """`weir history`: what was asked and refused, also over restarts of the agent."""
+import itertools
 import re
 
 import pytest
@@ -62,12 +63,13 @@ def test_over_restarts(world, site):
     alice.drive(4)
     world.weir.start()
     rows = history(world)
-    assert sum(row["requests"] for row in rows) == 10 and rows[0]["requests"] == 3 and rows[-1]["requests"] >= 4
+    asked = [row["requests"] for row in rows]  # a minute may end in between: it has a row, too
+    assert sum(asked) == 10 and 3 in itertools.accumulate(asked) and asked[-1] >= 4
     assert total(world, "user", "user") == {("alice",): (10, 0, 0)}
     assert all(row["time"].endswith("Z") and row["seconds"] >= 1 for row in rows)
     heads, *lines = world.weir("history", "web").splitlines()
     assert heads.split() == ["TIME", "SECONDS", "USER", "REQUESTS", "REFUSED", "DRY-RUN", "HELD"]
-    assert lines[0].split()[2:4] == ["alice", "3"]
+    assert lines[0].split()[2:4] == ["alice", str(asked[0])]
 
 
 def test_suggested_limits(world, site, tmp_path):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Requests are seen inside Go servers, behind TLS and HTTP/2, as the server knows them (attach --inside)."""
 import contextlib
-import json
 import re
 import shutil
 import socket
@@ -14,8 +13,9 @@ from lib.inside import attach, program, refuse
 from lib.maps import Maps
 from lib.process import end, eventually
 
-
 pytestmark = pytest.mark.together
+
+OK = "200 HTTP/2.0 /get/dev/pods"
 
 
 def seen(world, name="web"):
@@ -150,13 +150,6 @@ def test_calls_whose_stack_has_to_grow(world):
         loop.stdin.close()
 
 
-def test_unknown_users_are_warned_of(world, serve):
-    server = serve("apiserver")
-    attach(world, server)
-    assert server.get("/get/dev/pods", "other") == ["200 HTTP/2.0 /get/dev/pods"]
-    assert "user inside the server that is of an unknown type" in world.weir.server()["warning"]
-
-
 def test_two_processes_of_one_binary(world, serve):
     """Its probes run in both; only one of them is attached."""
     server, other = serve("apiserver"), serve("apiserver", port=9443)
@@ -198,9 +191,6 @@ def test_another_agent_takes_over(world, serve):
     assert server.get("/get/dev/pods", "alice") == ["200 HTTP/2.0 /get/dev/pods"]
 
 
-OK = "200 HTTP/2.0 /get/dev/pods"
-
-
 def test_see_decides_as_in_a_dry_run(world, serve):
     """By the server's own user, and nothing is held."""
     server = serve("apiserver")
@@ -240,30 +230,6 @@ def test_health_checks(world, serve, name):
     assert (world.weir.server()["exempt"], world.weir.server()["dry_run_shed"]) == (6, 8)
 
 
-def explained(world, *words):
-    said = world.weir.json("explain", *words)
-    return said["lane"], said["decision"], said["request"]["user"], said["request"]["identified_by"], said["request"]["verb"]
-
-
-def test_explain(world, serve):
-    """A request is taken as one that is decided inside its server: by the server's users, and not by paths."""
-    server = serve("apiserver")
-    attach(world, server)
-    world.weir("limit", "set", "user", "--qps", "0.001", "--burst", "1")
-    world.weir.run("limit", "set", "some", "--key", "total", "--qps", "0", "--burst", "0", "--path", "/api/*")
-    pod = "/api/v1/namespaces/dev/pods/x"
-    assert explained(world, "GET", pod, "--user", "alice") == ("see", "passed", "alice", "server", "get")
-    assert server.get("/get/dev/pods", "alice") == [OK]
-    assert explained(world, "GET", pod, "--user", "alice") == ("see", "dry_run_shed", "alice", "server", "get")
-    assert explained(world, "GET", pod, "--user", "bob")[1] == "passed"
-    assert explained(world, "GET", pod, "--user", "system:anonymous")[2:4] == ("127.0.0.1", "anonymous")
-    assert explained(world, "GET", "/livez", "--user", "alice")[1] == "exempt"
-    assert "LANE       see: decided inside the server" in world.weir("explain", "GET", pod)
-    limit, = [limit for limit in world.weir.json("explain", "GET", pod, "--user", "alice")["limits"] if limit["limit"] == "user"]
-    assert limit["says"] == "would_refuse"
-    assert " wire, see  limiting (wire) " in world.weir("status")
-
-
 def test_what_is_read_inside_is_counted_once(world, serve):
     """Its TLS records are not its requests once more: in the history, in top's totals and in status' share of TLS."""
     server = serve("apiserver")
@@ -278,72 +244,6 @@ def test_what_is_read_inside_is_counted_once(world, serve):
     (total,) = world.weir.json("top", "once", "--once", "--interval", "100ms")["servers"]
     assert (total["requests"], total["records"], total["inside"]) == (6, after["records_passed"], True)
     assert "100%" in world.weir("status").splitlines()[1].split()
-
-
-def audit_line(request, n, **more):
-    """As the server's audit log has a request that weir has traced."""
-    fields = {"kind": "Event", "apiVersion": "audit.k8s.io/v1", "auditID": f"id-{n}", "stage": "ResponseComplete",
-              "requestReceivedTimestamp": request["time"], "stageTimestamp": request["time"],
-              "user": {"username": request["user"]}, "verb": request["verb"], "requestURI": request["target"],
-              "sourceIPs": [request["client"]], "responseStatus": {"code": 429},
-              "objectRef": {"resource": request["resource"], "namespace": request["namespace"]}}
-    return json.dumps({**fields, **more}) + "\n"
-
-
-def test_the_servers_audit_log(world, serve, tmp_path):
-    """Refusals of a recording, each with the ID of its own entry."""
-    server = serve("apiserver")
-    attach(world, server)
-    world.weir("limit", "set", "user", "--qps", 0, "--burst", 1)
-    trace = world.trace()
-    server.get("/list/dev/pods", "alice", 3)
-    requests = trace.end()
-    assert [request["decision"] for request in requests] == ["passed", "dry_run_shed", "dry_run_shed"]
-    recording, log = tmp_path / "web.jsonl", tmp_path / "audit.log"
-    recording.write_text("".join(json.dumps(request) + "\n" for request in requests))
-    log.write_text("".join(audit_line(request, n) for n, request in enumerate(requests)) + "{broken\n")
-    words = "events", "--recording", recording, "--audit-log", log
-
-    def said(*more):
-        return world.weir.run(*words, *more).stdout.splitlines()
-
-    done = world.weir.run(*words, "--json", "--audit-window", "1ms")
-    assert [json.loads(line)["audit_id"] for line in done.stdout.splitlines()] == ["id-1", "id-2"]
-    assert "weir: 2 of 2 refusals inside a server have an ID in" in done.stderr and "1 line passed over" in done.stderr
-    heads, *rows = said()
-    assert heads.split()[3:8] == ["USER", "LIMIT", "STATUS", "AUDIT-ID", "FITS"]
-    assert rows[0].split()[3:7] == ["alice", "user", "dry_run_shed", "id-1"] and len(rows) == 2
-    assert len(said("--count", 1)) == 2
-    assert said("other") == [heads]
-    assert "AUDIT-ID" not in world.weir("events", "--recording", recording)
-    log.write_text(audit_line(requests[0], 0) + audit_line(requests[1], 1, verb="get"))
-    assert [json.loads(line)["audit_id"] for line in said("--json")] == [None, None]
-    assert world.weir("events", "--audit-log", log, "--json") == ""  # a dry run refuses nothing
-
-
-def test_audit_logs_that_are_none(world, serve, tmp_path):
-    serve("apiserver")
-    refused, log = world.weir.refused, tmp_path / "audit.log"
-    assert "No such file" in refused("events", "--audit-log", log)
-    log.write_text("2026-11-20T13:14:15Z AUDIT: id=1\n")
-    assert "is not an audit log of JSON lines: line 1: not JSON" in refused("events", "--audit-log", log)
-    assert "line 1: not a line of weir trace --json" in refused("events", "--recording", log)
-    for window in "0", "999us", "60001ms", "24h":
-        assert "must be from 1ms to 1m" in refused("events", "--audit-log", log, "--audit-window", window, status=2)
-    log.write_text("")
-    for window in "1ms", "1m":
-        done = world.weir.run("events", "--audit-log", log, "--audit-window", window)
-        assert (done.returncode, done.stderr.count("\n")) == (0, 1) and "nothing has been refused" in done.stderr
-    assert "exclude each other" in refused("events", "--follow", "--audit-log", log, status=2)
-    assert "only one of" in refused("events", "--recording", "-", "--audit-log", "-", status=2)
-
-
-def test_explain_of_any_go_server(world, serve):
-    """Of its requests the peer is known, and nothing else."""
-    attach(world, serve("plain"))
-    world.weir("limit", "set", "secrets", "--key", "total", "--qps", "0", "--burst", "0", "--resource", "secrets")
-    assert explained(world, "GET", "/api/v1/secrets", "--user", "alice", "--group", "dev") == \
-        ("see", "passed", "127.0.0.1", "anonymous", "get")
 
 
 def test_any_go_server_refuses(world, serve):
@@ -399,53 +299,6 @@ def test_a_server_that_has_restarted_can_be_read(world, serve):
     assert not is_blind()
 
 
-def test_what_is_otherwise_inside_is_said(world, serve, tmp_path):
-    server = serve("plain")
-    attach(world, server)
-
-    def set_limit(*words):
-        return world.weir.run("limit", "set", *words).stderr
-
-    assert "inside the server it is for no request: paths are not read there" in \
-        set_limit("some", "--key", "total", "--qps", "1", "--burst", "1", "--path", "/a/*")
-    assert "inside the server it is for no request: Events are not read there" in \
-        set_limit("source-and-object", "--qps", "1", "--burst", "1")
-    assert "inside the server" not in set_limit("total", "--deny")
-    assert "inside the server" not in set_limit("busy", "--key", "total", "--in-flight", "1")
-    policy = tmp_path / "web.yaml"
-    policy.write_text("apiVersion: weir/v1\nkind: Throttle\nmetadata: {name: x}\nspec:\n  listen: ['*:8443']\n  inside: see\n"
-                      "  writeMemory: true\n  limits:\n  - {name: source-and-object, qps: 1, burst: 1}\n"
-                      "  - {name: total, deny: true}\n")
-    said = world.weir.run("check", "-f", policy).stderr
-    assert "inside the server it is for no request: Events" in said
-    assert 'limit "total": where the server refuses by memory, it answers 429, not 403' in said
-    assert said.count("not 403") == 1
-
-
-def test_what_is_for_packets_is_said(world, tmp_path):
-    """Of what a Throttle says of its requests, the server itself says some."""
-    policy = tmp_path / "web.yaml"
-    text = "apiVersion: weir/v1\nkind: Throttle\nmetadata: {name: x}\nspec:\n  listen: ['*:8443']\n  inside: %s\n  refusals: plain\n" \
-        "  namespaceFrom: segment=1\n  identity: {addresses: ['192.0.2.0/24,alice'], exemptUsers: [bob]}\n" \
-        "  exempt: [{paths: [/a]}, {paths: ['*']}, {users: [bob]}]\n" \
-        "  priorityLevels: [{name: a, shares: 1}]\n" \
-        "  flowSchemas: [{name: a, level: a, rules: [{users: [x], paths: [/b]}]}]\n" \
-        "---\napiVersion: eventratelimit.admission.k8s.io/v1alpha1\nkind: Configuration\nlimits:\n" \
-        "- {type: Server, qps: 9, burst: 9}\n- {type: SourceAndObject, qps: 9, burst: 9}\n"
-
-    def warnings(mode):
-        policy.write_text(text % mode)
-        said = world.weir.run("check", "-f", policy, "--json").stdout
-        return {(problem["line"], problem["message"]) for problem in json.loads(said)["problems"]}
-    assert warnings("see") - warnings("off") == {
-        (7, "inside the server it does nothing: the server writes its answers"),
-        (8, "inside the server it does nothing: the server itself says what is asked for"),
-        (9, "inside the server it does nothing: the server itself says who its users are"),
-        (10, "inside the server no request matches: paths are not read there"),
-        (12, "inside the server no request matches: paths are not read there"),
-        (18, "inside the server it is for no request: Events are not read there")}
-
-
 def test_answer_where_the_kernel_does_not_allow_it(world, serve):
     server = serve("plain")
     attach(world, server, mode="auto")
@@ -462,37 +315,6 @@ def test_answer_where_the_kernel_does_not_allow_it(world, serve):
     found = re.search(r"the kernel lets no program write a server's registers: (.*)\. Use --inside hold$", refused.strip())
     assert found and found[1] in ("it is locked down", "Linux 6.18 and later do")
     assert "--write-memory" not in refused  # this server could not be made to refuse by memory either
-
-
-def test_tls_hides_nothing_inside(world, serve):
-    """Also before the first request: a limit for a user is not said to be without effect."""
-    server = serve("apiserver")
-    attach(world, server)
-    subprocess.run(server.place.client_ns.command("openssl", "s_client", "-connect", server.address), input=b"", check=True,
-                   capture_output=True)
-    status = world.weir.server()
-    assert (status["unread"]["tls"], status["passed"]) == (1, 0)
-    assert world.weir.run("limit", "set", "user", "alice", "--qps", "1", "--burst", "1").stderr == ""
-
-
-def test_who_enforces_in_see_is_told(world, serve):
-    """A limit may be enforced, and refuse nobody inside the server."""
-    server = serve("plain")
-    words = "attach", "web", "--port", server.port, "--netns", server.place.server_ns.path
-    assert world.weir(*words, "--inside", "see") == \
-        'server "web" is attached; what is over a limit is counted, and passes: requests are only seen inside the server (inside: see)\n'
-    limit = "limit", "set", "user", "--server", "web", "--qps", "1", "--burst", "1"
-    assert "passes" not in world.weir(*limit, "--dry-run")
-    assert world.weir("limit", "set", "user", "--server", "web", "--enforce") == \
-        'server "web": limit user is set; what is over a limit is counted, and passes: ' \
-        'requests are only seen inside the server (inside: see)\n'
-    assert "requests over their limits pass" in world.weir("status")
-    assert world.weir("dry-run", "web", "on") == 'server "web" is in a dry run: nothing is refused\n'
-    assert world.weir("dry-run", "web", "off") == \
-        'server "web" is in no dry run; what is over a limit is counted, and passes: requests are only seen inside the server (inside: see)\n'
-    world.weir("detach", "web")
-    world.weir(*words)
-    assert world.weir(*limit) == 'server "web": limit user is set, and enforced\n'
 
 
 def test_a_share_of_the_connections(world, serve, tmp_path):

@@ -291,8 +291,9 @@ def test_the_box_of_an_address(world, family):
     """Who asks again before the penalty is over is held until then, agent or none. A first refusal is only told."""
     site = world.site(world.veth(family))
     site.attach(*NO_PROXY, "--xdp", "generic")
-    site.weir("limit", "set", "hasty", "--key", "source", "--qps", 0.05, "--burst", 1, "--penalty",
-              "exponential:20s..20s")
+    penalty_s = round(25 * REFUSED_S)  # all below but the last is over before
+    site.weir("limit", "set", "hasty", "--key", "source", "--qps", 1 / penalty_s, "--burst", 1, "--penalty",
+              f"exponential:{penalty_s}s..{penalty_s}s")
     client = site.client()
     assert client.drive(2) == [200, 429]
     assert isinstance(connect(site), socket.socket)
