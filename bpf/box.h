@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The penalty box (include/weir/admission/box.h) on the maps: for those who decide on requests and fill it, and XDP, which looks into it. */
+/* The penalty box (include/weir/admission/box.h) on the maps. Programs that decide on requests fill it; XDP looks into it. */
 #ifndef WEIR_BPF_BOX_H
 #define WEIR_BPF_BOX_H
 

@@ -95,9 +95,9 @@ static long hold_sum_step(__u32 i, struct feed *f)
 }
 
 /*
- * A segment that tc has not seen, whose records are to be followed: nothing has looked at its checksum yet. What the socket drops for it must
- * move nothing. Where the pseudo header's sum alone is in the field, it may be of this host, or pretend to be; one of several that the
- * kernel has put together was looked at then.
+ * A segment that tc has not seen, and whose records are to be followed. Nothing has looked at its checksum yet, and what the socket drops
+ * for its checksum must move nothing. If the field has the pseudo header's sum alone, the segment may be of this host, or pretend to be. If
+ * the kernel has put it together of several, it has looked at their checksums.
  */
 __noinline int hold_check(struct __sk_buff *skb, struct work *w)
 {

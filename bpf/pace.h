@@ -105,8 +105,8 @@ static __always_inline int depart(struct __sk_buff *skb, struct work *w, const s
 }
 
 /*
- * What is charged here is to get to the socket. Packets that the kernel may drop on the way (for their destination's hardware address, or what is in IP options) are the socket's
- * hook's, which sees those that it does not drop.
+ * What is charged here must get to the socket. The kernel may drop a packet on the way, for its destination's hardware address or for
+ * what is in its IP options. Such packets are left to the hook at the socket, which sees only those that have come.
  */
 static __always_inline bool arrives(struct __sk_buff *skb, struct work *w)
 {

@@ -5,7 +5,10 @@
 #include "agent/inside_private.h"
 #include "agent/servers.h"
 
-/* Does a limit refuse or hold somebody, or will after a pause? Who pauses is not to get probes for it. Connections are limited in any lane. */
+/*
+ * Does a limit refuse or hold somebody, or will it after a pause? A pause counts for nothing here, because it is not to bring probes. Nor do
+ * limits on connections: they hold in any lane.
+ */
 static bool enforces(const struct server *server)
 {
 	if (server->dry_run)
@@ -35,8 +38,8 @@ static bool read_counters(const struct agent *agent, int slot, __u64 *counters)
 }
 
 /*
- * Has anything come that packets do not tell of? A handshake alone is nothing: who looks for servers sends it to each port. A Kubernetes API
- * server speaks nothing but TLS.
+ * Has anything come that packets do not tell of? A handshake alone does not count: whoever scans for servers sends one to each port. A
+ * Kubernetes API server needs no such sign, because it speaks nothing but TLS.
  */
 static bool is_needed(const struct agent *agent, int slot)
 {
@@ -49,8 +52,8 @@ static bool is_needed(const struct agent *agent, int slot)
 }
 
 /*
- * Are its requests known to be seen? A Go server may read TLS by other means than net/http, which it has for something else: until a request
- * was seen, its TLS is held.
+ * Are the server's requests known to be seen? A Go server may have net/http for something else, and read TLS by other means. So its TLS is held
+ * until a request was seen.
  */
 static bool is_proven(const struct agent *agent, int slot)
 {

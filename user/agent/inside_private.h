@@ -54,7 +54,8 @@ int inside_check_allowed(const struct agent *agent, struct error *err);
 bool inside_is_followed(const struct agent *agent, int slot);
 
 /*
- * inside_choose.c: the lane, from what is known now. Has it changed? And does TLS go unheld in it? Else it is held, whatever is seen inside.
+ * inside_choose.c. inside_choose() chooses the lane from what is known now: has it changed? inside_lets_go(): does TLS pass without being held in
+ * that lane?
  */
 bool inside_choose(const struct agent *agent, int slot);
 bool inside_lets_go(const struct agent *agent, int slot);

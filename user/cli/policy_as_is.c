@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A large file that is JSON goes to the agent as it is. Reading it here and writing it again takes longer than all that the agent does with it.
+ * A large file that is JSON goes to the agent as it is. To read it here and write it again would take longer than all that the agent does with
+ * it.
  */
 #include <errno.h>
 #include <sys/stat.h>

@@ -27,7 +27,10 @@ struct audited_words {
 	const char *server;    /* NULL: all */
 	__u64 window_ns;
 };
-/* requests: a list of those that the agent has kept; a recording's are added to it. count: 0 for all. 0, or a negative errno with err filled in. */
+/*
+ * requests: those that the agent has kept; a recording's are added to the list. count: how many are printed; 0: all. Returns 0, or a negative
+ * errno with err filled in.
+ */
 int audited_print(const struct audited_words *words, json_t *requests, __u64 count, struct error *err);
 
 #endif

@@ -193,7 +193,9 @@ static json_t *request_json(struct explaining *x)
 	return object;
 }
 
-/* Who answers its SYN in a flood of SYNs, where that may be XDP (weir/admission/cookie.h); NULL: its SYN is refused, or there is no question. */
+/*
+ * Who answers the address' SYN in a flood of SYNs (weir/admission/cookie.h). NULL: its SYN is refused, or XDP answers none here in any case.
+ */
 static const char *flood_answered_by(const struct explaining *x)
 {
 	const struct weir_trace *trace = &x->answer.trace;

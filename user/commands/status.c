@@ -246,8 +246,8 @@ static json_t *list_limits(const struct metrics_limit *limits, size_t n)
 }
 
 /*
- * What was chosen for it, as the state has it, and beside it what there is. Overrides and policy objects, of which there may be very many, are
- * told by `limit list` and `export` alone: the event loop answers nobody else meanwhile.
+ * What was chosen for the server, as the state has it, and beside it what is in force. Overrides and policy objects are left to `limit list` and
+ * `export`: there may be very many, and the event loop answers nobody else meanwhile.
  */
 static int describe_server(const struct agent *agent, int slot, struct limits_taken *taken, json_t **out,
 			   struct error *err)

@@ -72,8 +72,8 @@ int control_agent_pid(const char *state_dir, pid_t *pid)
 }
 
 /*
- * Behind the other members. In JSON, a line's end is a space like any other and is in no string, and so is a carriage return: what is JSON stays so,
- * and what is none becomes none.
+ * Behind the other members, with a carriage return for each line's end. In JSON both are spaces like any other, and neither stands in a string.
+ * So what is JSON stays JSON, and what is not becomes none.
  */
 static void add_document(struct text *line, const char *document)
 {

@@ -79,8 +79,9 @@ void control_end(struct control_client *client, json_t *value);
 int control_open(struct control **out, struct event_base *base, const char *state_dir, struct access_control *access,
 		 control_handler *handler, void *context, struct error *err);
 /*
- * Has large requests read and forgotten elsewhere: run(arg) is to be called by another thread, and then done(arg) by the event loop, or done(arg) alone;
- * the context is the handler's. question: of a client that may only read. A negative errno: neither will be, and it is done at once.
+ * Has large requests read and forgotten elsewhere. Another thread is to call run(arg), and the event loop done(arg) afterwards, or done(arg)
+ * alone. The context is the handler's. question: the client may only read. A negative errno: nobody will call them, and the request is read
+ * at once.
  */
 typedef int control_aside(void *context, void (*run)(void *arg), void (*done)(void *arg), void *arg, bool question);
 void control_set_aside(struct control *control, control_aside *aside);
@@ -103,8 +104,8 @@ int control_call(const char *state_dir, const char *command, json_t *arguments, 
 		 struct error *err);
 
 /*
- * Likewise, with the document as its text is. -EBADMSG: the agent has not understood the request and has done nothing, because the text is not
- * JSON, or because it is an earlier agent.
+ * Likewise, with the document as its text is. -EBADMSG: the agent has not understood the request, and has done nothing. Either the text is not
+ * JSON, or the agent is of an earlier version.
  */
 int control_call_with(const char *state_dir, const char *command, json_t *arguments, const char *document,
 		      json_t **result, void (*waiting)(void), struct error *err);

@@ -16,10 +16,11 @@
 #include "follow/follow.h"
 
 /*
- * What each command needs. ACCESS_READ is for what changes nothing, costs the kernel nothing that lasts, and shows no more of
- * requests than who made them; trace and events show whole request lines, whatever clients have put into them.
- * IN_TURN is what may have to wait: what changes something, and what has programs loaded; and what may be so large that the event loop would
- * be kept by it.
+ * What each command needs. ACCESS_READ is for a command that changes nothing, costs the kernel nothing that lasts, and shows no more of
+ * requests than who made them. It is not for trace and events: they show whole request lines, whatever clients have put into them.
+ *
+ * IN_TURN is for a command that may have to wait: it changes something, has programs loaded, or may be so large that it would keep the event
+ * loop.
  */
 static const struct command {
 	const char *name;

@@ -188,7 +188,8 @@ static int admitted_forget(struct datapath *dp, const struct tracked *entry, enu
 
 /*
  * The kernel frees what was deleted from a hash in one go, after a grace period of its sleepable programs (250 ms and more). It takes 0.4 us for
- * each entry, and runs neither threads nor softirqs on that CPU meanwhile. So that this never takes many milliseconds, a sweep waits after each part.
+ * each entry, and runs neither threads nor softirqs on that CPU meanwhile. A sweep waits after each part, so that this never takes many
+ * milliseconds.
  */
 #define SWEEP_PART 100
 #define SWEEP_WAIT_NS 2500000

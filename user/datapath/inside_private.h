@@ -9,8 +9,8 @@
 #define INSIDE_LINKS_MAX 1024
 
 /*
- * set: the number of the probes that are asked for together, of one file (struct weir_inside_cookie). The first of their points tells a file's
- * sets apart: in one process of it requests are to be seen, in another to be refused.
+ * set: the number of the probes that are asked for together, of one file (struct weir_inside_cookie). A file may have several sets, if requests
+ * are to be seen in one process of it, and refused in another. The first of their points tells them apart.
  */
 struct probe_link {
 	dev_t device;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What differs between the overrides of a limit before and after. There may be very many, of which few differ, and most often they stand where
- * they stood: those at the beginning and at the end are compared one by one, and only what is between is sorted.
+ * What differs between the overrides of a limit before and after. There may be very many, of which few differ, and most of them stand where
+ * they stood. So those at the beginning and at the end are compared one by one, and only those in between are sorted.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * JSON is nearly a part of YAML. A text that is JSON and holds none of what libyaml refuses or takes for something else comes to the same tree,
- * whoever reads it.
+ * JSON is nearly a part of YAML. A JSON text may hold what libyaml refuses, or takes for something else. If it holds none of that, both readers
+ * make the same tree of it.
  */
 #include <string.h>
 

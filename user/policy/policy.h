@@ -54,8 +54,8 @@ int policy_read_text(struct policy *policy, const struct policy_file *file, cons
 		     struct error *err);
 
 /*
- * A file that somebody has parsed as JSON, read and checked, as the only one. False: something is wrong with it or is to be said of it, or another
- * reader may take it for something else. Then it is to be read as a text, which tells what, and where. Both are borrowed.
+ * Reads and checks a file that somebody has parsed as JSON, as the only one. False: something is wrong with it, or is to be said of it, or
+ * another reader may take it for something else. Read it as a text then: that tells what, and where. Both arguments are borrowed.
  */
 bool policy_read_json(struct policy *policy, const char *file, json_t *json);
 

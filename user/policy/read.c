@@ -25,8 +25,8 @@ static bool is_shown(const struct policy_kind *kind, const struct node *node)
 }
 
 /*
- * As its shape has it, with members in the shape's order: what is shown does not differ by how it was written. What is never shown may be very
- * long, and stays as it is where it was JSON. whole: all of it means something.
+ * The document as its shape has it, with its members in the shape's order: so it is shown alike, however it was written. What is never shown
+ * may be very long: if it was JSON, it stays as it is. whole: all of the document means something.
  */
 static json_t *document_of(const struct policy *policy, const struct policy_kind *kind, const struct node *node,
 			   bool whole)

@@ -50,8 +50,8 @@ struct field {
 /* Everything that is wrong with a document is added to the problems. */
 void shape_check(const struct shape *shape, const struct node *object, struct problems *problems);
 /*
- * But for what late checks find: for who makes a server of the document next. Does all of it mean something, so that shape_to_json() leaves nothing
- * out?
+ * The same without what late checks find, for a caller that makes a server of the document next. True: all of the document means something,
+ * so shape_to_json() leaves nothing out.
  */
 bool shape_check_early(const struct shape *shape, const struct node *object, struct problems *problems);
 /* What the shape knows of an object that is right: neither ignored nor null members. A new reference. */

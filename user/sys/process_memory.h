@@ -31,9 +31,9 @@ struct process_place {
 };
 
 /*
- * Many places at once, and for no longer than so many milliseconds: whoever reads waits for as long as the process holds its own memory's lock,
- * as it does while it maps something. -ETIMEDOUT, or -EBUSY as long as an earlier reader waits (aside.h); -ENOENT when there is no such
- * process, or another negative errno.
+ * Reads many places at once, and waits for at most so many milliseconds: a process locks its own memory while it maps something, and its
+ * readers wait. -ETIMEDOUT, or -EBUSY as long as an earlier reader waits (aside.h); -ENOENT: there is no such process; or another negative
+ * errno.
  */
 int process_memory_read_places(__u32 process, struct process_place *places, size_t n, __u32 ms);
 

@@ -154,10 +154,12 @@ WEIR_INLINE __u32 weir_hold_from(const struct weir_conn *c, const struct weir_so
 }
 
 /*
- * known: weir_hold_knows(), at the socket's hook. PASS: it has no news. DROP: the socket would drop it, or what is before it must come first. A segment of records that is ahead of its turn
- * is charged as what may be HTTP, for the first record may be none, and moves nothing: it may be dropped behind this hook. If it were
- * dropped here, the server would never ask for what is missing, and the client would only find out by its timer. So is one that comes by
- * another way than the records that were charged there.
+ * known: weir_hold_knows(), at the socket's hook. PASS: the segment brings no news. DROP: the socket would drop it, or what is before it must
+ * come first.
+ *
+ * A segment of records that is ahead of its turn is charged as what may be HTTP, because its first record may be none. It moves nothing,
+ * because it may be dropped behind this hook. It is not dropped here: the server would never ask for what is missing, and the client would
+ * find that out by its timer alone. The same holds for a segment that comes by another way than the records that were charged.
  */
 WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const struct weir_socket *k,
 					     const struct weir_segment *g, bool known, struct weir_hold_reader *r,
@@ -285,8 +287,8 @@ WEIR_INLINE __u8 weir_hold_ending(__u8 ending, __u8 byte)
 }
 
 /*
- * All of HTTP/2's preface (RFC 9113, 3.4): no server goes on behind it that takes it for HTTP/1. With the first line alone, Go's hands it to
- * its handler as a request, and reads another one.
+ * All of HTTP/2's preface (RFC 9113, 3.4): a server that takes it for HTTP/1 does not go on behind it. The first line alone would not do:
+ * Go's server hands it to its handler as a request, and reads another one.
  */
 WEIR_INLINE __u8 weir_hold_preface(__u8 preface, __u8 byte)
 {

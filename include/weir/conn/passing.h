@@ -133,7 +133,10 @@ WEIR_INLINE bool weir_marks_move(weir_marks *marks, __u64 before, __u32 first, _
 	return before == after || __sync_bool_compare_and_swap(marks, before, after);
 }
 
-/* A client's, without the lock. `id`: of the connection that was found. False: nothing has changed, but marks that the segment moves in any case. */
+/*
+ * A client's, without the lock. `id`: of the connection that was found. False: nothing has changed, but marks that the segment moves in any
+ * case.
+ */
 WEIR_INLINE bool weir_conn_client_goes_by(struct weir_conn *c, __u64 id, const struct weir_segment *g)
 {
 	struct weir_splice *s = &c->splice;

@@ -237,8 +237,8 @@ WEIR_INLINE void weir_resting_wake(const struct weir_resting *r, struct weir_con
 }
 
 /*
- * Does the segment bring nothing, so that the connection may rest on? Where something was cut, any segment wakes it, because its numbers have
- * to be translated. So does an urgent one, which means something even without a byte.
+ * Does the segment bring nothing, so that the connection may rest on? If something was cut out of the connection, any segment wakes it,
+ * because its numbers have to be translated. So does an urgent one, which means something even without a byte.
  */
 WEIR_INLINE bool weir_resting_ignores(const struct weir_resting *r, const struct weir_segment *g)
 {

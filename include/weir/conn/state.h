@@ -459,9 +459,11 @@ WEIR_INLINE bool weir_conn_wastes_busy(const struct weir_conn *c, __u64 now_ns)
 /*
  * The connection cannot be followed from here on: it hunts for a place where it can be, or is opaque.
  *
- * It is opaque for good where the client pipelines, for then a silence does not tell how many answers are outstanding; and where requests
- * have seats, for then it is not known which of them have been answered before the connection ends. What was read of an opaque connection is
- * paid for, and has to be confirmed as ever. On a hunting one all that the server has not got is charged, except for what is decided there.
+ * It is opaque for good if the client pipelines: a silence does not tell how many answers are outstanding. It is opaque for good, too, if
+ * requests have seats: before the connection ends, nobody knows which of them have been answered.
+ *
+ * What was read of an opaque connection is paid for, and has to be confirmed as ever. On a hunting one all that the server has not got is
+ * charged, except for what is decided there.
  */
 WEIR_INLINE void weir_conn_hunt(struct weir_conn *c)
 {

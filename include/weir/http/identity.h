@@ -86,7 +86,9 @@ WEIR_INLINE bool weir_identity_by_header(struct weir_identity *id, const struct 
 	return true;
 }
 
-/* namespace: that of the request itself. trusted: the peer is a proxy that may name users. token, address: whom they stand for; NULL: nobody. */
+/*
+ * namespace: that of the request itself. trusted: the peer is a proxy that may name users. token, address: whom they stand for; NULL: nobody.
+ */
 WEIR_INLINE void weir_identify(struct weir_identity *id, const struct weir_request *r, __u64 namespace,
 			       const struct weir_known_groups *known, bool trusted, const struct weir_principal *token,
 			       const struct weir_principal *address)

@@ -16,7 +16,7 @@
 #define WEIR_SEAT_OBJECTS 100
 #define WEIR_OBJECT_BYTES 1000 /* of an answer, where a server's settings say nothing else */
 #define WEIR_WIDTH_PARTS 8     /* the latest answer is one part of the mean */
-/* A mean that no answer has confirmed for so long is forgotten. Otherwise a list that has become narrow, and is only read in parts, stays wide. */
+/* A mean that no answer has confirmed for so long is forgotten. Otherwise a list that has become narrow, but is only read in parts, stays wide. */
 #define WEIR_WIDTH_NS (600 * WEIR_NS_PER_S)
 
 struct weir_width_key {
