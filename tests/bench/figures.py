@@ -27,8 +27,8 @@ def flat(turns):
 
 def more_percent(ones, others):
     """
-    Of turns of several values each: by how much the lower quarter of the one is above that of the other, and between what that is with 95 %,
-    by what it would be of other turns: drawn from these.
+    Of turns of several values each: by how much the lower quarter of the ones is above that of the others, and the bounds that this has with
+    95 %. The bounds are from turns that are drawn from these, again and again.
     """
     chance = random.Random(1)
 

@@ -21,7 +21,7 @@ STREAMS = read_streams()
 SOURCES = (f"127.1.0.{host}" for host in itertools.count(1))
 ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*(.*)", re.DOTALL)
 PACKET = 60000  # bytes that come in one packet here
-# What is another protocol that is known, or may be one from there on, is no ambiguity: it is charged as something that cannot be read, and held.
+# Another protocol that is known, or what may be one from there on, is no ambiguity: it is charged as something that cannot be read, and held.
 HELD = ("tls", "http2", "connect")
 # How each server reads paths. lighttpd and Apache clean them as nginx does.
 PATHS = {"nginx": "nginx", "apache": "nginx", "lighttpd": "nginx", "go": "kubernetes", "haproxy": "raw", "node": "raw"}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A binary of any content: it is refused in words, or all findings come to an end. The first byte says which version's
- * fixture the rest changes, and whether its Handle has its arguments in registers: two bytes say where, one how many bytes follow to be put there. The next two cut the file off. From 0x80
- * on, the rest is the file.
+ * fixture the rest changes, and whether its Handle has its arguments in registers. The next two bytes cut the file off. Changes follow: two
+ * bytes say where, one how many bytes to put there, and then these come. If the first byte is 0x80 or more, the rest is the file.
  */
 #include <assert.h>
 #include <stdint.h>

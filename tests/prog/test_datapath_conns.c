@@ -267,8 +267,8 @@ static void test_sweep_of_both(void **state)
 }
 
 /*
- * More entries than the cursor reads at a time. They are laid to rest and swept slowly: what is deleted at once is freed at once, and the CPU that
- * does it does nothing else.
+ * More entries than the cursor reads at a time. They are laid to rest and swept slowly: entries that are deleted at once are freed at once, by a
+ * CPU that does nothing else meanwhile.
  */
 static void test_sweep_of_many(void **state)
 {

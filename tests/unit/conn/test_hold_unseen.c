@@ -15,7 +15,9 @@ static enum weir_reason meet(struct hold_scene *s, const struct weir_segment *g,
 	return weir_hold_meet(&s->conn, &s->socket, g, badged, true);
 }
 
-/* Of what came to the socket by a way that is not seen the first are dropped; then its connection is opaque, from where the server stands. */
+/*
+ * Segments come to the socket by a way that is not seen. The first are dropped. Then their connection is opaque, from where the server stands.
+ */
 static void test_unseen(void **state)
 {
 	struct weir_segment seen = hold_segment(0, 500), unseen = hold_segment(300, 400);

@@ -243,7 +243,8 @@ static void test_wait_is_the_shortest(void **state)
 }
 
 /*
- * Threads that read a clock, and take from one bucket in any order; some give their token back. The bucket is empty from the start and never fills, so each unit gained is either in it or was kept by a request.
+ * Threads that read a clock, and take from one bucket in any order; some give their token back. The bucket is empty at the start and never
+ * fills, so each unit that it gains is in it, or was kept by a request.
  */
 #define THREADS 8
 #define TAKES 50000

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A process that holds its own memory's lock: it waits for a page of a file whose file system, FUSE, is served by an accomplice. The first read
- * fails, and the kernel tries again without letting the lock go; meanwhile a thread wants to map something, and all readers stand behind it.
+ * A process that holds its own memory's lock. It waits for a page of a file, and an accomplice serves that file's file system (FUSE). The first
+ * read fails, and the kernel tries again without letting the lock go. Meanwhile a thread wants to map something, and all readers wait behind it.
  */
 #include <errno.h>
 #include <fcntl.h>
