@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -129,6 +130,8 @@ static void reply(struct control_client *client, const struct text *line)
 	if (!client->ended)
 		bufferevent_disable(client->stream, EV_READ);
 	send_text(client, line);
+	/* libevent does so by itself, unless it had no memory to be told of what is written. */
+	bufferevent_enable(client->stream, EV_WRITE);
 }
 
 static void reply_with(struct control_client *client, json_t *value)
@@ -298,6 +301,7 @@ static void client_read(struct bufferevent *stream, void *context)
 	struct control_client *client = context;
 	struct evbuffer *input = bufferevent_get_input(stream), *line;
 	size_t length;
+	bool too_long;
 
 	/* A client that gets a stream may only end it. */
 	if (client->ended)
@@ -306,13 +310,16 @@ static void client_read(struct bufferevent *stream, void *context)
 	    evbuffer_get_length(bufferevent_get_output(stream)) > 0)
 		return;
 	length = find_line(client, input);
-	line = length ? take_line(input, length) : NULL;
+	if (!length && evbuffer_get_length(input) < line_max(client))
+		return;
+	too_long = !length || length > line_max(client);
+	line = too_long ? NULL : take_line(input, length);
 	if (line) {
 		handle(client, line);
-	} else if (length || evbuffer_get_length(input) >= line_max(client)) {
-		client->closing = true;
-		reply_with(client, length ? NULL : control_error_reply("the request is too long"));
+		return;
 	}
+	client->closing = true;
+	reply_with(client, too_long ? control_error_reply("the request is too long") : NULL);
 }
 
 static void client_written(struct bufferevent *stream, void *context)
@@ -324,8 +331,10 @@ static void client_written(struct bufferevent *stream, void *context)
 		return;
 	}
 	client->heard_ns = clock_ns(CLOCK_MONOTONIC);
-	bufferevent_enable(stream, EV_READ);
-	client_read(stream, client);
+	if (bufferevent_enable(stream, EV_READ))
+		control_client_free(client);
+	else
+		client_read(stream, client);
 }
 
 /* Gone, silent for too long, or not reading. Who followed a stream may only have closed its own side. */
@@ -339,24 +348,39 @@ static void client_event(struct bufferevent *stream, short what, void *context)
 		control_client_free(client);
 }
 
-struct control_client *control_client_new(struct control *control, evutil_socket_t fd, enum access access)
+/* No watermark bounds its input: libevent sets none without memory, and crashes. client_read() does, at the latest one read later. */
+static struct control_client *client_of(struct bufferevent *stream)
 {
 	struct control_client *client = calloc(1, sizeof(*client));
 
 	if (!client)
 		return NULL;
-	client->stream = bufferevent_socket_new(control->base, fd, BEV_OPT_CLOSE_ON_FREE);
-	if (!client->stream) {
-		free(client);
+	client->stream = stream;
+	client->heard_ns = clock_ns(CLOCK_MONOTONIC);
+	bufferevent_setcb(stream, client_read, client_written, client_event, client);
+	set_patience(client);
+	if (!bufferevent_enable(stream, EV_READ | EV_WRITE))
+		return client;
+	free(client);
+	return NULL;
+}
+
+struct control_client *control_client_new(struct control *control, evutil_socket_t fd, enum access access)
+{
+	struct bufferevent *stream = bufferevent_socket_new(control->base, fd, BEV_OPT_CLOSE_ON_FREE);
+	struct control_client *client;
+
+	if (!stream) {
+		close(fd);
+		return NULL;
+	}
+	client = client_of(stream);
+	if (!client) {
+		bufferevent_free(stream);
 		return NULL;
 	}
 	client->control = control;
 	client->access = access;
-	client->heard_ns = clock_ns(CLOCK_MONOTONIC);
-	bufferevent_setcb(client->stream, client_read, client_written, client_event, client);
-	set_patience(client);
-	bufferevent_setwatermark(client->stream, EV_READ, 0, line_max(client));
-	bufferevent_enable(client->stream, EV_READ | EV_WRITE);
 	LIST_INSERT_HEAD(&control->clients, client, entry);
 	return client;
 }

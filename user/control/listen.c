@@ -131,10 +131,8 @@ static void client_accept(struct evconnlistener *listener, evutil_socket_t fd, s
 		return;
 	}
 	client = control_client_new(control, fd, access);
-	if (!client) {
-		close(fd);
+	if (!client)
 		return;
-	}
 	client->uid = peer.uid;
 	client->pid = peer.pid;
 	control->n_guests += !access_is_owner(peer.uid);
@@ -200,8 +198,12 @@ static int listen_anew(struct control *control, struct error *err)
 		return fd;
 	listener = evconnlistener_new(control->base, client_accept, control,
 				      LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
-	if (!listener) {
-		close(fd);
+	/* It may be there, and wait for nothing. */
+	if (!listener || evconnlistener_enable(listener)) {
+		if (listener)
+			evconnlistener_free(listener);
+		else
+			close(fd);
 		return error_set(err, -ENOMEM, "out of memory");
 	}
 	evconnlistener_set_error_cb(listener, cannot_accept);

@@ -45,7 +45,7 @@ struct control {
 	unsigned int n_clients, n_guests; /* guests: those who are not root */
 };
 
-/* Talks to whoever is connected from now on; not counted yet. NULL without memory, and fd is still the caller's. */
+/* Talks to whoever is connected from now on; not counted yet. NULL without memory, and the connection is closed. */
 struct control_client *control_client_new(struct control *control, evutil_socket_t fd, enum access access);
 void control_client_free(struct control_client *client);
 

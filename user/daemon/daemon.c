@@ -220,31 +220,32 @@ static char *read_metrics(void *context)
 	return metrics_text(json_object_get(result, "metrics"));
 }
 
+/* NULL: out of memory. An event that is not waited for would be missed for good. */
+static struct event *wait_for(struct event *event, const struct timeval *every)
+{
+	if (event && event_add(event, every)) {
+		event_free(event);
+		return NULL;
+	}
+	return event;
+}
+
 static struct event *add_signal(struct service *service, int signal, event_callback_fn run)
 {
-	struct event *event = evsignal_new(service->agent.base, signal, run, service);
-
-	if (event)
-		event_add(event, NULL);
-	return event;
+	return wait_for(evsignal_new(service->agent.base, signal, run, service), NULL);
 }
 
 static struct event *add_descriptor(struct service *service, int fd, event_callback_fn run)
 {
 	struct event *event = fd < 0 ? NULL : event_new(service->agent.base, fd, EV_READ | EV_PERSIST, run, service);
 
-	if (event)
-		event_add(event, NULL);
-	return event;
+	return wait_for(event, NULL);
 }
 
 static struct event *add_timer(struct service *service, event_callback_fn run, int seconds)
 {
-	struct event *event = event_new(service->agent.base, -1, EV_PERSIST, run, service);
-
-	if (event)
-		event_add(event, &(struct timeval){ .tv_sec = seconds });
-	return event;
+	return wait_for(event_new(service->agent.base, -1, EV_PERSIST, run, service),
+			&(struct timeval){ .tv_sec = seconds });
 }
 
 /* Twice as often as it must be, as sd_watchdog_enabled(3) advises. NULL: nobody watches, or out of memory. */
@@ -253,9 +254,7 @@ static struct event *add_watchdog(struct service *service)
 	const __u64 us = notify_watchdog_us() / 2;
 	struct event *event = us ? event_new(service->agent.base, -1, EV_PERSIST, feed_watchdog, NULL) : NULL;
 
-	if (event)
-		event_add(event, &(struct timeval){ .tv_sec = us / 1000000, .tv_usec = us % 1000000 });
-	return event;
+	return wait_for(event, &(struct timeval){ .tv_sec = us / 1000000, .tv_usec = us % 1000000 });
 }
 
 static int add_events(struct service *service, struct error *err)
