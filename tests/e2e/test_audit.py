@@ -108,6 +108,8 @@ def test_a_policy_file(world, site, tmp_path):
 
 
 def test_words_that_are_wrong(world, site):
-    done = world.weir.run("audit", "wbe")
+    assert 'no server "wbe": is "web" meant?' in world.weir.refused("audit", "wbe")
+    eventually(lambda: world.weir.run("audit", "web", "--since", "1s").stderr, "it is a second ago")
+    done = world.weir.run("audit", "web", "--since", "1s")
     assert (done.returncode, done.stderr) == (0, "weir: no rows: no such change is written down; weir audit shows all\n")
     assert "at least 1s" in world.weir.refused("audit", "--since", "0", status=2)

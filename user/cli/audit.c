@@ -164,7 +164,6 @@ static int print_changes(json_t *result)
 	CLEANUP_TABLE struct table *table = cli_rows(json_object_get(result, "changes"), heads, CLI_COLUMNS(heads),
 						     row);
 
-	/* A server that is gone is asked for, too: a name that is misspelled is no error. */
 	if (!json_array_size(json_object_get(result, "changes")))
 		fprintf(stderr, "weir: no rows: no such change is written down; weir audit shows all\n");
 	return cli_print_first(table);

@@ -60,7 +60,7 @@ static int read_recording(const struct audited_words *words, struct join *join, 
 			error_set(err, ret, "%s: line %zu: %s", words->recording, number, why.text);
 	}
 	if (!ret && ferror(file))
-		ret = error_set(err, -EIO, "%s cannot be read", words->recording);
+		ret = error_set(err, -errno, "%s: %s", words->recording, strerror(errno));
 	return ret;
 }
 

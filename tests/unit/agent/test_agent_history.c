@@ -13,6 +13,7 @@
 
 #include "agent/inside_private.h"
 #include "agent_fixture.h"
+#include "audit/file.h"
 #include "base/cleanup.h"
 #include "commands/commands.h"
 #include "commands/history.h"
@@ -135,6 +136,20 @@ static void a_server_after_another(void **state)
 	succeed(f, "attach", ATTACH);
 	dp->counters[0][WEIR_PASSED] = 70;
 	assert_string_equal(rows_by(f, "server", false), "50 70 ");
+}
+
+/* A misspelled server is no server without changes. */
+static void changes_of_a_server(void **state)
+{
+	struct fixture *f = *state;
+	CLEANUP_JSON json_t *gone = json_pack("[{s:s, s:s}]", "time", "2026-11-27T12:00:00Z", "server", "gone");
+
+	succeed(f, "attach", ATTACH);
+	assert_int_equal(audit_append(f->state_dir, gone, &f->err), 0);
+	succeed(f, "audit", "{\"name\":\"api\"}");
+	succeed(f, "audit", "{\"name\":\"gone\"}");
+	succeed(f, "audit", "{\"name\":\"gone\",\"since\":1}");
+	refuse(f, "audit", "{\"name\":\"goen\"}", "there is no server \"goen\"");
 }
 
 static void ten_of_a_kind(void **state)
@@ -269,11 +284,17 @@ static void records_in_the_history(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		with_history(each_request_once),	with_history(what_was_there_before_is_of_no_minute),
-		with_history(counters_that_begin_anew), with_history(ten_of_a_kind),
-		with_history(a_server_after_another),	with_history(records_in_the_history),
-		with_history(cannot_be_written),	with_history(the_kernel_does_not_answer),
-		with_history(of_another_boot),		with_history(words),
+		with_history(each_request_once),
+		with_history(what_was_there_before_is_of_no_minute),
+		with_history(counters_that_begin_anew),
+		with_history(changes_of_a_server),
+		with_history(ten_of_a_kind),
+		with_history(a_server_after_another),
+		with_history(records_in_the_history),
+		with_history(cannot_be_written),
+		with_history(the_kernel_does_not_answer),
+		with_history(of_another_boot),
+		with_history(words),
 		with_history(records_in_all),
 	};
 
