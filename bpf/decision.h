@@ -23,12 +23,13 @@
 
 #include "maps.h"
 
-/* Terms that were found to be in force. */
+/* What an ordinary request needs of terms that were found to be in force, in a line's room: those beside it, or none. */
 struct terms_in_force {
-	__u64 seal;  /* theirs; 0: none were */
-	__u64 as_of; /* what `limit_changes` said before */
+	__u64 as_of; /* what `limit_changes` said before; 0: there are none */
 	__u32 limit; /* weir_limit_index(): whose they are */
-	__u32 pad;
+	__u32 key;   /* enum weir_key_part */
+	struct weir_rate rate;
+	__u64 pad;
 };
 
 struct decision {

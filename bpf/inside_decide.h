@@ -9,6 +9,7 @@
 
 #include "box.h"
 #include "inside_owe.h"
+#include "inside_ready.h"
 #include "inside_tell.h"
 #include "sample.h"
 #include "tally.h"
@@ -241,15 +242,13 @@ static __always_inline void inside_tell_box(const struct inside_request *r, cons
 		box_asked(d, r->decision == WEIR_EXEMPT || r->some);
 }
 
-/* own: the piece that the request is in; NULL: it is kept in `inside_requests`. Sets r->decision. False: there was no memory to decide in. */
-static __always_inline int inside_decide(struct inside_request *r, struct inside_piece *own, __u32 server,
-					 const struct weir_server *settings)
+/* charged: what limits have given before, by inside_limits_give(). Sets r->decision. */
+static __always_inline void inside_decide_in_full(struct inside_request *r, struct inside_piece *piece, __u32 server,
+						  const struct weir_server *settings, __u32 charged)
 {
-	struct inside_piece *piece = own ?: inside_claim();
-
-	if (WEIR_UNLIKELY(!piece))
-		return 0;
 	inside_question(piece, r, server, settings);
+	piece->decision.charged = charged;
+	piece->decision.torn &= ~charged;
 	r->decision = inside_ask(piece, settings, r->health);
 	if (WEIR_UNLIKELY(r->ends))
 		inside_keep_seats(piece, &r->key);
@@ -257,6 +256,23 @@ static __always_inline int inside_decide(struct inside_request *r, struct inside
 		inside_take_turn(r, &piece->decision);
 	inside_tell_box(r, &piece->decision, settings->flags);
 	inside_decided(&piece->decision, r);
+}
+
+/* own: the piece that the request is in; NULL: it is kept in `inside_requests`. Sets r->decision. False: there was no memory to decide in. */
+static __always_inline int inside_decide(struct inside_request *r, struct inside_piece *own, __u32 server,
+					 const struct weir_server *settings)
+{
+	struct inside_piece *piece = own ?: inside_claim();
+	__u32 gave = 0;
+
+	if (WEIR_UNLIKELY(!piece))
+		return 0;
+	if (WEIR_LIKELY(inside_is_ordinary(r, settings)))
+		gave = inside_limits_give(&piece->decision, r, server, settings->traits);
+	if (WEIR_LIKELY(gave & INSIDE_ALL_GAVE))
+		r->decision = WEIR_PASSED;
+	else
+		inside_decide_in_full(r, piece, server, settings, gave);
 	if (!own)
 		inside_give_back(piece);
 	return 1;

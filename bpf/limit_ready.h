@@ -37,65 +37,85 @@ static __always_inline __u64 limit_changes_now(void)
  * The terms of limit n, as they were copied, are plain, and still in force. That is known where no limit has changed since it was found
  * out; the number is read before it is found out, so a change meanwhile has another one.
  */
-static __always_inline bool terms_are_ready(const struct weir_terms *terms, struct terms_in_force *known, __u32 index)
+WEIR_SELDOM int terms_make_ready(const struct weir_terms *terms, struct terms_in_force *known, __u32 index, __u64 now)
 {
-	__u64 now = limit_changes_now();
-	const struct weir_limit *limit;
+	const struct weir_limit *limit = bpf_map_lookup_elem(&limits, &index);
 
-	if (now && known->as_of == now && known->limit == index && known->seal && known->seal == terms->amount.seal)
-		return true;
-	limit = bpf_map_lookup_elem(&limits, &index);
 	if (!limit || !terms_are_those_of(terms, limit) || !terms_are_plain(terms))
 		return false;
-	known->seal = terms->amount.seal;
-	known->as_of = now;
+	known->rate = terms->amount.history.rates[0];
+	known->key = terms->key;
 	known->limit = index;
+	known->as_of = now;
 	return true;
 }
 
+static __always_inline bool terms_are_ready(const struct weir_terms *terms, struct terms_in_force *known, __u32 index)
+{
+	__u64 now = limit_changes_now();
+
+	if (WEIR_LIKELY(now && known->as_of == now && known->limit == index))
+		return true;
+	return terms_make_ready(terms, known, index, now);
+}
+
+/* What a request has of its own that limits are for. */
+struct asker {
+	__u64 user, namespace, source; /* 0: there is none */
+};
+
 /* Whose bucket it is, where that is one part of the request; false: it is more, or the request has none. */
-static __always_inline bool subject_is_plain(const struct decision *d, __u32 key, __u64 *subject)
+static __always_inline bool subject_is_plain(const struct asker *asker, __u32 key, __u64 *subject)
 {
 	*subject = 0;
 	if (!key)
 		return true;
 	if (WEIR_LIKELY(key == WEIR_KEY_USER))
-		*subject = d->identity.user;
+		*subject = asker->user;
 	if (key == WEIR_KEY_NAMESPACE)
-		*subject = d->identity.namespace;
+		*subject = asker->namespace;
 	if (key == WEIR_KEY_SOURCE)
-		*subject = d->source;
+		*subject = asker->source;
 	return *subject;
+}
+
+/* The limit with this index, whose terms are ready, gives what is asked. False: it does not, and nothing has changed. */
+static __always_inline bool ready_gives(const struct terms_in_force *known, __u32 index, __u32 asked,
+					struct weir_ask *ask)
+{
+	struct weir_kept *kept = kept_of(index, ask->level.subject);
+
+	if (!kept || weir_bucket_take_ready(&kept->bucket, &known->rate, ask) != WEIR_TAKEN)
+		return false;
+	if (asked)
+		add(&kept->bucket.passed, asked);
+	return true;
 }
 
 /* True: limit n has given a token. False: it was not asked, and nothing has changed. */
 __noinline int ask_ready(struct decision *d, __u32 n)
 {
 	struct weir_ask ask = {};
-	const struct weir_terms *terms;
-	struct weir_kept *kept;
-	__u64 subject;
+	struct terms_in_force *known;
+	struct asker asker;
 	__u32 index;
 
 	if (!d || n >= WEIR_MATCHES_MAX || !keeps_token(d))
 		return false;
 	WEIR_BARRIER(n);
 	n &= WEIR_MATCHES_MAX - 1;
-	terms = &d->terms[n];
+	if (d->charged >> n & 1)
+		return true; /* before: inside_ready.h */
+	known = &d->in_force[n];
 	index = weir_limit_index(d->server, d->limits[n]);
-	if (!terms_are_ready(terms, &d->in_force[n], index) || !subject_is_plain(d, terms->key, &subject))
+	asker = (struct asker){ d->identity.user, d->identity.namespace, d->source };
+	if (!terms_are_ready(&d->terms[n], known, index) || !subject_is_plain(&asker, known->key, &ask.level.subject))
 		return false;
-	kept = kept_of(index, subject);
-	if (!kept)
-		return false;
-	ask.level.subject = subject;
 	ask.now_ns = d->at_ns;
 	ask.weight = d->weight;
-	if (weir_bucket_take_ready(&kept->bucket, &terms->amount.history.rates[0], &ask) != WEIR_TAKEN)
+	if (!ready_gives(known, index, d->asked, &ask))
 		return false;
-	if (d->asked)
-		add(&kept->bucket.passed, d->asked);
-	d->subjects[n] = subject;
+	d->subjects[n] = ask.level.subject;
 	d->charged |= 1U << n;
 	d->torn &= ~(1U << n);
 	return true;

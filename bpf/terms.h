@@ -97,14 +97,18 @@ static __always_inline int terms_try(struct decision *d, __u32 n, bool known)
 {
 	__u32 index = weir_limit_index(d->server, d->limits[n]);
 	struct weir_terms *terms = &d->terms[n];
+	__u64 seal = terms->amount.seal;
 	int copied = limit_copy(terms, index);
 
+	if (terms->amount.seal != seal)
+		d->in_force[n].as_of = 0;
 	if (!known) /* not that of an earlier request, whatever is copied */
 		d->subjects[n] = copied == TERMS_WHOLE ? limit_subject(d, n) : 0;
 	if (copied == TERMS_TORN)
 		return copied;
 	if (copied == TERMS_NONE) {
 		terms_forget(terms);
+		d->in_force[n].as_of = 0;
 		terms->amount.flags = 0;
 		terms->flags = 0;
 		terms->key = 0;

@@ -104,6 +104,7 @@ __noinline int xdp_holds(__u32 hook)
 		return 0;
 	key = weir_box_key(w->server, w->packet.source);
 	box_read(&key, &box);
+	w->decision.in_force[0].as_of = 0; /* of terms that are overwritten */
 	if (!box_is_shut(&box, &w->decision.terms[0], bpf_ktime_get_ns()) || !box_concerns(w) ||
 	    !load_settings(w, hook))
 		return 0;

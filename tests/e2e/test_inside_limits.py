@@ -52,6 +52,19 @@ def test_limits(world, api, kind):
     assert of_limit(world, words[0], "dry_run_refused") == len(over)
 
 
+def test_who_is_over_a_broader_limit_keeps_the_token_of_the_narrower(world, api):
+    """Nobody traces: then requests are decided in another way where each limit has a token."""
+    world.weir("limit", "set", "user", "--qps", 0, "--burst", 5)
+    world.weir("limit", "set", "total", "--qps", 0, "--burst", 2)
+    api.get(DEV, "alice", 4)
+    assert (of_limit(world, "user", "admitted"), of_limit(world, "total", "admitted")) == (2, 2)
+    world.weir("limit", "delete", "total")
+    api.get(DEV, "alice", 4)
+    status = world.weir.server()
+    assert (of_limit(world, "user", "admitted"), of_limit(world, "user", "dry_run_refused")) == (5, 1)
+    assert (status["passed"], status["dry_run_shed"]) == (5, 3)
+
+
 THROTTLE = """\
 apiVersion: weir/v1
 kind: Throttle

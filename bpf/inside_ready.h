@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The ordinary request inside a server, which each of its limits has a token for: asked without a decision. Where the CPU has rested, what
+ * takes time is how many lines of memory are touched, and what a decision is told and says stands in a dozen of them.
+ */
+#ifndef WEIR_BPF_INSIDE_READY_H
+#define WEIR_BPF_INSIDE_READY_H
+
+#include "inside_memory.h"
+
+#include "decide.h"
+#include "tally.h"
+
+/* With one of these there is more to a request than its built-in limits, or more to be told of it. */
+#define INSIDE_FLAGS_MORE (WEIR_SERVER_PAUSED | WEIR_SERVER_KNOWS_USERS | WEIR_SERVER_INSIDE_HOLD)
+#define INSIDE_TRAITS_MORE (WEIR_SERVER_IN_FLIGHT | WEIR_SERVER_OBJECTS | WEIR_SERVER_PENALTIES)
+
+static __always_inline bool inside_is_ordinary(const struct inside_request *r, const struct weir_server *server)
+{
+	return !(server->generation | (server->flags & INSIDE_FLAGS_MORE) | (server->traits & INSIDE_TRAITS_MORE)) &&
+	       server->trace_until_ns <= r->now_ns && !r->health && !r->execute &&
+	       !weir_groups_meet(&r->groups, &server->groups.exempt);
+}
+
+/* As ask_ready() does it of limit n of a decision; so does who undoes it find what he needs in there. */
+static __always_inline bool inside_limit_gives(struct decision *d, __u32 n, const struct inside_request *r, __u32 index)
+{
+	const struct asker asker = { r->record.trace.user, r->record.trace.attributes.namespace, r->address };
+	struct weir_ask ask = { .now_ns = r->now_ns, .weight = 1 };
+	struct terms_in_force *known;
+
+	WEIR_BARRIER(n);
+	n &= WEIR_MATCHES_MAX - 1;
+	known = &d->in_force[n];
+	if (!terms_are_ready(&d->terms[n], known, index) || !subject_is_plain(&asker, known->key, &ask.level.subject) ||
+	    !ready_gives(known, index, 1, &ask))
+		return false;
+	d->subjects[n] = ask.level.subject;
+	return true;
+}
+
+/* Each has admitted the request. */
+static __always_inline void inside_limits_admitted(__u32 server, __u32 traits)
+{
+#pragma clang loop unroll(disable)
+	for (__u32 slot = 0; slot < WEIR_BUILTIN_LIMITS; slot++) {
+		const struct said said = { .index = weir_limit_index(server, slot), .charged = 1 };
+
+		if (traits & (WEIR_SERVER_LIMITED << slot))
+			limit_tally(&said, 1, 1);
+	}
+}
+
+#define INSIDE_ALL_GAVE (1U << 31)
+
+/*
+ * Asks the built-in limits, the narrowest first, as limits_find() has them. Says by bits which have given a token; after one that has not,
+ * none is asked. INSIDE_ALL_GAVE: each did, and that is counted.
+ */
+static __noinline int inside_limits_give(struct decision *d, const struct inside_request *r, __u32 server, __u32 traits)
+{
+	__u32 charged = 0, n = 0;
+
+	if (!d || !r)
+		return 0;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < WEIR_BUILTIN_LIMITS; i++) {
+		__u32 slot = WEIR_BUILTIN_LIMITS - 1 - i;
+
+		if (!(traits & (WEIR_SERVER_LIMITED << slot)))
+			continue;
+		if (!inside_limit_gives(d, n, r, weir_limit_index(server, slot)))
+			return charged;
+		charged |= 1U << n++;
+	}
+	inside_limits_admitted(server, traits);
+	return charged | INSIDE_ALL_GAVE;
+}
+
+#endif
