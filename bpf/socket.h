@@ -83,6 +83,17 @@ static __always_inline struct bpf_sock *listener_of(packet_context *ctx, const s
 	return socket_with(ctx, p, &nobodys);
 }
 
+/*
+ * Has it had no data yet? One that was restored from a checkpoint (TCP_REPAIR) does not say what it has had. No segment has come to it
+ * since, not the end of a handshake either.
+ */
+static __always_inline bool socket_is_untouched(const struct tcp_sock *tcp)
+{
+	bool restored = tcp->inet_conn.icsk_inet.sk.__sk_common.skc_state == STATE_ESTABLISHED && !tcp->segs_in;
+
+	return !tcp->bytes_received && !restored;
+}
+
 static __always_inline void socket_read(struct weir_socket *k, struct tcp_sock *tcp, __u64 now_ns)
 {
 	__u32 window = tcp->max_window;
@@ -97,7 +108,7 @@ static __always_inline void socket_read(struct weir_socket *k, struct tcp_sock *
 		k->ts_recent = 0;
 	k->early = !!tcp->out_of_order_queue.rb_node;
 	k->busy = tcp->inet_conn.icsk_inet.sk.sk_backlog.len > 0;
-	k->untouched = !tcp->bytes_received;
+	k->untouched = socket_is_untouched(tcp);
 	k->signs = socket_signs(tcp) ? WEIR_SIGNS : WEIR_SIGNS_NOT;
 	k->tells = !!(tcp->bpf_sock_ops_cb_flags & BPF_SOCK_OPS_STATE_CB_FLAG);
 	k->known = 1;

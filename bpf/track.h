@@ -41,7 +41,7 @@ static __always_inline bool open_from_socket(struct weir_conn *fresh, __u32 serv
 	/* What the socket has from beyond a gap, nobody here has seen: a cut in the gap would move it. */
 	if (!tcp || tcp->out_of_order_queue.rb_node)
 		return false;
-	untouched = !tcp->bytes_received && !tcp->bytes_sent;
+	untouched = socket_is_untouched(tcp) && !tcp->bytes_sent;
 	window = tcp->rcv_wnd >> BPF_CORE_READ_BITFIELD(tcp, rx_opt.rcv_wscale);
 	weir_conn_open(fresh, server, untouched ? WEIR_PHASE_FOLLOWED : WEIR_PHASE_HUNTING, tcp->rcv_nxt, tcp->snd_nxt,
 		       window > 0xffff ? 0xffff : window);

@@ -108,6 +108,7 @@ struct tcp_sock {
 	u64 bytes_received;
 	u64 bytes_acked;
 	u64 bytes_sent;
+	u32 segs_in;
 	u32 rcv_nxt;
 	u32 rcv_wup;
 	u32 rcv_wnd;

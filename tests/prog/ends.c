@@ -47,6 +47,34 @@ void ends_close(void)
 	listener = client = server = -1;
 }
 
+static int queue_put(int fd, int queue, __u32 next)
+{
+	return setsockopt(fd, IPPROTO_TCP, TCP_REPAIR_QUEUE, &queue, sizeof(queue)) ||
+	       setsockopt(fd, IPPROTO_TCP, TCP_QUEUE_SEQ, &next, sizeof(next));
+}
+
+int ends_restore(void *unused)
+{
+	__u32 received = ends_queue(TCP_RECV_QUEUE), sent = ends_queue(TCP_SEND_QUEUE);
+	int on = TCP_REPAIR_ON, off = TCP_REPAIR_OFF_NO_WP, one = 1;
+	struct sockaddr_in s, c;
+	socklen_t size = sizeof(s);
+
+	(void)unused;
+	if (getsockname(server, (struct sockaddr *)&s, &size) || getpeername(server, (struct sockaddr *)&c, &size) ||
+	    setsockopt(server, IPPROTO_TCP, TCP_REPAIR, &on, sizeof(on)))
+		return -errno;
+	close(server); /* silently, in this mode */
+	server = socket(AF_INET, SOCK_STREAM, 0);
+	if (setsockopt(server, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
+	    setsockopt(server, IPPROTO_TCP, TCP_REPAIR, &on, sizeof(on)) || queue_put(server, TCP_SEND_QUEUE, sent) ||
+	    queue_put(server, TCP_RECV_QUEUE, received) || bind(server, (struct sockaddr *)&s, sizeof(s)) ||
+	    connect(server, (struct sockaddr *)&c, sizeof(c)) ||
+	    setsockopt(server, IPPROTO_TCP, TCP_REPAIR, &off, sizeof(off)))
+		return -errno;
+	return 0;
+}
+
 static void repair(int how)
 {
 	assert_int_equal(setsockopt(server, IPPROTO_TCP, TCP_REPAIR, &how, sizeof(how)), 0);
