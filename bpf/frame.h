@@ -318,8 +318,10 @@ __noinline int frame_requests(struct __sk_buff *skb, struct work *w)
 	w->window.length = 0;
 	read = introduced(skb, w);
 	w->whose.preamble = w->request.preamble;
-	if (read)
+	if (read) {
+		window_open(skb, w, w->request.next - w->packet.segment.seq);
 		bpf_loop(FRAME_REQUESTS, request_next, &feed, 0);
+	}
 	window_wipe(w);
 	weir_request_reader_end(&w->request, w->settings.seed, &w->packet.segment);
 	return 0;

@@ -77,6 +77,7 @@ __noinline int frame_responses(struct __sk_buff *skb, struct work *w)
 	if (!w)
 		return 0;
 	w->window.length = 0;
+	window_open(skb, w, w->response.next - w->packet.segment.seq);
 	if (!response_at_once(skb, w))
 		bpf_loop(FRAME_STEPS, response_step, &feed, 0);
 	window_wipe(w);

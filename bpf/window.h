@@ -19,6 +19,50 @@ static __always_inline bool window_fill(struct __sk_buff *skb, struct work *w, _
 	return true;
 }
 
+static __always_inline bool window_has(const struct work *w, __u32 at)
+{
+	return at - w->window.at < w->window.length;
+}
+
+/* n words of the packet, if they are there, to where they stand in the window. */
+static __always_inline bool window_copy(const __u8 *bytes, const __u8 *end, __u8 *to, int n)
+{
+	if (bytes + 8 * n > end)
+		return false;
+#pragma GCC unroll 4
+	for (int i = 0; i < n; i++)
+		((__u64 *)to)[i] = ((const __u64 *)bytes)[i];
+	return true;
+}
+
+/*
+ * Has the window begin at offset `at` of the payload, if what it has room for stands in memory of one piece behind the headers: no call is
+ * needed then. Else nothing changes. It is copied by words, of which the last one ends where the bytes do.
+ */
+static __always_inline void window_open(struct __sk_buff *skb, struct work *w, __u32 at)
+{
+	const __u8 *data = (const __u8 *)(long)skb->data, *end = (const __u8 *)(long)skb->data_end, *last;
+	__u32 from = w->packet.payload + at, n, done = 0;
+
+	if (window_has(w, at) || at > HEADERS_MAX || at + 8 > w->packet.segment.len || from > HEADERS_MAX)
+		return;
+	n = size_up_to(WEIR_WINDOW, w->packet.segment.len - at);
+	last = data + ((from + n - 8) & (2 * HEADERS_MAX - 1));
+	if (last + 8 > end)
+		return;
+	WEIR_ROLLED
+	for (; done + 32 <= n; done += 32)
+		if (!window_copy(data + from + done, end, w->window.bytes + done, 4))
+			return;
+	WEIR_ROLLED
+	for (; done + 8 <= n; done += 8)
+		if (!window_copy(data + from + done, end, w->window.bytes + done, 1))
+			return;
+	*(__u64 *)&w->window.bytes[(n - 8) & (WEIR_WINDOW - 1)] = *(const __u64 *)last;
+	w->window.at = at;
+	w->window.length = n;
+}
+
 __noinline int window_load(struct __sk_buff *skb, struct work *w, __u32 at)
 {
 	return w && window_fill(skb, w, at);
@@ -44,11 +88,6 @@ static __always_inline void window_wipe(struct work *w)
 		if (w->window.at || w->window.length > at)
 			__builtin_memset(__builtin_assume_aligned(w->window.bytes + at, 8), 0, WINDOW_PART);
 	w->window.length = 0;
-}
-
-static __always_inline bool window_has(const struct work *w, __u32 at)
-{
-	return at - w->window.at < w->window.length;
 }
 
 /* The same of what stands in it already: it begins there, if more can be had so. false: there is no more. */
