@@ -205,17 +205,17 @@ def churn(site, n, source, reset):
 @pytest.mark.parametrize("reset", [False, True])
 def test_churn_leaves_others_their_limits(small, reset):
     site = small()
-    site.limit("user", burst=5)
+    site.limit("user", burst=3)
     site.limit("user", address(0), burst=0)
     others = [site.client(source=(address(n), 0)) for n in (1, 2)]
     heard = [[], []]
-    for _ in range(10):
+    for _ in range(6):
         churn(site, TABLE, address(0), reset)
         for client, statuses in zip(others, heard):
             statuses.append(client.get("/other"))
-    assert heard == [[200] * 5 + [429] * 5] * 2
+    assert heard == [[200] * 3 + [429] * 3] * 2
     assert "conn_map_full" not in site.unread()
-    site.check(passed=10, shed=10 * TABLE + 10)
+    site.check(passed=6, shed=6 * TABLE + 6)
 
 
 def test_what_has_ended_gives_way(small):
