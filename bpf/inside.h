@@ -54,7 +54,7 @@ static __always_inline __u32 inside_authorized(struct pt_regs *ctx, struct weir_
 	if (!piece)
 		return 0;
 	r = &piece->request;
-	inside_read_http(r, process);
+	inside_read_http(r, process, piece->peers);
 	if (WEIR_LIKELY(!r->on_wire)) {
 		outcome = r->unread ?: inside_read_context(r, process);
 		if (outcome == WEIR_INSIDE_UNREADABLE && read)
@@ -91,7 +91,7 @@ int weir_inside_request(struct pt_regs *ctx)
 		return 0;
 	r = inside_keep(process, &key, inside_register(ctx, process->layout.request_in));
 	if (r)
-		inside_read_http(r, process);
+		inside_read_http(r, process, NULL);
 	return 0;
 }
 
@@ -151,7 +151,7 @@ static __always_inline __u32 inside_http(struct pt_regs *ctx, struct weir_inside
 	if (!piece)
 		return 0;
 	r = &piece->request;
-	inside_read_http(r, process);
+	inside_read_http(r, process, piece->peers);
 	if (WEIR_LIKELY(!r->on_wire)) {
 		r->record.trace.attributes.verb = WEIR_VERB_OTHER;
 		r->health = inside_is_health(&r->walk, &r->http.uri);

@@ -283,7 +283,7 @@ static __always_inline __u32 inside_runs_long(const struct inside_request *r, co
 	return INSIDE_READ;
 }
 
-/* Name i. */
+/* The subject of name i. */
 static __always_inline __u32 inside_name(struct inside_request *r, const struct weir_inside_process *process, __u32 i)
 {
 	struct weir_inside_string string = inside_string_in(r, inside_name_at(r, i));
@@ -297,15 +297,30 @@ static __always_inline __u32 inside_name(struct inside_request *r, const struct 
 	return *subject ? INSIDE_READ : inside_subject(process, &r->walk, &string, WEIR_NAME_NAMESPACE, subject);
 }
 
-/* All of them. */
+#define INSIDE_UNASKED 1 /* there is such a name, whose subject nobody has asked for */
+
+/* All that rules ask for. Of an object's name they ask only whether there is one: its subject is for those who trace. */
 static __always_inline __u32 inside_names(struct inside_request *r, const struct weir_inside_process *process)
 {
 	__u32 outcome = INSIDE_READ;
+	struct weir_inside_string name;
 
 #pragma clang loop unroll(disable)
-	for (__u32 i = 0; i < INSIDE_NAMES && outcome == INSIDE_READ; i++)
+	for (__u32 i = 0; i < INSIDE_NAMES - 1 && outcome == INSIDE_READ; i++)
 		outcome = inside_name(r, process, i);
+	name = inside_string_in(r, inside_name_at(r, INSIDE_NAMES - 1));
+	r->record.trace.attributes.name = name.length ? INSIDE_UNASKED : 0;
 	return outcome;
+}
+
+/* The struct that was read last is the one with its names. */
+WEIR_SELDOM int inside_name_object(struct inside_request *r, const struct weir_inside_process *process)
+{
+	if (!r || !process || !r->record.trace.attributes.name)
+		return 0;
+	if (inside_name(r, process, INSIDE_NAMES - 1) != INSIDE_READ)
+		r->record.trace.attributes.name = 0;
+	return 0;
 }
 
 static __always_inline bool inside_bool(const struct inside_request *r, __u32 offset)
@@ -317,7 +332,7 @@ static __always_inline bool inside_bool(const struct inside_request *r, __u32 of
 static __always_inline __u32 inside_verb_of(struct weir_inside_process *process,
 					    const struct weir_inside_string *string, __u8 *verb)
 {
-	__u64 *known = &process->learnt.verbs[(string->at ^ string->at >> 4) & (WEIR_INSIDE_VERBS - 1)], word;
+	__u64 *known = &process->learnt.words[weir_inside_word_of(string->at)], word;
 
 	word = WEIR_FRESH(*known);
 	if (WEIR_LIKELY(weir_inside_verb_is(word, string->at, string->length))) {
@@ -362,8 +377,9 @@ static __always_inline __u32 inside_attributes(struct inside_request *r, struct 
 
 /* --- the http.Request */
 
-/* Reads it, whether it is there or not: r->unread says so. */
-static __always_inline int inside_read_http(struct inside_request *r, const struct weir_inside_process *process)
+/* Reads it, whether it is there or not: r->unread says so. known: INSIDE_PEERS, or NULL */
+static __always_inline int inside_read_http(struct inside_request *r, const struct weir_inside_process *process,
+					    struct inside_known_peer *known)
 {
 	const struct weir_inside_layout *layout;
 
@@ -383,7 +399,7 @@ static __always_inline int inside_read_http(struct inside_request *r, const stru
 	if (WEIR_UNLIKELY(r->on_wire))
 		count(process->server, WEIR_INSIDE_ON_WIRE);
 	else
-		r->unread = inside_peer(&r->walk, &r->http.peer, &r->peer);
+		r->unread = inside_peer(&r->walk, &r->http.peer, known, &r->peer);
 	return 0;
 }
 
@@ -427,23 +443,39 @@ static __always_inline bool inside_parent(struct inside_request *r, const struct
 	return r->outcome == INSIDE_READ;
 }
 
-/* Is the user kept under this key, an `any`? It is what the server itself asks for. Where it is a constant, it is read once. */
+/* A key that is not known yet. Where it is a constant, it is read once: the user's, or another one if no verb has its place. */
+WEIR_SELDOM bool inside_read_key(struct inside_request *r, struct weir_inside_process *process, __u64 key, __u64 *other)
+{
+	__u64 value = 0;
+	bool is_user;
+
+	if (!r || !process || !other)
+		return false;
+	r->outcome = inside_copy(&value, sizeof(value), key);
+	if (r->outcome != INSIDE_READ)
+		return false;
+	is_user = value == process->layout.context.user_key;
+	if (!weir_inside_is_constant(&process->layout, key, sizeof(value)) || !inside_is_its(process))
+		return is_user;
+	if (is_user)
+		*(volatile __u64 *)&process->learnt.user_key = key;
+	else if (!WEIR_FRESH(*other))
+		*(volatile __u64 *)other = weir_inside_key_word(key);
+	return is_user;
+}
+
+/* Is the user kept under this key, an `any`? It is what the server itself asks for. */
 static __always_inline bool inside_is_user_key(struct inside_request *r, struct weir_inside_process *process,
 					       const __u64 key[2])
 {
-	const struct weir_inside_context *c = &process->layout.context;
-	__u64 value = 0;
+	__u64 *other = &process->learnt.words[weir_inside_word_of(key[1])];
 
-	if (key[0] != c->key_type)
+	if (key[0] != process->layout.context.key_type)
 		return false;
 	if (WEIR_LIKELY(key[1] && key[1] == WEIR_FRESH(process->learnt.user_key)))
 		return true;
-	r->outcome = inside_copy(&value, sizeof(value), key[1]);
-	if (r->outcome != INSIDE_READ || value != c->user_key)
-		return false;
-	if (weir_inside_is_constant(&process->layout, key[1], sizeof(value)) && inside_is_its(process))
-		*(volatile __u64 *)&process->learnt.user_key = key[1];
-	return true;
+	return WEIR_UNLIKELY(!weir_inside_key_is(WEIR_FRESH(*other), key[1])) &&
+	       inside_read_key(r, process, key[1], other);
 }
 
 /*

@@ -157,7 +157,7 @@ static __always_inline __u32 inside_read_handle(struct pt_regs *ctx, struct insi
 	const struct weir_inside_layout *layout = &process->layout;
 	__u32 outcome;
 
-	inside_read_http(r, process);
+	inside_read_http(r, process, NULL);
 	outcome = r->unread;
 	r->fields_at = inside_register(ctx, layout->info_in);
 	r->fields = layout->info;

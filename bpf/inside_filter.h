@@ -17,7 +17,7 @@ __noinline int inside_read_kept(__u64 goroutine, __u32 process_id)
 
 	if (!process || !r)
 		return 0;
-	inside_read_http(r, process);
+	inside_read_http(r, process, NULL);
 	if (!r->on_wire)
 		r->unread = r->unread ?: inside_read_context(r, process);
 	return 0;

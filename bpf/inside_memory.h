@@ -21,6 +21,7 @@ struct inside_piece {
 	struct weir_name name;
 	struct inside_request request;	/* that is decided in it, where it is not kept */
 	struct weir_inside_seats seats; /* that the request is to have */
+	struct inside_known_peer peers[INSIDE_PEERS];
 };
 
 struct {

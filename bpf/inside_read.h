@@ -363,20 +363,69 @@ WEIR_SELDOM __u32 inside_peer_slowly(struct inside_walk *walk, const struct weir
 	return INSIDE_READ;
 }
 
-/* What is no TCP peer (a Unix socket's) is not known. */
-static __always_inline __u32 inside_peer(struct inside_walk *walk, const struct weir_inside_string *string,
-					 struct inside_peer *peer)
-{
-	__u64 text[WEIR_PEER_IPV4_MAX / 8 + 1] = {}, address[2];
+#define INSIDE_PEERS 16 /* a power of two */
 
-	if (WEIR_UNLIKELY(string->length > WEIR_PEER_IPV4_MAX))
-		return inside_peer_slowly(walk, string, peer);
-	if (WEIR_UNLIKELY(inside_text(string, text, WEIR_PEER_IPV4_MAX) != INSIDE_READ))
+/* A peer that was read a moment ago. A connection has many requests, and what its text says takes longer to find out than to compare. */
+struct inside_known_peer {
+	__u64 text[WEIR_PEER_IPV4_MAX / 8 + 1]; /* inside_peer_text(); 0: none is known */
+	__u64 address[2];
+	__u64 port;
+};
+
+/* Its text has less than 24 bytes, and zeros behind them: its length, with one more, is the last byte, which is 0 in none. */
+static __always_inline void inside_peer_text(__u64 text[3], __u64 length)
+{
+	text[2] |= (length + 1) << 56;
+}
+
+static __always_inline __u32 inside_known_peer_of(const __u64 text[3])
+{
+	return ((text[0] ^ text[1] ^ text[2]) * 0x9e3779b97f4a7c15ULL >> 32) & (INSIDE_PEERS - 1);
+}
+
+/* One that is not known yet, of this text. */
+WEIR_SELDOM __u32 inside_new_peer(struct inside_walk *walk, const struct weir_inside_string *string,
+				  struct inside_known_peer *known, const __u64 text[3], struct inside_peer *peer)
+{
+	__u64 address[2];
+
+	if (!string || !text || !peer)
 		return WEIR_INSIDE_UNREADABLE;
 	if (WEIR_UNLIKELY(!weir_peer_ipv4_at_once((const char *)text, string->length, (__u8 *)address, &peer->port)))
 		return inside_peer_slowly(walk, string, peer);
 	peer->words[0] = address[0];
 	peer->words[1] = address[1];
+	peer->known = true;
+	if (!known)
+		return INSIDE_READ;
+	known->text[0] = text[0];
+	known->text[1] = text[1];
+	known->text[2] = text[2];
+	known->address[0] = address[0];
+	known->address[1] = address[1];
+	known->port = peer->port;
+	return INSIDE_READ;
+}
+
+/* What is no TCP peer (a Unix socket's) is not known. known: INSIDE_PEERS that belong to the caller; NULL: there are none */
+static __always_inline __u32 inside_peer(struct inside_walk *walk, const struct weir_inside_string *string,
+					 struct inside_known_peer *known, struct inside_peer *peer)
+{
+	__u64 text[WEIR_PEER_IPV4_MAX / 8 + 1] = {};
+
+	if (WEIR_UNLIKELY(string->length > WEIR_PEER_IPV4_MAX))
+		return inside_peer_slowly(walk, string, peer);
+	if (WEIR_UNLIKELY(inside_text(string, text, WEIR_PEER_IPV4_MAX) != INSIDE_READ))
+		return WEIR_INSIDE_UNREADABLE;
+	inside_peer_text(text, string->length);
+	if (known)
+		known += inside_known_peer_of(text);
+	if (WEIR_UNLIKELY(!known || known->text[0] != text[0] || known->text[1] != text[1] ||
+			  known->text[2] != text[2]))
+		return inside_new_peer(walk, string, known, text, peer);
+	peer->words[0] = known->address[0];
+	peer->words[1] = known->address[1];
+	peer->port = known->port;
 	peer->known = true;
 	return INSIDE_READ;
 }

@@ -44,6 +44,7 @@ static __noinline int inside_tell(struct inside_request *r, const struct weir_in
 		return 0;
 	t = &r->record.trace;
 	inside_remember_user(r);
+	inside_name_object(r, process);
 	inside_line(r);
 	t->time_ns = r->now_ns;
 	t->server = process->server;

@@ -80,7 +80,7 @@ struct memory {
 };
 
 static struct memory *memory;
-static const void *nowhere; /* mapped, and not to be read */
+static void *nowhere; /* mapped, and not to be read */
 
 static void hit(const void *request, const void *goroutine) __attribute__((noinline, noclone));
 
@@ -111,7 +111,7 @@ static int find_offset(struct dl_phdr_info *info, size_t size, void *out)
 	return 1; /* the program comes first */
 }
 
-static const struct weir_inside_layout layout = {
+static struct weir_inside_layout layout = {
 	.user_itab = USER_ITAB,
 	.request_in = WEIR_INSIDE_AX,
 	.record_in = WEIR_INSIDE_AX,
@@ -290,6 +290,60 @@ static void test_requests_of_any_server(void **state)
 	assert_int_equal(counter(WEIR_INSIDE_OTHER_USER) + counter(WEIR_INSIDE_NOT_TEXT), 0);
 }
 
+/* What cannot be written is known by its address from then on: it need not be there. */
+static void test_keys_that_are_constants(void **state)
+{
+	__u64 *keys = nowhere;
+
+	(void)state;
+	layout.constants_from = (__u64)nowhere;
+	layout.constants_to = (__u64)nowhere + PAGE;
+	probed(WEIR_INSIDE_CONTEXT);
+	make();
+	assert_int_equal(mprotect(nowhere, PAGE, PROT_READ | PROT_WRITE), 0);
+	keys[0] = USER_KEY + 1;
+	keys[1] = USER_KEY;
+	memory->contexts[0].parent = (struct interface){ VALUE_ITAB, &memory->contexts[1] };
+	memory->contexts[0].key = (struct interface){ KEY_TYPE, &keys[0] };
+	memory->contexts[1].key = (struct interface){ KEY_TYPE, &keys[1] };
+	hit(&memory->request, &memory->goroutine);
+	assert_int_equal(counter(WEIR_INSIDE_SEEN), 1);
+	assert_int_equal(mprotect(nowhere, PAGE, PROT_NONE), 0);
+	hit(&memory->request, &memory->goroutine);
+	assert_int_equal(counter(WEIR_INSIDE_SEEN), 2);
+	memory->contexts[0].key.data = &keys[2]; /* another one that nobody has read */
+	hit(&memory->request, &memory->goroutine);
+	assert_int_equal(counter(WEIR_INSIDE_UNREADABLE), 1);
+	layout.constants_from = layout.constants_to = 0;
+	done(datapath_inside_sync(dp, NULL, 0, &error));
+}
+
+#define PEERS 60
+
+/* Each peer has a token, whichever were read just before it. */
+static void test_peers(void **state)
+{
+	char peer[64];
+
+	(void)state;
+	limit(WEIR_BUILTIN_USER, "0", 1);
+	probed(WEIR_INSIDE_HTTP);
+	make();
+	for (int i = 1; i <= 4 * PEERS; i++) {
+		snprintf(peer, sizeof(peer), "192.0.2.%d:%d", i % PEERS, 40000 + i / 2 % 7);
+		memory->request.peer = text(peer);
+		hit(&memory->request, &memory->goroutine);
+		assert_int_equal(counter(WEIR_INSIDE_SEEN), i);
+		assert_int_equal(counter(WEIR_DRY_RUN_SHED), i > PEERS ? i - PEERS : 0);
+	}
+	/* No peer, though its text is that of one, and a zero: it has no token. */
+	memory->request.peer.length++;
+	memset((char *)memory->request.peer.at + memory->request.peer.length - 1, 0, 1);
+	hit(&memory->request, &memory->goroutine);
+	assert_int_equal(counter(WEIR_DRY_RUN_SHED), 3 * PEERS);
+	done(datapath_inside_sync(dp, NULL, 0, &error));
+}
+
 static int open_all(void **state)
 {
 	const size_t room = (sizeof(struct memory) + PAGE - 1) / PAGE * PAGE;
@@ -307,6 +361,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(requests_of_an_api_server),
 		TEST(requests_of_any_server),
+		TEST(keys_that_are_constants),
+		TEST(peers),
 	};
 
 	return cmocka_run_group_tests_name("memory of servers", tests, open_all, attached_close);

@@ -167,12 +167,12 @@ struct weir_inside_layout {
 };
 WEIR_ASSERT_SIZE(struct weir_inside_layout, 280);
 
-#define WEIR_INSIDE_VERBS 16 /* a power of two: how many can be known by their addresses */
+#define WEIR_INSIDE_WORDS 16 /* a power of two: how many constants can be known by their addresses */
 
 /* What the programs have found in the binary's constants: where it is, it stays. */
 struct weir_inside_learnt {
 	__u64 user_key;			/* an address where the key of the user is; 0: none is known */
-	__u64 verbs[WEIR_INSIDE_VERBS]; /* weir_inside_verb_word() */
+	__u64 words[WEIR_INSIDE_WORDS]; /* weir_inside_verb_word(), and weir_inside_key_word() where no verb is */
 };
 WEIR_ASSERT_SIZE(struct weir_inside_learnt, 136);
 
@@ -196,6 +196,23 @@ WEIR_INLINE __u64 weir_inside_verb_word(__u64 at, __u64 length, __u8 verb)
 WEIR_INLINE bool weir_inside_verb_is(__u64 word, __u64 at, __u64 length)
 {
 	return word && word >> 16 == at && (word >> 8 & 0xff) == length;
+}
+
+/* Of an address where a key is that is not the user's. No text has this length. */
+WEIR_INLINE __u64 weir_inside_key_word(__u64 at)
+{
+	return at << 16 | 0xff00;
+}
+
+WEIR_INLINE bool weir_inside_key_is(__u64 word, __u64 at)
+{
+	return word >> 16 == at && (word & 0xffff) == 0xff00;
+}
+
+/* Where in `words` the constant at this address is, if it is known. */
+WEIR_INLINE __u32 weir_inside_word_of(__u64 at)
+{
+	return (at ^ at >> 4) & (WEIR_INSIDE_WORDS - 1);
 }
 
 struct weir_inside_process {
