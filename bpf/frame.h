@@ -228,7 +228,7 @@ static long request_step(__u32 i __attribute__((unused)), struct feed *f)
 	byte = payload_byte(f->skb, w, at);
 	if (byte < 0)
 		return 1;
-	w->frame_event = weir_request_reader_feed(r, &f->server->reading, byte);
+	w->frame_event = weir_request_reader_feed_on(r, &f->server->reading, byte);
 	if (w->frame_event == WEIR_FRAME_GROUP) {
 		request_group(w->hook);
 		w->frame_event = WEIR_FRAME_MORE;
@@ -265,6 +265,14 @@ static __always_inline bool is_read_whole(const struct work *w, __u32 next)
 	return next - w->packet.segment.seq >= w->packet.segment.len;
 }
 
+/* What comes next in the packet is another request, unless the latest goes on. */
+__noinline int request_follow(struct work *w)
+{
+	if (w)
+		weir_request_reader_follow(&w->request, w->settings.seed);
+	return 0;
+}
+
 /*
  * Reads on, to a head's end or a message's. What follows from that is not done in request_step(): the two of them need
  * more stack together than there is.
@@ -283,8 +291,11 @@ static long request_next(__u32 i __attribute__((unused)), struct feed *f)
 		weir_request_reader_passed(r);
 	else if (w->frame_event == WEIR_FRAME_HEAD)
 		request_end(f->skb, w);
-	return r->held || r->lost != WEIR_REASON_NONE || (r->shed && weir_request_ended(&r->request)) ||
-	       is_read_whole(w, r->next);
+	if (r->held || r->lost != WEIR_REASON_NONE || (r->shed && weir_request_ended(&r->request)) ||
+	    is_read_whole(w, r->next))
+		return 1;
+	request_follow(w);
+	return 0;
 }
 
 /* Nothing has become of the packet's requests yet. */

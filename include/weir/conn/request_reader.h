@@ -30,7 +30,7 @@ struct weir_request_reader {
 	__u32 again_end;
 	__u32 again_heads;
 	struct weir_answer_choice answer; /* with shed */
-	__u64 digest;			  /* of the request, once all has been fed */
+	__u64 digest;			  /* of the requests that others follow; of all, once all has been fed */
 	__u64 user;	 /* whose the latest request is that was decided, or that the connection had before */
 	__u64 namespace; /* the same */
 	struct weir_preamble preamble;
@@ -136,14 +136,24 @@ WEIR_INLINE enum weir_frame_event weir_request_reader_skip_preamble(struct weir_
 	return weir_request_reader_preamble(r, weir_preamble_skip(&r->preamble, n));
 }
 
-/* To be called before the next byte is taken, or fed (which calls it, too): it may begin a request. */
+/* Makes room for another request, if one has ended in this segment: the digest keeps what was read of it. */
+WEIR_INLINE void weir_request_reader_follow(struct weir_request_reader *r, const __u64 seed[2])
+{
+	if (!weir_request_ended(&r->request) || !r->request.head_length)
+		return;
+	weir_request_digest_to(&r->request, seed, &r->digest);
+	weir_request_start(&r->request);
+}
+
+/*
+ * To be called before the next byte is taken, or fed (which calls it, too): it may begin a request. Behind one that has ended in this segment,
+ * _follow() has been called.
+ */
 WEIR_INLINE void weir_request_reader_begin(struct weir_request_reader *r)
 {
 	/* What ended in an earlier segment is all 0 here, but for its state (weir_conn_request()). */
-	if (weir_request_ended(&r->request) && !r->request.head_length)
+	if (weir_request_ended(&r->request))
 		r->request.framing.state = WEIR_AT_START;
-	else if (weir_request_ended(&r->request))
-		weir_request_start(&r->request);
 	if (!weir_request_fresh(&r->request))
 		return;
 	r->start = r->next;
@@ -161,6 +171,14 @@ WEIR_INLINE enum weir_frame_event weir_request_reader_fed(struct weir_request_re
 	return event;
 }
 
+/* As weir_request_reader_feed(), where _follow() has been called. */
+WEIR_INLINE enum weir_frame_event weir_request_reader_feed_on(struct weir_request_reader *r,
+							      const struct weir_reading *how, __u8 byte)
+{
+	weir_request_reader_begin(r);
+	return weir_request_reader_fed(r, weir_request_byte(&r->request, how, byte));
+}
+
 /*
  * The next byte of the client's stream behind the preamble, at r->next. After HEAD the caller decides, then calls _passed(), or
  * sets shed or held.
@@ -168,8 +186,8 @@ WEIR_INLINE enum weir_frame_event weir_request_reader_fed(struct weir_request_re
 WEIR_INLINE enum weir_frame_event weir_request_reader_feed(struct weir_request_reader *r,
 							   const struct weir_reading *how, __u8 byte)
 {
-	weir_request_reader_begin(r);
-	return weir_request_reader_fed(r, weir_request_byte(&r->request, how, byte));
+	weir_request_reader_follow(r, how->seed);
+	return weir_request_reader_feed_on(r, how, byte);
 }
 
 /* The same, where it is the LF that ends a head, or trailers (WEIR_AT_END_LF). */

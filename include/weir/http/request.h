@@ -51,8 +51,9 @@ _Static_assert(sizeof(struct weir_request) % 8 == 0 && sizeof(struct weir_reques
 /*
  * Two machines that have read the same have the same digest; others, for all that a client can do, another one: it is
  * SipHash-1-3 under the seed of subjects (base/subject.h), as a client chooses lengths and raw bytes that stand there freely.
- * Most words are 0. They are left out, and behind the others comes which those are. *digest: 0 if nothing was read. It is used on the
- * way, as verifiers do not follow what stands in a map's memory, and would follow a variable once for each way through all words.
+ * Most words are 0. They are left out, and behind the others comes which those are. *digest has that of the requests before it in the same
+ * reading, or 0, and stays as it is if nothing of this one was read. It is used on the way, as verifiers do not follow what stands in a map's
+ * memory, and would follow a variable once for each way through all words.
  */
 WEIR_INLINE void weir_request_digest_to(const struct weir_request *r, const __u64 seed[2], __u64 *digest)
 {
@@ -60,10 +61,11 @@ WEIR_INLINE void weir_request_digest_to(const struct weir_request *r, const __u6
 	struct weir_subject_hash h;
 	__u64 *v = h.state, word;
 
-	*digest = 0;
 	if (weir_request_fresh(r))
 		return;
 	weir_subject_start(&h, seed, 0);
+	weir_request_digest_word(v, *digest);
+	*digest = 0;
 	WEIR_ROLLED
 	for (__u32 i = 0; i < sizeof(*r) / 8; i++) {
 		__builtin_memcpy(&word, from + 8 * i, 8);
@@ -82,7 +84,7 @@ WEIR_INLINE void weir_request_digest_to(const struct weir_request *r, const __u6
 
 WEIR_INLINE __u64 weir_request_digest(const struct weir_request *r, const __u64 seed[2])
 {
-	__u64 digest;
+	__u64 digest = 0;
 
 	weir_request_digest_to(r, seed, &digest);
 	return digest;

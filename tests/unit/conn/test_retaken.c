@@ -98,6 +98,35 @@ static void test_each_of_three(void **state)
 	}
 }
 
+/* Several in one segment are the same only if each of them is, whether the last one is whole or not. */
+static void test_several_in_one_segment(void **state)
+{
+	static const char read[] = "GET /healthz HTTP/1.1\r\n\r\nGET /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n";
+	static const char other[] = "GET /secrets HTTP/1.1\r\n\r\nGET /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n";
+	static const char second[] = "GET /healthz HTTP/1.1\r\n\r\nGET /c HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n";
+	static const char *const others[] = { other, second };
+	char first[sizeof(read)], again[sizeof(read)];
+	struct doubt_scene s;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		for (size_t cut = 0; cut < 12; cut++) {
+			snprintf(first, sizeof(first), "%.*s", (int)(strlen(read) - cut), read);
+			snprintf(again, sizeof(again), "%.*s", (int)(strlen(read) - cut), others[i]);
+			doubt_open(&s);
+			assert_int_equal(doubt_send(&s, 0, first), WEIR_PASS);
+			doubt_later(&s);
+			assert_int_equal(doubt_send(&s, 0, first), WEIR_PASS);
+			doubt_check_at(&s, strlen(first), cut ? 2 : 3);
+			doubt_later(&s);
+			assert_int_equal(doubt_send(&s, 0, again), WEIR_DROP);
+			assert_int_equal(s.why, WEIR_RETAKEN);
+			assert_int_equal(doubt_send(&s, 0, again), WEIR_PASS);
+			assert_int_equal(s.got, cut ? 2 : 3);
+		}
+	}
+}
+
 /* The end of a body was lost, and comes again with a request that the server has: that must not be said twice. */
 static void test_what_follows_a_lost_body_is_cut_off(void **state)
 {
@@ -311,6 +340,7 @@ int main(void)
 		cmocka_unit_test(test_decoy),
 		cmocka_unit_test(test_decoy_of_a_translated_connection),
 		cmocka_unit_test(test_each_of_three),
+		cmocka_unit_test(test_several_in_one_segment),
 		cmocka_unit_test(test_what_follows_a_lost_body_is_cut_off),
 		cmocka_unit_test(test_decoy_before_early_bytes),
 		cmocka_unit_test(test_same_before_early_bytes),
