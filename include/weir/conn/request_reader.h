@@ -146,8 +146,8 @@ WEIR_INLINE void weir_request_reader_follow(struct weir_request_reader *r, const
 }
 
 /*
- * To be called before the next byte is taken, or fed (which calls it, too): it may begin a request. Behind one that has ended in this segment,
- * _follow() has been called.
+ * To be called before the next byte is taken, or fed by _feed_on(): it may begin a request. Behind one that has ended in this segment, _follow() has
+ * been called.
  */
 WEIR_INLINE void weir_request_reader_begin(struct weir_request_reader *r)
 {
@@ -171,11 +171,10 @@ WEIR_INLINE enum weir_frame_event weir_request_reader_fed(struct weir_request_re
 	return event;
 }
 
-/* As weir_request_reader_feed(), where _follow() has been called. */
+/* As weir_request_reader_feed(), where _begin() has been called. */
 WEIR_INLINE enum weir_frame_event weir_request_reader_feed_on(struct weir_request_reader *r,
 							      const struct weir_reading *how, __u8 byte)
 {
-	weir_request_reader_begin(r);
 	return weir_request_reader_fed(r, weir_request_byte(&r->request, how, byte));
 }
 
@@ -187,6 +186,7 @@ WEIR_INLINE enum weir_frame_event weir_request_reader_feed(struct weir_request_r
 							   const struct weir_reading *how, __u8 byte)
 {
 	weir_request_reader_follow(r, how->seed);
+	weir_request_reader_begin(r);
 	return weir_request_reader_feed_on(r, how, byte);
 }
 
