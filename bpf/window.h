@@ -51,11 +51,11 @@ static __always_inline void window_open(struct __sk_buff *skb, struct work *w, _
 	if (last + 8 > end)
 		return;
 	WEIR_ROLLED
-	for (; done + 32 <= n; done += 32)
+	for (; done < WEIR_WINDOW && done + 32 <= n; done += 32)
 		if (!window_copy(data + from + done, end, w->window.bytes + done, 4))
 			return;
 	WEIR_ROLLED
-	for (; done + 8 <= n; done += 8)
+	for (; done < WEIR_WINDOW && done + 8 <= n; done += 8)
 		if (!window_copy(data + from + done, end, w->window.bytes + done, 1))
 			return;
 	*(__u64 *)&w->window.bytes[(n - 8) & (WEIR_WINDOW - 1)] = *(const __u64 *)last;

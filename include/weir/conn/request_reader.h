@@ -146,8 +146,8 @@ WEIR_INLINE void weir_request_reader_follow(struct weir_request_reader *r, const
 }
 
 /*
- * To be called before the next byte is taken, or fed by _feed_on(): it may begin a request. Behind one that has ended in this segment, _follow() has
- * been called.
+ * To be called before the next byte is taken, or fed by _feed_on(): it may begin a request. Behind one that has ended in this segment,
+ * _follow() has been called.
  */
 WEIR_INLINE void weir_request_reader_begin(struct weir_request_reader *r)
 {
