@@ -1,13 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Refusals inside a server, and the server's own audit log: each has the ID of its entry."""
+"""Refusals inside a server, and the server's own audit log: each has the ID of its entry. The agent has refused nothing before."""
 import json
 
-import pytest
-
 from lib.inside import attach
-
-
-pytestmark = pytest.mark.together
 
 
 def audit_line(request, n, **more):
