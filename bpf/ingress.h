@@ -350,6 +350,7 @@ SEC("tc")
 int weir_ingress(struct __sk_buff *skb)
 {
 	struct work *w = work_of(HOOK_INGRESS);
+	__be16 kind = skb->protocol;
 	struct packet *p;
 	__u32 end;
 
@@ -358,10 +359,10 @@ int weir_ingress(struct __sk_buff *skb)
 		return TC_ACT_UNSPEC;
 	p = &w->packet;
 	p->ifindex = skb->ifindex;
-	if (!packet_parse_ip(skb, p, skb->protocol, ETHERNET_BYTES, &end)) {
+	if (!packet_parse_ip(skb, p, kind, ETHERNET_BYTES, &end)) {
 		if (has_inner_tag(skb))
 			badge_unread(skb);
-		return quoted_pass(skb) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+		return may_be_icmp(skb, kind) && quoted_pass(skb) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 	}
 	if (!packet_parse_ports(skb, p) || !server_listens(p->dest, p->dest_port, &w->server) || !server_is_attached(w))
 		return TC_ACT_UNSPEC;

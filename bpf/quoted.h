@@ -84,6 +84,20 @@ __noinline int quoted_translate(struct __sk_buff *skb, __u32 icmp_at)
 	return bpf_skb_store_bytes(skb, seq_at, &new, sizeof(new), 0);
 }
 
+/* May it be ICMP? That is known at a glance: other packets are not to cost a call. */
+static __always_inline bool may_be_icmp(struct __sk_buff *skb, __be16 kind)
+{
+	const void *l3 = (const void *)(long)skb->data + ETHERNET_BYTES;
+	const void *end = (const void *)(long)skb->data_end;
+	const struct ipv4_header *ip = l3;
+	const struct ipv6_header *ipv6 = l3;
+
+	if (kind == bpf_htons(ETHERTYPE_IPV4))
+		return (const void *)(ip + 1) > end || ip->protocol == ICMP_PROTOCOL;
+	return kind == bpf_htons(ETHERTYPE_IPV6) &&
+	       ((const void *)(ipv6 + 1) > end || ipv6->next_header == ICMPV6_PROTOCOL);
+}
+
 /* What becomes of an ICMP error that comes in. All other packets are left alone. */
 __noinline int quoted_pass(struct __sk_buff *skb)
 {
