@@ -433,7 +433,7 @@ def test_overrides_outlive_the_agent(veth, how):
 
 def test_other_ports_are_left_alone(world):
     site = world.site(world.veth())
-    other = world.echo(site.place, port=8081)
+    other = world.echo(site.place)
     site.attach(*NO_PROXY)
     limit(site, "--key", "total", *RATE, "--burst", 0, "--over", "reset")
     assert connect(site) == "ECONNREFUSED"

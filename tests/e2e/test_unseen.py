@@ -13,8 +13,8 @@ from lib.tun import Tunnel
 BURST = 3
 REDIRECT = """
 table ip redirected {{
-    chain prerouting {{ type nat hook prerouting priority -100; tcp dport 8099 redirect to :{port}; }}
-    chain output {{ type nat hook output priority -100; tcp dport 8099 redirect to :{port}; }}
+    chain prerouting {{ type nat hook prerouting priority -100; tcp dport {redirected} redirect to :{port}; }}
+    chain output {{ type nat hook output priority -100; tcp dport {redirected} redirect to :{port}; }}
 }}
 """
 
@@ -38,12 +38,13 @@ def check_held(site, client, what="held_record"):
 def test_redirected_in_the_same_namespace(world, kind, what):
     place = world.place(kind)
     site = world.site(place)
+    redirected = world.port()
     try:
-        place.server_ns.run("nft", "-f", "-", input=REDIRECT.format(port=site.server.port))
+        place.server_ns.run("nft", "-f", "-", input=REDIRECT.format(redirected=redirected, port=site.server.port))
     except AssertionError as why:
         pytest.skip(f"no NAT here: {why}")
     site.attach()
-    client = Client(place, 8099)
+    client = Client(place, redirected)
     world.at_end(client.close)
     check_held(site, client, what)
     # Who comes directly is answered.
