@@ -13,14 +13,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "control/control.h"
-#include "line_client.h"
+#include "line_scene.h"
 
 struct fixture {
-	char dir[32];
-	struct event_base *base;
-	struct control *control;
-	struct access_control access;
+	struct line_scene scene;
 	struct control_client *follower;
 	int ended; /* how often it was told so */
 	struct line_client client;
@@ -52,11 +48,8 @@ static int set_up(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
-	strcpy(f->dir, P_tmpdir "/weir-test-XXXXXX");
-	assert_non_null(mkdtemp(f->dir));
-	f->base = event_base_new();
-	assert_int_equal(control_open(&f->control, f->base, f->dir, &f->access, handle, f, NULL), 0);
-	line_client_open(&f->client, f->base, f->dir);
+	line_scene_open(&f->scene, handle, f);
+	line_client_open(&f->client, f->scene.base, f->scene.dir);
 	line_client_send(&f->client, "{\"command\":\"follow\"}\n");
 	line_client_expect(&f->client, "{\"result\":true}");
 	*state = f;
@@ -68,9 +61,7 @@ static int tear_down(void **state)
 	struct fixture *f = *state;
 
 	line_client_close(&f->client);
-	control_close(f->control);
-	event_base_free(f->base);
-	assert_int_equal(rmdir(f->dir), 0);
+	line_scene_close(&f->scene);
 	free(f);
 	return 0;
 }
@@ -181,11 +172,11 @@ static void agent_stops(void **state)
 {
 	struct fixture *f = *state;
 
-	control_close(f->control);
+	control_close(f->scene.control);
 	assert_int_equal(f->ended, 1);
 	line_client_run(&f->client);
 	assert_true(f->client.ended);
-	assert_int_equal(control_open(&f->control, f->base, f->dir, &f->access, handle, f, NULL), 0);
+	line_scene_serve(&f->scene, handle, f);
 }
 
 int main(void)
