@@ -1,67 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Seats that requests in flight have, packet by packet: when they are taken, and when given back. */
-#include "limited.h"
+#include "seats.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "weir.skel.h"
-
 static const char ok_head[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n";
-
-static struct datapath_limit limit_on_seats(__u8 key, __u32 seats)
-{
-	return (struct datapath_limit){ .kind = WEIR_LIMIT_IN_FLIGHT,
-					.reason = WEIR_SHED_IN_FLIGHT,
-					.key = key,
-					.epoch = 7,
-					.amount = { .set = true, .seats = seats } };
-}
-
-static __u64 taken(void)
-{
-	__u64 seats[WEIR_SERVER_LIMITS] = {};
-
-	done(datapath_in_flight(dp, 0, 1, seats, &error));
-	return seats[SLOT];
-}
-
-/* Seats that all connections in the table have. */
-static __u64 kept(void)
-{
-	__u32 key, next, *at = NULL;
-	struct weir_busy busy;
-	__u64 n = 0;
-
-	while (!bpf_map_get_next_key(dp->maps.busy, at, &next)) {
-		key = next;
-		at = &key;
-		assert_int_equal(bpf_map_lookup_elem(dp->maps.busy, &key, &busy), 0);
-		for (int i = 0; i < WEIR_SEAT_SLOTS; i++)
-			n += busy.seats[i].taken;
-	}
-	return n;
-}
-
-static void forget(void)
-{
-	struct weir_forget forget = { .reason = WEIR_CONN_SWEPT };
-
-	packet_flow(false, &forget.flow);
-	assert_int_equal(datapath_run(bpf_program__fd(dp->skeleton->progs.weir_forget), &forget, sizeof(forget)), 0);
-}
-
-static int setup(void **state)
-{
-	struct datapath_limit limit = limit_on_seats(0, 1);
-
-	attached_setup(state);
-	slot_set(&limit);
-	rule_set("{\"long_running\": false}");
-	return 0;
-}
 
 static void test_until_the_answer_is_sent(void **state)
 {
@@ -230,18 +176,6 @@ static void test_more_subjects_than_a_connection_has_slots(void **state)
 	assert_int_equal(kept(), 0);
 }
 
-static void server_set(__u32 list_width, __u32 object_bytes)
-{
-	static const struct datapath_listen listen = { .any = true, .port = SERVER_PORT };
-	struct weir_server server = { .flags = WEIR_SERVER_ACTIVE,
-				      .swallow_max = 65536,
-				      .list_width = list_width,
-				      .object_bytes = object_bytes };
-
-	weir_reading_default(&server.reading);
-	done(datapath_server_set(dp, 0, &server, &listen, 1, NULL, 0, &error));
-}
-
 /* What comes behind takes only what it wants more, and gives it back if another limit refuses it. */
 static void test_a_wider_one_behind(void **state)
 {
@@ -251,7 +185,7 @@ static void test_a_wider_one_behind(void **state)
 	(void)state;
 	limit.flags = WEIR_LIMIT_WIDE_LISTS;
 	slot_set(&limit);
-	server_set(10, 0);
+	lists_set(10, 0);
 	connect_ends(false);
 	assert_int_equal(client_says(false, 0, get_pod), PASS);
 	assert_int_equal(client_says(false, n, "GET /api/v1/pods?limit=450 HTTP/1.1\r\n\r\n"), PASS);
@@ -285,184 +219,6 @@ static void test_long_running_is_not_counted(void **state)
 	(void)state;
 	assert_true(passes(false, "GET /api/v1/pods?watch=1 HTTP/1.1\r\n\r\n"));
 	assert_int_equal(taken(), 0);
-}
-
-#define PODS "GET /api/v1/namespaces/a/pods HTTP/1.1\r\n\r\n"
-
-/* A level of 30 seats. */
-static void level_set(void)
-{
-	struct datapath_limit limit = limit_on_seats(0, 30);
-
-	limit.flags = WEIR_LIMIT_WIDE_LISTS;
-	limit.reason = WEIR_SHED_LEVEL;
-	slot_set(&limit);
-}
-
-/* The server says, from byte `at` on, the head of an answer with so many bytes, or in chunks, and none of the body. */
-static void answer_begins(const char *request, __u32 at, const char *status, __u32 bytes)
-{
-	char head[128];
-
-	snprintf(head, sizeof(head), "HTTP/1.1 %s\r\nContent-Length: %u\r\n\r\n", status, bytes);
-	server_says(false, at, strlen(request), ACK, head);
-}
-
-/* On a connection of its own: what the request takes, and gives back at once. */
-static __u64 seats_of(const char *request)
-{
-	__u64 before = taken(), seats;
-
-	assert_true(passes(true, request));
-	seats = taken() - before;
-	server_says(true, 0, strlen(request), FIN_ACK, "HTTP/1.1 503 Service Unavailable\r\n\r\n");
-	assert_int_equal(taken(), before);
-	return seats;
-}
-
-/* The request is answered, and its seats are free. */
-static void answered(const char *request, const char *status, __u32 bytes)
-{
-	assert_true(passes(false, request));
-	answer_begins(request, 0, status, bytes);
-	server_says(false, 128 + bytes, strlen(request), WEIR_TCP_RST | ACK, NULL);
-	assert_int_equal(taken(), 0);
-}
-
-static void test_lists_take_one_seat_until_they_are_wide(void **state)
-{
-	(void)state;
-	level_set();
-	assert_int_equal(seats_of(PODS), 1);
-	answered(PODS, "200 OK", 90000);
-	assert_int_equal(seats_of(PODS), 1);
-	answered(PODS, "200 OK", 450000);
-	assert_int_equal(seats_of(PODS), 5);
-	/* Of this namespace's pods alone. */
-	assert_int_equal(seats_of("GET /api/v1/namespaces/b/pods HTTP/1.1\r\n\r\n"), 1);
-	assert_int_equal(seats_of("GET /api/v1/pods HTTP/1.1\r\n\r\n"), 1);
-	assert_int_equal(seats_of("GET /apis/x/v1/namespaces/a/pods HTTP/1.1\r\n\r\n"), 1);
-	assert_int_equal(seats_of(list_secrets), 1);
-	assert_int_equal(seats_of("GET /api/v1/namespaces/a/pods?resourceVersion=0&limit=1 HTTP/1.1\r\n\r\n"), 5);
-	/* Who asks for fewer objects takes fewer seats. */
-	assert_int_equal(seats_of("GET /api/v1/namespaces/a/pods?limit=250 HTTP/1.1\r\n\r\n"), 3);
-	assert_int_equal(seats_of("GET /api/v1/namespaces/a/pods?fieldSelector=metadata.name=x HTTP/1.1\r\n\r\n"), 1);
-	assert_int_equal(seats_of(get_pod), 1);
-}
-
-static void test_the_latest_answers_say_how_wide(void **state)
-{
-	(void)state;
-	level_set();
-	answered(PODS, "200 OK", 5000000);
-	assert_int_equal(seats_of(PODS), 10);
-	for (int i = 0; i < 40; i++)
-		answered(PODS, "200 OK", 20000);
-	assert_int_equal(seats_of(PODS), 1);
-}
-
-/* Whatever is asked for, a list does not look narrower than it is. */
-static void test_parts_do_not_make_a_list_narrow(void **state)
-{
-	static const char *const parts[] = {
-		"GET /api/v1/namespaces/a/pods?limit=1 HTTP/1.1\r\n\r\n",
-		"GET /api/v1/namespaces/a/pods?limit=1&resourceVersion=0 HTTP/1.1\r\n\r\n",
-		"GET /api/v1/namespaces/a/pods?labelSelector=x%3Dy HTTP/1.1\r\n\r\n",
-		"GET /api/v1/namespaces/a/pods?fieldSelector=spec.nodeName=x HTTP/1.1\r\n\r\n",
-		"GET /api/v1/namespaces/a/pods?fieldSelector=metadata.name=x HTTP/1.1\r\n\r\n",
-		"HEAD /api/v1/namespaces/a/pods HTTP/1.1\r\n\r\n",
-	};
-
-	(void)state;
-	level_set();
-	answered(PODS, "200 OK", 450000);
-	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
-		for (int n = 0; n < 10; n++)
-			answered(parts[i], "200 OK", 2000);
-	for (int n = 0; n < 10; n++) {
-		answered(PODS, "304 Not Modified", 0);
-		answered(PODS, "403 Forbidden", 200);
-		answered(get_pod, "200 OK", 200);
-	}
-	assert_int_equal(seats_of(PODS), 5);
-	/* But wider they may. */
-	answered(parts[2], "200 OK", 1250000);
-	assert_int_equal(seats_of(PODS), 6);
-}
-
-static void test_what_is_not_served_makes_no_list_wide(void **state)
-{
-	(void)state;
-	level_set();
-	answered(PODS, "403 Forbidden", 5000000);
-	answered(get_pod, "200 OK", 5000000);
-	answered("GET /api/v1/namespaces/a/pods?watch=1 HTTP/1.1\r\n\r\n", "200 OK", 5000000);
-	answered("POST /api/v1/namespaces/a/pods HTTP/1.1\r\nContent-Length: 0\r\n\r\n", "200 OK", 5000000);
-	assert_int_equal(seats_of(PODS), 1);
-}
-
-/* Each of several answers is that of its own request, in whatever packets they come; one list at a time is learned. */
-static void test_answers_to_pipelined_lists(void **state)
-{
-	char both[512], text[4096];
-	__u32 length;
-
-	(void)state;
-	level_set();
-	connect_ends(false);
-	snprintf(both, sizeof(both), "%s%s%s", get_pod, list_secrets, PODS);
-	assert_int_equal(client_says(false, 0, both), PASS);
-	length = snprintf(text, sizeof(text),
-			  "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
-			  "HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n");
-	server_says(false, 0, strlen(both), ACK, text);
-	server_says(false, length + 300000, strlen(both), ACK, "HTTP/1.1 200 OK\r\nContent-Length: 900000\r\n\r\n");
-	assert_int_equal(seats_of(PODS), 1);
-	assert_int_equal(seats_of(list_secrets), 4); /* the head is counted, too */
-}
-
-/* A body in chunks, or one that the end of the connection ends: what has been sent of it is known. */
-static void test_a_body_that_does_not_say_its_length(void **state)
-{
-	static const char *const heads[] = { "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n186a0\r\n",
-					     "HTTP/1.0 200 OK\r\n\r\n" };
-
-	(void)state;
-	level_set();
-	for (int i = 0; i < 2; i++) {
-		const char *request = i ? list_secrets : PODS;
-		__u32 at = strlen(heads[i]);
-
-		assert_true(passes(false, request));
-		server_says(false, 0, strlen(request), ACK, heads[i]);
-		/* 0x186a0, a chunk's, are 100,000; then it goes on with another one. */
-		for (__u32 sent = 0; i && sent < 100000; sent += 1000) {
-			char body[1001];
-
-			memset(body, 'x', 1000);
-			body[1000] = 0;
-			server_says(false, at + sent, strlen(request), ACK, body);
-		}
-		at += 100000;
-		server_says(false, at, strlen(request), ACK, i ? "x" : "\r\n186a0\r\n");
-		server_says(false, at + (i ? 1 : 9), strlen(request), FIN_ACK, "more of it");
-		assert_int_equal(seats_of(request), 2);
-	}
-}
-
-static void test_what_the_server_is_said_to_be(void **state)
-{
-	(void)state;
-	level_set();
-	answered(PODS, "200 OK", 450000);
-	server_set(0, 2000);
-	assert_int_equal(seats_of(PODS), 3);
-	server_set(4, 0);
-	assert_int_equal(seats_of(PODS), 4);
-	assert_int_equal(seats_of(list_secrets), 4);
-	assert_int_equal(seats_of("GET /api/v1/namespaces/a/pods?limit=100 HTTP/1.1\r\n\r\n"), 1);
-	server_set(10, 0);
-	assert_int_equal(seats_of(list_secrets), 10);
 }
 
 /* Subjects that are always new leave nothing behind. */
@@ -500,8 +256,6 @@ static void test_a_limit_that_goes(void **state)
 	assert_int_equal(taken(), 0);
 }
 
-#define SEATS(name) cmocka_unit_test_setup_teardown(test_##name, setup, attached_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -516,13 +270,6 @@ int main(void)
 		SEATS(a_wider_one_behind),
 		SEATS(another_limit_refuses),
 		SEATS(long_running_is_not_counted),
-		SEATS(lists_take_one_seat_until_they_are_wide),
-		SEATS(the_latest_answers_say_how_wide),
-		SEATS(parts_do_not_make_a_list_narrow),
-		SEATS(what_is_not_served_makes_no_list_wide),
-		SEATS(answers_to_pipelined_lists),
-		SEATS(a_body_that_does_not_say_its_length),
-		SEATS(what_the_server_is_said_to_be),
 		SEATS(subjects_go_with_their_last_seat),
 		SEATS(a_limit_that_goes),
 	};
