@@ -172,6 +172,8 @@ void scene_bucket(__u64 per_ns, __u64 burst, int n, __u64 ago_ns)
 		assert_true(weir_bucket_take(&scene.at_first, &scene.history_at_first, NOW - ago_ns));
 }
 
+_Static_assert(sizeof(scene.shared) % sizeof(__u64) == 0, "the whole state is compared");
+
 static struct interleaved scenario(int actors, void (*end)(void))
 {
 	return (struct interleaved){ begin, act, end, actors, &scene.shared, sizeof(scene.shared) };

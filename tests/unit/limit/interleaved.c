@@ -10,6 +10,7 @@
 #define TURNS_MAX 256
 #define STACK_BYTES 65536
 #define STATES_MAX (1U << 21) /* a power of two */
+#define NOBODY -1
 
 static struct {
 	ucontext_t context;
@@ -20,13 +21,14 @@ static struct {
 
 static const struct interleaved *played;
 static ucontext_t scheduler;
-static int running = -1;
+static int running = NOBODY;
 
 /* Who had its turn, and who else could have had it. */
 static struct {
 	int actor;
 	unsigned int ready;
 } turns[TURNS_MAX];
+static int n_turns, given; /* the first of them are given */
 
 /* --- states, by sums of 64 bits: two have the same one once in 2^64 */
 
@@ -41,10 +43,10 @@ static uint64_t mixed(uint64_t sum, uint64_t value)
 
 static uint64_t state_now(void)
 {
-	const unsigned char *shared = played->shared;
+	const uint64_t *shared = played->shared;
 	uint64_t sum = 1;
 
-	for (size_t i = 0; i < played->shared_bytes; i++)
+	for (size_t i = 0; i < played->shared_bytes / sizeof(*shared); i++)
 		sum = mixed(sum, shared[i]);
 	for (int i = 0; i < played->actors; i++)
 		sum = mixed(mixed(sum, actors[i].seen), actors[i].done);
@@ -70,16 +72,8 @@ static bool state_is_new(void)
 
 void interleaved_saw(unsigned long value)
 {
-	if (running >= 0)
+	if (running != NOBODY)
 		actors[running].seen = mixed(actors[running].seen, value);
-}
-
-void interleaved_turn(void)
-{
-	if (running < 0)
-		return;
-	interleaved_saw(0);
-	swapcontext(&actors[running].context, &scheduler);
 }
 
 static void act(void)
@@ -110,57 +104,71 @@ static unsigned int ready(void)
 	return mask;
 }
 
-/*
- * The first `given` turns as they are, the others to the first who can have them: to the end, or to a state that is known. Returns how
- * many there were.
- */
-static int play(int given)
+/* Whose turn comes next: a given one's, or that of the first who can have it. NOBODY: all are done, or the state is known. */
+static int turn_next(void)
 {
-	int turn = 0;
+	unsigned int mask = ready();
 
+	if (!mask || (n_turns >= given && !state_is_new()))
+		return NOBODY;
+	if (n_turns == TURNS_MAX)
+		abort();
+	turns[n_turns].ready = mask;
+	if (n_turns >= given)
+		turns[n_turns].actor = __builtin_ctz(mask);
+	return turns[n_turns++].actor;
+}
+
+/* A switch of contexts is a system call: who has the next turn, too, goes on without one. */
+void interleaved_turn(void)
+{
+	int before = running;
+
+	if (before == NOBODY)
+		return;
+	interleaved_saw(0);
+	running = turn_next();
+	if (running != before)
+		swapcontext(&actors[before].context, running == NOBODY ? &scheduler : &actors[running].context);
+}
+
+/* The given turns, and then others to the end, or to a state that is known. */
+static void play(void)
+{
 	played->begin();
 	for (int i = 0; i < played->actors; i++)
 		actor_make(i);
-	for (unsigned int mask; (mask = ready()); turn++) {
-		if (turn == TURNS_MAX)
-			abort();
-		if (turn >= given && !state_is_new())
-			return turn;
-		turns[turn].ready = mask;
-		if (turn >= given)
-			turns[turn].actor = __builtin_ctz(mask);
-		running = turns[turn].actor;
+	n_turns = 0;
+	while ((running = turn_next()) != NOBODY)
 		swapcontext(&scheduler, &actors[running].context);
-		running = -1;
-	}
-	played->end();
-	return turn;
+	if (!ready())
+		played->end();
 }
 
-/* The last turn that somebody later in the row could have had goes to him. Returns how many turns are given then; 0: none is left. */
-static int turns_next(int count)
+/* The last turn that somebody later in the row could have had goes to him. False: none is left. */
+static bool turns_give(void)
 {
-	for (int turn = count - 1; turn >= 0; turn--) {
+	for (int turn = n_turns - 1; turn >= 0; turn--) {
 		unsigned int later = turns[turn].ready & ~0U << (turns[turn].actor + 1);
 
 		if (!later)
 			continue;
 		turns[turn].actor = __builtin_ctz(later);
-		return turn + 1;
+		given = turn + 1;
+		return true;
 	}
-	return 0;
+	return false;
 }
 
 unsigned long interleaved_all(const struct interleaved *scenario)
 {
-	int given = 0;
-
 	played = scenario;
 	memset(states, 0, sizeof(states));
 	n_states = 0;
+	given = 0;
 	do {
-		given = turns_next(play(given));
-	} while (given);
+		play();
+	} while (turns_give());
 	return n_states;
 }
 

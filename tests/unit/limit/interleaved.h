@@ -16,7 +16,7 @@ struct interleaved {
 	void (*act)(int actor); /* from 0 up */
 	void (*end)(void);	/* what came of it is as it should be */
 	int actors;
-	const void *shared; /* whatever one of them writes and another one reads */
+	const void *shared; /* whatever one of them writes and another one reads, in words of 8 bytes */
 	size_t shared_bytes;
 };
 
