@@ -40,6 +40,8 @@ USAGE = {
     "attach web2 --port 80 --namespace-from prefix=/a//b/": "with one slash around each segment",
     "attach web2 --port 80 --interface a/b": '"a/b" is not an interface',
     "attach web2 --port 80 --keys 0x10": '"0x10" is not a whole number',
+    "attach web2 --port 80 --keys 0": "--keys: must be at least 1",
+    "limit set user --qps 1 --burst 1 --keys 0": "--keys: must be at least 1",
     "attach WEB --port 80": '"WEB" is not a server\'s name',
     "attach one two --port 80": '"two"',
     "detach": "--all",

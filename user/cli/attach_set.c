@@ -91,16 +91,9 @@ static void set_mode(const struct argp_state *state, json_t *server, const struc
 	json_object_set_new(server, o->member, json_string(arg));
 }
 
-static void set_seconds(const struct argp_state *state, json_t *server, const struct setter *o, char *arg)
+static void set_count(const struct argp_state *state, json_t *server, const struct setter *o, char *arg)
 {
-	struct error err;
-	__u64 seconds = 0;
-	int ret = parse_number(arg, o->most, &seconds, &err);
-
-	if (!ret && !seconds)
-		ret = error_set(&err, -EINVAL, "must be at least 1");
-	cli_check(state, ret, o->option, &err);
-	json_object_set_new(server, o->member, json_integer(seconds));
+	cli_set_count(state, server, o->member, o->option, o->most, arg);
 }
 
 static void set_share(const struct argp_state *state, json_t *server, const struct setter *o, char *arg)
@@ -117,11 +110,6 @@ static void set_share(const struct argp_state *state, json_t *server, const stru
 		ret = error_set(&err, -EINVAL, "must be at least 1%%");
 	cli_check(state, ret, o->option, &err);
 	json_object_set_new(server, o->member, json_integer(share));
-}
-
-static void set_number(const struct argp_state *state, json_t *server, const struct setter *o, char *arg)
-{
-	cli_set_number(state, server, o->member, o->option, o->most, arg);
 }
 
 static void set_true(const struct argp_state *state __attribute__((unused)), json_t *server, const struct setter *o,
@@ -175,12 +163,12 @@ static const struct setter setters[] = {
 	{ ATTACH_PROXY_PROTOCOL, "--proxy-protocol", "proxy_protocol", add_network, NULL, 0 },
 	{ ATTACH_CGROUP, "--cgroup", "cgroup", set_cgroup, NULL, 0 },
 	{ ATTACH_DRY_RUN, "--dry-run", "dry_run", set_true, NULL, 0 },
-	{ ATTACH_KEYS, "--keys", "keys", set_number, NULL, PARSE_KEYS_MAX },
+	{ ATTACH_KEYS, "--keys", "keys", set_count, NULL, PARSE_KEYS_MAX },
 	{ ATTACH_NAMESPACE_FROM, "--namespace-from", "namespace_from", set_namespace_from, NULL, 0 },
 	{ ATTACH_INSIDE_SHARE, "--inside-share", "inside_share", set_share, NULL, WEIR_INSIDE_ALL },
 	{ ATTACH_WRITE_MEMORY, "--write-memory", "write_memory", set_true, NULL, 0 },
-	{ ATTACH_HOLD_MAX, "--hold-max", "hold_max", set_seconds, NULL, WEIR_TURN_HOLD_LIMIT_S },
-	{ ATTACH_MAX_RETRY_AFTER, "--max-retry-after", "max_retry_after", set_seconds, NULL, WEIR_RETRY_MAX_S },
+	{ ATTACH_HOLD_MAX, "--hold-max", "hold_max", set_count, NULL, WEIR_TURN_HOLD_LIMIT_S },
+	{ ATTACH_MAX_RETRY_AFTER, "--max-retry-after", "max_retry_after", set_count, NULL, WEIR_RETRY_MAX_S },
 	{ ATTACH_EXEMPT_SOURCE, "--exempt-source", "sources", add_exempt, NULL, 0 },
 	{ ATTACH_EXEMPT_PATH, "--exempt-path", "paths", add_exempt, NULL, 0 },
 	{ ATTACH_FRAMING, "--framing", "framing", set_mode, &framing_modes, 0 },

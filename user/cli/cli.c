@@ -52,6 +52,16 @@ void cli_set_number(const struct argp_state *state, json_t *object, const char *
 	json_object_set_new(object, key, json_integer(value));
 }
 
+void cli_set_count(const struct argp_state *state, json_t *object, const char *key, const char *option, __u64 max,
+		   const char *arg)
+{
+	struct error err;
+	__u64 value = 0;
+
+	cli_check(state, parse_count(arg, max, &value, &err), option, &err);
+	json_object_set_new(object, key, json_integer(value));
+}
+
 void cli_too_many(const struct argp_state *state, const char *word)
 {
 	CLEANUP_FREE char *visible = output_visible(word);

@@ -80,6 +80,8 @@ const char *cli_server_name(const struct argp_state *state, const char *arg);
 /* The argument of an option, a whole number up to max, becomes a member of the object. */
 void cli_set_number(const struct argp_state *state, json_t *object, const char *key, const char *option, __u64 max,
 		    const char *arg);
+void cli_set_count(const struct argp_state *state, json_t *object, const char *key, const char *option, __u64 max,
+		   const char *arg); /* not 0 */
 
 /* Ends the process: there is no place for this word. */
 void cli_too_many(const struct argp_state *state, const char *word);

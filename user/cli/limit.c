@@ -215,7 +215,7 @@ static error_t parse_set(int key, char *arg, struct argp_state *state)
 		set_key(state, words, arg);
 		return 0;
 	case KEY_KEYS:
-		cli_set_number(state, words->limit, "keys", "--keys", PARSE_KEYS_MAX, arg);
+		cli_set_count(state, words->limit, "keys", "--keys", PARSE_KEYS_MAX, arg);
 		return 0;
 	case KEY_DRY_RUN:
 		set_text(words, "mode", "dry-run");

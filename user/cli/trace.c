@@ -65,19 +65,6 @@ struct trace_options {
 	struct audited_words audited;
 };
 
-/* An end that comes: at 0 there would be none. */
-static int parse_end(const char *text, __u64 max, __u64 *out, struct error *err)
-{
-	__u64 value;
-	int ret = parse_number(text, max, &value, err);
-
-	if (!ret && !value)
-		ret = error_set(err, -EINVAL, "must be at least 1");
-	if (!ret)
-		*out = value;
-	return ret;
-}
-
 static void parse_window(struct argp_state *state, const char *arg, __u64 *ns)
 {
 	struct error err;
@@ -125,10 +112,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		trace->audited.recording = arg;
 		return 0;
 	case KEY_COUNT:
-		cli_check(state, parse_end(arg, UINT64_MAX, &trace->count, &err), "--count", &err);
+		cli_check(state, parse_count(arg, UINT64_MAX, &trace->count, &err), "--count", &err);
 		return 0;
 	case KEY_FOR:
-		cli_check(state, parse_end(arg, SECONDS_MAX, &trace->seconds, &err), "--for", &err);
+		cli_check(state, parse_count(arg, SECONDS_MAX, &trace->seconds, &err), "--for", &err);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (json_object_get(trace->arguments, "name"))

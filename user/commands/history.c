@@ -20,6 +20,7 @@
 struct history {
 	char dir[PATH_MAX];
 	struct history_base base;
+	struct history_clock clock;
 	time_t minute; /* the event loop's: the one that history_is_due() has seen last */
 	bool failing;  /* to write; that is said once */
 	bool crowded;  /* rows had no room */
@@ -100,6 +101,7 @@ static int write_lines(struct history *history, const struct history_sample *sam
 {
 	CLEANUP_FREE char *lines = NULL;
 	size_t length = 0;
+	bool steady = history_clock_is_steady(&history->clock, sample->now.time, clock_ns(CLOCK_BOOTTIME) / WEIR_NS_PER_S);
 	int left_out = lines_of(sample->rows, &lines, &length);
 
 	if (left_out < 0)
@@ -109,7 +111,7 @@ static int write_lines(struct history *history, const struct history_sample *sam
 			"history: of a minute that began at %lld, %d rows had no room in %d bytes; this is said once",
 			(long long)sample->now.time, left_out, SAMPLE_BYTES);
 	history->crowded |= left_out;
-	return length ? history_append(history->dir, sample->now.time, lines, length, err) : 0;
+	return length ? history_append(history->dir, sample->now.time, steady, lines, length, err) : 0;
 }
 
 static int save_base(const struct history *history, struct error *err)

@@ -13,6 +13,7 @@
 #include "base/regular.h"
 
 #define HOUR_S 3600
+#define CLOCK_STEP_S 60 /* more than a clock that is set right moves from one sample to the next */
 #define SUFFIX ".jsonl"
 #define LAST "last.json"
 #define LAST_FRESH "last.json.new"
@@ -62,8 +63,21 @@ static void free_hours(struct dirent **list, int n)
 
 /* --- writing */
 
+bool history_clock_is_steady(struct history_clock *clock, time_t now, __u64 since_boot_s)
+{
+	time_t ahead = now - since_boot_s, moved = ahead - clock->ahead;
+
+	if (!clock->known || moved > CLOCK_STEP_S || moved < -CLOCK_STEP_S)
+		*clock = (struct history_clock){
+			.known = true,
+			.ahead = ahead,
+			.steady_s = clock->known ? since_boot_s + HOUR_S : 0,
+		};
+	return since_boot_s >= clock->steady_s;
+}
+
 /* Also what a clock that was wrong has left in times to come. */
-static void prune(const char *dir, time_t now)
+static void remove_others(const char *dir, time_t now)
 {
 	char oldest[NAME_SIZE], latest[NAME_SIZE], path[PATH_MAX];
 	struct dirent **list = NULL;
@@ -80,7 +94,7 @@ static void prune(const char *dir, time_t now)
 	free_hours(list, n);
 }
 
-int history_append(const char *dir, time_t now, const char *lines, size_t length, struct error *err)
+int history_append(const char *dir, time_t now, bool prune, const char *lines, size_t length, struct error *err)
 {
 	char name[NAME_SIZE], path[PATH_MAX];
 	CLEANUP_CLOSE int fd = -1;
@@ -92,7 +106,8 @@ int history_append(const char *dir, time_t now, const char *lines, size_t length
 		return ret;
 	if (mkdir(dir, 0700) && errno != EEXIST)
 		return error_set(err, -errno, "cannot make %s: %s", dir, strerror(errno));
-	prune(dir, now);
+	if (prune)
+		remove_others(dir, now);
 	fd = regular_write(path, 0);
 	ret = fd < 0 ? fd : append_whole(fd, lines, length);
 	return ret ? error_set(err, ret, "cannot write %s: %s", path, strerror(-ret)) : 0;

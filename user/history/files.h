@@ -13,13 +13,26 @@
 #include <stdbool.h>
 #include <time.h>
 
+#include "weir/base/types.h"
+
 #include "base/error.h"
 
 #define HISTORY_DIR "history" /* in the state directory, or where the state is persisted */
 #define HISTORY_HOURS 24
 
-/* Adds whole lines to the file of the hour, and removes those that are not of the last day. Makes the directory. */
-int history_append(const char *dir, time_t now, const char *lines, size_t length, struct error *err);
+/*
+ * What is not of the last day is removed when the clock has told the same day for an hour: one that is set a day ahead and back takes nothing
+ * away. An agent that begins takes the clock as it is.
+ */
+struct history_clock {
+	bool known;
+	time_t ahead;	/* of the time since boot */
+	__u64 steady_s; /* since boot: until then it is not believed */
+};
+bool history_clock_is_steady(struct history_clock *clock, time_t now, __u64 since_boot_s);
+
+/* Adds whole lines to the file of the hour, and, with prune, removes those that are not of the last day. Makes the directory. */
+int history_append(const char *dir, time_t now, bool prune, const char *lines, size_t length, struct error *err);
 
 /*
  * Has take() called with each object of this kind that ends after `since`, oldest first, until it returns false. What begins later than

@@ -31,6 +31,18 @@ int parse_number(const char *text, __u64 max, __u64 *out, struct error *err)
 	return 0;
 }
 
+int parse_count(const char *text, __u64 max, __u64 *out, struct error *err)
+{
+	__u64 value;
+	int ret = parse_number(text, max, &value, err);
+
+	if (!ret && !value)
+		ret = error_set(err, -EINVAL, "must be at least 1");
+	if (!ret)
+		*out = value;
+	return ret;
+}
+
 int parse_port(const char *text, __u16 *port, struct error *err)
 {
 	__u64 value;

@@ -17,6 +17,8 @@
 #define PARSE_KEYS_MAX (1U << 24)
 
 int parse_number(const char *text, __u64 max, __u64 *out, struct error *err);
+/* Of which there must be one. */
+int parse_count(const char *text, __u64 max, __u64 *out, struct error *err);
 int parse_port(const char *text, __u16 *port, struct error *err);
 
 /* ADDR:PORT, [ADDR6]:PORT or *:PORT. 0.0.0.0 and :: mean every address, as * does. */

@@ -176,7 +176,7 @@ static const struct field spec_fields[] = {
 	  .min = 1,
 	  .max = WEIR_RETRY_MAX_S,
 	  .help = "The longest Retry-After that is told, in seconds. Default: 3600." },
-	{ .name = "keys", .type = FIELD_NUMBER, .max = PARSE_KEYS_MAX, .help = "Number of buckets for each limit." },
+	{ .name = "keys", .type = FIELD_NUMBER, .max = PARSE_KEYS_MAX, .help = "Number of buckets for each limit. 0: 65536, the default." },
 	{ .name = "dryRun", .type = FIELD_FLAG, .help = "true: decide and count, but refuse nothing." },
 	{ .name = "paused", .type = FIELD_FLAG, .help = "true: all requests pass." },
 	{ .name = "maxInFlight",

@@ -122,7 +122,7 @@ static void marks_that_are_none(void **state)
 
 static void append_text(time_t now, const char *lines)
 {
-	assert_int_equal(history_append(dir, now, lines, strlen(lines), &err), 0);
+	assert_int_equal(history_append(dir, now, true, lines, strlen(lines), &err), 0);
 }
 
 static void append_row(time_t time, const char *by, const char *user, int requests)
@@ -202,6 +202,33 @@ static void hours_to_come(void **state)
 	assert_string_equal(read_until(0, NOON + 60), "a-minute-ahead a ");
 }
 
+/* A clock that is not believed removes nothing. */
+static void nothing_is_removed(void **state)
+{
+	(void)state;
+	append_row(NOON, "user", "a", 1);
+	assert_int_equal(history_append(dir, NOON + 48 * HOUR, false, "x\n", 2, &err), 0);
+	assert_string_equal(read_until(0, NOON + HOUR), "a ");
+}
+
+static void a_clock_that_is_set(void **state)
+{
+	struct history_clock clock = { 0 };
+	const __u64 boot = 100;
+
+	(void)state;
+	assert_true(history_clock_is_steady(&clock, NOON, boot));
+	assert_true(history_clock_is_steady(&clock, NOON + 61, boot + 60));
+	/* Suspended, and the time since boot goes on. */
+	assert_true(history_clock_is_steady(&clock, NOON + 48 * HOUR, boot + 48 * HOUR));
+	/* A day ahead for half an hour. */
+	assert_false(history_clock_is_steady(&clock, NOON + 72 * HOUR, boot + 48 * HOUR + 60));
+	assert_false(history_clock_is_steady(&clock, NOON + 72 * HOUR + 1800, boot + 48 * HOUR + 1860));
+	assert_false(history_clock_is_steady(&clock, NOON + 48 * HOUR + 1920, boot + 48 * HOUR + 1920));
+	assert_false(history_clock_is_steady(&clock, NOON + 49 * HOUR + 1919, boot + 49 * HOUR + 1919));
+	assert_true(history_clock_is_steady(&clock, NOON + 49 * HOUR + 1920, boot + 49 * HOUR + 1920));
+}
+
 static void lines_that_are_none(void **state)
 {
 	(void)state;
@@ -233,7 +260,7 @@ static void what_is_not_ours(void **state)
 static void cannot_be_written(void **state)
 {
 	(void)state;
-	assert_int_equal(history_append("/proc/self/history", NOON, "x\n", 2, &err), -ENOENT);
+	assert_int_equal(history_append("/proc/self/history", NOON, true, "x\n", 2, &err), -ENOENT);
 	assert_non_null(strstr(err.text, "/proc/self/history"));
 }
 
@@ -366,6 +393,8 @@ int main(void)
 		cmocka_unit_test(marks_that_are_none),
 		with_dir(a_day_of_files),
 		with_dir(hours_to_come),
+		with_dir(nothing_is_removed),
+		cmocka_unit_test(a_clock_that_is_set),
 		with_dir(lines_that_are_none),
 		with_dir(what_is_not_ours),
 		with_dir(cannot_be_written),
