@@ -88,6 +88,24 @@ def test_second_agent_is_refused(site):
     assert site.client().get("/") == 429
 
 
+def test_state_directory_deleted(site):
+    """As by what cleans up /run: the agent makes it again, and is no second time there."""
+    weir = site.weir
+    site.limit("user", burst=0)
+    lock = weir.state_dir / "lock"
+    weir.log_begin()
+    shutil.rmtree(weir.state_dir)
+    eventually(lambda: lock.exists() and (weir.state_dir / "state.json").exists(), "the state is saved again")
+    assert f"{lock} was deleted, and is made again" in weir.log()
+    assert f"another agent (pid {weir.process.pid}, since " in weir.refused("agent", "--metrics", "off")
+    site.limit("user", "alice", burst=1)
+    limits = weir.json("limit", "list")
+    weir.kill()
+    weir.start()
+    assert weir.json("limit", "list") == limits
+    assert site.client("alice").drive(2) == [200, 429]
+
+
 def test_two_agents_on_one_pin_dir(world, tmp_path):
     """With a state directory of its own: it may not touch the namespace that the first one holds."""
     other = Weir(tmp_path / "other", world.pins)

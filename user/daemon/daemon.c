@@ -37,6 +37,8 @@ struct service {
 	struct agent agent;
 	struct control *control;
 	struct metrics_http *http;
+	int lock, persist_lock; /* below 0: none */
+	bool lost;		/* one of them is, and cannot be had again */
 	struct event *terminate, *interrupt, *hangup, *devices, *rings, *tick, *upkeep, *resync, *watchdog;
 };
 
@@ -163,6 +165,32 @@ static void look_after(struct agent *agent)
 	agent_work_end(agent);
 }
 
+/* What is in force is saved where it was. */
+static void save_anew(struct agent *agent)
+{
+	struct error err;
+
+	agent_work_begin(agent);
+	if (agent_save(agent, &err))
+		log_error("%s", err.text);
+	agent_work_end(agent);
+}
+
+static void look_after_lock(struct service *service, int *lock, const char *directory)
+{
+	struct error err;
+	int ret = state_lock_look_after(lock, directory, &err);
+
+	if (ret < 0 && !service->lost)
+		log_error("%s/lock was deleted, and cannot be made again: %s", directory, err.text);
+	service->lost |= ret < 0;
+	if (ret <= 0)
+		return;
+	service->lost = false;
+	log_warning("%s/lock was deleted, and is made again", directory);
+	jobs_add(&service->agent, save_anew);
+}
+
 static void upkeep(evutil_socket_t fd, short what, void *context)
 {
 	struct service *service = context;
@@ -170,6 +198,8 @@ static void upkeep(evutil_socket_t fd, short what, void *context)
 
 	(void)fd;
 	(void)what;
+	look_after_lock(service, &service->lock, agent->options->state_dir);
+	look_after_lock(service, &service->persist_lock, agent->options->persist_dir);
 	control_look_after(service->control);
 	jobs_add(agent, look_after);
 	/* Most changes of policy files are noticed at once; those that are not, now. */
@@ -353,11 +383,39 @@ static void finish(struct service *service)
 	agent_destroy(agent);
 }
 
+static int lock_all(struct service *service, const struct agent_options *options, struct error *err)
+{
+	service->lock = state_lock(options->state_dir, err);
+	if (service->lock < 0)
+		return service->lock;
+	if (!options->persist_dir)
+		return 0;
+	service->persist_lock = state_lock(options->persist_dir, err);
+	if (service->persist_lock < 0)
+		return service->persist_lock;
+	if (persist_dir_own(options->persist_dir, options->state_dir, err))
+		log_warning("another agent's \"weir uninstall\" could remove the persisted state: %s", err->text);
+	return 0;
+}
+
+static int run(struct service *service, const struct agent_options *options, struct error *err)
+{
+	int ret;
+
+	warn_of_private_pins(options->pin_dir);
+	raise_file_limit();
+	agent_init(&service->agent, options);
+	clock_gettime(CLOCK_REALTIME, &service->agent.started);
+	ret = start(service, err);
+	if (!ret)
+		event_base_dispatch(service->agent.base);
+	finish(service);
+	return ret;
+}
+
 int agent_run(const struct agent_options *options, struct error *err)
 {
 	CLEANUP_FREE struct service *service = calloc(1, sizeof(*service));
-	CLEANUP_CLOSE int lock = -1;
-	CLEANUP_CLOSE int persist_lock = -1;
 	int ret = datapath_kernel_check(err)		 ?:
 			  datapath_permission_check(err) ?:
 							   datapath_pins_check(options->pin_dir, err);
@@ -367,24 +425,9 @@ int agent_run(const struct agent_options *options, struct error *err)
 	if (!service)
 		return error_set(err, -ENOMEM, "out of memory");
 	inherit_little();
-	lock = state_lock(options->state_dir, err);
-	if (lock < 0)
-		return lock;
-	if (options->persist_dir) {
-		persist_lock = state_lock(options->persist_dir, err);
-		if (persist_lock < 0)
-			return persist_lock;
-		if (persist_dir_own(options->persist_dir, options->state_dir, err))
-			log_warning("another agent's \"weir uninstall\" could remove the persisted state: %s",
-				    err->text);
-	}
-	warn_of_private_pins(options->pin_dir);
-	raise_file_limit();
-	agent_init(&service->agent, options);
-	clock_gettime(CLOCK_REALTIME, &service->agent.started);
-	ret = start(service, err);
-	if (!ret)
-		event_base_dispatch(service->agent.base);
-	finish(service);
+	service->lock = service->persist_lock = -1;
+	ret = lock_all(service, options, err) ?: run(service, options, err);
+	cleanup_close(&service->persist_lock);
+	cleanup_close(&service->lock);
 	return ret;
 }

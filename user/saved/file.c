@@ -211,6 +211,18 @@ static int state_from_json(json_t *json, struct state *state, struct error *err)
 	return 0;
 }
 
+/*
+ * What cannot be read as it is has to be moved away. Without memory or descriptors, or by a disk that fails, it may be as it should: who moved
+ * that away would lose it.
+ */
+static int cannot_read(int ret, const struct error *what, struct error *err)
+{
+	bool whole = ret == -ENOMEM || ret == -EMFILE || ret == -ENFILE || ret == -EIO || ret == -EACCES;
+
+	return error_set(err, ret, "cannot read %s (%s)", what->text,
+			 whole ? "leave it there, it may be whole" : "move it away to start with nothing");
+}
+
 /* A new reference; *json stays NULL where there is no file. */
 static int read_json(const char *state_dir, json_t **json, struct error *err)
 {
@@ -226,25 +238,27 @@ static int read_json(const char *state_dir, json_t **json, struct error *err)
 	if (ret == -ENOENT)
 		return 0;
 	if (ret)
-		return error_set(err, ret, "cannot read %s (move it away to start with nothing)", detail.text);
+		return cannot_read(ret, &detail, err);
 	*json = json_loadf(file, JSON_REJECT_DUPLICATES, &why);
 	if (*json)
 		return 0;
-	return error_set(err, -EINVAL, "cannot read %s: line %d: %s (move it away to start with nothing)", path,
-			 why.line, why.text);
+	if (ferror(file) || json_error_code(&why) == json_error_out_of_memory)
+		ret = ferror(file) ? -EIO : -ENOMEM;
+	error_set(&detail, 0, "%s: line %d: %s", path, why.line, ret ? strerror(-ret) : why.text);
+	return cannot_read(ret ?: -EINVAL, &detail, err);
 }
 
 /* json: NULL for an empty state. */
 static int load_json(struct state *state, json_t *json, const char *state_dir, struct error *err)
 {
 	struct state loaded = { 0 };
-	struct error detail;
+	struct error detail, what;
 	int ret = json ? state_from_json(json, &loaded, &detail) : 0;
 
 	if (ret) {
 		state_clear(&loaded);
-		return error_set(err, ret, "cannot read %s/state.json: %s (move it away to start with nothing)",
-				 state_dir, detail.text);
+		error_set(&what, 0, "%s/state.json: %s", state_dir, detail.text);
+		return cannot_read(ret, &what, err);
 	}
 	*state = loaded;
 	return 0;

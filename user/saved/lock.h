@@ -12,6 +12,11 @@
  * is an agent, and err says who it is and since when.
  */
 int state_lock(const char *state_dir, struct error *err);
+/*
+ * Where somebody has deleted the lock, as what cleans up /run may, another agent could start: it is made again, with its directory. Returns 1
+ * then; 0: nothing is missing. lock: replaced; what is below 0 is no lock to look after.
+ */
+int state_lock_look_after(int *lock, const char *state_dir, struct error *err);
 
 /*
  * Which agent keeps its state in a persist directory: the one of this state directory, unless another one's is noted there.

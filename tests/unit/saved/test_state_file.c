@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -98,6 +99,24 @@ static void version_before(void **state)
 	assert_false(server_limit(loaded.servers[5], "namespace")->amount.set);
 	assert_true(limit_override(server_limit(loaded.servers[5], "namespace"), "dev")->amount.burst == 2);
 	state_clear(&loaded);
+}
+
+/* What is there may be as it should, and is not to be moved away. */
+static void no_descriptors(void **state)
+{
+	struct rlimit before, none;
+	struct state loaded = { 0 };
+	struct error err = { 0 };
+	int ret;
+
+	write_file(*state, "{\"version\":2,\"servers\":{}}");
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){ .rlim_max = before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ret = state_load(&loaded, *state, &err);
+	setrlimit(RLIMIT_NOFILE, &before);
+	assert_int_equal(ret, -EMFILE);
+	assert_non_null(strstr(err.text, "Too many open files (leave it there, it may be whole)"));
 }
 
 static void no_file_is_empty(void **state)
@@ -196,6 +215,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(save_and_load, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(version_before, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(no_file_is_empty, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(no_descriptors, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(failed_save_changes_nothing, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(cut_anywhere, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(bad_files, make_dir, remove_dir),
