@@ -84,6 +84,28 @@ static void test_mixtures(void **state)
 	mixtures(&fast, &others, false);
 }
 
+/* A word is not made up for by another one. */
+static void test_differences_that_cancel(void **state)
+{
+	enum {
+		N = 8
+	};
+	struct random random = { 6 };
+	__u64 first[N], second[N], mixed[N];
+
+	(void)state;
+	for (int i = 0; i < N; i++) {
+		first[i] = random_next(&random);
+		second[i] = first[i] + (i % 2 ? -7 : 7);
+	}
+	for (int which = 1; which < (1 << N) - 1; which++) {
+		for (int i = 0; i < N; i++)
+			mixed[i] = which >> i & 1 ? second[i] : first[i];
+		assert_int_not_equal(weir_seal(mixed, sizeof(mixed), INDEX), weir_seal(first, sizeof(first), INDEX));
+		assert_int_not_equal(weir_seal(mixed, sizeof(mixed), INDEX), weir_seal(second, sizeof(second), INDEX));
+	}
+}
+
 /* All of it is another limit's. */
 static void test_another_key(void **state)
 {
@@ -109,8 +131,9 @@ static void test_nothing(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_mixtures), cmocka_unit_test(test_another_key),
-					    cmocka_unit_test(test_nothing) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_mixtures),
+					    cmocka_unit_test(test_differences_that_cancel),
+					    cmocka_unit_test(test_another_key), cmocka_unit_test(test_nothing) };
 
 	return cmocka_run_group_tests_name("seal", tests, NULL, NULL);
 }
