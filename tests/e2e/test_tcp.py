@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """TCP in its less usual moods, over connections that are translated."""
 import socket
-import time
+import sys
 
 import pytest
 
@@ -13,6 +13,9 @@ from test_paths import check_mixed
 pytestmark = pytest.mark.together
 
 BIG = 5_000_000
+# In struct tcp_info.
+TCPI_BACKOFF = 4
+TCPI_LAST_ACK_RECV = 56
 
 
 def check_translated(site, client=None):
@@ -149,8 +152,29 @@ def test_port_is_used_again(world, kind):
     site.check(passed=0, shed=8, exempt=4)
 
 
+def tcp_info(sock):
+    return sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
+
+
+class Answers:
+    """
+    How often an end's probes are answered: each time its silence, of a second, is at an end. A probe of the other end's is no answer,
+    and does not end it.
+    """
+
+    def __init__(self, sock):
+        self.sock = sock
+        self.last_ms = self.n = 0
+
+    def count(self):
+        now_ms = int.from_bytes(tcp_info(self.sock)[TCPI_LAST_ACK_RECV:][:4], sys.byteorder)
+        self.n += now_ms < self.last_ms - 500
+        self.last_ms = now_ms
+        return self.n
+
+
 def probe(sock):
-    """From now on this end asks every second of silence whether the other one is there."""
+    """From now on this end asks every second of silence whether the other one is there, and gives up when two are not answered."""
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 1)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 2)
@@ -189,12 +213,19 @@ def test_keepalive_probes(world, kind):
     client = site.client()
     assert client.get("/livez") == 200
     assert client.drive(2) == [429, 429]
-    for sock in client.socket, site.server.connections[0].socket:
+    ends = client.socket, site.server.connections[0].socket
+    for sock in ends:
         probe(sock)
-    time.sleep(3.5)
+    answers = [Answers(sock) for sock in ends]
+    eventually(lambda: min([end.count() for end in answers]) >= 2, "both have asked twice, and are answered")
     assert client.get("/livez") == 200
     assert client.drive(2) == [429, 429]
     site.check(passed=0, shed=4, exempt=2)
+
+
+def asked_in_vain(sock):
+    """How often in a row its timer has run out."""
+    return tcp_info(sock)[TCPI_BACKOFF]
 
 
 @pytest.mark.parametrize("kind", ["loopback", "veth"])
@@ -206,6 +237,6 @@ def test_closed_window(world, kind):
     client = site.client(receive_buffer=4096)
     assert client.drive(2) == [429, 429]
     client.ask("/livez?size=3000000")
-    time.sleep(1.2)
+    eventually(lambda: asked_in_vain(site.server.connections[0].socket) >= 2, "the server has asked twice, each time later")
     client.check(client.read(), "/livez?size=3000000")
     assert client.drive(2) == [429, 429]
