@@ -23,6 +23,8 @@
 #define GROUP_OPS 4241
 #define GROUP_WATCH 4242
 
+_Static_assert(CONTROL_GUESTS_MAX % CONTROL_USER_MAX == 0, "some users take all");
+
 static void root_alone(void **state)
 {
 	const struct control_scene *f = *state;
@@ -36,6 +38,7 @@ static void root_alone(void **state)
 
 struct other {
 	const struct control_scene *f;
+	uid_t uid;
 	const gid_t *groups;
 	size_t n_groups;
 	int (*run)(const struct control_scene *f);
@@ -46,7 +49,7 @@ struct other {
 static void *run_as_other(void *context)
 {
 	struct other *other = context;
-	uid_t uid = STRANGER;
+	uid_t uid = other->uid;
 
 	if (syscall(SYS_setgroups, other->n_groups, other->groups) || syscall(SYS_setresgid, uid, uid, uid) ||
 	    syscall(SYS_setresuid, uid, uid, uid))
@@ -56,19 +59,21 @@ static void *run_as_other(void *context)
 	return NULL;
 }
 
-/*
- * What is found by a stranger who is in these groups beside his own. In a thread: a child would have the locks that the
- * server's thread held when it was forked.
- */
+/* In a thread: a child would have the locks that the server's thread held when it was forked. */
+static int as(struct other *other)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, run_as_other, other), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	return other->result;
+}
+
+/* What is found by a stranger who is in these groups beside his own. */
 static int as_member(const struct control_scene *f, const gid_t *groups, size_t n,
 		     int (*run)(const struct control_scene *f))
 {
-	struct other other = { .f = f, .groups = groups, .n_groups = n, .run = run };
-	pthread_t thread;
-
-	assert_int_equal(pthread_create(&thread, NULL, run_as_other, &other), 0);
-	assert_int_equal(pthread_join(thread, NULL), 0);
-	return other.result;
+	return as(&(struct other){ .f = f, .uid = STRANGER, .groups = groups, .n_groups = n, .run = run });
 }
 
 static int as_stranger(const struct control_scene *f, gid_t group, int (*run)(const struct control_scene *f))
@@ -176,25 +181,44 @@ static void group_names(void **state)
 	assert_int_equal(group.id, 4294967294U);
 }
 
-static int taken[CONTROL_USER_MAX];
+static int taken[CONTROL_GUESTS_MAX];
+static size_t n_taken;
 
-/* Of one user who is not root, so many connections and no more. */
-static int take_too_many(const struct control_scene *f)
+/* As many connections as a user who is not root may have. */
+static int take_all(const struct control_scene *f)
 {
 	struct sockaddr_un address;
-	CLEANUP_JSON json_t *result = NULL;
-	struct error err;
 
 	if (control_address(f->dir, &address, NULL))
 		return 1;
 	for (int i = 0; i < CONTROL_USER_MAX; i++) {
-		taken[i] = socket(AF_UNIX, SOCK_STREAM, 0);
-		if (connect(taken[i], (struct sockaddr *)&address, sizeof(address)))
+		taken[n_taken] = socket(AF_UNIX, SOCK_STREAM, 0);
+		if (connect(taken[n_taken++], (struct sockaddr *)&address, sizeof(address)))
 			return 2;
 	}
+	return 0;
+}
+
+static void give_back(void)
+{
+	while (n_taken)
+		close(taken[--n_taken]);
+}
+
+/* One more is refused. */
+static int ask_one_too_many(const struct control_scene *f)
+{
+	CLEANUP_JSON json_t *result = NULL;
+	struct error err;
+
 	if (control_call(f->dir, "echo", NULL, &result, NULL, &err) != -EREMOTEIO)
 		return 3;
 	return !strstr(err.text, "too many connections");
+}
+
+static int take_too_many(const struct control_scene *f)
+{
+	return take_all(f) ?: ask_one_too_many(f);
 }
 
 /* Of who may only read, a shorter line is taken. */
@@ -232,8 +256,25 @@ static void too_many_of_one(void **state)
 	assert_int_equal(f->access.refused[ACCESS_REFUSED_TOO_MANY], 1);
 	/* Root is served beside them. */
 	assert_int_equal(ask_access(f), ACCESS_CHANGE);
-	for (int i = 0; i < CONTROL_USER_MAX; i++)
-		close(taken[i]);
+	give_back();
+}
+
+static void too_many_of_all(void **state)
+{
+	const gid_t group = GROUP_WATCH;
+	struct control_scene *f = *state;
+	struct other other = { .f = f, .uid = 70000, .groups = &group, .n_groups = 1, .run = take_all };
+
+	if (geteuid() != 0)
+		skip();
+	serve_groups(f, NULL, "watch");
+	for (; n_taken < CONTROL_GUESTS_MAX; other.uid++)
+		assert_int_equal(as(&other), 0);
+	other.run = ask_one_too_many;
+	assert_int_equal(as(&other), 0);
+	assert_int_equal(f->access.refused[ACCESS_REFUSED_TOO_MANY], 1);
+	assert_int_equal(ask_access(f), ACCESS_CHANGE);
+	give_back();
 }
 
 int main(void)
@@ -246,6 +287,7 @@ int main(void)
 		cmocka_unit_test(group_names),
 		served(reader_says_much),
 		served(too_many_of_one),
+		served(too_many_of_all),
 	};
 
 	return cmocka_run_group_tests_name("control access", tests, NULL, NULL);
