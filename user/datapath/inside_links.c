@@ -174,7 +174,7 @@ int inside_links_begin(struct datapath *dp, struct error *err)
 		struct bpf_link *link = bpf_program__attach(programs[i]);
 
 		if (!link)
-			return error_set(err, -errno, "following the ends of processes: %s", strerror(errno));
+			return error_set(err, -errno, "watching for processes that end: %s", strerror(errno));
 		ret = pin(dp, link, err);
 		inside->processes[i] = ret ? NULL : link;
 	}

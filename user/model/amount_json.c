@@ -83,13 +83,11 @@ static struct amount_members amount_members(json_t *json)
 static int amount_check(const struct amount_members *m, enum weir_limit_kind kind, struct error *err)
 {
 	if (m->in_flight && (m->qps || m->burst))
-		return error_set(err, -EINVAL, "in_flight: a limit is of requests in flight, or has qps and burst");
+		return error_set(err, -EINVAL, "in_flight: use either in_flight, or qps and burst");
 	if (m->open && (m->qps || m->burst || m->in_flight))
-		return error_set(
-			err, -EINVAL,
-			"open: a limit is of connections that are open, or of requests, or of new connections");
+		return error_set(err, -EINVAL, "open: use it without in_flight, qps and burst");
 	if (m->in_flight && weir_limit_is_of_connections(kind))
-		return error_set(err, -EINVAL, "in_flight: a limit on connections has qps and burst, or open");
+		return error_set(err, -EINVAL, "in_flight: a limit on connections needs open, or qps and burst");
 	if (!m->in_flight && !m->open && (!m->qps || !m->burst))
 		return error_set(err, -EINVAL, "%s is missing: a rate has qps and burst%s", m->qps ? "burst" : "qps",
 				 m->qps ? ", the most at once (for a start: twice the rate)" : "");
@@ -114,8 +112,7 @@ int amount_from_json(json_t *object, struct datapath_amount *amount, enum weir_l
 	if (ret || (!m.qps && !m.burst && !m.in_flight && !m.open && !read.deny))
 		return ret;
 	if (read.deny && (m.qps || m.burst || m.in_flight || m.open))
-		return error_set(err, -EINVAL,
-				 "deny: what is never let pass has neither qps and burst, nor in_flight, nor open");
+		return error_set(err, -EINVAL, "deny: use it without qps, burst, in_flight and open");
 	if (read.deny) {
 		*amount = read;
 		return 0;

@@ -130,7 +130,7 @@ static int exempt_read(const struct members *m, struct identity_settings *out, s
 	if (!ret && m->exempt_users)
 		ret = texts_from_json(m->exempt_users, "exempt_users", user_text, &out->exempt_users, err);
 	if (!ret && out->exempt_groups.n >= WEIR_GROUPS_MAX)
-		ret = error_set(err, -E2BIG, "exempt_groups: %zu groups are named, %d at most can be",
+		ret = error_set(err, -E2BIG, "exempt_groups: there are %zu groups, at most %d are possible",
 				out->exempt_groups.n, WEIR_GROUPS_MAX - 1);
 	return ret;
 }

@@ -197,7 +197,7 @@ static int over_read(json_t *json, struct limit *limit, struct error *err)
 	if (over == 2)
 		return error_set(err, -EINVAL, "over: must be \"drop\" or \"reset\"");
 	if (!weir_limit_is_of_connections(limit->kind))
-		return error_set(err, -EINVAL, "over: only a limit on connections has it");
+		return error_set(err, -EINVAL, "over: use it only in a limit on connections");
 	limit->reset = over;
 	return 0;
 }

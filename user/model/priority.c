@@ -148,7 +148,7 @@ static int level_members(json_t *json, struct priority_level *level, struct erro
 		      number_from_json(json_object_get(json, "number"), "number", UINT32_MAX, &level->number, err);
 	if (!ret && level->exempt == (shares != NULL))
 		ret = error_set(err, -EINVAL, "shares: %s",
-				shares ? "an exempt level has none" : "a level that is not exempt has some");
+				shares ? "an exempt level has none" : "missing: only an exempt level has none");
 	return ret;
 }
 
