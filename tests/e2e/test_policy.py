@@ -269,6 +269,31 @@ def test_diff(site, policy):
     assert site.weir.run("diff", "-f", policy("kind: 3", "bad.yaml")).returncode == 2
 
 
+ELSEWHERE = """\
+apiVersion: weir/v1
+kind: Throttle
+metadata: {{name: {0}}}
+spec: {{netns: {1}, listen: ["{2}"]}}
+"""
+
+
+def test_diff_refuses_what_apply_refuses(site, policy):
+    """Ports that are another server's, of those that there are or of the same files, and a namespace that is not there."""
+    here, port = site.place.server_ns.path, site.weir.server()["listen"][0]
+    for name, text in {
+        "taken": ELSEWHERE.format("two", here, port),
+        "twice": ELSEWHERE.format("two", here, "*:81") + "---\n" + ELSEWHERE.format("three", here, "*:81"),
+        "nowhere": ELSEWHERE.format("two", "/run/netns/not-there", "*:81"),
+    }.items():
+        path = policy(text, f"{name}.yaml")
+        apply = site.weir.refused("apply", "-f", path)
+        diff = site.weir.refused("diff", "-f", path, status=2)
+        assert diff == apply or (name == "nowhere" and "there is no network namespace /run/netns/not-there" in diff)
+    assert [server["name"] for server in site.weir.servers()] == ["web"]
+    good = policy(ELSEWHERE.format("two", here, "*:81"))
+    assert site.weir.run("diff", "-f", good).returncode == 1
+
+
 def test_export_is_what_apply_accepts(site, policy):
     site.weir("limit", "set", "total", "--qps", "0.5", "--burst", "7")
     site.weir("limit", "set", "lists", "--key", "user", "--verb", "list", "--in-flight", "9", "--dry-run")

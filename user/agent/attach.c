@@ -22,8 +22,7 @@ static int free_slot(const struct state *state, struct error *err)
 	return error_set(err, -ENOSPC, "%d servers are attached: there is no room for more", WEIR_MAX_SERVERS);
 }
 
-/* A command that names no namespace means its own, which must then be the agent's. */
-static int check_home(json_t *inode, struct error *err)
+int server_check_home(json_t *inode, struct error *err)
 {
 	struct stat self;
 
@@ -103,7 +102,7 @@ int server_attach(struct agent *agent, struct server *server, json_t *netns_inod
 	int slot, ret = 0;
 
 	if (!server->netns)
-		ret = check_home(netns_inode, err);
+		ret = server_check_home(netns_inode, err);
 	if (!ret)
 		ret = check_new(agent, server, err);
 	slot = ret ? ret : free_slot(&agent->state, err);

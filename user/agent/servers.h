@@ -30,6 +30,8 @@ int server_named(const struct agent *agent, const char *name, struct error *err)
  * says it. Returns its slot.
  */
 int server_attach(struct agent *agent, struct server *server, json_t *netns_inode, char **unheard, struct error *err);
+/* A command that names no namespace means its own, which must then be the agent's. inode: of where it was given, or NULL. */
+int server_check_home(json_t *inode, struct error *err);
 /* Are its interfaces and its cgroup there? Without a cgroup it gets the root. fd: of its namespace. */
 int server_check_hooks(struct agent *agent, int fd, struct server *server, struct error *err);
 /* -EOPNOTSUPP: it wants what is held to be paced, and that cannot be. */

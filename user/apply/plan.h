@@ -67,6 +67,12 @@ int plan_target(struct plan *plan, const struct state *state, json_t *object, co
 /* Makes the new state of every server, and checks each as a whole. */
 int plan_make(struct plan *plan, const struct state *state, struct error *err);
 
+/*
+ * plan_check.c: ports that others have, and namespaces that are not there, which plan_do() would refuse. Namespaces of new servers are noted
+ * in the plan.
+ */
+int plan_check(struct agent *agent, struct plan *plan, struct error *err);
+
 /* plan_do.c: carries out a plan: all of it, or what was begun is taken back. */
 int plan_do(struct agent *agent, struct plan *plan, struct error *err);
 

@@ -97,6 +97,7 @@ int cli_diff(const struct command *command, int argc, char **argv)
 	json_t *before, *after;
 
 	cli_parse(command, policy_parse_option, &words, argc, argv);
+	policy_add_home(words.arguments);
 	result = policy_call("diff", &words);
 	if (!result)
 		return ERROR_OF_DIFF;

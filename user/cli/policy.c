@@ -201,8 +201,7 @@ static int print_changes(json_t *result)
 	return ferror(stdout);
 }
 
-/* A Throttle that says where a server listens attaches it: in the network namespace of the command, unless it says more. */
-static void add_home(json_t *arguments)
+void policy_add_home(json_t *arguments)
 {
 	struct stat self;
 
@@ -216,7 +215,7 @@ int cli_apply(const struct command *command, int argc, char **argv)
 	CLEANUP_JSON json_t *result = NULL;
 
 	cli_parse(command, policy_parse_option, &words, argc, argv);
-	add_home(words.arguments);
+	policy_add_home(words.arguments);
 	if (!policy_call_as_is("apply", &words, &result))
 		result = policy_call("apply", &words);
 	return result ? cli_print(result, print_changes) : 1;

@@ -82,8 +82,8 @@ int agent_apply(struct agent *agent, json_t *arguments, json_t **result, struct 
 		return 0;
 	}
 	levels = plan_levels(&plan);
-	if (!ret && !dry_run)
-		ret = plan_do(agent, &plan, err);
+	if (!ret)
+		ret = dry_run ? plan_check(agent, &plan, err) : plan_do(agent, &plan, err);
 	if (ret)
 		return ret;
 	if (!dry_run)

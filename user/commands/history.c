@@ -101,7 +101,8 @@ static int write_lines(struct history *history, const struct history_sample *sam
 {
 	CLEANUP_FREE char *lines = NULL;
 	size_t length = 0;
-	bool steady = history_clock_is_steady(&history->clock, sample->now.time, clock_ns(CLOCK_BOOTTIME) / WEIR_NS_PER_S);
+	bool steady = history_clock_is_steady(&history->clock, sample->now.time,
+					      clock_ns(CLOCK_BOOTTIME) / WEIR_NS_PER_S);
 	int left_out = lines_of(sample->rows, &lines, &length);
 
 	if (left_out < 0)
