@@ -223,8 +223,8 @@ static bool choose(const struct agent *agent, int slot, bool anew)
 }
 
 /*
- * Is the kernel to have other processes than before, or the same ones otherwise? What it has not taken it is asked to take each time that
- * processes were looked for.
+ * Does the kernel need to be told of other processes, or of something else about the same ones? What it did not take is tried again each
+ * time that processes were looked for.
  */
 static bool follow(struct agent *agent, int slot)
 {

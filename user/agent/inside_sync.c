@@ -133,7 +133,7 @@ const char *inside_not_served(const struct agent *agent, int slot, const struct 
 	return NULL;
 }
 
-/* Is everybody looked into who listens? Where it could not be found out who does, others may have come to those that are known. */
+/* Are all listening processes looked into? If looking for them failed, there may be others than those that are known. */
 static bool is_whole(const struct agent *agent, int slot)
 {
 	const struct inside_server *inside = agent->servers[slot].inside;

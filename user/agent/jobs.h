@@ -20,7 +20,7 @@ void jobs_end(struct agent *agent);
 void jobs_stop(struct agent *agent);
 void jobs_free(struct agent *agent);
 
-/* Has run(agent) called, once for all who ask for it before it begins. Without the thread, it is called at once. */
+/* Queues run(agent). All who ask before it begins get one run together. Without the thread it runs at once. */
 void jobs_add(struct agent *agent, void (*run)(struct agent *agent));
 /*
  * Has run(arg) called, and then done(arg) by the event loop. -ENOMEM, -ESHUTDOWN: neither will be. A question changes nothing:

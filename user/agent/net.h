@@ -98,7 +98,7 @@ int net_read_in_flight(struct net *net, int by, struct error *err);
 
 /* net_pace.c */
 
-/* Has what is held wait, if a server wants that and the kernel can; tells the servers when that changed. */
+/* Paces what is held, if a server wants that and the kernel can. Tells the servers when that has changed. */
 void net_pace(struct net *net);
 /* Looks whether conntrack tracks loopback; tells the servers when that changed. */
 void net_probe(struct net *net);

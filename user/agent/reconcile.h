@@ -19,7 +19,7 @@ void reconcile_stop(struct agent *agent);
 void reconcile_all(struct agent *agent);
 /* A server that is no more is not given up, either. */
 void reconcile_forget(struct agent *agent, const char *name);
-/* Brings up what is not in force, or else finds what others have changed, repairs, counts and tells it. */
+/* Brings the server up if it is not in force. If it is: finds what others have changed, repairs it, counts it and logs it. */
 int server_reconcile(struct agent *agent, int slot, struct error *err);
 
 /* {resync_seconds, queued, given_up: {KEY: {tries, error}}}, for status. A new reference. */

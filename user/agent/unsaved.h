@@ -21,8 +21,8 @@ int agent_save(struct agent *agent, struct error *err);
 /* Saves that a server is off, or notes it; agent->unsaved says why then. */
 void agent_save_off(struct agent *agent, int slot, const char *name, enum unsaved how);
 /*
- * Saves the state to which a change was taken back that had been saved and then failed, as err says. Where that cannot be saved, the
- * file has what was not done: err says that, too, and it is tried again.
+ * A change was saved, then failed, as err says, and was taken back: saves the state without it. If that fails, the file still has the
+ * change: err says that, too, and it is tried again.
  */
 void agent_save_back(struct agent *agent, struct error *err);
 /* Warns the client whose command turned something off, if that could not be saved. */

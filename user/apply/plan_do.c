@@ -104,7 +104,7 @@ static void keep(struct agent *agent, struct plan *plan)
 	}
 }
 
-/* A server that a Throttle attached goes with it; of one that is not in force there is nothing to wait for. */
+/* A server that a Throttle attached goes with that Throttle. One that is not in force has no connections to wait for. */
 static int detach_ended(struct agent *agent, struct plan *plan, struct error *err)
 {
 	struct error why;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Options that are misspelt: the one that was probably meant. All else that is wrong with the words, argp tells. */
+/* Names the option that was probably meant by one that is misspelt. argp reports all other errors. */
 #include <ctype.h>
 #include <getopt.h>
 #include <string.h>

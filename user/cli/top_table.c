@@ -232,7 +232,7 @@ int top_table_fill(struct table *table, const struct top_look *look, struct top 
 
 /* --- no rows */
 
-/* Did something come whose users nobody could read? Of a server that is looked into, what is read there is known. */
+/* Did traffic come whose users could not be read? Not to a server that is looked into: they are read there. */
 static bool is_unread(const struct top *top)
 {
 	json_t *server;

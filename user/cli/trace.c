@@ -216,7 +216,7 @@ static int read_stream(FILE *stream, struct sink *sink, __u64 count, struct erro
 	return ret < 0 ? ret : 0;
 }
 
-/* On stderr, so that who has it run knows from when on nothing is missed, and that ^C ends it in good order. */
+/* On stderr: from now on nothing is missed, and ^C ends it in good order. */
 static void say_servers(json_t *servers)
 {
 	json_t *name;

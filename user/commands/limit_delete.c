@@ -32,7 +32,7 @@ int limit_take_out(struct agent *agent, int slot, const struct limit *limit, str
 		return ret;
 	if (net)
 		limits_taken_forget(net);
-	/* A group too many is known for longer than it need be; that is all that can go wrong here. */
+	/* If this fails, a group that no rule names any more stays known for longer than it has to. Nothing else can go wrong. */
 	if (server_name_groups(server, NULL) > 0 && net)
 		groups_apply(agent, slot, NULL);
 	return 0;

@@ -53,7 +53,9 @@ struct text;
 typedef int control_handler(void *context, struct control_client *client, const char *command, json_t *arguments,
 			    json_t **result, struct error *err);
 
-/* The line that says what its handler would have returned: any thread may write it, since it may be large. Takes over result. */
+/*
+ * Writes the line that answers with what a handler would have returned. Any thread may do so, because it may be large. Takes over result.
+ */
 void control_reply(struct text *line, int ret, json_t *result, const struct error *err);
 void control_answer(struct control_client *client, const struct text *line);
 

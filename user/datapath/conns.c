@@ -251,7 +251,7 @@ static int sweep_list(struct datapath *dp, struct tracked_list *list, forgetter 
 	return netns_run(dp->netns_fd, sweep_inside, &call, err);
 }
 
-/* Those that their timer or the end of their socket should have taken away long ago, and those that are simply open. */
+/* Lists entries that their timer or the end of their socket should have taken away long ago, and those that are simply open. */
 static int admitted_list(struct datapath *dp, struct tracked_list *list, __u64 idle_ns)
 {
 	CLEANUP_CURSOR struct map_cursor cursor = {};

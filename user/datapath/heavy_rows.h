@@ -7,10 +7,7 @@
 
 #include "weir/top/heavy.h"
 
-/*
- * One row for each of those that are of the same, added up, the heaviest first. Returns how many are left. All bytes of `what`
- * are compared.
- */
+/* Adds up the rows of the same `what`, of which all bytes are compared, and puts the heaviest first. Returns how many rows are left. */
 size_t heavy_rows_merge(struct weir_heavy_row *rows, size_t n);
 
 /* A row and its place in the kernel's table: that of one CPU. A row that was taken over has another first_ns. */

@@ -131,7 +131,7 @@ static int ports_refresh(struct datapath *dp, __u32 slot, const struct datapath_
 	return ret;
 }
 
-/* A port that is taken as a whole is so before the addresses go that it was taken by. */
+/* A port for all addresses is taken before its single addresses are given up: so no packet finds it without a server. */
 int listens_set(struct datapath *dp, __u32 slot, const struct datapath_listen *listens, size_t n, struct error *err)
 {
 	int ret = 0;

@@ -44,8 +44,8 @@ int join_add(struct join *join, json_t *request, size_t number, struct error *er
 int join_read(struct join *join, FILE *log, const char *name, struct error *err);
 
 /*
- * Each request, in the order of their times, takes that entry of those that fit, and that no other one has taken, which fits no
- * longer soonest. So as many as can be have an entry.
+ * Each request, in the order of their times, takes the free entry that fits it and that will be the first to fit none any more. So as many
+ * requests as possible get one.
  */
 void join_match(struct join *join);
 /* NULL: it was not seen inside. After join_match(). */

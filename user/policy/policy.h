@@ -66,8 +66,8 @@ bool policy_is_as_yaml(const char *text, size_t length);
 void policy_check(struct policy *policy);
 
 /*
- * The server that a Throttle and what is beside it come to where there is nothing else; throttle NULL: any server. The caller
- * frees *out (server_free).
+ * The server that a Throttle and the objects beside it make, where nothing else was set. throttle NULL: any server. The caller frees *out
+ * (server_free).
  */
 int policy_throttle_server(const struct policy *policy, const struct policy_object *throttle, struct server **out,
 			   struct error *err);

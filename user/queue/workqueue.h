@@ -68,7 +68,7 @@ const char *workqueue_get(struct workqueue *queue);
 /* With the key that workqueue_get() has returned. */
 void workqueue_done(struct workqueue *queue, const char *key);
 
-/* Keys that could be had now: neither those that wait for their time, nor those that a worker has. */
+/* Keys that a worker could get now: neither those that wait for their time, nor those that a worker has. */
 size_t workqueue_length(struct workqueue *queue);
 
 /* Takes no more keys; what waits for its time is dropped. Workers get what is in the queue, and then NULL. */

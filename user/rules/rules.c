@@ -48,7 +48,7 @@ static int add_entry(struct rules_compiler *c, const struct rules_entry *entry, 
 	return ret;
 }
 
-/* Entry i and what it is taken together with, from rule `number` on: the rule behind that. */
+/* The number of the rule behind entry i, whose first rule has `number`, and behind the entries that are taken together with it. */
 static __u32 number_behind(const struct rules_entry *entries, size_t n, size_t i, __u32 number)
 {
 	bool schema = entries[i].schema;
