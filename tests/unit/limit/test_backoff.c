@@ -53,6 +53,19 @@ static void test_no_policy(void **state)
 	assert_int_equal(weir_backoff_requeues(&none, &item), 0);
 }
 
+/* A policy without a bucket asks none, whatever its caller brings. */
+static void test_no_bucket(void **state)
+{
+	struct weir_backoff policy = policy_of("exponential:1ms..1s");
+	struct weir_backoff_state item = {};
+	struct weir_bucket bucket = {}, untouched = {};
+
+	(void)state;
+	assert_int_equal(weir_backoff_when(&policy, &item, &bucket, SECOND), MS);
+	assert_int_equal(weir_backoff_when(&policy, &item, &bucket, SECOND), 2 * MS);
+	assert_memory_equal(&bucket, &untouched, sizeof(bucket));
+}
+
 static void test_exponential(void **state)
 {
 	struct weir_backoff policy = policy_of("exponential:1ms..1s");
@@ -295,6 +308,48 @@ static void test_penalty_far_out(void **state)
 	assert_int_equal(weir_penalty_wait_ns(subject, now + 8 * SECOND), 0);
 }
 
+/* The largest number of failures stands for all above it: more quick tries than that are none. */
+static void test_penalty_of_many_tries(void **state)
+{
+	struct weir_backoff policy = policy_of("fast-slow:1s,30s,1000000");
+	__u64 subject = 0;
+
+	(void)state;
+	for (__u32 i = 0; i < WEIR_PENALTY_FAILURES; i++)
+		assert_int_equal(refuse(&policy, &subject, HOUR, 0), SECOND);
+	assert_int_equal(refuse(&policy, &subject, HOUR, 0), 30 * SECOND);
+	assert_int_equal(refuse(&policy, &subject, HOUR, 0), 30 * SECOND);
+}
+
+/* What is kept of a subject begins with a full bucket and no penalty, and is read by no other subject. */
+static void test_kept(void **state)
+{
+	struct weir_rate_history h = weir_rate_always(SECOND, 3);
+	struct weir_kept kept = weir_kept_new(77);
+	struct weir_level level = { .subject = 78 };
+	__u64 word;
+
+	(void)state;
+	assert_true(weir_penalty_read(&kept, 77, &word));
+	assert_int_equal(word, 0);
+	assert_false(weir_penalty_read(&kept, 78, &word));
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(weir_bucket_take(&kept.bucket, &h, SECOND), i < 3);
+	assert_false(weir_bucket_level(&kept.bucket, &h, SECOND, &level));
+	/* Evicted: the next subject has written its words, and not its name yet. */
+	kept.bucket.word = weir_owned(0, 78);
+	kept.penalty = weir_owned(0, 78);
+	level.subject = 77;
+	assert_false(weir_bucket_level(&kept.bucket, &h, SECOND, &level));
+	assert_false(weir_penalty_read(&kept, 77, &word));
+	/* Its name, and not its words. */
+	kept = weir_kept_new(77);
+	kept.bucket.subject = 78;
+	level.subject = 78;
+	assert_false(weir_bucket_level(&kept.bucket, &h, SECOND, &level));
+	assert_false(weir_penalty_read(&kept, 78, &word));
+}
+
 static void test_penalty_undone(void **state)
 {
 	struct weir_backoff policy = policy_of("exponential:1s..1000s");
@@ -430,6 +485,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_policy),
+		cmocka_unit_test(test_no_bucket),
 		cmocka_unit_test(test_exponential),
 		cmocka_unit_test(test_exponential_does_not_overflow),
 		cmocka_unit_test(test_failures_stay_at_their_largest),
@@ -442,6 +498,8 @@ int main(void)
 		cmocka_unit_test(test_penalty),
 		cmocka_unit_test(test_penalty_bounds),
 		cmocka_unit_test(test_penalty_far_out),
+		cmocka_unit_test(test_penalty_of_many_tries),
+		cmocka_unit_test(test_kept),
 		cmocka_unit_test(test_penalty_undone),
 		cmocka_unit_test(test_penalty_undone_too_late),
 		cmocka_unit_test(test_random),

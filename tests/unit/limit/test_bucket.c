@@ -126,6 +126,43 @@ static void test_arithmetic(void **state)
 	}
 }
 
+/* The sign decides first, then the size: also of what lies as far apart as it can. */
+static void test_order(void **state)
+{
+	static const __s64 highs[] = { INT64_MIN, -(1LL << 62), -5, -1, 0, 1, 1LL << 62, INT64_MAX };
+	static const __u64 lows[] = { 0, 1, 1ULL << 63, ~0ULL };
+
+	(void)state;
+	for (size_t i = 0; i < 8 * 4; i++) {
+		for (size_t j = 0; j < 8 * 4; j++) {
+			struct weir_tokens a = { .high = highs[i / 4], .low = lows[i % 4] };
+			struct weir_tokens b = { .high = highs[j / 4], .low = lows[j % 4] };
+
+			assert_int_equal(weir_tokens_less(a, b), whole(a) < whole(b));
+		}
+	}
+}
+
+/* The time in which a rate gains so much, against one long division: where the units fit in a word, and where they do not. */
+static void test_time_of_a_gain(void **state)
+{
+	static const __s64 highs[] = { 0, 1, 17, 18, 19, 1000, 65537, 1 << 20 };
+	static const __u64 lows[] = { 0, 12345, 1ULL << 63, ~0ULL };
+
+	(void)state;
+	for (__u64 per_ns = 1; per_ns <= WEIR_TOKEN; per_ns = per_ns < WEIR_TOKEN ? per_ns * 7 + 3 : per_ns + 1) {
+		struct weir_rate made = weir_rate_made(per_ns, 10, 0, 1);
+
+		for (size_t i = 0; i < 8 * 4; i++) {
+			struct weir_tokens tokens = { .high = highs[i / 4], .low = lows[i % 4] };
+			__uint128_t part = (__uint128_t)tokens.low * WEIR_TOKEN >> 64;
+			__uint128_t ns = (tokens.high * (__uint128_t)WEIR_TOKEN + part) / per_ns;
+
+			assert_true(weir_rate_gains_ns(&made, tokens) == (ns < WEIR_LONGEST_NS ? ns : WEIR_NEVER_NS));
+		}
+	}
+}
+
 /* A rate's gain against the exact product, for rates of every size and times up to ten years. */
 static void test_gain(void **state)
 {
@@ -329,6 +366,8 @@ int main(void)
 		cmocka_unit_test(test_burst_zero),
 		cmocka_unit_test(test_extremes),
 		cmocka_unit_test(test_arithmetic),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_time_of_a_gain),
 		cmocka_unit_test(test_gain),
 		cmocka_unit_test(test_time_that_goes_back),
 		cmocka_unit_test(test_exact_over_days),

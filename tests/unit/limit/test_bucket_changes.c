@@ -93,6 +93,50 @@ static void test_many_changes(void **state)
 	assert_int_equal(passed, 10);
 }
 
+/* A take is undone under the rate under which the bucket was last used. One whose rate nobody knows any more stays as it is. */
+static void test_given_back(void **state)
+{
+	struct weir_rate_history h = {}, anew = {};
+	struct weir_bucket b = {}, last;
+
+	(void)state;
+	weir_rate_history_push(&h, qps("1"), 10, 100 * SECOND);
+	assert_int_equal(takes(&b, &h, 103 * SECOND, 10), 10);
+	weir_rate_history_push(&h, qps("1000000"), 1 << 20, 104 * SECOND);
+	assert_true(weir_bucket_give_back(&b, &h, 4));
+	assert_true(same(tokens_at(&b, &h, 104 * SECOND), (units)5 * WEIR_TOKEN));
+	last = b;
+	weir_rate_history_push(&anew, qps("1"), 10, 105 * SECOND);
+	anew.rates[0].generation = WEIR_GENERATIONS;
+	assert_false(weir_bucket_give_back(&b, &anew, 4));
+	assert_memory_equal(&b, &last, sizeof(b));
+}
+
+/* What a bucket has under one history it has under another, up to that one's burst. One that was never asked stays full. */
+static void test_handed_over(void **state)
+{
+	struct weir_rate_history from = rate("1", 10), wide = rate("2", 50), narrow = rate("2", 3);
+	struct weir_bucket b = {}, other;
+	struct weir_level level = {};
+
+	(void)state;
+	assert_true(weir_bucket_level(&b, &from, 100 * SECOND, &level));
+	assert_true(weir_bucket_hand_over_try(&b, &wide, &level));
+	assert_int_equal(takes(&b, &wide, 100 * SECOND, 100), 50);
+
+	b = (struct weir_bucket){};
+	assert_int_equal(takes(&b, &from, 100 * SECOND, 4), 4);
+	other = b;
+	assert_true(weir_bucket_level(&b, &from, 101 * SECOND, &level));
+	assert_true(weir_bucket_hand_over_try(&b, &wide, &level));
+	assert_int_equal(takes(&b, &wide, 102 * SECOND, 100), 7 + 2);
+	assert_true(weir_bucket_level(&other, &from, 101 * SECOND, &level));
+	assert_true(weir_bucket_hand_over_try(&other, &narrow, &level));
+	assert_int_equal(takes(&other, &narrow, 101 * SECOND, 100), 3);
+	/* Taken from meanwhile: to be tried again. */
+	assert_false(weir_bucket_hand_over_try(&other, &narrow, &level));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -100,6 +144,8 @@ int main(void)
 		cmocka_unit_test(test_change_while_full),
 		cmocka_unit_test(test_history),
 		cmocka_unit_test(test_many_changes),
+		cmocka_unit_test(test_given_back),
+		cmocka_unit_test(test_handed_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

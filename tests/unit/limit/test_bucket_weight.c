@@ -66,6 +66,22 @@ static void test_weight_owed_for_ever(void **state)
 	assert_true(takes_weight(&b, &h, 365 * DAY, 1));
 }
 
+/* Who would have to wait behind more than a million tokens is refused, however patient: it might come to owe more than a mark can tell. */
+static void test_weight_that_nobody_waits_for(void **state)
+{
+	struct weir_rate_history h = rate("1", 1);
+	struct weir_ask ask = { .now_ns = 100 * SECOND, .longest_ns = WEIR_NEVER_NS - 1, .weight = 0xffffffff };
+	struct weir_bucket b = {}, last;
+
+	(void)state;
+	assert_int_equal(weir_bucket_ask(&b, &h, &ask), WEIR_TAKEN);
+	last = b;
+	ask.wait_ns = 1;
+	assert_int_equal(weir_bucket_ask(&b, &h, &ask), WEIR_REFUSED);
+	assert_true(ask.wait_ns == WEIR_NEVER_NS);
+	assert_memory_equal(&b, &last, sizeof(b));
+}
+
 static void test_weight_given_back(void **state)
 {
 	struct weir_rate_history h = rate("1", 5);
@@ -106,6 +122,7 @@ int main(void)
 		cmocka_unit_test(test_weight),
 		cmocka_unit_test(test_weight_owed_for_long),
 		cmocka_unit_test(test_weight_owed_for_ever),
+		cmocka_unit_test(test_weight_that_nobody_waits_for),
 		cmocka_unit_test(test_weight_given_back),
 		cmocka_unit_test(test_weight_in_the_long_run),
 	};
