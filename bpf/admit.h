@@ -40,7 +40,7 @@ static __noinline bool brings_cookie(struct bpf_sock *sk, const struct packet *p
 	return !bpf_tcp_check_syncookie(sk, &h.ipv4, sizeof(h.ipv4), (struct tcphdr *)&h.tcp, sizeof(h.tcp));
 }
 
-/* Does the segment repeat what a socket began with, and can that not end before it comes there? */
+/* Does the segment repeat what the socket began with, and is the socket sure not to end before the segment is there? */
 static __always_inline bool socket_began_with(struct bpf_sock *sk, const struct work *w)
 {
 	const struct weir_conn *c = bpf_map_lookup_elem(&conns, &w->packet.flow);
@@ -98,7 +98,7 @@ __noinline int admission_handshake(struct __sk_buff *skb)
 	return ends ? HANDSHAKE_ENDS : HANDSHAKE_NONE;
 }
 
-/* The packet turns round, as a RST. Sets w->action: it is not what it was. */
+/* Sends the packet back as a RST. Sets w->action: it is not the client's packet any more. */
 static __always_inline int admission_reset(struct __sk_buff *skb, struct work *w)
 {
 	__u32 ifindex = skb->ifindex;

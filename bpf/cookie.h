@@ -23,7 +23,7 @@ static __always_inline bool cookies_matter(const struct work *w)
 	       !(w->server_flags & (WEIR_SERVER_PAUSED | WEIR_SERVER_DRY_RUN));
 }
 
-/* Is the source one that has no connection open? Of those who bring the connections of many it is not known. */
+/* Does the source have no connection open? No, where it brings the connections of many clients: they are not counted. */
 static __always_inline bool source_is_unproven(const struct work *w)
 {
 	const __u32 *held = holder_of(holder_find(w->hook));
@@ -31,7 +31,7 @@ static __always_inline bool source_is_unproven(const struct work *w)
 	return held && !*held;
 }
 
-/* Has the very device that takes the packet the address that it is for? Else what is sent back may not be its answer. */
+/* Is the packet for an address of the very device that takes it? Else another host or device may be the one to answer. */
 static __always_inline bool device_has_address(const struct packet *p)
 {
 	const __u32 *ifindex = own_address(p);
@@ -73,7 +73,7 @@ __noinline __s64 cookie_make(struct xdp_md *ctx)
 	return bpf_tcp_raw_gen_syncookie_ipv4(&ip.ipv4, (struct tcphdr *)w->reply.head, length);
 }
 
-/* What the device that takes the packet can take at once; 0: it is not known. */
+/* The largest segment that the receiving device takes, by its MTU; 0: it is not known. */
 static __always_inline __u32 mss_of(struct xdp_md *ctx, const struct packet *p)
 {
 	__u32 headers = TCP_BYTES + (p->ipv6 ? IPV6_BYTES : IPV4_BYTES), mtu = 0;

@@ -35,7 +35,7 @@ struct terms_in_force {
 struct decision {
 	__u32 memory; /* what decision_of() finds this by */
 
-	/* Asked. Of whom and what nothing is known, the field is 0. */
+	/* The question. A field is 0 where nothing is known of it. */
 	__u32 server;
 	__u32 server_flags;
 	__u32 traits;	     /* enum weir_server_traits */
@@ -59,7 +59,7 @@ struct decision {
 	struct weir_attributes attributes;
 	__u64 list_of; /* weir_list_of(): the list that it asks for, where limits on requests in flight ask; 0: none */
 
-	/* Said: by bits, one for each limit that is for it. What every request sets stands together. */
+	/* The answer: by bits, one for each limit that applies. Fields that every request sets stand together. */
 	__u32 n_limits;
 	__u32 refused;			  /* it refused */
 	__u32 charged;			  /* it gave a token, or seats */

@@ -196,7 +196,7 @@ __noinline int explain_decided(__u32 hook, __u32 decision)
 	exempt = decision == WEIR_EXEMPT || decision == WEIR_ADMISSION_EXEMPT;
 	e->exempt = exempt ? explain_exempt(w) : WEIR_EXEMPT_NOT;
 	e->n_limits = exempt ? 0 : w->decision.n_limits;
-	/* Of others there is no look-up, and what another request has left. */
+	/* Of the other two nothing was looked up: the field has what another request has left. */
 	e->generation = w->decision.generation && e->exempt != WEIR_EXEMPT_HEALTH && e->exempt != WEIR_EXEMPT_GROUP ?
 				w->decision.generation :
 				0;

@@ -36,7 +36,7 @@ __noinline int pass_to_server(struct __sk_buff *skb, struct work *w)
 	return TC_ACT_UNSPEC;
 }
 
-/* Becomes what a client sends that only wants to know of the window: a byte's number that the server has, without the byte. */
+/* Turns the packet into a probe of the server's window: without data, and with the number of a byte that the server has already. */
 __noinline int probe_server(struct __sk_buff *skb, struct work *w)
 {
 	if (!w || packet_cut(skb, w, 0))
@@ -73,7 +73,7 @@ static __noinline enum weir_action ingress_begin(struct work *w, struct weir_con
 	return w->action;
 }
 
-/* Will anything of the connection be under way when the segment is committed? */
+/* Does the segment leave a message or seats under way? Then the connection needs an entry in `busy`. */
 static __always_inline bool ingress_leaves_busy(const struct work *w)
 {
 	if (weir_request_reader_stays_midway(&w->request))
@@ -81,7 +81,7 @@ static __always_inline bool ingress_leaves_busy(const struct work *w)
 	return drafts_seats(w) && (w->tally.list.list || weir_drafts_are_used(w->decision.seats));
 }
 
-/* Of what was read at once, all that its header says as well. */
+/* Where the segment was read at once, its header is judged here, under the same lock. */
 static __noinline enum weir_action ingress_commit(struct work *w, struct weir_conn *c)
 {
 	const struct weir_segment *g = &w->packet.segment;
@@ -115,13 +115,13 @@ static __noinline enum weir_action ingress_commit(struct work *w, struct weir_co
 	return w->action;
 }
 
-/* Then the lock is taken once. Where requests have seats, the draft begins with those that the connection has. */
+/* Can the segment be read before its header is judged? That takes the lock once. Not where requests have seats: the draft begins with theirs. */
 static __always_inline bool ingress_reads_at_once(const struct work *w, const struct weir_conn *c)
 {
 	return !drafts_seats(w) && weir_conn_reads_client_at_once(c, &w->packet.segment);
 }
 
-/* What its header says, and if that is not enough, the server's socket. */
+/* Judges the segment by its header, and where that is not enough asks the server's socket. */
 static __always_inline enum weir_action ingress_meet(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
 {
 	enum weir_action action;
@@ -140,14 +140,14 @@ static __always_inline enum weir_action ingress_meet(struct __sk_buff *skb, stru
 	return ingress_begin(w, c);
 }
 
-/* Its bytes are read, and its requests decided. */
+/* Reads the segment's bytes and decides its requests. */
 static __always_inline enum weir_action ingress_read(struct __sk_buff *skb, struct work *w, struct weir_conn *c)
 {
 	__u32 cuts = w->view.splice.cuts;
 	enum weir_action action;
 
 	frame_requests(skb, w);
-	/* What is not read any more is charged for what it is: the server has to have it. */
+	/* These bytes end the reading of the connection for good: they have to be those that the server gets. */
 	if (w->request.lost != WEIR_REASON_NONE && !checksum_is_sure(skb, w)) {
 		undo_packet(w);
 		w->why = WEIR_BAD_CHECKSUM;
@@ -187,7 +187,7 @@ static __always_inline int cut_to_server(struct __sk_buff *skb, struct work *w)
 	return pass_to_server(skb, w);
 }
 
-/* The packet becomes what was decided. */
+/* Makes of the packet what was decided. */
 static __always_inline int ingress_act(struct __sk_buff *skb, struct work *w, enum weir_action action)
 {
 	switch (action) {
@@ -205,8 +205,8 @@ static __always_inline int ingress_act(struct __sk_buff *skb, struct work *w, en
 }
 
 /*
- * Is it a RST that met what another CPU has just changed, or laid to rest? Nobody sends it again. It passes as one of no connection in
- * the table does, if nothing is to be translated.
+ * Is it a RST whose connection another CPU has just changed, or laid to rest? Nobody sends a RST again, so it is not dropped: where nothing
+ * is to be translated it passes, as one of an unknown connection does.
  */
 static __always_inline bool reset_goes_on(const struct work *w)
 {
@@ -253,7 +253,7 @@ static __always_inline int ingress_drop(const struct work *w, enum weir_reason w
 	return TC_ACT_SHOT;
 }
 
-/* The entry of a connection that is in no table yet; NULL: there is none, and *verdict is the packet's. */
+/* Opens an entry for a connection that has none. NULL: it gets none, and *verdict is the packet's. */
 static __always_inline struct weir_conn *ingress_open(struct __sk_buff *skb, struct work *w, int *verdict)
 {
 	const struct packet *p = &w->packet;
@@ -261,11 +261,11 @@ static __always_inline struct weir_conn *ingress_open(struct __sk_buff *skb, str
 	int opened;
 
 	*verdict = TC_ACT_UNSPEC;
-	/* What comes behind a RST has to know of it where limits on connections ask. */
+	/* Where connections are limited, a RST gets an entry, too: what comes behind it has to know of it. */
 	if (((p->segment.flags & WEIR_TCP_RST) && !admission_matters(w)) || (w->server_flags & WEIR_SERVER_DRAINING))
 		return NULL;
 	opened = conn_open(skb);
-	/* The data comes again when there is a connection. */
+	/* The data is sent again when the connection has an entry. */
 	if ((opened == OPENED_SOON && p->segment.len && packet_cut(skb, w, 0)) ||
 	    (opened == OPENED_NO_ROOM && p->segment.len && must_wait(w)))
 		*verdict = TC_ACT_SHOT;
@@ -339,7 +339,7 @@ static __always_inline int ingress_segment(struct __sk_buff *skb, struct work *w
 		return ingress_drop(w, WEIR_BAD_CHECKSUM);
 	if (client_passes(skb, w, c) || !load_settings(w, HOOK_INGRESS))
 		return TC_ACT_UNSPEC;
-	/* The second is weir_splice_acceptable() for a FIN, too: there it would cost verifiers twice the steps. */
+	/* The flags are those of weir_splice_acceptable(), but of a FIN, too: there that would cost verifiers twice the steps. */
 	if (((p->signature || c->opaque_why == WEIR_SIGNED) && !signature_fits(skb, w, c)) ||
 	    !(p->segment.flags & (WEIR_TCP_ACK | WEIR_TCP_RST)))
 		return ingress_drop(w, WEIR_UNACCEPTABLE);
@@ -354,7 +354,7 @@ int weir_ingress(struct __sk_buff *skb)
 	struct packet *p;
 	__u32 end;
 
-	/* What is not for this device's address may be for a macvlan on top; if it is not, it is like one lost behind weir. */
+	/* A packet for another MAC address may be for a macvlan on top. If it is not, it is as if it was lost behind weir. */
 	if (!w || has_own_device(skb) || (skb->pkt_type != PACKET_HOST && skb->pkt_type != PACKET_OTHERHOST))
 		return TC_ACT_UNSPEC;
 	p = &w->packet;

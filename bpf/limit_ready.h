@@ -10,7 +10,7 @@
 #include "buckets.h"
 #include "decision.h"
 
-/* Is a token taken for it, and kept? Nothing is where it only looks, and what one that was refused takes is given back. */
+/* Does the request keep a token that it takes? One that only looks takes none, and one that was refused gives it back. */
 static __always_inline bool keeps_token(const struct decision *d)
 {
 	return !(d->look | d->refused | d->unproven);
@@ -64,7 +64,7 @@ struct asker {
 	__u64 user, namespace, source; /* 0: there is none */
 };
 
-/* Whose bucket it is, where that is one part of the request; false: it is more, or the request has none. */
+/* Sets the subject of a key with one part at most. False: the key has more parts, or the request does not have that part. */
 static __always_inline bool subject_is_plain(const struct asker *asker, __u32 key, __u64 *subject)
 {
 	*subject = 0;

@@ -50,7 +50,7 @@ static __always_inline int read_name(struct __sk_buff *skb, struct work *w, __u3
 	return bpf_skb_load_bytes(skb, w->packet.payload + at, w->entry.name.text, length);
 }
 
-/* What the subject of a part is called, as the packet has it. 0: it does. */
+/* Writes the name of a part's subject, as the packet has it, to w->entry.name. 0: it is there. */
 static __always_inline int name_write(struct __sk_buff *skb, struct work *w, __u32 part)
 {
 	const struct weir_request *r = &w->request.request;

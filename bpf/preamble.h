@@ -35,7 +35,7 @@ static long preamble_step(__u32 i __attribute__((unused)), struct preamble_feed 
 	return w->frame_event != WEIR_FRAME_MORE;
 }
 
-/* What is behind it is still to be read, unless there is more of it to come, it is lost, or the rest waits. */
+/* Reads the preamble. The request behind it is read then, unless the preamble goes on in the next packet, is lost, or the rest waits. */
 __noinline int frame_preamble(struct __sk_buff *skb, struct work *w)
 {
 	struct preamble_feed feed = { .skb = skb, .work = w };

@@ -8,7 +8,7 @@
 #include "trace.h"
 #include "work.h"
 
-/* The request's head was read in this packet, and it was decided that it may pass: as if it had not been. */
+/* Undoes the decision that the request may pass whose head was read in this packet. */
 static __always_inline void undo_pass(struct work *w)
 {
 	if (w->tally.n_asked)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Seats that a connection's requests have (include/weir/conn/seats.h), and that go back when they want them no more. */
+/* Seats that a connection's requests have (include/weir/conn/seats.h): given back when no request needs them any more. */
 #ifndef WEIR_BPF_SEATS_H
 #define WEIR_BPF_SEATS_H
 

@@ -6,7 +6,7 @@
 #include "decision.h"
 #include "match.h"
 
-/* Of an Event; its user where what tells it apart is not known. */
+/* The subject that an Event is charged to: its user, where its own key is not known. */
 static __always_inline __u64 event_subject(const struct decision *d)
 {
 	if (d->event_key == WEIR_REASON_NONE)

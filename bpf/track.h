@@ -128,7 +128,7 @@ static __always_inline bool conn_let_go(const struct weir_flow *flow, struct wei
 	return due == WEIR_DUE_ENTRY;
 }
 
-/* Of an entry that is gone nothing is to be done, nor of one that lives: it has taken the place of the one that was dying. */
+/* Nothing is to be done if the entry is gone, or if it lives: then it has taken the place of the one that was dying. */
 static int conn_expire(void *map __attribute__((unused)), struct weir_flow *key, struct weir_lingering *l)
 {
 	struct weir_flow flow = *key; /* functions that are verified by themselves do not take a map's key */

@@ -8,7 +8,7 @@
 #include "busy.h"
 #include "work.h"
 
-/* The answer to the LIST that was asked for: so many bytes of it. all: it has no more. */
+/* Learns from the answer to a LIST that it has so many bytes. all: it has no more. */
 __noinline int width_learn(const struct weir_asked_list *asked, __u32 bytes, __u32 all)
 {
 	struct work *w = work_of(HOOK_EGRESS);

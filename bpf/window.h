@@ -90,7 +90,7 @@ static __always_inline void window_wipe(struct work *w)
 	w->window.length = 0;
 }
 
-/* The same of what stands in it already: it begins there, if more can be had so. false: there is no more. */
+/* Has the window begin at `at`, which is in it already, unless it has the payload's end. false: it begins there already, and no more fits. */
 static __always_inline bool window_renew(struct __sk_buff *skb, struct work *w, __u32 at)
 {
 	if (w->window.at + w->window.length == w->packet.segment.len)

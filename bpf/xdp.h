@@ -93,7 +93,7 @@ static __always_inline bool box_concerns(struct work *w)
 	return r && weir_box_holds_resting(r, g);
 }
 
-/* Is what the packet asks for to wait until a penalty is over? Whose address tells that no limit is for them have no part in it. */
+/* Does the packet have to wait until a penalty is over? Not that of a client whose address tells that no limit applies to it. */
 __noinline int xdp_holds(__u32 hook)
 {
 	struct work *w = work_of(hook);
