@@ -209,15 +209,25 @@ int policy_read(struct policy *policy, const char *path, struct error *err)
 
 /* --- have they changed? */
 
-/* Files are few. */
+struct looking {
+	const struct policy *policy;
+	size_t next; /* most likely: they were read in the order in which they are looked at */
+};
+
 static int is_known(void *arg, const char *path, struct error *err)
 {
-	const struct policy *policy = arg;
+	struct looking *looking = arg;
+	const struct policy *policy = looking->policy;
 
 	(void)err;
-	for (size_t i = 0; i < policy->n_files; i++)
-		if (strcmp(policy->files[i].path, path) == 0)
+	for (size_t i = 0; i < policy->n_files; i++) {
+		size_t at = (looking->next + i) % policy->n_files;
+
+		if (strcmp(policy->files[at].path, path) == 0) {
+			looking->next = at + 1;
 			return 0;
+		}
+	}
 	return -ENOENT;
 }
 
@@ -231,7 +241,9 @@ static bool is_same(const struct policy_file *file, bool regular)
 
 bool policy_is_current(const struct policy *policy, const char *path)
 {
-	if (each_path(path, is_known, (void *)policy, NULL))
+	struct looking looking = { .policy = policy };
+
+	if (each_path(path, is_known, &looking, NULL))
 		return false;
 	for (size_t i = 0; i < policy->n_files; i++)
 		if (!is_same(&policy->files[i], policy->regular))

@@ -25,22 +25,44 @@ void reading_fail(struct reading *r)
 	r->ended = true;
 }
 
+static bool says(const char *said, const char *words)
+{
+	return said && strcmp(said, words) == 0;
+}
+
 /* libyaml takes it for an alias: *:8080. */
 static const char *advice(const yaml_parser_t *parser)
 {
-	bool star = parser->context && strcmp(parser->context, "while scanning an alias") == 0;
+	if (says(parser->context, "while scanning an alias"))
+		return ": write what begins with * in quotes";
+	if (says(parser->problem, "found character that cannot start any token") && *parser->buffer.pointer == '\t')
+		return ": indent with spaces, not with tabs";
+	return "";
+}
 
-	return star ? ": write what begins with * in quotes" : "";
+/* Of a character that is refused before anything is made of it, libyaml knows the byte. */
+static yaml_mark_t problem_place(const yaml_parser_t *parser)
+{
+	const unsigned char *text = parser->input.string.start;
+	yaml_mark_t place = { 0 };
+
+	if (parser->error != YAML_READER_ERROR)
+		return parser->problem_mark;
+	for (size_t i = 0; i < parser->problem_offset; i++) {
+		bool ends = text[i] == '\n', begins = (text[i] & 0xc0) != 0x80;
+
+		place.line += ends;
+		place.column = ends ? 0 : place.column + begins;
+	}
+	return place;
 }
 
 static void say_syntax(struct reading *r)
 {
 	const yaml_parser_t *parser = &r->parser;
-	bool reader = parser->error == YAML_READER_ERROR;
 
-	problem_at(r->problems, r->file, reader ? 0 : parser->problem_mark.line + 1,
-		   reader ? 0 : parser->problem_mark.column + 1, "not YAML: %s%s%s%s", parser->problem ?: "unreadable",
-		   parser->context ? " " : "", parser->context ?: "", advice(parser));
+	say(r, problem_place(parser), "not YAML: %s%s%s%s", parser->problem ?: "unreadable", parser->context ? " " : "",
+	    parser->context ?: "", advice(parser));
 }
 
 /* The caller deletes the event, if there is one. */

@@ -86,6 +86,13 @@ static void wrong(void **state)
 	check_wrong("a: {b: 1, c: 2, b: 3}\n", "1:17 \"b\" is there twice: first in line 1");
 	check_wrong("a: !yes 1\n", "1:4 tags (\"!yes\")");
 	check_wrong("a: [1\n", "2:1 not YAML: ");
+	check_wrong("a: 1\n\xef\xbb\xbf\xc3\xa9\xc3\xa9: \x01\n", "2:6 not YAML: control characters are not allowed");
+	check_wrong("a: 1\n\nb: \xff\n", "3:4 not YAML: invalid leading UTF-8 octet");
+	check_wrong("a:\n\tb: 1\n",
+		    "2:1 not YAML: found character that cannot start any token while scanning for the next token: "
+		    "indent with spaces, not with tabs");
+	check_wrong("a: @b\n",
+		    "1:4 not YAML: found character that cannot start any token while scanning for the next token");
 	check_wrong("listen: [*:8080]\n", "1:11 not YAML: did not find expected alphabetic or numeric character while "
 					  "scanning an alias: write what begins with * in quotes");
 }
