@@ -121,6 +121,24 @@ static void test_rests_after_a_silence(void **state)
 	assert_int_equal(counter(WEIR_CONN_CLOSED), 0);
 }
 
+/* What is not read passes without its time being noted: only a second sweep finds that nothing has come since the first. */
+static void test_rests_unread_after_two_sweeps(void **state)
+{
+	static const char hello[] = "\x16\x03\x01\x02";
+	struct spec spec = first;
+
+	(void)state;
+	connect_ends(false);
+	spec.text = hello;
+	assert_untouched(ingress, &spec);
+	assert_int_equal(acknowledges(true, SERVER_NEXT, after(hello)), PASS);
+	assert_int_equal(awake().phase, WEIR_PHASE_OPAQUE);
+	sweep(WEIR_REST_NS);
+	assert_false(rests());
+	sweep(WEIR_REST_NS);
+	assert_true(rests());
+}
+
 static void test_wakes_with_a_request(void **state)
 {
 	const struct spec next = {
@@ -341,6 +359,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(rests_after_a_silence),
+		TEST(rests_unread_after_two_sweeps),
 		TEST(wakes_with_a_request),
 		TEST(wakes_with_what_the_server_says),
 		TEST(sleeps_through_acknowledgements),
