@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from lib import kernel
+from lib.process import eventually
 
 PODS = "/api/v1/namespaces/default/pods"
 
@@ -77,6 +78,19 @@ def test_two_agents_keep_to_themselves(world, kept, tmp_path):
     world.weir.start("off", "--persist")
     said = world.weir.refused("agent", "--metrics", "off", "--state-dir", tmp_path / "other", "--persist")
     assert "another agent" in said and str(kept) in said
+
+
+def test_directory_deleted(world, kept):
+    """It is made again, with all that is in force, and whose it is."""
+    world.weir.start("off", "--persist")
+    site = world.site()
+    site.attach()
+    site.limit("user", burst=1)
+    owner, state = (kept / "owner").read_text(), json.loads((kept / "state.json").read_text())
+    shutil.rmtree(kept)
+    eventually(lambda: (kept / "state.json").exists(), "the state is saved again")
+    assert json.loads((kept / "state.json").read_text()) == state
+    assert (kept / "owner").read_text() == owner and (kept / "lock").exists()
 
 
 def test_files_are_not_persisted(world, kept, tmp_path):

@@ -165,11 +165,20 @@ static void look_after(struct agent *agent)
 	agent_work_end(agent);
 }
 
+static void own_persist_dir(const struct agent_options *options)
+{
+	struct error err;
+
+	if (options->persist_dir && persist_dir_own(options->persist_dir, options->state_dir, &err))
+		log_warning("another agent's \"weir uninstall\" could remove the persisted state: %s", err.text);
+}
+
 /* What is in force is saved where it was. */
 static void save_anew(struct agent *agent)
 {
 	struct error err;
 
+	own_persist_dir(agent->options);
 	agent_work_begin(agent);
 	if (agent_save(agent, &err))
 		log_error("%s", err.text);
@@ -393,8 +402,7 @@ static int lock_all(struct service *service, const struct agent_options *options
 	service->persist_lock = state_lock(options->persist_dir, err);
 	if (service->persist_lock < 0)
 		return service->persist_lock;
-	if (persist_dir_own(options->persist_dir, options->state_dir, err))
-		log_warning("another agent's \"weir uninstall\" could remove the persisted state: %s", err->text);
+	own_persist_dir(options);
 	return 0;
 }
 
