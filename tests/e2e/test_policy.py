@@ -283,6 +283,8 @@ def test_diff_refuses_what_apply_refuses(site, policy):
     for name, text in {
         "taken": ELSEWHERE.format("two", here, port),
         "twice": ELSEWHERE.format("two", here, "*:81") + "---\n" + ELSEWHERE.format("three", here, "*:81"),
+        "device": ELSEWHERE.format("two", here, "*:81").replace("netns:", "interfaces: [nodev0], netns:"),
+        "changed": ELSEWHERE.format("web", here, port).replace("netns:", "interfaces: [nodev0], netns:"),
         "nowhere": ELSEWHERE.format("two", "/run/netns/not-there", "*:81"),
     }.items():
         path = policy(text, f"{name}.yaml")
