@@ -180,8 +180,8 @@ char *server_unread(const struct agent *agent, int slot)
 
 	if (!net || datapath_counters(net->dp, slot, counters, NULL) || !all_is_unread(counters))
 		return NULL;
-	return asprintf(&text, "no request of this server could be read so far, because %llu connections use TLS",
-			counters[WEIR_TLS]) < 0 ?
+	return asprintf(&text, "no request of this server could be read so far, because %llu connection%s TLS",
+			counters[WEIR_TLS], counters[WEIR_TLS] == 1 ? " uses" : "s use") < 0 ?
 		       NULL :
 		       text;
 }

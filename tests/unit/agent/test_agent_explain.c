@@ -59,6 +59,10 @@ static void all_is_tls(void **state)
 	text = json_string_value(json_array_get(json_object_get(result, "warnings"), 0));
 	assert_non_null(text);
 	assert_non_null(strstr(text, "3 connections use TLS: limits for users"));
+	fake_nets[1].counters[0][WEIR_TLS] = 1;
+	CLEANUP_JSON json_t *one = run(f, "explain", GET);
+	text = json_string_value(json_array_get(json_object_get(one, "warnings"), 0));
+	assert_non_null(strstr(text, "1 connection uses TLS: limits for users"));
 }
 
 static void a_refusal(void **state)

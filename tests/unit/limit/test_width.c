@@ -22,6 +22,7 @@ static void seats_of_bytes(void **state)
 	assert_int_equal(weir_seats_of_bytes(100001, 0), 2);
 	assert_int_equal(weir_seats_of_bytes(900000, 0), 9);
 	assert_int_equal(weir_seats_of_bytes(900001, 0), 10);
+	assert_int_equal(weir_seats_of_bytes(1000001, 0), 10);
 	assert_int_equal(weir_seats_of_bytes(~0ULL, 0), 10);
 	assert_int_equal(weir_seats_of_bytes(~0ULL, ~0U), 10);
 	assert_int_equal(weir_seats_of_bytes(100, 1), 1);

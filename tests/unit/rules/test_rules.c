@@ -273,11 +273,35 @@ static void test_exempt_paths(void **state)
 	check_exempt("{\"sources\": [\"10.0.0.0/8\"]}", "/public/../secret", true);
 }
 
+/* A rule leads to a later one or to none: steps end also where the kernel's memory says otherwise. */
+static void test_steps_end(void **state)
+{
+	static struct weir_rule rules[WEIR_RULES_MAX] = { [5] = { .limit = 9 }, [70] = { .limit = 8 } };
+	struct weir_vector set = { .words = { 1ULL << 5, 1ULL << 6 }, .summary = 3 };
+
+	(void)state;
+	for (__u16 next = 0; next <= 70; next += 5) {
+		__u32 at = 0;
+
+		rules[5].next = next;
+		assert_int_equal(weir_match_step(&set, rules, &at), 9);
+		assert_int_equal(at, next > 5 ? next : WEIR_RULES_MAX);
+	}
+	rules[5].limit = WEIR_RULE_EXEMPT;
+	for (__u16 next = 0; next <= 70; next += 35) {
+		__u32 at = 0;
+
+		rules[5].next = next;
+		assert_int_equal(weir_match_step(&set, rules, &at), WEIR_RULE_EXEMPT);
+		assert_int_equal(at, WEIR_RULES_MAX);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_examples), cmocka_unit_test(test_paths_read), cmocka_unit_test(test_exempt_paths),
-		cmocka_unit_test(test_full),	 cmocka_unit_test(test_random),
+		cmocka_unit_test(test_full),	 cmocka_unit_test(test_random),	    cmocka_unit_test(test_steps_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
