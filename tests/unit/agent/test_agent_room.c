@@ -165,6 +165,28 @@ static void proxies(void **state)
 	succeed(f, "attach", most);
 }
 
+static char *exempting(int groups, int users)
+{
+	json_t *names[2] = { json_array(), json_array() };
+
+	for (int i = 0; i < groups; i++)
+		json_array_append_new(names[0], json_sprintf("g%d", i));
+	for (int i = 0; i < users; i++)
+		json_array_append_new(names[1], json_sprintf("u%d", i));
+	return dump(json_pack("{s:{s:s, s:[s], s:{s:o, s:o}}}", "server", "name", "api", "listen", "*:80", "identity",
+			      "exempt_groups", names[0], "exempt_users", names[1]));
+}
+
+/* A group takes the room of two. */
+static void names(void **state)
+{
+	CLEANUP_FREE char *most = exempting(2, WEIR_MAX_GROUP_KEYS - 4), *over = exempting(2, WEIR_MAX_GROUP_KEYS - 3);
+	struct fixture *f = *state;
+
+	refuse(f, "attach", over, "65537 names of groups and exempt users: a network namespace has room for 65536");
+	succeed(f, "attach", most);
+}
+
 /* The server s0 has a limit for so many users, of whom the kernel in memory and the file know nothing: only their number counts. */
 static void fill_overrides(struct fixture *f, size_t n)
 {
@@ -218,7 +240,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		with_agent(servers), with_agent(seats_taken), with_agent(listeners),
-		with_agent(proxies), with_agent(overrides),
+		with_agent(proxies), with_agent(names),	      with_agent(overrides),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
