@@ -136,35 +136,6 @@ static void traced(evutil_socket_t fd, short what, void *context)
 	nets_traced(&((struct service *)context)->agent);
 }
 
-static void tick(evutil_socket_t fd, short what, void *context)
-{
-	struct agent *agent = &((struct service *)context)->agent;
-	bool draining, inside;
-
-	(void)fd;
-	(void)what;
-	agent_lock(agent);
-	draining = servers_draining(agent);
-	inside = inside_wanted(agent);
-	trace_refresh(agent);
-	agent_unlock(agent);
-	if (draining)
-		jobs_add(agent, servers_drain);
-	if (inside)
-		jobs_add(agent, inside_follow);
-	if (history_is_due(agent))
-		jobs_add(agent, history_write);
-}
-
-static void look_after(struct agent *agent)
-{
-	nets_look_after(agent);
-	rates_look(agent);
-	agent_work_begin(agent);
-	agent_save_again(agent);
-	agent_work_end(agent);
-}
-
 static void own_persist_dir(const struct agent_options *options)
 {
 	struct error err;
@@ -200,6 +171,47 @@ static void look_after_lock(struct service *service, int *lock, const char *dire
 	jobs_add(&service->agent, save_anew);
 }
 
+/* Soon, before another agent is started. */
+static void look_after_files(struct service *service)
+{
+	const struct agent_options *options = service->agent.options;
+
+	look_after_lock(service, &service->lock, options->state_dir);
+	look_after_lock(service, &service->persist_lock, options->persist_dir);
+	control_look_after(service->control);
+}
+
+static void tick(evutil_socket_t fd, short what, void *context)
+{
+	struct service *service = context;
+	struct agent *agent = &service->agent;
+	bool draining, inside;
+
+	(void)fd;
+	(void)what;
+	look_after_files(service);
+	agent_lock(agent);
+	draining = servers_draining(agent);
+	inside = inside_wanted(agent);
+	trace_refresh(agent);
+	agent_unlock(agent);
+	if (draining)
+		jobs_add(agent, servers_drain);
+	if (inside)
+		jobs_add(agent, inside_follow);
+	if (history_is_due(agent))
+		jobs_add(agent, history_write);
+}
+
+static void look_after(struct agent *agent)
+{
+	nets_look_after(agent);
+	rates_look(agent);
+	agent_work_begin(agent);
+	agent_save_again(agent);
+	agent_work_end(agent);
+}
+
 static void upkeep(evutil_socket_t fd, short what, void *context)
 {
 	struct service *service = context;
@@ -207,9 +219,6 @@ static void upkeep(evutil_socket_t fd, short what, void *context)
 
 	(void)fd;
 	(void)what;
-	look_after_lock(service, &service->lock, agent->options->state_dir);
-	look_after_lock(service, &service->persist_lock, agent->options->persist_dir);
-	control_look_after(service->control);
 	jobs_add(agent, look_after);
 	/* Most changes of policy files are noticed at once; those that are not, now. */
 	follow_wake(agent);
