@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * An empty program where weir has one: what the probe itself takes. FILE is probed at OFFSET, as weir does it, until the standard input
- * ends:
+ * A program that does one thing only, where weir has one. FILE is probed at OFFSET, as weir does it, until the standard input ends:
  *
- *   empty_probe FILE OFFSET
+ *   empty_probe FILE OFFSET [compute|jump]
+ *
+ * Without a word it does nothing: what the probe itself takes. compute: 2,000 multiplications, each of the one before. jump: 200 jumps that are
+ * taken, each over as many instructions as a line of the CPU's cache has.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -49,29 +51,70 @@ static int open_probe(const char *path, __u64 offset)
 	return fd;
 }
 
-static int empty_program(void)
-{
-	static const struct bpf_insn nothing[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = 0 },
-		{ .code = BPF_JMP | BPF_EXIT },
-	};
-	int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "nothing", "GPL", nothing, 2, NULL);
+#define MULTIPLICATIONS 2000
+#define JUMPS 200
+#define JUMPED_OVER 8
 
+static struct bpf_insn program[JUMPS * (2 + JUMPED_OVER) + 8];
+static size_t length;
+
+static void add(__u8 code, __u8 to, short by, int value)
+{
+	program[length++] = (struct bpf_insn){ .code = code, .dst_reg = to, .off = by, .imm = value };
+}
+
+/* Any number, which no verifier knows. */
+static void begin(void)
+{
+	program[length++] = (struct bpf_insn){ .code = BPF_LDX | BPF_DW | BPF_MEM, .dst_reg = 0, .src_reg = 1 };
+}
+
+static void compute(void)
+{
+	begin();
+	add(BPF_ALU64 | BPF_MOV | BPF_K, 6, 0, MULTIPLICATIONS);
+	add(BPF_ALU64 | BPF_MUL | BPF_K, 0, 0, 0x1234567);
+	add(BPF_ALU64 | BPF_SUB | BPF_K, 6, 0, 1);
+	add(BPF_JMP | BPF_JNE | BPF_K, 6, -3, 0);
+}
+
+static void jump(void)
+{
+	begin();
+	for (int i = 0; i < JUMPS; i++) {
+		add(BPF_ALU64 | BPF_ADD | BPF_K, 0, 0, 1); /* it may have come to 0, as far as verifiers know */
+		add(BPF_JMP | BPF_JNE | BPF_K, 0, JUMPED_OVER, 0);
+		for (int n = 0; n < JUMPED_OVER; n++)
+			add(BPF_ALU64 | BPF_ADD | BPF_K, 0, 0, 0x1234567);
+	}
+}
+
+static int load(const char *what)
+{
+	int fd;
+
+	if (!strcmp(what, "compute"))
+		compute();
+	else if (!strcmp(what, "jump"))
+		jump();
+	add(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0);
+	add(BPF_JMP | BPF_EXIT, 0, 0, 0);
+	fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "control", "GPL", program, length, NULL);
 	if (fd < 0)
-		die("an empty program");
+		die("a program");
 	return fd;
 }
 
 int main(int argc, char **argv)
 {
 	char *end;
-	__u64 offset = argc == 3 ? strtoull(argv[2], &end, 0) : 0;
+	__u64 offset = argc >= 3 ? strtoull(argv[2], &end, 0) : 0;
 
-	if (argc != 3 || *end) {
-		fprintf(stderr, "usage: empty_probe FILE OFFSET\n");
+	if (argc < 3 || argc > 4 || *end) {
+		fprintf(stderr, "usage: empty_probe FILE OFFSET [compute|jump]\n");
 		return 2;
 	}
-	if (bpf_link_create(empty_program(), open_probe(argv[1], offset), BPF_PERF_EVENT, NULL) < 0)
+	if (bpf_link_create(load(argc == 4 ? argv[3] : ""), open_probe(argv[1], offset), BPF_PERF_EVENT, NULL) < 0)
 		die("attaching");
 	puts("attached");
 	fflush(stdout);

@@ -213,10 +213,10 @@ def hits_seen(machine, server):
         return costs_of_hits(server, lambda: hits(machine.weir.process.pid, "weir_inside"))
 
 
-def hits_of_nothing(machine, server):
-    """Of an empty program, in the same place."""
+def hits_of_nothing(machine, server, *what):
+    """Of an empty program, in the same place; or of one that does one thing only."""
     binary = os.readlink(f"/proc/{server.pid}/exe")
-    with attached_off(machine, server), empty_program(binary, place_of(machine, binary)) as process:
+    with attached_off(machine, server), empty_program(binary, place_of(machine, binary), *what) as process:
         return costs_of_hits(server, lambda: hits(process.pid, ""))
 
 
@@ -263,9 +263,9 @@ def place_of(machine, binary):
 
 
 @contextlib.contextmanager
-def empty_program(binary, offset):
+def empty_program(binary, offset, *what):
     """One that does nothing, where weir's would be."""
-    process = subprocess.Popen([BUILD / "empty_probe", binary, offset], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    process = subprocess.Popen([BUILD / "empty_probe", binary, offset, *what], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                text=True)
     try:
         assert process.stdout.readline() == "attached\n"
@@ -309,10 +309,21 @@ is answered: at {RATE:,} requests/s the CPU rests between them, and finds its ca
 """, {"inside, loop": least[SEE_AND_LIMIT] - least[EMPTY]}
 
 
+def of_the_machine(machine, server):
+    """What the CPU itself takes longer for where it has rested between two requests, and what not."""
+    turns = {what: hits_of_nothing(machine, server, what) for what in ("compute", "jump")}
+    (compute, busy_compute), (jump, busy_jump) = [[ns for ns, _ in turn] for turn in turns.values()]
+    return f"""
+Programs that do one thing only, there: 2,000 multiplications take {number(compute)} ns at {RATE:,} requests/s and {number(busy_compute)} ns where it is
+busy, 200 jumps that are taken {number(jump)} and {number(busy_jump)} ns.
+"""
+
+
 def in_a_server(machine, pace, server):
     """(the table of it, Hits at the rate, Hits where it answers as many as it can, more CPU in percent)"""
     with beside_another(machine, server.quiet_port, *server.where):
         off, see, (paced, busy) = measure(machine, server, pace)
+        alone = of_the_machine(machine, server)
     more, low, high = more_percent(see, off)
     share = 100 * median(paced.programs) / 1000 * median(paced.often) / lower_quarter(flat(off))
     row = [server.name, *(number(lower_quarter(flat(turns))) for turns in (off, see)),
@@ -320,7 +331,7 @@ def in_a_server(machine, pace, server):
            number(min(paced.empty)), number(share), spread(busy.programs), number(min(busy.empty))]
     head = ["", "off, us", "see, us", "more, %", "hits a request", "a hit's program, ns", "an empty one, ns", "programs, % of off",
             "busy: a hit's program, ns", "busy: an empty one, ns"]
-    return table(head, [row]), paced.least_ns(), busy.least_ns(), more
+    return table(head, [row]) + alone, paced.least_ns(), busy.least_ns(), more
 
 
 def report(machine, pace):
