@@ -4,6 +4,7 @@
 #define WEIR_BPF_EGRESS_H
 
 #include "frame_response.h"
+#include "outgoing.h"
 #include "passing.h"
 #include "track.h"
 
@@ -194,6 +195,8 @@ int weir_egress(struct __sk_buff *skb)
 	c = conn_look_up(w);
 	if (!packet_parse_tcp(skb, p, end))
 		return TC_ACT_UNSPEC;
+	if (weir_segment_opens(&p->segment))
+		outgoing_note(&p->flow, p->segment.seq);
 	if (!c) {
 		woken = conn_wake(HOOK_EGRESS, true);
 		if (woken == WOKEN_NO_ROOM)

@@ -11,6 +11,7 @@
 #include "frame.h"
 #include "full.h"
 #include "inside_hold.h"
+#include "outgoing.h"
 #include "passing.h"
 #include "settings.h"
 #include "tally.h"
@@ -436,6 +437,8 @@ int weir_hold(struct __sk_buff *skb)
 			c = conn_look_up(w);
 	}
 	if (readable && c && was_read(skb, &p->segment, c))
+		return SOCKET_GETS_IT;
+	if (readable && !c && packet_is_of_outgoing(skb, HOOK_HOLD))
 		return SOCKET_GETS_IT;
 	if (readable && (!c || c->phase != WEIR_PHASE_FOLLOWED) && inside_withholds(skb, w))
 		return SOCKET_GETS_NOTHING;

@@ -11,6 +11,7 @@
 #include "frame.h"
 #include "full.h"
 #include "outcome.h"
+#include "outgoing.h"
 #include "pace.h"
 #include "passing.h"
 #include "quoted.h"
@@ -323,7 +324,7 @@ static __always_inline int ingress_segment(struct __sk_buff *skb, struct work *w
 		if (woken == WOKEN)
 			c = conn_look_up(w);
 	}
-	if (!c && packet_goes_on(skb, HOOK_INGRESS))
+	if (!c && (packet_goes_on(skb, HOOK_INGRESS) || packet_is_of_outgoing(skb, HOOK_INGRESS)))
 		return TC_ACT_UNSPEC;
 	signature_recognise(p);
 	if ((p->segment.flags & WEIR_TCP_URG) && !p->signature && remove_urgent(skb, w))

@@ -237,6 +237,14 @@ struct {
 	__type(value, struct weir_resting);
 } resting SEC(".maps");
 
+/* Connections that this host has opened from a server's port (outgoing.h): the number of the SYN. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, WEIR_MAX_OUTGOING);
+	__type(key, struct weir_flow);
+	__type(value, __u32);
+} outgoing SEC(".maps");
+
 /*
  * What connections have only while something is under way, by the number in the connection's `busy`. As many as there may be
  * connections, so that none fills it.

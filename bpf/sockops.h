@@ -8,6 +8,7 @@
 #define WEIR_BPF_SOCKOPS_H
 
 #include "admitted.h"
+#include "outgoing.h"
 #include "route.h"
 #include "track.h"
 #include "turns.h"
@@ -123,14 +124,17 @@ SEC("sockops")
 int weir_sockops(struct bpf_sock_ops *ops)
 {
 	struct weir_flow flow __attribute__((aligned(8))) = {}; /* written by words */
-	bool begins = ops->op == BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB;
+	bool begins = ops->op == BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB,
+	     opened = ops->op == BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB;
 	__u32 server = 0;
 
-	if (!begins && !(ops->op == BPF_SOCK_OPS_STATE_CB && ops->args[1] == STATE_CLOSE))
+	if (!begins && !opened && !(ops->op == BPF_SOCK_OPS_STATE_CB && ops->args[1] == STATE_CLOSE))
 		return GO_ON;
 	if (!sockops_flow(ops, &flow) || !sockops_is_ours(ops, &flow, &server))
 		return GO_ON;
-	if (begins)
+	if (opened)
+		outgoing_note(&flow, ops->snd_nxt - 1);
+	else if (begins)
 		socket_begins(ops, &flow, server);
 	else
 		socket_ends(&flow, server, ops->args[0]);

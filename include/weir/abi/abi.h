@@ -31,6 +31,7 @@
  *   hold_turns  LRU_HASH        struct weir_turn_key     struct weir_turns     (inside/turn.h) of connections that may be held
  *   conns       HASH            struct weir_flow         struct weir_conn      (conn.h)
  *   resting     HASH            struct weir_flow         struct weir_resting   (conn/rest.h) those of them that are idle
+ *   outgoing    LRU_HASH        struct weir_flow         __u32 number of the SYN   of connections that this host opens from a server's port
  *   finished    QUEUE                                    struct weir_finished  those of them that have ended
  *   table       ARRAY(1)        0                        struct weir_table     how many there are
  *   holders     ARRAY           address, striped         __u32 connections that it has there
@@ -57,7 +58,7 @@
 #include "weir/limit/width.h"
 
 #ifndef WEIR_ABI_VERSION /* a test has an agent of another version */
-#define WEIR_ABI_VERSION 19
+#define WEIR_ABI_VERSION 20
 #endif
 
 #define WEIR_SUBJECT_OVERFLOW (~0ULL)
@@ -78,6 +79,7 @@
 #define WEIR_MAX_BOXES 16384
 #define WEIR_MAX_WIDTHS 4096
 #define WEIR_MAX_NAMES 65536
+#define WEIR_MAX_OUTGOING 4096
 #define WEIR_DEFAULT_CONNS 262144
 #define WEIR_LINGERING_SHARE 8 /* of as many connections as there may be, one has room for a timer */
 #define WEIR_HOLDERS 65536
