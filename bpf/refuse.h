@@ -29,7 +29,7 @@ __noinline int choose_answer(struct __sk_buff *skb, struct work *w)
 	 * A body that is not sent yet, or of unknown or great length, is not worth swallowing; and what is pipelined
 	 * behind a refused request would be sent again at ever longer intervals.
 	 */
-	if (closing || r->must_close || behind || (r->request.flags & (WEIR_REQUEST_EXPECT | WEIR_REQUEST_CLOSE)) ||
+	if (closing || r->must_close || behind || (r->request.flags & WEIR_REQUEST_LAST) ||
 	    !weir_request_ended(&r->request) || rest > w->settings.swallow_max)
 		r->answer.kind = WEIR_ANSWER_CLOSE;
 	r->answer.length = r->begun ? 0 : answer_text(w, &r->answer);

@@ -236,6 +236,14 @@ def test_connection_close(refusing):
     check_closed(refusing, client)
 
 
+def test_http10_kept_alive(refusing):
+    """A client of HTTP/1.0 waits for the end of what does not say that the connection goes on."""
+    client = refusing.client()
+    client.send(client.head("/old", version="HTTP/1.0", Connection="Keep-Alive"))
+    assert client.check(client.read(), "/old") == 429
+    client.expect_end()
+
+
 def test_http10(refusing):
     client = refusing.refused_client
     client.send(client.head("/old", version="HTTP/1.0"))

@@ -44,6 +44,12 @@ enum weir_request_flags {
 		1 << 6, /* /healthz, /livez, /readyz or below, in a path that no server reads as another one */
 };
 
+/*
+ * A refusal ends the connection of such a request. Of a client of HTTP/1.0 it does, whatever it asked for: it would go on only if the answer
+ * said so, and else waits for the end.
+ */
+#define WEIR_REQUEST_LAST (WEIR_REQUEST_EXPECT | WEIR_REQUEST_CLOSE | WEIR_REQUEST_HTTP10)
+
 /* Parameters of a query that are read, and what they were found to say (query.h). */
 enum weir_query_key {
 	WEIR_QUERY_OTHER,
