@@ -53,6 +53,24 @@ def test_records_in_fragments_with_a_wrong_checksum(raw, monkeypatch):
     assert site.packets("bad_checksum") == 1
 
 
+@pytest.mark.parametrize("hold", ["drop", "auto"])
+def test_preface_in_a_body(raw, hold):
+    """What looks like HTTP/2 is lost on its way, and then all of its preface stands in a request's body."""
+    site, client = raw
+    site.weir("detach", "web", "--force")
+    site.attach("--hold", hold)
+    site.limit("user", burst=BURST + 2)
+    client.send(DECOYS["http2"], spoil=another_mac)
+    time.sleep(0.1)
+    preface = DECOYS["http2"][:24]
+    assert client.insist(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 24\r\n\r\n", times=4)
+    assert client.insist(preface, times=4)
+    client.insist(get("many") * 30, times=2)
+    for i in range(BURST + 3):
+        client.insist(get(f"{i}"), times=2)
+    assert 0 < site.server.served() <= BURST + 2
+
+
 BODY = record(23, 1, b"x") + record(22, 18000)
 
 

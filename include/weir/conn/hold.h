@@ -39,6 +39,8 @@
 #define WEIR_HOLD_ENDING 9   /* of " HTTP/1.1" */
 #define WEIR_HOLD_PREFACE 24 /* of "PRI * HTTP/2.0", "SM", and their lines' ends */
 #define WEIR_HOLD_NO_PREFACE 0xff
+#define WEIR_HOLD_GRANT 13			/* bytes of a WINDOW_UPDATE of HTTP/2 */
+#define WEIR_HOLD_GRANTS (19 * WEIR_HOLD_GRANT) /* of as many as are looked for in a segment */
 
 /* One segment on a copy of the machine. */
 struct weir_hold_reader {
@@ -66,7 +68,8 @@ struct weir_hold_reader {
 	__u8 midway;	/* its records may be in a body: requests count beside them */
 	__u8 arrives;	/* ingress has charged the bytes that it expects in its place (pace.h) */
 	__u8 fresh;	/* nothing of its first record was read before */
-	__u8 pad[2];
+	__u8 grants;	/* it may be WINDOW_UPDATEs: bytes of them that were found, and one; 0: it is something else */
+	__u8 pad;
 	__u32 lines;   /* empty ones */
 	__u32 decided; /* requests of the connection that are paid for and have not come by before */
 	struct weir_record record;
@@ -154,6 +157,15 @@ WEIR_INLINE __u32 weir_hold_from(const struct weir_conn *c, const struct weir_so
 }
 
 /*
+ * Does the client's stream begin with the segment, for all that its socket has? In the middle of it HTTP/2's preface says nothing: it may be
+ * in a request's body.
+ */
+WEIR_INLINE bool weir_hold_is_first(const struct weir_socket *k, const struct weir_segment *g)
+{
+	return k->listens || (k->untouched && !k->busy && g->seq == k->next);
+}
+
+/*
  * known: weir_hold_knows(), at the socket's hook. PASS: the segment brings no news. DROP: the socket would drop it, or what is before it must
  * come first.
  *
@@ -220,13 +232,16 @@ WEIR_INLINE enum weir_action weir_hold_begin(const struct weir_conn *c, const st
 		r->ahead = 1;
 		return WEIR_FRAME;
 	}
-	r->preface = c->opaque_why == WEIR_HTTP2 && r->news == h->next ? 0 : WEIR_HOLD_NO_PREFACE;
+	if (c->opaque_why == WEIR_HTTP2 && r->news == h->next && weir_hold_is_first(k, g))
+		r->preface = 0;
 	if (h->by_records && !ahead) {
 		r->by_records = 1;
 		r->midway = !weir_hold_is_tls(c);
 		r->fresh = !r->midway && !h->record.type && !h->record.header;
 		r->next = seq_max(h->next, g->seq);
 		r->record = h->record;
+	} else if (!r->by_lines) {
+		r->grants = end - r->news <= WEIR_HOLD_GRANTS && (end - r->news) % WEIR_HOLD_GRANT == 0;
 	} else if (in_order && (c->opaque_why == WEIR_TLS || c->opaque_why == WEIR_MID_STREAM ||
 				c->opaque_why == WEIR_UNSEEN || c->opaque_why == WEIR_SIGNED)) {
 		weir_hold_seek(r);
@@ -302,15 +317,32 @@ WEIR_INLINE __u8 weir_hold_preface(__u8 preface, __u8 byte)
 	return byte == (word >> 8 * (preface & 7) & 0xff) ? preface + 1 : WEIR_HOLD_NO_PREFACE;
 }
 
+/*
+ * Clients of HTTP/2 that take what they are sent say so again and again, of the stream and of the connection: a segment of whole
+ * WINDOW_UPDATEs is as short as one. Wherever a server begins a frame in such bytes, none is a request: either its type is another one, its
+ * stream's number is even, or it is empty. Streams are those whose numbers have two bytes, or the last would not hold.
+ */
+WEIR_INLINE __u8 weir_hold_grants(__u8 grants, __u8 byte)
+{
+	__u32 at = (grants - 1U) % WEIR_HOLD_GRANT;
+	__u8 form = 0x08040000ULL >> 8 * (at & 7); /* length, type, flags, a stream: 0 0 4 8 0 0 0 */
+
+	return grants && (at > 6 || byte == form) ? grants + 1 : 0;
+}
+
 /* Are the segment's new bytes to be fed to the reader of lines, too? */
 WEIR_INLINE bool weir_hold_reader_wants_lines(const struct weir_hold_reader *r)
 {
-	return r->by_lines && (!r->by_records || r->midway);
+	return r->grants || (r->by_lines && (!r->by_records || r->midway));
 }
 
 /* Where it wants lines: a byte that is new. */
 WEIR_INLINE void weir_hold_reader_line(struct weir_hold_reader *r, __u8 byte)
 {
+	if (!r->by_lines) {
+		r->grants = weir_hold_grants(r->grants, byte);
+		return;
+	}
 	r->preface = weir_hold_preface(r->preface, byte);
 	if (byte != '\n') {
 		r->begun = weir_hold_begun(r->begun, byte);
@@ -348,6 +380,16 @@ WEIR_INLINE void weir_hold_reader_spare_records(struct weir_hold_reader *r)
 	r->weight = r->by_records && r->midway ? r->lines + r->bare : 0;
 }
 
+/* How many bytes of a segment without records cost nothing by themselves, if it has no more? */
+WEIR_INLINE __u32 weir_hold_reader_spares(const struct weir_hold_reader *r)
+{
+	__u32 granting = r->grants - 1U;
+
+	if (r->by_lines)
+		return 0;
+	return granting == r->next - r->news ? granting : WEIR_RECORD_FREE;
+}
+
 /* All bytes have been fed, or the records were lost: what is new of the segment is one record then. */
 WEIR_INLINE void weir_hold_reader_end(struct weir_hold_reader *r, const struct weir_segment *g)
 {
@@ -361,7 +403,7 @@ WEIR_INLINE void weir_hold_reader_end(struct weir_hold_reader *r, const struct w
 	r->next = g->seq + g->len;
 	if (r->preface == WEIR_HOLD_PREFACE)
 		r->by_lines = r->open = r->bare = 0;
-	r->weight = r->free ? 0 : weir_bytes_weight(r->next - r->news, r->by_lines ? 0 : WEIR_RECORD_FREE);
+	r->weight = r->free ? 0 : weir_bytes_weight(r->next - r->news, weir_hold_reader_spares(r));
 	if (!r->weight && !r->by_lines)
 		r->weight = weir_record_spare(&r->record);
 	weir_hold_reader_requests(r);

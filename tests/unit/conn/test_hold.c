@@ -332,13 +332,41 @@ static void test_http2_that_has_come_by(void **state)
 		weir_conn_opaque(&s.conn, START, WEIR_HTTP2);
 		s.size = strlen(p->text);
 		memcpy(s.stream, p->text, s.size);
+		s.socket.untouched = 1;
 		assert_int_equal(hold_offer(&s, 0, s.size, true), WEIR_DROP);
 		assert_int_equal(hold_offer(&s, 0, s.size, false), WEIR_PASS);
 		hold_check(&s, 1, p->weight);
+		s.socket.untouched = 0;
 		s.socket.next = START + s.size;
 		hold_add(&s, WEIR_RECORD_DATA, 8);
 		assert_int_equal(hold_offer(&s, s.size - 13, 13, false), WEIR_PASS);
 		hold_check(&s, 1 + !p->http2, p->weight + !p->http2);
+	}
+}
+
+/* In the middle of the stream it may be in a request's body, whatever it was that looked like HTTP/2 on its way here. */
+static void test_http2_in_a_body(void **state)
+{
+	static const char text[] = "POST / HTTP/1.1\r\nContent-Length: 24\r\n\r\nPRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+	const __u32 head = sizeof(text) - 1 - WEIR_HOLD_PREFACE;
+	struct hold_scene s;
+
+	(void)state;
+	for (int busy = 0; busy < 2; busy++) {
+		hold_open(&s, WEIR_PHASE_FOLLOWED);
+		weir_conn_opaque(&s.conn, START, WEIR_HTTP2);
+		s.size = sizeof(text) - 1;
+		memcpy(s.stream, text, s.size);
+		s.socket.untouched = 1;
+		assert_int_equal(hold_offer(&s, 0, head, false), WEIR_PASS);
+		/* The socket has not looked at it yet; and the same bytes may be for another place. */
+		s.socket.busy = busy;
+		s.socket.untouched = busy;
+		s.socket.next = START + (busy ? 0 : head);
+		assert_int_equal(hold_offer(&s, head, WEIR_HOLD_PREFACE, false), WEIR_PASS);
+		memcpy(s.stream, text + head, WEIR_HOLD_PREFACE);
+		hold_offer(&s, 0, WEIR_HOLD_PREFACE, false);
+		assert_int_equal(s.conn.bare & WEIR_BARE_NONE, 0);
 	}
 }
 
@@ -411,6 +439,93 @@ static void test_crumbs_without_end(void **state)
 		}
 		hold_check(&s, 1, 1);
 	}
+}
+
+static void hold_add_grant(struct hold_scene *s, __u8 type, __u32 number)
+{
+	const __u8 grant[WEIR_HOLD_GRANT] = { 0,	   0,	   4, type, 0,	  number >> 24, number >> 16,
+					      number >> 8, number, 0, 0,    0x7f, 0xff };
+
+	memcpy(s->stream + s->size, grant, sizeof(grant));
+	s->size += sizeof(grant);
+}
+
+/* A segment of WINDOW_UPDATEs is as short as one, however many they are. Others are not, nor parts of them. */
+static void test_grants(void **state)
+{
+	static const struct {
+		enum weir_reason why;
+		__u8 type;
+		__u32 number, at, length, weight;
+	} cases[] = {
+		{ WEIR_HTTP2, 8, 1, 0, 26, 0 },	    { WEIR_UPGRADE, 8, 1, 0, 26, 0 },
+		{ WEIR_HTTP2, 8, 0, 0, 39, 0 },	    { WEIR_HTTP2, 8, 65535, 0, 247, 0 },
+		{ WEIR_HTTP2, 8, 65536, 0, 26, 1 }, { WEIR_HTTP2, 8, 1 << 24, 0, 26, 1 },
+		{ WEIR_HTTP2, 8, 1, 0, 260, 1 },    { WEIR_HTTP2, 1, 1, 0, 26, 1 },
+		{ WEIR_HTTP2, 8, 1, 1, 26, 1 },	    { WEIR_HTTP2, 8, 1, 0, 25, 1 },
+		{ WEIR_HTTP2, 8, 1, 0, 27, 1 },	    { WEIR_CONNECT, 8, 1, 0, 26, 1 },
+	};
+	struct hold_scene s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		hold_open(&s, WEIR_PHASE_FOLLOWED);
+		weir_conn_opaque(&s.conn, START + cases[i].at, cases[i].why);
+		s.conn.bare = cases[i].why == WEIR_CONNECT ? 0 : WEIR_BARE_NONE;
+		hold_add_grant(&s, 8, 3);
+		for (__u8 n = 1; n < 20; n++)
+			hold_add_grant(&s, cases[i].type, cases[i].number);
+		assert_int_equal(hold_offer(&s, cases[i].at, cases[i].length, true),
+				 cases[i].weight ? WEIR_DROP : WEIR_PASS);
+		assert_int_equal(hold_offer(&s, cases[i].at, cases[i].length, false), WEIR_PASS);
+		hold_check(&s, cases[i].weight, cases[i].weight);
+	}
+}
+
+enum {
+	FRAME_HEAD = 9,
+	FRAME_HEADERS = 1,
+	FRAME_CONTINUATION = 9
+};
+
+/* A server that begins a frame anywhere in them finds no request that has anything in it, whatever their numbers are. */
+static void test_grants_hide_nothing(void **state)
+{
+	struct hold_scene s;
+
+	(void)state;
+	for (__u32 numbers = 0; numbers < 1 << 16; numbers++) {
+		hold_open(&s, WEIR_PHASE_FOLLOWED);
+		hold_add_grant(&s, 8, numbers);
+		hold_add_grant(&s, 8, numbers);
+		for (__u32 at = 0; at < WEIR_HOLD_GRANT; at++) {
+			__u8 frame[FRAME_HEAD];
+
+			memcpy(frame, s.stream + at, sizeof(frame));
+			/* Where a client may write what it likes, it writes what would do. */
+			for (__u32 i = 0; i < FRAME_HEAD; i++)
+				if ((at + i) % WEIR_HOLD_GRANT > 8)
+					frame[i] = i == 3 ? FRAME_HEADERS : 1;
+			if ((frame[3] == FRAME_HEADERS || frame[3] == FRAME_CONTINUATION) && frame[8] & 1)
+				assert_int_equal(frame[0] | frame[1] | frame[2], 0);
+		}
+	}
+}
+
+/* They are not without end, either. */
+static void test_grants_without_end(void **state)
+{
+	struct hold_scene s;
+
+	(void)state;
+	hold_open(&s, WEIR_PHASE_FOLLOWED);
+	weir_conn_opaque(&s.conn, START, WEIR_HTTP2);
+	s.conn.bare = WEIR_BARE_NONE;
+	for (__u32 n = 0; n < 4 * WEIR_RECORD_SPARED; n++)
+		hold_add_grant(&s, 8, n & 1);
+	for (__u32 n = 0; n < 2 * WEIR_RECORD_SPARED; n++)
+		assert_int_equal(hold_offer(&s, 26 * n, 26, false), WEIR_PASS);
+	hold_check(&s, 2, 2);
 }
 
 /* Two segments at once, on two CPUs: the second comes again. */
@@ -505,9 +620,13 @@ int main(void)
 		cmocka_unit_test(test_requests_in_records_of_a_body),
 		cmocka_unit_test(test_unseen_in_the_place_of_what_was_decided),
 		cmocka_unit_test(test_http2_that_has_come_by),
+		cmocka_unit_test(test_http2_in_a_body),
 		cmocka_unit_test(test_by_segments),
 		cmocka_unit_test(test_crumbs),
 		cmocka_unit_test(test_crumbs_without_end),
+		cmocka_unit_test(test_grants),
+		cmocka_unit_test(test_grants_hide_nothing),
+		cmocka_unit_test(test_grants_without_end),
 		cmocka_unit_test(test_contended),
 		cmocka_unit_test(test_what_the_socket_drops),
 		cmocka_unit_test(test_not_ours),

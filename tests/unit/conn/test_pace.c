@@ -194,6 +194,7 @@ static void test_what_begins(void **state)
 		if (!tls) {
 			length = sizeof(preface) - 1;
 			memcpy(s.stream, preface, length);
+			s.socket.untouched = 1;
 		}
 		assert_int_equal(paid_by(&s, 0, length), WEIR_PAID_BEGINS);
 		assert_int_equal(arrive(&s, 0, GET, WEIR_PAID_NOTHING), 1);
