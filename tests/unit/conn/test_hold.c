@@ -604,9 +604,21 @@ static void test_not_ours(void **state)
 	hold_check(&s, 0, 0);
 }
 
+/* Who looks for the next record anew has not had the short ones before it for nothing. */
+static void test_seeking_forgives_nothing(void **state)
+{
+	struct weir_hold_reader r = { .record.spared = 5 };
+
+	(void)state;
+	weir_hold_seek(&r);
+	assert_int_equal(r.record.spared, 5);
+	assert_true(r.seeking && r.midway && r.by_records);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_seeking_forgives_nothing),
 		cmocka_unit_test(test_cut_at_every_byte),
 		cmocka_unit_test(test_a_byte_at_a_time),
 		cmocka_unit_test(test_refused),
