@@ -24,41 +24,54 @@ static __always_inline bool window_has(const struct work *w, __u32 at)
 	return at - w->window.at < w->window.length;
 }
 
-/* n words of the packet, if they are there, to where they stand in the window. */
-static __always_inline bool window_copy(const __u8 *bytes, const __u8 *end, __u8 *to, int n)
+/* Of n bytes the first and the last `half`, a power of 2, to where they stand in the window; n: above half, at most twice that. */
+static __always_inline bool window_copy(struct work *w, const __u8 *first, const __u8 *last, const __u8 *end, __u32 n,
+					__u32 half)
 {
-	if (bytes + 8 * n > end)
+	__u8 *to = w->window.bytes, *to_last;
+	__u32 behind = n - half - 1;
+
+	WEIR_BARRIER(behind); /* else clang leaves out the bound, which verifiers want */
+	to_last = to + (behind & (half - 1)) + 1;
+	if (first + half > end || last + half > end)
 		return false;
-#pragma GCC unroll 4
-	for (int i = 0; i < n; i++)
-		((__u64 *)to)[i] = ((const __u64 *)bytes)[i];
+#pragma clang loop unroll(full)
+	for (__u32 i = 0; i < half; i += 8)
+		*(__u64 *)(to + i) = *(const __u64 *)(first + i);
+#pragma clang loop unroll(full)
+	for (__u32 i = 0; i < half; i += 8)
+		*(__u64 *)(to_last + i) = *(const __u64 *)(last + i);
 	return true;
+}
+
+/* Copies n bytes that stand at data + from, 9 at least, if they are there. */
+static __always_inline bool window_copy_any(struct work *w, const __u8 *data, const __u8 *end, __u32 from, __u32 n)
+{
+#define COPY(half) window_copy(w, data + from, data + ((from + n - (half)) & (2 * HEADERS_MAX - 1)), end, n, half)
+	if (n > 128)
+		return COPY(128);
+	if (n > 64)
+		return COPY(64);
+	if (n > 32)
+		return COPY(32);
+	return n > 16 ? COPY(16) : COPY(8);
+#undef COPY
 }
 
 /*
  * Has the window begin at offset `at` of the payload, if what it has room for stands in memory of one piece behind the headers: no call is
- * needed then. Else nothing changes. It is copied by words, of which the last one ends where the bytes do.
+ * needed then, and no loop. Else nothing changes.
  */
 static __always_inline void window_open(struct __sk_buff *skb, struct work *w, __u32 at)
 {
-	const __u8 *data = (const __u8 *)(long)skb->data, *end = (const __u8 *)(long)skb->data_end, *last;
-	__u32 from = w->packet.payload + at, n, done = 0;
+	const __u8 *data = (const __u8 *)(long)skb->data, *end = (const __u8 *)(long)skb->data_end;
+	__u32 from = w->packet.payload + at, n;
 
-	if (window_has(w, at) || at > HEADERS_MAX || at + 8 > w->packet.segment.len || from > HEADERS_MAX)
+	if (window_has(w, at) || at > HEADERS_MAX || at + 8 >= w->packet.segment.len || from > HEADERS_MAX)
 		return;
 	n = size_up_to(WEIR_WINDOW, w->packet.segment.len - at);
-	last = data + ((from + n - 8) & (2 * HEADERS_MAX - 1));
-	if (last + 8 > end)
+	if (!window_copy_any(w, data, end, from, n))
 		return;
-	WEIR_ROLLED
-	for (; done < WEIR_WINDOW && done + 32 <= n; done += 32)
-		if (!window_copy(data + from + done, end, w->window.bytes + done, 4))
-			return;
-	WEIR_ROLLED
-	for (; done < WEIR_WINDOW && done + 8 <= n; done += 8)
-		if (!window_copy(data + from + done, end, w->window.bytes + done, 1))
-			return;
-	*(__u64 *)&w->window.bytes[(n - 8) & (WEIR_WINDOW - 1)] = *(const __u64 *)last;
 	w->window.at = at;
 	w->window.length = n;
 }
