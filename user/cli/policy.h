@@ -45,9 +45,9 @@ error_t policy_parse_option(int key, char *arg, struct argp_state *state);
 int policy_load(const struct policy_words *words, struct policy *policy);
 /* What levels mean (priority_seats_to_json()), a line each. */
 void policy_print_levels(json_t *levels);
-/* The same as policy_load(), and asks the agent for something with the objects. NULL: what went wrong has been said. */
 /* A Throttle that says where a server listens attaches it: in the network namespace of the command, unless it says more. */
 void policy_add_home(json_t *arguments);
+/* The same as policy_load(), and asks the agent for something with the objects. NULL: what went wrong has been said. */
 json_t *policy_call(const char *request, const struct policy_words *words);
 /*
  * policy_as_is.c: the same of one large file that is JSON, which the agent reads. It does so only if there is nothing to be said of it.

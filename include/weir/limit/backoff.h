@@ -25,7 +25,6 @@
 /* An item; all zero: one that has not failed. Its owner's alone. */
 struct weir_backoff_state {
 	__u32 failures; /* since it was forgotten; ends at its largest value */
-	__u32 charged;	/* its last failure took a token of the bucket */
 };
 
 WEIR_INLINE __u64 weir_backoff_longest(__u64 a_ns, __u64 b_ns)
@@ -68,11 +67,8 @@ WEIR_INLINE __u64 weir_backoff_when(const struct weir_backoff *policy, struct we
 {
 	__u64 delay_ns = 0;
 
-	state->charged = 0;
-	if (policy->parts & WEIR_BACKOFF_BUCKET && bucket) {
+	if (policy->parts & WEIR_BACKOFF_BUCKET && bucket)
 		delay_ns = weir_backoff_bucket_ns(policy, bucket, now_ns);
-		state->charged = delay_ns != WEIR_NEVER_NS;
-	}
 	if (policy->parts & WEIR_BACKOFF_EXPONENTIAL)
 		delay_ns = weir_backoff_longest(delay_ns, weir_backoff_exponential_ns(policy, state->failures));
 	if (policy->parts & WEIR_BACKOFF_FAST_SLOW)
