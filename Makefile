@@ -343,7 +343,7 @@ check: ## the tests that need no root: lint, unit, threads, packet player, docs,
 # What an edit of the core (include/weir, bpf) needs: its unit tests and the packet player, and beside them the verifier, of the
 # programs that every packet meets.
 QUICK := $(addprefix unit/,http/test_attributes limit/test_bucket limit/test_bucket_changes limit/test_bucket_weight \
-	conn/test_doubt http/test_event conn/test_hold conn/test_hold_hunting conn/test_hold_unseen http/test_identity \
+	conn/test_doubt http/test_event conn/test_hold conn/test_hold_hunting conn/test_hold_segments conn/test_hold_unseen http/test_identity \
 	http/test_json conn/test_pace http/test_preamble conn/test_record http/test_request http/test_request_names \
 	http/test_request_random http/test_response conn/test_retaken http/test_run base/test_subject)
 
