@@ -15,6 +15,7 @@ from test_load import in_threads
 
 pytestmark = pytest.mark.together
 
+TCP_CLOSE = 7  # a state of TCP_INFO
 LIMITS = (("slow", ("--key", "user", "--in-flight", 1000)), ("all", ("--key", "total", "--in-flight", 1000)),
           ("read-only", ("--key", "source,user", "--verb", "get", "--in-flight", 1000)))
 
@@ -174,6 +175,10 @@ def test_resets(site, translated):
     check_nothing_taken(site)
 
 
+def has_ended(sock):
+    return sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1) == bytes([TCP_CLOSE])
+
+
 @pytest.mark.alters
 def test_the_link_drops(world):
     """The server gives up, and its sockets end without a packet that anyone could see."""
@@ -185,6 +190,7 @@ def test_the_link_drops(world):
     for connection in site.server.connections:
         connection.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 500)
         connection.socket.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+    eventually(lambda: all(has_ended(connection.socket) for connection in site.server.connections), "its sockets have ended")
     check_nothing_taken(site)
 
 
