@@ -52,17 +52,24 @@ struct checksum_walk {
 	struct work *work;
 };
 
-static long checksum_step(__u32 i, struct checksum_walk *walk)
+/* Loads the TCP segment's i-th piece, and zeros behind its end; false: there is none, or it cannot be read. */
+static __always_inline bool checksum_load(packet_context *ctx, struct work *w, __u32 i)
 {
-	struct work *w = walk->work;
 	__u32 at = i * WEIR_WINDOW, end = w->packet.payload + w->packet.segment.len - w->packet.l4, n;
 
 	if (at >= end)
-		return 1;
+		return false;
 	n = size_up_to(WEIR_WINDOW, end - at);
 	if (n < WEIR_WINDOW)
 		__builtin_memset(w->window.bytes, 0, WEIR_WINDOW);
-	if (context_load(walk->ctx, w->packet.l4 + at, w->window.bytes, n))
+	return !context_load(ctx, w->packet.l4 + at, w->window.bytes, n);
+}
+
+static long checksum_step(__u32 i, struct checksum_walk *walk)
+{
+	struct work *w = walk->work;
+
+	if (!checksum_load(walk->ctx, w, i))
 		return 1;
 	w->sum += (__u32)bpf_csum_diff(NULL, 0, (__be32 *)w->window.bytes, WEIR_WINDOW, 0);
 	return 0;

@@ -82,14 +82,8 @@ __noinline int hold_frame(struct __sk_buff *skb, struct work *w)
 static long hold_sum_step(__u32 i, struct feed *f)
 {
 	struct work *w = f->work;
-	__u32 at = i * WEIR_WINDOW, end = w->packet.payload + w->packet.segment.len - w->packet.l4, n;
 
-	if (at >= end)
-		return 1;
-	n = size_up_to(WEIR_WINDOW, end - at);
-	if (n < WEIR_WINDOW)
-		__builtin_memset(w->window.bytes, 0, WEIR_WINDOW);
-	if (context_load(f->skb, w->packet.l4 + at, w->window.bytes, n))
+	if (!checksum_load(f->skb, w, i))
 		return 1;
 	w->sum += sum_words(w->window.bytes, WEIR_WINDOW / 4);
 	return 0;
