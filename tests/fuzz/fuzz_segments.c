@@ -400,7 +400,9 @@ static void decide(struct job *j, uint32_t end, bool refuse)
 	struct weir_request_reader *r = &j->r;
 	enum weir_reason why_not = r->heads ? WEIR_PIPELINED : r->why_not;
 
-	if (r->again || !refuse || why_not == WEIR_SERVER_CLOSED)
+	if (!r->again && weir_request_reader_full(r))
+		r->held = 1;
+	else if (r->again || !refuse || why_not == WEIR_SERVER_CLOSED)
 		tell(j, end);
 	else if (why_not == WEIR_REASON_NONE)
 		r->shed = 1;

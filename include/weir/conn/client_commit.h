@@ -71,6 +71,31 @@ WEIR_INLINE void weir_conn_keep_request(struct weir_conn *c, struct weir_busy *b
 		busy->request = r->request;
 }
 
+/* The first byte that is not read any more. */
+WEIR_INLINE __u32 weir_request_reader_lost_at(const struct weir_request_reader *r)
+{
+	return r->lost == WEIR_CONNECT ? r->next : r->start;
+}
+
+/* What was lost is for the hold to charge, from its first byte. */
+WEIR_INLINE void weir_conn_hunt_on(struct weir_conn *c, const struct weir_request_reader *r)
+{
+	if (r->lost != WEIR_REASON_NONE)
+		c->request_next = weir_request_reader_lost_at(r);
+	if (r->lost != WEIR_REASON_NONE || c->pipelines)
+		weir_conn_hunt(c);
+}
+
+/* The connection cannot be read any more. Returns why. */
+WEIR_INLINE enum weir_reason weir_conn_lose(struct weir_conn *c, const struct weir_request_reader *r)
+{
+	__u32 from = weir_request_reader_lost_at(r);
+
+	weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, from), r->lost);
+	weir_unconfirmed_trim(&c->unconfirmed, from);
+	return r->lost;
+}
+
 /*
  * Makes the copy that was fed the connection's state. DROP: nothing has changed, and the segment is to be dropped; TCP resends it. That is
  * so if another CPU has moved the state meanwhile, if the request cannot be shed safely any more, if the segment has nothing but a request
@@ -113,22 +138,10 @@ WEIR_INLINE enum weir_action weir_conn_commit_client(struct weir_conn *c, struct
 	WEIR_FRESH_ALL();
 	weir_conn_count_requests(c, r);
 	WEIR_FRESH_ALL();
-	if (c->phase == WEIR_PHASE_HUNTING) {
-		/* What was lost is for the hold to charge, from its first byte. */
-		if (r->lost != WEIR_REASON_NONE)
-			c->request_next = r->lost == WEIR_CONNECT ? r->next : r->start;
-		if (r->lost != WEIR_REASON_NONE || c->pipelines)
-			weir_conn_hunt(c);
-	} else if (r->lost != WEIR_REASON_NONE) {
-		__u32 from = r->lost == WEIR_CONNECT ? r->next : r->start;
-
-		*why = r->lost;
-		weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, from), r->lost);
-		weir_unconfirmed_trim(&c->unconfirmed, from);
-	} else if (c->requests - c->responses > WEIR_OUTSTANDING_MAX) {
-		*why = WEIR_TOO_MANY_PIPELINED;
-		weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, c->request_next), *why);
-	}
+	if (c->phase == WEIR_PHASE_HUNTING)
+		weir_conn_hunt_on(c, r);
+	else if (r->lost != WEIR_REASON_NONE)
+		*why = weir_conn_lose(c, r);
 	weir_splice_pass(&c->splice, g);
 	return WEIR_PASS;
 }
