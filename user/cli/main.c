@@ -204,10 +204,10 @@ static error_t parse_before(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case KEY_HELP:
 		list_commands(stdout);
-		exit(cli_printed(0));
+		exit(0);
 	case KEY_VERSION:
 		puts(argp_program_version);
-		exit(cli_printed(0));
+		exit(0);
 	case ARGP_KEY_ARG:
 		*first = state->next - 1;
 		state->next = state->argc;
@@ -251,10 +251,19 @@ static void occupy_standard_descriptors(void)
 			open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
+/* Whatever ends the program, argp's --help too: it has succeeded if what it printed was written. */
+static void succeed_if_written(int code, void *context)
+{
+	(void)context;
+	if (!code && cli_printed(0))
+		_exit(1);
+}
+
 int main(int argc, char **argv)
 {
-	int first, ret;
+	int first;
 
+	on_exit(succeed_if_written, NULL);
 	occupy_standard_descriptors();
 	argp_err_exit_status = CLI_USAGE;
 	cli_defaults();
@@ -267,6 +276,5 @@ int main(int argc, char **argv)
 		list_commands(stderr);
 		return CLI_USAGE;
 	}
-	ret = run(argc - first, argv + first);
-	return ret ? ret : cli_printed(0);
+	return run(argc - first, argv + first);
 }
