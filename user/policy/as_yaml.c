@@ -3,9 +3,16 @@
  * JSON is nearly a part of YAML. A JSON text may hold what libyaml refuses, or takes for something else. If it holds none of that, both readers
  * make the same tree of it.
  */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
+#include "base/cleanup.h"
 #include "policy/policy.h"
+#include "policy/tree.h"
 
 #define KEY_MAX 1000 /* from a key's first byte to its colon; libyaml takes 1,024 */
 
@@ -72,4 +79,51 @@ bool policy_is_as_yaml(const char *text, size_t length)
 		}
 	}
 	return p;
+}
+
+/* --- pairs of surrogates, for which YAML has another escape */
+
+#define PAIR 12 /* bytes of \ud83d\ude00 */
+
+static bool is_json(const char *text, size_t length)
+{
+	CLEANUP_JSON json_t *json = json_loadb(text, length, JSON_ALLOW_NUL, NULL);
+
+	return json;
+}
+
+static unsigned int pair_character(const char *pair)
+{
+	char text[PAIR + 1] = "";
+	unsigned int high = 0, low = 0;
+
+	memcpy(text, pair, PAIR);
+	sscanf(text, "\\u%4x\\u%4x", &high, &low);
+	return 0x10000 + ((high & 0x3ff) << 10 | (low & 0x3ff));
+}
+
+/* In JSON a backslash is nowhere but in a string, and each half of a pair has its other half. */
+int documents_join_pairs(const char *text, size_t *length, char **joined)
+{
+	const char *p = text, *end = text + *length;
+	char *out;
+
+	*joined = NULL;
+	if (!(memmem(text, *length, "\\ud", 3) || memmem(text, *length, "\\uD", 3)) || !is_json(text, *length))
+		return 0;
+	out = *joined = malloc(*length);
+	if (!out)
+		return -ENOMEM;
+	while (p < end) {
+		if (*p == '\\' && p[1] == 'u' && is_surrogate(p + 2)) {
+			out += sprintf(out, "\\U%08x", pair_character(p));
+			p += PAIR;
+			continue;
+		}
+		if (*p == '\\')
+			*out++ = *p++;
+		*out++ = *p++;
+	}
+	*length = out - *joined;
+	return 0;
 }

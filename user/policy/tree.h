@@ -100,6 +100,12 @@ void documents_clear(struct documents *documents);
 #define CLEANUP_DOCUMENTS __attribute__((cleanup(documents_clear)))
 
 /*
+ * Where the text is JSON, its pairs of surrogates are YAML's escapes in *joined, which the caller frees, and *length is that text's (as_yaml.c).
+ * NULL: it has none, and is read as it is. -ENOMEM.
+ */
+int documents_join_pairs(const char *text, size_t *length, char **joined);
+
+/*
  * The documents of a text (tree_yaml.c), empty ones left out. What is wrong is added to the problems; behind what is no YAML, or too
  * much, nothing is read. -ENOMEM.
  */

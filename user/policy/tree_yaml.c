@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "policy/bounds.h"
 #include "policy/tree_yaml.h"
 
@@ -370,10 +371,11 @@ static void read_stream(struct reading *r)
 int documents_read(const char *file, const char *text, size_t length, struct documents *out, struct problems *problems)
 {
 	struct reading r = { .file = file, .out = out, .problems = problems };
+	CLEANUP_FREE char *joined = NULL;
 
-	if (!yaml_parser_initialize(&r.parser))
+	if (documents_join_pairs(text, &length, &joined) || !yaml_parser_initialize(&r.parser))
 		return -ENOMEM;
-	yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, length);
+	yaml_parser_set_input_string(&r.parser, (const unsigned char *)(joined ?: text), length);
 	read_stream(&r);
 	yaml_parser_delete(&r.parser);
 	free(r.open);

@@ -97,6 +97,23 @@ static void wrong(void **state)
 					  "scanning an alias: write what begins with * in quotes");
 }
 
+/* JSON's other escape for what YAML has \U for. Outside of JSON it is what YAML takes it for. */
+static void pairs_of_surrogates(void **state)
+{
+	static const char text[] = "{\"\\ud83d\\ude00\":[\"\\\\ud83d\\uDBFF\\uDFFFx\\n\",\"\\u00e9\"]}";
+	CLEANUP_FREE char *listed = NULL;
+
+	(void)state;
+	assert_true(asprintf(&listed, "[%s]", text) > 0);
+	check(text, listed);
+	assert_false(policy_is_as_yaml(text, strlen(text)));
+	check("a: \\ud83d\\ude00\nb: '\\ud83d\\ude00'\n",
+	      "[{\"a\":\"\\\\ud83d\\\\ude00\",\"b\":\"\\\\ud83d\\\\ude00\"}]");
+	check_wrong("{\"a\":\"\\ud83d\"}", "1:9 not YAML: found invalid Unicode");
+	check_wrong("{\"a\":\"\\ude00\\ud83d\"}", "1:9 not YAML: found invalid Unicode");
+	check_wrong("a: \"\\ud83d\\ude00\"\n", "1:7 not YAML: found invalid Unicode");
+}
+
 /* An alias within an alias goes as deep as what they refer to. */
 static void depth(void **state)
 {
@@ -165,13 +182,8 @@ static void json_that_is_not_as_yaml(void **state)
 		"{\"a\":null}",
 	};
 	static const char *const others[] = {
-		"{\"a\":\"\\ud83d\\ude00\"}",
-		"{\"a\":\"\x7f\"}",
-		"{\"a\":\"\xc2\x85\"}",
-		"{\"a\":\"\xef\xbf\xbf\"}",
-		"{\"a\"\n:1}",
-		"{\"a\"\t\n\t:1}",
-		"{}\n\t",
+		"{\"a\":\"\x7f\"}", "{\"a\":\"\xc2\x85\"}", "{\"a\":\"\xef\xbf\xbf\"}",
+		"{\"a\"\n:1}",	    "{\"a\"\t\n\t:1}",	    "{}\n\t",
 	};
 	char key[2000];
 
@@ -254,6 +266,7 @@ int main(void)
 		cmocka_unit_test(values),
 		cmocka_unit_test(aliases),
 		cmocka_unit_test(wrong),
+		cmocka_unit_test(pairs_of_surrogates),
 		cmocka_unit_test(depth),
 		cmocka_unit_test(places),
 		cmocka_unit_test(large),
