@@ -39,7 +39,7 @@ static const struct {
 	  "The body is protobuf, or not the JSON of an Event. It counts for the user." },
 	{ METRICS_UNREAD, "tls",
 	  "A TLS handshake at the start of a connection: held. In the middle of HTTP requests: rejected." },
-	{ METRICS_UNREAD, "http2", "The HTTP/2 preface: held." },
+	{ METRICS_UNREAD, "http2", "HTTP/2: its preface, or SETTINGS of a server that speaks first: held." },
 	{ METRICS_UNREAD, "not_http", "The bytes do not begin with a method: rejected." },
 	{ METRICS_UNREAD, "bad_request_line", "The request line is malformed: rejected." },
 	{ METRICS_UNREAD, "bad_version", "The HTTP version is neither 1.0 nor 1.1: rejected." },

@@ -5,6 +5,8 @@
 
 #include "weir/conn/early.h"
 
+#define WEIR_SETTINGS_HEADER 9 /* bytes of a frame's: length, type, flags, stream */
+
 /* A segment's worth of framing, on a copy of the machine. */
 struct weir_response_reader {
 	__u32 next;
@@ -14,7 +16,8 @@ struct weir_response_reader {
 	__u32 responses;
 	__u32 outstanding;
 	__u16 lost;
-	__u16 pad;
+	__u8 settings; /* bytes of weir_response_reader_unasked()'s header */
+	__u8 pad;
 	__u64 took_ns;	 /* until the answer began; 0: it had begun, or several are outstanding */
 	__u64 head_bits; /* bit 0: the oldest outstanding request is a HEAD */
 	struct weir_response response;
@@ -53,6 +56,7 @@ WEIR_INLINE void weir_response_reader_open(struct weir_response_reader *r, const
 	r->responses = 0;
 	r->outstanding = c->requests - c->responses;
 	r->lost = WEIR_REASON_NONE;
+	r->settings = 0;
 	r->head_bits = weir_conn_head_bits(c);
 	weir_conn_response(c, busy, &r->response);
 }
@@ -135,6 +139,25 @@ WEIR_INLINE enum weir_frame_event weir_response_reader_fed(struct weir_response_
 	return event;
 }
 
+/*
+ * Nobody asked: an answer of the server's own, such as 408, ends the following. A server of HTTP/2 may speak before its client does: its
+ * first bytes are the header of SETTINGS (RFC 9113, 3.4), here of no more than 42 in one segment. That says what the server speaks, and
+ * nothing of the client: its bytes are believed to be HTTP/2 where they are by themselves (hold.h).
+ */
+WEIR_INLINE enum weir_frame_event weir_response_reader_unasked(struct weir_response_reader *r, __u8 byte)
+{
+	bool fits = r->settings == 2 ? byte % 6 == 0 : byte == (r->settings == 3 ? 4 : 0);
+
+	r->lost = WEIR_BAD_RESPONSE;
+	if (r->first || r->responses || !fits)
+		return WEIR_FRAME_LOST;
+	r->next++;
+	if (++r->settings < WEIR_SETTINGS_HEADER)
+		return WEIR_FRAME_MORE;
+	r->lost = WEIR_HTTP2;
+	return WEIR_FRAME_LOST;
+}
+
 /* The next byte of the server's stream, at r->next. */
 WEIR_INLINE enum weir_frame_event weir_response_reader_feed(struct weir_response_reader *r, __u8 byte)
 {
@@ -142,11 +165,8 @@ WEIR_INLINE enum weir_frame_event weir_response_reader_feed(struct weir_response
 		weir_response_start(&r->response);
 	if (weir_response_fresh(&r->response))
 		r->began = r->next;
-	/* Nobody asked: an answer of the server's own, such as 408, ends the following. */
-	if (r->responses >= r->outstanding) {
-		r->lost = WEIR_BAD_RESPONSE;
-		return WEIR_FRAME_LOST;
-	}
+	if (r->responses >= r->outstanding)
+		return weir_response_reader_unasked(r, byte);
 	return weir_response_reader_fed(r, weir_response_byte(&r->response, weir_response_reader_method(r), byte));
 }
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "hold_scene.h"
+#include "weir/conn/server.h"
 
 /* What might be HTTP/1 costs its empty lines, and one for a first line that might be a request of HTTP/0.9. */
 static const struct preface {
@@ -232,6 +233,74 @@ static void test_grants_without_end(void **state)
 	hold_check(&s, 2, 2);
 }
 
+/* The server's first segment, before anybody has asked; why the connection is not read behind it. */
+static enum weir_reason server_speaks(struct hold_scene *s, const __u8 *bytes, __u32 length)
+{
+	struct weir_segment g = { .seq = 1, .ack = START, .len = length, .window = 1000, .flags = WEIR_TCP_ACK };
+	enum weir_reason why = WEIR_REASON_NONE;
+	struct weir_response_reader r;
+
+	assert_int_equal(weir_conn_begin_server(&s->conn, NULL, &g, &r, &why), WEIR_FRAME);
+	while (r.next - g.seq < g.len) {
+		if (weir_response_reader_feed(&r, bytes[r.next - g.seq]) == WEIR_FRAME_LOST)
+			break;
+	}
+	weir_conn_commit_server(&s->conn, NULL, &r, &why);
+	assert_int_equal(s->conn.phase, WEIR_PHASE_OPAQUE);
+	assert_int_equal(s->conn.opaque_why, why);
+	return why;
+}
+
+static const struct greeting {
+	__u8 bytes[21];
+	__u32 length;
+	bool http2;
+} greetings[] = {
+	{ { 0, 0, 0, 4, 0, 0, 0, 0, 0 }, 9, true },
+	{ { 0, 0, 12, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 100, 0, 4, 0, 0, 255, 255 }, 21, true },
+	{ { 0, 0, 252, 4, 0, 0, 0, 0, 0 }, 9, true },
+	{ { 0, 0, 12, 4, 0, 0, 0, 0 }, 8, false },
+	{ { 0, 0, 11, 4, 0, 0, 0, 0, 0 }, 9, false },
+	{ { 0, 1, 2, 4, 0, 0, 0, 0, 0 }, 9, false },
+	{ { 0, 0, 0, 4, 1, 0, 0, 0, 0 }, 9, false },
+	{ { 0, 0, 0, 4, 0, 0, 0, 0, 1 }, 9, false },
+	{ { 0, 0, 0, 7, 0, 0, 0, 0, 0 }, 9, false },
+	{ "HTTP/1.1 408 x\r\n\r\n", 18, false },
+};
+
+/*
+ * A server of HTTP/2 may speak first. The connection is HTTP/2 if its client's stream begins as such. If that comes later, or the server has
+ * said anything else, all that comes may be HTTP/1: each crumb costs a token.
+ */
+static void test_server_speaks_first(void **state)
+{
+	static const char late[] = "GET / HTTP/1.1\r\n\r\n";
+	struct hold_scene s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(greetings) / sizeof(*greetings) * 2; i++) {
+		const struct greeting *p = &greetings[i / 2];
+		const __u32 at = i % 2 ? sizeof(late) - 1 : 0, end = at + WEIR_HOLD_PREFACE;
+
+		hold_open(&s, WEIR_PHASE_FOLLOWED);
+		assert_int_equal(server_speaks(&s, p->bytes, p->length), p->http2 ? WEIR_HTTP2 : WEIR_BAD_RESPONSE);
+		memcpy(s.stream, late, at);
+		memcpy(s.stream + at, prefaces[0].text, WEIR_HOLD_PREFACE);
+		s.socket.untouched = 1;
+		if (at)
+			assert_int_equal(hold_offer(&s, 0, at, false), WEIR_PASS);
+		s.socket.untouched = !at;
+		s.socket.next = START + at;
+		assert_int_equal(hold_offer(&s, at, WEIR_HOLD_PREFACE, false), WEIR_PASS);
+		s.socket.untouched = 0;
+		s.socket.next = START + end;
+		s.weight = 0;
+		for (__u32 n = 0; n < 4; n++)
+			assert_int_equal(hold_offer(&s, end + n, 1, false), WEIR_PASS);
+		assert_int_equal(s.weight, p->http2 && !at ? 0 : 4);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -243,6 +312,7 @@ int main(void)
 		cmocka_unit_test(test_grants),
 		cmocka_unit_test(test_grants_hide_nothing),
 		cmocka_unit_test(test_grants_without_end),
+		cmocka_unit_test(test_server_speaks_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
