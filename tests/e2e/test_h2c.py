@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""HTTP/2 without TLS, by a server of a few lines that says what the case wants."""
+"""HTTP/2 without TLS, by servers of a few lines that say what the case wants."""
+import collections
 import socket
 import threading
+import time
 
 import pytest
 
@@ -16,12 +18,8 @@ GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"
 
 
-class SpeaksFirst:
-    """Says `greeting` to each client, and takes whatever it is sent."""
-
-    def __init__(self, place, port, greeting):
-        self.greeting = greeting
-        self.taken = 0
+class Server:
+    def __init__(self, place, port):
         with place.server_ns.entered():
             self.listener = socket.create_server((place.address, port))
         threading.Thread(target=self.accept, daemon=True).start()
@@ -35,10 +33,67 @@ class SpeaksFirst:
             threading.Thread(target=self.take, args=(sock,), daemon=True).start()
 
     def take(self, sock):
+        raise NotImplementedError
+
+
+class SpeaksFirst(Server):
+    """Says `greeting` to each client, and takes whatever it is sent."""
+
+    def __init__(self, place, port, greeting):
+        self.greeting = greeting
+        self.taken = 0
+        super().__init__(place, port)
+
+    def take(self, sock):
         with sock:
             sock.sendall(self.greeting)
             while data := sock.recv(65536):
                 self.taken += len(data)
+
+
+class Upgrades(Server):
+    """Counts requests by client. Of HTTP/2 it knows frames alone, and answers nothing."""
+
+    def __init__(self, place, port, refuses):
+        self.refuses = refuses  # addresses of clients for whom it knows no HTTP/2
+        self.served = collections.Counter()
+        super().__init__(place, port)
+
+    def take(self, sock):
+        client = sock.getpeername()[0]
+        with sock, sock.makefile("rb") as stream:
+            try:
+                self.requests(client, sock, stream)
+            except OSError:
+                pass
+
+    def requests(self, client, sock, stream):
+        while stream.readline():
+            fields = {}
+            while field := stream.readline().strip():
+                name, value = field.lower().split(b": ")
+                fields[name] = value
+            stream.read(int(fields.get(b"content-length", 0)))
+            self.served[client] += 1
+            if b"upgrade" in fields and client not in self.refuses:
+                sock.sendall(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n" + SETTINGS)
+                self.frames(client, stream)
+                return
+            sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+    def frames(self, client, stream):
+        assert stream.read(24) == PREFACE
+        while header := stream.read(9):
+            stream.read(int.from_bytes(header[:3], "big"))
+            self.served[client] += header[3] == 1
+
+
+def connection(world, place, port, source=""):
+    with place.client_ns.entered():
+        sock = socket.create_connection((place.address, port), timeout=10, source_address=(source, 0))
+    world.at_end(sock.close)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return sock
 
 
 # What the server says, what its client does then, the reason, and what 20 crumbs behind that cost.
@@ -63,10 +118,7 @@ def test_server_speaks_first(world, case, hold):
     world.at_end(server.listener.close)
     site.attach("--hold", hold)
     site.limit("user", burst=1000)
-    with place.client_ns.entered():
-        sock = socket.create_connection((place.address, site.server.port), timeout=10)
-    world.at_end(sock.close)
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock = connection(world, place, site.server.port)
     assert sock.recv(len(greeting)) == greeting
     assert site.unread() == {reason: 1}
 
@@ -80,3 +132,44 @@ def test_server_speaks_first(world, case, hold):
     for _ in range(20):
         say(GRANT)
     assert site.limit_of("user")["admitted"] - before == price
+
+
+UPGRADE = b"Host: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
+ASKS = {
+    "get": b"GET /first HTTP/1.1\r\n" + UPGRADE + b"\r\n",
+    "post": b"POST /first HTTP/1.1\r\n" + UPGRADE + b"Content-Length: 5\r\n\r\nhello",
+}
+REQUEST = bytes.fromhex("000010 01 05 000000") + b"%c" + bytes(16)
+FEW, MANY = 3, 8
+
+
+def upgrade(sock, ask, how):
+    """Asks for HTTP/2, and then by it for more than a limit allows; how: after the server's word, or before it."""
+    parts = [ask, PREFACE + SETTINGS, *(REQUEST % (3 + 2 * i) for i in range(MANY))]
+    for part in [b"".join(parts)] if how == "at_once" else parts:
+        sock.sendall(part)
+        if how == "waits" and part == ask and not sock.recv(65536).startswith(b"HTTP/1.1 101"):
+            return
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("hold", ["drop", "auto"])
+def test_upgrade(world, hold):
+    """The request that asks costs a token, what follows one a packet: also where the server takes that for requests of HTTP/1."""
+    place = world.loopback()
+    cases = [(how, ask, takes) for how in ("waits", "goes_on", "at_once") for ask in ASKS for takes in (True, False)]
+    clients = {f"127.0.0.{n}": case for n, case in enumerate(cases, 2)}
+    site = world.site(place)
+    site.server.port = world.port()
+    server = Upgrades(place, site.server.port, {client for client, case in clients.items() if not case[2]})
+    world.at_end(server.listener.close)
+    site.attach("--hold", hold)
+    site.limit("user", burst=FEW)
+    for client, (how, ask, takes) in clients.items():
+        upgrade(connection(world, place, site.server.port, client), ASKS[ask], how)
+    time.sleep(0.1)
+    for client, (how, ask, takes) in clients.items():
+        if not (takes and how == "at_once"):  # an estimate: requests in one packet
+            assert 1 <= server.served[client] <= FEW, (how, ask, takes)
+        if how == "waits":
+            assert server.served[client] == (2 if takes else 1)
