@@ -38,7 +38,7 @@ def test_explain(world, serve):
 def test_explain_of_any_go_server(world, serve):
     """Of its requests the peer is known, and nothing else."""
     attach(world, serve("plain"))
-    world.weir("limit", "set", "secrets", "--key", "total", "--qps", "0", "--burst", "0", "--resource", "secrets")
+    world.weir.run("limit", "set", "secrets", "--key", "total", "--qps", "0", "--burst", "0", "--resource", "secrets")
     assert explained(world, "GET", "/api/v1/secrets", "--user", "alice", "--group", "dev") == \
         ("see", "passed", "127.0.0.1", "anonymous", "get")
 
@@ -71,6 +71,36 @@ def test_what_is_otherwise_inside_is_said(world, serve, tmp_path):
     assert "inside the server it is for no request: Events" in said
     assert 'limit "total": where the server refuses by memory, it answers 429, not 403' in said
     assert said.count("not 403") == 1
+
+
+def test_what_no_go_server_says(world, serve, tmp_path):
+    """Of its requests only the peer is known, but for a Kubernetes API server: whoever sets a limit for anything else is told."""
+    server = serve("plain")
+    attach(world, server)
+    idle = "inside the server it is for no request: what is no Kubernetes API server says no users, verbs, namespaces or resources"
+
+    def set_limit(name, *words):
+        return idle in world.weir.run("limit", "set", name, "--qps", "1", "--burst", "1", *words).stderr
+
+    for name, words in {"user": (), "total": (), "a": ("--key", "user", "--for-user", "10.0.0.1"), "b": ("--key", "source"),
+                        "c": ("--key", "total", "--for-group", "system:unauthenticated"),
+                        "d": ("--key", "total", "--long-running", "no")}.items():
+        assert not set_limit(name, *words), name
+    assert idle not in (world.weir.server()["warning"] or "")
+    for name, words in {"namespace": (), "e": ("--key", "total", "--resource", "secrets"), "f": ("--key", "total", "--verb", "list"),
+                        "g": ("--key", "user", "--for-user", "alice"), "h": ("--key", "total", "--for-namespace", "dev"),
+                        "i": ("--key", "total", "--for-group", "dev"), "j": ("--key", "total", "--long-running", "yes")}.items():
+        assert set_limit(name, *words), name
+        assert world.weir.server()["warning"] == f'limit "{name}": {idle}'
+        world.weir("limit", "delete", name)
+    policy = tmp_path / "web.yaml"
+    policy.write_text(world.weir("export").replace("longRunning: false", "resources: [secrets]"))
+    world.weir("detach", "web")
+    assert f'server "web": limit "d": {idle}' in world.weir.run("apply", "-f", policy).stderr
+    world.weir("detach", "web")
+    server.close()
+    attach(world, serve("apiserver"))
+    assert not set_limit("k", "--key", "total", "--resource", "secrets")
 
 
 def test_what_is_for_packets_is_said(world, tmp_path):

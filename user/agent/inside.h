@@ -39,6 +39,8 @@ json_t *inside_status(const struct agent *agent, int slot);
 char *inside_chosen(const struct agent *agent, int slot);
 /* How a request is decided there, for `explain`: enum weir_explain_inside. */
 __u32 inside_explained(const struct agent *agent, int slot);
+/* A limit that is for no request inside it, and why; the caller frees it. NULL: each is for some, or there is no memory. */
+char *inside_idle_limit(const struct agent *agent, int slot);
 /* Why limits refuse nobody inside it, in `see`, asked for or not; the caller frees it. NULL: they do, or there is no memory. */
 char *inside_refuses_not(const struct agent *agent, int slot);
 /* Where the requests of the server are read and refused: one of metrics_lanes. */

@@ -9,6 +9,7 @@
 
 #include "agent/inside_private.h"
 #include "base/cleanup.h"
+#include "rules/limit_inside.h"
 
 static json_t *list_processes(const struct inside_server *inside)
 {
@@ -176,4 +177,20 @@ __u32 inside_explained(const struct agent *agent, int slot)
 	       (!inside_is_answered(agent, slot, seen) ? WEIR_EXPLAIN_SEE :
 		seen->answers			       ? 0 :
 							 WEIR_EXPLAIN_TOO_MANY);
+}
+
+char *inside_idle_limit(const struct agent *agent, int slot)
+{
+	const struct server *server = agent->state.servers[slot];
+	char *text;
+
+	if (!(inside_explained(agent, slot) & WEIR_EXPLAIN_BARE))
+		return NULL;
+	for (size_t i = 0; i < server->n_limits; i++) {
+		const char *why = limit_inside_any(&server->limits[i]);
+
+		if (why)
+			return asprintf(&text, "limit \"%s\": %s", server->limits[i].name, why) < 0 ? NULL : text;
+	}
+	return NULL;
 }

@@ -218,6 +218,7 @@ int cli_apply(const struct command *command, int argc, char **argv)
 	policy_add_home(words.arguments);
 	if (!policy_call_as_is("apply", &words, &result))
 		result = policy_call("apply", &words);
+	cli_warn(result, "");
 	return result ? cli_print(result, print_changes) : 1;
 }
 

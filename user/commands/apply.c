@@ -64,6 +64,21 @@ static json_t *lanes_inside(struct agent *agent, const struct plan *plan)
 	return list;
 }
 
+/* A text for each server of the plan that has a limit for no request. What can be said before there is a server, `check` says. */
+static json_t *idle_limits(const struct agent *agent, const struct plan *plan)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < plan->n; i++) {
+		const struct planned *p = &plan->servers[i];
+		CLEANUP_FREE char *idle = p->ends ? NULL : inside_idle_limit(agent, p->slot);
+
+		if (idle)
+			json_array_append_new(list, json_sprintf("server \"%s\": %s", p->name, idle));
+	}
+	return list;
+}
+
 int agent_apply(struct agent *agent, json_t *arguments, json_t **result, struct error *err)
 {
 	CLEANUP_PLAN struct plan plan = { 0 };
@@ -93,6 +108,7 @@ int agent_apply(struct agent *agent, json_t *arguments, json_t **result, struct 
 		return 0;
 	json_object_set(*result, "levels", levels);
 	json_object_set_new(*result, "inside", lanes_inside(agent, &plan));
+	json_object_set_new(*result, "warnings", idle_limits(agent, &plan));
 	return 0;
 }
 

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "weir/conn/explain.h"
+
 #include "agent/inside.h"
 #include "agent/limit_counts.h"
 #include "agent/servers.h"
@@ -26,6 +28,8 @@ static json_t *warnings_of(struct agent *agent, int slot, const struct limit *li
 			     (struct inside_refusals){ .holds = server->inside == INSIDE_HOLD,
 						       .writes = server->write_memory },
 			     texts);
+	if (inside_explained(agent, slot) & WEIR_EXPLAIN_BARE && limit_inside_any(limit))
+		json_array_append_new(texts, json_string(limit_inside_any(limit)));
 	if (unseen)
 		json_array_append_new(texts, json_string(unseen));
 	return texts;

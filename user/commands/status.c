@@ -255,7 +255,7 @@ static int describe_server(const struct agent *agent, int slot, struct limits_ta
 	static const char *const not_told[] = { "last_number", "groups" };
 	const struct server *server = agent->state.servers[slot];
 	struct net *net = agent->servers[slot].in_force ? server_net(agent, server) : NULL;
-	CLEANUP_FREE char *other_weir = net ? net_other_weir(net) : NULL;
+	CLEANUP_FREE char *other_weir = net ? net_other_weir(net) : NULL, *idle = inside_idle_limit(agent, slot);
 	__u64 counters[WEIR_REASON_COUNT] = { 0 };
 	struct metrics_limit *limits = NULL;
 	json_t *object;
@@ -273,7 +273,7 @@ static int describe_server(const struct agent *agent, int slot, struct limits_ta
 	json_object_set_new(object, "ports", list_ports(server));
 	json_object_set_new(object, "mode", json_string(server_mode(agent, slot)));
 	json_object_set_new(object, "problem", json_pack("s?", server_problem(agent, slot, net)));
-	json_object_set_new(object, "warning", json_pack("s?", server_warning(agent, slot, net, counters)));
+	json_object_set_new(object, "warning", json_pack("s?", server_warning(agent, slot, net, counters) ?: idle));
 	json_object_set_new(object, "other_weir", json_pack("s?", other_weir));
 	json_object_set_new(object, "loopback", describe_loopback(server, net));
 	json_object_set_new(object, "hold", describe_hold(agent, server, net));

@@ -237,6 +237,23 @@ int rule_each_group(const struct rule *rule, int (*each)(void *arg, const char *
 	return ret;
 }
 
+static int is_of_nobody(void *arg, const char *group)
+{
+	(void)arg;
+	return strcmp(group, UNAUTHENTICATED) == 0;
+}
+
+bool rule_of_nobody(const struct rule *rule)
+{
+	struct subject subject;
+
+	for (size_t i = 0; i < rule->users.n; i++)
+		if (!parse_subject(WEIR_KEY_USER, rule->users.items[i], &subject, NULL) &&
+		    subject.kind == WEIR_NAME_ADDRESS)
+			return true;
+	return !rule_of_subjects(rule) || rule_each_group(rule, is_of_nobody, NULL);
+}
+
 json_t *rule_to_json(const struct rule *rule)
 {
 	json_t *json = json_object();

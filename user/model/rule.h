@@ -60,6 +60,8 @@ bool rule_of_subjects(const struct rule *rule);
 bool rule_of_senders(const struct rule *rule);
 /* Does it ask for nothing that a connection does not say: a sender, or a namespace? */
 bool rule_of_peers(const struct rule *rule);
+/* Is it for those whom nobody names, by their address or all of them together? */
+bool rule_of_nobody(const struct rule *rule);
 /* Does it ask for a resource? */
 bool rule_of_resource(const struct rule *rule);
 

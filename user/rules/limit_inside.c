@@ -63,3 +63,24 @@ void limit_inside(const struct limit *limit, struct inside_refusals how, json_t 
 	if (how.writes)
 		limit_by_memory(limit, texts);
 }
+
+/* By the peer alone: as the kernel has it there, such a request has no namespace, and is neither for a resource nor long-running. */
+static bool is_for_peers(const struct rule *rule)
+{
+	return rules_call_meets(rule, WEIR_VERB_OTHER) && !rule->namespaces.n && rule_of_nobody(rule);
+}
+
+static bool some_for_peers(const struct limit *limit)
+{
+	for (size_t i = 0; i < limit->n_rules; i++)
+		if (is_for_peers(&limit->rules[i]))
+			return true;
+	return !limit->n_rules;
+}
+
+const char *limit_inside_any(const struct limit *limit)
+{
+	if (weir_limit_is_of_connections(limit->kind) || (!(limit->key & WEIR_KEY_NAMESPACE) && some_for_peers(limit)))
+		return NULL;
+	return "inside the server it is for no request: what is no Kubernetes API server says no users, verbs, namespaces or resources";
+}

@@ -16,4 +16,10 @@ struct inside_refusals {
 /* Appends a text for each such thing, without the limit's name. */
 void limit_inside(const struct limit *limit, struct inside_refusals how, json_t *texts);
 
+/*
+ * Is the limit for no request that is decided inside a server which is no Kubernetes API server? Such a server says only who its peer is. The
+ * text, without the limit's name; NULL: it is for some.
+ */
+const char *limit_inside_any(const struct limit *limit);
+
 #endif
