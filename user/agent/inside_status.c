@@ -67,9 +67,13 @@ const char *inside_why_slow(const struct inside_served *seen)
 	return see->n_probes && see->probes[0].point == WEIR_INSIDE_REQUEST ? seen->binary.no_answer.text : NULL;
 }
 
-/* Why it does not answer, or TLS is held though it does; NULL: it answers. */
-static const char *why_chosen(const struct inside_server *inside)
+/* Why it is not in its lane yet, `auto` does not have it answer, or TLS is held though it does; NULL: none of that. */
+static const char *why_chosen(const struct inside_server *inside, enum inside_mode asked)
 {
+	if (inside->lane != INSIDE_OFF && !inside->in_force)
+		return "its processes are about to be looked into";
+	if (asked != INSIDE_AUTO)
+		return NULL;
 	if (inside->unchosen.text[0])
 		return inside->unchosen.text;
 	return inside->lane == INSIDE_ANSWER && !inside->proven ? "TLS is held until a request was seen in it" : NULL;
@@ -100,8 +104,8 @@ json_t *inside_status(const struct agent *agent, int slot)
 		lane = lane_of(agent, slot, seen);
 		text = lane_text(server, lane, seen);
 	}
-	if (inside && !why && server->inside == INSIDE_AUTO)
-		why = why_chosen(inside);
+	if (inside && !why)
+		why = why_chosen(inside, server->inside);
 	if (seen && !why && inside->blind.text[0])
 		why = inside->blind.text;
 	why = failed ?: why;

@@ -70,6 +70,9 @@ struct datapath {
 	bool drifted; /* an override is missing: the next datapath_shared_sync() finds and counts that */
 };
 
+/* May processes be looked into? No, unless a test sets it. */
+extern bool fake_inside_allowed;
+
 extern struct datapath fake_nets[FAKE_NETS]; /* by cookie */
 extern const char *fake_failing;	     /* the function that does, or did, fail */
 

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* datapath/inside.h over the kernel side in memory: nobody is looked into. */
+/* datapath/inside.h over the kernel side in memory: nobody is looked into, unless a test says that it could be. */
 #include "datapath/inside.h"
 
 #include <errno.h>
 
 #include "fake_datapath.h"
 
+bool fake_inside_allowed;
+
 int datapath_inside_check(struct error *err)
 {
+	if (fake_inside_allowed)
+		return 0;
 	return error_set(err, -ENOTSUP, "there are no processes here");
 }
 

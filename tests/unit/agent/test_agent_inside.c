@@ -140,12 +140,38 @@ static void dear_ones(void **state)
 	assert_non_null(strstr(made->unchosen.text, "--inside see does it"));
 }
 
+/* What was chosen is in force when the kernel has it, which may take some seconds: until then `off` is not said with an old reason. */
+static void chosen_and_not_in_force(void **state)
+{
+	struct fixture *f = *state;
+
+	serve(f, true, false);
+	inside_choose(&f->agent, 0);
+	assert_int_equal(made->lane, INSIDE_SEE);
+	for (int in_force = 0; in_force < 2; in_force++) {
+		CLEANUP_JSON json_t *status = NULL;
+
+		made->in_force = in_force;
+		fake_inside_allowed = true;
+		status = inside_status(&f->agent, 0);
+		fake_inside_allowed = false;
+		assert_string_equal(json_string_value(json_object_get(status, "lane")), in_force ? "see" : "off");
+		assert_string_equal(json_string_value(json_object_get(status, "why")),
+				    in_force ? "the kernel is old" : "its processes are about to be looked into");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define test(name) cmocka_unit_test_setup_teardown(name, set_up, end)
-		test(api_servers),	 test(until_a_limit_is_enforced), test(other_servers),
-		test(several_processes), test(unknown_processes),	  test(dear_ones),
+		test(api_servers),
+		test(until_a_limit_is_enforced),
+		test(other_servers),
+		test(several_processes),
+		test(unknown_processes),
+		test(dear_ones),
+		test(chosen_and_not_in_force),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
