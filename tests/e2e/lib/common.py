@@ -2,11 +2,12 @@
 """A world that tests have in common, one after the other."""
 import functools
 
-from lib import netns
+from lib import inside, netns
 from lib.world import World
 
 KEEPER = "keeper"
 KEEPER_PORT = 7
+KEEPER_INSIDE_PORT = 8
 
 
 def pair(*ends):
@@ -16,13 +17,15 @@ def pair(*ends):
 class Common(World):
     """
     An agent, a loopback and a veth pair. In each of these places a server that nobody asks keeps the programs while no test
-    has one attached: loading them takes a second.
+    has one attached: loading them takes a second. Programs that look into servers take another one: behind a test that had
+    them, a server that is looked into keeps these, too.
     """
 
     def __init__(self, name, directory, bpffs):
         super().__init__(name, directory, bpffs)
         self.made = {}
         self.as_made = {}
+        self.seen = {}  # the keepers that can be looked into
         self.weir.start()
 
     def lend(self, kind, family):
@@ -59,8 +62,13 @@ class Common(World):
             self.as_made[namespace] = now  # the next test is not blamed for it
         return changes
 
-    def keep(self, kind):
-        self.weir("attach", f"{KEEPER}-{kind}", "--port", KEEPER_PORT, "--netns", self.made[kind][4].server_ns.path)
+    def keep(self, kind, looked_into):
+        place = self.made[kind][4]
+        if looked_into and kind not in self.seen:
+            self.seen[kind] = inside.GoServer("plain", place, KEEPER_INSIDE_PORT)
+            self.at_end(self.seen[kind].close)
+        port = ("--port", KEEPER_INSIDE_PORT, "--inside", "see") if looked_into else ("--port", KEEPER_PORT)
+        self.weir("attach", f"{KEEPER}-{kind}", "--netns", place.server_ns.path, *port)
 
     def let_go(self, kind):
         self.weir("detach", f"{KEEPER}-{kind}", "--force")
@@ -133,10 +141,11 @@ class Lent(World):
             return []
         weir = self.common.weir
         weir.start_as_usual()
-        attached = {server["name"] for server in weir.servers()}
+        attached = {server["name"]: server for server in weir.servers()}
+        looked_into = any(server["inside"]["lane"] != "off" for server in attached.values())
         for kind in self.borrowed:
             if f"{KEEPER}-{kind}" not in attached:
-                self.common.keep(kind)
+                self.common.keep(kind, looked_into)
         for name in attached:
             if not name.startswith(KEEPER):
                 weir("detach", name, "--force")
