@@ -132,12 +132,13 @@ int net_clear_leftovers(struct agent *agent, int fd, __u64 cookie, struct error 
 	pin_path(agent, cookie, dir);
 	if (net_first_server(agent, cookie) >= 0 || net_find(agent, cookie) || access(dir, F_OK))
 		return 0;
-	log_warning("%s belongs to servers that are not in the state: removed", dir);
 	ret = open_unlocked(agent, fd, cookie, &dp, err);
 	if (ret)
 		return ret;
 	CLEANUP_RETAKE struct agent *released = agent_release(agent);
 	ret = datapath_remove(dp, err);
 	datapath_close(dp);
+	if (!ret)
+		log_warning("%s belonged to servers that are not in the state: removed", dir);
 	return ret;
 }
