@@ -209,7 +209,8 @@ WEIR_INLINE bool weir_level_admits(const struct weir_level *level, const struct 
 
 /*
  * The time in which the rate gains so much, with an error of 1 ns. What does not fit in a word is divided as by hand: 64 bits of
- * it, and then four at a time, as a rate is below 2^60 units a ns.
+ * it, and then four at a time, as a rate is below 2^60 units a ns. More than 2^80 units, some 1.2 million tokens, are never gained: so
+ * many is the most that anybody stands behind, at any rate. Below 20,000 tokens a second the longest wait is over before.
  */
 WEIR_INLINE __u64 weir_rate_gains_ns(const struct weir_rate *rate, struct weir_tokens tokens)
 {

@@ -38,7 +38,7 @@ WEIR_INLINE struct weir_read *weir_unconfirmed_read(struct weir_unconfirmed *u, 
 	return &u->read[i & (WEIR_READS - 1)];
 }
 
-/* The server has everything before `acked`. */
+/* The server has everything before `acked`. That nothing is noted is asked for the verifier, which then follows 9,000 instructions less. */
 WEIR_INLINE void weir_unconfirmed_settle(struct weir_unconfirmed *u, __u32 acked)
 {
 	if (u->n && !seq_after(u->end, acked))

@@ -113,6 +113,23 @@ static void test_unseen_before_what_waits(void **state)
 	assert_true(s.conn.hold.by_records);
 }
 
+/* A packet's badge has room for so many tokens. Who has paid more has it deducted so far, and is never taken for one that says something else. */
+static void test_most_that_is_paid(void **state)
+{
+	const struct weir_segment g = { .seq = START, .len = 3000 };
+
+	(void)state;
+	for (__u32 weight = 0; weight < 3000; weight++) {
+		struct weir_hold_reader r = { .weight = weight, .arrives = 1 };
+		__u32 paid = weir_pace_paid(&r, &g, false), counted = weight < 1021 ? weight : 1021;
+
+		assert_true(paid >= WEIR_PAID_NOTHING && paid < WEIR_PAID_BEGINS);
+		weir_pace_deduct(&r, paid);
+		assert_int_equal(r.weight, weight - counted);
+		assert_int_equal(r.records, weight > counted);
+	}
+}
+
 /* One packet of the stream at the socket's hook, which has paid there what it has: what it costs there. -1: it passes unasked. */
 static int arrive(struct scene *s, __u32 at, const char *text, __u32 paid)
 {
@@ -390,6 +407,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unseen_before_what_waits),
 		cmocka_unit_test(test_in_the_place_of_what_has_paid),
+		cmocka_unit_test(test_most_that_is_paid),
 		cmocka_unit_test(test_what_begins),
 		cmocka_unit_test(test_within_the_limit),
 		cmocka_unit_test(test_over_the_limit),

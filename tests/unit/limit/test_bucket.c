@@ -163,6 +163,17 @@ static void test_time_of_a_gain(void **state)
 	}
 }
 
+/* Nobody stands behind more than 2^80 units; a minute's debt at 20,000 a second is less. */
+static void test_no_time_of_too_large_a_gain(void **state)
+{
+	const struct weir_rate made = weir_rate_made(20000 * WEIR_QPS, 10, 0, 1);
+
+	(void)state;
+	assert_true(weir_rate_gains_ns(&made, (struct weir_tokens){ .high = 60 * 20000 }) == 60 * SECOND);
+	assert_true(weir_rate_gains_ns(&made, (struct weir_tokens){ .high = 1208925 }) == 1208925 * (SECOND / 20000));
+	assert_true(weir_rate_gains_ns(&made, (struct weir_tokens){ .high = 1208926 }) == WEIR_NEVER_NS);
+}
+
 /* A rate's gain against the exact product, for rates of every size and times up to ten years. */
 static void test_gain(void **state)
 {
@@ -368,6 +379,7 @@ int main(void)
 		cmocka_unit_test(test_arithmetic),
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_time_of_a_gain),
+		cmocka_unit_test(test_no_time_of_too_large_a_gain),
 		cmocka_unit_test(test_gain),
 		cmocka_unit_test(test_time_that_goes_back),
 		cmocka_unit_test(test_exact_over_days),
