@@ -261,6 +261,8 @@ def test_explain(world):
     proxy = explain("192.0.2.1")
     assert (proxy[0], proxy[2]["connection"]["user"]) == ("admitted", None)
     assert proxy[1] == {"conns": "nothing", "open": "nothing"}
+    assert "192.0.2.1 brings the connections of many" in proxy[2]["warnings"][0]
+    assert "warnings" not in explain()[2]
     site.weir("limit", "set", "conns", "--dry-run")
     assert explain()[:2] == ("dry_run_refused", {"conns": "would_refuse", "open": "admits"})
     site.weir("limit", "set", "secrets", "--key", "user", "--resource", "secrets", "--qps", 1, "--burst", 1)

@@ -15,6 +15,7 @@
 #include "base/output.h"
 #include "metrics/metrics.h"
 #include "model/key.h"
+#include "model/parse.h"
 #include "rules/identity.h"
 #include "rules/server_rules.h"
 #include "show/explain.h"
@@ -286,6 +287,30 @@ static void ask_inside(struct explaining *x)
 		x->request.groups = NULL;
 }
 
+/* As the kernel has it (peer_is_of_many()): such a sender's address is no subject of a connection. */
+static bool is_of_many(const struct explaining *x)
+{
+	const struct server *server = x->server;
+
+	for (size_t i = 0; i < server->n_proxies; i++)
+		if (cidr_covers(&server->proxies[i], x->request.address))
+			return true;
+	for (size_t i = 0; i < server->n_balancers; i++)
+		if (cidr_covers(&server->balancers[i], x->request.address))
+			return true;
+	return false;
+}
+
+static void warn_of_many(const struct explaining *x, json_t *result)
+{
+	if (is_of_many(x))
+		json_object_set_new(
+			result, "warnings",
+			json_pack("[s+]", x->source,
+				  " brings the connections of many (--trusted-proxy, --proxy-protocol): limits for its "
+				  "address are not for its connections"));
+}
+
 /* What is explained is a request that can be read. */
 static void warn(const struct agent *agent, int slot, json_t *result)
 {
@@ -323,6 +348,8 @@ int agent_explain(struct agent *agent, json_t *arguments, json_t **result, struc
 	ask_inside(&x);
 	lane = x.request.connection ? NULL : inside_lane(agent, slot);
 	ret = ask(&x, slot, err) ?: tell(&x, lane, result, err);
+	if (!ret && x.request.connection)
+		warn_of_many(&x, *result);
 	if (ret || !lane)
 		return ret;
 	json_object_set_new(*result, "lane", json_string(lane));

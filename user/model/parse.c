@@ -342,6 +342,15 @@ void format_cidr(const struct datapath_cidr *cidr, char text[static PARSE_LISTEN
 	snprintf(text, PARSE_LISTEN_TEXT, "%s/%u", address, v4 ? cidr->bits - MAPPED_BITS : cidr->bits);
 }
 
+bool cidr_covers(const struct datapath_cidr *network, const __u8 address[static 16])
+{
+	unsigned int bytes = network->bits / 8, rest = network->bits % 8;
+
+	if (memcmp(network->address, address, bytes) != 0)
+		return false;
+	return !rest || (network->address[bytes] ^ address[bytes]) >> (8 - rest) == 0;
+}
+
 /* --- lists of them */
 
 int user_text(const char *text, char **out, struct error *err)

@@ -27,6 +27,9 @@ int parse_listen(const char *text, struct datapath_listen *listen, struct error 
 /* ADDR or ADDR/BITS, host bits cut off. -ERANGE: an address, but with an impossible prefix. */
 int parse_cidr(const char *text, struct datapath_cidr *cidr, struct error *err);
 
+/* Is the address in the network? */
+bool cidr_covers(const struct datapath_cidr *network, const __u8 address[static 16]);
+
 int parse_server_name(const char *text, struct error *err);
 int parse_limit_name(const char *text, struct error *err);
 int parse_interface(const char *text, struct error *err);

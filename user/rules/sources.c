@@ -45,21 +45,12 @@ static int compare(const void *a, const void *b)
 	return compare_cidrs(&x->cidr, &y->cidr);
 }
 
-static bool covers(const struct datapath_cidr *network, const __u8 address[static 16])
-{
-	unsigned int bytes = network->bits / 8, rest = network->bits % 8;
-
-	if (memcmp(network->address, address, bytes) != 0)
-		return false;
-	return !rest || (network->address[bytes] ^ address[bytes]) >> (8 - rest) == 0;
-}
-
 /* The one around sources[i], searched from the one before it outwards; -1: there is none. */
 static ssize_t around(const struct datapath_source *sources, const ssize_t *outer, size_t i)
 {
 	ssize_t at = (ssize_t)i - 1;
 
-	while (at >= 0 && !covers(&sources[at].cidr, sources[i].cidr.address))
+	while (at >= 0 && !cidr_covers(&sources[at].cidr, sources[i].cidr.address))
 		at = outer[at];
 	return at;
 }
@@ -125,7 +116,7 @@ const struct weir_vector *rules_source_find(const struct rules *rules, const __u
 	for (size_t i = 0; i < rules->n_sources; i++) {
 		const struct datapath_source *source = &rules->sources[i];
 
-		if (covers(&source->cidr, address) && (!found || source->cidr.bits > found->cidr.bits))
+		if (cidr_covers(&source->cidr, address) && (!found || source->cidr.bits > found->cidr.bits))
 			found = source;
 	}
 	return found ? &found->vector : NULL;
