@@ -91,28 +91,23 @@ static __always_inline bool penalty_bucket_take(struct decision *d, __u32 index)
 	return true;
 }
 
-/*
- * Replaces the word of the penalty. A subject that is penalised already is told the rest of its wait. False: another CPU has
- * changed the word, so try again.
- */
+/* One try to begin the penalty of limit n's subject. False: another CPU has changed its word. */
 __noinline int penalty_try(struct decision *d, struct weir_kept *kept, __u32 n)
 {
-	__u64 before, after, told_ns;
+	struct weir_failure f = {};
 
-	if (!d || !kept || n >= WEIR_MATCHES_MAX || !weir_penalty_read(kept, d->subjects[n], &before))
+	if (!d || !kept || n >= WEIR_MATCHES_MAX)
 		return true;
-	told_ns = weir_penalty_wait_ns(before, d->now_ns);
-	if (!told_ns) {
-		after = weir_penalty_refused(&d->penalty, before, d->now_ns, d->waits_ns[n], &told_ns);
-		if (!d->look) {
-			if (!weir_penalty_swap(&kept->penalty, d->subjects[n], before, after))
-				return false;
-			d->failed |= 1U << n;
-			d->words_before[n] = before;
-			d->words_after[n] = after;
-		}
-	}
-	d->waits_ns[n] = told_ns;
+	f.wait_ns = d->waits_ns[n];
+	f.looks = d->look;
+	if (!weir_penalty_try(kept, d->subjects[n], &d->penalty, d->now_ns, &f))
+		return false;
+	d->waits_ns[n] = f.wait_ns;
+	if (!f.begins)
+		return true;
+	d->failed |= 1U << n;
+	d->words_before[n] = f.before;
+	d->words_after[n] = f.after;
 	return true;
 }
 

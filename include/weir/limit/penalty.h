@@ -95,4 +95,31 @@ WEIR_INLINE bool weir_penalty_swap(__u64 *word, __u64 subject, __u64 before, __u
 	return weir_owned_swap(word, subject, before, after);
 }
 
+/* A refusal by the limit, and what it has come to. */
+struct weir_failure {
+	__u64 wait_ns;	     /* after which the limit would admit; then what to tell */
+	__u64 before, after; /* the subject's words, if it has begun a penalty */
+	bool looks;	     /* none is to begin */
+	bool begins;
+};
+
+/* One try. A subject that is penalised already is told the rest of its wait. False: someone else has changed the word meanwhile. */
+WEIR_INLINE bool weir_penalty_try(struct weir_kept *kept, __u64 subject, const struct weir_backoff *policy,
+				  __u64 now_ns, struct weir_failure *f)
+{
+	__u64 told_ns;
+
+	if (!weir_penalty_read(kept, subject, &f->before))
+		return true;
+	told_ns = weir_penalty_wait_ns(f->before, now_ns);
+	if (!told_ns) {
+		f->after = weir_penalty_refused(policy, f->before, now_ns, f->wait_ns, &told_ns);
+		if (!f->looks && !weir_penalty_swap(&kept->penalty, subject, f->before, f->after))
+			return false;
+		f->begins = !f->looks;
+	}
+	f->wait_ns = told_ns;
+	return true;
+}
+
 #endif

@@ -7,27 +7,7 @@
 
 #include <cmocka.h>
 
-#include "interleaved.h"
-#include "weir/base/types.h"
-
-/* Each of these is a step: others may come before it. Whose the bucket is matters only where someone evicts. */
-static void step(const void *read);
-#undef WEIR_FRESH
-#define WEIR_FRESH(x)                                                              \
-	({                                                                         \
-		step(&(x));                                                        \
-		const __typeof__(x) read_ = *(const volatile __typeof__(x) *)&(x); \
-		interleaved_saw(read_);                                            \
-		read_;                                                             \
-	})
-#define __sync_val_compare_and_swap(place, before, after)                                        \
-	({                                                                                       \
-		__typeof__(*(place)) there_is = before;                                          \
-		interleaved_turn();                                                              \
-		__atomic_compare_exchange_n(place, &there_is, after, false, 5 /* SEQ_CST */, 5); \
-		interleaved_saw(there_is);                                                       \
-		there_is;                                                                        \
-	})
+#include "interleaved_steps.h"
 
 #include "bucket_scene.h"
 
@@ -35,6 +15,7 @@ struct bucket_scene scene;
 
 static struct weir_bucket *const kept = &scene.shared.bucket;
 
+/* Whose the bucket is matters only where someone evicts. */
 static void step(const void *read)
 {
 	if (scene.evicts || read != &kept->subject)
