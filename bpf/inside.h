@@ -7,6 +7,7 @@
 #define WEIR_BPF_INSIDE_H
 
 #include "inside_await.h"
+#include "inside_context.h"
 
 /* --- a Kubernetes API server */
 
