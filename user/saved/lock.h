@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* One agent for each state directory. It locks the file STATE_DIR/lock as long as it lives, and writes its pid there. */
-#ifndef WEIR_USER_STATE_LOCK_H
-#define WEIR_USER_STATE_LOCK_H
+#ifndef WEIR_USER_SAVED_LOCK_H
+#define WEIR_USER_SAVED_LOCK_H
 
 #include <stdbool.h>
 

@@ -8,8 +8,8 @@
  * then: as it was (had), before the request that is being decided (before), and now. Slot n of a draft is slot n of the
  * connection, for only commits of the client's side fill slots, and of two at a time one is contended.
  */
-#ifndef WEIR_SEATS_H
-#define WEIR_SEATS_H
+#ifndef WEIR_CONN_SEATS_H
+#define WEIR_CONN_SEATS_H
 
 #include "weir/base/seq.h"
 #include "weir/base/types.h"
