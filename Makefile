@@ -58,7 +58,8 @@ SYSTEM_INCLUDES = $(shell $(BPF_CLANG) -v -E -x c - </dev/null 2>&1 | \
 	sed -n '/search starts here:/,/End of search list/ s|^ \(/[^ ]*\).*|-idirafter \1|p')
 # all: the verifier's log quotes the lines of inlined functions, too. Without them clang takes half the time.
 BPF_LINES ?= calls
-BPF_FLAGS = -target bpf -mcpu=v3 -O2 -g $(if $(filter all,$(BPF_LINES)),,-gno-inline-line-tables) -std=gnu11 $(WARNINGS) -Iinclude -Ibuild -D__TARGET_ARCH_$(ARCH) $(SYSTEM_INCLUDES)
+BPF_CODE = -target bpf -mcpu=v3 -O2
+BPF_FLAGS = $(BPF_CODE) -g $(if $(filter all,$(BPF_LINES)),,-gno-inline-line-tables) -std=gnu11 $(WARNINGS) -Iinclude -Ibuild -D__TARGET_ARCH_$(ARCH) $(SYSTEM_INCLUDES)
 
 SKELETONS := $(patsubst bpf/%.bpf.c,build/%.skel.h,$(wildcard bpf/*.bpf.c))
 USER_SOURCES := $(wildcard user/*/*.c)
@@ -134,7 +135,7 @@ FORMATTED := $(HOST_SOURCES) $(wildcard bpf/*.[ch] include/weir/*/*.h user/*/*.h
 
 all: build/weir ## build/weir: the agent and the command line, with the BPF programs inside (the default)
 
-# --- BPF: source -> object without DWARF -> skeleton
+# --- BPF: source -> LLVM's text, laid out -> object without DWARF -> skeleton
 
 ifeq ($(VMLINUX_BTF),none)
 build/vmlinux.h: vmlinux/vmlinux-min.h build/bpf.settings
@@ -149,10 +150,18 @@ endif
 # $(1): where the object goes; $(2): the compiler; $(3): flags of this kind alone.
 # The static linker keeps BTF and drops DWARF (and with it the build's paths).
 define bpf_objects
-$(1)/%.bpf.dwarf.o: bpf/%.bpf.c vmlinux/vmlinux-min.h build/vmlinux.h
+$(1)/%.bpf.ll: bpf/%.bpf.c vmlinux/vmlinux-min.h build/vmlinux.h
 	$$(call say,CLANG)
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$(2) $$(BPF_FLAGS) $(3) -MMD -MP -c $$< -o $$@
+	$$(Q)$(2) $$(BPF_FLAGS) $(3) -MMD -MP -S -emit-llvm $$< -o $$@
+
+$(1)/%.bpf.laid.ll: $(1)/%.bpf.ll bpf/layout.awk
+	$$(call say,LAYOUT)
+	$$(Q)awk -f bpf/layout.awk $$< $$< > $$@
+
+$(1)/%.bpf.dwarf.o: $(1)/%.bpf.laid.ll
+	$$(call say,CLANG)
+	$$(Q)$(2) $$(BPF_CODE) -Xclang -disable-llvm-passes -c $$< -o $$@
 
 $(1)/%.bpf.o: $(1)/%.bpf.dwarf.o
 	$$(call say,BPFLINK)

@@ -16,9 +16,9 @@ static __always_inline __u32 inside_read_context(struct inside_request *r, struc
 	__u32 outcome = inside_context(r, process);
 
 	r->fields = process->layout.info;
-	if (outcome == INSIDE_READ)
+	if (WEIR_LIKELY(outcome == INSIDE_READ))
 		outcome = inside_user(r, process, process->layout.user_itab, r->user_at);
-	return outcome == INSIDE_READ ? inside_attributes(r, process) : outcome;
+	return WEIR_LIKELY(outcome == INSIDE_READ) ? inside_attributes(r, process) : outcome;
 }
 
 /* Makes it what was read of the same request before. */
@@ -52,7 +52,7 @@ static __always_inline __u32 inside_authorized(struct pt_regs *ctx, struct weir_
 	struct inside_request *r;
 	__u32 status = 0, outcome;
 
-	if (!piece)
+	if (WEIR_UNLIKELY(!piece))
 		return 0;
 	r = &piece->request;
 	inside_read_http(r, process, piece->peers);
@@ -71,9 +71,10 @@ SEC("uprobe")
 int weir_inside_context(struct pt_regs *ctx)
 {
 	struct weir_inside_key key = {};
-	struct weir_inside_process *process = inside_here(ctx, &key);
+	struct weir_inside_process *process;
 
 	own_stack();
+	process = inside_here(ctx, &key);
 	if (WEIR_LIKELY(process))
 		inside_authorized(ctx, process, &key, NULL, 0);
 	return 0;

@@ -147,7 +147,8 @@ static __always_inline __u32 inside_groups(struct inside_request *r, const struc
 /* Kubernetes' name for who has not authenticated: weir tells them apart by their addresses. */
 static __always_inline bool inside_is_anonymous(const struct inside_walk *walk, const struct weir_inside_string *name)
 {
-	return name->length == 16 && walk->words[0] == WEIR_TEXT8('s', 'y', 's', 't', 'e', 'm', ':', 'a') &&
+	return WEIR_UNLIKELY(name->length == 16) &&
+	       walk->words[0] == WEIR_TEXT8('s', 'y', 's', 't', 'e', 'm', ':', 'a') &&
 	       walk->words[1] == WEIR_TEXT8('n', 'o', 'n', 'y', 'm', 'o', 'u', 's');
 }
 
@@ -173,7 +174,7 @@ static __always_inline __u32 inside_user(struct inside_request *r, const struct 
 		return WEIR_INSIDE_UNREADABLE;
 	if (WEIR_UNLIKELY(itab != process->layout.user_itab))
 		return WEIR_INSIDE_OTHER_USER;
-	if (!inside_is_behind_parent(r, user, process->layout.user_size, &at)) {
+	if (WEIR_UNLIKELY(!inside_is_behind_parent(r, user, process->layout.user_size, &at))) {
 		at = 0;
 		if (inside_struct(r, user, process->layout.user_size) != INSIDE_READ)
 			return WEIR_INSIDE_UNREADABLE;
@@ -181,11 +182,11 @@ static __always_inline __u32 inside_user(struct inside_request *r, const struct 
 	name = inside_string_in(r, at + process->layout.user_name);
 	slice = inside_string_in(r, at + process->layout.user_groups);
 	outcome = inside_groups(r, process, &slice);
-	if (outcome != INSIDE_READ)
+	if (WEIR_UNLIKELY(outcome != INSIDE_READ))
 		return outcome;
 	subject = &r->record.trace.user;
 	outcome = inside_subject(process, &r->walk, &name, WEIR_NAME_USER, subject);
-	if (outcome != INSIDE_READ)
+	if (WEIR_UNLIKELY(outcome != INSIDE_READ))
 		return outcome;
 	if (inside_is_anonymous(&r->walk, &name))
 		*subject = 0;
@@ -242,7 +243,8 @@ static __always_inline void inside_read_span(struct inside_request *r)
 	r->span.at = from;
 	r->span.length = 0;
 	WEIR_BARRIER(length);
-	if (from < to && length <= INSIDE_SPAN_MAX && !bpf_probe_read_user(r->span.text, length, (const void *)from))
+	if (WEIR_LIKELY(from < to) && WEIR_LIKELY(length <= INSIDE_SPAN_MAX) &&
+	    WEIR_LIKELY(!bpf_probe_read_user(r->span.text, length, (const void *)from)))
 		r->span.length = length;
 }
 
@@ -252,9 +254,9 @@ static __always_inline const struct inside_short_text *inside_in_span(const stru
 {
 	__u64 at = string->at - r->span.at;
 
-	if (at > r->span.length || string->length > r->span.length - at)
+	if (WEIR_UNLIKELY(at > r->span.length) || WEIR_UNLIKELY(string->length > r->span.length - at))
 		return NULL;
-	if (at >= INSIDE_SPAN_MAX)
+	if (WEIR_UNLIKELY(at >= INSIDE_SPAN_MAX))
 		return NULL;
 	WEIR_BARRIER(at); /* nor is it added before that was asked */
 	return (const void *)(r->span.text + at);
@@ -292,9 +294,10 @@ static __always_inline __u32 inside_name(struct inside_request *r, const struct 
 
 	if (!string.length)
 		return INSIDE_READ;
-	text = string.length <= sizeof(struct inside_short_text) ? inside_in_span(r, &string) : NULL;
-	*subject = text ? inside_plain_subject(process, text, string.length, WEIR_NAME_NAMESPACE) : 0;
-	return *subject ? INSIDE_READ : inside_subject(process, &r->walk, &string, WEIR_NAME_NAMESPACE, subject);
+	text = WEIR_LIKELY(string.length <= sizeof(struct inside_short_text)) ? inside_in_span(r, &string) : NULL;
+	*subject = WEIR_LIKELY(text) ? inside_plain_subject(process, text, string.length, WEIR_NAME_NAMESPACE) : 0;
+	return WEIR_LIKELY(*subject) ? INSIDE_READ :
+				       inside_subject(process, &r->walk, &string, WEIR_NAME_NAMESPACE, subject);
 }
 
 #define INSIDE_UNASKED 1 /* there is such a name, whose subject nobody has asked for */
@@ -359,20 +362,20 @@ static __always_inline __u32 inside_attributes(struct inside_request *r, struct 
 		return WEIR_INSIDE_UNREADABLE;
 	a = &r->record.trace.attributes;
 	f = &r->fields;
-	if (inside_struct(r, r->fields_at, f->size) != INSIDE_READ)
+	if (WEIR_UNLIKELY(inside_struct(r, r->fields_at, f->size) != INSIDE_READ))
 		return WEIR_INSIDE_UNREADABLE;
 	is_resource = inside_bool(r, f->is_resource);
 	verb = inside_string_in(r, f->verb);
 	detail = inside_string_in(r, is_resource ? f->subresource : f->path);
 	r->span.length = 0;
-	if (is_resource)
+	if (WEIR_LIKELY(is_resource))
 		inside_read_span(r);
 	outcome = inside_verb_of(process, &verb, &a->verb);
-	if (outcome == INSIDE_READ)
+	if (WEIR_LIKELY(outcome == INSIDE_READ))
 		outcome = inside_runs_long(r, &detail, is_resource, &runs_long);
 	inside_attribute_flags(a, is_resource, runs_long);
-	r->health = !is_resource && inside_is_health(&r->walk, &detail);
-	return outcome == INSIDE_READ && is_resource ? inside_names(r, process) : outcome;
+	r->health = WEIR_UNLIKELY(!is_resource) && inside_is_health(&r->walk, &detail);
+	return WEIR_LIKELY(outcome == INSIDE_READ) && WEIR_LIKELY(is_resource) ? inside_names(r, process) : outcome;
 }
 
 /* --- the http.Request */
@@ -387,7 +390,7 @@ static __always_inline int inside_read_http(struct inside_request *r, const stru
 		return 0;
 	layout = &process->layout;
 	r->unread = inside_struct(r, r->request, layout->request_size);
-	if (r->unread != INSIDE_READ)
+	if (WEIR_UNLIKELY(r->unread != INSIDE_READ))
 		return 0;
 	r->http.method = inside_string_in(r, layout->method);
 	r->http.uri = inside_string_in(r, layout->uri);

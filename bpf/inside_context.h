@@ -88,7 +88,7 @@ static __always_inline bool inside_value(struct inside_request *r, struct weir_i
 	const struct weir_inside_context *c = &process->layout.context;
 	const __u64 *value = context->value;
 
-	if (!(r->found & INSIDE_HAS_FIELDS) && value[0] == c->info_type) {
+	if (WEIR_UNLIKELY(value[0] == c->info_type) && !(r->found & INSIDE_HAS_FIELDS)) {
 		r->fields_at = value[1];
 		r->found |= INSIDE_HAS_FIELDS;
 	}
@@ -110,7 +110,7 @@ static __always_inline const struct weir_inside_value_context *inside_context_at
 	__u64 from = at - r->span.at;
 	__u32 before = at & (INSIDE_PAGE - 1);
 
-	if (from > INSIDE_BEFORE || from + size > r->span.length) {
+	if (WEIR_UNLIKELY(from > INSIDE_BEFORE) || WEIR_UNLIKELY(from + size > r->span.length)) {
 		from = before < INSIDE_BEFORE ? before : INSIDE_BEFORE;
 		WEIR_BARRIER(from);
 		if (WEIR_UNLIKELY(from > INSIDE_BEFORE ||
@@ -131,12 +131,12 @@ static __always_inline bool inside_context_step(struct inside_request *r, struct
 {
 	const struct weir_inside_value_context *context;
 
-	if (r->context[0] != process->layout.context.value_itab)
+	if (WEIR_UNLIKELY(r->context[0] != process->layout.context.value_itab))
 		return inside_parent(r, &process->layout.context);
 	context = inside_context_at(r, r->context[1]);
-	if (!context)
+	if (WEIR_UNLIKELY(!context))
 		return false;
-	if (!inside_value(r, process, context)) {
+	if (WEIR_UNLIKELY(!inside_value(r, process, context))) {
 		r->found = 0;
 		return false;
 	}

@@ -51,7 +51,7 @@ static __always_inline struct inside_piece *inside_claim_at(__u32 memory)
 {
 	struct inside_piece *piece = inside_piece_of(memory);
 
-	if (!piece || __sync_val_compare_and_swap(&piece->claimed, 0, 1))
+	if (WEIR_UNLIKELY(!piece) || WEIR_UNLIKELY(__sync_val_compare_and_swap(&piece->claimed, 0, 1)))
 		return NULL;
 	piece->decision.memory = memory;
 	return piece;

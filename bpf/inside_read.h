@@ -249,7 +249,7 @@ __noinline __u64 inside_plain_subject(const struct weir_inside_process *process,
 		inside_compress(h.state, h.tail);
 		h.tail = word >> 56;
 	}
-	if (all & 0x8080808080808080ULL)
+	if (WEIR_UNLIKELY(all & 0x8080808080808080ULL))
 		return 0;
 	inside_compress(h.state, h.tail | (length + 1ULL) << 56);
 	h.state[2] ^= 0xff;
@@ -272,15 +272,15 @@ static __noinline __u32 inside_subject(const struct weir_inside_process *process
 	*subject = 0;
 	if (!string->length)
 		return INSIDE_READ;
-	if (string->length > WEIR_INSIDE_TEXT_MAX)
+	if (WEIR_UNLIKELY(string->length > WEIR_INSIDE_TEXT_MAX))
 		return WEIR_INSIDE_NOT_TEXT;
-	if (inside_text(string, text.words, sizeof(text)) != INSIDE_READ)
+	if (WEIR_UNLIKELY(inside_text(string, text.words, sizeof(text)) != INSIDE_READ))
 		return WEIR_INSIDE_UNREADABLE;
 	walk->words[0] = text.words[0];
 	walk->words[1] = text.words[1];
-	if (string->length <= sizeof(text))
+	if (WEIR_LIKELY(string->length <= sizeof(text)))
 		*subject = inside_plain_subject(process, &text, string->length, kind);
-	return *subject ? INSIDE_READ : inside_long_subject(walk, string, kind, subject);
+	return WEIR_LIKELY(*subject) ? INSIDE_READ : inside_long_subject(walk, string, kind, subject);
 }
 
 /* --- words */

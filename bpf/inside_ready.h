@@ -32,8 +32,9 @@ static __always_inline bool inside_limit_gives(struct decision *d, __u32 n, cons
 	WEIR_BARRIER(n);
 	n &= WEIR_MATCHES_MAX - 1;
 	known = &d->in_force[n];
-	if (!terms_are_ready(&d->terms[n], known, index) || !subject_is_plain(&asker, known->key, &ask.level.subject) ||
-	    !ready_gives(known, index, 1, &ask))
+	if (WEIR_UNLIKELY(!terms_are_ready(&d->terms[n], known, index)) ||
+	    WEIR_UNLIKELY(!subject_is_plain(&asker, known->key, &ask.level.subject)) ||
+	    WEIR_UNLIKELY(!ready_gives(known, index, 1, &ask)))
 		return false;
 	d->subjects[n] = ask.level.subject;
 	return true;
@@ -69,7 +70,7 @@ static __noinline int inside_limits_give(struct decision *d, const struct inside
 
 		if (!(traits & (WEIR_SERVER_LIMITED << slot)))
 			continue;
-		if (!inside_limit_gives(d, n, r, weir_limit_index(server, slot)))
+		if (WEIR_UNLIKELY(!inside_limit_gives(d, n, r, weir_limit_index(server, slot))))
 			return charged;
 		charged |= 1U << n++;
 	}

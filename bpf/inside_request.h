@@ -81,7 +81,7 @@ static __always_inline struct weir_inside_process *inside_running(__u32 generati
 								  struct weir_inside_key *key)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u32 process = nested ? inside_nested_process_id(task) : task->tgid;
+	__u32 process = WEIR_UNLIKELY(nested) ? inside_nested_process_id(task) : task->tgid;
 	struct weir_inside_process *found = bpf_map_lookup_elem(&inside_processes, &process);
 
 	if (WEIR_UNLIKELY(!found || found->generation != generation))
@@ -115,7 +115,8 @@ static __always_inline struct weir_server *inside_server(const struct weir_insid
 	__u32 index = process->server;
 	struct weir_server *server = bpf_map_lookup_elem(&servers, &index);
 
-	if (WEIR_UNLIKELY(!server || !(server->flags & WEIR_SERVER_ACTIVE) || (server->flags & WEIR_SERVER_DRAINING)))
+	if (WEIR_UNLIKELY(!server) || WEIR_UNLIKELY(!(server->flags & WEIR_SERVER_ACTIVE)) ||
+	    WEIR_UNLIKELY(server->flags & WEIR_SERVER_DRAINING))
 		return NULL;
 	return server;
 }
@@ -126,9 +127,9 @@ static __always_inline struct weir_inside_process *inside_here(struct pt_regs *c
 	struct weir_inside_cookie cookie = weir_inside_cookie_of(bpf_get_attach_cookie(ctx));
 	struct weir_inside_process *process = inside_process_by(&cookie, key);
 
-	key->goroutine = inside_goroutine(ctx);
 	if (WEIR_UNLIKELY(!process) || WEIR_UNLIKELY(!inside_server(process)))
 		return NULL;
+	key->goroutine = inside_goroutine(ctx);
 	return WEIR_LIKELY(inside_has_begun_by(ctx, cookie.again)) ? process : NULL;
 }
 

@@ -25,8 +25,8 @@ typedef _Bool weir_bool;
 #define WEIR_FRESH_ALL() asm volatile("" ::: "memory")
 
 /*
- * What is mostly so. The compiler moves the other case behind everything else. That matters in programs that run seldom: no cache has
- * their instructions, and to fetch 64 bytes of them takes as long as to execute ten.
+ * What is mostly so. In BPF programs the other case stands behind everything else (bpf/layout.awk). That matters in programs that run
+ * seldom: no cache has their instructions, and the CPU does not remember which jumps are taken.
  */
 #define WEIR_LIKELY(x) __builtin_expect(!!(x), 1)
 #define WEIR_UNLIKELY(x) __builtin_expect(!!(x), 0)
