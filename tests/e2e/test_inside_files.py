@@ -76,6 +76,7 @@ def test_overlays_of_one_image(world, serve, overlay):
     assert seen(world, "other") == {"seen": 6}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["apiserver", "plain"])
 def test_loaded_anywhere(world, serve, name):
     """A PIE: what lies in front of it in memory is not it."""

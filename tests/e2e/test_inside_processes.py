@@ -156,6 +156,7 @@ def test_more_than_can_be_followed(world, place):
     assert seen(world) == before + 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("test", ["test_containers_of_one_image", "test_server_in_a_process_namespace"])
 def test_agent_in_a_process_namespace(test):
     """As on a node that is itself a container: the agent counts processes otherwise than the kernel."""

@@ -106,6 +106,7 @@ def test_it_would_be_found(site, token):
     assert any("rw" in where for where in searched.found)
 
 
+@pytest.mark.long
 def test_token_is_nowhere(world, tmp_path, token):
     searched = Searched(token)
     tokens = tmp_path / "tokens.csv"
