@@ -140,7 +140,7 @@ ASKS = {
     "post": b"POST /first HTTP/1.1\r\n" + UPGRADE + b"Content-Length: 5\r\n\r\nhello",
 }
 REQUEST = bytes.fromhex("000010 01 05 000000") + b"%c" + bytes(16)
-FEW, MANY = 3, 8
+FEW, MANY = 5, 8
 
 
 def upgrade(sock, ask, how):
@@ -155,7 +155,7 @@ def upgrade(sock, ask, how):
 
 @pytest.mark.parametrize("hold", ["drop", "auto"])
 def test_upgrade(world, hold):
-    """The request that asks costs a token, what follows one a packet: also where the server takes that for requests of HTTP/1."""
+    """The request that asks costs a token, the preface three, what follows one a packet: also where the server takes that for HTTP/1."""
     place = world.loopback()
     cases = [(how, ask, takes) for how in ("waits", "goes_on", "at_once") for ask in ASKS for takes in (True, False)]
     clients = {f"127.0.0.{n}": case for n, case in enumerate(cases, 2)}

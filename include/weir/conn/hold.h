@@ -17,6 +17,9 @@
  * What could be HTTP, and was not read, is not cheaper than HTTP: each segment costs a token at least, and one for each
  * empty line in it, because each may end a request's head.
  *
+ * Behind an upgrade short segments cost as little as HTTP/2's, but empty lines cost what they do elsewhere: some proxies send on a 101 that an
+ * upstream has made up for its client, and read requests behind it.
+ *
  * Two kinds of request have no empty line. One of HTTP/0.9 is one line (RFC 1945, 4.1), and ends with it; the answer ends the
  * connection. And some servers take a client's FIN for the end of a head. Either is a connection's last request, so one at most is a
  * connection's. The first segment with a line that may be the one, or with a FIN that may end the other, costs a token for that,
@@ -52,7 +55,7 @@ WEIR_INLINE bool weir_hold_may_be_http(const struct weir_conn *c)
 		return !weir_hold_is_tls(c);
 	if (c->opaque_why == WEIR_HTTP2)
 		return !(c->bare & WEIR_BARE_NONE);
-	return c->opaque_why != WEIR_UPGRADE;
+	return true;
 }
 
 /* A connection that is hunting: a segment of TLS joins it to what is held; any other is charged by its lines. */
@@ -63,6 +66,7 @@ WEIR_INLINE void weir_hold_join(const struct weir_conn *c, const struct weir_soc
 
 	r->joining = 1;
 	r->by_lines = 1;
+	r->crumbs = 0;
 	r->free = read || !c->hold.answers;
 	r->decided = c->hold.decided;
 	if (!k->listens && seq_after(k->next, g->seq))
@@ -117,13 +121,16 @@ WEIR_INLINE bool weir_hold_is_first(const struct weir_socket *k, const struct we
 WEIR_INLINE void weir_hold_reader_start(const struct weir_conn *c, const struct weir_socket *k,
 					const struct weir_segment *g, bool cuts, struct weir_hold_reader *r)
 {
+	bool by_lines = c->opaque_why == WEIR_TLS || weir_hold_may_be_http(c);
+
 	*r = (struct weir_hold_reader){
 		.next = g->seq,
 		.news = g->seq,
 		.acked = weir_hold_acked(c, k),
 		.version = c->hold.version,
 		.again = !!c->hold.since_ns,
-		.by_lines = c->opaque_why == WEIR_TLS || weir_hold_may_be_http(c),
+		.by_lines = by_lines,
+		.crumbs = !by_lines || c->opaque_why == WEIR_UPGRADE,
 		.line = 1,
 		.begun = WEIR_HOLD_BEGUN,
 		.bare_paid = !!(c->bare & WEIR_BARE_PAID),
@@ -197,7 +204,7 @@ WEIR_INLINE enum weir_action weir_hold_begin_opaque(const struct weir_conn *c, c
 		r->preface = 0;
 	if (h->by_records && !ahead)
 		weir_hold_reader_go_on(c, r);
-	else if (!r->by_lines)
+	else if (r->crumbs)
 		r->grants = end - r->news <= WEIR_HOLD_GRANTS && (end - r->news) % WEIR_HOLD_GRANT == 0;
 	else if (in_order && weir_hold_may_be_tls(c))
 		weir_hold_seek(r);

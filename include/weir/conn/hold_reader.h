@@ -40,7 +40,7 @@ struct weir_hold_reader {
 	__u8 arrives;	/* ingress has charged the bytes that it expects in its place (pace.h) */
 	__u8 fresh;	/* nothing of its first record was read before */
 	__u8 grants;	/* it may be WINDOW_UPDATEs: bytes of them that were found, and one; 0: it is something else */
-	__u8 pad;
+	__u8 crumbs; /* a segment that is as short as a WINDOW_UPDATE costs nothing by its bytes, nor do several of these */
 	__u32 lines;   /* empty ones */
 	__u32 decided; /* requests of the connection that are paid for and have not come by before */
 	struct weir_record record;
@@ -147,10 +147,9 @@ WEIR_INLINE bool weir_hold_reader_wants_lines(const struct weir_hold_reader *r)
 /* Where it wants lines: a byte that is new. */
 WEIR_INLINE void weir_hold_reader_line(struct weir_hold_reader *r, __u8 byte)
 {
-	if (!r->by_lines) {
-		r->grants = weir_hold_grants(r->grants, byte);
+	r->grants = weir_hold_grants(r->grants, byte);
+	if (!r->by_lines)
 		return;
-	}
 	r->preface = weir_hold_preface(r->preface, byte);
 	if (byte != '\n') {
 		r->begun = weir_hold_begun(r->begun, byte);
@@ -193,7 +192,7 @@ WEIR_INLINE __u32 weir_hold_reader_spares(const struct weir_hold_reader *r)
 {
 	__u32 granting = r->grants - 1U;
 
-	if (r->by_lines)
+	if (!r->crumbs)
 		return 0;
 	return granting == r->next - r->news ? granting : WEIR_RECORD_FREE;
 }
@@ -209,10 +208,12 @@ WEIR_INLINE void weir_hold_reader_end(struct weir_hold_reader *r, const struct w
 	}
 	r->by_records = 0;
 	r->next = g->seq + g->len;
-	if (r->preface == WEIR_HOLD_PREFACE)
+	if (r->preface == WEIR_HOLD_PREFACE) {
 		r->by_lines = r->open = r->bare = 0;
+		r->crumbs = 1;
+	}
 	r->weight = r->free ? 0 : weir_bytes_weight(r->next - r->news, weir_hold_reader_spares(r));
-	if (!r->weight && !r->by_lines)
+	if (!r->weight && r->crumbs)
 		r->weight = weir_record_spare(&r->record);
 	weir_hold_reader_requests(r);
 	if (r->decided > r->weight)

@@ -114,8 +114,7 @@ WEIR_INLINE __u32 weir_pace_paid(const struct weir_hold_reader *r, const struct 
 /* Is the connection no HTTP/1, or only what ingress believes of it? */
 WEIR_INLINE bool weir_pace_believes(const struct weir_conn *c)
 {
-	return c->opaque_why == WEIR_UPGRADE ||
-	       ((c->bare & WEIR_BARE_NONE) && (c->opaque_why == WEIR_HTTP2 || weir_hold_is_tls(c)));
+	return (c->bare & WEIR_BARE_NONE) && (c->opaque_why == WEIR_HTTP2 || weir_hold_is_tls(c));
 }
 
 /* As weir_hold_begin(), of a segment that ingress has seen and that comes to the socket. */
@@ -137,7 +136,7 @@ WEIR_INLINE enum weir_action weir_pace_meet(struct weir_conn *c, const struct we
 	if (action != WEIR_FRAME || !arrives)
 		return action;
 	r->next = r->news = seq_max(acked, g->seq);
-	r->by_records = r->seeking = r->midway = r->ahead = 0;
+	r->by_records = r->seeking = r->midway = r->ahead = r->crumbs = r->grants = 0;
 	r->preface = WEIR_HOLD_NO_PREFACE;
 	r->by_lines = r->free = r->arrives = 1;
 	return WEIR_FRAME;

@@ -225,7 +225,8 @@ static void test_heads_that_the_end_cuts(void **state)
 	check_end("", WEIR_BAD_RESPONSE, 0);
 	check_end("", WEIR_ANSWERED_EARLY, 1);
 	check_end("\r\n", WEIR_ANSWERED_EARLY, 1);
-	check_end("0123456789", WEIR_UPGRADE, 0);
+	check_end("0123456789", WEIR_UPGRADE, 1);
+	check_end(GET CUT_HEAD, WEIR_UPGRADE, 2);
 }
 
 /* A head that was under way when the connection was lost, or joined: the rest of it may be a FIN. */

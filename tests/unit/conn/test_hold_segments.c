@@ -140,7 +140,9 @@ static void test_crumbs_without_end(void **state)
 			bool costs = n == WEIR_RECORD_SPARED;
 
 			assert_int_equal(hold_offer(&s, 13 * (n - 1), 13, true), costs ? WEIR_DROP : WEIR_PASS);
-			assert_int_equal(hold_offer(&s, 13 * (n - 1), 13, false), WEIR_PASS);
+			if (costs)
+				assert_int_equal(hold_offer(&s, 13 * (n - 1), 13, false), WEIR_PASS);
+			s.socket.next = START + 13 * n;
 		}
 		hold_check(&s, 1, 1);
 	}
@@ -233,6 +235,27 @@ static void test_grants_without_end(void **state)
 	hold_check(&s, 2, 2);
 }
 
+/* A proxy may send on a 101 that its upstream has made up: requests behind it cost what they cost elsewhere, however they are cut. */
+static void test_requests_behind_an_upgrade(void **state)
+{
+	static const char requests[] = "GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n";
+	const __u32 length = sizeof(requests) - 1;
+	struct hold_scene s;
+
+	(void)state;
+	for (__u32 piece = 1; piece <= length; piece++) {
+		hold_open(&s, WEIR_PHASE_FOLLOWED);
+		weir_conn_opaque(&s.conn, START, WEIR_UPGRADE);
+		memcpy(s.stream, requests, length);
+		for (__u32 at = 0; at < length; at += piece) {
+			assert_int_equal(hold_offer(&s, at, at + piece < length ? piece : length - at, false),
+					 WEIR_PASS);
+			s.socket.next = START + (at + piece < length ? at + piece : length);
+		}
+		assert_true(s.weight >= 3);
+	}
+}
+
 /* The server's first segment, before anybody has asked; why the connection is not read behind it. */
 static enum weir_reason server_speaks(struct hold_scene *s, const __u8 *bytes, __u32 length)
 {
@@ -312,6 +335,7 @@ int main(void)
 		cmocka_unit_test(test_grants),
 		cmocka_unit_test(test_grants_hide_nothing),
 		cmocka_unit_test(test_grants_without_end),
+		cmocka_unit_test(test_requests_behind_an_upgrade),
 		cmocka_unit_test(test_server_speaks_first),
 	};
 

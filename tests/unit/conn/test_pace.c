@@ -154,7 +154,7 @@ static int arrive(struct scene *s, __u32 at, const char *text, __u32 paid)
 /* What has paid is lost behind ingress, or overtaken: what comes in its place costs its requests. */
 static void test_in_the_place_of_what_has_paid(void **state)
 {
-	static const enum weir_reason whys[] = { WEIR_TLS, WEIR_HTTP2, WEIR_GAP, WEIR_CONNECT };
+	static const enum weir_reason whys[] = { WEIR_TLS, WEIR_HTTP2, WEIR_GAP, WEIR_CONNECT, WEIR_UPGRADE };
 	const __u32 length = sizeof(FIVE) - 1;
 	struct scene s;
 
