@@ -32,7 +32,7 @@ __noinline int choose_answer(struct __sk_buff *skb, struct work *w)
 	if (closing || r->must_close || behind || (r->request.flags & WEIR_REQUEST_LAST) ||
 	    !weir_request_ended(&r->request) || rest > w->settings.swallow_max)
 		r->answer.kind = WEIR_ANSWER_CLOSE;
-	r->answer.length = r->begun ? 0 : answer_text(w, &r->answer);
+	r->answer.length = r->begun ? 0 : answer_length(w, &r->answer);
 	return 0;
 }
 

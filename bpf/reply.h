@@ -127,6 +127,22 @@ static __always_inline struct weir_answer *answer_of(struct work *w, const struc
 	return &refusal->answers[index];
 }
 
+/* How much of an answer is sent; 0: nothing can be. */
+static __always_inline __u32 answer_sent(const struct weir_answer *a, const struct weir_answer_choice *choice)
+{
+	__u32 length = choice->head ? a->head_length : a->length;
+
+	return length > WEIR_ANSWER_TEXT ? 0 : length;
+}
+
+/* The same of the one that was chosen. */
+__noinline int answer_length(struct work *w, struct weir_answer_choice *choice)
+{
+	struct weir_answer *a = w && choice ? answer_of(w, choice) : NULL;
+
+	return a ? answer_sent(a, choice) : 0;
+}
+
 /* Puts the text of an answer into w->reply.text, zeros up to a whole word. Returns its length, 0 when there is none. */
 __noinline int answer_text(struct work *w, struct weir_answer_choice *choice)
 {
@@ -138,8 +154,8 @@ __noinline int answer_text(struct work *w, struct weir_answer_choice *choice)
 	a = answer_of(w, choice);
 	if (!a)
 		return 0;
-	length = choice->head ? a->head_length : a->length;
-	if (!length || length > WEIR_ANSWER_TEXT)
+	length = answer_sent(a, choice);
+	if (!length)
 		return 0;
 	__builtin_memcpy(w->reply.text, a->text, WEIR_ANSWER_TEXT);
 	weir_answer_stamp(w->reply.text, a, choice->retry_s);

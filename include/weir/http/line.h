@@ -64,7 +64,8 @@ WEIR_INLINE __u32 weir_line_any(__u32 n, __u32 nothing)
 	return (n + nothing) & (2 * WEIR_WINDOW - 1);
 }
 
-#define WEIR_LINE_NAME_MAX 40 /* bytes of a name: one that is longer than a token means nothing */
+#define WEIR_LINE_NAME_WORDS 5 /* of a name and its colon: one that is longer than a token means nothing */
+_Static_assert(WEIR_LINE_NAME_WORDS <= WEIR_WINDOW_WORDS, "a window has room for them");
 
 /*
  * How many bytes of text there are from index `at` on, of which the first ones, as many as `n`, are known to be. More than the window
@@ -72,13 +73,19 @@ WEIR_INLINE __u32 weir_line_any(__u32 n, __u32 nothing)
  */
 WEIR_INLINE __u32 weir_line_text(const struct weir_window *w, __u32 at, __u32 n, __u32 nothing)
 {
-	__u64 word = weir_window_word(w, at + n), others = weir_run_not_text(word);
+	const __u8 *bytes;
+	__u64 others = 0;
 
 	WEIR_ROLLED
-	for (int i = 0; i < WEIR_WINDOW / 8 && !others; i++) {
-		n += 8;
-		word = weir_window_word(w, at + n);
-		others = weir_run_not_text(word);
+	for (int i = 0; i < WEIR_WINDOW / (8 * WEIR_WINDOW_WORDS) && !others; i++) {
+		bytes = weir_window_from(w, at + n);
+		WEIR_UNROLLED
+		for (int k = 0; k < WEIR_WINDOW_WORDS; k++) {
+			others = weir_run_text_end(weir_window_word_of(bytes + 8 * k));
+			if (others)
+				break;
+			n += 8;
+		}
 	}
 	return weir_line_any(n + weir_run_length(others), nothing);
 }
@@ -92,14 +99,16 @@ WEIR_INLINE bool weir_line_ends(const struct weir_window *w, __u32 end)
 /* Finds the field line that begins at index `at`. false: that is for the machine to do. */
 WEIR_INLINE bool weir_line_find(const struct weir_window *w, __u32 at, __u32 nothing, struct weir_line *line)
 {
-	__u64 word = weir_window_word(w, at), others = weir_run_not_name(word);
+	const __u8 *bytes = weir_window_from(w, at);
+	__u64 others = 0;
 	__u32 n = 0;
 
-	WEIR_ROLLED
-	for (int i = 0; i < WEIR_LINE_NAME_MAX / 8 && !others; i++) {
-		n += 8;
-		word = weir_window_word(w, at + n);
-		others = weir_run_not_name(word);
+	WEIR_UNROLLED
+	for (int k = 0; k < WEIR_LINE_NAME_WORDS; k++) {
+		n = 8 * k;
+		others = weir_run_not_name(weir_window_word_of(bytes + n));
+		if (others)
+			break;
 	}
 	if (!others)
 		return false;

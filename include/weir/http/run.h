@@ -53,6 +53,12 @@ WEIR_INLINE __u64 weir_run_not_text(__u64 word)
 	return ~(word | weir_run_range(word, ' ', 0x7e)) & WEIR_RUN_HIGHS;
 }
 
+/* The same, but of these marks the first alone is sure: a byte that is marked may carry over to the next one. */
+WEIR_INLINE __u64 weir_run_text_end(__u64 word)
+{
+	return ((word - WEIR_RUN_ONES * ' ') | (word + WEIR_RUN_ONES) | word) & WEIR_RUN_HIGHS;
+}
+
 /* Leading bytes that are such text. */
 WEIR_INLINE __u32 weir_run_text(__u64 word)
 {
@@ -65,13 +71,19 @@ WEIR_INLINE bool weir_run_is_text(__u64 word)
 	return !weir_run_not_text(word);
 }
 
-/* The high bit of each byte that is no letter, digit or hyphen. */
+/* As weir_run_range(), as far as there are no bytes of 0x80 and above: these carry over to the next ones. */
+WEIR_INLINE __u64 weir_run_range_below(__u64 word, __u8 low, __u8 high)
+{
+	return (word + WEIR_RUN_ONES * (0x80 - low)) ^ (word + WEIR_RUN_ONES * (0x7f - high));
+}
+
+/* The high bit of each byte that is no letter, digit or hyphen; behind the first one that is 0x80 or above, of any. */
 WEIR_INLINE __u64 weir_run_not_name(__u64 word)
 {
-	__u64 letters = weir_run_range(word | WEIR_RUN_LOWER, 'a', 'z');
-	__u64 others = weir_run_range(word, '0', '9') | weir_run_range(word, '-', '-');
+	__u64 names = weir_run_range_below(word | WEIR_RUN_LOWER, 'a', 'z') | weir_run_range_below(word, '0', '9');
+	__u64 not_hyphen = (word ^ WEIR_RUN_ONES * '-') + (WEIR_RUN_HIGHS - WEIR_RUN_ONES);
 
-	return (~(letters | others) | word) & WEIR_RUN_HIGHS;
+	return ((~names & not_hyphen) | word) & WEIR_RUN_HIGHS;
 }
 
 /* Leading letters, digits and hyphens; *lower: these in lower case, and behind them anything. */

@@ -7,24 +7,32 @@
 
 #ifdef __bpf__
 #define WEIR_ROLLED _Pragma("clang loop unroll(disable)") /* before a loop: verifiers are shown one round of it */
+#define WEIR_UNROLLED \
+	_Pragma("clang loop unroll(full)") /* before one of few rounds, whose numbers are constants then */
 #else
 #define WEIR_ROLLED
+#define WEIR_UNROLLED
 #endif
 
-#define WEIR_WINDOW 256 /* bytes of payload looked at at a time; a power of 2 */
+#define WEIR_WINDOW 256	    /* bytes of payload looked at at a time; a power of 2 */
+#define WEIR_WINDOW_WORDS 8 /* that may be read one after the other from any place of it */
 
 /* What stands in `bytes` from `length` on is anything. */
 struct weir_window {
-	__u8 bytes[WEIR_WINDOW + 8]
-		__attribute__((aligned(8))); /* a word may be read from any place of the first ones */
-	__u32 at;			     /* payload offset of bytes[0] */
+	__u8 bytes[WEIR_WINDOW + 8 * WEIR_WINDOW_WORDS] __attribute__((aligned(8)));
+	__u32 at; /* payload offset of bytes[0] */
 	__u32 length;
 };
 
-/* The eight bytes from index `at` on, the first one lowest. */
-WEIR_INLINE __u64 weir_window_word(const struct weir_window *w, __u32 at)
+/* What stands from index `at` on: words up to WEIR_WINDOW_WORDS. */
+WEIR_INLINE const __u8 *weir_window_from(const struct weir_window *w, __u32 at)
 {
-	const __u8 *bytes = &w->bytes[at & (WEIR_WINDOW - 1)];
+	return &w->bytes[at & (WEIR_WINDOW - 1)];
+}
+
+/* Eight bytes, the first one lowest. */
+WEIR_INLINE __u64 weir_window_word_of(const __u8 *bytes)
+{
 	__u64 word;
 
 #ifdef __bpf__
@@ -36,6 +44,12 @@ WEIR_INLINE __u64 weir_window_word(const struct weir_window *w, __u32 at)
 	word = __builtin_bswap64(word);
 #endif
 	return word;
+}
+
+/* The same from index `at` on. */
+WEIR_INLINE __u64 weir_window_word(const struct weir_window *w, __u32 at)
+{
+	return weir_window_word_of(weir_window_from(w, at));
 }
 
 #endif
