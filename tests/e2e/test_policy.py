@@ -253,9 +253,18 @@ def test_a_large_file_that_is_not_as_it_should_be(site, policy):
     assert done.stderr.startswith(f"{wrong}:12:5: $.spec.limits[0].brust: there is no field")
     more = policy(f'{json.dumps(large())}, "command": "detach", "arguments": {{"all": true}}', "more.json")
     assert "not YAML" in site.weir.refused("apply", "-f", more)
-    halves = policy(text.replace("user-7\"", "user-\\ud83d\\ude00\""), "halves.json")  # JSON, and no YAML
-    assert site.weir.refused("apply", "-f", halves) == site.weir.refused("check", "-f", halves)
+    half = policy(text.replace("user-7\"", "user-\\ud83d\""), "half.json")
+    assert site.weir.refused("apply", "-f", half) == site.weir.refused("check", "-f", half)
     assert site.weir("export") == before
+
+
+def test_a_large_file_of_json_with_a_character_in_halves(site, policy):
+    """JSON has two escapes for it, and YAML one."""
+    path = policy(json.dumps(large()).replace("user-7\"", "user-\\ud83d\\ude00\""), "halves.json")
+    assert site.weir("apply", "-f", path) == 'server "web": Throttle web configured\n'
+    subjects = [override["subject"] for override in site.weir.json("limit", "list")["limits"][0]["overrides"]]
+    assert subjects.count("user-\U0001f600") == 1 and "user-7" not in subjects
+    assert site.weir("apply", "-f", path) == 'server "web": Throttle web unchanged\n'
 
 
 def test_diff(site, policy):
