@@ -199,6 +199,7 @@ def test_the_agent_dead(generic):
     assert dropped(generic) > seen
 
 
+@pytest.mark.alone  # where native mode is in force, auto leaves it there
 def test_auto_leaves_a_veth_alone(world):
     site = world.site(world.veth())
     site.attach(*NO_PROXY)
