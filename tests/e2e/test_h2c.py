@@ -2,11 +2,11 @@
 """HTTP/2 without TLS, by servers of a few lines that say what the case wants."""
 import collections
 import socket
-import threading
 import time
 
 import pytest
 
+from lib.listener import Listener
 from lib.process import eventually
 
 pytestmark = pytest.mark.together
@@ -18,25 +18,7 @@ GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"
 
 
-class Server:
-    def __init__(self, place, port):
-        with place.server_ns.entered():
-            self.listener = socket.create_server((place.address, port))
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                sock, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.take, args=(sock,), daemon=True).start()
-
-    def take(self, sock):
-        raise NotImplementedError
-
-
-class SpeaksFirst(Server):
+class SpeaksFirst(Listener):
     """Says `greeting` to each client, and takes whatever it is sent."""
 
     def __init__(self, place, port, greeting):
@@ -44,14 +26,14 @@ class SpeaksFirst(Server):
         self.taken = 0
         super().__init__(place, port)
 
-    def take(self, sock):
+    def serve(self, sock):
         with sock:
             sock.sendall(self.greeting)
             while data := sock.recv(65536):
                 self.taken += len(data)
 
 
-class Upgrades(Server):
+class Upgrades(Listener):
     """Counts requests by client. Of HTTP/2 it knows frames alone, and answers nothing."""
 
     def __init__(self, place, port, refuses):
@@ -59,7 +41,7 @@ class Upgrades(Server):
         self.served = collections.Counter()
         super().__init__(place, port)
 
-    def take(self, sock):
+    def serve(self, sock):
         client = sock.getpeername()[0]
         with sock, sock.makefile("rb") as stream:
             try:

@@ -4,11 +4,11 @@ import contextlib
 import shutil
 import socket
 import subprocess
-import threading
 
 import pytest
 
 from lib.http import Stream, parse_head
+from lib.listener import Listener
 
 pytestmark = pytest.mark.together
 
@@ -28,22 +28,12 @@ ANSWERS = {
 }
 
 
-class Server:
+class Server(Listener):
     """Answers as the target's name says, and keeps a connection where its client would have that."""
 
     def __init__(self, place, port):
         self.served = {}
-        with place.server_ns.entered():
-            self.listener = socket.create_server((place.address, port), backlog=512)
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                sock, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.serve, args=(sock,), daemon=True).start()
+        super().__init__(place, port)
 
     def serve(self, sock):
         stream = Stream(sock)
