@@ -144,6 +144,7 @@ static const struct field limit_fields[] = {
 	{ .name = "overrides",
 	  .type = FIELD_OBJECT,
 	  .list = true,
+	  .distinct = "subject",
 	  .shape = &override_shape,
 	  .help = "Limits for single subjects." },
 	{ .name = "mode",

@@ -62,52 +62,68 @@ json_t *policy_to_json(const struct policy *policy)
 
 /* --- checks of the whole */
 
+static void say_twice(struct policy *policy, const struct policy_object *object, const struct policy_object *before)
+{
+	char label[POLICY_LABEL];
+
+	policy_label(object->kind, object->name, label);
+	problem_node(&policy->problems, object->node, "%s is there twice: first in %s:%u", label, before->node->file,
+		     before->node->line);
+}
+
 static void check_twice(struct policy *policy)
 {
+	CLEANUP_JSON json_t *places = json_object(); /* of the first of each label */
+
 	for (size_t i = 0; i < policy->n; i++) {
 		const struct policy_object *object = &policy->objects[i];
+		char label[POLICY_LABEL];
+		json_t *before;
 
-		for (size_t j = 0; j < i; j++) {
-			const struct policy_object *before = &policy->objects[j];
-			char label[POLICY_LABEL];
-
-			if (before->kind != object->kind || strcmp(before->name, object->name) != 0)
-				continue;
-			policy_label(object->kind, object->name, label);
-			problem_node(&policy->problems, object->node, "%s is there twice: first in %s:%u", label,
-				     before->node->file, before->node->line);
-			break;
-		}
+		policy_label(object->kind, object->name, label);
+		before = json_object_get(places, label);
+		if (before)
+			say_twice(policy, object, &policy->objects[json_integer_value(before)]);
+		else
+			json_object_set_new(places, label, json_integer(i));
 	}
 }
 
-/* An object of its own, or among a Throttle's. */
-static bool is_level(const struct policy_object *object, const char *name)
+/* The names of all levels, as an object's keys: those of objects of their own, those among a Throttle's, and those that are always there. */
+static json_t *level_names(const struct policy *policy)
 {
-	json_t *spec = json_object_get(object->document, "spec");
+	json_t *names = json_pack("{s:b, s:b}", "exempt", 1, "catch-all", 1), *level;
+	size_t n;
 
-	if (object->kind->id == POLICY_PRIORITY_LEVEL)
-		return strcmp(object->name, name) == 0;
-	return object->kind->id == POLICY_THROTTLE && list_named(json_object_get(spec, "priorityLevels"), name);
+	for (size_t i = 0; i < policy->n; i++) {
+		const struct policy_object *object = &policy->objects[i];
+		json_t *spec = json_object_get(object->document, "spec");
+
+		if (object->kind->id == POLICY_PRIORITY_LEVEL)
+			json_object_set_new(names, object->name, json_true());
+		if (object->kind->id == POLICY_THROTTLE)
+			json_array_foreach (json_object_get(spec, "priorityLevels"), n, level)
+				json_object_set_new(names, json_string_value(json_object_get(level, "name")), json_true());
+	}
+	return names;
 }
 
-static bool has_level(const struct policy *policy, const char *name)
+/* Has each schema its level? It may be there already where this is applied. */
+static bool check_levels(struct policy *policy)
 {
-	for (size_t i = 0; i < policy->n; i++)
-		if (is_level(&policy->objects[i], name))
-			return true;
-	return strcmp(name, "exempt") == 0 || strcmp(name, "catch-all") == 0;
-}
+	CLEANUP_JSON json_t *names = level_names(policy);
+	bool complete = true;
 
-/* It may be there already where this is applied. */
-static void check_level(struct policy *policy, const struct policy_object *schema, bool *complete)
-{
-	const struct node *level = node_find(schema->node, "spec.priorityLevelConfiguration.name");
+	for (size_t i = 0; i < policy->n; i++) {
+		const struct node *node = policy->objects[i].node;
+		const struct node *level = node_find(node, "spec.priorityLevelConfiguration.name");
 
-	if (has_level(policy, node_text(level)))
-		return;
-	*complete = false;
-	warn_node(&policy->problems, level, "there is no priority level \"%s\" in these files", node_text(level));
+		if (policy->objects[i].kind->id != POLICY_FLOW_SCHEMA || json_object_get(names, node_text(level)))
+			continue;
+		complete = false;
+		warn_node(&policy->problems, level, "there is no priority level \"%s\" in these files", node_text(level));
+	}
+	return complete;
 }
 
 /* Of a Throttle's limits: what is never used. */
@@ -192,8 +208,42 @@ static void say_wrong(struct policy *policy, const struct policy_object *throttl
 		problem_node(&policy->problems, where, "%s", why->text);
 }
 
+/* The server's place among those before, and one number for all whose network namespaces have the same name. */
+static int place_of(const struct state *before, struct server *server)
+{
+	int slot = 0;
+
+	server->netns_cookie = 0;
+	for (; slot < WEIR_MAX_SERVERS && before->servers[slot]; slot++)
+		if (strcmp(before->servers[slot]->netns ?: "", server->netns ?: "") == 0)
+			server->netns_cookie = before->servers[slot]->netns_cookie;
+	if (!server->netns_cookie)
+		server->netns_cookie = slot + 1;
+	return slot;
+}
+
+/* Can the server be attached beside those of the Throttles before? It is added to them. */
+static void check_beside(struct policy *policy, struct state *before, const struct policy_object *throttle, struct server **made)
+{
+	const struct node *listen = node_find(throttle->node, "spec.listen");
+	struct error why = { 0 };
+	int slot;
+
+	if (!listen)
+		return;
+	slot = place_of(before, *made);
+	if (slot == WEIR_MAX_SERVERS) {
+		problem_node(&policy->problems, listen, "there are more than %d servers", WEIR_MAX_SERVERS);
+	} else if (state_check(before, *made, &why)) {
+		problem_node(&policy->problems, listen, "%s", why.text);
+	} else {
+		before->servers[slot] = *made;
+		*made = NULL;
+	}
+}
+
 /* Do they go together, with a server that has nothing else? It is given the name of the Throttle, if there is one. */
-static void check_together(struct policy *policy, const struct policy_object *throttle)
+static void check_together(struct policy *policy, const struct policy_object *throttle, struct state *before)
 {
 	const struct node *where = throttle ? throttle->node : first_node(policy);
 	CLEANUP_SERVER struct server *made = NULL;
@@ -208,30 +258,35 @@ static void check_together(struct policy *policy, const struct policy_object *th
 	if (made && throttle) {
 		warn_idle(policy, throttle, made);
 		warn_inside(policy, throttle, made);
+		check_beside(policy, before, throttle, &made);
 	}
 }
 
-void policy_check(struct policy *policy)
+static void check_throttles(struct policy *policy, bool complete)
 {
-	bool complete = true, throttles = false;
+	struct state servers = { 0 };
+	bool throttles = false;
 
-	check_twice(policy);
-	policy_flow_warn(policy->objects, policy->n, &policy->problems);
-	for (size_t i = 0; i < policy->n; i++)
-		if (policy->objects[i].kind->id == POLICY_FLOW_SCHEMA)
-			check_level(policy, &policy->objects[i], &complete);
 	for (size_t i = 0; i < policy->n; i++) {
 		const struct policy_object *object = &policy->objects[i];
 
 		if (object->kind->id != POLICY_THROTTLE)
 			continue;
 		if (complete && !policy->problems.errors)
-			check_together(policy, object);
+			check_together(policy, object, &servers);
 		else
 			shape_check(object->kind->shape, object->node, &policy->problems);
 		throttles = true;
 	}
 	if (complete && !throttles && !policy->problems.errors)
-		check_together(policy, NULL);
+		check_together(policy, NULL, &servers);
+	state_clear(&servers);
+}
+
+void policy_check(struct policy *policy)
+{
+	check_twice(policy);
+	policy_flow_warn(policy->objects, policy->n, &policy->problems);
+	check_throttles(policy, check_levels(policy));
 	problems_sort(&policy->problems);
 }

@@ -163,6 +163,23 @@ static void check_value(struct checking *c, const struct field *field, const str
 		problem_node(problems, node, "%s", why.text);
 }
 
+/* Each object's text is said to be there twice where it comes again. */
+static void check_distinct(const struct node *list, const char *member, struct problems *problems)
+{
+	CLEANUP_JSON json_t *lines = json_object(); /* in which a text is first */
+
+	for (size_t i = 0; i < list->n; i++) {
+		const struct node *node = node_member(list->items[i], member);
+		const char *text = node_text(node);
+		json_t *first = json_object_get(lines, text);
+
+		if (first)
+			problem_node(problems, node, "\"%s\" is there twice: first in line %d", text, (int)json_integer_value(first));
+		else if (*text)
+			json_object_set_new(lines, text, json_integer(node->line));
+	}
+}
+
 static void check_member(struct checking *c, const struct field *field, const struct node *node)
 {
 	struct problems *problems = c->problems;
@@ -187,6 +204,8 @@ static void check_member(struct checking *c, const struct field *field, const st
 	}
 	for (size_t i = 0; i < node->n; i++)
 		check_value(c, field, node->items[i]);
+	if (field->distinct && c->late)
+		check_distinct(node, field->distinct, problems);
 }
 
 /* Is anything wrong with the whole that is not with a part? */

@@ -124,6 +124,35 @@ static void late_checks(void **state)
 	PROBLEMS(misspelt, "7:5 $.spec.limits[1]: limit \"c\": qps and burst", "8:3 $.spec.dryrun: there is no field");
 }
 
+/* A list's objects have names of their own: the second one of a name is told, and where the first is. */
+static void names_twice(void **state)
+{
+	(void)state;
+	PROBLEMS(THROTTLE "  limits:\n  - {name: user, qps: 1, burst: 1}\n  - {name: total, qps: 1, burst: 1}\n"
+			  "  - {name: user, qps: 2, burst: 1}\n",
+		 "8:12 $.spec.limits[2].name: \"user\" is there twice: first in line 6");
+	PROBLEMS(THROTTLE "  limits:\n  - name: user\n    qps: 1\n    burst: 1\n    overrides:\n"
+			  "    - {subject: a, qps: 1, burst: 1}\n    - {subject: b, qps: 1, burst: 1}\n"
+			  "    - {subject: a, qps: 1, burst: 1}\n    - {subject: a, qps: 1, burst: 1}\n",
+		 "12:17 $.spec.limits[0].overrides[2].subject: \"a\" is there twice: first in line 10",
+		 "13:17 $.spec.limits[0].overrides[3].subject: \"a\" is there twice: first in line 10");
+	PROBLEMS(THROTTLE "  priorityLevels:\n  - {name: a, shares: 1}\n  - {name: a, shares: 2}\n",
+		 "7:12 $.spec.priorityLevels[1].name: \"a\" is there twice: first in line 6");
+}
+
+/* Two servers of one namespace have no port in common, nor has one a port twice. */
+static void ports_twice(void **state)
+{
+#define SERVER(name, more) "---\napiVersion: weir/v1\nkind: Throttle\nmetadata: {name: " name "}\nspec:\n" more
+	(void)state;
+	PROBLEMS(SERVER("a", "  listen: ['*:80', '*:81', '*:80']\n"), "6:11 $.spec.listen: *:80 is given twice for server \"a\"");
+	PROBLEMS(SERVER("a", "  listen: ['*:80']\n") SERVER("b", "  netns: n\n  listen: ['*:81']\n")
+			 SERVER("c", "  netns: n\n  listen: ['*:82', '*:81']\n"),
+		 "20:11 $.spec.listen: server \"c\" cannot have *:81: server \"b\" of this namespace has it");
+	PROBLEMS(SERVER("a", "  listen: ['*:80']\n") SERVER("b", "  netns: n\n  listen: ['*:80']\n")
+			 SERVER("c", "  dryRun: true\n") SERVER("d", "  dryRun: true\n"));
+}
+
 static void documents(void **state)
 {
 	(void)state;
@@ -436,6 +465,8 @@ int main(void)
 		cmocka_unit_test(nothing_wrong),
 		cmocka_unit_test(every_error_at_once),
 		cmocka_unit_test(late_checks),
+		cmocka_unit_test(names_twice),
+		cmocka_unit_test(ports_twice),
 		cmocka_unit_test(documents),
 		cmocka_unit_test(aliases_of_aliases),
 		cmocka_unit_test(event_rate_limit),
