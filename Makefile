@@ -88,7 +88,9 @@ FAKES := $(patsubst %.c,%.o,$(wildcard tests/unit/agent/fake_*.c))
 # The unit tests that have several threads: with ThreadSanitizer, too.
 THREAD_HELPERS := $(addprefix build/tsan/,$(addprefix tests/unit/agent/,agent_fixture.o loop_scene.o) $(FAKES))
 THREAD_TESTS := $(patsubst tests/unit/%.c,build/tests/threads/%,$(filter %_threads.c,$(UNIT_TEST_SOURCES)))
-PROG_TESTS := $(patsubst %.c,build/%,$(wildcard tests/prog/test_*.c))
+# One program of many files (tests/prog/attached.h).
+ATTACHED_TESTS := $(shell grep -lx ATTACHED_TESTS tests/prog/test_*.c)
+PROG_TESTS := $(patsubst %.c,build/%,$(filter-out $(ATTACHED_TESTS),$(wildcard tests/prog/test_*.c)))
 PROG_HELPERS := $(patsubst %.c,build/%.o,$(filter-out tests/prog/test_%,$(wildcard tests/prog/*.c))) \
 	$(addprefix build/tests/unit/,$(addprefix rules/rule_,random.o written.o compiled.o) http/request_trace.o http/request_reader.o)
 PLAYER_OBJECTS := $(patsubst %.c,build/asan/%.o,$(wildcard tests/player/*.c))
@@ -266,6 +268,7 @@ build/tests/threads/%: build/tsan/tests/unit/%.o $(THREAD_HELPERS) build/tsan/li
 
 # What is tested there is how programs come and go, whatever they do.
 $(filter build/tests/prog/test_datapath%,$(PROG_TESTS)): $(PROGRAM_USERS:%.c=build/idle/%.o)
+build/tests/prog/test_attached: $(ATTACHED_TESTS:%.c=build/%.o)
 build/tests/prog/%: build/tests/prog/%.o $(PROG_HELPERS) build/libweir.a
 	$(call link,$(CC) $(LINK_HARDENING),-lcmocka)
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../array_size.h"
 #include "base/rate.h"
 #include "weir.skel.h"
 
@@ -50,15 +51,52 @@ static void queue_empty(int fd)
 		;
 }
 
+static struct {
+	const char *path;
+	int (*tests)(void);
+} files[64];
+static size_t n_files;
+static int users; /* of the loaded programs */
+
+void attached_file(const char *path, int (*tests)(void))
+{
+	if (n_files == ARRAY_SIZE(files))
+		abort();
+	files[n_files].path = path;
+	files[n_files++].tests = tests;
+}
+
 int attached_open(void **state)
 {
-	return namespaces_setup(state) ?: datapath_setup((void **)&dp);
+	return users++ ? 0 : namespaces_setup(state) ?: datapath_setup((void **)&dp);
 }
 
 int attached_close(void **state)
 {
 	(void)state;
-	return datapath_teardown((void **)&dp);
+	return --users ? 0 : datapath_teardown((void **)&dp);
+}
+
+static bool is_asked_for(const char *path, char **names)
+{
+	const char *file = strrchr(path, '/') + 1;
+
+	for (char **name = names; *name; name++) {
+		if (strlen(file) == strlen(*name) + 2 && !strncmp(file, *name, strlen(*name)))
+			return true;
+	}
+	return !*names;
+}
+
+int attached_run(char **names)
+{
+	int failed = attached_open(NULL);
+
+	for (size_t i = 0; i < n_files; i++) {
+		if (is_asked_for(files[i].path, names))
+			failed += files[i].tests();
+	}
+	return failed + attached_close(NULL);
 }
 
 int attached_setup(void **state)
@@ -74,6 +112,12 @@ int attached_setup(void **state)
 	return 0;
 }
 
+static void record_drop(void *arg, const struct weir_trace_record *record)
+{
+	(void)arg;
+	(void)record;
+}
+
 int attached_teardown(void **state)
 {
 	static const struct datapath_servers none = {};
@@ -86,6 +130,8 @@ int attached_teardown(void **state)
 	for (size_t i = 0; i < sizeof(emptied) / sizeof(*emptied); i++)
 		map_empty(emptied[i]);
 	queue_empty(dp->maps.finished);
+	while (datapath_trace_read(dp, record_drop, NULL))
+		;
 	done(datapath_shared_sync(dp, &none, &error));
 	return 0;
 }

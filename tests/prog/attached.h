@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* One attached server, connections of the ends in packets.h to it, and packets through its programs. */
+/*
+ * One attached server, connections of the ends in packets.h to it, and packets through its programs. The files of tests that want
+ * it are one program, test_attached: loading the programs takes the kernel a second.
+ */
 #ifndef WEIR_TESTS_ATTACHED_H
 #define WEIR_TESTS_ATTACHED_H
 
@@ -21,9 +24,22 @@ extern struct packet packet; /* the latest one */
 extern const char get_a[]; /* a request of namespace a */
 extern const char ok[];	   /* an answer, with a body */
 
+/* In place of main(): the tests of this file. */
+#define ATTACHED_TESTS                                      \
+	static int file_tests(void);                        \
+	__attribute__((constructor)) static void file(void) \
+	{                                                   \
+		attached_file(__FILE__, file_tests);        \
+	}                                                   \
+	static int file_tests(void)
+
+void attached_file(const char *path, int (*tests)(void));
+/* Runs the tests of all files, or of those that are named (test_answer): how many failed. */
+int attached_run(char **names);
+
 /*
- * Around all tests of a program: loading the programs takes the kernel a second. Around each of them: the server is attached,
- * without options and limits; and removed, with whatever the programs have kept.
+ * Around all tests of a file: the programs are there. Around each of them: the server is attached, without options and limits; and
+ * removed, with whatever the programs have kept.
  */
 int attached_open(void **state);
 int attached_close(void **state);

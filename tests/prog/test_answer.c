@@ -440,7 +440,7 @@ static void test_retry_after_has_a_cap(void **state)
 	assert_answer(&seen, "60", true);
 }
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
 		TEST(answer_ipv4),

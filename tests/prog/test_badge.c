@@ -107,7 +107,7 @@ static void test_extension_headers(void **state)
 	assert_int_equal(counter(WEIR_PASSED), sizeof(read) / sizeof(*read));
 }
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_read_has_it),

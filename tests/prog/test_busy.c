@@ -186,7 +186,7 @@ static void test_no_room_for_an_answer(void **state)
 	assert_int_equal(conn_look(false).opaque_why, WEIR_BUSY_MAP_FULL);
 }
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
 		TEST(whole_messages),	     TEST(head_in_two_segments),   TEST(answer_in_two_segments),

@@ -67,7 +67,7 @@ static void test_two_at_once(void **state)
 	print_message("%llu of %d packets were contended\n", (unsigned long long)counter(WEIR_CONTENDED), ROUNDS);
 }
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = { TEST(two_at_once) };
 

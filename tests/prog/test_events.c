@@ -189,7 +189,7 @@ static void test_names(void **state)
 	assert_string_equal(name, "Pod/shop/web-1");
 }
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
 		TEST(each_object_has_its_own), TEST(both_groups),

@@ -61,7 +61,7 @@ static void test_closed_in_a_dry_run(void **state)
 	assert_int_equal(counter(WEIR_BUCKET_MAP_FULL), 1);
 }
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
 		TEST(open),

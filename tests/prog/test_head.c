@@ -122,7 +122,7 @@ static void test_pipelined(void **state)
 	}
 }
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = { TEST(requests), TEST(answers), TEST(pipelined) };
 

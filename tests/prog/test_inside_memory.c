@@ -356,7 +356,7 @@ static int open_all(void **state)
 	return attached_open(state);
 }
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
 		TEST(requests_of_an_api_server),

@@ -166,7 +166,7 @@ static void test_fewer_places(void **state)
 	done(datapath_inside_sync(dp, NULL, 0, &error));
 }
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
 		TEST(as_long_as_its_process), TEST(a_verdict_ends_with_the_refusing),

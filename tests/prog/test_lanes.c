@@ -189,7 +189,7 @@ static void test_replaced(void **state)
 	assert_int_equal(counter(WEIR_LIMIT_CONTENDED), 0);
 }
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = { LANES_TEST(enough_for_all), LANES_TEST(too_little), LANES_TEST(replaced) };
 

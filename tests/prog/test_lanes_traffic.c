@@ -248,6 +248,7 @@ static int traffic_teardown(void **state)
 
 #define TRAFFIC_TEST(name) cmocka_unit_test_setup_teardown(test_##name, traffic_setup, traffic_teardown)
 
+/* A program of its own: it has the programs on devices. */
 int main(void)
 {
 	const struct CMUnitTest tests[] = { TRAFFIC_TEST(seats), TRAFFIC_TEST(rate) };

@@ -45,7 +45,7 @@ static void test_deleted_and_made_anew(void **state)
 	assert_all(false);
 }
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = { TEST(another_amount), TEST(another_place), TEST(deleted_and_made_anew) };
 

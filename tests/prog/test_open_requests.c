@@ -125,7 +125,7 @@ static void test_joined_midway(void **state)
 	assert_int_equal(open_in_all(), 0);
 }
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
 		TEST(until_the_answer_is_sent),	   TEST(the_next_may_be_another), TEST(each_connection_has_one),

@@ -120,7 +120,7 @@ static void test_no_program_on_a_uprobe(void **state)
 	done(datapath_inside_sync(dp, NULL, 0, &error));
 }
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_call_that_is_never_made),

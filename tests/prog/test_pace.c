@@ -337,7 +337,7 @@ static void test_decoys(void **state)
 	}
 }
 
-int main(void)
+ATTACHED_TESTS
 {
 #define PACED(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {

@@ -226,7 +226,7 @@ static void test_dry_run_and_pause(void **state)
 	assert_int_equal(counter(WEIR_SHED), 0);
 }
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
 		TEST(foreign_packets_are_untouched),

@@ -88,7 +88,7 @@ static void test_who_waits_has_not_failed(void **state)
 
 #define PENALTY(name) cmocka_unit_test_setup_teardown(test_##name, setup, attached_teardown)
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
 		PENALTY(who_does_not_wait),

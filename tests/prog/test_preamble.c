@@ -219,7 +219,7 @@ static void test_again(void **state)
 	assert_int_equal(counter(WEIR_PASSED), 1);
 }
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_cut_anywhere, setup_believed, attached_teardown),

@@ -131,7 +131,7 @@ static void test_answers_may_be_fragmented(void **state)
 	assert_int_equal(packet.bytes[ETHERNET + 6] | packet.bytes[ETHERNET + 7], 0);
 }
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
 		TEST(numbers),

@@ -428,7 +428,7 @@ static void test_end_in_what_was_read(void **state)
 	assert_int_equal(counter(WEIR_UNACCEPTABLE), 1);
 }
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
 		TEST(each_ambiguity),

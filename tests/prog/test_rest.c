@@ -355,7 +355,7 @@ static void test_no_room_to_rest(void **state)
 	assert_int_equal(counter(WEIR_PASSED), 1);
 }
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
 		TEST(rests_after_a_silence),

@@ -45,7 +45,7 @@ static void test_restored(void **state)
 	check(true);
 }
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_fresh, setup, teardown),

@@ -202,7 +202,7 @@ static void test_random(void **state)
 	assert_true(met > 100);
 }
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
 		TEST(only_what_matches),

@@ -256,7 +256,7 @@ static void test_a_limit_that_goes(void **state)
 	assert_int_equal(taken(), 0);
 }
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
 		SEATS(until_the_answer_is_sent),

@@ -113,7 +113,7 @@ static void test_room_for_it(void **state)
 
 #define TEST_SHUT(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
 		TEST_SHUT(no_byte_comes_to_it),

@@ -113,7 +113,7 @@ static void test_syn(void **state)
 	assert_int_equal(counter(WEIR_MPTCP_REMOVED), 0);
 }
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
 		TEST(md5),

@@ -154,7 +154,7 @@ static void test_signed_data_is_dropped(void **state)
 	assert_int_equal(counter(WEIR_SYN_DATA), 1);
 }
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
 		TEST(mptcp_is_taken_off_the_syn),

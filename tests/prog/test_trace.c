@@ -336,7 +336,7 @@ static void test_full_ring(void **state)
 
 #define TRACED(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
 		TRACED(test_passed),	 TRACED(test_nobody_reads),

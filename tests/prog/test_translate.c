@@ -174,7 +174,7 @@ static void test_refused_second_is_cut_off_ipv6(void **state)
 	refused_second(true);
 }
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
 		TEST(translation),

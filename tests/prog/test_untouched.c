@@ -253,7 +253,7 @@ static void test_exceptions(void **state)
 	}
 }
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
 		TEST(from_client),

@@ -183,7 +183,7 @@ static void test_what_the_server_is_said_to_be(void **state)
 	assert_int_equal(seats_of(list_secrets), 10);
 }
 
-int main(void)
+ATTACHED_TESTS
 {
 	const struct CMUnitTest tests[] = {
 		SEATS(lists_take_one_seat_until_they_are_wide),
