@@ -161,3 +161,16 @@ def test_uninstall(site, world):
     site.weir("uninstall", "--force")
     assert not world.pins.exists() and unlimited(site)
     world.weir.log_path.unlink()
+
+
+def test_uninstall_of_what_is_read_only(site, world, disk):
+    """A file system that has become read-only keeps nothing in force; what stays on it is named."""
+    disk.empty()
+    site.weir.kill()
+    run("mount", "-o", "remount,ro", site.weir.state_dir)
+    done = site.weir.run("uninstall", "--force")
+    run("mount", "-o", "remount,rw", site.weir.state_dir)
+    assert done.returncode == 0, done.stderr
+    assert f"weir: warning: {site.weir.state_dir}/state.json stays: Read-only file system" in done.stderr
+    assert not world.pins.exists() and unlimited(site)
+    world.weir.log_path.unlink()

@@ -66,12 +66,13 @@ def test_life_of_the_package(packages, tmp_path):
 
 
 def test_removal_does_not_wait(tmp_path):
-    """For connections that had a 429 and stay open: a client may keep one for good."""
+    """For connections that had a 429 and stay open: a client may keep one for good. It is the service's weir that ends, whatever the shell's."""
     said = tmp_path / "said"
     for program in ("weir", "deb-systemd-invoke"):
-        (tmp_path / program).write_text(f'#!/bin/sh\necho {program} "$@" >>{said}\n')
+        (tmp_path / program).write_text(f'#!/bin/sh\necho {program} "$@" $WEIR_STATE_DIR $WEIR_PIN_DIR >>{said}\n')
         (tmp_path / program).chmod(0o755)
-    subprocess.run([ROOT / "packaging/deb/prerm", "remove"], check=True, env={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    subprocess.run([ROOT / "packaging/deb/prerm", "remove"], check=True,
+                   env={"PATH": f"{tmp_path}:{os.environ['PATH']}", "WEIR_STATE_DIR": "/other", "WEIR_PIN_DIR": "/other"})
     assert said.read_text().splitlines()[-1] == "weir uninstall --force-after 10s"
 
 

@@ -50,7 +50,8 @@ def test_what_works(world):
     answer = lanes(said)["answer"]
     assert (answer["mode"], answer["how"]) == ("full", "tcx" if found["tcx"] == "yes" else "clsact")
     paces = all(found[what] == "yes" for what in ("tcx", "ifb", "fq"))
-    assert lanes(said)["hold"]["how"] == ("pace" if paces else "drop" if found["cgroup2"] == "yes" else "-")
+    assert lanes(said)["hold"]["how"] == ("pace" if paces else "drop" if found["cgroup2"] == "yes" else None)
+    assert lanes(said)["reset"]["how"] is None
     assert {each["name"] for each in said["devices"]} == {"lo", "eth0"}
     assert order(device(said, "eth0")["ingress"]) == ["weir_ingress"]
     assert device(said, "eth0")["ingress"][0]["planned"]

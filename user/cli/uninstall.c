@@ -49,6 +49,7 @@ static int print_uninstalled(json_t *result)
 	long long agent = cli_number(result, "agent");
 	size_t i;
 
+	cli_warn(result, "");
 	if (agent)
 		printf("the agent (pid %lld) has ended\n", agent);
 	json_array_foreach (namespaces, i, place) {

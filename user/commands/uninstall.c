@@ -275,12 +275,25 @@ static int pinned_nets_remove(const struct uninstall_options *options, struct pi
 
 /* --- files */
 
-/* The lock goes last, while it is held. Directories that hold anything else stay. */
-static void files_remove(const char *directory)
+/* An agent would put in force again what a state that stays says. */
+static void state_remove(const char *directory, json_t *warnings)
 {
-	static const char *const names[] = { "state.json", "state.json.new", "weir.sock", "owner", "lock" };
 	char path[PATH_MAX];
 
+	snprintf(path, sizeof(path), "%s/state.json", directory);
+	if (!unlink(path) || errno == ENOENT)
+		return;
+	json_array_append_new(warnings, json_sprintf("%s stays: %s: remove it before an agent starts, which puts it in force again", path,
+						     strerror(errno)));
+}
+
+/* The lock goes last, while it is held. Directories that hold anything else stay. */
+static void files_remove(const char *directory, json_t *warnings)
+{
+	static const char *const names[] = { "state.json.new", "weir.sock", "owner", "lock" };
+	char path[PATH_MAX];
+
+	state_remove(directory, warnings);
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		snprintf(path, sizeof(path), "%s/%s", directory, names[i]);
 		unlink(path);
@@ -309,7 +322,7 @@ static void notes_remove(const char *pin_dir)
 }
 
 /* Another agent's stays, also while that does not run. */
-static void persisted_remove(const struct uninstall_options *options)
+static void persisted_remove(const struct uninstall_options *options, json_t *warnings)
 {
 	const char *directory = options->persist_dir;
 	CLEANUP_CLOSE int lock = -1;
@@ -318,7 +331,7 @@ static void persisted_remove(const struct uninstall_options *options)
 		return;
 	lock = state_lock(directory, NULL);
 	if (lock >= 0)
-		files_remove(directory);
+		files_remove(directory, warnings);
 }
 
 static json_t *describe(const struct pinned_nets *nets, pid_t agent)
@@ -338,6 +351,7 @@ int uninstall(const struct uninstall_options *options, json_t **result, struct e
 {
 	CLEANUP_PINNED_NETS struct pinned_nets nets = { 0 };
 	CLEANUP_CLOSE int lock = -1;
+	json_t *warnings;
 	pid_t agent = 0;
 	int ret;
 
@@ -347,10 +361,12 @@ int uninstall(const struct uninstall_options *options, json_t **result, struct e
 	ret = pinned_nets_list(options->pin_dir, &nets, err) ?: pinned_nets_remove(options, &nets, err);
 	if (ret)
 		return ret;
-	persisted_remove(options);
-	files_remove(options->state_dir);
+	*result = describe(&nets, agent);
+	warnings = json_array();
+	persisted_remove(options, warnings);
+	files_remove(options->state_dir, warnings);
 	notes_remove(options->pin_dir);
 	rmdir(options->pin_dir);
-	*result = describe(&nets, agent);
+	json_object_set_new(*result, "warnings", warnings);
 	return 0;
 }

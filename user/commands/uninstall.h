@@ -23,7 +23,7 @@ struct uninstall_options {
 	void (*waiting)(const char *for_what, unsigned int seconds);
 };
 
-/* *result: {agent: its pid or null, namespaces: [{pins, reset, entered}]}. */
+/* *result: {agent: its pid or null, namespaces: [{pins, reset, entered}], warnings: of what stays}. */
 int uninstall(const struct uninstall_options *options, json_t **result, struct error *err);
 
 #endif

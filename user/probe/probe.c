@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 static const struct {
 	const char *name, *without;
@@ -152,20 +153,26 @@ struct probe_result probe_lane(const struct probe *probe, enum probe_lane lane)
 	}
 }
 
+/* What a table shows as "-" is null in JSON. */
+static json_t *text_or_null(const char *text)
+{
+	return *text && strcmp(text, "-") != 0 ? json_string(text) : json_null();
+}
+
 json_t *probe_to_json(const struct probe *probe)
 {
 	json_t *found = json_array(), *follows = json_array();
 
 	for (int fact = 0; fact < PROBE_FACT_COUNT; fact++)
-		json_array_append_new(found, json_pack("{s:s, s:s, s:s}", "probe", facts[fact].name, "result",
+		json_array_append_new(found, json_pack("{s:s, s:s, s:o}", "probe", facts[fact].name, "result",
 						       probe_answer_name(probe->facts[fact].answer), "why",
-						       probe->facts[fact].why));
+						       text_or_null(probe->facts[fact].why)));
 	for (int lane = 0; lane < PROBE_LANE_COUNT; lane++) {
 		struct probe_result result = probe_lane(probe, lane);
 
-		json_array_append_new(follows, json_pack("{s:s, s:s, s:s, s:s?}", "lane", lanes[lane], "mode",
-							 probe_mode_name(result.mode), "how", result.how, "reason",
-							 result.reason));
+		json_array_append_new(follows, json_pack("{s:s, s:s, s:o, s:s?}", "lane", lanes[lane], "mode",
+							 probe_mode_name(result.mode), "how", text_or_null(result.how),
+							 "reason", result.reason));
 	}
 	return json_pack("{s:o, s:o}", "facts", found, "lanes", follows);
 }

@@ -35,6 +35,14 @@ static int lock_path(const char *state_dir, char path[static PATH_MAX], struct e
 	return 0;
 }
 
+/* A file system that has become read-only still locks the file that is there, so that what is in force can be ended. */
+static int open_lock(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	return fd < 0 && errno == EROFS ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : fd;
+}
+
 /* What is written has always as many bytes. */
 int state_lock(const char *state_dir, struct error *err)
 {
@@ -46,7 +54,7 @@ int state_lock(const char *state_dir, struct error *err)
 		return ret;
 	if (mkdir(state_dir, 0700) && errno != EEXIST)
 		return error_set(err, -errno, "state directory %s: %s", state_dir, strerror(errno));
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = open_lock(path);
 	if (fd < 0)
 		return error_set(err, -errno, "%s: %s", path, strerror(errno));
 	if (flock(fd, LOCK_EX | LOCK_NB))
