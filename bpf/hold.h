@@ -282,6 +282,8 @@ static __always_inline enum weir_reason hold_open(struct __sk_buff *skb, struct 
 	weir_conn_open(fresh, w->server, WEIR_PHASE_FOLLOWED, w->socket.next, w->socket.sent, 0);
 	weir_hold_unseen(fresh, &w->socket);
 	fresh->hold.by_records = w->socket.untouched;
+	if (w->socket.untouched)
+		weir_conn_await_word(fresh);
 	return WEIR_UNSEEN;
 }
 

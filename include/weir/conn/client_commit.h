@@ -91,6 +91,8 @@ WEIR_INLINE enum weir_reason weir_conn_lose(struct weir_conn *c, const struct we
 {
 	__u32 from = weir_request_reader_lost_at(r);
 
+	if (r->lost == WEIR_TLS || r->lost == WEIR_HTTP2)
+		weir_conn_await_word(c);
 	weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, from), r->lost);
 	weir_unconfirmed_trim(&c->unconfirmed, from);
 	return r->lost;

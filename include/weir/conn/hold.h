@@ -38,10 +38,16 @@
 #include "weir/conn/hold_reader.h"
 #include "weir/conn/stray.h"
 
-/* Is the stream TLS from the first byte that was not read? */
-WEIR_INLINE bool weir_hold_is_tls(const struct weir_conn *c)
+/* Does the stream look like TLS from the first byte that was not read? */
+WEIR_INLINE bool weir_hold_begins_tls(const struct weir_conn *c)
 {
 	return c->hold.by_records && !(c->bare & WEIR_BARE_MIDWAY);
+}
+
+/* Is it TLS? */
+WEIR_INLINE bool weir_hold_is_tls(const struct weir_conn *c)
+{
+	return weir_hold_begins_tls(c) && !(c->bare & WEIR_BARE_UNTOLD);
 }
 
 /*
@@ -54,7 +60,7 @@ WEIR_INLINE bool weir_hold_may_be_http(const struct weir_conn *c)
 	if (c->opaque_why == WEIR_TLS)
 		return !weir_hold_is_tls(c);
 	if (c->opaque_why == WEIR_HTTP2)
-		return !(c->bare & WEIR_BARE_NONE);
+		return !(c->bare & WEIR_BARE_NONE) || (c->bare & WEIR_BARE_UNTOLD);
 	return true;
 }
 
@@ -122,6 +128,7 @@ WEIR_INLINE void weir_hold_reader_start(const struct weir_conn *c, const struct 
 					const struct weir_segment *g, bool cuts, struct weir_hold_reader *r)
 {
 	bool by_lines = c->opaque_why == WEIR_TLS || weir_hold_may_be_http(c);
+	bool untold = (c->bare & WEIR_BARE_UNTOLD) && c->hold.by_records;
 
 	*r = (struct weir_hold_reader){
 		.next = g->seq,
@@ -132,7 +139,8 @@ WEIR_INLINE void weir_hold_reader_start(const struct weir_conn *c, const struct 
 		.by_lines = by_lines,
 		.crumbs = !by_lines || c->opaque_why == WEIR_UPGRADE,
 		.line = 1,
-		.begun = WEIR_HOLD_BEGUN,
+		.begun = untold ? 0 : WEIR_HOLD_BEGUN,
+		.untold = untold,
 		.bare_paid = !!(c->bare & WEIR_BARE_PAID),
 		.open = !!(c->bare & WEIR_BARE_OPEN),
 		.cuts = cuts,
@@ -168,7 +176,7 @@ WEIR_INLINE void weir_hold_reader_go_on(const struct weir_conn *c, struct weir_h
 {
 	r->by_records = 1;
 	r->midway = !weir_hold_is_tls(c);
-	r->fresh = !r->midway && !c->hold.record.type && !c->hold.record.header;
+	r->fresh = weir_hold_begins_tls(c) && !c->hold.record.type && !c->hold.record.header;
 	r->next = c->hold.next;
 	r->record = c->hold.record;
 }
@@ -267,7 +275,7 @@ WEIR_INLINE void weir_hold_note_bare(struct weir_conn *c, const struct weir_hold
 {
 	c->bare |= (r->bare ? WEIR_BARE_PAID : 0) | (r->open ? WEIR_BARE_OPEN : 0);
 	c->bare |= weir_hold_reader_begins(r) ? WEIR_BARE_NONE : 0;
-	c->bare |= r->by_records && r->midway ? WEIR_BARE_MIDWAY : 0;
+	c->bare |= r->by_records && r->midway && !r->untold ? WEIR_BARE_MIDWAY : 0;
 }
 
 WEIR_INLINE enum weir_action weir_hold_commit_hunting(struct weir_conn *c, const struct weir_hold_reader *r,
@@ -310,6 +318,8 @@ WEIR_INLINE enum weir_action weir_hold_commit(struct weir_conn *c, const struct 
 	if (r->ahead || r->arrives)
 		return WEIR_PASS;
 	lost = h->by_records && !r->by_records;
+	if (lost)
+		c->bare &= ~WEIR_BARE_UNTOLD;
 	h->by_records = r->by_records;
 	h->record = r->record;
 	/* Over a record that was none the position has run ahead. What is ahead of a gap does not make the gap old. */

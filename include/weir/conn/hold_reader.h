@@ -39,6 +39,7 @@ struct weir_hold_reader {
 	__u8 midway;	/* its records may be in a body: requests count beside them */
 	__u8 arrives;	/* ingress has charged the bytes that it expects in its place (pace.h) */
 	__u8 fresh;	/* nothing of its first record was read before */
+	__u8 untold;	/* its records, from the stream's first on, may be none: no line before them is under way */
 	__u8 grants;	/* it may be WINDOW_UPDATEs: bytes of them that were found, and one; 0: it is something else */
 	__u8 crumbs; /* a segment that is as short as a WINDOW_UPDATE costs nothing by its bytes, nor do several of these */
 	__u32 lines;   /* empty ones */
@@ -53,6 +54,7 @@ WEIR_INLINE void weir_hold_seek(struct weir_hold_reader *r)
 	r->by_records = 1;
 	r->seeking = 1;
 	r->midway = 1;
+	r->untold = 0;
 	weir_record_start_midway(&r->record);
 	r->record.spared = spared;
 }
@@ -144,13 +146,27 @@ WEIR_INLINE bool weir_hold_reader_wants_lines(const struct weir_hold_reader *r)
 	return r->grants || (r->by_lines && (!r->by_records || r->midway));
 }
 
+/* Has HTTP/2's preface just ended? What comes behind it begins a line. */
+WEIR_INLINE bool weir_hold_reader_prefaced(struct weir_hold_reader *r, __u8 byte)
+{
+	bool before = r->preface == WEIR_HOLD_PREFACE;
+
+	r->preface = weir_hold_preface(r->preface, byte);
+	if (before || r->preface != WEIR_HOLD_PREFACE)
+		return false;
+	r->lines = r->bare = r->open = r->begun = r->ending = 0;
+	r->line = 1;
+	return true;
+}
+
 /* Where it wants lines: a byte that is new. */
 WEIR_INLINE void weir_hold_reader_line(struct weir_hold_reader *r, __u8 byte)
 {
 	r->grants = weir_hold_grants(r->grants, byte);
 	if (!r->by_lines)
 		return;
-	r->preface = weir_hold_preface(r->preface, byte);
+	if (weir_hold_reader_prefaced(r, byte))
+		return;
 	if (byte != '\n') {
 		r->begun = weir_hold_begun(r->begun, byte);
 		r->ending = weir_hold_ending(r->ending, byte);
@@ -174,7 +190,7 @@ WEIR_INLINE void weir_hold_reader_distrust(struct weir_hold_reader *r)
 /* What the segment costs at least, for the requests that may be in it. */
 WEIR_INLINE void weir_hold_reader_requests(struct weir_hold_reader *r)
 {
-	r->bare |= r->cuts && r->open;
+	r->bare |= (r->cuts && r->open) || (r->untold && r->begun);
 	r->bare &= !r->bare_paid;
 	if (r->by_lines && r->lines + r->bare > r->weight)
 		r->weight = r->lines + r->bare;
@@ -209,7 +225,9 @@ WEIR_INLINE void weir_hold_reader_end(struct weir_hold_reader *r, const struct w
 	r->by_records = 0;
 	r->next = g->seq + g->len;
 	if (r->preface == WEIR_HOLD_PREFACE) {
-		r->by_lines = r->open = r->bare = 0;
+		/* Servers of HTTP/1 that go on behind it take it for a request, too. */
+		r->by_lines = r->lines || r->bare || r->cuts;
+		r->lines += r->by_lines;
 		r->crumbs = 1;
 	}
 	r->weight = r->free ? 0 : weir_bytes_weight(r->next - r->news, weir_hold_reader_spares(r));

@@ -49,7 +49,8 @@ WEIR_INLINE bool weir_conn_client_passes(struct weir_conn *c, const struct weir_
 WEIR_INLINE bool weir_conn_server_may_pass(const struct weir_conn *c, const struct weir_segment *g)
 {
 	return weir_conn_runs(c, g) && !weir_conn_has_seats(c) &&
-	       (!g->len || c->phase == WEIR_PHASE_OPAQUE || !seq_after(g->seq + g->len, c->response_next));
+	       (!g->len || !seq_after(g->seq + g->len, c->response_next) ||
+		(c->phase == WEIR_PHASE_OPAQUE && !(WEIR_FRESH(c->bare) & WEIR_BARE_UNTOLD)));
 }
 
 /* A server's segment, under the lock. */

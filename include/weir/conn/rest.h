@@ -83,10 +83,15 @@ WEIR_INLINE bool weir_conn_is_between(const struct weir_conn *c)
 	       c->response_next == c->splice.server_end;
 }
 
-/* It is not read any more, or not before a body has ended. What was read before is answered, and nothing was cut. */
+/*
+ * It is not read any more, or not before a body has ended. What was read before is answered, and nothing was cut. What its server says first
+ * has been looked at, or is still to come.
+ */
 WEIR_INLINE bool weir_conn_is_unread(const struct weir_conn *c)
 {
 	if (weir_conn_body_ends(c) && c->request_next != weir_conn_acked(c))
+		return false;
+	if (weir_conn_is_untold(c) && c->response_next != c->splice.server_end)
 		return false;
 	return c->phase == WEIR_PHASE_OPAQUE && c->requests == weir_conn_done(c) && !c->splice.cuts;
 }

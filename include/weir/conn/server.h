@@ -17,7 +17,7 @@ struct weir_response_reader {
 	__u32 outstanding;
 	__u16 lost;
 	__u8 settings; /* bytes of weir_response_reader_unasked()'s header */
-	__u8 pad;
+	__u8 tls;      /* the client has begun TLS, for all that is known */
 	__u64 took_ns;	 /* until the answer began; 0: it had begun, or several are outstanding */
 	__u64 head_bits; /* bit 0: the oldest outstanding request is a HEAD */
 	struct weir_response response;
@@ -57,6 +57,7 @@ WEIR_INLINE void weir_response_reader_open(struct weir_response_reader *r, const
 	r->outstanding = c->requests - c->responses;
 	r->lost = WEIR_REASON_NONE;
 	r->settings = 0;
+	r->tls = weir_conn_is_untold(c) && c->hold.by_records;
 	r->head_bits = weir_conn_head_bits(c);
 	weir_conn_response(c, busy, &r->response);
 }
@@ -74,6 +75,7 @@ WEIR_INLINE enum weir_action weir_conn_begin_server(struct weir_conn *c, struct 
 						    enum weir_reason *why)
 {
 	__u32 seq = g->seq, end = g->seq + g->len;
+	bool untold = weir_conn_is_untold(c);
 
 	if (c->phase == WEIR_PHASE_CLOSED || weir_splice_judge_server(&c->splice, g) == WEIR_SPLICE_DROP) {
 		*why = WEIR_HELD;
@@ -81,7 +83,9 @@ WEIR_INLINE enum weir_action weir_conn_begin_server(struct weir_conn *c, struct 
 	}
 	if (c->phase == WEIR_PHASE_HUNTING && g->len)
 		c->hold.answers = 1;
-	if (c->phase == WEIR_PHASE_OPAQUE || !g->len || !seq_after(end, c->response_next))
+	if ((c->phase == WEIR_PHASE_OPAQUE && !untold) || !g->len || !seq_after(end, c->response_next))
+		return WEIR_PASS;
+	if (untold && seq_after(seq, c->response_next))
 		return WEIR_PASS;
 	if (c->phase == WEIR_PHASE_HUNTING && !c->requests)
 		return WEIR_PASS;
@@ -139,22 +143,31 @@ WEIR_INLINE enum weir_frame_event weir_response_reader_fed(struct weir_response_
 	return event;
 }
 
+/* May the byte be where it is in what a server says first: in the header of SETTINGS, or as a TLS record's type? */
+WEIR_INLINE bool weir_response_reader_fits_first(const struct weir_response_reader *r, __u8 byte)
+{
+	if (r->first || r->responses || !weir_response_fresh(&r->response))
+		return false;
+	if (r->tls)
+		return byte == WEIR_RECORD_HANDSHAKE || byte == WEIR_RECORD_ALERT;
+	return r->settings == 2 ? byte % 6 == 0 : byte == (r->settings == 3 ? 4 : 0);
+}
+
 /*
  * Nobody asked: an answer of the server's own, such as 408, ends the following. A server of HTTP/2 may speak before its client does: its
  * first bytes are the header of SETTINGS (RFC 9113, 3.4), here of no more than 42 in one segment. That says what the server speaks, and
- * nothing of the client: its bytes are believed to be HTTP/2 where they are by themselves (hold.h).
+ * nothing of the client: its bytes are believed to be HTTP/2 where they are by themselves (hold.h). To a client that has begun TLS it says a
+ * record, to one of HTTP/2 its SETTINGS; a server of HTTP/1 says neither.
  */
 WEIR_INLINE enum weir_frame_event weir_response_reader_unasked(struct weir_response_reader *r, __u8 byte)
 {
-	bool fits = r->settings == 2 ? byte % 6 == 0 : byte == (r->settings == 3 ? 4 : 0);
-
 	r->lost = WEIR_BAD_RESPONSE;
-	if (r->first || r->responses || !fits)
+	if (!weir_response_reader_fits_first(r, byte))
 		return WEIR_FRAME_LOST;
 	r->next++;
-	if (++r->settings < WEIR_SETTINGS_HEADER)
+	if (++r->settings < WEIR_SETTINGS_HEADER && !r->tls)
 		return WEIR_FRAME_MORE;
-	r->lost = WEIR_HTTP2;
+	r->lost = r->tls ? WEIR_TLS : WEIR_HTTP2;
 	return WEIR_FRAME_LOST;
 }
 
@@ -201,6 +214,21 @@ WEIR_INLINE enum weir_reason weir_conn_keep_response(struct weir_conn *c, struct
 	return c->phase == WEIR_PHASE_OPAQUE ? WEIR_REASON_NONE : WEIR_BUSY_MAP_FULL;
 }
 
+/* The server has said its first word on a connection that is not read any more: is it what its client has begun? */
+WEIR_INLINE void weir_conn_tell(struct weir_conn *c, const struct weir_response_reader *r)
+{
+	bool fits = r->lost == (c->hold.by_records ? WEIR_TLS : WEIR_HTTP2);
+
+	c->bare &= ~WEIR_BARE_UNTOLD;
+	c->response_next = r->next;
+	if (fits)
+		return;
+	if (c->opaque_why == WEIR_UNSEEN)
+		c->bare |= WEIR_BARE_MIDWAY;
+	else
+		weir_conn_opaque(c, c->splice.server_acked, WEIR_BAD_RESPONSE);
+}
+
 /* A socket sends one segment at a time, so nobody else has moved this side. */
 WEIR_INLINE void weir_conn_commit_server(struct weir_conn *c, struct weir_busy *busy,
 					 const struct weir_response_reader *r, enum weir_reason *why)
@@ -210,6 +238,10 @@ WEIR_INLINE void weir_conn_commit_server(struct weir_conn *c, struct weir_busy *
 	/* A hunt has begun meanwhile. */
 	if (r->responses > c->requests - c->responses)
 		return;
+	if (weir_conn_is_untold(c)) {
+		weir_conn_tell(c, r);
+		return;
+	}
 	lost = weir_conn_keep_response(c, busy, r);
 	c->response_next = r->next;
 	c->response_began = r->began;

@@ -76,6 +76,7 @@ enum weir_bare {
 	WEIR_BARE_NONE = 1 << 2, /* there is none: what begins HTTP/2, or TLS, has come by */
 	WEIR_BARE_MIDWAY =
 		1 << 3, /* what is followed by records was something else before: they may be in a request's body */
+	WEIR_BARE_UNTOLD = 1 << 4, /* what the client has begun like TLS, or HTTP/2, its server has not answered yet */
 };
 
 #define WEIR_CONN_FORGOTTEN (~0ULL)
@@ -264,6 +265,20 @@ WEIR_INLINE void weir_conn_opaque(struct weir_conn *c, __u32 next, enum weir_rea
 		c->bare |= WEIR_BARE_OPEN;
 	c->hold.version++;
 	weir_record_start(&c->hold.record);
+}
+
+/*
+ * The client begins its stream as TLS is begun, or HTTP/2. Servers of HTTP/1 may take that for a part of a request: the bytes of a record's
+ * header for one of the method, say. So it is believed when the server has answered in kind. Behind a request that is too late.
+ */
+WEIR_INLINE void weir_conn_await_word(struct weir_conn *c)
+{
+	c->bare |= c->requests ? WEIR_BARE_MIDWAY : WEIR_BARE_UNTOLD;
+}
+
+WEIR_INLINE bool weir_conn_is_untold(const struct weir_conn *c)
+{
+	return c->phase == WEIR_PHASE_OPAQUE && c->bare & WEIR_BARE_UNTOLD;
 }
 
 /* The connection has been opened, and no byte of the client's was seen: a preamble comes first. */

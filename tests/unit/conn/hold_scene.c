@@ -87,3 +87,19 @@ void hold_check(const struct hold_scene *s, __u32 records, __u32 weight)
 	assert_int_equal(s->records, records);
 	assert_int_equal(s->weight, weight);
 }
+
+enum weir_reason hold_server_speaks(struct hold_scene *s, const __u8 *bytes, __u32 length)
+{
+	struct weir_segment g = { .seq = 1, .ack = START, .len = length, .window = 1000, .flags = WEIR_TCP_ACK };
+	enum weir_reason why = WEIR_REASON_NONE;
+	struct weir_response_reader r;
+
+	assert_int_equal(weir_conn_begin_server(&s->conn, NULL, &g, &r, &why), WEIR_FRAME);
+	while (r.next - g.seq < g.len) {
+		if (weir_response_reader_feed(&r, bytes[r.next - g.seq]) == WEIR_FRAME_LOST)
+			break;
+	}
+	weir_conn_commit_server(&s->conn, NULL, &r, &why);
+	assert_int_equal(s->conn.phase, WEIR_PHASE_OPAQUE);
+	return s->conn.opaque_why;
+}

@@ -4,6 +4,7 @@
 #define WEIR_TESTS_HOLD_SCENE_H
 
 #include "weir/conn/hold.h"
+#include "weir/conn/server.h"
 
 #define START 0xfffffff0U /* the stream wraps around */
 #define ROOM 8192
@@ -30,6 +31,8 @@ struct weir_segment hold_segment(__u32 at, __u32 length);
 enum weir_action hold_offer(struct hold_scene *s, __u32 at, __u32 length, bool refuse);
 /* The same of one that ends the stream. */
 enum weir_action hold_offer_end(struct hold_scene *s, __u32 at, __u32 length, bool refuse);
+/* The server's first segment, before anybody has asked; why the connection is not read behind it. */
+enum weir_reason hold_server_speaks(struct hold_scene *s, const __u8 *bytes, __u32 length);
 /* So much has passed. */
 void hold_check(const struct hold_scene *s, __u32 records, __u32 weight);
 

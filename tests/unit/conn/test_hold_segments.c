@@ -256,24 +256,6 @@ static void test_requests_behind_an_upgrade(void **state)
 	}
 }
 
-/* The server's first segment, before anybody has asked; why the connection is not read behind it. */
-static enum weir_reason server_speaks(struct hold_scene *s, const __u8 *bytes, __u32 length)
-{
-	struct weir_segment g = { .seq = 1, .ack = START, .len = length, .window = 1000, .flags = WEIR_TCP_ACK };
-	enum weir_reason why = WEIR_REASON_NONE;
-	struct weir_response_reader r;
-
-	assert_int_equal(weir_conn_begin_server(&s->conn, NULL, &g, &r, &why), WEIR_FRAME);
-	while (r.next - g.seq < g.len) {
-		if (weir_response_reader_feed(&r, bytes[r.next - g.seq]) == WEIR_FRAME_LOST)
-			break;
-	}
-	weir_conn_commit_server(&s->conn, NULL, &r, &why);
-	assert_int_equal(s->conn.phase, WEIR_PHASE_OPAQUE);
-	assert_int_equal(s->conn.opaque_why, why);
-	return why;
-}
-
 static const struct greeting {
 	__u8 bytes[21];
 	__u32 length;
@@ -306,7 +288,7 @@ static void test_server_speaks_first(void **state)
 		const __u32 at = i % 2 ? sizeof(late) - 1 : 0, end = at + WEIR_HOLD_PREFACE;
 
 		hold_open(&s, WEIR_PHASE_FOLLOWED);
-		assert_int_equal(server_speaks(&s, p->bytes, p->length), p->http2 ? WEIR_HTTP2 : WEIR_BAD_RESPONSE);
+		assert_int_equal(hold_server_speaks(&s, p->bytes, p->length), p->http2 ? WEIR_HTTP2 : WEIR_BAD_RESPONSE);
 		memcpy(s.stream, late, at);
 		memcpy(s.stream + at, prefaces[0].text, WEIR_HOLD_PREFACE);
 		s.socket.untouched = 1;

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What begins like TLS, or HTTP/2, and what its server says of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "hold_scene.h"
+
+#define REQUEST "GET / HTTP/1.1\r\n\r\n"
+
+static void begin(struct hold_scene *s, enum weir_reason why, const char *text, __u32 length)
+{
+	hold_open(s, WEIR_PHASE_FOLLOWED);
+	weir_conn_await_word(&s->conn);
+	weir_conn_opaque(&s->conn, START, why);
+	memcpy(s->stream, text, length);
+	s->size = length;
+	s->socket.untouched = 1;
+}
+
+/* The next bytes of the stream pass, and the server has them. */
+static void pass(struct hold_scene *s, __u32 at, __u32 length)
+{
+	s->socket.untouched = !at;
+	assert_int_equal(hold_offer(s, at, length, false), WEIR_PASS);
+	s->socket.next = START + at + length;
+	s->conn.splice.server_acked = START + at + length;
+}
+
+/* A handshake costs nothing, however it is cut, unless a packet begins with a line's end, until its server answers; then records are all that counts. */
+static void test_a_handshake_is_free(void **state)
+{
+	const __u8 hello = WEIR_RECORD_HANDSHAKE, alert = WEIR_RECORD_ALERT;
+	struct hold_scene s;
+
+	(void)state;
+	for (__u32 cut = 6; cut < 205; cut += 2) {
+		begin(&s, WEIR_TLS, "", 0);
+		hold_add(&s, WEIR_RECORD_HANDSHAKE, 200);
+		for (__u32 at = 7; at < 200; at += 6)
+			s.stream[at] = '\n';
+		pass(&s, 0, cut);
+		pass(&s, cut, 205 - cut);
+		assert_int_equal(s.weight, 0);
+		assert_false(weir_hold_is_tls(&s.conn));
+		assert_int_equal(hold_server_speaks(&s, cut % 4 ? &hello : &alert, 1), WEIR_TLS);
+		assert_true(weir_hold_is_tls(&s.conn));
+		assert_true(s.conn.bare & WEIR_BARE_NONE);
+		hold_add(&s, WEIR_RECORD_HANDSHAKE, 200);
+		memset(s.stream + 210, '\n', 200);
+		pass(&s, 205, 205);
+		assert_int_equal(s.weight, 0);
+	}
+}
+
+/* For many servers the header of a record may be a part of a method. */
+static void test_requests_that_begin_like_tls(void **state)
+{
+	static const char requests[] = "\x16\x03\x01" REQUEST REQUEST REQUEST;
+	const __u32 length = sizeof(requests) - 1;
+	struct hold_scene s;
+
+	(void)state;
+	for (__u32 piece = 1; piece <= length; piece++) {
+		begin(&s, WEIR_TLS, requests, length);
+		for (__u32 at = 0; at < length; at += piece)
+			pass(&s, at, at + piece < length ? piece : length - at);
+		assert_true(s.weight >= 3);
+		assert_int_equal(hold_server_speaks(&s, (const __u8 *)"HTTP/1.1 200 OK\r\n", 17), WEIR_BAD_RESPONSE);
+		s.weight = 0;
+		memcpy(s.stream + length, REQUEST, sizeof(REQUEST) - 1);
+		for (__u32 at = 0; at < sizeof(REQUEST) - 1; at++)
+			pass(&s, length + at, 1);
+		assert_true(s.weight >= sizeof(REQUEST) - 1);
+	}
+}
+
+/* Nor is a request without an empty line free: one line, or a head that a FIN ends. */
+static void test_bare_requests_that_begin_like_tls(void **state)
+{
+	static const char line[] = "\x16\x03\x01\x40\x40\nGET /\n", head[] = "\x16\x03\x01GET / HTTP/1.1\r\nX: y";
+	struct hold_scene s;
+
+	(void)state;
+	for (__u32 cut = 1; cut < sizeof(line) - 1; cut++) {
+		begin(&s, WEIR_TLS, line, sizeof(line) - 1);
+		pass(&s, 0, cut);
+		pass(&s, cut, sizeof(line) - 1 - cut);
+		assert_true(s.weight >= 1);
+	}
+	begin(&s, WEIR_TLS, head, sizeof(head) - 1);
+	assert_int_equal(hold_offer_end(&s, 0, sizeof(head) - 1, false), WEIR_PASS);
+	assert_int_equal(s.weight, 1);
+}
+
+/* What a client begins behind a request may be in the request's body, whatever the server says next. */
+static void test_behind_a_request(void **state)
+{
+	struct hold_scene s;
+
+	(void)state;
+	hold_open(&s, WEIR_PHASE_FOLLOWED);
+	s.conn.requests = 1;
+	weir_conn_await_word(&s.conn);
+	weir_conn_opaque(&s.conn, START, WEIR_TLS);
+	assert_false(weir_conn_is_untold(&s.conn));
+	assert_false(weir_hold_is_tls(&s.conn));
+}
+
+/* The preface is free of what it looks like. Requests behind it are not, and it is one to whom they are some. */
+static void test_requests_behind_a_preface(void **state)
+{
+	static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", requests[] = REQUEST REQUEST;
+	const __u32 length = sizeof(preface) - 1 + sizeof(requests) - 1;
+	const __u8 settings[] = { 0, 0, 0, 4, 0, 0, 0, 0, 0 };
+	struct hold_scene s;
+
+	(void)state;
+	for (int told = 0; told < 2; told++) {
+		begin(&s, WEIR_HTTP2, preface, sizeof(preface) - 1);
+		memcpy(s.stream + sizeof(preface) - 1, requests, sizeof(requests) - 1);
+		pass(&s, 0, told ? sizeof(preface) - 1 : length);
+		assert_int_equal(s.weight, told ? 1 : 3);
+		assert_int_equal(hold_server_speaks(&s, told ? settings : (const __u8 *)"HTTP/1.1 ", 9),
+				 told ? WEIR_HTTP2 : WEIR_BAD_RESPONSE);
+		s.weight = 0;
+		for (__u32 at = 0; at < 8; at++)
+			pass(&s, (told ? sizeof(preface) - 1 : length) + at, 1);
+		assert_int_equal(s.weight, told ? 0 : 8);
+	}
+}
+
+/* Before the server's word crumbs are not HTTP/2's. */
+static void test_crumbs_before_the_word(void **state)
+{
+	static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+	struct hold_scene s;
+
+	(void)state;
+	begin(&s, WEIR_HTTP2, preface, sizeof(preface) - 1);
+	for (__u32 at = 0; at < 8; at++)
+		pass(&s, at ? sizeof(preface) - 2 + at : 0, at ? 1 : sizeof(preface) - 1);
+	assert_int_equal(s.weight, 8);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_handshake_is_free),
+		cmocka_unit_test(test_requests_that_begin_like_tls),
+		cmocka_unit_test(test_bare_requests_that_begin_like_tls),
+		cmocka_unit_test(test_behind_a_request),
+		cmocka_unit_test(test_requests_behind_a_preface),
+		cmocka_unit_test(test_crumbs_before_the_word),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
