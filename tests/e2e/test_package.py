@@ -66,7 +66,7 @@ def test_life_of_the_package(packages, tmp_path):
 
 
 def test_removal_does_not_wait(tmp_path):
-    """For connections that had a 429 and stay open: a client may keep one for good. It is the service's weir that ends, whatever the shell's."""
+    """For connections that had a 429 and stay open: a client may keep one for good. Whose weir ends is not up to the shell."""
     said = tmp_path / "said"
     for program in ("weir", "deb-systemd-invoke"):
         (tmp_path / program).write_text(f'#!/bin/sh\necho {program} "$@" $WEIR_STATE_DIR $WEIR_PIN_DIR >>{said}\n')

@@ -215,3 +215,23 @@ def test_not_root(world):
 def test_usage(world):
     assert "unexpected argument" in world.weir.run("uninstall", "web").stderr
     assert world.weir.run("uninstall", "web").returncode == 2
+
+
+def test_a_lost_state(world, attached):
+    """What is in force without a server of the state is said to be, until it is ended."""
+    site, _, noisy, _ = attached
+    site.weir.kill()
+    (site.weir.state_dir / "state.json").unlink()
+    site.weir.start()
+    pins = next(world.pins.glob("net-*"))
+    assert site.weir.servers() == [] and noisy.drive(1) == [429]
+    assert site.weir.json("status")["agent"]["leftovers"] == [str(pins)]
+    assert f"{pins}: is in force, and this agent does not know its servers" in site.weir("status")
+    assert f"{pins} is in force, and its servers are not in the state" in site.weir.log()
+    site.weir("uninstall", "--force")
+    site.weir.start()
+    assert site.weir.json("status")["agent"]["leftovers"] == []
+    site.attach()
+    site.weir.stop()
+    site.weir.start()
+    assert site.weir.json("status")["agent"]["leftovers"] == []

@@ -93,6 +93,7 @@ struct agent {
 	struct sweeper *sweeper;	    /* NULL: whoever wakes it sweeps */
 	struct control_client *client;	    /* who gave the command that the event loop carries out */
 	LIST_HEAD(readers, reader) readers; /* who trace */
+	json_t *leftovers;		    /* cookies of namespaces (leftovers.h) */
 	json_t *events;			    /* the latest refusals, the oldest first (events.c) */
 	struct timespec started;	    /* CLOCK_REALTIME */
 	struct error unsaved;		    /* why what is in force is not in the file (unsaved.h) */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "agent/leftovers.h"
 #include "agent/unsaved.h"
 #include "base/log.h"
 #include "saved/saved.h"
@@ -40,6 +41,7 @@ static int load_state(struct agent *agent, struct error *err)
 	if (origin < 0)
 		return origin;
 	unsaved_take_up(agent);
+	leftovers_look(agent);
 	return options->persist_dir && !agent->unsaved.text[0] ? agent_save(agent, err) : 0;
 }
 

@@ -238,6 +238,16 @@ static void add_policy(json_t *remarks, json_t *policy)
 		       first ?: "", more ?: ""));
 }
 
+static void add_leftovers(json_t *remarks, json_t *leftovers)
+{
+	json_t *path;
+	size_t i;
+
+	json_array_foreach (leftovers, i, path)
+		remark(remarks, json_string_value(path), true,
+		       text_of("is in force, and this agent does not know its servers: weir uninstall ends it, and so does attaching a server there"));
+}
+
 json_t *status_remarks(json_t *result, bool in_full)
 {
 	json_t *remarks = json_array(), *item;
@@ -246,6 +256,7 @@ json_t *status_remarks(json_t *result, bool in_full)
 	json_array_foreach (json_object_get(result, "servers"), i, item)
 		add_server(remarks, item, in_full);
 	add_given_up(remarks, json_object_get(json_object_get(result, "agent"), "reconcile"));
+	add_leftovers(remarks, json_object_get(json_object_get(result, "agent"), "leftovers"));
 	json_array_foreach (json_object_get(result, "policies"), i, item)
 		add_policy(remarks, item);
 	return remarks;

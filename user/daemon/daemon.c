@@ -398,6 +398,7 @@ static void finish(struct service *service)
 		event_base_free(agent->base);
 	history_close(agent);
 	state_clear(&agent->state);
+	json_decref(agent->leftovers);
 	agent_destroy(agent);
 }
 

@@ -89,7 +89,7 @@ static void check_twice(struct policy *policy)
 	}
 }
 
-/* The names of all levels, as an object's keys: those of objects of their own, those among a Throttle's, and those that are always there. */
+/* The names of all levels, as keys: those of objects of their own, those among a Throttle's, and those that are always there. */
 static json_t *level_names(const struct policy *policy)
 {
 	json_t *names = json_pack("{s:b, s:b}", "exempt", 1, "catch-all", 1), *level;
