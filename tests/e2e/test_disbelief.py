@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A client that begins like one of TLS, or of HTTP/2, at a server of HTTP/1 that takes what it is sent for requests: many take any method."""
+"""A client that begins like one of TLS, or of HTTP/2, at a server of HTTP/1 that takes that for requests: many take any method."""
 import collections
 import contextlib
 import socket

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from lib import balancer
 from lib.listener import Listener
 from lib.process import eventually
 
@@ -30,6 +31,26 @@ class SpeaksFirst(Listener):
         with sock:
             sock.sendall(self.greeting)
             while data := sock.recv(65536):
+                self.taken += len(data)
+
+
+class BehindPreamble(Listener):
+    """Takes a PROXY protocol preamble off, and says its SETTINGS then, or with the client's first bytes."""
+
+    def __init__(self, place, port, greets):
+        self.greets = greets
+        self.taken, self.introduced = 0, 0
+        super().__init__(place, port)
+
+    def serve(self, sock):
+        with sock:
+            balancer.read(sock)
+            self.introduced += 1
+            if self.greets:
+                sock.sendall(SETTINGS)
+            while data := sock.recv(65536):
+                if not self.taken and not self.greets:
+                    sock.sendall(SETTINGS)
                 self.taken += len(data)
 
 
@@ -114,6 +135,48 @@ def test_server_speaks_first(world, case, hold):
     for _ in range(20):
         say(GRANT)
     assert site.limit_of("user")["admitted"] - before == price
+
+
+# What comes behind the preamble, and what 20 crumbs behind that cost.
+INTRODUCED = {"preface": ([PREFACE + SETTINGS], 0), "blank_line": ([b"\r\n", PREFACE + SETTINGS], 20)}
+PREAMBLES = {"line": balancer.line("192.0.2.1"), "binary": balancer.binary("192.0.2.1", more=b"\x04\0\x03abc"),
+             "unknown": b"PROXY UNKNOWN\r\n", "local": balancer.SIGNATURE + b"\x20\0\0\0"}
+
+
+@pytest.mark.parametrize("hold", ["drop", "auto"])
+@pytest.mark.parametrize("greets", [True, False])
+@pytest.mark.parametrize("begins", INTRODUCED)
+def test_behind_a_preamble(world, begins, greets, hold):
+    """The preamble is in a packet of its own: what follows it begins the client's stream all the same."""
+    parts, price = INTRODUCED[begins]
+    place = world.loopback()
+    site = world.site(place)
+    site.server.port = world.port()
+    server = BehindPreamble(place, site.server.port, greets)
+    world.at_end(server.listener.close)
+    site.attach("--hold", hold, "--proxy-protocol", place.client_address)
+    site.limit("user", burst=1000)
+    for n, preamble in enumerate(PREAMBLES.values(), 1):
+        sock = connection(world, place, site.server.port)
+
+        def say(data):
+            wanted = server.taken + len(data)
+            sock.sendall(data)
+            eventually(lambda: server.taken == wanted, "the server has it")
+
+        server.taken = 0
+        sock.sendall(preamble)
+        eventually(lambda: server.introduced == n, "the server has the preamble")
+        if greets:
+            assert sock.recv(len(SETTINGS)) == SETTINGS
+        for part in parts:
+            say(part)
+        if not greets:
+            assert sock.recv(len(SETTINGS)) == SETTINGS
+        before = site.limit_of("user")["admitted"]
+        for _ in range(20):
+            say(GRANT)
+        assert site.limit_of("user")["admitted"] - before == price
 
 
 UPGRADE = b"Host: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"

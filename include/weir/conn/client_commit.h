@@ -93,6 +93,10 @@ WEIR_INLINE enum weir_reason weir_conn_lose(struct weir_conn *c, const struct we
 
 	if (r->lost == WEIR_TLS || r->lost == WEIR_HTTP2)
 		weir_conn_await_word(c);
+	if (r->lost == WEIR_HTTP2 && r->whole && !c->requests) {
+		c->bare |= WEIR_BARE_FIRST;
+		c->request_next = from;
+	}
 	weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, from), r->lost);
 	weir_unconfirmed_trim(&c->unconfirmed, from);
 	return r->lost;

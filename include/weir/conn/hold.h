@@ -115,13 +115,19 @@ WEIR_INLINE __u32 weir_hold_from(const struct weir_conn *c, const struct weir_so
 	return weir_hold_charges_all(c) ? seq_max(c->hold.next, weir_hold_acked(c, k)) : c->hold.next;
 }
 
+/* Is it the first byte of the client's stream, or the first behind the preamble, which was read and compared on its way? */
+WEIR_INLINE bool weir_hold_is_start(const struct weir_conn *c, __u32 seq)
+{
+	return c->bare & WEIR_BARE_FIRST && seq == weir_splice_seq_to_server(&c->splice, c->request_next);
+}
+
 /*
  * Does the client's stream begin with the segment, for all that its socket has? In the middle of it HTTP/2's preface says nothing: it may be
  * in a request's body.
  */
-WEIR_INLINE bool weir_hold_is_first(const struct weir_socket *k, const struct weir_segment *g)
+WEIR_INLINE bool weir_hold_is_first(const struct weir_conn *c, const struct weir_socket *k, const struct weir_segment *g)
 {
-	return k->listens || (k->untouched && !k->busy && g->seq == k->next);
+	return k->listens || (!k->busy && g->seq == k->next && (k->untouched || weir_hold_is_start(c, g->seq)));
 }
 
 WEIR_INLINE void weir_hold_reader_start(const struct weir_conn *c, const struct weir_socket *k,
@@ -208,7 +214,7 @@ WEIR_INLINE enum weir_action weir_hold_begin_opaque(const struct weir_conn *c, c
 		r->ahead = 1;
 		return WEIR_FRAME;
 	}
-	if (c->opaque_why == WEIR_HTTP2 && r->news == h->next && weir_hold_is_first(k, g))
+	if (c->opaque_why == WEIR_HTTP2 && r->news == h->next && weir_hold_is_first(c, k, g))
 		r->preface = 0;
 	if (h->by_records && !ahead)
 		weir_hold_reader_go_on(c, r);

@@ -171,7 +171,7 @@ WEIR_INLINE void weir_resting_note(struct weir_resting *r, const struct weir_con
 		.opaque_why = c->opaque_why,
 		.places = c->request_place | c->response_place << 4,
 		.flags = weir_resting_flags_of(c),
-		.bare = c->bare,
+		.bare = c->bare & ~WEIR_BARE_FIRST,
 	};
 	if (s->cuts)
 		weir_resting_note_cut(&r->cut, c);

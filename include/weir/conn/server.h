@@ -260,6 +260,8 @@ WEIR_INLINE void weir_conn_commit_server(struct weir_conn *c, struct weir_busy *
 		return;
 	}
 	*why = lost;
+	if (lost == WEIR_HTTP2 && c->request_place == WEIR_PLACE_FRESH && !weir_preamble_awaited(&c->preamble))
+		c->bare |= WEIR_BARE_FIRST;
 	weir_conn_opaque(c, weir_splice_seq_to_server(&c->splice, c->request_next), lost);
 }
 

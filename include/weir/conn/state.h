@@ -77,6 +77,7 @@ enum weir_bare {
 	WEIR_BARE_MIDWAY =
 		1 << 3, /* what is followed by records was something else before: they may be in a request's body */
 	WEIR_BARE_UNTOLD = 1 << 4, /* what the client has begun like TLS, or HTTP/2, its server has not answered yet */
+	WEIR_BARE_FIRST = 1 << 5,  /* the client's stream begins at request_next, or its preamble ends there */
 };
 
 #define WEIR_CONN_FORGOTTEN (~0ULL)

@@ -31,7 +31,10 @@ static void pass(struct hold_scene *s, __u32 at, __u32 length)
 	s->conn.splice.server_acked = START + at + length;
 }
 
-/* A handshake costs nothing, however it is cut, unless a packet begins with a line's end, until its server answers; then records are all that counts. */
+/*
+ * Until its server answers a handshake costs nothing, however it is cut, unless a packet begins with a line's end. From then on records are
+ * all that counts.
+ */
 static void test_a_handshake_is_free(void **state)
 {
 	const __u8 hello = WEIR_RECORD_HANDSHAKE, alert = WEIR_RECORD_ALERT;
