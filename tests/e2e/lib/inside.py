@@ -3,6 +3,7 @@
 requests /VERB/NAMESPACE/RESOURCE/NAME/SUBRESOURCE as Kubernetes does, and `modern`, which does it as Kubernetes 1.28 does. A program's name is
 a tag of its build."""
 import contextlib
+import fcntl
 import functools
 import os
 import shutil
@@ -16,19 +17,31 @@ from lib.weir import BUILD
 SOURCES = BUILD.parent / "tests/inside"
 
 
+def is_built(binary):
+    return binary.exists() and binary.stat().st_mtime > max(path.stat().st_mtime for path in SOURCES.glob("src/**/*.go"))
+
+
 @functools.lru_cache
 def program(name, compiler="go", pie=False):
     if not shutil.which(compiler):
         pytest.skip("there is no go (golang-go)")
     version = run(compiler, "env", "GOVERSION").strip()
     binary = BUILD / "tests/inside" / version / (name + "-pie" * pie)
-    if binary.exists() and binary.stat().st_mtime > max(path.stat().st_mtime for path in SOURCES.glob("src/**/*.go")):
-        return binary  # a guest would take minutes to find that out by Go
+    if is_built(binary):
+        return binary  # a guest would take minutes to find that out by Go, and may write nothing
+    binary.parent.mkdir(parents=True, exist_ok=True)
+    with open(binary.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # modules run side by side, and want the same
+        if not is_built(binary):
+            build(binary, name, compiler, pie)
+    return binary
+
+
+def build(binary, name, compiler, pie):
     own = {"GO111MODULE": "off", "CGO_ENABLED": "0", "GOPATH": str(SOURCES)}
     subprocess.run([compiler, "build", "-tags", name, "-ldflags", "-s -w", *(["-buildmode=pie"] if pie else []), "-o", binary,
                     f"weir/{name}"], check=True,
                    env={"GOCACHE": str(BUILD / "tests/inside/cache"), **os.environ, **own})
-    return binary
 
 
 def get(address, place, target, user="", times=1, protocol="http2"):
