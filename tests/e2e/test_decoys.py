@@ -57,6 +57,7 @@ def test_records_in_fragments_with_a_wrong_checksum(raw, monkeypatch):
 def test_preface_in_a_body(raw, hold):
     """What looks like HTTP/2 is lost on its way, and then all of its preface stands in a request's body."""
     site, client = raw
+    site.world.keep()
     site.weir("detach", "web", "--force")
     site.attach("--hold", hold)
     site.limit("user", burst=BURST + 2)

@@ -309,6 +309,7 @@ def test_answer_where_the_kernel_does_not_allow_it(world, serve):
         pytest.skip("this kernel allows it")
     assert inside["lane"] == "see"
     assert "registers" in inside["why"]
+    world.keep()
     world.weir("detach", "web")
     refused = world.weir.refused("attach", "web", "--port", server.port, "--netns", server.place.server_ns.path,
                                  "--inside", "answer")

@@ -141,6 +141,7 @@ def test_debts_end_where_the_server_is_detached(world, held):
     server = held("0.02", 1, "--hold-max", "25")
     assert Client(world, server, "alice", n=2).counts()[0] == {"200": 2, "connections": 1}
     assert owed(world) == 1
+    world.keep()
     world.weir("detach", "web", "--force")
     attach(world, server, mode="hold", options=("--hold-max", "25"))
     assert world.weir("limit", "set", "user", "--qps", "0.02", "--burst", 1) == \

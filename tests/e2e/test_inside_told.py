@@ -95,6 +95,7 @@ def test_what_no_go_server_says(world, serve, tmp_path):
         world.weir("limit", "delete", name)
     policy = tmp_path / "web.yaml"
     policy.write_text(world.weir("export").replace("longRunning: false", "resources: [secrets]"))
+    world.keep()
     world.weir("detach", "web")
     assert f'server "web": limit "d": {idle}' in world.weir.run("apply", "-f", policy).stderr
     world.weir("detach", "web")

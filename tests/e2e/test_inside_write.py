@@ -36,6 +36,7 @@ def test_it_refuses_or_says_why(world, serve, name):
         return
     assert inside(world)["lane"] == "off"
     assert inside(world)["why"].startswith(LOCKED) and "TLS is held" in inside(world)["why"]
+    world.keep()
     world.weir("detach", "web")
     assert LOCKED in world.weir.refused(*attach_words(server, "--inside", "answer", "--write-memory"))
 

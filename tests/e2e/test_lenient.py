@@ -105,6 +105,7 @@ def test_head_in_a_body_that_is_left_unread(site):
 
 def test_head_that_was_begun_before(site):
     """On a connection that is open before the server is attached."""
+    site.world.keep()
     site.weir("detach", "web", "--force")
     client = site.client("alice")
     assert client.get("/before") == 200

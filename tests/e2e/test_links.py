@@ -28,43 +28,47 @@ def check_once(site, client=None):
     assert (after["passed"] - before["passed"], after["shed"] - before["shed"]) == (2, 3)
 
 
-@pytest.mark.alone
+def one_more(world, server_ns, client_ns, subnet, device):
+    """Another veth pair, until the test ends, as a place."""
+    addresses = netns.add_veth(server_ns, client_ns, 4, subnet, device)
+    world.at_end(server_ns.ip, "link", "del", device)
+    return Place(server_ns, client_ns, *addresses)
+
+
 def test_come_and_go(world):
-    server_ns, client_ns = world.namespace("s"), world.namespace("c")
+    home = world.veth()
+    server_ns, client_ns = home.server_ns, home.client_ns
     site = world.site(Place(server_ns, client_ns, "0.0.0.0", "0.0.0.0/0"))
     site.attach()
     site.limit("user", burst=2)
-    assert attached(site) == {"lo"}
+    assert attached(site) == {"lo", "eth0"}
     for subnet in range(1, 4):
-        addresses = netns.add_veth(server_ns, client_ns, 4, subnet)
-        eventually(lambda: attached(site) == {"lo", "eth0"}, "the new interface is attached")
+        addresses = netns.add_veth(server_ns, client_ns, 4, subnet, "eth1")
+        eventually(lambda: attached(site) == {"lo", "eth0", "eth1"}, "the new interface is attached")
         site.place = Place(server_ns, client_ns, *addresses)
         check_once(site)
-        server_ns.ip("link", "del", "eth0")
-        eventually(lambda: attached(site) == {"lo"}, "the interface is forgotten")
+        server_ns.ip("link", "del", "eth1")
+        eventually(lambda: attached(site) == {"lo", "eth0"}, "the interface is forgotten")
     site.check(passed=6, shed=9, exempt=3)
 
 
-@pytest.mark.alone
 def test_interfaces_that_came_without_an_agent(world):
-    server_ns, client_ns = world.namespace("s"), world.namespace("c")
-    site = world.site(Place(server_ns, client_ns, "0.0.0.0", "0.0.0.0/0"))
+    home = world.veth()
+    site = world.site(Place(home.server_ns, home.client_ns, "0.0.0.0", "0.0.0.0/0"))
     site.attach()
     site.limit("user", burst=2)
     site.weir.kill()
-    site.place = netns.veth(server_ns, client_ns, 4)
+    site.place = one_more(world, home.server_ns, home.client_ns, 1, "eth1")
     site.weir.start()
-    assert attached(site) == {"lo", "eth0"}
+    assert attached(site) == {"lo", "eth0", "eth1"}
     check_once(site)
 
 
-@pytest.mark.alone
 def test_only_the_named_interface(world):
-    server_ns = world.namespace("s")
-    client_ns, other_ns = world.namespace("c"), world.namespace("o")
-    watched = Place(server_ns, client_ns, *netns.add_veth(server_ns, client_ns, 4, 1, "eth1"))
-    other = Place(server_ns, other_ns, *netns.add_veth(server_ns, other_ns, 4, 2, "eth2"))
-    server = world.echo(Place(server_ns, server_ns, "0.0.0.0", "0.0.0.0"))
+    home = world.veth()
+    watched = one_more(world, home.server_ns, home.client_ns, 1, "eth1")
+    other = one_more(world, home.server_ns, world.namespace("o"), 2, "eth2")
+    server = world.echo(Place(home.server_ns, home.server_ns, "0.0.0.0", "0.0.0.0"))
     site = world.site(watched, server)
     site.attach("--interface", "eth1")
     site.limit("user", burst=2)
@@ -75,22 +79,29 @@ def test_only_the_named_interface(world):
     assert site.weir.counts()["passed"] == 2
 
 
-@pytest.mark.alone
+@pytest.fixture
+def routed(world):
+    """A place whose server's end is a router, and its client's way to a server behind that."""
+    near = world.veth()
+    router_ns, client_ns, server_ns = near.server_ns, near.client_ns, world.namespace("s")
+    far = netns.add_veth(server_ns, router_ns, 4, 2, "eth1")
+    world.at_end(router_ns.ip, "link", "del", "eth1")
+    client_ns.ip("route", "add", "default", "via", near.address)
+    world.at_end(client_ns.ip, "route", "del", "default")
+    server_ns.ip("route", "add", "default", "via", far[1])
+    world.setting(router_ns, "net.ipv4.ip_forward", 1)
+    return near, Place(server_ns, client_ns, far[0], near.client_address)
+
+
 @pytest.mark.parametrize("xdp", ["off", "generic"])
 @pytest.mark.parametrize("address", ["its own address", "any address"])
-def test_routed_past(world, address, xdp):
+def test_routed_past(world, routed, address, xdp):
     """A router that happens to run a server on the same port, on its own address or on any: what goes to others is theirs."""
-    client_ns, router_ns, server_ns = (world.namespace(role) for role in "crs")
-    near = netns.add_veth(router_ns, client_ns, 4, 1, "eth1")
-    far = netns.add_veth(server_ns, router_ns, 4, 2, "eth2")
-    client_ns.ip("route", "add", "default", "via", near[0])
-    server_ns.ip("route", "add", "default", "via", far[1])
-    router_ns.run("sysctl", "-q", "net.ipv4.ip_forward=1")
-    own = world.site(Place(router_ns, client_ns, *near), world.echo(Place(router_ns, router_ns, "0.0.0.0", "0.0.0.0"))
+    near, passing = routed
+    own = world.site(near, world.echo(Place(near.server_ns, near.server_ns, "0.0.0.0", "0.0.0.0"))
                      if address == "any address" else None)
     own.attach("--xdp", xdp)
     own.limit("user", burst=2)
-    passing = Place(server_ns, client_ns, far[0], near[1])
     beyond = world.site(passing, world.echo(passing, own.server.port))
     assert beyond.client().drive(6) == [200] * 6
     check_once(own)
@@ -102,7 +113,6 @@ def test_routed_past(world, address, xdp):
     assert connect(own) == "timeout" and own.status()["connection_attempts"]["dropped"] > 0
 
 
-@pytest.mark.alone
 def test_another_weir(world):
     """Two agents on one namespace, or what one has left there: attach and status say so until it is gone."""
     site = world.site()

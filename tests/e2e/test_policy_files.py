@@ -107,6 +107,7 @@ def files(world, tmp_path):
     files = Files(world, tmp_path / "policy.d")
     yield files
     if world.weir.running():
+        world.keep()
         world.weir.stop()  # what it follows, nobody could detach
 
 

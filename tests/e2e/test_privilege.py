@@ -37,6 +37,7 @@ def check(weir):
     assert core == ("0", "0")
 
 
+@pytest.mark.together
 def test_running_agent(site):
     check(site.weir)
     site.limit("user", burst=1)
@@ -45,6 +46,7 @@ def test_running_agent(site):
     check(site.weir)
 
 
+@pytest.mark.together
 def test_other_users_files_and_namespaces(world, tmp_path):
     """A token file that is another user's alone, and a namespace that is found by a process in it."""
     tokens = tmp_path / "tokens.csv"
@@ -59,6 +61,7 @@ def test_other_users_files_and_namespaces(world, tmp_path):
     path = f"/proc/{there.pid}/ns/net"
     eventually(lambda: os.path.samefile(path, place.server_ns.path), "it is in the namespace")
     site.weir("attach", "web", "--port", site.server.port, "--netns", path, "--token-file", tokens)
+    world.attached()
     assert site.weir.json("reload")["servers"] == [{"name": "web", "tokens": 1, "addresses": 0}]
     check(site.weir)
 

@@ -189,6 +189,7 @@ def test_dry_run(world):
 
 def test_after_a_restart(site):
     """The mode outlives the agent."""
+    site.world.keep()
     site.weir("detach", "web")
     site.attach("--framing", "pass", "--cgroup", site.world.cgroup("empty"))
     site.weir.stop()

@@ -162,6 +162,7 @@ def test_over_restarts(world, site):
     client.drive(3)
     world.weir.start()
     assert counts(rows_by(world, "user"), "user") == {("alice",): (5, 0, 0)}
+    world.keep()
     world.weir("detach", "web")
     site.attach()
     assert rows_by(world, "user") == []

@@ -175,6 +175,7 @@ def test_agent_stops(world, site, trace):
 def test_server_ends(world, site, trace):
     alone = world.trace("web")
     site.client().get("/before")
+    world.keep()
     site.weir("detach", "web", "--force")
     assert alone.wait() == (1, 'weir: tracing web; ^C ends\nweir: server "web" is no longer attached\n')
     assert said(alone.requests()) == [("GET", "/before", "passed")]

@@ -56,6 +56,7 @@ def test_streams_pass(world, program):
     site.limit("user", burst=0)
     passed = {reason: without_date(whole_answer(site, data)) for reason, data in STREAMS.items()}
     assert site.unread() == {reason: 1 for reason in STREAMS}
+    world.keep()
     site.weir("detach", "web")
     assert passed == {reason: without_date(whole_answer(site, data)) for reason, data in STREAMS.items()}
 

@@ -108,6 +108,7 @@ def test_limits_hold(site):
 
 
 def test_who_is_exempt(ipv4):
+    ipv4.world.keep()
     ipv4.weir("detach", "web")
     ipv4.attach(*NO_PROXY, "--xdp", "generic", "--syn-cookies", "xdp", "--exempt-source", ipv4.place.client_address)
     always(ipv4)
@@ -143,9 +144,11 @@ def test_where_it_cannot_be(world):
     connect(site).close()
     assert BY_XDP not in attempts(site)
     assert "SYN cookies on eth0 are sent by the kernel: in native mode a veth may lose what is sent back" in site.weir("status")
+    world.keep()
     site.weir("detach", "web")
     site.attach(*NO_PROXY, "--xdp", "off", "--syn-cookies", "xdp")
     assert "SYN cookies on eth0 are sent by the kernel: no program at XDP" in site.weir("status")
+    world.keep()
     site.weir("detach", "web")
     site.attach(*NO_PROXY, "--xdp", "generic", "--syn-cookies", "xdp")
     assert "SYN cookies" not in site.weir("status")

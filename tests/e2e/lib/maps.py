@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """weir's maps, as anyone with bpftool can read and change them."""
 import json
+import subprocess
 
 from lib.process import run
 
@@ -32,3 +33,7 @@ class Maps:
 
     def put(self, name, key, value):
         self.bpftool("map", "update", "pinned", self.directory / name, "key", *words(key), "value", *words(value))
+
+    def empty(self, queue):
+        while subprocess.run(["bpftool", "map", "dequeue", "pinned", self.directory / queue], capture_output=True).returncode == 0:
+            pass

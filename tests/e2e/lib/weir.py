@@ -44,6 +44,7 @@ class Weir:
         self.metrics_port = None
         self.process = None
         self.options = None  # the agent's
+        self.usual = ("off",)  # options
         self.preloaded = {}  # what an agent that is started, and each command, finds in its environment besides
 
     def command(self, *words):
@@ -83,9 +84,9 @@ class Weir:
         assert self.process.poll() is None, self.log()
 
     def start_as_usual(self):
-        """One without options, whatever a test has made of it."""
-        if not self.running() or self.options != ("off",):
-            self.start()
+        """One with the usual options, whatever a test has made of it."""
+        if not self.running() or self.options != self.usual:
+            self.start(*self.usual)
 
     def running(self):
         return self.process is not None and self.process.poll() is None

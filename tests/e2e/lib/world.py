@@ -106,6 +106,9 @@ class World:
     def attached(self):
         """A server of the test's has been attached."""
 
+    def keep(self):
+        """The test's servers are about to be detached: the programs are to stay, for those that come next."""
+
     def trace(self, *words):
         trace = Trace(self.weir, self.directory, *words)
         self.at_end(trace.kill)

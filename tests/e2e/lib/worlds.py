@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """
 The world that a test gets. Tests of modules with `pytestmark = pytest.mark.together` share an agent and places, one after the
-other; a test marked `alone` has its own, and behind one marked `alters` the devices are made anew.
+other; a test marked `alone` has its own, and behind one marked `alters` the devices are made anew. `together` may have options:
+all tests with these share an agent that has them.
 """
 import contextlib
 import re
@@ -33,15 +34,15 @@ def slug(text):
 
 @pytest.fixture(scope="session")
 def commons(tmp_path_factory, bpffs):
-    """The common world for each kind of place, made when it is first asked for."""
+    """The common world of an agent with these options, made when it is first asked for."""
     made = {}
     endings = contextlib.ExitStack()  # all are ended, also where one leaves something
 
-    def common(kind):
-        if kind not in made:
-            made[kind] = Common(f"weir-common-{kind}-{RUN}", tmp_path_factory.mktemp("common"), bpffs)
-            endings.callback(made[kind].end)
-        return made[kind]
+    def common(options):
+        if options not in made:
+            made[options] = Common(f"weir-common{len(made)}-{RUN}", tmp_path_factory.mktemp("common"), bpffs, options)
+            endings.callback(made[options].end)
+        return made[options]
 
     with endings:
         yield common
@@ -52,8 +53,8 @@ def shares(item):
 
 
 def lent(request, name, tmp_path, bpffs):
-    alters = bool(request.node.get_closest_marker("alters"))
-    return Lent(name, tmp_path, bpffs, request.getfixturevalue("commons"), alters)
+    common = request.getfixturevalue("commons")(request.node.get_closest_marker("together").args)
+    return Lent(name, tmp_path, bpffs, common, bool(request.node.get_closest_marker("alters")))
 
 
 @pytest.fixture
