@@ -2,11 +2,12 @@
 """What others change in the kernel is found, repaired, counted and told; and nothing else is touched."""
 import contextlib
 import json
+import os
 import shutil
 import signal
 import socket
 import subprocess
-import time
+from pathlib import Path
 
 import pytest
 
@@ -318,12 +319,19 @@ def throttle(changed=None):
                        "spec": {"limits": [{"name": "user", "qps": 0, "burst": 1, "overrides": overrides}]}})
 
 
+def cpu_s(process):
+    """What it has had of CPUs."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def apply(site, name, text):
+    """The agent's CPU seconds for it."""
     path = site.world.directory / name
     path.write_text(text)
-    start = time.monotonic()
+    before = cpu_s(site.weir.process)
     site.weir("apply", "-f", path)
-    return time.monotonic() - start
+    return cpu_s(site.weir.process) - before
 
 
 def written(site):
@@ -333,7 +341,7 @@ def written(site):
 def test_one_override_of_ten_thousand(site):
     """One entry is written, at once, and no bucket but its own has another burst: nor that, which goes on as it was."""
     before = written(site)
-    print(f"{OVERRIDES} overrides: {apply(site, 'all.yaml', throttle()):.2f} s")
+    print(f"{OVERRIDES} overrides: {apply(site, 'all.yaml', throttle()):.2f} s of CPU")
     assert written(site) == before + OVERRIDES
     users = [f"user-{i}" for i in range(0, OVERRIDES, 1000)]
     clients = {user: site.client(user) for user in users}
@@ -344,7 +352,7 @@ def test_one_override_of_ten_thousand(site):
                                      f"'http://{site.place.authority}:{site.server.port}/?[1-100]'; done"))
     try:
         took = apply(site, "one.yaml", throttle(changed=3000))
-        print(f"one of them, under load: {took:.2f} s")
+        print(f"one of them, under load: {took:.2f} s of CPU")
         assert written(site) == before + OVERRIDES + 1
         assert took < 10
         for user, client in clients.items():
