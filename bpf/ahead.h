@@ -26,8 +26,8 @@ __noinline int query_ahead(struct weir_request *r, const struct weir_reading *ho
 	return r && how && window ? weir_query_ahead(r, how, window, at) : 0;
 }
 
-__noinline int request_lines_ahead(struct weir_request *r, const struct weir_reading *how,
-				   const struct weir_window *window, __u32 at)
+__noinline int request_lines_ahead(struct weir_request *r, const struct weir_reading *how, struct weir_window *window,
+				   __u32 at)
 {
 	return r && how && window ? weir_request_lines_ahead(r, how, window, at) : 0;
 }
@@ -53,12 +53,8 @@ static __always_inline bool ends_head(const struct work *w, const struct weir_fr
 static __always_inline void response_ahead(struct work *w)
 {
 	struct weir_response_reader *r = &w->response;
-	__u32 at = r->next - w->packet.segment.seq - w->window.at, from = at;
 
-	if (weir_response_fresh(&r->response))
-		at += weir_response_start_ahead(&r->response, &w->window, at);
-	at += weir_response_fields_ahead(&r->response, &w->window, at);
-	r->next += at - from;
+	r->next += weir_response_lines_ahead(&r->response, &w->window, r->next - w->packet.segment.seq - w->window.at);
 }
 
 #endif

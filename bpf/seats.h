@@ -21,12 +21,13 @@ __noinline int seats_give(struct work *w)
 static __noinline int conn_release(struct weir_conn *c, __u64 id)
 {
 	struct busy_found b = busy_find(c);
-	struct weir_seats out;
 
 	if (!b.there)
 		return 0;
-	for (__u32 i = 0; i < WEIR_SEAT_SLOTS; i++) {
-		out.taken = 0;
+	for (__u64 i = 0; i < WEIR_SEAT_SLOTS; i++) {
+		struct weir_seats out = {};
+
+		WEIR_FRESH_ALL();
 		bpf_spin_lock(&c->lock);
 		if (c->id == id && busy_is_kept(c, &b))
 			weir_seats_take_out(&b.there->seats[i], &out, 0, true);

@@ -72,7 +72,7 @@ static size_t take(struct weir_response *r, const uint8_t *data, size_t most, en
 static size_t take_line(struct weir_response *r, struct weir_window *window, const uint8_t *data, size_t at, size_t end)
 {
 	__u32 index = window_over(window, data, at, end);
-	size_t n = weir_response_line_ahead(r, window, index);
+	size_t n = weir_response_lines_ahead(r, window, index);
 
 	assert(n <= window->length - index);
 	return n;

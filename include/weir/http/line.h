@@ -39,69 +39,45 @@ WEIR_INLINE __u32 weir_line_lengths(__u8 first)
 	}
 }
 
-/* A field line that is whole in a window: a name of common bytes, then text to its CRLF. */
-struct weir_line {
-	__u32 at;    /* index of its first byte, */
-	__u32 colon; /* of the colon behind its name, */
-	__u32 end;   /* and of its CR */
-};
-
-/* 0, but the verifier does not know that. word: any value that it does not know */
-WEIR_INLINE __u32 weir_line_nothing(__u64 word)
-{
-	__u64 others = ~word;
-
-	WEIR_BARRIER(others);
-	return word & others;
-}
-
-/*
- * The same number, but the verifier forgets what it knows of it. So all paths that lead to it are one state. n: below twice the window;
- * nothing: weir_line_nothing()
- */
-WEIR_INLINE __u32 weir_line_any(__u32 n, __u32 nothing)
-{
-	return (n + nothing) & (2 * WEIR_WINDOW - 1);
-}
-
 #define WEIR_LINE_NAME_WORDS 5 /* of a name and its colon: one that is longer than a token means nothing */
 _Static_assert(WEIR_LINE_NAME_WORDS <= WEIR_WINDOW_WORDS, "a window has room for them");
 
-/*
- * How many bytes of text there are from index `at` on, of which the first ones, as many as `n`, are known to be. More than the window
- * has: it does not end there. What a line's end hangs on is only how its words are: where its name ends is found out beside.
- */
-WEIR_INLINE __u32 weir_line_text(const struct weir_window *w, __u32 at, __u32 n, __u32 nothing)
+/* Finds where text ends that stands from index `from` on. Behind what the window has: it does not end there. */
+WEIR_INLINE void weir_line_find_end(struct weir_window *w, __u64 from)
 {
 	const __u8 *bytes;
 	__u64 others = 0;
 
 	WEIR_ROLLED
 	for (int i = 0; i < WEIR_WINDOW / (8 * WEIR_WINDOW_WORDS) && !others; i++) {
-		bytes = weir_window_from(w, at + n);
+		bytes = weir_window_from(w, from);
 		WEIR_UNROLLED
 		for (int k = 0; k < WEIR_WINDOW_WORDS; k++) {
 			others = weir_run_text_end(weir_window_word_of(bytes + 8 * k));
 			if (others)
 				break;
-			n += 8;
+			from += 8;
 		}
 	}
-	return weir_line_any(n + weir_run_length(others), nothing);
+	w->line.end = from + weir_run_length(others);
+	WEIR_FRESH_ALL();
 }
 
 /* Does a line end at index `end`, its CRLF included? */
-WEIR_INLINE bool weir_line_ends(const struct weir_window *w, __u32 end)
+WEIR_INLINE bool weir_line_ends(const struct weir_window *w, __u64 end)
 {
 	return (weir_window_word(w, end) & 0xffff) == WEIR_RUN_CRLF && end + 2 <= w->length;
 }
 
-/* Finds the field line that begins at index `at`. false: that is for the machine to do. */
-WEIR_INLINE bool weir_line_find(const struct weir_window *w, __u32 at, __u32 nothing, struct weir_line *line)
+/*
+ * Finds the field line that begins where the reading stands. false: that is for the machine to do. What its end hangs on is only how its
+ * words are: where its name ends is found out beside.
+ */
+WEIR_INLINE bool weir_line_find(struct weir_window *w)
 {
+	__u64 at = w->line.at, n = 0;
 	const __u8 *bytes = weir_window_from(w, at);
 	__u64 others = 0;
-	__u32 n = 0;
 
 	WEIR_UNROLLED
 	for (int k = 0; k < WEIR_LINE_NAME_WORDS; k++) {
@@ -112,12 +88,17 @@ WEIR_INLINE bool weir_line_find(const struct weir_window *w, __u32 at, __u32 not
 	}
 	if (!others)
 		return false;
-	n = weir_line_any(n, nothing);
-	line->at = at;
-	line->colon = at + n + weir_run_length(others);
-	line->end = at + weir_line_text(w, at, n, nothing);
-	return line->colon != at && weir_run_first(weir_window_word(w, line->colon)) == ':' &&
-	       weir_line_ends(w, line->end);
+	n = (at + n) & (2 * WEIR_WINDOW - 1);
+	w->line.colon = n + weir_run_length(others);
+	weir_line_find_end(w, n);
+	return w->line.colon != w->line.at && weir_run_first(weir_window_word(w, w->line.colon)) == ':' &&
+	       weir_line_ends(w, w->line.end);
+}
+
+/* Goes on with the next line. */
+WEIR_INLINE void weir_line_next(struct weir_window *w)
+{
+	w->line.at = w->line.end + 2;
 }
 
 /* May all that the window has belong to the head? */
@@ -140,12 +121,12 @@ WEIR_INLINE __u32 weir_framing_ahead(struct weir_framing *f, __u32 n)
 }
 
 /* Is it the empty line that ends a head? Then it is read up to its last byte, with which the machine ends the head. */
-WEIR_INLINE bool weir_line_is_last(struct weir_framing *f, const struct weir_window *w, __u32 at)
+WEIR_INLINE void weir_line_last_ahead(struct weir_framing *f, struct weir_window *w)
 {
-	if (!weir_line_ends(w, at))
-		return false;
+	if (!weir_line_ends(w, w->line.at))
+		return;
 	f->state = WEIR_AT_END_LF;
-	return true;
+	w->line.at++;
 }
 
 /* The number that the word's first n bytes are, digits; n: 1 to 8. */
@@ -159,9 +140,9 @@ WEIR_INLINE __u64 weir_run_number(__u64 word, __u32 n)
 }
 
 /* Where its value begins: behind one space. */
-WEIR_INLINE __u32 weir_line_value(const struct weir_window *w, const struct weir_line *line)
+WEIR_INLINE __u64 weir_line_value(const struct weir_window *w)
 {
-	return line->colon + 1 + (weir_run_first(weir_window_word(w, line->colon + 1)) == ' ');
+	return w->line.colon + 1 + (weir_run_first(weir_window_word(w, w->line.colon + 1)) == ' ');
 }
 
 /* The eight bytes from index `at` on in lower case, where they are of a name. */
@@ -171,10 +152,10 @@ WEIR_INLINE __u64 weir_line_lower(const struct weir_window *w, __u32 at)
 }
 
 /* Reads a length of few digits that stands from `at` to `end`. false: it is something else. */
-WEIR_INLINE bool weir_length_ahead(struct weir_framing *f, const struct weir_window *w, __u32 at, __u32 end)
+WEIR_INLINE bool weir_length_ahead(struct weir_framing *f, const struct weir_window *w, __u64 at, __u64 end)
 {
 	__u64 word = weir_window_word(w, at);
-	__u32 n = weir_run_length(~(weir_run_range(word, '0', '9') & ~word));
+	__u64 n = weir_run_length(~(weir_run_range(word, '0', '9') & ~word));
 
 	if (!n || at + n != end || f->seen & (WEIR_SEEN_LENGTH | WEIR_SEEN_CHUNKED))
 		return false;
@@ -185,10 +166,11 @@ WEIR_INLINE bool weir_length_ahead(struct weir_framing *f, const struct weir_win
 }
 
 /* Reads "keep-alive" or "close" that stands from `at` to `end`; no other text becomes one of them in lower case. Returns as above. */
-WEIR_INLINE bool weir_connection_ahead(struct weir_framing *f, const struct weir_window *w, __u32 at, __u32 end)
+WEIR_INLINE bool weir_connection_ahead(struct weir_framing *f, const struct weir_window *w, __u64 at, __u64 end)
 {
 	__u64 lower = weir_line_lower(w, at);
-	__u32 n = end - at, seen = 0;
+	__u64 n = end - at;
+	__u32 seen = 0;
 
 	if (n == 5 && weir_run_only(lower, 5) == WEIR_RUN_TEXT("close"))
 		seen = WEIR_SEEN_CLOSE;
@@ -202,17 +184,17 @@ WEIR_INLINE bool weir_connection_ahead(struct weir_framing *f, const struct weir
 }
 
 /* Reads the line, if it is a length or a connection's fate. false: it is something else. */
-WEIR_INLINE bool weir_field_ahead(struct weir_framing *f, const struct weir_window *w, const struct weir_line *line)
+WEIR_INLINE bool weir_field_ahead(struct weir_framing *f, const struct weir_window *w)
 {
-	__u64 lower = weir_line_lower(w, line->at), rest = weir_line_lower(w, line->at + 8);
-	__u32 n = line->colon - line->at;
+	__u64 lower = weir_line_lower(w, w->line.at), rest = weir_line_lower(w, w->line.at + 8);
+	__u64 n = w->line.colon - w->line.at;
 
 	if (f->seen & WEIR_SEEN_LAST_CHUNK)
 		return false;
 	if (n == 14 && lower == WEIR_RUN_TEXT("content-") && weir_run_only(rest, 6) == WEIR_RUN_TEXT("length"))
-		return weir_length_ahead(f, w, weir_line_value(w, line), line->end);
+		return weir_length_ahead(f, w, weir_line_value(w), w->line.end);
 	return n == 10 && lower == WEIR_RUN_TEXT("connecti") && weir_run_only(rest, 2) == WEIR_RUN_TEXT("on") &&
-	       weir_connection_ahead(f, w, weir_line_value(w, line), line->end);
+	       weir_connection_ahead(f, w, weir_line_value(w), w->line.end);
 }
 
 /* What a line is to who reads a head. */
@@ -223,17 +205,16 @@ enum weir_line_is {
 };
 
 /* Reads the line, if a message's framing hangs on it. lengths: those of further names that mean something (struct weir_reading) */
-WEIR_INLINE enum weir_line_is weir_line_ahead(struct weir_framing *f, const struct weir_window *w,
-					      const struct weir_line *line, __u64 lengths)
+WEIR_INLINE enum weir_line_is weir_line_ahead(struct weir_framing *f, const struct weir_window *w, __u64 lengths)
 {
-	__u32 n = line->colon - line->at;
+	__u64 n = w->line.colon - w->line.at;
 	__u64 means;
 
 	if (!((lengths | WEIR_LINE_LENGTHS) >> n & 1))
 		return WEIR_LINE_NOTHING;
-	means = weir_line_lengths(w->bytes[line->at & (WEIR_WINDOW - 1)]);
+	means = weir_line_lengths(w->bytes[w->line.at & (WEIR_WINDOW - 1)]);
 	if (means >> n & 1)
-		return weir_field_ahead(f, w, line) ? WEIR_LINE_READ : WEIR_LINE_OTHERS;
+		return weir_field_ahead(f, w) ? WEIR_LINE_READ : WEIR_LINE_OTHERS;
 	return lengths >> n & 1 ? WEIR_LINE_OTHERS : WEIR_LINE_NOTHING;
 }
 

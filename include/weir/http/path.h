@@ -127,25 +127,15 @@ WEIR_INLINE bool weir_path_ends_open(enum weir_paths paths, const struct weir_su
 }
 
 /*
- * The segment whose bytes are in h has ended. The place where it is to be kept, WEIR_SEGMENT_NONE where it is not, or the
- * negative of an enum weir_reason.
+ * A segment has ended that is none of dots. empty: nothing is in it. The place where it is to be kept, or WEIR_SEGMENT_NONE where it is not.
  */
-WEIR_INLINE int weir_path_place(struct weir_path *p, enum weir_paths paths, const struct weir_subject_hash *h)
+WEIR_INLINE int weir_path_place_plain(struct weir_path *p, enum weir_paths paths, bool empty)
 {
-	bool empty = h->length == 1;
 	__u32 place;
 
-	p->odd |= weir_path_is_of_dots(h);
-	if (paths == WEIR_PATHS_NGINX) {
-		if (empty || WEIR_NAME_IS(h, "."))
-			return WEIR_SEGMENT_NONE;
-		if (WEIR_NAME_IS(h, "..")) {
-			if (!p->count)
-				return -WEIR_BAD_PATH;
-			p->count--;
-			return WEIR_SEGMENT_NONE;
-		}
-	} else if (paths == WEIR_PATHS_KUBERNETES && empty) {
+	if (empty && paths == WEIR_PATHS_NGINX)
+		return WEIR_SEGMENT_NONE;
+	if (empty && paths == WEIR_PATHS_KUBERNETES) {
 		p->empty += p->count > 0;
 		return WEIR_SEGMENT_NONE;
 	}
@@ -153,6 +143,21 @@ WEIR_INLINE int weir_path_place(struct weir_path *p, enum weir_paths paths, cons
 	p->count = place + 1;
 	p->empty = 0;
 	return empty || place >= WEIR_PATH_SEGMENTS ? WEIR_SEGMENT_NONE : (int)place;
+}
+
+/* The same of the segment whose bytes are in h, or the negative of an enum weir_reason. */
+WEIR_INLINE int weir_path_place(struct weir_path *p, enum weir_paths paths, const struct weir_subject_hash *h)
+{
+	p->odd |= weir_path_is_of_dots(h);
+	if (paths == WEIR_PATHS_NGINX && WEIR_NAME_IS(h, "."))
+		return WEIR_SEGMENT_NONE;
+	if (paths == WEIR_PATHS_NGINX && WEIR_NAME_IS(h, "..")) {
+		if (!p->count)
+			return -WEIR_BAD_PATH;
+		p->count--;
+		return WEIR_SEGMENT_NONE;
+	}
+	return weir_path_place_plain(p, paths, h->length == 1);
 }
 
 /* end: offset of the first raw byte that does not belong to it */

@@ -17,15 +17,24 @@
 #define WEIR_QUERY_STEPS 32 /* the same of a query */
 #define WEIR_NAME_WORDS 4   /* of eight bytes, of a user's name */
 
-/* Feeds the machine a byte of the path, which is no longer than what the window has. False: that ended something. */
-WEIR_INLINE bool weir_path_fed(struct weir_request *r, const struct weir_reading *how, __u8 c)
+/* As feeding the byte behind a segment of common bytes, none of which is a dot: a slash, or what ends the path. False: it has ended. */
+WEIR_INLINE bool weir_segment_end_ahead(struct weir_request *r, const struct weir_reading *how, __u8 c)
 {
-	struct weir_name_steps name = { .header = WEIR_HEADERS };
+	struct weir_path *p = &r->path;
+	bool empty = r->hash.length == 1;
+	__u32 end = r->framing.position;
+	int place = weir_path_place_plain(p, (enum weir_paths)how->paths, empty);
 
-	r->framing.position++;
-	weir_request_path_byte(r, how, c, &name);
-	weir_request_name(r, how->seed, &name);
-	return r->framing.state == WEIR_AT_PATH;
+	weir_framing_ahead(&r->framing, 1);
+	if (c == '/')
+		p->odd |= empty;
+	else
+		weir_request_path_ended(r, c, end, empty);
+	if (place != WEIR_SEGMENT_NONE)
+		weir_path_keep(p, place, &r->hash, end);
+	p->start = end + 1;
+	weir_subject_start(&r->hash, how->seed, weir_header_kind(WEIR_HEADERS));
+	return WEIR_FRESH(r->framing.state) == WEIR_AT_PATH;
 }
 
 /* As feeding the first slash. */
@@ -39,37 +48,35 @@ WEIR_INLINE __u32 weir_path_start_ahead(struct weir_request *r, const struct wei
 	return 1;
 }
 
-/* Reads a path of common bytes, and the space behind it: how many bytes of it. */
-WEIR_INLINE __u32 weir_path_ahead(struct weir_request *r, const struct weir_reading *how, const struct weir_window *w,
-				  __u32 at)
+/* Reads a path of common bytes, and the space behind it. */
+WEIR_INLINE void weir_path_ahead(struct weir_request *r, const struct weir_reading *how, struct weir_window *w)
 {
-	__u32 from = at, n;
 	__u64 word, lower;
+	__u32 n;
 	__u8 c;
 
-	if (at + 8 >= w->length || weir_run_first(weir_window_word(w, at)) != '/')
-		return 0;
-	at += weir_path_start_ahead(r, how);
+	if (w->line.at + 8 >= w->length || weir_run_first(weir_window_word(w, w->line.at)) != '/')
+		return;
+	w->line.at += weir_path_start_ahead(r, how);
 	WEIR_ROLLED
-	for (int i = 0; i < WEIR_PATH_STEPS; i++) {
+	for (__u64 i = WEIR_PATH_STEPS; i; i--) {
 		WEIR_FRESH_ALL();
-		word = weir_window_word(w, at);
+		word = weir_window_word(w, w->line.at);
 		n = weir_run_name(word, &lower);
-		if (at + 8 >= w->length)
+		if (w->line.at + 8 >= w->length)
 			break;
 		if (n) {
 			weir_subject_bytes(&r->hash, weir_run_only(word, n), n);
-			at += weir_framing_ahead(&r->framing, n);
+			w->line.at += weir_framing_ahead(&r->framing, n);
 		} else {
 			c = weir_run_first(word);
 			if (c != '/' && c != ' ' && c != '?')
 				break;
-			at++;
-			if (!weir_path_fed(r, how, c))
+			w->line.at++;
+			if (!weir_segment_end_ahead(r, how, c))
 				break;
 		}
 	}
-	return at - from;
 }
 
 /* As feeding a byte of a query that matters, which is visible, or the space behind it. */
@@ -111,35 +118,36 @@ WEIR_INLINE __u32 weir_query_ahead(struct weir_request *r, const struct weir_rea
 	return at - from;
 }
 
-/* Reads a method and a path from a request line's first byte on, as far as they are plain: how many bytes of it. */
-WEIR_INLINE __u32 weir_request_start_ahead(struct weir_request *r, const struct weir_reading *how,
-					   const struct weir_window *w, __u32 at)
+/* Reads a method and a path from a request line's first byte on, as far as they are plain. */
+WEIR_INLINE void weir_request_start_ahead(struct weir_request *r, const struct weir_reading *how, struct weir_window *w)
 {
 	__u32 n;
 
-	if (at + 8 >= w->length)
-		return 0;
-	n = weir_framing_ahead(&r->framing, weir_request_method_take(r, weir_window_word(w, at)));
-	if (!n || r->method == WEIR_METHOD_CONNECT)
-		return n;
-	return n + weir_path_ahead(r, how, w, at + n);
+	if (w->line.at + 8 >= w->length)
+		return;
+	n = weir_framing_ahead(&r->framing, weir_request_method_take(r, weir_window_word(w, w->line.at)));
+	w->line.at += n;
+	WEIR_FRESH_ALL();
+	if (n && r->method != WEIR_METHOD_CONNECT)
+		weir_path_ahead(r, how, w);
 }
 
 /* Reads the version that ends a request line, if it is the common one. */
-WEIR_INLINE __u32 weir_version_ahead(struct weir_request *r, const struct weir_window *w, __u32 at)
+WEIR_INLINE void weir_version_ahead(struct weir_request *r, struct weir_window *w)
 {
 	struct weir_framing *f = &r->framing;
+	__u32 at = w->line.at;
 
 	if (f->state != WEIR_AT_VERSION || f->count || f->gap || !weir_framing_has_room(f) ||
 	    weir_window_word(w, at) != WEIR_RUN_HTTP11 || !weir_line_ends(w, at + 8))
-		return 0;
+		return;
 	r->line_length = f->position + 8;
 	f->state = WEIR_AT_LINE;
-	return weir_framing_ahead(f, 10);
+	w->line.at += weir_framing_ahead(f, 10);
 }
 
 /* Of the n bytes of a name from index `at` on the last eight, as a token has them (framing.h); n: what is left of it, or below 0 */
-WEIR_INLINE __u64 weir_name_token(const struct weir_window *w, __u32 at, int n)
+WEIR_INLINE __u64 weir_name_token(const struct weir_window *w, __u64 at, __s64 n)
 {
 	if (n >= 8)
 		return __builtin_bswap64(weir_line_lower(w, at + n - 8));
@@ -147,25 +155,24 @@ WEIR_INLINE __u64 weir_name_token(const struct weir_window *w, __u32 at, int n)
 }
 
 /* Is this the line's name? */
-WEIR_INLINE bool weir_line_is_named(const struct weir_window *w, const struct weir_line *line,
-				    const struct weir_word *name)
+WEIR_INLINE bool weir_line_is_named(const struct weir_window *w, const struct weir_word *name)
 {
-	int n = line->colon - line->at;
+	__s64 n = w->line.colon - w->line.at;
 
-	return n == name->length && weir_name_token(w, line->at, n) == name->bytes[0] &&
-	       weir_name_token(w, line->at, n - 8) == name->bytes[1] &&
-	       weir_name_token(w, line->at, n - 16) == name->bytes[2];
+	return n == name->length && weir_name_token(w, w->line.at, n) == name->bytes[0] &&
+	       weir_name_token(w, w->line.at, n - 8) == name->bytes[1] &&
+	       weir_name_token(w, w->line.at, n - 16) == name->bytes[2];
 }
 
 /* Hashes the n bytes from index `at` on, at most so many words. false: they are no name of common bytes. */
-WEIR_INLINE bool weir_name_ahead(struct weir_subject_hash *h, const struct weir_window *w, __u32 at, __u32 n)
+WEIR_INLINE bool weir_name_ahead(struct weir_subject_hash *h, const struct weir_window *w, __u64 at, __u64 n)
 {
 	__u64 word, others = 0;
-	__u32 unused;
+	__u64 unused;
 
 	h->length += n;
 	WEIR_ROLLED
-	for (__u32 i = 0; i < 8 * WEIR_NAME_WORDS; i += 8) {
+	for (__u64 i = 0; i < 8 * WEIR_NAME_WORDS; i += 8) {
 		if (i >= n)
 			break;
 		unused = n - i < 8 ? 64 - 8 * (n - i) : 0;
@@ -188,18 +195,18 @@ WEIR_INLINE bool weir_name_ahead(struct weir_subject_hash *h, const struct weir_
  * hashed anew by the machine, from the first byte on.
  */
 WEIR_INLINE bool weir_name_line_ahead(struct weir_request *r, const struct weir_reading *how,
-				      const struct weir_window *w, const struct weir_line *line, __u32 offset)
+				      const struct weir_window *w, __u64 offset)
 {
-	__u32 value = weir_line_value(w, line), n = line->end - value;
+	__u64 value = weir_line_value(w), n = w->line.end - value;
 
-	if (!weir_line_is_named(w, line, &how->headers[WEIR_HEADER_USER]) || !n || n > 8 * WEIR_NAME_WORDS ||
+	if (!weir_line_is_named(w, &how->headers[WEIR_HEADER_USER]) || !n || n > 8 * WEIR_NAME_WORDS ||
 	    !weir_run_length(weir_run_not_name(weir_window_word(w, value))) || weir_request_says(r, WEIR_HEADER_USER) ||
 	    r->framing.seen & WEIR_SEEN_LAST_CHUNK)
 		return false;
 	weir_subject_start(&r->hash, how->seed, WEIR_NAME_USER);
 	if (!weir_name_ahead(&r->hash, w, value, n))
 		return false;
-	offset += value - line->at;
+	offset += value - w->line.at;
 	r->headers_seen |= 1U << WEIR_HEADER_USER;
 	r->framing.field = WEIR_HEADER_USER;
 	r->user_offset = offset;

@@ -166,18 +166,24 @@ WEIR_INLINE int weir_request_segment_end(struct weir_request *r, const struct we
 	return WEIR_FRAME_MORE;
 }
 
+/* The path has ended before the raw byte c at `at`, its last segment too. open: nothing is behind its last slash. */
+WEIR_INLINE void weir_request_path_ended(struct weir_request *r, __u8 c, __u32 at, bool open)
+{
+	r->path.length = at - r->path.offset;
+	r->path.open = open;
+	r->framing.state = c == ' ' ? WEIR_AT_VERSION : WEIR_AT_TARGET_REST;
+	if (c == '?' && weir_path_is_of_api(&r->path))
+		weir_query_start(r);
+}
+
 /* c: the byte after it */
 WEIR_INLINE int weir_request_path_end(struct weir_request *r, const struct weir_reading *how, __u8 c, __u32 at,
 				      struct weir_name_steps *name)
 {
-	struct weir_path *p = &r->path;
+	bool open = weir_path_ends_open((enum weir_paths)how->paths, &r->hash);
 	int outcome = weir_request_segment_end(r, how, at, name);
 
-	p->length = at - p->offset;
-	p->open = weir_path_ends_open((enum weir_paths)how->paths, &r->hash);
-	r->framing.state = c == ' ' ? WEIR_AT_VERSION : WEIR_AT_TARGET_REST;
-	if (c == '?' && weir_path_is_of_api(p))
-		weir_query_start(r);
+	weir_request_path_ended(r, c, at, open);
 	return outcome;
 }
 

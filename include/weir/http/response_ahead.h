@@ -6,21 +6,22 @@
 #include "weir/http/line.h"
 #include "weir/http/response.h"
 
-/* Reads a status line at index `at`, if it is a plain one: how long it is; else 0. */
-WEIR_INLINE __u32 weir_response_start_ahead(struct weir_response *r, const struct weir_window *w, __u32 at)
+/* Reads a status line, if it is a plain one. */
+WEIR_INLINE void weir_response_start_ahead(struct weir_response *r, struct weir_window *w)
 {
+	__u32 at = w->line.at;
 	__u64 word = weir_window_word(w, at + 8);
 	__u16 status = weir_response_status_of(weir_run_behind(word, 1));
-	__u32 n = 13;
 
 	if (weir_window_word(w, at) != WEIR_RUN_HTTP11 || weir_run_first(word) != ' ' || !status)
-		return 0;
-	n += weir_line_text(w, at + n, 0, weir_line_nothing(word));
-	if (!weir_line_ends(w, at + n))
-		return 0;
+		return;
+	weir_line_find_end(w, at + 13);
+	if (!weir_line_ends(w, w->line.end))
+		return;
 	r->status = status;
 	r->framing.state = WEIR_AT_LINE;
-	return weir_framing_ahead(&r->framing, n + 2);
+	weir_framing_ahead(&r->framing, w->line.end + 2 - w->line.at);
+	weir_line_next(w);
 }
 
 #endif

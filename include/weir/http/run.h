@@ -29,7 +29,7 @@ WEIR_INLINE __u64 weir_run_word(const __u8 *bytes, __u64 n)
 }
 
 /* How many bytes come before the first whose high bit is set; without branches, each of which verifiers would follow. */
-WEIR_INLINE __u32 weir_run_length(__u64 marks)
+WEIR_INLINE __u64 weir_run_length(__u64 marks)
 {
 	__u64 below;
 

@@ -17,11 +17,22 @@
 #define WEIR_WINDOW 256	    /* bytes of payload looked at at a time; a power of 2 */
 #define WEIR_WINDOW_WORDS 8 /* that may be read one after the other from any place of it */
 
+/*
+ * Where the reading stands: a field line that is whole in a window has a name of common bytes, then text to its CRLF. It is kept in memory:
+ * what verifiers know of a variable keeps apart the ways that lead to a place; of memory they know nothing, and go on from there once.
+ */
+struct weir_line {
+	__u64 at;    /* index of its first byte, or of the next one to read, */
+	__u64 colon; /* of the colon behind its name, */
+	__u64 end;   /* and of its CR */
+};
+
 /* What stands in `bytes` from `length` on is anything. */
 struct weir_window {
 	__u8 bytes[WEIR_WINDOW + 8 * WEIR_WINDOW_WORDS] __attribute__((aligned(8)));
 	__u32 at; /* payload offset of bytes[0] */
 	__u32 length;
+	struct weir_line line; /* that is being read */
 };
 
 /* What stands from index `at` on: words up to WEIR_WINDOW_WORDS. */
