@@ -11,13 +11,14 @@
 
 /* --- a Kubernetes API server */
 
-static __always_inline __u32 inside_read_context(struct inside_request *r, struct weir_inside_process *process)
+static __always_inline __u32 inside_read_context(struct inside_request *r, struct weir_inside_process *process,
+						 const struct weir_server *server)
 {
 	__u32 outcome = inside_context(r, process);
 
 	r->fields = process->layout.info;
 	if (WEIR_LIKELY(outcome == INSIDE_READ))
-		outcome = inside_user(r, process, process->layout.user_itab, r->user_at);
+		outcome = inside_user(r, process, server, process->layout.user_itab, r->user_at);
 	return WEIR_LIKELY(outcome == INSIDE_READ) ? inside_attributes(r, process) : outcome;
 }
 
@@ -29,15 +30,15 @@ static __always_inline __u32 inside_as_read(struct inside_request *r, const stru
 }
 
 /* Says what the two that follow do. */
-static __always_inline __u32 inside_settled(struct pt_regs *ctx, struct inside_piece *piece,
-					    struct weir_inside_process *process, struct weir_inside_key *key,
+static __always_inline __u32 inside_settled(struct pt_regs *ctx, struct inside_piece *piece, struct inside_hit *hit,
 					    __u32 outcome, __u32 answers)
 {
 	struct inside_request *r = &piece->request;
 
-	if (answers && WEIR_UNLIKELY(outcome == WEIR_INSIDE_UNREADABLE) && inside_await(ctx, process, key, 0))
+	if (answers && WEIR_UNLIKELY(outcome == WEIR_INSIDE_UNREADABLE) &&
+	    inside_await(ctx, hit->process, &hit->key, 0))
 		return INSIDE_AWAITED;
-	inside_settle(r, piece, process, outcome, answers);
+	inside_settle(r, piece, hit, outcome, answers);
 	return inside_status(r);
 }
 
@@ -45,10 +46,11 @@ static __always_inline __u32 inside_settled(struct pt_regs *ctx, struct inside_p
  * Decides a request that comes to the authorization. Says with what it is to be refused; 0: it is not; or INSIDE_AWAITED: it is decided when
  * it comes again. read: what FILTER has read of it, or NULL
  */
-static __always_inline __u32 inside_authorized(struct pt_regs *ctx, struct weir_inside_process *process,
-					       struct weir_inside_key *key, struct inside_request *read, __u32 answers)
+static __always_inline __u32 inside_authorized(struct pt_regs *ctx, struct inside_hit *hit, struct inside_request *read,
+					       __u32 answers)
 {
-	struct inside_piece *piece = inside_take(process, key, inside_register(ctx, process->layout.request_in));
+	struct weir_inside_process *process = hit->process;
+	struct inside_piece *piece = inside_take(hit, inside_register(ctx, process->layout.request_in));
 	struct inside_request *r;
 	__u32 status = 0, outcome;
 
@@ -57,10 +59,10 @@ static __always_inline __u32 inside_authorized(struct pt_regs *ctx, struct weir_
 	r = &piece->request;
 	inside_read_http(r, process, piece->peers);
 	if (WEIR_LIKELY(!r->on_wire)) {
-		outcome = r->unread ?: inside_read_context(r, process);
+		outcome = r->unread ?: inside_read_context(r, process, hit->server);
 		if (outcome == WEIR_INSIDE_UNREADABLE && read)
 			outcome = inside_as_read(r, read);
-		status = inside_settled(ctx, piece, process, key, outcome, answers);
+		status = inside_settled(ctx, piece, hit, outcome, answers);
 	}
 	inside_give_back(piece);
 	return status;
@@ -70,13 +72,11 @@ static __always_inline __u32 inside_authorized(struct pt_regs *ctx, struct weir_
 SEC("uprobe")
 int weir_inside_context(struct pt_regs *ctx)
 {
-	struct weir_inside_key key = {};
-	struct weir_inside_process *process;
+	struct inside_hit hit = {};
 
 	own_stack();
-	process = inside_here(ctx, &key);
-	if (WEIR_LIKELY(process))
-		inside_authorized(ctx, process, &key, NULL, 0);
+	if (WEIR_LIKELY(inside_hits(ctx, &hit)))
+		inside_authorized(ctx, &hit, NULL, 0);
 	return 0;
 }
 
@@ -84,24 +84,22 @@ int weir_inside_context(struct pt_regs *ctx)
 SEC("uprobe")
 int weir_inside_request(struct pt_regs *ctx)
 {
-	struct weir_inside_key key = {};
-	struct weir_inside_process *process = inside_here(ctx, &key);
+	struct inside_hit hit = {};
 	struct inside_request *r;
 
 	own_stack();
-	if (!process)
+	if (!inside_hits(ctx, &hit))
 		return 0;
-	r = inside_keep(process, &key, inside_register(ctx, process->layout.request_in));
+	r = inside_keep(hit.process, &hit.key, inside_register(ctx, hit.process->layout.request_in));
 	if (r)
-		inside_read_http(r, process, NULL);
+		inside_read_http(r, hit.process, NULL);
 	return 0;
 }
 
 /* The AttributesRecord is at `record`. */
-static __always_inline __u32 inside_read_record(struct inside_request *r, struct weir_inside_process *process,
-						__u64 record)
+static __always_inline __u32 inside_read_record(struct inside_request *r, const struct inside_hit *hit, __u64 record)
 {
-	const struct weir_inside_layout *layout = &process->layout;
+	const struct weir_inside_layout *layout = &hit->process->layout;
 	__u32 outcome = r->unread;
 	__u64 user[2];
 
@@ -110,8 +108,8 @@ static __always_inline __u32 inside_read_record(struct inside_request *r, struct
 	if (outcome == INSIDE_READ && bpf_probe_read_user(user, sizeof(user), (const void *)(record + layout->user)))
 		outcome = WEIR_INSIDE_UNREADABLE;
 	if (outcome == INSIDE_READ)
-		outcome = inside_user(r, process, user[0], user[1]);
-	return outcome == INSIDE_READ ? inside_attributes(r, process) : outcome;
+		outcome = inside_user(r, hit->process, hit->server, user[0], user[1]);
+	return outcome == INSIDE_READ ? inside_attributes(r, hit->process) : outcome;
 }
 
 /*
@@ -121,19 +119,18 @@ static __always_inline __u32 inside_read_record(struct inside_request *r, struct
 SEC("uprobe")
 int weir_inside_attributes(struct pt_regs *ctx)
 {
-	struct weir_inside_key key = {};
-	struct weir_inside_process *process = inside_here(ctx, &key);
+	struct inside_hit hit = {};
 	struct inside_request *r;
 	__u64 record;
 
 	own_stack();
-	r = process ? bpf_map_lookup_elem(&inside_requests, &key) : NULL;
+	r = inside_hits(ctx, &hit) ? bpf_map_lookup_elem(&inside_requests, &hit.key) : NULL;
 	if (!r)
 		return 0;
-	record = inside_register(ctx, process->layout.record_in);
+	record = inside_register(ctx, hit.process->layout.record_in);
 	if (!r->on_wire)
-		inside_settle(r, NULL, process, inside_read_record(r, process, record), 0);
-	bpf_map_delete_elem(&inside_requests, &key);
+		inside_settle(r, NULL, &hit, inside_read_record(r, &hit, record), 0);
+	bpf_map_delete_elem(&inside_requests, &hit.key);
 	return 0;
 }
 
@@ -143,21 +140,20 @@ int weir_inside_attributes(struct pt_regs *ctx)
  * A handler of net/http begins. Only the request line and the peer are known, no user. Returns the status to refuse it with; 0:
  * it passes; or INSIDE_AWAITED.
  */
-static __always_inline __u32 inside_http(struct pt_regs *ctx, struct weir_inside_process *process,
-					 struct weir_inside_key *key, __u32 answers)
+static __always_inline __u32 inside_http(struct pt_regs *ctx, struct inside_hit *hit, __u32 answers)
 {
-	struct inside_piece *piece = inside_take(process, key, inside_register(ctx, process->layout.request_in));
+	struct inside_piece *piece = inside_take(hit, inside_register(ctx, hit->process->layout.request_in));
 	struct inside_request *r;
 	__u32 status = 0;
 
 	if (!piece)
 		return 0;
 	r = &piece->request;
-	inside_read_http(r, process, piece->peers);
+	inside_read_http(r, hit->process, piece->peers);
 	if (WEIR_LIKELY(!r->on_wire)) {
 		r->record.trace.attributes.verb = WEIR_VERB_OTHER;
 		r->health = inside_is_health(&r->walk, &r->http.uri);
-		status = inside_settled(ctx, piece, process, key, r->unread, answers);
+		status = inside_settled(ctx, piece, hit, r->unread, answers);
 	}
 	inside_give_back(piece);
 	return status;
@@ -166,12 +162,11 @@ static __always_inline __u32 inside_http(struct pt_regs *ctx, struct weir_inside
 SEC("uprobe")
 int weir_inside_http(struct pt_regs *ctx)
 {
-	struct weir_inside_key key = {};
-	struct weir_inside_process *process = inside_here(ctx, &key);
+	struct inside_hit hit = {};
 
 	own_stack();
-	if (process)
-		inside_http(ctx, process, &key, 0);
+	if (inside_hits(ctx, &hit))
+		inside_http(ctx, &hit, 0);
 	return 0;
 }
 

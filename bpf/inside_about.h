@@ -125,15 +125,14 @@ static __always_inline bool inside_may_one_be_known(const struct inside_request 
 
 /* slice: of their names. */
 static __always_inline __u32 inside_groups(struct inside_request *r, const struct weir_inside_process *process,
-					   const struct weir_inside_string *slice)
+					   const struct weir_server *server, const struct weir_inside_string *slice)
 {
 	struct inside_group_turn turn = { .request = r, .process = process };
-	const struct weir_server *settings = server_of(process->server);
 
-	if (slice->length > WEIR_INSIDE_GROUPS_MAX || !settings)
+	if (slice->length > WEIR_INSIDE_GROUPS_MAX)
 		return WEIR_INSIDE_OTHER_USER;
 	r->known.server = process->server;
-	r->group_lengths = settings->groups.lengths;
+	r->group_lengths = server->groups.lengths;
 	r->groups_at = slice->at;
 	r->n_groups = slice->length;
 	if (!r->group_lengths || !r->n_groups)
@@ -164,7 +163,7 @@ static __always_inline bool inside_is_behind_parent(const struct inside_request 
 
 /* A user.Info: its itab and what it points to. Sets the request's user and groups. */
 static __always_inline __u32 inside_user(struct inside_request *r, const struct weir_inside_process *process,
-					 __u64 itab, __u64 user)
+					 const struct weir_server *server, __u64 itab, __u64 user)
 {
 	struct weir_inside_string name, slice;
 	__u64 *subject;
@@ -181,7 +180,7 @@ static __always_inline __u32 inside_user(struct inside_request *r, const struct 
 	}
 	name = inside_string_in(r, at + process->layout.user_name);
 	slice = inside_string_in(r, at + process->layout.user_groups);
-	outcome = inside_groups(r, process, &slice);
+	outcome = inside_groups(r, process, server, &slice);
 	if (WEIR_UNLIKELY(outcome != INSIDE_READ))
 		return outcome;
 	subject = &r->record.trace.user;

@@ -120,16 +120,15 @@ int weir_inside_grows(struct pt_regs *ctx)
 SEC("uprobe")
 int weir_inside_http_answer(struct pt_regs *ctx)
 {
-	struct weir_inside_key key = {};
-	struct weir_inside_process *process = inside_here(ctx, &key);
+	struct inside_hit hit = {};
 	__u32 status;
 
 	own_stack();
-	if (!process)
+	if (!inside_hits(ctx, &hit))
 		return 0;
-	status = inside_http(ctx, process, &key, 1);
+	status = inside_http(ctx, &hit, 1);
 	if (status && status != INSIDE_AWAITED)
-		inside_refuse(ctx, process, &key, status);
+		inside_refuse(ctx, hit.process, &hit.key, status);
 	return 0;
 }
 
@@ -152,8 +151,9 @@ static __always_inline __u64 inside_argument(const struct pt_regs *ctx, __u8 whi
 
 /* Of the request that HANDLE has, whatever FILTER has read of one. */
 static __always_inline __u32 inside_read_handle(struct pt_regs *ctx, struct inside_request *r,
-						struct weir_inside_process *process)
+						const struct inside_hit *hit)
 {
+	struct weir_inside_process *process = hit->process;
 	const struct weir_inside_layout *layout = &process->layout;
 	__u32 outcome;
 
@@ -162,7 +162,7 @@ static __always_inline __u32 inside_read_handle(struct pt_regs *ctx, struct insi
 	r->fields_at = inside_register(ctx, layout->info_in);
 	r->fields = layout->info;
 	if (outcome == INSIDE_READ)
-		outcome = inside_user(r, process, inside_register(ctx, layout->user_in),
+		outcome = inside_user(r, process, hit->server, inside_register(ctx, layout->user_in),
 				      inside_register(ctx, layout->user_in + 1));
 	return outcome == INSIDE_READ ? inside_attributes(r, process) : outcome;
 }
@@ -206,23 +206,22 @@ static __always_inline bool inside_may_watch(struct pt_regs *ctx, const struct w
  * Reads what FILTER has not, or of another request. NULL: it is not decided here. Nor is one of which no FILTER is known: nothing here says
  * who its peer is.
  */
-static __always_inline struct inside_request *inside_reread(struct pt_regs *ctx, struct weir_inside_process *process,
-							    struct weir_inside_key *key, struct inside_request *r,
-							    __u32 *outcome)
+static __always_inline struct inside_request *inside_reread(struct pt_regs *ctx, struct inside_hit *hit,
+							    struct inside_request *r, __u32 *outcome)
 {
-	if (inside_may_watch(ctx, process))
+	if (inside_may_watch(ctx, hit->process))
 		return NULL;
 	if (!inside_is_filtered(r)) {
-		inside_forget(key, r);
+		inside_forget(&hit->key, r);
 		return NULL;
 	}
-	r = inside_keep(process, key, r->request);
+	r = inside_keep(hit->process, &hit->key, r->request);
 	if (!r)
 		return NULL;
-	*outcome = inside_read_handle(ctx, r, process);
+	*outcome = inside_read_handle(ctx, r, hit);
 	if (*outcome != WEIR_INSIDE_UNREADABLE)
 		return r;
-	inside_forget(key, r);
+	inside_forget(&hit->key, r);
 	return NULL;
 }
 
@@ -232,23 +231,23 @@ static __always_inline struct inside_request *inside_reread(struct pt_regs *ctx,
  * nothing is kept of it, and it is counted there.
  * too_many: a refusal is answered 429, whatever it is.
  */
-static __always_inline struct inside_request *inside_handle(struct pt_regs *ctx, struct weir_inside_process *process,
-							    struct weir_inside_key *key, bool too_many)
+static __always_inline struct inside_request *inside_handle(struct pt_regs *ctx, struct inside_hit *hit, bool too_many)
 {
-	struct inside_request *r = bpf_map_lookup_elem(&inside_requests, key);
+	const struct weir_inside_layout *layout = &hit->process->layout;
+	struct inside_request *r = bpf_map_lookup_elem(&inside_requests, &hit->key);
 	__u32 outcome = INSIDE_READ;
 
 	if (inside_is_undecided(r) && r->on_wire)
 		return NULL;
-	if (!inside_is_handled(ctx, r, &process->layout))
-		r = inside_reread(ctx, process, key, r, &outcome);
+	if (!inside_is_handled(ctx, r, layout))
+		r = inside_reread(ctx, hit, r, &outcome);
 	else if (r->record.trace.attributes.verb == WEIR_VERB_WATCH)
 		return NULL;
 	if (!r)
 		return NULL;
-	r->execute = inside_argument(ctx, process->layout.execute_in);
+	r->execute = inside_argument(ctx, layout->execute_in);
 	r->record.trace.too_many = too_many;
-	inside_settle(r, NULL, process, outcome, 1);
+	inside_settle(r, NULL, hit, outcome, 1);
 	r->status = inside_status(r);
 	return r;
 }
@@ -257,18 +256,17 @@ static __always_inline struct inside_request *inside_handle(struct pt_regs *ctx,
 SEC("uprobe")
 int weir_inside_handle(struct pt_regs *ctx)
 {
-	struct weir_inside_key key = {};
-	struct weir_inside_process *process = inside_here(ctx, &key);
+	struct inside_hit hit = {};
 	struct inside_request *r;
 
 	own_stack();
-	r = process ? inside_handle(ctx, process, &key, false) : NULL;
+	r = inside_hits(ctx, &hit) ? inside_handle(ctx, &hit, false) : NULL;
 	if (!r || r->status != INSIDE_TOO_MANY ||
-	    WEIR_FRESH(process->layout.refuses) != WEIR_INSIDE_REFUSES_AT_HANDLE || !inside_is_its(process) ||
+	    WEIR_FRESH(hit.process->layout.refuses) != WEIR_INSIDE_REFUSES_AT_HANDLE || !inside_is_its(hit.process) ||
 	    !inside_return(ctx, false))
 		return 0;
-	inside_answered(process, true);
-	bpf_map_delete_elem(&inside_requests, &key);
+	inside_answered(hit.process, true);
+	bpf_map_delete_elem(&inside_requests, &hit.key);
 	return 0;
 }
 
@@ -306,27 +304,26 @@ int weir_inside_handled(struct pt_regs *ctx)
 SEC("uprobe")
 int weir_inside_authorize(struct pt_regs *ctx)
 {
-	struct weir_inside_key key = {};
-	struct weir_inside_process *process = inside_here(ctx, &key);
+	struct inside_hit hit = {};
 	struct inside_request *r;
 	__u32 status;
 
 	own_stack();
-	if (!process)
+	if (!inside_hits(ctx, &hit))
 		return 0;
-	r = bpf_map_lookup_elem(&inside_requests, &key);
+	r = bpf_map_lookup_elem(&inside_requests, &hit.key);
 	if (r && r->on_wire)
 		return 0;
 	if (r && r->decision != WEIR_REASON_NONE) {
 		status = r->status;
 	} else {
-		status = inside_authorized(ctx, process, &key, inside_is_read(r) ? r : NULL, 1);
+		status = inside_authorized(ctx, &hit, inside_is_read(r) ? r : NULL, 1);
 		if (status == INSIDE_AWAITED)
 			return 0;
-		bpf_map_delete_elem(&inside_requests, &key);
+		bpf_map_delete_elem(&inside_requests, &hit.key);
 	}
 	if (status)
-		inside_refuse(ctx, process, &key, status);
+		inside_refuse(ctx, hit.process, &hit.key, status);
 	return 0;
 }
 

@@ -311,9 +311,10 @@ WEIR_SELDOM int inside_tell_more(struct inside_request *r, const struct weir_ins
  * own: as of inside_decide(). outcome: of reading it. answers: it has come to a place where it can be refused. Sets r->decision.
  */
 static __always_inline int inside_settle(struct inside_request *r, struct inside_piece *own,
-					 const struct weir_inside_process *process, __u32 outcome, __u32 answers)
+					 const struct inside_hit *hit, __u32 outcome, __u32 answers)
 {
-	struct weir_server *server = process ? inside_server(process) : NULL;
+	const struct weir_inside_process *process = hit->process;
+	const struct weir_server *server = hit->server;
 	struct weir_trace *t;
 
 	if (!r || !process || !server)

@@ -13,13 +13,14 @@ __noinline int inside_read_kept(__u64 goroutine, __u32 process_id)
 {
 	struct weir_inside_key key = { .goroutine = goroutine, .process = process_id };
 	struct weir_inside_process *process = bpf_map_lookup_elem(&inside_processes, &process_id);
+	const struct weir_server *server = process ? server_of(process->server) : NULL;
 	struct inside_request *r = bpf_map_lookup_elem(&inside_requests, &key);
 
-	if (!process || !r)
+	if (!server || !r)
 		return 0;
 	inside_read_http(r, process, NULL);
 	if (!r->on_wire)
-		r->unread = r->unread ?: inside_read_context(r, process);
+		r->unread = r->unread ?: inside_read_context(r, process, server);
 	return 0;
 }
 
@@ -42,14 +43,13 @@ static __always_inline void inside_read_patiently(struct inside_request *r)
 SEC("uprobe.s")
 int weir_inside_filter(struct pt_regs *ctx)
 {
-	struct weir_inside_key key = {};
-	struct weir_inside_process *process = inside_here(ctx, &key);
+	struct inside_hit hit = {};
 	struct inside_request *r;
 
 	own_stack();
-	if (!process)
+	if (!inside_hits(ctx, &hit))
 		return 0;
-	r = inside_keep(process, &key, inside_register(ctx, process->layout.filtered_in));
+	r = inside_keep(hit.process, &hit.key, inside_register(ctx, hit.process->layout.filtered_in));
 	if (r)
 		inside_read_patiently(r);
 	return 0;

@@ -121,16 +121,24 @@ static __always_inline struct weir_server *inside_server(const struct weir_insid
 	return server;
 }
 
-/* The server's process that runs, where that is attached; NULL: it is none. Sets all of the key. */
-static __always_inline struct weir_inside_process *inside_here(struct pt_regs *ctx, struct weir_inside_key *key)
+/* Where a call has come to a probe. */
+struct inside_hit {
+	struct weir_inside_process *process;
+	const struct weir_server *server;
+	struct weir_inside_key key;
+};
+
+/* Is it a call in a process of a server that is attached? */
+static __always_inline bool inside_hits(struct pt_regs *ctx, struct inside_hit *hit)
 {
 	struct weir_inside_cookie cookie = weir_inside_cookie_of(bpf_get_attach_cookie(ctx));
-	struct weir_inside_process *process = inside_process_by(&cookie, key);
 
-	if (WEIR_UNLIKELY(!process) || WEIR_UNLIKELY(!inside_server(process)))
-		return NULL;
-	key->goroutine = inside_goroutine(ctx);
-	return WEIR_LIKELY(inside_has_begun_by(ctx, cookie.again)) ? process : NULL;
+	hit->process = inside_process_by(&cookie, &hit->key);
+	if (WEIR_UNLIKELY(!hit->process))
+		return false;
+	hit->server = inside_server(hit->process);
+	hit->key.goroutine = inside_goroutine(ctx);
+	return WEIR_LIKELY(hit->server) && WEIR_LIKELY(inside_has_begun_by(ctx, cookie.again));
 }
 
 /* A request of this goroutine begins in this memory; what an earlier one has left is over. */
@@ -180,15 +188,14 @@ static __always_inline void inside_forget(const struct weir_inside_key *key, con
 }
 
 /* Memory for a request that is decided in this program, or NULL; inside_give_back() gives it back. */
-static __always_inline struct inside_piece *inside_take(const struct weir_inside_process *process,
-							const struct weir_inside_key *key, __u64 request)
+static __always_inline struct inside_piece *inside_take(const struct inside_hit *hit, __u64 request)
 {
 	struct inside_piece *piece = inside_claim();
 
 	if (WEIR_UNLIKELY(!piece))
-		count(process->server, WEIR_INSIDE_NO_ROOM);
+		count(hit->process->server, WEIR_INSIDE_NO_ROOM);
 	else
-		inside_begin(&piece->request, process, key, request);
+		inside_begin(&piece->request, hit->process, &hit->key, request);
 	return piece;
 }
 

@@ -39,18 +39,17 @@ static __always_inline void inside_refuse_at(struct inside_request *r, const str
 SEC("uprobe")
 int weir_inside_handle_write(struct pt_regs *ctx)
 {
-	struct weir_inside_key key = {};
-	struct weir_inside_process *process = inside_here(ctx, &key);
+	struct inside_hit hit = {};
 	struct inside_request *r;
 	__u8 in;
 
 	own_stack();
-	r = process ? inside_handle(ctx, process, &key, true) : NULL;
+	r = inside_hits(ctx, &hit) ? inside_handle(ctx, &hit, true) : NULL;
 	if (!r)
 		return 0;
-	in = process->layout.execute_in;
+	in = hit.process->layout.execute_in;
 	if (in & WEIR_INSIDE_ON_STACK)
-		inside_refuse_at(r, process, inside_on_stack(ctx, in), false);
+		inside_refuse_at(r, hit.process, inside_on_stack(ctx, in), false);
 	return 0;
 }
 
@@ -72,16 +71,17 @@ int weir_inside_handed(struct pt_regs *ctx)
 SEC("uprobe")
 int weir_inside_authorized(struct pt_regs *ctx)
 {
-	struct weir_inside_key key = {};
-	struct weir_inside_process *process = inside_here(ctx, &key);
+	struct inside_hit hit = {};
 	struct inside_request *r;
 
 	own_stack();
-	r = process ? bpf_map_lookup_elem(&inside_requests, &key) : NULL;
-	if (!process || (r && (r->on_wire || r->decision != WEIR_REASON_NONE)))
+	if (!inside_hits(ctx, &hit))
 		return 0;
-	inside_authorized(ctx, process, &key, inside_is_read(r) ? r : NULL, 0);
-	bpf_map_delete_elem(&inside_requests, &key);
+	r = bpf_map_lookup_elem(&inside_requests, &hit.key);
+	if (r && (r->on_wire || r->decision != WEIR_REASON_NONE))
+		return 0;
+	inside_authorized(ctx, &hit, inside_is_read(r) ? r : NULL, 0);
+	bpf_map_delete_elem(&inside_requests, &hit.key);
 	return 0;
 }
 
