@@ -21,7 +21,7 @@ static __always_inline struct weir_kept *kept_of(__u32 index, __u64 subject)
 {
 	void *map = bpf_map_lookup_elem(&buckets, &index);
 
-	return map ? bpf_map_lookup_elem(map, &subject) : NULL;
+	return WEIR_LIKELY(map) ? bpf_map_lookup_elem(map, &subject) : NULL;
 }
 
 /* Asks the bucket of `subject`. */

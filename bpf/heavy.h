@@ -125,7 +125,7 @@ static __always_inline int heavy_count(struct weir_asked *asked)
 	if (!set)
 		return HEAVY_CROWD;
 	at = weir_recent_find(set, key, asked);
-	if (at < WEIR_RECENT_WAYS)
+	if (WEIR_LIKELY(at < WEIR_RECENT_WAYS))
 		return weir_recent_again(&set->entries[at], asked) ? HEAVY_NAMELESS : HEAVY_NAMED;
 	return recent_begin(set, asked);
 }

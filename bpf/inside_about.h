@@ -158,7 +158,8 @@ static __always_inline bool inside_is_behind_parent(const struct inside_request 
 	__u64 from = struct_at - r->behind_parent;
 
 	*at = from;
-	return r->behind_parent && from < r->behind_parent_n && size <= r->behind_parent_n - from && !(from & 7);
+	return WEIR_LIKELY(r->behind_parent) && WEIR_LIKELY(from < r->behind_parent_n) &&
+	       WEIR_LIKELY(size <= r->behind_parent_n - from) && WEIR_LIKELY(!(from & 7));
 }
 
 /* A user.Info: its itab and what it points to. Sets the request's user and groups. */
@@ -194,12 +195,13 @@ static __always_inline __u32 inside_user(struct inside_request *r, const struct 
 	return INSIDE_READ;
 }
 
-static __always_inline void inside_attribute_flags(struct weir_attributes *a, bool is_resource, bool runs_long)
+static __always_inline void inside_attribute_flags(struct weir_attributes *a, __u32 is_resource, bool runs_long)
 {
-	a->flags = is_resource ? WEIR_ATTRIBUTE_RESOURCE : 0;
+	a->flags = is_resource * WEIR_ATTRIBUTE_RESOURCE;
 	if (a->verb == WEIR_VERB_GET || a->verb == WEIR_VERB_LIST || a->verb == WEIR_VERB_WATCH)
 		a->flags |= WEIR_ATTRIBUTE_READ_ONLY;
-	if (a->verb == WEIR_VERB_WATCH || a->verb == WEIR_VERB_PROXY || runs_long)
+	if (WEIR_UNLIKELY(a->verb == WEIR_VERB_WATCH) || WEIR_UNLIKELY(a->verb == WEIR_VERB_PROXY) ||
+	    WEIR_UNLIKELY(runs_long))
 		a->flags |= WEIR_ATTRIBUTE_LONG_RUNNING;
 	a->namespace_at = a->group_at = a->version_at = WEIR_SEGMENT_NONE;
 	a->resource_at = a->subresource_at = a->name_at = WEIR_SEGMENT_NONE;
@@ -248,8 +250,8 @@ static __always_inline void inside_read_span(struct inside_request *r)
 }
 
 /* Where a text is that the span has; NULL: it has not. */
-static __always_inline const struct inside_short_text *inside_in_span(const struct inside_request *r,
-								      const struct weir_inside_string *string)
+static __always_inline const char *inside_in_span(const struct inside_request *r,
+						  const struct weir_inside_string *string)
 {
 	__u64 at = string->at - r->span.at;
 
@@ -258,22 +260,31 @@ static __always_inline const struct inside_short_text *inside_in_span(const stru
 	if (WEIR_UNLIKELY(at >= INSIDE_SPAN_MAX))
 		return NULL;
 	WEIR_BARRIER(at); /* nor is it added before that was asked */
-	return (const void *)(r->span.text + at);
+	return r->span.text + at;
+}
+
+/* Word i of a text in the span, zeros behind its end. */
+static __always_inline __u64 inside_span_word(const char *text, __u32 i, __u32 length)
+{
+	__u64 word = ((const __u64 *)text)[i];
+	__u32 left = length - 8 * i;
+
+	return left < 8 ? word & ((1ULL << 8 * left) - 1) : word;
 }
 
 /* Is it a subresource whose requests may last for hours, or the path of a profile? */
 static __always_inline __u32 inside_runs_long(const struct inside_request *r, const struct weir_inside_string *string,
 					      bool is_resource, bool *runs_long)
 {
-	const struct inside_short_text *read = string->length ? inside_in_span(r, string) : NULL;
+	const char *read = string->length ? inside_in_span(r, string) : NULL;
 	__u64 text[2];
 
 	*runs_long = false;
 	if (!string->length)
 		return INSIDE_READ;
 	if (read) {
-		text[0] = inside_text_word(read, 0, string->length);
-		text[1] = string->length > 8 ? inside_text_word(read, 1, string->length) : 0;
+		text[0] = inside_span_word(read, 0, string->length);
+		text[1] = string->length > 8 ? inside_span_word(read, 1, string->length) : 0;
 	} else if (inside_beginning(string, text) != INSIDE_READ) {
 		return WEIR_INSIDE_UNREADABLE;
 	}
@@ -289,12 +300,14 @@ static __always_inline __u32 inside_name(struct inside_request *r, const struct 
 {
 	struct weir_inside_string string = inside_string_in(r, inside_name_at(r, i));
 	__u64 *subject = &r->record.trace.attributes.namespace + i;
-	const struct inside_short_text *text;
+	const char *text;
 
 	if (!string.length)
 		return INSIDE_READ;
-	text = WEIR_LIKELY(string.length <= sizeof(struct inside_short_text)) ? inside_in_span(r, &string) : NULL;
-	*subject = WEIR_LIKELY(text) ? inside_plain_subject(process, text, string.length, WEIR_NAME_NAMESPACE) : 0;
+	text = WEIR_LIKELY(string.length <= INSIDE_SHORT_MAX) ? inside_in_span(r, &string) : NULL;
+	*subject = WEIR_LIKELY(text) ?
+			   inside_plain_subject(process, (const void *)(text - 1), string.length, WEIR_NAME_NAMESPACE) :
+			   0;
 	return WEIR_LIKELY(*subject) ? INSIDE_READ :
 				       inside_subject(process, &r->walk, &string, WEIR_NAME_NAMESPACE, subject);
 }
@@ -308,8 +321,11 @@ static __always_inline __u32 inside_names(struct inside_request *r, const struct
 	struct weir_inside_string name;
 
 #pragma clang loop unroll(disable)
-	for (__u32 i = 0; i < INSIDE_NAMES - 1 && outcome == INSIDE_READ; i++)
+	for (__u32 i = 0; i < INSIDE_NAMES - 1; i++) {
 		outcome = inside_name(r, process, i);
+		if (WEIR_UNLIKELY(outcome != INSIDE_READ))
+			break;
+	}
 	name = inside_string_in(r, inside_name_at(r, INSIDE_NAMES - 1));
 	r->record.trace.attributes.name = name.length ? INSIDE_UNASKED : 0;
 	return outcome;
@@ -325,9 +341,10 @@ WEIR_SELDOM int inside_name_object(struct inside_request *r, const struct weir_i
 	return 0;
 }
 
-static __always_inline bool inside_bool(const struct inside_request *r, __u32 offset)
+/* 1: it is true. */
+static __always_inline __u32 inside_bool(const struct inside_request *r, __u32 offset)
 {
-	return inside_field(r, offset) >> offset % 8 * 8 & 0xff;
+	return inside_field(r, offset) >> offset % 8 * 8 & 1;
 }
 
 /* Verbs are constants of the server's binary: of one that was read before, the address is enough. */
@@ -354,8 +371,8 @@ static __always_inline __u32 inside_attributes(struct inside_request *r, struct 
 	struct weir_inside_string verb, detail;
 	const struct weir_inside_fields *f;
 	struct weir_attributes *a;
-	bool runs_long = false, is_resource;
-	__u32 outcome;
+	bool runs_long = false;
+	__u32 outcome, is_resource;
 
 	if (!r || !process)
 		return WEIR_INSIDE_UNREADABLE;
@@ -365,7 +382,7 @@ static __always_inline __u32 inside_attributes(struct inside_request *r, struct 
 		return WEIR_INSIDE_UNREADABLE;
 	is_resource = inside_bool(r, f->is_resource);
 	verb = inside_string_in(r, f->verb);
-	detail = inside_string_in(r, is_resource ? f->subresource : f->path);
+	detail = inside_string_in(r, WEIR_MOSTLY(f->subresource, !is_resource, f->path));
 	r->span.length = 0;
 	if (WEIR_LIKELY(is_resource))
 		inside_read_span(r);

@@ -14,12 +14,10 @@
  */
 static __always_inline __u32 inside_read_parent(struct inside_request *r, __u64 at)
 {
-	__u32 n = INSIDE_PAGE - (at & (INSIDE_PAGE - 1));
+	__u32 left = INSIDE_PAGE - (at & (INSIDE_PAGE - 1)), n;
 
-	if (n > INSIDE_BEHIND_PARENT)
-		n = INSIDE_BEHIND_PARENT;
-	if (n < sizeof(r->context))
-		n = sizeof(r->context);
+	n = WEIR_MOSTLY(INSIDE_BEHIND_PARENT, left < INSIDE_BEHIND_PARENT, left);
+	n = WEIR_MOSTLY(n, n < sizeof(r->context), sizeof(r->context));
 	if (inside_struct(r, at, n) != INSIDE_READ)
 		return WEIR_INSIDE_UNREADABLE;
 	r->behind_parent = at;
@@ -111,10 +109,10 @@ static __always_inline const struct weir_inside_value_context *inside_context_at
 	__u32 before = at & (INSIDE_PAGE - 1);
 
 	if (WEIR_UNLIKELY(from > INSIDE_BEFORE) || WEIR_UNLIKELY(from + size > r->span.length)) {
-		from = before < INSIDE_BEFORE ? before : INSIDE_BEFORE;
+		from = WEIR_MOSTLY(INSIDE_BEFORE, before < INSIDE_BEFORE, before);
 		WEIR_BARRIER(from);
-		if (WEIR_UNLIKELY(from > INSIDE_BEFORE ||
-				  bpf_probe_read_user(r->span.text, from + size, (const void *)(at - from)))) {
+		if (WEIR_UNLIKELY(from > INSIDE_BEFORE) ||
+		    WEIR_UNLIKELY(bpf_probe_read_user(r->span.text, from + size, (const void *)(at - from)))) {
 			inside_miss(at, size);
 			r->outcome = WEIR_INSIDE_UNREADABLE;
 			return NULL;
@@ -155,7 +153,7 @@ __noinline int inside_contexts(struct inside_request *r, struct weir_inside_proc
 		return false;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < INSIDE_CONTEXTS_AT_ONCE; i++) {
-		if (!inside_context_step(r, process))
+		if (WEIR_UNLIKELY(!inside_context_step(r, process)))
 			return false;
 	}
 	return true;
@@ -178,7 +176,7 @@ static __always_inline __u32 inside_context(struct inside_request *r, struct wei
 	}
 	if (WEIR_UNLIKELY(r->outcome != INSIDE_READ))
 		return r->outcome;
-	return WEIR_LIKELY(r->found == INSIDE_HAS_BOTH) ? INSIDE_READ : WEIR_INSIDE_OTHER_USER;
+	return WEIR_MOSTLY(INSIDE_READ, r->found != INSIDE_HAS_BOTH, WEIR_INSIDE_OTHER_USER);
 }
 
 #endif

@@ -284,8 +284,8 @@ static __always_inline void inside_count(const struct inside_request *r, __u32 s
 	enum weir_identified_by by = r->record.trace.by;
 
 	if (WEIR_LIKELY(outcome == INSIDE_READ && decided && r->decision == WEIR_PASSED)) {
-		count(server,
-		      by == WEIR_IDENTIFIED_BY_SERVER ? WEIR_SEEN_AND_PASSED_USER : WEIR_SEEN_AND_PASSED_NOBODY);
+		count(server, WEIR_MOSTLY(WEIR_SEEN_AND_PASSED_USER, by != WEIR_IDENTIFIED_BY_SERVER,
+					  WEIR_SEEN_AND_PASSED_NOBODY));
 		return;
 	}
 	count(server, outcome == INSIDE_READ ? WEIR_INSIDE_SEEN : outcome);
@@ -315,11 +315,8 @@ static __always_inline int inside_settle(struct inside_request *r, struct inside
 {
 	const struct weir_inside_process *process = hit->process;
 	const struct weir_server *server = hit->server;
-	struct weir_trace *t;
+	struct weir_trace *t = &r->record.trace;
 
-	if (!r || !process || !server)
-		return 0;
-	t = &r->record.trace;
 	t->by = t->user ? WEIR_IDENTIFIED_BY_SERVER : WEIR_IDENTIFIED_BY_NOBODY;
 	if (WEIR_UNLIKELY(!t->user || (server->traits & WEIR_SERVER_SOURCES)))
 		inside_by_peer(r);
@@ -330,9 +327,9 @@ static __always_inline int inside_settle(struct inside_request *r, struct inside
 	r->answers = answers && weir_inside_shares(process->layout.share, r->peer.known, r->peer.address, r->peer.port);
 	inside_count(r, process->server, outcome, inside_decide(r, own, process->server, server));
 	inside_top(r, process);
-	if (WEIR_UNLIKELY(r->decision != WEIR_SHED && inside_is_looked_at(r, server)))
+	if (WEIR_LIKELY(r->decision != WEIR_SHED) && WEIR_UNLIKELY(inside_is_looked_at(r, server)))
 		inside_is_open(r, process);
-	if (WEIR_UNLIKELY(r->decision == WEIR_SHED || server->trace_until_ns > r->now_ns))
+	if (WEIR_UNLIKELY(r->decision == WEIR_SHED) || WEIR_UNLIKELY(server->trace_until_ns > r->now_ns))
 		inside_tell_more(r, process, server);
 	return 0;
 }

@@ -28,7 +28,8 @@ struct inside_span {
 	__u64 length; /* 0: nothing was read */
 	char text[INSIDE_BEFORE + sizeof(struct weir_inside_value_context)];
 };
-_Static_assert(sizeof(((struct inside_span *)0)->text) >= INSIDE_SPAN_MAX + 8 * INSIDE_SHORT_WORDS, "texts have room");
+_Static_assert(sizeof(((struct inside_span *)0)->text) >= INSIDE_SPAN_MAX + sizeof(struct inside_short_text),
+	       "texts have room");
 
 #define INSIDE_HAS_USER 1U
 #define INSIDE_HAS_FIELDS 2U

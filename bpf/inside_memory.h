@@ -51,7 +51,13 @@ static __always_inline struct inside_piece *inside_claim_at(__u32 memory)
 {
 	struct inside_piece *piece = inside_piece_of(memory);
 
-	if (WEIR_UNLIKELY(!piece) || WEIR_UNLIKELY(__sync_val_compare_and_swap(&piece->claimed, 0, 1)))
+	__u64 was;
+
+	if (WEIR_UNLIKELY(!piece))
+		return NULL;
+	was = __sync_val_compare_and_swap(&piece->claimed, 0, 1);
+	WEIR_BARRIER(was); /* as in weir_owned_swap() */
+	if (WEIR_UNLIKELY(was))
 		return NULL;
 	piece->decision.memory = memory;
 	return piece;

@@ -75,8 +75,9 @@ static __always_inline bool inside_is_looked_at(const struct inside_request *r, 
 {
 	const struct weir_attributes *a = &r->record.trace.attributes;
 
-	return server->look_until_ns > r->now_ns || r->http1 || !r->fields_at || a->verb == WEIR_VERB_LIST ||
-	       a->flags & WEIR_ATTRIBUTE_LONG_RUNNING;
+	return WEIR_UNLIKELY(server->look_until_ns > r->now_ns) || WEIR_UNLIKELY(r->http1) ||
+	       WEIR_UNLIKELY(!r->fields_at) || WEIR_UNLIKELY(a->verb == WEIR_VERB_LIST) ||
+	       WEIR_UNLIKELY(a->flags & WEIR_ATTRIBUTE_LONG_RUNNING);
 }
 
 /* The server works on it from now on. All of r->asked is set. Its number comes last: who reads before finds one that has ended. */

@@ -25,9 +25,12 @@ static __always_inline __u64 inside_register(const struct pt_regs *ctx, __u8 whi
 {
 	__u64 value = 0;
 
+	INSIDE_IF_REGISTER(which, WEIR_INSIDE_CX, cx);
+	if (WEIR_LIKELY(which == WEIR_INSIDE_CX)) /* the second argument of a handler */
+		return value;
+	WEIR_BARRIER(which); /* no compiler makes one switch of it all */
 	INSIDE_IF_REGISTER(which, WEIR_INSIDE_AX, ax);
 	INSIDE_IF_REGISTER(which, WEIR_INSIDE_BX, bx);
-	INSIDE_IF_REGISTER(which, WEIR_INSIDE_CX, cx);
 	INSIDE_IF_REGISTER(which, WEIR_INSIDE_DI, di);
 	INSIDE_IF_REGISTER(which, WEIR_INSIDE_SI, si);
 	INSIDE_IF_REGISTER(which, WEIR_INSIDE_R8, r8);
@@ -112,7 +115,7 @@ struct inside_turn {
 /* As much of a text as there is room for, which verifiers know to be at most `room`. */
 static __always_inline __u32 inside_text(const struct weir_inside_string *string, void *text, __u32 room)
 {
-	__u32 n = string->length < room ? string->length : room;
+	__u32 n = WEIR_MOSTLY(string->length, string->length > room, room);
 
 	WEIR_BARRIER(n);
 	return n > room ? WEIR_INSIDE_UNREADABLE : inside_copy(text, n, string->at);
@@ -193,21 +196,12 @@ static __noinline __u32 inside_long_subject(struct inside_walk *walk, const stru
 	return INSIDE_READ;
 }
 
-#define INSIDE_SHORT_WORDS 8
+#define INSIDE_SHORT_MAX 64
 
-/* A text of at most so many words of eight bytes, and whatever is behind it. */
+/* A text of so many bytes at most, behind one byte that is anything, and before whatever is behind it. */
 struct inside_short_text {
-	__u64 words[INSIDE_SHORT_WORDS];
+	__u64 words[INSIDE_SHORT_MAX / 8 + 1];
 };
-
-/* Word i of a text whose length is `length`, zeros behind its end. */
-static __always_inline __u64 inside_text_word(const struct inside_short_text *text, __u32 i, __u32 length)
-{
-	__u64 word = text->words[i];
-	__u32 left = length - 8 * i;
-
-	return left < 8 ? word & ((1ULL << 8 * left) - 1) : word;
-}
 
 /* Not unrolled: in a server's thread little of this is in the CPU's caches, and fetching instructions takes longer than they do. */
 static __always_inline void inside_rounds(__u64 v[4], __u32 n)
@@ -217,45 +211,38 @@ static __always_inline void inside_rounds(__u64 v[4], __u32 n)
 		weir_subject_round(v);
 }
 
-static __always_inline void inside_compress(__u64 v[4], __u64 word)
-{
-	v[3] ^= word;
-	inside_rounds(v, 2);
-	v[0] ^= word;
-}
-
 /*
- * The subject of a text that has been read, as weir_subject_bytes() makes it. 0: it is not of ASCII alone, and inside_long_subject()
- * knows it. length: from 1 to 64. It is no inline function, so that the verifier reads it once, however many call it.
+ * The subject of a text that has been read, as weir_subject_bytes() makes it: with the kind in the byte before the text, the hash's words
+ * lie in a row. 0: the text is not of ASCII alone, and inside_long_subject() knows it. length: from 1 to INSIDE_SHORT_MAX. It is no inline
+ * function, so that the verifier reads it once, however many call it.
  */
 __noinline __u64 inside_plain_subject(const struct weir_inside_process *process, const struct inside_short_text *text,
 				      __u32 length, __u8 kind)
 {
+	__u32 bytes = length + 1, whole = bytes / 8;
+	__u64 first, last, word, all = 0, subject;
 	struct weir_subject_hash h;
-	__u64 word, all = 0, subject;
 
-	if (!process || !text)
+	if (!process || !text || length > INSIDE_SHORT_MAX)
 		return 0;
 	weir_subject_start(&h, process->seed, kind);
+	first = (text->words[0] ^ kind) & 0xff;
+	last = (text->words[whole] & ((1ULL << bytes % 8 * 8) - 1)) | (__u64)bytes << 56;
+	WEIR_BARRIER(whole); /* verifiers are to see a loop that ends, whatever it is */
 #pragma clang loop unroll(disable)
-	for (__u32 i = 0; i < INSIDE_SHORT_WORDS; i++) {
-		if (8 * i >= length)
-			break;
-		word = inside_text_word(text, i, length);
+	for (__u32 i = 0; i <= INSIDE_SHORT_MAX / 8; i++) {
+		word = WEIR_MOSTLY(last, i < whole, text->words[i]) ^ first;
+		first = 0;
 		all |= word;
-		h.tail |= word << 8;
-		if (8 * i + 7 > length)
+		weir_subject_compress(h.state, word);
+		if (WEIR_LIKELY(i >= whole))
 			break;
-		inside_compress(h.state, h.tail);
-		h.tail = word >> 56;
 	}
-	if (WEIR_UNLIKELY(all & 0x8080808080808080ULL))
-		return 0;
-	inside_compress(h.state, h.tail | (length + 1ULL) << 56);
 	h.state[2] ^= 0xff;
 	inside_rounds(h.state, 4);
 	subject = h.state[0] ^ h.state[1] ^ h.state[2] ^ h.state[3];
-	return subject ? subject : 1;
+	subject = WEIR_MOSTLY(subject, !subject, 1);
+	return WEIR_MOSTLY(subject, all & 0x8080808080808080ULL, 0);
 }
 
 /*
@@ -274,11 +261,11 @@ static __noinline __u32 inside_subject(const struct weir_inside_process *process
 		return INSIDE_READ;
 	if (WEIR_UNLIKELY(string->length > WEIR_INSIDE_TEXT_MAX))
 		return WEIR_INSIDE_NOT_TEXT;
-	if (WEIR_UNLIKELY(inside_text(string, text.words, sizeof(text)) != INSIDE_READ))
+	if (WEIR_UNLIKELY(inside_text(string, (char *)text.words + 1, INSIDE_SHORT_MAX) != INSIDE_READ))
 		return WEIR_INSIDE_UNREADABLE;
-	walk->words[0] = text.words[0];
-	walk->words[1] = text.words[1];
-	if (WEIR_LIKELY(string->length <= sizeof(text)))
+	walk->words[0] = text.words[0] >> 8 | text.words[1] << 56;
+	walk->words[1] = text.words[1] >> 8 | text.words[2] << 56;
+	if (WEIR_LIKELY(string->length <= INSIDE_SHORT_MAX))
 		*subject = inside_plain_subject(process, &text, string->length, kind);
 	return WEIR_LIKELY(*subject) ? INSIDE_READ : inside_long_subject(walk, string, kind, subject);
 }

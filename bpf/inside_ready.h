@@ -40,15 +40,28 @@ static __always_inline bool inside_limit_gives(struct decision *d, __u32 n, cons
 	return true;
 }
 
-/* Each has admitted the request. */
-static __always_inline void inside_limits_admitted(__u32 server, __u32 traits)
+/* The built-in limits that the server has: a bit for each slot. */
+static __always_inline __u32 inside_limits_of(__u32 traits)
 {
-#pragma clang loop unroll(disable)
-	for (__u32 slot = 0; slot < WEIR_BUILTIN_LIMITS; slot++) {
-		const struct said said = { .index = weir_limit_index(server, slot), .charged = 1 };
+	return traits / WEIR_SERVER_LIMITED & ((1U << WEIR_BUILTIN_LIMITS) - 1);
+}
 
-		if (traits & (WEIR_SERVER_LIMITED << slot))
-			limit_tally(&said, 1, 1);
+/* The highest slot of some: which bit of a number below 16 is its highest, two bits for each number. */
+static __always_inline __u32 inside_narrowest(__u32 limits)
+{
+	return 0xffffaa50U >> 2 * limits & 3;
+}
+_Static_assert(WEIR_BUILTIN_LIMITS == 4, "slots of built-in limits have two bits");
+
+/* Each has admitted the request. */
+static __always_inline void inside_limits_admitted(__u32 server, __u32 limits)
+{
+	__u32 slot;
+
+#pragma clang loop unroll(disable)
+	for (__u32 n = 0; n < WEIR_BUILTIN_LIMITS && limits; n++, limits ^= 1U << slot) {
+		slot = inside_narrowest(limits);
+		limit_tally(&(struct said){ .index = weir_limit_index(server, slot), .charged = 1 }, 1, 1);
 	}
 }
 
@@ -60,21 +73,19 @@ static __always_inline void inside_limits_admitted(__u32 server, __u32 traits)
  */
 static __noinline int inside_limits_give(struct decision *d, const struct inside_request *r, __u32 server, __u32 traits)
 {
-	__u32 charged = 0, n = 0;
+	const __u32 limits = inside_limits_of(traits);
+	__u32 charged = 0, left = limits, slot;
 
 	if (!d || !r)
 		return 0;
 #pragma clang loop unroll(disable)
-	for (__u32 i = 0; i < WEIR_BUILTIN_LIMITS; i++) {
-		__u32 slot = WEIR_BUILTIN_LIMITS - 1 - i;
-
-		if (!(traits & (WEIR_SERVER_LIMITED << slot)))
-			continue;
+	for (__u32 n = 0; n < WEIR_BUILTIN_LIMITS && left; n++, left ^= 1U << slot) {
+		slot = inside_narrowest(left);
 		if (WEIR_UNLIKELY(!inside_limit_gives(d, n, r, weir_limit_index(server, slot))))
 			return charged;
-		charged |= 1U << n++;
+		charged |= 1U << n;
 	}
-	inside_limits_admitted(server, traits);
+	inside_limits_admitted(server, limits);
 	return charged | INSIDE_ALL_GAVE;
 }
 

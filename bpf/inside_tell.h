@@ -78,7 +78,7 @@ static __always_inline void inside_asked(struct inside_request *r, const struct 
 	asked->server = process->server;
 	asked->counts.refused = r->decision == WEIR_SHED;
 	asked->counts.dry_run = r->decision == WEIR_DRY_RUN_SHED;
-	asked->can_name = r->fields_at != 0;
+	asked->can_name = WEIR_MOSTLY(1, !r->fields_at, 0);
 	asked->has_address = r->peer.known;
 	if (WEIR_UNLIKELY(!r->peer.known))
 		return;

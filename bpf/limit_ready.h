@@ -30,7 +30,7 @@ static __always_inline __u64 limit_changes_now(void)
 	__u32 zero = 0;
 
 	changes = bpf_map_lookup_elem(&limit_changes, &zero);
-	return changes ? WEIR_FRESH(*changes) : 0;
+	return WEIR_LIKELY(changes) ? WEIR_FRESH(*changes) : 0;
 }
 
 /*
@@ -54,7 +54,7 @@ static __always_inline bool terms_are_ready(const struct weir_terms *terms, stru
 {
 	__u64 now = limit_changes_now();
 
-	if (WEIR_LIKELY(now && known->as_of == now && known->limit == index))
+	if (WEIR_LIKELY(now) && WEIR_LIKELY(known->as_of == now) && WEIR_LIKELY(known->limit == index))
 		return true;
 	return terms_make_ready(terms, known, index, now);
 }
@@ -67,11 +67,13 @@ struct asker {
 /* Sets the subject of a key with one part at most. False: the key has more parts, or the request does not have that part. */
 static __always_inline bool subject_is_plain(const struct asker *asker, __u32 key, __u64 *subject)
 {
+	*subject = asker->user;
+	if (WEIR_LIKELY(key == WEIR_KEY_USER))
+		return *subject;
+	WEIR_BARRIER(key); /* no compiler makes one switch of it all */
 	*subject = 0;
 	if (!key)
 		return true;
-	if (WEIR_LIKELY(key == WEIR_KEY_USER))
-		*subject = asker->user;
 	if (key == WEIR_KEY_NAMESPACE)
 		*subject = asker->namespace;
 	if (key == WEIR_KEY_SOURCE)
@@ -85,7 +87,8 @@ static __always_inline bool ready_gives(const struct terms_in_force *known, __u3
 {
 	struct weir_kept *kept = kept_of(index, ask->level.subject);
 
-	if (!kept || weir_bucket_take_ready(&kept->bucket, &known->rate, ask) != WEIR_TAKEN)
+	if (WEIR_UNLIKELY(!kept) ||
+	    WEIR_UNLIKELY(weir_bucket_take_ready(&kept->bucket, &known->rate, ask) != WEIR_TAKEN))
 		return false;
 	if (asked)
 		add(&kept->bucket.passed, asked);

@@ -30,6 +30,19 @@ typedef _Bool weir_bool;
  */
 #define WEIR_LIKELY(x) __builtin_expect(!!(x), 1)
 #define WEIR_UNLIKELY(x) __builtin_expect(!!(x), 0)
+/*
+ * x; seldom y: there the choice is a branch to code that stands aside. A compiler would make a jump of it over the other choice, which is
+ * taken where x is chosen.
+ */
+#define WEIR_MOSTLY(x, seldom, y)                 \
+	({                                        \
+		__typeof__((x) + 0) chosen = (x); \
+		if (WEIR_UNLIKELY(seldom)) {      \
+			chosen = (y);             \
+			WEIR_BARRIER(chosen);     \
+		}                                 \
+		chosen;                           \
+	})
 /* A function that few requests need. As a part of its caller it would spread the code that all of them need over more memory. */
 #define WEIR_SELDOM static __attribute__((noinline))
 
@@ -42,6 +55,15 @@ typedef _Bool weir_bool;
 #else
 #define WEIR_INLINE static inline
 #endif
+
+/* 0: they are the same; else 1. Without a jump, which BPF has for each comparison. */
+WEIR_INLINE __u64 weir_differ(__u64 a, __u64 b)
+{
+	__u64 difference = a ^ b, negative = -difference;
+
+	WEIR_BARRIER(negative);
+	return (difference | negative) >> 63;
+}
 
 /* A layout that both sides rely on is asserted on both sides: this header is compiled for each. */
 #define WEIR_ASSERT_SIZE(type, bytes) \

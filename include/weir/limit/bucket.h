@@ -59,7 +59,7 @@ WEIR_INLINE bool weir_bucket_swap(struct weir_bucket *b, const struct weir_level
 	struct weir_tokens mark = weir_tokens_difference(level->volume, kept);
 	__u64 word = weir_mark_word(mark, rate);
 
-	if (!weir_owned_swap(&b->word, level->subject, level->word, word))
+	if (WEIR_UNLIKELY(!weir_owned_swap(&b->word, level->subject, level->word, word)))
 		return false;
 	if (WEIR_FRESH(b->fine) != mark.low)
 		b->fine = mark.low;
@@ -71,7 +71,7 @@ WEIR_INLINE __u64 weir_weight_counted(const struct weir_rate *rate, __u32 weight
 {
 	__u64 most = weir_rate_owed_max(rate);
 
-	return WEIR_UNLIKELY(weight > most) ? most : weight;
+	return WEIR_MOSTLY(weight, weight > most, most);
 }
 
 /* Takes the weight, if nobody has changed the bucket since its level was read. */
@@ -80,7 +80,8 @@ WEIR_INLINE enum weir_taken weir_bucket_take_level(struct weir_bucket *b, const 
 {
 	__u64 counted = weir_weight_counted(rate, weight);
 
-	if (!weir_bucket_swap(b, level, rate, weir_tokens_difference(level->tokens, weir_tokens_whole(counted))))
+	if (WEIR_UNLIKELY(!weir_bucket_swap(b, level, rate,
+					    weir_tokens_difference(level->tokens, weir_tokens_whole(counted)))))
 		return WEIR_LOST_RACE;
 	if (WEIR_FRESH(b->seen_ns) < level->clock_ns)
 		b->seen_ns = level->clock_ns;
@@ -132,10 +133,12 @@ WEIR_INLINE enum weir_taken weir_bucket_take_ready(struct weir_bucket *b, const 
 {
 	struct weir_level *level = &ask->level;
 
-	if (!weir_bucket_read(b, level) || !level->word || (level->word & WEIR_GENERATIONS) != rate->generation)
+	if (WEIR_UNLIKELY(!weir_bucket_read(b, level)) || WEIR_UNLIKELY(!level->word) ||
+	    WEIR_UNLIKELY((level->word & WEIR_GENERATIONS) != rate->generation))
 		return WEIR_REFUSED;
 	weir_level_at(level, rate, ask->now_ns);
-	if (!weir_level_recent(level, rate) || level->tokens.high < 1 || ask->look)
+	if (WEIR_UNLIKELY(!weir_level_recent(level, rate)) || WEIR_UNLIKELY(level->tokens.high < 1) ||
+	    WEIR_UNLIKELY(ask->look))
 		return WEIR_REFUSED;
 	ask->wait_ns = 0;
 	return weir_bucket_take_level(b, rate, level, ask->weight);

@@ -63,15 +63,16 @@ WEIR_INLINE struct weir_tokens weir_mark_tokens(__u64 word, __u64 fine, struct w
 		.low = (__u64)units << (64 - bits) | volume.low << bits >> bits,
 	};
 
-	return weir_tokens_difference(coarse, (struct weir_tokens){ .low = agree ? fine << bits >> bits : 0 });
+	fine = WEIR_MOSTLY(fine << bits >> bits, !agree, 0);
+	return weir_tokens_difference(coarse, (struct weir_tokens){ .low = fine });
 }
 
 /* When a bucket was last used under the rate, no later than at `at_ns`. */
 WEIR_INLINE __u64 weir_rate_used_ns(const struct weir_rate *rate, __u64 seen_ns, __u64 at_ns)
 {
-	__u64 used_ns = seen_ns < at_ns ? seen_ns : at_ns;
+	__u64 used_ns = WEIR_MOSTLY(seen_ns, seen_ns > at_ns, at_ns);
 
-	return used_ns > rate->since_ns ? used_ns : rate->since_ns;
+	return WEIR_MOSTLY(used_ns, used_ns < rate->since_ns, rate->since_ns);
 }
 
 /*
@@ -119,9 +120,9 @@ WEIR_INLINE bool weir_bucket_read(const struct weir_bucket *b, struct weir_level
 /* The instant at which a bucket is asked: never before it was last used, nor before the rate in force began. */
 WEIR_INLINE void weir_level_at(struct weir_level *level, const struct weir_rate *rate, __u64 now_ns)
 {
-	__u64 earliest_ns = level->seen_ns > rate->since_ns ? level->seen_ns : rate->since_ns;
+	__u64 earliest_ns = WEIR_MOSTLY(level->seen_ns, level->seen_ns < rate->since_ns, rate->since_ns);
 
-	level->clock_ns = now_ns > earliest_ns ? now_ns : earliest_ns;
+	level->clock_ns = WEIR_MOSTLY(now_ns, now_ns < earliest_ns, earliest_ns);
 	level->volume = weir_rate_gain(rate, level->clock_ns - rate->since_ns);
 }
 

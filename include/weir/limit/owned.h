@@ -35,9 +35,11 @@ WEIR_INLINE bool weir_owned_read(const __u64 *word, const __u64 *owner, __u64 su
 /* True: nobody has changed the word meanwhile. */
 WEIR_INLINE bool weir_owned_swap(__u64 *word, __u64 subject, __u64 before, __u64 after)
 {
-	__u64 expected = weir_owned(before, subject);
+	__u64 expected = weir_owned(before, subject), was;
 
-	return __sync_val_compare_and_swap(word, expected, weir_owned(after, subject)) == expected;
+	was = __sync_val_compare_and_swap(word, expected, weir_owned(after, subject));
+	WEIR_BARRIER(was); /* else LLVM would make a flag of it first, and jump over that */
+	return was == expected;
 }
 
 #endif

@@ -199,11 +199,11 @@ WEIR_INLINE void weir_heavy_counts_add(struct weir_heavy_counts *to, const struc
 {
 	if (counts->requests)
 		__sync_fetch_and_add(&to->requests, counts->requests);
-	if (counts->refused)
+	if (WEIR_UNLIKELY(counts->refused))
 		__sync_fetch_and_add(&to->refused, counts->refused);
-	if (counts->dry_run)
+	if (WEIR_UNLIKELY(counts->dry_run))
 		__sync_fetch_and_add(&to->dry_run, counts->dry_run);
-	if (counts->held)
+	if (WEIR_UNLIKELY(counts->held))
 		__sync_fetch_and_add(&to->held, counts->held);
 }
 

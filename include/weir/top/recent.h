@@ -72,17 +72,20 @@ WEIR_INLINE bool weir_recent_is_from(const struct weir_recent *entry, const stru
 	return there[0] == wanted[0] && there[1] == wanted[1];
 }
 
-/* WEIR_RECENT_WAYS: it has no entry. */
+/* WEIR_RECENT_WAYS: it has no entry. Which of the keys is the first one is counted: who compared them would jump each time. */
 WEIR_INLINE __u32 weir_recent_find(const struct weir_recent_set *set, __u64 key, const struct weir_asked *asked)
 {
-	__u32 found = WEIR_RECENT_WAYS;
+	__u64 others = 1;
+	__u32 at = 0;
 
 #pragma GCC unroll 4
 	for (__u32 i = 0; i < WEIR_RECENT_WAYS; i++) {
-		if (set->keys[i] == key && weir_recent_is_from(&set->entries[i], asked))
-			found = i;
+		others &= weir_differ(set->keys[i], key);
+		at += others;
 	}
-	return found;
+	if (WEIR_UNLIKELY(at >= WEIR_RECENT_WAYS) || WEIR_UNLIKELY(!weir_recent_is_from(&set->entries[at], asked)))
+		return WEIR_RECENT_WAYS;
+	return at;
 }
 
 /* The one that gives way. */
@@ -108,11 +111,13 @@ WEIR_INLINE bool weir_recent_again(struct weir_recent *entry, const struct weir_
 {
 	__u32 epoch = weir_heavy_epoch(asked->last_ns);
 
-	if (!(entry->counts.requests | entry->counts.held))
+	if (WEIR_UNLIKELY(!(entry->counts.requests | entry->counts.held)))
 		entry->asked.first_ns = asked->first_ns;
 	entry->asked.last_ns = asked->last_ns;
 	weir_heavy_counts_add(&entry->counts, &asked->counts);
-	if (!asked->can_name || entry->named == epoch)
+	if (WEIR_LIKELY(entry->named == epoch))
+		return false;
+	if (!asked->can_name)
 		return false;
 	entry->named = epoch;
 	return true;
