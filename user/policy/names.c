@@ -103,3 +103,29 @@ json_t *policy_yaml_names(json_t *json)
 {
 	return rename_all(json, &(struct spelling){ yaml_name_differs, yaml_name });
 }
+
+/* A word ends where a key would: a file's name goes on. */
+void policy_yaml_words(char *text)
+{
+	char *out = text;
+	bool quoted = false;
+
+	while (*text) {
+		size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz_");
+		bool key = !quoted && strchr(": ,", text[n]);
+
+		for (size_t i = 0; i < n; i++) {
+			bool joins = key && i && text[i] == '_' && i + 1 < n;
+
+			i += joins;
+			*out++ = joins ? toupper((unsigned char)text[i]) : text[i];
+		}
+		text += n;
+		for (bool more = true; *text && more; text++) {
+			more = *text != ' ';
+			quoted ^= *text == '"';
+			*out++ = *text;
+		}
+	}
+	*out = '\0';
+}

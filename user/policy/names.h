@@ -12,5 +12,7 @@
 json_t *policy_own_names(json_t *json);
 /* And the other way. */
 json_t *policy_yaml_names(json_t *json);
+/* The same of the keys that an error names, in place: words outside quotes. */
+void policy_yaml_words(char *text);
 
 #endif

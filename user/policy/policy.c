@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/json_list.h"
 #include "policy/inside.h"
+#include "policy/names.h"
 #include "policy/shape.h"
 #include "rules/limit_idle.h"
 #include "rules/limit_inside.h"
@@ -197,13 +198,13 @@ static const struct node *first_node(const struct policy *policy)
 }
 
 /* What late checks find in the object that is wrong stands there; else the whole is. */
-static void say_wrong(struct policy *policy, const struct policy_object *throttle, const struct node *where,
-		      const struct error *why)
+static void say_wrong(struct policy *policy, const struct policy_object *throttle, const struct node *where, struct error *why)
 {
 	size_t errors = policy->problems.errors;
 
 	if (throttle)
 		shape_check(throttle->kind->shape, throttle->node, &policy->problems);
+	policy_yaml_words(why->text);
 	if (policy->problems.errors == errors)
 		problem_node(&policy->problems, where, "%s", why->text);
 }

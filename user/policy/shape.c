@@ -214,8 +214,10 @@ static void check_whole(const struct shape *shape, const struct node *object, st
 	CLEANUP_JSON json_t *json = shape_to_json(shape, object), *own = policy_own_names(json);
 	struct error why = { 0 };
 
-	if (shape->check(own, &why))
-		problem_node(problems, object, "%s", why.text);
+	if (!shape->check(own, &why))
+		return;
+	policy_yaml_words(why.text);
+	problem_node(problems, object, "%s", why.text);
 }
 
 static void check_object_of(struct checking *c, const struct shape *shape, const struct node *object)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "policy/names.h"
 #include "policy/policy.h"
 
 /* Reads a text as a file. */
@@ -102,7 +103,7 @@ static void every_error_at_once(void **state)
 		 "12:21 $.spec.limits[0].rules[0].verbs[1]: \"lisst\" is not a verb",
 		 "12:42 $.spec.limits[0].rules[0].longRunning: must be true or false, not a number",
 		 "13:34 : \"qps\" is there twice: first in line 13",
-		 "14:5 $.spec.limits[2]: limit \"c\": qps and burst, open, in_flight or deny are missing",
+		 "14:5 $.spec.limits[2]: limit \"c\": qps and burst, open, inFlight or deny are missing",
 		 "15:5 $.spec.limits[3]: name is missing",
 		 "15:41 $.spec.limits[3].mode: \"sharp\": must be enforce or dry-run",
 		 "16:11 $.spec.dryRun: must be true or false, not the text \"yes\"");
@@ -151,6 +152,20 @@ static void ports_twice(void **state)
 		 "20:11 $.spec.listen: server \"c\" cannot have *:81: server \"b\" of this namespace has it");
 	PROBLEMS(SERVER("a", "  listen: ['*:80']\n") SERVER("b", "  netns: n\n  listen: ['*:80']\n")
 			 SERVER("c", "  dryRun: true\n") SERVER("d", "  dryRun: true\n"));
+}
+
+/* What the rest of weir calls in_flight is inFlight here. Quoted texts and files stay as they are. */
+static void words(void **state)
+{
+	char text[] = "limit \"in_flight in_flight\": in_flight, token_file: x_ _y a_1 is in /a/in_flight.yaml and in_flight";
+
+	(void)state;
+	policy_yaml_words(text);
+	assert_string_equal(text,
+			    "limit \"in_flight in_flight\": inFlight, tokenFile: x_ _y a_1 is in /a/in_flight.yaml and inFlight");
+	PROBLEMS(THROTTLE "  identity: {tokenFile: in_flight.csv}\n", "5:13 $.spec.identity: tokenFile: must be an absolute path");
+	PROBLEMS(THROTTLE "  flowSchemas: [{name: a-b, level: c-d}]\n",
+		 "1:1 $: flowSchemas: \"a-b\": there is no priority level \"c-d\"");
 }
 
 static void documents(void **state)
@@ -467,6 +482,7 @@ int main(void)
 		cmocka_unit_test(late_checks),
 		cmocka_unit_test(names_twice),
 		cmocka_unit_test(ports_twice),
+		cmocka_unit_test(words),
 		cmocka_unit_test(documents),
 		cmocka_unit_test(aliases_of_aliases),
 		cmocka_unit_test(event_rate_limit),
