@@ -3,7 +3,6 @@
 server's registers or memory."""
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from lib.inside import program
 
 ROOT = Path(__file__).resolve().parents[2]
 SINCE = 6, 18
-NEEDED = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "cpio": "cpio", "modprobe": "kmod", "xz": "xz-utils"}
 # Not all of tests/inside/refusing, nor as often: `make test` is not to wait for it for more than two minutes. `make test-inside` has all.
 FEW = {"INSIDE_TESTS": "users newer status_says beside rejected away many_streams without_an_agent", "REFUSALS": "300",
        "VM_BEGIN": "180", "VM_TIMEOUT": "600"}
@@ -37,9 +35,9 @@ def kernel(by):
 
 @pytest.mark.parametrize("by", ["registers", "memory"])
 def test_servers_refuse(by):
-    for tool in NEEDED:
-        if not shutil.which(tool, path=os.environ["PATH"] + ":/usr/sbin:/sbin"):
-            pytest.skip(f"there is no {tool} ({NEEDED[tool]})")
+    tools = subprocess.run([ROOT / "tests/install-deps", "--check", "kernels"], text=True, stderr=subprocess.PIPE, check=False)
+    if tools.returncode:
+        pytest.skip(tools.stderr.strip())
     directory = kernel(by)
     programs = program("apiserver").parent
     assert all(program(name).parent == programs for name in ("modern", "plain", "client"))
