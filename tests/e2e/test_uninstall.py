@@ -235,3 +235,19 @@ def test_a_lost_state(world, attached):
     site.weir.stop()
     site.weir.start()
     assert site.weir.json("status")["agent"]["leftovers"] == []
+
+
+def test_pins_of_another_agent(world, site):
+    """Which it holds: nobody is told to end them, until it is gone."""
+    pins = next(world.pins.glob("net-*"))
+    other = Weir(world.directory / "other", world.pins)
+    other.state_dir.parent.mkdir()
+    other.start()
+    try:
+        assert other.json("status")["agent"]["leftovers"] == [] and str(pins) not in other("status") + other.log()
+        assert "another agent, with another state directory, holds the pins" in other.refused(
+            "attach", "two", "--port", 81, "--netns", site.place.server_ns.path)
+        site.weir.stop()
+        assert other.json("status")["agent"]["leftovers"] == [str(pins)]
+    finally:
+        other.stop()

@@ -8,6 +8,7 @@
 
 #include "agent/net.h"
 #include "base/log.h"
+#include "datapath/remains.h"
 
 static void pins_of(const struct agent *agent, __u64 cookie, char path[static PATH_MAX])
 {
@@ -19,8 +20,9 @@ static void note(struct agent *agent, __u64 cookie)
 	char path[PATH_MAX];
 
 	pins_of(agent, cookie, path);
-	log_warning("%s is in force, and its servers are not in the state: weir uninstall ends it, and so does attaching a server there",
-		    path);
+	if (!remains_held(path))
+		log_warning("%s is in force, and its servers are not in the state: weir uninstall ends it, and so does attaching a server there",
+			    path);
 	json_array_append_new(agent->leftovers, json_integer(cookie));
 }
 
@@ -52,7 +54,7 @@ json_t *leftovers_to_json(const struct agent *agent)
 		char path[PATH_MAX];
 
 		pins_of(agent, net, path);
-		if (net_first_server(agent, net) < 0 && !net_find(agent, net) && !access(path, F_OK))
+		if (net_first_server(agent, net) < 0 && !net_find(agent, net) && !access(path, F_OK) && !remains_held(path))
 			json_array_append_new(list, json_string(path));
 	}
 	return list;

@@ -94,3 +94,10 @@ int remains_remove(const char *dir, int netns_fd, struct error *err)
 		ret = netns_run(netns_fd, leave_devices, &call, err);
 	return ret ?: leave_cgroups(dir, err) ?: unpin_all(dir, dir_fd, err);
 }
+
+bool remains_held(const char *dir)
+{
+	CLEANUP_CLOSE int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return dir_fd >= 0 && flock(dir_fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+}

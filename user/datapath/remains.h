@@ -6,6 +6,8 @@
 #ifndef WEIR_USER_DATAPATH_REMAINS_H
 #define WEIR_USER_DATAPATH_REMAINS_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 
 /*
@@ -13,5 +15,8 @@
  * clsact, the device of pace.h) stays then, and ends with the namespace. -EBUSY: an agent is at work on it. May be repeated.
  */
 int remains_remove(const char *dir, int netns_fd, struct error *err);
+
+/* Whether an agent, which may be this one, is at work on it. */
+bool remains_held(const char *dir);
 
 #endif
