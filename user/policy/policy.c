@@ -12,6 +12,7 @@
 #include "policy/shape.h"
 #include "rules/limit_idle.h"
 #include "rules/limit_inside.h"
+#include "state/room.h"
 
 void policy_clear(struct policy *policy)
 {
@@ -223,19 +224,26 @@ static int place_of(const struct state *before, struct server *server)
 	return slot;
 }
 
-/* Can the server be attached beside those of the Throttles before? It is added to them. */
+/*
+ * Can the server be attached beside those of the Throttles before? It is added to them. Where one without `listen` is attached, the files do
+ * not say: it must have room for itself.
+ */
 static void check_beside(struct policy *policy, struct state *before, const struct policy_object *throttle, struct server **made)
 {
 	const struct node *listen = node_find(throttle->node, "spec.listen");
+	const struct state nobody = { 0 };
 	struct error why = { 0 };
 	int slot;
 
-	if (!listen)
+	if (!listen) {
+		if (state_check_room(&nobody, *made, &why))
+			problem_node(&policy->problems, throttle->node, "%s", why.text);
 		return;
+	}
 	slot = place_of(before, *made);
 	if (slot == WEIR_MAX_SERVERS) {
 		problem_node(&policy->problems, listen, "there are more than %d servers", WEIR_MAX_SERVERS);
-	} else if (state_check(before, *made, &why)) {
+	} else if (state_check(before, *made, &why) || state_check_room(before, *made, &why)) {
 		problem_node(&policy->problems, listen, "%s", why.text);
 	} else {
 		before->servers[slot] = *made;

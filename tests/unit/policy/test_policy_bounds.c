@@ -18,6 +18,7 @@
 #include "policy/policy.h"
 
 #define THROTTLE "apiVersion: weir/v1\nkind: Throttle\nmetadata: {name: api}\nspec:\n"
+#define BESIDE "apiVersion: weir/v1\nkind: Throttle\nmetadata: {name: two}\nspec:\n  listen: [\"*:81\"]\n"
 #define NAMED "---\napiVersion: weir/v1\nkind: Throttle\nmetadata: {name: a%d}\nspec: {}\n"
 #define SCHEMA                                                                                               \
 	"---\napiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: s%d}\nspec:\n" \
@@ -102,6 +103,18 @@ static void lists(void **state)
 	      "    - {paths: [/a%d], nonResource: true}\n", 1025, "", "there are 1025");
 	check("apiVersion: eventratelimit.admission.k8s.io/v1alpha1\nkind: Configuration\nlimits:\n",
 	      "- {type: User, qps: 1, burst: %d}\n", 257, "", "there are 257");
+	check(THROTTLE "  trustedProxies:\n", "  - fc00::%x\n", 4097, "", "there are 4097: there can be 4096 at most");
+	check(THROTTLE "  proxyProtocol:\n", "  - fc00::%x\n", 4097, "", "there are 4097: there can be 4096 at most");
+}
+
+/* What a network namespace has room for: servers in one share it. */
+static void rooms(void **state)
+{
+	(void)state;
+	check(THROTTLE "  listen:\n", "  - '[fc00::%x]:80'\n", 1025, "", "1025 addresses to listen on");
+	check(THROTTLE "  identity:\n    exemptUsers:\n", "    - u%d\n", 65537 - 2, "", "65537 names of groups and exempt users");
+	check(THROTTLE "  listen: [\"*:80\"]\n  trustedProxies: [10.0.0.0/8]\n---\n" BESIDE "  proxyProtocol: [10.0.0.0/8]\n  trustedProxies:\n",
+	      "  - fc00::%x\n", 4096, "", "its other servers have 1");
 }
 
 /* All are counted, a thousand of each kind told. */
@@ -160,6 +173,7 @@ int main(void)
 		cmocka_unit_test(documents), cmocka_unit_test(aliases_of_many_documents),
 		cmocka_unit_test(lists),     cmocka_unit_test(problems),
 		cmocka_unit_test(warnings),  cmocka_unit_test(a_fifo_that_is_open),
+		cmocka_unit_test(rooms),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
