@@ -198,16 +198,49 @@ static const struct node *first_node(const struct policy *policy)
 	return NULL;
 }
 
-/* What late checks find in the object that is wrong stands there; else the whole is. */
+/* The item of the list that a text goes on to name ("NAME": ...), or the list. */
+static const struct node *item_told(const struct node *list, const char *text)
+{
+	for (size_t i = 0; list->type == NODE_LIST && i < list->n; i++) {
+		const char *name = node_text(node_member(list->items[i], "name"));
+		size_t length = strlen(name);
+
+		if (text[0] == '"' && !strncmp(text + 1, name, length) && !strncmp(text + 1 + length, "\": ", 3))
+			return list->items[i];
+	}
+	return list;
+}
+
+/* The part of a Throttle that a text begins with (FIELD: ...), which is cut off from it; else the spec. */
+static const struct node *part_told(const struct node *throttle, const char **text)
+{
+	const struct node *spec = node_find(throttle, "spec");
+
+	for (size_t i = 0; spec && i < spec->n; i++) {
+		size_t length = strlen(spec->items[i]->key);
+
+		if (strncmp(*text, spec->items[i]->key, length) != 0 || strncmp(*text + length, ": ", 2) != 0)
+			continue;
+		*text += length + 2;
+		return item_told(spec->items[i], *text);
+	}
+	return spec ?: throttle;
+}
+
+/* What late checks find in the object that is wrong stands there; else the part that is told is. */
 static void say_wrong(struct policy *policy, const struct policy_object *throttle, const struct node *where, struct error *why)
 {
 	size_t errors = policy->problems.errors;
+	const char *text = why->text;
 
 	if (throttle)
 		shape_check(throttle->kind->shape, throttle->node, &policy->problems);
+	if (policy->problems.errors != errors)
+		return;
 	policy_yaml_words(why->text);
-	if (policy->problems.errors == errors)
-		problem_node(&policy->problems, where, "%s", why->text);
+	if (throttle)
+		where = part_told(throttle->node, &text);
+	problem_node(&policy->problems, where, "%s", text);
 }
 
 /* The server's place among those before, and one number for all whose network namespaces have the same name. */

@@ -107,6 +107,18 @@ static void lists(void **state)
 	check(THROTTLE "  proxyProtocol:\n", "  - fc00::%x\n", 4097, "", "there are 4097: there can be 4096 at most");
 }
 
+/* None of them is one too many: that is said of the spec. */
+static void rules_of_all(void **state)
+{
+	CLEANUP_POLICY struct policy policy = { 0 };
+
+	(void)state;
+	read_lines(&policy, THROTTLE "  limits: [{name: a, key: user, qps: 1, burst: 1}]\n  exempt:\n", "  - {paths: [/a%d]}\n", 1024, "");
+	assert_int_equal(policy.problems.errors, 1);
+	assert_string_equal(policy.problems.items[0].path, "$.spec");
+	assert_string_equal(policy.problems.items[0].text, "1025 rules: a server can have at most 1024");
+}
+
 /* What a network namespace has room for: servers in one share it. */
 static void rooms(void **state)
 {
@@ -173,7 +185,7 @@ int main(void)
 		cmocka_unit_test(documents), cmocka_unit_test(aliases_of_many_documents),
 		cmocka_unit_test(lists),     cmocka_unit_test(problems),
 		cmocka_unit_test(warnings),  cmocka_unit_test(a_fifo_that_is_open),
-		cmocka_unit_test(rooms),
+		cmocka_unit_test(rooms),     cmocka_unit_test(rules_of_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
