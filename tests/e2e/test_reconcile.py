@@ -375,11 +375,34 @@ def test_a_namespace_that_was_made_anew(world):
     assert world.weir.server()["problem"] is None
     namespace.delete()
     run("ip", "netns", "add", namespace.name)
-    eventually(lambda: world.weir.server()["problem"], "that it is another one is seen")
-    assert f"its network namespace, {namespace.name}, was recreated" in world.weir.server()["problem"]
+    recreated = f"its network namespace, {namespace.name}, was recreated"
+    eventually(lambda: recreated in (world.weir.server()["problem"] or ""), "that it is another one is seen")
     eventually(lambda: world.weir.metrics()["workqueue_adds_total"]["servers",] >= 6, "it is looked at again")
     assert world.weir.log().count("was recreated") == 1
     world.weir("detach", "web")
     assert "nobody listens on port 8080" in world.weir.run(*attach).stderr
     eventually(lambda: world.weir.metrics()["workqueue_adds_total"]["servers",] >= 8, "the new one is looked at")
     assert world.weir.server()["problem"] is None
+
+
+@pytest.mark.alone
+def test_a_namespace_that_was_deleted(world):
+    """Whoever has deleted it is told what keeps it. One in which a process still runs is limited as before."""
+    world.weir.start("off", "--resync", 1)
+    namespace = world.namespace("away")
+    attach = ("attach", "web", "--port", 8080, "--netns", namespace.name)
+    assert "nobody listens on port 8080" in world.weir.run(*attach).stderr
+    process = subprocess.Popen(namespace.command("sleep", "600"))
+    world.at_end(process.kill)
+    eventually(lambda: os.path.samefile(f"/proc/{process.pid}/ns/net", namespace.path), "it is in there")
+    world.namespaces.remove(namespace)
+    namespace.delete()
+    looked = world.weir.metrics()["workqueue_adds_total"]["servers",]
+    eventually(lambda: world.weir.metrics()["workqueue_adds_total"]["servers",] >= looked + 3, "the server is looked at")
+    assert world.weir.server()["problem"] is None
+    process.kill()
+    process.wait()
+    gone = f"its network namespace, {namespace.name}, is gone, and no process or name leads to it: detach the server"
+    eventually(lambda: gone in (world.weir.server()["problem"] or ""), "that it is gone is seen")
+    world.weir("detach", "web")
+    assert world.weir.servers() == []

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "rules/put.h"
 #include "sys/netns.h"
+#include "sys/netns_find.h"
 
 __u32 server_flags(const struct server *server, const struct net *net)
 {
@@ -83,12 +84,29 @@ static int bring_up(struct agent *agent, int slot, struct error *err)
 	return ret ? ret : server_sync(net, slot, err);
 }
 
+/* Only what the agent holds keeps it, as far as can be seen from here. */
+static bool is_deserted(struct agent *agent, __u64 cookie)
+{
+	CLEANUP_RETAKE struct agent *released = agent_release(agent);
+	CLEANUP_CLOSE int fd = netns_find(cookie);
+
+	return fd < 0;
+}
+
 int server_check_netns(struct agent *agent, const struct server *server, struct error *err)
 {
 	CLEANUP_CLOSE int fd = -1;
 	__u64 cookie;
+	int ret;
 
-	if (!server->netns || net_open(agent, server, &fd, &cookie, NULL) || cookie == server->netns_cookie)
+	if (!server->netns)
+		return 0;
+	ret = net_open(agent, server, &fd, &cookie, NULL);
+	if (ret == -ENOENT && is_deserted(agent, server->netns_cookie))
+		return error_set(err, -ESTALE,
+				 "its network namespace, %s, is gone, and no process or name leads to it: detach the server, which keeps it",
+				 server->netns);
+	if (ret || cookie == server->netns_cookie)
 		return 0;
 	return error_set(
 		err, -ESTALE,

@@ -12,7 +12,7 @@ __u32 server_flags(const struct server *server, const struct net *net);
 int server_apply_flags(struct agent *agent, int slot, struct error *err);
 /* Puts a server and its limits in force, or takes it over unchanged. A failure is also kept as its problem. */
 int server_bring_up(struct agent *agent, int slot, struct error *err);
-/* -ESTALE: what it was attached by names another network namespace now. The agent holds the old one, which is still limited. */
+/* -ESTALE: what it was attached by names another network namespace now, or none. The agent holds the old one, which is still limited. */
 int server_check_netns(struct agent *agent, const struct server *server, struct error *err);
 /* Brings what the kernel has of a server, and its namespace, in line with the state: what is right is left alone. */
 int server_sync(struct net *net, int slot, struct error *err);
