@@ -53,7 +53,7 @@ WEIR_INLINE bool weir_hold_is_tls(const struct weir_conn *c)
 /*
  * All but what is known to be something else: what is not read here may be read by the server. What is read on the way there may be lost
  * behind, and something else come in its place: TLS is known by its records, as long as there are some, and HTTP/2 once a segment has come
- * by that begins it.
+ * by that begins it. Either is known when the server has answered in kind.
  */
 WEIR_INLINE bool weir_hold_may_be_http(const struct weir_conn *c)
 {
@@ -122,8 +122,8 @@ WEIR_INLINE bool weir_hold_is_start(const struct weir_conn *c, __u32 seq)
 }
 
 /*
- * Does the client's stream begin with the segment, for all that its socket has? In the middle of it HTTP/2's preface says nothing: it may be
- * in a request's body.
+ * Does the client's stream begin with the segment, for all that its socket has? In the middle of it HTTP/2's preface says nothing: it may
+ * be in a request's body.
  */
 WEIR_INLINE bool weir_hold_is_first(const struct weir_conn *c, const struct weir_socket *k, const struct weir_segment *g)
 {
@@ -270,7 +270,7 @@ WEIR_INLINE void weir_hold_release(struct weir_hold *h, __u64 now_ns, __u64 *hel
 	h->since_ns = 0;
 }
 
-/* Does it begin what no server of HTTP/1 goes on behind? */
+/* Does it begin HTTP/2, or TLS? */
 WEIR_INLINE bool weir_hold_reader_begins(const struct weir_hold_reader *r)
 {
 	return r->preface == WEIR_HOLD_PREFACE || (r->by_records && r->fresh && r->record.type && !r->record.header);

@@ -112,8 +112,8 @@ WEIR_INLINE __u8 weir_hold_ending(__u8 ending, __u8 byte)
 }
 
 /*
- * All of HTTP/2's preface (RFC 9113, 3.4): a server that takes it for HTTP/1 does not go on behind it. The first line alone would not do:
- * Go's server hands it to its handler as a request, and reads another one.
+ * All of HTTP/2's preface (RFC 9113, 3.4). The first line alone would not do: Go's server hands it to its handler as a request, and reads
+ * another one. A server of HTTP/1 that goes on behind all of it is known by its answer (server.h).
  */
 WEIR_INLINE __u8 weir_hold_preface(__u8 preface, __u8 byte)
 {

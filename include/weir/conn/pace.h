@@ -11,7 +11,8 @@
  *
  * What was charged here may be lost on its way to the socket, or be overtaken, and other bytes come in its place. So each packet bears
  * what it has paid itself (enum weir_paid), and at the socket's hook it costs what requests may be in it, less that. Only behind a packet
- * that began TLS, or HTTP/2, and has come to the socket, this hook's word is taken for the rest of the connection.
+ * that began TLS, or HTTP/2, and has come to the socket, and that the server has answered in kind, this hook's word is taken for the rest
+ * of the connection.
  */
 #ifndef WEIR_CONN_PACE_H
 #define WEIR_CONN_PACE_H
@@ -114,7 +115,7 @@ WEIR_INLINE __u32 weir_pace_paid(const struct weir_hold_reader *r, const struct 
 /* Is the connection no HTTP/1, or only what ingress believes of it? */
 WEIR_INLINE bool weir_pace_believes(const struct weir_conn *c)
 {
-	return (c->bare & WEIR_BARE_NONE) && (c->opaque_why == WEIR_HTTP2 || weir_hold_is_tls(c));
+	return (c->bare & WEIR_BARE_NONE) && !weir_hold_may_be_http(c);
 }
 
 /* As weir_hold_begin(), of a segment that ingress has seen and that comes to the socket. */

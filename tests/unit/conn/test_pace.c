@@ -231,6 +231,30 @@ static void test_what_begins(void **state)
 	}
 }
 
+/* Nor before the server has answered in kind. */
+static void test_what_begins_for_one_side(void **state)
+{
+	static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+	const __u32 length = sizeof(preface) - 1;
+	struct scene s;
+
+	(void)state;
+	open_scene(&s, WEIR_HTTP2);
+	weir_conn_await_word(&s.conn);
+	memcpy(s.stream, preface, length);
+	s.socket.untouched = 1;
+	assert_int_equal(paid_by(&s, 0, length), WEIR_PAID_BEGINS);
+	assert_int_equal(arrive(&s, 0, preface, WEIR_PAID_BEGINS), -1);
+	s.socket.untouched = 0;
+	s.socket.next = START + length;
+	memset(s.stream + length, 'x', sizeof(FIVE) - 1);
+	assert_int_equal(offer(&s, length, sizeof(FIVE) - 1, SECOND), WEIR_PASS);
+	assert_true(waits(&s));
+	assert_int_equal(arrive(&s, length, FIVE, WEIR_PAID_NOTHING), 5);
+	s.conn.bare &= ~WEIR_BARE_UNTOLD;
+	assert_int_equal(arrive(&s, length, FIVE, WEIR_PAID_NOTHING), -1);
+}
+
 static void test_within_the_limit(void **state)
 {
 	struct scene s;
@@ -409,6 +433,7 @@ int main(void)
 		cmocka_unit_test(test_in_the_place_of_what_has_paid),
 		cmocka_unit_test(test_most_that_is_paid),
 		cmocka_unit_test(test_what_begins),
+		cmocka_unit_test(test_what_begins_for_one_side),
 		cmocka_unit_test(test_within_the_limit),
 		cmocka_unit_test(test_over_the_limit),
 		cmocka_unit_test(test_in_order),
