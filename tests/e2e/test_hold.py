@@ -74,7 +74,22 @@ def test_handshakes_cost_nothing(held, version):
         client.close()
     for _ in range(5):
         held.client(version=version)
+        held.client(version=version).socket.unwrap()
     assert held.records() == (5, 0, 0)
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_requests_cut_into_short_records(held, version):
+    """The first short record of a connection costs a token: or one connection after the other would be served without end."""
+    held.limit(burst=2)
+    request = b"GET / HTTP/1.1\r\nHost: weir\r\n\r\n"
+    clients = [held.client(version=version) for _ in range(4)]
+    for client in clients:
+        for at in range(0, len(request), 13):
+            client.socket.sendall(request[at:at + 13])
+    eventually(lambda: held.server.served() == 2, "two are served")
+    eventually(lambda: held.records() == (2, 2, 0), "two wait")
+    assert held.server.served() == 2
 
 
 def test_over_the_limit_waits(held):

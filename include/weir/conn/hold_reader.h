@@ -56,7 +56,8 @@ WEIR_INLINE void weir_hold_seek(struct weir_hold_reader *r)
 	r->midway = 1;
 	r->untold = 0;
 	weir_record_start_midway(&r->record);
-	r->record.spared = spared;
+	if (spared)
+		r->record.spared = spared;
 }
 
 /* A record has begun. The position runs ahead over its body: those segments pass without a look, in whatever order. */
@@ -231,6 +232,8 @@ WEIR_INLINE void weir_hold_reader_end(struct weir_hold_reader *r, const struct w
 		r->crumbs = 1;
 	}
 	r->weight = r->free ? 0 : weir_bytes_weight(r->next - r->news, weir_hold_reader_spares(r));
+	if (r->crumbs) /* behind a preface, or a request that asked for an upgrade */
+		weir_record_paid(&r->record);
 	if (!r->weight && r->crumbs)
 		r->weight = weir_record_spare(&r->record);
 	weir_hold_reader_requests(r);

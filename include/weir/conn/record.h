@@ -17,7 +17,9 @@
  * record after a change of cipher; its length tells what the cipher adds.
  *
  * Some servers take a GET of 13 bytes, and any of them one that is cut in two. So short ones are not free without end: one in 64 costs a
- * token, which is what as many GETs cost that are packed into one record.
+ * token, which is what as many GETs cost that are packed into one record. So does the first of a connection, if nothing before it did: or
+ * one connection after the other would be free. The preface of HTTP/2 comes before its clients' short ones. A connection that ends behind its
+ * handshake stays free: its first short one is a goodbye, and what comes behind that pays.
  */
 #ifndef WEIR_CONN_RECORD_H
 #define WEIR_CONN_RECORD_H
@@ -29,6 +31,7 @@
 #define WEIR_RECORD_FREE 13		    /* bytes of plain text that cost nothing */
 #define WEIR_RECORD_SHARE 1024		    /* bytes that weigh one token */
 #define WEIR_RECORD_SPARED 64		    /* of what is so short, one in so many costs a token all the same */
+#define WEIR_RECORD_GOODBYE 2		    /* bytes of an alert, which TLS 1.3 sends as data: no request is so short */
 #define WEIR_RECORD_OVERHEAD 17		    /* what TLS 1.3 adds to a plain text: its type, and a tag of 16 bytes */
 
 enum weir_record_type {
@@ -56,7 +59,7 @@ struct weir_record {
 	__u8 overhead;
 	__u8 handshakes; /* records of application data that may still be handshake */
 	__u8 ciphered;	 /* the cipher was changed */
-	__u8 spared;	 /* that cost nothing since one of them cost a token */
+	__u8 spared;	 /* 0: nothing has cost a token yet; else 1 + the short ones since one of them did */
 };
 WEIR_ASSERT_SIZE(struct weir_record, 12);
 
@@ -66,10 +69,10 @@ WEIR_INLINE void weir_record_start(struct weir_record *r)
 	*r = (struct weir_record){ .overhead = WEIR_RECORD_OVERHEAD, .handshakes = WEIR_RECORD_HANDSHAKES };
 }
 
-/* At any other. */
+/* At any other: what came before may have cost a token. */
 WEIR_INLINE void weir_record_start_midway(struct weir_record *r)
 {
-	*r = (struct weir_record){ .overhead = WEIR_RECORD_OVERHEAD };
+	*r = (struct weir_record){ .overhead = WEIR_RECORD_OVERHEAD, .spared = 1 };
 }
 
 /* In tokens, of `bytes` bytes of the stream that are taken for one request, of which `free` would cost nothing. */
@@ -81,8 +84,23 @@ WEIR_INLINE __u32 weir_bytes_weight(__u32 bytes, __u32 free)
 /* In tokens, of one more that is too short to cost anything by itself. */
 WEIR_INLINE __u32 weir_record_spare(struct weir_record *r)
 {
-	r->spared = (r->spared + 1) % WEIR_RECORD_SPARED;
-	return !r->spared;
+	r->spared = r->spared % WEIR_RECORD_SPARED + 1;
+	return r->spared == 1;
+}
+
+/* The same of a record's body. */
+WEIR_INLINE __u32 weir_record_spare_body(struct weir_record *r)
+{
+	if (r->spared || r->length > r->overhead + WEIR_RECORD_GOODBYE)
+		return weir_record_spare(r);
+	r->spared = WEIR_RECORD_SPARED;
+	return 0;
+}
+
+/* Something of the connection has cost a token: the next short ones are paid for. */
+WEIR_INLINE void weir_record_paid(struct weir_record *r)
+{
+	r->spared += !r->spared;
 }
 
 WEIR_INLINE __u32 weir_record_weight(const struct weir_record *r)
@@ -105,8 +123,14 @@ WEIR_INLINE enum weir_frame_event weir_record_skip(struct weir_record *r, __u32 
 
 WEIR_INLINE __u32 weir_record_data_weight(struct weir_record *r)
 {
-	if (!r->handshakes)
-		return weir_bytes_weight(r->length, r->overhead + WEIR_RECORD_FREE) ?: weir_record_spare(r);
+	__u32 weight = weir_bytes_weight(r->length, r->overhead + WEIR_RECORD_FREE);
+
+	if (!r->handshakes && !weight)
+		return weir_record_spare_body(r);
+	if (!r->handshakes) {
+		weir_record_paid(r);
+		return weight;
+	}
 	r->handshakes--;
 	if (r->length == WEIR_RECORD_FINISHED_256 || r->length == WEIR_RECORD_FINISHED_384)
 		r->handshakes = 0;

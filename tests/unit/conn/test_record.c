@@ -152,9 +152,17 @@ static void test_handshake_12(void **state)
 {
 	(void)state;
 	CHECK_START({ WEIR_RECORD_HANDSHAKE, 512, 0 }, { WEIR_RECORD_HANDSHAKE, 37, 0 }, { WEIR_RECORD_CIPHER, 1, 0 },
-		    { WEIR_RECORD_HANDSHAKE, 40, 0 }, { DATA, 24 + 13, 0 }, { DATA, 24 + 14, 1 }, { DATA, 53, 1 });
+		    { WEIR_RECORD_HANDSHAKE, 40, 0 }, { DATA, 24 + 14, 1 }, { DATA, 24 + 13, 0 }, { DATA, 53, 1 });
 	CHECK_START({ WEIR_RECORD_HANDSHAKE, 512, 0 }, { WEIR_RECORD_CIPHER, 1, 0 }, { WEIR_RECORD_HANDSHAKE, 32, 0 },
-		    { DATA, 16 + 13, 0 }, { DATA, 16 + 14, 1 });
+		    { DATA, 16 + 14, 1 }, { DATA, 16 + 13, 0 });
+	/* A short one costs a token if nothing did before it. */
+	CHECK_START({ WEIR_RECORD_CIPHER, 1, 0 }, { WEIR_RECORD_HANDSHAKE, 32, 0 }, { DATA, 16 + 13, 1 },
+		    { DATA, 16 + 13, 0 });
+	/* A goodbye costs nothing, but what comes behind it does. */
+	CHECK_START({ WEIR_RECORD_CIPHER, 1, 0 }, { WEIR_RECORD_HANDSHAKE, 32, 0 }, { DATA, 16 + 2, 0 },
+		    { DATA, 16 + 2, 1 }, { DATA, 16 + 2, 0 });
+	CHECK_START({ WEIR_RECORD_CIPHER, 1, 0 }, { WEIR_RECORD_HANDSHAKE, 32, 0 }, { DATA, 16 + 3, 1 },
+		    { DATA, 16 + 2, 0 });
 	/* Later handshake records change nothing. */
 	CHECK_START({ WEIR_RECORD_CIPHER, 1, 0 }, { WEIR_RECORD_HANDSHAKE, 40, 0 },
 		    { WEIR_RECORD_HANDSHAKE, 16 + 96, 0 }, { DATA, 24 + 14, 1 });
