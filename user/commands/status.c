@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "agent/inside.h"
+#include "agent/leftovers.h"
 #include "agent/limit_counts.h"
 #include "agent/net.h"
-#include "agent/leftovers.h"
 #include "agent/reconcile.h"
 #include "agent/servers.h"
 #include "base/cleanup.h"
