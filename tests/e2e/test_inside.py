@@ -230,6 +230,30 @@ def test_health_checks(world, serve, name):
     assert (world.weir.server()["exempt"], world.weir.server()["dry_run_shed"]) == (6, 8)
 
 
+def with_length(data, size):
+    return len(data).to_bytes(size, "big") + data
+
+
+def hello(random):
+    """A client's first record of TLS 1.2: it has two ciphers, one curve, and a signature for each cipher."""
+    extensions = bytes.fromhex("000a 0004 0002 001d  000b 0002 0100  000d 0008 0006 0403 0804 0401")
+    body = b"\x03\x03" + random + b"\0" + with_length(bytes.fromhex("c02b c02f"), 2) + b"\x01\0" + with_length(extensions, 2)
+    return b"\x16\x03\x01" + with_length(b"\x01" + with_length(body, 3), 2)
+
+
+def test_a_handshake_costs_nothing(world, serve):
+    """Not even where its random bytes look like the ends of requests: to Go's server they are none."""
+    server = serve("plain")
+    attach(world, server)
+    world.weir("limit", "set", "total", "--qps", "0", "--burst", "0")
+    with server.place.client_ns.entered():
+        client = socket.create_connection((server.place.authority.strip("[]"), server.port), timeout=60)
+    with client:
+        client.sendall(hello(b"\n" * 32))
+        assert client.recv(1) == b"\x16"
+    assert not world.weir.server().get("held_record")
+
+
 def test_what_is_read_inside_is_counted_once(world, serve):
     """Its TLS records are not its requests once more: in the history, in top's totals and in status' share of TLS."""
     server = serve("apiserver")

@@ -198,10 +198,13 @@ WEIR_INLINE void weir_hold_reader_requests(struct weir_hold_reader *r)
 	r->open &= r->weight == r->lines + r->bare;
 }
 
-/* Its records are decided inside the server: they cost nothing here. */
+/*
+ * Its records are decided inside the server: they cost nothing here. Nor do lines in those that its client begins with: Go's servers take no
+ * method that begins with a record's header.
+ */
 WEIR_INLINE void weir_hold_reader_spare_records(struct weir_hold_reader *r)
 {
-	r->weight = r->by_records && r->midway ? r->lines + r->bare : 0;
+	r->weight = r->by_records && r->midway && !r->untold ? r->lines + r->bare : 0;
 }
 
 /* How many bytes of a segment without records cost nothing by themselves, if it has no more? */

@@ -60,6 +60,19 @@ static void test_a_handshake_is_free(void **state)
 	}
 }
 
+/* To a server that weir looks into its lines are none. */
+static void test_a_handshake_that_is_decided_inside(void **state)
+{
+	struct weir_hold_reader r = { .by_records = 1, .midway = 1, .lines = 2, .bare = 1, .weight = 3 };
+
+	(void)state;
+	weir_hold_reader_spare_records(&r);
+	assert_int_equal(r.weight, 3);
+	r.untold = 1;
+	weir_hold_reader_spare_records(&r);
+	assert_int_equal(r.weight, 0);
+}
+
 /* For many servers the header of a record may be a part of a method. */
 static void test_requests_that_begin_like_tls(void **state)
 {
@@ -154,6 +167,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_handshake_is_free),
+		cmocka_unit_test(test_a_handshake_that_is_decided_inside),
 		cmocka_unit_test(test_requests_that_begin_like_tls),
 		cmocka_unit_test(test_bare_requests_that_begin_like_tls),
 		cmocka_unit_test(test_behind_a_request),
