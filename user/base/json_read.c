@@ -14,7 +14,7 @@ int text_from_json(json_t *json, const char *key, char **out, struct error *err)
 	if (!json || json_is_null(json))
 		return 0;
 	if (!json_is_string(json))
-		return error_set(err, -EINVAL, "%s: must be a string", key);
+		return error_set_field(err, -EINVAL, key, NULL, "must be a string");
 	text = strdup(json_string_value(json));
 	if (!text)
 		return error_set(err, -ENOMEM, "out of memory");
@@ -28,7 +28,7 @@ int flag_from_json(json_t *json, const char *key, bool *out, struct error *err)
 	if (!json)
 		return 0;
 	if (!json_is_boolean(json))
-		return error_set(err, -EINVAL, "%s: must be true or false", key);
+		return error_set_field(err, -EINVAL, key, NULL, "must be true or false");
 	*out = json_is_true(json);
 	return 0;
 }
@@ -40,7 +40,7 @@ int number_from_json(json_t *json, const char *key, __u32 max, __u32 *out, struc
 	if (!json)
 		return 0;
 	if (!json_is_integer(json) || value < 0 || value > max)
-		return error_set(err, -EINVAL, "%s: must be a whole number up to %u", key, max);
+		return error_set_field(err, -EINVAL, key, NULL, "must be a whole number up to %u", max);
 	*out = value;
 	return 0;
 }
@@ -55,7 +55,7 @@ int list_from_json(json_t *array, const char *key, read_item *read, size_t size,
 	if (!array || json_is_null(array))
 		return 0;
 	if (!json_is_array(array))
-		return error_set(err, -EINVAL, "%s: must be a list", key);
+		return error_set_field(err, -EINVAL, key, NULL, "must be a list");
 	json_array_foreach (array, i, item) {
 		struct error why = { 0 };
 		char *grown = array_grow(*items, i, size);
@@ -66,7 +66,7 @@ int list_from_json(json_t *array, const char *key, read_item *read, size_t size,
 		*items = grown;
 		ret = read(item, grown + i * size, &why);
 		if (ret)
-			return error_set(err, ret, "%s: %s", key, why.text);
+			return error_set_field(err, ret, key, NULL, "%s", why.text);
 		*n = i + 1;
 	}
 	return 0;

@@ -97,7 +97,7 @@ static int path_from_json(json_t *json, const char *key, char **out, struct erro
 	if (!json || json_is_null(json))
 		return 0;
 	if (!path || *path != '/')
-		return error_set(err, -EINVAL, "%s: must be an absolute path", key);
+		return error_set_field(err, -EINVAL, key, NULL, "must be an absolute path");
 	return copy_text(path, out, err);
 }
 
@@ -112,9 +112,9 @@ static int headers_read(const struct members *m, struct identity_settings *out, 
 	struct error why = { 0 };
 
 	if (parse_header(m->user_header ?: USER_HEADER, out->user_header, &why))
-		return error_set(err, -EINVAL, "user_header: %s", why.text);
+		return error_set_field(err, -EINVAL, "user_header", NULL, "%s", why.text);
 	if (parse_header(m->group_header ?: GROUP_HEADER, out->group_header, &why))
-		return error_set(err, -EINVAL, "group_header: %s", why.text);
+		return error_set_field(err, -EINVAL, "group_header", NULL, "%s", why.text);
 	if (strcmp(out->user_header, out->group_header) == 0)
 		return error_set(err, -EINVAL, "\"%s\" cannot name both the user and groups", out->user_header);
 	return 0;
@@ -130,8 +130,9 @@ static int exempt_read(const struct members *m, struct identity_settings *out, s
 	if (!ret && m->exempt_users)
 		ret = texts_from_json(m->exempt_users, "exempt_users", user_text, &out->exempt_users, err);
 	if (!ret && out->exempt_groups.n >= WEIR_GROUPS_MAX)
-		ret = error_set(err, -E2BIG, "exempt_groups: there are %zu groups, at most %d are possible",
-				out->exempt_groups.n, WEIR_GROUPS_MAX - 1);
+		ret = error_set_field(err, -E2BIG, "exempt_groups", NULL,
+				      "there are %zu groups, at most %d are possible", out->exempt_groups.n,
+				      WEIR_GROUPS_MAX - 1);
 	return ret;
 }
 
@@ -155,7 +156,7 @@ int identity_settings_from_json(json_t *json, struct identity_settings *out, str
 				   &m.user_header, "group_header", &m.group_header, "exempt_groups", &m.exempt_groups,
 				   "exempt_users", &m.exempt_users, "token_file", &m.token_file, "address_file",
 				   &m.address_file, "addresses", &m.addresses, "new_subjects", &m.new_subjects))
-		return error_set(err, -EINVAL, "identity: %s", why.text);
+		return error_set_field(err, -EINVAL, "identity", NULL, "%s", why.text);
 	if (!m.exempt_groups) {
 		json_t *masters = json_pack("[s]", EXEMPT_GROUP);
 		int ret = texts_from_json(masters, "exempt_groups", group_text, &out->exempt_groups, err);
@@ -165,6 +166,6 @@ int identity_settings_from_json(json_t *json, struct identity_settings *out, str
 			return ret;
 	}
 	if (newcomers_parse(m.new_subjects ?: NEWCOMERS, &out->newcomers_per_ns, &out->newcomers, &newcomers_err))
-		return error_set(err, -EINVAL, "new_subjects: %s", newcomers_err.text);
+		return error_set_field(err, -EINVAL, "new_subjects", NULL, "%s", newcomers_err.text);
 	return headers_read(&m, out, err) ?: exempt_read(&m, out, err) ?: principals_read(&m, out, err);
 }

@@ -230,8 +230,8 @@ static int check_levels(const struct priorities *priorities, struct error *err)
 {
 	for (size_t i = 0; i < priorities->n_levels; i++)
 		if (priority_level(priorities, priorities->levels[i].name) != &priorities->levels[i])
-			return error_set(err, -EINVAL, "priority_levels: \"%s\" is there twice",
-					 priorities->levels[i].name);
+			return error_set_field(err, -EINVAL, "priority_levels", NULL, "\"%s\" is there twice",
+					       priorities->levels[i].name);
 	return 0;
 }
 
@@ -241,11 +241,12 @@ static int check_schemas(const struct priorities *priorities, struct error *err)
 		const struct flow_schema *schema = &priorities->schemas[i];
 
 		if (!priority_level(priorities, schema->level))
-			return error_set(err, -EINVAL, "flow_schemas: \"%s\": there is no priority level \"%s\"",
-					 schema->name, schema->level);
+			return error_set_field(err, -EINVAL, "flow_schemas", schema->name,
+					       "there is no priority level \"%s\"", schema->level);
 		for (size_t j = 0; j < i; j++)
 			if (strcmp(priorities->schemas[j].name, schema->name) == 0)
-				return error_set(err, -EINVAL, "flow_schemas: \"%s\" is there twice", schema->name);
+				return error_set_field(err, -EINVAL, "flow_schemas", NULL, "\"%s\" is there twice",
+						       schema->name);
 	}
 	return 0;
 }

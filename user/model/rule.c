@@ -279,7 +279,7 @@ static int member_read(const char *key, json_t *value, struct rule *rule, struct
 	if (strcmp(key, "long_running") != 0 && strcmp(key, "cluster_scope") != 0 && strcmp(key, "non_resource") != 0)
 		return error_set(err, -EINVAL, "\"%s\" is not a condition of a rule", key);
 	if (!json_is_boolean(value))
-		return error_set(err, -EINVAL, "%s: must be true or false", key);
+		return error_set_field(err, -EINVAL, key, NULL, "must be true or false");
 	if (strcmp(key, "long_running") == 0)
 		rule->long_running = json_is_true(value) ? RULE_YES : RULE_NO;
 	else if (strcmp(key, "cluster_scope") == 0)
@@ -305,12 +305,12 @@ static int check(const struct rule *rule, struct error *err)
 	const struct texts *resources = &rule->resources;
 
 	if (rule->non_resource && rule_of_resource(rule))
-		return error_set(err, -EINVAL, "non_resource: the rule names resources, too");
+		return error_set_field(err, -EINVAL, "non_resource", NULL, "the rule names resources, too");
 	for (size_t i = 0; i < resources->n && rule->subresources.n; i++)
 		if (strchr(resources->items[i], '/'))
-			return error_set(err, -EINVAL,
-					 "resources: \"%s\" names a subresource, but subresources does, too",
-					 resources->items[i]);
+			return error_set_field(err, -EINVAL, "resources", NULL,
+					       "\"%s\" names a subresource, but subresources does, too",
+					       resources->items[i]);
 	return 0;
 }
 

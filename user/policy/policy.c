@@ -105,7 +105,8 @@ static json_t *level_names(const struct policy *policy)
 			json_object_set_new(names, object->name, json_true());
 		if (object->kind->id == POLICY_THROTTLE)
 			json_array_foreach (json_object_get(spec, "priorityLevels"), n, level)
-				json_object_set_new(names, json_string_value(json_object_get(level, "name")), json_true());
+				json_object_set_new(names, json_string_value(json_object_get(level, "name")),
+						    json_true());
 	}
 	return names;
 }
@@ -123,7 +124,8 @@ static bool check_levels(struct policy *policy)
 		if (policy->objects[i].kind->id != POLICY_FLOW_SCHEMA || json_object_get(names, node_text(level)))
 			continue;
 		complete = false;
-		warn_node(&policy->problems, level, "there is no priority level \"%s\" in these files", node_text(level));
+		warn_node(&policy->problems, level, "there is no priority level \"%s\" in these files",
+			  node_text(level));
 	}
 	return complete;
 }
@@ -198,49 +200,16 @@ static const struct node *first_node(const struct policy *policy)
 	return NULL;
 }
 
-/* The item of the list that a text goes on to name ("NAME": ...), or the list. */
-static const struct node *item_told(const struct node *list, const char *text)
-{
-	for (size_t i = 0; list->type == NODE_LIST && i < list->n; i++) {
-		const char *name = node_text(node_member(list->items[i], "name"));
-		size_t length = strlen(name);
-
-		if (text[0] == '"' && !strncmp(text + 1, name, length) && !strncmp(text + 1 + length, "\": ", 3))
-			return list->items[i];
-	}
-	return list;
-}
-
-/* The part of a Throttle that a text begins with (FIELD: ...), which is cut off from it; else the spec. */
-static const struct node *part_told(const struct node *throttle, const char **text)
-{
-	const struct node *spec = node_find(throttle, "spec");
-
-	for (size_t i = 0; spec && i < spec->n; i++) {
-		size_t length = strlen(spec->items[i]->key);
-
-		if (strncmp(*text, spec->items[i]->key, length) != 0 || strncmp(*text + length, ": ", 2) != 0)
-			continue;
-		*text += length + 2;
-		return item_told(spec->items[i], *text);
-	}
-	return spec ?: throttle;
-}
-
-/* What late checks find in the object that is wrong stands there; else the part that is told is. */
-static void say_wrong(struct policy *policy, const struct policy_object *throttle, const struct node *where, struct error *why)
+/* What late checks find in the object that is wrong stands there; else what is wrong with the whole. */
+static void say_wrong(struct policy *policy, const struct policy_object *throttle, const struct node *where,
+		      struct error *why)
 {
 	size_t errors = policy->problems.errors;
-	const char *text = why->text;
 
 	if (throttle)
 		shape_check(throttle->kind->shape, throttle->node, &policy->problems);
-	if (policy->problems.errors != errors)
-		return;
-	policy_yaml_words(why->text);
-	if (throttle)
-		where = part_told(throttle->node, &text);
-	problem_node(&policy->problems, where, "%s", text);
+	if (policy->problems.errors == errors)
+		problem_error(&policy->problems, throttle ? node_member(throttle->node, "spec") ?: where : where, why);
 }
 
 /* The server's place among those before, and one number for all whose network namespaces have the same name. */
@@ -261,7 +230,8 @@ static int place_of(const struct state *before, struct server *server)
  * Can the server be attached beside those of the Throttles before? It is added to them. Where one without `listen` is attached, the files do
  * not say: it must have room for itself.
  */
-static void check_beside(struct policy *policy, struct state *before, const struct policy_object *throttle, struct server **made)
+static void check_beside(struct policy *policy, struct state *before, const struct policy_object *throttle,
+			 struct server **made)
 {
 	const struct node *listen = node_find(throttle->node, "spec.listen");
 	const struct state nobody = { 0 };

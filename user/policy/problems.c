@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/output.h"
+#include "policy/names.h"
 #include "policy/tree.h"
 
 void problems_clear(struct problems *problems)
@@ -150,6 +151,35 @@ void problem_node(struct problems *problems, const struct node *node, const char
 	add(problems, (struct problem){ .file = node->file, .line = node->line, .column = node->column }, node, format,
 	    args);
 	va_end(args);
+}
+
+/* The item of the list that an error names, or the list. */
+static const struct node *item_told(const struct node *list, const struct error *why)
+{
+	const char *told = why->text + why->field + strlen(": \"");
+
+	for (size_t i = 0; list->type == NODE_LIST && why->item && i < list->n; i++) {
+		const char *name = node_text(node_member(list->items[i], "name"));
+
+		if (strlen(name) == why->item && !memcmp(name, told, why->item))
+			return list->items[i];
+	}
+	return list;
+}
+
+void problem_error(struct problems *problems, const struct node *object, struct error *why)
+{
+	CLEANUP_FREE char *name = strndup(why->text, why->field);
+	const struct node *field;
+	char *text = why->text;
+
+	if (name)
+		policy_yaml_words(name);
+	field = name ? node_member(object, name) : NULL;
+	if (field)
+		text += why->field + strlen(": ");
+	policy_yaml_words(text);
+	problem_node(problems, field ? item_told(field, why) : object, "%s", text);
 }
 
 void problem_key(struct problems *problems, const struct node *node, const char *format, ...)

@@ -174,7 +174,8 @@ static void check_distinct(const struct node *list, const char *member, struct p
 		json_t *first = json_object_get(lines, text);
 
 		if (first)
-			problem_node(problems, node, "\"%s\" is there twice: first in line %d", text, (int)json_integer_value(first));
+			problem_node(problems, node, "\"%s\" is there twice: first in line %d", text,
+				     (int)json_integer_value(first));
 		else if (*text)
 			json_object_set_new(lines, text, json_integer(node->line));
 	}
@@ -214,10 +215,8 @@ static void check_whole(const struct shape *shape, const struct node *object, st
 	CLEANUP_JSON json_t *json = shape_to_json(shape, object), *own = policy_own_names(json);
 	struct error why = { 0 };
 
-	if (!shape->check(own, &why))
-		return;
-	policy_yaml_words(why.text);
-	problem_node(problems, object, "%s", why.text);
+	if (shape->check(own, &why))
+		problem_error(problems, object, &why);
 }
 
 static void check_object_of(struct checking *c, const struct shape *shape, const struct node *object)

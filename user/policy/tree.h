@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/error.h"
 #include "base/pool.h"
 
 #define POLICY_FILE_MAX (16U << 20) /* bytes of a file */
@@ -81,6 +82,8 @@ void problem_at(struct problems *problems, const char *file, unsigned int line, 
 		...) __attribute__((format(printf, 5, 6)));
 void problem_node(struct problems *problems, const struct node *node, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* What is wrong with an object, in weir's own words: at the member that the error names, if it names one. The text becomes another. */
+void problem_error(struct problems *problems, const struct node *object, struct error *why);
 /* At the node's key, not at its value. */
 void problem_key(struct problems *problems, const struct node *node, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

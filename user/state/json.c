@@ -134,16 +134,16 @@ static int items_from_json(json_t *array, const char *key, parse_item *parse, si
 	if (!array || (json_is_array(array) && json_array_size(array) == 0))
 		return 0;
 	if (!json_is_array(array))
-		return error_set(err, -EINVAL, "%s: must be a list", key);
+		return error_set_field(err, -EINVAL, key, NULL, "must be a list");
 	places = calloc(json_array_size(array), size);
 	if (!places)
 		return error_set(err, -ENOMEM, "out of memory");
 	*(void **)out = places;
 	json_array_foreach (array, i, item) {
 		if (!json_is_string(item))
-			return error_set(err, -EINVAL, "%s: must be a list of strings", key);
+			return error_set_field(err, -EINVAL, key, NULL, "must be a list of strings");
 		if (parse(json_string_value(item), places + i * size, &why))
-			return error_set(err, -EINVAL, "%s: %s", key, why.text);
+			return error_set_field(err, -EINVAL, key, NULL, "%s", why.text);
 	}
 	*n = json_array_size(array);
 	return 0;
@@ -204,7 +204,7 @@ int server_check_limits(const struct server *server, struct error *err)
 		const struct limit *limit = &server->limits[i];
 
 		if (server_limit(server, limit->name) != limit)
-			return error_set(err, -EINVAL, "limits: \"%s\" is there twice", limit->name);
+			return error_set_field(err, -EINVAL, "limits", NULL, "\"%s\" is there twice", limit->name);
 		server_slot_name(server, limit_slot(limit), name);
 		if (limit->number && strcmp(name, limit->name) != 0)
 			return error_set(err, -EINVAL, "number: %u of %s is in the place of %s", limit->number,
@@ -248,7 +248,7 @@ static int read_lists(const struct members *m, struct server *server, struct err
 	if (!ret)
 		ret = read_limits(m, server, err);
 	if (!ret && server->n_listens == 0)
-		ret = error_set(err, -EINVAL, "listen: a server needs at least one port");
+		ret = error_set_field(err, -EINVAL, "listen", NULL, "a server needs at least one port");
 	return ret;
 }
 
@@ -315,7 +315,7 @@ static int read_options(const struct members *m, struct server *server, struct e
 	if (!ret)
 		server->netns_cookie = json_integer_value(m->netns_cookie);
 	if (!ret && m->policy && !json_is_object(m->policy))
-		ret = error_set(err, -EINVAL, "policy: must be an object");
+		ret = error_set_field(err, -EINVAL, "policy", NULL, "must be an object");
 	if (!ret && m->policy)
 		server->policy = json_incref(m->policy);
 	return ret;
@@ -328,7 +328,8 @@ static int check_headers(const struct server *server, struct error *err)
 
 	if (strcmp(header, server->identity.user_header) != 0 && strcmp(header, server->identity.group_header) != 0)
 		return 0;
-	return error_set(err, -EINVAL, "\"%s\" cannot name the namespace: it names the user or groups", header);
+	return error_set_field(err, -EINVAL, "namespace_from", NULL,
+			       "\"%s\" cannot name the namespace: it names the user or groups", header);
 }
 
 static int server_read(json_t *json, struct server *server, struct error *err)

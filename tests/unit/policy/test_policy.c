@@ -163,11 +163,15 @@ static void words(void **state)
 	policy_yaml_words(text);
 	assert_string_equal(text,
 			    "limit \"in_flight in_flight\": inFlight, tokenFile: x_ _y a_1 is in /a/in_flight.yaml and inFlight");
-	PROBLEMS(THROTTLE "  identity: {tokenFile: in_flight.csv}\n", "5:13 $.spec.identity: tokenFile: must be an absolute path");
+	PROBLEMS(THROTTLE "  identity: {tokenFile: in_flight.csv}\n", "5:25 $.spec.identity.tokenFile: must be an absolute path");
 	PROBLEMS(THROTTLE "  flowSchemas: [{name: a-b, level: c-d}]\n",
 		 "5:17 $.spec.flowSchemas[0]: \"a-b\": there is no priority level \"c-d\"");
 	PROBLEMS(THROTTLE "  priorityLevels: [{name: a, shares: 1}]\n  flowSchemas: [{name: b, level: a}, {name: a, level: c}]\n",
 		 "6:38 $.spec.flowSchemas[1]: \"a\": there is no priority level \"c\"");
+	PROBLEMS(THROTTLE "  dryRun: true\n  namespaceFrom: header=X-Remote-User\n",
+		 "6:18 $.spec.namespaceFrom: \"x-remote-user\" cannot name the namespace");
+	PROBLEMS(THROTTLE "  exempt: [{resources: [a/b], subresources: [b]}]\n",
+		 "5:24 $.spec.exempt[0].resources: \"a/b\" names a subresource");
 	PROBLEMS(THROTTLE "  listen: []\n", "5:11 $.spec.listen: a server needs at least one port");
 }
 

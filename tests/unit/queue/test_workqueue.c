@@ -299,7 +299,7 @@ static void test_rate_limited_by_a_bucket(void **state)
 static void test_retry_or_drop(void **state)
 {
 	struct workqueue *queue = *state;
-	struct error why = { "no such map" };
+	struct error why = { .text = "no such map" };
 	json_t *dropped, *entry;
 	struct retries *retries;
 

@@ -93,7 +93,7 @@ static void *produce(void *context)
 /* Adds every key again the first two times that it gets it; half of the keys because they have failed. */
 static void add_again(struct crowd *crowd, unsigned long n, const char *key)
 {
-	struct error why = { "not yet" };
+	struct error why = { .text = "not yet" };
 
 	crowd->adds_again++;
 	if (n % 2)

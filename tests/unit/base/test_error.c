@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Errors that name a field. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+
+/* The names stand in the text as far as it is told that they do. */
+static void fields(void **state)
+{
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(error_set_field(&err, -EINVAL, "limits", "a \"b\"", "is %d", 7), -EINVAL);
+	assert_string_equal(err.text, "limits: \"a \"b\"\": is 7");
+	assert_int_equal(err.field, 6);
+	assert_int_equal(err.item, 5);
+	error_write_field(&err, "limits", NULL, "are %d", 7);
+	assert_string_equal(err.text, "limits: are 7");
+	assert_int_equal(err.field, 6);
+	assert_int_equal(err.item, 0);
+	error_write(&err, "limits: %d", 7);
+	assert_string_equal(err.text, "limits: 7");
+	assert_int_equal(err.field, 0);
+	error_write_field(NULL, "limits", NULL, "are %d", 7);
+}
+
+static void names_without_room(void **state)
+{
+	struct error err = { 0 };
+	char name[sizeof(err.text)];
+
+	(void)state;
+	memset(name, 'a', sizeof(name));
+	for (size_t n = sizeof(name) - 12; n < sizeof(name); n++) {
+		name[n] = '\0';
+		error_write_field(&err, "f", name, "wrong");
+		name[n] = 'a';
+		assert_true(strlen(err.text) < sizeof(err.text));
+		assert_true(!err.item || err.text[err.field + 3 + err.item] == '"');
+		assert_int_equal(!err.field, !err.item);
+	}
+	assert_int_equal(err.field, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(fields), cmocka_unit_test(names_without_room) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
