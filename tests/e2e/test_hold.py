@@ -3,6 +3,7 @@
 import json
 import shutil
 import ssl
+import threading
 import time
 from pathlib import Path
 
@@ -39,7 +40,7 @@ def held(world):
 @pytest.mark.parametrize("kind", ["user", "total"])
 @pytest.mark.parametrize("where,family", [("loopback", 4), ("veth", 4), ("veth", 6)])
 def test_all_succeed_and_none_before_its_time(world, where, family, kind):
-    qps, burst, clients, each = 20, 4, 3, 10
+    qps, burst, clients, each = 8, 2, 3, 5
     held = Held(world, world.place(where, family))
     held.attach()
     held.limit(kind, qps=qps, burst=burst)
@@ -76,6 +77,21 @@ def test_handshakes_cost_nothing(held, version):
         held.client(version=version)
         held.client(version=version).socket.unwrap()
     assert held.records() == (5, 0, 0)
+
+
+def test_a_client_hello_that_looks_like_lines(held):
+    """By chance one in a hundred does. Nobody knows that it is TLS before its server has answered."""
+    held.limit(burst=3)
+    client = held.client(costs=True)
+    assert held.records() == (1, 0, 0)
+    client.drive(2)
+    assert held.records() == (3, 0, 0)
+    held.client()
+    waiting = threading.Thread(target=held.client, kwargs={"costs": True})
+    waiting.start()
+    eventually(lambda: held.records() == (3, 1, 0), "it waits")
+    held.weir("pause")
+    waiting.join()
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
@@ -183,12 +199,12 @@ def test_joined_in_mid_stream(world):
 
 def test_long_records_weigh_more(held):
     """6,000 bytes weigh 6 tokens: the bucket owes what it did not have."""
-    held.limit(qps=10, burst=2)
+    held.limit(qps=1, burst=2)
     client = held.client()
     before = time.monotonic()
     client.get("/" + "x" * 6000)
     client.get("/next")
-    assert time.monotonic() - before >= 0.5
+    assert time.monotonic() - before >= 5
     assert held.records() == (2, 1, 0)
 
 
@@ -248,15 +264,15 @@ def test_http2_without_tls(world):
     server = world.real_server("nginx", place, text=HTTP2)
     site = world.site(place, server)
     site.attach()
-    site.limit("user", qps=10, burst=2)
+    site.limit("user", qps=2, burst=1)
     before = time.monotonic()
-    for i in range(6):
+    for i in range(4):
         url = f"http://127.0.0.1:{server.port}/{i}"
         assert place.client_ns.run("curl", "-sS", "--http2-prior-knowledge", "--max-time", PATIENCE_S, url) == f"/{i}\n"
     elapsed_s = time.monotonic() - before
     status = site.status()
-    assert status["unread"] == {"http2": 6}
-    assert 6 <= status["records_passed"] <= min(12, 2 + 10 * elapsed_s)
+    assert status["unread"] == {"http2": 4}
+    assert 4 <= status["records_passed"] <= min(8, 1 + 2 * elapsed_s)
     assert status["records_held"] > 0
 
 
@@ -284,7 +300,7 @@ def test_once_cgroup2_is_mounted_what_was_attached_before_is_held(world):
     """The state says no cgroup of such a server: `attach` found none."""
     held = Held(world, world.loopback())
     held.attach()
-    held.limit(qps=20, burst=1)
+    held.limit(qps=4, burst=1)
     held.weir.kill()
     path = held.weir.state_dir / "state.json"
     state = json.loads(path.read_text())

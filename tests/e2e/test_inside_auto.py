@@ -74,7 +74,7 @@ def test_a_server_that_go_has_not_made(world):
 def test_tls_that_go_has_not_made_is_held(world):
     held = Held(world, world.loopback())
     held.attach()
-    held.limit("total", qps=20, burst=2)
+    held.limit("total", qps=4, burst=2)
     held.client().drive(6)
     assert held.records()[1] > 0
     assert lanes(world) == ("off", True)

@@ -51,7 +51,7 @@ def test_where_it_cannot_wait_it_is_dropped(world):
 @pytest.mark.parametrize("kind", ["user", "total"])
 @pytest.mark.parametrize("where,family", [("loopback", 4), ("loopback", 6), ("veth", 4), ("veth", 6)])
 def test_all_succeed_and_none_before_its_time(world, attached, where, family, kind):
-    qps, burst, clients, each = 20, 4, 3, 10
+    qps, burst, clients, each = 8, 2, 3, 5
     held = attached(world.place(where, family))
     assert held.weir.metrics()["weir_hold_paced"]["web",] == 1
     held.limit(kind, qps=qps, burst=burst)

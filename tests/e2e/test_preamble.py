@@ -6,6 +6,7 @@ import pytest
 
 from lib.balancer import SIGNATURE, Balanced, PatientServer, PatientTlsServer, binary, haproxy, line
 from lib.client import Client
+from lib.process import eventually
 from lib.tls import TlsClient
 from test_identity import counted
 
@@ -166,12 +167,17 @@ def test_what_cannot_be_read_is_held_by_client(world):
     weir("attach", "web", "--port", server.port, "--netns", place.server_ns.path, "--hold", "drop",
          "--proxy-protocol", place.client_address)
     world.attached()
-    weir("limit", "set", "user", "--qps", 1, "--burst", 2)
+    weir("limit", "set", "user", "--qps", 0, "--burst", 2)
     weir("limit", "set", "user", "127.0.0.3", "--qps", 0, "--burst", 3)
-    for address in "127.0.0.2", "127.0.0.3":
-        client = TlsClient(front, balancer.port, source=(address, 0))
-        world.at_end(client.close)
-        client.drive(3)
+    over, within = (TlsClient(front, balancer.port, source=(address, 0)) for address in ("127.0.0.2", "127.0.0.3"))
+    world.at_end(over.close)
+    world.at_end(within.close)
+    over.drive(2)
+    over.ask("/third")
+    within.drive(3)
+    eventually(lambda: weir.server("web")["records_held"] == 1, "the third is withheld")
+    weir("limit", "set", "user", "--qps", 10, "--burst", 2)
+    assert over.read() == "/third"
     status = weir.server("web")
     assert status["unread"] == {"tls": 2}
     assert [row["subject"] for row in status["top"]] == ["127.0.0.2"]
