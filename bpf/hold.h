@@ -250,6 +250,7 @@ static __always_inline int hold_handshake(struct __sk_buff *skb, struct work *w)
 		.by_lines = 1,
 		.line = 1,
 		.begun = WEIR_HOLD_BEGUN,
+		.named = 1,
 		.cuts = 1,
 		.preface = WEIR_HOLD_NO_PREFACE,
 	};

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """CONNECT is a request like any other; what comes behind it cannot be read, and is held."""
+import contextlib
+import re
+import socket
+import threading
+
 import pytest
 
 from lib.process import eventually
@@ -59,3 +64,48 @@ def test_trace(site):
     (record,) = trace.end()
     assert (record["method"], record["target"], record["verb"]) == ("CONNECT", TARGET, "connect")
     assert (record["user"], record["decision"]) == ("alice", "passed")
+
+
+class Hasty:
+    """As Perl's HTTP::Daemon, it ends a head at any line that is no field, and has one request after the other served."""
+
+    def __init__(self, place, port):
+        self.served, self.port = 0, port
+        with place.server_ns.entered():
+            self.listener = socket.create_server((place.address, port))
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                sock, _ = self.listener.accept()
+                with sock, sock.makefile("rb") as lines, contextlib.suppress(OSError):
+                    while lines.readline():
+                        while re.match(rb"[^:\s]+:", lines.readline()):
+                            pass
+                        self.served += 1
+                        sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.thread.join(5)
+
+
+@pytest.mark.parametrize("begun", [b"CONNECT / HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01"], ids=["connect", "tls"])
+def test_heads_without_an_empty_line(world, begun):
+    place = world.veth()
+    server = Hasty(place, world.port())
+    world.at_end(server.close)
+    site = world.site(place, server)
+    site.attach("--hold", "drop")
+    site.limit("user", burst=BURST)
+    client = site.client("alice")
+    client.send(begun)
+    client.settle()
+    client.send(b"GET / HTTP/1.1\r\n:\r\n" * 10)
+    eventually(lambda: server.served >= 10, "what one token lets in is let in")
+    client.send(b"GET / HTTP/1.1\r\n:\r\n" * 10)
+    eventually(lambda: site.packets("held_record") >= 2, "it was withheld, and came again")
+    assert server.served == 10 + begun.startswith(b"CONNECT")

@@ -17,6 +17,9 @@
  * What could be HTTP, and was not read, is not cheaper than HTTP: each segment costs a token at least, and one for each
  * empty line in it, because each may end a request's head.
  *
+ * A head may end without one: Perl's HTTP::Daemon ends it at any line that is no field. So a line that may begin a head ends the one
+ * before it. Like this a head in two segments is not charged twice.
+ *
  * Behind an upgrade short segments cost as little as HTTP/2's, but empty lines cost what they do elsewhere: some proxies send on a 101 that an
  * upstream has made up for its client, and read requests behind it.
  *
@@ -147,6 +150,8 @@ WEIR_INLINE void weir_hold_reader_start(const struct weir_conn *c, const struct 
 		.line = 1,
 		.begun = untold ? 0 : WEIR_HOLD_BEGUN,
 		.untold = untold,
+		.named = 1,
+		.head = !!(c->bare & WEIR_BARE_HEAD),
 		.bare_paid = !!(c->bare & WEIR_BARE_PAID),
 		.open = !!(c->bare & WEIR_BARE_OPEN),
 		.cuts = cuts,
@@ -284,6 +289,11 @@ WEIR_INLINE void weir_hold_note_bare(struct weir_conn *c, const struct weir_hold
 	c->bare |= r->by_records && r->midway && !r->untold ? WEIR_BARE_MIDWAY : 0;
 }
 
+WEIR_INLINE void weir_hold_note_head(struct weir_conn *c, const struct weir_hold_reader *r)
+{
+	c->bare = (c->bare & ~WEIR_BARE_HEAD) | (r->head ? WEIR_BARE_HEAD : 0);
+}
+
 WEIR_INLINE enum weir_action weir_hold_commit_hunting(struct weir_conn *c, const struct weir_hold_reader *r,
 						      __u64 now_ns, __u64 *held_ns, enum weir_reason *why)
 {
@@ -295,6 +305,7 @@ WEIR_INLINE enum weir_action weir_hold_commit_hunting(struct weir_conn *c, const
 	}
 	h->decided -= r->decided;
 	weir_hold_note_bare(c, r);
+	weir_hold_note_head(c, r);
 	weir_hold_release(h, now_ns, held_ns);
 	return WEIR_PASS;
 }
@@ -323,6 +334,7 @@ WEIR_INLINE enum weir_action weir_hold_commit(struct weir_conn *c, const struct 
 	h->version++;
 	if (r->ahead || r->arrives)
 		return WEIR_PASS;
+	weir_hold_note_head(c, r);
 	lost = h->by_records && !r->by_records;
 	if (lost)
 		c->bare &= ~WEIR_BARE_UNTOLD;

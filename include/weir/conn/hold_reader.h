@@ -8,6 +8,7 @@
 
 #define WEIR_HOLD_BEGUN 4    /* of "GET " */
 #define WEIR_HOLD_ENDING 9   /* of " HTTP/1.1" */
+#define WEIR_HOLD_NAMED 6    /* of " HTTP/" */
 #define WEIR_HOLD_PREFACE 24 /* of "PRI * HTTP/2.0", "SM", and their lines' ends */
 #define WEIR_HOLD_NO_PREFACE 0xff
 #define WEIR_HOLD_GRANT 13			/* bytes of a WINDOW_UPDATE of HTTP/2 */
@@ -30,6 +31,8 @@ struct weir_hold_reader {
 	__u8 free;  /* only its lines are charged */
 	__u8 begun; /* bytes of "GET " that the line may have begun with; all of them: it may be a request of HTTP/0.9 */
 	__u8 ending;	/* bytes of " HTTP/1.1" with which the line ends, as far as it goes */
+	__u8 named;	/* bytes of " HTTP/" that stand there; all of them: the line names a version, as a request's first line does */
+	__u8 head;	/* such a line has come, and no empty one behind it */
 	__u8 bare;	/* a request without an empty line may be in it, and is paid for with this segment */
 	__u8 bare_paid; /* one was before */
 	__u8 open;	/* the next byte may be within a head that nothing was paid for */
@@ -42,7 +45,7 @@ struct weir_hold_reader {
 	__u8 untold;	/* its records, from the stream's first on, may be none: no line before them is under way */
 	__u8 grants;	/* it may be WINDOW_UPDATEs: bytes of them that were found, and one; 0: it is something else */
 	__u8 crumbs; /* a segment that is as short as a WINDOW_UPDATE costs nothing by its bytes, nor do several of these */
-	__u32 lines;   /* empty ones */
+	__u32 lines;   /* that end a head: empty ones, and first ones of the next */
 	__u32 decided; /* requests of the connection that are paid for and have not come by before */
 	struct weir_record record;
 };
@@ -112,6 +115,14 @@ WEIR_INLINE __u8 weir_hold_ending(__u8 ending, __u8 byte)
 	return byte == ' ';
 }
 
+/* The white space may be any. */
+WEIR_INLINE __u8 weir_hold_named(__u8 named, __u8 byte)
+{
+	__u8 next = 0x2f5054544820ULL >> 8 * (named & 7); /* " HTTP/" */
+
+	return named && byte == next ? named + 1 : byte <= ' ';
+}
+
 /*
  * All of HTTP/2's preface (RFC 9113, 3.4). The first line alone would not do: Go's server hands it to its handler as a request, and reads
  * another one. A server of HTTP/1 that goes on behind all of it is known by its answer (server.h).
@@ -147,6 +158,26 @@ WEIR_INLINE bool weir_hold_reader_wants_lines(const struct weir_hold_reader *r)
 	return r->grants || (r->by_lines && (!r->by_records || r->midway));
 }
 
+/*
+ * A head begins. Some servers end the one before it at any line that is no field, and need no empty one. The last one, which has none, either,
+ * is paid once a connection.
+ */
+WEIR_INLINE void weir_hold_reader_begin_head(struct weir_hold_reader *r)
+{
+	r->lines += r->head;
+	r->bare |= r->head;
+	r->head = 1;
+}
+
+WEIR_INLINE void weir_hold_reader_name(struct weir_hold_reader *r, __u8 byte)
+{
+	if (r->named == WEIR_HOLD_NAMED)
+		return;
+	r->named = weir_hold_named(r->named, byte);
+	if (r->named == WEIR_HOLD_NAMED)
+		weir_hold_reader_begin_head(r);
+}
+
 /* Has HTTP/2's preface just ended? What comes behind it begins a line. */
 WEIR_INLINE bool weir_hold_reader_prefaced(struct weir_hold_reader *r, __u8 byte)
 {
@@ -155,7 +186,7 @@ WEIR_INLINE bool weir_hold_reader_prefaced(struct weir_hold_reader *r, __u8 byte
 	r->preface = weir_hold_preface(r->preface, byte);
 	if (before || r->preface != WEIR_HOLD_PREFACE)
 		return false;
-	r->lines = r->bare = r->open = r->begun = r->ending = 0;
+	r->lines = r->bare = r->open = r->begun = r->ending = r->named = r->head = 0;
 	r->line = 1;
 	return true;
 }
@@ -171,6 +202,7 @@ WEIR_INLINE void weir_hold_reader_line(struct weir_hold_reader *r, __u8 byte)
 	if (byte != '\n') {
 		r->begun = weir_hold_begun(r->begun, byte);
 		r->ending = weir_hold_ending(r->ending, byte);
+		weir_hold_reader_name(r, byte);
 		r->line = byte == '\r' && r->line;
 		r->open |= !r->line;
 		return;
@@ -178,14 +210,22 @@ WEIR_INLINE void weir_hold_reader_line(struct weir_hold_reader *r, __u8 byte)
 	r->lines += r->line;
 	r->open &= !r->line;
 	r->bare |= !r->line && r->begun == WEIR_HOLD_BEGUN && r->ending != WEIR_HOLD_ENDING;
+	r->head &= !r->line;
 	r->line = 1;
-	r->begun = r->ending = 0;
+	r->begun = r->ending = r->named = 0;
 }
 
 /* Its bytes may not be those that the server takes: they move no position. */
 WEIR_INLINE void weir_hold_reader_distrust(struct weir_hold_reader *r)
 {
 	r->by_records = r->seeking = 0;
+}
+
+/* A name that is cut counts where it begins, but for its white space: the next segment's may be that. */
+WEIR_INLINE void weir_hold_reader_end_name(struct weir_hold_reader *r)
+{
+	if (r->named > 1 && r->named != WEIR_HOLD_NAMED)
+		weir_hold_reader_begin_head(r);
 }
 
 /* What the segment costs at least, for the requests that may be in it. */
@@ -220,6 +260,7 @@ WEIR_INLINE __u32 weir_hold_reader_spares(const struct weir_hold_reader *r)
 /* All bytes have been fed, or the records were lost: what is new of the segment is one record then. */
 WEIR_INLINE void weir_hold_reader_end(struct weir_hold_reader *r, const struct weir_segment *g)
 {
+	weir_hold_reader_end_name(r);
 	if (r->by_records && !r->seeking) {
 		if (r->midway)
 			weir_hold_reader_requests(r);
@@ -230,7 +271,7 @@ WEIR_INLINE void weir_hold_reader_end(struct weir_hold_reader *r, const struct w
 	r->next = g->seq + g->len;
 	if (r->preface == WEIR_HOLD_PREFACE) {
 		/* Servers of HTTP/1 that go on behind it take it for a request, too. */
-		r->by_lines = r->lines || r->bare || r->cuts;
+		r->by_lines = r->lines || r->bare || r->head || r->cuts;
 		r->lines += r->by_lines;
 		r->crumbs = 1;
 	}

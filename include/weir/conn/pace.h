@@ -137,7 +137,7 @@ WEIR_INLINE enum weir_action weir_pace_meet(struct weir_conn *c, const struct we
 	if (action != WEIR_FRAME || !arrives)
 		return action;
 	r->next = r->news = seq_max(acked, g->seq);
-	r->by_records = r->seeking = r->midway = r->ahead = r->crumbs = r->grants = 0;
+	r->by_records = r->seeking = r->midway = r->ahead = r->crumbs = r->grants = r->head = 0;
 	r->preface = WEIR_HOLD_NO_PREFACE;
 	r->by_lines = r->free = r->arrives = 1;
 	return WEIR_FRAME;

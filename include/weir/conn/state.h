@@ -78,6 +78,7 @@ enum weir_bare {
 		1 << 3, /* what is followed by records was something else before: they may be in a request's body */
 	WEIR_BARE_UNTOLD = 1 << 4, /* what the client has begun like TLS, or HTTP/2, its server has not answered yet */
 	WEIR_BARE_FIRST = 1 << 5,  /* the client's stream begins at request_next, or its preamble ends there */
+	WEIR_BARE_HEAD = 1 << 6,   /* a line that may begin a head has come to the socket, and no empty one behind it */
 };
 
 #define WEIR_CONN_FORGOTTEN (~0ULL)
