@@ -167,8 +167,8 @@ static void box_choose(struct world *w, const struct packet *p, struct weir_requ
 	__u32 body = seq_after(r->next, end) ? r->next - end : 0;
 	bool unending = !weir_request_ended(&r->request) &&
 			(weir_request_skippable(&r->request) || r->request.flags & WEIR_REQUEST_CHUNKED);
-	bool closes = r->answer.rejected || r->request.flags & WEIR_REQUEST_LAST || unending ||
-		      r->must_close || seq_before(r->next, end) || body > w->config.box.swallow_max;
+	bool closes = r->answer.rejected || r->request.flags & WEIR_REQUEST_LAST || unending || r->must_close ||
+		      seq_before(r->next, end) || body > w->config.box.swallow_max;
 	uint8_t scratch[BOX_TEXT];
 
 	r->answer = (struct weir_answer_choice){

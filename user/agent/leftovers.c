@@ -21,8 +21,9 @@ static void note(struct agent *agent, __u64 cookie)
 
 	pins_of(agent, cookie, path);
 	if (!remains_held(path))
-		log_warning("%s is in force, and its servers are not in the state: weir uninstall ends it, and so does attaching a server there",
-			    path);
+		log_warning(
+			"%s is in force, and its servers are not in the state: weir uninstall ends it, and so does attaching a server there",
+			path);
 	json_array_append_new(agent->leftovers, json_integer(cookie));
 }
 
@@ -54,7 +55,8 @@ json_t *leftovers_to_json(const struct agent *agent)
 		char path[PATH_MAX];
 
 		pins_of(agent, net, path);
-		if (net_first_server(agent, net) < 0 && !net_find(agent, net) && !access(path, F_OK) && !remains_held(path))
+		if (net_first_server(agent, net) < 0 && !net_find(agent, net) && !access(path, F_OK) &&
+		    !remains_held(path))
 			json_array_append_new(list, json_string(path));
 	}
 	return list;

@@ -103,9 +103,10 @@ int server_check_netns(struct agent *agent, const struct server *server, struct 
 		return 0;
 	ret = net_open(agent, server, &fd, &cookie, NULL);
 	if (ret == -ENOENT && is_deserted(agent, server->netns_cookie))
-		return error_set(err, -ESTALE,
-				 "its network namespace, %s, is gone, and no process or name leads to it: detach the server, which keeps it",
-				 server->netns);
+		return error_set(
+			err, -ESTALE,
+			"its network namespace, %s, is gone, and no process or name leads to it: detach the server, which keeps it",
+			server->netns);
 	if (ret || cookie == server->netns_cookie)
 		return 0;
 	return error_set(

@@ -283,8 +283,9 @@ static void state_remove(const char *directory, json_t *warnings)
 	snprintf(path, sizeof(path), "%s/state.json", directory);
 	if (!unlink(path) || errno == ENOENT)
 		return;
-	json_array_append_new(warnings, json_sprintf("%s stays: %s: remove it before an agent starts, which puts it in force again", path,
-						     strerror(errno)));
+	json_array_append_new(
+		warnings, json_sprintf("%s stays: %s: remove it before an agent starts, which puts it in force again",
+				       path, strerror(errno)));
 }
 
 /* The lock goes last, while it is held. Directories that hold anything else stay. */

@@ -132,7 +132,8 @@ static int wait_readable(int fd, void (*waiting)(void), struct error *err)
 		waiting();
 	if (poll(&pollfd, 1, GIVE_UP_MS) > 0)
 		return 0;
-	return error_set(err, -ETIMEDOUT, "the agent does not answer: restart it, or end it and all limits (weir uninstall --force)");
+	return error_set(err, -ETIMEDOUT,
+			 "the agent does not answer: restart it, or end it and all limits (weir uninstall --force)");
 }
 
 static int receive_reply(FILE *stream, json_t **reply, struct error *err)

@@ -37,11 +37,11 @@ struct shape {
 struct field {
 	const char *name;
 	enum field_type type;
-	bool list;		  /* of such values */
-	bool required;		  /* and not null; of a list: and not empty */
-	__u32 min, max;		  /* of a number */
-	__u32 most;		  /* of a list: so many values; 0: any number */
-	const char *distinct;	  /* of a list of objects: no two have the same text here; a late check. NULL: they may */
+	bool list;	      /* of such values */
+	bool required;	      /* and not null; of a list: and not empty */
+	__u32 min, max;	      /* of a number */
+	__u32 most;	      /* of a list: so many values; 0: any number */
+	const char *distinct; /* of a list of objects: no two have the same text here; a late check. NULL: they may */
 	const char *const *words; /* of a text: the only ones there are, NULL behind them; or NULL */
 	check_text *check;
 	const struct shape *shape; /* of an object */

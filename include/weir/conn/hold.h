@@ -128,7 +128,8 @@ WEIR_INLINE bool weir_hold_is_start(const struct weir_conn *c, __u32 seq)
  * Does the client's stream begin with the segment, for all that its socket has? In the middle of it HTTP/2's preface says nothing: it may
  * be in a request's body.
  */
-WEIR_INLINE bool weir_hold_is_first(const struct weir_conn *c, const struct weir_socket *k, const struct weir_segment *g)
+WEIR_INLINE bool weir_hold_is_first(const struct weir_conn *c, const struct weir_socket *k,
+				    const struct weir_segment *g)
 {
 	return k->listens || (!k->busy && g->seq == k->next && (k->untouched || weir_hold_is_start(c, g->seq)));
 }

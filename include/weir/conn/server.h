@@ -16,8 +16,8 @@ struct weir_response_reader {
 	__u32 responses;
 	__u32 outstanding;
 	__u16 lost;
-	__u8 settings; /* bytes of weir_response_reader_unasked()'s header */
-	__u8 tls;      /* the client has begun TLS, for all that is known */
+	__u8 settings;	 /* bytes of weir_response_reader_unasked()'s header */
+	__u8 tls;	 /* the client has begun TLS, for all that is known */
 	__u64 took_ns;	 /* until the answer began; 0: it had begun, or several are outstanding */
 	__u64 head_bits; /* bit 0: the oldest outstanding request is a HEAD */
 	struct weir_response response;

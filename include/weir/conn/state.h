@@ -73,7 +73,8 @@ enum weir_ended {
 enum weir_bare {
 	WEIR_BARE_PAID = 1 << 0,
 	WEIR_BARE_OPEN = 1 << 1, /* there may be the beginning of one: a FIN would end it */
-	WEIR_BARE_NONE = 1 << 2, /* there is none, if its server has answered in kind: what begins HTTP/2, or TLS, has come by */
+	WEIR_BARE_NONE =
+		1 << 2, /* there is none, if its server has answered in kind: what begins HTTP/2, or TLS, has come by */
 	WEIR_BARE_MIDWAY =
 		1 << 3, /* what is followed by records was something else before: they may be in a request's body */
 	WEIR_BARE_UNTOLD = 1 << 4, /* what the client has begun like TLS, or HTTP/2, its server has not answered yet */

@@ -288,7 +288,8 @@ static void test_server_speaks_first(void **state)
 		const __u32 at = i % 2 ? sizeof(late) - 1 : 0, end = at + WEIR_HOLD_PREFACE;
 
 		hold_open(&s, WEIR_PHASE_FOLLOWED);
-		assert_int_equal(hold_server_speaks(&s, p->bytes, p->length), p->http2 ? WEIR_HTTP2 : WEIR_BAD_RESPONSE);
+		assert_int_equal(hold_server_speaks(&s, p->bytes, p->length),
+				 p->http2 ? WEIR_HTTP2 : WEIR_BAD_RESPONSE);
 		memcpy(s.stream, late, at);
 		memcpy(s.stream + at, prefaces[0].text, WEIR_HOLD_PREFACE);
 		s.socket.untouched = 1;

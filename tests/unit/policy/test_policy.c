@@ -146,7 +146,8 @@ static void ports_twice(void **state)
 {
 #define SERVER(name, more) "---\napiVersion: weir/v1\nkind: Throttle\nmetadata: {name: " name "}\nspec:\n" more
 	(void)state;
-	PROBLEMS(SERVER("a", "  listen: ['*:80', '*:81', '*:80']\n"), "6:11 $.spec.listen: *:80 is given twice for server \"a\"");
+	PROBLEMS(SERVER("a", "  listen: ['*:80', '*:81', '*:80']\n"),
+		 "6:11 $.spec.listen: *:80 is given twice for server \"a\"");
 	PROBLEMS(SERVER("a", "  listen: ['*:80']\n") SERVER("b", "  netns: n\n  listen: ['*:81']\n")
 			 SERVER("c", "  netns: n\n  listen: ['*:82', '*:81']\n"),
 		 "20:11 $.spec.listen: server \"c\" cannot have *:81: server \"b\" of this namespace has it");
@@ -157,17 +158,22 @@ static void ports_twice(void **state)
 /* What the rest of weir calls in_flight is inFlight here. Quoted texts and files stay as they are. */
 static void words(void **state)
 {
-	char text[] = "limit \"in_flight in_flight\": in_flight, token_file: x_ _y a_1 is in /a/in_flight.yaml and in_flight";
+	char text[] =
+		"limit \"in_flight in_flight\": in_flight, token_file: x_ _y a_1 is in /a/in_flight.yaml and in_flight";
 
 	(void)state;
 	policy_yaml_words(text);
-	assert_string_equal(text,
-			    "limit \"in_flight in_flight\": inFlight, tokenFile: x_ _y a_1 is in /a/in_flight.yaml and inFlight");
-	PROBLEMS(THROTTLE "  identity: {tokenFile: in_flight.csv}\n", "5:25 $.spec.identity.tokenFile: must be an absolute path");
+	assert_string_equal(
+		text,
+		"limit \"in_flight in_flight\": inFlight, tokenFile: x_ _y a_1 is in /a/in_flight.yaml and inFlight");
+	PROBLEMS(THROTTLE "  identity: {tokenFile: in_flight.csv}\n",
+		 "5:25 $.spec.identity.tokenFile: must be an absolute path");
 	PROBLEMS(THROTTLE "  flowSchemas: [{name: a-b, level: c-d}]\n",
 		 "5:17 $.spec.flowSchemas[0]: \"a-b\": there is no priority level \"c-d\"");
-	PROBLEMS(THROTTLE "  priorityLevels: [{name: a, shares: 1}]\n  flowSchemas: [{name: b, level: a}, {name: a, level: c}]\n",
-		 "6:38 $.spec.flowSchemas[1]: \"a\": there is no priority level \"c\"");
+	PROBLEMS(
+		THROTTLE
+		"  priorityLevels: [{name: a, shares: 1}]\n  flowSchemas: [{name: b, level: a}, {name: a, level: c}]\n",
+		"6:38 $.spec.flowSchemas[1]: \"a\": there is no priority level \"c\"");
 	PROBLEMS(THROTTLE "  dryRun: true\n  namespaceFrom: header=X-Remote-User\n",
 		 "6:18 $.spec.namespaceFrom: \"x-remote-user\" cannot name the namespace");
 	PROBLEMS(THROTTLE "  exempt: [{resources: [a/b], subresources: [b]}]\n",

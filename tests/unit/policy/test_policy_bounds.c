@@ -113,7 +113,8 @@ static void rules_of_all(void **state)
 	CLEANUP_POLICY struct policy policy = { 0 };
 
 	(void)state;
-	read_lines(&policy, THROTTLE "  limits: [{name: a, key: user, qps: 1, burst: 1}]\n  exempt:\n", "  - {paths: [/a%d]}\n", 1024, "");
+	read_lines(&policy, THROTTLE "  limits: [{name: a, key: user, qps: 1, burst: 1}]\n  exempt:\n",
+		   "  - {paths: [/a%d]}\n", 1024, "");
 	assert_int_equal(policy.problems.errors, 1);
 	assert_string_equal(policy.problems.items[0].path, "$.spec");
 	assert_string_equal(policy.problems.items[0].text, "1025 rules: a server can have at most 1024");
@@ -124,8 +125,10 @@ static void rooms(void **state)
 {
 	(void)state;
 	check(THROTTLE "  listen:\n", "  - '[fc00::%x]:80'\n", 1025, "", "1025 addresses to listen on");
-	check(THROTTLE "  identity:\n    exemptUsers:\n", "    - u%d\n", 65537 - 2, "", "65537 names of groups and exempt users");
-	check(THROTTLE "  listen: [\"*:80\"]\n  trustedProxies: [10.0.0.0/8]\n---\n" BESIDE "  proxyProtocol: [10.0.0.0/8]\n  trustedProxies:\n",
+	check(THROTTLE "  identity:\n    exemptUsers:\n", "    - u%d\n", 65537 - 2, "",
+	      "65537 names of groups and exempt users");
+	check(THROTTLE "  listen: [\"*:80\"]\n  trustedProxies: [10.0.0.0/8]\n---\n" BESIDE
+		       "  proxyProtocol: [10.0.0.0/8]\n  trustedProxies:\n",
 	      "  - fc00::%x\n", 4096, "", "its other servers have 1");
 }
 
