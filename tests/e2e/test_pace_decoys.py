@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """What has paid and waits may be lost, or be overtaken: what comes to the server in its place has to pay itself."""
+import contextlib
 import struct
 import time
 
 import pytest
 
+from lib.listener import Listener
 from lib.loss import Loss
 from lib.raw import RawClient, RawClient6
 from test_decoys import DECOYS
@@ -19,9 +21,29 @@ PLAIN = b"x" * len(MANY)
 FLOW_PACKETS = 128  # that wait of one connection (user/sys/pace.c)
 
 
+class Silent(Listener):
+    """Goes on behind the preface of HTTP/2, and answers nothing: for all that is known it may be a server of HTTP/2."""
+
+    def __init__(self, world, place, port):
+        self.requests = 0
+        self.port = port
+        super().__init__(place, port)
+        world.at_end(self.listener.close)
+
+    def serve(self, sock):
+        with contextlib.suppress(OSError), sock, sock.makefile("rb") as stream:
+            while line := stream.readline():
+                self.requests += line.startswith(b"GET ")
+
+    def served(self):
+        return self.requests
+
+
 class Attack:
-    def __init__(self, world, client_of, family):
-        self.site = world.site(world.veth(family))
+    def __init__(self, world, client_of, family, server_of=None):
+        place = world.veth(family)
+        server = server_of(world, place, world.port()) if server_of else world.echo(place)
+        self.site = world.site(place, server)
         self.site.attach()
         hold = self.site.status()["hold"]
         if hold["mode"] != "pace":
@@ -104,3 +126,20 @@ def test_dropped_behind_ingress(world, kind):
         attack.wait(1.2)
         attack.replace(client.next)
     attack.check()
+
+
+def test_resent_while_it_waits(world):
+    """Where HTTP/2 has begun for all that the client says, and is lost behind ingress."""
+    attack = Attack(world, RawClient, 4, Silent)
+    client = attack.client
+    assert client.insist(DECOYS["http2"][:24])
+    attack.wait(4)  # what that owes
+    loss = Loss(attack.site.place.server_ns)
+    for _ in range(4):
+        loss.drop("input", "meta length > 100")
+        client.send(PLAIN)
+        client.send(MANY)
+        attack.wait(1.5)
+        client.next = client.acked
+    attack.check()
+    assert attack.site.packets("paced") > 0
