@@ -398,6 +398,20 @@ static __noinline bool handshake_is_unasked(struct __sk_buff *skb, struct work *
 	       admission_matters(w) && socket_is_here(skb, w) && w->socket.listens;
 }
 
+/* The packet's connection, which it wakes if that rests. Returns whether there was room to wake it. */
+static __always_inline bool hold_find(struct work *w, bool readable, struct weir_conn **c)
+{
+	int woken;
+
+	*c = conn_look_up(w);
+	if (*c || !readable || w->packet.segment.flags & WEIR_TCP_SYN)
+		return true;
+	woken = conn_wake(HOOK_HOLD, true);
+	if (woken == WOKEN)
+		*c = conn_look_up(w);
+	return woken != WOKEN_NO_ROOM;
+}
+
 SEC("cgroup_skb/ingress")
 int weir_hold(struct __sk_buff *skb)
 {
@@ -406,7 +420,6 @@ int weir_hold(struct __sk_buff *skb)
 	struct packet *p;
 	bool readable;
 	__u32 end;
-	int woken;
 
 	if (!w)
 		return SOCKET_GETS_IT;
@@ -423,15 +436,9 @@ int weir_hold(struct __sk_buff *skb)
 	if (readable && brings_nothing(&p->segment))
 		return SOCKET_GETS_IT;
 	flow_set(p, true);
-	c = conn_look_up(w);
-	if (!c && readable && !(p->segment.flags & WEIR_TCP_SYN)) {
-		woken = conn_wake(HOOK_HOLD, true);
-		if (woken == WOKEN_NO_ROOM) {
-			count(w->server, WEIR_BUSY_MAP_FULL);
-			return SOCKET_GETS_NOTHING;
-		}
-		if (woken == WOKEN)
-			c = conn_look_up(w);
+	if (!hold_find(w, readable, &c)) {
+		count(w->server, WEIR_BUSY_MAP_FULL);
+		return SOCKET_GETS_NOTHING;
 	}
 	if (readable && c && was_read(skb, &p->segment, c))
 		return SOCKET_GETS_IT;
