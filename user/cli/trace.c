@@ -231,7 +231,7 @@ static void say_servers(json_t *servers)
 static int open_stream(const struct requests_view *view, const struct trace_options *trace, json_t **result,
 		       FILE **stream, struct error *err)
 {
-	int ret = control_follow(cli.state_dir, view->command, trace->arguments, result, stream, err);
+	int ret = control_follow(cli.state_dir, view->command, trace->arguments, result, cli_say_waiting, stream, err);
 
 	if (!ret)
 		prepare_end(*stream, trace->seconds);

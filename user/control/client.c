@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -11,7 +13,8 @@
 #include "control/private.h"
 
 #define WAITING_MS 2000
-#define GIVE_UP_MS 120000
+#define HUNG_MS 12000	  /* an event loop that turns answers anything within that */
+#define GIVE_UP_MS 120000 /* of an agent whose event loop turns: it is busy with this, or with what came before */
 #define START_TRIES 80
 #define START_PAUSE_US 25000
 
@@ -25,6 +28,11 @@ static int refused(const struct sockaddr_un *address, int error, struct error *e
 			"%s: permission denied: root may talk to the agent, and who is in a group that it was told of "
 			"(weir agent --admin-group, --monitor-group)",
 			address->sun_path);
+	if (error == EAGAIN)
+		return error_set(
+			err, -ETIMEDOUT,
+			"the agent does not answer, and has room for no more commands. Restart it, or end it and all limits (weir "
+			"uninstall --force)");
 	return error_set(err, -error, "%s: %s", address->sun_path, strerror(error));
 }
 
@@ -39,6 +47,10 @@ static int connect_agent(const char *state_dir, struct error *err)
 	ret = control_address(state_dir, &address, err);
 	if (ret)
 		return ret;
+	/* Who takes nothing more is not waited for without end, not even for room in its queue. */
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){ .tv_sec = HUNG_MS / 1000 },
+		       sizeof(struct timeval)))
+		return error_set(err, -errno, "SO_SNDTIMEO: %s", strerror(errno));
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)))
 		return refused(&address, errno, err);
 	return cleanup_take(&fd);
@@ -55,20 +67,59 @@ void control_wait(const char *state_dir)
 	}
 }
 
-int control_agent_pid(const char *state_dir, pid_t *pid)
+/* A negative errno: it is not known. */
+static pid_t pid_of(int fd)
 {
 	struct ucred peer = { 0 };
 	socklen_t length = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length))
+		return -errno;
+	return peer.pid ?: -ESRCH;
+}
+
+int control_agent_pid(const char *state_dir, pid_t *pid)
+{
 	CLEANUP_CLOSE int fd = connect_agent(state_dir, NULL);
 
 	if (fd < 0)
 		return fd;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length))
-		return -errno;
-	if (!peer.pid)
-		return -ESRCH;
-	*pid = peer.pid;
-	return 0;
+	*pid = pid_of(fd);
+	return *pid < 0 ? *pid : 0;
+}
+
+/* Has a signal stopped it, or a debugger? */
+static bool is_stopped(pid_t pid)
+{
+	CLEANUP_FREE char *path = NULL;
+	CLEANUP_FCLOSE FILE *file = NULL;
+	char state = 0;
+
+	if (asprintf(&path, "/proc/%d/stat", pid) < 0)
+		return false;
+	file = fopen(path, "re");
+	return file && fscanf(file, "%*d (%*[^)]) %c", &state) == 1 && (state == 'T' || state == 't');
+}
+
+/* What was sent there it reads when it goes on. */
+static int say_hung(int fd, struct error *err)
+{
+	pid_t pid = pid_of(fd);
+	char process[32] = "";
+
+	if (pid > 0 && is_stopped(pid))
+		return error_set(
+			err, -ETIMEDOUT,
+			"the agent does not answer: its process %d is stopped. Continue it (kill -CONT %d), and it may still do what it "
+			"was asked. Limits stay in force",
+			pid, pid);
+	if (pid > 0)
+		snprintf(process, sizeof(process), " %d", pid);
+	return error_set(
+		err, -ETIMEDOUT,
+		"the agent does not answer: its process%s hangs. Restart it, or end it and all limits (weir uninstall --force). If it "
+		"goes on, it may still do what it was asked. Limits stay in force",
+		process);
 }
 
 /*
@@ -97,7 +148,9 @@ static int send_text(int fd, const struct text *line, struct error *err)
 		ssize_t n = send(fd, line->bytes + sent, line->used - sent, MSG_NOSIGNAL);
 
 		if (n < 0 && errno != EINTR)
-			return error_set(err, -errno, "the agent closed the connection: %s", strerror(errno));
+			return errno == EAGAIN ?
+				       say_hung(fd, err) :
+				       error_set(err, -errno, "the agent closed the connection: %s", strerror(errno));
 		sent += n > 0 ? n : 0;
 	}
 	return 0;
@@ -121,19 +174,50 @@ static int send_line(int fd, json_t *request, const char *document, struct error
 	return send_text(fd, &line, err);
 }
 
-/* Waits until there is something to read. */
-static int wait_readable(int fd, void (*waiting)(void), struct error *err)
+/* Asks on another connection what the event loop answers at once, whatever it is that the agent is busy with. */
+static int ask_anything(const char *state_dir)
+{
+	CLEANUP_CLOSE int fd = connect_agent(state_dir, NULL);
+
+	if (fd >= 0 && send(fd, "\n", 1, MSG_NOSIGNAL) != 1)
+		return -errno;
+	return cleanup_take(&fd);
+}
+
+/* A signal is no answer, but none is missing either. */
+static bool answers(const char *state_dir, int fd)
+{
+	CLEANUP_CLOSE int other = ask_anything(state_dir);
+	struct pollfd either[] = { { .fd = fd, .events = POLLIN }, { .fd = other, .events = POLLIN } };
+
+	return poll(either, 2, HUNG_MS) != 0;
+}
+
+static bool is_readable(int fd, int for_ms)
 {
 	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
 
-	if (poll(&pollfd, 1, WAITING_MS) > 0)
+	return poll(&pollfd, 1, for_ms) > 0;
+}
+
+/* Waits until there is something to read, as long as the agent's event loop turns. */
+static int wait_readable(const char *state_dir, int fd, void (*waiting)(void), struct error *err)
+{
+	if (is_readable(fd, WAITING_MS))
 		return 0;
 	if (waiting)
 		waiting();
-	if (poll(&pollfd, 1, GIVE_UP_MS) > 0)
-		return 0;
-	return error_set(err, -ETIMEDOUT,
-			 "the agent does not answer: restart it, or end it and all limits (weir uninstall --force)");
+	for (int waited_ms = 0; waited_ms < GIVE_UP_MS; waited_ms += HUNG_MS) {
+		if (!answers(state_dir, fd))
+			return say_hung(fd, err);
+		if (is_readable(fd, HUNG_MS))
+			return 0;
+	}
+	return error_set(
+		err, -ETIMEDOUT,
+		"the agent does not answer: it is busy with this, or with what came before, for more than %d s. It may still do what "
+		"it was asked: see \"weir status\"",
+		GIVE_UP_MS / 1000);
 }
 
 static int receive_reply(FILE *stream, json_t **reply, struct error *err)
@@ -188,7 +272,7 @@ static int ask(const char *state_dir, const char *command, json_t *arguments, co
 	/* The agent may refuse a client before it reads the command. */
 	ret = send_line(fd, request, document, err);
 	if (!ret || ret == -EPIPE)
-		ret = wait_readable(fd, waiting, err);
+		ret = wait_readable(state_dir, fd, waiting, err);
 	if (ret)
 		return ret;
 	*stream = fdopen(fd, "r");
@@ -214,11 +298,11 @@ int control_call_with(const char *state_dir, const char *command, json_t *argume
 	return ask(state_dir, command, arguments, document, result, waiting, &stream, err);
 }
 
-int control_follow(const char *state_dir, const char *command, json_t *arguments, json_t **result, FILE **stream,
-		   struct error *err)
+int control_follow(const char *state_dir, const char *command, json_t *arguments, json_t **result,
+		   void (*waiting)(void), FILE **stream, struct error *err)
 {
 	CLEANUP_FCLOSE FILE *opened = NULL;
-	int ret = ask(state_dir, command, arguments, NULL, result, NULL, &opened, err);
+	int ret = ask(state_dir, command, arguments, NULL, result, waiting, &opened, err);
 
 	if (ret)
 		return ret;

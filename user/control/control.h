@@ -100,7 +100,8 @@ int control_agent_pid(const char *state_dir, pid_t *pid);
 
 /*
  * The client's side: one command, one reply. *result is a new reference. The agent's own errors come back as -EREMOTEIO
- * with its text. waiting, if not NULL, is called once when the reply takes more than two seconds.
+ * with its text. waiting, if not NULL, is called once when the reply takes more than two seconds. -ETIMEDOUT: for 12 s more the agent
+ * answered nothing at all, or it was busy for two minutes; it may still do what it was asked.
  */
 int control_call(const char *state_dir, const char *command, json_t *arguments, json_t **result, void (*waiting)(void),
 		 struct error *err);
@@ -116,7 +117,7 @@ int control_call_with(const char *state_dir, const char *command, json_t *argume
 void control_wait(const char *state_dir);
 
 /* As control_call, for a command that is answered by a stream: the lines after the reply are read from *stream. */
-int control_follow(const char *state_dir, const char *command, json_t *arguments, json_t **result, FILE **stream,
-		   struct error *err);
+int control_follow(const char *state_dir, const char *command, json_t *arguments, json_t **result,
+		   void (*waiting)(void), FILE **stream, struct error *err);
 
 #endif

@@ -267,7 +267,7 @@ static void tracing_ends_with_the_server(void **state)
 
 	loop_start_and_wait(f);
 	loop_succeed(f, "attach", ONE);
-	assert_int_equal(control_follow(f->state_dir, "trace", name, &result, &stream, NULL), 0);
+	assert_int_equal(control_follow(f->state_dir, "trace", name, &result, NULL, &stream, NULL), 0);
 	loop_succeed(f, "detach", "{\"name\":\"one\"}");
 	loop_expect_line(stream, "no longer attached");
 	loop_stop(f);
@@ -290,7 +290,7 @@ static void *come_and_go(void *arg)
 
 		loop_succeed(c->f, "attach", attach);
 		loop_succeed(c->f, "status", "{}");
-		control_follow(c->f->state_dir, "trace", name, &result, &stream, NULL);
+		control_follow(c->f->state_dir, "trace", name, &result, NULL, &stream, NULL);
 		loop_expect_metrics(c->f);
 		loop_succeed(c->f, "detach", detach);
 	}

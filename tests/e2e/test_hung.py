@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0
+"""An agent that does not answer: commands say so, and what to do, and do not wait for it without end."""
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import threading
+
+from lib.process import PATIENCE_S
+from lib.weir import Weir
+
+WORDS = (["status"], ["status", "web"], ["export"], ["pause", "web"], ["limit", "set", "user", "--qps", "7", "--burst", "7"], ["trace"])
+
+
+def ask(weir, *words):
+    return subprocess.Popen(weir.command(*words), env=weir.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def answers(asked):
+    """What each command says. All wait side by side."""
+    return [process.communicate(timeout=2 * PATIENCE_S) for process in asked]
+
+
+def test_stopped(site):
+    """What it was asked meanwhile it does when it goes on, or not: never in part."""
+    weir = site.world.weir
+    pid = weir.process.pid
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        asked = [ask(weir, *words) for words in WORDS]
+        said = answers(asked)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert [process.returncode for process in asked] == [1] * len(WORDS)
+    for out, err in said:
+        assert out == ""
+        assert err.startswith(f"weir: the agent does not answer: its process {pid} is stopped. Continue it (kill -CONT {pid})"), err
+        assert "may still do what it was asked" in err
+    weir("resume", "web")
+    weir("limit", "set", "user", "--qps", "5", "--burst", "5")
+    assert weir.json("status")["servers"][0]["paused"] is False
+
+
+@contextlib.contextmanager
+def stand_in(tmp_path, serve):
+    """An agent whose event loop is serve(listener)."""
+    (tmp_path / "state").mkdir(mode=0o700)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "state" / "weir.sock"))
+        listener.listen()
+        thread = threading.Thread(target=serve, args=[listener])
+        thread.start()
+        yield Weir(tmp_path, tmp_path / "pins")
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def test_busy(tmp_path):
+    """One that answers others is waited for: what was asked takes its time."""
+    def serve(listener):
+        client, _ = listener.accept()
+        for _ in range(2):
+            with listener.accept()[0] as other:
+                assert other.recv(64) == b"\n"
+                other.sendall(b'{"error": "the request is not JSON"}\n')
+        with client:
+            client.sendall(b'{"error": "at last"}\n')
+
+    with stand_in(tmp_path, serve) as weir:
+        assert answers([ask(weir, "status")]) == [("", "weir: at last\n")]
+
+
+def test_hangs(tmp_path):
+    with stand_in(tmp_path, lambda listener: None) as weir:
+        [(out, err)] = answers([ask(weir, "pause", "web")])
+    assert out == ""
+    assert err.startswith(f"weir: the agent does not answer: its process {os.getpid()} hangs. Restart it, or end it and all limits"), err
