@@ -30,8 +30,8 @@ struct weir_hold_reader {
 	__u8 line;  /* the next byte begins a line, for all that is known */
 	__u8 free;  /* only its lines are charged */
 	__u8 begun; /* bytes of "GET " that the line may have begun with; all of them: it may be a request of HTTP/0.9 */
-	__u8 ending;	/* bytes of " HTTP/1.1" with which the line ends, as far as it goes */
-	__u8 named;	/* bytes of " HTTP/" that stand there; all of them: the line names a version, as a request's first line does */
+	__u8 ending; /* bytes of " HTTP/1.1" with which the line ends, as far as it goes */
+	__u8 named; /* bytes of " HTTP/" that stand there; all of them: the line names a version, as a request's first line does */
 	__u8 head;	/* such a line has come, and no empty one behind it */
 	__u8 bare;	/* a request without an empty line may be in it, and is paid for with this segment */
 	__u8 bare_paid; /* one was before */

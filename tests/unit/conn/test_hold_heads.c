@@ -49,7 +49,9 @@ static void test_ended_by_a_line_that_is_no_field(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
 		for (size_t n = 0; n < sizeof(whys) / sizeof(*whys); n++) {
-			__u32 paid = i ? 2 : 3; /* the last one is paid for as one without an empty line, once a connection */
+			__u32 paid =
+				i ? 2 :
+				    3; /* the last one is paid for as one without an empty line, once a connection */
 
 			assert_int_equal(cost(texts[i], whys[n], LAST), paid);
 			for (__u32 piece = 1; piece < strlen(texts[i]); piece++)
