@@ -92,3 +92,15 @@ def test_watch(world, site):
     process.communicate()
     assert len([line for line in seen if line.split() == HEADS]) >= 2
     assert "at least 100ms" in world.weir.refused("status", "--watch=1ms", status=2)
+
+
+def test_who_is_exempt(world):
+    """The rules stand beside the count of the requests that they let by."""
+    site = world.site()
+    site.attach("--exempt-path", "/livez", "--exempt-path", "/readyz", "--exempt-user", "root-of-all")
+    site.limit("user", burst=0)
+    assert site.client("alice").get("/livez") == 200
+    told = site.status()
+    assert told["exempt"] == 1
+    assert told["exempt_rules"] == [{"paths": ["/livez", "/readyz"]}]
+    assert told["identity"]["exempt_users"] == ["root-of-all"]

@@ -267,6 +267,8 @@ static int describe_server(const struct agent *agent, int slot, struct limits_ta
 	if (n_limits < 0)
 		return n_limits;
 	object = server_settings_to_json(server);
+	/* "exempt" is how many requests were: a counter, as "passed" is. */
+	json_object_set(object, "exempt_rules", json_object_get(object, "exempt"));
 	for (size_t i = 0; i < sizeof(not_told) / sizeof(*not_told); i++)
 		json_object_del(object, not_told[i]);
 	json_object_set_new(object, "limits", list_limits(limits, n_limits));
