@@ -159,7 +159,7 @@ WEIR_INLINE bool weir_hold_reader_wants_lines(const struct weir_hold_reader *r)
 }
 
 /*
- * A head begins. Some servers end the one before it at any line that is no field, and need no empty one. The last one, which has none, either,
+ * A head begins. Some servers end the one before it at any line that is no field, and need no empty one. The last, which has none either,
  * is paid once a connection.
  */
 WEIR_INLINE void weir_hold_reader_begin_head(struct weir_hold_reader *r)
