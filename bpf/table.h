@@ -44,6 +44,42 @@ static __noinline int resting_forget(const struct weir_flow *key, __u64 id)
 	return 1;
 }
 
+/* 0: it has gone. */
+static __always_inline __u64 finished_id(const struct weir_finished *f)
+{
+	const struct weir_conn *c = bpf_map_lookup_elem(&conns, &f->flow);
+
+	return c && c->gives_way && (__u32)c->id == f->id ? c->id : 0;
+}
+
+enum first {
+	FIRST_NONE,
+	FIRST_GONE, /* and has left its place */
+	FIRST_GIVES_WAY,
+};
+
+/* Of those that have ended, the first: enum first. A function of its own, because conn_forget() has little room on the stack. */
+__noinline int finished_first(void)
+{
+	struct weir_finished f = {};
+
+	if (bpf_map_peek_elem(&finished, &f))
+		return FIRST_NONE;
+	if (finished_id(&f))
+		return FIRST_GIVES_WAY;
+	/* Another CPU may have taken that one away, and this is the next. */
+	if (!bpf_map_pop_elem(&finished, &f) && finished_id(&f))
+		bpf_map_push_elem(&finished, &f, BPF_EXIST);
+	return FIRST_GONE;
+}
+
+/* Each that goes takes two away that have gone, so that few are in the way of who looks for room. */
+static __always_inline void finished_tidy(void)
+{
+	if (finished_first() == FIRST_GONE)
+		finished_first();
+}
+
 /*
  * Deletes the entry that was found with this id. By now there may be none of this flow, or that of another connection: the
  * id tells, and who takes it away is the only one who deletes. 1: it is gone.
@@ -52,7 +88,7 @@ __noinline int conn_forget(const struct weir_flow *flow, __u64 id)
 {
 	struct weir_flow key = {};
 	struct weir_conn *c;
-	bool found, translated, dying;
+	bool found, translated, dying, gave_way;
 	__u32 server;
 
 	if (!flow || id == WEIR_CONN_FORGOTTEN)
@@ -72,6 +108,7 @@ __noinline int conn_forget(const struct weir_flow *flow, __u64 id)
 		return resting_forget(&key, id);
 	server = c->server;
 	dying = c->dying;
+	gave_way = c->gives_way;
 	conn_release(c, WEIR_CONN_FORGOTTEN);
 	busy_end(c);
 	holder_release(__sync_lock_test_and_set(&c->holder, 0));
@@ -80,6 +117,8 @@ __noinline int conn_forget(const struct weir_flow *flow, __u64 id)
 	if (bpf_map_delete_elem(&conns, &key))
 		return 0;
 	table_gone(server, translated);
+	if (gave_way)
+		finished_tidy();
 	return 1;
 }
 
@@ -92,30 +131,20 @@ static __always_inline void conn_gives_way(const struct weir_flow *flow, __u64 i
 	bpf_map_push_elem(&finished, &f, BPF_EXIST);
 }
 
-/* 0: it has gone. */
-static __always_inline __u64 finished_id(const struct weir_finished *f)
-{
-	const struct weir_conn *c = bpf_map_lookup_elem(&conns, &f->flow);
-
-	return c && c->gives_way && (__u32)c->id == f->id ? c->id : 0;
-}
-
-/* Is there no room, and nothing that would give way? */
+/* Is there no room, and nothing that would give way? What stands behind many that have gone is not looked for: TCP tries again. */
 __noinline int table_is_full(void)
 {
 	const struct weir_table *t = table_of_conns();
-	struct weir_finished f = {};
 
 	if (!t || t->used < (__s64)t->max)
 		return 0;
 	for (int i = 0; i < GIVE_WAY_TRIES; i++) {
-		if (bpf_map_peek_elem(&finished, &f))
-			return 1;
-		if (finished_id(&f))
-			return 0;
-		bpf_map_pop_elem(&finished, &f);
+		int first = finished_first();
+
+		if (first != FIRST_GONE)
+			return first == FIRST_NONE;
 	}
-	return 0;
+	return 1;
 }
 
 /* The entry that ended first goes. 0: there is none. */
