@@ -111,7 +111,6 @@ def test_first_request_from_beyond_a_gap(corner):
     time.sleep(0.1)
     assert client.insist(first)
     client.insist(second)
-    assert corner.server.served() == 1
     corner.check(passed=1, shed=1)
 
 

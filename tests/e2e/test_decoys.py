@@ -5,6 +5,7 @@ import time
 import pytest
 
 from lib import raw as lib_raw
+from lib.process import eventually
 from lib.raw import tcp_segment
 from test_hostile import BURST, another_mac, get, half_made_checksum, raw  # pylint: disable=unused-import
 
@@ -87,4 +88,5 @@ def test_requests_in_records_of_a_body(raw, how):
     assert client.insist(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(BODY), times=4, **parts)
     assert client.insist(BODY, times=4, **parts)
     client.insist(get("many") * 30, times=2, **parts)
+    eventually(lambda: site.server.served() >= BURST, "the server has read them")
     assert site.server.served() == BURST

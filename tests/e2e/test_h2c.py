@@ -212,6 +212,8 @@ def test_upgrade(world, hold):
     site.limit("user", burst=FEW)
     for client, (how, ask, takes) in clients.items():
         upgrade(connection(world, place, site.server.port, client), ASKS[ask], how)
+    least = {client: 2 if how == "waits" and takes else 1 for client, (how, ask, takes) in clients.items()}
+    eventually(lambda: all(server.served[client] >= n for client, n in least.items()), "each is served")
     time.sleep(0.1)
     for client, (how, ask, takes) in clients.items():
         if not (takes and how == "at_once"):  # an estimate: requests in one packet
