@@ -2,6 +2,7 @@
 """An agent that does not answer: commands say so, and what to do, and do not wait for it without end."""
 import contextlib
 import os
+import pty
 import signal
 import socket
 import subprocess
@@ -56,19 +57,30 @@ def stand_in(tmp_path, serve):
         thread.join()
 
 
-def test_busy(tmp_path):
-    """One that answers others is waited for: what was asked takes its time."""
-    def serve(listener):
-        client, _ = listener.accept()
-        for _ in range(2):
+def busy(listener, others):
+    """Answers who comes first when it has answered so many others."""
+    with listener.accept()[0] as client:
+        for _ in range(others):
             with listener.accept()[0] as other:
                 assert other.recv(64) == b"\n"
                 other.sendall(b'{"error": "the request is not JSON"}\n')
-        with client:
-            client.sendall(b'{"error": "at last"}\n')
+        client.sendall(b'{"error": "at last"}\n')
 
-    with stand_in(tmp_path, serve) as weir:
+
+def test_busy(tmp_path):
+    """One that answers others is waited for: what was asked takes its time."""
+    with stand_in(tmp_path, lambda listener: busy(listener, 2)) as weir:
         assert answers([ask(weir, "status")]) == [("", "weir: at last\n")]
+
+
+def test_busy_on_a_terminal(tmp_path):
+    """Who sits there is told what is waited for."""
+    master, slave = pty.openpty()
+    with stand_in(tmp_path, lambda listener: busy(listener, 1)) as weir, open(master, "rb", buffering=0) as screen:
+        with open(slave, "wb") as terminal:
+            assert subprocess.run(weir.command("status"), env=weir.environment(), stderr=terminal, timeout=2 * PATIENCE_S,
+                                  check=False).returncode == 1
+            assert screen.read(4096) == b"weir: waiting for the agent ...\r\nweir: at last\r\n"
 
 
 def test_hangs(tmp_path):

@@ -102,9 +102,9 @@ class Weir:
         self.process = None
 
     def run(self, *words, **options):
-        """A command's outcome, whatever it is."""
+        """A command's outcome, whatever it is. It gives up by itself: after seconds if the agent hangs, after two minutes if it is busy."""
         return subprocess.run(self.command(*words), env=self.environment(), text=True, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE_S, **options)
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=4 * PATIENCE_S, **options)
 
     def __call__(self, *words):
         """The output of a command that must succeed and have nothing to complain about."""
