@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Interfaces come, go and stand on top of each other: each packet is handled exactly once."""
 import json
+import socket
 
 import pytest
 
@@ -188,6 +189,29 @@ def macvlan(place):
     mac = json.loads(place.server_ns.ip("-j", "link", "show", "over"))[0]["address"]
     place.client_ns.ip("neigh", "replace", place.address, "lladdr", mac, "dev", "eth0")
     return {"lo", "eth0"}
+
+
+@pytest.mark.alters
+@pytest.mark.parametrize("accept", [0, 1])
+def test_in_a_vrf(world, accept):
+    """What comes to it is held, whether its server is bound to it or takes connections of all: there is no 429, and no more is served."""
+    place = world.veth()
+    make_device(place.server_ns, "red", "type", "vrf", "table", "10")
+    place.server_ns.ip("link", "set", "eth0", "master", "red")
+    world.setting(place.server_ns, "net.ipv4.tcp_l3mdev_accept", accept)
+    server = world.echo(Place(place.server_ns, place.server_ns, "0.0.0.0", "0.0.0.0"))
+    if not accept:
+        server.listener.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"red")
+    site = world.site(place, server)
+    site.attach()
+    site.limit("user", burst=2)
+    assert [link["how"] for link in site.status()["links"] if link["name"] == "eth0"] == ["in a VRF"]
+    client = site.client()
+    assert client.drive(2) == [200] * 2
+    client.ask("/held")
+    eventually(lambda: site.packets("held_record") >= 2, "it is held")
+    assert server.served() == 2
+    assert site.unread() == {"unseen": 1}
 
 
 @pytest.mark.alters

@@ -203,7 +203,17 @@ static bool shows_parent(const struct device *device)
 	       kind_is(device, "ipvtap") || device->offload;
 }
 
-/* The other device that sees this one's packets, or NULL. A VRF's own device is the one left out. */
+/*
+ * The kernel does not find a VRF's sockets for programs on its devices: they would take each connection for one that is still to be set up.
+ */
+static bool in_vrf(const struct device *device, const struct device *devices, size_t n)
+{
+	const struct device *master = find(devices, n, device->master);
+
+	return master && kind_is(master, "vrf");
+}
+
+/* The other device that sees this one's packets, or NULL. */
 static const struct device *also_seen_by(const struct device *device, const struct device *devices, size_t n)
 {
 	const struct device *master = find(devices, n, device->master);
@@ -238,6 +248,8 @@ const char *links_left_out(const struct device *device, const struct device *dev
 		return why;
 	if (!named(device, wanted))
 		return "not asked for";
+	if (in_vrf(device, devices, n))
+		return "in a VRF";
 	for (int i = 0; i < LINKS_STACKED && (other = also_seen_by(lower, devices, n)); i++) {
 		if (!unusable(other) && named(other, wanted))
 			return membership(device, also_seen_by(device, devices, n));

@@ -76,7 +76,7 @@ static void test_masters(void **state)
 		{ ETHER(.name = "netvsc"), NULL },
 		{ ETHER(.name = "vf", .master = 9), "slave of another device" },
 		{ ETHER(.name = "vrf0", .kind = "vrf"), "VRF" },
-		{ ETHER(.name = "in-vrf", .master = 11), NULL },
+		{ ETHER(.name = "in-vrf", .master = 11), "in a VRF" },
 	};
 
 	(void)state;
@@ -113,9 +113,11 @@ static void test_stacks(void **state)
 		{ ETHER(.name = "br0", .kind = "bridge"), NULL },
 		{ ETHER(.name = "br0.5", .kind = "vlan", .parent = 3), NULL },
 		{ ETHER(.name = "mac0", .kind = "macvlan", .parent = 4), "on top of another device" },
-		/* A VRF does not hide that the parent sees the packets, too. */
-		{ ETHER(.name = "mac1", .kind = "macvlan", .parent = 3, .master = 7), "on top of another device" },
+		{ ETHER(.name = "mac1", .kind = "macvlan", .parent = 3, .master = 7), "in a VRF" },
 		{ ETHER(.name = "vrf0", .kind = "vrf"), "VRF" },
+		/* What is left out with the device above it is not read, either. */
+		{ ETHER(.name = "eth1", .master = 9), "bridge port" },
+		{ ETHER(.name = "br1", .kind = "bridge", .master = 7), "in a VRF" },
 	};
 
 	(void)state;
