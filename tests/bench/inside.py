@@ -6,19 +6,18 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from figures import flat, lower_quarter, more_percent, number, spread, table
+from figures import more_percent, number, spread, table
 from lib.inside import program
 from lib.process import end, eventually, run
 from machine import BUILD, CLIENT_CPU, FAR, NGINX, ROOT, SERVER_CPU, answers, pinned, run_statistics
+from pairs import PAIRS, RATE, measure_pairs
 
 sys.path.append(str(ROOT / "tests/inside"))
 
-RATE = 1000
 AS_MANY_AS_IT_CAN = 0
 STREAMS = 16
 WARM_UP, TURN_REQUESTS, PARTS = 100, 150, 4  # of a turn: in each part so many requests
@@ -37,15 +36,15 @@ class Own:
     port = OWN
     quiet_port = NGINX  # of another server, to which nothing is sent
     where = ()
-    turns = 2  # for each round of the pace
-    turns_of_programs = 2  # in one of so many the kernel measures what they take
 
     def __init__(self, machine):
         self.pid = machine.start("inside", [program("apiserver"), "serve", f"127.0.0.1:{OWN}"], OWN)
 
+    def command(self, requests, rate):
+        return program("client"), "-header", "X-User=alice", "-n", requests, *load(rate), f"https://127.0.0.1:{OWN}{PATHS[OWN]}"
+
     def ask(self, requests, rate=RATE):
-        url = f"https://127.0.0.1:{OWN}{PATHS[OWN]}"
-        run(program("client"), "-header", "X-User=alice", "-n", requests, *load(rate), url, preexec_fn=pinned(CLIENT_CPU))
+        run(*self.command(requests, rate), preexec_fn=pinned(CLIENT_CPU))
 
 
 class RealKube:
@@ -54,8 +53,6 @@ class RealKube:
     name = "kube-apiserver 1.20.2"
     port = KUBE
     quiet_port = ETCD_PEERS
-    turns = 6  # its garbage collection makes most of the spread
-    turns_of_programs = 5
 
     def __init__(self, machine):
         from kube import Kube
@@ -66,6 +63,10 @@ class RealKube:
         self.pid = self.kube.pid()
         self.where = "--netns", self.kube.namespace.path
         os.sched_setaffinity(self.pid, {1 - CLIENT_CPU})
+
+    def command(self, requests, rate):
+        kube = self.kube
+        return kube.namespace.command(kube.client_program, *kube.pki.of("admin"), "-n", requests, *load(rate), kube.url(PATHS[KUBE]))
 
     def ask(self, requests, rate=RATE):
         counts = self.kube.ask("admin", PATHS[KUBE], requests, *load(rate))
@@ -134,24 +135,6 @@ def missing_kube():
     return None if shutil.which("etcd") else "there is no etcd (etcd-server)"
 
 
-def cpu_s(pid):
-    """Of the process: its clock's number is made of its id (clock_getcpuclockid)."""
-    return time.clock_gettime((~pid << 3) | 2)
-
-
-def cost(server):
-    """Microseconds of the server's CPU for one request."""
-    before = cpu_s(server.pid)
-    server.ask(TURN_REQUESTS)
-    return (cpu_s(server.pid) - before) * 1e6 / TURN_REQUESTS
-
-
-def costs(server):
-    """Of each part of a turn. An attach has just gone through the caches."""
-    server.ask(WARM_UP)
-    return [cost(server) for _ in range(PARTS)]
-
-
 def programs_of(pid):
     """The BPF programs that a process has descriptors of. (What bpftool says of processes, not every kernel lets it find out.)"""
     texts = [path.read_text() for path in Path(f"/proc/{pid}/fdinfo").iterdir()]
@@ -169,24 +152,10 @@ def hits(pid, name):
     return [sum(one.get(field, 0) for one in programs) for field in ("run_time_ns", "run_cnt")]
 
 
-def attached_off(machine, server):
-    return machine.attached("--port", server.port, *server.where, "--inside", "off", limits=FAR[:1])
-
-
-def costs_off(machine, server):
-    with attached_off(machine, server):
-        return costs(server)
-
-
-def seen(machine, server):
+def attached(machine, server, inside):
     """No group is exempt: each user is asked for the limit."""
-    return machine.attached("--port", server.port, *server.where, "--inside", "see", "--exempt-group", "",
+    return machine.attached("--port", server.port, *server.where, "--inside", inside, "--exempt-group", "",
                             limits=FAR[:1])
-
-
-def costs_seen(machine, server):
-    with seen(machine, server):
-        return costs(server)
 
 
 def cost_of_hits(server, rate, requests, hits_so_far):
@@ -209,14 +178,14 @@ def costs_of_hits(server, hits_so_far):
 
 
 def hits_seen(machine, server):
-    with seen(machine, server):
+    with attached(machine, server, "see"):
         return costs_of_hits(server, lambda: hits(machine.weir.process.pid, "weir_inside"))
 
 
 def hits_of_nothing(machine, server, *what):
     """Of an empty program, in the same place; or of one that does one thing only."""
     binary = os.readlink(f"/proc/{server.pid}/exe")
-    with attached_off(machine, server), empty_program(binary, place_of(machine, binary), *what) as process:
+    with attached(machine, server, "off"), empty_program(binary, place_of(machine, binary), *what) as process:
         return costs_of_hits(server, lambda: hits(process.pid, ""))
 
 
@@ -237,22 +206,20 @@ def hits_of_turns(seen_turns, empty_turns):
             for see, empty in zip(zip(*seen_turns), zip(*empty_turns))]
 
 
-def measure(machine, server, pace):
-    """
-    In each turn: microseconds a request, off and when it is seen and decided; in some, what the programs took of a hit, and an empty one.
-    A server that collects garbage takes a quarter more in that second: so parts of turns are that short that many of them have none of it, and
-    lower quarters are held against each other. Which of the two ways is first alternates.
-    """
-    off, see, programs, empty = [], [], [], []
-    server.ask(RATE)
-    for i in range(server.turns * pace.rounds):
-        ways = (costs_off, off), (costs_seen, see)
-        for way, turns in ways[::-1] if i % 2 else ways:
-            turns.append(way(machine, server))
-        if i % server.turns_of_programs == 0:
-            programs.append(hits_seen(machine, server))
-            empty.append(hits_of_nothing(machine, server))
-    return off, see, hits_of_turns(programs, empty)
+def measure_hits(machine, server, pace):
+    """In turns, what the programs take of a hit, and an empty one."""
+    programs, empty = [], []
+    for _ in range(pace.rounds):
+        programs.append(hits_seen(machine, server))
+        empty.append(hits_of_nothing(machine, server))
+    return hits_of_turns(programs, empty)
+
+
+def measure_cpu(machine, server, pace):
+    """Microseconds of the server's CPU for a request, in pairs of turns: off, and when it is seen and decided."""
+    with attached(machine, server, "off"):
+        costs = measure_pairs(machine, server, "bench", PAIRS * pace.rounds)
+    return costs["off"], costs["see"]
 
 
 def place_of(machine, binary):
@@ -300,10 +267,10 @@ A server that makes such requests itself, one after the other, the trap counted 
 The empty program stands where weir's does: what it takes, each probe takes.
 
 {table(["", *least], [["a request, ns", *map(number, least.values())]])}
-The server's CPU time for one request, over TLS and HTTP/2, at {RATE:,} requests/s on one connection, {STREAMS} at a time: attached
-with `--inside off`, and with `--inside see`, in turns of {PARTS} times {TURN_REQUESTS} requests, of which each is first every other time; with a limit of the user
-that everybody stays below. Of each, what a quarter of the parts are below: garbage collection and what else runs only add to it.
-Behind "more" is between what it is with 95 %. A hit's program is what the kernel says of the programs' time (least to most); the trap around it is in the CPU time only. What else runs while a program is preempted counts as the
+The server's CPU time for one request, over TLS and HTTP/2, at {RATE:,} requests/s on one connection, {STREAMS} at a time: with
+`inside: off`, and with `inside: see` and a limit of the user that everybody stays below. It is asked all the time, and what is applied
+changes from turn to turn. Turns are compared in pairs; "more" is the median of pairs, and behind it is between what that is with 95 %.
+A hit's program is what the kernel says of the programs' time (least to most); the trap around it is in the CPU time only. What else runs while a program is preempted counts as the
 program's time. So the least turn counts, less the least of an empty program in the same place. "Busy" is where the client asks as fast as it
 is answered: at {RATE:,} requests/s the CPU rests between them, and finds its caches cold when it is woken.
 """, {"inside, loop": least[SEE_AND_LIMIT] - least[EMPTY]}
@@ -322,11 +289,13 @@ busy, 200 jumps that are taken {number(jump)} and {number(busy_jump)} ns.
 def in_a_server(machine, pace, server):
     """(the table of it, Hits at the rate, Hits where it answers as many as it can, more CPU in percent)"""
     with beside_another(machine, server.quiet_port, *server.where):
-        off, see, (paced, busy) = measure(machine, server, pace)
+        server.ask(RATE)
+        paced, busy = measure_hits(machine, server, pace)
+        off, see = measure_cpu(machine, server, pace)
         alone = of_the_machine(machine, server)
     more, low, high = more_percent(see, off)
-    share = 100 * median(paced.programs) / 1000 * median(paced.often) / lower_quarter(flat(off))
-    row = [server.name, *(number(lower_quarter(flat(turns))) for turns in (off, see)),
+    share = 100 * median(paced.programs) / 1000 * median(paced.often) / median(off)
+    row = [server.name, *(number(median(turns)) for turns in (off, see)),
            f"{number(more)} ({number(low)} to {number(high)})", number(median(paced.often)), spread(paced.programs),
            number(min(paced.empty)), number(share), spread(busy.programs), number(min(busy.empty))]
     head = ["", "off, us", "see, us", "more, %", "hits a request", "a hit's program, ns", "an empty one, ns", "programs, % of off",
