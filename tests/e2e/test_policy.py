@@ -360,6 +360,18 @@ def test_a_throttle_attaches_its_server(world, policy, tmp_path):
     assert site.weir("delete", "-f", policy(text), "--ignore-not-found") == ""
 
 
+def test_a_throttle_of_a_port_on_which_nobody_listens(world, policy):
+    """As `attach` does, `apply` warns of what is most likely a wrong number: of a server that is new."""
+    site = world.site()
+    text = THROTTLE % 2 + f"  listen: ['*:{site.server.port}', '*:9']\n  netns: {site.place.server_ns.path}\n"
+    done = world.weir.run("apply", "-f", policy(text))
+    assert (done.returncode, done.stdout) == (0, 'server "web": Throttle web created\n')
+    assert done.stderr == ("weir: warning: server \"web\": nobody listens on port 9 in the server's network namespace yet: "
+                           "requests are limited once a server does\n")
+    world.attached()
+    assert site.weir("apply", "-f", policy(text)) == 'server "web": Throttle web unchanged\n'
+
+
 def test_export_of_several_servers(world, policy):
     place = world.loopback()
     one, two = world.site(place), world.site(place)

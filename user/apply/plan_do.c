@@ -12,14 +12,13 @@
 
 static int attach_new(struct agent *agent, struct plan *plan, struct planned *p, struct error *err)
 {
-	CLEANUP_FREE char *unheard = NULL;
 	struct server *server = p->fresh;
 	int slot;
 
 	if (p->slot >= 0)
 		return 0;
 	p->fresh = NULL;
-	slot = server_attach(agent, server, plan->netns_inode, &unheard, err);
+	slot = server_attach(agent, server, plan->netns_inode, &p->unheard, err);
 	if (slot < 0)
 		return slot;
 	p->slot = slot;

@@ -111,7 +111,7 @@ static void audited_row(struct table *table, json_t *request)
 
 static const char *const trace_heads[] = { "TIME",     "SERVER", "CLIENT", "USER",	"BY",
 					   "DECISION", "RETRY",	 "VERB",   "NAMESPACE", "WHAT" };
-static const size_t trace_widths[] = { 15, 6, 21, 16, 14, 8, 5, 6, 9, 0 };
+static const size_t trace_widths[] = { 15, 6, 21, 16, 14, 12, 5, 6, 9, 0 };
 const struct requests_view requests_traced = { .command = "trace",
 					       .what = "requests",
 					       .heads = trace_heads,

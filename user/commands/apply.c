@@ -64,8 +64,14 @@ static json_t *lanes_inside(struct agent *agent, const struct plan *plan)
 	return list;
 }
 
-/* A text for each server of the plan that has a limit for no request. What can be said before there is a server, `check` says. */
-static json_t *idle_limits(const struct agent *agent, const struct plan *plan)
+static void warn(json_t *list, const struct planned *p, const char *text)
+{
+	if (text)
+		json_array_append_new(list, json_sprintf("server \"%s\": %s", p->name, text));
+}
+
+/* Ports on which nobody listens, as `attach` says it, and limits for no request. What can be said before there is a server, `check` says. */
+static json_t *warnings(const struct agent *agent, const struct plan *plan)
 {
 	json_t *list = json_array();
 
@@ -73,8 +79,8 @@ static json_t *idle_limits(const struct agent *agent, const struct plan *plan)
 		const struct planned *p = &plan->servers[i];
 		CLEANUP_FREE char *idle = p->ends ? NULL : inside_idle_limit(agent, p->slot);
 
-		if (idle)
-			json_array_append_new(list, json_sprintf("server \"%s\": %s", p->name, idle));
+		warn(list, p, p->unheard);
+		warn(list, p, idle);
 	}
 	return list;
 }
@@ -108,7 +114,7 @@ int agent_apply(struct agent *agent, json_t *arguments, json_t **result, struct 
 		return 0;
 	json_object_set(*result, "levels", levels);
 	json_object_set_new(*result, "inside", lanes_inside(agent, &plan));
-	json_object_set_new(*result, "warnings", idle_limits(agent, &plan));
+	json_object_set_new(*result, "warnings", warnings(agent, &plan));
 	return 0;
 }
 
