@@ -54,6 +54,7 @@ static int open_probe(const char *path, __u64 offset)
 #define MULTIPLICATIONS 2000
 #define JUMPS 200
 #define JUMPED_OVER 8
+#define ADD (BPF_ALU64 | BPF_ADD) /* of a number: BPF_K is 0, as BPF_ADD is */
 
 static struct bpf_insn program[JUMPS * (2 + JUMPED_OVER) + 8];
 static size_t length;
@@ -82,10 +83,10 @@ static void jump(void)
 {
 	begin();
 	for (int i = 0; i < JUMPS; i++) {
-		add(BPF_ALU64 | BPF_ADD | BPF_K, 0, 0, 1); /* it may have come to 0, as far as verifiers know */
+		add(ADD, 0, 0, 1); /* it may have come to 0, as far as verifiers know */
 		add(BPF_JMP | BPF_JNE | BPF_K, 0, JUMPED_OVER, 0);
 		for (int n = 0; n < JUMPED_OVER; n++)
-			add(BPF_ALU64 | BPF_ADD | BPF_K, 0, 0, 0x1234567);
+			add(ADD, 0, 0, 0x1234567);
 	}
 }
 

@@ -10,14 +10,14 @@ import pytest
 
 from lib.client import unacknowledged
 from lib.netns import add_veth
-from lib.process import PATIENCE_S, eventually
+from lib.process import PATIENCE_S, PATIENCE_USUAL_S, eventually
 from lib.raw import ACK, FIN, PSH, RST, SYN, RawClient
 
 pytestmark = pytest.mark.together
 
 NO_PROXY = "--trusted-proxy", "192.0.2.1"
 RATE = "--connections", "--qps", 0  # the burst is there once: every count is exact
-REFUSED_S = 0.4 * max(1, PATIENCE_S / 60)  # a SYN that is dropped is sent again after a second; a guest is slow
+REFUSED_S = 0.4 * max(1, PATIENCE_S / PATIENCE_USUAL_S)  # a SYN that is dropped is sent again after a second; a guest is slow
 
 
 class Silent(RawClient):

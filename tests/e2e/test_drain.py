@@ -13,5 +13,5 @@ def test_drain_begins(draining):
 def test_drain_ends(draining):
     for client in draining.clients:
         client.close()
-    eventually(lambda: not draining.weir.servers(), "the server is drained", patience_s=120)
+    eventually(lambda: not draining.weir.servers(), "the server is drained")
     assert "is drained" in draining.weir.log()

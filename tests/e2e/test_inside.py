@@ -258,7 +258,7 @@ def test_what_is_read_inside_is_counted_once(world, serve):
     """Its TLS records are not its requests once more: in the history, in top's totals and in status' share of TLS."""
     server = serve("apiserver")
     attach(world, server, "once")  # a name of its own: the history has all servers that were called web
-    eventually(lambda: world.weir.server("once")["rates"], "the agent has looked", 60)
+    eventually(lambda: world.weir.server("once")["rates"], "the agent has looked")
     before = world.weir.server("once")["records_passed"]
     server.get("/list/dev/pods", "alice", 6)
     after = world.weir.server("once")

@@ -126,14 +126,14 @@ def test_another_weir(world):
         done = other.run("attach", "api", "--port", 81, "--netns", site.place.server_ns.path)
         assert done.returncode == 0 and "another weir's programs are on lo (id " in done.stderr
         other.kill()
-        eventually(lambda: site.status()["other_weir"], "the agent has looked", 60)
+        eventually(lambda: site.status()["other_weir"], "the agent has looked")
         text = world.weir("status")
         assert "web: warning: another weir's programs are on lo (id " in text and "WEIR_PIN_DIR" in text
         done = world.weir.run("attach", "more", "--port", 82, "--netns", site.place.server_ns.path)
         assert done.returncode == 0 and "another weir's programs are on lo (id " in done.stderr
     finally:
         other("uninstall", "--force")
-    eventually(lambda: not site.status()["other_weir"], "the agent has looked again", 60)
+    eventually(lambda: not site.status()["other_weir"], "the agent has looked again")
     assert "another weir" not in world.weir("status")
 
 

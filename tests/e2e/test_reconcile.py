@@ -281,7 +281,7 @@ def test_given_up_and_come_back(world):
     try:
         world.weir.start("off", "--resync", 2)
         assert site.status()["mode"] == "failed"
-        reconcile = eventually(lambda: world.weir.json("status")["agent"]["reconcile"]["given_up"], "it is given up", 120)
+        reconcile = eventually(lambda: world.weir.json("status")["agent"]["reconcile"]["given_up"], "it is given up")
         assert list(reconcile) == ["server/web"]
         assert reconcile["server/web"]["tries"] == 15 and name in reconcile["server/web"]["error"]
         assert "server/web: given up after 15 tries" in world.weir("status")
@@ -289,7 +289,7 @@ def test_given_up_and_come_back(world):
         assert given_up == {(): world.weir.log().count("server/web is given up until the next resync after 15 tries")}
     finally:
         run("umount", path)
-    eventually(lambda: site.status()["mode"] == "limiting", "it is in force", 120)
+    eventually(lambda: site.status()["mode"] == "limiting", "it is in force")
     # The worker forgets its tries behind the repair.
     eventually(lambda: world.weir.json("status")["agent"]["reconcile"]["given_up"] == {}, "nothing is given up")
     assert site.client("alice").drive(2) == [200, 429]

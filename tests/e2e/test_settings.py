@@ -146,7 +146,7 @@ def test_what_is_translated_keeps_its_port(throttle):
         throttle.path.write_text(throttle.text())
         return site.weir.run("apply", "-f", throttle.path).returncode == 0
 
-    eventually(applied, "the connection has ended", patience_s=90)
+    eventually(applied, "the connection has ended")
     assert site.client("alice").get("/r") == 200  # nobody limits this port any more
 
 

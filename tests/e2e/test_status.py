@@ -60,12 +60,12 @@ def test_one_screen(world, site):
 def test_rates(world, site):
     """Of the last ten to twenty seconds; nothing where that is not known yet."""
     site.client("carol").drive(6)
-    eventually(lambda: site.status()["rates"], "the agent has looked", 60)
+    eventually(lambda: site.status()["rates"], "the agent has looked")
     world.keep()
     world.weir("detach", "web", "--force")
     site.attach()  # what was counted of another server in its place says nothing
     site.limit("user", burst=2)
-    eventually(lambda: site.status()["rates"], "the agent has looked", 60)
+    eventually(lambda: site.status()["rates"], "the agent has looked")
     before = site.status()
     site.client("alice").drive(6)
     rates, passed = site.status()["rates"], before["passed"]

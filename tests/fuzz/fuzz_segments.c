@@ -399,12 +399,11 @@ static void decide(struct job *j, uint32_t end, bool refuse)
 {
 	struct weir_request_reader *r = &j->r;
 	enum weir_reason why_not = r->heads ? WEIR_PIPELINED : r->why_not;
+	bool full = !r->again && weir_request_reader_full(r);
 
-	if (!r->again && weir_request_reader_full(r))
-		r->held = 1;
-	else if (r->again || !refuse || why_not == WEIR_SERVER_CLOSED)
+	if (!full && (r->again || !refuse || why_not == WEIR_SERVER_CLOSED))
 		tell(j, end);
-	else if (why_not == WEIR_REASON_NONE)
+	else if (!full && why_not == WEIR_REASON_NONE)
 		r->shed = 1;
 	else
 		r->held = 1;

@@ -11,7 +11,10 @@ OF_TESTS = ("WEIR_LONG", "WEIR_TEST_")
 for name in [name for name in os.environ if name.startswith("WEIR_") and not name.startswith(OF_TESTS)]:
     del os.environ[name]
 
-PATIENCE_S = int(os.environ.get("PATIENCE_S", 60))
+# Of a machine that is busy enough an agent that loads its programs gets too little in a minute. It is waited for this long only where a test
+# fails.
+PATIENCE_USUAL_S = 180
+PATIENCE_S = int(os.environ.get("PATIENCE_S", PATIENCE_USUAL_S))
 
 
 def run(*words, timeout=PATIENCE_S, **options):
