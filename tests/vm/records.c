@@ -5,8 +5,8 @@
  *   records PORT                                            the server, on every address, until it is killed
  *   records ADDRESS PORT CONNECTIONS BYTES BURST MS         the clients, for that long
  *
- * A connection begins as TLS 1.3 does, with records that cost nothing; then each record has BYTES bytes and its number,
- * which the server sends back. One line on stdout, for eval:
+ * A connection begins as TLS 1.3 does, with records that cost nothing, and the server answers in kind; then each record has BYTES bytes
+ * and its number, which the server sends back. One line on stdout, for eval:
  *
  *   answered=N ms=N late=N late_ms=N longest_ms=N
  *
@@ -90,8 +90,8 @@ static void *serve(void *arg)
 	uint32_t number;
 
 	while (in && (type = record_read(in, &number))) {
-		if (type == DATA)
-			record_send(fd, DATA, number, sizeof(number));
+		if (type == HANDSHAKE || type == DATA)
+			record_send(fd, type, number, sizeof(number));
 	}
 	if (in)
 		fclose(in);
@@ -156,8 +156,10 @@ static void *client_run(void *arg)
 
 	(void)arg;
 	record_send(fd, HANDSHAKE, 0, HELLO_BYTES);
+	if (!in || record_read(in, &got) != HANDSHAKE)
+		errx(1, "no answer to a hello");
 	record_send(fd, DATA, 0, FINISHED_BYTES);
-	if (!in || record_read(in, &got) != DATA)
+	if (record_read(in, &got) != DATA)
 		errx(1, "no answer to a handshake");
 	for (number = 1;; number++) {
 		long sent_ms = now_ms(), came_ms;
