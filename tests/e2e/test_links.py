@@ -197,6 +197,7 @@ def test_in_a_vrf(world, accept):
     """What comes to it is held, whether its server is bound to it or takes connections of all: there is no 429, and no more is served."""
     place = world.veth()
     make_device(place.server_ns, "red", "type", "vrf", "table", "10")
+    world.at_end(place.server_ns.ip, "link", "del", "red")
     place.server_ns.ip("link", "set", "eth0", "master", "red")
     world.setting(place.server_ns, "net.ipv4.tcp_l3mdev_accept", accept)
     server = world.echo(Place(place.server_ns, place.server_ns, "0.0.0.0", "0.0.0.0"))
