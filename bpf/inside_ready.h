@@ -11,6 +11,27 @@
 #include "decide.h"
 #include "tally.h"
 
+static __always_inline void inside_fetch(const void *at)
+{
+	if (WEIR_LIKELY(at))
+		WEIR_FRESH(*(const __u64 *)at);
+}
+
+/*
+ * Where the CPU has rested, each line of memory that a request needs is a wait of its own. Which lines its end needs is known when it begins,
+ * but for its subjects': they are read here one right after the other, so that the CPU waits for all of them at once.
+ */
+static __always_inline void inside_fetch_ahead(__u32 server)
+{
+	__u32 zero = 0, counter = server * WEIR_COUNTER_COUNT + WEIR_SEEN_AND_PASSED_USER;
+	__u32 limit = weir_limit_index(server, WEIR_BUILTIN_USER);
+
+	inside_fetch(bpf_map_lookup_elem(&limit_counts, &limit));
+	inside_fetch(bpf_map_lookup_elem(&counters, &counter));
+	inside_fetch(bpf_map_lookup_elem(&limit_changes, &zero));
+	bpf_map_lookup_elem(&buckets, &limit); /* reads which map it is */
+}
+
 /* With one of these there is more to a request than its built-in limits, or more to be told of it. */
 #define INSIDE_FLAGS_MORE (WEIR_SERVER_PAUSED | WEIR_SERVER_KNOWS_USERS | WEIR_SERVER_INSIDE_HOLD)
 #define INSIDE_TRAITS_MORE (WEIR_SERVER_IN_FLIGHT | WEIR_SERVER_OBJECTS | WEIR_SERVER_PENALTIES)
