@@ -137,7 +137,10 @@ def missing_kube():
 
 def programs_of(pid):
     """The BPF programs that a process has descriptors of. (What bpftool says of processes, not every kernel lets it find out.)"""
-    texts = [path.read_text() for path in Path(f"/proc/{pid}/fdinfo").iterdir()]
+    texts = []
+    for path in Path(f"/proc/{pid}/fdinfo").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # it has been closed meanwhile
+            texts.append(path.read_text())
     return {int(line.split()[1]) for text in texts for line in text.splitlines() if line.startswith("prog_id:")}
 
 
