@@ -136,10 +136,12 @@ def test_resent_while_it_waits(world):
     attack.wait(4)  # what that owes
     loss = Loss(attack.site.place.server_ns)
     for _ in range(4):
+        client.send(b"x" * 20)  # takes the token, or waits for one
+        at = client.next + 20
         loss.drop("input", "meta length > 100")
-        client.send(PLAIN)
-        client.send(MANY)
-        attack.wait(1.5)
+        client.send(PLAIN, at=at)
+        client.send(MANY, at=at)
+        attack.wait(2.5)
         client.next = client.acked
     attack.check()
     assert attack.site.packets("paced") > 0
