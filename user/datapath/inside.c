@@ -35,7 +35,7 @@ static struct bpf_map *own_map(struct inside_bpf *skeleton, int i)
 static int map_take(struct datapath *dp, struct bpf_map *map, struct error *err)
 {
 	const char *name = bpf_map__name(map);
-	struct bpf_map_info info;
+	struct bpf_map_info info = {};
 	char path[PATH_MAX];
 	CLEANUP_CLOSE int fd = datapath_map_pinned(dp, name, &info, err);
 	int ret;

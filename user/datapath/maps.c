@@ -97,7 +97,7 @@ int datapath_map_pinned(const struct datapath *dp, const char *name, struct bpf_
 static int map_reuse(struct datapath *dp, struct bpf_map *map, __u32 conns_max, struct error *err)
 {
 	const char *name = bpf_map__name(map);
-	struct bpf_map_info info;
+	struct bpf_map_info info = {};
 	CLEANUP_CLOSE int fd = datapath_map_pinned(dp, name, &info, err);
 	int ret;
 

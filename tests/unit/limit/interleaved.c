@@ -10,7 +10,7 @@
 #define TURNS_MAX 256
 #define STACK_BYTES 65536
 #define STATES_MAX (1U << 21) /* a power of two */
-#define NOBODY -1
+#define NOBODY (-1)
 
 static struct {
 	ucontext_t context;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -87,7 +88,7 @@ static int client(struct scene *s)
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 
 	assert_true(fd >= 0);
-	connect(fd, (struct sockaddr *)&s->address, sizeof(s->address));
+	assert_true(!connect(fd, (struct sockaddr *)&s->address, sizeof(s->address)) || errno == EINPROGRESS);
 	s->clients[s->n++] = fd;
 	event_base_loop(s->base, EVLOOP_NONBLOCK);
 	return fd;
