@@ -3,19 +3,23 @@
 import contextlib
 import os
 import pty
+import resource
 import signal
 import socket
 import subprocess
 import threading
+import time
 
 from lib.process import PATIENCE_S
 from lib.weir import Weir
 
+HUNG_S = 14
 WORDS = (["status"], ["status", "web"], ["export"], ["pause", "web"], ["limit", "set", "user", "--qps", "7", "--burst", "7"], ["trace"])
 
 
-def ask(weir, *words):
-    return subprocess.Popen(weir.command(*words), env=weir.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def ask(weir, *words, **options):
+    return subprocess.Popen(weir.command(*words), env=weir.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            **options)
 
 
 def answers(asked):
@@ -71,6 +75,24 @@ def test_busy(tmp_path):
     """One that answers others is waited for: what was asked takes its time."""
     with stand_in(tmp_path, lambda listener: busy(listener, 2)) as weir:
         assert answers([ask(weir, "status")]) == [("", "weir: at last\n")]
+
+
+def late(listener):
+    """Answers its only client when one that hangs would have been found out."""
+    with listener.accept()[0] as client:
+        time.sleep(HUNG_S + 3)
+        client.sendall(b'{"error": "at last"}\n')
+
+
+def one_descriptor():
+    """More than a command begins with: enough for its connection, not for a second one."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4))
+
+
+def test_a_command_that_cannot_ask_again(tmp_path):
+    """It does not know whether the agent hangs, and waits."""
+    with stand_in(tmp_path, late) as weir:
+        assert answers([ask(weir, "status", preexec_fn=one_descriptor)]) == [("", "weir: at last\n")]
 
 
 def test_busy_on_a_terminal(tmp_path):

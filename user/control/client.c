@@ -184,12 +184,14 @@ static int ask_anything(const char *state_dir)
 	return cleanup_take(&fd);
 }
 
-/* A signal is no answer, but none is missing either. */
+/* Only silence says that it hangs: not a connection that it closes at once, a descriptor that this process lacks, or a signal. */
 static bool answers(const char *state_dir, int fd)
 {
 	CLEANUP_CLOSE int other = ask_anything(state_dir);
 	struct pollfd either[] = { { .fd = fd, .events = POLLIN }, { .fd = other, .events = POLLIN } };
 
+	if (other < 0 && other != -ETIMEDOUT)
+		return true;
 	return poll(either, 2, HUNG_MS) != 0;
 }
 
