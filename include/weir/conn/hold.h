@@ -28,7 +28,7 @@
  * connection's. The first segment with a line that may be the one, or with a FIN that may end the other, costs a token for that,
  * once a connection.
  *
- * Behind an answer that came before its request's end only the empty lines count, and that line. A body that the server reads
+ * Behind an answer that came before its request's end only the lines that end a head count, and that line. A body that the server reads
  * after all costs nothing else.
  *
  * On a connection that is hunting (joined in mid-stream, or lost) only these count, too, less one for each request that was
