@@ -288,11 +288,9 @@ WEIR_INLINE void weir_hold_note_bare(struct weir_conn *c, const struct weir_hold
 	c->bare |= (r->bare ? WEIR_BARE_PAID : 0) | (r->open ? WEIR_BARE_OPEN : 0);
 	c->bare |= weir_hold_reader_begins(r) ? WEIR_BARE_NONE : 0;
 	c->bare |= r->by_records && r->midway && !r->untold ? WEIR_BARE_MIDWAY : 0;
-}
-
-WEIR_INLINE void weir_hold_note_head(struct weir_conn *c, const struct weir_hold_reader *r)
-{
-	c->bare = (c->bare & ~WEIR_BARE_HEAD) | (r->head ? WEIR_BARE_HEAD : 0);
+	/* What is out of its turn was not read behind what comes before it. */
+	if (!r->ahead && !r->arrives)
+		c->bare = (c->bare & ~WEIR_BARE_HEAD) | (r->head ? WEIR_BARE_HEAD : 0);
 }
 
 WEIR_INLINE enum weir_action weir_hold_commit_hunting(struct weir_conn *c, const struct weir_hold_reader *r,
@@ -306,7 +304,6 @@ WEIR_INLINE enum weir_action weir_hold_commit_hunting(struct weir_conn *c, const
 	}
 	h->decided -= r->decided;
 	weir_hold_note_bare(c, r);
-	weir_hold_note_head(c, r);
 	weir_hold_release(h, now_ns, held_ns);
 	return WEIR_PASS;
 }
@@ -326,16 +323,15 @@ WEIR_INLINE enum weir_action weir_hold_commit(struct weir_conn *c, const struct 
 	}
 	if (r->joining)
 		weir_conn_opaque(c, r->news, WEIR_MID_STREAM);
+	weir_hold_note_bare(c, r);
+	weir_hold_release(h, now_ns, held_ns);
 	if (!r->by_records && !r->ahead && c->opaque_why == WEIR_MID_STREAM) {
 		weir_conn_hunt(c);
 		return WEIR_PASS;
 	}
-	weir_hold_note_bare(c, r);
-	weir_hold_release(h, now_ns, held_ns);
 	h->version++;
 	if (r->ahead || r->arrives)
 		return WEIR_PASS;
-	weir_hold_note_head(c, r);
 	lost = h->by_records && !r->by_records;
 	if (lost)
 		c->bare &= ~WEIR_BARE_UNTOLD;

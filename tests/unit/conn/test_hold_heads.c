@@ -101,6 +101,35 @@ static void test_the_last_is_paid_once(void **state)
 	hold_check(&s, 2, 6);
 }
 
+/* Offers the text at this place, and returns where it ends. */
+static __u32 offer_text(struct hold_scene *s, __u32 at, const char *text, __u32 length)
+{
+	memcpy(s->stream + at, text, length);
+	assert_int_equal(hold_offer(s, at, length, false), WEIR_PASS);
+	s->socket.next = START + at + length;
+	return at + length;
+}
+
+/* What comes between records goes back to be hunted, and each head in it is paid for, but the last. */
+static void test_between_records(void **state)
+{
+	static const char heads[] = "GET / HTTP/1.1\r\n:\r\nGET / HTTP/1.1\r\n:\r\n", record[5 + 20] = "\x17\3\3\0\x14";
+	struct hold_scene s;
+	__u32 at;
+
+	(void)state;
+	hold_open(&s, WEIR_PHASE_HUNTING);
+	s.conn.bare |= WEIR_BARE_PAID;
+	at = offer_text(&s, 0, "a\n", 2);
+	for (int i = 0; i < 3; i++) {
+		at = offer_text(&s, at, record, sizeof(record));
+		assert_int_equal(s.conn.phase, WEIR_PHASE_OPAQUE);
+		at = offer_text(&s, at, heads, sizeof(heads) - 1);
+		assert_int_equal(s.conn.phase, WEIR_PHASE_HUNTING);
+	}
+	assert_int_equal(s.weight, 1 + 2 + 2);
+}
+
 /* A head with an empty line costs that one, wherever it is cut between lines; one that was decided on its way costs nothing. */
 static void test_a_head_in_two_segments(void **state)
 {
@@ -140,6 +169,7 @@ int main(void)
 		cmocka_unit_test(test_ended_by_a_line_that_is_no_field),
 		cmocka_unit_test(test_begun_like_something_else),
 		cmocka_unit_test(test_the_last_is_paid_once),
+		cmocka_unit_test(test_between_records),
 		cmocka_unit_test(test_a_head_in_two_segments),
 		cmocka_unit_test(test_no_first_line),
 	};
