@@ -153,6 +153,7 @@ WEIR_INLINE void weir_hold_reader_start(const struct weir_conn *c, const struct 
 		.untold = untold,
 		.named = 1,
 		.head = !!(c->bare & WEIR_BARE_HEAD),
+		.headed = !!(c->bare & WEIR_BARE_HEAD),
 		.bare_paid = !!(c->bare & WEIR_BARE_PAID),
 		.open = !!(c->bare & WEIR_BARE_OPEN),
 		.cuts = cuts,
@@ -217,7 +218,8 @@ WEIR_INLINE enum weir_action weir_hold_begin_opaque(const struct weir_conn *c, c
 	}
 	r->next = r->news = seq_max(from, g->seq);
 	if (h->by_records && (!in_order || !known)) {
-		r->ahead = 1;
+		r->ahead = r->apart = 1;
+		r->head = 0;
 		return WEIR_FRAME;
 	}
 	if (c->opaque_why == WEIR_HTTP2 && r->news == h->next && weir_hold_is_first(c, k, g))
@@ -308,6 +310,12 @@ WEIR_INLINE enum weir_action weir_hold_commit_hunting(struct weir_conn *c, const
 	return WEIR_PASS;
 }
 
+/* Segments of a connection that is hunting are read side by side. Has another begun a head meanwhile, or ended the one that was open? */
+WEIR_INLINE bool weir_hold_head_moved(const struct weir_conn *c, const struct weir_hold_reader *r)
+{
+	return r->joining && r->headed != !!(c->bare & WEIR_BARE_HEAD);
+}
+
 /* Sets *held_ns to how long the segment was withheld. DROP: someone else moved the state, and it must come again. */
 WEIR_INLINE enum weir_action weir_hold_commit(struct weir_conn *c, const struct weir_hold_reader *r, __u64 now_ns,
 					      __u64 *held_ns, enum weir_reason *why)
@@ -315,6 +323,10 @@ WEIR_INLINE enum weir_action weir_hold_commit(struct weir_conn *c, const struct 
 	struct weir_hold *h = &c->hold;
 	bool lost;
 
+	if (weir_hold_head_moved(c, r)) {
+		*why = WEIR_CONTENDED;
+		return WEIR_DROP;
+	}
 	if (r->joining && (!r->by_records || c->phase != WEIR_PHASE_HUNTING))
 		return weir_hold_commit_hunting(c, r, now_ns, held_ns, why);
 	if (h->version != r->version) {

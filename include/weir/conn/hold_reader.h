@@ -33,6 +33,8 @@ struct weir_hold_reader {
 	__u8 ending; /* bytes of " HTTP/1.1" with which the line ends, as far as it goes */
 	__u8 named; /* bytes of " HTTP/" that stand there; all of them: the line names a version, as a request's first line does */
 	__u8 head;	/* such a line has come, and no empty one behind it */
+	__u8 headed;	/* one had before the segment, for all that was known when its reading began */
+	__u8 apart;	/* what comes before it and behind it is not known */
 	__u8 bare;	/* a request without an empty line may be in it, and is paid for with this segment */
 	__u8 bare_paid; /* one was before */
 	__u8 open;	/* the next byte may be within a head that nothing was paid for */
@@ -228,6 +230,12 @@ WEIR_INLINE void weir_hold_reader_end_name(struct weir_hold_reader *r)
 		weir_hold_reader_begin_head(r);
 }
 
+/* What comes behind it may be anything, and nobody remembers the head that is open: that is paid with the segment. */
+WEIR_INLINE void weir_hold_reader_end_head(struct weir_hold_reader *r)
+{
+	r->lines += r->apart && r->head;
+}
+
 /* What the segment costs at least, for the requests that may be in it. */
 WEIR_INLINE void weir_hold_reader_requests(struct weir_hold_reader *r)
 {
@@ -261,6 +269,7 @@ WEIR_INLINE __u32 weir_hold_reader_spares(const struct weir_hold_reader *r)
 WEIR_INLINE void weir_hold_reader_end(struct weir_hold_reader *r, const struct weir_segment *g)
 {
 	weir_hold_reader_end_name(r);
+	weir_hold_reader_end_head(r);
 	if (r->by_records && !r->seeking) {
 		if (r->midway)
 			weir_hold_reader_requests(r);

@@ -140,6 +140,8 @@ WEIR_INLINE enum weir_action weir_pace_meet(struct weir_conn *c, const struct we
 	r->by_records = r->seeking = r->midway = r->ahead = r->crumbs = r->grants = r->head = 0;
 	r->preface = WEIR_HOLD_NO_PREFACE;
 	r->by_lines = r->free = r->arrives = 1;
+	/* What has paid has paid for one head at least. */
+	r->apart = paid == WEIR_PAID_NOTHING;
 	return WEIR_FRAME;
 }
 

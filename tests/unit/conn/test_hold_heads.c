@@ -154,6 +154,67 @@ static void test_a_head_in_two_segments(void **state)
 	}
 }
 
+/* What comes before a segment ahead of its turn, or behind it, is not known: each head that begins in it is paid for. */
+static void test_ahead_of_its_turn(void **state)
+{
+	static const char heads[] = THRICE("GET / HTTP/1.1\r\n:\r\n"), whole[] = THRICE("GET / HTTP/1.1\r\n\r\n");
+	struct hold_scene s;
+
+	(void)state;
+	for (int open = 0; open < 2; open++) {
+		hold_open_tls(&s);
+		weir_conn_await_word(&s.conn);
+		s.conn.bare |= WEIR_BARE_PAID | (open ? WEIR_BARE_HEAD : 0);
+		memcpy(s.stream + 1, heads, sizeof(heads));
+		memcpy(s.stream + 1000, whole, sizeof(whole));
+		assert_int_equal(hold_offer(&s, 1, sizeof(heads) - 1, false), WEIR_PASS);
+		hold_check(&s, 1, 3);
+		assert_int_equal(hold_offer(&s, 1000, sizeof(whole) - 1, false), WEIR_PASS);
+		hold_check(&s, 2, 6);
+		assert_int_equal(!!(s.conn.bare & WEIR_BARE_HEAD), open);
+	}
+}
+
+/* Segments of a connection that is hunting are read side by side: a head that one begins is known to the other, or that is read again. */
+static void test_side_by_side(void **state)
+{
+	static const struct {
+		const char *first, *second;
+		bool moves;
+	} pairs[] = {
+		{ "GET / HTTP/1.1\r\n:\r\n", "GET / HTTP/1.1\r\n:\r\n", true },
+		{ "GET / HTTP/1.1\r\n:\r\n", "\x17\x03\x03\1\1GET / HTTP/1.1\r\n:\r\n", true },
+		{ "GET / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\n\r\n", false },
+		{ "part of a body", "GET / HTTP/1.1\r\n:\r\n", false },
+	};
+	struct weir_segment g[2];
+	struct weir_hold_reader r[2];
+	struct hold_scene s;
+	__u64 held_ns;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
+		hold_open(&s, WEIR_PHASE_HUNTING);
+		s.conn.bare |= WEIR_BARE_PAID;
+		s.why = WEIR_REASON_NONE;
+		g[0] = hold_segment(0, strlen(pairs[i].first));
+		g[1] = hold_segment(100, strlen(pairs[i].second));
+		memcpy(s.stream, pairs[i].first, g[0].len);
+		memcpy(s.stream + 100, pairs[i].second, g[1].len);
+		for (int n = 0; n < 2; n++) {
+			assert_int_equal(weir_hold_begin(&s.conn, &s.socket, &g[n], true, &r[n], &s.why), WEIR_FRAME);
+			hold_read(&s, &g[n], &r[n]);
+		}
+		assert_int_equal(weir_hold_commit(&s.conn, &r[0], s.now_ns, &held_ns, &s.why), WEIR_PASS);
+		assert_int_equal(weir_hold_commit(&s.conn, &r[1], s.now_ns, &held_ns, &s.why),
+				 pairs[i].moves ? WEIR_DROP : WEIR_PASS);
+		assert_int_equal(s.why, pairs[i].moves ? WEIR_CONTENDED : WEIR_REASON_NONE);
+		if (pairs[i].moves)
+			assert_int_equal(hold_offer(&s, 100, g[1].len, false), WEIR_PASS);
+		assert_int_equal(s.weight, pairs[i].moves ? 1 : 0);
+	}
+}
+
 /* Text that only speaks of HTTP costs nothing in a body. */
 static void test_no_first_line(void **state)
 {
@@ -171,6 +232,8 @@ int main(void)
 		cmocka_unit_test(test_the_last_is_paid_once),
 		cmocka_unit_test(test_between_records),
 		cmocka_unit_test(test_a_head_in_two_segments),
+		cmocka_unit_test(test_ahead_of_its_turn),
+		cmocka_unit_test(test_side_by_side),
 		cmocka_unit_test(test_no_first_line),
 	};
 

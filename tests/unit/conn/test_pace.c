@@ -184,6 +184,31 @@ static void test_in_the_place_of_what_has_paid(void **state)
 	}
 }
 
+#define BARE "GET / HTTP/1.1\r\n:\r\n"
+
+/* The same of heads that end at a line that is no field: each packet that has paid nothing pays for all that begin in it. */
+static void test_heads_in_the_place_of_what_has_paid(void **state)
+{
+	const __u32 each = sizeof(BARE) - 1;
+	struct scene s;
+
+	(void)state;
+	open_scene(&s, WEIR_CONNECT);
+	s.conn.bare |= WEIR_BARE_PAID;
+	memset(s.stream, 'x', ROOM);
+	assert_int_equal(offer(&s, 0, 10 * each, SECOND), WEIR_PASS);
+	assert_int_equal(s.weight, 1);
+	for (__u32 n = 0; n < 10; n++) {
+		assert_int_equal(arrive(&s, n * each, BARE, WEIR_PAID_NOTHING), 1);
+		s.socket.next = START + (n + 1) * each;
+	}
+	/* Of what has paid for itself, the head that it leaves open is among what was paid. */
+	s.socket.next = START;
+	assert_int_equal(arrive(&s, 0, BARE BARE, WEIR_PAID_NOTHING), 2);
+	assert_int_equal(arrive(&s, 0, BARE BARE, WEIR_PAID_NOTHING + 1), 0);
+	assert_int_equal(arrive(&s, 0, GET BARE, WEIR_PAID_NOTHING + 1), 0);
+}
+
 static __u32 paid_by(struct scene *s, __u32 at, __u32 length)
 {
 	struct weir_segment g = { .seq = START + at, .len = length, .flags = WEIR_TCP_ACK };
@@ -431,6 +456,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unseen_before_what_waits),
 		cmocka_unit_test(test_in_the_place_of_what_has_paid),
+		cmocka_unit_test(test_heads_in_the_place_of_what_has_paid),
 		cmocka_unit_test(test_most_that_is_paid),
 		cmocka_unit_test(test_what_begins),
 		cmocka_unit_test(test_what_begins_for_one_side),
